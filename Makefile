@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+#   make                 both kernel modules (for KDIR) and userspace
+#   make demo            the main job, in a guest: volume, file system, fio
+#   make check           lint, unit tests, lab on both kernels
+#   make check-long      the same with the large numbers
+#   make check-debug     the lab's cases on a kernel with KASAN and lockdep
+#   make install         modules, programs, units, man pages (as root)
+#
+# Everything that is built lands below build/; build/KERNEL/ per kernel.
+
+KREL  ?= $(shell uname -r)
+KDIR  ?= /lib/modules/$(KREL)/build
+TOP   := $(CURDIR)
+BUILD ?= $(TOP)/build
+
+include Kbuild			# for the pure-* lists, the one place they live
+
+all: modules userspace
+
+# The release that KDIR would build modules for; it names the build folder.
+kdir-release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+KBUILDDIR = $(BUILD)/$(kdir-release)
+
+# An out-of-tree module build writes beside its sources, so each kernel gets a
+# folder of links to them: two kernels never share an object.
+modules:
+	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): install linux-headers, or pass KDIR="; exit 1; }
+	@mkdir -p $(KBUILDDIR)
+	@cd $(TOP) && find Kbuild driver rdda protect tests/kmod -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
+		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
+	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) modules
+
+userspace:
+	@echo "userspace: nothing yet"
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all modules userspace clean

@@ -2,6 +2,7 @@
 #ifndef SHIM_LINUX_ERRNO_H
 #define SHIM_LINUX_ERRNO_H
 
-#include <errno.h>
+/* libc's <errno.h> includes this name itself, for the numbers: pass it on. */
+#include_next <linux/errno.h>
 
 #endif

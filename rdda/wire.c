@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Checks of everything that arrives on the wire. Pure; see wire.h. */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+
+#include "rdda/wire.h"
+
+/**
+ * rdda_login_check() - is this CM private data a login we can answer?
+ * @data: private data of a CM REQ; may be padded with zeroes by the fabric
+ * @len: its length
+ *
+ * Return: 0, or the enum rdda_reject_reason to refuse with.
+ */
+int rdda_login_check(const void *data, size_t len)
+{
+	const struct rdda_login *l = data;
+
+	if (len < sizeof(*l) || le32_to_cpu(l->magic) != RDDA_MAGIC)
+		return RDDA_REJ_MALFORMED;
+	if (l->version_min > RDDA_VERSION || l->version_max < RDDA_VERSION)
+		return RDDA_REJ_VERSION;
+	return 0;
+}
+
+/**
+ * rdda_accept_check() - does this answer fit the login that it answers?
+ * @data: private data of a CM REP
+ * @len: its length
+ * @login: what was sent
+ *
+ * Return: 0, or -EPROTO.
+ */
+int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login)
+{
+	const struct rdda_accept *a = data;
+	u32 bytes;
+
+	if (len < sizeof(*a) || le32_to_cpu(a->magic) != RDDA_MAGIC)
+		return -EPROTO;
+	if (a->version < login->version_min || a->version > login->version_max ||
+	    a->key_id != login->key_id)
+		return -EPROTO;
+	if (le32_to_cpu(a->features) & ~le32_to_cpu(login->features))
+		return -EPROTO;
+	if (!a->channels || login->channel >= le16_to_cpu(a->channels))
+		return -EPROTO;
+	if (!a->credits || !a->cmds || !a->controls ||
+	    le16_to_cpu(a->cmds) > RDDA_SLOTS_MAX ||
+	    le16_to_cpu(a->credits) > le16_to_cpu(a->cmds) ||
+	    le16_to_cpu(a->controls) > 64)
+		return -EPROTO;
+	bytes = le32_to_cpu(a->cmd_bytes);
+	if (bytes < RDDA_PAGE || bytes > RDDA_CMD_BYTES_MAX || bytes % RDDA_PAGE)
+		return -EPROTO;
+	if (le32_to_cpu(a->arena_bytes) < RDDA_PAGE ||
+	    le32_to_cpu(a->arena_bytes) % RDDA_PAGE)
+		return -EPROTO;
+	if (!a->keepalive_ms || le32_to_cpu(a->dead_ms) <= le32_to_cpu(a->keepalive_ms))
+		return -EPROTO;
+	return 0;
+}
+
+/* Per type: who sends it, its exact size or the size of an entry. */
+struct msg_rule {
+	u16	fixed;		/* bytes of the message without entries */
+	u16	entry;		/* bytes per hdr.count entry; 0: count must be 0 */
+	u16	most;		/* entries */
+	bool	by_client;
+	bool	by_target;
+};
+
+static const struct msg_rule msg_rules[] = {
+	[RDDA_CMDS]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_cmd), RDDA_CMDS_MAX, true, false },
+	[RDDA_DONE]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_done), RDDA_DONES_MAX, false, true },
+	[RDDA_PROVE]	= { sizeof(struct rdda_prove), 0, 0, true, false },
+	[RDDA_PROVED]	= { sizeof(struct rdda_proved), 0, 0, false, true },
+	[RDDA_ARENA]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_piece), RDDA_PIECES_MAX, false, true },
+	[RDDA_BOUNCE]	= { sizeof(struct rdda_bounce), 0, 0, true, false },
+	[RDDA_PING]	= { sizeof(struct rdda_hdr), 0, 0, true, true },
+	[RDDA_PONG]	= { sizeof(struct rdda_hdr), 0, 0, true, true },
+	[RDDA_OPEN]	= { sizeof(struct rdda_open), 0, 0, true, false },
+	[RDDA_OPENED]	= { sizeof(struct rdda_opened), 0, 0, false, true },
+	[RDDA_CLOSE]	= { sizeof(struct rdda_close), 0, 0, true, false },
+	[RDDA_CLOSED]	= { sizeof(struct rdda_close), 0, 0, false, true },
+	[RDDA_EVENT]	= { sizeof(struct rdda_event), 0, 0, false, true },
+	[RDDA_MGMT]	= { sizeof(struct rdda_mgmt), 0, 0, true, true },
+	[RDDA_BYE]	= { sizeof(struct rdda_note), 0, 0, true, true },
+	[RDDA_ERROR]	= { sizeof(struct rdda_note), 0, 0, true, true },
+};
+
+static int mgmt_check(const struct rdda_mgmt *m, size_t len)
+{
+	u32 total = le32_to_cpu(m->total), off = le32_to_cpu(m->off);
+	size_t n = len - sizeof(*m);
+
+	if (total > RDDA_MGMT_MAX || off > total || n > total - off)
+		return -EPROTO;
+	if (!n && total)
+		return -EPROTO;
+	return 0;
+}
+
+/**
+ * rdda_msg_check() - is this SEND well formed?
+ * @msg: a whole message, aligned to 8 bytes
+ * @len: bytes that arrived
+ * @from_client: who sent it
+ *
+ * Only the frame is checked here: type, direction, sizes, counts. What the
+ * fields mean is checked where they are used.
+ *
+ * Return: 0; -EOPNOTSUPP for a control message of a type we do not know (it is
+ * answered with RDDA_ERROR); -EPROTO for anything else.
+ */
+int rdda_msg_check(const void *msg, size_t len, bool from_client)
+{
+	const struct rdda_hdr *h = msg;
+	const struct msg_rule *r;
+	unsigned int count;
+
+	if (len < sizeof(*h) || len > RDDA_MSG_MAX || le32_to_cpu(h->len) != len)
+		return -EPROTO;
+	if (h->type < RDDA_PROVE && h->type != RDDA_CMDS && h->type != RDDA_DONE)
+		return -EPROTO;
+	if (h->type >= ARRAY_SIZE(msg_rules))
+		return -EOPNOTSUPP;
+	r = &msg_rules[h->type];
+	if (!(from_client ? r->by_client : r->by_target))
+		return -EPROTO;
+	count = le16_to_cpu(h->count);
+	if (h->type == RDDA_MGMT)
+		return len < r->fixed || count ? -EPROTO : mgmt_check(msg, len);
+	if (count > r->most || (r->entry && !count))
+		return -EPROTO;
+	if (len != r->fixed + (size_t)count * r->entry)
+		return -EPROTO;
+	return 0;
+}
+
+/* Does one opened extent, or several that touch, hold all of the blocks? */
+static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
+{
+	unsigned int i;
+
+	if (!blocks || slba + blocks < slba)
+		return RDDA_ST_LBA_RANGE;
+	for (i = 0; i < chk->nr_ext && blocks; i++) {
+		const struct rdda_extent_view *e = &chk->ext[i];
+		u64 n;
+
+		if (slba < e->slba)
+			break;
+		if (slba - e->slba >= e->blocks)
+			continue;
+		if (write && !e->rw)
+			return RDDA_ST_ACCESS_DENIED;
+		n = e->blocks - (slba - e->slba);
+		if (n >= blocks)
+			return 0;
+		slba += n;
+		blocks -= n;
+	}
+	return RDDA_ST_LBA_RANGE;
+}
+
+static bool in_arena(const struct rdda_check *chk, u64 off, u32 len)
+{
+	return off >= chk->arena_off && off - chk->arena_off <= chk->arena_len &&
+	       len <= chk->arena_len - (off - chk->arena_off);
+}
+
+/* PRP1 runs to the end of its page, PRP2 names the rest. */
+static int payload_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
+			 struct rdda_parsed *out)
+{
+	u64 prp1 = le64_to_cpu(cmd->prp1), prp2 = le64_to_cpu(cmd->prp2);
+	u32 first = RDDA_PAGE - (prp1 & (RDDA_PAGE - 1));
+
+	if (prp1 & 3)
+		return -EPROTO;
+	out->len[0] = out->bytes < first ? out->bytes : first;
+	out->len[1] = out->bytes - out->len[0];
+	if (!in_arena(chk, prp1, out->len[0]))
+		return -EPROTO;
+	out->off[0] = prp1;
+	out->off[1] = 0;
+	if (!out->len[1])
+		return prp2 ? -EPROTO : 0;
+	if (prp2 & (RDDA_PAGE - 1) || !in_arena(chk, prp2, out->len[1]))
+		return -EPROTO;
+	out->off[1] = prp2;
+	return 0;
+}
+
+static int push_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
+		      struct rdda_parsed *out)
+{
+	u64 mptr = le64_to_cpu(cmd->mptr);
+
+	if (!mptr)
+		return 0;
+	if (cmd->opcode != RDDA_OP_READ || (mptr & (RDDA_PAGE - 1)) != RDDA_MPTR_PUSH)
+		return -EPROTO;
+	mptr -= RDDA_MPTR_PUSH;
+	if (mptr > chk->bounce_len || out->bytes > chk->bounce_len - mptr)
+		return -EPROTO;
+	out->push = true;
+	out->bounce = mptr;
+	return 0;
+}
+
+static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
+{
+	u16 control = le16_to_cpu(cmd->control), may = 0;
+	u32 cdw13 = 0;
+
+	out->opcode = cmd->opcode;
+	out->cid = le16_to_cpu(cmd->cid);
+	out->slba = le64_to_cpu(cmd->slba);
+	out->blocks = (u64)le16_to_cpu(cmd->nlb) + 1;
+
+	switch (cmd->opcode) {
+	case RDDA_OP_WRITE_ZEROES:
+		may = RDDA_CTRL_FUA | RDDA_CTRL_DEAC;
+		break;
+	case RDDA_OP_WRITE:
+		may = RDDA_CTRL_FUA;
+		break;
+	case RDDA_OP_READ:
+		break;
+	case RDDA_OP_DSM:
+		out->blocks = le16_to_cpu(cmd->nlb) | (u64)control << 16;
+		cdw13 = RDDA_DSM_AD;
+		control = 0;
+		break;
+	case RDDA_OP_FLUSH:
+		if (out->slba || cmd->nlb)
+			return -EPROTO;
+		out->blocks = 0;
+		break;
+	default:
+		return -EPROTO;
+	}
+	if (cmd->flags || cmd->cdw2 || cmd->cdw3 || cmd->cdw14 || cmd->cdw15 ||
+	    le32_to_cpu(cmd->cdw13) != cdw13 || control & ~may)
+		return -EPROTO;
+	out->fua = control & RDDA_CTRL_FUA;
+	out->deac = control & RDDA_CTRL_DEAC;
+	return 0;
+}
+
+/**
+ * rdda_cmd_parse() - check one command against what its session may do
+ * @cmd: a private copy (a receive buffer: no peer can write it)
+ * @chk: the grants and the arena it is held against
+ * @out: the command in host order, whole only when 0 is returned
+ *
+ * NVM Command Set specification, Read, Write, Write Zeroes, Dataset
+ * Management; Base specification, Flush.
+ *
+ * Return: 0; -EPROTO for a command that no honest client sends (the channel
+ * ends); else the positive enum rdda_status to complete it with: an honest
+ * client can meet those when a grant was taken away meanwhile.
+ */
+int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
+		   struct rdda_parsed *out)
+{
+	bool data;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = fields_parse(cmd, out);
+	if (ret)
+		return ret;
+	data = cmd->opcode == RDDA_OP_READ || cmd->opcode == RDDA_OP_WRITE;
+	if (!data && (cmd->prp1 || cmd->prp2 || cmd->mptr))
+		return -EPROTO;
+	if (!chk->nr_ext)
+		return RDDA_ST_INVALID_NS;
+	if (data) {
+		if (out->blocks << chk->lba_shift > chk->max_bytes)
+			return -EPROTO;
+		out->bytes = out->blocks << chk->lba_shift;
+		ret = payload_parse(cmd, chk, out);
+		if (!ret)
+			ret = push_parse(cmd, chk, out);
+		if (ret)
+			return ret;
+	}
+	if (cmd->opcode == RDDA_OP_FLUSH)
+		return 0;
+	return range_check(chk, out->slba, out->blocks, cmd->opcode != RDDA_OP_READ);
+}
+
+/**
+ * rdda_proof_bytes() - the bytes that a side's HMAC is taken over
+ * @p: what both sides know of this connection
+ * @by_client: whose proof; the role label keeps one from serving as the other
+ * @out: RDDA_PROOF_BYTES bytes
+ */
+void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES])
+{
+	static const char label[2][16] = { "rdda target 1", "rdda client 1" };
+	u8 *at = out;
+	unsigned int i;
+
+	memcpy(at, label[by_client], 16);
+	at += 16;
+	memcpy(at, &p->login, sizeof(p->login));
+	at += sizeof(p->login);
+	memcpy(at, &p->accept, sizeof(p->accept));
+	at += sizeof(p->accept);
+	memcpy(at, p->boot_id, sizeof(p->boot_id));
+	at += sizeof(p->boot_id);
+	for (i = 0; i < 2; i++) {
+		__le32 qpn = cpu_to_le32(p->qpn[i]);
+
+		memcpy(at, &qpn, 4);
+		memcpy(at + 4, p->gid[i], 16);
+		at += 20;
+	}
+}

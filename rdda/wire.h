@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RDDA on the wire: login, control messages, commands, completions.
+ *
+ *   client                                              target
+ *     | CM REQ      private data: struct rdda_login        |
+ *     |--------------------------------------------------->|
+ *     | CM REP      private data: struct rdda_accept       |
+ *     |<---------------------------------------------------|
+ *     | SEND PROVE  boot id, HMAC over all of the above    |
+ *     |--------------------------------------------------->|
+ *     | SEND PROVED HMAC, this channel's part of the arena |
+ *     |<---------------------------------------------------|
+ *     | SEND ARENA  pieces and their keys (channel 0)      |
+ *     |<---------------------------------------------------|
+ *     | SEND BOUNCE key of the client's bounce arena       |
+ *     |--------------------------------------------------->|
+ *     |          OPEN/OPENED, CMDS, pushes, DONE, ...      |
+ *
+ * Everything is little endian. A SEND begins with struct rdda_hdr and is at
+ * most RDDA_MSG_MAX bytes, since every posted receive must be able to hold the
+ * largest one. A page is RDDA_PAGE bytes whatever PAGE_SIZE is.
+ *
+ * A data WRITE and the SEND of the command that uses it travel on the same
+ * channel: the receive completion of that SEND is what makes the data visible.
+ *
+ * This file is pure: the kernel modules and the tests compile the same wire.c.
+ */
+#ifndef RDDA_WIRE_H
+#define RDDA_WIRE_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#define RDDA_MAGIC		0x41444452	/* "RDDA" */
+#define RDDA_VERSION		1
+#define RDDA_PORT		4421
+#define RDDA_PAGE_SHIFT		12
+#define RDDA_PAGE		(1U << RDDA_PAGE_SHIFT)
+#define RDDA_UUID_LEN		16
+#define RDDA_NONCE_LEN		16
+#define RDDA_HMAC_LEN		32
+#define RDDA_KEY_NONE		0		/* key id: an open lab */
+
+#define RDDA_CMDS_MAX		16		/* commands in one SEND */
+#define RDDA_DONES_MAX		64		/* completions in one SEND */
+#define RDDA_MSG_MAX		1040		/* header + 16 commands */
+#define RDDA_CMD_BYTES		(128U << 10)	/* payload of a command, ... */
+#define RDDA_CMD_BYTES_MAX	(RDDA_CMD_BYTES + RDDA_PAGE) /* ... with a record's header */
+#define RDDA_MGMT_MAX		(256U << 10)	/* a whole management message */
+
+/* CM private data */
+
+struct rdda_login {
+	__le32	magic;
+	u8	version_min;
+	u8	version_max;
+	__le32	features;
+	__le16	key_id;
+	u8	host_uuid[RDDA_UUID_LEN];
+	u8	nonce[RDDA_NONCE_LEN];
+	__le32	boot;		/* first 32 bits of the client's boot id */
+	__le32	number;		/* of this session within that boot */
+	u8	rail;
+	u8	channel;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_login) == 54, "CM REQ carries 56 bytes at most");
+
+struct rdda_accept {
+	__le32	magic;
+	u8	version;
+	u8	reserved;
+	__le16	key_id;
+	__le32	features;
+	__le32	session;	/* the target's number for this session */
+	__le16	channels;	/* granted to the session, all rails */
+	__le16	credits;	/* CMDS messages in flight, per channel */
+	__le16	cmds;		/* commands in flight, per channel */
+	__le16	controls;	/* control messages in flight, per channel and direction */
+	__le32	cmd_bytes;	/* largest payload of a command */
+	__le32	arena_bytes;	/* of the whole session */
+	__le32	keepalive_ms;
+	__le32	dead_ms;
+	u8	nonce[RDDA_NONCE_LEN];
+	u8	host_uuid[RDDA_UUID_LEN];
+	u8	boot_id[RDDA_UUID_LEN];
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_accept) == 88, "CM REP carries 196 bytes at most");
+
+enum rdda_reject_reason {
+	RDDA_REJ_MALFORMED	= 1,
+	RDDA_REJ_VERSION	= 2,
+	RDDA_REJ_KEY		= 3,	/* unknown key id, or a key is needed */
+	RDDA_REJ_BUSY		= 4,	/* too many unproven connections, or out of budget */
+	RDDA_REJ_CHANNEL	= 5,	/* no such session, channel taken or not granted */
+	RDDA_REJ_STALE		= 6,	/* an older incarnation than the one seen */
+	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
+};
+
+struct rdda_reject {
+	__le32	magic;
+	__le16	reason;
+	u8	version_min;
+	u8	version_max;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_reject) == 8, "wire format");
+
+/* Messages */
+
+enum rdda_type {
+	RDDA_CMDS	= 1,	/* c>t  hdr.count commands */
+	RDDA_DONE	= 2,	/* t>c  hdr.count completions */
+
+	RDDA_PROVE	= 16,	/* c>t */
+	RDDA_PROVED	= 17,	/* t>c */
+	RDDA_ARENA	= 18,	/* t>c  hdr.count pieces */
+	RDDA_BOUNCE	= 19,	/* c>t */
+	RDDA_PING	= 20,	/* both; answered by PONG with the same tag */
+	RDDA_PONG	= 21,
+	RDDA_OPEN	= 22,	/* c>t */
+	RDDA_OPENED	= 23,	/* t>c */
+	RDDA_CLOSE	= 24,	/* c>t */
+	RDDA_CLOSED	= 25,	/* t>c  after every command admitted under it */
+	RDDA_EVENT	= 26,	/* t>c */
+	RDDA_MGMT	= 27,	/* both: one fragment of a meshd-to-meshd message */
+	RDDA_BYE	= 28,	/* both: the sender ends the session, in order */
+	RDDA_ERROR	= 29,	/* both: answer to an unknown control message */
+	RDDA_GROW	= 30,	/* reserved: more arena */
+	RDDA_RETURN	= 31,	/* reserved: arena given back */
+	RDDA_SHRINK	= 32,	/* reserved: target asks for arena back */
+};
+
+/**
+ * struct rdda_hdr - what every SEND begins with
+ * @type: enum rdda_type
+ * @flags: per type, else zero
+ * @count: entries that follow, for the types that have several
+ * @len: bytes of the whole message, this header included
+ * @tag: of a request; its answer carries the same
+ */
+struct rdda_hdr {
+	u8	type;
+	u8	flags;
+	__le16	count;
+	__le32	len;
+	__le64	tag;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
+
+struct rdda_prove {
+	struct rdda_hdr hdr;
+	u8	boot_id[RDDA_UUID_LEN];
+	u8	hmac[RDDA_HMAC_LEN];	/* zero in an open lab */
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_prove) == 64, "wire format");
+
+struct rdda_proved {
+	struct rdda_hdr hdr;
+	u8	hmac[RDDA_HMAC_LEN];
+	__le32	arena_off;		/* of this channel, in the session's arena */
+	__le32	arena_len;
+	__le32	pieces;			/* how many ARENA will name (channel 0) */
+	__le32	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_proved) == 64, "wire format");
+
+/* One MR of the arena, zero based; pieces are contiguous in arena offsets. */
+struct rdda_piece {
+	__le32	off;
+	__le32	len;
+	__le32	rkey;
+	__le32	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_piece) == 16, "wire format");
+#define RDDA_PIECES_MAX		64
+
+struct rdda_bounce {
+	struct rdda_hdr hdr;
+	__le32	rkey;
+	__le32	len;
+	__le64	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_bounce) == 32, "wire format");
+
+enum rdda_access {
+	RDDA_RO = 1,
+	RDDA_RW = 2,
+};
+
+#define RDDA_OPEN_PREEMPT	1	/* hdr.flags: fence the holder first */
+
+struct rdda_open {
+	struct rdda_hdr hdr;
+	u8	extent[RDDA_UUID_LEN];
+	__le64	generation;		/* older than the highest seen is refused */
+	u8	access;			/* enum rdda_access */
+	u8	reserved[7];
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_open) == 48, "wire format");
+
+/* Status of OPENED and CLOSED: what a client does about it differs. */
+enum rdda_open_status {
+	RDDA_OPEN_OK		= 0,
+	RDDA_OPEN_NO_EXTENT	= 1,	/* not on this target (drive away, or freed) */
+	RDDA_OPEN_HELD		= 2,	/* by @holder; with -PREEMPT it is fenced */
+	RDDA_OPEN_STALE		= 3,	/* a higher generation was seen */
+	RDDA_OPEN_DRAINING	= 4,	/* commands of an old incarnation not dead yet: ask again */
+	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: ask again */
+	RDDA_OPEN_DRIVE_GONE	= 6,
+	RDDA_OPEN_NO_DAEMON	= 7,	/* the label must be written first and no meshd is there */
+	RDDA_OPEN_NOT_READY	= 8,	/* extent is not zeroed yet: ask again */
+	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
+};
+
+#define RDDA_DRIVE_DISCARD_ZEROES	1	/* deallocated blocks read zero */
+#define RDDA_DRIVE_WRITE_ZEROES		2
+#define RDDA_DRIVE_DISCARD		4
+#define RDDA_DRIVE_ROTATIONAL		8
+
+struct rdda_opened {
+	struct rdda_hdr hdr;
+	u8	extent[RDDA_UUID_LEN];
+	u8	drive[RDDA_UUID_LEN];
+	u8	holder[RDDA_UUID_LEN];	/* with RDDA_OPEN_HELD */
+	__le64	slba;			/* where the extent begins on the drive */
+	__le64	blocks;			/* its length */
+	__le32	nsid;			/* the session's handle of the drive */
+	__le32	handle;			/* of this opening, for CLOSE */
+	__le32	max_bytes;		/* a command to this drive */
+	__le32	discard_blocks;		/* granularity */
+	u8	lba_shift;		/* 9 or 12 */
+	u8	status;			/* enum rdda_open_status */
+	__le16	flags;			/* RDDA_DRIVE_* */
+	__le32	phys_bytes;		/* physical block size */
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_opened) == 104, "wire format");
+
+struct rdda_close {
+	struct rdda_hdr hdr;
+	__le32	handle;
+	__le32	status;			/* in CLOSED: enum rdda_open_status */
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_close) == 24, "wire format");
+
+enum rdda_event_kind {
+	RDDA_EV_DRIVE_GONE	= 1,
+	RDDA_EV_DRIVE_BACK	= 2,
+	RDDA_EV_REVOKED		= 3,	/* an opened extent was taken away: @handle */
+};
+
+struct rdda_event {
+	struct rdda_hdr hdr;
+	u8	drive[RDDA_UUID_LEN];
+	__le32	kind;
+	__le32	nsid;
+	__le32	handle;
+	__le32	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_event) == 48, "wire format");
+
+#define RDDA_MGMT_REPLY		1	/* hdr.flags */
+
+/* A fragment; @total is the same in each, @off grows, @status only in replies. */
+struct rdda_mgmt {
+	struct rdda_hdr hdr;
+	__le32	total;
+	__le32	off;
+	__le32	status;			/* 0, or a positive errno */
+	__le32	reserved;
+	u8	data[];
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_mgmt) == 32, "wire format");
+#define RDDA_MGMT_FRAG		(RDDA_MSG_MAX - 32)
+
+/* BYE and ERROR: why, as a positive errno. */
+struct rdda_note {
+	struct rdda_hdr hdr;
+	__le32	err;
+	__le32	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_note) == 24, "wire format");
+
+/* Commands: NVMe NVM command set, base specification figure "Common Command
+ * Format", read/write figures of the NVM command set specification.
+ */
+
+enum rdda_opcode {
+	RDDA_OP_FLUSH		= 0x00,
+	RDDA_OP_WRITE		= 0x01,
+	RDDA_OP_READ		= 0x02,
+	RDDA_OP_WRITE_ZEROES	= 0x08,
+	RDDA_OP_DSM		= 0x09,
+};
+
+#define RDDA_CTRL_FUA		0x4000
+#define RDDA_CTRL_DEAC		0x0200	/* write zeroes may deallocate */
+#define RDDA_DSM_AD		0x4	/* deallocate, in cdw13 */
+#define RDDA_MPTR_PUSH		1	/* the rest of mptr is a bounce offset */
+
+/**
+ * struct rdda_cmd - a real NVMe command
+ * @opcode: enum rdda_opcode; all others are refused
+ * @flags: zero (no fused operation, PRPs)
+ * @cid: slot and generation, see RDDA_CID()
+ * @nsid: the session's handle of a drive, from OPENED
+ * @cdw2: zero
+ * @cdw3: zero
+ * @mptr: of a pushed read: bounce offset (a multiple of RDDA_PAGE) |
+ *	RDDA_MPTR_PUSH; else zero
+ * @prp1: arena offset where the payload begins; runs to the end of its page
+ * @prp2: arena offset of the rest, a multiple of RDDA_PAGE, one run; zero when
+ *	the first page holds all
+ * @slba: first block, absolute on the drive
+ * @nlb: blocks - 1; of DSM the low half of a 32-bit count of blocks
+ * @control: FUA; DEAC of write zeroes; of DSM the high half of its count
+ * @cdw13: zero; DSM: RDDA_DSM_AD
+ * @cdw14: zero
+ * @cdw15: zero
+ */
+struct rdda_cmd {
+	u8	opcode;
+	u8	flags;
+	__le16	cid;
+	__le32	nsid;
+	__le32	cdw2;
+	__le32	cdw3;
+	__le64	mptr;
+	__le64	prp1;
+	__le64	prp2;
+	__le64	slba;
+	__le16	nlb;
+	__le16	control;
+	__le32	cdw13;
+	__le32	cdw14;
+	__le32	cdw15;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_cmd) == 64, "NVMe 2.0: a command is 64 bytes");
+
+struct rdda_cmds {
+	struct rdda_hdr hdr;
+	struct rdda_cmd cmd[];
+} __attribute__((packed));
+
+/* NVMe status field as in a CQ entry without its phase bit: SCT << 8 | SC. */
+enum rdda_status {
+	RDDA_ST_OK		= 0x000,
+	RDDA_ST_INVALID_FIELD	= 0x002,
+	RDDA_ST_INTERNAL	= 0x006,
+	RDDA_ST_INVALID_NS	= 0x00b,
+	RDDA_ST_RO		= 0x020,	/* namespace is write protected */
+	RDDA_ST_LBA_RANGE	= 0x080,
+	RDDA_ST_NS_NOT_READY	= 0x082,
+	RDDA_ST_WRITE_FAULT	= 0x280,
+	RDDA_ST_READ_ERROR	= 0x281,
+	RDDA_ST_ACCESS_DENIED	= 0x286,
+	RDDA_ST_GONE		= 0x371,	/* command aborted, drive removed */
+};
+
+struct rdda_done {
+	__le16	cid;
+	__le16	status;
+	__le32	reserved;
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_done) == 8, "wire format");
+
+struct rdda_dones {
+	struct rdda_hdr hdr;
+	struct rdda_done done[];
+} __attribute__((packed));
+
+/* CID: 10 bits of slot, 6 of generation; a late or forged one is told apart. */
+#define RDDA_CID_SLOT_BITS	10
+#define RDDA_SLOTS_MAX		(1U << RDDA_CID_SLOT_BITS)
+#define RDDA_CID(slot, gen)	((u16)((slot) | (gen) << RDDA_CID_SLOT_BITS))
+#define RDDA_CID_SLOT(cid)	((cid) & (RDDA_SLOTS_MAX - 1))
+#define RDDA_CID_GEN(cid)	((u16)(cid) >> RDDA_CID_SLOT_BITS)
+#define RDDA_GEN_MASK		0x3f
+
+/* The immediate of a pushed read: its CID; a read that failed is in a DONE. */
+#define RDDA_IMM(cid)		((u32)(cid))
+
+/* Checks: pure, shared by modules, unit tests and fuzzers (wire.c) */
+
+/**
+ * struct rdda_extent_view - an opened extent as command checking sees it
+ * @slba: first block on the drive
+ * @blocks: length
+ * @rw: opened for writing
+ */
+struct rdda_extent_view {
+	u64	slba;
+	u64	blocks;
+	bool	rw;
+};
+
+/**
+ * struct rdda_check - what a command is checked against
+ * @ext: opened extents of the drive that @nsid names, sorted by slba, not
+ *	overlapping
+ * @nr_ext: how many; zero when the session has no such drive
+ * @lba_shift: of the drive
+ * @max_bytes: payload a command may have
+ * @arena_off: the channel's part of the arena
+ * @arena_len: its length
+ * @bounce_len: the client's bounce arena; zero before BOUNCE
+ */
+struct rdda_check {
+	const struct rdda_extent_view *ext;
+	unsigned int nr_ext;
+	unsigned int lba_shift;
+	u32	max_bytes;
+	u32	arena_off;
+	u32	arena_len;
+	u32	bounce_len;
+};
+
+/**
+ * struct rdda_parsed - a command that passed, in host order
+ * @opcode: enum rdda_opcode
+ * @cid: as sent
+ * @fua: of a write or write zeroes
+ * @deac: write zeroes may deallocate
+ * @push: a read to be pushed to @bounce
+ * @slba: first block
+ * @blocks: how many
+ * @bytes: of payload; zero for discard, write zeroes, flush
+ * @off: arena offsets of the two runs
+ * @len: their bytes
+ * @bounce: offset in the client's bounce arena
+ */
+struct rdda_parsed {
+	u8	opcode;
+	u16	cid;
+	bool	fua;
+	bool	deac;
+	bool	push;
+	u64	slba;
+	u64	blocks;
+	u32	bytes;
+	u32	off[2];
+	u32	len[2];
+	u32	bounce;
+};
+
+int rdda_login_check(const void *data, size_t len);
+int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login);
+int rdda_msg_check(const void *msg, size_t len, bool from_client);
+int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
+		   struct rdda_parsed *out);
+
+/**
+ * struct rdda_proof - what both sides know of a connection and prove the key over
+ * @login: as sent by the client, byte for byte
+ * @accept: as sent by the target
+ * @boot_id: the client's, whole
+ * @qpn: of client and target
+ * @gid: of client and target
+ */
+struct rdda_proof {
+	struct rdda_login login;
+	struct rdda_accept accept;
+	u8	boot_id[RDDA_UUID_LEN];
+	u32	qpn[2];
+	u8	gid[2][16];
+};
+
+#define RDDA_PROOF_BYTES	(16 + 54 + 88 + 16 + 2 * 20)
+void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
+
+#endif

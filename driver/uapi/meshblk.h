@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * Generic netlink families "meshblk" (clients) and "meshtgt" (targets).
+ *
+ * Plain attribute tables; unknown attributes are refused. Reading needs
+ * nothing, everything that changes state needs CAP_SYS_ADMIN in the initial
+ * user namespace. A refused message says why in its extended acknowledgement.
+ * UUIDs are 16 bytes, addresses are strings ("10.0.0.1", "fe80::1%eth0"),
+ * sizes and offsets are u64 bytes.
+ */
+#ifndef _UAPI_MESHBLK_H
+#define _UAPI_MESHBLK_H
+
+#define MESHBLK_GENL_NAME	"meshblk"
+#define MESHBLK_GENL_VERSION	1
+#define MESHBLK_GENL_EVENTS	"events"
+
+#define MESHBLK_NAME_MAX	63	/* of a volume */
+#define MESHBLK_KEY_MAX		64
+#define MESHBLK_META_IO_MAX	65536	/* bytes of one META_IO */
+#define MESHBLK_MGMT_MAX	262144
+#define MESHBLK_MEMBERS_MAX	4096
+#define MESHBLK_SEGMENTS_MAX	16384
+
+enum meshblk_cmd {
+	MESHBLK_CMD_UNSPEC,
+	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY] */
+	MESHBLK_CMD_TARGET_SET,		/* TARGET_ID ADDR [PORT] [HOST_UUID: expected] */
+	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
+	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
+	MESHBLK_CMD_VOLUME_SET,		/* the whole layout; attaches or replaces */
+	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
+	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
+	MESHBLK_CMD_META_IO,		/* MEMBER OFFSET and DATA (write) or LENGTH (read) */
+	MESHBLK_CMD_MGMT,		/* TARGET_ID DATA; answered with DATA */
+	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
+	__MESHBLK_CMD_MAX,
+};
+#define MESHBLK_CMD_MAX (__MESHBLK_CMD_MAX - 1)
+
+enum meshblk_attr {
+	MESHBLK_A_UNSPEC,
+	MESHBLK_A_PAD,
+	MESHBLK_A_HOST_UUID,		/* 16 bytes */
+	MESHBLK_A_KEY_ID,		/* u16 */
+	MESHBLK_A_KEY,			/* up to 64 bytes */
+	MESHBLK_A_TARGET_ID,		/* u32, given by meshd */
+	MESHBLK_A_ADDR,			/* string */
+	MESHBLK_A_PORT,			/* u16 */
+	MESHBLK_A_STATE,		/* string */
+	MESHBLK_A_ERROR,		/* s32, negative errno */
+	MESHBLK_A_REASON,		/* string for people */
+	MESHBLK_A_SESSION,		/* u32 */
+	MESHBLK_A_CHANNELS,		/* u32 */
+	MESHBLK_A_ARENA,		/* u64 */
+	MESHBLK_A_STATS,		/* nest of MESHBLK_S_* u64 */
+	MESHBLK_A_VOLUME_UUID,		/* 16 bytes */
+	MESHBLK_A_NAME,			/* string */
+	MESHBLK_A_EPOCH,		/* u64 */
+	MESHBLK_A_LBA,			/* u32: 512 or 4096 */
+	MESHBLK_A_SIZE,			/* u64 */
+	MESHBLK_A_READONLY,		/* flag */
+	MESHBLK_A_FORCE,		/* flag */
+	MESHBLK_A_DISK,			/* string: "mesh0" */
+	MESHBLK_A_OPENERS,		/* u32 */
+	MESHBLK_A_MEMBERS,		/* nested array of MEMBER */
+	MESHBLK_A_MEMBER,		/* nest of MESHBLK_M_* */
+	MESHBLK_A_SEGMENTS,		/* nested array of SEGMENT */
+	MESHBLK_A_SEGMENT,		/* nest of MESHBLK_G_* */
+	MESHBLK_A_QUEUE_DEPTH,		/* u32 */
+	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
+	MESHBLK_A_OFFSET,		/* u64 */
+	MESHBLK_A_LENGTH,		/* u32 */
+	MESHBLK_A_DATA,			/* bytes */
+	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
+	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
+	__MESHBLK_A_MAX,
+};
+#define MESHBLK_A_MAX (__MESHBLK_A_MAX - 1)
+
+/* MESHBLK_A_MEMBER: where one extent is and how it is reached */
+enum meshblk_member_attr {
+	MESHBLK_M_UNSPEC,
+	MESHBLK_M_PAD,
+	MESHBLK_M_KIND,			/* u8: enum meshblk_member_kind */
+	MESHBLK_M_TARGET_ID,		/* u32, RDDA */
+	MESHBLK_M_EXTENT_UUID,		/* 16 bytes, RDDA: of the extent; else of the member */
+	MESHBLK_M_DRIVE_UUID,		/* 16 bytes, RDDA: opens go in this order */
+	MESHBLK_M_GENERATION,		/* u64, RDDA */
+	MESHBLK_M_PREEMPT,		/* flag, RDDA */
+	MESHBLK_M_PATH,			/* string, BDEV */
+	MESHBLK_M_SIZE,			/* u64: bytes of the member */
+	MESHBLK_M_LBA,			/* u32, MEM: block size to show */
+	MESHBLK_M_STATE,		/* string, in answers */
+	MESHBLK_M_ERROR,		/* s32, in answers */
+	MESHBLK_M_STATS,		/* nest of MESHBLK_S_*, in answers */
+	__MESHBLK_M_MAX,
+};
+#define MESHBLK_M_MAX (__MESHBLK_M_MAX - 1)
+
+enum meshblk_member_kind {
+	MESHBLK_KIND_RDDA = 1,
+	MESHBLK_KIND_BDEV = 2,
+	MESHBLK_KIND_MEM = 3,		/* sparse memory, for tests */
+};
+
+/* MESHBLK_A_SEGMENT */
+enum meshblk_segment_attr {
+	MESHBLK_G_UNSPEC,
+	MESHBLK_G_PAD,
+	MESHBLK_G_START,		/* u64: byte of the volume */
+	MESHBLK_G_LENGTH,		/* u64 */
+	MESHBLK_G_LEVEL,		/* u8: enum meshblk_level */
+	MESHBLK_G_STRIP,		/* u32 bytes */
+	MESHBLK_G_DATA,			/* u8: k (data members), or copies */
+	MESHBLK_G_PARITY,		/* u8: m */
+	MESHBLK_G_GROUPS,		/* u16: equal groups striped over */
+	MESHBLK_G_MEMBERS,		/* u32[]: indexes into MEMBERS, group after group */
+	MESHBLK_G_OFFSETS,		/* u64[]: byte of each member where its data begins */
+	__MESHBLK_G_MAX,
+};
+#define MESHBLK_G_MAX (__MESHBLK_G_MAX - 1)
+
+enum meshblk_level {
+	MESHBLK_LEVEL_LINEAR = 1,
+	MESHBLK_LEVEL_STRIPE = 2,
+	MESHBLK_LEVEL_MIRROR = 3,
+	MESHBLK_LEVEL_RAID10 = 4,
+	MESHBLK_LEVEL_EC = 5,
+};
+
+/* Counters, u64 each */
+enum meshblk_stat_attr {
+	MESHBLK_S_UNSPEC,
+	MESHBLK_S_PAD,
+	MESHBLK_S_READS,
+	MESHBLK_S_READ_BYTES,
+	MESHBLK_S_WRITES,
+	MESHBLK_S_WRITE_BYTES,
+	MESHBLK_S_DISCARDS,
+	MESHBLK_S_ERRORS,
+	MESHBLK_S_RETRIES,
+	MESHBLK_S_INFLIGHT,
+	MESHBLK_S_RDMA_SENDS,
+	MESHBLK_S_RDMA_WRITES,
+	MESHBLK_S_RDMA_READS,
+	MESHBLK_S_PUSHES,
+	MESHBLK_S_COMMANDS,
+	MESHBLK_S_RECONNECTS,
+	MESHBLK_S_RNR,
+	__MESHBLK_S_MAX,
+};
+#define MESHBLK_S_MAX (__MESHBLK_S_MAX - 1)
+
+enum meshblk_event {
+	MESHBLK_EV_TARGET_STATE = 1,	/* TARGET_ID STATE [ERROR REASON] */
+	MESHBLK_EV_MEMBER_STATE = 2,	/* VOLUME_UUID INDEX STATE [ERROR] */
+	MESHBLK_EV_VOLUME_STATE = 3,	/* VOLUME_UUID STATE EPOCH */
+	MESHBLK_EV_LAYOUT_FREED = 4,	/* VOLUME_UUID EPOCH: nothing uses it any more */
+};
+
+/* The target's family */
+
+#define MESHTGT_GENL_NAME	"meshtgt"
+#define MESHTGT_GENL_VERSION	1
+#define MESHTGT_GENL_EVENTS	"events"
+
+enum meshtgt_cmd {
+	MESHTGT_CMD_UNSPEC,
+	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
+	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
+	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS */
+	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] */
+	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID */
+	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when
+					 * all admitted under what it takes away has ended
+					 */
+	MESHTGT_CMD_SESSION_GET,	/* dump */
+	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
+	MESHTGT_CMD_SERVE,		/* this socket answers MGMT and GRANT from now on */
+	MESHTGT_CMD_MGMT,		/* to the server: SESSION REQUEST HOST_UUID DATA */
+	MESHTGT_CMD_MGMT_REPLY,		/* SESSION REQUEST ERROR DATA */
+	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
+					 * GENERATION ACCESS: note it in the label, then reply
+					 */
+	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR */
+	MESHTGT_CMD_EVENT,		/* multicast */
+	__MESHTGT_CMD_MAX,
+};
+#define MESHTGT_CMD_MAX (__MESHTGT_CMD_MAX - 1)
+
+enum meshtgt_attr {
+	MESHTGT_A_UNSPEC,
+	MESHTGT_A_PAD,
+	MESHTGT_A_HOST_UUID,		/* 16 bytes */
+	MESHTGT_A_KEY_ID,		/* u16 */
+	MESHTGT_A_KEY,
+	MESHTGT_A_KEY_ID2,		/* the older of two while keys are rotated */
+	MESHTGT_A_KEY2,
+	MESHTGT_A_ADDR,			/* string */
+	MESHTGT_A_PORT,			/* u16 */
+	MESHTGT_A_DRIVE_UUID,		/* 16 bytes */
+	MESHTGT_A_PATH,			/* string */
+	MESHTGT_A_SIZE,			/* u64 */
+	MESHTGT_A_LBA,			/* u32 */
+	MESHTGT_A_STATE,		/* string */
+	MESHTGT_A_FORCE,		/* flag */
+	MESHTGT_A_EXTENTS,		/* nested array of EXTENT */
+	MESHTGT_A_EXTENT,		/* nest of MESHTGT_X_* */
+	MESHTGT_A_SESSION,		/* u32 */
+	MESHTGT_A_CHANNELS,		/* u32 */
+	MESHTGT_A_MEMORY,		/* u64: bytes lent and used for it */
+	MESHTGT_A_STATS,		/* nest of MESHBLK_S_* */
+	MESHTGT_A_REQUEST,		/* u64 */
+	MESHTGT_A_ERROR,		/* s32, negative errno */
+	MESHTGT_A_DATA,			/* bytes */
+	MESHTGT_A_EXTENT_UUID,		/* 16 bytes */
+	MESHTGT_A_GENERATION,		/* u64 */
+	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */
+	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
+	__MESHTGT_A_MAX,
+};
+#define MESHTGT_A_MAX (__MESHTGT_A_MAX - 1)
+
+/* MESHTGT_A_EXTENT: a line of the drive's own table */
+enum meshtgt_extent_attr {
+	MESHTGT_X_UNSPEC,
+	MESHTGT_X_PAD,
+	MESHTGT_X_UUID,			/* 16 bytes */
+	MESHTGT_X_START,		/* u64 byte on the drive */
+	MESHTGT_X_LENGTH,		/* u64 */
+	MESHTGT_X_HOLDER,		/* 16 bytes: host last granted rw, zero: none */
+	MESHTGT_X_GENERATION,		/* u64: highest granted */
+	MESHTGT_X_READY,		/* flag: zeroed, may be opened */
+	MESHTGT_X_OPENS,		/* u32, in answers */
+	__MESHTGT_X_MAX,
+};
+#define MESHTGT_X_MAX (__MESHTGT_X_MAX - 1)
+
+enum meshtgt_event {
+	MESHTGT_EV_DRIVE_GONE = 1,	/* DRIVE_UUID PATH */
+	MESHTGT_EV_SESSION = 2,		/* SESSION HOST_UUID STATE */
+};
+
+#endif

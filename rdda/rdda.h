@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RDDA for its users: targets, opened extents, I/O. No verbs type shows here,
+ * and nothing below this header knows of volumes or protection.
+ *
+ *   rdda_target   one target host: a session that is kept up, with backoff
+ *     `- rdda_extent   an extent opened there, reopened by itself after a loss
+ *          `- rdda_io       one read, write, discard or zeroing
+ *
+ * Life of a target            Life of an extent
+ *   DOWN -> CONNECTING -> UP    DOWN -> OPENING -> UP
+ *     ^--------'----------'       ^-------'--------'   (with its target)
+ *                                 `-- GONE: the drive was unplugged
+ *                                 `-- REFUSED: held, stale generation, revoked
+ *
+ * What an I/O promises: @done is called once, after the last work request that
+ * names its pages has completed or its queue pair was destroyed and drained,
+ * and its pages are unmapped. -ENOLINK means the channel was lost: a read may
+ * be sent again at once by another way; a write may be sent again, or failed,
+ * but nothing reaches that drive again before the extent is UP, which a target
+ * answers only when the old session's commands on that drive are dead.
+ */
+#ifndef RDDA_RDDA_H
+#define RDDA_RDDA_H
+
+#include <linux/scatterlist.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <linux/uuid.h>
+
+struct rdda_target;
+struct rdda_extent;
+struct rdda_stage;
+
+/**
+ * struct rdda_identity - who this host is to targets
+ * @host: the host's UUID, made once by meshd
+ * @key_id: of @key; zero: no key set, an open lab
+ * @key: the cluster's key
+ * @key_len: its bytes, at most 64
+ */
+struct rdda_identity {
+	uuid_t	host;
+	u16	key_id;
+	u8	key[64];
+	u8	key_len;
+};
+
+int rdda_client_init(void);
+void rdda_client_exit(void);
+/* Takes effect with the next login. Sleeps. */
+int rdda_client_set_identity(const struct rdda_identity *id);
+
+enum rdda_target_state {
+	RDDA_TARGET_DOWN,
+	RDDA_TARGET_CONNECTING,
+	RDDA_TARGET_UP,
+};
+
+enum rdda_extent_state {
+	RDDA_EXTENT_DOWN,
+	RDDA_EXTENT_OPENING,
+	RDDA_EXTENT_UP,
+	RDDA_EXTENT_GONE,
+	RDDA_EXTENT_REFUSED,
+};
+
+/**
+ * struct rdda_target_ops - what a target tells its user; called in process
+ *	context, may sleep, never after rdda_target_put() of the last reference
+ * @state: the session came up or went down; @err says why it is not up
+ */
+struct rdda_target_ops {
+	void (*state)(void *priv, enum rdda_target_state state, int err);
+};
+
+struct rdda_target_info {
+	enum rdda_target_state state;
+	int	err;			/* why not UP: negative errno */
+	char	reason[64];		/* the same for people */
+	uuid_t	uuid;			/* of the target, once seen */
+	u32	session;
+	u16	channels;
+	u32	arena_bytes;
+	u64	sends;			/* messages posted: SENDs, ... */
+	u64	writes;			/* ... RDMA WRITEs ... */
+	u64	reads;			/* ... and READs */
+	u64	pushes;			/* reads pushed to us */
+	u64	commands;
+	u64	reconnects;
+	u64	rnr;			/* a bug when not zero */
+};
+
+/**
+ * rdda_target_create() - start keeping a session with a target
+ * @addr: IP address and port of its listener
+ * @expect: the host UUID it must show, or NULL for any
+ * @ops: may be NULL
+ * @priv: for @ops
+ *
+ * Returns at once; connects in the background until rdda_target_put().
+ */
+struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, const uuid_t *expect,
+				       const struct rdda_target_ops *ops, void *priv);
+/* Ends the session, in order; waits for it. Extents must be closed. Sleeps. */
+void rdda_target_destroy(struct rdda_target *t);
+void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info);
+/* Channels of the session now, at least 1; queue @q is served by q % channels. */
+unsigned int rdda_target_channels(struct rdda_target *t);
+
+/**
+ * rdda_mgmt() - one management message to the meshd of a target, and its answer
+ * @t: target
+ * @req: request bytes, at most RDDA_MGMT_MAX
+ * @req_len: how many
+ * @rsp: set to the answer, to be freed with kvfree()
+ * @rsp_len: its bytes
+ *
+ * Sleeps up to 5 s (the design's deadline). Return: 0, -ENOTCONN,
+ * -EHOSTDOWN (no meshd there), -ETIMEDOUT, or what the peer's meshd said.
+ */
+int rdda_mgmt(struct rdda_target *t, const void *req, size_t req_len, void **rsp, size_t *rsp_len);
+
+/**
+ * struct rdda_extent_info - what an opened extent is; valid once UP was seen
+ */
+struct rdda_extent_info {
+	enum rdda_extent_state state;
+	int	err;			/* why not UP */
+	uuid_t	drive;
+	uuid_t	holder;			/* when REFUSED because held */
+	u64	bytes;
+	u32	lba_bytes;		/* 512 or 4096 */
+	u32	phys_bytes;
+	u32	max_bytes;		/* of a command; larger I/O is split by RDDA */
+	u32	discard_bytes;		/* granularity; 0: no discard */
+	bool	discard_zeroes;
+	bool	write_zeroes;
+	bool	rotational;
+};
+
+/**
+ * struct rdda_extent_ops - what an extent tells its user
+ * @state: process context; may sleep. In-flight I/O was ended before DOWN,
+ *	GONE or REFUSED is told.
+ */
+struct rdda_extent_ops {
+	void (*state)(void *priv, enum rdda_extent_state state, int err);
+};
+
+/**
+ * rdda_extent_open() - open an extent and keep it open over reconnects
+ * @t: its target
+ * @extent: UUID
+ * @rw: for writing, else readers only
+ * @preempt: fence another holder first
+ * @generation: refused when the target has seen a higher one
+ * @ops: state changes
+ * @priv: for @ops
+ *
+ * Returns at once in state DOWN or OPENING; several opens of one drive are
+ * made one after the other.
+ */
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
+				     bool preempt, u64 generation,
+				     const struct rdda_extent_ops *ops, void *priv);
+/* All I/O must have ended. Told to the target when it is there. Sleeps. */
+void rdda_extent_close(struct rdda_extent *e);
+void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
+/* Reopens use the new one; a live extent is told at once. */
+void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);
+
+enum rdda_io_op {
+	RDDA_READ,
+	RDDA_WRITE,
+	RDDA_DISCARD,
+	RDDA_ZEROES,
+};
+
+#define RDDA_IO_P2P	1	/* pages of a PCI peer: the CPU may not touch them */
+#define RDDA_IO_STAGE	2	/* WRITE: keep the payload staged, set io->stage */
+#define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
+
+/**
+ * struct rdda_io - one I/O to an opened extent
+ * @op: what
+ * @flags: RDDA_IO_*
+ * @queue: blk-mq hardware queue, spreads over channels
+ * @addr: byte address within the extent, a multiple of the LBA size
+ * @len: bytes
+ * @sg: payload, @nents entries; not NULL for READ and WRITE without @stage
+ * @nents: entries of @sg
+ * @stage: WRITE with a payload staged before: @sg is not looked at unless the
+ *	stage was dropped (-ESTALE: send again with @sg)
+ * @done: any context but hard interrupt; may free the I/O
+ * @priv: RDDA's own while the I/O is in flight
+ */
+struct rdda_io {
+	enum rdda_io_op	op;
+	u8	flags;
+	u16	queue;
+	u64	addr;
+	u32	len;
+	struct scatterlist *sg;
+	unsigned int nents;
+	struct rdda_stage *stage;
+	void (*done)(struct rdda_io *io, int err);
+
+	struct list_head node;		/* private to RDDA from here on */
+	struct rdda_extent *extent;
+	u32	issued;			/* bytes turned into commands */
+	atomic_t left;			/* commands in flight + 1 while issuing */
+	int	err;			/* the first */
+	unsigned long private[6];
+};
+
+/**
+ * rdda_submit() - send an I/O; it may wait for credits or arena inside
+ * @e: extent
+ * @io: stays RDDA's until @io->done
+ *
+ * Any context but hard interrupt; does not sleep. Nothing may be posted before
+ * rdda_commit() of the same extent and queue. An extent that is not UP ends
+ * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED).
+ */
+void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
+/* Post what was submitted to the channel that serves @queue. */
+void rdda_commit(struct rdda_extent *e, unsigned int queue);
+/* Give a staged payload's memory back; NULL is fine. */
+void rdda_stage_put(struct rdda_stage *s);
+/* End in-flight I/O of this extent whose session is stuck: kills the session. */
+void rdda_extent_kick(struct rdda_extent *e);
+
+#endif

@@ -31,8 +31,14 @@ modules:
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
 	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) modules
 
-userspace:
-	@echo "userspace: nothing yet"
+include tests/unit/unit.mk
+include tests/fuzz/fuzz.mk
+-include userspace/build.mk
+-include tests/tools/tools.mk
+-include tests/sim/sim.mk
+-include tests/bench/bench.mk
+-include tests/lab/lab.mk
+-include tests/lint/lint.mk
 
 clean:
 	rm -rf $(BUILD)

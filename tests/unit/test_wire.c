@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The wire format: layouts, every check's edges, every bit of a command. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <asm/byteorder.h>
+
+#include "rdda/wire.h"
+#include "suite.h"
+
+/* Offsets are the NVMe specification's, not ours to move. */
+static void test_command_layout(void)
+{
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, cid), 2);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, nsid), 4);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, mptr), 16);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, prp1), 24);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, prp2), 32);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, slba), 40);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, nlb), 48);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, control), 50);
+	CU_ASSERT_EQUAL(offsetof(struct rdda_cmd, cdw13), 52);
+}
+
+static void test_login(void)
+{
+	struct rdda_login l = { .magic = cpu_to_le32(RDDA_MAGIC), .version_min = 1, .version_max = 1 };
+	u8 padded[56] = { 0 };
+
+	memcpy(padded, &l, sizeof(l));
+	CU_ASSERT_EQUAL(rdda_login_check(padded, sizeof(padded)), 0);
+	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l) - 1), RDDA_REJ_MALFORMED);
+	l.version_min = 2;
+	l.version_max = 3;
+	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l)), RDDA_REJ_VERSION);
+	l.version_min = 0;
+	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l)), 0);
+	l.version_max = 0;
+	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l)), RDDA_REJ_VERSION);
+	l.version_max = 1;
+	l.magic ^= 1;
+	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l)), RDDA_REJ_MALFORMED);
+}
+
+static const struct rdda_login good_login = { .version_min = 1, .version_max = 1 };
+
+static struct rdda_accept good_accept(void)
+{
+	return (struct rdda_accept) {
+		.magic = cpu_to_le32(RDDA_MAGIC), .version = 1,
+		.channels = cpu_to_le16(4), .credits = cpu_to_le16(32), .cmds = cpu_to_le16(128),
+		.controls = cpu_to_le16(8), .cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX),
+		.arena_bytes = cpu_to_le32(2 << 20), .keepalive_ms = cpu_to_le32(1000),
+		.dead_ms = cpu_to_le32(5000),
+	};
+}
+
+static void test_accept(void)
+{
+	struct rdda_accept a = good_accept();
+
+	CU_ASSERT_EQUAL(rdda_accept_check(&a, sizeof(a), &good_login), 0);
+	CU_ASSERT_EQUAL(rdda_accept_check(&a, sizeof(a) - 1, &good_login), -EPROTO);
+
+#define BAD(field, value) do { \
+	a = good_accept(); \
+	a.field = (value); \
+	CU_ASSERT_EQUAL(rdda_accept_check(&a, sizeof(a), &good_login), -EPROTO); \
+	} while (0)
+	BAD(magic, 0);
+	BAD(version, 2);
+	BAD(version, 0);
+	BAD(key_id, cpu_to_le16(7));
+	BAD(features, cpu_to_le32(1));
+	BAD(channels, 0);
+	BAD(credits, 0);
+	BAD(credits, cpu_to_le16(129));
+	BAD(cmds, 0);
+	BAD(cmds, cpu_to_le16(RDDA_SLOTS_MAX + 1));
+	BAD(controls, 0);
+	BAD(controls, cpu_to_le16(65));
+	BAD(cmd_bytes, cpu_to_le32(RDDA_CMD_BYTES_MAX + RDDA_PAGE));
+	BAD(cmd_bytes, cpu_to_le32(512));
+	BAD(cmd_bytes, cpu_to_le32(RDDA_PAGE + 1));
+	BAD(arena_bytes, 0);
+	BAD(arena_bytes, cpu_to_le32(RDDA_PAGE + 512));
+	BAD(keepalive_ms, 0);
+	BAD(dead_ms, cpu_to_le32(1000));
+#undef BAD
+}
+
+/* Every type, every count, every length near the right one, both directions. */
+static void test_frames(void)
+{
+	static const struct { u8 type; u16 fixed, entry, most; bool c, t; } want[] = {
+		{ RDDA_CMDS, 16, 64, 16, true, false }, { RDDA_DONE, 16, 8, 64, false, true },
+		{ RDDA_PROVE, 64, 0, 0, true, false }, { RDDA_PROVED, 64, 0, 0, false, true },
+		{ RDDA_ARENA, 16, 16, 64, false, true }, { RDDA_BOUNCE, 32, 0, 0, true, false },
+		{ RDDA_PING, 16, 0, 0, true, true }, { RDDA_PONG, 16, 0, 0, true, true },
+		{ RDDA_OPEN, 48, 0, 0, true, false }, { RDDA_OPENED, 104, 0, 0, false, true },
+		{ RDDA_CLOSE, 24, 0, 0, true, false }, { RDDA_CLOSED, 24, 0, 0, false, true },
+		{ RDDA_EVENT, 48, 0, 0, false, true }, { RDDA_BYE, 24, 0, 0, true, true },
+		{ RDDA_ERROR, 24, 0, 0, true, true },
+	};
+	union { struct rdda_hdr h; u64 align[RDDA_MSG_MAX / 8 + 8]; } m;
+	unsigned int i, count, len;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		for (count = 0; count < 70; count++)
+			for (len = 16; len <= RDDA_MSG_MAX + 8; len += 4) {
+				bool fits = count <= want[i].most && (!want[i].entry || count) &&
+					    len == want[i].fixed + count * want[i].entry &&
+					    len <= RDDA_MSG_MAX;
+
+				memset(&m, 0, sizeof(m.h));
+				m.h.type = want[i].type;
+				m.h.count = cpu_to_le16(count);
+				m.h.len = cpu_to_le32(len);
+				CU_ASSERT_EQUAL_FATAL(rdda_msg_check(&m, len, true) == 0, fits && want[i].c);
+				CU_ASSERT_EQUAL_FATAL(rdda_msg_check(&m, len, false) == 0, fits && want[i].t);
+			}
+}
+
+static void test_frame_edges(void)
+{
+	union { struct rdda_mgmt m; u64 align[RDDA_MSG_MAX / 8]; } u = { 0 };
+
+	u.m.hdr.type = RDDA_PING;
+	u.m.hdr.len = cpu_to_le32(16);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 15, true), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 24, true), -EPROTO);
+	u.m.hdr.type = 0;
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EPROTO);
+	u.m.hdr.type = 3;
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EPROTO);
+	/* a control message of a later version can be answered */
+	u.m.hdr.type = RDDA_GROW;
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EOPNOTSUPP);
+	u.m.hdr.type = 255;
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, false), -EOPNOTSUPP);
+
+	u.m.hdr.type = RDDA_MGMT;
+	u.m.hdr.len = cpu_to_le32(32 + 8);
+	u.m.total = cpu_to_le32(100);
+	u.m.off = cpu_to_le32(92);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 40, true), 0);
+	u.m.off = cpu_to_le32(93);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 40, true), -EPROTO);
+	u.m.off = cpu_to_le32(0xfffffff8);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 40, true), -EPROTO);
+	u.m.off = 0;
+	u.m.total = cpu_to_le32(RDDA_MGMT_MAX + 1);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 40, true), -EPROTO);
+	u.m.total = cpu_to_le32(8);
+	u.m.hdr.len = cpu_to_le32(32);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 32, true), -EPROTO);
+	u.m.total = 0;
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 32, true), 0);
+}
+
+static const struct rdda_extent_view extents[] = {
+	{ 2048, 2048, true }, { 4096, 2048, false }, { 8192, 64, true },
+	{ 0xffffffffffffff00ULL, 0xff, true },
+};
+
+static const struct rdda_check check = {
+	.ext = extents, .nr_ext = ARRAY_SIZE(extents), .lba_shift = 9,
+	.max_bytes = RDDA_CMD_BYTES_MAX, .arena_off = 0x100000, .arena_len = 0x100000,
+	.bounce_len = 0x10000,
+};
+
+static struct rdda_cmd rw(u8 op, u64 slba, u32 blocks)
+{
+	struct rdda_cmd c = {
+		.opcode = op, .cid = cpu_to_le16(5), .nsid = cpu_to_le32(1),
+		.slba = cpu_to_le64(slba), .nlb = cpu_to_le16(blocks - 1),
+	};
+
+	if (op == RDDA_OP_READ || op == RDDA_OP_WRITE) {
+		c.prp1 = cpu_to_le64(0x100000);
+		if (blocks > 8)
+			c.prp2 = cpu_to_le64(0x102000);
+	}
+	return c;
+}
+
+static int parse(struct rdda_cmd c, struct rdda_parsed *p)
+{
+	return rdda_cmd_parse(&c, &check, p);
+}
+
+static void test_ranges(void)
+{
+	struct rdda_parsed p;
+
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 2048, 8), &p), 0);
+	CU_ASSERT_EQUAL(p.bytes, 4096);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 2047, 8), &p), RDDA_ST_LBA_RANGE);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 0, 1), &p), RDDA_ST_LBA_RANGE);
+	/* across two extents that touch */
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 4092, 8), &p), 0);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_WRITE, 4092, 4), &p), 0);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_WRITE, 4092, 5), &p), RDDA_ST_ACCESS_DENIED);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_WRITE, 4096, 1), &p), RDDA_ST_ACCESS_DENIED);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_WRITE_ZEROES, 4096, 1), &p), RDDA_ST_ACCESS_DENIED);
+	/* off the end, into the gap, past the last */
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 6143, 1), &p), 0);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 6143, 2), &p), RDDA_ST_LBA_RANGE);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 8192, 64), &p), 0);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 8192, 65), &p), RDDA_ST_LBA_RANGE);
+	/* no wrap */
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 0xffffffffffffff00ULL, 8), &p), 0);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 0xfffffffffffffff8ULL, 16), &p), RDDA_ST_LBA_RANGE);
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, ~0ULL, 1), &p), RDDA_ST_LBA_RANGE);
+}
+
+static void test_no_drive(void)
+{
+	struct rdda_check none = check;
+	struct rdda_cmd c = rw(RDDA_OP_READ, 2048, 8), f = { .opcode = RDDA_OP_FLUSH };
+	struct rdda_parsed p;
+
+	none.nr_ext = 0;
+	CU_ASSERT_EQUAL(rdda_cmd_parse(&c, &none, &p), RDDA_ST_INVALID_NS);
+	CU_ASSERT_EQUAL(rdda_cmd_parse(&f, &none, &p), RDDA_ST_INVALID_NS);
+	CU_ASSERT_EQUAL(rdda_cmd_parse(&f, &check, &p), 0);
+}
+
+static void test_payload(void)
+{
+	struct rdda_cmd c = rw(RDDA_OP_WRITE, 2048, 256);
+	struct rdda_parsed p;
+
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	CU_ASSERT_EQUAL(p.len[0], 4096);
+	CU_ASSERT_EQUAL(p.len[1], 255 * 512 - 4096 + 512);
+	CU_ASSERT_EQUAL(p.off[1], 0x102000);
+	/* a record: its header in the last block of a page, 128 KiB behind */
+	c = rw(RDDA_OP_WRITE, 2048, 257);
+	c.prp1 = cpu_to_le64(0x100e00);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	CU_ASSERT_EQUAL(p.len[0], 512);
+	CU_ASSERT_EQUAL(p.len[1], 128 << 10);
+	/* more than a command may carry */
+	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_WRITE, 2048, 265), &p), -EPROTO);
+
+	c = rw(RDDA_OP_READ, 2048, 8);
+	c.prp1 = cpu_to_le64(0xff000);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp1 = cpu_to_le64(0x1ff000);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	c.prp1 = cpu_to_le64(0x200000);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp1 = cpu_to_le64(0xfffffffffffff000ULL);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp1 = cpu_to_le64(0x100002);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp1 = cpu_to_le64(0x100200);		/* now the rest needs PRP2 */
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp2 = cpu_to_le64(0x1ff200);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp2 = cpu_to_le64(0x1ff000);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	c = rw(RDDA_OP_READ, 2048, 8);
+	c.prp2 = cpu_to_le64(0x101000);		/* not needed: must be zero */
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c = rw(RDDA_OP_READ, 2048, 32);
+	c.prp2 = cpu_to_le64(0x1fe000);		/* 12 KiB do not fit behind it */
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.prp2 = cpu_to_le64(0x1fd000);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+}
+
+static void test_push(void)
+{
+	struct rdda_cmd c = rw(RDDA_OP_READ, 2048, 8);
+	struct rdda_parsed p;
+
+	c.mptr = cpu_to_le64(0x3000 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	CU_ASSERT_TRUE(p.push);
+	CU_ASSERT_EQUAL(p.bounce, 0x3000);
+	c.mptr = cpu_to_le64(0xf000 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	c.mptr = cpu_to_le64(0x10000 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.mptr = cpu_to_le64(0x3000);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.mptr = cpu_to_le64(0x3200 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.mptr = cpu_to_le64(~0ULL << 12 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c = rw(RDDA_OP_WRITE, 2048, 8);
+	c.mptr = cpu_to_le64(0x3000 | RDDA_MPTR_PUSH);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+}
+
+static void test_dsm_and_zeroes(void)
+{
+	struct rdda_cmd c = rw(RDDA_OP_DSM, 2048, 1);
+	struct rdda_parsed p;
+
+	c.nlb = cpu_to_le16(2048);
+	c.cdw13 = cpu_to_le32(RDDA_DSM_AD);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	CU_ASSERT_EQUAL(p.blocks, 2048);
+	CU_ASSERT_EQUAL(p.bytes, 0);
+	c.control = cpu_to_le16(1);		/* 65536 blocks more */
+	CU_ASSERT_EQUAL(parse(c, &p), RDDA_ST_ACCESS_DENIED);
+	c.control = 0;
+	c.nlb = 0;
+	CU_ASSERT_EQUAL(parse(c, &p), RDDA_ST_LBA_RANGE);
+	c.nlb = cpu_to_le16(8);
+	c.cdw13 = 0;
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.cdw13 = cpu_to_le32(RDDA_DSM_AD);
+	c.prp1 = cpu_to_le64(0x100000);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+
+	c = rw(RDDA_OP_WRITE_ZEROES, 2048, 2048);
+	c.control = cpu_to_le16(RDDA_CTRL_FUA | RDDA_CTRL_DEAC);
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	CU_ASSERT_TRUE(p.fua && p.deac);
+}
+
+/* Flip each bit of a good command: what is reserved must be refused. */
+static void test_reserved_bits(void)
+{
+	static const u8 ops[] = { RDDA_OP_READ, RDDA_OP_WRITE, RDDA_OP_WRITE_ZEROES, RDDA_OP_FLUSH };
+	struct rdda_parsed p;
+	unsigned int op, bit;
+
+	for (op = 0; op < ARRAY_SIZE(ops); op++)
+		for (bit = 0; bit < 512; bit++) {
+			struct rdda_cmd c = rw(ops[op], 2048, 8);
+			unsigned int byte = bit / 8;
+			bool reserved;
+
+			if (ops[op] == RDDA_OP_FLUSH)
+				c.slba = c.nlb = 0;
+			CU_ASSERT_EQUAL_FATAL(parse(c, &p), 0);
+			((u8 *)&c)[byte] ^= 1 << bit % 8;
+			reserved = byte == 1 || (byte >= 8 && byte < 16) || byte >= 52;
+			if (byte >= 50 && byte < 52) {
+				u16 may = ops[op] == RDDA_OP_WRITE ? RDDA_CTRL_FUA :
+					  ops[op] == RDDA_OP_WRITE_ZEROES ?
+					  RDDA_CTRL_FUA | RDDA_CTRL_DEAC : 0;
+
+				reserved = le16_to_cpu(c.control) & ~may;
+			}
+			if (reserved)
+				CU_ASSERT_EQUAL_FATAL(parse(c, &p), -EPROTO);
+		}
+	for (op = 0; op < 256; op++) {
+		struct rdda_cmd c = rw(op, 2048, 8);
+
+		if (op > RDDA_OP_READ && op != RDDA_OP_WRITE_ZEROES && op != RDDA_OP_DSM)
+			CU_ASSERT_EQUAL_FATAL(parse(c, &p), -EPROTO);
+	}
+}
+
+static void test_cid(void)
+{
+	unsigned int slot, gen;
+
+	for (slot = 0; slot < RDDA_SLOTS_MAX; slot++)
+		for (gen = 0; gen <= RDDA_GEN_MASK; gen++) {
+			u16 cid = RDDA_CID(slot, gen);
+
+			CU_ASSERT_EQUAL_FATAL(RDDA_CID_SLOT(cid), slot);
+			CU_ASSERT_EQUAL_FATAL(RDDA_CID_GEN(cid), gen);
+		}
+}
+
+/* Each byte that both sides know changes the proof, and so does the role. */
+static void test_proof(void)
+{
+	struct rdda_proof p = { 0 };
+	u8 base[RDDA_PROOF_BYTES], other[RDDA_PROOF_BYTES];
+	size_t i;
+
+	rdda_proof_bytes(&p, true, base);
+	rdda_proof_bytes(&p, false, other);
+	CU_ASSERT_TRUE(memcmp(base, other, sizeof(base)));
+	for (i = 0; i < offsetof(struct rdda_proof, boot_id) + RDDA_UUID_LEN; i++) {
+		((u8 *)&p)[i] ^= 0xff;
+		rdda_proof_bytes(&p, true, other);
+		CU_ASSERT_TRUE_FATAL(memcmp(base, other, sizeof(base)));
+		((u8 *)&p)[i] ^= 0xff;
+	}
+	p.qpn[1] = 0x010203;
+	rdda_proof_bytes(&p, true, other);
+	CU_ASSERT_EQUAL(memcmp(other + RDDA_PROOF_BYTES - 20, "\3\2\1", 4), 0);
+	p.qpn[1] = 0;
+	p.gid[1][15] = 1;
+	rdda_proof_bytes(&p, true, other);
+	CU_ASSERT_TRUE(memcmp(base, other, sizeof(base)));
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "command layout is NVMe's", test_command_layout },
+		{ "login", test_login },
+		{ "accept", test_accept },
+		{ "frames of every type", test_frames },
+		{ "frame edges and management fragments", test_frame_edges },
+		{ "block ranges", test_ranges },
+		{ "a session without the drive", test_no_drive },
+		{ "payload runs", test_payload },
+		{ "pushed reads", test_push },
+		{ "discard and write zeroes", test_dsm_and_zeroes },
+		{ "reserved bits", test_reserved_bits },
+		{ "command ids", test_cid },
+		{ "proof covers every byte", test_proof },
+		{ NULL, NULL },
+	};
+
+	return suite_main("wire", tests);
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Unit tests: each test_NAME.c is a program of its own, linked with all pure
+# files and the userspace formats, under ASan and UBSan. `check-unit` runs them;
+# `check-s390x` runs the same on a big-endian machine (qemu-user), because every
+# format is little endian and nobody notices on x86; `check-arm64` compiles.
+
+UNIT_SRC  := $(wildcard tests/unit/test_*.c)
+UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+PURE_SRC  := $(patsubst %.o,%.c,$(pure-protect) $(pure-rdda) $(pure-driver))
+FMT_SRC   := $(wildcard userspace/format/*.c)
+PURE_HDR  := $(wildcard rdda/*.h protect/*.h userspace/format/*.h userspace/shim/*/*.h)
+
+UNIT_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -Werror -Iuserspace/shim -I.
+SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# The codec's x86 files are no pure files: the tests that want them say so here.
+UNIT_EXTRA =
+-include tests/unit/extra.mk
+
+define pure_objs
+$(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))
+endef
+
+$(BUILD)/unit/obj/%.o: %.c $(PURE_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -c -o $@ $<
+
+$(BUILD)/unit/test_%: tests/unit/test_%.c $(call pure_objs,unit/obj) $(PURE_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(SANITIZE) $(UNIT_CFLAGS_$*) -o $@ $< $(UNIT_EXTRA_$*) $(call pure_objs,unit/obj) \
+		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*)
+
+unit: $(UNIT_BIN)
+
+check-unit: unit
+	@tests/unit/run $(UNIT_BIN)
+
+# Big endian, static, without sanitizers (qemu-user has none): pure files only,
+# with a stand-in for CUnit's few macros, since Debian has no CUnit for s390x.
+S390X_CC  := s390x-linux-gnu-gcc
+S390X_BIN := $(patsubst tests/unit/test_%.c,$(BUILD)/s390x/test_%,$(filter-out $(S390X_SKIP),$(UNIT_SRC)))
+
+$(BUILD)/s390x/obj/%.o: %.c $(PURE_HDR)
+	@mkdir -p $(@D)
+	$(S390X_CC) $(UNIT_CFLAGS) -Itests/unit/portable -c -o $@ $<
+
+$(BUILD)/s390x/test_%: tests/unit/test_%.c $(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC)) $(PURE_HDR)
+	@mkdir -p $(@D)
+	$(S390X_CC) $(UNIT_CFLAGS) -Itests/unit/portable -static -o $@ $< \
+		$(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC))
+
+check-s390x: $(S390X_BIN)
+	@RUNNER=qemu-s390x tests/unit/run $(S390X_BIN)
+
+check-arm64:
+	@for f in $(PURE_SRC); do aarch64-linux-gnu-gcc $(UNIT_CFLAGS) -Itests/unit/portable -fsyntax-only $$f || exit 1; done
+	@echo "arm64: $(words $(PURE_SRC)) pure files compile"
+
+.PHONY: unit check-unit check-s390x check-arm64
+.SECONDARY:

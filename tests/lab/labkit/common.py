@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Paths, messages, and processes that never outlive the lab."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+LAB = os.path.join(TOP, "tests/lab")
+BUILD = os.path.join(TOP, "build")
+LOGS = os.path.join(BUILD, "lab")
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class LabError(Exception):
+    """Something a person should read; ends the lab with status 2."""
+
+
+def cache_dir(*parts):
+    base = os.environ.get("MESH_CACHE") or os.path.expanduser("~/.cache/meshblk")
+    path = os.path.join(base, *parts)
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
+def say(msg):
+    print(f"lab: {msg}", file=sys.stderr, flush=True)
+
+
+def die_with_parent():
+    """preexec_fn: the kernel kills this child when the lab is gone."""
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def size(text):
+    """'256M' to bytes."""
+    units = {"k": 10, "m": 20, "g": 30, "t": 40}
+    text = text.strip().lower().rstrip("ib")
+    if text and text[-1] in units:
+        return int(float(text[:-1]) * (1 << units[text[-1]]))
+    return int(text)
+
+
+def must(argv, **kw):
+    """Run a helper program; its output is shown only when it fails."""
+    r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, errors="replace", check=False, **kw)
+    if r.returncode:
+        raise LabError(f"{' '.join(argv)} failed:\n{r.stdout[-4000:]}")
+    return r.stdout

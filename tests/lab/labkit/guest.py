@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One QEMU guest: its folder, its command line, its life."""
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import time
+
+from . import image, kernel
+from .common import LAB, TOP, LabError, die_with_parent
+from .qmp import Qmp
+
+CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
+           "sysrq_always_enabled rcupdate.rcu_cpu_stall_timeout=100 "
+           "net.ifnames=0 random.trust_cpu=on")
+
+
+class Drive:
+    """An emulated drive and the file behind it."""
+
+    def __init__(self, path, lba=512):
+        self.path = path
+        self.lba = lba
+
+
+class Guest:
+    """What to boot. `folder` holds all that belongs to it while it runs."""
+
+    def __init__(self, name, folder, which="6.12"):
+        self.name = name
+        self.folder = folder
+        self.kernel = kernel.find(which)
+        self.cpus = 2
+        self.mem = "2G"
+        self.drives = []
+        self.icount = False
+        self.append = ""
+        self.addr = "10.77.0.1"
+        self.tap = None                 # (interface, mac)
+        self.netns = None
+        self.state_disk = None
+        self.ports = 1
+        self.extra_modules = []
+        self.rxe = True
+        self.rxe_params = ""
+        self.env = {}
+        self.accel = "tcg"
+        self.proc = None
+        self.detach = False             # a guest of `lab up` outlives its parent
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    @property
+    def console(self):
+        return self.path("console.log")
+
+    def port(self, n=0):
+        return self.path(f"port{n}.sock")
+
+    def prepare(self):
+        """Write the files that the guest needs to boot."""
+        os.makedirs(self.path("run"), exist_ok=True)
+        self.tree = kernel.tree(self.kernel, self.extra_modules)
+        image.initramfs(self.kernel, self.path("initramfs"))
+        shutil.copy(os.path.join(LAB, "guest/stage2"), self.path("run/stage2"))
+        env = {
+            "LAB_TOP": TOP,
+            "LAB_HOSTNAME": self.name,
+            "LAB_MACHINE_ID": hashlib.md5(f"{TOP} {self.name}".encode()).hexdigest(),
+            "LAB_PORTS": self.ports,
+            "LAB_ADDR": self.addr,
+            "LAB_NETDEV": "eth0" if self.tap else "d0",
+            "LAB_RXE": "1" if self.rxe else "",
+            "LAB_RXE_PARAMS": self.rxe_params,
+            "LAB_STATE_DISK": "1" if self.state_disk else "",
+            "LAB_HUNG_SECS": 240,
+            **self.env,
+        }
+        with open(self.path("run/env"), "w", encoding="utf-8") as f:
+            for k, v in env.items():
+                f.write(f"export {k}={shlex.quote(str(v))}\n")
+
+    def argv(self):
+        a = ["qemu-system-x86_64", "-name", f"meshlab-{self.name}",
+             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+             "-machine", "q35", "-m", self.mem, "-smp", str(self.cpus),
+             "-kernel", self.kernel.image, "-initrd", self.path("initramfs"),
+             "-append", self._cmdline(),
+             "-chardev", f"socket,id=con,path={self.path('console.sock')},"
+                         f"server=on,wait=off,logfile={self.console},logappend=on",
+             "-serial", "chardev:con",
+             "-qmp", f"unix:{self.path('qmp.sock')},server=on,wait=off",
+             "-device", "virtio-rng-pci"]
+        a += self._accel()
+        for tag, path, ro in (("host", "/", "on"), ("tree", self.tree, "on"),
+                              ("run", self.path("run"), "off")):
+            a += ["-virtfs", f"local,path={path},mount_tag={tag},"
+                  f"security_model=none,readonly={ro},multidevs=remap"]
+        a += ["-device", "virtio-serial-pci"]
+        for n in range(self.ports):
+            a += ["-chardev", f"socket,id=p{n},path={self.port(n)},server=on,wait=off",
+                  "-device", f"virtserialport,chardev=p{n},name=lab.{n}"]
+        return a + self._drives() + self._net()
+
+    def _cmdline(self):
+        words = [CMDLINE]
+        if self.icount:
+            # With idle vCPUs the instruction clock would jump to the next timer.
+            words.append("idle=poll clearcpuid=rep_good,erms")
+        return " ".join(words + [self.append])
+
+    def _accel(self):
+        if self.accel == "kvm" and not self.icount:
+            return ["-accel", "kvm", "-cpu", "host"]
+        if self.icount:
+            return ["-accel", "tcg,thread=single,tb-size=1024",
+                    "-icount", "shift=0,sleep=off", "-cpu", "max"]
+        return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
+
+    def _drives(self):
+        a = []
+        for n, d in enumerate(self.drives):
+            a += ["-device", f"pcie-root-port,id=rp{n},chassis={n + 1},slot={n + 1}",
+                  "-drive", f"file={d.path},format=raw,cache=unsafe,if=none,"
+                            f"id=d{n},discard=unmap"]
+            a += ["-device", self.drive_device(n)]
+        if self.state_disk:
+            a += ["-drive", f"file={self.state_disk},format=raw,cache=unsafe,"
+                            "if=none,id=state",
+                  "-device", "virtio-blk-pci,drive=state,serial=state"]
+        return a
+
+    def drive_device(self, n):
+        d = self.drives[n]
+        return (f"nvme,id=nvme{n},bus=rp{n},drive=d{n},serial=LAB-{self.name}-{n},"
+                f"logical_block_size={d.lba},physical_block_size={d.lba}")
+
+    def _net(self):
+        if not self.tap:
+            return []
+        ifname, mac = self.tap
+        return ["-netdev", f"tap,id=net0,ifname={ifname},script=no,downscript=no",
+                "-device", f"virtio-net-pci,netdev=net0,mac={mac},host_mtu=9000"]
+
+    def start(self):
+        """Start QEMU; it dies with this process unless `detach` is set."""
+        self.prepare()
+        argv = self.argv()
+        if self.netns:
+            argv = ["ip", "netns", "exec", self.netns] + argv
+        log = open(self.path("qemu.log"), "ab")
+        self.proc = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+            preexec_fn=None if self.detach else die_with_parent)
+        log.close()
+        self.started = time.monotonic()
+
+    def alive(self):
+        return self.proc is not None and self.proc.poll() is None
+
+    def qmp(self):
+        return Qmp(self.path("qmp.sock"))
+
+    def quit(self):
+        """End QEMU in order, its drive files complete."""
+        if not self.alive():
+            return
+        try:
+            with self.qmp() as q:
+                q("quit")
+            self.proc.wait(10)
+        except (LabError, OSError, subprocess.TimeoutExpired):
+            self.kill()
+
+    def kill(self):
+        if self.alive():
+            self.proc.kill()
+        if self.proc:
+            self.proc.wait()
+
+    def qemu_said(self):
+        try:
+            with open(self.path("qemu.log"), encoding="utf-8", errors="replace") as f:
+                return f.read().strip()
+        except FileNotFoundError:
+            return ""
+
+    def dump_tasks(self):
+        """Ask a guest that hangs, by SysRq over its serial line, what it
+        waits for; the answer is in the console log."""
+        try:
+            import socket
+            with socket.socket(socket.AF_UNIX) as con, self.qmp() as q:
+                con.connect(self.path("console.sock"))
+                for key in (b"9", b"w", b"l"):
+                    q("chardev-send-break", id="con")
+                    time.sleep(0.3)
+                    con.sendall(key)
+                    time.sleep(1.0)
+                time.sleep(2)
+        except (OSError, LabError):
+            pass

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel a guest boots, our modules for it, and its modules.dep."""
+import fcntl
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+
+from .common import BUILD, TOP, LabError, cache_dir, must, say
+
+# What is compiled into our modules; a newer file means they are built again.
+SOURCES = ("Kbuild", "driver", "rdda", "protect", "tests/kmod")
+
+
+class Kernel:
+    """A kernel image with the modules that belong to it."""
+
+    def __init__(self, release, image, modules):
+        self.release = release
+        self.image = image
+        self.modules = modules          # .../lib/modules/RELEASE
+
+
+def _version_key(name):
+    return [int(n) for n in re.findall(r"\d+", name)]
+
+
+def find(which):
+    """The newest installed kernel of a series ('6.1'), or an exact release."""
+    names = [os.path.basename(p) for p in glob.glob("/lib/modules/*")
+             if os.path.exists(f"/boot/vmlinuz-{os.path.basename(p)}")]
+    fit = [n for n in names if n == which or
+           (n.startswith(which + ".") and re.match(r"[\d.-]+(\+deb\d+)?-amd64$", n))]
+    if not fit:
+        raise LabError(f"no kernel {which} is installed: "
+                       "apt install linux-image-amd64 linux-image-6.12-amd64")
+    rel = max(fit, key=_version_key)
+    return Kernel(rel, f"/boot/vmlinuz-{rel}", f"/lib/modules/{rel}")
+
+
+def _newest_source():
+    newest = 0
+    for s in SOURCES:
+        s = os.path.join(TOP, s)
+        files = [s] if os.path.isfile(s) else [
+            os.path.join(d, f) for d, _, fs in os.walk(s) for f in fs]
+        newest = max([newest] + [os.stat(f).st_mtime for f in files])
+    return newest
+
+
+def built_modules(kernel):
+    """Our modules for this kernel, built now if they are not up to date."""
+    folder = os.path.join(BUILD, kernel.release)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, ".lab-lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = os.path.join(folder, ".lab-built")
+        if not os.path.exists(stamp) or os.stat(stamp).st_mtime < _newest_source():
+            say(f"building the modules for {kernel.release}")
+            newest = _newest_source()
+            must(["make", "-C", TOP, f"KREL={kernel.release}",
+                  f"KDIR={kernel.modules}/build", "modules"])
+            with open(stamp, "w", encoding="ascii"):
+                pass
+            os.utime(stamp, (newest, newest))
+    return sorted(glob.glob(f"{folder}/*.ko") + glob.glob(f"{folder}/tests/kmod/*.ko"))
+
+
+def tree(kernel, extra=()):
+    """A folder laid over the guest's root, in which modprobe finds our
+    modules (and those of `extra`, before the kernel's own). Kept by content.
+    """
+    kos = built_modules(kernel) + list(extra)
+    h = hashlib.sha256(f"{kernel.modules} {os.stat(kernel.modules).st_mtime}".encode())
+    for ko in kos:
+        with open(ko, "rb") as f:
+            h.update(ko.encode() + hashlib.sha256(f.read()).digest())
+    base = cache_dir("trees")
+    out = os.path.join(base, f"{kernel.release}-{h.hexdigest()[:16]}")
+    with open(os.path.join(base, ".lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.isdir(out):
+            os.utime(out)
+            return out
+        _prune(base)
+        tmp = out + ".tmp"
+        shutil.rmtree(tmp, ignore_errors=True)
+        rel = f"usr/lib/modules/{kernel.release}"
+        mdir = os.path.join(tmp, rel)
+        os.makedirs(os.path.join(mdir, "updates"))
+        os.symlink("usr/lib", os.path.join(tmp, "lib"))
+        for ko in kos:
+            dst = os.path.join(mdir, "updates", os.path.basename(ko))
+            shutil.copy(ko, dst)
+            subprocess.run(["strip", "--strip-debug", dst], check=False)
+        for f in glob.glob(f"{kernel.modules}/modules.*"):
+            if os.path.basename(f) in ("modules.order", "modules.builtin",
+                                       "modules.builtin.modinfo"):
+                shutil.copy(f, mdir)
+        # depmod reads the kernel's own modules through this link; the guest
+        # sees them in the layer below.
+        os.symlink(f"{kernel.modules}/kernel", f"{mdir}/kernel")
+        must(["depmod", "-b", tmp, kernel.release])
+        os.unlink(f"{mdir}/kernel")
+        os.unlink(os.path.join(tmp, "lib"))
+        os.rename(tmp, out)
+    return out
+
+
+def _prune(base, keep=12):
+    """Old trees go; a running guest's is among the newest."""
+    trees = sorted((os.path.join(base, d) for d in os.listdir(base)
+                    if not d.startswith(".")), key=os.path.getmtime)
+    for d in trees[:-keep]:
+        shutil.rmtree(d, ignore_errors=True)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`lab run`: one guest, one script, one verdict."""
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from . import warnings
+from .channel import Command, GuestGone, Timeout
+from .common import LAB, LOGS, TOP, LabError, say, size
+from .guest import Drive, Guest
+
+# What the guest has its own of; the host's is seen below /run/host there.
+SHADOWED = ("/tmp/", "/run/", "/var/run/", "/dev/", "/proc/", "/sys/")
+
+# Exit statuses of our own, beside the script's.
+STATUS_GUEST = 99       # the guest died or hung
+STATUS_WARNED = 98      # the script was content, the kernel was not
+
+
+def guest_path(path):
+    """Where a file of the host is seen in a guest."""
+    path = os.path.abspath(path)
+    return "/run/host" + path if path.startswith(SHADOWED) else path
+
+
+def add_drives(guest, folder, args):
+    for n in range(args.drives):
+        path = os.path.join(folder, f"drive{n}.img")
+        with open(path, "wb") as f:
+            f.truncate(size(args.drive_size))
+        guest.drives.append(Drive(path, args.lba))
+
+
+def make_guest(folder, args):
+    g = Guest("lab", folder, args.kernel)
+    g.cpus = 1 if args.icount else args.cpus
+    g.mem = args.mem if args.mem[-1].isalpha() else args.mem + "G"
+    g.icount = args.icount
+    g.append = args.append
+    add_drives(g, folder, args)
+    return g
+
+
+def keep_log(guest, name):
+    """Move the console log to build/lab, where it outlives the run."""
+    os.makedirs(LOGS, exist_ok=True)
+    base = os.path.basename(name)
+    dst = os.path.join(LOGS, f"{time.strftime('%H%M%S')}-{base}-"
+                             f"{guest.kernel.release}-{os.getpid()}.console")
+    if os.path.exists(guest.console):
+        shutil.copy(guest.console, dst)
+    return dst
+
+
+def verdict(guest, name, status, why, quiet=False):
+    """Apply the gate; returns the exit status and tells what failed."""
+    bad = warnings.find(guest.console)
+    if not bad and not why:
+        if status or not quiet:
+            log = keep_log(guest, name) if status else None
+            say(f"exit status {status}" + (f", console log {log}" if log else ""))
+        return status
+    log = keep_log(guest, name)
+    if why:
+        say(why)
+    if bad:
+        say(f"the kernel said {len(bad)} thing(s) that fail the run:")
+        for line in bad[:8]:
+            say("  " + line)
+    said = guest.qemu_said()
+    if said:
+        say("QEMU said: " + said[-500:])
+    say(f"console log: {log}")
+    return STATUS_GUEST if why else status or STATUS_WARNED
+
+
+def _once(folder, args, argv):
+    """Boot and run; returns (guest, status, why, begun)."""
+    guest = make_guest(folder, args)
+    deadline = time.monotonic() + args.timeout
+    cmd = Command(guest.port(), argv, cwd=guest_path(os.getcwd()),
+                  want_tty=args.tty, stdin=0 if args.tty or args.stdin else None)
+    status, why = 0, None
+    try:
+        guest.start()
+        status = cmd.run(deadline, min(deadline, time.monotonic() + args.boot_timeout),
+                         guest.alive)
+        time.sleep(0.3)                 # last words of the kernel
+    except GuestGone:
+        time.sleep(0.2)
+        why = "the guest died" + ("" if cmd.begun else " before the script began")
+    except Timeout:
+        guest.dump_tasks()
+        why = f"no end after {args.timeout} s" if cmd.begun else "the guest did not come up"
+    finally:
+        guest.quit()
+    return guest, status, why, cmd.begun
+
+
+def run(args):
+    script = args.command[0]
+    argv = [guest_path(script)] + args.command[1:]
+    if not os.path.isfile(script):
+        if shutil.which(script) is None or "/" in script:
+            raise LabError(f"{script}: no such file")
+        argv[0] = script
+    elif not os.access(script, os.X_OK):
+        raise LabError(f"{script} is not executable")
+    if args.mesh:
+        argv = ["/bin/sh", "-c", '"$0" && exec "$@"',
+                os.path.join(LAB, "guest/mesh-up")] + argv
+    for attempt in (1, 2):
+        folder = tempfile.mkdtemp(prefix="meshlab-", dir="/var/tmp")
+        try:
+            guest, status, why, begun = _once(folder, args, argv)
+            if why and not begun and attempt == 1:
+                # Two emulated CPUs now and then die in the kernel's own code
+                # patching at boot; that says nothing about the script.
+                keep_log(guest, script)
+                say(f"{why}; once more")
+                continue
+            return verdict(guest, script, status, why, args.quiet)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return STATUS_GUEST

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The gate: what a kernel may not say on its console."""
+import os
+import re
+
+from .common import LAB
+
+BAD = re.compile("|".join((
+    r"WARNING: ", r"BUG: ", r"kernel BUG at", r"\bOops\b", r"Kernel panic",
+    r"general protection fault", r"Unable to handle kernel",
+    r"INFO: task .* blocked for more than", r"INFO: rcu_\w+ (self-)?detected",
+    r"rcu: INFO: ", r"possible circular locking", r"possible recursive locking",
+    r"inconsistent lock state", r"suspicious RCU usage", r"held lock freed",
+    r"lock held when returning", r"KASAN:", r"KFENCE:", r"UBSAN:", r"KCSAN:", r"refcount_t:",
+    r"DMA-API: (?!preallocated|debugging)", r"kmemleak: \d+ new suspected", r"soft lockup",
+    r"hard LOCKUP", r"workqueue lockup", r"BUG kmalloc", r"slab-out-of-bounds",
+    r"Objects remaining in", r"sleeping function called from invalid",
+    r"scheduling while atomic", r"list_(add|del) corruption",
+    r"ODEBUG:", r"unregister_netdevice: waiting for", r"double fault",
+    r"bad page state", r"Bad page map", r"stack-protector", r"Out of memory:",
+    r"page allocation failure", r"segfault at", r"traps: .* general protection",
+)))
+
+
+def exemptions(path=os.path.join(LAB, "exempt")):
+    """Patterns of the exemption list, each with its reason behind a tab."""
+    out = []
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            line = line.rstrip("\n")
+            if not line or line.startswith("#"):
+                continue
+            pattern, tab, reason = line.partition("\t")
+            if not tab or not reason.strip():
+                raise ValueError(f"{path}: no reason given for: {line}")
+            out.append(re.compile(pattern))
+    return out
+
+
+def find(console):
+    """Lines of a console log that fail a run."""
+    skip = exemptions()
+    bad = []
+    try:
+        with open(console, encoding="utf-8", errors="replace") as f:
+            for line in f:
+                line = line.rstrip()
+                if BAD.search(line) and not any(e.search(line) for e in skip):
+                    bad.append(line)
+    except FileNotFoundError:
+        pass
+    return bad

@@ -44,3 +44,15 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all modules userspace clean
+
+# What the whole needs, as Debian packages by name: tests/packages.
+deps:
+	@tests/deps
+
+check: deps
+	@tests/check check
+
+check-long: deps
+	@tests/check long
+
+.PHONY: deps check check-long

@@ -73,11 +73,14 @@ struct msg_rule {
 };
 
 static const struct msg_rule msg_rules[] = {
-	[RDDA_CMDS]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_cmd), RDDA_CMDS_MAX, true, false },
-	[RDDA_DONE]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_done), RDDA_DONES_MAX, false, true },
+	[RDDA_CMDS]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_cmd), RDDA_CMDS_MAX,
+			    true, false },
+	[RDDA_DONE]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_done), RDDA_DONES_MAX,
+			    false, true },
 	[RDDA_PROVE]	= { sizeof(struct rdda_prove), 0, 0, true, false },
 	[RDDA_PROVED]	= { sizeof(struct rdda_proved), 0, 0, false, true },
-	[RDDA_ARENA]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_piece), RDDA_PIECES_MAX, false, true },
+	[RDDA_ARENA]	= { sizeof(struct rdda_hdr), sizeof(struct rdda_piece), RDDA_PIECES_MAX,
+			    false, true },
 	[RDDA_BOUNCE]	= { sizeof(struct rdda_bounce), 0, 0, true, false },
 	[RDDA_PING]	= { sizeof(struct rdda_hdr), 0, 0, true, true },
 	[RDDA_PONG]	= { sizeof(struct rdda_hdr), 0, 0, true, true },

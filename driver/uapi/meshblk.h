@@ -4,7 +4,7 @@
  *
  * Plain attribute tables; unknown attributes are refused. Reading needs
  * nothing, everything that changes state needs CAP_SYS_ADMIN in the initial
- * user namespace. A refused message says why in its extended acknowledgement.
+ * user namespace. A refused message says why in its extended acknowledgment.
  * UUIDs are 16 bytes, addresses are strings ("10.0.0.1", "fe80::1%eth0"),
  * sizes and offsets are u64 bytes.
  */
@@ -36,6 +36,7 @@ enum meshblk_cmd {
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
 	__MESHBLK_CMD_MAX,
 };
+
 #define MESHBLK_CMD_MAX (__MESHBLK_CMD_MAX - 1)
 
 enum meshblk_attr {
@@ -76,6 +77,7 @@ enum meshblk_attr {
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
 	__MESHBLK_A_MAX,
 };
+
 #define MESHBLK_A_MAX (__MESHBLK_A_MAX - 1)
 
 /* MESHBLK_A_MEMBER: where one extent is and how it is reached */
@@ -96,6 +98,7 @@ enum meshblk_member_attr {
 	MESHBLK_M_STATS,		/* nest of MESHBLK_S_*, in answers */
 	__MESHBLK_M_MAX,
 };
+
 #define MESHBLK_M_MAX (__MESHBLK_M_MAX - 1)
 
 enum meshblk_member_kind {
@@ -119,6 +122,7 @@ enum meshblk_segment_attr {
 	MESHBLK_G_OFFSETS,		/* u64[]: byte of each member where its data begins */
 	__MESHBLK_G_MAX,
 };
+
 #define MESHBLK_G_MAX (__MESHBLK_G_MAX - 1)
 
 enum meshblk_level {
@@ -150,6 +154,7 @@ enum meshblk_stat_attr {
 	MESHBLK_S_RNR,
 	__MESHBLK_S_MAX,
 };
+
 #define MESHBLK_S_MAX (__MESHBLK_S_MAX - 1)
 
 enum meshblk_event {
@@ -187,6 +192,7 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_EVENT,		/* multicast */
 	__MESHTGT_CMD_MAX,
 };
+
 #define MESHTGT_CMD_MAX (__MESHTGT_CMD_MAX - 1)
 
 enum meshtgt_attr {
@@ -220,6 +226,7 @@ enum meshtgt_attr {
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
 	__MESHTGT_A_MAX,
 };
+
 #define MESHTGT_A_MAX (__MESHTGT_A_MAX - 1)
 
 /* MESHTGT_A_EXTENT: a line of the drive's own table */
@@ -235,6 +242,7 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_OPENS,		/* u32, in answers */
 	__MESHTGT_X_MAX,
 };
+
 #define MESHTGT_X_MAX (__MESHTGT_X_MAX - 1)
 
 enum meshtgt_event {

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queue pairs, registrations and device limits; see verbs.h. */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+
+#include "rdda/common/verbs.h"
+#include "rdda/wire.h"
+
+static unsigned int sge_limit;
+module_param(sge_limit, uint, 0644);
+MODULE_PARM_DESC(sge_limit, "most scatter entries of a work request, 0: what the NIC has (for tests)");
+
+/* The drain marker of each queue. */
+#define DRAIN_WR	1
+
+static u32 sge_clamp(u32 sge)
+{
+	u32 limit = READ_ONCE(sge_limit);
+
+	return limit ? min(sge, limit) : sge;
+}
+
+/**
+ * rdda_device_limits() - can RDDA run on this port, and within what limits?
+ * @dev: device
+ * @port: its port
+ * @lim: filled in on success
+ *
+ * RDDA wants reliable connections with immediates and fast registration: iWARP
+ * has no immediates and would need a remotely writable registration for each
+ * READ (design, section 3).
+ *
+ * Return: 0, or -EOPNOTSUPP after a line in the log.
+ */
+int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
+{
+	const struct ib_device_attr *a = &dev->attrs;
+
+	if (rdma_protocol_iwarp(dev, port)) {
+		pr_err_ratelimited("%s is iWARP: RDDA runs on InfiniBand and RoCE, use NVMe over Fabrics (bdev members) there\n",
+				   dev_name(&dev->dev));
+		return -EOPNOTSUPP;
+	}
+	if (!(a->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)) {
+		pr_err_ratelimited("%s cannot register memory fast (no memory management extensions)\n",
+				   dev_name(&dev->dev));
+		return -EOPNOTSUPP;
+	}
+	lim->send_sge = sge_clamp(max(a->max_send_sge, 1));
+	lim->read_sge = sge_clamp(max(min(a->max_send_sge, a->max_sge_rd), 1));
+	lim->rd_out = clamp(a->max_qp_init_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
+	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
+	lim->max_wr = a->max_qp_wr - DRAIN_WR;
+	lim->max_cqe = a->max_cqe;
+	lim->mr_pages = a->max_fast_reg_page_list_len;
+	return 0;
+}
+
+/**
+ * rdda_cm_tune() - our own timeouts for a connection
+ * @id: before its route is resolved (client), or before rdma_accept()
+ *
+ * The defaults take 17 s to notice a dead peer, and wait 655 ms after an RNR.
+ * Return: 0 or a negative errno.
+ */
+int rdda_cm_tune(struct rdma_cm_id *id)
+{
+	int ret;
+
+	ret = rdma_set_ack_timeout(id, RDDA_ACK_TIMEOUT);
+	if (!ret)
+		ret = rdma_set_min_rnr_timer(id, IB_RNR_TIMER_000_12);
+	return ret;
+}
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	/* Completions and the connection manager tell us what matters. */
+	pr_debug("QP event %s\n", ib_event_msg(event->event));
+}
+
+/**
+ * rdda_qp_create() - a queue pair and its CQ for a connection
+ * @q: filled in
+ * @id: connection with a device
+ * @pd: of the session
+ * @size: what it must hold
+ * @context: for completion handlers: cq->cq_context
+ *
+ * Sleeps. Return: 0 or a negative errno, with nothing left behind.
+ */
+int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
+		   const struct rdda_qp_size *size, void *context)
+{
+	struct ib_device *dev = id->device;
+	u32 cqe = size->send_wr + size->recv_wr + 2 * DRAIN_WR;
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = context,
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = size->send_wr + DRAIN_WR,
+			.max_recv_wr = size->recv_wr + DRAIN_WR,
+			.max_send_sge = size->sge,
+			.max_recv_sge = 1,
+		},
+	};
+	int ret;
+
+	q->cq = ib_alloc_cq(dev, context, cqe, size->vector % dev->num_comp_vectors, size->poll);
+	if (IS_ERR(q->cq)) {
+		ret = PTR_ERR(q->cq);
+		q->cq = NULL;
+		return ret;
+	}
+	attr.send_cq = q->cq;
+	attr.recv_cq = q->cq;
+	ret = rdma_create_qp(id, pd, &attr);
+	if (ret) {
+		ib_free_cq(q->cq);
+		q->cq = NULL;
+		return ret;
+	}
+	q->id = id;
+	q->qp = id->qp;
+	return 0;
+}
+
+/**
+ * rdda_qp_drain() - put the queue pair in error and wait for every completion
+ * @q: any, also one without a queue pair
+ *
+ * Nothing may be posted any more by others. When this returns, the handler of
+ * each work request has run. Sleeps.
+ */
+void rdda_qp_drain(struct rdda_qp *q)
+{
+	if (q->qp)
+		ib_drain_qp(q->qp);
+}
+
+/**
+ * rdda_qp_destroy() - end a drained queue pair and its CQ
+ * @q: any, also one without a queue pair
+ *
+ * After it no work request can touch memory. Sleeps.
+ */
+void rdda_qp_destroy(struct rdda_qp *q)
+{
+	if (!q->qp)
+		return;
+	rdma_destroy_qp(q->id);
+	ib_free_cq(q->cq);
+	q->qp = NULL;
+	q->cq = NULL;
+}
+
+struct reg_wait {
+	struct ib_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
+};
+
+static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct reg_wait *w = container_of(wc->wr_cqe, struct reg_wait, cqe);
+
+	w->status = wc->status;
+	complete(&w->done);
+}
+
+/**
+ * rdda_mr_register() - register memory for the other side, zero-based
+ * @q: connected queue pair; takes one work request of its send queue, which the
+ *	caller keeps free
+ * @sg: mapped scatterlist
+ * @nents: its mapped entries, page aligned
+ * @bytes: their sum
+ * @access: IB_ACCESS_*, no more than the peer needs
+ *
+ * Sleeps until the registration is in force. The page size is RDDA_PAGE,
+ * whatever PAGE_SIZE is. Return: the MR, for ib_dereg_mr(), or an ERR_PTR().
+ */
+struct ib_mr *rdda_mr_register(struct rdda_qp *q, struct scatterlist *sg, int nents,
+			       u32 bytes, int access)
+{
+	struct reg_wait w = { .cqe.done = reg_done };
+	struct ib_reg_wr wr = {};
+	struct ib_mr *mr;
+	int ret;
+
+	mr = ib_alloc_mr(q->qp->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(bytes, RDDA_PAGE));
+	if (IS_ERR(mr))
+		return mr;
+	ret = ib_map_mr_sg(mr, sg, nents, NULL, RDDA_PAGE);
+	if (ret != nents) {
+		ret = ret < 0 ? ret : -EINVAL;
+		goto out_mr;
+	}
+	/* The peer is given offsets, never our addresses. */
+	mr->iova = 0;
+	init_completion(&w.done);
+	wr.wr.opcode = IB_WR_REG_MR;
+	wr.wr.wr_cqe = &w.cqe;
+	wr.wr.send_flags = IB_SEND_SIGNALED;
+	wr.mr = mr;
+	wr.key = mr->rkey;
+	wr.access = access;
+	ret = ib_post_send(q->qp, &wr.wr, NULL);
+	if (ret)
+		goto out_mr;
+	wait_for_completion(&w.done);
+	if (w.status == IB_WC_SUCCESS)
+		return mr;
+	ret = -EIO;
+out_mr:
+	ib_dereg_mr(mr);
+	return ERR_PTR(ret);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Queue pairs, registrations and device limits: what client and target do alike.
+ *
+ *   rdma_cm_id --- rdda_cm_tune()      our timeouts, not the fabric's defaults
+ *       |
+ *   rdda_qp   one QP with one CQ, both sized for every work request, signalled
+ *             or not: a QP in error flushes them all
+ *
+ * Linked into both modules; each has the module parameter sge_limit.
+ */
+#ifndef RDDA_COMMON_VERBS_H
+#define RDDA_COMMON_VERBS_H
+
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+/* 4.096 us << 14 = 67 ms; with RDDA_RETRIES about half a second to an error. */
+#define RDDA_ACK_TIMEOUT	14
+#define RDDA_RETRIES		7
+#define RDDA_RNR_RETRIES	7	/* without end; credits make RNR a bug */
+#define RDDA_RD_ATOMIC_MAX	16
+#define RDDA_CM_TIMEOUT_MS	3000	/* each of address, route, connect */
+
+/**
+ * struct rdda_limits - what a device lets one queue pair do
+ * @send_sge: gather entries of a SEND or WRITE
+ * @read_sge: scatter entries of a READ
+ * @rd_out: READs in flight that we may ask for
+ * @rd_in: READs in flight that we may serve
+ * @max_wr: work requests of a queue
+ * @max_cqe: entries of a CQ
+ * @mr_pages: RDDA_PAGEs of one registration
+ */
+struct rdda_limits {
+	u32 send_sge;
+	u32 read_sge;
+	u32 rd_out;
+	u32 rd_in;
+	u32 max_wr;
+	u32 max_cqe;
+	u32 mr_pages;
+};
+
+/**
+ * struct rdda_qp - a queue pair of a connection, and the CQ of both its queues
+ * @id: its connection
+ * @qp: NULL before rdda_qp_create() and after rdda_qp_destroy()
+ * @cq: the same
+ */
+struct rdda_qp {
+	struct rdma_cm_id *id;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+};
+
+/**
+ * struct rdda_qp_size - what a queue pair must hold
+ * @send_wr: work requests of the send queue, drain marker not counted
+ * @recv_wr: receives, drain marker not counted
+ * @sge: of a send work request
+ * @vector: completion vector, taken modulo what the device has
+ * @poll: where completions are handled
+ */
+struct rdda_qp_size {
+	u32 send_wr;
+	u32 recv_wr;
+	u32 sge;
+	int vector;
+	enum ib_poll_context poll;
+};
+
+int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);
+int rdda_cm_tune(struct rdma_cm_id *id);
+int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
+		   const struct rdda_qp_size *size, void *context);
+void rdda_qp_drain(struct rdda_qp *q);
+void rdda_qp_destroy(struct rdda_qp *q);
+struct ib_mr *rdda_mr_register(struct rdda_qp *q, struct scatterlist *sg, int nents,
+			       u32 bytes, int access);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The layout of a volume in memory: where each of its bytes is.
+ *
+ *   volume     0 ................................................ size
+ *              | segment 0: ec:4+2, 2 groups | segment 1: stripe:3 |
+ *              '-> places: 12, group by group  '-> places: 3
+ *                    '-> { member, byte of it where data begins }
+ *
+ * Flat and without pointers: header, segments, places, member sizes and a
+ * scratch area for the check lie one behind the other in memory that the
+ * caller owns. Who builds one: prot_layout_bytes(), prot_layout_init(), fill
+ * in segments, places and sizes, prot_layout_check(). After that it is read
+ * only and may be used from anywhere.
+ */
+#ifndef PROTECT_LAYOUT_H
+#define PROTECT_LAYOUT_H
+
+#include <linux/types.h>
+
+#define PROT_SEGMENTS_MAX	16384U
+#define PROT_PLACES_MAX		65536U
+#define PROT_MEMBERS_MAX	4096U
+#define PROT_STRIP_MIN		4096U
+#define PROT_STRIP_MAX		(1U << 20)
+#define PROT_COPIES_MAX		4
+#define PROT_DATA_MAX		32	/* K of ec:K+M */
+#define PROT_PARITY_MAX		4	/* M */
+#define PROT_WIDTH_MAX		(PROT_DATA_MAX + PROT_PARITY_MAX)
+#define PROT_SIZE_MAX		0x7fffffffffffffffULL	/* bytes, an loff_t */
+
+/* Numbers as in the netlink UAPI and in layout records. */
+enum prot_level {
+	PROT_LINEAR	= 1,	/* 1 group of 1 */
+	PROT_STRIPE	= 2,	/* groups x data columns of one member each */
+	PROT_MIRROR	= 3,	/* 1 group of @data copies */
+	PROT_RAID10	= 4,	/* @groups of @data copies */
+	PROT_EC		= 5,	/* @groups of @data + @parity */
+	PROT_LEVELS
+};
+
+/**
+ * struct prot_segment - a run of the volume, striped over equal groups
+ * @start: byte of the volume; segments lie in order and without gaps
+ * @length: bytes; for all but linear and mirror whole rows of all groups
+ * @strip: bytes of one member in a row, a power of two
+ * @level: enum prot_level
+ * @data: data members of a group (ec), copies (mirror, raid10), columns
+ * @parity: parity members of a group (ec), else 0
+ * @groups: how many equal groups
+ * @first: index of its first place; places lie group after group
+ */
+struct prot_segment {
+	u64	start;
+	u64	length;
+	u32	strip;
+	u8	level;
+	u8	data;
+	u8	parity;
+	u8	reserved;
+	u16	groups;
+	u16	reserved2;
+	u32	first;
+};
+
+/**
+ * struct prot_place - what one column of a segment stands on
+ * @member: index in the volume's member table
+ * @offset: byte of the member where the segment's data begins
+ */
+struct prot_place {
+	u32	member;
+	u32	reserved;
+	u64	offset;
+};
+
+/* What a place takes of its member; scratch of the check. */
+struct prot_span {
+	u64	member;
+	u64	start;
+	u64	end;
+};
+
+/**
+ * struct prot_layout - header of the flat layout
+ * @size: bytes of the volume; set by prot_layout_check()
+ * @bytes: of this whole structure
+ * @lba: 512 or 4096, of the volume
+ * @nr_segments: entries of prot_segments()
+ * @nr_places: entries of prot_places()
+ * @nr_members: entries of prot_member_sizes()
+ * @max_bytes: largest READ or WRITE that an op takes; set by the check
+ */
+struct prot_layout {
+	u64	size;
+	u32	bytes;
+	u32	lba;
+	u32	nr_segments;
+	u32	nr_places;
+	u32	nr_members;
+	u32	max_bytes;
+};
+
+static inline struct prot_segment *prot_segments(const struct prot_layout *l)
+{
+	return (struct prot_segment *)(l + 1);
+}
+
+static inline struct prot_place *prot_places(const struct prot_layout *l)
+{
+	return (struct prot_place *)(prot_segments(l) + l->nr_segments);
+}
+
+/* Bytes of each member that a volume may use, counted from byte 0 of it. */
+static inline u64 *prot_member_sizes(const struct prot_layout *l)
+{
+	return (u64 *)(prot_places(l) + l->nr_places);
+}
+
+/* Members of one group: 1 where the level has no redundancy. */
+static inline u32 prot_group_width(const struct prot_segment *s)
+{
+	switch (s->level) {
+	case PROT_MIRROR:
+	case PROT_RAID10:
+		return s->data;
+	case PROT_EC:
+		return s->data + s->parity;
+	default:
+		return 1;
+	}
+}
+
+/* Groups side by side: a stripe's members count as groups of one. */
+static inline u32 prot_columns(const struct prot_segment *s)
+{
+	return s->level == PROT_STRIPE ? (u32)s->groups * s->data : s->groups;
+}
+
+/* Bytes of the volume that one group holds of a row. */
+static inline u32 prot_unit(const struct prot_segment *s)
+{
+	return s->level == PROT_EC ? s->strip * s->data : s->strip;
+}
+
+/* Bytes of a layout with so many entries; 0 when a count is out of bounds. */
+size_t prot_layout_bytes(u32 nr_segments, u32 nr_places, u32 nr_members);
+
+/**
+ * prot_layout_init() - begin a layout in @mem
+ * @mem: prot_layout_bytes() bytes, aligned for u64; zeroed here
+ * @lba: of the volume
+ * @nr_segments: as given to prot_layout_bytes()
+ * @nr_places: likewise
+ * @nr_members: likewise
+ */
+struct prot_layout *prot_layout_init(void *mem, u32 lba, u32 nr_segments, u32 nr_places,
+				     u32 nr_members);
+
+/**
+ * prot_layout_check() - is this a layout? Sets @size and @max_bytes.
+ * @l: filled in
+ *
+ * Sorts the scratch area, so it is called once, before anybody else sees @l.
+ * Return: NULL, or why not, as a static string (for netlink's extack).
+ */
+const char *prot_layout_check(struct prot_layout *l);
+
+/* The segment that holds byte @offset of the volume, which is below its size. */
+u32 prot_segment_at(const struct prot_layout *l, u64 offset);
+
+/**
+ * struct prot_limits - what a queue should say about a volume
+ * @max_bytes: largest READ or WRITE
+ * @io_min: bytes, the largest strip; 0 where nothing is striped
+ * @io_opt: bytes of a full stripe when all segments agree, else 0
+ */
+struct prot_limits {
+	u32	max_bytes;
+	u32	io_min;
+	u64	io_opt;
+};
+
+void prot_layout_limits(const struct prot_layout *l, struct prot_limits *limits);
+
+#endif

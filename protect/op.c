@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The op: a request cut at segments, each part planned by its level.
+ *
+ *   PLAN ──batch full or all planned──> WAIT ──all results in──> PLAN or DONE
+ *
+ * Where we are is in the numbers (start, end, out), there is no state field.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "protect/prot.h"
+
+const struct prot_level_ops *prot_level(unsigned int level)
+{
+	static const struct prot_level_ops *const levels[PROT_LEVELS] = {
+		[PROT_LINEAR] = &prot_linear_ops,
+		[PROT_STRIPE] = &prot_stripe_ops,
+	};
+
+	return level < PROT_LEVELS ? levels[level] : NULL;
+}
+
+static void begin_part(struct prot_op *op, const struct prot_layout *l)
+{
+	const struct prot_segment *s = prot_segments(l) + op->segment;
+
+	op->part_end = min(op->end, s->start + s->length);
+	op->column = 0;
+	op->unit = 0;
+}
+
+int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct prot_request *rq)
+{
+	memset(op, 0, sizeof(*op));
+	op->kind = rq->kind;
+	op->flags = rq->flags;
+	if (rq->kind == PROT_FLUSH)
+		return rq->offset || rq->length ? -EINVAL : 0;
+	if (rq->kind > PROT_FLUSH || !rq->length || (rq->offset | rq->length) & (l->lba - 1))
+		return -EINVAL;
+	if (rq->kind <= PROT_WRITE && rq->length > l->max_bytes)
+		return -EINVAL;
+	if (rq->offset > l->size || rq->length > l->size - rq->offset)
+		return -EIO;
+	op->start = rq->offset;
+	op->end = rq->offset + rq->length;
+	op->segment = prot_segment_at(l, rq->offset);
+	begin_part(op, l);
+	return 0;
+}
+
+enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
+			       struct prot_io *io, struct prot_run *runs)
+{
+	/* After an error nothing new is started; what is out is waited for. */
+	while (op->start < op->end && !op->err && op->batch < PROT_BATCH_MAX) {
+		const struct prot_segment *s = prot_segments(l) + op->segment;
+
+		memset(io, 0, sizeof(*io));
+		if (prot_level(s->level)->next(op, l, io, runs)) {
+			io->kind = op->kind;
+			io->flags = op->flags;
+			io->tag = op->tag++;
+			io->group_io = prot_level(s->level)->redundant;
+			op->batch++;
+			op->out++;
+			return PROT_IO;
+		}
+		op->base += op->part_end - op->start;
+		op->start = op->part_end;
+		op->segment++;
+		if (op->start < op->end)
+			begin_part(op, l);
+	}
+	return op->out ? PROT_WAIT : PROT_DONE;
+}
+
+void prot_op_result(struct prot_op *op, u32 tag, int err)
+{
+	(void)tag;	/* one result is like another: there is nothing to re-plan */
+	if (err && !op->err)
+		op->err = err;
+	op->out--;
+	if (!op->out)
+		op->batch = 0;
+}

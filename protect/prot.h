@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Protection policy: requests in, member I/O out.
+ *
+ *   request ──> prot_op ──> one I/O per group ──> width 1: the member's I/O
+ *               (op.c: level tables cut            width n: prot_group, which
+ *               the volume into groups)                     makes member I/O
+ *                                                           of it (mirror, ec)
+ *
+ * Sans I/O: nothing here allocates, locks, sleeps, knows the time or follows a
+ * pointer out of the memory it was handed, so a checker may copy any state and
+ * branch. What executes I/O is the caller: the kernel's glue or the simulator.
+ *
+ * How a caller runs an op:
+ *
+ *	err = prot_op_init(&op, layout, &request);
+ *	while ((v = prot_op_next(&op, layout, &io, runs)) != PROT_DONE) {
+ *		if (v == PROT_IO)
+ *			start it; remember io.tag
+ *		else (PROT_WAIT)
+ *			when any of those started has ended:
+ *			prot_op_result(&op, io.tag, error);
+ *			and ask prot_op_next() again
+ *	}
+ *	the request ends with op.err
+ *
+ * Calls about one op are made one at a time; ops share nothing (groups do, see
+ * group.h). A caller may collect the results of a batch before it feeds them.
+ */
+#ifndef PROTECT_PROT_H
+#define PROTECT_PROT_H
+
+#include <linux/types.h>
+
+#include "protect/layout.h"
+
+#define PROT_RUNS_MAX		64	/* runs of one I/O */
+#define PROT_BATCH_MAX		320	/* I/Os of one batch */
+#define PROT_REQUEST_MAX	(1U << 20)	/* bytes of a READ or WRITE */
+#define PROT_BUFFER_REQUEST	0	/* the request's own pages */
+
+enum prot_kind {
+	PROT_READ,
+	PROT_WRITE,
+	PROT_DISCARD,		/* reads zero afterwards, like ZEROES, or keeps the data */
+	PROT_ZEROES,		/* reads zero afterwards */
+	PROT_FLUSH,
+};
+
+#define PROT_FUA	1	/* durable when done; members always are (design, 3) */
+#define PROT_META	2	/* file system metadata: never the relaxed path */
+#define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
+
+/**
+ * struct prot_request - what a user of the volume asks
+ * @offset: byte of the volume, a multiple of the LBA
+ * @length: bytes, a multiple of the LBA, not 0; FLUSH: both 0
+ * @kind: enum prot_kind
+ * @flags: PROT_FUA, PROT_META, PROT_NOUNMAP
+ */
+struct prot_request {
+	u64	offset;
+	u64	length;
+	u8	kind;
+	u8	flags;
+};
+
+/**
+ * struct prot_run - a piece of a buffer
+ * @offset: byte within the buffer
+ * @length: bytes
+ * @buffer: PROT_BUFFER_REQUEST, or a private buffer of the op
+ */
+struct prot_run {
+	u32	offset;
+	u32	length;
+	u32	buffer;
+};
+
+/* What happens to an I/O's payload besides. */
+enum prot_stage {
+	PROT_STAGE_NONE,
+	PROT_STAGE_KEEP,	/* WRITE of the runs; the payload stays staged as @stage */
+	PROT_STAGE_USE,		/* WRITE of @stage from @stage_offset: no runs travel, they
+				 * are there in case the stage was dropped
+				 */
+	PROT_STAGE_LAST,	/* the same, and the stage may go afterwards */
+};
+
+/**
+ * struct prot_io - one I/O to a member (or, for redundant levels, to a group)
+ * @addr: byte of the member; of the group's data where @group_io
+ * @length: bytes
+ * @member: index in the member table; of the group's first place where @group_io
+ * @tag: to be given back with the result
+ * @nr_runs: payload runs in the caller's array, in order; none for DISCARD,
+ *	ZEROES and FLUSH
+ * @stage: number of the staged payload, when @stage_do says so
+ * @stage_offset: byte of the staged payload where a STAGE_USE write begins
+ * @kind: enum prot_kind
+ * @flags: PROT_FUA, ...
+ * @stage_do: enum prot_stage
+ * @group_io: to be given to the group's engine
+ */
+struct prot_io {
+	u64	addr;
+	u64	length;
+	u32	member;
+	u32	tag;
+	u32	stage;
+	u32	stage_offset;
+	u16	nr_runs;
+	u8	kind;
+	u8	flags;
+	u8	stage_do;
+	bool	group_io;
+};
+
+enum prot_verdict {
+	PROT_IO,		/* @io is to be started; ask again */
+	PROT_WAIT,		/* nothing more before a result */
+	PROT_DONE,		/* over, op.err says how */
+};
+
+/**
+ * struct prot_op - a request on its way; all fields are the op's own but @err
+ * @start: next byte of the volume to plan, start of the part in hand
+ * @end: end of the request
+ * @part_end: end of that part: what of the request lies in one segment
+ * @unit: next unit of column @column that has no I/O yet, within the segment
+ * @base: byte of the request's pages where the part begins
+ * @column: column in hand, counted from that of the part's first byte
+ * @segment: index
+ * @out: I/Os started and not ended
+ * @batch: I/Os of the batch in hand
+ * @tag: of the next I/O
+ * @err: the first error, the request's result in the end
+ * @kind: of the request
+ * @flags: of the request
+ */
+struct prot_op {
+	u64	start;
+	u64	end;
+	u64	part_end;
+	u64	unit;
+	u32	base;
+	u32	column;
+	u32	segment;
+	u32	out;
+	u32	batch;
+	u32	tag;
+	s32	err;
+	u8	kind;
+	u8	flags;
+};
+
+/**
+ * struct prot_level_ops - a level; one file each, linear.c the shortest
+ * @name: as people write it
+ * @redundant: its I/O goes to groups, not members
+ * @check: why the shape of a segment is wrong, or NULL
+ * @next: the next I/O of the part in hand, into @io and @runs; false when the
+ *	part has no more
+ */
+struct prot_level_ops {
+	const char *name;
+	bool redundant;
+	const char *(*check)(const struct prot_segment *s);
+	bool (*next)(struct prot_op *op, const struct prot_layout *l,
+		     struct prot_io *io, struct prot_run *runs);
+};
+
+/* The table of levels, NULL where there is none of that number. */
+const struct prot_level_ops *prot_level(unsigned int level);
+
+/**
+ * prot_op_init() - begin an op
+ * @op: in the caller's memory
+ * @l: a layout that passed its check; it stays the same until the op is over
+ * @rq: the request
+ *
+ * Return: 0; -EINVAL for a request that is not aligned, empty or too long;
+ * -EIO beyond the end of the volume.
+ */
+int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct prot_request *rq);
+
+/**
+ * prot_op_next() - what to do now
+ * @op: the op
+ * @l: as given to prot_op_init()
+ * @io: filled in when PROT_IO is returned
+ * @runs: room for PROT_RUNS_MAX; filled in likewise
+ */
+enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
+			       struct prot_io *io, struct prot_run *runs);
+
+/* The I/O with @tag has ended with @err (0 or negative). */
+void prot_op_result(struct prot_op *op, u32 tag, int err);
+
+extern const struct prot_level_ops prot_linear_ops, prot_stripe_ops;
+
+/* Of use to more than one level: the next I/O of a part that is striped. */
+bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
+		      struct prot_io *io, struct prot_run *runs);
+
+#endif

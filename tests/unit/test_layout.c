@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Layout records: round trips, damage, and what a layout may not be. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "userspace/format/layout.h"
+#include "suite.h"
+
+#define MIB	(1ULL << 20)
+
+static struct layout a, b;
+static u8 raw[LAYOUT_BYTES_MAX], other[LAYOUT_BYTES_MAX];
+
+static struct muuid uuid(u32 n)
+{
+	struct muuid u = { { 0x20 } };
+
+	memcpy(u.b + 8, &n, sizeof(n));
+	return u;
+}
+
+/* stripe:4 of 64 MiB a member, and a linear segment appended on a fifth. */
+static int two_segments(void)
+{
+	memset(&a, 0, sizeof(a));
+	a.volume = uuid(1);
+	strcpy(a.name, "data-1");
+	a.epoch = 3;
+	a.created = 1700000000;
+	a.lba = 512;
+	a.members = 5;
+	for (u32 i = 0; i < 5; i++) {
+		a.member[i].target = uuid(100 + i / 2);
+		a.member[i].drive = uuid(200 + i);
+		a.member[i].extent = uuid(300 + i);
+		a.member[i].size = 65 * MIB;
+		a.member[i].port = 4421;
+		strcpy(a.member[i].addr, "10.0.0.1");
+		a.ref[i] = (struct layout_ref) { i, MIB };
+	}
+	a.refs = 5;
+	a.segment[0] = (struct layout_segment) {
+		.length = 256 * MIB, .level = LAYOUT_STRIPE, .data = 4, .groups = 1,
+		.strip = 65536, .refs = 4,
+	};
+	a.segment[1] = (struct layout_segment) {
+		.start = 256 * MIB, .length = 32 * MIB, .level = LAYOUT_LINEAR, .data = 1,
+		.groups = 1, .first_ref = 4, .refs = 1,
+	};
+	a.segments = 2;
+	a.size = 288 * MIB;
+	return layout_encode(&a, raw, sizeof(raw));
+}
+
+static void test_round_trip(void)
+{
+	int n = two_segments();
+
+	CU_ASSERT_EQUAL_FATAL(n, 256 + 5 * 128 + 2 * 64 + 5 * 16);
+	CU_ASSERT_EQUAL_FATAL(layout_decode(raw, sizeof(raw), &b), 0);
+	CU_ASSERT_EQUAL(layout_encode(&b, other, sizeof(other)), n);
+	CU_ASSERT(!memcmp(raw, other, n));
+	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);
+	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[1]), 32 * MIB);
+	CU_ASSERT(!memcmp(raw, "BMESHVOL\1\0\0\0", 12));
+}
+
+static void test_every_flipped_bit(void)
+{
+	int n = two_segments();
+
+	for (int i = 0; i < n * 8; i++) {
+		raw[i / 8] ^= 1 << i % 8;
+		if (!layout_decode(raw, sizeof(raw), &b))
+			CU_FAIL("a flipped bit passed");
+		raw[i / 8] ^= 1 << i % 8;
+	}
+}
+
+static void test_truncated(void)
+{
+	int n = two_segments();
+	u8 *exact;
+
+	for (int len = 0; len < n; len++) {
+		exact = malloc(len ? len : 1);
+		memcpy(exact, raw, len);
+		CU_ASSERT(layout_decode(exact, len, &b) < 0);
+		free(exact);
+	}
+	CU_ASSERT_EQUAL(layout_decode(raw, n, &b), 0);
+	CU_ASSERT_EQUAL(layout_encode(&a, other, n - 1), -ENOSPC);
+}
+
+/* Each change makes a layout that cannot be. */
+static void test_meaning(void)
+{
+#define REFUSED(change) do {						\
+		two_segments();						\
+		CU_ASSERT_EQUAL(layout_check(&a), 0);			\
+		change;							\
+		CU_ASSERT_EQUAL(layout_check(&a), -EUCLEAN);		\
+		CU_ASSERT_EQUAL(layout_encode(&a, raw, sizeof(raw)), -EUCLEAN); \
+	} while (0)
+
+	REFUSED(a.epoch = 0);
+	REFUSED(a.volume = (struct muuid) { { 0 } });
+	REFUSED(a.lba = 520);
+	REFUSED(a.size += 512);
+	REFUSED(a.size = 0);
+	REFUSED(a.name[0] = 0);
+	REFUSED(strcpy(a.name, "a/b"));
+	REFUSED(memset(a.name, 'x', sizeof(a.name)));
+	REFUSED(a.members = 0);
+	REFUSED(a.members = 4);
+	REFUSED(a.members = LAYOUT_MEMBERS_MAX + 1);
+	REFUSED(a.segments = 0);
+	REFUSED(a.segments = 1);
+	REFUSED(a.refs = 6);
+	REFUSED(a.refs = LAYOUT_REFS_MAX + 1);
+	REFUSED(a.member[1].extent = a.member[0].extent);
+	REFUSED(a.member[1].extent = (struct muuid) { { 0 } });
+	REFUSED(a.member[1].size = 65 * MIB - 512);
+	REFUSED(a.member[1].size = MIB);
+	REFUSED(memset(a.member[1].addr, 'x', LAYOUT_ADDR));
+	REFUSED(a.segment[0].level = 0);
+	REFUSED(a.segment[0].level = 9);
+	REFUSED(a.segment[0].strip = 65537);
+	REFUSED(a.segment[0].strip = 2048);
+	REFUSED(a.segment[0].strip = 2 << 20);
+	REFUSED(a.segment[0].data = 3);
+	REFUSED(a.segment[0].groups = 2);
+	REFUSED(a.segment[0].groups = 0);
+	REFUSED(a.segment[0].parity = 1);
+	REFUSED(a.segment[0].length -= 65536);
+	REFUSED(a.segment[0].refs = 3);
+	REFUSED(a.segment[1].start += 512);
+	REFUSED(a.segment[1].length = 0);
+	REFUSED(a.segment[1].length = ~511ULL);
+	REFUSED(a.segment[1].first_ref = 3);
+	REFUSED(a.ref[4].member = 5);
+	REFUSED(a.ref[4].member = 0);			/* bytes used twice */
+	REFUSED(a.ref[4].offset = 0);			/* in the metadata */
+	REFUSED(a.ref[4].offset = MIB + 100);
+	REFUSED(a.ref[4].offset = 33 * MIB + 512);	/* behind the end */
+	REFUSED(a.ref[4].offset = ~511ULL);
+}
+
+/* A member may serve two segments when their bytes are apart. */
+static void test_shared_member(void)
+{
+	two_segments();
+	a.member[0].size = 97 * MIB;
+	a.ref[4] = (struct layout_ref) { 0, 65 * MIB };
+	CU_ASSERT_EQUAL(layout_check(&a), 0);
+	a.ref[4].offset -= 512;
+	CU_ASSERT_EQUAL(layout_check(&a), -EUCLEAN);
+}
+
+static void test_petabyte(void)
+{
+	two_segments();
+	for (u32 i = 0; i < 4; i++)
+		a.member[i].size = (1ULL << 48) + MIB;
+	a.segment[0].length = 1ULL << 50;
+	a.segment[1].start = 1ULL << 50;
+	a.size = (1ULL << 50) + 32 * MIB;
+	CU_ASSERT(layout_encode(&a, raw, sizeof(raw)) > 0);
+	CU_ASSERT_EQUAL(layout_decode(raw, sizeof(raw), &b), 0);
+	CU_ASSERT_EQUAL(b.size, a.size);
+}
+
+static void test_largest(void)
+{
+	memset(&a, 0, sizeof(a));
+	a.volume = uuid(1);
+	strcpy(a.name, "big");
+	a.epoch = 1;
+	a.lba = 4096;
+	a.members = LAYOUT_MEMBERS_MAX;
+	a.refs = LAYOUT_REFS_MAX;
+	a.segments = LAYOUT_SEGMENTS_MAX;
+	for (u32 i = 0; i < a.members; i++) {
+		a.member[i].extent = uuid(1000 + i);
+		a.member[i].size = 10 * MIB;
+	}
+	for (u32 i = 0; i < a.refs; i++)
+		a.ref[i] = (struct layout_ref) { i / 2, i % 2 ? 2 * MIB : MIB };
+	for (u32 i = 0; i < a.segments; i++) {
+		a.segment[i] = (struct layout_segment) {
+			.start = i * 4 * MIB, .length = 4 * MIB, .level = LAYOUT_STRIPE,
+			.data = 4, .groups = 1, .strip = 4096, .first_ref = 4 * i, .refs = 4,
+		};
+	}
+	a.size = a.segments * 4 * MIB;
+	CU_ASSERT_EQUAL(layout_encode(&a, raw, sizeof(raw)), (int)LAYOUT_BYTES_MAX);
+	CU_ASSERT_EQUAL(layout_decode(raw, sizeof(raw), &b), 0);
+}
+
+static void test_names(void)
+{
+	char name[LAYOUT_NAME + 1];
+
+	CU_ASSERT_TRUE(layout_name_ok("a"));
+	CU_ASSERT_TRUE(layout_name_ok("Data_1.x-y"));
+	CU_ASSERT_TRUE(layout_name_ok("0"));
+	CU_ASSERT_FALSE(layout_name_ok(""));
+	CU_ASSERT_FALSE(layout_name_ok("-x"));
+	CU_ASSERT_FALSE(layout_name_ok(".x"));
+	CU_ASSERT_FALSE(layout_name_ok("a b"));
+	CU_ASSERT_FALSE(layout_name_ok("a/b"));
+	CU_ASSERT_FALSE(layout_name_ok("\xc3\xa9"));
+	memset(name, 'n', sizeof(name));
+	name[LAYOUT_NAME - 1] = 0;
+	CU_ASSERT_TRUE(layout_name_ok(name));
+	name[LAYOUT_NAME - 1] = 'n';
+	name[LAYOUT_NAME] = 0;
+	CU_ASSERT_FALSE(layout_name_ok(name));
+}
+
+static void test_uuid_text(void)
+{
+	static const char text[] = "00112233-4455-6677-8899-aabbccddeeff";
+	char out[MUUID_TEXT], bad[64];
+	struct muuid u;
+
+	CU_ASSERT_EQUAL(muuid_parse(text, &u), 0);
+	CU_ASSERT_EQUAL(u.b[0], 0);
+	CU_ASSERT_EQUAL(u.b[15], 0xff);
+	muuid_text(&u, out);
+	CU_ASSERT_STRING_EQUAL(out, text);
+	for (size_t n = 0; n < sizeof(text) - 1; n++) {
+		strcpy(bad, text);
+		bad[n] = 0;
+		CU_ASSERT_EQUAL(muuid_parse(bad, &u), -EINVAL);
+		strcpy(bad, text);
+		bad[n] = 'g';
+		CU_ASSERT_EQUAL(muuid_parse(bad, &u), -EINVAL);
+	}
+	strcpy(bad, text);
+	strcat(bad, "0");
+	CU_ASSERT_EQUAL(muuid_parse(bad, &u), -EINVAL);
+	CU_ASSERT_EQUAL(muuid_parse("00112233-4455-6677-8899-AABBCCDDEEFF", &u), 0);
+	CU_ASSERT_EQUAL(u.b[10], 0xaa);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "round trip", test_round_trip },
+		{ "every flipped bit", test_every_flipped_bit },
+		{ "truncated", test_truncated },
+		{ "meaning", test_meaning },
+		{ "shared member", test_shared_member },
+		{ "petabyte", test_petabyte },
+		{ "largest", test_largest },
+		{ "names", test_names },
+		{ "UUID text", test_uuid_text },
+		{ NULL, NULL },
+	};
+
+	return suite_main("layout", tests);
+}

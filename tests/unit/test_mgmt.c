@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Management messages: round trips, and what each side refuses. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "userspace/format/json.h"
+#include "userspace/format/mgmt.h"
+#include "suite.h"
+
+static const struct muuid u1 = { { 1 } }, u2 = { { 2 } }, u3 = { { 3 } };
+
+static int decode(const char *text, struct mgmt_req *r)
+{
+	return mgmt_req_decode(text, strlen(text), r);
+}
+
+static void test_requests(void)
+{
+	struct mgmt_req in = { .drive = u1, .extent = u2, .volume = u3, .length = 1ULL << 40 }, out;
+	char *text;
+
+	strcpy(in.name, "vol");
+	for (int op = MGMT_HELLO; op < MGMT_OPS; op++) {
+		in.op = op;
+		text = mgmt_req_encode(&in);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+		CU_ASSERT_EQUAL(decode(text, &out), 0);
+		CU_ASSERT(!memcmp(&in, &out, sizeof(in)));
+		for (size_t n = 0; n < strlen(text); n++)
+			CU_ASSERT(mgmt_req_decode(text, n, &out) < 0);
+		free(text);
+	}
+}
+
+static void test_bad_requests(void)
+{
+	static const struct { int err; const char *text; } bad[] = {
+		{ -EBADMSG, "" },
+		{ -EBADMSG, "[]" },
+		{ -EBADMSG, "7" },
+		{ -EBADMSG, "{}" },
+		{ -EBADMSG, "{\"v\":1,\"v\":1,\"op\":\"hello\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":2,\"op\":\"hello\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":1}" },
+		{ -EPROTONOSUPPORT, "{\"v\":1,\"op\":\"format\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":1,\"op\":3}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"free\"}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"free\",\"extent\":\"x\"}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"hello\",\"drive\":5}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"hello\",\"length\":-1}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"hello\",\"length\":1.5}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"hello\",\"name\":\"../x\"}" },
+		{ -EINVAL, "{\"v\":1,\"op\":\"record\"}" },
+	};
+	struct mgmt_req r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CU_ASSERT_EQUAL(decode(bad[i].text, &r), bad[i].err);
+	CU_ASSERT_EQUAL(decode("{\"v\":1,\"op\":\"hello\",\"later\":[1]}", &r), 0);
+}
+
+/* "alloc" lacks each of what it needs in turn. */
+static void test_needs(void)
+{
+	struct mgmt_req in = { .op = MGMT_ALLOC, .drive = u1, .extent = u2, .volume = u3,
+			       .length = 1 }, cut, out;
+
+	for (int i = 0; i < 5; i++) {
+		char *text;
+
+		cut = in;
+		if (i == 1)
+			memset(&cut.drive, 0, 16);
+		else if (i == 2)
+			memset(&cut.extent, 0, 16);
+		else if (i == 3)
+			memset(&cut.volume, 0, 16);
+		else if (i == 4)
+			cut.length = 0;
+		text = mgmt_req_encode(&cut);
+		CU_ASSERT_EQUAL(decode(text, &out), i ? -EINVAL : 0);
+		free(text);
+	}
+}
+
+static void test_answers(void)
+{
+	char reason[MGMT_REASON], *text;
+	json_t *data;
+
+	text = mgmt_rsp_encode(0, NULL, json_pack("{s:i}", "a", 5));
+	CU_ASSERT_EQUAL(mgmt_rsp_decode(text, strlen(text), &data, reason), 0);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(data, "a")), 5);
+	json_decref(data);
+	free(text);
+	text = mgmt_rsp_encode(-ENOSPC, "no room", NULL);
+	CU_ASSERT_EQUAL(mgmt_rsp_decode(text, strlen(text), &data, reason), -ENOSPC);
+	CU_ASSERT_PTR_NULL(data);
+	CU_ASSERT_STRING_EQUAL(reason, "no room");
+	free(text);
+}
+
+static void test_bad_answers(void)
+{
+	static const char *const bad[] = {
+		"", "[]", "{}", "{\"v\":1}", "{\"v\":2,\"error\":0,\"data\":{}}",
+		"{\"v\":1,\"error\":0}", "{\"v\":1,\"error\":0,\"data\":[]}",
+		"{\"v\":1,\"error\":5}", "{\"v\":1,\"error\":-4096}", "{\"v\":1,\"error\":\"x\"}",
+	};
+	char reason[MGMT_REASON];
+	json_t *data;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CU_ASSERT_EQUAL(mgmt_rsp_decode(bad[i], strlen(bad[i]), &data, reason), -EBADMSG);
+		CU_ASSERT_PTR_NULL(data);
+	}
+}
+
+static void test_structures(void)
+{
+	struct mgmt_drive d = { .uuid = u1, .path = "/dev/nvme0n1", .model = "M", .serial = "S",
+				.state = "up", .size = 1ULL << 46, .free = 5, .longest = 3,
+				.lba = 4096, .extents = 2 }, d2 = { 0 };
+	struct mgmt_extent e = { .uuid = u1, .drive = u2, .volume = u3, .holder = u1, .name = "v",
+				 .start = 1 << 20, .length = 2 << 20, .zeroed = 7,
+				 .generation = 9, .error = -EIO }, e2 = { 0 };
+	struct mgmt_volume v = { .uuid = u1, .name = "v", .epoch = 4, .size = 5, .members = 2,
+				 .here = 1 }, v2 = { 0 };
+	struct mgmt_hello h = { .host = u1, .hostname = "n1", .version = "1" }, h2 = { 0 };
+	json_t *j;
+
+	j = mgmt_drive_pack(&d);
+	CU_ASSERT_EQUAL(mgmt_drive_unpack(j, &d2), 0);
+	CU_ASSERT(!memcmp(&d, &d2, sizeof(d)));
+	json_object_del(j, "free");
+	CU_ASSERT_EQUAL(mgmt_drive_unpack(j, &d2), -EINVAL);
+	json_decref(j);
+	j = mgmt_extent_pack(&e);
+	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), 0);
+	CU_ASSERT(!memcmp(&e, &e2, sizeof(e)));
+	jset_u64(j, "zeroed", 3 << 20);
+	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), -EINVAL);
+	json_decref(j);
+	j = mgmt_volume_pack(&v);
+	CU_ASSERT_EQUAL(mgmt_volume_unpack(j, &v2), 0);
+	CU_ASSERT(!memcmp(&v, &v2, sizeof(v)));
+	jset_str(j, "name", "a/b");
+	CU_ASSERT_EQUAL(mgmt_volume_unpack(j, &v2), -EINVAL);
+	json_decref(j);
+	j = mgmt_hello_pack(&h);
+	CU_ASSERT_EQUAL(mgmt_hello_unpack(j, &h2), 0);
+	CU_ASSERT(!memcmp(&h, &h2, sizeof(h)));
+	json_decref(j);
+}
+
+static void test_record(void)
+{
+	static struct layout l, back;
+	json_t *j;
+	char *text;
+
+	l.volume = u1;
+	strcpy(l.name, "v");
+	l.epoch = 1;
+	l.lba = 512;
+	l.size = 1 << 20;
+	l.members = l.segments = l.refs = 1;
+	l.member[0] = (struct layout_member) { .extent = u2, .size = 2 << 20 };
+	l.segment[0] = (struct layout_segment) { .length = 1 << 20, .level = LAYOUT_LINEAR,
+						 .data = 1, .groups = 1, .refs = 1 };
+	l.ref[0].offset = LAYOUT_DATA;
+	j = mgmt_record_pack(&l);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
+	CU_ASSERT_EQUAL(mgmt_record_unpack(j, &back), 0);
+	CU_ASSERT(!memcmp(&l, &back, sizeof(l)));
+	text = strdup(json_string_value(json_object_get(j, "record")));
+	text[200] ^= 1;
+	jset_str(j, "record", text);
+	CU_ASSERT_NOT_EQUAL(mgmt_record_unpack(j, &back), 0);
+	text[200] = 'g';
+	jset_str(j, "record", text);
+	CU_ASSERT_EQUAL(mgmt_record_unpack(j, &back), -EINVAL);
+	text[199] = 0;
+	jset_str(j, "record", text);
+	CU_ASSERT_EQUAL(mgmt_record_unpack(j, &back), -EINVAL);
+	free(text);
+	json_decref(j);
+	l.epoch = 0;
+	CU_ASSERT_PTR_NULL(mgmt_record_pack(&l));
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "requests", test_requests },
+		{ "bad requests", test_bad_requests },
+		{ "needs", test_needs },
+		{ "answers", test_answers },
+		{ "bad answers", test_bad_answers },
+		{ "structures", test_structures },
+		{ "record", test_record },
+		{ NULL, NULL },
+	};
+
+	return suite_main("mgmt", tests);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Encode, decode and judge layout records. */
+#include <asm/byteorder.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/string.h>
+#include <linux/xxhash.h>
+
+#include "userspace/format/layout.h"
+
+static u64 layout_csum(const void *buf, size_t bytes)
+{
+	struct layout_disk_head head;
+
+	memcpy(&head, buf, sizeof(head));
+	head.csum = 0;
+	return xxh64((const u8 *)buf + sizeof(head), bytes - sizeof(head),
+		     xxh64(&head, sizeof(head), 0));
+}
+
+static size_t layout_bytes(u32 members, u32 segments, u32 refs)
+{
+	return sizeof(struct layout_disk_head) + members * sizeof(struct layout_disk_member) +
+	       segments * sizeof(struct layout_disk_segment) + refs * sizeof(struct layout_disk_ref);
+}
+
+static bool name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '.' || c == '_' || c == '-';
+}
+
+bool layout_name_ok(const char *name)
+{
+	size_t i;
+
+	if (!*name || *name == '.' || *name == '-')
+		return false;
+	for (i = 0; name[i]; i++)
+		if (i == LAYOUT_NAME - 1 || !name_char(name[i]))
+			return false;
+	return true;
+}
+
+u64 layout_member_bytes(const struct layout_segment *s)
+{
+	u32 data = s->refs - s->groups * s->parity;
+
+	return data ? s->length / data : 0;
+}
+
+static int check_shape(const struct layout_segment *s)
+{
+	switch (s->level) {
+	case LAYOUT_LINEAR:
+		return s->data == 1 && s->refs == 1 ? 0 : -EUCLEAN;
+	case LAYOUT_STRIPE:
+		if (s->data < 2 || s->refs != s->data)
+			return -EUCLEAN;
+		if (s->strip < 4096 || s->strip > 1 << 20 || !is_power_of_2(s->strip))
+			return -EUCLEAN;
+		return s->length % ((u64)s->strip * s->data) ? -EUCLEAN : 0;
+	}
+	return -EUCLEAN;
+}
+
+static int check_segment(const struct layout *l, const struct layout_segment *s, u64 at, u32 ref)
+{
+	u64 bytes;
+	u32 i;
+
+	if (s->start != at || !s->length || s->length > l->size - at || s->length % l->lba)
+		return -EUCLEAN;
+	if (s->groups != 1 || s->parity || s->first_ref != ref || s->refs > l->refs - ref)
+		return -EUCLEAN;
+	if (check_shape(s))
+		return -EUCLEAN;
+	bytes = layout_member_bytes(s);
+	for (i = ref; i < ref + s->refs; i++) {
+		const struct layout_ref *r = &l->ref[i];
+
+		if (r->member >= l->members || r->offset < LAYOUT_DATA || r->offset % l->lba)
+			return -EUCLEAN;
+		if (l->member[r->member].size < bytes ||
+		    r->offset > l->member[r->member].size - bytes)
+			return -EUCLEAN;
+	}
+	return 0;
+}
+
+/* Whether a run of a member, that of reference @i, meets one before it. */
+static bool ref_meets(const struct layout *l, u32 i, u64 bytes)
+{
+	const struct layout_ref *r = &l->ref[i];
+	const struct layout_segment *s = l->segment;
+	u32 j;
+
+	for (j = 0; j < i; j++) {
+		while (j >= s->first_ref + s->refs)
+			s++;
+		if (l->ref[j].member == r->member &&
+		    l->ref[j].offset < r->offset + bytes &&
+		    r->offset < l->ref[j].offset + layout_member_bytes(s))
+			return true;
+	}
+	return false;
+}
+
+/* No byte of a member may belong to two places of the volume. */
+static int check_overlap(const struct layout *l)
+{
+	const struct layout_segment *s;
+	u32 i;
+
+	for (s = l->segment; s < l->segment + l->segments; s++)
+		for (i = s->first_ref; i < s->first_ref + s->refs; i++)
+			if (ref_meets(l, i, layout_member_bytes(s)))
+				return -EUCLEAN;
+	return 0;
+}
+
+static int check_members(const struct layout *l)
+{
+	u32 i, j;
+
+	for (i = 0; i < l->members; i++) {
+		const struct layout_member *m = &l->member[i];
+
+		if (m->size <= LAYOUT_DATA || m->size > 1ULL << 62 || muuid_null(&m->extent))
+			return -EUCLEAN;
+		if (memchr(m->addr, 0, LAYOUT_ADDR) == NULL)
+			return -EUCLEAN;
+		for (j = 0; j < i; j++)
+			if (muuid_equal(&m->extent, &l->member[j].extent))
+				return -EUCLEAN;
+	}
+	return 0;
+}
+
+int layout_check(const struct layout *l)
+{
+	u32 i, ref = 0;
+	u64 at = 0;
+
+	if (muuid_null(&l->volume) || !l->epoch || !l->size || (l->lba != 512 && l->lba != 4096))
+		return -EUCLEAN;
+	if (!memchr(l->name, 0, LAYOUT_NAME) || !layout_name_ok(l->name))
+		return -EUCLEAN;
+	if (!l->members || l->members > LAYOUT_MEMBERS_MAX || l->refs > LAYOUT_REFS_MAX ||
+	    !l->segments || l->segments > LAYOUT_SEGMENTS_MAX)
+		return -EUCLEAN;
+	if (check_members(l))
+		return -EUCLEAN;
+	for (i = 0; i < l->segments; i++) {
+		if (check_segment(l, &l->segment[i], at, ref))
+			return -EUCLEAN;
+		at += l->segment[i].length;
+		ref += l->segment[i].refs;
+	}
+	if (at != l->size || ref != l->refs)
+		return -EUCLEAN;
+	return check_overlap(l);
+}
+
+static void encode_member(const struct layout_member *m, struct layout_disk_member *d)
+{
+	memset(d, 0, sizeof(*d));
+	memcpy(d->target, m->target.b, 16);
+	memcpy(d->drive, m->drive.b, 16);
+	memcpy(d->extent, m->extent.b, 16);
+	d->size = cpu_to_le64(m->size);
+	d->port = cpu_to_le16(m->port);
+	memcpy(d->addr, m->addr, LAYOUT_ADDR);
+}
+
+static void encode_segment(const struct layout_segment *s, struct layout_disk_segment *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->start = cpu_to_le64(s->start);
+	d->length = cpu_to_le64(s->length);
+	d->level = s->level;
+	d->data = s->data;
+	d->parity = s->parity;
+	d->strip = cpu_to_le32(s->strip);
+	d->groups = cpu_to_le16(s->groups);
+	d->first_ref = cpu_to_le32(s->first_ref);
+	d->refs = cpu_to_le32(s->refs);
+}
+
+int layout_encode(const struct layout *l, void *buf, size_t len)
+{
+	struct layout_disk_head *h = buf;
+	struct layout_disk_member *m = (void *)(h + 1);
+	struct layout_disk_segment *s;
+	struct layout_disk_ref *r;
+	size_t bytes;
+	u32 i;
+	int err = layout_check(l);
+
+	if (err)
+		return err;
+	bytes = layout_bytes(l->members, l->segments, l->refs);
+	if (len < bytes)
+		return -ENOSPC;
+	memset(h, 0, sizeof(*h));
+	h->magic = cpu_to_le64(LAYOUT_MAGIC);
+	h->version = cpu_to_le32(LAYOUT_VERSION);
+	h->bytes = cpu_to_le32(bytes);
+	h->epoch = cpu_to_le64(l->epoch);
+	memcpy(h->volume, l->volume.b, 16);
+	h->size = cpu_to_le64(l->size);
+	h->lba = cpu_to_le32(l->lba);
+	h->members = cpu_to_le32(l->members);
+	h->segments = cpu_to_le32(l->segments);
+	h->refs = cpu_to_le32(l->refs);
+	h->created = cpu_to_le64(l->created);
+	memcpy(h->name, l->name, LAYOUT_NAME);
+	for (i = 0; i < l->members; i++)
+		encode_member(&l->member[i], m++);
+	s = (void *)m;
+	for (i = 0; i < l->segments; i++)
+		encode_segment(&l->segment[i], s++);
+	r = (void *)s;
+	for (i = 0; i < l->refs; i++, r++) {
+		memset(r, 0, sizeof(*r));
+		r->member = cpu_to_le32(l->ref[i].member);
+		r->offset = cpu_to_le64(l->ref[i].offset);
+	}
+	h->csum = cpu_to_le64(layout_csum(buf, bytes));
+	return bytes;
+}
+
+static const u8 *decode_members(const u8 *p, struct layout *l)
+{
+	struct layout_disk_member d;
+	u32 i;
+
+	for (i = 0; i < l->members; i++, p += sizeof(d)) {
+		struct layout_member *m = &l->member[i];
+
+		memcpy(&d, p, sizeof(d));
+		memcpy(m->target.b, d.target, 16);
+		memcpy(m->drive.b, d.drive, 16);
+		memcpy(m->extent.b, d.extent, 16);
+		m->size = le64_to_cpu(d.size);
+		m->port = le16_to_cpu(d.port);
+		memcpy(m->addr, d.addr, LAYOUT_ADDR);
+	}
+	return p;
+}
+
+static const u8 *decode_segments(const u8 *p, struct layout *l)
+{
+	struct layout_disk_segment d;
+	u32 i;
+
+	for (i = 0; i < l->segments; i++, p += sizeof(d)) {
+		memcpy(&d, p, sizeof(d));
+		l->segment[i] = (struct layout_segment) {
+			.start = le64_to_cpu(d.start), .length = le64_to_cpu(d.length),
+			.level = d.level, .data = d.data, .parity = d.parity,
+			.strip = le32_to_cpu(d.strip), .groups = le16_to_cpu(d.groups),
+			.first_ref = le32_to_cpu(d.first_ref), .refs = le32_to_cpu(d.refs),
+		};
+	}
+	return p;
+}
+
+int layout_decode(const void *buf, size_t len, struct layout *l)
+{
+	struct layout_disk_head h;
+	struct layout_disk_ref r;
+	size_t bytes;
+	const u8 *p;
+	u32 i;
+
+	if (len < sizeof(h.magic) || (memcpy(&h.magic, buf, sizeof(h.magic)),
+				      le64_to_cpu(h.magic) != LAYOUT_MAGIC))
+		return -ENODATA;
+	if (len < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, buf, sizeof(h));
+	if (le32_to_cpu(h.version) != LAYOUT_VERSION)
+		return -EPROTONOSUPPORT;
+	bytes = le32_to_cpu(h.bytes);
+	if (bytes < sizeof(h) || bytes > len || bytes > LAYOUT_BYTES_MAX)
+		return -EBADMSG;
+	if (le64_to_cpu(h.csum) != layout_csum(buf, bytes))
+		return -EBADMSG;
+	l->members = le32_to_cpu(h.members);
+	l->segments = le32_to_cpu(h.segments);
+	l->refs = le32_to_cpu(h.refs);
+	if (h.flags || l->members > LAYOUT_MEMBERS_MAX || l->segments > LAYOUT_SEGMENTS_MAX ||
+	    l->refs > LAYOUT_REFS_MAX || bytes != layout_bytes(l->members, l->segments, l->refs))
+		return -EUCLEAN;
+	memcpy(l->volume.b, h.volume, 16);
+	memcpy(l->name, h.name, LAYOUT_NAME);
+	l->epoch = le64_to_cpu(h.epoch);
+	l->size = le64_to_cpu(h.size);
+	l->created = le64_to_cpu(h.created);
+	l->lba = le32_to_cpu(h.lba);
+	p = decode_members((const u8 *)buf + sizeof(h), l);
+	p = decode_segments(p, l);
+	for (i = 0; i < l->refs; i++, p += sizeof(r)) {
+		memcpy(&r, p, sizeof(r));
+		l->ref[i].member = le32_to_cpu(r.member);
+		l->ref[i].offset = le64_to_cpu(r.offset);
+	}
+	return layout_check(l);
+}

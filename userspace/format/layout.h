@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The layout record: what a volume is, told by each of its extents.
+ *
+ *   byte 0        256 KiB       512 KiB                   1 MiB
+ *   +-------------+-------------+-------------------------+----------------
+ *   | copy 0      | copy 1      | the protection's records| data
+ *   +-------------+-------------+-------------------------+----------------
+ *
+ * Every extent of a volume carries the whole layout, so that any one of them
+ * tells where the others are. Copy 0 is durable before copy 1 is begun; the
+ * highest epoch whose checksum is right counts.
+ */
+#ifndef FORMAT_LAYOUT_H
+#define FORMAT_LAYOUT_H
+
+#include <linux/types.h>
+
+#include "userspace/format/uuid.h"
+
+#define LAYOUT_MAGIC		0x4c4f564853454d42ULL	/* "BMESHVOL" */
+#define LAYOUT_VERSION		1
+#define LAYOUT_COPIES		2
+#define LAYOUT_COPY_BYTES	(256U << 10)
+#define LAYOUT_DATA		(1ULL << 20)	/* where data begins in an extent */
+#define LAYOUT_MEMBERS_MAX	1024
+#define LAYOUT_SEGMENTS_MAX	512
+#define LAYOUT_REFS_MAX		2048
+#define LAYOUT_NAME		64
+#define LAYOUT_ADDR		64
+
+struct layout_disk_head {
+	__le64	magic;
+	__le32	version;
+	__le32	bytes;		/* of the whole record */
+	__le64	csum;		/* xxh64 of the rest, seeded with that of this
+				 * header in which this field is zero
+				 */
+	__le64	epoch;
+	u8	volume[16];
+	__le64	size;		/* of the volume, in bytes */
+	__le32	lba;
+	__le32	flags;		/* none yet */
+	__le32	members;
+	__le32	segments;
+	__le32	refs;
+	__le32	reserved0;
+	__le64	created;	/* seconds since 1970 */
+	char	name[LAYOUT_NAME];
+	__le32	reserved[26];
+};
+
+struct layout_disk_member {
+	u8	target[16];
+	u8	drive[16];
+	u8	extent[16];
+	__le64	size;		/* of the extent, in bytes */
+	__le16	port;
+	__le16	reserved[3];
+	char	addr[LAYOUT_ADDR];	/* of the target when this was written */
+};
+
+struct layout_disk_segment {
+	__le64	start;
+	__le64	length;
+	u8	level;
+	u8	data;
+	u8	parity;
+	u8	reserved0;
+	__le32	strip;
+	__le16	groups;
+	__le16	reserved1;
+	__le32	first_ref;
+	__le32	refs;
+	__le32	reserved[7];
+};
+
+struct layout_disk_ref {
+	__le32	member;
+	__le32	reserved;
+	__le64	offset;
+};
+
+_Static_assert(sizeof(struct layout_disk_head) == 256, "layout header");
+_Static_assert(sizeof(struct layout_disk_member) == 128, "layout member");
+_Static_assert(sizeof(struct layout_disk_segment) == 64, "layout segment");
+_Static_assert(sizeof(struct layout_disk_ref) == 16, "layout reference");
+
+#define LAYOUT_BYTES_MAX (sizeof(struct layout_disk_head) +			\
+	LAYOUT_MEMBERS_MAX * sizeof(struct layout_disk_member) +		\
+	LAYOUT_SEGMENTS_MAX * sizeof(struct layout_disk_segment) +		\
+	LAYOUT_REFS_MAX * sizeof(struct layout_disk_ref))
+_Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
+
+/* The levels are the kernel interface's, by number. */
+enum layout_level {
+	LAYOUT_LINEAR = 1,
+	LAYOUT_STRIPE = 2,
+};
+
+struct layout_member {
+	struct muuid target;
+	struct muuid drive;
+	struct muuid extent;
+	u64	size;
+	u16	port;
+	char	addr[LAYOUT_ADDR];
+};
+
+struct layout_ref {
+	u32	member;		/* index into members */
+	u64	offset;		/* byte of the member where its data begins */
+};
+
+struct layout_segment {
+	u64	start;		/* byte of the volume */
+	u64	length;
+	u8	level;
+	u8	data;		/* members that hold data, in a group */
+	u8	parity;
+	u16	groups;
+	u32	strip;
+	u32	first_ref;	/* of its run in refs */
+	u32	refs;
+};
+
+struct layout {
+	struct muuid volume;
+	char	name[LAYOUT_NAME];
+	u64	epoch;
+	u64	size;
+	u64	created;
+	u32	lba;
+	u32	members;
+	u32	segments;
+	u32	refs;
+	struct layout_member member[LAYOUT_MEMBERS_MAX];
+	struct layout_segment segment[LAYOUT_SEGMENTS_MAX];
+	struct layout_ref ref[LAYOUT_REFS_MAX];
+};
+
+/**
+ * layout_check() - whether a layout can be
+ * Segments follow each other without a gap from 0 to the volume's size, their
+ * data lies within their members and behind the metadata area, and no byte of
+ * a member is used twice.
+ * Return: 0 or -EUCLEAN.
+ */
+int layout_check(const struct layout *l);
+
+/* Bytes of the record, or a negative errno. @buf: LAYOUT_BYTES_MAX bytes. */
+int layout_encode(const struct layout *l, void *buf, size_t len);
+
+/**
+ * layout_decode() - one copy
+ * Return: 0, -ENODATA: there is none, -EPROTONOSUPPORT: another version,
+ * -EBADMSG: wrong checksum, -EUCLEAN: what it says cannot be.
+ */
+int layout_decode(const void *buf, size_t len, struct layout *l);
+
+/* Bytes of data that each member of @s holds. */
+u64 layout_member_bytes(const struct layout_segment *s);
+
+/* A name: 1 to 63 of letters, digits, '.', '_', '-', not starting with one of
+ * the last two.
+ */
+bool layout_name_ok(const char *name);
+
+#endif

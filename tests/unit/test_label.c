@@ -186,6 +186,12 @@ static void test_meaning(void)
 			memset(raw + 80 + 2, 0, 6);
 		CU_ASSERT_NOT_EQUAL(resealed(), 0);
 	}
+	/* As long as the drive itself: where it may begin must not wrap. */
+	used();
+	memset(raw + 512 + 2 * 128 + 56, 0, 8);
+	raw[512 + 2 * 128 + 56 + 2] = 0x40;
+	raw[512 + 2 * 128 + 56 + 3] = 0x06;		/* 100 MiB */
+	CU_ASSERT_EQUAL(resealed(), -EUCLEAN);
 	used();
 	memcpy(raw + 512, raw + 512 + 128, 16);		/* one UUID twice */
 	CU_ASSERT_EQUAL(resealed(), -EUCLEAN);

@@ -129,7 +129,7 @@ static int check_extent(const struct label *l, const struct label_extent *e, u64
 {
 	if (e->start < at || e->start % LABEL_AREA)
 		return -EUCLEAN;
-	if (!e->length || e->length % LABEL_AREA || e->length > l->size)
+	if (!e->length || e->length % LABEL_AREA || e->length > l->size - 2 * LABEL_AREA)
 		return -EUCLEAN;
 	if (e->start > l->size - LABEL_AREA - e->length)
 		return -EUCLEAN;

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from .common import BUILD, TOP, LabError, cache_dir, must, say
+from .common import BUILD, LAB, TOP, LabError, cache_dir, must, say
 
 # What is compiled into our modules; a newer file means they are built again.
 SOURCES = ("Kbuild", "driver", "rdda", "protect", "tests/kmod")
@@ -17,10 +17,11 @@ SOURCES = ("Kbuild", "driver", "rdda", "protect", "tests/kmod")
 class Kernel:
     """A kernel image with the modules that belong to it."""
 
-    def __init__(self, release, image, modules):
+    def __init__(self, release, image, modules, source=None):
         self.release = release
         self.image = image
         self.modules = modules          # .../lib/modules/RELEASE
+        self.source = source            # unpacked source, where there is one
 
 
 def _version_key(name):
@@ -29,6 +30,8 @@ def _version_key(name):
 
 def find(which):
     """The newest installed kernel of a series ('6.1'), or an exact release."""
+    if which == "debug":
+        return _find_debug()
     names = [os.path.basename(p) for p in glob.glob("/lib/modules/*")
              if os.path.exists(f"/boot/vmlinuz-{os.path.basename(p)}")]
     fit = [n for n in names if n == which or
@@ -38,6 +41,19 @@ def find(which):
                        "apt install linux-image-amd64 linux-image-6.12-amd64")
     rel = max(fit, key=_version_key)
     return Kernel(rel, f"/boot/vmlinuz-{rel}", f"/lib/modules/{rel}")
+
+
+def _find_debug():
+    """The kernel of tests/lab/debug-kernel."""
+    out = must([os.path.join(LAB, "debug-kernel"), "--where"]).strip()
+    try:
+        with open(f"{out}/release", encoding="ascii") as f:
+            rel = f.read().strip()
+    except FileNotFoundError:
+        raise LabError("no debug kernel yet: run tests/lab/debug-kernel, "
+                       "about 25 CPU-minutes, once") from None
+    modules = f"{out}/lib/modules/{rel}"
+    return Kernel(rel, f"{out}/bzImage", modules, os.path.realpath(f"{modules}/build"))
 
 
 def _newest_source():
@@ -95,15 +111,17 @@ def tree(kernel, extra=()):
             dst = os.path.join(mdir, "updates", os.path.basename(ko))
             shutil.copy(ko, dst)
             subprocess.run(["strip", "--strip-debug", dst], check=False)
-        for f in glob.glob(f"{kernel.modules}/modules.*"):
-            if os.path.basename(f) in ("modules.order", "modules.builtin",
-                                       "modules.builtin.modinfo"):
-                shutil.copy(f, mdir)
-        # depmod reads the kernel's own modules through this link; the guest
-        # sees them in the layer below.
-        os.symlink(f"{kernel.modules}/kernel", f"{mdir}/kernel")
-        must(["depmod", "-b", tmp, kernel.release])
-        os.unlink(f"{mdir}/kernel")
+        for f in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
+            shutil.copy(f"{kernel.modules}/{f}", mdir)
+        if kernel.modules.startswith("/lib/modules/"):
+            # depmod reads the kernel's own modules through this link; the
+            # guest sees them in the layer below.
+            os.symlink(f"{kernel.modules}/kernel", f"{mdir}/kernel")
+            must(["depmod", "-b", tmp, kernel.release])
+            os.unlink(f"{mdir}/kernel")
+        else:
+            shutil.copytree(f"{kernel.modules}/kernel", f"{mdir}/kernel")
+            must(["depmod", "-b", tmp, kernel.release])
         os.unlink(os.path.join(tmp, "lib"))
         os.rename(tmp, out)
     return out

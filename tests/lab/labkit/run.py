@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 
-from . import warnings
+from . import chaos, warnings
 from .channel import Command, GuestGone, Timeout
 from .common import LAB, LOGS, TOP, LabError, say, size
 from .guest import Drive, Guest
@@ -39,6 +39,10 @@ def make_guest(folder, args):
     g.mem = args.mem if args.mem[-1].isalpha() else args.mem + "G"
     g.icount = args.icount
     g.append = args.append
+    g.extra_modules = [os.path.abspath(m) for m in args.module]
+    if args.chaos is not None:
+        g.extra_modules.append(chaos.module(g.kernel))
+        g.rxe_params = f"chaos={args.chaos_bits} chaos_pct={args.chaos}"
     add_drives(g, folder, args)
     return g
 
@@ -112,7 +116,7 @@ def run(args):
         argv = ["/bin/sh", "-c", '"$0" && exec "$@"',
                 os.path.join(LAB, "guest/mesh-up")] + argv
     for attempt in (1, 2):
-        folder = tempfile.mkdtemp(prefix="meshlab-", dir="/var/tmp")
+        folder = tempfile.mkdtemp(prefix="meshlab-run-", dir="/var/tmp")
         try:
             guest, status, why, begun = _once(folder, args, argv)
             if why and not begun and attempt == 1:

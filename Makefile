@@ -31,6 +31,7 @@ modules:
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
 	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) modules
 
+include protect/codec.mk
 include tests/unit/unit.mk
 include tests/fuzz/fuzz.mk
 -include userspace/build.mk

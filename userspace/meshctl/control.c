@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* meshd's control socket: one JSON object a line, both ways. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "userspace/meshctl/meshctl.h"
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(sa.sun_path)) {
+		fprintf(stderr, "meshctl: socket path %s is too long\n", path);
+		return -1;
+	}
+	strcpy(sa.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
+		return fd;
+	if (errno == EACCES || errno == EPERM)
+		fprintf(stderr, "meshctl: only root may talk to meshd: use sudo\n");
+	else
+		fprintf(stderr, "meshctl: meshd does not answer at %s (%s): "
+			"start it with 'systemctl start meshd'\n", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Says what went wrong, in one line, with what to do about it. */
+static int failed(const json_t *answer)
+{
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const char *hint = json_string_value(json_object_get(answer, "hint"));
+	const json_t *code = json_object_get(answer, "code");
+
+	fprintf(stderr, "meshctl: %s%s%s\n", error ? error : "meshd gave no reason",
+		hint && *hint ? ": " : "", hint ? hint : "");
+	return json_integer_value(code) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* Take one line; returns -1 while more are to come. */
+static int take(const char *line, json_t **result)
+{
+	json_t *answer = json_loads(line, 0, NULL), *progress;
+	int status = -1;
+
+	if (!json_is_object(answer)) {
+		json_decref(answer);
+		fprintf(stderr, "meshctl: meshd sent what is no answer: is it of this version?\n");
+		return EXIT_FAILED;
+	}
+	progress = json_object_get(answer, "progress");
+	if (progress) {
+		progress_show(progress);
+	} else {
+		progress_end();
+		if (json_is_true(json_object_get(answer, "ok"))) {
+			*result = json_incref(json_object_get(answer, "result"));
+			if (!*result)
+				*result = json_object();
+			status = EXIT_DONE;
+		} else {
+			status = failed(answer);
+		}
+	}
+	json_decref(answer);
+	return status;
+}
+
+int control_call(const char *socket_path, const json_t *request, json_t **result)
+{
+	int fd = connect_to(socket_path), status = -1;
+	char *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	if (fd < 0)
+		return EXIT_FAILED;
+	f = fdopen(fd, "r+");
+	if (!f) {
+		close(fd);
+		return EXIT_FAILED;
+	}
+	if (json_dumpf(request, f, JSON_COMPACT) || fputc('\n', f) == EOF || fflush(f)) {
+		fprintf(stderr, "meshctl: meshd hung up: see its log\n");
+		fclose(f);
+		return EXIT_FAILED;
+	}
+	while (status < 0 && getline(&line, &room, f) > 0)
+		status = take(line, result);
+	if (status < 0) {
+		progress_end();
+		fprintf(stderr, "meshctl: meshd went away before it was done: "
+			"see 'journalctl -u meshd', then try again\n");
+		status = EXIT_FAILED;
+	}
+	free(line);
+	fclose(f);
+	return status;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The backend for people: tables with a heading, one line a thing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/size.h"
+#include "userspace/meshctl/meshctl.h"
+
+#define CELL_MAX	96
+
+/* How a column's values are shown. */
+enum shape { TEXT, NUMBER, SIZE };
+
+struct column {
+	const char *heading;
+	const char *key;
+	enum shape shape;
+};
+
+static const char *str(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s && *s ? s : "-";
+}
+
+static void cell(const json_t *row, const struct column *c, char out[CELL_MAX])
+{
+	const json_t *v = json_object_get(row, c->key);
+
+	if (json_is_number(v) && c->shape == SIZE)
+		size_text((u64)json_number_value(v), out);
+	else if (json_is_number(v))
+		snprintf(out, CELL_MAX, "%lld", (long long)json_number_value(v));
+	else
+		snprintf(out, CELL_MAX, "%s", str(row, c->key));
+}
+
+/* A table as wide as its widest cells; numbers to the right. */
+static void table(const json_t *rows, const struct column *cols, const char *none)
+{
+	int width[16] = { 0 };
+	char text[CELL_MAX];
+	const json_t *row;
+	size_t i, c;
+
+	if (!json_array_size(rows)) {
+		printf("%s\n", none);
+		return;
+	}
+	for (c = 0; cols[c].heading; c++) {
+		width[c] = (int)strlen(cols[c].heading);
+		json_array_foreach((json_t *)rows, i, row) {
+			cell(row, &cols[c], text);
+			if ((int)strlen(text) > width[c])
+				width[c] = (int)strlen(text);
+		}
+	}
+	for (c = 0; cols[c].heading; c++)
+		printf("%*s%s", cols[c].shape == TEXT ? -width[c] : width[c], cols[c].heading,
+		       cols[c + 1].heading ? "  " : "\n");
+	json_array_foreach((json_t *)rows, i, row)
+		for (c = 0; cols[c].heading; c++) {
+			cell(row, &cols[c], text);
+			printf("%*s%s", cols[c].shape == TEXT ? -width[c] : width[c], text,
+			       cols[c + 1].heading ? "  " : "\n");
+		}
+}
+
+static void version(const json_t *r)
+{
+	const json_t *m = json_object_get(r, "modules");
+
+	printf("meshctl %s, meshd %s\n", MESHCTL_VERSION, str(r, "version"));
+	printf("host     %s\n", str(r, "host_uuid"));
+	printf("modules  meshblk %s, meshtgt %s\n", str(m, "meshblk"), str(m, "meshtgt"));
+	if (!json_integer_value(json_object_get(r, "key_id")))
+		printf("key      none set: any host may log in ('meshctl host key generate')\n");
+}
+
+static void scan(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "DRIVE", "path", TEXT }, { "SIZE", "size", SIZE }, { "BLOCK", "lba", NUMBER },
+		{ "MODEL", "model", TEXT }, { "SERIAL", "serial", TEXT }, { "STATE", "state", TEXT },
+		{ "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "drives"), cols, "no drives found");
+}
+
+static void drives(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "DRIVE", "uuid", TEXT }, { "HOST", "host", TEXT }, { "PATH", "path", TEXT },
+		{ "SIZE", "size", SIZE }, { "FREE", "free", SIZE }, { "BLOCK", "lba", NUMBER },
+		{ "EXTENTS", "extents", NUMBER }, { "STATE", "state", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "drives"), cols,
+	      "no drives are lent by the known hosts: 'meshctl drive lend' on a host with drives, "
+	      "'meshctl host add' here");
+}
+
+static void health(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "DRIVE", "uuid", TEXT }, { "PATH", "path", TEXT }, { "STATE", "state", TEXT },
+		{ "TEMP C", "temperature_c", NUMBER }, { "SPARE %", "spare_percent", NUMBER },
+		{ "USED %", "used_percent", NUMBER }, { "MEDIA ERRORS", "media_errors", NUMBER },
+		{ "CACHE", "volatile_cache", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "drives"), cols, "this host lends no drives");
+}
+
+static void hosts(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "HOST", "addr", TEXT }, { "PORT", "port", NUMBER }, { "UUID", "uuid", TEXT },
+		{ "STATE", "state", TEXT }, { "CHANNELS", "channels", NUMBER },
+		{ "ARENA", "arena", SIZE }, { "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "hosts"), cols, "no hosts yet: 'meshctl host add ADDRESS'");
+}
+
+static void checks(const json_t *r)
+{
+	const json_t *c;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "checks"), i, c)
+		printf("%-4s %s: %s\n", json_is_true(json_object_get(c, "ok")) ? "ok" : "BAD",
+		       str(c, "what"), str(c, "says"));
+}
+
+static void key(const json_t *r)
+{
+	json_int_t id = json_integer_value(json_object_get(r, "key_id"));
+
+	if (!id) {
+		printf("no key is set: any host may log in\n");
+		return;
+	}
+	printf("key id %lld\n", (long long)id);
+	if (json_object_get(r, "key"))
+		printf("%s\n", str(r, "key"));
+}
+
+static void volumes(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
+		{ "STRIP", "strip", SIZE }, { "EPOCH", "epoch", NUMBER }, { "STATE", "state", TEXT },
+		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "volumes"), cols, "no volumes yet: 'meshctl volume create'");
+}
+
+static void volume(const json_t *r)
+{
+	static const struct column members[] = {
+		{ "MEMBER", "index", NUMBER }, { "HOST", "host", TEXT }, { "DRIVE", "drive", TEXT },
+		{ "EXTENT", "extent", TEXT }, { "SIZE", "size", SIZE }, { "STATE", "state", TEXT },
+		{ NULL, NULL, TEXT },
+	};
+	static const struct column segments[] = {
+		{ "SEGMENT AT", "start", SIZE }, { "LENGTH", "length", SIZE },
+		{ "LEVEL", "level", TEXT }, { "COLUMNS", "columns", NUMBER },
+		{ "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
+	};
+	char size[SIZE_TEXT];
+
+	size_text((u64)json_number_value(json_object_get(r, "size")), size);
+	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nepoch   %lld\nstate   %s\ndevice  %s\n",
+	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
+	       (long long)json_integer_value(json_object_get(r, "epoch")), str(r, "state"),
+	       str(r, "device"));
+	putchar('\n');
+	table(json_object_get(r, "segments"), segments, "no segments");
+	putchar('\n');
+	table(json_object_get(r, "members"), members, "no members");
+}
+
+/* What a script wants of `volume create` is the device, and so do people. */
+static void device(const json_t *r)
+{
+	if (json_object_get(r, "warning"))
+		fprintf(stderr, "meshctl: %s\n", str(r, "warning"));
+	if (json_is_string(json_object_get(r, "device")))
+		printf("%s\n", str(r, "device"));
+	else
+		printf("%s: not attached ('meshctl volume attach %s')\n", str(r, "name"),
+		       str(r, "name"));
+}
+
+static void counters(const char *name, const json_t *stats)
+{
+	const char *k;
+	json_t *v;
+
+	printf("%s\n", name);
+	json_object_foreach((json_t *)stats, k, v)
+		printf("  %-14s %lld\n", k, (long long)json_integer_value(v));
+}
+
+static void stats(const json_t *r)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "volumes"), i, o)
+		counters(str(o, "name"), json_object_get(o, "stats"));
+	json_array_foreach(json_object_get(r, "targets"), i, o)
+		counters(str(o, "addr"), json_object_get(o, "stats"));
+}
+
+static void done(const json_t *r)
+{
+	(void)r;
+}
+
+const struct print_ops print_text = {
+	.version = version,
+	.scan = scan,
+	.drives = drives,
+	.health = health,
+	.hosts = hosts,
+	.checks = checks,
+	.key = key,
+	.volumes = volumes,
+	.volume = volume,
+	.device = device,
+	.stats = stats,
+	.done = done,
+};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of everything that can be typed. */
+#include "userspace/meshctl/meshctl.h"
+
+#define PRINTER(name) \
+	static void print_##name(const struct print_ops *p, const json_t *r) { p->name(r); }
+PRINTER(version)
+PRINTER(scan)
+PRINTER(drives)
+PRINTER(health)
+PRINTER(hosts)
+PRINTER(checks)
+PRINTER(key)
+PRINTER(volumes)
+PRINTER(volume)
+PRINTER(device)
+PRINTER(stats)
+PRINTER(done)
+
+static const struct opt none[] = { { NULL, OPT_FLAG, NULL, NULL } };
+
+static const struct opt lend_opts[] = {
+	{ "force", OPT_FLAG, "force", "lend it although something is on it: that is lost" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt withdraw_opts[] = {
+	{ "force", OPT_FLAG, "force", "although volumes use it: their I/O fails" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt host_add_opts[] = {
+	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt key_opts[] = {
+	{ "key", OPT_TEXT, "key", "with 'set': the key in hex, at least 32 digits" },
+	{ "key-id", OPT_NUMBER, "key_id", "its number, 1 to 65535, the same on all hosts" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt create_opts[] = {
+	{ "size", OPT_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T" },
+	{ "layout", OPT_LAYOUT, "layout", "linear, or stripe:N over N drives" },
+	{ "strip", OPT_SIZE, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
+	{ "drives", OPT_LIST, "drives", "UUIDs of the drives to take, with commas between" },
+	{ "domain", OPT_TEXT, "domain", "no two members on one 'host' or one 'drive' (default drive)" },
+	{ "no-attach", OPT_OFF, "attach", "only make it" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt attach_opts[] = {
+	{ "readonly", OPT_FLAG, "readonly", "open it for reading only" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt detach_opts[] = {
+	{ "force", OPT_FLAG, "force", "although it is in use: I/O in flight fails" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt delete_opts[] = {
+	{ "force", OPT_FLAG, "force", "although a file system or other data is on it: that is lost" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt extend_opts[] = {
+	{ "size", OPT_SIZE, "size", "its new size" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+const struct verb verbs[] = {
+	{ "drive", "scan", NULL, NULL, NULL, NULL, none,
+	  "list this machine's drives and say which can be lent, and why not",
+	  "meshctl drive scan", print_scan },
+	{ "drive", "lend", "path", "DEVICE", NULL, NULL, lend_opts,
+	  "label a drive and lend it to clients",
+	  "meshctl drive lend /dev/nvme0n1", print_done },
+	{ "drive", "withdraw", "drive", "DRIVE", NULL, NULL, withdraw_opts,
+	  "stop lending a drive (its label stays)",
+	  "meshctl drive withdraw /dev/nvme0n1", print_done },
+	{ "drive", "list", NULL, NULL, NULL, NULL, none,
+	  "list the drives that all known hosts lend",
+	  "meshctl drive list --json", print_drives },
+	{ "drive", "health", "drive", "[DRIVE]", NULL, NULL, none,
+	  "show what this machine's lent drives say of themselves",
+	  "meshctl drive health", print_health },
+
+	{ "host", "add", "addr", "ADDRESS", NULL, NULL, host_add_opts,
+	  "get to know a host that lends drives, by its RDMA address",
+	  "meshctl host add 10.0.0.7", print_done },
+	{ "host", "list", NULL, NULL, NULL, NULL, none,
+	  "list the known hosts and the state of their sessions",
+	  "meshctl host list", print_hosts },
+	{ "host", "remove", "host", "HOST", NULL, NULL, none,
+	  "forget a host",
+	  "meshctl host remove 10.0.0.7", print_done },
+	{ "host", "check", "host", "[HOST]", NULL, NULL, none,
+	  "say in words what is wrong with the RDMA link to a host",
+	  "meshctl host check 10.0.0.7", print_checks },
+	{ "host", "key", "action", "generate|set|show|clear", NULL, NULL, key_opts,
+	  "the cluster's key: hosts without it are refused",
+	  "meshctl host key generate\n  meshctl host key set --key-id 1 --key 8f4c...", print_key },
+
+	{ "volume", "create", "name", "NAME", NULL, NULL, create_opts,
+	  "make a volume, attach it and print its device",
+	  "meshctl volume create data --size 1T --layout stripe:4\n"
+	  "  mkfs.xfs $(meshctl volume create scratch --size 200G --layout linear)", print_device },
+	{ "volume", "list", NULL, NULL, NULL, NULL, none,
+	  "list volumes",
+	  "meshctl volume list --json", print_volumes },
+	{ "volume", "show", "volume", "VOLUME", NULL, NULL, none,
+	  "show a volume with its segments and members",
+	  "meshctl volume show data", print_volume },
+	{ "volume", "attach", "volume", "VOLUME", NULL, NULL, attach_opts,
+	  "show a volume as /dev/meshN on this host and print the device",
+	  "meshctl volume attach data", print_device },
+	{ "volume", "detach", "volume", "VOLUME", NULL, NULL, detach_opts,
+	  "take its device away",
+	  "meshctl volume detach data", print_done },
+	{ "volume", "extend", "volume", "VOLUME", NULL, NULL, extend_opts,
+	  "make a volume larger, while it is used",
+	  "meshctl volume extend data --size 2T && xfs_growfs /data", print_device },
+	{ "volume", "delete", "volume", "VOLUME", NULL, NULL, delete_opts,
+	  "delete a volume and free its extents",
+	  "meshctl volume delete scratch", print_done },
+	{ "volume", "rename", "volume", "VOLUME", "name", "NEW-NAME", none,
+	  "give a volume another name",
+	  "meshctl volume rename data data-old", print_done },
+	{ "volume", "import", "volume", "VOLUME", NULL, NULL, none,
+	  "find a volume on the known hosts' drives, by name or UUID",
+	  "meshctl volume import data", print_device },
+
+	{ NULL, "stats", NULL, NULL, NULL, NULL, none,
+	  "show counters of volumes and targets",
+	  "meshctl stats --json", print_stats },
+	{ NULL, "version", NULL, NULL, NULL, NULL, none,
+	  "show versions, this host's UUID and the modules' state",
+	  "meshctl version", print_version },
+	{ NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL },
+};

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HMAC-SHA256 over what both sides know of a connection (rdda_proof_bytes()).
+ *
+ * It keeps out hosts without the key, and mistakes. It does not protect from
+ * somebody who injects packets into the fabric, and data travels in clear.
+ */
+#include <crypto/algapi.h>
+#include <crypto/hash.h>
+#include <linux/string.h>
+#include <rdma/rdma_cm.h>
+
+#include "rdda/common/auth.h"
+
+/**
+ * rdda_auth_make() - one side's proof of the key
+ * @key: RDDA_KEY_NONE gives the zeroes of an open lab
+ * @p: the connection
+ * @by_client: whose proof
+ * @hmac: result
+ *
+ * Context: process; sleeps. Allocates: call it under memalloc_noio_save()
+ * where reclaim could come back here.
+ * Return: 0, or a negative errno when the kernel has no hmac(sha256).
+ */
+int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
+		   u8 hmac[RDDA_HMAC_LEN])
+{
+	u8 bytes[RDDA_PROOF_BYTES];
+	struct crypto_shash *tfm;
+	int ret;
+
+	memset(hmac, 0, RDDA_HMAC_LEN);
+	if (key->id == RDDA_KEY_NONE)
+		return 0;
+	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm);
+	ret = crypto_shash_setkey(tfm, key->key, key->len);
+	if (!ret) {
+		rdda_proof_bytes(p, by_client, bytes);
+		ret = crypto_shash_tfm_digest(tfm, bytes, sizeof(bytes), hmac);
+	}
+	crypto_free_shash(tfm);
+	return ret;
+}
+
+/**
+ * rdda_auth_check() - is this the other side's proof?
+ * @key: that this connection was opened with
+ * @p: the connection
+ * @by_client: whose proof it should be
+ * @hmac: what came
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EKEYREJECTED, or another negative errno.
+ */
+int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
+		    const u8 hmac[RDDA_HMAC_LEN])
+{
+	u8 want[RDDA_HMAC_LEN];
+	int ret = rdda_auth_make(key, p, by_client, want);
+
+	if (!ret && crypto_memneq(want, hmac, sizeof(want)))
+		ret = -EKEYREJECTED;
+	memzero_explicit(want, sizeof(want));
+	return ret;
+}
+
+/**
+ * rdda_auth_gids() - fill in the GIDs of a connection
+ * @id: after route resolution (client) or in a connect request (target)
+ * @client: which side we are
+ * @p: its gid[0] is the client's, gid[1] the target's
+ */
+void rdda_auth_gids(struct rdma_cm_id *id, bool client, struct rdda_proof *p)
+{
+	union ib_gid sgid, dgid;
+
+	memset(&sgid, 0, sizeof(sgid));
+	memset(&dgid, 0, sizeof(dgid));
+	rdma_read_gids(id, &sgid, &dgid);
+	memcpy(p->gid[!client], sgid.raw, sizeof(sgid.raw));
+	memcpy(p->gid[client], dgid.raw, sizeof(dgid.raw));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Proof of the cluster's key, the same on both sides of a connection. */
+#ifndef RDDA_AUTH_H
+#define RDDA_AUTH_H
+
+#include "rdda/wire.h"
+
+struct rdma_cm_id;
+
+/**
+ * struct rdda_key - one of the cluster's keys
+ * @id: RDDA_KEY_NONE: no key, @len is then 0
+ * @len: bytes of @key
+ * @key: the secret itself
+ */
+struct rdda_key {
+	u16	id;
+	u8	len;
+	u8	key[64];
+};
+
+int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
+		   u8 hmac[RDDA_HMAC_LEN]);
+int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
+		    const u8 hmac[RDDA_HMAC_LEN]);
+void rdda_auth_gids(struct rdma_cm_id *id, bool client, struct rdda_proof *p);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Fault points: rules taken out one at a time, to prove that a test sees it.
+ *
+ * Only in builds made with `make FAULTS=1 modules`; elsewhere rdda_fault() is
+ * the constant false and nothing of this is left. Each module has its own mask
+ * in the module parameter "faults" (BIT(name) each, writable at run time).
+ */
+#ifndef RDDA_FAULT_H
+#define RDDA_FAULT_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+enum rdda_fault_point {
+	/* target */
+	RDDA_FAULT_RANGE	= 0,	/* commands may leave the opened extents */
+	RDDA_FAULT_ACCESS	= 1,	/* a read grant may write */
+	RDDA_FAULT_FUA		= 2,	/* writes go out without REQ_FUA, zeroes unflushed */
+	RDDA_FAULT_ARENA	= 3,	/* arena freed before queue pairs are destroyed */
+	RDDA_FAULT_OPEN		= 4,	/* OPEN does not wait for the old incarnation */
+	RDDA_FAULT_CLOSE	= 5,	/* CLOSE, EXTENTS_SET do not wait for commands */
+	RDDA_FAULT_DEAF		= 6,	/* no CPU work at all; the NIC goes on */
+	RDDA_FAULT_PROOF	= 7,	/* a wrong proof is as good as a right one */
+	RDDA_FAULT_PD		= 8,	/* one protection domain for all sessions */
+	RDDA_FAULT_REPOST	= 9,	/* receives come back after the completions */
+	/* client: from 16 */
+};
+
+#ifdef MESH_FAULTS
+extern unsigned long rdda_faults;
+
+static inline bool rdda_fault(enum rdda_fault_point f)
+{
+	return READ_ONCE(rdda_faults) & BIT(f);
+}
+
+/* Once in a module. */
+#define RDDA_FAULTS_DEFINE						\
+	unsigned long rdda_faults;					\
+	module_param_named(faults, rdda_faults, ulong, 0644);		\
+	MODULE_PARM_DESC(faults, "rules taken out, for tests")
+#else
+static inline bool rdda_fault(enum rdda_fault_point f)
+{
+	return false;
+}
+#define RDDA_FAULTS_DEFINE
+#endif
+
+#endif

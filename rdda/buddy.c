@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A buddy allocator of arena offsets. Pure; see buddy.h. */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "rdda/buddy.h"
+
+#define NO_PAGE	0xffff
+
+enum page_state {
+	PAGE_INSIDE,		/* no block begins here */
+	PAGE_FREE,
+	PAGE_USED,
+};
+
+static void push(struct rdda_buddy *b, u32 i, unsigned int order)
+{
+	struct rdda_buddy_page *p = &b->page[i];
+
+	p->state = PAGE_FREE;
+	p->order = order;
+	p->prev = NO_PAGE;
+	p->next = b->head[order];
+	if (p->next != NO_PAGE)
+		b->page[p->next].prev = i;
+	b->head[order] = i;
+}
+
+static void take(struct rdda_buddy *b, u32 i)
+{
+	struct rdda_buddy_page *p = &b->page[i];
+
+	if (p->prev != NO_PAGE)
+		b->page[p->prev].next = p->next;
+	else
+		b->head[p->order] = p->next;
+	if (p->next != NO_PAGE)
+		b->page[p->next].prev = p->prev;
+	p->state = PAGE_INSIDE;
+}
+
+/**
+ * rdda_buddy_init() - take over a run of the arena, all free
+ * @b: allocator
+ * @mem: one entry for each page of the run
+ * @off: arena offset of the run, a multiple of RDDA_PAGE
+ * @len: its bytes, a multiple of RDDA_PAGE, not zero
+ * @max_order: largest block, at most RDDA_ORDER_MAX
+ *
+ * Return: 0, or -EINVAL.
+ */
+int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, u32 len,
+		    unsigned int max_order)
+{
+	unsigned int order;
+	u32 i, n;
+
+	if (off % RDDA_PAGE || len % RDDA_PAGE || !len || off + len < off ||
+	    len / RDDA_PAGE > RDDA_BUDDY_PAGES_MAX || max_order > RDDA_ORDER_MAX)
+		return -EINVAL;
+	b->page = mem;
+	b->first = off / RDDA_PAGE;
+	b->pages = len / RDDA_PAGE;
+	b->avail = b->pages;
+	b->max_order = max_order;
+	for (order = 0; order <= RDDA_ORDER_MAX; order++)
+		b->head[order] = NO_PAGE;
+	for (i = 0; i < b->pages; i++)
+		mem[i].state = PAGE_INSIDE;
+	for (i = 0; i < b->pages; i += n) {
+		for (order = max_order; order; order--)
+			if (!((b->first + i) % (1U << order)) && b->pages - i >= 1U << order)
+				break;
+		n = 1U << order;
+		push(b, i, order);
+	}
+	return 0;
+}
+
+/**
+ * rdda_buddy_order() - the smallest order that holds this many bytes
+ * @bytes: at most RDDA_PAGE << RDDA_ORDER_MAX
+ */
+unsigned int rdda_buddy_order(u32 bytes)
+{
+	unsigned int order = 0;
+
+	while (order < RDDA_ORDER_MAX && RDDA_PAGE << order < bytes)
+		order++;
+	return order;
+}
+
+/**
+ * rdda_buddy_alloc() - take a block
+ * @b: allocator
+ * @order: its size, RDDA_PAGE << @order
+ * @off: its arena offset
+ *
+ * Return: 0, or -ENOMEM when no block of that size is free now.
+ */
+int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
+{
+	unsigned int o;
+	u32 i;
+
+	for (o = order; o <= b->max_order; o++)
+		if (b->head[o] != NO_PAGE)
+			break;
+	if (o > b->max_order)
+		return -ENOMEM;
+	i = b->head[o];
+	take(b, i);
+	while (o > order) {
+		o--;
+		push(b, i + (1U << o), o);
+	}
+	b->page[i].state = PAGE_USED;
+	b->page[i].order = order;
+	b->avail -= 1U << order;
+	*off = (b->first + i) * RDDA_PAGE;
+	return 0;
+}
+
+/**
+ * rdda_buddy_free() - give a block back
+ * @b: allocator
+ * @off: as rdda_buddy_alloc() gave it
+ *
+ * Return: 0, or -EINVAL when no block in use begins there.
+ */
+int rdda_buddy_free(struct rdda_buddy *b, u32 off)
+{
+	u32 n = off / RDDA_PAGE, i = n - b->first, mate;
+	unsigned int order;
+
+	if (off % RDDA_PAGE || n < b->first || i >= b->pages || b->page[i].state != PAGE_USED)
+		return -EINVAL;
+	order = b->page[i].order;
+	b->page[i].state = PAGE_INSIDE;
+	b->avail += 1U << order;
+	while (order < b->max_order) {
+		mate = (n ^ (1U << order)) - b->first;
+		/* A run need not begin or end at a multiple of the largest block. */
+		if (mate >= b->pages || b->page[mate].state != PAGE_FREE ||
+		    b->page[mate].order != order)
+			break;
+		take(b, mate);
+		n &= ~(1U << order);
+		order++;
+	}
+	push(b, n - b->first, order);
+	return 0;
+}

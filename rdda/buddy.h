@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A buddy allocator of arena offsets: blocks of 4 KiB to 128 KiB.
+ *
+ *   order 0  |4K|4K|4K|4K|      a block begins at a multiple of its size,
+ *   order 1  | 8K  | 8K  |      counted in arena offsets, so it never crosses
+ *   order 2  |    16K    |      the border of a registered piece that is a
+ *                               multiple of the largest block
+ *
+ * Pure: the memory is handed in, the caller locks.
+ */
+#ifndef RDDA_BUDDY_H
+#define RDDA_BUDDY_H
+
+#include <linux/types.h>
+
+#include "rdda/wire.h"
+
+#define RDDA_ORDER_MAX		5	/* 4 KiB << 5 = 128 KiB */
+#define RDDA_BUDDY_PAGES_MAX	0xffff
+
+/**
+ * struct rdda_buddy_page - what is known of one page
+ * @next: next free block of this order, by page index; a list end is NO_PAGE
+ * @prev: the one before
+ * @order: of the block that begins here
+ * @state: a block begins here and is free, is used; or none begins
+ */
+struct rdda_buddy_page {
+	u16	next;
+	u16	prev;
+	u8	order;
+	u8	state;
+};
+
+/**
+ * struct rdda_buddy - the pages of one run of the arena
+ * @page: one entry a page, the caller's memory
+ * @first: page number of the run's start, in the arena
+ * @pages: how many
+ * @avail: free ones
+ * @max_order: largest block
+ * @head: free blocks per order
+ */
+struct rdda_buddy {
+	struct rdda_buddy_page *page;
+	u32	first;
+	u32	pages;
+	u32	avail;
+	u8	max_order;
+	u16	head[RDDA_ORDER_MAX + 1];
+};
+
+int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, u32 len,
+		    unsigned int max_order);
+unsigned int rdda_buddy_order(u32 bytes);
+int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off);
+int rdda_buddy_free(struct rdda_buddy *b, u32 off);
+
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The arena's buddy allocator against a map of which page is whose. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdda/buddy.h"
+#include "suite.h"
+
+#include <linux/errno.h>
+
+#define PAGES	173
+
+static void sizes(void)
+{
+	CU_ASSERT_EQUAL(rdda_buddy_order(1), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_order(4096), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_order(4097), 1);
+	CU_ASSERT_EQUAL(rdda_buddy_order(65537), 5);
+	CU_ASSERT_EQUAL(rdda_buddy_order(131072), 5);
+}
+
+static void refusals(void)
+{
+	struct rdda_buddy_page mem[4];
+	struct rdda_buddy b;
+	u32 off;
+
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 1, 4096, 5), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 0, 0, 5), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 0, 4097, 5), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 0xfffff000, 8192, 5), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 0, 4096, 6), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 4096, 4 * 4096, 5), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 2, &off), -ENOMEM); /* pages 1-4: none aligned */
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 1, &off), 0);
+	CU_ASSERT_EQUAL(off, 8192);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 12288), -EINVAL);	/* inside */
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 4096), -EINVAL);	/* free */
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 0), -EINVAL);	/* before the run */
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 5 * 4096), -EINVAL);	/* after it */
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 8193), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 8192), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 8192), -EINVAL);
+	CU_ASSERT_EQUAL(b.avail, 4);
+}
+
+/* Random use; every block aligned, inside, and nobody else's. */
+static void random_use(void)
+{
+	static struct rdda_buddy_page mem[PAGES];
+	static u32 held[PAGES];
+	static u8 orders[PAGES], owner[PAGES + 64];
+	unsigned int first, max, n, i, round, seed = 1;
+	struct rdda_buddy b;
+	u32 off;
+
+	for (first = 0; first < 40; first += 3) {
+		max = first % (RDDA_ORDER_MAX + 1);
+		memset(owner, 0, sizeof(owner));
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, first * 4096, PAGES * 4096, max), 0);
+		n = 0;
+		for (round = 0; round < 20000; round++) {
+			unsigned int order = rand_r(&seed) % (max + 1);
+
+			if (rand_r(&seed) % 2 && !rdda_buddy_alloc(&b, order, &off)) {
+				CU_ASSERT_EQUAL_FATAL(off % (4096U << order), 0);
+				CU_ASSERT_TRUE_FATAL(off / 4096 >= first);
+				CU_ASSERT_TRUE_FATAL(off / 4096 + (1U << order) <= first + PAGES);
+				for (i = 0; i < 1U << order; i++) {
+					CU_ASSERT_FALSE_FATAL(owner[off / 4096 - first + i]);
+					owner[off / 4096 - first + i] = 1;
+				}
+				held[n] = off;
+				orders[n++] = order;
+			} else if (n) {
+				unsigned int k = rand_r(&seed) % n;
+
+				CU_ASSERT_EQUAL_FATAL(rdda_buddy_free(&b, held[k]), 0);
+				memset(&owner[held[k] / 4096 - first], 0, 1U << orders[k]);
+				held[k] = held[--n];
+				orders[k] = orders[n];
+			}
+		}
+		while (n)
+			CU_ASSERT_EQUAL_FATAL(rdda_buddy_free(&b, held[--n]), 0);
+		/* All merged again: as many largest blocks as alignment allows. */
+		CU_ASSERT_EQUAL(b.avail, PAGES);
+		for (n = 0; !rdda_buddy_alloc(&b, max, &off); n++)
+			;
+		CU_ASSERT_EQUAL(n, ((first + PAGES) >> max) - ((first + (1U << max) - 1) >> max));
+	}
+}
+
+static const struct suite_test tests[] = {
+	{ "sizes", sizes },
+	{ "what is refused", refusals },
+	{ "random use", random_use },
+	{ NULL, NULL },
+};
+
+int main(void)
+{
+	return suite_main("buddy", tests);
+}

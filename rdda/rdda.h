@@ -28,6 +28,8 @@
 #include <linux/types.h>
 #include <linux/uuid.h>
 
+#include "rdda/state.h"
+
 struct rdda_target;
 struct rdda_extent;
 struct rdda_stage;
@@ -50,20 +52,6 @@ int rdda_client_init(void);
 void rdda_client_exit(void);
 /* Takes effect with the next login. Sleeps. */
 int rdda_client_set_identity(const struct rdda_identity *id);
-
-enum rdda_target_state {
-	RDDA_TARGET_DOWN,
-	RDDA_TARGET_CONNECTING,
-	RDDA_TARGET_UP,
-};
-
-enum rdda_extent_state {
-	RDDA_EXTENT_DOWN,
-	RDDA_EXTENT_OPENING,
-	RDDA_EXTENT_UP,
-	RDDA_EXTENT_GONE,
-	RDDA_EXTENT_REFUSED,
-};
 
 /**
  * struct rdda_target_ops - what a target tells its user; called in process
@@ -141,8 +129,9 @@ struct rdda_extent_info {
 
 /**
  * struct rdda_extent_ops - what an extent tells its user
- * @state: process context; may sleep. In-flight I/O was ended before DOWN,
- *	GONE or REFUSED is told.
+ * @state: process context; may sleep, but may not wait for anybody who is in
+ *	rdda_extent_close() or rdda_target_destroy(): those wait for it. In-flight
+ *	I/O was ended before DOWN, GONE or REFUSED is told.
  */
 struct rdda_extent_ops {
 	void (*state)(void *priv, enum rdda_extent_state state, int err);
@@ -219,8 +208,9 @@ struct rdda_io {
  * @e: extent
  * @io: stays RDDA's until @io->done
  *
- * Any context but hard interrupt; does not sleep. Nothing may be posted before
- * rdda_commit() of the same extent and queue. An extent that is not UP ends
+ * Any context but hard interrupt; does not sleep; @io->done may be called from
+ * within. Nothing need be posted before rdda_commit() of the same extent and
+ * queue. An extent that is not UP ends
  * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED).
  */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The states of a target and of an extent, as a client sees them, and what it
+ * does about a refusal. Pure: tables and arithmetic.
+ */
+#ifndef RDDA_STATE_H
+#define RDDA_STATE_H
+
+#include <linux/types.h>
+
+enum rdda_target_state {
+	RDDA_TARGET_DOWN,
+	RDDA_TARGET_CONNECTING,
+	RDDA_TARGET_UP,
+};
+
+enum rdda_extent_state {
+	RDDA_EXTENT_DOWN,
+	RDDA_EXTENT_OPENING,
+	RDDA_EXTENT_UP,
+	RDDA_EXTENT_GONE,
+	RDDA_EXTENT_REFUSED,
+};
+
+/* What can happen to a target: see target_next[] in state.c. */
+enum rdda_target_event {
+	RDDA_TEV_TRY,		/* time to connect */
+	RDDA_TEV_LOGGED_IN,	/* proved both ways, arena known, all channels there */
+	RDDA_TEV_LOST,		/* refused, unreachable, silent, hostile, or ended */
+	RDDA_TEV_NR,
+};
+
+/* What can happen to an extent: see extent_next[] in state.c. */
+enum rdda_extent_event {
+	RDDA_EEV_ASK,		/* OPEN is being sent */
+	RDDA_EEV_OPENED,
+	RDDA_EEV_LATER,		/* the target said: ask again */
+	RDDA_EEV_REFUSED,
+	RDDA_EEV_GONE,		/* its drive is away */
+	RDDA_EEV_LOST,		/* the session went */
+	RDDA_EEV_RENEW,		/* drive back, or a new generation: ask from the start */
+	RDDA_EEV_NR,
+};
+
+int rdda_target_next(unsigned int state, enum rdda_target_event ev);
+int rdda_extent_next(unsigned int state, enum rdda_extent_event ev);
+
+/* Pauses between attempts, milliseconds. */
+#define RDDA_BACKOFF_MIN_MS	100
+#define RDDA_BACKOFF_MAX_MS	5000
+
+u32 rdda_backoff_ms(unsigned int attempt, u32 random);
+
+enum rdda_extent_event rdda_open_event(unsigned int status, int *err);
+int rdda_status_errno(u16 status);
+int rdda_reject_errno(unsigned int reason);
+const char *rdda_reject_text(unsigned int reason);
+
+#endif

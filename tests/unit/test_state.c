@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every state with every event, and what refusals mean. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdda/state.h"
+#include "rdda/wire.h"
+#include "suite.h"
+
+#include <linux/errno.h>
+
+/* One letter a state, '-' where the event cannot happen; columns as the enum. */
+static void target_table(void)
+{
+	static const char letters[] = "DCU";
+	static const char *const want[] = {
+		/* TRY, LOGGED_IN, LOST */
+		[RDDA_TARGET_DOWN]	 = "C--",
+		[RDDA_TARGET_CONNECTING] = "-UD",
+		[RDDA_TARGET_UP]	 = "--D",
+	};
+	unsigned int s, e;
+
+	CU_ASSERT_EQUAL(RDDA_TEV_NR, 3);
+	for (s = 0; s < 3; s++)
+		for (e = 0; e < RDDA_TEV_NR; e++) {
+			int next = rdda_target_next(s, e);
+
+			CU_ASSERT_EQUAL(next < 0 ? '-' : letters[next], want[s][e]);
+		}
+	CU_ASSERT_EQUAL(rdda_target_next(3, RDDA_TEV_TRY), -1);
+	CU_ASSERT_EQUAL(rdda_target_next(0, RDDA_TEV_NR), -1);
+}
+
+static void extent_table(void)
+{
+	static const char letters[] = "DOUGR";
+	static const char *const want[] = {
+		/* ASK, OPENED, LATER, REFUSED, GONE, LOST, RENEW */
+		[RDDA_EXTENT_DOWN]	= "O----DD",
+		[RDDA_EXTENT_OPENING]	= "OUORGDO",
+		[RDDA_EXTENT_UP]	= "UUURGDU",
+		[RDDA_EXTENT_GONE]	= "O--RGDD",
+		[RDDA_EXTENT_REFUSED]	= "---RRRD",
+	};
+	unsigned int s, e;
+
+	CU_ASSERT_EQUAL(RDDA_EEV_NR, 7);
+	for (s = 0; s < 5; s++)
+		for (e = 0; e < RDDA_EEV_NR; e++) {
+			int next = rdda_extent_next(s, e);
+
+			CU_ASSERT_EQUAL(next < 0 ? '-' : letters[next], want[s][e]);
+		}
+	CU_ASSERT_EQUAL(rdda_extent_next(5, RDDA_EEV_ASK), -1);
+	CU_ASSERT_EQUAL(rdda_extent_next(0, RDDA_EEV_NR), -1);
+}
+
+static void backoff(void)
+{
+	unsigned int n, i, seed = 7;
+
+	for (n = 0; n < 40; n++)
+		for (i = 0; i < 1000; i++) {
+			u32 ms = rdda_backoff_ms(n, rand_r(&seed));
+
+			CU_ASSERT_TRUE_FATAL(ms >= RDDA_BACKOFF_MIN_MS && ms <= RDDA_BACKOFF_MAX_MS);
+			CU_ASSERT_TRUE_FATAL(n || ms <= 2 * RDDA_BACKOFF_MIN_MS);
+			CU_ASSERT_TRUE_FATAL(n < 6 || ms >= RDDA_BACKOFF_MAX_MS / 2);
+		}
+	CU_ASSERT_NOT_EQUAL(rdda_backoff_ms(9, 0), rdda_backoff_ms(9, 1));
+}
+
+static void open_answers(void)
+{
+	static const struct {
+		enum rdda_extent_event ev;
+		int err;
+	} want[] = {
+		[RDDA_OPEN_OK]		= { RDDA_EEV_OPENED, 0 },
+		[RDDA_OPEN_NO_EXTENT]	= { RDDA_EEV_GONE, -ENODEV },
+		[RDDA_OPEN_HELD]	= { RDDA_EEV_REFUSED, -EBUSY },
+		[RDDA_OPEN_STALE]	= { RDDA_EEV_REFUSED, -ESTALE },
+		[RDDA_OPEN_DRAINING]	= { RDDA_EEV_LATER, -EBUSY },
+		[RDDA_OPEN_GRACE]	= { RDDA_EEV_LATER, -EAGAIN },
+		[RDDA_OPEN_DRIVE_GONE]	= { RDDA_EEV_GONE, -ENODEV },
+		[RDDA_OPEN_NO_DAEMON]	= { RDDA_EEV_LATER, -EHOSTDOWN },
+		[RDDA_OPEN_NOT_READY]	= { RDDA_EEV_LATER, -EAGAIN },
+		[RDDA_OPEN_LIMIT]	= { RDDA_EEV_REFUSED, -ENOSPC },
+		[10]			= { RDDA_EEV_REFUSED, -EPROTO },
+	};
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		CU_ASSERT_EQUAL(rdda_open_event(i, &err), want[i].ev);
+		CU_ASSERT_EQUAL(err, want[i].err);
+	}
+	CU_ASSERT_EQUAL(rdda_open_event(255, &err), RDDA_EEV_REFUSED);
+}
+
+static void errnos(void)
+{
+	unsigned int i;
+
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_OK), 0);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_GONE), -ENODEV);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_INVALID_NS), -ENODEV);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_READ_ERROR), -ENODATA);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_WRITE_FAULT), -EIO);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_ACCESS_DENIED), -EACCES);
+	CU_ASSERT_EQUAL(rdda_status_errno(RDDA_ST_RO), -EACCES);
+	for (i = 1; i < 0x10000; i++)
+		CU_ASSERT_TRUE_FATAL(rdda_status_errno(i) < 0);
+	for (i = 0; i < 300; i++) {
+		CU_ASSERT_TRUE_FATAL(rdda_reject_errno(i) < 0);
+		CU_ASSERT_TRUE_FATAL(strlen(rdda_reject_text(i)) > 10 && strlen(rdda_reject_text(i)) < 64);
+	}
+	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_KEY), -EKEYREJECTED);
+	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_STALE), -ESTALE);
+	CU_ASSERT_EQUAL(rdda_reject_errno(0), -ECONNREFUSED);
+}
+
+static const struct suite_test tests[] = {
+	{ "target states", target_table },
+	{ "extent states", extent_table },
+	{ "backoff", backoff },
+	{ "answers to OPEN", open_answers },
+	{ "errors", errnos },
+	{ NULL, NULL },
+};
+
+int main(void)
+{
+	return suite_main("state", tests);
+}

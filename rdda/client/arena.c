@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pages of the target's arena, which the client allocates, and the client's own
+ * bounce arena, into which small reads are pushed.
+ *
+ *   arena    | channel 0's part | channel 1's part | ...   registered in pieces
+ *   bounce   | channel 0        | channel 1        | ...   one registration
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "rdda/client/client.h"
+
+static unsigned int push_bytes = 4096;
+module_param(push_bytes, uint, 0644);
+MODULE_PARM_DESC(push_bytes, "reads up to this size are pushed by the target and copied; taken at login");
+
+/**
+ * rdda_arena_check() - are the pieces that the target named usable?
+ * @s: session with its pieces
+ *
+ * A block of the buddy allocator must not cross pieces: the largest one is
+ * limited to what their borders are aligned to.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int rdda_arena_check(struct rdda_session *s)
+{
+	u32 end = 0, off, len, borders = RDDA_PAGE << RDDA_ORDER_MAX;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_pieces; i++) {
+		off = le32_to_cpu(s->pieces[i].off);
+		len = le32_to_cpu(s->pieces[i].len);
+		if (off != end || off % RDDA_PAGE || !len || len % RDDA_PAGE || off + len < off)
+			return -EPROTO;
+		borders |= off;
+		end += len;
+	}
+	if (end != s->arena_bytes)
+		return -EPROTO;
+	s->max_order = min_t(u32, __ffs(borders) - RDDA_PAGE_SHIFT, RDDA_ORDER_MAX);
+	return 0;
+}
+
+/**
+ * rdda_arena_setup() - take over a channel's part of the arena
+ * @ch: with PROVED
+ *
+ * Return: 0, -EPROTO for a part outside the arena, or -ENOMEM.
+ */
+int rdda_arena_setup(struct rdda_chan *ch)
+{
+	u32 off = le32_to_cpu(ch->proved.arena_off), len = le32_to_cpu(ch->proved.arena_len);
+
+	if (off > ch->s->arena_bytes || len > ch->s->arena_bytes - off)
+		return -EPROTO;
+	ch->buddy_mem = kvcalloc(len / RDDA_PAGE + 1, sizeof(*ch->buddy_mem), GFP_KERNEL);
+	if (!ch->buddy_mem)
+		return -ENOMEM;
+	ch->arena_off = off;
+	ch->arena_len = len;
+	ch->max_order = ch->s->max_order;
+	if (rdda_buddy_init(&ch->buddy, ch->buddy_mem, off, len, ch->max_order))
+		return -EPROTO;
+	/* No command may be larger than the largest block that is there. */
+	while (ch->max_order && ch->buddy.head[ch->max_order] == 0xffff)
+		ch->max_order--;
+	return 0;
+}
+
+/* A block of at least so many bytes, or -ENOMEM. Channel locked. */
+int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
+{
+	lockdep_assert_held(&ch->lock);
+	return rdda_buddy_alloc(&ch->buddy, rdda_buddy_order(bytes), off);
+}
+
+/* Nothing reads or writes it any more. Channel locked. */
+void rdda_arena_free(struct rdda_chan *ch, u32 off)
+{
+	lockdep_assert_held(&ch->lock);
+	WARN_ON_ONCE(rdda_buddy_free(&ch->buddy, off));
+}
+
+/* The piece that a block lies in. */
+const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < s->nr_pieces; i++)
+		if (off < le32_to_cpu(s->pieces[i + 1].off))
+			break;
+	return &s->pieces[i];
+}
+
+/* One page an entry, mapped by itself, so that each can be handed to the CPU. */
+static int bounce_pages(struct rdda_session *s)
+{
+	unsigned int i, n = DIV_ROUND_UP(s->bounce_bytes, PAGE_SIZE);
+	struct scatterlist *sg;
+
+	s->bounce_page = kvcalloc(n, sizeof(*s->bounce_page), GFP_KERNEL);
+	s->bounce_dma = kvcalloc(n, sizeof(*s->bounce_dma), GFP_KERNEL);
+	if (!s->bounce_page || !s->bounce_dma || sg_alloc_table(&s->bounce_sgt, n, GFP_KERNEL))
+		return -ENOMEM;
+	for_each_sg(s->bounce_sgt.sgl, sg, n, i) {
+		u32 len = min_t(u32, PAGE_SIZE, s->bounce_bytes - i * PAGE_SIZE);
+		struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+
+		if (!page)
+			return -ENOMEM;
+		s->bounce_dma[i] = ib_dma_map_page(s->dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
+		if (ib_dma_mapping_error(s->dev, s->bounce_dma[i])) {
+			__free_page(page);
+			return -ENOMEM;
+		}
+		s->bounce_page[i] = page;
+		sg_set_page(sg, page, len, 0);
+		sg_dma_address(sg) = s->bounce_dma[i];
+		sg_dma_len(sg) = len;
+	}
+	return 0;
+}
+
+static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
+{
+	unsigned int all;
+
+	/* One block a command would be best; one registration bounds it. */
+	s->push_bytes = clamp_t(u32, ALIGN(READ_ONCE(push_bytes), RDDA_PAGE), RDDA_PAGE, SZ_64K);
+	all = min_t(u32, s->nchan * ch->cmds, s->lim.mr_pages * RDDA_PAGE / s->push_bytes);
+	s->bounce_bytes = all * s->push_bytes;
+	if (bounce_pages(s))
+		return -ENOMEM;
+	s->bounce_mr = rdda_mr_register(&ch->q, s->bounce_sgt.sgl, s->bounce_sgt.orig_nents,
+					s->bounce_bytes,
+					IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	if (IS_ERR(s->bounce_mr)) {
+		int ret = PTR_ERR(s->bounce_mr);
+
+		s->bounce_mr = NULL;
+		return ret;
+	}
+	return 0;
+}
+
+/**
+ * rdda_bounce_setup() - a channel's part of the bounce arena
+ * @s: session
+ * @ch: proved; channel 0 first, which registers all of it and tells the target
+ *
+ * Return: 0 or a negative errno.
+ */
+int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
+{
+	struct rdda_bounce msg = {
+		.hdr.type = RDDA_BOUNCE,
+		.hdr.len = cpu_to_le32(sizeof(msg)),
+	};
+	unsigned int i;
+	int ret = 0;
+
+	if (!ch->index) {
+		ret = bounce_register(s, ch);
+		if (ret)
+			return ret;
+		msg.rkey = cpu_to_le32(s->bounce_mr->rkey);
+		msg.len = cpu_to_le32(s->bounce_bytes);
+		ret = rdda_control_send(ch, &msg, sizeof(msg));
+	}
+	ch->nr_bounce = s->bounce_bytes / s->push_bytes / s->nchan;
+	ch->bounce_off = ch->index * ch->nr_bounce * s->push_bytes;
+	ch->bounce_free = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce_free), GFP_KERNEL);
+	if (!ch->bounce_free)
+		return -ENOMEM;
+	for (i = 0; i < ch->nr_bounce; i++)
+		ch->bounce_free[ch->nbounce_free++] = ch->nr_bounce - 1 - i;
+	return ret;
+}
+
+/**
+ * rdda_bounce_free() - give the bounce arena back
+ * @s: session whose queue pairs are destroyed
+ */
+void rdda_bounce_free(struct rdda_session *s)
+{
+	unsigned int i, n = DIV_ROUND_UP(s->bounce_bytes, PAGE_SIZE);
+
+	if (s->bounce_mr)
+		ib_dereg_mr(s->bounce_mr);
+	for (i = 0; s->bounce_page && i < n && s->bounce_page[i]; i++) {
+		ib_dma_unmap_page(s->dev, s->bounce_dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
+		__free_page(s->bounce_page[i]);
+	}
+	sg_free_table(&s->bounce_sgt);
+	kvfree(s->bounce_dma);
+	kvfree(s->bounce_page);
+	s->bounce_page = NULL;
+}
+
+/**
+ * rdda_bounce_copy() - copy pushed data out to the I/O's pages
+ * @slot: in state COPY: nobody else touches it
+ *
+ * The pages are not looked at otherwise: whatever came is the drive's data or
+ * a lie of the target, and either is only bytes.
+ */
+void rdda_bounce_copy(struct rdda_slot *slot)
+{
+	struct rdda_session *s = slot->ch->s;
+	struct rdda_io *io = slot->io;
+	u32 off = slot->bounce, left = slot->len, to = slot->io_off;
+
+	while (left) {
+		u32 page = off / PAGE_SIZE, in_page = off % PAGE_SIZE;
+		u32 n = min_t(u32, left, PAGE_SIZE - in_page);
+		u64 dma = s->bounce_dma[page] + in_page;
+
+		ib_dma_sync_single_for_cpu(s->dev, dma, n, DMA_FROM_DEVICE);
+		sg_pcopy_from_buffer(io->sg, io->nents,
+				     page_address(s->bounce_page[page]) + in_page, n, to);
+		ib_dma_sync_single_for_device(s->dev, dma, n, DMA_FROM_DEVICE);
+		off += n;
+		to += n;
+		left -= n;
+	}
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The client of RDDA, inside. What its users see is rdda/rdda.h.
+ *
+ *   target.c    a target is kept connected: one work item, the only place where
+ *      |        states change and sessions come and go
+ *      |- connect.c   one session: RDMA-CM, login, proofs, arena, channels
+ *      |    '- channel.c  one queue pair: buffers, chains of work requests
+ *      |- extent.c    OPEN, CLOSE, events
+ *      |- control.c   messages that are not I/O, calls, keep-alive
+ *      |- mgmt.c      meshd to meshd
+ *      '- stats.c
+ *   io.c        I/O in: commands, batches    \   one lock a channel,
+ *   complete.c  completions, READs, I/O out   |  nothing shared between
+ *   arena.c     pages of target and bounce    |  channels
+ *   stage.c     payloads kept in the arena   /
+ *   debug.c     MESH_FAULTS builds: who still names which page
+ *
+ * Life of a command (struct rdda_slot):
+ *
+ *   FREE -> PENDING -> FLIGHT --------> COPY --------------> FREE   pushed read
+ *                         |-----------> READ (to_read list,
+ *                         |                   then posted) -> FREE   other read
+ *                         '-----------> COVER (until the local
+ *                                       completion came)    -> FREE   the rest
+ *
+ * A lost channel ends its session: every queue pair is drained and destroyed,
+ * and only then do the I/Os that it had in flight end, with -ENOLINK.
+ */
+#ifndef RDDA_CLIENT_H
+#define RDDA_CLIENT_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "rdda/buddy.h"
+#include "rdda/common/auth.h"
+#include "rdda/common/fault.h"
+#include "rdda/common/verbs.h"
+#include "rdda/rdda.h"
+#include "rdda/wire.h"
+
+#define RDDA_CHANNELS_MAX	16
+#define RDDA_CLIENT_CMDS	128	/* commands in flight we want per channel */
+#define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
+#define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
+#define RDDA_CHAIN		64	/* work requests built before they are posted */
+#define RDDA_SGE_MAX		32
+/* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
+#define RDDA_SQ_MIN		512
+#define RDDA_STAGES		32	/* staged payloads per channel */
+#define RDDA_STAGE_CMDS		8
+
+struct rdda_session;
+struct rdda_chan;
+
+/* Client's fault points; see rdda/common/fault.h. */
+#define RDDA_FAULT_COVER	((enum rdda_fault_point)16) /* end without local completion */
+#define RDDA_FAULT_CHANNEL	((enum rdda_fault_point)17) /* data on another channel */
+#define RDDA_FAULT_GEN		((enum rdda_fault_point)18) /* any generation will do */
+#define RDDA_FAULT_EARLY	((enum rdda_fault_point)19) /* arena free when a READ is posted */
+
+/* A place in a mapped scatterlist. */
+struct rdda_cursor {
+	struct scatterlist *sg;
+	u32 off;
+};
+
+/**
+ * struct rdda_io_priv - ours inside struct rdda_io (its @private)
+ * @ch: channel that carries it
+ * @cur: where its next command's payload begins
+ * @mapped: DMA-mapped entries, 0: not mapped
+ * @staging: payload being kept, for RDDA_IO_STAGE
+ */
+struct rdda_io_priv {
+	struct rdda_chan *ch;
+	struct rdda_cursor cur;
+	u32 mapped;
+	u32 cmds;
+	struct rdda_stage *staging;
+};
+
+static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
+{
+	BUILD_BUG_ON(sizeof(struct rdda_io_priv) > sizeof(io->private));
+	return (struct rdda_io_priv *)io->private;
+}
+
+enum rdda_slot_state {
+	RDDA_SLOT_FREE,
+	RDDA_SLOT_PENDING,	/* built, not sent */
+	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
+	RDDA_SLOT_COPY,		/* pushed data is being copied out */
+	RDDA_SLOT_READ,		/* completed; its data is to be READ */
+	RDDA_SLOT_COVER,	/* completed; its WRITEs are not, locally */
+};
+
+/**
+ * struct rdda_slot - one command; all under its channel's lock
+ * @ch: its channel
+ * @io: what it is a part of
+ * @node: on pending, to_read or covered
+ * @read_cqe: local completion of its READs
+ * @at: where its payload lies in the I/O's scatterlist
+ * @io_off: the same in bytes of the I/O
+ * @len: payload bytes; of discard and zeroing, bytes they cover
+ * @arena: offset of its arena block
+ * @bounce: offset of its bounce block
+ * @wrs: WRITEs that its payload takes
+ * @seq: of the signalled request that covers its WRITEs
+ * @read_left: bytes not yet READ
+ * @read_out: signalled READs posted
+ * @batch: message it went with
+ * @batch_gen: that message's generation
+ * @part: which command of its I/O it is
+ * @idx: its number
+ * @gen: changes with each use
+ * @state: enum rdda_slot_state
+ * @opcode: enum rdda_opcode
+ * @has_arena: @arena is its own, to be freed
+ * @data: has a payload of its own to WRITE
+ * @push: a pushed read
+ * @err: outcome
+ */
+struct rdda_slot {
+	struct rdda_chan *ch;
+	struct rdda_io *io;
+	struct list_head node;
+	struct ib_cqe read_cqe;
+	struct rdda_cursor at;
+	u32	io_off;
+	u32	len;
+	u32	arena;
+	u32	bounce;
+	u32	wrs;
+	u32	seq;
+	u32	read_left;
+	u16	read_out;
+	u16	batch;
+	u16	batch_gen;
+	u16	part;
+	u16	idx;
+	u8	gen;
+	u8	state;
+	u8	opcode;
+	bool	has_arena;
+	bool	data;
+	bool	push;
+	int	err;
+};
+
+/* A DMA-mapped message buffer, of either direction. */
+struct rdda_buf {
+	struct ib_cqe cqe;
+	struct rdda_chan *ch;
+	void	*data;
+	u64	dma;
+};
+
+/**
+ * struct rdda_bufs - message buffers, many to an allocation
+ * @buf: the buffers
+ * @nr: how many
+ * @chunk: their memory
+ * @chunk_dma: its mapping
+ * @chunks: how many
+ * @dir: of the mapping
+ */
+struct rdda_bufs {
+	struct rdda_buf *buf;
+	unsigned int nr;
+	void	**chunk;
+	u64	*chunk_dma;
+	unsigned int chunks;
+	enum dma_data_direction dir;
+};
+
+/**
+ * struct rdda_batch - one CMDS message and the credit it holds
+ * @gen: tells a late completion of an older use
+ * @unsent: its SEND has no local completion yet
+ * @credit: no completion of its commands has come yet
+ */
+struct rdda_batch {
+	u16	gen;
+	bool	unsent;
+	bool	credit;
+};
+
+/* What a signalled work request retires when it completes. */
+struct rdda_sig {
+	u16	wrs;
+	u16	reads;
+};
+
+struct rdda_counts {
+	u64	sends;
+	u64	writes;
+	u64	reads;
+	u64	pushes;
+	u64	commands;
+	u64	rnr;
+};
+
+/**
+ * struct rdda_chan - one connection of a session
+ *
+ * Set up before the channel is used and constant then: @s, @index, @id, @q,
+ * @slots, @batches, the buffers, sizes and arrays.
+ * Written by the CQ handler alone: @rx_copy.
+ * All else is under @lock unless it says so.
+ *
+ * @open: I/O may be posted
+ * @waiting: I/O with commands still to be made, oldest first
+ * @pending: commands that are built, oldest first
+ * @to_read: commands whose data is to be READ, oldest first
+ * @covered: commands that wait for a local completion only
+ * @sq_free: work requests that may be posted
+ * @reads_free: READs that may be posted
+ * @unsig: requests posted since the last signalled one; @unsig_reads the same
+ * @sig_posted: signalled requests posted, counts on
+ * @sig_done: of them, completed
+ * @sends_out: CMDS messages without a local completion
+ * @last_rx: jiffies of the last message, written by the CQ handler
+ */
+struct rdda_chan {
+	struct rdda_session *s;
+	unsigned int index;
+
+	/* connecting; cm_err is written before cm_done completes */
+	struct rdma_cm_id *id;
+	struct completion cm_done;
+	int	cm_err;
+	unsigned int cm_reason;
+	bool	established;
+	struct rdda_login login;
+	struct rdda_accept accept;
+	struct rdda_proof proof;
+	struct rdda_proved proved;
+	bool	got_proved;
+	u32	peer_qpn;
+
+	struct rdda_qp q;
+	u32	sq_size;
+	u32	sge_max;
+	u32	read_sge;
+	u16	cmds;
+	u16	nr_batches;
+	u16	nr_ctl;
+	u32	arena_off;
+	u32	arena_len;
+	u32	max_order;
+	u32	bounce_off;
+	u16	nr_bounce;
+
+	spinlock_t lock ____cacheline_aligned_in_smp;
+	bool	open;
+	struct list_head waiting;
+	struct list_head pending;
+	struct list_head to_read;
+	struct list_head covered;
+	u32	npending;
+	struct rdda_slot *slots;
+	u16	*slot_free;
+	u16	nslot_free;
+	u16	*bounce_free;
+	u16	nbounce_free;
+	struct rdda_batch *batches;
+	u16	*batch_free;
+	u16	nbatch_free;
+	struct rdda_buddy buddy;
+	struct rdda_buddy_page *buddy_mem;
+	struct rdda_stage *stages;
+	struct list_head stage_free;
+	u32	staged_pages;
+
+	u32	sq_free;
+	u32	reads_free;
+	u32	unsig;
+	u32	unsig_reads;
+	u32	sig_posted;
+	u32	sig_done;
+	struct rdda_sig *sig;
+	u32	sig_mask;
+	struct ib_cqe mark_cqe;
+	u32	sends_out;
+	struct ib_rdma_wr *wr;
+	struct ib_sge *sge;
+	u32	chain;
+	int	post_err;
+	struct rdda_counts counts;
+	u16	*ctl_free;
+	u16	nctl_free;
+
+	unsigned long last_rx;
+	unsigned long last_ping;	/* keep-alive work only */
+	struct rdda_bufs rx;
+	struct rdda_bufs tx;		/* of batches */
+	struct rdda_bufs ctl;
+	u8	rx_copy[RDDA_MSG_MAX] __aligned(8);
+#ifdef MESH_FAULTS
+	struct rdda_dbg *dbg;
+	u32	dbg_first;
+	u32	dbg_nr;
+#endif
+};
+
+/**
+ * struct rdda_grant - an opened extent in one session; read under RCU
+ */
+struct rdda_grant {
+	struct rcu_head rcu;
+	struct rdda_session *s;
+	u32	nsid;
+	u32	handle;
+	u64	slba;
+	u64	bytes;
+	u32	max_bytes;
+	u8	lba_shift;
+	bool	rw;
+};
+
+/**
+ * struct rdda_call - a request that waits for its answer
+ * @node: on the session's calls, under call_lock
+ * @tag: in both
+ * @type: the answer must have
+ * @rsp: where the answer goes
+ * @rsp_max: room there
+ * @got: bytes of it
+ * @err: 0 when answered
+ * @done: completed under call_lock after @node was taken off
+ */
+struct rdda_call {
+	struct list_head node;
+	u64	tag;
+	u8	type;
+	void	*rsp;
+	u32	rsp_max;
+	u32	got;
+	u32	total;
+	int	err;
+	struct completion done;
+};
+
+/**
+ * struct rdda_session - one incarnation at a target
+ *
+ * Memory lives as long as @ref (staged payloads hold one); what belongs to the
+ * device dies in rdda_session_end(), in the target's work item.
+ *
+ * @dead: set once, by rdda_session_fail(); @err and @reason before it, by the
+ *	same
+ * @up: logged in; from then on a lost connection is the session's end
+ * @calls: under @call_lock
+ * @next_tag: under @call_lock
+ * @room: control messages that may be sent unanswered, under @call_lock
+ */
+struct rdda_session {
+	struct kref ref;
+	struct rdda_target *t;
+	struct ib_device *dev;
+	struct ib_pd *pd;
+	struct rdda_limits lim;
+	u32	number;
+	u32	id;			/* the target's number for it */
+	struct rdda_key key;
+	uuid_t	host;
+
+	unsigned long flags;		/* SESSION_*, atomic bits */
+	int	err;
+	char	reason[64];
+	wait_queue_head_t wait;		/* handshake, room */
+
+	unsigned int nchan;
+	struct rdda_chan *chan[RDDA_CHANNELS_MAX];
+
+	struct rdda_piece pieces[RDDA_PIECES_MAX];
+	unsigned int nr_pieces;
+	bool	got_arena;		/* CQ handler of channel 0, then constant */
+	u32	arena_bytes;
+	u32	max_order;		/* what the borders of pieces allow */
+
+	u32	push_bytes;		/* of one bounce block */
+	u32	bounce_bytes;
+	struct page **bounce_page;
+	struct sg_table bounce_sgt;
+	u64	*bounce_dma;
+	struct ib_mr *bounce_mr;
+
+	u32	keepalive_ms;
+	u32	dead_ms;
+	struct delayed_work alive;
+
+	spinlock_t call_lock;
+	struct list_head calls;
+	u64	next_tag;
+	unsigned int room;
+
+	struct work_struct free_work;
+};
+
+#define SESSION_FAILING	0	/* err and reason are being written */
+#define SESSION_DEAD	1
+#define SESSION_UP	2
+
+static inline bool rdda_session_dead(struct rdda_session *s)
+{
+	return test_bit(SESSION_DEAD, &s->flags);
+}
+
+/**
+ * struct rdda_target - a target that is kept connected
+ *
+ * @work: the one place where states change; @lock guards what others read:
+ *	@state, @err, @reason, @session, @extents, @stop, @counts
+ * @attempt: failed ones since the last success; the work item's own
+ * @next_try: jiffies; the same
+ */
+struct rdda_target {
+	struct sockaddr_storage addr;
+	uuid_t	expect;
+	bool	expect_any;
+	const struct rdda_target_ops *ops;
+	void	*priv;
+
+	struct delayed_work work;
+	struct completion stopped;
+	unsigned int attempt;
+	unsigned long next_try;
+
+	spinlock_t lock;
+	enum rdda_target_state state;
+	int	err;
+	char	reason[64];
+	struct rdda_session *session;
+	struct list_head extents;	/* ascending drive UUID, unknown ones last */
+	bool	stop;
+	uuid_t	uuid;
+	u64	reconnects;
+	struct rdda_counts counts;	/* of sessions that ended */
+};
+
+/**
+ * struct rdda_extent - an extent that is kept open; under its target's lock
+ *
+ * @grant: not NULL while I/O may be sent; written by the work item
+ * @busy: the work item uses it or calls its user
+ * @due: jiffies of the next OPEN
+ * @news: EXTENT_* bits for the work item
+ */
+struct rdda_extent {
+	struct rdda_target *t;
+	struct list_head node;
+	uuid_t	uuid;
+	bool	rw;
+	bool	preempt;
+	u64	generation;
+	const struct rdda_extent_ops *ops;
+	void	*priv;
+
+	struct rdda_grant __rcu *grant;
+	struct rdda_extent_info info;
+	bool	busy;
+	bool	closing;
+	bool	ask;
+	unsigned int attempt;
+	unsigned long due;
+	unsigned int news;
+	wait_queue_head_t wait;
+};
+
+#define EXTENT_GONE	1
+#define EXTENT_BACK	2
+#define EXTENT_REVOKED	4
+#define EXTENT_RENEW	8
+
+/**
+ * struct rdda_stage - a payload that stays in the arena; under its channel's lock
+ * @s: holds a reference, while it is in use
+ * @ch: whose arena part it is in
+ * @off: arena blocks, one for each command that wrote it
+ * @len: their payload
+ * @nr: how many
+ * @bytes: all of it
+ * @pages: of the arena that it was reckoned with
+ * @users: I/Os that send it now
+ * @dropped: given back while it had users
+ */
+struct rdda_stage {
+	struct list_head node;
+	struct rdda_session *s;
+	struct rdda_chan *ch;
+	u32	off[RDDA_STAGE_CMDS];
+	u32	len[RDDA_STAGE_CMDS];
+	unsigned int nr;
+	u32	bytes;
+	u32	pages;
+	u32	users;
+	bool	dropped;
+};
+
+extern struct workqueue_struct *rdda_wq;
+
+/* target.c */
+void rdda_identity_get(uuid_t *host, struct rdda_key *key);
+u32 rdda_session_number(void);
+const u8 *rdda_boot_id(void);
+void rdda_target_kick(struct rdda_target *t);
+struct rdda_session *rdda_session_get(struct rdda_target *t);
+
+/* connect.c */
+struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
+					  size_t reason_len);
+void rdda_session_end(struct rdda_session *s);
+void rdda_session_put(struct rdda_session *s);
+__printf(3, 4)
+void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);
+
+/* channel.c */
+int rdda_chan_setup(struct rdda_chan *ch);
+int rdda_chan_qp(struct rdda_chan *ch);
+void rdda_chan_release(struct rdda_chan *ch);
+void rdda_chan_free(struct rdda_chan *ch);
+int rdda_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
+		    enum dma_data_direction dir, void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+void rdda_bufs_free(struct rdda_chan *ch, struct rdda_bufs *b);
+int rdda_rx_post(struct rdda_chan *ch, struct rdda_buf *b);
+struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode);
+struct ib_sge *rdda_chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr);
+void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe);
+void rdda_chain_post(struct rdda_chan *ch);
+bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
+static inline bool rdda_chan_covered(struct rdda_chan *ch, u32 seq)
+{
+	return (s32)(ch->sig_done - seq) >= 0;
+}
+
+/* control.c */
+int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);
+void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
+int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
+int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
+	      unsigned int timeout_ms);
+void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout);
+void rdda_calls_abort(struct rdda_session *s);
+int rdda_room_take(struct rdda_session *s, unsigned long *timeout);
+void rdda_room_give(struct rdda_session *s, unsigned int n);
+void rdda_alive_work(struct work_struct *work);
+
+/* extent.c */
+void rdda_extents_lost(struct rdda_target *t);
+void rdda_extents_tell_lost(struct rdda_target *t);
+unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);
+void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
+
+/* arena.c */
+int rdda_arena_check(struct rdda_session *s);
+int rdda_arena_setup(struct rdda_chan *ch);
+int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
+void rdda_arena_free(struct rdda_chan *ch, u32 off);
+const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
+int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch);
+void rdda_bounce_free(struct rdda_session *s);
+void rdda_bounce_copy(struct rdda_slot *slot);
+
+/* io.c */
+void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended);
+void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
+void rdda_ios_end(struct list_head *ended);
+void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
+			   struct list_head *ended);
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e);
+unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
+			      unsigned int max, u32 lkey, u32 *done);
+
+/* complete.c */
+void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+bool rdda_local_done(struct rdda_chan *ch, struct ib_wc *wc, struct list_head *ended);
+void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_reads_run(struct rdda_chan *ch);
+
+/* stage.c */
+int rdda_stage_setup(struct rdda_chan *ch);
+void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io);
+bool rdda_stage_keep(struct rdda_slot *slot);
+void rdda_stage_finish(struct rdda_io *io);
+int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io);
+
+/* mgmt.c */
+void rdda_mgmt_recv(struct rdda_session *s, const struct rdda_mgmt *m, size_t len);
+
+/* stats.c */
+void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s);
+
+/* debug.c: rule 1, asserted; see there */
+#ifdef MESH_FAULTS
+int rdda_dbg_setup(struct rdda_chan *ch);
+void rdda_dbg_free(struct rdda_chan *ch);
+void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned int nr, u32 seq);
+void rdda_dbg_done(struct rdda_chan *ch);
+void rdda_dbg_unmap(struct rdda_io *io);
+void rdda_dbg_destroyed(struct rdda_chan *ch);
+#else
+static inline int rdda_dbg_setup(struct rdda_chan *ch) { return 0; }
+static inline void rdda_dbg_free(struct rdda_chan *ch) { }
+static inline void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge,
+				   unsigned int nr, u32 seq) { }
+static inline void rdda_dbg_done(struct rdda_chan *ch) { }
+static inline void rdda_dbg_unmap(struct rdda_io *io) { }
+static inline void rdda_dbg_destroyed(struct rdda_chan *ch) { }
+#endif
+
+#endif

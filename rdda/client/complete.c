@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completions, and I/O out.
+ *
+ *   pushed read   immediate -> copy out of the bounce block -> end
+ *   other read    DONE -> READ from the arena, in a later post -> end
+ *   the rest      DONE, and a local completion that covers its WRITEs -> end
+ *
+ * A completion is taken once, only for a command in flight with the generation
+ * it was sent with; anything else ends the session. Handlers of one CQ do not
+ * run beside each other.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+
+#include "rdda/client/client.h"
+
+/* The batch's first completion: its receive was posted again over there. */
+static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)
+{
+	struct rdda_batch *b = &ch->batches[slot->batch];
+
+	if (b->gen != slot->batch_gen || !b->credit)
+		return;
+	b->credit = false;
+	if (!b->unsent)
+		ch->batch_free[ch->nbatch_free++] = slot->batch;
+}
+
+/**
+ * command_find() - the command in flight that a completion is for
+ * @ch: channel, locked
+ * @cid: from the wire: any number
+ *
+ * Return: NULL when there is none; the caller ends the session.
+ */
+static struct rdda_slot *command_find(struct rdda_chan *ch, u16 cid)
+{
+	struct rdda_slot *slot;
+
+	if (RDDA_CID_SLOT(cid) >= ch->cmds)
+		return NULL;
+	slot = &ch->slots[RDDA_CID_SLOT(cid)];
+	if (slot->state != RDDA_SLOT_FLIGHT)
+		return NULL;
+	if (slot->gen != RDDA_CID_GEN(cid) && !rdda_fault(RDDA_FAULT_GEN))
+		return NULL;
+	return slot;
+}
+
+/* Ends a command, or lets it wait for what still names its memory. */
+static void command_end(struct rdda_slot *slot, int err, struct list_head *ended)
+{
+	struct rdda_chan *ch = slot->ch;
+
+	if (slot->data && !rdda_chan_covered(ch, slot->seq) && !rdda_fault(RDDA_FAULT_COVER)) {
+		slot->err = err;
+		slot->state = RDDA_SLOT_COVER;
+		list_add_tail(&slot->node, &ch->covered);
+		return;
+	}
+	rdda_slot_free(slot, err, ended);
+}
+
+static void covered_run(struct rdda_chan *ch, struct list_head *ended)
+{
+	struct rdda_slot *slot, *next;
+
+	list_for_each_entry_safe(slot, next, &ch->covered, node) {
+		if (!rdda_chan_covered(ch, slot->seq))
+			continue;
+		list_del(&slot->node);
+		rdda_slot_free(slot, slot->err, ended);
+	}
+}
+
+/**
+ * rdda_local_done() - a signalled work request has completed
+ * @ch: channel, locked
+ * @wc: its completion
+ * @ended: I/O that only waited for it
+ *
+ * Return: false when the channel is broken.
+ */
+bool rdda_local_done(struct rdda_chan *ch, struct ib_wc *wc, struct list_head *ended)
+{
+	if (!rdda_chan_sent(ch, wc))
+		return false;
+	covered_run(ch, ended);
+	return true;
+}
+
+static void read_post(struct rdda_chan *ch, struct rdda_slot *slot)
+{
+	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
+	struct ib_rdma_wr *wr;
+	bool last;
+	u32 done;
+
+	do {
+		u32 from = slot->arena + (slot->len - slot->read_left);
+
+		wr = rdda_chain_add(ch, IB_WR_RDMA_READ);
+		wr->wr.num_sge = rdda_cursor_fill(&slot->at, slot->read_left, wr->wr.sg_list,
+						  ch->read_sge, ch->s->pd->local_dma_lkey, &done);
+		wr->remote_addr = from - le32_to_cpu(piece->off);
+		wr->rkey = le32_to_cpu(piece->rkey);
+		slot->read_left -= done;
+		last = !slot->read_left || ch->reads_free == 1 ||
+		       ch->sq_free <= RDDA_CLIENT_CONTROLS + 1;
+		rdda_chain_end(ch, wr, last ? &slot->read_cqe : NULL);
+	} while (!last);
+	slot->read_out++;
+}
+
+/**
+ * rdda_reads_run() - READ the data of completed commands, as far as there is room
+ * @ch: channel, locked
+ *
+ * READs in flight stay under what the connection negotiated. This is never in
+ * one post with what made the data valid: that was a receive completion.
+ */
+void rdda_reads_run(struct rdda_chan *ch)
+{
+	struct rdda_slot *slot;
+
+	lockdep_assert_held(&ch->lock);
+	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_slot, node))) {
+		if (!ch->reads_free || ch->sq_free <= RDDA_CLIENT_CONTROLS)
+			break;
+		read_post(ch, slot);
+		if (slot->read_left)
+			break;
+		list_del(&slot->node);
+		if (rdda_fault(RDDA_FAULT_EARLY)) {
+			rdda_arena_free(ch, slot->arena);
+			slot->has_arena = false;
+		}
+	}
+	rdda_chain_post(ch);
+}
+
+/* One entry of DONE. Return: false when it is not an answer to anything. */
+static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct list_head *ended)
+{
+	struct rdda_slot *slot = command_find(ch, le16_to_cpu(d->cid));
+	int err = rdda_status_errno(le16_to_cpu(d->status));
+
+	/* A push that worked is told by its immediate alone. */
+	if (!slot || (slot->push && !err))
+		return false;
+	credit_return(ch, slot);
+	if (slot->opcode != RDDA_OP_READ || err) {
+		command_end(slot, err, ended);
+		return true;
+	}
+	slot->state = RDDA_SLOT_READ;
+	slot->read_left = slot->len;
+	slot->read_out = 0;
+	list_add_tail(&slot->node, &ch->to_read);
+	return true;
+}
+
+static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
+{
+	unsigned int i, n = le16_to_cpu(m->hdr.count);
+	LIST_HEAD(ended);
+	unsigned long flags;
+	bool ok = true;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	for (i = 0; i < n && ok; i++)
+		ok = done_one(ch, &m->done[i], &ended);
+	if (ok)
+		rdda_chan_run(ch, &ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	if (!ok)
+		rdda_session_fail(ch->s, -EPROTO, "a completion for no command");
+	rdda_ios_end(&ended);
+}
+
+/* A pushed read: the receive is posted again already. */
+static void push_recv(struct rdda_chan *ch, u32 imm)
+{
+	struct rdda_slot *slot = NULL;
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (imm <= U16_MAX)
+		slot = command_find(ch, imm);
+	if (slot && slot->push) {
+		slot->state = RDDA_SLOT_COPY;
+		credit_return(ch, slot);
+		ch->counts.pushes++;
+	} else {
+		slot = NULL;
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	if (!slot) {
+		rdda_session_fail(ch->s, -EPROTO, "a push that was not asked for");
+		return;
+	}
+	rdda_bounce_copy(slot);
+	spin_lock_irqsave(&ch->lock, flags);
+	rdda_slot_free(slot, 0, &ended);
+	rdda_chan_run(ch, &ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+}
+
+/**
+ * rdda_recv_done() - a message or a push came
+ * @cq: of a channel
+ * @wc: completion of one of its receives
+ *
+ * The message is copied out and its receive posted again before anything is
+ * done about it: what it sets free may bring the next one.
+ */
+void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
+	bool push = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
+	struct rdda_chan *ch = b->ch;
+	struct rdda_session *s = ch->s;
+	u32 len = wc->byte_len, imm = 0;
+	int ret;
+
+	if (wc->status != IB_WC_SUCCESS) {
+		rdda_session_fail(s, -ENOLINK, "channel %u: %s", ch->index,
+				  wc->status == IB_WC_WR_FLUSH_ERR ? "closed" :
+				  ib_wc_status_msg(wc->status));
+		return;
+	}
+	if (rdda_session_dead(s))
+		return;
+	WRITE_ONCE(ch->last_rx, jiffies);
+	if (push) {
+		imm = be32_to_cpu(wc->ex.imm_data);
+	} else {
+		if (len > RDDA_MSG_MAX || wc->wc_flags & IB_WC_WITH_IMM) {
+			rdda_session_fail(s, -EPROTO, "a message of %u bytes", len);
+			return;
+		}
+		ib_dma_sync_single_for_cpu(s->dev, b->dma, len, DMA_FROM_DEVICE);
+		memcpy(ch->rx_copy, b->data, len);
+	}
+	ret = rdda_rx_post(ch, b);
+	if (ret) {
+		rdda_session_fail(s, -ENOLINK, "posting a receive failed: %d", ret);
+		return;
+	}
+	if (push) {
+		push_recv(ch, imm);
+		return;
+	}
+	ret = rdda_msg_check(ch->rx_copy, len, false);
+	if (!ret && ch->rx_copy[0] == RDDA_DONE && test_bit(SESSION_UP, &s->flags)) {
+		done_recv(ch, (const struct rdda_dones *)ch->rx_copy);
+		return;
+	}
+	if (!ret || ret == -EOPNOTSUPP)
+		ret = rdda_control_recv(ch, ch->rx_copy, len);
+	if (ret)
+		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx_copy[0], len);
+}
+
+/**
+ * rdda_batch_sent() - local completion of a CMDS message
+ * @cq: of a channel
+ * @wc: its completion
+ */
+void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
+	struct rdda_chan *ch = b->ch;
+	u16 idx = b - ch->tx.buf;
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (rdda_local_done(ch, wc, &ended)) {
+		ch->sends_out--;
+		ch->batches[idx].unsent = false;
+		if (!ch->batches[idx].credit)
+			ch->batch_free[ch->nbatch_free++] = idx;
+		rdda_chan_run(ch, &ended);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+}
+
+/* Local completion of a request that was signalled only to keep count. */
+void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_chan *ch = container_of(wc->wr_cqe, struct rdda_chan, mark_cqe);
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (rdda_local_done(ch, wc, &ended))
+		rdda_chan_run(ch, &ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+}
+
+/**
+ * rdda_read_done() - local completion of a command's READs
+ * @cq: of a channel
+ * @wc: its completion
+ *
+ * Only now is the arena block free: a WRITE may pass an earlier READ.
+ */
+void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_slot *slot = container_of(wc->wr_cqe, struct rdda_slot, read_cqe);
+	struct rdda_chan *ch = slot->ch;
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (rdda_local_done(ch, wc, &ended)) {
+		if (!--slot->read_out && !slot->read_left)
+			rdda_slot_free(slot, 0, &ended);
+		rdda_chan_run(ch, &ended);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One session: connections, login, proofs, memory; and its end.
+ *
+ *   channel 0: address - route - connect(login) - accept - PROVE - PROVED -
+ *              ARENA - BOUNCE ; then channels 1..n: the same up to PROVED
+ *
+ * Nothing that the target says is used before its proof was checked.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "rdda/client/client.h"
+
+static unsigned int channels;
+module_param(channels, uint, 0644);
+MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most one a CPU");
+
+#define PROVE_TIMEOUT_MS	5000
+#define BYE_TIMEOUT_MS		200
+
+/**
+ * rdda_session_fail() - a session is over
+ * @s: session; only the first call counts
+ * @err: why
+ * @fmt: the same for people, short
+ *
+ * Any context, locks held or not. The target's work item does the rest.
+ */
+void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
+{
+	va_list args;
+
+	if (test_and_set_bit(SESSION_FAILING, &s->flags))
+		return;
+	s->err = err;
+	va_start(args, fmt);
+	vscnprintf(s->reason, sizeof(s->reason), fmt, args);
+	va_end(args);
+	smp_mb__before_atomic();
+	set_bit(SESSION_DEAD, &s->flags);
+	smp_mb__after_atomic();
+	if (test_bit(SESSION_UP, &s->flags))
+		pr_warn_ratelimited("%pISpc: session %u lost: %s\n", &s->t->addr, s->id, s->reason);
+	rdda_calls_abort(s);
+	rdda_target_kick(s->t);
+}
+
+/* Orderly: no line in the log, but dead all the same. */
+static void session_close(struct rdda_session *s)
+{
+	if (test_and_set_bit(SESSION_FAILING, &s->flags))
+		return;
+	s->err = -ENOLINK;
+	smp_mb__before_atomic();
+	set_bit(SESSION_DEAD, &s->flags);
+	smp_mb__after_atomic();
+	rdda_calls_abort(s);
+}
+
+static void cm_finish(struct rdda_chan *ch, int err)
+{
+	ch->cm_err = err;
+	complete(&ch->cm_done);
+}
+
+static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
+{
+	const struct rdma_conn_param *p = &ev->param.conn;
+
+	if (rdda_accept_check(p->private_data, p->private_data_len, &ch->login))
+		return -EPROTO;
+	memcpy(&ch->accept, p->private_data, sizeof(ch->accept));
+	ch->peer_qpn = p->qp_num;
+	ch->reads_free = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
+	return 0;
+}
+
+static int cm_rejected(struct rdda_chan *ch, struct rdma_cm_event *ev)
+{
+	const struct rdda_reject *r;
+	u8 len = 0;
+
+	r = rdma_consumer_reject_data(ch->id, ev, &len);
+	if (r && len >= sizeof(*r) && le32_to_cpu(r->magic) == RDDA_MAGIC)
+		ch->cm_reason = le16_to_cpu(r->reason);
+	return rdda_reject_errno(ch->cm_reason);
+}
+
+static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct rdda_chan *ch = id->context;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		cm_finish(ch, 0);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		ch->established = true;
+		cm_finish(ch, cm_established(ch, ev));
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		cm_finish(ch, cm_rejected(ch, ev));
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		cm_finish(ch, ev->status < 0 ? ev->status : -EHOSTUNREACH);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		rdda_session_fail(ch->s, -ENOLINK, "channel %u: %s", ch->index,
+				  rdma_event_msg(ev->event));
+		cm_finish(ch, -ENOLINK);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* Our own bound on a step, whatever the fabric's is. */
+static int cm_wait(struct rdda_chan *ch)
+{
+	if (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(RDDA_CM_TIMEOUT_MS)))
+		return -ETIMEDOUT;
+	return ch->cm_err;
+}
+
+static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
+{
+	struct rdda_chan *ch = kzalloc(sizeof(*ch), GFP_KERNEL);
+
+	if (!ch)
+		return NULL;
+	ch->s = s;
+	ch->index = index;
+	spin_lock_init(&ch->lock);
+	INIT_LIST_HEAD(&ch->waiting);
+	INIT_LIST_HEAD(&ch->pending);
+	INIT_LIST_HEAD(&ch->to_read);
+	INIT_LIST_HEAD(&ch->covered);
+	INIT_LIST_HEAD(&ch->stage_free);
+	init_completion(&ch->cm_done);
+	ch->last_rx = jiffies;
+	ch->last_ping = jiffies;
+	s->chan[index] = ch;
+	return ch;
+}
+
+static int chan_route(struct rdda_chan *ch)
+{
+	struct sockaddr *addr = (struct sockaddr *)&ch->s->t->addr;
+	struct rdda_session *s = ch->s;
+	struct rdma_cm_id *id;
+	int ret;
+
+	id = rdma_create_id(&init_net, cm_event, ch, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ch->id = id;
+	ret = rdda_cm_tune(id);
+	if (!ret)
+		ret = rdma_resolve_addr(id, NULL, addr, RDDA_CM_TIMEOUT_MS);
+	if (!ret)
+		ret = cm_wait(ch);
+	if (ret)
+		return ret;
+	if (!s->dev) {
+		ret = rdda_device_limits(id->device, id->port_num, &s->lim);
+		if (ret)
+			return ret;
+		s->pd = ib_alloc_pd(id->device, 0);
+		if (IS_ERR(s->pd)) {
+			ret = PTR_ERR(s->pd);
+			s->pd = NULL;
+			return ret;
+		}
+		s->dev = id->device;
+	} else if (s->dev != id->device) {
+		return -EXDEV;
+	}
+	reinit_completion(&ch->cm_done);
+	ret = rdma_resolve_route(id, RDDA_CM_TIMEOUT_MS);
+	return ret ?: cm_wait(ch);
+}
+
+static int chan_login(struct rdda_chan *ch)
+{
+	struct rdda_session *s = ch->s;
+	struct rdda_login *l = &ch->login;
+	struct rdma_conn_param p = {
+		.private_data = l,
+		.private_data_len = sizeof(*l),
+		.initiator_depth = s->lim.rd_out,
+		.responder_resources = 1,
+		.retry_count = RDDA_RETRIES,
+		.rnr_retry_count = RDDA_RNR_RETRIES,
+	};
+	int ret;
+
+	l->magic = cpu_to_le32(RDDA_MAGIC);
+	l->version_min = RDDA_VERSION;
+	l->version_max = RDDA_VERSION;
+	l->key_id = cpu_to_le16(s->key.id);
+	memcpy(l->host_uuid, &s->host, sizeof(l->host_uuid));
+	get_random_bytes(l->nonce, sizeof(l->nonce));
+	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
+	l->number = cpu_to_le32(s->number);
+	l->channel = ch->index;
+	reinit_completion(&ch->cm_done);
+	ret = rdma_connect(ch->id, &p);
+	return ret ?: cm_wait(ch);
+}
+
+/* The same target, the same session, and sizes that we can keep. */
+static int accept_fits(struct rdda_chan *ch)
+{
+	const struct rdda_accept *a = &ch->accept, *first = &ch->s->chan[0]->accept;
+
+	if (le16_to_cpu(a->controls) < 4)
+		return -EPROTO;
+	if (!ch->index)
+		return 0;
+	if (a->session != first->session || a->channels != first->channels ||
+	    a->cmds != first->cmds || a->cmd_bytes != first->cmd_bytes ||
+	    memcmp(a->host_uuid, first->host_uuid, sizeof(a->host_uuid)) ||
+	    memcmp(a->boot_id, first->boot_id, sizeof(a->boot_id)))
+		return -EPROTO;
+	return 0;
+}
+
+static int chan_prove(struct rdda_chan *ch)
+{
+	struct rdda_session *s = ch->s;
+	struct rdda_prove m = {
+		.hdr.type = RDDA_PROVE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+	};
+	struct rdda_proof *p = &ch->proof;
+	int ret;
+
+	p->login = ch->login;
+	p->accept = ch->accept;
+	memcpy(p->boot_id, rdda_boot_id(), sizeof(p->boot_id));
+	p->qpn[0] = ch->q.qp->qp_num;
+	p->qpn[1] = ch->peer_qpn;
+	rdda_auth_gids(ch->id, true, p);
+	memcpy(m.boot_id, p->boot_id, sizeof(m.boot_id));
+	ret = rdda_auth_make(&s->key, p, true, m.hmac);
+	if (!ret)
+		ret = rdda_control_send(ch, &m, sizeof(m));
+	if (ret)
+		return ret;
+	wait_event_timeout(s->wait, smp_load_acquire(&ch->got_proved) || rdda_session_dead(s),
+			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
+	if (rdda_session_dead(s))
+		return s->err == -ENOLINK ? -EKEYREJECTED : s->err;
+	if (!ch->got_proved)
+		return -ETIMEDOUT;
+	return rdda_auth_check(&s->key, p, false, ch->proved.hmac);
+}
+
+/* What the proven target says about the whole session; channel 0. */
+static int session_granted(struct rdda_session *s)
+{
+	struct rdda_chan *ch = s->chan[0];
+	const struct rdda_accept *a = &ch->accept;
+	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
+
+	s->id = le32_to_cpu(a->session);
+	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
+	s->dead_ms = le32_to_cpu(a->dead_ms);
+	s->arena_bytes = le32_to_cpu(a->arena_bytes);
+	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) - 2;
+	s->nchan = min3((unsigned int)le16_to_cpu(a->channels), most,
+			(unsigned int)RDDA_CHANNELS_MAX);
+	wait_event_timeout(s->wait, smp_load_acquire(&s->got_arena) || rdda_session_dead(s),
+			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
+	if (rdda_session_dead(s))
+		return s->err;
+	if (!s->got_arena)
+		return -ETIMEDOUT;
+	return rdda_arena_check(s);
+}
+
+static int chan_connect(struct rdda_session *s, unsigned int index)
+{
+	struct rdda_chan *ch = chan_new(s, index);
+	int ret;
+
+	if (!ch)
+		return -ENOMEM;
+	ret = chan_route(ch);
+	if (!ret)
+		ret = rdda_chan_qp(ch);
+	if (!ret)
+		ret = chan_login(ch);
+	if (!ret)
+		ret = accept_fits(ch);
+	if (!ret)
+		ret = rdda_chan_setup(ch);
+	if (!ret)
+		ret = chan_prove(ch);
+	if (!ret && !index)
+		ret = session_granted(s);
+	if (!ret)
+		ret = rdda_arena_setup(ch);
+	if (!ret)
+		ret = rdda_bounce_setup(s, ch);
+	if (!ret)
+		ret = rdda_stage_setup(ch);
+	return ret;
+}
+
+static const char *connect_text(struct rdda_session *s, int err)
+{
+	unsigned int i, last = 0;
+
+	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
+		last = i;
+	if (s->chan[last] && s->chan[last]->cm_reason)
+		return rdda_reject_text(s->chan[last]->cm_reason);
+	if (err == -EKEYREJECTED)
+		return "the cluster's key was not proved";
+	if (s->reason[0])
+		return s->reason;
+	switch (err) {
+	case -ECONNREFUSED:
+		return rdda_reject_text(0);
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+		return "no answer from the target";
+	case -EPROTO:
+		return "the target's answer makes no sense";
+	case -ENODEV:
+	case -EADDRNOTAVAIL:
+	case -ENETUNREACH:
+		return "no RDMA device leads there";
+	case -EOPNOTSUPP:
+		return "the RDMA device cannot do this";
+	case -EADDRINUSE:
+		return "that is another host than the one expected";
+	default:
+		return "connecting failed";
+	}
+}
+
+static void session_free(struct work_struct *work)
+{
+	struct rdda_session *s = container_of(work, struct rdda_session, free_work);
+	unsigned int i;
+
+	for (i = 0; i < RDDA_CHANNELS_MAX; i++)
+		if (s->chan[i])
+			rdda_chan_free(s->chan[i]);
+	memzero_explicit(&s->key, sizeof(s->key));
+	kfree(s);
+}
+
+static void session_release(struct kref *ref)
+{
+	struct rdda_session *s = container_of(ref, struct rdda_session, ref);
+
+	/* A staged payload may be given back where memory cannot be. */
+	INIT_WORK(&s->free_work, session_free);
+	queue_work(rdda_wq, &s->free_work);
+}
+
+/* Any context. */
+void rdda_session_put(struct rdda_session *s)
+{
+	kref_put(&s->ref, session_release);
+}
+
+/**
+ * rdda_session_connect() - log in at a target
+ * @t: target
+ * @err: why not, negative
+ * @reason: the same for people
+ * @reason_len: room there
+ *
+ * The target's work item, in noio scope; sleeps for some seconds at most.
+ * Return: a session that is up, or NULL with nothing left behind.
+ */
+struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
+					  size_t reason_len)
+{
+	struct rdda_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	unsigned int i;
+	int ret;
+
+	*err = -ENOMEM;
+	strscpy(reason, "out of memory", reason_len);
+	if (!s)
+		return NULL;
+	kref_init(&s->ref);
+	s->t = t;
+	s->nchan = 1;
+	s->number = rdda_session_number();
+	init_waitqueue_head(&s->wait);
+	spin_lock_init(&s->call_lock);
+	INIT_LIST_HEAD(&s->calls);
+	INIT_DELAYED_WORK(&s->alive, rdda_alive_work);
+	rdda_identity_get(&s->host, &s->key);
+	ret = chan_connect(s, 0);
+	if (!ret && !t->expect_any &&
+	    memcmp(s->chan[0]->accept.host_uuid, &t->expect, sizeof(t->expect)))
+		ret = -EADDRINUSE;
+	for (i = 1; !ret && i < s->nchan; i++)
+		ret = chan_connect(s, i);
+	if (!ret && rdda_session_dead(s))
+		ret = s->err;
+	if (ret) {
+		strscpy(reason, connect_text(s, ret), reason_len);
+		*err = ret;
+		rdda_session_end(s);
+		return NULL;
+	}
+	set_bit(SESSION_UP, &s->flags);
+	for (i = 0; i < s->nchan; i++) {
+		spin_lock_irq(&s->chan[i]->lock);
+		s->chan[i]->open = true;
+		spin_unlock_irq(&s->chan[i]->lock);
+	}
+	queue_delayed_work(rdda_wq, &s->alive, 0);
+	return s;
+}
+
+/* A word of goodbye, when there is somebody to hear it. */
+static void session_bye(struct rdda_session *s)
+{
+	struct rdda_note m = { .hdr.type = RDDA_BYE, .hdr.len = cpu_to_le32(sizeof(m)) };
+	struct rdda_chan *ch = s->chan[0];
+
+	if (rdda_session_dead(s) || !ch->got_proved || rdda_control_send(ch, &m, sizeof(m)))
+		return;
+	wait_event_timeout(s->wait, READ_ONCE(ch->nctl_free) == ch->nr_ctl || rdda_session_dead(s),
+			   msecs_to_jiffies(BYE_TIMEOUT_MS));
+}
+
+/**
+ * rdda_session_end() - tear a session down, in order
+ * @s: any, also one that never came up; no extent has a grant of it any more
+ *
+ * The target's work item; sleeps. Every I/O of it has ended when this returns.
+ * Drops the caller's reference.
+ */
+void rdda_session_end(struct rdda_session *s)
+{
+	unsigned int i, n;
+	LIST_HEAD(ended);
+
+	for (n = 0; n < RDDA_CHANNELS_MAX && s->chan[n]; n++)
+		;
+	if (n)
+		session_bye(s);
+	session_close(s);
+	cancel_delayed_work_sync(&s->alive);
+	for (i = 0; i < n; i++)
+		rdda_chan_close(s->chan[i], &ended);
+	rdda_ios_end(&ended);
+	for (i = 0; i < n; i++)
+		if (s->chan[i]->established)
+			rdma_disconnect(s->chan[i]->id);
+	/* From here to the destruction nothing of ours is touched by the NIC ... */
+	for (i = 0; i < n; i++) {
+		rdda_qp_drain(&s->chan[i]->q);
+		rdda_qp_destroy(&s->chan[i]->q);
+		rdda_dbg_destroyed(s->chan[i]);
+	}
+	/* ... and only now may pages go back to their owners. */
+	for (i = 0; i < n; i++)
+		rdda_chan_fail_all(s->chan[i], &ended);
+	rdda_ios_end(&ended);
+	rdda_bounce_free(s);
+	for (i = 0; i < n; i++)
+		rdda_chan_release(s->chan[i]);
+	if (s->pd)
+		ib_dealloc_pd(s->pd);
+	for (i = 0; i < n; i++)
+		if (s->chan[i]->id)
+			rdma_destroy_id(s->chan[i]->id);
+	rdda_session_put(s);
+}

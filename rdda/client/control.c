@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages that are not I/O: sending them, calls that wait for an answer, what
+ * arrives, and keep-alive.
+ *
+ * Only a message that the target's CPU made renews a session: its NIC
+ * acknowledges and serves READs for a dead host too.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/jiffies.h>
+
+#include "rdda/client/client.h"
+
+/**
+ * rdda_control_send() - post a control message
+ * @ch: channel
+ * @msg: whole message; copied
+ * @len: its bytes
+ *
+ * Any context. Return: 0, -EAGAIN when no buffer is free now, -ENOLINK.
+ */
+int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
+{
+	struct ib_rdma_wr *wr;
+	struct rdda_buf *b;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (rdda_session_dead(ch->s)) {
+		ret = -ENOLINK;
+	} else if (!ch->nctl_free || !ch->sq_free) {
+		ret = -EAGAIN;
+	} else {
+		b = &ch->ctl.buf[ch->ctl_free[--ch->nctl_free]];
+		ib_dma_sync_single_for_cpu(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
+		memcpy(b->data, msg, len);
+		ib_dma_sync_single_for_device(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
+		wr = rdda_chain_add(ch, IB_WR_SEND);
+		wr->wr.sg_list[0].addr = b->dma;
+		wr->wr.sg_list[0].length = len;
+		wr->wr.sg_list[0].lkey = ch->s->pd->local_dma_lkey;
+		wr->wr.num_sge = 1;
+		rdda_chain_end(ch, wr, &b->cqe);
+		rdda_chain_post(ch);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	return ret;
+}
+
+/**
+ * rdda_control_sent() - local completion of a control message
+ * @cq: of a channel
+ * @wc: its completion
+ */
+void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
+	struct rdda_chan *ch = b->ch;
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (rdda_local_done(ch, wc, &ended)) {
+		ch->ctl_free[ch->nctl_free++] = b - ch->ctl.buf;
+		rdda_chan_run(ch, &ended);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+	wake_up_all(&ch->s->wait);
+}
+
+/**
+ * rdda_room_take() - be allowed one more unanswered control message
+ * @s: session
+ * @timeout: jiffies left; what is left of it after
+ *
+ * Sleeps. Return: 0, -ETIMEDOUT or -ENOLINK.
+ */
+int rdda_room_take(struct rdda_session *s, unsigned long *timeout)
+{
+	bool got = false;
+
+	*timeout = wait_event_timeout(s->wait, ({
+		spin_lock_irq(&s->call_lock);
+		got = s->room;
+		if (got)
+			s->room--;
+		spin_unlock_irq(&s->call_lock);
+		got || rdda_session_dead(s);
+	}), *timeout);
+	if (got)
+		return 0;
+	return rdda_session_dead(s) ? -ENOLINK : -ETIMEDOUT;
+}
+
+/* Their answers have come, or an answer that proves they were taken. */
+void rdda_room_give(struct rdda_session *s, unsigned int n)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->call_lock, flags);
+	s->room += n;
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	wake_up_all(&s->wait);
+}
+
+/**
+ * rdda_call_start() - expect an answer
+ * @s: session
+ * @c: with @type, @rsp and @rsp_max set; gets a tag
+ */
+void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
+{
+	unsigned long flags;
+
+	init_completion(&c->done);
+	c->err = -ENOLINK;
+	c->got = 0;
+	c->total = 0;
+	spin_lock_irqsave(&s->call_lock, flags);
+	c->tag = ++s->next_tag;
+	if (rdda_session_dead(s)) {
+		INIT_LIST_HEAD(&c->node);
+		complete(&c->done);
+	} else {
+		list_add_tail(&c->node, &s->calls);
+	}
+	spin_unlock_irqrestore(&s->call_lock, flags);
+}
+
+/**
+ * rdda_call_wait() - wait for the answer; also how to give a call up
+ * @s: session
+ * @c: started
+ * @timeout: jiffies
+ *
+ * Return: 0, -ETIMEDOUT, -ENOLINK, or what the target answered.
+ */
+int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout)
+{
+	unsigned long flags;
+
+	wait_for_completion_timeout(&c->done, timeout);
+	spin_lock_irqsave(&s->call_lock, flags);
+	if (!list_empty(&c->node)) {
+		list_del_init(&c->node);
+		c->err = -ETIMEDOUT;
+	}
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	return c->err;
+}
+
+/**
+ * rdda_calls_abort() - the session is dead: nobody will answer
+ * @s: marked dead
+ */
+void rdda_calls_abort(struct rdda_session *s)
+{
+	struct rdda_call *c, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->call_lock, flags);
+	list_for_each_entry_safe(c, next, &s->calls, node) {
+		list_del_init(&c->node);
+		c->err = -ENOLINK;
+		complete(&c->done);
+	}
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	wake_up_all(&s->wait);
+}
+
+/**
+ * rdda_call() - send a request on channel 0 and wait for its answer
+ * @s: session
+ * @msg: request, with its tag still to be set
+ * @len: its bytes
+ * @type: of the answer
+ * @rsp: where it goes
+ * @rsp_len: its bytes
+ * @timeout_ms: for all of it
+ *
+ * Sleeps. Return: 0, -ETIMEDOUT, -ENOLINK, or the error that was answered.
+ */
+int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
+	      unsigned int timeout_ms)
+{
+	unsigned long left = msecs_to_jiffies(timeout_ms);
+	struct rdda_call c = { .type = type, .rsp = rsp, .rsp_max = rsp_len };
+	struct rdda_hdr *hdr = msg;
+	int ret;
+
+	ret = rdda_room_take(s, &left);
+	if (ret)
+		return ret;
+	rdda_call_start(s, &c);
+	hdr->tag = cpu_to_le64(c.tag);
+	left = wait_event_timeout(s->wait, (ret = rdda_control_send(s->chan[0], msg, len)) !=
+				  -EAGAIN, left);
+	ret = rdda_call_wait(s, &c, ret ? 0 : left) ?: ret;
+	rdda_room_give(s, 1);
+	return ret;
+}
+
+/* An answer: to a call that is there, with the type and size it expects. */
+static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_t len)
+{
+	struct rdda_call *c;
+	unsigned long flags;
+	int ret = -EPROTO;
+
+	spin_lock_irqsave(&s->call_lock, flags);
+	list_for_each_entry(c, &s->calls, node) {
+		if (c->tag != le64_to_cpu(hdr->tag))
+			continue;
+		if (hdr->type == RDDA_ERROR) {
+			c->err = -EREMOTEIO;
+		} else if (hdr->type == c->type && len <= c->rsp_max) {
+			memcpy(c->rsp, hdr, len);
+			c->got = len;
+			c->err = 0;
+		} else {
+			break;
+		}
+		list_del_init(&c->node);
+		complete(&c->done);
+		ret = 0;
+		break;
+	}
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	return ret;
+}
+
+static void reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
+{
+	struct rdda_note m = {
+		.hdr.type = type,
+		.hdr.tag = tag,
+		.err = cpu_to_le32(err),
+	};
+	size_t len = type == RDDA_PONG ? sizeof(m.hdr) : sizeof(m);
+
+	m.hdr.len = cpu_to_le32(len);
+	/* Out of buffers: the peer asks again, or gives us up. */
+	rdda_control_send(ch, &m, len);
+}
+
+/* Login: PROVED once, then ARENA once on channel 0. Only stored here. */
+static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t len)
+{
+	struct rdda_session *s = ch->s;
+
+	if (hdr->type == RDDA_PROVED) {
+		if (ch->got_proved)
+			return -EPROTO;
+		memcpy(&ch->proved, hdr, sizeof(ch->proved));
+		smp_store_release(&ch->got_proved, true);
+	} else {
+		if (ch->index || !ch->got_proved || s->got_arena)
+			return -EPROTO;
+		s->nr_pieces = le16_to_cpu(hdr->count);
+		memcpy(s->pieces, hdr + 1, len - sizeof(*hdr));
+		smp_store_release(&s->got_arena, true);
+	}
+	wake_up_all(&s->wait);
+	return 0;
+}
+
+/**
+ * rdda_control_recv() - a control message came
+ * @ch: channel
+ * @msg: a private copy of it; rdda_msg_check() passed, or did not know its type
+ * @len: its bytes
+ *
+ * CQ handler. Return: 0; a negative errno ends the session.
+ */
+int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
+{
+	const struct rdda_hdr *hdr = msg;
+	struct rdda_session *s = ch->s;
+	bool up = test_bit(SESSION_UP, &s->flags);
+
+	switch (hdr->type) {
+	case RDDA_PROVED:
+	case RDDA_ARENA:
+		return login_recv(ch, hdr, len);
+	case RDDA_BYE:
+		rdda_session_fail(s, -ESHUTDOWN, "the target ended the session (%u)",
+				  le32_to_cpu(((const struct rdda_note *)msg)->err));
+		return 0;
+	case RDDA_DONE:
+		return -EPROTO;
+	}
+	if (!ch->got_proved)
+		return -EPROTO;
+	switch (hdr->type) {
+	case RDDA_PING:
+		reply(ch, RDDA_PONG, hdr->tag, 0);
+		return 0;
+	case RDDA_PONG:
+		/* Of keep-alive, or late: the message itself was the news. */
+		answer_recv(s, hdr, len);
+		return 0;
+	case RDDA_OPENED:
+	case RDDA_CLOSED:
+	case RDDA_ERROR:
+		return answer_recv(s, hdr, len);
+	case RDDA_EVENT:
+		if (up)
+			rdda_extent_event(s, msg);
+		return 0;
+	case RDDA_MGMT:
+		if (hdr->flags & RDDA_MGMT_REPLY)
+			rdda_mgmt_recv(s, msg, len);
+		else
+			reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);
+		return 0;
+	default:
+		reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);
+		return 0;
+	}
+}
+
+/**
+ * rdda_alive_work() - ping every channel, and give a silent target up
+ * @work: of a session
+ */
+void rdda_alive_work(struct work_struct *work)
+{
+	struct rdda_session *s = container_of(work, struct rdda_session, alive.work);
+	struct rdda_hdr ping = { .type = RDDA_PING, .len = cpu_to_le32(sizeof(ping)) };
+	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
+	unsigned int i;
+
+	for (i = 0; i < s->nchan; i++) {
+		struct rdda_chan *ch = s->chan[i];
+
+		if (time_after(jiffies, READ_ONCE(ch->last_rx) + msecs_to_jiffies(s->dead_ms))) {
+			rdda_session_fail(s, -ETIMEDOUT, "no message for %u ms", s->dead_ms);
+			return;
+		}
+		if (time_after_eq(jiffies, ch->last_ping + every)) {
+			ch->last_ping = jiffies;
+			rdda_control_send(ch, &ping, sizeof(ping));
+		}
+	}
+	if (!rdda_session_dead(s))
+		queue_delayed_work(rdda_wq, &s->alive, max(every / 2, 1UL));
+}

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Extents: opened one at a time and kept open, over reconnects and over drives
+ * that go and come back. States change in the target's work item alone; what
+ * arrives from the target is left in @news for it.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/delay.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "rdda/client/client.h"
+
+#define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
+#define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
+#define GONE_RETRY_MS		5000
+
+static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
+{
+	int next = rdda_extent_next(e->info.state, ev);
+
+	lockdep_assert_held(&e->t->lock);
+	if (WARN_ON_ONCE(next < 0))
+		return;
+	WRITE_ONCE(e->info.state, next);
+	e->info.err = err;
+}
+
+/* Tell the user what changed. The extent is busy, so it cannot go meanwhile. */
+static void extent_tell(struct rdda_extent *e, enum rdda_extent_state before)
+{
+	if (e->info.state != before && e->ops && e->ops->state)
+		e->ops->state(e->priv, e->info.state, e->info.err);
+}
+
+/* Ascending drive UUID; those whose drive is not known yet come last. */
+static void extent_sort(struct rdda_extent *e)
+{
+	struct rdda_target *t = e->t;
+	struct rdda_extent *at;
+
+	lockdep_assert_held(&t->lock);
+	list_del_init(&e->node);
+	list_for_each_entry(at, &t->extents, node) {
+		if (uuid_is_null(&e->info.drive))
+			continue;
+		if (uuid_is_null(&at->info.drive) ||
+		    memcmp(&at->info.drive, &e->info.drive, sizeof(uuid_t)) > 0)
+			break;
+	}
+	list_add_tail(&e->node, &at->node);
+}
+
+static struct rdda_grant *grant_swap(struct rdda_extent *e, struct rdda_grant *g)
+{
+	lockdep_assert_held(&e->t->lock);
+	return rcu_replace_pointer(e->grant, g, lockdep_is_held(&e->t->lock));
+}
+
+/* Whatever the target says of an extent must make sense before it is used. */
+static int opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
+{
+	u64 slba = le64_to_cpu(m->slba), blocks = le64_to_cpu(m->blocks);
+	u32 max_bytes = le32_to_cpu(m->max_bytes);
+
+	if (memcmp(m->extent, &e->uuid, sizeof(m->extent)))
+		return -EPROTO;
+	if (m->lba_shift != 9 && m->lba_shift != 12)
+		return -EPROTO;
+	if (!blocks || slba + blocks < slba || (slba + blocks) >> (63 - m->lba_shift))
+		return -EPROTO;
+	if (max_bytes < RDDA_PAGE || max_bytes % RDDA_PAGE)
+		return -EPROTO;
+	if (le32_to_cpu(m->nsid) == U32_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session *s,
+				     const struct rdda_opened *m)
+{
+	struct rdda_grant *g = kzalloc(sizeof(*g), GFP_KERNEL);
+
+	if (!g)
+		return NULL;
+	g->s = s;
+	g->nsid = le32_to_cpu(m->nsid);
+	g->handle = le32_to_cpu(m->handle);
+	g->slba = le64_to_cpu(m->slba);
+	g->lba_shift = m->lba_shift;
+	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
+	g->max_bytes = le32_to_cpu(m->max_bytes);
+	g->rw = e->rw;
+	return g;
+}
+
+static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
+{
+	struct rdda_extent_info *i = &e->info;
+	u16 flags = le16_to_cpu(m->flags);
+
+	memcpy(&i->drive, m->drive, sizeof(i->drive));
+	i->lba_bytes = 1U << m->lba_shift;
+	i->phys_bytes = max(le32_to_cpu(m->phys_bytes), i->lba_bytes);
+	i->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
+	i->max_bytes = le32_to_cpu(m->max_bytes);
+	i->discard_bytes = flags & RDDA_DRIVE_DISCARD ?
+		max(le32_to_cpu(m->discard_blocks), 1U) << m->lba_shift : 0;
+	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
+	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
+	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
+}
+
+/* Under the lock: what the answer means. Return: a grant to be freed. */
+static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
+				       struct rdda_grant *g)
+{
+	enum rdda_extent_event ev;
+	int err;
+
+	ev = rdda_open_event(m->status, &err);
+	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: ask again */
+		ev = RDDA_EEV_LATER;
+		err = -ENOMEM;
+	}
+	memset(&e->info.holder, 0, sizeof(uuid_t));
+	switch (ev) {
+	case RDDA_EEV_OPENED:
+		info_fill(e, m);
+		extent_sort(e);
+		e->ask = e->news & EXTENT_RENEW;
+		e->attempt = 0;
+		break;
+	case RDDA_EEV_LATER:
+		e->due = jiffies + msecs_to_jiffies(rdda_backoff_ms(e->attempt++, get_random_u32()));
+		break;
+	case RDDA_EEV_GONE:
+		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
+		break;
+	default:
+		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
+		e->ask = false;
+		break;
+	}
+	extent_set(e, ev, err);
+	/* A live extent that must be asked again goes on with what it has. */
+	if (ev == RDDA_EEV_LATER)
+		return g;
+	return grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
+}
+
+/* I/O that was never sent ends now; what is in flight, the target ends. */
+static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(s->dead_ms);
+	unsigned int i;
+	LIST_HEAD(ended);
+
+	synchronize_rcu();
+	for (i = 0; i < s->nchan; i++)
+		rdda_chan_fail_extent(s->chan[i], e, err, &ended);
+	rdda_ios_end(&ended);
+	for (i = 0; i < s->nchan; i++)
+		while (rdda_chan_uses(s->chan[i], e) && !rdda_session_dead(s)) {
+			if (time_after(jiffies, end)) {
+				rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
+				return;
+			}
+			msleep(5);
+		}
+}
+
+static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
+{
+	struct rdda_target *t = e->t;
+	enum rdda_extent_state before = e->info.state;
+	struct rdda_open m = {
+		.hdr.type = RDDA_OPEN,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.hdr.flags = e->preempt ? RDDA_OPEN_PREEMPT : 0,
+		.access = e->rw ? RDDA_RW : RDDA_RO,
+	};
+	struct rdda_grant *g = NULL;
+	struct rdda_opened a;
+	bool drain;
+	int ret;
+
+	memcpy(m.extent, &e->uuid, sizeof(m.extent));
+	spin_lock_irq(&t->lock);
+	extent_set(e, RDDA_EEV_ASK, e->info.err);
+	m.generation = cpu_to_le64(e->generation);
+	spin_unlock_irq(&t->lock);
+	if (before != RDDA_EXTENT_GONE)		/* a quiet retry */
+		extent_tell(e, before);
+	ret = rdda_call(s, &m, sizeof(m), RDDA_OPENED, &a, sizeof(a), OPEN_TIMEOUT_MS);
+	if (!ret && a.status == RDDA_OPEN_OK)
+		ret = opened_check(e, &a);
+	if (ret) {
+		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
+		return;		/* the session's end tells the rest */
+	}
+	if (a.status == RDDA_OPEN_OK)
+		g = grant_make(e, s, &a);
+	if (before != RDDA_EXTENT_GONE)
+		before = e->info.state;
+	spin_lock_irq(&t->lock);
+	g = opened_apply(e, &a, g);
+	drain = g && !rcu_access_pointer(e->grant);
+	spin_unlock_irq(&t->lock);
+	if (drain)
+		extent_drain(e, s, -EACCES);
+	if (g)
+		kfree_rcu(g, rcu);
+	extent_tell(e, before);
+}
+
+static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned int news)
+{
+	enum rdda_extent_state before = e->info.state;
+	struct rdda_target *t = e->t;
+	struct rdda_grant *g = NULL;
+	int err = news & EXTENT_REVOKED ? -EACCES : -ENODEV;
+
+	if (news & (EXTENT_GONE | EXTENT_REVOKED)) {
+		spin_lock_irq(&t->lock);
+		g = grant_swap(e, NULL);
+		/* I/O that comes now must already fail with the right error. */
+		if (e->info.state == RDDA_EXTENT_UP)
+			extent_set(e, news & EXTENT_REVOKED ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
+		e->ask = e->info.state == RDDA_EXTENT_GONE;
+		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
+		spin_unlock_irq(&t->lock);
+		if (g)
+			extent_drain(e, s, err);
+	}
+	if (news & (EXTENT_BACK | EXTENT_RENEW)) {
+		spin_lock_irq(&t->lock);
+		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE) {
+			extent_set(e, RDDA_EEV_RENEW, e->info.err);
+			e->ask = true;
+			e->attempt = 0;
+			e->due = jiffies;
+		}
+		spin_unlock_irq(&t->lock);
+	}
+	if (g)
+		kfree_rcu(g, rcu);
+	extent_tell(e, before);
+}
+
+/* What is due first; *wait shrinks to the time until the next. Locked. */
+static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wait)
+{
+	struct rdda_extent *e;
+
+	lockdep_assert_held(&t->lock);
+	list_for_each_entry(e, &t->extents, node) {
+		if (e->closing)
+			continue;
+		if (e->news)
+			return e;
+		if (!e->ask)
+			continue;
+		if (time_after_eq(jiffies, e->due))
+			return e;
+		*wait = min(*wait, e->due - jiffies);
+	}
+	return NULL;
+}
+
+/**
+ * rdda_extents_run() - open what is to be opened, take news up
+ * @t: target
+ * @s: its session
+ *
+ * The target's work item. Return: jiffies until it wants to run again.
+ */
+unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
+{
+	unsigned long wait = MAX_JIFFY_OFFSET;
+	struct rdda_extent *e;
+	unsigned int news;
+
+	spin_lock_irq(&t->lock);
+	while (!t->stop && !rdda_session_dead(s)) {
+		wait = MAX_JIFFY_OFFSET;
+		e = extent_pick(t, &wait);
+		if (!e)
+			break;
+		e->busy = true;
+		news = e->news;
+		e->news = 0;
+		spin_unlock_irq(&t->lock);
+		if (news)
+			extent_news(e, s, news);
+		else
+			extent_ask(e, s);
+		spin_lock_irq(&t->lock);
+		e->busy = false;
+		wake_up_all(&e->wait);
+	}
+	spin_unlock_irq(&t->lock);
+	return wait;
+}
+
+/**
+ * rdda_extents_lost() - take every grant back: the session is dead
+ * @t: target
+ *
+ * The target's work item. No new I/O reaches the session when this returns.
+ */
+void rdda_extents_lost(struct rdda_target *t)
+{
+	struct rdda_extent *e;
+	struct rdda_grant *g;
+
+	spin_lock_irq(&t->lock);
+	list_for_each_entry(e, &t->extents, node) {
+		g = grant_swap(e, NULL);
+		if (g)
+			kfree_rcu(g, rcu);
+	}
+	spin_unlock_irq(&t->lock);
+	synchronize_rcu();
+}
+
+/**
+ * rdda_extents_tell_lost() - extents are down; every I/O has ended
+ * @t: target
+ *
+ * The target's work item.
+ */
+void rdda_extents_tell_lost(struct rdda_target *t)
+{
+	enum rdda_extent_state before;
+	struct rdda_extent *e;
+	bool more = true;
+
+	spin_lock_irq(&t->lock);
+	while (more) {
+		more = false;
+		list_for_each_entry(e, &t->extents, node) {
+			before = e->info.state;
+			if (e->closing || before == RDDA_EXTENT_DOWN ||
+			    before == RDDA_EXTENT_REFUSED)
+				continue;
+			extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+			e->ask = true;
+			e->due = jiffies;
+			e->attempt = 0;
+			e->news = 0;
+			e->busy = true;
+			spin_unlock_irq(&t->lock);
+			extent_tell(e, before);
+			spin_lock_irq(&t->lock);
+			e->busy = false;
+			wake_up_all(&e->wait);
+			more = true;	/* the list may have changed */
+			break;
+		}
+	}
+	spin_unlock_irq(&t->lock);
+}
+
+static unsigned int event_news(const struct rdda_extent *e, const struct rdda_event *ev,
+			       u32 kind)
+{
+	const struct rdda_grant *g = rcu_dereference_protected(e->grant,
+							       lockdep_is_held(&e->t->lock));
+
+	switch (kind) {
+	case RDDA_EV_DRIVE_GONE:
+		return g && g->nsid == le32_to_cpu(ev->nsid) ? EXTENT_GONE : 0;
+	case RDDA_EV_REVOKED:
+		return g && g->handle == le32_to_cpu(ev->handle) ? EXTENT_REVOKED : 0;
+	case RDDA_EV_DRIVE_BACK:
+		/* One that was never opened has no drive yet: it may be this one. */
+		if (memcmp(&e->info.drive, ev->drive, sizeof(uuid_t)) &&
+		    !uuid_is_null(&e->info.drive))
+			return 0;
+		return EXTENT_BACK;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * rdda_extent_event() - the target says something about a drive
+ * @s: session
+ * @ev: a private copy; kinds we do not know are ignored
+ *
+ * CQ handler.
+ */
+void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
+{
+	u32 kind = le32_to_cpu(ev->kind);
+	struct rdda_target *t = s->t;
+	struct rdda_extent *e;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->lock, flags);
+	list_for_each_entry(e, &t->extents, node)
+		e->news |= event_news(e, ev, kind);
+	spin_unlock_irqrestore(&t->lock, flags);
+	rdda_target_kick(t);
+}
+
+/* rdda_extent_open() - open an extent and keep it open; see rdda.h */
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
+				     bool preempt, u64 generation,
+				     const struct rdda_extent_ops *ops, void *priv)
+{
+	struct rdda_extent *e = kzalloc(sizeof(*e), GFP_KERNEL);
+
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	e->t = t;
+	e->uuid = *extent;
+	e->rw = rw;
+	e->preempt = preempt;
+	e->generation = generation;
+	e->ops = ops;
+	e->priv = priv;
+	e->info.state = RDDA_EXTENT_DOWN;
+	e->ask = true;
+	e->due = jiffies;
+	init_waitqueue_head(&e->wait);
+	spin_lock_irq(&t->lock);
+	list_add_tail(&e->node, &t->extents);
+	spin_unlock_irq(&t->lock);
+	rdda_target_kick(t);
+	return e;
+}
+
+static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
+{
+	struct rdda_session *s = rdda_session_get(e->t);
+	struct rdda_close m = {
+		.hdr.type = RDDA_CLOSE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.handle = cpu_to_le32(g->handle),
+	};
+	struct rdda_close a;
+	int ret;
+
+	if (!s)
+		return;
+	if (s == g->s) {
+		ret = rdda_call(s, &m, sizeof(m), RDDA_CLOSED, &a, sizeof(a), CLOSE_TIMEOUT_MS);
+		/* Still open over there: only the session's end is as good. */
+		if (ret)
+			rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
+	}
+	rdda_session_put(s);
+}
+
+/* rdda_extent_close() - let an extent go; see rdda.h */
+void rdda_extent_close(struct rdda_extent *e)
+{
+	struct rdda_target *t = e->t;
+	struct rdda_grant *g;
+
+	spin_lock_irq(&t->lock);
+	e->closing = true;
+	wait_event_lock_irq(e->wait, !e->busy, t->lock);
+	list_del(&e->node);
+	g = grant_swap(e, NULL);
+	spin_unlock_irq(&t->lock);
+	if (g) {
+		extent_tell_closed(e, g);
+		kfree_rcu(g, rcu);
+	}
+	kfree(e);
+}
+
+/* rdda_extent_info() - how an extent is; see rdda.h */
+void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&e->t->lock, flags);
+	*info = e->info;
+	spin_unlock_irqrestore(&e->t->lock, flags);
+}
+
+/* rdda_extent_set_generation() - open with a new generation from now on; see rdda.h */
+void rdda_extent_set_generation(struct rdda_extent *e, u64 generation)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&e->t->lock, flags);
+	e->generation = generation;
+	e->news |= EXTENT_RENEW;
+	spin_unlock_irqrestore(&e->t->lock, flags);
+	rdda_target_kick(e->t);
+}
+
+/* rdda_extent_kick() - end in-flight I/O that is stuck; see rdda.h */
+void rdda_extent_kick(struct rdda_extent *e)
+{
+	struct rdda_session *s = rdda_session_get(e->t);
+
+	if (!s)
+		return;
+	rdda_session_fail(s, -ETIMEDOUT, "I/O did not end in time");
+	rdda_session_put(s);
+}

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * I/O in: an rdda_io becomes commands, commands become messages.
+ *
+ *   rdda_submit() -> [waiting] -> make commands -> [pending] -> batch -> post
+ *                      ^ no slot, arena or bounce     ^ no credit, no room in
+ *                        page: oldest waits first       the send queue, or an
+ *                                                       earlier message on its way
+ *
+ * One post is the data of up to 16 commands, each payload WRITEs of its own, and
+ * then the one SEND that carries the commands. It is signalled: its local
+ * completion covers all of them.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/moduleparam.h>
+
+#include "rdda/client/client.h"
+
+/*
+ * While so many messages wait for their local completion, further commands are
+ * gathered: under load a message carries many, and a lone one never waits.
+ */
+static unsigned int sends_ahead = 2;
+module_param(sends_ahead, uint, 0644);
+MODULE_PARM_DESC(sends_ahead, "command messages on their way before further commands are gathered");
+
+/**
+ * rdda_cursor_fill() - scatter entries for the next bytes
+ * @cur: where to begin; moved on
+ * @bytes: how many at most
+ * @sge: where to put entries, or NULL to only count
+ * @max: entries at most
+ * @lkey: for them
+ * @done: bytes that they hold
+ *
+ * Return: number of entries.
+ */
+unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
+			      unsigned int max, u32 lkey, u32 *done)
+{
+	unsigned int n = 0;
+	u32 part;
+
+	*done = 0;
+	while (bytes && n < max) {
+		part = min(bytes, sg_dma_len(cur->sg) - cur->off);
+		if (sge) {
+			sge[n].addr = sg_dma_address(cur->sg) + cur->off;
+			sge[n].length = part;
+			sge[n].lkey = lkey;
+		}
+		n++;
+		*done += part;
+		bytes -= part;
+		cur->off += part;
+		if (cur->off == sg_dma_len(cur->sg)) {
+			cur->sg = sg_next(cur->sg);
+			cur->off = 0;
+		}
+	}
+	return n;
+}
+
+/* Work requests that @bytes from @cur take with @sge entries each; moves @cur. */
+static u32 cursor_skip(struct rdda_cursor *cur, u32 bytes, unsigned int sge)
+{
+	u32 wrs = 0, done;
+
+	for (; bytes; bytes -= done, wrs++)
+		rdda_cursor_fill(cur, bytes, NULL, sge, 0, &done);
+	return wrs;
+}
+
+static bool io_has_pages(const struct rdda_io *io)
+{
+	return (io->op == RDDA_READ || io->op == RDDA_WRITE) && !io->stage;
+}
+
+static enum dma_data_direction io_dir(const struct rdda_io *io)
+{
+	return io->op == RDDA_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+static int io_map(struct rdda_chan *ch, struct rdda_io *io)
+{
+	struct rdda_io_priv *p = rdda_io_priv(io);
+	struct sg_table sgt = { .sgl = io->sg, .nents = io->nents, .orig_nents = io->nents };
+	int ret;
+
+	ret = ib_dma_map_sgtable_attrs(ch->s->dev, &sgt, io_dir(io), 0);
+	if (ret)
+		return ret;
+	p->mapped = sgt.nents;
+	p->cur.sg = io->sg;
+	p->cur.off = 0;
+	return 0;
+}
+
+static void io_unmap(struct rdda_chan *ch, struct rdda_io *io)
+{
+	struct rdda_io_priv *p = rdda_io_priv(io);
+	struct sg_table sgt = { .sgl = io->sg, .nents = p->mapped, .orig_nents = io->nents };
+
+	if (!p->mapped)
+		return;
+	rdda_dbg_unmap(io);
+	ib_dma_unmap_sgtable_attrs(ch->s->dev, &sgt, io_dir(io), 0);
+	p->mapped = 0;
+}
+
+/**
+ * rdda_ios_end() - tell users that their I/O ended
+ * @ended: list of struct rdda_io; no lock is held
+ *
+ * Nothing names their pages any more: they are unmapped first.
+ */
+void rdda_ios_end(struct list_head *ended)
+{
+	struct rdda_io *io, *next;
+
+	list_for_each_entry_safe(io, next, ended, node) {
+		list_del(&io->node);
+		io_unmap(rdda_io_priv(io)->ch, io);
+		rdda_stage_finish(io);
+		io->done(io, io->err);
+	}
+}
+
+static void io_drop(struct rdda_io *io, int err, struct list_head *ended)
+{
+	if (err && !io->err)
+		io->err = err;
+	if (atomic_dec_and_test(&io->left))
+		list_add_tail(&io->node, ended);
+}
+
+/**
+ * rdda_slot_free() - a command has ended
+ * @slot: nothing names its memory any more; its channel is locked
+ * @err: outcome
+ * @ended: its I/O is added when this was the last command of it
+ */
+void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
+{
+	struct rdda_chan *ch = slot->ch;
+	struct rdda_io *io = slot->io;
+
+	lockdep_assert_held(&ch->lock);
+	if (slot->has_arena && (err || !rdda_stage_keep(slot)))
+		rdda_arena_free(ch, slot->arena);
+	if (slot->push)
+		ch->bounce_free[ch->nbounce_free++] = (slot->bounce - ch->bounce_off) /
+						      ch->s->push_bytes;
+	slot->has_arena = false;
+	slot->push = false;
+	slot->state = RDDA_SLOT_FREE;
+	slot->gen = (slot->gen + 1) & RDDA_GEN_MASK;
+	slot->io = NULL;
+	ch->slot_free[ch->nslot_free++] = slot->idx;
+	io_drop(io, err, ended);
+}
+
+/* How much of an I/O its next command takes. */
+static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
+{
+	u32 left = io->len - io->issued;
+
+	switch (io->op) {
+	case RDDA_DISCARD:		/* its count of blocks has 32 bits */
+		return left;
+	case RDDA_ZEROES:		/* 16 bits */
+		return min_t(u64, left, (u64)0x10000 << g->lba_shift);
+	default:
+		if (io->stage)
+			return min(left, io->stage->len[rdda_io_priv(io)->cmds]);
+		left = min3(left, RDDA_PAGE << ch->max_order, g->max_bytes);
+		return min_t(u32, left, le32_to_cpu(ch->accept.cmd_bytes));
+	}
+}
+
+static bool io_pushes(struct rdda_chan *ch, const struct rdda_io *io)
+{
+	return io->op == RDDA_READ && !(io->flags & RDDA_IO_P2P) && ch->nr_bounce &&
+	       io->len <= ch->s->push_bytes;
+}
+
+static const u8 opcodes[] = {
+	[RDDA_READ]	= RDDA_OP_READ,
+	[RDDA_WRITE]	= RDDA_OP_WRITE,
+	[RDDA_DISCARD]	= RDDA_OP_DSM,
+	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
+};
+
+/* One command, all or nothing: -ENOMEM when something is missing now. */
+static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
+{
+	struct rdda_io_priv *p = rdda_io_priv(io);
+	bool data = io->op == RDDA_READ || io->op == RDDA_WRITE, push = io_pushes(ch, io);
+	u32 bytes = command_bytes(ch, g, io), arena = 0;
+	struct rdda_slot *slot;
+
+	if (!ch->nslot_free || (push && !ch->nbounce_free))
+		return -ENOMEM;
+	if (io->stage)
+		arena = io->stage->off[p->cmds];
+	else if (data && rdda_arena_alloc(ch, bytes, &arena))
+		return -ENOMEM;
+	slot = &ch->slots[ch->slot_free[--ch->nslot_free]];
+	slot->io = io;
+	slot->opcode = opcodes[io->op];
+	slot->io_off = io->issued;
+	slot->part = p->cmds;
+	slot->len = bytes;
+	slot->arena = arena;
+	slot->has_arena = data && !io->stage;
+	slot->data = io->op == RDDA_WRITE && !io->stage;
+	slot->push = push;
+	slot->err = 0;
+	slot->wrs = 0;
+	if (push)
+		slot->bounce = ch->bounce_off +
+			       ch->bounce_free[--ch->nbounce_free] * ch->s->push_bytes;
+	if (p->mapped) {
+		slot->at = p->cur;
+		slot->wrs = cursor_skip(&p->cur, bytes, ch->sge_max);
+	}
+	if (!slot->data)
+		slot->wrs = 0;
+	slot->state = RDDA_SLOT_PENDING;
+	list_add_tail(&slot->node, &ch->pending);
+	ch->npending++;
+	p->cmds++;
+	io->issued += bytes;
+	atomic_inc(&io->left);
+	return 0;
+}
+
+/* Return: false when it has to wait for memory or a slot. */
+static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head *ended)
+{
+	const struct rdda_grant *g;
+	bool all = true;
+	int err = 0;
+
+	rcu_read_lock();
+	g = rcu_dereference(io->extent->grant);
+	if (!g || g->s != ch->s)
+		err = -ENOLINK;
+	while (!err && !io->err && io->issued < io->len) {
+		if (command_make(ch, g, io)) {
+			all = false;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	if (all)
+		io_drop(io, err, ended);
+	return all;
+}
+
+static void command_encode(const struct rdda_slot *slot, struct rdda_cmd *cmd)
+{
+	const struct rdda_io *io = slot->io;
+	const struct rdda_grant *g;
+	u64 blocks;
+
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->opcode = slot->opcode;
+	cmd->cid = cpu_to_le16(RDDA_CID(slot->idx, slot->gen));
+	rcu_read_lock();
+	g = rcu_dereference(io->extent->grant);
+	if (g && g->s == slot->ch->s) {
+		blocks = slot->len >> g->lba_shift;
+		cmd->nsid = cpu_to_le32(g->nsid);
+		cmd->slba = cpu_to_le64(g->slba + ((io->addr + slot->io_off) >> g->lba_shift));
+	} else {
+		/* Taken away meanwhile: no such namespace, says the target. */
+		blocks = 1;
+		cmd->nsid = cpu_to_le32(U32_MAX);
+	}
+	rcu_read_unlock();
+	if (slot->opcode == RDDA_OP_DSM) {
+		cmd->nlb = cpu_to_le16(blocks & 0xffff);
+		cmd->control = cpu_to_le16(blocks >> 16);
+		cmd->cdw13 = cpu_to_le32(RDDA_DSM_AD);
+		return;
+	}
+	cmd->nlb = cpu_to_le16(blocks - 1);
+	if (slot->opcode == RDDA_OP_WRITE_ZEROES) {
+		if (io->flags & RDDA_IO_UNMAP)
+			cmd->control = cpu_to_le16(RDDA_CTRL_DEAC);
+		return;
+	}
+	cmd->prp1 = cpu_to_le64(slot->arena);
+	if (slot->len > RDDA_PAGE)
+		cmd->prp2 = cpu_to_le64(slot->arena + RDDA_PAGE);
+	if (slot->push)
+		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
+}
+
+static void data_write(struct rdda_chan *on, struct rdda_slot *slot)
+{
+	const struct rdda_piece *piece = rdda_arena_piece(on->s, slot->arena);
+	u64 to = slot->arena - le32_to_cpu(piece->off);
+	struct rdda_cursor cur = slot->at;
+	u32 left = slot->len, done;
+	struct ib_rdma_wr *wr;
+
+	for (; left; left -= done, to += done) {
+		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
+		wr->wr.num_sge = rdda_cursor_fill(&cur, left, wr->wr.sg_list, on->sge_max,
+						  on->s->pd->local_dma_lkey, &done);
+		wr->remote_addr = to;
+		wr->rkey = le32_to_cpu(piece->rkey);
+		rdda_chain_end(on, wr, NULL);
+	}
+}
+
+/* The data goes before its command, on the command's own channel. */
+static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
+{
+	struct rdda_chan *other;
+
+	if (rdda_fault(RDDA_FAULT_CHANNEL) && ch->index + 1 < ch->s->nchan) {
+		other = ch->s->chan[ch->index + 1];
+		spin_lock_nested(&other->lock, 1);
+		if (other->open && other->sq_free > slot->wrs + RDDA_CLIENT_CONTROLS) {
+			data_write(other, slot);
+			rdda_chain_post(other);
+			spin_unlock(&other->lock);
+			return;
+		}
+		spin_unlock(&other->lock);
+	}
+	data_write(ch, slot);
+}
+
+/* Up to 16 commands in one message; false when nothing could be sent. */
+static bool batch_post(struct rdda_chan *ch)
+{
+	u32 room = ch->sq_free, wrs = 1 + RDDA_CLIENT_CONTROLS;
+	struct rdda_slot *slot, *next;
+	struct ib_rdma_wr *wr;
+	struct rdda_batch *b;
+	struct rdda_hdr *hdr;
+	unsigned int n = 0;
+	u16 idx;
+	u32 len;
+
+	if (!ch->nbatch_free)
+		return false;
+	list_for_each_entry(slot, &ch->pending, node) {
+		wrs += slot->wrs;
+		if (n == RDDA_CMDS_MAX || wrs > room)
+			break;
+		n++;
+	}
+	if (!n)
+		return false;
+	idx = ch->batch_free[--ch->nbatch_free];
+	b = &ch->batches[idx];
+	b->gen++;
+	b->unsent = true;
+	b->credit = true;
+	hdr = ch->tx.buf[idx].data;
+	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);
+	ib_dma_sync_single_for_cpu(ch->s->dev, ch->tx.buf[idx].dma, len, DMA_TO_DEVICE);
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->type = RDDA_CMDS;
+	hdr->count = cpu_to_le16(n);
+	hdr->len = cpu_to_le32(len);
+	n = 0;
+	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+		if (n == le16_to_cpu(hdr->count))
+			break;
+		list_del(&slot->node);
+		command_encode(slot, &((struct rdda_cmds *)hdr)->cmd[n++]);
+		if (slot->data)
+			data_post(ch, slot);
+		slot->batch = idx;
+		slot->batch_gen = b->gen;
+		/* The next signalled request covers all that was built so far. */
+		slot->seq = ch->sig_posted + 1;
+		slot->state = RDDA_SLOT_FLIGHT;
+	}
+	ib_dma_sync_single_for_device(ch->s->dev, ch->tx.buf[idx].dma, len, DMA_TO_DEVICE);
+	wr = rdda_chain_add(ch, IB_WR_SEND);
+	wr->wr.sg_list[0].addr = ch->tx.buf[idx].dma;
+	wr->wr.sg_list[0].length = len;
+	wr->wr.sg_list[0].lkey = ch->s->pd->local_dma_lkey;
+	wr->wr.num_sge = 1;
+	rdda_chain_end(ch, wr, &ch->tx.buf[idx].cqe);
+	ch->npending -= n;
+	ch->counts.commands += n;
+	ch->sends_out++;
+	rdda_chain_post(ch);
+	return true;
+}
+
+static void chan_flush(struct rdda_chan *ch)
+{
+	unsigned int ahead = max(READ_ONCE(sends_ahead), 1U);
+
+	while (ch->npending) {
+		if (ch->sends_out >= ahead && ch->npending < RDDA_CMDS_MAX)
+			break;
+		if (!batch_post(ch))
+			break;
+	}
+}
+
+/**
+ * rdda_chan_run() - use what completions have set free
+ * @ch: channel, locked
+ * @ended: I/O that ended
+ */
+void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
+{
+	struct rdda_io *io;
+
+	lockdep_assert_held(&ch->lock);
+	if (!ch->open)
+		return;
+	rdda_reads_run(ch);
+	while ((io = list_first_entry_or_null(&ch->waiting, struct rdda_io, node))) {
+		list_del(&io->node);
+		if (!io_issue(ch, io, ended)) {
+			list_add(&io->node, &ch->waiting);
+			break;
+		}
+	}
+	chan_flush(ch);
+}
+
+static int extent_errno(const struct rdda_extent *e)
+{
+	switch (READ_ONCE(e->info.state)) {
+	case RDDA_EXTENT_GONE:
+		return -ENODEV;
+	case RDDA_EXTENT_REFUSED:
+		return -EACCES;
+	default:
+		return -ENOLINK;
+	}
+}
+
+static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
+{
+	if (!io->len || (io->addr | io->len) & ((1U << g->lba_shift) - 1))
+		return -EINVAL;
+	if (io->addr > g->bytes || io->len > g->bytes - io->addr)
+		return -EINVAL;
+	if (io->op != RDDA_READ && !g->rw)
+		return -EACCES;
+	return 0;
+}
+
+/* Under RCU, which keeps the session's device until we are out. */
+static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head *ended)
+{
+	struct rdda_io_priv *p = rdda_io_priv(io);
+	const struct rdda_grant *g = rcu_dereference(e->grant);
+	struct rdda_chan *ch;
+	unsigned long flags;
+	int ret;
+
+	if (!g)
+		return extent_errno(e);
+	ret = io_check(g, io);
+	if (ret)
+		return ret;
+	ch = g->s->chan[io->queue % g->s->nchan];
+	if (io->stage) {
+		if (io->stage->s != g->s)
+			return -ESTALE;
+		ch = io->stage->ch;
+	}
+	p->ch = ch;
+	if (io_has_pages(io) && !io_pushes(ch, io)) {
+		ret = io_map(ch, io);
+		if (ret)
+			return ret;
+	}
+	spin_lock_irqsave(&ch->lock, flags);
+	if (!ch->open)
+		ret = -ENOLINK;
+	else if (io->stage)
+		ret = rdda_stage_use(ch, io);
+	if (!ret) {
+		if (io->flags & RDDA_IO_STAGE && io->op == RDDA_WRITE && !io->stage)
+			rdda_stage_begin(ch, io);
+		if (!list_empty(&ch->waiting) || !io_issue(ch, io, ended))
+			list_add_tail(&io->node, &ch->waiting);
+		if (ch->npending >= RDDA_CMDS_MAX || io->stage)
+			chan_flush(ch);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	if (ret)
+		io_unmap(ch, io);
+	return ret;
+}
+
+/**
+ * rdda_submit() - send an I/O; see rdda.h
+ * @e: extent
+ * @io: stays RDDA's until its @done, which may be called from in here
+ */
+void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
+{
+	LIST_HEAD(ended);
+	int ret;
+
+	memset(io->private, 0, sizeof(io->private));
+	io->extent = e;
+	io->issued = 0;
+	io->err = 0;
+	atomic_set(&io->left, 1);
+	rcu_read_lock();
+	ret = io_start(e, io, &ended);
+	rcu_read_unlock();
+	if (ret)
+		io->done(io, ret);
+	rdda_ios_end(&ended);
+}
+
+/**
+ * rdda_commit() - post what was submitted; see rdda.h
+ * @e: extent
+ * @queue: as in the I/Os
+ */
+void rdda_commit(struct rdda_extent *e, unsigned int queue)
+{
+	const struct rdda_grant *g;
+	struct rdda_chan *ch;
+	unsigned long flags;
+
+	rcu_read_lock();
+	g = rcu_dereference(e->grant);
+	if (g) {
+		ch = g->s->chan[queue % g->s->nchan];
+		spin_lock_irqsave(&ch->lock, flags);
+		if (ch->open)
+			chan_flush(ch);
+		spin_unlock_irqrestore(&ch->lock, flags);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * rdda_chan_close() - take no more I/O, and end what was never sent
+ * @ch: channel of a dead session
+ * @ended: I/O that ended
+ */
+void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
+{
+	struct rdda_slot *slot, *next;
+	struct rdda_io *io, *nio;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	ch->open = false;
+	list_for_each_entry_safe(io, nio, &ch->waiting, node) {
+		list_del(&io->node);
+		io_drop(io, -ENOLINK, ended);
+	}
+	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+		list_del(&slot->node);
+		rdda_slot_free(slot, -ENOLINK, ended);
+	}
+	ch->npending = 0;
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/**
+ * rdda_chan_fail_all() - end what was in flight
+ * @ch: channel whose queue pair is drained and destroyed
+ * @ended: I/O that ended
+ */
+void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	for (i = 0; ch->slots && i < ch->cmds; i++) {
+		struct rdda_slot *slot = &ch->slots[i];
+
+		if (slot->state == RDDA_SLOT_FREE)
+			continue;
+		/* What only waited for its local completion has its outcome. */
+		rdda_slot_free(slot, slot->state == RDDA_SLOT_COVER ? slot->err : -ENOLINK, ended);
+	}
+	INIT_LIST_HEAD(&ch->to_read);
+	INIT_LIST_HEAD(&ch->covered);
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/**
+ * rdda_chan_fail_extent() - end an extent's I/O that was never sent
+ * @ch: channel
+ * @e: extent without a grant
+ * @err: outcome
+ * @ended: I/O that ended
+ */
+void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
+			   struct list_head *ended)
+{
+	struct rdda_slot *slot, *next;
+	struct rdda_io *io, *nio;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	list_for_each_entry_safe(io, nio, &ch->waiting, node) {
+		if (io->extent != e)
+			continue;
+		list_del(&io->node);
+		io_drop(io, err, ended);
+	}
+	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+		if (slot->io->extent != e)
+			continue;
+		list_del(&slot->node);
+		ch->npending--;
+		rdda_slot_free(slot, err, ended);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/* Is a command of this extent in flight? */
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e)
+{
+	unsigned long flags;
+	bool uses = false;
+	unsigned int i;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	for (i = 0; i < ch->cmds && !uses; i++)
+		uses = ch->slots[i].state != RDDA_SLOT_FREE && ch->slots[i].io->extent == e;
+	spin_unlock_irqrestore(&ch->lock, flags);
+	return uses;
+}

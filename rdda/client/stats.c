@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a target's users can read: state, reasons, counts of messages. */
+#define pr_fmt(fmt) "rdda: " fmt
+
+#include "rdda/client/client.h"
+
+/**
+ * rdda_counts_add() - sum a session's channels up
+ * @to: added to
+ * @s: session
+ */
+void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	for (i = 0; i < s->nchan; i++) {
+		struct rdda_chan *ch = s->chan[i];
+
+		if (!ch)
+			continue;
+		spin_lock_irqsave(&ch->lock, flags);
+		to->sends += ch->counts.sends;
+		to->writes += ch->counts.writes;
+		to->reads += ch->counts.reads;
+		to->pushes += ch->counts.pushes;
+		to->commands += ch->counts.commands;
+		to->rnr += ch->counts.rnr;
+		spin_unlock_irqrestore(&ch->lock, flags);
+	}
+}
+
+/**
+ * rdda_target_info() - how a target is; see rdda.h
+ * @t: target
+ * @info: filled in
+ */
+void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
+{
+	struct rdda_session *s = rdda_session_get(t);
+	struct rdda_counts c;
+	unsigned long flags;
+
+	memset(info, 0, sizeof(*info));
+	spin_lock_irqsave(&t->lock, flags);
+	info->state = t->state;
+	info->err = t->err;
+	strscpy(info->reason, t->reason, sizeof(info->reason));
+	info->uuid = t->uuid;
+	info->reconnects = t->reconnects;
+	c = t->counts;
+	spin_unlock_irqrestore(&t->lock, flags);
+	if (s) {
+		rdda_counts_add(&c, s);
+		info->session = s->id;
+		info->channels = s->nchan;
+		info->arena_bytes = s->arena_bytes;
+		rdda_session_put(s);
+	}
+	info->sends = c.sends;
+	info->writes = c.writes;
+	info->reads = c.reads;
+	info->pushes = c.pushes;
+	info->commands = c.commands;
+	info->rnr = c.rnr;
+}
+
+/* See rdda.h. */
+unsigned int rdda_target_channels(struct rdda_target *t)
+{
+	struct rdda_session *s = rdda_session_get(t);
+	unsigned int n = 1;
+
+	if (s) {
+		n = s->nchan;
+		rdda_session_put(s);
+	}
+	return n;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Targets: who we are to them, and keeping a session with each.
+ *
+ *   target_work()   runs when something is due: connect, open extents, end a
+ *                   dead session, stop. It is the only one that changes states.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "rdda/client/client.h"
+
+struct workqueue_struct *rdda_wq;
+
+/* This module's life stands for the host's boot: what it sent dies with it. */
+static uuid_t boot_id;
+static atomic_t session_number;
+
+static DEFINE_MUTEX(identity_lock);
+static struct rdda_identity identity;	/* under identity_lock */
+
+/* First half of the incarnation, and the whole of it in the proof. */
+const u8 *rdda_boot_id(void)
+{
+	return boot_id.b;
+}
+
+/* Grows with every login. */
+u32 rdda_session_number(void)
+{
+	return atomic_inc_return(&session_number);
+}
+
+/* A copy for one session. */
+void rdda_identity_get(uuid_t *host, struct rdda_key *key)
+{
+	mutex_lock(&identity_lock);
+	*host = identity.host;
+	key->id = identity.key_id;
+	key->len = identity.key_len;
+	memcpy(key->key, identity.key, sizeof(key->key));
+	mutex_unlock(&identity_lock);
+}
+
+/**
+ * rdda_client_set_identity() - who we are, from the next login on; see rdda.h
+ * @id: identity
+ */
+int rdda_client_set_identity(const struct rdda_identity *id)
+{
+	if (uuid_is_null(&id->host) || id->key_len > sizeof(id->key) ||
+	    !id->key_len != (id->key_id == RDDA_KEY_NONE))
+		return -EINVAL;
+	mutex_lock(&identity_lock);
+	identity = *id;
+	mutex_unlock(&identity_lock);
+	if (id->key_id == RDDA_KEY_NONE)
+		pr_notice("no cluster key is set: this is an open lab, any host may connect\n");
+	return 0;
+}
+
+/* Have the work item look again; any context. */
+void rdda_target_kick(struct rdda_target *t)
+{
+	mod_delayed_work(rdda_wq, &t->work, 0);
+}
+
+/* The session, when it is up, with a reference; or NULL. */
+struct rdda_session *rdda_session_get(struct rdda_target *t)
+{
+	struct rdda_session *s;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->lock, flags);
+	s = t->session;
+	if (s)
+		kref_get(&s->ref);
+	spin_unlock_irqrestore(&t->lock, flags);
+	return s;
+}
+
+static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
+		       const char *reason)
+{
+	int next;
+
+	spin_lock_irq(&t->lock);
+	next = rdda_target_next(t->state, ev);
+	if (!WARN_ON_ONCE(next < 0)) {
+		t->state = next;
+		t->err = err;
+		if (reason)
+			strscpy(t->reason, reason, sizeof(t->reason));
+	}
+	spin_unlock_irq(&t->lock);
+	if (t->ops && t->ops->state)
+		t->ops->state(t->priv, t->state, err);
+}
+
+static void target_backoff(struct rdda_target *t)
+{
+	u32 ms = rdda_backoff_ms(t->attempt++, get_random_u32());
+
+	t->next_try = jiffies + msecs_to_jiffies(ms);
+}
+
+static void target_connect(struct rdda_target *t)
+{
+	struct rdda_session *s;
+	char reason[64];
+	int err;
+
+	/* Trying again and again is one state for the user, with a reason. */
+	target_set(t, RDDA_TEV_TRY, t->err, NULL);
+	s = rdda_session_connect(t, &err, reason, sizeof(reason));
+	if (!s) {
+		if (!t->attempt)
+			pr_warn_ratelimited("%pISpc: %s (%d)\n", &t->addr, reason, err);
+		target_backoff(t);
+		target_set(t, RDDA_TEV_LOST, err, reason);
+		return;
+	}
+	pr_info("%pISpc: session %u, %u channels, %u KiB\n", &t->addr, s->id, s->nchan,
+		s->arena_bytes >> 10);
+	spin_lock_irq(&t->lock);
+	t->session = s;
+	memcpy(&t->uuid, s->chan[0]->accept.host_uuid, sizeof(t->uuid));
+	t->reconnects++;
+	spin_unlock_irq(&t->lock);
+	t->attempt = 0;
+	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
+}
+
+static void target_lost(struct rdda_target *t)
+{
+	struct rdda_session *s = t->session;
+	struct rdda_counts c = {};
+	char reason[64];
+	int err = 0;
+
+	rdda_extents_lost(t);
+	spin_lock_irq(&t->lock);
+	t->session = NULL;
+	spin_unlock_irq(&t->lock);
+	if (rdda_session_dead(s)) {
+		err = s->err;
+		strscpy(reason, s->reason, sizeof(reason));
+	} else {
+		strscpy(reason, "", sizeof(reason));
+	}
+	kref_get(&s->ref);
+	rdda_session_end(s);
+	rdda_counts_add(&c, s);
+	rdda_session_put(s);
+	spin_lock_irq(&t->lock);
+	t->counts.sends += c.sends;
+	t->counts.writes += c.writes;
+	t->counts.reads += c.reads;
+	t->counts.pushes += c.pushes;
+	t->counts.commands += c.commands;
+	t->counts.rnr += c.rnr;
+	spin_unlock_irq(&t->lock);
+	target_backoff(t);
+	target_set(t, RDDA_TEV_LOST, err, reason);
+	rdda_extents_tell_lost(t);
+}
+
+static void target_work(struct work_struct *work)
+{
+	struct rdda_target *t = container_of(work, struct rdda_target, work.work);
+	unsigned long wait = MAX_JIFFY_OFFSET;
+	unsigned int noio = memalloc_noio_save();
+
+	if (t->session && (READ_ONCE(t->stop) || rdda_session_dead(t->session)))
+		target_lost(t);
+	if (READ_ONCE(t->stop)) {
+		complete(&t->stopped);
+		goto out;
+	}
+	if (!t->session && time_after_eq(jiffies, t->next_try))
+		target_connect(t);
+	if (t->session)
+		wait = rdda_extents_run(t, t->session);
+	else
+		wait = time_after(t->next_try, jiffies) ? t->next_try - jiffies : 0;
+	/* A kick that came meanwhile has queued us already, and at once. */
+	if (wait != MAX_JIFFY_OFFSET)
+		queue_delayed_work(rdda_wq, &t->work, wait);
+out:
+	memalloc_noio_restore(noio);
+}
+
+/* rdda_target_create() - start keeping a session with a target; see rdda.h */
+struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, const uuid_t *expect,
+				       const struct rdda_target_ops *ops, void *priv)
+{
+	struct rdda_target *t = kzalloc(sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return ERR_PTR(-ENOMEM);
+	t->addr = *addr;
+	t->expect_any = !expect;
+	if (expect)
+		t->expect = *expect;
+	t->ops = ops;
+	t->priv = priv;
+	t->err = -ENOTCONN;
+	strscpy(t->reason, "not connected yet", sizeof(t->reason));
+	t->next_try = jiffies;
+	spin_lock_init(&t->lock);
+	INIT_LIST_HEAD(&t->extents);
+	init_completion(&t->stopped);
+	INIT_DELAYED_WORK(&t->work, target_work);
+	rdda_target_kick(t);
+	return t;
+}
+
+/* rdda_target_destroy() - end the session, in order; see rdda.h */
+void rdda_target_destroy(struct rdda_target *t)
+{
+	WARN_ON_ONCE(!list_empty(&t->extents));
+	WRITE_ONCE(t->stop, true);
+	rdda_target_kick(t);
+	wait_for_completion(&t->stopped);
+	cancel_delayed_work_sync(&t->work);
+	kfree(t);
+}
+
+/**
+ * rdda_client_init() - before anything else of the client
+ *
+ * Return: 0 or a negative errno.
+ */
+int rdda_client_init(void)
+{
+	uuid_gen(&boot_id);
+	uuid_gen(&identity.host);
+	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return rdda_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * rdda_client_exit() - every target is destroyed, every stage given back
+ */
+void rdda_client_exit(void)
+{
+	destroy_workqueue(rdda_wq);
+	memzero_explicit(&identity, sizeof(identity));
+}

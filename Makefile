@@ -40,6 +40,7 @@ include tests/fuzz/fuzz.mk
 -include tests/bench/bench.mk
 -include tests/lab/lab.mk
 -include tests/lint/lint.mk
+-include tests/demo/demo.mk
 
 clean:
 	rm -rf $(BUILD)

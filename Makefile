@@ -20,7 +20,8 @@ all: modules userspace
 
 # The release that KDIR would build modules for; it names the build folder.
 kdir-release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
-KBUILDDIR = $(BUILD)/$(kdir-release)
+# FAULTS=1: with the fault points of rdda/common/fault.h, for tests only.
+KBUILDDIR = $(BUILD)/$(kdir-release)$(if $(FAULTS),-faults)
 
 # An out-of-tree module build writes beside its sources, so each kernel gets a
 # folder of links to them: two kernels never share an object.
@@ -29,7 +30,7 @@ modules:
 	@mkdir -p $(KBUILDDIR)
 	@cd $(TOP) && find Kbuild driver rdda protect tests/kmod -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
-	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) modules
+	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) $(if $(FAULTS),MESH_FAULTS=y) modules
 
 include protect/codec.mk
 include tests/unit/unit.mk

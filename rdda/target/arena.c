@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The arena: target memory lent to a session, managed by its client.
+ *
+ *   offset 0         piece size        2 * piece size
+ *     |  piece 0, MR 0  |  piece 1, MR 1  | ...
+ *     |  channel 0's part     |  channel 1's part     | ...
+ *
+ * A piece is physically contiguous, so a run of arena pages is a handful of
+ * bio_vecs or scatter entries. Each has one memory region, zero based, made
+ * for this session and destroyed with it. The target never looks inside.
+ *
+ * Memory of a session = arena + channels * (about 1 KiB a receive, 0.6 KiB a
+ * command context). With the defaults and budgets for 1,000 sessions see
+ * docs/architecture.md.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+#define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
+#define PIECE_MAX	(2U << 20)
+#define PIECE_MIN	(128U << 10)	/* the client's buddies need aligned borders */
+
+static unsigned int channels_max = 4;
+module_param(channels_max, uint, 0644);
+MODULE_PARM_DESC(channels_max, "channels of a session, at most one a CPU (4)");
+
+static unsigned int channels_budget = 4096;
+module_param(channels_budget, uint, 0644);
+MODULE_PARM_DESC(channels_budget, "channels of all sessions (4096)");
+
+static unsigned int part_kib = 2048;
+module_param(part_kib, uint, 0644);
+MODULE_PARM_DESC(part_kib, "arena of a channel in KiB while memory is plenty (2048)");
+
+static unsigned long arena_budget;
+module_param(arena_budget, ulong, 0644);
+MODULE_PARM_DESC(arena_budget, "arena of all sessions in bytes (0: a quarter of memory)");
+
+static DEFINE_SPINLOCK(budget_lock);
+unsigned long tgt_arena_used;		/* budget_lock for writing */
+static unsigned int channels_used;	/* budget_lock */
+
+/**
+ * tgt_arena_reserve() - what a new session may have
+ * @channels: set to how many channels
+ *
+ * No session gets more than a quarter of the memory that is left, nor more
+ * than an eighth of the channels: a crowd gets less each, and nobody nothing
+ * for long.
+ *
+ * Return: bytes of arena, 0 when the budget is used up.
+ */
+u32 tgt_arena_reserve(unsigned int *channels)
+{
+	unsigned long budget = READ_ONCE(arena_budget) ?: totalram_pages() << (PAGE_SHIFT - 2);
+	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
+	unsigned int n = clamp_t(unsigned int, min(num_online_cpus(), channels_max), 1,
+				 TGT_CHANNELS_MAX);
+	unsigned long left;
+	u32 bytes = 0;
+
+	spin_lock(&budget_lock);
+	left = budget - min(budget, tgt_arena_used);
+	if (channels_used >= channels_budget)
+		goto out;
+	n = min(n, max((channels_budget - channels_used) / 8, 1U));
+	while (part > PART_MIN && (unsigned long)n * part > left / 4)
+		part = max(part / 2 & ~(PART_MIN - 1), PART_MIN);
+	while (n > 1 && (unsigned long)n * part > left / 4)
+		n--;
+	if ((unsigned long)n * part > left)
+		goto out;
+	bytes = n * part;
+	tgt_arena_used += bytes;
+	channels_used += n;
+	*channels = n;
+out:
+	spin_unlock(&budget_lock);
+	return bytes;
+}
+
+/**
+ * tgt_arena_unreserve() - the reverse
+ * @bytes: of arena
+ * @channels: of the session
+ */
+void tgt_arena_unreserve(u32 bytes, unsigned int channels)
+{
+	spin_lock(&budget_lock);
+	tgt_arena_used -= bytes;
+	channels_used -= channels;
+	spin_unlock(&budget_lock);
+}
+
+/* The largest piece that this NIC can register and map at once. */
+static u32 piece_bytes(const struct tgt_session *s)
+{
+	unsigned long most = min_t(unsigned long, PIECE_MAX, s->arena.bytes);
+	struct ib_device *dev = s->dev;
+
+	most = min_t(unsigned long, most,
+		     (unsigned long)s->lim.mr_pages << RDDA_PAGE_SHIFT);
+	if (!ib_uses_virt_dma(dev))
+		most = min_t(unsigned long, most, dma_max_mapping_size(dev->dma_device));
+	return most < PAGE_SIZE ? 0 : rounddown_pow_of_two(most);
+}
+
+static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
+{
+	gfp_t gfp = GFP_NOIO | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
+	unsigned int i;
+
+	a->nr = a->bytes / size;
+	a->shift = ilog2(size);
+	a->piece = kcalloc(a->nr, sizeof(*a->piece), GFP_NOIO);
+	if (!a->piece)
+		return -ENOMEM;
+	for (i = 0; i < a->nr; i++) {
+		a->piece[i].page = alloc_pages_node(node, gfp, get_order(size));
+		if (!a->piece[i].page)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void pieces_free(struct tgt_arena *a)
+{
+	unsigned int i;
+
+	for (i = 0; a->piece && i < a->nr; i++)
+		if (a->piece[i].page)
+			__free_pages(a->piece[i].page, get_order(1UL << a->shift));
+	kfree(a->piece);
+	a->piece = NULL;
+	a->nr = 0;
+}
+
+/**
+ * tgt_arena_alloc() - the pages, zeroed: nobody reads what was there before
+ * @s: session, its @arena.bytes reserved
+ *
+ * Context: process, noio. Return: 0 or -ENOMEM.
+ */
+int tgt_arena_alloc(struct tgt_session *s)
+{
+	u32 size = piece_bytes(s);
+	int ret = -ENOMEM;
+
+	while (size && s->arena.bytes % size)
+		size /= 2;
+	for (; size >= PIECE_MIN && s->arena.bytes / size <= RDDA_PIECES_MAX; size /= 2) {
+		ret = pieces_alloc(&s->arena, size, dev_to_node(s->dev->dma_device ?: &s->dev->dev));
+		if (!ret)
+			return 0;
+		pieces_free(&s->arena);
+	}
+	return ret;
+}
+
+static int piece_register(struct tgt_session *s, struct tgt_channel *ch, struct tgt_piece *p)
+{
+	struct rdda_qp q = { .id = ch->cm, .qp = ch->qp, .cq = ch->cq };
+	u32 size = 1U << s->arena.shift;
+
+	sg_init_table(&p->sg, 1);
+	sg_set_page(&p->sg, p->page, size, 0);
+	if (ib_dma_map_sg(s->dev, &p->sg, 1, DMA_BIDIRECTIONAL) != 1) {
+		sg_init_table(&p->sg, 1);
+		return -EIO;
+	}
+	/* Nobody could sync a bounced mapping in time: the client moves the data. */
+	if (!ib_uses_virt_dma(s->dev) &&
+	    dma_need_sync(s->dev->dma_device, sg_dma_address(&p->sg)))
+		return -EOPNOTSUPP;
+	p->mr = rdda_mr_register(&q, &p->sg, 1, size, IB_ACCESS_LOCAL_WRITE |
+				 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE);
+	if (IS_ERR(p->mr)) {
+		int ret = PTR_ERR(p->mr);
+
+		p->mr = NULL;
+		return ret;
+	}
+	return 0;
+}
+
+/**
+ * tgt_arena_register() - one memory region a piece, for this session alone
+ * @s: session
+ * @ch: its channel 0, proven, nothing else posted on it yet
+ *
+ * Context: control work of @ch. Return: 0 or a negative errno.
+ */
+int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
+{
+	unsigned int i;
+	int ret;
+
+	s->arena.mapped = true;
+	for (i = 0; i < s->arena.nr; i++) {
+		ret = READ_ONCE(ch->dead) ? -ESHUTDOWN :
+			piece_register(s, ch, &s->arena.piece[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * tgt_arena_unregister() - nobody reaches this memory by RDMA any more
+ * @s: session; its queue pairs are destroyed
+ */
+void tgt_arena_unregister(struct tgt_session *s)
+{
+	unsigned int i;
+
+	if (!s->arena.mapped)
+		return;
+	s->arena.mapped = false;
+	for (i = 0; i < s->arena.nr; i++) {
+		struct tgt_piece *p = &s->arena.piece[i];
+
+		if (p->mr)
+			ib_dereg_mr(p->mr);
+		p->mr = NULL;
+		if (sg_page(&p->sg))
+			ib_dma_unmap_sg(s->dev, &p->sg, 1, DMA_BIDIRECTIONAL);
+		sg_init_table(&p->sg, 1);
+	}
+}
+
+/**
+ * tgt_arena_free() - give the pages back
+ * @s: session; no bio of it is in flight
+ */
+void tgt_arena_free(struct tgt_session *s)
+{
+	pieces_free(&s->arena);
+}
+
+/**
+ * tgt_arena_send() - tell the client the pieces and their keys
+ * @s: session
+ * @ch: its channel 0
+ */
+void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
+{
+	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
+	struct rdda_piece *p;
+	struct rdda_hdr *h;
+	unsigned int i;
+
+	h = kzalloc(len, GFP_NOIO);
+	if (!h) {
+		tgt_channel_kill(ch, -ENOMEM);
+		return;
+	}
+	h->type = RDDA_ARENA;
+	h->count = cpu_to_le16(s->arena.nr);
+	h->len = cpu_to_le32(len);
+	p = (struct rdda_piece *)(h + 1);
+	for (i = 0; i < s->arena.nr; i++) {
+		p[i].off = cpu_to_le32(i << s->arena.shift);
+		p[i].len = cpu_to_le32(1U << s->arena.shift);
+		p[i].rkey = cpu_to_le32(s->arena.piece[i].mr->rkey);
+	}
+	tgt_ctl_send(ch, h, len);
+	kfree(h);
+}
+
+/**
+ * tgt_arena_bio() - add a run of the arena to a bio
+ * @s: session
+ * @bio: with room for it
+ * @off: arena offset, checked
+ * @len: bytes, checked
+ *
+ * Return: 0, or -ENOSPC when the bio has no room.
+ */
+int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
+{
+	const struct tgt_arena *a = &s->arena;
+	u32 size = 1U << a->shift;
+
+	while (len) {
+		u32 at = off & (size - 1), n = min(len, size - at);
+
+		if (bio->bi_vcnt == bio->bi_max_vecs)
+			return -ENOSPC;
+		__bio_add_page(bio, a->piece[off >> a->shift].page, n, at);
+		off += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/**
+ * tgt_arena_sge() - a run of the arena as source of a WRITE
+ * @s: session
+ * @sge: filled in
+ * @max: entries there
+ * @off: arena offset, checked
+ * @len: bytes, checked
+ *
+ * Return: entries used; @max + 1 when they do not do.
+ */
+unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
+			   u32 off, u32 len)
+{
+	const struct tgt_arena *a = &s->arena;
+	u32 size = 1U << a->shift;
+	unsigned int i;
+
+	for (i = 0; len; i++) {
+		u32 at = off & (size - 1), n = min(len, size - at);
+
+		if (i == max)
+			return max + 1;
+		sge[i].addr = sg_dma_address(&a->piece[off >> a->shift].sg) + at;
+		sge[i].length = n;
+		sge[i].lkey = s->pd->local_dma_lkey;
+		off += n;
+		len -= n;
+	}
+	return i;
+}

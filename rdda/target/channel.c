@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A channel: its queue pair and buffers, its proof, its end.
+ *
+ * The queue pair is made here, not by rdda_qp_create(), for two reasons. Until
+ * the client has proved the key it must have no remote rights, though it shares
+ * the session's protection domain, and the CM would hand them out at
+ * rdma_accept(). And queue.c polls by itself.
+ *
+ * Receives: credits + controls + 2. The completion queue holds every work
+ * request that can be outstanding, signalled or not, since all of them make a
+ * completion when a queue pair fails.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+static struct kmem_cache *msg_cache;
+
+static void *msg_map(struct ib_device *dev, enum dma_data_direction dir, u64 *dma)
+{
+	void *msg = kmem_cache_alloc(msg_cache, GFP_NOIO);
+
+	if (!msg)
+		return NULL;
+	*dma = ib_dma_map_single(dev, msg, RDDA_MSG_MAX, dir);
+	if (!ib_dma_mapping_error(dev, *dma))
+		return msg;
+	kmem_cache_free(msg_cache, msg);
+	return NULL;
+}
+
+static void msg_unmap(struct ib_device *dev, void *msg, u64 dma, enum dma_data_direction dir)
+{
+	if (!msg)
+		return;
+	ib_dma_unmap_single(dev, dma, RDDA_MSG_MAX, dir);
+	kmem_cache_free(msg_cache, msg);
+}
+
+static void buffers_free(struct tgt_channel *ch)
+{
+	struct ib_device *dev = ch->s->dev;
+	unsigned int i;
+
+	for (i = 0; ch->rbuf && i < ch->nr_rbufs; i++)
+		msg_unmap(dev, ch->rbuf[i].msg, ch->rbuf[i].sge.addr, DMA_FROM_DEVICE);
+	kfree(ch->rbuf);
+	ch->rbuf = NULL;
+	for (i = 0; i < TGT_TX_BUFS; i++) {
+		msg_unmap(dev, ch->tx_msg[i], ch->tx_dma[i], DMA_TO_DEVICE);
+		ch->tx_msg[i] = NULL;
+	}
+}
+
+static int buffers_alloc(struct tgt_channel *ch)
+{
+	struct ib_device *dev = ch->s->dev;
+	unsigned int i;
+
+	ch->rbuf = kcalloc(ch->nr_rbufs, sizeof(*ch->rbuf), GFP_NOIO);
+	ch->cmd = kvcalloc(ch->nr_cmds, sizeof(*ch->cmd), GFP_NOIO);
+	if (!ch->rbuf || !ch->cmd)
+		goto err;
+	for (i = 0; i < ch->nr_rbufs; i++) {
+		struct tgt_rbuf *rb = &ch->rbuf[i];
+
+		rb->msg = msg_map(dev, DMA_FROM_DEVICE, &rb->sge.addr);
+		if (!rb->msg)
+			goto err;
+		rb->sge.length = RDDA_MSG_MAX;
+		rb->sge.lkey = ch->s->pd->local_dma_lkey;
+	}
+	for (i = 0; i < TGT_TX_BUFS; i++) {
+		ch->tx_msg[i] = msg_map(dev, DMA_TO_DEVICE, &ch->tx_dma[i]);
+		if (!ch->tx_msg[i])
+			goto err;
+	}
+	for (i = 0; i < ch->nr_cmds; i++) {
+		ch->cmd[i].ch = ch;
+		llist_add(&ch->cmd[i].done, &ch->free_cmds);
+	}
+	return 0;
+err:
+	buffers_free(ch);
+	return -ENOMEM;
+}
+
+/**
+ * tgt_channel_memory() - what a channel costs, in bytes, without its arena
+ * @ch: channel
+ */
+unsigned int tgt_channel_memory(const struct tgt_channel *ch)
+{
+	return sizeof(*ch) + ch->nr_cmds * sizeof(struct tgt_cmd) +
+	       ch->nr_rbufs * sizeof(struct tgt_rbuf) +
+	       (ch->nr_rbufs + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
+}
+
+static void qp_event(struct ib_event *ev, void *ctx)
+{
+	if (ev->event != IB_EVENT_COMM_EST && ev->event != IB_EVENT_QP_LAST_WQE_REACHED)
+		tgt_channel_kill(ctx, -EIO);
+}
+
+static void cq_event(struct ib_event *ev, void *ctx)
+{
+	pr_warn_ratelimited("completion queue error %d\n", ev->event);
+	tgt_channel_kill(ctx, -EIO);
+}
+
+/* Through the states that the CM knows the attributes of, without remote rights. */
+static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int mask, ret;
+
+	ret = rdma_init_qp_attr(ch->cm, &attr, &mask);
+	if (ret)
+		return ret;
+	attr.qp_access_flags = 0;
+	attr.max_dest_rd_atomic = ch->reads;
+	attr.max_rd_atomic = 0;		/* we make no READs */
+	return ib_modify_qp(ch->qp, &attr, mask);
+}
+
+static int qp_create(struct tgt_channel *ch)
+{
+	struct ib_device *dev = ch->s->dev;
+	const struct rdda_limits *lim = &ch->s->lim;
+	struct ib_cq_init_attr cq_attr = { };
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = ch,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = ch->cm->port_num,
+	};
+	int ret;
+
+	ch->max_sge = min(lim->send_sge, TGT_SGES + 0U);
+	ch->sq_size = min(ch->nr_cmds + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr);
+	cq_attr.cqe = ch->sq_size + ch->nr_rbufs + 4;
+	cq_attr.comp_vector = ch->index % dev->num_comp_vectors;
+	if (cq_attr.cqe > lim->max_cqe || ch->nr_rbufs > lim->max_wr)
+		return -EOPNOTSUPP;
+	ch->cq = ib_create_cq(dev, tgt_queue_event, cq_event, ch, &cq_attr);
+	if (IS_ERR(ch->cq)) {
+		ret = PTR_ERR(ch->cq);
+		ch->cq = NULL;
+		return ret;
+	}
+	attr.send_cq = ch->cq;
+	attr.recv_cq = ch->cq;
+	attr.cap.max_send_wr = ch->sq_size + 1;		/* one to drain with */
+	attr.cap.max_recv_wr = ch->nr_rbufs + 1;
+	attr.cap.max_send_sge = ch->max_sge;
+	attr.cap.max_recv_sge = 1;
+	ch->qp = ib_create_qp(ch->s->pd, &attr);
+	if (IS_ERR(ch->qp)) {
+		ret = PTR_ERR(ch->qp);
+		ch->qp = NULL;
+		return ret;
+	}
+	return qp_state(ch, IB_QPS_INIT);
+}
+
+/* To be called when nothing can post or poll any more but the drain itself. */
+static void qp_destroy(struct tgt_channel *ch)
+{
+	if (ch->qp)
+		ib_destroy_qp(ch->qp);
+	ch->qp = NULL;
+	cancel_work_sync(&ch->work);
+	if (ch->cq)
+		ib_destroy_cq(ch->cq);
+	ch->cq = NULL;
+}
+
+static int qp_start(struct tgt_channel *ch)
+{
+	unsigned int i;
+	int ret;
+
+	ib_req_notify_cq(ch->cq, IB_CQ_NEXT_COMP);
+	for (i = 0; i < ch->nr_rbufs; i++) {
+		ret = tgt_rbuf_post(ch, &ch->rbuf[i]);
+		if (ret)
+			return ret;
+	}
+	ret = qp_state(ch, IB_QPS_RTR);
+	return ret ? ret : qp_state(ch, IB_QPS_RTS);
+}
+
+/* The proof did not come in time. */
+static void deadline_work(struct work_struct *work)
+{
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, deadline.work);
+
+	tgt_refused(RDDA_REJ_KEY);
+	tgt_channel_kill(ch, -ETIMEDOUT);
+}
+
+/* A connection that never became part of its session. */
+static void destroy_work(struct work_struct *work)
+{
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, destroy);
+	struct tgt_session *s = ch->s;
+
+	tgt_channel_stop(ch);
+	tgt_channel_free(ch);
+	tgt_session_put(s);
+}
+
+static void channel_setup(struct tgt_channel *ch)
+{
+	spin_lock_init(&ch->ctl_lock);
+	spin_lock_init(&ch->tx_lock);
+	INIT_LIST_HEAD(&ch->ctl);
+	INIT_LIST_HEAD(&ch->ctl_q);
+	INIT_LIST_HEAD(&ch->pend);
+	init_llist_head(&ch->free_cmds);
+	init_llist_head(&ch->done);
+	init_completion(&ch->pong);
+	mutex_init(&ch->answer);
+	INIT_WORK(&ch->work, tgt_queue_work);
+	INIT_WORK(&ch->ctl_work, tgt_ctl_work);
+	INIT_WORK(&ch->destroy, destroy_work);
+	INIT_DELAYED_WORK(&ch->deadline, deadline_work);
+	tasklet_setup(&ch->kick, tgt_push_kick);
+	ch->tx_cqe.done = tgt_push_done;
+}
+
+/**
+ * tgt_channel_create() - make a connection ready to be accepted
+ * @cm: id of the connect request; the channel's from success on
+ * @s: its session; with channel 0 the session owns the channel at once, another
+ *	takes a reference until it has proved the key
+ * @l: login
+ * @a: the answer that will be sent
+ * @key: that the login named
+ * @qpn: the client's
+ * @reads: READs in flight that it asks for
+ *
+ * Context: CM work queue. Return: channel or ERR_PTR.
+ */
+struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
+				       const struct rdda_login *l, const struct rdda_accept *a,
+				       const struct rdda_key *key, u32 qpn, u8 reads)
+{
+	struct tgt_channel *ch = kzalloc(sizeof(*ch), GFP_KERNEL);
+	u32 part;
+	int ret;
+
+	if (!ch)
+		return ERR_PTR(-ENOMEM);
+	if (!refcount_inc_not_zero(&s->pd_users)) {
+		kfree(ch);
+		return ERR_PTR(-ESTALE);
+	}
+	channel_setup(ch);
+	ch->s = s;
+	ch->cm = cm;
+	ch->index = l->channel;
+	ch->proof.login = *l;
+	ch->proof.accept = *a;
+	ch->key = *key;
+	ch->reads = min_t(u32, reads, s->lim.rd_in);
+	ch->nr_cmds = le16_to_cpu(a->cmds);
+	ch->nr_rbufs = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
+	part = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
+	ch->arena_off = part * ch->index;
+	ch->arena_len = part;
+
+	ret = rdda_cm_tune(cm);
+	if (!ret)
+		ret = buffers_alloc(ch);
+	if (!ret)
+		ret = qp_create(ch);
+	if (!ret)
+		ret = qp_start(ch);
+	if (ret)
+		goto err;
+	ch->proof.qpn[0] = qpn;
+	ch->proof.qpn[1] = ch->qp->qp_num;
+	rdda_auth_gids(cm, false, &ch->proof);
+	ch->counted = true;
+	cm->context = ch;
+	if (!ch->index) {
+		ret = tgt_session_attach(ch);
+		if (ret)
+			goto err;
+	} else {
+		tgt_session_get(s);
+	}
+	queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_PROOF_MS));
+	return ch;
+err:
+	WRITE_ONCE(ch->dead, true);
+	qp_destroy(ch);
+	buffers_free(ch);
+	tgt_session_pd_put(s);
+	cm->context = NULL;
+	tgt_channel_free(ch);
+	return ERR_PTR(ret);
+}
+
+/* Now the other side may reach the session's memory regions. */
+static int channel_lend(struct tgt_channel *ch)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
+	};
+	struct rdda_proved m = {
+		.hdr.type = RDDA_PROVED,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+	};
+	int ret;
+
+	ret = rdda_auth_make(&ch->key, &ch->proof, false, m.hmac);
+	if (ret)
+		return ret;
+	if (!ch->index) {
+		ret = tgt_arena_alloc(ch->s);
+		if (!ret)
+			ret = tgt_arena_register(ch->s, ch);
+		if (!ret)
+			ret = tgt_session_live(ch->s, ch->proof.boot_id);
+	} else {
+		ret = memcmp(ch->s->boot_id, ch->proof.boot_id, RDDA_UUID_LEN) ? -EPROTO :
+			tgt_session_attach(ch);
+	}
+	if (!ret)
+		ret = ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
+	if (ret)
+		return ret;
+	m.arena_off = cpu_to_le32(ch->arena_off);
+	m.arena_len = cpu_to_le32(ch->arena_len);
+	m.pieces = cpu_to_le32(ch->index ? 0 : ch->s->arena.nr);
+	WRITE_ONCE(ch->proven, true);
+	ret = tgt_ctl_send(ch, &m, sizeof(m));
+	if (!ret && !ch->index)
+		tgt_arena_send(ch->s, ch);
+	return ret;
+}
+
+/**
+ * tgt_channel_prove() - the client's first message: judge it, answer with ours
+ * @ch: channel
+ * @m: message
+ *
+ * Context: control work of @ch. Return: 0, or a negative errno: the channel
+ * has to end.
+ */
+int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
+{
+	int ret;
+
+	if (ch->proven)
+		return -EPROTO;
+	memcpy(ch->proof.boot_id, m->boot_id, RDDA_UUID_LEN);
+	ret = rdda_auth_check(&ch->key, &ch->proof, true, m->hmac);
+	if (ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF))
+		ret = 0;
+	if (!ret && memcmp(m->boot_id, &ch->proof.login.boot, sizeof(ch->proof.login.boot)))
+		ret = -EPROTO;
+	if (ret) {
+		tgt_refused(RDDA_REJ_KEY);
+		return ret;
+	}
+	cancel_delayed_work_sync(&ch->deadline);
+	tgt_unproven_put(ch);
+	ret = channel_lend(ch);
+	memzero_explicit(&ch->key, sizeof(ch->key));
+	return ret;
+}
+
+/**
+ * tgt_channel_kill() - end a channel, and the session that it is part of
+ * @ch: channel
+ * @err: why, negative errno; 0: in order
+ *
+ * Any context but hard interrupt. Returns at once.
+ */
+void tgt_channel_kill(struct tgt_channel *ch, int err)
+{
+	bool attached, was;
+
+	spin_lock_bh(&ch->s->lock);
+	attached = ch->attached;
+	was = ch->dead;
+	if (!attached)
+		WRITE_ONCE(ch->dead, true);
+	spin_unlock_bh(&ch->s->lock);
+	if (attached)
+		tgt_session_kill(ch->s, err);
+	else if (!was)
+		queue_work(tgt_wq, &ch->destroy);
+}
+
+/**
+ * tgt_channel_stop() - nothing of this channel touches memory any more
+ * @ch: channel
+ *
+ * Its commands may still be with their drives; they end in @ch->cmd, which
+ * stays. Context: process, not a handler or work of @ch; sleeps.
+ */
+void tgt_channel_stop(struct tgt_channel *ch)
+{
+	spin_lock_bh(&ch->s->lock);
+	WRITE_ONCE(ch->dead, true);
+	spin_unlock_bh(&ch->s->lock);
+	complete_all(&ch->pong);
+	cancel_delayed_work_sync(&ch->deadline);
+	rdma_disconnect(ch->cm);
+	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
+	ib_drain_qp(ch->qp);
+	cancel_work_sync(&ch->ctl_work);
+	qp_destroy(ch);
+	rdma_destroy_id(ch->cm);
+	ch->cm = NULL;
+	tgt_unproven_put(ch);
+	tgt_push_drop(ch);
+	buffers_free(ch);
+	tgt_session_pd_put(ch->s);
+}
+
+/**
+ * tgt_channel_free() - give back the memory of a stopped channel
+ * @ch: channel; none of its commands is with a drive
+ */
+void tgt_channel_free(struct tgt_channel *ch)
+{
+	tasklet_kill(&ch->kick);
+	tgt_push_drop(ch);
+	kvfree(ch->cmd);
+	kfree_sensitive(ch);
+}
+
+/**
+ * tgt_channel_init() - memory for messages
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int tgt_channel_init(void)
+{
+	msg_cache = kmem_cache_create("meshtgt_msg", RDDA_MSG_MAX, 0, SLAB_HWCACHE_ALIGN, NULL);
+	return msg_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * tgt_channel_exit() - the reverse
+ */
+void tgt_channel_exit(void)
+{
+	kmem_cache_destroy(msg_cache);
+}

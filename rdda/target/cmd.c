@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commands: checked in the receive buffer, which is in no memory region and so
+ * is our private copy, then turned into bios over arena pages.
+ *
+ * Acknowledged means durable: writes carry REQ_FUA always, and what cannot
+ * (zeroing, discard) is followed by a flush before it completes.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/mm.h>
+
+#include "rdda/target/tgt.h"
+
+#define ZERO_ORDER	4	/* a run of zeroes for devices that cannot zero */
+#define STEP_SECTORS	(1U << 21)
+
+static struct page *zeroes;
+
+static u16 cmd_status(const struct tgt_drive *d, const struct tgt_cmd *c, blk_status_t st)
+{
+	if (likely(st == BLK_STS_OK))
+		return RDDA_ST_OK;
+	if (READ_ONCE(d->state) == TGT_DRIVE_GONE || !disk_live(d->bd->bd_disk))
+		return RDDA_ST_GONE;
+	switch (st) {
+	case BLK_STS_NOTSUPP:
+		return RDDA_ST_INVALID_FIELD;
+	case BLK_STS_MEDIUM:
+	case BLK_STS_PROTECTION:
+		return c->p.opcode == RDDA_OP_READ ? RDDA_ST_READ_ERROR : RDDA_ST_WRITE_FAULT;
+	case BLK_STS_NOSPC:
+		return RDDA_ST_WRITE_FAULT;
+	default:
+		return RDDA_ST_INTERNAL;
+	}
+}
+
+static struct tgt_drive *cmd_drive(const struct tgt_cmd *c)
+{
+	return c->view->sd->d;
+}
+
+static void cmd_end(struct tgt_cmd *c, u16 status)
+{
+	struct tgt_drive *d = cmd_drive(c);
+
+	c->status = status;
+	tgt_sched_done(d, c->cost);
+	tgt_push_end(c);
+}
+
+/**
+ * tgt_cmd_abort() - end a command that has no bio: its session is over
+ * @c: command, not counted in tgt_drive.inflight
+ */
+void tgt_cmd_abort(struct tgt_cmd *c)
+{
+	c->status = RDDA_ST_INTERNAL;
+	tgt_push_end(c);
+}
+
+static void bio_done(struct bio *bio)
+{
+	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
+	blk_status_t st = bio->bi_status;
+
+	bio_uninit(bio);
+	cmd_end(c, cmd_status(cmd_drive(c), c, st));
+}
+
+/* A step of several: the next one may sleep, so it is the drive's work's. */
+static void bio_step_done(struct bio *bio)
+{
+	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
+	struct tgt_drive *d = cmd_drive(c);
+	blk_status_t st = bio->bi_status;
+
+	bio_uninit(bio);
+	if (st || (!c->left && c->flushing))
+		cmd_end(c, cmd_status(d, c, st));
+	else
+		tgt_sched_slow(d, c);
+}
+
+static void cmd_bio(struct tgt_cmd *c, blk_opf_t opf, bio_end_io_t *done)
+{
+	bio_init(&c->bio, cmd_drive(c)->bd, c->vec, TGT_VECS, opf);
+	c->bio.bi_end_io = done;
+}
+
+static void step_zeroes(struct tgt_cmd *c)
+{
+	struct tgt_drive *d = cmd_drive(c);
+	blk_opf_t opf = REQ_OP_WRITE_ZEROES;
+	sector_t n;
+
+	if (bdev_write_zeroes_sectors(d->bd)) {
+		if (!c->p.deac)
+			opf |= REQ_NOUNMAP;
+		cmd_bio(c, opf, bio_step_done);
+		n = min_t(sector_t, c->left, STEP_SECTORS);
+		c->bio.bi_iter.bi_size = n << SECTOR_SHIFT;
+	} else {
+		cmd_bio(c, REQ_OP_WRITE, bio_step_done);
+		for (n = 0; n < c->left && c->bio.bi_vcnt < TGT_VECS;) {
+			unsigned int len = min_t(sector_t, (c->left - n) << SECTOR_SHIFT,
+						 PAGE_SIZE << ZERO_ORDER);
+
+			__bio_add_page(&c->bio, zeroes, len, 0);
+			n += len >> SECTOR_SHIFT;
+		}
+	}
+	c->bio.bi_iter.bi_sector = c->at;
+	c->at += n;
+	c->left -= n;
+}
+
+static void step_discard(struct tgt_cmd *c)
+{
+	sector_t n = min_t(sector_t, c->left, STEP_SECTORS);
+
+	cmd_bio(c, REQ_OP_DISCARD, bio_step_done);
+	c->bio.bi_iter.bi_sector = c->at;
+	c->bio.bi_iter.bi_size = n << SECTOR_SHIFT;
+	c->at += n;
+	c->left -= n;
+}
+
+/**
+ * tgt_cmd_step() - the next bio of a command that takes several
+ * @c: command
+ *
+ * Context: process; may sleep for the device.
+ */
+void tgt_cmd_step(struct tgt_cmd *c)
+{
+	if (READ_ONCE(c->ch->dead)) {
+		cmd_end(c, RDDA_ST_INTERNAL);
+		return;
+	}
+	if (c->left && c->p.opcode == RDDA_OP_DSM) {
+		step_discard(c);
+	} else if (c->left) {
+		step_zeroes(c);
+	} else if (rdda_fault(RDDA_FAULT_FUA)) {
+		cmd_end(c, RDDA_ST_OK);
+		return;
+	} else {
+		c->flushing = true;
+		cmd_bio(c, REQ_OP_WRITE | REQ_PREFLUSH, bio_step_done);
+	}
+	submit_bio(&c->bio);
+}
+
+/**
+ * tgt_cmd_submit() - hand a command to its device
+ * @c: command, counted in tgt_drive.inflight
+ *
+ * Context: process; may sleep for the device.
+ */
+void tgt_cmd_submit(struct tgt_cmd *c)
+{
+	struct tgt_drive *d = cmd_drive(c);
+	struct tgt_session *s = c->ch->s;
+	blk_opf_t opf = REQ_OP_READ;
+
+	switch (c->p.opcode) {
+	case RDDA_OP_WRITE:
+		opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
+		if (!rdda_fault(RDDA_FAULT_FUA))
+			opf |= REQ_FUA;
+		fallthrough;
+	case RDDA_OP_READ:
+		cmd_bio(c, opf, bio_done);
+		c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
+		if (tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
+		    tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1])) {
+			WARN_ON_ONCE(1);	/* pieces are larger than PIECE_MIN */
+			bio_uninit(&c->bio);
+			cmd_end(c, RDDA_ST_INTERNAL);
+			return;
+		}
+		submit_bio(&c->bio);
+		return;
+	default:
+		c->at = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
+		c->left = c->p.blocks << (d->lba_shift - SECTOR_SHIFT);
+		c->flushing = false;
+		tgt_cmd_step(c);
+	}
+}
+
+static void cmd_count(struct tgt_session *s, const struct rdda_parsed *p)
+{
+	atomic64_inc(&s->stats.commands);
+	switch (p->opcode) {
+	case RDDA_OP_READ:
+		atomic64_inc(&s->stats.reads);
+		atomic64_add(p->bytes, &s->stats.read_bytes);
+		break;
+	case RDDA_OP_WRITE:
+		atomic64_inc(&s->stats.writes);
+		atomic64_add(p->bytes, &s->stats.write_bytes);
+		break;
+	case RDDA_OP_DSM:
+		atomic64_inc(&s->stats.discards);
+		break;
+	}
+}
+
+/* What the wire allows but this device does not. */
+static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
+{
+	if (READ_ONCE(d->state) == TGT_DRIVE_GONE)
+		return RDDA_ST_GONE;
+	if (c->p.bytes && (c->p.off[0] | c->p.len[0]) &
+	    max_t(unsigned int, bdev_dma_alignment(d->bd), SECTOR_SIZE - 1))
+		return RDDA_ST_INVALID_FIELD;
+	if (c->p.opcode == RDDA_OP_DSM && !bdev_max_discard_sectors(d->bd))
+		return RDDA_ST_INVALID_FIELD;
+	return 0;
+}
+
+static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdda_cmd *raw,
+		     bool *gone)
+{
+	struct rdda_check chk = {
+		.max_bytes = RDDA_CMD_BYTES_MAX,
+		.arena_off = ch->arena_off,
+		.arena_len = ch->arena_len,
+		.bounce_len = smp_load_acquire(&ch->s->bounce_len),
+		.lba_shift = SECTOR_SHIFT,
+	};
+	int ret;
+
+	c->view = tgt_view_get(ch->s, le32_to_cpu(raw->nsid), gone);
+	if (c->view) {
+		chk.ext = c->view->ext;
+		chk.nr_ext = c->view->nr;
+		chk.lba_shift = cmd_drive(c)->lba_shift;
+	}
+	ret = rdda_cmd_parse(raw, &chk, &c->p);
+	if (c->view && ((ret == RDDA_ST_LBA_RANGE && rdda_fault(RDDA_FAULT_RANGE)) ||
+			(ret == RDDA_ST_ACCESS_DENIED && rdda_fault(RDDA_FAULT_ACCESS))))
+		ret = 0;
+	if (!ret)
+		ret = cmd_device_check(c, cmd_drive(c));
+	return ret;
+}
+
+static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw)
+{
+	struct llist_node *l = llist_del_first(&ch->free_cmds);
+	struct tgt_cmd *c;
+	bool gone = false;
+	int ret;
+
+	if (!l)
+		return ERR_PTR(-EOVERFLOW);
+	c = llist_entry(l, struct tgt_cmd, done);
+	ret = cmd_check(ch, c, raw, &gone);
+	if (!ret) {
+		c->status = 0;
+		cmd_count(ch->s, &c->p);
+		return c;
+	}
+	if (c->view)
+		tgt_view_put(c->view);
+	c->view = NULL;
+	if (ret < 0) {
+		llist_add(&c->done, &ch->free_cmds);
+		return ERR_PTR(ret);
+	}
+	c->status = gone ? RDDA_ST_GONE : ret;
+	return c;
+}
+
+static void batch_drop(struct tgt_cmd **batch, unsigned int n)
+{
+	while (n--)
+		tgt_cmd_abort(batch[n]);
+}
+
+/**
+ * tgt_cmds_msg() - a SEND of commands
+ * @ch: channel
+ * @rb: the receive that holds it; posted again before anything of it can
+ *	complete, since a completion is the credit for the next SEND
+ *
+ * Context: the channel's work. Return: 0 or a negative errno after the channel
+ * was killed.
+ */
+int tgt_cmds_msg(struct tgt_channel *ch, struct tgt_rbuf *rb)
+{
+	const struct rdda_cmds *m = rb->msg;
+	unsigned int i, n = le16_to_cpu(m->hdr.count);
+	struct tgt_cmd *batch[RDDA_CMDS_MAX];
+	int ret = 0;
+
+	for (i = 0; i < n; i++) {
+		batch[i] = cmd_admit(ch, &m->cmd[i]);
+		if (!IS_ERR(batch[i]))
+			continue;
+		batch_drop(batch, i);
+		tgt_bad_peer(ch, PTR_ERR(batch[i]) == -EOVERFLOW ?
+			     "more commands than granted" : "bad command");
+		return -EPROTO;
+	}
+	if (!rdda_fault(RDDA_FAULT_REPOST))
+		ret = tgt_rbuf_post(ch, rb);
+	if (ret) {
+		batch_drop(batch, n);
+		return ret;
+	}
+	for (i = 0; i < n; i++) {
+		if (batch[i]->view)
+			tgt_sched_submit(batch[i]);
+		else
+			tgt_push_end(batch[i]);
+	}
+	if (rdda_fault(RDDA_FAULT_REPOST)) {
+		tgt_push_flush(ch);
+		ret = tgt_rbuf_post(ch, rb);
+	}
+	return ret;
+}
+
+/**
+ * tgt_cmd_init() - zeroes
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int tgt_cmd_init(void)
+{
+	zeroes = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, ZERO_ORDER);
+	return zeroes ? 0 : -ENOMEM;
+}
+
+/**
+ * tgt_cmd_exit() - the reverse
+ */
+void tgt_cmd_exit(void)
+{
+	__free_pages(zeroes, ZERO_ORDER);
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Drives: block devices that are lent, held exclusively.
+ *
+ * Whether a device is still there is asked four times a second, and at once
+ * when an I/O fails: both kernels can answer that, only one of them can call.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/blk-integrity.h>
+#include <linux/netlink.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+#define CHECK_MS	250
+
+LIST_HEAD(tgt_drives);			/* tgt_lock */
+static void check_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(checker, check_work);
+
+static void close_work(struct work_struct *work)
+{
+	struct tgt_drive *d = container_of(work, struct tgt_drive, close);
+
+	cancel_work_sync(&d->dispatch);
+	mesh_compat_close_bdev(&d->handle);
+	if (d->closed)
+		complete(d->closed);
+	kfree(d->path);
+	kfree(d);
+}
+
+/* The last reference may go under tgt_lock; closing a device can take long. */
+static void drive_release(struct kref *ref)
+{
+	struct tgt_drive *d = container_of(ref, struct tgt_drive, ref);
+
+	queue_work(tgt_wq, &d->close);
+}
+
+/**
+ * tgt_drive_put() - drop a reference
+ * @d: drive
+ */
+void tgt_drive_put(struct tgt_drive *d)
+{
+	kref_put(&d->ref, drive_release);
+}
+
+/**
+ * tgt_drive_find() - by UUID, without a reference
+ * @uuid: of the drive
+ *
+ * Context: tgt_lock held.
+ */
+struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
+{
+	struct tgt_drive *d;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(d, &tgt_drives, node)
+		if (uuid_equal(&d->uuid, uuid))
+			return d;
+	return NULL;
+}
+
+static bool drive_there(const struct tgt_drive *d)
+{
+	struct gendisk *disk = d->bd->bd_disk;
+
+	return disk_live(disk) && !test_bit(GD_DEAD, &disk->state);
+}
+
+/**
+ * tgt_drive_check() - was this drive unplugged? Then say so to all that use it
+ * @d: drive
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_drive_check(struct tgt_drive *d)
+{
+	lockdep_assert_held(&tgt_lock);
+	if (d->state != TGT_DRIVE_UP || drive_there(d))
+		return;
+	WRITE_ONCE(d->state, TGT_DRIVE_GONE);
+	pr_warn("drive %pUb (%s) is gone\n", &d->uuid, d->path);
+	tgt_grant_drive_lost(d);
+	tgt_nl_drive_gone(&d->uuid, d->path);
+}
+
+static void check_work(struct work_struct *work)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct tgt_drive *d;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(d, &tgt_drives, node)
+		tgt_drive_check(d);
+	if (!list_empty(&tgt_drives))
+		queue_delayed_work(tgt_wq, &checker, msecs_to_jiffies(CHECK_MS));
+	mutex_unlock(&tgt_lock);
+	memalloc_noio_restore(noio);
+}
+
+/* What cannot be lent, in words. */
+static const char *device_unfit(struct block_device *bd)
+{
+	unsigned int lba = bdev_logical_block_size(bd);
+
+	if (lba != 512 && lba != 4096)
+		return "its block size is neither 512 nor 4096 bytes";
+	if (bdev_is_zoned(bd))
+		return "zoned devices cannot be lent";
+	if (bdev_read_only(bd))
+		return "it is read-only";
+	if (blk_get_integrity(bd->bd_disk))
+		return "it carries protection information";
+	return NULL;
+}
+
+/**
+ * tgt_table_check() - can this be the table of that drive?
+ * @d: drive
+ * @extents: table
+ * @extack: says what is wrong
+ *
+ * Return: 0 or -EINVAL.
+ */
+int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
+		    struct netlink_ext_ack *extack)
+{
+	u64 end = 0, size = bdev_nr_bytes(d->bd), mask = (1ULL << d->lba_shift) - 1;
+	const struct tgt_extent *e, *o;
+
+	list_for_each_entry(e, extents, node) {
+		if (!e->len || (e->start | e->len) & mask || e->start + e->len < e->start ||
+		    e->start + e->len > size) {
+			NL_SET_ERR_MSG(extack, "an extent does not fit the drive or its blocks");
+			return -EINVAL;
+		}
+		if (e->start < end) {
+			NL_SET_ERR_MSG(extack, "extents overlap, or are not in order of START");
+			return -EINVAL;
+		}
+		end = e->start + e->len;
+		list_for_each_entry(o, extents, node) {
+			if (o == e)
+				break;
+			if (uuid_equal(&o->uuid, &e->uuid)) {
+				NL_SET_ERR_MSG(extack, "two extents have the same UUID");
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
+static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
+				    struct netlink_ext_ack *extack)
+{
+	struct tgt_drive *d = kzalloc(sizeof(*d), GFP_KERNEL);
+	struct request_queue *q;
+	const char *unfit;
+	int ret = -ENOMEM;
+
+	if (!d)
+		return ERR_PTR(-ENOMEM);
+	d->path = kstrdup(path, GFP_KERNEL);
+	if (!d->path)
+		goto err;
+	ret = mesh_compat_open_bdev(&d->handle, path, true, d);
+	if (ret) {
+		if (ret == -EBUSY)
+			NL_SET_ERR_MSG(extack, "the device is in use");
+		else
+			NL_SET_ERR_MSG(extack, "the device cannot be opened");
+		goto err;
+	}
+	d->bd = d->handle.bdev;
+	unfit = device_unfit(d->bd);
+	if (unfit) {
+		ret = -EOPNOTSUPP;
+		extack->_msg = unfit;
+		mesh_compat_close_bdev(&d->handle);
+		goto err;
+	}
+	kref_init(&d->ref);
+	uuid_copy(&d->uuid, uuid);
+	d->lba_shift = ilog2(bdev_logical_block_size(d->bd));
+	q = bdev_get_queue(d->bd);
+	if (queue_is_mq(q))
+		d->cost_min = TGT_DRIVE_CAP / max(q->nr_requests / 2, 4UL);
+	spin_lock_init(&d->sched_lock);
+	INIT_LIST_HEAD(&d->extents);
+	INIT_LIST_HEAD(&d->sdrives);
+	INIT_LIST_HEAD(&d->waiters);
+	INIT_LIST_HEAD(&d->turns);
+	INIT_LIST_HEAD(&d->slow);
+	INIT_WORK(&d->dispatch, tgt_sched_work);
+	INIT_WORK(&d->close, close_work);
+	return d;
+err:
+	kfree(d->path);
+	kfree(d);
+	return ERR_PTR(ret);
+}
+
+static void drive_remove(struct tgt_drive *d)
+{
+	lockdep_assert_held(&tgt_lock);
+	tgt_grant_drive_forget(d);
+	tgt_extents_free(&d->extents);
+	list_del(&d->node);
+	tgt_drive_put(d);
+}
+
+/* A drive that was unplugged makes room for itself once its commands are back. */
+static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
+{
+	struct tgt_drive *old = tgt_drive_find(uuid);
+
+	if (!old)
+		return 0;
+	tgt_drive_check(old);
+	if (old->state == TGT_DRIVE_UP) {
+		NL_SET_ERR_MSG(extack, "a drive with this UUID is lent already");
+		return -EEXIST;
+	}
+	if (old->removing || !tgt_grant_drained(old)) {
+		NL_SET_ERR_MSG(extack, "commands to the drive that was unplugged are not back yet");
+		return -EBUSY;
+	}
+	drive_remove(old);
+	return 0;
+}
+
+/**
+ * tgt_drive_add() - lend a block device
+ * @uuid: of the drive, from its label
+ * @path: device node
+ * @extents: its table, in order of start; taken over on success
+ * @extack: says what is wrong
+ *
+ * Context: process; sleeps. Return: 0 or a negative errno.
+ */
+int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents,
+		  struct netlink_ext_ack *extack)
+{
+	struct tgt_drive *d;
+	struct tgt_extent *e;
+	int ret;
+
+	/* First the old one lets go of its device, then the new one takes it. */
+	mutex_lock(&tgt_lock);
+	ret = drive_replace(uuid, extack);
+	mutex_unlock(&tgt_lock);
+	if (ret)
+		return ret;
+	d = drive_open(uuid, path, extack);
+	if (IS_ERR(d))
+		return PTR_ERR(d);
+	ret = tgt_table_check(d, extents, extack);
+	if (ret)
+		goto err;
+	mutex_lock(&tgt_lock);
+	if (tgt_drive_find(uuid)) {
+		mutex_unlock(&tgt_lock);
+		NL_SET_ERR_MSG(extack, "a drive with this UUID is lent already");
+		ret = -EEXIST;
+		goto err;
+	}
+	list_splice_init(extents, &d->extents);
+	list_for_each_entry(e, &d->extents, node)
+		e->drive = d;
+	list_add_tail(&d->node, &tgt_drives);
+	tgt_grant_drive_back(&d->uuid);
+	queue_delayed_work(tgt_wq, &checker, msecs_to_jiffies(CHECK_MS));
+	mutex_unlock(&tgt_lock);
+	pr_info("drive %pUb (%s) is lent\n", uuid, path);
+	return 0;
+err:
+	tgt_drive_put(d);
+	return ret;
+}
+
+static bool drive_opened(const struct tgt_drive *d)
+{
+	const struct tgt_extent *e;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(e, &d->extents, node)
+		if (!list_empty(&e->opens))
+			return true;
+	return false;
+}
+
+/**
+ * tgt_drive_del() - lend it no more
+ * @uuid: of the drive
+ * @force: take opened extents away from their sessions
+ * @extack: says what is wrong
+ *
+ * Answers when every command is back, and the device can be used by others.
+ *
+ * Context: process; sleeps. Return: 0, -ENOENT, -EBUSY, or -EINTR.
+ */
+int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
+{
+	DECLARE_COMPLETION_ONSTACK(closed);
+	struct tgt_drive *d;
+	int ret = 0;
+
+	mutex_lock(&tgt_lock);
+	d = tgt_drive_find(uuid);
+	if (!d) {
+		NL_SET_ERR_MSG(extack, "no such drive");
+		ret = -ENOENT;
+	} else if (d->removing) {
+		NL_SET_ERR_MSG(extack, "the drive is being withdrawn already");
+		ret = -EBUSY;
+	} else if (!force && drive_opened(d)) {
+		NL_SET_ERR_MSG(extack, "extents of the drive are open; use FORCE to take them away");
+		ret = -EBUSY;
+	}
+	if (ret) {
+		mutex_unlock(&tgt_lock);
+		return ret;
+	}
+	d->removing = true;
+	WRITE_ONCE(d->state, TGT_DRIVE_GONE);
+	kref_get(&d->ref);
+	tgt_grant_drive_lost(d);
+	mutex_unlock(&tgt_lock);
+
+	ret = tgt_grant_wait(d);
+	mutex_lock(&tgt_lock);
+	d->removing = false;
+	if (ret)
+		NL_SET_ERR_MSG(extack, "commands are still with the device; ask again");
+	else
+		d->closed = &closed;
+	if (!ret)
+		drive_remove(d);
+	mutex_unlock(&tgt_lock);
+	tgt_drive_put(d);
+	if (!ret)
+		wait_for_completion(&closed);
+	return ret;
+}
+
+/**
+ * tgt_drive_init() - nothing is lent yet
+ *
+ * Return: 0.
+ */
+int tgt_drive_init(void)
+{
+	return 0;
+}
+
+/**
+ * tgt_drive_exit() - give all devices back; no session is left
+ */
+void tgt_drive_exit(void)
+{
+	struct tgt_drive *d, *next;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry_safe(d, next, &tgt_drives, node)
+		drive_remove(d);
+	mutex_unlock(&tgt_lock);
+	cancel_delayed_work_sync(&checker);
+	flush_workqueue(tgt_wq);
+}

@@ -1,0 +1,803 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may reach what: extents, opens, and the views that commands run under.
+ *
+ * A view is what a session may reach on a drive at one time. Each command
+ * holds the view it was admitted under until its last bio is back. Taking
+ * something away makes a new view and kills the old one; what was taken is
+ * free for others when all views older than that are gone. `seq` orders views,
+ * a `cut` is a number between two of them.
+ *
+ *   OPEN  a         v1 {a}
+ *   OPEN  b         v1 dying   v2 {a b}
+ *   CLOSE a, cut 3  v1 dying   v2 dying   v3 {b}     answered when v1, v2 are gone
+ *
+ * All of it is under tgt_lock, but for commands, which take a view under RCU.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/netlink.h>
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+#define DRAIN_MS	30000	/* netlink waits so long for commands to come back */
+
+static u64 view_seq;		/* tgt_lock */
+
+/**
+ * struct waiter - somebody waits until no view older than @cut lives on a drive
+ * @node: in tgt_drive.waiters
+ * @cut: views below it are waited for
+ * @done: completed then
+ */
+struct waiter {
+	struct list_head	node;
+	u64			cut;
+	struct completion	done;
+};
+
+static bool view_older(const struct tgt_sdrive *sd, u64 cut)
+{
+	const struct tgt_view *v;
+
+	list_for_each_entry(v, &sd->views, node)
+		if (v->seq < cut && v->killed)
+			return true;
+	return false;
+}
+
+static bool drive_older(const struct tgt_drive *d, u64 cut)
+{
+	const struct tgt_sdrive *sd;
+
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		if (view_older(sd, cut))
+			return true;
+	return false;
+}
+
+static void sdrive_free(struct tgt_sdrive *sd)
+{
+	struct tgt_session *s = sd->s;
+
+	xa_erase(&s->drives, sd->nsid);
+	list_del(&sd->on_drive);
+	tgt_drive_put(sd->d);
+	kfree_rcu(sd, rcu);
+	s->undrained--;
+	tgt_session_drained(s);
+	tgt_session_put(s);
+}
+
+static void open_closed(struct tgt_open *o)
+{
+	struct tgt_session *s = o->sd->s;
+	struct rdda_close m = {
+		.hdr.type = RDDA_CLOSED,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.hdr.tag = cpu_to_le64(o->tag),
+		.handle = cpu_to_le32(o->handle),
+		.status = cpu_to_le32(RDDA_OPEN_OK),
+	};
+
+	/* The session's channels live as long as it does, and it has this sdrive. */
+	if (o->ch)
+		tgt_ctl_send(o->ch, &m, sizeof(m));
+	if (o->ext)
+		list_del(&o->on_extent);
+	list_del(&o->on_sdrive);
+	xa_erase(&s->opens, o->handle);
+	s->nr_opens--;
+	kfree(o);
+}
+
+/* Something went away: who waited for it? @sd may be gone when this returns. */
+static void sdrive_check(struct tgt_sdrive *sd)
+{
+	struct tgt_drive *d = sd->d;
+	struct tgt_open *o, *next;
+	struct waiter *w;
+	bool stub;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry_safe(o, next, &sd->closing, on_sdrive)
+		if (!view_older(sd, o->cut) || rdda_fault(RDDA_FAULT_CLOSE))
+			open_closed(o);
+	list_for_each_entry(w, &d->waiters, node)
+		if (!drive_older(d, w->cut))
+			complete(&w->done);
+	/* A lost drive keeps its number, to tell commands that come late. */
+	stub = sd->gone && tgt_session_state(sd->s) == TGT_LIVE;
+	if (list_empty(&sd->opens) && list_empty(&sd->closing) && list_empty(&sd->views) && !stub)
+		sdrive_free(sd);
+}
+
+static void view_work(struct work_struct *work)
+{
+	struct tgt_view *v = container_of(work, struct tgt_view, work);
+
+	mutex_lock(&tgt_lock);
+	list_del(&v->node);
+	sdrive_check(v->sd);
+	mutex_unlock(&tgt_lock);
+	percpu_ref_exit(&v->ref);
+	kfree_rcu(v, rcu);
+}
+
+/* Any context: the last command admitted under a dead view is back. */
+static void view_release(struct percpu_ref *ref)
+{
+	struct tgt_view *v = container_of(ref, struct tgt_view, ref);
+
+	queue_work(tgt_wq, &v->work);
+}
+
+static struct tgt_view *view_build(struct tgt_sdrive *sd)
+{
+	struct tgt_open *o;
+	struct tgt_view *v;
+	unsigned int n = 0;
+
+	list_for_each_entry(o, &sd->opens, on_sdrive)
+		n++;
+	if (!n)
+		return NULL;
+	v = kvmalloc(struct_size(v, ext, n), GFP_NOIO | __GFP_ZERO);
+	if (!v)
+		return ERR_PTR(-ENOMEM);
+	if (percpu_ref_init(&v->ref, view_release, 0, GFP_NOIO)) {
+		kvfree(v);
+		return ERR_PTR(-ENOMEM);
+	}
+	INIT_WORK(&v->work, view_work);
+	v->sd = sd;
+	list_for_each_entry(o, &sd->opens, on_sdrive) {
+		v->ext[v->nr].slba = o->slba;
+		v->ext[v->nr].blocks = o->blocks;
+		v->ext[v->nr].rw = o->rw;
+		v->nr++;
+	}
+	return v;
+}
+
+/* From now on commands are admitted under @v, or not at all. */
+static void view_swap(struct tgt_sdrive *sd, struct tgt_view *v)
+{
+	struct tgt_view *old = rcu_dereference_protected(sd->view, lockdep_is_held(&tgt_lock));
+
+	if (v) {
+		v->seq = ++view_seq;
+		list_add_tail(&v->node, &sd->views);
+	}
+	rcu_assign_pointer(sd->view, v);
+	if (old) {
+		old->killed = true;
+		percpu_ref_kill(&old->ref);
+	}
+}
+
+/**
+ * tgt_view_get() - what a session may reach on a drive, for one command
+ * @s: session
+ * @nsid: its number of the drive
+ * @gone: set when the drive was lost
+ *
+ * Any context. Return: a view to be put with tgt_view_put() when the command's
+ * last bio is back; NULL when nothing is open there.
+ */
+struct tgt_view *tgt_view_get(struct tgt_session *s, u32 nsid, bool *gone)
+{
+	struct tgt_view *v = NULL;
+	struct tgt_sdrive *sd;
+
+	rcu_read_lock();
+	sd = xa_load(&s->drives, nsid);
+	if (sd) {
+		*gone = READ_ONCE(sd->gone);
+		/* One that was just killed has been replaced before that. */
+		while ((v = rcu_dereference(sd->view)) && !percpu_ref_tryget_live(&v->ref))
+			cpu_relax();
+	}
+	rcu_read_unlock();
+	return v;
+}
+
+static struct tgt_sdrive *sdrive_find(struct tgt_session *s, const struct tgt_drive *d)
+{
+	struct tgt_sdrive *sd;
+
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		if (sd->s == s)
+			return sd;
+	return NULL;
+}
+
+static struct tgt_sdrive *sdrive_create(struct tgt_session *s, struct tgt_drive *d)
+{
+	struct tgt_sdrive *sd = kzalloc(sizeof(*sd), GFP_NOIO);
+
+	if (!sd)
+		return NULL;
+	INIT_LIST_HEAD(&sd->views);
+	INIT_LIST_HEAD(&sd->opens);
+	INIT_LIST_HEAD(&sd->closing);
+	INIT_LIST_HEAD(&sd->queue);
+	INIT_LIST_HEAD(&sd->turn);
+	sd->s = s;
+	sd->d = d;
+	/* Cyclic: a number that was just given back does not mean another drive at once. */
+	if (xa_alloc_cyclic(&s->drives, &sd->nsid, sd, xa_limit_31b, &s->next_nsid, GFP_NOIO) < 0) {
+		kfree(sd);
+		return NULL;
+	}
+	tgt_session_get(s);
+	kref_get(&d->ref);
+	s->undrained++;
+	list_add_tail(&sd->on_drive, &d->sdrives);
+	return sd;
+}
+
+static struct tgt_extent *extent_find(const uuid_t *uuid)
+{
+	struct tgt_drive *d;
+	struct tgt_extent *e;
+
+	list_for_each_entry(d, &tgt_drives, node)
+		list_for_each_entry(e, &d->extents, node)
+			if (uuid_equal(&e->uuid, uuid))
+				return e;
+	return NULL;
+}
+
+/* An older incarnation that may still have commands on the drive. */
+static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
+{
+	const struct tgt_sdrive *sd;
+
+	if (rdda_fault(RDDA_FAULT_OPEN))
+		return false;
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		if (sd->s != s && uuid_equal(&sd->s->host, &s->host) &&
+		    !(list_empty(&sd->views) && list_empty(&sd->opens) &&
+		      list_empty(&sd->closing)))
+			return true;
+	return false;
+}
+
+/* Commands under an extent that was taken away, where the asked one is now. */
+static bool ghosts(const struct tgt_extent *e)
+{
+	const struct tgt_drive *d = e->drive;
+	u64 slba = e->start >> d->lba_shift, end = slba + (e->len >> d->lba_shift);
+	const struct tgt_sdrive *sd;
+	const struct tgt_open *o;
+
+	if (rdda_fault(RDDA_FAULT_CLOSE))
+		return false;
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		list_for_each_entry(o, &sd->closing, on_sdrive)
+			if (!o->ext && o->slba < end && slba < o->slba + o->blocks)
+				return true;
+	return false;
+}
+
+static void facts_others(struct tgt_open_facts *f, const struct tgt_session *s,
+			 const struct tgt_extent *e, struct tgt_open **self, uuid_t *holder)
+{
+	struct tgt_open *o;
+
+	list_for_each_entry(o, &e->opens, on_extent) {
+		if (o->sd->s == s) {
+			if (o->closing)
+				f->others_dying = true;	/* its CLOSE is not answered yet */
+			else if (o->rw == f->rw)
+				*self = o;
+			else
+				f->self_other = true;
+		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
+			/* Its host is asked to wait by old_self, which a fault may skip. */
+			if (!uuid_equal(&o->sd->s->host, &s->host))
+				f->others_dying = true;
+		} else {
+			f->other_rw |= o->rw;
+			f->other_ro |= !o->rw;
+			uuid_copy(holder, &o->sd->s->host);
+		}
+	}
+}
+
+static void fence_holders(const struct tgt_session *s, const struct tgt_extent *e)
+{
+	struct tgt_open *o;
+
+	list_for_each_entry(o, &e->opens, on_extent) {
+		if (o->sd->s == s)
+			continue;
+		pr_info("session %u of %pUb: fenced by %pUb\n", o->sd->s->id, &o->sd->s->host,
+			&s->host);
+		tgt_session_kill(o->sd->s, -EACCES);
+	}
+}
+
+static void opened_fill(const struct tgt_open *o, struct rdda_opened *out)
+{
+	const struct tgt_drive *d = o->sd->d;
+	u16 flags = RDDA_DRIVE_WRITE_ZEROES;
+
+	export_uuid(out->drive, &d->uuid);
+	out->slba = cpu_to_le64(o->slba);
+	out->blocks = cpu_to_le64(o->blocks);
+	out->nsid = cpu_to_le32(o->sd->nsid);
+	out->handle = cpu_to_le32(o->handle);
+	out->max_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
+	out->lba_shift = d->lba_shift;
+	out->phys_bytes = cpu_to_le32(bdev_physical_block_size(d->bd));
+	if (bdev_max_discard_sectors(d->bd)) {
+		flags |= RDDA_DRIVE_DISCARD;
+		out->discard_blocks =
+			cpu_to_le32(max(bdev_discard_granularity(d->bd) >> d->lba_shift, 1U));
+	}
+	if (!bdev_nonrot(d->bd))
+		flags |= RDDA_DRIVE_ROTATIONAL;
+	out->flags = cpu_to_le16(flags);
+}
+
+static void open_insert(struct tgt_sdrive *sd, struct tgt_open *o)
+{
+	struct tgt_open *at;
+
+	list_for_each_entry(at, &sd->opens, on_sdrive)
+		if (at->slba > o->slba)
+			break;
+	list_add_tail(&o->on_sdrive, &at->on_sdrive);
+}
+
+static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e, bool rw)
+{
+	struct tgt_sdrive *sd = sdrive_find(s, e->drive);
+	struct tgt_open *o;
+	struct tgt_view *v;
+
+	if (s->nr_opens >= TGT_OPENS_MAX)
+		return NULL;
+	if (!sd)
+		sd = sdrive_create(s, e->drive);
+	if (!sd)
+		return NULL;
+	o = kzalloc(sizeof(*o), GFP_NOIO);
+	if (!o)
+		goto err_sdrive;
+	o->sd = sd;
+	o->ext = e;
+	o->rw = rw;
+	o->slba = e->start >> e->drive->lba_shift;
+	o->blocks = e->len >> e->drive->lba_shift;
+	if (xa_alloc_cyclic(&s->opens, &o->handle, o, xa_limit_31b, &s->next_handle, GFP_NOIO) < 0)
+		goto err_open;
+	open_insert(sd, o);
+	v = view_build(sd);
+	if (IS_ERR(v))
+		goto err_handle;
+	view_swap(sd, v);
+	list_add_tail(&o->on_extent, &e->opens);
+	s->nr_opens++;
+	return o;
+
+err_handle:
+	list_del(&o->on_sdrive);
+	xa_erase(&s->opens, o->handle);
+err_open:
+	kfree(o);
+err_sdrive:
+	sdrive_check(sd);
+	return NULL;
+}
+
+static int open_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
+		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)
+{
+	struct tgt_open_facts f = {
+		.rw = ask->rw,
+		.preempt = ask->preempt,
+		.generation = ask->generation,
+		.noted = noted,
+	};
+	uuid_t holder = uuid_null;
+	int ret;
+
+	if (e) {
+		f.found = true;
+		tgt_drive_check(e->drive);
+		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
+		f.ready = e->ready;
+		f.seen = e->generation;
+		f.asked = e->asked;
+		f.holder_none = uuid_is_null(&e->holder);
+		f.holder_self = uuid_equal(&e->holder, &s->host);
+		f.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms));
+		f.old_self = old_self(s, e->drive);
+		f.others_dying = ghosts(e);
+		facts_others(&f, s, e, self, &holder);
+	}
+	ret = tgt_open_decide(&f);
+	if (ret == RDDA_OPEN_HELD)
+		export_uuid(out->holder, &holder);
+	return ret;
+}
+
+/**
+ * tgt_grant_open() - decide on an OPEN and carry it out
+ * @ch: channel of the asking session
+ * @ask: what is asked for
+ * @noted: meshd has just noted this grant in the label
+ * @out: filled in, but for its header
+ *
+ * Context: process; takes tgt_lock.
+ * Return: enum rdda_open_status; TGT_OPEN_ASK: meshd has to be asked, the
+ * extent waits for that until tgt_grant_open() with @noted or
+ * tgt_grant_unask(); -ESHUTDOWN: the session ended, there is nobody to answer.
+ */
+int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
+		   struct rdda_opened *out)
+{
+	struct tgt_session *s = ch->s;
+	struct tgt_open *self = NULL;
+	struct tgt_extent *e;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	export_uuid(out->extent, &ask->extent);
+	mutex_lock(&tgt_lock);
+	e = extent_find(&ask->extent);
+	if (e && noted) {
+		e->asked = false;
+		e->generation = max(e->generation, ask->generation);
+		if (ask->rw)
+			uuid_copy(&e->holder, &s->host);
+	}
+	ret = -ESHUTDOWN;
+	if (tgt_session_state(s) != TGT_LIVE)
+		goto out;
+	ret = open_decide(s, ask, noted, e, &self, out);
+	switch (ret) {
+	case TGT_OPEN_ASK:
+		e->asked = true;
+		export_uuid(out->drive, &e->drive->uuid);
+		break;
+	case TGT_OPEN_FENCE:
+		fence_holders(s, e);
+		ret = RDDA_OPEN_DRAINING;
+		break;
+	case RDDA_OPEN_OK:
+		if (!self)
+			self = open_create(s, e, ask->rw);
+		if (self)
+			opened_fill(self, out);
+		else
+			ret = RDDA_OPEN_LIMIT;
+		break;
+	}
+out:
+	mutex_unlock(&tgt_lock);
+	return ret;
+}
+
+/**
+ * tgt_grant_unask() - meshd did not answer, or refused
+ * @extent: that it was asked about
+ */
+void tgt_grant_unask(const uuid_t *extent)
+{
+	struct tgt_extent *e;
+
+	mutex_lock(&tgt_lock);
+	e = extent_find(extent);
+	if (e)
+		e->asked = false;
+	mutex_unlock(&tgt_lock);
+}
+
+/* No command is admitted under it any more; it is free when older ones are back. */
+static void open_close(struct tgt_open *o)
+{
+	o->closing = true;
+	list_move_tail(&o->on_sdrive, &o->sd->closing);
+	o->cut = view_seq + 1;
+}
+
+/* After some opens were closed: a view without them. */
+static void sdrive_review(struct tgt_sdrive *sd)
+{
+	struct tgt_view *v = view_build(sd);
+
+	if (IS_ERR(v)) {	/* less than it should have, so it must not go on */
+		tgt_session_kill(sd->s, -ENOMEM);
+		v = NULL;
+	}
+	view_swap(sd, v);
+}
+
+/**
+ * tgt_grant_close() - a CLOSE; answered when its last command is back
+ * @ch: channel that asks
+ * @handle: of the opening
+ * @tag: of the answer
+ *
+ * Return: 0, or -ENOENT: no such handle.
+ */
+int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag)
+{
+	struct tgt_sdrive *sd;
+	struct tgt_open *o;
+	int ret = -ENOENT;
+
+	mutex_lock(&tgt_lock);
+	o = xa_load(&ch->s->opens, handle);
+	if (o && !o->ch && tgt_session_state(ch->s) == TGT_LIVE) {
+		sd = o->sd;
+		o->ch = ch;
+		o->tag = tag;
+		if (!o->closing) {
+			open_close(o);
+			sdrive_review(sd);
+		}
+		sdrive_check(sd);
+		ret = 0;
+	}
+	mutex_unlock(&tgt_lock);
+	return ret;
+}
+
+static void sdrive_close_all(struct tgt_sdrive *sd)
+{
+	struct tgt_open *o, *next;
+
+	list_for_each_entry_safe(o, next, &sd->opens, on_sdrive)
+		open_close(o);
+	view_swap(sd, NULL);
+}
+
+/**
+ * tgt_grant_session_end() - take everything from a session that is over
+ * @s: session; its queue pairs are destroyed
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_grant_session_end(struct tgt_session *s)
+{
+	struct tgt_sdrive *sd;
+	struct tgt_open *o;
+	unsigned long i;
+
+	lockdep_assert_held(&tgt_lock);
+	xa_for_each(&s->opens, i, o)
+		o->ch = NULL;
+	xa_for_each(&s->drives, i, sd) {
+		sdrive_close_all(sd);
+		tgt_sched_purge(sd);
+		sdrive_check(sd);
+	}
+}
+
+static void drive_event(struct tgt_session *s, const uuid_t *drive, u32 kind, u32 nsid, u32 handle)
+{
+	struct rdda_event m = {
+		.hdr.type = RDDA_EVENT,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.kind = cpu_to_le32(kind),
+		.nsid = cpu_to_le32(nsid),
+		.handle = cpu_to_le32(handle),
+	};
+
+	export_uuid(m.drive, drive);
+	tgt_session_event(s, &m, sizeof(m));
+}
+
+/**
+ * tgt_grant_drive_lost() - take a drive from all that have it open, and tell them
+ * @d: drive, not UP any more
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_grant_drive_lost(struct tgt_drive *d)
+{
+	struct tgt_sdrive *sd, *next;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry_safe(sd, next, &d->sdrives, on_drive) {
+		if (sd->gone)
+			continue;
+		WRITE_ONCE(sd->gone, true);
+		sdrive_close_all(sd);
+		drive_event(sd->s, &d->uuid, RDDA_EV_DRIVE_GONE, sd->nsid, 0);
+		sdrive_check(sd);
+	}
+}
+
+/**
+ * tgt_grant_drive_forget() - drop what is left of a lost drive
+ * @d: drive; its commands are back
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_grant_drive_forget(struct tgt_drive *d)
+{
+	struct tgt_sdrive *sd, *next;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry_safe(sd, next, &d->sdrives, on_drive) {
+		sd->gone = false;
+		sdrive_check(sd);
+	}
+}
+
+/**
+ * tgt_grant_drive_back() - tell everybody that a drive is here
+ * @drive: its UUID
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_grant_drive_back(const uuid_t *drive)
+{
+	struct tgt_session *s;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node)
+		drive_event(s, drive, RDDA_EV_DRIVE_BACK, 0, 0);
+}
+
+/**
+ * tgt_grant_drained() - is every command back that was admitted under what was taken away?
+ * @d: drive
+ *
+ * Context: tgt_lock held.
+ */
+bool tgt_grant_drained(struct tgt_drive *d)
+{
+	lockdep_assert_held(&tgt_lock);
+	return !drive_older(d, view_seq + 1);
+}
+
+/**
+ * tgt_grant_wait() - wait for that
+ * @d: drive, referenced
+ *
+ * Context: process; takes tgt_lock.
+ * Return: 0, -EBUSY after 30 s (ask again), or -EINTR when killed.
+ */
+int tgt_grant_wait(struct tgt_drive *d)
+{
+	struct waiter w;
+	long left = 1;
+	int ret = 0;
+
+	if (rdda_fault(RDDA_FAULT_CLOSE))
+		return 0;
+	init_completion(&w.done);
+	mutex_lock(&tgt_lock);
+	w.cut = view_seq + 1;
+	list_add_tail(&w.node, &d->waiters);
+	if (!drive_older(d, w.cut))
+		complete(&w.done);
+	mutex_unlock(&tgt_lock);
+	left = wait_for_completion_killable_timeout(&w.done, msecs_to_jiffies(DRAIN_MS));
+	mutex_lock(&tgt_lock);
+	list_del(&w.node);
+	if (left <= 0 && drive_older(d, w.cut))
+		ret = left ? -EINTR : -EBUSY;
+	mutex_unlock(&tgt_lock);
+	return ret;
+}
+
+/**
+ * tgt_extents_free() - free a table
+ * @extents: nobody has any of it open
+ */
+void tgt_extents_free(struct list_head *extents)
+{
+	struct tgt_extent *e, *next;
+
+	list_for_each_entry_safe(e, next, extents, node) {
+		struct tgt_open *o, *no;
+
+		list_for_each_entry_safe(o, no, &e->opens, on_extent) {
+			o->ext = NULL;
+			list_del(&o->on_extent);
+		}
+		list_del(&e->node);
+		kfree(e);
+	}
+}
+
+static void extent_revoke(struct tgt_extent *e)
+{
+	struct tgt_open *o, *next;
+
+	list_for_each_entry_safe(o, next, &e->opens, on_extent) {
+		struct tgt_sdrive *sd = o->sd;
+
+		drive_event(sd->s, &e->drive->uuid, RDDA_EV_REVOKED, sd->nsid, o->handle);
+		list_del(&o->on_extent);
+		o->ext = NULL;
+		if (!o->closing) {
+			open_close(o);
+			sdrive_review(sd);
+		}
+		sdrive_check(sd);
+	}
+}
+
+static struct tgt_extent *table_find(struct list_head *extents, const uuid_t *uuid)
+{
+	struct tgt_extent *e;
+
+	list_for_each_entry(e, extents, node)
+		if (uuid_equal(&e->uuid, uuid))
+			return e;
+	return NULL;
+}
+
+/* What the new table does not have, or has elsewhere, is taken away. */
+static void table_swap(struct tgt_drive *d, struct list_head *extents)
+{
+	struct tgt_extent *e, *next, *n;
+	struct tgt_open *o;
+
+	list_for_each_entry(e, extents, node)
+		e->drive = d;
+	list_for_each_entry_safe(e, next, &d->extents, node) {
+		n = table_find(extents, &e->uuid);
+		if (n && n->start == e->start && n->len == e->len) {
+			/* A grant that is being noted may not be in meshd's table yet. */
+			n->asked = e->asked;
+			n->generation = max(n->generation, e->generation);
+			list_splice_init(&e->opens, &n->opens);
+			list_for_each_entry(o, &n->opens, on_extent)
+				o->ext = n;
+		} else {
+			extent_revoke(e);
+		}
+		list_del(&e->node);
+		kfree(e);
+	}
+	list_splice_init(extents, &d->extents);
+}
+
+/**
+ * tgt_grant_table() - a drive's table as meshd has it now
+ * @uuid: of the drive
+ * @extents: in order of start; taken over
+ * @extack: says what is wrong
+ *
+ * Context: process; takes tgt_lock. Returns when every command is back that was
+ * admitted under what the new table takes away: its extents may then be given
+ * to others.
+ * Return: 0, -EBUSY (the table is in force, ask again), or a negative errno.
+ */
+int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
+		    struct netlink_ext_ack *extack)
+{
+	struct tgt_drive *d;
+	int ret = -ENOENT;
+
+	mutex_lock(&tgt_lock);
+	d = tgt_drive_find(uuid);
+	if (!d)
+		NL_SET_ERR_MSG(extack, "no such drive");
+	else if (d->state != TGT_DRIVE_UP)
+		NL_SET_ERR_MSG(extack, "the drive is gone");
+	else
+		ret = tgt_table_check(d, extents, extack);
+	if (!ret) {
+		table_swap(d, extents);
+		kref_get(&d->ref);
+	}
+	mutex_unlock(&tgt_lock);
+	if (ret)
+		return ret;
+	ret = tgt_grant_wait(d);
+	tgt_drive_put(d);
+	if (ret == -EBUSY)
+		NL_SET_ERR_MSG(extack, "the table is in force, but commands under the old one are still with the device; ask again");
+	return ret;
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Listeners and logins.
+ *
+ * A login is checked, answered and connected here; nothing is lent before the
+ * client has proved the key (open.c's neighbour queue.c hands its PROVE to
+ * channel.c). A refusal says why in the reject's private data, and is counted.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/inet.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_cm.h>
+
+#include "rdda/target/tgt.h"
+
+/**
+ * struct listener - one bound address
+ * @node: in listeners; listen_lock
+ * @ss: address and port
+ * @cm: NULL after its device was removed
+ */
+struct listener {
+	struct list_head	node;
+	struct sockaddr_storage	ss;
+	struct rdma_cm_id	*cm;
+};
+
+static DEFINE_MUTEX(listen_lock);
+static LIST_HEAD(listeners);
+
+static DEFINE_SPINLOCK(identity_lock);
+static uuid_t identity_host;		/* identity_lock */
+static struct rdda_key identity_key[2];	/* identity_lock */
+
+static atomic_t unproven = ATOMIC_INIT(0);
+static atomic64_t refused[RDDA_REJ_NOT_READY + 1];
+
+/**
+ * tgt_identity() - who this target is
+ * @host: its UUID
+ *
+ * Return: false while meshd has not said.
+ */
+bool tgt_identity(uuid_t *host)
+{
+	spin_lock(&identity_lock);
+	uuid_copy(host, &identity_host);
+	spin_unlock(&identity_lock);
+	return !uuid_is_null(host);
+}
+
+/**
+ * tgt_identity_set() - who this target is, and its keys; for later logins
+ * @host: UUID
+ * @key: the one in use and the one before it; RDDA_KEY_NONE: not there
+ */
+void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
+{
+	spin_lock(&identity_lock);
+	uuid_copy(&identity_host, host);
+	memcpy(identity_key, key, sizeof(identity_key));
+	spin_unlock(&identity_lock);
+	if (key[0].id == RDDA_KEY_NONE)
+		pr_warn("no key is set: every host that reaches this one can log in\n");
+}
+
+/* The key that a login names; an open lab has none, and then none is taken. */
+static bool identity_key_find(u16 id, struct rdda_key *key)
+{
+	bool found = false;
+	int i;
+
+	spin_lock(&identity_lock);
+	for (i = 0; i < 2 && !found; i++) {
+		if (identity_key[i].id != id)
+			continue;
+		if (id == RDDA_KEY_NONE && (i || identity_key[0].id != RDDA_KEY_NONE))
+			continue;
+		*key = identity_key[i];
+		found = true;
+	}
+	spin_unlock(&identity_lock);
+	return found;
+}
+
+/**
+ * tgt_refused() - count a refused login
+ * @reason: enum rdda_reject_reason
+ */
+void tgt_refused(int reason)
+{
+	if (reason > 0 && reason <= RDDA_REJ_NOT_READY)
+		atomic64_inc(&refused[reason]);
+}
+
+/**
+ * tgt_refused_count() - refused logins since start
+ * @reason: enum rdda_reject_reason, 0 for all
+ */
+u64 tgt_refused_count(int reason)
+{
+	u64 n = 0;
+	int i;
+
+	for (i = 1; i <= RDDA_REJ_NOT_READY; i++)
+		if (!reason || i == reason)
+			n += atomic64_read(&refused[i]);
+	return n;
+}
+
+/**
+ * tgt_unproven_put() - a connection proved the key, or ended
+ * @ch: channel; called once or twice, counts once
+ */
+void tgt_unproven_put(struct tgt_channel *ch)
+{
+	if (xchg(&ch->counted, false))
+		atomic_dec(&unproven);
+}
+
+static int login_refuse(struct rdma_cm_id *cm, int reason)
+{
+	struct rdda_reject rej = {
+		.magic = cpu_to_le32(RDDA_MAGIC),
+		.reason = cpu_to_le16(reason),
+		.version_min = RDDA_VERSION,
+		.version_max = RDDA_VERSION,
+	};
+
+	tgt_refused(reason);
+	pr_info_ratelimited("login from %pIS refused: reason %d\n",
+			    &cm->route.addr.dst_addr, reason);
+	rdma_reject(cm, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
+	return -ECONNREFUSED;	/* the CM destroys this id */
+}
+
+static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
+			const struct tgt_session *s, const uuid_t *host)
+{
+	memset(a, 0, sizeof(*a));
+	a->magic = cpu_to_le32(RDDA_MAGIC);
+	a->version = RDDA_VERSION;
+	a->key_id = l->key_id;
+	a->session = cpu_to_le32(s->id);
+	a->channels = cpu_to_le16(s->nr_channels);
+	a->cmds = cpu_to_le16(clamp(tgt_cmds, 2U, RDDA_SLOTS_MAX));
+	a->credits = cpu_to_le16(clamp_t(unsigned int, tgt_credits, 1, le16_to_cpu(a->cmds)));
+	a->controls = cpu_to_le16(TGT_CONTROLS);
+	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
+	a->arena_bytes = cpu_to_le32(s->arena.bytes);
+	a->keepalive_ms = cpu_to_le32(max(tgt_keepalive_ms, 1U));
+	a->dead_ms = cpu_to_le32(max(tgt_dead_ms, tgt_keepalive_ms + 1));
+	get_random_bytes(a->nonce, sizeof(a->nonce));
+	export_uuid(a->host_uuid, host);
+	export_uuid(a->boot_id, &tgt_boot_id);
+}
+
+static int login_accept(struct tgt_channel *ch)
+{
+	struct rdma_conn_param param = {
+		.private_data = &ch->accept,
+		.private_data_len = sizeof(ch->accept),
+		.responder_resources = ch->reads,
+		.initiator_depth = 0,
+		.retry_count = RDDA_RETRIES,
+		.rnr_retry_count = RDDA_RNR_RETRIES,
+	};
+
+	return rdma_accept(ch->cm, &param);
+}
+
+/* CM context: another login may run at the same time, on another device. */
+static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	const struct rdda_login *l = ev->param.conn.private_data;
+	struct rdda_accept accept;
+	struct rdda_limits lim;
+	struct tgt_channel *ch;
+	struct tgt_session *s;
+	struct rdda_key key;
+	uuid_t host;
+	int reason;
+
+	if (rdda_device_limits(cm->device, cm->port_num, &lim))
+		return login_refuse(cm, RDDA_REJ_MALFORMED);
+	reason = l ? rdda_login_check(l, ev->param.conn.private_data_len) : RDDA_REJ_MALFORMED;
+	if (reason)
+		return login_refuse(cm, reason);
+	if (tgt_stopping || !tgt_identity(&host))
+		return login_refuse(cm, RDDA_REJ_NOT_READY);
+	if (!identity_key_find(le16_to_cpu(l->key_id), &key))
+		return login_refuse(cm, RDDA_REJ_KEY);
+	if (atomic_inc_return(&unproven) > TGT_UNPROVEN_MAX) {
+		atomic_dec(&unproven);
+		return login_refuse(cm, RDDA_REJ_BUSY);
+	}
+	s = tgt_session_login(cm, l, &lim, &reason);
+	if (!s) {
+		atomic_dec(&unproven);
+		return login_refuse(cm, reason);
+	}
+	accept_fill(&accept, l, s, &host);
+	ch = tgt_channel_create(cm, s, l, &accept, &key, ev->param.conn.qp_num,
+				ev->param.conn.responder_resources);
+	memzero_explicit(&key, sizeof(key));
+	if (IS_ERR(ch)) {
+		atomic_dec(&unproven);
+		if (!l->channel)
+			tgt_session_kill(s, PTR_ERR(ch));
+		tgt_session_put(s);
+		return login_refuse(cm, RDDA_REJ_BUSY);
+	}
+	/* From here on the channel owns the id: it ends by tgt_channel_kill() only. */
+	if (login_accept(ch))
+		tgt_channel_kill(ch, -ECONNABORTED);
+	tgt_session_put(s);
+	return 0;
+}
+
+/* Context: the CM's work queue; @cm's handler mutex is held. */
+static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	struct tgt_channel *ch = cm->context;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return login(cm, ev);
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return 0;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		tgt_channel_kill(ch, -ENODEV);
+		return 0;	/* the CM waits until the channel has destroyed @cm */
+	default:
+		tgt_channel_kill(ch, -ECONNRESET);
+		return 0;
+	}
+}
+
+static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	struct listener *li = cm->context;
+
+	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		/* A new id inherits context and handler; it is a channel's from now on. */
+		cm->context = NULL;
+		cm->event_handler = cm_event;
+		return login(cm, ev);
+	}
+	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+		pr_warn("listener on %pISpc lost its device\n", &li->ss);
+		mutex_lock(&listen_lock);
+		li->cm = NULL;
+		mutex_unlock(&listen_lock);
+		return 1;	/* the CM destroys this id */
+	}
+	return 0;
+}
+
+static struct rdma_cm_id *listener_start(struct listener *li)
+{
+	struct rdma_cm_id *cm;
+	int ret;
+
+	cm = rdma_create_id(&init_net, listen_event, li, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(cm))
+		return cm;
+	ret = rdma_set_afonly(cm, 1);
+	if (!ret)
+		ret = rdma_bind_addr(cm, (struct sockaddr *)&li->ss);
+	if (!ret)
+		ret = rdma_listen(cm, TGT_UNPROVEN_MAX);
+	if (!ret)
+		return cm;
+	rdma_destroy_id(cm);
+	return ERR_PTR(ret);
+}
+
+static struct listener *listener_find(const struct sockaddr_storage *ss)
+{
+	struct listener *li;
+
+	list_for_each_entry(li, &listeners, node)
+		if (!memcmp(&li->ss, ss, sizeof(*ss)))
+			return li;
+	return NULL;
+}
+
+/**
+ * tgt_listen() - take logins on an address; the same one again is no error
+ * @addr: "0.0.0.0", "::", an address, or one with a scope
+ * @port: port
+ * @extack: says what is wrong
+ *
+ * Context: process. Return: 0 or a negative errno.
+ */
+int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
+{
+	struct sockaddr_storage ss = { };
+	char service[8];
+	struct listener *li;
+	struct rdma_cm_id *cm;
+	int ret;
+
+	snprintf(service, sizeof(service), "%u", port);
+	ret = inet_pton_with_scope(&init_net, AF_UNSPEC, addr, service, &ss);
+	if (ret) {
+		NL_SET_ERR_MSG(extack, "not an IP address of this host");
+		return ret;
+	}
+	mutex_lock(&listen_lock);
+	li = listener_find(&ss);
+	if (!li) {
+		li = kzalloc(sizeof(*li), GFP_KERNEL);
+		if (!li) {
+			ret = -ENOMEM;
+			goto out;
+		}
+		li->ss = ss;
+		list_add_tail(&li->node, &listeners);
+	}
+	if (li->cm)
+		goto out;
+	cm = listener_start(li);
+	if (IS_ERR(cm)) {
+		ret = PTR_ERR(cm);
+		NL_SET_ERR_MSG(extack, "no RDMA device has this address, or the port is taken");
+		list_del(&li->node);
+		kfree(li);
+		goto out;
+	}
+	li->cm = cm;
+	pr_info("listening on %pISpc\n", &ss);
+out:
+	mutex_unlock(&listen_lock);
+	return ret;
+}
+
+/**
+ * tgt_listen_exit() - take no more logins; waits for those being answered
+ */
+void tgt_listen_exit(void)
+{
+	struct listener *li;
+
+	/*
+	 * Not under listen_lock: destroying an id waits for its handler, which
+	 * takes that lock when a device goes.
+	 */
+	for (;;) {
+		struct rdma_cm_id *cm;
+
+		mutex_lock(&listen_lock);
+		li = list_first_entry_or_null(&listeners, struct listener, node);
+		cm = li ? li->cm : NULL;
+		if (li) {
+			li->cm = NULL;
+			list_del(&li->node);
+		}
+		mutex_unlock(&listen_lock);
+		if (!li)
+			return;
+		if (cm)
+			rdma_destroy_id(cm);
+		kfree(li);
+	}
+}

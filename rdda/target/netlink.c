@@ -1,0 +1,721 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The generic netlink family "meshtgt": what meshd orders, asks and answers.
+ *
+ * Operations run in parallel: some sleep until commands are back, and the same
+ * meshd must be able to answer a GRANT or a MGMT meanwhile. What changes state
+ * needs CAP_SYS_ADMIN in the initial user namespace; CAP_NET_ADMIN, which the
+ * core could check, is in every container's network plugin. The family lives
+ * in the initial network namespace alone.
+ *
+ * An attribute's length has 16 bits, so DATA and EXTENTS may come several
+ * times in a message and are put together in order.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/mm.h>
+#include <linux/netlink.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+#include <net/genetlink.h>
+
+#include "driver/uapi/meshblk.h"
+#include "rdda/target/tgt.h"
+
+#define DATA_PIECE	32768	/* of one DATA attribute */
+
+static struct genl_family family;
+static atomic_t server = ATOMIC_INIT(0);	/* port that said SERVE, 0: none */
+
+static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
+	[MESHTGT_A_HOST_UUID]	= NLA_POLICY_EXACT_LEN(16),
+	[MESHTGT_A_KEY_ID]	= NLA_POLICY_MIN(NLA_U16, 1),
+	[MESHTGT_A_KEY]		= NLA_POLICY_RANGE(NLA_BINARY, 16, MESHBLK_KEY_MAX),
+	[MESHTGT_A_KEY_ID2]	= NLA_POLICY_MIN(NLA_U16, 1),
+	[MESHTGT_A_KEY2]	= NLA_POLICY_RANGE(NLA_BINARY, 16, MESHBLK_KEY_MAX),
+	[MESHTGT_A_ADDR]	= { .type = NLA_NUL_STRING, .len = 63 },
+	[MESHTGT_A_PORT]	= NLA_POLICY_MIN(NLA_U16, 1),
+	[MESHTGT_A_DRIVE_UUID]	= NLA_POLICY_EXACT_LEN(16),
+	[MESHTGT_A_PATH]	= { .type = NLA_NUL_STRING, .len = PATH_MAX - 1 },
+	[MESHTGT_A_FORCE]	= { .type = NLA_FLAG },
+	[MESHTGT_A_EXTENTS]	= { .type = NLA_NESTED },
+	[MESHTGT_A_SESSION]	= { .type = NLA_U32 },
+	[MESHTGT_A_REQUEST]	= { .type = NLA_U64 },
+	[MESHTGT_A_ERROR]	= NLA_POLICY_RANGE(NLA_S32, -MAX_ERRNO, 0),
+	[MESHTGT_A_DATA]	= { .type = NLA_BINARY },
+};
+
+static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
+	[MESHTGT_X_UUID]	= NLA_POLICY_EXACT_LEN(16),
+	[MESHTGT_X_START]	= { .type = NLA_U64 },
+	[MESHTGT_X_LENGTH]	= { .type = NLA_U64 },
+	[MESHTGT_X_HOLDER]	= NLA_POLICY_EXACT_LEN(16),
+	[MESHTGT_X_GENERATION]	= { .type = NLA_U64 },
+	[MESHTGT_X_READY]	= { .type = NLA_FLAG },
+};
+
+static int may_change(struct sk_buff *skb, struct genl_info *info)
+{
+	if (netlink_capable(skb, CAP_SYS_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG(info->extack, "needs CAP_SYS_ADMIN in the initial user namespace");
+	return -EPERM;
+}
+
+static bool has(struct genl_info *info, int attr, const char *name)
+{
+	if (info->attrs[attr])
+		return true;
+	NL_SET_ERR_MSG(info->extack, "an attribute that this command needs is missing");
+	NL_SET_BAD_ATTR(info->extack, NULL);
+	pr_debug("%s is missing\n", name);
+	return false;
+}
+
+#define NEED(info, attr)						\
+	do {								\
+		if (!has(info, attr, #attr))				\
+			return -EINVAL;					\
+	} while (0)
+
+static void attr_uuid(const struct nlattr *a, uuid_t *uuid)
+{
+	import_uuid(uuid, nla_data(a));
+}
+
+static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
+{
+	static const struct {
+		int id, key;
+	} at[2] = {
+		{ MESHTGT_A_KEY_ID, MESHTGT_A_KEY },
+		{ MESHTGT_A_KEY_ID2, MESHTGT_A_KEY2 },
+	};
+	struct rdda_key key[2] = { };
+	uuid_t host;
+	int i;
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_HOST_UUID);
+	attr_uuid(info->attrs[MESHTGT_A_HOST_UUID], &host);
+	if (uuid_is_null(&host)) {
+		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
+		return -EINVAL;
+	}
+	for (i = 0; i < 2; i++) {
+		struct nlattr *id = info->attrs[at[i].id], *k = info->attrs[at[i].key];
+
+		if (!id != !k || (i && id && !info->attrs[MESHTGT_A_KEY])) {
+			NL_SET_ERR_MSG(info->extack, "a key goes with its id, the second with a first");
+			return -EINVAL;
+		}
+		if (!k)
+			continue;
+		key[i].id = nla_get_u16(id);
+		key[i].len = nla_len(k);
+		memcpy(key[i].key, nla_data(k), nla_len(k));
+	}
+	tgt_identity_set(&host, key);
+	memzero_explicit(key, sizeof(key));
+	return 0;
+}
+
+static int nl_listen(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *port = info->attrs[MESHTGT_A_PORT];
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_ADDR);
+	return tgt_listen(nla_data(info->attrs[MESHTGT_A_ADDR]),
+			  port ? nla_get_u16(port) : RDDA_PORT, info->extack);
+}
+
+static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[MESHTGT_X_MAX + 1];
+	struct tgt_extent *e;
+	int ret;
+
+	ret = nla_parse_nested(tb, MESHTGT_X_MAX, nest, extent_policy, extack);
+	if (ret)
+		return ERR_PTR(ret);
+	if (!tb[MESHTGT_X_UUID] || !tb[MESHTGT_X_START] || !tb[MESHTGT_X_LENGTH]) {
+		NL_SET_ERR_MSG(extack, "an extent needs UUID, START and LENGTH");
+		return ERR_PTR(-EINVAL);
+	}
+	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	if (!e)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&e->opens);
+	attr_uuid(tb[MESHTGT_X_UUID], &e->uuid);
+	e->start = nla_get_u64(tb[MESHTGT_X_START]);
+	e->len = nla_get_u64(tb[MESHTGT_X_LENGTH]);
+	if (tb[MESHTGT_X_HOLDER])
+		attr_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
+	if (tb[MESHTGT_X_GENERATION])
+		e->generation = nla_get_u64(tb[MESHTGT_X_GENERATION]);
+	e->ready = nla_get_flag(tb[MESHTGT_X_READY]);
+	return e;
+}
+
+static int extents_parse(struct genl_info *info, struct list_head *extents)
+{
+	struct nlattr *a, *nest;
+	struct tgt_extent *e;
+	int rem, nrem;
+
+	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem) {
+		if (nla_type(a) != MESHTGT_A_EXTENTS)
+			continue;
+		nla_for_each_nested(nest, a, nrem) {
+			if (nla_type(nest) != MESHTGT_A_EXTENT) {
+				NL_SET_ERR_MSG_ATTR(info->extack, nest, "EXTENTS holds EXTENTs only");
+				return -EINVAL;
+			}
+			e = extent_parse(nest, info->extack);
+			if (IS_ERR(e))
+				return PTR_ERR(e);
+			list_add_tail(&e->node, extents);
+		}
+	}
+	return 0;
+}
+
+static int nl_drive_add(struct sk_buff *skb, struct genl_info *info)
+{
+	LIST_HEAD(extents);
+	uuid_t uuid;
+	int ret;
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_DRIVE_UUID);
+	NEED(info, MESHTGT_A_PATH);
+	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	ret = extents_parse(info, &extents);
+	if (!ret)
+		ret = tgt_drive_add(&uuid, nla_data(info->attrs[MESHTGT_A_PATH]), &extents,
+				    info->extack);
+	tgt_extents_free(&extents);
+	return ret;
+}
+
+static int nl_drive_del(struct sk_buff *skb, struct genl_info *info)
+{
+	uuid_t uuid;
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_DRIVE_UUID);
+	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]), info->extack);
+}
+
+static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
+{
+	LIST_HEAD(extents);
+	uuid_t uuid;
+	int ret;
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_DRIVE_UUID);
+	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	ret = extents_parse(info, &extents);
+	if (!ret)
+		ret = tgt_grant_table(&uuid, &extents, info->extack);
+	tgt_extents_free(&extents);
+	return ret;
+}
+
+/* Dumps: one entry a call of the filler, cb->args[0] counts what was sent. */
+
+static int extents_fill(struct sk_buff *skb, const struct tgt_drive *d)
+{
+	struct nlattr *all = nla_nest_start(skb, MESHTGT_A_EXTENTS), *one;
+	const struct tgt_extent *e;
+	const struct tgt_open *o;
+	u32 n;
+
+	if (!all)
+		return -EMSGSIZE;
+	list_for_each_entry(e, &d->extents, node) {
+		n = 0;
+		list_for_each_entry(o, &e->opens, on_extent)
+			n++;
+		/* A table that does not fit is cut short: OPENS is what this is for. */
+		if (skb_tailroom(skb) < 256 || all->nla_len > U16_MAX - 256)
+			break;
+		one = nla_nest_start(skb, MESHTGT_A_EXTENT);
+		if (!one || nla_put(skb, MESHTGT_X_UUID, 16, &e->uuid) ||
+		    nla_put_u64_64bit(skb, MESHTGT_X_START, e->start, MESHTGT_X_PAD) ||
+		    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
+		    nla_put(skb, MESHTGT_X_HOLDER, 16, &e->holder) ||
+		    nla_put_u64_64bit(skb, MESHTGT_X_GENERATION, e->generation, MESHTGT_X_PAD) ||
+		    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
+		    nla_put_u32(skb, MESHTGT_X_OPENS, n))
+			return -EMSGSIZE;
+		nla_nest_end(skb, one);
+	}
+	nla_nest_end(skb, all);
+	return 0;
+}
+
+static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, u32 seq, int flags)
+{
+	void *h = genlmsg_put(skb, port, seq, &family, flags, MESHTGT_CMD_DRIVE_GET);
+
+	if (!h)
+		return -EMSGSIZE;
+	if (nla_put(skb, MESHTGT_A_DRIVE_UUID, 16, &d->uuid) ||
+	    nla_put_string(skb, MESHTGT_A_PATH, d->path) ||
+	    nla_put_u64_64bit(skb, MESHTGT_A_SIZE, bdev_nr_bytes(d->bd), MESHTGT_A_PAD) ||
+	    nla_put_u32(skb, MESHTGT_A_LBA, 1U << d->lba_shift) ||
+	    nla_put_string(skb, MESHTGT_A_STATE, d->state == TGT_DRIVE_UP ? "up" : "gone") ||
+	    extents_fill(skb, d)) {
+		genlmsg_cancel(skb, h);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, h);
+	return 0;
+}
+
+static int nl_drive_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct tgt_drive *d;
+	long i = 0;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(d, &tgt_drives, node) {
+		if (i++ < cb->args[0])
+			continue;
+		if (drive_fill(skb, d, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI))
+			break;
+		cb->args[0]++;
+	}
+	mutex_unlock(&tgt_lock);
+	return skb->len;
+}
+
+static int nl_drive_get(struct sk_buff *skb, struct genl_info *info)
+{
+	struct sk_buff *msg;
+	struct tgt_drive *d;
+	uuid_t uuid;
+	int ret = -ENOENT;
+
+	NEED(info, MESHTGT_A_DRIVE_UUID);
+	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	msg = genlmsg_new(NLMSG_GOODSIZE * 4, GFP_KERNEL);
+	if (!msg)
+		return -ENOMEM;
+	mutex_lock(&tgt_lock);
+	d = tgt_drive_find(&uuid);
+	if (d)
+		ret = drive_fill(msg, d, info->snd_portid, info->snd_seq, 0);
+	mutex_unlock(&tgt_lock);
+	if (!ret)
+		return genlmsg_reply(msg, info);
+	if (ret == -ENOENT)
+		NL_SET_ERR_MSG(info->extack, "no such drive");
+	else
+		NL_SET_ERR_MSG(info->extack, "its table is too long");
+	nlmsg_free(msg);
+	return ret;
+}
+
+static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
+{
+	const struct {
+		int attr;
+		u64 n;
+	} all[] = {
+		{ MESHBLK_S_READS, atomic64_read(&s->stats.reads) },
+		{ MESHBLK_S_READ_BYTES, atomic64_read(&s->stats.read_bytes) },
+		{ MESHBLK_S_WRITES, atomic64_read(&s->stats.writes) },
+		{ MESHBLK_S_WRITE_BYTES, atomic64_read(&s->stats.write_bytes) },
+		{ MESHBLK_S_DISCARDS, atomic64_read(&s->stats.discards) },
+		{ MESHBLK_S_ERRORS, atomic64_read(&s->stats.errors) },
+		{ MESHBLK_S_RDMA_SENDS, atomic64_read(&s->stats.sends) },
+		{ MESHBLK_S_PUSHES, atomic64_read(&s->stats.pushes) },
+		{ MESHBLK_S_COMMANDS, atomic64_read(&s->stats.commands) },
+		{ MESHBLK_S_RNR, atomic64_read(&s->stats.rnr) },
+	};
+	struct nlattr *nest = nla_nest_start(skb, MESHTGT_A_STATS);
+	unsigned int i;
+
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (nla_put_u64_64bit(skb, all[i].attr, all[i].n, MESHBLK_S_PAD))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int session_fill(struct sk_buff *skb, struct tgt_session *s, u32 port, u32 seq, int flags)
+{
+	void *h = genlmsg_put(skb, port, seq, &family, flags, MESHTGT_CMD_SESSION_GET);
+
+	if (!h)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, MESHTGT_A_SESSION, s->id) ||
+	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &s->host) ||
+	    nla_put_string(skb, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))) ||
+	    nla_put_s32(skb, MESHTGT_A_ERROR, s->err) ||
+	    nla_put_u32(skb, MESHTGT_A_CHANNELS, s->nr_channels) ||
+	    nla_put_u64_64bit(skb, MESHTGT_A_MEMORY, tgt_session_memory(s), MESHTGT_A_PAD) ||
+	    stats_fill(skb, s)) {
+		genlmsg_cancel(skb, h);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, h);
+	return 0;
+}
+
+static int nl_session_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct tgt_session *s;
+	long i = 0;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node) {
+		if (i++ < cb->args[0])
+			continue;
+		if (session_fill(skb, s, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				 NLM_F_MULTI))
+			break;
+		cb->args[0]++;
+	}
+	mutex_unlock(&tgt_lock);
+	return skb->len;
+}
+
+static int nl_session_del(struct sk_buff *skb, struct genl_info *info)
+{
+	struct tgt_session *s;
+
+	if (may_change(skb, info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_SESSION);
+	s = tgt_session_find(nla_get_u32(info->attrs[MESHTGT_A_SESSION]));
+	if (!s) {
+		NL_SET_ERR_MSG(info->extack, "no such session");
+		return -ENOENT;
+	}
+	tgt_session_kill(s, -EACCES);
+	tgt_session_put(s);
+	return 0;
+}
+
+/* The newest one serves: a meshd that died without a trace must not stand in its way. */
+static int nl_serve(struct sk_buff *skb, struct genl_info *info)
+{
+	if (may_change(skb, info))
+		return -EPERM;
+	atomic_set(&server, info->snd_portid);
+	return 0;
+}
+
+static int is_server(struct genl_info *info)
+{
+	if (atomic_read(&server) == info->snd_portid)
+		return 0;
+	NL_SET_ERR_MSG(info->extack, "only the socket that serves may answer");
+	return -EPERM;
+}
+
+/* All DATA attributes, one after the other. */
+static int data_join(struct genl_info *info, void **data, size_t *len)
+{
+	struct nlattr *a;
+	size_t n = 0;
+	int rem;
+
+	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem)
+		if (nla_type(a) == MESHTGT_A_DATA)
+			n += nla_len(a);
+	if (n > MESHBLK_MGMT_MAX) {
+		NL_SET_ERR_MSG(info->extack, "a management message has at most 256 KiB");
+		return -EMSGSIZE;
+	}
+	*len = n;
+	*data = kvmalloc(max(n, sizeof(long)), GFP_KERNEL);
+	if (!*data)
+		return -ENOMEM;
+	n = 0;
+	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem) {
+		if (nla_type(a) != MESHTGT_A_DATA)
+			continue;
+		memcpy(*data + n, nla_data(a), nla_len(a));
+		n += nla_len(a);
+	}
+	return 0;
+}
+
+static int nl_mgmt_reply(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *err = info->attrs[MESHTGT_A_ERROR];
+	size_t len;
+	void *data;
+	int ret;
+
+	if (may_change(skb, info) || is_server(info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_REQUEST);
+	ret = data_join(info, &data, &len);
+	if (ret)
+		return ret;
+	ret = tgt_mgmt_reply(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
+			     err ? nla_get_s32(err) : 0, data, len);
+	if (ret)
+		NL_SET_ERR_MSG(info->extack, "nobody waits for this answer (any more)");
+	return ret;
+}
+
+static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *err = info->attrs[MESHTGT_A_ERROR];
+	int ret;
+
+	if (may_change(skb, info) || is_server(info))
+		return -EPERM;
+	NEED(info, MESHTGT_A_REQUEST);
+	ret = tgt_open_answered(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
+				err ? nla_get_s32(err) : 0);
+	if (ret)
+		NL_SET_ERR_MSG(info->extack, "nobody waits for this answer (any more)");
+	return ret;
+}
+
+/* To the server */
+
+static int server_send(struct sk_buff *msg, u32 port)
+{
+	if (!genlmsg_unicast(&init_net, msg, port))
+		return 0;
+	/* It closed, or does not read: for the client that is the same. */
+	atomic_cmpxchg(&server, port, 0);
+	return -EHOSTDOWN;
+}
+
+/**
+ * tgt_nl_served() - is there a meshd that answers?
+ */
+bool tgt_nl_served(void)
+{
+	return atomic_read(&server);
+}
+
+/**
+ * tgt_nl_mgmt() - hand a management message to meshd
+ * @s: who sent it
+ * @request: number for the answer
+ * @data: message
+ * @len: bytes
+ *
+ * Context: process. Return: 0, -EHOSTDOWN or -ENOMEM.
+ */
+int tgt_nl_mgmt(struct tgt_session *s, u64 request, const void *data, size_t len)
+{
+	u32 port = atomic_read(&server);
+	struct sk_buff *msg;
+	size_t off, n;
+	void *h;
+
+	if (!port)
+		return -EHOSTDOWN;
+	msg = genlmsg_new(256 + len + (len / DATA_PIECE + 1) * NLA_HDRLEN, GFP_NOIO);
+	if (!msg)
+		return -ENOMEM;
+	h = genlmsg_put(msg, port, 0, &family, 0, MESHTGT_CMD_MGMT);
+	if (!h || nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
+	    nla_put_u64_64bit(msg, MESHTGT_A_REQUEST, request, MESHTGT_A_PAD) ||
+	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->host))
+		goto err;
+	for (off = 0; off < len; off += n) {
+		n = min_t(size_t, len - off, DATA_PIECE);
+		if (nla_put(msg, MESHTGT_A_DATA, n, data + off))
+			goto err;
+	}
+	genlmsg_end(msg, h);
+	return server_send(msg, port);
+err:
+	nlmsg_free(msg);
+	return -ENOMEM;
+}
+
+/**
+ * tgt_nl_grant() - ask meshd to note a grant in a drive's label
+ * @request: number for the answer
+ * @drive: UUID
+ * @extent: UUID
+ * @host: who gets it
+ * @generation: of the grant
+ * @rw: access
+ *
+ * Context: process. Return: 0, -EHOSTDOWN or -ENOMEM.
+ */
+int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
+		 u64 generation, bool rw)
+{
+	u32 port = atomic_read(&server);
+	struct sk_buff *msg;
+	void *h;
+
+	if (!port)
+		return -EHOSTDOWN;
+	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO);
+	if (!msg)
+		return -ENOMEM;
+	h = genlmsg_put(msg, port, 0, &family, 0, MESHTGT_CMD_GRANT);
+	if (!h || nla_put_u64_64bit(msg, MESHTGT_A_REQUEST, request, MESHTGT_A_PAD) ||
+	    nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
+	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, extent) ||
+	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, host) ||
+	    nla_put_u64_64bit(msg, MESHTGT_A_GENERATION, generation, MESHTGT_A_PAD) ||
+	    nla_put_u8(msg, MESHTGT_A_ACCESS, rw ? RDDA_RW : RDDA_RO)) {
+		nlmsg_free(msg);
+		return -ENOMEM;
+	}
+	genlmsg_end(msg, h);
+	return server_send(msg, port);
+}
+
+/* To whoever listens */
+
+static struct sk_buff *event_new(u32 kind, void **h)
+{
+	struct sk_buff *msg = genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO);
+
+	if (!msg)
+		return NULL;
+	*h = genlmsg_put(msg, 0, 0, &family, 0, MESHTGT_CMD_EVENT);
+	if (*h && !nla_put_u32(msg, MESHTGT_A_EVENT, kind))
+		return msg;
+	nlmsg_free(msg);
+	return NULL;
+}
+
+static void event_send(struct sk_buff *msg, void *h)
+{
+	genlmsg_end(msg, h);
+	genlmsg_multicast_netns(&family, &init_net, msg, 0, 0, GFP_NOIO);
+}
+
+/**
+ * tgt_nl_drive_gone() - tell meshd that a drive was unplugged
+ * @drive: UUID
+ * @path: where it was
+ */
+void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
+{
+	struct sk_buff *msg;
+	void *h;
+
+	msg = event_new(MESHTGT_EV_DRIVE_GONE, &h);
+	if (!msg)
+		return;
+	if (nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
+	    nla_put_string(msg, MESHTGT_A_PATH, path))
+		nlmsg_free(msg);
+	else
+		event_send(msg, h);
+}
+
+/**
+ * tgt_nl_session() - tell meshd that a session came, or where it is in its end
+ * @s: session
+ */
+void tgt_nl_session(struct tgt_session *s)
+{
+	struct sk_buff *msg;
+	void *h;
+
+	msg = event_new(MESHTGT_EV_SESSION, &h);
+	if (!msg)
+		return;
+	if (nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
+	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->host) ||
+	    nla_put_string(msg, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))))
+		nlmsg_free(msg);
+	else
+		event_send(msg, h);
+}
+
+/* The server's socket closed. */
+static int released(struct notifier_block *nb, unsigned long event, void *data)
+{
+	const struct netlink_notify *n = data;
+
+	if (event == NETLINK_URELEASE && n->protocol == NETLINK_GENERIC && net_eq(n->net, &init_net))
+		atomic_cmpxchg(&server, n->portid, 0);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block release_nb = {
+	.notifier_call = released,
+};
+
+#define OP(name, fn)	{ .cmd = MESHTGT_CMD_##name, .doit = fn }
+
+static const struct genl_ops ops[] = {
+	OP(IDENTITY_SET, nl_identity_set),
+	OP(LISTEN, nl_listen),
+	OP(DRIVE_ADD, nl_drive_add),
+	OP(DRIVE_DEL, nl_drive_del),
+	{ .cmd = MESHTGT_CMD_DRIVE_GET, .doit = nl_drive_get, .dumpit = nl_drive_dump },
+	OP(EXTENTS_SET, nl_extents_set),
+	{ .cmd = MESHTGT_CMD_SESSION_GET, .dumpit = nl_session_dump },
+	OP(SESSION_DEL, nl_session_del),
+	OP(SERVE, nl_serve),
+	OP(MGMT_REPLY, nl_mgmt_reply),
+	OP(GRANT_REPLY, nl_grant_reply),
+};
+
+static const struct genl_multicast_group groups[] = {
+	{ .name = MESHTGT_GENL_EVENTS },
+};
+
+static struct genl_family family __ro_after_init = {
+	.name		= MESHTGT_GENL_NAME,
+	.version	= MESHTGT_GENL_VERSION,
+	.maxattr	= MESHTGT_A_MAX,
+	.policy		= policy,
+	.parallel_ops	= true,
+	.netnsok	= false,
+	.module		= THIS_MODULE,
+	.ops		= ops,
+	.n_ops		= ARRAY_SIZE(ops),
+	.resv_start_op	= MESHTGT_CMD_IDENTITY_SET,
+	.mcgrps		= groups,
+	.n_mcgrps	= ARRAY_SIZE(groups),
+};
+
+/**
+ * tgt_nl_init() - take orders
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init tgt_nl_init(void)
+{
+	int ret = netlink_register_notifier(&release_nb);
+
+	if (ret)
+		return ret;
+	ret = genl_register_family(&family);
+	if (ret)
+		netlink_unregister_notifier(&release_nb);
+	return ret;
+}
+
+/**
+ * tgt_nl_exit() - take no more orders; waits for those being carried out
+ */
+void tgt_nl_exit(void)
+{
+	genl_unregister_family(&family);
+	netlink_unregister_notifier(&release_nb);
+	atomic_set(&server, 0);
+}

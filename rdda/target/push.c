@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What goes out: pushed data, completions, control messages.
+ *
+ * Commands end in any context and land in ch->done; one post then takes all
+ * that is there: a WRITE with immediate for each small read, straight from the
+ * arena page, and one SEND of up to 64 completions for the rest. A send queue
+ * that is full by our own count, or out of buffers, makes them wait and so
+ * grow into larger messages.
+ *
+ * Few sends are signalled: one in a quarter of the queue or of the buffers.
+ * ch->sig remembers how many work requests and buffers each covers.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+/**
+ * struct ctl - a control message on its way
+ * @node: in tgt_channel.ctl_q
+ * @len: bytes
+ * @msg: message
+ */
+struct ctl {
+	struct list_head	node;
+	u32			len;
+	u8			msg[] __aligned(8);
+};
+
+static void chain_wr(struct tgt_channel *ch, unsigned int n, unsigned int bufs)
+{
+	struct ib_send_wr *wr = &ch->wr[n].wr;
+
+	wr->wr_cqe = &ch->tx_cqe;
+	wr->next = NULL;
+	wr->sg_list = ch->sge[n];
+	wr->send_flags = 0;
+	if (n)
+		ch->wr[n - 1].wr.next = wr;
+	ch->sq_used++;
+	ch->sig_wrs++;
+	ch->sig_bufs += bufs;
+	if (ch->sig_wrs < ch->sq_size / 4 && ch->sig_bufs < TGT_TX_BUFS / 4)
+		return;
+	wr->send_flags = IB_SEND_SIGNALED;
+	ch->sig[ch->sig_head % ARRAY_SIZE(ch->sig)].wrs = ch->sig_wrs;
+	ch->sig[ch->sig_head % ARRAY_SIZE(ch->sig)].bufs = ch->sig_bufs;
+	ch->sig_head++;
+	ch->sig_wrs = 0;
+	ch->sig_bufs = 0;
+}
+
+static bool chain_room(const struct tgt_channel *ch, unsigned int n, unsigned int wrs)
+{
+	return n + wrs <= TGT_CHAIN && ch->sq_used + wrs <= ch->sq_size &&
+	       ch->sig_head - ch->sig_tail + wrs <= ARRAY_SIZE(ch->sig);
+}
+
+static bool chain_buf(const struct tgt_channel *ch)
+{
+	return ch->tx_head - ch->tx_tail < TGT_TX_BUFS;
+}
+
+/* The SEND of the buffer at tx_head. */
+static void chain_send(struct tgt_channel *ch, unsigned int n, u32 len)
+{
+	unsigned int b = ch->tx_head++ % TGT_TX_BUFS;
+
+	ib_dma_sync_single_for_device(ch->s->dev, ch->tx_dma[b], len, DMA_TO_DEVICE);
+	ch->sge[n][0].addr = ch->tx_dma[b];
+	ch->sge[n][0].length = len;
+	ch->sge[n][0].lkey = ch->s->pd->local_dma_lkey;
+	ch->wr[n].wr.opcode = IB_WR_SEND;
+	ch->wr[n].wr.num_sge = 1;
+	chain_wr(ch, n, 1);
+}
+
+static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
+{
+	struct ctl *c, *next;
+
+	list_for_each_entry_safe(c, next, &ch->ctl_q, node) {
+		if (!chain_room(ch, n, 1) || !chain_buf(ch))
+			break;
+		memcpy(ch->tx_msg[ch->tx_head % TGT_TX_BUFS], c->msg, c->len);
+		chain_send(ch, n++, c->len);
+		list_del(&c->node);
+		kfree(c);
+		atomic64_inc(&ch->s->stats.sends);
+	}
+	return n;
+}
+
+/*
+ * A run a work request at worst: the last carries the immediate, and its
+ * receive completion makes all of them visible.
+ */
+static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, const struct tgt_cmd *c)
+{
+	struct tgt_session *s = ch->s;
+	struct ib_sge sge[TGT_VECS];
+	unsigned int nr, i, at = c->p.bounce;
+
+	nr = tgt_arena_sge(s, sge, TGT_VECS, c->p.off[0], c->p.len[0]);
+	nr += tgt_arena_sge(s, sge + nr, TGT_VECS - nr, c->p.off[1], c->p.len[1]);
+	for (i = 0; i < nr;) {
+		struct ib_rdma_wr *wr = &ch->wr[n];
+		unsigned int k;
+
+		wr->remote_addr = at;
+		wr->rkey = s->bounce_rkey;
+		for (k = 0; k < ch->max_sge && i < nr; k++, i++) {
+			ch->sge[n][k] = sge[i];
+			at += sge[i].length;
+		}
+		wr->wr.num_sge = k;
+		wr->wr.opcode = IB_WR_RDMA_WRITE;
+		if (i == nr) {
+			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(c->p.cid));
+		}
+		chain_wr(ch, n++, 0);
+	}
+	atomic64_inc(&s->stats.pushes);
+	return n;
+}
+
+static void cmd_release(struct tgt_channel *ch, struct tgt_cmd *c)
+{
+	list_del(&c->node);
+	llist_add(&c->done, &ch->free_cmds);
+}
+
+/* Push what is to be pushed, gather the rest in the buffer at tx_head. */
+static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
+{
+	struct rdda_dones *m = NULL;
+	struct tgt_cmd *c, *next;
+	unsigned int k = 0;
+
+	list_for_each_entry_safe(c, next, &ch->pend, node) {
+		if (c->p.push && !c->status) {
+			if (!chain_room(ch, n, TGT_VECS + !!m))
+				break;
+			n = chain_push(ch, n, c);
+			cmd_release(ch, c);
+			continue;
+		}
+		if (!m) {
+			if (!chain_room(ch, n, 1) || !chain_buf(ch))
+				break;
+			m = ch->tx_msg[ch->tx_head % TGT_TX_BUFS];
+		}
+		m->done[k].cid = cpu_to_le16(c->p.cid);
+		m->done[k].status = cpu_to_le16(c->status);
+		m->done[k].reserved = 0;
+		cmd_release(ch, c);
+		if (++k == RDDA_DONES_MAX)
+			break;
+	}
+	if (!m)
+		return n;
+	memset(&m->hdr, 0, sizeof(m->hdr));
+	m->hdr.type = RDDA_DONE;
+	m->hdr.count = cpu_to_le16(k);
+	m->hdr.len = cpu_to_le32(sizeof(*m) + k * sizeof(m->done[0]));
+	chain_send(ch, n++, sizeof(*m) + k * sizeof(m->done[0]));
+	atomic64_inc(&ch->s->stats.sends);
+	return n;
+}
+
+static void pend_collect(struct tgt_channel *ch)
+{
+	struct llist_node *l = llist_reverse_order(llist_del_all(&ch->done));
+	struct tgt_cmd *c, *next;
+
+	llist_for_each_entry_safe(c, next, l, done)
+		list_add_tail(&c->node, &ch->pend);
+}
+
+/**
+ * tgt_push_flush() - post all that is ready
+ * @ch: channel
+ *
+ * Context: process or softirq.
+ */
+void tgt_push_flush(struct tgt_channel *ch)
+{
+	unsigned int n;
+	int ret = 0;
+
+	if (llist_empty(&ch->done) && list_empty(&ch->pend) && list_empty(&ch->ctl_q))
+		return;
+	spin_lock_bh(&ch->tx_lock);
+	pend_collect(ch);
+	while (!ret && !READ_ONCE(ch->dead)) {
+		n = chain_controls(ch, 0);
+		n = chain_results(ch, n);
+		if (!n)
+			break;
+		ret = ib_post_send(ch->qp, &ch->wr[0].wr, NULL);
+	}
+	spin_unlock_bh(&ch->tx_lock);
+	if (ret)
+		tgt_channel_kill(ch, ret);
+}
+
+/**
+ * tgt_push_kick() - commands ended outside of the channel's own work
+ * @t: of the channel
+ */
+void tgt_push_kick(struct tasklet_struct *t)
+{
+	struct tgt_channel *ch = from_tasklet(ch, t, kick);
+
+	if (!rdda_fault(RDDA_FAULT_DEAF))
+		tgt_push_flush(ch);
+}
+
+/**
+ * tgt_push_done() - a signalled send is complete, and all before it
+ * @cq: of the channel
+ * @wc: completion
+ */
+void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct tgt_channel *ch = cq->cq_context;
+	unsigned int i;
+
+	if (READ_ONCE(ch->dead))
+		return;
+	if (wc->status != IB_WC_SUCCESS) {
+		if (wc->status == IB_WC_RNR_RETRY_EXC_ERR)
+			atomic64_inc(&ch->s->stats.rnr);
+		tgt_channel_kill(ch, -ECONNRESET);
+		return;
+	}
+	spin_lock_bh(&ch->tx_lock);
+	if (!WARN_ON_ONCE(ch->sig_tail == ch->sig_head)) {
+		i = ch->sig_tail++ % ARRAY_SIZE(ch->sig);
+		ch->sq_used -= ch->sig[i].wrs;
+		ch->tx_tail += ch->sig[i].bufs;
+	}
+	spin_unlock_bh(&ch->tx_lock);
+}
+
+/**
+ * tgt_push_end() - a command ended: it is told to the client with the next post
+ * @c: command, its status set; not the caller's any more, nor is its view
+ *
+ * Any context.
+ */
+void tgt_push_end(struct tgt_cmd *c)
+{
+	struct tgt_channel *ch = c->ch;
+	struct tgt_view *v = c->view;
+
+	if (c->status)
+		atomic64_inc(&ch->s->stats.errors);
+	c->view = NULL;
+	llist_add(&c->done, &ch->done);
+	if (READ_ONCE(ch->batcher) != current)
+		tasklet_schedule(&ch->kick);
+	/* Last: a dead session's memory goes with its last view. */
+	if (v)
+		tgt_view_put(v);
+}
+
+/**
+ * tgt_push_drop() - forget what was not sent
+ * @ch: channel, stopped
+ */
+void tgt_push_drop(struct tgt_channel *ch)
+{
+	struct ctl *c, *next;
+	LIST_HEAD(drop);
+
+	spin_lock_bh(&ch->tx_lock);
+	list_splice_init(&ch->ctl_q, &drop);
+	spin_unlock_bh(&ch->tx_lock);
+	list_for_each_entry_safe(c, next, &drop, node)
+		kfree(c);
+}
+
+/**
+ * tgt_ctl_send() - send a control message
+ * @ch: channel
+ * @msg: message, copied
+ * @len: bytes
+ *
+ * Any context but hard interrupt. Return: 0, -ESHUTDOWN, or -ENOMEM after the
+ * channel was killed: a client that waits for an answer must not wait forever.
+ */
+int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
+{
+	struct ctl *c = kmalloc(struct_size(c, msg, len), GFP_NOWAIT | __GFP_NOWARN);
+	bool dead;
+
+	if (!c) {
+		tgt_channel_kill(ch, -ENOMEM);
+		return -ENOMEM;
+	}
+	c->len = len;
+	memcpy(c->msg, msg, len);
+	spin_lock_bh(&ch->tx_lock);
+	dead = READ_ONCE(ch->dead);
+	if (!dead)
+		list_add_tail(&c->node, &ch->ctl_q);
+	spin_unlock_bh(&ch->tx_lock);
+	if (dead) {
+		kfree(c);
+		return -ESHUTDOWN;
+	}
+	if (READ_ONCE(ch->batcher) != current)
+		tgt_push_flush(ch);
+	return 0;
+}
+
+/**
+ * tgt_ctl_pong() - send a control message that is only a header
+ * @ch: channel
+ * @type: PING or PONG
+ * @tag: of the message
+ */
+int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag)
+{
+	struct rdda_hdr h = {
+		.type = type,
+		.len = cpu_to_le32(sizeof(h)),
+		.tag = cpu_to_le64(tag),
+	};
+
+	return tgt_ctl_send(ch, &h, sizeof(h));
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A channel's completion queue, batch by batch.
+ *
+ * The queue is polled by one work, ours rather than the core's, to know where
+ * a batch ends: bios of a batch leave under one plug, completions that arrive
+ * meanwhile leave in one post. Messages that need to sleep go to ctl_work and
+ * keep their receive buffer until it has dealt with them, which bounds them.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/sched/mm.h>
+
+#include "rdda/target/tgt.h"
+
+#define POLL_BATCH	16
+#define POLL_ROUNDS	32	/* then others of this CPU have a turn */
+
+/**
+ * tgt_bad_peer() - a message that no honest client sends: log it once, end the session
+ * @ch: where it came
+ * @why: for people
+ */
+void tgt_bad_peer(struct tgt_channel *ch, const char *why)
+{
+	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->host, why);
+	tgt_channel_kill(ch, -EPROTO);
+}
+
+static void rx_done(struct ib_cq *cq, struct ib_wc *wc);
+
+/**
+ * tgt_rbuf_post() - give a receive buffer to the NIC
+ * @ch: channel
+ * @rb: buffer, its message dealt with
+ *
+ * Return: 0, or a negative errno after the channel was killed.
+ */
+int tgt_rbuf_post(struct tgt_channel *ch, struct tgt_rbuf *rb)
+{
+	struct ib_recv_wr wr = {
+		.wr_cqe = &rb->cqe,
+		.sg_list = &rb->sge,
+		.num_sge = 1,
+	};
+	int ret;
+
+	if (READ_ONCE(ch->dead))
+		return -ESHUTDOWN;
+	rb->cqe.done = rx_done;
+	ib_dma_sync_single_for_device(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	ret = ib_post_recv(ch->qp, &wr, NULL);
+	if (ret)
+		tgt_channel_kill(ch, ret);
+	return ret;
+}
+
+/* An unknown control message is answered, so that newer clients can ask. */
+static void rx_unknown(struct tgt_channel *ch, struct tgt_rbuf *rb)
+{
+	const struct rdda_hdr *h = rb->msg;
+	struct rdda_note m = {
+		.hdr.type = RDDA_ERROR,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.hdr.tag = h->tag,
+		.err = cpu_to_le32(EOPNOTSUPP),
+	};
+
+	if (!tgt_rbuf_post(ch, rb))
+		tgt_ctl_send(ch, &m, sizeof(m));
+}
+
+static void rx_sleeping(struct tgt_channel *ch, struct tgt_rbuf *rb)
+{
+	spin_lock(&ch->ctl_lock);
+	list_add_tail(&rb->node, &ch->ctl);
+	spin_unlock(&ch->ctl_lock);
+	queue_work(tgt_wq, &ch->ctl_work);
+}
+
+static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
+{
+	const struct rdda_hdr *h = rb->msg;
+	u64 tag = le64_to_cpu(h->tag);
+
+	switch (h->type) {
+	case RDDA_PING:
+		if (!tgt_rbuf_post(ch, rb))
+			tgt_ctl_pong(ch, RDDA_PONG, tag);
+		return;
+	case RDDA_PONG:
+		if (tag == READ_ONCE(ch->pong_tag))
+			complete(&ch->pong);
+		break;
+	case RDDA_MGMT:
+		tgt_mgmt_msg(ch, rb->msg, rb->len);
+		break;
+	case RDDA_BYE:
+		tgt_channel_kill(ch, 0);
+		return;
+	case RDDA_ERROR:
+		break;
+	default:	/* PROVE, BOUNCE, OPEN, CLOSE */
+		rx_sleeping(ch, rb);
+		return;
+	}
+	tgt_rbuf_post(ch, rb);
+}
+
+static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct tgt_rbuf *rb = container_of(wc->wr_cqe, struct tgt_rbuf, cqe);
+	struct tgt_channel *ch = cq->cq_context;
+	const struct rdda_hdr *h = rb->msg;
+	int ret;
+
+	if (READ_ONCE(ch->dead))
+		return;
+	if (wc->status != IB_WC_SUCCESS) {
+		tgt_channel_kill(ch, -ECONNRESET);
+		return;
+	}
+	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	if (wc->opcode != IB_WC_RECV) {
+		tgt_bad_peer(ch, "a WRITE with an immediate");
+		return;
+	}
+	rb->len = wc->byte_len;
+	ret = rdda_msg_check(rb->msg, wc->byte_len, true);
+	if (ret && ret != -EOPNOTSUPP) {
+		tgt_bad_peer(ch, "malformed message");
+		return;
+	}
+	if (!READ_ONCE(ch->proven)) {
+		if (ret || h->type != RDDA_PROVE)
+			tgt_bad_peer(ch, "message before proof");
+		else
+			rx_sleeping(ch, rb);
+		return;
+	}
+	WRITE_ONCE(ch->s->heard, jiffies);	/* made by its CPU, not by its NIC */
+	if (ret)
+		rx_unknown(ch, rb);
+	else if (h->type == RDDA_CMDS)
+		tgt_cmds_msg(ch, rb);
+	else
+		rx_control(ch, rb);
+}
+
+/**
+ * tgt_queue_event() - the completion queue has something
+ * @cq: unused
+ * @ctx: channel
+ */
+void tgt_queue_event(struct ib_cq *cq, void *ctx)
+{
+	struct tgt_channel *ch = ctx;
+
+	queue_work(tgt_io_wq, &ch->work);
+}
+
+static int poll_batch(struct tgt_channel *ch)
+{
+	struct ib_wc wc[POLL_BATCH];
+	struct blk_plug plug;
+	int i, n = ib_poll_cq(ch->cq, POLL_BATCH, wc);
+
+	if (n <= 0)
+		return n;
+	WRITE_ONCE(ch->batcher, current);
+	blk_start_plug(&plug);
+	for (i = 0; i < n; i++)
+		if (wc[i].wr_cqe && wc[i].wr_cqe->done)
+			wc[i].wr_cqe->done(ch->cq, &wc[i]);
+	blk_finish_plug(&plug);
+	/* First say that nobody flushes for them, then flush: none is left behind. */
+	WRITE_ONCE(ch->batcher, NULL);
+	tgt_push_flush(ch);
+	return n;
+}
+
+/**
+ * tgt_queue_work() - deal with all that has completed
+ * @work: of the channel
+ */
+void tgt_queue_work(struct work_struct *work)
+{
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, work);
+	unsigned int noio = memalloc_noio_save();
+	unsigned int rounds = 0;
+
+	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead))
+		goto out;
+	do {
+		while (poll_batch(ch) > 0) {
+			if (++rounds < POLL_ROUNDS)
+				continue;
+			queue_work(tgt_io_wq, &ch->work);
+			goto out;
+		}
+	} while (ib_req_notify_cq(ch->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
+out:
+	memalloc_noio_restore(noio);
+}
+
+static void bounce_msg(struct tgt_channel *ch, const struct rdda_bounce *m)
+{
+	struct tgt_session *s = ch->s;
+	u32 len = le32_to_cpu(m->len);
+
+	if (ch->index || s->bounce_len || !len || len % RDDA_PAGE) {
+		tgt_bad_peer(ch, "bad bounce arena");
+		return;
+	}
+	s->bounce_rkey = le32_to_cpu(m->rkey);
+	smp_store_release(&s->bounce_len, len);
+}
+
+static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
+{
+	int ret;
+
+	switch (h->type) {
+	case RDDA_PROVE:
+		ret = tgt_channel_prove(ch, (const void *)h);
+		if (!ret)
+			break;
+		pr_info_ratelimited("host %pUb: no proof of the key: %d\n", &ch->s->host, ret);
+		tgt_channel_kill(ch, ret);
+		break;
+	case RDDA_BOUNCE:
+		bounce_msg(ch, (const void *)h);
+		break;
+	case RDDA_OPEN:
+		tgt_open_msg(ch, (const void *)h);
+		break;
+	case RDDA_CLOSE:
+		tgt_close_msg(ch, (const void *)h);
+		break;
+	}
+}
+
+/**
+ * tgt_ctl_work() - control messages that need to sleep, one after the other
+ * @work: of the channel
+ *
+ * The message is copied and its buffer posted again before it is answered: the
+ * answer lets the client send the next one.
+ */
+void tgt_ctl_work(struct work_struct *work)
+{
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, ctl_work);
+	unsigned int noio = memalloc_noio_save();
+	struct tgt_rbuf *rb;
+	u64 copy[16];		/* none of these messages is longer */
+
+	for (;;) {
+		spin_lock(&ch->ctl_lock);
+		rb = list_first_entry_or_null(&ch->ctl, struct tgt_rbuf, node);
+		if (rb)
+			list_del(&rb->node);
+		spin_unlock(&ch->ctl_lock);
+		if (!rb || READ_ONCE(ch->dead) || WARN_ON_ONCE(rb->len > sizeof(copy)))
+			break;
+		memcpy(copy, rb->msg, rb->len);
+		if (tgt_rbuf_post(ch, rb))
+			break;
+		ctl_handle(ch, (const struct rdda_hdr *)copy);
+	}
+	memalloc_noio_restore(noio);
+}

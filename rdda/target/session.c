@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions: one incarnation of one client each, the unit of trust and fencing.
+ *
+ * Ending one, in this order and no other (fencing rule 3): queue pairs
+ * destroyed and drained, memory regions destroyed, bios back, memory. The
+ * first two are the kill work's; what waits for bios waits for no thread: the
+ * last view to go queues the free work. So a hung drive costs a dead session's
+ * memory, and no other session anything.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "rdda/target/tgt.h"
+
+LIST_HEAD(tgt_sessions);		/* tgt_lock */
+static u32 next_id;			/* tgt_lock */
+static DECLARE_WAIT_QUEUE_HEAD(empty_wait);
+#ifdef MESH_FAULTS
+static struct ib_pd *shared_pd;
+#endif
+
+static void session_release(struct kref *ref)
+{
+	struct tgt_session *s = container_of(ref, struct tgt_session, ref);
+	unsigned int i;
+
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_channel_free(s->channel[i]);
+	xa_destroy(&s->drives);
+	xa_destroy(&s->opens);
+	kfree(s);
+}
+
+/**
+ * tgt_session_put() - drop a reference; the last one frees it and its channels
+ * @s: session
+ *
+ * Context: process.
+ */
+void tgt_session_put(struct tgt_session *s)
+{
+	kref_put(&s->ref, session_release);
+}
+
+/* The one place where a state changes. */
+static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
+{
+	bool ok;
+
+	spin_lock_bh(&s->lock);
+	ok = tgt_state_may(s->state, to);
+	if (ok) {
+		s->state = to;
+		if (err)
+			s->err = err;
+	}
+	spin_unlock_bh(&s->lock);
+	if (ok && to != TGT_DYING)
+		tgt_nl_session(s);
+	return ok;
+}
+
+/**
+ * tgt_session_state() - where a session is in its life
+ * @s: session
+ */
+enum tgt_state tgt_session_state(struct tgt_session *s)
+{
+	enum tgt_state state;
+
+	spin_lock_bh(&s->lock);
+	state = s->state;
+	spin_unlock_bh(&s->lock);
+	return state;
+}
+
+/**
+ * tgt_session_memory() - bytes lent to a session and used for it
+ * @s: session
+ *
+ * Context: tgt_lock held.
+ */
+u64 tgt_session_memory(struct tgt_session *s)
+{
+	u64 n = sizeof(*s);
+	unsigned int i;
+
+	lockdep_assert_held(&tgt_lock);
+	n += (u64)s->arena.nr << s->arena.shift;
+	spin_lock_bh(&s->lock);
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			n += tgt_channel_memory(s->channel[i]);
+	spin_unlock_bh(&s->lock);
+	return n;
+}
+
+static void watch_work(struct work_struct *work)
+{
+	struct tgt_session *s = container_of(work, struct tgt_session, watch.work);
+	unsigned long dead = msecs_to_jiffies(max(tgt_dead_ms, tgt_keepalive_ms + 1));
+
+	if (tgt_session_state(s) != TGT_LIVE)
+		return;
+	if (time_after(jiffies, READ_ONCE(s->heard) + dead)) {
+		pr_info("session %u of %pUb: nothing heard for %u ms; ended\n", s->id, &s->host,
+			jiffies_to_msecs(jiffies - s->heard));
+		tgt_session_kill(s, -ETIMEDOUT);
+		return;
+	}
+	queue_delayed_work(tgt_wq, &s->watch, dead / 8 + 1);
+}
+
+static void free_work(struct work_struct *work)
+{
+	struct tgt_session *s = container_of(work, struct tgt_session, free);
+
+	tgt_arena_free(s);
+	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
+	session_set(s, TGT_DEAD, 0);
+	mutex_lock(&tgt_lock);
+	list_del(&s->node);
+	mutex_unlock(&tgt_lock);
+	pr_info("session %u of %pUb: gone\n", s->id, &s->host);
+	tgt_session_put(s);
+	wake_up_all(&empty_wait);
+}
+
+/**
+ * tgt_session_drained() - maybe the last thing that a dead session waited for is back
+ * @s: session
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_session_drained(struct tgt_session *s)
+{
+	lockdep_assert_held(&tgt_lock);
+	if (s->undrained || s->freeing || tgt_session_state(s) != TGT_DRAINING)
+		return;
+	s->freeing = true;
+	queue_work(tgt_wq, &s->free);
+}
+
+/**
+ * tgt_session_pd_put() - a queue pair, or the arena, needs the domain no more
+ * @s: session
+ */
+void tgt_session_pd_put(struct tgt_session *s)
+{
+	if (!refcount_dec_and_test(&s->pd_users))
+		return;
+#ifdef MESH_FAULTS
+	if (s->pd == shared_pd)
+		return;
+#endif
+	ib_dealloc_pd(s->pd);
+}
+
+static void kill_work(struct work_struct *work)
+{
+	struct tgt_session *s = container_of(work, struct tgt_session, kill);
+	unsigned int noio = memalloc_noio_save();
+	unsigned int i;
+
+	cancel_delayed_work_sync(&s->watch);
+	tgt_nl_session(s);
+	if (rdda_fault(RDDA_FAULT_ARENA)) {
+		tgt_arena_free(s);
+		ssleep(1);
+	}
+	/* Nobody attaches any more: the state forbids it. */
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_channel_stop(s->channel[i]);
+	tgt_arena_unregister(s);
+	tgt_session_pd_put(s);
+	tgt_mgmt_end(s);
+	session_set(s, TGT_DRAINING, 0);
+	mutex_lock(&tgt_lock);
+	tgt_grant_session_end(s);
+	tgt_session_drained(s);
+	mutex_unlock(&tgt_lock);
+	memalloc_noio_restore(noio);
+	tgt_session_put(s);
+}
+
+/**
+ * tgt_session_kill() - end a session; a second time does nothing
+ * @s: session
+ * @err: why, negative errno; 0: the client said good-bye
+ *
+ * Any context but hard interrupt. Returns at once.
+ */
+void tgt_session_kill(struct tgt_session *s, int err)
+{
+	if (!session_set(s, TGT_DYING, err))
+		return;
+	pr_info("session %u of %pUb: ends: %d\n", s->id, &s->host, err);
+	tgt_session_get(s);
+	queue_work(tgt_wq, &s->kill);
+}
+
+/**
+ * tgt_session_kill_all() - end all
+ * @err: why
+ */
+void tgt_session_kill_all(int err)
+{
+	struct tgt_session *s;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node)
+		tgt_session_kill(s, err);
+	mutex_unlock(&tgt_lock);
+}
+
+/**
+ * tgt_session_find() - by number, with a reference
+ * @id: number
+ */
+struct tgt_session *tgt_session_find(u32 id)
+{
+	struct tgt_session *s, *found = NULL;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node) {
+		if (s->id == id) {
+			tgt_session_get(s);
+			found = s;
+			break;
+		}
+	}
+	mutex_unlock(&tgt_lock);
+	return found;
+}
+
+static int session_pd_alloc(struct tgt_session *s)
+{
+#ifdef MESH_FAULTS
+	if (rdda_fault(RDDA_FAULT_PD)) {
+		if (!shared_pd)
+			shared_pd = ib_alloc_pd(s->dev, 0);
+		s->pd = shared_pd;
+		return PTR_ERR_OR_ZERO(s->pd);
+	}
+#endif
+	s->pd = ib_alloc_pd(s->dev, 0);
+	return PTR_ERR_OR_ZERO(s->pd);
+}
+
+static struct tgt_session *session_create(struct ib_device *dev, const struct rdda_login *l,
+					  const struct rdda_limits *lim)
+{
+	struct tgt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return NULL;
+	kref_init(&s->ref);
+	refcount_set(&s->pd_users, 1);
+	spin_lock_init(&s->lock);
+	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
+	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&s->mgmt);
+	INIT_DELAYED_WORK(&s->watch, watch_work);
+	INIT_WORK(&s->kill, kill_work);
+	INIT_WORK(&s->free, free_work);
+	import_uuid(&s->host, l->host_uuid);
+	s->boot = le32_to_cpu(l->boot);
+	s->number = le32_to_cpu(l->number);
+	s->dev = dev;
+	s->lim = *lim;
+	s->heard = jiffies;
+	s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
+	if (!s->arena.bytes)
+		goto err;
+	if (session_pd_alloc(s))
+		goto err_arena;
+	return s;
+err_arena:
+	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
+err:
+	kfree(s);
+	return NULL;
+}
+
+static bool session_same_host(const struct tgt_session *s, const struct rdda_login *l)
+{
+	uuid_t host;
+
+	import_uuid(&host, l->host_uuid);
+	return uuid_equal(&s->host, &host);
+}
+
+/* An incarnation that has been seen, or an older one, does not come back. */
+static int login_stale(const struct rdda_login *l)
+{
+	struct tgt_session *s;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node)
+		if (session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
+		    s->number >= le32_to_cpu(l->number) && tgt_session_state(s) != TGT_LOGIN)
+			return RDDA_REJ_STALE;
+	return 0;
+}
+
+static struct tgt_session *login_join(struct rdma_cm_id *cm, const struct rdda_login *l)
+{
+	struct tgt_session *s;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node) {
+		if (!session_same_host(s, l) || s->boot != le32_to_cpu(l->boot) ||
+		    s->number != le32_to_cpu(l->number) || s->dev != cm->device)
+			continue;
+		if (tgt_session_state(s) == TGT_LIVE && l->channel < s->nr_channels &&
+		    !READ_ONCE(s->channel[l->channel]))
+			return s;
+	}
+	return NULL;
+}
+
+/**
+ * tgt_session_login() - the session that a login is for
+ * @cm: its connection
+ * @l: login; channel 0 makes a session, others join a live one
+ * @lim: of its device
+ * @reason: set to the enum rdda_reject_reason when there is none
+ *
+ * Nothing here is proved yet: no other session is touched.
+ *
+ * Return: a referenced session or NULL.
+ */
+struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
+				      const struct rdda_limits *lim, int *reason)
+{
+	struct tgt_session *s = NULL;
+
+	mutex_lock(&tgt_lock);
+	if (l->channel) {
+		s = login_join(cm, l);
+		*reason = RDDA_REJ_CHANNEL;
+		if (s)
+			tgt_session_get(s);
+		goto out;
+	}
+	*reason = login_stale(l);
+	if (*reason)
+		goto out;
+	*reason = RDDA_REJ_BUSY;
+	s = session_create(cm->device, l, lim);
+	if (!s)
+		goto out;
+	s->id = ++next_id;
+	list_add_tail(&s->node, &tgt_sessions);	/* the list has the first reference */
+	tgt_session_get(s);
+out:
+	mutex_unlock(&tgt_lock);
+	return s;
+}
+
+/**
+ * tgt_session_attach() - make a channel part of its session
+ * @ch: channel 0 at login, another when it has proved the key
+ *
+ * Return: 0, or -ESTALE when the session ended or the place was taken.
+ */
+int tgt_session_attach(struct tgt_channel *ch)
+{
+	struct tgt_session *s = ch->s;
+	int ret = -ESTALE;
+
+	spin_lock_bh(&s->lock);
+	if (!ch->dead && !s->channel[ch->index] &&
+	    s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
+		s->channel[ch->index] = ch;
+		ch->attached = true;
+		ret = 0;
+	}
+	spin_unlock_bh(&s->lock);
+	if (!ret && ch->index)
+		tgt_session_put(s);	/* the list's reference does from now on */
+	return ret;
+}
+
+/**
+ * tgt_session_live() - the client proved who it is: older incarnations of it end
+ * @s: session
+ * @boot_id: the client's, whole
+ *
+ * Return: 0, or -ESTALE when the session ended meanwhile, or a newer one of
+ * the same boot came first.
+ */
+int tgt_session_live(struct tgt_session *s, const u8 *boot_id)
+{
+	struct tgt_session *o;
+	int ret = -ESTALE;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node)
+		if (o != s && uuid_equal(&o->host, &s->host) && o->boot == s->boot &&
+		    o->number >= s->number && tgt_session_state(o) != TGT_LOGIN)
+			goto out;
+	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
+	WRITE_ONCE(s->heard, jiffies);
+	if (!session_set(s, TGT_LIVE, 0))
+		goto out;
+	ret = 0;
+	list_for_each_entry(o, &tgt_sessions, node)
+		if (o != s && uuid_equal(&o->host, &s->host) && tgt_session_state(o) == TGT_LIVE)
+			tgt_session_kill(o, -ESTALE);
+	queue_delayed_work(tgt_wq, &s->watch, 1);
+out:
+	mutex_unlock(&tgt_lock);
+	if (!ret)
+		pr_info("session %u of %pUb: live, %u channels, %u KiB\n", s->id, &s->host,
+			s->nr_channels, s->arena.bytes >> 10);
+	return ret;
+}
+
+/**
+ * tgt_session_event() - tell the client something it did not ask for
+ * @s: session
+ * @msg: message
+ * @len: bytes
+ *
+ * Context: process, tgt_lock held, which keeps the channel.
+ */
+void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
+{
+	lockdep_assert_held(&tgt_lock);
+	if (tgt_session_state(s) == TGT_LIVE && s->channel[0])
+		tgt_ctl_send(s->channel[0], msg, len);
+}
+
+/**
+ * tgt_session_init() - nothing is there yet
+ *
+ * Return: 0.
+ */
+int tgt_session_init(void)
+{
+	get_random_bytes(&next_id, sizeof(next_id));
+	next_id &= 0xffff;
+	return 0;
+}
+
+static bool sessions_empty(void)
+{
+	bool empty;
+
+	mutex_lock(&tgt_lock);
+	empty = list_empty(&tgt_sessions);
+	mutex_unlock(&tgt_lock);
+	return empty;
+}
+
+/**
+ * tgt_session_exit() - end all and wait until their bios are back
+ */
+void tgt_session_exit(void)
+{
+	tgt_session_kill_all(-ESHUTDOWN);
+	while (!sessions_empty())
+		wait_event_timeout(empty_wait, false, HZ / 20);
+	flush_workqueue(tgt_wq);
+#ifdef MESH_FAULTS
+	if (shared_pd)
+		ib_dealloc_pd(shared_pd);
+#endif
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Session states and the decision on an OPEN; see state.h. Pure. */
+#include <linux/kernel.h>
+#include <linux/types.h>
+
+#include "rdda/target/state.h"
+#include "rdda/wire.h"
+
+static const struct {
+	const char *name;
+	u8 next;		/* states that may follow, as bits */
+} states[TGT_STATES] = {
+	[TGT_LOGIN]	= { "login",	1 << TGT_LIVE | 1 << TGT_DYING },
+	[TGT_LIVE]	= { "live",	1 << TGT_DYING },
+	[TGT_DYING]	= { "dying",	1 << TGT_DRAINING },
+	[TGT_DRAINING]	= { "draining",	1 << TGT_DEAD },
+	[TGT_DEAD]	= { "dead",	0 },
+};
+
+/**
+ * tgt_state_may() - may a session go from one state to another?
+ * @from: where it is
+ * @to: where it would go
+ */
+bool tgt_state_may(enum tgt_state from, enum tgt_state to)
+{
+	if ((unsigned int)from >= TGT_STATES || (unsigned int)to >= TGT_STATES)
+		return false;
+	return states[from].next & (1 << to);
+}
+
+/**
+ * tgt_state_name() - what people read
+ * @state: of a session
+ */
+const char *tgt_state_name(enum tgt_state state)
+{
+	return (unsigned int)state < TGT_STATES ? states[state].name : "?";
+}
+
+/**
+ * tgt_open_decide() - answer an OPEN
+ * @f: all that counts
+ *
+ * The order matters. What can never succeed is said first; then the dead:
+ * nothing is granted on a drive where an older incarnation of the same host
+ * may still have commands, nor an extent whose last holder is not dead yet;
+ * then the living; then the label, which must name a holder before that holder
+ * writes.
+ *
+ * Return: enum rdda_open_status, TGT_OPEN_FENCE or TGT_OPEN_ASK.
+ */
+int tgt_open_decide(const struct tgt_open_facts *f)
+{
+	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
+
+	if (!f->found)
+		return RDDA_OPEN_NO_EXTENT;
+	if (f->drive_gone)
+		return RDDA_OPEN_DRIVE_GONE;
+	if (f->generation < f->seen)
+		return RDDA_OPEN_STALE;
+	if (!f->ready)
+		return RDDA_OPEN_NOT_READY;
+	if (f->old_self || f->others_dying)
+		return RDDA_OPEN_DRAINING;
+	if (held)
+		return f->preempt ? TGT_OPEN_FENCE : RDDA_OPEN_HELD;
+	if (f->self_other)
+		return RDDA_OPEN_HELD;
+	if (f->noted)
+		return RDDA_OPEN_OK;
+	if (f->asked)
+		return RDDA_OPEN_DRAINING;
+	if (f->rw && f->grace && !f->holder_none && !f->holder_self && !f->preempt)
+		return RDDA_OPEN_GRACE;
+	if (f->generation > f->seen || (f->rw && !f->holder_self))
+		return TGT_OPEN_ASK;
+	return RDDA_OPEN_OK;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The life of a session on its target, and the decision on an OPEN. Pure.
+ *
+ *   LOGIN --proof of channel 0--> LIVE
+ *     |                             |
+ *     |  (refused, silent for 5 s)  |  (a channel lost, silent for dead_ms,
+ *     |                             |   superseded, fenced, BYE)
+ *     `-----------> DYING <---------'
+ *                     |  QPs destroyed and drained, memory regions destroyed
+ *                 DRAINING     bios of hung drives keep a session here
+ *                     |  every bio back, memory freed
+ *                    DEAD
+ */
+#ifndef TGT_STATE_H
+#define TGT_STATE_H
+
+#include <linux/types.h>
+
+enum tgt_state {
+	TGT_LOGIN,
+	TGT_LIVE,
+	TGT_DYING,
+	TGT_DRAINING,
+	TGT_DEAD,
+	TGT_STATES
+};
+
+bool tgt_state_may(enum tgt_state from, enum tgt_state to);
+const char *tgt_state_name(enum tgt_state state);
+
+/**
+ * struct tgt_open_facts - what an OPEN is decided from
+ * @found: this target has such an extent
+ * @drive_gone: its drive was unplugged
+ * @ready: it is zeroed
+ * @rw: asked for
+ * @preempt: asked for
+ * @generation: asked for
+ * @seen: highest granted before
+ * @old_self: an older incarnation of the asking host has, or may have,
+ *	commands on that drive
+ * @others_dying: a session of another host that had it open is being torn down
+ * @other_rw: a living session has it open for writing
+ * @other_ro: living sessions have it open for reading
+ * @self_other: the asking session has it open with another access
+ * @asked: meshd was asked for a grant of it and has not answered
+ * @noted: meshd just wrote this grant into the label
+ * @holder_none: the label names no holder
+ * @holder_self: the label names the asking host
+ * @grace: the target just started
+ */
+struct tgt_open_facts {
+	bool	found;
+	bool	drive_gone;
+	bool	ready;
+	bool	rw;
+	bool	preempt;
+	u64	generation;
+	u64	seen;
+	bool	old_self;
+	bool	others_dying;
+	bool	other_rw;
+	bool	other_ro;
+	bool	self_other;
+	bool	asked;
+	bool	noted;
+	bool	holder_none;
+	bool	holder_self;
+	bool	grace;
+};
+
+/* Beyond enum rdda_open_status: */
+#define TGT_OPEN_FENCE	100	/* end the others' sessions, then DRAINING */
+#define TGT_OPEN_ASK	101	/* meshd must write the label first */
+
+int tgt_open_decide(const struct tgt_open_facts *f);
+
+#endif

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Test tools: one program a file, in build/bin.
+tools-c := $(wildcard tests/tools/*.c)
+tools-bin := $(tools-c:tests/tools/%.c=$(BUILD)/bin/%)
+
+$(BUILD)/bin/%: tests/tools/%.c driver/uapi/meshblk.h
+	@mkdir -p $(@D)
+	$(CC) -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0) \
+		-o $@ $< $(shell pkg-config --libs libnl-genl-3.0)
+
+tools: $(tools-bin)
+
+.PHONY: tools

@@ -11,6 +11,9 @@ LAB = os.path.join(TOP, "tests/lab")
 BUILD = os.path.join(TOP, "build")
 LOGS = os.path.join(BUILD, "lab")
 
+# Where guests have their folders: drives, sockets (whose paths must be short).
+TMP = os.environ.get("MESH_TMP", "/var/tmp")
+
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One QEMU guest: its folder, its command line, its life."""
 import hashlib
+import json
 import os
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import time
 
-from . import image, kernel
+from . import image, kernel, volatile
 from .common import LAB, TOP, LabError, die_with_parent
 from .qmp import Qmp
 
@@ -19,9 +22,10 @@ CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
 class Drive:
     """An emulated drive and the file behind it."""
 
-    def __init__(self, path, lba=512):
+    def __init__(self, path, lba=512, gone=False):
         self.path = path
         self.lba = lba
+        self.gone = gone                # unplugged
 
 
 class Guest:
@@ -30,6 +34,7 @@ class Guest:
     def __init__(self, name, folder, which="6.12"):
         self.name = name
         self.folder = folder
+        self.kernel_name = which
         self.kernel = kernel.find(which)
         self.cpus = 2
         self.mem = "2G"
@@ -40,6 +45,8 @@ class Guest:
         self.tap = None                 # (interface, mac)
         self.netns = None
         self.state_disk = None
+        self.volatile = False           # drives have a cache that a cut loses
+        self.drive_bus = "nvme"         # or "scsi"
         self.ports = 1
         self.extra_modules = []
         self.rxe = True
@@ -121,21 +128,39 @@ class Guest:
 
     def _drives(self):
         a = []
+        if self.drive_bus == "scsi":
+            a += ["-device", "virtio-scsi-pci,id=scsi"]
         for n, d in enumerate(self.drives):
-            a += ["-device", f"pcie-root-port,id=rp{n},chassis={n + 1},slot={n + 1}",
-                  "-drive", f"file={d.path},format=raw,cache=unsafe,if=none,"
-                            f"id=d{n},discard=unmap"]
-            a += ["-device", self.drive_device(n)]
+            if self.drive_bus == "nvme":
+                a += ["-device", f"pcie-root-port,id=rp{n},chassis={n + 1},slot={n + 1}"]
+            a += ["-blockdev", json.dumps(self._node(n))]
+            if not d.gone:
+                a += ["-device", json.dumps(self.drive_device(n))]
         if self.state_disk:
             a += ["-drive", f"file={self.state_disk},format=raw,cache=unsafe,"
                             "if=none,id=state",
                   "-device", "virtio-blk-pci,drive=state,serial=state"]
         return a
 
-    def drive_device(self, n):
+    def _node(self, n):
+        """What is behind drive n."""
         d = self.drives[n]
-        return (f"nvme,id=nvme{n},bus=rp{n},drive=d{n},serial=LAB-{self.name}-{n},"
-                f"logical_block_size={d.lba},physical_block_size={d.lba}")
+        if self.volatile:
+            return {"driver": "nbd", "node-name": f"d{n}", "discard": "unmap",
+                    "server": {"type": "unix", "path": volatile.socket_of(d)}}
+        return {"driver": "raw", "node-name": f"d{n}", "discard": "unmap",
+                "cache": {"no-flush": True},
+                "file": {"driver": "file", "filename": d.path, "discard": "unmap",
+                         "cache": {"no-flush": True}}}
+
+    def drive_device(self, n):
+        """The device of drive n, as -device and QMP's device_add want it."""
+        d = self.drives[n]
+        dev = {"id": f"drive{n}", "drive": f"d{n}", "serial": f"LAB-{self.name}-{n}",
+               "logical_block_size": d.lba, "physical_block_size": d.lba}
+        if self.drive_bus == "scsi":
+            return {"driver": "scsi-hd", "bus": "scsi.0", "lun": n, **dev}
+        return {"driver": "nvme", "bus": f"rp{n}", **dev}
 
     def _net(self):
         if not self.tap:
@@ -147,19 +172,32 @@ class Guest:
     def start(self):
         """Start QEMU; it dies with this process unless `detach` is set."""
         self.prepare()
+        volatile.start(self)
         argv = self.argv()
         if self.netns:
             argv = ["ip", "netns", "exec", self.netns] + argv
-        log = open(self.path("qemu.log"), "ab")
-        self.proc = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True,
-            preexec_fn=None if self.detach else die_with_parent)
-        log.close()
-        self.started = time.monotonic()
+        with open(self.path("qemu.log"), "ab") as log:
+            self.proc = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+                preexec_fn=None if self.detach else die_with_parent)
+        with open(self.path("pid"), "w", encoding="ascii") as f:
+            f.write(str(self.proc.pid))
+
+    def pid(self):
+        """Of its QEMU, if that runs; also one that an earlier lab started."""
+        if self.proc is not None:
+            return self.proc.pid if self.proc.poll() is None else None
+        try:
+            with open(self.path("pid"), encoding="ascii") as f:
+                pid = int(f.read())
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return pid if self.folder.encode() in f.read() else None
+        except (FileNotFoundError, ValueError, ProcessLookupError):
+            return None
 
     def alive(self):
-        return self.proc is not None and self.proc.poll() is None
+        return self.pid() is not None
 
     def qmp(self):
         return Qmp(self.path("qmp.sock"))
@@ -171,15 +209,24 @@ class Guest:
         try:
             with self.qmp() as q:
                 q("quit")
-            self.proc.wait(10)
-        except (LabError, OSError, subprocess.TimeoutExpired):
-            self.kill()
+            self._gone(10)
+        except (LabError, OSError):
+            pass
+        self.kill()
 
     def kill(self):
-        if self.alive():
-            self.proc.kill()
-        if self.proc:
-            self.proc.wait()
+        """The power cut of a machine."""
+        pid = self.pid()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            self._gone(30)
+
+    def _gone(self, seconds):
+        end = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > end:
+                raise LabError(f"{self.name}: QEMU does not end")
+            time.sleep(0.02)
 
     def qemu_said(self):
         try:
@@ -192,7 +239,6 @@ class Guest:
         """Ask a guest that hangs, by SysRq over its serial line, what it
         waits for; the answer is in the console log."""
         try:
-            import socket
             with socket.socket(socket.AF_UNIX) as con, self.qmp() as q:
                 con.connect(self.path("console.sock"))
                 for key in (b"9", b"w", b"l"):

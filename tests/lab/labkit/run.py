@@ -6,9 +6,9 @@ import sys
 import tempfile
 import time
 
-from . import chaos, warnings
+from . import chaos, volatile, warnings
 from .channel import Command, GuestGone, Timeout
-from .common import LAB, LOGS, TOP, LabError, say, size
+from .common import LAB, LOGS, TMP, LabError, say, size
 from .guest import Drive, Guest
 
 # What the guest has its own of; the host's is seen below /run/host there.
@@ -33,12 +33,19 @@ def add_drives(guest, folder, args):
         guest.drives.append(Drive(path, args.lba))
 
 
+def drive_bus(args):
+    """QEMU's NVMe drops FUA, so drives where that matters are SCSI."""
+    return args.drive_bus or ("scsi" if args.volatile_drives else "nvme")
+
+
 def make_guest(folder, args):
     g = Guest("lab", folder, args.kernel)
     g.cpus = 1 if args.icount else args.cpus
     g.mem = args.mem if args.mem[-1].isalpha() else args.mem + "G"
     g.icount = args.icount
     g.append = args.append
+    g.volatile = args.volatile_drives
+    g.drive_bus = drive_bus(args)
     g.extra_modules = [os.path.abspath(m) for m in args.module]
     if args.chaos is not None:
         g.extra_modules.append(chaos.module(g.kernel))
@@ -100,6 +107,7 @@ def _once(folder, args, argv):
         why = f"no end after {args.timeout} s" if cmd.begun else "the guest did not come up"
     finally:
         guest.quit()
+        volatile.stop(guest)
     return guest, status, why, cmd.begun
 
 
@@ -116,7 +124,7 @@ def run(args):
         argv = ["/bin/sh", "-c", '"$0" && exec "$@"',
                 os.path.join(LAB, "guest/mesh-up")] + argv
     for attempt in (1, 2):
-        folder = tempfile.mkdtemp(prefix="meshlab-run-", dir="/var/tmp")
+        folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=TMP)
         try:
             guest, status, why, begun = _once(folder, args, argv)
             if why and not begun and attempt == 1:

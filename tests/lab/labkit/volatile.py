@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Drives that lose unflushed writes: one nbdkit with nbd-volatile.c each."""
+import fcntl
+import os
+import signal
+import subprocess
+import time
+
+from .common import LAB, LOGS, LabError, die_with_parent, must
+
+
+def plugin():
+    """The plugin, compiled when its source is newer."""
+    src = os.path.join(LAB, "nbd-volatile.c")
+    out = os.path.join(LOGS, "nbd-volatile.so")
+    os.makedirs(LOGS, exist_ok=True)
+    with open(out + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(out) or os.stat(out).st_mtime < os.stat(src).st_mtime:
+            must(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC",
+                  "-shared", "-o", out + ".tmp", src])
+            os.rename(out + ".tmp", out)
+    return out
+
+
+def socket_of(drive):
+    return drive.path + ".sock"
+
+
+def _pid(drive):
+    try:
+        with open(drive.path + ".pid", encoding="ascii") as f:
+            pid = int(f.read())
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return pid if drive.path.encode() in f.read() else None
+    except (FileNotFoundError, ValueError, ProcessLookupError):
+        return None
+
+
+def start(guest):
+    """Serve the drives of a guest that are not served yet."""
+    for d in guest.drives if guest.volatile else ():
+        if _pid(d):
+            continue
+        for stale in (socket_of(d), d.path + ".pid"):
+            if os.path.exists(stale):
+                os.unlink(stale)
+        seed = int.from_bytes(os.urandom(4), "big")
+        with open(d.path + ".nbdkit", "ab") as log:
+            subprocess.Popen(
+                ["nbdkit", "-f", "-U", socket_of(d), "-P", d.path + ".pid", plugin(),
+                 f"file={d.path}", f"sector={d.lba}", f"seed={seed}",
+                 f"log={d.path}.cuts"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+                preexec_fn=None if guest.detach else die_with_parent)
+        for _ in range(100):
+            if _pid(d) and os.path.exists(socket_of(d)):
+                break
+            time.sleep(0.05)
+        else:
+            with open(d.path + ".nbdkit", encoding="utf-8", errors="replace") as f:
+                raise LabError("nbdkit did not start: " + f.read()[-500:])
+
+
+def cut(guest):
+    """Power is gone: what was not flushed is lost, but for luck."""
+    for d in guest.drives if guest.volatile else ():
+        pid = _pid(d)
+        if pid:
+            os.kill(pid, signal.SIGUSR1)
+
+
+def stop(guest):
+    for d in guest.drives if guest.volatile else ():
+        pid = _pid(d)
+        if not pid:
+            continue
+        os.kill(pid, signal.SIGKILL)
+        while _pid(d):
+            time.sleep(0.01)

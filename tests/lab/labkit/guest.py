@@ -116,6 +116,8 @@ class Guest:
         if self.icount:
             # With idle vCPUs the instruction clock would jump to the next timer.
             words.append("idle=poll clearcpuid=rep_good,erms")
+        if self.kernel_name == "debug":
+            words.append("kmemleak=on")
         return " ".join(words + [self.append])
 
     def _accel(self):

@@ -123,6 +123,8 @@ def run(args):
     if args.mesh:
         argv = ["/bin/sh", "-c", '"$0" && exec "$@"',
                 os.path.join(LAB, "guest/mesh-up")] + argv
+    if args.kernel == "debug":
+        argv.insert(0, os.path.join(LAB, "guest/leakcheck"))
     for attempt in (1, 2):
         folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=TMP)
         try:

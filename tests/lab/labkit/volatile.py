@@ -47,7 +47,9 @@ def start(guest):
                 os.unlink(stale)
         seed = int.from_bytes(os.urandom(4), "big")
         with open(d.path + ".nbdkit", "ab") as log:
+            # nbdkit -f ends with its parent; behind setsid -f that is process 1
             subprocess.Popen(
+                (["setsid", "-f"] if guest.detach else []) +
                 ["nbdkit", "-f", "-U", socket_of(d), "-P", d.path + ".pid", plugin(),
                  f"file={d.path}", f"sector={d.lba}", f"seed={seed}",
                  f"log={d.path}.cuts"],

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Family meshblk: targets, volumes, metadata, messages to other meshds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/libmesh/genl.h"
+
+int mesh_identity_set(struct mesh *m, const struct muuid *host, u16 key_id, const void *key,
+		      size_t len)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_IDENTITY_SET, 0, len, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_HOST_UUID, host);
+	if (len) {
+		nla_put_u16(msg, MESHBLK_A_KEY_ID, key_id);
+		nla_put(msg, MESHBLK_A_KEY, len, key);
+	}
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
+int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_TARGET_SET, 0, 0, &err);
+	if (!msg)
+		return err;
+	nla_put_u32(msg, MESHBLK_A_TARGET_ID, id);
+	nla_put_string(msg, MESHBLK_A_ADDR, addr);
+	if (port)
+		nla_put_u16(msg, MESHBLK_A_PORT, port);
+	if (expect && !muuid_null(expect))
+		put_uuid(msg, MESHBLK_A_HOST_UUID, expect);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
+int mesh_target_del(struct mesh *m, u32 id)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_TARGET_DEL, 0, 0, &err);
+	if (!msg)
+		return err;
+	nla_put_u32(msg, MESHBLK_A_TARGET_ID, id);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
+static void parse_target(struct nlattr **tb, struct mesh_target *t)
+{
+	t->id = get_u32(tb[MESHBLK_A_TARGET_ID]);
+	get_uuid(tb[MESHBLK_A_HOST_UUID], &t->host);
+	get_str(tb[MESHBLK_A_ADDR], t->addr, sizeof(t->addr));
+	t->port = get_u32(tb[MESHBLK_A_PORT]);
+	get_str(tb[MESHBLK_A_STATE], t->state, sizeof(t->state));
+	t->error = get_s32(tb[MESHBLK_A_ERROR]);
+	get_str(tb[MESHBLK_A_REASON], t->reason, sizeof(t->reason));
+	t->session = get_u32(tb[MESHBLK_A_SESSION]);
+	t->channels = get_u32(tb[MESHBLK_A_CHANNELS]);
+	t->arena = get_u64(tb[MESHBLK_A_ARENA]);
+	get_stats(tb[MESHBLK_A_STATS], &t->stats);
+}
+
+struct list {
+	void *array;
+	size_t n;
+};
+
+static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct list *l = arg;
+	struct mesh_target *t = grow(&l->array, &l->n, sizeof(*t));
+
+	(void)h;
+	if (!t)
+		return -ENOMEM;
+	parse_target(tb, t);
+	return 0;
+}
+
+int mesh_targets(struct mesh *m, struct mesh_target **out, size_t *n)
+{
+	struct list l = { NULL, 0 };
+	struct nl_msg *msg;
+	int err;
+
+	*out = NULL;
+	*n = 0;
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_TARGET_GET, NLM_F_DUMP, 0, &err);
+	if (!msg)
+		return err;
+	err = mesh_call(m, MESH_BLK, msg, on_target, &l);
+	if (err) {
+		free(l.array);
+		return err;
+	}
+	*out = l.array;
+	*n = l.n;
+	return 0;
+}
+
+int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out)
+{
+	struct mesh_target *all;
+	size_t i, n;
+	int err = mesh_targets(m, &all, &n);
+
+	if (err)
+		return err;
+	err = -ENOENT;
+	for (i = 0; i < n && err; i++) {
+		if (all[i].id == id) {
+			*out = all[i];
+			err = 0;
+		}
+	}
+	free(all);
+	return err;
+}
+
+static void put_member(struct nl_msg *msg, const struct mesh_member *mb, bool readonly)
+{
+	nla_put_u8(msg, MESHBLK_M_KIND, mb->kind);
+	put_uuid(msg, MESHBLK_M_EXTENT_UUID, &mb->extent);
+	if (mb->kind == MESHBLK_KIND_RDDA) {
+		nla_put_u32(msg, MESHBLK_M_TARGET_ID, mb->target_id);
+		put_uuid(msg, MESHBLK_M_DRIVE_UUID, &mb->drive);
+		nla_put_u64(msg, MESHBLK_M_GENERATION, mb->generation);
+		if (mb->preempt && !readonly)
+			nla_put_flag(msg, MESHBLK_M_PREEMPT);
+	}
+	if (mb->kind == MESHBLK_KIND_BDEV)
+		nla_put_string(msg, MESHBLK_M_PATH, mb->path);
+	if (mb->kind == MESHBLK_KIND_MEM && mb->lba)
+		nla_put_u32(msg, MESHBLK_M_LBA, mb->lba);
+	nla_put_u64(msg, MESHBLK_M_SIZE, mb->size);
+}
+
+static void put_members(struct nl_msg *msg, const struct mesh_volume *v)
+{
+	struct nlattr *table = NULL, *nest;
+	u32 i;
+
+	for (i = 0; i < v->nr_members; i++) {
+		if (i % MESH_TABLE_PIECE == 0) {
+			if (table)
+				nla_nest_end(msg, table);
+			table = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBERS);
+		}
+		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
+		put_member(msg, &v->members[i], v->readonly);
+		nla_nest_end(msg, nest);
+	}
+	if (table)
+		nla_nest_end(msg, table);
+}
+
+static void put_segment(struct nl_msg *msg, const struct mesh_segment *s)
+{
+	nla_put_u64(msg, MESHBLK_G_START, s->start);
+	nla_put_u64(msg, MESHBLK_G_LENGTH, s->length);
+	nla_put_u8(msg, MESHBLK_G_LEVEL, s->level);
+	nla_put_u32(msg, MESHBLK_G_STRIP, s->strip);
+	nla_put_u8(msg, MESHBLK_G_DATA, s->data);
+	nla_put_u8(msg, MESHBLK_G_PARITY, s->parity);
+	nla_put_u16(msg, MESHBLK_G_GROUPS, s->groups);
+	nla_put(msg, MESHBLK_G_MEMBERS, s->nr_places * sizeof(u32), s->members);
+	nla_put(msg, MESHBLK_G_OFFSETS, s->nr_places * sizeof(u64), s->offsets);
+}
+
+static void put_segments(struct nl_msg *msg, const struct mesh_volume *v)
+{
+	struct nlattr *table = NULL, *nest;
+	u32 i;
+
+	for (i = 0; i < v->nr_segments; i++) {
+		if (i % MESH_TABLE_PIECE == 0) {
+			if (table)
+				nla_nest_end(msg, table);
+			table = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_SEGMENTS);
+		}
+		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_SEGMENT);
+		put_segment(msg, &v->segments[i]);
+		nla_nest_end(msg, nest);
+	}
+	if (table)
+		nla_nest_end(msg, table);
+}
+
+int mesh_volume_set(struct mesh *m, const struct mesh_volume *v)
+{
+	size_t bytes = v->nr_members * 320;
+	struct nl_msg *msg;
+	int err;
+	u32 i;
+
+	for (i = 0; i < v->nr_segments; i++)
+		bytes += 128 + v->segments[i].nr_places * 12;
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_SET, 0, bytes, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, &v->uuid);
+	nla_put_string(msg, MESHBLK_A_NAME, v->name);
+	nla_put_u64(msg, MESHBLK_A_EPOCH, v->epoch);
+	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
+	nla_put_u64(msg, MESHBLK_A_SIZE, v->size);
+	if (v->readonly)
+		nla_put_flag(msg, MESHBLK_A_READONLY);
+	if (v->force)
+		nla_put_flag(msg, MESHBLK_A_FORCE);
+	if (v->io_timeout_ms)
+		nla_put_u32(msg, MESHBLK_A_IO_TIMEOUT_MS, v->io_timeout_ms);
+	if (v->queue_depth)
+		nla_put_u32(msg, MESHBLK_A_QUEUE_DEPTH, v->queue_depth);
+	put_members(msg, v);
+	put_segments(msg, v);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
+int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_DEL, 0, 0, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	if (force)
+		nla_put_flag(msg, MESHBLK_A_FORCE);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
+static void parse_member(struct nlattr *nest, struct mesh_member *mb)
+{
+	struct nlattr *tb[MESHBLK_M_MAX + 1];
+
+	if (nla_parse_nested(tb, MESHBLK_M_MAX, nest, NULL))
+		return;
+	mb->kind = get_u32(tb[MESHBLK_M_KIND]);
+	mb->target_id = get_u32(tb[MESHBLK_M_TARGET_ID]);
+	get_uuid(tb[MESHBLK_M_EXTENT_UUID], &mb->extent);
+	get_uuid(tb[MESHBLK_M_DRIVE_UUID], &mb->drive);
+	mb->generation = get_u64(tb[MESHBLK_M_GENERATION]);
+	get_str(tb[MESHBLK_M_PATH], mb->path, sizeof(mb->path));
+	mb->size = get_u64(tb[MESHBLK_M_SIZE]);
+	get_str(tb[MESHBLK_M_STATE], mb->state, sizeof(mb->state));
+	mb->error = get_s32(tb[MESHBLK_M_ERROR]);
+	get_stats(tb[MESHBLK_M_STATS], &mb->stats);
+}
+
+static int parse_members(struct nlmsghdr *h, struct mesh_volume *v)
+{
+	struct nlattr *a, *nest;
+	size_t n = v->nr_members;
+	int left, rest;
+
+	nlmsg_for_each_attr(a, h, GENL_HDRLEN, left) {
+		if (nla_type(a) != MESHBLK_A_MEMBERS)
+			continue;
+		nla_for_each_nested(nest, a, rest) {
+			struct mesh_member *mb = grow((void **)&v->members, &n, sizeof(*mb));
+
+			if (!mb)
+				return -ENOMEM;
+			v->nr_members = n;
+			parse_member(nest, mb);
+		}
+	}
+	return 0;
+}
+
+static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct mesh_volume *v)
+{
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &v->uuid);
+	get_str(tb[MESHBLK_A_NAME], v->name, sizeof(v->name));
+	v->epoch = get_u64(tb[MESHBLK_A_EPOCH]);
+	v->size = get_u64(tb[MESHBLK_A_SIZE]);
+	v->lba = get_u32(tb[MESHBLK_A_LBA]);
+	v->readonly = tb[MESHBLK_A_READONLY];
+	get_str(tb[MESHBLK_A_DISK], v->disk, sizeof(v->disk));
+	get_str(tb[MESHBLK_A_STATE], v->state, sizeof(v->state));
+	v->openers = get_u32(tb[MESHBLK_A_OPENERS]);
+	v->error = get_s32(tb[MESHBLK_A_ERROR]);
+	get_str(tb[MESHBLK_A_REASON], v->reason, sizeof(v->reason));
+	v->io_timeout_ms = get_u32(tb[MESHBLK_A_IO_TIMEOUT_MS]);
+	v->queue_depth = get_u32(tb[MESHBLK_A_QUEUE_DEPTH]);
+	return parse_members(h, v);
+}
+
+static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct list *l = arg;
+	struct mesh_volume *v, part = { 0 };
+	int err;
+
+	/* A long volume may come in several messages: they are one volume. */
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &part.uuid);
+	v = l->n ? (struct mesh_volume *)l->array + l->n - 1 : NULL;
+	if (v && muuid_equal(&v->uuid, &part.uuid))
+		return parse_members(h, v);
+	v = grow(&l->array, &l->n, sizeof(*v));
+	err = v ? parse_volume(tb, h, v) : -ENOMEM;
+	return err;
+}
+
+void mesh_volume_free(struct mesh_volume *v)
+{
+	u32 i;
+
+	for (i = 0; v->segments && i < v->nr_segments; i++) {
+		free(v->segments[i].members);
+		free(v->segments[i].offsets);
+	}
+	free(v->segments);
+	free(v->members);
+	v->segments = NULL;
+	v->members = NULL;
+}
+
+void mesh_volumes_free(struct mesh_volume *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		mesh_volume_free(&v[i]);
+	free(v);
+}
+
+static int get_volumes(struct mesh *m, const struct muuid *uuid, struct list *l)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, uuid ? 0 : NLM_F_DUMP, 0, &err);
+	if (!msg)
+		return err;
+	if (uuid)
+		put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	err = mesh_call(m, MESH_BLK, msg, on_volume, l);
+	if (err) {
+		mesh_volumes_free(l->array, l->n);
+		memset(l, 0, sizeof(*l));
+	}
+	return err;
+}
+
+int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n)
+{
+	struct list l = { NULL, 0 };
+	int err = get_volumes(m, NULL, &l);
+
+	*out = l.array;
+	*n = l.n;
+	return err;
+}
+
+int mesh_volume_get(struct mesh *m, const struct muuid *uuid, struct mesh_volume *out)
+{
+	struct list l = { NULL, 0 };
+	int err = get_volumes(m, uuid, &l);
+
+	memset(out, 0, sizeof(*out));
+	if (err)
+		return err;
+	if (!l.n)
+		return -ENOENT;
+	*out = *(struct mesh_volume *)l.array;
+	free(l.array);
+	return 0;
+}
+
+struct piece {
+	void *buf;
+	size_t len;
+};
+
+static int on_data(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct piece *p = arg;
+
+	(void)tb;
+	free(p->buf);
+	p->buf = get_pieces(h, MESHBLK_A_DATA, &p->len);
+	return 0;
+}
+
+static struct nl_msg *meta_msg(struct mesh *m, const struct muuid *volume,
+			       const struct mesh_member *mb, u64 offset, int *err)
+{
+	struct nl_msg *msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_META_IO, 0, MESH_DATA_PIECE, err);
+	struct nlattr *nest;
+
+	if (!msg)
+		return NULL;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, volume);
+	nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
+	put_member(msg, mb, false);
+	nla_nest_end(msg, nest);
+	nla_put_u64(msg, MESHBLK_A_OFFSET, offset);
+	return msg;
+}
+
+int mesh_meta_read(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
+		   u64 offset, void *buf, size_t len)
+{
+	struct piece p = { NULL, 0 };
+	struct nl_msg *msg;
+	size_t done, n;
+	int err = 0;
+
+	for (done = 0; done < len && !err; done += n) {
+		n = len - done < MESH_DATA_PIECE ? len - done : MESH_DATA_PIECE;
+		msg = meta_msg(m, volume, mb, offset + done, &err);
+		if (!msg)
+			break;
+		nla_put_u32(msg, MESHBLK_A_LENGTH, n);
+		err = mesh_call(m, MESH_BLK, msg, on_data, &p);
+		if (!err && p.len != n)
+			err = -EPROTO;
+		if (!err)
+			memcpy((char *)buf + done, p.buf, n);
+	}
+	free(p.buf);
+	return err;
+}
+
+int mesh_meta_write(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
+		    u64 offset, const void *buf, size_t len)
+{
+	struct nl_msg *msg;
+	size_t done, n;
+	int err = 0;
+
+	for (done = 0; done < len && !err; done += n) {
+		n = len - done < MESH_DATA_PIECE ? len - done : MESH_DATA_PIECE;
+		msg = meta_msg(m, volume, mb, offset + done, &err);
+		if (!msg)
+			break;
+		nla_put(msg, MESHBLK_A_DATA, n, (const char *)buf + done);
+		err = mesh_call(m, MESH_BLK, msg, NULL, NULL);
+	}
+	return err;
+}
+
+int mesh_mgmt(struct mesh *m, u32 target, const void *req, size_t len, void **rsp, size_t *rsp_len)
+{
+	struct piece p = { NULL, 0 };
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_MGMT, 0, len + 64, &err);
+	if (!msg)
+		return err;
+	nla_put_u32(msg, MESHBLK_A_TARGET_ID, target);
+	put_pieces(msg, MESHBLK_A_DATA, req, len);
+	err = mesh_call(m, MESH_BLK, msg, on_data, &p);
+	if (err) {
+		free(p.buf);
+		return err;
+	}
+	*rsp = p.buf;
+	*rsp_len = p.len;
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Inside libmesh: requests and answers over libnl. */
+#ifndef LIBMESH_GENL_H
+#define LIBMESH_GENL_H
+
+#include <netlink/attr.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+#include <pthread.h>
+
+#include "userspace/libmesh/mesh.h"
+
+/* Attributes are at most 64 KiB: long data and tables come in several. */
+#define MESH_DATA_PIECE		32768
+#define MESH_TABLE_PIECE	400
+#define MESH_MSG_MAX		(1U << 20)
+
+enum mesh_family { MESH_BLK, MESH_TGT, MESH_FAMILIES };
+
+struct mesh {
+	struct nl_sock *sock;
+	int	family[MESH_FAMILIES];
+	bool	joined[MESH_FAMILIES];
+	bool	serving;
+	pthread_mutex_t send_lock;	/* of a serving socket */
+	char	why[256];
+};
+
+typedef int (*mesh_parse_fn)(void *arg, struct nlattr **tb, struct nlmsghdr *h);
+
+/* A request of @bytes payload at most; NULL sets m->why. @err: why. */
+struct nl_msg *mesh_msg(struct mesh *m, enum mesh_family f, u8 cmd, int flags, size_t bytes,
+			int *err);
+/* Send, take the answers (each to @fn), wait for the end; frees @msg. */
+int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse_fn fn, void *arg);
+
+void put_uuid(struct nl_msg *msg, int attr, const struct muuid *u);
+void get_uuid(const struct nlattr *a, struct muuid *u);
+void get_str(const struct nlattr *a, char *out, size_t size);
+u32 get_u32(const struct nlattr *a);
+u64 get_u64(const struct nlattr *a);
+s32 get_s32(const struct nlattr *a);
+void get_stats(struct nlattr *a, struct mesh_stats *s);
+void put_pieces(struct nl_msg *msg, int attr, const void *data, size_t len);
+/* All attributes of that type in a row, malloc()ed; NULL with *len 0: none. */
+void *get_pieces(struct nlmsghdr *h, int attr, size_t *len);
+/* Grow an array by one zeroed entry; NULL: no memory. */
+void *grow(void **array, size_t *n, size_t size);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * libmesh: the two netlink families, "meshblk" and "meshtgt", as functions.
+ *
+ *   struct mesh   one generic netlink socket; one thread at a time
+ *     genl.c      requests, answers, dumps, extended acknowledgments
+ *     client.c    family meshblk
+ *     target.c    family meshtgt
+ *     serve.c     the socket on which meshd answers the target's kernel
+ *
+ * All functions return 0 or a negative errno; mesh_why() then has the kernel's
+ * own words, or the errno's. A family whose module is not loaded gives -ENOENT.
+ */
+#ifndef LIBMESH_MESH_H
+#define LIBMESH_MESH_H
+
+#include <linux/types.h>
+#include <stddef.h>
+
+#include "driver/uapi/meshblk.h"
+#include "userspace/format/uuid.h"
+
+struct mesh;
+
+struct mesh *mesh_open(void);
+void mesh_close(struct mesh *m);
+const char *mesh_why(const struct mesh *m);
+/* Number of a family, another after its module was loaded anew; 0: not there. */
+int mesh_family_id(struct mesh *m, bool target);
+
+/* Counters by MESHBLK_S_*; absent ones are zero. */
+struct mesh_stats {
+	u64	v[MESHBLK_S_MAX + 1];
+};
+
+const char *mesh_stat_name(unsigned int s);
+
+/* Family meshblk */
+
+struct mesh_target {
+	u32	id;
+	struct muuid host;	/* zero: not seen yet */
+	char	addr[64];
+	u16	port;
+	char	state[16];	/* "down", "connecting", "up" */
+	s32	error;
+	char	reason[96];
+	u32	session;
+	u32	channels;
+	u64	arena;
+	struct mesh_stats stats;
+};
+
+struct mesh_member {
+	u8	kind;
+	u32	target_id;
+	struct muuid extent;
+	struct muuid drive;
+	u64	generation;
+	bool	preempt;
+	char	path[128];
+	u64	size;
+	u32	lba;
+	char	state[16];	/* in answers */
+	s32	error;
+	struct mesh_stats stats;
+};
+
+struct mesh_segment {
+	u64	start;
+	u64	length;
+	u8	level;
+	u32	strip;
+	u8	data;
+	u8	parity;
+	u16	groups;
+	u32	nr_places;
+	u32	*members;	/* nr_places indexes ... */
+	u64	*offsets;	/* ... and bytes */
+};
+
+struct mesh_volume {
+	struct muuid uuid;
+	char	name[MESHBLK_NAME_MAX + 1];
+	u64	epoch;
+	u64	size;
+	u32	lba;
+	bool	readonly;
+	bool	force;
+	u32	io_timeout_ms;	/* 0: the kernel's default */
+	u32	queue_depth;
+	char	disk[32];	/* in answers */
+	char	state[16];
+	u32	openers;
+	s32	error;
+	char	reason[128];
+	u32	nr_members;
+	u32	nr_segments;
+	struct mesh_member *members;
+	struct mesh_segment *segments;
+};
+
+int mesh_identity_set(struct mesh *m, const struct muuid *host, u16 key_id, const void *key,
+		      size_t len);
+int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect);
+int mesh_target_del(struct mesh *m, u32 id);
+/* @out is malloc()ed. */
+int mesh_targets(struct mesh *m, struct mesh_target **out, size_t *n);
+int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out);
+
+int mesh_volume_set(struct mesh *m, const struct mesh_volume *v);
+int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
+/* Members and counters come along, segments do not. */
+int mesh_volume_get(struct mesh *m, const struct muuid *uuid, struct mesh_volume *out);
+int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n);
+void mesh_volume_free(struct mesh_volume *v);
+void mesh_volumes_free(struct mesh_volume *v, size_t n);
+
+/* Metadata of a member, any length; a multiple of the LBA size. */
+int mesh_meta_read(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
+		   u64 offset, void *buf, size_t len);
+int mesh_meta_write(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
+		    u64 offset, const void *buf, size_t len);
+/* One message to the meshd of a target and its answer, malloc()ed. */
+int mesh_mgmt(struct mesh *m, u32 target, const void *req, size_t len, void **rsp, size_t *rsp_len);
+
+/* Family meshtgt */
+
+struct mesh_extent {
+	struct muuid uuid;
+	u64	start;
+	u64	length;
+	struct muuid holder;
+	u64	generation;
+	bool	ready;
+	u32	opens;		/* in answers */
+};
+
+struct mesh_drive {
+	struct muuid uuid;
+	char	path[128];
+	u64	size;
+	u32	lba;
+	char	state[16];
+	u32	nr_extents;
+	struct mesh_extent *extents;
+};
+
+struct mesh_session {
+	u32	id;
+	struct muuid host;
+	char	addr[64];
+	char	state[16];
+	u32	channels;
+	u64	memory;
+	struct mesh_stats stats;
+};
+
+struct mesh_key {
+	u16	id;
+	const void *key;
+	size_t	len;
+};
+
+int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			  size_t nr_keys);
+int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port);
+int mesh_drive_add(struct mesh *m, const struct mesh_drive *d);
+int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
+int mesh_extents_set(struct mesh *m, const struct mesh_drive *d);
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
+void mesh_drives_free(struct mesh_drive *d, size_t n);
+int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n);
+int mesh_session_del(struct mesh *m, u32 id);
+
+/* What the target's kernel asks of meshd. */
+struct mesh_ask {
+	bool	is_grant;
+	u32	session;
+	u64	request;
+	struct muuid host;	/* who asks */
+	struct muuid drive;	/* GRANT */
+	struct muuid extent;
+	u64	generation;
+	u8	access;
+	void	*data;		/* MGMT: malloc()ed, the callback's */
+	size_t	len;
+};
+
+/**
+ * mesh_serve() - become the one who answers MGMT and GRANT
+ * @stop: an fd; readable means: return
+ * @fn: called for each question on the calling thread; owns ask->data
+ *
+ * Return: 0 when stopped, or why the socket cannot serve any more.
+ */
+int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *ask), void *priv);
+/* From any thread, on the serving socket. */
+int mesh_mgmt_reply(struct mesh *m, const struct mesh_ask *ask, int err, const void *data,
+		    size_t len);
+int mesh_grant_reply(struct mesh *m, u64 request, int err);
+
+/* Events of both families */
+
+struct mesh_event {
+	bool	target;		/* of family meshtgt */
+	u32	event;		/* MESHBLK_EV_* or MESHTGT_EV_* */
+	u32	id;		/* target or session */
+	u32	index;		/* of a member */
+	u64	epoch;
+	struct muuid uuid;	/* volume, drive or host */
+	char	state[16];
+	s32	error;
+	char	reason[128];	/* or path */
+};
+
+/* Join what event groups there are; may be called again when a module came. */
+int mesh_events_join(struct mesh *m);
+int mesh_fd(const struct mesh *m);
+/* Read what has arrived; does not wait. */
+int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_event *e),
+		     void *priv);
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages that the kernel sends by itself: questions to the one who serves,
+ * and multicast events. Both come with sequence 0 and are never waited for.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/libmesh/genl.h"
+
+struct server {
+	struct mesh *m;
+	void (*fn)(void *priv, struct mesh_ask *ask);
+	void *priv;
+};
+
+static int on_ask(struct nl_msg *msg, void *arg)
+{
+	struct server *s = arg;
+	struct nlmsghdr *h = nlmsg_hdr(msg);
+	struct genlmsghdr *g = nlmsg_data(h);
+	struct nlattr *tb[MESHTGT_A_MAX + 1];
+	struct mesh_ask ask = { 0 };
+
+	if (h->nlmsg_type != s->m->family[MESH_TGT] ||
+	    genlmsg_parse(h, 0, tb, MESHTGT_A_MAX, NULL) < 0)
+		return NL_OK;
+	if (g->cmd != MESHTGT_CMD_MGMT && g->cmd != MESHTGT_CMD_GRANT)
+		return NL_OK;
+	ask.is_grant = g->cmd == MESHTGT_CMD_GRANT;
+	ask.session = get_u32(tb[MESHTGT_A_SESSION]);
+	ask.request = get_u64(tb[MESHTGT_A_REQUEST]);
+	get_uuid(tb[MESHTGT_A_HOST_UUID], &ask.host);
+	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &ask.drive);
+	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &ask.extent);
+	ask.generation = get_u64(tb[MESHTGT_A_GENERATION]);
+	ask.access = get_u32(tb[MESHTGT_A_ACCESS]);
+	if (!ask.is_grant)
+		ask.data = get_pieces(h, MESHTGT_A_DATA, &ask.len);
+	s->fn(s->priv, &ask);
+	return NL_OK;
+}
+
+static int any_seq(struct nl_msg *msg, void *arg)
+{
+	(void)msg;
+	(void)arg;
+	return NL_OK;
+}
+
+/* Refused replies are nobody's business here: the asker's deadline has it. */
+static int on_refused(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
+{
+	(void)who;
+	(void)e;
+	(void)arg;
+	return NL_SKIP;
+}
+
+int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *ask), void *priv)
+{
+	struct server s = { m, fn, priv };
+	struct pollfd fds[2] = { { .events = POLLIN }, { .fd = stop, .events = POLLIN } };
+	struct nl_msg *msg;
+	struct nl_cb *cb;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SERVE, 0, 0, &err);
+	if (!msg)
+		return err;
+	err = mesh_call(m, MESH_TGT, msg, NULL, NULL);
+	if (err)
+		return err;
+	m->serving = true;
+	cb = nl_cb_alloc(NL_CB_DEFAULT);
+	if (!cb)
+		return -ENOMEM;
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_ask, &s);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
+	nl_socket_set_nonblocking(m->sock);
+	fds[0].fd = nl_socket_get_fd(m->sock);
+	while (!err) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			err = -errno;
+		if (fds[1].revents)
+			break;
+		/* A family that is gone leaves the socket silent, not broken. */
+		if (fds[0].revents && nl_recvmsgs(m->sock, cb) == -NLE_NOMEM)
+			err = -ENOBUFS;
+	}
+	nl_cb_put(cb);
+	return err;
+}
+
+static int send_reply(struct mesh *m, struct nl_msg *msg)
+{
+	int err;
+
+	pthread_mutex_lock(&m->send_lock);
+	err = nl_send_auto(m->sock, msg);
+	pthread_mutex_unlock(&m->send_lock);
+	nlmsg_free(msg);
+	return err < 0 ? -EIO : 0;
+}
+
+int mesh_mgmt_reply(struct mesh *m, const struct mesh_ask *ask, int err, const void *data,
+		    size_t len)
+{
+	struct nl_msg *msg;
+	int e;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_MGMT_REPLY, 0, len + 256, &e);
+	if (!msg)
+		return e;
+	nla_put_u32(msg, MESHTGT_A_SESSION, ask->session);
+	nla_put_u64(msg, MESHTGT_A_REQUEST, ask->request);
+	nla_put_s32(msg, MESHTGT_A_ERROR, err);
+	put_pieces(msg, MESHTGT_A_DATA, data, len);
+	return send_reply(m, msg);
+}
+
+int mesh_grant_reply(struct mesh *m, u64 request, int err)
+{
+	struct nl_msg *msg;
+	int e;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_GRANT_REPLY, 0, 64, &e);
+	if (!msg)
+		return e;
+	nla_put_u64(msg, MESHTGT_A_REQUEST, request);
+	nla_put_s32(msg, MESHTGT_A_ERROR, err);
+	return send_reply(m, msg);
+}
+
+int mesh_events_join(struct mesh *m)
+{
+	static const struct { const char *family, *group; } g[] = {
+		{ MESHBLK_GENL_NAME, MESHBLK_GENL_EVENTS },
+		{ MESHTGT_GENL_NAME, MESHTGT_GENL_EVENTS },
+	};
+	int i, id, all = 0;
+
+	for (i = 0; i < MESH_FAMILIES; i++) {
+		if (m->joined[i])
+			continue;
+		id = genl_ctrl_resolve(m->sock, g[i].family);
+		if (id < 0) {
+			all = -ENOENT;
+			continue;
+		}
+		m->family[i] = id;
+		id = genl_ctrl_resolve_grp(m->sock, g[i].family, g[i].group);
+		if (id < 0 || nl_socket_add_membership(m->sock, id))
+			all = -ENOENT;
+		else
+			m->joined[i] = true;
+	}
+	nl_socket_set_nonblocking(m->sock);
+	return all;
+}
+
+int mesh_fd(const struct mesh *m)
+{
+	return nl_socket_get_fd(m->sock);
+}
+
+struct listener {
+	struct mesh *m;
+	void (*fn)(void *priv, const struct mesh_event *e);
+	void *priv;
+};
+
+static void parse_blk_event(struct nlattr **tb, struct mesh_event *e)
+{
+	e->event = get_u32(tb[MESHBLK_A_EVENT]);
+	e->id = get_u32(tb[MESHBLK_A_TARGET_ID]);
+	e->index = get_u32(tb[MESHBLK_A_INDEX]);
+	e->epoch = get_u64(tb[MESHBLK_A_EPOCH]);
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &e->uuid);
+	get_str(tb[MESHBLK_A_STATE], e->state, sizeof(e->state));
+	e->error = get_s32(tb[MESHBLK_A_ERROR]);
+	get_str(tb[MESHBLK_A_REASON], e->reason, sizeof(e->reason));
+}
+
+static void parse_tgt_event(struct nlattr **tb, struct mesh_event *e)
+{
+	e->target = true;
+	e->event = get_u32(tb[MESHTGT_A_EVENT]);
+	e->id = get_u32(tb[MESHTGT_A_SESSION]);
+	get_uuid(tb[MESHTGT_A_DRIVE_UUID] ? tb[MESHTGT_A_DRIVE_UUID] : tb[MESHTGT_A_HOST_UUID],
+		 &e->uuid);
+	get_str(tb[MESHTGT_A_STATE], e->state, sizeof(e->state));
+	get_str(tb[MESHTGT_A_PATH], e->reason, sizeof(e->reason));
+}
+
+static int on_event(struct nl_msg *msg, void *arg)
+{
+	struct listener *l = arg;
+	struct nlmsghdr *h = nlmsg_hdr(msg);
+	struct nlattr *tb[MESHBLK_A_MAX > MESHTGT_A_MAX ? MESHBLK_A_MAX + 1 : MESHTGT_A_MAX + 1];
+	struct mesh_event e = { 0 };
+
+	if (h->nlmsg_type == l->m->family[MESH_BLK]) {
+		if (genlmsg_parse(h, 0, tb, MESHBLK_A_MAX, NULL) < 0)
+			return NL_OK;
+		parse_blk_event(tb, &e);
+	} else if (h->nlmsg_type == l->m->family[MESH_TGT]) {
+		if (genlmsg_parse(h, 0, tb, MESHTGT_A_MAX, NULL) < 0)
+			return NL_OK;
+		parse_tgt_event(tb, &e);
+	}
+	if (e.event)
+		l->fn(l->priv, &e);
+	return NL_OK;
+}
+
+int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_event *e),
+		     void *priv)
+{
+	struct listener l = { m, fn, priv };
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+
+	if (!cb)
+		return -ENOMEM;
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_event, &l);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
+	nl_recvmsgs(m->sock, cb);
+	nl_cb_put(cb);
+	return 0;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Family meshtgt: drives that are lent, their extents, sessions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/libmesh/genl.h"
+
+int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			  size_t nr_keys)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_IDENTITY_SET, 0, 256, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHTGT_A_HOST_UUID, host);
+	if (nr_keys > 0) {
+		nla_put_u16(msg, MESHTGT_A_KEY_ID, keys[0].id);
+		nla_put(msg, MESHTGT_A_KEY, keys[0].len, keys[0].key);
+	}
+	if (nr_keys > 1) {
+		nla_put_u16(msg, MESHTGT_A_KEY_ID2, keys[1].id);
+		nla_put(msg, MESHTGT_A_KEY2, keys[1].len, keys[1].key);
+	}
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_LISTEN, 0, 0, &err);
+	if (!msg)
+		return err;
+	nla_put_string(msg, MESHTGT_A_ADDR, addr);
+	if (port)
+		nla_put_u16(msg, MESHTGT_A_PORT, port);
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+static void put_extents(struct nl_msg *msg, const struct mesh_drive *d)
+{
+	struct nlattr *table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS), *nest;
+	u32 i;
+
+	for (i = 0; i < d->nr_extents; i++) {
+		const struct mesh_extent *e = &d->extents[i];
+
+		if (i && i % MESH_TABLE_PIECE == 0) {
+			nla_nest_end(msg, table);
+			table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS);
+		}
+		nest = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENT);
+		put_uuid(msg, MESHTGT_X_UUID, &e->uuid);
+		nla_put_u64(msg, MESHTGT_X_START, e->start);
+		nla_put_u64(msg, MESHTGT_X_LENGTH, e->length);
+		put_uuid(msg, MESHTGT_X_HOLDER, &e->holder);
+		nla_put_u64(msg, MESHTGT_X_GENERATION, e->generation);
+		if (e->ready)
+			nla_put_flag(msg, MESHTGT_X_READY);
+		nla_nest_end(msg, nest);
+	}
+	/* An empty table is a table: libnl would drop an empty nest. */
+	nla_nest_end_keep_empty(msg, table);
+}
+
+int mesh_drive_add(struct mesh *m, const struct mesh_drive *d)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_ADD, 0, d->nr_extents * 128, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
+	nla_put_string(msg, MESHTGT_A_PATH, d->path);
+	put_extents(msg, d);
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_DEL, 0, 0, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHTGT_A_DRIVE_UUID, uuid);
+	if (force)
+		nla_put_flag(msg, MESHTGT_A_FORCE);
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int mesh_extents_set(struct mesh *m, const struct mesh_drive *d)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_EXTENTS_SET, 0, d->nr_extents * 128, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
+	put_extents(msg, d);
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+struct list {
+	void *array;
+	size_t n;
+};
+
+static int parse_extents(struct nlmsghdr *h, struct mesh_drive *d)
+{
+	struct nlattr *tb[MESHTGT_X_MAX + 1], *a, *nest;
+	size_t n = d->nr_extents;
+	int left, rest;
+
+	nlmsg_for_each_attr(a, h, GENL_HDRLEN, left) {
+		if (nla_type(a) != MESHTGT_A_EXTENTS)
+			continue;
+		nla_for_each_nested(nest, a, rest) {
+			struct mesh_extent *e;
+
+			if (nla_parse_nested(tb, MESHTGT_X_MAX, nest, NULL))
+				continue;
+			e = grow((void **)&d->extents, &n, sizeof(*e));
+			if (!e)
+				return -ENOMEM;
+			d->nr_extents = n;
+			get_uuid(tb[MESHTGT_X_UUID], &e->uuid);
+			e->start = get_u64(tb[MESHTGT_X_START]);
+			e->length = get_u64(tb[MESHTGT_X_LENGTH]);
+			get_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
+			e->generation = get_u64(tb[MESHTGT_X_GENERATION]);
+			e->ready = tb[MESHTGT_X_READY];
+			e->opens = get_u32(tb[MESHTGT_X_OPENS]);
+		}
+	}
+	return 0;
+}
+
+static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct list *l = arg;
+	struct mesh_drive *d = l->n ? (struct mesh_drive *)l->array + l->n - 1 : NULL;
+	struct muuid uuid;
+
+	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &uuid);
+	if (d && muuid_equal(&d->uuid, &uuid))
+		return parse_extents(h, d);
+	d = grow(&l->array, &l->n, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->uuid = uuid;
+	get_str(tb[MESHTGT_A_PATH], d->path, sizeof(d->path));
+	d->size = get_u64(tb[MESHTGT_A_SIZE]);
+	d->lba = get_u32(tb[MESHTGT_A_LBA]);
+	get_str(tb[MESHTGT_A_STATE], d->state, sizeof(d->state));
+	return parse_extents(h, d);
+}
+
+void mesh_drives_free(struct mesh_drive *d, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		free(d[i].extents);
+	free(d);
+}
+
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+{
+	struct list l = { NULL, 0 };
+	struct nl_msg *msg;
+	int err;
+
+	*out = NULL;
+	*n = 0;
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_GET, NLM_F_DUMP, 0, &err);
+	if (!msg)
+		return err;
+	err = mesh_call(m, MESH_TGT, msg, on_drive, &l);
+	if (err) {
+		mesh_drives_free(l.array, l.n);
+		return err;
+	}
+	*out = l.array;
+	*n = l.n;
+	return 0;
+}
+
+static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct list *l = arg;
+	struct mesh_session *s = grow(&l->array, &l->n, sizeof(*s));
+
+	(void)h;
+	if (!s)
+		return -ENOMEM;
+	s->id = get_u32(tb[MESHTGT_A_SESSION]);
+	get_uuid(tb[MESHTGT_A_HOST_UUID], &s->host);
+	get_str(tb[MESHTGT_A_ADDR], s->addr, sizeof(s->addr));
+	get_str(tb[MESHTGT_A_STATE], s->state, sizeof(s->state));
+	s->channels = get_u32(tb[MESHTGT_A_CHANNELS]);
+	s->memory = get_u64(tb[MESHTGT_A_MEMORY]);
+	get_stats(tb[MESHTGT_A_STATS], &s->stats);
+	return 0;
+}
+
+int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n)
+{
+	struct list l = { NULL, 0 };
+	struct nl_msg *msg;
+	int err;
+
+	*out = NULL;
+	*n = 0;
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SESSION_GET, NLM_F_DUMP, 0, &err);
+	if (!msg)
+		return err;
+	err = mesh_call(m, MESH_TGT, msg, on_session, &l);
+	if (err) {
+		free(l.array);
+		return err;
+	}
+	*out = l.array;
+	*n = l.n;
+	return 0;
+}
+
+int mesh_session_del(struct mesh *m, u32 id)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SESSION_DEL, 0, 0, &err);
+	if (!msg)
+		return err;
+	nla_put_u32(msg, MESHTGT_A_SESSION, id);
+	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}

@@ -28,7 +28,7 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 {
 	json_t *j = json_object();
 
-	jset_uuid(j, "drive", &d->uuid);
+	jset_uuid(j, "uuid", &d->uuid);
 	jset_str(j, "path", d->path);
 	jset_str(j, "model", d->model);
 	jset_str(j, "serial", d->serial);
@@ -43,7 +43,7 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 
 int mgmt_drive_unpack(const json_t *j, struct mgmt_drive *d)
 {
-	return jget_uuid(j, "drive", &d->uuid) ||
+	return jget_uuid(j, "uuid", &d->uuid) ||
 	       jget_str(j, "path", d->path, sizeof(d->path)) ||
 	       jget_str(j, "model", d->model, sizeof(d->model)) ||
 	       jget_str(j, "serial", d->serial, sizeof(d->serial)) ||

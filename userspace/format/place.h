@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which drives a segment's extents come from. */
+#ifndef FORMAT_PLACE_H
+#define FORMAT_PLACE_H
+
+#include <linux/types.h>
+
+#include "userspace/format/uuid.h"
+
+enum place_domain {
+	PLACE_DRIVE,		/* no two members of a group on one drive */
+	PLACE_HOST,		/* ... nor on one host */
+};
+
+struct place_drive {
+	struct muuid host;
+	struct muuid drive;
+	u64	free;
+	u64	longest;	/* run that is free */
+	u32	lba;
+	bool	wanted;		/* named by whoever asks; set for all when none is */
+};
+
+/**
+ * place_stripe() - choose drives for a group
+ * @d: candidates
+ * @n: how many
+ * @bytes: that each of the extents needs
+ * @members: extents wanted
+ * @domain: what no two may share
+ * @out: set to @members indexes into @d
+ *
+ * Spreads over hosts first and takes the drive with most room on each. Drives
+ * of one block size only: the one most drives have that would do.
+ *
+ * Return: how many were found; fewer than @members means that it cannot be.
+ */
+u32 place_stripe(const struct place_drive *d, u32 n, u64 bytes, u32 members,
+		 enum place_domain domain, u32 *out);
+
+/* The drive with the longest free run of at least @bytes, or -1. */
+int place_one(const struct place_drive *d, u32 n, u64 bytes);
+
+#endif

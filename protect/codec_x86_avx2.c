@@ -18,7 +18,6 @@
 #define UNROLL_4	2
 #define UNROLL_XOR	4
 #define UNROLL_PQ	4
-#define UNROLL_MAD(nd)	((nd) > 2 ? 1 : 2)
 
 typedef __m256i vec_t;
 

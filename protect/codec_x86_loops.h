@@ -13,18 +13,11 @@
  *   split_t, split		what a source needs once for all its products
  *   vmul, vmuladd		product of a coefficient and a split source; added to a sum
  *   UNROLL_1 .. UNROLL_4	vectors per step of dot() with that many rows
- *   UNROLL_XOR, UNROLL_PQ	and of those two
- *   UNROLL_MAD(rows)		and of mad()
+ *   UNROLL_XOR, UNROLL_PQ	and of the two others
  *
  * A step takes a few vectors at one position through all sources, with the sums
  * in registers; row count and unrolling are constants, so the small loops below
  * disappear. The last bytes go through a bounce of one vector.
- *
- * Pointers to destinations are copied to locals: stores of bytes may change
- * anything, so the compiler would load a pointer again behind each of them, and
- * the CPU wait for the stores. Strips tend to lie a multiple of 4096 bytes apart,
- * where it cannot tell their addresses apart either: hence a step's loads come
- * before its stores, and its stores strip by strip.
  */
 #ifndef PROTECT_CODEC_X86_LOOPS_H
 #define PROTECT_CODEC_X86_LOOPS_H
@@ -98,19 +91,14 @@ static __always_inline void
 dot_rows(const struct prot_map *map, u8 *const *src, u8 *const *dst, size_t len,
 	 const unsigned int nd, const unsigned int u)
 {
-	u8 *to[PROT_CODEC_M_MAX];
-	unsigned int r;
 	size_t pos = 0;
 
-	for_each_unrolled(r, nd)
-		to[r] = dst[r];
-
 	for (; len - pos >= u * VB; pos += u * VB)
-		dot_step(map, src, to, pos, nd, u, VB);
+		dot_step(map, src, dst, pos, nd, u, VB);
 	for (; len - pos >= VB; pos += VB)
-		dot_step(map, src, to, pos, nd, 1, VB);
+		dot_step(map, src, dst, pos, nd, 1, VB);
 	if (pos < len)
-		dot_step(map, src, to, pos, nd, 1, len - pos);
+		dot_step(map, src, dst, pos, nd, 1, len - pos);
 }
 
 static void dot(const struct prot_map *map, u8 *const *src, u8 *const *dst, size_t len)
@@ -167,8 +155,7 @@ static void xor(unsigned int nsrc, u8 *const *src, u8 *dst, size_t len)
 
 /* Horner's rule, from the last strip down: q = 2 q + d. */
 static __always_inline void
-pq_step(unsigned int nsrc, u8 *const *strips, u8 *to_p, u8 *to_q, size_t pos,
-	const unsigned int u, size_t n)
+pq_step(unsigned int nsrc, u8 *const *strips, size_t pos, const unsigned int u, size_t n)
 {
 	vec_t p[8], q[8];
 	unsigned int j, i;
@@ -187,68 +174,53 @@ pq_step(unsigned int nsrc, u8 *const *strips, u8 *to_p, u8 *to_q, size_t pos,
 			q[i] = vxor(vdouble(q[i]), d);
 		}
 	}
-	for_each_unrolled(i, u)
-		store_some(to_p + pos + i * VB, p[i], n);
-	for_each_unrolled(i, u)
-		store_some(to_q + pos + i * VB, q[i], n);
+	for_each_unrolled(i, u) {
+		store_some(strips[nsrc] + pos + i * VB, p[i], n);
+		store_some(strips[nsrc + 1] + pos + i * VB, q[i], n);
+	}
 }
 
 static void pq(unsigned int nsrc, u8 *const *strips, size_t len)
 {
-	u8 *p = strips[nsrc], *q = strips[nsrc + 1];
 	size_t pos = 0;
 
 	for (; len - pos >= UNROLL_PQ * VB; pos += UNROLL_PQ * VB)
-		pq_step(nsrc, strips, p, q, pos, UNROLL_PQ, VB);
+		pq_step(nsrc, strips, pos, UNROLL_PQ, VB);
 	for (; len - pos >= VB; pos += VB)
-		pq_step(nsrc, strips, p, q, pos, 1, VB);
+		pq_step(nsrc, strips, pos, 1, VB);
 	if (pos < len)
-		pq_step(nsrc, strips, p, q, pos, 1, len - pos);
+		pq_step(nsrc, strips, pos, 1, len - pos);
 }
 
 static __always_inline void
-mad_step(const coef_t *c, const unsigned int nd, const u8 *a, const u8 *b,
-	 u8 *const *dst, size_t pos, const unsigned int u, size_t n)
+mad_step(const coef_t *c, const unsigned int nd, const u8 *a, const u8 *b, u8 *const *dst,
+	 size_t pos, size_t n)
 {
-	vec_t acc[PROT_CODEC_M_MAX][8];
-	split_t x[8];
-	unsigned int r, i;
+	vec_t d = load_some(a + pos, n);
+	unsigned int r;
+	split_t x;
 
 	if (b)
-		for_each_unrolled(i, u)
-			x[i] = split(vxor(load_some(a + pos + i * VB, n),
-					  load_some(b + pos + i * VB, n)));
-	else
-		for_each_unrolled(i, u)
-			x[i] = split(load_some(a + pos + i * VB, n));
+		d = vxor(d, load_some(b + pos, n));
+	x = split(d);
 	for_each_unrolled(r, nd)
-		for_each_unrolled(i, u)
-			acc[r][i] = vmuladd(load_some(dst[r] + pos + i * VB, n), c[r], x[i]);
-	for_each_unrolled(r, nd)
-		for_each_unrolled(i, u)
-			store_some(dst[r] + pos + i * VB, acc[r][i], n);
+		store_some(dst[r] + pos, vmuladd(load_some(dst[r] + pos, n), c[r], x), n);
 }
 
 static __always_inline void
 mad_rows(const u8 *const *tbl, const unsigned int nd, const u8 *a, const u8 *b,
-	 u8 *const *dst, size_t len, const unsigned int u)
+	 u8 *const *dst, size_t len)
 {
-	u8 *to[PROT_CODEC_M_MAX];
 	coef_t c[PROT_CODEC_M_MAX];
 	unsigned int r;
-	size_t pos = 0;
+	size_t pos;
 
-	for_each_unrolled(r, nd) {
+	for_each_unrolled(r, nd)
 		c[r] = coef_load(tbl[r]);
-		to[r] = dst[r];
-	}
-
-	for (; len - pos >= u * VB; pos += u * VB)
-		mad_step(c, nd, a, b, to, pos, u, VB);
-	for (; len - pos >= VB; pos += VB)
-		mad_step(c, nd, a, b, to, pos, 1, VB);
+	for (pos = 0; len - pos >= VB; pos += VB)
+		mad_step(c, nd, a, b, dst, pos, VB);
 	if (pos < len)
-		mad_step(c, nd, a, b, to, pos, 1, len - pos);
+		mad_step(c, nd, a, b, dst, pos, len - pos);
 }
 
 static void mad(const u8 *const *tbl, unsigned int ndst, const u8 *a, const u8 *b,
@@ -256,16 +228,16 @@ static void mad(const u8 *const *tbl, unsigned int ndst, const u8 *a, const u8 *
 {
 	switch (ndst) {
 	case 1:
-		mad_rows(tbl, 1, a, b, dst, len, UNROLL_MAD(1));
+		mad_rows(tbl, 1, a, b, dst, len);
 		break;
 	case 2:
-		mad_rows(tbl, 2, a, b, dst, len, UNROLL_MAD(2));
+		mad_rows(tbl, 2, a, b, dst, len);
 		break;
 	case 3:
-		mad_rows(tbl, 3, a, b, dst, len, UNROLL_MAD(3));
+		mad_rows(tbl, 3, a, b, dst, len);
 		break;
 	case 4:
-		mad_rows(tbl, 4, a, b, dst, len, UNROLL_MAD(4));
+		mad_rows(tbl, 4, a, b, dst, len);
 		break;
 	}
 }

@@ -47,7 +47,7 @@ static int failed(const json_t *answer)
 /* Take one line; returns -1 while more are to come. */
 static int take(const char *line, json_t **result)
 {
-	json_t *answer = json_loads(line, 0, NULL), *progress;
+	json_t *answer = json_loads(line, 0, NULL), *progress, *note;
 	int status = -1;
 
 	if (!json_is_object(answer)) {
@@ -56,15 +56,21 @@ static int take(const char *line, json_t **result)
 		return EXIT_FAILED;
 	}
 	progress = json_object_get(answer, "progress");
+	note = json_object_get(answer, "note");
 	if (progress) {
 		progress_show(progress);
+	} else if (note) {
+		progress_end();
+		fprintf(stderr, "meshctl: %s\n", json_string_value(note));
 	} else {
 		progress_end();
 		if (json_is_true(json_object_get(answer, "ok"))) {
 			*result = json_incref(json_object_get(answer, "result"));
 			if (!*result)
 				*result = json_object();
-			status = EXIT_DONE;
+			/* "host check" has a result and finds fault all the same. */
+			status = json_integer_value(json_object_get(answer, "code")) ?
+				 EXIT_FOUND : EXIT_DONE;
 		} else {
 			status = failed(answer);
 		}

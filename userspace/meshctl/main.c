@@ -276,8 +276,10 @@ static int run(struct command *c)
 
 	request = json_pack("{s:s, s:O}", "verb", verb_words(c->verb), "args", c->args);
 	status = control_call(c->socket, request, &result);
-	if (status == EXIT_DONE)
+	if (status == EXIT_DONE || status == EXIT_FOUND)
 		c->verb->print(c->json ? &print_json : &print_text, result);
+	if (status == EXIT_FOUND)
+		status = EXIT_FAILED;
 	json_decref(result);
 	json_decref(request);
 	if (fflush(stdout) || ferror(stdout))

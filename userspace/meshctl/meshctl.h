@@ -21,7 +21,8 @@
 #define MESHCTL_SOCKET	"/run/meshd.sock"
 #define MESHCTL_VALUES	64
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+/* EXIT_FOUND becomes EXIT_FAILED once the result is printed. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FOUND = 3 };
 
 /* What an option takes, and how it goes into the request. */
 enum opt_kind {

@@ -89,6 +89,16 @@ static void scan(const json_t *r)
 	table(json_object_get(r, "drives"), cols, "no drives found");
 }
 
+/* Hosts that could not be asked. */
+static void silent(const json_t *r)
+{
+	json_t *why;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "failed"), i, why)
+		fprintf(stderr, "meshctl: %s\n", json_string_value(why));
+}
+
 static void drives(const json_t *r)
 {
 	static const struct column cols[] = {
@@ -100,24 +110,27 @@ static void drives(const json_t *r)
 	table(json_object_get(r, "drives"), cols,
 	      "no drives are lent by the known hosts: 'meshctl drive lend' on a host with drives, "
 	      "'meshctl host add' here");
+	silent(r);
 }
 
 static void health(const json_t *r)
 {
 	static const struct column cols[] = {
-		{ "DRIVE", "uuid", TEXT }, { "PATH", "path", TEXT }, { "STATE", "state", TEXT },
-		{ "TEMP C", "temperature_c", NUMBER }, { "SPARE %", "spare_percent", NUMBER },
+		{ "DRIVE", "uuid", TEXT }, { "HOST", "host", TEXT }, { "PATH", "path", TEXT },
+		{ "STATE", "state", TEXT }, { "TEMP C", "temperature_c", NUMBER }, { "SPARE %", "spare_percent", NUMBER },
 		{ "USED %", "used_percent", NUMBER }, { "MEDIA ERRORS", "media_errors", NUMBER },
 		{ "CACHE", "volatile_cache", TEXT }, { NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "drives"), cols, "this host lends no drives");
+	table(json_object_get(r, "drives"), cols, "the known hosts lend no drives");
+	silent(r);
 }
 
 static void hosts(const json_t *r)
 {
 	static const struct column cols[] = {
-		{ "HOST", "addr", TEXT }, { "PORT", "port", NUMBER }, { "UUID", "uuid", TEXT },
+		{ "HOST", "name", TEXT }, { "ADDRESS", "addr", TEXT }, { "PORT", "port", NUMBER },
+		{ "UUID", "uuid", TEXT },
 		{ "STATE", "state", TEXT }, { "CHANNELS", "channels", NUMBER },
 		{ "ARENA", "arena", SIZE }, { "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
 	};
@@ -215,6 +228,8 @@ static void stats(const json_t *r)
 		counters(str(o, "name"), json_object_get(o, "stats"));
 	json_array_foreach(json_object_get(r, "targets"), i, o)
 		counters(str(o, "addr"), json_object_get(o, "stats"));
+	json_array_foreach(json_object_get(r, "sessions"), i, o)
+		counters(str(o, "host"), json_object_get(o, "stats"));
 }
 
 static void done(const json_t *r)

@@ -19,6 +19,16 @@ PRINTER(done)
 
 static const struct opt none[] = { { NULL, OPT_FLAG, NULL, NULL } };
 
+static const struct opt scan_opts[] = {
+	{ "all", OPT_FLAG, "all", "every disk, not only NVMe drives" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
+static const struct opt import_opts[] = {
+	{ "force", OPT_FLAG, "force", "although some of its hosts are silent" },
+	{ NULL, OPT_FLAG, NULL, NULL },
+};
+
 static const struct opt lend_opts[] = {
 	{ "force", OPT_FLAG, "force", "lend it although something is on it: that is lost" },
 	{ NULL, OPT_FLAG, NULL, NULL },
@@ -31,12 +41,14 @@ static const struct opt withdraw_opts[] = {
 
 static const struct opt host_add_opts[] = {
 	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },
+	{ "name", OPT_TEXT, "name", "what to call it (default: what it calls itself)" },
+	{ "no-wait", OPT_FLAG, "no_wait", "do not wait until it is connected" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 
 static const struct opt key_opts[] = {
-	{ "key", OPT_TEXT, "key", "with 'set': the key in hex, at least 32 digits" },
-	{ "key-id", OPT_NUMBER, "key_id", "its number, 1 to 65535, the same on all hosts" },
+	{ "key", OPT_TEXT, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
+	{ "key-id", OPT_NUMBER, "key_id", "number of a key in digits, 1 to 65535, the same on all hosts" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 
@@ -52,6 +64,7 @@ static const struct opt create_opts[] = {
 
 static const struct opt attach_opts[] = {
 	{ "readonly", OPT_FLAG, "readonly", "open it for reading only" },
+	{ "force", OPT_FLAG, "force", "take it from the host that has it open; go without silent hosts" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 
@@ -71,7 +84,7 @@ static const struct opt extend_opts[] = {
 };
 
 const struct verb verbs[] = {
-	{ "drive", "scan", NULL, NULL, NULL, NULL, none,
+	{ "drive", "scan", NULL, NULL, NULL, NULL, scan_opts,
 	  "list this machine's drives and say which can be lent, and why not",
 	  "meshctl drive scan", print_scan },
 	{ "drive", "lend", "path", "DEVICE", NULL, NULL, lend_opts,
@@ -83,8 +96,8 @@ const struct verb verbs[] = {
 	{ "drive", "list", NULL, NULL, NULL, NULL, none,
 	  "list the drives that all known hosts lend",
 	  "meshctl drive list --json", print_drives },
-	{ "drive", "health", "drive", "[DRIVE]", NULL, NULL, none,
-	  "show what this machine's lent drives say of themselves",
+	{ "drive", "health", NULL, NULL, NULL, NULL, none,
+	  "show how the lent drives of all known hosts are",
 	  "meshctl drive health", print_health },
 
 	{ "host", "add", "addr", "ADDRESS", NULL, NULL, host_add_opts,
@@ -96,12 +109,12 @@ const struct verb verbs[] = {
 	{ "host", "remove", "host", "HOST", NULL, NULL, none,
 	  "forget a host",
 	  "meshctl host remove 10.0.0.7", print_done },
-	{ "host", "check", "host", "[HOST]", NULL, NULL, none,
+	{ "host", "check", "host", "HOST", NULL, NULL, none,
 	  "say in words what is wrong with the RDMA link to a host",
 	  "meshctl host check 10.0.0.7", print_checks },
 	{ "host", "key", "action", "generate|set|show|clear", NULL, NULL, key_opts,
 	  "the cluster's key: hosts without it are refused",
-	  "meshctl host key generate\n  meshctl host key set --key-id 1 --key 8f4c...", print_key },
+	  "meshctl host key generate\n  meshctl host key set --key meshkey1:1:...", print_key },
 
 	{ "volume", "create", "name", "NAME", NULL, NULL, create_opts,
 	  "make a volume, attach it and print its device",
@@ -128,7 +141,7 @@ const struct verb verbs[] = {
 	{ "volume", "rename", "volume", "VOLUME", "name", "NEW-NAME", none,
 	  "give a volume another name",
 	  "meshctl volume rename data data-old", print_done },
-	{ "volume", "import", "volume", "VOLUME", NULL, NULL, none,
+	{ "volume", "import", "volume", "VOLUME", NULL, NULL, import_opts,
 	  "find a volume on the known hosts' drives, by name or UUID",
 	  "meshctl volume import data", print_device },
 

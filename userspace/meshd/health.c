@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How drives are: SMART where it is NVMe, and what meshd saw itself. */
+#include <errno.h>
+#include <libnvme.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/serve.h"
+
+static u64 le128_low(const u8 *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+static void smart(struct tdrive *d, json_t *j)
+{
+	struct nvme_smart_log log;
+
+	if (nvme_get_log_smart(d->fd, NVME_NSID_ALL, true, &log)) {
+		jset_bool(j, "smart", false);
+		return;
+	}
+	jset_bool(j, "smart", true);
+	jset_u64(j, "critical_warning", log.critical_warning);
+	json_object_set_new(j, "temperature_c",
+			    json_integer((log.temperature[0] | log.temperature[1] << 8) - 273));
+	jset_u64(j, "used_percent", log.percent_used);
+	jset_u64(j, "spare_percent", log.avail_spare);
+	jset_u64(j, "media_errors", le128_low(log.media_errors));
+	jset_u64(j, "unsafe_shutdowns", le128_low(log.unsafe_shutdowns));
+	jset_u64(j, "power_on_hours", le128_low(log.power_on_hours));
+	jset_u64(j, "bytes_written", le128_low(log.data_units_written) * 512000);
+}
+
+json_t *health_of(struct tdrive *d)
+{
+	json_t *j = json_object();
+	struct mgmt_drive m;
+	bool zeroing;
+
+	tdrive_describe(d, &m);
+	jset_uuid(j, "uuid", &m.uuid);
+	jset_str(j, "path", m.path);
+	jset_str(j, "model", m.model);
+	jset_str(j, "serial", m.serial);
+	jset_str(j, "state", m.state);
+	pthread_mutex_lock(&d->lock);
+	zeroing = d->zeroing;
+	jset_str(j, "volatile_cache", d->cache_off ? "off" : "unknown");
+	pthread_mutex_unlock(&d->lock);
+	jset_bool(j, "zeroing", zeroing);
+	smart(d, j);
+	return j;
+}
+
+void health_ask(struct ask *a)
+{
+	json_t *list = json_array(), *data = json_object();
+	const struct mgmt_req *r = ask_req(a);
+	struct tdrive **all;
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		if (muuid_null(&r->drive) || muuid_equal(&r->drive, &all[i]->uuid))
+			json_array_append_new(list, health_of(all[i]));
+		tdrive_put(all[i]);
+	}
+	free(all);
+	json_object_set_new(data, "drives", list);
+	ask_reply(a, 0, NULL, data);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* meshctl host …, and what is asked of all hosts at once: drive list, health. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/identity.h"
+#include "userspace/meshd/peers.h"
+
+#define UP_MS	12000
+
+/* "10.0.0.1", "10.0.0.1:4422", "fe80::1%eth0", "[fd00::1]:4422" */
+static int parse_addr(const char *text, struct store_host *h)
+{
+	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
+	char bare[64], *zone;
+	u8 raw[16];
+	int port = MESH_PORT;
+
+	if (text[0] == '[' && strchr(text, ']')) {
+		end = strchr(text, ']');
+		port = end[1] == ':' ? atoi(end + 2) : end[1] ? 0 : port;
+		text++;
+	} else if (colon && colon == strchr(text, ':')) {
+		end = colon;
+		port = atoi(colon + 1);
+	}
+	if (port <= 0 || port > 65535 || end - text >= (long)sizeof(bare))
+		return -EINVAL;
+	snprintf(bare, sizeof(bare), "%.*s", (int)(end - text), text);
+	snprintf(h->addr, sizeof(h->addr), "%s", bare);
+	h->port = port;
+	zone = strchr(bare, '%');
+	if (zone)
+		*zone = 0;
+	return inet_pton(AF_INET, bare, raw) == 1 || inet_pton(AF_INET6, bare, raw) == 1 ? 0 : -EINVAL;
+}
+
+static json_t *host_json(const struct store_host *h, const struct mesh_target *t)
+{
+	json_t *j = json_object();
+
+	jset_u64(j, "id", h->id);
+	jset_str(j, "name", h->name);
+	jset_str(j, "addr", h->addr);
+	jset_u64(j, "port", h->port);
+	if (!muuid_null(&h->uuid))
+		jset_uuid(j, "uuid", &h->uuid);
+	jset_bool(j, "self", muuid_equal(&h->uuid, &D.host));
+	jset_str(j, "state", t ? t->state : "unknown");
+	jset_str(j, "reason", t ? t->reason : "the kernel module meshblk is not loaded");
+	jset_u64(j, "session", t ? t->session : 0);
+	jset_u64(j, "channels", t ? t->channels : 0);
+	jset_u64(j, "arena", t ? t->arena : 0);
+	return j;
+}
+
+static int add(struct req *r, struct store_host *h)
+{
+	struct mesh *m = mesh_open();
+	char why[REASON];
+	int err = m ? mesh_target_set(m, h->id, h->addr, h->port, NULL) : -ENOMEM;
+
+	if (err) {
+		req_fail(r, "host %s cannot be added: %s", h->addr, m ? mesh_why(m) : "no memory");
+		mesh_close(m);
+		return err;
+	}
+	if (!arg_bool(r, "no_wait")) {
+		err = peer_wait_up(h, UP_MS, why);
+		if (err)
+			req_fail(r, "host %s does not connect: %s; see meshctl host check %s", h->addr,
+				 why, h->addr);
+		else
+			err = peer_greet(h, why);
+		if (err && !r->error[0])
+			req_fail(r, "%s", why);
+		if (err)
+			mesh_target_del(m, h->id);
+	}
+	mesh_close(m);
+	return err;
+}
+
+int cmd_host_add(struct req *r)
+{
+	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
+	struct store_host h = { 0 }, other;
+	struct mesh_target t = { .state = "connecting" };
+	struct mesh *m;
+
+	if (parse_addr(addr, &h) || arg_num(r, "port") > 65535)
+		return req_usage(r, "\"%s\" is not an address; give an IP address of the RDMA network", addr);
+	if (arg_num(r, "port"))
+		h.port = arg_num(r, "port");
+	if (name[0] && !layout_name_ok(name))
+		return req_usage(r, "\"%s\" cannot be a name", name);
+	if (name[0] && !store_host_find(name, &other))
+		return req_fail(r, "there is a host %s already; choose another --name", name);
+	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
+	if (store_host_put(&h))
+		return req_fail(r, "host %s is there already; see meshctl host list", addr);
+	if (add(r, &h)) {
+		store_host_del(h.id);
+		return -1;
+	}
+	m = mesh_open();
+	if (m)
+		mesh_target_get(m, h.id, &t);
+	mesh_close(m);
+	r->result = host_json(&h, &t);
+	return 0;
+}
+
+int cmd_host_list(struct req *r)
+{
+	json_t *list = json_array();
+	struct mesh *m = mesh_open();
+	struct mesh_target *t = NULL;
+	struct store_host *hosts;
+	size_t i, k, n, known = 0;
+
+	if (m)
+		mesh_targets(m, &t, &known);
+	store_hosts(&hosts, &n);
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
+			;
+		json_array_append_new(list, host_json(&hosts[i], k < known ? &t[k] : NULL));
+	}
+	free(hosts);
+	free(t);
+	mesh_close(m);
+	r->result = json_object();
+	json_object_set_new(r->result, "hosts", list);
+	return 0;
+}
+
+/* The name of a volume with a member there, or false. */
+static bool in_use(const struct store_host *h, char *name, size_t size)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume *v, full;
+	struct store_host of;
+	size_t i, n;
+	bool used = false;
+
+	store_volumes(&v, &n);
+	for (i = 0; l && i < n && !used; i++) {
+		if (store_volume_get(&v[i].uuid, &full, l))
+			continue;
+		for (u32 k = 0; k < l->members && !used; k++)
+			used = !peer_of_member(&l->member[k], &of) && of.id == h->id;
+		if (used)
+			snprintf(name, size, "%s", full.name);
+	}
+	free(v);
+	free(l);
+	return used;
+}
+
+int cmd_host_remove(struct req *r)
+{
+	const char *what = arg_str(r, "host");
+	struct store_host h;
+	char name[LAYOUT_NAME];
+	struct mesh *m;
+	int err;
+
+	if (store_host_find(what, &h))
+		return req_fail(r, "no host %s; see meshctl host list", what);
+	if (in_use(&h, name, sizeof(name)))
+		return req_fail(r, "volume %s has extents on host %s; delete or forget it first", name,
+				h.name);
+	m = mesh_open();
+	err = m ? mesh_target_del(m, h.id) : -ENOMEM;
+	if (err && err != -ENOENT)
+		req_fail(r, "host %s: %s", h.name, m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	if (r->error[0])
+		return -1;
+	store_host_del(h.id);
+	return 0;
+}
+
+static void verdict(json_t *list, bool ok, const char *what, const char *text, bool *good)
+{
+	json_t *j = json_object();
+
+	jset_str(j, "what", what);
+	jset_bool(j, "ok", ok);
+	jset_str(j, "says", text);
+	json_array_append_new(list, j);
+	*good = *good && ok;
+}
+
+static void check_session(json_t *list, const struct store_host *h, bool *good)
+{
+	struct store_host copy = *h;
+	struct mesh_target t;
+	struct mesh *m = mesh_open();
+	char text[REASON], why[REASON];
+
+	if (!m || mesh_target_get(m, h->id, &t)) {
+		verdict(list, false, "session", "the kernel does not know this host: is meshblk loaded?", good);
+	} else if (strcmp(t.state, "up")) {
+		snprintf(text, sizeof(text), "not connected: %.150s%s", t.reason[0] ? t.reason : "no answer",
+			 t.error == -EKEYREJECTED || t.error == -EACCES ?
+			 "; carry the key over with meshctl host key" : "");
+		verdict(list, false, "session", text, good);
+	} else {
+		snprintf(text, sizeof(text), "connected, %u channels, %llu KiB of its memory", t.channels,
+			 (unsigned long long)t.arena >> 10);
+		verdict(list, true, "session", text, good);
+		if (peer_greet(&copy, why))
+			verdict(list, false, "meshd", why, good);
+		else
+			verdict(list, true, "meshd", "its meshd answers", good);
+	}
+	mesh_close(m);
+}
+
+int cmd_host_check(struct req *r)
+{
+	const char *what = arg_str(r, "host");
+	struct rdma_line lines[16];
+	json_t *list = json_array();
+	struct store_host h = { 0 };
+	char text[128];
+	bool known, good = true;
+	size_t i, n;
+
+	known = !store_host_find(what, &h);
+	if (!known && parse_addr(what, &h)) {
+		json_decref(list);
+		return req_fail(r, "no host %s; give an address, or see meshctl host list", what);
+	}
+	n = rdma_check(h.addr, lines, 16);
+	for (i = 0; i < n; i++)
+		verdict(list, !lines[i].bad, "link", lines[i].text, &good);
+	key_words(text, sizeof(text));
+	verdict(list, true, "key", text, &good);
+	if (known)
+		check_session(list, &h, &good);
+	else
+		verdict(list, true, "session", "not added yet: meshctl host add", &good);
+	r->result = json_object();
+	jset_bool(r->result, "ok", good);
+	json_object_set_new(r->result, "checks", list);
+	if (!good)
+		r->status = 1;
+	return 0;
+}
+
+static int key_action(struct req *r, const char *action)
+{
+	if (!strcmp(action, "generate"))
+		return key_generate();
+	if (!strcmp(action, "set"))
+		return key_set(arg_str(r, "key"), arg_num(r, "key_id"));
+	if (!strcmp(action, "clear"))
+		return key_clear();
+	return strcmp(action, "show") ? -ENOENT : 0;
+}
+
+int cmd_host_key(struct req *r)
+{
+	const char *action = arg_str(r, "action");
+	char text[KEY_LINE];
+	int err = key_action(r, action);
+
+	if (err == -ENOENT)
+		return req_usage(r, "host key generate, set, show or clear, not %s", action);
+	if (err == -EINVAL)
+		return req_usage(r, "give --key the line that 'meshctl host key show' printed, or 32 "
+				 "hex digits and more with --key-id");
+	if (err)
+		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
+	if (strcmp(action, "show"))
+		peers_repush();
+	r->result = json_object();
+	jset_u64(r->result, "key_id", key_id());
+	if (key_id()) {
+		key_line(text);
+		jset_str(r->result, "key", text);
+	}
+	return 0;
+}
+
+/* Ask every connected host, and append what @key of its answer has. */
+static int ask_all(struct req *r, enum mgmt_op op, const char *key)
+{
+	struct mgmt_req q = { .op = op };
+	json_t *all = json_array(), *failed = json_array(), *data, *item;
+	struct store_host *hosts;
+	char why[REASON];
+	size_t i, k, n;
+
+	store_hosts(&hosts, &n);
+	for (i = 0; i < n; i++) {
+		if (peer_call(&hosts[i], &q, &data, why)) {
+			json_array_append_new(failed, json_string(why));
+			continue;
+		}
+		json_array_foreach(json_object_get(data, key), k, item) {
+			if (!json_is_object(item))
+				continue;
+			jset_str(item, "host", hosts[i].name);
+			jset_uuid(item, "host_uuid", &hosts[i].uuid);
+			json_array_append(all, item);
+		}
+		json_decref(data);
+	}
+	r->result = json_object();
+	json_object_set_new(r->result, key, all);
+	json_object_set_new(r->result, "failed", failed);
+	if (!n)
+		req_note(r, "no host is known yet: meshctl host add ADDRESS (this host's own, too)");
+	free(hosts);
+	return 0;
+}
+
+int cmd_drive_list(struct req *r)
+{
+	return ask_all(r, MGMT_DRIVES, "drives");
+}
+
+int cmd_drive_health(struct req *r)
+{
+	return ask_all(r, MGMT_HEALTH, "drives");
+}

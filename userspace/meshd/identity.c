@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/xxhash.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/meshd/identity.h"
+
+#define KEY_BYTES	32
+
+struct key {
+	u16	id;		/* 0: none */
+	struct muuid cluster;
+	u8	bytes[MESHBLK_KEY_MAX];
+	size_t	len;
+};
+
+static struct key key, old_key;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Replace a file of the state folder so that it is whole after a crash. */
+static int write_state(const char *name, const char *text)
+{
+	char path[256], tmp[272];
+	size_t n = strlen(text);
+	int fd, dir, err = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", D.state, name);
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, n) != (ssize_t)n || fsync(fd))
+		err = -EIO;
+	close(fd);
+	if (!err && rename(tmp, path))
+		err = -errno;
+	dir = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		fsync(dir);
+		close(dir);
+	}
+	return err;
+}
+
+static int unhex(const char *text, u8 *out, size_t size)
+{
+	size_t n;
+	unsigned int v;
+
+	for (n = 0; *text; text += 2, n++) {
+		if (n == size || !text[1] || sscanf(text, "%2x", &v) != 1 ||
+		    strspn(text, "0123456789abcdefABCDEF") < 2)
+			return -EINVAL;
+		out[n] = v;
+	}
+	return n;
+}
+
+static int parse_key(const char *line, struct key *k)
+{
+	char cluster[MUUID_TEXT], hex[2 * MESHBLK_KEY_MAX + 1];
+	unsigned int id;
+	int n;
+
+	if (sscanf(line, "meshkey1:%5u:%36[^:]:%128[0-9a-fA-F]", &id, cluster, hex) != 3)
+		return -EINVAL;
+	n = unhex(hex, k->bytes, sizeof(k->bytes));
+	if (!id || id > 0xffff || n < 16 || muuid_parse(cluster, &k->cluster))
+		return -EINVAL;
+	k->id = id;
+	k->len = n;
+	return 0;
+}
+
+static void print_key(const struct key *k, char out[KEY_LINE])
+{
+	char cluster[MUUID_TEXT];
+	int at;
+
+	out[0] = 0;
+	if (!k->id)
+		return;
+	muuid_text(&k->cluster, cluster);
+	at = snprintf(out, KEY_LINE, "meshkey1:%u:%s:", k->id, cluster);
+	for (size_t i = 0; i < k->len; i++)
+		at += sprintf(out + at, "%02x", k->bytes[i]);
+}
+
+static void load_key(const char *name, struct key *k)
+{
+	char line[KEY_LINE];
+
+	memset(k, 0, sizeof(*k));
+	if (!read_line(line, sizeof(line), "%s/%s", D.state, name) && line[0] && parse_key(line, k))
+		log_error("%s/%s is not a key; this host goes without", D.state, name);
+}
+
+int identity_load(void)
+{
+	char line[64];
+	int err;
+
+	err = read_line(line, sizeof(line), "%s/host", D.state);
+	if (err == -ENOENT) {
+		uuid_random(&D.host);
+		muuid_text(&D.host, line);
+		err = write_state("host", line);
+		log_info("first start: this host is %s", line);
+	} else if (!err && muuid_parse(line, &D.host)) {
+		err = -EINVAL;
+	}
+	if (err) {
+		log_error("%s/host: %s", D.state, strerror(-err));
+		return err;
+	}
+	if (gethostname(D.hostname, sizeof(D.hostname) - 1))
+		strcpy(D.hostname, "?");
+	load_key("key", &key);
+	load_key("key.old", &old_key);
+	D.cluster = key.cluster;
+	return 0;
+}
+
+int identity_push(struct mesh *m)
+{
+	struct mesh_key keys[2];
+	struct key k, o;
+	int err, e;
+
+	pthread_mutex_lock(&lock);
+	k = key;
+	o = old_key;
+	pthread_mutex_unlock(&lock);
+	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
+	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
+	err = mesh_identity_set(m, &D.host, k.id, k.bytes, k.len);
+	e = mesh_tgt_identity_set(m, &D.host, keys, k.id ? (o.id ? 2 : 1) : 0);
+	if (err == -ENOENT)
+		err = 0;
+	return err ? err : e == -ENOENT ? 0 : e;
+}
+
+u16 key_id(void)
+{
+	return key.id;
+}
+
+void key_line(char out[KEY_LINE])
+{
+	pthread_mutex_lock(&lock);
+	print_key(&key, out);
+	pthread_mutex_unlock(&lock);
+}
+
+void key_words(char *out, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	if (key.id)
+		snprintf(out, size, "key %u, fingerprint %08llx", key.id,
+			 (unsigned long long)(xxh64(key.bytes, key.len, 0x6d657368) >> 32));
+	else
+		snprintf(out, size, "no key: any host on the fabric may connect");
+	pthread_mutex_unlock(&lock);
+}
+
+/* The key before stays valid for those who have not got the new one yet. */
+static int key_use(const struct key *k)
+{
+	char line[KEY_LINE];
+	int err;
+
+	print_key(&key, line);
+	err = write_state("key.old", k->id ? line : "");
+	print_key(k, line);
+	if (!err)
+		err = write_state("key", line);
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	old_key = k->id ? key : (struct key) { 0 };
+	key = *k;
+	D.cluster = k->cluster;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int key_generate(void)
+{
+	struct key k = { .id = key.id % 0xffff + 1, .cluster = key.cluster, .len = KEY_BYTES };
+
+	if (muuid_null(&k.cluster))
+		uuid_random(&k.cluster);
+	if (getrandom(k.bytes, k.len, 0) != (ssize_t)k.len)
+		return -EIO;
+	return key_use(&k);
+}
+
+/* Hosts given the same bare key agree on the cluster without being told. */
+static int parse_bare(const char *hex, u16 id, struct key *k)
+{
+	u64 half[2];
+	int n = unhex(hex, k->bytes, sizeof(k->bytes));
+
+	if (n < 16 || !id)
+		return -EINVAL;
+	k->id = id;
+	k->len = n;
+	k->cluster = key.cluster;
+	if (muuid_null(&k->cluster)) {
+		half[0] = xxh64(k->bytes, n, 1);
+		half[1] = xxh64(k->bytes, n, 2);
+		memcpy(k->cluster.b, half, sizeof(half));
+		muuid_mark_random(&k->cluster);
+	}
+	return 0;
+}
+
+int key_set(const char *text, u16 id)
+{
+	struct key k = { 0 };
+	int err = parse_key(text, &k);
+
+	if (err)
+		err = parse_bare(text, id, &k);
+	if (err)
+		return err;
+	if (k.id == key.id && k.len == key.len && !memcmp(k.bytes, key.bytes, k.len))
+		return 0;
+	return key_use(&k);
+}
+
+int key_clear(void)
+{
+	struct key none = { 0 };
+
+	return key_use(&none);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What every part of meshd sees: who this host is, logging, time. */
+#ifndef MESHD_H
+#define MESHD_H
+
+#include <jansson.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "userspace/format/uuid.h"
+
+#define MESHD_VERSION	"0.1"
+#define MESHD_STATE	"/var/lib/meshd"
+#define MESHD_SOCKET	"/run/meshd.sock"
+#define MESH_PORT	4421
+
+struct meshd {
+	const char *state;	/* folder */
+	const char *socket;
+	const char *listen;	/* address of the target role; NULL: not a target */
+	u16	port;
+	bool	debug;
+	int	stop;		/* eventfd: readable when all shall end */
+	struct muuid host;
+	struct muuid cluster;	/* zero: no key was ever set */
+	char	hostname[64];
+};
+
+extern struct meshd D;
+
+void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+u64 now_ms(void);		/* monotonic */
+void sleep_ms(unsigned int ms);
+bool stopping(void);
+void uuid_random(struct muuid *u);
+/* A thread that nobody joins; its stack is small, since memory is locked. */
+int thread_start(void *(*fn)(void *), void *arg);
+/* First line of a small file without its end; 0 or a negative errno. */
+int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* modules.c */
+int modules_load(const char *name, char *why, size_t size);
+
+/* notify.c */
+void notify_systemd(const char *state);
+
+#endif

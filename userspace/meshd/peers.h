@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The client role's way to targets: kernel sessions and management messages. */
+#ifndef MESHD_PEERS_H
+#define MESHD_PEERS_H
+
+#include "userspace/format/mgmt.h"
+#include "userspace/libmesh/mesh.h"
+#include "userspace/meshd/control.h"
+#include "userspace/meshd/store.h"
+
+#define REASON	256
+
+/**
+ * peer_call() - ask the meshd of a host
+ * @h: the host
+ * @why: REASON bytes: set to words when it fails
+ * @data: set to the answer, a new reference
+ */
+int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why);
+
+/* One extent of a host. -ENOENT when it is not there. */
+int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out,
+		char *why);
+int peer_free(const struct store_host *h, const struct muuid *drive, const struct muuid *extent,
+	      const struct muuid *volume, char *why);
+int peer_record(const struct store_host *h, const struct muuid *volume, struct layout *out,
+		char *why);
+
+/* Tell the kernel of all hosts that it does not know. */
+int peers_push(struct mesh *m);
+/* After a new key: sessions that failed try again. */
+int peers_repush(void);
+/* Wait until the session is up; -ETIMEDOUT and words. */
+int peer_wait_up(const struct store_host *h, unsigned int ms, char *why);
+/* The host of a layout's member: by UUID, else by the address in the record. */
+int peer_of_member(const struct layout_member *mb, struct store_host *out);
+/* Say hello and note who it is. */
+int peer_greet(struct store_host *h, char *why);
+
+/* hosts.c */
+int cmd_host_add(struct req *r);
+int cmd_host_list(struct req *r);
+int cmd_host_remove(struct req *r);
+int cmd_host_check(struct req *r);
+int cmd_host_key(struct req *r);
+int cmd_drive_list(struct req *r);
+int cmd_drive_health(struct req *r);
+
+/* rdma.c: devices and ports in words; @out gets lines for host check */
+struct rdma_line {
+	bool	bad;
+	char	text[200];
+};
+
+size_t rdma_check(const char *addr, struct rdma_line *out, size_t max);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a block device is, and why it may not be lent. */
+#include <blkid/blkid.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libnvme.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <mntent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "userspace/meshd/lend.h"
+
+#define SMALLEST	(64ULL << 20)
+
+static const char *const words[] = {
+	[PROBE_OK] = "lendable",
+	[PROBE_LENT] = "lent",
+	[PROBE_OURS] = "lendable",
+	[PROBE_USED] = "refused",
+	[PROBE_FOREIGN] = "refused",
+	[PROBE_UNFIT] = "refused",
+};
+
+const char *probe_word(enum probe_verdict v)
+{
+	return words[v];
+}
+
+static int verdict(struct probe *p, enum probe_verdict v, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int verdict(struct probe *p, enum probe_verdict v, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->why, sizeof(p->why), fmt, ap);
+	va_end(ap);
+	p->verdict = v;
+	return 1;
+}
+
+static int sys(const struct probe *p, const char *file, char *out, size_t size)
+{
+	return read_line(out, size, "/sys/class/block/%s/%s", p->name, file);
+}
+
+/* The disk itself and its partitions: is any held, and by what? */
+static bool first_entry(const char *path, const char *prefix, char *out, size_t size)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir))) {
+		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)))
+			continue;
+		snprintf(out, size, "%s", e->d_name);
+		found = true;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static int check_holders(struct probe *p)
+{
+	char path[512], holder[256];
+	DIR *dir;
+	struct dirent *e;
+	int bad = 0;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%s/holders", p->name);
+	if (first_entry(path, "", holder, sizeof(holder)))
+		return verdict(p, PROBE_USED, "held by %.60s", holder);
+	snprintf(path, sizeof(path), "/sys/class/block/%s", p->name);
+	dir = opendir(path);
+	while (dir && !bad && (e = readdir(dir))) {
+		if (strncmp(e->d_name, p->name, strlen(p->name)))
+			continue;
+		snprintf(path, sizeof(path), "/sys/class/block/%s/%s/holders", p->name, e->d_name);
+		if (first_entry(path, "", holder, sizeof(holder)))
+			bad = verdict(p, PROBE_USED, "partition %.40s is held by %.40s",
+				      e->d_name, holder);
+	}
+	if (dir)
+		closedir(dir);
+	return bad;
+}
+
+/* Whether @path is the disk or one of its partitions. */
+static bool part_of(const struct probe *p, const char *path)
+{
+	char sysfs[160];
+	const char *base = strrchr(path, '/');
+	char real[PATH_MAX];
+
+	if (strncmp(path, "/dev/", 5) || !realpath(path, real))
+		return false;
+	base = strrchr(real, '/') + 1;
+	if (!strcmp(base, p->name))
+		return true;
+	snprintf(sysfs, sizeof(sysfs), "/sys/class/block/%.60s/%.60s", p->name, base);
+	return !access(sysfs, F_OK);
+}
+
+static int check_mounts(struct probe *p)
+{
+	char line[512], path[256];
+	struct mntent *e;
+	int bad = 0;
+	FILE *f;
+
+	f = setmntent("/proc/self/mounts", "re");
+	while (f && !bad && (e = getmntent(f)))
+		if (part_of(p, e->mnt_fsname))
+			bad = verdict(p, PROBE_USED, "%.40s is mounted on %.80s", e->mnt_fsname,
+				      e->mnt_dir);
+	if (f)
+		endmntent(f);
+	f = bad ? NULL : fopen("/proc/swaps", "re");
+	while (f && !bad && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%255s", path) == 1 && part_of(p, path))
+			bad = verdict(p, PROBE_USED, "%.80s is swap", path);
+	if (f)
+		fclose(f);
+	return bad;
+}
+
+static int check_fit(struct probe *p, int fd)
+{
+	char text[64];
+	struct nvme_id_ns *ns;
+	u32 nsid;
+	int err;
+
+	if (!sys(p, "partition", text, sizeof(text)))
+		return verdict(p, PROBE_UNFIT, "a partition: lend the whole drive");
+	if (!sys(p, "queue/zoned", text, sizeof(text)) && strcmp(text, "none"))
+		return verdict(p, PROBE_UNFIT, "zoned drives are not supported");
+	if (!sys(p, "ro", text, sizeof(text)) && atoi(text))
+		return verdict(p, PROBE_UNFIT, "read-only");
+	if (p->lba != 512 && p->lba != 4096)
+		return verdict(p, PROBE_UNFIT, "blocks of %u bytes", p->lba);
+	if (p->size < SMALLEST)
+		return verdict(p, PROBE_UNFIT, "smaller than 64 MiB");
+	if (!p->nvme || nvme_get_nsid(fd, &nsid) || posix_memalign((void **)&ns, 4096, sizeof(*ns)))
+		return 0;
+	err = nvme_identify_ns(fd, nsid, ns);
+	if (!err) {
+		p->discard_zeroes = (ns->dlfeat & 7) == 1;
+		err = le16toh(ns->lbaf[ns->flbas & 15].ms);
+	} else {
+		err = 0;
+	}
+	free(ns);
+	return err ? verdict(p, PROBE_UNFIT, "formatted with %d bytes of metadata a block; "
+			     "use nvme format to change that", err) : 0;
+}
+
+static int check_label(struct probe *p, int fd)
+{
+	struct label *l = malloc(sizeof(*l));
+	int err, each[2] = { 0 };
+	char text[MUUID_TEXT];
+
+	if (!l)
+		return verdict(p, PROBE_UNFIT, "out of memory");
+	err = label_read(fd, p->size, l, each);
+	if (!err) {
+		p->drive = l->drive;
+		p->extents = l->extents;
+		muuid_text(&l->drive, text);
+		verdict(p, PROBE_OURS, "drive %s with %u extents%s%s", text, l->extents,
+			muuid_equal(&l->owner, &D.host) ? "" : ", last lent by another host",
+			l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "");
+	} else if (err == -EPROTONOSUPPORT) {
+		verdict(p, PROBE_FOREIGN, "a meshblk label of another version");
+	} else if (err != -ENODATA && err != -EIO) {
+		verdict(p, PROBE_FOREIGN, "a damaged meshblk label");
+	} else if (err == -EIO) {
+		verdict(p, PROBE_UNFIT, "cannot be read");
+	}
+	free(l);
+	return err != -ENODATA;
+}
+
+static int check_signature(struct probe *p, int fd)
+{
+	blkid_probe pr = blkid_new_probe();
+	const char *type = NULL, *table = NULL;
+	int rc;
+
+	if (!pr || blkid_probe_set_device(pr, fd, 0, 0)) {
+		blkid_free_probe(pr);
+		return verdict(p, PROBE_UNFIT, "cannot be probed");
+	}
+	blkid_probe_enable_superblocks(pr, 1);
+	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE);
+	blkid_probe_enable_partitions(pr, 1);
+	rc = blkid_do_safeprobe(pr);
+	if (rc == -2) {
+		verdict(p, PROBE_FOREIGN, "several signatures at once");
+	} else if (rc == 0) {
+		blkid_probe_lookup_value(pr, "TYPE", &type, NULL);
+		blkid_probe_lookup_value(pr, "PTTYPE", &table, NULL);
+		if (type)
+			verdict(p, PROBE_FOREIGN, "carries %s", type);
+		else if (table)
+			verdict(p, PROBE_FOREIGN, "carries a partition table (%s)", table);
+	}
+	blkid_free_probe(pr);
+	return p->verdict != PROBE_OK;
+}
+
+static void describe(struct probe *p, int fd)
+{
+	unsigned int lba = 0;
+
+	if (ioctl(fd, BLKGETSIZE64, &p->size))
+		p->size = 0;
+	if (!ioctl(fd, BLKSSZGET, &lba))
+		p->lba = lba;
+	p->nvme = !strncmp(p->name, "nvme", 4);
+	if (sys(p, "device/model", p->model, sizeof(p->model)))
+		strcpy(p->model, "");
+	if (sys(p, "device/serial", p->serial, sizeof(p->serial)))
+		strcpy(p->serial, "");
+}
+
+int probe_device(const char *path, struct probe *p)
+{
+	char real[PATH_MAX];
+	struct tdrive *lent;
+	struct stat st;
+	int fd, excl;
+
+	memset(p, 0, sizeof(*p));
+	if (!realpath(path, real))
+		return -errno;
+	snprintf(p->path, sizeof(p->path), "%.79s", real);
+	snprintf(p->name, sizeof(p->name), "%.63s", strrchr(real, '/') + 1);
+	if (stat(real, &st))
+		return -errno;
+	if (!S_ISBLK(st.st_mode))
+		return -ENOTBLK;
+	fd = open(real, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	describe(p, fd);
+	lent = tdrive_by_path(real);
+	if (lent) {
+		p->drive = lent->uuid;
+		verdict(p, PROBE_LENT, "lent by this host");
+		tdrive_put(lent);
+	} else if (!check_fit(p, fd) && !check_holders(p) && !check_mounts(p)) {
+		excl = open(real, O_RDONLY | O_EXCL | O_CLOEXEC);
+		if (excl < 0)
+			verdict(p, PROBE_USED, "another program or driver holds it");
+		else
+			close(excl);
+		if (excl >= 0 && !check_label(p, fd))
+			check_signature(p, fd);
+	}
+	close(fd);
+	return 0;
+}
+
+bool probe_labelled(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC), copy;
+	bool found = false;
+	u64 size = 0;
+	void *buf;
+
+	if (fd < 0)
+		return false;
+	if (!ioctl(fd, BLKGETSIZE64, &size) && size >= SMALLEST && !posix_memalign(&buf, 4096, 4096)) {
+		for (copy = 0; copy < 2 && !found; copy++)
+			found = pread(fd, buf, 4096, copy ? size - LABEL_AREA : 0) == 4096 &&
+				label_magic(buf, 4096);
+		free(buf);
+	}
+	close(fd);
+	return found;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **probe_list(size_t *n)
+{
+	static const char *const skip[] = { "mesh", "zram", "sr", "fd", "loop" };
+	DIR *dir = opendir("/sys/block");
+	char **out = NULL, **grown, text[32];
+	struct dirent *e;
+	size_t i;
+
+	*n = 0;
+	while (dir && (e = readdir(dir))) {
+		for (i = 0; i < 5 && strncmp(e->d_name, skip[i], strlen(skip[i])); i++)
+			;
+		if (e->d_name[0] == '.' || i < 5)
+			continue;
+		if (read_line(text, sizeof(text), "/sys/block/%s/size", e->d_name) || !atoll(text))
+			continue;
+		if (!read_line(text, sizeof(text), "/sys/block/%s/hidden", e->d_name) && atoi(text))
+			continue;
+		grown = realloc(out, (*n + 1) * sizeof(*out));
+		if (!grown)
+			break;
+		out = grown;
+		if (asprintf(&out[*n], "/dev/%s", e->d_name) < 0)
+			break;
+		(*n)++;
+	}
+	if (dir)
+		closedir(dir);
+	if (out)
+		qsort(out, *n, sizeof(*out), by_name);
+	return out;
+}

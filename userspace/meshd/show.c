@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* meshctl volume list, show; stats */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/busy.h"
+#include "userspace/meshd/volume.h"
+
+int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l)
+{
+	int err;
+
+	if (!what[0])
+		return req_usage(r, "name a volume; see meshctl volume list");
+	err = store_volume_find(what, v, NULL);
+	if (err)
+		return req_fail(r, "no volume %s; see meshctl volume list, or import it with meshctl "
+				"volume import", what);
+	if (!busy_take(&v->uuid))
+		return req_fail(r, "volume %s is being worked on by another command; try again when it "
+				"is done", v->name);
+	err = store_volume_get(&v->uuid, v, l);
+	if (err) {
+		busy_drop(&v->uuid);
+		return req_fail(r, "volume %s: what the store has of it cannot be read", what);
+	}
+	return 0;
+}
+
+static const char *level_name(u8 level)
+{
+	return level == LAYOUT_LINEAR ? "linear" : level == LAYOUT_STRIPE ? "stripe" : "?";
+}
+
+static json_t *segment_json(const struct layout *l, const struct layout_segment *s)
+{
+	json_t *j = json_object(), *members = json_array();
+	u32 i;
+
+	jset_u64(j, "start", s->start);
+	jset_u64(j, "length", s->length);
+	jset_str(j, "level", level_name(s->level));
+	jset_u64(j, "columns", s->data);
+	jset_u64(j, "strip", s->strip);
+	for (i = 0; i < s->refs; i++)
+		json_array_append_new(members, json_integer(l->ref[s->first_ref + i].member));
+	json_object_set_new(j, "members", members);
+	return j;
+}
+
+static json_t *stats_json(const struct mesh_stats *s)
+{
+	json_t *j = json_object();
+	unsigned int i;
+
+	for (i = MESHBLK_S_READS; i <= MESHBLK_S_MAX; i++)
+		if (mesh_stat_name(i))
+			jset_u64(j, mesh_stat_name(i), s->v[i]);
+	return j;
+}
+
+static json_t *member_json(const struct layout *l, u32 i, const struct mesh_volume *k)
+{
+	const struct layout_member *m = &l->member[i];
+	const struct mesh_member *km = NULL;
+	json_t *j = json_object();
+	struct store_host h;
+	u32 n;
+
+	jset_u64(j, "index", i);
+	jset_str(j, "host", peer_of_member(m, &h) ? m->addr : h.name);
+	jset_uuid(j, "drive", &m->drive);
+	jset_uuid(j, "extent", &m->extent);
+	jset_u64(j, "size", m->size);
+	for (n = 0; k && n < k->nr_members && !km; n++)
+		if (muuid_equal(&k->members[n].extent, &m->extent))
+			km = &k->members[n];
+	jset_str(j, "state", km ? km->state : "detached");
+	if (km)
+		json_object_set_new(j, "stats", stats_json(&km->stats));
+	return j;
+}
+
+static void set_layout(json_t *j, const struct layout *l)
+{
+	const struct layout_segment *s = &l->segment[0];
+	char text[32];
+
+	if (s->level == LAYOUT_STRIPE)
+		snprintf(text, sizeof(text), "stripe:%u", s->data);
+	else
+		snprintf(text, sizeof(text), "%s", level_name(s->level));
+	jset_str(j, "layout", text);
+	jset_u64(j, "strip", s->strip);
+}
+
+json_t *volume_json(const struct store_volume *v, const struct layout *l)
+{
+	struct mesh_volume k;
+	json_t *j = json_object();
+	bool there = !kernel_volume(&v->uuid, &k);
+	char device[48];
+
+	jset_str(j, "name", v->name);
+	jset_uuid(j, "uuid", &v->uuid);
+	jset_u64(j, "size", l->size);
+	set_layout(j, l);
+	jset_u64(j, "lba", l->lba);
+	jset_u64(j, "epoch", v->epoch);
+	jset_str(j, "state", v->state == STORE_DELETING ? "deleting" : there ? k.state :
+		 v->attached ? "waiting" : "detached");
+	jset_bool(j, "readonly", v->readonly);
+	json_object_set_new(j, "device", json_null());
+	if (there && k.disk[0]) {
+		snprintf(device, sizeof(device), "/dev/%s", k.disk);
+		jset_str(j, "device", device);
+		jset_u64(j, "openers", k.openers);
+	}
+	if (there && k.reason[0])
+		jset_str(j, "reason", k.reason);
+	if (there)
+		mesh_volume_free(&k);
+	return j;
+}
+
+int volume_result(struct req *r, const struct muuid *uuid)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err = l ? store_volume_get(uuid, &v, l) : -ENOMEM;
+
+	if (!err)
+		r->result = volume_json(&v, l);
+	free(l);
+	return err ? req_fail(r, "the store has lost the volume") : 0;
+}
+
+int cmd_volume_list(struct req *r)
+{
+	struct layout *l = malloc(sizeof(*l));
+	json_t *list = json_array();
+	struct store_volume *v, full;
+	size_t i, n;
+
+	store_volumes(&v, &n);
+	for (i = 0; l && i < n; i++)
+		if (!store_volume_get(&v[i].uuid, &full, l))
+			json_array_append_new(list, volume_json(&full, l));
+	free(v);
+	free(l);
+	r->result = json_object();
+	json_object_set_new(r->result, "volumes", list);
+	return 0;
+}
+
+static void show(struct req *r, const struct store_volume *v, const struct layout *l)
+{
+	json_t *segments = json_array(), *members = json_array();
+	struct mesh_volume k;
+	bool there = !kernel_volume(&v->uuid, &k);
+	u32 i;
+
+	r->result = volume_json(v, l);
+	for (i = 0; i < l->segments; i++)
+		json_array_append_new(segments, segment_json(l, &l->segment[i]));
+	for (i = 0; i < l->members; i++)
+		json_array_append_new(members, member_json(l, i, there ? &k : NULL));
+	json_object_set_new(r->result, "segments", segments);
+	json_object_set_new(r->result, "members", members);
+	if (there)
+		mesh_volume_free(&k);
+}
+
+int cmd_volume_show(struct req *r)
+{
+	const char *what = arg_str(r, "volume");
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
+
+	if (!err)
+		show(r, &v, l);
+	free(l);
+	return err ? req_fail(r, "no volume %s; see meshctl volume list", what) : 0;
+}
+
+static void add_stats(struct mesh_stats *sum, const struct mesh_stats *s)
+{
+	unsigned int i;
+
+	for (i = 0; i <= MESHBLK_S_MAX; i++)
+		sum->v[i] += s->v[i];
+}
+
+static json_t *stat_volumes(struct mesh *m)
+{
+	struct mesh_volume *v;
+	json_t *list = json_array(), *j;
+	size_t i, n;
+	u32 k;
+
+	if (mesh_volumes(m, &v, &n))
+		return list;
+	for (i = 0; i < n; i++) {
+		struct mesh_stats sum = { 0 };
+
+		for (k = 0; k < v[i].nr_members; k++)
+			add_stats(&sum, &v[i].members[k].stats);
+		j = json_object();
+		jset_str(j, "name", v[i].name);
+		jset_uuid(j, "uuid", &v[i].uuid);
+		jset_str(j, "device", v[i].disk);
+		json_object_set_new(j, "stats", stats_json(&sum));
+		json_array_append_new(list, j);
+	}
+	mesh_volumes_free(v, n);
+	return list;
+}
+
+static json_t *stat_targets(struct mesh *m)
+{
+	json_t *list = json_array(), *j;
+	struct mesh_target *t;
+	size_t i, n;
+
+	if (mesh_targets(m, &t, &n))
+		return list;
+	for (i = 0; i < n; i++) {
+		j = json_object();
+		jset_str(j, "addr", t[i].addr);
+		jset_uuid(j, "uuid", &t[i].host);
+		jset_str(j, "state", t[i].state);
+		json_object_set_new(j, "stats", stats_json(&t[i].stats));
+		json_array_append_new(list, j);
+	}
+	free(t);
+	return list;
+}
+
+static json_t *stat_sessions(struct mesh *m)
+{
+	json_t *list = json_array(), *j;
+	struct mesh_session *s;
+	size_t i, n;
+
+	if (mesh_sessions(m, &s, &n))
+		return list;
+	for (i = 0; i < n; i++) {
+		j = json_object();
+		jset_u64(j, "session", s[i].id);
+		jset_uuid(j, "host", &s[i].host);
+		jset_str(j, "state", s[i].state);
+		jset_u64(j, "channels", s[i].channels);
+		jset_u64(j, "memory", s[i].memory);
+		json_object_set_new(j, "stats", stats_json(&s[i].stats));
+		json_array_append_new(list, j);
+	}
+	free(s);
+	return list;
+}
+
+int cmd_stats(struct req *r)
+{
+	struct mesh *m = mesh_open();
+
+	if (!m)
+		return req_fail(r, "netlink does not work");
+	r->result = json_object();
+	json_object_set_new(r->result, "volumes", stat_volumes(m));
+	json_object_set_new(r->result, "targets", stat_targets(m));
+	json_object_set_new(r->result, "sessions", stat_sessions(m));
+	mesh_close(m);
+	return 0;
+}

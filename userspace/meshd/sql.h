@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Inside the store: short names for what SQLite's interface makes long. */
+#ifndef MESHD_SQL_H
+#define MESHD_SQL_H
+
+#include <sqlite3.h>
+
+#include "userspace/meshd/meshd.h"
+
+extern sqlite3 *store_db;
+
+sqlite3_stmt *sql(const char *text);	/* NULL was logged; all below bear it */
+int sql_done(sqlite3_stmt *s);		/* step once, finalize, errno */
+bool sql_row(sqlite3_stmt *s);
+int sql_end(int err);			/* COMMIT or ROLLBACK */
+void sql_uuid(sqlite3_stmt *s, int at, const struct muuid *u);
+void sql_text(sqlite3_stmt *s, int at, const char *text);
+void row_uuid(sqlite3_stmt *s, int at, struct muuid *u);
+void row_text(sqlite3_stmt *s, int at, char *out, size_t size);
+void *rows_grow(void **array, size_t *n, size_t size);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The store: what this host wants, in SQLite. It is a cache: the layout
+ * records on the drives are the authority, and a lost store is imported anew.
+ *
+ * Any thread; each function is one transaction. They return 0 or a negative
+ * errno: -ENOENT, -EEXIST, -EIO.
+ */
+#ifndef MESHD_STORE_H
+#define MESHD_STORE_H
+
+#include "userspace/format/layout.h"
+#include "userspace/meshd/meshd.h"
+
+int store_open(const char *path);
+
+struct store_host {
+	u32	id;		/* the kernel's TARGET_ID */
+	char	addr[64];
+	u16	port;
+	char	name[64];
+	struct muuid uuid;	/* zero: never seen */
+};
+
+/* @h->id zero: a new one is given. -EEXIST: the address is there already. */
+int store_host_put(struct store_host *h);
+int store_host_del(u32 id);
+int store_hosts(struct store_host **out, size_t *n);
+/* By name, address or UUID text. */
+int store_host_find(const char *what, struct store_host *out);
+int store_host_by_uuid(const struct muuid *uuid, struct store_host *out);
+
+enum store_vstate { STORE_LIVE = 1, STORE_DELETING = 2 };
+
+struct store_volume {
+	struct muuid uuid;
+	char	name[LAYOUT_NAME];
+	u64	epoch;
+	u64	recorded;	/* highest epoch durable on all members */
+	bool	attached;	/* wanted so */
+	bool	readonly;
+	bool	preempt;	/* on the next push to the kernel */
+	enum store_vstate state;
+};
+
+/* An extent that is being allocated, or freed, for a volume. */
+struct store_intent {
+	struct muuid volume;
+	char	name[LAYOUT_NAME];
+	struct muuid host;
+	struct muuid drive;
+	struct muuid extent;
+	u64	length;
+};
+
+/* By name or UUID text; @l may be NULL. */
+int store_volume_find(const char *what, struct store_volume *v, struct layout *l);
+int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l);
+int store_volumes(struct store_volume **out, size_t *n);
+/**
+ * store_volume_commit() - a new epoch; drops the volume's intents with it
+ * -EEXIST: another volume has the name. -ESTALE: the store has a higher epoch.
+ */
+int store_volume_commit(const struct store_volume *v, const struct layout *l);
+int store_volume_flags(const struct store_volume *v);	/* all but the layout */
+int store_volume_erase(const struct muuid *uuid);
+
+int store_intents_add(const struct store_intent *i, size_t n);
+int store_intents(struct store_intent **out, size_t *n);
+int store_intent_del(const struct muuid *extent);
+
+/* Drives this host lends, to miss those that do not come back. */
+int store_drive_put(const struct muuid *uuid, const char *path);
+int store_drive_del(const struct muuid *uuid);
+int store_drives_missing(const struct muuid *have, size_t n, size_t *missing);
+
+#endif

@@ -18,6 +18,8 @@
 #define UNROLL_4	2
 #define UNROLL_XOR	4
 #define UNROLL_PQ	4
+#define UNROLL_MAD_12	4
+#define UNROLL_MAD_34	2
 
 typedef __m256i vec_t, coef_t, split_t;
 

@@ -13,11 +13,18 @@
  *   split_t, split		what a source needs once for all its products
  *   vmul, vmuladd		product of a coefficient and a split source; added to a sum
  *   UNROLL_1 .. UNROLL_4	vectors per step of dot() with that many rows
- *   UNROLL_XOR, UNROLL_PQ	and of the two others
+ *   UNROLL_XOR, UNROLL_PQ	and of those two
+ *   UNROLL_MAD_12, UNROLL_MAD_34	and of mad() with that many rows
  *
  * A step takes a few vectors at one position through all sources, with the sums
  * in registers; row count and unrolling are constants, so the small loops below
  * disappear. The last bytes go through a bounce of one vector.
+ *
+ * Pointers to destinations are copied to locals: stores of bytes may change
+ * anything, so the compiler would load a pointer again behind each of them, and
+ * the CPU wait for the stores. Strips tend to lie a multiple of 4096 bytes apart,
+ * where it cannot tell their addresses apart either: hence a step's loads come
+ * before its stores, and its stores strip by strip.
  */
 #ifndef PROTECT_CODEC_X86_LOOPS_H
 #define PROTECT_CODEC_X86_LOOPS_H
@@ -25,29 +32,35 @@
 /* @n is a constant, at most 8. */
 #define for_each_unrolled(i, n)	_Pragma("GCC unroll 8") for (i = 0; i < (n); i++)
 
-/* The first @n bytes at @p, zeroes behind them. */
-static __always_inline vec_t load_some(const u8 *p, size_t n)
+/* Out of line, so that all tails share one small stack frame. */
+static __attribute__((__noinline__)) vec_t load_tail(const u8 *p, size_t n)
 {
-	u8 bounce[VB] __attribute__((aligned(VB)));
+	u8 bounce[VB] __attribute__((aligned(VB))) = { 0 };
 
-	if (n >= VB)
-		return vload(p);
-	memset(bounce, 0, sizeof(bounce));
 	memcpy(bounce, p, n);
 	return vload(bounce);
 }
 
-static __always_inline void
-store_some(u8 *p, vec_t v, size_t n)
+static __attribute__((__noinline__)) void store_tail(u8 *p, vec_t v, size_t n)
 {
 	u8 bounce[VB] __attribute__((aligned(VB)));
 
-	if (n >= VB) {
-		vstore(p, v);
-		return;
-	}
 	vstore(bounce, v);
 	memcpy(p, bounce, n);
+}
+
+/* The first @n bytes at @p, zeroes behind them. */
+static __always_inline vec_t load_some(const u8 *p, size_t n)
+{
+	return n < VB ? load_tail(p, n) : vload(p);
+}
+
+static __always_inline void store_some(u8 *p, vec_t v, size_t n)
+{
+	if (n < VB)
+		store_tail(p, v, n);
+	else
+		vstore(p, v);
 }
 
 /* @nd rows, @u vectors at @pos; @n below VB only together with @u 1. */
@@ -91,14 +104,19 @@ static __always_inline void
 dot_rows(const struct prot_map *map, u8 *const *src, u8 *const *dst, size_t len,
 	 const unsigned int nd, const unsigned int u)
 {
+	u8 *to[PROT_CODEC_M_MAX];
+	unsigned int r;
 	size_t pos = 0;
 
+	for_each_unrolled(r, nd)
+		to[r] = dst[r];
+
 	for (; len - pos >= u * VB; pos += u * VB)
-		dot_step(map, src, dst, pos, nd, u, VB);
+		dot_step(map, src, to, pos, nd, u, VB);
 	for (; len - pos >= VB; pos += VB)
-		dot_step(map, src, dst, pos, nd, 1, VB);
+		dot_step(map, src, to, pos, nd, 1, VB);
 	if (pos < len)
-		dot_step(map, src, dst, pos, nd, 1, len - pos);
+		dot_step(map, src, to, pos, nd, 1, len - pos);
 }
 
 static void dot(const struct prot_map *map, u8 *const *src, u8 *const *dst, size_t len)
@@ -155,7 +173,8 @@ static void xor(unsigned int nsrc, u8 *const *src, u8 *dst, size_t len)
 
 /* Horner's rule, from the last strip down: q = 2 q + d. */
 static __always_inline void
-pq_step(unsigned int nsrc, u8 *const *strips, size_t pos, const unsigned int u, size_t n)
+pq_step(unsigned int nsrc, u8 *const *strips, u8 *to_p, u8 *to_q, size_t pos,
+	const unsigned int u, size_t n)
 {
 	vec_t p[8], q[8];
 	unsigned int j, i;
@@ -174,53 +193,68 @@ pq_step(unsigned int nsrc, u8 *const *strips, size_t pos, const unsigned int u, 
 			q[i] = vxor(vdouble(q[i]), d);
 		}
 	}
-	for_each_unrolled(i, u) {
-		store_some(strips[nsrc] + pos + i * VB, p[i], n);
-		store_some(strips[nsrc + 1] + pos + i * VB, q[i], n);
-	}
+	for_each_unrolled(i, u)
+		store_some(to_p + pos + i * VB, p[i], n);
+	for_each_unrolled(i, u)
+		store_some(to_q + pos + i * VB, q[i], n);
 }
 
 static void pq(unsigned int nsrc, u8 *const *strips, size_t len)
 {
+	u8 *p = strips[nsrc], *q = strips[nsrc + 1];
 	size_t pos = 0;
 
 	for (; len - pos >= UNROLL_PQ * VB; pos += UNROLL_PQ * VB)
-		pq_step(nsrc, strips, pos, UNROLL_PQ, VB);
+		pq_step(nsrc, strips, p, q, pos, UNROLL_PQ, VB);
 	for (; len - pos >= VB; pos += VB)
-		pq_step(nsrc, strips, pos, 1, VB);
+		pq_step(nsrc, strips, p, q, pos, 1, VB);
 	if (pos < len)
-		pq_step(nsrc, strips, pos, 1, len - pos);
+		pq_step(nsrc, strips, p, q, pos, 1, len - pos);
 }
 
 static __always_inline void
-mad_step(const coef_t *c, const unsigned int nd, const u8 *a, const u8 *b, u8 *const *dst,
-	 size_t pos, size_t n)
+mad_step(const coef_t *c, const unsigned int nd, const u8 *a, const u8 *b,
+	 u8 *const *dst, size_t pos, const unsigned int u, size_t n)
 {
-	vec_t d = load_some(a + pos, n);
-	unsigned int r;
-	split_t x;
+	vec_t acc[PROT_CODEC_M_MAX][8];
+	split_t x[8];
+	unsigned int r, i;
 
 	if (b)
-		d = vxor(d, load_some(b + pos, n));
-	x = split(d);
+		for_each_unrolled(i, u)
+			x[i] = split(vxor(load_some(a + pos + i * VB, n),
+					  load_some(b + pos + i * VB, n)));
+	else
+		for_each_unrolled(i, u)
+			x[i] = split(load_some(a + pos + i * VB, n));
 	for_each_unrolled(r, nd)
-		store_some(dst[r] + pos, vmuladd(load_some(dst[r] + pos, n), c[r], x), n);
+		for_each_unrolled(i, u)
+			acc[r][i] = vmuladd(load_some(dst[r] + pos + i * VB, n), c[r], x[i]);
+	for_each_unrolled(r, nd)
+		for_each_unrolled(i, u)
+			store_some(dst[r] + pos + i * VB, acc[r][i], n);
 }
 
 static __always_inline void
 mad_rows(const u8 *const *tbl, const unsigned int nd, const u8 *a, const u8 *b,
-	 u8 *const *dst, size_t len)
+	 u8 *const *dst, size_t len, const unsigned int u)
 {
+	u8 *to[PROT_CODEC_M_MAX];
 	coef_t c[PROT_CODEC_M_MAX];
 	unsigned int r;
-	size_t pos;
+	size_t pos = 0;
 
-	for_each_unrolled(r, nd)
+	for_each_unrolled(r, nd) {
 		c[r] = coef_load(tbl[r]);
-	for (pos = 0; len - pos >= VB; pos += VB)
-		mad_step(c, nd, a, b, dst, pos, VB);
+		to[r] = dst[r];
+	}
+
+	for (; len - pos >= u * VB; pos += u * VB)
+		mad_step(c, nd, a, b, to, pos, u, VB);
+	for (; len - pos >= VB; pos += VB)
+		mad_step(c, nd, a, b, to, pos, 1, VB);
 	if (pos < len)
-		mad_step(c, nd, a, b, dst, pos, len - pos);
+		mad_step(c, nd, a, b, to, pos, 1, len - pos);
 }
 
 static void mad(const u8 *const *tbl, unsigned int ndst, const u8 *a, const u8 *b,
@@ -228,16 +262,16 @@ static void mad(const u8 *const *tbl, unsigned int ndst, const u8 *a, const u8 *
 {
 	switch (ndst) {
 	case 1:
-		mad_rows(tbl, 1, a, b, dst, len);
+		mad_rows(tbl, 1, a, b, dst, len, UNROLL_MAD_12);
 		break;
 	case 2:
-		mad_rows(tbl, 2, a, b, dst, len);
+		mad_rows(tbl, 2, a, b, dst, len, UNROLL_MAD_12);
 		break;
 	case 3:
-		mad_rows(tbl, 3, a, b, dst, len);
+		mad_rows(tbl, 3, a, b, dst, len, UNROLL_MAD_34);
 		break;
 	case 4:
-		mad_rows(tbl, 4, a, b, dst, len);
+		mad_rows(tbl, 4, a, b, dst, len, UNROLL_MAD_34);
 		break;
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec beside ISA-L: GB of data strips per second (k strips count, parity
- * does not), both on the same page-aligned buffers. Contenders take turns in
+ * The codec beside ISA-L: GB of source strips per second (what is written does
+ * not count), both on the same page-aligned buffers. Contenders take turns in
  * short slices and the best slice of each counts, so that whatever else the
  * machine does hurts all alike. Every result is compared with ISA-L's.
  */
@@ -21,9 +21,10 @@
 #define LEN_MAX		(1 << 20)
 #define FIELD		11		/* column width */
 
-enum op { OP_ENCODE, OP_DECODE, OP_DECODE_1, OPS };
+/* decode: m data strips lost; decode-1: one; update: parity follows one strip. */
+enum op { OP_ENCODE, OP_DECODE, OP_DECODE_1, OP_UPDATE, OPS };
 
-static const char *const op_name[OPS] = { "encode", "decode", "decode-1" };
+static const char *const op_name[OPS] = { "encode", "decode", "decode-1", "update" };
 
 /* What is computed: @map from src to dst. */
 static struct row {
@@ -36,13 +37,14 @@ static struct row {
 	struct prot_map map;
 } row;
 
+typedef void isal_fn(int len, int k, int rows, unsigned char *tables,
+		     unsigned char **src, unsigned char **dst);
+
 struct contender {
 	const char *name;
 	const struct prot_codec_ops *ops;	/* ours */
-	/* or ISA-L's */
-	void (*isal)(int len, int k, int rows, unsigned char *tables,
-		     unsigned char **src, unsigned char **dst);
-	double best;
+	isal_fn	*isal;				/* or ISA-L's */
+	double	best;
 };
 
 static struct contender contenders[CONTENDERS_MAX];
@@ -73,8 +75,18 @@ static void isal_raid(int len, int k, int rows, unsigned char *tables,
 		pq_gen(k + 2, len, (void **)row.strips);
 }
 
-static void add(const char *name, const struct prot_codec_ops *ops,
-		void (*isal)(int, int, int, unsigned char *, unsigned char **, unsigned char **))
+/* Its updates take the difference of strip 0; each makes an isal_fn here. */
+#define UPDATE(name, fn) \
+static void name(int len, int k, int rows, unsigned char *tables, \
+		 unsigned char **src, unsigned char **dst) \
+{ \
+	fn(len, k, rows, 0, tables, src[0], dst); \
+}
+UPDATE(isal_update, ec_encode_data_update)
+UPDATE(isal_update_avx2, ec_encode_data_update_avx2)
+UPDATE(isal_update_sse, ec_encode_data_update_sse)
+
+static void add(const char *name, const struct prot_codec_ops *ops, isal_fn *isal)
 {
 	contenders[n_contenders++] = (struct contender) { name, ops, isal, 0 };
 }
@@ -82,17 +94,18 @@ static void add(const char *name, const struct prot_codec_ops *ops,
 static void set_contenders(void)
 {
 	const struct prot_codec_ops *const *o;
+	bool update = row.op == OP_UPDATE;
 
 	n_contenders = 0;
 	for (o = codec_list; *o; o++)
 		if (!(*o)->usable || (*o)->usable())
 			add((*o)->name, *o, NULL);
 	if (__builtin_cpu_supports("sse4.1"))
-		add("isal-sse", NULL, ec_encode_data_sse);
+		add("isal-sse", NULL, update ? isal_update_sse : ec_encode_data_sse);
 	if (__builtin_cpu_supports("avx2"))
-		add("isal-avx2", NULL, ec_encode_data_avx2);
-	add("isal", NULL, ec_encode_data);
-	if (row.map.shape != PROT_MAP_ANY)
+		add("isal-avx2", NULL, update ? isal_update_avx2 : ec_encode_data_avx2);
+	add("isal", NULL, update ? isal_update : ec_encode_data);
+	if (row.map.shape != PROT_MAP_ANY && !update)
 		add("isal-raid", NULL, isal_raid);
 }
 
@@ -108,10 +121,12 @@ static void set_row(u8 *memory, unsigned int k, unsigned int m, size_t len, enum
 	row.len = len;
 	row.op = op;
 	prot_code_init(&code, k, m);
-	want = op == OP_ENCODE ? prot_code_parity(&code) : (1ULL << lost) - 1;
+	want = prot_code_parity(&code);
 	have = prot_code_data(&code);
-	if (op != OP_ENCODE)
+	if (op == OP_DECODE || op == OP_DECODE_1) {
+		want = (1ULL << lost) - 1;
 		have = (have & ~want) | (((1ULL << lost) - 1) << k);
+	}
 	if (prot_map_init(&row.map, &prot_codec_portable, &code, have, want))
 		abort();
 	for (s = 0; s < k + m; s++) {
@@ -147,13 +162,15 @@ static void apply(const struct contender *c)
 {
 	if (c->isal)
 		c->isal(row.len, row.k, row.map.ndst, isal_tables, row.src, row.dst);
+	else if (row.op == OP_UPDATE)
+		prot_codec_delta(&row.map, c->ops, 0, row.src[0], NULL, row.dst, row.len);
 	else
 		prot_map_apply(&row.map, c->ops, row.src, row.dst, row.len);
 }
 
 static void slice(struct contender *c)
 {
-	double bytes = (double)row.k * row.len, t;
+	double bytes = (row.op == OP_UPDATE ? 1.0 : row.k) * row.len, t;
 	unsigned int i, n = slice_bytes / bytes + 1;
 
 	prepare(c);
@@ -173,7 +190,7 @@ static bool all_agree(void)
 
 	for (i = n_contenders; i--; ) {
 		for (r = 0; r < row.map.ndst; r++)
-			memset(row.dst[r], i, row.len);
+			memset(row.dst[r], row.op == OP_UPDATE ? 0 : i, row.len);
 		prepare(&contenders[i]);
 		apply(&contenders[i]);
 		for (r = 0; r < row.map.ndst; r++) {
@@ -219,7 +236,7 @@ static void print_head(const char *chosen)
 {
 	unsigned int i;
 
-	printf("GB/s of data strips; chosen here: %s; ratio: chosen / best of ISA-L\n\n", chosen);
+	printf("GB/s of source strips; chosen here: %s; ratio: chosen / best of ISA-L\n\n", chosen);
 	printf("%-5s %8s %7s", "code", "op", "strip");
 	for (i = 0; i < ARRAY_SIZE(columns); i++)
 		printf("%*s", FIELD + 1, columns[i]);

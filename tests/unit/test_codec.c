@@ -367,7 +367,7 @@ static void test_losses_large(void)
 			CHECK(!prot_code_init(&c, k, m));
 			place_strips(rnd(64));
 			make_stripe(&c, len);
-			for (round = 0; round < 40; round++) {
+			for (round = 0; round < 200; round++) {
 				prot_strips_t all = prot_code_data(&c) | prot_code_parity(&c);
 				prot_strips_t lost = pick(all, 1 + rnd(m));
 				prot_strips_t have = pick(all & ~lost, k);
@@ -648,7 +648,7 @@ static void test_isal_encode(void)
 
 	for (k = 2; k <= 32; k++) {
 		for (m = 1; m <= 4; m++) {
-			for (round = 0; round < 4; round++) {
+			for (round = 0; round < 10; round++) {
 				/* Its RAID functions want alignment, its general one does not. */
 				size_t len = m < 3 ? 32 * (1 + rnd(60)) : 1 + rnd(2000);
 
@@ -705,7 +705,7 @@ static void test_isal_rebuild(void)
 	unsigned int round, r, s;
 	struct prot_code c;
 
-	for (round = 0; round < 600; round++) {
+	for (round = 0; round < 4000; round++) {
 		unsigned int k = 2 + rnd(31), m = 1 + rnd(4), n = 0;
 		prot_strips_t all, lost, have;
 		size_t len = 64 + rnd(600);

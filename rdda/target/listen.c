@@ -160,10 +160,11 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 static int login_accept(struct tgt_channel *ch)
 {
 	struct rdma_conn_param param = {
-		.private_data = &ch->accept,
-		.private_data_len = sizeof(ch->accept),
+		.private_data = &ch->proof.accept,
+		.private_data_len = sizeof(ch->proof.accept),
 		.responder_resources = ch->reads,
 		.initiator_depth = 0,
+		.qp_num = ch->qp->qp_num,	/* the CM knows no queue pair of ours */
 		.retry_count = RDDA_RETRIES,
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};

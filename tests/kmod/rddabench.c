@@ -34,6 +34,8 @@ static char *extents = "";
 module_param(extents, charp, 0444);
 static char *what = "verify";
 module_param(what, charp, 0444);
+static char *host = "c0000000-0000-0000-0000-000000000000";
+module_param(host, charp, 0444);
 static char *key = "";
 module_param(key, charp, 0444);
 static ushort key_id;
@@ -575,10 +577,9 @@ static int __init rddatest_init(void)
 	ret = rdda_client_init();
 	if (ret)
 		return ret;
-	uuid_gen(&id.host);
 	memcpy(id.key, key, min_t(size_t, strlen(key), sizeof(id.key)));
 	snprintf(service, sizeof(service), "%u", port);
-	ret = rdda_client_set_identity(&id) ?:
+	ret = uuid_parse(host, &id.host) ?: rdda_client_set_identity(&id) ?:
 	      inet_pton_with_scope(&init_net, AF_UNSPEC, addr, service, &ss);
 	if (ret)
 		goto out_client;

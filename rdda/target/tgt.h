@@ -198,9 +198,7 @@ struct tgt_rbuf {
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
  * @qp: queue pair
- * @login: as it came
- * @accept: as it went
- * @proof: of this connection
+ * @proof: of this connection: login, answer and who is who
  * @key: that it was opened with
  * @reads: READs in flight that the client may ask for
  * @counted: counts among the unproven
@@ -233,8 +231,6 @@ struct tgt_channel {
 	struct rdma_cm_id	*cm;
 	struct ib_cq		*cq;
 	struct ib_qp		*qp;
-	struct rdda_login	login;
-	struct rdda_accept	accept;
 	struct rdda_proof	proof;
 	struct rdda_key		key;
 	u8			reads;

@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases that talk to meshtgt through meshpeer and tgtctl.
+
+do=/sys/kernel/debug/meshpeer/do
+addr=10.77.0.1
+pids=()
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Numbers to UUIDs.
+host() { printf '1111%04x-0000-4000-8000-000000000000' "$1"; }
+drive() { printf '2222%04x-0000-4000-8000-000000000000' "$1"; }
+extent() { printf '3333%04x-0000-4000-8000-000000000000' "$1"; }
+
+tgt_up() { # [meshtgt parameters]
+	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+	modprobe meshtgt "$@"
+	modprobe meshpeer
+	tgtctl identity "$(host 0)"
+	tgtctl listen $addr
+}
+
+# One extent from 1 MiB on; more of them by TABLE lines of one's own.
+tgt_lend() { # NUMBER PATH [BYTES]
+	tgtctl add "$(drive "$1")" "$2" "$(extent "$1"),1048576,${3:-33554432},ready"
+}
+
+tgt_serve() { # [refuse|silent]
+	tgtctl serve "$@" >/tmp/serve.log &
+	pids+=($!)
+	until grep -q serving /tmp/serve.log; do sleep 0.05; done
+}
+
+tgt_unserve() {
+	kill "${pids[@]}" 2>/dev/null || :
+	wait 2>/dev/null || :
+	pids=()
+}
+
+tgt_down() {
+	tgt_unserve
+	modprobe -r meshpeer
+	modprobe -r meshtgt
+}
+
+# A verb of meshpeer; what came of it is in $said.
+say() {
+	[ "$1" != login ] || set -- login "$2" $addr 4421 "${@:3}"
+	echo "$*" >$do
+	said=$(<$do)
+	asked="$*"
+}
+
+expect() { # REGEX
+	[[ $said =~ $1 ]] || fail "$asked: expected '$1', got '$said'"
+}
+
+field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$said"; }
+
+# A session of one channel, proved and with a bounce arena.
+session() { # NAME HOST NUMBER [KEYID KEY]
+	say login "$1" "$(host "$2")" "$2" "$3" 0 "${@:4}"
+	expect session=
+	sid=$(field session)
+	say prove "$1"
+	expect arena_off
+	say bounce "$1"
+	expect ok
+}
+
+# OPEN until it is answered with something other than "ask again".
+open() { # NAME EXTENT ro|rw GENERATION [preempt]
+	for _ in {1..100}; do
+		say open "$@"
+		expect 'status='
+		[[ $said =~ status=[458]\  ]] || break
+		sleep 0.1
+	done
+	expect 'status=0 '
+	nsid=$(field nsid) handle=$(field handle) slba=$(field slba)
+}
+
+io() { # as meshpeer's io; must succeed, and reads must see what was written
+	say io "$@"
+	expect 'status=0'
+	[[ $said != *differs* ]] || fail "$asked: $said"
+	[ "$2" != push ] || [[ $said == *pushed* ]] || fail "$asked: not pushed: $said"
+}
+
+sessions_gone() {
+	for _ in {1..100}; do
+		[ -n "$(tgtctl sessions)" ] || return 0
+		sleep 0.1
+	done
+	fail "sessions left: $(tgtctl sessions)"
+}
+
+trap 'kill "${pids[@]}" 2>/dev/null || :' EXIT

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Connections: login, proof, bounce arena, end. */
+#define pr_fmt(fmt) "meshpeer: " fmt
+#include <linux/inet.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_cm.h>
+
+#include "peer.h"
+
+LIST_HEAD(peer_conns);
+
+static void conn_lost(struct peer_conn *c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->lock, flags);
+	c->lost = true;
+	spin_unlock_irqrestore(&c->lock, flags);
+	wake_up_all(&c->wake);
+}
+
+static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct peer_conn *c = id->context;
+
+	c->event = ev->event;
+	c->event_status = ev->status;
+	switch (ev->event) {
+	case RDMA_CM_EVENT_REJECTED:
+		if (ev->param.conn.private_data_len >= sizeof(c->reject))
+			memcpy(&c->reject, ev->param.conn.private_data, sizeof(c->reject));
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (!rdda_accept_check(ev->param.conn.private_data,
+				       ev->param.conn.private_data_len, &c->proof.login))
+			memcpy(&c->proof.accept, ev->param.conn.private_data,
+			       sizeof(c->proof.accept));
+		c->proof.qpn[1] = ev->param.conn.qp_num;
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		conn_lost(c);
+		break;
+	default:
+		break;
+	}
+	complete(&c->cm_event);
+	return 0;
+}
+
+static int cm_step(struct peer_conn *c, int ret, int want)
+{
+	if (ret)
+		return ret;
+	if (!wait_for_completion_timeout(&c->cm_event, msecs_to_jiffies(PEER_MS)))
+		return -ETIMEDOUT;
+	return c->event == want ? 0 : -ECONNREFUSED;
+}
+
+static void ping_work(struct work_struct *work)
+{
+	struct peer_conn *c = container_of(work, struct peer_conn, ping.work);
+	struct rdda_hdr h = {
+		.type = RDDA_PING,
+		.len = cpu_to_le32(sizeof(h)),
+		.tag = cpu_to_le64(~0ULL),
+	};
+
+	if (c->lost || c->quiet)
+		return;
+	peer_send(c, &h, sizeof(h));
+	schedule_delayed_work(&c->ping,
+			      msecs_to_jiffies(le32_to_cpu(c->proof.accept.keepalive_ms)));
+}
+
+static int buffers_setup(struct peer_conn *c)
+{
+	struct ib_device *dev = c->pd->device;
+
+	c->buf = alloc_pages_exact(PEER_BUF, GFP_KERNEL | __GFP_ZERO);
+	c->bounce = alloc_pages_exact(PEER_BUF, GFP_KERNEL | __GFP_ZERO);
+	if (!c->buf || !c->bounce)
+		return -ENOMEM;
+	c->buf_dma = ib_dma_map_single(dev, c->buf, PEER_BUF, DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(dev, c->buf_dma))
+		return -EIO;
+	return 0;
+}
+
+static int conn_setup(struct peer_conn *c)
+{
+	struct rdma_cm_id *id = c->q.id;
+	struct rdda_qp_size size = {
+		.send_wr = PEER_SENDS,
+		.recv_wr = 512,
+		.poll = IB_POLL_SOFTIRQ,
+	};
+	int ret;
+
+	ret = rdda_device_limits(id->device, id->port_num, &c->lim);
+	if (ret)
+		return ret;
+	c->pd = ib_alloc_pd(id->device, 0);
+	if (IS_ERR(c->pd)) {
+		ret = PTR_ERR(c->pd);
+		c->pd = NULL;
+		return ret;
+	}
+	size.sge = 1;
+	ret = rdda_qp_create(&c->q, id, c->pd, &size, c);
+	if (!ret)
+		ret = buffers_setup(c);
+	if (!ret)
+		ret = peer_rx_setup(c, size.recv_wr);
+	return ret;
+}
+
+static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
+{
+	struct rdma_conn_param param = {
+		.private_data = &c->proof.login,
+		.private_data_len = sizeof(c->proof.login),
+		.initiator_depth = 16,
+		.responder_resources = 1,
+		.retry_count = RDDA_RETRIES,
+		.rnr_retry_count = RDDA_RNR_RETRIES,
+	};
+	int ret;
+
+	c->q.id = rdma_create_id(&init_net, cm_event, c, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(c->q.id)) {
+		ret = PTR_ERR(c->q.id);
+		c->q.id = NULL;
+		return ret;
+	}
+	ret = rdda_cm_tune(c->q.id);
+	if (!ret)
+		ret = cm_step(c, rdma_resolve_addr(c->q.id, NULL, (struct sockaddr *)ss, PEER_MS),
+			      RDMA_CM_EVENT_ADDR_RESOLVED);
+	if (!ret)
+		ret = cm_step(c, rdma_resolve_route(c->q.id, PEER_MS),
+			      RDMA_CM_EVENT_ROUTE_RESOLVED);
+	if (!ret)
+		ret = conn_setup(c);
+	if (ret)
+		return ret;
+	c->proof.qpn[0] = c->q.qp->qp_num;
+	rdda_auth_gids(c->q.id, true, &c->proof);
+	return cm_step(c, rdma_connect(c->q.id, &param), RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static int login_parse(struct peer_conn *c, int argc, char **argv, struct sockaddr_storage *ss)
+{
+	struct rdda_login *l = &c->proof.login;
+	u32 boot, number;
+	uuid_t host;
+	u16 key_id = 0;
+	int n;
+
+	if (argc < 7 || inet_pton_with_scope(&init_net, AF_UNSPEC, argv[1], argv[2], ss) ||
+	    uuid_parse(argv[3], &host) || kstrtou32(argv[4], 0, &boot) ||
+	    kstrtou32(argv[5], 0, &number) || kstrtou8(argv[6], 0, &l->channel))
+		return -EINVAL;
+	if (argc > 8) {
+		n = strlen(argv[8]) / 2;
+		if (kstrtou16(argv[7], 0, &key_id) || n > (int)sizeof(c->key.key) ||
+		    hex2bin(c->key.key, argv[8], n))
+			return -EINVAL;
+		c->key.id = key_id;
+		c->key.len = n;
+	}
+	l->magic = cpu_to_le32(RDDA_MAGIC);
+	l->version_min = RDDA_VERSION;
+	l->version_max = RDDA_VERSION;
+	l->key_id = cpu_to_le16(key_id);
+	export_uuid(l->host_uuid, &host);
+	get_random_bytes(l->nonce, sizeof(l->nonce));
+	l->boot = cpu_to_le32(boot);
+	l->number = cpu_to_le32(number);
+	memcpy(c->proof.boot_id, &l->boot, sizeof(l->boot));
+	return 0;
+}
+
+/**
+ * peer_login() - connect as a channel of a session
+ * @argc: words
+ * @argv: NAME ADDR PORT HOST BOOT NUMBER CHANNEL [KEYID KEYHEX]
+ */
+int peer_login(int argc, char **argv)
+{
+	struct sockaddr_storage ss = { };
+	struct peer_conn *c;
+	int ret;
+
+	if (peer_find(argv[0]))
+		return -EEXIST;
+	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	if (!c)
+		return -ENOMEM;
+	spin_lock_init(&c->lock);
+	init_waitqueue_head(&c->wake);
+	init_completion(&c->cm_event);
+	INIT_DELAYED_WORK(&c->ping, ping_work);
+	strscpy(c->name, argv[0], sizeof(c->name));
+	list_add_tail(&c->node, &peer_conns);
+	ret = login_parse(c, argc, argv, &ss);
+	if (!ret)
+		ret = conn_connect(c, &ss);
+	if (ret) {
+		if (c->event == RDMA_CM_EVENT_REJECTED)
+			peer_say("rejected reason=%u\n", le16_to_cpu(c->reject.reason));
+		peer_drop(c);
+		return ret;
+	}
+	peer_say("session=%u channels=%u arena=%u credits=%u cmds=%u\n",
+		 le32_to_cpu(c->proof.accept.session), le16_to_cpu(c->proof.accept.channels),
+		 le32_to_cpu(c->proof.accept.arena_bytes), le16_to_cpu(c->proof.accept.credits),
+		 le16_to_cpu(c->proof.accept.cmds));
+	return 0;
+}
+
+static bool has_pieces(struct peer_conn *c, long arg)
+{
+	return c->lost || c->nr_pieces == arg;
+}
+
+/**
+ * peer_prove() - prove the key, check the target's proof, take the arena
+ * @c: connection
+ * @argc: words
+ * @argv: [bad]
+ */
+int peer_prove(struct peer_conn *c, int argc, char **argv)
+{
+	struct rdda_prove m = {
+		.hdr.type = RDDA_PROVE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+	};
+	struct rdda_proved a;
+	int ret;
+
+	memcpy(m.boot_id, c->proof.boot_id, sizeof(m.boot_id));
+	ret = rdda_auth_make(&c->key, &c->proof, true, m.hmac);
+	if (ret)
+		return ret;
+	if (argc)
+		m.hmac[5] ^= 1;
+	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
+	if (ret)
+		return ret;
+	ret = rdda_auth_check(&c->key, &c->proof, false, a.hmac);
+	if (ret)
+		return ret;
+	c->arena_off = le32_to_cpu(a.arena_off);
+	c->arena_len = le32_to_cpu(a.arena_len);
+	if (!peer_wait(c, has_pieces, le32_to_cpu(a.pieces), PEER_MS) || c->lost)
+		return -ETIMEDOUT;
+	schedule_delayed_work(&c->ping, 0);
+	peer_say("arena_off=%u arena_len=%u pieces=%u\n", c->arena_off, c->arena_len,
+		 c->nr_pieces);
+	return 0;
+}
+
+/**
+ * peer_bounce() - lend the target a bounce arena
+ * @c: connection, proven
+ */
+int peer_bounce(struct peer_conn *c)
+{
+	struct rdda_bounce m = {
+		.hdr.type = RDDA_BOUNCE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.len = cpu_to_le32(PEER_BUF),
+	};
+
+	sg_init_one(&c->bounce_sg, c->bounce, PEER_BUF);
+	if (ib_dma_map_sg(c->pd->device, &c->bounce_sg, 1, DMA_FROM_DEVICE) != 1)
+		return -EIO;
+	c->bounce_mr = rdda_mr_register(&c->q, &c->bounce_sg, 1, PEER_BUF,
+					IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	if (IS_ERR(c->bounce_mr)) {
+		int ret = PTR_ERR(c->bounce_mr);
+
+		c->bounce_mr = NULL;
+		return ret;
+	}
+	m.rkey = cpu_to_le32(c->bounce_mr->rkey);
+	return peer_send(c, &m, sizeof(m));
+}
+
+/**
+ * peer_drop() - end a connection without a word, free all of it
+ * @c: connection, in any state
+ */
+void peer_drop(struct peer_conn *c)
+{
+	struct ib_device *dev = c->pd ? c->pd->device : NULL;
+
+	c->quiet = true;
+	cancel_delayed_work_sync(&c->ping);
+	if (c->q.id)
+		rdma_disconnect(c->q.id);
+	conn_lost(c);
+	rdda_qp_drain(&c->q);
+	rdda_qp_destroy(&c->q);
+	if (c->bounce_mr)
+		ib_dereg_mr(c->bounce_mr);
+	if (dev && c->bounce_sg.length)
+		ib_dma_unmap_sg(dev, &c->bounce_sg, 1, DMA_FROM_DEVICE);
+	if (dev && c->buf_dma)
+		ib_dma_unmap_single(dev, c->buf_dma, PEER_BUF, DMA_BIDIRECTIONAL);
+	peer_rx_free(c);
+	if (c->pd)
+		ib_dealloc_pd(c->pd);
+	if (c->q.id)
+		rdma_destroy_id(c->q.id);
+	if (c->buf)
+		free_pages_exact(c->buf, PEER_BUF);
+	if (c->bounce)
+		free_pages_exact(c->bounce, PEER_BUF);
+	list_del(&c->node);
+	kvfree(c->mgmt);
+	kfree_sensitive(c);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * meshpeer: speaks RDDA as a client, one verb at a time, well or badly.
+ *
+ *   echo 'login a 10.77.0.1 4421 UUID 1 1 0' > /sys/kernel/debug/meshpeer/do
+ *   cat /sys/kernel/debug/meshpeer/do
+ *
+ * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
+ * and answers, io.c honest commands, hostile.c the others. One verb runs at a
+ * time; connections are found by the name that login gave them.
+ */
+#ifndef MESHPEER_H
+#define MESHPEER_H
+
+#include <linux/completion.h>
+#include <linux/uuid.h>
+#include <linux/workqueue.h>
+
+#include "rdda/common/auth.h"
+#include "rdda/common/verbs.h"
+#include "rdda/wire.h"
+
+#define PEER_BUF	(512U << 10)	/* of data, and of the bounce arena */
+#define PEER_SENDS	64
+#define PEER_MS		5000		/* until an answer is overdue */
+
+struct peer_conn;
+
+struct peer_rx {
+	struct ib_cqe	cqe;
+	struct ib_sge	sge;
+	void		*msg;
+};
+
+/* A command in flight, by CID slot. */
+struct peer_cmd {
+	bool	busy;		/* sent */
+	bool	ended;		/* completed ... */
+	bool	pushed;		/* ... by an immediate */
+	u16	status;		/* enum rdda_status */
+};
+
+/* One channel, as its client. */
+struct peer_conn {
+	struct list_head	node;
+	char			name[16];
+	struct rdda_qp		q;
+	struct ib_pd		*pd;
+	struct rdda_limits	lim;
+	int			event;
+	int			event_status;
+	struct rdda_reject	reject;
+	struct completion	cm_event;
+	bool			lost;
+	struct rdda_proof	proof;
+	struct rdda_key		key;
+	struct peer_rx		*rx;
+	unsigned int		nr_rx;
+	atomic_t		sends;
+	struct delayed_work	ping;
+	bool			quiet;
+
+	spinlock_t		lock;		/* all below */
+	wait_queue_head_t	wake;
+	u8			answer[RDDA_MSG_MAX] __aligned(8);
+	bool			answered;
+	u64			answer_tag;
+	unsigned int		events;
+	u32			last_event;
+	u64			next_tag;
+	struct rdda_piece	piece[RDDA_PIECES_MAX];
+	unsigned int		nr_pieces;
+	u32			arena_off;
+	u32			arena_len;
+	struct peer_cmd		cmd[RDDA_SLOTS_MAX];
+	u8			*mgmt;
+	u32			mgmt_got;
+	u32			mgmt_total;
+	u32			mgmt_status;
+	bool			mgmt_done;
+
+	void			*buf;
+	u64			buf_dma;
+	void			*bounce;
+	struct scatterlist	bounce_sg;
+	struct ib_mr		*bounce_mr;
+};
+
+/* main.c */
+__printf(1, 2) void peer_say(const char *fmt, ...);
+struct peer_conn *peer_find(const char *name);
+
+/* conn.c */
+extern struct list_head peer_conns;
+int peer_login(int argc, char **argv);
+int peer_prove(struct peer_conn *c, int argc, char **argv);
+int peer_bounce(struct peer_conn *c);
+void peer_drop(struct peer_conn *c);
+
+/* msg.c */
+int peer_rx_setup(struct peer_conn *c, unsigned int nr);
+void peer_rx_free(struct peer_conn *c);
+int peer_send(struct peer_conn *c, const void *msg, size_t len);
+int peer_ask(struct peer_conn *c, void *msg, size_t len, void *answer, size_t size);
+int peer_post(struct peer_conn *c, struct ib_send_wr *first, struct ib_send_wr *last);
+bool peer_wait(struct peer_conn *c, bool (*cond)(struct peer_conn *c, long arg), long arg,
+	       unsigned int ms);
+
+/* io.c */
+int peer_open(struct peer_conn *c, int argc, char **argv);
+int peer_close(struct peer_conn *c, int argc, char **argv);
+int peer_io(struct peer_conn *c, int argc, char **argv);
+int peer_io_wait(struct peer_conn *c, int argc, char **argv);
+int peer_rdma(struct peer_conn *c, int write, u32 rkey, u64 addr, u32 off, u32 len);
+int peer_mgmt(struct peer_conn *c, int argc, char **argv);
+
+/* hostile.c */
+int peer_raw(struct peer_conn *c, int argc, char **argv);
+int peer_storm(struct peer_conn *c, int argc, char **argv);
+int peer_touch(struct peer_conn *c, int argc, char **argv);
+int peer_flood(struct peer_conn *c, int argc, char **argv);
+
+#endif

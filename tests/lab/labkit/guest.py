@@ -49,6 +49,7 @@ class Guest:
         self.drive_bus = "nvme"         # or "scsi"
         self.ports = 1
         self.extra_modules = []
+        self.faults = False             # our modules with fault points
         self.rxe = True
         self.rxe_params = ""
         self.env = {}
@@ -69,7 +70,7 @@ class Guest:
     def prepare(self):
         """Write the files that the guest needs to boot."""
         os.makedirs(self.path("run"), exist_ok=True)
-        self.tree = kernel.tree(self.kernel, self.extra_modules)
+        self.tree = kernel.tree(self.kernel, self.extra_modules, self.faults)
         image.initramfs(self.kernel, self.path("initramfs"))
         shutil.copy(os.path.join(LAB, "guest/stage2"), self.path("run/stage2"))
         env = {
@@ -116,8 +117,6 @@ class Guest:
         if self.icount:
             # With idle vCPUs the instruction clock would jump to the next timer.
             words.append("idle=poll clearcpuid=rep_good,erms")
-        if self.kernel_name == "debug":
-            words.append("kmemleak=on")
         return " ".join(words + [self.append])
 
     def _accel(self):

@@ -66,9 +66,9 @@ def _newest_source():
     return newest
 
 
-def built_modules(kernel):
+def built_modules(kernel, faults=False):
     """Our modules for this kernel, built now if they are not up to date."""
-    folder = os.path.join(BUILD, kernel.release)
+    folder = os.path.join(BUILD, kernel.release + ("-faults" if faults else ""))
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ".lab-lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -77,18 +77,19 @@ def built_modules(kernel):
             say(f"building the modules for {kernel.release}")
             newest = _newest_source()
             must(["make", "-C", TOP, f"KREL={kernel.release}",
-                  f"KDIR={kernel.modules}/build", "modules"])
+                  f"KDIR={kernel.modules}/build", "modules"]
+                 + (["FAULTS=1"] if faults else []))
             with open(stamp, "w", encoding="ascii"):
                 pass
             os.utime(stamp, (newest, newest))
     return sorted(glob.glob(f"{folder}/*.ko") + glob.glob(f"{folder}/tests/kmod/*.ko"))
 
 
-def tree(kernel, extra=()):
+def tree(kernel, extra=(), faults=False):
     """A folder laid over the guest's root, in which modprobe finds our
     modules (and those of `extra`, before the kernel's own). Kept by content.
     """
-    kos = built_modules(kernel) + list(extra)
+    kos = built_modules(kernel, faults) + list(extra)
     h = hashlib.sha256(f"{kernel.modules} {os.stat(kernel.modules).st_mtime}".encode())
     for ko in kos:
         with open(ko, "rb") as f:

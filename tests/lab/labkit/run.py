@@ -44,8 +44,11 @@ def make_guest(folder, args):
     g.mem = args.mem if args.mem[-1].isalpha() else args.mem + "G"
     g.icount = args.icount
     g.append = args.append
+    if args.leaks:
+        g.append += " kmemleak=on"
     g.volatile = args.volatile_drives
     g.drive_bus = drive_bus(args)
+    g.faults = args.faults
     g.extra_modules = [os.path.abspath(m) for m in args.module]
     if args.chaos is not None:
         g.extra_modules.append(chaos.module(g.kernel))
@@ -123,7 +126,7 @@ def run(args):
     if args.mesh:
         argv = ["/bin/sh", "-c", '"$0" && exec "$@"',
                 os.path.join(LAB, "guest/mesh-up")] + argv
-    if args.kernel == "debug":
+    if args.leaks:
         argv.insert(0, os.path.join(LAB, "guest/leakcheck"))
     for attempt in (1, 2):
         folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=TMP)
@@ -135,6 +138,8 @@ def run(args):
                 keep_log(guest, script)
                 say(f"{why}; once more")
                 continue
+            if args.console and os.path.exists(guest.console):
+                shutil.copy(guest.console, args.console)
             return verdict(guest, script, status, why, args.quiet)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -21,6 +21,9 @@ BAD = re.compile("|".join((
     r"page allocation failure", r"segfault at", r"traps: .* general protection",
 )))
 
+# guest/batch writes one before each case.
+CASE = re.compile(r"lab-case: (\S+)")
+
 
 def exemptions(path=os.path.join(LAB, "exempt")):
     """Patterns of the exemption list, each with its reason behind a tab."""
@@ -37,16 +40,23 @@ def exemptions(path=os.path.join(LAB, "exempt")):
     return out
 
 
-def find(console):
-    """Lines of a console log that fail a run."""
+def by_case(console):
+    """(name of the case that ran then, line) of each line that fails."""
     skip = exemptions()
-    bad = []
+    name = None
     try:
         with open(console, encoding="utf-8", errors="replace") as f:
             for line in f:
                 line = line.rstrip()
-                if BAD.search(line) and not any(e.search(line) for e in skip):
-                    bad.append(line)
+                mark = CASE.search(line)
+                if mark:
+                    name = mark[1]
+                elif BAD.search(line) and not any(e.search(line) for e in skip):
+                    yield name, line
     except FileNotFoundError:
         pass
-    return bad
+
+
+def find(console):
+    """Lines of a console log that fail a run."""
+    return [line for _, line in by_case(console)]

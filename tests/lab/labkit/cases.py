@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The cases of tests/cases: what their headers say, and how they are run."""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import warnings
+from .common import LAB, LOGS, TMP, TOP, LabError
+
+CASES = os.path.join(TOP, "tests/cases")
+LANES = ("check", "long", "debug")
+SLOWER = {"debug": 4}           # time-outs of a lane, as a factor
+BATCH = 12                      # cases in one boot, at most
+
+
+class Case:
+    """One executable file and its header."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = os.path.basename(path)
+        head = {}
+        with open(path, encoding="utf-8", errors="replace") as f:
+            for line in f:
+                if not line.startswith("#"):
+                    break
+                m = re.match(r"# (kernels|nodes|args|lane|timeout): *(.*)", line)
+                if m:
+                    head[m[1]] = m[2].strip()
+        self.nodes = int(head.get("nodes", "1"))
+        self.args = head.get("args", "")
+        self.lanes = head.get("lane", "check").split()
+        self.timeout = int(head.get("timeout", "300"))
+        self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
+        if not set(self.lanes) <= set(LANES):
+            raise LabError(f"{self.name}: lane is one or more of {' '.join(LANES)}")
+        if not os.access(path, os.X_OK):
+            raise LabError(f"{self.name} is not executable")
+
+    def runs_in(self, lane):
+        """check is part of long; debug stands alone."""
+        return lane in self.lanes or (lane == "long" and "check" in self.lanes)
+
+    def kernels_in(self, lane):
+        return ["debug"] if lane == "debug" else self.kernels
+
+
+def find(lane, only, kernel):
+    """[(kernels, Case)] in the order of their numbers, kernel by kernel."""
+    cases = [Case(os.path.join(CASES, n)) for n in sorted(os.listdir(CASES))
+             if re.match(r"\d{3}-[\w-]+$", n)]
+    todo = [(k, c) for c in cases if c.runs_in(lane)
+            and (not only or any(o in c.name for o in only))
+            for k in c.kernels_in(lane) if kernel in (None, k)]
+    return sorted(todo, key=lambda t: t[0])
+
+
+def batches(todo):
+    """Groups that can share a boot: [(kernels, [Case])]."""
+    groups = {}
+    for k, c in todo:
+        where = (k, c.args) if c.nodes == 1 else (k, c.name)
+        groups.setdefault(where, []).append(c)
+    out = []
+    for (k, _), cs in groups.items():
+        out += [(k, cs[i:i + BATCH]) for i in range(0, len(cs), BATCH)]
+    return out
+
+
+class Result:
+    """Of one case on one kernel."""
+
+    def __init__(self, case, kernel):
+        self.case, self.kernel = case, kernel
+        self.seconds = 0
+        self.status = None
+        self.why = []           # empty: it passed
+        self.output = []
+
+
+def _lab_argv(kernel, args):
+    return [os.path.join(LAB, "lab"), "run", "--quiet", "--kernel", kernel,
+            *shlex.split(args)]
+
+
+def _split_warnings(console, results):
+    """Give each warning on the console to the case that ran then."""
+    now = None
+    for name, line in warnings.by_case(console):
+        now = results.get(name, now)
+        if now is None and results:
+            now = next(iter(results.values()))
+        if now is not None:
+            now.why.append("kernel: " + line)
+
+
+def run_batch(kernel, cases, lane, more_args, report):
+    """Boot as often as it takes to run all of them; report(Result) each."""
+    left = list(cases)
+    while left:
+        done = _one_boot(kernel, left, lane, more_args)
+        for r in done:
+            report(r)
+        left = left[len(done):]
+
+
+def _one_boot(kernel, cases, lane, more_args):
+    """Results of the first cases, at least of one."""
+    factor = SLOWER.get(lane, 1)
+    total = sum(c.timeout for c in cases) * factor
+    argv = _lab_argv(kernel, cases[0].args) + more_args
+    with tempfile.TemporaryDirectory(prefix="meshlab-cases-", dir=TMP) as tmp:
+        console = os.path.join(tmp, "console")
+        script = os.path.join(tmp, "batch")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nexport MESH_LANE={lane}\n"
+                    f"exec {LAB}/guest/batch " + " ".join(
+                        shlex.quote(f"{c.timeout * factor}:{c.path}") for c in cases))
+        os.chmod(script, 0o755)
+        argv += ["--timeout", str(total + 600), "--console", console, script]
+        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, errors="replace")
+        try:
+            results, tail = _read(p.stdout, cases, kernel)
+            p.wait()
+        except BaseException:
+            p.terminate()
+            p.wait()
+            raise
+        _split_warnings(console, results)
+    done = list(results.values())
+    ended = done and done[-1].status is not None
+    if not ended or not done:
+        if not done:
+            done = [Result(cases[0], kernel)]
+        done[-1].why.append("the guest died or hung in it")
+        done[-1].output += tail
+    elif p.returncode and not any(r.why for r in done):
+        done[-1].why.append(f"lab run ended with status {p.returncode}")
+        done[-1].output += tail
+    for r in done:
+        if r.why:
+            r.output += [line for line in tail if "console log" in line]
+    return done
+
+
+def _read(stream, cases, kernel):
+    """Results by name out of what guest/batch prints, and what came after."""
+    by_name = {c.name: c for c in cases}
+    results, now, tail = {}, None, []
+    for line in stream:
+        line = line.rstrip("\n")
+        word = line.split(" ")
+        if word[0] == "@@begin" and word[1] in by_name:
+            now = results[word[1]] = Result(by_name[word[1]], kernel)
+            now.status = None
+            now.begin = time.monotonic()
+        elif word[0] == "@@end" and now is not None:
+            now.status, now.seconds = int(word[2]), int(word[3])
+            if now.status:
+                now.why.append(f"status {now.status}")
+            now = None
+        elif now is not None and not line.startswith("lab: "):
+            now.output.append(line)
+        elif line:
+            tail.append(line)
+    if now is not None:
+        now.seconds = int(time.monotonic() - now.begin)
+    return results, tail
+
+
+def run_multi(kernels, case, lane, report):
+    """A case of several nodes: a program of the host, with a lab around it."""
+    r = Result(case, kernels)
+    env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_LANE=lane,
+               LAB=os.path.join(LAB, "lab"))
+    lab = env["LAB"]
+    begin = time.monotonic()
+
+    def call(argv, timeout):
+        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             stdin=subprocess.DEVNULL, text=True, errors="replace",
+                             env=env, start_new_session=True)
+        try:
+            r.output += p.communicate(timeout=timeout)[0].splitlines()
+            return p.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGTERM)
+            r.output += p.communicate()[0].splitlines()
+            return 124
+
+    try:
+        status = call([lab, "up", "--nodes", str(case.nodes), "--kernel", kernels,
+                       *shlex.split(case.args)], 1800)
+        if status:
+            r.why.append(f"lab up ended with status {status}")
+        else:
+            status = call([case.path], case.timeout * SLOWER.get(lane, 1))
+            if status == 124:
+                r.why.append(f"no end after {case.timeout} s")
+            elif status:
+                r.why.append(f"status {status}")
+    finally:
+        down = call([lab, "down"] + (["--keep-logs"] if r.why else []), 120)
+        if down:
+            r.why.append("a kernel warned" if down == 98 else "lab down failed")
+    r.seconds = int(time.monotonic() - begin)
+    report(r)
+
+
+def keep_output(result):
+    """Where all that a failed case said can be read."""
+    os.makedirs(LOGS, exist_ok=True)
+    path = os.path.join(LOGS, f"{result.case.name}-{result.kernel}.out")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(result.output) + "\n")
+    return path

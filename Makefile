@@ -28,7 +28,7 @@ KBUILDDIR = $(BUILD)/$(kdir-release)$(if $(FAULTS),-faults)
 modules:
 	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): install linux-headers, or pass KDIR="; exit 1; }
 	@mkdir -p $(KBUILDDIR)
-	@cd $(TOP) && find Kbuild driver rdda protect tests/kmod -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
+	@cd $(TOP) && find Kbuild driver rdda protect $(wildcard tests/kmod) -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
 	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) $(if $(FAULTS),MESH_FAULTS=y) modules
 

@@ -3,13 +3,46 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
 
+#include "driver/netlink.h"
+#include "driver/target.h"
+#include "driver/volume.h"
+
+/* In the order of starting; stopped in reverse. netlink last: it lets people in. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} parts[] = {
+	{ rdda_client_init, rdda_client_exit },
+	{ NULL, mesh_targets_exit },
+	{ mesh_plan_init, mesh_plan_exit },
+	{ mesh_members_init, mesh_members_exit },
+	{ mesh_volumes_init, mesh_volumes_exit },
+	{ mesh_nl_init, mesh_nl_exit },
+};
+
+static void mesh_stop(int n)
+{
+	while (n--)
+		parts[n].exit();
+}
+
 static int __init mesh_init(void)
 {
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		err = parts[i].init ? parts[i].init() : 0;
+		if (err) {
+			mesh_stop(i);
+			return err;
+		}
+	}
 	return 0;
 }
 
 static void __exit mesh_exit(void)
 {
+	mesh_stop(ARRAY_SIZE(parts));
 }
 
 module_init(mesh_init);

@@ -6,7 +6,9 @@
  * nothing, everything that changes state needs CAP_SYS_ADMIN in the initial
  * user namespace. A refused message says why in its extended acknowledgment.
  * UUIDs are 16 bytes, addresses are strings ("10.0.0.1", "fe80::1%eth0"),
- * sizes and offsets are u64 bytes.
+ * sizes and offsets are u64 bytes. An attribute holds less than 64 KiB: MEMBERS
+ * and SEGMENTS may occur several times and are taken one after the other, and
+ * so may DATA, in requests and in answers.
  */
 #ifndef _UAPI_MESHBLK_H
 #define _UAPI_MESHBLK_H
@@ -75,6 +77,9 @@ enum meshblk_attr {
 	MESHBLK_A_DATA,			/* bytes */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
+	MESHBLK_A_COPY_OFFSET,		/* u64: META_IO writes DATA there too, from the
+					 * payload that the first write left staged
+					 */
 	__MESHBLK_A_MAX,
 };
 

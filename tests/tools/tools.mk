@@ -6,8 +6,8 @@ tools-bin := $(tools-c:tests/tools/%.c=$(BUILD)/bin/%)
 
 $(BUILD)/bin/%: tests/tools/%.c driver/uapi/meshblk.h
 	@mkdir -p $(@D)
-	$(CC) -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0) \
-		-o $@ $< $(shell pkg-config --libs libnl-genl-3.0)
+	$(CC) -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0 jansson) \
+		-o $@ $< $(shell pkg-config --libs libnl-genl-3.0 jansson)
 
 tools: $(tools-bin)
 

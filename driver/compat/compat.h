@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The driver is written for kernel 6.12; what 6.1 does in another way is
+ * adapted here and nowhere else. config.h is what probe.sh found.
+ */
+#ifndef DRIVER_COMPAT_H
+#define DRIVER_COMPAT_H
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/file.h>
+
+#include "driver/compat/config.h"
+
+/* What queue_rqs() is given; rq_list_pop() takes either. */
+#ifdef HAVE_RQ_LIST
+typedef struct rq_list mesh_rq_list_t;
+#else
+typedef struct request *mesh_rq_list_t;
+#endif
+
+#ifndef HAVE_DISK_OPEN
+#define BLK_OPEN_READ	FMODE_READ
+#define BLK_OPEN_WRITE	FMODE_WRITE
+#define BLK_OPEN_EXCL	FMODE_EXCL
+typedef fmode_t blk_mode_t;
+#endif
+
+/* Declares the open method @name of a disk; its disk is called @disk. */
+#ifdef HAVE_DISK_OPEN
+#define MESH_DISK_OPEN(name, disk) \
+	static int name(struct gendisk *disk, blk_mode_t mode)
+#else
+#define MESH_DISK_OPEN(name, disk) \
+	static int name##_disk(struct gendisk *disk, fmode_t mode); \
+	static int name(struct block_device *bdev, fmode_t mode) \
+	{ return name##_disk(bdev->bd_disk, mode); } \
+	static int name##_disk(struct gendisk *disk, fmode_t mode)
+#endif
+
+/**
+ * mesh_compat_alloc_disk() - blk_mq_alloc_disk() with limits and features
+ * @set: tag set
+ * @lim: limits; zero fields keep their defaults
+ * @rotational: of the queue
+ * @data: queuedata
+ */
+static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
+						     struct queue_limits *lim,
+						     bool rotational, void *data)
+{
+#if defined(HAVE_ALLOC_DISK_LIMITS) && defined(HAVE_BLK_FEATURES)
+	if (rotational)
+		lim->features |= BLK_FEAT_ROTATIONAL;
+	return blk_mq_alloc_disk(set, lim, data);
+#else
+	struct gendisk *disk = blk_mq_alloc_disk(set, data);
+	struct request_queue *q;
+
+	if (IS_ERR(disk))
+		return disk;
+	q = disk->queue;
+	blk_queue_logical_block_size(q, lim->logical_block_size);
+	blk_queue_physical_block_size(q, lim->physical_block_size);
+	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
+	blk_queue_max_segments(q, lim->max_segments);
+	blk_queue_max_segment_size(q, lim->max_segment_size);
+	blk_queue_io_min(q, lim->io_min);
+	blk_queue_io_opt(q, lim->io_opt);
+	blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);
+	blk_queue_max_write_zeroes_sectors(q, lim->max_write_zeroes_sectors);
+	q->limits.discard_granularity = lim->discard_granularity;
+	if (!rotational)
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+	return disk;
+#endif
+}
+
+/* An exclusively opened block device, by whatever the kernel names it. */
+struct mesh_bdev_handle {
+	struct block_device *bdev;
+#ifdef HAVE_BDEV_FILE
+	struct file *file;
+#else
+	fmode_t mode;
+#endif
+};
+
+static inline int mesh_compat_open_bdev(struct mesh_bdev_handle *h, const char *path,
+					bool rw, void *holder)
+{
+	blk_mode_t mode = BLK_OPEN_READ | (rw ? BLK_OPEN_WRITE : 0);
+#ifdef HAVE_BDEV_FILE
+	struct file *file = bdev_file_open_by_path(path, mode, holder, NULL);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	h->file = file;
+	h->bdev = file_bdev(file);
+#else
+	struct block_device *bdev;
+
+	mode |= BLK_OPEN_EXCL;
+	bdev = blkdev_get_by_path(path, mode, holder);
+	if (IS_ERR(bdev))
+		return PTR_ERR(bdev);
+	h->bdev = bdev;
+	h->mode = mode;
+#endif
+	return 0;
+}
+
+static inline void mesh_compat_close_bdev(struct mesh_bdev_handle *h)
+{
+#ifdef HAVE_BDEV_FILE
+	fput(h->file);
+#else
+	blkdev_put(h->bdev, h->mode);
+#endif
+	h->bdev = NULL;
+}
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The gendisk of a volume: its tag set, its limits, its coming and going. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/delay.h>
+#include <linux/idr.h>
+
+#include "driver/compat/compat.h"
+#include "driver/volume.h"
+
+/* How long a detach waits for openers that only have a look (udev). */
+#define MESH_CLAIM_MS	2000
+
+/* Called with disk->open_mutex held, as mesh_disk_claim() sets @dying. */
+MESH_DISK_OPEN(mesh_disk_open, disk)
+{
+	struct mesh_volume *vol = disk->private_data;
+
+	return READ_ONCE(vol->dying) ? -ENXIO : 0;
+}
+
+static void mesh_disk_release_data(struct gendisk *disk)
+{
+	mesh_volume_put(disk->private_data);
+}
+
+static const struct block_device_operations mesh_disk_ops = {
+	.owner = THIS_MODULE,
+	.open = mesh_disk_open,
+	.free_disk = mesh_disk_release_data,
+};
+
+/* What all members can do, which are up. */
+static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *all)
+{
+	u32 i;
+
+	*all = l->slots[0].member->info;
+	for (i = 1; i < l->nr; i++) {
+		const struct mesh_member_info *info = &l->slots[i].member->info;
+
+		all->phys = max(all->phys, info->phys);
+		all->queues = max(all->queues, info->queues);
+		if (!info->discard_bytes || !all->discard_bytes)
+			all->discard_bytes = 0;
+		else
+			all->discard_bytes = max(all->discard_bytes, info->discard_bytes);
+		all->write_zeroes &= info->write_zeroes;
+		all->rotational |= info->rotational;
+	}
+}
+
+static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
+			     const struct mesh_member_info *all, struct queue_limits *lim)
+{
+	unsigned int most = round_down(UINT_MAX, SZ_1M) >> SECTOR_SHIFT;
+	struct prot_limits pl;
+
+	prot_layout_limits(l->prot, &pl);
+	*lim = (struct queue_limits) {
+		.logical_block_size = vol->conf.lba,
+		.physical_block_size = max(vol->conf.lba, all->phys),
+		.io_min = pl.io_min ?: max(vol->conf.lba, all->phys),
+		.io_opt = pl.io_opt <= UINT_MAX ? pl.io_opt : 0,
+		.max_hw_sectors = pl.max_bytes >> SECTOR_SHIFT,
+		.max_segments = MESH_SEGMENTS,
+		.max_segment_size = UINT_MAX,
+	};
+	if (all->discard_bytes) {
+		lim->max_hw_discard_sectors = most;
+		lim->discard_granularity = max(vol->conf.lba, all->discard_bytes);
+	}
+	if (all->write_zeroes)
+		lim->max_write_zeroes_sectors = most;
+}
+
+static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)
+{
+	vol->set.ops = &mesh_mq_ops;
+	vol->set.nr_hw_queues = clamp(all->queues, 1U, num_online_cpus());
+	vol->set.queue_depth = vol->conf.depth ?: MESH_DEPTH_DEFAULT;
+	vol->set.numa_node = NUMA_NO_NODE;
+	vol->set.cmd_size = sizeof(struct mesh_req);
+	vol->set.flags = BLK_MQ_F_SHOULD_MERGE | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	vol->set.timeout = vol->timeout;
+	vol->set.driver_data = vol;
+	return blk_mq_alloc_tag_set(&vol->set);
+}
+
+/**
+ * mesh_disk_alloc() - make the disk of a volume whose members are all up
+ * @vol: locked
+ *
+ * Sleeps. Return: 0 or a negative errno.
+ */
+int mesh_disk_alloc(struct mesh_volume *vol)
+{
+	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
+							  lockdep_is_held(&vol->lock));
+	struct mesh_member_info all;
+	struct queue_limits lim;
+	struct gendisk *disk;
+	int err;
+
+	mesh_disk_members(l, &all);
+	mesh_disk_limits(vol, l, &all, &lim);
+	err = mesh_disk_tags(vol, &all);
+	if (err)
+		return err;
+	disk = mesh_compat_alloc_disk(&vol->set, &lim, all.rotational, vol);
+	if (IS_ERR(disk)) {
+		blk_mq_free_tag_set(&vol->set);
+		return PTR_ERR(disk);
+	}
+	snprintf(disk->disk_name, DISK_NAME_LEN, "mesh%d", vol->index);
+	disk->fops = &mesh_disk_ops;
+	disk->private_data = vol;
+	set_capacity(disk, l->prot->size >> SECTOR_SHIFT);
+	set_disk_ro(disk, vol->conf.ro);
+	mesh_volume_get(vol);		/* until free_disk */
+	vol->disk = disk;
+	return 0;
+}
+
+/*
+ * Shows the disk to people, which reads its partition table: without vol->lock,
+ * since a member that is lost meanwhile may take a new layout to go on.
+ */
+int mesh_disk_add(struct mesh_volume *vol)
+{
+	return device_add_disk(NULL, vol->disk, NULL);
+}
+
+/* The disk was not added, or was removed. */
+void mesh_disk_free(struct mesh_volume *vol)
+{
+	put_disk(vol->disk);
+	vol->disk = NULL;
+	blk_mq_free_tag_set(&vol->set);
+}
+
+/**
+ * mesh_disk_claim() - let nobody open the disk any more
+ * @vol: locked
+ * @force: even if it is open
+ *
+ * Return: 0, or -EBUSY.
+ */
+int mesh_disk_claim(struct mesh_volume *vol, bool force)
+{
+	int wait = MESH_CLAIM_MS;
+	bool busy;
+
+	lockdep_assert_held(&vol->lock);
+	if (!vol->disk) {
+		WRITE_ONCE(vol->dying, true);
+		return 0;
+	}
+	for (;;) {
+		mutex_lock(&vol->disk->open_mutex);
+		busy = disk_openers(vol->disk) && !force;
+		if (!busy)
+			WRITE_ONCE(vol->dying, true);
+		mutex_unlock(&vol->disk->open_mutex);
+		if (!busy || wait <= 0)
+			return busy ? -EBUSY : 0;
+		msleep(50);
+		wait -= 50;
+	}
+}
+
+/* From here on every bio to the disk fails, whoever has it open. */
+void mesh_disk_kill(struct mesh_volume *vol)
+{
+	if (vol->live)
+		blk_mark_disk_dead(vol->disk);
+}
+
+/* All requests have ended, or do soon; waits for them. */
+void mesh_disk_remove(struct mesh_volume *vol)
+{
+	if (vol->live)
+		del_gendisk(vol->disk);
+	vol->live = false;
+	mesh_disk_free(vol);
+}
+
+/* Tell udev the volume's names, when they are there or have changed. */
+void mesh_disk_announce(struct mesh_volume *vol)
+{
+	char name[MESHBLK_NAME_MAX + 12], uuid[UUID_STRING_LEN + 12];
+	char *env[] = { name, uuid, NULL };
+
+	snprintf(name, sizeof(name), "MESH_NAME=%s", vol->conf.name);
+	snprintf(uuid, sizeof(uuid), "MESH_UUID=%pUb", &vol->conf.uuid);
+	kobject_uevent_env(&disk_to_dev(vol->disk)->kobj, KOBJ_CHANGE, env);
+}
+
+/* Why a disk that people use cannot go on with another layout, or NULL. */
+const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *prot)
+{
+	if (!vol->disk)
+		return NULL;
+	if (prot->size < get_capacity(vol->disk) << SECTOR_SHIFT)
+		return "a volume that is attached cannot shrink";
+	if (prot->max_bytes < queue_max_hw_sectors(vol->disk->queue) << SECTOR_SHIFT)
+		return "the layout takes smaller requests than the disk says";
+	return NULL;
+}

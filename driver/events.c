@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Events to whoever listens. Process context; a lost one is nobody's harm,
+ * since listeners ask for the whole after an overrun.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include "driver/netlink.h"
+#include "driver/volume.h"
+
+#define MESH_EVENT_BYTES	512
+
+static struct sk_buff *mesh_event_new(u32 event, void **hdr)
+{
+	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_KERNEL);
+
+	if (!msg)
+		return NULL;
+	*hdr = genlmsg_put(msg, 0, 0, &mesh_nl_family, 0, MESHBLK_CMD_EVENT);
+	if (!*hdr || nla_put_u32(msg, MESHBLK_A_EVENT, event)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+static void mesh_event_send(struct sk_buff *msg, void *hdr, int err)
+{
+	if (WARN_ON_ONCE(err)) {	/* MESH_EVENT_BYTES is too small */
+		nlmsg_free(msg);
+		return;
+	}
+	genlmsg_end(msg, hdr);
+	genlmsg_multicast(&mesh_nl_family, msg, 0, 0, GFP_KERNEL);
+}
+
+void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_state s, int err)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_MEMBER_STATE, &hdr);
+
+	pr_info("%s: member %u is %s\n", vol->conf.name, index, mesh_member_state_name(s));
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			nla_put_u32(msg, MESHBLK_A_INDEX, index) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, mesh_member_state_name(s)) ?:
+			nla_put_s32(msg, MESHBLK_A_ERROR, err));
+}
+
+void mesh_event_volume(struct mesh_volume *vol, enum mesh_volume_state s, u64 epoch)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_VOLUME_STATE, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, mesh_volume_state_name(s)) ?:
+			mesh_nl_put_u64(msg, MESHBLK_A_EPOCH, epoch));
+}
+
+void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_LAYOUT_FREED, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			mesh_nl_put_u64(msg, MESHBLK_A_EPOCH, epoch));
+}
+
+void mesh_event_target(u32 id, const char *state, int err, const char *reason)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_TARGET_STATE, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put_u32(msg, MESHBLK_A_TARGET_ID, id) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, state) ?:
+			nla_put_s32(msg, MESHBLK_A_ERROR, err) ?:
+			nla_put_string(msg, MESHBLK_A_REASON, reason));
+}

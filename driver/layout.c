@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Layouts: members and policy of one epoch. The current one is found by RCU
+ * and pinned by each request on its way; a swap replaces the pointer and lets
+ * the old one go when its last pin does. Nothing is frozen for it.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+
+#include "driver/volume.h"
+
+static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_state state,
+				int err)
+{
+	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
+	struct mesh_layout *l = slot->layout;
+
+	/* An old layout's members are nobody's news. */
+	if (rcu_access_pointer(l->vol->layout) != l)
+		return;
+	mesh_event_member(l->vol, slot - l->slots, state, err);
+	mesh_park_wake(l->vol);
+	mesh_volume_changed(l->vol);
+}
+
+static void mesh_layout_close(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = l->nr; i--;) {
+		struct mesh_slot *slot = &l->slots[i];
+
+		if (!slot->member)
+			continue;
+		mesh_member_unlink(slot->member, &slot->link);
+		mesh_member_put(slot->member);
+	}
+}
+
+static void mesh_layout_free_work(struct work_struct *work)
+{
+	struct mesh_layout *l = container_of(work, struct mesh_layout, free_work);
+	struct mesh_volume *vol = l->vol;
+	u64 epoch = l->epoch;
+	bool last = rcu_access_pointer(vol->last) == l;
+
+	if (last)
+		RCU_INIT_POINTER(vol->last, NULL);
+	/* Who submitted the last I/O to a member may not have committed it yet. */
+	synchronize_rcu();
+	mesh_layout_discard(l);
+	mesh_event_layout_freed(vol, epoch);
+	if (last)
+		complete_all(&vol->drained);
+	mesh_volume_put(vol);
+}
+
+static void mesh_layout_release(struct percpu_ref *ref)
+{
+	struct mesh_layout *l = container_of(ref, struct mesh_layout, ref);
+
+	queue_work(mesh_wq, &l->free_work);
+}
+
+/**
+ * mesh_layout_alloc() - a layout without members
+ * @vol: its volume; a reference is taken when the layout becomes current
+ * @epoch: of it
+ * @members: how many
+ */
+struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members)
+{
+	struct mesh_layout *l = kvzalloc(struct_size(l, slots, members), GFP_KERNEL);
+	u32 i;
+
+	if (!l)
+		return NULL;
+	if (percpu_ref_init(&l->ref, mesh_layout_release, 0, GFP_KERNEL)) {
+		kvfree(l);
+		return NULL;
+	}
+	l->vol = vol;
+	l->epoch = epoch;
+	l->nr = members;
+	INIT_WORK(&l->free_work, mesh_layout_free_work);
+	for (i = 0; i < members; i++)
+		l->slots[i].layout = l;
+	return l;
+}
+
+/* A layout that never became current, or that nothing uses any more. */
+void mesh_layout_discard(struct mesh_layout *l)
+{
+	mesh_layout_close(l);
+	percpu_ref_exit(&l->ref);
+	kvfree(l->prot);
+	kvfree(l);
+}
+
+static int mesh_by_drive(const void *a, const void *b, const void *priv)
+{
+	const struct mesh_member_conf *confs = priv;
+
+	return memcmp(&confs[*(const u32 *)a].drive, &confs[*(const u32 *)b].drive,
+		      sizeof(uuid_t));
+}
+
+/**
+ * mesh_layout_open() - open the members
+ * @l: layout
+ * @confs: one for each slot
+ * @extack: says why not
+ *
+ * In ascending order of their drives, so that two clients that want the same
+ * drives cannot each get half of them. Sleeps. On an error what was opened is
+ * closed by mesh_layout_discard().
+ */
+int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
+		     struct netlink_ext_ack *extack)
+{
+	u32 *order = kvmalloc_array(l->nr, sizeof(*order), GFP_KERNEL);
+	int err = order ? 0 : -ENOMEM;
+	u32 i;
+
+	for (i = 0; !err && i < l->nr; i++)
+		order[i] = i;
+	if (!err)
+		sort_r(order, l->nr, sizeof(*order), mesh_by_drive, NULL, confs);
+	for (i = 0; !err && i < l->nr; i++) {
+		struct mesh_slot *slot = &l->slots[order[i]];
+
+		slot->size = confs[order[i]].size;
+		err = mesh_member_get(&confs[order[i]], &slot->member, extack);
+		if (err) {
+			slot->member = NULL;
+			break;
+		}
+		slot->link.changed = mesh_layout_changed;
+		mesh_member_link(slot->member, &slot->link);
+	}
+	kvfree(order);
+	return err;
+}
+
+/**
+ * mesh_layout_unfit() - why members that are up cannot serve a layout
+ * @l: layout
+ * @lba: of the volume
+ *
+ * Return: NULL or a static string.
+ */
+const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
+{
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_member *m = l->slots[i].member;
+
+		if (smp_load_acquire(&m->state) != MESH_MEMBER_UP)
+			continue;
+		if (m->info.lba > lba)
+			return "a member's logical block is larger than the volume's";
+		if (m->info.bytes < l->slots[i].size)
+			return "a member is smaller than the layout says";
+	}
+	return NULL;
+}
+
+bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
+{
+	u32 i;
+
+	if (a->nr != b->nr || a->prot->bytes != b->prot->bytes ||
+	    memcmp(a->prot, b->prot, a->prot->bytes))
+		return false;
+	for (i = 0; i < a->nr; i++)
+		if (a->slots[i].member != b->slots[i].member)
+			return false;
+	return true;
+}
+
+/* How many members are down, and how many gone or refused. */
+void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
+{
+	u32 i;
+
+	*down = 0;
+	*lost = 0;
+	for (i = 0; i < l->nr; i++) {
+		enum mesh_member_state s = smp_load_acquire(&l->slots[i].member->state);
+
+		*down += s == MESH_MEMBER_DOWN;
+		*lost += s == MESH_MEMBER_GONE || s == MESH_MEMBER_REFUSED;
+	}
+}
+
+/**
+ * mesh_layout_swap() - make a layout the current one
+ * @vol: its volume, locked
+ * @new: the layout, NULL when the volume goes
+ *
+ * Requests on their way end with the old layout; those that come, and those
+ * that are parked, take the new one.
+ */
+void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
+{
+	struct mesh_layout *old;
+
+	lockdep_assert_held(&vol->lock);
+	if (new)
+		mesh_volume_get(vol);
+	old = rcu_replace_pointer(vol->layout, new, lockdep_is_held(&vol->lock));
+	if (!new)
+		rcu_assign_pointer(vol->last, old);
+	if (old)
+		percpu_ref_kill(&old->ref);
+	mesh_park_wake(vol);
+}
+
+/**
+ * mesh_layout_pin() - the current layout, held until mesh_layout_unpin()
+ * @vol: volume
+ *
+ * Any context. Return: NULL when the volume goes.
+ */
+struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
+{
+	struct mesh_layout *l;
+
+	rcu_read_lock();
+	do {
+		l = rcu_dereference(vol->layout);
+		/* killed: it was replaced just now, look again */
+	} while (l && !percpu_ref_tryget_live_rcu(&l->ref));
+	rcu_read_unlock();
+	return l;
+}
+
+/* Have what is stuck in the last layout of a volume that goes end. Sleeps. */
+void mesh_layout_kick(struct mesh_volume *vol)
+{
+	struct mesh_layout *l;
+	u32 i;
+
+	rcu_read_lock();
+	l = rcu_dereference(vol->last);
+	if (l && !percpu_ref_tryget(&l->ref))
+		l = NULL;
+	rcu_read_unlock();
+	if (!l)
+		return;
+	for (i = 0; i < l->nr; i++)
+		mesh_member_kick(l->slots[i].member);
+	mesh_layout_unpin(l);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Members: the registry, their states, and what every I/O to one passes. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "driver/member.h"
+#include "driver/trace.h"
+
+/*
+ * Guards the registry, and conf.generation and conf.size of its members.
+ * Taken before a member's own lock. Held over ops->open, so that who finds a
+ * member finds it opened; never taken on the I/O path.
+ */
+static DEFINE_MUTEX(mesh_members_lock);
+static LIST_HEAD(mesh_members);
+
+/* Somebody waits for a member of the same UUID to be closed. */
+static DECLARE_WAIT_QUEUE_HEAD(mesh_members_closed);
+
+static const struct mesh_member_ops *const mesh_member_kinds[] = {
+	[MESHBLK_KIND_RDDA] = &mesh_rdda_ops,
+	[MESHBLK_KIND_BDEV] = &mesh_bdev_ops,
+	[MESHBLK_KIND_MEM] = &mesh_mem_ops,
+};
+
+static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh_member_conf *b)
+{
+	return a->kind == b->kind && a->rw == b->rw && a->target == b->target &&
+	       a->lba == b->lba && uuid_equal(&a->uuid, &b->uuid) &&
+	       uuid_equal(&a->drive, &b->drive) && !strcmp(a->path, b->path);
+}
+
+static void mesh_member_kick_work(struct work_struct *work)
+{
+	struct mesh_member *m = container_of(work, struct mesh_member, kick_work);
+
+	m->ops->kick(m);
+	mesh_member_put(m);
+}
+
+static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf)
+{
+	struct mesh_member *m = kzalloc(sizeof(*m), GFP_KERNEL);
+
+	if (!m)
+		return NULL;
+	m->stats = alloc_percpu(struct mesh_member_stats);
+	if (!m->stats) {
+		kfree(m);
+		return NULL;
+	}
+	m->ops = mesh_member_kinds[conf->kind];
+	m->conf = *conf;
+	m->err = -ENOLINK;
+	mutex_init(&m->lock);
+	INIT_LIST_HEAD(&m->links);
+	INIT_WORK(&m->kick_work, mesh_member_kick_work);
+	refcount_set(&m->refs, 1);
+	return m;
+}
+
+static void mesh_member_free(struct mesh_member *m)
+{
+	free_percpu(m->stats);
+	kfree(m);
+}
+
+/* An open member with this conf, which learns a larger size or generation. */
+static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf)
+{
+	struct mesh_member *m;
+
+	lockdep_assert_held(&mesh_members_lock);
+	list_for_each_entry(m, &mesh_members, node) {
+		if (!mesh_member_same(&m->conf, conf) || !refcount_inc_not_zero(&m->refs))
+			continue;
+		m->conf.size = max(m->conf.size, conf->size);
+		if (conf->generation > m->conf.generation) {
+			m->conf.generation = conf->generation;
+			if (m->ops->generation)
+				m->ops->generation(m, conf->generation);
+		}
+		return m;
+	}
+	return NULL;
+}
+
+/* A member without references is being closed, outside of the lock. */
+static bool mesh_member_closing(const uuid_t *uuid)
+{
+	struct mesh_member *m;
+
+	lockdep_assert_held(&mesh_members_lock);
+	list_for_each_entry(m, &mesh_members, node)
+		if (uuid_equal(&m->conf.uuid, uuid) && !refcount_read(&m->refs))
+			return true;
+	return false;
+}
+
+/* Takes mesh_members_lock, when no member of this UUID is on its way out. */
+static void mesh_members_lock_for(const uuid_t *uuid)
+{
+	DEFINE_WAIT(wait);
+
+	for (;;) {
+		mutex_lock(&mesh_members_lock);
+		if (!mesh_member_closing(uuid))
+			return;
+		prepare_to_wait(&mesh_members_closed, &wait, TASK_UNINTERRUPTIBLE);
+		mutex_unlock(&mesh_members_lock);
+		schedule();
+		finish_wait(&mesh_members_closed, &wait);
+	}
+}
+
+/**
+ * mesh_member_get() - open a member, or share one that is open
+ * @conf: how it is reached; kind is a known one
+ * @mp: set
+ * @extack: says why not, may be NULL
+ *
+ * Sleeps. Return: 0 or a negative errno.
+ */
+int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp,
+		    struct netlink_ext_ack *extack)
+{
+	struct mesh_member *m;
+	int err = 0;
+
+	if (conf->kind >= ARRAY_SIZE(mesh_member_kinds) || !mesh_member_kinds[conf->kind])
+		return -EINVAL;
+	mesh_members_lock_for(&conf->uuid);
+	m = mesh_member_share(conf);
+	if (m)
+		goto unlock;
+	m = mesh_member_alloc(conf);
+	if (!m) {
+		err = -ENOMEM;
+		goto unlock;
+	}
+	err = m->ops->open(m, extack);
+	if (err)
+		mesh_member_free(m);
+	else
+		list_add_tail(&m->node, &mesh_members);
+unlock:
+	mutex_unlock(&mesh_members_lock);
+	*mp = m;
+	return err;
+}
+
+/**
+ * mesh_member_find() - an open member with this extent, whatever its path
+ * @uuid: of the extent
+ *
+ * Return: a member with a reference, or NULL. When several paths are open (a
+ * layout is on its way out), the newest.
+ */
+struct mesh_member *mesh_member_find(const uuid_t *uuid)
+{
+	struct mesh_member *m, *found = NULL;
+
+	mutex_lock(&mesh_members_lock);
+	list_for_each_entry_reverse(m, &mesh_members, node) {
+		if (uuid_equal(&m->conf.uuid, uuid) && refcount_inc_not_zero(&m->refs)) {
+			found = m;
+			break;
+		}
+	}
+	mutex_unlock(&mesh_members_lock);
+	return found;
+}
+
+/* Sleeps when it was the last reference; all I/O of the caller has ended. */
+void mesh_member_put(struct mesh_member *m)
+{
+	if (!refcount_dec_and_mutex_lock(&m->refs, &mesh_members_lock))
+		return;
+	/* It stays in the registry meanwhile: a target must not see it opened
+	 * anew before it is closed, and nobody else is to wait for that.
+	 */
+	mutex_unlock(&mesh_members_lock);
+	m->ops->close(m);
+	mutex_lock(&mesh_members_lock);
+	list_del(&m->node);
+	mutex_unlock(&mesh_members_lock);
+	wake_up_all(&mesh_members_closed);
+	mesh_member_free(m);
+}
+
+/**
+ * mesh_member_bdev_taken() - is a device in use under another extent UUID?
+ * @m: who asks, from its open
+ * @dev: the device
+ *
+ * One holder stands behind all our exclusive opens, so that a member can be
+ * reached by two paths for a while; two extents on one device are told apart
+ * here.
+ */
+bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
+{
+	struct mesh_member *other;
+
+	lockdep_assert_held(&mesh_members_lock);
+	list_for_each_entry(other, &mesh_members, node)
+		if (other != m && other->ops == &mesh_bdev_ops && refcount_read(&other->refs) &&
+		    mesh_bdev_dev(other) == dev && !uuid_equal(&other->conf.uuid, &m->conf.uuid))
+			return true;
+	return false;
+}
+
+void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
+{
+	mutex_lock(&m->lock);
+	list_add_tail(&link->node, &m->links);
+	mutex_unlock(&m->lock);
+}
+
+void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link)
+{
+	mutex_lock(&m->lock);
+	list_del(&link->node);
+	mutex_unlock(&m->lock);
+}
+
+static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state, int err)
+{
+	struct mesh_member_link *link;
+
+	lockdep_assert_held(&m->lock);
+	trace_mesh_member_state(m, state, err);
+	WRITE_ONCE(m->err, err);
+	/* info was written before; who sees UP sees it */
+	smp_store_release(&m->state, state);
+	list_for_each_entry(link, &m->links, node)
+		link->changed(link, state, err);
+}
+
+/**
+ * mesh_member_set_state() - the one setter of a member's state
+ * @m: member
+ * @state: new state
+ * @err: why it is not UP, 0 for UP
+ *
+ * Process context, sleeps. Where the table knows no direct way, by DOWN.
+ */
+void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
+{
+	mutex_lock(&m->lock);
+	if (m->state == state) {
+		WRITE_ONCE(m->err, err);
+	} else {
+		if (!mesh_member_may(m->state, state))
+			mesh_member_step(m, MESH_MEMBER_DOWN, -ENOLINK);
+		mesh_member_step(m, state, err);
+	}
+	mutex_unlock(&m->lock);
+}
+
+/**
+ * mesh_member_kick() - have stuck I/O ended, where the kind can do that
+ * @m: member; the caller holds a reference, by a pinned layout say
+ *
+ * Any context.
+ */
+void mesh_member_kick(struct mesh_member *m)
+{
+	if (!m->ops->kick)
+		return;
+	refcount_inc(&m->refs);
+	if (!queue_work(system_unbound_wq, &m->kick_work))
+		refcount_dec(&m->refs);		/* the caller's is left */
+}
+
+void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
+{
+	int cpu, i;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu) {
+		const u64 *from = (const u64 *)per_cpu_ptr(m->stats, cpu);
+
+		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
+			((u64 *)sum)[i] += READ_ONCE(from[i]);
+	}
+}
+
+/**
+ * mesh_member_submit() - send an I/O to a member
+ * @m: member
+ * @mio: filled in; its done() may be called before this returns
+ *
+ * Any context but hard interrupt. To be followed by mesh_member_commit().
+ */
+void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
+{
+	enum mesh_member_state state = smp_load_acquire(&m->state);
+
+	mio->member = m;
+	this_cpu_inc(m->stats->started);
+	trace_mesh_member_io(mio, 0);
+	if (unlikely(state != MESH_MEMBER_UP)) {
+		mesh_mio_end(mio, mesh_member_errno(state));
+		return;
+	}
+	m->ops->submit(m, mio);
+}
+
+/* An I/O has ended; for the kinds. Any context but hard interrupt. */
+void mesh_mio_end(struct mesh_mio *mio, int err)
+{
+	struct mesh_member_stats __percpu *stats = mio->member->stats;
+
+	this_cpu_inc(stats->ended);
+	if (unlikely(err)) {
+		this_cpu_inc(stats->errors);
+	} else if (mio->op == PROT_READ) {
+		this_cpu_inc(stats->reads);
+		this_cpu_add(stats->read_bytes, mio->len);
+	} else if (mio->op == PROT_WRITE) {
+		this_cpu_inc(stats->writes);
+		this_cpu_add(stats->write_bytes, mio->len);
+	} else {
+		this_cpu_inc(stats->discards);
+	}
+	trace_mesh_member_done(mio, err);
+	mio->done(mio, err);
+}
+
+int mesh_members_init(void)
+{
+	return mesh_bdev_init();
+}
+
+void mesh_members_exit(void)
+{
+	WARN_ON_ONCE(!list_empty(&mesh_members));
+	mesh_bdev_exit();
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Members: opened extents, local devices, or memory, behind one ops table.
+ *
+ *   layout --link--> member --ops--> member_rdda.c | member_bdev.c | member_mem.c
+ *   META_IO ---------'  ^
+ *                       '-- registry by extent UUID: who opens an extent that
+ *                           is open already shares it
+ *
+ * A member I/O (mesh_mio) is submitted, committed with others to the same
+ * member and queue, and ends once with done(). Payloads may be staged: written
+ * with MESH_MIO_STAGE, then written again to another place from the stage, so
+ * that they cross a network once. A stage is a cache: a write from it may end
+ * with -ESTALE, and is then sent again with its own scatterlist.
+ */
+#ifndef DRIVER_MEMBER_H
+#define DRIVER_MEMBER_H
+
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/refcount.h>
+#include <linux/scatterlist.h>
+#include <linux/uuid.h>
+#include <linux/workqueue.h>
+
+#include "driver/states.h"
+#include "driver/uapi/meshblk.h"
+#include "protect/prot.h"
+#include "rdda/rdda.h"
+
+struct mesh_member;
+struct mesh_mio;
+struct netlink_ext_ack;
+
+#define MESH_PATH_MAX	256
+
+/**
+ * struct mesh_member_conf - how a member is reached; equal confs share a member
+ * @kind: enum meshblk_member_kind
+ * @rw: opened for writing
+ * @preempt: RDDA: fence another holder; not part of the comparison
+ * @target: RDDA: id
+ * @lba: MEM: block size to show
+ * @uuid: of the extent
+ * @drive: RDDA: opens go in this order
+ * @generation: RDDA: passed on when it grows; not part of the comparison
+ * @size: bytes that may be used; the largest asked for counts
+ * @path: BDEV; MEM: a name, to be reached by another "path"
+ */
+struct mesh_member_conf {
+	u8	kind;
+	bool	rw;
+	bool	preempt;
+	u32	target;
+	u32	lba;
+	uuid_t	uuid;
+	uuid_t	drive;
+	u64	generation;
+	u64	size;
+	char	path[MESH_PATH_MAX];
+};
+
+/**
+ * struct mesh_member_info - what an open member can do; set before it is UP
+ * @bytes: its size
+ * @lba: 512 or 4096
+ * @phys: physical block
+ * @queues: hardware queues worth having
+ * @discard_bytes: granularity, 0: none
+ * @discard_zeroes: a discarded range reads zero
+ * @write_zeroes: it can
+ * @rotational: it is
+ */
+struct mesh_member_info {
+	u64	bytes;
+	u32	lba;
+	u32	phys;
+	u32	queues;
+	u32	discard_bytes;
+	bool	discard_zeroes;
+	bool	write_zeroes;
+	bool	rotational;
+};
+
+/* Counters, one set per CPU; sums are taken when somebody looks. */
+struct mesh_member_stats {
+	u64	started;
+	u64	ended;
+	u64	reads;
+	u64	read_bytes;
+	u64	writes;
+	u64	write_bytes;
+	u64	discards;
+	u64	errors;
+	u64	retries;
+};
+
+#define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
+#define MESH_MIO_P2P	2	/* pages of a PCI peer: no CPU copies */
+#define MESH_MIO_UNMAP	4	/* ZEROES: may deallocate */
+
+/**
+ * struct mesh_mio - one I/O to a member
+ * @member: where
+ * @addr: byte, a multiple of the LBA
+ * @len: bytes; 0 with @op FLUSH
+ * @queue: blk-mq's hardware queue
+ * @op: enum prot_kind
+ * @flags: MESH_MIO_*
+ * @tag: of the prot_io, for who fills it in
+ * @err: how it ended; for who fills it in
+ * @nents: entries of @sg
+ * @sg: payload; for a write from a stage in case that was dropped
+ * @stage: WRITE: a stage of this member to write from, NULL: @sg travels;
+ *	set when done() is called for a successful MESH_MIO_STAGE
+ * @stage_offset: byte of the stage where the payload begins
+ * @done: any context but hard interrupt; may free the I/O
+ * @next: of who submits
+ * @priv: of who submits
+ * @rdda, @bdev, @mem: of the implementation while in flight
+ */
+struct mesh_mio {
+	struct mesh_member *member;
+	u64	addr;
+	u32	len;
+	u16	queue;
+	u8	op;
+	u8	flags;
+	u32	tag;
+	int	err;
+	unsigned int nents;
+	struct scatterlist *sg;
+	void	*stage;
+	u32	stage_offset;
+	void	(*done)(struct mesh_mio *mio, int err);
+	struct mesh_mio *next;
+	void	*priv;
+	union {
+		struct rdda_io rdda;
+		struct {
+			struct llist_node node;
+			struct bio *bio;
+		} bdev;
+		struct {
+			struct llist_node node;
+		} mem;
+	};
+};
+
+/**
+ * struct mesh_member_ops - a kind of member
+ * @kind: its name
+ * @open: begin to open; may come UP later, by mesh_member_set_state(). May
+ *	sleep. An error refuses the layout that wants it, @extack says why
+ * @close: all I/O has ended and no new one comes. Sleeps
+ * @submit: any context but hard interrupt, does not sleep; nothing needs to
+ *	move before @commit. Ends with mesh_mio_end()
+ * @commit: move what was submitted with this queue
+ * @stage_put: give a stage back
+ * @kick: end I/O in flight that is stuck, where that is possible; process
+ *	context. NULL: it ends when it ends
+ * @generation: the conf's generation grew
+ * @fault: tests: put a fault in, by name; NULL: cannot
+ */
+struct mesh_member_ops {
+	const char *kind;
+	int (*open)(struct mesh_member *m, struct netlink_ext_ack *extack);
+	void (*close)(struct mesh_member *m);
+	void (*submit)(struct mesh_member *m, struct mesh_mio *mio);
+	void (*commit)(struct mesh_member *m, unsigned int queue);
+	void (*stage_put)(struct mesh_member *m, void *stage);
+	void (*kick)(struct mesh_member *m);
+	void (*generation)(struct mesh_member *m, u64 generation);
+	int (*fault)(struct mesh_member *m, const char *what);
+};
+
+extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
+
+/**
+ * struct mesh_member - an open member
+ * @ops: its kind
+ * @priv: of the kind
+ * @info: written before the first UP, then read only
+ * @state: written under @lock, read anywhere with READ_ONCE()
+ * @err: why it is not UP; like @state
+ * @stats: counters
+ * @conf: fixed but for generation and size, which mesh_members_lock guards
+ * @lock: serialises state changes; guards @links
+ * @links: layouts that want to know
+ * @refs: layouts, META_IO
+ * @node: in the registry, under mesh_members_lock
+ * @kick_work: runs ops->kick; holds a reference while queued
+ */
+struct mesh_member {
+	const struct mesh_member_ops *ops;
+	void			*priv;
+	struct mesh_member_info	info;
+	enum mesh_member_state	state;
+	int			err;
+	struct mesh_member_stats __percpu *stats;
+
+	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
+	struct mutex		lock;
+	struct list_head	links;
+	refcount_t		refs;
+	struct list_head	node;
+	struct work_struct	kick_work;
+};
+
+/**
+ * struct mesh_member_link - a layout's interest in a member
+ * @node: in member->links, under its lock
+ * @changed: the state changed; called with the member's lock held, may sleep,
+ *	must not take a lock under which members are opened or put
+ */
+struct mesh_member_link {
+	struct list_head node;
+	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
+};
+
+int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp,
+		    struct netlink_ext_ack *extack);
+void mesh_member_put(struct mesh_member *m);
+struct mesh_member *mesh_member_find(const uuid_t *uuid);
+void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
+void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
+void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
+void mesh_member_kick(struct mesh_member *m);
+void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
+bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
+dev_t mesh_bdev_dev(struct mesh_member *m);
+
+void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
+void mesh_mio_end(struct mesh_mio *mio, int err);
+
+static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
+{
+	m->ops->commit(m, queue);
+}
+
+int mesh_members_init(void);
+void mesh_members_exit(void);
+int mesh_bdev_init(void);
+void mesh_bdev_exit(void);
+
+#endif

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Members in memory, for tests: sparse, of any size, slow in no way and
+ * faulty in every way that is asked for. What is written stays while a member
+ * of the same UUID is open, by whatever path.
+ *
+ *   submit -> queue -> worker -> store (pages by number), shared by UUID
+ *               '-> held back, failed or lost by fault()
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/highmem.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+#include "driver/member.h"
+
+/**
+ * struct mesh_mem_store - the bytes of a UUID
+ * @node: in stores, under stores_lock
+ * @uuid: of the members
+ * @refs: members, under stores_lock
+ * @lock: makes each I/O atomic, as a drive's sector is
+ * @pages: by byte / PAGE_SIZE; a page that is not there reads zero
+ */
+struct mesh_mem_store {
+	struct list_head node;
+	uuid_t		uuid;
+	unsigned int	refs;
+	struct mutex	lock;
+	struct xarray	pages;
+};
+
+/* Faults, bits of mesh_mem.faults */
+enum {
+	MEM_HOLD,	/* I/O waits */
+	MEM_EIO,	/* I/O fails with -EIO */
+	MEM_STALE,	/* stages are dropped at once */
+};
+
+/**
+ * struct mesh_mem - a member
+ * @member: back
+ * @store: the bytes
+ * @queue: submitted I/O, newest first
+ * @work: does it
+ * @wq: of its own, so that a member that is held keeps up no other
+ * @faults: bits
+ * @held: I/O taken off @queue, of @work alone
+ */
+struct mesh_mem {
+	struct mesh_member	*member;
+	struct mesh_mem_store	*store;
+	struct llist_head	queue;
+	struct work_struct	work;
+	struct workqueue_struct	*wq;
+	unsigned long		faults;
+	struct llist_node	*held;
+};
+
+struct mesh_mem_stage {
+	u32	len;
+	u8	data[];
+};
+
+static DEFINE_MUTEX(stores_lock);
+static LIST_HEAD(stores);
+
+static struct mesh_mem_store *store_get(const uuid_t *uuid)
+{
+	struct mesh_mem_store *s;
+
+	mutex_lock(&stores_lock);
+	list_for_each_entry(s, &stores, node) {
+		if (uuid_equal(&s->uuid, uuid)) {
+			s->refs++;
+			goto unlock;
+		}
+	}
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		goto unlock;
+	s->uuid = *uuid;
+	s->refs = 1;
+	mutex_init(&s->lock);
+	xa_init(&s->pages);
+	list_add(&s->node, &stores);
+unlock:
+	mutex_unlock(&stores_lock);
+	return s;
+}
+
+static void store_put(struct mesh_mem_store *s)
+{
+	struct page *page;
+	unsigned long i;
+	bool last;
+
+	mutex_lock(&stores_lock);
+	last = !--s->refs;
+	if (last)
+		list_del(&s->node);
+	mutex_unlock(&stores_lock);
+	if (!last)
+		return;
+	xa_for_each(&s->pages, i, page)
+		__free_page(page);
+	xa_destroy(&s->pages);
+	mutex_destroy(&s->lock);
+	kfree(s);
+}
+
+/* The page that holds byte @at, made when @make. NULL: none, or -ENOMEM. */
+static struct page *store_page(struct mesh_mem_store *s, u64 at, bool make)
+{
+	struct page *page = xa_load(&s->pages, at >> PAGE_SHIFT);
+
+	lockdep_assert_held(&s->lock);
+	if (page || !make)
+		return page;
+	page = alloc_page(GFP_NOIO | __GFP_ZERO | __GFP_HIGHMEM);
+	if (page && xa_err(xa_store(&s->pages, at >> PAGE_SHIFT, page, GFP_NOIO))) {
+		__free_page(page);
+		page = NULL;
+	}
+	return page;
+}
+
+/* @n bytes of @buf, within a page, to or from byte @at. */
+static int store_copy(struct mesh_mem_store *s, u64 at, void *buf, size_t n, bool write)
+{
+	struct page *page = store_page(s, at, write);
+
+	if (write) {
+		if (!page)
+			return -ENOMEM;
+		memcpy_to_page(page, offset_in_page(at), buf, n);
+	} else if (page) {
+		memcpy_from_page(buf, page, offset_in_page(at), n);
+	} else {
+		memset(buf, 0, n);
+	}
+	return 0;
+}
+
+static int store_buffer(struct mesh_mem_store *s, u64 at, void *buf, size_t len, bool write)
+{
+	while (len) {
+		size_t n = min_t(size_t, len, PAGE_SIZE - offset_in_page(at));
+		int err = store_copy(s, at, buf, n, write);
+
+		if (err)
+			return err;
+		at += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int store_sg(struct mesh_mem_store *s, struct mesh_mio *mio)
+{
+	bool write = mio->op == PROT_WRITE;
+	struct sg_mapping_iter it;
+	u64 at = mio->addr;
+	u32 left = mio->len;
+	int err = 0;
+
+	sg_miter_start(&it, mio->sg, mio->nents, write ? SG_MITER_FROM_SG : SG_MITER_TO_SG);
+	while (!err && left && sg_miter_next(&it)) {
+		u32 n = min_t(u32, left, it.length);
+
+		err = store_buffer(s, at, it.addr, n, write);
+		at += n;
+		left -= n;
+	}
+	sg_miter_stop(&it);
+	return err ?: left ? -EINVAL : 0;
+}
+
+static int store_zero(struct mesh_mem_store *s, u64 at, u64 len)
+{
+	u64 end = at + len, first = DIV_ROUND_UP_ULL(at, PAGE_SIZE), last = end >> PAGE_SHIFT;
+	struct page *page;
+	unsigned long i;
+
+	/* whole pages go, parts of one are cleared */
+	if (first < last) {
+		xa_for_each_range(&s->pages, i, page, first, last - 1) {
+			xa_erase(&s->pages, i);
+			__free_page(page);
+		}
+	}
+	while (at < end) {
+		u64 n = min_t(u64, end - at, PAGE_SIZE - offset_in_page(at));
+
+		if (n == PAGE_SIZE) {
+			at = last << PAGE_SHIFT;
+			continue;
+		}
+		page = store_page(s, at, false);
+		if (page)
+			memzero_page(page, offset_in_page(at), n);
+		at += n;
+	}
+	return 0;
+}
+
+static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	struct mesh_mem_stage *st;
+
+	st = kvmalloc(struct_size(st, data, mio->len), GFP_NOIO);
+	if (!st)
+		return -ENOMEM;
+	st->len = mio->len;
+	sg_copy_to_buffer(mio->sg, mio->nents, st->data, mio->len);
+	mio->stage = st;
+	return 0;
+}
+
+static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	struct mesh_mem_stage *st = mio->stage;
+
+	if (test_bit(MEM_STALE, &mm->faults))
+		return -ESTALE;
+	if (mio->stage_offset > st->len || mio->len > st->len - mio->stage_offset)
+		return -EINVAL;
+	return store_buffer(mm->store, mio->addr, st->data + mio->stage_offset, mio->len, true);
+}
+
+static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	struct mesh_mem_store *s = mm->store;
+	u64 size = mm->member->info.bytes;
+	int err;
+
+	if (test_bit(MEM_EIO, &mm->faults))
+		return -EIO;
+	if (mio->addr > size || mio->len > size - mio->addr)
+		return -EINVAL;
+	mutex_lock(&s->lock);
+	switch (mio->op) {
+	case PROT_READ:
+		err = store_sg(s, mio);
+		break;
+	case PROT_WRITE:
+		if (mio->stage)
+			err = mem_stage_write(mm, mio);
+		else
+			err = store_sg(s, mio);
+		break;
+	case PROT_DISCARD:
+	case PROT_ZEROES:
+		err = store_zero(s, mio->addr, mio->len);
+		break;
+	default:
+		err = 0;
+	}
+	mutex_unlock(&s->lock);
+	if (!err && mio->flags & MESH_MIO_STAGE)
+		err = mem_stage_keep(mm, mio);
+	return err;
+}
+
+static void mem_work(struct work_struct *work)
+{
+	struct mesh_mem *mm = container_of(work, struct mesh_mem, work);
+	struct llist_node *list, *last;
+	struct mesh_mio *mio, *next;
+
+	list = llist_reverse_order(llist_del_all(&mm->queue));
+	if (mm->held) {
+		for (last = mm->held; last->next; last = last->next)
+			;
+		last->next = list;
+		list = mm->held;
+		mm->held = NULL;
+	}
+	if (test_bit(MEM_HOLD, &mm->faults)) {
+		mm->held = list;
+		return;
+	}
+	llist_for_each_entry_safe(mio, next, list, mem.node) {
+		enum mesh_member_state state = READ_ONCE(mm->member->state);
+		/* what was held when it went down is lost, done or not */
+		int err = mesh_member_errno(state) ?: mem_do(mm, mio);
+
+		mesh_mio_end(mio, err);
+	}
+}
+
+static void mem_submit(struct mesh_member *m, struct mesh_mio *mio)
+{
+	struct mesh_mem *mm = m->priv;
+
+	llist_add(&mio->mem.node, &mm->queue);
+}
+
+static void mem_commit(struct mesh_member *m, unsigned int queue)
+{
+	struct mesh_mem *mm = m->priv;
+
+	queue_work(mm->wq, &mm->work);
+}
+
+static void mem_stage_put(struct mesh_member *m, void *stage)
+{
+	kvfree(stage);
+}
+
+static void mem_kick(struct mesh_member *m)
+{
+	struct mesh_mem *mm = m->priv;
+
+	/* like a session that is given up: down, in-flight lost, up again */
+	if (!test_and_clear_bit(MEM_HOLD, &mm->faults))
+		return;
+	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
+	queue_work(mm->wq, &mm->work);
+	flush_work(&mm->work);
+	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+}
+
+static int mem_fault(struct mesh_member *m, const char *what)
+{
+	static const struct {
+		const char *name;
+		enum mesh_member_state state;
+		int err;
+	} states[] = {
+		{ "up", MESH_MEMBER_UP, 0 },
+		{ "down", MESH_MEMBER_DOWN, -ENOLINK },
+		{ "gone", MESH_MEMBER_GONE, -ENODEV },
+		{ "refused", MESH_MEMBER_REFUSED, -EACCES },
+	};
+	static const char *const bits[] = { "hold", "eio", "stale" };
+	struct mesh_mem *mm = m->priv;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (!strcmp(what, states[i].name))
+			mesh_member_set_state(m, states[i].state, states[i].err);
+	i = match_string(bits, ARRAY_SIZE(bits), what);
+	if (i >= 0)
+		set_bit(i, &mm->faults);
+	else if (!strcmp(what, "none"))
+		mm->faults = 0;
+	queue_work(mm->wq, &mm->work);
+	return 0;
+}
+
+static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
+{
+	struct mesh_mem *mm = kzalloc(sizeof(*mm), GFP_KERNEL);
+
+	if (!mm)
+		return -ENOMEM;
+	mm->member = m;
+	INIT_WORK(&mm->work, mem_work);
+	init_llist_head(&mm->queue);
+	mm->store = store_get(&m->conf.uuid);
+	if (!mm->store)
+		goto free;
+	mm->wq = alloc_ordered_workqueue("meshmem", WQ_MEM_RECLAIM);
+	if (!mm->wq)
+		goto put;
+	m->priv = mm;
+	m->info = (struct mesh_member_info) {
+		.bytes = m->conf.size,
+		.lba = m->conf.lba ?: 512,
+		.phys = m->conf.lba ?: 512,
+		.queues = num_online_cpus(),
+		.discard_bytes = PAGE_SIZE,
+		.discard_zeroes = true,
+		.write_zeroes = true,
+	};
+	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+	return 0;
+put:
+	store_put(mm->store);
+free:
+	kfree(mm);
+	return -ENOMEM;
+}
+
+static void mem_close(struct mesh_member *m)
+{
+	struct mesh_mem *mm = m->priv;
+
+	destroy_workqueue(mm->wq);
+	store_put(mm->store);
+	kfree(mm);
+}
+
+const struct mesh_member_ops mesh_mem_ops = {
+	.kind = "mem",
+	.open = mem_open,
+	.close = mem_close,
+	.submit = mem_submit,
+	.commit = mem_commit,
+	.stage_put = mem_stage_put,
+	.kick = mem_kick,
+	.fault = mem_fault,
+};

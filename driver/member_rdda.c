@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Members that are an extent of a target, over RDDA. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/netlink.h>
+#include <linux/slab.h>
+
+#include "driver/member.h"
+#include "driver/target.h"
+
+/**
+ * struct mesh_rdda - a member
+ * @member: back
+ * @target: a reference
+ * @lock: makes the first callbacks wait until @extent is known
+ * @extent: the opened extent
+ * @known: member->info is filled in; of the callback alone
+ */
+struct mesh_rdda {
+	struct mesh_member	*member;
+	struct mesh_target	*target;
+	struct mutex		lock;
+	struct rdda_extent	*extent;
+	bool			known;
+};
+
+static const struct {
+	enum mesh_member_state state;
+	int err;
+} rdda_states[] = {
+	[RDDA_EXTENT_DOWN] = { MESH_MEMBER_DOWN, -ENOLINK },
+	[RDDA_EXTENT_OPENING] = { MESH_MEMBER_DOWN, -ENOLINK },
+	[RDDA_EXTENT_UP] = { MESH_MEMBER_UP, 0 },
+	[RDDA_EXTENT_GONE] = { MESH_MEMBER_GONE, -ENODEV },
+	[RDDA_EXTENT_REFUSED] = { MESH_MEMBER_REFUSED, -EACCES },
+};
+
+/* Fill in what the member is, or see that it still is that. */
+static int rdda_member_know(struct mesh_rdda *mr)
+{
+	struct mesh_member_info *info = &mr->member->info;
+	struct rdda_extent_info x;
+
+	rdda_extent_info(mr->extent, &x);
+	if (mr->known)
+		return x.bytes < info->bytes || x.lba_bytes != info->lba ? -EINVAL : 0;
+	*info = (struct mesh_member_info) {
+		.bytes = x.bytes,
+		.lba = x.lba_bytes,
+		.phys = max(x.phys_bytes, x.lba_bytes),
+		.queues = rdda_target_channels(mr->target->rdda),
+		.discard_bytes = x.discard_bytes,
+		.discard_zeroes = x.discard_zeroes,
+		.write_zeroes = x.write_zeroes,
+		.rotational = x.rotational,
+	};
+	mr->known = true;
+	return 0;
+}
+
+static void rdda_member_state(void *priv, enum rdda_extent_state state, int err)
+{
+	struct mesh_rdda *mr = priv;
+	enum mesh_member_state to = rdda_states[state].state;
+
+	mutex_lock(&mr->lock);
+	if (state == RDDA_EXTENT_UP) {
+		err = rdda_member_know(mr);
+		if (err)
+			to = MESH_MEMBER_REFUSED;
+	} else {
+		err = err ?: rdda_states[state].err;
+	}
+	mutex_unlock(&mr->lock);
+	mesh_member_set_state(mr->member, to, err);
+}
+
+static const struct rdda_extent_ops rdda_member_ops = {
+	.state = rdda_member_state,
+};
+
+static int rdda_member_open(struct mesh_member *m, struct netlink_ext_ack *extack)
+{
+	struct mesh_rdda *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int err = 0;
+
+	if (!mr)
+		return -ENOMEM;
+	mr->member = m;
+	mutex_init(&mr->lock);
+	mr->target = mesh_target_get(m->conf.target);
+	if (!mr->target) {
+		NL_SET_ERR_MSG(extack, "no such target");
+		err = -ENOENT;
+		goto free;
+	}
+	m->priv = mr;
+	mutex_lock(&mr->lock);
+	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, m->conf.rw,
+				      m->conf.preempt, m->conf.generation, &rdda_member_ops, mr);
+	if (IS_ERR_OR_NULL(mr->extent))
+		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
+	mutex_unlock(&mr->lock);
+	if (!err)
+		return 0;
+	mesh_target_put(mr->target);
+free:
+	kfree(mr);
+	return err;
+}
+
+static void rdda_member_close(struct mesh_member *m)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_extent_close(mr->extent);
+	mesh_target_put(mr->target);
+	kfree(mr);
+}
+
+static void rdda_member_done(struct rdda_io *io, int err)
+{
+	struct mesh_mio *mio = container_of(io, struct mesh_mio, rdda);
+
+	if (mio->flags & MESH_MIO_STAGE)
+		mio->stage = err ? NULL : io->stage;
+	mesh_mio_end(mio, err);
+}
+
+static void rdda_member_submit(struct mesh_member *m, struct mesh_mio *mio)
+{
+	static const u8 ops[] = {
+		[PROT_READ] = RDDA_READ,
+		[PROT_WRITE] = RDDA_WRITE,
+		[PROT_DISCARD] = RDDA_DISCARD,
+		[PROT_ZEROES] = RDDA_ZEROES,
+	};
+	struct mesh_rdda *mr = m->priv;
+	struct rdda_io *io = &mio->rdda;
+
+	if (mio->op == PROT_FLUSH) {		/* what completed is durable */
+		mesh_mio_end(mio, 0);
+		return;
+	}
+	io->op = ops[mio->op];
+	io->flags = (mio->flags & MESH_MIO_STAGE ? RDDA_IO_STAGE : 0) |
+		    (mio->flags & MESH_MIO_P2P ? RDDA_IO_P2P : 0) |
+		    (mio->flags & MESH_MIO_UNMAP ? RDDA_IO_UNMAP : 0);
+	io->queue = mio->queue;
+	io->addr = mio->addr;
+	io->len = mio->len;
+	io->sg = mio->sg;
+	io->nents = mio->nents;
+	/* RDDA writes a stage from its beginning; for another part the pages travel */
+	io->stage = mio->stage_offset ? NULL : mio->stage;
+	io->done = rdda_member_done;
+	rdda_submit(mr->extent, io);
+}
+
+static void rdda_member_commit(struct mesh_member *m, unsigned int queue)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_commit(mr->extent, queue);
+}
+
+static void rdda_member_stage_put(struct mesh_member *m, void *stage)
+{
+	rdda_stage_put(stage);
+}
+
+static void rdda_member_kick(struct mesh_member *m)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_extent_kick(mr->extent);
+}
+
+static void rdda_member_generation(struct mesh_member *m, u64 generation)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_extent_set_generation(mr->extent, generation);
+}
+
+const struct mesh_member_ops mesh_rdda_ops = {
+	.kind = "rdda",
+	.open = rdda_member_open,
+	.close = rdda_member_close,
+	.submit = rdda_member_submit,
+	.commit = rdda_member_commit,
+	.stage_put = rdda_member_stage_put,
+	.kick = rdda_member_kick,
+	.generation = rdda_member_generation,
+};

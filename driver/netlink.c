@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The netlink family: its commands, what each may carry, and who may send it. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/capability.h>
+#include <linux/ctype.h>
+#include <linux/module.h>
+
+#include "driver/netlink.h"
+#include "driver/volume.h"
+
+#define MESH_NL_UUID	NLA_POLICY_EXACT_LEN(UUID_SIZE)
+
+static struct netlink_range_validation timeout_range = {
+	.min = MESH_TIMEOUT_MS_MIN,
+	.max = MESH_TIMEOUT_MS_MAX,
+};
+
+static struct netlink_range_validation meta_range = {
+	.min = 512,
+	.max = MESHBLK_META_IO_MAX,
+};
+
+static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_KEY_ID] = { .type = NLA_U16 },
+	[MESHBLK_A_KEY] = NLA_POLICY_RANGE(NLA_BINARY, 1, MESHBLK_KEY_MAX),
+};
+
+static const struct nla_policy target_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
+	[MESHBLK_A_ADDR] = { .type = NLA_NUL_STRING, .len = 64 },
+	[MESHBLK_A_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
+	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
+};
+
+static const struct nla_policy target_id_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
+};
+
+static const struct nla_policy volume_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_NAME] = { .type = NLA_NUL_STRING, .len = MESHBLK_NAME_MAX },
+	[MESHBLK_A_EPOCH] = NLA_POLICY_MIN(NLA_U64, 1),
+	[MESHBLK_A_LBA] = { .type = NLA_U32 },
+	[MESHBLK_A_READONLY] = { .type = NLA_FLAG },
+	[MESHBLK_A_QUEUE_DEPTH] = NLA_POLICY_RANGE(NLA_U32, 1, MESH_DEPTH_MAX),
+	[MESHBLK_A_IO_TIMEOUT_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &timeout_range),
+	[MESHBLK_A_MEMBERS] = { .type = NLA_NESTED },
+	[MESHBLK_A_SEGMENTS] = { .type = NLA_NESTED },
+};
+
+static const struct nla_policy volume_del_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_FORCE] = { .type = NLA_FLAG },
+};
+
+static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+};
+
+static const struct nla_policy meta_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_MEMBER] = { .type = NLA_NESTED },
+	[MESHBLK_A_OFFSET] = { .type = NLA_U64 },
+	[MESHBLK_A_COPY_OFFSET] = { .type = NLA_U64 },
+	[MESHBLK_A_LENGTH] = NLA_POLICY_FULL_RANGE(NLA_U32, &meta_range),
+	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
+};
+
+static const struct nla_policy mgmt_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
+	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
+};
+
+#define MESH_NL_OP(c, p, d)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
+				  .maxattr = MESHBLK_A_MAX, .doit = (d) }
+#define MESH_NL_GET(c, p, d, l)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
+				  .maxattr = MESHBLK_A_MAX, .doit = (d), .dumpit = (l) }
+
+static const struct genl_ops mesh_nl_ops[] = {
+	MESH_NL_OP(IDENTITY_SET, identity_policy, mesh_nl_identity_set),
+	MESH_NL_OP(TARGET_SET, target_policy, mesh_nl_target_set),
+	MESH_NL_OP(TARGET_DEL, target_id_policy, mesh_nl_target_del),
+	MESH_NL_GET(TARGET_GET, target_id_policy, mesh_nl_target_get, mesh_nl_target_dump),
+	MESH_NL_OP(VOLUME_SET, volume_policy, mesh_nl_volume_set),
+	MESH_NL_OP(VOLUME_DEL, volume_del_policy, mesh_nl_volume_del),
+	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
+	MESH_NL_OP(META_IO, meta_policy, mesh_nl_meta_io),
+	MESH_NL_OP(MGMT, mgmt_policy, mesh_nl_mgmt),
+};
+
+static const struct genl_multicast_group mesh_nl_groups[] = {
+	{ .name = MESHBLK_GENL_EVENTS },
+};
+
+/*
+ * Initial network namespace only (netnsok is not set). Commands run in
+ * parallel: META_IO and MGMT wait for others, meshd on this host among them.
+ */
+struct genl_family mesh_nl_family __ro_after_init = {
+	.name = MESHBLK_GENL_NAME,
+	.version = MESHBLK_GENL_VERSION,
+	.module = THIS_MODULE,
+	.parallel_ops = true,
+	.ops = mesh_nl_ops,
+	.n_ops = ARRAY_SIZE(mesh_nl_ops),
+	.resv_start_op = MESHBLK_CMD_IDENTITY_SET,	/* all are strict */
+	.mcgrps = mesh_nl_groups,
+	.n_mcgrps = ARRAY_SIZE(mesh_nl_groups),
+};
+
+/* May the sender change state? CAP_NET_ADMIN alone, as any CNI pod has, may not. */
+int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info)
+{
+	if (netlink_capable(skb, CAP_SYS_ADMIN))
+		return 0;
+	return mesh_nl_refuse(info, -EPERM, "needs CAP_SYS_ADMIN in the initial user namespace");
+}
+
+/* Text that may be shown in sysfs, uevents and logs: printable, one line. */
+bool mesh_nl_text(const char *s)
+{
+	for (; *s; s++)
+		if (!isascii(*s) || !isgraph(*s))
+			return false;
+	return true;
+}
+
+int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	/* the pad attribute is 1 in every table of ours */
+	return nla_put_u64_64bit(skb, attr, value, MESHBLK_A_PAD);
+}
+
+/**
+ * mesh_nl_data() - all DATA of a message, one behind the other
+ * @info: message
+ * @max: bytes at most
+ * @data: set; to be freed with kvfree()
+ * @len: its bytes
+ */
+int mesh_nl_data(struct genl_info *info, u32 max, void **data, u32 *len)
+{
+	struct nlattr *a;
+	u32 sum = 0;
+	int rem;
+
+	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem)
+		if (nla_type(a) == MESHBLK_A_DATA)
+			sum += nla_len(a);
+	if (!sum || sum > max)
+		return mesh_nl_refuse(info, -EINVAL, "there is no data, or too much");
+	*data = kvmalloc(sum, GFP_KERNEL);
+	if (!*data)
+		return -ENOMEM;
+	*len = 0;
+	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem) {
+		if (nla_type(a) != MESHBLK_A_DATA)
+			continue;
+		memcpy(*data + *len, nla_data(a), nla_len(a));
+		*len += nla_len(a);
+	}
+	return 0;
+}
+
+int mesh_nl_put_data(struct sk_buff *skb, const void *data, u32 len)
+{
+	int err = 0;
+	u32 n;
+
+	for (; len && !err; data += n, len -= n) {
+		n = min_t(u32, len, MESH_NL_DATA_MAX);
+		err = nla_put(skb, MESHBLK_A_DATA, n, data);
+	}
+	return err;
+}
+
+int mesh_nl_init(void)
+{
+	return genl_register_family(&mesh_nl_family);
+}
+
+void mesh_nl_exit(void)
+{
+	genl_unregister_family(&mesh_nl_family);
+}

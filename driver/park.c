@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parked requests: what a member that is down, or a want of memory, keeps from
+ * going on. Each is planned anew, with the then current layout, when something
+ * changed (a member's state, the layout) or after a while that doubles; at its
+ * deadline it ends with an error.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/slab.h>
+
+#include "driver/volume.h"
+
+/**
+ * mesh_park() - have a request tried again later
+ * @vol: its volume
+ * @req: owned by the caller until here, without a pinned layout
+ *
+ * Any context but hard interrupt. That somebody woke the parked ones between
+ * the request's failure and here costs no more than the first, short, wait.
+ */
+void mesh_park(struct mesh_volume *vol, struct mesh_req *req)
+{
+	unsigned int ms = min(MESH_RETRY_MS_MIN << min(req->tries, 8U), MESH_RETRY_MS_MAX);
+	unsigned long flags, now = jiffies;
+
+	req->tries++;
+	req->retry_at = now + msecs_to_jiffies(ms);
+	if (time_after(req->retry_at, req->deadline))
+		req->retry_at = req->deadline;
+	spin_lock_irqsave(&vol->park_lock, flags);
+	list_add_tail(&req->node, &vol->parked);
+	spin_unlock_irqrestore(&vol->park_lock, flags);
+	/* when it is queued already: for at most MESH_RETRY_MS_MAX */
+	queue_delayed_work(vol->wq, &vol->park_work, max_t(long, req->retry_at - now, 0));
+}
+
+/* Something changed: try all parked requests now. Any context. */
+void mesh_park_wake(struct mesh_volume *vol)
+{
+	WRITE_ONCE(vol->woken, true);
+	mod_delayed_work(vol->wq, &vol->park_work, 0);
+}
+
+static void mesh_park_try(struct mesh_volume *vol, struct list_head *todo, bool woken,
+			  struct list_head *later)
+{
+	struct mesh_req *req, *next;
+	struct mesh_batch batch;
+
+	list_for_each_entry_safe(req, next, todo, node) {
+		list_del(&req->node);
+		if (READ_ONCE(vol->dying) || time_after_eq(jiffies, req->deadline)) {
+			mesh_req_end(req, -EIO);
+		} else if (woken || time_after_eq(jiffies, req->retry_at)) {
+			batch.n = 0;
+			rcu_read_lock();
+			mesh_req_begin(req, &batch);
+			mesh_batch_flush(&batch);
+			rcu_read_unlock();
+		} else {
+			list_add_tail(&req->node, later);
+		}
+	}
+}
+
+static void mesh_park_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(to_delayed_work(work), struct mesh_volume,
+					       park_work);
+	unsigned long soonest = jiffies + msecs_to_jiffies(MESH_RETRY_MS_MAX);
+	LIST_HEAD(todo);
+	LIST_HEAD(later);
+	struct mesh_req *req;
+	bool woken = xchg(&vol->woken, false);
+
+	spin_lock_irq(&vol->park_lock);
+	list_splice_init(&vol->parked, &todo);
+	spin_unlock_irq(&vol->park_lock);
+	mesh_park_try(vol, &todo, woken, &later);
+	if (list_empty(&later))
+		return;
+	list_for_each_entry(req, &later, node)
+		if (time_before(req->retry_at, soonest))
+			soonest = req->retry_at;
+	spin_lock_irq(&vol->park_lock);
+	list_splice(&later, &vol->parked);
+	spin_unlock_irq(&vol->park_lock);
+	queue_delayed_work(vol->wq, &vol->park_work,
+			   max_t(long, soonest - jiffies, 0));
+}
+
+void mesh_park_init(struct mesh_volume *vol)
+{
+	spin_lock_init(&vol->park_lock);
+	INIT_LIST_HEAD(&vol->parked);
+	INIT_DELAYED_WORK(&vol->park_work, mesh_park_work);
+}

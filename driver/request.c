@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests: blk-mq's calls, the loop of a request over its batches, its end.
+ *
+ * A request once taken is never given back to blk-mq: it ends, or it is
+ * parked. req->left is its only synchronisation: whoever brings it to zero
+ * owns the request and goes on with it.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/slab.h>
+
+#include "driver/compat/compat.h"
+#include "driver/trace.h"
+#include "driver/volume.h"
+
+/* More than a batch has I/Os: what req->left counts while one is planned. */
+#define MESH_PLANNING	(1 << 20)
+
+/* A hardware queue: members whose commit waits for the last of a dispatch. */
+struct mesh_hctx {
+	spinlock_t lock;	/* guards batch; queues are shared by CPUs */
+	struct mesh_batch batch;
+};
+
+/*
+ * What a member's error means: is it worth trying again until the deadline,
+ * and what is the block layer told in the end.
+ */
+static const struct {
+	int err;
+	bool retry;
+	blk_status_t status;
+} mesh_errors[] = {
+	{ -ENOLINK,	true,	BLK_STS_IOERR },	/* member or channel down */
+	{ -ENOMEM,	true,	BLK_STS_IOERR },
+	{ -EAGAIN,	true,	BLK_STS_IOERR },
+	{ -EOPNOTSUPP,	false,	BLK_STS_NOTSUPP },
+	{ -ENODEV,	false,	BLK_STS_OFFLINE },	/* drive unplugged */
+	{ -ENOSPC,	false,	BLK_STS_NOSPC },
+	{ -ENODATA,	false,	BLK_STS_MEDIUM },
+	{ -EILSEQ,	false,	BLK_STS_PROTECTION },
+	{ -EREMOTEIO,	false,	BLK_STS_TARGET },
+};
+
+bool mesh_retryable(int err)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(mesh_errors); i++)
+		if (mesh_errors[i].err == err)
+			return mesh_errors[i].retry;
+	return false;
+}
+
+static blk_status_t mesh_status(int err)
+{
+	unsigned int i;
+
+	if (likely(!err))
+		return BLK_STS_OK;
+	for (i = 0; i < ARRAY_SIZE(mesh_errors); i++)
+		if (mesh_errors[i].err == err)
+			return mesh_errors[i].status;
+	return BLK_STS_IOERR;
+}
+
+static void mesh_complete_rq(struct request *rq)
+{
+	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
+
+	blk_mq_end_request(rq, mesh_status(req->op.err));
+}
+
+/* The request is over; its layout is not pinned any more. */
+void mesh_req_end(struct mesh_req *req, int err)
+{
+	struct request *rq = blk_mq_rq_from_pdu(req);
+
+	req->op.err = err;
+	trace_mesh_request_done(rq, err, req->tries);
+	if (!blk_mq_complete_request_remote(rq))
+		mesh_complete_rq(rq);
+}
+
+static void mesh_req_over(struct mesh_req *req)
+{
+	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
+	int err = req->op.err;
+
+	mesh_layout_unpin(req->layout);
+	if (unlikely(err) && mesh_retryable(err) && !READ_ONCE(vol->dying) &&
+	    time_before(jiffies, req->deadline))
+		mesh_park(vol, req);
+	else
+		mesh_req_end(req, err);
+}
+
+/* Plans batch after batch for as long as they end while we look. */
+static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
+{
+	bool over;
+	int sent;
+
+	do {
+		mesh_plan_collect(req);
+		atomic_set(&req->left, MESH_PLANNING);
+		over = mesh_plan_batch(req, batch, &sent);
+		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
+			return;
+	} while (!over);
+	mesh_req_over(req);
+}
+
+/**
+ * mesh_req_drop() - @n I/Os of a request have ended
+ * @req: request; gone when this returns
+ * @n: how many
+ *
+ * Any context but hard interrupt.
+ */
+void mesh_req_drop(struct mesh_req *req, int n)
+{
+	struct mesh_batch batch = { .n = 0 };
+
+	if (!atomic_sub_and_test(n, &req->left))
+		return;
+	rcu_read_lock();
+	mesh_req_run(req, &batch);
+	mesh_batch_flush(&batch);
+	rcu_read_unlock();
+}
+
+static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
+{
+	static const u8 kinds[] = {
+		[REQ_OP_READ] = PROT_READ,
+		[REQ_OP_WRITE] = PROT_WRITE,
+		[REQ_OP_FLUSH] = PROT_FLUSH,
+		[REQ_OP_DISCARD] = PROT_DISCARD,
+		[REQ_OP_WRITE_ZEROES] = PROT_ZEROES,
+	};
+	struct request *rq = blk_mq_rq_from_pdu(req);
+	struct prot_request want = { .kind = kinds[req_op(rq)] };
+
+	if (want.kind != PROT_FLUSH) {
+		want.offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+		want.length = blk_rq_bytes(rq);
+	}
+	if (rq->cmd_flags & REQ_FUA)
+		want.flags |= PROT_FUA;
+	if (rq->cmd_flags & REQ_META)
+		want.flags |= PROT_META;
+	if (rq->cmd_flags & REQ_NOUNMAP)
+		want.flags |= PROT_NOUNMAP;
+	return prot_op_init(&req->op, l, &want);
+}
+
+/**
+ * mesh_req_begin() - plan a request anew, with the current layout
+ * @req: owned by the caller until here
+ * @batch: as for mesh_plan_batch(), in an RCU read section
+ */
+void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
+{
+	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
+	struct mesh_layout *l = mesh_layout_pin(vol);
+	int err;
+
+	if (unlikely(!l)) {
+		mesh_req_end(req, -EIO);
+		return;
+	}
+	err = mesh_req_plan(req, l->prot);
+	if (unlikely(err)) {
+		mesh_layout_unpin(l);
+		mesh_req_end(req, err);
+		return;
+	}
+	req->layout = l;
+	mesh_req_run(req, batch);
+}
+
+static bool mesh_req_known(struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+	case REQ_OP_FLUSH:
+	case REQ_OP_DISCARD:
+	case REQ_OP_WRITE_ZEROES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
+{
+	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
+	struct mesh_volume *vol = rq->q->queuedata;
+
+	blk_mq_start_request(rq);
+	trace_mesh_request_start(rq, req_op(rq));
+	req->mios = NULL;
+	req->tries = 0;
+	req->queue = rq->mq_hctx->queue_num;
+	req->deadline = jiffies + READ_ONCE(vol->timeout);
+	mesh_req_begin(req, batch);
+}
+
+static void mesh_hctx_flush(struct mesh_hctx *hc)
+{
+	struct mesh_batch batch;
+
+	if (!READ_ONCE(hc->batch.n))
+		return;
+	spin_lock(&hc->lock);
+	batch = hc->batch;
+	hc->batch.n = 0;
+	spin_unlock(&hc->lock);
+	mesh_batch_flush(&batch);
+}
+
+/* blk-mq: one request; called in an RCU read section, does not sleep. */
+static blk_status_t mesh_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+{
+	struct mesh_hctx *hc = hctx->driver_data;
+	struct mesh_batch batch = { .n = 0 };
+	unsigned int i;
+
+	if (unlikely(!mesh_req_known(bd->rq)))
+		return BLK_STS_NOTSUPP;
+	mesh_req_take(bd->rq, &batch);
+	if (bd->last) {
+		mesh_batch_flush(&batch);
+		mesh_hctx_flush(hc);
+		return BLK_STS_OK;
+	}
+	spin_lock(&hc->lock);
+	for (i = 0; i < batch.n; i++)
+		mesh_batch_add(&hc->batch, batch.to[i].member, batch.to[i].queue);
+	spin_unlock(&hc->lock);
+	return BLK_STS_OK;
+}
+
+static void mesh_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	mesh_hctx_flush(hctx->driver_data);
+}
+
+/* blk-mq: a plug's worth of requests, in an RCU read section. */
+static void mesh_queue_rqs(mesh_rq_list_t *list)
+{
+	struct mesh_batch batch = { .n = 0 };
+	struct request *rq;
+
+	while ((rq = rq_list_peek(list)) && likely(mesh_req_known(rq)))
+		mesh_req_take(rq_list_pop(list), &batch);
+	mesh_batch_flush(&batch);
+}
+
+/*
+ * A request has been on its way for io_timeout. Members that still have I/O of
+ * it are asked to give that up, so that it comes back and the request can end;
+ * parked ones end by themselves. Only that ends requests, never this.
+ */
+static enum blk_eh_timer_return mesh_timeout(struct request *rq)
+{
+	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
+	struct mesh_mio *mio;
+
+	if (!atomic_inc_not_zero(&req->left))
+		return BLK_EH_RESET_TIMER;
+	for (mio = smp_load_acquire(&req->mios); mio; mio = mio->next)
+		if (READ_ONCE(mio->err) == MESH_MIO_RUNNING)
+			mesh_member_kick(mio->member);
+	mesh_req_drop(req, 1);
+	return BLK_EH_RESET_TIMER;
+}
+
+static int mesh_init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int i)
+{
+	struct mesh_hctx *hc = kzalloc_node(sizeof(*hc), GFP_KERNEL, hctx->numa_node);
+
+	if (!hc)
+		return -ENOMEM;
+	spin_lock_init(&hc->lock);
+	hctx->driver_data = hc;
+	return 0;
+}
+
+static void mesh_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int i)
+{
+	kfree(hctx->driver_data);
+}
+
+const struct blk_mq_ops mesh_mq_ops = {
+	.queue_rq = mesh_queue_rq,
+	.queue_rqs = mesh_queue_rqs,
+	.commit_rqs = mesh_commit_rqs,
+	.complete = mesh_complete_rq,
+	.timeout = mesh_timeout,
+	.init_hctx = mesh_init_hctx,
+	.exit_hctx = mesh_exit_hctx,
+};

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/block/meshN/mesh/: what the volume is, its members, its tunables.
+ *
+ *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
+ *   members/<i>/ uuid kind state error path reads ... [fault: mem only]
+ *
+ * Nothing here takes vol->lock, under which directories come and go: readers
+ * pin the layout as requests do.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/kobject.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "driver/volume.h"
+
+/**
+ * struct mesh_dir - a directory of ours
+ * @kobj: it
+ * @vol: a counted reference
+ * @index: of a member, in members/<i>
+ */
+struct mesh_dir {
+	struct kobject		kobj;
+	struct mesh_volume	*vol;
+	u32			index;
+};
+
+static void mesh_dir_release(struct kobject *kobj)
+{
+	struct mesh_dir *d = container_of(kobj, struct mesh_dir, kobj);
+
+	mesh_volume_put(d->vol);
+	kfree(d);
+}
+
+/* An attribute of a volume. */
+struct mesh_vol_attr {
+	struct attribute attr;
+	ssize_t (*show)(struct mesh_volume *vol, struct mesh_layout *l, char *buf);
+	int (*store)(struct mesh_volume *vol, const char *buf);
+};
+
+static ssize_t mesh_vol_show(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct mesh_vol_attr *a = container_of(attr, struct mesh_vol_attr, attr);
+	struct mesh_volume *vol = container_of(kobj, struct mesh_dir, kobj)->vol;
+	struct mesh_layout *l = mesh_layout_pin(vol);
+	ssize_t n;
+
+	if (!l)
+		return -ENODEV;
+	n = a->show(vol, l, buf);
+	mesh_layout_unpin(l);
+	return n;
+}
+
+static ssize_t mesh_vol_store(struct kobject *kobj, struct attribute *attr, const char *buf,
+			      size_t n)
+{
+	struct mesh_vol_attr *a = container_of(attr, struct mesh_vol_attr, attr);
+
+	return (a->store ? a->store(container_of(kobj, struct mesh_dir, kobj)->vol, buf) :
+			   -EIO) ?: n;
+}
+
+static const struct sysfs_ops mesh_vol_ops = {
+	.show = mesh_vol_show,
+	.store = mesh_vol_store,
+};
+
+static ssize_t uuid_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%pUb\n", &vol->conf.uuid);
+}
+
+static ssize_t name_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	ssize_t n;
+
+	mutex_lock(&vol->event_lock);
+	n = sysfs_emit(buf, "%s\n", vol->conf.name);
+	mutex_unlock(&vol->event_lock);
+	return n;
+}
+
+static ssize_t epoch_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", l->epoch);
+}
+
+static ssize_t state_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", mesh_volume_state_name(READ_ONCE(vol->state)));
+}
+
+static ssize_t size_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", l->prot->size);
+}
+
+/* One line a segment, as many as fit in a page: start length level strip members... */
+static ssize_t layout_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	u32 i, j;
+	int n = 0;
+
+	for (i = 0; i < l->prot->nr_segments; i++) {
+		const struct prot_segment *s = prot_segments(l->prot) + i;
+		u32 places = prot_columns(s) * prot_group_width(s);
+
+		n += sysfs_emit_at(buf, n, "%llu %llu %s strip=%u", s->start, s->length,
+				   prot_level(s->level)->name, s->strip);
+		for (j = 0; j < places; j++)
+			n += sysfs_emit_at(buf, n, " %u+%llu",
+					   prot_places(l->prot)[s->first + j].member,
+					   prot_places(l->prot)[s->first + j].offset);
+		n += sysfs_emit_at(buf, n, "\n");
+	}
+	return n;
+}
+
+static ssize_t inflight_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_member_stats s;
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		mesh_member_stats(l->slots[i].member, &s);
+		sum += s.started - s.ended;
+	}
+	return sysfs_emit(buf, "%llu\n", sum);
+}
+
+static ssize_t queue_depth_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", vol->set.queue_depth);
+}
+
+static ssize_t io_timeout_ms_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", jiffies_to_msecs(READ_ONCE(vol->timeout)));
+}
+
+static int io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
+{
+	unsigned int ms;
+
+	if (kstrtouint(buf, 0, &ms) || ms < MESH_TIMEOUT_MS_MIN || ms > MESH_TIMEOUT_MS_MAX)
+		return -EINVAL;
+	mesh_volume_set_timeout(vol, ms);
+	return 0;
+}
+
+#define MESH_VOL_RO(n) \
+	static struct mesh_vol_attr vol_##n = { \
+		.attr = { .name = #n, .mode = 0444 }, .show = n##_show }
+#define MESH_VOL_RW(n) \
+	static struct mesh_vol_attr vol_##n = { \
+		.attr = { .name = #n, .mode = 0644 }, .show = n##_show, .store = n##_store }
+
+MESH_VOL_RO(uuid);
+MESH_VOL_RO(name);
+MESH_VOL_RO(epoch);
+MESH_VOL_RO(state);
+MESH_VOL_RO(size);
+MESH_VOL_RO(layout);
+MESH_VOL_RO(inflight);
+MESH_VOL_RO(queue_depth);
+MESH_VOL_RW(io_timeout_ms);
+
+static struct attribute *mesh_vol_attrs[] = {
+	&vol_uuid.attr, &vol_name.attr, &vol_epoch.attr, &vol_state.attr, &vol_size.attr,
+	&vol_layout.attr, &vol_inflight.attr, &vol_queue_depth.attr, &vol_io_timeout_ms.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(mesh_vol);
+
+static const struct kobj_type mesh_vol_type = {
+	.release = mesh_dir_release,
+	.sysfs_ops = &mesh_vol_ops,
+	.default_groups = mesh_vol_groups,
+};
+
+/* An attribute of a member. */
+struct mesh_mem_attr {
+	struct attribute attr;
+	ssize_t (*show)(struct mesh_member *m, char *buf);
+	size_t counter;		/* offset in struct mesh_member_stats, without @show */
+};
+
+static ssize_t mesh_mem_show(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct mesh_mem_attr *a = container_of(attr, struct mesh_mem_attr, attr);
+	struct mesh_dir *d = container_of(kobj, struct mesh_dir, kobj);
+	struct mesh_layout *l = mesh_layout_pin(d->vol);
+	struct mesh_member_stats s;
+	struct mesh_member *m;
+	ssize_t n = -ENODEV;
+
+	if (l && d->index < l->nr) {
+		m = l->slots[d->index].member;
+		if (a->show) {
+			n = a->show(m, buf);
+		} else {
+			mesh_member_stats(m, &s);
+			n = sysfs_emit(buf, "%llu\n", *(u64 *)((void *)&s + a->counter));
+		}
+	}
+	if (l)
+		mesh_layout_unpin(l);
+	return n;
+}
+
+static ssize_t mesh_mem_store(struct kobject *kobj, struct attribute *attr, const char *buf,
+			      size_t n)
+{
+	struct mesh_dir *d = container_of(kobj, struct mesh_dir, kobj);
+	struct mesh_layout *l = mesh_layout_pin(d->vol);
+	struct mesh_member *m;
+	char what[16];
+	int err = -ENODEV;
+
+	if (strscpy(what, skip_spaces(buf), sizeof(what)) < 0)
+		err = -EINVAL;
+	else if (l && d->index < l->nr) {
+		m = l->slots[d->index].member;
+		err = m->ops->fault ? m->ops->fault(m, strim(what)) : -EOPNOTSUPP;
+	}
+	if (l)
+		mesh_layout_unpin(l);
+	return err ?: n;
+}
+
+static const struct sysfs_ops mesh_mem_sysfs_ops = {
+	.show = mesh_mem_show,
+	.store = mesh_mem_store,
+};
+
+static ssize_t member_uuid_show(struct mesh_member *m, char *buf)
+{
+	return sysfs_emit(buf, "%pUb\n", &m->conf.uuid);
+}
+
+static ssize_t member_kind_show(struct mesh_member *m, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", m->ops->kind);
+}
+
+static ssize_t member_state_show(struct mesh_member *m, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", mesh_member_state_name(READ_ONCE(m->state)));
+}
+
+static ssize_t member_error_show(struct mesh_member *m, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(m->err));
+}
+
+static ssize_t member_path_show(struct mesh_member *m, char *buf)
+{
+	if (m->conf.kind == MESHBLK_KIND_RDDA)
+		return sysfs_emit(buf, "target %u drive %pUb\n", m->conf.target, &m->conf.drive);
+	return sysfs_emit(buf, "%s\n", m->conf.path);
+}
+
+static ssize_t member_inflight_show(struct mesh_member *m, char *buf)
+{
+	struct mesh_member_stats s;
+
+	mesh_member_stats(m, &s);
+	return sysfs_emit(buf, "%llu\n", s.started - s.ended);
+}
+
+#define MESH_MEM_SHOW(n) \
+	static struct mesh_mem_attr mem_##n = { \
+		.attr = { .name = #n, .mode = 0444 }, .show = member_##n##_show }
+#define MESH_MEM_COUNT(n) \
+	static struct mesh_mem_attr mem_##n = { \
+		.attr = { .name = #n, .mode = 0444 }, \
+		.counter = offsetof(struct mesh_member_stats, n) }
+
+MESH_MEM_SHOW(uuid);
+MESH_MEM_SHOW(kind);
+MESH_MEM_SHOW(state);
+MESH_MEM_SHOW(error);
+MESH_MEM_SHOW(path);
+MESH_MEM_SHOW(inflight);
+MESH_MEM_COUNT(reads);
+MESH_MEM_COUNT(read_bytes);
+MESH_MEM_COUNT(writes);
+MESH_MEM_COUNT(write_bytes);
+MESH_MEM_COUNT(discards);
+MESH_MEM_COUNT(errors);
+MESH_MEM_COUNT(retries);
+
+static struct mesh_mem_attr mem_fault = { .attr = { .name = "fault", .mode = 0200 } };
+
+static struct attribute *mesh_mem_attrs[] = {
+	&mem_uuid.attr, &mem_kind.attr, &mem_state.attr, &mem_error.attr, &mem_path.attr,
+	&mem_inflight.attr, &mem_reads.attr, &mem_read_bytes.attr, &mem_writes.attr,
+	&mem_write_bytes.attr, &mem_discards.attr, &mem_errors.attr, &mem_retries.attr,
+	&mem_fault.attr, NULL
+};
+ATTRIBUTE_GROUPS(mesh_mem);
+
+static const struct kobj_type mesh_mem_type = {
+	.release = mesh_dir_release,
+	.sysfs_ops = &mesh_mem_sysfs_ops,
+	.default_groups = mesh_mem_groups,
+};
+
+static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_type *type,
+				    struct kobject *parent, u32 index, const char *fmt, ...)
+{
+	struct mesh_dir *d = kzalloc(sizeof(*d), GFP_KERNEL);
+	va_list args;
+	char name[16];
+
+	if (!d)
+		return NULL;
+	va_start(args, fmt);
+	vsnprintf(name, sizeof(name), fmt, args);
+	va_end(args);
+	mesh_volume_get(vol);
+	d->vol = vol;
+	d->index = index;
+	if (kobject_init_and_add(&d->kobj, (struct kobj_type *)type, parent, "%s", name)) {
+		kobject_put(&d->kobj);
+		return NULL;
+	}
+	return &d->kobj;
+}
+
+static void mesh_dir_del(struct kobject *kobj)
+{
+	if (!kobj)
+		return;
+	kobject_del(kobj);
+	kobject_put(kobj);
+}
+
+/**
+ * mesh_sysfs_members() - have one directory for each member
+ * @vol: locked, with its disk added
+ * @nr: members now
+ *
+ * A directory that cannot be made is missed by people only.
+ */
+void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
+{
+	struct kobject **dirs;
+	u32 i;
+
+	lockdep_assert_held(&vol->lock);
+	if (!vol->members_dir || nr == vol->nr_members)
+		return;
+	for (i = nr; i < vol->nr_members; i++)
+		mesh_dir_del(vol->members[i]);
+	dirs = kvcalloc(nr, sizeof(*dirs), GFP_KERNEL);
+	if (!dirs && nr)
+		nr = 0;
+	for (i = 0; i < nr && i < vol->nr_members; i++)
+		dirs[i] = vol->members[i];
+	for (; i < nr; i++)
+		dirs[i] = mesh_dir_add(vol, &mesh_mem_type, vol->members_dir, i, "%u", i);
+	kvfree(vol->members);
+	vol->members = dirs;
+	vol->nr_members = nr;
+}
+
+/* The volume's directory below that of its disk; vol->lock held. */
+void mesh_sysfs_add(struct mesh_volume *vol)
+{
+	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
+							  lockdep_is_held(&vol->lock));
+
+	vol->kobj = mesh_dir_add(vol, &mesh_vol_type, &disk_to_dev(vol->disk)->kobj, 0, "mesh");
+	if (vol->kobj)
+		vol->members_dir = kobject_create_and_add("members", vol->kobj);
+	if (l)
+		mesh_sysfs_members(vol, l->nr);
+}
+
+void mesh_sysfs_remove(struct mesh_volume *vol)
+{
+	mesh_sysfs_members(vol, 0);
+	kvfree(vol->members);
+	vol->members = NULL;
+	mesh_dir_del(vol->members_dir);
+	mesh_dir_del(vol->kobj);
+	vol->members_dir = NULL;
+	vol->kobj = NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Targets as meshd names them: a number for a session that is kept up.
+ *
+ *   TARGET_SET -> mesh_target -> rdda_target
+ *                    ^-- references of members; TARGET_DEL is refused with any
+ */
+#ifndef DRIVER_TARGET_H
+#define DRIVER_TARGET_H
+
+#include <linux/inet.h>
+#include <linux/mutex.h>
+
+#include "rdda/rdda.h"
+
+struct netlink_ext_ack;
+
+#define MESH_ADDR_MAX	64
+
+/**
+ * struct mesh_target_conf - how a target is reached
+ * @id: key
+ * @port: of its listener
+ * @addr: as text
+ * @host: the UUID that it must show; zero: any
+ */
+struct mesh_target_conf {
+	u32	id;
+	u16	port;
+	char	addr[MESH_ADDR_MAX];
+	uuid_t	host;
+};
+
+/**
+ * struct mesh_target - a target
+ * @conf: fixed
+ * @refs: members, one for being registered; under the registry's lock
+ * @node: in the registry
+ * @lock: makes the first callbacks wait until @rdda is known
+ * @rdda: the session
+ */
+struct mesh_target {
+	struct mesh_target_conf	conf;
+	unsigned int		refs;
+	struct list_head	node;
+	struct mutex		lock;
+	struct rdda_target	*rdda;
+};
+
+int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack *extack);
+int mesh_target_del(u32 id, struct netlink_ext_ack *extack);
+struct mesh_target *mesh_target_get(u32 id);
+struct mesh_target *mesh_target_next(unsigned int skip);
+void mesh_target_put(struct mesh_target *t);
+void mesh_targets_exit(void);
+
+const char *mesh_target_state_name(enum rdda_target_state s);
+
+#endif

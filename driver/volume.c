@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Volumes: the registry; how one is attached, given another layout, and taken
+ * away. A volume is there from its first layout on; its disk appears when all
+ * members have been up at once.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+
+#include "driver/volume.h"
+
+/* A forced detach asks members that do not answer to give up this often. */
+#define MESH_KICK_MS	2000
+
+static DEFINE_MUTEX(mesh_volumes_lock);
+static LIST_HEAD(mesh_volumes);
+static DEFINE_IDA(mesh_index);
+struct workqueue_struct *mesh_wq;
+
+static void mesh_volume_free_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
+
+	cancel_work_sync(&vol->state_work);
+	cancel_delayed_work_sync(&vol->park_work);
+	destroy_workqueue(vol->wq);
+	mesh_plan_pools_exit(vol);
+	ida_free(&mesh_index, vol->index);
+	kfree(vol);
+	module_put(THIS_MODULE);
+}
+
+static void mesh_volume_release(struct kref *ref)
+{
+	struct mesh_volume *vol = container_of(ref, struct mesh_volume, ref);
+
+	queue_work(mesh_wq, &vol->free_work);
+}
+
+void mesh_volume_get(struct mesh_volume *vol)
+{
+	kref_get(&vol->ref);
+}
+
+/* Any context; what is left of the volume is freed in the background. */
+void mesh_volume_put(struct mesh_volume *vol)
+{
+	kref_put(&vol->ref, mesh_volume_release);
+}
+
+/* A volume by its UUID, with a reference, or NULL. */
+struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
+{
+	struct mesh_volume *vol, *found = NULL;
+
+	mutex_lock(&mesh_volumes_lock);
+	list_for_each_entry(vol, &mesh_volumes, node) {
+		if (uuid_equal(&vol->conf.uuid, uuid)) {
+			mesh_volume_get(vol);
+			found = vol;
+			break;
+		}
+	}
+	mutex_unlock(&mesh_volumes_lock);
+	return found;
+}
+
+/**
+ * mesh_volume_next() - for dumps: the volume after the first @skip
+ * @skip: how many to pass over
+ *
+ * Return: with a reference, or NULL.
+ */
+struct mesh_volume *mesh_volume_next(unsigned int skip)
+{
+	struct mesh_volume *vol, *found = NULL;
+
+	mutex_lock(&mesh_volumes_lock);
+	list_for_each_entry(vol, &mesh_volumes, node) {
+		if (!skip--) {
+			mesh_volume_get(vol);
+			found = vol;
+			break;
+		}
+	}
+	mutex_unlock(&mesh_volumes_lock);
+	return found;
+}
+
+/* The one setter of a volume's state. */
+static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
+{
+	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
+							  lockdep_is_held(&vol->lock));
+
+	mutex_lock(&vol->event_lock);
+	if (vol->state != state && !WARN_ON_ONCE(!mesh_volume_may(vol->state, state))) {
+		WRITE_ONCE(vol->state, state);
+		mesh_event_volume(vol, state, l ? l->epoch : 0);
+	}
+	mutex_unlock(&vol->event_lock);
+}
+
+/* Something about a member changed. Any context. */
+void mesh_volume_changed(struct mesh_volume *vol)
+{
+	queue_work(mesh_wq, &vol->state_work);
+}
+
+/* All members are up for the first time; called and returns with vol->lock held. */
+static void mesh_volume_attach(struct mesh_volume *vol)
+{
+	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
+							  lockdep_is_held(&vol->lock));
+
+	vol->reason = mesh_layout_unfit(l, vol->conf.lba);
+	vol->err = vol->reason ? -EINVAL : mesh_disk_alloc(vol);
+	if (vol->err) {
+		vol->reason = vol->reason ?: "no disk could be made";
+		return;
+	}
+	mutex_unlock(&vol->lock);
+	vol->err = mesh_disk_add(vol);
+	mutex_lock(&vol->lock);
+	if (vol->err) {
+		vol->reason = "the disk could not be added";
+		mesh_disk_free(vol);
+		return;
+	}
+	vol->live = true;
+	mesh_sysfs_add(vol);
+	mesh_disk_announce(vol);
+}
+
+static void mesh_volume_state_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, state_work);
+	enum mesh_volume_state want;
+	unsigned int down, lost;
+	struct mesh_layout *l;
+
+	mutex_lock(&vol->lock);
+	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
+	if (!l || vol->state == MESH_VOLUME_REMOVING)
+		goto unlock;
+	mesh_layout_states(l, &down, &lost);
+	want = mesh_volume_wants(vol->state, down, lost);
+	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
+		mesh_volume_attach(vol);
+		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
+			goto unlock;
+	}
+	mesh_volume_set_state(vol, want);
+unlock:
+	mutex_unlock(&vol->lock);
+}
+
+/*
+ * The end of a volume. What is parked fails at once, what is on its way ends
+ * by itself or, when its member does not answer, since that is kicked.
+ */
+static void mesh_volume_remove_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, remove_work);
+
+	mesh_park_wake(vol);
+	cancel_work_sync(&vol->state_work);	/* an attach, whose reads fail now */
+	mutex_lock(&vol->lock);
+	mesh_disk_kill(vol);
+	mesh_layout_swap(vol, NULL);
+	mutex_unlock(&vol->lock);
+	while (!wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(MESH_KICK_MS)))
+		mesh_layout_kick(vol);
+	mutex_lock(&vol->lock);
+	if (vol->disk) {
+		mesh_sysfs_remove(vol);
+		mesh_disk_remove(vol);
+	}
+	mutex_unlock(&vol->lock);
+	mutex_lock(&mesh_volumes_lock);
+	list_del(&vol->node);
+	mutex_unlock(&mesh_volumes_lock);
+	complete_all(&vol->removed);
+	mesh_volume_put(vol);
+}
+
+static int mesh_volume_init(struct mesh_volume *vol)
+{
+	int err;
+
+	vol->index = ida_alloc(&mesh_index, GFP_KERNEL);
+	if (vol->index < 0)
+		return vol->index;
+	err = mesh_plan_pools(vol);
+	if (err)
+		goto free_index;
+	vol->wq = alloc_workqueue("mesh%d", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 1,
+				  vol->index);
+	if (!vol->wq) {
+		err = -ENOMEM;
+		goto exit_pools;
+	}
+	return 0;
+exit_pools:
+	mesh_plan_pools_exit(vol);
+free_index:
+	ida_free(&mesh_index, vol->index);
+	return err;
+}
+
+static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf)
+{
+	struct mesh_volume *vol;
+	int err;
+
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-ENODEV);
+	vol = kzalloc(sizeof(*vol), GFP_KERNEL);
+	err = vol ? mesh_volume_init(vol) : -ENOMEM;
+	if (err) {
+		kfree(vol);
+		module_put(THIS_MODULE);
+		return ERR_PTR(err);
+	}
+	vol->conf = *conf;
+	vol->timeout = msecs_to_jiffies(conf->timeout_ms ?: MESH_TIMEOUT_MS);
+	mutex_init(&vol->lock);
+	mutex_init(&vol->event_lock);
+	kref_init(&vol->ref);
+	init_completion(&vol->drained);
+	init_completion(&vol->removed);
+	INIT_WORK(&vol->state_work, mesh_volume_state_work);
+	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
+	INIT_WORK(&vol->free_work, mesh_volume_free_work);
+	mesh_park_init(vol);
+	return vol;
+}
+
+/* The volume, made when it is not there; with a reference and locked. */
+static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
+{
+	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *other;
+
+	if (!vol) {
+		vol = mesh_volume_alloc(conf);
+		if (IS_ERR(vol))
+			return vol;
+		mutex_lock(&mesh_volumes_lock);
+		list_for_each_entry(other, &mesh_volumes, node) {
+			if (!uuid_equal(&other->conf.uuid, &conf->uuid))
+				continue;
+			mesh_volume_get(other);
+			mutex_unlock(&mesh_volumes_lock);
+			mesh_volume_put(vol);
+			vol = other;
+			goto lock;
+		}
+		list_add_tail(&vol->node, &mesh_volumes);
+		mesh_volume_get(vol);
+		mutex_unlock(&mesh_volumes_lock);
+	}
+lock:
+	mutex_lock(&vol->lock);
+	return vol;
+}
+
+/* Why the volume cannot take this layout, into @extack; 0, or a negative errno. */
+static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			    struct mesh_layout *new, struct mesh_layout *old,
+			    struct netlink_ext_ack *extack)
+{
+	const char *why;
+
+	if (old && new->epoch < old->epoch) {
+		NL_SET_ERR_MSG(extack, "the epoch goes back");
+		return -ESTALE;
+	}
+	if (conf->lba != vol->conf.lba || conf->ro != vol->conf.ro) {
+		NL_SET_ERR_MSG(extack, "block size and access change with a detach only");
+		return -EINVAL;
+	}
+	why = mesh_disk_unfit(vol, new->prot) ?: mesh_layout_unfit(new, conf->lba);
+	if (!why)
+		return 0;
+	extack->_msg = why;
+	return -EINVAL;
+}
+
+static void mesh_volume_rename(struct mesh_volume *vol, const struct mesh_volume_conf *conf)
+{
+	if (!conf->name[0] || !strcmp(conf->name, vol->conf.name))
+		return;
+	mutex_lock(&vol->event_lock);
+	strscpy(vol->conf.name, conf->name, sizeof(vol->conf.name));
+	mutex_unlock(&vol->event_lock);
+	if (vol->live)
+		mesh_disk_announce(vol);
+}
+
+static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new)
+{
+	mesh_layout_swap(vol, new);
+	if (vol->disk)
+		set_capacity_and_notify(vol->disk, new->prot->size >> SECTOR_SHIFT);
+	if (vol->live)
+		mesh_sysfs_members(vol, new->nr);
+	mesh_volume_changed(vol);
+}
+
+/* With vol->lock held; @new is used up. */
+static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			    struct mesh_layout *new, struct netlink_ext_ack *extack)
+{
+	struct mesh_layout *old = rcu_dereference_protected(vol->layout,
+							    lockdep_is_held(&vol->lock));
+	int err = mesh_volume_fits(vol, conf, new, old, extack);
+
+	if (!err && old && old->epoch == new->epoch && !mesh_layout_same(old, new)) {
+		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
+		err = -ESTALE;
+	}
+	if (err || (old && old->epoch == new->epoch)) {
+		mesh_layout_discard(new);
+	} else {
+		mesh_volume_replace(vol, new);
+	}
+	if (err)
+		return err;
+	mesh_volume_rename(vol, conf);
+	if (conf->timeout_ms)
+		mesh_volume_set_timeout(vol, conf->timeout_ms);
+	return 0;
+}
+
+void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
+{
+	WRITE_ONCE(vol->timeout, msecs_to_jiffies(ms));
+	vol->conf.timeout_ms = ms;
+	if (vol->disk)
+		blk_queue_rq_timeout(vol->disk->queue, vol->timeout);
+}
+
+/**
+ * mesh_volume_set() - attach a volume, or give it another layout
+ * @conf: of the volume
+ * @epoch: of the layout
+ * @prot: checked; taken over, whatever is returned
+ * @members: as many as @prot has
+ * @extack: says why not
+ *
+ * Sleeps, but not for targets: the disk appears when its members are up.
+ * Return: 0, also for what is there already; or a negative errno.
+ */
+int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
+		    const struct mesh_member_conf *members, struct netlink_ext_ack *extack)
+{
+	struct mesh_volume *vol = mesh_volume_want(conf);
+	struct mesh_layout *new;
+	int err;
+
+	if (IS_ERR(vol)) {
+		kvfree(prot);
+		return PTR_ERR(vol);
+	}
+	if (vol->state == MESH_VOLUME_REMOVING) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		kvfree(prot);
+		err = -EBUSY;
+		goto unlock;
+	}
+	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
+	if (!new) {
+		kvfree(prot);
+		err = -ENOMEM;
+		goto unlock;
+	}
+	new->prot = prot;
+	err = mesh_layout_open(new, members, extack);
+	if (err)
+		mesh_layout_discard(new);
+	else
+		err = mesh_volume_take(vol, conf, new, extack);
+unlock:
+	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
+		/* its first layout was no good: it never was */
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		mutex_lock(&mesh_volumes_lock);
+		list_del(&vol->node);
+		mutex_unlock(&mesh_volumes_lock);
+		mesh_volume_put(vol);
+	}
+	mutex_unlock(&vol->lock);
+	mesh_volume_put(vol);
+	return err;
+}
+
+/**
+ * mesh_volume_del() - take a volume away
+ * @uuid: of it
+ * @force: also when it is open; whoever has it open gets errors
+ * @extack: says why not
+ *
+ * Sleeps until the disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT:
+ * I/O of a member does not end; the removal goes on by itself.
+ */
+int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
+{
+	struct mesh_volume *vol = mesh_volume_find(uuid);
+	int err = -EBUSY;
+	long left;
+
+	if (!vol) {
+		NL_SET_ERR_MSG(extack, "no such volume");
+		return -ENOENT;
+	}
+	mutex_lock(&vol->lock);
+	if (vol->state == MESH_VOLUME_REMOVING)
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+	else
+		err = mesh_disk_claim(vol, force);
+	if (!err) {
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		queue_work(mesh_wq, &vol->remove_work);
+	} else if (vol->state != MESH_VOLUME_REMOVING) {
+		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
+	}
+	mutex_unlock(&vol->lock);
+	if (!err) {
+		left = wait_for_completion_killable_timeout(&vol->removed,
+							    vol->timeout + 10 * HZ);
+		if (left <= 0)
+			err = left ?: -ETIMEDOUT;
+		if (!left)
+			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
+	}
+	mesh_volume_put(vol);
+	return err;
+}
+
+int mesh_volumes_init(void)
+{
+	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND, 0);
+	return mesh_wq ? 0 : -ENOMEM;
+}
+
+/* Volumes hold the module: there is none, but for the last steps of one. */
+void mesh_volumes_exit(void)
+{
+	destroy_workqueue(mesh_wq);
+	WARN_ON_ONCE(!list_empty(&mesh_volumes));
+	ida_destroy(&mesh_index);
+}

@@ -49,7 +49,7 @@ static int mesh_bdev_stage;
 
 static void bdev_end_io(struct bio *bio);
 
-static const u8 bdev_req_ops[] = {
+static const blk_opf_t bdev_req_ops[] = {
 	[PROT_READ] = REQ_OP_READ,
 	[PROT_WRITE] = REQ_OP_WRITE,
 	[PROT_DISCARD] = REQ_OP_DISCARD,
@@ -116,7 +116,8 @@ static void bdev_end_io(struct bio *bio)
 		queue_work(mb->wq, &mb->gone_work);
 		err = -ENODEV;
 	}
-	if (!err && op_is_discard(bio->bi_opf) | (bio_op(bio) == REQ_OP_WRITE_ZEROES) &&
+	if (!err && (mio->op == PROT_DISCARD || mio->op == PROT_ZEROES) &&
+	    (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_WRITE_ZEROES) &&
 	    bdev_write_cache(mb->handle.bdev)) {
 		bdev_flush_after(mb, mio, bio);
 		return;

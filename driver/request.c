@@ -130,17 +130,29 @@ void mesh_req_drop(struct mesh_req *req, int n)
 	rcu_read_unlock();
 }
 
+/* What a request is to the policy, or -1. */
+static int mesh_req_kind(struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		return PROT_READ;
+	case REQ_OP_WRITE:
+		return PROT_WRITE;
+	case REQ_OP_FLUSH:
+		return PROT_FLUSH;
+	case REQ_OP_DISCARD:
+		return PROT_DISCARD;
+	case REQ_OP_WRITE_ZEROES:
+		return PROT_ZEROES;
+	default:
+		return -1;
+	}
+}
+
 static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
 {
-	static const u8 kinds[] = {
-		[REQ_OP_READ] = PROT_READ,
-		[REQ_OP_WRITE] = PROT_WRITE,
-		[REQ_OP_FLUSH] = PROT_FLUSH,
-		[REQ_OP_DISCARD] = PROT_DISCARD,
-		[REQ_OP_WRITE_ZEROES] = PROT_ZEROES,
-	};
 	struct request *rq = blk_mq_rq_from_pdu(req);
-	struct prot_request want = { .kind = kinds[req_op(rq)] };
+	struct prot_request want = { .kind = mesh_req_kind(rq) };
 
 	if (want.kind != PROT_FLUSH) {
 		want.offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
@@ -180,27 +192,13 @@ void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 	mesh_req_run(req, batch);
 }
 
-static bool mesh_req_known(struct request *rq)
-{
-	switch (req_op(rq)) {
-	case REQ_OP_READ:
-	case REQ_OP_WRITE:
-	case REQ_OP_FLUSH:
-	case REQ_OP_DISCARD:
-	case REQ_OP_WRITE_ZEROES:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
 	struct mesh_volume *vol = rq->q->queuedata;
 
 	blk_mq_start_request(rq);
-	trace_mesh_request_start(rq, req_op(rq));
+	trace_mesh_request_start(rq, mesh_req_kind(rq));
 	req->mios = NULL;
 	req->tries = 0;
 	req->queue = rq->mq_hctx->queue_num;
@@ -228,7 +226,7 @@ static blk_status_t mesh_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_m
 	struct mesh_batch batch = { .n = 0 };
 	unsigned int i;
 
-	if (unlikely(!mesh_req_known(bd->rq)))
+	if (unlikely(mesh_req_kind(bd->rq) < 0))
 		return BLK_STS_NOTSUPP;
 	mesh_req_take(bd->rq, &batch);
 	if (bd->last) {
@@ -254,7 +252,7 @@ static void mesh_queue_rqs(mesh_rq_list_t *list)
 	struct mesh_batch batch = { .n = 0 };
 	struct request *rq;
 
-	while ((rq = rq_list_peek(list)) && likely(mesh_req_known(rq)))
+	while ((rq = rq_list_peek(list)) && likely(mesh_req_kind(rq) >= 0))
 		mesh_req_take(rq_list_pop(list), &batch);
 	mesh_batch_flush(&batch);
 }

@@ -313,17 +313,12 @@ static const struct kobj_type mesh_mem_type = {
 };
 
 static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_type *type,
-				    struct kobject *parent, u32 index, const char *fmt, ...)
+				    struct kobject *parent, u32 index, const char *name)
 {
 	struct mesh_dir *d = kzalloc(sizeof(*d), GFP_KERNEL);
-	va_list args;
-	char name[16];
 
 	if (!d)
 		return NULL;
-	va_start(args, fmt);
-	vsnprintf(name, sizeof(name), fmt, args);
-	va_end(args);
 	mesh_volume_get(vol);
 	d->vol = vol;
 	d->index = index;
@@ -332,6 +327,14 @@ static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_t
 		return NULL;
 	}
 	return &d->kobj;
+}
+
+static struct kobject *mesh_member_dir_add(struct mesh_volume *vol, u32 index)
+{
+	char name[12];
+
+	snprintf(name, sizeof(name), "%u", index);
+	return mesh_dir_add(vol, &mesh_mem_type, vol->members_dir, index, name);
 }
 
 static void mesh_dir_del(struct kobject *kobj)
@@ -365,7 +368,7 @@ void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 	for (i = 0; i < nr && i < vol->nr_members; i++)
 		dirs[i] = vol->members[i];
 	for (; i < nr; i++)
-		dirs[i] = mesh_dir_add(vol, &mesh_mem_type, vol->members_dir, i, "%u", i);
+		dirs[i] = mesh_member_dir_add(vol, i);
 	kvfree(vol->members);
 	vol->members = dirs;
 	vol->nr_members = nr;

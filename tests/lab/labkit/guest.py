@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from . import image, kernel, volatile
+from . import accel, image, kernel, volatile
 from .common import LAB, TOP, LabError, die_with_parent
 from .qmp import Qmp
 
@@ -53,7 +53,7 @@ class Guest:
         self.rxe = True
         self.rxe_params = ""
         self.env = {}
-        self.accel = "tcg"
+        self.accel = None               # None: the best that works
         self.proc = None
         self.detach = False             # a guest of `lab up` outlives its parent
 
@@ -120,11 +120,11 @@ class Guest:
         return " ".join(words + [self.append])
 
     def _accel(self):
-        if self.accel == "kvm" and not self.icount:
-            return ["-accel", "kvm", "-cpu", "host"]
         if self.icount:
             return ["-accel", "tcg,thread=single,tb-size=1024",
                     "-icount", "shift=0,sleep=off", "-cpu", "max"]
+        if (self.accel or accel.best(self.kernel)) == "kvm":
+            return ["-accel", "kvm", "-cpu", "host"]
         return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
 
     def _drives(self):

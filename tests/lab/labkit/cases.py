@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from . import warnings
@@ -28,11 +29,12 @@ class Case:
             for line in f:
                 if not line.startswith("#"):
                     break
-                m = re.match(r"# (kernels|nodes|args|lane|timeout): *(.*)", line)
+                m = re.match(r"# (kernels|nodes|args|lane|timeout|leaks): *(.*)", line)
                 if m:
                     head[m[1]] = m[2].strip()
         self.nodes = int(head.get("nodes", "1"))
         self.args = head.get("args", "")
+        self.leaks = head.get("leaks") == "yes"
         self.lanes = head.get("lane", "check").split()
         self.timeout = int(head.get("timeout", "300"))
         self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
@@ -63,10 +65,11 @@ def batches(todo):
     """Groups that can share a boot: [(kernels, [Case])]."""
     groups = {}
     for k, c in todo:
-        where = (k, c.args) if c.nodes == 1 else (k, c.name)
+        leaks = c.leaks and k == "debug"
+        where = (k, c.args, leaks) if c.nodes == 1 else (k, c.name, False)
         groups.setdefault(where, []).append(c)
     out = []
-    for (k, _), cs in groups.items():
+    for (k, *_), cs in groups.items():
         out += [(k, cs[i:i + BATCH]) for i in range(0, len(cs), BATCH)]
     return out
 
@@ -98,21 +101,36 @@ def _split_warnings(console, results):
             now.why.append("kernel: " + line)
 
 
-def run_batch(kernel, cases, lane, more_args, report):
+_stopped = threading.Event()
+_running = set()
+
+
+def stop():
+    """End the guests of run_batch() in other threads."""
+    _stopped.set()
+    for p in list(_running):
+        p.terminate()
+    for p in list(_running):
+        p.wait()
+
+
+def run_batch(kernel, cases, lane, report):
     """Boot as often as it takes to run all of them; report(Result) each."""
     left = list(cases)
-    while left:
-        done = _one_boot(kernel, left, lane, more_args)
-        for r in done:
+    while left and not _stopped.is_set():
+        done = _one_boot(kernel, left, lane)
+        for r in done if not _stopped.is_set() else ():
             report(r)
         left = left[len(done):]
 
 
-def _one_boot(kernel, cases, lane, more_args):
+def _one_boot(kernel, cases, lane):
     """Results of the first cases, at least of one."""
     factor = SLOWER.get(lane, 1)
     total = sum(c.timeout for c in cases) * factor
-    argv = _lab_argv(kernel, cases[0].args) + more_args
+    argv = _lab_argv(kernel, cases[0].args)
+    if cases[0].leaks and kernel == "debug":
+        argv.append("--leaks")
     with tempfile.TemporaryDirectory(prefix="meshlab-cases-", dir=TMP) as tmp:
         console = os.path.join(tmp, "console")
         script = os.path.join(tmp, "batch")
@@ -124,13 +142,10 @@ def _one_boot(kernel, cases, lane, more_args):
         argv += ["--timeout", str(total + 600), "--console", console, script]
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors="replace")
-        try:
-            results, tail = _read(p.stdout, cases, kernel)
-            p.wait()
-        except BaseException:
-            p.terminate()
-            p.wait()
-            raise
+        _running.add(p)
+        results, tail = _read(p.stdout, cases, kernel)
+        p.wait()
+        _running.discard(p)
         _split_warnings(console, results)
     done = list(results.values())
     ended = done and done[-1].status is not None

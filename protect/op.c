@@ -2,7 +2,7 @@
 /*
  * The op: a request cut at segments, each part planned by its level.
  *
- *   PLAN ──batch full or all planned──> WAIT ──all results in──> PLAN or DONE
+ *   PLAN --batch full or all planned--> WAIT --all results in--> PLAN or DONE
  *
  * Where we are is in the numbers (start, end, out), there is no state field.
  */

@@ -2,7 +2,7 @@
 /*
  * Protection policy: requests in, member I/O out.
  *
- *   request ──> prot_op ──> one I/O per group ──> width 1: the member's I/O
+ *   request --> prot_op --> one I/O per group --> width 1: the member's I/O
  *               (op.c: level tables cut            width n: prot_group, which
  *               the volume into groups)                     makes member I/O
  *                                                           of it (mirror, ec)

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * INTENT and MISSED bitmaps on the members.
+ *
+ * A block in memory has a version, each member the version that it holds. What
+ * differs is written, one block at a time and member, so a set waits for the
+ * clear in flight. A bit that an outgoing block does not carry stops counting
+ * as durable when the block is sent; one that it carries counts when it has
+ * arrived.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+
+#include "protect/group_priv.h"
+
+void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region)
+{
+	++*prot_version(g, bitmap, prot_block_of(g, region));
+}
+
+void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
+{
+	u32 b;
+
+	for (b = 0; b < g->nr_blocks; b++)
+		++*prot_version(g, bitmap, b);
+}
+
+/* @member holds nothing that counts: all its blocks are to be written. */
+void prot_bitmap_forget(struct prot_group *g, u32 member)
+{
+	memset(prot_written(g, member, 0, 0), 0, PROT_BITMAPS * g->nr_blocks * sizeof(u32));
+}
+
+/* A bitmap is kept on @member when it is in use and not about itself. */
+static bool kept(const struct prot_group *g, u32 member, u32 bitmap)
+{
+	const struct prot_absent *a;
+
+	if (bitmap == PROT_INTENT)
+		return true;
+	a = &g->absent[bitmap - PROT_MISSED];
+	return a->used && a->member != member;
+}
+
+static bool dirty(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	return kept(g, member, bitmap) &&
+	       *prot_written(g, member, bitmap, block) != *prot_version(g, bitmap, block);
+}
+
+/* Each block of @member was written at least once since it was forgotten. */
+bool prot_bitmap_has(struct prot_group *g, u32 member)
+{
+	u32 i, b;
+
+	if (PROT_MUTANT(NO_INTENT_JOIN))
+		return true;
+	for (i = 0; i < PROT_BITMAPS; i++)
+		for (b = 0; b < g->nr_blocks; b++)
+			if (kept(g, member, i) && !*prot_written(g, member, i, b))
+				return false;
+	return true;
+}
+
+bool prot_missed_durable(const struct prot_group *g, u32 region)
+{
+	u32 slot, i, b = prot_block_of(g, region);
+
+	for (slot = 0; slot < PROT_ABSENT_MAX; slot++)
+		for (i = 0; i < g->cfg.width; i++)
+			if (prot_region(g, region)->missed >> slot & 1 &&
+			    g->in_sync >> i & 1 && dirty(g, i, PROT_MISSED + slot, b))
+				return false;
+	return true;
+}
+
+static void fill_header(const struct prot_group *g, struct prot_bitmap_hdr *h, u32 member,
+			u32 bitmap, u32 block)
+{
+	memset(h, 0, sizeof(*h));
+	h->kind = bitmap;
+	h->member = member;
+	h->block = cpu_to_le32(block);
+	if (bitmap >= PROT_MISSED) {
+		const struct prot_absent *a = &g->absent[bitmap - PROT_MISSED];
+
+		h->absent = a->member;
+		h->epoch = cpu_to_le64(a->left);
+		memcpy(h->uuid, g->cfg.uuid[a->member], PROT_UUID_LEN);
+	}
+}
+
+static bool bit_in_memory(const struct prot_group *g, u32 bitmap, u32 region)
+{
+	const struct prot_region *r = prot_region(g, region);
+
+	if (bitmap == PROT_INTENT)
+		return r->flags & PROT_R_INTENT;
+	return r->missed >> (bitmap - PROT_MISSED) & 1;
+}
+
+static void fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
+	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
+	u8 *bytes = prot_bitmap_bytes(mem);
+
+	memset(mem, 0, g->cfg.lba);
+	fill_header(g, mem, member, bitmap, block);
+	((struct prot_bitmap_hdr *)mem)->seq = cpu_to_le64(++g->seq);
+	for (i = 0; i < bits && first + i < g->nr_regions; i++) {
+		if (bit_in_memory(g, bitmap, first + i))
+			bytes[i / 8] |= 1U << (i & 7);
+		else if (bitmap == PROT_INTENT && !PROT_MUTANT(CLEAR_RACE))
+			prot_region(g, first + i)->durable &= ~PROT_BIT(member);
+	}
+	prot_bitmap_seal(mem, g->cfg.lba, &g->cfg.owner);
+}
+
+static void meta_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
+		    struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	m->busy = 1;
+	m->bitmap = bitmap;
+	m->block = block;
+	m->version = *prot_version(g, bitmap, block);
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_IO;
+	ev->op = PROT_NONE16;
+	ev->io.member = member;
+	ev->io.kind = kind;
+	ev->io.flags = PROT_FUA | PROT_META;
+	ev->io.addr = g->cfg.meta[member] +
+		      (u64)g->cfg.lba * (2 + bitmap * g->nr_blocks + block);
+	ev->io.length = g->cfg.lba;
+	ev->io.tag = PROT_TAG_META | member;
+	ev->io.nr_runs = 1;
+	ev->runs[0].buffer = PROT_BUFFER_META + member;
+	ev->runs[0].length = g->cfg.lba;
+}
+
+/* LOADING: the next block that this attachment wants of @member. */
+static bool load_next(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	for (; m->cursor < PROT_BITMAPS * g->nr_blocks; m->cursor++) {
+		u32 bitmap = m->cursor / g->nr_blocks, block = m->cursor % g->nr_blocks;
+
+		if (!kept(g, member, bitmap))
+			continue;
+		meta_io(g, member, PROT_READ, bitmap, block, ev);
+		return true;
+	}
+	return false;
+}
+
+static bool loaded(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++)
+		if (g->in_sync >> i & 1 &&
+		    (g->meta[i].busy || g->meta[i].cursor < PROT_BITMAPS * g->nr_blocks))
+			return false;
+	return true;
+}
+
+/* What was read becomes the union of it, and that goes to all copies first. */
+static void unite(struct prot_group *g)
+{
+	bool alone = prot_weight(g->in_sync) == 1;
+	u32 i, j, b;
+
+	for (i = 0; i < g->cfg.width; i++)
+		for (b = 0; b < g->nr_blocks; b++)
+			*prot_written(g, i, PROT_INTENT, b) = *prot_version(g, PROT_INTENT, b);
+	for (j = 0; j < g->nr_regions; j++) {
+		struct prot_region *r = prot_region(g, j);
+
+		if (!(r->flags & PROT_R_INTENT))
+			continue;
+		g->replayed++;
+		if (!alone) {
+			r->flags |= PROT_R_UNSYNCED;
+			g->unsynced++;
+		}
+		if (!PROT_MUTANT(NO_MISS))
+			prot_mark_missed(g, j, 0);
+		for (i = 0; i < g->cfg.width; i++) {
+			if (!(g->in_sync >> i & 1) || r->durable >> i & 1)
+				continue;
+			if (PROT_MUTANT(NO_UNION))
+				r->durable |= PROT_BIT(i);
+			else
+				*prot_written(g, i, PROT_INTENT, prot_block_of(g, j)) = 0;
+		}
+	}
+	g->state = PROT_G_UNITING;
+}
+
+static void check_united(struct prot_group *g)
+{
+	u32 i, b;
+
+	for (i = 0; i < g->cfg.width; i++)
+		for (b = 0; b < g->nr_blocks; b++)
+			if (g->in_sync >> i & 1 && dirty(g, i, PROT_INTENT, b))
+				return;
+	g->state = PROT_G_SERVING;
+}
+
+/* Start the next bitmap I/O of any member, if there is one. */
+bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
+{
+	u64 to = (g->in_sync | g->promoting) & ~g->failed;
+	u32 i, n, b;
+
+	if (g->state == PROT_G_STOPPED)
+		return false;
+	if (g->state == PROT_G_LOADING) {
+		for (i = 0; i < g->cfg.width; i++)
+			if (to >> i & 1 && !g->meta[i].busy && load_next(g, i, ev))
+				return true;
+		if (!loaded(g))
+			return false;
+		unite(g);
+	}
+	if (g->state == PROT_G_UNITING)
+		check_united(g);
+	for (i = 0; i < g->cfg.width; i++) {
+		if (!(to >> i & 1) || g->meta[i].busy)
+			continue;
+		for (n = 0; n < PROT_BITMAPS; n++)
+			for (b = 0; b < g->nr_blocks; b++)
+				if (dirty(g, i, n, b)) {
+					fill_block(g, i, n, b);
+					meta_io(g, i, PROT_WRITE, n, b, ev);
+					return true;
+				}
+	}
+	return false;
+}
+
+/* A block was read while LOADING; one that is not valid counts as all ones. */
+static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
+	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
+	struct prot_bitmap_hdr want;
+	bool valid;
+
+	fill_header(g, &want, member, bitmap, block);
+	if (PROT_MUTANT(OLD_MISSED)) {
+		want.epoch = ((struct prot_bitmap_hdr *)mem)->epoch;
+		memcpy(want.uuid, ((struct prot_bitmap_hdr *)mem)->uuid, PROT_UUID_LEN);
+	}
+	valid = PROT_MUTANT(NO_SUM) || !prot_bitmap_check(mem, g->cfg.lba, &g->cfg.owner, &want);
+	if (PROT_MUTANT(UNION_ONE) && bitmap == PROT_INTENT && member != prot_lowest(g->in_sync))
+		return;
+	for (i = 0; i < bits && first + i < g->nr_regions; i++) {
+		struct prot_region *r = prot_region(g, first + i);
+
+		if (valid && !(prot_bitmap_bytes(mem)[i / 8] >> (i & 7) & 1))
+			continue;
+		if (bitmap >= PROT_MISSED) {
+			r->missed |= 1U << (bitmap - PROT_MISSED);
+			continue;
+		}
+		r->flags |= PROT_R_INTENT;
+		if (valid)
+			r->durable |= PROT_BIT(member);
+	}
+}
+
+static void wake_block(struct prot_group *g, u32 block)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		struct prot_gop *op = prot_gop(g, i);
+
+		if ((op->phase == PROT_P_WRITE || op->phase == PROT_P_SYNC_WRITE) &&
+		    prot_block_of(g, prot_region_of(g, op->addr)) == block)
+			prot_ready(g, op);
+	}
+}
+
+static void block_arrived(struct prot_group *g, u32 member, u32 block)
+{
+	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
+	const u8 *bytes = prot_bitmap_bytes(prot_group_buffer(g, PROT_BUFFER_META + member));
+
+	for (i = 0; i < bits && first + i < g->nr_regions; i++)
+		if (bytes[i / 8] >> (i & 7) & 1)
+			prot_region(g, first + i)->durable |= PROT_BIT(member);
+	wake_block(g, block);
+}
+
+void prot_bitmap_result(struct prot_group *g, u32 member, int err)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	m->busy = 0;
+	if (err) {
+		prot_member_failed(g, member);
+		return;
+	}
+	if (g->state == PROT_G_LOADING) {
+		take_block(g, member, m->bitmap, m->block);
+		m->cursor++;
+		return;
+	}
+	if (!((g->in_sync | g->promoting) >> member & 1))
+		return;		/* it has left meanwhile */
+	*prot_written(g, member, m->bitmap, m->block) = m->version;
+	if (m->bitmap == PROT_INTENT)
+		block_arrived(g, member, m->block);
+}
+
+/* There is time: what no write is using needs no intent bit any more. */
+void prot_group_idle(struct prot_group *g)
+{
+	u32 i;
+
+	if (g->state != PROT_G_SERVING || g->failed)
+		return;
+	for (i = 0; i < g->nr_regions; i++) {
+		struct prot_region *r = prot_region(g, i);
+
+		if (!(r->flags & PROT_R_INTENT) || (r->users && !PROT_MUTANT(CLEAR_BUSY)))
+			continue;
+		if (r->flags & PROT_R_UNSYNCED && !PROT_MUTANT(CLEAR_DIRTY))
+			continue;
+		if (!prot_missed_durable(g, i) && !PROT_MUTANT(MISSED_LATE))
+			continue;
+		r->flags &= ~PROT_R_INTENT;
+		prot_bitmap_touch(g, PROT_INTENT, i);
+	}
+}

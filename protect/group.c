@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The group engine: memory, ops, row locks, the order of events. See group.h. */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "protect/group_priv.h"
+
+#ifdef PROT_MUTANTS
+enum prot_mutant prot_mutant;
+#endif
+
+static u32 take(u32 *end, u32 bytes)
+{
+	u32 at = *end;
+
+	*end += round_up(bytes, 8);
+	return at;
+}
+
+static u32 config_regions(const struct prot_group_config *c)
+{
+	return (c->bytes + c->region - 1) >> ilog2(c->region);
+}
+
+static u32 config_blocks(const struct prot_group_config *c)
+{
+	return DIV_ROUND_UP(config_regions(c), prot_bitmap_bits(c->lba));
+}
+
+/* Place everything behind the header; @g may be a scratch one. */
+static void arrange(struct prot_group *g, const struct prot_group_config *c)
+{
+	u32 end = sizeof(*g);
+
+	g->region_shift = ilog2(c->region);
+	g->nr_regions = config_regions(c);
+	g->nr_blocks = config_blocks(c);
+	g->nr_buckets = c->ops;
+	g->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
+	g->off_regions = take(&end, g->nr_regions * sizeof(struct prot_region));
+	g->off_versions = take(&end, PROT_BITMAPS * g->nr_blocks * sizeof(u32));
+	g->off_written = take(&end, c->width * PROT_BITMAPS * g->nr_blocks *
+			      sizeof(u32));
+	g->off_buckets = take(&end, g->nr_buckets * sizeof(u16));
+	g->off_bufused = take(&end, c->bufs);
+	g->off_bufs = take(&end, c->bufs * c->buf_bytes);
+	g->off_meta = take(&end, c->width * c->lba);
+	g->bytes = end;
+}
+
+size_t prot_group_bytes(const struct prot_group_config *c)
+{
+	struct prot_group g;
+
+	if (c->level != PROT_MIRROR || c->width < 2 || c->width > PROT_COPIES_MAX ||
+	    (c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
+	    !is_power_of_2(c->region) || c->region < c->lba ||
+	    c->bytes >> ilog2(c->region) >= 1U << 22 || c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
+	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
+	    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
+		return 0;
+	arrange(&g, c);
+	return g.bytes;
+}
+
+u64 prot_group_meta_bytes(const struct prot_group_config *c)
+{
+	return (u64)c->lba * (2 + PROT_BITMAPS * config_blocks(c));
+}
+
+static u16 *bucket(const struct prot_group *g, const struct prot_gop *op)
+{
+	return (u16 *)prot_at(g, g->off_buckets) +
+	       prot_region_of(g, op->addr) % g->nr_buckets;
+}
+
+struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
+{
+	struct prot_group *g = mem;
+	u32 i;
+
+	g->cfg = *c;
+	arrange(g, c);
+	g->in_sync = c->in_sync;
+	g->ready_head = PROT_NONE16;
+	g->ready_tail = PROT_NONE16;
+	g->sync.region = PROT_NO_REGION;
+	memset(prot_at(g, g->off_buckets), 0xff, g->nr_buckets * sizeof(u16));
+	for (i = 0; i < c->ops; i++)
+		prot_gop(g, i)->next = PROT_NONE16;
+	for (i = 0; i < c->width; i++)
+		if (!(c->in_sync >> i & 1))
+			g->absent[i] = (struct prot_absent){ .left = c->left[i],
+							     .member = i, .used = 1 };
+	for (i = 0; i < PROT_BITMAPS; i++)
+		prot_bitmap_touch_all(g, i);
+	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
+	if (!g->in_sync)
+		g->state = PROT_G_STOPPED;
+	return g;
+}
+
+void *prot_group_buffer(struct prot_group *g, u32 buffer)
+{
+	if (buffer >= PROT_BUFFER_META)
+		return (u8 *)prot_at(g, g->off_meta) + (buffer - PROT_BUFFER_META) * g->cfg.lba;
+	return (u8 *)prot_at(g, g->off_bufs) + (buffer - PROT_BUFFER_PRIVATE) * g->cfg.buf_bytes;
+}
+
+/* The one setter of an op's phase; the table is the diagram in group.h. */
+void prot_phase(struct prot_gop *op, enum prot_phase phase)
+{
+#define TO(p) (1U << PROT_P_##p)
+	static const u16 allowed[PROT_PHASES] = {
+		[PROT_P_FREE]		= TO(LOCK),
+		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(ENDED),
+		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(ENDED),
+		[PROT_P_READ]		= TO(ENDED),
+		[PROT_P_WRITE]		= TO(ENDED),
+		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(ENDED),
+		[PROT_P_SYNC_WRITE]	= TO(SYNC_READ) | TO(READ) | TO(ENDED),
+		[PROT_P_SCRUB_READ]	= TO(SCRUB_PEER) | TO(ENDED),
+		[PROT_P_SCRUB_PEER]	= TO(SCRUB_PEER) | TO(SCRUB_FIX) | TO(ENDED),
+		[PROT_P_SCRUB_FIX]	= TO(SCRUB_PEER) | TO(ENDED),
+		[PROT_P_ENDED]		= TO(FREE),
+	};
+#undef TO
+
+	if (WARN_ON_ONCE(!(allowed[op->phase] & (1U << phase))))
+		return;
+	op->phase = phase;
+	op->sent = 0;
+	op->ended = 0;
+	op->ok = 0;
+}
+
+void prot_ready(struct prot_group *g, struct prot_gop *op)
+{
+	u16 i = prot_gop_index(g, op);
+
+	if (op->queued)
+		return;
+	op->queued = 1;
+	op->ready = PROT_NONE16;
+	if (g->ready_tail == PROT_NONE16)
+		g->ready_head = i;
+	else
+		prot_gop(g, g->ready_tail)->ready = i;
+	g->ready_tail = i;
+}
+
+void prot_ready_all(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++)
+		if (prot_gop(g, i)->phase != PROT_P_FREE)
+			prot_ready(g, prot_gop(g, i));
+}
+
+static void pop_ready(struct prot_group *g)
+{
+	struct prot_gop *op = prot_gop(g, g->ready_head);
+
+	op->queued = 0;
+	g->ready_head = op->ready;
+	if (g->ready_head == PROT_NONE16)
+		g->ready_tail = PROT_NONE16;
+}
+
+/* Row locks: an op waits for those before it in its bucket that it overlaps. */
+bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
+{
+	u16 i = *bucket(g, op), self = prot_gop_index(g, op);
+
+	for (; i != self; i = prot_gop(g, i)->next) {
+		const struct prot_gop *o = prot_gop(g, i);
+
+		if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
+			continue;
+		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
+			continue;
+		if (o->addr < op->addr + op->length && op->addr < o->addr + o->length &&
+		    (o->exclusive || op->exclusive))
+			return false;
+	}
+	return true;
+}
+
+static bool needs_sync(const struct prot_group *g, u64 addr)
+{
+	return prot_region(g, prot_region_of(g, addr))->flags & PROT_R_UNSYNCED;
+}
+
+void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
+{
+	u16 *link;
+
+	op->addr = addr;
+	op->length = length;
+	op->exclusive = op->kind != PROT_READ || op->purpose != PROT_FOR_REQUEST ||
+			needs_sync(g, addr);
+	op->targets = 0;
+	op->tried = 0;
+	op->pos = 0;
+	op->chunk = 0;
+	op->err = 0;
+	op->buf = PROT_NONE16;
+	op->next = PROT_NONE16;
+	for (link = bucket(g, op); *link != PROT_NONE16; link = &prot_gop(g, *link)->next)
+		;
+	*link = prot_gop_index(g, op);
+	prot_phase(op, PROT_P_LOCK);
+	prot_ready(g, op);
+}
+
+/* Take an op out of its bucket and let those behind it look again. */
+static void unlock(struct prot_group *g, struct prot_gop *op)
+{
+	u16 *link = bucket(g, op), self = prot_gop_index(g, op), i;
+
+	while (*link != self)
+		link = &prot_gop(g, *link)->next;
+	*link = op->next;
+	for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next)
+		if (prot_gop(g, i)->phase == PROT_P_LOCK)
+			prot_ready(g, prot_gop(g, i));
+	op->next = PROT_NONE16;
+}
+
+bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
+{
+	u8 *used = prot_at(g, g->off_bufused);
+	u32 i;
+
+	if (op->purpose != PROT_FOR_REQUEST) {
+		op->buf = op->purpose == PROT_FOR_SYNC ? PROT_BUF_SYNC : PROT_BUF_SCRUB;
+		return true;
+	}
+	for (i = PROT_BUF_FIRST; i < g->cfg.bufs; i++)
+		if (!used[i]) {
+			used[i] = 1;
+			op->buf = i;
+			return true;
+		}
+	return false;
+}
+
+void prot_buf_put(struct prot_group *g, struct prot_gop *op)
+{
+	u32 i;
+
+	if (op->buf != PROT_NONE16 && op->buf >= PROT_BUF_FIRST) {
+		((u8 *)prot_at(g, g->off_bufused))[op->buf] = 0;
+		for (i = PROT_OP_FIRST; i < g->cfg.ops; i++)
+			if (prot_gop(g, i)->phase == PROT_P_BUF)
+				prot_ready(g, prot_gop(g, i));
+	}
+	op->buf = PROT_NONE16;
+}
+
+/* An op is over: nothing of it is in flight. Its caller learns by an event. */
+void prot_end(struct prot_group *g, struct prot_gop *op, int err)
+{
+	op->err = err;
+	prot_buf_put(g, op);
+	prot_phase(op, PROT_P_ENDED);
+	unlock(g, op);
+	prot_ready(g, op);
+}
+
+void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
+		  u64 addr, u32 length, struct prot_event *ev)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_IO;
+	ev->op = prot_gop_index(g, op);
+	ev->io.member = member;
+	ev->io.kind = kind;
+	ev->io.flags = op->flags | PROT_FUA;
+	ev->io.addr = g->cfg.data[member] + addr;
+	ev->io.length = length;
+	ev->io.tag = ev->op << PROT_TAG_SHIFT | member;
+	if (kind <= PROT_WRITE) {
+		ev->io.nr_runs = 1;
+		ev->runs[0].length = length;
+	}
+}
+
+u64 prot_group_span(const struct prot_group *g, u64 addr)
+{
+	u64 end = round_down(addr, (u64)g->cfg.region) + g->cfg.region;
+
+	return min(end, g->cfg.bytes) - addr;
+}
+
+int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie)
+{
+	struct prot_gop *op;
+	u32 i;
+
+	if (g->state == PROT_G_STOPPED)
+		return -EIO;
+	if (g->state != PROT_G_SERVING)
+		return -EAGAIN;
+	if (kind > PROT_ZEROES || !length || addr >= g->cfg.bytes ||
+	    length > prot_group_span(g, addr) || (addr | length) & (g->cfg.lba - 1))
+		return -EINVAL;
+	for (i = PROT_OP_FIRST; i < g->cfg.ops; i++) {
+		op = prot_gop(g, i);
+		if (op->phase != PROT_P_FREE)
+			continue;
+		op->cookie = cookie;
+		op->kind = kind;
+		/* all copies must read zero afterwards, so a discard is a zeroing */
+		if (kind == PROT_DISCARD && !PROT_MUTANT(DISCARD))
+			op->kind = PROT_ZEROES;
+		op->flags = flags;
+		op->purpose = PROT_FOR_REQUEST;
+		prot_start(g, op, addr, length);
+		return i;
+	}
+	return -EAGAIN;
+}
+
+/* An op that has ended: background ops go on by themselves, requests are told. */
+static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	prot_phase(op, PROT_P_FREE);
+	pop_ready(g);
+	if (op->purpose == PROT_FOR_SYNC)
+		prot_sync_ended(g, op);
+	else if (op->purpose == PROT_FOR_SCRUB)
+		prot_scrub_ended(g, op);
+	if (op->purpose != PROT_FOR_REQUEST)
+		return false;
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_DONE;
+	ev->cookie = op->cookie;
+	ev->err = op->err;
+	ev->op = prot_gop_index(g, op);
+	return true;
+}
+
+void prot_group_next(struct prot_group *g, struct prot_event *ev)
+{
+	do {
+		if (prot_member_event(g, ev))
+			return;
+		while (g->ready_head != PROT_NONE16) {
+			struct prot_gop *op = prot_gop(g, g->ready_head);
+
+			if (op->phase == PROT_P_ENDED) {
+				if (ended(g, op, ev))
+					return;
+			} else if (prot_mirror_io(g, op, ev)) {
+				return;
+			} else if (op->phase != PROT_P_ENDED) {
+				pop_ready(g);
+			}
+		}
+		if (prot_bitmap_next(g, ev))
+			return;
+		prot_sync_next(g);
+	} while (g->ready_head != PROT_NONE16);
+	/* the last step may have changed what there is to tell */
+	if (prot_member_event(g, ev))
+		return;
+	memset(ev, 0, sizeof(*ev));
+}
+
+void prot_group_result(struct prot_group *g, u32 tag, int err)
+{
+	struct prot_gop *op;
+	u32 member = tag & ((1U << PROT_TAG_SHIFT) - 1);
+
+	if (tag & PROT_TAG_META) {
+		prot_bitmap_result(g, member, err);
+		return;
+	}
+	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
+	op->ended |= PROT_BIT(member);
+	if (!err)
+		op->ok |= PROT_BIT(member);
+	prot_mirror_result(g, op, member, err);
+	prot_ready(g, op);
+}
+
+bool prot_group_quiet(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++)
+		if (prot_gop(g, i)->phase != PROT_P_FREE)
+			return false;
+	for (i = 0; i < g->cfg.width; i++)
+		if (g->meta[i].busy)
+			return false;
+	return true;
+}

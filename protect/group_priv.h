@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of the group engine share; nobody else includes this. */
+#ifndef PROTECT_GROUP_PRIV_H
+#define PROTECT_GROUP_PRIV_H
+
+#include <linux/bug.h>
+
+#include "protect/group.h"
+#include "protect/mutant.h"
+
+#define PROT_OP_SYNC	0	/* the op of background resynchronisation, ... */
+#define PROT_OP_SCRUB	1	/* ... of the scrub, ... */
+#define PROT_OP_FIRST	2	/* ... and the first of a request */
+
+#define PROT_BUF_SYNC	0	/* the same for private buffers; a scrub has two */
+#define PROT_BUF_SCRUB	1
+#define PROT_BUF_FIRST	3
+
+#define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
+
+#define PROT_BIT(i)	(1ULL << (i))
+
+static inline void *prot_at(const struct prot_group *g, u32 off)
+{
+	return (u8 *)g + off;
+}
+
+static inline struct prot_gop *prot_gop(const struct prot_group *g, u32 i)
+{
+	return (struct prot_gop *)prot_at(g, g->off_ops) + i;
+}
+
+static inline u32 prot_gop_index(const struct prot_group *g, const struct prot_gop *op)
+{
+	return op - prot_gop(g, 0);
+}
+
+static inline struct prot_region *prot_region(const struct prot_group *g, u32 i)
+{
+	return (struct prot_region *)prot_at(g, g->off_regions) + i;
+}
+
+static inline u32 prot_region_of(const struct prot_group *g, u64 addr)
+{
+	return addr >> g->region_shift;
+}
+
+/* Version of a bitmap block in memory; bumped by every change of a bit. */
+static inline u32 *prot_version(const struct prot_group *g, u32 bitmap, u32 block)
+{
+	return (u32 *)prot_at(g, g->off_versions) + bitmap * g->nr_blocks + block;
+}
+
+/* The version that is on the medium of @member. */
+static inline u32 *prot_written(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	return (u32 *)prot_at(g, g->off_written) +
+	       (member * PROT_BITMAPS + bitmap) * g->nr_blocks + block;
+}
+
+static inline u32 prot_block_of(const struct prot_group *g, u32 region)
+{
+	return region / prot_bitmap_bits(g->cfg.lba);
+}
+
+static inline int prot_weight(u64 mask)
+{
+	int n = 0;
+
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
+static inline u32 prot_lowest(u64 mask)
+{
+	u32 i = 0;
+
+	while (!(mask >> i & 1))
+		i++;
+	return i;
+}
+
+static inline u64 prot_live(const struct prot_group *g)
+{
+	return g->in_sync & ~g->failed;
+}
+
+/* group.c */
+void prot_phase(struct prot_gop *op, enum prot_phase phase);
+void prot_ready(struct prot_group *g, struct prot_gop *op);
+void prot_ready_all(struct prot_group *g);
+void prot_end(struct prot_group *g, struct prot_gop *op, int err);
+void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
+bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
+bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
+void prot_buf_put(struct prot_group *g, struct prot_gop *op);
+void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
+		  u64 addr, u32 length, struct prot_event *ev);
+
+/* member.c */
+void prot_member_failed(struct prot_group *g, u32 member);
+u64 prot_targets(const struct prot_group *g, u32 region);
+u64 prot_slot_members(const struct prot_group *g, u8 slots);
+u8 prot_member_slot(const struct prot_group *g, u32 member);
+void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
+bool prot_member_event(struct prot_group *g, struct prot_event *ev);
+
+/* bitmap.c */
+void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region);
+void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap);
+bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev);
+void prot_bitmap_result(struct prot_group *g, u32 member, int err);
+void prot_bitmap_forget(struct prot_group *g, u32 member);
+bool prot_bitmap_has(struct prot_group *g, u32 member);
+bool prot_missed_durable(const struct prot_group *g, u32 region);
+
+/* sync.c */
+void prot_sync_next(struct prot_group *g);
+void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
+void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
+
+/* mirror.c */
+bool prot_mirror_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Members of a group: who is in sync, who misses what.
+ *
+ *   in sync --write fails--> failed --epoch without it--> absent <-.
+ *      ^                        ^                           | join, replace
+ *      '--epoch with it-- told -' <- promoting <----- joining --fails--'
+ *                                  misses nothing,     what it missed is
+ *                                  gets its bitmaps    copied (sync.c)
+ *
+ * Nothing is decided without a committed epoch: an op that wrote to a failed
+ * member waits for it. A joining member is written to but never read.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "protect/group_priv.h"
+
+/*
+ * A member's slot is its index, always: were slots given out anew by each
+ * attachment, a block of an earlier one could be valid for the same absence and
+ * know less.
+ */
+u8 prot_member_slot(const struct prot_group *g, u32 member)
+{
+	return g->absent[member].used ? 1U << member : 0;
+}
+
+u64 prot_slot_members(const struct prot_group *g, u8 slots)
+{
+	u64 mask = 0;
+	u32 i;
+
+	for (i = 0; i < PROT_ABSENT_MAX; i++)
+		if (slots >> i & 1 && g->absent[i].used)
+			mask |= PROT_BIT(g->absent[i].member);
+	return mask;
+}
+
+/* Who is written in a region: in sync, or joining and whole there. */
+u64 prot_targets(const struct prot_group *g, u32 region)
+{
+	u8 missed = prot_region(g, region)->missed;
+
+	if (PROT_MUTANT(SKIP_BELOW))
+		return g->in_sync;
+	/* while a region is being copied, new writes reach the one it is for */
+	if (g->sync.region == region)
+		missed &= ~g->sync.slots;
+	return g->in_sync | (g->joining & ~prot_slot_members(g, missed));
+}
+
+/* Those that are out and not in @got lack a write to @region from now on. */
+void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
+{
+	struct prot_region *r = prot_region(g, region);
+	u32 i;
+
+	for (i = 0; i < PROT_ABSENT_MAX; i++) {
+		if (!g->absent[i].used || r->missed >> i & 1 ||
+		    got >> g->absent[i].member & 1)
+			continue;
+		r->missed |= 1U << i;
+		prot_bitmap_touch(g, PROT_MISSED + i, region);
+	}
+}
+
+static void stop(struct prot_group *g)
+{
+	g->state = PROT_G_STOPPED;
+	prot_ready_all(g);
+}
+
+/* Whatever may be under way is missed by the member of this slot. */
+static void miss_unfinished(struct prot_group *g, u32 slot)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_regions; i++) {
+		struct prot_region *r = prot_region(g, i);
+
+		if ((r->flags & PROT_R_INTENT || r->durable) && !PROT_MUTANT(MISSED_EMPTY))
+			r->missed |= 1U << slot;
+	}
+	prot_bitmap_touch_all(g, PROT_MISSED + slot);
+}
+
+static void strike(struct prot_group *g, u64 left)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++)
+		prot_gop(g, i)->targets &= ~left;
+	for (i = 0; i < g->nr_regions; i++)
+		prot_region(g, i)->durable &= ~left;
+	g->sync.copies &= ~left;
+	prot_ready_all(g);
+}
+
+/* A joining member is out of the running; what it lacks is remembered. */
+static void drop_joining(struct prot_group *g, u32 member)
+{
+	u64 bit = PROT_BIT(member);
+	u8 slot = prot_member_slot(g, member);
+
+	g->joining &= ~bit;
+	g->promoting &= ~bit;
+	g->told &= ~bit;
+	g->sync.slots &= ~slot;
+	miss_unfinished(g, prot_lowest(slot));
+	strike(g, bit);
+}
+
+void prot_member_failed(struct prot_group *g, u32 member)
+{
+	u64 bit = PROT_BIT(member);
+
+	/*
+	 * Of one that the caller was told about, an epoch may be on its way that
+	 * calls it in sync: it needs an epoch without it, like those that are.
+	 */
+	if (g->joining & ~g->told & bit) {
+		drop_joining(g, member);
+	} else if ((g->in_sync | g->told) & ~g->failed & bit) {
+		g->failed |= bit;
+		if (!prot_live(g) || g->state != PROT_G_SERVING)
+			stop(g);
+		prot_ready_all(g);
+	}
+}
+
+void prot_group_leave(struct prot_group *g, u8 member)
+{
+	if (g->joining >> member & 1)
+		prot_member_failed(g, member);
+}
+
+static void depart(struct prot_group *g, u32 member, u64 epoch)
+{
+	g->absent[member] = (struct prot_absent){ .left = epoch, .member = member, .used = 1 };
+	miss_unfinished(g, member);
+}
+
+static void arrive(struct prot_group *g, u32 member)
+{
+	u64 bit = PROT_BIT(member);
+	u8 slot = prot_member_slot(g, member);
+	u32 i;
+
+	for (i = 0; i < g->nr_regions; i++)
+		prot_region(g, i)->missed &= ~slot;
+	g->absent[prot_lowest(slot)].used = 0;
+	g->joining &= ~bit;
+	g->promoting &= ~bit;
+	g->told &= ~bit;
+}
+
+void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
+{
+	u64 left = g->in_sync & ~in_sync, came = in_sync & ~g->in_sync;
+	u32 i;
+
+	if (WARN_ON_ONCE(came & ~g->told))
+		return;
+	g->cfg.epoch = epoch;
+	for (i = 0; i < g->cfg.width; i++) {
+		if (left >> i & 1)
+			depart(g, i, epoch);
+		if (g->told & g->failed & ~in_sync & PROT_BIT(i)) {
+			drop_joining(g, i);
+			g->absent[prot_lowest(prot_member_slot(g, i))].left = epoch;
+		}
+		if (came >> i & 1)
+			arrive(g, i);
+	}
+	g->in_sync = in_sync;
+	g->failed &= in_sync;
+	g->asked &= in_sync;
+	g->sync.stalled = 0;
+	strike(g, left);
+	if (!prot_live(g))
+		stop(g);
+}
+
+static bool io_out(const struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++)
+		if ((prot_gop(g, i)->sent & ~prot_gop(g, i)->ended) >> member & 1)
+			return true;
+	return g->meta[member].busy;
+}
+
+int prot_group_join(struct prot_group *g, u8 member)
+{
+	u8 slot = prot_member_slot(g, member);
+	u32 i;
+
+	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
+		return -EINVAL;
+	if (io_out(g, member))
+		return -EBUSY;
+	for (i = 0; i < g->nr_regions; i++)
+		prot_region(g, i)->durable &= ~PROT_BIT(member);
+	g->joining |= PROT_BIT(member);
+	g->sync.stalled = 0;
+	prot_bitmap_forget(g, member);
+	if (PROT_MUTANT(STALE_BACK))
+		for (i = 0; i < g->nr_regions; i++)
+			prot_region(g, i)->missed &= ~slot;
+	return 0;
+}
+
+int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch)
+{
+	u8 slot = prot_member_slot(g, member);
+	u32 i;
+
+	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
+		return -EINVAL;
+	if (io_out(g, member))
+		return -EBUSY;
+	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
+	g->cfg.epoch = epoch;
+	g->absent[prot_lowest(slot)].left = epoch;
+	for (i = 0; i < g->nr_regions; i++)
+		prot_region(g, i)->missed |= slot;
+	prot_bitmap_touch_all(g, PROT_MISSED + prot_lowest(slot));
+	return prot_group_join(g, member);
+}
+
+static bool tell(struct prot_event *ev, u8 kind, u64 members)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = kind;
+	ev->members = members;
+	return true;
+}
+
+/* What there is to tell the caller about members and the group. */
+bool prot_member_event(struct prot_group *g, struct prot_event *ev)
+{
+	u64 ask = g->failed & ~g->asked;
+	u32 i;
+
+	if (g->state == PROT_G_STOPPED && !g->stopped_told) {
+		g->stopped_told = 1;
+		return tell(ev, PROT_EV_STOPPED, g->failed);
+	}
+	if (g->state == PROT_G_SERVING && !g->serving_told) {
+		g->serving_told = 1;
+		return tell(ev, PROT_EV_SERVING, g->replayed);
+	}
+	/* with nobody left in sync no epoch can help */
+	if (ask && prot_live(g)) {
+		g->asked |= ask;
+		return tell(ev, PROT_EV_EPOCH, ask);
+	}
+	for (i = 0; i < g->cfg.width; i++)
+		if (g->promoting & ~g->told & PROT_BIT(i) && prot_bitmap_has(g, i)) {
+			g->told |= PROT_BIT(i);
+			return tell(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
+		}
+	return false;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mirror: copies, and what keeps them equal (protection.md calls it M1 to M5).
+ *
+ * M1  The intent bit of the region is durable on a copy before data changes
+ *     there. Per copy: whoever was changed carries the bit himself.
+ * M2  Data to all copies; done when each has it, or is out by an epoch.
+ * M3  Bits are cleared lazily, when idle (prot_group_idle()).
+ * M4  Attached: the union of the bits goes to all copies first (bitmap.c).
+ * M5  A read of a region that is dirty since then first makes all copies equal
+ *     where it reads, so no later recovery can answer otherwise.
+ *
+ * No private copy is taken: a sector whose buffer changes in flight may differ
+ * between copies until it is written or scrubbed, and only such a sector.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "protect/group_priv.h"
+
+/* The copy to read: a sequential run stays, else the shortest queue. */
+static int pick_source(const struct prot_group *g, const struct prot_gop *op)
+{
+	u64 from = prot_live(g) & ~op->tried;
+	int best = -1;
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++) {
+		if (!(from >> i & 1))
+			continue;
+		if (best < 0 || g->load[i] < g->load[best] ||
+		    (g->load[i] == g->load[best] && g->last[i] == op->addr &&
+		     g->last[best] != op->addr))
+			best = i;
+	}
+	return best;
+}
+
+static bool dirty_read(const struct prot_group *g, const struct prot_gop *op)
+{
+	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
+
+	if (PROT_MUTANT(BALANCED) || PROT_MUTANT(NO_RESOLVE))
+		return false;
+	return op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ &&
+	       flags & PROT_R_UNSYNCED && prot_weight(g->in_sync) > 1;
+}
+
+static bool scrub_skips(const struct prot_group *g, const struct prot_gop *op)
+{
+	return prot_region(g, prot_region_of(g, op->addr))->flags || prot_weight(g->in_sync) < 2;
+}
+
+static void begin_write(struct prot_group *g, struct prot_gop *op)
+{
+	u32 region = prot_region_of(g, op->addr);
+	struct prot_region *r = prot_region(g, region);
+
+	op->targets = prot_targets(g, region);
+	prot_mark_missed(g, region, op->targets);
+	r->users++;
+	if (!(r->flags & PROT_R_INTENT)) {
+		r->flags |= PROT_R_INTENT;
+		prot_bitmap_touch(g, PROT_INTENT, region);
+	}
+	prot_phase(op, PROT_P_WRITE);
+}
+
+static void end_write(struct prot_group *g, struct prot_gop *op)
+{
+	prot_region(g, prot_region_of(g, op->addr))->users--;
+	prot_end(g, op, op->ok & g->in_sync ? 0 : -EIO);
+}
+
+/* The row lock was granted. */
+static void begin(struct prot_group *g, struct prot_gop *op)
+{
+	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ)
+		begin_write(g, op);
+	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
+		prot_phase(op, PROT_P_READ);
+	else if (op->purpose == PROT_FOR_SCRUB && scrub_skips(g, op))
+		prot_end(g, op, 0);
+	else
+		prot_phase(op, PROT_P_BUF);
+}
+
+static void got_buffer(struct prot_group *g, struct prot_gop *op)
+{
+	op->chunk = min_t(u32, op->length, g->cfg.buf_bytes);
+	if (op->purpose == PROT_FOR_SCRUB)
+		prot_phase(op, PROT_P_SCRUB_READ);
+	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
+		prot_phase(op, PROT_P_READ);	/* it was synced while this waited */
+	else
+		prot_phase(op, PROT_P_SYNC_READ);
+}
+
+/* Whom a chunk is copied to, once it was read from @src. */
+static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
+{
+	u64 to = g->in_sync | (prot_targets(g, prot_region_of(g, op->addr)) & g->joining);
+
+	if (op->purpose == PROT_FOR_SYNC)
+		to = g->sync.copies | prot_slot_members(g, g->sync.slots);
+	return to & ~PROT_BIT(op->src);
+}
+
+/*
+ * May data go to @member now? To one in sync when its own intent bit is durable;
+ * to a joining one when all that are in sync have the bit: its own would not
+ * count after a crash, and each survivor has to know that it was changed.
+ */
+static bool bit_allows(const struct prot_group *g, const struct prot_gop *op, u32 member)
+{
+	const struct prot_region *r = prot_region(g, prot_region_of(g, op->addr));
+	u64 need = PROT_BIT(member);
+
+	/*
+	 * Resync: the bits were set before the group served, or the copies are
+	 * equal by now. Catch-up: missed is set.
+	 */
+	if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ)
+		return true;
+	if (PROT_MUTANT(BIT_AFTER) || (PROT_MUTANT(BIT_ONE) && member))
+		return true;
+	if (g->joining >> member & 1)
+		need = g->in_sync | (g->promoting & need);
+	if (PROT_MUTANT(JOIN_FIRST) && g->joining >> member & 1)
+		return true;
+	return !(need & ~r->durable);
+}
+
+static void private_run(struct prot_event *ev, u32 buf)
+{
+	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + buf;
+}
+
+/* Read from the best copy that was not tried; false: nothing to start. */
+static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length,
+		       struct prot_event *ev)
+{
+	int src;
+
+	if (op->sent)
+		return false;
+	src = pick_source(g, op);
+	if (PROT_MUTANT(NO_RESOLVE) && op->purpose == PROT_FOR_REQUEST)
+		src = prot_lowest(prot_live(g));
+	if (src < 0) {
+		prot_end(g, op, -EIO);
+		return false;
+	}
+	op->src = src;
+	op->sent = PROT_BIT(src);
+	g->load[src]++;
+	g->last[src] = addr + length;
+	prot_io_fill(g, op, src, PROT_READ, addr, length, ev);
+	if (op->phase != PROT_P_READ)
+		private_run(ev, op->buf);
+	return true;
+}
+
+/* The next copy that may be written now. */
+static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	u64 to = op->targets & ~op->sent & ~g->failed;
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++) {
+		if (!(to >> i & 1) || !bit_allows(g, op, i))
+			continue;
+		op->sent |= PROT_BIT(i);
+		if (op->phase == PROT_P_WRITE) {
+			prot_io_fill(g, op, i, op->kind, op->addr, op->length, ev);
+		} else {
+			prot_io_fill(g, op, i, PROT_WRITE, op->addr + op->pos, op->chunk, ev);
+			private_run(ev, op->buf);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* All that is in flight has ended, and who does not have it is out. */
+static bool written(const struct prot_group *g, const struct prot_gop *op)
+{
+	u64 need = op->targets;
+
+	if (PROT_MUTANT(EPOCH_LATE))
+		need &= ~g->failed;
+	if (PROT_MUTANT(LOSE_ACK) && op->ok)
+		need = 0;
+	return !(op->sent & ~op->ended) && !(need & ~op->ok);
+}
+
+/* A chunk is equal everywhere: the next one, or what the op came for. */
+static void chunk_done(struct prot_group *g, struct prot_gop *op)
+{
+	op->pos += op->chunk;
+	op->tried = 0;
+	if (op->pos == op->length) {
+		if (op->purpose == PROT_FOR_SYNC) {
+			prot_end(g, op, 0);
+		} else {
+			prot_buf_put(g, op);
+			prot_phase(op, PROT_P_READ);
+		}
+		return;
+	}
+	op->chunk = min_t(u32, op->length - op->pos, g->cfg.buf_bytes);
+	prot_phase(op, PROT_P_SYNC_READ);
+}
+
+/* The next copy that the scrub has not looked at. */
+static bool scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	u64 left = prot_live(g) & ~op->tried;
+
+	if (op->sent)
+		return false;
+	if (!left) {
+		prot_end(g, op, 0);
+		return false;
+	}
+	op->src = prot_lowest(left);
+	op->sent = PROT_BIT(op->src);
+	prot_io_fill(g, op, op->src, PROT_READ, op->addr, op->length, ev);
+	private_run(ev, op->buf + 1);
+	return true;
+}
+
+static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	if (op->sent)
+		return false;
+	if (!(prot_live(g) >> op->src & 1)) {
+		prot_phase(op, PROT_P_SCRUB_PEER);
+		return false;
+	}
+	op->sent = PROT_BIT(op->src);
+	prot_io_fill(g, op, op->src, PROT_WRITE, op->addr, op->length, ev);
+	private_run(ev, op->buf);
+	return true;
+}
+
+/* Start an I/O of @op if it has one to start. */
+bool prot_mirror_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	enum prot_phase before;
+
+	if (g->state == PROT_G_STOPPED) {
+		if (op->sent & ~op->ended)
+			return false;
+		if (op->phase == PROT_P_WRITE)
+			end_write(g, op);
+		if (op->phase != PROT_P_ENDED)
+			prot_end(g, op, -EIO);
+		op->err = op->err ? op->err : -EIO;
+		return false;
+	}
+	do {
+		before = op->phase;
+		switch (before) {
+		case PROT_P_LOCK:
+			if (prot_lock_free(g, op))
+				begin(g, op);
+			break;
+		case PROT_P_BUF:
+			if (prot_buf_get(g, op))
+				got_buffer(g, op);
+			break;
+		case PROT_P_READ:
+			if (start_read(g, op, op->addr, op->length, ev))
+				return true;
+			break;
+		case PROT_P_SYNC_READ:
+			if (start_read(g, op, op->addr + op->pos, op->chunk, ev))
+				return true;
+			break;
+		case PROT_P_WRITE:
+			if (start_write(g, op, ev))
+				return true;
+			if (written(g, op))
+				end_write(g, op);
+			break;
+		case PROT_P_SYNC_WRITE:
+			if (start_write(g, op, ev))
+				return true;
+			if (written(g, op))
+				chunk_done(g, op);
+			break;
+		case PROT_P_SCRUB_READ:
+			if (start_read(g, op, op->addr, op->length, ev))
+				return true;
+			break;
+		case PROT_P_SCRUB_PEER:
+			if (scrub_peer(g, op, ev))
+				return true;
+			break;
+		case PROT_P_SCRUB_FIX:
+			if (scrub_fix(g, op, ev))
+				return true;
+			break;
+		default:
+			return false;
+		}
+	} while (op->phase != before && op->phase != PROT_P_ENDED);
+	return false;
+}
+
+static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	g->load[member]--;
+	if (err) {
+		op->tried |= PROT_BIT(member);
+		op->sent = 0;		/* another copy may do */
+		op->ended = 0;
+		return;
+	}
+	switch (op->phase) {
+	case PROT_P_READ:
+		prot_end(g, op, 0);
+		break;
+	case PROT_P_SYNC_READ:
+		prot_phase(op, PROT_P_SYNC_WRITE);
+		op->targets = sync_targets(g, op);
+		break;
+	default:
+		op->tried = PROT_BIT(member);
+		prot_phase(op, PROT_P_SCRUB_PEER);
+	}
+}
+
+static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	const u8 *a = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf);
+	const u8 *b = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf + 1);
+	u64 bad = 0;
+	u32 i;
+
+	op->tried |= PROT_BIT(member);
+	op->sent = 0;
+	op->ended = 0;
+	if (err)
+		return;
+	for (i = 0; i < op->length; i += g->cfg.lba)
+		if (memcmp(a + i, b + i, g->cfg.lba))
+			bad++;
+	if (!bad)
+		return;
+	g->mismatches += bad;
+	prot_phase(op, PROT_P_SCRUB_FIX);
+}
+
+void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	switch (op->phase) {
+	case PROT_P_READ:
+	case PROT_P_SYNC_READ:
+	case PROT_P_SCRUB_READ:
+		read_result(g, op, member, err);
+		break;
+	case PROT_P_SCRUB_PEER:
+		peer_result(g, op, member, err);
+		break;
+	case PROT_P_SCRUB_FIX:
+		if (err)
+			prot_member_failed(g, member);
+		if (op->phase == PROT_P_SCRUB_FIX)
+			prot_phase(op, PROT_P_SCRUB_PEER);
+		break;
+	default:
+		if (err)
+			prot_member_failed(g, member);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Rules taken out one at a time, to see the simulator catch it. Only a build
+ * with PROT_MUTANTS (tests/sim) has them; everywhere else they are constants
+ * that the compiler drops.
+ */
+#ifndef PROTECT_MUTANT_H
+#define PROTECT_MUTANT_H
+
+enum prot_mutant {
+	PROT_MUT_NONE,
+	PROT_MUT_BIT_AFTER,	/* intent bit set after the data write */
+	PROT_MUT_BIT_ONE,	/* ... on the first copy only */
+	PROT_MUT_NO_UNION,	/* union of intent bits not written first */
+	PROT_MUT_UNION_ONE,	/* bits of one survivor only */
+	PROT_MUT_BALANCED,	/* dirty regions read from any copy */
+	PROT_MUT_NO_RESOLVE,	/* ... from one copy, not copied to the others first */
+	PROT_MUT_CLEAR_RACE,	/* a set does not wait for the clear in flight */
+	PROT_MUT_SYNC_RACE,	/* resync without the row lock */
+	PROT_MUT_EPOCH_LATE,	/* acknowledged without the committed epoch */
+	PROT_MUT_MISSED_EMPTY,	/* missed regions start empty */
+	PROT_MUT_NO_MISS,	/* dirty regions not marked missed when attached */
+	PROT_MUT_MISSED_LATE,	/* intent cleared before missed is durable */
+	PROT_MUT_SKIP_BELOW,	/* caught-up rows of a joining member skipped */
+	PROT_MUT_STALE_BACK,	/* taken back without catching up */
+	PROT_MUT_NO_INTENT_JOIN,	/* taken back without its intent bits */
+	PROT_MUT_DISCARD,	/* discard assumed to read zero */
+	PROT_MUT_NO_SUM,	/* bitmaps believed without their checksum */
+	PROT_MUT_OLD_MISSED,	/* missed bitmap of another absence believed */
+	PROT_MUT_NO_LOCK,	/* overlapping writes not ordered */
+	PROT_MUT_CLEAR_BUSY,	/* bits cleared under writes in flight */
+	PROT_MUT_CLEAR_DIRTY,	/* bits of regions not resynchronised cleared */
+	PROT_MUT_JOIN_FIRST,	/* a joining copy written before the bits are durable */
+	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
+	PROT_MUTANTS_END
+};
+
+#ifdef PROT_MUTANTS
+extern enum prot_mutant prot_mutant;
+#define PROT_MUTANT(name) (prot_mutant == PROT_MUT_##name)
+#else
+#define PROT_MUTANT(name) (PROT_MUT_##name < 0)
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What protection keeps on each member, before its data. Little endian, one
+ * block is one LBA, so a block is written whole or not at all; what is torn
+ * nevertheless fails its checksum.
+ *
+ *   metadata area of a member, from the offset that the layout record names:
+ *   | ATTACH 0 | ATTACH 1 | INTENT blocks | MISSED 0 | .. | MISSED 3 | rings |
+ *
+ * INTENT (mirrors): a bit per region, set on a copy before data changes there.
+ * MISSED n: a bit per region that the member in absent slot n did not get;
+ * valid only for that member's UUID and the epoch at which it left.
+ * ATTACH (erasure coding): the attach number that records of a ring carry;
+ * the valid one of two with the higher sequence counts.
+ * Rings (erasure coding): see journal.h.
+ *
+ * A bitmap block that is not valid counts as all ones. The checksum is xxh64,
+ * seeded with the volume's salt, so no user data can pass for a record.
+ */
+#ifndef PROTECT_RECORD_H
+#define PROTECT_RECORD_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#define PROT_UUID_LEN		16
+#define PROT_ABSENT_MAX		4	/* slots: one a member, for as long as it is one */
+#define PROT_BITMAP_MAGIC	0x50414d4d	/* "MMAP" */
+#define PROT_ATTACH_MAGIC	0x4854544d	/* "MTTH" */
+#define PROT_RECORD_VERSION	1
+
+enum prot_bitmap_kind {
+	PROT_INTENT	= 0,
+	PROT_MISSED	= 1,	/* of absent slot 0, and so on to 3 */
+	PROT_BITMAPS	= PROT_MISSED + PROT_ABSENT_MAX
+};
+
+/**
+ * struct prot_bitmap_hdr - begins a bitmap block; the bits follow
+ * @magic: PROT_BITMAP_MAGIC
+ * @version: PROT_RECORD_VERSION
+ * @kind: enum prot_bitmap_kind
+ * @member: whose block it is: index in the group
+ * @absent: MISSED: index in the group of the member that is out
+ * @seq: grows with each write of the block
+ * @epoch: MISSED: at which @absent left
+ * @volume: UUID
+ * @uuid: MISSED: of the member that is out
+ * @group: which group of the volume
+ * @block: which block of the bitmap
+ * @reserved: zero
+ * @sum: over the header before it and the bits after it
+ */
+struct prot_bitmap_hdr {
+	__le32	magic;
+	u8	version;
+	u8	kind;
+	u8	member;
+	u8	absent;
+	__le64	seq;
+	__le64	epoch;
+	u8	volume[PROT_UUID_LEN];
+	u8	uuid[PROT_UUID_LEN];
+	__le32	group;
+	__le32	block;
+	__le64	reserved;
+	__le64	sum;
+};
+
+static_assert(sizeof(struct prot_bitmap_hdr) == 80, "on disk");
+
+/**
+ * struct prot_attach_rec - which attachment of the volume wrote the rings last
+ * @magic: PROT_ATTACH_MAGIC
+ * @version: PROT_RECORD_VERSION
+ * @member: index in the group
+ * @reserved: zero
+ * @seq: the higher one of the two blocks counts
+ * @attach: number of the attachment, always growing
+ * @epoch: of the layout, at that time
+ * @volume: UUID
+ * @group: which group of the volume
+ * @reserved2: zero
+ * @sum: over all before it
+ */
+struct prot_attach_rec {
+	__le32	magic;
+	u8	version;
+	u8	member;
+	__le16	reserved;
+	__le64	seq;
+	__le64	attach;
+	__le64	epoch;
+	u8	volume[PROT_UUID_LEN];
+	__le32	group;
+	__le32	reserved2;
+	__le64	sum;
+};
+
+static_assert(sizeof(struct prot_attach_rec) == 64, "on disk");
+
+/* Whose records these are; all of it must fit what a block says. */
+struct prot_owner {
+	u8	volume[PROT_UUID_LEN];
+	u64	salt;
+	u32	group;
+};
+
+/* Bits of one bitmap block of @lba bytes. */
+static inline u32 prot_bitmap_bits(u32 lba)
+{
+	return (lba - sizeof(struct prot_bitmap_hdr)) * 8;
+}
+
+static inline u8 *prot_bitmap_bytes(void *block)
+{
+	return (u8 *)block + sizeof(struct prot_bitmap_hdr);
+}
+
+/* Fill in magic, version, owner and checksum; all else is the caller's. */
+void prot_bitmap_seal(void *block, u32 lba, const struct prot_owner *o);
+
+/**
+ * prot_bitmap_check() - is this block what it should be?
+ * @block: as read
+ * @lba: its bytes
+ * @o: whose
+ * @want: kind, member, block, and for MISSED: absent, epoch, uuid
+ *
+ * Return: 0, or -EBADMSG: the block counts as all ones.
+ */
+int prot_bitmap_check(const void *block, u32 lba, const struct prot_owner *o,
+		      const struct prot_bitmap_hdr *want);
+
+/* @block is @lba bytes, zeroed beyond the record. */
+void prot_attach_seal(struct prot_attach_rec *r, const struct prot_owner *o);
+int prot_attach_check(const struct prot_attach_rec *r, const struct prot_owner *o, u8 member);
+
+#endif

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sim random N [FIRST]   N schedules from seed FIRST on; stops at a failure
+ * sim seed S             one schedule, minimised if it fails; SIM_TRACE=1 in the
+ *                        environment prints each I/O of it
+ * sim mutants [N]        each rule taken out in turn: which seed catches it
+ * sim exhaust C R K T    C copies, R requests, K crashes, T seconds at most
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "protect/mutant.h"
+#include "tests/sim/sim.h"
+
+#define STEPS_MAX 400
+
+static uint64_t state;
+
+static uint32_t rnd(uint32_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 20) % below;
+}
+
+static uint64_t rnd64(void)
+{
+	return (uint64_t)rnd(1u << 22) << 44 ^ (uint64_t)rnd(1u << 22) << 22 ^ rnd(1u << 22);
+}
+
+static void seed_random(uint64_t seed)
+{
+	state = (seed + 1) * 0x9e3779b97f4a7c15ULL;
+	for (int i = 0; i < 8; i++)
+		rnd(2);
+}
+
+static void random_config(struct sim_config *c)
+{
+	c->copies = 2 + rnd(3);
+	c->region = 2 << rnd(3);
+	c->sectors = rnd(2) ? c->region + rnd(3) : 4 + rnd(SIM_DATA - 3);
+	c->chunk = 1 + rnd(4);
+	c->ops = 2 + rnd(5);
+	c->fresh = rnd(8) != 0;
+}
+
+struct schedule {
+	struct sim_config cfg;
+	int n;
+	struct sim_action act[STEPS_MAX];
+};
+
+/* Which sectors in flight land: all, none, most, few, any. */
+static uint64_t random_landing(void)
+{
+	switch (rnd(5)) {
+	case 0:
+		return 0;
+	case 1:
+		return ~0ULL;
+	case 2:
+		return rnd64() & rnd64();
+	case 3:
+		return rnd64() | rnd64();
+	}
+	return rnd64();
+}
+
+/* Swarm testing: each schedule likes some kinds of action and shuns others. */
+static void random_weights(uint32_t *weight)
+{
+	static const uint32_t base[ACT_KINDS] = {
+		[ACT_SUBMIT] = 30, [ACT_COMPLETE] = 60, [ACT_SILENCE] = 3, [ACT_FAIL] = 8,
+		[ACT_MUTATE] = 2, [ACT_COMMIT] = 8, [ACT_TELL] = 12, [ACT_IDLE] = 6,
+		[ACT_SCRUB] = 2, [ACT_RETURN] = 10, [ACT_REPLACE] = 3, [ACT_PROMOTE] = 12,
+		[ACT_CRASH] = 3,
+	};
+	static const uint32_t factor[] = { 0, 1, 1, 1, 4 };
+
+	for (int k = 0; k < ACT_KINDS; k++)
+		weight[k] = base[k] * factor[rnd(5)];
+	weight[ACT_SUBMIT] += 5;
+	weight[ACT_COMPLETE] += 5 + rnd(60);
+	weight[ACT_RETURN] += 2;
+	weight[ACT_PROMOTE] += 4;
+	weight[ACT_FAIL] += 1;
+	weight[ACT_COMMIT] += 1;
+	weight[ACT_TELL] += 1;
+}
+
+static void random_action(const struct sim_world *w, const uint32_t *weight, struct sim_action *a)
+{
+	uint32_t sum = 0, pick;
+	static const uint8_t kinds[] = { PROT_WRITE, PROT_WRITE, PROT_WRITE, PROT_READ, PROT_READ,
+					 PROT_DISCARD, PROT_ZEROES };
+
+	memset(a, 0, sizeof(*a));
+	for (int k = 0; k < ACT_KINDS; k++)
+		sum += weight[k];
+	pick = rnd(sum);
+	while (pick >= weight[a->kind])
+		pick -= weight[a->kind++];
+	switch (a->kind) {
+	case ACT_SUBMIT:
+		a->a = kinds[rnd(sizeof(kinds))];
+		a->b = rnd(w->cfg.sectors);
+		a->c = 1 + rnd(w->cfg.region);
+		break;
+	case ACT_COMPLETE:
+	case ACT_FAIL:
+		a->a = rnd(4) ? 0 : rnd(8);
+		if (rnd(2) && sim_flying(w))
+			a->a = rnd(sim_flying(w));
+		break;
+	case ACT_MUTATE:
+		a->a = rnd(SIM_REQS);
+		break;
+	case ACT_CRASH:
+		switch (rnd(8)) {
+		case 0:		/* one that is in sync goes with it, most often */
+		case 1:
+			a->a = 1 << rnd(w->cfg.copies);
+			break;
+		case 2:
+			a->a = rnd(1 << w->cfg.copies);
+		}
+		if (rnd(4))
+			a->a |= w->silent;
+		/* fall through */
+	default:
+		if (a->kind != ACT_CRASH)
+			a->a = rnd(w->cfg.copies);
+		a->m = random_landing();
+	}
+}
+
+/* Make a schedule as it goes; what was done is kept in @s. */
+static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
+{
+	uint32_t weight[ACT_KINDS];
+	int steps, soon = 0;
+
+	seed_random(seed);
+	random_config(&s->cfg);
+	random_weights(weight);
+	steps = 20 + rnd(STEPS_MAX - 20);
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	for (int i = 0; i < steps && !w->bad[0]; i++) {
+		struct sim_action a;
+
+		random_action(w, weight, &a);
+		/* recovery is short: what crashes in it has to be meant */
+		if (soon && !--soon) {
+			a.kind = ACT_CRASH;
+			a.a = (rnd(3) ? 1 << rnd(w->cfg.copies) : 0) | (rnd(2) ? w->silent : 0);
+			a.m = random_landing();
+		}
+		if (!sim_do(w, &a))
+			continue;
+		s->act[s->n++] = a;
+		if (a.kind == ACT_CRASH && !rnd(2))
+			soon = 1 + rnd(30);
+	}
+	sim_settle(w);
+}
+
+static void run_list(struct sim_world *w, const struct schedule *s)
+{
+	sim_init(w, &s->cfg);
+	for (int i = 0; i < s->n && !w->bad[0]; i++)
+		sim_do(w, &s->act[i]);
+	sim_settle(w);
+}
+
+/* Leave out what the failure does not need, in ever smaller pieces. */
+static void minimise(struct sim_world *w, struct schedule *s)
+{
+	struct schedule t;
+
+	for (int piece = s->n / 2; piece; piece /= 2)
+		for (int at = 0; at + piece <= s->n;) {
+			t = *s;
+			memmove(t.act + at, t.act + at + piece,
+				(s->n - at - piece) * sizeof(t.act[0]));
+			t.n -= piece;
+			run_list(w, &t);
+			if (w->bad[0])
+				*s = t;
+			else
+				at += piece;
+		}
+	run_list(w, s);
+}
+
+static void print_schedule(const struct sim_world *w, const struct schedule *s)
+{
+	printf("%d copies, %d sectors, regions of %d, chunks of %d, %d requests at a time\n",
+	       s->cfg.copies, s->cfg.sectors, s->cfg.region, s->cfg.chunk, s->cfg.ops);
+	for (int i = 0; i < s->n; i++) {
+		printf("  %2d ", i + 1);
+		sim_print_action(stdout, &s->act[i]);
+	}
+	printf("  => %s\n", w->bad[0] ? w->bad : "fine");
+}
+
+struct totals {
+	uint64_t schedules, actions, acks, reads, crashes, attaches;
+};
+
+static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals *t, uint64_t *bad)
+{
+	struct sim_world *w = aligned_alloc(64, (sizeof(*w) + 63) & ~63UL);
+	struct schedule *s = malloc(sizeof(*s));
+	int failed = 0;
+
+	for (uint64_t i = first; i < first + n && !failed; i += step) {
+		run_seed(w, i, s);
+		t->schedules++;
+		t->actions += s->n;
+		t->acks += w->acks;
+		t->reads += w->reads;
+		t->crashes += w->crashes;
+		t->attaches += w->attaches;
+		if (w->bad[0]) {
+			*bad = i;
+			failed = 1;
+		}
+	}
+	free(w);
+	free(s);
+	return failed;
+}
+
+static int one_seed(uint64_t seed)
+{
+	struct sim_world *w = aligned_alloc(64, (sizeof(*w) + 63) & ~63UL);
+	struct schedule *s = malloc(sizeof(*s));
+	int bad;
+
+	run_seed(w, seed, s);
+	printf("seed %llu\n", (unsigned long long)seed);
+	bad = w->bad[0];
+	if (bad)
+		minimise(w, s);
+	print_schedule(w, s);
+	sim_trace = getenv("SIM_TRACE") != NULL;
+	if (sim_trace)
+		run_list(w, s);
+	free(w);
+	free(s);
+	return bad ? 1 : 0;
+}
+
+/* N schedules on all cores (or SIM_JOBS of them). */
+static int many(uint64_t n, uint64_t first)
+{
+	long jobs = getenv("SIM_JOBS") ? atol(getenv("SIM_JOBS")) : sysconf(_SC_NPROCESSORS_ONLN);
+	struct { struct totals t; uint64_t bad; int failed; } r;
+	struct totals sum = { 0 };
+	uint64_t bad = ~0ULL;
+	int fd[2];
+
+	if (pipe(fd))
+		return 2;
+	for (long j = 0; j < jobs; j++)
+		if (!fork()) {
+			memset(&r, 0, sizeof(r));
+			r.failed = random_mode(first + j, n > (uint64_t)j ? n - j : 0, jobs, &r.t, &r.bad);
+			_exit(write(fd[1], &r, sizeof(r)) != sizeof(r));
+		}
+	close(fd[1]);
+	for (long j = 0; j < jobs; j++) {
+		if (read(fd[0], &r, sizeof(r)) != sizeof(r)) {
+			printf("a simulator process died\n");
+			return 2;
+		}
+		sum.schedules += r.t.schedules;
+		sum.actions += r.t.actions;
+		sum.acks += r.t.acks;
+		sum.reads += r.t.reads;
+		sum.crashes += r.t.crashes;
+		sum.attaches += r.t.attaches;
+		if (r.failed && r.bad < bad)
+			bad = r.bad;
+	}
+	while (wait(NULL) > 0)
+		;
+	printf("mirror: %llu schedules, %llu actions, %llu writes acknowledged, %llu reads, %llu crashes\n",
+	       (unsigned long long)sum.schedules, (unsigned long long)sum.actions,
+	       (unsigned long long)sum.acks, (unsigned long long)sum.reads,
+	       (unsigned long long)sum.crashes);
+	if (bad == ~0ULL)
+		return 0;
+	one_seed(bad);
+	return 1;
+}
+
+static const char *const mutant_names[PROT_MUTANTS_END] = {
+	[PROT_MUT_BIT_AFTER] = "intent bit set after the data write",
+	[PROT_MUT_BIT_ONE] = "intent bit on the first copy only",
+	[PROT_MUT_NO_UNION] = "union of intent bits not written first",
+	[PROT_MUT_UNION_ONE] = "intent bits of one survivor only",
+	[PROT_MUT_BALANCED] = "read balanced over a dirty region",
+	[PROT_MUT_NO_RESOLVE] = "dirty region read from one copy, unresolved",
+	[PROT_MUT_CLEAR_RACE] = "bit counts as durable while its clear is in flight",
+	[PROT_MUT_SYNC_RACE] = "resync and rebuild without the row lock",
+	[PROT_MUT_EPOCH_LATE] = "acknowledged without a committed epoch",
+	[PROT_MUT_MISSED_EMPTY] = "missed regions start empty",
+	[PROT_MUT_NO_MISS] = "dirty regions not marked missed when attached",
+	[PROT_MUT_MISSED_LATE] = "intent cleared before missed is durable",
+	[PROT_MUT_SKIP_BELOW] = "caught-up regions of a joining member skipped",
+	[PROT_MUT_STALE_BACK] = "stale member taken back without catching up",
+	[PROT_MUT_NO_INTENT_JOIN] = "member taken back without its bitmaps",
+	[PROT_MUT_DISCARD] = "discard assumed to read zero",
+	[PROT_MUT_NO_SUM] = "bitmaps believed without their checksum",
+	[PROT_MUT_OLD_MISSED] = "missed bitmap of another absence believed",
+	[PROT_MUT_NO_LOCK] = "overlapping writes not ordered",
+	[PROT_MUT_CLEAR_BUSY] = "bits cleared under writes in flight",
+	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
+	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
+	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
+};
+
+static int mutants(uint64_t n)
+{
+	int passed = 0, failed = 0;
+
+	for (int m = 1; m < PROT_MUTANTS_END; m++) {
+		struct totals t = { 0 };
+		uint64_t bad = 0;
+
+		prot_mutant = m;
+		if (random_mode(1, n, 1, &t, &bad)) {
+			printf("ok    mutant %-52s caught after %5llu schedules (seed %llu)\n",
+			       mutant_names[m], (unsigned long long)t.schedules,
+			       (unsigned long long)bad);
+			passed++;
+		} else {
+			printf("FAIL  mutant %-52s not caught in %llu\n", mutant_names[m],
+			       (unsigned long long)n);
+			failed++;
+		}
+		fflush(stdout);
+	}
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "random";
+	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 10000;
+
+	if (getenv("SIM_MUTANT"))
+		prot_mutant = atoi(getenv("SIM_MUTANT"));
+	if (!strcmp(mode, "random"))
+		return many(n, argc > 3 ? strtoull(argv[3], NULL, 0) : 1);
+	if (!strcmp(mode, "seed"))
+		return one_seed(n);
+	if (!strcmp(mode, "mutants"))
+		return mutants(n);
+	fprintf(stderr, "sim random N [FIRST] | seed S | mutants [N]\n");
+	return 2;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sim-search COPIES REQUESTS CRASHES SILENCES IDLES SECONDS: every schedule at
+ * small bounds.
+ *
+ * Depth first over all actions from each state: each order of completions, a
+ * crash at any point with any subset of what was in flight, any loss, a member
+ * that falls silent at any point, comes back, is caught up and promoted. Two
+ * sectors in two regions. States seen before are not gone into again; what
+ * differs only in counters, timestamps and the order of tables is the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+#include <asm/byteorder.h>
+
+#include "protect/group_priv.h"
+#include "tests/sim/sim.h"
+
+#define DEPTH_MAX	400
+#define SEEN_BITS	26
+
+static uint64_t *seen, states, edges, settled;
+static struct sim_action path[DEPTH_MAX];
+static int incomplete, found;
+static time_t deadline;
+
+static uint32_t rank(const uint64_t *times, int n, uint64_t t)
+{
+	uint32_t r = 0;
+
+	for (int i = 0; i < n; i++)
+		r += times[i] < t;
+	return r;
+}
+
+static void even_times(struct sim_world *w)
+{
+	uint64_t t[SIM_DATA * (SIM_VALUES + 1) + SIM_REQS];
+	uint32_t n = 0;
+
+	for (int s = 0; s < SIM_DATA; s++)
+		for (int i = 0; i < w->oracle[s].n; i++)
+			t[n++] = w->oracle[s].v[i].ended;
+	for (int i = 0; i < SIM_REQS; i++)
+		t[n++] = w->req[i].began;
+	for (int s = 0; s < SIM_DATA; s++)
+		for (int i = 0; i < SIM_VALUES; i++)
+			if (i < w->oracle[s].n)
+				w->oracle[s].v[i].ended = rank(t, n, w->oracle[s].v[i].ended);
+			else
+				memset(&w->oracle[s].v[i], 0, sizeof(w->oracle[s].v[i]));
+	for (int i = 0; i < SIM_REQS; i++)
+		if (w->req[i].used)
+			w->req[i].began = rank(t, n, w->req[i].began);
+		else
+			memset(&w->req[i], 0, sizeof(w->req[i]));
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct sim_io *x = a, *y = b;
+
+	if (x->used != y->used)
+		return y->used - x->used;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static void even_ios(struct sim_world *w)
+{
+	for (int i = 0; i < SIM_IOS; i++)
+		if (!w->io[i].used)
+			memset(&w->io[i], 0, sizeof(w->io[i]));
+	qsort(w->io, SIM_IOS, sizeof(w->io[0]), by_seq);
+	for (int i = 0; i < SIM_IOS; i++)
+		w->io[i].seq = w->io[i].used ? i + 1 : 0;
+}
+
+static void even_record(uint8_t *sector)
+{
+	struct prot_bitmap_hdr *h = (struct prot_bitmap_hdr *)sector;
+
+	if (le32_to_cpu(h->magic) == PROT_BITMAP_MAGIC) {
+		h->seq = 0;
+		h->sum = 0;
+	}
+}
+
+static void even_engine(struct sim_world *w)
+{
+	struct prot_group *g = sim_group(w);
+
+	g->seq = 0;
+	g->synced = 0;
+	g->mismatches = 0;
+	memset(g->last, 0, sizeof(g->last));
+	for (uint32_t m = 0; m < g->cfg.width; m++) {
+		even_record(prot_group_buffer(g, PROT_BUFFER_META + m));
+		for (uint32_t b = 0; b < PROT_BITMAPS; b++) {
+			uint32_t *wr = prot_written(g, m, b, 0), v = *prot_version(g, b, 0);
+
+			if (g->meta[m].busy && g->meta[m].bitmap == b)
+				g->meta[m].version = g->meta[m].version == v;
+			*wr = *wr == v ? 1 : *wr ? 2 : 0;
+		}
+		if (!g->meta[m].busy)
+			memset(&g->meta[m], 0, sizeof(g->meta[m]));
+	}
+	for (uint32_t b = 0; b < PROT_BITMAPS; b++)
+		*prot_version(g, b, 0) = 1;
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		if (prot_gop(g, i)->phase == PROT_P_FREE)
+			memset(prot_gop(g, i), 0, sizeof(struct prot_gop));
+}
+
+/* Was a state like this one seen before? */
+static int known(const struct sim_world *w)
+{
+	static struct sim_world s;
+	uint64_t h, i;
+
+	s = *w;
+	s.now = 0;
+	s.io_seq = 0;
+	s.crashes = 0;
+	s.acks = 0;
+	s.reads = 0;
+	s.attaches = 0;
+	even_times(&s);
+	even_ios(&s);
+	even_engine(&s);
+	for (int m = 0; m < SIM_WIDTH; m++)
+		for (int k = 0; k < SIM_META; k++)
+			even_record(s.disk[m][k]);
+	for (int k = 0; k < SIM_IOS; k++)
+		even_record(s.io[k].data);
+	h = XXH64(&s, sizeof(s), 0) | 1;
+	for (i = h >> 8 & ((1ULL << SEEN_BITS) - 1); seen[i]; i = (i + 1) & ((1ULL << SEEN_BITS) - 1))
+		if (seen[i] == h)
+			return 1;
+	if (states >= 3ULL << (SEEN_BITS - 2)) {
+		incomplete = 1;
+		return 1;
+	}
+	seen[i] = h;
+	states++;
+	return 0;
+}
+
+static void explore(const struct sim_world *w, int depth);
+
+static void report(const struct sim_world *w, int depth)
+{
+	found = 1;
+	printf("found after %llu states: %s\n", (unsigned long long)states, w->bad);
+	for (int i = 0; i < depth; i++) {
+		printf("  %2d ", i + 1);
+		sim_print_action(stdout, &path[i]);
+	}
+}
+
+static void try(const struct sim_world *w, int depth, struct sim_action a)
+{
+	struct sim_world *next;
+
+	if (found)
+		return;
+	if (depth == DEPTH_MAX || time(NULL) > deadline) {
+		incomplete = 1;
+		return;
+	}
+	next = malloc(sizeof(*next));
+	*next = *w;
+	switch (a.kind) {
+	case ACT_SUBMIT:
+		next->left.requests--;
+		break;
+	case ACT_CRASH:
+		next->left.crashes--;
+		break;
+	case ACT_SILENCE:
+		next->left.silences--;
+		break;
+	case ACT_IDLE:
+		next->left.idles--;
+		break;
+	}
+	path[depth] = a;
+	if (sim_do(next, &a)) {
+		edges++;
+		if (next->bad[0])
+			report(next, depth + 1);
+		else
+			explore(next, depth + 1);
+	}
+	free(next);
+}
+
+/* All the ways a crash may come out. */
+static void crashes(const struct sim_world *w, int depth)
+{
+	int bits = sim_flying_sectors(w);
+
+	for (int lost = 0; lost < 1 << w->cfg.copies; lost++)
+		for (uint64_t m = 0; m < 1ULL << bits; m++)
+			try(w, depth, (struct sim_action){ .kind = ACT_CRASH, .a = lost, .m = m });
+}
+
+static void explore(const struct sim_world *w, int depth)
+{
+	static struct sim_world end;
+	int flying = sim_flying(w), sectors = w->cfg.sectors;
+
+	if (found || known(w))
+		return;
+	if (!flying) {
+		settled++;
+		end = *w;
+		sim_settle(&end);
+		if (end.bad[0]) {
+			report(&end, depth);
+			return;
+		}
+	}
+	for (int i = 0; i < flying; i++) {
+		try(w, depth, (struct sim_action){ .kind = ACT_COMPLETE, .a = i });
+		try(w, depth, (struct sim_action){ .kind = ACT_FAIL, .a = i });
+	}
+	if (w->left.requests)
+		for (int s = 0; s < sectors; s++) {
+			try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_WRITE,
+							   .b = s, .c = 1 });
+			if (!s)
+				try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT,
+								   .a = PROT_READ, .c = 1 });
+		}
+	if (w->left.crashes)
+		crashes(w, depth);
+	for (int i = 0; i < w->cfg.copies; i++) {
+		if (w->left.silences)
+			try(w, depth, (struct sim_action){ .kind = ACT_SILENCE, .a = i });
+		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i });
+		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i, .m = ~0ULL });
+	}
+	try(w, depth, (struct sim_action){ .kind = ACT_COMMIT });
+	try(w, depth, (struct sim_action){ .kind = ACT_TELL });
+	try(w, depth, (struct sim_action){ .kind = ACT_PROMOTE });
+	if (w->left.idles)
+		try(w, depth, (struct sim_action){ .kind = ACT_IDLE });
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_config c = { .sectors = 2, .region = 1, .chunk = 1, .ops = 2, .fresh = 1 };
+	time_t start = time(NULL);
+	struct sim_world *w;
+
+	if (argc != 7) {
+		fprintf(stderr, "sim-search COPIES REQUESTS CRASHES SILENCES IDLES SECONDS\n");
+		return 2;
+	}
+	if (getenv("SIM_MUTANT"))
+		prot_mutant = atoi(getenv("SIM_MUTANT"));
+	c.copies = atoi(argv[1]);
+	deadline = start + atoi(argv[6]);
+	seen = calloc(1ULL << SEEN_BITS, sizeof(*seen));
+	w = calloc(1, sizeof(*w));
+	sim_init(w, &c);
+	w->left.requests = atoi(argv[2]);
+	w->left.crashes = atoi(argv[3]);
+	w->left.silences = atoi(argv[4]);
+	w->left.idles = atoi(argv[5]);
+	/* the first empty bitmaps are written in one order only */
+	while (!w->serving && sim_do(w, &(struct sim_action){ .kind = ACT_COMPLETE }))
+		;
+	explore(w, 0);
+	printf("mirror:%d, %s requests, %s crashes, %s silences, %s idles: %llu states, %llu steps, %llu settled, %lds%s\n",
+	       c.copies, argv[2], argv[3], argv[4], argv[5], (unsigned long long)states,
+	       (unsigned long long)edges, (unsigned long long)settled,
+	       (long)(time(NULL) - start),
+	       found ? ", FAILED" : incomplete ? ", not finished" : ", complete");
+	free(w);
+	free(seen);
+	return found || (incomplete && !getenv("SIM_PARTIAL"));
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The simulator: protect/ as it is, members in memory, a schedule of actions.
+ *
+ *   schedule (seed, list or search) ──> action ──> world ──> engine
+ *                                                   │ ^          │
+ *                                                   │ └─member I/O
+ *                                                   └─> oracle: per sector, the
+ *                                                       values it may read as
+ *
+ * A world is one flat memory: the search copies it and branches. An action
+ * says all about itself, so a list of them replays, and a shorter list too:
+ * what is not possible at its turn is left out.
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "protect/group.h"
+
+#define SIM_LBA		512
+#define SIM_META	8		/* sectors of records */
+#ifdef SIM_SMALL			/* the search copies worlds all the time */
+#define SIM_WIDTH	3
+#define SIM_DATA	2		/* sectors of a member's data, at most */
+#define SIM_IOS		16
+#define SIM_REQS	3
+#define SIM_VALUES	8		/* a sector may have, at a time */
+#define SIM_IO_SECTORS	1
+#define SIM_ENGINE	6144		/* bytes of a group, at most */
+#else
+#define SIM_WIDTH	PROT_COPIES_MAX
+#define SIM_DATA	16
+#define SIM_IOS		48
+#define SIM_REQS	8
+#define SIM_VALUES	24
+#define SIM_IO_SECTORS	8
+#define SIM_ENGINE	32768
+#endif
+#define SIM_SECTORS	(SIM_META + SIM_DATA)
+
+struct sim_config {
+	uint8_t copies;
+	uint8_t sectors;		/* of data */
+	uint8_t region;			/* sectors */
+	uint8_t chunk;			/* sectors of a private buffer */
+	uint8_t ops;			/* requests at a time */
+	uint8_t fresh;			/* extents known to be equal at first */
+};
+
+enum sim_action_kind {
+	ACT_NONE,
+	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors */
+	ACT_COMPLETE,		/* a: which I/O in flight */
+	ACT_SILENCE,		/* a: member: no answer from now on */
+	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
+	ACT_MUTATE,		/* a: request whose buffer changes in flight */
+	ACT_COMMIT,		/* the store takes the epoch that was asked for, ... */
+	ACT_TELL,		/* ... and the engine is told */
+	ACT_IDLE,
+	ACT_SCRUB,
+	ACT_RETURN,		/* a: absent member comes back, stale */
+	ACT_REPLACE,		/* a: a spare takes its place */
+	ACT_PROMOTE,		/* the store calls caught-up members in sync */
+	ACT_CRASH,		/* a: members lost with it, m: sectors that land */
+	ACT_KINDS
+};
+
+struct sim_action {
+	uint8_t kind, a, b, c;
+	uint32_t seed;
+	uint64_t m;
+};
+
+struct sim_io {
+	uint8_t used, member, kind, sectors;
+	uint8_t dead;			/* ended with an error, may still land */
+	uint8_t req;			/* whose buffer, or SIM_REQS: private */
+	uint16_t first;			/* sector of the member */
+	uint32_t tag;
+	uint32_t buffer, offset;	/* of the engine, for reads and for checking */
+	uint64_t seq;
+	uint8_t data[SIM_IO_SECTORS * SIM_LBA];	/* private payload, frozen */
+};
+
+struct sim_req {
+	uint8_t used, kind, first, count;
+	uint16_t op;
+	uint32_t id;			/* value being written */
+	uint64_t began;
+	uint32_t got[SIM_IO_SECTORS];	/* what a read has brought */
+};
+
+/* A value that a sector may have. */
+struct sim_value {
+	uint32_t id;
+	uint8_t live;			/* its write is in flight */
+	uint8_t changing;		/* its buffer changed in flight */
+	uint8_t req;
+	uint8_t reserved;
+	uint64_t ended;
+};
+
+struct sim_oracle {
+	uint8_t n;
+	uint64_t tainted;		/* when a buffer over it changed in flight; 0 never */
+	struct sim_value v[SIM_VALUES];
+};
+
+/* What meshd and its store know; outlives crashes. */
+struct sim_store {
+	uint64_t epoch, in_sync;
+	uint64_t left[SIM_WIDTH];
+	uint8_t uuid[SIM_WIDTH];
+	uint8_t fresh;			/* has never served */
+};
+
+struct sim_world {
+	struct sim_config cfg;
+	struct sim_store store;
+	uint64_t now, io_seq;
+	uint32_t next_id, crashes, acks, reads;
+	uint8_t silent;			/* members that do not answer */
+	uint8_t asked;			/* epoch asked for without these */
+	uint8_t committed;		/* the engine is behind the store */
+	uint8_t caught;			/* members that may be promoted */
+	uint8_t serving, stopped, attaches;
+	struct {			/* what the search may still do */
+		uint8_t requests, crashes, silences, idles;
+	} left;
+	char bad[160];			/* what went wrong; empty: nothing */
+	struct sim_oracle oracle[SIM_DATA];
+	struct sim_io io[SIM_IOS];
+	struct sim_req req[SIM_REQS];
+	uint8_t disk[SIM_WIDTH][SIM_SECTORS][SIM_LBA];
+	_Alignas(8) uint8_t engine[SIM_ENGINE];
+};
+
+/* world.c */
+void sim_init(struct sim_world *w, const struct sim_config *c);
+/* Do it if it is possible now; false: it was not. */
+int sim_do(struct sim_world *w, const struct sim_action *a);
+/* Finish everything, then look at every sector and copy. */
+void sim_settle(struct sim_world *w);
+int sim_flying(const struct sim_world *w);		/* I/O in flight */
+int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too */
+struct prot_group *sim_group(struct sim_world *w);
+void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+extern int sim_trace;				/* print what happens */
+void sim_print_action(FILE *f, const struct sim_action *a);
+
+/* oracle.c */
+void sim_fill(uint8_t *sector, uint32_t id, uint32_t where);
+uint32_t sim_value_of(const uint8_t *sector, uint32_t where);
+#define SIM_GARBAGE 0xffffffffU
+void sim_oracle_init(struct sim_world *w);
+void sim_wrote(struct sim_world *w, const struct sim_req *r);
+void sim_changed(struct sim_world *w, const struct sim_req *r, uint32_t old);
+void sim_acked(struct sim_world *w, const struct sim_req *r, int err);
+void sim_crashed(struct sim_world *w);
+void sim_read(struct sim_world *w, uint32_t sector, uint32_t value, uint64_t began);
+int sim_tainted(const struct sim_world *w, uint32_t sector);
+
+#endif

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+#   make sim [SEEDS=N] [FIRST=S]   N random schedules from seed S on, all cores
+#   make sim SEED=S                one, minimised if it fails (TRACE=1: each I/O)
+#   make sim-mutants               rules taken out one by one: who catches it
+#   make sim-exhaustive            every schedule at small bounds, as far as time goes
+#   make check-sim                 what `make check` runs of these
+
+SEEDS       ?= 100000
+FIRST       ?= 1
+MUTANT_SEEDS ?= 100000
+SIM_PURE    := layout op linear stripe record group member bitmap sync mirror
+SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c
+SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
+SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
+
+$(BUILD)/sim/sim: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+
+$(BUILD)/sim/sim-asan: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) $(SANITIZE) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+
+$(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DSIM_SMALL -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
+
+sim: $(BUILD)/sim/sim
+	@$(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
+
+sim-mutants: $(BUILD)/sim/sim
+	@$< mutants $(MUTANT_SEEDS)
+
+sim-exhaustive: $(BUILD)/sim/sim-search
+	@tests/sim/exhaustive long $<
+
+check-sim: $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(BUILD)/sim/sim-search
+	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim
+
+.PHONY: sim sim-mutants sim-exhaustive check-sim

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Members, their I/O, crashes, the store, and what requests see. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+int sim_trace;
+
+static void trace_io(const char *what, const struct sim_io *io)
+{
+	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
+
+	if (sim_trace)
+		printf("      %s %s %s%d+%d on member %d (I/O %llu)\n", what, kinds[io->kind & 3],
+		       io->first < SIM_META ? "record " : "",
+		       io->first < SIM_META ? io->first : io->first - SIM_META, io->sectors,
+		       io->member, (unsigned long long)io->seq);
+}
+
+void sim_bad(struct sim_world *w, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w->bad[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w->bad, sizeof(w->bad), fmt, ap);
+	va_end(ap);
+}
+
+struct prot_group *sim_group(struct sim_world *w)
+{
+	return (struct prot_group *)w->engine;
+}
+
+static uint64_t all(const struct sim_world *w)
+{
+	return (1ULL << w->cfg.copies) - 1;
+}
+
+static void config(const struct sim_world *w, struct prot_group_config *c)
+{
+	memset(c, 0, sizeof(*c));
+	memset(c->owner.volume, 0x5a, PROT_UUID_LEN);
+	c->owner.salt = 0x1234567890abcdefULL;
+	c->level = PROT_MIRROR;
+	c->width = w->cfg.copies;
+	c->lba = SIM_LBA;
+	c->region = w->cfg.region * SIM_LBA;
+	c->bytes = w->cfg.sectors * SIM_LBA;
+	c->buf_bytes = w->cfg.chunk * SIM_LBA;
+	c->bufs = 4;
+	c->ops = 2 + w->cfg.ops;
+	c->in_sync = w->store.in_sync;
+	c->epoch = w->store.epoch;
+	c->fresh = w->store.fresh;
+	for (int i = 0; i < w->cfg.copies; i++) {
+		c->uuid[i][0] = i + 1;
+		c->uuid[i][1] = w->store.uuid[i];
+		c->left[i] = w->store.left[i];
+		c->data[i] = SIM_META * SIM_LBA;
+	}
+}
+
+/* One sector of an I/O reaches the medium. */
+static void land(struct sim_world *w, struct sim_io *io, int k)
+{
+	uint8_t *to = w->disk[io->member][io->first + k];
+	int where = io->first + k - SIM_META;
+
+	switch (io->kind) {
+	case PROT_WRITE:
+		if (io->req < SIM_REQS)
+			sim_fill(to, w->req[io->req].id, where);
+		else
+			memcpy(to, io->data + k * SIM_LBA, SIM_LBA);
+		break;
+	case PROT_ZEROES:
+		memset(to, 0, SIM_LBA);
+		break;
+	case PROT_DISCARD:	/* what it reads as is anybody's guess, here a drive's */
+		if (io->member & 1)
+			memset(to, 0, SIM_LBA);
+		break;
+	}
+}
+
+static void start_io(struct sim_world *w, const struct prot_event *ev)
+{
+	struct sim_io *io = w->io;
+
+	while (io < w->io + SIM_IOS && io->used)
+		io++;
+	if (io == w->io + SIM_IOS || ev->io.length > SIM_IO_SECTORS * SIM_LBA) {
+		sim_bad(w, "simulator: no room for an I/O");
+		return;
+	}
+	if (w->store.in_sync != sim_group(w)->in_sync && !w->committed)
+		sim_bad(w, "simulator: store and engine disagree");
+	memset(io, 0, sizeof(*io));
+	io->used = 1;
+	io->member = ev->io.member;
+	io->kind = ev->io.kind;
+	io->sectors = ev->io.length / SIM_LBA;
+	io->first = ev->io.addr / SIM_LBA;
+	io->tag = ev->io.tag;
+	io->seq = ++w->io_seq;
+	io->req = SIM_REQS;
+	io->buffer = ev->runs[0].buffer;
+	io->offset = ev->runs[0].offset;
+	if (io->first + io->sectors > SIM_META + w->cfg.sectors)
+		sim_bad(w, "I/O beyond the member");
+	/* sectors in flight on a drive never overlap, unless all are read */
+	for (struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
+		if (o != io && o->used && !o->dead && o->member == io->member &&
+		    o->first < io->first + io->sectors && io->first < o->first + o->sectors &&
+		    (o->kind != PROT_READ || io->kind != PROT_READ))
+			sim_bad(w, "overlapping I/O in flight on member %d", io->member);
+	if (io->buffer == PROT_BUFFER_REQUEST) {
+		for (io->req = 0; io->req < SIM_REQS; io->req++)
+			if (w->req[io->req].used && w->req[io->req].op == ev->op)
+				break;
+		if (io->kind == PROT_WRITE && io->req == SIM_REQS)
+			sim_bad(w, "I/O of no request");
+	} else if (io->kind == PROT_WRITE) {
+		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) + io->offset,
+		       ev->io.length);
+	}
+	trace_io("start", io);
+}
+
+static void request_done(struct sim_world *w, const struct prot_event *ev)
+{
+	struct sim_req *r = &w->req[ev->cookie];
+
+	w->now++;
+	if (r->kind == PROT_READ) {
+		if (!ev->err)
+			for (int k = 0; k < r->count; k++)
+				sim_read(w, r->first + k, r->got[k], r->began);
+		w->reads += !ev->err;
+	} else {
+		sim_acked(w, r, ev->err);
+		w->acks += !ev->err;
+	}
+	if (ev->err && !w->stopped)
+		sim_bad(w, "request failed (%d) in a group that serves", ev->err);
+	r->used = 0;
+}
+
+static void attach(struct sim_world *w);
+
+/* Let the engine go on until it has nothing more to say. */
+static void pump(struct sim_world *w)
+{
+	struct prot_event ev;
+
+	for (int i = 0; i < 5000; i++) {
+		if (w->bad[0])
+			return;
+		prot_group_next(sim_group(w), &ev);
+		switch (ev.kind) {
+		case PROT_EV_NONE:
+			return;
+		case PROT_EV_IO:
+			start_io(w, &ev);
+			break;
+		case PROT_EV_DONE:
+			request_done(w, &ev);
+			break;
+		case PROT_EV_SERVING:
+			w->serving = 1;
+			w->store.fresh = 0;
+			break;
+		case PROT_EV_EPOCH:
+			w->asked |= ev.members;
+			break;
+		case PROT_EV_CAUGHT_UP:
+			w->caught |= ev.members;
+			break;
+		case PROT_EV_STOPPED:
+			w->stopped = 1;
+			if (!w->serving)	/* begun anew without those that failed */
+				w->asked |= ev.members;
+			break;
+		}
+	}
+	sim_bad(w, "engine runs in circles");
+}
+
+static void out_of_sync(struct sim_world *w, uint64_t members)
+{
+	w->store.epoch++;
+	w->store.in_sync &= ~members;
+	for (int i = 0; i < w->cfg.copies; i++)
+		if (members >> i & 1)
+			w->store.left[i] = w->store.epoch;
+}
+
+static void attach(struct sim_world *w)
+{
+	struct prot_group_config c;
+
+	w->asked = 0;
+	w->committed = 0;
+	w->caught = 0;
+	w->serving = 0;
+	w->stopped = 0;
+	w->attaches++;
+	config(w, &c);
+	if (!prot_group_bytes(&c) || prot_group_bytes(&c) > SIM_ENGINE ||
+	    prot_group_meta_bytes(&c) > SIM_META * SIM_LBA) {
+		sim_bad(w, "simulator: the group does not fit");
+		return;
+	}
+	memset(w->engine, 0, SIM_ENGINE);
+	prot_group_init(w->engine, &c);
+	pump(w);
+}
+
+void sim_init(struct sim_world *w, const struct sim_config *c)
+{
+	memset(w, 0, sizeof(*w));
+	w->cfg = *c;
+	w->store.in_sync = all(w);
+	w->store.epoch = 1;
+	w->next_id = 1;
+	sim_oracle_init(w);
+	w->store.fresh = c->fresh;	/* else no bitmap is valid, all regions are dirty */
+	attach(w);
+}
+
+int sim_flying(const struct sim_world *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < SIM_IOS; i++)
+		n += w->io[i].used && !w->io[i].dead;
+	return n;
+}
+
+int sim_flying_sectors(const struct sim_world *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < SIM_IOS; i++)
+		if (w->io[i].used && w->io[i].kind != PROT_READ)
+			n += w->io[i].sectors;
+	return n;
+}
+
+/* The n-th oldest I/O in flight, of @members. */
+static struct sim_io *nth_io(struct sim_world *w, int n, uint64_t members)
+{
+	uint64_t after = 0;
+
+	for (;; n--) {
+		struct sim_io *best = NULL;
+
+		for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+			if (io->used && !io->dead && members >> io->member & 1 &&
+			    io->seq > after && (!best || io->seq < best->seq))
+				best = io;
+		if (!best || !n)
+			return best;
+		after = best->seq;
+	}
+}
+
+static int complete(struct sim_world *w, int n)
+{
+	struct sim_io *io = nth_io(w, n, all(w) & ~w->silent);
+	struct prot_group *g = sim_group(w);
+	uint32_t tag;
+
+	if (!io)
+		return 0;
+	for (int k = 0; k < io->sectors; k++) {
+		uint8_t *from = w->disk[io->member][io->first + k];
+
+		if (io->kind != PROT_READ)
+			land(w, io, k);
+		else if (io->req < SIM_REQS)
+			w->req[io->req].got[k] = sim_value_of(from, io->first + k - SIM_META);
+		else
+			memcpy((uint8_t *)prot_group_buffer(g, io->buffer) + io->offset +
+			       k * SIM_LBA, from, SIM_LBA);
+	}
+	if (io->kind == PROT_WRITE && io->req == SIM_REQS &&
+	    memcmp(io->data, (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset,
+		   io->sectors * SIM_LBA))
+		sim_bad(w, "a private buffer changed under its write");
+	tag = io->tag;
+	trace_io("done", io);
+	io->used = 0;
+	w->now++;
+	prot_group_result(g, tag, 0);
+	pump(w);
+	return 1;
+}
+
+/* An I/O to a silent member ends with an error; a write may land later. */
+static int fail(struct sim_world *w, int n)
+{
+	struct sim_io *io = nth_io(w, n, w->silent);
+	uint32_t tag;
+
+	if (!io)
+		return 0;
+	tag = io->tag;
+	trace_io("fail", io);
+	if (io->kind == PROT_READ) {
+		io->used = 0;
+	} else {
+		io->dead = 1;
+		if (io->kind == PROT_WRITE && io->req < SIM_REQS) {
+			for (int k = 0; k < io->sectors; k++)
+				sim_fill(io->data + k * SIM_LBA, w->req[io->req].id,
+					 io->first + k - SIM_META);
+			io->req = SIM_REQS;
+		}
+	}
+	w->now++;
+	prot_group_result(sim_group(w), tag, -EIO);
+	pump(w);
+	return 1;
+}
+
+/* Writes in flight to @members come to their end: those in @m land. */
+static void resolve(struct sim_world *w, uint64_t members, uint64_t m)
+{
+	int bit = 0;
+
+	for (uint64_t seq = 1; seq <= w->io_seq; seq++)
+		for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++) {
+			if (!io->used || io->seq != seq || !(members >> io->member & 1))
+				continue;
+			for (int k = 0; k < io->sectors && io->kind != PROT_READ; k++)
+				if (m >> (bit++ & 63) & 1) {
+					land(w, io, k);
+					trace_io("lands", io);
+				}
+			io->used = 0;
+		}
+}
+
+/* Without @out, is there still a member that has everything? */
+static int survives(const struct sim_world *w, uint64_t out)
+{
+	return (w->store.in_sync & ~out) != 0;
+}
+
+static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
+{
+	uint64_t out;
+
+	if (!survives(w, w->silent | lost))
+		return 0;
+	w->now++;
+	w->crashes++;
+	resolve(w, all(w), m);
+	sim_crashed(w);
+	for (int i = 0; i < SIM_REQS; i++)
+		w->req[i].used = 0;
+	/* those that are silent stay away, or the crash brought them back */
+	w->silent = lost & all(w);
+	out = w->silent & w->store.in_sync;
+	if (out)
+		out_of_sync(w, out);
+	attach(w);
+	return 1;
+}
+
+static int submit(struct sim_world *w, const struct sim_action *a)
+{
+	struct prot_group *g = sim_group(w);
+	struct sim_req *r = w->req;
+	uint64_t addr = a->b * SIM_LBA;
+	int op;
+
+	while (r < w->req + SIM_REQS && r->used)
+		r++;
+	if (!w->serving || w->stopped || r == w->req + SIM_REQS || !a->c ||
+	    a->b + a->c > w->cfg.sectors || a->c > SIM_IO_SECTORS ||
+	    a->c * SIM_LBA > prot_group_span(g, addr))
+		return 0;
+	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
+	if (op < 0)
+		return 0;
+	w->now++;
+	*r = (struct sim_req){ .used = 1, .kind = a->a, .first = a->b, .count = a->c, .op = op,
+			       .began = w->now };
+	if (a->a == PROT_WRITE)
+		r->id = w->next_id++;
+	if (a->a != PROT_READ)
+		sim_wrote(w, r);
+	pump(w);
+	return 1;
+}
+
+static int mutate(struct sim_world *w, int n)
+{
+	struct sim_req *r = &w->req[n % SIM_REQS];
+	uint32_t old = r->id;
+
+	if (!r->used || r->kind != PROT_WRITE)
+		return 0;
+	w->now++;
+	r->id = w->next_id++;
+	sim_changed(w, r, old);
+	return 1;
+}
+
+/* A member stops answering; one that both store and engine rely on is left. */
+static int silence(struct sim_world *w, int member)
+{
+	if (member >= w->cfg.copies || w->silent >> member & 1 ||
+	    !(w->store.in_sync & sim_group(w)->in_sync & ~(w->silent | 1ULL << member)))
+		return 0;
+	w->silent |= 1 << member;
+	return 1;
+}
+
+static int commit(struct sim_world *w)
+{
+	if (!w->asked || w->committed || !survives(w, w->asked))
+		return 0;
+	out_of_sync(w, w->asked);
+	w->asked = 0;
+	w->committed = 1;
+	return 1;
+}
+
+static int tell(struct sim_world *w)
+{
+	if (!w->committed)
+		return 0;
+	w->committed = 0;
+	if (w->stopped && !w->serving) {
+		/* its attachment failed half-way; what was in flight is resolved */
+		resolve(w, all(w), 0x5555555555555555ULL);
+		attach(w);
+		return 1;
+	}
+	w->caught &= ~w->store.in_sync;
+	prot_group_epoch(sim_group(w), w->store.epoch, w->store.in_sync);
+	pump(w);
+	return 1;
+}
+
+/* Nothing of ours is on its way there: its I/O has ended, the ghosts are dead. */
+static int fenced(struct sim_world *w, int member, uint64_t m)
+{
+	if (member >= w->cfg.copies || w->store.in_sync >> member & 1 || w->committed ||
+	    !w->serving || w->stopped)
+		return 0;
+	for (int i = 0; i < SIM_IOS; i++)
+		if (w->io[i].used && !w->io[i].dead && w->io[i].member == member)
+			return 0;
+	resolve(w, 1ULL << member, m);
+	return 1;
+}
+
+static int comes_back(struct sim_world *w, int member, uint64_t m)
+{
+	if (!fenced(w, member, m))
+		return 0;
+	if (prot_group_join(sim_group(w), member))
+		return 0;
+	w->silent &= ~(1 << member);
+	pump(w);
+	return 1;
+}
+
+static int replace(struct sim_world *w, int member, uint64_t m)
+{
+	uint8_t uuid[PROT_UUID_LEN] = { member + 1 };
+
+	if (!fenced(w, member, m) || sim_group(w)->joining >> member & 1)
+		return 0;
+	memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
+	w->store.epoch++;
+	w->store.left[member] = w->store.epoch;
+	uuid[1] = ++w->store.uuid[member];
+	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch))
+		return 0;
+	w->silent &= ~(1 << member);
+	pump(w);
+	return 1;
+}
+
+static int promote(struct sim_world *w)
+{
+	uint64_t came = w->caught & sim_group(w)->told;
+
+	if (!came || w->committed || w->asked || !w->serving || w->stopped)
+		return 0;
+	w->store.epoch++;
+	w->store.in_sync |= came;
+	w->caught = 0;
+	w->committed = 1;
+	return 1;
+}
+
+int sim_do(struct sim_world *w, const struct sim_action *a)
+{
+	if (sim_trace) {
+		printf("  -> ");
+		sim_print_action(stdout, a);
+	}
+	switch (a->kind) {
+	case ACT_SUBMIT:
+		return submit(w, a);
+	case ACT_COMPLETE:
+		return complete(w, a->a);
+	case ACT_SILENCE:
+		return silence(w, a->a);
+	case ACT_FAIL:
+		return fail(w, a->a);
+	case ACT_MUTATE:
+		return mutate(w, a->a);
+	case ACT_COMMIT:
+		return commit(w);
+	case ACT_TELL:
+		return tell(w);
+	case ACT_IDLE:
+		prot_group_idle(sim_group(w));
+		pump(w);
+		return w->serving;
+	case ACT_SCRUB:
+		if (!w->serving || sim_group(w)->scrubbing)
+			return 0;
+		prot_group_scrub(sim_group(w));
+		pump(w);
+		return 1;
+	case ACT_RETURN:
+		return comes_back(w, a->a, a->m);
+	case ACT_REPLACE:
+		return replace(w, a->a, a->m);
+	case ACT_PROMOTE:
+		return promote(w);
+	case ACT_CRASH:
+		return crash(w, a->a, a->m);
+	}
+	return 0;
+}
+
+/* Everything in flight comes to its end, epochs too. */
+static void drain(struct sim_world *w)
+{
+	for (int i = 0; i < 4000 && !w->bad[0]; i++) {
+		if (complete(w, 0) || fail(w, 0) || commit(w) || tell(w) || promote(w))
+			continue;
+		if (!w->serving || !prot_group_quiet(sim_group(w)))
+			sim_bad(w, "hangs: nothing in flight, and not done");
+		return;
+	}
+	sim_bad(w, "does not come to an end");
+}
+
+static void read_all(struct sim_world *w)
+{
+	for (int s = 0; s < w->cfg.sectors && !w->bad[0]; s++) {
+		struct sim_action a = { .kind = ACT_SUBMIT, .a = PROT_READ, .b = s, .c = 1 };
+
+		if (!submit(w, &a))
+			sim_bad(w, "a read of sector %d is not taken", s);
+		drain(w);
+	}
+}
+
+/* Copies in sync hold the same, but where a buffer changed in flight. */
+static void compare(struct sim_world *w)
+{
+	uint64_t in = w->store.in_sync;
+	int first = __builtin_ctzll(in);
+
+	for (int i = first + 1; i < w->cfg.copies && !w->bad[0]; i++)
+		for (int s = 0; s < w->cfg.sectors && in >> i & 1; s++)
+			if (!sim_tainted(w, s) &&
+			    memcmp(w->disk[first][SIM_META + s], w->disk[i][SIM_META + s], SIM_LBA))
+				sim_bad(w, "copies %d and %d differ in sector %d", first, i, s);
+}
+
+void sim_settle(struct sim_world *w)
+{
+	if (w->bad[0])
+		return;
+	drain(w);
+	read_all(w);
+	if (w->bad[0])
+		return;
+	compare(w);
+	/* a second look after one more crash: nothing flips, with any one left */
+	if (!w->bad[0] && crash(w, w->silent, 0)) {
+		drain(w);
+		read_all(w);
+		if (!w->bad[0])
+			compare(w);
+	}
+}
+
+void sim_print_action(FILE *f, const struct sim_action *a)
+{
+	static const char *const names[ACT_KINDS] = {
+		"none", "submit", "complete", "silence", "fail", "mutate", "commit", "tell",
+		"idle", "scrub", "return", "replace", "promote", "crash",
+	};
+	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
+
+	fprintf(f, "%s", names[a->kind]);
+	if (a->kind == ACT_SUBMIT)
+		fprintf(f, " %s %d+%d", kinds[a->a & 3], a->b, a->c);
+	else if (a->kind == ACT_CRASH)
+		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
+	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE)
+		fprintf(f, " %d", a->a);
+	fprintf(f, "\n");
+}

@@ -42,8 +42,7 @@ static void arrange(struct prot_group *g, const struct prot_group_config *c)
 	g->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
 	g->off_regions = take(&end, g->nr_regions * sizeof(struct prot_region));
 	g->off_versions = take(&end, PROT_BITMAPS * g->nr_blocks * sizeof(u32));
-	g->off_written = take(&end, c->width * PROT_BITMAPS * g->nr_blocks *
-			      sizeof(u32));
+	g->off_written = take(&end, c->width * PROT_BITMAPS * g->nr_blocks * sizeof(u32));
 	g->off_buckets = take(&end, g->nr_buckets * sizeof(u16));
 	g->off_bufused = take(&end, c->bufs);
 	g->off_bufs = take(&end, c->bufs * c->buf_bytes);

@@ -7,7 +7,7 @@
 #   make check-sim                 what `make check` runs of these
 
 SEEDS       ?= 100000
-FIRST       ?= 1
+FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
 SIM_PURE    := layout op linear stripe record group member bitmap sync mirror
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c

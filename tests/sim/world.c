@@ -504,6 +504,16 @@ static int promote(struct sim_world *w)
 	return 1;
 }
 
+/* All that is in flight comes to its end. */
+static int finish(struct sim_world *w)
+{
+	for (int i = 0; i < 4000; i++)
+		if (w->bad[0] || !(complete(w, 0) || fail(w, 0) || commit(w) || tell(w)))
+			return 1;
+	sim_bad(w, "does not come to an end");
+	return 1;
+}
+
 int sim_do(struct sim_world *w, const struct sim_action *a)
 {
 	if (sim_trace) {
@@ -541,23 +551,22 @@ int sim_do(struct sim_world *w, const struct sim_action *a)
 		return replace(w, a->a, a->m);
 	case ACT_PROMOTE:
 		return promote(w);
+	case ACT_DRAIN:
+		return finish(w);
 	case ACT_CRASH:
 		return crash(w, a->a, a->m);
 	}
 	return 0;
 }
 
-/* Everything in flight comes to its end, epochs too. */
+/* Everything that can be done is done. */
 static void drain(struct sim_world *w)
 {
-	for (int i = 0; i < 4000 && !w->bad[0]; i++) {
-		if (complete(w, 0) || fail(w, 0) || commit(w) || tell(w) || promote(w))
-			continue;
-		if (!w->serving || !prot_group_quiet(sim_group(w)))
-			sim_bad(w, "hangs: nothing in flight, and not done");
-		return;
-	}
-	sim_bad(w, "does not come to an end");
+	do
+		finish(w);
+	while (!w->bad[0] && promote(w));
+	if (!w->bad[0] && (!w->serving || !prot_group_quiet(sim_group(w))))
+		sim_bad(w, "hangs: nothing in flight, and not done");
 }
 
 static void read_all(struct sim_world *w)
@@ -606,7 +615,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 {
 	static const char *const names[ACT_KINDS] = {
 		"none", "submit", "complete", "silence", "fail", "mutate", "commit", "tell",
-		"idle", "scrub", "return", "replace", "promote", "crash",
+		"idle", "scrub", "return", "replace", "promote", "drain", "crash",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 
@@ -615,7 +624,8 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 		fprintf(f, " %s %d+%d", kinds[a->a & 3], a->b, a->c);
 	else if (a->kind == ACT_CRASH)
 		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
-	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE)
+	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE &&
+		 a->kind != ACT_DRAIN)
 		fprintf(f, " %d", a->a);
 	fprintf(f, "\n");
 }

@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases that talk to meshblk through blkctl.
+
+vol=11111111-2222-4333-8444-555555555555
+other=99999999-2222-4333-8444-555555555555
+sys=/sys/block/mesh0/mesh
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Refused, and with words of why in which PATTERN occurs.
+refused() { # PATTERN COMMAND...
+	local pattern=$1 said; shift
+	if said=$("$@" 2>&1); then fail "was taken: $*"; fi
+	[[ $said =~ $pattern ]] || fail "refused for another reason: $said ($*)"
+}
+
+# What a case leaves behind is the next one's trouble.
+vol_cleanup() {
+	local u
+	umount /mnt 2>/dev/null
+	for u in $(blkctl get 2>/dev/null | grep -o '"uuid":"[^"]*","name' | cut -d'"' -f4); do
+		blkctl del "$u" force
+	done
+	modprobe -r meshblk 2>/dev/null
+	:
+}
+
+vol_up() {
+	modprobe meshblk
+	trap vol_cleanup EXIT
+}
+
+# blkctl make for the usual volume; prints nothing. Waits for the disk.
+make_vol() { blkctl make -w 20 "$@" >/dev/null; }
+
+# A value out of a one-line JSON object: no jq here.
+json_get() { # KEY
+	grep -o "\"$1\":[^,}]*" | head -n 1 | cut -d: -f2- | tr -d '"'
+}
+
+verify() { # DEVICE fio options...
+	local dev=$1; shift
+	fio --name=v --filename="$dev" --ioengine=libaio --direct=1 --verify=crc32c \
+		--verify_fatal=1 --group_reporting --minimal "$@" >/tmp/fio.out 2>&1 ||
+		{ cat /tmp/fio.out; fail "fio: $*"; }
+}

@@ -59,12 +59,6 @@
 struct rdda_session;
 struct rdda_chan;
 
-/* Client's fault points; see rdda/common/fault.h. */
-#define RDDA_FAULT_COVER	((enum rdda_fault_point)16) /* end without local completion */
-#define RDDA_FAULT_CHANNEL	((enum rdda_fault_point)17) /* data on another channel */
-#define RDDA_FAULT_GEN		((enum rdda_fault_point)18) /* any generation will do */
-#define RDDA_FAULT_EARLY	((enum rdda_fault_point)19) /* arena free when a READ is posted */
-
 /* A place in a mapped scatterlist. */
 struct rdda_cursor {
 	struct scatterlist *sg;
@@ -259,6 +253,7 @@ struct rdda_chan {
 	u32	bounce_off;
 	u16	nr_bounce;
 
+	/* all that follows, up to @last_rx */
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;
 	struct list_head waiting;
@@ -398,7 +393,7 @@ struct rdda_session {
 	u32	dead_ms;
 	struct delayed_work alive;
 
-	spinlock_t call_lock;
+	spinlock_t call_lock;		/* calls, next_tag, room */
 	struct list_head calls;
 	u64	next_tag;
 	unsigned int room;
@@ -409,6 +404,7 @@ struct rdda_session {
 #define SESSION_FAILING	0	/* err and reason are being written */
 #define SESSION_DEAD	1
 #define SESSION_UP	2
+#define SESSION_LEAVING	3	/* we end it: nothing to log */
 
 static inline bool rdda_session_dead(struct rdda_session *s)
 {
@@ -435,7 +431,7 @@ struct rdda_target {
 	unsigned int attempt;
 	unsigned long next_try;
 
-	spinlock_t lock;
+	spinlock_t lock;		/* all that follows, and the extents */
 	enum rdda_target_state state;
 	int	err;
 	char	reason[64];

@@ -261,7 +261,8 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!ret || ret == -EOPNOTSUPP)
 		ret = rdda_control_recv(ch, ch->rx_copy, len);
 	if (ret)
-		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx_copy[0], len);
+		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx_copy[0],
+				  len);
 }
 
 /**

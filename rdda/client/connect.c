@@ -22,6 +22,16 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most o
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
 
+static void session_dead(struct rdda_session *s)
+{
+	/* Who sees the bit sees err and reason too. */
+	smp_mb__before_atomic();
+	set_bit(SESSION_DEAD, &s->flags);
+	/* A call that started before this is on the list; later ones see the bit. */
+	smp_mb__after_atomic();
+	rdda_calls_abort(s);
+}
+
 /**
  * rdda_session_fail() - a session is over
  * @s: session; only the first call counts
@@ -40,12 +50,9 @@ void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 	va_start(args, fmt);
 	vscnprintf(s->reason, sizeof(s->reason), fmt, args);
 	va_end(args);
-	smp_mb__before_atomic();
-	set_bit(SESSION_DEAD, &s->flags);
-	smp_mb__after_atomic();
-	if (test_bit(SESSION_UP, &s->flags))
+	session_dead(s);
+	if (test_bit(SESSION_UP, &s->flags) && !test_bit(SESSION_LEAVING, &s->flags))
 		pr_warn_ratelimited("%pISpc: session %u lost: %s\n", &s->t->addr, s->id, s->reason);
-	rdda_calls_abort(s);
 	rdda_target_kick(s->t);
 }
 
@@ -55,10 +62,7 @@ static void session_close(struct rdda_session *s)
 	if (test_and_set_bit(SESSION_FAILING, &s->flags))
 		return;
 	s->err = -ENOLINK;
-	smp_mb__before_atomic();
-	set_bit(SESSION_DEAD, &s->flags);
-	smp_mb__after_atomic();
-	rdda_calls_abort(s);
+	session_dead(s);
 }
 
 static void cm_finish(struct rdda_chan *ch, int err)
@@ -258,6 +262,7 @@ static int chan_prove(struct rdda_chan *ch)
 		ret = rdda_control_send(ch, &m, sizeof(m));
 	if (ret)
 		return ret;
+	/* Pairs with the release in login_recv(): the message before the flag. */
 	wait_event_timeout(s->wait, smp_load_acquire(&ch->got_proved) || rdda_session_dead(s),
 			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
 	if (rdda_session_dead(s))
@@ -281,6 +286,7 @@ static int session_granted(struct rdda_session *s)
 	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) - 2;
 	s->nchan = min3((unsigned int)le16_to_cpu(a->channels), most,
 			(unsigned int)RDDA_CHANNELS_MAX);
+	/* Pairs with the release in login_recv(). */
 	wait_event_timeout(s->wait, smp_load_acquire(&s->got_arena) || rdda_session_dead(s),
 			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
 	if (rdda_session_dead(s))
@@ -439,6 +445,7 @@ static void session_bye(struct rdda_session *s)
 	struct rdda_note m = { .hdr.type = RDDA_BYE, .hdr.len = cpu_to_le32(sizeof(m)) };
 	struct rdda_chan *ch = s->chan[0];
 
+	set_bit(SESSION_LEAVING, &s->flags);
 	if (rdda_session_dead(s) || !ch->got_proved || rdda_control_send(ch, &m, sizeof(m)))
 		return;
 	wait_event_timeout(s->wait, READ_ONCE(ch->nctl_free) == ch->nr_ctl || rdda_session_dead(s),

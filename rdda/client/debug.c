@@ -13,9 +13,9 @@
 
 #include "rdda/client/client.h"
 
-RDDA_FAULTS_DEFINE
-
 #ifdef MESH_FAULTS
+RDDA_FAULTS_DEFINE;
+
 static unsigned int rule1_broken;
 module_param(rule1_broken, uint, 0644);
 MODULE_PARM_DESC(rule1_broken, "pages unmapped while a work request named them");

@@ -117,6 +117,7 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 {
 	enum rdda_extent_event ev;
 	int err;
+	u32 ms;
 
 	ev = rdda_open_event(m->status, &err);
 	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: ask again */
@@ -132,7 +133,8 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 		e->attempt = 0;
 		break;
 	case RDDA_EEV_LATER:
-		e->due = jiffies + msecs_to_jiffies(rdda_backoff_ms(e->attempt++, get_random_u32()));
+		ms = rdda_backoff_ms(e->attempt++, get_random_u32());
+		e->due = jiffies + msecs_to_jiffies(ms);
 		break;
 	case RDDA_EEV_GONE:
 		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
@@ -163,10 +165,11 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 	for (i = 0; i < s->nchan; i++)
 		while (rdda_chan_uses(s->chan[i], e) && !rdda_session_dead(s)) {
 			if (time_after(jiffies, end)) {
-				rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
+				rdda_session_fail(s, -ETIMEDOUT,
+						  "commands to a lost drive did not end");
 				return;
 			}
-			msleep(5);
+			usleep_range(2000, 5000);
 		}
 }
 
@@ -219,14 +222,15 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	enum rdda_extent_state before = e->info.state;
 	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
-	int err = news & EXTENT_REVOKED ? -EACCES : -ENODEV;
+	bool revoked = news & EXTENT_REVOKED;
+	int err = revoked ? -EACCES : -ENODEV;
 
 	if (news & (EXTENT_GONE | EXTENT_REVOKED)) {
 		spin_lock_irq(&t->lock);
 		g = grant_swap(e, NULL);
 		/* I/O that comes now must already fail with the right error. */
 		if (e->info.state == RDDA_EXTENT_UP)
-			extent_set(e, news & EXTENT_REVOKED ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
+			extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		e->ask = e->info.state == RDDA_EXTENT_GONE;
 		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);

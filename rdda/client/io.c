@@ -517,10 +517,11 @@ void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 	atomic_set(&io->left, 1);
 	rcu_read_lock();
 	ret = io_start(e, io, &ended);
-	rcu_read_unlock();
 	if (ret)
 		io->done(io, ret);
+	/* Still under RCU: unmapping needs the session's device. */
 	rdda_ios_end(&ended);
+	rcu_read_unlock();
 }
 
 /**

@@ -52,13 +52,14 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key)
  */
 int rdda_client_set_identity(const struct rdda_identity *id)
 {
-	if (uuid_is_null(&id->host) || id->key_len > sizeof(id->key) ||
-	    !id->key_len != (id->key_id == RDDA_KEY_NONE))
+	bool open_lab = id->key_id == RDDA_KEY_NONE;
+
+	if (uuid_is_null(&id->host) || id->key_len > sizeof(id->key) || open_lab != !id->key_len)
 		return -EINVAL;
 	mutex_lock(&identity_lock);
 	identity = *id;
 	mutex_unlock(&identity_lock);
-	if (id->key_id == RDDA_KEY_NONE)
+	if (open_lab)
 		pr_notice("no cluster key is set: this is an open lab, any host may connect\n");
 	return 0;
 }

@@ -24,7 +24,11 @@ enum rdda_fault_point {
 	RDDA_FAULT_PROOF	= 7,	/* a wrong proof is as good as a right one */
 	RDDA_FAULT_PD		= 8,	/* one protection domain for all sessions */
 	RDDA_FAULT_REPOST	= 9,	/* receives come back after the completions */
-	/* client: from 16 */
+	/* client */
+	RDDA_FAULT_COVER	= 16,	/* I/O ends without a local completion */
+	RDDA_FAULT_CHANNEL	= 17,	/* data on another channel than its command */
+	RDDA_FAULT_GEN		= 18,	/* any generation of a command is taken */
+	RDDA_FAULT_EARLY	= 19,	/* arena free when its READ is posted */
 };
 
 #ifdef MESH_FAULTS

@@ -115,7 +115,7 @@ static int wait_up(struct rdda_extent *e, struct rdda_extent_info *i)
 			return 0;
 		if (i->state == RDDA_EXTENT_REFUSED)
 			return i->err;
-		msleep(10);
+		msleep(20);
 	} while (time_before(jiffies, end));
 	return -ETIMEDOUT;
 }
@@ -376,8 +376,11 @@ static int worker_alloc(struct worker *w, unsigned int index)
 		if (!w->page[i])
 			return -ENOMEM;
 	}
-	for (i = n - 1; i; i--)
-		swap(w->page[i], w->page[rnd(w, i + 1)]);
+	for (i = n - 1; i; i--) {
+		unsigned int j = rnd(w, i + 1);
+
+		swap(w->page[i], w->page[j]);
+	}
 	w->buf = vmap(w->page, n, VM_MAP, PAGE_KERNEL);
 	return w->buf ? 0 : -ENOMEM;
 }
@@ -448,8 +451,10 @@ static void bench_report(u64 ns, const struct rdda_target_info *a, const struct 
 	pr_info("bench %s bs=%u qd=%u: %llu ns each, %llu/s; per 1000: %llu commands %llu sends %llu writes %llu reads %llu pushes\n",
 		write ? "write" : "read", bs, qd, div_u64(ns, n), div64_u64(n * NSEC_PER_SEC, ns),
 		div_u64((b->commands - a->commands) * 1000, n),
-		div_u64((b->sends - a->sends) * 1000, n), div_u64((b->writes - a->writes) * 1000, n),
-		div_u64((b->reads - a->reads) * 1000, n), div_u64((b->pushes - a->pushes) * 1000, n));
+		div_u64((b->sends - a->sends) * 1000, n),
+		div_u64((b->writes - a->writes) * 1000, n),
+		div_u64((b->reads - a->reads) * 1000, n),
+		div_u64((b->pushes - a->pushes) * 1000, n));
 }
 
 static int bench(void)
@@ -499,7 +504,7 @@ out:
 
 static int mgmt(void)
 {
-	static const u32 sizes[] = { 1, 1008, 1009, 9000, 256 << 10 };
+	static const u32 sizes[] = { 1, 1008, 1009, 9000, (256 << 10) - 3 };
 	void *req = kvzalloc(256 << 10, GFP_KERNEL), *rsp = NULL;
 	unsigned int i;
 	size_t len;
@@ -509,7 +514,7 @@ static int mgmt(void)
 		return -ENOMEM;
 	for (i = 0; i < ARRAY_SIZE(sizes) && !ret; i++) {
 		ret = rdda_mgmt(target, req, sizes[i], &rsp, &len);
-		pr_info("mgmt of %u bytes: %d\n", sizes[i], ret);
+		pr_info("%u bytes to a meshd: %d\n", sizes[i], ret);
 		if (!ret)
 			kvfree(rsp);
 		else if (ret == -EHOSTDOWN)

@@ -209,11 +209,8 @@ int mesh_volume_set(struct mesh *m, const struct mesh_volume *v)
 	nla_put_string(msg, MESHBLK_A_NAME, v->name);
 	nla_put_u64(msg, MESHBLK_A_EPOCH, v->epoch);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
-	nla_put_u64(msg, MESHBLK_A_SIZE, v->size);
 	if (v->readonly)
 		nla_put_flag(msg, MESHBLK_A_READONLY);
-	if (v->force)
-		nla_put_flag(msg, MESHBLK_A_FORCE);
 	if (v->io_timeout_ms)
 		nla_put_u32(msg, MESHBLK_A_IO_TIMEOUT_MS, v->io_timeout_ms);
 	if (v->queue_depth)

@@ -83,10 +83,9 @@ struct mesh_volume {
 	struct muuid uuid;
 	char	name[MESHBLK_NAME_MAX + 1];
 	u64	epoch;
-	u64	size;
+	u64	size;		/* in answers: the segments tell it */
 	u32	lba;
 	bool	readonly;
-	bool	force;
 	u32	io_timeout_ms;	/* 0: the kernel's default */
 	u32	queue_depth;
 	char	disk[32];	/* in answers */

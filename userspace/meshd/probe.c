@@ -184,9 +184,9 @@ static int check_label(struct probe *p, int fd)
 			muuid_equal(&l->owner, &D.host) ? "" : ", last lent by another host",
 			l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "");
 	} else if (err == -EPROTONOSUPPORT) {
-		verdict(p, PROBE_FOREIGN, "a meshblk label of another version");
+		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
 	} else if (err != -ENODATA && err != -EIO) {
-		verdict(p, PROBE_FOREIGN, "a damaged meshblk label");
+		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label");
 	} else if (err == -EIO) {
 		verdict(p, PROBE_UNFIT, "cannot be read");
 	}
@@ -194,22 +194,23 @@ static int check_label(struct probe *p, int fd)
 	return err != -ENODATA;
 }
 
-static int check_signature(struct probe *p, int fd)
+/* libblkid reads as it likes, which O_DIRECT would refuse: by name, not by fd. */
+static int check_signature(struct probe *p)
 {
-	blkid_probe pr = blkid_new_probe();
+	blkid_probe pr = blkid_new_probe_from_filename(p->path);
 	const char *type = NULL, *table = NULL;
 	int rc;
 
-	if (!pr || blkid_probe_set_device(pr, fd, 0, 0)) {
-		blkid_free_probe(pr);
+	if (!pr)
 		return verdict(p, PROBE_UNFIT, "cannot be probed");
-	}
 	blkid_probe_enable_superblocks(pr, 1);
 	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE);
 	blkid_probe_enable_partitions(pr, 1);
 	rc = blkid_do_safeprobe(pr);
 	if (rc == -2) {
-		verdict(p, PROBE_FOREIGN, "several signatures at once");
+		verdict(p, PROBE_FOREIGN, "carries several signatures at once");
+	} else if (rc < 0) {
+		verdict(p, PROBE_UNFIT, "cannot be read");
 	} else if (rc == 0) {
 		blkid_probe_lookup_value(pr, "TYPE", &type, NULL);
 		blkid_probe_lookup_value(pr, "PTTYPE", &table, NULL);
@@ -237,12 +238,39 @@ static void describe(struct probe *p, int fd)
 		strcpy(p->serial, "");
 }
 
+/* Our own kernel may still hold what a meshd before this one lent. */
+static bool lent_by_kernel(const struct probe *p)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_drive *all;
+	bool lent = false;
+	size_t i, n;
+
+	if (m && !mesh_drives(m, &all, &n)) {
+		for (i = 0; i < n && !lent; i++)
+			lent = muuid_equal(&all[i].uuid, &p->drive) && !strcmp(all[i].path, p->path);
+		mesh_drives_free(all, n);
+	}
+	mesh_close(m);
+	return lent;
+}
+
+static void check_free(struct probe *p)
+{
+	int fd = open(p->path, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	else if (p->verdict != PROBE_OURS || !lent_by_kernel(p))
+		verdict(p, PROBE_USED, "another program or driver holds it");
+}
+
 int probe_device(const char *path, struct probe *p)
 {
 	char real[PATH_MAX];
 	struct tdrive *lent;
 	struct stat st;
-	int fd, excl;
+	int fd;
 
 	memset(p, 0, sizeof(*p));
 	if (!realpath(path, real))
@@ -263,13 +291,9 @@ int probe_device(const char *path, struct probe *p)
 		verdict(p, PROBE_LENT, "lent by this host");
 		tdrive_put(lent);
 	} else if (!check_fit(p, fd) && !check_holders(p) && !check_mounts(p)) {
-		excl = open(real, O_RDONLY | O_EXCL | O_CLOEXEC);
-		if (excl < 0)
-			verdict(p, PROBE_USED, "another program or driver holds it");
-		else
-			close(excl);
-		if (excl >= 0 && !check_label(p, fd))
-			check_signature(p, fd);
+		if (!check_label(p, fd))
+			check_signature(p);
+		check_free(p);
 	}
 	close(fd);
 	return 0;

@@ -1,0 +1,73 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases about meshd and meshctl: what they expect, and meshd ended, killed
+# and started again. A case begins with meshd up and every drive lent (--mesh)
+# and leaves it so, without a volume.
+# shellcheck disable=SC1091 # written per guest by the lab
+. /run/lab/env
+
+fail() { echo "FAILED: $*"; tail -n 25 /run/meshd.log; exit 1; }
+
+# expect STATUS [TEXT] -- COMMAND...: that exit status, one line at most on
+# standard error unless it is 0, and TEXT in what it says.
+expect() {
+	local want=$1 text='' out status; shift
+	[ "$1" = -- ] || { text=$1; shift; }
+	shift
+	out=$("$@" 2>&1 >/run/expect.out) && status=0 || status=$?
+	[ "$status" -eq "$want" ] || fail "'$*' ended with $status, not $want: $out"
+	if [ "$want" -ne 0 ]; then
+		[ -n "$out" ] || fail "'$*' gives no reason"
+		[ "$(wc -l <<<"$out")" -eq 1 ] || fail "'$*' says more than a line: $out"
+	fi
+	[ -z "$text" ] || grep -qF -- "$text" <<<"$out$(cat /run/expect.out)" ||
+		fail "'$*' does not say '$text': $out"
+}
+
+meshd_up() { # [PROGRAM [OPTION...]]
+	local i
+	"${@:-meshd}" >>/run/meshd.log 2>&1 &
+	meshd_pid=$!
+	for ((i = 0; i < 100; i++)); do
+		meshctl version >/dev/null 2>&1 && return
+		kill -0 $meshd_pid 2>/dev/null || return 0	# told to die early
+		sleep 0.1
+	done
+	fail "meshd does not answer"
+}
+
+meshd_gone() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		pgrep -x meshd >/dev/null || return 0
+		sleep 0.1
+	done
+	fail "meshd does not end"
+}
+
+meshd_kill() { pkill -KILL -x meshd || true; meshd_gone; }
+meshd_stop() { pkill -TERM -x meshd || true; meshd_gone; }
+
+# until SECONDS COMMAND...: it succeeds within that time
+until_true() {
+	local i n=$(($1 * 5)); shift
+	for ((i = 0; i < n; i++)); do
+		"$@" && return
+		sleep 0.2
+	done
+	fail "never true: $*"
+}
+
+# json FILTER COMMAND...: what a Python expression over its --json result gives
+json() {
+	local filter=$1; shift
+	"$@" --json | /usr/bin/python3 -c "import json, sys
+r = json.load(sys.stdin)
+print($filter)"
+}
+
+free_bytes() { json 'sum(d["free"] for d in r["drives"])' meshctl drive list; }
+extents() { json 'sum(d["extents"] for d in r["drives"])' meshctl drive list; }
+no_extents() { [ "$(extents)" = 0 ]; }
+host_up() { [ "$(json 'all(h["state"] == "up" for h in r["hosts"])' meshctl host list)" = True ]; }
+state_of() { json "[v['state'] for v in r['volumes'] if v['name'] == '$1']" meshctl volume list; }

@@ -147,8 +147,9 @@ static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 
 	if (op->sent)
 		return false;
 	src = pick_source(g, op);
-	if (PROT_MUTANT(NO_RESOLVE) && op->purpose == PROT_FOR_REQUEST)
-		src = prot_lowest(prot_live(g));
+	/* copies that differ where no bit is set: the first is believed, always */
+	if (PROT_MUTANT(NO_RESOLVE) || op->purpose == PROT_FOR_SCRUB)
+		src = prot_live(g) & ~op->tried ? (int)prot_lowest(prot_live(g) & ~op->tried) : -1;
 	if (src < 0) {
 		prot_end(g, op, -EIO);
 		return false;

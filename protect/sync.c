@@ -42,6 +42,8 @@ static bool pick_region(struct prot_group *g)
 	u8 joining = joining_slots(g);
 	u32 n;
 
+	if (!joining && !g->unsynced)
+		return false;
 	for (n = 0; n < g->nr_regions; n++) {
 		u32 i = g->sync.scan + n < g->nr_regions ? g->sync.scan + n :
 							   g->sync.scan + n - g->nr_regions;

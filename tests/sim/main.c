@@ -338,10 +338,11 @@ static int many(uint64_t n, uint64_t first)
 	}
 	while (wait(NULL) > 0)
 		;
-	printf("mirror: %llu schedules, %llu actions, %llu writes acknowledged, %llu reads, %llu crashes\n",
+	printf("mirror: %llu schedules, %llu actions, %llu writes acknowledged, ",
 	       (unsigned long long)sum.schedules, (unsigned long long)sum.actions,
-	       (unsigned long long)sum.acks, (unsigned long long)sum.reads,
-	       (unsigned long long)sum.crashes);
+	       (unsigned long long)sum.acks);
+	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
+	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
 	if (bad == ~0ULL)
 		return 0;
 	one_seed(bad);

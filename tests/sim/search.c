@@ -275,8 +275,9 @@ int main(int argc, char **argv)
 	while (!w->serving && sim_do(w, &(struct sim_action){ .kind = ACT_COMPLETE }))
 		;
 	explore(w, 0);
-	printf("mirror:%d, %s requests, %s crashes, %s silences, %s idles: %llu states, %llu steps, %llu settled, %lds%s\n",
-	       c.copies, argv[2], argv[3], argv[4], argv[5], (unsigned long long)states,
+	printf("mirror:%d, %s requests, %s crashes, %s silences, %s idles: ",
+	       c.copies, argv[2], argv[3], argv[4], argv[5]);
+	printf("%llu states, %llu steps, %llu settled, %lds%s\n", (unsigned long long)states,
 	       (unsigned long long)edges, (unsigned long long)settled,
 	       (long)(time(NULL) - start),
 	       found ? ", FAILED" : incomplete ? ", not finished" : ", complete");

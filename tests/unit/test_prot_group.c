@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A mirror group by hand: what the simulator's schedules do not ask for. Sizes,
+ * refusals, a group that lost too much, scrub, read errors, balance.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "protect/group.h"
+#include "suite.h"
+
+#define LBA	512
+#define META	(8 * LBA)
+#define DATA	(16 * LBA)
+
+static u8 disk[PROT_COPIES_MAX][META + DATA];
+static u64 broken, unreadable;	/* members whose I/O (reads) ends with -EIO */
+static u8 payload[DATA];
+static u32 done, ios[PROT_COPIES_MAX];
+static s32 last_err;
+static u64 seen;		/* events, a bit each */
+
+static struct prot_group_config config(u8 width)
+{
+	struct prot_group_config c = { .bytes = DATA, .in_sync = (1 << width) - 1, .epoch = 1,
+				       .region = 4 * LBA, .lba = LBA, .buf_bytes = 2 * LBA,
+				       .ops = 8, .bufs = 4, .level = PROT_MIRROR,
+				       .width = width, .fresh = 1 };
+	u32 i;
+
+	for (i = 0; i < width; i++)
+		c.data[i] = META;
+	return c;
+}
+
+static void io(struct prot_group *g, const struct prot_event *ev)
+{
+	u8 *at = disk[ev->io.member] + ev->io.addr, *buf = payload;
+
+	ios[ev->io.member]++;
+	if (broken >> ev->io.member & 1 ||
+	    (ev->io.kind == PROT_READ && unreadable >> ev->io.member & 1)) {
+		prot_group_result(g, ev->io.tag, -EIO);
+		return;
+	}
+	if (ev->runs[0].buffer)
+		buf = prot_group_buffer(g, ev->runs[0].buffer);
+	if (ev->io.kind == PROT_READ)
+		memcpy(buf, at, ev->io.length);
+	else if (ev->io.kind == PROT_WRITE)
+		memcpy(at, buf, ev->io.length);
+	else
+		memset(at, 0, ev->io.length);
+	prot_group_result(g, ev->io.tag, 0);
+}
+
+static void run(struct prot_group *g)
+{
+	struct prot_event ev;
+	u32 i;
+
+	for (i = 0; i < 1000; i++) {
+		prot_group_next(g, &ev);
+		seen |= 1 << ev.kind;
+		if (ev.kind == PROT_EV_NONE)
+			return;
+		if (ev.kind == PROT_EV_IO)
+			io(g, &ev);
+		if (ev.kind == PROT_EV_DONE) {
+			done++;
+			last_err = ev.err;
+		}
+	}
+	CU_FAIL_FATAL("runs in circles");
+}
+
+static struct prot_group *make(u8 width)
+{
+	struct prot_group_config c = config(width);
+	struct prot_group *g;
+
+	memset(disk, 0, sizeof(disk));
+	memset(ios, 0, sizeof(ios));
+	broken = unreadable = seen = done = 0;
+	g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+	run(g);
+	CU_ASSERT_EQUAL(g->state, PROT_G_SERVING);
+	return g;
+}
+
+static s32 request(struct prot_group *g, u8 kind, u64 addr, u32 length)
+{
+	u32 before = done;
+
+	CU_ASSERT_FATAL(prot_group_submit(g, kind, 0, addr, length, 7) >= 0);
+	run(g);
+	return done == before + 1 ? last_err : 1;	/* 1: waits */
+}
+
+static void test_config(void)
+{
+	struct prot_group_config c = config(2);
+
+	CU_ASSERT(prot_group_bytes(&c) > 0);
+	CU_ASSERT_EQUAL(prot_group_meta_bytes(&c), (2 + PROT_BITMAPS) * LBA);
+#define BAD(field, value) do { \
+	c = config(2); \
+	c.field = value; \
+	CU_ASSERT_EQUAL(prot_group_bytes(&c), 0); \
+	} while (0)
+	BAD(width, 1);
+	BAD(width, PROT_COPIES_MAX + 1);
+	BAD(level, PROT_EC);
+	BAD(lba, 1024);
+	BAD(bytes, 0);
+	BAD(bytes, LBA + 1);
+	BAD(region, 3 * LBA);
+	BAD(region, 256);
+	BAD(ops, 2);
+	BAD(bufs, 3);
+	BAD(buf_bytes, 100);
+	BAD(bytes, 1ULL << 40);	/* too many regions of this size */
+#undef BAD
+	/* 100 TB in regions of 64 MiB */
+	c = config(4);
+	c.lba = 4096;
+	c.bytes = 100ULL << 40;
+	c.region = 64 << 20;
+	c.buf_bytes = 65536;
+	CU_ASSERT(prot_group_bytes(&c) > 0 && prot_group_bytes(&c) < 32 << 20);
+}
+
+static void test_refused(void)
+{
+	struct prot_group *g = make(2);
+
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_FLUSH, 0, 0, LBA, 0), -EINVAL);
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, 0, 0, 0), -EINVAL);
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, 100, LBA, 0), -EINVAL);
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, DATA, LBA, 0), -EINVAL);
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 3 * LBA, 2 * LBA, 0), -EINVAL);
+	CU_ASSERT_EQUAL(prot_group_span(g, 3 * LBA), LBA);
+	CU_ASSERT_EQUAL(prot_group_join(g, 0), -EINVAL);
+	while (prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0) >= 0)
+		;
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0), -EAGAIN);
+	run(g);
+	CU_ASSERT_EQUAL(done, 6);
+	CU_ASSERT(prot_group_quiet(g));
+	free(g);
+}
+
+/* Who has lost a copy waits for the epoch; who has lost all stops, for good. */
+static void test_beyond(void)
+{
+	struct prot_group *g = make(2);
+
+	broken = 2;
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 1);
+	CU_ASSERT(seen >> PROT_EV_EPOCH & 1);
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 8 * LBA, LBA), 0);
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	CU_ASSERT_EQUAL(done, 2);
+	CU_ASSERT_EQUAL(last_err, 0);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	broken = 3;
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), -EIO);
+	CU_ASSERT(seen >> PROT_EV_STOPPED & 1);
+	broken = 0;
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, 0, LBA, 0), -EIO);
+	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0), -EIO);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), -EINVAL);
+	free(g);
+}
+
+static void test_read_errors(void)
+{
+	struct prot_group *g = make(3);
+
+	memset(payload, 0x11, sizeof(payload));
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	memset(payload, 0, sizeof(payload));
+	unreadable = 5;
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, LBA), 0);
+	CU_ASSERT_EQUAL(payload[0], 0x11);
+	CU_ASSERT(!(seen >> PROT_EV_EPOCH & 1));	/* a read decides nothing */
+	unreadable = 7;
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, LBA), -EIO);
+	unreadable = 0;
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, LBA), 0);
+	free(g);
+}
+
+static void test_scrub(void)
+{
+	struct prot_group *g = make(3);
+
+	memset(payload, 0x22, sizeof(payload));
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 4 * LBA), 0);
+	disk[1][META + LBA] ^= 1;
+	disk[2][META + 9 * LBA] ^= 1;
+	prot_group_scrub(g);
+	run(g);
+	/* the first region has its intent bit set and is left alone */
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	CU_ASSERT(!memcmp(disk[2] + META, disk[0] + META, DATA));
+	prot_group_idle(g);
+	run(g);
+	prot_group_scrub(g);
+	run(g);
+	CU_ASSERT_EQUAL(g->mismatches, 2);
+	CU_ASSERT(!memcmp(disk[1] + META, disk[0] + META, DATA));
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	free(g);
+}
+
+static void test_balance(void)
+{
+	struct prot_group *g = make(2);
+	struct prot_event ev;
+	u32 tags[2], i;
+	u64 members = 0;
+
+	for (i = 0; i < 2; i++) {
+		prot_group_submit(g, PROT_READ, 0, i * 8 * LBA, LBA, i);
+		prot_group_next(g, &ev);
+		CU_ASSERT_EQUAL_FATAL(ev.kind, PROT_EV_IO);
+		members |= 1 << ev.io.member;
+		tags[i] = ev.io.tag;
+	}
+	CU_ASSERT_EQUAL(members, 3);	/* the shorter queue */
+	prot_group_result(g, tags[0], 0);
+	prot_group_result(g, tags[1], 0);
+	run(g);
+	memset(ios, 0, sizeof(ios));
+	for (i = 9; i < 12; i++)	/* a run stays where it began */
+		request(g, PROT_READ, i * LBA, LBA);
+	CU_ASSERT_EQUAL(ios[0] * ios[1], 0);
+	free(g);
+}
+
+/* What an attachment does before it serves is bounded by bits, not by bytes. */
+static void test_attach_cost(void)
+{
+	struct prot_group_config c = config(2);
+	struct prot_group *g = make(2);
+	u32 i;
+
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	free(g);
+	c.fresh = 0;
+	memset(ios, 0, sizeof(ios));
+	g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+	for (i = 0; i < 2; i++) {
+		struct prot_event ev;
+
+		prot_group_next(g, &ev);
+		CU_ASSERT_EQUAL(ev.io.kind, PROT_READ);
+		io(g, &ev);
+	}
+	run(g);
+	CU_ASSERT_EQUAL(g->replayed, 1);	/* one region of four */
+	CU_ASSERT_EQUAL(g->synced, 4 * LBA);
+	free(g);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "configurations", test_config },
+		{ "refused requests", test_refused },
+		{ "beyond redundancy", test_beyond },
+		{ "read errors", test_read_errors },
+		{ "scrub", test_scrub },
+		{ "balance", test_balance },
+		{ "cost of attaching", test_attach_cost },
+		{ NULL, NULL },
+	};
+
+	return suite_main("prot_group", tests);
+}

@@ -57,7 +57,8 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 	if (c->level != PROT_MIRROR || c->width < 2 || c->width > PROT_COPIES_MAX ||
 	    (c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
 	    !is_power_of_2(c->region) || c->region < c->lba ||
-	    c->bytes >> ilog2(c->region) >= 1U << 22 || c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
+	    c->bytes >> ilog2(c->region) >= 1U << 22 ||
+	    c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
 	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
 	    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
 		return 0;

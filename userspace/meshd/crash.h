@@ -19,8 +19,8 @@ enum crash_step {
 	CRASH_EXTEND_INTENT,		/* 9: extents for it are in the store */
 	CRASH_EXTEND_READY,		/* 10: they are allocated and read zero */
 	CRASH_EXTEND_STORED,		/* 11: the next epoch is in the store */
-	CRASH_DELETE_STORED,		/* 12: the volume is marked for deletion */
-	CRASH_DELETE_KERNEL,		/* 13: the kernel has let go of it */
+	CRASH_DELETE_KERNEL,		/* 12: the kernel has let go of it, no more */
+	CRASH_DELETE_STORED,		/* 13: the volume is marked for deletion */
 	CRASH_DELETE_SOME,		/* 14: one extent is free */
 	CRASH_DELETE_ALL,		/* 15: all are */
 	CRASH_LABEL_FIRST,		/* 16: copy 0 of a label is written, copy 1 not */

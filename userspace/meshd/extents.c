@@ -238,9 +238,7 @@ int intent_undo(const struct store_intent *i, char *why)
 		err = peer_free(&h, &i->drive, &i->extent, &i->volume, why);
 	else
 		err = 0;
-	if (!err || err == -ENODEV)
-		err = store_intent_del(&i->extent);
-	return err;
+	return err ? err : store_intent_del(&i->extent);
 }
 
 static void take_back(const struct layout *l, u32 first)

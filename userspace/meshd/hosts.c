@@ -62,7 +62,7 @@ static int add(struct req *r, struct store_host *h)
 {
 	struct mesh *m = mesh_open();
 	char why[REASON];
-	int err = m ? mesh_target_set(m, h->id, h->addr, h->port, NULL) : -ENOMEM;
+	int err = m ? mesh_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 
 	if (err) {
 		req_fail(r, "host %s cannot be added: %s", h->addr, m ? mesh_why(m) : "no memory");
@@ -78,11 +78,19 @@ static int add(struct req *r, struct store_host *h)
 			err = peer_greet(h, why);
 		if (err && !r->error[0])
 			req_fail(r, "%s", why);
-		if (err)
-			mesh_target_del(m, h->id);
 	}
 	mesh_close(m);
 	return err;
+}
+
+static void forget(const struct store_host *h)
+{
+	struct mesh *m = mesh_open();
+
+	if (m)
+		mesh_target_del(m, h->id);
+	mesh_close(m);
+	store_host_del(h->id);
 }
 
 int cmd_host_add(struct req *r)
@@ -90,6 +98,7 @@ int cmd_host_add(struct req *r)
 	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
 	struct store_host h = { 0 }, other;
 	struct mesh_target t = { .state = "connecting" };
+	char both[80];
 	struct mesh *m;
 
 	if (parse_addr(addr, &h) || arg_num(r, "port") > 65535)
@@ -101,10 +110,16 @@ int cmd_host_add(struct req *r)
 	if (name[0] && !store_host_find(name, &other))
 		return req_fail(r, "there is a host %s already; choose another --name", name);
 	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
-	if (store_host_put(&h))
-		return req_fail(r, "host %s is there already; see meshctl host list", addr);
-	if (add(r, &h)) {
-		store_host_del(h.id);
+	if (store_host_put(&h)) {
+		/* Asked twice: what is wanted is that it is there and up. */
+		snprintf(both, sizeof(both), "%s:%u", h.addr, h.port);
+		if (store_host_find(both, &h))
+			return req_fail(r, "the store cannot be written");
+		req_note(r, "host %s is there already", h.name);
+		if (add(r, &h))
+			return -1;
+	} else if (add(r, &h)) {
+		forget(&h);
 		return -1;
 	}
 	m = mesh_open();

@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 	u64 one = 1;
 	int signals, control, err;
 
+	D.started = now_ms();
 	D.state = MESHD_STATE;
 	D.socket = MESHD_SOCKET;
 	D.listen = "0.0.0.0";

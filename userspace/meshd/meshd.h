@@ -21,6 +21,7 @@ struct meshd {
 	const char *listen;	/* address of the target role; NULL: not a target */
 	u16	port;
 	bool	debug;
+	u64	started;	/* now_ms() */
 	int	stop;		/* eventfd: readable when all shall end */
 	struct muuid host;
 	struct muuid cluster;	/* zero: no key was ever set */

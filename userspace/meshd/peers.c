@@ -7,6 +7,9 @@
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/peers.h"
 
+#define FRESH_MS	20000
+#define CONNECT_MS	6000
+
 static int explain(const struct store_host *h, struct mesh *m, int err, char *why)
 {
 	struct mesh_target t;
@@ -26,6 +29,13 @@ static int explain(const struct store_host *h, struct mesh *m, int err, char *wh
 	return err;
 }
 
+static bool connecting(struct mesh *m, const struct store_host *h)
+{
+	struct mesh_target t;
+
+	return now_ms() - D.started < FRESH_MS && !mesh_target_get(m, h->id, &t);
+}
+
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why)
 {
 	char *text = mgmt_req_encode(q), said[MGMT_REASON];
@@ -42,6 +52,9 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 		return -ENOMEM;
 	}
 	err = mesh_mgmt(m, h->id, text, strlen(text), &rsp, &n);
+	/* Sessions take a moment after a start, and after a link was away. */
+	if (err == -ENOTCONN && connecting(m, h) && !peer_wait_up(h, CONNECT_MS, why))
+		err = mesh_mgmt(m, h->id, text, strlen(text), &rsp, &n);
 	if (err) {
 		explain(h, m, err, why);
 	} else {

@@ -239,8 +239,9 @@ static const char *data_on(const struct muuid *uuid, char *out, size_t size)
 
 static int delete_volume(struct req *r, struct store_volume *v)
 {
+	enum store_vstate before = v->state;
 	bool force = arg_bool(r, "force");
-	char type[32], why[REASON];
+	char type[32], why[REASON] = "";
 	struct mesh *m;
 	int err;
 
@@ -254,6 +255,7 @@ static int delete_volume(struct req *r, struct store_volume *v)
 		return req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it "
 				"with --force", v->name);
 	}
+	crash_point(CRASH_DELETE_KERNEL);
 	v->state = STORE_DELETING;
 	v->attached = false;
 	err = store_volume_flags(v);
@@ -261,11 +263,14 @@ static int delete_volume(struct req *r, struct store_volume *v)
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(CRASH_DELETE_STORED);
-	crash_point(CRASH_DELETE_KERNEL);
 	err = volume_finish_delete(&v->uuid, why);
+	if (err && before == STORE_DELETING && force) {
+		req_note(r, "%s; what volume %s has there stays allocated", why, v->name);
+		err = store_volume_erase(&v->uuid);
+	}
 	if (err)
 		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; meshd "
-				"goes on trying", v->name, why);
+				"goes on trying, or forget them with --force", v->name, why);
 	return 0;
 }
 

@@ -318,7 +318,8 @@ static int many(uint64_t n, uint64_t first)
 	for (long j = 0; j < jobs; j++)
 		if (!fork()) {
 			memset(&r, 0, sizeof(r));
-			r.failed = random_mode(first + j, n > (uint64_t)j ? n - j : 0, jobs, &r.t, &r.bad);
+			r.failed = random_mode(first + j, n > (uint64_t)j ? n - j : 0, jobs,
+					       &r.t, &r.bad);
 			_exit(write(fd[1], &r, sizeof(r)) != sizeof(r));
 		}
 	close(fd[1]);

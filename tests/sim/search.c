@@ -118,6 +118,7 @@ static void even_engine(struct sim_world *w)
 static int known(const struct sim_world *w)
 {
 	static struct sim_world s;
+	const uint64_t mask = (1ULL << SEEN_BITS) - 1;
 	uint64_t h, i;
 
 	s = *w;
@@ -136,7 +137,7 @@ static int known(const struct sim_world *w)
 	for (int k = 0; k < SIM_IOS; k++)
 		even_record(s.io[k].data);
 	h = XXH64(&s, sizeof(s), 0) | 1;
-	for (i = h >> 8 & ((1ULL << SEEN_BITS) - 1); seen[i]; i = (i + 1) & ((1ULL << SEEN_BITS) - 1))
+	for (i = h >> 8 & mask; seen[i]; i = (i + 1) & mask)
 		if (seen[i] == h)
 			return 1;
 	if (states >= 3ULL << (SEEN_BITS - 2)) {

@@ -64,7 +64,7 @@ enum sim_action_kind {
 	ACT_RETURN,		/* a: absent member comes back, stale */
 	ACT_REPLACE,		/* a: a spare takes its place */
 	ACT_PROMOTE,		/* the store calls caught-up members in sync */
-	ACT_DRAIN,		/* all in flight comes to its end, epochs that were asked for too */
+	ACT_DRAIN,		/* all in flight comes to its end, epochs too */
 	ACT_CRASH,		/* a: members lost with it, m: sectors that land */
 	ACT_KINDS
 };

@@ -125,8 +125,8 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 		if (io->kind == PROT_WRITE && io->req == SIM_REQS)
 			sim_bad(w, "I/O of no request");
 	} else if (io->kind == PROT_WRITE) {
-		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) + io->offset,
-		       ev->io.length);
+		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
+				 io->offset, ev->io.length);
 	}
 	trace_io("start", io);
 }

@@ -18,7 +18,7 @@
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
-#include "driver/compat/compat.h"
+#include "driver/compat/bdev.h"
 #include "driver/member.h"
 
 /**

@@ -150,6 +150,23 @@ static int mesh_meta_settle(struct mesh_member *m)
 	return state == MESH_MEMBER_UP ? 0 : READ_ONCE(m->err) ?: mesh_member_errno(state);
 }
 
+/* For people: why a member that META_IO wants is not up. */
+static const char *mesh_meta_why(int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return "the extent is held by another client";
+	case -ESTALE:
+		return "the target knows a higher generation of the extent";
+	case -ENODEV:
+		return "the drive or the extent is not there";
+	case -EHOSTDOWN:
+		return "meshd does not run on the target";
+	default:
+		return "the member is not up";
+	}
+}
+
 static int mesh_meta_member(struct genl_info *info, struct mesh_member **m)
 {
 	struct mesh_member_conf *conf;
@@ -170,7 +187,8 @@ static int mesh_meta_member(struct genl_info *info, struct mesh_member **m)
 		goto free;
 	err = mesh_meta_settle(*m);
 	if (err) {
-		GENL_SET_ERR_MSG(info, "the member is not up");
+		if (info->extack)
+			info->extack->_msg = mesh_meta_why(err);
 		mesh_member_put(*m);
 	}
 free:

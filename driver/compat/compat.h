@@ -9,7 +9,6 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
-#include <linux/file.h>
 
 #include "driver/compat/config.h"
 
@@ -75,50 +74,6 @@ static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
 	return disk;
 #endif
-}
-
-/* An exclusively opened block device, by whatever the kernel names it. */
-struct mesh_bdev_handle {
-	struct block_device *bdev;
-#ifdef HAVE_BDEV_FILE
-	struct file *file;
-#else
-	fmode_t mode;
-#endif
-};
-
-static inline int mesh_compat_open_bdev(struct mesh_bdev_handle *h, const char *path,
-					bool rw, void *holder)
-{
-	blk_mode_t mode = BLK_OPEN_READ | (rw ? BLK_OPEN_WRITE : 0);
-#ifdef HAVE_BDEV_FILE
-	struct file *file = bdev_file_open_by_path(path, mode, holder, NULL);
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	h->file = file;
-	h->bdev = file_bdev(file);
-#else
-	struct block_device *bdev;
-
-	mode |= BLK_OPEN_EXCL;
-	bdev = blkdev_get_by_path(path, mode, holder);
-	if (IS_ERR(bdev))
-		return PTR_ERR(bdev);
-	h->bdev = bdev;
-	h->mode = mode;
-#endif
-	return 0;
-}
-
-static inline void mesh_compat_close_bdev(struct mesh_bdev_handle *h)
-{
-#ifdef HAVE_BDEV_FILE
-	fput(h->file);
-#else
-	blkdev_put(h->bdev, h->mode);
-#endif
-	h->bdev = NULL;
 }
 
 #endif

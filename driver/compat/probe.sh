@@ -39,14 +39,6 @@ probe HAVE_DISK_OPEN <<'END'
 static int open(struct gendisk *disk, blk_mode_t mode) { return 0; }
 const struct block_device_operations ops = { .open = open };
 END
-probe HAVE_BDEV_FILE <<'END'
-#include <linux/blkdev.h>
-struct file *f(const char *path, void *holder);
-struct file *f(const char *path, void *holder)
-{
-	return bdev_file_open_by_path(path, BLK_OPEN_READ, holder, NULL);
-}
-END
 
 for n in $names; do
 	"$@" -Wno-unused -Wno-missing-prototypes -Wno-missing-declarations \

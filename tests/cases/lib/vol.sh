@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # For cases that talk to meshblk through blkctl.
 
+# shellcheck disable=SC2034 # for the cases
 vol=11111111-2222-4333-8444-555555555555
+# shellcheck disable=SC2034
 other=99999999-2222-4333-8444-555555555555
+# shellcheck disable=SC2034
 sys=/sys/block/mesh0/mesh
 
 fail() { echo "FAILED: $*" >&2; exit 1; }

@@ -188,7 +188,7 @@ void mesh_disk_remove(struct mesh_volume *vol)
 void mesh_disk_announce(struct mesh_volume *vol)
 {
 	char name[MESHBLK_NAME_MAX + 12], uuid[UUID_STRING_LEN + 12];
-	char *env[] = { name, uuid, NULL };
+	char *env[3] = { name, uuid };
 
 	snprintf(name, sizeof(name), "MESH_NAME=%s", vol->conf.name);
 	snprintf(uuid, sizeof(uuid), "MESH_UUID=%pUb", &vol->conf.uuid);

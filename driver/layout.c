@@ -158,6 +158,7 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 
+		/* pairs with mesh_member_step(): m->info is there */
 		if (smp_load_acquire(&m->state) != MESH_MEMBER_UP)
 			continue;
 		if (m->info.lba > lba)
@@ -189,7 +190,7 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	*down = 0;
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
-		enum mesh_member_state s = smp_load_acquire(&l->slots[i].member->state);
+		enum mesh_member_state s = READ_ONCE(l->slots[i].member->state);
 
 		*down += s == MESH_MEMBER_DOWN;
 		*lost += s == MESH_MEMBER_GONE || s == MESH_MEMBER_REFUSED;

@@ -296,6 +296,7 @@ void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
  */
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
+	/* pairs with mesh_member_step(): what the kind set up before UP is there */
 	enum mesh_member_state state = smp_load_acquire(&m->state);
 
 	mio->member = m;

@@ -201,7 +201,7 @@ struct mesh_member {
 	struct mesh_member_stats __percpu *stats;
 
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
-	struct mutex		lock;
+	struct mutex		lock;	/* states, links */
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;

@@ -27,7 +27,7 @@ struct mesh_mem_store {
 	struct list_head node;
 	uuid_t		uuid;
 	unsigned int	refs;
-	struct mutex	lock;
+	struct mutex	lock;	/* one I/O at a time */
 	struct xarray	pages;
 };
 

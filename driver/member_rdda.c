@@ -18,7 +18,7 @@
 struct mesh_rdda {
 	struct mesh_member	*member;
 	struct mesh_target	*target;
-	struct mutex		lock;
+	struct mutex		lock;	/* extent */
 	struct rdda_extent	*extent;
 	bool			known;
 };

@@ -142,10 +142,11 @@ static int mesh_meta_settle(struct mesh_member *m)
 
 	init_completion(&w.settled);
 	mesh_member_link(m, &w.link);
-	state = smp_load_acquire(&m->state);
+	state = READ_ONCE(m->state);
 	if (state == MESH_MEMBER_DOWN)
 		wait_for_completion_timeout(&w.settled, msecs_to_jiffies(MESH_META_OPEN_MS));
 	mesh_member_unlink(m, &w.link);
+	/* pairs with mesh_member_step(): m->info is there */
 	state = smp_load_acquire(&m->state);
 	return state == MESH_MEMBER_UP ? 0 : READ_ONCE(m->err) ?: mesh_member_errno(state);
 }

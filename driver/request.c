@@ -269,7 +269,9 @@ static enum blk_eh_timer_return mesh_timeout(struct request *rq)
 
 	if (!atomic_inc_not_zero(&req->left))
 		return BLK_EH_RESET_TIMER;
-	for (mio = smp_load_acquire(&req->mios); mio; mio = mio->next)
+	/* pairs with mesh_plan_fill(): what is listed is filled in */
+	mio = smp_load_acquire(&req->mios);
+	for (; mio; mio = mio->next)
 		if (READ_ONCE(mio->err) == MESH_MIO_RUNNING)
 			mesh_member_kick(mio->member);
 	mesh_req_drop(req, 1);

@@ -223,9 +223,9 @@ static ssize_t mesh_mem_store(struct kobject *kobj, struct attribute *attr, cons
 	char what[16];
 	int err = -ENODEV;
 
-	if (strscpy(what, skip_spaces(buf), sizeof(what)) < 0)
+	if (strscpy(what, skip_spaces(buf), sizeof(what)) < 0) {
 		err = -EINVAL;
-	else if (l && d->index < l->nr) {
+	} else if (l && d->index < l->nr) {
 		m = l->slots[d->index].member;
 		err = m->ops->fault ? m->ops->fault(m, strim(what)) : -EOPNOTSUPP;
 	}
@@ -322,7 +322,7 @@ static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_t
 	mesh_volume_get(vol);
 	d->vol = vol;
 	d->index = index;
-	if (kobject_init_and_add(&d->kobj, (struct kobj_type *)type, parent, "%s", name)) {
+	if (kobject_init_and_add(&d->kobj, (void *)type, parent, "%s", name)) {
 		kobject_put(&d->kobj);
 		return NULL;
 	}

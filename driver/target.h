@@ -43,7 +43,7 @@ struct mesh_target {
 	struct mesh_target_conf	conf;
 	unsigned int		refs;
 	struct list_head	node;
-	struct mutex		lock;
+	struct mutex		lock;	/* rdda */
 	struct rdda_target	*rdda;
 };
 

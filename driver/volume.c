@@ -322,11 +322,10 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
 		err = -ESTALE;
 	}
-	if (err || (old && old->epoch == new->epoch)) {
+	if (err || (old && old->epoch == new->epoch))
 		mesh_layout_discard(new);
-	} else {
+	else
 		mesh_volume_replace(vol, new);
-	}
 	if (err)
 		return err;
 	mesh_volume_rename(vol, conf);

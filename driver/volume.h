@@ -139,10 +139,10 @@ struct mesh_volume {
 	struct delayed_work	park_work;
 	struct workqueue_struct	*wq;
 
-	struct mutex		lock;
+	struct mutex		lock;	/* what follows */
 	struct mesh_volume_conf	conf;
 	enum mesh_volume_state	state;
-	struct mutex		event_lock;
+	struct mutex		event_lock;	/* state, conf.name */
 	int			err;
 	const char		*reason;
 	struct gendisk		*disk;

@@ -21,6 +21,7 @@ refused() { # PATTERN COMMAND...
 # What a case leaves behind is the next one's trouble.
 vol_cleanup() {
 	local u
+	set +e		# else the first thing that is not there ends the case
 	umount /mnt 2>/dev/null
 	for u in $(blkctl get 2>/dev/null | grep -o '"uuid":"[^"]*","name' | cut -d'"' -f4); do
 		blkctl del "$u" force

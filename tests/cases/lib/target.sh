@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2119,SC2120
 # SPDX-License-Identifier: GPL-2.0-only
 # For cases that talk to meshtgt through meshpeer and tgtctl.
 
@@ -7,6 +7,10 @@ addr=10.77.0.1
 pids=()
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
+
+refused() { # COMMAND...
+	if "$@" 2>/tmp/why; then fail "not refused: $*"; fi
+}
 
 # Numbers to UUIDs.
 host() { printf '1111%04x-0000-4000-8000-000000000000' "$1"; }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The target's sessions: every pair of states; and OPEN: every set of facts. */
+#include <string.h>
+
+#include "rdda/target/state.h"
+#include "rdda/wire.h"
+#include "suite.h"
+
+static void session_table(void)
+{
+	/* From the row to the column: login, live, dying, draining, dead. */
+	static const char *const want[TGT_STATES] = {
+		[TGT_LOGIN]	= "-yy--",
+		[TGT_LIVE]	= "--y--",
+		[TGT_DYING]	= "---y-",
+		[TGT_DRAINING]	= "----y",
+		[TGT_DEAD]	= "-----",
+	};
+	int from, to;
+
+	for (from = -1; from <= TGT_STATES; from++)
+		for (to = -1; to <= TGT_STATES; to++) {
+			bool in = from >= 0 && from < TGT_STATES && to >= 0 && to < TGT_STATES;
+
+			CU_ASSERT_EQUAL(tgt_state_may(from, to), in && want[from][to] == 'y');
+		}
+	CU_ASSERT_STRING_EQUAL(tgt_state_name(TGT_DRAINING), "draining");
+	CU_ASSERT_STRING_EQUAL(tgt_state_name(TGT_STATES), "?");
+}
+
+#define FLAGS 16
+
+/* Each bit of @n is one fact; generations: older, same, newer. */
+static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
+{
+	struct tgt_open_facts f = {
+		.found = n & 1, .drive_gone = n & 2, .ready = n & 4, .rw = n & 8,
+		.preempt = n & 16, .old_self = n & 32, .others_dying = n & 64,
+		.other_rw = n & 128, .other_ro = n & 256, .self_other = n & 512,
+		.asked = n & 1024, .noted = n & 2048, .holder_none = n & 4096,
+		.holder_self = n & 8192, .grace = n & 16384,
+		.seen = 5, .generation = 4 + gen,
+	};
+
+	return f;
+}
+
+/* What a grant promises, stated apart from the order in which it is decided. */
+static void open_promises(void)
+{
+	unsigned int n, gen, seen[TGT_OPEN_ASK + 1] = { 0 };
+
+	for (n = 0; n < 1U << (FLAGS - 1); n++)
+		for (gen = 0; gen < 3; gen++) {
+			struct tgt_open_facts f = facts(n, gen);
+			int st = tgt_open_decide(&f);
+
+			CU_ASSERT_FATAL(st >= 0 && st <= TGT_OPEN_ASK);
+			seen[st]++;
+			if (st == RDDA_OPEN_OK || st == TGT_OPEN_ASK || st == TGT_OPEN_FENCE) {
+				CU_ASSERT(f.found && f.ready && !f.drive_gone);
+				CU_ASSERT(f.generation >= f.seen);
+				CU_ASSERT(!f.old_self && !f.others_dying);
+			}
+			if (st == RDDA_OPEN_OK || st == TGT_OPEN_ASK) {
+				CU_ASSERT(!f.other_rw);
+				CU_ASSERT(!f.rw || !f.other_ro);
+				CU_ASSERT(!f.self_other);
+			}
+			if (st == RDDA_OPEN_OK && !f.noted) {
+				CU_ASSERT(f.generation == f.seen && !f.asked);
+				CU_ASSERT(!f.rw || f.holder_self);
+			}
+			if (st == TGT_OPEN_ASK) {
+				CU_ASSERT(!f.asked);
+				CU_ASSERT(!f.rw || !f.grace || f.preempt || f.holder_none ||
+					  f.holder_self);
+			}
+			if (st == TGT_OPEN_FENCE)
+				CU_ASSERT(f.preempt && (f.other_rw || f.other_ro));
+			if (st == RDDA_OPEN_GRACE)
+				CU_ASSERT(f.grace && f.rw);
+		}
+	CU_ASSERT(seen[RDDA_OPEN_OK] && seen[RDDA_OPEN_NO_EXTENT] && seen[RDDA_OPEN_HELD]);
+	CU_ASSERT(seen[RDDA_OPEN_STALE] && seen[RDDA_OPEN_DRAINING] && seen[RDDA_OPEN_GRACE]);
+	CU_ASSERT(seen[RDDA_OPEN_DRIVE_GONE] && seen[RDDA_OPEN_NOT_READY]);
+	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_ASK]);
+}
+
+static void open_examples(void)
+{
+	struct tgt_open_facts f = {
+		.found = true, .ready = true, .rw = true, .generation = 5, .seen = 5,
+		.holder_none = true,
+	};
+
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_ASK);	/* a first holder is noted */
+	f.noted = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
+	f.noted = false;
+	f.holder_none = false;
+	f.holder_self = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);	/* needs no daemon */
+	f.grace = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
+	f.holder_self = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_GRACE);
+	f.preempt = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_ASK);
+	f.preempt = false;
+	f.grace = false;
+	f.other_ro = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
+	f.rw = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);	/* readers beside readers */
+	f.other_rw = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
+	f.preempt = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_FENCE);
+	f.old_self = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
+}
+
+static const struct suite_test tests[] = {
+	{ "session states", session_table },
+	{ "what a grant promises", open_promises },
+	{ "answers to OPEN", open_examples },
+	{ NULL, NULL },
+};
+
+int main(void)
+{
+	return suite_main("target state", tests);
+}

@@ -62,10 +62,14 @@ void tgt_cmd_abort(struct tgt_cmd *c)
 static void bio_done(struct bio *bio)
 {
 	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
+	bool again = bio->bi_status == BLK_STS_AGAIN && bio->bi_opf & REQ_NOWAIT;
 	blk_status_t st = bio->bi_status;
 
 	bio_uninit(bio);
-	cmd_end(c, cmd_status(cmd_drive(c), c, st));
+	if (again)		/* out of tags, or frozen: the drive's work may sleep */
+		tgt_sched_slow(cmd_drive(c), c);
+	else
+		cmd_end(c, cmd_status(cmd_drive(c), c, st));
 }
 
 /* A step of several: the next one may sleep, so it is the drive's work's. */
@@ -126,16 +130,47 @@ static void step_discard(struct tgt_cmd *c)
 	c->left -= n;
 }
 
+static bool cmd_is_rw(const struct tgt_cmd *c)
+{
+	return c->p.opcode == RDDA_OP_READ || c->p.opcode == RDDA_OP_WRITE;
+}
+
+/* One bio, started over when the device asks for that: the same bytes again. */
+static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
+{
+	struct tgt_drive *d = cmd_drive(c);
+	struct tgt_session *s = c->ch->s;
+
+	if (c->p.opcode == RDDA_OP_READ)
+		opf |= REQ_OP_READ;
+	else
+		opf |= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE |
+		       (rdda_fault(RDDA_FAULT_FUA) ? 0 : REQ_FUA);
+	cmd_bio(c, opf, bio_done);
+	c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
+	if (WARN_ON_ONCE(tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
+			 tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1]))) {
+		bio_uninit(&c->bio);	/* pieces are too large for that */
+		cmd_end(c, RDDA_ST_INTERNAL);
+		return;
+	}
+	submit_bio(&c->bio);
+}
+
 /**
- * tgt_cmd_step() - the next bio of a command that takes several
+ * tgt_cmd_step() - the next bio of a command that could not be done at once
  * @c: command
  *
- * Context: process; may sleep for the device.
+ * Context: the drive's work; may sleep for the device.
  */
 void tgt_cmd_step(struct tgt_cmd *c)
 {
 	if (READ_ONCE(c->ch->dead)) {
 		cmd_end(c, RDDA_ST_INTERNAL);
+		return;
+	}
+	if (cmd_is_rw(c)) {
+		cmd_rw(c, 0);
 		return;
 	}
 	if (c->left && c->p.opcode == RDDA_OP_DSM) {
@@ -156,38 +191,24 @@ void tgt_cmd_step(struct tgt_cmd *c)
  * tgt_cmd_submit() - hand a command to its device
  * @c: command, counted in tgt_drive.inflight
  *
- * Context: process; may sleep for the device.
+ * Does not sleep for a device that can do without (all of blk-mq's can): the
+ * channel's work serves other drives too. What cannot be done at once, and what
+ * takes several bios, is left to the drive's own work.
+ *
+ * Context: process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {
 	struct tgt_drive *d = cmd_drive(c);
-	struct tgt_session *s = c->ch->s;
-	blk_opf_t opf = REQ_OP_READ;
 
-	switch (c->p.opcode) {
-	case RDDA_OP_WRITE:
-		opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
-		if (!rdda_fault(RDDA_FAULT_FUA))
-			opf |= REQ_FUA;
-		fallthrough;
-	case RDDA_OP_READ:
-		cmd_bio(c, opf, bio_done);
-		c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
-		if (tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
-		    tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1])) {
-			WARN_ON_ONCE(1);	/* pieces are larger than PIECE_MIN */
-			bio_uninit(&c->bio);
-			cmd_end(c, RDDA_ST_INTERNAL);
-			return;
-		}
-		submit_bio(&c->bio);
+	if (cmd_is_rw(c)) {
+		cmd_rw(c, bdev_nowait(d->bd) ? REQ_NOWAIT : 0);
 		return;
-	default:
-		c->at = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
-		c->left = c->p.blocks << (d->lba_shift - SECTOR_SHIFT);
-		c->flushing = false;
-		tgt_cmd_step(c);
 	}
+	c->at = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
+	c->left = c->p.blocks << (d->lba_shift - SECTOR_SHIFT);
+	c->flushing = false;
+	tgt_sched_slow(d, c);
 }
 
 static void cmd_count(struct tgt_session *s, const struct rdda_parsed *p)

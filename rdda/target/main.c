@@ -41,7 +41,7 @@ static int tgt_reboot(struct notifier_block *nb, unsigned long action, void *dat
 	tgt_stopping = true;
 	tgt_listen_exit();
 	tgt_session_kill_all(-ESHUTDOWN);
-	flush_workqueue(tgt_wq);
+	tgt_session_quiet(TGT_QUIET_MS);
 	return NOTIFY_DONE;
 }
 
@@ -64,9 +64,12 @@ static int __init tgt_init(void)
 	ret = tgt_channel_init();
 	if (ret)
 		goto err_io_wq;
-	ret = tgt_cmd_init();
+	ret = tgt_push_init();
 	if (ret)
 		goto err_channel;
+	ret = tgt_cmd_init();
+	if (ret)
+		goto err_push;
 	ret = tgt_open_init();
 	if (ret)
 		goto err_cmd;
@@ -95,6 +98,8 @@ err_open:
 	tgt_open_exit();
 err_cmd:
 	tgt_cmd_exit();
+err_push:
+	tgt_push_exit();
 err_channel:
 	tgt_channel_exit();
 err_io_wq:
@@ -116,6 +121,7 @@ static void __exit tgt_exit(void)
 	tgt_mgmt_exit();
 	tgt_open_exit();
 	tgt_cmd_exit();
+	tgt_push_exit();
 	tgt_channel_exit();
 	destroy_workqueue(tgt_io_wq);
 	destroy_workqueue(tgt_wq);

@@ -493,11 +493,13 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 
 static int server_send(struct sk_buff *msg, u32 port)
 {
-	if (!genlmsg_unicast(&init_net, msg, port))
+	int ret = genlmsg_unicast(&init_net, msg, port);
+
+	if (!ret)
 		return 0;
-	/* It closed, or does not read: for the client that is the same. */
-	atomic_cmpxchg(&server, port, 0);
-	return -EHOSTDOWN;
+	if (ret == -ECONNREFUSED)
+		atomic_cmpxchg(&server, port, 0);
+	return -EHOSTDOWN;	/* for the client a full socket is the same */
 }
 
 /**

@@ -12,7 +12,7 @@
  * ch->sig remembers how many work requests and buffers each covers.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
-#include <linux/slab.h>
+#include <linux/mempool.h>
 
 #include "rdda/target/tgt.h"
 
@@ -25,8 +25,11 @@
 struct ctl {
 	struct list_head	node;
 	u32			len;
-	u8			msg[] __aligned(8);
+	u8			msg[RDDA_MSG_MAX] __aligned(8);
 };
+
+/* A PONG must go out when there is no memory, or the client gives us up. */
+static mempool_t *ctl_pool;
 
 static void chain_wr(struct tgt_channel *ch, unsigned int n, unsigned int bufs)
 {
@@ -86,7 +89,8 @@ static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
 		memcpy(ch->tx_msg[ch->tx_head % TGT_TX_BUFS], c->msg, c->len);
 		chain_send(ch, n++, c->len);
 		list_del(&c->node);
-		kfree(c);
+		ch->ctl_nr--;
+		mempool_free(c, ctl_pool);
 		atomic64_inc(&ch->s->stats.sends);
 	}
 	return n;
@@ -280,7 +284,7 @@ void tgt_push_drop(struct tgt_channel *ch)
 	list_splice_init(&ch->ctl_q, &drop);
 	spin_unlock_bh(&ch->tx_lock);
 	list_for_each_entry_safe(c, next, &drop, node)
-		kfree(c);
+		mempool_free(c, ctl_pool);
 }
 
 /**
@@ -294,9 +298,12 @@ void tgt_push_drop(struct tgt_channel *ch)
  */
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 {
-	struct ctl *c = kmalloc(struct_size(c, msg, len), GFP_NOWAIT | __GFP_NOWARN);
+	struct ctl *c = NULL;
 	bool dead;
 
+	/* One that asks and asks and never takes an answer is no client. */
+	if (READ_ONCE(ch->ctl_nr) < TGT_CTL_MAX)
+		c = mempool_alloc(ctl_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!c) {
 		tgt_channel_kill(ch, -ENOMEM);
 		return -ENOMEM;
@@ -305,11 +312,13 @@ int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 	memcpy(c->msg, msg, len);
 	spin_lock_bh(&ch->tx_lock);
 	dead = READ_ONCE(ch->dead);
-	if (!dead)
+	if (!dead) {
 		list_add_tail(&c->node, &ch->ctl_q);
+		ch->ctl_nr++;
+	}
 	spin_unlock_bh(&ch->tx_lock);
 	if (dead) {
-		kfree(c);
+		mempool_free(c, ctl_pool);
 		return -ESHUTDOWN;
 	}
 	if (READ_ONCE(ch->batcher) != current)
@@ -332,4 +341,23 @@ int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag)
 	};
 
 	return tgt_ctl_send(ch, &h, sizeof(h));
+}
+
+/**
+ * tgt_push_init() - a reserve of control messages
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int tgt_push_init(void)
+{
+	ctl_pool = mempool_create_kmalloc_pool(64, sizeof(struct ctl));
+	return ctl_pool ? 0 : -ENOMEM;
+}
+
+/**
+ * tgt_push_exit() - the reverse
+ */
+void tgt_push_exit(void)
+{
+	mempool_destroy(ctl_pool);
 }

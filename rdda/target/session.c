@@ -9,6 +9,7 @@
  * memory, and no other session anything.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -124,7 +125,7 @@ static void free_work(struct work_struct *work)
 	mutex_lock(&tgt_lock);
 	list_del(&s->node);
 	mutex_unlock(&tgt_lock);
-	pr_info("session %u of %pUb: gone\n", s->id, &s->host);
+	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->host);
 	tgt_session_put(s);
 	wake_up_all(&empty_wait);
 }
@@ -198,7 +199,7 @@ void tgt_session_kill(struct tgt_session *s, int err)
 {
 	if (!session_set(s, TGT_DYING, err))
 		return;
-	pr_info("session %u of %pUb: ends: %d\n", s->id, &s->host, err);
+	pr_info_ratelimited("session %u of %pUb: ends: %d\n", s->id, &s->host, err);
 	tgt_session_get(s);
 	queue_work(tgt_wq, &s->kill);
 }
@@ -215,6 +216,30 @@ void tgt_session_kill_all(int err)
 	list_for_each_entry(s, &tgt_sessions, node)
 		tgt_session_kill(s, err);
 	mutex_unlock(&tgt_lock);
+}
+
+static bool sessions_quiet(void)
+{
+	struct tgt_session *s;
+	bool quiet = true;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node)
+		quiet &= tgt_session_state(s) >= TGT_DRAINING;
+	mutex_unlock(&tgt_lock);
+	return quiet;
+}
+
+/**
+ * tgt_session_quiet() - wait until no queue pair is left: nobody writes here any more
+ * @ms: no longer than that
+ */
+void tgt_session_quiet(unsigned int ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
+
+	while (!sessions_quiet() && time_before(jiffies, end))
+		msleep(20);
 }
 
 /**
@@ -416,8 +441,8 @@ int tgt_session_live(struct tgt_session *s, const u8 *boot_id)
 out:
 	mutex_unlock(&tgt_lock);
 	if (!ret)
-		pr_info("session %u of %pUb: live, %u channels, %u KiB\n", s->id, &s->host,
-			s->nr_channels, s->arena.bytes >> 10);
+		pr_info_ratelimited("session %u of %pUb: live, %u channels, %u KiB\n", s->id,
+				    &s->host, s->nr_channels, s->arena.bytes >> 10);
 	return ret;
 }
 

@@ -64,6 +64,8 @@
 #define TGT_PROOF_MS		5000
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
+#define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
+#define TGT_CTL_MAX		256	/* control messages that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
 
@@ -218,6 +220,7 @@ struct tgt_rbuf {
  * @tx_lock: all below
  * @pend: commands that ended, oldest first, not posted yet
  * @ctl_q: control messages to be sent
+ * @ctl_nr: how many
  * @tx: buffers of sends in flight, a ring
  * @wr: chain being built
  * @sge: of @wr
@@ -256,6 +259,7 @@ struct tgt_channel {
 	spinlock_t		tx_lock;
 	struct list_head	pend;
 	struct list_head	ctl_q;
+	unsigned int		ctl_nr;
 	void			*tx_msg[TGT_TX_BUFS];
 	u64			tx_dma[TGT_TX_BUFS];
 	struct ib_cqe		tx_cqe;
@@ -490,6 +494,7 @@ int tgt_session_attach(struct tgt_channel *ch);
 int tgt_session_live(struct tgt_session *s, const u8 *boot_id);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
+void tgt_session_quiet(unsigned int ms);
 struct tgt_session *tgt_session_find(u32 id);
 void tgt_session_put(struct tgt_session *s);
 void tgt_session_event(struct tgt_session *s, const void *msg, size_t len);
@@ -530,6 +535,8 @@ void tgt_push_kick(struct tasklet_struct *t);
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc);
 void tgt_push_end(struct tgt_cmd *c);
 void tgt_push_drop(struct tgt_channel *ch);
+int tgt_push_init(void);
+void tgt_push_exit(void);
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len);
 int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
 

@@ -124,7 +124,7 @@ static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
 		.private_data_len = sizeof(c->proof.login),
 		.initiator_depth = 16,
 		.responder_resources = 1,
-		.retry_count = RDDA_RETRIES,
+		.retry_count = 6,	/* 7 is without end on Soft-RoCE */
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};
 	int ret;

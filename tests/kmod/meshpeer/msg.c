@@ -32,8 +32,9 @@ static void tx_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 int peer_post(struct peer_conn *c, struct ib_send_wr *first, struct ib_send_wr *last)
 {
+	struct ib_qp_attr err = { .qp_state = IB_QPS_ERR };
 	struct tx t = { .cqe.done = tx_done };
-	int ret;
+	int ret, tries = 0;
 
 	init_completion(&t.done);
 	last->wr_cqe = &t.cqe;
@@ -41,7 +42,10 @@ int peer_post(struct peer_conn *c, struct ib_send_wr *first, struct ib_send_wr *
 	ret = ib_post_send(c->q.qp, first, NULL);
 	if (ret)
 		return ret;
-	wait_for_completion(&t.done);	/* a queue pair in error flushes it */
+	/* A dead target's NIC is asked again and again; an error flushes the queue. */
+	for (; !wait_for_completion_timeout(&t.done, HZ / 10); tries++)
+		if (c->lost || tries == 10 * PEER_MS / 1000)
+			ib_modify_qp(c->q.qp, &err, IB_QP_STATE);
 	return t.status;
 }
 

@@ -42,6 +42,7 @@ static inline bool rdda_fault(enum rdda_fault_point f)
 /* Once in a module. */
 #define RDDA_FAULTS_DEFINE						\
 	unsigned long rdda_faults;					\
+									\
 	module_param_named(faults, rdda_faults, ulong, 0644);		\
 	MODULE_PARM_DESC(faults, "rules taken out, for tests")
 #else

@@ -149,13 +149,14 @@ static void pieces_free(struct tgt_arena *a)
  */
 int tgt_arena_alloc(struct tgt_session *s)
 {
+	int node = dev_to_node(s->dev->dma_device ?: &s->dev->dev);
 	u32 size = piece_bytes(s);
 	int ret = -ENOMEM;
 
 	while (size && s->arena.bytes % size)
 		size /= 2;
 	for (; size >= PIECE_MIN && s->arena.bytes / size <= RDDA_PIECES_MAX; size /= 2) {
-		ret = pieces_alloc(&s->arena, size, dev_to_node(s->dev->dma_device ?: &s->dev->dev));
+		ret = pieces_alloc(&s->arena, size, node);
 		if (!ret)
 			return 0;
 		pieces_free(&s->arena);

@@ -249,6 +249,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 		.max_bytes = RDDA_CMD_BYTES_MAX,
 		.arena_off = ch->arena_off,
 		.arena_len = ch->arena_len,
+		/* Pairs with the release in bounce_msg(): its key is there too. */
 		.bounce_len = smp_load_acquire(&ch->s->bounce_len),
 		.lba_shift = SECTOR_SHIFT,
 	};

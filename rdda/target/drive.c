@@ -228,7 +228,7 @@ static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
 		return -EEXIST;
 	}
 	if (old->removing || !tgt_grant_drained(old)) {
-		NL_SET_ERR_MSG(extack, "commands to the drive that was unplugged are not back yet");
+		NL_SET_ERR_MSG(extack, "commands to the unplugged drive are not back yet");
 		return -EBUSY;
 	}
 	drive_remove(old);

@@ -798,6 +798,6 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 	ret = tgt_grant_wait(d);
 	tgt_drive_put(d);
 	if (ret == -EBUSY)
-		NL_SET_ERR_MSG(extack, "the table is in force, but commands under the old one are still with the device; ask again");
+		NL_SET_ERR_MSG(extack, "in force, but older commands are not back; ask again");
 	return ret;
 }

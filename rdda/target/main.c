@@ -6,7 +6,7 @@
 
 #include "rdda/target/tgt.h"
 
-DEFINE_MUTEX(tgt_lock);
+DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
 struct workqueue_struct *tgt_wq;
 struct workqueue_struct *tgt_io_wq;
 unsigned long tgt_started;

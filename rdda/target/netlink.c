@@ -61,21 +61,12 @@ static int may_change(struct sk_buff *skb, struct genl_info *info)
 	return -EPERM;
 }
 
-static bool has(struct genl_info *info, int attr, const char *name)
+static struct nlattr *need(struct genl_info *info, int attr)
 {
-	if (info->attrs[attr])
-		return true;
-	NL_SET_ERR_MSG(info->extack, "an attribute that this command needs is missing");
-	NL_SET_BAD_ATTR(info->extack, NULL);
-	pr_debug("%s is missing\n", name);
-	return false;
+	if (!info->attrs[attr])
+		NL_SET_ERR_MSG(info->extack, "an attribute that this command needs is missing");
+	return info->attrs[attr];
 }
-
-#define NEED(info, attr)						\
-	do {								\
-		if (!has(info, attr, #attr))				\
-			return -EINVAL;					\
-	} while (0)
 
 static void attr_uuid(const struct nlattr *a, uuid_t *uuid)
 {
@@ -96,7 +87,8 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_HOST_UUID);
+	if (!need(info, MESHTGT_A_HOST_UUID))
+		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_HOST_UUID], &host);
 	if (uuid_is_null(&host)) {
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
@@ -106,7 +98,7 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		struct nlattr *id = info->attrs[at[i].id], *k = info->attrs[at[i].key];
 
 		if (!id != !k || (i && id && !info->attrs[MESHTGT_A_KEY])) {
-			NL_SET_ERR_MSG(info->extack, "a key goes with its id, the second with a first");
+			NL_SET_ERR_MSG(info->extack, "a key goes with its id, a second with a first");
 			return -EINVAL;
 		}
 		if (!k)
@@ -126,7 +118,8 @@ static int nl_listen(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_ADDR);
+	if (!need(info, MESHTGT_A_ADDR))
+		return -EINVAL;
 	return tgt_listen(nla_data(info->attrs[MESHTGT_A_ADDR]),
 			  port ? nla_get_u16(port) : RDDA_PORT, info->extack);
 }
@@ -141,7 +134,7 @@ static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink
 	if (ret)
 		return ERR_PTR(ret);
 	if (!tb[MESHTGT_X_UUID] || !tb[MESHTGT_X_START] || !tb[MESHTGT_X_LENGTH]) {
-		NL_SET_ERR_MSG(extack, "an extent needs UUID, START and LENGTH");
+		NL_SET_ERR_MSG(extack, "an extent needs UUID, START, LENGTH");
 		return ERR_PTR(-EINVAL);
 	}
 	e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -190,8 +183,10 @@ static int nl_drive_add(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_DRIVE_UUID);
-	NEED(info, MESHTGT_A_PATH);
+	if (!need(info, MESHTGT_A_DRIVE_UUID))
+		return -EINVAL;
+	if (!need(info, MESHTGT_A_PATH))
+		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	ret = extents_parse(info, &extents);
 	if (!ret)
@@ -207,7 +202,8 @@ static int nl_drive_del(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_DRIVE_UUID);
+	if (!need(info, MESHTGT_A_DRIVE_UUID))
+		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]), info->extack);
 }
@@ -220,7 +216,8 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_DRIVE_UUID);
+	if (!need(info, MESHTGT_A_DRIVE_UUID))
+		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	ret = extents_parse(info, &extents);
 	if (!ret)
@@ -305,7 +302,8 @@ static int nl_drive_get(struct sk_buff *skb, struct genl_info *info)
 	uuid_t uuid;
 	int ret = -ENOENT;
 
-	NEED(info, MESHTGT_A_DRIVE_UUID);
+	if (!need(info, MESHTGT_A_DRIVE_UUID))
+		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	msg = genlmsg_new(NLMSG_GOODSIZE * 4, GFP_KERNEL);
 	if (!msg)
@@ -398,7 +396,8 @@ static int nl_session_del(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_SESSION);
+	if (!need(info, MESHTGT_A_SESSION))
+		return -EINVAL;
 	s = tgt_session_find(nla_get_u32(info->attrs[MESHTGT_A_SESSION]));
 	if (!s) {
 		NL_SET_ERR_MSG(info->extack, "no such session");
@@ -463,7 +462,8 @@ static int nl_mgmt_reply(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info) || is_server(info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_REQUEST);
+	if (!need(info, MESHTGT_A_REQUEST))
+		return -EINVAL;
 	ret = data_join(info, &data, &len);
 	if (ret)
 		return ret;
@@ -481,7 +481,8 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 
 	if (may_change(skb, info) || is_server(info))
 		return -EPERM;
-	NEED(info, MESHTGT_A_REQUEST);
+	if (!need(info, MESHTGT_A_REQUEST))
+		return -EINVAL;
 	ret = tgt_open_answered(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
 				err ? nla_get_s32(err) : 0);
 	if (ret)
@@ -651,7 +652,8 @@ static int released(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct netlink_notify *n = data;
 
-	if (event == NETLINK_URELEASE && n->protocol == NETLINK_GENERIC && net_eq(n->net, &init_net))
+	if (event == NETLINK_URELEASE && n->protocol == NETLINK_GENERIC &&
+	    net_eq(n->net, &init_net))
 		atomic_cmpxchg(&server, n->portid, 0);
 	return NOTIFY_DONE;
 }

@@ -212,6 +212,7 @@ static void bounce_msg(struct tgt_channel *ch, const struct rdda_bounce *m)
 		return;
 	}
 	s->bounce_rkey = le32_to_cpu(m->rkey);
+	/* Who sees the length sees the key. */
 	smp_store_release(&s->bounce_len, len);
 }
 

@@ -142,7 +142,7 @@ struct tgt_session {
 	u32			boot;
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
-	spinlock_t		lock;
+	spinlock_t		lock;		/* state, err, channel, ... */
 	enum tgt_state		state;
 	int			err;
 	struct ib_device	*dev;
@@ -246,7 +246,7 @@ struct tgt_channel {
 	struct task_struct	*batcher;
 	struct tgt_rbuf		*rbuf;
 	unsigned int		nr_rbufs;
-	spinlock_t		ctl_lock;
+	spinlock_t		ctl_lock;	/* ctl */
 	struct list_head	ctl;
 	struct work_struct	ctl_work;
 	struct tgt_cmd		*cmd;
@@ -256,7 +256,7 @@ struct tgt_channel {
 	u32			arena_off;
 	u32			arena_len;
 
-	spinlock_t		tx_lock;
+	spinlock_t		tx_lock;	/* all below, but for pong */
 	struct list_head	pend;
 	struct list_head	ctl_q;
 	unsigned int		ctl_nr;
@@ -438,7 +438,7 @@ struct tgt_drive {
 	struct list_head	waiters;
 	atomic64_t		inflight ____cacheline_aligned_in_smp;
 	unsigned int		waiting;
-	spinlock_t		sched_lock;
+	spinlock_t		sched_lock;	/* waiting, turns, slow */
 	struct list_head	turns;
 	struct list_head	slow;
 	struct work_struct	dispatch;

@@ -33,9 +33,11 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
 	if (ret)
 		return ret;
-	peer_say("status=%u nsid=%u handle=%u slba=%llu blocks=%llu shift=%u flags=%u holder=%pUb\n",
-		 a.status, le32_to_cpu(a.nsid), le32_to_cpu(a.handle), le64_to_cpu(a.slba),
-		 le64_to_cpu(a.blocks), a.lba_shift, le16_to_cpu(a.flags), a.holder);
+	peer_say("status=%u nsid=%u handle=%u slba=%llu blocks=%llu", a.status,
+		 le32_to_cpu(a.nsid), le32_to_cpu(a.handle), le64_to_cpu(a.slba),
+		 le64_to_cpu(a.blocks));
+	peer_say(" shift=%u flags=%u holder=%pUb\n", a.lba_shift, le16_to_cpu(a.flags),
+		 a.holder);
 	return 0;
 }
 

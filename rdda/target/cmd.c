@@ -173,13 +173,14 @@ void tgt_cmd_step(struct tgt_cmd *c)
 		cmd_rw(c, 0);
 		return;
 	}
+	if (!c->left && rdda_fault(RDDA_FAULT_FUA)) {
+		cmd_end(c, RDDA_ST_OK);
+		return;
+	}
 	if (c->left && c->p.opcode == RDDA_OP_DSM) {
 		step_discard(c);
 	} else if (c->left) {
 		step_zeroes(c);
-	} else if (rdda_fault(RDDA_FAULT_FUA)) {
-		cmd_end(c, RDDA_ST_OK);
-		return;
 	} else {
 		c->flushing = true;
 		cmd_bio(c, REQ_OP_WRITE | REQ_PREFLUSH, bio_step_done);

@@ -50,6 +50,7 @@ static inline bool rdda_fault(enum rdda_fault_point f)
 {
 	return false;
 }
+
 #define RDDA_FAULTS_DEFINE
 #endif
 

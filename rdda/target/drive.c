@@ -320,7 +320,7 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 		NL_SET_ERR_MSG(extack, "the drive is being withdrawn already");
 		ret = -EBUSY;
 	} else if (!force && drive_opened(d)) {
-		NL_SET_ERR_MSG(extack, "extents of the drive are open; use FORCE to take them away");
+		NL_SET_ERR_MSG(extack, "extents are open; use FORCE to take them away");
 		ret = -EBUSY;
 	}
 	if (ret) {

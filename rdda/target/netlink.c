@@ -64,7 +64,7 @@ static int may_change(struct sk_buff *skb, struct genl_info *info)
 static struct nlattr *need(struct genl_info *info, int attr)
 {
 	if (!info->attrs[attr])
-		NL_SET_ERR_MSG(info->extack, "an attribute that this command needs is missing");
+		NL_SET_ERR_MSG(info->extack, "a needed attribute is missing");
 	return info->attrs[attr];
 }
 
@@ -163,7 +163,7 @@ static int extents_parse(struct genl_info *info, struct list_head *extents)
 			continue;
 		nla_for_each_nested(nest, a, nrem) {
 			if (nla_type(nest) != MESHTGT_A_EXTENT) {
-				NL_SET_ERR_MSG_ATTR(info->extack, nest, "EXTENTS holds EXTENTs only");
+				NL_SET_ERR_MSG(info->extack, "EXTENTS holds EXTENTs only");
 				return -EINVAL;
 			}
 			e = extent_parse(nest, info->extack);

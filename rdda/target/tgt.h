@@ -573,6 +573,7 @@ struct tgt_ask {
 	bool	rw;
 	bool	preempt;
 };
+
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
 		   struct rdda_opened *out);
 void tgt_grant_unask(const uuid_t *extent);

@@ -179,7 +179,7 @@ static ssize_t do_write(struct file *file, const char __user *user, size_t len, 
 
 	if (IS_ERR(line))
 		return PTR_ERR(line);
-	while (argc < WORDS && (word = strsep(&at, " \n")))
+	while (argc < WORDS && (word = strsep(&at, " \t\n")))
 		if (*word)
 			argv[argc++] = word;
 	mutex_lock(&do_lock);

@@ -294,7 +294,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 	} else {
 		tgt_session_get(s);
 	}
-	queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_PROOF_MS));
+	queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(tgt_proof_ms));
 	return ch;
 err:
 	WRITE_ONCE(ch->dead, true);

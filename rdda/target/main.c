@@ -25,6 +25,10 @@ unsigned int tgt_dead_ms = 5000;
 module_param_named(dead_ms, tgt_dead_ms, uint, 0644);
 MODULE_PARM_DESC(dead_ms, "a client silent for so long is dead (5000)");
 
+unsigned int tgt_proof_ms = 5000;
+module_param_named(proof_ms, tgt_proof_ms, uint, 0644);
+MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (5000)");
+
 unsigned int tgt_credits = 32;
 module_param_named(credits, tgt_credits, uint, 0644);
 MODULE_PARM_DESC(credits, "command messages in flight, per channel (32)");

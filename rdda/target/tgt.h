@@ -61,7 +61,6 @@
 #define TGT_SGES		2	/* of one work request: the two runs of a payload */
 #define TGT_VECS		6	/* runs, cut where pieces end */
 #define TGT_UNPROVEN_MAX	64
-#define TGT_PROOF_MS		5000
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
@@ -482,6 +481,7 @@ extern uuid_t tgt_boot_id;
 extern unsigned int tgt_grace_ms;
 extern unsigned int tgt_keepalive_ms;
 extern unsigned int tgt_dead_ms;
+extern unsigned int tgt_proof_ms;
 extern unsigned int tgt_credits;
 extern unsigned int tgt_cmds;
 extern bool tgt_stopping;

@@ -129,8 +129,9 @@ static void target_connect(struct rdda_target *t)
 		s->arena_bytes >> 10);
 	spin_lock_irq(&t->lock);
 	t->session = s;
+	if (!uuid_is_null(&t->uuid))		/* logged in before */
+		t->reconnects++;
 	memcpy(&t->uuid, s->chan[0]->accept.host_uuid, sizeof(t->uuid));
-	t->reconnects++;
 	spin_unlock_irq(&t->lock);
 	t->attempt = 0;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");

@@ -15,9 +15,12 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-/* 4.096 us << 14 = 67 ms; with RDDA_RETRIES about half a second to an error. */
+/*
+ * 4.096 us << 14 = 67 ms; with RDDA_RETRIES about half a second to an error.
+ * Not 7, the largest: Soft-RoCE takes that for "without end".
+ */
 #define RDDA_ACK_TIMEOUT	14
-#define RDDA_RETRIES		7
+#define RDDA_RETRIES		6
 #define RDDA_RNR_RETRIES	7	/* without end; credits make RNR a bug */
 #define RDDA_RD_ATOMIC_MAX	16
 #define RDDA_CM_TIMEOUT_MS	3000	/* each of address, route, connect */

@@ -98,7 +98,8 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		struct nlattr *id = info->attrs[at[i].id], *k = info->attrs[at[i].key];
 
 		if (!id != !k || (i && id && !info->attrs[MESHTGT_A_KEY])) {
-			NL_SET_ERR_MSG(info->extack, "a key goes with its id, a second with a first");
+			NL_SET_ERR_MSG(info->extack,
+				       "a key goes with its id, a second one with a first");
 			return -EINVAL;
 		}
 		if (!k)

@@ -6,7 +6,9 @@
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/delay.h>
+#include <linux/log2.h>
 #include <linux/random.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "rdda/client/client.h"
@@ -94,6 +96,14 @@ static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session 
 	return g;
 }
 
+/* Sizes that the block layer would warn about are no sizes. */
+static u32 sane_size(u64 bytes, u32 lba_bytes)
+{
+	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
+		return lba_bytes;
+	return bytes;
+}
+
 static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 {
 	struct rdda_extent_info *i = &e->info;
@@ -101,11 +111,13 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 
 	memcpy(&i->drive, m->drive, sizeof(i->drive));
 	i->lba_bytes = 1U << m->lba_shift;
-	i->phys_bytes = max(le32_to_cpu(m->phys_bytes), i->lba_bytes);
+	i->phys_bytes = sane_size(le32_to_cpu(m->phys_bytes), i->lba_bytes);
 	i->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
 	i->max_bytes = le32_to_cpu(m->max_bytes);
-	i->discard_bytes = flags & RDDA_DRIVE_DISCARD ?
-		max(le32_to_cpu(m->discard_blocks), 1U) << m->lba_shift : 0;
+	i->discard_bytes = 0;
+	if (flags & RDDA_DRIVE_DISCARD)
+		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
+					     i->lba_bytes);
 	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
@@ -131,6 +143,8 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 		extent_sort(e);
 		e->ask = e->news & EXTENT_RENEW;
 		e->attempt = 0;
+		/* Whoever takes it from us later is not fenced in turn. */
+		e->preempt = false;
 		break;
 	case RDDA_EEV_LATER:
 		ms = rdda_backoff_ms(e->attempt++, get_random_u32());
@@ -372,11 +386,14 @@ static unsigned int event_news(const struct rdda_extent *e, const struct rdda_ev
 	const struct rdda_grant *g = rcu_dereference_protected(e->grant,
 							       lockdep_is_held(&e->t->lock));
 
+	/* It may be about the OPENED that the work item has not taken up yet. */
+	unsigned int unsure = e->busy ? EXTENT_RENEW : 0;
+
 	switch (kind) {
 	case RDDA_EV_DRIVE_GONE:
-		return g && g->nsid == le32_to_cpu(ev->nsid) ? EXTENT_GONE : 0;
+		return g && g->nsid == le32_to_cpu(ev->nsid) ? EXTENT_GONE : unsure;
 	case RDDA_EV_REVOKED:
-		return g && g->handle == le32_to_cpu(ev->handle) ? EXTENT_REVOKED : 0;
+		return g && g->handle == le32_to_cpu(ev->handle) ? EXTENT_REVOKED : unsure;
 	case RDDA_EV_DRIVE_BACK:
 		/* One that was never opened has no drive yet: it may be this one. */
 		if (memcmp(&e->info.drive, ev->drive, sizeof(uuid_t)) &&

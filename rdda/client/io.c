@@ -191,16 +191,24 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-/* One command, all or nothing: -ENOMEM when something is missing now. */
+/*
+ * One command, all or nothing: -ENOMEM when something is missing now, -EMSGSIZE
+ * when its payload is in more pieces than the send queue could ever take.
+ */
 static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
 	bool data = io->op == RDDA_READ || io->op == RDDA_WRITE, push = io_pushes(ch, io);
-	u32 bytes = command_bytes(ch, g, io), arena = 0;
+	u32 bytes = command_bytes(ch, g, io), arena = 0, wrs = 0;
+	struct rdda_cursor next = p->cur;
 	struct rdda_slot *slot;
 
 	if (!ch->nslot_free || (push && !ch->nbounce_free))
 		return -ENOMEM;
+	if (p->mapped)
+		wrs = cursor_skip(&next, bytes, ch->sge_max);
+	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq_size)
+		return -EMSGSIZE;
 	if (io->stage)
 		arena = io->stage->off[p->cmds];
 	else if (data && rdda_arena_alloc(ch, bytes, &arena))
@@ -216,16 +224,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->data = io->op == RDDA_WRITE && !io->stage;
 	slot->push = push;
 	slot->err = 0;
-	slot->wrs = 0;
+	slot->wrs = slot->data ? wrs : 0;
+	slot->at = p->cur;
+	p->cur = next;
 	if (push)
 		slot->bounce = ch->bounce_off +
 			       ch->bounce_free[--ch->nbounce_free] * ch->s->push_bytes;
-	if (p->mapped) {
-		slot->at = p->cur;
-		slot->wrs = cursor_skip(&p->cur, bytes, ch->sge_max);
-	}
-	if (!slot->data)
-		slot->wrs = 0;
 	slot->state = RDDA_SLOT_PENDING;
 	list_add_tail(&slot->node, &ch->pending);
 	ch->npending++;
@@ -246,12 +250,10 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	g = rcu_dereference(io->extent->grant);
 	if (!g || g->s != ch->s)
 		err = -ENOLINK;
-	while (!err && !io->err && io->issued < io->len) {
-		if (command_make(ch, g, io)) {
-			all = false;
-			break;
-		}
-	}
+	while (!err && !io->err && io->issued < io->len)
+		err = command_make(ch, g, io);
+	if (err == -ENOMEM)
+		all = false;
 	rcu_read_unlock();
 	if (all)
 		io_drop(io, err, ended);

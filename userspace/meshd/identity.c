@@ -141,6 +141,8 @@ int identity_push(struct mesh *m)
 	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
 	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
 	err = mesh_identity_set(m, &D.host, k.id, k.bytes, k.len);
+	if (!D.listen)				/* no target role: not ours to say */
+		return err == -ENOENT ? 0 : err;
 	e = mesh_tgt_identity_set(m, &D.host, keys, k.id ? (o.id ? 2 : 1) : 0);
 	if (err == -ENOENT)
 		err = 0;

@@ -16,6 +16,8 @@ BUILD ?= $(TOP)/build
 
 include Kbuild			# for the pure-* lists, the one place they live
 
+# Kbuild has rules of its own, and the first rule is what a bare make does.
+.DEFAULT_GOAL := all
 all: modules userspace
 
 # The release that KDIR would build modules for; it names the build folder.

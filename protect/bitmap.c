@@ -25,14 +25,14 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
 {
 	u32 b;
 
-	for (b = 0; b < g->nr_blocks; b++)
+	for (b = 0; b < g->shape.nr_blocks; b++)
 		++*prot_version(g, bitmap, b);
 }
 
 /* @member holds nothing that counts: all its blocks are to be written. */
 void prot_bitmap_forget(struct prot_group *g, u32 member)
 {
-	memset(prot_written(g, member, 0, 0), 0, PROT_BITMAPS * g->nr_blocks * sizeof(u32));
+	memset(prot_written(g, member, 0, 0), 0, g->shape.nr_bitmaps * g->shape.nr_blocks * sizeof(u32));
 }
 
 /* A bitmap is kept on @member when it is in use and not about itself. */
@@ -59,8 +59,8 @@ bool prot_bitmap_has(struct prot_group *g, u32 member)
 
 	if (PROT_MUTANT(NO_INTENT_JOIN))
 		return true;
-	for (i = 0; i < PROT_BITMAPS; i++)
-		for (b = 0; b < g->nr_blocks; b++)
+	for (i = 0; i < g->shape.nr_bitmaps; i++)
+		for (b = 0; b < g->shape.nr_blocks; b++)
 			if (kept(g, member, i) && !*prot_written(g, member, i, b))
 				return false;
 	return true;
@@ -70,7 +70,7 @@ bool prot_missed_durable(const struct prot_group *g, u32 region)
 {
 	u32 slot, i, b = prot_block_of(g, region);
 
-	for (slot = 0; slot < PROT_ABSENT_MAX; slot++)
+	for (slot = 0; slot < g->shape.nr_absent; slot++)
 		for (i = 0; i < g->cfg.width; i++)
 			if (prot_region(g, region)->missed >> slot & 1 &&
 			    g->in_sync >> i & 1 && dirty(g, i, PROT_MISSED + slot, b))
@@ -112,7 +112,7 @@ static void fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 	memset(mem, 0, g->cfg.lba);
 	fill_header(g, mem, member, bitmap, block);
 	((struct prot_bitmap_hdr *)mem)->seq = cpu_to_le64(++g->seq);
-	for (i = 0; i < bits && first + i < g->nr_regions; i++) {
+	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
 		if (bit_in_memory(g, bitmap, first + i))
 			bytes[i / 8] |= 1U << (i & 7);
 		else if (bitmap == PROT_INTENT && !PROT_MUTANT(CLEAR_RACE))
@@ -137,7 +137,7 @@ static void meta_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 b
 	ev->io.kind = kind;
 	ev->io.flags = PROT_FUA | PROT_META;
 	ev->io.addr = g->cfg.meta[member] +
-		      (u64)g->cfg.lba * (2 + bitmap * g->nr_blocks + block);
+		      (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block);
 	ev->io.length = g->cfg.lba;
 	ev->io.tag = PROT_TAG_META | member;
 	ev->io.nr_runs = 1;
@@ -150,8 +150,8 @@ static bool load_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 
-	for (; m->cursor < PROT_BITMAPS * g->nr_blocks; m->cursor++) {
-		u32 bitmap = m->cursor / g->nr_blocks, block = m->cursor % g->nr_blocks;
+	for (; m->cursor < g->shape.nr_bitmaps * g->shape.nr_blocks; m->cursor++) {
+		u32 bitmap = m->cursor / g->shape.nr_blocks, block = m->cursor % g->shape.nr_blocks;
 
 		if (!kept(g, member, bitmap))
 			continue;
@@ -167,7 +167,7 @@ static bool loaded(const struct prot_group *g)
 
 	for (i = 0; i < g->cfg.width; i++)
 		if (g->in_sync >> i & 1 &&
-		    (g->meta[i].busy || g->meta[i].cursor < PROT_BITMAPS * g->nr_blocks))
+		    (g->meta[i].busy || g->meta[i].cursor < g->shape.nr_bitmaps * g->shape.nr_blocks))
 			return false;
 	return true;
 }
@@ -179,9 +179,9 @@ static void unite(struct prot_group *g)
 	u32 i, j, b;
 
 	for (i = 0; i < g->cfg.width; i++)
-		for (b = 0; b < g->nr_blocks; b++)
+		for (b = 0; b < g->shape.nr_blocks; b++)
 			*prot_written(g, i, PROT_INTENT, b) = *prot_version(g, PROT_INTENT, b);
-	for (j = 0; j < g->nr_regions; j++) {
+	for (j = 0; j < g->shape.nr_regions; j++) {
 		struct prot_region *r = prot_region(g, j);
 
 		if (!(r->flags & PROT_R_INTENT))
@@ -210,7 +210,7 @@ static void check_united(struct prot_group *g)
 	u32 i, b;
 
 	for (i = 0; i < g->cfg.width; i++)
-		for (b = 0; b < g->nr_blocks; b++)
+		for (b = 0; b < g->shape.nr_blocks; b++)
 			if (g->in_sync >> i & 1 && dirty(g, i, PROT_INTENT, b))
 				return;
 	g->state = PROT_G_SERVING;
@@ -237,8 +237,8 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to >> i & 1) || g->meta[i].busy)
 			continue;
-		for (n = 0; n < PROT_BITMAPS; n++)
-			for (b = 0; b < g->nr_blocks; b++)
+		for (n = 0; n < g->shape.nr_bitmaps; n++)
+			for (b = 0; b < g->shape.nr_blocks; b++)
 				if (dirty(g, i, n, b)) {
 					fill_block(g, i, n, b);
 					meta_io(g, i, PROT_WRITE, n, b, ev);
@@ -264,7 +264,7 @@ static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 	valid = PROT_MUTANT(NO_SUM) || !prot_bitmap_check(mem, g->cfg.lba, &g->cfg.owner, &want);
 	if (PROT_MUTANT(UNION_ONE) && bitmap == PROT_INTENT && member != prot_lowest(g->in_sync))
 		return;
-	for (i = 0; i < bits && first + i < g->nr_regions; i++) {
+	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
 		struct prot_region *r = prot_region(g, first + i);
 
 		if (valid && !(prot_bitmap_bytes(mem)[i / 8] >> (i & 7) & 1))
@@ -297,7 +297,7 @@ static void block_arrived(struct prot_group *g, u32 member, u32 block)
 	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	const u8 *bytes = prot_bitmap_bytes(prot_group_buffer(g, PROT_BUFFER_META + member));
 
-	for (i = 0; i < bits && first + i < g->nr_regions; i++)
+	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++)
 		if (bytes[i / 8] >> (i & 7) & 1)
 			prot_region(g, first + i)->durable |= PROT_BIT(member);
 	wake_block(g, block);
@@ -331,7 +331,7 @@ void prot_group_idle(struct prot_group *g)
 
 	if (g->state != PROT_G_SERVING || g->failed)
 		return;
-	for (i = 0; i < g->nr_regions; i++) {
+	for (i = 0; i < g->shape.nr_regions; i++) {
 		struct prot_region *r = prot_region(g, i);
 
 		if (!(r->flags & PROT_R_INTENT) || (r->users && !PROT_MUTANT(CLEAR_BUSY)))

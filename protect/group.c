@@ -25,34 +25,44 @@ static u32 config_regions(const struct prot_group_config *c)
 	return (c->bytes + c->region - 1) >> ilog2(c->region);
 }
 
+/* MISSED bitmaps: one a member, mirrors keep the four of their format. */
+static u32 config_absent(const struct prot_group_config *c)
+{
+	return c->level == PROT_MIRROR ? PROT_ABSENT_MAX : c->width;
+}
+
 static u32 config_blocks(const struct prot_group_config *c)
 {
 	return DIV_ROUND_UP(config_regions(c), prot_bitmap_bits(c->lba));
 }
 
-/* Place everything behind the header; @g may be a scratch one. */
-static void arrange(struct prot_group *g, const struct prot_group_config *c)
+/* Place everything behind the header. */
+static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 {
-	u32 end = sizeof(*g);
+	u32 end = sizeof(struct prot_group);
 
-	g->region_shift = ilog2(c->region);
-	g->nr_regions = config_regions(c);
-	g->nr_blocks = config_blocks(c);
-	g->nr_buckets = c->ops;
-	g->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
-	g->off_regions = take(&end, g->nr_regions * sizeof(struct prot_region));
-	g->off_versions = take(&end, PROT_BITMAPS * g->nr_blocks * sizeof(u32));
-	g->off_written = take(&end, c->width * PROT_BITMAPS * g->nr_blocks * sizeof(u32));
-	g->off_buckets = take(&end, g->nr_buckets * sizeof(u16));
-	g->off_bufused = take(&end, c->bufs);
-	g->off_bufs = take(&end, c->bufs * c->buf_bytes);
-	g->off_meta = take(&end, c->width * c->lba);
-	g->bytes = end;
+	h->region_shift = ilog2(c->region);
+	h->nr_regions = config_regions(c);
+	h->nr_blocks = config_blocks(c);
+	h->nr_buckets = c->ops;
+	h->nr_absent = config_absent(c);
+	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
+	h->buf_bytes = c->buf_bytes;
+	h->meta_buf_bytes = c->lba;
+	h->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
+	h->off_regions = take(&end, h->nr_regions * sizeof(struct prot_region));
+	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks * sizeof(u32));
+	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks * sizeof(u32));
+	h->off_buckets = take(&end, h->nr_buckets * sizeof(u16));
+	h->off_bufused = take(&end, c->bufs);
+	h->off_bufs = take(&end, c->bufs * h->buf_bytes);
+	h->off_meta = take(&end, c->width * h->meta_buf_bytes);
+	h->bytes = end;
 }
 
 size_t prot_group_bytes(const struct prot_group_config *c)
 {
-	struct prot_group g;
+	struct prot_shape h;
 
 	if (c->level != PROT_MIRROR || c->width < 2 || c->width > PROT_COPIES_MAX ||
 	    (c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
@@ -62,19 +72,19 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
 	    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
 		return 0;
-	arrange(&g, c);
-	return g.bytes;
+	arrange(&h, c);
+	return h.bytes;
 }
 
 u64 prot_group_meta_bytes(const struct prot_group_config *c)
 {
-	return (u64)c->lba * (2 + PROT_BITMAPS * config_blocks(c));
+	return (u64)c->lba * (2 + (PROT_MISSED + config_absent(c)) * config_blocks(c));
 }
 
 static u16 *bucket(const struct prot_group *g, const struct prot_gop *op)
 {
-	return (u16 *)prot_at(g, g->off_buckets) +
-	       prot_region_of(g, op->addr) % g->nr_buckets;
+	return (u16 *)prot_at(g, g->shape.off_buckets) +
+	       prot_region_of(g, op->addr) % g->shape.nr_buckets;
 }
 
 struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
@@ -83,19 +93,19 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	u32 i;
 
 	g->cfg = *c;
-	arrange(g, c);
+	arrange(&g->shape, c);
 	g->in_sync = c->in_sync;
 	g->ready_head = PROT_NONE16;
 	g->ready_tail = PROT_NONE16;
 	g->sync.region = PROT_NO_REGION;
-	memset(prot_at(g, g->off_buckets), 0xff, g->nr_buckets * sizeof(u16));
+	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
 	for (i = 0; i < c->width; i++)
 		if (!(c->in_sync >> i & 1))
 			g->absent[i] = (struct prot_absent){ .left = c->left[i],
 							     .member = i, .used = 1 };
-	for (i = 0; i < PROT_BITMAPS; i++)
+	for (i = 0; i < g->shape.nr_bitmaps; i++)
 		prot_bitmap_touch_all(g, i);
 	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
 	if (!g->in_sync)
@@ -106,15 +116,16 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 void *prot_group_buffer(struct prot_group *g, u32 buffer)
 {
 	if (buffer >= PROT_BUFFER_META)
-		return (u8 *)prot_at(g, g->off_meta) + (buffer - PROT_BUFFER_META) * g->cfg.lba;
-	return (u8 *)prot_at(g, g->off_bufs) + (buffer - PROT_BUFFER_PRIVATE) * g->cfg.buf_bytes;
+		return (u8 *)prot_at(g, g->shape.off_meta) +
+		       (buffer - PROT_BUFFER_META) * g->shape.meta_buf_bytes;
+	return (u8 *)prot_at(g, g->shape.off_bufs) + (buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
 }
 
 /* The one setter of an op's phase; the table is the diagram in group.h. */
 void prot_phase(struct prot_gop *op, enum prot_phase phase)
 {
 #define TO(p) (1U << PROT_P_##p)
-	static const u16 allowed[PROT_PHASES] = {
+	static const u32 allowed[PROT_PHASES] = {
 		[PROT_P_FREE]		= TO(LOCK),
 		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(ENDED),
 		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(ENDED),
@@ -233,7 +244,7 @@ static void unlock(struct prot_group *g, struct prot_gop *op)
 
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 {
-	u8 *used = prot_at(g, g->off_bufused);
+	u8 *used = prot_at(g, g->shape.off_bufused);
 	u32 i;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
@@ -254,7 +265,7 @@ void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 	u32 i;
 
 	if (op->buf != PROT_NONE16 && op->buf >= PROT_BUF_FIRST) {
-		((u8 *)prot_at(g, g->off_bufused))[op->buf] = 0;
+		((u8 *)prot_at(g, g->shape.off_bufused))[op->buf] = 0;
 		for (i = PROT_OP_FIRST; i < g->cfg.ops; i++)
 			if (prot_gop(g, i)->phase == PROT_P_BUF)
 				prot_ready(g, prot_gop(g, i));

@@ -2,7 +2,7 @@
 /*
  * A protection group: the engine below redundant levels.
  *
- *   submit -> ops --row locks--> level policy (mirror.c) --> member I/O
+ *   submit -> ops --row locks--> level policy (mirror.c, ec.c) --> member I/O
  *              |                     |
  *              |                 bitmap.c: INTENT and MISSED blocks on members
  *              ' member.c: in sync -> failed -> (epoch) absent -> joining -> in sync
@@ -25,12 +25,21 @@
  * sent to that member any more, and what may still be on its way there is dead
  * before prot_group_join() names the member again or a new attachment begins
  * (fencing). An error of a write means "unknown", never "not written".
+ *
+ * Erasure coding (PROT_EC) asks for three things more:
+ * - PROT_EV_COPY: move bytes between the request's payload and a private buffer;
+ * - PROT_EV_CODEC: call prot_group_codec() for the op. Both may be done right
+ *   away or by somebody else, without the caller's lock: nothing else uses those
+ *   buffers meanwhile. Their end is told by prot_group_result(), as an I/O's is.
+ * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
+ *   place from its private copy and does not touch the request's payload again.
  */
 #ifndef PROTECT_GROUP_H
 #define PROTECT_GROUP_H
 
 #include <linux/types.h>
 
+#include "protect/journal.h"
 #include "protect/prot.h"
 #include "protect/record.h"
 
@@ -38,7 +47,7 @@
 
 /* Buffers that runs name; PROT_BUFFER_REQUEST is the op's own payload. */
 #define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs of buf_bytes */
-#define PROT_BUFFER_META	0x10000	/* + member: one block each */
+#define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a slot each */
 #define PROT_TAG_META		0x80000000U	/* + member */
 
 /**
@@ -48,41 +57,61 @@
  * @left: epoch at which an absent member left, or a spare took its place
  * @meta: byte of each member where the records begin
  * @data: byte of each member where data begins
- * @bytes: of data on each member
- * @region: bytes of a region, a power of two
+ * @bytes: of data on each member; ec: whole strips
+ * @attach: ec: number of this attachment, from the store, always growing; the
+ *	group takes a higher one when members know a higher one
+ * @region: bytes of a region, a power of two; ec: at least a strip
  * @in_sync: members that the committed epoch calls in sync
  * @epoch: the committed one
- * @level: PROT_MIRROR (raid10 is groups of these)
- * @width: members
+ * @level: PROT_MIRROR (raid10 is groups of these), PROT_EC
+ * @width: members; ec: @k + @m
+ * @k: ec: data strips of a stripe
+ * @m: ec: parity strips
+ * @strip: ec: bytes, a power of two
+ * @slot_bytes: ec: of payload in a slot, a power of two; a write of more rows
+ *	becomes several, so it should not be less than @strip
+ * @slot_head: ec: bytes of a slot before its payload, at least @lba; 4096, so that
+ *	payloads are aligned
+ * @lanes: ec: rings; stripes of different lanes share nothing
+ * @slots: ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight
  * @fresh: first attachment ever, of members that hold the same: nothing is
  *	read, all bitmaps are written empty before the group serves
  * @lba: 512 or 4096
  * @ops: requests in flight, at most
- * @bufs: private buffers, at least 3
- * @buf_bytes: of each
+ * @bufs: private buffers, at least 4; ec: one per write in flight, of a size
+ *	that the group knows (prot_shape.buf_bytes)
+ * @buf_bytes: of each; ec: ignored
  */
 struct prot_group_config {
 	struct prot_owner owner;
-	u8	uuid[PROT_COPIES_MAX][PROT_UUID_LEN];
-	u64	left[PROT_COPIES_MAX];
-	u64	meta[PROT_COPIES_MAX];
-	u64	data[PROT_COPIES_MAX];
+	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];
+	u64	left[PROT_WIDTH_MAX];
+	u64	meta[PROT_WIDTH_MAX];
+	u64	data[PROT_WIDTH_MAX];
 	u64	bytes;
+	u64	attach;
 	u64	in_sync;
 	u64	epoch;
 	u32	region;
 	u32	lba;
 	u32	buf_bytes;
+	u32	strip;
+	u32	slot_bytes;
+	u32	slot_head;
 	u16	ops;
 	u16	bufs;
+	u16	lanes;
+	u16	slots;
 	u8	level;
 	u8	width;
+	u8	k;
+	u8	m;
 	u8	fresh;
 };
 
 enum prot_group_state {
 	PROT_G_LOADING,
-	PROT_G_UNITING,
+	PROT_G_UNITING,		/* ec: erase, replay, bump; see ec_recover.c */
 	PROT_G_SERVING,
 	PROT_G_STOPPED,
 	PROT_G_STATES
@@ -97,6 +126,15 @@ enum prot_group_state {
  *                     | ^------next chunk-------------+      |
  *                     |                               'READ--+  (M5)
  *                     '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
+ *
+ * Life of an op of an erasure-coded group (ec.c has the write's in full):
+ *
+ *   write     LOCK -> BUF -> COPY -> GATHER -> CODEC -> TXID -> RECORD -> PLACE -> RETIRE
+ *   read      LOCK -> READ, or when a member is out:
+ *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (what is not lost)
+ *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
+ *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE
+ *   barrier   LOCK -> TXID -> RECORD
  */
 enum prot_phase {
 	PROT_P_FREE,
@@ -109,6 +147,13 @@ enum prot_phase {
 	PROT_P_SCRUB_READ,	/* reads the trusted copy, ... */
 	PROT_P_SCRUB_PEER,	/* ... another one, ... */
 	PROT_P_SCRUB_FIX,	/* ... and makes it equal */
+	PROT_P_COPY,		/* ec: payload to or from private buffers */
+	PROT_P_GATHER,		/* ec: reads strips into private buffers */
+	PROT_P_CODEC,		/* ec: parity, or lost strips, of them */
+	PROT_P_TXID,		/* ec: waits for a slot of its lane */
+	PROT_P_RECORD,		/* ec: records on their way to all holders */
+	PROT_P_PLACE,		/* ec: in place, and acknowledged */
+	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
 	PROT_P_ENDED,		/* its event was not fetched yet */
 	PROT_PHASES
 };
@@ -118,6 +163,7 @@ enum prot_purpose {
 	PROT_FOR_REQUEST,
 	PROT_FOR_SYNC,		/* resynchronisation, catch-up and rebuild */
 	PROT_FOR_SCRUB,
+	PROT_FOR_BARRIER,	/* ec: moves a lane's watermark */
 };
 
 /**
@@ -179,10 +225,10 @@ struct prot_gop {
  * @users: ops that may change it
  */
 struct prot_region {
+	u64	missed;
 	u8	durable;
-	u8	missed;
 	u8	flags;
-	u8	reserved;
+	u8	reserved[2];
 	u32	users;
 };
 
@@ -209,12 +255,29 @@ struct prot_sync {
 	u32	region;		/* PROT_NO_REGION: none in hand */
 	u32	pos;		/* bytes of it that are done */
 	u32	scan;		/* where to look for the next one */
-	u8	slots;		/* absent slots that this pass makes whole */
+	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
 	u8	stalled;	/* no source could be read; until the next epoch */
+	u8	reserved[2];
 };
 
 #define PROT_NO_REGION	0xffffffffU
+
+/* Where everything lies behind the header, and how much of it there is. */
+struct prot_shape {
+	u32	bytes;		/* of all */
+	u32	region_shift;
+	u32	nr_regions;
+	u32	nr_blocks;	/* of one bitmap */
+	u32	nr_bitmaps;	/* INTENT, and a MISSED one for each absent slot */
+	u32	nr_absent;	/* absent slots */
+	u32	nr_buckets;
+	u32	buf_bytes;	/* of a private buffer */
+	u32	meta_buf_bytes;	/* of a metadata buffer */
+	u32	window;		/* ec: bytes of a strip that a private buffer holds */
+	u32	off_ops, off_regions, off_versions, off_written, off_buckets, off_bufused;
+	u32	off_bufs, off_meta, off_lanes, off_ecops, off_txs;
+};
 
 struct prot_group {
 	struct prot_group_config cfg;
@@ -224,28 +287,31 @@ struct prot_group {
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
 	u64	told;		/* ... and the caller was told */
 	u64	asked;		/* failed members an epoch was asked for */
-	u64	load[PROT_COPIES_MAX];	/* reads in flight, for balancing */
-	u64	last[PROT_COPIES_MAX];	/* byte after the last read */
+	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
+	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
 	u64	seq;		/* of bitmap blocks */
 	u64	mismatches;	/* sectors that a scrub repaired */
 	u64	synced;		/* bytes that background work made equal */
-	u64	replayed;	/* dirty regions found when attached */
+	u64	replayed;	/* dirty regions found when attached; ec: records replayed */
+	u64	slots_read;	/* ec: of rings, when attached */
+	u64	places_written;	/* ec: in place, when attached */
+	u64	attach;		/* ec: number that records carry */
+	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	scrub_pos;	/* byte the scrub is at */
-	struct prot_absent absent[PROT_ABSENT_MAX];
-	struct prot_meta meta[PROT_COPIES_MAX];
+	struct prot_absent absent[PROT_WIDTH_MAX];
+	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;
-	u32	region_shift;
-	u32	nr_regions;
-	u32	nr_blocks;	/* of one bitmap */
-	u32	nr_buckets;
-	u32	bytes;
-	u32	off_ops, off_regions, off_versions, off_written, off_buckets, off_bufused;
-	u32	off_bufs, off_meta;
+	struct prot_shape shape;
 	u32	unsynced;	/* regions */
 	u16	ready_head, ready_tail;
 	u8	state;
 	u8	scrubbing;
 	u8	serving_told, stopped_told;
+	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
+	u8	draining;	/* ec: no new transactions until the bump is durable */
+	u8	bump;		/* ec: attach number is being written */
+	u8	barriers;	/* ec: lanes that lag are to be moved on */
+	u64	bumped;		/* ec: members that have the new attach number */
 };
 
 size_t prot_group_bytes(const struct prot_group_config *c);
@@ -263,11 +329,23 @@ enum prot_event_kind {
 	PROT_EV_EPOCH,		/* commit an epoch without @members, then tell */
 	PROT_EV_CAUGHT_UP,	/* @members may be called in sync by the next epoch */
 	PROT_EV_STOPPED,
+	PROT_EV_COPY,		/* @copy: do it, then prot_group_result(io.tag) */
+	PROT_EV_CODEC,		/* prot_group_codec(@op), then prot_group_result(io.tag) */
+};
+
+/* Bytes to be moved between the payload of the event's op and a private buffer. */
+struct prot_copy {
+	u32	request;	/* byte of the payload */
+	u32	buffer;
+	u32	offset;		/* byte of the buffer */
+	u32	length;
+	bool	out;		/* from the buffer to the payload (a read) */
 };
 
 struct prot_event {
 	struct prot_io io;
 	struct prot_run runs[2];
+	struct prot_copy copy;
 	u64	cookie;
 	u64	members;
 	s32	err;
@@ -275,13 +353,16 @@ struct prot_event {
 	u8	kind;
 };
 
-/* Bytes from @addr on that one op may cover: it stays within a region. */
+/*
+ * Bytes from @addr on that one op may cover: it stays within a region; ec: within
+ * a stripe (a full one is best), or within a slot's worth of a strip larger than that.
+ */
 u64 prot_group_span(const struct prot_group *g, u64 addr);
 
 /**
  * prot_group_submit() - take a request
  * @kind: READ, WRITE, DISCARD or ZEROES
- * @addr: byte of the group's rows
+ * @addr: byte of the group's rows; ec: of the group's data, @k strips a stripe
  * @length: at most prot_group_span()
  * @cookie: comes back with PROT_EV_DONE
  *
@@ -303,12 +384,34 @@ int prot_group_join(struct prot_group *g, u8 member);
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch);
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
-/* There is time: clear intent bits of idle regions. */
+/* There is time: clear intent bits of idle regions; ec: move watermarks on. */
 void prot_group_idle(struct prot_group *g);
 /* Compare and repair all copies once, from the start. */
 void prot_group_scrub(struct prot_group *g);
 /* Nothing is out, nothing is to be done but what waits for the caller. */
 bool prot_group_quiet(const struct prot_group *g);
+
+/* ec: the member that holds @strip (data 0..k-1, parity k..) of @stripe. */
+u8 prot_group_member(const struct prot_group *g, u64 stripe, u8 strip);
+
+struct prot_codec_ops;
+struct prot_map;
+/* Bytes that a PROT_EV_CODEC of @op has to work through. */
+u32 prot_group_codec_bytes(const struct prot_group *g, u32 op);
+
+/**
+ * prot_group_codec() - the work of a PROT_EV_CODEC, or a piece of it
+ * @op: of the event
+ * @ops: which loops; where they want PROT_CODEC_FPU the caller has begun it
+ * @map: scratch of the caller's
+ * @from: byte to begin at, a multiple of the LBA
+ * @length: bytes, likewise; all of [0, prot_group_codec_bytes()) is to be done
+ *	once, in any pieces, one after the other
+ *
+ * Touches this op and its private buffers only.
+ */
+void prot_group_codec(struct prot_group *g, u32 op, const struct prot_codec_ops *ops,
+		      struct prot_map *map, u32 from, u32 length);
 
 /* Memory of a private or metadata buffer. */
 void *prot_group_buffer(struct prot_group *g, u32 buffer);

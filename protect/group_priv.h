@@ -27,7 +27,7 @@ static inline void *prot_at(const struct prot_group *g, u32 off)
 
 static inline struct prot_gop *prot_gop(const struct prot_group *g, u32 i)
 {
-	return (struct prot_gop *)prot_at(g, g->off_ops) + i;
+	return (struct prot_gop *)prot_at(g, g->shape.off_ops) + i;
 }
 
 static inline u32 prot_gop_index(const struct prot_group *g, const struct prot_gop *op)
@@ -37,25 +37,25 @@ static inline u32 prot_gop_index(const struct prot_group *g, const struct prot_g
 
 static inline struct prot_region *prot_region(const struct prot_group *g, u32 i)
 {
-	return (struct prot_region *)prot_at(g, g->off_regions) + i;
+	return (struct prot_region *)prot_at(g, g->shape.off_regions) + i;
 }
 
 static inline u32 prot_region_of(const struct prot_group *g, u64 addr)
 {
-	return addr >> g->region_shift;
+	return addr >> g->shape.region_shift;
 }
 
 /* Version of a bitmap block in memory; bumped by every change of a bit. */
 static inline u32 *prot_version(const struct prot_group *g, u32 bitmap, u32 block)
 {
-	return (u32 *)prot_at(g, g->off_versions) + bitmap * g->nr_blocks + block;
+	return (u32 *)prot_at(g, g->shape.off_versions) + bitmap * g->shape.nr_blocks + block;
 }
 
 /* The version that is on the medium of @member. */
 static inline u32 *prot_written(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
-	return (u32 *)prot_at(g, g->off_written) +
-	       (member * PROT_BITMAPS + bitmap) * g->nr_blocks + block;
+	return (u32 *)prot_at(g, g->shape.off_written) +
+	       (member * g->shape.nr_bitmaps + bitmap) * g->shape.nr_blocks + block;
 }
 
 static inline u32 prot_block_of(const struct prot_group *g, u32 region)
@@ -101,8 +101,8 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 /* member.c */
 void prot_member_failed(struct prot_group *g, u32 member);
 u64 prot_targets(const struct prot_group *g, u32 region);
-u64 prot_slot_members(const struct prot_group *g, u8 slots);
-u8 prot_member_slot(const struct prot_group *g, u32 member);
+u64 prot_slot_members(const struct prot_group *g, u64 slots);
+u64 prot_member_slot(const struct prot_group *g, u32 member);
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
 bool prot_member_event(struct prot_group *g, struct prot_event *ev);
 

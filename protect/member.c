@@ -22,17 +22,17 @@
  * attachment, a block of an earlier one could be valid for the same absence and
  * know less.
  */
-u8 prot_member_slot(const struct prot_group *g, u32 member)
+u64 prot_member_slot(const struct prot_group *g, u32 member)
 {
-	return g->absent[member].used ? 1U << member : 0;
+	return g->absent[member].used ? PROT_BIT(member) : 0;
 }
 
-u64 prot_slot_members(const struct prot_group *g, u8 slots)
+u64 prot_slot_members(const struct prot_group *g, u64 slots)
 {
 	u64 mask = 0;
 	u32 i;
 
-	for (i = 0; i < PROT_ABSENT_MAX; i++)
+	for (i = 0; i < g->shape.nr_absent; i++)
 		if (slots >> i & 1 && g->absent[i].used)
 			mask |= PROT_BIT(g->absent[i].member);
 	return mask;
@@ -41,7 +41,7 @@ u64 prot_slot_members(const struct prot_group *g, u8 slots)
 /* Who is written in a region: in sync, or joining and whole there. */
 u64 prot_targets(const struct prot_group *g, u32 region)
 {
-	u8 missed = prot_region(g, region)->missed;
+	u64 missed = prot_region(g, region)->missed;
 
 	if (PROT_MUTANT(SKIP_BELOW))
 		return g->in_sync;
@@ -57,11 +57,11 @@ void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 	struct prot_region *r = prot_region(g, region);
 	u32 i;
 
-	for (i = 0; i < PROT_ABSENT_MAX; i++) {
+	for (i = 0; i < g->shape.nr_absent; i++) {
 		if (!g->absent[i].used || r->missed >> i & 1 ||
 		    got >> g->absent[i].member & 1)
 			continue;
-		r->missed |= 1U << i;
+		r->missed |= PROT_BIT(i);
 		prot_bitmap_touch(g, PROT_MISSED + i, region);
 	}
 }
@@ -77,11 +77,11 @@ static void miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;
 
-	for (i = 0; i < g->nr_regions; i++) {
+	for (i = 0; i < g->shape.nr_regions; i++) {
 		struct prot_region *r = prot_region(g, i);
 
 		if ((r->flags & PROT_R_INTENT || r->durable) && !PROT_MUTANT(MISSED_EMPTY))
-			r->missed |= 1U << slot;
+			r->missed |= PROT_BIT(slot);
 	}
 	prot_bitmap_touch_all(g, PROT_MISSED + slot);
 }
@@ -92,7 +92,7 @@ static void strike(struct prot_group *g, u64 left)
 
 	for (i = 0; i < g->cfg.ops; i++)
 		prot_gop(g, i)->targets &= ~left;
-	for (i = 0; i < g->nr_regions; i++)
+	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->durable &= ~left;
 	g->sync.copies &= ~left;
 	prot_ready_all(g);
@@ -102,7 +102,7 @@ static void strike(struct prot_group *g, u64 left)
 static void drop_joining(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
-	u8 slot = prot_member_slot(g, member);
+	u64 slot = prot_member_slot(g, member);
 
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
@@ -145,10 +145,10 @@ static void depart(struct prot_group *g, u32 member, u64 epoch)
 static void arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
-	u8 slot = prot_member_slot(g, member);
+	u64 slot = prot_member_slot(g, member);
 	u32 i;
 
-	for (i = 0; i < g->nr_regions; i++)
+	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->missed &= ~slot;
 	g->absent[prot_lowest(slot)].used = 0;
 	g->joining &= ~bit;
@@ -195,27 +195,27 @@ static bool io_out(const struct prot_group *g, u32 member)
 
 int prot_group_join(struct prot_group *g, u8 member)
 {
-	u8 slot = prot_member_slot(g, member);
+	u64 slot = prot_member_slot(g, member);
 	u32 i;
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
 		return -EINVAL;
 	if (io_out(g, member))
 		return -EBUSY;
-	for (i = 0; i < g->nr_regions; i++)
+	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->durable &= ~PROT_BIT(member);
 	g->joining |= PROT_BIT(member);
 	g->sync.stalled = 0;
 	prot_bitmap_forget(g, member);
 	if (PROT_MUTANT(STALE_BACK))
-		for (i = 0; i < g->nr_regions; i++)
+		for (i = 0; i < g->shape.nr_regions; i++)
 			prot_region(g, i)->missed &= ~slot;
 	return 0;
 }
 
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch)
 {
-	u8 slot = prot_member_slot(g, member);
+	u64 slot = prot_member_slot(g, member);
 	u32 i;
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
@@ -225,7 +225,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = epoch;
 	g->absent[prot_lowest(slot)].left = epoch;
-	for (i = 0; i < g->nr_regions; i++)
+	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->missed |= slot;
 	prot_bitmap_touch_all(g, PROT_MISSED + prot_lowest(slot));
 	return prot_group_join(g, member);

@@ -32,6 +32,25 @@ enum prot_mutant {
 	PROT_MUT_CLEAR_DIRTY,	/* bits of regions not resynchronised cleared */
 	PROT_MUT_JOIN_FIRST,	/* a joining copy written before the bits are durable */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
+	/* erasure coding */
+	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */
+	PROT_MUT_EC_INTENT_ONLY,	/* full stripes without records */
+	PROT_MUT_EC_STALE_REPLAYED,	/* records of other attachments replayed */
+	PROT_MUT_EC_NO_WATERMARK,	/* dead records replayed */
+	PROT_MUT_EC_SLOT_FINISHED,	/* slot reused when finished */
+	PROT_MUT_EC_NO_ERASE,	/* dropped records not erased */
+	PROT_MUT_EC_NO_BUMP,	/* attach number not bumped */
+	PROT_MUT_EC_BUMP_ONE,	/* ... on one member only */
+	PROT_MUT_EC_EARLY,	/* in place before the gate */
+	PROT_MUT_EC_GATE_NO_EPOCH,	/* gate without a committed epoch */
+	PROT_MUT_EC_NO_PARITY,	/* parity left out after a re-plan */
+	PROT_MUT_EC_NO_DRAIN,	/* member taken back without drain and bump */
+	PROT_MUT_EC_MISSED_LATE,	/* retired before missed is durable */
+	PROT_MUT_EC_LIVE_PAGES,	/* data written from the caller's pages */
+	PROT_MUT_EC_RING_JAM,	/* whole ring in flight */
+	PROT_MUT_EC_HOLDERS_ONE,	/* header-only records on one member */
+	PROT_MUT_EC_UNRECORDED,	/* single-participant writes never recorded */
+	PROT_MUT_EC_READ_RACE,	/* rebuilt reads next to writes in place */
 	PROT_MUTANTS_END
 };
 

@@ -17,14 +17,14 @@
 #include "protect/group_priv.h"
 
 /* Absent slots whose member is joining. */
-static u8 joining_slots(const struct prot_group *g)
+static u64 joining_slots(const struct prot_group *g)
 {
-	u8 slots = 0;
+	u64 slots = 0;
 	u32 i;
 
-	for (i = 0; i < PROT_ABSENT_MAX; i++)
+	for (i = 0; i < g->shape.nr_absent; i++)
 		if (g->absent[i].used && g->joining >> g->absent[i].member & 1)
-			slots |= 1U << i;
+			slots |= PROT_BIT(i);
 	return slots;
 }
 
@@ -39,14 +39,14 @@ static void region_synced(struct prot_group *g, struct prot_region *r)
 /* Take the next region that needs it in hand; false: none does. */
 static bool pick_region(struct prot_group *g)
 {
-	u8 joining = joining_slots(g);
+	u64 joining = joining_slots(g);
 	u32 n;
 
 	if (!joining && !g->unsynced)
 		return false;
-	for (n = 0; n < g->nr_regions; n++) {
-		u32 i = g->sync.scan + n < g->nr_regions ? g->sync.scan + n :
-							   g->sync.scan + n - g->nr_regions;
+	for (n = 0; n < g->shape.nr_regions; n++) {
+		u32 i = g->sync.scan + n < g->shape.nr_regions ? g->sync.scan + n :
+							   g->sync.scan + n - g->shape.nr_regions;
 		struct prot_region *r = prot_region(g, i);
 		bool unsynced = r->flags & PROT_R_UNSYNCED;
 
@@ -69,22 +69,22 @@ static bool pick_region(struct prot_group *g)
 /* Joining members that miss nothing are promoted: they get the bitmaps. */
 static void promote(struct prot_group *g)
 {
-	u8 missing = 0, joining = joining_slots(g);
+	u64 missing = 0, joining = joining_slots(g);
 	u32 i;
 
 	if (!joining)
 		return;
-	for (i = 0; i < g->nr_regions; i++)
+	for (i = 0; i < g->shape.nr_regions; i++)
 		missing |= prot_region(g, i)->missed;
-	for (i = 0; i < PROT_ABSENT_MAX; i++)
-		if (joining & ~missing & 1U << i)
+	for (i = 0; i < g->shape.nr_absent; i++)
+		if (joining & ~missing & PROT_BIT(i))
 			g->promoting |= PROT_BIT(g->absent[i].member);
 }
 
 static void start_chunk(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, PROT_OP_SYNC);
-	u64 addr = ((u64)g->sync.region << g->region_shift) + g->sync.pos;
+	u64 addr = ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos;
 
 	op->kind = PROT_WRITE;
 	op->flags = 0;
@@ -127,9 +127,9 @@ static void region_done(struct prot_group *g)
 
 	if (g->sync.copies)
 		region_synced(g, r);
-	for (i = 0; i < PROT_ABSENT_MAX; i++)
-		if (r->missed & g->sync.slots & 1U << i) {
-			r->missed &= ~(1U << i);
+	for (i = 0; i < g->shape.nr_absent; i++)
+		if (r->missed & g->sync.slots & PROT_BIT(i)) {
+			r->missed &= ~(PROT_BIT(i));
 			prot_bitmap_touch(g, PROT_MISSED + i, g->sync.region);
 		}
 	g->sync.region = PROT_NO_REGION;

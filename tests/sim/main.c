@@ -380,7 +380,7 @@ static int mutants(uint64_t n)
 {
 	int passed = 0, failed = 0;
 
-	for (int m = 1; m < PROT_MUTANTS_END; m++) {
+	for (int m = 1; m < PROT_MUTANTS_END && mutant_names[m]; m++) {
 		struct totals t = { 0 };
 		uint64_t bad = 0;
 

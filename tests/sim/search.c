@@ -97,7 +97,7 @@ static void even_engine(struct sim_world *w)
 	memset(g->last, 0, sizeof(g->last));
 	for (uint32_t m = 0; m < g->cfg.width; m++) {
 		even_record(prot_group_buffer(g, PROT_BUFFER_META + m));
-		for (uint32_t b = 0; b < PROT_BITMAPS; b++) {
+		for (uint32_t b = 0; b < g->shape.nr_bitmaps; b++) {
 			uint32_t *wr = prot_written(g, m, b, 0), v = *prot_version(g, b, 0);
 
 			if (g->meta[m].busy && g->meta[m].bitmap == b)
@@ -107,7 +107,7 @@ static void even_engine(struct sim_world *w)
 		if (!g->meta[m].busy)
 			memset(&g->meta[m], 0, sizeof(g->meta[m]));
 	}
-	for (uint32_t b = 0; b < PROT_BITMAPS; b++)
+	for (uint32_t b = 0; b < g->shape.nr_bitmaps; b++)
 		*prot_version(g, b, 0) = 1;
 	for (uint32_t i = 0; i < g->cfg.ops; i++)
 		if (prot_gop(g, i)->phase == PROT_P_FREE)

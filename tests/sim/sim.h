@@ -29,7 +29,7 @@
 #define SIM_REQS	3
 #define SIM_VALUES	8		/* a sector may have, at a time */
 #define SIM_IO_SECTORS	1
-#define SIM_ENGINE	6144		/* bytes of a group, at most */
+#define SIM_ENGINE	12288		/* bytes of a group, at most */
 #else
 #define SIM_WIDTH	PROT_COPIES_MAX
 #define SIM_DATA	16

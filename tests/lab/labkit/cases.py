@@ -29,7 +29,8 @@ class Case:
             for line in f:
                 if not line.startswith("#"):
                     break
-                m = re.match(r"# (kernels|nodes|args|lane|timeout|leaks): *(.*)", line)
+                m = re.match(r"# (kernels|nodes|args|lane|timeout|leaks|"
+                             r"long-kernels|long-timeout): *(.*)", line)
                 if m:
                     head[m[1]] = m[2].strip()
         self.nodes = int(head.get("nodes", "1"))
@@ -37,7 +38,9 @@ class Case:
         self.leaks = head.get("leaks") == "yes"
         self.lanes = head.get("lane", "check").split()
         self.timeout = int(head.get("timeout", "300"))
+        self.long_timeout = int(head.get("long-timeout", self.timeout))
         self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
+        self.long_kernels = head.get("long-kernels", "").split()
         if not set(self.lanes) <= set(LANES):
             raise LabError(f"{self.name}: lane is one or more of {' '.join(LANES)}")
         if not os.access(path, os.X_OK):
@@ -48,14 +51,22 @@ class Case:
         return lane in self.lanes or (lane == "long" and "check" in self.lanes)
 
     def kernels_in(self, lane):
-        return ["debug"] if lane == "debug" else self.kernels
+        if lane == "debug":
+            return ["debug"]
+        return self.kernels + (self.long_kernels if lane == "long" else [])
+
+    def seconds(self, lane):
+        """What it may take."""
+        limit = self.long_timeout if lane == "long" else self.timeout
+        return limit * SLOWER.get(lane, 1)
 
 
-def find(lane, only, kernel):
-    """[(kernels, Case)] in the order of their numbers, kernel by kernel."""
+def find(lane, only, kernel, whatever=False):
+    """[(kernels, Case)] in the order of their numbers, kernel by kernel; of
+    other lanes too, `whatever` their headers say."""
     cases = [Case(os.path.join(CASES, n)) for n in sorted(os.listdir(CASES))
              if re.match(r"\d{3}-[\w-]+$", n)]
-    todo = [(k, c) for c in cases if c.runs_in(lane)
+    todo = [(k, c) for c in cases if (whatever or c.runs_in(lane))
             and (not only or any(o in c.name for o in only))
             for k in c.kernels_in(lane) if kernel in (None, k)]
     return sorted(todo, key=lambda t: t[0])
@@ -126,8 +137,7 @@ def run_batch(kernel, cases, lane, report):
 
 def _one_boot(kernel, cases, lane):
     """Results of the first cases, at least of one."""
-    factor = SLOWER.get(lane, 1)
-    total = sum(c.timeout for c in cases) * factor
+    total = sum(c.seconds(lane) for c in cases)
     argv = _lab_argv(kernel, cases[0].args)
     if cases[0].leaks and kernel == "debug":
         argv.append("--leaks")
@@ -137,7 +147,7 @@ def _one_boot(kernel, cases, lane):
         with open(script, "w", encoding="utf-8") as f:
             f.write(f"#!/bin/sh\nexport MESH_LANE={lane}\n"
                     f"exec {LAB}/guest/batch " + " ".join(
-                        shlex.quote(f"{c.timeout * factor}:{c.path}") for c in cases))
+                        shlex.quote(f"{c.seconds(lane)}:{c.path}") for c in cases))
         os.chmod(script, 0o755)
         argv += ["--timeout", str(total + 600), "--console", console, script]
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -214,9 +224,9 @@ def run_multi(kernels, case, lane, report):
         if status:
             r.why.append(f"lab up ended with status {status}")
         else:
-            status = call([case.path], case.timeout * SLOWER.get(lane, 1))
+            status = call([case.path], case.seconds(lane))
             if status == 124:
-                r.why.append(f"no end after {case.timeout} s")
+                r.why.append(f"no end after {case.seconds(lane)} s")
             elif status:
                 r.why.append(f"status {status}")
     finally:

@@ -16,9 +16,45 @@
 
 #include "protect/group_priv.h"
 
+/* A block that differs from what @member holds is in its set, and no other. */
+static void compare(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	u64 *set = prot_dirty(g, member, bitmap);
+	u32 n = g->shape.nr_blocks;
+
+	if (*prot_written(g, member, bitmap, block) != *prot_version(g, bitmap, block)) {
+		prot_set_put(set, n, block);
+		g->meta[member].dirty |= PROT_BIT(bitmap);
+		return;
+	}
+	prot_set_drop(set, n, block);
+	if (prot_set_next(set, n, 0) == PROT_SET_NONE)
+		g->meta[member].dirty &= ~PROT_BIT(bitmap);
+}
+
+/* @member holds this version now; 0: nothing that counts. */
+static void holds(struct prot_group *g, u32 member, u32 bitmap, u32 block, u32 version)
+{
+	u32 *w = prot_written(g, member, bitmap, block);
+
+	*prot_unwritten(g, member, bitmap) += !version - !*w;
+	*w = version;
+	compare(g, member, bitmap, block);
+}
+
+static void changed(struct prot_group *g, u32 bitmap, u32 block)
+{
+	u32 *version = prot_version(g, bitmap, block), i;
+
+	if (!++*version)
+		++*version;	/* 0 is "never written" */
+	for (i = 0; i < g->cfg.width; i++)
+		compare(g, i, bitmap, block);
+}
+
 void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region)
 {
-	++*prot_version(g, bitmap, prot_block_of(g, region));
+	changed(g, bitmap, prot_block_of(g, region));
 }
 
 void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
@@ -26,54 +62,53 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
 	u32 b;
 
 	for (b = 0; b < g->shape.nr_blocks; b++)
-		++*prot_version(g, bitmap, b);
+		changed(g, bitmap, b);
 }
 
 /* @member holds nothing that counts: all its blocks are to be written. */
 void prot_bitmap_forget(struct prot_group *g, u32 member)
 {
-	memset(prot_written(g, member, 0, 0), 0, g->shape.nr_bitmaps * g->shape.nr_blocks * sizeof(u32));
+	u32 n, b;
+
+	for (n = 0; n < g->shape.nr_bitmaps; n++)
+		for (b = 0; b < g->shape.nr_blocks; b++)
+			holds(g, member, n, b, 0);
 }
 
-/* A bitmap is kept on @member when it is in use and not about itself. */
-static bool kept(const struct prot_group *g, u32 member, u32 bitmap)
+/* Bitmaps that are kept on @member: those in use and not about itself. */
+static u64 kept(const struct prot_group *g, u32 member)
 {
-	const struct prot_absent *a;
-
-	if (bitmap == PROT_INTENT)
-		return true;
-	a = &g->absent[bitmap - PROT_MISSED];
-	return a->used && a->member != member;
+	return g->kept & ~PROT_BIT(PROT_MISSED + member);
 }
 
 static bool dirty(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
-	return kept(g, member, bitmap) &&
-	       *prot_written(g, member, bitmap, block) != *prot_version(g, bitmap, block);
+	return kept(g, member) >> bitmap & 1 &&
+	       prot_set_has(prot_dirty(g, member, bitmap), block);
 }
 
 /* Each block of @member was written at least once since it was forgotten. */
 bool prot_bitmap_has(struct prot_group *g, u32 member)
 {
-	u32 i, b;
+	u64 look = kept(g, member);
 
 	if (PROT_MUTANT(NO_INTENT_JOIN))
 		return true;
-	for (i = 0; i < g->shape.nr_bitmaps; i++)
-		for (b = 0; b < g->shape.nr_blocks; b++)
-			if (kept(g, member, i) && !*prot_written(g, member, i, b))
-				return false;
+	for (; look; look &= look - 1)
+		if (*prot_unwritten(g, member, prot_lowest(look)))
+			return false;
 	return true;
 }
 
 bool prot_missed_durable(const struct prot_group *g, u32 region)
 {
-	u32 slot, i, b = prot_block_of(g, region);
+	u64 missed = prot_region(g, region)->missed;
+	u32 i, b = prot_block_of(g, region);
 
-	for (slot = 0; slot < g->shape.nr_absent; slot++)
+	for (; missed; missed &= missed - 1)
 		for (i = 0; i < g->cfg.width; i++)
-			if (prot_region(g, region)->missed >> slot & 1 &&
-			    g->in_sync >> i & 1 && dirty(g, i, PROT_MISSED + slot, b))
+			if (g->in_sync >> i & 1 &&
+			    dirty(g, i, PROT_MISSED + prot_lowest(missed), b))
 				return false;
 	return true;
 }
@@ -153,7 +188,7 @@ static bool load_next(struct prot_group *g, u32 member, struct prot_event *ev)
 	for (; m->cursor < g->shape.nr_bitmaps * g->shape.nr_blocks; m->cursor++) {
 		u32 bitmap = m->cursor / g->shape.nr_blocks, block = m->cursor % g->shape.nr_blocks;
 
-		if (!kept(g, member, bitmap))
+		if (!(kept(g, member) >> bitmap & 1))
 			continue;
 		meta_io(g, member, PROT_READ, bitmap, block, ev);
 		return true;
@@ -180,17 +215,15 @@ static void unite(struct prot_group *g)
 
 	for (i = 0; i < g->cfg.width; i++)
 		for (b = 0; b < g->shape.nr_blocks; b++)
-			*prot_written(g, i, PROT_INTENT, b) = *prot_version(g, PROT_INTENT, b);
+			holds(g, i, PROT_INTENT, b, *prot_version(g, PROT_INTENT, b));
 	for (j = 0; j < g->shape.nr_regions; j++) {
 		struct prot_region *r = prot_region(g, j);
 
 		if (!(r->flags & PROT_R_INTENT))
 			continue;
 		g->replayed++;
-		if (!alone) {
-			r->flags |= PROT_R_UNSYNCED;
-			g->unsynced++;
-		}
+		if (!alone)
+			prot_region_flag(g, j, PROT_R_UNSYNCED);
 		if (!PROT_MUTANT(NO_MISS))
 			prot_mark_missed(g, j, 0);
 		for (i = 0; i < g->cfg.width; i++) {
@@ -199,7 +232,7 @@ static void unite(struct prot_group *g)
 			if (PROT_MUTANT(NO_UNION))
 				r->durable |= PROT_BIT(i);
 			else
-				*prot_written(g, i, PROT_INTENT, prot_block_of(g, j)) = 0;
+				holds(g, i, PROT_INTENT, prot_block_of(g, j), 0);
 		}
 	}
 	g->state = PROT_G_UNITING;
@@ -207,19 +240,18 @@ static void unite(struct prot_group *g)
 
 static void check_united(struct prot_group *g)
 {
-	u32 i, b;
+	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		for (b = 0; b < g->shape.nr_blocks; b++)
-			if (g->in_sync >> i & 1 && dirty(g, i, PROT_INTENT, b))
-				return;
+		if (g->in_sync >> i & 1 && g->meta[i].dirty >> PROT_INTENT & 1)
+			return;
 	g->state = PROT_G_SERVING;
 }
 
 /* Start the next bitmap I/O of any member, if there is one. */
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 {
-	u64 to = (g->in_sync | g->promoting) & ~g->failed;
+	u64 to = (g->in_sync | g->promoting) & ~g->failed, todo;
 	u32 i, n, b;
 
 	if (g->state == PROT_G_STOPPED)
@@ -237,13 +269,14 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to >> i & 1) || g->meta[i].busy)
 			continue;
-		for (n = 0; n < g->shape.nr_bitmaps; n++)
-			for (b = 0; b < g->shape.nr_blocks; b++)
-				if (dirty(g, i, n, b)) {
-					fill_block(g, i, n, b);
-					meta_io(g, i, PROT_WRITE, n, b, ev);
-					return true;
-				}
+		todo = g->meta[i].dirty & kept(g, i);
+		if (!todo)
+			continue;
+		n = prot_lowest(todo);
+		b = prot_set_next(prot_dirty(g, i, n), g->shape.nr_blocks, 0);
+		fill_block(g, i, n, b);
+		meta_io(g, i, PROT_WRITE, n, b, ev);
+		return true;
 	}
 	return false;
 }
@@ -270,10 +303,10 @@ static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 		if (valid && !(prot_bitmap_bytes(mem)[i / 8] >> (i & 7) & 1))
 			continue;
 		if (bitmap >= PROT_MISSED) {
-			r->missed |= 1U << (bitmap - PROT_MISSED);
+			prot_region_miss(g, first + i, bitmap - PROT_MISSED);
 			continue;
 		}
-		r->flags |= PROT_R_INTENT;
+		prot_region_flag(g, first + i, PROT_R_INTENT);
 		if (valid)
 			r->durable |= PROT_BIT(member);
 	}
@@ -319,7 +352,7 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 	}
 	if (!((g->in_sync | g->promoting) >> member & 1))
 		return;		/* it has left meanwhile */
-	*prot_written(g, member, m->bitmap, m->block) = m->version;
+	holds(g, member, m->bitmap, m->block, m->version);
 	if (m->bitmap == PROT_INTENT)
 		block_arrived(g, member, m->block);
 }
@@ -327,20 +360,19 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 /* There is time: what no write is using needs no intent bit any more. */
 void prot_group_idle(struct prot_group *g)
 {
-	u32 i;
+	u32 i = 0;
 
 	if (g->state != PROT_G_SERVING || g->failed)
 		return;
-	for (i = 0; i < g->shape.nr_regions; i++) {
-		struct prot_region *r = prot_region(g, i);
-
-		if (!(r->flags & PROT_R_INTENT) || (r->users && !PROT_MUTANT(CLEAR_BUSY)))
-			continue;
-		if (r->flags & PROT_R_UNSYNCED && !PROT_MUTANT(CLEAR_DIRTY))
+	for (;; i++) {
+		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
+		if (i == PROT_SET_NONE)
+			return;
+		if (prot_region(g, i)->users && !PROT_MUTANT(CLEAR_BUSY))
 			continue;
 		if (!prot_missed_durable(g, i) && !PROT_MUTANT(MISSED_LATE))
 			continue;
-		r->flags &= ~PROT_R_INTENT;
+		prot_region_unflag(g, i, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, i);
 	}
 }

@@ -11,6 +11,9 @@
 #ifdef PROT_MUTANTS
 enum prot_mutant prot_mutant;
 #endif
+#ifdef PROT_COUNT
+u64 prot_looked;
+#endif
 
 static u32 take(u32 *end, u32 bytes)
 {
@@ -55,6 +58,11 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks * sizeof(u32));
 	h->off_buckets = take(&end, h->nr_buckets * sizeof(u16));
 	h->off_bufused = take(&end, c->bufs);
+	h->off_unwritten = take(&end, c->width * h->nr_bitmaps * sizeof(u32));
+	h->set_words = prot_set_words(h->nr_regions);
+	h->off_sets = take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words * sizeof(u64));
+	h->dirty_words = prot_set_words(h->nr_blocks);
+	h->off_dirty = take(&end, c->width * h->nr_bitmaps * h->dirty_words * sizeof(u64));
 	h->off_bufs = take(&end, c->bufs * h->buf_bytes);
 	h->off_meta = take(&end, c->width * h->meta_buf_bytes);
 	h->bytes = end;
@@ -101,10 +109,13 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
+	g->kept = PROT_BIT(PROT_INTENT);
 	for (i = 0; i < c->width; i++)
 		if (!(c->in_sync >> i & 1))
-			g->absent[i] = (struct prot_absent){ .left = c->left[i],
-							     .member = i, .used = 1 };
+			prot_absent_take(g, i, c->left[i]);
+	for (i = 0; i < c->width * g->shape.nr_bitmaps; i++)
+		*prot_unwritten(g, i / g->shape.nr_bitmaps, i % g->shape.nr_bitmaps) =
+			g->shape.nr_blocks;
 	for (i = 0; i < g->shape.nr_bitmaps; i++)
 		prot_bitmap_touch_all(g, i);
 	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
@@ -375,8 +386,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 		}
 		if (prot_bitmap_next(g, ev))
 			return;
-		prot_sync_next(g);
-	} while (g->ready_head != PROT_NONE16);
+	} while (prot_sync_next(g));
 	/* the last step may have changed what there is to tell */
 	if (prot_member_event(g, ev))
 		return;

@@ -224,7 +224,7 @@ struct prot_gop {
  * @flags: PROT_R_*
  * @users: ops that may change it
  */
-struct prot_region {
+struct prot_region {	/* @flags and @missed change by prot_region_*() only */
 	u64	missed;
 	u8	durable;
 	u8	flags;
@@ -248,6 +248,14 @@ struct prot_meta {
 	u8	busy;
 	u8	reserved[2];
 	u32	cursor;		/* LOADING: blocks read, all bitmaps counted */
+	u64	dirty;		/* bitmaps with blocks that are to be written */
+};
+
+/* Sets of regions, so that who looks for one does not look at all. */
+enum prot_set_kind {
+	PROT_SET_CLEARABLE,	/* INTENT and not UNSYNCED */
+	PROT_SET_UNSYNCED,
+	PROT_SET_MISSED,	/* by the member of absent slot 0, and so on */
 };
 
 /* Background work: one region at a time, chunk by chunk. */
@@ -277,6 +285,9 @@ struct prot_shape {
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets, off_bufused;
 	u32	off_bufs, off_meta, off_lanes, off_ecops, off_txs;
+	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
+	u32	off_unwritten;	/* blocks never written, per member and bitmap */
+	u32	set_words, dirty_words;	/* of one set */
 };
 
 struct prot_group {
@@ -287,6 +298,7 @@ struct prot_group {
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
 	u64	told;		/* ... and the caller was told */
 	u64	asked;		/* failed members an epoch was asked for */
+	u64	kept;		/* bitmaps in use: INTENT, MISSED of used absent slots */
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
 	u64	seq;		/* of bitmap blocks */

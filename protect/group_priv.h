@@ -5,8 +5,10 @@
 
 #include <linux/bug.h>
 
+#include "protect/count.h"
 #include "protect/group.h"
 #include "protect/mutant.h"
+#include "protect/set.h"
 
 #define PROT_OP_SYNC	0	/* the op of background resynchronisation, ... */
 #define PROT_OP_SCRUB	1	/* ... of the scrub, ... */
@@ -37,6 +39,7 @@ static inline u32 prot_gop_index(const struct prot_group *g, const struct prot_g
 
 static inline struct prot_region *prot_region(const struct prot_group *g, u32 i)
 {
+	PROT_LOOK();
 	return (struct prot_region *)prot_at(g, g->shape.off_regions) + i;
 }
 
@@ -48,14 +51,39 @@ static inline u32 prot_region_of(const struct prot_group *g, u64 addr)
 /* Version of a bitmap block in memory; bumped by every change of a bit. */
 static inline u32 *prot_version(const struct prot_group *g, u32 bitmap, u32 block)
 {
+	PROT_LOOK();
 	return (u32 *)prot_at(g, g->shape.off_versions) + bitmap * g->shape.nr_blocks + block;
 }
 
 /* The version that is on the medium of @member. */
 static inline u32 *prot_written(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
+	PROT_LOOK();
 	return (u32 *)prot_at(g, g->shape.off_written) +
 	       (member * g->shape.nr_bitmaps + bitmap) * g->shape.nr_blocks + block;
+}
+
+/* Blocks of a bitmap whose two versions differ on @member. */
+static inline u64 *prot_dirty(const struct prot_group *g, u32 member, u32 bitmap)
+{
+	return (u64 *)prot_at(g, g->shape.off_dirty) +
+	       (member * g->shape.nr_bitmaps + bitmap) * g->shape.dirty_words;
+}
+
+/* Blocks of a bitmap that @member holds no version of. */
+static inline u32 *prot_unwritten(const struct prot_group *g, u32 member, u32 bitmap)
+{
+	return (u32 *)prot_at(g, g->shape.off_unwritten) + member * g->shape.nr_bitmaps + bitmap;
+}
+
+static inline u64 *prot_regions(const struct prot_group *g, u32 set)
+{
+	return (u64 *)prot_at(g, g->shape.off_sets) + set * g->shape.set_words;
+}
+
+static inline bool prot_none(const struct prot_group *g, u32 set)
+{
+	return prot_set_next(prot_regions(g, set), g->shape.nr_regions, 0) == PROT_SET_NONE;
 }
 
 static inline u32 prot_block_of(const struct prot_group *g, u32 region)
@@ -103,6 +131,7 @@ void prot_member_failed(struct prot_group *g, u32 member);
 u64 prot_targets(const struct prot_group *g, u32 region);
 u64 prot_slot_members(const struct prot_group *g, u64 slots);
 u64 prot_member_slot(const struct prot_group *g, u32 member);
+void prot_absent_take(struct prot_group *g, u32 member, u64 left);
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
 bool prot_member_event(struct prot_group *g, struct prot_event *ev);
 
@@ -115,8 +144,14 @@ void prot_bitmap_forget(struct prot_group *g, u32 member);
 bool prot_bitmap_has(struct prot_group *g, u32 member);
 bool prot_missed_durable(const struct prot_group *g, u32 region);
 
+/* region.c */
+void prot_region_flag(struct prot_group *g, u32 region, u8 flag);
+void prot_region_unflag(struct prot_group *g, u32 region, u8 flag);
+void prot_region_miss(struct prot_group *g, u32 region, u32 slot);
+void prot_region_got(struct prot_group *g, u32 region, u32 slot);
+
 /* sync.c */
-void prot_sync_next(struct prot_group *g);
+bool prot_sync_next(struct prot_group *g);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
 

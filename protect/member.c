@@ -27,6 +27,13 @@ u64 prot_member_slot(const struct prot_group *g, u32 member)
 	return g->absent[member].used ? PROT_BIT(member) : 0;
 }
 
+/* @member is out since epoch @left: its slot is in use. */
+void prot_absent_take(struct prot_group *g, u32 member, u64 left)
+{
+	g->absent[member] = (struct prot_absent){ .left = left, .member = member, .used = 1 };
+	g->kept |= PROT_BIT(PROT_MISSED + member);
+}
+
 u64 prot_slot_members(const struct prot_group *g, u64 slots)
 {
 	u64 mask = 0;
@@ -61,7 +68,7 @@ void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 		if (!g->absent[i].used || r->missed >> i & 1 ||
 		    got >> g->absent[i].member & 1)
 			continue;
-		r->missed |= PROT_BIT(i);
+		prot_region_miss(g, region, i);
 		prot_bitmap_touch(g, PROT_MISSED + i, region);
 	}
 }
@@ -81,7 +88,7 @@ static void miss_unfinished(struct prot_group *g, u32 slot)
 		struct prot_region *r = prot_region(g, i);
 
 		if ((r->flags & PROT_R_INTENT || r->durable) && !PROT_MUTANT(MISSED_EMPTY))
-			r->missed |= PROT_BIT(slot);
+			prot_region_miss(g, i, slot);
 	}
 	prot_bitmap_touch_all(g, PROT_MISSED + slot);
 }
@@ -138,7 +145,7 @@ void prot_group_leave(struct prot_group *g, u8 member)
 
 static void depart(struct prot_group *g, u32 member, u64 epoch)
 {
-	g->absent[member] = (struct prot_absent){ .left = epoch, .member = member, .used = 1 };
+	prot_absent_take(g, member, epoch);
 	miss_unfinished(g, member);
 }
 
@@ -149,8 +156,9 @@ static void arrive(struct prot_group *g, u32 member)
 	u32 i;
 
 	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region(g, i)->missed &= ~slot;
+		prot_region_got(g, i, prot_lowest(slot));
 	g->absent[prot_lowest(slot)].used = 0;
+	g->kept &= ~PROT_BIT(PROT_MISSED + prot_lowest(slot));
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
 	g->told &= ~bit;
@@ -209,7 +217,7 @@ int prot_group_join(struct prot_group *g, u8 member)
 	prot_bitmap_forget(g, member);
 	if (PROT_MUTANT(STALE_BACK))
 		for (i = 0; i < g->shape.nr_regions; i++)
-			prot_region(g, i)->missed &= ~slot;
+			prot_region_got(g, i, prot_lowest(slot));
 	return 0;
 }
 
@@ -226,7 +234,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	g->cfg.epoch = epoch;
 	g->absent[prot_lowest(slot)].left = epoch;
 	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region(g, i)->missed |= slot;
+		prot_region_miss(g, i, prot_lowest(slot));
 	prot_bitmap_touch_all(g, PROT_MISSED + prot_lowest(slot));
 	return prot_group_join(g, member);
 }

@@ -62,7 +62,7 @@ static void begin_write(struct prot_group *g, struct prot_gop *op)
 	prot_mark_missed(g, region, op->targets);
 	r->users++;
 	if (!(r->flags & PROT_R_INTENT)) {
-		r->flags |= PROT_R_INTENT;
+		prot_region_flag(g, region, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, region);
 	}
 	prot_phase(op, PROT_P_WRITE);

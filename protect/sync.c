@@ -28,34 +28,42 @@ static u64 joining_slots(const struct prot_group *g)
 	return slots;
 }
 
-static void region_synced(struct prot_group *g, struct prot_region *r)
+/* The first region at or after @from that is unsynced or missed by a joining member. */
+static u32 next_region(const struct prot_group *g, u64 joining, u32 from)
 {
-	if (r->flags & PROT_R_UNSYNCED) {
-		r->flags &= ~PROT_R_UNSYNCED;
-		g->unsynced--;
-	}
+	u32 best = prot_set_next(prot_regions(g, PROT_SET_UNSYNCED), g->shape.nr_regions, from), i;
+
+	for (i = 0; i < g->shape.nr_absent; i++)
+		if (joining >> i & 1)
+			best = min(best, prot_set_next(prot_regions(g, PROT_SET_MISSED + i),
+						       g->shape.nr_regions, from));
+	return best;
 }
 
 /* Take the next region that needs it in hand; false: none does. */
 static bool pick_region(struct prot_group *g)
 {
 	u64 joining = joining_slots(g);
-	u32 n;
+	bool around = false;
+	u32 i = g->sync.scan;
 
-	if (!joining && !g->unsynced)
-		return false;
-	for (n = 0; n < g->shape.nr_regions; n++) {
-		u32 i = g->sync.scan + n < g->shape.nr_regions ? g->sync.scan + n :
-							   g->sync.scan + n - g->shape.nr_regions;
-		struct prot_region *r = prot_region(g, i);
-		bool unsynced = r->flags & PROT_R_UNSYNCED;
+	for (;; i++) {
+		struct prot_region *r;
+		bool unsynced;
 
+		i = next_region(g, joining, i);
+		if (i == PROT_SET_NONE && !around) {
+			around = true;
+			i = next_region(g, joining, 0);
+		}
+		if (i == PROT_SET_NONE)
+			return false;
+		r = prot_region(g, i);
+		unsynced = r->flags & PROT_R_UNSYNCED;
 		if (unsynced && prot_weight(g->in_sync) == 1 && !(r->missed & joining)) {
-			region_synced(g, r);	/* with itself */
+			prot_region_unflag(g, i, PROT_R_UNSYNCED);	/* with itself */
 			continue;
 		}
-		if (!unsynced && !(r->missed & joining))
-			continue;
 		g->sync.region = i;
 		g->sync.pos = 0;
 		g->sync.scan = i;
@@ -63,22 +71,19 @@ static bool pick_region(struct prot_group *g)
 		g->sync.copies = unsynced ? g->in_sync : 0;
 		return true;
 	}
-	return false;
 }
 
 /* Joining members that miss nothing are promoted: they get the bitmaps. */
-static void promote(struct prot_group *g)
+static bool promote(struct prot_group *g)
 {
-	u64 missing = 0, joining = joining_slots(g);
+	u64 joining = joining_slots(g);
+	u64 before = g->promoting;
 	u32 i;
 
-	if (!joining)
-		return;
-	for (i = 0; i < g->shape.nr_regions; i++)
-		missing |= prot_region(g, i)->missed;
 	for (i = 0; i < g->shape.nr_absent; i++)
-		if (joining & ~missing & PROT_BIT(i))
+		if (joining >> i & 1 && prot_none(g, PROT_SET_MISSED + i))
 			g->promoting |= PROT_BIT(g->absent[i].member);
+	return g->promoting != before;
 }
 
 static void start_chunk(struct prot_group *g)
@@ -105,18 +110,19 @@ static void start_scrub(struct prot_group *g)
 		   min_t(u64, g->cfg.buf_bytes, prot_group_span(g, g->scrub_pos)));
 }
 
-void prot_sync_next(struct prot_group *g)
+/* True: there is more to ask the group for than before. */
+bool prot_sync_next(struct prot_group *g)
 {
 	if (g->state != PROT_G_SERVING)
-		return;
+		return false;
 	start_scrub(g);
-	if (prot_gop(g, PROT_OP_SYNC)->phase != PROT_P_FREE || g->sync.stalled)
-		return;
-	if (g->sync.region == PROT_NO_REGION && !pick_region(g)) {
-		promote(g);
-		return;
+	if (prot_gop(g, PROT_OP_SYNC)->phase == PROT_P_FREE && !g->sync.stalled) {
+		if (g->sync.region != PROT_NO_REGION || pick_region(g))
+			start_chunk(g);
+		else if (promote(g))
+			return true;
 	}
-	start_chunk(g);
+	return g->ready_head != PROT_NONE16;
 }
 
 /* The region in hand is whole for all that it was copied to. */
@@ -126,10 +132,10 @@ static void region_done(struct prot_group *g)
 	u32 i;
 
 	if (g->sync.copies)
-		region_synced(g, r);
+		prot_region_unflag(g, g->sync.region, PROT_R_UNSYNCED);
 	for (i = 0; i < g->shape.nr_absent; i++)
 		if (r->missed & g->sync.slots & PROT_BIT(i)) {
-			r->missed &= ~(PROT_BIT(i));
+			prot_region_got(g, g->sync.region, i);
 			prot_bitmap_touch(g, PROT_MISSED + i, g->sync.region);
 		}
 	g->sync.region = PROT_NO_REGION;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "protect/group_priv.h"
 #include "tests/sim/sim.h"
 
 int sim_trace;
@@ -150,6 +151,56 @@ static void request_done(struct sim_world *w, const struct prot_event *ev)
 	r->used = 0;
 }
 
+static int in_set(const struct prot_group *g, uint32_t set, uint32_t region)
+{
+	return prot_set_has(prot_regions(g, set), region);
+}
+
+static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t dirty = 0, unwritten = 0;
+
+	for (uint32_t b = 0; b < g->shape.nr_blocks; b++) {
+		uint32_t has = *prot_written(g, member, bitmap, b);
+		int differs = has != *prot_version(g, bitmap, b);
+
+		if (prot_set_has(prot_dirty(g, member, bitmap), b) != differs)
+			sim_bad(w, "bitmap block %u of member %u is wrongly dirty or clean", b, member);
+		dirty |= differs;
+		unwritten += !has;
+	}
+	if ((g->meta[member].dirty >> bitmap & 1) != dirty ||
+	    *prot_unwritten(g, member, bitmap) != unwritten)
+		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
+}
+
+/* The sets that the engine looks into hold what a look at everything would find. */
+static void check_sets(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t unsynced = 0;
+
+	if (prot_mutant)
+		return;
+	for (uint32_t i = 0; i < g->shape.nr_regions; i++) {
+		const struct prot_region *r = prot_region(g, i);
+
+		unsynced += !!(r->flags & PROT_R_UNSYNCED);
+		if (in_set(g, PROT_SET_CLEARABLE, i) != (r->flags == PROT_R_INTENT) ||
+		    in_set(g, PROT_SET_UNSYNCED, i) != !!(r->flags & PROT_R_UNSYNCED))
+			sim_bad(w, "region %u is in the wrong set", i);
+		for (uint32_t n = 0; n < g->shape.nr_absent; n++)
+			if (in_set(g, PROT_SET_MISSED + n, i) != (int)(r->missed >> n & 1))
+				sim_bad(w, "region %u is in the wrong set of missed ones", i);
+	}
+	if (unsynced != g->unsynced)
+		sim_bad(w, "%u regions are unsynced, not %u", unsynced, g->unsynced);
+	for (uint32_t m = 0; m < g->cfg.width; m++)
+		for (uint32_t n = 0; n < g->shape.nr_bitmaps; n++)
+			check_blocks(w, m, n);
+}
+
 static void attach(struct sim_world *w);
 
 /* Let the engine go on until it has nothing more to say. */
@@ -163,6 +214,7 @@ static void pump(struct sim_world *w)
 		prot_group_next(sim_group(w), &ev);
 		switch (ev.kind) {
 		case PROT_EV_NONE:
+			check_sets(w);
 			return;
 		case PROT_EV_IO:
 			start_io(w, &ev);
@@ -567,6 +619,9 @@ static void drain(struct sim_world *w)
 	while (!w->bad[0] && promote(w));
 	if (!w->bad[0] && (!w->serving || !prot_group_quiet(sim_group(w))))
 		sim_bad(w, "hangs: nothing in flight, and not done");
+	if (!w->bad[0] && !w->stopped && sim_group(w)->joining & ~w->silent &&
+	    !sim_group(w)->sync.stalled)
+		sim_bad(w, "a member that came back is never called in sync");
 }
 
 static void read_all(struct sim_world *w)

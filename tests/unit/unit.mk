@@ -11,7 +11,7 @@ PURE_SRC  := $(patsubst %.o,%.c,$(pure-protect) $(pure-rdda) $(pure-target) $(pu
 FMT_SRC   := $(wildcard userspace/format/*.c)
 PURE_HDR  := $(wildcard driver/states.h rdda/*.h rdda/target/state.h protect/*.h userspace/format/*.h userspace/shim/*/*.h)
 
-UNIT_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -Werror -Iuserspace/shim -I.
+UNIT_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -Werror -DPROT_COUNT -Iuserspace/shim -I.
 SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 # The codec's x86 files are no pure files: the tests that want them say so here.

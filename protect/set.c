@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sets of numbers; see set.h. */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+
+#include "protect/set.h"
+#include "protect/count.h"
+
+#define LEVELS	6	/* of 64 each: any u32 */
+
+static u32 words(u32 n)
+{
+	return (n - 1) / 64 + 1;
+}
+
+u32 prot_set_words(u32 n)
+{
+	u32 sum = 0;
+
+	do {
+		n = words(n);
+		sum += n;
+	} while (n > 1);
+	return sum;
+}
+
+void prot_set_put(u64 *set, u32 n, u32 i)
+{
+	for (;; set += n, i /= 64) {
+		bool had = set[i / 64];
+
+		set[i / 64] |= 1ULL << (i % 64);
+		n = words(n);
+		if (had || n == 1)
+			return;
+	}
+}
+
+void prot_set_drop(u64 *set, u32 n, u32 i)
+{
+	for (;; set += n, i /= 64) {
+		set[i / 64] &= ~(1ULL << (i % 64));
+		n = words(n);
+		if (set[i / 64] || n == 1)
+			return;
+	}
+}
+
+/* Up until a level knows of one at @i or later, then down to it. */
+u32 prot_set_next(const u64 *set, u32 n, u32 from)
+{
+	const u64 *level[LEVELS] = { set };
+	u32 up = 0, i = from;
+
+	for (;;) {
+		u64 word;
+
+		if (i >= n)
+			return PROT_SET_NONE;
+		PROT_LOOK();
+		word = level[up][i / 64] >> (i % 64);
+		if (word) {
+			i += __ffs64(word);
+			break;
+		}
+		n = words(n);
+		if (n == 1)
+			return PROT_SET_NONE;
+		level[up + 1] = level[up] + n;
+		up++;
+		i = i / 64 + 1;
+	}
+	while (up--) {
+		PROT_LOOK();
+		i = i * 64 + __ffs64(level[up][i]);
+	}
+	return i;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the engine of a large group looks at: as much as changed, not as much as
+ * there is. Built with PROT_COUNT; a million regions, 304 blocks a bitmap.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+
+#include "protect/group_priv.h"
+#include "suite.h"
+
+#define LBA	512
+#define REGION	(64U << 10)
+#define REGIONS	(1U << 20)
+#define BLOCK	(3456ULL * REGION)	/* bytes whose bits are in one block */
+
+static u64 broken;	/* members whose I/O ends with -EIO */
+static u64 told;	/* of PROT_EV_CAUGHT_UP */
+static u32 done, ios, meta_ios;
+
+static void run(struct prot_group *g)
+{
+	struct prot_event ev;
+
+	for (;;) {
+		prot_group_next(g, &ev);
+		if (ev.kind == PROT_EV_NONE)
+			return;
+		done += ev.kind == PROT_EV_DONE;
+		if (ev.kind == PROT_EV_CAUGHT_UP)
+			told |= ev.members;
+		if (ev.kind != PROT_EV_IO)
+			continue;
+		ios++;
+		meta_ios += !!(ev.io.tag & PROT_TAG_META);
+		prot_group_result(g, ev.io.tag, broken >> ev.io.member & 1 ? -EIO : 0);
+	}
+}
+
+static struct prot_group *make(void)
+{
+	struct prot_group_config c = { .bytes = (u64)REGIONS * REGION, .in_sync = 3, .epoch = 1,
+				       .region = REGION, .lba = LBA, .buf_bytes = REGION,
+				       .ops = 8, .bufs = 4, .level = PROT_MIRROR, .width = 2,
+				       .data = { 1 << 20, 1 << 20 }, .fresh = 1 };
+	struct prot_group *g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+
+	broken = told = 0;
+	run(g);
+	CU_ASSERT_EQUAL_FATAL(g->state, PROT_G_SERVING);
+	CU_ASSERT_EQUAL_FATAL(g->shape.nr_regions, REGIONS);
+	CU_ASSERT_EQUAL_FATAL(g->shape.nr_blocks, 304);
+	return g;
+}
+
+/* Entries looked at on the way. */
+static u64 write_at(struct prot_group *g, u64 addr)
+{
+	u32 before = done;
+
+	prot_looked = 0;
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, addr, LBA, 0) >= 0);
+	run(g);
+	CU_ASSERT_EQUAL(done, before + 1);
+	return prot_looked;
+}
+
+static u64 look(struct prot_group *g)
+{
+	struct prot_event ev;
+
+	prot_looked = 0;
+	prot_group_next(g, &ev);
+	CU_ASSERT_EQUAL(ev.kind, PROT_EV_NONE);
+	return prot_looked;
+}
+
+static u64 idle(struct prot_group *g)
+{
+	prot_looked = 0;
+	prot_group_idle(g);
+	return prot_looked;
+}
+
+static void test_write(void)
+{
+	struct prot_group *g = make();
+
+	CU_ASSERT(look(g) <= 16);
+	ios = meta_ios = 0;
+	write_at(g, 300 * BLOCK);
+	CU_ASSERT_EQUAL(meta_ios, 2);
+	CU_ASSERT_EQUAL(ios, 4);
+	/* its bit is set: two data writes, no bitmap, no search for one */
+	CU_ASSERT(write_at(g, 300 * BLOCK + LBA) <= 128);
+	CU_ASSERT_EQUAL(meta_ios, 2);
+	CU_ASSERT_EQUAL(ios, 6);
+	free(g);
+}
+
+static void test_idle(void)
+{
+	struct prot_group *g = make();
+	u32 i;
+
+	CU_ASSERT(idle(g) <= 16);
+	for (i = 0; i < 5; i++)
+		write_at(g, i * 50 * BLOCK + 1000 * REGION);
+	CU_ASSERT(idle(g) <= 5 * 32);
+	meta_ios = 0;
+	run(g);
+	CU_ASSERT_EQUAL(meta_ios, 10);
+	for (i = 0; i < REGIONS; i++)
+		CU_ASSERT_EQUAL_FATAL(prot_region(g, i)->flags, 0);
+	CU_ASSERT(idle(g) <= 16);
+	free(g);
+}
+
+/* A copy that missed three regions of a million gets these three. */
+static void test_catch_up(void)
+{
+	struct prot_group *g = make();
+	u64 synced;
+	u32 i;
+
+	broken = 2;
+	prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0);
+	run(g);
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	for (i = 1; i < 3; i++)
+		write_at(g, i * 100 * BLOCK);
+	CU_ASSERT(look(g) <= 16);
+	broken = 0;
+	synced = g->synced;
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+	prot_looked = 0;
+	run(g);
+	CU_ASSERT_EQUAL(g->synced - synced, 3 * REGION);
+	CU_ASSERT_EQUAL(told, 2);
+	/* ... and while the epoch is awaited nothing is searched for */
+	CU_ASSERT(look(g) <= 32);
+	CU_ASSERT(write_at(g, 100 * BLOCK) <= 160);
+	prot_group_epoch(g, 3, 3);
+	run(g);
+	CU_ASSERT(look(g) <= 16);
+	free(g);
+}
+
+/* The set by itself, against an array. */
+static void test_set(void)
+{
+	static const u32 sizes[] = { 1, 63, 64, 65, 200, 4096, 4097, 300000 };
+	u32 s, i, k, seed = 1;
+
+	CU_ASSERT_EQUAL(prot_set_words(64), 1);
+	CU_ASSERT_EQUAL(prot_set_words(65), 3);
+	CU_ASSERT_EQUAL(prot_set_words(4097), 65 + 2 + 1);
+	for (s = 0; s < ARRAY_SIZE(sizes); s++) {
+		u32 n = sizes[s], next = PROT_SET_NONE;
+		u64 *set = calloc(prot_set_words(n), sizeof(u64));
+		u8 *model = calloc(n, 1);
+
+		CU_ASSERT_EQUAL(prot_set_next(set, n, 0), PROT_SET_NONE);
+		for (k = 0; k < 3000; k++) {
+			seed = seed * 1664525 + 1013904223;
+			i = (seed >> 4) % n;
+			model[i] = seed >> 30 != 0;
+			if (model[i])
+				prot_set_put(set, n, i);
+			else
+				prot_set_drop(set, n, i);
+			CU_ASSERT_EQUAL_FATAL(prot_set_has(set, i), model[i]);
+			if (k % 100)
+				continue;
+			i = (seed >> 8) % n;
+			for (next = i; next < n && !model[next]; next++)
+				;
+			CU_ASSERT_EQUAL_FATAL(prot_set_next(set, n, i),
+					      next < n ? next : PROT_SET_NONE);
+		}
+		for (i = n, next = PROT_SET_NONE; i--;) {
+			if (model[i])
+				next = i;
+			CU_ASSERT_EQUAL_FATAL(prot_set_next(set, n, i), next);
+		}
+		CU_ASSERT_EQUAL(prot_set_next(set, n, n), PROT_SET_NONE);
+		for (i = 0; i < n; i++)
+			prot_set_drop(set, n, i);
+		for (i = 0; i < prot_set_words(n); i++)
+			CU_ASSERT_EQUAL_FATAL(set[i], 0);
+		free(set);
+		free(model);
+	}
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "set", test_set },
+		{ "write", test_write },
+		{ "idle", test_idle },
+		{ "catch-up", test_catch_up },
+		{ NULL, NULL },
+	};
+
+	return suite_main("prot_work", tests);
+}

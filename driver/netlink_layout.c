@@ -247,6 +247,17 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 	return twice ? mesh_nl_refuse(info, -EINVAL, "an extent is a member twice") : 0;
 }
 
+/* Layouts that the policy knows and this driver has no group engine under yet. */
+static const char *unserved(const struct prot_layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->nr_segments; i++)
+		if (prot_level(prot_segments(l)[i].level)->redundant)
+			return "mirror, raid10 and ec are not served by this version yet";
+	return NULL;
+}
+
 /**
  * mesh_nl_layout() - the layout of a VOLUME_SET
  * @info: message
@@ -281,7 +292,7 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 	      mesh_nl_segments(info, l);
 	if (err)
 		goto free;
-	why = prot_layout_check(l);
+	why = prot_layout_check(l) ?: unserved(l);
 	if (why) {
 		err = -EINVAL;
 		if (info->extack)

@@ -198,11 +198,10 @@ static bool load_next(struct prot_group *g, u32 member, struct prot_event *ev)
 
 static bool loaded(const struct prot_group *g)
 {
-	u32 i;
+	u32 all = g->shape.nr_bitmaps * g->shape.nr_blocks, i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->in_sync >> i & 1 &&
-		    (g->meta[i].busy || g->meta[i].cursor < g->shape.nr_bitmaps * g->shape.nr_blocks))
+		if (g->in_sync >> i & 1 && (g->meta[i].busy || g->meta[i].cursor < all))
 			return false;
 	return true;
 }

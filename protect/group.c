@@ -129,7 +129,8 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 	if (buffer >= PROT_BUFFER_META)
 		return (u8 *)prot_at(g, g->shape.off_meta) +
 		       (buffer - PROT_BUFFER_META) * g->shape.meta_buf_bytes;
-	return (u8 *)prot_at(g, g->shape.off_bufs) + (buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
+	return (u8 *)prot_at(g, g->shape.off_bufs) +
+	       (buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
 }
 
 /* The one setter of an op's phase; the table is the diagram in group.h. */

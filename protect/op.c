@@ -18,6 +18,9 @@ const struct prot_level_ops *prot_level(unsigned int level)
 	static const struct prot_level_ops *const levels[PROT_LEVELS] = {
 		[PROT_LINEAR] = &prot_linear_ops,
 		[PROT_STRIPE] = &prot_stripe_ops,
+		[PROT_MIRROR] = &prot_mirror_ops,
+		[PROT_RAID10] = &prot_raid10_ops,
+		[PROT_EC] = &prot_ec_ops,
 	};
 
 	return level < PROT_LEVELS ? levels[level] : NULL;
@@ -86,4 +89,21 @@ void prot_op_result(struct prot_op *op, u32 tag, int err)
 	op->out--;
 	if (!op->out)
 		op->batch = 0;
+}
+
+u32 prot_runs_cut(const struct prot_run *runs, u32 nr, u32 from, u32 length,
+		  struct prot_run *out)
+{
+	u32 n = 0, i;
+
+	for (i = 0; i < nr && length; i++) {
+		u32 skip = min(from, runs[i].length), take = min(runs[i].length - skip, length);
+
+		from -= skip;
+		length -= take;
+		if (take)
+			out[n++] = (struct prot_run){ .buffer = runs[i].buffer, .length = take,
+						      .offset = runs[i].offset + skip };
+	}
+	return n;
 }

@@ -197,7 +197,24 @@ enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
 /* The I/O with @tag has ended with @err (0 or negative). */
 void prot_op_result(struct prot_op *op, u32 tag, int err);
 
+/**
+ * prot_runs_cut() - the buffers of a piece of an I/O
+ * @runs: of the whole
+ * @nr: how many
+ * @from: byte of the I/O where the piece begins
+ * @length: of the piece, which lies within the I/O
+ * @out: room for PROT_RUNS_MAX
+ *
+ * A group takes what lies in one of its regions (prot_group_span()), so a group
+ * I/O may have to be given to it in pieces.
+ *
+ * Return: how many runs the piece has.
+ */
+u32 prot_runs_cut(const struct prot_run *runs, u32 nr, u32 from, u32 length,
+		  struct prot_run *out);
+
 extern const struct prot_level_ops prot_linear_ops, prot_stripe_ops;
+extern const struct prot_level_ops prot_mirror_ops, prot_raid10_ops, prot_ec_ops;
 
 /* Of use to more than one level: the next I/O of a part that is striped. */
 bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,

@@ -9,7 +9,7 @@
 SEEDS       ?= 100000
 FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
-SIM_PURE    := layout op linear stripe record journal set region group member bitmap sync mirror
+SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.

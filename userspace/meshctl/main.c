@@ -99,6 +99,10 @@ static int set_layout(json_t *args, const struct opt *o, const char *value)
 		json_object_set_new(args, "columns", json_integer(1));
 		return 0;
 	}
+	if (!strncmp(value, "mirror", 6) || !strncmp(value, "raid10", 6) ||
+	    !strncmp(value, "ec:", 3))
+		return bad_value(o->name, value, "volumes with redundancy are not served by "
+				 "this version yet; say linear or stripe:N");
 	if (strncmp(value, "stripe:", 7))
 		return bad_value(o->name, value, "say linear or stripe:N");
 	errno = 0;

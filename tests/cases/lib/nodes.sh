@@ -1,0 +1,55 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases of several nodes: node 1 is the client, the others lend their drives.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+guest=$top/tests/lab/guest
+stamps=$top/tests/cases/lib/stamps
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+on() { "$LAB" exec "$@"; }
+began=$SECONDS
+say() { echo "$((SECONDS - began)) s: $*"; }
+
+client_up() { on 1 env LAB_LEND=no "$guest/mesh-up"; }
+target_up() { on "$1" "$guest/mesh-up"; }
+
+start() { # NODE... together, since booting is what takes time
+	local n pids=()
+	for n in "$@"; do "$LAB" start "$n" & pids+=($!); done
+	for n in "${pids[@]}"; do wait "$n" || fail "a node did not start"; done
+}
+
+# Sets a field of a volume's sysfs folder.
+tune() { on 1 sh -c "echo $3 >/sys/block/${1#/dev/}/mesh/$2"; }
+
+# In the background, in the client: fio that verifies as it goes. Its output is
+# in $tmp/NAME.
+fio_start() { # NAME DEVICE fio options...
+	local name=$1 dev=$2; shift 2
+	on 1 fio --name=v --filename="$dev" --ioengine=libaio --direct=1 --verify=crc32c \
+		--verify_fatal=1 --minimal --rw=randrw --bsrange=512-128k --blockalign=512 \
+		--iodepth=8 --size=32M "$@" >"$tmp/$name" 2>&1 &
+	fio=$!
+}
+
+fio_wait() { # NAME PID
+	wait "$2" || { cat "$tmp/$1"; fail "fio $1"; }
+}
+
+wait_until() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1)); shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || fail "not in time: $*"
+		sleep 0.2
+	done
+}
+
+# A sum over the client's targets out of meshctl stats.
+stat_sum() { # FIELD
+	on 1 meshctl stats --json | /usr/bin/python3 -c '
+import json, sys
+print(sum(t["stats"][sys.argv[1]] for t in json.load(sys.stdin)["targets"]))' "$1"
+}

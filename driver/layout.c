@@ -217,6 +217,8 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 		rcu_assign_pointer(vol->last, old);
 	if (old)
 		percpu_ref_kill(&old->ref);
+	else if (!new)		/* removed before it had a layout: nothing to drain */
+		complete_all(&vol->drained);
 	mesh_park_wake(vol);
 }
 

@@ -227,7 +227,8 @@ void mesh_batch_flush(struct mesh_batch *batch)
 
 	for (i = 0; i < batch->n; i++)
 		mesh_member_commit(batch->to[i].member, batch->to[i].queue);
-	batch->n = 0;
+	/* pairs with mesh_hctx_flush(): who sees it empty may let the members go */
+	smp_store_release(&batch->n, 0);
 }
 
 /**

@@ -18,7 +18,7 @@
 
 /* A hardware queue: members whose commit waits for the last of a dispatch. */
 struct mesh_hctx {
-	spinlock_t lock;	/* guards batch; queues are shared by CPUs */
+	spinlock_t lock;	/* guards batch and its commits; queues are shared by CPUs */
 	struct mesh_batch batch;
 };
 
@@ -206,17 +206,19 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 	mesh_req_begin(req, batch);
 }
 
+/*
+ * What is here was put in by other CPUs too. They pin it, each by its RCU
+ * section, and come here before they leave it: so the commits are made under
+ * the lock, and the batch is empty only when they are over.
+ */
 static void mesh_hctx_flush(struct mesh_hctx *hc)
 {
-	struct mesh_batch batch;
-
-	if (!READ_ONCE(hc->batch.n))
+	/* pairs with mesh_batch_flush() */
+	if (!smp_load_acquire(&hc->batch.n))
 		return;
 	spin_lock(&hc->lock);
-	batch = hc->batch;
-	hc->batch.n = 0;
+	mesh_batch_flush(&hc->batch);
 	spin_unlock(&hc->lock);
-	mesh_batch_flush(&batch);
 }
 
 /* blk-mq: one request; called in an RCU read section, does not sleep. */

@@ -49,3 +49,5 @@ module_init(mesh_init);
 module_exit(mesh_exit);
 MODULE_DESCRIPTION("Meshblk: block devices over remote NVMe drives");
 MODULE_LICENSE("GPL");
+/* Looked up by name at a login, where no module may be asked for. */
+MODULE_SOFTDEP("pre: sha256 hmac");

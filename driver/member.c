@@ -32,12 +32,21 @@ static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh
 	       uuid_equal(&a->drive, &b->drive) && !strcmp(a->path, b->path);
 }
 
+static void mesh_member_put_work(struct work_struct *work)
+{
+	mesh_member_put(container_of(work, struct mesh_member, put_work));
+}
+
 static void mesh_member_kick_work(struct work_struct *work)
 {
 	struct mesh_member *m = container_of(work, struct mesh_member, kick_work);
 
 	m->ops->kick(m);
-	mesh_member_put(m);
+	/* The last one closes the member, which waits for a target: not here,
+	 * where other members wait for their kick to get memory free.
+	 */
+	if (!refcount_dec_not_one(&m->refs))
+		queue_work(mesh_wq, &m->put_work);
 }
 
 static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf)
@@ -57,6 +66,7 @@ static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf
 	mutex_init(&m->lock);
 	INIT_LIST_HEAD(&m->links);
 	INIT_WORK(&m->kick_work, mesh_member_kick_work);
+	INIT_WORK(&m->put_work, mesh_member_put_work);
 	refcount_set(&m->refs, 1);
 	return m;
 }
@@ -270,7 +280,7 @@ void mesh_member_kick(struct mesh_member *m)
 	if (!m->ops->kick)
 		return;
 	refcount_inc(&m->refs);
-	if (!queue_work(system_unbound_wq, &m->kick_work))
+	if (!queue_work(mesh_kick_wq, &m->kick_work))
 		refcount_dec(&m->refs);		/* the caller's is left */
 }
 

@@ -191,6 +191,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @refs: layouts, META_IO
  * @node: in the registry, under mesh_members_lock
  * @kick_work: runs ops->kick; holds a reference while queued
+ * @put_work: gives back that reference when it was the last
  */
 struct mesh_member {
 	const struct mesh_member_ops *ops;
@@ -206,6 +207,7 @@ struct mesh_member {
 	refcount_t		refs;
 	struct list_head	node;
 	struct work_struct	kick_work;
+	struct work_struct	put_work;
 };
 
 /**
@@ -238,6 +240,12 @@ static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
 {
 	m->ops->commit(m, queue);
 }
+
+/*
+ * For who frees things in the background, and for what gets I/O ended, which
+ * memory may wait for; both are flushed at module exit (volume.c).
+ */
+extern struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 
 int mesh_members_init(void);
 void mesh_members_exit(void);

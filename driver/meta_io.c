@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/completion.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "driver/netlink.h"
@@ -55,6 +56,7 @@ static void mesh_meta_free_work(struct work_struct *work)
 	mesh_member_put(x->member);
 	sgl_free(x->sgl);
 	kfree(x);
+	module_put(THIS_MODULE);	/* module exit flushes mesh_wq */
 }
 
 static void mesh_meta_put(struct mesh_meta *x)
@@ -74,6 +76,8 @@ static struct mesh_meta *mesh_meta_alloc(struct mesh_member *m, u32 len)
 		kfree(x);
 		return NULL;
 	}
+	/* A stuck I/O outlives the call, and must not outlive the module. */
+	__module_get(THIS_MODULE);
 	refcount_inc(&m->refs);
 	x->member = m;
 	refcount_set(&x->refs, 1);

@@ -18,7 +18,7 @@
 static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
 static DEFINE_IDA(mesh_index);
-struct workqueue_struct *mesh_wq;
+struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 
 static void mesh_volume_free_work(struct work_struct *work)
 {
@@ -442,12 +442,20 @@ int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *exta
 int mesh_volumes_init(void)
 {
 	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND, 0);
-	return mesh_wq ? 0 : -ENOMEM;
+	mesh_kick_wq = alloc_workqueue("meshblk_kick", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (mesh_wq && mesh_kick_wq)
+		return 0;
+	if (mesh_wq)
+		destroy_workqueue(mesh_wq);
+	if (mesh_kick_wq)
+		destroy_workqueue(mesh_kick_wq);
+	return -ENOMEM;
 }
 
 /* Volumes hold the module: there is none, but for the last steps of one. */
 void mesh_volumes_exit(void)
 {
+	destroy_workqueue(mesh_kick_wq);	/* it queues to the other */
 	destroy_workqueue(mesh_wq);
 	WARN_ON_ONCE(!list_empty(&mesh_volumes));
 	ida_destroy(&mesh_index);

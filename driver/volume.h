@@ -41,6 +41,8 @@
 #define MESH_TIMEOUT_MS_MIN	1000
 #define MESH_TIMEOUT_MS_MAX	3600000
 #define MESH_SEGMENTS		128	/* max_segments of a disk */
+/* max_segment_size: what a bounce buffer behind a DMA API can map in one piece. */
+#define MESH_SEGMENT_BYTES	((unsigned int)SZ_128K)
 #define MESH_SG_INLINE		4	/* scatter entries within a request */
 #define MESH_SG_MAX		(MESH_SEGMENTS + PROT_RUNS_MAX)
 #define MESH_MIO_RUNNING	1	/* mio->err of a request's I/O that has not ended */
@@ -279,8 +281,5 @@ void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_stat
 void mesh_event_volume(struct mesh_volume *vol, enum mesh_volume_state s, u64 epoch);
 void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch);
 void mesh_event_target(u32 id, const char *state, int err, const char *reason);
-
-/* For who frees things in the background; flushed at module exit. */
-extern struct workqueue_struct *mesh_wq;
 
 #endif

@@ -63,7 +63,7 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		.io_opt = pl.io_opt <= UINT_MAX ? pl.io_opt : 0,
 		.max_hw_sectors = pl.max_bytes >> SECTOR_SHIFT,
 		.max_segments = MESH_SEGMENTS,
-		.max_segment_size = UINT_MAX,
+		.max_segment_size = MESH_SEGMENT_BYTES,
 	};
 	if (all->discard_bytes) {
 		lim->max_hw_discard_sectors = most;

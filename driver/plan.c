@@ -67,7 +67,7 @@ static struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_r
 	mesh_walk_to(w, run->offset);
 	while (left) {
 		struct bio_vec bv = mp_bvec_iter_bvec(w->bio->bi_io_vec, w->iter);
-		u32 n = min(left, bv.bv_len);
+		u32 n = min3(left, bv.bv_len, MESH_SEGMENT_BYTES);
 
 		sg_set_page(sg++, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), n,
 			    offset_in_page(bv.bv_offset));

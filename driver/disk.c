@@ -116,7 +116,6 @@ int mesh_disk_alloc(struct mesh_volume *vol)
 	disk->private_data = vol;
 	set_capacity(disk, l->prot->size >> SECTOR_SHIFT);
 	set_disk_ro(disk, vol->conf.ro);
-	mesh_volume_get(vol);		/* until free_disk */
 	vol->disk = disk;
 	return 0;
 }
@@ -127,7 +126,14 @@ int mesh_disk_alloc(struct mesh_volume *vol)
  */
 int mesh_disk_add(struct mesh_volume *vol)
 {
-	return device_add_disk(NULL, vol->disk, NULL);
+	int err;
+
+	mesh_volume_get(vol);
+	err = device_add_disk(NULL, vol->disk, NULL);
+	/* free_disk() gives that back, but of disks alone that were added */
+	if (err)
+		mesh_volume_put(vol);
+	return err;
 }
 
 /* The disk was not added, or was removed. */

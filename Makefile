@@ -4,6 +4,7 @@
 #   make demo            the main job, in a guest: volume, file system, fio
 #   make check           lint, unit tests, lab on both kernels
 #   make check-long      the same with the large numbers
+#   make check-nbd       fio and kills on the protection policy, over files
 #   make check-debug     the lab's cases on a kernel with KASAN and lockdep
 #   make install         modules, programs, units, man pages (as root)
 #
@@ -40,6 +41,7 @@ include tests/fuzz/fuzz.mk
 -include userspace/build.mk
 -include tests/tools/tools.mk
 -include tests/sim/sim.mk
+-include tests/nbd/nbd.mk
 -include tests/bench/bench.mk
 -include tests/lab/lab.mk
 -include tests/lint/lint.mk

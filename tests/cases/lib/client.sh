@@ -12,7 +12,8 @@ e1=e1000000-0000-4000-8000-000000000000
 e2=e2000000-0000-4000-8000-000000000000
 serve=
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=tests/cases/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 lend() { # DRIVE
 	if [ "$1" = $d0 ]; then

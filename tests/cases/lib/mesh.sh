@@ -2,16 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # For cases that use volumes as people do, through meshctl.
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
-
-verify() { # DEVICE fio options...
-	local dev=$1 out; shift
-	out=$(mktemp)
-	fio --name=v --filename="$dev" --ioengine=libaio --direct=1 --verify=crc32c \
-		--verify_fatal=1 --group_reporting --minimal "$@" >"$out" 2>&1 ||
-		{ cat "$out"; fail "fio: $*"; }
-	rm -f "$out"
-}
+# shellcheck source=tests/cases/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # Leave no volume behind: the next case shares the guest.
 drop_volumes() {

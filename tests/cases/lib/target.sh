@@ -6,7 +6,8 @@ do=/sys/kernel/debug/meshpeer/do
 addr=10.77.0.1
 pids=()
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=tests/cases/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 refused() { # COMMAND...
 	if "$@" 2>/tmp/why; then fail "not refused: $*"; fi

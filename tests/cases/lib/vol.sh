@@ -9,7 +9,8 @@ other=99999999-2222-4333-8444-555555555555
 # shellcheck disable=SC2034
 sys=/sys/block/mesh0/mesh
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=tests/cases/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 # Refused, and with words of why in which PATTERN occurs.
 refused() { # PATTERN COMMAND...
@@ -41,11 +42,4 @@ make_vol() { blkctl make -w 20 "$@" >/dev/null; }
 # A value out of a one-line JSON object: no jq here.
 json_get() { # KEY
 	grep -o "\"$1\":[^,}]*" | head -n 1 | cut -d: -f2- | tr -d '"'
-}
-
-verify() { # DEVICE fio options...
-	local dev=$1; shift
-	fio --name=v --filename="$dev" --ioengine=libaio --direct=1 --verify=crc32c \
-		--verify_fatal=1 --group_reporting --minimal "$@" >/tmp/fio.out 2>&1 ||
-		{ cat /tmp/fio.out; fail "fio: $*"; }
 }

@@ -11,6 +11,12 @@
  * may not. Writes carry FUA: the block layer drops it where there is no cache
  * and makes a flush of it where the device has none. A stage is a token
  * alone: the device is local, the payload is sent again.
+ *
+ * There is no kick: a bio in the device may yet read or write the request's
+ * pages, and its sectors, so a request must not end before it. A copy of each
+ * payload would free the pages and not the sectors: what is written there next
+ * could be overwritten by it. So each I/O ends when the device ends it; how
+ * long that takes is the lower driver's to say (docs/sysfs.md).
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
@@ -21,13 +27,17 @@
 #include "driver/compat/bdev.h"
 #include "driver/member.h"
 
+/* How often an idle device is looked at; one with I/O says by itself. */
+#define MESH_BDEV_LOOK_MS	1000
+
 /**
  * struct mesh_bdev - a member
  * @member: back
  * @handle: the open device
  * @queue: bios to be sent, newest first
  * @work: sends them
- * @gone_work: tells that the device has gone
+ * @look_work: sees whether the device has gone. Kernels before 6.5 tell its
+ *	holder nothing of that, so all are asked
  * @wq: of its own, so that a device that blocks keeps up no other
  */
 struct mesh_bdev {
@@ -35,7 +45,7 @@ struct mesh_bdev {
 	struct mesh_bdev_handle	handle;
 	struct llist_head	queue;
 	struct work_struct	work;
-	struct work_struct	gone_work;
+	struct delayed_work	look_work;
 	struct workqueue_struct	*wq;
 };
 
@@ -113,7 +123,7 @@ static void bdev_end_io(struct bio *bio)
 	int err = blk_status_to_errno(bio->bi_status);
 
 	if (unlikely(err && bdev_is_gone(mb))) {
-		queue_work(mb->wq, &mb->gone_work);
+		mod_delayed_work(mb->wq, &mb->look_work, 0);
 		err = -ENODEV;
 	}
 	if (!err && (mio->op == PROT_DISCARD || mio->op == PROT_ZEROES) &&
@@ -141,11 +151,21 @@ static void bdev_work(struct work_struct *work)
 	blk_finish_plug(&plug);
 }
 
-static void bdev_gone_work(struct work_struct *work)
+static void bdev_look_later(struct mesh_bdev *mb)
 {
-	struct mesh_bdev *mb = container_of(work, struct mesh_bdev, gone_work);
+	queue_delayed_work(mb->wq, &mb->look_work,
+			   round_jiffies_relative(msecs_to_jiffies(MESH_BDEV_LOOK_MS)));
+}
 
-	mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
+/* One that has gone does not come back: another device takes its place. */
+static void bdev_look_work(struct work_struct *work)
+{
+	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
+
+	if (bdev_is_gone(mb))
+		mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
+	else
+		bdev_look_later(mb);
 }
 
 static void bdev_submit(struct mesh_member *m, struct mesh_mio *mio)
@@ -227,7 +247,7 @@ static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	mb->member = m;
 	init_llist_head(&mb->queue);
 	INIT_WORK(&mb->work, bdev_work);
-	INIT_WORK(&mb->gone_work, bdev_gone_work);
+	INIT_DELAYED_WORK(&mb->look_work, bdev_look_work);
 	mb->wq = alloc_workqueue("meshbdev", WQ_MEM_RECLAIM | WQ_UNBOUND, 2);
 	if (!mb->wq) {
 		err = -ENOMEM;
@@ -244,6 +264,7 @@ static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 		goto close;
 	m->priv = mb;
 	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+	bdev_look_later(mb);
 	return 0;
 close:
 	mesh_compat_close_bdev(&mb->handle);
@@ -258,6 +279,7 @@ static void bdev_close(struct mesh_member *m)
 {
 	struct mesh_bdev *mb = m->priv;
 
+	cancel_delayed_work_sync(&mb->look_work);
 	destroy_workqueue(mb->wq);
 	mesh_compat_close_bdev(&mb->handle);
 	kfree(mb);

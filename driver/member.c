@@ -319,7 +319,7 @@ void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	m->ops->submit(m, mio);
 }
 
-/* An I/O has ended; for the kinds. Any context but hard interrupt. */
+/* An I/O has ended; for the kinds. Any context. */
 void mesh_mio_end(struct mesh_mio *mio, int err)
 {
 	struct mesh_member_stats __percpu *stats = mio->member->stats;

@@ -115,7 +115,7 @@ struct mesh_member_stats {
  * @stage: WRITE: a stage of this member to write from, NULL: @sg travels;
  *	set when done() is called for a successful MESH_MIO_STAGE
  * @stage_offset: byte of the stage where the payload begins
- * @done: any context but hard interrupt; may free the I/O
+ * @done: any context, hard interrupts of local devices too; may free the I/O
  * @next: of who submits
  * @priv: of who submits
  * @rdda, @bdev, @mem: of the implementation while in flight

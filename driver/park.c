@@ -15,8 +15,8 @@
  * @vol: its volume
  * @req: owned by the caller until here, without a pinned layout
  *
- * Any context but hard interrupt. That somebody woke the parked ones between
- * the request's failure and here costs no more than the first, short, wait.
+ * Any context. That somebody woke the parked ones between the request's failure
+ * and here costs no more than the first, short, wait.
  */
 void mesh_park(struct mesh_volume *vol, struct mesh_req *req)
 {
@@ -39,6 +39,36 @@ void mesh_park_wake(struct mesh_volume *vol)
 {
 	WRITE_ONCE(vol->woken, true);
 	mod_delayed_work(vol->wq, &vol->park_work, 0);
+}
+
+/* Go on with a request, which is owned by the caller until here. Any context. */
+void mesh_park_ready(struct mesh_volume *vol, struct mesh_req *req)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&vol->park_lock, flags);
+	list_add_tail(&req->node, &vol->ready);
+	spin_unlock_irqrestore(&vol->park_lock, flags);
+	queue_work(vol->wq, &vol->ready_work);
+}
+
+static void mesh_park_ready_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, ready_work);
+	struct mesh_batch batch = { .n = 0 };
+	struct mesh_req *req, *next;
+	LIST_HEAD(todo);
+
+	spin_lock_irq(&vol->park_lock);
+	list_splice_init(&vol->ready, &todo);
+	spin_unlock_irq(&vol->park_lock);
+	rcu_read_lock();
+	list_for_each_entry_safe(req, next, &todo, node) {
+		list_del(&req->node);
+		mesh_req_run(req, &batch);
+	}
+	mesh_batch_flush(&batch);
+	rcu_read_unlock();
 }
 
 static void mesh_park_try(struct mesh_volume *vol, struct list_head *todo, bool woken,
@@ -94,4 +124,6 @@ void mesh_park_init(struct mesh_volume *vol)
 	spin_lock_init(&vol->park_lock);
 	INIT_LIST_HEAD(&vol->parked);
 	INIT_DELAYED_WORK(&vol->park_work, mesh_park_work);
+	INIT_LIST_HEAD(&vol->ready);
+	INIT_WORK(&vol->ready_work, mesh_park_ready_work);
 }

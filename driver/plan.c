@@ -169,7 +169,10 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
  * @batch: gets the members that want a commit
  * @sent: how many I/Os were sent, each to end with mesh_req_drop(@req, 1)
  *
- * In an RCU read section. Return: true when the op is over; op.err says how.
+ * In an RCU read section. Nothing is sent in a hard interrupt, where a local
+ * device may end the batch before: members cannot be given I/O there.
+ * Return: true when the op is over; op.err says how. False with nothing sent:
+ * to be called again from elsewhere.
  */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
 {
@@ -187,6 +190,10 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
 
 		if (v != PROT_IO)
 			return v == PROT_DONE;
+		if (unlikely(in_hardirq())) {
+			req->op = saved;
+			return false;
+		}
 		/* runs are cut out of segments: each end may cut one in two */
 		if (io.nr_runs)
 			entries = blk_rq_nr_phys_segments(rq) + io.nr_runs - 1;

@@ -95,8 +95,12 @@ static void mesh_req_over(struct mesh_req *req)
 		mesh_req_end(req, err);
 }
 
-/* Plans batch after batch for as long as they end while we look. */
-static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
+/**
+ * mesh_req_run() - plan batch after batch for as long as they end while we look
+ * @req: all I/O of its last batch has ended; owned by the caller until here
+ * @batch: as for mesh_plan_batch(), in an RCU read section
+ */
+void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 {
 	bool over;
 	int sent;
@@ -107,6 +111,10 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 		over = mesh_plan_batch(req, batch, &sent);
 		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
 			return;
+		if (unlikely(!over && !sent)) {
+			mesh_park_ready(blk_mq_rq_from_pdu(req)->q->queuedata, req);
+			return;
+		}
 	} while (!over);
 	mesh_req_over(req);
 }
@@ -116,7 +124,7 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
  * @req: request; gone when this returns
  * @n: how many
  *
- * Any context but hard interrupt.
+ * Any context: local devices end I/O in hard interrupts.
  */
 void mesh_req_drop(struct mesh_req *req, int n)
 {

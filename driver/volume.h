@@ -100,10 +100,12 @@ struct mesh_volume_conf {
  * @dying: forced off: requests end at once; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
- * @park_lock: guards @parked; taken in any context but hard interrupt
+ * @park_lock: guards @parked and @ready; any context
  * @parked: requests that wait to be tried again
  * @woken: all of them are to be tried now
  * @park_work: tries them
+ * @ready: requests to go on with from @ready_work; under @park_lock
+ * @ready_work: goes on with what may not be in a hard interrupt
  * @wq: for @park_work, of its own
  * @lock: attach, replace, detach; guards what follows
  * @conf: as set; name may be read under @event_lock too
@@ -139,6 +141,8 @@ struct mesh_volume {
 	struct list_head	parked;
 	bool			woken;
 	struct delayed_work	park_work;
+	struct list_head	ready;
+	struct work_struct	ready_work;
 	struct workqueue_struct	*wq;
 
 	struct mutex		lock;	/* what follows */
@@ -177,7 +181,7 @@ struct mesh_volume {
  * @tries: times that it was parked
  * @deadline: jiffies
  * @retry_at: jiffies, while parked
- * @node: in vol->parked, under its lock
+ * @node: in vol->parked or vol->ready, under their lock
  * @mio: the first I/O, or the only one
  * @sg: of @mio, when that is enough
  */
@@ -239,10 +243,12 @@ void mesh_plan_pools_exit(struct mesh_volume *vol);
 /* request.c */
 extern const struct blk_mq_ops mesh_mq_ops;
 bool mesh_retryable(int err);
+void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch);
 void mesh_req_drop(struct mesh_req *req, int n);
 
 /* park.c */
 void mesh_park_init(struct mesh_volume *vol);
+void mesh_park_ready(struct mesh_volume *vol, struct mesh_req *req);
 void mesh_park(struct mesh_volume *vol, struct mesh_req *req);
 void mesh_park_wake(struct mesh_volume *vol);
 void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch);

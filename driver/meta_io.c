@@ -303,6 +303,8 @@ int mesh_nl_meta_io(struct sk_buff *skb, struct genl_info *info)
 	offset = nla_get_u64(a[MESHBLK_A_OFFSET]);
 	err = a[MESHBLK_A_DATA] ? mesh_meta_write(m, info, offset) :
 				  mesh_meta_read(m, info, offset);
+	if (err && info->extack && !info->extack->_msg)
+		GENL_SET_ERR_MSG(info, "the member's I/O failed");
 	mesh_member_put(m);
 	return err;
 }

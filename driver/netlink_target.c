@@ -174,6 +174,21 @@ static int mesh_nl_mgmt_reply(struct genl_info *info, const void *rsp, size_t le
 	return genlmsg_reply(msg, info);
 }
 
+/* For people: why a management message was not answered. */
+static const char *mesh_mgmt_why(int err)
+{
+	switch (err) {
+	case -ENOTCONN:
+		return "there is no session with the target";
+	case -EHOSTDOWN:
+		return "meshd does not run on the target";
+	case -ETIMEDOUT:
+		return "meshd on the target did not answer in time";
+	default:
+		return "the target refused the message";
+	}
+}
+
 int mesh_nl_mgmt(struct sk_buff *skb, struct genl_info *info)
 {
 	void *req = NULL, *rsp = NULL;
@@ -195,6 +210,8 @@ int mesh_nl_mgmt(struct sk_buff *skb, struct genl_info *info)
 	mesh_target_put(t);
 	if (!err)
 		err = mesh_nl_mgmt_reply(info, rsp, rsp_len);
+	else if (info->extack)
+		info->extack->_msg = mesh_mgmt_why(err);
 	kvfree(rsp);
 free:
 	kvfree(req);

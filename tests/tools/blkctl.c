@@ -17,7 +17,8 @@
  *   blkctl identity UUID [KEY_ID KEY]
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
- *   blkctl storm SEED COUNT    bad messages at random; prints how many were taken
+ *   blkctl storm SEED COUNT    bad messages at random; prints how many were taken,
+ *                              and how many were refused without words
  *
  * Exit status: 0, 1 refused (the kernel's words on standard error), 2 misuse.
  */
@@ -904,13 +905,21 @@ static int cmd_storm(int argc, char **argv)
 		cmd = rnd() % 3 ? MESHBLK_CMD_VOLUME_SET : (int)(rnd() % (MESHBLK_CMD_MAX + 3));
 		flags = rnd() % 32 ? 0 : NLM_F_DUMP;
 		m = new_msg(cmd, flags);
-		if (cmd == MESHBLK_CMD_VOLUME_SET && rnd() % 4)
+		n = rnd() % 4;
+		if (cmd == MESHBLK_CMD_VOLUME_SET && rnd() % 4) {
 			put_almost(m);
-		for (n = rnd() % 4; n; n--)
+			n = rnd() % 4 ? 0 : n;
+		}
+		for (; n; n--)
 			put_noise(m, 0);
 		err = talk(m, NULL, NULL);
 		taken += !err;
-		silent += err && !refusal[0];
+		/* a command that is not there is refused by generic netlink itself */
+		if (!err || refusal[0] || err == -EOPNOTSUPP)
+			continue;
+		silent++;
+		fprintf(stderr, "blkctl: message %lu, command %d: %s, and not why\n", i, cmd,
+			strerror(-err));
 	}
 	printf("{\"sent\":%lu,\"taken\":%lu,\"without_reason\":%lu}\n", count, taken, silent);
 	return 0;

@@ -13,8 +13,8 @@ on() { "$LAB" exec "$@"; }
 began=$SECONDS
 say() { echo "$((SECONDS - began)) s: $*"; }
 
-client_up() { on 1 env LAB_LEND=no "$guest/mesh-up"; }
-target_up() { on "$1" "$guest/mesh-up"; }
+client_up() { on 1 env LAB_LEND=no "$guest/mesh-up" || fail "meshd of the client"; }
+target_up() { on "$1" "$guest/mesh-up" || fail "meshd of node $1"; }
 
 start() { # NODE... together, since booting is what takes time
 	local n pids=()

@@ -14,7 +14,7 @@ from .common import LAB, LOGS, TMP, TOP, LabError
 
 CASES = os.path.join(TOP, "tests/cases")
 LANES = ("check", "long", "debug")
-SLOWER = {"debug": 4}           # time-outs of a lane, as a factor
+SLOWER = {"debug": 4, "long": 4}        # time-outs of a lane, as a factor
 BATCH = 12                      # cases in one boot, at most
 
 
@@ -38,7 +38,7 @@ class Case:
         self.leaks = head.get("leaks") == "yes"
         self.lanes = head.get("lane", "check").split()
         self.timeout = int(head.get("timeout", "300"))
-        self.long_timeout = int(head.get("long-timeout", self.timeout))
+        self.long_timeout = int(head.get("long-timeout", self.timeout * SLOWER["long"]))
         self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
         self.long_kernels = head.get("long-kernels", "").split()
         if not set(self.lanes) <= set(LANES):
@@ -50,15 +50,16 @@ class Case:
         """check is part of long; debug stands alone."""
         return lane in self.lanes or (lane == "long" and "check" in self.lanes)
 
-    def kernels_in(self, lane):
+    def kernels_in(self, lane, every=False):
         if lane == "debug":
             return ["debug"]
-        return self.kernels + (self.long_kernels if lane == "long" else [])
+        return self.kernels + (self.long_kernels if lane == "long" or every else [])
 
     def seconds(self, lane):
         """What it may take."""
-        limit = self.long_timeout if lane == "long" else self.timeout
-        return limit * SLOWER.get(lane, 1)
+        if lane == "long":
+            return self.long_timeout
+        return self.timeout * SLOWER.get(lane, 1)
 
 
 def find(lane, only, kernel, whatever=False):
@@ -68,7 +69,7 @@ def find(lane, only, kernel, whatever=False):
              if re.match(r"\d{3}-[\w-]+$", n)]
     todo = [(k, c) for c in cases if (whatever or c.runs_in(lane))
             and (not only or any(o in c.name for o in only))
-            for k in c.kernels_in(lane) if kernel in (None, k)]
+            for k in c.kernels_in(lane, whatever) if kernel in (None, k)]
     return sorted(todo, key=lambda t: t[0])
 
 

@@ -51,6 +51,8 @@ enum prot_mutant {
 	PROT_MUT_EC_HOLDERS_ONE,	/* header-only records on one member */
 	PROT_MUT_EC_UNRECORDED,	/* single-participant writes never recorded */
 	PROT_MUT_EC_READ_RACE,	/* rebuilt reads next to writes in place */
+	/* the volume's op */
+	PROT_MUT_OP_EARLY,	/* done when its first I/O is */
 	PROT_MUTANTS_END
 };
 

@@ -11,6 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "protect/mutant.h"
 #include "protect/prot.h"
 
 const struct prot_level_ops *prot_level(unsigned int level)
@@ -78,6 +79,8 @@ enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
 		if (op->start < op->end)
 			begin_part(op, l);
 	}
+	if (PROT_MUTANT(OP_EARLY) && op->out < op->batch)
+		return PROT_DONE;
 	return op->out ? PROT_WAIT : PROT_DONE;
 }
 

@@ -39,6 +39,10 @@
 #define SIM_IO_SECTORS	8
 #define SIM_ENGINE	32768
 #endif
+#ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
+#undef SIM_DATA
+#define SIM_DATA	64
+#endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
 
 struct sim_config {

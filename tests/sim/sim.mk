@@ -2,6 +2,7 @@
 #
 #   make sim [SEEDS=N] [FIRST=S]   N random schedules from seed S on, all cores
 #   make sim SEED=S                one, minimised if it fails (TRACE=1: each I/O)
+#   make sim-raid10 [SEEDS=N]      volumes of several groups (or SEED=S)
 #   make sim-mutants               rules taken out one by one: who catches it
 #   make sim-exhaustive            every schedule at small bounds, as far as time goes
 #   make check-sim                 what `make check` runs of these
@@ -22,6 +23,10 @@ $(BUILD)/sim/sim-asan: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) $(SANITIZE) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
 
+$(BUILD)/sim/sim-volume: tests/sim/volume.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DSIM_VOLUME -o $@ tests/sim/volume.c $(SIM_FILES) -lxxhash
+
 $(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
@@ -29,13 +34,16 @@ $(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 sim: $(BUILD)/sim/sim
 	@$(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
+sim-raid10: $(BUILD)/sim/sim-volume
+	@$(if $(SEED),$< seed $(SEED),$< random $(SEEDS) $(FIRST))
+
 sim-mutants: $(BUILD)/sim/sim
 	@$< mutants $(MUTANT_SEEDS)
 
 sim-exhaustive: $(BUILD)/sim/sim-search
 	@tests/sim/exhaustive long $<
 
-check-sim: $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(BUILD)/sim/sim-search
+check-sim: $(BUILD)/sim/sim-volume $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(BUILD)/sim/sim-search
 	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim
 
-.PHONY: sim sim-mutants sim-exhaustive check-sim
+.PHONY: sim sim-raid10 sim-mutants sim-exhaustive check-sim

@@ -258,6 +258,7 @@ static void status(void)
 	static char last[512];
 	char now[512], path[4096], tmp[4096];
 	uint32_t serving = 0, stopped = 0, busy = 0, in = 0;
+	uint64_t synced = 0;
 	FILE *f;
 
 	for (uint32_t i = 0; i < vol.st.groups; i++) {
@@ -268,10 +269,11 @@ static void status(void)
 		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->ask ||
 			grp->caught || grp->jobs || !prot_group_quiet(grp->g);
 		in += __builtin_popcountll(grp->g->in_sync);
+		synced += grp->g->synced;
 	}
-	snprintf(now, sizeof(now), "serving %u of %u, stopped %u, in sync %u of %u, epoch %ju, %s\n",
+	snprintf(now, sizeof(now), "serving %u of %u, stopped %u, in sync %u of %u, epoch %ju, copied %ju, %s\n",
 		 serving, vol.st.groups, stopped, in, vol.st.members, (uintmax_t)vol.st.epoch,
-		 serving == vol.st.groups && !busy ? "settled" : "busy");
+		 (uintmax_t)synced, serving == vol.st.groups && !busy ? "settled" : "busy");
 	if (!strcmp(now, last))
 		return;
 	strcpy(last, now);

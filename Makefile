@@ -29,7 +29,7 @@ KBUILDDIR = $(BUILD)/$(kdir-release)$(if $(FAULTS),-faults)
 # An out-of-tree module build writes beside its sources, so each kernel gets a
 # folder of links to them: two kernels never share an object.
 modules:
-	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): install linux-headers, or pass KDIR="; exit 1; }
+	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): as root, apt-get install linux-headers-$(KREL), or pass KDIR= or KREL="; exit 1; }
 	@mkdir -p $(KBUILDDIR)
 	@cd $(TOP) && find Kbuild driver rdda protect $(wildcard tests/kmod) -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done

@@ -25,11 +25,11 @@ MESHD_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user/%.o)
 MESHCTL_OBJ := $(MESHCTL_SRC:%.c=$(BUILD)/user/%.o)
 CRASH_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user-crash/%.o)
 
-$(BUILD)/user/%.o: %.c $(USER_HDR)
+$(BUILD)/user/%.o: %.c $(USER_HDR) | user-libs
 	@mkdir -p $(@D)
 	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -c -o $@ $<
 
-$(BUILD)/user-crash/%.o: %.c $(USER_HDR)
+$(BUILD)/user-crash/%.o: %.c $(USER_HDR) | user-libs
 	@mkdir -p $(@D)
 	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -DMESHD_CRASH_POINTS -c -o $@ $<
 
@@ -47,28 +47,67 @@ $(BUILD)/bin/meshctl: $(MESHCTL_OBJ)
 
 userspace: $(BUILD)/bin/meshd $(BUILD)/bin/meshctl $(BUILD)/test-bin/meshd
 
-# Modules of the kernel that KDIR is of, as its own build installs them.
+# What the programs are linked with: said in one line rather than by a compiler.
+USER_HEADERS := netlink/genl/genl.h sqlite3.h jansson.h libkmod.h blkid/blkid.h libnvme.h \
+	infiniband/verbs.h xxhash.h
+USER_DEBS := libnl-genl-3-dev libsqlite3-dev libjansson-dev libkmod-dev libblkid-dev \
+	libnvme-dev libibverbs-dev libxxhash-dev
+
+user-libs:
+	@for h in $(USER_HEADERS); do echo "#include <$$h>"; done | \
+		$(CC) $(USER_FLAGS) -E -x c - >/dev/null 2>&1 || { echo "headers of libraries are" \
+		"missing: as root, apt-get install build-essential $(USER_DEBS)"; exit 1; }
+
+# The product's two modules, not the tests' that are built beside them.
+MODDIR = /lib/modules/$(kdir-release)/updates
+MODULES := meshblk.ko meshtgt.ko
+
 install: modules userspace
-	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) INSTALL_MOD_DIR=updates INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	install -d $(DESTDIR)$(MODDIR)
+	install -m 644 $(addprefix $(KBUILDDIR)/,$(MODULES)) $(DESTDIR)$(MODDIR)
+	strip --strip-debug $(addprefix $(DESTDIR)$(MODDIR)/,$(MODULES))
 	$(if $(DESTDIR),,depmod $(kdir-release))
 	install -D -m 755 $(BUILD)/bin/meshd $(DESTDIR)$(SBINDIR)/meshd
 	install -D -m 755 $(BUILD)/bin/meshctl $(DESTDIR)$(SBINDIR)/meshctl
 	install -D -m 644 userspace/man/meshd.8 $(DESTDIR)$(MANDIR)/man8/meshd.8
 	install -D -m 644 userspace/man/meshctl.8 $(DESTDIR)$(MANDIR)/man8/meshctl.8
 	install -D -m 644 userspace/udev/60-meshblk.rules $(DESTDIR)$(UDEVDIR)/60-meshblk.rules
-	install -D -m 644 userspace/systemd/meshd.service $(DESTDIR)$(UNITDIR)/meshd.service
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's,/usr/sbin/,$(SBINDIR)/,' userspace/systemd/meshd.service >$(DESTDIR)$(UNITDIR)/meshd.service
 	install -D -m 644 userspace/completion/meshctl $(DESTDIR)$(COMPDIR)/meshctl
 	@$(if $(DESTDIR),,udevadm control --reload 2>/dev/null || true; systemctl daemon-reload 2>/dev/null || true)
-	@echo "installed; start it with: systemctl enable --now meshd"
+	@echo "installed for $(kdir-release); start it with: systemctl enable --now meshd"
 
-# What install put there; /var/lib/meshd with host UUID and store stays.
+# What install put there, for whatever kernels; /var/lib/meshd with host UUID
+# and store stays. Volumes that are attached stay until they are detached.
 uninstall:
+	@$(if $(DESTDIR),,systemctl disable --now meshd 2>/dev/null || true)
 	rm -f $(DESTDIR)$(SBINDIR)/meshd $(DESTDIR)$(SBINDIR)/meshctl \
 		$(DESTDIR)$(MANDIR)/man8/meshd.8 $(DESTDIR)$(MANDIR)/man8/meshctl.8 \
 		$(DESTDIR)$(UDEVDIR)/60-meshblk.rules $(DESTDIR)$(UNITDIR)/meshd.service \
 		$(DESTDIR)$(COMPDIR)/meshctl
-	for m in meshblk meshtgt; do \
-		rm -f $(DESTDIR)/lib/modules/$(kdir-release)/updates/$$m.ko*; done
-	$(if $(DESTDIR),,depmod $(kdir-release))
+	@for d in $(DESTDIR)/lib/modules/*/updates; do \
+		[ -e "$$d/meshblk.ko" ] || [ -e "$$d/meshtgt.ko" ] || continue; \
+		rm -f "$$d/meshblk.ko" "$$d/meshtgt.ko"; \
+		rmdir --ignore-fail-on-non-empty "$$d"; \
+		$(if $(DESTDIR),,rel=$${d%/updates}; depmod "$${rel##*/}" &&) echo "removed from $$d"; done
+	@$(if $(DESTDIR),,udevadm control --reload 2>/dev/null || true; systemctl daemon-reload 2>/dev/null || true)
 
-.PHONY: install uninstall
+.PHONY: user-libs install uninstall
+
+# meshd with sanitizers against a storm of bad requests; see the script.
+ASAN_OBJ := $(MESHD_SRC:%.c=$(BUILD)/user-asan/%.o)
+STORM_COUNT ?= 400
+
+$(BUILD)/user-asan/%.o: %.c $(USER_HDR) | user-libs
+	@mkdir -p $(@D)
+	$(CC) $(USER_FLAGS) -O1 -g $(SANITIZE) -c -o $@ $<
+
+$(BUILD)/asan/meshd: $(ASAN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(MESHD_LIBS)
+
+check-storm: $(BUILD)/asan/meshd
+	@tests/tools/meshd-storm $(STORM_COUNT)
+
+.PHONY: check-storm

@@ -75,7 +75,7 @@ struct list {
 static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_target *t = grow(&l->array, &l->n, sizeof(*t));
+	struct mesh_target *t = mesh_grow(&l->array, &l->n, sizeof(*t));
 
 	(void)h;
 	if (!t)
@@ -148,11 +148,7 @@ static void put_members(struct nl_msg *msg, const struct mesh_volume *v)
 	u32 i;
 
 	for (i = 0; i < v->nr_members; i++) {
-		if (i % MESH_TABLE_PIECE == 0) {
-			if (table)
-				nla_nest_end(msg, table);
-			table = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBERS);
-		}
+		table = table_piece(msg, table, MESHBLK_A_MEMBERS, i);
 		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
 		put_member(msg, &v->members[i], v->readonly);
 		nla_nest_end(msg, nest);
@@ -180,11 +176,7 @@ static void put_segments(struct nl_msg *msg, const struct mesh_volume *v)
 	u32 i;
 
 	for (i = 0; i < v->nr_segments; i++) {
-		if (i % MESH_TABLE_PIECE == 0) {
-			if (table)
-				nla_nest_end(msg, table);
-			table = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_SEGMENTS);
-		}
+		table = table_piece(msg, table, MESHBLK_A_SEGMENTS, i);
 		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_SEGMENT);
 		put_segment(msg, &v->segments[i]);
 		nla_nest_end(msg, nest);
@@ -262,7 +254,7 @@ static int parse_members(struct nlmsghdr *h, struct mesh_volume *v)
 		if (nla_type(a) != MESHBLK_A_MEMBERS)
 			continue;
 		nla_for_each_nested(nest, a, rest) {
-			struct mesh_member *mb = grow((void **)&v->members, &n, sizeof(*mb));
+			struct mesh_member *mb = mesh_grow((void **)&v->members, &n, sizeof(*mb));
 
 			if (!mb)
 				return -ENOMEM;
@@ -302,7 +294,7 @@ static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	v = l->n ? (struct mesh_volume *)l->array + l->n - 1 : NULL;
 	if (v && muuid_equal(&v->uuid, &part.uuid))
 		return parse_members(h, v);
-	v = grow(&l->array, &l->n, sizeof(*v));
+	v = mesh_grow(&l->array, &l->n, sizeof(*v));
 	err = v ? parse_volume(tb, h, v) : -ENOMEM;
 	return err;
 }

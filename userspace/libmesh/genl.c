@@ -279,7 +279,16 @@ void *get_pieces(struct nlmsghdr *h, int attr, size_t *len)
 	return out;
 }
 
-void *grow(void **array, size_t *n, size_t size)
+struct nlattr *table_piece(struct nl_msg *msg, struct nlattr *table, int attr, u32 i)
+{
+	if (table && i % MESH_TABLE_PIECE)
+		return table;
+	if (table)
+		nla_nest_end(msg, table);
+	return nla_nest_start(msg, NLA_F_NESTED | attr);
+}
+
+void *mesh_grow(void **array, size_t *n, size_t size)
 {
 	char *p = realloc(*array, (*n + 1) * size);
 

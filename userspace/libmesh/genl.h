@@ -45,7 +45,11 @@ void get_stats(struct nlattr *a, struct mesh_stats *s);
 void put_pieces(struct nl_msg *msg, int attr, const void *data, size_t len);
 /* All attributes of that type in a row, malloc()ed; NULL with *len 0: none. */
 void *get_pieces(struct nlmsghdr *h, int attr, size_t *len);
-/* Grow an array by one zeroed entry; NULL: no memory. */
-void *grow(void **array, size_t *n, size_t size);
+/*
+ * A table of many entries, each a nest: call it before entry @i with what it
+ * returned before, and end the last table. An attribute holds only so much, so
+ * now and then there is a new one.
+ */
+struct nlattr *table_piece(struct nl_msg *msg, struct nlattr *table, int attr, u32 i);
 
 #endif

@@ -35,6 +35,9 @@ struct mesh_stats {
 
 const char *mesh_stat_name(unsigned int s);
 
+/* Grow an array by one zeroed entry; NULL: no memory, and it is as it was. */
+void *mesh_grow(void **array, size_t *n, size_t size);
+
 /* Family meshblk */
 
 struct mesh_target {

@@ -43,16 +43,13 @@ int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port)
 
 static void put_extents(struct nl_msg *msg, const struct mesh_drive *d)
 {
-	struct nlattr *table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS), *nest;
+	struct nlattr *table = NULL, *nest;
 	u32 i;
 
 	for (i = 0; i < d->nr_extents; i++) {
 		const struct mesh_extent *e = &d->extents[i];
 
-		if (i && i % MESH_TABLE_PIECE == 0) {
-			nla_nest_end(msg, table);
-			table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS);
-		}
+		table = table_piece(msg, table, MESHTGT_A_EXTENTS, i);
 		nest = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENT);
 		put_uuid(msg, MESHTGT_X_UUID, &e->uuid);
 		nla_put_u64(msg, MESHTGT_X_START, e->start);
@@ -64,6 +61,8 @@ static void put_extents(struct nl_msg *msg, const struct mesh_drive *d)
 		nla_nest_end(msg, nest);
 	}
 	/* An empty table is a table: libnl would drop an empty nest. */
+	if (!table)
+		table = table_piece(msg, NULL, MESHTGT_A_EXTENTS, 0);
 	nla_nest_end_keep_empty(msg, table);
 }
 
@@ -127,7 +126,7 @@ static int parse_extents(struct nlmsghdr *h, struct mesh_drive *d)
 
 			if (nla_parse_nested(tb, MESHTGT_X_MAX, nest, NULL))
 				continue;
-			e = grow((void **)&d->extents, &n, sizeof(*e));
+			e = mesh_grow((void **)&d->extents, &n, sizeof(*e));
 			if (!e)
 				return -ENOMEM;
 			d->nr_extents = n;
@@ -152,7 +151,7 @@ static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &uuid);
 	if (d && muuid_equal(&d->uuid, &uuid))
 		return parse_extents(h, d);
-	d = grow(&l->array, &l->n, sizeof(*d));
+	d = mesh_grow(&l->array, &l->n, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	d->uuid = uuid;
@@ -196,7 +195,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_session *s = grow(&l->array, &l->n, sizeof(*s));
+	struct mesh_session *s = mesh_grow(&l->array, &l->n, sizeof(*s));
 
 	(void)h;
 	if (!s)

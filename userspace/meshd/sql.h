@@ -17,6 +17,5 @@ void sql_uuid(sqlite3_stmt *s, int at, const struct muuid *u);
 void sql_text(sqlite3_stmt *s, int at, const char *text);
 void row_uuid(sqlite3_stmt *s, int at, struct muuid *u);
 void row_text(sqlite3_stmt *s, int at, char *out, size_t size);
-void *rows_grow(void **array, size_t *n, size_t size);
 
 #endif

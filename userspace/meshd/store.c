@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
@@ -93,18 +94,6 @@ void row_text(sqlite3_stmt *s, int at, char *out, size_t size)
 	snprintf(out, size, "%s", t ? t : "");
 }
 
-void *rows_grow(void **array, size_t *n, size_t size)
-{
-	char *p = realloc(*array, (*n + 1) * size);
-
-	if (!p)
-		return NULL;
-	*array = p;
-	p += (*n)++ * size;
-	memset(p, 0, size);
-	return p;
-}
-
 int store_host_put(struct store_host *h)
 {
 	sqlite3_stmt *s;
@@ -146,7 +135,7 @@ int store_hosts(struct store_host **out, size_t *n)
 	struct store_host *h;
 
 	*n = 0;
-	while (sql_row(s) && (h = rows_grow(&list, n, sizeof(*h)))) {
+	while (sql_row(s) && (h = mesh_grow(&list, n, sizeof(*h)))) {
 		h->id = sqlite3_column_int(s, 0);
 		row_text(s, 1, h->addr, sizeof(h->addr));
 		h->port = sqlite3_column_int(s, 2);
@@ -232,7 +221,7 @@ int store_intents(struct store_intent **out, size_t *n)
 	void *list = NULL;
 
 	*n = 0;
-	while (sql_row(s) && (i = rows_grow(&list, n, sizeof(*i)))) {
+	while (sql_row(s) && (i = mesh_grow(&list, n, sizeof(*i)))) {
 		row_uuid(s, 0, &i->extent);
 		row_uuid(s, 1, &i->volume);
 		row_text(s, 2, i->name, sizeof(i->name));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
@@ -60,7 +61,7 @@ int store_volumes(struct store_volume **out, size_t *n)
 	void *list = NULL;
 
 	*n = 0;
-	while (sql_row(s) && (v = rows_grow(&list, n, sizeof(*v))))
+	while (sql_row(s) && (v = mesh_grow(&list, n, sizeof(*v))))
 		volume_row(s, v, NULL);
 	sqlite3_finalize(s);
 	*out = list;

@@ -65,8 +65,9 @@ static int take(const char *line, json_t **result)
 	} else {
 		progress_end();
 		if (json_is_true(json_object_get(answer, "ok"))) {
+			/* What has nothing to tell tells null: an object all the same. */
 			*result = json_incref(json_object_get(answer, "result"));
-			if (!*result)
+			if (!json_is_object(*result))
 				*result = json_object();
 			/* "host check" has a result and finds fault all the same. */
 			status = json_integer_value(json_object_get(answer, "code")) ?

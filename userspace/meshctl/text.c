@@ -6,7 +6,7 @@
 #include "userspace/format/size.h"
 #include "userspace/meshctl/meshctl.h"
 
-#define CELL_MAX	96
+#define CELL_MAX	160
 
 /* How a column's values are shown. */
 enum shape { TEXT, NUMBER, SIZE };
@@ -157,7 +157,7 @@ static void key(const json_t *r)
 		return;
 	}
 	printf("key id %lld\n", (long long)id);
-	if (json_object_get(r, "key"))
+	if (json_is_string(json_object_get(r, "key")))
 		printf("%s\n", str(r, "key"));
 }
 
@@ -166,7 +166,8 @@ static void volumes(const json_t *r)
 	static const struct column cols[] = {
 		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
 		{ "STRIP", "strip", SIZE }, { "EPOCH", "epoch", NUMBER }, { "STATE", "state", TEXT },
-		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { NULL, NULL, TEXT },
+		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { "WHY", "reason", TEXT },
+		{ NULL, NULL, TEXT },
 	};
 
 	table(json_object_get(r, "volumes"), cols, "no volumes yet: 'meshctl volume create'");
@@ -187,6 +188,8 @@ static void volume(const json_t *r)
 	char size[SIZE_TEXT];
 
 	size_text((u64)json_number_value(json_object_get(r, "size")), size);
+	if (json_is_string(json_object_get(r, "reason")))
+		fprintf(stderr, "meshctl: %s\n", str(r, "reason"));
 	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nepoch   %lld\nstate   %s\ndevice  %s\n",
 	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
 	       (long long)json_integer_value(json_object_get(r, "epoch")), str(r, "state"),

@@ -56,7 +56,7 @@ static const struct opt create_opts[] = {
 	{ "size", OPT_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T" },
 	{ "layout", OPT_LAYOUT, "layout", "linear, or stripe:N over N drives" },
 	{ "strip", OPT_SIZE, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
-	{ "drives", OPT_LIST, "drives", "UUIDs of the drives to take, with commas between" },
+	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
 	{ "domain", OPT_TEXT, "domain", "no two members on one 'host' or one 'drive' (default drive)" },
 	{ "no-attach", OPT_OFF, "attach", "only make it" },
 	{ NULL, OPT_FLAG, NULL, NULL },
@@ -80,6 +80,7 @@ static const struct opt delete_opts[] = {
 
 static const struct opt extend_opts[] = {
 	{ "size", OPT_SIZE, "size", "its new size" },
+	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 

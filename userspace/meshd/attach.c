@@ -43,8 +43,8 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	struct mesh *m;
 	int err;
 
-	if (v->state != STORE_LIVE)
-		return req_fail(r, "volume %s is being deleted", v->name);
+	if (volume_dying(r, v))
+		return -1;
 	kernel_device(&v->uuid, device, sizeof(device));
 	if (device[0] && v->attached)
 		return volume_result(r, &v->uuid);

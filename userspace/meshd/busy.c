@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "userspace/meshd/busy.h"
 
@@ -10,26 +11,47 @@ struct busy {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t dropped = PTHREAD_COND_INITIALIZER;
 static struct busy *first;
 
-bool busy_take(const struct muuid *volume)
+static struct busy *busy_find(const struct muuid *volume)
 {
-	struct busy *b, *mine = malloc(sizeof(*mine));
+	struct busy *b;
+
+	for (b = first; b && !muuid_equal(&b->volume, volume); b = b->next)
+		;
+	return b;
+}
+
+bool busy_take_wait(const struct muuid *volume, unsigned int ms)
+{
+	struct busy *mine = malloc(sizeof(*mine));
+	struct timespec until;
+	bool taken;
+	int err = 0;
 
 	if (!mine)
 		return false;
 	mine->volume = *volume;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
 	pthread_mutex_lock(&lock);
-	for (b = first; b && !muuid_equal(&b->volume, volume); b = b->next)
-		;
-	if (!b) {
+	while (ms && !err && busy_find(volume))
+		err = pthread_cond_clockwait(&dropped, &lock, CLOCK_MONOTONIC, &until);
+	taken = !busy_find(volume);
+	if (taken) {
 		mine->next = first;
 		first = mine;
 	}
 	pthread_mutex_unlock(&lock);
-	if (b)
+	if (!taken)
 		free(mine);
-	return !b;
+	return taken;
+}
+
+bool busy_take(const struct muuid *volume)
+{
+	return busy_take_wait(volume, 0);
 }
 
 void busy_drop(const struct muuid *volume)
@@ -43,6 +65,7 @@ void busy_drop(const struct muuid *volume)
 		b = *p;
 		*p = b->next;
 	}
+	pthread_cond_broadcast(&dropped);
 	pthread_mutex_unlock(&lock);
 	free(b);
 }

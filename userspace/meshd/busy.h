@@ -5,6 +5,8 @@
 
 #include "userspace/meshd/meshd.h"
 
+/* The reconciler is soon done; another command may take longer than anybody waits. */
+bool busy_take_wait(const struct muuid *volume, unsigned int ms);
 bool busy_take(const struct muuid *volume);
 void busy_drop(const struct muuid *volume);
 

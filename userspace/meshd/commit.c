@@ -153,6 +153,48 @@ void kernel_device(const struct muuid *uuid, char *out, size_t size)
 	mesh_volume_free(&v);
 }
 
+static const char *member_words(const struct mesh_member *m)
+{
+	if (!strcmp(m->state, "gone") || m->error == -ENODEV)
+		return "is not lent there";
+	switch (m->error) {
+	case -EBUSY:
+		return "is held by another host; add --force to take it";
+	case -ESTALE:
+		return "knows a newer layout; import the volume";
+	case -ENOENT:
+		return "has lost the extent";
+	case -ENOLINK:
+		return "is not connected; see meshctl host list";
+	default:
+		return m->error ? strerror(-m->error) : "does not answer yet";
+	}
+}
+
+/* The first member that is not up, by its drive and host. */
+static void members_why(const struct mesh_volume *v, char *why)
+{
+	struct store_host *hosts;
+	char drive[MUUID_TEXT];
+	size_t k, n;
+	u32 i;
+
+	for (i = 0; i < v->nr_members && !strcmp(v->members[i].state, "up"); i++)
+		;
+	if (v->reason[0] || i == v->nr_members) {
+		snprintf(why, REASON, "its members do not come up: %.150s",
+			 v->reason[0] ? v->reason : "see meshctl host list");
+		return;
+	}
+	muuid_text(&v->members[i].drive, drive);
+	store_hosts(&hosts, &n);
+	for (k = 0; k < n && hosts[k].id != v->members[i].target_id; k++)
+		;
+	snprintf(why, REASON, "drive %s of host %s %s", drive, k < n ? hosts[k].name : "?",
+		 member_words(&v->members[i]));
+	free(hosts);
+}
+
 static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
@@ -167,8 +209,7 @@ static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
 			return err;
 		}
 		snprintf(path, sizeof(path), "/dev/%s", v.disk);
-		snprintf(why, REASON, "its members do not come up: %s",
-			 v.reason[0] ? v.reason : "see meshctl host list");
+		members_why(&v, why);
 		err = v.error ? v.error : -ETIMEDOUT;
 		if (!strcmp(v.state, "active") && v.disk[0] && !access(path, F_OK))
 			err = 0;

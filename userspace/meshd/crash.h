@@ -30,7 +30,8 @@ enum crash_step {
 };
 
 #ifdef MESHD_CRASH_POINTS
-void crash_at(const char *step);	/* from --die-at */
+/* From --die-at FILE: die at the step whose number it holds, as soon as it does. */
+void crash_at(const char *file);
 void crash_point(enum crash_step step);
 #else
 static inline void crash_point(enum crash_step step)

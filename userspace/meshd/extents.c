@@ -20,6 +20,7 @@ struct choice {
 	struct mgmt_drive *info;	/* ... what they are ... */
 	u32	*host;			/* ... and whose: index into hosts */
 	size_t	n;
+	size_t	misfit;			/* drives left out for their block size */
 };
 
 static void choice_free(struct choice *c)
@@ -53,7 +54,7 @@ static bool named(const json_t *names, const struct store_host *h, const struct 
 	return false;
 }
 
-static int choice_add(struct choice *c, u32 host, const json_t *j, const json_t *names)
+static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
 	void *d = realloc(c->d, (c->n + 1) * sizeof(*c->d));
 	void *info = realloc(c->info, (c->n + 1) * sizeof(*c->info));
@@ -68,17 +69,21 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const json_t 
 	m = &c->info[c->n];
 	if (mgmt_drive_unpack(j, m) || strcmp(m->state, "up"))
 		return 0;
+	if (w->lba_max && m->lba > w->lba_max) {
+		c->misfit++;
+		return 0;
+	}
 	c->host[c->n] = host;
 	c->d[c->n] = (struct place_drive) {
 		.host = c->hosts[host].uuid, .drive = m->uuid, .free = m->free,
 		.longest = m->longest, .lba = m->lba,
-		.wanted = !names || named(names, &c->hosts[host], m),
+		.wanted = !w->drives || named(w->drives, &c->hosts[host], m),
 	};
 	c->n++;
 	return 0;
 }
 
-static int choice_get(struct req *r, struct choice *c, const json_t *names)
+static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 {
 	struct mgmt_req q = { .op = MGMT_DRIVES };
 	char why[REASON];
@@ -93,11 +98,14 @@ static int choice_get(struct req *r, struct choice *c, const json_t *names)
 			continue;
 		}
 		json_array_foreach(json_object_get(data, "drives"), k, j)
-			choice_add(c, i, j, names);
+			choice_add(c, i, j, w);
 		json_decref(data);
 	}
 	if (!c->nr_hosts)
 		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
+	if (!c->n && c->misfit)
+		return req_fail(r, "the drives that are lent have blocks of 4096 bytes, the volume has %u; "
+				"lend others", w->lba_max);
 	if (!c->n)
 		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
 				"meshctl drive list");
@@ -106,15 +114,18 @@ static int choice_get(struct req *r, struct choice *c, const json_t *names)
 
 static int too_few(struct req *r, const struct choice *c, const struct wish *w, u32 got, u64 bytes)
 {
-	char text[SIZE_TEXT];
+	char text[SIZE_TEXT], misfit[80] = "";
 
 	size_text(bytes, text);
+	if (c->misfit)
+		snprintf(misfit, sizeof(misfit), "; %zu more have blocks of 4096 bytes, the volume %u",
+			 c->misfit, w->lba_max);
 	if (w->by_host)
 		return req_fail(r, "only %u of %u hosts have a drive with %s free in one run; take fewer "
 				"members, a smaller size or --domain drive", got, w->columns, text);
-	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are lent%s); take fewer "
+	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are lent%s%s); take fewer "
 			"members or a smaller size, see meshctl drive list", got, w->columns, text,
-			c->n, w->drives ? ", --drives names some" : "");
+			c->n, w->drives ? ", --drives names some" : "", misfit);
 }
 
 static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 bytes)
@@ -241,13 +252,12 @@ int intent_undo(const struct store_intent *i, char *why)
 	return err ? err : store_intent_del(&i->extent);
 }
 
-static void take_back(const struct layout *l, u32 first)
+static void take_back(const struct layout *l)
 {
 	struct store_intent *in;
 	char why[REASON];
 	size_t i, n;
 
-	(void)first;
 	store_intents(&in, &n);
 	for (i = 0; i < n; i++)
 		if (muuid_equal(&in[i].volume, &l->volume) && intent_undo(&in[i], why))
@@ -336,7 +346,7 @@ int extents_get(struct req *r, struct layout *l, const struct wish *w, const int
 {
 	u32 first = l->members;
 	struct choice c;
-	int err = choice_get(r, &c, w->drives);
+	int err = choice_get(r, &c, w);
 
 	if (!err)
 		err = w->level == LAYOUT_LINEAR ? plan_linear(r, l, &c, w) : plan_stripe(r, l, &c, w);
@@ -351,7 +361,7 @@ int extents_get(struct req *r, struct layout *l, const struct wish *w, const int
 	if (!err)
 		err = wait_zeroed(r, l, first);
 	if (err) {
-		take_back(l, first);
+		take_back(l);
 		return err;
 	}
 	crash_point(steps[3]);

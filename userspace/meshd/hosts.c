@@ -47,6 +47,7 @@ static json_t *host_json(const struct store_host *h, const struct mesh_target *t
 	jset_str(j, "name", h->name);
 	jset_str(j, "addr", h->addr);
 	jset_u64(j, "port", h->port);
+	json_object_set_new(j, "uuid", json_null());
 	if (!muuid_null(&h->uuid))
 		jset_uuid(j, "uuid", &h->uuid);
 	jset_bool(j, "self", muuid_equal(&h->uuid, &D.host));
@@ -56,6 +57,24 @@ static json_t *host_json(const struct store_host *h, const struct mesh_target *t
 	jset_u64(j, "channels", t ? t->channels : 0);
 	jset_u64(j, "arena", t ? t->arena : 0);
 	return j;
+}
+
+/*
+ * A host has one session with another, so a second address of it would have the
+ * two sessions end each other for ever.
+ */
+static int add_other_address(struct req *r, const struct store_host *h, struct mesh *m)
+{
+	struct store_host other;
+	struct mesh_target t;
+
+	if (mesh_target_get(m, h->id, &t) || muuid_null(&t.host) ||
+	    store_host_by_uuid(&t.host, &other) || other.id == h->id)
+		return 0;
+	mesh_target_del(m, h->id);
+	req_fail(r, "%s is host %s, known at %s already: one address a host", h->addr, other.name,
+		 other.addr);
+	return -EEXIST;
 }
 
 static int add(struct req *r, struct store_host *h)
@@ -75,6 +94,8 @@ static int add(struct req *r, struct store_host *h)
 			req_fail(r, "host %s does not connect: %s; see meshctl host check %s", h->addr,
 				 why, h->addr);
 		else
+			err = add_other_address(r, h, m);
+		if (!err)
 			err = peer_greet(h, why);
 		if (err && !r->error[0])
 			req_fail(r, "%s", why);
@@ -275,7 +296,8 @@ static int key_action(struct req *r, const char *action)
 	if (!strcmp(action, "generate"))
 		return key_generate();
 	if (!strcmp(action, "set"))
-		return key_set(arg_str(r, "key"), arg_num(r, "key_id"));
+		return arg_num(r, "key_id") > 65535 ? -EINVAL :
+		       key_set(arg_str(r, "key"), arg_num(r, "key_id"));
 	if (!strcmp(action, "clear"))
 		return key_clear();
 	return strcmp(action, "show") ? -ENOENT : 0;
@@ -298,6 +320,7 @@ int cmd_host_key(struct req *r)
 		peers_repush();
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());
+	json_object_set_new(r->result, "key", json_null());
 	if (key_id()) {
 		key_line(text);
 		jset_str(r->result, "key", text);

@@ -116,10 +116,13 @@ int identity_load(void)
 	} else if (!err && muuid_parse(line, &D.host)) {
 		err = -EINVAL;
 	}
-	if (err) {
+	if (err == -EINVAL)
+		log_error("%s/host has no UUID in it: put the right one back, or remove the file, and "
+			  "this is another host to all that it talks to", D.state);
+	else if (err)
 		log_error("%s/host: %s", D.state, strerror(-err));
+	if (err)
 		return err;
-	}
 	if (gethostname(D.hostname, sizeof(D.hostname) - 1))
 		strcpy(D.hostname, "?");
 	load_key("key", &key);

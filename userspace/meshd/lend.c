@@ -223,13 +223,10 @@ int cmd_drive_lend(struct req *r)
 }
 
 /* On the drive's thread: note in the label that it is not to come back. */
-static int withdraw_job(struct tdrive *d, void *arg)
+static int withdraw_label(struct tdrive *d)
 {
-	bool force = *(bool *)arg;
 	struct label *l;
 
-	if (d->label->extents && !force)
-		return -EBUSY;
 	if (!d->label->extents)
 		return label_wipe(d->fd, d->size);
 	l = tdrive_edit(d);
@@ -237,6 +234,23 @@ static int withdraw_job(struct tdrive *d, void *arg)
 		return -ENOMEM;
 	l->flags |= LABEL_F_WITHDRAWN;
 	return tdrive_commit(d, l);
+}
+
+static int withdraw_job(struct tdrive *d, void *arg)
+{
+	bool force = *(bool *)arg;
+	int err;
+
+	if (d->label->extents && !force)
+		return -EBUSY;
+	err = withdraw_label(d);
+	if (err)
+		return err;
+	/* Jobs that were queued behind it find no drive: they would label it again. */
+	pthread_mutex_lock(&d->lock);
+	d->gone = true;
+	pthread_mutex_unlock(&d->lock);
+	return 0;
 }
 
 static struct tdrive *named_drive(const char *what)
@@ -265,10 +279,7 @@ int cmd_drive_withdraw(struct req *r)
 		pthread_mutex_unlock(&lend_lock);
 		return req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
 	}
-	if (d->label->extents && !force)
-		err = -EBUSY;
-	else
-		err = tdrive_run(d, withdraw_job, &force);
+	err = tdrive_run(d, withdraw_job, &force);
 	if (!err) {
 		tdrive_stop(d, force);
 		store_drive_del(&d->uuid);
@@ -302,6 +313,7 @@ int cmd_drive_scan(struct req *r)
 			jset_u64(j, "lba", p.lba);
 			jset_str(j, "state", probe_word(p.verdict));
 			jset_str(j, "reason", p.why);
+			json_object_set_new(j, "uuid", json_null());
 			if (!muuid_null(&p.drive))
 				jset_uuid(j, "uuid", &p.drive);
 			json_array_append_new(list, j);

@@ -83,10 +83,12 @@ static int options(int argc, char **argv)
 	};
 	int c, bad = 0;
 
+	opterr = 0;
 	while (!bad && (c = getopt_long(argc, argv, "", opts, NULL)) != -1)
 		bad = option(c);
 	if (bad || optind < argc) {
-		fputs("meshd: wrong options; see meshd --help\n", stderr);
+		fprintf(stderr, "meshd: wrong options at '%s'; see meshd --help\n",
+			argv[bad ? optind - 1 : optind]);
 		return 2;
 	}
 	return 0;

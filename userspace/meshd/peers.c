@@ -227,6 +227,7 @@ int peer_of_member(const struct layout_member *mb, struct store_host *out)
 int peer_greet(struct store_host *h, char *why)
 {
 	struct mgmt_req q = { .op = MGMT_HELLO };
+	struct store_host other;
 	struct mgmt_hello hello;
 	json_t *data;
 	int err = peer_call(h, &q, &data, why);
@@ -240,7 +241,9 @@ int peer_greet(struct store_host *h, char *why)
 		return err;
 	}
 	h->uuid = hello.host;
-	if (!h->name[0] || !strcmp(h->name, h->addr))
+	/* What it calls itself, unless somebody else is called that here. */
+	if ((!h->name[0] || !strcmp(h->name, h->addr)) &&
+	    (store_host_find(hello.hostname, &other) || other.id == h->id))
 		snprintf(h->name, sizeof(h->name), "%s", hello.hostname);
 	return store_host_put(h);
 }

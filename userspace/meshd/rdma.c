@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "userspace/meshd/peers.h"
+
+#define REACH_MS	5000
 
 struct report {
 	struct rdma_line *out;
@@ -64,6 +67,37 @@ static int local_gid(const char *addr, union ibv_gid *gid, char *text, size_t si
 	return 0;
 }
 
+/*
+ * Does anybody answer at that address? A host that is there says that it has no
+ * such UDP port, unless a firewall keeps it quiet; for one that is not, our own
+ * kernel says so when nobody answers its ARP.
+ */
+static void reach_check(struct report *r, const char *addr)
+{
+	struct addrinfo hint = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST }, *ai;
+	struct pollfd p = { .events = POLLIN };
+	socklen_t len = sizeof(int);
+	int err = 0, one = 1;
+
+	if (getaddrinfo(addr, "4421", &hint, &ai))
+		return;
+	p.fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (p.fd >= 0)	/* what may pass, as a missing host may, is told only on demand */
+		setsockopt(p.fd, ai->ai_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP,
+			   ai->ai_family == AF_INET6 ? IPV6_RECVERR : IP_RECVERR, &one, sizeof(one));
+	if (p.fd >= 0 && !connect(p.fd, ai->ai_addr, ai->ai_addrlen) && send(p.fd, "", 1, 0) == 1 &&
+	    poll(&p, 1, REACH_MS) == 1)
+		getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (p.fd >= 0)
+		close(p.fd);
+	freeaddrinfo(ai);
+	if (err == EHOSTUNREACH)
+		line(r, true, "nobody has the address %s on the network: is that host up, is the "
+		     "address right?", addr);
+	else if (err == ECONNREFUSED)
+		line(r, false, "a host answers at %s", addr);
+}
+
 static bool has_gid(struct ibv_context *ctx, int port, int n, const union ibv_gid *want)
 {
 	union ibv_gid gid;
@@ -89,7 +123,8 @@ static bool port_check(struct report *r, struct ibv_context *ctx, int port,
 	mtu = 128u << a.active_mtu;
 	mine = a.link_layer == IBV_LINK_LAYER_INFINIBAND || (gid && has_gid(ctx, port, a.gid_tbl_len, gid));
 	if (a.state != IBV_PORT_ACTIVE) {
-		line(r, mine, "port %s/%d is %s: %s", name, port, ibv_port_state_str(a.state),
+		/* An interface that is down takes its address and route with it. */
+		line(r, mine || !gid, "port %s/%d is %s: %s", name, port, ibv_port_state_str(a.state),
 		     a.link_layer == IBV_LINK_LAYER_INFINIBAND ?
 		     "check the cable and the subnet manager" :
 		     "bring its network interface up (ip link set … up)");
@@ -140,6 +175,8 @@ size_t rdma_check(const char *addr, struct rdma_line *out, size_t max)
 	}
 	if (list)
 		ibv_free_device_list(list);
+	if (routed)
+		reach_check(&r, addr);
 	if (n && routed && !any)
 		line(&r, true, "no RDMA port has the address %s, by which %s is reached: "
 		     "use an address of the RDMA network", self, addr);

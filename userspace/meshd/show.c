@@ -9,6 +9,8 @@
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/volume.h"
 
+#define BUSY_MS	10000
+
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l)
 {
 	int err;
@@ -19,15 +21,24 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 	if (err)
 		return req_fail(r, "no volume %s; see meshctl volume list, or import it with meshctl "
 				"volume import", what);
-	if (!busy_take(&v->uuid))
+	if (!busy_take_wait(&v->uuid, BUSY_MS))
 		return req_fail(r, "volume %s is being worked on by another command; try again when it "
 				"is done", v->name);
 	err = store_volume_get(&v->uuid, v, l);
 	if (err) {
 		busy_drop(&v->uuid);
-		return req_fail(r, "volume %s: what the store has of it cannot be read", what);
+		return err == -ENOENT ? req_fail(r, "volume %s has just been deleted", what) :
+		       req_fail(r, "volume %s: what the store has of it cannot be read", what);
 	}
 	return 0;
+}
+
+int volume_dying(struct req *r, const struct store_volume *v)
+{
+	if (v->state == STORE_LIVE)
+		return 0;
+	return req_fail(r, "volume %s is being deleted; meshctl volume list says what that waits for",
+			v->name);
 }
 
 static const char *level_name(u8 level)
@@ -79,8 +90,7 @@ static json_t *member_json(const struct layout *l, u32 i, const struct mesh_volu
 		if (muuid_equal(&k->members[n].extent, &m->extent))
 			km = &k->members[n];
 	jset_str(j, "state", km ? km->state : "detached");
-	if (km)
-		json_object_set_new(j, "stats", stats_json(&km->stats));
+	json_object_set_new(j, "stats", km ? stats_json(&km->stats) : json_null());
 	return j;
 }
 
@@ -114,12 +124,17 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 		 v->attached ? "waiting" : "detached");
 	jset_bool(j, "readonly", v->readonly);
 	json_object_set_new(j, "device", json_null());
+	json_object_set_new(j, "openers", json_null());
+	json_object_set_new(j, "reason", json_null());
 	if (there && k.disk[0]) {
 		snprintf(device, sizeof(device), "/dev/%s", k.disk);
 		jset_str(j, "device", device);
 		jset_u64(j, "openers", k.openers);
 	}
-	if (there && k.reason[0])
+	if (v->state == STORE_DELETING)
+		jset_str(j, "reason", "extents on drives that are away are still to be freed: bring them "
+			 "back, or forget them with meshctl volume delete --force");
+	else if (there && k.reason[0])
 		jset_str(j, "reason", k.reason);
 	if (there)
 		mesh_volume_free(&k);
@@ -199,6 +214,7 @@ static json_t *stat_volumes(struct mesh *m)
 {
 	struct mesh_volume *v;
 	json_t *list = json_array(), *j;
+	char device[48];
 	size_t i, n;
 	u32 k;
 
@@ -212,7 +228,8 @@ static json_t *stat_volumes(struct mesh *m)
 		j = json_object();
 		jset_str(j, "name", v[i].name);
 		jset_uuid(j, "uuid", &v[i].uuid);
-		jset_str(j, "device", v[i].disk);
+		snprintf(device, sizeof(device), "/dev/%s", v[i].disk);
+		jset_str(j, "device", device);
 		json_object_set_new(j, "stats", stats_json(&sum));
 		json_array_append_new(list, j);
 	}

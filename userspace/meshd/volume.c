@@ -30,7 +30,8 @@ static int create_wish(struct req *r, struct wish *w)
 	if (strcmp(level, "linear") && strcmp(level, "stripe"))
 		return req_usage(r, "--layout is linear or stripe:N");
 	if (domain[0] && strcmp(domain, "host") && strcmp(domain, "drive"))
-		return req_usage(r, "--domain is host or drive, not %s", domain);
+		return req_usage(r, "--domain is host or drive, not %s (racks are not "
+				 "known yet)", domain);
 	if (!w->bytes || w->bytes > 1ULL << 60)
 		return req_usage(r, "--size is from 1M to 1024P");
 	if (w->level == LAYOUT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
@@ -109,11 +110,14 @@ static int extend(struct req *r, struct store_volume *v, struct layout *l)
 	};
 	const struct layout_segment *last = &l->segment[l->segments - 1];
 	u64 size = arg_num(r, "size");
-	struct wish w = { .level = last->level, .columns = last->data, .strip = last->strip };
+	/* Blocks of a disk cannot change their size under a file system. */
+	struct wish w = { .level = last->level, .columns = last->data, .strip = last->strip,
+			  .drives = json_object_get(r->args, "drives"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
-	u32 lba = l->lba;
 	int err;
 
+	if (volume_dying(r, v))
+		return -1;
 	size_text(l->size, text);
 	if (size <= l->size)
 		return req_fail(r, "volume %s has %s already; --size is its new size, and it cannot "
@@ -121,12 +125,6 @@ static int extend(struct req *r, struct store_volume *v, struct layout *l)
 	w.bytes = size - l->size;
 	if (extents_get(r, l, &w, steps))
 		return -1;
-	/* Blocks of a disk cannot change their size under a file system. */
-	if (l->lba != lba) {
-		l->lba = lba;
-		return req_fail(r, "the free drives have blocks of 4096 bytes, the volume has %u; name "
-				"others with --drives", lba);
-	}
 	v->epoch = ++l->epoch;
 	err = store_volume_commit(v, l);
 	if (err)
@@ -159,7 +157,7 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l)
 	char why[REASON];
 	int err;
 
-	if (name_free(r, name))
+	if (volume_dying(r, v) || name_free(r, name))
 		return -1;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	memcpy(v->name, l->name, sizeof(v->name));
@@ -269,8 +267,9 @@ static int delete_volume(struct req *r, struct store_volume *v)
 		err = store_volume_erase(&v->uuid);
 	}
 	if (err)
-		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; meshd "
-				"goes on trying, or forget them with --force", v->name, why);
+		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring "
+				"that back and meshd frees them, or forget them with --force", v->name,
+				why);
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct wish {
 	u64	bytes;			/* of the volume, at least */
 	bool	by_host;		/* failure domain */
 	const json_t *drives;		/* names, or NULL */
+	u32	lba_max;		/* drives of larger blocks do not fit; 0: any */
 };
 
 /**
@@ -77,6 +78,9 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l);
 int volume_result(struct req *r, const struct muuid *uuid);
 /* By name or UUID in the store, and taken as busy; -1 after req_fail(). */
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l);
+
+/* -1 after req_fail() when it is marked for deletion. */
+int volume_dying(struct req *r, const struct store_volume *v);
 
 /* reconcile.c */
 int reconcile_start(void);

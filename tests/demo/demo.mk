@@ -3,12 +3,12 @@
 # make demo: the main job in a guest. INTERACTIVE=1 ends in a shell inside.
 
 DEMO_KERNEL ?= 6.12
+DEMO_CPUS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n > 4 ? 4 : n)))
 
 demo: deps
-	@$(MAKE) -s modules KREL=$$(tests/lint/kernels | tail -n 1)
 	@$(MAKE) -s userspace
-	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus 2 --mem 3G \
-		--timeout 3600 $(if $(INTERACTIVE),--tty --stdin env INTERACTIVE=1) \
+	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
+		--mem 3G --timeout 3600 $(if $(INTERACTIVE),--tty --stdin env INTERACTIVE=1) \
 		$(CURDIR)/tests/demo/demo
 
 .PHONY: demo

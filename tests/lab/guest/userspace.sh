@@ -61,7 +61,7 @@ until_true() {
 # json FILTER COMMAND...: what a Python expression over its --json result gives
 json() {
 	local filter=$1; shift
-	"$@" --json | /usr/bin/python3 -c "import json, sys
+	"$@" --json | /usr/bin/python3 -I -S -c "import json, sys
 r = json.load(sys.stdin)
 print($filter)"
 }

@@ -155,43 +155,47 @@ void kernel_device(const struct muuid *uuid, char *out, size_t size)
 
 static const char *member_words(const struct mesh_member *m)
 {
-	if (!strcmp(m->state, "gone") || m->error == -ENODEV)
-		return "is not lent there";
 	switch (m->error) {
 	case -EBUSY:
 		return "is held by another host; add --force to take it";
 	case -ESTALE:
 		return "knows a newer layout; import the volume";
-	case -ENOENT:
-		return "has lost the extent";
-	case -ENOLINK:
-		return "is not connected; see meshctl host list";
 	default:
-		return m->error ? strerror(-m->error) : "does not answer yet";
+		return "cannot be opened yet";
 	}
 }
 
-/* The first member that is not up, by its drive and host. */
+/* The first member that cannot come up. The kernel opens all or none, so ask. */
 static void members_why(const struct mesh_volume *v, char *why)
 {
+	char drive[MUUID_TEXT], asked[REASON];
+	struct mgmt_extent e;
 	struct store_host *hosts;
-	char drive[MUUID_TEXT];
 	size_t k, n;
 	u32 i;
+	int err;
 
-	for (i = 0; i < v->nr_members && !strcmp(v->members[i].state, "up"); i++)
-		;
-	if (v->reason[0] || i == v->nr_members) {
-		snprintf(why, REASON, "its members do not come up: %.150s",
-			 v->reason[0] ? v->reason : "see meshctl host list");
-		return;
-	}
-	muuid_text(&v->members[i].drive, drive);
+	snprintf(why, REASON, "its members do not come up: %.150s",
+		 v->reason[0] ? v->reason : "see meshctl host list");
 	store_hosts(&hosts, &n);
-	for (k = 0; k < n && hosts[k].id != v->members[i].target_id; k++)
-		;
-	snprintf(why, REASON, "drive %s of host %s %s", drive, k < n ? hosts[k].name : "?",
-		 member_words(&v->members[i]));
+	for (i = 0; i < v->nr_members && !v->reason[0]; i++) {
+		const struct mesh_member *m = &v->members[i];
+
+		for (k = 0; k < n && hosts[k].id != m->target_id; k++)
+			;
+		if (!strcmp(m->state, "up") || k == n)
+			continue;
+		muuid_text(&m->drive, drive);
+		err = peer_extent(&hosts[k], &m->extent, &e, asked);
+		if (err && err != -ENOENT) {
+			snprintf(why, REASON, "%s", asked);
+			break;
+		}
+		snprintf(why, REASON, "drive %s of host %s %s", drive, hosts[k].name,
+			 err ? "is not lent there" : member_words(m));
+		if (err || m->error == -EBUSY || m->error == -ESTALE)
+			break;
+	}
 	free(hosts);
 }
 
@@ -199,6 +203,7 @@ static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
 	struct mesh_volume v;
+	bool over;
 	char path[48];
 	int err;
 
@@ -209,12 +214,14 @@ static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
 			return err;
 		}
 		snprintf(path, sizeof(path), "/dev/%s", v.disk);
-		members_why(&v, why);
 		err = v.error ? v.error : -ETIMEDOUT;
 		if (!strcmp(v.state, "active") && v.disk[0] && !access(path, F_OK))
 			err = 0;
+		over = !err || now_ms() >= until || stopping();
+		if (err && over)
+			members_why(&v, why);
 		mesh_volume_free(&v);
-		if (!err || now_ms() >= until || stopping())
+		if (over)
 			return err;
 		sleep_ms(50);
 	}

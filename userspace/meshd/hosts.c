@@ -71,7 +71,6 @@ static int add_other_address(struct req *r, const struct store_host *h, struct m
 	if (mesh_target_get(m, h->id, &t) || muuid_null(&t.host) ||
 	    store_host_by_uuid(&t.host, &other) || other.id == h->id)
 		return 0;
-	mesh_target_del(m, h->id);
 	req_fail(r, "%s is host %s, known at %s already: one address a host", h->addr, other.name,
 		 other.addr);
 	return -EEXIST;
@@ -104,22 +103,12 @@ static int add(struct req *r, struct store_host *h)
 	return err;
 }
 
-static void forget(const struct store_host *h)
-{
-	struct mesh *m = mesh_open();
-
-	if (m)
-		mesh_target_del(m, h->id);
-	mesh_close(m);
-	store_host_del(h->id);
-}
-
 int cmd_host_add(struct req *r)
 {
 	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
 	struct store_host h = { 0 }, other;
 	struct mesh_target t = { .state = "connecting" };
-	char both[80];
+	char both[80], why[REASON];
 	struct mesh *m;
 
 	if (parse_addr(addr, &h) || arg_num(r, "port") > 65535)
@@ -140,7 +129,7 @@ int cmd_host_add(struct req *r)
 		if (add(r, &h))
 			return -1;
 	} else if (add(r, &h)) {
-		forget(&h);
+		peer_forget(&h, why);
 		return -1;
 	}
 	m = mesh_open();
@@ -202,24 +191,14 @@ int cmd_host_remove(struct req *r)
 {
 	const char *what = arg_str(r, "host");
 	struct store_host h;
-	char name[LAYOUT_NAME];
-	struct mesh *m;
-	int err;
+	char name[LAYOUT_NAME], why[REASON] = "the store cannot be written";
 
 	if (store_host_find(what, &h))
 		return req_fail(r, "no host %s; see meshctl host list", what);
 	if (in_use(&h, name, sizeof(name)))
 		return req_fail(r, "volume %s has extents on host %s; delete or forget it first", name,
 				h.name);
-	m = mesh_open();
-	err = m ? mesh_target_del(m, h.id) : -ENOMEM;
-	if (err && err != -ENOENT)
-		req_fail(r, "host %s: %s", h.name, m ? mesh_why(m) : "no memory");
-	mesh_close(m);
-	if (r->error[0])
-		return -1;
-	store_host_del(h.id);
-	return 0;
+	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 
 static void verdict(json_t *list, bool ok, const char *what, const char *text, bool *good)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,25 @@ static void adopt(struct mesh *m, const struct mesh_target *t)
 		push_one(m, &h);
 }
 
+/* The kernel's hosts and the store's are changed together, or compared. */
+static pthread_mutex_t both = PTHREAD_MUTEX_INITIALIZER;
+
+int peer_forget(const struct store_host *h, char *why)
+{
+	struct mesh *m = mesh_open();
+	int err;
+
+	pthread_mutex_lock(&both);
+	err = m ? mesh_target_del(m, h->id) : -ENOMEM;
+	if (err && err != -ENOENT)
+		snprintf(why, REASON, "host %s: %.150s", h->name, m ? mesh_why(m) : "no memory");
+	else
+		err = store_host_del(h->id);
+	pthread_mutex_unlock(&both);
+	mesh_close(m);
+	return err;
+}
+
 int peers_push(struct mesh *m)
 {
 	struct store_host *hosts;
@@ -149,9 +169,12 @@ int peers_push(struct mesh *m)
 	size_t i, k, n, known;
 	int err;
 
+	pthread_mutex_lock(&both);
 	err = mesh_targets(m, &t, &known);
-	if (err)
+	if (err) {
+		pthread_mutex_unlock(&both);
 		return err;
+	}
 	store_hosts(&hosts, &n);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
@@ -165,6 +188,7 @@ int peers_push(struct mesh *m)
 		if (i == n)
 			adopt(m, &t[k]);
 	}
+	pthread_mutex_unlock(&both);
 	free(hosts);
 	free(t);
 	return 0;

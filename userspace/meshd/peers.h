@@ -28,6 +28,8 @@ int peer_record(const struct store_host *h, const struct muuid *volume, struct l
 
 /* Tell the kernel of all hosts that it does not know. */
 int peers_push(struct mesh *m);
+/* Out of the kernel and the store; -EBUSY and words while members use it. */
+int peer_forget(const struct store_host *h, char *why);
 /* After a new key: sessions that failed try again. */
 int peers_repush(void);
 /* Wait until the session is up; -ETIMEDOUT and words. */

@@ -19,7 +19,7 @@
 
 #define STEPS_MAX	500
 #define GROUPS		4
-#define STRIP		(PROT_STRIP_MIN / SIM_LBA)	/* sectors */
+#define STRIP		((int)(PROT_STRIP_MIN / SIM_LBA))	/* sectors */
 #define REQUESTS	4
 #define PIECES		128
 #define IDS		8192

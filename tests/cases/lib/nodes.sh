@@ -8,7 +8,8 @@ trap 'rm -rf "$tmp"' EXIT
 guest=$top/tests/lab/guest
 stamps=$top/tests/cases/lib/stamps
 
-fail() { echo "FAILED: $*" >&2; exit 1; }
+# shellcheck source=tests/cases/lib/common.sh
+. "$top/tests/cases/lib/common.sh"
 on() { "$LAB" exec "$@"; }
 began=$SECONDS
 say() { echo "$((SECONDS - began)) s: $*"; }

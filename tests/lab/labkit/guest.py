@@ -16,7 +16,7 @@ from .qmp import Qmp
 
 CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
            "sysrq_always_enabled rcupdate.rcu_cpu_stall_timeout=100 "
-           "net.ifnames=0 random.trust_cpu=on")
+           "net.ifnames=0 random.trust_cpu=on watchdog_thresh=60")
 
 
 class Drive:

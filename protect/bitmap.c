@@ -113,6 +113,19 @@ bool prot_missed_durable(const struct prot_group *g, u32 region)
 	return true;
 }
 
+/* No member in sync lacks anything of any bitmap. */
+bool prot_bitmap_settled(const struct prot_group *g)
+{
+	u32 i, n, b;
+
+	for (i = 0; i < g->cfg.width; i++)
+		for (n = 0; n < g->shape.nr_bitmaps; n++)
+			for (b = 0; b < g->shape.nr_blocks; b++)
+				if (g->in_sync >> i & 1 && dirty(g, i, n, b))
+					return false;
+	return true;
+}
+
 static void fill_header(const struct prot_group *g, struct prot_bitmap_hdr *h, u32 member,
 			u32 bitmap, u32 block)
 {
@@ -162,6 +175,7 @@ static void meta_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 b
 	struct prot_meta *m = &g->meta[member];
 
 	m->busy = 1;
+	m->what = PROT_META_BITMAP;
 	m->bitmap = bitmap;
 	m->block = block;
 	m->version = *prot_version(g, bitmap, block);
@@ -181,7 +195,7 @@ static void meta_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 b
 }
 
 /* LOADING: the next block that this attachment wants of @member. */
-static bool load_next(struct prot_group *g, u32 member, struct prot_event *ev)
+bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 
@@ -253,17 +267,17 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	u64 to = (g->in_sync | g->promoting) & ~g->failed, todo;
 	u32 i, n, b;
 
-	if (g->state == PROT_G_STOPPED)
+	if (g->state == PROT_G_STOPPED || (prot_is_ec(g) && g->state == PROT_G_LOADING))
 		return false;
 	if (g->state == PROT_G_LOADING) {
 		for (i = 0; i < g->cfg.width; i++)
-			if (to >> i & 1 && !g->meta[i].busy && load_next(g, i, ev))
+			if (to >> i & 1 && !g->meta[i].busy && prot_bitmap_load(g, i, ev))
 				return true;
 		if (!loaded(g))
 			return false;
 		unite(g);
 	}
-	if (g->state == PROT_G_UNITING)
+	if (g->state == PROT_G_UNITING && !prot_is_ec(g))
 		check_united(g);
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to >> i & 1) || g->meta[i].busy)
@@ -318,7 +332,8 @@ static void wake_block(struct prot_group *g, u32 block)
 	for (i = 0; i < g->cfg.ops; i++) {
 		struct prot_gop *op = prot_gop(g, i);
 
-		if ((op->phase == PROT_P_WRITE || op->phase == PROT_P_SYNC_WRITE) &&
+		if ((op->phase == PROT_P_WRITE || op->phase == PROT_P_SYNC_WRITE ||
+		     op->phase == PROT_P_PLACE || op->phase == PROT_P_RETIRE) &&
 		    prot_block_of(g, prot_region_of(g, op->addr)) == block)
 			prot_ready(g, op);
 	}
@@ -354,6 +369,8 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 	holds(g, member, m->bitmap, m->block, m->version);
 	if (m->bitmap == PROT_INTENT)
 		block_arrived(g, member, m->block);
+	else if (prot_is_ec(g))
+		wake_block(g, m->block);
 }
 
 /* There is time: what no write is using needs no intent bit any more. */
@@ -363,6 +380,10 @@ void prot_group_idle(struct prot_group *g)
 
 	if (g->state != PROT_G_SERVING || g->failed)
 		return;
+	if (prot_is_ec(g)) {
+		g->barriers = 1;
+		return;
+	}
 	for (;; i++) {
 		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
 		if (i == PROT_SET_NONE)

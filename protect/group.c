@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "protect/group_priv.h"
+#include "protect/ec_priv.h"
 
 #ifdef PROT_MUTANTS
 enum prot_mutant prot_mutant;
@@ -52,6 +52,8 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
 	h->buf_bytes = c->buf_bytes;
 	h->meta_buf_bytes = c->lba;
+	if (c->level == PROT_EC)
+		prot_ec_arrange(h, c);
 	h->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
 	h->off_regions = take(&end, h->nr_regions * sizeof(struct prot_region));
 	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks * sizeof(u32));
@@ -65,6 +67,11 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->off_dirty = take(&end, c->width * h->nr_bitmaps * h->dirty_words * sizeof(u64));
 	h->off_bufs = take(&end, c->bufs * h->buf_bytes);
 	h->off_meta = take(&end, c->width * h->meta_buf_bytes);
+	if (c->level == PROT_EC) {
+		h->off_lanes = take(&end, c->lanes * sizeof(struct prot_lane));
+		h->off_ecops = take(&end, c->ops * sizeof(struct prot_ecop));
+		h->off_txs = take(&end, c->lanes * c->slots * sizeof(struct prot_tx));
+	}
 	h->bytes = end;
 }
 
@@ -72,21 +79,28 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 {
 	struct prot_shape h;
 
-	if (c->level != PROT_MIRROR || c->width < 2 || c->width > PROT_COPIES_MAX ||
-	    (c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
+	if ((c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
 	    !is_power_of_2(c->region) || c->region < c->lba ||
 	    c->bytes >> ilog2(c->region) >= 1U << 22 ||
 	    c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
-	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
-	    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
+	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256)
 		return 0;
+	if (c->level == PROT_MIRROR) {
+		if (c->width < 2 || c->width > PROT_COPIES_MAX ||
+		    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
+			return 0;
+	} else if (c->level != PROT_EC || !prot_ec_config_ok(c)) {
+		return 0;
+	}
 	arrange(&h, c);
 	return h.bytes;
 }
 
 u64 prot_group_meta_bytes(const struct prot_group_config *c)
 {
-	return (u64)c->lba * (2 + (PROT_MISSED + config_absent(c)) * config_blocks(c));
+	u64 records = (u64)c->lba * (2 + (PROT_MISSED + config_absent(c)) * config_blocks(c));
+
+	return c->level == PROT_EC ? records + prot_ec_ring_bytes(c, records) : records;
 }
 
 static u16 *bucket(const struct prot_group *g, const struct prot_gop *op)
@@ -109,7 +123,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
-	g->kept = PROT_BIT(PROT_INTENT);
+	g->kept = prot_is_ec(g) ? 0 : PROT_BIT(PROT_INTENT);
 	for (i = 0; i < c->width; i++)
 		if (!(c->in_sync >> i & 1))
 			prot_absent_take(g, i, c->left[i]);
@@ -119,7 +133,9 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	for (i = 0; i < g->shape.nr_bitmaps; i++)
 		prot_bitmap_touch_all(g, i);
 	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
-	if (!g->in_sync)
+	if (prot_is_ec(g))
+		prot_ec_init(g);
+	if (!prot_enough(g))
 		g->state = PROT_G_STOPPED;
 	return g;
 }
@@ -130,7 +146,7 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 		return (u8 *)prot_at(g, g->shape.off_meta) +
 		       (buffer - PROT_BUFFER_META) * g->shape.meta_buf_bytes;
 	return (u8 *)prot_at(g, g->shape.off_bufs) +
-	       (buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
+	       (size_t)(buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
 }
 
 /* The one setter of an op's phase; the table is the diagram in group.h. */
@@ -139,15 +155,23 @@ void prot_phase(struct prot_gop *op, enum prot_phase phase)
 #define TO(p) (1U << PROT_P_##p)
 	static const u32 allowed[PROT_PHASES] = {
 		[PROT_P_FREE]		= TO(LOCK),
-		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(ENDED),
-		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(ENDED),
-		[PROT_P_READ]		= TO(ENDED),
+		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(LOCK) | TO(ENDED),
+		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(COPY) |
+					  TO(GATHER) | TO(CODEC) | TO(TXID) | TO(ENDED),
+		[PROT_P_READ]		= TO(LOCK) | TO(BUF) | TO(GATHER) | TO(ENDED),
 		[PROT_P_WRITE]		= TO(ENDED),
 		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(ENDED),
 		[PROT_P_SYNC_WRITE]	= TO(SYNC_READ) | TO(READ) | TO(ENDED),
 		[PROT_P_SCRUB_READ]	= TO(SCRUB_PEER) | TO(ENDED),
 		[PROT_P_SCRUB_PEER]	= TO(SCRUB_PEER) | TO(SCRUB_FIX) | TO(ENDED),
 		[PROT_P_SCRUB_FIX]	= TO(SCRUB_PEER) | TO(ENDED),
+		[PROT_P_COPY]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) | TO(ENDED),
+		[PROT_P_GATHER]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) | TO(ENDED),
+		[PROT_P_CODEC]		= TO(COPY) | TO(TXID) | TO(PLACE) | TO(ENDED),
+		[PROT_P_TXID]		= TO(RECORD) | TO(PLACE) | TO(ENDED),
+		[PROT_P_RECORD]		= TO(PLACE) | TO(ENDED),
+		[PROT_P_PLACE]		= TO(RETIRE) | TO(ENDED),
+		[PROT_P_RETIRE]		= TO(ENDED),
 		[PROT_P_ENDED]		= TO(FREE),
 	};
 #undef TO
@@ -207,7 +231,8 @@ bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
 			continue;
 		if (o->addr < op->addr + op->length && op->addr < o->addr + o->length &&
-		    (o->exclusive || op->exclusive))
+		    (o->exclusive || op->exclusive) &&
+		    (!prot_is_ec(g) || prot_ec_conflict(g, o, op)))
 			return false;
 	}
 	return true;
@@ -241,7 +266,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 }
 
 /* Take an op out of its bucket and let those behind it look again. */
-static void unlock(struct prot_group *g, struct prot_gop *op)
+void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
 	u16 *link = bucket(g, op), self = prot_gop_index(g, op), i;
 
@@ -260,7 +285,8 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 	u32 i;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
-		op->buf = op->purpose == PROT_FOR_SYNC ? PROT_BUF_SYNC : PROT_BUF_SCRUB;
+		op->buf = op->purpose == PROT_FOR_SYNC ? PROT_BUF_SYNC :
+			  op->purpose == PROT_FOR_SCRUB ? PROT_BUF_SCRUB : PROT_BUF_BARRIER;
 		return true;
 	}
 	for (i = PROT_BUF_FIRST; i < g->cfg.bufs; i++)
@@ -291,7 +317,7 @@ void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 	op->err = err;
 	prot_buf_put(g, op);
 	prot_phase(op, PROT_P_ENDED);
-	unlock(g, op);
+	prot_unlock(g, op);
 	prot_ready(g, op);
 }
 
@@ -317,11 +343,14 @@ u64 prot_group_span(const struct prot_group *g, u64 addr)
 {
 	u64 end = round_down(addr, (u64)g->cfg.region) + g->cfg.region;
 
+	if (prot_is_ec(g))
+		return prot_ec_span(g, addr);
 	return min(end, g->cfg.bytes) - addr;
 }
 
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie)
 {
+	u64 end = prot_is_ec(g) ? g->cfg.bytes * g->cfg.k : g->cfg.bytes;
 	struct prot_gop *op;
 	u32 i;
 
@@ -329,10 +358,10 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 		return -EIO;
 	if (g->state != PROT_G_SERVING)
 		return -EAGAIN;
-	if (kind > PROT_ZEROES || !length || addr >= g->cfg.bytes ||
+	if (kind > PROT_ZEROES || !length || addr >= end ||
 	    length > prot_group_span(g, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
-	for (i = PROT_OP_FIRST; i < g->cfg.ops; i++) {
+	for (i = prot_is_ec(g) ? PROT_OP_BARRIER + 1 : PROT_OP_FIRST; i < g->cfg.ops; i++) {
 		op = prot_gop(g, i);
 		if (op->phase != PROT_P_FREE)
 			continue;
@@ -343,7 +372,10 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 			op->kind = PROT_ZEROES;
 		op->flags = flags;
 		op->purpose = PROT_FOR_REQUEST;
-		prot_start(g, op, addr, length);
+		if (prot_is_ec(g))
+			prot_ec_start(g, op, addr, length);
+		else
+			prot_start(g, op, addr, length);
 		return i;
 	}
 	return -EAGAIN;
@@ -354,6 +386,8 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 {
 	prot_phase(op, PROT_P_FREE);
 	pop_ready(g);
+	if (prot_is_ec(g) && prot_ec_told(g, op) && op->purpose == PROT_FOR_REQUEST)
+		return false;
 	if (op->purpose == PROT_FOR_SYNC)
 		prot_sync_ended(g, op);
 	else if (op->purpose == PROT_FOR_SCRUB)
@@ -379,15 +413,18 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 			if (op->phase == PROT_P_ENDED) {
 				if (ended(g, op, ev))
 					return;
-			} else if (prot_mirror_io(g, op, ev)) {
+			} else if (prot_is_ec(g) ? prot_ec_io(g, op, ev) :
+						   prot_mirror_io(g, op, ev)) {
 				return;
 			} else if (op->phase != PROT_P_ENDED) {
 				pop_ready(g);
 			}
 		}
+		if (prot_is_ec(g) && prot_ec_meta_next(g, ev))
+			return;
 		if (prot_bitmap_next(g, ev))
 			return;
-	} while (prot_sync_next(g));
+	} while (prot_sync_next(g) || (prot_is_ec(g) && prot_ec_barrier(g)));
 	/* the last step may have changed what there is to tell */
 	if (prot_member_event(g, ev))
 		return;
@@ -400,14 +437,20 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 	u32 member = tag & ((1U << PROT_TAG_SHIFT) - 1);
 
 	if (tag & PROT_TAG_META) {
-		prot_bitmap_result(g, member, err);
+		if (g->meta[member].what == PROT_META_BITMAP)
+			prot_bitmap_result(g, member, err);
+		else
+			prot_ec_meta_result(g, member, err);
 		return;
 	}
 	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
 	op->ended |= PROT_BIT(member);
 	if (!err)
 		op->ok |= PROT_BIT(member);
-	prot_mirror_result(g, op, member, err);
+	if (prot_is_ec(g))
+		prot_ec_result(g, op, member, err);
+	else
+		prot_mirror_result(g, op, member, err);
 	prot_ready(g, op);
 }
 

@@ -240,15 +240,31 @@ struct prot_absent {
 	u8	reserved[6];
 };
 
-/* The one bitmap I/O in flight on a member. */
+/* What the one I/O of records in flight on a member is about. */
+enum prot_meta_what {
+	PROT_META_BITMAP,
+	PROT_META_ATTACH,	/* ec, as all that follow */
+	PROT_META_SLOT,		/* read when attached */
+	PROT_META_ERASE,
+	PROT_META_REPLAY,	/* read once more, to go in place */
+	PROT_META_PLACE,
+};
+
+/* The one I/O of records in flight on a member. */
 struct prot_meta {
 	u32	version;	/* of the block when its content was frozen */
 	u32	block;
 	u8	bitmap;		/* enum prot_bitmap_kind */
 	u8	busy;
-	u8	reserved[2];
+	u8	what;		/* enum prot_meta_what */
+	u8	attach_block;	/* ec: which of the two is the newer one */
 	u32	cursor;		/* LOADING: blocks read, all bitmaps counted */
+	u32	ring;		/* ec, attaching: how far it is in this stage */
 	u64	dirty;		/* bitmaps with blocks that are to be written */
+	u64	attach;		/* ec, LOADING: highest attach number found */
+	u64	last;		/* ec, replay: transaction in hand */
+	u8	loaded;		/* ec, replay: its record was read */
+	u8	reserved[7];
 };
 
 /* Sets of regions, so that who looks for one does not look at all. */
@@ -322,8 +338,10 @@ struct prot_group {
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
 	u8	bump;		/* ec: attach number is being written */
-	u8	barriers;	/* ec: lanes that lag are to be moved on */
+	u8	barriers;	/* ec: lane to look at next, plus one; 0: none */
 	u64	bumped;		/* ec: members that have the new attach number */
+	u64	bumping;	/* ec: members that are to have it */
+	u64	taken;		/* ec: joining members that records are written to */
 };
 
 size_t prot_group_bytes(const struct prot_group_config *c);

@@ -109,12 +109,24 @@ static inline u32 prot_lowest(u64 mask)
 	return i;
 }
 
+static inline bool prot_is_ec(const struct prot_group *g)
+{
+	return g->cfg.level == PROT_EC;
+}
+
 static inline u64 prot_live(const struct prot_group *g)
 {
 	return g->in_sync & ~g->failed;
 }
 
+/* Are there enough members left to tell what was written? */
+static inline bool prot_enough(const struct prot_group *g)
+{
+	return prot_weight(prot_live(g)) >= (prot_is_ec(g) ? g->cfg.k : 1);
+}
+
 /* group.c */
+void prot_unlock(struct prot_group *g, struct prot_gop *op);
 void prot_phase(struct prot_gop *op, enum prot_phase phase);
 void prot_ready(struct prot_group *g, struct prot_gop *op);
 void prot_ready_all(struct prot_group *g);
@@ -140,6 +152,8 @@ void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region);
 void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap);
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev);
 void prot_bitmap_result(struct prot_group *g, u32 member, int err);
+bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev);
+bool prot_bitmap_settled(const struct prot_group *g);
 void prot_bitmap_forget(struct prot_group *g, u32 member);
 bool prot_bitmap_has(struct prot_group *g, u32 member);
 bool prot_missed_durable(const struct prot_group *g, u32 region);
@@ -154,6 +168,26 @@ void prot_region_got(struct prot_group *g, u32 region, u32 slot);
 bool prot_sync_next(struct prot_group *g);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
+
+/* ec.c, and what it calls; for groups of level PROT_EC */
+bool prot_ec_config_ok(const struct prot_group_config *c);
+u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
+void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c);
+void prot_ec_init(struct prot_group *g);
+u64 prot_ec_span(const struct prot_group *g, u64 addr);
+void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
+void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr);
+u32 prot_ec_rows(const struct prot_group *g, u64 addr);
+bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
+		      const struct prot_gop *b);
+bool prot_ec_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+bool prot_ec_told(const struct prot_group *g, const struct prot_gop *op);
+void prot_ec_strike(struct prot_group *g, u64 left);
+void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
+bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
+void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
+bool prot_ec_barrier(struct prot_group *g);
 
 /* mirror.c */
 bool prot_mirror_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);

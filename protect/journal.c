@@ -64,7 +64,7 @@ int prot_slot_check(const struct prot_slot_hdr *h, const struct prot_owner *o,
 		return -EBADMSG;
 	if (memcmp(h->volume, o->volume, PROT_UUID_LEN) || h->group != cpu_to_le32(o->group))
 		return -EBADMSG;
-	if (!PROT_MUTANT(NO_SUM) &&
+	if (!PROT_MUTANT(EC_NO_SUM) &&
 	    le64_to_cpu(h->sum) != xxh64(h, offsetof(struct prot_slot_hdr, sum), o->salt))
 		return -EBADMSG;
 	if (!place_fits(h, at) || !rows_fit(h, at))
@@ -78,7 +78,7 @@ int prot_slot_check(const struct prot_slot_hdr *h, const struct prot_owner *o,
 int prot_slot_check_payload(const struct prot_slot_hdr *h, const void *payload,
 			    const struct prot_owner *o)
 {
-	if (!h->length || PROT_MUTANT(NO_SUM))
+	if (!h->length || PROT_MUTANT(EC_NO_SUM))
 		return 0;
 	if (le64_to_cpu(h->payload_sum) !=
 	    prot_slot_payload_sum(payload, le32_to_cpu(h->length), o, le64_to_cpu(h->attach),

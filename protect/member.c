@@ -90,6 +90,8 @@ static void miss_unfinished(struct prot_group *g, u32 slot)
 		if ((r->flags & PROT_R_INTENT || r->durable) && !PROT_MUTANT(MISSED_EMPTY))
 			prot_region_miss(g, i, slot);
 	}
+	if (prot_is_ec(g))
+		prot_ec_miss_unfinished(g, slot);
 	prot_bitmap_touch_all(g, PROT_MISSED + slot);
 }
 
@@ -102,6 +104,10 @@ static void strike(struct prot_group *g, u64 left)
 	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->durable &= ~left;
 	g->sync.copies &= ~left;
+	g->taken &= ~left;
+	g->bumped &= ~left;
+	if (prot_is_ec(g))
+		prot_ec_strike(g, left);
 	prot_ready_all(g);
 }
 
@@ -131,7 +137,7 @@ void prot_member_failed(struct prot_group *g, u32 member)
 		drop_joining(g, member);
 	} else if ((g->in_sync | g->told) & ~g->failed & bit) {
 		g->failed |= bit;
-		if (!prot_live(g) || g->state != PROT_G_SERVING)
+		if (!prot_enough(g) || g->state != PROT_G_SERVING)
 			stop(g);
 		prot_ready_all(g);
 	}
@@ -159,6 +165,7 @@ static void arrive(struct prot_group *g, u32 member)
 		prot_region_got(g, i, prot_lowest(slot));
 	g->absent[prot_lowest(slot)].used = 0;
 	g->kept &= ~PROT_BIT(PROT_MISSED + prot_lowest(slot));
+	g->taken &= ~bit;
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
 	g->told &= ~bit;
@@ -187,7 +194,7 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 	g->asked &= in_sync;
 	g->sync.stalled = 0;
 	strike(g, left);
-	if (!prot_live(g))
+	if (!prot_enough(g))
 		stop(g);
 }
 
@@ -262,12 +269,13 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 		return tell(ev, PROT_EV_SERVING, g->replayed);
 	}
 	/* with nobody left in sync no epoch can help */
-	if (ask && prot_live(g)) {
+	if (ask && prot_enough(g)) {
 		g->asked |= ask;
 		return tell(ev, PROT_EV_EPOCH, ask);
 	}
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->promoting & ~g->told & PROT_BIT(i) && prot_bitmap_has(g, i)) {
+		if (g->promoting & ~g->told & PROT_BIT(i) && prot_bitmap_has(g, i) &&
+		    (!prot_is_ec(g) || g->taken >> i & 1)) {
 			g->told |= PROT_BIT(i);
 			return tell(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
 		}

@@ -94,7 +94,10 @@ static void start_chunk(struct prot_group *g)
 	op->kind = PROT_WRITE;
 	op->flags = 0;
 	op->purpose = PROT_FOR_SYNC;
-	prot_start(g, op, addr, min_t(u64, g->cfg.buf_bytes, prot_group_span(g, addr)));
+	if (prot_is_ec(g))
+		prot_ec_start_rows(g, op, addr);
+	else
+		prot_start(g, op, addr, min_t(u64, g->cfg.buf_bytes, prot_group_span(g, addr)));
 }
 
 static void start_scrub(struct prot_group *g)
@@ -106,8 +109,11 @@ static void start_scrub(struct prot_group *g)
 	op->kind = PROT_READ;
 	op->flags = 0;
 	op->purpose = PROT_FOR_SCRUB;
-	prot_start(g, op, g->scrub_pos,
-		   min_t(u64, g->cfg.buf_bytes, prot_group_span(g, g->scrub_pos)));
+	if (prot_is_ec(g))
+		prot_ec_start_rows(g, op, g->scrub_pos);
+	else
+		prot_start(g, op, g->scrub_pos,
+			   min_t(u64, g->cfg.buf_bytes, prot_group_span(g, g->scrub_pos)));
 }
 
 /* True: there is more to ask the group for than before. */

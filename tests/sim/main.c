@@ -4,7 +4,8 @@
  * sim seed S             one schedule, minimised if it fails; SIM_TRACE=1 in the
  *                        environment prints each I/O of it
  * sim mutants [N]        each rule taken out in turn: which seed catches it
- * sim exhaust C R K T    C copies, R requests, K crashes, T seconds at most
+ *
+ * SIM_LEVEL=mirror or ec in the environment; mutants are of both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define STEPS_MAX 400
 
 static uint64_t state;
+static int ec;			/* erasure-coded groups, else mirrors */
 
 static uint32_t rnd(uint32_t below)
 {
@@ -39,8 +41,32 @@ static void seed_random(uint64_t seed)
 		rnd(2);
 }
 
+static void random_ec(struct sim_config *c)
+{
+	static const uint8_t shapes[][2] = { { 2, 1 }, { 2, 1 }, { 2, 2 }, { 2, 2 }, { 3, 1 },
+					     { 3, 2 }, { 4, 2 }, { 2, 3 }, { 2, 4 } };
+	uint32_t shape = rnd(sizeof(shapes) / sizeof(shapes[0]));
+
+	c->k = shapes[shape][0];
+	c->m = shapes[shape][1];
+	c->copies = c->k + c->m;
+	c->strip = 1 << rnd(2);
+	c->slot = rnd(4) ? c->strip : 1 + rnd(2);
+	c->lanes = 1 + rnd(2);
+	c->slots = 2 + rnd(c->copies > 5 ? 2 : 3);
+	c->region = c->strip << rnd(3);
+	c->sectors = c->k * c->strip * (2 + rnd(3));
+	c->ops = 2 + rnd(5);
+	c->fresh = 1;
+}
+
 static void random_config(struct sim_config *c)
 {
+	memset(c, 0, sizeof(*c));
+	if (ec) {
+		random_ec(c);
+		return;
+	}
 	c->copies = 2 + rnd(3);
 	c->region = 2 << rnd(3);
 	c->sectors = rnd(2) ? c->region + rnd(3) : 4 + rnd(SIM_DATA - 3);
@@ -55,9 +81,31 @@ struct schedule {
 	struct sim_action act[STEPS_MAX];
 };
 
-/* Which sectors in flight land: all, none, most, few, any. */
-static uint64_t random_landing(void)
+/*
+ * Which sectors in flight land: by write (whole, not at all, or torn), with those
+ * that began last more likely than the others or the other way round; or all,
+ * none, most, few, any.
+ */
+static uint64_t random_landing(const struct sim_world *w)
 {
+	uint64_t m = 0, seq, cut = w->io_seq - rnd(8);
+	int bit = 0, newest = rnd(2);
+
+	for (seq = rnd(2) ? 1 : ~0ULL; seq <= w->io_seq; seq++)
+		for (int i = 0; i < SIM_IOS; i++) {
+			const struct sim_io *io = &w->io[i];
+			uint32_t how;
+
+			if (!io->used || io->seq != seq || io->kind == PROT_READ)
+				continue;
+			how = rnd(3);
+			if ((seq > cut) != newest && rnd(4))
+				how = 0;
+			for (int k = 0; k < io->sectors; k++, bit++)
+				m |= (uint64_t)(how == 1 || (how == 2 && rnd(2))) << (bit & 63);
+		}
+	if (bit)
+		return m;
 	switch (rnd(5)) {
 	case 0:
 		return 0;
@@ -71,6 +119,8 @@ static uint64_t random_landing(void)
 	return rnd64();
 }
 
+static int newest_first;	/* what was started last ends first */
+
 /* Swarm testing: each schedule likes some kinds of action and shuns others. */
 static void random_weights(uint32_t *weight)
 {
@@ -82,6 +132,7 @@ static void random_weights(uint32_t *weight)
 	};
 	static const uint32_t factor[] = { 0, 1, 1, 1, 4 };
 
+	newest_first = !rnd(4);
 	for (int k = 0; k < ACT_KINDS; k++)
 		weight[k] = base[k] * factor[rnd(5)];
 	weight[ACT_SUBMIT] += 5;
@@ -110,12 +161,21 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 		a->a = kinds[rnd(sizeof(kinds))];
 		a->b = rnd(w->cfg.sectors);
 		a->c = 1 + rnd(w->cfg.region);
+		if (ec) {
+			uint32_t stripe = w->cfg.k * w->cfg.strip;
+
+			if (!rnd(4))
+				a->b -= a->b % stripe;
+			a->c = rnd(3) ? 1 + rnd(stripe - a->b % stripe) : stripe - a->b % stripe;
+		}
 		break;
 	case ACT_COMPLETE:
 	case ACT_FAIL:
 		a->a = rnd(4) ? 0 : rnd(8);
 		if (rnd(2) && sim_flying(w))
 			a->a = rnd(sim_flying(w));
+		if (newest_first && rnd(8) && sim_flying(w))
+			a->a = sim_flying(w) - 1;
 		break;
 	case ACT_MUTATE:
 		a->a = rnd(SIM_REQS);
@@ -135,7 +195,7 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 	default:
 		if (a->kind != ACT_CRASH)
 			a->a = rnd(w->cfg.copies);
-		a->m = random_landing();
+		a->m = random_landing(w);
 	}
 }
 
@@ -180,12 +240,141 @@ static void run_story(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+static void story_step(struct sim_world *w, struct schedule *s, struct sim_action a)
+{
+	if (sim_do(w, &a))
+		s->act[s->n++] = a;
+}
+
+static int is_read(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->kind == PROT_READ;
+}
+
+static int is_no_bitmap(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->kind == PROT_READ || io->first < 2 ||
+	       io->first >= 2 + PROT_MISSED + w->cfg.copies;
+}
+
+/* Complete what @wanted says, oldest first, until nothing like it is in flight. */
+static void story_complete(struct sim_world *w, struct schedule *s,
+			   int (*wanted)(const struct sim_world *w, const struct sim_io *io))
+{
+	int n, found;
+
+	do {
+		found = 0;
+		n = 0;
+		for (uint64_t seq = 1; seq <= w->io_seq && !found; seq++)
+			for (int i = 0; i < SIM_IOS && !found; i++) {
+				const struct sim_io *io = &w->io[i];
+
+				if (!io->used || io->dead || io->seq != seq ||
+				    (io->member < SIM_NOBODY && w->silent >> io->member & 1))
+					continue;
+				found = wanted(w, io);
+				n += !found;
+			}
+		if (found)
+			story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE, .a = n });
+	} while (found && !w->bad[0] && s->n < STEPS_MAX);
+}
+
+static void story_write(struct sim_world *w, struct schedule *s, uint8_t sector)
+{
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_WRITE, .b = sector,
+					      .c = 1 });
+}
+
+/*
+ * Seed 0, erasure coding: a ring of two slots; two writes of one sector are in
+ * place. Of two more elsewhere nothing lands but, of the second one's records,
+ * the payload: over the second write's, which leaves the first one's alone.
+ */
+static void run_story_ec(struct sim_world *w, struct schedule *s)
+{
+	s->cfg = (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 1, .slot = 1,
+				      .lanes = 1, .slots = 2, .sectors = 8, .region = 1,
+				      .ops = 4, .fresh = 1 };
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	for (int i = 0; i < 2; i++) {
+		story_write(w, s, 0);
+		story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	}
+	story_write(w, s, 2);
+	story_complete(w, s, is_read);
+	story_write(w, s, 6);
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 0xa0 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 1, erasure coding: 3 is out. A write is in place, and a later one recorded,
+ * before it is durable that 3 missed the first; crash; 3 comes back.
+ */
+static void run_story_missed(struct sim_world *w, struct schedule *s)
+{
+	s->cfg = (struct sim_config){ .copies = 4, .k = 2, .m = 2, .strip = 1, .slot = 1,
+				      .lanes = 1, .slots = 4, .sectors = 8, .region = 1,
+				      .ops = 4, .fresh = 1 };
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 3 });
+	story_write(w, s, 2);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_write(w, s, 0);
+	story_complete(w, s, is_no_bitmap);
+	story_write(w, s, 4);
+	story_complete(w, s, is_no_bitmap);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 8 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 3 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 2, erasure coding: one record of two is whole, so the write is dropped and
+ * the old sector read; crash again, and the member that had none is lost.
+ */
+static void run_story_dropped(struct sim_world *w, struct schedule *s)
+{
+	s->cfg = (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 1, .slot = 1,
+				      .lanes = 1, .slots = 2, .sectors = 4, .region = 1,
+				      .ops = 4, .fresh = 1 };
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 3 });
+	while (!w->serving && sim_flying(w) && s->n < STEPS_MAX)
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1 });
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 4 });
+	sim_settle(w);
+}
+
 /* Make a schedule as it goes; what was done is kept in @s. */
 static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 {
 	uint32_t weight[ACT_KINDS];
 	int steps, soon = 0;
 
+	if (ec && seed < 3) {
+		void (*const stories[])(struct sim_world *w, struct schedule *s) = {
+			run_story_ec, run_story_missed, run_story_dropped,
+		};
+
+		stories[seed](w, s);
+		return;
+	}
 	if (!seed) {
 		run_story(w, s);
 		return;
@@ -204,7 +393,7 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 		if (soon && !--soon) {
 			a.kind = ACT_CRASH;
 			a.a = (rnd(3) ? 1 << rnd(w->cfg.copies) : 0) | (rnd(2) ? w->silent : 0);
-			a.m = random_landing();
+			a.m = random_landing(w);
 		}
 		if (!sim_do(w, &a))
 			continue;
@@ -247,6 +436,9 @@ static void minimise(struct sim_world *w, struct schedule *s)
 
 static void print_schedule(const struct sim_world *w, const struct schedule *s)
 {
+	if (s->cfg.k)
+		printf("ec:%d+%d, strip %d, slots of %d, %d lanes of %d, ", s->cfg.k, s->cfg.m,
+		       s->cfg.strip, s->cfg.slot, s->cfg.lanes, s->cfg.slots);
 	printf("%d copies, %d sectors, regions of %d, chunks of %d, %d requests at a time\n",
 	       s->cfg.copies, s->cfg.sectors, s->cfg.region, s->cfg.chunk, s->cfg.ops);
 	for (int i = 0; i < s->n; i++) {
@@ -258,6 +450,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
+	uint64_t slots_read, replayed, places;
 };
 
 static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals *t, uint64_t *bad)
@@ -274,6 +467,9 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->reads += w->reads;
 		t->crashes += w->crashes;
 		t->attaches += w->attaches;
+		t->slots_read += w->slots_read;
+		t->replayed += w->replayed;
+		t->places += w->places_written;
 		if (w->bad[0]) {
 			*bad = i;
 			failed = 1;
@@ -334,16 +530,23 @@ static int many(uint64_t n, uint64_t first)
 		sum.reads += r.t.reads;
 		sum.crashes += r.t.crashes;
 		sum.attaches += r.t.attaches;
+		sum.slots_read += r.t.slots_read;
+		sum.replayed += r.t.replayed;
+		sum.places += r.t.places;
 		if (r.failed && r.bad < bad)
 			bad = r.bad;
 	}
 	while (wait(NULL) > 0)
 		;
-	printf("mirror: %llu schedules, %llu actions, %llu writes acknowledged, ",
-	       (unsigned long long)sum.schedules, (unsigned long long)sum.actions,
+	printf("%s: %llu schedules, %llu actions, %llu writes acknowledged, ",
+	       ec ? "ec" : "mirror", (unsigned long long)sum.schedules, (unsigned long long)sum.actions,
 	       (unsigned long long)sum.acks);
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
 	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
+	if (ec)
+		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
+		       (unsigned long long)sum.slots_read, (unsigned long long)sum.replayed,
+		       (unsigned long long)sum.places);
 	if (bad == ~0ULL)
 		return 0;
 	one_seed(bad);
@@ -374,31 +577,69 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
 	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
+	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
+	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
+	[PROT_MUT_EC_STALE_REPLAYED] = "records of older attachments replayed",
+	[PROT_MUT_EC_NO_SUM] = "journal replayed without its checksum",
+	[PROT_MUT_EC_NO_WATERMARK] = "records below the watermark replayed",
+	[PROT_MUT_EC_SLOT_FINISHED] = "slot reused when finished",
+	[PROT_MUT_EC_NO_ERASE] = "dropped records not erased before reads",
+	[PROT_MUT_EC_NO_BUMP] = "attach number not bumped",
+	[PROT_MUT_EC_BUMP_ONE] = "attach number bumped on one member",
+	[PROT_MUT_EC_EARLY] = "in place before the gate",
+	[PROT_MUT_EC_GATE_NO_EPOCH] = "gate without a committed epoch",
+	[PROT_MUT_EC_NO_PARITY] = "parity update lost on re-plan",
+	[PROT_MUT_EC_NO_DRAIN] = "member taken back without drain and bump",
+	[PROT_MUT_EC_MISSED_LATE] = "retired before missed is durable",
+	[PROT_MUT_EC_LIVE_PAGES] = "parity and data of different pages",
+	[PROT_MUT_EC_RING_JAM] = "whole ring in flight",
+	[PROT_MUT_EC_HOLDERS_ONE] = "header-only records on one member",
+	[PROT_MUT_EC_UNRECORDED] = "lone writes never recorded",
+	[PROT_MUT_EC_READ_RACE] = "rebuilding reads next to writes in place",
 };
+
+/* Rules that both levels live by, as they read for erasure coding. */
+static const uint8_t shared[] = {
+	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
+	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
+};
+
+static int one_mutant(int m, uint64_t n)
+{
+	struct totals t = { 0 };
+	uint64_t bad = 0;
+	int caught;
+
+	prot_mutant = m;
+	caught = random_mode(0, n, 1, &t, &bad);
+	if (caught)
+		printf("ok    %-6s mutant %-52s caught after %5llu schedules (seed %llu)\n",
+		       ec ? "ec" : "mirror", mutant_names[m], (unsigned long long)t.schedules,
+		       (unsigned long long)bad);
+	else
+		printf("FAIL  %-6s mutant %-52s not caught in %llu\n", ec ? "ec" : "mirror",
+		       mutant_names[m], (unsigned long long)n);
+	fflush(stdout);
+	return caught;
+}
 
 static int mutants(uint64_t n)
 {
-	int passed = 0, failed = 0;
+	const char *level = getenv("SIM_LEVEL");
+	int passed = 0, tried = 0;
 
-	for (int m = 1; m < PROT_MUTANTS_END && mutant_names[m]; m++) {
-		struct totals t = { 0 };
-		uint64_t bad = 0;
-
-		prot_mutant = m;
-		if (random_mode(0, n, 1, &t, &bad)) {
-			printf("ok    mutant %-52s caught after %5llu schedules (seed %llu)\n",
-			       mutant_names[m], (unsigned long long)t.schedules,
-			       (unsigned long long)bad);
-			passed++;
-		} else {
-			printf("FAIL  mutant %-52s not caught in %llu\n", mutant_names[m],
-			       (unsigned long long)n);
-			failed++;
-		}
-		fflush(stdout);
-	}
-	printf("%d passed, %d failed\n", passed, failed);
-	return failed != 0;
+	ec = 0;
+	for (int m = 1; m <= PROT_MUT_LOSE_ACK && (!level || strcmp(level, "ec")); m++, tried++)
+		passed += one_mutant(m, n);
+	ec = 1;
+	for (unsigned int i = 0; i < sizeof(shared); i++, tried++)
+		passed += one_mutant(shared[i], n);
+	if (getenv("SIM_MUTANT"))
+		return !one_mutant(atoi(getenv("SIM_MUTANT")), n);
+	for (int m = PROT_MUT_LOSE_ACK + 1; m < PROT_MUTANTS_END; m++, tried++)
+		passed += one_mutant(m, n);
+	printf("%d passed, %d failed\n", passed, tried - passed);
+	return passed != tried;
 }
 
 int main(int argc, char **argv)
@@ -406,6 +647,7 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "random";
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 10000;
 
+	ec = getenv("SIM_LEVEL") && !strcmp(getenv("SIM_LEVEL"), "ec");
 	if (getenv("SIM_MUTANT"))
 		prot_mutant = atoi(getenv("SIM_MUTANT"));
 	if (!strcmp(mode, "random"))

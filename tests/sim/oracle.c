@@ -73,9 +73,11 @@ void sim_changed(struct sim_world *w, const struct sim_req *r, uint32_t old)
 
 		for (int i = 0; i < o->n; i++)
 			if (o->v[i].id == old && o->v[i].live)
-				o->v[i].changing = 1;
-		add(w, o, r, 1);
-		o->tainted = w->now;
+				o->v[i].changing = !w->cfg.k;
+		/* ec has a private copy: one of the two it is, from the first read on */
+		add(w, o, r, !w->cfg.k);
+		if (!w->cfg.k)
+			o->tainted = w->now;
 	}
 }
 

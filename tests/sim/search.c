@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * sim-search COPIES REQUESTS CRASHES SILENCES IDLES SECONDS: every schedule at
- * small bounds.
+ * small bounds, of mirrors; built for erasure coding, K+M takes COPIES' place, and
+ * IDLES says how often a member may come back.
  *
  * Depth first over all actions from each state: each order of completions, a
  * crash at any point with any subset of what was in flight, any loss, a member
  * that falls silent at any point, comes back, is caught up and promoted. Two
- * sectors in two regions. States seen before are not gone into again; what
+ * sectors in two regions; or two stripes of one sector a strip, in two regions,
+ * one lane of two slots, written in part and whole. States seen before are not gone into again; what
  * differs only in counters, timestamps and the order of tables is the same.
  */
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 #include <xxhash.h>
 #include <asm/byteorder.h>
 
-#include "protect/group_priv.h"
+#include "protect/ec_priv.h"
 #include "tests/sim/sim.h"
 
 #define DEPTH_MAX	400
@@ -23,6 +25,7 @@
 
 static uint64_t *seen, states, edges, settled;
 static struct sim_action path[DEPTH_MAX];
+static struct sim_world *worlds[DEPTH_MAX];	/* one on each level is enough */
 static int incomplete, found;
 static time_t deadline;
 
@@ -87,11 +90,27 @@ static void even_record(uint8_t *sector)
 	}
 }
 
+/* What is left in private buffers that nobody uses. */
+static void even_buffers(struct prot_group *g)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		if (prot_gop(g, i)->phase != PROT_P_FREE && prot_gop(g, i)->buf != PROT_NONE16)
+			used |= 1ULL << prot_gop(g, i)->buf;
+	for (uint32_t i = 0; i < g->cfg.bufs; i++)
+		if (!(used >> i & 1))
+			memset(prot_group_buffer(g, PROT_BUFFER_PRIVATE + i), 0, g->shape.buf_bytes);
+}
+
 static void even_engine(struct sim_world *w)
 {
 	struct prot_group *g = sim_group(w);
 
 	g->seq = 0;
+	g->slots_read = 0;
+	g->places_written = 0;
+	g->replayed = 0;
 	g->synced = 0;
 	g->mismatches = 0;
 	memset(g->last, 0, sizeof(g->last));
@@ -104,14 +123,71 @@ static void even_engine(struct sim_world *w)
 				g->meta[m].version = g->meta[m].version == v;
 			*wr = *wr == v ? 1 : *wr ? 2 : 0;
 		}
-		if (!g->meta[m].busy)
+		if (!g->meta[m].busy && g->state == PROT_G_SERVING) {
+			uint8_t block = g->meta[m].attach_block;
+
 			memset(&g->meta[m], 0, sizeof(g->meta[m]));
+			g->meta[m].attach_block = block;
+		}
+		if (!g->meta[m].busy && !g->meta[m].loaded)
+			memset(prot_group_buffer(g, PROT_BUFFER_META + m), 0,
+			       g->shape.meta_buf_bytes);
 	}
 	for (uint32_t b = 0; b < g->shape.nr_bitmaps; b++)
 		*prot_version(g, b, 0) = 1;
 	for (uint32_t i = 0; i < g->cfg.ops; i++)
-		if (prot_gop(g, i)->phase == PROT_P_FREE)
+		if (prot_gop(g, i)->phase == PROT_P_FREE) {
 			memset(prot_gop(g, i), 0, sizeof(struct prot_gop));
+			if (prot_is_ec(g))
+				memset(prot_ecop(g, prot_gop(g, i)), 0, sizeof(struct prot_ecop));
+		}
+	even_buffers(g);
+}
+
+/* Where the rings of an erasure-coded group begin on a member. */
+static uint32_t rings(const struct sim_world *w)
+{
+	return 2 + PROT_MISSED + w->cfg.copies;
+}
+
+/*
+ * A slot without a valid record of the newest attachment is like any other; so is
+ * all of a member that is out and does not come back.
+ */
+static void even_disks(struct sim_world *w)
+{
+	struct prot_owner *o = &sim_group(w)->cfg.owner;
+	uint32_t stride = 1 + w->cfg.slot, at;
+	uint64_t attach = 0;
+
+	for (int m = 0; m < w->cfg.copies; m++) {
+		for (int b = 0; b < 2 && w->store.in_sync >> m & 1; b++) {
+			const struct prot_attach_rec *a = (void *)w->disk[m][b];
+
+			if (!prot_attach_check(a, o, m) && le64_to_cpu(a->attach) > attach)
+				attach = le64_to_cpu(a->attach);
+		}
+	}
+	for (int m = 0; m < w->cfg.copies; m++) {
+		if (!(w->store.in_sync >> m & 1) && !w->left.idles) {
+			memset(w->disk[m], 0, sizeof(w->disk[m]));
+			continue;
+		}
+		for (at = rings(w); at + stride <= w->meta; at += stride) {
+			const struct prot_slot_hdr *h = (void *)w->disk[m][at];
+			uint32_t n = (at - rings(w)) / stride;
+			struct prot_slot_place p = {
+				.attach = attach, .stripes = 2, .strip_bytes = SIM_LBA,
+				.slot_bytes = SIM_LBA, .lanes = 1, .slot = n,
+				.slots = w->cfg.slots, .lba = SIM_LBA, .member = m,
+				.width = w->cfg.copies,
+			};
+
+			if (!(w->store.in_sync >> m & 1) || prot_slot_check(h, o, &p) ||
+			    prot_slot_check_payload(h, w->disk[m][at + 1], o))
+				memset(w->disk[m][at], 0, stride * SIM_LBA);
+		}
+	}
 }
 
 /* Was a state like this one seen before? */
@@ -128,9 +204,14 @@ static int known(const struct sim_world *w)
 	s.acks = 0;
 	s.reads = 0;
 	s.attaches = 0;
+	s.slots_read = 0;
+	s.places_written = 0;
+	s.replayed = 0;
 	even_times(&s);
 	even_ios(&s);
 	even_engine(&s);
+	if (s.cfg.k)
+		even_disks(&s);
 	for (int m = 0; m < SIM_WIDTH; m++)
 		for (int k = 0; k < SIM_META; k++)
 			even_record(s.disk[m][k]);
@@ -171,7 +252,9 @@ static void try(const struct sim_world *w, int depth, struct sim_action a)
 		incomplete = 1;
 		return;
 	}
-	next = malloc(sizeof(*next));
+	if (!worlds[depth])
+		worlds[depth] = malloc(sizeof(*next));
+	next = worlds[depth];
 	*next = *w;
 	switch (a.kind) {
 	case ACT_SUBMIT:
@@ -182,6 +265,9 @@ static void try(const struct sim_world *w, int depth, struct sim_action a)
 		break;
 	case ACT_SILENCE:
 		next->left.silences--;
+		break;
+	case ACT_RETURN:
+		next->left.idles -= !!w->cfg.k;
 		break;
 	case ACT_IDLE:
 		next->left.idles--;
@@ -195,7 +281,6 @@ static void try(const struct sim_world *w, int depth, struct sim_action a)
 		else
 			explore(next, depth + 1);
 	}
-	free(next);
 }
 
 /* All the ways a crash may come out. */
@@ -206,6 +291,55 @@ static void crashes(const struct sim_world *w, int depth)
 	for (int lost = 0; lost < 1 << w->cfg.copies; lost++)
 		for (uint64_t m = 0; m < 1ULL << bits; m++)
 			try(w, depth, (struct sim_action){ .kind = ACT_CRASH, .a = lost, .m = m });
+}
+
+/* A strip of either stripe, another one of the first, all of it, zeroes, a read. */
+static void requests(const struct sim_world *w, int depth)
+{
+	uint8_t k = w->cfg.k;
+	const uint8_t list[][3] = {
+		{ PROT_WRITE, 0, 1 }, { PROT_WRITE, 1, 1 }, { PROT_WRITE, k, 1 },
+		{ PROT_WRITE, 0, k }, { PROT_ZEROES, 0, k }, { PROT_READ, 0, k },
+	};
+
+	for (unsigned int i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT, .a = list[i][0],
+						   .b = list[i][1], .c = list[i][2] });
+}
+
+/*
+ * Attaching, erasure coding: as long as nobody can fail, the order in which
+ * members end what they do is all the same, since each stage waits for all of
+ * them. With a crash ahead that holds for the reads only.
+ */
+static int one_order(const struct sim_world *w)
+{
+	const struct prot_group *g = (const struct prot_group *)w->engine;
+
+	return w->cfg.k && !w->serving && !w->stopped && !w->left.silences &&
+	       !(w->silent & w->store.in_sync) &&
+	       (g->state == PROT_G_LOADING || !w->left.crashes);
+}
+
+/* ... and a crash among those reads is one before them. */
+static void in_order(const struct sim_world *w, int depth)
+{
+	struct sim_world *next;
+
+	if (found || depth == DEPTH_MAX)
+		return;
+	if (!worlds[depth])
+		worlds[depth] = malloc(sizeof(*next));
+	next = worlds[depth];
+	*next = *w;
+	path[depth] = (struct sim_action){ .kind = ACT_DRAIN };
+	while (!next->bad[0] && sim_flying(next) && one_order(next) &&
+	       sim_do(next, &(struct sim_action){ .kind = ACT_COMPLETE }))
+		edges++;
+	if (next->bad[0])
+		report(next, depth + 1);
+	else
+		explore(next, depth + 1);
 }
 
 static void explore(const struct sim_world *w, int depth)
@@ -224,11 +358,19 @@ static void explore(const struct sim_world *w, int depth)
 			return;
 		}
 	}
+	if (flying && one_order(w)) {
+		if (w->left.crashes)
+			crashes(w, depth);
+		in_order(w, depth);
+		return;
+	}
 	for (int i = 0; i < flying; i++) {
 		try(w, depth, (struct sim_action){ .kind = ACT_COMPLETE, .a = i });
 		try(w, depth, (struct sim_action){ .kind = ACT_FAIL, .a = i });
 	}
-	if (w->left.requests)
+	if (w->left.requests && w->cfg.k)
+		requests(w, depth);
+	else if (w->left.requests)
 		for (int s = 0; s < sectors; s++) {
 			try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_WRITE,
 							   .b = s, .c = 1 });
@@ -241,6 +383,8 @@ static void explore(const struct sim_world *w, int depth)
 	for (int i = 0; i < w->cfg.copies; i++) {
 		if (w->left.silences)
 			try(w, depth, (struct sim_action){ .kind = ACT_SILENCE, .a = i });
+		if (w->cfg.k && !w->left.idles)
+			continue;
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i });
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i, .m = ~0ULL });
 	}
@@ -264,6 +408,16 @@ int main(int argc, char **argv)
 	if (getenv("SIM_MUTANT"))
 		prot_mutant = atoi(getenv("SIM_MUTANT"));
 	c.copies = atoi(argv[1]);
+	if (strchr(argv[1], '+')) {
+		c.k = atoi(argv[1]);
+		c.m = atoi(strchr(argv[1], '+') + 1);
+		c.copies = c.k + c.m;
+		c.strip = 1;
+		c.slot = 1;
+		c.lanes = 1;
+		c.slots = 2;
+		c.sectors = 2 * c.k;
+	}
 	deadline = start + atoi(argv[6]);
 	seen = calloc(1ULL << SEEN_BITS, sizeof(*seen));
 	w = calloc(1, sizeof(*w));
@@ -276,8 +430,8 @@ int main(int argc, char **argv)
 	while (!w->serving && sim_do(w, &(struct sim_action){ .kind = ACT_COMPLETE }))
 		;
 	explore(w, 0);
-	printf("mirror:%d, %s requests, %s crashes, %s silences, %s idles: ",
-	       c.copies, argv[2], argv[3], argv[4], argv[5]);
+	printf("%s:%s, %s requests, %s crashes, %s silences, %s idles: ",
+	       c.k ? "ec" : "mirror", argv[1], argv[2], argv[3], argv[4], argv[5]);
 	printf("%llu states, %llu steps, %llu settled, %lds%s\n", (unsigned long long)states,
 	       (unsigned long long)edges, (unsigned long long)settled,
 	       (long)(time(NULL) - start),

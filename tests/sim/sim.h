@@ -21,32 +21,48 @@
 #include "protect/group.h"
 
 #define SIM_LBA		512
-#define SIM_META	8		/* sectors of records */
-#ifdef SIM_SMALL			/* the search copies worlds all the time */
+#if defined(SIM_SMALL_EC)		/* as below, for up to 3+2 */
+#ifndef SIM_WIDTH
 #define SIM_WIDTH	3
-#define SIM_DATA	2		/* sectors of a member's data, at most */
+#endif
+#define SIM_META	(4 + SIM_WIDTH + 6)
+#define SIM_DATA	(2 * (SIM_WIDTH - 1))
+#define SIM_IOS		16
+#define SIM_REQS	3
+#define SIM_VALUES	8
+#define SIM_IO_SECTORS	4
+#define SIM_ENGINE	(12288 + 9216 * (SIM_WIDTH - 1))
+#elif defined(SIM_SMALL)		/* the search copies worlds all the time */
+#define SIM_WIDTH	3
+#define SIM_META	8		/* sectors of records, at most */
+#define SIM_DATA	2		/* sectors of a volume's data, at most */
 #define SIM_IOS		16
 #define SIM_REQS	3
 #define SIM_VALUES	8		/* a sector may have, at a time */
 #define SIM_IO_SECTORS	1
 #define SIM_ENGINE	12288		/* bytes of a group, at most */
 #else
-#define SIM_WIDTH	PROT_COPIES_MAX
-#define SIM_DATA	16
-#define SIM_IOS		48
+#define SIM_WIDTH	6
+#define SIM_META	36
+#define SIM_DATA	32
+#define SIM_IOS		64
 #define SIM_REQS	8
 #define SIM_VALUES	24
 #define SIM_IO_SECTORS	8
-#define SIM_ENGINE	32768
+#define SIM_ENGINE	131072
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA
 #define SIM_DATA	64
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
+#define SIM_NOBODY	63		/* "member" of copies and codec work */
 
 struct sim_config {
-	uint8_t copies;
+	uint8_t copies;			/* ec: members */
+	uint8_t k, m;			/* 0: a mirror */
+	uint8_t strip, slot;		/* ec: sectors */
+	uint8_t lanes, slots;
 	uint8_t sectors;		/* of data */
 	uint8_t region;			/* sectors */
 	uint8_t chunk;			/* sectors of a private buffer */
@@ -81,6 +97,8 @@ struct sim_action {
 
 struct sim_io {
 	uint8_t used, member, kind, sectors;
+	uint8_t work;			/* a copy or codec work: enum prot_event_kind */
+	uint8_t out;
 	uint8_t dead;			/* ended with an error, may still land */
 	uint8_t req;			/* whose buffer, or SIM_REQS: private */
 	uint16_t first;			/* sector of the member */
@@ -124,6 +142,7 @@ struct sim_store {
 
 struct sim_world {
 	struct sim_config cfg;
+	uint16_t meta;			/* sectors of records on each member */
 	struct sim_store store;
 	uint64_t now, io_seq;
 	uint32_t next_id, crashes, acks, reads;
@@ -132,6 +151,7 @@ struct sim_world {
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
+	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	struct {			/* what the search may still do */
 		uint8_t requests, crashes, silences, idles;
 	} left;
@@ -166,6 +186,7 @@ void sim_changed(struct sim_world *w, const struct sim_req *r, uint32_t old);
 void sim_acked(struct sim_world *w, const struct sim_req *r, int err);
 void sim_crashed(struct sim_world *w);
 void sim_read(struct sim_world *w, uint32_t sector, uint32_t value, uint64_t began);
+int sim_sectors(const struct sim_world *w);	/* of a member's data */
 int sim_tainted(const struct sim_world *w, uint32_t sector);
 
 #endif

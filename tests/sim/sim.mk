@@ -2,6 +2,7 @@
 #
 #   make sim [SEEDS=N] [FIRST=S]   N random schedules from seed S on, all cores
 #   make sim SEED=S                one, minimised if it fails (TRACE=1: each I/O)
+#                                  LEVEL=mirror (else), or ec
 #   make sim-raid10 [SEEDS=N]      volumes of several groups (or SEED=S)
 #   make sim-mutants               rules taken out one by one: who catches it
 #   make sim-exhaustive            every schedule at small bounds, as far as time goes
@@ -11,6 +12,8 @@ SEEDS       ?= 100000
 FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
+SIM_PURE    += ec ec_plan ec_codec ec_lane ec_recover codec codec_portable gf256
+SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
@@ -31,8 +34,13 @@ $(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
 
+# Worlds are copied all the time, so each width has a size of its own.
+$(BUILD)/sim/sim-search-ec%: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DSIM_SMALL_EC -DSIM_WIDTH=$* -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
+
 sim: $(BUILD)/sim/sim
-	@$(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
+	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
 sim-raid10: $(BUILD)/sim/sim-volume
 	@$(if $(SEED),$< seed $(SEED),$< random $(SEEDS) $(FIRST))
@@ -40,10 +48,10 @@ sim-raid10: $(BUILD)/sim/sim-volume
 sim-mutants: $(BUILD)/sim/sim
 	@$< mutants $(MUTANT_SEEDS)
 
-sim-exhaustive: $(BUILD)/sim/sim-search
+sim-exhaustive: $(SIM_SEARCH)
 	@tests/sim/exhaustive long $<
 
-check-sim: $(BUILD)/sim/sim-volume $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(BUILD)/sim/sim-search
+check-sim: $(BUILD)/sim/sim-volume $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(SIM_SEARCH)
 	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim
 
 .PHONY: sim sim-raid10 sim-mutants sim-exhaustive check-sim

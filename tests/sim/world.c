@@ -4,20 +4,29 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "protect/codec.h"
 #include "protect/group_priv.h"
 #include "tests/sim/sim.h"
 
 int sim_trace;
 
-static void trace_io(const char *what, const struct sim_io *io)
+static void trace_io(const struct sim_world *w, const char *what, const struct sim_io *io)
 {
+	int meta = w->meta;
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 
 	if (sim_trace)
-		printf("      %s %s %s%d+%d on member %d (I/O %llu)\n", what, kinds[io->kind & 3],
-		       io->first < SIM_META ? "record " : "",
-		       io->first < SIM_META ? io->first : io->first - SIM_META, io->sectors,
+		printf("      %s %s %s%d+%d on member %d (I/O %llu)\n", what,
+		       io->work == PROT_EV_COPY ? "copy" : io->work ? "codec" : kinds[io->kind & 3],
+		       io->first < meta ? "record " : "",
+		       io->first < meta ? io->first : io->first - meta, io->sectors,
 		       io->member, (unsigned long long)io->seq);
+}
+
+/* Sectors of data on each member. */
+int sim_sectors(const struct sim_world *w)
+{
+	return w->cfg.k ? w->cfg.sectors / w->cfg.k : w->cfg.sectors;
 }
 
 void sim_bad(struct sim_world *w, const char *fmt, ...)
@@ -50,10 +59,20 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 	c->width = w->cfg.copies;
 	c->lba = SIM_LBA;
 	c->region = w->cfg.region * SIM_LBA;
-	c->bytes = w->cfg.sectors * SIM_LBA;
+	c->bytes = sim_sectors(w) * SIM_LBA;
+	if (w->cfg.k) {
+		c->level = PROT_EC;
+		c->k = w->cfg.k;
+		c->m = w->cfg.m;
+		c->strip = w->cfg.strip * SIM_LBA;
+		c->slot_bytes = w->cfg.slot * SIM_LBA;
+		c->slot_head = SIM_LBA;
+		c->lanes = w->cfg.lanes;
+		c->slots = w->cfg.slots;
+	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
-	c->bufs = 4;
-	c->ops = 2 + w->cfg.ops;
+	c->bufs = w->cfg.k ? 3 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
+	c->ops = (w->cfg.k ? 3 : 2) + w->cfg.ops;
 	c->in_sync = w->store.in_sync;
 	c->epoch = w->store.epoch;
 	c->fresh = w->store.fresh;
@@ -61,7 +80,7 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->uuid[i][0] = i + 1;
 		c->uuid[i][1] = w->store.uuid[i];
 		c->left[i] = w->store.left[i];
-		c->data[i] = SIM_META * SIM_LBA;
+		c->data[i] = w->meta * SIM_LBA;
 	}
 }
 
@@ -69,7 +88,7 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 static void land(struct sim_world *w, struct sim_io *io, int k)
 {
 	uint8_t *to = w->disk[io->member][io->first + k];
-	int where = io->first + k - SIM_META;
+	int where = io->first + k - w->meta;
 
 	switch (io->kind) {
 	case PROT_WRITE:
@@ -88,30 +107,113 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	}
 }
 
-static void start_io(struct sim_world *w, const struct prot_event *ev)
+static struct sim_io *free_io(struct sim_world *w)
 {
 	struct sim_io *io = w->io;
 
 	while (io < w->io + SIM_IOS && io->used)
 		io++;
-	if (io == w->io + SIM_IOS || ev->io.length > SIM_IO_SECTORS * SIM_LBA) {
+	if (io == w->io + SIM_IOS) {
+		sim_bad(w, "simulator: no room for an I/O");
+		return NULL;
+	}
+	memset(io, 0, sizeof(*io));
+	io->used = 1;
+	io->seq = ++w->io_seq;
+	io->req = SIM_REQS;
+	return io;
+}
+
+static uint8_t request_of(struct sim_world *w, uint16_t op)
+{
+	uint8_t req;
+
+	for (req = 0; req < SIM_REQS; req++)
+		if (w->req[req].used && w->req[req].op == op)
+			break;
+	return req;
+}
+
+/* Bytes between payload and private buffer, or the codec's turn. */
+static void do_work(struct sim_world *w, const struct sim_io *io)
+{
+	struct prot_group *g = sim_group(w);
+	struct sim_req *r = &w->req[io->req];
+	static struct prot_map map;
+	uint8_t *buf;
+
+	if (io->work == PROT_EV_CODEC) {
+		uint32_t n = prot_group_codec_bytes(g, io->first);
+
+		/* in pieces, as a kernel would */
+		for (uint32_t at = 0; at < n; at += SIM_LBA)
+			prot_group_codec(g, io->first, &prot_codec_portable, &map, at, SIM_LBA);
+		return;
+	}
+	buf = (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset;
+	for (int k = 0; k < io->sectors; k++) {
+		int where = r->first + io->first + k;
+
+		if (io->out)
+			r->got[io->first + k] = sim_value_of(buf + k * SIM_LBA, where);
+		else
+			sim_fill(buf + k * SIM_LBA, r->id, where);
+	}
+}
+
+static void start_work(struct sim_world *w, const struct prot_event *ev)
+{
+	struct sim_io *io = free_io(w);
+
+	if (!io)
+		return;
+	io->member = SIM_NOBODY;
+	io->kind = PROT_READ;
+	io->work = ev->kind;
+	io->tag = ev->io.tag;
+	io->first = ev->op;
+	io->req = request_of(w, ev->op);
+	if (ev->kind == PROT_EV_COPY) {
+		if (io->req == SIM_REQS) {
+			sim_bad(w, "copy of no request");
+			return;
+		}
+		io->out = ev->copy.out;
+		io->first = ev->copy.request / SIM_LBA;
+		io->sectors = ev->copy.length / SIM_LBA;
+		io->buffer = ev->copy.buffer;
+		io->offset = ev->copy.offset;
+		if (io->first + io->sectors > w->req[io->req].count)
+			sim_bad(w, "copy beyond the request");
+	}
+	trace_io(w, "start", io);
+#ifdef SIM_SMALL_EC
+	io->used = 0;		/* when it is done matters to nobody */
+	do_work(w, io);
+	prot_group_result(sim_group(w), io->tag, 0);
+#endif
+}
+
+static void start_io(struct sim_world *w, const struct prot_event *ev)
+{
+	struct sim_io *io = free_io(w);
+
+	if (!io)
+		return;
+	if (ev->io.length > SIM_IO_SECTORS * SIM_LBA) {
 		sim_bad(w, "simulator: no room for an I/O");
 		return;
 	}
 	if (w->store.in_sync != sim_group(w)->in_sync && !w->committed)
 		sim_bad(w, "simulator: store and engine disagree");
-	memset(io, 0, sizeof(*io));
-	io->used = 1;
 	io->member = ev->io.member;
 	io->kind = ev->io.kind;
 	io->sectors = ev->io.length / SIM_LBA;
 	io->first = ev->io.addr / SIM_LBA;
 	io->tag = ev->io.tag;
-	io->seq = ++w->io_seq;
-	io->req = SIM_REQS;
 	io->buffer = ev->runs[0].buffer;
 	io->offset = ev->runs[0].offset;
-	if (io->first + io->sectors > SIM_META + w->cfg.sectors)
+	if (io->first + io->sectors > w->meta + sim_sectors(w))
 		sim_bad(w, "I/O beyond the member");
 	/* sectors in flight on a drive never overlap, unless all are read */
 	for (struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
@@ -120,16 +222,14 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 		    (o->kind != PROT_READ || io->kind != PROT_READ))
 			sim_bad(w, "overlapping I/O in flight on member %d", io->member);
 	if (io->buffer == PROT_BUFFER_REQUEST) {
-		for (io->req = 0; io->req < SIM_REQS; io->req++)
-			if (w->req[io->req].used && w->req[io->req].op == ev->op)
-				break;
-		if (io->kind == PROT_WRITE && io->req == SIM_REQS)
+		io->req = request_of(w, ev->op);
+		if (io->kind <= PROT_WRITE && io->req == SIM_REQS)
 			sim_bad(w, "I/O of no request");
 	} else if (io->kind == PROT_WRITE) {
 		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
 				 io->offset, ev->io.length);
 	}
-	trace_io("start", io);
+	trace_io(w, "start", io);
 }
 
 static void request_done(struct sim_world *w, const struct prot_event *ev)
@@ -203,6 +303,19 @@ static void check_sets(struct sim_world *w)
 
 static void attach(struct sim_world *w);
 
+/* What an attachment did before it served is bounded by the rings. */
+static void attached(struct sim_world *w)
+{
+	struct prot_group *g = sim_group(w);
+	uint64_t ring = (uint64_t)w->cfg.copies * w->cfg.lanes * w->cfg.slots;
+
+	w->slots_read += g->slots_read;
+	w->places_written += g->places_written;
+	w->replayed += w->cfg.k ? g->replayed : 0;
+	if (g->slots_read > ring || g->places_written > ring)
+		sim_bad(w, "recovery did more than the rings hold");
+}
+
 /* Let the engine go on until it has nothing more to say. */
 static void pump(struct sim_world *w)
 {
@@ -222,7 +335,12 @@ static void pump(struct sim_world *w)
 		case PROT_EV_DONE:
 			request_done(w, &ev);
 			break;
+		case PROT_EV_COPY:
+		case PROT_EV_CODEC:
+			start_work(w, &ev);
+			break;
 		case PROT_EV_SERVING:
+			attached(w);
 			w->serving = 1;
 			w->store.fresh = 0;
 			break;
@@ -263,8 +381,9 @@ static void attach(struct sim_world *w)
 	w->attaches++;
 	config(w, &c);
 	if (!prot_group_bytes(&c) || prot_group_bytes(&c) > SIM_ENGINE ||
-	    prot_group_meta_bytes(&c) > SIM_META * SIM_LBA) {
-		sim_bad(w, "simulator: the group does not fit");
+	    prot_group_meta_bytes(&c) > w->meta * SIM_LBA || w->meta > SIM_META) {
+		sim_bad(w, "simulator: the group does not fit (%zu, %d)", prot_group_bytes(&c),
+			w->meta);
 		return;
 	}
 	memset(w->engine, 0, SIM_ENGINE);
@@ -275,7 +394,11 @@ static void attach(struct sim_world *w)
 void sim_init(struct sim_world *w, const struct sim_config *c)
 {
 	memset(w, 0, sizeof(*w));
+	struct prot_group_config gc;
+
 	w->cfg = *c;
+	config(w, &gc);
+	w->meta = prot_group_meta_bytes(&gc) / SIM_LBA;
 	w->store.in_sync = all(w);
 	w->store.epoch = 1;
 	w->next_id = 1;
@@ -321,21 +444,40 @@ static struct sim_io *nth_io(struct sim_world *w, int n, uint64_t members)
 	}
 }
 
+/* A read brought this to its request. */
+static void got_sector(struct sim_world *w, const struct sim_io *io, int k, const uint8_t *from)
+{
+	struct sim_req *r = &w->req[io->req];
+	int at = io->offset / SIM_LBA + k;
+
+	r->got[at] = sim_value_of(from, r->first + at);
+}
+
 static int complete(struct sim_world *w, int n)
 {
-	struct sim_io *io = nth_io(w, n, all(w) & ~w->silent);
+	struct sim_io *io = nth_io(w, n, (all(w) & ~w->silent) | 1ULL << SIM_NOBODY);
 	struct prot_group *g = sim_group(w);
 	uint32_t tag;
 
 	if (!io)
 		return 0;
+	if (io->work) {
+		tag = io->tag;
+		trace_io(w, "done", io);
+		do_work(w, io);
+		io->used = 0;
+		w->now++;
+		prot_group_result(g, tag, 0);
+		pump(w);
+		return 1;
+	}
 	for (int k = 0; k < io->sectors; k++) {
 		uint8_t *from = w->disk[io->member][io->first + k];
 
 		if (io->kind != PROT_READ)
 			land(w, io, k);
 		else if (io->req < SIM_REQS)
-			w->req[io->req].got[k] = sim_value_of(from, io->first + k - SIM_META);
+			got_sector(w, io, k, from);
 		else
 			memcpy((uint8_t *)prot_group_buffer(g, io->buffer) + io->offset +
 			       k * SIM_LBA, from, SIM_LBA);
@@ -345,7 +487,7 @@ static int complete(struct sim_world *w, int n)
 		   io->sectors * SIM_LBA))
 		sim_bad(w, "a private buffer changed under its write");
 	tag = io->tag;
-	trace_io("done", io);
+	trace_io(w, "done", io);
 	io->used = 0;
 	w->now++;
 	prot_group_result(g, tag, 0);
@@ -362,7 +504,7 @@ static int fail(struct sim_world *w, int n)
 	if (!io)
 		return 0;
 	tag = io->tag;
-	trace_io("fail", io);
+	trace_io(w, "fail", io);
 	if (io->kind == PROT_READ) {
 		io->used = 0;
 	} else {
@@ -370,7 +512,7 @@ static int fail(struct sim_world *w, int n)
 		if (io->kind == PROT_WRITE && io->req < SIM_REQS) {
 			for (int k = 0; k < io->sectors; k++)
 				sim_fill(io->data + k * SIM_LBA, w->req[io->req].id,
-					 io->first + k - SIM_META);
+					 io->first + k - w->meta);
 			io->req = SIM_REQS;
 		}
 	}
@@ -392,16 +534,21 @@ static void resolve(struct sim_world *w, uint64_t members, uint64_t m)
 			for (int k = 0; k < io->sectors && io->kind != PROT_READ; k++)
 				if (m >> (bit++ & 63) & 1) {
 					land(w, io, k);
-					trace_io("lands", io);
+					trace_io(w, "lands", io);
 				}
 			io->used = 0;
 		}
 }
 
+static int enough(const struct sim_world *w, uint64_t members)
+{
+	return __builtin_popcountll(members) >= (w->cfg.k ? w->cfg.k : 1);
+}
+
 /* Without @out, is there still a member that has everything? */
 static int survives(const struct sim_world *w, uint64_t out)
 {
-	return (w->store.in_sync & ~out) != 0;
+	return __builtin_popcountll(w->store.in_sync & ~out) >= (w->cfg.k ? w->cfg.k : 1);
 }
 
 static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
@@ -412,7 +559,7 @@ static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 		return 0;
 	w->now++;
 	w->crashes++;
-	resolve(w, all(w), m);
+	resolve(w, all(w) | 1ULL << SIM_NOBODY, m);
 	sim_crashed(w);
 	for (int i = 0; i < SIM_REQS; i++)
 		w->req[i].used = 0;
@@ -469,7 +616,7 @@ static int mutate(struct sim_world *w, int n)
 static int silence(struct sim_world *w, int member)
 {
 	if (member >= w->cfg.copies || w->silent >> member & 1 ||
-	    !(w->store.in_sync & sim_group(w)->in_sync & ~(w->silent | 1ULL << member)))
+	    !enough(w, w->store.in_sync & sim_group(w)->in_sync & ~(w->silent | 1ULL << member)))
 		return 0;
 	w->silent |= 1 << member;
 	return 1;
@@ -492,7 +639,7 @@ static int tell(struct sim_world *w)
 	w->committed = 0;
 	if (w->stopped && !w->serving) {
 		/* its attachment failed half-way; what was in flight is resolved */
-		resolve(w, all(w), 0x5555555555555555ULL);
+		resolve(w, all(w) | 1ULL << SIM_NOBODY, 0x5555555555555555ULL);
 		attach(w);
 		return 1;
 	}
@@ -635,16 +782,57 @@ static void read_all(struct sim_world *w)
 	}
 }
 
+/* The equations of each row hold for all members in sync. */
+static void check_parity(struct sim_world *w)
+{
+	static struct prot_map map;
+	struct prot_code code;
+	uint64_t in = w->store.in_sync, have, want;
+	uint8_t out[PROT_CODEC_M_MAX][SIM_LBA], *src[SIM_WIDTH], *dst[PROT_CODEC_M_MAX];
+
+	prot_code_init(&code, w->cfg.k, w->cfg.m);
+	for (int s = 0; s < sim_sectors(w) && !w->bad[0]; s++) {
+		int n = 0, stripe = s / w->cfg.strip, members[SIM_WIDTH], d = 0;
+
+		have = want = 0;
+		for (int strip = 0; strip < w->cfg.copies; strip++) {
+			int member = prot_group_member(sim_group(w), stripe, strip);
+
+			if (!(in >> member & 1))
+				continue;
+			if (n < w->cfg.k) {
+				have |= 1ULL << strip;
+				src[n++] = w->disk[member][w->meta + s];
+			} else {
+				want |= 1ULL << strip;
+				dst[d] = out[d];
+				members[d++] = member;
+			}
+		}
+		if (!want || prot_map_init(&map, &prot_codec_portable, &code, have, want))
+			continue;
+		prot_map_apply(&map, &prot_codec_portable, src, dst, SIM_LBA);
+		for (int i = 0; i < d; i++)
+			if (memcmp(out[i], w->disk[members[i]][w->meta + s], SIM_LBA))
+				sim_bad(w, "row %d of stripe %d is inconsistent at member %d",
+					s % w->cfg.strip, stripe, members[i]);
+	}
+}
+
 /* Copies in sync hold the same, but where a buffer changed in flight. */
 static void compare(struct sim_world *w)
 {
 	uint64_t in = w->store.in_sync;
 	int first = __builtin_ctzll(in);
 
+	if (w->cfg.k) {
+		check_parity(w);
+		return;
+	}
 	for (int i = first + 1; i < w->cfg.copies && !w->bad[0]; i++)
 		for (int s = 0; s < w->cfg.sectors && in >> i & 1; s++)
 			if (!sim_tainted(w, s) &&
-			    memcmp(w->disk[first][SIM_META + s], w->disk[i][SIM_META + s], SIM_LBA))
+			    memcmp(w->disk[first][w->meta + s], w->disk[i][w->meta + s], SIM_LBA))
 				sim_bad(w, "copies %d and %d differ in sector %d", first, i, s);
 }
 

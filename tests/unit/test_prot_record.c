@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <asm/byteorder.h>
 
-#include "protect/record.h"
+#include "protect/journal.h"
 #include "suite.h"
 
 static const struct prot_owner owner = { .volume = { 1, 2, 3 }, .salt = 77, .group = 5 };
@@ -117,6 +117,130 @@ static void test_bytes(void)
 	CU_ASSERT_EQUAL(b[56], 5);
 }
 
+static const struct prot_slot_place place = {
+	.attach = 12, .stripes = 100, .strip_bytes = 4096, .slot_bytes = 4096, .lane = 1,
+	.lanes = 3, .slot = 2, .slots = 5, .lba = 512, .member = 3, .width = 6,
+};
+
+/* A record as it should be: transaction 17 of lane 1, stripe 7, three sectors. */
+static struct prot_slot_hdr slot_record(u8 *payload)
+{
+	struct prot_slot_hdr h = { .kind = PROT_SLOT_PAYLOAD, .member = 3, .strip = 2,
+				   .lane = cpu_to_le32(1), .attach = cpu_to_le64(12),
+				   .txid = cpu_to_le64(17), .watermark = cpu_to_le64(15),
+				   .participants = cpu_to_le64(0x38),
+				   .holders = cpu_to_le64(0x38), .stripe = cpu_to_le64(7),
+				   .first = cpu_to_le32(512), .length = cpu_to_le32(1536) };
+
+	memset(payload, 0x77, 1536);
+	h.payload_sum = cpu_to_le64(prot_slot_payload_sum(payload, 1536, &owner, 12, 17, 3));
+	prot_slot_seal(&h, &owner);
+	return h;
+}
+
+static void test_slot_flips(void)
+{
+	u8 payload[1536];
+	struct prot_slot_hdr h = slot_record(payload);
+	u32 i;
+
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &owner, &place), 0);
+	CU_ASSERT_EQUAL(prot_slot_check_payload(&h, payload, &owner), 0);
+	for (i = 0; i < sizeof(h) * 8; i++) {
+		((u8 *)&h)[i / 8] ^= 1 << (i & 7);
+		CU_ASSERT_EQUAL_FATAL(prot_slot_check(&h, &owner, &place), -EBADMSG);
+		((u8 *)&h)[i / 8] ^= 1 << (i & 7);
+	}
+	for (i = 0; i < sizeof(payload) * 8; i += 7) {
+		payload[i / 8] ^= 1 << (i & 7);
+		CU_ASSERT_EQUAL_FATAL(prot_slot_check_payload(&h, payload, &owner), -EBADMSG);
+		payload[i / 8] ^= 1 << (i & 7);
+	}
+	/* cut off: the end of an older payload behind it */
+	memset(payload + 512, 0, 1024);
+	CU_ASSERT_EQUAL(prot_slot_check_payload(&h, payload, &owner), -EBADMSG);
+}
+
+/* Sealed as it should be, but not for here, or with numbers out of bounds. */
+static void test_slot_others(void)
+{
+	u8 payload[1536];
+	struct prot_slot_hdr h;
+	struct prot_slot_place at;
+	struct prot_owner o = owner;
+
+#define BAD(field, value) do { \
+	h = slot_record(payload); \
+	h.field = value; \
+	prot_slot_seal(&h, &owner); \
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &owner, &place), -EBADMSG); \
+	} while (0)
+	BAD(kind, 0);
+	BAD(kind, PROT_SLOT_SUMMED);
+	BAD(kind, PROT_SLOT_RECOVER);
+	BAD(kind, PROT_SLOT_KINDS);
+	BAD(kind, PROT_SLOT_ZERO);	/* with a payload */
+	BAD(member, 2);
+	BAD(strip, 6);
+	BAD(lane, cpu_to_le32(0));
+	BAD(attach, cpu_to_le64(11));	/* of an older attachment: stale */
+	BAD(attach, cpu_to_le64(13));
+	BAD(txid, cpu_to_le64(16));	/* of another slot */
+	BAD(txid, 0);
+	BAD(watermark, 0);
+	BAD(watermark, cpu_to_le64(18));
+	BAD(holders, cpu_to_le64(0x30));	/* not this member */
+	BAD(holders, cpu_to_le64(0x78));
+	BAD(participants, cpu_to_le64(0x78));
+	BAD(stripe, cpu_to_le64(8));	/* of another lane */
+	BAD(stripe, cpu_to_le64(100));
+	BAD(first, cpu_to_le32(511));
+	BAD(first, cpu_to_le32(4096));
+	BAD(first, cpu_to_le32(0xfffffe00));
+	BAD(length, cpu_to_le32(4608));
+	BAD(length, cpu_to_le32(0xfffffe00));
+	BAD(length, cpu_to_le32(100));
+#undef BAD
+#define PLACE(field, value) do { \
+	h = slot_record(payload); \
+	at = place; \
+	at.field = value; \
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &owner, &at), -EBADMSG); \
+	} while (0)
+	PLACE(slot, 1);
+	PLACE(lane, 2);
+	PLACE(member, 4);
+	PLACE(attach, 13);
+	PLACE(stripes, 7);
+	PLACE(slot_bytes, 1024);
+#undef PLACE
+	h = slot_record(payload);
+	o.salt++;
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &o, &place), -EBADMSG);
+	CU_ASSERT_EQUAL(prot_slot_check_payload(&h, payload, &o), -EBADMSG);
+	o = owner;
+	o.group++;
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &o, &place), -EBADMSG);
+	o = owner;
+	o.volume[15] = 1;
+	CU_ASSERT_EQUAL(prot_slot_check(&h, &o, &place), -EBADMSG);
+}
+
+static void test_slot_bytes(void)
+{
+	u8 payload[1536];
+	struct prot_slot_hdr h = slot_record(payload);
+	const u8 *b = (const u8 *)&h;
+
+	CU_ASSERT(!memcmp(b, "SLOT", 4));
+	CU_ASSERT_EQUAL(b[4], 1);
+	CU_ASSERT_EQUAL(b[12], 1);
+	CU_ASSERT_EQUAL(b[16], 12);
+	CU_ASSERT_EQUAL(b[24], 17);
+	CU_ASSERT_EQUAL(b[48], 0x38);
+	CU_ASSERT_EQUAL(b[73], 2);	/* first = 512 */
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -124,6 +248,9 @@ int main(void)
 		{ "records of others", test_others },
 		{ "attach record", test_attach },
 		{ "bytes", test_bytes },
+		{ "slot: flipped bits", test_slot_flips },
+		{ "slot: records of others", test_slot_others },
+		{ "slot: bytes", test_slot_bytes },
 		{ NULL, NULL },
 	};
 

@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ec: erasure coding. Steps are numbered as in docs/protection.md.
+ *
+ * A write, from its rows being locked to their being free again:
+ *
+ *   COPY     private copy of the payload: parity and data must be of the same bytes
+ *   GATHER   P0: old data and parity, or the other data strips; nothing for full
+ *            stripes
+ *   CODEC    new parity
+ *   TXID     P1: a slot of the lane; from here on the contents stay as they are
+ *   RECORD   P2: header and payload to each member that changes
+ *   (gate)   P3: all of them durable, or their member out by a committed epoch;
+ *            acknowledged
+ *   PLACE    P4: the same payload in place
+ *   RETIRE   P5, P6: in place everywhere; the transaction is over
+ *
+ * Until then nobody else changes these rows and nobody reads the strips that
+ * change. A member that fails on the way is struck off by the epoch, all else of
+ * the transaction stays: what a lost data strip was to become lives in parity.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/string.h>
+
+#include "protect/ec_priv.h"
+
+bool prot_ec_config_ok(const struct prot_group_config *c)
+{
+	return c->k >= 2 && c->k <= PROT_DATA_MAX && c->m >= 1 && c->m <= PROT_PARITY_MAX &&
+	       c->width == c->k + c->m && is_power_of_2(c->strip) && c->strip >= c->lba &&
+	       c->strip <= PROT_STRIP_MAX && c->region >= c->strip &&
+	       !(c->bytes & (c->strip - 1)) && is_power_of_2(c->slot_bytes) &&
+	       c->slot_bytes >= c->lba && c->slot_bytes <= PROT_STRIP_MAX &&
+	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
+	       c->lanes && c->lanes <= PROT_LANES_MAX &&
+	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
+	       c->ops > PROT_OP_BARRIER + 1;
+}
+
+static u64 rings_at(const struct prot_group_config *c, u64 records)
+{
+	return round_up(records, (u64)c->slot_head);
+}
+
+/* Bytes of the rings, and of what aligns them behind @records bytes. */
+u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
+{
+	return rings_at(c, records) - records +
+	       (u64)c->lanes * c->slots * (c->slot_head + c->slot_bytes);
+}
+
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 lane, u32 slot)
+{
+	u64 records = (u64)g->cfg.lba * (2 + g->shape.nr_bitmaps * g->shape.nr_blocks);
+	u64 head = g->cfg.slot_head - g->cfg.lba;
+
+	return g->cfg.meta[member] + rings_at(&g->cfg, records) + head +
+	       ((u64)lane * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
+}
+
+/* Sizes of buffers; where they lie is group.c's. */
+void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c)
+{
+	h->window = min(c->strip, c->slot_bytes);
+	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
+	h->meta_buf_bytes = c->lba + c->slot_bytes;
+}
+
+void prot_ec_init(struct prot_group *g)
+{
+	g->ec_stage = g->cfg.fresh ? PROT_EC_MISS : PROT_EC_ATTACH;
+	g->attach = max_t(u64, g->cfg.attach, 1);
+	prot_ec_lanes_reset(g);
+}
+
+static u32 stripe_bytes(const struct prot_group *g)
+{
+	return g->cfg.k * g->cfg.strip;
+}
+
+u8 prot_group_member(const struct prot_group *g, u64 stripe, u8 strip)
+{
+	u32 rot;
+
+	div_u64_rem(stripe, g->cfg.width, &rot);
+	rot += strip;
+	return rot < g->cfg.width ? rot : rot - g->cfg.width;
+}
+
+u64 prot_ec_span(const struct prot_group *g, u64 addr)
+{
+	u32 at;
+
+	div_u64_rem(addr, stripe_bytes(g), &at);
+	if (g->shape.window < g->cfg.strip)
+		return g->shape.window - (at & (g->shape.window - 1));
+	return stripe_bytes(g) - at;
+}
+
+void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		  u32 *from, u32 *length)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u64 base, lo, hi;
+
+	*from = 0;
+	*length = op->length;
+	if (strip >= g->cfg.k || op->purpose != PROT_FOR_REQUEST)
+		return;
+	base = e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip;
+	lo = max(e->start, base);
+	hi = min(e->start + e->bytes, base + g->cfg.strip);
+	*from = lo - base - e->row;
+	*length = hi - lo;
+}
+
+/* Does the op ask for all its rows of @strip? */
+bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip)
+{
+	u32 from, length;
+
+	if (!(prot_ecop(g, op)->data >> strip & 1))
+		return false;
+	prot_ec_part(g, op, strip, &from, &length);
+	return length == op->length;
+}
+
+/* Members that hold asked strips and cannot be read now. */
+static u64 unreadable(const struct prot_group *g, const struct prot_ecop *e)
+{
+	return prot_ec_members(g, e, e->data) & ~(prot_live(g) & ~e->tried);
+}
+
+static void set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
+{
+	u32 rot;
+
+	memset(e, 0, sizeof(*e));
+	e->stripe = stripe;
+	div_u64_rem(stripe, g->cfg.width, &rot);
+	e->rot = rot;
+	div_u64_rem(stripe, g->cfg.lanes, &e->lane);
+}
+
+/* A request's op begins: @bytes from @start on, in one stripe. */
+void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u32 at, first, last, rows = bytes;
+
+	set_stripe(g, e, div_u64_rem(start, stripe_bytes(g), &at));
+	e->start = start;
+	e->bytes = bytes;
+	first = at / g->cfg.strip;
+	last = (at + bytes - 1) / g->cfg.strip;
+	e->data = (PROT_BIT(last + 1) - 1) & ~(PROT_BIT(first) - 1);
+	e->row = at & (g->cfg.strip - 1);
+	if (first != last) {
+		e->row = 0;
+		rows = g->cfg.strip;
+	}
+	e->strips = e->data;
+	if (op->kind == PROT_READ && unreadable(g, e) && !PROT_MUTANT(EC_READ_RACE))
+		e->strips = ~0ULL;
+	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
+}
+
+/* Rows that background work takes at a time: of one stripe. */
+u32 prot_ec_rows(const struct prot_group *g, u64 addr)
+{
+	return g->shape.window - (addr & (g->shape.window - 1));
+}
+
+void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	set_stripe(g, e, addr >> ilog2(g->cfg.strip));
+	e->row = addr & (g->cfg.strip - 1);
+	/* what catches up is read by nobody */
+	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
+	prot_start(g, op, addr, prot_ec_rows(g, addr));
+}
+
+/* Two ops of the same rows: does the later one wait? */
+bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
+		      const struct prot_gop *b)
+{
+	if (a->exclusive && b->exclusive)
+		return true;
+	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
+}
+
+/* Its submitter knows its end already, or there is none. */
+bool prot_ec_told(const struct prot_group *g, const struct prot_gop *op)
+{
+	return prot_ecop(g, op)->acked || op->purpose != PROT_FOR_REQUEST;
+}
+
+static void work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
+		     struct prot_event *ev)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = kind;
+	ev->op = prot_gop_index(g, op);
+	ev->cookie = op->cookie;
+	ev->io.tag = ev->op << PROT_TAG_SHIFT | PROT_TAG_WORK;
+	op->sent |= PROT_BIT(PROT_TAG_WORK);
+}
+
+/* Byte of the request's payload where the part of @strip begins. */
+static u32 payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	return e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip + e->row + from - e->start;
+}
+
+static bool zeroes(const struct prot_gop *op)
+{
+	return op->kind == PROT_ZEROES || op->kind == PROT_DISCARD;
+}
+
+static void gathered(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
+	    (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
+		prot_phase(op, PROT_P_CODEC);
+	else
+		prot_phase(op, PROT_P_TXID);
+}
+
+/* Decide what to read; begun anew whenever a source fails. */
+static void plan(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	bool write = op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
+	int err;
+
+	e->got = 0;
+	e->gather = 0;
+	e->have = 0;
+	e->lost = 0;
+	e->want = 0;
+	if (op->purpose == PROT_FOR_SCRUB) {
+		e->plan = PROT_PLAN_VERIFY;
+		e->from = 0;
+		e->length = op->length;
+		e->gather = PROT_BIT(g->cfg.width) - 1;
+		err = (prot_live(g) & ~e->tried) == e->gather ? 0 : -EIO;
+	} else {
+		err = write ? prot_ec_plan_write(g, op) : prot_ec_plan_rebuild(g, op);
+	}
+	if (err)
+		prot_end(g, op, err);
+	else if (e->gather)
+		prot_phase(op, PROT_P_GATHER);
+	else if (write)
+		gathered(g, op);
+	else if (op->purpose == PROT_FOR_REQUEST)
+		prot_phase(op, PROT_P_READ);	/* nothing is lost any more */
+	else
+		prot_end(g, op, 0);
+}
+
+/* A read has to rebuild: that excludes writers of other strips of its rows too. */
+static void degrade(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (e->strips != ~0ULL && !PROT_MUTANT(EC_READ_RACE)) {
+		u32 rows = op->length;
+
+		e->strips = ~0ULL;
+		prot_unlock(g, op);
+		prot_start(g, op, op->addr, rows);
+		if (prot_lock_free(g, op))
+			prot_phase(op, PROT_P_BUF);
+	} else if (op->buf == PROT_NONE16) {
+		prot_phase(op, PROT_P_BUF);
+	} else {
+		plan(g, op);
+	}
+}
+
+/* The row lock was granted. */
+static void begin(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u32 region = prot_region_of(g, op->addr);
+
+	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ) {
+		if (unreadable(g, e))
+			degrade(g, op);
+		else
+			prot_phase(op, PROT_P_READ);
+		return;
+	}
+	if (op->purpose == PROT_FOR_SCRUB &&
+	    prot_live(g) != PROT_BIT(g->cfg.width) - 1) {
+		prot_end(g, op, 0);
+		return;
+	}
+	if (op->purpose == PROT_FOR_REQUEST) {
+		/*
+		 * Whoever is out either gets this in place or misses the region,
+		 * and that is settled now: one that has it all may be promoted.
+		 */
+		e->joins = prot_targets(g, region) & g->joining;
+		prot_mark_missed(g, region, g->in_sync | e->joins);
+	}
+	prot_phase(op, PROT_P_BUF);
+}
+
+static void got_buffer(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_BARRIER) {
+		e->kind = PROT_SLOT_BARRIER;
+		prot_phase(op, PROT_P_TXID);
+	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
+		plan(g, op);
+	} else if (!zeroes(op)) {
+		e->kind = PROT_SLOT_PAYLOAD;
+		prot_phase(op, PROT_P_COPY);
+	} else if (e->bytes == stripe_bytes(g)) {
+		e->kind = PROT_SLOT_ZERO;
+		prot_phase(op, PROT_P_TXID);
+	} else {
+		e->kind = PROT_SLOT_PAYLOAD;
+		plan(g, op);
+	}
+}
+
+/* The next strip to be copied from, or to, the payload. */
+static bool copy(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	bool out = op->kind == PROT_READ;
+	u64 left = (out ? e->lost & e->data : e->data) & ~e->copied;
+	u32 strip, from, length;
+
+	if (op->sent & ~op->ended)
+		return false;
+	if (!left) {
+		if (out)
+			prot_phase(op, PROT_P_READ);
+		else if (e->got || e->gather)
+			gathered(g, op);
+		else
+			plan(g, op);
+		return false;
+	}
+	strip = prot_lowest(left);
+	prot_ec_part(g, op, strip, &from, &length);
+	work_tag(g, op, PROT_EV_COPY, ev);
+	op->ended &= ~PROT_BIT(PROT_TAG_WORK);
+	ev->copy.request = payload_at(g, op, strip, from);
+	ev->copy.buffer = PROT_BUFFER_PRIVATE + op->buf;
+	ev->copy.offset = prot_ec_new(g, strip) + from;
+	ev->copy.length = length;
+	ev->copy.out = out;
+	return true;
+}
+
+static void fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
+			 u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
+{
+	prot_io_fill(g, op, member, kind, op->addr + from, length, ev);
+	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
+	ev->runs[0].offset = buffer_at;
+}
+
+/* The next strip to be read into the private buffer; or all are there. */
+static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried & ~op->sent);
+	u64 left = e->gather & ~e->got & can;
+	u32 strip, member, at, from, length;
+
+	if (!left) {
+		if (op->sent & ~op->ended)
+			return false;
+		if (!(e->gather & ~e->got)) {
+			gathered(g, op);
+			return false;
+		}
+		plan(g, op);
+		return op->phase == PROT_P_GATHER && gather(g, op, ev);
+	}
+	strip = prot_lowest(left);
+	member = prot_ec_member(g, e, strip);
+	from = 0;
+	length = op->length;
+	at = prot_ec_new(g, strip);
+	if (e->plan >= PROT_PLAN_REBUILD) {
+		from = e->from;
+		length = e->length;
+		at += from;
+	} else if (strip < g->cfg.k) {
+		at = prot_ec_old(g, strip);
+		if (e->plan == PROT_PLAN_DELTA) {
+			prot_ec_part(g, op, strip, &from, &length);
+			at += from;
+		}
+	}
+	op->sent |= PROT_BIT(member);
+	g->load[member]++;
+	fill_private(g, op, member, PROT_READ, at, from, length, ev);
+	return true;
+}
+
+static bool codec(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	if (op->sent)
+		return false;
+	work_tag(g, op, PROT_EV_CODEC, ev);
+	return true;
+}
+
+/* The strips that can be read where they are go straight to the payload. */
+static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = e->data & ~e->lost & ~prot_ec_strips(g, e, op->sent);
+	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried);
+	u32 strip, member, from, length;
+
+	if (!(left & can)) {
+		if (op->sent & ~op->ended)
+			return false;
+		if (left || (op->sent & ~op->ok))
+			degrade(g, op);
+		else
+			prot_end(g, op, 0);
+		return false;
+	}
+	strip = prot_lowest(left & can);
+	member = prot_ec_member(g, e, strip);
+	prot_ec_part(g, op, strip, &from, &length);
+	op->sent |= PROT_BIT(member);
+	g->load[member]++;
+	prot_io_fill(g, op, member, PROT_READ, op->addr + from, length, ev);
+	ev->runs[0].offset = payload_at(g, op, strip, from);
+	return true;
+}
+
+/* The next record; once all are durable: the gate. */
+static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = e->holders & ~op->sent & ~g->failed;
+	u32 member;
+
+	if (left) {
+		member = prot_lowest(left);
+		op->sent |= PROT_BIT(member);
+		prot_ec_record(g, op, member, ev);
+		return true;
+	}
+	if (!prot_ec_gate(g, op))
+		return false;
+	prot_ec_gated(g, op);
+	if (op->purpose == PROT_FOR_BARRIER) {
+		prot_ec_retire(g, op);
+		prot_end(g, op, 0);
+		return false;
+	}
+	prot_phase(op, PROT_P_PLACE);
+	e->acked = 1;
+	work_tag(g, op, PROT_EV_DONE, ev);
+	op->sent = 0;
+	return true;
+}
+
+static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_SYNC)
+		return op->targets;
+	return op->purpose == PROT_FOR_SCRUB ? e->fix : e->parts | e->joins;
+}
+
+static void placed(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_REQUEST && e->txid)
+		prot_phase(op, PROT_P_RETIRE);
+	else
+		prot_end(g, op, 0);
+}
+
+static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 to = place_to(g, op), left = to & ~op->sent & ~g->failed;
+	u32 member, strip, from, length;
+
+	/* nothing but the bit says that those who are out miss this */
+	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !PROT_MUTANT(EC_MISSED_LATE) &&
+	    !prot_missed_durable(g, prot_region_of(g, op->addr)))
+		return false;
+	if (!left) {
+		if (PROT_MUTANT(EC_GATE_NO_EPOCH))
+			to &= ~g->failed;
+		if (!(op->sent & ~op->ended) &&
+		    (!(to & ~op->ok) || op->purpose == PROT_FOR_SCRUB))
+			placed(g, op);
+		return false;
+	}
+	member = prot_lowest(left);
+	strip = prot_ec_strip(g, e, member);
+	prot_ec_part(g, op, strip, &from, &length);
+	op->sent |= PROT_BIT(member);
+	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
+		prot_io_fill(g, op, member, op->kind, op->addr, op->length, ev);
+		return true;
+	}
+	fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from, length, ev);
+	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
+		ev->io.stage_do = PROT_STAGE_LAST;
+		ev->io.stage = ev->io.tag;
+		ev->io.stage_offset = g->cfg.lba;
+	}
+	return true;
+}
+
+static void retire(struct prot_group *g, struct prot_gop *op)
+{
+	if (!prot_missed_durable(g, prot_region_of(g, op->addr)) && !PROT_MUTANT(EC_MISSED_LATE))
+		return;
+	prot_ec_retire(g, op);
+	prot_end(g, op, 0);
+}
+
+/* One look at an op: start an I/O, or go to its next phase. */
+static bool step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	switch (op->phase) {
+	case PROT_P_LOCK:
+		if (prot_lock_free(g, op))
+			begin(g, op);
+		return false;
+	case PROT_P_BUF:
+		if (prot_buf_get(g, op))
+			got_buffer(g, op);
+		return false;
+	case PROT_P_COPY:
+		return copy(g, op, ev);
+	case PROT_P_GATHER:
+		return gather(g, op, ev);
+	case PROT_P_CODEC:
+		return codec(g, op, ev);
+	case PROT_P_READ:
+		return read_strips(g, op, ev);
+	case PROT_P_TXID:
+		prot_ec_txid(g, op);
+		return false;
+	case PROT_P_RECORD:
+		return record(g, op, ev);
+	case PROT_P_PLACE:
+		return place(g, op, ev);
+	case PROT_P_RETIRE:
+		retire(g, op);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* Start an I/O of @op, or tell something, if there is anything. */
+bool prot_ec_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	u8 before;
+
+	if (g->state == PROT_G_STOPPED) {
+		if (op->sent & ~op->ended)
+			return false;
+		if (op->phase != PROT_P_ENDED)
+			prot_end(g, op, -EIO);
+		op->err = op->err ? op->err : -EIO;
+		return false;
+	}
+	do {
+		before = op->phase;
+		if (step(g, op, ev))
+			return true;
+	} while (op->phase != before && op->phase != PROT_P_ENDED);
+	return false;
+}
+
+static void work_done(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	bool out = op->kind == PROT_READ;
+	u64 left = (out ? e->lost & e->data : e->data) & ~e->copied;
+
+	if (op->phase == PROT_P_COPY) {
+		e->copied |= PROT_BIT(prot_lowest(left));
+		return;
+	}
+	if (op->purpose == PROT_FOR_SYNC || op->purpose == PROT_FOR_SCRUB) {
+		g->mismatches += e->found;
+		g->unexplained += e->unexplained;
+		prot_phase(op, PROT_P_PLACE);
+	} else if (out) {
+		e->copied = 0;
+		prot_phase(op, PROT_P_COPY);
+	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
+		e->copied = 0;		/* the data once more, parity as it is */
+		e->want = 0;
+		e->lost = 0;
+		e->gather = 1;
+		prot_phase(op, PROT_P_COPY);
+	} else {
+		prot_phase(op, PROT_P_TXID);
+	}
+}
+
+void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (member == PROT_TAG_WORK) {
+		work_done(g, op);
+		return;
+	}
+	if (op->phase == PROT_P_GATHER || op->phase == PROT_P_READ) {
+		g->load[member]--;
+		if (err)
+			e->tried |= PROT_BIT(member);
+		else
+			e->got |= PROT_BIT(prot_ec_strip(g, e, member));
+	} else if (err) {
+		prot_member_failed(g, member);
+	}
+}
+
+/* These members are out by a committed epoch, or joined and failed. */
+void prot_ec_strike(struct prot_group *g, u64 left)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		struct prot_gop *op = prot_gop(g, i);
+		struct prot_ecop *e = prot_ecop(g, op);
+
+		if (op->phase == PROT_P_FREE)
+			continue;
+		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_RECORD) {
+			u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts;
+
+			parity &= ~left;
+			e->parts &= ~parity;
+			e->holders &= ~parity;
+		}
+		e->holders &= ~left;
+		e->parts &= ~left;
+		e->joins &= ~left;
+	}
+}
+
+/* Whatever is under way is missed by the member of this slot. */
+void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		struct prot_gop *op = prot_gop(g, i);
+
+		if (prot_ec_changing(op) && !PROT_MUTANT(MISSED_EMPTY))
+			prot_region_miss(g, prot_region_of(g, op->addr), slot);
+	}
+}

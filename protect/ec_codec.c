@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The codec's work for an op, on its private buffer. Only what the plan says is
+ * used of the group, so this may run next to everything else that it does.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "protect/codec.h"
+#include "protect/ec_priv.h"
+
+/* One call: buffers, by strip, at the piece's first byte. */
+struct work {
+	const struct prot_codec_ops *ops;
+	struct prot_map *map;
+	struct prot_code code;
+	u8 *fresh[PROT_CODEC_STRIPS_MAX];
+	u8 *old[PROT_CODEC_STRIPS_MAX];
+	u32 from;
+	u32 length;
+};
+
+u32 prot_group_codec_bytes(const struct prot_group *g, u32 op)
+{
+	return prot_ecop(g, prot_gop(g, op))->length;
+}
+
+/* @want from @have, out of @src into @dst, both by strip. */
+static void apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const *dst)
+{
+	u8 *from[PROT_CODEC_STRIPS_MAX], *to[PROT_CODEC_STRIPS_MAX];
+	u32 strip, n = 0, m = 0;
+
+	for (strip = 0; strip < w->code.k + w->code.m; strip++) {
+		if (have >> strip & 1)
+			from[n++] = src[strip];
+		if (want >> strip & 1)
+			to[m++] = dst[strip];
+	}
+	if (WARN_ON_ONCE(prot_map_init(w->map, w->ops, &w->code, have, want)))
+		return;
+	prot_map_apply(w->map, w->ops, from, to, w->length);
+}
+
+/* The bytes of a strip's part that lie in the piece. */
+static bool clip(const struct work *w, u32 from, u32 length, u32 *skip, u32 *n)
+{
+	u32 lo = max(from, w->from), hi = min(from + length, w->from + w->length);
+
+	if (lo >= hi)
+		return false;
+	*skip = lo - w->from;
+	*n = hi - lo;
+	return true;
+}
+
+static void zero(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip, from, length, skip, n;
+
+	for (strip = 0; strip < w->code.k; strip++) {
+		if (!(e->data >> strip & 1))
+			continue;
+		prot_ec_part(g, op, strip, &from, &length);
+		if (clip(w, from, length, &skip, &n))
+			memset(w->fresh[strip] + skip, 0, n);
+	}
+}
+
+static void delta(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip, from, length, skip, n, r;
+	u8 *parity[PROT_CODEC_M_MAX];
+
+	if (!e->want)
+		return;
+	prot_map_encode(w->map, w->ops, &w->code);
+	for (strip = 0; strip < w->code.k; strip++) {
+		if (!(e->data >> strip & 1))
+			continue;
+		prot_ec_part(g, op, strip, &from, &length);
+		if (!clip(w, from, length, &skip, &n))
+			continue;
+		for (r = 0; r < w->code.m; r++)
+			parity[r] = e->want >> (w->code.k + r) & 1 ?
+				    w->fresh[w->code.k + r] + skip : NULL;
+		prot_codec_delta(w->map, w->ops, strip, w->old[strip] + skip,
+				 w->fresh[strip] + skip, parity, n);
+	}
+}
+
+static void encode(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip, from, length, skip, n;
+	u8 *src[PROT_CODEC_STRIPS_MAX];
+
+	for (strip = 0; strip < w->code.k + w->code.m; strip++)
+		src[strip] = strip < w->code.k ? w->old[strip] : w->fresh[strip];
+	if (e->lost)
+		apply(w, e->have, e->lost, src, src);
+	for (strip = 0; strip < w->code.k; strip++) {
+		if (!(e->data >> strip & 1))
+			continue;
+		if (prot_ec_whole(g, op, strip)) {
+			src[strip] = w->fresh[strip];
+			continue;
+		}
+		prot_ec_part(g, op, strip, &from, &length);
+		if (clip(w, from, length, &skip, &n))
+			memcpy(src[strip] + skip, w->fresh[strip] + skip, n);
+	}
+	apply(w, prot_code_data(&w->code), e->want, src, w->fresh);
+}
+
+static bool all_zero(u8 *const *p, u32 n, u32 length)
+{
+	u32 i, j;
+
+	for (i = 0; i < n; i++)
+		for (j = 0; j < length; j++)
+			if (p[i][j])
+				return false;
+	return true;
+}
+
+/* Row by row: which one strip explains what is wrong, and what should it be? */
+static void verify(struct prot_group *g, struct prot_gop *op, struct work *w)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 all = PROT_BIT(g->cfg.width) - 1, have;
+	u32 end = w->length, at, i;
+	int bad;
+
+	prot_map_encode(w->map, w->ops, &w->code);
+	prot_codec_syndrome(w->map, w->ops, w->fresh, w->old, w->length);
+	w->length = g->cfg.lba;
+	for (at = 0; at < end; at += g->cfg.lba) {
+		if (!all_zero(w->old, w->code.m, g->cfg.lba)) {
+			bad = prot_code_locate(&w->code, w->old, g->cfg.lba);
+			if (bad >= 0) {
+				have = all & ~PROT_BIT(bad);
+				for (i = g->cfg.width; prot_weight(have) > g->cfg.k; i--)
+					have &= ~PROT_BIT(i - 1);
+				apply(w, have, PROT_BIT(bad), w->fresh, w->fresh);
+				e->fix |= PROT_BIT(prot_ec_member(g, e, bad));
+				e->found++;
+			} else {
+				e->unexplained++;
+			}
+		}
+		for (i = 0; i < g->cfg.width; i++) {
+			w->fresh[i] += g->cfg.lba;
+			w->old[i] += g->cfg.lba;
+		}
+	}
+}
+
+void prot_group_codec(struct prot_group *g, u32 op_index, const struct prot_codec_ops *ops,
+		      struct prot_map *map, u32 from, u32 length)
+{
+	struct prot_gop *op = prot_gop(g, op_index);
+	struct prot_ecop *e = prot_ecop(g, op);
+	struct work w = { .ops = ops, .map = map, .from = from, .length = length };
+	u8 *frame = prot_ec_frame(g, op);
+	u32 strip;
+
+	if (WARN_ON_ONCE(prot_code_init(&w.code, g->cfg.k, g->cfg.m)))
+		return;
+	for (strip = 0; strip < g->cfg.width; strip++) {
+		w.fresh[strip] = frame + prot_ec_new(g, strip) + e->from + from;
+		if (strip < max(g->cfg.k, g->cfg.m))
+			w.old[strip] = frame + prot_ec_old(g, strip) + e->from + from;
+	}
+	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ && op->kind != PROT_WRITE)
+		zero(g, op, &w);
+	switch (e->plan) {
+	case PROT_PLAN_DELTA:
+		delta(g, op, &w);
+		break;
+	case PROT_PLAN_ENCODE:
+		encode(g, op, &w);
+		break;
+	case PROT_PLAN_REBUILD:
+		apply(&w, e->have, e->lost, w.fresh, w.fresh);
+		break;
+	case PROT_PLAN_VERIFY:
+		verify(g, op, &w);
+		break;
+	}
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: transaction ids, the ring's slots, watermarks, gate and retirement.
+ *
+ *   txid   .. 41   42   43   44   45   46   47
+ *             retired |  in flight   |    next
+ *                  oldest = 44
+ *
+ * Each record says the oldest transaction of its lane that was not retired when
+ * it was made: everything below is in place. Once such a record is durable on so
+ * many members that one survives whatever may still be lost, the slots of those
+ * below may be used again, not before: "finished" is not enough, the memory of
+ * it must survive. And one slot always stays unused by what is in flight, or all
+ * of the ring could be retired with no record left that could say so.
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+
+#include "protect/ec_priv.h"
+
+void prot_ec_lanes_reset(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.lanes; i++)
+		*prot_lane(g, i) = (struct prot_lane){ .next = 1, .oldest = 1 };
+}
+
+static void wake(struct prot_group *g, u32 lane)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		struct prot_gop *op = prot_gop(g, i);
+
+		if (op->phase == PROT_P_TXID && prot_ecop(g, op)->lane == lane)
+			prot_ready(g, op);
+	}
+}
+
+/* Records needed so that one survives: of those that are in sync or about to be. */
+static int holders_needed(const struct prot_group *g)
+{
+	int out = g->cfg.width - prot_weight(g->in_sync);
+
+	return g->cfg.m - out + 1 + prot_weight(g->taken & ~g->in_sync);
+}
+
+/* Header-only holders: in sync first. */
+static u64 pick_holders(const struct prot_group *g)
+{
+	u64 from = prot_ec_full(g), set = 0;
+	int need = PROT_MUTANT(EC_HOLDERS_ONE) ? 1 : holders_needed(g);
+
+	for (; need > 0 && from; need--) {
+		u64 pool = from & g->in_sync ? from & g->in_sync : from;
+
+		set |= PROT_BIT(prot_lowest(pool));
+		from &= ~set;
+	}
+	return set;
+}
+
+/* May @lane give out its next id? */
+static bool slot_free(const struct prot_group *g, const struct prot_lane *l)
+{
+	u64 keep = PROT_MUTANT(EC_RING_JAM) || PROT_MUTANT(EC_SLOT_FINISHED) ? 1 : 2;
+
+	/*
+	 * While rows stay locked until retirement the second rule alone would do:
+	 * each record after a later write of the same rows has a mark above the
+	 * earlier one, and one of these is always durable and not in reuse. The
+	 * first rule does not lean on that.
+	 */
+	if (l->next >= l->durable + g->cfg.slots && !PROT_MUTANT(EC_SLOT_FINISHED))
+		return false;
+	return l->next + keep <= l->oldest + g->cfg.slots;
+}
+
+/*
+ * One sector is written whole or not at all, so a lone strip needs no record;
+ * unless an older record of the stripe could still be replayed over it.
+ */
+static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
+{
+	const struct prot_lane *l = prot_lane(g, e->lane);
+
+	if (PROT_MUTANT(EC_NO_JOURNAL) && e->kind == PROT_SLOT_PAYLOAD)
+		return true;
+	if (PROT_MUTANT(EC_INTENT_ONLY) && e->kind == PROT_SLOT_PAYLOAD &&
+	    e->bytes == g->cfg.k * g->cfg.strip)
+		return true;
+	return prot_weight(e->parts) == 1 && !e->joins &&
+	       (!l->recorded || l->recorded < l->durable || PROT_MUTANT(EC_UNRECORDED));
+}
+
+/* P1: who takes part is settled and a slot taken; the phase says what follows. */
+bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	struct prot_lane *l = prot_lane(g, e->lane);
+	u64 strips = e->data | prot_ec_all_parity(g), changed;
+
+	if (g->draining)
+		return false;
+	if (e->kind == PROT_SLOT_ZERO)
+		strips = PROT_BIT(g->cfg.width) - 1;
+	if (e->kind == PROT_SLOT_BARRIER)
+		strips = 0;
+	changed = prot_ec_members(g, e, strips);
+	e->parts = changed & prot_ec_full(g);
+	e->joins &= changed & g->joining & ~e->parts;
+	if (e->kind != PROT_SLOT_BARRIER && unrecorded(g, e)) {
+		prot_phase(op, PROT_P_PLACE);
+		return true;
+	}
+	if (!slot_free(g, l))
+		return false;
+	e->mark = l->oldest;
+	e->txid = l->next++;
+	e->holders = e->kind == PROT_SLOT_PAYLOAD ? e->parts : pick_holders(g);
+	if (e->kind != PROT_SLOT_BARRIER)
+		l->recorded = e->txid;
+	prot_phase(op, PROT_P_RECORD);
+	return true;
+}
+
+/* P2: the record of @member. */
+void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
+		    struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip = prot_ec_strip(g, e, member), from = 0, length = 0, at, slot;
+	struct prot_slot_hdr *h;
+
+	if (e->kind == PROT_SLOT_PAYLOAD)
+		prot_ec_part(g, op, strip, &from, &length);
+	at = prot_ec_new(g, strip) + from - g->cfg.lba;
+	h = (struct prot_slot_hdr *)(prot_ec_frame(g, op) + at);
+	memset(h, 0, g->cfg.lba);
+	h->kind = e->kind;
+	h->member = member;
+	h->strip = e->kind == PROT_SLOT_PAYLOAD ? strip : 0;
+	h->lane = cpu_to_le32(e->lane);
+	h->attach = cpu_to_le64(g->attach);
+	h->txid = cpu_to_le64(e->txid);
+	h->watermark = cpu_to_le64(e->mark);
+	h->epoch = cpu_to_le64(g->cfg.epoch);
+	h->participants = cpu_to_le64(e->parts);
+	h->holders = cpu_to_le64(e->holders);
+	h->stripe = cpu_to_le64(e->stripe);
+	h->first = cpu_to_le32(e->kind == PROT_SLOT_PAYLOAD ? e->row + from : 0);
+	h->length = cpu_to_le32(length);
+	if (length)
+		h->payload_sum = cpu_to_le64(prot_slot_payload_sum((u8 *)h + g->cfg.lba, length,
+								   &g->cfg.owner, g->attach,
+								   e->txid, member));
+	prot_slot_seal(h, &g->cfg.owner);
+	div_u64_rem(e->txid, g->cfg.slots, &slot);
+	prot_io_fill(g, op, member, PROT_WRITE, 0, g->cfg.lba + length, ev);
+	ev->io.addr = prot_ec_slot(g, member, e->lane, slot);
+	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
+	ev->runs[0].offset = at;
+	if (length) {
+		ev->io.stage_do = PROT_STAGE_KEEP;
+		ev->io.stage = ev->io.tag;
+	}
+}
+
+/* P3: each holder has its record, or is out by a committed epoch. */
+bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u64 need = e->holders;
+
+	if (PROT_MUTANT(EC_GATE_NO_EPOCH))
+		need &= ~g->failed;
+	if (PROT_MUTANT(EC_EARLY))
+		need = op->ok ? 0 : need;
+	return !(op->sent & ~op->ended) && !(need & ~op->ok);
+}
+
+void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	struct prot_lane *l = prot_lane(g, e->lane);
+
+	if (e->mark > l->durable &&
+	    prot_weight(e->holders & prot_ec_full(g)) >= holders_needed(g)) {
+		l->durable = e->mark;
+		wake(g, e->lane);
+	}
+}
+
+/* P6: in place on all; what misses it is known durably. */
+void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	struct prot_lane *l = prot_lane(g, e->lane);
+	u32 slot;
+
+	div_u64_rem(e->txid, g->cfg.slots, &slot);
+	l->retired |= PROT_BIT(slot);
+	for (; l->oldest < l->next; l->oldest++) {
+		div_u64_rem(l->oldest, g->cfg.slots, &slot);
+		if (!(l->retired >> slot & 1))
+			break;
+		l->retired &= ~PROT_BIT(slot);
+	}
+	wake(g, e->lane);
+}
+
+/* Move the next lane's watermark on, whose last record would hold up a lone write. */
+bool prot_ec_barrier(struct prot_group *g)
+{
+	struct prot_gop *op = prot_gop(g, PROT_OP_BARRIER);
+	struct prot_ecop *e = prot_ecop(g, op);
+	u32 i;
+
+	if (!g->barriers || op->phase != PROT_P_FREE || g->state != PROT_G_SERVING)
+		return false;
+	for (i = g->barriers - 1; i < g->cfg.lanes; i++) {
+		const struct prot_lane *l = prot_lane(g, i);
+
+		if (l->oldest != l->next || l->recorded < l->durable)
+			continue;
+		g->barriers = i + 2;
+		memset(e, 0, sizeof(*e));
+		e->lane = i;
+		op->kind = PROT_WRITE;
+		op->flags = 0;
+		op->purpose = PROT_FOR_BARRIER;
+		prot_start(g, op, 0, 0);
+		return true;
+	}
+	g->barriers = 0;
+	return false;
+}
+
+/* No transaction is between its id and its retirement. */
+bool prot_ec_drained(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		const struct prot_gop *op = prot_gop(g, i);
+
+		if (op->purpose != PROT_FOR_SYNC && op->purpose != PROT_FOR_SCRUB &&
+		    (op->phase == PROT_P_RECORD || op->phase == PROT_P_PLACE ||
+		     op->phase == PROT_P_RETIRE))
+			return false;
+	}
+	return true;
+}

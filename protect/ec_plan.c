@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an op of an erasure-coded group reads before it computes.
+ *
+ *   partial write, W strips    DELTA: old data and parity, W + m reads
+ *                              ENCODE: the other data, k - W reads, or k reads
+ *                              when some of it has to be rebuilt first
+ *   full stripe                ENCODE: no reads
+ *   degraded read, catch-up    REBUILD: any k strips
+ *
+ * The cheaper one wins: fewer commands, then fewer bytes.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "protect/ec_priv.h"
+
+/* Strips whose content in place can be read. */
+static u64 readable(const struct prot_group *g, const struct prot_ecop *e)
+{
+	return prot_ec_strips(g, e, prot_live(g) & ~e->tried);
+}
+
+/* @n more of @from into @set, those of members with the shortest queues first. */
+static u64 pick(const struct prot_group *g, const struct prot_ecop *e, u64 set, u64 from, int n)
+{
+	for (from &= ~set; n > 0 && from; n--) {
+		u32 best = prot_lowest(from), i;
+
+		for (i = best + 1; i < g->cfg.width; i++)
+			if (from >> i & 1 && g->load[prot_ec_member(g, e, i)] <
+					     g->load[prot_ec_member(g, e, best)])
+				best = i;
+		set |= PROT_BIT(best);
+		from &= ~PROT_BIT(best);
+	}
+	return set;
+}
+
+static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 can = readable(g, e);
+
+	e->plan = PROT_PLAN_ENCODE;
+	e->gather = need;
+	if (!(need & ~can))
+		return 0;
+	e->lost = need & ~can;
+	e->have = pick(g, e, need & can, can, g->cfg.k - prot_weight(need & can));
+	e->gather = e->have;
+	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
+}
+
+/* Who gets parity: in sync or catching up, and answers. */
+static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
+{
+	return prot_ec_strips(g, e, (prot_ec_full(g) | e->joins) & ~g->failed) &
+	       prot_ec_all_parity(g);
+}
+
+int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 need = prot_ec_all_data(g), can = readable(g, e), delta_bytes, encode_bytes;
+	u32 strip, from, length, delta, encode;
+
+	e->want = wanted(g, e);
+	e->from = 0;
+	e->length = op->length;
+	if (!e->want) {
+		e->plan = PROT_PLAN_DELTA;
+		return 0;
+	}
+	delta = prot_weight(e->data) + prot_weight(e->want);
+	delta_bytes = (u64)prot_weight(e->want) * op->length;
+	for (strip = 0; strip < g->cfg.k; strip++) {
+		if (prot_ec_whole(g, op, strip))
+			need &= ~PROT_BIT(strip);
+		if (e->data >> strip & 1) {
+			prot_ec_part(g, op, strip, &from, &length);
+			delta_bytes += length;
+		}
+	}
+	encode = need & ~can ? g->cfg.k : prot_weight(need);
+	encode_bytes = (u64)encode * op->length;
+	if (!((e->data | e->want) & ~can) &&
+	    (delta < encode || (delta == encode && delta_bytes < encode_bytes))) {
+		e->plan = PROT_PLAN_DELTA;
+		e->gather = e->data | e->want;
+		return 0;
+	}
+	return plan_encode(g, op, need);
+}
+
+/* Rows that are asked for of any lost strip. */
+static void lost_rows(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip, from, length, lo = op->length, hi = 0;
+
+	for (strip = 0; strip < g->cfg.k; strip++) {
+		if (!(e->lost >> strip & 1))
+			continue;
+		prot_ec_part(g, op, strip, &from, &length);
+		lo = min(lo, from);
+		hi = max(hi, from + length);
+	}
+	e->from = lo;
+	e->length = hi - lo;
+}
+
+/* Strips of members that are out: for a read, or for one that catches up. */
+int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 can = readable(g, e);
+
+	e->plan = PROT_PLAN_REBUILD;
+	if (op->purpose == PROT_FOR_SYNC) {
+		op->targets = prot_slot_members(g, g->sync.slots) & g->joining;
+		e->lost = prot_ec_strips(g, e, op->targets);
+		e->from = 0;
+		e->length = op->length;
+	} else {
+		e->lost = e->data & ~can;
+		if (e->lost)
+			lost_rows(g, op);
+	}
+	if (!e->lost)
+		return 0;
+	e->have = pick(g, e, 0, can, g->cfg.k);
+	e->gather = e->have;
+	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
+}

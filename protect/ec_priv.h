@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of the erasure-coding policy share.
+ *
+ * Strips are counted 0..k-1 (data) and k..k+m-1 (parity); parity rotates, so
+ * strip s of stripe t is on member (s + t) mod (k + m). Masks named for strips
+ * have a bit a strip, those named for members a bit a member.
+ *
+ * A private buffer of an op:
+ *
+ *   NEW 0: | header | window bytes | NEW 1: | header | window | .. NEW k+m-1 |
+ *   OLD 0: | window | .. OLD max(k,m)-1 |
+ *
+ * A byte of a strip lies at the same place of each window: that of the op's
+ * first row is at 0. A record is the header, moved up to the first byte of the
+ * payload that goes with it, so it is one run.
+ */
+#ifndef PROTECT_EC_PRIV_H
+#define PROTECT_EC_PRIV_H
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "protect/group_priv.h"
+
+#define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
+#define PROT_BUF_BARRIER	2
+#define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
+
+/* How an op gets what it needs. */
+enum prot_ec_plan {
+	PROT_PLAN_DELTA,	/* old data and parity, changed by what differs */
+	PROT_PLAN_ENCODE,	/* all data strips, some perhaps rebuilt, give parity */
+	PROT_PLAN_REBUILD,	/* strips at hand give lost ones: reads, sync */
+	PROT_PLAN_VERIFY,	/* all strips against each other: scrub */
+};
+
+/**
+ * struct prot_ecop - what an op of an erasure-coded group has besides
+ * @start: byte of the group's data it begins at
+ * @stripe: number
+ * @strips: what others that overlap its rows have to wait for, as strips
+ * @data: data strips asked for
+ * @gather: strips to be read into private buffers
+ * @got: of these, read
+ * @have: the k strips that rebuild @lost
+ * @lost: strips to be rebuilt
+ * @want: parity strips to be computed
+ * @copied: strips copied from or to the payload
+ * @tried: members that could not be read
+ * @holders: members that get a record
+ * @parts: members in sync whose strips change
+ * @joins: members that catch up, and get this in place only
+ * @fix: members that a scrub rewrites
+ * @found: sectors that a scrub repairs
+ * @unexplained: sectors of rows that it can't
+ * @txid: 0: not recorded
+ * @mark: watermark in its records
+ * @bytes: asked for
+ * @row: byte of the strip where its rows begin
+ * @from: first byte to be gathered, counted from @row (reads)
+ * @length: bytes to be gathered
+ * @lane: its ring
+ * @rot: stripe mod width
+ * @plan: enum prot_ec_plan
+ * @kind: enum prot_slot_kind
+ * @acked: its submitter was told
+ */
+struct prot_ecop {
+	u64	start;
+	u64	stripe;
+	u64	strips;
+	u64	data;
+	u64	gather;
+	u64	got;
+	u64	have;
+	u64	lost;
+	u64	want;
+	u64	copied;
+	u64	tried;
+	u64	holders;
+	u64	parts;
+	u64	joins;
+	u64	fix;
+	u64	txid;
+	u64	mark;
+	u32	bytes;
+	u32	row;
+	u32	from;
+	u32	length;
+	u32	lane;
+	u32	found;
+	u32	unexplained;
+	u8	rot;
+	u8	plan;
+	u8	kind;
+	u8	acked;
+};
+
+/**
+ * struct prot_lane - a ring
+ * @next: transaction id to be given out next
+ * @oldest: the oldest that is not retired; @next when there is none
+ * @durable: watermark that is on enough members to survive
+ * @recorded: the last transaction with rows
+ * @retired: by slot, those from @oldest on that are
+ * @known: LOADING: highest watermark found
+ */
+struct prot_lane {
+	u64	next;
+	u64	oldest;
+	u64	durable;
+	u64	recorded;
+	u64	retired;
+	u64	known;
+};
+
+/* A transaction found in the rings, by lane and slot. */
+struct prot_tx {
+	u64	txid;		/* 0: none */
+	u64	have;		/* members with a valid record */
+	u64	holders;
+	u64	parts;
+	u64	stripe;
+	u8	kind;
+	u8	complete;
+	u8	live;
+	u8	reserved[5];
+};
+
+/* What an attachment is doing; each stage ends when all members are through. */
+enum prot_ec_stage {
+	PROT_EC_ATTACH,		/* reads attach records */
+	PROT_EC_RINGS,		/* reads bitmaps and rings */
+	PROT_EC_ERASE,		/* dropped records become invalid */
+	PROT_EC_REPLAY,		/* complete ones go in place */
+	PROT_EC_MISS,		/* MISSED bitmaps become durable */
+	PROT_EC_BUMP,		/* everything recorded so far is dead from now on */
+	PROT_EC_DONE,
+};
+
+static inline struct prot_ecop *prot_ecop(const struct prot_group *g, const struct prot_gop *op)
+{
+	return (struct prot_ecop *)prot_at(g, g->shape.off_ecops) + prot_gop_index(g, op);
+}
+
+static inline struct prot_lane *prot_lane(const struct prot_group *g, u32 lane)
+{
+	return (struct prot_lane *)prot_at(g, g->shape.off_lanes) + lane;
+}
+
+static inline struct prot_tx *prot_tx(const struct prot_group *g, u32 lane, u32 slot)
+{
+	return (struct prot_tx *)prot_at(g, g->shape.off_txs) + lane * g->cfg.slots + slot;
+}
+
+static inline u8 prot_ec_member(const struct prot_group *g, const struct prot_ecop *e, u32 strip)
+{
+	u32 m = strip + e->rot;
+
+	return m < g->cfg.width ? m : m - g->cfg.width;
+}
+
+static inline u8 prot_ec_strip(const struct prot_group *g, const struct prot_ecop *e, u32 member)
+{
+	return member >= e->rot ? member - e->rot : member + g->cfg.width - e->rot;
+}
+
+/* Strips as members, and back. */
+static inline u64 prot_ec_members(const struct prot_group *g, const struct prot_ecop *e, u64 strips)
+{
+	u64 all = PROT_BIT(g->cfg.width) - 1;
+
+	return (strips << e->rot | strips >> (g->cfg.width - e->rot)) & all;
+}
+
+static inline u64 prot_ec_strips(const struct prot_group *g, const struct prot_ecop *e, u64 members)
+{
+	u64 all = PROT_BIT(g->cfg.width) - 1;
+
+	return (members >> e->rot | members << (g->cfg.width - e->rot)) & all;
+}
+
+static inline u64 prot_ec_all_data(const struct prot_group *g)
+{
+	return PROT_BIT(g->cfg.k) - 1;
+}
+
+static inline u64 prot_ec_all_parity(const struct prot_group *g)
+{
+	return (PROT_BIT(g->cfg.m) - 1) << g->cfg.k;
+}
+
+/* Byte of the private buffer where the window of a strip begins. */
+static inline u32 prot_ec_new(const struct prot_group *g, u32 strip)
+{
+	return strip * (g->cfg.lba + g->shape.window) + g->cfg.lba;
+}
+
+static inline u32 prot_ec_old(const struct prot_group *g, u32 strip)
+{
+	return g->cfg.width * (g->cfg.lba + g->shape.window) + strip * g->shape.window;
+}
+
+static inline u8 *prot_ec_frame(const struct prot_group *g, const struct prot_gop *op)
+{
+	return (u8 *)prot_at(g, g->shape.off_bufs) + (size_t)op->buf * g->shape.buf_bytes;
+}
+
+/* Who takes part in transactions: in sync, or about to be called so. */
+static inline u64 prot_ec_full(const struct prot_group *g)
+{
+	return g->in_sync | g->taken;
+}
+
+/* An op that may have changed its rows in place, or may do so after a crash. */
+static inline bool prot_ec_changing(const struct prot_gop *op)
+{
+	return op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ &&
+	       op->phase != PROT_P_FREE && op->phase != PROT_P_LOCK &&
+	       op->phase != PROT_P_ENDED;
+}
+
+/* The part of @strip that the op asks for, counted from its first row. */
+void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		  u32 *from, u32 *length);
+bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
+/* Where the rings of a member begin, and a slot of one. */
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 lane, u32 slot);
+
+/* ec_plan.c: -EIO when there are not enough members to read from */
+int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
+int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
+
+/* ec_lane.c */
+bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
+void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
+		    struct prot_event *ev);
+bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op);
+void prot_ec_gated(struct prot_group *g, struct prot_gop *op);
+void prot_ec_retire(struct prot_group *g, struct prot_gop *op);
+void prot_ec_lanes_reset(struct prot_group *g);
+bool prot_ec_barrier(struct prot_group *g);
+bool prot_ec_drained(const struct prot_group *g);
+
+/* ec_recover.c */
+bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
+void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
+
+#endif

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attaching to a group that may have crashed, and the attach number.
+ *
+ *   ATTACH   the highest number on any member in sync is that of the last
+ *            attachment that served; records of others are dead
+ *   RINGS    all slots and MISSED bitmaps are read. By lane: below the highest
+ *            watermark all is in place; of the rest, what all holders in sync
+ *            have is complete, what one lacks is dropped
+ *   ERASE    dropped records are made invalid, or the loss of the member that
+ *            lacks one would complete it later
+ *   REPLAY   complete ones go in place again, oldest first, to each member from
+ *            its own record
+ *   MISS     members that are out miss all of these regions, durably
+ *   BUMP     a new number on all: every record so far is dead
+ *
+ * A crash anywhere in here begins anew and comes to the same end. Each stage is
+ * over when all members are through with it; a member that fails ends the
+ * attachment, and the next one, after an epoch without it, begins anew too.
+ *
+ * The number is bumped once more before a member is taken back: see promote().
+ */
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+
+#include "protect/ec_priv.h"
+
+static void meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
+		    u32 length, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	m->busy = 1;
+	m->what = what;
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_IO;
+	ev->op = PROT_NONE16;
+	ev->io.member = member;
+	ev->io.kind = kind;
+	ev->io.flags = PROT_FUA | PROT_META;
+	ev->io.addr = addr;
+	ev->io.length = length;
+	ev->io.tag = PROT_TAG_META | member;
+	if (kind > PROT_WRITE)
+		return;
+	ev->io.nr_runs = 1;
+	ev->runs[0].buffer = PROT_BUFFER_META + member;
+	ev->runs[0].offset = from;
+	ev->runs[0].length = length;
+}
+
+static void *meta_buffer(struct prot_group *g, u32 member)
+{
+	return prot_group_buffer(g, PROT_BUFFER_META + member);
+}
+
+static u64 attach_at(const struct prot_group *g, u32 member, u32 block)
+{
+	return g->cfg.meta[member] + (u64)block * g->cfg.lba;
+}
+
+/* Not over the newest of the two: a torn write leaves that one. */
+static void write_attach(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	struct prot_attach_rec *r = meta_buffer(g, member);
+
+	memset(r, 0, g->cfg.lba);
+	r->member = member;
+	r->seq = cpu_to_le64(g->attach);
+	r->attach = cpu_to_le64(g->attach);
+	r->epoch = cpu_to_le64(g->cfg.epoch);
+	prot_attach_seal(r, &g->cfg.owner);
+	meta_io(g, member, PROT_META_ATTACH, PROT_WRITE,
+		attach_at(g, member, !g->meta[member].attach_block), 0, g->cfg.lba, ev);
+}
+
+static void take_attach(struct prot_group *g, u32 member)
+{
+	const struct prot_attach_rec *r = meta_buffer(g, member);
+	struct prot_meta *m = &g->meta[member];
+	u32 block = m->ring++;
+
+	if (prot_attach_check(r, &g->cfg.owner, member) || le64_to_cpu(r->attach) < m->attach)
+		return;
+	m->attach = le64_to_cpu(r->attach);
+	m->attach_block = block;
+}
+
+static void place_of(const struct prot_group *g, u32 member, u32 lane, u32 slot,
+		     struct prot_slot_place *at)
+{
+	*at = (struct prot_slot_place){ .attach = g->attach, .strip_bytes = g->cfg.strip,
+					.slot_bytes = g->cfg.slot_bytes, .lane = lane,
+					.lanes = g->cfg.lanes, .slot = slot,
+					.slots = g->cfg.slots, .lba = g->cfg.lba,
+					.member = member, .width = g->cfg.width };
+	at->stripes = div_u64(g->cfg.bytes, g->cfg.strip);
+	if (PROT_MUTANT(EC_STALE_REPLAYED))
+		at->attach = 0;
+}
+
+static void slot_of(const struct prot_group *g, u32 n, u32 *lane, u32 *slot)
+{
+	*lane = n / g->cfg.slots;
+	*slot = n % g->cfg.slots;
+}
+
+static void read_slot(struct prot_group *g, u32 member, u32 lane, u32 slot, u8 what,
+		      struct prot_event *ev)
+{
+	meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, lane, slot), 0,
+		g->cfg.lba + g->cfg.slot_bytes, ev);
+}
+
+static bool record_valid(struct prot_group *g, u32 member, u32 lane, u32 slot)
+{
+	const struct prot_slot_hdr *h = meta_buffer(g, member);
+	struct prot_slot_place at;
+
+	place_of(g, member, lane, slot, &at);
+	return !prot_slot_check(h, &g->cfg.owner, &at) &&
+	       !prot_slot_check_payload(h, (const u8 *)h + g->cfg.lba, &g->cfg.owner);
+}
+
+static void take_slot(struct prot_group *g, u32 member)
+{
+	const struct prot_slot_hdr *h = meta_buffer(g, member);
+	struct prot_tx *t;
+	struct prot_lane *l;
+	u32 lane, slot;
+
+	slot_of(g, g->meta[member].ring++, &lane, &slot);
+	g->slots_read++;
+	/* none was ever written */
+	if (!g->attach || !record_valid(g, member, lane, slot))
+		return;
+	t = prot_tx(g, lane, slot);
+	l = prot_lane(g, lane);
+	if (!PROT_MUTANT(EC_NO_WATERMARK))
+		l->known = max(l->known, le64_to_cpu(h->watermark));
+	if (le64_to_cpu(h->txid) < t->txid)
+		return;		/* the slot was used again: a watermark says it is dead */
+	if (le64_to_cpu(h->txid) > t->txid)
+		*t = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
+				       .holders = le64_to_cpu(h->holders),
+				       .parts = le64_to_cpu(h->participants),
+				       .stripe = le64_to_cpu(h->stripe) };
+	t->have |= PROT_BIT(member);
+}
+
+/* R2: what is dead, complete, dropped. */
+static void judge(struct prot_group *g)
+{
+	u32 n, lane, slot;
+
+	for (n = 0; n < (u32)g->cfg.lanes * g->cfg.slots; n++) {
+		struct prot_tx *t;
+
+		slot_of(g, n, &lane, &slot);
+		t = prot_tx(g, lane, slot);
+		t->live = t->txid && t->txid >= prot_lane(g, lane)->known;
+		t->complete = !(t->holders & g->in_sync & ~t->have);
+		if (!t->live || !t->complete || t->kind == PROT_SLOT_BARRIER)
+			continue;
+		g->replayed++;
+		if (!PROT_MUTANT(NO_MISS))
+			prot_mark_missed(g, prot_region_of(g, t->stripe * g->cfg.strip), 0);
+	}
+}
+
+/* R3: the next dropped record that @member has. */
+static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+	u32 lane, slot;
+
+	for (; m->ring < (u32)g->cfg.lanes * g->cfg.slots; m->ring++) {
+		const struct prot_tx *t;
+
+		slot_of(g, m->ring, &lane, &slot);
+		t = prot_tx(g, lane, slot);
+		if (!t->live || t->complete || !(t->have >> member & 1) ||
+		    PROT_MUTANT(EC_NO_ERASE))
+			continue;
+		memset(meta_buffer(g, member), 0, g->cfg.lba);
+		meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
+			prot_ec_slot(g, member, lane, slot), 0, g->cfg.lba, ev);
+		m->ring++;
+		return true;
+	}
+	return false;
+}
+
+/* The oldest transaction of @lane after @after that is to be replayed. */
+static const struct prot_tx *replay_after(const struct prot_group *g, u32 lane, u64 after,
+					  u32 *slot)
+{
+	const struct prot_tx *best = NULL;
+	u32 i;
+
+	for (i = 0; i < g->cfg.slots; i++) {
+		const struct prot_tx *t = prot_tx(g, lane, i);
+
+		if (!t->live || !t->complete || t->txid <= after || (best && t->txid > best->txid))
+			continue;
+		best = t;
+		*slot = i;
+	}
+	return best;
+}
+
+static void write_replayed(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	const struct prot_slot_hdr *h = meta_buffer(g, member);
+
+	g->places_written++;
+	meta_io(g, member, PROT_META_PLACE, PROT_WRITE,
+		g->cfg.data[member] + le64_to_cpu(h->stripe) * g->cfg.strip +
+		le32_to_cpu(h->first), g->cfg.lba, le32_to_cpu(h->length), ev);
+}
+
+/* R4: the next step of bringing @member up to what was recorded. */
+static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+	const struct prot_tx *t;
+	u32 slot = 0;
+
+	if (m->loaded) {
+		m->loaded = 0;
+		write_replayed(g, member, ev);
+		return true;
+	}
+	for (; m->ring < g->cfg.lanes; m->ring++, m->last = 0)
+		while ((t = replay_after(g, m->ring, m->last, &slot))) {
+			m->last = t->txid;
+			if (t->kind == PROT_SLOT_ZERO) {
+				g->places_written++;
+				meta_io(g, member, PROT_META_PLACE,
+					PROT_MUTANT(DISCARD) ? PROT_DISCARD : PROT_ZEROES,
+					g->cfg.data[member] + t->stripe * g->cfg.strip, 0,
+					g->cfg.strip, ev);
+				return true;
+			}
+			if (t->kind != PROT_SLOT_PAYLOAD ||
+			    !(t->parts & t->have & PROT_BIT(member)))
+				continue;
+			read_slot(g, member, m->ring, slot, PROT_META_REPLAY, ev);
+			return true;
+		}
+	return false;
+}
+
+/* The next I/O of @member in this stage; false: it is through. */
+static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+	u32 lane, slot;
+
+	switch (g->ec_stage) {
+	case PROT_EC_ATTACH:
+		if (m->ring == 2)
+			return false;
+		meta_io(g, member, PROT_META_ATTACH, PROT_READ, attach_at(g, member, m->ring), 0,
+			g->cfg.lba, ev);
+		return true;
+	case PROT_EC_RINGS:
+		if (prot_bitmap_load(g, member, ev))
+			return true;
+		if (m->ring == (u32)g->cfg.lanes * g->cfg.slots)
+			return false;
+		slot_of(g, m->ring, &lane, &slot);
+		read_slot(g, member, lane, slot, PROT_META_SLOT, ev);
+		return true;
+	case PROT_EC_ERASE:
+		return erase_next(g, member, ev);
+	case PROT_EC_REPLAY:
+		return replay_next(g, member, ev);
+	case PROT_EC_BUMP:
+		if (g->bumped >> member & 1)
+			return false;
+		write_attach(g, member, ev);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* All members are through. */
+static void stage_over(struct prot_group *g)
+{
+	u64 known = 0;
+	u32 i;
+
+	switch (g->ec_stage) {
+	case PROT_EC_ATTACH:
+		for (i = 0; i < g->cfg.width; i++)
+			known = max(known, g->meta[i].attach);
+		g->attach = known;
+		break;
+	case PROT_EC_RINGS:
+		judge(g);
+		g->state = PROT_G_UNITING;
+		break;
+	case PROT_EC_MISS:
+		if (!PROT_MUTANT(EC_NO_BUMP))
+			g->attach = max(g->cfg.attach, g->cfg.fresh ? 1 : g->attach + 1);
+		if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)
+			g->bumped = g->in_sync;
+		g->attach = max_t(u64, g->attach, 1);
+		break;
+	case PROT_EC_BUMP:
+		prot_ec_lanes_reset(g);
+		g->bumped = 0;
+		g->state = PROT_G_SERVING;
+		break;
+	}
+	if (g->ec_stage == PROT_EC_MISS && PROT_MUTANT(EC_NO_ERASE)) {
+		/* reads are served while the bump is on its way */
+		g->state = PROT_G_SERVING;
+		g->draining = 1;
+		g->bump = 1;
+		g->bumping = g->in_sync;
+	}
+	if (g->ec_stage == PROT_EC_MISS && PROT_MUTANT(EC_BUMP_ONE))
+		g->bumped = g->in_sync & ~PROT_BIT(prot_lowest(g->in_sync));
+	g->ec_stage++;
+	for (i = 0; i < g->cfg.width; i++) {
+		g->meta[i].ring = 0;
+		g->meta[i].last = 0;
+	}
+}
+
+static bool attach_next(struct prot_group *g, struct prot_event *ev)
+{
+	bool busy;
+	u32 i;
+
+	do {
+		busy = false;
+		for (i = 0; i < g->cfg.width; i++) {
+			if (!(g->in_sync >> i & 1))
+				continue;
+			busy |= g->meta[i].busy;
+			if (!g->meta[i].busy && stage_next(g, i, ev))
+				return true;
+		}
+		if (g->ec_stage == PROT_EC_MISS && !prot_bitmap_settled(g))
+			return false;
+		if (!busy)
+			stage_over(g);
+	} while (!busy && g->state != PROT_G_SERVING);
+	return false;
+}
+
+/*
+ * Taking back: a member that misses nothing has no records of what was done
+ * without it, and may have records of its own from long ago. So no transaction
+ * is begun, those under way end, and a new attach number makes all of them void;
+ * from then on it takes part in each. Once begun on one member in sync, the bump
+ * has to be finished on all, or the records of some would not count.
+ */
+static bool promote(struct prot_group *g, struct prot_event *ev)
+{
+	u64 due = 0, to;
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++)
+		if (g->promoting & ~g->taken & PROT_BIT(i) && prot_bitmap_has(g, i))
+			due |= PROT_BIT(i);
+	if (PROT_MUTANT(EC_NO_DRAIN)) {
+		g->taken |= due;
+		return false;
+	}
+	if (!g->bump) {
+		if (!due != !g->draining) {
+			g->draining = !!due;
+			prot_ready_all(g);
+		}
+		if (!due || !prot_ec_drained(g))
+			return false;
+		g->bump = 1;
+		g->bumped = 0;
+		g->bumping = g->in_sync | due;
+		g->attach++;
+	}
+	to = g->in_sync | g->taken | (g->bumping & g->promoting);
+	for (i = 0; i < g->cfg.width; i++) {
+		if (!(to & ~g->bumped & ~g->failed & PROT_BIT(i)) || g->meta[i].busy)
+			continue;
+		write_attach(g, i, ev);
+		return true;
+	}
+	if (to & ~g->bumped)
+		return false;
+	prot_ec_lanes_reset(g);
+	g->taken |= g->bumping & g->promoting;
+	g->bump = 0;
+	g->draining = 0;
+	prot_ready_all(g);
+	return false;
+}
+
+/* Start the next I/O of records on any member, if there is one. */
+bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
+{
+	if (g->state == PROT_G_STOPPED)
+		return false;
+	if (g->state == PROT_G_SERVING)
+		return promote(g, ev);
+	return attach_next(g, ev);
+}
+
+void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
+{
+	struct prot_meta *m = &g->meta[member];
+	u32 lane, slot;
+
+	m->busy = 0;
+	if (err) {
+		prot_member_failed(g, member);
+		return;
+	}
+	switch (m->what) {
+	case PROT_META_ATTACH:
+		if (g->state == PROT_G_LOADING) {
+			take_attach(g, member);
+			break;
+		}
+		m->attach_block = !m->attach_block;
+		g->bumped |= PROT_BIT(member) & (g->in_sync | g->promoting);
+		break;
+	case PROT_META_SLOT:
+		take_slot(g, member);
+		break;
+	case PROT_META_REPLAY:
+		div_u64_rem(m->last, g->cfg.slots, &slot);
+		lane = m->ring;
+		if (record_valid(g, member, lane, slot))
+			m->loaded = 1;
+		else
+			prot_member_failed(g, member);	/* it was a moment ago */
+		break;
+	}
+}

@@ -171,7 +171,7 @@ void prot_group_codec(struct prot_group *g, u32 op_index, const struct prot_code
 		return;
 	for (strip = 0; strip < g->cfg.width; strip++) {
 		w.fresh[strip] = frame + prot_ec_new(g, strip) + e->from + from;
-		if (strip < max(g->cfg.k, g->cfg.m))
+		if (strip < max_t(u32, g->cfg.k, g->cfg.m))
 			w.old[strip] = frame + prot_ec_old(g, strip) + e->from + from;
 	}
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ && op->kind != PROT_WRITE)

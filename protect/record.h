@@ -5,10 +5,11 @@
  * nevertheless fails its checksum.
  *
  *   metadata area of a member, from the offset that the layout record names:
- *   | ATTACH 0 | ATTACH 1 | INTENT blocks | MISSED 0 | .. | MISSED 3 | rings |
+ *   | ATTACH 0 | ATTACH 1 | INTENT blocks | MISSED 0 | .. | MISSED n | rings |
  *
  * INTENT (mirrors): a bit per region, set on a copy before data changes there.
- * MISSED n: a bit per region that the member in absent slot n did not get;
+ * MISSED i: a bit per region that member i did not get, when it is out; n is 3 for
+ * mirrors, the last member of an erasure-coded group;
  * valid only for that member's UUID and the epoch at which it left.
  * ATTACH (erasure coding): the attach number that records of a ring carry;
  * the valid one of two with the higher sequence counts.
@@ -24,14 +25,14 @@
 #include <linux/types.h>
 
 #define PROT_UUID_LEN		16
-#define PROT_ABSENT_MAX		4	/* slots: one a member, for as long as it is one */
+#define PROT_ABSENT_MAX		4	/* of mirrors; ec has one for each member */
 #define PROT_BITMAP_MAGIC	0x50414d4d	/* "MMAP" */
 #define PROT_ATTACH_MAGIC	0x4854544d	/* "MTTH" */
 #define PROT_RECORD_VERSION	1
 
 enum prot_bitmap_kind {
 	PROT_INTENT	= 0,
-	PROT_MISSED	= 1,	/* of absent slot 0, and so on to 3 */
+	PROT_MISSED	= 1,	/* of member 0, and so on */
 	PROT_BITMAPS	= PROT_MISSED + PROT_ABSENT_MAX
 };
 

@@ -42,6 +42,10 @@
 #define RDDA_HMAC_LEN		32
 #define RDDA_KEY_NONE		0		/* key id: an open lab */
 
+/* Features: a login names what the client knows, its answer what is used. */
+#define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
+#define RDDA_FEATURES		RDDA_FEAT_RUNS
+
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
 #define RDDA_DONES_MAX		64		/* completions in one SEND */
 #define RDDA_MSG_MAX		1040		/* header + 16 commands */
@@ -376,8 +380,19 @@ struct rdda_dones {
 #define RDDA_CID_GEN(cid)	((u16)(cid) >> RDDA_CID_SLOT_BITS)
 #define RDDA_GEN_MASK		0x3f
 
-/* The immediate of a pushed read: its CID; a read that failed is in a DONE. */
-#define RDDA_IMM(cid)		((u32)(cid))
+/*
+ * The immediate of a push: bits 0-15 the CID of its first read. With
+ * RDDA_FEAT_RUNS bits 16-19 say how many more reads the same WRITE carries, whose
+ * bounce pages follow, and bits 20-25 are the sum of their generations. A read
+ * that failed is in a DONE.
+ */
+#define RDDA_IMM(cid, more, gens) \
+	((u32)(cid) | (u32)(more) << 16 | (u32)((gens) & RDDA_GEN_MASK) << 20)
+#define RDDA_IMM_CID(imm)	((u16)(imm))
+#define RDDA_IMM_MORE(imm)	((imm) >> 16 & (RDDA_RUN_MAX - 1))
+#define RDDA_IMM_GENS(imm)	((imm) >> 20 & RDDA_GEN_MASK)
+#define RDDA_IMM_VALID		0x03ffffffU
+#define RDDA_RUN_MAX		16		/* reads in one push */
 
 /* Checks: pure, shared by modules, unit tests and fuzzers (wire.c) */
 

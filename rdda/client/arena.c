@@ -7,6 +7,7 @@
  *   bounce   | channel 0        | channel 1        | ...   one registration
  */
 #define pr_fmt(fmt) "rdda: " fmt
+#include <linux/bitmap.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
@@ -159,7 +160,6 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 		.hdr.type = RDDA_BOUNCE,
 		.hdr.len = cpu_to_le32(sizeof(msg)),
 	};
-	unsigned int i;
 	int ret = 0;
 
 	if (!ch->index) {
@@ -172,12 +172,45 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 	}
 	ch->nr_bounce = s->bounce_bytes / s->push_bytes / s->nchan;
 	ch->bounce_off = ch->index * ch->nr_bounce * s->push_bytes;
-	ch->bounce_free = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce_free), GFP_KERNEL);
-	if (!ch->bounce_free)
-		return -ENOMEM;
-	for (i = 0; i < ch->nr_bounce; i++)
-		ch->bounce_free[ch->nbounce_free++] = ch->nr_bounce - 1 - i;
-	return ret;
+	ch->bounce_map = bitmap_zalloc(ch->nr_bounce + 1, GFP_KERNEL);
+	ch->bounce_slot = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce_slot), GFP_KERNEL);
+	return ch->bounce_map && ch->bounce_slot ? ret : -ENOMEM;
+}
+
+/**
+ * rdda_bounce_take() - a bounce block for a read that is to be pushed
+ * @ch: channel, locked
+ * @slot: its command
+ *
+ * Blocks go round, so that those of reads that were asked for one after the
+ * other lie side by side and may be pushed together.
+ *
+ * Return: false when there is none.
+ */
+bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot)
+{
+	unsigned int b;
+
+	lockdep_assert_held(&ch->lock);
+	b = find_next_zero_bit(ch->bounce_map, ch->nr_bounce, ch->bounce_next);
+	if (b >= ch->nr_bounce)
+		b = find_first_zero_bit(ch->bounce_map, ch->nr_bounce);
+	if (b >= ch->nr_bounce)
+		return false;
+	__set_bit(b, ch->bounce_map);
+	ch->bounce_slot[b] = slot->idx;
+	ch->bounce_next = b + 1;
+	slot->bounce = ch->bounce_off + b * ch->s->push_bytes;
+	return true;
+}
+
+/* The block is free again: its data was copied out, or will never come. */
+void rdda_bounce_give(struct rdda_slot *slot)
+{
+	struct rdda_chan *ch = slot->ch;
+
+	lockdep_assert_held(&ch->lock);
+	__clear_bit((slot->bounce - ch->bounce_off) / ch->s->push_bytes, ch->bounce_map);
 }
 
 /**

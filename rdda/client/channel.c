@@ -9,6 +9,7 @@
  * since completions of one send queue come in order.
  */
 #define pr_fmt(fmt) "rdda: " fmt
+#include <linux/bitmap.h>
 #include <linux/slab.h>
 
 #include "rdda/client/client.h"
@@ -208,7 +209,8 @@ void rdda_chan_free(struct rdda_chan *ch)
 {
 	kvfree(ch->slots);
 	kvfree(ch->slot_free);
-	kvfree(ch->bounce_free);
+	bitmap_free(ch->bounce_map);
+	kvfree(ch->bounce_slot);
 	kfree(ch->batches);
 	kfree(ch->batch_free);
 	kfree(ch->ctl_free);

@@ -215,6 +215,9 @@ struct rdda_counts {
  * @pending: commands that are built, oldest first
  * @to_read: commands whose data is to be READ, oldest first
  * @covered: commands that wait for a local completion only
+ * @bounce_map: bounce blocks in use, one bit each
+ * @bounce_slot: the command that each of them was last taken for
+ * @bounce_next: where the next one is looked for
  * @sq_free: work requests that may be posted
  * @reads_free: READs that may be posted
  * @unsig: requests posted since the last signalled one; @unsig_reads the same
@@ -264,8 +267,9 @@ struct rdda_chan {
 	struct rdda_slot *slots;
 	u16	*slot_free;
 	u16	nslot_free;
-	u16	*bounce_free;
-	u16	nbounce_free;
+	unsigned long *bounce_map;
+	u16	*bounce_slot;
+	u16	bounce_next;
 	struct rdda_batch *batches;
 	u16	*batch_free;
 	u16	nbatch_free;
@@ -563,6 +567,8 @@ int rdda_arena_setup(struct rdda_chan *ch);
 int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
 void rdda_arena_free(struct rdda_chan *ch, u32 off);
 const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
+bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot);
+void rdda_bounce_give(struct rdda_slot *slot);
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch);
 void rdda_bounce_free(struct rdda_session *s);
 void rdda_bounce_copy(struct rdda_slot *slot);

@@ -178,31 +178,57 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
 	rdda_ios_end(&ended);
 }
 
-/* A pushed read: the receive is posted again already. */
+/*
+ * The reads that a push carries: the first by its CID, the others by the bounce
+ * blocks that follow its own. Return: how many, 0 when it was not asked for.
+ */
+static unsigned int run_take(struct rdda_chan *ch, u32 imm, struct rdda_slot **run)
+{
+	unsigned int i, block, gens = 0, n = RDDA_IMM_MORE(imm) + 1;
+	struct rdda_slot *slot;
+
+	run[0] = imm & ~RDDA_IMM_VALID ? NULL : command_find(ch, RDDA_IMM_CID(imm));
+	if (!run[0] || !run[0]->push)
+		return 0;
+	block = (run[0]->bounce - ch->bounce_off) / ch->s->push_bytes;
+	if (n > ch->nr_bounce - block)
+		return 0;
+	for (i = 1; i < n; i++) {
+		slot = &ch->slots[ch->bounce_slot[block + i]];
+		if (slot->state != RDDA_SLOT_FLIGHT || !slot->push ||
+		    slot->bounce != run[0]->bounce + i * ch->s->push_bytes)
+			return 0;
+		gens += slot->gen;
+		run[i] = slot;
+	}
+	return (gens & RDDA_GEN_MASK) == RDDA_IMM_GENS(imm) ? n : 0;
+}
+
+/* Pushed reads: the receive is posted again already. */
 static void push_recv(struct rdda_chan *ch, u32 imm)
 {
-	struct rdda_slot *slot = NULL;
+	struct rdda_slot *run[RDDA_RUN_MAX];
+	unsigned int i, n;
 	LIST_HEAD(ended);
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	if (imm <= U16_MAX)
-		slot = command_find(ch, imm);
-	if (slot && slot->push) {
-		slot->state = RDDA_SLOT_COPY;
-		credit_return(ch, slot);
-		ch->counts.pushes++;
-	} else {
-		slot = NULL;
+	n = run_take(ch, imm, run);
+	for (i = 0; i < n; i++) {
+		run[i]->state = RDDA_SLOT_COPY;
+		credit_return(ch, run[i]);
 	}
+	ch->counts.pushes += n;
 	spin_unlock_irqrestore(&ch->lock, flags);
-	if (!slot) {
+	if (!n) {
 		rdda_session_fail(ch->s, -EPROTO, "a push that was not asked for");
 		return;
 	}
-	rdda_bounce_copy(slot);
+	for (i = 0; i < n; i++)
+		rdda_bounce_copy(run[i]);
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_slot_free(slot, 0, &ended);
+	for (i = 0; i < n; i++)
+		rdda_slot_free(run[i], 0, &ended);
 	rdda_chan_run(ch, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);

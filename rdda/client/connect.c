@@ -212,6 +212,7 @@ static int chan_login(struct rdda_chan *ch)
 	l->magic = cpu_to_le32(RDDA_MAGIC);
 	l->version_min = RDDA_VERSION;
 	l->version_max = RDDA_VERSION;
+	l->features = cpu_to_le32(RDDA_FEATURES);
 	l->key_id = cpu_to_le16(s->key.id);
 	memcpy(l->host_uuid, &s->host, sizeof(l->host_uuid));
 	get_random_bytes(l->nonce, sizeof(l->nonce));

@@ -149,8 +149,7 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	if (slot->has_arena && (err || !rdda_stage_keep(slot)))
 		rdda_arena_free(ch, slot->arena);
 	if (slot->push)
-		ch->bounce_free[ch->nbounce_free++] = (slot->bounce - ch->bounce_off) /
-						      ch->s->push_bytes;
+		rdda_bounce_give(slot);
 	slot->has_arena = false;
 	slot->push = false;
 	slot->state = RDDA_SLOT_FREE;
@@ -203,7 +202,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	struct rdda_cursor next = p->cur;
 	struct rdda_slot *slot;
 
-	if (!ch->nslot_free || (push && !ch->nbounce_free))
+	if (!ch->nslot_free)
 		return -ENOMEM;
 	if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sge_max);
@@ -213,7 +212,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 		arena = io->stage->off[p->cmds];
 	else if (data && rdda_arena_alloc(ch, bytes, &arena))
 		return -ENOMEM;
-	slot = &ch->slots[ch->slot_free[--ch->nslot_free]];
+	slot = &ch->slots[ch->slot_free[ch->nslot_free - 1]];
+	if (push && !rdda_bounce_take(ch, slot)) {
+		rdda_arena_free(ch, arena);
+		return -ENOMEM;
+	}
+	ch->nslot_free--;
 	slot->io = io;
 	slot->opcode = opcodes[io->op];
 	slot->io_off = io->issued;
@@ -227,9 +231,6 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->wrs = slot->data ? wrs : 0;
 	slot->at = p->cur;
 	p->cur = next;
-	if (push)
-		slot->bounce = ch->bounce_off +
-			       ch->bounce_free[--ch->nbounce_free] * ch->s->push_bytes;
 	slot->state = RDDA_SLOT_PENDING;
 	list_add_tail(&slot->node, &ch->pending);
 	ch->npending++;

@@ -267,6 +267,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 	ch->proof.accept = *a;
 	ch->key = *key;
 	ch->reads = min_t(u32, reads, s->lim.rd_in);
+	ch->runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
 	ch->nr_cmds = le16_to_cpu(a->cmds);
 	ch->nr_rbufs = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
 	part = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);

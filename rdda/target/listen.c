@@ -143,6 +143,7 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->magic = cpu_to_le32(RDDA_MAGIC);
 	a->version = RDDA_VERSION;
 	a->key_id = l->key_id;
+	a->features = l->features & cpu_to_le32(RDDA_FEATURES);
 	a->session = cpu_to_le32(s->id);
 	a->channels = cpu_to_le16(s->nr_channels);
 	a->cmds = cpu_to_le16(clamp(tgt_cmds, 2U, RDDA_SLOTS_MAX));

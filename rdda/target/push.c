@@ -96,38 +96,21 @@ static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
 	return n;
 }
 
-/*
- * A run a work request at worst: the last carries the immediate, and its
- * receive completion makes all of them visible.
- */
-static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, const struct tgt_cmd *c)
+/* Where a read's data lies in the arena: both its runs. */
+static unsigned int push_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
+			     const struct tgt_cmd *c)
 {
-	struct tgt_session *s = ch->s;
-	struct ib_sge sge[TGT_VECS];
-	unsigned int nr, i, at = c->p.bounce;
+	unsigned int nr = tgt_arena_sge(s, sge, max, c->p.off[0], c->p.len[0]);
 
-	nr = tgt_arena_sge(s, sge, TGT_VECS, c->p.off[0], c->p.len[0]);
-	nr += tgt_arena_sge(s, sge + nr, TGT_VECS - nr, c->p.off[1], c->p.len[1]);
-	for (i = 0; i < nr;) {
-		struct ib_rdma_wr *wr = &ch->wr[n];
-		unsigned int k;
+	if (nr <= max && c->p.len[1])
+		nr += tgt_arena_sge(s, sge + nr, max - nr, c->p.off[1], c->p.len[1]);
+	return nr;
+}
 
-		wr->remote_addr = at;
-		wr->rkey = s->bounce_rkey;
-		for (k = 0; k < ch->max_sge && i < nr; k++, i++) {
-			ch->sge[n][k] = sge[i];
-			at += sge[i].length;
-		}
-		wr->wr.num_sge = k;
-		wr->wr.opcode = IB_WR_RDMA_WRITE;
-		if (i == nr) {
-			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(c->p.cid));
-		}
-		chain_wr(ch, n++, 0);
-	}
-	atomic64_inc(&s->stats.pushes);
-	return n;
+/* One write behind another: may @next go with @last? */
+static bool push_follows(const struct tgt_cmd *last, const struct tgt_cmd *next)
+{
+	return next->p.push && !next->status && next->p.bounce == last->p.bounce + last->p.bytes;
 }
 
 static void cmd_release(struct tgt_channel *ch, struct tgt_cmd *c)
@@ -136,19 +119,74 @@ static void cmd_release(struct tgt_channel *ch, struct tgt_cmd *c)
 	llist_add(&c->done, &ch->free_cmds);
 }
 
+/**
+ * chain_push() - push a read, and those behind it whose bounce pages follow its own
+ * @ch: channel, tx_lock held
+ * @n: work requests in the chain
+ * @c: first of @ch->pend; released, as are those that went with it
+ *
+ * Reads go together only where one work request carries them all. One alone
+ * takes several if the device has few scatter entries: the last carries the
+ * immediate, and its receive completion makes all of them visible.
+ *
+ * Return: work requests in the chain now.
+ */
+static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tgt_cmd *c)
+{
+	unsigned int i = 0, nr, more = 0, gens = 0, add, at = c->p.bounce;
+	u16 cid = c->p.cid;
+	struct ib_sge sge[TGT_SGES];
+	struct tgt_cmd *next;
+
+	nr = push_sge(ch->s, sge, TGT_VECS, c);
+	while (ch->runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->pend)) {
+		next = list_next_entry(c, node);
+		if (!push_follows(c, next) || nr >= ch->max_sge)
+			break;
+		add = push_sge(ch->s, sge + nr, ch->max_sge - nr, next);
+		if (nr + add > ch->max_sge)
+			break;
+		nr += add;
+		gens += RDDA_CID_GEN(next->p.cid);
+		more++;
+		cmd_release(ch, c);
+		c = next;
+	}
+	cmd_release(ch, c);
+	while (i < nr) {
+		struct ib_rdma_wr *wr = &ch->wr[n];
+		unsigned int k;
+
+		wr->remote_addr = at;
+		wr->rkey = ch->s->bounce_rkey;
+		for (k = 0; k < ch->max_sge && i < nr; k++, i++) {
+			ch->sge[n][k] = sge[i];
+			at += sge[i].length;
+		}
+		wr->wr.num_sge = k;
+		wr->wr.opcode = IB_WR_RDMA_WRITE;
+		if (i == nr) {
+			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(cid, more, gens));
+		}
+		chain_wr(ch, n++, 0);
+	}
+	atomic64_add(more + 1, &ch->s->stats.pushes);
+	return n;
+}
+
 /* Push what is to be pushed, gather the rest in the buffer at tx_head. */
 static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 {
 	struct rdda_dones *m = NULL;
-	struct tgt_cmd *c, *next;
+	struct tgt_cmd *c;
 	unsigned int k = 0;
 
-	list_for_each_entry_safe(c, next, &ch->pend, node) {
+	while ((c = list_first_entry_or_null(&ch->pend, struct tgt_cmd, node))) {
 		if (c->p.push && !c->status) {
 			if (!chain_room(ch, n, TGT_VECS + !!m))
 				break;
 			n = chain_push(ch, n, c);
-			cmd_release(ch, c);
 			continue;
 		}
 		if (!m) {

@@ -58,7 +58,7 @@
 #define TGT_CONTROLS		16	/* control messages in flight, each way */
 #define TGT_TX_BUFS		16	/* sends of ours in flight */
 #define TGT_CHAIN		32	/* work requests in one post */
-#define TGT_SGES		2	/* of one work request: the two runs of a payload */
+#define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 #define TGT_VECS		6	/* runs, cut where pieces end */
 #define TGT_UNPROVEN_MAX	64
 #define TGT_GRANT_MS		5000
@@ -202,6 +202,7 @@ struct tgt_rbuf {
  * @proof: of this connection: login, answer and who is who
  * @key: that it was opened with
  * @reads: READs in flight that the client may ask for
+ * @runs: one push may carry several reads
  * @counted: counts among the unproven
  * @deadline: of the proof
  * @destroy: of a connection that never became part of its session
@@ -236,6 +237,7 @@ struct tgt_channel {
 	struct rdda_proof	proof;
 	struct rdda_key		key;
 	u8			reads;
+	bool			runs;
 	bool			counted;
 	struct delayed_work	deadline;
 	struct work_struct	destroy;

@@ -296,6 +296,22 @@ static void test_push(void)
 	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
 }
 
+static void test_immediate(void)
+{
+	u16 cid = RDDA_CID(1023, 63);
+	u32 imm = RDDA_IMM(cid, 0, 0);
+
+	/* to a client without RDDA_FEAT_RUNS it is the CID */
+	CU_ASSERT_EQUAL(imm, cid);
+	CU_ASSERT_EQUAL(RDDA_IMM_MORE(imm), 0);
+	imm = RDDA_IMM(cid, RDDA_RUN_MAX - 1, 15 * 63);
+	CU_ASSERT_EQUAL(RDDA_IMM_CID(imm), cid);
+	CU_ASSERT_EQUAL(RDDA_IMM_MORE(imm), RDDA_RUN_MAX - 1);
+	CU_ASSERT_EQUAL(RDDA_IMM_GENS(imm), 15 * 63 % 64);
+	CU_ASSERT_EQUAL(imm & ~RDDA_IMM_VALID, 0);
+	CU_ASSERT_EQUAL(RDDA_IMM(0xffff, 15, 63), RDDA_IMM_VALID);
+}
+
 static void test_dsm_and_zeroes(void)
 {
 	struct rdda_cmd c = rw(RDDA_OP_DSM, 2048, 1);
@@ -410,6 +426,7 @@ int main(void)
 		{ "a session without the drive", test_no_drive },
 		{ "payload runs", test_payload },
 		{ "pushed reads", test_push },
+		{ "immediates", test_immediate },
 		{ "discard and write zeroes", test_dsm_and_zeroes },
 		{ "reserved bits", test_reserved_bits },
 		{ "command ids", test_cid },

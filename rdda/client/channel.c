@@ -124,7 +124,6 @@ int rdda_chan_qp(struct rdda_chan *ch)
 		.send_wr = ch->sq_size,
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
 		.sge = ch->sge_max,
-		.vector = ch->index,
 		.poll = IB_POLL_SOFTIRQ,
 	};
 	return rdda_qp_create(&ch->q, ch->id, s->pd, &size, ch);

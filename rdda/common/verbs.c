@@ -74,6 +74,20 @@ int rdda_cm_tune(struct rdma_cm_id *id)
 	return ret;
 }
 
+/**
+ * rdda_vector() - a completion vector for one more CQ
+ * @dev: device
+ *
+ * Round, over all connections: each session's first channel on vector 0 would
+ * be all of the work of a target with many clients.
+ */
+unsigned int rdda_vector(struct ib_device *dev)
+{
+	static atomic_t next = ATOMIC_INIT(-1);
+
+	return (unsigned int)atomic_inc_return(&next) % dev->num_comp_vectors;
+}
+
 static void qp_event(struct ib_event *event, void *context)
 {
 	/* Completions and the connection manager tell us what matters. */
@@ -109,7 +123,7 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 	};
 	int ret;
 
-	q->cq = ib_alloc_cq(dev, context, cqe, size->vector % dev->num_comp_vectors, size->poll);
+	q->cq = ib_alloc_cq(dev, context, cqe, rdda_vector(dev), size->poll);
 	if (IS_ERR(q->cq)) {
 		ret = PTR_ERR(q->cq);
 		q->cq = NULL;

@@ -62,18 +62,17 @@ struct rdda_qp {
  * @send_wr: work requests of the send queue, drain marker not counted
  * @recv_wr: receives, drain marker not counted
  * @sge: of a send work request
- * @vector: completion vector, taken modulo what the device has
  * @poll: where completions are handled
  */
 struct rdda_qp_size {
 	u32 send_wr;
 	u32 recv_wr;
 	u32 sge;
-	int vector;
 	enum ib_poll_context poll;
 };
 
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);
+unsigned int rdda_vector(struct ib_device *dev);
 int rdda_cm_tune(struct rdma_cm_id *id);
 int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 		   const struct rdda_qp_size *size, void *context);

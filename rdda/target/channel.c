@@ -142,7 +142,7 @@ static int qp_create(struct tgt_channel *ch)
 	ch->max_sge = min(lim->send_sge, TGT_SGES + 0U);
 	ch->sq_size = min(ch->nr_cmds + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr);
 	cq_attr.cqe = ch->sq_size + ch->nr_rbufs + 4;
-	cq_attr.comp_vector = ch->index % dev->num_comp_vectors;
+	cq_attr.comp_vector = rdda_vector(dev);
 	if (cq_attr.cqe > lim->max_cqe || ch->nr_rbufs > lim->max_wr)
 		return -EOPNOTSUPP;
 	ch->cq = ib_create_cq(dev, tgt_queue_event, cq_event, ch, &cq_attr);

@@ -8,7 +8,7 @@ verify() { # DEVICE fio options...
 	local dev=$1 out; shift
 	out=$(mktemp)
 	fio --name=v --filename="$dev" --ioengine=libaio --direct=1 --verify=crc32c \
-		--verify_fatal=1 --group_reporting --minimal "$@" >"$out" 2>&1 ||
+		--verify_fatal=1 --serialize_overlap=1 --group_reporting --minimal "$@" >"$out" 2>&1 ||
 		{ cat "$out"; fail "fio: $*"; }
 	rm -f "$out"
 }

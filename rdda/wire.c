@@ -143,6 +143,23 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	return 0;
 }
 
+/* The first of the extents that ends behind @slba; @chk->nr_ext when none does. */
+static unsigned int range_find(const struct rdda_check *chk, u64 slba)
+{
+	unsigned int low = 0, high = chk->nr_ext;
+
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+		const struct rdda_extent_view *e = &chk->ext[mid];
+
+		if (slba >= e->slba && slba - e->slba >= e->blocks)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /* Does one opened extent, or several that touch, hold all of the blocks? */
 static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
 {
@@ -150,14 +167,12 @@ static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool 
 
 	if (!blocks || slba + blocks < slba)
 		return RDDA_ST_LBA_RANGE;
-	for (i = 0; i < chk->nr_ext && blocks; i++) {
+	for (i = range_find(chk, slba); i < chk->nr_ext; i++) {
 		const struct rdda_extent_view *e = &chk->ext[i];
 		u64 n;
 
 		if (slba < e->slba)
 			break;
-		if (slba - e->slba >= e->blocks)
-			continue;
 		if (write && !e->rw)
 			return RDDA_ST_ACCESS_DENIED;
 		n = e->blocks - (slba - e->slba);

@@ -2,6 +2,7 @@
 /* The wire format: layouts, every check's edges, every bit of a command. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
 #include <asm/byteorder.h>
@@ -215,6 +216,57 @@ static void test_ranges(void)
 	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, ~0ULL, 1), &p), RDDA_ST_LBA_RANGE);
 }
 
+/* Block by block, what the search must find. */
+static int slow_range(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
+{
+	unsigned int i;
+
+	for (; blocks; slba++, blocks--) {
+		for (i = 0; i < chk->nr_ext; i++)
+			if (slba >= chk->ext[i].slba && slba - chk->ext[i].slba < chk->ext[i].blocks)
+				break;
+		if (i == chk->nr_ext)
+			return RDDA_ST_LBA_RANGE;
+		if (write && !chk->ext[i].rw)
+			return RDDA_ST_ACCESS_DENIED;
+	}
+	return 0;
+}
+
+static void test_many_extents(void)
+{
+	struct rdda_extent_view ext[40];
+	struct rdda_check chk = check;
+	unsigned int round, i, bad = 0;
+	struct rdda_parsed p;
+
+	chk.ext = ext;
+	srand(7);
+	for (round = 0; round < 200; round++) {
+		u64 at = rand() % 4;
+
+		chk.nr_ext = 1 + rand() % ARRAY_SIZE(ext);
+		for (i = 0; i < chk.nr_ext; i++) {
+			at += rand() % 3 ? 0 : rand() % 20;
+			ext[i] = (struct rdda_extent_view) {
+				.slba = at, .blocks = 1 + rand() % 9, .rw = rand() % 4,
+			};
+			at += ext[i].blocks;
+		}
+		for (i = 0; i < 300; i++) {
+			u8 op = rand() & 1 ? RDDA_OP_WRITE_ZEROES : RDDA_OP_READ;
+			u32 n = 1 + rand() % 8;
+			u64 slba = rand() % (at + 4);
+			struct rdda_cmd c = rw(op, slba, n);
+
+			if (rdda_cmd_parse(&c, &chk, &p) !=
+			    slow_range(&chk, slba, n, op != RDDA_OP_READ))
+				bad++;
+		}
+	}
+	CU_ASSERT_EQUAL(bad, 0);
+}
+
 static void test_no_drive(void)
 {
 	struct rdda_check none = check;
@@ -423,6 +475,7 @@ int main(void)
 		{ "frames of every type", test_frames },
 		{ "frame edges and management fragments", test_frame_edges },
 		{ "block ranges", test_ranges },
+		{ "many extents", test_many_extents },
 		{ "a session without the drive", test_no_drive },
 		{ "payload runs", test_payload },
 		{ "pushed reads", test_push },

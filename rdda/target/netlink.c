@@ -227,42 +227,78 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
 	return ret;
 }
 
-/* Dumps: one entry a call of the filler, cb->args[0] counts what was sent. */
+/*
+ * Dumps: cb->args[0] counts what was sent. A drive's table goes on in further
+ * messages with the same DRIVE_UUID when one does not hold it: cb->args[1]
+ * counts its extents.
+ */
 
-static int extents_fill(struct sk_buff *skb, const struct tgt_drive *d)
+#define X_BYTES		128	/* of one EXTENT, rounded up */
+
+static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 {
-	struct nlattr *all = nla_nest_start(skb, MESHTGT_A_EXTENTS), *one;
-	const struct tgt_extent *e;
+	struct nlattr *one = nla_nest_start(skb, MESHTGT_A_EXTENT);
 	const struct tgt_open *o;
-	u32 n;
+	u32 n = 0;
+
+	list_for_each_entry(o, &e->opens, on_extent)
+		n++;
+	if (!one || nla_put(skb, MESHTGT_X_UUID, 16, &e->uuid) ||
+	    nla_put_u64_64bit(skb, MESHTGT_X_START, e->start, MESHTGT_X_PAD) ||
+	    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
+	    nla_put(skb, MESHTGT_X_HOLDER, 16, &e->holder) ||
+	    nla_put_u64_64bit(skb, MESHTGT_X_GENERATION, e->generation, MESHTGT_X_PAD) ||
+	    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
+	    nla_put_u32(skb, MESHTGT_X_OPENS, n))
+		return -EMSGSIZE;
+	nla_nest_end(skb, one);
+	return 0;
+}
+
+/* One EXTENTS attribute with as much as it holds. Return: the next extent's number. */
+static long extents_fill(struct sk_buff *skb, const struct tgt_drive *d, long from)
+{
+	struct nlattr *all = nla_nest_start(skb, MESHTGT_A_EXTENTS);
+	const struct tgt_extent *e;
+	long i = 0;
 
 	if (!all)
 		return -EMSGSIZE;
 	list_for_each_entry(e, &d->extents, node) {
-		n = 0;
-		list_for_each_entry(o, &e->opens, on_extent)
-			n++;
-		/* A table that does not fit is cut short: OPENS is what this is for. */
-		if (skb_tailroom(skb) < 256 || all->nla_len > U16_MAX - 256)
+		if (i++ < from)
+			continue;
+		if (skb_tailroom(skb) < X_BYTES ||
+		    skb_tail_pointer(skb) - (u8 *)all > U16_MAX - X_BYTES) {
+			i--;
 			break;
-		one = nla_nest_start(skb, MESHTGT_A_EXTENT);
-		if (!one || nla_put(skb, MESHTGT_X_UUID, 16, &e->uuid) ||
-		    nla_put_u64_64bit(skb, MESHTGT_X_START, e->start, MESHTGT_X_PAD) ||
-		    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
-		    nla_put(skb, MESHTGT_X_HOLDER, 16, &e->holder) ||
-		    nla_put_u64_64bit(skb, MESHTGT_X_GENERATION, e->generation, MESHTGT_X_PAD) ||
-		    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
-		    nla_put_u32(skb, MESHTGT_X_OPENS, n))
+		}
+		if (extent_fill(skb, e))
 			return -EMSGSIZE;
-		nla_nest_end(skb, one);
 	}
 	nla_nest_end(skb, all);
-	return 0;
+	return i;
 }
 
-static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, u32 seq, int flags)
+static long table_length(const struct tgt_drive *d)
+{
+	struct list_head *pos;
+	long n = 0;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each(pos, &d->extents)
+		n++;
+	return n;
+}
+
+/*
+ * @from: number of the first extent; set to the next one, or to -1 when all
+ * were sent. @whole: all of the table in this message, or nothing.
+ */
+static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, u32 seq, int flags,
+		      long *from, bool whole)
 {
 	void *h = genlmsg_put(skb, port, seq, &family, flags, MESHTGT_CMD_DRIVE_GET);
+	long n = table_length(d), at = *from, next;
 
 	if (!h)
 		return -EMSGSIZE;
@@ -270,13 +306,20 @@ static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, 
 	    nla_put_string(skb, MESHTGT_A_PATH, d->path) ||
 	    nla_put_u64_64bit(skb, MESHTGT_A_SIZE, bdev_nr_bytes(d->bd), MESHTGT_A_PAD) ||
 	    nla_put_u32(skb, MESHTGT_A_LBA, 1U << d->lba_shift) ||
-	    nla_put_string(skb, MESHTGT_A_STATE, d->state == TGT_DRIVE_UP ? "up" : "gone") ||
-	    extents_fill(skb, d)) {
-		genlmsg_cancel(skb, h);
-		return -EMSGSIZE;
-	}
+	    nla_put_string(skb, MESHTGT_A_STATE, d->state == TGT_DRIVE_UP ? "up" : "gone"))
+		goto err;
+	do {
+		next = extents_fill(skb, d, at);
+		if (next < 0 || (next == at && at < n))
+			goto err;
+		at = next;
+	} while (whole && at < n);
 	genlmsg_end(skb, h);
+	*from = at < n ? at : -1;
 	return 0;
+err:
+	genlmsg_cancel(skb, h);
+	return -EMSGSIZE;
 }
 
 static int nl_drive_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -288,9 +331,13 @@ static int nl_drive_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	list_for_each_entry(d, &tgt_drives, node) {
 		if (i++ < cb->args[0])
 			continue;
-		if (drive_fill(skb, d, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI))
+		if (drive_fill(skb, d, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
+			       &cb->args[1], false))
+			break;
+		if (cb->args[1] >= 0)
 			break;
 		cb->args[0]++;
+		cb->args[1] = 0;
 	}
 	mutex_unlock(&tgt_lock);
 	return skb->len;
@@ -298,28 +345,30 @@ static int nl_drive_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 static int nl_drive_get(struct sk_buff *skb, struct genl_info *info)
 {
-	struct sk_buff *msg;
+	struct sk_buff *msg = NULL;
 	struct tgt_drive *d;
-	uuid_t uuid;
 	int ret = -ENOENT;
+	long from = 0;
+	uuid_t uuid;
 
 	if (!need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
 	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
-	msg = genlmsg_new(NLMSG_GOODSIZE * 4, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
 	mutex_lock(&tgt_lock);
 	d = tgt_drive_find(&uuid);
 	if (d)
-		ret = drive_fill(msg, d, info->snd_portid, info->snd_seq, 0);
+		msg = genlmsg_new(NLMSG_GOODSIZE + PATH_MAX + table_length(d) * X_BYTES, GFP_NOIO);
+	if (d && !msg)
+		ret = -ENOMEM;
+	else if (d)
+		ret = drive_fill(msg, d, info->snd_portid, info->snd_seq, 0, &from, true);
 	mutex_unlock(&tgt_lock);
 	if (!ret)
 		return genlmsg_reply(msg, info);
 	if (ret == -ENOENT)
 		NL_SET_ERR_MSG(info->extack, "no such drive");
 	else
-		NL_SET_ERR_MSG(info->extack, "its table is too long");
+		NL_SET_ERR_MSG(info->extack, "its table is too long for one message: dump it");
 	nlmsg_free(msg);
 	return ret;
 }

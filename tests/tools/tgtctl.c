@@ -75,6 +75,10 @@ static struct nl_msg *msg_new(int cmd, int flags)
 	return m;
 }
 
+/* Of the last message: not on a stack, since "serve" goes on to hear of its answers. */
+static int failed;
+static int done;
+
 /* The kernel's own words, when it has some. */
 static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 {
@@ -94,11 +98,10 @@ static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 				fprintf(stderr, ": %s", (char *)nla_data(a));
 	}
 	fprintf(stderr, "\n");
-	*(int *)arg = e->error;
+	(void)arg;
+	failed = e->error;
 	return NL_STOP;
 }
-
-static int done;
 
 static int on_done(struct nl_msg *m, void *arg)
 {
@@ -112,22 +115,23 @@ static int on_done(struct nl_msg *m, void *arg)
 static int send_wait(struct nl_msg *m)
 {
 	struct nl_cb *cb = nl_socket_get_cb(sk);
-	int err = 0, ret;
+	int ret;
 
-	nl_cb_err(cb, NL_CB_CUSTOM, on_error, &err);
+	failed = 0;
+	nl_cb_err(cb, NL_CB_CUSTOM, on_error, NULL);
 	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_done, NULL);
 	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_done, NULL);
 	ret = nl_send_auto(sk, m);
 	if (ret < 0)
 		die("send", ret);
-	for (done = 0; !done && !err;) {
+	for (done = 0; !done && !failed;) {
 		ret = nl_recvmsgs(sk, cb);
-		if (ret < 0 && !err)
+		if (ret < 0 && !failed)
 			die("receive", ret);
 	}
 	nlmsg_free(m);
 	nl_cb_put(cb);
-	return err ? 1 : 0;
+	return failed ? 1 : 0;
 }
 
 static void put_extent(struct nl_msg *m, char *spec)
@@ -240,12 +244,31 @@ static int dump(int cmd)
 
 static const char *mode = "";
 
+/* "re:" and what was said, unless that is more than an answer may have. */
+static int echo(struct nl_msg *r, struct nlmsghdr *asked)
+{
+	struct nlattr *d;
+	size_t n = 3;
+	int rem;
+
+	nlmsg_for_each_attr(d, asked, GENL_HDRLEN, rem)
+		if (nla_type(d) == MESHTGT_A_DATA)
+			n += nla_len(d);
+	if (n > MESHBLK_MGMT_MAX)
+		return -EMSGSIZE;
+	nla_put(r, MESHTGT_A_DATA, 3, "re:");
+	nlmsg_for_each_attr(d, asked, GENL_HDRLEN, rem)
+		if (nla_type(d) == MESHTGT_A_DATA)
+			nla_put(r, MESHTGT_A_DATA, nla_len(d), nla_data(d));
+	return 0;
+}
+
 static int on_asked(struct nl_msg *m, void *arg)
 {
 	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(m));
-	struct nlattr *a[MESHTGT_A_MAX + 1], *d;
+	struct nlattr *a[MESHTGT_A_MAX + 1];
 	struct nl_msg *r;
-	int rem;
+	int err = 0;
 
 	(void)arg;
 	if (genlmsg_parse(nlmsg_hdr(m), 0, a, MESHTGT_A_MAX, NULL) || !a[MESHTGT_A_REQUEST])
@@ -258,13 +281,11 @@ static int on_asked(struct nl_msg *m, void *arg)
 	r = msg_new(g->cmd == MESHTGT_CMD_GRANT ? MESHTGT_CMD_GRANT_REPLY :
 		    MESHTGT_CMD_MGMT_REPLY, 0);
 	nla_put_u64(r, MESHTGT_A_REQUEST, nla_get_u64(a[MESHTGT_A_REQUEST]));
-	nla_put_s32(r, MESHTGT_A_ERROR, strcmp(mode, "refuse") ? 0 : -ESTALE);
-	if (g->cmd == MESHTGT_CMD_MGMT && strcmp(mode, "refuse")) {
-		nla_put(r, MESHTGT_A_DATA, 3, "re:");
-		nlmsg_for_each_attr(d, nlmsg_hdr(m), GENL_HDRLEN, rem)
-			if (nla_type(d) == MESHTGT_A_DATA)
-				nla_put(r, MESHTGT_A_DATA, nla_len(d), nla_data(d));
-	}
+	if (!strcmp(mode, "refuse"))
+		err = -ESTALE;
+	else if (g->cmd == MESHTGT_CMD_MGMT)
+		err = echo(r, nlmsg_hdr(m));
+	nla_put_s32(r, MESHTGT_A_ERROR, err);
 	nl_send_auto(sk, r);
 	nlmsg_free(r);
 	return NL_OK;

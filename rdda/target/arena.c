@@ -47,6 +47,14 @@ unsigned long tgt_arena_used;		/* budget_lock for writing */
 static unsigned int channels_used;	/* budget_lock */
 
 /**
+ * tgt_arena_limit() - the arena of all sessions, at most, in bytes
+ */
+unsigned long tgt_arena_limit(void)
+{
+	return READ_ONCE(arena_budget) ?: totalram_pages() << (PAGE_SHIFT - 2);
+}
+
+/**
  * tgt_arena_reserve() - what a new session may have
  * @channels: set to how many channels
  *
@@ -58,7 +66,7 @@ static unsigned int channels_used;	/* budget_lock */
  */
 u32 tgt_arena_reserve(unsigned int *channels)
 {
-	unsigned long budget = READ_ONCE(arena_budget) ?: totalram_pages() << (PAGE_SHIFT - 2);
+	unsigned long budget = tgt_arena_limit();
 	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
 	unsigned int n = clamp_t(unsigned int, min(num_online_cpus(), channels_max), 1,
 				 TGT_CHANNELS_MAX);

@@ -327,8 +327,10 @@ static int channel_lend(struct tgt_channel *ch)
 		ret = tgt_arena_alloc(ch->s);
 		if (!ret)
 			ret = tgt_arena_register(ch->s, ch);
-		if (!ret)
+		if (!ret) {
+			tgt_sysfs_add(ch->s);
 			ret = tgt_session_live(ch->s, ch->proof.boot_id);
+		}
 	} else {
 		ret = memcmp(ch->s->boot_id, ch->proof.boot_id, RDDA_UUID_LEN) ? -EPROTO :
 			tgt_session_attach(ch);

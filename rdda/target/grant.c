@@ -15,6 +15,7 @@
  * All of it is under tgt_lock, but for commands, which take a view under RCU.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/module.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
@@ -80,6 +81,11 @@ static void open_closed(struct tgt_open *o)
 		.status = cpu_to_le32(RDDA_OPEN_OK),
 	};
 
+	/*
+	 * Before the answer: who hears it may unload us at once. That waits for
+	 * tgt_lock, and so for us.
+	 */
+	module_put(THIS_MODULE);
 	/* The session's channels live as long as it does, and it has this sdrive. */
 	if (o->ch)
 		tgt_ctl_send(o->ch, &m, sizeof(m));
@@ -352,18 +358,23 @@ static void open_insert(struct tgt_sdrive *sd, struct tgt_open *o)
 	list_add_tail(&o->on_sdrive, &at->on_sdrive);
 }
 
+/*
+ * Each opening holds the module, until its last command is back: an unload is
+ * refused while a client uses a drive, or a device has not returned what a
+ * client gave it, rather than begun and never ended.
+ */
 static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e, bool rw)
 {
 	struct tgt_sdrive *sd = sdrive_find(s, e->drive);
 	struct tgt_open *o;
 	struct tgt_view *v;
 
-	if (s->nr_opens >= TGT_OPENS_MAX)
+	if (s->nr_opens >= TGT_OPENS_MAX || !try_module_get(THIS_MODULE))
 		return NULL;
 	if (!sd)
 		sd = sdrive_create(s, e->drive);
 	if (!sd)
-		return NULL;
+		goto err_module;
 	o = kzalloc(sizeof(*o), GFP_NOIO);
 	if (!o)
 		goto err_sdrive;
@@ -390,6 +401,8 @@ err_open:
 	kfree(o);
 err_sdrive:
 	sdrive_check(sd);
+err_module:
+	module_put(THIS_MODULE);
 	return NULL;
 }
 

@@ -120,6 +120,14 @@ void tgt_unproven_put(struct tgt_channel *ch)
 		atomic_dec(&unproven);
 }
 
+/**
+ * tgt_unproven() - connections that have not proved the key yet
+ */
+unsigned int tgt_unproven(void)
+{
+	return atomic_read(&unproven);
+}
+
 static int login_refuse(struct rdma_cm_id *cm, int reason)
 {
 	struct rdda_reject rej = {

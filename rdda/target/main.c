@@ -83,9 +83,12 @@ static int __init tgt_init(void)
 	ret = tgt_drive_init();
 	if (ret)
 		goto err_mgmt;
-	ret = tgt_session_init();
+	ret = tgt_sysfs_init();
 	if (ret)
 		goto err_drive;
+	ret = tgt_session_init();
+	if (ret)
+		goto err_sysfs;
 	ret = tgt_nl_init();
 	if (ret)
 		goto err_session;
@@ -94,6 +97,8 @@ static int __init tgt_init(void)
 
 err_session:
 	tgt_session_exit();
+err_sysfs:
+	tgt_sysfs_exit();
 err_drive:
 	tgt_drive_exit();
 err_mgmt:
@@ -121,6 +126,7 @@ static void __exit tgt_exit(void)
 	tgt_stopping = true;
 	tgt_listen_exit();
 	tgt_session_exit();
+	tgt_sysfs_exit();
 	tgt_drive_exit();
 	tgt_mgmt_exit();
 	tgt_open_exit();

@@ -8,6 +8,7 @@
  * keep their receive buffer until it has dealt with them, which bounds them.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/delay.h>
 #include <linux/sched/mm.h>
 
 #include "rdda/target/tgt.h"
@@ -188,8 +189,11 @@ void tgt_queue_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
-	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead))
+	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead)) {
+		msleep(20);	/* and look whether it hears again */
+		queue_work(tgt_io_wq, &ch->work);
 		goto out;
+	}
 	do {
 		while (poll_batch(ch) > 0) {
 			if (++rounds < POLL_ROUNDS)

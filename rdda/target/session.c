@@ -91,6 +91,7 @@ u64 tgt_session_memory(struct tgt_session *s)
 
 	lockdep_assert_held(&tgt_lock);
 	n += (u64)s->arena.nr << s->arena.shift;
+	n += s->nr_opens * (u64)(sizeof(struct tgt_open) + sizeof(struct rdda_extent_view));
 	spin_lock_bh(&s->lock);
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
@@ -119,6 +120,7 @@ static void free_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, free);
 
+	tgt_sysfs_del(s);
 	tgt_arena_free(s);
 	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
 	session_set(s, TGT_DEAD, 0);

@@ -4,6 +4,7 @@
  * them to block devices, and never looks at what is in the memory it lends.
  *
  *   netlink.c  meshd's orders ---> drive.c, grant.c (what is lent to whom)
+ *   sysfs.c    what is spent, and whom it refused, for people
  *   listen.c   logins -----------> session.c, channel.c (who is connected)
  *
  *   queue.c    one channel's completions, batch by batch
@@ -129,6 +130,7 @@ struct tgt_arena {
  * @watch: ends the session when @heard is too old
  * @kill: tears down queue pairs and regions
  * @free: gives memory back when the bios are
+ * @shown: its device in sysfs; set before LIVE is told, cleared by @free
  * @mgmt: requests being reassembled; mgmt.c; mgmt_lock there
  * @mgmt_nr: how many; mgmt_lock
  * @stats: counters
@@ -164,6 +166,7 @@ struct tgt_session {
 	struct delayed_work	watch;
 	struct work_struct	kill;
 	struct work_struct	free;
+	struct device		*shown;
 	struct list_head	mgmt;
 	unsigned int		mgmt_nr;
 	struct {
@@ -544,6 +547,7 @@ int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
 
 /* arena.c */
 extern unsigned long tgt_arena_used;
+unsigned long tgt_arena_limit(void);
 u32 tgt_arena_reserve(unsigned int *channels);
 void tgt_arena_unreserve(u32 bytes, unsigned int channels);
 int tgt_arena_alloc(struct tgt_session *s);
@@ -643,5 +647,12 @@ void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
 void tgt_unproven_put(struct tgt_channel *ch);
 void tgt_refused(int reason);
 u64 tgt_refused_count(int reason);
+unsigned int tgt_unproven(void);
+
+/* sysfs.c */
+void tgt_sysfs_add(struct tgt_session *s);
+void tgt_sysfs_del(struct tgt_session *s);
+int tgt_sysfs_init(void);
+void tgt_sysfs_exit(void);
 
 #endif

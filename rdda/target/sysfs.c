@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/class/meshtgt: what the target spends and whom it refused, and a device
+ * for each session that has proved the key. docs/sysfs.md describes the files.
+ *
+ * A file's show function may use its session: device_unregister() waits for
+ * those that run, and the session goes after it.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/device.h>
+#include <linux/sysfs.h>
+
+#include "rdda/target/tgt.h"
+
+static struct class tgt_class = {
+	.name = "meshtgt",
+};
+
+static struct device *host_dev;
+
+/* The host's own: /sys/class/meshtgt/target */
+
+static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct list_head *pos;
+	unsigned int n = 0;
+
+	mutex_lock(&tgt_lock);
+	list_for_each(pos, &tgt_sessions)
+		n++;
+	mutex_unlock(&tgt_lock);
+	return sysfs_emit(buf, "%u\n", n);
+}
+static DEVICE_ATTR_RO(sessions);
+
+static ssize_t arena_used_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(tgt_arena_used));
+}
+static DEVICE_ATTR_RO(arena_used);
+
+static ssize_t arena_limit_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", tgt_arena_limit());
+}
+static DEVICE_ATTR_RO(arena_limit);
+
+static ssize_t unproven_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", tgt_unproven());
+}
+static DEVICE_ATTR_RO(unproven);
+
+static struct attribute *host_attrs[] = {
+	&dev_attr_sessions.attr,
+	&dev_attr_arena_used.attr,
+	&dev_attr_arena_limit.attr,
+	&dev_attr_unproven.attr,
+	NULL
+};
+
+static const struct attribute_group host_group = {
+	.attrs = host_attrs,
+};
+
+/* refused/: a counter for each reason of a refused login */
+
+struct refused_attr {
+	struct device_attribute attr;
+	int reason;
+};
+
+static ssize_t refused_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  tgt_refused_count(container_of(attr, struct refused_attr, attr)->reason));
+}
+
+#define REFUSED(_name, _reason)						\
+	static struct refused_attr refused_##_name = {			\
+		.attr = { { .name = #_name, .mode = 0444 }, .show = refused_show },	\
+		.reason = _reason,					\
+	}
+
+REFUSED(all, 0);
+REFUSED(malformed, RDDA_REJ_MALFORMED);
+REFUSED(version, RDDA_REJ_VERSION);
+REFUSED(key, RDDA_REJ_KEY);
+REFUSED(busy, RDDA_REJ_BUSY);
+REFUSED(channel, RDDA_REJ_CHANNEL);
+REFUSED(stale, RDDA_REJ_STALE);
+REFUSED(not_ready, RDDA_REJ_NOT_READY);
+
+static struct attribute *refused_attrs[] = {
+	&refused_all.attr.attr,
+	&refused_malformed.attr.attr,
+	&refused_version.attr.attr,
+	&refused_key.attr.attr,
+	&refused_busy.attr.attr,
+	&refused_channel.attr.attr,
+	&refused_stale.attr.attr,
+	&refused_not_ready.attr.attr,
+	NULL
+};
+
+static const struct attribute_group refused_group = {
+	.name = "refused",
+	.attrs = refused_attrs,
+};
+
+static const struct attribute_group *host_groups[] = {
+	&host_group,
+	&refused_group,
+	NULL
+};
+
+/* A session's: /sys/class/meshtgt/session-N */
+
+static ssize_t host_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct tgt_session *s = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%pUb\n", &s->host);
+}
+static DEVICE_ATTR_RO(host);
+
+static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  tgt_state_name(tgt_session_state(dev_get_drvdata(dev))));
+}
+static DEVICE_ATTR_RO(state);
+
+static ssize_t channels_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct tgt_session *s = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", s->nr_channels);
+}
+static DEVICE_ATTR_RO(channels);
+
+static ssize_t memory_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	u64 n;
+
+	mutex_lock(&tgt_lock);
+	n = tgt_session_memory(dev_get_drvdata(dev));
+	mutex_unlock(&tgt_lock);
+	return sysfs_emit(buf, "%llu\n", n);
+}
+static DEVICE_ATTR_RO(memory);
+
+static ssize_t opens_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct tgt_session *s = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(s->nr_opens));
+}
+static DEVICE_ATTR_RO(opens);
+
+#define COUNTER(name)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	struct tgt_session *s = dev_get_drvdata(dev);				\
+										\
+	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&s->stats.name));	\
+}										\
+static DEVICE_ATTR_RO(name)
+
+COUNTER(commands);
+COUNTER(reads);
+COUNTER(read_bytes);
+COUNTER(writes);
+COUNTER(write_bytes);
+COUNTER(discards);
+COUNTER(errors);
+COUNTER(sends);
+COUNTER(pushes);
+COUNTER(rnr);
+
+static struct attribute *session_attrs[] = {
+	&dev_attr_host.attr,
+	&dev_attr_state.attr,
+	&dev_attr_channels.attr,
+	&dev_attr_memory.attr,
+	&dev_attr_opens.attr,
+	&dev_attr_commands.attr,
+	&dev_attr_reads.attr,
+	&dev_attr_read_bytes.attr,
+	&dev_attr_writes.attr,
+	&dev_attr_write_bytes.attr,
+	&dev_attr_discards.attr,
+	&dev_attr_errors.attr,
+	&dev_attr_sends.attr,
+	&dev_attr_pushes.attr,
+	&dev_attr_rnr.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(session);
+
+/**
+ * tgt_sysfs_add() - show a session
+ * @s: session, proven; shown until tgt_sysfs_del()
+ *
+ * Context: process, noio. A session that cannot be shown works all the same.
+ */
+void tgt_sysfs_add(struct tgt_session *s)
+{
+	struct device *dev = device_create_with_groups(&tgt_class, NULL, MKDEV(0, 0), s,
+						       session_groups, "session-%u", s->id);
+
+	if (IS_ERR(dev))
+		pr_warn("session %u is not in sysfs: %ld\n", s->id, PTR_ERR(dev));
+	else
+		s->shown = dev;
+}
+
+/**
+ * tgt_sysfs_del() - the reverse; waits for those who read
+ * @s: session, shown or not
+ *
+ * Context: process, without tgt_lock.
+ */
+void tgt_sysfs_del(struct tgt_session *s)
+{
+	if (s->shown)
+		device_unregister(s->shown);
+	s->shown = NULL;
+}
+
+/**
+ * tgt_sysfs_init() - the class and the host's own files
+ *
+ * Return: 0 or a negative errno.
+ */
+int tgt_sysfs_init(void)
+{
+	int ret = class_register(&tgt_class);
+
+	if (ret)
+		return ret;
+	host_dev = device_create_with_groups(&tgt_class, NULL, MKDEV(0, 0), NULL, host_groups,
+					     "target");
+	if (!IS_ERR(host_dev))
+		return 0;
+	class_unregister(&tgt_class);
+	return PTR_ERR(host_dev);
+}
+
+/**
+ * tgt_sysfs_exit() - the reverse; no session is left
+ */
+void tgt_sysfs_exit(void)
+{
+	device_unregister(host_dev);
+	class_unregister(&tgt_class);
+}

@@ -20,11 +20,12 @@ enum {
 	CHAOS_READ_OLD		= 2,	/* a READ does not wait for them */
 	CHAOS_READ_SWAP		= 4,	/* second of two READs sampled first */
 	CHAOS_WRITE_OVERTAKES	= 8,	/* a WRITE placed before an earlier READ */
+	CHAOS_LOSS		= 16,	/* packets of connections get lost */
 };
 
 static int chaos;
 module_param(chaos, int, 0644);
-MODULE_PARM_DESC(chaos, "1 late WRITEs, 2 READs pass them, 4 READs swap, 8 WRITEs pass READs");
+MODULE_PARM_DESC(chaos, "1 late WRITEs, 2 READs pass them, 4 READs swap, 8 WRITEs pass READs, 16 loss");
 static int chaos_pct = 30;
 module_param(chaos_pct, int, 0644);
 MODULE_PARM_DESC(chaos_pct, "percentage of packets treated so");
@@ -42,6 +43,9 @@ MODULE_PARM_DESC(chaos_swapped, "READs sampled before an earlier one");
 static unsigned long chaos_overtook;
 module_param(chaos_overtook, ulong, 0444);
 MODULE_PARM_DESC(chaos_overtook, "WRITE packets placed before an earlier READ");
+static unsigned long chaos_lost;
+module_param(chaos_lost, ulong, 0444);
+MODULE_PARM_DESC(chaos_lost, "packets dropped");
 
 #define CHAOS_SAMPLE_MAX	(64 * 1024)
 
@@ -81,6 +85,18 @@ static bool chaos_roll(int bit)
 {
 	return (READ_ONCE(chaos) & bit) &&
 	       chaos_below(100) < READ_ONCE(chaos_pct);
+}
+
+bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
+{
+	unsigned long flags;
+
+	if ((pkt->opcode & 0xe0) != IB_OPCODE_RC || !chaos_roll(CHAOS_LOSS))
+		return false;
+	spin_lock_irqsave(&chaos_lock, flags);
+	chaos_lost++;
+	spin_unlock_irqrestore(&chaos_lock, flags);
+	return true;
 }
 
 static void chaos_place(struct chaos_write *w)

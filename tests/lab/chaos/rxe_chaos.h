@@ -32,6 +32,9 @@ void rxe_chaos_flush_mr(struct rxe_mr *mr);
 /* The QP goes or starts anew: place its stash, forget its samples. */
 void rxe_chaos_forget_qp(struct rxe_qp *qp);
 
+/* Is this packet, which has just arrived, to be lost? */
+bool rxe_chaos_lose(struct rxe_pkt_info *pkt);
+
 /* Before a new READ is served: let what stands behind it pass. */
 void rxe_chaos_before_read(struct rxe_qp *qp, struct rxe_pkt_info *pkt);
 

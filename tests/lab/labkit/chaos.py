@@ -37,6 +37,11 @@ EDITS = {
          r'\trxe_chaos_forget_qp(qp);\n\n\1'),
         INCLUDE,
     ],
+    "rxe_recv.c": [
+        (r'(\tpkt->mask \|= rxe_opcode\[pkt->opcode\]\.mask;\n)',
+         r'\1\n\tif (rxe_chaos_lose(pkt))\n\t\tgoto drop;\n'),
+        INCLUDE,
+    ],
     "rxe_resp.c": [
         (r'\terr = (rxe_mr_copy\(qp->resp\.mr, qp->resp\.va \+ qp->resp\.offset,\s+'
          r'payload_addr\(pkt\), data_len, RXE_TO_MR_OBJ\);\n)',

@@ -323,6 +323,23 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	}
 }
 
+/*
+ * One at a time: while nothing has come since the last, another would only take
+ * one more receive over there.
+ */
+static void chan_ping(struct rdda_chan *ch, unsigned long every)
+{
+	struct rdda_hdr ping = { .type = RDDA_PING, .len = cpu_to_le32(sizeof(ping)) };
+	unsigned long last = ch->last_ping;
+
+	if (time_before(jiffies, last + every) || time_before(READ_ONCE(ch->last_rx), last))
+		return;
+	/* Before it is sent: its answer must not be older. */
+	ch->last_ping = jiffies;
+	if (rdda_control_send(ch, &ping, sizeof(ping)))
+		ch->last_ping = last;
+}
+
 /**
  * rdda_alive_work() - ping every channel, and give a silent target up
  * @work: of a session
@@ -330,7 +347,6 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 void rdda_alive_work(struct work_struct *work)
 {
 	struct rdda_session *s = container_of(work, struct rdda_session, alive.work);
-	struct rdda_hdr ping = { .type = RDDA_PING, .len = cpu_to_le32(sizeof(ping)) };
 	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
 	unsigned int i;
 
@@ -341,10 +357,7 @@ void rdda_alive_work(struct work_struct *work)
 			rdda_session_fail(s, -ETIMEDOUT, "no message for %u ms", s->dead_ms);
 			return;
 		}
-		if (time_after_eq(jiffies, ch->last_ping + every)) {
-			ch->last_ping = jiffies;
-			rdda_control_send(ch, &ping, sizeof(ping));
-		}
+		chan_ping(ch, every);
 	}
 	if (!rdda_session_dead(s))
 		queue_delayed_work(rdda_wq, &s->alive, max(every / 2, 1UL));

@@ -87,10 +87,17 @@ static bool chaos_roll(int bit)
 	       chaos_below(100) < READ_ONCE(chaos_pct);
 }
 
+/*
+ * Not parts of a long READ's response: rdma_rxe asks for the rest from where it
+ * was lost, takes the answer for an error, and warns.
+ */
 bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
 {
 	unsigned long flags;
 
+	if (pkt->opcode >= IB_OPCODE_RC_RDMA_READ_RESPONSE_FIRST &&
+	    pkt->opcode <= IB_OPCODE_RC_RDMA_READ_RESPONSE_LAST)
+		return false;
 	if ((pkt->opcode & 0xe0) != IB_OPCODE_RC || !chaos_roll(CHAOS_LOSS))
 		return false;
 	spin_lock_irqsave(&chaos_lock, flags);

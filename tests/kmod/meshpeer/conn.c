@@ -11,7 +11,11 @@
 
 LIST_HEAD(peer_conns);
 
-static void conn_lost(struct peer_conn *c)
+/**
+ * peer_conn_lost() - it is over; wakes who waits
+ * @c: connection
+ */
+void peer_conn_lost(struct peer_conn *c)
 {
 	unsigned long flags;
 
@@ -41,7 +45,7 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		conn_lost(c);
+		peer_conn_lost(c);
 		break;
 	default:
 		break;
@@ -89,7 +93,13 @@ static int buffers_setup(struct peer_conn *c)
 	return 0;
 }
 
-static int conn_setup(struct peer_conn *c)
+/**
+ * peer_conn_setup() - queue pair, buffers, receives
+ * @c: connection with an id that has a device
+ *
+ * Return: 0, or a negative errno: peer_conn_end() frees what is there.
+ */
+int peer_conn_setup(struct peer_conn *c)
 {
 	struct rdma_cm_id *id = c->q.id;
 	struct rdda_qp_size size = {
@@ -143,7 +153,7 @@ static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
 		ret = cm_step(c, rdma_resolve_route(c->q.id, PEER_MS),
 			      RDMA_CM_EVENT_ROUTE_RESOLVED);
 	if (!ret)
-		ret = conn_setup(c);
+		ret = peer_conn_setup(c);
 	if (ret)
 		return ret;
 	c->proof.qpn[0] = c->q.qp->qp_num;
@@ -184,6 +194,25 @@ static int login_parse(struct peer_conn *c, int argc, char **argv, struct sockad
 }
 
 /**
+ * peer_conn_new() - nothing but its structure
+ * @name: of the connection
+ */
+struct peer_conn *peer_conn_new(const char *name)
+{
+	struct peer_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
+
+	if (!c)
+		return NULL;
+	spin_lock_init(&c->lock);
+	init_waitqueue_head(&c->wake);
+	init_completion(&c->cm_event);
+	INIT_DELAYED_WORK(&c->ping, ping_work);
+	INIT_LIST_HEAD(&c->node);
+	strscpy(c->name, name, sizeof(c->name));
+	return c;
+}
+
+/**
  * peer_login() - connect as a channel of a session
  * @argc: words
  * @argv: NAME ADDR PORT HOST BOOT NUMBER CHANNEL [KEYID KEYHEX]
@@ -196,14 +225,9 @@ int peer_login(int argc, char **argv)
 
 	if (peer_find(argv[0]))
 		return -EEXIST;
-	c = kzalloc(sizeof(*c), GFP_KERNEL);
+	c = peer_conn_new(argv[0]);
 	if (!c)
 		return -ENOMEM;
-	spin_lock_init(&c->lock);
-	init_waitqueue_head(&c->wake);
-	init_completion(&c->cm_event);
-	INIT_DELAYED_WORK(&c->ping, ping_work);
-	strscpy(c->name, argv[0], sizeof(c->name));
 	list_add_tail(&c->node, &peer_conns);
 	ret = login_parse(c, argc, argv, &ss);
 	if (!ret)
@@ -291,36 +315,59 @@ int peer_bounce(struct peer_conn *c)
 }
 
 /**
- * peer_drop() - end a connection without a word, free all of it
+ * peer_conn_end() - end a connection without a word, free what it has
  * @c: connection, in any state
+ * @id: destroy its id too; false where the CM does that
  */
-void peer_drop(struct peer_conn *c)
+void peer_conn_end(struct peer_conn *c, bool id)
 {
 	struct ib_device *dev = c->pd ? c->pd->device : NULL;
 
 	c->quiet = true;
 	cancel_delayed_work_sync(&c->ping);
-	if (c->q.id)
+	if (c->q.id && id)
 		rdma_disconnect(c->q.id);
-	conn_lost(c);
+	peer_conn_lost(c);
 	rdda_qp_drain(&c->q);
 	rdda_qp_destroy(&c->q);
 	if (c->bounce_mr)
 		ib_dereg_mr(c->bounce_mr);
 	if (dev && c->bounce_sg.length)
 		ib_dma_unmap_sg(dev, &c->bounce_sg, 1, DMA_FROM_DEVICE);
+	if (c->sv && c->sv->arena_mr)
+		ib_dereg_mr(c->sv->arena_mr);
+	if (dev && c->sv && c->sv->arena_sg.length)
+		ib_dma_unmap_sg(dev, &c->sv->arena_sg, 1, DMA_BIDIRECTIONAL);
 	if (dev && c->buf_dma)
 		ib_dma_unmap_single(dev, c->buf_dma, PEER_BUF, DMA_BIDIRECTIONAL);
 	peer_rx_free(c);
 	if (c->pd)
 		ib_dealloc_pd(c->pd);
-	if (c->q.id)
+	if (c->q.id && id)
 		rdma_destroy_id(c->q.id);
 	if (c->buf)
 		free_pages_exact(c->buf, PEER_BUF);
 	if (c->bounce)
 		free_pages_exact(c->bounce, PEER_BUF);
-	list_del(&c->node);
+}
+
+/**
+ * peer_conn_free() - the last of it
+ * @c: connection, ended
+ */
+void peer_conn_free(struct peer_conn *c)
+{
 	kvfree(c->mgmt);
 	kfree_sensitive(c);
+}
+
+/**
+ * peer_drop() - end a connection without a word, free all of it
+ * @c: connection, in any state
+ */
+void peer_drop(struct peer_conn *c)
+{
+	peer_conn_end(c, true);
+	list_del(&c->node);
+	peer_conn_free(c);
 }

@@ -20,6 +20,9 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
+ *   serve ADDR PORT PERMILLE SEED	be a target that lies so often, at most
+ *   served all			what came of it
+ *   unserve all
  */
 #define pr_fmt(fmt) "meshpeer: " fmt
 #include <linux/debugfs.h>
@@ -161,6 +164,17 @@ static int run(int argc, char **argv)
 		drop_all();
 		return 0;
 	}
+	if (!strcmp(argv[0], "serve"))
+		return peer_serve(argc - 1, argv + 1);
+	if (!strcmp(argv[0], "served")) {
+		peer_served();
+		return 0;
+	}
+	if (!strcmp(argv[0], "unserve")) {
+		peer_served();
+		peer_unserve();
+		return 0;
+	}
 	c = peer_find(argv[1]);
 	if (!c)
 		return -ENOENT;
@@ -218,6 +232,10 @@ static const struct file_operations do_fops = {
 
 static int __init peer_init(void)
 {
+	int ret = peer_serve_init();
+
+	if (ret)
+		return ret;
 	folder = debugfs_create_dir("meshpeer", NULL);
 	debugfs_create_file("do", 0600, folder, NULL, &do_fops);
 	return 0;
@@ -227,9 +245,10 @@ static void __exit peer_exit(void)
 {
 	debugfs_remove(folder);
 	drop_all();
+	peer_serve_exit();
 }
 
 module_init(peer_init);
 module_exit(peer_exit);
-MODULE_DESCRIPTION("An RDDA client for tests, honest or not");
+MODULE_DESCRIPTION("An RDDA client, or target, for tests, honest or not");
 MODULE_LICENSE("GPL");

@@ -253,6 +253,8 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irqsave(&c->lock, flags);
 	if (wc->status != IB_WC_SUCCESS) {
 		c->lost = true;
+	} else if (c->sv) {
+		peer_serve_rx(c, h, wc->byte_len);
 	} else if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
 		cmd = &c->cmd[RDDA_CID_SLOT(be32_to_cpu(wc->ex.imm_data))];
 		cmd->status = 0;
@@ -267,7 +269,7 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock_irqrestore(&c->lock, flags);
 	wake_up_all(&c->wake);
 	if (wc->status == IB_WC_SUCCESS) {
-		if (wc->opcode == IB_WC_RECV && h->type == RDDA_PING)
+		if (!c->sv && wc->opcode == IB_WC_RECV && h->type == RDDA_PING)
 			pong_send(c, h->tag);
 		rx_post(c, rx);
 	}

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * meshpeer: speaks RDDA as a client, one verb at a time, well or badly.
+ * meshpeer: speaks RDDA as a client, one verb at a time, well or badly; or
+ * serves as a target that lies.
  *
  *   echo 'login a 10.77.0.1 4421 UUID 1 1 0' > /sys/kernel/debug/meshpeer/do
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
- * and answers, io.c honest commands, hostile.c the others. One verb runs at a
- * time; connections are found by the name that login gave them.
+ * and answers, io.c honest commands, hostile.c the others, serve.c and liar.c the
+ * target. One verb runs at a time; connections are found by the name that login
+ * gave them.
  */
 #ifndef MESHPEER_H
 #define MESHPEER_H
 
 #include <linux/completion.h>
+#include <linux/prandom.h>
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
 
@@ -40,10 +43,42 @@ struct peer_cmd {
 	u16	status;		/* enum rdda_status */
 };
 
-/* One channel, as its client. */
+/* A port where connections are served. */
+struct peer_listener {
+	struct list_head	node;
+	struct rdma_cm_id	*id;
+	u32			permille;	/* lies at most */
+	u32			seed;
+	bool			stop;
+	atomic_t		conns;		/* ever */
+	atomic_t		live;
+	atomic_t		messages;
+	atomic_t		lies;
+	atomic_t		malformed;	/* that the client sent */
+};
+
+/* A connection that is served: what its target has more than a client. */
+struct peer_serve {
+	struct peer_conn	*c;
+	struct peer_listener	*li;
+	struct work_struct	work;		/* all below is its own, but for the inbox */
+	struct rnd_state	rnd;
+	u32			permille;
+	u32			handle;
+	u16			cid;		/* of the last command */
+	u32			bounce_rkey;
+	u32			bounce_len;
+	struct scatterlist	arena_sg;
+	struct ib_mr		*arena_mr;
+	struct list_head	inbox;		/* the connection's lock */
+	unsigned int		inbox_nr;
+};
+
+/* One channel, as its client; or, with @sv, as its target. */
 struct peer_conn {
 	struct list_head	node;
 	char			name[16];
+	struct peer_serve	*sv;
 	struct rdda_qp		q;
 	struct ib_pd		*pd;
 	struct rdda_limits	lim;
@@ -96,6 +131,11 @@ int peer_login(int argc, char **argv);
 int peer_prove(struct peer_conn *c, int argc, char **argv);
 int peer_bounce(struct peer_conn *c);
 void peer_drop(struct peer_conn *c);
+struct peer_conn *peer_conn_new(const char *name);
+int peer_conn_setup(struct peer_conn *c);
+void peer_conn_lost(struct peer_conn *c);
+void peer_conn_end(struct peer_conn *c, bool id);
+void peer_conn_free(struct peer_conn *c);
 
 /* msg.c */
 int peer_rx_setup(struct peer_conn *c, unsigned int nr);
@@ -119,5 +159,20 @@ int peer_raw(struct peer_conn *c, int argc, char **argv);
 int peer_storm(struct peer_conn *c, int argc, char **argv);
 int peer_touch(struct peer_conn *c, int argc, char **argv);
 int peer_flood(struct peer_conn *c, int argc, char **argv);
+
+/* serve.c */
+int peer_serve_init(void);
+void peer_serve_exit(void);
+void peer_serve_rx(struct peer_conn *c, const void *msg, u32 len);
+int peer_serve(int argc, char **argv);
+void peer_served(void);
+void peer_unserve(void);
+
+/* liar.c */
+bool peer_lies(struct peer_conn *c);
+void peer_lie_accept(struct peer_conn *c, struct rdda_accept *a);
+void peer_lie_unasked(struct peer_conn *c);
+void peer_out(struct peer_conn *c, const void *msg, size_t len);
+void peer_push(struct peer_conn *c, u64 to, u32 len, u32 imm);
 
 #endif

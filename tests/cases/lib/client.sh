@@ -23,7 +23,11 @@ lend() { # DRIVE
 	fi
 }
 
+# A receive that was not there when a message came: credits make that a bug.
+rnr() { cat /sys/class/infiniband/*/ports/1/hw_counters/rcvd_rnr_err; }
+
 client_up() {
+	rnr_before=$(rnr)
 	modprobe brd rd_nr=2 rd_size=393216
 	modprobe meshtgt
 	tgtctl identity $rdda_target
@@ -36,6 +40,7 @@ client_up() {
 }
 
 client_down() {
+	[ "$(rnr)" = "$rnr_before" ] || fail "receives ran out: $(($(rnr) - rnr_before)) times"
 	kill "$serve"
 	wait "$serve" 2>/dev/null || :
 	modprobe -r meshtgt

@@ -101,4 +101,31 @@ sessions_gone() {
 	fail "sessions left: $(tgtctl sessions)"
 }
 
+# A drive that keeps writes back: see tests/kmod/meshhold.c.
+held_up() { # DEVICE; makes /dev/mapper/held
+	modprobe dm-mod
+	modprobe meshhold
+	dmsetup create held --table "0 $(blockdev --getsz "$1") hold $1"
+}
+held_down() {
+	dmsetup remove --retry held
+	modprobe -r meshhold
+}
+hold() { dmsetup message held 0 hold "$1"; }	# this many writes
+release() { dmsetup message held 0 release; }
+kept() { # COUNT: wait until so many are held
+	for _ in {1..100}; do
+		[ "$(dmsetup status held | cut -d' ' -f4)" != "$1" ] || return 0
+		sleep 0.1
+	done
+	fail "held: $(dmsetup status held), not $1"
+}
+
+# Rules taken out at the target, by their numbers in rdda/common/fault.h; none: all in.
+faults() { # [NUMBER...]
+	local n mask=0
+	for n; do mask=$((mask | 1 << n)); done
+	echo $mask >/sys/module/meshtgt/parameters/faults
+}
+
 trap 'kill "${pids[@]}" 2>/dev/null || :' EXIT

@@ -162,8 +162,13 @@ static void put_extents(struct nl_msg *m, int n, char **spec)
 	struct nlattr *all = nla_nest_start(m, MESHTGT_A_EXTENTS);
 	int i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		if (i && i % 400 == 0) {	/* an attribute has less than 64 KiB */
+			nla_nest_end(m, all);
+			all = nla_nest_start(m, MESHTGT_A_EXTENTS);
+		}
 		put_extent(m, spec[i]);
+	}
 	nla_nest_end(m, all);
 }
 

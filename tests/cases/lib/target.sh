@@ -101,24 +101,26 @@ sessions_gone() {
 	fail "sessions left: $(tgtctl sessions)"
 }
 
-# A drive that keeps writes back: see tests/kmod/meshhold.c.
+# A drive that keeps writes back: see tests/kmod/dm-hold.c.
 held_up() { # DEVICE; makes /dev/mapper/held
 	modprobe dm-mod
-	modprobe meshhold
+	modprobe dm-hold
 	dmsetup create held --table "0 $(blockdev --getsz "$1") hold $1"
 }
 held_down() {
 	dmsetup remove --retry held
-	modprobe -r meshhold
+	modprobe -r dm-hold
 }
-hold() { dmsetup message held 0 hold "$1"; }	# this many writes
+hold() { dmsetup message held 0 hold; }
 release() { dmsetup message held 0 release; }
-kept() { # COUNT: wait until so many are held
+held() { dmsetup status held | cut -d' ' -f5; }
+kept() { # until one is held; what comes after it passes
 	for _ in {1..100}; do
-		[ "$(dmsetup status held | cut -d' ' -f4)" != "$1" ] || return 0
+		[ "$(held)" -ne 1 ] || break
 		sleep 0.1
 	done
-	fail "held: $(dmsetup status held), not $1"
+	[ "$(held)" -eq 1 ] || fail "not held: $(dmsetup status held)"
+	dmsetup message held 0 pass
 }
 
 # Rules taken out at the target, by their numbers in rdda/common/fault.h; none: all in.

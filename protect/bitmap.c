@@ -116,13 +116,11 @@ bool prot_missed_durable(const struct prot_group *g, u32 region)
 /* No member in sync lacks anything of any bitmap. */
 bool prot_bitmap_settled(const struct prot_group *g)
 {
-	u32 i, n, b;
+	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		for (n = 0; n < g->shape.nr_bitmaps; n++)
-			for (b = 0; b < g->shape.nr_blocks; b++)
-				if (g->in_sync >> i & 1 && dirty(g, i, n, b))
-					return false;
+		if (g->in_sync >> i & 1 && g->meta[i].dirty & kept(g, i))
+			return false;
 	return true;
 }
 

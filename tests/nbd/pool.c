@@ -16,10 +16,6 @@
 #include "tests/nbd/volume.h"
 #include "userspace/codec.h"
 
-/* NULL where the engine has no erasure coding: then no group of it can be made. */
-#pragma weak prot_group_codec
-#pragma weak prot_group_codec_bytes
-
 static pthread_t threads[64];
 static unsigned int nr_threads;
 

@@ -13,7 +13,7 @@ static const char *const family_name[] = { MESHBLK_GENL_NAME, MESHTGT_GENL_NAME 
 struct mesh *mesh_open(void)
 {
 	struct mesh *m = calloc(1, sizeof(*m));
-	int one = 1;
+	int one = 1, bytes = 4 << 20;
 
 	if (!m)
 		return NULL;
@@ -24,6 +24,8 @@ struct mesh *mesh_open(void)
 		return NULL;
 	}
 	nl_socket_set_buffer_size(m->sock, 4 << 20, 4 << 20);
+	/* rmem_max would cut that to less than one long message. */
+	setsockopt(nl_socket_get_fd(m->sock), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
 	setsockopt(nl_socket_get_fd(m->sock), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
 	nl_socket_set_msg_buf_size(m->sock, MESH_MSG_MAX);
 	nl_socket_disable_auto_ack(m->sock);

@@ -88,9 +88,12 @@ int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask 
 			err = -errno;
 		if (fds[1].revents)
 			break;
-		/* A family that is gone leaves the socket silent, not broken. */
-		if (fds[0].revents && nl_recvmsgs(m->sock, cb) == -NLE_NOMEM)
-			err = -ENOBUFS;
+		/*
+		 * A family that is gone leaves the socket silent, not broken. After
+		 * an overrun (-NLE_NOMEM) what was lost is asked again.
+		 */
+		if (fds[0].revents)
+			nl_recvmsgs(m->sock, cb);
 	}
 	nl_cb_put(cb);
 	return err;

@@ -115,6 +115,32 @@ static void alloc_fn(struct tdrive *d, struct tjob *j, int err)
 	zero_kick(d);
 }
 
+/*
+ * Does the kernel know the drive, if only as one that is gone with commands still
+ * out; or, with @open, has anybody the extent open?
+ */
+static bool kernel_shows(struct mesh *m, const struct tdrive *d, const struct muuid *extent,
+			 bool open)
+{
+	struct mesh_drive *all;
+	bool shows = false;
+	size_t i, n;
+	u32 k;
+
+	if (!m || mesh_drives(m, &all, &n))
+		return false;
+	for (i = 0; i < n; i++) {
+		if (!muuid_equal(&all[i].uuid, &d->uuid))
+			continue;
+		shows = !open;
+		for (k = 0; open && k < all[i].nr_extents; k++)
+			shows = shows || (muuid_equal(&all[i].extents[k].uuid, extent) &&
+					  all[i].extents[k].opens);
+	}
+	mesh_drives_free(all, n);
+	return shows;
+}
+
 /* The kernel first: when it answers, nothing admitted before is under way. */
 static int take_back(struct tdrive *d, const struct muuid *extent)
 {
@@ -134,7 +160,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	if (!err)
 		err = mesh_extents_set(m, &table);
 	/* No kernel, no drive there: then nobody has it open either. */
-	if (err == -ENOENT || err == -ENODEV)
+	if ((err == -ENOENT || err == -ENODEV) && !kernel_shows(m, d, extent, false))
 		err = 0;
 	if (err)
 		log_warn("%s: an extent is not let go: %s", d->path, m ? mesh_why(m) : "no memory");
@@ -152,6 +178,8 @@ static void free_fn(struct tdrive *d, struct tjob *j, int err)
 	struct ask *a = ((struct ask_job *)j)->ask;
 	const struct mgmt_req *r = ask_req(a);
 	struct label_extent *e;
+	struct mesh *m;
+	bool held;
 
 	free(j);
 	if (err) {
@@ -161,6 +189,13 @@ static void free_fn(struct tdrive *d, struct tjob *j, int err)
 	e = label_find(d->label, &r->extent);
 	if (e && !muuid_null(&r->volume) && !muuid_equal(&r->volume, &e->volume)) {
 		ask_reply(a, -EPERM, "this extent is another volume's", NULL);
+		return;
+	}
+	m = mesh_open();
+	held = e && !muuid_equal(&e->holder, ask_host(a)) && kernel_shows(m, d, &r->extent, true);
+	mesh_close(m);
+	if (held) {
+		ask_reply(a, -EBUSY, "another host has this extent open; detach the volume there", NULL);
 		return;
 	}
 	err = take_back(d, &r->extent);

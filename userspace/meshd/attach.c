@@ -102,9 +102,14 @@ static int detach(struct req *r, struct store_volume *v)
 		err = mesh_volume_del(m, &v->uuid, arg_bool(r, "force"));
 	if (err == -ENOENT && !was)
 		req_note(r, "volume %s was not attached", v->name);
-	if (err && err != -ENOENT) {
+	if (err == -EBUSY) {
 		v->attached = was;
 		store_volume_flags(v);
+	}
+	/* What was forced off must not come back because a member is stuck. */
+	if (err == -ETIMEDOUT || err == -EINTR) {
+		req_note(r, "volume %s goes when its stuck I/O does", v->name);
+		err = 0;
 	}
 	if (err == -EBUSY)
 		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force", v->name);

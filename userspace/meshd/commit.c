@@ -132,6 +132,35 @@ static int write_records(struct mesh *m, const struct mesh_volume *mv, const str
 	return err;
 }
 
+int commit_probe(const struct store_volume *v, const struct layout *l, char *why)
+{
+	struct store_volume asking = *v;
+	struct mesh *m = mesh_open();
+	struct mesh_volume mv;
+	struct store_host h;
+	int err, worst = 0;
+	u8 buf[4096];
+	u32 i;
+
+	asking.preempt = false;
+	err = m ? commit_build(&asking, l, &mv, why) : -ENOMEM;
+	if (err) {
+		mesh_close(m);
+		return err;
+	}
+	for (i = 0; i < mv.nr_members && worst != -EBUSY && worst != -ESTALE; i++) {
+		err = mesh_meta_read(m, &mv.uuid, &mv.members[i], 0, buf, sizeof(buf));
+		if (!err || (worst && err != -EBUSY && err != -ESTALE))
+			continue;
+		worst = err;
+		snprintf(why, REASON, "host %s: %.150s", peer_of_member(&l->member[i], &h) ?
+			 l->member[i].addr : h.name, mesh_why(m));
+	}
+	mesh_volume_free(&mv);
+	mesh_close(m);
+	return worst;
+}
+
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
 {
 	struct mesh *m = mesh_open();
@@ -231,12 +260,14 @@ static int push_kernel(struct mesh *m, struct store_volume *v, const struct mesh
 		       unsigned int wait_ms, char *why)
 {
 	struct mesh_volume have;
-	bool there;
+	bool there, active = false;
 	int err;
 
 	there = !mesh_volume_get(m, &v->uuid, &have);
-	if (there)
+	if (there) {
+		active = !strcmp(have.state, "active");
 		mesh_volume_free(&have);
+	}
 	if (!there || have.epoch < mv->epoch) {
 		err = mesh_volume_set(m, mv);
 		if (err) {
@@ -246,7 +277,7 @@ static int push_kernel(struct mesh *m, struct store_volume *v, const struct mesh
 		crash_point(CRASH_KERNEL);
 	}
 	err = wait_ms ? wait_active(&v->uuid, wait_ms, why) : 0;
-	if (!err && v->preempt && wait_ms) {
+	if (!err && v->preempt && (wait_ms || (there && active))) {
 		v->preempt = false;
 		store_volume_flags(v);
 	}

@@ -93,13 +93,22 @@ static void print_key(const struct key *k, char out[KEY_LINE])
 		at += sprintf(out + at, "%02x", k->bytes[i]);
 }
 
-static void load_key(const char *name, struct key *k)
+/* A key that cannot be read is no reason to let everybody in. */
+static int load_key(const char *name, struct key *k)
 {
 	char line[KEY_LINE];
+	int err;
 
 	memset(k, 0, sizeof(*k));
-	if (!read_line(line, sizeof(line), "%s/%s", D.state, name) && line[0] && parse_key(line, k))
-		log_error("%s/%s is not a key; this host goes without", D.state, name);
+	err = read_line(line, sizeof(line), "%s/%s", D.state, name);
+	if (err == -ENOENT || !line[0])
+		return 0;
+	if (!err)
+		err = parse_key(line, k);
+	if (err)
+		log_error("%s/%s is not a key: put the right one back, or remove it for a lab that is "
+			  "open to all", D.state, name);
+	return err;
 }
 
 int identity_load(void)
@@ -125,8 +134,11 @@ int identity_load(void)
 		return err;
 	if (gethostname(D.hostname, sizeof(D.hostname) - 1))
 		strcpy(D.hostname, "?");
-	load_key("key", &key);
-	load_key("key.old", &old_key);
+	err = load_key("key", &key);
+	if (!err)
+		err = load_key("key.old", &old_key);
+	if (err)
+		return err;
 	D.cluster = key.cluster;
 	return 0;
 }

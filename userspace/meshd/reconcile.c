@@ -63,9 +63,15 @@ static const struct mesh_volume *in_kernel(const struct mesh_volume *k, size_t n
 
 static void settle(struct mesh *m, const struct store_volume *v, const struct mesh_volume *k)
 {
+	struct store_volume had = *v;
 	char why[REASON] = "";
 	int err = 0;
 
+	/* It was taken from another host once: not again at every start. */
+	if (v->preempt && k && !strcmp(k->state, "active")) {
+		had.preempt = false;
+		store_volume_flags(&had);
+	}
 	if (v->state == STORE_DELETING) {
 		if (k)
 			err = mesh_volume_del(m, &v->uuid, false);
@@ -73,7 +79,7 @@ static void settle(struct mesh *m, const struct store_volume *v, const struct me
 			err = volume_finish_delete(&v->uuid, why);
 	} else if (!v->attached && k) {
 		err = mesh_volume_del(m, &v->uuid, false);
-	} else if (v->recorded < v->epoch || (v->attached && (!k || k->epoch < v->epoch))) {
+	} else if ((v->recorded < v->epoch && (v->attached || v->epoch == 1)) || (v->attached && (!k || k->epoch < v->epoch))) {
 		err = commit_volume(&v->uuid, 0, why);
 		if (!err)
 			log_info("volume %s: at epoch %llu everywhere", v->name,

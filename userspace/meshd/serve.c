@@ -13,6 +13,8 @@
 #include "userspace/meshd/lend.h"
 #include "userspace/meshd/serve.h"
 
+#define PUSH_MS	5000
+
 struct ask {
 	struct mesh *m;			/* the serving socket, kept for good */
 	struct mesh_ask q;
@@ -23,6 +25,11 @@ struct ask {
 const struct mgmt_req *ask_req(const struct ask *a)
 {
 	return &a->req;
+}
+
+const struct muuid *ask_host(const struct ask *a)
+{
+	return &a->q.host;
 }
 
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
@@ -206,13 +213,17 @@ static void on_ask(void *priv, struct mesh_ask *q)
  * sees that and starts another thread with another socket. The old ones are
  * left: they are few, and jobs may still answer on them.
  */
+static int served_family;
+
 static void *serve_thread(void *arg)
 {
 	struct mesh *m = arg;
 	int err = mesh_serve(m, D.stop, on_ask, m);
 
-	if (err)
+	if (err) {
 		log_error("cannot answer the kernel: %s", mesh_why(m));
+		__atomic_store_n(&served_family, 0, __ATOMIC_RELAXED);	/* target_tick() */
+	}
 	return NULL;
 }
 
@@ -228,38 +239,80 @@ static int serve_again(struct mesh *m)
 		mesh_close(s);
 		return -ENOMEM;
 	}
-	err = mesh_tgt_listen(m, D.listen, D.port);
-	if (err && err != -EALREADY && err != -EEXIST)
-		log_error("cannot listen on %s port %u: %s", D.listen, D.port, mesh_why(m));
 	return err;
 }
 
-static int served_family;
-
-void target_tick(void)
+static void listen_again(struct mesh *m)
 {
-	struct tdrive **all;
-	struct mesh *m;
-	size_t i, n;
-	int id;
+	int err = mesh_tgt_listen(m, D.listen, D.port);
 
-	if (!D.listen)
-		return;
-	m = mesh_open();
-	id = m ? mesh_family_id(m, true) : 0;
-	if (id <= 0 || id == served_family) {
-		mesh_close(m);
-		return;
-	}
-	served_family = id;
-	serve_again(m);
-	mesh_close(m);
+	if (err && err != -EALREADY && err != -EEXIST)
+		log_error("cannot listen on %s port %u: %s", D.listen, D.port, mesh_why(m));
+}
+
+static bool pushed(struct tdrive *d)
+{
+	bool done;
+
+	pthread_mutex_lock(&d->lock);
+	done = d->pushed || d->gone;
+	pthread_mutex_unlock(&d->lock);
+	return done;
+}
+
+/* All drives to a kernel that knows none yet; one that hangs is not waited for long. */
+static void push_all(void)
+{
+	u64 until = now_ms() + PUSH_MS;
+	struct tdrive **all;
+	size_t i, n;
+
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
+		pthread_mutex_lock(&all[i]->lock);
+		all[i]->pushed = false;
+		pthread_mutex_unlock(&all[i]->lock);
 		lend_push(all[i]);
+	}
+	for (i = 0; all && i < n; i++) {
+		while (!pushed(all[i]) && now_ms() < until && !stopping())
+			sleep_ms(20);
 		tdrive_put(all[i]);
 	}
 	free(all);
+}
+
+/*
+ * Drives first, then the listener: to a client that comes back an extent that is
+ * not there yet is one that is gone, and its I/O would end with errors.
+ */
+static void target_begin(void (*lend)(void))
+{
+	struct mesh *m = mesh_open();
+	int id = m ? mesh_family_id(m, true) : 0;
+	bool begin = id > 0 && id != __atomic_load_n(&served_family, __ATOMIC_RELAXED);
+
+	if (begin) {
+		__atomic_store_n(&served_family, id, __ATOMIC_RELAXED);
+		serve_again(m);
+	}
+	if (begin || lend != push_all)
+		lend();
+	if (begin)
+		listen_again(m);
+	mesh_close(m);
+}
+
+void target_tick(void)
+{
+	if (D.listen)
+		target_begin(push_all);
+}
+
+static void lend_first(void)
+{
+	if (lend_start())
+		log_error("drives that come and go are not seen");
 }
 
 int target_start(void)
@@ -270,6 +323,6 @@ int target_start(void)
 		return 0;
 	if (modules_load("meshtgt", why, sizeof(why)))
 		log_error("%s: this host lends nothing", why);
-	target_tick();
-	return lend_start();
+	target_begin(lend_first);
+	return 0;
 }

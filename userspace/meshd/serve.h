@@ -17,6 +17,7 @@ struct ask;
 /* Answer one question and forget it. @data is taken over. */
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data);
 const struct mgmt_req *ask_req(const struct ask *a);
+const struct muuid *ask_host(const struct ask *a);	/* who asks */
 
 /* Long looks at drives, each on a thread of its own: records.c, health.c */
 void records_volumes(struct ask *a);

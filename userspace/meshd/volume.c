@@ -103,6 +103,24 @@ int cmd_volume_create(struct req *r)
 	return err;
 }
 
+/* Only who holds a volume for writing may make a new epoch of it. */
+static int must_hold(struct req *r, const struct store_volume *v)
+{
+	struct mesh_volume k;
+	bool there = !kernel_volume(&v->uuid, &k), active;
+
+	active = there && !strcmp(k.state, "active");
+	if (there)
+		mesh_volume_free(&k);
+	if (active && !v->readonly)
+		return 0;
+	if (v->readonly && there)
+		return req_fail(r, "volume %s is attached for reading only; detach it, and attach it for "
+				"writing first", v->name);
+	return req_fail(r, "volume %s is not %s here; %s first", v->name, there ? "active" : "attached",
+			there ? "see meshctl volume show what it waits for" : "attach it");
+}
+
 static int extend(struct req *r, struct store_volume *v, struct layout *l)
 {
 	static const int steps[] = {
@@ -116,7 +134,7 @@ static int extend(struct req *r, struct store_volume *v, struct layout *l)
 	char text[SIZE_TEXT], why[REASON];
 	int err;
 
-	if (volume_dying(r, v))
+	if (volume_dying(r, v) || must_hold(r, v))
 		return -1;
 	size_text(l->size, text);
 	if (size <= l->size)
@@ -157,7 +175,7 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l)
 	char why[REASON];
 	int err;
 
-	if (volume_dying(r, v) || name_free(r, name))
+	if (volume_dying(r, v) || must_hold(r, v) || name_free(r, name))
 		return -1;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	memcpy(v->name, l->name, sizeof(v->name));
@@ -222,42 +240,77 @@ static const char *data_on(const struct muuid *uuid, char *out, size_t size)
 	char device[48];
 	blkid_probe pr;
 	const char *type = NULL;
+	int rc;
 
 	kernel_device(uuid, device, sizeof(device));
 	pr = device[0] ? blkid_new_probe_from_filename(device) : NULL;
 	if (!pr)
 		return NULL;
 	blkid_probe_enable_partitions(pr, 1);
-	if (!blkid_do_safeprobe(pr) && (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL) ||
+	rc = blkid_do_safeprobe(pr);
+	if (rc == -2)
+		snprintf(out, size, "%s", type = "several signatures");
+	if (!rc && (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL) ||
 					!blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL)))
 		snprintf(out, size, "%s", type);
 	blkid_free_probe(pr);
 	return type ? out : NULL;
 }
 
-static int delete_volume(struct req *r, struct store_volume *v)
+/* Before anything is lost: is it ours to delete, and is there nothing on it? */
+static int may_delete(struct req *r, const struct store_volume *v)
+{
+	char type[32], device[48];
+
+	if (v->state != STORE_LIVE || arg_bool(r, "force"))
+		return 0;
+	kernel_device(&v->uuid, device, sizeof(device));
+	if (!device[0])
+		return req_fail(r, "volume %s is not attached, so what is on it cannot be seen; attach it, "
+				"or add --force", v->name);
+	if (data_on(&v->uuid, type, sizeof(type)))
+		return req_fail(r, "volume %s carries %s; add --force to delete it with all that is on it",
+				v->name, type);
+	return 0;
+}
+
+/* Out of this kernel, and nobody else's: -1 after req_fail(). */
+static int let_go(struct req *r, struct store_volume *v, const struct layout *l)
+{
+	struct mesh *m = mesh_open();
+	char why[REASON] = "";
+	int err = m ? mesh_volume_del(m, &v->uuid, false) : -ENOMEM;
+
+	if (err == -EBUSY)
+		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it with --force",
+			 v->name);
+	else if (err && err != -ENOENT)
+		req_fail(r, "volume %s cannot be let go: %s", v->name, m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	if (r->error[0])
+		return -1;
+	if (v->state != STORE_LIVE)
+		return 0;
+	err = commit_probe(v, l, why);
+	if (err == -EBUSY || err == -ESTALE)
+		return req_fail(r, "volume %s is not this host's to delete: %s; detach it there, or attach "
+				"it here with --force first", v->name, why);
+	return 0;
+}
+
+static int delete_volume(struct req *r, struct store_volume *v, const struct layout *l)
 {
 	enum store_vstate before = v->state;
 	bool force = arg_bool(r, "force");
-	char type[32], why[REASON] = "";
-	struct mesh *m;
+	char why[REASON] = "";
 	int err;
 
-	if (!force && v->state == STORE_LIVE && data_on(&v->uuid, type, sizeof(type)))
-		return req_fail(r, "volume %s carries %s; add --force to delete it with all that is on it",
-				v->name, type);
-	m = mesh_open();
-	err = m ? mesh_volume_del(m, &v->uuid, false) : -ENOMEM;
-	if (err == -EBUSY) {
-		mesh_close(m);
-		return req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it "
-				"with --force", v->name);
-	}
+	if (may_delete(r, v) || let_go(r, v, l))
+		return -1;
 	crash_point(CRASH_DELETE_KERNEL);
 	v->state = STORE_DELETING;
 	v->attached = false;
 	err = store_volume_flags(v);
-	mesh_close(m);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(CRASH_DELETE_STORED);
@@ -275,12 +328,14 @@ static int delete_volume(struct req *r, struct store_volume *v)
 
 int cmd_volume_delete(struct req *r)
 {
+	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
-	int err;
+	int err = -1;
 
-	if (volume_take(r, arg_str(r, "volume"), &v, NULL))
-		return -1;
-	err = delete_volume(r, &v);
-	busy_drop(&v.uuid);
+	if (l && !volume_take(r, arg_str(r, "volume"), &v, l)) {
+		err = delete_volume(r, &v, l);
+		busy_drop(&v.uuid);
+	}
+	free(l);
 	return err;
 }

@@ -26,6 +26,11 @@ int commit_volume(const struct muuid *uuid, unsigned int wait_ms, char *why);
 /* What the kernel is told; mesh_volume_free() it. Adds hosts by hint. */
 int commit_build(const struct store_volume *v, const struct layout *l, struct mesh_volume *out,
 		 char *why);
+/*
+ * Open every member for writing, once: -EBUSY when another host holds one, -ESTALE
+ * when one knows of a later epoch; else what is wrong with one of them.
+ */
+int commit_probe(const struct store_volume *v, const struct layout *l, char *why);
 /* The kernel's view; -ENOENT. */
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out);
 /* "/dev/mesh0", or "" while there is none */

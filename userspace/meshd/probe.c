@@ -223,6 +223,30 @@ static int check_signature(struct probe *p)
 	return p->verdict != PROBE_OK;
 }
 
+/*
+ * A drive that is itself on a network outlives this host: what was sent to it
+ * before a crash may land after the next host was given its extents.
+ */
+static int check_network(struct probe *p)
+{
+	static const char *const names[] = { "nbd", "rbd", "drbd" };
+	char text[64], path[160], real[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(p->name, names[i], strlen(names[i])))
+			return verdict(p, PROBE_FOREIGN, "is on a network (%s): its writes may outlive "
+				       "this host", names[i]);
+	if (p->nvme && !sys(p, "device/transport", text, sizeof(text)) && strcmp(text, "pcie"))
+		return verdict(p, PROBE_FOREIGN, "is on a network (NVMe over %.20s): its writes may "
+			       "outlive this host", text);
+	snprintf(path, sizeof(path), "/sys/class/block/%s/device", p->name);
+	if (realpath(path, real) && (strstr(real, "/session") || strstr(real, "/rport-")))
+		return verdict(p, PROBE_FOREIGN, "is on a network (iSCSI or Fibre Channel): its writes "
+			       "may outlive this host");
+	return 0;
+}
+
 static void describe(struct probe *p, int fd)
 {
 	unsigned int lba = 0;
@@ -291,8 +315,8 @@ int probe_device(const char *path, struct probe *p)
 		verdict(p, PROBE_LENT, "lent by this host");
 		tdrive_put(lent);
 	} else if (!check_fit(p, fd) && !check_holders(p) && !check_mounts(p)) {
-		if (!check_label(p, fd))
-			check_signature(p);
+		if (!check_label(p, fd) && !check_signature(p))
+			check_network(p);
 		check_free(p);
 	}
 	close(fd);

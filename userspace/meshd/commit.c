@@ -138,7 +138,7 @@ int commit_probe(const struct store_volume *v, const struct layout *l, char *why
 	struct mesh *m = mesh_open();
 	struct mesh_volume mv;
 	struct store_host h;
-	int err, worst = 0;
+	int err, away = 0, worst = 0;
 	u8 buf[4096];
 	u32 i;
 
@@ -148,10 +148,12 @@ int commit_probe(const struct store_volume *v, const struct layout *l, char *why
 		mesh_close(m);
 		return err;
 	}
-	for (i = 0; i < mv.nr_members && worst != -EBUSY && worst != -ESTALE; i++) {
+	/* Each that is away takes its time to say so; two tell enough. */
+	for (i = 0; i < mv.nr_members && away < 2 && worst != -EBUSY && worst != -ESTALE; i++) {
 		err = mesh_meta_read(m, &mv.uuid, &mv.members[i], 0, buf, sizeof(buf));
-		if (!err || (worst && err != -EBUSY && err != -ESTALE))
+		if (!err)
 			continue;
+		away += err != -EBUSY && err != -ESTALE;
 		worst = err;
 		snprintf(why, REASON, "host %s: %.150s", peer_of_member(&l->member[i], &h) ?
 			 l->member[i].addr : h.name, mesh_why(m));

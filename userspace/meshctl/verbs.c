@@ -74,7 +74,7 @@ static const struct opt detach_opts[] = {
 };
 
 static const struct opt delete_opts[] = {
-	{ "force", OPT_FLAG, "force", "although a file system or other data is on it: that is lost" },
+	{ "force", OPT_FLAG, "force", "although data is on it, or it is not attached: that is lost" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 

@@ -96,13 +96,15 @@ static void print_key(const struct key *k, char out[KEY_LINE])
 /* A key that cannot be read is no reason to let everybody in. */
 static int load_key(const char *name, struct key *k)
 {
-	char line[KEY_LINE];
+	char line[KEY_LINE], path[256];
+	struct stat st;
 	int err;
 
 	memset(k, 0, sizeof(*k));
-	err = read_line(line, sizeof(line), "%s/%s", D.state, name);
-	if (err == -ENOENT || !line[0])
+	snprintf(path, sizeof(path), "%s/%s", D.state, name);
+	if (stat(path, &st) ? errno == ENOENT : !st.st_size)
 		return 0;
+	err = read_line(line, sizeof(line), "%s", path);
 	if (!err)
 		err = parse_key(line, k);
 	if (err)

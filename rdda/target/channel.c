@@ -415,6 +415,9 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	spin_lock_bh(&ch->s->lock);
 	WRITE_ONCE(ch->dead, true);
 	spin_unlock_bh(&ch->s->lock);
+	/* Who posts looks at it under this lock: he is through, or will see it. */
+	spin_lock_bh(&ch->tx_lock);
+	spin_unlock_bh(&ch->tx_lock);
 	complete_all(&ch->pong);
 	cancel_delayed_work_sync(&ch->deadline);
 	rdma_disconnect(ch->cm);

@@ -98,16 +98,26 @@ unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 	       (ch->nr_rbufs + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
 }
 
+static void fail_work(struct work_struct *work)
+{
+	tgt_channel_kill(container_of(work, struct tgt_channel, fail), -EIO);
+}
+
+/* NICs report these from their interrupt, where no lock of ours may be taken. */
 static void qp_event(struct ib_event *ev, void *ctx)
 {
+	struct tgt_channel *ch = ctx;
+
 	if (ev->event != IB_EVENT_COMM_EST && ev->event != IB_EVENT_QP_LAST_WQE_REACHED)
-		tgt_channel_kill(ctx, -EIO);
+		queue_work(tgt_wq, &ch->fail);
 }
 
 static void cq_event(struct ib_event *ev, void *ctx)
 {
+	struct tgt_channel *ch = ctx;
+
 	pr_warn_ratelimited("completion queue error %d\n", ev->event);
-	tgt_channel_kill(ctx, -EIO);
+	queue_work(tgt_wq, &ch->fail);
 }
 
 /* Through the states that the CM knows the attributes of, without remote rights. */
@@ -176,6 +186,7 @@ static void qp_destroy(struct tgt_channel *ch)
 	if (ch->cq)
 		ib_destroy_cq(ch->cq);
 	ch->cq = NULL;
+	cancel_work_sync(&ch->fail);
 }
 
 static int qp_start(struct tgt_channel *ch)
@@ -209,6 +220,8 @@ static void destroy_work(struct work_struct *work)
 	struct tgt_session *s = ch->s;
 
 	tgt_channel_stop(ch);
+	tgt_session_pd_put(s);
+	tgt_channel_leave(ch);
 	tgt_channel_free(ch);
 	tgt_session_put(s);
 }
@@ -217,6 +230,7 @@ static void channel_setup(struct tgt_channel *ch)
 {
 	spin_lock_init(&ch->ctl_lock);
 	spin_lock_init(&ch->tx_lock);
+	INIT_LIST_HEAD(&ch->joining);
 	INIT_LIST_HEAD(&ch->ctl);
 	INIT_LIST_HEAD(&ch->ctl_q);
 	INIT_LIST_HEAD(&ch->pend);
@@ -227,9 +241,35 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_WORK(&ch->work, tgt_queue_work);
 	INIT_WORK(&ch->ctl_work, tgt_ctl_work);
 	INIT_WORK(&ch->destroy, destroy_work);
+	INIT_WORK(&ch->fail, fail_work);
 	INIT_DELAYED_WORK(&ch->deadline, deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
 	ch->tx_cqe.done = tgt_push_done;
+}
+
+/*
+ * From now on the session ends it, or it ends by itself. The deadline is armed
+ * under the lock too: who ends it comes later, and stops that.
+ */
+static int channel_join(struct tgt_channel *ch)
+{
+	struct tgt_session *s = ch->s;
+	int ret = -ESTALE;
+
+	spin_lock_bh(&s->lock);
+	if (!ch->dead && s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
+		if (ch->index) {
+			tgt_session_get(s);
+			list_add(&ch->joining, &s->joining);
+		} else {
+			s->channel[0] = ch;
+			ch->attached = true;
+		}
+		queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(tgt_proof_ms));
+		ret = 0;
+	}
+	spin_unlock_bh(&s->lock);
+	return ret;
 }
 
 /**
@@ -288,18 +328,13 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 	rdda_auth_gids(cm, false, &ch->proof);
 	ch->counted = true;
 	cm->context = ch;
-	if (!ch->index) {
-		ret = tgt_session_attach(ch);
-		if (ret)
-			goto err;
-	} else {
-		tgt_session_get(s);
-	}
-	queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(tgt_proof_ms));
-	return ch;
+	ret = channel_join(ch);
+	if (!ret)
+		return ch;
 err:
 	WRITE_ONCE(ch->dead, true);
 	qp_destroy(ch);
+	cancel_work_sync(&ch->ctl_work);
 	buffers_free(ch);
 	tgt_session_pd_put(s);
 	cm->context = NULL;
@@ -380,6 +415,17 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 	return ret;
 }
 
+/* One that is not part of its session yet. Before it has joined, who makes it undoes it. */
+static void channel_end(struct tgt_channel *ch)
+{
+	lockdep_assert_held(&ch->s->lock);
+	WRITE_ONCE(ch->dead, true);
+	if (list_empty(&ch->joining))
+		return;
+	list_del_init(&ch->joining);
+	queue_work(tgt_wq, &ch->destroy);
+}
+
 /**
  * tgt_channel_kill() - end a channel, and the session that it is part of
  * @ch: channel
@@ -389,18 +435,31 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
  */
 void tgt_channel_kill(struct tgt_channel *ch, int err)
 {
-	bool attached, was;
+	bool attached;
 
 	spin_lock_bh(&ch->s->lock);
 	attached = ch->attached;
-	was = ch->dead;
 	if (!attached)
-		WRITE_ONCE(ch->dead, true);
+		channel_end(ch);
 	spin_unlock_bh(&ch->s->lock);
 	if (attached)
 		tgt_session_kill(ch->s, err);
-	else if (!was)
-		queue_work(tgt_wq, &ch->destroy);
+}
+
+/**
+ * tgt_channel_kill_joining() - end the channels of a session that have not proved the key
+ * @s: session, not live any more: none comes after
+ *
+ * They are gone when tgt_wq has been flushed.
+ */
+void tgt_channel_kill_joining(struct tgt_session *s)
+{
+	struct tgt_channel *ch, *next;
+
+	spin_lock_bh(&s->lock);
+	list_for_each_entry_safe(ch, next, &s->joining, joining)
+		channel_end(ch);
+	spin_unlock_bh(&s->lock);
 }
 
 /**
@@ -408,7 +467,8 @@ void tgt_channel_kill(struct tgt_channel *ch, int err)
  * @ch: channel
  *
  * Its commands may still be with their drives; they end in @ch->cmd, which
- * stays. Context: process, not a handler or work of @ch; sleeps.
+ * stays. tgt_session_pd_put() and tgt_channel_leave() are still to be called.
+ * Context: process, not a handler or work of @ch; sleeps.
  */
 void tgt_channel_stop(struct tgt_channel *ch)
 {
@@ -419,18 +479,28 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
 	complete_all(&ch->pong);
-	cancel_delayed_work_sync(&ch->deadline);
 	rdma_disconnect(ch->cm);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
 	ib_drain_qp(ch->qp);
 	cancel_work_sync(&ch->ctl_work);
+	cancel_delayed_work_sync(&ch->deadline);
 	qp_destroy(ch);
-	rdma_destroy_id(ch->cm);
-	ch->cm = NULL;
 	tgt_unproven_put(ch);
 	tgt_push_drop(ch);
 	buffers_free(ch);
-	tgt_session_pd_put(ch->s);
+}
+
+/**
+ * tgt_channel_leave() - a stopped channel needs its device no more
+ * @ch: channel; its session's protection domain and regions are given back
+ *
+ * A device that is being removed waits for its connections' ids, and for
+ * nothing else: so this comes after all that is the device's.
+ */
+void tgt_channel_leave(struct tgt_channel *ch)
+{
+	rdma_destroy_id(ch->cm);
+	ch->cm = NULL;
 }
 
 /**

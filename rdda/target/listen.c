@@ -173,7 +173,8 @@ static int login_accept(struct tgt_channel *ch)
 		.private_data_len = sizeof(ch->proof.accept),
 		.responder_resources = ch->reads,
 		.initiator_depth = 0,
-		.qp_num = ch->qp->qp_num,	/* the CM knows no queue pair of ours */
+		/* The CM knows no queue pair of ours; that may be gone already. */
+		.qp_num = ch->proof.qpn[1],
 		.retry_count = RDDA_RETRIES,
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};
@@ -217,8 +218,11 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	memzero_explicit(&key, sizeof(key));
 	if (IS_ERR(ch)) {
 		atomic_dec(&unproven);
-		if (!l->channel)
+		if (!l->channel) {
 			tgt_session_kill(s, PTR_ERR(ch));
+			/* Here, since the device may go when @cm has gone. */
+			tgt_session_pd_put(s);
+		}
 		tgt_session_put(s);
 		return login_refuse(cm, RDDA_REJ_BUSY);
 	}
@@ -252,6 +256,7 @@ static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
 	struct listener *li = cm->context;
+	bool ours;
 
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		/* A new id inherits context and handler; it is a channel's from now on. */
@@ -262,9 +267,10 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
 		pr_warn("listener on %pISpc lost its device\n", &li->ss);
 		mutex_lock(&listen_lock);
+		ours = li->cm == cm;
 		li->cm = NULL;
 		mutex_unlock(&listen_lock);
-		return 1;	/* the CM destroys this id */
+		return ours;	/* the CM destroys this id, or tgt_listen_exit() does */
 	}
 	return 0;
 }

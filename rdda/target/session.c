@@ -168,8 +168,8 @@ static void kill_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int i;
 
-	cancel_delayed_work_sync(&s->watch);
 	tgt_nl_session(s);
+	tgt_channel_kill_joining(s);
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
 		ssleep(1);
@@ -178,8 +178,17 @@ static void kill_work(struct work_struct *work)
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_channel_stop(s->channel[i]);
+	/* The proof that armed it, or found the session over, is through by now. */
+	cancel_delayed_work_sync(&s->watch);
 	tgt_arena_unregister(s);
-	tgt_session_pd_put(s);
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_session_pd_put(s);
+	if (s->channel[0])	/* else login() has done it */
+		tgt_session_pd_put(s);
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_channel_leave(s->channel[i]);
 	tgt_mgmt_end(s);
 	session_set(s, TGT_DRAINING, 0);
 	mutex_lock(&tgt_lock);
@@ -290,6 +299,7 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&s->joining);
 	INIT_LIST_HEAD(&s->mgmt);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
@@ -391,7 +401,7 @@ out:
 
 /**
  * tgt_session_attach() - make a channel part of its session
- * @ch: channel 0 at login, another when it has proved the key
+ * @ch: not channel 0; it has proved the key
  *
  * Return: 0, or -ESTALE when the session ended or the place was taken.
  */
@@ -401,14 +411,14 @@ int tgt_session_attach(struct tgt_channel *ch)
 	int ret = -ESTALE;
 
 	spin_lock_bh(&s->lock);
-	if (!ch->dead && !s->channel[ch->index] &&
-	    s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
+	if (!ch->dead && !s->channel[ch->index] && s->state == TGT_LIVE) {
+		list_del_init(&ch->joining);
 		s->channel[ch->index] = ch;
 		ch->attached = true;
 		ret = 0;
 	}
 	spin_unlock_bh(&s->lock);
-	if (!ret && ch->index)
+	if (!ret)
 		tgt_session_put(s);	/* the list's reference does from now on */
 	return ret;
 }

@@ -107,7 +107,7 @@ struct tgt_arena {
  * @boot: first 32 bits of its boot id
  * @number: of the session within that boot
  * @boot_id: whole, set by the proof of channel 0
- * @lock: @state, @err, @channel
+ * @lock: @state, @err, @channel, @joining
  * @state: see state.h
  * @err: why it ended, negative errno
  * @dev: RDMA device all its channels are on
@@ -119,6 +119,7 @@ struct tgt_arena {
  * @bounce_len: set once with release, read with acquire
  * @nr_channels: granted
  * @channel: by index
+ * @joining: channels that have not proved the key yet
  * @drives: nsid -> struct tgt_sdrive; changed under tgt_lock, read under RCU
  * @opens: handle -> struct tgt_open; tgt_lock
  * @nr_opens: entries of @opens; tgt_lock
@@ -143,7 +144,7 @@ struct tgt_session {
 	u32			boot;
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
-	spinlock_t		lock;		/* state, err, channel, ... */
+	spinlock_t		lock;		/* state, err, channel, joining, ... */
 	enum tgt_state		state;
 	int			err;
 	struct ib_device	*dev;
@@ -155,6 +156,7 @@ struct tgt_session {
 	u32			bounce_len;
 	unsigned int		nr_channels;
 	struct tgt_channel	*channel[TGT_CHANNELS_MAX];
+	struct list_head	joining;
 	struct xarray		drives;
 	struct xarray		opens;
 	unsigned int		nr_opens;
@@ -195,8 +197,10 @@ struct tgt_rbuf {
  * struct tgt_channel - one connection
  * @s: session; set at login
  * @index: in the session
- * @attached: in @s->channel, which then owns the channel; before, the channel
- *	holds a reference of @s. Under @s->lock, as is setting @dead
+ * @attached: in @s->channel, which then owns the channel. Under @s->lock, as is
+ *	setting @dead
+ * @joining: in @s->joining until attached or ended; then the channel holds a
+ *	reference of @s. Under @s->lock
  * @proven: both proofs were right; written by the control work only
  * @dead: nothing is posted or admitted any more
  * @cm: connection
@@ -209,6 +213,7 @@ struct tgt_rbuf {
  * @counted: counts among the unproven
  * @deadline: of the proof
  * @destroy: of a connection that never became part of its session
+ * @fail: the NIC reported an error
  * @work: polls @cq
  * @kick: tasklet: posts completions when bios end outside of @work
  * @batcher: task that runs @work now and will post by itself
@@ -232,6 +237,7 @@ struct tgt_channel {
 	struct tgt_session	*s;
 	unsigned int		index;
 	bool			attached;
+	struct list_head	joining;
 	bool			proven;
 	bool			dead;
 	struct rdma_cm_id	*cm;
@@ -244,6 +250,7 @@ struct tgt_channel {
 	bool			counted;
 	struct delayed_work	deadline;
 	struct work_struct	destroy;
+	struct work_struct	fail;
 
 	struct work_struct	work;
 	struct tasklet_struct	kick;
@@ -523,7 +530,9 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
 int tgt_channel_init(void);
 void tgt_channel_exit(void);
 void tgt_channel_kill(struct tgt_channel *ch, int err);
+void tgt_channel_kill_joining(struct tgt_session *s);
 void tgt_channel_stop(struct tgt_channel *ch);
+void tgt_channel_leave(struct tgt_channel *ch);
 void tgt_channel_free(struct tgt_channel *ch);
 unsigned int tgt_channel_memory(const struct tgt_channel *ch);
 

@@ -369,8 +369,10 @@ static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e,
 	struct tgt_open *o;
 	struct tgt_view *v;
 
-	if (s->nr_opens >= TGT_OPENS_MAX || !try_module_get(THIS_MODULE))
-		return NULL;
+	if (s->nr_opens >= TGT_OPENS_MAX)
+		return ERR_PTR(-ENOSPC);
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-ENODEV);
 	if (!sd)
 		sd = sdrive_create(s, e->drive);
 	if (!sd)
@@ -403,7 +405,7 @@ err_sdrive:
 	sdrive_check(sd);
 err_module:
 	module_put(THIS_MODULE);
-	return NULL;
+	return ERR_PTR(-ENOMEM);
 }
 
 static int open_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
@@ -484,10 +486,10 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted
 	case RDDA_OPEN_OK:
 		if (!self)
 			self = open_create(s, e, ask->rw);
-		if (self)
+		if (!IS_ERR(self))
 			opened_fill(self, out);
-		else
-			ret = RDDA_OPEN_LIMIT;
+		else	/* memory may be there when it asks again */
+			ret = PTR_ERR(self) == -ENOSPC ? RDDA_OPEN_LIMIT : RDDA_OPEN_DRAINING;
 		break;
 	}
 out:

@@ -377,8 +377,11 @@ static int channel_lend(struct tgt_channel *ch)
 	m.arena_off = cpu_to_le32(ch->arena_off);
 	m.arena_len = cpu_to_le32(ch->arena_len);
 	m.pieces = cpu_to_le32(ch->index ? 0 : ch->s->arena.nr);
+	/* An event comes after PROVED, or not at all: see tgt_session_event(). */
+	mutex_lock(&tgt_lock);
 	WRITE_ONCE(ch->proven, true);
 	ret = tgt_ctl_send(ch, &m, sizeof(m));
+	mutex_unlock(&tgt_lock);
 	if (!ret && !ch->index)
 		tgt_arena_send(ch->s, ch);
 	return ret;

@@ -464,12 +464,14 @@ out:
  * @msg: message
  * @len: bytes
  *
+ * Before PROVED has been sent there is nothing that a client would do about it.
+ *
  * Context: process, tgt_lock held, which keeps the channel.
  */
 void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
 {
 	lockdep_assert_held(&tgt_lock);
-	if (tgt_session_state(s) == TGT_LIVE && s->channel[0])
+	if (tgt_session_state(s) == TGT_LIVE && s->channel[0]->proven)
 		tgt_ctl_send(s->channel[0], msg, len);
 }
 

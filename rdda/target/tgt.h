@@ -201,7 +201,8 @@ struct tgt_rbuf {
  *	setting @dead
  * @joining: in @s->joining until attached or ended; then the channel holds a
  *	reference of @s. Under @s->lock
- * @proven: both proofs were right; written by the control work only
+ * @proven: both proofs were right; written by the control work only, under
+ *	tgt_lock
  * @dead: nothing is posted or admitted any more
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone

@@ -55,8 +55,9 @@ void tgt_sched_submit(struct tgt_cmd *c)
 	if (list_empty(&sd->turn))
 		list_add_tail(&sd->turn, &d->turns);
 	d->waiting++;
-	spin_unlock_irq(&d->sched_lock);
+	/* Under the lock: afterwards the command, and then the drive, may be gone. */
 	queue_work(tgt_wq, &d->dispatch);
+	spin_unlock_irq(&d->sched_lock);
 }
 
 /**
@@ -87,8 +88,8 @@ void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c)
 
 	spin_lock_irqsave(&d->sched_lock, flags);
 	list_add_tail(&c->node, &d->slow);
+	queue_work(tgt_wq, &d->dispatch);	/* as above */
 	spin_unlock_irqrestore(&d->sched_lock, flags);
-	queue_work(tgt_wq, &d->dispatch);
 }
 
 /* The next command whose turn it is, when there is room for it. */

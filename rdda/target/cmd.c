@@ -77,9 +77,17 @@ static void bio_step_done(struct bio *bio)
 {
 	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
 	struct tgt_drive *d = cmd_drive(c);
+	enum req_op op = bio_op(bio);
 	blk_status_t st = bio->bi_status;
 
 	bio_uninit(bio);
+	if (op == REQ_OP_WRITE_ZEROES && (st == BLK_STS_NOTSUPP || st == BLK_STS_TARGET)) {
+		/* It said that it can, and cannot: the same again with pages of zeroes. */
+		c->by_pages = true;
+		c->at -= c->step;
+		c->left += c->step;
+		st = BLK_STS_OK;
+	}
 	if (st || (!c->left && c->flushing))
 		cmd_end(c, cmd_status(d, c, st));
 	else
@@ -98,7 +106,7 @@ static void step_zeroes(struct tgt_cmd *c)
 	blk_opf_t opf = REQ_OP_WRITE_ZEROES;
 	sector_t n;
 
-	if (bdev_write_zeroes_sectors(d->bd)) {
+	if (!c->by_pages && bdev_write_zeroes_sectors(d->bd)) {
 		if (!c->p.deac)
 			opf |= REQ_NOUNMAP;
 		cmd_bio(c, opf, bio_step_done);
@@ -115,6 +123,7 @@ static void step_zeroes(struct tgt_cmd *c)
 		}
 	}
 	c->bio.bi_iter.bi_sector = c->at;
+	c->step = n;
 	c->at += n;
 	c->left -= n;
 }
@@ -209,6 +218,7 @@ void tgt_cmd_submit(struct tgt_cmd *c)
 	c->at = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
 	c->left = c->p.blocks << (d->lba_shift - SECTOR_SHIFT);
 	c->flushing = false;
+	c->by_pages = false;
 	tgt_sched_slow(d, c);
 }
 

@@ -465,9 +465,11 @@ struct tgt_drive {
  * @p: what it asks for
  * @status: enum rdda_status, once ended
  * @queued: waits for its turn
- * @steps: several bios: what is left of a discard or zeroing, then a flush
- * @at: next sector of those
- * @left: sectors left of those
+ * @flushing: all of a discard or zeroing is done, and now made durable
+ * @by_pages: zeroes are written, the device does not make them
+ * @at: next sector of a discard or zeroing
+ * @left: sectors left of it
+ * @step: sectors that the bio zeroes
  * @cost: bytes it counts for in tgt_drive.inflight
  */
 struct tgt_cmd {
@@ -480,8 +482,10 @@ struct tgt_cmd {
 	struct rdda_parsed	p;
 	u16			status;
 	bool			flushing;
+	bool			by_pages;
 	sector_t		at;
 	sector_t		left;
+	sector_t		step;
 	u32			cost;
 };
 

@@ -131,7 +131,8 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 
 	/* One block a command would be best; one registration bounds it. */
 	s->push_bytes = clamp_t(u32, ALIGN(READ_ONCE(push_bytes), RDDA_PAGE), RDDA_PAGE, SZ_64K);
-	all = min_t(u32, s->nchan * ch->cmds, s->lim.mr_pages * RDDA_PAGE / s->push_bytes);
+	all = min_t(u64, s->nchan * ch->cmds,
+		    (u64)s->lim.mr_pages * RDDA_PAGE / s->push_bytes);
 	s->bounce_bytes = all * s->push_bytes;
 	if (bounce_pages(s))
 		return -ENOMEM;

@@ -88,6 +88,9 @@ static int io_map(struct rdda_chan *ch, struct rdda_io *io)
 	int ret;
 
 	ret = ib_dma_map_sgtable_attrs(ch->s->dev, &sgt, io_dir(io), 0);
+	/* Out of mappings, or of bounce buffers: -EIO says the DMA API, and it passes. */
+	if (ret && ret != -EREMOTEIO && ret != -EINVAL)
+		ret = -ENOMEM;
 	if (ret)
 		return ret;
 	p->mapped = sgt.nents;

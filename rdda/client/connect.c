@@ -267,7 +267,7 @@ static int chan_prove(struct rdda_chan *ch)
 	wait_event_timeout(s->wait, smp_load_acquire(&ch->got_proved) || rdda_session_dead(s),
 			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
 	if (rdda_session_dead(s))
-		return s->err == -ENOLINK ? -EKEYREJECTED : s->err;
+		return s->err;
 	if (!ch->got_proved)
 		return -ETIMEDOUT;
 	return rdda_auth_check(&s->key, p, false, ch->proved.hmac);

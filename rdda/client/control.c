@@ -281,14 +281,16 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	const struct rdda_hdr *hdr = msg;
 	struct rdda_session *s = ch->s;
 	bool up = test_bit(SESSION_UP, &s->flags);
+	u32 err;
 
 	switch (hdr->type) {
 	case RDDA_PROVED:
 	case RDDA_ARENA:
 		return login_recv(ch, hdr, len);
 	case RDDA_BYE:
-		rdda_session_fail(s, -ESHUTDOWN, "the target ended the session (%u)",
-				  le32_to_cpu(((const struct rdda_note *)msg)->err));
+		err = le32_to_cpu(((const struct rdda_note *)msg)->err);
+		rdda_session_fail(s, err == EKEYREJECTED ? -EKEYREJECTED : -ESHUTDOWN,
+				  "the target ended the session (%u)", err);
 		return 0;
 	case RDDA_DONE:
 		return -EPROTO;

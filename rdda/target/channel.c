@@ -209,8 +209,9 @@ static void deadline_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, deadline.work);
 
-	tgt_refused(RDDA_REJ_KEY);
-	tgt_channel_kill(ch, -ETIMEDOUT);
+	if (!READ_ONCE(ch->refused))
+		tgt_refused(RDDA_REJ_KEY);
+	tgt_channel_kill(ch, READ_ONCE(ch->refused) ? -EKEYREJECTED : -ETIMEDOUT);
 }
 
 /* A connection that never became part of its session. */
@@ -399,7 +400,7 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 {
 	int ret;
 
-	if (ch->proven)
+	if (ch->proven || ch->refused)
 		return -EPROTO;
 	memcpy(ch->proof.boot_id, m->boot_id, RDDA_UUID_LEN);
 	ret = rdda_auth_check(&ch->key, &ch->proof, true, m->hmac);
@@ -416,6 +417,28 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 	ret = channel_lend(ch);
 	memzero_explicit(&ch->key, sizeof(ch->key));
 	return ret;
+}
+
+/**
+ * tgt_channel_refuse() - say that the key is wrong, then end the channel
+ * @ch: channel, not proven
+ *
+ * A connection that just ends would leave people to guess why.
+ *
+ * Context: control work of @ch.
+ */
+void tgt_channel_refuse(struct tgt_channel *ch)
+{
+	struct rdda_note m = {
+		.hdr.type = RDDA_BYE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.err = cpu_to_le32(EKEYREJECTED),
+	};
+
+	WRITE_ONCE(ch->refused, true);
+	tgt_ctl_send(ch, &m, sizeof(m));
+	/* It hangs up when it has read that, or is hung up on. */
+	mod_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
 /* One that is not part of its session yet. Before it has joined, who makes it undoes it. */

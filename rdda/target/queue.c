@@ -230,7 +230,10 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		if (!ret)
 			break;
 		pr_info_ratelimited("host %pUb: no proof of the key: %d\n", &ch->s->host, ret);
-		tgt_channel_kill(ch, ret);
+		if (ret == -EKEYREJECTED)
+			tgt_channel_refuse(ch);
+		else
+			tgt_channel_kill(ch, ret);
 		break;
 	case RDDA_BOUNCE:
 		bounce_msg(ch, (const void *)h);

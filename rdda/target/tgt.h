@@ -64,6 +64,7 @@
 #define TGT_UNPROVEN_MAX	64
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
+#define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
 #define TGT_CTL_MAX		256	/* control messages that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
@@ -203,6 +204,7 @@ struct tgt_rbuf {
  *	reference of @s. Under @s->lock
  * @proven: both proofs were right; written by the control work only, under
  *	tgt_lock
+ * @refused: the client's proof was wrong; written by the control work only
  * @dead: nothing is posted or admitted any more
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
@@ -240,6 +242,7 @@ struct tgt_channel {
 	bool			attached;
 	struct list_head	joining;
 	bool			proven;
+	bool			refused;
 	bool			dead;
 	struct rdma_cm_id	*cm;
 	struct ib_cq		*cq;
@@ -535,6 +538,7 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
 int tgt_channel_init(void);
 void tgt_channel_exit(void);
 void tgt_channel_kill(struct tgt_channel *ch, int err);
+void tgt_channel_refuse(struct tgt_channel *ch);
 void tgt_channel_kill_joining(struct tgt_session *s);
 void tgt_channel_stop(struct tgt_channel *ch);
 void tgt_channel_leave(struct tgt_channel *ch);

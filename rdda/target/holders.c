@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who has an extent now, or may still write to it, and who may have it next: the
+ * facts that state.c decides on.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include "rdda/target/tgt.h"
+
+/* An older incarnation that may still have commands on the drive. */
+static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
+{
+	const struct tgt_sdrive *sd;
+
+	if (rdda_fault(RDDA_FAULT_OPEN))
+		return false;
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		if (sd->s != s && uuid_equal(&sd->s->host, &s->host) &&
+		    !(list_empty(&sd->views) && list_empty(&sd->opens) &&
+		      list_empty(&sd->closing)))
+			return true;
+	return false;
+}
+
+/* Commands under an extent that was taken away, where the asked one is now. */
+static bool ghosts(const struct tgt_extent *e)
+{
+	const struct tgt_drive *d = e->drive;
+	u64 slba = e->start >> d->lba_shift, end = slba + (e->len >> d->lba_shift);
+	const struct tgt_sdrive *sd;
+	const struct tgt_open *o;
+
+	if (rdda_fault(RDDA_FAULT_CLOSE))
+		return false;
+	list_for_each_entry(sd, &d->sdrives, on_drive)
+		list_for_each_entry(o, &sd->closing, on_sdrive)
+			if (!o->ext && o->slba < end && slba < o->slba + o->blocks)
+				return true;
+	return false;
+}
+
+static void facts_others(struct tgt_open_facts *f, const struct tgt_session *s,
+			 const struct tgt_extent *e, struct tgt_open **self, uuid_t *holder)
+{
+	struct tgt_open *o;
+
+	list_for_each_entry(o, &e->opens, on_extent) {
+		if (o->sd->s == s) {
+			if (o->closing)
+				f->others_dying = true;	/* its CLOSE is not answered yet */
+			else if (o->rw == f->rw)
+				*self = o;
+			else
+				f->self_other = true;
+		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
+			/* Its host is asked to wait by old_self, which a fault may skip. */
+			if (!uuid_equal(&o->sd->s->host, &s->host))
+				f->others_dying = true;
+		} else {
+			f->other_rw |= o->rw;
+			f->other_ro |= !o->rw;
+			uuid_copy(holder, &o->sd->s->host);
+		}
+	}
+}
+
+/**
+ * tgt_holders_fence() - end the sessions of all others that have an extent open
+ * @s: session that preempts
+ * @e: extent
+ *
+ * Context: tgt_lock held.
+ */
+void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e)
+{
+	struct tgt_open *o;
+
+	list_for_each_entry(o, &e->opens, on_extent) {
+		if (o->sd->s == s)
+			continue;
+		pr_info("session %u of %pUb: fenced by %pUb\n", o->sd->s->id, &o->sd->s->host,
+			&s->host);
+		tgt_session_kill(o->sd->s, -EACCES);
+	}
+}
+
+/* Another host is preempting it just now. */
+static bool claimed(const struct tgt_extent *e, const uuid_t *host)
+{
+	return !uuid_is_null(&e->claim) && !uuid_equal(&e->claim, host) &&
+	       time_before(jiffies, e->claim_until);
+}
+
+/*
+ * The one that preempts comes next, while it goes on asking: the host it fenced
+ * lives and would have its extents back before the other asks again.
+ */
+static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
+{
+	switch (decision) {
+	case RDDA_OPEN_DRAINING:
+	case TGT_OPEN_FENCE:
+	case TGT_OPEN_ASK:
+		if (claimed(e, host))
+			break;
+		uuid_copy(&e->claim, host);
+		e->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
+		break;
+	case RDDA_OPEN_OK:
+		uuid_copy(&e->claim, &uuid_null);
+		break;
+	}
+}
+
+/**
+ * tgt_holders_decide() - decide on an OPEN
+ * @s: session that asks
+ * @ask: what it asks for
+ * @noted: meshd has just noted this grant in the label
+ * @e: extent, NULL: there is none of that name
+ * @self: set to the opening that @s has already, if so
+ * @out: its holder is filled in with RDDA_OPEN_HELD
+ *
+ * Context: tgt_lock held. Return: as tgt_open_decide().
+ */
+int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
+		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)
+{
+	struct tgt_open_facts f = {
+		.rw = ask->rw,
+		.preempt = ask->preempt,
+		.again = ask->again,
+		.generation = ask->generation,
+		.noted = noted,
+		.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms)),
+	};
+	uuid_t holder = uuid_null;
+	int ret;
+
+	lockdep_assert_held(&tgt_lock);
+	if (e) {
+		f.found = true;
+		tgt_drive_check(e->drive);
+		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
+		f.ready = e->ready;
+		f.seen = e->generation;
+		f.asked = e->asked;
+		f.holder_none = uuid_is_null(&e->holder);
+		f.holder_self = uuid_equal(&e->holder, &s->host);
+		f.old_self = old_self(s, e->drive);
+		f.claimed = claimed(e, &s->host);
+		f.others_dying = ghosts(e);
+		facts_others(&f, s, e, self, &holder);
+	}
+	ret = tgt_open_decide(&f);
+	if (e && ask->preempt)
+		claim(e, &s->host, ret);
+	if (ret == RDDA_OPEN_HELD)
+		export_uuid(out->holder, &holder);
+	return ret;
+}

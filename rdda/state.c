@@ -39,6 +39,9 @@ static const s8 target_next[3][RDDA_TEV_NR] = {
  *    ^              | REFUSED       |      LOST: any but REFUSED to DOWN
  *    |              '---> REFUSED <-'      GONE: OPENING, UP to GONE
  *    '-- RENEW ------ GONE, REFUSED        RENEW of UP: asked again while UP
+ *
+ * GONE is asked for too, and is GONE until it is opened: "ask again" does not
+ * mean that the drive is back.
  */
 static const s8 extent_next[5][RDDA_EEV_NR] = {
 	[RDDA_EXTENT_DOWN] = {
@@ -69,9 +72,9 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 		[RDDA_EEV_RENEW]	= RDDA_EXTENT_UP,
 	},
 	[RDDA_EXTENT_GONE] = {
-		[RDDA_EEV_ASK]		= RDDA_EXTENT_OPENING,
-		[RDDA_EEV_OPENED]	= NO,
-		[RDDA_EEV_LATER]	= NO,
+		[RDDA_EEV_ASK]		= RDDA_EXTENT_GONE,
+		[RDDA_EEV_OPENED]	= RDDA_EXTENT_UP,
+		[RDDA_EEV_LATER]	= RDDA_EXTENT_GONE,
 		[RDDA_EEV_REFUSED]	= RDDA_EXTENT_REFUSED,
 		[RDDA_EEV_GONE]		= RDDA_EXTENT_GONE,
 		[RDDA_EEV_LOST]		= RDDA_EXTENT_DOWN,

@@ -195,7 +195,9 @@ enum rdda_access {
 	RDDA_RW = 2,
 };
 
-#define RDDA_OPEN_PREEMPT	1	/* hdr.flags: fence the holder first */
+/* hdr.flags */
+#define RDDA_OPEN_PREEMPT	1	/* fence the holder first */
+#define RDDA_OPEN_AGAIN		2	/* this client had it open before */
 
 struct rdda_open {
 	struct rdda_hdr hdr;
@@ -216,7 +218,7 @@ enum rdda_open_status {
 	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: ask again */
 	RDDA_OPEN_DRIVE_GONE	= 6,
 	RDDA_OPEN_NO_DAEMON	= 7,	/* the label must be written first and no meshd is there */
-	RDDA_OPEN_NOT_READY	= 8,	/* extent is not zeroed yet: ask again */
+	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are still being lent: ask again */
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
 };
 

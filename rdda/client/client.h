@@ -316,6 +316,7 @@ struct rdda_chan {
 struct rdda_grant {
 	struct rcu_head rcu;
 	struct rdda_session *s;
+	u32	number;			/* of @s, which may be gone */
 	u32	nsid;
 	u32	handle;
 	u64	slba;
@@ -334,6 +335,7 @@ struct rdda_grant {
  * @rsp_max: room there
  * @got: bytes of it
  * @err: 0 when answered
+ * @late: when it is given up, an answer that still comes is not the target's fault
  * @done: completed under call_lock after @node was taken off
  */
 struct rdda_call {
@@ -345,6 +347,7 @@ struct rdda_call {
 	u32	got;
 	u32	total;
 	int	err;
+	bool	late;
 	struct completion done;
 };
 
@@ -360,6 +363,7 @@ struct rdda_call {
  * @calls: under @call_lock
  * @next_tag: under @call_lock
  * @room: control messages that may be sent unanswered, under @call_lock
+ * @late: answers that nobody waits for any more, under @call_lock
  */
 struct rdda_session {
 	struct kref ref;
@@ -397,10 +401,11 @@ struct rdda_session {
 	u32	dead_ms;
 	struct delayed_work alive;
 
-	spinlock_t call_lock;		/* calls, next_tag, room */
+	spinlock_t call_lock;		/* calls, next_tag, room, late */
 	struct list_head calls;
 	u64	next_tag;
 	unsigned int room;
+	unsigned int late;
 
 	struct work_struct free_work;
 };
@@ -454,6 +459,13 @@ struct rdda_target {
  * @busy: the work item uses it or calls its user
  * @due: jiffies of the next OPEN
  * @news: EXTENT_* bits for the work item
+ * @again: it was open before, in this session or another
+ * @told: state that its user knows; the work item's own, as all that follows
+ * @draining: commands of a grant that was taken away have not ended; the user is
+ *	told what it is when they have, and it is not asked for before
+ * @drain_due: jiffies of the next look
+ * @drain_end: the session ends if they have not ended by then
+ * @drain_ends: @drain_end counts
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -474,6 +486,12 @@ struct rdda_extent {
 	unsigned long due;
 	unsigned int news;
 	wait_queue_head_t wait;
+	bool	again;
+	enum rdda_extent_state told;
+	bool	draining;
+	unsigned long drain_due;
+	unsigned long drain_end;
+	bool	drain_ends;
 };
 
 #define EXTENT_GONE	1

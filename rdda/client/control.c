@@ -146,6 +146,7 @@ int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long ti
 	if (!list_empty(&c->node)) {
 		list_del_init(&c->node);
 		c->err = -ETIMEDOUT;
+		s->late += c->late;
 	}
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	return c->err;
@@ -180,7 +181,8 @@ void rdda_calls_abort(struct rdda_session *s)
  * @rsp_len: its bytes
  * @timeout_ms: for all of it
  *
- * Sleeps. Return: 0, -ETIMEDOUT, -ENOLINK, or the error that was answered.
+ * Sleeps. Return: 0, -EAGAIN: it could not be sent, -ETIMEDOUT: it was, and not
+ * answered, -ENOLINK, or the error that was answered.
  */
 int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
 	      unsigned int timeout_ms)
@@ -188,18 +190,20 @@ int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp,
 	unsigned long left = msecs_to_jiffies(timeout_ms);
 	struct rdda_call c = { .type = type, .rsp = rsp, .rsp_max = rsp_len };
 	struct rdda_hdr *hdr = msg;
-	int ret;
+	int ret, err;
 
 	ret = rdda_room_take(s, &left);
 	if (ret)
-		return ret;
+		return ret == -ETIMEDOUT ? -EAGAIN : ret;
 	rdda_call_start(s, &c);
 	hdr->tag = cpu_to_le64(c.tag);
 	left = wait_event_timeout(s->wait, (ret = rdda_control_send(s->chan[0], msg, len)) !=
 				  -EAGAIN, left);
-	ret = rdda_call_wait(s, &c, ret ? 0 : left) ?: ret;
+	/* A drive may take its time to let go of an extent; nothing else may. */
+	c.late = !ret && type == RDDA_CLOSED;
+	err = rdda_call_wait(s, &c, ret ? 0 : left);
 	rdda_room_give(s, 1);
-	return ret;
+	return ret ?: err;
 }
 
 /* An answer: to a call that is there, with the type and size it expects. */
@@ -225,8 +229,13 @@ static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_
 		list_del_init(&c->node);
 		complete(&c->done);
 		ret = 0;
-		break;
+		goto out;
 	}
+	if (hdr->type == RDDA_CLOSED && s->late) {
+		s->late--;
+		ret = 0;
+	}
+out:
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	return ret;
 }

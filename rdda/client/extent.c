@@ -16,6 +16,7 @@
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
 #define GONE_RETRY_MS		5000
+#define DRAIN_LOOK_MS		5
 
 static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
@@ -28,10 +29,16 @@ static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err
 	e->info.err = err;
 }
 
-/* Tell the user what changed. The extent is busy, so it cannot go meanwhile. */
-static void extent_tell(struct rdda_extent *e, enum rdda_extent_state before)
+/*
+ * Tell the user what changed, when its I/O has ended as far as it must have. The
+ * extent is busy, so it cannot go meanwhile.
+ */
+static void extent_tell(struct rdda_extent *e)
 {
-	if (e->info.state != before && e->ops && e->ops->state)
+	if (e->draining || e->info.state == e->told)
+		return;
+	e->told = e->info.state;
+	if (e->ops && e->ops->state)
 		e->ops->state(e->priv, e->info.state, e->info.err);
 }
 
@@ -86,6 +93,7 @@ static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session 
 	if (!g)
 		return NULL;
 	g->s = s;
+	g->number = s->number;
 	g->nsid = le32_to_cpu(m->nsid);
 	g->handle = le32_to_cpu(m->handle);
 	g->slba = le64_to_cpu(m->slba);
@@ -143,6 +151,7 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 		extent_sort(e);
 		e->ask = e->news & EXTENT_RENEW;
 		e->attempt = 0;
+		e->again = true;
 		/* Whoever takes it from us later is not fenced in turn. */
 		e->preempt = false;
 		break;
@@ -156,6 +165,7 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
 		e->ask = false;
+		e->again = false;
 		break;
 	}
 	extent_set(e, ev, err);
@@ -165,10 +175,30 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
 	return grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
 }
 
+/*
+ * What is in flight under a grant that was taken away ends when its drive has let
+ * go of it. That can take as long as the drive likes, and nobody else waits for
+ * it; but once the target says that the drive is back, nothing can be left.
+ */
+static void extent_drain_look(struct rdda_extent *e, struct rdda_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nchan; i++) {
+		if (!rdda_chan_uses(s->chan[i], e))
+			continue;
+		if (e->drain_ends && time_after(jiffies, e->drain_end))
+			rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
+		e->drain_due = jiffies + msecs_to_jiffies(DRAIN_LOOK_MS);
+		return;
+	}
+	e->draining = false;
+	extent_tell(e);
+}
+
 /* I/O that was never sent ends now; what is in flight, the target ends. */
 static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(s->dead_ms);
 	unsigned int i;
 	LIST_HEAD(ended);
 
@@ -176,25 +206,19 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 	for (i = 0; i < s->nchan; i++)
 		rdda_chan_fail_extent(s->chan[i], e, err, &ended);
 	rdda_ios_end(&ended);
-	for (i = 0; i < s->nchan; i++)
-		while (rdda_chan_uses(s->chan[i], e) && !rdda_session_dead(s)) {
-			if (time_after(jiffies, end)) {
-				rdda_session_fail(s, -ETIMEDOUT,
-						  "commands to a lost drive did not end");
-				return;
-			}
-			usleep_range(2000, 5000);
-		}
+	e->draining = true;
+	e->drain_ends = false;
+	extent_drain_look(e, s);
 }
 
 static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
-	enum rdda_extent_state before = e->info.state;
 	struct rdda_open m = {
 		.hdr.type = RDDA_OPEN,
 		.hdr.len = cpu_to_le32(sizeof(m)),
-		.hdr.flags = e->preempt ? RDDA_OPEN_PREEMPT : 0,
+		.hdr.flags = (e->preempt ? RDDA_OPEN_PREEMPT : 0) |
+			     (e->again ? RDDA_OPEN_AGAIN : 0),
 		.access = e->rw ? RDDA_RW : RDDA_RO,
 	};
 	struct rdda_grant *g = NULL;
@@ -207,8 +231,7 @@ static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 	extent_set(e, RDDA_EEV_ASK, e->info.err);
 	m.generation = cpu_to_le64(e->generation);
 	spin_unlock_irq(&t->lock);
-	if (before != RDDA_EXTENT_GONE)		/* a quiet retry */
-		extent_tell(e, before);
+	extent_tell(e);
 	ret = rdda_call(s, &m, sizeof(m), RDDA_OPENED, &a, sizeof(a), OPEN_TIMEOUT_MS);
 	if (!ret && a.status == RDDA_OPEN_OK)
 		ret = opened_check(e, &a);
@@ -218,8 +241,6 @@ static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 	}
 	if (a.status == RDDA_OPEN_OK)
 		g = grant_make(e, s, &a);
-	if (before != RDDA_EXTENT_GONE)
-		before = e->info.state;
 	spin_lock_irq(&t->lock);
 	g = opened_apply(e, &a, g);
 	drain = g && !rcu_access_pointer(e->grant);
@@ -228,12 +249,11 @@ static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 		extent_drain(e, s, -EACCES);
 	if (g)
 		kfree_rcu(g, rcu);
-	extent_tell(e, before);
+	extent_tell(e);
 }
 
 static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned int news)
 {
-	enum rdda_extent_state before = e->info.state;
 	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
 	bool revoked = news & EXTENT_REVOKED;
@@ -246,6 +266,7 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		if (e->info.state == RDDA_EXTENT_UP)
 			extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		e->ask = e->info.state == RDDA_EXTENT_GONE;
+		e->again &= !revoked;
 		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);
 		if (g)
@@ -253,7 +274,9 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	}
 	if (news & (EXTENT_BACK | EXTENT_RENEW)) {
 		spin_lock_irq(&t->lock);
-		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE) {
+		/* What is being asked for may have waited for just that. */
+		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
+		    e->info.state == RDDA_EXTENT_OPENING) {
 			extent_set(e, RDDA_EEV_RENEW, e->info.err);
 			e->ask = true;
 			e->attempt = 0;
@@ -261,15 +284,20 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		}
 		spin_unlock_irq(&t->lock);
 	}
+	if (news & EXTENT_BACK && e->draining && !e->drain_ends) {
+		e->drain_end = jiffies + msecs_to_jiffies(s->dead_ms);
+		e->drain_ends = true;
+	}
 	if (g)
 		kfree_rcu(g, rcu);
-	extent_tell(e, before);
+	extent_tell(e);
 }
 
 /* What is due first; *wait shrinks to the time until the next. Locked. */
 static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wait)
 {
 	struct rdda_extent *e;
+	unsigned long due;
 
 	lockdep_assert_held(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
@@ -277,11 +305,12 @@ static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wai
 			continue;
 		if (e->news)
 			return e;
-		if (!e->ask)
+		if (!e->ask && !e->draining)
 			continue;
-		if (time_after_eq(jiffies, e->due))
+		due = e->draining ? e->drain_due : e->due;
+		if (time_after_eq(jiffies, due))
 			return e;
-		*wait = min(*wait, e->due - jiffies);
+		*wait = min(*wait, due - jiffies);
 	}
 	return NULL;
 }
@@ -311,6 +340,8 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 		spin_unlock_irq(&t->lock);
 		if (news)
 			extent_news(e, s, news);
+		else if (e->draining)
+			extent_drain_look(e, s);
 		else
 			extent_ask(e, s);
 		spin_lock_irq(&t->lock);
@@ -350,7 +381,6 @@ void rdda_extents_lost(struct rdda_target *t)
  */
 void rdda_extents_tell_lost(struct rdda_target *t)
 {
-	enum rdda_extent_state before;
 	struct rdda_extent *e;
 	bool more = true;
 
@@ -358,18 +388,21 @@ void rdda_extents_tell_lost(struct rdda_target *t)
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
-			before = e->info.state;
-			if (e->closing || before == RDDA_EXTENT_DOWN ||
-			    before == RDDA_EXTENT_REFUSED)
+			if (e->closing || (e->info.state == e->told &&
+					   (e->told == RDDA_EXTENT_DOWN ||
+					    e->told == RDDA_EXTENT_REFUSED)))
 				continue;
-			extent_set(e, RDDA_EEV_LOST, -ENOLINK);
-			e->ask = true;
-			e->due = jiffies;
-			e->attempt = 0;
-			e->news = 0;
+			e->draining = false;
+			if (e->info.state != RDDA_EXTENT_REFUSED) {
+				extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+				e->ask = true;
+				e->due = jiffies;
+				e->attempt = 0;
+				e->news = 0;
+			}
 			e->busy = true;
 			spin_unlock_irq(&t->lock);
-			extent_tell(e, before);
+			extent_tell(e);
 			spin_lock_irq(&t->lock);
 			e->busy = false;
 			wake_up_all(&e->wait);
@@ -466,10 +499,14 @@ static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
 
 	if (!s)
 		return;
-	if (s == g->s) {
+	if (s->number == g->number) {
 		ret = rdda_call(s, &m, sizeof(m), RDDA_CLOSED, &a, sizeof(a), CLOSE_TIMEOUT_MS);
-		/* Still open over there: only the session's end is as good. */
-		if (ret)
+		/*
+		 * Not answered yet: its drive holds others' commands. The target
+		 * takes none under it any more and gives it to nobody before they
+		 * are back, so leave it. Not sent: only the session's end is as good.
+		 */
+		if (ret && ret != -ETIMEDOUT)
 			rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
 	}
 	rdda_session_put(s);

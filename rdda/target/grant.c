@@ -255,76 +255,6 @@ static struct tgt_extent *extent_find(const uuid_t *uuid)
 	return NULL;
 }
 
-/* An older incarnation that may still have commands on the drive. */
-static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
-{
-	const struct tgt_sdrive *sd;
-
-	if (rdda_fault(RDDA_FAULT_OPEN))
-		return false;
-	list_for_each_entry(sd, &d->sdrives, on_drive)
-		if (sd->s != s && uuid_equal(&sd->s->host, &s->host) &&
-		    !(list_empty(&sd->views) && list_empty(&sd->opens) &&
-		      list_empty(&sd->closing)))
-			return true;
-	return false;
-}
-
-/* Commands under an extent that was taken away, where the asked one is now. */
-static bool ghosts(const struct tgt_extent *e)
-{
-	const struct tgt_drive *d = e->drive;
-	u64 slba = e->start >> d->lba_shift, end = slba + (e->len >> d->lba_shift);
-	const struct tgt_sdrive *sd;
-	const struct tgt_open *o;
-
-	if (rdda_fault(RDDA_FAULT_CLOSE))
-		return false;
-	list_for_each_entry(sd, &d->sdrives, on_drive)
-		list_for_each_entry(o, &sd->closing, on_sdrive)
-			if (!o->ext && o->slba < end && slba < o->slba + o->blocks)
-				return true;
-	return false;
-}
-
-static void facts_others(struct tgt_open_facts *f, const struct tgt_session *s,
-			 const struct tgt_extent *e, struct tgt_open **self, uuid_t *holder)
-{
-	struct tgt_open *o;
-
-	list_for_each_entry(o, &e->opens, on_extent) {
-		if (o->sd->s == s) {
-			if (o->closing)
-				f->others_dying = true;	/* its CLOSE is not answered yet */
-			else if (o->rw == f->rw)
-				*self = o;
-			else
-				f->self_other = true;
-		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
-			/* Its host is asked to wait by old_self, which a fault may skip. */
-			if (!uuid_equal(&o->sd->s->host, &s->host))
-				f->others_dying = true;
-		} else {
-			f->other_rw |= o->rw;
-			f->other_ro |= !o->rw;
-			uuid_copy(holder, &o->sd->s->host);
-		}
-	}
-}
-
-static void fence_holders(const struct tgt_session *s, const struct tgt_extent *e)
-{
-	struct tgt_open *o;
-
-	list_for_each_entry(o, &e->opens, on_extent) {
-		if (o->sd->s == s)
-			continue;
-		pr_info("session %u of %pUb: fenced by %pUb\n", o->sd->s->id, &o->sd->s->host,
-			&s->host);
-		tgt_session_kill(o->sd->s, -EACCES);
-	}
-}
-
 static void opened_fill(const struct tgt_open *o, struct rdda_opened *out)
 {
 	const struct tgt_drive *d = o->sd->d;
@@ -408,36 +338,59 @@ err_module:
 	return ERR_PTR(-ENOMEM);
 }
 
-static int open_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
-		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)
+/* No command is admitted under it any more; it is free when older ones are back. */
+static void open_close(struct tgt_open *o)
 {
-	struct tgt_open_facts f = {
-		.rw = ask->rw,
-		.preempt = ask->preempt,
-		.generation = ask->generation,
-		.noted = noted,
-	};
-	uuid_t holder = uuid_null;
-	int ret;
+	o->closing = true;
+	list_move_tail(&o->on_sdrive, &o->sd->closing);
+	o->cut = view_seq + 1;
+}
 
-	if (e) {
-		f.found = true;
-		tgt_drive_check(e->drive);
-		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
-		f.ready = e->ready;
-		f.seen = e->generation;
-		f.asked = e->asked;
-		f.holder_none = uuid_is_null(&e->holder);
-		f.holder_self = uuid_equal(&e->holder, &s->host);
-		f.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms));
-		f.old_self = old_self(s, e->drive);
-		f.others_dying = ghosts(e);
-		facts_others(&f, s, e, self, &holder);
+/* After some opens were closed: a view without them. */
+static void sdrive_review(struct tgt_sdrive *sd)
+{
+	struct tgt_view *v = view_build(sd);
+
+	if (IS_ERR(v)) {	/* less than it should have, so it must not go on */
+		tgt_session_kill(sd->s, -ENOMEM);
+		v = NULL;
 	}
-	ret = tgt_open_decide(&f);
-	if (ret == RDDA_OPEN_HELD)
-		export_uuid(out->holder, &holder);
-	return ret;
+	view_swap(sd, v);
+}
+
+static void drive_event(struct tgt_session *s, const uuid_t *drive, u32 kind, u32 nsid, u32 handle)
+{
+	struct rdda_event m = {
+		.hdr.type = RDDA_EVENT,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.kind = cpu_to_le32(kind),
+		.nsid = cpu_to_le32(nsid),
+		.handle = cpu_to_le32(handle),
+	};
+
+	export_uuid(m.drive, drive);
+	tgt_session_event(s, &m, sizeof(m));
+}
+
+/* Take an extent from all that have it open, but for @but, which may be NULL. */
+static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
+{
+	struct tgt_open *o, *next;
+
+	list_for_each_entry_safe(o, next, &e->opens, on_extent) {
+		struct tgt_sdrive *sd = o->sd;
+
+		if (sd->s == but)
+			continue;
+		drive_event(sd->s, &e->drive->uuid, RDDA_EV_REVOKED, sd->nsid, o->handle);
+		list_del(&o->on_extent);
+		o->ext = NULL;
+		if (!o->closing) {
+			open_close(o);
+			sdrive_review(sd);
+		}
+		sdrive_check(sd);
+	}
 }
 
 /**
@@ -473,14 +426,18 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted
 	ret = -ESHUTDOWN;
 	if (tgt_session_state(s) != TGT_LIVE)
 		goto out;
-	ret = open_decide(s, ask, noted, e, &self, out);
+	ret = tgt_holders_decide(s, ask, noted, e, &self, out);
 	switch (ret) {
 	case TGT_OPEN_ASK:
 		e->asked = true;
 		export_uuid(out->drive, &e->drive->uuid);
 		break;
 	case TGT_OPEN_FENCE:
-		fence_holders(s, e);
+		tgt_holders_fence(s, e);
+		ret = RDDA_OPEN_DRAINING;
+		break;
+	case TGT_OPEN_REVOKE:
+		extent_revoke(e, s);
 		ret = RDDA_OPEN_DRAINING;
 		break;
 	case RDDA_OPEN_OK:
@@ -510,26 +467,6 @@ void tgt_grant_unask(const uuid_t *extent)
 	if (e)
 		e->asked = false;
 	mutex_unlock(&tgt_lock);
-}
-
-/* No command is admitted under it any more; it is free when older ones are back. */
-static void open_close(struct tgt_open *o)
-{
-	o->closing = true;
-	list_move_tail(&o->on_sdrive, &o->sd->closing);
-	o->cut = view_seq + 1;
-}
-
-/* After some opens were closed: a view without them. */
-static void sdrive_review(struct tgt_sdrive *sd)
-{
-	struct tgt_view *v = view_build(sd);
-
-	if (IS_ERR(v)) {	/* less than it should have, so it must not go on */
-		tgt_session_kill(sd->s, -ENOMEM);
-		v = NULL;
-	}
-	view_swap(sd, v);
 }
 
 /**
@@ -592,20 +529,6 @@ void tgt_grant_session_end(struct tgt_session *s)
 		tgt_sched_purge(sd);
 		sdrive_check(sd);
 	}
-}
-
-static void drive_event(struct tgt_session *s, const uuid_t *drive, u32 kind, u32 nsid, u32 handle)
-{
-	struct rdda_event m = {
-		.hdr.type = RDDA_EVENT,
-		.hdr.len = cpu_to_le32(sizeof(m)),
-		.kind = cpu_to_le32(kind),
-		.nsid = cpu_to_le32(nsid),
-		.handle = cpu_to_le32(handle),
-	};
-
-	export_uuid(m.drive, drive);
-	tgt_session_event(s, &m, sizeof(m));
 }
 
 /**
@@ -724,24 +647,6 @@ void tgt_extents_free(struct list_head *extents)
 	}
 }
 
-static void extent_revoke(struct tgt_extent *e)
-{
-	struct tgt_open *o, *next;
-
-	list_for_each_entry_safe(o, next, &e->opens, on_extent) {
-		struct tgt_sdrive *sd = o->sd;
-
-		drive_event(sd->s, &e->drive->uuid, RDDA_EV_REVOKED, sd->nsid, o->handle);
-		list_del(&o->on_extent);
-		o->ext = NULL;
-		if (!o->closing) {
-			open_close(o);
-			sdrive_review(sd);
-		}
-		sdrive_check(sd);
-	}
-}
-
 static struct tgt_extent *table_find(struct list_head *extents, const uuid_t *uuid)
 {
 	struct tgt_extent *e;
@@ -765,12 +670,14 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 		if (n && n->start == e->start && n->len == e->len) {
 			/* A grant that is being noted may not be in meshd's table yet. */
 			n->asked = e->asked;
+			n->claim = e->claim;
+			n->claim_until = e->claim_until;
 			n->generation = max(n->generation, e->generation);
 			list_splice_init(&e->opens, &n->opens);
 			list_for_each_entry(o, &n->opens, on_extent)
 				o->ext = n;
 		} else {
-			extent_revoke(e);
+			extent_revoke(e, NULL);
 		}
 		list_del(&e->node);
 		kfree(e);

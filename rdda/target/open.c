@@ -156,6 +156,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 		.generation = le64_to_cpu(m->generation),
 		.rw = m->access == RDDA_RW,
 		.preempt = m->hdr.flags & RDDA_OPEN_PREEMPT,
+		.again = m->hdr.flags & RDDA_OPEN_AGAIN,
 	};
 	u64 tag = le64_to_cpu(m->hdr.tag);
 	struct rdda_opened out;
@@ -163,7 +164,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 	int status;
 
 	if ((m->access != RDDA_RO && m->access != RDDA_RW) ||
-	    m->hdr.flags & ~RDDA_OPEN_PREEMPT ||
+	    m->hdr.flags & ~(RDDA_OPEN_PREEMPT | RDDA_OPEN_AGAIN) ||
 	    memchr_inv(m->reserved, 0, sizeof(m->reserved))) {
 		tgt_bad_peer(ch, "bad OPEN");
 		return;

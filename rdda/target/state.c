@@ -48,31 +48,39 @@ const char *tgt_state_name(enum tgt_state state)
  * then the living; then the label, which must name a holder before that holder
  * writes.
  *
- * Return: enum rdda_open_status, TGT_OPEN_FENCE or TGT_OPEN_ASK.
+ * Return: enum rdda_open_status, TGT_OPEN_FENCE, TGT_OPEN_ASK or TGT_OPEN_REVOKE.
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
 	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
+	/* Who had it open when the target went, as far as they say themselves. */
+	bool writer = f->grace && f->again && f->rw && f->holder_self;
+	bool reader = f->again && !f->rw;
 
-	if (!f->found)
-		return RDDA_OPEN_NO_EXTENT;
+	if (!f->found)		/* just started: drives are lent one by one */
+		return f->grace ? RDDA_OPEN_NOT_READY : RDDA_OPEN_NO_EXTENT;
 	if (f->drive_gone)
 		return RDDA_OPEN_DRIVE_GONE;
 	if (f->generation < f->seen)
 		return RDDA_OPEN_STALE;
 	if (!f->ready)
 		return RDDA_OPEN_NOT_READY;
-	if (f->old_self || f->others_dying)
+	if (f->old_self || f->others_dying || f->claimed)
 		return RDDA_OPEN_DRAINING;
+	if (held && f->preempt)
+		return TGT_OPEN_FENCE;
+	/* The writer that the label names, and readers who were here first. */
+	if (held && writer && !f->other_rw)
+		return TGT_OPEN_REVOKE;
 	if (held)
-		return f->preempt ? TGT_OPEN_FENCE : RDDA_OPEN_HELD;
+		return RDDA_OPEN_HELD;
 	if (f->self_other)
 		return RDDA_OPEN_HELD;
 	if (f->noted)
 		return RDDA_OPEN_OK;
 	if (f->asked)
 		return RDDA_OPEN_DRAINING;
-	if (f->rw && f->grace && !f->holder_none && !f->holder_self && !f->preempt)
+	if (f->grace && !f->holder_none && !f->holder_self && !f->preempt && !reader)
 		return RDDA_OPEN_GRACE;
 	if (f->generation > f->seen || (f->rw && !f->holder_self))
 		return TGT_OPEN_ASK;

@@ -36,11 +36,13 @@ const char *tgt_state_name(enum tgt_state state);
  * @ready: it is zeroed
  * @rw: asked for
  * @preempt: asked for
+ * @again: the asking client had it open before
  * @generation: asked for
  * @seen: highest granted before
  * @old_self: an older incarnation of the asking host has, or may have,
  *	commands on that drive
  * @others_dying: a session of another host that had it open is being torn down
+ * @claimed: another host is preempting it
  * @other_rw: a living session has it open for writing
  * @other_ro: living sessions have it open for reading
  * @self_other: the asking session has it open with another access
@@ -56,10 +58,12 @@ struct tgt_open_facts {
 	bool	ready;
 	bool	rw;
 	bool	preempt;
+	bool	again;
 	u64	generation;
 	u64	seen;
 	bool	old_self;
 	bool	others_dying;
+	bool	claimed;
 	bool	other_rw;
 	bool	other_ro;
 	bool	self_other;
@@ -73,6 +77,7 @@ struct tgt_open_facts {
 /* Beyond enum rdda_open_status: */
 #define TGT_OPEN_FENCE	100	/* end the others' sessions, then DRAINING */
 #define TGT_OPEN_ASK	101	/* meshd must write the label first */
+#define TGT_OPEN_REVOKE	102	/* take the readers' openings away, then DRAINING */
 
 int tgt_open_decide(const struct tgt_open_facts *f);
 

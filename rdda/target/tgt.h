@@ -9,7 +9,7 @@
  *
  *   queue.c    one channel's completions, batch by batch
  *     |- cmd.c    commands -> checked -> sched.c -> bios
- *     |- open.c   OPEN, CLOSE -> grant.c
+ *     |- open.c   OPEN, CLOSE -> grant.c, holders.c
  *     |- mgmt.c   messages between the meshds
  *   push.c     results of bios -> pushed data, DONE messages
  *
@@ -65,6 +65,7 @@
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
+#define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
 #define TGT_CTL_MAX		256	/* control messages that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
@@ -311,6 +312,8 @@ struct tgt_channel {
  * @ready: zeroed
  * @opens: struct tgt_open
  * @asked: a grant meshd was asked for and has not answered
+ * @claim: host that is preempting, nobody else gets it ...
+ * @claim_until: ... before that, in jiffies
  */
 struct tgt_extent {
 	struct list_head	node;
@@ -323,6 +326,8 @@ struct tgt_extent {
 	bool			ready;
 	struct list_head	opens;
 	bool			asked;
+	uuid_t			claim;
+	unsigned long		claim_until;
 };
 
 /**
@@ -596,6 +601,7 @@ struct tgt_ask {
 	u64	generation;
 	bool	rw;
 	bool	preempt;
+	bool	again;
 };
 
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
@@ -617,6 +623,11 @@ static inline void tgt_view_put(struct tgt_view *v)
 {
 	percpu_ref_put(&v->ref);
 }
+
+/* holders.c */
+int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
+		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out);
+void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e);
 
 /* open.c */
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m);

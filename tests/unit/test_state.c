@@ -40,7 +40,7 @@ static void extent_table(void)
 		[RDDA_EXTENT_DOWN]	= "O----DD",
 		[RDDA_EXTENT_OPENING]	= "OUORGDO",
 		[RDDA_EXTENT_UP]	= "UUURGDU",
-		[RDDA_EXTENT_GONE]	= "O--RGDD",
+		[RDDA_EXTENT_GONE]	= "GUGRGDD",
 		[RDDA_EXTENT_REFUSED]	= "---RRRD",
 	};
 	unsigned int s, e;

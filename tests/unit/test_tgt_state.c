@@ -30,7 +30,7 @@ static void session_table(void)
 	CU_ASSERT_STRING_EQUAL(tgt_state_name(TGT_STATES), "?");
 }
 
-#define FLAGS 16
+#define FLAGS 17	/* one bit each */
 
 /* Each bit of @n is one fact; generations: older, same, newer. */
 static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
@@ -41,6 +41,7 @@ static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
 		.other_rw = n & 128, .other_ro = n & 256, .self_other = n & 512,
 		.asked = n & 1024, .noted = n & 2048, .holder_none = n & 4096,
 		.holder_self = n & 8192, .grace = n & 16384,
+		.again = n & 32768, .claimed = n & 65536,
 		.seen = 5, .generation = 4 + gen,
 	};
 
@@ -50,20 +51,29 @@ static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
 /* What a grant promises, stated apart from the order in which it is decided. */
 static void open_promises(void)
 {
-	unsigned int n, gen, seen[TGT_OPEN_ASK + 1] = { 0 };
+	unsigned int n, gen, seen[TGT_OPEN_REVOKE + 1] = { 0 };
 
-	for (n = 0; n < 1U << (FLAGS - 1); n++)
+	for (n = 0; n < 1U << FLAGS; n++)
 		for (gen = 0; gen < 3; gen++) {
 			struct tgt_open_facts f = facts(n, gen);
 			int st = tgt_open_decide(&f);
 
-			CU_ASSERT_FATAL(st >= 0 && st <= TGT_OPEN_ASK);
+			CU_ASSERT_FATAL(st >= 0 && st <= TGT_OPEN_REVOKE);
 			seen[st]++;
-			if (st == RDDA_OPEN_OK || st == TGT_OPEN_ASK || st == TGT_OPEN_FENCE) {
+			if (st == RDDA_OPEN_OK || st >= TGT_OPEN_FENCE) {
 				CU_ASSERT(f.found && f.ready && !f.drive_gone);
 				CU_ASSERT(f.generation >= f.seen);
-				CU_ASSERT(!f.old_self && !f.others_dying);
+				CU_ASSERT(!f.old_self && !f.others_dying && !f.claimed);
 			}
+			/* Who was not noted as the holder has to wait, or was there before. */
+			if (f.grace && !f.noted && !f.holder_none && !f.holder_self && !f.preempt &&
+			    !(f.again && !f.rw))
+				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
+			/* Drives are being lent: nothing is known to be away. */
+			if (st == RDDA_OPEN_NO_EXTENT)
+				CU_ASSERT(!f.found && !f.grace);
+			if (f.found && f.drive_gone)
+				CU_ASSERT_EQUAL(st, RDDA_OPEN_DRIVE_GONE);
 			if (st == RDDA_OPEN_OK || st == TGT_OPEN_ASK) {
 				CU_ASSERT(!f.other_rw);
 				CU_ASSERT(!f.rw || !f.other_ro);
@@ -81,12 +91,16 @@ static void open_promises(void)
 			if (st == TGT_OPEN_FENCE)
 				CU_ASSERT(f.preempt && (f.other_rw || f.other_ro));
 			if (st == RDDA_OPEN_GRACE)
-				CU_ASSERT(f.grace && f.rw);
+				CU_ASSERT(f.grace && !f.holder_none && !f.holder_self);
+			if (st == TGT_OPEN_REVOKE) {
+				CU_ASSERT(f.grace && f.again && f.rw && f.holder_self);
+				CU_ASSERT(f.other_ro && !f.other_rw && !f.preempt);
+			}
 		}
 	CU_ASSERT(seen[RDDA_OPEN_OK] && seen[RDDA_OPEN_NO_EXTENT] && seen[RDDA_OPEN_HELD]);
 	CU_ASSERT(seen[RDDA_OPEN_STALE] && seen[RDDA_OPEN_DRAINING] && seen[RDDA_OPEN_GRACE]);
 	CU_ASSERT(seen[RDDA_OPEN_DRIVE_GONE] && seen[RDDA_OPEN_NOT_READY]);
-	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_ASK]);
+	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_ASK] && seen[TGT_OPEN_REVOKE]);
 }
 
 static void open_examples(void)
@@ -123,10 +137,59 @@ static void open_examples(void)
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
 }
 
+/* A target has just started: writer, reader and somebody new. */
+static void open_after_start(void)
+{
+	struct tgt_open_facts f = { .grace = true, .rw = true };
+
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_NOT_READY);	/* not lent yet */
+	f.grace = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_NO_EXTENT);
+	f.grace = true;
+	f.found = true;
+	f.ready = true;
+	f.drive_gone = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRIVE_GONE);
+	f.drive_gone = false;
+	f.rw = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_GRACE);	/* a new reader waits too */
+	f.again = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);	/* one that was there does not */
+	f.rw = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_GRACE);
+	f.holder_self = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
+	f.other_ro = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_REVOKE);
+	f.again = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);	/* no holder any more */
+	f.again = true;
+	f.grace = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
+}
+
+/* Between the fence and the preemptor's next question the fenced host is back. */
+static void open_claimed(void)
+{
+	struct tgt_open_facts f = {
+		.found = true, .ready = true, .rw = true, .holder_self = true, .claimed = true,
+	};
+
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
+	f.noted = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
+	f.preempt = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
+	f.claimed = false;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
+}
+
 static const struct suite_test tests[] = {
 	{ "session states", session_table },
 	{ "what a grant promises", open_promises },
 	{ "answers to OPEN", open_examples },
+	{ "after a start", open_after_start },
+	{ "while another preempts", open_claimed },
 	{ NULL, NULL },
 };
 

@@ -29,7 +29,7 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	m.generation = cpu_to_le64(gen);
 	m.access = strcmp(argv[1], "rw") ? RDDA_RO : RDDA_RW;
 	if (argc > 3)
-		m.hdr.flags = RDDA_OPEN_PREEMPT;
+		m.hdr.flags = strcmp(argv[3], "again") ? RDDA_OPEN_PREEMPT : RDDA_OPEN_AGAIN;
 	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
 	if (ret)
 		return ret;

@@ -201,9 +201,10 @@ void tgt_cmd_step(struct tgt_cmd *c)
  * tgt_cmd_submit() - hand a command to its device
  * @c: command, counted in tgt_drive.inflight
  *
- * Does not sleep for a device that can do without (all of blk-mq's can): the
- * channel's work serves other drives too. What cannot be done at once, and what
- * takes several bios, is left to the drive's own work.
+ * Does not sleep for a device: the channel's work serves other drives too, and
+ * keeps the session alive. What cannot be done at once, what takes several bios,
+ * and all for a device that may sleep over any bio (none of blk-mq's does) is left
+ * to the drive's own work.
  *
  * Context: process.
  */
@@ -212,7 +213,10 @@ void tgt_cmd_submit(struct tgt_cmd *c)
 	struct tgt_drive *d = cmd_drive(c);
 
 	if (cmd_is_rw(c)) {
-		cmd_rw(c, bdev_nowait(d->bd) ? REQ_NOWAIT : 0);
+		if (likely(bdev_nowait(d->bd)))
+			cmd_rw(c, REQ_NOWAIT);
+		else
+			tgt_sched_slow(d, c);
 		return;
 	}
 	c->at = c->p.slba << (d->lba_shift - SECTOR_SHIFT);

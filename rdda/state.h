@@ -53,6 +53,20 @@ u32 rdda_backoff_ms(unsigned int attempt, u32 random);
 
 enum rdda_extent_event rdda_open_event(unsigned int status, int *err);
 int rdda_status_errno(u16 status);
+
+/**
+ * rdda_share_may() - may one of several take more of what they share?
+ * @used: what it has
+ * @avail: what nobody has
+ *
+ * Twice what is left at most: one that never gives anything back leaves a third
+ * to the others, n that began together one part in 2n + 1.
+ */
+static inline bool rdda_share_may(u32 used, u32 avail)
+{
+	return used ? used < 2 * avail : avail;
+}
+
 int rdda_reject_errno(unsigned int reason);
 const char *rdda_reject_text(unsigned int reason);
 

@@ -53,6 +53,7 @@
 #define RDDA_SGE_MAX		32
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
+#define RDDA_LANES		64	/* drives of a target that are told apart */
 #define RDDA_STAGES		32	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
 
@@ -71,9 +72,11 @@ struct rdda_cursor {
  * @cur: where its next command's payload begins
  * @mapped: DMA-mapped entries, 0: not mapped
  * @staging: payload being kept, for RDDA_IO_STAGE
+ * @lane: of its drive in @ch
  */
 struct rdda_io_priv {
 	struct rdda_chan *ch;
+	struct rdda_lane *lane;
 	struct rdda_cursor cur;
 	u32 mapped;
 	u32 cmds;
@@ -85,6 +88,25 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
 	BUILD_BUG_ON(sizeof(struct rdda_io_priv) > sizeof(io->private));
 	return (struct rdda_io_priv *)io->private;
 }
+
+/**
+ * struct rdda_lane - what one drive has of a channel; under the channel's lock
+ * @waiting: I/O with commands still to be made, oldest first
+ * @turn: in rdda_chan.turns while there is some
+ * @slots: commands that have not ended
+ * @credits: held by messages that begin with a command of this drive
+ * @pages: of the arena, held by its commands
+ *
+ * Drives share slots, credits and arena by rdda_share_may(): one that hangs keeps
+ * its part, and the others go on with theirs.
+ */
+struct rdda_lane {
+	struct list_head waiting;
+	struct list_head turn;
+	u16	slots;
+	u16	credits;
+	u32	pages;
+};
 
 enum rdda_slot_state {
 	RDDA_SLOT_FREE,
@@ -99,6 +121,7 @@ enum rdda_slot_state {
  * struct rdda_slot - one command; all under its channel's lock
  * @ch: its channel
  * @io: what it is a part of
+ * @lane: of its drive
  * @node: on pending, to_read or covered
  * @read_cqe: local completion of its READs
  * @at: where its payload lies in the I/O's scatterlist
@@ -113,6 +136,7 @@ enum rdda_slot_state {
  * @batch: message it went with
  * @batch_gen: that message's generation
  * @part: which command of its I/O it is
+ * @pages: of the arena that its lane counts for it
  * @idx: its number
  * @gen: changes with each use
  * @state: enum rdda_slot_state
@@ -125,6 +149,7 @@ enum rdda_slot_state {
 struct rdda_slot {
 	struct rdda_chan *ch;
 	struct rdda_io *io;
+	struct rdda_lane *lane;
 	struct list_head node;
 	struct ib_cqe read_cqe;
 	struct rdda_cursor at;
@@ -139,6 +164,7 @@ struct rdda_slot {
 	u16	batch;
 	u16	batch_gen;
 	u16	part;
+	u16	pages;
 	u16	idx;
 	u8	gen;
 	u8	state;
@@ -180,8 +206,10 @@ struct rdda_bufs {
  * @gen: tells a late completion of an older use
  * @unsent: its SEND has no local completion yet
  * @credit: no completion of its commands has come yet
+ * @lane: that the credit counts for
  */
 struct rdda_batch {
+	struct rdda_lane *lane;
 	u16	gen;
 	bool	unsent;
 	bool	credit;
@@ -211,7 +239,8 @@ struct rdda_counts {
  * All else is under @lock unless it says so.
  *
  * @open: I/O may be posted
- * @waiting: I/O with commands still to be made, oldest first
+ * @lanes: RDDA_LANES drives
+ * @turns: lanes where I/O waits; the first comes next
  * @pending: commands that are built, oldest first
  * @to_read: commands whose data is to be READ, oldest first
  * @covered: commands that wait for a local completion only
@@ -259,7 +288,8 @@ struct rdda_chan {
 	/* all that follows, up to @last_rx */
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;
-	struct list_head waiting;
+	struct rdda_lane *lanes;
+	struct list_head turns;
 	struct list_head pending;
 	struct list_head to_read;
 	struct list_head covered;
@@ -323,6 +353,7 @@ struct rdda_grant {
 	u64	bytes;
 	u32	max_bytes;
 	u8	lba_shift;
+	u8	lane;
 	bool	rw;
 };
 
@@ -360,6 +391,8 @@ struct rdda_call {
  * @dead: set once, by rdda_session_fail(); @err and @reason before it, by the
  *	same
  * @up: logged in; from then on a lost connection is the session's end
+ * @lane_drive: drives by number of their lanes; the work item's own
+ * @nr_lanes: how many; written by the work item
  * @calls: under @call_lock
  * @next_tag: under @call_lock
  * @room: control messages that may be sent unanswered, under @call_lock
@@ -396,6 +429,9 @@ struct rdda_session {
 	struct sg_table bounce_sgt;
 	u64	*bounce_dma;
 	struct ib_mr *bounce_mr;
+
+	uuid_t	lane_drive[RDDA_LANES];
+	unsigned int nr_lanes;
 
 	u32	keepalive_ms;
 	u32	dead_ms;

@@ -146,7 +146,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	ch->s = s;
 	ch->index = index;
 	spin_lock_init(&ch->lock);
-	INIT_LIST_HEAD(&ch->waiting);
+	INIT_LIST_HEAD(&ch->turns);
 	INIT_LIST_HEAD(&ch->pending);
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->covered);

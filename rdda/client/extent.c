@@ -85,6 +85,21 @@ static int opened_check(const struct rdda_extent *e, const struct rdda_opened *m
 	return 0;
 }
 
+/* Lanes are by drive, not by NSID: one that comes back has a new one. */
+static u8 grant_lane(struct rdda_session *s, const u8 *drive, u32 nsid)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_lanes; i++)
+		if (!memcmp(&s->lane_drive[i], drive, sizeof(uuid_t)))
+			return i;
+	if (i == RDDA_LANES)
+		return nsid % RDDA_LANES;
+	import_uuid(&s->lane_drive[i], drive);
+	WRITE_ONCE(s->nr_lanes, i + 1);
+	return i;
+}
+
 static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session *s,
 				     const struct rdda_opened *m)
 {
@@ -100,6 +115,7 @@ static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session 
 	g->lba_shift = m->lba_shift;
 	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
 	g->max_bytes = le32_to_cpu(m->max_bytes);
+	g->lane = grant_lane(s, m->drive, g->nsid);
 	g->rw = e->rw;
 	return g;
 }

@@ -4,8 +4,8 @@
  *
  *   rdda_submit() -> [waiting] -> make commands -> [pending] -> batch -> post
  *                      ^ no slot, arena or bounce     ^ no credit, no room in
- *                        page: oldest waits first       the send queue, or an
- *                                                       earlier message on its way
+ *                        page: drives take turns,       the send queue, or an
+ *                        the oldest of each first       earlier message on its way
  *
  * One post is the data of up to 16 commands, each payload WRITEs of its own, and
  * then the one SEND that carries the commands. It is signalled: its local
@@ -15,6 +15,7 @@
 #include <linux/moduleparam.h>
 
 #include "rdda/client/client.h"
+#include "rdda/state.h"
 
 /*
  * While so many messages wait for their local completion, further commands are
@@ -153,6 +154,8 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 		rdda_arena_free(ch, slot->arena);
 	if (slot->push)
 		rdda_bounce_give(slot);
+	slot->lane->slots--;
+	slot->lane->pages -= slot->pages;
 	slot->has_arena = false;
 	slot->push = false;
 	slot->state = RDDA_SLOT_FREE;
@@ -193,6 +196,11 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
+static bool chan_shared(const struct rdda_chan *ch)
+{
+	return READ_ONCE(ch->s->nr_lanes) > 1;
+}
+
 /*
  * One command, all or nothing: -ENOMEM when something is missing now, -EMSGSIZE
  * when its payload is in more pieces than the send queue could ever take.
@@ -203,9 +211,13 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	bool data = io->op == RDDA_READ || io->op == RDDA_WRITE, push = io_pushes(ch, io);
 	u32 bytes = command_bytes(ch, g, io), arena = 0, wrs = 0;
 	struct rdda_cursor next = p->cur;
+	struct rdda_lane *lane = p->lane;
 	struct rdda_slot *slot;
 
 	if (!ch->nslot_free)
+		return -ENOMEM;
+	if (chan_shared(ch) && !(rdda_share_may(lane->slots, ch->nslot_free) &&
+				 rdda_share_may(lane->pages, ch->buddy.avail)))
 		return -ENOMEM;
 	if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sge_max);
@@ -222,12 +234,16 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	}
 	ch->nslot_free--;
 	slot->io = io;
+	slot->lane = lane;
 	slot->opcode = opcodes[io->op];
 	slot->io_off = io->issued;
 	slot->part = p->cmds;
 	slot->len = bytes;
 	slot->arena = arena;
 	slot->has_arena = data && !io->stage;
+	slot->pages = slot->has_arena ? 1U << rdda_buddy_order(bytes) : 0;
+	lane->slots++;
+	lane->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
 	slot->push = push;
 	slot->err = 0;
@@ -345,7 +361,9 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 static bool batch_post(struct rdda_chan *ch)
 {
 	u32 room = ch->sq_free, wrs = 1 + RDDA_CLIENT_CONTROLS;
+	bool shared = chan_shared(ch);
 	struct rdda_slot *slot, *next;
+	LIST_HEAD(send);
 	struct ib_rdma_wr *wr;
 	struct rdda_batch *b;
 	struct rdda_hdr *hdr;
@@ -355,16 +373,21 @@ static bool batch_post(struct rdda_chan *ch)
 
 	if (!ch->nbatch_free)
 		return false;
-	list_for_each_entry(slot, &ch->pending, node) {
+	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+		if (shared && !rdda_share_may(slot->lane->credits, ch->nbatch_free))
+			continue;
 		wrs += slot->wrs;
 		if (n == RDDA_CMDS_MAX || wrs > room)
 			break;
+		list_move_tail(&slot->node, &send);
 		n++;
 	}
 	if (!n)
 		return false;
 	idx = ch->batch_free[--ch->nbatch_free];
 	b = &ch->batches[idx];
+	b->lane = list_first_entry(&send, struct rdda_slot, node)->lane;
+	b->lane->credits++;
 	b->gen++;
 	b->unsent = true;
 	b->credit = true;
@@ -376,9 +399,7 @@ static bool batch_post(struct rdda_chan *ch)
 	hdr->count = cpu_to_le16(n);
 	hdr->len = cpu_to_le32(len);
 	n = 0;
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (n == le16_to_cpu(hdr->count))
-			break;
+	list_for_each_entry_safe(slot, next, &send, node) {
 		list_del(&slot->node);
 		command_encode(slot, &((struct rdda_cmds *)hdr)->cmd[n++]);
 		if (slot->data)
@@ -415,6 +436,57 @@ static void chan_flush(struct rdda_chan *ch)
 	}
 }
 
+static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
+{
+	struct rdda_lane *lane = rdda_io_priv(io)->lane;
+
+	list_add_tail(&io->node, &lane->waiting);
+	if (list_empty(&lane->turn))
+		list_add_tail(&lane->turn, &ch->turns);
+}
+
+/*
+ * A drive that waits and has nothing in flight is set going by what others give
+ * back, so they may take nothing before it. One that has something waits for that.
+ */
+static bool lane_starves(const struct rdda_lane *lane)
+{
+	return !lane->slots;
+}
+
+/* Behind others of its drive, or one that would starve. */
+static bool io_must_wait(struct rdda_chan *ch, struct rdda_io *io)
+{
+	if (likely(list_empty(&ch->turns)))
+		return false;
+	return !list_empty(&rdda_io_priv(io)->lane->waiting) ||
+	       lane_starves(list_first_entry(&ch->turns, struct rdda_lane, turn));
+}
+
+/* One I/O of each drive in turn, as far as there is room. */
+static void turns_run(struct rdda_chan *ch, struct list_head *ended)
+{
+	struct rdda_lane *lane;
+	struct rdda_io *io;
+	LIST_HEAD(stuck);
+
+	while ((lane = list_first_entry_or_null(&ch->turns, struct rdda_lane, turn))) {
+		io = list_first_entry(&lane->waiting, struct rdda_io, node);
+		list_del(&io->node);
+		if (io_issue(ch, io, ended)) {
+			list_move_tail(&lane->turn, &ch->turns);
+			if (list_empty(&lane->waiting))
+				list_del_init(&lane->turn);
+			continue;
+		}
+		list_add(&io->node, &lane->waiting);
+		if (lane_starves(lane))
+			break;
+		list_move_tail(&lane->turn, &stuck);
+	}
+	list_splice_tail(&stuck, &ch->turns);
+}
+
 /**
  * rdda_chan_run() - use what completions have set free
  * @ch: channel, locked
@@ -422,19 +494,11 @@ static void chan_flush(struct rdda_chan *ch)
  */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 {
-	struct rdda_io *io;
-
 	lockdep_assert_held(&ch->lock);
 	if (!ch->open)
 		return;
 	rdda_reads_run(ch);
-	while ((io = list_first_entry_or_null(&ch->waiting, struct rdda_io, node))) {
-		list_del(&io->node);
-		if (!io_issue(ch, io, ended)) {
-			list_add(&io->node, &ch->waiting);
-			break;
-		}
-	}
+	turns_run(ch, ended);
 	chan_flush(ch);
 }
 
@@ -482,6 +546,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		ch = io->stage->ch;
 	}
 	p->ch = ch;
+	p->lane = &ch->lanes[g->lane];
 	if (io_has_pages(io) && !io_pushes(ch, io)) {
 		ret = io_map(ch, io);
 		if (ret)
@@ -495,8 +560,8 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	if (!ret) {
 		if (io->flags & RDDA_IO_STAGE && io->op == RDDA_WRITE && !io->stage)
 			rdda_stage_begin(ch, io);
-		if (!list_empty(&ch->waiting) || !io_issue(ch, io, ended))
-			list_add_tail(&io->node, &ch->waiting);
+		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
+			io_wait(ch, io);
 		if (ch->npending >= RDDA_CMDS_MAX || io->stage)
 			chan_flush(ch);
 	}
@@ -553,6 +618,26 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 	rcu_read_unlock();
 }
 
+/* What waits, of one extent or, when @e is NULL, of all. */
+static void waiting_drop(struct rdda_chan *ch, const struct rdda_extent *e, int err,
+			 struct list_head *ended)
+{
+	struct rdda_lane *lane, *nlane;
+	struct rdda_io *io, *nio;
+
+	lockdep_assert_held(&ch->lock);
+	list_for_each_entry_safe(lane, nlane, &ch->turns, turn) {
+		list_for_each_entry_safe(io, nio, &lane->waiting, node) {
+			if (e && io->extent != e)
+				continue;
+			list_del(&io->node);
+			io_drop(io, err, ended);
+		}
+		if (list_empty(&lane->waiting))
+			list_del_init(&lane->turn);
+	}
+}
+
 /**
  * rdda_chan_close() - take no more I/O, and end what was never sent
  * @ch: channel of a dead session
@@ -561,15 +646,11 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 {
 	struct rdda_slot *slot, *next;
-	struct rdda_io *io, *nio;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->open = false;
-	list_for_each_entry_safe(io, nio, &ch->waiting, node) {
-		list_del(&io->node);
-		io_drop(io, -ENOLINK, ended);
-	}
+	waiting_drop(ch, NULL, -ENOLINK, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		list_del(&slot->node);
 		rdda_slot_free(slot, -ENOLINK, ended);
@@ -613,16 +694,10 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended)
 {
 	struct rdda_slot *slot, *next;
-	struct rdda_io *io, *nio;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	list_for_each_entry_safe(io, nio, &ch->waiting, node) {
-		if (io->extent != e)
-			continue;
-		list_del(&io->node);
-		io_drop(io, err, ended);
-	}
+	waiting_drop(ch, e, err, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		if (slot->io->extent != e)
 			continue;

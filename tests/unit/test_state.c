@@ -121,12 +121,49 @@ static void errnos(void)
 	CU_ASSERT_EQUAL(rdda_reject_errno(0), -ECONNREFUSED);
 }
 
+/* Some take all they may and give nothing back; there is always a part for one more. */
+static void shares(void)
+{
+	static const unsigned int totals[] = { 32, 128, 512 };
+	unsigned int t, n, i, used, avail;
+
+	CU_ASSERT_FALSE(rdda_share_may(0, 0));
+	CU_ASSERT_TRUE(rdda_share_may(0, 1));
+	for (t = 0; t < sizeof(totals) / sizeof(totals[0]); t++) {
+		avail = totals[t];
+		while (avail >= 3) {
+			unsigned int before = avail;
+
+			for (used = 0; rdda_share_may(used, avail); used++)
+				avail--;
+			CU_ASSERT_TRUE(used > 0 && avail > 0);
+			CU_ASSERT_TRUE(avail * 3 + 2 >= before);
+		}
+	}
+	/* Beside each other, one at a time: what they leave is a part as theirs are. */
+	for (n = 1; n <= 8; n++) {
+		unsigned int has[8] = { 0 }, took = 1;
+
+		for (avail = 128; took;)
+			for (took = i = 0; i < n; i++)
+				if (rdda_share_may(has[i], avail)) {
+					has[i]++;
+					avail--;
+					took = 1;
+				}
+		CU_ASSERT_TRUE(avail * (2 * n + 1) + 2 * n >= 128);
+		for (i = 1; i < n; i++)
+			CU_ASSERT_TRUE(has[i] + 1 >= has[0]);
+	}
+}
+
 static const struct suite_test tests[] = {
 	{ "target states", target_table },
 	{ "extent states", extent_table },
 	{ "backoff", backoff },
 	{ "answers to OPEN", open_answers },
 	{ "errors", errnos },
+	{ "shares", shares },
 	{ NULL, NULL },
 };
 

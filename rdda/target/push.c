@@ -20,11 +20,13 @@
  * struct ctl - a control message on its way
  * @node: in tgt_channel.ctl_q
  * @len: bytes
+ * @event: nobody asked for it: not counted in tgt_channel.ctl_nr
  * @msg: message
  */
 struct ctl {
 	struct list_head	node;
 	u32			len;
+	bool			event;
 	u8			msg[RDDA_MSG_MAX] __aligned(8);
 };
 
@@ -89,7 +91,7 @@ static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
 		memcpy(ch->tx_msg[ch->tx_head % TGT_TX_BUFS], c->msg, c->len);
 		chain_send(ch, n++, c->len);
 		list_del(&c->node);
-		ch->ctl_nr--;
+		ch->ctl_nr -= !c->event;
 		mempool_free(c, ctl_pool);
 		atomic64_inc(&ch->s->stats.sends);
 	}
@@ -325,6 +327,37 @@ void tgt_push_drop(struct tgt_channel *ch)
 		mempool_free(c, ctl_pool);
 }
 
+static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool event)
+{
+	struct ctl *c = NULL;
+	bool dead;
+
+	/* One that asks and asks and never takes an answer is no client. */
+	if (event || READ_ONCE(ch->ctl_nr) < TGT_CTL_MAX)
+		c = mempool_alloc(ctl_pool, GFP_NOWAIT | __GFP_NOWARN);
+	if (!c) {
+		tgt_channel_kill(ch, -ENOMEM);
+		return -ENOMEM;
+	}
+	c->len = len;
+	c->event = event;
+	memcpy(c->msg, msg, len);
+	spin_lock_bh(&ch->tx_lock);
+	dead = READ_ONCE(ch->dead);
+	if (!dead) {
+		list_add_tail(&c->node, &ch->ctl_q);
+		ch->ctl_nr += !event;
+	}
+	spin_unlock_bh(&ch->tx_lock);
+	if (dead) {
+		mempool_free(c, ctl_pool);
+		return -ESHUTDOWN;
+	}
+	if (READ_ONCE(ch->batcher) != current)
+		tgt_push_flush(ch);
+	return 0;
+}
+
 /**
  * tgt_ctl_send() - send a control message
  * @ch: channel
@@ -336,32 +369,21 @@ void tgt_push_drop(struct tgt_channel *ch)
  */
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 {
-	struct ctl *c = NULL;
-	bool dead;
+	return ctl_send(ch, msg, len, false);
+}
 
-	/* One that asks and asks and never takes an answer is no client. */
-	if (READ_ONCE(ch->ctl_nr) < TGT_CTL_MAX)
-		c = mempool_alloc(ctl_pool, GFP_NOWAIT | __GFP_NOWARN);
-	if (!c) {
-		tgt_channel_kill(ch, -ENOMEM);
-		return -ENOMEM;
-	}
-	c->len = len;
-	memcpy(c->msg, msg, len);
-	spin_lock_bh(&ch->tx_lock);
-	dead = READ_ONCE(ch->dead);
-	if (!dead) {
-		list_add_tail(&c->node, &ch->ctl_q);
-		ch->ctl_nr++;
-	}
-	spin_unlock_bh(&ch->tx_lock);
-	if (dead) {
-		mempool_free(c, ctl_pool);
-		return -ESHUTDOWN;
-	}
-	if (READ_ONCE(ch->batcher) != current)
-		tgt_push_flush(ch);
-	return 0;
+/**
+ * tgt_ctl_event() - send a control message that was not asked for
+ * @ch: channel
+ * @msg: message, copied
+ * @len: bytes
+ *
+ * As tgt_ctl_send(), but that many of them are no fault of the client: a new table
+ * may take all from it that it has open.
+ */
+int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
+{
+	return ctl_send(ch, msg, len, true);
 }
 
 /**

@@ -472,7 +472,7 @@ void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
 {
 	lockdep_assert_held(&tgt_lock);
 	if (tgt_session_state(s) == TGT_LIVE && s->channel[0]->proven)
-		tgt_ctl_send(s->channel[0], msg, len);
+		tgt_ctl_event(s->channel[0], msg, len);
 }
 
 /**

@@ -67,7 +67,7 @@
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
-#define TGT_CTL_MAX		256	/* control messages that wait to be sent */
+#define TGT_CTL_MAX		256	/* answers that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
 
@@ -232,7 +232,7 @@ struct tgt_rbuf {
  * @tx_lock: all below
  * @pend: commands that ended, oldest first, not posted yet
  * @ctl_q: control messages to be sent
- * @ctl_nr: how many
+ * @ctl_nr: how many of them are answers
  * @tx: buffers of sends in flight, a ring
  * @wr: chain being built
  * @sge: of @wr
@@ -566,6 +566,7 @@ void tgt_push_drop(struct tgt_channel *ch);
 int tgt_push_init(void);
 void tgt_push_exit(void);
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len);
+int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len);
 int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
 
 /* arena.c */

@@ -180,7 +180,7 @@ static void commands(struct peer_conn *c, const struct rdda_cmds *m)
 		c->sv->cid = le16_to_cpu(cmd->cid);
 		if (cmd->opcode == RDDA_OP_READ && mptr & RDDA_MPTR_PUSH)
 			peer_push(c, mptr & ~(u64)RDDA_MPTR_PUSH,
-				  (le16_to_cpu(cmd->nlb) + 1U) << 9, RDDA_IMM(c->sv->cid));
+				  (le16_to_cpu(cmd->nlb) + 1U) << 9, RDDA_IMM(c->sv->cid, 0, 0));
 		else
 			d.done[n++].cid = cmd->cid;
 	}

@@ -126,7 +126,7 @@ static bool record_valid(struct prot_group *g, u32 member, u32 lane, u32 slot)
 static void take_slot(struct prot_group *g, u32 member)
 {
 	const struct prot_slot_hdr *h = meta_buffer(g, member);
-	struct prot_tx *t;
+	struct prot_tx *t, own;
 	struct prot_lane *l;
 	u32 lane, slot;
 
@@ -141,12 +141,16 @@ static void take_slot(struct prot_group *g, u32 member)
 		l->known = max(l->known, le64_to_cpu(h->watermark));
 	if (le64_to_cpu(h->txid) < t->txid)
 		return;		/* the slot was used again: a watermark says it is dead */
-	if (le64_to_cpu(h->txid) > t->txid)
-		*t = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
-				       .holders = le64_to_cpu(h->holders),
-				       .parts = le64_to_cpu(h->participants),
-				       .stripe = le64_to_cpu(h->stripe) };
-	t->have |= PROT_BIT(member);
+	own = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
+				.holders = le64_to_cpu(h->holders),
+				.parts = le64_to_cpu(h->participants),
+				.stripe = le64_to_cpu(h->stripe) };
+	if (own.txid > t->txid)
+		*t = own;
+	/* records of one transaction agree; one that does not is none */
+	if (own.kind == t->kind && own.holders == t->holders && own.parts == t->parts &&
+	    own.stripe == t->stripe)
+		t->have |= PROT_BIT(member);
 }
 
 /* R2: what is dead, complete, dropped. */

@@ -40,7 +40,7 @@ static bool place_fits(const struct prot_slot_hdr *h, const struct prot_slot_pla
 
 static bool rows_fit(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
 {
-	u32 first = le32_to_cpu(h->first), length = le32_to_cpu(h->length), lane;
+	u32 first = le32_to_cpu(h->first), length = le32_to_cpu(h->length), lane, rot;
 	u64 stripe = le64_to_cpu(h->stripe);
 
 	if (h->kind == PROT_SLOT_BARRIER)
@@ -50,7 +50,10 @@ static bool rows_fit(const struct prot_slot_hdr *h, const struct prot_slot_place
 		return false;
 	if (h->kind == PROT_SLOT_ZERO)
 		return !length;
+	div_u64_rem(stripe, at->width, &rot);
 	return h->kind == PROT_SLOT_PAYLOAD && h->strip < at->width &&
+	       (h->strip + rot) % at->width == at->member &&
+	       !length == !(le64_to_cpu(h->participants) >> at->member & 1) &&
 	       !((first | length) & (at->lba - 1)) && length <= at->slot_bytes &&
 	       first <= at->strip_bytes && length <= at->strip_bytes - first;
 }

@@ -87,14 +87,15 @@ static void attach(struct prot_group *g, const uint8_t *data, size_t size)
 		mem = slots[ev.io.member] + ev.io.addr;
 		if (ev.io.kind == PROT_READ) {
 			uint8_t *to = prot_group_buffer(g, ev.runs[0].buffer);
-			size_t n = size - at < ev.io.length ? size - at : ev.io.length;
+			size_t n = size - at < 16 ? size - at : 16, j;
 
-			/* read twice, it is the same twice */
+			/* sixteen bytes of input a read, repeated; read twice, the same twice */
 			if (n) {
-				memcpy(mem, data + at, n);
+				for (j = 0; j < ev.io.length; j++)
+					mem[j] = data[at + j % n];
+				if (data[at] & 1)
+					seal(mem, &ev, data[at] >> 1 ^ data[at + n - 1]);
 				at += n;
-				if (data[at - 1] & 1)
-					seal(mem, &ev, data[at - 1]);
 			}
 			memcpy(to + ev.runs[0].offset, mem, ev.io.length);
 		}

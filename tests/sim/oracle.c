@@ -20,10 +20,14 @@ static uint64_t mix(uint64_t x)
 }
 
 /* Content that says which write and which sector it is of; write 0 is zeroes. */
-void sim_fill(uint8_t *sector, uint32_t id, uint32_t where)
+void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where)
 {
 	uint64_t word[SIM_LBA / 8], i;
 
+	if (id && id == w->alien_id) {
+		memcpy(sector, w->alien, SIM_LBA);
+		return;
+	}
 	for (i = 0; i < SIM_LBA / 8; i++)
 		word[i] = id ? mix((uint64_t)id << 32 | where << 8 | i) : 0;
 	if (id)
@@ -31,7 +35,7 @@ void sim_fill(uint8_t *sector, uint32_t id, uint32_t where)
 	memcpy(sector, word, SIM_LBA);
 }
 
-uint32_t sim_value_of(const uint8_t *sector, uint32_t where)
+uint32_t sim_value_of(const struct sim_world *w, const uint8_t *sector, uint32_t where)
 {
 	uint8_t want[SIM_LBA];
 	uint64_t head;
@@ -39,7 +43,9 @@ uint32_t sim_value_of(const uint8_t *sector, uint32_t where)
 
 	memcpy(&head, sector, 8);
 	id = head >> 32;
-	sim_fill(want, id, where);
+	if (w->alien_id && !memcmp(sector, w->alien, SIM_LBA))
+		return w->alien_id;
+	sim_fill(w, want, id, where);
 	return memcmp(want, sector, SIM_LBA) ? SIM_GARBAGE : id;
 }
 

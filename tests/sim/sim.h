@@ -155,6 +155,8 @@ struct sim_world {
 	struct {			/* what the search may still do */
 		uint8_t requests, crashes, silences, idles;
 	} left;
+	uint32_t alien_id;		/* the write whose data is a copy of a record */
+	uint8_t alien[SIM_LBA];
 	char bad[160];			/* what went wrong; empty: nothing */
 	struct sim_oracle oracle[SIM_DATA];
 	struct sim_io io[SIM_IOS];
@@ -177,8 +179,8 @@ extern int sim_trace;				/* print what happens */
 void sim_print_action(FILE *f, const struct sim_action *a);
 
 /* oracle.c */
-void sim_fill(uint8_t *sector, uint32_t id, uint32_t where);
-uint32_t sim_value_of(const uint8_t *sector, uint32_t where);
+void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where);
+uint32_t sim_value_of(const struct sim_world *w, const uint8_t *sector, uint32_t where);
 #define SIM_GARBAGE 0xffffffffU
 void sim_oracle_init(struct sim_world *w);
 void sim_wrote(struct sim_world *w, const struct sim_req *r);

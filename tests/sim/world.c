@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <asm/byteorder.h>
 
 #include "protect/codec.h"
 #include "protect/group_priv.h"
@@ -93,7 +94,7 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	switch (io->kind) {
 	case PROT_WRITE:
 		if (io->req < SIM_REQS)
-			sim_fill(to, w->req[io->req].id, where);
+			sim_fill(w, to, w->req[io->req].id, where);
 		else
 			memcpy(to, io->data + k * SIM_LBA, SIM_LBA);
 		break;
@@ -155,9 +156,9 @@ static void do_work(struct sim_world *w, const struct sim_io *io)
 		int where = r->first + io->first + k;
 
 		if (io->out)
-			r->got[io->first + k] = sim_value_of(buf + k * SIM_LBA, where);
+			r->got[io->first + k] = sim_value_of(w, buf + k * SIM_LBA, where);
 		else
-			sim_fill(buf + k * SIM_LBA, r->id, where);
+			sim_fill(w, buf + k * SIM_LBA, r->id, where);
 	}
 }
 
@@ -450,7 +451,7 @@ static void got_sector(struct sim_world *w, const struct sim_io *io, int k, cons
 	struct sim_req *r = &w->req[io->req];
 	int at = io->offset / SIM_LBA + k;
 
-	r->got[at] = sim_value_of(from, r->first + at);
+	r->got[at] = sim_value_of(w, from, r->first + at);
 }
 
 static int complete(struct sim_world *w, int n)
@@ -511,7 +512,7 @@ static int fail(struct sim_world *w, int n)
 		io->dead = 1;
 		if (io->kind == PROT_WRITE && io->req < SIM_REQS) {
 			for (int k = 0; k < io->sectors; k++)
-				sim_fill(io->data + k * SIM_LBA, w->req[io->req].id,
+				sim_fill(w, io->data + k * SIM_LBA, w->req[io->req].id,
 					 io->first + k - w->meta);
 			io->req = SIM_REQS;
 		}
@@ -572,6 +573,19 @@ static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 	return 1;
 }
 
+/* What this write writes is, byte by byte, the header of a record that is valid now. */
+static void copy_record(struct sim_world *w, uint32_t id)
+{
+	for (int s = 2; s < w->meta; s++) {
+		const struct prot_slot_hdr *h = (const void *)w->disk[id % w->cfg.copies][s];
+
+		if (h->magic != cpu_to_le32(PROT_SLOT_MAGIC))
+			continue;
+		memcpy(w->alien, h, SIM_LBA);
+		w->alien_id = id;
+	}
+}
+
 static int submit(struct sim_world *w, const struct sim_action *a)
 {
 	struct prot_group *g = sim_group(w);
@@ -591,8 +605,11 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	w->now++;
 	*r = (struct sim_req){ .used = 1, .kind = a->a, .first = a->b, .count = a->c, .op = op,
 			       .began = w->now };
-	if (a->a == PROT_WRITE)
+	if (a->a == PROT_WRITE) {
 		r->id = w->next_id++;
+		if (w->cfg.k && !w->alien_id && r->id % 4 == 0)
+			copy_record(w, r->id);
+	}
 	if (a->a != PROT_READ)
 		sim_wrote(w, r);
 	pump(w);

@@ -194,6 +194,9 @@ static void test_slot_others(void)
 	BAD(participants, cpu_to_le64(0x78));
 	BAD(stripe, cpu_to_le64(8));	/* of another lane */
 	BAD(stripe, cpu_to_le64(100));
+	BAD(strip, 1);			/* of another member */
+	BAD(participants, cpu_to_le64(0x30));	/* a payload for nothing */
+	BAD(length, 0);
 	BAD(first, cpu_to_le32(511));
 	BAD(first, cpu_to_le32(4096));
 	BAD(first, cpu_to_le32(0xfffffe00));

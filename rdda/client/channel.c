@@ -143,8 +143,8 @@ static int chan_arrays(struct rdda_chan *ch)
 	ch->sig = kvcalloc(ch->sig_mask + 1, sizeof(*ch->sig), GFP_KERNEL);
 	ch->wr = kvcalloc(RDDA_CHAIN, sizeof(*ch->wr), GFP_KERNEL);
 	ch->sge = kvcalloc(RDDA_CHAIN, ch->sge_max * sizeof(*ch->sge), GFP_KERNEL);
-	if (!ch->slots || !ch->lanes || !ch->slot_free || !ch->batches || !ch->batch_free || !ch->ctl_free ||
-	    !ch->sig || !ch->wr || !ch->sge)
+	if (!ch->slots || !ch->lanes || !ch->slot_free || !ch->batches || !ch->batch_free ||
+	    !ch->ctl_free || !ch->sig || !ch->wr || !ch->sge)
 		return -ENOMEM;
 	for (i = 0; i < RDDA_LANES; i++) {
 		INIT_LIST_HEAD(&ch->lanes[i].waiting);

@@ -346,7 +346,8 @@ void peer_lie_unasked(struct peer_conn *c)
 		write_imm(c, rkey, 0, 0, odd_number(c), false);
 		break;
 	case 4:			/* beyond its end */
-		write_imm(c, rkey, c->sv->bounce_len - 512, 4096, RDDA_IMM(c->sv->cid, 0, 0), false);
+		write_imm(c, rkey, c->sv->bounce_len - 512, 4096,
+			  RDDA_IMM(c->sv->cid, 0, 0), false);
 		break;
 	case 5:			/* which we have no right to */
 		write_imm(c, rkey, 0, 4096, 0, true);

@@ -167,29 +167,16 @@ static void fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 	prot_bitmap_seal(mem, g->cfg.lba, &g->cfg.owner);
 }
 
-static void meta_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
-		    struct prot_event *ev)
+static void block_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
+		     struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 
-	m->busy = 1;
-	m->what = PROT_META_BITMAP;
 	m->bitmap = bitmap;
 	m->block = block;
 	m->version = *prot_version(g, bitmap, block);
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = PROT_EV_IO;
-	ev->op = PROT_NONE16;
-	ev->io.member = member;
-	ev->io.kind = kind;
-	ev->io.flags = PROT_FUA | PROT_META;
-	ev->io.addr = g->cfg.meta[member] +
-		      (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block);
-	ev->io.length = g->cfg.lba;
-	ev->io.tag = PROT_TAG_META | member;
-	ev->io.nr_runs = 1;
-	ev->runs[0].buffer = PROT_BUFFER_META + member;
-	ev->runs[0].length = g->cfg.lba;
+	prot_meta_io(g, member, PROT_META_BITMAP, kind, g->cfg.meta[member] +
+		     (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block), 0, g->cfg.lba, ev);
 }
 
 /* LOADING: the next block that this attachment wants of @member. */
@@ -202,7 +189,7 @@ bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev)
 
 		if (!(kept(g, member) >> bitmap & 1))
 			continue;
-		meta_io(g, member, PROT_READ, bitmap, block, ev);
+		block_io(g, member, PROT_READ, bitmap, block, ev);
 		return true;
 	}
 	return false;
@@ -286,7 +273,7 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 		n = prot_lowest(todo);
 		b = prot_set_next(prot_dirty(g, i, n), g->shape.nr_blocks, 0);
 		fill_block(g, i, n, b);
-		meta_io(g, i, PROT_WRITE, n, b, ev);
+		block_io(g, i, PROT_WRITE, n, b, ev);
 		return true;
 	}
 	return false;

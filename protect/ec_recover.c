@@ -26,30 +26,6 @@
 
 #include "protect/ec_priv.h"
 
-static void meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
-		    u32 length, struct prot_event *ev)
-{
-	struct prot_meta *m = &g->meta[member];
-
-	m->busy = 1;
-	m->what = what;
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = PROT_EV_IO;
-	ev->op = PROT_NONE16;
-	ev->io.member = member;
-	ev->io.kind = kind;
-	ev->io.flags = PROT_FUA | PROT_META;
-	ev->io.addr = addr;
-	ev->io.length = length;
-	ev->io.tag = PROT_TAG_META | member;
-	if (kind > PROT_WRITE)
-		return;
-	ev->io.nr_runs = 1;
-	ev->runs[0].buffer = PROT_BUFFER_META + member;
-	ev->runs[0].offset = from;
-	ev->runs[0].length = length;
-}
-
 static void *meta_buffer(struct prot_group *g, u32 member)
 {
 	return prot_group_buffer(g, PROT_BUFFER_META + member);
@@ -71,8 +47,8 @@ static void write_attach(struct prot_group *g, u32 member, struct prot_event *ev
 	r->attach = cpu_to_le64(g->attach);
 	r->epoch = cpu_to_le64(g->cfg.epoch);
 	prot_attach_seal(r, &g->cfg.owner);
-	meta_io(g, member, PROT_META_ATTACH, PROT_WRITE,
-		attach_at(g, member, !g->meta[member].attach_block), 0, g->cfg.lba, ev);
+	prot_meta_io(g, member, PROT_META_ATTACH, PROT_WRITE,
+		     attach_at(g, member, !g->meta[member].attach_block), 0, g->cfg.lba, ev);
 }
 
 static void take_attach(struct prot_group *g, u32 member)
@@ -109,8 +85,8 @@ static void slot_of(const struct prot_group *g, u32 n, u32 *lane, u32 *slot)
 static void read_slot(struct prot_group *g, u32 member, u32 lane, u32 slot, u8 what,
 		      struct prot_event *ev)
 {
-	meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, lane, slot), 0,
-		g->cfg.lba + g->cfg.slot_bytes, ev);
+	prot_meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, lane, slot), 0,
+		     g->cfg.lba + g->cfg.slot_bytes, ev);
 }
 
 static bool record_valid(struct prot_group *g, u32 member, u32 lane, u32 slot)
@@ -188,8 +164,8 @@ static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 		    PROT_MUTANT(EC_NO_ERASE))
 			continue;
 		memset(meta_buffer(g, member), 0, g->cfg.lba);
-		meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
-			prot_ec_slot(g, member, lane, slot), 0, g->cfg.lba, ev);
+		prot_meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
+			     prot_ec_slot(g, member, lane, slot), 0, g->cfg.lba, ev);
 		m->ring++;
 		return true;
 	}
@@ -219,9 +195,9 @@ static void write_replayed(struct prot_group *g, u32 member, struct prot_event *
 	const struct prot_slot_hdr *h = meta_buffer(g, member);
 
 	g->places_written++;
-	meta_io(g, member, PROT_META_PLACE, PROT_WRITE,
-		g->cfg.data[member] + le64_to_cpu(h->stripe) * g->cfg.strip +
-		le32_to_cpu(h->first), g->cfg.lba, le32_to_cpu(h->length), ev);
+	prot_meta_io(g, member, PROT_META_PLACE, PROT_WRITE,
+		     g->cfg.data[member] + le64_to_cpu(h->stripe) * g->cfg.strip +
+		     le32_to_cpu(h->first), g->cfg.lba, le32_to_cpu(h->length), ev);
 }
 
 /* R4: the next step of bringing @member up to what was recorded. */
@@ -241,10 +217,10 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 			m->last = t->txid;
 			if (t->kind == PROT_SLOT_ZERO) {
 				g->places_written++;
-				meta_io(g, member, PROT_META_PLACE,
-					PROT_MUTANT(DISCARD) ? PROT_DISCARD : PROT_ZEROES,
-					g->cfg.data[member] + t->stripe * g->cfg.strip, 0,
-					g->cfg.strip, ev);
+				prot_meta_io(g, member, PROT_META_PLACE,
+					     PROT_MUTANT(DISCARD) ? PROT_DISCARD : PROT_ZEROES,
+					     g->cfg.data[member] + t->stripe * g->cfg.strip, 0,
+					     g->cfg.strip, ev);
 				return true;
 			}
 			if (t->kind != PROT_SLOT_PAYLOAD ||
@@ -266,8 +242,8 @@ static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 	case PROT_EC_ATTACH:
 		if (m->ring == 2)
 			return false;
-		meta_io(g, member, PROT_META_ATTACH, PROT_READ, attach_at(g, member, m->ring), 0,
-			g->cfg.lba, ev);
+		prot_meta_io(g, member, PROT_META_ATTACH, PROT_READ, attach_at(g, member, m->ring), 0,
+			     g->cfg.lba, ev);
 		return true;
 	case PROT_EC_RINGS:
 		if (prot_bitmap_load(g, member, ev))

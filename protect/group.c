@@ -339,6 +339,31 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 	}
 }
 
+/* The one I/O to the records of @member that is in flight, @from its metadata buffer. */
+void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
+		  u32 length, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	m->busy = 1;
+	m->what = what;
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_IO;
+	ev->op = PROT_NONE16;
+	ev->io.member = member;
+	ev->io.kind = kind;
+	ev->io.flags = PROT_FUA | PROT_META;
+	ev->io.addr = addr;
+	ev->io.length = length;
+	ev->io.tag = PROT_TAG_META | member;
+	if (kind > PROT_WRITE)
+		return;
+	ev->io.nr_runs = 1;
+	ev->runs[0].buffer = PROT_BUFFER_META + member;
+	ev->runs[0].offset = from;
+	ev->runs[0].length = length;
+}
+
 u64 prot_group_span(const struct prot_group *g, u64 addr)
 {
 	u64 end = round_down(addr, (u64)g->cfg.region) + g->cfg.region;

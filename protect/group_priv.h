@@ -135,6 +135,8 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
+void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
+		  u32 length, struct prot_event *ev);
 void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
 		  u64 addr, u32 length, struct prot_event *ev);
 

@@ -541,8 +541,8 @@ static void retire(struct prot_group *g, struct prot_gop *op)
 	prot_end(g, op, 0);
 }
 
-/* One look at an op: start an I/O, or go to its next phase. */
-static bool step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+/* Start an I/O or work of @op if it has one to start, or go on to its next phase. */
+bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	switch (op->phase) {
 	case PROT_P_LOCK:
@@ -574,27 +574,6 @@ static bool step(struct prot_group *g, struct prot_gop *op, struct prot_event *e
 	default:
 		return false;
 	}
-}
-
-/* Start an I/O of @op, or tell something, if there is anything. */
-bool prot_ec_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
-{
-	u8 before;
-
-	if (g->state == PROT_G_STOPPED) {
-		if (op->sent & ~op->ended)
-			return false;
-		if (op->phase != PROT_P_ENDED)
-			prot_end(g, op, -EIO);
-		op->err = op->err ? op->err : -EIO;
-		return false;
-	}
-	do {
-		before = op->phase;
-		if (step(g, op, ev))
-			return true;
-	} while (op->phase != before && op->phase != PROT_P_ENDED);
-	return false;
 }
 
 static void work_done(struct prot_group *g, struct prot_gop *op)

@@ -427,6 +427,35 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	return true;
 }
 
+/* The group has lost too much: what has nothing in flight ends with an error. */
+static void op_stop(struct prot_group *g, struct prot_gop *op)
+{
+	if (op->sent & ~op->ended)
+		return;
+	if (!prot_is_ec(g))
+		prot_mirror_stop(g, op);
+	if (op->phase != PROT_P_ENDED)
+		prot_end(g, op, -EIO);
+	op->err = op->err ? op->err : -EIO;
+}
+
+/* What @op wants done, if anything, in this phase or those that follow at once. */
+static bool op_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	u8 before;
+
+	if (g->state == PROT_G_STOPPED) {
+		op_stop(g, op);
+		return false;
+	}
+	do {
+		before = op->phase;
+		if (prot_is_ec(g) ? prot_ec_step(g, op, ev) : prot_mirror_step(g, op, ev))
+			return true;
+	} while (op->phase != before && op->phase != PROT_P_ENDED);
+	return false;
+}
+
 void prot_group_next(struct prot_group *g, struct prot_event *ev)
 {
 	do {
@@ -438,8 +467,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 			if (op->phase == PROT_P_ENDED) {
 				if (ended(g, op, ev))
 					return;
-			} else if (prot_is_ec(g) ? prot_ec_io(g, op, ev) :
-						   prot_mirror_io(g, op, ev)) {
+			} else if (op_next(g, op, ev)) {
 				return;
 			} else if (op->phase != PROT_P_ENDED) {
 				pop_ready(g);

@@ -182,7 +182,7 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr);
 u32 prot_ec_rows(const struct prot_group *g, u64 addr);
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
-bool prot_ec_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 bool prot_ec_told(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
@@ -192,7 +192,8 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
 bool prot_ec_barrier(struct prot_group *g);
 
 /* mirror.c */
-bool prot_mirror_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_mirror_stop(struct prot_group *g, struct prot_gop *op);
+bool prot_mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 
 #endif

@@ -247,69 +247,49 @@ static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	return true;
 }
 
-/* Start an I/O of @op if it has one to start. */
-bool prot_mirror_io(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+/* The group has stopped, and nothing of @op is in flight. */
+void prot_mirror_stop(struct prot_group *g, struct prot_gop *op)
 {
-	enum prot_phase before;
+	if (op->phase == PROT_P_WRITE)
+		end_write(g, op);
+}
 
-	if (g->state == PROT_G_STOPPED) {
-		if (op->sent & ~op->ended)
-			return false;
-		if (op->phase == PROT_P_WRITE)
+/* Start an I/O of @op if it has one to start, or go on to its next phase. */
+bool prot_mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	switch (op->phase) {
+	case PROT_P_LOCK:
+		if (prot_lock_free(g, op))
+			begin(g, op);
+		return false;
+	case PROT_P_BUF:
+		if (prot_buf_get(g, op))
+			got_buffer(g, op);
+		return false;
+	case PROT_P_READ:
+	case PROT_P_SCRUB_READ:
+		return start_read(g, op, op->addr, op->length, ev);
+	case PROT_P_SYNC_READ:
+		return start_read(g, op, op->addr + op->pos, op->chunk, ev);
+	case PROT_P_WRITE:
+		if (start_write(g, op, ev))
+			return true;
+		if (written(g, op))
 			end_write(g, op);
-		if (op->phase != PROT_P_ENDED)
-			prot_end(g, op, -EIO);
-		op->err = op->err ? op->err : -EIO;
+		return false;
+	case PROT_P_SYNC_WRITE:
+		if (start_write(g, op, ev))
+			return true;
+		if (written(g, op))
+			chunk_done(g, op);
+		return false;
+	case PROT_P_SCRUB_PEER:
+		return scrub_peer(g, op, ev);
+	case PROT_P_SCRUB_FIX:
+		return scrub_fix(g, op, ev);
+	default:
 		return false;
 	}
-	do {
-		before = op->phase;
-		switch (before) {
-		case PROT_P_LOCK:
-			if (prot_lock_free(g, op))
-				begin(g, op);
-			break;
-		case PROT_P_BUF:
-			if (prot_buf_get(g, op))
-				got_buffer(g, op);
-			break;
-		case PROT_P_READ:
-			if (start_read(g, op, op->addr, op->length, ev))
-				return true;
-			break;
-		case PROT_P_SYNC_READ:
-			if (start_read(g, op, op->addr + op->pos, op->chunk, ev))
-				return true;
-			break;
-		case PROT_P_WRITE:
-			if (start_write(g, op, ev))
-				return true;
-			if (written(g, op))
-				end_write(g, op);
-			break;
-		case PROT_P_SYNC_WRITE:
-			if (start_write(g, op, ev))
-				return true;
-			if (written(g, op))
-				chunk_done(g, op);
-			break;
-		case PROT_P_SCRUB_READ:
-			if (start_read(g, op, op->addr, op->length, ev))
-				return true;
-			break;
-		case PROT_P_SCRUB_PEER:
-			if (scrub_peer(g, op, ev))
-				return true;
-			break;
-		case PROT_P_SCRUB_FIX:
-			if (scrub_fix(g, op, ev))
-				return true;
-			break;
-		default:
-			return false;
-		}
-	} while (op->phase != before && op->phase != PROT_P_ENDED);
-	return false;
 }
 
 static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)

@@ -211,7 +211,7 @@ void rdda_bounce_give(struct rdda_slot *slot)
 	struct rdda_chan *ch = slot->ch;
 
 	lockdep_assert_held(&ch->lock);
-	__clear_bit((slot->bounce - ch->bounce_off) / ch->s->push_bytes, ch->bounce_map);
+	__clear_bit(rdda_bounce_block(slot), ch->bounce_map);
 }
 
 /**

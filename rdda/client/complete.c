@@ -191,7 +191,7 @@ static unsigned int run_take(struct rdda_chan *ch, u32 imm, struct rdda_slot **r
 	run[0] = imm & ~RDDA_IMM_VALID ? NULL : command_find(ch, RDDA_IMM_CID(imm));
 	if (!run[0] || !run[0]->push)
 		return 0;
-	block = (run[0]->bounce - ch->bounce_off) / ch->s->push_bytes;
+	block = rdda_bounce_block(run[0]);
 	if (n > ch->nr_bounce - block)
 		return 0;
 	for (i = 1; i < n; i++) {

@@ -116,29 +116,28 @@ static void alloc_fn(struct tdrive *d, struct tjob *j, int err)
 }
 
 /*
- * Does the kernel know the drive, if only as one that is gone with commands still
- * out; or, with @open, has anybody the extent open?
+ * How often the extent is open, as the kernel knows it; -1 when it has no such
+ * drive, not even one that is gone with commands still out.
  */
-static bool kernel_shows(struct mesh *m, const struct tdrive *d, const struct muuid *extent,
-			 bool open)
+static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muuid *extent)
 {
 	struct mesh_drive *all;
-	bool shows = false;
+	int opens = -1;
 	size_t i, n;
 	u32 k;
 
 	if (!m || mesh_drives(m, &all, &n))
-		return false;
+		return -1;
 	for (i = 0; i < n; i++) {
 		if (!muuid_equal(&all[i].uuid, &d->uuid))
 			continue;
-		shows = !open;
-		for (k = 0; open && k < all[i].nr_extents; k++)
-			shows = shows || (muuid_equal(&all[i].extents[k].uuid, extent) &&
-					  all[i].extents[k].opens);
+		opens = 0;
+		for (k = 0; k < all[i].nr_extents; k++)
+			if (muuid_equal(&all[i].extents[k].uuid, extent))
+				opens = all[i].extents[k].opens;
 	}
 	mesh_drives_free(all, n);
-	return shows;
+	return opens;
 }
 
 /* The kernel first: when it answers, nothing admitted before is under way. */
@@ -160,7 +159,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	if (!err)
 		err = mesh_extents_set(m, &table);
 	/* No kernel, no drive there: then nobody has it open either. */
-	if ((err == -ENOENT || err == -ENODEV) && !kernel_shows(m, d, extent, false))
+	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) < 0)
 		err = 0;
 	if (err)
 		log_warn("%s: an extent is not let go: %s", d->path, m ? mesh_why(m) : "no memory");
@@ -192,7 +191,7 @@ static void free_fn(struct tdrive *d, struct tjob *j, int err)
 		return;
 	}
 	m = mesh_open();
-	held = e && !muuid_equal(&e->holder, ask_host(a)) && kernel_shows(m, d, &r->extent, true);
+	held = e && !muuid_equal(&e->holder, ask_host(a)) && kernel_opens(m, d, &r->extent) > 0;
 	mesh_close(m);
 	if (held) {
 		ask_reply(a, -EBUSY, "another host has this extent open; detach the volume there", NULL);

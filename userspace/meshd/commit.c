@@ -279,7 +279,7 @@ static int push_kernel(struct mesh *m, struct store_volume *v, const struct mesh
 		crash_point(CRASH_KERNEL);
 	}
 	err = wait_ms ? wait_active(&v->uuid, wait_ms, why) : 0;
-	if (!err && v->preempt && (wait_ms || (there && active))) {
+	if (!err && v->preempt && (wait_ms || active)) {
 		v->preempt = false;
 		store_volume_flags(v);
 	}

@@ -208,13 +208,13 @@ static void on_ask(void *priv, struct mesh_ask *q)
 	tdrive_put(d);
 }
 
+static int served_family;
+
 /*
  * A socket of the family that is gone hears nothing any more: target_tick()
  * sees that and starts another thread with another socket. The old ones are
  * left: they are few, and jobs may still answer on them.
  */
-static int served_family;
-
 static void *serve_thread(void *arg)
 {
 	struct mesh *m = arg;
@@ -284,9 +284,10 @@ static void push_all(void)
 
 /*
  * Drives first, then the listener: to a client that comes back an extent that is
- * not there yet is one that is gone, and its I/O would end with errors.
+ * not there yet is one that is gone, and its I/O would end with errors. After the
+ * @first time there is something to do only when the kernel's module is another.
  */
-static void target_begin(void (*lend)(void))
+static void target_begin(bool first)
 {
 	struct mesh *m = mesh_open();
 	int id = m ? mesh_family_id(m, true) : 0;
@@ -296,8 +297,12 @@ static void target_begin(void (*lend)(void))
 		__atomic_store_n(&served_family, id, __ATOMIC_RELAXED);
 		serve_again(m);
 	}
-	if (begin || lend != push_all)
-		lend();
+	if (first) {
+		if (lend_start())
+			log_error("drives that come and go are not seen");
+	} else if (begin) {
+		push_all();
+	}
 	if (begin)
 		listen_again(m);
 	mesh_close(m);
@@ -306,13 +311,7 @@ static void target_begin(void (*lend)(void))
 void target_tick(void)
 {
 	if (D.listen)
-		target_begin(push_all);
-}
-
-static void lend_first(void)
-{
-	if (lend_start())
-		log_error("drives that come and go are not seen");
+		target_begin(false);
 }
 
 int target_start(void)
@@ -323,6 +322,6 @@ int target_start(void)
 		return 0;
 	if (modules_load("meshtgt", why, sizeof(why)))
 		log_error("%s: this host lends nothing", why);
-	target_begin(lend_first);
+	target_begin(true);
 	return 0;
 }

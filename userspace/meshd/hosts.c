@@ -212,6 +212,18 @@ static void verdict(json_t *list, bool ok, const char *what, const char *text, b
 	*good = *good && ok;
 }
 
+/*
+ * Soft-RoCE's queue pair for connection messages goes to its error state when one
+ * is sent while the interface is down, and never leaves it: nothing else shows that.
+ */
+static const char *session_advice(int error, bool link_good)
+{
+	if (error == -EKEYREJECTED || error == -EACCES)
+		return "; carry the key over with meshctl host key";
+	return link_good ? "; is meshd running there? Soft-RoCE whose interface was down is "
+			   "mended by 'rdma link delete' and 'rdma link add'" : "";
+}
+
 static void check_session(json_t *list, const struct store_host *h, bool *good)
 {
 	struct store_host copy = *h;
@@ -222,9 +234,8 @@ static void check_session(json_t *list, const struct store_host *h, bool *good)
 	if (!m || mesh_target_get(m, h->id, &t)) {
 		verdict(list, false, "session", "the kernel does not know this host: is meshblk loaded?", good);
 	} else if (strcmp(t.state, "up")) {
-		snprintf(text, sizeof(text), "not connected: %.150s%s", t.reason[0] ? t.reason : "no answer",
-			 t.error == -EKEYREJECTED || t.error == -EACCES ?
-			 "; carry the key over with meshctl host key" : "");
+		snprintf(text, sizeof(text), "not connected: %.120s%s", t.reason[0] ? t.reason : "no answer",
+			 session_advice(t.error, *good));
 		verdict(list, false, "session", text, good);
 	} else {
 		snprintf(text, sizeof(text), "connected, %u channels, %llu KiB of its memory", t.channels,

@@ -70,21 +70,19 @@ static void __attribute__((noreturn, format(printf, 2, 3))) die(int status, cons
 
 /* Values */
 
-static uint64_t parse_size(const char *s, char **end)
+static uint64_t parse_size(const char *s)
 {
+	const char *units = "KMGTP", *u;
 	char *e;
 	uint64_t v = strtoull(s, &e, 0);
-	const char *units = "kMGTP", *u;
 
-	if (e == s)
-		die(2, "not a size: %s", s);
-	u = *e ? strchr(units, *e) : NULL;
+	u = *e ? strchr(units, toupper(*e)) : NULL;
 	if (u) {
 		v <<= 10 * (u - units + 1);
 		e++;
 	}
-	if (end)
-		*end = e;
+	if (e == s || *e)
+		die(2, "not a size: %s", s);
 	return v;
 }
 
@@ -311,20 +309,20 @@ static struct member parse_member(const char *text, struct uuid uuid, uint32_t l
 		n++;
 	if (!strcmp(f[0], "mem") && n >= 2) {
 		x.kind = MESHBLK_KIND_MEM;
-		x.size = parse_size(f[1], NULL);
+		x.size = parse_size(f[1]);
 		x.lba = lba;
 		if (n > 2)
 			snprintf(x.path, sizeof(x.path), "%s", f[2]);
 	} else if (!strcmp(f[0], "bdev") && n >= 3) {
 		x.kind = MESHBLK_KIND_BDEV;
 		snprintf(x.path, sizeof(x.path), "%s", f[1]);
-		x.size = parse_size(f[2], NULL);
+		x.size = parse_size(f[2]);
 	} else if (!strcmp(f[0], "rdda") && n >= 5) {
 		x.kind = MESHBLK_KIND_RDDA;
 		x.target = strtoul(f[1], NULL, 0);
 		x.uuid = parse_uuid(f[2]);
 		x.drive = parse_uuid(f[3]);
-		x.size = parse_size(f[4], NULL);
+		x.size = parse_size(f[4]);
 		x.generation = n > 5 ? strtoull(f[5], NULL, 0) : 1;
 	} else {
 		die(2, "not a member: %s", text);
@@ -374,8 +372,8 @@ static int cmd_make(int argc, char **argv)
 		case 'n': name = optarg; break;
 		case 'e': epoch = strtoull(optarg, NULL, 0); break;
 		case 'b': lba = strtoul(optarg, NULL, 0); break;
-		case 's': strip = parse_size(optarg, NULL); break;
-		case 'o': offset = parse_size(optarg, NULL); break;
+		case 's': strip = parse_size(optarg); break;
+		case 'o': offset = parse_size(optarg); break;
 		case 't': timeout = strtoul(optarg, NULL, 0); break;
 		case 'q': depth = strtoul(optarg, NULL, 0); break;
 		case 'r': ro = 1; break;
@@ -419,7 +417,7 @@ static uint64_t j_u64(json_t *o, const char *key, uint64_t otherwise)
 	json_t *v = json_object_get(o, key);
 
 	if (json_is_string(v))
-		return parse_size(json_string_value(v), NULL);
+		return parse_size(json_string_value(v));
 	return v ? (uint64_t)json_integer_value(v) : otherwise;
 }
 
@@ -701,7 +699,7 @@ static struct nl_msg *meta_msg(char **argv)
 	struct member x = parse_member(argv[1], (struct uuid){ { 0 } }, 0);
 
 	put_member(m, &x);
-	nla_put_u64(m, MESHBLK_A_OFFSET, parse_size(argv[2], NULL));
+	nla_put_u64(m, MESHBLK_A_OFFSET, parse_size(argv[2]));
 	return m;
 }
 
@@ -712,7 +710,7 @@ static int cmd_read(int argc, char **argv)
 	if (argc != 4)
 		die(2, "read: MEMBER OFFSET LENGTH");
 	m = meta_msg(argv);
-	nla_put_u32(m, MESHBLK_A_LENGTH, parse_size(argv[3], NULL));
+	nla_put_u32(m, MESHBLK_A_LENGTH, parse_size(argv[3]));
 	return finish(talk(m, print_data, NULL));
 }
 
@@ -729,7 +727,7 @@ static int cmd_write(int argc, char **argv)
 	for (i = 0; i < n; i += 32768)
 		nla_put(m, MESHBLK_A_DATA, n - i < 32768 ? n - i : 32768, data + i);
 	if (argc > 3)
-		nla_put_u64(m, MESHBLK_A_COPY_OFFSET, parse_size(argv[3], NULL));
+		nla_put_u64(m, MESHBLK_A_COPY_OFFSET, parse_size(argv[3]));
 	return finish(talk(m, NULL, NULL));
 }
 

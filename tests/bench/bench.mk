@@ -5,7 +5,7 @@
 
 BENCH_ARGS ?=
 
-bench: all
+bench: deps
 	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 3G --timeout 3000 \
 		tests/bench/compare $(BENCH_ARGS)
 

@@ -85,10 +85,20 @@ def built_modules(kernel, faults=False):
     return sorted(glob.glob(f"{folder}/*.ko") + glob.glob(f"{folder}/tests/kmod/*.ko"))
 
 
+def built_programs():
+    """Userspace and the tests' tools: the guest finds them in build/bin. A lab
+    that uses yesterday's tells lies."""
+    os.makedirs(BUILD, exist_ok=True)
+    with open(os.path.join(BUILD, ".lab-lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        must(["make", "-s", "-C", TOP, "userspace", "tools"])
+
+
 def tree(kernel, extra=(), faults=False):
     """A folder laid over the guest's root, in which modprobe finds our
     modules (and those of `extra`, before the kernel's own). Kept by content.
     """
+    built_programs()
     kos = built_modules(kernel, faults) + list(extra)
     h = hashlib.sha256(f"{kernel.modules} {os.stat(kernel.modules).st_mtime}".encode())
     for ko in kos:

@@ -107,7 +107,8 @@ static void watch_work(struct work_struct *work)
 
 	if (tgt_session_state(s) != TGT_LIVE)
 		return;
-	if (time_after(jiffies, READ_ONCE(s->heard) + dead)) {
+	/* A CPU that does nothing ends nothing, either. */
+	if (time_after(jiffies, READ_ONCE(s->heard) + dead) && !rdda_fault(RDDA_FAULT_DEAF)) {
 		pr_info("session %u of %pUb: nothing heard for %u ms; ended\n", s->id, &s->host,
 			jiffies_to_msecs(jiffies - s->heard));
 		tgt_session_kill(s, -ETIMEDOUT);

@@ -56,7 +56,7 @@ def start(guest):
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
                 preexec_fn=None if guest.detach else die_with_parent)
-        for _ in range(100):
+        for _ in range(600):
             if _pid(d) and os.path.exists(socket_of(d)):
                 break
             time.sleep(0.05)

@@ -44,6 +44,22 @@ static void refusals(void)
 	CU_ASSERT_EQUAL(b.avail, 4);
 }
 
+/* A run that is one largest block is one, before anything has been freed. */
+static void whole_run(void)
+{
+	struct rdda_buddy_page mem[1 << RDDA_ORDER_MAX];
+	unsigned int order;
+	struct rdda_buddy b;
+	u32 off;
+
+	for (order = 0; order <= RDDA_ORDER_MAX; order++) {
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, RDDA_PAGE << order, order), 0);
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, order, &off), 0);
+		CU_ASSERT_EQUAL(off, 0);
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &off), -ENOMEM);
+	}
+}
+
 /* Random use; every block aligned, inside, and nobody else's. */
 static void random_use(void)
 {
@@ -94,6 +110,7 @@ static void random_use(void)
 static const struct suite_test tests[] = {
 	{ "sizes", sizes },
 	{ "what is refused", refusals },
+	{ "a run of one block", whole_run },
 	{ "random use", random_use },
 	{ NULL, NULL },
 };

@@ -67,6 +67,7 @@ static void test_round_trip(void)
 	CU_ASSERT(!memcmp(raw, other, n));
 	CU_ASSERT_EQUAL(b.extent[2].generation, 0x123456789abcULL);
 	CU_ASSERT_STRING_EQUAL(b.extent[2].name, "scratch");
+	CU_ASSERT(muuid_equal(&b.extent[2].holder, &a.extent[2].holder));
 }
 
 /* The bytes on the drive are little endian whatever the machine is. */
@@ -231,6 +232,9 @@ static void test_alloc(void)
 	CU_ASSERT_EQUAL(longest, 68 * MIB);
 	/* The smallest hole that holds it, and order is kept. */
 	CU_ASSERT_EQUAL(give(4, 8)->start, 11 * MIB);
+	/* What the last tenant left is there until somebody zeroes it. */
+	CU_ASSERT_EQUAL(a.extent[1].state, LABEL_ZEROING);
+	CU_ASSERT_EQUAL(a.extent[1].zeroed, 0);
 	CU_ASSERT_EQUAL(give(5, 3)->start, 31 * MIB);
 	CU_ASSERT_EQUAL(give(6, 2)->start, 19 * MIB);
 	CU_ASSERT_EQUAL(give(7, 65)->start, 34 * MIB);

@@ -77,6 +77,12 @@ static void test_wanted_and_lba(void)
 	for (int i = 0; i < 4; i++)
 		CU_ASSERT(out[i] >= 2);
 	CU_ASSERT_EQUAL(place_stripe(drives, 6, G, 5, PLACE_DRIVE, out) < 5, true);
+	/* There are more of one kind, but the other is on more hosts. */
+	six();
+	drives[3].lba = drives[5].lba = 4096;
+	drives[4].wanted = false;
+	CU_ASSERT_EQUAL(place_stripe(drives, 6, G, 2, PLACE_HOST, out), 2);
+	CU_ASSERT(out[0] + out[1] == 3 + 5);
 }
 
 static void test_sizes(void)

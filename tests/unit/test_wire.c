@@ -44,7 +44,9 @@ static void test_login(void)
 	CU_ASSERT_EQUAL(rdda_login_check(&l, sizeof(l)), RDDA_REJ_MALFORMED);
 }
 
-static const struct rdda_login good_login = { .version_min = 1, .version_max = 1 };
+static const struct rdda_login good_login = {
+	.version_min = 1, .version_max = 1, .channel = 3,
+};
 
 static struct rdda_accept good_accept(void)
 {
@@ -75,6 +77,7 @@ static void test_accept(void)
 	BAD(key_id, cpu_to_le16(7));
 	BAD(features, cpu_to_le32(1));
 	BAD(channels, 0);
+	BAD(channels, cpu_to_le16(good_login.channel));
 	BAD(credits, 0);
 	BAD(credits, cpu_to_le16(129));
 	BAD(cmds, 0);
@@ -214,6 +217,25 @@ static void test_ranges(void)
 	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 0xffffffffffffff00ULL, 8), &p), 0);
 	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, 0xfffffffffffffff8ULL, 16), &p), RDDA_ST_LBA_RANGE);
 	CU_ASSERT_EQUAL(parse(rw(RDDA_OP_READ, ~0ULL, 1), &p), RDDA_ST_LBA_RANGE);
+}
+
+/* The most that a command carries is counted in bytes, not in blocks. */
+static void test_most(void)
+{
+	u32 shift, most;
+	struct rdda_check chk = check;
+	struct rdda_parsed p;
+	struct rdda_cmd c;
+
+	for (shift = 9; shift <= 12; shift += 3) {
+		chk.lba_shift = shift;
+		most = RDDA_CMD_BYTES_MAX >> shift;
+		c = rw(RDDA_OP_READ, 2048, most);
+		CU_ASSERT_EQUAL(rdda_cmd_parse(&c, &chk, &p), 0);
+		CU_ASSERT_EQUAL(p.bytes, RDDA_CMD_BYTES_MAX);
+		c = rw(RDDA_OP_READ, 2048, most + 1);
+		CU_ASSERT_EQUAL(rdda_cmd_parse(&c, &chk, &p), -EPROTO);
+	}
 }
 
 /* Block by block, what the search must find. */
@@ -475,6 +497,7 @@ int main(void)
 		{ "frames of every type", test_frames },
 		{ "frame edges and management fragments", test_frame_edges },
 		{ "block ranges", test_ranges },
+		{ "the most bytes", test_most },
 		{ "many extents", test_many_extents },
 		{ "a session without the drive", test_no_drive },
 		{ "payload runs", test_payload },

@@ -9,7 +9,8 @@
  *   table UUID [EXTENT...]
  *   drives | sessions                one line each
  *   fence SESSION
- *   serve [refuse|silent]            answers GRANT; echoes MGMT with "re:" before it
+ *   serve [refuse|silent|swap]       answers GRANT; echoes MGMT with "re:" before it, or
+ *                                    each second one first
  *   events                           prints events
  */
 #include <errno.h>
@@ -272,6 +273,7 @@ static int on_asked(struct nl_msg *m, void *arg)
 {
 	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(m));
 	struct nlattr *a[MESHTGT_A_MAX + 1];
+	static struct nl_msg *kept;
 	struct nl_msg *r;
 	int err = 0;
 
@@ -291,8 +293,17 @@ static int on_asked(struct nl_msg *m, void *arg)
 	else if (g->cmd == MESHTGT_CMD_MGMT)
 		err = echo(r, nlmsg_hdr(m));
 	nla_put_s32(r, MESHTGT_A_ERROR, err);
+	if (!strcmp(mode, "swap") && g->cmd == MESHTGT_CMD_MGMT && !kept) {
+		kept = r;
+		return NL_OK;
+	}
 	nl_send_auto(sk, r);
 	nlmsg_free(r);
+	if (kept) {
+		nl_send_auto(sk, kept);
+		nlmsg_free(kept);
+		kept = NULL;
+	}
 	return NL_OK;
 }
 

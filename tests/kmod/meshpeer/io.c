@@ -385,13 +385,14 @@ static int mgmt_fragments(struct peer_conn *c, const u8 *data, u32 len)
  * peer_mgmt() - a management message; tgtctl serve echoes it behind "re:"
  * @c: connection
  * @argc: words
- * @argv: BYTES
+ * @argv: BYTES [send|wait]
  */
 int peer_mgmt(struct peer_conn *c, int argc, char **argv)
 {
 	u32 len;
 	u8 *data;
-	int ret;
+	bool wait;
+	int ret = 0;
 
 	if (argc < 1 || kstrtou32(argv[0], 0, &len) || len > RDDA_MGMT_MAX)
 		return -EINVAL;
@@ -403,12 +404,15 @@ int peer_mgmt(struct peer_conn *c, int argc, char **argv)
 		return -ENOMEM;
 	}
 	fill(data, len, 0, len + 7);
-	c->mgmt_got = 0;
-	c->mgmt_done = false;
-	ret = mgmt_fragments(c, data, len);
-	if (!ret && !peer_wait(c, mgmt_ended, 0, 3 * PEER_MS))
+	if (argc < 2 || !strcmp(argv[1], "send")) {
+		c->mgmt_got = 0;
+		c->mgmt_done = false;
+		ret = mgmt_fragments(c, data, len);
+	}
+	wait = argc < 2 || !strcmp(argv[1], "wait");
+	if (wait && !ret && !peer_wait(c, mgmt_ended, 0, 3 * PEER_MS))
 		ret = -ETIMEDOUT;
-	if (!ret)
+	if (wait && !ret)
 		peer_say("status=%u bytes=%u %s\n", c->mgmt_status, c->mgmt_got,
 			 c->mgmt_got == len + 3 && !memcmp(c->mgmt, "re:", 3) &&
 			 !memcmp(c->mgmt + 3, data, len) ? "same" : "differs");

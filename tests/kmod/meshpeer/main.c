@@ -10,7 +10,7 @@
  *   io NAME write|read|push|zeroes|discard|flush NSID SLBA BLOCKS SEED [OPTION...]
  *				off=N shift=9|12 nowait
  *   wait NAME			for commands sent with nowait
- *   mgmt NAME BYTES		a message whose echo is compared
+ *   mgmt NAME BYTES [send|wait]	a message whose echo is compared; or but one half of that
  *   keys NAME			pieces and their keys
  *   touch NAME read|write RKEY OFF BYTES	bare RDMA
  *   raw NAME HEX		SEND these bytes

@@ -9,6 +9,7 @@
  * When not even one can be sent the request is parked and tried again.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include "driver/trace.h"
@@ -27,6 +28,25 @@ static struct kmem_cache *mesh_mio_cache, *mesh_sg_cache;
 #define __mesh_uninit	__attribute__((__uninitialized__))
 #else
 #define __mesh_uninit
+#endif
+
+#ifdef MESH_FAULTS
+static unsigned int mesh_starve;
+module_param_named(starve, mesh_starve, uint, 0644);
+MODULE_PARM_DESC(starve, "each so-maniest member I/O finds no memory, for tests; 0: none");
+
+static bool mesh_plan_starved(void)
+{
+	unsigned int every = READ_ONCE(mesh_starve);
+	static atomic_t n = ATOMIC_INIT(0);
+
+	return every && !((unsigned int)atomic_inc_return(&n) % every);
+}
+#else
+static bool mesh_plan_starved(void)
+{
+	return false;
+}
 #endif
 
 /* A place in a request's pages. */
@@ -106,6 +126,8 @@ static struct mesh_mio *mesh_plan_mio(struct mesh_volume *vol, struct mesh_req *
 	struct mesh_mio *mio = &req->mio;
 	struct scatterlist *sg = NULL;
 
+	if (mesh_plan_starved())
+		return NULL;
 	if (unlikely(req->busy)) {
 		mio = mempool_alloc(&vol->mios, GFP_ATOMIC | __GFP_NOWARN);
 		if (!mio)

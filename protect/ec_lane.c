@@ -27,18 +27,6 @@ void prot_ec_lanes_reset(struct prot_group *g)
 		*prot_lane(g, i) = (struct prot_lane){ .next = 1, .oldest = 1 };
 }
 
-static void wake(struct prot_group *g, u32 lane)
-{
-	u32 i;
-
-	for (i = 0; i < g->cfg.ops; i++) {
-		struct prot_gop *op = prot_gop(g, i);
-
-		if (op->phase == PROT_P_TXID && prot_ecop(g, op)->lane == lane)
-			prot_ready(g, op);
-	}
-}
-
 /* Records needed so that one survives: of those that are in sync or about to be. */
 static int holders_needed(const struct prot_group *g)
 {
@@ -102,8 +90,10 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	struct prot_lane *l = prot_lane(g, e->lane);
 	u64 strips = e->data | prot_ec_all_parity(g), changed;
 
-	if (g->draining)
+	if (g->draining) {
+		prot_wait(g, op);
 		return false;
+	}
 	if (e->kind == PROT_SLOT_ZERO)
 		strips = PROT_BIT(g->cfg.width) - 1;
 	if (e->kind == PROT_SLOT_BARRIER)
@@ -115,8 +105,10 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 		prot_phase(op, PROT_P_PLACE);
 		return true;
 	}
-	if (!slot_free(g, l))
+	if (!slot_free(g, l)) {
+		prot_wait(g, op);
 		return false;
+	}
 	e->mark = l->oldest;
 	e->txid = l->next++;
 	e->holders = e->kind == PROT_SLOT_PAYLOAD ? e->parts : pick_holders(g);
@@ -189,7 +181,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 	if (e->mark > l->durable &&
 	    prot_weight(e->holders & prot_ec_full(g)) >= holders_needed(g)) {
 		l->durable = e->mark;
-		wake(g, e->lane);
+		prot_wake(g, PROT_P_TXID);
 	}
 }
 
@@ -208,7 +200,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 			break;
 		l->retired &= ~PROT_BIT(slot);
 	}
-	wake(g, e->lane);
+	prot_wake(g, PROT_P_TXID);
 }
 
 /* Move the next lane's watermark on, whose last record would hold up a lone write. */

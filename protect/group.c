@@ -59,7 +59,9 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks * sizeof(u32));
 	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks * sizeof(u32));
 	h->off_buckets = take(&end, h->nr_buckets * sizeof(u16));
-	h->off_bufused = take(&end, c->bufs);
+	h->off_free_ops = take(&end, prot_set_words(c->ops) * sizeof(u64));
+	h->off_waiting = take(&end, prot_set_words(c->ops) * sizeof(u64));
+	h->off_free_bufs = take(&end, prot_set_words(c->bufs) * sizeof(u64));
 	h->off_unwritten = take(&end, c->width * h->nr_bitmaps * sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
 	h->off_sets = take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words * sizeof(u64));
@@ -123,6 +125,10 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
+	for (i = c->level == PROT_EC ? PROT_OP_BARRIER + 1 : PROT_OP_FIRST; i < c->ops; i++)
+		prot_set_put(prot_free_ops(g), c->ops, i);
+	for (i = PROT_BUF_FIRST; i < c->bufs; i++)
+		prot_set_put(prot_free_bufs(g), c->bufs, i);
 	g->kept = prot_is_ec(g) ? 0 : PROT_BIT(PROT_INTENT);
 	for (i = 0; i < c->width; i++)
 		if (!(c->in_sync >> i & 1))
@@ -279,9 +285,30 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	op->next = PROT_NONE16;
 }
 
+/* @op waits for what others will give back. */
+void prot_wait(struct prot_group *g, struct prot_gop *op)
+{
+	prot_set_put(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
+}
+
+/* Those that wait in @phase look again. */
+void prot_wake(struct prot_group *g, u8 phase)
+{
+	u64 *set = prot_waiting(g);
+	u32 i = prot_set_next(set, g->cfg.ops, 0);
+
+	for (; i != PROT_SET_NONE; i = prot_set_next(set, g->cfg.ops, i + 1)) {
+		struct prot_gop *op = prot_gop(g, i);
+
+		if (op->phase == phase)
+			prot_ready(g, op);
+		if (op->phase == phase || (op->phase != PROT_P_BUF && op->phase != PROT_P_TXID))
+			prot_set_drop(set, g->cfg.ops, i);
+	}
+}
+
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 {
-	u8 *used = prot_at(g, g->shape.off_bufused);
 	u32 i;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
@@ -289,24 +316,21 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 			  op->purpose == PROT_FOR_SCRUB ? PROT_BUF_SCRUB : PROT_BUF_BARRIER;
 		return true;
 	}
-	for (i = PROT_BUF_FIRST; i < g->cfg.bufs; i++)
-		if (!used[i]) {
-			used[i] = 1;
-			op->buf = i;
-			return true;
-		}
-	return false;
+	i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
+	if (i == PROT_SET_NONE) {
+		prot_wait(g, op);
+		return false;
+	}
+	prot_set_drop(prot_free_bufs(g), g->cfg.bufs, i);
+	op->buf = i;
+	return true;
 }
 
 void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
-	u32 i;
-
 	if (op->buf != PROT_NONE16 && op->buf >= PROT_BUF_FIRST) {
-		((u8 *)prot_at(g, g->shape.off_bufused))[op->buf] = 0;
-		for (i = PROT_OP_FIRST; i < g->cfg.ops; i++)
-			if (prot_gop(g, i)->phase == PROT_P_BUF)
-				prot_ready(g, prot_gop(g, i));
+		prot_set_put(prot_free_bufs(g), g->cfg.bufs, op->buf);
+		prot_wake(g, PROT_P_BUF);
 	}
 	op->buf = PROT_NONE16;
 }
@@ -386,24 +410,23 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	if (kind > PROT_ZEROES || !length || addr >= end ||
 	    length > prot_group_span(g, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
-	for (i = prot_is_ec(g) ? PROT_OP_BARRIER + 1 : PROT_OP_FIRST; i < g->cfg.ops; i++) {
-		op = prot_gop(g, i);
-		if (op->phase != PROT_P_FREE)
-			continue;
-		op->cookie = cookie;
-		op->kind = kind;
-		/* all copies must read zero afterwards, so a discard is a zeroing */
-		if (kind == PROT_DISCARD && !PROT_MUTANT(DISCARD))
-			op->kind = PROT_ZEROES;
-		op->flags = flags;
-		op->purpose = PROT_FOR_REQUEST;
-		if (prot_is_ec(g))
-			prot_ec_start(g, op, addr, length);
-		else
-			prot_start(g, op, addr, length);
-		return i;
-	}
-	return -EAGAIN;
+	i = prot_set_next(prot_free_ops(g), g->cfg.ops, 0);
+	if (i == PROT_SET_NONE)
+		return -EAGAIN;
+	prot_set_drop(prot_free_ops(g), g->cfg.ops, i);
+	op = prot_gop(g, i);
+	op->cookie = cookie;
+	op->kind = kind;
+	/* all copies must read zero afterwards, so a discard is a zeroing */
+	if (kind == PROT_DISCARD && !PROT_MUTANT(DISCARD))
+		op->kind = PROT_ZEROES;
+	op->flags = flags;
+	op->purpose = PROT_FOR_REQUEST;
+	if (prot_is_ec(g))
+		prot_ec_start(g, op, addr, length);
+	else
+		prot_start(g, op, addr, length);
+	return i;
 }
 
 /* An op that has ended: background ops go on by themselves, requests are told. */
@@ -411,6 +434,8 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 {
 	prot_phase(op, PROT_P_FREE);
 	pop_ready(g);
+	if (op->purpose == PROT_FOR_REQUEST)
+		prot_set_put(prot_free_ops(g), g->cfg.ops, prot_gop_index(g, op));
 	if (prot_is_ec(g) && prot_ec_told(g, op) && op->purpose == PROT_FOR_REQUEST)
 		return false;
 	if (op->purpose == PROT_FOR_SYNC)

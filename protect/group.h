@@ -299,7 +299,9 @@ struct prot_shape {
 	u32	buf_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
-	u32	off_ops, off_regions, off_versions, off_written, off_buckets, off_bufused;
+	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
+	u32	off_free_ops, off_free_bufs;	/* sets */
+	u32	off_waiting;	/* set of ops that wait for a buffer or a slot */
 	u32	off_bufs, off_meta, off_lanes, off_ecops, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */

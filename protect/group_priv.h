@@ -91,6 +91,22 @@ static inline u32 prot_block_of(const struct prot_group *g, u32 region)
 	return region / prot_bitmap_bits(g->cfg.lba);
 }
 
+/* Ops and private buffers of requests that nobody uses; ops that wait for them. */
+static inline u64 *prot_free_ops(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_free_ops);
+}
+
+static inline u64 *prot_free_bufs(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_free_bufs);
+}
+
+static inline u64 *prot_waiting(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_waiting);
+}
+
 static inline int prot_weight(u64 mask)
 {
 	int n = 0;
@@ -133,6 +149,8 @@ void prot_ready_all(struct prot_group *g);
 void prot_end(struct prot_group *g, struct prot_gop *op, int err);
 void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
+void prot_wait(struct prot_group *g, struct prot_gop *op);
+void prot_wake(struct prot_group *g, u8 phase);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,

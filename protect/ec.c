@@ -15,9 +15,11 @@
  *   PLACE    P4: the same payload in place
  *   RETIRE   P5, P6: in place everywhere; the transaction is over
  *
- * Until then nobody else changes these rows and nobody reads the strips that
- * change. A member that fails on the way is struck off by the epoch, all else of
- * the transaction stays: what a lost data strip was to become lives in parity.
+ * Until its gate nobody else changes these rows, and until its end nobody reads the
+ * strips that change but the next write of them (ec_rows.c, which also says how
+ * writes that are queued together become one). A member that fails on the way is
+ * struck off by the epoch, all else of the transaction stays: what a lost data strip
+ * was to become lives in parity.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -102,18 +104,25 @@ u64 prot_ec_span(const struct prot_group *g, u64 addr)
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u64 base, lo, hi;
+	const struct prot_ec_range *r;
 
 	*from = 0;
 	*length = op->length;
 	if (strip >= g->cfg.k || op->purpose != PROT_FOR_REQUEST)
 		return;
-	base = e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip;
-	lo = max(e->start, base);
-	hi = min(e->start + e->bytes, base + g->cfg.strip);
-	*from = lo - base - e->row;
-	*length = hi - lo;
+	r = prot_ec_range(g, op, strip);
+	*from = r->lo - prot_ecop(g, op)->row;
+	*length = r->hi - r->lo;
+}
+
+/* The part of @strip that the op's own request asks for. */
+static struct prot_ec_range own_part(const struct prot_group *g, const struct prot_ecop *e,
+				     u32 strip)
+{
+	u64 base = e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip;
+
+	return (struct prot_ec_range){ max(e->start, base) - base,
+				       min(e->start + e->bytes, base + g->cfg.strip) - base };
 }
 
 /* Does the op ask for all its rows of @strip? */
@@ -148,7 +157,7 @@ static void set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
 void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u32 at, first, last, rows = bytes;
+	u32 at, first, last, strip, rows = bytes;
 
 	set_stripe(g, e, div_u64_rem(start, stripe_bytes(g), &at));
 	e->start = start;
@@ -156,6 +165,9 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	first = at / g->cfg.strip;
 	last = (at + bytes - 1) / g->cfg.strip;
 	e->data = (PROT_BIT(last + 1) - 1) & ~(PROT_BIT(first) - 1);
+	e->own = e->data;
+	for (strip = first; strip <= last; strip++)
+		*prot_ec_range(g, op, strip) = own_part(g, e, strip);
 	e->row = at & (g->cfg.strip - 1);
 	if (first != last) {
 		e->row = 0;
@@ -184,12 +196,12 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr)
 	prot_start(g, op, addr, prot_ec_rows(g, addr));
 }
 
-/* Two ops of the same rows: does the later one wait? */
+/* Two ops of the same rows: does @b, the later one, wait? */
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b)
 {
 	if (a->exclusive && b->exclusive)
-		return true;
+		return !prot_ec_follows(g, a, b);
 	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
 }
 
@@ -210,12 +222,12 @@ static void work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
 	op->sent |= PROT_BIT(PROT_TAG_WORK);
 }
 
-/* Byte of the request's payload where the part of @strip begins. */
+/* Byte of the request's payload that is byte @from of @strip. */
 static u32 payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
-	return e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip + e->row + from - e->start;
+	return e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip + from - e->start;
 }
 
 static bool zeroes(const struct prot_gop *op)
@@ -242,6 +254,7 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	int err;
 
 	e->got = 0;
+	e->waits = 0;
 	e->gather = 0;
 	e->have = 0;
 	e->lost = 0;
@@ -327,6 +340,7 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 		plan(g, op);
 	} else if (!zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
+		prot_ec_join(g, op);
 		prot_phase(op, PROT_P_COPY);
 	} else if (e->bytes == stripe_bytes(g)) {
 		e->kind = PROT_SLOT_ZERO;
@@ -337,34 +351,68 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* The next strip to be copied from, or to, the payload. */
+/* The op whose payload is in hand: @op, or one that was joined to it. */
+static struct prot_gop *copying(const struct prot_group *g, struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	return e->copying ? prot_gop(g, e->copying) : op;
+}
+
+/* Its strips that are to be copied still. */
+static u64 to_copy(const struct prot_group *g, struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->kind == PROT_READ)
+		return e->lost & e->data & ~e->copied;
+	return prot_ecop(g, copying(g, op))->own & ~e->copied;
+}
+
+static void copied_all(struct prot_group *g, struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->kind == PROT_READ)
+		prot_phase(op, PROT_P_READ);
+	else if (e->got || e->gather)
+		gathered(g, op);
+	else
+		plan(g, op);
+}
+
+/* The next strip to be copied from, or to, the payload; of later writes last. */
 static bool copy(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	bool out = op->kind == PROT_READ;
-	u64 left = (out ? e->lost & e->data : e->data) & ~e->copied;
-	u32 strip, from, length;
+	struct prot_ec_range part;
+	struct prot_gop *src;
+	u64 left;
+	u32 strip;
 
 	if (op->sent & ~op->ended)
 		return false;
-	if (!left) {
-		if (out)
-			prot_phase(op, PROT_P_READ);
-		else if (e->got || e->gather)
-			gathered(g, op);
-		else
-			plan(g, op);
-		return false;
+	src = copying(g, op);
+	for (left = to_copy(g, op); !left; left = to_copy(g, op)) {
+		if (op->kind == PROT_READ || !prot_ecop(g, src)->joined) {
+			copied_all(g, op);
+			return false;
+		}
+		e->copying = prot_ecop(g, src)->joined;
+		e->copied = 0;
+		src = copying(g, op);
 	}
 	strip = prot_lowest(left);
-	prot_ec_part(g, op, strip, &from, &length);
+	part = own_part(g, prot_ecop(g, src), strip);
 	work_tag(g, op, PROT_EV_COPY, ev);
 	op->ended &= ~PROT_BIT(PROT_TAG_WORK);
-	ev->copy.request = payload_at(g, op, strip, from);
+	ev->op = prot_gop_index(g, src);
+	ev->cookie = src->cookie;
+	ev->copy.request = payload_at(g, src, strip, part.lo);
 	ev->copy.buffer = PROT_BUFFER_PRIVATE + op->buf;
-	ev->copy.offset = prot_ec_new(g, strip) + from;
-	ev->copy.length = length;
-	ev->copy.out = out;
+	ev->copy.offset = prot_ec_new(g, strip) + part.lo - e->row;
+	ev->copy.length = part.hi - part.lo;
+	ev->copy.out = op->kind == PROT_READ;
 	return true;
 }
 
@@ -376,44 +424,77 @@ static void fill_private(const struct prot_group *g, const struct prot_gop *op, 
 	ev->runs[0].offset = buffer_at;
 }
 
+/* Bytes of @strip that are gathered, and where in the private buffer they go. */
+static u32 gather_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		       u32 *from, u32 *length)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	*from = 0;
+	*length = op->length;
+	if (e->plan >= PROT_PLAN_REBUILD) {
+		*from = e->from;
+		*length = e->length;
+	} else if (strip < g->cfg.k) {
+		if (e->plan == PROT_PLAN_DELTA)
+			prot_ec_part(g, op, strip, from, length);
+		return prot_ec_old(g, strip) + *from;
+	}
+	return prot_ec_new(g, strip) + *from;
+}
+
+/* Of strips @left, the next to be read; what is not in place yet is at hand, or waited for. */
+static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	const struct prot_gop *src = NULL;
+	u32 strip, member, at, from, length;
+
+	for (; left; left &= left - 1) {
+		strip = prot_lowest(left);
+		at = gather_part(g, op, strip, &from, &length);
+		switch (prot_ec_at_hand(g, op, strip, from, length, &src)) {
+		case PROT_AT_OP:
+			prot_ec_take_from(g, op, src, strip, from, length, at);
+			e->got |= PROT_BIT(strip);
+			break;
+		case PROT_AT_MEMBER:
+			member = prot_ec_member(g, e, strip);
+			op->sent |= PROT_BIT(member);
+			g->load[member]++;
+			fill_private(g, op, member, PROT_READ, at, from, length, ev);
+			return true;
+		case PROT_AT_NOBODY:
+			break;
+		}
+	}
+	return false;
+}
+
 /* The next strip to be read into the private buffer; or all are there. */
 static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried & ~op->sent);
-	u64 left = e->gather & ~e->got & can;
-	u32 strip, member, at, from, length;
 
-	if (!left) {
-		if (op->sent & ~op->ended)
-			return false;
-		if (!(e->gather & ~e->got)) {
-			gathered(g, op);
-			return false;
+	if (gather_one(g, op, e->gather & ~e->got & can, ev))
+		return true;
+	if (e->gather & ~e->got & can) {
+		/* older writes of these rows are not to wait for this one */
+		if (!e->waits) {
+			e->waits = 1;
+			prot_ec_wake_rows(g, op);
 		}
-		plan(g, op);
-		return op->phase == PROT_P_GATHER && gather(g, op, ev);
+		return false;
 	}
-	strip = prot_lowest(left);
-	member = prot_ec_member(g, e, strip);
-	from = 0;
-	length = op->length;
-	at = prot_ec_new(g, strip);
-	if (e->plan >= PROT_PLAN_REBUILD) {
-		from = e->from;
-		length = e->length;
-		at += from;
-	} else if (strip < g->cfg.k) {
-		at = prot_ec_old(g, strip);
-		if (e->plan == PROT_PLAN_DELTA) {
-			prot_ec_part(g, op, strip, &from, &length);
-			at += from;
-		}
+	if (op->sent & ~op->ended)
+		return false;
+	if (!(e->gather & ~e->got)) {
+		gathered(g, op);
+		return false;
 	}
-	op->sent |= PROT_BIT(member);
-	g->load[member]++;
-	fill_private(g, op, member, PROT_READ, at, from, length, ev);
-	return true;
+	plan(g, op);
+	return op->phase == PROT_P_GATHER && gather(g, op, ev);
 }
 
 static bool codec(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
@@ -447,7 +528,7 @@ static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_e
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
 	prot_io_fill(g, op, member, PROT_READ, op->addr + from, length, ev);
-	ev->runs[0].offset = payload_at(g, op, strip, from);
+	ev->runs[0].offset = payload_at(g, op, strip, e->row + from);
 	return true;
 }
 
@@ -473,6 +554,8 @@ static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event 
 		return false;
 	}
 	prot_phase(op, PROT_P_PLACE);
+	prot_ec_supersede(g, op);
+	prot_ec_tell_joined(g, op, 0);
 	e->acked = 1;
 	work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;
@@ -498,12 +581,33 @@ static void placed(struct prot_group *g, struct prot_gop *op)
 		prot_end(g, op, 0);
 }
 
+/* Of members @to, those whose turn it is. */
+static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = to & ~op->sent & ~g->failed, now = 0;
+
+	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
+	if (op->purpose != PROT_FOR_REQUEST)
+		return left;
+	for (; left; left &= left - 1)
+		if (prot_ec_may_place(g, op, prot_lowest(left)))
+			now |= left & -left;
+	return now;
+}
+
 static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 to = place_to(g, op), left = to & ~op->sent & ~g->failed;
+	u64 to = place_to(g, op), left;
 	u32 member, strip, from, length;
 
+	if (e->txid && !e->yielded) {
+		e->yielded = 1;
+		op->again = 1;
+		return false;
+	}
+	left = place_now(g, op, to);
 	/* nothing but the bit says that those who are out miss this */
 	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !PROT_MUTANT(EC_MISSED_LATE) &&
 	    !prot_missed_durable(g, prot_region_of(g, op->addr)))
@@ -511,8 +615,8 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	if (!left) {
 		if (PROT_MUTANT(EC_GATE_NO_EPOCH))
 			to &= ~g->failed;
-		if (!(op->sent & ~op->ended) &&
-		    (!(to & ~op->ok) || op->purpose == PROT_FOR_SCRUB))
+		if (!(op->sent & ~op->ended) && !(e->over & to) &&
+		    (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB))
 			placed(g, op);
 		return false;
 	}
@@ -563,6 +667,8 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		return read_strips(g, op, ev);
 	case PROT_P_TXID:
 		prot_ec_txid(g, op);
+		if (op->phase != PROT_P_RECORD)
+			prot_ec_wake_rows(g, op);	/* nobody is to wait for one that waits */
 		return false;
 	case PROT_P_RECORD:
 		return record(g, op, ev);
@@ -580,10 +686,9 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool out = op->kind == PROT_READ;
-	u64 left = (out ? e->lost & e->data : e->data) & ~e->copied;
 
 	if (op->phase == PROT_P_COPY) {
-		e->copied |= PROT_BIT(prot_lowest(left));
+		e->copied |= PROT_BIT(prot_lowest(to_copy(g, op)));
 		return;
 	}
 	if (op->purpose == PROT_FOR_SYNC || op->purpose == PROT_FOR_SCRUB) {
@@ -595,6 +700,7 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 		prot_phase(op, PROT_P_COPY);
 	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
 		e->copied = 0;		/* the data once more, parity as it is */
+		e->copying = 0;
 		e->want = 0;
 		e->lost = 0;
 		e->gather = 1;
@@ -620,6 +726,8 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 			e->got |= PROT_BIT(prot_ec_strip(g, e, member));
 	} else if (err) {
 		prot_member_failed(g, member);
+	} else if (op->phase == PROT_P_PLACE && op->purpose == PROT_FOR_REQUEST) {
+		prot_ec_landed(g, op, member);
 	}
 }
 
@@ -644,6 +752,8 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 		e->holders &= ~left;
 		e->parts &= ~left;
 		e->joins &= ~left;
+		e->skip &= ~left;
+		e->over &= ~left;
 	}
 }
 

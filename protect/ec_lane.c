@@ -53,14 +53,8 @@ static u64 pick_holders(const struct prot_group *g)
 /* May @lane give out its next id? */
 static bool slot_free(const struct prot_group *g, const struct prot_lane *l)
 {
-	u64 keep = PROT_MUTANT(EC_RING_JAM) || PROT_MUTANT(EC_SLOT_FINISHED) ? 1 : 2;
+	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
 
-	/*
-	 * While rows stay locked until retirement the second rule alone would do:
-	 * each record after a later write of the same rows has a mark above the
-	 * earlier one, and one of these is always durable and not in reuse. The
-	 * first rule does not lean on that.
-	 */
 	if (l->next >= l->durable + g->cfg.slots && !PROT_MUTANT(EC_SLOT_FINISHED))
 		return false;
 	return l->next + keep <= l->oldest + g->cfg.slots;

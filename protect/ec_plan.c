@@ -8,7 +8,8 @@
  *   full stripe                ENCODE: no reads
  *   degraded read, catch-up    REBUILD: any k strips
  *
- * The cheaper one wins: fewer commands, then fewer bytes.
+ * The cheaper one wins: fewer commands, then fewer bytes. What an older write of
+ * the same rows has in memory costs nothing.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -52,6 +53,42 @@ static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
 
+/* Does it take a read to get the old content of @strip? */
+static bool costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
+		  u32 length)
+{
+	const struct prot_gop *src;
+
+	return prot_ec_at_hand(g, op, strip, from, length, &src) != PROT_AT_OP;
+}
+
+/* What it takes to change parity by what differs, and to compute it anew. */
+struct price {
+	u32 delta, encode;
+	u64 delta_bytes, encode_bytes;
+};
+
+static void price(const struct prot_group *g, const struct prot_gop *op, u64 need, struct price *p)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 strip, from, length;
+
+	*p = (struct price){ 0 };
+	for (strip = 0; strip < g->cfg.width; strip++) {
+		if ((e->data | e->want) >> strip & 1) {
+			prot_ec_part(g, op, strip, &from, &length);
+			if (costs(g, op, strip, from, length)) {
+				p->delta++;
+				p->delta_bytes += length;
+			}
+		}
+		if (need >> strip & 1 && costs(g, op, strip, 0, op->length)) {
+			p->encode++;
+			p->encode_bytes += op->length;
+		}
+	}
+}
+
 /* Who gets parity: in sync or catching up, and answers. */
 static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
 {
@@ -62,8 +99,9 @@ static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 need = prot_ec_all_data(g), can = readable(g, e), delta_bytes, encode_bytes;
-	u32 strip, from, length, delta, encode;
+	u64 need = prot_ec_all_data(g), can = readable(g, e);
+	struct price p;
+	u32 strip;
 
 	e->want = wanted(g, e);
 	e->from = 0;
@@ -72,20 +110,16 @@ int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 		e->plan = PROT_PLAN_DELTA;
 		return 0;
 	}
-	delta = prot_weight(e->data) + prot_weight(e->want);
-	delta_bytes = (u64)prot_weight(e->want) * op->length;
-	for (strip = 0; strip < g->cfg.k; strip++) {
+	for (strip = 0; strip < g->cfg.k; strip++)
 		if (prot_ec_whole(g, op, strip))
 			need &= ~PROT_BIT(strip);
-		if (e->data >> strip & 1) {
-			prot_ec_part(g, op, strip, &from, &length);
-			delta_bytes += length;
-		}
+	price(g, op, need, &p);
+	if (need & ~can) {
+		p.encode = g->cfg.k;
+		p.encode_bytes = (u64)g->cfg.k * op->length;
 	}
-	encode = need & ~can ? g->cfg.k : prot_weight(need);
-	encode_bytes = (u64)encode * op->length;
 	if (!((e->data | e->want) & ~can) &&
-	    (delta < encode || (delta == encode && delta_bytes < encode_bytes))) {
+	    (p.delta < p.encode || (p.delta == p.encode && p.delta_bytes < p.encode_bytes))) {
 		e->plan = PROT_PLAN_DELTA;
 		e->gather = e->data | e->want;
 		return 0;

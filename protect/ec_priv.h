@@ -48,10 +48,16 @@ enum prot_ec_plan {
  * @want: parity strips to be computed
  * @copied: strips copied from or to the payload
  * @tried: members that could not be read
+ * @own: data strips that its own request asked for; @data may be more when others
+ *	were joined to it
  * @holders: members that get a record
  * @parts: members in sync whose strips change
  * @joins: members that catch up, and get this in place only
  * @fix: members that a scrub rewrites
+ * @stale: strips that a later gated write changes too: the newest content is not
+ *	here, even when that write is over first
+ * @skip: members whose strip is superseded: a later write has it, never this one
+ * @over: of @skip, where the later content is not in place yet
  * @found: sectors that a scrub repairs
  * @unexplained: sectors of rows that it can't
  * @txid: 0: not recorded
@@ -65,6 +71,11 @@ enum prot_ec_plan {
  * @plan: enum prot_ec_plan
  * @kind: enum prot_slot_kind
  * @acked: its submitter was told
+ * @waits: for an older write of its rows to be in place
+ * @yielded: let others of its rows begin before it went in place
+ * @joined: the first op that goes with this one, or the next one that does; 0: none
+ * @last: the last one
+ * @copying: of these, the one whose payload is in hand; 0: its own
  */
 struct prot_ecop {
 	u64	start;
@@ -78,10 +89,14 @@ struct prot_ecop {
 	u64	want;
 	u64	copied;
 	u64	tried;
+	u64	own;
 	u64	holders;
 	u64	parts;
 	u64	joins;
 	u64	fix;
+	u64	skip;
+	u64	stale;
+	u64	over;
 	u64	txid;
 	u64	mark;
 	u32	bytes;
@@ -95,6 +110,24 @@ struct prot_ecop {
 	u8	plan;
 	u8	kind;
 	u8	acked;
+	u8	waits;
+	u8	yielded;
+	u16	joined;
+	u16	last;
+	u16	copying;
+};
+
+/* What an op asks for of a data strip: bytes of the strip. */
+struct prot_ec_range {
+	u32	lo;
+	u32	hi;
+};
+
+/* Where the newest content of a strip is, as far as it is gated. */
+enum prot_ec_at {
+	PROT_AT_MEMBER,		/* in place */
+	PROT_AT_OP,		/* in the private buffer of an op */
+	PROT_AT_NOBODY,		/* here and there: wait until it is in place */
 };
 
 /**
@@ -142,6 +175,13 @@ enum prot_ec_stage {
 static inline struct prot_ecop *prot_ecop(const struct prot_group *g, const struct prot_gop *op)
 {
 	return (struct prot_ecop *)prot_at(g, g->shape.off_ecops) + prot_gop_index(g, op);
+}
+
+static inline struct prot_ec_range *prot_ec_range(const struct prot_group *g,
+						  const struct prot_gop *op, u32 strip)
+{
+	return (struct prot_ec_range *)prot_at(g, g->shape.off_ranges) +
+	       prot_gop_index(g, op) * g->cfg.k + strip;
 }
 
 static inline struct prot_lane *prot_lane(const struct prot_group *g, u32 lane)
@@ -242,6 +282,18 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op);
 void prot_ec_lanes_reset(struct prot_group *g);
 bool prot_ec_barrier(struct prot_group *g);
 bool prot_ec_drained(const struct prot_group *g);
+
+/* ec_rows.c */
+bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
+		     const struct prot_gop *op);
+void prot_ec_supersede(struct prot_group *g, struct prot_gop *op);
+void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member);
+bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member);
+enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+				u32 from, u32 length, const struct prot_gop **src);
+void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
+		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at);
+void prot_ec_join(struct prot_group *g, struct prot_gop *op);
 
 /* ec_recover.c */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);

@@ -72,6 +72,7 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	if (c->level == PROT_EC) {
 		h->off_lanes = take(&end, c->lanes * sizeof(struct prot_lane));
 		h->off_ecops = take(&end, c->ops * sizeof(struct prot_ecop));
+		h->off_ranges = take(&end, c->ops * c->k * sizeof(struct prot_ec_range));
 		h->off_txs = take(&end, c->lanes * c->slots * sizeof(struct prot_tx));
 	}
 	h->bytes = end;
@@ -105,10 +106,14 @@ u64 prot_group_meta_bytes(const struct prot_group_config *c)
 	return c->level == PROT_EC ? records + prot_ec_ring_bytes(c, records) : records;
 }
 
-static u16 *bucket(const struct prot_group *g, const struct prot_gop *op)
+/* Ops whose rows may overlap are in one: no op goes beyond a region, ec: a stripe. */
+u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op)
 {
-	return (u16 *)prot_at(g, g->shape.off_buckets) +
-	       prot_region_of(g, op->addr) % g->shape.nr_buckets;
+	u64 n = prot_is_ec(g) ? op->addr >> ilog2(g->cfg.strip) : prot_region_of(g, op->addr);
+	u32 i;
+
+	div_u64_rem(n, g->shape.nr_buckets, &i);
+	return (u16 *)prot_at(g, g->shape.off_buckets) + i;
 }
 
 struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
@@ -161,9 +166,11 @@ void prot_phase(struct prot_gop *op, enum prot_phase phase)
 #define TO(p) (1U << PROT_P_##p)
 	static const u32 allowed[PROT_PHASES] = {
 		[PROT_P_FREE]		= TO(LOCK),
-		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(LOCK) | TO(ENDED),
+		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(LOCK) | TO(JOINED) |
+					  TO(ENDED),
 		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(COPY) |
-					  TO(GATHER) | TO(CODEC) | TO(TXID) | TO(ENDED),
+					  TO(GATHER) | TO(CODEC) | TO(TXID) | TO(JOINED) |
+					  TO(ENDED),
 		[PROT_P_READ]		= TO(LOCK) | TO(BUF) | TO(GATHER) | TO(ENDED),
 		[PROT_P_WRITE]		= TO(ENDED),
 		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(ENDED),
@@ -178,6 +185,7 @@ void prot_phase(struct prot_gop *op, enum prot_phase phase)
 		[PROT_P_RECORD]		= TO(PLACE) | TO(ENDED),
 		[PROT_P_PLACE]		= TO(RETIRE) | TO(ENDED),
 		[PROT_P_RETIRE]		= TO(ENDED),
+		[PROT_P_JOINED]		= TO(ENDED),
 		[PROT_P_ENDED]		= TO(FREE),
 	};
 #undef TO
@@ -227,7 +235,7 @@ static void pop_ready(struct prot_group *g)
 /* Row locks: an op waits for those before it in its bucket that it overlaps. */
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 {
-	u16 i = *bucket(g, op), self = prot_gop_index(g, op);
+	u16 i = *prot_bucket(g, op), self = prot_gop_index(g, op);
 
 	for (; i != self; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
@@ -264,7 +272,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	op->err = 0;
 	op->buf = PROT_NONE16;
 	op->next = PROT_NONE16;
-	for (link = bucket(g, op); *link != PROT_NONE16; link = &prot_gop(g, *link)->next)
+	for (link = prot_bucket(g, op); *link != PROT_NONE16; link = &prot_gop(g, *link)->next)
 		;
 	*link = prot_gop_index(g, op);
 	prot_phase(op, PROT_P_LOCK);
@@ -274,12 +282,14 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 /* Take an op out of its bucket and let those behind it look again. */
 void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
-	u16 *link = bucket(g, op), self = prot_gop_index(g, op), i;
+	u16 *link = prot_bucket(g, op), self = prot_gop_index(g, op), i;
 
 	while (*link != self)
 		link = &prot_gop(g, *link)->next;
 	*link = op->next;
-	for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next)
+	if (prot_is_ec(g))
+		prot_ec_wake_rows(g, op);
+	for (i = op->next; i != PROT_NONE16 && !prot_is_ec(g); i = prot_gop(g, i)->next)
 		if (prot_gop(g, i)->phase == PROT_P_LOCK)
 			prot_ready(g, prot_gop(g, i));
 	op->next = PROT_NONE16;
@@ -339,6 +349,8 @@ void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	op->err = err;
+	if (prot_is_ec(g))
+		prot_ec_tell_joined(g, op, err);
 	prot_buf_put(g, op);
 	prot_phase(op, PROT_P_ENDED);
 	prot_unlock(g, op);
@@ -455,7 +467,8 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 /* The group has lost too much: what has nothing in flight ends with an error. */
 static void op_stop(struct prot_group *g, struct prot_gop *op)
 {
-	if (op->sent & ~op->ended)
+	/* one that was joined ends with the other */
+	if (op->sent & ~op->ended || op->phase == PROT_P_JOINED)
 		return;
 	if (!prot_is_ec(g))
 		prot_mirror_stop(g, op);
@@ -496,6 +509,9 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 				return;
 			} else if (op->phase != PROT_P_ENDED) {
 				pop_ready(g);
+				if (op->again)
+					prot_ready(g, op);
+				op->again = 0;
 			}
 		}
 		if (prot_is_ec(g) && prot_ec_meta_next(g, ev))

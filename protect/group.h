@@ -32,7 +32,11 @@
  *   away or by somebody else, without the caller's lock: nothing else uses those
  *   buffers meanwhile. Their end is told by prot_group_result(), as an I/O's is.
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
- *   place from its private copy and does not touch the request's payload again.
+ *   place from its private copy and does not touch the request's payload again. It
+ *   may leave a place to a later op: what it has staged is dropped when the same
+ *   number is staged again.
+ * Writes that are submitted before prot_group_next() is asked may become one: submit
+ * all pieces of a request, and all requests at hand, first.
  */
 #ifndef PROTECT_GROUP_H
 #define PROTECT_GROUP_H
@@ -69,7 +73,7 @@
  * @m: ec: parity strips
  * @strip: ec: bytes, a power of two
  * @slot_bytes: ec: of payload in a slot, a power of two; a write of more rows
- *	becomes several, so it should not be less than @strip
+ *	becomes several
  * @slot_head: ec: bytes of a slot before its payload, at least @lba; 4096, so that
  *	payloads are aligned
  * @lanes: ec: rings; stripes of different lanes share nothing
@@ -135,6 +139,7 @@ enum prot_group_state {
  *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
  *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE
  *   barrier   LOCK -> TXID -> RECORD
+ *   a write that goes with an older one: LOCK, or BUF -> JOINED
  */
 enum prot_phase {
 	PROT_P_FREE,
@@ -154,6 +159,7 @@ enum prot_phase {
 	PROT_P_RECORD,		/* ec: records on their way to all holders */
 	PROT_P_PLACE,		/* ec: in place, and acknowledged */
 	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
+	PROT_P_JOINED,		/* ec: part of another op */
 	PROT_P_ENDED,		/* its event was not fetched yet */
 	PROT_PHASES
 };
@@ -189,6 +195,7 @@ enum prot_purpose {
  * @src: member read from
  * @queued: on the ready list
  * @exclusive: holds its rows alone, not with other readers
+ * @again: to be asked again, after the others that are ready
  */
 struct prot_gop {
 	u64	cookie;
@@ -212,6 +219,7 @@ struct prot_gop {
 	u8	src;
 	u8	queued;
 	u8	exclusive;
+	u8	again;
 };
 
 #define PROT_R_INTENT	1	/* its bit is, or is to be, set on all copies */
@@ -302,7 +310,7 @@ struct prot_shape {
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
 	u32	off_waiting;	/* set of ops that wait for a buffer or a slot */
-	u32	off_bufs, off_meta, off_lanes, off_ecops, off_txs;
+	u32	off_bufs, off_meta, off_lanes, off_ecops, off_ranges, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
 	u32	set_words, dirty_words;	/* of one set */
@@ -326,6 +334,8 @@ struct prot_group {
 	u64	slots_read;	/* ec: of rings, when attached */
 	u64	places_written;	/* ec: in place, when attached */
 	u64	attach;		/* ec: number that records carry */
+	u64	joined;		/* ec: writes that went with an older one */
+	u64	folded;		/* ec: writes in place that a later op made instead */
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	scrub_pos;	/* byte the scrub is at */
 	struct prot_absent absent[PROT_WIDTH_MAX];
@@ -387,7 +397,8 @@ struct prot_event {
 
 /*
  * Bytes from @addr on that one op may cover: it stays within a region; ec: within
- * a stripe (a full one is best), or within a slot's worth of a strip larger than that.
+ * a stripe (a full one is best), or within a slot's worth of a strip larger than that:
+ * such pieces of one row, submitted together, become one write of all of the row.
  */
 u64 prot_group_span(const struct prot_group *g, u64 addr);
 

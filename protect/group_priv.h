@@ -148,6 +148,7 @@ void prot_ready(struct prot_group *g, struct prot_gop *op);
 void prot_ready_all(struct prot_group *g);
 void prot_end(struct prot_group *g, struct prot_gop *op, int err);
 void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
+u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
 void prot_wait(struct prot_group *g, struct prot_gop *op);
 void prot_wake(struct prot_group *g, u8 phase);
@@ -208,6 +209,8 @@ void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
 bool prot_ec_barrier(struct prot_group *g);
+void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op);
+void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
 
 /* mirror.c */
 void prot_mirror_stop(struct prot_group *g, struct prot_gop *op);

@@ -52,6 +52,9 @@ enum prot_mutant {
 	PROT_MUT_EC_HOLDERS_ONE,	/* header-only records on one member */
 	PROT_MUT_EC_UNRECORDED,	/* single-participant writes never recorded */
 	PROT_MUT_EC_READ_RACE,	/* rebuilt reads next to writes in place */
+	PROT_MUT_EC_REWRITE,	/* superseded strips written again by the older op */
+	PROT_MUT_EC_OLD_VALUES,	/* old values read in place, though newer ones are pending */
+	PROT_MUT_EC_JOIN_PAST,	/* writes joined past others of their rows */
 	/* the volume's op */
 	PROT_MUT_OP_EARLY,	/* done when its first I/O is */
 	PROT_MUTANTS_END

@@ -144,6 +144,27 @@ static void random_weights(uint32_t *weight)
 	weight[ACT_TELL] += 1;
 }
 
+static int next_sector;		/* where a write goes that is submitted with the one before; -1 */
+
+/* Writes submitted together, next to each other or one over the other. */
+static int random_batch(const struct sim_world *w, struct sim_action *a)
+{
+	int stripe = w->cfg.k * w->cfg.strip, end;
+
+	if (next_sector < 0 || !rnd(6))
+		return 0;
+	a->kind = ACT_SUBMIT;
+	a->a = PROT_WRITE;
+	a->b = next_sector;
+	if (!rnd(4) && a->b % stripe)
+		a->b -= 1 + rnd(a->b % stripe);
+	end = a->b - a->b % stripe + stripe;
+	a->c = 1 + rnd(rnd(2) ? 1 : end - a->b);
+	a->seed = a->b + a->c < end && rnd(5);
+	next_sector = a->seed ? a->b + a->c : -1;
+	return 1;
+}
+
 static void random_action(const struct sim_world *w, const uint32_t *weight, struct sim_action *a)
 {
 	uint32_t sum = 0, pick;
@@ -151,6 +172,9 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 					 PROT_DISCARD, PROT_ZEROES };
 
 	memset(a, 0, sizeof(*a));
+	if (ec && random_batch(w, a))
+		return;
+	next_sector = -1;
 	for (int k = 0; k < ACT_KINDS; k++)
 		sum += weight[k];
 	pick = rnd(sum);
@@ -167,6 +191,9 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 			if (!rnd(4))
 				a->b -= a->b % stripe;
 			a->c = rnd(3) ? 1 + rnd(stripe - a->b % stripe) : stripe - a->b % stripe;
+			a->seed = !rnd(4);
+			if (a->seed)
+				next_sector = a->b + (a->c % stripe ? a->c : 0);
 		}
 		break;
 	case ACT_COMPLETE:
@@ -289,27 +316,34 @@ static void story_write(struct sim_world *w, struct schedule *s, uint8_t sector)
 }
 
 /*
- * Seed 0, erasure coding: a ring of two slots; two writes of one sector are in
- * place. Of two more elsewhere nothing lands but, of the second one's records,
- * the payload: over the second write's, which leaves the first one's alone.
+ * Seed 0, erasure coding: a ring of four slots; one sector is written twice, the
+ * second time before the first is in place, so both records, and a third one
+ * elsewhere, have the watermark of the first. All are in place. Of three more
+ * writes elsewhere nothing lands but, of the last one's records, the payload: over
+ * the second write's, which leaves the first one's alone.
  */
 static void run_story_ec(struct sim_world *w, struct schedule *s)
 {
 	s->cfg = (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 1, .slot = 1,
-				      .lanes = 1, .slots = 2, .sectors = 8, .region = 1,
-				      .ops = 4, .fresh = 1 };
+				      .lanes = 1, .slots = 4, .sectors = 8, .region = 1,
+				      .ops = 6, .fresh = 1 };
 	s->n = 0;
 	sim_init(w, &s->cfg);
 	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	for (int i = 0; i < 2; i++) {
-		story_write(w, s, 0);
-		story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	}
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	while (!w->acks && sim_flying(w) && s->n < STEPS_MAX)
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
 	story_write(w, s, 2);
 	story_complete(w, s, is_read);
-	story_write(w, s, 6);
-	story_complete(w, s, is_read);
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 0xa0 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	for (int i = 4; i < 10; i += 2) {
+		story_write(w, s, i % 8 + i / 8 * 2);
+		story_complete(w, s, is_read);
+	}
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 0xa00 });
 	sim_settle(w);
 }
 
@@ -383,6 +417,7 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 	random_config(&s->cfg);
 	random_weights(weight);
 	steps = 20 + rnd(STEPS_MAX - 20);
+	next_sector = -1;
 	s->n = 0;
 	sim_init(w, &s->cfg);
 	for (int i = 0; i < steps && !w->bad[0]; i++) {
@@ -450,7 +485,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
-	uint64_t slots_read, replayed, places;
+	uint64_t slots_read, replayed, places, joined, folded;
 };
 
 static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals *t, uint64_t *bad)
@@ -470,6 +505,8 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->slots_read += w->slots_read;
 		t->replayed += w->replayed;
 		t->places += w->places_written;
+		t->joined += w->joined;
+		t->folded += w->folded;
 		if (w->bad[0]) {
 			*bad = i;
 			failed = 1;
@@ -533,6 +570,8 @@ static int many(uint64_t n, uint64_t first)
 		sum.slots_read += r.t.slots_read;
 		sum.replayed += r.t.replayed;
 		sum.places += r.t.places;
+		sum.joined += r.t.joined;
+		sum.folded += r.t.folded;
 		if (r.failed && r.bad < bad)
 			bad = r.bad;
 	}
@@ -543,10 +582,13 @@ static int many(uint64_t n, uint64_t first)
 	       (unsigned long long)sum.acks);
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
 	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
-	if (ec)
+	if (ec) {
 		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
 		       (unsigned long long)sum.slots_read, (unsigned long long)sum.replayed,
 		       (unsigned long long)sum.places);
+		printf("    %llu writes joined to others, %llu writes in place folded\n",
+		       (unsigned long long)sum.joined, (unsigned long long)sum.folded);
+	}
 	if (bad == ~0ULL)
 		return 0;
 	one_seed(bad);
@@ -596,6 +638,9 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_HOLDERS_ONE] = "header-only records on one member",
 	[PROT_MUT_EC_UNRECORDED] = "lone writes never recorded",
 	[PROT_MUT_EC_READ_RACE] = "rebuilding reads next to writes in place",
+	[PROT_MUT_EC_REWRITE] = "superseded strip written again by the older write",
+	[PROT_MUT_EC_OLD_VALUES] = "old values read in place while newer ones are pending",
+	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 };
 
 /* Rules that both levels live by, as they read for erasure coding. */

@@ -112,6 +112,8 @@ static void even_engine(struct sim_world *w)
 	g->places_written = 0;
 	g->replayed = 0;
 	g->synced = 0;
+	g->joined = 0;
+	g->folded = 0;
 	g->mismatches = 0;
 	memset(g->last, 0, sizeof(g->last));
 	for (uint32_t m = 0; m < g->cfg.width; m++) {
@@ -207,6 +209,8 @@ static int known(const struct sim_world *w)
 	s.slots_read = 0;
 	s.places_written = 0;
 	s.replayed = 0;
+	s.joined = 0;
+	s.folded = 0;
 	even_times(&s);
 	even_ios(&s);
 	even_engine(&s);
@@ -293,7 +297,10 @@ static void crashes(const struct sim_world *w, int depth)
 			try(w, depth, (struct sim_action){ .kind = ACT_CRASH, .a = lost, .m = m });
 }
 
-/* A strip of either stripe, another one of the first, all of it, zeroes, a read. */
+/*
+ * A strip of either stripe, another one of the first, all of it, zeroes, a read; of
+ * writes also such that the next one is submitted together with.
+ */
 static void requests(const struct sim_world *w, int depth)
 {
 	uint8_t k = w->cfg.k;
@@ -302,9 +309,11 @@ static void requests(const struct sim_world *w, int depth)
 		{ PROT_WRITE, 0, k }, { PROT_ZEROES, 0, k }, { PROT_READ, 0, k },
 	};
 
-	for (unsigned int i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT, .a = list[i][0],
-						   .b = list[i][1], .c = list[i][2] });
+	for (unsigned int i = 0; i < 2 * sizeof(list) / sizeof(list[0]); i++)
+		if (i % 2 == 0 || (w->left.requests > 1 && list[i / 2][0] == PROT_WRITE))
+			try(w, depth, (struct sim_action){ .kind = ACT_SUBMIT, .a = list[i / 2][0],
+							   .b = list[i / 2][1],
+							   .c = list[i / 2][2], .seed = i % 2 });
 }
 
 /*

@@ -72,7 +72,7 @@ struct sim_config {
 
 enum sim_action_kind {
 	ACT_NONE,
-	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors */
+	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors; seed: and at once more */
 	ACT_COMPLETE,		/* a: which I/O in flight */
 	ACT_SILENCE,		/* a: member: no answer from now on */
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
@@ -152,6 +152,7 @@ struct sim_world {
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
+	uint64_t joined, folded;	/* writes, places */
 	struct {			/* what the search may still do */
 		uint8_t requests, crashes, silences, idles;
 	} left;

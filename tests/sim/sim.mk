@@ -12,7 +12,7 @@ SEEDS       ?= 100000
 FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
-SIM_PURE    += ec ec_plan ec_codec ec_lane ec_recover codec codec_portable gf256
+SIM_PURE    += ec ec_plan ec_rows ec_codec ec_lane ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)

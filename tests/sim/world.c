@@ -370,9 +370,20 @@ static void out_of_sync(struct sim_world *w, uint64_t members)
 			w->store.left[i] = w->store.epoch;
 }
 
+/* What the group that ends here did. */
+static void tally(struct sim_world *w)
+{
+	w->joined += sim_group(w)->joined;
+	w->folded += sim_group(w)->folded;
+	sim_group(w)->joined = 0;
+	sim_group(w)->folded = 0;
+}
+
 static void attach(struct sim_world *w)
 {
 	struct prot_group_config c;
+
+	tally(w);
 
 	w->asked = 0;
 	w->committed = 0;
@@ -612,7 +623,8 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	}
 	if (a->a != PROT_READ)
 		sim_wrote(w, r);
-	pump(w);
+	if (!a->seed)
+		pump(w);
 	return 1;
 }
 
@@ -723,6 +735,7 @@ static int promote(struct sim_world *w)
 /* All that is in flight comes to its end. */
 static int finish(struct sim_world *w)
 {
+	pump(w);
 	for (int i = 0; i < 4000; i++)
 		if (w->bad[0] || !(complete(w, 0) || fail(w, 0) || commit(w) || tell(w)))
 			return 1;
@@ -862,6 +875,7 @@ void sim_settle(struct sim_world *w)
 	if (w->bad[0])
 		return;
 	compare(w);
+	tally(w);
 	/* a second look after one more crash: nothing flips, with any one left */
 	if (!w->bad[0] && crash(w, w->silent, 0)) {
 		drain(w);
@@ -881,7 +895,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
-		fprintf(f, " %s %d+%d", kinds[a->a & 3], a->b, a->c);
+		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
 	else if (a->kind == ACT_CRASH)
 		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
 	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE &&

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * An erasure-coded group by hand: what the simulator's schedules do not ask for.
- * Sizes, refusals, commands counted, reads rebuilt, medium errors, scrub, a group
- * that lost too much, large strips and sectors.
+ * Sizes, refusals, commands counted, also of writes that are joined or folded, reads
+ * rebuilt, medium errors, scrub, a group that lost too much, large strips.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "protect/codec.h"
 #include "protect/group.h"
@@ -17,12 +18,15 @@
 #define STRIP	(4 * LBA)
 #define STRIPES	8
 #define DATA	(STRIPES * STRIP)
-#define DISK	(512 * 1024)
+#define DISK	(3 << 20)
 
 static u8 disk[PROT_WIDTH_MAX][DISK];
 static u64 meta;		/* bytes of records on a member */
 static u64 broken, unreadable;	/* members whose I/O (reads) ends with -EIO */
-static u8 payload[PROT_DATA_MAX * STRIP];
+static u8 payload[2 << 20];
+static bool hold;		/* I/O does not end before let_go() */
+static struct prot_event held[64];
+static u32 nr_held;
 static u32 done;
 static s32 last_err;
 static u64 seen;		/* events, a bit each */
@@ -63,12 +67,10 @@ static void count(const struct prot_event *ev)
 	cost.used += ev->io.stage_do == PROT_STAGE_LAST;
 }
 
-static void io(struct prot_group *g, const struct prot_event *ev)
+static void end_io(struct prot_group *g, const struct prot_event *ev)
 {
 	u8 *at = disk[ev->io.member] + ev->io.addr, *buf = payload;
 
-	CU_ASSERT_FATAL(ev->io.addr + ev->io.length <= meta + g->cfg.bytes);
-	count(ev);
 	if (broken >> ev->io.member & 1 ||
 	    (ev->io.kind == PROT_READ && unreadable >> ev->io.member & 1)) {
 		prot_group_result(g, ev->io.tag, -EIO);
@@ -86,6 +88,18 @@ static void io(struct prot_group *g, const struct prot_event *ev)
 	prot_group_result(g, ev->io.tag, 0);
 }
 
+static void io(struct prot_group *g, const struct prot_event *ev)
+{
+	CU_ASSERT_FATAL(ev->io.addr + ev->io.length <= meta + g->cfg.bytes);
+	count(ev);
+	if (!hold) {
+		end_io(g, ev);
+		return;
+	}
+	CU_ASSERT_FATAL(nr_held < ARRAY_SIZE(held));
+	held[nr_held++] = *ev;
+}
+
 static void work(struct prot_group *g, const struct prot_event *ev)
 {
 	static struct prot_map map;
@@ -97,9 +111,9 @@ static void work(struct prot_group *g, const struct prot_event *ev)
 	} else {
 		buf = (u8 *)prot_group_buffer(g, ev->copy.buffer) + ev->copy.offset;
 		if (ev->copy.out)
-			memcpy(payload + ev->copy.request, buf, ev->copy.length);
+			memcpy(payload + ev->cookie + ev->copy.request, buf, ev->copy.length);
 		else
-			memcpy(buf, payload + ev->copy.request, ev->copy.length);
+			memcpy(buf, payload + ev->cookie + ev->copy.request, ev->copy.length);
 	}
 	prot_group_result(g, ev->io.tag, 0);
 }
@@ -126,12 +140,26 @@ static void run(struct prot_group *g)
 	CU_FAIL_FATAL("runs in circles");
 }
 
+/* What is held back ends, and what follows from it is held back again. */
+static void let_go(struct prot_group *g)
+{
+	struct prot_event now[ARRAY_SIZE(held)];
+	u32 i, n = nr_held;
+
+	memcpy(now, held, sizeof(now));
+	nr_held = 0;
+	for (i = 0; i < n; i++)
+		end_io(g, &now[i]);
+	run(g);
+}
+
 static struct prot_group *start(const struct prot_group_config *c)
 {
 	struct prot_group *g;
 
 	memset(&cost, 0, sizeof(cost));
-	broken = unreadable = seen = done = 0;
+	broken = unreadable = seen = done = nr_held = 0;
+	hold = false;
 	g = prot_group_init(calloc(1, prot_group_bytes(c)), c);
 	run(g);
 	CU_ASSERT_EQUAL_FATAL(g->state, PROT_G_SERVING);
@@ -142,7 +170,7 @@ static struct prot_group *make(u8 k, u8 m)
 {
 	struct prot_group_config c = config(k, m);
 
-	memset(disk, 0, sizeof(disk));
+	memset(disk, 0, sizeof(disk[0]) * (k + m));
 	return start(&c);
 }
 
@@ -151,7 +179,7 @@ static s32 request(struct prot_group *g, u8 kind, u64 addr, u32 length)
 	u32 before = done;
 
 	memset(&cost, 0, sizeof(cost));
-	CU_ASSERT_FATAL(prot_group_submit(g, kind, 0, addr, length, 7) >= 0);
+	CU_ASSERT_FATAL(prot_group_submit(g, kind, 0, addr, length, 0) >= 0);
 	run(g);
 	return done == before + 1 ? last_err : 1;	/* 1: waits */
 }
@@ -374,7 +402,7 @@ static void test_windows(void)
 
 	c.slot_bytes = LBA;
 	c.data[0] = c.data[1] = c.data[2] = c.data[3] = meta = prot_group_meta_bytes(&c);
-	memset(disk, 0, sizeof(disk));
+	memset(disk, 0, sizeof(disk[0]) * 4);
 	g = start(&c);
 	CU_ASSERT_EQUAL(prot_group_span(g, 0), LBA);
 	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 0, 2 * LBA, 0), -EINVAL);
@@ -386,6 +414,269 @@ static void test_windows(void)
 	CU_ASSERT(filled(LBA, 0, 1));
 	free(g);
 }
+
+#define COST(r, j, p) do { \
+	CU_ASSERT_EQUAL(cost.reads, r); \
+	CU_ASSERT_EQUAL(cost.records, j); \
+	CU_ASSERT_EQUAL(cost.places, p); \
+	} while (0)
+
+/* Payload at @at goes to byte @at of the group; run() has it begin. */
+static void submit(struct prot_group *g, u32 at, u32 length)
+{
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, at, length, at) >= 0);
+}
+
+static struct prot_group *make_wide(u32 strip, u32 slot)
+{
+	struct prot_group_config c = config(4, 2);
+	u32 i;
+
+	c.ops = 24;
+	c.bufs = 12;
+	c.strip = strip;
+	c.slot_bytes = slot;
+	c.region = max(c.region, strip);
+	c.bytes = max(c.bytes, (u64)strip);
+	meta = prot_group_meta_bytes(&c);
+	for (i = 0; i < c.width; i++)
+		c.data[i] = meta;
+	memset(disk, 0, sizeof(disk[0]) * c.width);
+	return start(&c);
+}
+
+/* All of a stripe reads as filled with @salt, whoever cannot be read. */
+static void check_stripe(struct prot_group *g, u32 length, u8 salt)
+{
+	u32 i;
+
+	CU_ASSERT(prot_group_quiet(g));
+	for (i = 0; i < 6; i++) {
+		unreadable = 0x21ULL << i & 0x3f;
+		memset(payload, 0, length);
+		CU_ASSERT_EQUAL(request(g, PROT_READ, 0, length), 0);
+		CU_ASSERT(filled(length, 0, salt));
+	}
+	unreadable = 0;
+}
+
+/* Writes that are queued together and make one of few rows become one. */
+static void test_joined(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+	u32 i;
+
+	fill(4 * STRIP, 1);
+	memset(&cost, 0, sizeof(cost));
+	for (i = 0; i < 4; i++)
+		submit(g, i * STRIP, STRIP);
+	run(g);
+	COST(0, 6, 6);			/* strip by strip: a full stripe, without reads */
+	CU_ASSERT_EQUAL(done, 4);
+	CU_ASSERT_EQUAL(g->joined, 3);
+	check_stripe(g, 4 * STRIP, 1);
+	fill(4 * STRIP, 2);
+	memset(&cost, 0, sizeof(cost));
+	for (i = 0; i < 16; i++)
+		submit(g, (i * 5 % 16) * LBA, LBA);
+	run(g);
+	COST(0, 6, 6);			/* sector by sector, in any order */
+	check_stripe(g, 4 * STRIP, 2);
+	memset(&cost, 0, sizeof(cost));
+	submit(g, LBA, LBA);
+	submit(g, 2 * LBA, LBA);
+	run(g);
+	COST(3, 3, 3);			/* neighbours in one strip */
+	CU_ASSERT_EQUAL(cost.read_bytes, 3 * 2 * LBA);
+	memset(&cost, 0, sizeof(cost));
+	submit(g, STRIP - LBA, LBA);
+	submit(g, STRIP, LBA);
+	run(g);
+	COST(6, 6, 6);			/* rows far apart: parity of all between would cost more */
+	CU_ASSERT_EQUAL(cost.read_bytes, 6 * LBA);
+	CU_ASSERT_EQUAL(g->joined, 3 + 15 + 1);
+	free(g);
+}
+
+/* Of overlapping ones the later counts; a read between keeps its place. */
+static void test_joined_order(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+	u32 i;
+
+	memset(payload, 1, 3 * LBA);
+	memset(payload + 8 * LBA, 2, 2 * LBA);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, 0, 3 * LBA, 0) >= 0);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, LBA, LBA, 8 * LBA) >= 0);
+	run(g);
+	CU_ASSERT_EQUAL(g->joined, 1);
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, 3 * LBA), 0);
+	for (i = 0; i < 3 * LBA; i++)
+		CU_ASSERT_EQUAL_FATAL(payload[i], i / LBA == 1 ? 2 : 1);
+	hold = true;
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0) >= 0);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_READ, 0, 0, 2 * LBA, 0) >= 0);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, LBA, LBA, 0) >= 0);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(g->joined, 1);
+	CU_ASSERT_EQUAL(done, 2 + 1 + 3);
+	free(g);
+}
+
+/* A write may begin when the one before is gated, and goes in place in its stead. */
+static void test_folded(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+
+	fill(4 * STRIP, 3);
+	hold = true;
+	memset(&cost, 0, sizeof(cost));
+	submit(g, 0, STRIP);
+	run(g);
+	let_go(g);
+	COST(3, 3, 0);			/* recorded, and ... */
+	submit(g, STRIP, STRIP);
+	submit(g, 2 * STRIP, STRIP);
+	run(g);
+	CU_ASSERT_EQUAL(done, 0);
+	let_go(g);
+	CU_ASSERT_EQUAL(done, 1);	/* ... acknowledged; the next two begin, as one: */
+	COST(4, 3, 1);			/* parity and D0 are at hand, D3 is read */
+	let_go(g);
+	COST(4, 7, 1);
+	CU_ASSERT_EQUAL(done, 1);
+	let_go(g);
+	CU_ASSERT_EQUAL(done, 3);
+	COST(4, 7, 1 + 4);		/* parity went in place once */
+	CU_ASSERT_EQUAL(g->folded, 2);
+	let_go(g);
+	submit(g, 3 * STRIP, STRIP);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	hold = false;
+	check_stripe(g, 4 * STRIP, 3);
+	free(g);
+}
+
+/* The same rows again and again: one set of writes in place for all in flight. */
+static void test_folded_same(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+	u32 i;
+
+	hold = true;
+	memset(&cost, 0, sizeof(cost));
+	fill(LBA, 10);
+	submit(g, 0, LBA);
+	run(g);
+	let_go(g);			/* old values */
+	for (i = 1; i < 3; i++) {
+		fill(LBA, 10 + i);
+		submit(g, 0, LBA);
+		run(g);
+		let_go(g);		/* the records of the one before */
+		CU_ASSERT_EQUAL(done, i);
+	}
+	COST(3, 9, 0);
+	while (nr_held)
+		let_go(g);
+	COST(3, 9, 3);
+	CU_ASSERT_EQUAL(g->folded, 6);
+	hold = false;
+	memset(payload, 0, LBA);
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, LBA), 0);
+	CU_ASSERT(filled(LBA, 0, 12));
+	CU_ASSERT(prot_group_quiet(g));
+	free(g);
+}
+
+/* An older write that a silent member held up does not write again what was folded. */
+static void test_folded_silent(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+
+	fill(4 * STRIP, 4);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 4 * STRIP), 0);
+	fill(4 * STRIP, 5);
+	hold = true;
+	memset(&cost, 0, sizeof(cost));
+	submit(g, 0, STRIP);
+	run(g);
+	let_go(g);
+	submit(g, STRIP, STRIP);
+	let_go(g);			/* D0, on member 0, is about to go in place */
+	broken = 1;
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 1 + 2);
+	COST(3 + 1, 6, 1 + 3);
+	CU_ASSERT(!prot_group_quiet(g));
+	prot_group_epoch(g, 2, 0x3e);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(cost.places, 1 + 3);
+	CU_ASSERT(prot_group_quiet(g));
+	hold = false;
+	memset(payload, 0, 2 * STRIP);
+	unreadable = 4;
+	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, 2 * STRIP), 0);
+	CU_ASSERT(filled(2 * STRIP, 0, 5));
+	unreadable = 0;
+	free(g);
+}
+
+/* Full stripes of strips larger than a slot: in slices of rows, without reads. */
+static void test_slices(void)
+{
+	struct prot_group *g = make_wide(STRIP, 2 * LBA);
+	const u32 mib = 1 << 20, slot = 128 << 10;
+	struct prot_group_config c;
+	u32 i;
+
+	fill(4 * STRIP, 6);
+	memset(&cost, 0, sizeof(cost));
+	for (i = 0; i < 4 * STRIP; i += 2 * LBA)
+		submit(g, i, 2 * LBA);
+	run(g);
+	COST(0, 2 * 6, 2 * 6);
+	CU_ASSERT_EQUAL(done, 8);
+	for (i = 0; i < 4 * STRIP; i += 2 * LBA) {
+		unreadable = 3ULL << i / STRIP;
+		memset(payload, 0, 2 * LBA);
+		CU_ASSERT_EQUAL(request(g, PROT_READ, i, 2 * LBA), 0);
+		CU_ASSERT(filled(2 * LBA, i, 6));
+	}
+	unreadable = 0;
+	free(g);
+	/* the largest strips: two requests of 1 MiB each, in pieces of a slot */
+	c = config(2, 1);
+	c.strip = c.region = c.bytes = mib;
+	c.slot_bytes = slot;
+	c.ops = 24;
+	c.bufs = 12;
+	c.lanes = 1;
+	c.data[0] = c.data[1] = c.data[2] = meta = prot_group_meta_bytes(&c);
+	memset(disk, 0, sizeof(disk[0]) * 3);
+	g = start(&c);
+	fill(2 * mib, 7);
+	memset(&cost, 0, sizeof(cost));
+	for (i = 0; i < 2 * mib; i += slot)
+		submit(g, i, prot_group_span(g, i));
+	run(g);
+	COST(0, 8 * 3, 8 * 3);
+	CU_ASSERT_EQUAL(done, 16);
+	for (i = 0; i < 3 * mib; i++)
+		if (disk[i / mib][meta + i % mib] !=
+		    (i < 2 * mib ? payload[i] : payload[i - 2 * mib] ^ payload[i - mib]))
+			break;
+	CU_ASSERT_EQUAL(i, 3 * mib);
+	free(g);
+}
+#undef COST
 
 /* The rings are read, and what is not retired is written again; no more. */
 static void test_attach_cost(void)
@@ -421,7 +712,7 @@ static void test_attach_number(void)
 	struct prot_group_config c = config(2, 1);
 	struct prot_group *g;
 
-	memset(disk, 0, sizeof(disk));
+	memset(disk, 0, sizeof(disk[0]) * 3);
 	c.attach = 77;
 	g = start(&c);
 	CU_ASSERT_EQUAL(g->attach, 77);
@@ -444,6 +735,12 @@ int main(void)
 		{ "beyond redundancy", test_beyond },
 		{ "scrub", test_scrub },
 		{ "strips larger than slots", test_windows },
+		{ "writes joined", test_joined },
+		{ "order of writes joined", test_joined_order },
+		{ "writes folded", test_folded },
+		{ "writes of the same rows folded", test_folded_same },
+		{ "folded next to a silent member", test_folded_silent },
+		{ "slices of strips larger than slots", test_slices },
 		{ "cost of attaching", test_attach_cost },
 		{ "attach number", test_attach_number },
 		{ NULL, NULL },

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Writes of the same rows: what a later one need not wait for.
+ *
+ * A write that has passed its gate is durable, though its rows are not in place
+ * yet; the next one of these rows begins then and finds old values that are not in
+ * place in the earlier one's private buffer. When it passes its own gate, all of
+ * the earlier one's strips that it writes too, and that are not on their way yet,
+ * are superseded: they get the later content only. An older write never writes a
+ * superseded strip again, and is over when the newer content is in place:
+ *
+ *   T1 {D0,P,Q}   records | gate: D0 .......... over
+ *   T2 {D1,P,Q}           | records | gate: D1, P, Q ... both over
+ *
+ * For that T1 holds P and Q back as long as T2 is on its way to its gate and waits
+ * for nothing that T1 has: a buffer, a slot of the ring, a strip that only T1 can
+ * put in place. Strips that a later write covers in part go in place in order.
+ *
+ * Those that have not begun at all need no transaction of their own: the first one
+ * that begins takes them along, if it is whole with them in few rows of one stripe.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "protect/ec_priv.h"
+
+static bool rows_meet(const struct prot_gop *a, const struct prot_gop *b)
+{
+	return a->addr < b->addr + b->length && b->addr < a->addr + a->length;
+}
+
+static bool is_write(const struct prot_gop *op)
+{
+	return op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
+}
+
+/* Recorded durably, and not over. */
+static bool gated(const struct prot_group *g, const struct prot_gop *op)
+{
+	return is_write(op) && prot_ecop(g, op)->txid &&
+	       (op->phase == PROT_P_PLACE || op->phase == PROT_P_RETIRE);
+}
+
+/* Bytes of @strip that @op writes; none: false. */
+static bool extent(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		   u32 *lo, u32 *hi)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 length;
+
+	if (!((e->data | prot_ec_all_parity(g)) >> strip & 1))
+		return false;
+	prot_ec_part(g, op, strip, lo, &length);
+	*lo += e->row;
+	*hi = *lo + length;
+	return true;
+}
+
+/* All that @o writes of @strip, @op writes too. */
+static bool covers(const struct prot_group *g, const struct prot_gop *op,
+		   const struct prot_gop *o, u32 strip)
+{
+	u32 lo, hi, olo, ohi;
+
+	return extent(g, op, strip, &lo, &hi) && extent(g, o, strip, &olo, &ohi) &&
+	       lo <= olo && ohi <= hi;
+}
+
+static bool meets(const struct prot_group *g, const struct prot_gop *op,
+		  const struct prot_gop *o, u32 strip)
+{
+	u32 lo, hi, olo, ohi;
+
+	return extent(g, op, strip, &lo, &hi) && extent(g, o, strip, &olo, &ohi) &&
+	       lo < ohi && olo < hi;
+}
+
+/* May @op begin though @o, older and of the same rows, is not over? */
+bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
+		     const struct prot_gop *op)
+{
+	return is_write(op) && gated(g, o) && prot_ecop(g, o)->kind == PROT_SLOT_PAYLOAD;
+}
+
+/* What @op does changes what others of its rows may do. */
+void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op)
+{
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		struct prot_gop *o = prot_gop(g, i);
+
+		if (o != op && rows_meet(o, op))
+			prot_ready(g, o);
+	}
+}
+
+static u64 met(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *o)
+{
+	u64 strips = 0;
+	u32 strip;
+
+	for (strip = 0; strip < g->cfg.width; strip++)
+		if (meets(g, op, o, strip))
+			strips |= PROT_BIT(strip);
+	return strips;
+}
+
+/* @op has passed its gate: what older ones have not sent yet is its own to write. */
+void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u16 i, self = prot_gop_index(g, op);
+
+	for (i = *prot_bucket(g, op); i != self; i = prot_gop(g, i)->next) {
+		struct prot_gop *o = prot_gop(g, i);
+		struct prot_ecop *x = prot_ecop(g, o);
+		u64 left;
+
+		if (!gated(g, o) || !rows_meet(o, op))
+			continue;
+		x->stale |= met(g, op, o);
+		if (o->phase != PROT_P_PLACE)
+			continue;
+		left = (x->parts | x->joins) & (e->parts | e->joins) & ~o->sent & ~x->skip;
+		for (; left; left &= left - 1) {
+			u32 member = prot_lowest(left);
+
+			if (!covers(g, op, o, prot_ec_strip(g, e, member)))
+				continue;
+			x->skip |= PROT_BIT(member);
+			x->over |= PROT_BIT(member);
+			g->folded++;
+		}
+	}
+	prot_ec_wake_rows(g, op);
+}
+
+/* @op's content is in place on @member: for those that it superseded there, too. */
+void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
+{
+	u32 strip = prot_ec_strip(g, prot_ecop(g, op), member);
+	u16 i, self = prot_gop_index(g, op);
+
+	for (i = *prot_bucket(g, op); i != self; i = prot_gop(g, i)->next) {
+		const struct prot_gop *o = prot_gop(g, i);
+		struct prot_ecop *x = prot_ecop(g, o);
+
+		if (gated(g, o) && x->over >> member & 1 && covers(g, op, o, strip))
+			x->over &= ~PROT_BIT(member);
+	}
+	prot_ec_wake_rows(g, op);
+}
+
+/* Has @o still to write on @member itself? */
+static bool owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
+{
+	const struct prot_ecop *x = prot_ecop(g, o);
+
+	return is_write(o) && o->phase == PROT_P_PLACE &&
+	       ((x->parts | x->joins) & ~o->ok & ~x->skip) >> member & 1;
+}
+
+/* Will @o soon write on @member what @op writes there, waiting for nothing of it? */
+static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
+			 const struct prot_gop *op, u32 member)
+{
+	const struct prot_ecop *x = prot_ecop(g, o);
+	u32 strip = prot_ec_strip(g, x, member);
+
+	if (!is_write(o) || !covers(g, o, op, strip))
+		return false;
+	if (o->phase == PROT_P_RECORD)
+		return (x->parts | x->joins) >> member & 1;
+	return (o->phase == PROT_P_COPY || o->phase == PROT_P_CODEC ||
+		(o->phase == PROT_P_GATHER && !x->waits)) &&
+	       (prot_ec_full(g) | x->joins) >> member & 1;
+}
+
+/* May @op write its strip on @member now? Older ones first, newer ones instead. */
+bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member)
+{
+	u32 strip = prot_ec_strip(g, prot_ecop(g, op), member);
+	bool newer = false;
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		const struct prot_gop *o = prot_gop(g, i);
+
+		if (o == op) {
+			newer = true;
+			continue;
+		}
+		if (!rows_meet(o, op))
+			continue;
+		if (newer ? will_replace(g, o, op, member) :
+			    owes(g, o, member) && meets(g, o, op, strip))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * prot_ec_at_hand() - where is the newest gated content of a strip?
+ * @g: the group
+ * @op: that wants to read it
+ * @strip: which
+ * @from: first byte, counted from @op's first row
+ * @length: bytes
+ * @src: PROT_AT_OP: the op that has it
+ */
+enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+				u32 from, u32 length, const struct prot_gop **src)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u32 lo = e->row + from, hi = lo + length, olo, ohi, member = prot_ec_member(g, e, strip);
+	enum prot_ec_at at = PROT_AT_MEMBER;
+	bool placed = true;
+	u16 i, self = prot_gop_index(g, op);
+
+	for (i = *prot_bucket(g, op); i != self; i = prot_gop(g, i)->next) {
+		const struct prot_gop *o = prot_gop(g, i);
+		const struct prot_ecop *x = prot_ecop(g, o);
+
+		if (!gated(g, o) || !rows_meet(o, op) || !extent(g, o, strip, &olo, &ohi) ||
+		    lo >= ohi || olo >= hi)
+			continue;
+		if (o->phase == PROT_P_PLACE &&
+		    !((o->ok | (x->skip & ~x->over)) >> member & 1))
+			placed = false;
+		at = placed ? PROT_AT_MEMBER : PROT_AT_NOBODY;
+		if (olo <= lo && hi <= ohi && ((x->data | x->want) & ~x->stale) >> strip & 1) {
+			at = PROT_AT_OP;
+			*src = o;
+		}
+	}
+	if (PROT_MUTANT(EC_OLD_VALUES))
+		return PROT_AT_MEMBER;
+	return at;
+}
+
+/* The same bytes out of @src's private buffer, to byte @at of @op's. */
+void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
+		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at)
+{
+	u32 skip = prot_ecop(g, op)->row + from - prot_ecop(g, src)->row;
+
+	memcpy(prot_ec_frame(g, op) + at, prot_ec_frame(g, src) + prot_ec_new(g, strip) + skip,
+	       length);
+}
+
+/* What a write would be with another one in it. */
+struct joint {
+	u64 data;
+	u64 addr;
+	u32 row;
+	u32 length;
+};
+
+/* Do both make one write, of hardly more rows than they have by themselves? */
+static bool fits(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *f,
+		 struct joint *j)
+{
+	const struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, f);
+	u32 strip, end;
+
+	if (f->purpose != PROT_FOR_REQUEST || f->kind != PROT_WRITE ||
+	    (f->phase != PROT_P_LOCK && f->phase != PROT_P_BUF) || x->stripe != e->stripe)
+		return false;
+	for (strip = 0; strip < g->cfg.k; strip++) {
+		const struct prot_ec_range *a = prot_ec_range(g, op, strip);
+		const struct prot_ec_range *b = prot_ec_range(g, f, strip);
+
+		if (e->data & x->data & PROT_BIT(strip) && (a->lo > b->hi || b->lo > a->hi))
+			return false;
+	}
+	end = max(e->row + op->length, x->row + f->length);
+	j->data = e->data | x->data;
+	j->row = min(e->row, x->row);
+	j->addr = min(op->addr, f->addr);
+	j->length = end - j->row;
+	return j->length <= op->length + f->length &&
+	       !((j->row ^ (end - 1)) & ~(g->shape.window - 1));
+}
+
+/* Has @o, which is between the two and has not begun, to stay before @f? */
+static bool between(const struct prot_group *g, const struct prot_gop *o,
+		    const struct prot_gop *f)
+{
+	return rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
+}
+
+/* Does the joint write, in @op's place, stand in nobody's way, nor anybody in its? */
+static bool undisputed(const struct prot_group *g, const struct prot_gop *op,
+		       const struct prot_gop *f, const struct joint *j)
+{
+	bool newer = false, behind = false, free;
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		const struct prot_gop *o = prot_gop(g, i);
+
+		newer |= o == op;
+		behind |= o == f;
+		if (o == op || o == f || o->addr >= j->addr + j->length ||
+		    j->addr >= o->addr + o->length ||
+		    (!o->exclusive && !(prot_ecop(g, o)->strips & j->data)))
+			continue;
+		if (!newer)
+			free = prot_ec_follows(g, o, op);
+		else
+			free = o->phase == PROT_P_LOCK && (behind || !between(g, o, f));
+		if (!free)
+			return PROT_MUTANT(EC_JOIN_PAST);
+	}
+	return true;
+}
+
+static void take_along(struct prot_group *g, struct prot_gop *op, struct prot_gop *f,
+		       const struct joint *j)
+{
+	struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, f);
+	u32 strip;
+
+	for (strip = 0; strip < g->cfg.k; strip++) {
+		struct prot_ec_range *a = prot_ec_range(g, op, strip);
+		const struct prot_ec_range *b = prot_ec_range(g, f, strip);
+
+		if (!(x->data >> strip & 1))
+			continue;
+		if (e->data >> strip & 1)
+			*a = (struct prot_ec_range){ min(a->lo, b->lo), max(a->hi, b->hi) };
+		else
+			*a = *b;
+	}
+	e->data = j->data;
+	e->strips = j->data;
+	e->row = j->row;
+	op->addr = j->addr;
+	op->length = j->length;
+	op->flags |= f->flags;
+	prot_unlock(g, f);
+	prot_phase(f, PROT_P_JOINED);
+	if (e->last)
+		prot_ecop(g, prot_gop(g, e->last))->joined = prot_gop_index(g, f);
+	else
+		e->joined = prot_gop_index(g, f);
+	e->last = prot_gop_index(g, f);
+	g->joined++;
+}
+
+/* @op begins: with it, what has not begun and makes one write with it. */
+void prot_ec_join(struct prot_group *g, struct prot_gop *op)
+{
+	bool more = true;
+	struct joint j;
+	u16 i, next;
+
+	while (more) {
+		more = false;
+		for (i = op->next; i != PROT_NONE16; i = next) {
+			struct prot_gop *f = prot_gop(g, i);
+
+			next = f->next;
+			if (!fits(g, op, f, &j) || !undisputed(g, op, f, &j))
+				continue;
+			take_along(g, op, f, &j);
+			more = true;
+		}
+	}
+}
+
+/* Those that @op took along are over, for their submitters. */
+void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u16 i = e->joined;
+
+	while (i) {
+		struct prot_gop *f = prot_gop(g, i);
+
+		i = prot_ecop(g, f)->joined;
+		prot_ecop(g, f)->joined = 0;
+		f->err = err;
+		prot_phase(f, PROT_P_ENDED);
+		prot_ready(g, f);
+	}
+	e->joined = 0;
+	e->last = 0;
+}

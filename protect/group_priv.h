@@ -29,6 +29,7 @@ static inline void *prot_at(const struct prot_group *g, u32 off)
 
 static inline struct prot_gop *prot_gop(const struct prot_group *g, u32 i)
 {
+	PROT_LOOK();
 	return (struct prot_gop *)prot_at(g, g->shape.off_ops) + i;
 }
 

@@ -39,11 +39,11 @@ static void run(struct prot_group *g)
 	}
 }
 
-static struct prot_group *make(void)
+static struct prot_group *make_many(u16 ops, u16 bufs)
 {
 	struct prot_group_config c = { .bytes = (u64)REGIONS * REGION, .in_sync = 3, .epoch = 1,
 				       .region = REGION, .lba = LBA, .buf_bytes = REGION,
-				       .ops = 8, .bufs = 4, .level = PROT_MIRROR, .width = 2,
+				       .ops = ops, .bufs = bufs, .level = PROT_MIRROR, .width = 2,
 				       .data = { 1 << 20, 1 << 20 }, .fresh = 1 };
 	struct prot_group *g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
 
@@ -53,6 +53,11 @@ static struct prot_group *make(void)
 	CU_ASSERT_EQUAL_FATAL(g->shape.nr_regions, REGIONS);
 	CU_ASSERT_EQUAL_FATAL(g->shape.nr_blocks, 304);
 	return g;
+}
+
+static struct prot_group *make(void)
+{
+	return make_many(8, 4);
 }
 
 /* Entries looked at on the way. */
@@ -149,6 +154,64 @@ static void test_catch_up(void)
 	free(g);
 }
 
+/* With thousands of requests in flight the next one takes no longer. */
+static void test_many(void)
+{
+	struct prot_group *g = make_many(4096, 4);
+	u32 i;
+
+	for (i = 0; i < 4000; i++) {
+		prot_looked = 0;
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, (u64)i * REGION, LBA, 0) >= 0);
+		CU_ASSERT_FATAL(prot_looked <= 16);
+	}
+	run(g);
+	CU_ASSERT(write_at(g, LBA) <= 128);
+	free(g);
+}
+
+/* The engine of an erasure-coded group, with its copies and codec work done. */
+static void run_ec(struct prot_group *g)
+{
+	struct prot_event ev;
+
+	for (;;) {
+		prot_group_next(g, &ev);
+		if (ev.kind == PROT_EV_NONE)
+			return;
+		done += ev.kind == PROT_EV_DONE;
+		if (ev.kind == PROT_EV_IO || ev.kind == PROT_EV_COPY || ev.kind == PROT_EV_CODEC)
+			prot_group_result(g, ev.io.tag, 0);
+	}
+}
+
+/* Nor does giving a buffer or a slot back look at all ops. */
+static void test_many_ec(void)
+{
+	struct prot_group_config c = { .bytes = 64 << 20, .in_sync = 7, .epoch = 1,
+				       .region = 1 << 20, .lba = LBA, .ops = 4096, .bufs = 64,
+				       .level = PROT_EC, .width = 3, .k = 2, .m = 1,
+				       .strip = 4096, .slot_bytes = 4096, .slot_head = 4096,
+				       .lanes = 8, .slots = 16, .fresh = 1 };
+	struct prot_group *g;
+	u32 i, before;
+
+	for (i = 0; i < c.width; i++)
+		c.data[i] = prot_group_meta_bytes(&c);
+	g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+	run_ec(g);
+	CU_ASSERT_EQUAL_FATAL(g->state, PROT_G_SERVING);
+	for (i = 0; i < 100; i++) {
+		before = done;
+		prot_looked = 0;
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, i * 8192, LBA, 0) >= 0);
+		run_ec(g);
+		CU_ASSERT_EQUAL(done, before + 1);
+		CU_ASSERT_FATAL(prot_looked <= 256);
+	}
+	free(g);
+}
+
 /* The set by itself, against an array. */
 static void test_set(void)
 {
@@ -203,6 +266,8 @@ int main(void)
 		{ "write", test_write },
 		{ "idle", test_idle },
 		{ "catch-up", test_catch_up },
+		{ "thousands of requests", test_many },
+		{ "thousands of ops, erasure coding", test_many_ec },
 		{ NULL, NULL },
 	};
 

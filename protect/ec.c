@@ -120,9 +120,11 @@ static struct prot_ec_range own_part(const struct prot_group *g, const struct pr
 				     u32 strip)
 {
 	u64 base = e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip;
+	struct prot_ec_range part;
 
-	return (struct prot_ec_range){ max(e->start, base) - base,
-				       min(e->start + e->bytes, base + g->cfg.strip) - base };
+	part.lo = max(e->start, base) - base;
+	part.hi = min(e->start + e->bytes, base + g->cfg.strip) - base;
+	return part;
 }
 
 /* Does the op ask for all its rows of @strip? */

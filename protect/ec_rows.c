@@ -329,10 +329,12 @@ static void take_along(struct prot_group *g, struct prot_gop *op, struct prot_go
 
 		if (!(x->data >> strip & 1))
 			continue;
-		if (e->data >> strip & 1)
-			*a = (struct prot_ec_range){ min(a->lo, b->lo), max(a->hi, b->hi) };
-		else
+		if (e->data >> strip & 1) {
+			a->lo = min(a->lo, b->lo);
+			a->hi = max(a->hi, b->hi);
+		} else {
 			*a = *b;
+		}
 	}
 	e->data = j->data;
 	e->strips = j->data;

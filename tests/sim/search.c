@@ -21,7 +21,7 @@
 #include "tests/sim/sim.h"
 
 #define DEPTH_MAX	400
-#define SEEN_BITS	26
+#define SEEN_BITS	27
 
 static uint64_t *seen, states, edges, settled;
 static struct sim_action path[DEPTH_MAX];
@@ -152,6 +152,21 @@ static uint32_t rings(const struct sim_world *w)
 	return 2 + PROT_MISSED + w->cfg.copies;
 }
 
+/* Is there a record in slot @n of @member that an attachment may believe? @attach 0: any. */
+static int has_record(const struct sim_world *w, int m, uint32_t n, uint64_t attach)
+{
+	const struct prot_owner *o = &((const struct prot_group *)w->engine)->cfg.owner;
+	const uint8_t (*at)[SIM_LBA] = &w->disk[m][rings(w) + n * (1 + w->cfg.slot)];
+	const struct prot_slot_hdr *h = (const void *)at;
+	struct prot_slot_place p = {
+		.attach = attach, .stripes = 2, .strip_bytes = SIM_LBA, .slot_bytes = SIM_LBA,
+		.lanes = 1, .slot = n, .slots = w->cfg.slots, .lba = SIM_LBA, .member = m,
+		.width = w->cfg.copies,
+	};
+
+	return !prot_slot_check(h, o, &p) && !prot_slot_check_payload(h, at[1], o);
+}
+
 /*
  * A slot without a valid record of the newest attachment is like any other; so is
  * all of a member that is out and does not come back.
@@ -159,7 +174,7 @@ static uint32_t rings(const struct sim_world *w)
 static void even_disks(struct sim_world *w)
 {
 	struct prot_owner *o = &sim_group(w)->cfg.owner;
-	uint32_t stride = 1 + w->cfg.slot, at;
+	uint32_t stride = 1 + w->cfg.slot;
 	uint64_t attach = 0;
 
 	for (int m = 0; m < w->cfg.copies; m++) {
@@ -175,20 +190,9 @@ static void even_disks(struct sim_world *w)
 			memset(w->disk[m], 0, sizeof(w->disk[m]));
 			continue;
 		}
-		for (at = rings(w); at + stride <= w->meta; at += stride) {
-			const struct prot_slot_hdr *h = (void *)w->disk[m][at];
-			uint32_t n = (at - rings(w)) / stride;
-			struct prot_slot_place p = {
-				.attach = attach, .stripes = 2, .strip_bytes = SIM_LBA,
-				.slot_bytes = SIM_LBA, .lanes = 1, .slot = n,
-				.slots = w->cfg.slots, .lba = SIM_LBA, .member = m,
-				.width = w->cfg.copies,
-			};
-
-			if (!(w->store.in_sync >> m & 1) || prot_slot_check(h, o, &p) ||
-			    prot_slot_check_payload(h, w->disk[m][at + 1], o))
-				memset(w->disk[m][at], 0, stride * SIM_LBA);
-		}
+		for (uint32_t n = 0; rings(w) + (n + 1) * stride <= w->meta; n++)
+			if (!(w->store.in_sync >> m & 1) || !has_record(w, m, n, attach))
+				memset(w->disk[m][rings(w) + n * stride], 0, stride * SIM_LBA);
 	}
 }
 
@@ -221,7 +225,7 @@ static int known(const struct sim_world *w)
 			even_record(s.disk[m][k]);
 	for (int k = 0; k < SIM_IOS; k++)
 		even_record(s.io[k].data);
-	h = XXH64(&s, sizeof(s), 0) | 1;
+	h = XXH3_64bits(&s, sizeof(s)) | 1;
 	for (i = h >> 8 & mask; seen[i]; i = (i + 1) & mask)
 		if (seen[i] == h)
 			return 1;
@@ -287,14 +291,83 @@ static void try(const struct sim_world *w, int depth, struct sim_action a)
 	}
 }
 
-/* All the ways a crash may come out. */
+/*
+ * The ways in which one write in flight can come out, as far as a recovery can tell
+ * them apart: what reaches a member that is lost for good does not matter, nor does
+ * writing what is there already; a torn record is no record, so all that matters is
+ * whether it destroys an older one.
+ */
+static int outcomes(const struct sim_world *w, const struct sim_io *io, uint64_t lost, uint64_t *m)
+{
+	static const uint8_t zero[SIM_LBA];
+	const uint8_t (*disk)[SIM_LBA] = &w->disk[io->member][io->first];
+	uint64_t whole = (1ULL << io->sectors) - 1;
+	int n = 1;
+
+	m[0] = 0;
+	if (w->cfg.k && !w->left.idles && lost >> io->member & 1)
+		return n;
+	if (io->kind == PROT_WRITE && io->req == SIM_REQS ?
+	    !memcmp(disk, io->data, io->sectors * SIM_LBA) :
+	    io->kind == PROT_ZEROES && io->sectors == 1 && !memcmp(disk, zero, SIM_LBA))
+		return n;
+	if (!w->cfg.k || prot_mutant || io->first < rings(w) || io->first >= w->meta) {
+		for (; m[n - 1] != whole; n++)
+			m[n] = m[n - 1] + 1;
+		return n;
+	}
+	m[n++] = whole;
+	if (io->sectors > 1 && has_record(w, io->member, (io->first - rings(w)) / (1 + w->cfg.slot), 0))
+		m[n++] = 1;
+	return n;
+}
+
+/* The next write in flight that began after @seq, in the order in which they land. */
+static const struct sim_io *next_write(const struct sim_world *w, uint64_t seq)
+{
+	const struct sim_io *best = NULL;
+
+	for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->kind != PROT_READ && io->seq > seq &&
+		    (!best || io->seq < best->seq))
+			best = io;
+	return best;
+}
+
+static void crash_with(const struct sim_world *w, int depth, uint64_t lost, uint64_t seq,
+		       uint64_t landed, int bits)
+{
+	const struct sim_io *io = next_write(w, seq);
+	uint64_t m[4];	/* of two sectors at most */
+	int n;
+
+	if (!io || bits + io->sectors > 64) {
+		incomplete |= !!io;
+		try(w, depth, (struct sim_action){ .kind = ACT_CRASH, .a = lost, .m = landed });
+		return;
+	}
+	n = outcomes(w, io, lost, m);
+	for (int i = 0; i < n; i++)
+		crash_with(w, depth, lost, io->seq, landed | m[i] << bits, bits + io->sectors);
+}
+
+/*
+ * All the ways a crash may come out. Of erasure coding, members that are out stay
+ * out unless one may still come back.
+ */
 static void crashes(const struct sim_world *w, int depth)
 {
-	int bits = sim_flying_sectors(w);
+	uint64_t all = (1ULL << w->cfg.copies) - 1, out = 0;
 
-	for (int lost = 0; lost < 1 << w->cfg.copies; lost++)
-		for (uint64_t m = 0; m < 1ULL << bits; m++)
-			try(w, depth, (struct sim_action){ .kind = ACT_CRASH, .a = lost, .m = m });
+	if (w->cfg.k && !w->left.idles)
+		out = all & ~w->store.in_sync;
+	for (uint64_t lost = 0; lost <= all; lost++) {
+		uint64_t left = w->store.in_sync & ~(w->silent | lost);
+
+		if (lost & out || __builtin_popcountll(left) < (w->cfg.k ? w->cfg.k : 1))
+			continue;
+		crash_with(w, depth, lost | out, 0, 0, 0);
+	}
 }
 
 /*
@@ -351,6 +424,62 @@ static void in_order(const struct sim_world *w, int depth)
 		explore(next, depth + 1);
 }
 
+/* Is the n-th I/O that is answered one of records? */
+static int is_record(const struct sim_world *w, int n)
+{
+	uint64_t seq = 0;
+
+	for (;; n--) {
+		const struct sim_io *best = NULL;
+
+		for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+			if (io->used && !io->dead && io->seq > seq && (!best || io->seq < best->seq) &&
+			    (io->member == SIM_NOBODY || !(w->silent >> io->member & 1)))
+				best = io;
+		if (!best || !n)
+			return best && best->tag & PROT_TAG_META;
+		seq = best->seq;
+	}
+}
+
+/*
+ * I/Os of one op end together, those to records one by one. That leaves nothing
+ * out: until the last of them ends, the op's I/Os change nothing but marks of this
+ * op and sectors that nobody else looks at, rows and slots being its own
+ * (together() asserts that they start nothing). So in a schedule where they end
+ * one by one, each but the last may as well end just before the last; and when a
+ * crash comes first, it has all ways of those in flight to come out, "has ended"
+ * among them. Reads are the same; their number in flight only says which of
+ * several sources of the same bytes is asked.
+ */
+static void endings(const struct sim_world *w, int depth)
+{
+	uint64_t ops = 0;
+	int answered = 0, silent = 0;
+
+	for (int i = 0; i < SIM_IOS; i++) {
+		const struct sim_io *io = &w->io[i];
+
+		if (!io->used || io->dead)
+			continue;
+		if (io->member != SIM_NOBODY && w->silent >> io->member & 1) {
+			silent++;
+			continue;
+		}
+		answered++;
+		if (!(io->tag & PROT_TAG_META))
+			ops |= 1ULL << (io->tag >> PROT_TAG_SHIFT);
+	}
+	for (int i = 0; i < 64; i++)
+		if (ops >> i & 1)
+			try(w, depth, (struct sim_action){ .kind = ACT_TOGETHER, .a = i });
+	for (int i = 0; i < answered; i++)
+		if (is_record(w, i))
+			try(w, depth, (struct sim_action){ .kind = ACT_COMPLETE, .a = i });
+	for (int i = 0; i < silent; i++)
+		try(w, depth, (struct sim_action){ .kind = ACT_FAIL, .a = i });
+}
+
 static void explore(const struct sim_world *w, int depth)
 {
 	static struct sim_world end;
@@ -373,10 +502,7 @@ static void explore(const struct sim_world *w, int depth)
 		in_order(w, depth);
 		return;
 	}
-	for (int i = 0; i < flying; i++) {
-		try(w, depth, (struct sim_action){ .kind = ACT_COMPLETE, .a = i });
-		try(w, depth, (struct sim_action){ .kind = ACT_FAIL, .a = i });
-	}
+	endings(w, depth);
 	if (w->left.requests && w->cfg.k)
 		requests(w, depth);
 	else if (w->left.requests)
@@ -392,14 +518,17 @@ static void explore(const struct sim_world *w, int depth)
 	for (int i = 0; i < w->cfg.copies; i++) {
 		if (w->left.silences)
 			try(w, depth, (struct sim_action){ .kind = ACT_SILENCE, .a = i });
-		if (w->cfg.k && !w->left.idles)
+		if (w->store.in_sync >> i & 1 || (w->cfg.k && !w->left.idles))
 			continue;
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i });
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i, .m = ~0ULL });
 	}
-	try(w, depth, (struct sim_action){ .kind = ACT_COMMIT });
-	try(w, depth, (struct sim_action){ .kind = ACT_TELL });
-	try(w, depth, (struct sim_action){ .kind = ACT_PROMOTE });
+	if (w->asked && !w->committed)
+		try(w, depth, (struct sim_action){ .kind = ACT_COMMIT });
+	if (w->committed)
+		try(w, depth, (struct sim_action){ .kind = ACT_TELL });
+	if (w->caught)
+		try(w, depth, (struct sim_action){ .kind = ACT_PROMOTE });
 	if (w->left.idles)
 		try(w, depth, (struct sim_action){ .kind = ACT_IDLE });
 }

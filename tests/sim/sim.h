@@ -27,10 +27,11 @@
 #endif
 #define SIM_META	(4 + SIM_WIDTH + 6)
 #define SIM_DATA	(2 * (SIM_WIDTH - 1))
-#define SIM_IOS		16
+#define SIM_IOS		(4 * SIM_WIDTH)
 #define SIM_REQS	3
 #define SIM_VALUES	8
-#define SIM_IO_SECTORS	4
+#define SIM_REQ_SECTORS	4
+#define SIM_IO_SECTORS	2
 #define SIM_ENGINE	(12288 + 9216 * (SIM_WIDTH - 1))
 #elif defined(SIM_SMALL)		/* the search copies worlds all the time */
 #define SIM_WIDTH	3
@@ -39,6 +40,7 @@
 #define SIM_IOS		16
 #define SIM_REQS	3
 #define SIM_VALUES	8		/* a sector may have, at a time */
+#define SIM_REQ_SECTORS	1
 #define SIM_IO_SECTORS	1
 #define SIM_ENGINE	12288		/* bytes of a group, at most */
 #else
@@ -48,7 +50,8 @@
 #define SIM_IOS		64
 #define SIM_REQS	8
 #define SIM_VALUES	24
-#define SIM_IO_SECTORS	8
+#define SIM_REQ_SECTORS	8		/* of a request, at most */
+#define SIM_IO_SECTORS	8		/* of a member I/O, at most */
 #define SIM_ENGINE	131072
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
@@ -74,6 +77,7 @@ enum sim_action_kind {
 	ACT_NONE,
 	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors; seed: and at once more */
 	ACT_COMPLETE,		/* a: which I/O in flight */
+	ACT_TOGETHER,		/* a: op: all its I/Os that are answered end */
 	ACT_SILENCE,		/* a: member: no answer from now on */
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
 	ACT_MUTATE,		/* a: request whose buffer changes in flight */
@@ -113,7 +117,7 @@ struct sim_req {
 	uint16_t op;
 	uint32_t id;			/* value being written */
 	uint64_t began;
-	uint32_t got[SIM_IO_SECTORS];	/* what a read has brought */
+	uint32_t got[SIM_REQ_SECTORS];	/* what a read has brought */
 };
 
 /* A value that a sector may have. */

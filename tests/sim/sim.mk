@@ -5,12 +5,13 @@
 #                                  LEVEL=mirror (else), or ec
 #   make sim-raid10 [SEEDS=N]      volumes of several groups (or SEED=S)
 #   make sim-mutants               rules taken out one by one: who catches it
-#   make sim-exhaustive            every schedule at small bounds, as far as time goes
+#   make sim-exhaustive [SIM_SECONDS=N]   every schedule at small bounds, for N seconds
 #   make check-sim                 what `make check` runs of these
 
 SEEDS       ?= 100000
 FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
+SIM_SECONDS  ?= 3600
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
 SIM_PURE    += ec ec_plan ec_rows ec_codec ec_lane ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
@@ -49,7 +50,7 @@ sim-mutants: $(BUILD)/sim/sim
 	@$< mutants $(MUTANT_SEEDS)
 
 sim-exhaustive: $(SIM_SEARCH)
-	@tests/sim/exhaustive long $<
+	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
 check-sim: $(BUILD)/sim/sim-volume $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(SIM_SEARCH)
 	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim

@@ -465,9 +465,8 @@ static void got_sector(struct sim_world *w, const struct sim_io *io, int k, cons
 	r->got[at] = sim_value_of(w, from, r->first + at);
 }
 
-static int complete(struct sim_world *w, int n)
+static int complete_io(struct sim_world *w, struct sim_io *io)
 {
-	struct sim_io *io = nth_io(w, n, (all(w) & ~w->silent) | 1ULL << SIM_NOBODY);
 	struct prot_group *g = sim_group(w);
 	uint32_t tag;
 
@@ -505,6 +504,42 @@ static int complete(struct sim_world *w, int n)
 	prot_group_result(g, tag, 0);
 	pump(w);
 	return 1;
+}
+
+static uint64_t answering(const struct sim_world *w)
+{
+	return (all(w) & ~w->silent) | 1ULL << SIM_NOBODY;
+}
+
+static int complete(struct sim_world *w, int n)
+{
+	return complete_io(w, nth_io(w, n, answering(w)));
+}
+
+/*
+ * All I/Os of an op that are in flight and answered end, in the order in which they
+ * began. The search takes this for any order (search.c says why it may), which
+ * needs that none but the last sets the engine going.
+ */
+static int together(struct sim_world *w, uint32_t op)
+{
+	uint64_t began = w->io_seq, acks = w->acks + w->reads;
+	int done = 0;
+
+	for (;; done++) {
+		struct sim_io *first = NULL;
+
+		for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+			if (io->used && !io->dead && answering(w) >> io->member & 1 &&
+			    !(io->tag & PROT_TAG_META) && io->tag >> PROT_TAG_SHIFT == op &&
+			    io->seq <= began && (!first || io->seq < first->seq))
+				first = io;
+		if (!first || w->bad[0])
+			return done;
+		if (w->io_seq != began || acks != w->acks + w->reads)
+			sim_bad(w, "simulator: I/Os of op %u do not end together", op);
+		complete_io(w, first);
+	}
 }
 
 /* An I/O to a silent member ends with an error; a write may land later. */
@@ -607,7 +642,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	while (r < w->req + SIM_REQS && r->used)
 		r++;
 	if (!w->serving || w->stopped || r == w->req + SIM_REQS || !a->c ||
-	    a->b + a->c > w->cfg.sectors || a->c > SIM_IO_SECTORS ||
+	    a->b + a->c > w->cfg.sectors || a->c > SIM_REQ_SECTORS ||
 	    a->c * SIM_LBA > prot_group_span(g, addr))
 		return 0;
 	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
@@ -754,6 +789,8 @@ int sim_do(struct sim_world *w, const struct sim_action *a)
 		return submit(w, a);
 	case ACT_COMPLETE:
 		return complete(w, a->a);
+	case ACT_TOGETHER:
+		return together(w, a->a);
 	case ACT_SILENCE:
 		return silence(w, a->a);
 	case ACT_FAIL:
@@ -888,8 +925,8 @@ void sim_settle(struct sim_world *w)
 void sim_print_action(FILE *f, const struct sim_action *a)
 {
 	static const char *const names[ACT_KINDS] = {
-		"none", "submit", "complete", "silence", "fail", "mutate", "commit", "tell",
-		"idle", "scrub", "return", "replace", "promote", "drain", "crash",
+		"none", "submit", "complete", "together", "silence", "fail", "mutate", "commit",
+		"tell", "idle", "scrub", "return", "replace", "promote", "drain", "crash",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 

@@ -363,6 +363,7 @@ void prot_group_idle(struct prot_group *g)
 {
 	u32 i = 0;
 
+	g->sync.stalled = 0;
 	if (g->state != PROT_G_SERVING || g->failed)
 		return;
 	if (prot_is_ec(g)) {

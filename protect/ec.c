@@ -182,12 +182,12 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 }
 
 /* Rows that background work takes at a time: of one stripe. */
-u32 prot_ec_rows(const struct prot_group *g, u64 addr)
+static u32 rows_at(const struct prot_group *g, u64 addr)
 {
 	return g->shape.window - (addr & (g->shape.window - 1));
 }
 
-void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr)
+void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
@@ -195,7 +195,7 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr)
 	e->row = addr & (g->cfg.strip - 1);
 	/* what catches up is read by nobody */
 	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
-	prot_start(g, op, addr, prot_ec_rows(g, addr));
+	prot_start(g, op, addr, narrow ? g->cfg.lba : rows_at(g, addr));
 }
 
 /* Two ops of the same rows: does @b, the later one, wait? */
@@ -241,11 +241,48 @@ static void gathered(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
-	if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
+	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
+		prot_end(g, op, 0);	/* all can be read; without all, no more can be said */
+	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 	    (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
 		prot_phase(op, PROT_P_CODEC);
 	else
 		prot_phase(op, PROT_P_TXID);
+}
+
+/*
+ * No k members could read all of the rows. Some may not read one row and some
+ * another, or have been mended since: the op begins anew after the rows were looked
+ * at one by one.
+ */
+static void too_few(struct prot_group *g, struct prot_gop *op, int err)
+{
+	if (op->purpose == PROT_FOR_REQUEST && !op->retried && prot_enough(g) &&
+	    prot_repair_rows(g, op->addr, op->length)) {
+		op->retried = 1;
+		prot_ec_unjoin(g, op);
+		prot_buf_put(g, op);
+		prot_phase(op, PROT_P_REPAIR);
+		prot_ready_all(g);	/* it is in nobody's way now */
+		return;
+	}
+	prot_end(g, op, err);
+}
+
+/* The scrub's op has mended what it could: those that waited begin anew. */
+void prot_ec_repaired(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++) {
+		struct prot_gop *op = prot_gop(g, i);
+		const struct prot_ecop *e = prot_ecop(g, op);
+
+		if (op->phase != PROT_P_REPAIR)
+			continue;
+		prot_unlock(g, op);
+		prot_ec_start(g, op, e->start, e->bytes);
+	}
 }
 
 /* Decide what to read; begun anew whenever a source fails. */
@@ -262,16 +299,12 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	e->lost = 0;
 	e->want = 0;
 	if (op->purpose == PROT_FOR_SCRUB) {
-		e->plan = PROT_PLAN_VERIFY;
-		e->from = 0;
-		e->length = op->length;
-		e->gather = PROT_BIT(g->cfg.width) - 1;
-		err = (prot_live(g) & ~e->tried) == e->gather ? 0 : -EIO;
+		err = prot_ec_plan_scrub(g, op);
 	} else {
 		err = write ? prot_ec_plan_write(g, op) : prot_ec_plan_rebuild(g, op);
 	}
 	if (err)
-		prot_end(g, op, err);
+		too_few(g, op, err);
 	else if (e->gather)
 		prot_phase(op, PROT_P_GATHER);
 	else if (write)
@@ -313,11 +346,6 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 			degrade(g, op);
 		else
 			prot_phase(op, PROT_P_READ);
-		return;
-	}
-	if (op->purpose == PROT_FOR_SCRUB &&
-	    prot_live(g) != PROT_BIT(g->cfg.width) - 1) {
-		prot_end(g, op, 0);
 		return;
 	}
 	if (op->purpose == PROT_FOR_REQUEST) {
@@ -696,6 +724,7 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 	if (op->purpose == PROT_FOR_SYNC || op->purpose == PROT_FOR_SCRUB) {
 		g->mismatches += e->found;
 		g->unexplained += e->unexplained;
+		g->rewritten += prot_weight(e->fix & e->tried);
 		prot_phase(op, PROT_P_PLACE);
 	} else if (out) {
 		e->copied = 0;
@@ -722,10 +751,12 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	}
 	if (op->phase == PROT_P_GATHER || op->phase == PROT_P_READ) {
 		g->load[member]--;
-		if (err)
+		if (err) {
 			e->tried |= PROT_BIT(member);
-		else
+			prot_repair_note(g, op, op->addr, op->length);
+		} else {
 			e->got |= PROT_BIT(prot_ec_strip(g, e, member));
+		}
 	} else if (err) {
 		prot_member_failed(g, member);
 	} else if (op->phase == PROT_P_PLACE && op->purpose == PROT_FOR_REQUEST) {

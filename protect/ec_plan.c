@@ -7,6 +7,7 @@
  *                              when some of it has to be rebuilt first
  *   full stripe                ENCODE: no reads
  *   degraded read, catch-up    REBUILD: any k strips
+ *   scrub                      VERIFY: all strips, or REBUILD of what can't be read
  *
  * The cheaper one wins: fewer commands, then fewer bytes. What an older write of
  * the same rows has in memory costs nothing.
@@ -164,6 +165,25 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 	if (!e->lost)
 		return 0;
 	e->have = pick(g, e, 0, can, g->cfg.k);
+	e->gather = e->have;
+	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
+}
+
+/* All that can be read against each other; what can't, from the others. */
+int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	e->plan = PROT_PLAN_VERIFY;
+	e->from = 0;
+	e->length = op->length;
+	e->fix = prot_live(g) & e->tried;
+	e->gather = readable(g, e);
+	if (!e->fix)
+		return 0;
+	e->plan = PROT_PLAN_REBUILD;
+	e->lost = prot_ec_strips(g, e, e->fix);
+	e->have = pick(g, e, 0, e->gather, g->cfg.k);
 	e->gather = e->have;
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }

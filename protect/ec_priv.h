@@ -271,6 +271,7 @@ u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 lane, u32 slot);
 /* ec_plan.c: -EIO when there are not enough members to read from */
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
+int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 
 /* ec_lane.c */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);

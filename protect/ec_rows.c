@@ -373,6 +373,22 @@ void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
+/* @op begins anew, and those that it took along by themselves. */
+void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
+{
+	u16 i = prot_ecop(g, op)->joined;
+
+	while (i) {
+		struct prot_gop *f = prot_gop(g, i);
+		const struct prot_ecop *x = prot_ecop(g, f);
+
+		i = x->joined;
+		prot_ec_start(g, f, x->start, x->bytes);
+	}
+	prot_ecop(g, op)->joined = 0;
+	prot_ecop(g, op)->last = 0;
+}
+
 /* Those that @op took along are over, for their submitters. */
 void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err)
 {

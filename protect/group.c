@@ -170,22 +170,25 @@ void prot_phase(struct prot_gop *op, enum prot_phase phase)
 					  TO(ENDED),
 		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(COPY) |
 					  TO(GATHER) | TO(CODEC) | TO(TXID) | TO(JOINED) |
-					  TO(ENDED),
-		[PROT_P_READ]		= TO(LOCK) | TO(BUF) | TO(GATHER) | TO(ENDED),
+					  TO(REPAIR) | TO(ENDED),
+		[PROT_P_READ]		= TO(LOCK) | TO(BUF) | TO(GATHER) | TO(REPAIR) | TO(ENDED),
 		[PROT_P_WRITE]		= TO(ENDED),
-		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(ENDED),
+		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(LOCK) | TO(ENDED),
 		[PROT_P_SYNC_WRITE]	= TO(SYNC_READ) | TO(READ) | TO(ENDED),
 		[PROT_P_SCRUB_READ]	= TO(SCRUB_PEER) | TO(ENDED),
 		[PROT_P_SCRUB_PEER]	= TO(SCRUB_PEER) | TO(SCRUB_FIX) | TO(ENDED),
 		[PROT_P_SCRUB_FIX]	= TO(SCRUB_PEER) | TO(ENDED),
-		[PROT_P_COPY]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) | TO(ENDED),
-		[PROT_P_GATHER]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) | TO(ENDED),
+		[PROT_P_COPY]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) |
+					  TO(REPAIR) | TO(ENDED),
+		[PROT_P_GATHER]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) |
+					  TO(REPAIR) | TO(ENDED),
 		[PROT_P_CODEC]		= TO(COPY) | TO(TXID) | TO(PLACE) | TO(ENDED),
 		[PROT_P_TXID]		= TO(RECORD) | TO(PLACE) | TO(ENDED),
 		[PROT_P_RECORD]		= TO(PLACE) | TO(ENDED),
 		[PROT_P_PLACE]		= TO(RETIRE) | TO(ENDED),
 		[PROT_P_RETIRE]		= TO(ENDED),
-		[PROT_P_JOINED]		= TO(ENDED),
+		[PROT_P_JOINED]		= TO(LOCK) | TO(ENDED),
+		[PROT_P_REPAIR]		= TO(LOCK) | TO(ENDED),
 		[PROT_P_ENDED]		= TO(FREE),
 	};
 #undef TO
@@ -240,6 +243,8 @@ bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 	for (; i != self; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
 
+		if (o->phase == PROT_P_REPAIR)
+			continue;
 		if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
 			continue;
 		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
@@ -264,7 +269,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	op->addr = addr;
 	op->length = length;
 	op->exclusive = op->kind != PROT_READ || op->purpose != PROT_FOR_REQUEST ||
-			needs_sync(g, addr);
+			needs_sync(g, addr) || op->retried;
 	op->targets = 0;
 	op->tried = 0;
 	op->pos = 0;
@@ -434,6 +439,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 		op->kind = PROT_ZEROES;
 	op->flags = flags;
 	op->purpose = PROT_FOR_REQUEST;
+	op->retried = 0;
 	if (prot_is_ec(g))
 		prot_ec_start(g, op, addr, length);
 	else

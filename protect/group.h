@@ -131,6 +131,11 @@ enum prot_group_state {
  *                     |                               'READ--+  (M5)
  *                     '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
  *
+ * A read that fails on one member is served by the others, and the scrub's op goes
+ * to these rows next: what cannot be read there is written anew. A member that does
+ * not take that either has failed. Where several members cannot read, each another
+ * row, a request begins anew once its rows were mended one by one.
+ *
  * Life of an op of an erasure-coded group (ec.c has the write's in full):
  *
  *   write     LOCK -> BUF -> COPY -> GATHER -> CODEC -> TXID -> RECORD -> PLACE -> RETIRE
@@ -160,6 +165,7 @@ enum prot_phase {
 	PROT_P_PLACE,		/* ec: in place, and acknowledged */
 	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
 	PROT_P_JOINED,		/* ec: part of another op */
+	PROT_P_REPAIR,		/* ec: waits for the scrub's op to mend its rows one by one */
 	PROT_P_ENDED,		/* its event was not fetched yet */
 	PROT_PHASES
 };
@@ -196,6 +202,7 @@ enum prot_purpose {
  * @queued: on the ready list
  * @exclusive: holds its rows alone, not with other readers
  * @again: to be asked again, after the others that are ready
+ * @retried: no source could read all of its rows: it is at its second try
  */
 struct prot_gop {
 	u64	cookie;
@@ -220,6 +227,7 @@ struct prot_gop {
 	u8	queued;
 	u8	exclusive;
 	u8	again;
+	u8	retried;
 };
 
 #define PROT_R_INTENT	1	/* its bit is, or is to be, set on all copies */
@@ -289,11 +297,20 @@ struct prot_sync {
 	u32	scan;		/* where to look for the next one */
 	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
-	u8	stalled;	/* no source could be read; until the next epoch */
-	u8	reserved[2];
+	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
+	u8	narrow;		/* a chunk could not be read: sector by sector from there on */
+	u8	reserved;
 };
 
 #define PROT_NO_REGION	0xffffffffU
+
+#define PROT_REPAIRS	8	/* those beyond are left to the next scrub */
+
+struct prot_rows {
+	u64	addr;
+	u32	length;
+	u32	narrow;		/* not all at once: sector by sector */
+};
 
 /* Where everything lies behind the header, and how much of it there is. */
 struct prot_shape {
@@ -337,7 +354,9 @@ struct prot_group {
 	u64	joined;		/* ec: writes that went with an older one */
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
+	u64	rewritten;	/* pieces that a member could not read, and was given anew */
 	u64	scrub_pos;	/* byte the scrub is at */
+	struct prot_rows repair[PROT_REPAIRS];	/* a read failed: the scrub's op goes there first */
 	struct prot_absent absent[PROT_WIDTH_MAX];
 	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;
@@ -346,6 +365,8 @@ struct prot_group {
 	u16	ready_head, ready_tail;
 	u8	state;
 	u8	scrubbing;
+	u8	repairs;	/* of @repair, in use */
+	u8	repairing;	/* the scrub's op is at one of these */
 	u8	serving_told, stopped_told;
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
@@ -427,9 +448,15 @@ int prot_group_join(struct prot_group *g, u8 member);
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch);
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
-/* There is time: clear intent bits of idle regions; ec: move watermarks on. */
+/*
+ * There is time: clear intent bits of idle regions; ec: move watermarks on. What
+ * background work could not read is tried again.
+ */
 void prot_group_idle(struct prot_group *g);
-/* Compare and repair all copies once, from the start. */
+/*
+ * Compare and repair all copies once, from the start; what a member cannot read is
+ * rebuilt, also in a group with members out.
+ */
 void prot_group_scrub(struct prot_group *g);
 /* Nothing is out, nothing is to be done but what waits for the caller. */
 bool prot_group_quiet(const struct prot_group *g);

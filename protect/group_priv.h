@@ -190,6 +190,8 @@ void prot_region_got(struct prot_group *g, u32 region, u32 slot);
 bool prot_sync_next(struct prot_group *g);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
+void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length);
+bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length);
 
 /* ec.c, and what it calls; for groups of level PROT_EC */
 bool prot_ec_config_ok(const struct prot_group_config *c);
@@ -198,8 +200,8 @@ void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c);
 void prot_ec_init(struct prot_group *g);
 u64 prot_ec_span(const struct prot_group *g, u64 addr);
 void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
-void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr);
-u32 prot_ec_rows(const struct prot_group *g, u64 addr);
+void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
+void prot_ec_repaired(struct prot_group *g);
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
 bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
@@ -211,6 +213,7 @@ bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
 bool prot_ec_barrier(struct prot_group *g);
 void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op);
+void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
 void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
 
 /* mirror.c */

@@ -45,12 +45,34 @@ static bool dirty_read(const struct prot_group *g, const struct prot_gop *op)
 	if (PROT_MUTANT(BALANCED) || PROT_MUTANT(NO_RESOLVE))
 		return false;
 	return op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ &&
-	       flags & PROT_R_UNSYNCED && prot_weight(g->in_sync) > 1;
+	       (flags & PROT_R_UNSYNCED || op->retried) && prot_weight(g->in_sync) > 1;
 }
 
+/* Bytes that an op makes equal at a time; at its second try, what a copy may have alone. */
+static u32 chunk(const struct prot_group *g, const struct prot_gop *op)
+{
+	return min_t(u32, op->length - op->pos, op->retried ? g->cfg.lba : g->cfg.buf_bytes);
+}
+
+/* No copy could read all that is asked: once more, as if they differed, bit by bit. */
+static void unreadable(struct prot_group *g, struct prot_gop *op)
+{
+	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2) {
+		prot_end(g, op, -EIO);
+		return;
+	}
+	op->retried = 1;
+	prot_buf_put(g, op);
+	prot_unlock(g, op);
+	prot_start(g, op, op->addr, op->length);
+}
+
+/* What cannot be read is rewritten also where writes go on: its rows are locked. */
 static bool scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
-	return prot_region(g, prot_region_of(g, op->addr))->flags || prot_weight(g->in_sync) < 2;
+	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
+
+	return (g->repairing ? flags & PROT_R_UNSYNCED : flags) || prot_weight(g->in_sync) < 2;
 }
 
 static void begin_write(struct prot_group *g, struct prot_gop *op)
@@ -89,7 +111,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 
 static void got_buffer(struct prot_group *g, struct prot_gop *op)
 {
-	op->chunk = min_t(u32, op->length, g->cfg.buf_bytes);
+	op->chunk = chunk(g, op);
 	if (op->purpose == PROT_FOR_SCRUB)
 		prot_phase(op, PROT_P_SCRUB_READ);
 	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
@@ -151,7 +173,7 @@ static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 
 	if (PROT_MUTANT(NO_RESOLVE) || op->purpose == PROT_FOR_SCRUB)
 		src = prot_live(g) & ~op->tried ? (int)prot_lowest(prot_live(g) & ~op->tried) : -1;
 	if (src < 0) {
-		prot_end(g, op, -EIO);
+		unreadable(g, op);
 		return false;
 	}
 	op->src = src;
@@ -211,7 +233,7 @@ static void chunk_done(struct prot_group *g, struct prot_gop *op)
 		}
 		return;
 	}
-	op->chunk = min_t(u32, op->length - op->pos, g->cfg.buf_bytes);
+	op->chunk = chunk(g, op);
 	prot_phase(op, PROT_P_SYNC_READ);
 }
 
@@ -296,6 +318,10 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 {
 	g->load[member]--;
 	if (err) {
+		if (op->phase == PROT_P_SYNC_READ)
+			prot_repair_note(g, op, op->addr + op->pos, op->chunk);
+		else
+			prot_repair_note(g, op, op->addr, op->length);
 		op->tried |= PROT_BIT(member);
 		op->sent = 0;		/* another copy may do */
 		op->ended = 0;
@@ -325,8 +351,11 @@ static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	op->tried |= PROT_BIT(member);
 	op->sent = 0;
 	op->ended = 0;
-	if (err)
+	if (err) {
+		g->rewritten++;
+		prot_phase(op, PROT_P_SCRUB_FIX);
 		return;
+	}
 	for (i = 0; i < op->length; i += g->cfg.lba)
 		if (memcmp(a + i, b + i, g->cfg.lba))
 			bad++;

@@ -66,6 +66,7 @@ static bool pick_region(struct prot_group *g)
 		}
 		g->sync.region = i;
 		g->sync.pos = 0;
+		g->sync.narrow = 0;
 		g->sync.scan = i;
 		g->sync.slots = r->missed & joining;
 		g->sync.copies = unsynced ? g->in_sync : 0;
@@ -86,34 +87,46 @@ static bool promote(struct prot_group *g)
 	return g->promoting != before;
 }
 
+/* Background work takes up the rows at @addr, or only the first of them. */
+static void start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+{
+	op->flags = 0;
+	if (prot_is_ec(g))
+		prot_ec_start_rows(g, op, addr, narrow);
+	else
+		prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
+					      prot_group_span(g, addr)));
+}
+
 static void start_chunk(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, PROT_OP_SYNC);
-	u64 addr = ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos;
 
 	op->kind = PROT_WRITE;
-	op->flags = 0;
 	op->purpose = PROT_FOR_SYNC;
-	if (prot_is_ec(g))
-		prot_ec_start_rows(g, op, addr);
-	else
-		prot_start(g, op, addr, min_t(u64, g->cfg.buf_bytes, prot_group_span(g, addr)));
+	start_rows(g, op, ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos,
+		   g->sync.narrow);
 }
 
 static void start_scrub(struct prot_group *g)
 {
+	struct prot_rows *r = g->repair + g->repairs - !!g->repairs;
 	struct prot_gop *op = prot_gop(g, PROT_OP_SCRUB);
 
-	if (!g->scrubbing || op->phase != PROT_P_FREE)
+	if (!(g->scrubbing || g->repairs) || op->phase != PROT_P_FREE)
 		return;
 	op->kind = PROT_READ;
-	op->flags = 0;
 	op->purpose = PROT_FOR_SCRUB;
-	if (prot_is_ec(g))
-		prot_ec_start_rows(g, op, g->scrub_pos);
-	else
-		prot_start(g, op, g->scrub_pos,
-			   min_t(u64, g->cfg.buf_bytes, prot_group_span(g, g->scrub_pos)));
+	g->repairing = !!g->repairs;
+	start_rows(g, op, g->repairing ? r->addr : g->scrub_pos, g->repairing && r->narrow);
+	if (!g->repairing)
+		return;
+	if (op->length >= r->length) {
+		g->repairs--;
+	} else {
+		r->addr += op->length;
+		r->length -= op->length;
+	}
 }
 
 /* True: there is more to ask the group for than before. */
@@ -150,6 +163,10 @@ static void region_done(struct prot_group *g)
 
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 {
+	if (op->err && op->length > g->cfg.lba && !g->sync.narrow) {
+		g->sync.narrow = 1;
+		return;
+	}
 	if (op->err) {
 		/* nothing could be read: begin the region anew when members change */
 		g->sync.stalled = 1;
@@ -169,8 +186,39 @@ void prot_group_scrub(struct prot_group *g)
 	g->scrub_pos = 0;
 }
 
+/* @op could not read these rows of a member; one of the scrub's knows already. */
+void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length)
+{
+	u32 i;
+
+	if (op->purpose == PROT_FOR_SCRUB || PROT_MUTANT(NO_REPAIR))
+		return;
+	for (i = 0; i < g->repairs; i++)
+		if (g->repair[i].addr == addr && g->repair[i].length >= length)
+			return;
+	if (g->repairs < PROT_REPAIRS)
+		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length };
+}
+
+/* Not enough members can read all of these rows: mend them one by one, next. */
+bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length)
+{
+	if (g->repairs == PROT_REPAIRS || PROT_MUTANT(NO_REPAIR))
+		return false;
+	g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length, .narrow = 1 };
+	return true;
+}
+
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op)
 {
+	if (op->err && op->length > g->cfg.lba && g->state == PROT_G_SERVING)
+		prot_repair_rows(g, op->addr, op->length);
+	if (g->repairing) {
+		g->repairing = 0;
+		if (!g->repairs && prot_is_ec(g))
+			prot_ec_repaired(g);
+		return;
+	}
 	g->scrub_pos = op->addr + op->length;
 	if (g->scrub_pos >= g->cfg.bytes || g->state != PROT_G_SERVING)
 		g->scrubbing = 0;

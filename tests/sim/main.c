@@ -63,6 +63,7 @@ static void random_ec(struct sim_config *c)
 static void random_config(struct sim_config *c)
 {
 	memset(c, 0, sizeof(*c));
+	c->noise = rnd(2) ? 0 : 1 + rnd(255);
 	if (ec) {
 		random_ec(c);
 		return;
@@ -89,6 +90,7 @@ struct schedule {
 static uint64_t random_landing(const struct sim_world *w)
 {
 	uint64_t m = 0, seq, cut = w->io_seq - rnd(8);
+	uint32_t torn = rnd(3) ? 0 : 1 + rnd(254);	/* all alike: only headers, only payloads */
 	int bit = 0, newest = rnd(2);
 
 	for (seq = rnd(2) ? 1 : ~0ULL; seq <= w->io_seq; seq++)
@@ -99,10 +101,15 @@ static uint64_t random_landing(const struct sim_world *w)
 			if (!io->used || io->seq != seq || io->kind == PROT_READ)
 				continue;
 			how = rnd(3);
-			if ((seq > cut) != newest && rnd(4))
+			if ((seq > cut) != newest && (torn || rnd(4)))
 				how = 0;
-			for (int k = 0; k < io->sectors; k++, bit++)
-				m |= (uint64_t)(how == 1 || (how == 2 && rnd(2))) << (bit & 63);
+			else if (torn && io->sectors > 1)
+				how = 3;
+			for (int k = 0; k < io->sectors; k++)
+				for (int p = sim_pieces(w, io, k); p; p--, bit++)
+					m |= (uint64_t)(how == 1 || (how == 2 && rnd(2)) ||
+							(how == 3 && torn >> (k & 7) & 1)) <<
+					     (bit & 63);
 		}
 	if (bit)
 		return m;
@@ -119,7 +126,49 @@ static uint64_t random_landing(const struct sim_world *w)
 	return rnd64();
 }
 
+/* What a schedule likes besides. */
 static int newest_first;	/* what was started last ends first */
+static int hot;			/* sectors that requests stay in */
+static int (*starved)(const struct sim_world *w, const struct sim_io *io);
+static int slow_member;
+
+static int is_bitmap(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->kind == PROT_WRITE && io->first >= 2 &&
+	       io->first < 2 + PROT_MISSED + w->cfg.copies;
+}
+
+static int is_attach(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->kind == PROT_WRITE && io->first < 2;
+}
+
+static int is_slow(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->member == slow_member;
+}
+
+/* Which I/O ends next; those that are starved go last, most of the time. */
+static int random_completion(struct sim_world *w)
+{
+	int flying = sim_flying(w), n = 0;
+
+	for (int tries = 0; tries < 4; tries++) {
+		const struct sim_io *io;
+
+		n = rnd(4) ? 0 : rnd(8);
+		if (rnd(2) && flying)
+			n = rnd(flying);
+		if (newest_first && rnd(8) && flying)
+			n = flying - 1;
+		io = sim_answered(w, n);
+		if (!starved || !io || !starved(w, io) || !rnd(16))
+			break;
+	}
+	return n;
+}
 
 /* Swarm testing: each schedule likes some kinds of action and shuns others. */
 static void random_weights(uint32_t *weight)
@@ -128,13 +177,24 @@ static void random_weights(uint32_t *weight)
 		[ACT_SUBMIT] = 30, [ACT_COMPLETE] = 60, [ACT_SILENCE] = 3, [ACT_FAIL] = 8,
 		[ACT_MUTATE] = 2, [ACT_COMMIT] = 8, [ACT_TELL] = 12, [ACT_IDLE] = 6,
 		[ACT_SCRUB] = 2, [ACT_RETURN] = 10, [ACT_REPLACE] = 3, [ACT_PROMOTE] = 12,
-		[ACT_CRASH] = 3, [ACT_DRAIN] = 6,
+		[ACT_CRASH] = 3, [ACT_DRAIN] = 6, [ACT_EXPEL] = 3, [ACT_LEAVE] = 3,
+		[ACT_MEDIUM] = 2, [ACT_ROT] = 2,
 	};
 	static const uint32_t factor[] = { 0, 1, 1, 1, 4 };
+	static int (*const starving[])(const struct sim_world *w, const struct sim_io *io) = {
+		NULL, NULL, NULL, is_bitmap, is_attach, is_slow,
+	};
 
 	newest_first = !rnd(4);
+	hot = rnd(3) ? 0 : 1 + rnd(4);
+	starved = starving[rnd(sizeof(starving) / sizeof(starving[0]))];
+	slow_member = rnd(SIM_WIDTH);
 	for (int k = 0; k < ACT_KINDS; k++)
 		weight[k] = base[k] * factor[rnd(5)];
+	if (rnd(2))		/* no more than what protocols are made for */
+		for (int k = 0; k < ACT_KINDS; k++)
+			if (k == ACT_MEDIUM || k == ACT_ROT || k == ACT_EXPEL || k == ACT_LEAVE)
+				weight[k] = 0;
 	weight[ACT_SUBMIT] += 5;
 	weight[ACT_COMPLETE] += 5 + rnd(60);
 	weight[ACT_RETURN] += 2;
@@ -165,7 +225,7 @@ static int random_batch(const struct sim_world *w, struct sim_action *a)
 	return 1;
 }
 
-static void random_action(const struct sim_world *w, const uint32_t *weight, struct sim_action *a)
+static void random_action(struct sim_world *w, const uint32_t *weight, struct sim_action *a)
 {
 	uint32_t sum = 0, pick;
 	static const uint8_t kinds[] = { PROT_WRITE, PROT_WRITE, PROT_WRITE, PROT_READ, PROT_READ,
@@ -183,7 +243,7 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 	switch (a->kind) {
 	case ACT_SUBMIT:
 		a->a = kinds[rnd(sizeof(kinds))];
-		a->b = rnd(w->cfg.sectors);
+		a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
 		a->c = 1 + rnd(w->cfg.region);
 		if (ec) {
 			uint32_t stripe = w->cfg.k * w->cfg.strip;
@@ -197,15 +257,24 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 		}
 		break;
 	case ACT_COMPLETE:
+		a->a = random_completion(w);
+		break;
 	case ACT_FAIL:
 		a->a = rnd(4) ? 0 : rnd(8);
-		if (rnd(2) && sim_flying(w))
-			a->a = rnd(sim_flying(w));
-		if (newest_first && rnd(8) && sim_flying(w))
-			a->a = sim_flying(w) - 1;
 		break;
 	case ACT_MUTATE:
 		a->a = rnd(SIM_REQS);
+		break;
+	case ACT_SILENCE:
+		a->a = rnd(w->cfg.copies);
+		a->b = !rnd(6);
+		break;
+	case ACT_MEDIUM:
+	case ACT_ROT:
+		a->a = rnd(w->cfg.copies);
+		a->b = rnd(sim_sectors(w));
+		if (a->kind == ACT_MEDIUM)
+			a->b = rnd(20) ? w->meta + a->b : rnd(w->meta);
 		break;
 	case ACT_CRASH:
 		switch (rnd(8)) {
@@ -226,51 +295,28 @@ static void random_action(const struct sim_world *w, const uint32_t *weight, str
 	}
 }
 
-/*
- * Seed 0, a story too long for chance: 2 is out; 1 misses a write, is caught up
- * and called in sync; the only other copy is lost at once; 2 comes back, and 1
- * has to know what 2 misses.
- */
-static void run_story(struct sim_world *w, struct schedule *s)
-{
-	static const struct sim_action begin[] = {
-		{ .kind = ACT_DRAIN },
-		{ .kind = ACT_SILENCE, .a = 2 },
-		{ .kind = ACT_SUBMIT, .a = PROT_WRITE, .b = 0, .c = 1 },
-		{ .kind = ACT_DRAIN },
-		{ .kind = ACT_SILENCE, .a = 1 },
-		{ .kind = ACT_SUBMIT, .a = PROT_WRITE, .b = 2, .c = 1 },
-		{ .kind = ACT_DRAIN },
-		{ .kind = ACT_IDLE },
-		{ .kind = ACT_DRAIN },
-		{ .kind = ACT_RETURN, .a = 1 },
-	}, end[] = {
-		{ .kind = ACT_PROMOTE },
-		{ .kind = ACT_CRASH, .a = 1 },
-		{ .kind = ACT_DRAIN },
-		{ .kind = ACT_RETURN, .a = 2 },
-	}, step = { .kind = ACT_COMPLETE };
-	uint32_t i;
-
-	s->cfg = (struct sim_config){ .copies = 3, .sectors = 4, .region = 2, .chunk = 2,
-				      .ops = 2, .fresh = 1 };
-	s->n = 0;
-	sim_init(w, &s->cfg);
-	for (i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
-		if (sim_do(w, &begin[i]))
-			s->act[s->n++] = begin[i];
-	while (!w->bad[0] && !w->caught && s->n < STEPS_MAX && sim_do(w, &step))
-		s->act[s->n++] = step;
-	for (i = 0; i < sizeof(end) / sizeof(end[0]) && s->n < STEPS_MAX; i++)
-		if (sim_do(w, &end[i]))
-			s->act[s->n++] = end[i];
-	sim_settle(w);
-}
-
 static void story_step(struct sim_world *w, struct schedule *s, struct sim_action a)
 {
 	if (sim_do(w, &a))
 		s->act[s->n++] = a;
+}
+
+/* A group of nobody but the story, attached and quiet. */
+static void story_begin(struct sim_world *w, struct schedule *s, struct sim_config c)
+{
+	c.fresh = 1;
+	s->cfg = c;
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+}
+
+/* ec:2+M of one sector a strip, a region and a slot; one ring. */
+static struct sim_config small_ec(int m, int slots, int sectors)
+{
+	return (struct sim_config){ .copies = 2 + m, .k = 2, .m = m, .strip = 1, .slot = 1,
+				    .lanes = 1, .slots = slots, .sectors = sectors, .region = 1,
+				    .ops = 4 };
 }
 
 static int is_read(const struct sim_world *w, const struct sim_io *io)
@@ -322,14 +368,12 @@ static void story_write(struct sim_world *w, struct schedule *s, uint8_t sector)
  * writes elsewhere nothing lands but, of the last one's records, the payload: over
  * the second write's, which leaves the first one's alone.
  */
-static void run_story_ec(struct sim_world *w, struct schedule *s)
+static void run_story_reused(struct sim_world *w, struct schedule *s)
 {
-	s->cfg = (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 1, .slot = 1,
-				      .lanes = 1, .slots = 4, .sectors = 8, .region = 1,
-				      .ops = 6, .fresh = 1 };
-	s->n = 0;
-	sim_init(w, &s->cfg);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	struct sim_config c = small_ec(1, 4, 8);
+
+	c.ops = 6;
+	story_begin(w, s, c);
 	story_write(w, s, 0);
 	story_complete(w, s, is_read);
 	while (!w->acks && sim_flying(w) && s->n < STEPS_MAX)
@@ -353,12 +397,7 @@ static void run_story_ec(struct sim_world *w, struct schedule *s)
  */
 static void run_story_missed(struct sim_world *w, struct schedule *s)
 {
-	s->cfg = (struct sim_config){ .copies = 4, .k = 2, .m = 2, .strip = 1, .slot = 1,
-				      .lanes = 1, .slots = 4, .sectors = 8, .region = 1,
-				      .ops = 4, .fresh = 1 };
-	s->n = 0;
-	sim_init(w, &s->cfg);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_begin(w, s, small_ec(2, 4, 8));
 	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 3 });
 	story_write(w, s, 2);
 	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
@@ -378,12 +417,7 @@ static void run_story_missed(struct sim_world *w, struct schedule *s)
  */
 static void run_story_dropped(struct sim_world *w, struct schedule *s)
 {
-	s->cfg = (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 1, .slot = 1,
-				      .lanes = 1, .slots = 2, .sectors = 4, .region = 1,
-				      .ops = 4, .fresh = 1 };
-	s->n = 0;
-	sim_init(w, &s->cfg);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_begin(w, s, small_ec(1, 2, 4));
 	story_write(w, s, 0);
 	story_complete(w, s, is_read);
 	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 3 });
@@ -395,22 +429,52 @@ static void run_story_dropped(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+/*
+ * Seed 0, mirrors: 2 is out; 1 misses a write, is caught up and called in sync; the
+ * only other copy is lost at once; 2 comes back, and 1 has to know what 2 misses.
+ */
+static void run_story_handed_on(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 4, .region = 2, .chunk = 2,
+					       .ops = 2 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 2 });
+	story_write(w, s, 0);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 1 });
+	story_write(w, s, 2);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
+	while (!w->bad[0] && !w->caught && s->n < STEPS_MAX && sim_flying(w))
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
+typedef void story_fn(struct sim_world *w, struct schedule *s);
+
+/* The first seeds of a level are told by hand. */
+static story_fn *story_of(uint64_t seed)
+{
+	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped };
+
+	if (ec)
+		return seed < sizeof(of_ec) / sizeof(of_ec[0]) ? of_ec[seed] : NULL;
+	return seed ? NULL : run_story_handed_on;
+}
+
 /* Make a schedule as it goes; what was done is kept in @s. */
 static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 {
 	uint32_t weight[ACT_KINDS];
 	int steps, soon = 0;
 
-	if (ec && seed < 3) {
-		void (*const stories[])(struct sim_world *w, struct schedule *s) = {
-			run_story_ec, run_story_missed, run_story_dropped,
-		};
-
-		stories[seed](w, s);
-		return;
-	}
-	if (!seed) {
-		run_story(w, s);
+	if (story_of(seed)) {
+		story_of(seed)(w, s);
 		return;
 	}
 	seed_random(seed);
@@ -618,6 +682,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_CLEAR_BUSY] = "bits cleared under writes in flight",
 	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
 	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
+	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -647,6 +712,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
+	PROT_MUT_NO_REPAIR,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -29,7 +29,7 @@ void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t 
 		return;
 	}
 	for (i = 0; i < SIM_LBA / 8; i++)
-		word[i] = id ? mix((uint64_t)id << 32 | where << 8 | i) : 0;
+		word[i] = id ? mix((uint64_t)id << 32 | where << 12 | i) : 0;
 	if (id)
 		word[0] = (uint64_t)id << 32 | where;
 	memcpy(sector, word, SIM_LBA);

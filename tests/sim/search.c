@@ -362,7 +362,7 @@ static void crashes(const struct sim_world *w, int depth)
 	if (w->cfg.k && !w->left.idles)
 		out = all & ~w->store.in_sync;
 	for (uint64_t lost = 0; lost <= all; lost++) {
-		uint64_t left = w->store.in_sync & ~(w->silent | lost);
+		uint64_t left = w->store.in_sync & ~lost;
 
 		if (lost & out || __builtin_popcountll(left) < (w->cfg.k ? w->cfg.k : 1))
 			continue;

@@ -20,7 +20,10 @@
 
 #include "protect/group.h"
 
+#ifndef SIM_LBA
 #define SIM_LBA		512
+#endif
+#define SIM_TORN	512		/* bytes of records that land or not */
 #if defined(SIM_SMALL_EC)		/* as below, for up to 3+2 */
 #ifndef SIM_WIDTH
 #define SIM_WIDTH	3
@@ -32,7 +35,7 @@
 #define SIM_VALUES	8
 #define SIM_REQ_SECTORS	4
 #define SIM_IO_SECTORS	2
-#define SIM_ENGINE	(12288 + 9216 * (SIM_WIDTH - 1))
+#define SIM_ENGINE	(13312 + 9216 * (SIM_WIDTH - 1))
 #elif defined(SIM_SMALL)		/* the search copies worlds all the time */
 #define SIM_WIDTH	3
 #define SIM_META	8		/* sectors of records, at most */
@@ -42,7 +45,7 @@
 #define SIM_VALUES	8		/* a sector may have, at a time */
 #define SIM_REQ_SECTORS	1
 #define SIM_IO_SECTORS	1
-#define SIM_ENGINE	12288		/* bytes of a group, at most */
+#define SIM_ENGINE	13312		/* bytes of a group, at most */
 #else
 #define SIM_WIDTH	6
 #define SIM_META	36
@@ -52,11 +55,15 @@
 #define SIM_VALUES	24
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
-#define SIM_ENGINE	131072
+#define SIM_ENGINE	(131072 * (SIM_LBA / 512))
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA
 #define SIM_DATA	64
+#undef SIM_IO_SECTORS
+#define SIM_IO_SECTORS	9		/* a strip and a header */
+#undef SIM_ENGINE
+#define SIM_ENGINE	262144
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
 #define SIM_NOBODY	63		/* "member" of copies and codec work */
@@ -71,6 +78,7 @@ struct sim_config {
 	uint8_t chunk;			/* sectors of a private buffer */
 	uint8_t ops;			/* requests at a time */
 	uint8_t fresh;			/* extents known to be equal at first */
+	uint8_t noise;			/* what the records' bytes are before */
 };
 
 enum sim_action_kind {
@@ -78,11 +86,15 @@ enum sim_action_kind {
 	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors; seed: and at once more */
 	ACT_COMPLETE,		/* a: which I/O in flight */
 	ACT_TOGETHER,		/* a: op: all its I/Os that are answered end */
-	ACT_SILENCE,		/* a: member: no answer from now on */
+	ACT_SILENCE,		/* a: member: no answer from now on; b: even beyond m */
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
 	ACT_MUTATE,		/* a: request whose buffer changes in flight */
 	ACT_COMMIT,		/* the store takes the epoch that was asked for, ... */
 	ACT_TELL,		/* ... and the engine is told */
+	ACT_EXPEL,		/* a: the store takes one without being asked */
+	ACT_LEAVE,		/* a: a silent member that catches up: it has gone */
+	ACT_MEDIUM,		/* a: member, b: sector that it can't read any more */
+	ACT_ROT,		/* a: member, b: sector that changes by itself; scrubbed */
 	ACT_IDLE,
 	ACT_SCRUB,
 	ACT_RETURN,		/* a: absent member comes back, stale */
@@ -90,6 +102,7 @@ enum sim_action_kind {
 	ACT_PROMOTE,		/* the store calls caught-up members in sync */
 	ACT_DRAIN,		/* all in flight comes to its end, epochs too */
 	ACT_CRASH,		/* a: members lost with it, m: sectors that land */
+	ACT_GROW,		/* of a volume (volume.c): one more group */
 	ACT_KINDS
 };
 
@@ -155,6 +168,16 @@ struct sim_world {
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
+	uint8_t beyond;			/* more are silent than it stands: requests may fail */
+	uint64_t bad_sectors[SIM_WIDTH];	/* that can't be read until they are written */
+	struct {			/* a sector that changed by itself, until scrubbed */
+		uint8_t on, member;
+		uint16_t sector;
+		uint64_t mismatches, unexplained;	/* before */
+		uint8_t was[SIM_LBA];
+	} rot;
+	uint64_t refused[SIM_WIDTH];		/* of these, what reads were refused */
+	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	uint64_t joined, folded;	/* writes, places */
 	struct {			/* what the search may still do */
@@ -177,11 +200,22 @@ int sim_do(struct sim_world *w, const struct sim_action *a);
 /* Finish everything, then look at every sector and copy. */
 void sim_settle(struct sim_world *w);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */
+const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th, of who answers */
+/* Of what is in flight, the parts of a sector that land or not by themselves. */
+int sim_pieces(const struct sim_world *w, const struct sim_io *io, int sector);
 int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too */
 struct prot_group *sim_group(struct sim_world *w);
 void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern int sim_trace;				/* print what happens */
 void sim_print_action(FILE *f, const struct sim_action *a);
+
+/* check.c */
+void sim_check_sets(struct sim_world *w);
+/* A sector of @member changes; a scrub has to mend it, or to report it. */
+int sim_rot(struct sim_world *w, int member, int sector);
+void sim_unrot(struct sim_world *w);		/* something is about to need it */
+int sim_rotten(const struct sim_world *w, int first, int count);
+void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
 
 /* oracle.c */
 void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where);

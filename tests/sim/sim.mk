@@ -2,8 +2,8 @@
 #
 #   make sim [SEEDS=N] [FIRST=S]   N random schedules from seed S on, all cores
 #   make sim SEED=S                one, minimised if it fails (TRACE=1: each I/O)
-#                                  LEVEL=mirror (else), or ec
-#   make sim-raid10 [SEEDS=N]      volumes of several groups (or SEED=S)
+#                                  LEVEL=mirror (else), or ec; LBA=512 (else), or 4096
+#   make sim-volume [SEEDS=N]      volumes of several groups (or SEED=S)
 #   make sim-mutants               rules taken out one by one: who catches it
 #   make sim-exhaustive [SIM_SECONDS=N]   every schedule at small bounds, for N seconds
 #   make check-sim                 what `make check` runs of these
@@ -15,13 +15,17 @@ SIM_SECONDS  ?= 3600
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
 SIM_PURE    += ec ec_plan ec_rows ec_codec ec_lane ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
-SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/oracle.c
+SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/check.c tests/sim/oracle.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
 $(BUILD)/sim/sim: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+
+$(BUILD)/sim/sim-4k: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DSIM_LBA=4096 -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
 
 $(BUILD)/sim/sim-asan: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
@@ -40,10 +44,10 @@ $(BUILD)/sim/sim-search-ec%: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL_EC -DSIM_WIDTH=$* -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
 
-sim: $(BUILD)/sim/sim
+sim: $(BUILD)/sim/sim$(if $(filter 4096,$(LBA)),-4k)
 	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
-sim-raid10: $(BUILD)/sim/sim-volume
+sim-volume: $(BUILD)/sim/sim-volume
 	@$(if $(SEED),$< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
 sim-mutants: $(BUILD)/sim/sim
@@ -52,7 +56,7 @@ sim-mutants: $(BUILD)/sim/sim
 sim-exhaustive: $(SIM_SEARCH)
 	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
-check-sim: $(BUILD)/sim/sim-volume $(BUILD)/sim/sim $(BUILD)/sim/sim-asan $(SIM_SEARCH)
+check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan) $(SIM_SEARCH)
 	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim
 
-.PHONY: sim sim-raid10 sim-mutants sim-exhaustive check-sim
+.PHONY: sim sim-volume sim-mutants sim-exhaustive check-sim

@@ -91,6 +91,7 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	uint8_t *to = w->disk[io->member][io->first + k];
 	int where = io->first + k - w->meta;
 
+	w->bad_sectors[io->member] &= ~(1ULL << (io->first + k));
 	switch (io->kind) {
 	case PROT_WRITE:
 		if (io->req < SIM_REQS)
@@ -106,6 +107,28 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 			memset(to, 0, SIM_LBA);
 		break;
 	}
+}
+
+int sim_pieces(const struct sim_world *w, const struct sim_io *io, int sector)
+{
+	return io->first + sector < w->meta ? SIM_LBA / SIM_TORN : 1;
+}
+
+/* A sector of records lands in part: its pieces in @mask. One of data is old or new. */
+static void tear(struct sim_world *w, struct sim_io *io, int k, uint64_t mask)
+{
+	uint8_t *at = w->disk[io->member][io->first + k], old[SIM_LBA];
+	int n = sim_pieces(w, io, k);
+
+	mask &= (1ULL << n) - 1;
+	if (!mask)
+		return;
+	memcpy(old, at, SIM_LBA);
+	land(w, io, k);
+	for (int i = 0; i < n; i++)
+		if (!(mask >> i & 1))
+			memcpy(at + i * SIM_TORN, old + i * SIM_TORN, SIM_TORN);
+	trace_io(w, "lands", io);
 }
 
 static struct sim_io *free_io(struct sim_world *w)
@@ -247,59 +270,9 @@ static void request_done(struct sim_world *w, const struct prot_event *ev)
 		sim_acked(w, r, ev->err);
 		w->acks += !ev->err;
 	}
-	if (ev->err && !w->stopped)
+	if (ev->err && !w->stopped && !w->beyond)
 		sim_bad(w, "request failed (%d) in a group that serves", ev->err);
 	r->used = 0;
-}
-
-static int in_set(const struct prot_group *g, uint32_t set, uint32_t region)
-{
-	return prot_set_has(prot_regions(g, set), region);
-}
-
-static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
-{
-	const struct prot_group *g = sim_group(w);
-	uint32_t dirty = 0, unwritten = 0;
-
-	for (uint32_t b = 0; b < g->shape.nr_blocks; b++) {
-		uint32_t has = *prot_written(g, member, bitmap, b);
-		int differs = has != *prot_version(g, bitmap, b);
-
-		if (prot_set_has(prot_dirty(g, member, bitmap), b) != differs)
-			sim_bad(w, "bitmap block %u of member %u is wrongly dirty or clean", b, member);
-		dirty |= differs;
-		unwritten += !has;
-	}
-	if ((g->meta[member].dirty >> bitmap & 1) != dirty ||
-	    *prot_unwritten(g, member, bitmap) != unwritten)
-		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
-}
-
-/* The sets that the engine looks into hold what a look at everything would find. */
-static void check_sets(struct sim_world *w)
-{
-	const struct prot_group *g = sim_group(w);
-	uint32_t unsynced = 0;
-
-	if (prot_mutant)
-		return;
-	for (uint32_t i = 0; i < g->shape.nr_regions; i++) {
-		const struct prot_region *r = prot_region(g, i);
-
-		unsynced += !!(r->flags & PROT_R_UNSYNCED);
-		if (in_set(g, PROT_SET_CLEARABLE, i) != (r->flags == PROT_R_INTENT) ||
-		    in_set(g, PROT_SET_UNSYNCED, i) != !!(r->flags & PROT_R_UNSYNCED))
-			sim_bad(w, "region %u is in the wrong set", i);
-		for (uint32_t n = 0; n < g->shape.nr_absent; n++)
-			if (in_set(g, PROT_SET_MISSED + n, i) != (int)(r->missed >> n & 1))
-				sim_bad(w, "region %u is in the wrong set of missed ones", i);
-	}
-	if (unsynced != g->unsynced)
-		sim_bad(w, "%u regions are unsynced, not %u", unsynced, g->unsynced);
-	for (uint32_t m = 0; m < g->cfg.width; m++)
-		for (uint32_t n = 0; n < g->shape.nr_bitmaps; n++)
-			check_blocks(w, m, n);
 }
 
 static void attach(struct sim_world *w);
@@ -328,7 +301,7 @@ static void pump(struct sim_world *w)
 		prot_group_next(sim_group(w), &ev);
 		switch (ev.kind) {
 		case PROT_EV_NONE:
-			check_sets(w);
+			sim_check_sets(w);
 			return;
 		case PROT_EV_IO:
 			start_io(w, &ev);
@@ -353,6 +326,8 @@ static void pump(struct sim_world *w)
 			break;
 		case PROT_EV_STOPPED:
 			w->stopped = 1;
+			if (w->serving && !w->beyond)
+				sim_bad(w, "stopped, though enough members answer");
 			if (!w->serving)	/* begun anew without those that failed */
 				w->asked |= ev.members;
 			break;
@@ -398,8 +373,9 @@ static void attach(struct sim_world *w)
 			w->meta);
 		return;
 	}
-	memset(w->engine, 0, SIM_ENGINE);
+	memset(w->engine, 0, prot_group_bytes(&c));
 	prot_group_init(w->engine, &c);
+	memset(&w->rot, 0, sizeof(w->rot));
 	pump(w);
 }
 
@@ -416,6 +392,8 @@ void sim_init(struct sim_world *w, const struct sim_config *c)
 	w->next_id = 1;
 	sim_oracle_init(w);
 	w->store.fresh = c->fresh;	/* else no bitmap is valid, all regions are dirty */
+	for (int i = 0; i < c->copies && c->noise; i++)
+		memset(w->disk[i], c->noise, w->meta * SIM_LBA);
 	attach(w);
 }
 
@@ -465,6 +443,19 @@ static void got_sector(struct sim_world *w, const struct sim_io *io, int k, cons
 	r->got[at] = sim_value_of(w, from, r->first + at);
 }
 
+/* The member is there and says that it can't read this. */
+static int medium_error(struct sim_world *w, struct sim_io *io)
+{
+	trace_io(w, "can't", io);
+	w->medium_errors++;
+	w->refused[io->member] |= w->bad_sectors[io->member] & ((1ULL << io->sectors) - 1) << io->first;
+	io->used = 0;
+	w->now++;
+	prot_group_result(sim_group(w), io->tag, -ENODATA);
+	pump(w);
+	return 1;
+}
+
 static int complete_io(struct sim_world *w, struct sim_io *io)
 {
 	struct prot_group *g = sim_group(w);
@@ -482,6 +473,9 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 		pump(w);
 		return 1;
 	}
+	for (int k = 0; k < io->sectors; k++)
+		if (io->kind == PROT_READ && w->bad_sectors[io->member] >> (io->first + k) & 1)
+			return medium_error(w, io);
 	for (int k = 0; k < io->sectors; k++) {
 		uint8_t *from = w->disk[io->member][io->first + k];
 
@@ -511,6 +505,11 @@ static uint64_t answering(const struct sim_world *w)
 	return (all(w) & ~w->silent) | 1ULL << SIM_NOBODY;
 }
 
+const struct sim_io *sim_answered(struct sim_world *w, int n)
+{
+	return nth_io(w, n, answering(w));
+}
+
 static int complete(struct sim_world *w, int n)
 {
 	return complete_io(w, nth_io(w, n, answering(w)));
@@ -523,9 +522,12 @@ static int complete(struct sim_world *w, int n)
  */
 static int together(struct sim_world *w, uint32_t op)
 {
-	uint64_t began = w->io_seq, acks = w->acks + w->reads;
+	uint64_t began, acks;
 	int done = 0;
 
+	pump(w);		/* of requests submitted together, none may be left */
+	began = w->io_seq;
+	acks = w->acks + w->reads;
 	for (;; done++) {
 		struct sim_io *first = NULL;
 
@@ -578,34 +580,55 @@ static void resolve(struct sim_world *w, uint64_t members, uint64_t m)
 		for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++) {
 			if (!io->used || io->seq != seq || !(members >> io->member & 1))
 				continue;
-			for (int k = 0; k < io->sectors && io->kind != PROT_READ; k++)
-				if (m >> (bit++ & 63) & 1) {
-					land(w, io, k);
-					trace_io(w, "lands", io);
-				}
+			for (int k = 0; k < io->sectors && io->kind != PROT_READ; k++) {
+				tear(w, io, k, m >> (bit & 63) | m << (-bit & 63));
+				bit += sim_pieces(w, io, k);
+			}
 			io->used = 0;
 		}
 }
 
-static int enough(const struct sim_world *w, uint64_t members)
-{
-	return __builtin_popcountll(members) >= (w->cfg.k ? w->cfg.k : 1);
-}
-
-/* Without @out, is there still a member that has everything? */
+/*
+ * Are there, without @out, enough members in sync that answer and can read: their
+ * records, for the next attachment, and each row? A promise is kept for no more.
+ */
 static int survives(const struct sim_world *w, uint64_t out)
 {
-	return __builtin_popcountll(w->store.in_sync & ~out) >= (w->cfg.k ? w->cfg.k : 1);
+	uint64_t records = (1ULL << w->meta) - 1, in = w->store.in_sync & ~out;
+	int need = w->cfg.k ? w->cfg.k : 1;
+
+	for (int i = 0; i < w->cfg.copies; i++)
+		if (w->bad_sectors[i] & records)
+			in &= ~(1ULL << i);
+	if (__builtin_popcountll(in) < need)
+		return 0;
+	for (int s = 0; s < sim_sectors(w); s++) {
+		uint64_t can = in;
+
+		for (int i = 0; i < w->cfg.copies; i++)
+			can &= ~((w->bad_sectors[i] >> (w->meta + s) & 1) << i);
+		if (__builtin_popcountll(can) < need)
+			return 0;
+	}
+	return 1;
+}
+
+/* The same for those that the engine relies on too. */
+static int enough(const struct sim_world *w, uint64_t out)
+{
+	return survives(w, out | w->silent | ~((const struct prot_group *)w->engine)->in_sync);
 }
 
 static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 {
 	uint64_t out;
 
-	if (!survives(w, w->silent | lost))
+	if (!survives(w, lost))
 		return 0;
+	sim_unrot(w);
 	w->now++;
 	w->crashes++;
+	w->beyond = 0;
 	resolve(w, all(w) | 1ULL << SIM_NOBODY, m);
 	sim_crashed(w);
 	for (int i = 0; i < SIM_REQS; i++)
@@ -625,7 +648,7 @@ static void copy_record(struct sim_world *w, uint32_t id)
 	for (int s = 2; s < w->meta; s++) {
 		const struct prot_slot_hdr *h = (const void *)w->disk[id % w->cfg.copies][s];
 
-		if (h->magic != cpu_to_le32(PROT_SLOT_MAGIC))
+		if (h->magic != cpu_to_le32(w->cfg.k ? PROT_SLOT_MAGIC : PROT_BITMAP_MAGIC))
 			continue;
 		memcpy(w->alien, h, SIM_LBA);
 		w->alien_id = id;
@@ -643,7 +666,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 		r++;
 	if (!w->serving || w->stopped || r == w->req + SIM_REQS || !a->c ||
 	    a->b + a->c > w->cfg.sectors || a->c > SIM_REQ_SECTORS ||
-	    a->c * SIM_LBA > prot_group_span(g, addr))
+	    a->c * SIM_LBA > prot_group_span(g, addr) || sim_rotten(w, a->b, a->c))
 		return 0;
 	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
 	if (op < 0)
@@ -653,7 +676,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 			       .began = w->now };
 	if (a->a == PROT_WRITE) {
 		r->id = w->next_id++;
-		if (w->cfg.k && !w->alien_id && r->id % 4 == 0)
+		if (!w->alien_id && r->id % 4 == 0)
 			copy_record(w, r->id);
 	}
 	if (a->a != PROT_READ)
@@ -676,14 +699,71 @@ static int mutate(struct sim_world *w, int n)
 	return 1;
 }
 
-/* A member stops answering; one that both store and engine rely on is left. */
-static int silence(struct sim_world *w, int member)
+/*
+ * A member stops answering. When it is one more than the group stands, only if it is
+ * to be so: requests may fail from then on, and a crash that brings it back ends that.
+ */
+static int silence(struct sim_world *w, const struct sim_action *a)
 {
-	if (member >= w->cfg.copies || w->silent >> member & 1 ||
-	    !enough(w, w->store.in_sync & sim_group(w)->in_sync & ~(w->silent | 1ULL << member)))
+	if (a->a >= w->cfg.copies || w->silent >> a->a & 1)
 		return 0;
-	w->silent |= 1 << member;
+	if (!enough(w, 1ULL << a->a)) {
+		/* not where the store would give up what only this one can read */
+		for (int i = 0; i < w->cfg.copies; i++)
+			if (w->bad_sectors[i])
+				return 0;
+		if (!a->b || !w->serving)
+			return 0;
+		w->beyond = 1;
+	}
+	sim_unrot(w);
+	w->silent |= 1 << a->a;
 	return 1;
+}
+
+/* The store takes out a silent member that nobody asked about. */
+static int expel(struct sim_world *w, int member)
+{
+	uint64_t bit = 1ULL << member;
+
+	if (member >= w->cfg.copies || !(w->silent & w->store.in_sync & bit) || w->committed ||
+	    !w->serving || w->stopped || !survives(w, w->asked | bit))
+		return 0;
+	out_of_sync(w, bit);
+	w->asked &= ~bit;
+	w->committed = 1;
+	return 1;
+}
+
+/* A member that catches up is known to have gone, before an I/O to it fails. */
+static int leave(struct sim_world *w, int member)
+{
+	if (member >= w->cfg.copies || !(w->silent & sim_group(w)->joining & 1ULL << member))
+		return 0;
+	prot_group_leave(sim_group(w), member);
+	pump(w);
+	return 1;
+}
+
+/* A sector can't be read any more, until it is written. */
+static int medium(struct sim_world *w, int member, int sector)
+{
+	uint64_t before;
+	int ok;
+
+	if (member >= w->cfg.copies || sector >= w->meta + sim_sectors(w) || w->beyond || w->rot.on ||
+	    !(w->store.in_sync >> member & 1))
+		return 0;
+	before = w->bad_sectors[member];
+	w->bad_sectors[member] |= 1ULL << sector;
+	ok = enough(w, w->asked);
+	for (int i = 0; i < SIM_IOS; i++)	/* a write to it is on its way */
+		ok &= !(w->io[i].used && w->io[i].member == member &&
+			w->io[i].first <= sector && sector < w->io[i].first + w->io[i].sectors);
+	if (!ok)
+		w->bad_sectors[member] = before;
+	w->mediums += ok;
+	return ok && before != w->bad_sectors[member];
 }
 
 static int commit(struct sim_world *w)
@@ -707,6 +787,7 @@ static int tell(struct sim_world *w)
 		attach(w);
 		return 1;
 	}
+	sim_unrot(w);
 	w->caught &= ~w->store.in_sync;
 	prot_group_epoch(sim_group(w), w->store.epoch, w->store.in_sync);
 	pump(w);
@@ -744,6 +825,7 @@ static int replace(struct sim_world *w, int member, uint64_t m)
 	if (!fenced(w, member, m) || sim_group(w)->joining >> member & 1)
 		return 0;
 	memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
+	w->bad_sectors[member] = 0;
 	w->store.epoch++;
 	w->store.left[member] = w->store.epoch;
 	uuid[1] = ++w->store.uuid[member];
@@ -778,12 +860,8 @@ static int finish(struct sim_world *w)
 	return 1;
 }
 
-int sim_do(struct sim_world *w, const struct sim_action *a)
+static int action(struct sim_world *w, const struct sim_action *a)
 {
-	if (sim_trace) {
-		printf("  -> ");
-		sim_print_action(stdout, a);
-	}
 	switch (a->kind) {
 	case ACT_SUBMIT:
 		return submit(w, a);
@@ -792,7 +870,15 @@ int sim_do(struct sim_world *w, const struct sim_action *a)
 	case ACT_TOGETHER:
 		return together(w, a->a);
 	case ACT_SILENCE:
-		return silence(w, a->a);
+		return silence(w, a);
+	case ACT_EXPEL:
+		return expel(w, a->a);
+	case ACT_LEAVE:
+		return leave(w, a->a);
+	case ACT_MEDIUM:
+		return medium(w, a->a, a->b);
+	case ACT_ROT:
+		return sim_rot(w, a->a, a->b);
 	case ACT_FAIL:
 		return fail(w, a->a);
 	case ACT_MUTATE:
@@ -825,114 +911,32 @@ int sim_do(struct sim_world *w, const struct sim_action *a)
 	return 0;
 }
 
-/* Everything that can be done is done. */
-static void drain(struct sim_world *w)
+int sim_do(struct sim_world *w, const struct sim_action *a)
 {
-	do
-		finish(w);
-	while (!w->bad[0] && promote(w));
-	if (!w->bad[0] && (!w->serving || !prot_group_quiet(sim_group(w))))
-		sim_bad(w, "hangs: nothing in flight, and not done");
-	if (!w->bad[0] && !w->stopped && sim_group(w)->joining & ~w->silent &&
-	    !sim_group(w)->sync.stalled)
-		sim_bad(w, "a member that came back is never called in sync");
-}
+	int done;
 
-static void read_all(struct sim_world *w)
-{
-	for (int s = 0; s < w->cfg.sectors && !w->bad[0]; s++) {
-		struct sim_action a = { .kind = ACT_SUBMIT, .a = PROT_READ, .b = s, .c = 1 };
-
-		if (!submit(w, &a))
-			sim_bad(w, "a read of sector %d is not taken", s);
-		drain(w);
+	if (sim_trace) {
+		printf("  -> ");
+		sim_print_action(stdout, a);
 	}
-}
-
-/* The equations of each row hold for all members in sync. */
-static void check_parity(struct sim_world *w)
-{
-	static struct prot_map map;
-	struct prot_code code;
-	uint64_t in = w->store.in_sync, have, want;
-	uint8_t out[PROT_CODEC_M_MAX][SIM_LBA], *src[SIM_WIDTH], *dst[PROT_CODEC_M_MAX];
-
-	prot_code_init(&code, w->cfg.k, w->cfg.m);
-	for (int s = 0; s < sim_sectors(w) && !w->bad[0]; s++) {
-		int n = 0, stripe = s / w->cfg.strip, members[SIM_WIDTH], d = 0;
-
-		have = want = 0;
-		for (int strip = 0; strip < w->cfg.copies; strip++) {
-			int member = prot_group_member(sim_group(w), stripe, strip);
-
-			if (!(in >> member & 1))
-				continue;
-			if (n < w->cfg.k) {
-				have |= 1ULL << strip;
-				src[n++] = w->disk[member][w->meta + s];
-			} else {
-				want |= 1ULL << strip;
-				dst[d] = out[d];
-				members[d++] = member;
-			}
-		}
-		if (!want || prot_map_init(&map, &prot_codec_portable, &code, have, want))
-			continue;
-		prot_map_apply(&map, &prot_codec_portable, src, dst, SIM_LBA);
-		for (int i = 0; i < d; i++)
-			if (memcmp(out[i], w->disk[members[i]][w->meta + s], SIM_LBA))
-				sim_bad(w, "row %d of stripe %d is inconsistent at member %d",
-					s % w->cfg.strip, stripe, members[i]);
-	}
-}
-
-/* Copies in sync hold the same, but where a buffer changed in flight. */
-static void compare(struct sim_world *w)
-{
-	uint64_t in = w->store.in_sync;
-	int first = __builtin_ctzll(in);
-
-	if (w->cfg.k) {
-		check_parity(w);
-		return;
-	}
-	for (int i = first + 1; i < w->cfg.copies && !w->bad[0]; i++)
-		for (int s = 0; s < w->cfg.sectors && in >> i & 1; s++)
-			if (!sim_tainted(w, s) &&
-			    memcmp(w->disk[first][w->meta + s], w->disk[i][w->meta + s], SIM_LBA))
-				sim_bad(w, "copies %d and %d differ in sector %d", first, i, s);
-}
-
-void sim_settle(struct sim_world *w)
-{
-	if (w->bad[0])
-		return;
-	drain(w);
-	read_all(w);
-	if (w->bad[0])
-		return;
-	compare(w);
-	tally(w);
-	/* a second look after one more crash: nothing flips, with any one left */
-	if (!w->bad[0] && crash(w, w->silent, 0)) {
-		drain(w);
-		read_all(w);
-		if (!w->bad[0])
-			compare(w);
-	}
+	done = action(w, a);
+	sim_scrubbed(w);
+	return done;
 }
 
 void sim_print_action(FILE *f, const struct sim_action *a)
 {
 	static const char *const names[ACT_KINDS] = {
 		"none", "submit", "complete", "together", "silence", "fail", "mutate", "commit",
-		"tell", "idle", "scrub", "return", "replace", "promote", "drain", "crash",
+		"tell", "expel", "leave", "medium error", "rot", "idle", "scrub", "return", "replace", "promote", "drain", "crash", "grow",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
 		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
+	else if (a->kind == ACT_MEDIUM || a->kind == ACT_ROT)
+		fprintf(f, " member %d sector %d", a->a, a->b);
 	else if (a->kind == ACT_CRASH)
 		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
 	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE &&

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What has to hold: the engine's own books, scrubs, and everything once all is quiet. */
+#include <string.h>
+
+#include "protect/codec.h"
+#include "protect/group_priv.h"
+#include "tests/sim/sim.h"
+
+static int in_set(const struct prot_group *g, uint32_t set, uint32_t region)
+{
+	return prot_set_has(prot_regions(g, set), region);
+}
+
+static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t dirty = 0, unwritten = 0;
+
+	for (uint32_t b = 0; b < g->shape.nr_blocks; b++) {
+		uint32_t has = *prot_written(g, member, bitmap, b);
+		int differs = has != *prot_version(g, bitmap, b);
+
+		if (prot_set_has(prot_dirty(g, member, bitmap), b) != differs)
+			sim_bad(w, "bitmap block %u of member %u is wrongly dirty or clean", b, member);
+		dirty |= differs;
+		unwritten += !has;
+	}
+	if ((g->meta[member].dirty >> bitmap & 1) != dirty ||
+	    *prot_unwritten(g, member, bitmap) != unwritten)
+		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
+}
+
+/* The sets that the engine looks into hold what a look at everything would find. */
+void sim_check_sets(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t unsynced = 0;
+
+	if (w->cfg.k && (g->mismatches > w->rot.mismatches + w->rot.on ||
+			 g->unexplained > w->rot.unexplained + w->rot.on))
+		sim_bad(w, "a scrub finds wrong what is right");
+	if (prot_mutant)
+		return;
+	for (uint32_t i = 0; i < g->shape.nr_regions; i++) {
+		const struct prot_region *r = prot_region(g, i);
+
+		unsynced += !!(r->flags & PROT_R_UNSYNCED);
+		if (in_set(g, PROT_SET_CLEARABLE, i) != (r->flags == PROT_R_INTENT) ||
+		    in_set(g, PROT_SET_UNSYNCED, i) != !!(r->flags & PROT_R_UNSYNCED))
+			sim_bad(w, "region %u is in the wrong set", i);
+		for (uint32_t n = 0; n < g->shape.nr_absent; n++)
+			if (in_set(g, PROT_SET_MISSED + n, i) != (int)(r->missed >> n & 1))
+				sim_bad(w, "region %u is in the wrong set of missed ones", i);
+	}
+	if (unsynced != g->unsynced)
+		sim_bad(w, "%u regions are unsynced, not %u", unsynced, g->unsynced);
+	for (uint32_t m = 0; m < g->cfg.width; m++)
+		for (uint32_t n = 0; n < g->shape.nr_bitmaps; n++)
+			check_blocks(w, m, n);
+}
+
+static int act(struct sim_world *w, struct sim_action a)
+{
+	return sim_do(w, &a);
+}
+
+/* Bytes of the members' rows that have to be left alone while @sector of them is rotten. */
+static void around(const struct sim_world *w, int sector, uint64_t *lo, uint64_t *hi)
+{
+	int n = w->cfg.k ? w->cfg.strip : w->cfg.region;
+
+	*lo = (uint64_t)(sector - sector % n) * SIM_LBA;
+	*hi = *lo + (uint64_t)n * SIM_LBA;
+}
+
+static int in_use(struct sim_world *w, int sector)
+{
+	struct prot_group *g = sim_group(w);
+	uint64_t lo, hi;
+
+	around(w, sector, &lo, &hi);
+	for (uint32_t i = 0; i < g->cfg.ops; i++) {
+		const struct prot_gop *op = prot_gop(g, i);
+
+		if (op->phase != PROT_P_FREE && op->addr < hi && lo < op->addr + op->length)
+			return 1;
+	}
+	if (w->cfg.k)
+		return 0;
+	return prot_region(g, prot_region_of(g, lo))->flags || sim_tainted(w, sector);
+}
+
+int sim_rot(struct sim_world *w, int member, int sector)
+{
+	struct prot_group *g = sim_group(w);
+	uint64_t all = (1ULL << w->cfg.copies) - 1;
+	uint8_t *at = w->disk[member % SIM_WIDTH][w->meta + sector % SIM_DATA];
+
+	if (w->rot.on || !w->serving || w->stopped || w->silent || w->committed || w->asked ||
+	    w->store.in_sync != all || g->in_sync != all || g->failed || g->scrubbing || g->repairs ||
+	    g->repairing || sector >= sim_sectors(w) || member >= w->cfg.copies ||
+	    in_use(w, sector) || (!w->cfg.k && !member))
+		return 0;
+	for (int i = 0; i < w->cfg.copies; i++)
+		if (w->bad_sectors[i] >> w->meta)
+			return 0;
+	w->rot.on = 1;
+	w->rot.member = member;
+	w->rot.sector = sector;
+	w->rot.mismatches = g->mismatches;
+	w->rot.unexplained = g->unexplained;
+	w->rots++;
+	memcpy(w->rot.was, at, SIM_LBA);
+	at[w->rots % SIM_LBA] ^= 1 + w->rots % 255;
+	return act(w, (struct sim_action){ .kind = ACT_SCRUB });
+}
+
+/* It was never so, but a scrub may have read it already. */
+void sim_unrot(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+
+	if (!w->rot.on)
+		return;
+	memcpy(w->disk[w->rot.member][w->meta + w->rot.sector], w->rot.was, SIM_LBA);
+	w->rot.mismatches = g->mismatches + g->scrubbing;
+	w->rot.unexplained = g->unexplained + g->scrubbing;
+	w->rot.on = 0;
+}
+
+int sim_rotten(const struct sim_world *w, int first, int count)
+{
+	uint64_t lo, hi, stripe = w->cfg.k ? w->cfg.k * w->cfg.strip : 1;
+	uint64_t from = first, to = first + count;
+
+	if (!w->rot.on)
+		return 0;
+	if (w->cfg.k) {
+		from = from / stripe * w->cfg.strip;
+		to = (to + stripe - 1) / stripe * w->cfg.strip;
+	}
+	around(w, w->rot.sector, &lo, &hi);
+	return from * SIM_LBA < hi && lo < to * SIM_LBA;
+}
+
+/* One strip can be told wrong where there are two equations, or a copy that is believed. */
+void sim_scrubbed(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	int mends = w->cfg.m != 1, same;
+
+	if (!w->rot.on || g->scrubbing || prot_gop(g, PROT_OP_SCRUB)->phase != PROT_P_FREE)
+		return;
+	same = !memcmp(w->disk[w->rot.member][w->meta + w->rot.sector], w->rot.was, SIM_LBA);
+	if (mends != same || g->mismatches < w->rot.mismatches + mends ||
+	    (w->cfg.k && g->unexplained != w->rot.unexplained + !mends))
+		sim_bad(w, "a scrub did not %s sector %d of member %d, which changed by itself",
+			mends ? "mend" : "report", w->rot.sector, w->rot.member);
+	sim_unrot(w);
+}
+
+/* Everything that can be done is done. */
+static void drain(struct sim_world *w)
+{
+	do
+		act(w, (struct sim_action){ .kind = ACT_DRAIN });
+	while (!w->bad[0] && act(w, (struct sim_action){ .kind = ACT_PROMOTE }));
+	if (w->beyond && !w->bad[0]) {
+		for (int i = 0; i < SIM_REQS; i++)
+			if (w->req[i].used)
+				sim_bad(w, "a request hangs in a group that lost too much");
+		act(w, (struct sim_action){ .kind = ACT_CRASH });
+		drain(w);
+		return;
+	}
+	if (!w->bad[0] && (!w->serving || !prot_group_quiet(sim_group(w))))
+		sim_bad(w, "hangs: nothing in flight, and not done");
+	if (!w->bad[0] && !w->stopped && sim_group(w)->joining & ~w->silent &&
+	    !sim_group(w)->sync.stalled)
+		sim_bad(w, "a member that came back is never called in sync");
+}
+
+/* Each sector, and a read that failed on one member had it mended. */
+static void read_all(struct sim_world *w)
+{
+	memset(w->refused, 0, sizeof(w->refused));
+	for (int s = 0; s < w->cfg.sectors && !w->bad[0]; s++) {
+		if (!act(w, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .b = s, .c = 1 }))
+			sim_bad(w, "a read of sector %d is not taken", s);
+		drain(w);
+	}
+	for (int i = 0; i < w->cfg.copies && !w->bad[0]; i++)
+		if (w->store.in_sync >> i & 1 && w->bad_sectors[i] & w->refused[i])
+			sim_bad(w, "what member %d could not read was not written anew", i);
+}
+
+/* A scrub leaves nothing that can't be read on members in sync. */
+static void scrub_all(struct sim_world *w)
+{
+	act(w, (struct sim_action){ .kind = ACT_IDLE });
+	drain(w);
+	act(w, (struct sim_action){ .kind = ACT_SCRUB });
+	drain(w);
+	for (int i = 0; i < w->cfg.copies && !w->bad[0]; i++)
+		if (w->store.in_sync >> i & 1 && w->bad_sectors[i] >> w->meta)
+			sim_bad(w, "sectors of member %d are left unreadable", i);
+}
+
+/* The equations of each row hold for all members in sync. */
+static void check_parity(struct sim_world *w)
+{
+	static struct prot_map map;
+	struct prot_code code;
+	uint64_t in = w->store.in_sync, have, want;
+	uint8_t out[PROT_CODEC_M_MAX][SIM_LBA], *src[SIM_WIDTH], *dst[PROT_CODEC_M_MAX];
+
+	prot_code_init(&code, w->cfg.k, w->cfg.m);
+	for (int s = 0; s < sim_sectors(w) && !w->bad[0]; s++) {
+		int n = 0, stripe = s / w->cfg.strip, members[SIM_WIDTH], d = 0;
+
+		have = want = 0;
+		for (int strip = 0; strip < w->cfg.copies; strip++) {
+			int member = prot_group_member(sim_group(w), stripe, strip);
+
+			if (!(in >> member & 1))
+				continue;
+			if (n < w->cfg.k) {
+				have |= 1ULL << strip;
+				src[n++] = w->disk[member][w->meta + s];
+			} else {
+				want |= 1ULL << strip;
+				dst[d] = out[d];
+				members[d++] = member;
+			}
+		}
+		if (!want || prot_map_init(&map, &prot_codec_portable, &code, have, want))
+			continue;
+		prot_map_apply(&map, &prot_codec_portable, src, dst, SIM_LBA);
+		for (int i = 0; i < d; i++)
+			if (memcmp(out[i], w->disk[members[i]][w->meta + s], SIM_LBA))
+				sim_bad(w, "row %d of stripe %d is inconsistent at member %d",
+					s % w->cfg.strip, stripe, members[i]);
+	}
+}
+
+/* Copies in sync hold the same, but where a buffer changed in flight. */
+static void compare(struct sim_world *w)
+{
+	uint64_t in = w->store.in_sync;
+	int first = __builtin_ctzll(in);
+
+	if (w->cfg.k) {
+		check_parity(w);
+		return;
+	}
+	for (int i = first + 1; i < w->cfg.copies && !w->bad[0]; i++)
+		for (int s = 0; s < w->cfg.sectors && in >> i & 1; s++)
+			if (!sim_tainted(w, s) &&
+			    memcmp(w->disk[first][w->meta + s], w->disk[i][w->meta + s], SIM_LBA))
+				sim_bad(w, "copies %d and %d differ in sector %d", first, i, s);
+}
+
+void sim_settle(struct sim_world *w)
+{
+	if (w->bad[0])
+		return;
+	drain(w);
+	read_all(w);
+	if (!w->bad[0] && w->mediums + w->rots)
+		scrub_all(w);
+	if (w->bad[0])
+		return;
+	compare(w);
+	/* a second look after one more crash: nothing flips, with any one left */
+	if (!w->bad[0] && act(w, (struct sim_action){ .kind = ACT_CRASH, .a = w->silent })) {
+		drain(w);
+		read_all(w);
+		if (!w->bad[0])
+			compare(w);
+	}
+}

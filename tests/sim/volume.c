@@ -4,9 +4,10 @@
  * sim-volume seed S             one, minimised if it fails
  * sim-volume mutants [N]        rules taken out: which seed catches it
  *
- * Requests of a volume go through prot_op to two to four mirror groups, each a
- * world of its own (world.c) with its own members, epochs, losses and oracle. A
- * crash takes all groups at once. Above them is one more oracle, per sector of
+ * Requests of a volume go through prot_op to two to four groups, mirrors or erasure
+ * coded, each a world of its own (world.c) with its own members, epochs, losses and
+ * oracle; groups are appended while requests are under way. A crash takes all groups
+ * at once. Above them is one more oracle, per sector of
  * the volume: what one request wrote to several groups is acknowledged when all
  * of it is there, and a read puts the right pieces together.
  */
@@ -29,19 +30,23 @@ struct vreq {
 	struct prot_op op;
 	uint8_t used, done;
 	uint32_t out;			/* pieces */
+	const struct prot_layout *l;	/* of when it began */
 };
 
 struct piece {
 	uint8_t used, sent, group, kind, req, slot, first, count;
-	uint8_t of[SIM_IO_SECTORS];	/* which sector of the request each is */
+	uint8_t of[SIM_REQ_SECTORS];	/* which sector of the request each is */
 	uint32_t tag;
 	int *left;			/* pieces of the same I/O */
 };
 
 struct volume {
-	uint8_t groups, copies, rows;
+	uint8_t groups, copies, k, rows;	/* copies: members of a group */
+	uint8_t first_groups;		/* of these, in the first segment; the others were appended */
+	uint8_t growing;		/* one more is attached, but in no layout yet */
+	struct sim_config of_group;
 	struct sim_world *g[GROUPS], *front;
-	struct prot_layout *l;
+	struct prot_layout *l[GROUPS + 1];	/* of so many groups */
 	struct vreq req[REQUESTS];
 	struct piece piece[PIECES];
 	int left[PIECES + 1];		/* pieces of an I/O that are out */
@@ -54,7 +59,7 @@ struct step {
 };
 
 struct schedule {
-	uint8_t groups, copies, rows, region;
+	uint8_t groups, copies, k, slots, rows, region;
 	int n;
 	struct step step[STEPS_MAX];
 };
@@ -71,53 +76,126 @@ static uint32_t rnd(uint32_t below)
 
 static const char *bad(struct volume *v)
 {
-	for (int i = 0; i < v->groups; i++)
+	for (int i = 0; i < v->groups + v->growing; i++)
 		if (v->g[i]->bad[0])
 			return v->g[i]->bad;
 	return v->front->bad[0] ? v->front->bad : NULL;
 }
 
+/* Sectors of a turn of one group. */
+static uint32_t turn(const struct volume *v)
+{
+	return v->k ? v->k * STRIP : STRIP;
+}
+
+static struct prot_layout *layout(const struct volume *v, uint32_t groups)
+{
+	uint32_t n = groups * v->copies, segs = 1 + groups - v->first_groups, bytes;
+	struct prot_layout *l = prot_layout_init(calloc(1, prot_layout_bytes(segs, n, n)), SIM_LBA,
+						 segs, n, n);
+	struct prot_segment *seg = prot_segments(l);
+
+	bytes = v->rows * turn(v) * SIM_LBA;
+	for (uint32_t i = 0; i < segs; i++) {
+		uint32_t before = i ? v->first_groups + i - 1 : 0;
+
+		seg[i] = (struct prot_segment){
+			.strip = PROT_STRIP_MIN, .level = v->k ? PROT_EC : PROT_RAID10,
+			.data = v->k ? v->k : v->copies, .parity = v->k ? v->copies - v->k : 0,
+			.groups = i ? 1 : v->first_groups, .first = before * v->copies,
+			.start = (uint64_t)before * bytes,
+			.length = (uint64_t)(i ? 1 : v->first_groups) * bytes };
+		if (i && !v->k)
+			seg[i].level = PROT_MIRROR;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		prot_places(l)[i].member = i;
+		prot_member_sizes(l)[i] = 1 << 30;
+	}
+	if (prot_layout_check(l))
+		sim_bad(v->front, "simulator: no layout: %s", prot_layout_check(l));
+	return l;
+}
+
 static void make(struct volume *v, const struct schedule *s)
 {
-	struct sim_config c = { .copies = s->copies, .sectors = STRIP * s->rows,
-				.region = s->region, .chunk = 2, .ops = 6, .fresh = 1 };
-	struct prot_segment seg = { .strip = PROT_STRIP_MIN, .level = PROT_RAID10,
-				    .data = s->copies, .groups = s->groups,
-				    .length = (uint64_t)s->groups * s->rows * PROT_STRIP_MIN };
-	uint32_t n = s->groups * s->copies;
-
-	v->groups = s->groups;
+	for (int i = 0; i <= GROUPS; i++) {
+		free(v->l[i]);
+		v->l[i] = NULL;
+	}
+	v->of_group = (struct sim_config){ .copies = s->copies, .k = s->k, .m = s->copies - s->k,
+					   .sectors = STRIP * s->rows, .region = s->region,
+					   .chunk = 2, .ops = 6, .fresh = 1 };
+	if (s->k) {
+		v->of_group.strip = STRIP;
+		v->of_group.slot = STRIP;
+		v->of_group.lanes = 1;
+		v->of_group.slots = s->slots;
+		v->of_group.region = STRIP * 2;
+		v->of_group.sectors *= s->k;
+	} else {
+		v->of_group.m = 0;
+	}
+	v->groups = v->first_groups = s->groups;
+	v->growing = 0;
 	v->copies = s->copies;
+	v->k = s->k;
 	v->rows = s->rows;
 	memset(v->req, 0, sizeof(v->req));
 	memset(v->piece, 0, sizeof(v->piece));
 	memset(v->left, 0, sizeof(v->left));
-	for (int i = 0; i < v->groups; i++)
-		sim_init(v->g[i], &c);
+	for (int i = 0; i < s->groups; i++)
+		sim_init(v->g[i], &v->of_group);
 	memset(v->front, 0, sizeof(*v->front));
-	v->front->cfg.sectors = s->groups * s->rows * STRIP;
+	v->front->cfg.sectors = s->groups * s->rows * turn(v);
 	v->front->next_id = 1;
 	sim_oracle_init(v->front);
-	free(v->l);
-	v->l = prot_layout_init(calloc(1, prot_layout_bytes(1, n, n)), SIM_LBA, 1, n, n);
-	*prot_segments(v->l) = seg;
-	for (uint32_t i = 0; i < n; i++) {
-		prot_places(v->l)[i].member = i;
-		prot_member_sizes(v->l)[i] = 1 << 30;
+	v->l[v->groups] = layout(v, v->groups);
+}
+
+/*
+ * One more group at the end: it is attached first; then an epoch has a layout with
+ * it, and requests from then on see a larger volume. Those under way go on by the
+ * layout that they began with.
+ */
+static int grow(struct volume *v)
+{
+	uint32_t sectors = v->front->cfg.sectors + v->rows * turn(v);
+
+	if (!v->growing) {
+		if (v->groups == GROUPS || sectors > SIM_DATA)
+			return 0;
+		v->growing = 1;
+		sim_init(v->g[v->groups], &v->of_group);
+		return 1;
 	}
-	if (prot_layout_check(v->l))
-		sim_bad(v->front, "simulator: no layout");
+	if (!v->g[v->groups]->serving)
+		return 0;
+	v->growing = 0;
+	v->groups++;
+	v->front->cfg.sectors = sectors;
+	if (!v->l[v->groups])
+		v->l[v->groups] = layout(v, v->groups);
+	return 1;
 }
 
 /* Where a sector of the volume is, counted out strip by strip. */
 static void locate(const struct volume *v, uint32_t sector, uint32_t *group, uint32_t *at)
 {
-	*group = 0;
+	uint32_t first = 0, n = v->first_groups, one = v->rows * turn(v);
+
+	if (sector >= n * one) {	/* segments behind the first are of one group each */
+		sector -= n * one;
+		first = n + sector / one;
+		sector %= one;
+		n = 1;
+	}
+	*group = first;
 	*at = 0;
-	for (; sector >= STRIP; sector -= STRIP)
-		if (++*group == v->groups) {
-			*group = 0;
-			*at += STRIP;
+	for (; sector >= turn(v); sector -= turn(v))
+		if (++*group == first + n) {
+			*group = first;
+			*at += turn(v);
 		}
 	*at += sector;
 }
@@ -149,7 +227,7 @@ static void cut(struct volume *v, int req, const struct prot_io *io, const struc
 		if (!p)
 			return;
 		n = n < io->length - at ? n : io->length - at;
-		n = n < SIM_IO_SECTORS * SIM_LBA ? n : SIM_IO_SECTORS * SIM_LBA;
+		n = n < SIM_REQ_SECTORS * SIM_LBA ? n : SIM_REQ_SECTORS * SIM_LBA;
 		*p = (struct piece){ .used = 1, .group = group, .kind = io->kind, .req = req,
 				     .first = (io->addr + at) / SIM_LBA, .count = n / SIM_LBA,
 				     .tag = io->tag, .left = left };
@@ -179,7 +257,7 @@ static void go_on(struct volume *v, int req)
 	enum prot_verdict verdict;
 	struct prot_io io;
 
-	while (!q->done && (verdict = prot_op_next(&q->op, v->l, &io, runs)) != PROT_WAIT) {
+	while (!q->done && (verdict = prot_op_next(&q->op, q->l, &io, runs)) != PROT_WAIT) {
 		if (verdict == PROT_IO) {
 			cut(v, req, &io, runs);
 			continue;
@@ -208,7 +286,8 @@ static int submit(struct volume *v, const struct sim_action *a)
 	if (req == REQUESTS || !a->c || a->b + a->c > v->front->cfg.sectors)
 		return 0;
 	memset(&v->req[req], 0, sizeof(v->req[req]));
-	if (prot_op_init(&v->req[req].op, v->l, &rq))
+	v->req[req].l = v->l[v->groups];
+	if (prot_op_init(&v->req[req].op, v->req[req].l, &rq))
 		return 0;
 	v->req[req].used = 1;
 	v->front->now++;
@@ -278,6 +357,7 @@ static void pump(struct volume *v)
 
 static int crash(struct volume *v, const struct sim_action *a)
 {
+	v->growing = 0;		/* nobody knows of it */
 	for (int i = 0; i < v->groups; i++) {
 		struct sim_action c = { .kind = ACT_CRASH, .a = a->seed >> (4 * i) & 15,
 					.m = a->m << i ^ a->m >> (64 - 7 * i - 1) };
@@ -303,7 +383,9 @@ static int act(struct volume *v, const struct step *s)
 	int done;
 
 	if (s->target != EVERYBODY)
-		done = s->target < v->groups && sim_do(v->g[s->target], &s->a);
+		done = s->target < v->groups + v->growing && sim_do(v->g[s->target], &s->a);
+	else if (s->a.kind == ACT_GROW)
+		done = grow(v);
 	else if (s->a.kind == ACT_CRASH)
 		done = crash(v, &s->a);
 	else
@@ -317,7 +399,7 @@ static int finish_one(struct volume *v)
 {
 	static const uint8_t kinds[] = { ACT_COMPLETE, ACT_FAIL, ACT_COMMIT, ACT_TELL };
 
-	for (int g = 0; g < v->groups; g++)
+	for (int g = 0; g < v->groups + v->growing; g++)
 		for (uint32_t k = 0; k < sizeof(kinds); k++) {
 			const struct sim_action a = { .kind = kinds[k] };
 
@@ -361,11 +443,12 @@ static void random_step(const struct volume *v, struct step *s)
 					 PROT_DISCARD, PROT_ZEROES };
 	static const uint8_t of_group[] = { ACT_FAIL, ACT_FAIL, ACT_COMMIT, ACT_TELL, ACT_IDLE,
 					    ACT_RETURN, ACT_RETURN, ACT_PROMOTE, ACT_SILENCE,
-					    ACT_SCRUB, ACT_REPLACE };
+					    ACT_SCRUB, ACT_REPLACE, ACT_EXPEL, ACT_LEAVE,
+					    ACT_MEDIUM };
 	const struct sim_world *w;
 
 	memset(s, 0, sizeof(*s));
-	s->target = rnd(v->groups);
+	s->target = rnd(v->groups + v->growing);
 	w = v->g[s->target];
 	if (!rnd(5)) {
 		s->target = EVERYBODY;
@@ -374,6 +457,9 @@ static void random_step(const struct volume *v, struct step *s)
 					    .c = 1 + rnd(rnd(2) ? 4 : v->front->cfg.sectors) };
 		if (s->a.b + s->a.c > v->front->cfg.sectors)
 			s->a.c = v->front->cfg.sectors - s->a.b;
+	} else if (!rnd(v->growing ? 20 : 80)) {
+		s->target = EVERYBODY;
+		s->a.kind = ACT_GROW;
 	} else if (!rnd(60)) {
 		s->target = EVERYBODY;
 		s->a.kind = ACT_CRASH;
@@ -386,6 +472,8 @@ static void random_step(const struct volume *v, struct step *s)
 		s->a.kind = of_group[rnd(sizeof(of_group))];
 		s->a.a = s->a.kind == ACT_FAIL ? rnd(4) : rnd(v->copies);
 		s->a.m = rnd(2) ? ~0ULL : 0;
+		if (s->a.kind == ACT_MEDIUM)
+			s->a.b = w->meta + rnd(sim_sectors(w));
 	}
 }
 
@@ -396,9 +484,11 @@ static void run_seed(struct volume *v, uint64_t seed, struct schedule *s)
 	state = (seed + 1) * 0x9e3779b97f4a7c15ULL;
 	for (int i = 0; i < 8; i++)
 		rnd(2);
-	s->groups = 2 + rnd(3);
-	s->copies = 2 + rnd(2);
-	s->rows = 1 + rnd(SIM_DATA / STRIP / s->groups);
+	s->k = rnd(2) ? 2 : 0;
+	s->groups = 2 + rnd(s->k ? 2 : 3);
+	s->copies = (s->k ? 3 : 2) + rnd(2);
+	s->slots = 2;
+	s->rows = s->k ? 1 : 1 + rnd(SIM_DATA / STRIP / s->groups);
 	if (s->rows > 2)
 		s->rows = 2;
 	s->region = 2 << rnd(3);
@@ -444,7 +534,9 @@ static void minimise(struct volume *v, struct schedule *s)
 
 static void print(struct volume *v, const struct schedule *s)
 {
-	printf("raid10 of %d groups of %d copies, %d rows of %d sectors, regions of %d\n",
+	if (s->k)
+		printf("ec:%d+%d, ", s->k, s->copies - s->k);
+	printf("%d groups of %d members, %d rows of %d sectors, regions of %d\n",
 	       s->groups, s->copies, s->rows, STRIP, s->region);
 	for (int i = 0; i < s->n; i++) {
 		printf("  %2d ", i + 1);
@@ -510,10 +602,10 @@ static int mutants(struct volume *v, uint64_t n)
 		prot_mutant = of[i].m;
 		after = many(v, 0, n, &sum, &crashes);
 		if (after)
-			printf("ok    raid10 mutant %-33s caught after %3llu schedules: %s\n",
+			printf("ok    volume mutant %-33s caught after %3llu schedules: %s\n",
 			       of[i].name, (unsigned long long)after, bad(v));
 		else
-			printf("FAIL  raid10 mutant %-45s not caught in %llu\n", of[i].name,
+			printf("FAIL  volume mutant %-45s not caught in %llu\n", of[i].name,
 			       (unsigned long long)n);
 		failed += !after;
 	}
@@ -533,7 +625,7 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "mutants"))
 		return mutants(v, n);
 	after = many(v, first, n, &sum, &crashes);
-	printf("raid10: %llu schedules, %llu changes acknowledged, %llu crashes\n",
+	printf("volumes: %llu schedules, %llu changes acknowledged, %llu crashes\n",
 	       (unsigned long long)(after ? after : n), (unsigned long long)sum,
 	       (unsigned long long)crashes);
 	return after ? one(v, first + after - 1) : 0;

@@ -10,26 +10,14 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
-#include "protect/codec.h"
-#include "protect/group.h"
-#include "suite.h"
+#include "prot_rig.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)
 #define STRIPES	8
 #define DATA	(STRIPES * STRIP)
-#define DISK	(3 << 20)
 
-static u8 disk[PROT_WIDTH_MAX][DISK];
 static u64 meta;		/* bytes of records on a member */
-static u64 broken, unreadable;	/* members whose I/O (reads) ends with -EIO */
-static u8 payload[2 << 20];
-static bool hold;		/* I/O does not end before let_go() */
-static struct prot_event held[64];
-static u32 nr_held;
-static u32 done;
-static s32 last_err;
-static u64 seen;		/* events, a bit each */
 static struct {
 	u32 reads, records, places, zeroes;
 	u64 read_bytes;
@@ -53,6 +41,7 @@ static struct prot_group_config config(u8 k, u8 m)
 
 static void count(const struct prot_event *ev)
 {
+	CU_ASSERT_FATAL(ev->io.addr + ev->io.length <= meta + rig_bytes);
 	if (ev->io.kind == PROT_READ) {
 		cost.reads++;
 		cost.read_bytes += ev->io.length;
@@ -67,103 +56,11 @@ static void count(const struct prot_event *ev)
 	cost.used += ev->io.stage_do == PROT_STAGE_LAST;
 }
 
-static void end_io(struct prot_group *g, const struct prot_event *ev)
-{
-	u8 *at = disk[ev->io.member] + ev->io.addr, *buf = payload;
-
-	if (broken >> ev->io.member & 1 ||
-	    (ev->io.kind == PROT_READ && unreadable >> ev->io.member & 1)) {
-		prot_group_result(g, ev->io.tag, -EIO);
-		return;
-	}
-	if (ev->runs[0].buffer)
-		buf = prot_group_buffer(g, ev->runs[0].buffer);
-	buf += ev->runs[0].offset;
-	if (ev->io.kind == PROT_READ)
-		memcpy(buf, at, ev->io.length);
-	else if (ev->io.kind == PROT_WRITE)
-		memcpy(at, buf, ev->io.length);
-	else
-		memset(at, 0, ev->io.length);
-	prot_group_result(g, ev->io.tag, 0);
-}
-
-static void io(struct prot_group *g, const struct prot_event *ev)
-{
-	CU_ASSERT_FATAL(ev->io.addr + ev->io.length <= meta + g->cfg.bytes);
-	count(ev);
-	if (!hold) {
-		end_io(g, ev);
-		return;
-	}
-	CU_ASSERT_FATAL(nr_held < ARRAY_SIZE(held));
-	held[nr_held++] = *ev;
-}
-
-static void work(struct prot_group *g, const struct prot_event *ev)
-{
-	static struct prot_map map;
-	u8 *buf;
-
-	if (ev->kind == PROT_EV_CODEC) {
-		prot_group_codec(g, ev->op, &prot_codec_portable, &map, 0,
-				 prot_group_codec_bytes(g, ev->op));
-	} else {
-		buf = (u8 *)prot_group_buffer(g, ev->copy.buffer) + ev->copy.offset;
-		if (ev->copy.out)
-			memcpy(payload + ev->cookie + ev->copy.request, buf, ev->copy.length);
-		else
-			memcpy(buf, payload + ev->cookie + ev->copy.request, ev->copy.length);
-	}
-	prot_group_result(g, ev->io.tag, 0);
-}
-
-static void run(struct prot_group *g)
-{
-	struct prot_event ev;
-	u32 i;
-
-	for (i = 0; i < 5000; i++) {
-		prot_group_next(g, &ev);
-		seen |= 1 << ev.kind;
-		if (ev.kind == PROT_EV_NONE)
-			return;
-		if (ev.kind == PROT_EV_IO)
-			io(g, &ev);
-		if (ev.kind == PROT_EV_COPY || ev.kind == PROT_EV_CODEC)
-			work(g, &ev);
-		if (ev.kind == PROT_EV_DONE) {
-			done++;
-			last_err = ev.err;
-		}
-	}
-	CU_FAIL_FATAL("runs in circles");
-}
-
-/* What is held back ends, and what follows from it is held back again. */
-static void let_go(struct prot_group *g)
-{
-	struct prot_event now[ARRAY_SIZE(held)];
-	u32 i, n = nr_held;
-
-	memcpy(now, held, sizeof(now));
-	nr_held = 0;
-	for (i = 0; i < n; i++)
-		end_io(g, &now[i]);
-	run(g);
-}
-
 static struct prot_group *start(const struct prot_group_config *c)
 {
-	struct prot_group *g;
-
 	memset(&cost, 0, sizeof(cost));
-	broken = unreadable = seen = done = nr_held = 0;
-	hold = false;
-	g = prot_group_init(calloc(1, prot_group_bytes(c)), c);
-	run(g);
-	CU_ASSERT_EQUAL_FATAL(g->state, PROT_G_SERVING);
-	return g;
+	saw = count;
+	return rig_start(c);
 }
 
 static struct prot_group *make(u8 k, u8 m)
@@ -176,12 +73,8 @@ static struct prot_group *make(u8 k, u8 m)
 
 static s32 request(struct prot_group *g, u8 kind, u64 addr, u32 length)
 {
-	u32 before = done;
-
 	memset(&cost, 0, sizeof(cost));
-	CU_ASSERT_FATAL(prot_group_submit(g, kind, 0, addr, length, 0) >= 0);
-	run(g);
-	return done == before + 1 ? last_err : 1;	/* 1: waits */
+	return rig_request(g, kind, addr, length);
 }
 
 /* Bytes that differ everywhere, and for each call. */

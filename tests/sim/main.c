@@ -7,8 +7,11 @@
  *
  * SIM_LEVEL=mirror or ec in the environment; mutants are of both.
  */
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -505,6 +508,32 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 	sim_settle(w);
 }
 
+#define STUCK_SECONDS 5		/* of CPU; a schedule takes a thousandth */
+
+static sigjmp_buf stuck;
+
+static void on_stuck(int sig)
+{
+	(void)sig;
+	siglongjmp(stuck, 1);
+}
+
+/* The same, of an engine that may never come to rest. False: it did not. */
+static int run_guarded(struct sim_world *w, uint64_t seed, struct schedule *s)
+{
+	struct itimerval limit = { .it_value.tv_sec = STUCK_SECONDS }, none = { 0 };
+
+	signal(SIGVTALRM, on_stuck);
+	if (sigsetjmp(stuck, 1)) {
+		sim_bad(w, "the engine does not come to rest");
+		return 0;
+	}
+	setitimer(ITIMER_VIRTUAL, &limit, NULL);
+	run_seed(w, seed, s);
+	setitimer(ITIMER_VIRTUAL, &none, NULL);
+	return 1;
+}
+
 static void run_list(struct sim_world *w, const struct schedule *s)
 {
 	sim_init(w, &s->cfg);
@@ -559,7 +588,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 	int failed = 0;
 
 	for (uint64_t i = first; i < first + n && !failed; i += step) {
-		run_seed(w, i, s);
+		run_guarded(w, i, s);
 		t->schedules++;
 		t->actions += s->n;
 		t->acks += w->acks;
@@ -585,16 +614,15 @@ static int one_seed(uint64_t seed)
 {
 	struct sim_world *w = aligned_alloc(64, (sizeof(*w) + 63) & ~63UL);
 	struct schedule *s = malloc(sizeof(*s));
-	int bad;
+	int bad, rests = run_guarded(w, seed, s);
 
-	run_seed(w, seed, s);
 	printf("seed %llu\n", (unsigned long long)seed);
 	bad = w->bad[0];
-	if (bad)
+	if (bad && rests)
 		minimise(w, s);
 	print_schedule(w, s);
 	sim_trace = getenv("SIM_TRACE") != NULL;
-	if (sim_trace)
+	if (sim_trace && rests)
 		run_list(w, s);
 	free(w);
 	free(s);

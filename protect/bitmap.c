@@ -175,8 +175,10 @@ static void block_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 
 	m->bitmap = bitmap;
 	m->block = block;
 	m->version = *prot_version(g, bitmap, block);
-	prot_meta_io(g, member, PROT_META_BITMAP, kind, g->cfg.meta[member] +
-		     (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block), 0, g->cfg.lba, ev);
+	prot_meta_io(g, member, PROT_META_BITMAP, kind,
+		     g->cfg.meta[member] +
+		     (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block),
+		     0, g->cfg.lba, ev);
 }
 
 /* LOADING: the next block that this attachment wants of @member. */

@@ -242,8 +242,8 @@ static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 	case PROT_EC_ATTACH:
 		if (m->ring == 2)
 			return false;
-		prot_meta_io(g, member, PROT_META_ATTACH, PROT_READ, attach_at(g, member, m->ring), 0,
-			     g->cfg.lba, ev);
+		prot_meta_io(g, member, PROT_META_ATTACH, PROT_READ,
+			     attach_at(g, member, m->ring), 0, g->cfg.lba, ev);
 		return true;
 	case PROT_EC_RINGS:
 		if (prot_bitmap_load(g, member, ev))

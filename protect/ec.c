@@ -244,7 +244,7 @@ static void gathered(struct prot_group *g, struct prot_gop *op)
 	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
 		prot_end(g, op, 0);	/* all can be read; without all, no more can be said */
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
-	    (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
+		 (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
 		prot_phase(op, PROT_P_CODEC);
 	else
 		prot_phase(op, PROT_P_TXID);
@@ -298,11 +298,10 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	e->have = 0;
 	e->lost = 0;
 	e->want = 0;
-	if (op->purpose == PROT_FOR_SCRUB) {
+	if (op->purpose == PROT_FOR_SCRUB)
 		err = prot_ec_plan_scrub(g, op);
-	} else {
+	else
 		err = write ? prot_ec_plan_write(g, op) : prot_ec_plan_rebuild(g, op);
-	}
 	if (err)
 		too_few(g, op, err);
 	else if (e->gather)

@@ -45,6 +45,7 @@ static struct log *sectors;
 static struct slot slots[DEPTH_MAX];
 static uint8_t *busy;		/* sectors with a request in flight */
 static uint64_t acked, reads, wrong, failed;
+static uint64_t unit = 1;	/* sectors that requests are multiples of */
 static uint64_t seed;
 
 static uint64_t rnd(uint64_t below)
@@ -121,6 +122,8 @@ static int pick(struct slot *s)
 
 	s->count = 1 + rnd(most[rnd(8)]);
 	s->first = rnd(sectors->sectors);
+	s->count = (s->count + unit - 1) / unit * unit;
+	s->first -= s->first % unit;
 	if (s->count > sectors->sectors - s->first)
 		s->count = sectors->sectors - s->first;
 	for (uint64_t i = 0; i < s->count; i++)
@@ -262,6 +265,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "acked: %s\n", nbd_get_error());
 		return 2;
 	}
+	if (nbd_get_block_size(nbd, LIBNBD_SIZE_MINIMUM) > SECTOR)
+		unit = nbd_get_block_size(nbd, LIBNBD_SIZE_MINIMUM) / SECTOR;
 	open_log(argv[3], size / SECTOR);
 	busy = calloc(sectors->sectors, 1);
 	if (!strcmp(argv[1], "verify")) {

@@ -7,6 +7,8 @@
  *   back, same label      join: what it missed is copied
  *   another, label zero   a spare: gets a UUID of its own, is rebuilt
  *   any other file        not ours, left alone
+ *
+ * A file `scrub` in the folder has all groups scrubbed once, and is removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -252,11 +254,44 @@ static void admit(void)
 		}
 }
 
+static void look_for_scrub(void)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/scrub", vol.dir);
+	if (unlink(path))
+		return;
+	vol.scrubs++;
+	for (uint32_t i = 0; i < vol.st.groups; i++) {
+		prot_group_scrub(vol.grp[i].g);
+		vol.grp[i].kick = true;
+	}
+}
+
+/* What scrubs and repairs did, in all groups since they were attached. */
+static void scrubbed(char *to, size_t n)
+{
+	uint64_t mismatches = 0, unexplained = 0, rewritten = 0;
+	bool on = false;
+
+	for (uint32_t i = 0; i < vol.st.groups; i++) {
+		const struct prot_group *g = vol.grp[i].g;
+
+		mismatches += g->mismatches;
+		unexplained += g->unexplained;
+		rewritten += g->rewritten;
+		on |= g->scrubbing;
+	}
+	snprintf(to, n, "scrubs %u%s, mended %ju, unexplained %ju, rewritten %ju", vol.scrubs,
+		 on ? " going on" : "", (uintmax_t)mismatches, (uintmax_t)unexplained,
+		 (uintmax_t)rewritten);
+}
+
 /* One line for whoever waits: settled when all that can be done is done. */
 static void status(void)
 {
 	static char last[512];
-	char now[512], path[4096], tmp[4096];
+	char now[512], scrub[160], path[4096], tmp[4096];
 	uint32_t serving = 0, stopped = 0, busy = 0, in = 0;
 	uint64_t synced = 0;
 	FILE *f;
@@ -271,9 +306,11 @@ static void status(void)
 		in += __builtin_popcountll(grp->g->in_sync);
 		synced += grp->g->synced;
 	}
-	snprintf(now, sizeof(now), "serving %u of %u, stopped %u, in sync %u of %u, epoch %ju, copied %ju, %s\n",
+	scrubbed(scrub, sizeof(scrub));
+	snprintf(now, sizeof(now), "serving %u of %u, stopped %u, in sync %u of %u, epoch %ju, "
+		 "copied %ju, %s, %s\n",
 		 serving, vol.st.groups, stopped, in, vol.st.members, (uintmax_t)vol.st.epoch,
-		 (uintmax_t)synced, serving == vol.st.groups && !busy ? "settled" : "busy");
+		 (uintmax_t)synced, scrub, serving == vol.st.groups && !busy ? "settled" : "busy");
 	if (!strcmp(now, last))
 		return;
 	strcpy(last, now);
@@ -306,6 +343,7 @@ static void *control(void *arg)
 			}
 		}
 		admit();
+		look_for_scrub();
 		volume_drive();
 		status();
 		turn++;

@@ -5,7 +5,8 @@
  * The first start in a folder without `state` makes the members: level= is
  * mirror:C, raid10:GxC, ec:K+M[xG]. size= is of the data on each
  * member. strip=, lba= and region= in bytes. delay=US holds back each member I/O
- * up to so many microseconds.
+ * up to so many microseconds. medium=N: one read in N of a member's data meets a
+ * sector that cannot be read until it is written, one in a group at a time.
  */
 #define NBDKIT_API_VERSION 2
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
@@ -69,6 +70,12 @@ static int mesh_config(const char *key, const char *value)
 		if (number(key, value, &n))
 			return -1;
 		vol.slow_rounds = n;
+		return 0;
+	}
+	if (!strcmp(key, "medium")) {
+		if (number(key, value, &n))
+			return -1;
+		vol.medium = n;
 		return 0;
 	}
 #ifdef PROT_MUTANTS

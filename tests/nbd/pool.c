@@ -97,6 +97,25 @@ static int do_io(const struct job *j, int fd)
 	return transfer(j, fd);
 }
 
+/* With the lock: what a drive with a bad sector says, and that a write mends it. */
+static int medium(const struct job *j, uint32_t *seed)
+{
+	struct group *grp = j->grp;
+
+	if (!vol.medium || j->addr < vol.st.data_at)
+		return 0;
+	if (!grp->bad && j->kind == PROT_READ && !rnd(seed, vol.medium)) {
+		grp->bad = true;
+		grp->bad_member = j->member;
+		grp->bad_addr = j->addr + (uint64_t)rnd(seed, j->length / vol.st.lba) * vol.st.lba;
+	}
+	if (!grp->bad || grp->bad_member != j->member || grp->bad_addr < j->addr ||
+	    grp->bad_addr >= j->addr + j->length)
+		return 0;
+	grp->bad = j->kind == PROT_READ;
+	return grp->bad ? -EIO : 0;
+}
+
 static void do_copy(const struct job *j)
 {
 	uint8_t *mine = j->rq->data + j->copy.request;
@@ -143,6 +162,8 @@ static void *work(void *arg)
 		pthread_mutex_lock(&vol.lock);
 		if (j->what == PROT_EV_IO)
 			vol.member[j->member].jobs--;
+		if (j->what == PROT_EV_IO && !err)
+			err = medium(j, &seed);
 		j->grp->jobs--;
 		j->grp->kick = true;
 		prot_group_result(j->grp->g, j->tag, err);

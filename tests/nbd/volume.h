@@ -9,7 +9,8 @@
  *   which it commits to the state file before it tells a group (control.c)
  *
  * In the folder: m0, m1, .. members; `state`, what meshd's store would know,
- * replaced whole by rename; `status`, for whoever waits for something.
+ * replaced whole by rename; `status`, for whoever waits for something; `scrub`, when
+ * somebody wants one.
  *
  * One lock for all of it: what is tested is the policy, not this program.
  */
@@ -62,6 +63,9 @@ struct group {
 	bool admit;			/* requests may come */
 	bool again;			/* stopped half-way: attach anew */
 	bool kick;
+	bool bad;			/* one sector can't be read until it is written: */
+	uint32_t bad_member;
+	uint64_t bad_addr;
 };
 
 struct request {
@@ -97,6 +101,8 @@ struct volume {
 	uint32_t requests;		/* in flight */
 	uint32_t delay_us;		/* a member I/O is held back up to so long */
 	uint32_t slow_rounds;		/* of control, that an epoch may take */
+	uint32_t medium;		/* one read in so many meets a bad sector; 0: none */
+	uint32_t scrubs;		/* begun */
 	bool over;
 };
 

@@ -229,6 +229,26 @@ static void test_slot_others(void)
 	CU_ASSERT_EQUAL(prot_slot_check(&h, &o, &place), -EBADMSG);
 }
 
+/* A payload of another record: the header is right, what is behind it is not its own. */
+static void test_slot_payload_of(void)
+{
+	u8 payload[1536];
+	struct prot_slot_hdr h;
+
+#define OTHER(field, value) do { \
+	h = slot_record(payload); \
+	h.field = value; \
+	CU_ASSERT_EQUAL(prot_slot_check_payload(&h, payload, &owner), -EBADMSG); \
+	} while (0)
+	OTHER(attach, cpu_to_le64(11));
+	OTHER(attach, cpu_to_le64(13));
+	OTHER(txid, cpu_to_le64(16));
+	OTHER(txid, cpu_to_le64(18));
+	OTHER(member, 2);
+	OTHER(member, 4);
+#undef OTHER
+}
+
 static void test_slot_bytes(void)
 {
 	u8 payload[1536];
@@ -253,6 +273,7 @@ int main(void)
 		{ "bytes", test_bytes },
 		{ "slot: flipped bits", test_slot_flips },
 		{ "slot: records of others", test_slot_others },
+		{ "slot: payloads of others", test_slot_payload_of },
 		{ "slot: bytes", test_slot_bytes },
 		{ NULL, NULL },
 	};

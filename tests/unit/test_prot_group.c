@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A mirror group by hand: what the simulator's schedules do not ask for. Sizes,
- * refusals, a group that lost too much, scrub, read errors, balance.
+ * refusals, a group that lost too much, scrub, read errors, balance, members that
+ * are about to be in sync.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define DATA	(16 * LBA)
 
 static u32 ios[PROT_COPIES_MAX];
+static u64 wrote;		/* sectors of data, a bit each */
 
 static struct prot_group_config config(u8 width)
 {
@@ -31,7 +33,11 @@ static struct prot_group_config config(u8 width)
 
 static void count(const struct prot_event *ev)
 {
+	u64 first = (ev->io.addr - META) / LBA, n = ev->io.length / LBA;
+
 	ios[ev->io.member]++;
+	if (ev->io.kind == PROT_WRITE && ev->io.addr >= META)
+		wrote |= ((1ULL << n) - 1) << first;
 }
 
 static struct prot_group *make(u8 width)
@@ -40,6 +46,7 @@ static struct prot_group *make(u8 width)
 
 	memset(disk, 0, sizeof(disk[0]) * width);
 	memset(ios, 0, sizeof(ios));
+	wrote = 0;
 	saw = count;
 	return rig_start(&c);
 }
@@ -141,6 +148,27 @@ static void test_read_errors(void)
 	free(g);
 }
 
+/* Of two reads that begin alike and fail, all that the longer one wanted is mended. */
+static void test_repair_longer(void)
+{
+	struct prot_group *g = make(2);
+
+	unreadable = 1;
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 1);
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 8 * LBA, LBA), 1);
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, 4 * LBA), 1);
+	CU_ASSERT_EQUAL(nr_held, 3);
+	CU_ASSERT_EQUAL(held[0].io.member, 0);
+	CU_ASSERT_EQUAL(held[2].io.member, 0);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 3);
+	CU_ASSERT_EQUAL(last_err, 0);
+	CU_ASSERT_EQUAL(wrote, 0xf);
+	free(g);
+}
+
 static void test_scrub(void)
 {
 	struct prot_group *g = make(3);
@@ -214,6 +242,159 @@ static void test_attach_cost(void)
 	free(g);
 }
 
+/* Of what is held back, the I/O of @member ends; the rest stays held. */
+static void let_go_of(struct prot_group *g, u32 member)
+{
+	struct prot_event now[ARRAY_SIZE(held)];
+	u32 i, n = nr_held;
+
+	memcpy(now, held, sizeof(now));
+	nr_held = 0;
+	for (i = 0; i < n; i++) {
+		if (now[i].io.member == member)
+			rig_end_io(g, &now[i]);
+		else
+			held[nr_held++] = now[i];
+	}
+	run(g);
+}
+
+/* Members that are held back data, not records. */
+static u64 data_held(void)
+{
+	u64 members = 0;
+	u32 i;
+
+	for (i = 0; i < nr_held; i++)
+		if (held[i].io.addr >= META)
+			members |= 1 << held[i].io.member;
+	return members;
+}
+
+/*
+ * One that is about to be in sync is written to when its own intent bit is durable
+ * too: two of them may be all that a crash leaves.
+ */
+static void test_promoted_bits(void)
+{
+	struct prot_group *g = make(3);
+
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+	CU_ASSERT_EQUAL(prot_group_join(g, 2), 0);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+	CU_ASSERT_EQUAL(nr_held, 3);
+	CU_ASSERT_EQUAL(data_held(), 0);
+	let_go_of(g, 0);
+	CU_ASSERT_EQUAL(data_held(), 1);
+	let_go_of(g, 2);
+	CU_ASSERT_EQUAL(data_held(), 5);
+	let_go_of(g, 1);
+	CU_ASSERT_EQUAL(data_held(), 7);
+	let_go(g);
+	CU_ASSERT_EQUAL(done, 1);
+	CU_ASSERT_EQUAL(last_err, 0);
+	free(g);
+}
+
+/* Nobody is taken back while I/O of before is under way, records of his neither. */
+static void test_join_busy(void)
+{
+	struct prot_group *g = make(2);
+
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+	CU_ASSERT_EQUAL(data_held(), 0);	/* the intent bits */
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), -EBUSY);
+	CU_ASSERT_EQUAL(prot_group_replace(g, 1, (const u8 *)"another member's", 3), -EBUSY);
+	let_go_of(g, 1);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+	hold = false;
+	let_go(g);
+	CU_ASSERT_EQUAL(done, 1);
+	free(g);
+}
+
+/* An intent bit stays until all that are out are known to have missed the region. */
+static void test_missed_first(void)
+{
+	struct prot_group *g = make(3);
+	struct prot_event data;
+	u32 i;
+
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+	let_go(g);
+	/* the data, and the first record of who missed it */
+	CU_ASSERT_EQUAL_FATAL(nr_held, 2);
+	i = held[1].io.addr >= META;
+	data = held[i];
+	held[0] = held[!i];
+	nr_held = 1;
+	rig_end_io(g, &data);
+	run(g);
+	CU_ASSERT_EQUAL(done, 1);
+	while (nr_held) {
+		u64 addr = held[0].io.addr;
+
+		CU_ASSERT_EQUAL_FATAL(nr_held, 1);
+		CU_ASSERT_NOT_EQUAL(addr, 2 * LBA);
+		nr_held = 0;
+		rig_end_io(g, &held[0]);
+		if (addr == (2 + PROT_MISSED + 2) * LBA)
+			break;
+		prot_group_idle(g);
+		run(g);
+	}
+	prot_group_idle(g);
+	run(g);
+	CU_ASSERT_EQUAL_FATAL(nr_held, 1);
+	CU_ASSERT_EQUAL(held[0].io.addr, 2 * LBA);
+	free(g);
+}
+
+/*
+ * One that caught up and failed before it was in sync has left anew: what it missed
+ * is known to the next attachment too, by the epoch that says so.
+ */
+static void test_left_again(void)
+{
+	struct prot_group_config c = config(2);
+	struct prot_group *g = make(2);
+
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	broken = 2;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+	prot_group_epoch(g, 3, 1);
+	run(g);
+	CU_ASSERT_EQUAL(done, 1);
+	prot_group_idle(g);
+	run(g);
+	free(g);
+	c.fresh = 0;
+	c.epoch = 3;
+	c.in_sync = 1;
+	c.left[1] = 3;
+	g = rig_start(&c);
+	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	CU_ASSERT_EQUAL(g->synced, 4 * LBA);	/* one region of four */
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -221,9 +402,14 @@ int main(void)
 		{ "refused requests", test_refused },
 		{ "beyond redundancy", test_beyond },
 		{ "read errors", test_read_errors },
+		{ "repair of the longer read", test_repair_longer },
 		{ "scrub", test_scrub },
 		{ "balance", test_balance },
 		{ "cost of attaching", test_attach_cost },
+		{ "intent bits of the promoted", test_promoted_bits },
+		{ "taken back while busy", test_join_busy },
+		{ "missed before intent is cleared", test_missed_first },
+		{ "left again", test_left_again },
 		{ NULL, NULL },
 	};
 

@@ -9,8 +9,10 @@
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <asm/byteorder.h>
 
 #include "prot_rig.h"
+#include "protect/record.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)
@@ -21,7 +23,7 @@ static u64 meta;		/* bytes of records on a member */
 static struct {
 	u32 reads, records, places, zeroes;
 	u64 read_bytes;
-	u32 staged, used;
+	u32 staged, used, meta;
 } cost;
 
 static struct prot_group_config config(u8 k, u8 m)
@@ -54,6 +56,7 @@ static void count(const struct prot_event *ev)
 	}
 	cost.staged += ev->io.stage_do == PROT_STAGE_KEEP;
 	cost.used += ev->io.stage_do == PROT_STAGE_LAST;
+	cost.meta += !!(ev->io.flags & PROT_META);
 }
 
 static struct prot_group *start(const struct prot_group_config *c)
@@ -391,6 +394,70 @@ static void test_joined(void)
 	free(g);
 }
 
+/* Who is out costs no more reads than it must: parity by what differs, or less parity. */
+static void test_degraded_cost(void)
+{
+	struct prot_group *g = make(4, 2);
+
+	prot_group_epoch(g, 2, 0x37);	/* stripe 0: strip 3 */
+	run(g);
+	/* once before it counts: that the region is missed is recorded */
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	COST(3, 3, 3);			/* to compute it anew would take all four that are left */
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 3 * STRIP, LBA), 0);
+	COST(3, 2, 2);			/* of what cannot be read: only so */
+	free(g);
+	g = make(4, 2);
+	prot_group_epoch(g, 2, 0x1f);	/* stripe 0: Q */
+	run(g);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
+	COST(2, 2, 2);
+	free(g);
+}
+
+/* Two parts of a strip with a sector between: that one is in neither's buffer. */
+static void test_joined_gap(void)
+{
+	static const u32 parts[2][2] = { { STRIP - LBA, 2 * LBA }, { STRIP + 2 * LBA, LBA } };
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct prot_group *g = make_wide(STRIP, STRIP);
+
+		fill(4 * STRIP, 1);
+		CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 4 * STRIP), 0);
+		submit(g, parts[i][0], parts[i][1]);
+		submit(g, parts[!i][0], parts[!i][1]);
+		run(g);
+		CU_ASSERT_EQUAL(done, 1 + 2);
+		CU_ASSERT_EQUAL(g->joined, 0);
+		check_stripe(g, 4 * STRIP, 1);
+		free(g);
+	}
+}
+
+/* What one of them is flagged with, holds for the I/O of all. */
+static void test_joined_flags(void)
+{
+	struct prot_group *g = make_wide(STRIP, STRIP);
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		memset(&cost, 0, sizeof(cost));
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, i ? PROT_META : 0, 0, LBA,
+						  0) >= 0);
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, i ? 0 : PROT_META, LBA, LBA,
+						  LBA) >= 0);
+		run(g);
+		CU_ASSERT_EQUAL(g->joined, i + 1);
+		COST(3, 3, 3);
+		CU_ASSERT_EQUAL(cost.meta, 9);
+	}
+	free(g);
+}
+
 /* Of overlapping ones the later counts; a read between keeps its place. */
 static void test_joined_order(void)
 {
@@ -617,6 +684,31 @@ static void test_attach_number(void)
 	free(g);
 }
 
+/* The newest number is never written over: should that tear, nothing would be known. */
+static void test_attach_kept(void)
+{
+	struct prot_group_config c = config(2, 1);
+	u64 before = 0;
+	u32 n, i;
+
+	memset(disk, 0, sizeof(disk[0]) * 3);
+	for (n = 0; n < 5; n++) {
+		struct prot_group *g = start(&c);
+
+		for (i = 0; i < 3; i++) {
+			const struct prot_attach_rec *r = (const void *)disk[i];
+			const struct prot_attach_rec *s = (const void *)(disk[i] + LBA);
+			u64 a = le64_to_cpu(r->attach), b = le64_to_cpu(s->attach);
+
+			CU_ASSERT_EQUAL(max(a, b), g->attach);
+			CU_ASSERT_EQUAL(min(a, b), before);
+		}
+		before = g->attach;
+		free(g);
+		c.fresh = 0;
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -628,7 +720,10 @@ int main(void)
 		{ "beyond redundancy", test_beyond },
 		{ "scrub", test_scrub },
 		{ "strips larger than slots", test_windows },
+		{ "cost of writes without a member", test_degraded_cost },
 		{ "writes joined", test_joined },
+		{ "writes with a gap between them", test_joined_gap },
+		{ "flags of writes joined", test_joined_flags },
 		{ "order of writes joined", test_joined_order },
 		{ "writes folded", test_folded },
 		{ "writes of the same rows folded", test_folded_same },
@@ -636,6 +731,7 @@ int main(void)
 		{ "slices of strips larger than slots", test_slices },
 		{ "cost of attaching", test_attach_cost },
 		{ "attach number", test_attach_number },
+		{ "attach number kept", test_attach_kept },
 		{ NULL, NULL },
 	};
 

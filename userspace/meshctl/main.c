@@ -121,8 +121,8 @@ static int set_number(json_t *args, const struct opt *o, const char *value)
 
 	errno = 0;
 	n = strtol(value, &end, 10);
-	if (errno || end == value || *end || n < 0 || n > 65535)
-		return bad_value(o->name, value, "a number from 0 to 65535 is wanted");
+	if (errno || end == value || *end || n < 1 || n > 65535)
+		return bad_value(o->name, value, "a number from 1 to 65535 is wanted");
 	json_object_set_new(args, o->key, json_integer(n));
 	return 0;
 }

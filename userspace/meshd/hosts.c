@@ -18,17 +18,17 @@ static int parse_addr(const char *text, struct store_host *h)
 	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
 	char bare[64], *zone;
 	u8 raw[16];
-	int port = MESH_PORT;
+	u16 port = MESH_PORT;
 
 	if (text[0] == '[' && strchr(text, ']')) {
 		end = strchr(text, ']');
-		port = end[1] == ':' ? atoi(end + 2) : end[1] ? 0 : port;
+		port = end[1] == ':' ? port_parse(end + 2) : end[1] ? 0 : port;
 		text++;
 	} else if (colon && colon == strchr(text, ':')) {
 		end = colon;
-		port = atoi(colon + 1);
+		port = port_parse(colon + 1);
 	}
-	if (port <= 0 || port > 65535 || end - text >= (long)sizeof(bare))
+	if (!port || end - text >= (long)sizeof(bare))
 		return -EINVAL;
 	snprintf(bare, sizeof(bare), "%.*s", (int)(end - text), text);
 	snprintf(h->addr, sizeof(h->addr), "%s", bare);

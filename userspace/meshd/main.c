@@ -34,6 +34,17 @@ static const char usage[] =
 	"  --debug          say more\n"
 	"  --version, --help\n";
 
+static u16 port_option(const char *text)
+{
+	u16 port = port_parse(text);
+
+	if (!port) {
+		fprintf(stderr, "meshd: --port %s: a number from 1 to 65535 is wanted\n", text);
+		exit(2);
+	}
+	return port;
+}
+
 static int option(int c)
 {
 	switch (c) {
@@ -47,8 +58,8 @@ static int option(int c)
 		D.listen = optarg;
 		return 0;
 	case 'p':
-		D.port = atoi(optarg);
-		return D.port ? 0 : 2;
+		D.port = port_option(optarg);
+		return 0;
 	case 'n':
 		D.listen = NULL;
 		return 0;

@@ -89,6 +89,15 @@ int thread_start(void *(*fn)(void *), void *arg)
 	return -err;
 }
 
+u16 port_parse(const char *text)
+{
+	unsigned int port = 0;
+
+	for (; *text >= '0' && *text <= '9' && port <= 0xffff; text++)
+		port = port * 10 + (*text - '0');
+	return *text || port > 0xffff ? 0 : port;
+}
+
 int read_line(char *out, size_t size, const char *fmt, ...)
 {
 	char path[256];

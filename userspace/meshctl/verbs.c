@@ -35,7 +35,7 @@ static const struct opt lend_opts[] = {
 };
 
 static const struct opt withdraw_opts[] = {
-	{ "force", OPT_FLAG, "force", "although volumes use it: their I/O fails" },
+	{ "force", OPT_FLAG, "force", "although it holds extents, which stay on it: their volumes' I/O fails" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 
@@ -92,7 +92,7 @@ const struct verb verbs[] = {
 	  "label a drive and lend it to clients",
 	  "meshctl drive lend /dev/nvme0n1", print_done },
 	{ "drive", "withdraw", "drive", "DRIVE", NULL, NULL, withdraw_opts,
-	  "stop lending a drive (its label stays)",
+	  "stop lending a drive; the label of an empty one is wiped",
 	  "meshctl drive withdraw /dev/nvme0n1", print_done },
 	{ "drive", "list", NULL, NULL, NULL, NULL, none,
 	  "list the drives that all known hosts lend",

@@ -227,6 +227,10 @@ static void stats(const json_t *r)
 	const json_t *o;
 	size_t i;
 
+	if (!json_array_size(json_object_get(r, "volumes")) &&
+	    !json_array_size(json_object_get(r, "targets")) &&
+	    !json_array_size(json_object_get(r, "sessions")))
+		fprintf(stderr, "meshctl: no volumes attached, no hosts connected\n");
 	json_array_foreach(json_object_get(r, "volumes"), i, o)
 		counters(str(o, "name"), json_object_get(o, "stats"));
 	json_array_foreach(json_object_get(r, "targets"), i, o)

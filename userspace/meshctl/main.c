@@ -82,6 +82,11 @@ static bool is_noun(const char *word)
 	return false;
 }
 
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
 static int bad_value(const char *option, const char *value, const char *want)
 {
 	fprintf(stderr, "meshctl: --%s %s: %s\n", option, value, want);
@@ -130,8 +135,11 @@ static int set_number(json_t *args, const struct opt *o, const char *value)
 static int set_size(json_t *args, const struct opt *o, const char *value)
 {
 	u64 bytes;
+	int err = size_parse(value, &bytes);
 
-	if (size_parse(value, &bytes) || !bytes || bytes > INT64_MAX)
+	if (err == -ERANGE)
+		return bad_value(o->name, value, "that is too large");
+	if (err || !bytes)
 		return bad_value(o->name, value, "a size like 64k, 10G or 1.5T is wanted");
 	json_object_set_new(args, o->key, json_integer((json_int_t)bytes));
 	return 0;
@@ -190,7 +198,7 @@ static int option(struct command *c, char **argv, int *used)
 	*used = 0;
 	if (!value && !strcmp(word, "json"))
 		return c->json = true, 0;
-	if (!value && !strcmp(word, "help"))
+	if (!value && is_help(argv[0]))
 		return c->help = true, 0;
 	for (o = c->verb->opts; o->name; o++)
 		if (strlen(o->name) == len && !strncmp(o->name, word, len))
@@ -204,8 +212,10 @@ static int option(struct command *c, char **argv, int *used)
 		return value ? bad_value(o->name, value + 1, "it takes no value") :
 			       set_option(c->args, o, NULL);
 	if (!value) {
-		if (!argv[1])
-			return bad_value(o->name, "", "a value is missing");
+		if (!argv[1]) {
+			fprintf(stderr, "meshctl: --%s: a value is missing\n", o->name);
+			return EXIT_USAGE;
+		}
 		*used = 1;
 		return set_option(c->args, o, argv[1]);
 	}
@@ -237,8 +247,10 @@ static int parse(struct command *c, char **argv)
 			continue;
 		}
 		used = 0;
-		ret = !only_operands && !strncmp(*argv, "--", 2) ? option(c, argv, &used) :
-								   operand(c, *argv);
+		if (!only_operands && (!strncmp(*argv, "--", 2) || is_help(*argv)))
+			ret = option(c, argv, &used);
+		else
+			ret = operand(c, *argv);
 		if (ret)
 			return ret;
 		argv += used;
@@ -273,6 +285,11 @@ static int complete(const struct command *c)
 	return 0;
 }
 
+static void print_version(void)
+{
+	printf("meshctl %s\n", MESHCTL_VERSION);
+}
+
 static int run(struct command *c)
 {
 	json_t *request, *result = NULL;
@@ -282,6 +299,8 @@ static int run(struct command *c)
 	status = control_call(c->socket, request, &result);
 	if (status == EXIT_DONE || status == EXIT_FOUND)
 		c->verb->print(c->json ? &print_json : &print_text, result);
+	else if (!c->json && !c->verb->noun && !strcmp(c->verb->name, "version"))
+		print_version();	/* one's own is known without meshd */
 	if (status == EXIT_FOUND)
 		status = EXIT_FAILED;
 	json_decref(result);
@@ -301,7 +320,7 @@ static int which(struct command *c, char **argv)
 				argv[1]);
 		return c->verb ? 2 : 0;
 	}
-	if (!argv[2] || !strcmp(argv[2], "--help")) {
+	if (!argv[2] || is_help(argv[2])) {
 		help_all(argv[2] ? stdout : stderr, argv[1]);
 		exit(argv[2] ? EXIT_DONE : EXIT_USAGE);
 	}
@@ -310,6 +329,19 @@ static int which(struct command *c, char **argv)
 		fprintf(stderr, "meshctl: %s has no verb '%s': see 'meshctl %s --help'\n", argv[1],
 			argv[2], argv[1]);
 	return c->verb ? 3 : 0;
+}
+
+/* "meshctl help", "help NOUN", "help NOUN VERB"; @argv: from "help" on */
+static int help(struct command *c, char **argv)
+{
+	if (!argv[1] || (is_noun(argv[1]) && !argv[2])) {
+		help_all(stdout, argv[1]);
+		return EXIT_DONE;
+	}
+	if (!which(c, argv))
+		return EXIT_USAGE;
+	help_verb(c->verb);
+	return EXIT_DONE;
 }
 
 int main(int argc, char **argv)
@@ -322,12 +354,19 @@ int main(int argc, char **argv)
 		help_all(stderr, NULL);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (is_help(argv[1])) {
 		help_all(stdout, NULL);
 		return EXIT_DONE;
 	}
-	if (!strcmp(argv[1], "--version"))
-		argv[1] = (char *)"version";
+	if (!strcmp(argv[1], "help")) {
+		status = help(&c, argv + 1);
+		json_decref(c.args);
+		return status;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		print_version();
+		return EXIT_DONE;
+	}
 	words = which(&c, argv);
 	status = words ? parse(&c, argv + words) : EXIT_USAGE;
 	if (!status && c.help) {

@@ -35,7 +35,7 @@ static const struct opt lend_opts[] = {
 };
 
 static const struct opt withdraw_opts[] = {
-	{ "force", OPT_FLAG, "force", "although it holds extents, which stay on it: their volumes' I/O fails" },
+	{ "force", OPT_FLAG, "force", "although volumes use it: their I/O fails, their data stays" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
 

@@ -21,6 +21,7 @@ struct choice {
 	u32	*host;			/* ... and whose: index into hosts */
 	size_t	n;
 	size_t	misfit;			/* drives left out for their block size */
+	bool	*found;			/* by index into the wish's names */
 };
 
 static void choice_free(struct choice *c)
@@ -29,29 +30,55 @@ static void choice_free(struct choice *c)
 	free(c->d);
 	free(c->info);
 	free(c->host);
+	free(c->found);
 }
 
 /* A drive is named by UUID, a start of it, device, or HOST:DEVICE. */
-static bool named(const json_t *names, const struct store_host *h, const struct mgmt_drive *m)
+static bool called(const char *want, const struct store_host *h, const struct mgmt_drive *m)
 {
 	char uuid[MUUID_TEXT], host_path[200], host_base[200];
-	const char *base = strrchr(m->path, '/'), *want;
-	size_t i;
-	json_t *n;
+	const char *base = strrchr(m->path, '/');
 
 	base = base ? base + 1 : m->path;
 	muuid_text(&m->uuid, uuid);
 	snprintf(host_path, sizeof(host_path), "%s:%s", h->name, m->path);
 	snprintf(host_base, sizeof(host_base), "%s:%s", h->name, base);
-	json_array_foreach((json_t *)names, i, n) {
+	return !strcmp(want, m->path) || !strcmp(want, base) || !strcmp(want, host_path) ||
+	       !strcmp(want, host_base) ||
+	       (strlen(want) >= 4 && !strncasecmp(uuid, want, strlen(want)));
+}
+
+/* Is it one of those that are wished for? Notes which names are somebody's. */
+static bool wanted(struct choice *c, const struct wish *w, const struct store_host *h,
+		   const struct mgmt_drive *m)
+{
+	bool any = !w->drives;
+	const char *want;
+	size_t i;
+	json_t *n;
+
+	json_array_foreach((json_t *)w->drives, i, n) {
 		want = json_string_value(n);
-		if (!want)
-			continue;
-		if (!strcmp(want, m->path) || !strcmp(want, base) || !strcmp(want, host_path) ||
-		    !strcmp(want, host_base) || (strlen(want) >= 4 && !strncasecmp(uuid, want, strlen(want))))
-			return true;
+		if (want && called(want, h, m))
+			c->found[i] = any = true;
 	}
-	return false;
+	return any;
+}
+
+/* A name that is no lent drive's is a slip, not a drive without room. */
+static int all_found(struct req *r, const struct choice *c, const struct wish *w)
+{
+	const char *want;
+	size_t i;
+	json_t *n;
+
+	json_array_foreach((json_t *)w->drives, i, n) {
+		want = json_string_value(n);
+		if (!c->found[i])
+			return req_fail(r, "no lent drive is called %.100s; see meshctl drive list",
+					want ? want : "that");
+	}
+	return 0;
 }
 
 static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
@@ -60,6 +87,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	void *info = realloc(c->info, (c->n + 1) * sizeof(*c->info));
 	void *hosts = realloc(c->host, (c->n + 1) * sizeof(*c->host));
 	struct mgmt_drive *m;
+	bool take;
 
 	c->d = d ? d : c->d;
 	c->info = info ? info : c->info;
@@ -67,7 +95,10 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	if (!d || !info || !hosts)
 		return -ENOMEM;
 	m = &c->info[c->n];
-	if (mgmt_drive_unpack(j, m) || strcmp(m->state, "up"))
+	if (mgmt_drive_unpack(j, m))
+		return 0;
+	take = wanted(c, w, &c->hosts[host], m);
+	if (strcmp(m->state, "up"))
 		return 0;
 	if (w->lba_max && m->lba > w->lba_max) {
 		c->misfit++;
@@ -77,7 +108,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	c->d[c->n] = (struct place_drive) {
 		.host = c->hosts[host].uuid, .drive = m->uuid, .free = m->free,
 		.longest = m->longest, .lba = m->lba,
-		.wanted = !w->drives || named(w->drives, &c->hosts[host], m),
+		.wanted = take,
 	};
 	c->n++;
 	return 0;
@@ -91,6 +122,9 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	size_t i, k;
 
 	memset(c, 0, sizeof(*c));
+	c->found = calloc(json_array_size(w->drives) + 1, sizeof(*c->found));
+	if (!c->found)
+		return req_fail(r, "no memory");
 	store_hosts(&c->hosts, &c->nr_hosts);
 	for (i = 0; i < c->nr_hosts; i++) {
 		if (peer_call(&c->hosts[i], &q, &data, why)) {
@@ -109,7 +143,7 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	if (!c->n)
 		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
 				"meshctl drive list");
-	return 0;
+	return all_found(r, c, w);
 }
 
 static int too_few(struct req *r, const struct choice *c, const struct wish *w, u32 got, u64 bytes)

@@ -196,8 +196,9 @@ int cmd_host_remove(struct req *r)
 	if (store_host_find(what, &h))
 		return req_fail(r, "no host %s; see meshctl host list", what);
 	if (in_use(&h, name, sizeof(name)))
-		return req_fail(r, "volume %s has extents on host %s; delete or forget it first", name,
-				h.name);
+		return req_fail(r, "volume %s has extents on host %s; delete it first (if the "
+				"host is gone for good, meshctl volume delete --force, twice)",
+				name, h.name);
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 

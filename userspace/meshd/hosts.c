@@ -294,12 +294,31 @@ static int key_action(struct req *r, const char *action)
 	return strcmp(action, "show") ? -ENOENT : 0;
 }
 
+/* What a change of the key asks of whoever made it. */
+static void key_advice(struct req *r, const char *action, u16 before)
+{
+	if (!strcmp(action, "clear"))
+		req_note(r, "no key any more: any host may log in here, but for those that still "
+			 "have one: clear theirs too");
+	else if (strcmp(action, "generate"))
+		return;
+	else if (before)
+		req_note(r, "key %u stays valid until the next 'generate': set this one on every "
+			 "other host before that", before);
+	else
+		req_note(r, "hosts without this key are refused: set it on every other host");
+}
+
 int cmd_host_key(struct req *r)
 {
 	const char *action = arg_str(r, "action");
+	u16 before = key_id();
 	char text[KEY_LINE];
-	int err = key_action(r, action);
+	int err;
 
+	if (strcmp(action, "set") && (arg_str(r, "key")[0] || arg_num(r, "key_id")))
+		return req_usage(r, "--key and --key-id go with 'host key set' alone");
+	err = key_action(r, action);
 	if (err == -ENOENT)
 		return req_usage(r, "host key generate, set, show or clear, not %s", action);
 	if (err == -EINVAL)
@@ -309,6 +328,7 @@ int cmd_host_key(struct req *r)
 		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
 	if (strcmp(action, "show"))
 		peers_repush();
+	key_advice(r, action, before);
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());
 	json_object_set_new(r->result, "key", json_null());

@@ -14,6 +14,10 @@ from .common import BUILD, LAB, TOP, LabError, cache_dir, must, say
 SOURCES = ("Kbuild", "driver", "rdda", "protect", "tests/kmod")
 
 
+# As many compilers at once as there are CPUs for us.
+JOBS = f"-j{len(os.sched_getaffinity(0))}"
+
+
 class Kernel:
     """A kernel image with the modules that belong to it."""
 
@@ -76,7 +80,7 @@ def built_modules(kernel, faults=False):
         if not os.path.exists(stamp) or os.stat(stamp).st_mtime < _newest_source():
             say(f"building the modules for {kernel.release}")
             newest = _newest_source()
-            must(["make", "-C", TOP, f"KREL={kernel.release}",
+            must(["make", JOBS, "-C", TOP, f"KREL={kernel.release}",
                   f"KDIR={kernel.modules}/build", "modules"]
                  + (["FAULTS=1"] if faults else []))
             with open(stamp, "w", encoding="ascii"):
@@ -91,7 +95,7 @@ def built_programs():
     os.makedirs(BUILD, exist_ok=True)
     with open(os.path.join(BUILD, ".lab-lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        must(["make", "-s", "-C", TOP, "userspace", "tools"])
+        must(["make", JOBS, "-s", "-C", TOP, "userspace", "tools"])
 
 
 def tree(kernel, extra=(), faults=False):

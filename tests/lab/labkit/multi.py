@@ -124,8 +124,8 @@ def _wait(guests, seconds):
             raise LabError(f"{g.name} died at boot, console log "
                            f"{keep_log(g, g.name)}") from None
         except Timeout:
-            raise LabError(f"{g.name} did not come up, console log "
-                           f"{keep_log(g, g.name)}") from None
+            raise LabError(f"{g.name} did not come up within {seconds:.0f} s "
+                           f"(--boot-timeout), console log {keep_log(g, g.name)}") from None
 
 
 def _start(guests, seconds):

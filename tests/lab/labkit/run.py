@@ -107,7 +107,9 @@ def _once(folder, args, argv):
         why = "the guest died" + ("" if cmd.begun else " before the script began")
     except Timeout:
         guest.dump_tasks()
-        why = f"no end after {args.timeout} s" if cmd.begun else "the guest did not come up"
+        why = f"no end after {args.timeout:.0f} s" if cmd.begun else (
+            f"the guest did not come up within {min(args.timeout, args.boot_timeout):.0f} s "
+            "(--boot-timeout)")
     finally:
         guest.quit()
         volatile.stop(guest)

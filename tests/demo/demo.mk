@@ -5,8 +5,14 @@
 DEMO_KERNEL ?= 6.12
 DEMO_CPUS ?= $(shell n=$$(nproc); echo $$((n < 2 ? 2 : n > 4 ? 4 : n)))
 
-demo: deps
-	@$(MAKE) -s userspace
+demo:
+	@[ "$$(id -u)" -eq 0 ] || { echo "make demo boots a guest on this machine's own kernel" \
+		"images and files: run it as root"; exit 1; }
+	@echo "demo: the packages"
+	@$(MAKE) -s deps
+	@echo "demo: the programs"
+	@$(MAKE) -s userspace tools
+	@echo "demo: the modules, then a guest"
 	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
 		--mem 3G --timeout 3600 $(if $(INTERACTIVE),--tty --stdin env INTERACTIVE=1) \
 		$(CURDIR)/tests/demo/demo

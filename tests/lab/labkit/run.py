@@ -99,6 +99,8 @@ def _once(folder, args, argv):
     status, why = 0, None
     try:
         guest.start()
+        if not args.quiet:
+            say(f"booting Linux {guest.kernel.release}")
         status = cmd.run(deadline, min(deadline, time.monotonic() + args.boot_timeout),
                          guest.alive)
         time.sleep(0.3)                 # last words of the kernel

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An erasure-coded group by hand: who comes after whom. Members that are taken back
+ * in turn, writes of the same rows next to one that does not come to an end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <asm/byteorder.h>
+
+#include "prot_rig.h"
+#include "protect/record.h"
+
+#define LBA	512
+#define STRIP	(4 * LBA)
+#define DATA	(8 * STRIP)
+
+static u64 meta;		/* bytes of records on a member */
+static struct {
+	u32 reads, records, places;
+} cost;
+
+static void count(const struct prot_event *ev)
+{
+	if (ev->io.kind == PROT_READ)
+		cost.reads++;
+	else if (ev->io.addr < meta)
+		cost.records++;
+	else
+		cost.places++;
+}
+
+#define COST(r, j, p) do { \
+	CU_ASSERT_EQUAL(cost.reads, r); \
+	CU_ASSERT_EQUAL(cost.records, j); \
+	CU_ASSERT_EQUAL(cost.places, p); \
+	} while (0)
+
+static struct prot_group *make(u8 k, u8 m)
+{
+	struct prot_group_config c = { .bytes = DATA, .in_sync = (1ULL << (k + m)) - 1, .epoch = 1,
+				       .region = 2 * STRIP, .lba = LBA, .ops = 16, .bufs = 10,
+				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
+				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
+				       .lanes = 2, .slots = 8, .fresh = 1 };
+	u32 i;
+
+	meta = prot_group_meta_bytes(&c);
+	for (i = 0; i < c.width; i++)
+		c.data[i] = meta;
+	memset(disk, 0, sizeof(disk[0]) * c.width);
+	memset(&cost, 0, sizeof(cost));
+	saw = count;
+	return rig_start(&c);
+}
+
+static u8 byte_at(u32 i)
+{
+	return i * 7 + (i >> 8) * 13 + 5;
+}
+
+/* Payload at @at goes to byte @at of the group. */
+static void submit(struct prot_group *g, u32 at, u32 length)
+{
+	u32 i;
+
+	for (i = at; i < at + length; i++)
+		payload[i] = byte_at(i);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, at, length, at) >= 0);
+}
+
+/* It reads as written, whoever of stripe 0 cannot be read. */
+static void check(struct prot_group *g, u32 at, u32 length)
+{
+	u32 i, j;
+
+	CU_ASSERT(prot_group_quiet(g));
+	for (i = 0; i < 6; i++) {
+		unreadable = 0x21ULL << i & 0x3f;
+		memset(payload, 0, length);
+		CU_ASSERT_EQUAL(rig_request(g, PROT_READ, at, length), 0);
+		for (j = 0; j < length && payload[j] == byte_at(at + j); j++)
+			;
+		CU_ASSERT_EQUAL(j, length);
+	}
+	unreadable = 0;
+}
+
+/* What is held back ends, but what goes in place on member 0. */
+static void let_go_but_0(struct prot_group *g)
+{
+	struct prot_event now[ARRAY_SIZE(held)];
+	u32 i, n = nr_held;
+
+	memcpy(now, held, sizeof(now));
+	nr_held = 0;
+	for (i = 0; i < n; i++) {
+		if (now[i].io.kind == PROT_WRITE && now[i].io.addr >= meta && !now[i].io.member)
+			held[nr_held++] = now[i];
+		else
+			rig_end_io(g, &now[i]);
+	}
+	run(g);
+}
+
+/*
+ * The first write is in place but for its data; the second wrote the same parity
+ * after it and is over. The third must not take parity out of the first one's buffer.
+ */
+static void test_stale_parity(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	hold = true;
+	submit(g, 0, LBA);
+	run(g);
+	let_go(g);			/* what it reads */
+	submit(g, STRIP, LBA);
+	run(g);
+	for (i = 0; i < 8; i++)
+		let_go_but_0(g);
+	CU_ASSERT_EQUAL(done, 2);
+	CU_ASSERT_EQUAL(nr_held, 1);
+	submit(g, 2 * STRIP, LBA);
+	run(g);
+	for (i = 0; i < 8; i++)
+		let_go_but_0(g);
+	CU_ASSERT_EQUAL(done, 3);
+	CU_ASSERT_EQUAL(nr_held, 1);
+	while (nr_held)
+		let_go(g);
+	hold = false;
+	for (i = 0; i < 3; i++)
+		check(g, i * STRIP, LBA);
+	free(g);
+}
+
+/* What a later write covers in part goes in place before it, and waits for nothing. */
+static void test_covered_part(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	hold = true;
+	submit(g, 0, 2 * LBA);
+	run(g);
+	let_go(g);			/* what it reads */
+	for (i = 0; i < 4; i++)
+		submit(g, i * STRIP + LBA, 2 * LBA);
+	run(g);
+	memset(&cost, 0, sizeof(cost));
+	let_go(g);			/* its records: the others, now one, begin */
+	COST(0, 6, 3);
+	while (nr_held)
+		let_go(g);
+	COST(0, 6, 3 + 6);
+	CU_ASSERT_EQUAL(g->joined, 3);
+	CU_ASSERT_EQUAL(g->folded, 0);
+	CU_ASSERT_EQUAL(done, 5);
+	hold = false;
+	check(g, 0, 3 * LBA);
+	free(g);
+}
+
+static u64 newest_attach(u32 member)
+{
+	const struct prot_attach_rec *r = (const void *)disk[member];
+	const struct prot_attach_rec *s = (const void *)(disk[member] + LBA);
+
+	return max(le64_to_cpu(r->attach), le64_to_cpu(s->attach));
+}
+
+/*
+ * Two are taken back one after the other, the second in the middle of the bump for
+ * the first, or after it: all have the last number, or records on them would be dead
+ * to an attachment that finds only them.
+ */
+static void test_attach_bumps(void)
+{
+	u32 during, i;
+
+	for (during = 0; during < 2; during++) {
+		struct prot_group *g = make(2, 2);
+
+		prot_group_epoch(g, 2, 3);
+		run(g);
+		hold = true;
+		CU_ASSERT_EQUAL(prot_group_join(g, 2), 0);
+		run(g);
+		while (nr_held && (!during || held[0].io.addr >= 2 * LBA))
+			let_go(g);
+		CU_ASSERT_EQUAL(!nr_held, !during);
+		CU_ASSERT_EQUAL(prot_group_join(g, 3), 0);
+		run(g);
+		while (nr_held)
+			let_go(g);
+		CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+		CU_ASSERT_EQUAL(g->attach, 3);
+		for (i = 0; i < 4; i++)
+			CU_ASSERT_EQUAL(newest_attach(i), 3);
+		free(g);
+	}
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "parity of an older write", test_stale_parity },
+		{ "writes covered in part", test_covered_part },
+		{ "attach numbers of two taken back", test_attach_bumps },
+		{ NULL, NULL },
+	};
+
+	return suite_main("prot_ec_order", tests);
+}

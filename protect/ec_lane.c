@@ -106,6 +106,8 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->mark = l->oldest;
 	e->txid = l->next++;
 	e->holders = e->kind == PROT_SLOT_PAYLOAD ? e->parts : pick_holders(g);
+	e->named_holders = e->holders;
+	e->named_parts = e->parts;
 	if (e->kind != PROT_SLOT_BARRIER)
 		l->recorded = e->txid;
 	prot_phase(op, PROT_P_RECORD);
@@ -133,8 +135,8 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	h->txid = cpu_to_le64(e->txid);
 	h->watermark = cpu_to_le64(e->mark);
 	h->epoch = cpu_to_le64(g->cfg.epoch);
-	h->participants = cpu_to_le64(e->parts);
-	h->holders = cpu_to_le64(e->holders);
+	h->participants = cpu_to_le64(e->named_parts);
+	h->holders = cpu_to_le64(e->named_holders);
 	h->stripe = cpu_to_le64(e->stripe);
 	h->first = cpu_to_le32(e->kind == PROT_SLOT_PAYLOAD ? e->row + from : 0);
 	h->length = cpu_to_le32(length);

@@ -52,6 +52,9 @@ enum prot_ec_plan {
  *	were joined to it
  * @holders: members that get a record
  * @parts: members in sync whose strips change
+ * @named_holders: @holders as all records name them: the gate forgets a member that is
+ *	out by an epoch, but records that differ are none of one transaction
+ * @named_parts: @parts, likewise
  * @joins: members that catch up, and get this in place only
  * @fix: members that a scrub rewrites
  * @stale: strips that a later gated write changes too: the newest content is not
@@ -92,6 +95,8 @@ struct prot_ecop {
 	u64	own;
 	u64	holders;
 	u64	parts;
+	u64	named_holders;
+	u64	named_parts;
 	u64	joins;
 	u64	fix;
 	u64	skip;

@@ -147,7 +147,8 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 		const struct prot_gop *o = prot_gop(g, i);
 		struct prot_ecop *x = prot_ecop(g, o);
 
-		if (gated(g, o) && x->over >> member & 1 && covers(g, op, o, strip))
+		if (gated(g, o) && x->over >> member & 1 && rows_meet(o, op) &&
+		    covers(g, op, o, strip))
 			x->over &= ~PROT_BIT(member);
 	}
 	prot_ec_wake_rows(g, op);
@@ -171,8 +172,8 @@ static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
 
 	if (!is_write(o) || !covers(g, o, op, strip))
 		return false;
-	if (o->phase == PROT_P_RECORD)
-		return (x->parts | x->joins) >> member & 1;
+	if (o->phase == PROT_P_RECORD)	/* of a failed holder, it may wait long for an epoch */
+		return !(x->holders & g->failed) && (x->parts | x->joins) >> member & 1;
 	return (o->phase == PROT_P_COPY || o->phase == PROT_P_CODEC ||
 		(o->phase == PROT_P_GATHER && !x->waits)) &&
 	       (prot_ec_full(g) | x->joins) >> member & 1;

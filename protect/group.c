@@ -15,11 +15,12 @@ enum prot_mutant prot_mutant;
 u64 prot_looked;
 #endif
 
-static u32 take(u32 *end, u32 bytes)
+/* Where @count of @each bytes begin; the end may be beyond what 32 bits count. */
+static u32 take(u64 *end, u64 count, u32 each)
 {
-	u32 at = *end;
+	u64 at = *end;
 
-	*end += round_up(bytes, 8);
+	*end += round_up(count * each, 8);
 	return at;
 }
 
@@ -42,7 +43,7 @@ static u32 config_blocks(const struct prot_group_config *c)
 /* Place everything behind the header. */
 static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 {
-	u32 end = sizeof(struct prot_group);
+	u64 end = sizeof(struct prot_group);
 
 	h->region_shift = ilog2(c->region);
 	h->nr_regions = config_regions(c);
@@ -54,28 +55,28 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->meta_buf_bytes = c->lba;
 	if (c->level == PROT_EC)
 		prot_ec_arrange(h, c);
-	h->off_ops = take(&end, c->ops * sizeof(struct prot_gop));
-	h->off_regions = take(&end, h->nr_regions * sizeof(struct prot_region));
-	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks * sizeof(u32));
-	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks * sizeof(u32));
-	h->off_buckets = take(&end, h->nr_buckets * sizeof(u16));
-	h->off_free_ops = take(&end, prot_set_words(c->ops) * sizeof(u64));
-	h->off_waiting = take(&end, prot_set_words(c->ops) * sizeof(u64));
-	h->off_free_bufs = take(&end, prot_set_words(c->bufs) * sizeof(u64));
-	h->off_unwritten = take(&end, c->width * h->nr_bitmaps * sizeof(u32));
+	h->off_ops = take(&end, c->ops, sizeof(struct prot_gop));
+	h->off_regions = take(&end, h->nr_regions, sizeof(struct prot_region));
+	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks, sizeof(u32));
+	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks, sizeof(u32));
+	h->off_buckets = take(&end, h->nr_buckets, sizeof(u16));
+	h->off_free_ops = take(&end, prot_set_words(c->ops), sizeof(u64));
+	h->off_waiting = take(&end, prot_set_words(c->ops), sizeof(u64));
+	h->off_free_bufs = take(&end, prot_set_words(c->bufs), sizeof(u64));
+	h->off_unwritten = take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
-	h->off_sets = take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words * sizeof(u64));
+	h->off_sets = take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words, sizeof(u64));
 	h->dirty_words = prot_set_words(h->nr_blocks);
-	h->off_dirty = take(&end, c->width * h->nr_bitmaps * h->dirty_words * sizeof(u64));
-	h->off_bufs = take(&end, c->bufs * h->buf_bytes);
-	h->off_meta = take(&end, c->width * h->meta_buf_bytes);
+	h->off_dirty = take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));
+	h->off_bufs = take(&end, c->bufs, h->buf_bytes);
+	h->off_meta = take(&end, c->width, h->meta_buf_bytes);
 	if (c->level == PROT_EC) {
-		h->off_lanes = take(&end, c->lanes * sizeof(struct prot_lane));
-		h->off_ecops = take(&end, c->ops * sizeof(struct prot_ecop));
-		h->off_ranges = take(&end, c->ops * c->k * sizeof(struct prot_ec_range));
-		h->off_txs = take(&end, c->lanes * c->slots * sizeof(struct prot_tx));
+		h->off_lanes = take(&end, c->lanes, sizeof(struct prot_lane));
+		h->off_ecops = take(&end, c->ops, sizeof(struct prot_ecop));
+		h->off_ranges = take(&end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
+		h->off_txs = take(&end, (u64)c->lanes * c->slots, sizeof(struct prot_tx));
 	}
-	h->bytes = end;
+	h->bytes = end >> 32 ? 0 : end;
 }
 
 size_t prot_group_bytes(const struct prot_group_config *c)

@@ -21,7 +21,8 @@
  * layout of the next epoch, from prot_group_init(). What stops while SERVING
  * has lost too much: every request ends with -EIO.
  *
- * What the caller owes: each I/O ends exactly once; after an error nothing is
+ * What the caller owes: each I/O ends exactly once, and touches its buffer no more
+ * then, a failed read included; after an error nothing is
  * sent to that member any more, and what may still be on its way there is dead
  * before prot_group_join() names the member again or a new attachment begins
  * (fencing). An error of a write means "unknown", never "not written".
@@ -34,7 +35,8 @@
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
  *   place from its private copy and does not touch the request's payload again. It
  *   may leave a place to a later op: what it has staged is dropped when the same
- *   number is staged again.
+ *   number is staged again. Its op is free only when all is in place, which no
+ *   event tells: who was told -EAGAIN tries again after any result.
  * Writes that are submitted before prot_group_next() is asked may become one: submit
  * all pieces of a request, and all requests at hand, first.
  */

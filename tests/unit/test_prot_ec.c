@@ -132,6 +132,15 @@ static void test_config(void)
 #undef BAD
 	c = config(32, 4);
 	CU_ASSERT(prot_group_bytes(&c) > 0);
+	/* more than 32 bits count: refused, not a small number */
+	c.bytes = 1 << 20;
+	c.region = 1 << 20;
+	c.strip = 1 << 19;
+	c.slot_bytes = 1 << 19;
+	c.bufs = 16;
+	CU_ASSERT(prot_group_bytes(&c) > 512 << 20);
+	c.bufs = 128;
+	CU_ASSERT_EQUAL(prot_group_bytes(&c), 0);
 }
 
 /* Commands of each kind of write, as docs/protection.md has them. */
@@ -589,6 +598,43 @@ static void test_folded_silent(void)
 	free(g);
 }
 
+static struct prot_group *told;	/* of an epoch, when the first record is on its way */
+static u64 named[2][2];
+static u32 nr_named;
+
+static void tell_between(const struct prot_event *ev)
+{
+	const struct prot_slot_hdr *h;
+
+	count(ev);
+	if (ev->io.kind != PROT_WRITE || ev->io.addr >= meta || ev->io.length <= LBA)
+		return;
+	h = prot_group_buffer(told, ev->runs[0].buffer) + ev->runs[0].offset;
+	CU_ASSERT_FATAL(nr_named < 2);
+	named[nr_named][0] = le64_to_cpu(h->holders);
+	named[nr_named][1] = le64_to_cpu(h->participants);
+	if (!nr_named++)
+		prot_group_epoch(told, 2, 6);
+}
+
+/* A member that is out between two records: both name it, or recovery believes none. */
+static void test_records_agree(void)
+{
+	struct prot_group *g = make(2, 1);
+
+	fill(4 * STRIP, 6);
+	broken = 1;
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 2 * STRIP), 1);
+	told = g;
+	saw = tell_between;
+	request(g, PROT_WRITE, 6 * STRIP, 2 * STRIP);
+	CU_ASSERT_EQUAL(done, 2);	/* the epoch lets the first one go on, too */
+	CU_ASSERT_EQUAL(nr_named, 2);
+	CU_ASSERT_EQUAL(named[0][0], named[1][0]);
+	CU_ASSERT_EQUAL(named[0][1], named[1][1]);
+	free(g);
+}
+
 /* Full stripes of strips larger than a slot: in slices of rows, without reads. */
 static void test_slices(void)
 {
@@ -728,6 +774,7 @@ int main(void)
 		{ "writes folded", test_folded },
 		{ "writes of the same rows folded", test_folded_same },
 		{ "folded next to a silent member", test_folded_silent },
+		{ "members that records name", test_records_agree },
 		{ "slices of strips larger than slots", test_slices },
 		{ "cost of attaching", test_attach_cost },
 		{ "attach number", test_attach_number },

@@ -28,14 +28,14 @@
 #ifndef SIM_WIDTH
 #define SIM_WIDTH	3
 #endif
-#define SIM_META	(4 + SIM_WIDTH + 6)
+#define SIM_META	(4 + SIM_WIDTH + 8)
 #define SIM_DATA	(2 * (SIM_WIDTH - 1))
 #define SIM_IOS		(4 * SIM_WIDTH)
 #define SIM_REQS	3
 #define SIM_VALUES	8
 #define SIM_REQ_SECTORS	4
 #define SIM_IO_SECTORS	2
-#define SIM_ENGINE	(13312 + 9216 * (SIM_WIDTH - 1))
+#define SIM_ENGINE	(15360 + 9216 * (SIM_WIDTH - 1))
 #elif defined(SIM_SMALL)		/* the search copies worlds all the time */
 #define SIM_WIDTH	3
 #define SIM_META	8		/* sectors of records, at most */

@@ -117,6 +117,35 @@ static struct prot_layout *two(u64 first, u64 second, u64 at0)
 	return l;
 }
 
+/* What one segment may, two together may not; and the largest strip counts. */
+static void test_together(void)
+{
+	struct prot_layout *l = two(1ULL << 62, 1ULL << 62, 1ULL << 62);
+	struct prot_limits lim;
+	u32 i;
+
+	prot_member_sizes(l)[0] = prot_member_sizes(l)[1] = PROT_SIZE_MAX;
+	refused(l, "volume is too large");
+	prot_segments(l)[1].length = 1ULL << 61;
+	CU_ASSERT(!prot_layout_check(l));
+	free(l);
+
+	l = prot_layout_init(calloc(1, prot_layout_bytes(2, 4, 2)), 512, 2, 4, 2);
+	for (i = 0; i < 4; i++)
+		prot_places(l)[i] = (struct prot_place){ .member = i & 1, .offset = i / 2 << 16 };
+	prot_member_sizes(l)[0] = prot_member_sizes(l)[1] = 1 << 20;
+	for (i = 0; i < 2; i++)
+		prot_segments(l)[i] = (struct prot_segment){ .start = i << 17, .length = 1 << 17,
+							     .strip = 16384 >> i, .data = 1,
+							     .level = PROT_STRIPE, .groups = 2,
+							     .first = 2 * i };
+	CU_ASSERT(!prot_layout_check(l));
+	prot_layout_limits(l, &lim);
+	CU_ASSERT_EQUAL(lim.io_min, 16384);
+	CU_ASSERT_EQUAL(lim.io_opt, 0);
+	free(l);
+}
+
 static void test_segments(void)
 {
 	struct prot_layout *l = two(10240, 163840, 10240);
@@ -340,6 +369,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "layout check", test_check },
 		{ "segments", test_segments },
+		{ "segments together", test_together },
 		{ "requests", test_init },
 		{ "random requests", test_random },
 		{ "merging", test_merging },

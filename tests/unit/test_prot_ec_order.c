@@ -165,6 +165,29 @@ static void test_covered_part(void)
 	free(g);
 }
 
+/* Of five that can be read, the four with the least to do rebuild the sixth. */
+static void test_shortest_queues(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	prot_group_epoch(g, 2, 0x3e);
+	run(g);
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 2 * STRIP, LBA), 1);
+	CU_ASSERT_EQUAL_FATAL(nr_held, 1);
+	CU_ASSERT_EQUAL(held[0].io.member, 2);
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 1);
+	CU_ASSERT_EQUAL(nr_held, 5);
+	for (i = 1; i < nr_held; i++)
+		CU_ASSERT_NOT_EQUAL(held[i].io.member, 2);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 2);
+	CU_ASSERT_EQUAL(last_err, 0);
+	free(g);
+}
+
 static u64 newest_attach(u32 member)
 {
 	const struct prot_attach_rec *r = (const void *)disk[member];
@@ -210,6 +233,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "parity of an older write", test_stale_parity },
 		{ "writes covered in part", test_covered_part },
+		{ "the shortest queues", test_shortest_queues },
 		{ "attach numbers of two taken back", test_attach_bumps },
 		{ NULL, NULL },
 	};

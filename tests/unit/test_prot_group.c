@@ -361,6 +361,34 @@ static void test_missed_first(void)
 	free(g);
 }
 
+/* Catching up that found nothing to read goes on when members change, and not before. */
+static void test_stalled(void)
+{
+	u32 joins;
+
+	for (joins = 0; joins < 2; joins++) {
+		struct prot_group *g = make(3);
+
+		prot_group_epoch(g, 2, 1);
+		run(g);
+		CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 0);
+		unreadable = 1;
+		CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
+		run(g);
+		unreadable = 0;
+		run(g);
+		CU_ASSERT(!(seen >> PROT_EV_CAUGHT_UP & 1));
+		if (joins) {
+			CU_ASSERT_EQUAL(prot_group_join(g, 2), 0);
+		} else {
+			prot_group_epoch(g, 3, 1);
+		}
+		run(g);
+		CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+		free(g);
+	}
+}
+
 /*
  * One that caught up and failed before it was in sync has left anew: what it missed
  * is known to the next attachment too, by the epoch that says so.
@@ -409,6 +437,7 @@ int main(void)
 		{ "intent bits of the promoted", test_promoted_bits },
 		{ "taken back while busy", test_join_busy },
 		{ "missed before intent is cleared", test_missed_first },
+		{ "stalled until members change", test_stalled },
 		{ "left again", test_left_again },
 		{ NULL, NULL },
 	};

@@ -52,7 +52,7 @@
 #define SIM_DATA	32
 #define SIM_IOS		64
 #define SIM_REQS	8
-#define SIM_VALUES	24
+#define SIM_VALUES	64
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
 #define SIM_ENGINE	(131072 * (SIM_LBA / 512))

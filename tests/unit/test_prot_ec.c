@@ -609,7 +609,8 @@ static void tell_between(const struct prot_event *ev)
 	count(ev);
 	if (ev->io.kind != PROT_WRITE || ev->io.addr >= meta || ev->io.length <= LBA)
 		return;
-	h = prot_group_buffer(told, ev->runs[0].buffer) + ev->runs[0].offset;
+	h = (const void *)((u8 *)prot_group_buffer(told, ev->runs[0].buffer) +
+			   ev->runs[0].offset);
 	CU_ASSERT_FATAL(nr_named < 2);
 	named[nr_named][0] = le64_to_cpu(h->holders);
 	named[nr_named][1] = le64_to_cpu(h->participants);

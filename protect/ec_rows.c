@@ -25,11 +25,6 @@
 
 #include "protect/ec_priv.h"
 
-static bool rows_meet(const struct prot_gop *a, const struct prot_gop *b)
-{
-	return a->addr < b->addr + b->length && b->addr < a->addr + a->length;
-}
-
 static bool is_write(const struct prot_gop *op)
 {
 	return op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
@@ -91,7 +86,7 @@ void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op)
 	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
 		struct prot_gop *o = prot_gop(g, i);
 
-		if (o != op && rows_meet(o, op))
+		if (o != op && prot_rows_meet(o, op))
 			prot_ready(g, o);
 	}
 }
@@ -118,7 +113,7 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 		struct prot_ecop *x = prot_ecop(g, o);
 		u64 left;
 
-		if (!gated(g, o) || !rows_meet(o, op))
+		if (!gated(g, o) || !prot_rows_meet(o, op))
 			continue;
 		x->stale |= met(g, op, o);
 		if (o->phase != PROT_P_PLACE)
@@ -147,7 +142,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 		const struct prot_gop *o = prot_gop(g, i);
 		struct prot_ecop *x = prot_ecop(g, o);
 
-		if (gated(g, o) && x->over >> member & 1 && rows_meet(o, op) &&
+		if (gated(g, o) && x->over >> member & 1 && prot_rows_meet(o, op) &&
 		    covers(g, op, o, strip))
 			x->over &= ~PROT_BIT(member);
 	}
@@ -193,7 +188,7 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 			newer = true;
 			continue;
 		}
-		if (!rows_meet(o, op))
+		if (!prot_rows_meet(o, op))
 			continue;
 		if (newer ? will_replace(g, o, op, member) :
 			    owes(g, o, member) && meets(g, o, op, strip))
@@ -224,7 +219,7 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		const struct prot_gop *o = prot_gop(g, i);
 		const struct prot_ecop *x = prot_ecop(g, o);
 
-		if (!gated(g, o) || !rows_meet(o, op) || !extent(g, o, strip, &olo, &ohi) ||
+		if (!gated(g, o) || !prot_rows_meet(o, op) || !extent(g, o, strip, &olo, &ohi) ||
 		    lo >= ohi || olo >= hi)
 			continue;
 		if (o->phase == PROT_P_PLACE &&
@@ -289,7 +284,7 @@ static bool fits(const struct prot_group *g, const struct prot_gop *op, const st
 static bool between(const struct prot_group *g, const struct prot_gop *o,
 		    const struct prot_gop *f)
 {
-	return rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
+	return prot_rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
 }
 
 /* Does the joint write, in @op's place, stand in nobody's way, nor anybody in its? */
@@ -304,8 +299,7 @@ static bool undisputed(const struct prot_group *g, const struct prot_gop *op,
 
 		newer |= o == op;
 		behind |= o == f;
-		if (o == op || o == f || o->addr >= j->addr + j->length ||
-		    j->addr >= o->addr + o->length ||
+		if (o == op || o == f || !prot_overlap(o->addr, o->length, j->addr, j->length) ||
 		    (!o->exclusive && !(prot_ecop(g, o)->strips & j->data)))
 			continue;
 		if (!newer)

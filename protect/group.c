@@ -250,8 +250,7 @@ bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 			continue;
 		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
 			continue;
-		if (o->addr < op->addr + op->length && op->addr < o->addr + o->length &&
-		    (o->exclusive || op->exclusive) &&
+		if (prot_rows_meet(o, op) && (o->exclusive || op->exclusive) &&
 		    (!prot_is_ec(g) || prot_ec_conflict(g, o, op)))
 			return false;
 	}
@@ -293,11 +292,13 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	while (*link != self)
 		link = &prot_gop(g, *link)->next;
 	*link = op->next;
-	if (prot_is_ec(g))
+	if (prot_is_ec(g)) {
 		prot_ec_wake_rows(g, op);
-	for (i = op->next; i != PROT_NONE16 && !prot_is_ec(g); i = prot_gop(g, i)->next)
-		if (prot_gop(g, i)->phase == PROT_P_LOCK)
-			prot_ready(g, prot_gop(g, i));
+	} else {
+		for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next)
+			if (prot_gop(g, i)->phase == PROT_P_LOCK)
+				prot_ready(g, prot_gop(g, i));
+	}
 	op->next = PROT_NONE16;
 }
 

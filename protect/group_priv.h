@@ -108,6 +108,16 @@ static inline u64 *prot_waiting(const struct prot_group *g)
 	return prot_at(g, g->shape.off_waiting);
 }
 
+static inline bool prot_overlap(u64 a, u32 a_bytes, u64 b, u32 b_bytes)
+{
+	return a < b + b_bytes && b < a + a_bytes;
+}
+
+static inline bool prot_rows_meet(const struct prot_gop *a, const struct prot_gop *b)
+{
+	return prot_overlap(a->addr, a->length, b->addr, b->length);
+}
+
 static inline int prot_weight(u64 mask)
 {
 	int n = 0;

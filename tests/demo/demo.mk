@@ -10,9 +10,7 @@ demo:
 		"images and files: run it as root"; exit 1; }
 	@echo "demo: the packages"
 	@$(MAKE) -s deps
-	@echo "demo: the programs"
-	@$(MAKE) -s userspace tools
-	@echo "demo: the modules, then a guest"
+	@echo "demo: the programs and the modules, then a guest"
 	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
 		--mem 3G --timeout 3600 $(if $(INTERACTIVE),--tty --stdin env INTERACTIVE=1) \
 		$(CURDIR)/tests/demo/demo

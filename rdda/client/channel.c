@@ -114,6 +114,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
 	struct rdda_qp_size size;
+	int ret;
 
 	ch->sge_max = min_t(u32, s->lim.send_sge, RDDA_SGE_MAX);
 	ch->read_sge = min_t(u32, s->lim.read_sge, RDDA_SGE_MAX);
@@ -125,8 +126,16 @@ int rdda_chan_qp(struct rdda_chan *ch)
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
 		.sge = ch->sge_max,
 		.poll = IB_POLL_SOFTIRQ,
+		.local = rdda_local_event,
 	};
-	return rdda_qp_create(&ch->q, ch->id, s->pd, &size, ch);
+	irq_poll_init(&ch->local_poll, RDDA_LOCAL_BUDGET, rdda_local_softirq);
+	ret = rdda_qp_create(&ch->q, ch->id, s->pd, &size, ch);
+	if (ret)
+		return ret;
+	spin_lock_irq(&ch->lock);
+	rdda_local_arm(ch);
+	spin_unlock_irq(&ch->lock);
+	return 0;
 }
 
 static int chan_arrays(struct rdda_chan *ch)

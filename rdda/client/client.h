@@ -31,6 +31,7 @@
 #define RDDA_CLIENT_H
 
 #include <linux/completion.h>
+#include <linux/irq_poll.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
@@ -248,11 +249,17 @@ struct rdda_counts {
  * @bounce_slot: the command that each of them was last taken for
  * @bounce_next: where the next one is looked for
  * @sq_free: work requests that may be posted
- * @reads_free: READs that may be posted
+ * @reads_max: READs that may be in flight, constant once connected
+ * @reads_free: of them, those that may still be posted
  * @unsig: requests posted since the last signalled one; @unsig_reads the same
  * @sig_posted: signalled requests posted, counts on
  * @sig_done: of them, completed
  * @sends_out: CMDS messages without a local completion
+ * @wc: local completions being handled
+ * @ended: where their handlers put I/O that ended; set while they run
+ * @armed: an event will come for the next local completion, or its softirq runs
+ * @local_stopped: and none may be asked for any more
+ * @local_poll: that softirq
  * @last_rx: jiffies of the last message, written by the CQ handler
  */
 struct rdda_chan {
@@ -310,6 +317,7 @@ struct rdda_chan {
 	u32	staged_pages;
 
 	u32	sq_free;
+	u32	reads_max;
 	u32	reads_free;
 	u32	unsig;
 	u32	unsig_reads;
@@ -319,6 +327,11 @@ struct rdda_chan {
 	u32	sig_mask;
 	struct ib_cqe mark_cqe;
 	u32	sends_out;
+	struct ib_wc wc[16];
+	struct list_head *ended;
+	bool	armed;
+	bool	local_stopped;
+	struct irq_poll local_poll;
 	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
 	u32	chain;
@@ -598,7 +611,6 @@ static inline bool rdda_chan_covered(struct rdda_chan *ch, u32 seq)
 
 /* control.c */
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);
-void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
 int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
 	      unsigned int timeout_ms);
@@ -647,11 +659,26 @@ unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge 
 
 /* complete.c */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);
-bool rdda_local_done(struct rdda_chan *ch, struct ib_wc *wc, struct list_head *ended);
+void rdda_reads_run(struct rdda_chan *ch);
+
+/* local.c */
+#define RDDA_LOCAL_BUDGET	256	/* of its softirq, as the core has it */
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
-void rdda_reads_run(struct rdda_chan *ch);
+void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended);
+void rdda_local_arm(struct rdda_chan *ch);
+void rdda_local_event(struct ib_cq *cq, void *context);
+int rdda_local_softirq(struct irq_poll *iop, int budget);
+void rdda_local_stop(struct rdda_chan *ch);
+
+/* The same when something may be there; @ch is locked. */
+static inline void rdda_local_look(struct rdda_chan *ch, struct list_head *ended)
+{
+	if (ch->sig_posted != ch->sig_done)
+		rdda_local_poll(ch, ended);
+}
 
 /* stage.c */
 int rdda_stage_setup(struct rdda_chan *ch);

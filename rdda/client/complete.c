@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completions, and I/O out.
+ * What comes from the target, and I/O out.
  *
  *   pushed read   immediate -> copy out of the bounce block -> end
  *   other read    DONE -> READ from the arena, in a later post -> end
@@ -60,34 +60,6 @@ static void command_end(struct rdda_slot *slot, int err, struct list_head *ended
 		return;
 	}
 	rdda_slot_free(slot, err, ended);
-}
-
-static void covered_run(struct rdda_chan *ch, struct list_head *ended)
-{
-	struct rdda_slot *slot, *next;
-
-	list_for_each_entry_safe(slot, next, &ch->covered, node) {
-		if (!rdda_chan_covered(ch, slot->seq))
-			continue;
-		list_del(&slot->node);
-		rdda_slot_free(slot, slot->err, ended);
-	}
-}
-
-/**
- * rdda_local_done() - a signalled work request has completed
- * @ch: channel, locked
- * @wc: its completion
- * @ended: I/O that only waited for it
- *
- * Return: false when the channel is broken.
- */
-bool rdda_local_done(struct rdda_chan *ch, struct ib_wc *wc, struct list_head *ended)
-{
-	if (!rdda_chan_sent(ch, wc))
-		return false;
-	covered_run(ch, ended);
-	return true;
 }
 
 static void read_post(struct rdda_chan *ch, struct rdda_slot *slot)
@@ -169,6 +141,7 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
 	bool ok = true;
 
 	spin_lock_irqsave(&ch->lock, flags);
+	rdda_local_look(ch, &ended);
 	for (i = 0; i < n && ok; i++)
 		ok = done_one(ch, &m->done[i], &ended);
 	if (ok)
@@ -228,11 +201,26 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	for (i = 0; i < n; i++)
 		rdda_bounce_copy(run[i]);
 	spin_lock_irqsave(&ch->lock, flags);
+	rdda_local_look(ch, &ended);
 	for (i = 0; i < n; i++)
 		rdda_slot_free(run[i], 0, &ended);
 	rdda_chan_run(ch, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
+}
+
+/* What broke the queue pair is told by the send queue, if it was that. */
+static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
+{
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	rdda_local_look(ch, &ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+	rdda_session_fail(ch->s, -ENOLINK, "channel %u: %s", ch->index,
+			  status == IB_WC_WR_FLUSH_ERR ? "closed" : ib_wc_status_msg(status));
 }
 
 /**
@@ -253,9 +241,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
-		rdda_session_fail(s, -ENOLINK, "channel %u: %s", ch->index,
-				  wc->status == IB_WC_WR_FLUSH_ERR ? "closed" :
-				  ib_wc_status_msg(wc->status));
+		recv_failed(ch, wc->status);
 		return;
 	}
 	if (rdda_session_dead(s))
@@ -290,67 +276,4 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (ret)
 		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx_copy[0],
 				  len);
-}
-
-/**
- * rdda_batch_sent() - local completion of a CMDS message
- * @cq: of a channel
- * @wc: its completion
- */
-void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
-	struct rdda_chan *ch = b->ch;
-	u16 idx = b - ch->tx.buf;
-	LIST_HEAD(ended);
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	if (rdda_local_done(ch, wc, &ended)) {
-		ch->sends_out--;
-		ch->batches[idx].unsent = false;
-		if (!ch->batches[idx].credit)
-			ch->batch_free[ch->nbatch_free++] = idx;
-		rdda_chan_run(ch, &ended);
-	}
-	spin_unlock_irqrestore(&ch->lock, flags);
-	rdda_ios_end(&ended);
-}
-
-/* Local completion of a request that was signalled only to keep count. */
-void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rdda_chan *ch = container_of(wc->wr_cqe, struct rdda_chan, mark_cqe);
-	LIST_HEAD(ended);
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	if (rdda_local_done(ch, wc, &ended))
-		rdda_chan_run(ch, &ended);
-	spin_unlock_irqrestore(&ch->lock, flags);
-	rdda_ios_end(&ended);
-}
-
-/**
- * rdda_read_done() - local completion of a command's READs
- * @cq: of a channel
- * @wc: its completion
- *
- * Only now is the arena block free: a WRITE may pass an earlier READ.
- */
-void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rdda_slot *slot = container_of(wc->wr_cqe, struct rdda_slot, read_cqe);
-	struct rdda_chan *ch = slot->ch;
-	LIST_HEAD(ended);
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	if (rdda_local_done(ch, wc, &ended)) {
-		if (!--slot->read_out && !slot->read_left)
-			rdda_slot_free(slot, 0, &ended);
-		rdda_chan_run(ch, &ended);
-	}
-	spin_unlock_irqrestore(&ch->lock, flags);
-	rdda_ios_end(&ended);
 }

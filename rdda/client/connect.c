@@ -79,7 +79,8 @@ static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
 		return -EPROTO;
 	memcpy(&ch->accept, p->private_data, sizeof(ch->accept));
 	ch->peer_qpn = p->qp_num;
-	ch->reads_free = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
+	ch->reads_max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
+	ch->reads_free = ch->reads_max;
 	return 0;
 }
 
@@ -480,6 +481,7 @@ void rdda_session_end(struct rdda_session *s)
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
 		rdda_qp_drain(&s->chan[i]->q);
+		rdda_local_stop(s->chan[i]);
 		rdda_qp_destroy(&s->chan[i]->q);
 		rdda_dbg_destroyed(s->chan[i]);
 	}

@@ -43,31 +43,10 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 		wr->wr.num_sge = 1;
 		rdda_chain_end(ch, wr, &b->cqe);
 		rdda_chain_post(ch);
+		rdda_local_arm(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return ret;
-}
-
-/**
- * rdda_control_sent() - local completion of a control message
- * @cq: of a channel
- * @wc: its completion
- */
-void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
-	struct rdda_chan *ch = b->ch;
-	LIST_HEAD(ended);
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	if (rdda_local_done(ch, wc, &ended)) {
-		ch->ctl_free[ch->nctl_free++] = b - ch->ctl.buf;
-		rdda_chan_run(ch, &ended);
-	}
-	spin_unlock_irqrestore(&ch->lock, flags);
-	rdda_ios_end(&ended);
-	wake_up_all(&ch->s->wait);
 }
 
 /**

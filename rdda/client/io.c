@@ -424,16 +424,22 @@ static bool batch_post(struct rdda_chan *ch)
 	return true;
 }
 
-static void chan_flush(struct rdda_chan *ch)
+/* Are so many messages on their way that a small one waits for more commands? */
+static bool chan_gathers(struct rdda_chan *ch, struct list_head *ended)
 {
 	unsigned int ahead = max(READ_ONCE(sends_ahead), 1U);
 
-	while (ch->npending) {
-		if (ch->sends_out >= ahead && ch->npending < RDDA_CMDS_MAX)
-			break;
-		if (!batch_post(ch))
-			break;
-	}
+	if (ch->sends_out < ahead || ch->npending >= RDDA_CMDS_MAX)
+		return false;
+	rdda_local_look(ch, ended);
+	return ch->sends_out >= ahead;
+}
+
+static void chan_flush(struct rdda_chan *ch, struct list_head *ended)
+{
+	while (ch->npending && !chan_gathers(ch, ended) && batch_post(ch))
+		;
+	rdda_local_arm(ch);
 }
 
 static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
@@ -499,7 +505,7 @@ void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 		return;
 	rdda_reads_run(ch);
 	turns_run(ch, ended);
-	chan_flush(ch);
+	chan_flush(ch, ended);
 }
 
 static int extent_errno(const struct rdda_extent *e)
@@ -563,7 +569,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
 		if (ch->npending >= RDDA_CMDS_MAX || io->stage)
-			chan_flush(ch);
+			chan_flush(ch, ended);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	if (ret)
@@ -604,6 +610,7 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 {
 	const struct rdda_grant *g;
 	struct rdda_chan *ch;
+	LIST_HEAD(ended);
 	unsigned long flags;
 
 	rcu_read_lock();
@@ -612,9 +619,11 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 		ch = g->s->chan[queue % g->s->nchan];
 		spin_lock_irqsave(&ch->lock, flags);
 		if (ch->open)
-			chan_flush(ch);
+			chan_flush(ch, &ended);
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
+	/* Still under RCU: unmapping needs the session's device. */
+	rdda_ios_end(&ended);
 	rcu_read_unlock();
 }
 
@@ -650,6 +659,7 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->open = false;
+	rdda_local_arm(ch);
 	waiting_drop(ch, NULL, -ENOLINK, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		list_del(&slot->node);

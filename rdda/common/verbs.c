@@ -94,21 +94,60 @@ static void qp_event(struct ib_event *event, void *context)
 	pr_debug("QP event %s\n", ib_event_msg(event->event));
 }
 
+static void cq_event(struct ib_event *event, void *context)
+{
+	/* An overrun; the queue pair is in error with it, which its receives tell. */
+	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
+}
+
+static void cqs_destroy(struct rdda_qp *q)
+{
+	if (q->local)
+		ib_destroy_cq(q->local);
+	ib_free_cq(q->cq);
+	q->local = NULL;
+	q->cq = NULL;
+}
+
+static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdda_qp_size *size,
+		      void *context)
+{
+	u32 sends = size->send_wr + DRAIN_WR, recvs = size->recv_wr + DRAIN_WR;
+	struct ib_cq_init_attr attr = {
+		.cqe = sends,
+		.comp_vector = rdda_vector(dev),
+	};
+	struct ib_cq *cq;
+
+	cq = ib_alloc_cq(dev, context, size->local ? recvs : sends + recvs, attr.comp_vector,
+			 size->poll);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	q->cq = cq;
+	if (!size->local)
+		return 0;
+	cq = ib_create_cq(dev, size->local, cq_event, context, &attr);
+	if (!IS_ERR(cq)) {
+		q->local = cq;
+		return 0;
+	}
+	cqs_destroy(q);
+	return PTR_ERR(cq);
+}
+
 /**
- * rdda_qp_create() - a queue pair and its CQ for a connection
+ * rdda_qp_create() - a queue pair and its CQs for a connection
  * @q: filled in
  * @id: connection with a device
  * @pd: of the session
  * @size: what it must hold
- * @context: for completion handlers: cq->cq_context
+ * @context: of the CQs, for completion handlers
  *
  * Sleeps. Return: 0 or a negative errno, with nothing left behind.
  */
 int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 		   const struct rdda_qp_size *size, void *context)
 {
-	struct ib_device *dev = id->device;
-	u32 cqe = size->send_wr + size->recv_wr + 2 * DRAIN_WR;
 	struct ib_qp_init_attr attr = {
 		.event_handler = qp_event,
 		.qp_context = context,
@@ -123,18 +162,14 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 	};
 	int ret;
 
-	q->cq = ib_alloc_cq(dev, context, cqe, rdda_vector(dev), size->poll);
-	if (IS_ERR(q->cq)) {
-		ret = PTR_ERR(q->cq);
-		q->cq = NULL;
+	ret = cqs_create(q, id->device, size, context);
+	if (ret)
 		return ret;
-	}
-	attr.send_cq = q->cq;
+	attr.send_cq = q->local ?: q->cq;
 	attr.recv_cq = q->cq;
 	ret = rdma_create_qp(id, pd, &attr);
 	if (ret) {
-		ib_free_cq(q->cq);
-		q->cq = NULL;
+		cqs_destroy(q);
 		return ret;
 	}
 	q->id = id;
@@ -156,7 +191,7 @@ void rdda_qp_drain(struct rdda_qp *q)
 }
 
 /**
- * rdda_qp_destroy() - end a drained queue pair and its CQ
+ * rdda_qp_destroy() - end a drained queue pair and its CQs
  * @q: any, also one without a queue pair
  *
  * After it no work request can touch memory. Sleeps.
@@ -166,9 +201,8 @@ void rdda_qp_destroy(struct rdda_qp *q)
 	if (!q->qp)
 		return;
 	rdma_destroy_qp(q->id);
-	ib_free_cq(q->cq);
 	q->qp = NULL;
-	q->cq = NULL;
+	cqs_destroy(q);
 }
 
 struct reg_wait {

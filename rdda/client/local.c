@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Local completions: the send queue has a CQ of its own, and it is asked for an
+ * event only while something waits for one.
+ *
+ *   a lone write   SEND acknowledged: no event -> answer: the receive CQ's event;
+ *                  its handler looks here first, and finds the SEND complete
+ *   READs, gathered commands, an answer that came before the acknowledgment
+ *                  the CQ is armed -> event -> rdda_local_poll()
+ *
+ * So a request costs one interrupt, not two. A broken queue pair is heard of by
+ * its receives, which are flushed, and their CQ is always armed.
+ *
+ * Handlers run in rdda_local_poll() alone, with the channel's lock held.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+
+#include "rdda/client/client.h"
+
+/* What has outlived its answer, and waits for this one. */
+static void covered_run(struct rdda_chan *ch)
+{
+	struct rdda_slot *slot, *next;
+
+	list_for_each_entry_safe(slot, next, &ch->covered, node) {
+		if (!rdda_chan_covered(ch, slot->seq))
+			continue;
+		list_del(&slot->node);
+		rdda_slot_free(slot, slot->err, ch->ended);
+	}
+}
+
+static bool local_done(struct rdda_chan *ch, struct ib_wc *wc)
+{
+	if (!rdda_chan_sent(ch, wc))
+		return false;
+	covered_run(ch);
+	return true;
+}
+
+/**
+ * rdda_batch_sent() - local completion of a CMDS message
+ * @cq: of local completions
+ * @wc: its completion
+ */
+void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
+	struct rdda_chan *ch = b->ch;
+	u16 idx = b - ch->tx.buf;
+
+	if (!local_done(ch, wc))
+		return;
+	ch->sends_out--;
+	ch->batches[idx].unsent = false;
+	if (!ch->batches[idx].credit)
+		ch->batch_free[ch->nbatch_free++] = idx;
+}
+
+/**
+ * rdda_mark_sent() - local completion of a request signalled only to keep count
+ * @cq: of local completions
+ * @wc: its completion
+ */
+void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	local_done(container_of(wc->wr_cqe, struct rdda_chan, mark_cqe), wc);
+}
+
+/**
+ * rdda_control_sent() - local completion of a control message
+ * @cq: of local completions
+ * @wc: its completion
+ */
+void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
+	struct rdda_chan *ch = b->ch;
+
+	if (!local_done(ch, wc))
+		return;
+	ch->ctl_free[ch->nctl_free++] = b - ch->ctl.buf;
+	wake_up_all(&ch->s->wait);
+}
+
+/**
+ * rdda_read_done() - local completion of a command's READs
+ * @cq: of local completions
+ * @wc: its completion
+ *
+ * Only now is the arena block free: a WRITE may pass an earlier READ.
+ */
+void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_slot *slot = container_of(wc->wr_cqe, struct rdda_slot, read_cqe);
+	struct rdda_chan *ch = slot->ch;
+
+	if (!local_done(ch, wc))
+		return;
+	if (!--slot->read_out && !slot->read_left)
+		rdda_slot_free(slot, 0, ch->ended);
+}
+
+/**
+ * rdda_local_poll() - take the local completions that are there
+ * @ch: channel, locked
+ * @ended: I/O that only waited for them
+ *
+ * The caller runs the channel afterwards, for what was set free.
+ */
+void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended)
+{
+	int i, n;
+
+	lockdep_assert_held(&ch->lock);
+	ch->ended = ended;
+	while ((n = ib_poll_cq(ch->q.local, ARRAY_SIZE(ch->wc), ch->wc)) > 0)
+		for (i = 0; i < n; i++)
+			ch->wc[i].wr_cqe->done(ch->q.local, &ch->wc[i]);
+	ch->ended = NULL;
+}
+
+/*
+ * Is a local completion waited for? Control messages always: there are few. And
+ * whoever sets a channel up or tears it down waits for what it posts.
+ */
+static bool local_wanted(const struct rdda_chan *ch)
+{
+	return !ch->open || ch->npending || !list_empty(&ch->covered) ||
+	       !list_empty(&ch->to_read) || ch->reads_free != ch->reads_max ||
+	       ch->nctl_free != ch->nr_ctl;
+}
+
+/**
+ * rdda_local_arm() - ask for an event, if a local completion is waited for
+ * @ch: channel, locked; to be called wherever that may have begun
+ */
+void rdda_local_arm(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	if (ch->armed || !local_wanted(ch))
+		return;
+	ch->armed = true;
+	if (ib_req_notify_cq(ch->q.local, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		irq_poll_sched(&ch->local_poll);
+}
+
+/**
+ * rdda_local_event() - the CQ has something; may be the NIC's interrupt
+ * @cq: of local completions
+ * @context: channel
+ */
+void rdda_local_event(struct ib_cq *cq, void *context)
+{
+	struct rdda_chan *ch = context;
+
+	irq_poll_sched(&ch->local_poll);
+}
+
+/**
+ * rdda_local_softirq() - the event's second half
+ * @iop: of a channel
+ * @budget: unused: all that is there is taken at once, the send queue bounds it
+ *
+ * The channel counts as armed until the end, when it is armed anew if need be;
+ * what came meanwhile is then reported as missed.
+ */
+int rdda_local_softirq(struct irq_poll *iop, int budget)
+{
+	struct rdda_chan *ch = container_of(iop, struct rdda_chan, local_poll);
+	LIST_HEAD(ended);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	rdda_local_poll(ch, &ended);
+	rdda_chan_run(ch, &ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	rdda_ios_end(&ended);
+	irq_poll_complete(iop);
+	spin_lock_irqsave(&ch->lock, flags);
+	ch->armed = ch->local_stopped;
+	rdda_local_arm(ch);
+	spin_unlock_irqrestore(&ch->lock, flags);
+	return 0;
+}
+
+/**
+ * rdda_local_stop() - no handler runs after this
+ * @ch: channel whose queue pair is drained, or that has none
+ *
+ * Sleeps.
+ */
+void rdda_local_stop(struct rdda_chan *ch)
+{
+	if (!ch->q.qp)
+		return;
+	irq_poll_disable(&ch->local_poll);
+	/* Its last lines may still be to come: they find that they may not arm. */
+	spin_lock_irq(&ch->lock);
+	ch->local_stopped = true;
+	ch->armed = true;
+	spin_unlock_irq(&ch->lock);
+}

@@ -21,7 +21,7 @@
  * While so many messages wait for their local completion, further commands are
  * gathered: under load a message carries many, and a lone one never waits.
  */
-static unsigned int sends_ahead = 2;
+static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
 MODULE_PARM_DESC(sends_ahead, "command messages on their way before further commands are gathered");
 

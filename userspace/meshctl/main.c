@@ -167,6 +167,32 @@ static int set_text(json_t *args, const char *name, const char *key, const char 
 	return 0;
 }
 
+/*
+ * A secret has no place on a command line, where ps shows it to everybody. The last
+ * line that is not empty counts: what 'host key show' prints can be given as it is.
+ */
+static int set_line(json_t *args, const struct opt *o, const char *path)
+{
+	FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	char line[512] = "", next[512];
+	int ret;
+
+	if (!f)
+		return bad_value(o->name, path, strerror(errno));
+	while (fgets(next, sizeof(next), f)) {
+		next[strcspn(next, "\r\n")] = '\0';
+		if (*next)
+			strcpy(line, next);
+	}
+	if (f != stdin)
+		fclose(f);
+	ret = *line ? set_text(args, o->name, o->key, line) :
+		      bad_value(o->name, path, "there is nothing in it");
+	explicit_bzero(line, sizeof(line));
+	explicit_bzero(next, sizeof(next));
+	return ret;
+}
+
 static int set_option(json_t *args, const struct opt *o, const char *value)
 {
 	switch (o->kind) {
@@ -184,6 +210,8 @@ static int set_option(json_t *args, const struct opt *o, const char *value)
 		return set_list(args, o, value);
 	case OPT_LAYOUT:
 		return set_layout(args, o, value);
+	case OPT_LINE:
+		return set_line(args, o, value);
 	}
 	return EXIT_USAGE;
 }

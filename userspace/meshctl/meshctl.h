@@ -33,6 +33,7 @@ enum opt_kind {
 	OPT_LIST,	/* comma separated */
 	OPT_LAYOUT,	/* linear | stripe:N -> level, columns */
 	OPT_OFF,	/* "attach": false */
+	OPT_LINE,	/* the last line of a file, - is standard input */
 };
 
 struct opt {

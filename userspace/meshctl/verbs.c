@@ -48,6 +48,7 @@ static const struct opt host_add_opts[] = {
 
 static const struct opt key_opts[] = {
 	{ "key", OPT_TEXT, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
+	{ "key-file", OPT_LINE, "key", "the same from a file, - is standard input: not seen in ps" },
 	{ "key-id", OPT_NUMBER, "key_id", "number of a key in digits, 1 to 65535, the same on all hosts" },
 	{ NULL, OPT_FLAG, NULL, NULL },
 };
@@ -114,8 +115,8 @@ const struct verb verbs[] = {
 	  "say in words what is wrong with the RDMA link to a host",
 	  "meshctl host check 10.0.0.7", print_checks },
 	{ "host", "key", "action", "generate|set|show|clear", NULL, NULL, key_opts,
-	  "the cluster's key: hosts without it are refused",
-	  "meshctl host key generate\n  meshctl host key set --key meshkey1:1:...", print_key },
+	  "manage the cluster's key, without which hosts are refused",
+	  "meshctl host key generate\n  meshctl host key show | ssh gpu7 meshctl host key set --key-file -", print_key },
 
 	{ "volume", "create", "name", "NAME", NULL, NULL, create_opts,
 	  "make a volume, attach it and print its device",

@@ -168,8 +168,10 @@ static void mesh_plan_done(struct mesh_mio *mio, int err)
 	mesh_req_drop(req, 1);
 }
 
-static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const struct prot_io *io)
+static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const struct prot_io *io,
+			   struct mesh_member *m)
 {
+	mio->member = m;
 	mio->addr = io->addr;
 	mio->len = io->length;
 	mio->queue = req->queue;
@@ -228,8 +230,8 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
 			return !*sent;
 		}
 		mesh_plan_sg(rq, mio, &io, runs);
-		mesh_plan_fill(req, mio, &io);
 		m = req->layout->slots[io.member].member;
+		mesh_plan_fill(req, mio, &io, m);
 		mesh_member_submit(m, mio);
 		mesh_batch_add(batch, m, req->queue);
 	}

@@ -257,6 +257,8 @@ struct rdda_counts {
  * @sends_out: CMDS messages without a local completion
  * @wc: local completions being handled
  * @ended: where their handlers put I/O that ended; set while they run
+ * @finished: I/O that ended where it could not be told; for the softirq
+ * @again: and something for it to do besides
  * @armed: an event will come for the next local completion, or its softirq runs
  * @local_stopped: and none may be asked for any more
  * @local_poll: that softirq
@@ -329,6 +331,8 @@ struct rdda_chan {
 	u32	sends_out;
 	struct ib_wc wc[16];
 	struct list_head *ended;
+	struct list_head finished;
+	bool	again;
 	bool	armed;
 	bool	local_stopped;
 	struct irq_poll local_poll;
@@ -668,6 +672,7 @@ void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended);
+void rdda_local_glance(struct rdda_chan *ch);
 void rdda_local_arm(struct rdda_chan *ch);
 void rdda_local_event(struct ib_cq *cq, void *context);
 int rdda_local_softirq(struct irq_poll *iop, int budget);

@@ -151,6 +151,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->pending);
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->covered);
+	INIT_LIST_HEAD(&ch->finished);
 	INIT_LIST_HEAD(&ch->stage_free);
 	init_completion(&ch->cm_done);
 	ch->last_rx = jiffies;

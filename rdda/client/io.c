@@ -425,21 +425,24 @@ static bool batch_post(struct rdda_chan *ch)
 }
 
 /* Are so many messages on their way that a small one waits for more commands? */
-static bool chan_gathers(struct rdda_chan *ch, struct list_head *ended)
+static bool chan_gathers(const struct rdda_chan *ch)
 {
-	unsigned int ahead = max(READ_ONCE(sends_ahead), 1U);
-
-	if (ch->sends_out < ahead || ch->npending >= RDDA_CMDS_MAX)
-		return false;
-	rdda_local_look(ch, ended);
-	return ch->sends_out >= ahead;
+	return ch->sends_out >= max(READ_ONCE(sends_ahead), 1U) && ch->npending < RDDA_CMDS_MAX;
 }
 
-static void chan_flush(struct rdda_chan *ch, struct list_head *ended)
+static void chan_flush(struct rdda_chan *ch)
 {
-	while (ch->npending && !chan_gathers(ch, ended) && batch_post(ch))
+	while (ch->npending && !chan_gathers(ch) && batch_post(ch))
 		;
 	rdda_local_arm(ch);
+}
+
+/* Post what was submitted; its messages may have been taken without our noticing. */
+static void chan_commit(struct rdda_chan *ch)
+{
+	if (ch->npending && chan_gathers(ch))
+		rdda_local_glance(ch);
+	chan_flush(ch);
 }
 
 static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
@@ -505,7 +508,7 @@ void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 		return;
 	rdda_reads_run(ch);
 	turns_run(ch, ended);
-	chan_flush(ch, ended);
+	chan_flush(ch);
 }
 
 static int extent_errno(const struct rdda_extent *e)
@@ -569,7 +572,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
 		if (ch->npending >= RDDA_CMDS_MAX || io->stage)
-			chan_flush(ch, ended);
+			chan_commit(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	if (ret)
@@ -610,7 +613,6 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 {
 	const struct rdda_grant *g;
 	struct rdda_chan *ch;
-	LIST_HEAD(ended);
 	unsigned long flags;
 
 	rcu_read_lock();
@@ -619,11 +621,9 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 		ch = g->s->chan[queue % g->s->nchan];
 		spin_lock_irqsave(&ch->lock, flags);
 		if (ch->open)
-			chan_flush(ch, &ended);
+			chan_commit(ch);
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
-	/* Still under RCU: unmapping needs the session's device. */
-	rdda_ios_end(&ended);
 	rcu_read_unlock();
 }
 
@@ -690,6 +690,7 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 	}
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->covered);
+	list_splice_tail_init(&ch->finished, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
@@ -715,6 +716,8 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 		ch->npending--;
 		rdda_slot_free(slot, err, ended);
 	}
+	/* What it held, others may wait for. */
+	rdda_chan_run(ch, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 

@@ -101,6 +101,15 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 		rdda_slot_free(slot, 0, ch->ended);
 }
 
+/* One that failed comes though it was not signalled, and has no handler then. */
+static void local_one(struct rdda_chan *ch, struct ib_wc *wc)
+{
+	if (wc->wr_cqe)
+		wc->wr_cqe->done(ch->q.local, wc);
+	else if (!WARN_ON_ONCE(wc->status == IB_WC_SUCCESS))
+		rdda_chan_sent(ch, wc);
+}
+
 /**
  * rdda_local_poll() - take the local completions that are there
  * @ch: channel, locked
@@ -116,12 +125,40 @@ void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended)
 	ch->ended = ended;
 	while ((n = ib_poll_cq(ch->q.local, ARRAY_SIZE(ch->wc), ch->wc)) > 0)
 		for (i = 0; i < n; i++)
-			ch->wc[i].wr_cqe->done(ch->q.local, &ch->wc[i]);
+			local_one(ch, &ch->wc[i]);
 	ch->ended = NULL;
 }
 
 /*
- * Is a local completion waited for? Control messages always: there are few. And
+ * The same where I/O may not be ended, nor the channel run. Return: there is
+ * something for the softirq to do about it; @pending: sending commands counts.
+ */
+static bool local_poll_later(struct rdda_chan *ch, bool pending)
+{
+	u32 done = ch->sig_done;
+
+	rdda_local_poll(ch, &ch->finished);
+	return ch->sig_done != done &&
+	       ((pending && ch->npending) || !list_empty(&ch->finished) ||
+		!list_empty(&ch->to_read) || !list_empty(&ch->turns));
+}
+
+/**
+ * rdda_local_glance() - is the channel freer than it knows?
+ * @ch: channel, locked by who submits
+ *
+ * Ending I/O in there would submit more, and so on. The caller sends what it can.
+ */
+void rdda_local_glance(struct rdda_chan *ch)
+{
+	if (ch->sig_posted == ch->sig_done || !local_poll_later(ch, false))
+		return;
+	ch->again = true;
+	irq_poll_sched(&ch->local_poll);
+}
+
+/*
+ * Is a local completion waited for? Of control messages always: there are few. And
  * whoever sets a channel up or tears it down waits for what it posts.
  */
 static bool local_wanted(const struct rdda_chan *ch)
@@ -138,7 +175,7 @@ static bool local_wanted(const struct rdda_chan *ch)
 void rdda_local_arm(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	if (ch->armed || !local_wanted(ch))
+	if (ch->armed || !ch->q.local || !local_wanted(ch))
 		return;
 	ch->armed = true;
 	if (ib_req_notify_cq(ch->q.local, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
@@ -162,8 +199,9 @@ void rdda_local_event(struct ib_cq *cq, void *context)
  * @iop: of a channel
  * @budget: unused: all that is there is taken at once, the send queue bounds it
  *
- * The channel counts as armed until the end, when it is armed anew if need be;
- * what came meanwhile is then reported as missed.
+ * The channel counts as armed until the end, when it is armed anew if need be.
+ * Events that come before irq_poll_complete() are lost, so what they told of is
+ * looked for after it.
  */
 int rdda_local_softirq(struct irq_poll *iop, int budget)
 {
@@ -172,12 +210,18 @@ int rdda_local_softirq(struct irq_poll *iop, int budget)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
+	ch->again = false;
 	rdda_local_poll(ch, &ended);
 	rdda_chan_run(ch, &ended);
+	list_splice_tail_init(&ch->finished, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
-	irq_poll_complete(iop);
+
+	/* rdda_local_stop() waits for this lock: nothing of ours runs after it. */
 	spin_lock_irqsave(&ch->lock, flags);
+	irq_poll_complete(iop);
+	if (local_poll_later(ch, true) || ch->again)
+		irq_poll_sched(iop);
 	ch->armed = ch->local_stopped;
 	rdda_local_arm(ch);
 	spin_unlock_irqrestore(&ch->lock, flags);
@@ -195,7 +239,7 @@ void rdda_local_stop(struct rdda_chan *ch)
 	if (!ch->q.qp)
 		return;
 	irq_poll_disable(&ch->local_poll);
-	/* Its last lines may still be to come: they find that they may not arm. */
+	/* Its last lines may be running. */
 	spin_lock_irq(&ch->lock);
 	ch->local_stopped = true;
 	ch->armed = true;

@@ -94,6 +94,9 @@ static void stage_free(struct rdda_stage *st)
 			rdda_arena_free(ch, st->off[i]);
 	ch->staged_pages -= st->pages;
 	list_add(&st->node, &ch->stage_free);
+	/* I/O that waits for arena pages is sent from there. */
+	if (ch->open && !list_empty(&ch->turns))
+		irq_poll_sched(&ch->local_poll);
 }
 
 /**

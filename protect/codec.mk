@@ -6,7 +6,7 @@
 # set, and -O3 since -O2 leaves some unrolled sums in memory; so, also where another
 # rule compiles them: codec_flags, by source file.
 
-CODEC_X86 := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(wildcard protect/codec_x86*.c))
+CODEC_X86 := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),$(wildcard protect/codec_x86*.c))
 CODEC_SRC := protect/gf256.c protect/codec.c protect/codec_portable.c protect/codec_select.c userspace/codec.c $(CODEC_X86)
 CODEC_OBJ := $(CODEC_SRC:%.c=$(BUILD)/codec/%.o)
 CODEC_HDR := $(wildcard protect/codec*.h protect/gf256.h userspace/codec.h)

@@ -160,7 +160,7 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
 	a->arena_bytes = cpu_to_le32(s->arena.bytes);
 	a->keepalive_ms = cpu_to_le32(max(tgt_keepalive_ms, 1U));
-	a->dead_ms = cpu_to_le32(max(tgt_dead_ms, tgt_keepalive_ms + 1));
+	a->dead_ms = cpu_to_le32(tgt_dead());
 	get_random_bytes(a->nonce, sizeof(a->nonce));
 	export_uuid(a->host_uuid, host);
 	export_uuid(a->boot_id, &tgt_boot_id);

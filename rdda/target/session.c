@@ -103,7 +103,7 @@ u64 tgt_session_memory(struct tgt_session *s)
 static void watch_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, watch.work);
-	unsigned long dead = msecs_to_jiffies(max(tgt_dead_ms, tgt_keepalive_ms + 1));
+	unsigned long dead = msecs_to_jiffies(tgt_dead());
 
 	if (tgt_session_state(s) != TGT_LIVE)
 		return;

@@ -506,6 +506,13 @@ extern uuid_t tgt_boot_id;
 extern unsigned int tgt_grace_ms;
 extern unsigned int tgt_keepalive_ms;
 extern unsigned int tgt_dead_ms;
+
+/* Whatever was set: one keep-alive that is late must not end a session. */
+static inline unsigned int tgt_dead(void)
+{
+	return max(READ_ONCE(tgt_dead_ms), 3 * min(READ_ONCE(tgt_keepalive_ms), UINT_MAX / 3));
+}
+
 extern unsigned int tgt_proof_ms;
 extern unsigned int tgt_credits;
 extern unsigned int tgt_cmds;

@@ -212,12 +212,12 @@ static void device(const json_t *r)
 		       str(r, "name"));
 }
 
-static void counters(const char *name, const json_t *stats)
+static void counters(const char *what, const char *name, const json_t *stats)
 {
 	const char *k;
 	json_t *v;
 
-	printf("%s\n", name);
+	printf("%s %s\n", what, name);
 	json_object_foreach((json_t *)stats, k, v)
 		printf("  %-14s %lld\n", k, (long long)json_integer_value(v));
 }
@@ -232,11 +232,11 @@ static void stats(const json_t *r)
 	    !json_array_size(json_object_get(r, "sessions")))
 		fprintf(stderr, "meshctl: no volumes attached, no hosts connected\n");
 	json_array_foreach(json_object_get(r, "volumes"), i, o)
-		counters(str(o, "name"), json_object_get(o, "stats"));
+		counters("volume", str(o, "name"), json_object_get(o, "stats"));
 	json_array_foreach(json_object_get(r, "targets"), i, o)
-		counters(str(o, "addr"), json_object_get(o, "stats"));
+		counters("target", str(o, "addr"), json_object_get(o, "stats"));
 	json_array_foreach(json_object_get(r, "sessions"), i, o)
-		counters(str(o, "host"), json_object_get(o, "stats"));
+		counters("client", str(o, "host"), json_object_get(o, "stats"));
 }
 
 static void done(const json_t *r)

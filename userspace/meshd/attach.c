@@ -46,8 +46,11 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	if (volume_dying(r, v))
 		return -1;
 	kernel_device(&v->uuid, device, sizeof(device));
-	if (device[0] && v->attached)
+	if (device[0] && v->attached && v->readonly == arg_bool(r, "readonly"))
 		return volume_result(r, &v->uuid);
+	if (device[0] && v->attached)
+		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
+				v->readonly ? "reading only" : "writing", device);
 	if (newest(r, v, l))
 		return -1;
 	v->attached = true;

@@ -154,12 +154,16 @@ static int too_few(struct req *r, const struct choice *c, const struct wish *w, 
 	if (c->misfit)
 		snprintf(misfit, sizeof(misfit), "; %zu more have blocks of 4096 bytes, the volume %u",
 			 c->misfit, w->lba_max);
+	if (w->drives && json_array_size(w->drives) < w->columns)
+		return req_fail(r, "--drives names %zu, and %u are wanted; name more, or leave out "
+				"--drives", json_array_size(w->drives), w->columns);
 	if (w->by_host)
 		return req_fail(r, "only %u of %u hosts have a drive with %s free in one run; take fewer "
 				"members, a smaller size or --domain drive", got, w->columns, text);
-	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are lent%s%s); take fewer "
-			"members or a smaller size, see meshctl drive list", got, w->columns, text,
-			c->n, w->drives ? ", --drives names some" : "", misfit);
+	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are lent%s%s); take %sa "
+			"smaller size, see meshctl drive list", got, w->columns, text, c->n,
+			w->drives ? ", --drives names some" : "", misfit,
+			got ? "fewer members or " : "");
 }
 
 static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 bytes)

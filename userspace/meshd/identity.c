@@ -185,7 +185,7 @@ void key_words(char *out, size_t size)
 		snprintf(out, size, "key %u, fingerprint %08llx", key.id,
 			 (unsigned long long)(xxh64(key.bytes, key.len, 0x6d657368) >> 32));
 	else
-		snprintf(out, size, "no key: any host on the fabric may connect");
+		snprintf(out, size, "none here: any host may log in, and one that has a key refuses this one");
 	pthread_mutex_unlock(&lock);
 }
 

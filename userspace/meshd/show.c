@@ -107,12 +107,38 @@ static void set_layout(json_t *j, const struct layout *l)
 	jset_u64(j, "strip", s->strip);
 }
 
+/* What of it is not up, in words: the first member that is not. */
+static bool member_why(const struct layout *l, const struct mesh_volume *k, char *why, size_t size)
+{
+	struct store_host h;
+	u32 i, n;
+
+	for (i = 0; i < l->members; i++) {
+		const struct layout_member *m = &l->member[i];
+		const char *state = "up";
+
+		for (n = 0; n < k->nr_members; n++)
+			if (muuid_equal(&k->members[n].extent, &m->extent))
+				state = k->members[n].state;
+		if (!strcmp(state, "up"))
+			continue;
+		snprintf(why, size, "member %u: %s %s%s", i,
+			 !strcmp(state, "down") ? "no session with host" :
+			 !strcmp(state, "gone") ? "its drive is gone or not lent any more by host" :
+			 !strcmp(state, "refused") ? "another host has taken it, says host" : state,
+			 peer_of_member(m, &h) ? m->addr : h.name,
+			 !strcmp(state, "down") ? ", see meshctl host check" : "");
+		return true;
+	}
+	return false;
+}
+
 json_t *volume_json(const struct store_volume *v, const struct layout *l)
 {
 	struct mesh_volume k;
 	json_t *j = json_object();
 	bool there = !kernel_volume(&v->uuid, &k);
-	char device[48];
+	char device[48], why[REASON];
 
 	jset_str(j, "name", v->name);
 	jset_uuid(j, "uuid", &v->uuid);
@@ -136,6 +162,8 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 			 "back, or forget them with meshctl volume delete --force");
 	else if (there && k.reason[0])
 		jset_str(j, "reason", k.reason);
+	else if (there && strcmp(k.state, "active") && member_why(l, &k, why, sizeof(why)))
+		jset_str(j, "reason", why);
 	if (there)
 		mesh_volume_free(&k);
 	return j;

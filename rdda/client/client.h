@@ -260,7 +260,6 @@ struct rdda_counts {
  * @finished: I/O that ended where it could not be told; for the softirq
  * @again: and something for it to do besides
  * @armed: an event will come for the next local completion, or its softirq runs
- * @local_stopped: and none may be asked for any more
  * @local_poll: that softirq
  * @last_rx: jiffies of the last message, written by the CQ handler
  */
@@ -334,7 +333,6 @@ struct rdda_chan {
 	struct list_head finished;
 	bool	again;
 	bool	armed;
-	bool	local_stopped;
 	struct irq_poll local_poll;
 	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
@@ -672,6 +670,7 @@ void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended);
+void rdda_local_later(struct rdda_chan *ch);
 void rdda_local_glance(struct rdda_chan *ch);
 void rdda_local_arm(struct rdda_chan *ch);
 void rdda_local_event(struct ib_cq *cq, void *context);

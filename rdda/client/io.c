@@ -721,9 +721,10 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/* Is a command of this extent in flight? */
+/* Is a command of this extent in flight, or its end still to be told? */
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e)
 {
+	struct rdda_io *io;
 	unsigned long flags;
 	bool uses = false;
 	unsigned int i;
@@ -731,6 +732,8 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e)
 	spin_lock_irqsave(&ch->lock, flags);
 	for (i = 0; i < ch->cmds && !uses; i++)
 		uses = ch->slots[i].state != RDDA_SLOT_FREE && ch->slots[i].io->extent == e;
+	list_for_each_entry(io, &ch->finished, node)
+		uses |= io->extent == e;
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return uses;
 }

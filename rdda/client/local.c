@@ -144,6 +144,19 @@ static bool local_poll_later(struct rdda_chan *ch, bool pending)
 }
 
 /**
+ * rdda_local_later() - let the softirq run the channel, and end what is finished
+ * @ch: channel with a queue pair, locked
+ *
+ * It may be running already, and past that: its end looks at @again.
+ */
+void rdda_local_later(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	ch->again = true;
+	irq_poll_sched(&ch->local_poll);
+}
+
+/**
  * rdda_local_glance() - is the channel freer than it knows?
  * @ch: channel, locked by who submits
  *
@@ -151,10 +164,8 @@ static bool local_poll_later(struct rdda_chan *ch, bool pending)
  */
 void rdda_local_glance(struct rdda_chan *ch)
 {
-	if (ch->sig_posted == ch->sig_done || !local_poll_later(ch, false))
-		return;
-	ch->again = true;
-	irq_poll_sched(&ch->local_poll);
+	if (ch->sig_posted != ch->sig_done && local_poll_later(ch, false))
+		rdda_local_later(ch);
 }
 
 /*
@@ -222,7 +233,7 @@ int rdda_local_softirq(struct irq_poll *iop, int budget)
 	irq_poll_complete(iop);
 	if (local_poll_later(ch, true) || ch->again)
 		irq_poll_sched(iop);
-	ch->armed = ch->local_stopped;
+	ch->armed = false;
 	rdda_local_arm(ch);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return 0;
@@ -239,9 +250,8 @@ void rdda_local_stop(struct rdda_chan *ch)
 	if (!ch->q.qp)
 		return;
 	irq_poll_disable(&ch->local_poll);
-	/* Its last lines may be running. */
+	/* Its last lines may be running. No event is asked for after this. */
 	spin_lock_irq(&ch->lock);
-	ch->local_stopped = true;
 	ch->armed = true;
 	spin_unlock_irq(&ch->lock);
 }

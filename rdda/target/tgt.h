@@ -510,7 +510,9 @@ extern unsigned int tgt_dead_ms;
 /* Whatever was set: one keep-alive that is late must not end a session. */
 static inline unsigned int tgt_dead(void)
 {
-	return max(READ_ONCE(tgt_dead_ms), 3 * min(READ_ONCE(tgt_keepalive_ms), UINT_MAX / 3));
+	unsigned int every = clamp(READ_ONCE(tgt_keepalive_ms), 1U, UINT_MAX / 3);
+
+	return max(READ_ONCE(tgt_dead_ms), 3 * every);
 }
 
 extern unsigned int tgt_proof_ms;

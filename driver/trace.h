@@ -65,6 +65,7 @@ DECLARE_EVENT_CLASS(mesh_mio,
 		__field(u64, addr)
 		__field(unsigned int, len)
 		__field(unsigned int, queue)
+		__field(unsigned int, flags)
 		__field(int, err)
 	),
 	TP_fast_assign(
@@ -73,10 +74,12 @@ DECLARE_EVENT_CLASS(mesh_mio,
 		__entry->addr = mio->addr;
 		__entry->len = mio->len;
 		__entry->queue = mio->queue;
+		__entry->flags = mio->flags;
 		__entry->err = err;
 	),
-	TP_printk("%pUb %s %llu+%u queue %u err %d", __entry->uuid, mesh_show_op(__entry->op),
-		  __entry->addr, __entry->len, __entry->queue, __entry->err)
+	TP_printk("%pUb %s%s %llu+%u queue %u err %d", __entry->uuid, mesh_show_op(__entry->op),
+		  __entry->flags & MESH_MIO_UNMAP ? " unmap" : "", __entry->addr, __entry->len,
+		  __entry->queue, __entry->err)
 );
 
 DEFINE_EVENT(mesh_mio, mesh_member_io,

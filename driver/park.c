@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 /**
@@ -27,6 +28,9 @@ void mesh_park(struct mesh_volume *vol, struct mesh_req *req)
 	req->retry_at = now + msecs_to_jiffies(ms);
 	if (time_after(req->retry_at, req->deadline))
 		req->retry_at = req->deadline;
+	trace_mesh_request_park(blk_mq_rq_from_pdu(req), req->tries,
+				max_t(long, req->retry_at - now, 0),
+				max_t(long, req->deadline - now, 0));
 	spin_lock_irqsave(&vol->park_lock, flags);
 	list_add_tail(&req->node, &vol->parked);
 	spin_unlock_irqrestore(&vol->park_lock, flags);

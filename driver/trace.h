@@ -56,6 +56,27 @@ TRACE_EVENT(mesh_request_done,
 		  __entry->sector, __entry->err, __entry->tries)
 );
 
+TRACE_EVENT(mesh_request_park,
+	TP_PROTO(struct request *rq, unsigned int tries, unsigned long again, unsigned long left),
+	TP_ARGS(rq, tries, again, left),
+	TP_STRUCT__entry(
+		__field(int, disk)
+		__field(unsigned int, tag)
+		__field(unsigned int, tries)
+		__field(unsigned int, again)
+		__field(unsigned int, left)
+	),
+	TP_fast_assign(
+		__entry->disk = rq->q->disk ? rq->q->disk->first_minor : -1;
+		__entry->tag = rq->tag;
+		__entry->tries = tries;
+		__entry->again = jiffies_to_msecs(again);
+		__entry->left = jiffies_to_msecs(left);
+	),
+	TP_printk("minor %d tag %u tries %u again in %u ms, %u ms left", __entry->disk,
+		  __entry->tag, __entry->tries, __entry->again, __entry->left)
+);
+
 DECLARE_EVENT_CLASS(mesh_mio,
 	TP_PROTO(struct mesh_mio *mio, int err),
 	TP_ARGS(mio, err),

@@ -12,7 +12,7 @@ demo:
 	@$(MAKE) -s deps
 	@echo "demo: the programs and the modules, then a guest"
 	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
-		--mem 3G --timeout $(if $(INTERACTIVE),86400,3600) $(if $(INTERACTIVE),--tty --stdin env INTERACTIVE=1) \
+		--mem 3G $(if $(INTERACTIVE),--timeout 86400 --tty --stdin env INTERACTIVE=1,--timeout 3600) \
 		$(CURDIR)/tests/demo/demo
 	@echo "demo: passed"
 

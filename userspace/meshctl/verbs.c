@@ -116,7 +116,8 @@ const struct verb verbs[] = {
 	  "meshctl host check 10.0.0.7", print_checks },
 	{ "host", "key", "action", "generate|set|show|clear", NULL, NULL, key_opts,
 	  "manage the cluster's key, without which hosts are refused",
-	  "meshctl host key generate\n  meshctl host key show | ssh gpu7 meshctl host key set --key-file -", print_key },
+	  "meshctl host key generate\n"
+	  "  meshctl host key show | ssh gpu7 meshctl host key set --key-file -", print_key },
 
 	{ "volume", "create", "name", "NAME", NULL, NULL, create_opts,
 	  "make a volume, attach it and print its device",

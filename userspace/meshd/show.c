@@ -73,22 +73,30 @@ static json_t *stats_json(const struct mesh_stats *s)
 	return j;
 }
 
+/* What the kernel knows of a member; NULL: nothing. */
+static const struct mesh_member *kernel_member(const struct mesh_volume *k,
+					       const struct layout_member *m)
+{
+	u32 n;
+
+	for (n = 0; k && n < k->nr_members; n++)
+		if (muuid_equal(&k->members[n].extent, &m->extent))
+			return &k->members[n];
+	return NULL;
+}
+
 static json_t *member_json(const struct layout *l, u32 i, const struct mesh_volume *k)
 {
 	const struct layout_member *m = &l->member[i];
-	const struct mesh_member *km = NULL;
+	const struct mesh_member *km = kernel_member(k, m);
 	json_t *j = json_object();
 	struct store_host h;
-	u32 n;
 
 	jset_u64(j, "index", i);
 	jset_str(j, "host", peer_of_member(m, &h) ? m->addr : h.name);
 	jset_uuid(j, "drive", &m->drive);
 	jset_uuid(j, "extent", &m->extent);
 	jset_u64(j, "size", m->size);
-	for (n = 0; k && n < k->nr_members && !km; n++)
-		if (muuid_equal(&k->members[n].extent, &m->extent))
-			km = &k->members[n];
 	jset_str(j, "state", km ? km->state : "detached");
 	json_object_set_new(j, "stats", km ? stats_json(&km->stats) : json_null());
 	return j;
@@ -111,15 +119,13 @@ static void set_layout(json_t *j, const struct layout *l)
 static bool member_why(const struct layout *l, const struct mesh_volume *k, char *why, size_t size)
 {
 	struct store_host h;
-	u32 i, n;
+	u32 i;
 
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
-		const char *state = "up";
+		const struct mesh_member *km = kernel_member(k, m);
+		const char *state = km ? km->state : "up";
 
-		for (n = 0; n < k->nr_members; n++)
-			if (muuid_equal(&k->members[n].extent, &m->extent))
-				state = k->members[n].state;
 		if (!strcmp(state, "up"))
 			continue;
 		snprintf(why, size, "member %u: %s %s%s", i,

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	h = (void *)buf;
 	m = (void *)(h + 1);
-	h->epoch = h->members = cpu_to_le32(1);
+	h->layout_version = h->members = cpu_to_le32(1);
 	h->volume[0] = h->name[0] = 'v';
 	h->lba = cpu_to_le32(512);
 	h->segments = h->refs = cpu_to_le32(n);

@@ -51,7 +51,7 @@ static int used(void)
 	e = give(12, 5);
 	e->state = LABEL_READY;
 	e->holder = uuid(3);
-	e->generation = 0x123456789abcULL;
+	e->version = 0x123456789abcULL;
 	e->volume = uuid(4);
 	strcpy(e->name, "scratch");
 	return label_encode(&a, raw, sizeof(raw));
@@ -65,7 +65,7 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL(label_decode(raw, sizeof(raw), &b), 0);
 	CU_ASSERT_EQUAL(label_encode(&b, other, sizeof(other)), n);
 	CU_ASSERT(!memcmp(raw, other, n));
-	CU_ASSERT_EQUAL(b.extent[2].generation, 0x123456789abcULL);
+	CU_ASSERT_EQUAL(b.extent[2].version, 0x123456789abcULL);
 	CU_ASSERT_STRING_EQUAL(b.extent[2].name, "scratch");
 	CU_ASSERT(muuid_equal(&b.extent[2].holder, &a.extent[2].holder));
 }
@@ -120,7 +120,7 @@ static void test_torn(void)
 	n = label_encode(&a, old, sizeof(old));
 	a.sequence++;
 	for (u32 i = 0; i < 40; i++)
-		a.extent[i].generation = 5;
+		a.extent[i].version = 5;
 	m = label_encode(&a, raw, sizeof(raw));
 	CU_ASSERT_EQUAL_FATAL(n, m);
 	for (int at = 512; at < n; at += 512) {

@@ -27,7 +27,7 @@ static int two_segments(void)
 	memset(&a, 0, sizeof(a));
 	a.volume = uuid(1);
 	strcpy(a.name, "data-1");
-	a.epoch = 3;
+	a.version = 3;
 	a.created = 1700000000;
 	a.lba = 512;
 	a.members = 5;
@@ -105,7 +105,7 @@ static void test_meaning(void)
 		CU_ASSERT_EQUAL(layout_encode(&a, raw, sizeof(raw)), -EUCLEAN); \
 	} while (0)
 
-	REFUSED(a.epoch = 0);
+	REFUSED(a.version = 0);
 	REFUSED(a.volume = (struct muuid) { { 0 } });
 	REFUSED(a.lba = 520);
 	REFUSED(a.size += 512);
@@ -177,7 +177,7 @@ static void test_largest(void)
 	memset(&a, 0, sizeof(a));
 	a.volume = uuid(1);
 	strcpy(a.name, "big");
-	a.epoch = 1;
+	a.version = 1;
 	a.lba = 4096;
 	a.members = LAYOUT_MEMBERS_MAX;
 	a.refs = LAYOUT_REFS_MAX;

@@ -126,7 +126,7 @@ static void test_structures(void)
 	struct mgmt_extent e = { .uuid = u1, .drive = u2, .volume = u3, .holder = u1, .name = "v",
 				 .start = 1 << 20, .length = 2 << 20, .zeroed = 7,
 				 .generation = 9, .error = -EIO }, e2 = { 0 };
-	struct mgmt_volume v = { .uuid = u1, .name = "v", .epoch = 4, .size = 5, .members = 2,
+	struct mgmt_volume v = { .uuid = u1, .name = "v", .version = 4, .size = 5, .members = 2,
 				 .here = 1 }, v2 = { 0 };
 	struct mgmt_hello h = { .host = u1, .hostname = "n1", .version = "1" }, h2 = { 0 };
 	json_t *j;
@@ -163,7 +163,7 @@ static void test_record(void)
 
 	l.volume = u1;
 	strcpy(l.name, "v");
-	l.epoch = 1;
+	l.version = 1;
 	l.lba = 512;
 	l.size = 1 << 20;
 	l.members = l.segments = l.refs = 1;
@@ -187,7 +187,7 @@ static void test_record(void)
 	CU_ASSERT_EQUAL(mgmt_record_unpack(j, &back), -EINVAL);
 	free(text);
 	json_decref(j);
-	l.epoch = 0;
+	l.version = 0;
 	CU_ASSERT_PTR_NULL(mgmt_record_pack(&l));
 }
 

@@ -39,7 +39,8 @@ static void encode_extent(const struct label_extent *e, struct label_disk_extent
 	memcpy(d->holder, e->holder.b, 16);
 	d->start = cpu_to_le64(e->start);
 	d->length = cpu_to_le64(e->length);
-	d->generation = cpu_to_le64(e->generation);
+	d->version = cpu_to_le64(e->version);
+	d->commit = cpu_to_le64(e->commit);
 	d->zeroed = cpu_to_le64(e->zeroed);
 	d->state = e->state;
 	memcpy(d->name, e->name, LABEL_NAME);
@@ -52,7 +53,8 @@ static void decode_extent(const struct label_disk_extent *d, struct label_extent
 	memcpy(e->holder.b, d->holder, 16);
 	e->start = le64_to_cpu(d->start);
 	e->length = le64_to_cpu(d->length);
-	e->generation = le64_to_cpu(d->generation);
+	e->version = le64_to_cpu(d->version);
+	e->commit = le64_to_cpu(d->commit);
 	e->zeroed = le64_to_cpu(d->zeroed);
 	e->state = d->state;
 	memcpy(e->name, d->name, LABEL_NAME);

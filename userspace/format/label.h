@@ -26,7 +26,7 @@
 #include "userspace/format/uuid.h"
 
 #define LABEL_MAGIC		0x4556495244534d42ULL	/* "BMSDRIVE" */
-#define LABEL_VERSION		1
+#define LABEL_VERSION		2
 #define LABEL_AREA		(1ULL << 20)	/* of each copy; extents align to it */
 #define LABEL_EXTENTS_MAX	4000
 #define LABEL_NAME		32		/* of the volume, for people */
@@ -55,10 +55,11 @@ struct label_disk_extent {
 	u8	holder[16];
 	__le64	start;
 	__le64	length;
-	__le64	generation;
+	__le64	version;
 	__le64	zeroed;
+	__le64	commit;
 	u8	state;
-	u8	reserved[15];
+	u8	reserved[7];
 	char	name[LABEL_NAME];
 };
 
@@ -80,10 +81,13 @@ enum label_extent_state {
  * struct label_extent - a run of the drive that was given out
  * @uuid: made by who asked for it
  * @volume: whose it is, and @name, for people and for import
- * @holder: host that was last granted writing; zero: none was
+ * @holder: host that was last granted writing; zero: none was, or it gave it back
  * @start: byte on the drive, a multiple of LABEL_AREA
  * @length: bytes, a multiple of LABEL_AREA
- * @generation: highest that was granted
+ * @version: of the volume's layout: that of the record that counts here; 0: none
+ *	was written yet, so nobody can have opened it
+ * @commit: of that record. A record with another version or commit than these
+ *	was being written when its writer stopped
  * @zeroed: bytes known to read zero while @state is LABEL_ZEROING
  */
 struct label_extent {
@@ -92,7 +96,8 @@ struct label_extent {
 	struct muuid holder;
 	u64	start;
 	u64	length;
-	u64	generation;
+	u64	version;
+	u64	commit;
 	u64	zeroed;
 	u8	state;
 	char	name[LABEL_NAME];

@@ -19,6 +19,15 @@ static u64 layout_csum(const void *buf, size_t bytes)
 		     xxh64(&head, sizeof(head), 0));
 }
 
+static u64 head_csum(const struct layout_disk_head *h)
+{
+	struct layout_disk_head head = *h;
+
+	head.csum = 0;
+	head.head_csum = 0;
+	return xxh64(&head, sizeof(head), 0);
+}
+
 static size_t layout_bytes(u32 members, u32 segments, u32 refs)
 {
 	return sizeof(struct layout_disk_head) + members * sizeof(struct layout_disk_member) +
@@ -143,7 +152,8 @@ int layout_check(const struct layout *l)
 	u32 i, ref = 0;
 	u64 at = 0;
 
-	if (muuid_null(&l->volume) || !l->epoch || !l->size || (l->lba != 512 && l->lba != 4096))
+	if (muuid_null(&l->volume) || !l->version || !l->commit || l->commit >> 63 ||
+	    !l->size || (l->lba != 512 && l->lba != 4096))
 		return -EUCLEAN;
 	if (!memchr(l->name, 0, LAYOUT_NAME) || !layout_name_ok(l->name))
 		return -EUCLEAN;
@@ -207,7 +217,7 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 	h->magic = cpu_to_le64(LAYOUT_MAGIC);
 	h->version = cpu_to_le32(LAYOUT_VERSION);
 	h->bytes = cpu_to_le32(bytes);
-	h->epoch = cpu_to_le64(l->epoch);
+	h->layout_version = cpu_to_le64(l->version);
 	memcpy(h->volume, l->volume.b, 16);
 	h->size = cpu_to_le64(l->size);
 	h->lba = cpu_to_le32(l->lba);
@@ -215,6 +225,9 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 	h->segments = cpu_to_le32(l->segments);
 	h->refs = cpu_to_le32(l->refs);
 	h->created = cpu_to_le64(l->created);
+	h->commit = cpu_to_le64(l->commit);
+	h->level = l->segment[0].level;
+	h->columns = l->segment[0].data;
 	memcpy(h->name, l->name, LAYOUT_NAME);
 	for (i = 0; i < l->members; i++)
 		encode_member(&l->member[i], m++);
@@ -227,6 +240,7 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 		r->member = cpu_to_le32(l->ref[i].member);
 		r->offset = cpu_to_le64(l->ref[i].offset);
 	}
+	h->head_csum = cpu_to_le64(head_csum(h));
 	h->csum = cpu_to_le64(layout_csum(buf, bytes));
 	return bytes;
 }
@@ -267,6 +281,47 @@ static const u8 *decode_segments(const u8 *p, struct layout *l)
 	return p;
 }
 
+static int head_decode(const void *buf, size_t len, struct layout_disk_head *h)
+{
+	size_t bytes;
+
+	if (len < sizeof(h->magic) || (memcpy(&h->magic, buf, sizeof(h->magic)),
+				       le64_to_cpu(h->magic) != LAYOUT_MAGIC))
+		return -ENODATA;
+	if (len < sizeof(*h))
+		return -EBADMSG;
+	memcpy(h, buf, sizeof(*h));
+	if (le32_to_cpu(h->version) != LAYOUT_VERSION)
+		return -EPROTONOSUPPORT;
+	bytes = le32_to_cpu(h->bytes);
+	if (bytes < sizeof(*h) || bytes > LAYOUT_BYTES_MAX ||
+	    le64_to_cpu(h->head_csum) != head_csum(h))
+		return -EBADMSG;
+	return 0;
+}
+
+int layout_peek(const void *buf, size_t len, struct layout_head *out)
+{
+	struct layout_disk_head h;
+	int err = head_decode(buf, len, &h);
+
+	if (err)
+		return err;
+	memcpy(out->volume.b, h.volume, 16);
+	memcpy(out->name, h.name, LAYOUT_NAME);
+	out->version = le64_to_cpu(h.layout_version);
+	out->commit = le64_to_cpu(h.commit);
+	out->size = le64_to_cpu(h.size);
+	out->created = le64_to_cpu(h.created);
+	out->members = le32_to_cpu(h.members);
+	out->level = h.level;
+	out->columns = h.columns;
+	if (muuid_null(&out->volume) || !out->version || !out->commit ||
+	    !memchr(out->name, 0, LAYOUT_NAME) || !layout_name_ok(out->name))
+		return -EUCLEAN;
+	return 0;
+}
+
 int layout_decode(const void *buf, size_t len, struct layout *l)
 {
 	struct layout_disk_head h;
@@ -274,19 +329,12 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 	size_t bytes;
 	const u8 *p;
 	u32 i;
+	int err = head_decode(buf, len, &h);
 
-	if (len < sizeof(h.magic) || (memcpy(&h.magic, buf, sizeof(h.magic)),
-				      le64_to_cpu(h.magic) != LAYOUT_MAGIC))
-		return -ENODATA;
-	if (len < sizeof(h))
-		return -EBADMSG;
-	memcpy(&h, buf, sizeof(h));
-	if (le32_to_cpu(h.version) != LAYOUT_VERSION)
-		return -EPROTONOSUPPORT;
+	if (err)
+		return err;
 	bytes = le32_to_cpu(h.bytes);
-	if (bytes < sizeof(h) || bytes > len || bytes > LAYOUT_BYTES_MAX)
-		return -EBADMSG;
-	if (le64_to_cpu(h.csum) != layout_csum(buf, bytes))
+	if (bytes > len || le64_to_cpu(h.csum) != layout_csum(buf, bytes))
 		return -EBADMSG;
 	l->members = le32_to_cpu(h.members);
 	l->segments = le32_to_cpu(h.segments);
@@ -296,9 +344,10 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 		return -EUCLEAN;
 	memcpy(l->volume.b, h.volume, 16);
 	memcpy(l->name, h.name, LAYOUT_NAME);
-	l->epoch = le64_to_cpu(h.epoch);
+	l->version = le64_to_cpu(h.layout_version);
 	l->size = le64_to_cpu(h.size);
 	l->created = le64_to_cpu(h.created);
+	l->commit = le64_to_cpu(h.commit);
 	l->lba = le32_to_cpu(h.lba);
 	p = decode_members((const u8 *)buf + sizeof(h), l);
 	p = decode_segments(p, l);

@@ -9,7 +9,7 @@
  *
  * Every extent of a volume carries the whole layout, so that any one of them
  * tells where the others are. Copy 0 is durable before copy 1 is begun; the
- * highest epoch whose checksum is right counts.
+ * highest version whose checksum is right counts.
  */
 #ifndef FORMAT_LAYOUT_H
 #define FORMAT_LAYOUT_H
@@ -19,9 +19,10 @@
 #include "userspace/format/uuid.h"
 
 #define LAYOUT_MAGIC		0x4c4f564853454d42ULL	/* "BMESHVOL" */
-#define LAYOUT_VERSION		1
+#define LAYOUT_VERSION		2
 #define LAYOUT_COPIES		2
 #define LAYOUT_COPY_BYTES	(256U << 10)
+#define LAYOUT_PEEK		4096U
 #define LAYOUT_DATA		(1ULL << 20)	/* where data begins in an extent */
 #define LAYOUT_MEMBERS_MAX	1024
 #define LAYOUT_SEGMENTS_MAX	512
@@ -36,7 +37,7 @@ struct layout_disk_head {
 	__le64	csum;		/* xxh64 of the rest, seeded with that of this
 				 * header in which this field is zero
 				 */
-	__le64	epoch;
+	__le64	layout_version;
 	u8	volume[16];
 	__le64	size;		/* of the volume, in bytes */
 	__le32	lba;
@@ -47,7 +48,12 @@ struct layout_disk_head {
 	__le32	reserved0;
 	__le64	created;	/* seconds since 1970 */
 	char	name[LAYOUT_NAME];
-	__le32	reserved[26];
+	__le64	commit;		/* random, another for each attempt at a version */
+	__le64	head_csum;	/* xxh64 of this header, both checksums taken as zero */
+	u8	level;		/* of the first segment, for lists that read no more */
+	u8	columns;
+	u8	reserved1[2];
+	__le32	reserved[21];
 };
 
 struct layout_disk_member {
@@ -127,7 +133,8 @@ struct layout_segment {
 struct layout {
 	struct muuid volume;
 	char	name[LAYOUT_NAME];
-	u64	epoch;
+	u64	version;
+	u64	commit;
 	u64	size;
 	u64	created;
 	u32	lba;
@@ -157,6 +164,25 @@ int layout_encode(const struct layout *l, void *buf, size_t len);
  * -EBADMSG: wrong checksum, -EUCLEAN: what it says cannot be.
  */
 int layout_decode(const void *buf, size_t len, struct layout *l);
+
+/* What a list needs of a record: its header alone. */
+struct layout_head {
+	struct muuid volume;
+	char	name[LAYOUT_NAME];
+	u64	version;
+	u64	commit;
+	u64	size;
+	u64	created;
+	u32	members;
+	u8	level;
+	u8	columns;
+};
+
+/**
+ * layout_peek() - the header of one copy, from its first LAYOUT_PEEK bytes
+ * Return: as layout_decode(); what follows the header is not looked at.
+ */
+int layout_peek(const void *buf, size_t len, struct layout_head *h);
 
 /* Bytes of data that each member of @s holds. */
 u64 layout_member_bytes(const struct layout_segment *s);

@@ -13,6 +13,9 @@ enum {
 	NEED_EXTENT = 2,
 	NEED_VOLUME = 4,
 	NEED_LENGTH = 8,
+	NEED_BELIEVED = 16,
+	NEED_RECORD = 32,
+	NEED_PLACE = NEED_DRIVE | NEED_EXTENT | NEED_VOLUME,
 };
 
 static const struct {
@@ -22,10 +25,13 @@ static const struct {
 	[MGMT_HELLO] = { "hello", 0 },
 	[MGMT_DRIVES] = { "drives", 0 },
 	[MGMT_EXTENTS] = { "extents", 0 },
-	[MGMT_ALLOC] = { "alloc", NEED_DRIVE | NEED_EXTENT | NEED_VOLUME | NEED_LENGTH },
-	[MGMT_FREE] = { "free", NEED_EXTENT },
+	[MGMT_ALLOC] = { "alloc", NEED_PLACE | NEED_LENGTH },
+	[MGMT_FREE] = { "free", NEED_PLACE | NEED_BELIEVED },
 	[MGMT_VOLUMES] = { "volumes", 0 },
-	[MGMT_RECORD] = { "record", NEED_VOLUME },
+	[MGMT_RECORDS] = { "records", NEED_VOLUME },
+	[MGMT_RECORD_PUT] = { "record-put", NEED_PLACE | NEED_BELIEVED | NEED_RECORD },
+	[MGMT_RELEASE] = { "release", NEED_PLACE | NEED_BELIEVED },
+	[MGMT_META] = { "meta", NEED_PLACE | NEED_LENGTH },
 	[MGMT_HEALTH] = { "health", 0 },
 };
 
@@ -35,6 +41,17 @@ static char *dump(json_t *j)
 
 	json_decref(j);
 	return text;
+}
+
+static json_t *believed_pack(const struct mgmt_believed *b)
+{
+	json_t *j = json_object();
+
+	if (!muuid_null(&b->holder))
+		jset_uuid(j, "holder", &b->holder);
+	jset_u64(j, "version", b->version);
+	jset_u64(j, "commit", b->commit);
+	return j;
 }
 
 char *mgmt_req_encode(const struct mgmt_req *r)
@@ -49,10 +66,18 @@ char *mgmt_req_encode(const struct mgmt_req *r)
 		jset_uuid(j, "extent", &r->extent);
 	if (!muuid_null(&r->volume))
 		jset_uuid(j, "volume", &r->volume);
+	if (r->offset)
+		jset_u64(j, "offset", r->offset);
 	if (r->length)
 		jset_u64(j, "length", r->length);
 	if (r->name[0])
 		jset_str(j, "name", r->name);
+	if (r->preempt)
+		jset_bool(j, "preempt", true);
+	if (ops[r->op].needs & NEED_BELIEVED)
+		json_object_set_new(j, "believed", believed_pack(&r->believed));
+	if (r->record)
+		json_object_set_new(j, "record", mgmt_record_pack(r->record));
 	return dump(j);
 }
 
@@ -72,25 +97,63 @@ static int maybe_uuid(const json_t *j, const char *key, struct muuid *u)
 	return json_object_get(j, key) ? jget_uuid(j, key, u) : 0;
 }
 
-static int req_fields(const json_t *j, struct mgmt_req *r)
+static int maybe_u64(const json_t *j, const char *key, u64 *v)
+{
+	return json_object_get(j, key) ? jget_u64(j, key, v) : 0;
+}
+
+static int believed_unpack(const json_t *j, struct mgmt_believed *b)
+{
+	return !json_is_object(j) || maybe_uuid(j, "holder", &b->holder) ||
+	       jget_u64(j, "version", &b->version) || jget_u64(j, "commit", &b->commit) ?
+	       -EINVAL : 0;
+}
+
+static int record_field(const json_t *j, struct mgmt_req *r)
+{
+	struct layout *l = malloc(sizeof(*l));
+	int err = l ? mgmt_record_unpack(j, l) : -ENOMEM;
+
+	if (err)
+		free(l);
+	else
+		r->record = l;
+	return err == -ENOMEM ? err : err ? -EINVAL : 0;
+}
+
+static int req_needs(const json_t *j, struct mgmt_req *r)
 {
 	unsigned int needs = ops[r->op].needs;
 
-	if (maybe_uuid(j, "drive", &r->drive) || maybe_uuid(j, "extent", &r->extent) ||
-	    maybe_uuid(j, "volume", &r->volume))
-		return -EINVAL;
-	if (json_object_get(j, "length") && jget_u64(j, "length", &r->length))
-		return -EINVAL;
-	if (json_object_get(j, "name") && jget_str(j, "name", r->name, sizeof(r->name)))
-		return -EINVAL;
-	if (r->name[0] && !layout_name_ok(r->name))
-		return -EINVAL;
 	if ((needs & NEED_DRIVE && muuid_null(&r->drive)) ||
 	    (needs & NEED_EXTENT && muuid_null(&r->extent)) ||
 	    (needs & NEED_VOLUME && muuid_null(&r->volume)) ||
 	    (needs & NEED_LENGTH && !r->length))
 		return -EINVAL;
-	return 0;
+	if (needs & NEED_BELIEVED && believed_unpack(json_object_get(j, "believed"), &r->believed))
+		return -EINVAL;
+	return needs & NEED_RECORD ? record_field(json_object_get(j, "record"), r) : 0;
+}
+
+static int req_fields(const json_t *j, struct mgmt_req *r)
+{
+	if (maybe_uuid(j, "drive", &r->drive) || maybe_uuid(j, "extent", &r->extent) ||
+	    maybe_uuid(j, "volume", &r->volume) || maybe_u64(j, "offset", &r->offset) ||
+	    maybe_u64(j, "length", &r->length))
+		return -EINVAL;
+	if (json_object_get(j, "preempt") && jget_bool(j, "preempt", &r->preempt))
+		return -EINVAL;
+	if (json_object_get(j, "name") && jget_str(j, "name", r->name, sizeof(r->name)))
+		return -EINVAL;
+	if (r->name[0] && !layout_name_ok(r->name))
+		return -EINVAL;
+	return req_needs(j, r);
+}
+
+void mgmt_req_clear(struct mgmt_req *r)
+{
+	free((void *)r->record);
+	r->record = NULL;
 }
 
 int mgmt_req_decode(const void *buf, size_t len, struct mgmt_req *r)
@@ -144,7 +207,7 @@ int mgmt_rsp_decode(const void *buf, size_t len, json_t **data, char *reason)
 	e = json_integer_value(error);
 	if (e > 0 || e < -4095)
 		goto out;
-	if (e && jget_str(j, "reason", reason, MGMT_REASON))
+	if (e && (jget_str(j, "reason", reason, MGMT_REASON) || !mgmt_printable(reason)))
 		reason[0] = 0;
 	if (!e && !json_is_object(json_object_get(j, "data")))
 		goto out;

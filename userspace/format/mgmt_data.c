@@ -7,6 +7,20 @@
 #include "userspace/format/json.h"
 #include "userspace/format/mgmt.h"
 
+bool mgmt_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+/* A peer's string goes to root's terminal and into file names: plain text alone. */
+static int get_text(const json_t *j, const char *key, char *v, size_t size)
+{
+	return jget_str(j, key, v, size) || !mgmt_printable(v) ? -EINVAL : 0;
+}
+
 json_t *mgmt_hello_pack(const struct mgmt_hello *h)
 {
 	json_t *j = json_object();
@@ -14,14 +28,18 @@ json_t *mgmt_hello_pack(const struct mgmt_hello *h)
 	jset_uuid(j, "host", &h->host);
 	jset_str(j, "hostname", h->hostname);
 	jset_str(j, "version", h->version);
+	jset_str(j, "machine", h->machine);
+	jset_u64(j, "grace_ms", h->grace_ms);
 	return j;
 }
 
 int mgmt_hello_unpack(const json_t *j, struct mgmt_hello *h)
 {
 	return jget_uuid(j, "host", &h->host) ||
-	       jget_str(j, "hostname", h->hostname, sizeof(h->hostname)) ||
-	       jget_str(j, "version", h->version, sizeof(h->version)) ? -EINVAL : 0;
+	       get_text(j, "hostname", h->hostname, sizeof(h->hostname)) ||
+	       get_text(j, "version", h->version, sizeof(h->version)) ||
+	       get_text(j, "machine", h->machine, sizeof(h->machine)) ||
+	       jget_u32(j, "grace_ms", &h->grace_ms) || !layout_name_ok(h->hostname) ? -EINVAL : 0;
 }
 
 json_t *mgmt_drive_pack(const struct mgmt_drive *d)
@@ -36,6 +54,7 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 	jset_u64(j, "size", d->size);
 	jset_u64(j, "free", d->free);
 	jset_u64(j, "longest", d->longest);
+	jset_u64(j, "sequence", d->sequence);
 	jset_u64(j, "lba", d->lba);
 	jset_u64(j, "extents", d->extents);
 	return j;
@@ -44,12 +63,13 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 int mgmt_drive_unpack(const json_t *j, struct mgmt_drive *d)
 {
 	return jget_uuid(j, "uuid", &d->uuid) ||
-	       jget_str(j, "path", d->path, sizeof(d->path)) ||
-	       jget_str(j, "model", d->model, sizeof(d->model)) ||
-	       jget_str(j, "serial", d->serial, sizeof(d->serial)) ||
-	       jget_str(j, "state", d->state, sizeof(d->state)) ||
+	       get_text(j, "path", d->path, sizeof(d->path)) ||
+	       get_text(j, "model", d->model, sizeof(d->model)) ||
+	       get_text(j, "serial", d->serial, sizeof(d->serial)) ||
+	       get_text(j, "state", d->state, sizeof(d->state)) ||
 	       jget_u64(j, "size", &d->size) || jget_u64(j, "free", &d->free) ||
-	       jget_u64(j, "longest", &d->longest) || jget_u32(j, "lba", &d->lba) ||
+	       jget_u64(j, "longest", &d->longest) ||
+	       jget_u64(j, "sequence", &d->sequence) || jget_u32(j, "lba", &d->lba) ||
 	       jget_u32(j, "extents", &d->extents) ? -EINVAL : 0;
 }
 
@@ -65,7 +85,10 @@ json_t *mgmt_extent_pack(const struct mgmt_extent *e)
 	jset_u64(j, "length", e->length);
 	jset_bool(j, "ready", e->ready);
 	jset_u64(j, "zeroed", e->zeroed);
-	jset_u64(j, "generation", e->generation);
+	jset_u64(j, "version", e->version);
+	jset_u64(j, "commit", e->commit);
+	jset_u64(j, "opens", e->opens);
+	jset_bool(j, "recorded", e->recorded);
 	if (!muuid_null(&e->holder))
 		jset_uuid(j, "holder", &e->holder);
 	if (e->error)
@@ -85,10 +108,11 @@ int mgmt_extent_unpack(const json_t *j, struct mgmt_extent *e)
 	e->error = error;
 	return jget_uuid(j, "extent", &e->uuid) || jget_uuid(j, "drive", &e->drive) ||
 	       jget_uuid(j, "volume", &e->volume) ||
-	       jget_str(j, "name", e->name, sizeof(e->name)) ||
+	       get_text(j, "name", e->name, sizeof(e->name)) ||
 	       jget_u64(j, "start", &e->start) || jget_u64(j, "length", &e->length) ||
 	       jget_bool(j, "ready", &e->ready) || jget_u64(j, "zeroed", &e->zeroed) ||
-	       jget_u64(j, "generation", &e->generation) ||
+	       jget_u64(j, "version", &e->version) || jget_u64(j, "commit", &e->commit) ||
+	       jget_u32(j, "opens", &e->opens) || jget_bool(j, "recorded", &e->recorded) ||
 	       e->zeroed > e->length ? -EINVAL : 0;
 }
 
@@ -98,41 +122,53 @@ json_t *mgmt_volume_pack(const struct mgmt_volume *v)
 
 	jset_uuid(j, "volume", &v->uuid);
 	jset_str(j, "name", v->name);
-	jset_u64(j, "epoch", v->epoch);
+	jset_u64(j, "version", v->version);
+	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "size", v->size);
 	jset_u64(j, "members", v->members);
 	jset_u64(j, "here", v->here);
+	jset_u64(j, "open", v->open);
+	jset_u64(j, "level", v->level);
+	jset_u64(j, "columns", v->columns);
+	if (!muuid_null(&v->holder))
+		jset_uuid(j, "holder", &v->holder);
 	return j;
 }
 
 int mgmt_volume_unpack(const json_t *j, struct mgmt_volume *v)
 {
-	if (jget_uuid(j, "volume", &v->uuid) || jget_str(j, "name", v->name, sizeof(v->name)) ||
-	    jget_u64(j, "epoch", &v->epoch) || jget_u64(j, "size", &v->size) ||
-	    jget_u32(j, "members", &v->members) || jget_u32(j, "here", &v->here))
+	u32 level, columns;
+
+	memset(&v->holder, 0, sizeof(v->holder));
+	if (json_object_get(j, "holder") && jget_uuid(j, "holder", &v->holder))
 		return -EINVAL;
+	if (jget_uuid(j, "volume", &v->uuid) || jget_str(j, "name", v->name, sizeof(v->name)) ||
+	    jget_u64(j, "version", &v->version) || jget_u64(j, "commit", &v->commit) ||
+	    jget_u64(j, "size", &v->size) || jget_u32(j, "members", &v->members) ||
+	    jget_u32(j, "here", &v->here) || jget_u32(j, "open", &v->open) ||
+	    jget_u32(j, "level", &level) || jget_u32(j, "columns", &columns) ||
+	    level > 255 || columns > 255)
+		return -EINVAL;
+	v->level = level;
+	v->columns = columns;
 	return layout_name_ok(v->name) ? 0 : -EINVAL;
 }
 
-json_t *mgmt_record_pack(const struct layout *l)
+json_t *mgmt_hex_pack(const void *buf, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
-	u8 *raw = malloc(LAYOUT_BYTES_MAX);
-	char *text = malloc(2 * LAYOUT_BYTES_MAX + 1);
-	json_t *j = NULL;
-	int i, n;
+	char *text = malloc(2 * len + 1);
+	const u8 *raw = buf;
+	json_t *j;
+	size_t i;
 
-	n = raw && text ? layout_encode(l, raw, LAYOUT_BYTES_MAX) : -ENOMEM;
-	if (n > 0) {
-		for (i = 0; i < n; i++) {
-			text[2 * i] = hex[raw[i] >> 4];
-			text[2 * i + 1] = hex[raw[i] & 15];
-		}
-		text[2 * n] = 0;
-		j = json_object();
-		jset_str(j, "record", text);
+	if (!text)
+		return NULL;
+	for (i = 0; i < len; i++) {
+		text[2 * i] = hex[raw[i] >> 4];
+		text[2 * i + 1] = hex[raw[i] & 15];
 	}
-	free(raw);
+	j = json_stringn_nocheck(text, 2 * len);
 	free(text);
 	return j;
 }
@@ -146,28 +182,45 @@ static int unhex(char c)
 	return -1;
 }
 
-int mgmt_record_unpack(const json_t *j, struct layout *l)
+int mgmt_hex_unpack(const json_t *text, void *buf, size_t size)
 {
-	const char *text = json_string_value(json_object_get(j, "record"));
-	size_t i, n = text ? strlen(text) / 2 : 0;
-	int hi, lo, err = 0;
-	u8 *raw;
+	const char *t = json_string_value(text);
+	size_t i, n = json_string_length(text) / 2;
+	u8 *raw = buf;
+	int hi, lo;
 
-	if (!n || n > LAYOUT_BYTES_MAX || text[2 * n])
+	if (!t || !n || n > size || json_string_length(text) % 2)
 		return -EINVAL;
-	raw = malloc(n);
+	for (i = 0; i < n; i++) {
+		hi = unhex(t[2 * i]);
+		lo = unhex(t[2 * i + 1]);
+		if (hi < 0 || lo < 0)
+			return -EINVAL;
+		raw[i] = hi << 4 | lo;
+	}
+	return n;
+}
+
+json_t *mgmt_record_pack(const struct layout *l)
+{
+	u8 *raw = malloc(LAYOUT_BYTES_MAX);
+	int n = raw ? layout_encode(l, raw, LAYOUT_BYTES_MAX) : -ENOMEM;
+	json_t *j = n > 0 ? mgmt_hex_pack(raw, n) : NULL;
+
+	free(raw);
+	return j;
+}
+
+int mgmt_record_unpack(const json_t *text, struct layout *l)
+{
+	u8 *raw = malloc(LAYOUT_BYTES_MAX);
+	int n;
+
 	if (!raw)
 		return -ENOMEM;
-	for (i = 0; i < n && !err; i++) {
-		hi = unhex(text[2 * i]);
-		lo = unhex(text[2 * i + 1]);
-		if (hi < 0 || lo < 0)
-			err = -EINVAL;
-		else
-			raw[i] = hi << 4 | lo;
-	}
-	if (!err)
-		err = layout_decode(raw, n, l);
+	n = mgmt_hex_unpack(text, raw, LAYOUT_BYTES_MAX);
+	if (n > 0)
+		n = layout_decode(raw, n, l);
 	free(raw);
-	return err;
+	return n;
 }

@@ -199,7 +199,7 @@ int mesh_volume_set(struct mesh *m, const struct mesh_volume *v)
 		return err;
 	put_uuid(msg, MESHBLK_A_VOLUME_UUID, &v->uuid);
 	nla_put_string(msg, MESHBLK_A_NAME, v->name);
-	nla_put_u64(msg, MESHBLK_A_EPOCH, v->epoch);
+	nla_put_u64(msg, MESHBLK_A_EPOCH, v->version);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
 	if (v->readonly)
 		nla_put_flag(msg, MESHBLK_A_READONLY);
@@ -269,7 +269,7 @@ static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct mesh_volu
 {
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &v->uuid);
 	get_str(tb[MESHBLK_A_NAME], v->name, sizeof(v->name));
-	v->epoch = get_u64(tb[MESHBLK_A_EPOCH]);
+	v->version = get_u64(tb[MESHBLK_A_EPOCH]);
 	v->size = get_u64(tb[MESHBLK_A_SIZE]);
 	v->lba = get_u32(tb[MESHBLK_A_LBA]);
 	v->readonly = tb[MESHBLK_A_READONLY];

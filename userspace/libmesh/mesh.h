@@ -85,7 +85,7 @@ struct mesh_segment {
 struct mesh_volume {
 	struct muuid uuid;
 	char	name[MESHBLK_NAME_MAX + 1];
-	u64	epoch;
+	u64	version;
 	u64	size;		/* in answers: the segments tell it */
 	u32	lba;
 	bool	readonly;
@@ -209,7 +209,7 @@ struct mesh_event {
 	u32	event;		/* MESHBLK_EV_* or MESHTGT_EV_* */
 	u32	id;		/* target or session */
 	u32	index;		/* of a member */
-	u64	epoch;
+	u64	version;
 	struct muuid uuid;	/* volume, drive or host */
 	char	state[16];
 	s32	error;

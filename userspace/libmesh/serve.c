@@ -182,7 +182,7 @@ static void parse_blk_event(struct nlattr **tb, struct mesh_event *e)
 	e->event = get_u32(tb[MESHBLK_A_EVENT]);
 	e->id = get_u32(tb[MESHBLK_A_TARGET_ID]);
 	e->index = get_u32(tb[MESHBLK_A_INDEX]);
-	e->epoch = get_u64(tb[MESHBLK_A_EPOCH]);
+	e->version = get_u64(tb[MESHBLK_A_EPOCH]);
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &e->uuid);
 	get_str(tb[MESHBLK_A_STATE], e->state, sizeof(e->state));
 	e->error = get_s32(tb[MESHBLK_A_ERROR]);

@@ -165,7 +165,7 @@ static void volumes(const json_t *r)
 {
 	static const struct column cols[] = {
 		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
-		{ "STRIP", "strip", SIZE }, { "EPOCH", "epoch", NUMBER }, { "STATE", "state", TEXT },
+		{ "STRIP", "strip", SIZE }, { "EPOCH", "version", NUMBER }, { "STATE", "state", TEXT },
 		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { "WHY", "reason", TEXT },
 		{ NULL, NULL, TEXT },
 	};
@@ -192,7 +192,7 @@ static void volume(const json_t *r)
 		fprintf(stderr, "meshctl: %s\n", str(r, "reason"));
 	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nepoch   %lld\nstate   %s\ndevice  %s\n",
 	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
-	       (long long)json_integer_value(json_object_get(r, "epoch")), str(r, "state"),
+	       (long long)json_integer_value(json_object_get(r, "version")), str(r, "state"),
 	       str(r, "device"));
 	putchar('\n');
 	table(json_object_get(r, "segments"), segments, "no segments");

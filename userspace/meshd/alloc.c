@@ -19,19 +19,19 @@ static int grant_note(struct tdrive *d, const struct mesh_ask *q)
 	struct label *l = tdrive_edit(d);
 	struct label_extent *e = l ? label_find(l, &q->extent) : NULL;
 
-	if (!e || e->state != LABEL_READY || q->generation < e->generation) {
+	if (!e || e->state != LABEL_READY || q->generation < e->version) {
 		int err = !l ? -ENOMEM : !e ? -ENOENT : e->state != LABEL_READY ? -EAGAIN : -ESTALE;
 
 		free(l);
 		return err;
 	}
 	/* Most opens change nothing: a reader's, or the same writer's again. */
-	if (q->generation == e->generation &&
+	if (q->generation == e->version &&
 	    (q->access != 2 || muuid_equal(&e->holder, &q->host))) {
 		free(l);
 		return 0;
 	}
-	e->generation = q->generation;
+	e->version = q->generation;
 	if (q->access == 2)
 		e->holder = q->host;
 	return tdrive_commit(d, l);

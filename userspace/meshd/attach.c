@@ -23,9 +23,9 @@ static int newest(struct req *r, struct store_volume *v, struct layout *l)
 	}
 	if (err)
 		req_note(r, "%s; attached as this host knows it", why);
-	if (!err && n->epoch > l->epoch) {
+	if (!err && n->version > l->version) {
 		memcpy(l, n, sizeof(*l));
-		v->epoch = v->recorded = n->epoch;
+		v->version = v->recorded = n->version;
 		memcpy(v->name, n->name, sizeof(v->name));
 		err = store_volume_commit(v, l);
 		if (err)

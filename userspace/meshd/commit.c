@@ -18,7 +18,7 @@ static void fill_member(const struct store_volume *v, const struct layout *l, u3
 
 	*out = (struct mesh_member) {
 		.kind = MESHBLK_KIND_RDDA, .target_id = target, .extent = mb->extent,
-		.drive = mb->drive, .generation = l->epoch, .preempt = v->preempt,
+		.drive = mb->drive, .generation = l->version, .preempt = v->preempt,
 		.size = mb->size,
 	};
 }
@@ -78,7 +78,7 @@ int commit_build(const struct store_volume *v, const struct layout *l, struct me
 	u32 i;
 
 	*out = (struct mesh_volume) {
-		.uuid = l->volume, .epoch = l->epoch, .size = l->size, .lba = l->lba,
+		.uuid = l->volume, .version = l->version, .size = l->size, .lba = l->lba,
 		.readonly = v->readonly, .nr_members = l->members, .nr_segments = l->segments,
 	};
 	snprintf(out->name, sizeof(out->name), "%s", l->name);
@@ -270,7 +270,7 @@ static int push_kernel(struct mesh *m, struct store_volume *v, const struct mesh
 		active = !strcmp(have.state, "active");
 		mesh_volume_free(&have);
 	}
-	if (!there || have.epoch < mv->epoch) {
+	if (!there || have.version < mv->version) {
 		err = mesh_volume_set(m, mv);
 		if (err) {
 			snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
@@ -300,11 +300,11 @@ int commit_volume(const struct muuid *uuid, unsigned int wait_ms, char *why)
 		err = commit_build(&v, l, &mv, why);
 	if (err)
 		goto out;
-	if (v.recorded < v.epoch) {
+	if (v.recorded < v.version) {
 		err = write_records(m, &mv, l, why);
 		if (!err) {
 			crash_point(CRASH_RECORD_ALL);
-			v.recorded = v.epoch;
+			v.recorded = v.version;
 			err = store_volume_flags(&v);
 		}
 	}

@@ -224,7 +224,7 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 
 		out->extents[i] = (struct mesh_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
-			.holder = e->holder, .generation = e->generation,
+			.holder = e->holder, .generation = e->version,
 			.ready = e->state == LABEL_READY,
 		};
 	}
@@ -371,7 +371,7 @@ void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct 
 	memcpy(out->name, e->name, LABEL_NAME);
 	out->start = e->start;
 	out->length = e->length;
-	out->generation = e->generation;
+	out->generation = e->version;
 	out->ready = e->state == LABEL_READY;
 	out->zeroed = out->ready ? e->length : e->zeroed;
 	if (!out->ready && muuid_equal(&d->zero_extent, &e->uuid)) {

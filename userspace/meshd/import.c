@@ -14,7 +14,7 @@ int import_newest(const struct layout *l, struct layout *newest, char *why)
 	int err, failed = one ? 0 : -ENOMEM;
 	u32 i;
 
-	newest->epoch = 0;
+	newest->version = 0;
 	for (i = 0; one && i < l->members; i++) {
 		err = peer_of_member(&l->member[i], &h);
 		if (err) {
@@ -27,9 +27,9 @@ int import_newest(const struct layout *l, struct layout *newest, char *why)
 		seen = h;
 		err = peer_record(&h, &l->volume, one, why);
 		/* Made, but died before any record was written: the store has it. */
-		if (err == -ENOENT && l->epoch == 1)
+		if (err == -ENOENT && l->version == 1)
 			continue;
-		if (!err && one->epoch > newest->epoch)
+		if (!err && one->version > newest->version)
 			memcpy(newest, one, sizeof(*newest));
 		failed = err ? err : failed;
 	}
@@ -63,7 +63,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out, struct
 				hits = 99;
 				continue;
 			}
-			if (!hits || v.epoch > out->epoch) {
+			if (!hits || v.version > out->version) {
 				*out = v;
 				*host = hosts[i];
 			}
@@ -94,7 +94,7 @@ static int import_record(struct req *r, const struct mgmt_volume *found, const s
 	if (err && !arg_bool(r, "force"))
 		return req_fail(r, "volume %s is only half there: %s; bring it back, or add --force",
 				found->name, why);
-	if (best->epoch > l->epoch)
+	if (best->version > l->version)
 		memcpy(l, best, sizeof(*l));
 	return 0;
 }
@@ -112,7 +112,7 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 	if (!err) {
 		kernel_device(&l->volume, device, sizeof(device));
 		*v = (struct store_volume) {
-			.uuid = l->volume, .epoch = l->epoch, .recorded = l->epoch,
+			.uuid = l->volume, .version = l->version, .recorded = l->version,
 			.state = STORE_LIVE, .attached = device[0],
 		};
 		memcpy(v->name, l->name, sizeof(v->name));
@@ -122,8 +122,8 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 		else if (err)
 			req_fail(r, "the store cannot be written: %s", strerror(-err));
 		else
-			req_note(r, "volume %s was imported from its drives, epoch %llu", l->name,
-				 (unsigned long long)l->epoch);
+			req_note(r, "volume %s was imported from its drives, version %llu", l->name,
+				 (unsigned long long)l->version);
 	}
 	free(l);
 	free(best);

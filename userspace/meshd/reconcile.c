@@ -79,11 +79,11 @@ static void settle(struct mesh *m, const struct store_volume *v, const struct me
 			err = volume_finish_delete(&v->uuid, why);
 	} else if (!v->attached && k) {
 		err = mesh_volume_del(m, &v->uuid, false);
-	} else if ((v->recorded < v->epoch && (v->attached || v->epoch == 1)) || (v->attached && (!k || k->epoch < v->epoch))) {
+	} else if ((v->recorded < v->version && (v->attached || v->version == 1)) || (v->attached && (!k || k->version < v->version))) {
 		err = commit_volume(&v->uuid, 0, why);
 		if (!err)
-			log_info("volume %s: at epoch %llu everywhere", v->name,
-				 (unsigned long long)v->epoch);
+			log_info("volume %s: at version %llu everywhere", v->name,
+				 (unsigned long long)v->version);
 	}
 	if (err)
 		log_debug("volume %s: not settled: %s", v->name, why[0] ? why : mesh_why(m));
@@ -102,7 +102,7 @@ static void settle_volumes(struct mesh *m)
 		if (!busy_take(&v[i].uuid))
 			continue;
 		/* It may have changed between the list and this turn. */
-		if (!store_volume_get(&v[i].uuid, &fresh, NULL) && fresh.epoch == v[i].epoch &&
+		if (!store_volume_get(&v[i].uuid, &fresh, NULL) && fresh.version == v[i].version &&
 		    fresh.attached == v[i].attached && fresh.state == v[i].state)
 			settle(m, &fresh, in_kernel(k, nk, &fresh.uuid));
 		busy_drop(&v[i].uuid);
@@ -137,7 +137,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 	else if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
 		log_info("host %u is %s%s%s", e->id, e->state, e->reason[0] ? ": " : "", e->reason);
 	else if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)
-		log_info("a volume is %s at epoch %llu", e->state, (unsigned long long)e->epoch);
+		log_info("a volume is %s at version %llu", e->state, (unsigned long long)e->version);
 }
 
 static void *event_thread(void *arg)

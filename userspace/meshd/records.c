@@ -23,7 +23,7 @@ static int read_record(struct tdrive *d, u64 start, struct layout *out, struct l
 			continue;
 		}
 		err = layout_decode(buf, LAYOUT_COPY_BYTES, spare);
-		if (!err && (best || spare->epoch > out->epoch)) {
+		if (!err && (best || spare->version > out->version)) {
 			memcpy(out, spare, sizeof(*out));
 			best = 0;
 		} else if (err && best == -ENODATA) {
@@ -119,10 +119,10 @@ static void count_volume(void *arg, const struct label_extent *e, const struct l
 	}
 	v = &f->v[i];
 	v->here++;
-	if (l->epoch < v->epoch)
+	if (l->version < v->version)
 		return;
 	v->uuid = l->volume;
-	v->epoch = l->epoch;
+	v->version = l->version;
 	v->size = l->size;
 	v->members = l->members;
 	snprintf(v->name, sizeof(v->name), "%s", l->name);
@@ -148,7 +148,7 @@ static void keep_highest(void *arg, const struct label_extent *e, const struct l
 	struct layout *best = arg;
 
 	(void)e;
-	if (l->epoch > best->epoch)
+	if (l->version > best->version)
 		memcpy(best, l, sizeof(*best));
 }
 
@@ -159,7 +159,7 @@ void records_record(struct ask *a)
 	int err = best ? visit_all(&v) : -ENOMEM;
 	json_t *data = NULL;
 
-	if (!err && !best->epoch)
+	if (!err && !best->version)
 		err = -ENOENT;
 	if (!err) {
 		data = mgmt_record_pack(best);

@@ -151,7 +151,7 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	jset_u64(j, "size", l->size);
 	set_layout(j, l);
 	jset_u64(j, "lba", l->lba);
-	jset_u64(j, "epoch", v->epoch);
+	jset_u64(j, "version", v->version);
 	jset_str(j, "state", v->state == STORE_DELETING ? "deleting" : there ? k.state :
 		 v->attached ? "waiting" : "detached");
 	jset_bool(j, "readonly", v->readonly);

@@ -35,8 +35,8 @@ enum store_vstate { STORE_LIVE = 1, STORE_DELETING = 2 };
 struct store_volume {
 	struct muuid uuid;
 	char	name[LAYOUT_NAME];
-	u64	epoch;
-	u64	recorded;	/* highest epoch durable on all members */
+	u64	version;
+	u64	recorded;	/* highest version durable on all members */
 	bool	attached;	/* wanted so */
 	bool	readonly;
 	bool	preempt;	/* on the next push to the kernel */
@@ -58,8 +58,8 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l);
 int store_volumes(struct store_volume **out, size_t *n);
 /**
- * store_volume_commit() - a new epoch; drops the volume's intents with it
- * -EEXIST: another volume has the name. -ESTALE: the store has a higher epoch.
+ * store_volume_commit() - a new version; drops the volume's intents with it
+ * -EEXIST: another volume has the name. -ESTALE: the store has a higher version.
  */
 int store_volume_commit(const struct store_volume *v, const struct layout *l);
 int store_volume_flags(const struct store_volume *v);	/* all but the layout */

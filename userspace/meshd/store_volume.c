@@ -8,14 +8,14 @@
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
-#define COLUMNS "uuid, name, epoch, recorded, attached, readonly, preempt, state, layout"
+#define COLUMNS "uuid, name, version, recorded, attached, readonly, preempt, state, layout"
 
 static int volume_row(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
 {
 	memset(v, 0, sizeof(*v));
 	row_uuid(s, 0, &v->uuid);
 	row_text(s, 1, v->name, sizeof(v->name));
-	v->epoch = sqlite3_column_int64(s, 2);
+	v->version = sqlite3_column_int64(s, 2);
 	v->recorded = sqlite3_column_int64(s, 3);
 	v->attached = sqlite3_column_int(s, 4);
 	v->readonly = sqlite3_column_int(s, 5);
@@ -72,13 +72,13 @@ static int put_row(const struct store_volume *v, const void *record, int bytes)
 {
 	sqlite3_stmt *s = sql("INSERT INTO volumes (" COLUMNS ")"
 			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-			      " ON CONFLICT (uuid) DO UPDATE SET name = ?2, epoch = ?3,"
+			      " ON CONFLICT (uuid) DO UPDATE SET name = ?2, version = ?3,"
 			      " recorded = ?4, attached = ?5, readonly = ?6, preempt = ?7,"
 			      " state = ?8, layout = ?9");
 
 	sql_uuid(s, 1, &v->uuid);
 	sql_text(s, 2, v->name);
-	sqlite3_bind_int64(s, 3, v->epoch);
+	sqlite3_bind_int64(s, 3, v->version);
 	sqlite3_bind_int64(s, 4, v->recorded);
 	sqlite3_bind_int(s, 5, v->attached);
 	sqlite3_bind_int(s, 6, v->readonly);
@@ -103,7 +103,7 @@ int store_volume_commit(const struct store_volume *v, const struct layout *l)
 	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
 	sql_done(sql("BEGIN IMMEDIATE"));
 	err = store_volume_get(&v->uuid, &old, NULL);
-	if (!err && old.epoch > l->epoch)
+	if (!err && old.version > l->version)
 		err = -ESTALE;
 	else
 		err = put_row(v, record, bytes);

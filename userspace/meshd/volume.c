@@ -58,7 +58,7 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 		CRASH_CREATE_INTENT, CRASH_CREATE_SOME, CRASH_CREATE_ALL, CRASH_CREATE_READY,
 	};
 	bool attach = !json_is_false(json_object_get(r->args, "attach"));
-	struct store_volume v = { .uuid = l->volume, .epoch = 1, .attached = attach,
+	struct store_volume v = { .uuid = l->volume, .version = 1, .attached = attach,
 				  .state = STORE_LIVE };
 	char why[REASON];
 	int err;
@@ -92,7 +92,7 @@ int cmd_volume_create(struct req *r)
 		return req_fail(r, "out of memory");
 	uuid_random(&l->volume);
 	snprintf(l->name, sizeof(l->name), "%s", name);
-	l->epoch = 1;
+	l->version = 1;
 	l->lba = 512;
 	l->created = time(NULL);
 	busy_take(&l->volume);
@@ -103,7 +103,7 @@ int cmd_volume_create(struct req *r)
 	return err;
 }
 
-/* Only who holds a volume for writing may make a new epoch of it. */
+/* Only who holds a volume for writing may make a new version of it. */
 static int must_hold(struct req *r, const struct store_volume *v)
 {
 	struct mesh_volume k;
@@ -143,7 +143,7 @@ static int extend(struct req *r, struct store_volume *v, struct layout *l)
 	w.bytes = size - l->size;
 	if (extents_get(r, l, &w, steps))
 		return -1;
-	v->epoch = ++l->epoch;
+	v->version = ++l->version;
 	err = store_volume_commit(v, l);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
@@ -179,7 +179,7 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l)
 		return -1;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	memcpy(v->name, l->name, sizeof(v->name));
-	v->epoch = ++l->epoch;
+	v->version = ++l->version;
 	err = store_volume_commit(v, l);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));

@@ -2,9 +2,9 @@
 /*
  * The client role's volumes.
  *
- * A new epoch goes the same way whatever changed:
+ * A new version goes the same way whatever changed:
  *
- *   intents in store -> extents allocated, zeroed -> layout in store (the epoch
+ *   intents in store -> extents allocated, zeroed -> layout in store (the version
  *   is decided) -> record on every member -> VOLUME_SET
  *
  * Before the layout is in the store a crash is undone, after it completed:
@@ -18,7 +18,7 @@
 /* commit.c */
 
 /**
- * commit_volume() - bring records and kernel to the epoch of the store
+ * commit_volume() - bring records and kernel to the version of the store
  * @wait_ms: how long an attached volume may take to become active; 0: no wait
  * @why: REASON bytes
  */
@@ -28,7 +28,7 @@ int commit_build(const struct store_volume *v, const struct layout *l, struct me
 		 char *why);
 /*
  * Open every member for writing, once: -EBUSY when another host holds one, -ESTALE
- * when one knows of a later epoch; else what is wrong with one of them.
+ * when one knows of a later version; else what is wrong with one of them.
  */
 int commit_probe(const struct store_volume *v, const struct layout *l, char *why);
 /* The kernel's view; -ENOENT. */
@@ -74,7 +74,7 @@ int volume_finish_delete(const struct muuid *uuid, char *why);
 
 /* import.c: find @what on the known hosts' drives and put it in the store. */
 int import_volume(struct req *r, const char *what, struct store_volume *v);
-/* The highest epoch that members know; -EHOSTUNREACH when some are silent. */
+/* The highest version that members know; -EHOSTUNREACH when some are silent. */
 int import_newest(const struct layout *l, struct layout *newest, char *why);
 
 /* show.c */

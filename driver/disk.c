@@ -7,10 +7,10 @@
 #include "driver/compat/compat.h"
 #include "driver/volume.h"
 
-/* How long a detach waits for openers that only have a look (udev). */
+/* How long a detach waits for openers that only poll the disk (udev). */
 #define MESH_CLAIM_MS	2000
 
-/* Called with disk->open_mutex held, as mesh_disk_claim() sets @dying. */
+/* Called with disk->open_mutex held, under which mesh_disk_claim() sets @dying. */
 MESH_DISK_OPEN(mesh_disk_open, disk)
 {
 	struct mesh_volume *vol = disk->private_data;
@@ -145,33 +145,39 @@ void mesh_disk_free(struct mesh_volume *vol)
 }
 
 /**
- * mesh_disk_claim() - let nobody open the disk any more
+ * mesh_disk_claim() - let nobody open the disk any more, unless it is open
  * @vol: locked
- * @force: even if it is open
  *
+ * A partition scan holds open_mutex for as long as its reads are parked, so that
+ * is not waited for either. A forced detach needs none of this: it sets @dying at
+ * once, and whoever opens the disk after all gets errors.
  * Return: 0, or -EBUSY.
  */
-int mesh_disk_claim(struct mesh_volume *vol, bool force)
+int mesh_disk_claim(struct mesh_volume *vol)
 {
-	int wait = MESH_CLAIM_MS;
-	bool busy;
+	int wait;
 
 	lockdep_assert_held(&vol->lock);
 	if (!vol->disk) {
 		WRITE_ONCE(vol->dying, true);
 		return 0;
 	}
-	for (;;) {
-		mutex_lock(&vol->disk->open_mutex);
-		busy = disk_openers(vol->disk) && !force;
-		if (!busy)
-			WRITE_ONCE(vol->dying, true);
-		mutex_unlock(&vol->disk->open_mutex);
-		if (!busy || wait <= 0)
-			return busy ? -EBUSY : 0;
+	for (wait = MESH_CLAIM_MS; !READ_ONCE(vol->dying); wait -= 50) {
+		bool claimed = false;
+
+		if (mutex_trylock(&vol->disk->open_mutex)) {
+			claimed = !disk_openers(vol->disk);
+			if (claimed)
+				WRITE_ONCE(vol->dying, true);
+			mutex_unlock(&vol->disk->open_mutex);
+		}
+		if (claimed)
+			return 0;
+		if (wait <= 0)
+			break;
 		msleep(50);
-		wait -= 50;
 	}
+	return -EBUSY;		/* also when a forced detach came meanwhile */
 }
 
 /* From here on every bio to the disk fails, whoever has it open. */
@@ -181,7 +187,7 @@ void mesh_disk_kill(struct mesh_volume *vol)
 		blk_mark_disk_dead(vol->disk);
 }
 
-/* All requests have ended, or do soon; waits for them. */
+/* All requests have ended; new ones fail. */
 void mesh_disk_remove(struct mesh_volume *vol)
 {
 	if (vol->live)

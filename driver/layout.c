@@ -39,21 +39,27 @@ static void mesh_layout_close(struct mesh_layout *l)
 	}
 }
 
+static void mesh_layout_less(atomic_t *n, struct completion *none)
+{
+	if (atomic_dec_and_test(n))
+		complete_all(none);
+}
+
 static void mesh_layout_free_work(struct work_struct *work)
 {
 	struct mesh_layout *l = container_of(work, struct mesh_layout, free_work);
 	struct mesh_volume *vol = l->vol;
 	u64 epoch = l->epoch;
-	bool last = rcu_access_pointer(vol->last) == l;
 
-	if (last)
-		RCU_INIT_POINTER(vol->last, NULL);
-	/* Who submitted the last I/O to a member may not have committed it yet. */
+	/* The submitter of the last I/O to a member may not have committed it yet. */
 	synchronize_rcu();
+	mutex_lock(&vol->layouts_lock);
+	list_del(&l->node);
+	mutex_unlock(&vol->layouts_lock);
+	mesh_layout_less(&vol->draining, &vol->drained);
 	mesh_layout_discard(l);
 	mesh_event_layout_freed(vol, epoch);
-	if (last)
-		complete_all(&vol->drained);
+	mesh_layout_less(&vol->closing, &vol->closed);
 	mesh_volume_put(vol);
 }
 
@@ -210,15 +216,21 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 	struct mesh_layout *old;
 
 	lockdep_assert_held(&vol->lock);
-	if (new)
+	if (new) {
 		mesh_volume_get(vol);
+		atomic_inc(&vol->draining);
+		atomic_inc(&vol->closing);
+		mutex_lock(&vol->layouts_lock);
+		list_add(&new->node, &vol->layouts);
+		mutex_unlock(&vol->layouts_lock);
+	}
 	old = rcu_replace_pointer(vol->layout, new, lockdep_is_held(&vol->lock));
-	if (!new)
-		rcu_assign_pointer(vol->last, old);
 	if (old)
 		percpu_ref_kill(&old->ref);
-	else if (!new)		/* removed before it had a layout: nothing to drain */
-		complete_all(&vol->drained);
+	if (!new) {
+		mesh_layout_less(&vol->draining, &vol->drained);
+		mesh_layout_less(&vol->closing, &vol->closed);
+	}
 	mesh_park_wake(vol);
 }
 
@@ -241,20 +253,22 @@ struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 	return l;
 }
 
-/* Have what is stuck in the last layout of a volume that goes end. Sleeps. */
+/**
+ * mesh_layout_kick() - end what is stuck in any layout of a volume
+ * @vol: volume that is being removed
+ *
+ * Members without I/O in flight are left alone: a kick may cost other volumes
+ * the session that they share.
+ */
 void mesh_layout_kick(struct mesh_volume *vol)
 {
 	struct mesh_layout *l;
 	u32 i;
 
-	rcu_read_lock();
-	l = rcu_dereference(vol->last);
-	if (l && !percpu_ref_tryget(&l->ref))
-		l = NULL;
-	rcu_read_unlock();
-	if (!l)
-		return;
-	for (i = 0; i < l->nr; i++)
-		mesh_member_kick(l->slots[i].member);
-	mesh_layout_unpin(l);
+	mutex_lock(&vol->layouts_lock);
+	list_for_each_entry(l, &vol->layouts, node)
+		for (i = 0; i < l->nr; i++)
+			if (mesh_member_inflight(l->slots[i].member))
+				mesh_member_kick(l->slots[i].member);
+	mutex_unlock(&vol->layouts_lock);
 }

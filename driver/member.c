@@ -297,6 +297,20 @@ void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
 	}
 }
 
+/* I/O that has not ended. What is submitted meanwhile may be missed. */
+u64 mesh_member_inflight(struct mesh_member *m)
+{
+	u64 ended = 0, started = 0;
+	int cpu;
+
+	/* in this order: an I/O that ends between is not taken for one too few */
+	for_each_possible_cpu(cpu)
+		ended += READ_ONCE(per_cpu_ptr(m->stats, cpu)->ended);
+	for_each_possible_cpu(cpu)
+		started += READ_ONCE(per_cpu_ptr(m->stats, cpu)->started);
+	return started - ended;
+}
+
 /**
  * mesh_member_submit() - send an I/O to a member
  * @m: member

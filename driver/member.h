@@ -230,6 +230,7 @@ void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
+u64 mesh_member_inflight(struct mesh_member *m);
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
 dev_t mesh_bdev_dev(struct mesh_member *m);
 

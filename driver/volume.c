@@ -12,8 +12,20 @@
 
 #include "driver/volume.h"
 
-/* A forced detach asks members that do not answer to give up this often. */
+/*
+ * A detach gives I/O in flight this long to end by itself, then kicks the members
+ * that have it, and those that still have some again and again.
+ */
+#define MESH_GRACE_MS	300
 #define MESH_KICK_MS	2000
+
+/*
+ * A forced detach returns after this long: I/O to a target ends within a second,
+ * so what is left is a local device's. Targets are given this long to close the
+ * extents; what takes longer goes on in the background.
+ */
+#define MESH_FORCE_MS	5000
+#define MESH_CLOSE_MS	500
 
 static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
@@ -159,21 +171,24 @@ unlock:
 }
 
 /*
- * The end of a volume. What is parked fails at once, what is on its way ends
- * by itself or, when its member does not answer, since that is kicked.
+ * The end of a volume. What is parked fails at once, what is in flight ends by
+ * itself or, when its member does not answer, since that is kicked. Only then is
+ * anything waited for that itself waits for requests: a partition scan, pages
+ * under writeback, the file system's own shutdown. The members are closed by the
+ * layout, in the background.
  */
 static void mesh_volume_remove_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, remove_work);
+	unsigned int ms = MESH_GRACE_MS;
 
-	mesh_park_wake(vol);
-	cancel_work_sync(&vol->state_work);	/* an attach, whose reads fail now */
 	mutex_lock(&vol->lock);
-	mesh_disk_kill(vol);
 	mesh_layout_swap(vol, NULL);
 	mutex_unlock(&vol->lock);
-	while (!wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(MESH_KICK_MS)))
+	for (; !wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(ms)); ms = MESH_KICK_MS)
 		mesh_layout_kick(vol);
+	cancel_work_sync(&vol->state_work);	/* an attach, whose reads have failed */
+	mesh_disk_kill(vol);
 	mutex_lock(&vol->lock);
 	if (vol->disk) {
 		mesh_sysfs_remove(vol);
@@ -230,7 +245,12 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	mutex_init(&vol->lock);
 	mutex_init(&vol->event_lock);
 	kref_init(&vol->ref);
+	mutex_init(&vol->layouts_lock);
+	INIT_LIST_HEAD(&vol->layouts);
+	atomic_set(&vol->draining, 1);
+	atomic_set(&vol->closing, 1);
 	init_completion(&vol->drained);
+	init_completion(&vol->closed);
 	init_completion(&vol->removed);
 	INIT_WORK(&vol->state_work, mesh_volume_state_work);
 	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
@@ -396,45 +416,76 @@ unlock:
 	return err;
 }
 
+/* Let the removal begin. Return: 0, or -EBUSY with words. */
+static int mesh_volume_retire(struct mesh_volume *vol, bool force,
+			      struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	/*
+	 * Before any lock: what is parked may keep a lock's holder waiting, and
+	 * all of it ends when it is woken now.
+	 */
+	if (force) {
+		WRITE_ONCE(vol->dying, true);
+		mesh_park_wake(vol);
+	}
+	mutex_lock(&vol->lock);
+	if (vol->state == MESH_VOLUME_REMOVING) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		err = -EBUSY;
+	} else if (!force && mesh_disk_claim(vol)) {
+		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
+		err = -EBUSY;
+	} else {
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		queue_work(mesh_wq, &vol->remove_work);
+	}
+	mutex_unlock(&vol->lock);
+	return err;
+}
+
+/* Wait until the disk has gone and, unless that was forced, the members are closed. */
+static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink_ext_ack *extack)
+{
+	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) : vol->timeout + 10 * HZ;
+
+	left = wait_for_completion_killable_timeout(&vol->removed, left);
+	if (left <= 0) {
+		if (!left)
+			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
+		return left ?: -ETIMEDOUT;
+	}
+	if (force)
+		left = msecs_to_jiffies(MESH_CLOSE_MS);
+	left = wait_for_completion_killable_timeout(&vol->closed, left);
+	if (force || left > 0)
+		return 0;
+	if (!left)
+		NL_SET_ERR_MSG(extack, "a target does not close an extent; that goes on");
+	return left ?: -ETIMEDOUT;
+}
+
 /**
  * mesh_volume_del() - take a volume away
  * @uuid: of it
  * @force: also when it is open; whoever has it open gets errors
  * @extack: says why not
  *
- * Sleeps until the disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT:
- * I/O of a member does not end; the removal goes on by itself.
+ * Sleeps until the disk has gone and the members are closed; forced, until the
+ * disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT: I/O of a member does
+ * not end; the removal goes on by itself.
  */
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
 {
 	struct mesh_volume *vol = mesh_volume_find(uuid);
-	int err = -EBUSY;
-	long left;
+	int err;
 
 	if (!vol) {
 		NL_SET_ERR_MSG(extack, "no such volume");
 		return -ENOENT;
 	}
-	mutex_lock(&vol->lock);
-	if (vol->state == MESH_VOLUME_REMOVING)
-		NL_SET_ERR_MSG(extack, "the volume is being removed");
-	else
-		err = mesh_disk_claim(vol, force);
-	if (!err) {
-		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
-		queue_work(mesh_wq, &vol->remove_work);
-	} else if (vol->state != MESH_VOLUME_REMOVING) {
-		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
-	}
-	mutex_unlock(&vol->lock);
-	if (!err) {
-		left = wait_for_completion_killable_timeout(&vol->removed,
-							    vol->timeout + 10 * HZ);
-		if (left <= 0)
-			err = left ?: -ETIMEDOUT;
-		if (!left)
-			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
-	}
+	err = mesh_volume_retire(vol, force, extack) ?: mesh_volume_await(vol, force, extack);
 	mesh_volume_put(vol);
 	return err;
 }

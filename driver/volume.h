@@ -56,6 +56,7 @@
  * @epoch: of the message
  * @prot: the policy's view
  * @free_work: does what the release of @ref may not
+ * @node: in vol->layouts while its requests have not all ended
  * @nr: entries of @slots
  * @slots: the members, in the message's order
  */
@@ -65,6 +66,7 @@ struct mesh_layout {
 	u64			epoch;
 	struct prot_layout	*prot;
 	struct work_struct	free_work;
+	struct list_head	node;
 	u32			nr;
 	struct mesh_slot {
 		struct mesh_member	*member;
@@ -95,9 +97,8 @@ struct mesh_volume_conf {
 /**
  * struct mesh_volume - a volume and its disk
  * @layout: current; RCU, written under @lock; NULL when removed
- * @last: the one that was current when the volume was removed, until it is freed
  * @timeout: io_timeout in jiffies; READ_ONCE
- * @dying: forced off: requests end at once; set once
+ * @dying: being removed: requests end at once, nobody opens the disk; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
  * @park_lock: guards @parked and @ready; any context
@@ -124,14 +125,18 @@ struct mesh_volume_conf {
  * @state_work: sets @state by the members', attaches
  * @ref: registry, layouts, disk
  * @node: in the registry, under mesh_volumes_lock
- * @drained: @last has been freed
+ * @layouts_lock: guards @layouts; taken alone or inside @lock
+ * @layouts: that have requests in flight, or may get some
+ * @draining: those, and one until the volume is removed
+ * @closing: layouts whose members are not closed, and one as above
+ * @drained: @draining came to 0
+ * @closed: @closing came to 0
  * @removed: the disk has gone
  * @remove_work: takes it away
  * @free_work: last of all
  */
 struct mesh_volume {
 	struct mesh_layout __rcu *layout;
-	struct mesh_layout __rcu *last;
 	unsigned long		timeout;
 	bool			dying;
 	mempool_t		mios;
@@ -162,7 +167,12 @@ struct mesh_volume {
 	struct work_struct	state_work;
 	struct kref		ref;
 	struct list_head	node;
+	struct mutex		layouts_lock;	/* layouts */
+	struct list_head	layouts;
+	atomic_t		draining;
+	atomic_t		closing;
 	struct completion	drained;
+	struct completion	closed;
 	struct completion	removed;
 	struct work_struct	remove_work;
 	struct work_struct	free_work;
@@ -257,7 +267,7 @@ void mesh_req_end(struct mesh_req *req, int err);
 /* disk.c */
 int mesh_disk_alloc(struct mesh_volume *vol);
 int mesh_disk_add(struct mesh_volume *vol);
-int mesh_disk_claim(struct mesh_volume *vol, bool force);
+int mesh_disk_claim(struct mesh_volume *vol);
 void mesh_disk_kill(struct mesh_volume *vol);
 void mesh_disk_remove(struct mesh_volume *vol);
 void mesh_disk_free(struct mesh_volume *vol);

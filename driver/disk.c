@@ -187,12 +187,10 @@ void mesh_disk_kill(struct mesh_volume *vol)
 		blk_mark_disk_dead(vol->disk);
 }
 
-/* All requests have ended; new ones fail. */
+/* All requests have ended; new ones fail. Readers do not see it any more. */
 void mesh_disk_remove(struct mesh_volume *vol)
 {
-	if (vol->live)
-		del_gendisk(vol->disk);
-	vol->live = false;
+	del_gendisk(vol->disk);
 	mesh_disk_free(vol);
 }
 

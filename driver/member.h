@@ -152,7 +152,7 @@ struct mesh_mio {
  * struct mesh_member_ops - a kind of member
  * @kind: its name
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
- *	sleep. An error refuses the layout that wants it, @extack says why
+ *	sleep, and is called without a lock. An error refuses the layout that wants it, @extack says why
  * @close: all I/O has ended and no new one comes. Sleeps
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()
@@ -190,6 +190,8 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @links: layouts that want to know
  * @refs: layouts, META_IO
  * @node: in the registry, under mesh_members_lock
+ * @opening: ops->open is at work; under mesh_members_lock
+ * @dev: BDEV: the device, once it is known; under mesh_members_lock
  * @kick_work: runs ops->kick; holds a reference while queued
  * @put_work: gives back that reference when it was the last
  */
@@ -206,6 +208,8 @@ struct mesh_member {
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;
+	bool			opening;
+	dev_t			dev;
 	struct work_struct	kick_work;
 	struct work_struct	put_work;
 };
@@ -232,7 +236,6 @@ void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
-dev_t mesh_bdev_dev(struct mesh_member *m);
 
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
 void mesh_mio_end(struct mesh_mio *mio, int err);

@@ -116,6 +116,25 @@ static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_stat
 	mutex_unlock(&vol->event_lock);
 }
 
+/* May readers look at vol->disk? */
+void mesh_volume_set_live(struct mesh_volume *vol, bool live)
+{
+	lockdep_assert_held(&vol->lock);
+	mutex_lock(&vol->event_lock);
+	vol->live = live;
+	mutex_unlock(&vol->event_lock);
+}
+
+/* Why the volume is not attached; 0 and NULL: it is, or will be. */
+static void mesh_volume_set_err(struct mesh_volume *vol, int err, const char *reason)
+{
+	lockdep_assert_held(&vol->lock);
+	mutex_lock(&vol->event_lock);
+	vol->err = err;
+	vol->reason = reason;
+	mutex_unlock(&vol->event_lock);
+}
+
 /* Something about a member changed. Any context. */
 void mesh_volume_changed(struct mesh_volume *vol)
 {
@@ -128,21 +147,22 @@ static void mesh_volume_attach(struct mesh_volume *vol)
 	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
 							  lockdep_is_held(&vol->lock));
 
-	vol->reason = mesh_layout_unfit(l, vol->conf.lba);
-	vol->err = vol->reason ? -EINVAL : mesh_disk_alloc(vol);
-	if (vol->err) {
-		vol->reason = vol->reason ?: "no disk could be made";
+	const char *why = mesh_layout_unfit(l, vol->conf.lba);
+	int err = why ? -EINVAL : mesh_disk_alloc(vol);
+
+	if (err) {
+		mesh_volume_set_err(vol, err, why ?: "no disk could be made");
 		return;
 	}
 	mutex_unlock(&vol->lock);
-	vol->err = mesh_disk_add(vol);
+	err = mesh_disk_add(vol);
 	mutex_lock(&vol->lock);
-	if (vol->err) {
-		vol->reason = "the disk could not be added";
+	mesh_volume_set_err(vol, err, err ? "the disk could not be added" : NULL);
+	if (err) {
 		mesh_disk_free(vol);
 		return;
 	}
-	vol->live = true;
+	mesh_volume_set_live(vol, true);
 	mesh_sysfs_add(vol);
 	mesh_disk_announce(vol);
 }
@@ -181,6 +201,7 @@ static void mesh_volume_remove_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, remove_work);
 	unsigned int ms = MESH_GRACE_MS;
+	bool live;
 
 	mutex_lock(&vol->lock);
 	mesh_layout_swap(vol, NULL);
@@ -190,11 +211,14 @@ static void mesh_volume_remove_work(struct work_struct *work)
 	cancel_work_sync(&vol->state_work);	/* an attach, whose reads have failed */
 	mesh_disk_kill(vol);
 	mutex_lock(&vol->lock);
-	if (vol->disk) {
+	live = vol->live;
+	if (live)
 		mesh_sysfs_remove(vol);
-		mesh_disk_remove(vol);
-	}
+	mesh_volume_set_live(vol, false);
 	mutex_unlock(&vol->lock);
+	/* No lock: nobody but this work looks at the disk any more. */
+	if (live)
+		mesh_disk_remove(vol);
 	mutex_lock(&mesh_volumes_lock);
 	list_del(&vol->node);
 	mutex_unlock(&mesh_volumes_lock);
@@ -259,7 +283,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	return vol;
 }
 
-/* The volume, made when it is not there; with a reference and locked. */
+/* The volume, made when it is not there; with a reference. */
 static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 {
 	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *other;
@@ -275,15 +299,12 @@ static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 			mesh_volume_get(other);
 			mutex_unlock(&mesh_volumes_lock);
 			mesh_volume_put(vol);
-			vol = other;
-			goto lock;
+			return other;
 		}
 		list_add_tail(&vol->node, &mesh_volumes);
 		mesh_volume_get(vol);
 		mutex_unlock(&mesh_volumes_lock);
 	}
-lock:
-	mutex_lock(&vol->lock);
 	return vol;
 }
 
@@ -330,24 +351,28 @@ static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new
 	mesh_volume_changed(vol);
 }
 
-/* With vol->lock held; @new is used up. */
+/* With vol->lock held. *@new is set to NULL when it has become the layout in use. */
 static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
-			    struct mesh_layout *new, struct netlink_ext_ack *extack)
+			    struct mesh_layout **new, struct netlink_ext_ack *extack)
 {
 	struct mesh_layout *old = rcu_dereference_protected(vol->layout,
 							    lockdep_is_held(&vol->lock));
-	int err = mesh_volume_fits(vol, conf, new, old, extack);
+	int err;
 
-	if (!err && old && old->epoch == new->epoch && !mesh_layout_same(old, new)) {
-		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
-		err = -ESTALE;
+	if (vol->state == MESH_VOLUME_REMOVING || READ_ONCE(vol->dying)) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		return -EBUSY;
 	}
-	if (err || (old && old->epoch == new->epoch))
-		mesh_layout_discard(new);
-	else
-		mesh_volume_replace(vol, new);
+	err = mesh_volume_fits(vol, conf, *new, old, extack);
 	if (err)
 		return err;
+	if (!old || old->epoch != (*new)->epoch) {
+		mesh_volume_replace(vol, *new);
+		*new = NULL;
+	} else if (!mesh_layout_same(old, *new)) {
+		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
+		return -ESTALE;
+	}
 	mesh_volume_rename(vol, conf);
 	if (conf->timeout_ms)
 		mesh_volume_set_timeout(vol, conf->timeout_ms);
@@ -370,7 +395,9 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
  * @members: as many as @prot has
  * @extack: says why not
  *
- * Sleeps, but not for targets: the disk appears when its members are up.
+ * Sleeps, but not for targets: the disk appears when its members are up. Opening
+ * a local device may take any time, so members are opened, and those that are not
+ * wanted after all closed, without a lock.
  * Return: 0, also for what is there already; or a negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
@@ -378,31 +405,22 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 {
 	struct mesh_volume *vol = mesh_volume_want(conf);
 	struct mesh_layout *new;
-	int err;
+	int err = -ENOMEM;
 
 	if (IS_ERR(vol)) {
 		kvfree(prot);
 		return PTR_ERR(vol);
 	}
-	if (vol->state == MESH_VOLUME_REMOVING) {
-		NL_SET_ERR_MSG(extack, "the volume is being removed");
-		kvfree(prot);
-		err = -EBUSY;
-		goto unlock;
-	}
 	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
-	if (!new) {
+	if (new) {
+		new->prot = prot;
+		err = mesh_layout_open(new, members, extack);
+	} else {
 		kvfree(prot);
-		err = -ENOMEM;
-		goto unlock;
 	}
-	new->prot = prot;
-	err = mesh_layout_open(new, members, extack);
-	if (err)
-		mesh_layout_discard(new);
-	else
-		err = mesh_volume_take(vol, conf, new, extack);
-unlock:
+	mutex_lock(&vol->lock);
+	if (!err)
+		err = mesh_volume_take(vol, conf, &new, extack);
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
 		/* its first layout was no good: it never was */
 		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
@@ -412,6 +430,8 @@ unlock:
 		mesh_volume_put(vol);
 	}
 	mutex_unlock(&vol->lock);
+	if (new)
+		mesh_layout_discard(new);
 	mesh_volume_put(vol);
 	return err;
 }

@@ -18,9 +18,12 @@
  *                  '---- parked: a member is down, try again later <-----+
  *                                                                        '-> end
  *
- * Locks, outer to inner: mesh_volumes_lock, vol->lock, mesh_members_lock,
- * member->lock, vol->event_lock; vol->park_lock is taken alone. None of them
- * is taken by a request that is on its way without trouble.
+ * Locks: inside vol->lock there may be one of mesh_volumes_lock, vol->event_lock
+ * and vol->layouts_lock; these, mesh_members_lock, member->lock and vol->park_lock
+ * have none inside them. Members are opened and closed under none of them, and a
+ * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
+ * which nobody waits for I/O or a target. No request in flight takes any of them
+ * unless it is parked.
  */
 #ifndef DRIVER_VOLUME_H
 #define DRIVER_VOLUME_H
@@ -109,13 +112,13 @@ struct mesh_volume_conf {
  * @ready_work: goes on with what may not be in a hard interrupt
  * @wq: for @park_work, of its own
  * @lock: attach, replace, detach; guards what follows
- * @conf: as set; name may be read under @event_lock too
- * @state: written under @event_lock, read with READ_ONCE()
- * @event_lock: orders states and their events; inside member locks
- * @err: why it is not attached
- * @reason: the same for people, a static string
+ * @conf: as set; name is written under @event_lock too
+ * @state: written under @event_lock too, read with READ_ONCE()
+ * @event_lock: for readers; orders states and their events
+ * @err: why it is not attached; written under @event_lock too
+ * @reason: the same, human-readable, a static string; likewise
  * @disk: once its members were up
- * @live: people can see @disk
+ * @live: @disk is there to be seen; written under @event_lock too
  * @set: its tag set
  * @index: N of meshN
  * @kobj: /sys/block/meshN/mesh
@@ -153,7 +156,7 @@ struct mesh_volume {
 	struct mutex		lock;	/* what follows */
 	struct mesh_volume_conf	conf;
 	enum mesh_volume_state	state;
-	struct mutex		event_lock;	/* state, conf.name */
+	struct mutex		event_lock;	/* state, conf.name, err, reason, live */
 	int			err;
 	const char		*reason;
 	struct gendisk		*disk;
@@ -284,6 +287,7 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
 void mesh_volume_get(struct mesh_volume *vol);
 void mesh_volume_put(struct mesh_volume *vol);
 void mesh_volume_changed(struct mesh_volume *vol);
+void mesh_volume_set_live(struct mesh_volume *vol, bool live);
 int mesh_volumes_init(void);
 void mesh_volumes_exit(void);
 

@@ -7,6 +7,13 @@
 #include "driver/compat/compat.h"
 #include "driver/volume.h"
 
+/*
+ * Largest zeroing and discard in one request. A drive may take its time for either,
+ * and a request must be done within io_timeout; zeroes may have to be written.
+ */
+#define MESH_ZEROES_BYTES	SZ_64M
+#define MESH_DISCARD_BYTES	SZ_1G
+
 /* How long a detach waits for openers that only poll the disk (udev). */
 #define MESH_CLAIM_MS	2000
 
@@ -52,7 +59,6 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 			     const struct mesh_member_info *all, struct queue_limits *lim)
 {
-	unsigned int most = round_down(UINT_MAX, SZ_1M) >> SECTOR_SHIFT;
 	struct prot_limits pl;
 
 	prot_layout_limits(l->prot, &pl);
@@ -66,11 +72,11 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		.max_segment_size = MESH_SEGMENT_BYTES,
 	};
 	if (all->discard_bytes) {
-		lim->max_hw_discard_sectors = most;
+		lim->max_hw_discard_sectors = MESH_DISCARD_BYTES >> SECTOR_SHIFT;
 		lim->discard_granularity = max(vol->conf.lba, all->discard_bytes);
 	}
 	if (all->write_zeroes)
-		lim->max_write_zeroes_sectors = most;
+		lim->max_write_zeroes_sectors = MESH_ZEROES_BYTES >> SECTOR_SHIFT;
 }
 
 static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)

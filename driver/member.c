@@ -308,10 +308,11 @@ void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		const u64 *from = (const u64 *)per_cpu_ptr(m->stats, cpu);
+		const struct mesh_member_stats *s = per_cpu_ptr(m->stats, cpu);
 
-		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
-			((u64 *)sum)[i] += READ_ONCE(from[i]);
+		for (i = 0; i < offsetof(typeof(*sum), last) / sizeof(u64); i++)
+			((u64 *)sum)[i] += READ_ONCE(((const u64 *)s)[i]);
+		sum->last = max(sum->last, READ_ONCE(s->last));
 	}
 }
 
@@ -327,6 +328,15 @@ u64 mesh_member_inflight(struct mesh_member *m)
 	for_each_possible_cpu(cpu)
 		started += READ_ONCE(per_cpu_ptr(m->stats, cpu)->started);
 	return started - ended;
+}
+
+/* Has I/O to the member ended well in the last @recent jiffies? */
+bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
+{
+	struct mesh_member_stats s;
+
+	mesh_member_stats(m, &s);
+	return s.last && time_before(jiffies, (unsigned long)s.last + recent);
 }
 
 /**
@@ -359,14 +369,17 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 	this_cpu_inc(stats->ended);
 	if (unlikely(err)) {
 		this_cpu_inc(stats->errors);
-	} else if (mio->op == PROT_READ) {
-		this_cpu_inc(stats->reads);
-		this_cpu_add(stats->read_bytes, mio->len);
-	} else if (mio->op == PROT_WRITE) {
-		this_cpu_inc(stats->writes);
-		this_cpu_add(stats->write_bytes, mio->len);
 	} else {
-		this_cpu_inc(stats->discards);
+		this_cpu_write(stats->last, jiffies);
+		if (mio->op == PROT_READ) {
+			this_cpu_inc(stats->reads);
+			this_cpu_add(stats->read_bytes, mio->len);
+		} else if (mio->op == PROT_WRITE) {
+			this_cpu_inc(stats->writes);
+			this_cpu_add(stats->write_bytes, mio->len);
+		} else {
+			this_cpu_inc(stats->discards);
+		}
 	}
 	trace_mesh_member_done(mio, err);
 	mio->done(mio, err);

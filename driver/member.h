@@ -83,7 +83,10 @@ struct mesh_member_info {
 	bool	rotational;
 };
 
-/* Counters, one set per CPU; sums are taken when somebody looks. */
+/*
+ * Counters, one set per CPU; sums are taken by readers. @last is no sum: jiffies of
+ * the newest I/O that ended well, 0: none.
+ */
 struct mesh_member_stats {
 	u64	started;
 	u64	ended;
@@ -94,6 +97,7 @@ struct mesh_member_stats {
 	u64	discards;
 	u64	errors;
 	u64	retries;
+	u64	last;
 };
 
 #define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
@@ -235,6 +239,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
+bool mesh_member_moves(struct mesh_member *m, unsigned long recent);
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
 
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);

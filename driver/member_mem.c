@@ -36,6 +36,8 @@ enum {
 	MEM_HOLD,	/* I/O waits */
 	MEM_EIO,	/* I/O fails with -EIO */
 	MEM_STALE,	/* stages are dropped at once */
+	MEM_STICK,	/* the next I/O waits, those behind it pass */
+	MEM_STUCK,	/* one does */
 };
 
 /**
@@ -47,6 +49,7 @@ enum {
  * @wq: of its own, so that a member that is held keeps up no other
  * @faults: bits
  * @held: I/O taken off @queue, of @work alone
+ * @stuck: the one of MEM_STUCK, of @work alone
  */
 struct mesh_mem {
 	struct mesh_member	*member;
@@ -56,6 +59,7 @@ struct mesh_mem {
 	struct workqueue_struct	*wq;
 	unsigned long		faults;
 	struct llist_node	*held;
+	struct mesh_mio		*stuck;
 };
 
 struct mesh_mem_stage {
@@ -264,12 +268,24 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	return err;
 }
 
+static void mem_end(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	/* what was held when it went down is lost, done or not */
+	int err = mesh_member_errno(READ_ONCE(mm->member->state)) ?: mem_do(mm, mio);
+
+	mesh_mio_end(mio, err);
+}
+
 static void mem_work(struct work_struct *work)
 {
 	struct mesh_mem *mm = container_of(work, struct mesh_mem, work);
 	struct llist_node *list, *last;
 	struct mesh_mio *mio, *next;
 
+	if (mm->stuck && !test_bit(MEM_STUCK, &mm->faults)) {
+		mem_end(mm, mm->stuck);
+		mm->stuck = NULL;
+	}
 	list = llist_reverse_order(llist_del_all(&mm->queue));
 	if (mm->held) {
 		for (last = mm->held; last->next; last = last->next)
@@ -283,11 +299,12 @@ static void mem_work(struct work_struct *work)
 		return;
 	}
 	llist_for_each_entry_safe(mio, next, list, mem.node) {
-		enum mesh_member_state state = READ_ONCE(mm->member->state);
-		/* what was held when it went down is lost, done or not */
-		int err = mesh_member_errno(state) ?: mem_do(mm, mio);
-
-		mesh_mio_end(mio, err);
+		if (test_and_clear_bit(MEM_STICK, &mm->faults)) {
+			set_bit(MEM_STUCK, &mm->faults);
+			mm->stuck = mio;
+		} else {
+			mem_end(mm, mio);
+		}
 	}
 }
 
@@ -315,7 +332,8 @@ static void mem_kick(struct mesh_member *m)
 	struct mesh_mem *mm = m->priv;
 
 	/* like a session that is given up: down, in-flight lost, up again */
-	if (!test_and_clear_bit(MEM_HOLD, &mm->faults))
+	if (!test_and_clear_bit(MEM_HOLD, &mm->faults) &&
+	    !test_and_clear_bit(MEM_STUCK, &mm->faults))
 		return;
 	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
 	queue_work(mm->wq, &mm->work);
@@ -335,7 +353,7 @@ static int mem_fault(struct mesh_member *m, const char *what)
 		{ "gone", MESH_MEMBER_GONE, -ENODEV },
 		{ "refused", MESH_MEMBER_REFUSED, -EACCES },
 	};
-	static const char *const bits[] = { "hold", "eio", "stale" };
+	static const char *const bits[] = { "hold", "eio", "stale", "stick" };
 	struct mesh_mem *mm = m->priv;
 	int i;
 

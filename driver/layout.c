@@ -25,6 +25,28 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	mesh_volume_changed(l->vol);
 }
 
+/* Why a member whose info is known cannot serve its layout, or NULL. */
+static const char *mesh_slot_unfit(const struct mesh_slot *slot, u32 lba)
+{
+	const struct mesh_member_info *info = &slot->member->info;
+
+	if (info->lba > lba)
+		return "a member's logical block is larger than the volume's";
+	if (info->bytes < slot->size)
+		return "a member is smaller than the layout says";
+	return NULL;
+}
+
+/* A layout that is not in use yet refuses itself (mesh_layout_unfit()). */
+static bool mesh_layout_link_unfit(struct mesh_member_link *link)
+{
+	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
+	struct mesh_volume *vol = slot->layout->vol;
+
+	return rcu_access_pointer(vol->layout) == slot->layout &&
+	       mesh_slot_unfit(slot, vol->conf.lba);
+}
+
 static void mesh_layout_close(struct mesh_layout *l)
 {
 	u32 i;
@@ -144,6 +166,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 			break;
 		}
 		slot->link.changed = mesh_layout_changed;
+		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
 	kvfree(order);
@@ -159,20 +182,47 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
  */
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 {
+	const char *why;
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		/* pairs with mesh_member_step(): the member's info is there */
+		if (smp_load_acquire(&l->slots[i].member->state) != MESH_MEMBER_UP)
+			continue;
+		why = mesh_slot_unfit(&l->slots[i], lba);
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+/**
+ * mesh_layout_refuse() - have no member UP that cannot serve the layout in use
+ * @l: layout
+ * @lba: of the volume
+ *
+ * Members are checked when they come up; this finds one that did so just when the
+ * layout came into use. Sleeps. Return: why a member is refused for that, or NULL.
+ */
+const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba)
+{
+	const char *why = NULL;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
+		/* pairs with mesh_member_step(), as above */
+		enum mesh_member_state state = smp_load_acquire(&m->state);
 
-		/* pairs with mesh_member_step(): m->info is there */
-		if (smp_load_acquire(&m->state) != MESH_MEMBER_UP)
+		if (state != MESH_MEMBER_UP &&
+		    (state != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -EINVAL))
 			continue;
-		if (m->info.lba > lba)
-			return "a member's logical block is larger than the volume's";
-		if (m->info.bytes < l->slots[i].size)
-			return "a member is smaller than the layout says";
+		if (!mesh_slot_unfit(&l->slots[i], lba))
+			continue;
+		why = mesh_slot_unfit(&l->slots[i], lba);
+		mesh_member_set_state(m, MESH_MEMBER_REFUSED, -EINVAL);
 	}
-	return NULL;
+	return why;
 }
 
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)

@@ -266,17 +266,33 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 		link->changed(link, state, err);
 }
 
+static bool mesh_member_unfit(struct mesh_member *m)
+{
+	struct mesh_member_link *link;
+
+	lockdep_assert_held(&m->lock);
+	list_for_each_entry(link, &m->links, node)
+		if (link->unfit && link->unfit(link))
+			return true;
+	return false;
+}
+
 /**
  * mesh_member_set_state() - the one setter of a member's state
  * @m: member
  * @state: new state
  * @err: why it is not UP, 0 for UP
  *
- * Process context, sleeps. Where the table knows no direct way, by DOWN.
+ * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
+ * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP.
  */
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
 {
 	mutex_lock(&m->lock);
+	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
+		state = MESH_MEMBER_REFUSED;
+		err = -EINVAL;
+	}
 	if (m->state == state) {
 		WRITE_ONCE(m->err, err);
 	} else {

@@ -165,7 +165,7 @@ struct mesh_mio {
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
- * @fault: tests: put a fault in, by name; NULL: cannot
+ * @fault: put a fault in, by name; NULL: cannot
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -176,7 +176,9 @@ struct mesh_member_ops {
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
+#ifdef MESH_FAULTS
 	int (*fault)(struct mesh_member *m, const char *what);
+#endif
 };
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
@@ -223,9 +225,12 @@ struct mesh_member {
  * @node: in member->links, under its lock
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put
+ * @unfit: can the member, whose info is known, not serve the layout? Then it does
+ *	not come UP; like @changed. NULL: any member will do
  */
 struct mesh_member_link {
 	struct list_head node;
+	bool (*unfit)(struct mesh_member_link *link);
 	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members in memory, for tests: sparse, of any size, slow in no way and
- * faulty in every way that is asked for. What is written stays while a member
- * of the same UUID is open, by whatever path.
+ * Members in memory, for tests: sparse, of any size, slow in no way and, in builds
+ * with MESH_FAULTS, faulty in every way that is asked for. What is written stays
+ * while a member of the same UUID is open, by whatever path.
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
- *               '-> held back, failed or lost by fault()
+ *                        '-> held back, failed or lost: mem_faults(), mem_has()
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/highmem.h>
@@ -47,9 +47,9 @@ enum {
  * @queue: submitted I/O, newest first
  * @work: does it
  * @wq: of its own, so that a member that is held keeps up no other
- * @faults: bits
+ * @faults: bits, always 0 without MESH_FAULTS
  * @held: I/O taken off @queue, of @work alone
- * @stuck: the one of MEM_STUCK, of @work alone
+ * @stuck: that of MEM_STUCK, of @work alone
  */
 struct mesh_mem {
 	struct mesh_member	*member;
@@ -59,7 +59,7 @@ struct mesh_mem {
 	struct workqueue_struct	*wq;
 	unsigned long		faults;
 	struct llist_node	*held;
-	struct mesh_mio		*stuck;
+	struct llist_node	*stuck;
 };
 
 struct mesh_mem_stage {
@@ -210,6 +210,18 @@ static int store_zero(struct mesh_mem_store *s, u64 at, u64 len)
 	return 0;
 }
 
+#ifdef MESH_FAULTS
+static bool mem_has(struct mesh_mem *mm, int fault)
+{
+	return test_bit(fault, &mm->faults);
+}
+#else
+static bool mem_has(struct mesh_mem *mm, int fault)
+{
+	return false;
+}
+#endif
+
 static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st;
@@ -227,7 +239,7 @@ static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st = mio->stage;
 
-	if (test_bit(MEM_STALE, &mm->faults))
+	if (mem_has(mm, MEM_STALE))
 		return -ESTALE;
 	if (mio->stage_offset > st->len || mio->len > st->len - mio->stage_offset)
 		return -EINVAL;
@@ -240,7 +252,7 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	u64 size = mm->member->info.bytes;
 	int err;
 
-	if (test_bit(MEM_EIO, &mm->faults))
+	if (mem_has(mm, MEM_EIO))
 		return -EIO;
 	if (mio->addr > size || mio->len > size - mio->addr)
 		return -EINVAL;
@@ -268,43 +280,51 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	return err;
 }
 
-static void mem_end(struct mesh_mem *mm, struct mesh_mio *mio)
+#ifdef MESH_FAULTS
+/* What is to be done now of what was held and of @list, which came after it. */
+static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
 {
-	/* what was held when it went down is lost, done or not */
-	int err = mesh_member_errno(READ_ONCE(mm->member->state)) ?: mem_do(mm, mio);
+	struct llist_node **end = &mm->held;
 
-	mesh_mio_end(mio, err);
+	while (*end)
+		end = &(*end)->next;
+	*end = list;
+	if (test_bit(MEM_HOLD, &mm->faults))
+		return NULL;
+	list = mm->held;
+	mm->held = NULL;
+	if (list && !mm->stuck && test_and_clear_bit(MEM_STICK, &mm->faults)) {
+		set_bit(MEM_STUCK, &mm->faults);
+		mm->stuck = list;
+		list = list->next;
+	}
+	if (mm->stuck && !test_bit(MEM_STUCK, &mm->faults)) {
+		mm->stuck->next = list;
+		list = mm->stuck;
+		mm->stuck = NULL;
+	}
+	return list;
 }
+#else
+static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
+{
+	return list;
+}
+#endif
 
 static void mem_work(struct work_struct *work)
 {
 	struct mesh_mem *mm = container_of(work, struct mesh_mem, work);
-	struct llist_node *list, *last;
+	struct llist_node *list = llist_reverse_order(llist_del_all(&mm->queue));
 	struct mesh_mio *mio, *next;
 
-	if (mm->stuck && !test_bit(MEM_STUCK, &mm->faults)) {
-		mem_end(mm, mm->stuck);
-		mm->stuck = NULL;
-	}
-	list = llist_reverse_order(llist_del_all(&mm->queue));
-	if (mm->held) {
-		for (last = mm->held; last->next; last = last->next)
-			;
-		last->next = list;
-		list = mm->held;
-		mm->held = NULL;
-	}
-	if (test_bit(MEM_HOLD, &mm->faults)) {
-		mm->held = list;
-		return;
-	}
+	list = mem_faults(mm, list);
 	llist_for_each_entry_safe(mio, next, list, mem.node) {
-		if (test_and_clear_bit(MEM_STICK, &mm->faults)) {
-			set_bit(MEM_STUCK, &mm->faults);
-			mm->stuck = mio;
-		} else {
-			mem_end(mm, mio);
-		}
+		enum mesh_member_state state = READ_ONCE(mm->member->state);
+		/* what was held when it went down is lost, done or not */
+		int err = mesh_member_errno(state) ?: mem_do(mm, mio);
+
+		mesh_mio_end(mio, err);
 	}
 }
 
@@ -327,6 +347,7 @@ static void mem_stage_put(struct mesh_member *m, void *stage)
 	kvfree(stage);
 }
 
+#ifdef MESH_FAULTS
 static void mem_kick(struct mesh_member *m)
 {
 	struct mesh_mem *mm = m->priv;
@@ -368,6 +389,7 @@ static int mem_fault(struct mesh_member *m, const char *what)
 	queue_work(mm->wq, &mm->work);
 	return 0;
 }
+#endif
 
 static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
@@ -419,6 +441,8 @@ const struct mesh_member_ops mesh_mem_ops = {
 	.submit = mem_submit,
 	.commit = mem_commit,
 	.stage_put = mem_stage_put,
+#ifdef MESH_FAULTS
 	.kick = mem_kick,
 	.fault = mem_fault,
+#endif
 };

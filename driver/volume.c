@@ -125,7 +125,7 @@ void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 	mutex_unlock(&vol->event_lock);
 }
 
-/* Why the volume is not attached; 0 and NULL: it is, or will be. */
+/* Why the volume is not attached or a member refused; 0 and NULL: all is well. */
 static void mesh_volume_set_err(struct mesh_volume *vol, int err, const char *reason)
 {
 	lockdep_assert_held(&vol->lock);
@@ -144,21 +144,17 @@ void mesh_volume_changed(struct mesh_volume *vol)
 /* All members are up for the first time; called and returns with vol->lock held. */
 static void mesh_volume_attach(struct mesh_volume *vol)
 {
-	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
-							  lockdep_is_held(&vol->lock));
-
-	const char *why = mesh_layout_unfit(l, vol->conf.lba);
-	int err = why ? -EINVAL : mesh_disk_alloc(vol);
+	int err = mesh_disk_alloc(vol);
 
 	if (err) {
-		mesh_volume_set_err(vol, err, why ?: "no disk could be made");
+		mesh_volume_set_err(vol, err, "no disk could be made");
 		return;
 	}
 	mutex_unlock(&vol->lock);
 	err = mesh_disk_add(vol);
 	mutex_lock(&vol->lock);
-	mesh_volume_set_err(vol, err, err ? "the disk could not be added" : NULL);
 	if (err) {
+		mesh_volume_set_err(vol, err, "the disk could not be added");
 		mesh_disk_free(vol);
 		return;
 	}
@@ -173,11 +169,14 @@ static void mesh_volume_state_work(struct work_struct *work)
 	enum mesh_volume_state want;
 	unsigned int down, lost;
 	struct mesh_layout *l;
+	const char *why;
 
 	mutex_lock(&vol->lock);
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
+	why = mesh_layout_refuse(l, vol->conf.lba);
+	mesh_volume_set_err(vol, why ? -EINVAL : 0, why);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
 	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {

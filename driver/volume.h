@@ -18,9 +18,10 @@
  *                  '---- parked: a member is down, try again later <-----+
  *                                                                        '-> end
  *
- * Locks: inside vol->lock there may be one of mesh_volumes_lock, vol->event_lock
- * and vol->layouts_lock; these, mesh_members_lock, member->lock and vol->park_lock
- * have none inside them. Members are opened and closed under none of them, and a
+ * Locks: inside vol->lock there may be one of mesh_volumes_lock, member->lock,
+ * vol->event_lock and vol->layouts_lock; these, mesh_members_lock and
+ * vol->park_lock have none inside them but member->lock, which may have
+ * vol->park_lock. Members are opened and closed under none of them, and a
  * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
  * which nobody waits for I/O or a target. No request in flight takes any of them
  * unless it is parked.
@@ -115,7 +116,7 @@ struct mesh_volume_conf {
  * @conf: as set; name is written under @event_lock too
  * @state: written under @event_lock too, read with READ_ONCE()
  * @event_lock: for readers; orders states and their events
- * @err: why it is not attached; written under @event_lock too
+ * @err: why it is not attached, or a member is refused; written under @event_lock too
  * @reason: the same, human-readable, a static string; likewise
  * @disk: once its members were up
  * @live: @disk is there to be seen; written under @event_lock too
@@ -232,6 +233,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		     struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
+const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba);
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);

@@ -27,10 +27,14 @@ kdir-release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/ge
 KBUILDDIR = $(BUILD)/$(kdir-release)$(if $(FAULTS),-faults)
 
 # An out-of-tree module build writes beside its sources, so each kernel gets a
-# folder of links to them: two kernels never share an object.
+# folder of links to them: two kernels never share an object. Two makes do, by
+# hand and by the lab, say: one waits for the other.
 modules:
 	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): as root, apt-get install linux-headers-$(KREL), or pass KDIR= or KREL="; exit 1; }
 	@mkdir -p $(KBUILDDIR)
+	@flock $(KBUILDDIR)/.lock $(MAKE) --no-print-directory modules-alone
+
+modules-alone:
 	@cd $(TOP) && find Kbuild driver rdda protect $(wildcard tests/kmod) -type f \( -name '*.[chS]' -o -name 'Kbuild' -o -name '*.sh' \) | while read -r f; do \
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
 	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) $(if $(FAULTS),MESH_FAULTS=y) modules
@@ -50,7 +54,7 @@ include tests/fuzz/fuzz.mk
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all modules userspace clean
+.PHONY: all modules modules-alone userspace clean
 
 # What the whole needs, as Debian packages by name: tests/packages.
 deps:

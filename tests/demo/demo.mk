@@ -11,7 +11,9 @@ demo:
 	@echo "demo: the packages"
 	@$(MAKE) -s deps
 	@echo "demo: the programs and the modules, then a guest"
-	@tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
+	@mkdir -p $(BUILD); exec 8>$(BUILD)/.in-use; \
+		flock -s -n 8 || { echo "demo: waiting for a make check in this checkout"; flock -s 8; }; \
+		exec tests/lab/lab run --kernel $(DEMO_KERNEL) --mesh --drives 4 --drive-size 1G --cpus $(DEMO_CPUS) \
 		--mem 3G $(if $(INTERACTIVE),--timeout 86400 --tty --stdin env INTERACTIVE=1,--timeout 3600) \
 		$(CURDIR)/tests/demo/demo
 	@echo "demo: passed"

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protect/group_priv.h"
 #include "tests/nbd/volume.h"
 
 #define ROUND_US 5000
@@ -287,12 +288,15 @@ static void scrubbed(char *to, size_t n)
 		 (uintmax_t)rewritten);
 }
 
-/* One line for whoever waits: settled when all that can be done is done. */
+/*
+ * One line for whoever waits: settled when all that can be done is done, idle when
+ * mirrors have cleared the intent bits behind it too.
+ */
 static void status(void)
 {
 	static char last[512];
 	char now[512], scrub[160], path[4096], tmp[4096];
-	uint32_t serving = 0, stopped = 0, busy = 0, in = 0;
+	uint32_t serving = 0, stopped = 0, busy = 0, intents = 0, in = 0;
 	uint64_t synced = 0;
 	FILE *f;
 
@@ -303,6 +307,7 @@ static void status(void)
 		stopped += grp->g->state == PROT_G_STOPPED;
 		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->ask ||
 			grp->caught || grp->jobs || !prot_group_quiet(grp->g);
+		intents += !prot_is_ec(grp->g) && !prot_none(grp->g, PROT_SET_CLEARABLE);
 		in += __builtin_popcountll(grp->g->in_sync);
 		synced += grp->g->synced;
 	}
@@ -310,7 +315,7 @@ static void status(void)
 	snprintf(now, sizeof(now), "serving %u of %u, stopped %u, in sync %u of %u, epoch %ju, "
 		 "copied %ju, %s, %s\n",
 		 serving, vol.st.groups, stopped, in, vol.st.members, (uintmax_t)vol.st.epoch,
-		 (uintmax_t)synced, scrub, serving == vol.st.groups && !busy ? "settled" : "busy");
+		 (uintmax_t)synced, scrub, serving < vol.st.groups || busy ? "busy" : intents ? "settled" : "idle");
 	if (!strcmp(now, last))
 		return;
 	strcpy(last, now);

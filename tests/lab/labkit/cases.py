@@ -152,7 +152,7 @@ def _one_boot(kernel, cases, lane):
                     f"exec {LAB}/guest/batch " + " ".join(
                         shlex.quote(f"{c.seconds(lane)}:{c.path}") for c in cases))
         os.chmod(script, 0o755)
-        argv += ["--timeout", str(total + 600), "--console", console, script]
+        argv += ["--timeout", str(total + 900), "--console", console, script]
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors="replace")
         _running.add(p)
@@ -223,7 +223,7 @@ def run_multi(kernels, case, lane, report):
 
     try:
         status = call([lab, "up", "--nodes", str(case.nodes), "--kernel", kernels,
-                       *shlex.split(case.args)], 1800)
+                       *shlex.split(case.args)], 3600)
         if status:
             r.why.append(f"lab up ended with status {status}")
         else:

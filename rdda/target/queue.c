@@ -229,11 +229,8 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		ret = tgt_channel_prove(ch, (const void *)h);
 		if (!ret)
 			break;
-		pr_info_ratelimited("host %pUb: no proof of the key: %d\n", &ch->s->host, ret);
-		if (ret == -EKEYREJECTED)
-			tgt_channel_refuse(ch);
-		else
-			tgt_channel_kill(ch, ret);
+		pr_info_ratelimited("host %pUb: login refused: %d\n", &ch->s->host, ret);
+		tgt_channel_refuse(ch, ret);
 		break;
 	case RDDA_BOUNCE:
 		bounce_msg(ch, (const void *)h);

@@ -170,7 +170,6 @@ static void kill_work(struct work_struct *work)
 	unsigned int i;
 
 	tgt_nl_session(s);
-	tgt_channel_kill_joining(s);
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
 		ssleep(1);
@@ -300,7 +299,6 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
-	INIT_LIST_HEAD(&s->joining);
 	INIT_LIST_HEAD(&s->mgmt);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
@@ -311,15 +309,8 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	s->dev = dev;
 	s->lim = *lim;
 	s->heard = jiffies;
-	s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
-	if (!s->arena.bytes)
-		goto err;
-	if (session_pd_alloc(s))
-		goto err_arena;
-	return s;
-err_arena:
-	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
-err:
+	if (!session_pd_alloc(s))
+		return s;
 	kfree(s);
 	return NULL;
 }
@@ -345,26 +336,10 @@ static int login_stale(const struct rdda_login *l)
 	return 0;
 }
 
-static struct tgt_session *login_join(struct rdma_cm_id *cm, const struct rdda_login *l)
-{
-	struct tgt_session *s;
-
-	lockdep_assert_held(&tgt_lock);
-	list_for_each_entry(s, &tgt_sessions, node) {
-		if (!session_same_host(s, l) || s->boot != le32_to_cpu(l->boot) ||
-		    s->number != le32_to_cpu(l->number) || s->dev != cm->device)
-			continue;
-		if (tgt_session_state(s) == TGT_LIVE && l->channel < s->nr_channels &&
-		    !READ_ONCE(s->channel[l->channel]))
-			return s;
-	}
-	return NULL;
-}
-
 /**
- * tgt_session_login() - the session that a login is for
+ * tgt_session_login() - a session for a login
  * @cm: its connection
- * @l: login; channel 0 makes a session, others join a live one
+ * @l: login
  * @lim: of its device
  * @reason: set to the enum rdda_reject_reason when there is none
  *
@@ -378,13 +353,6 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 	struct tgt_session *s = NULL;
 
 	mutex_lock(&tgt_lock);
-	if (l->channel) {
-		s = login_join(cm, l);
-		*reason = RDDA_REJ_CHANNEL;
-		if (s)
-			tgt_session_get(s);
-		goto out;
-	}
 	*reason = login_stale(l);
 	if (*reason)
 		goto out;
@@ -401,10 +369,50 @@ out:
 }
 
 /**
- * tgt_session_attach() - make a channel part of its session
- * @ch: not channel 0; it has proved the key
+ * tgt_session_joined() - the session that another channel is for
+ * @cm: its connection
+ * @j: join, not proved
  *
- * Return: 0, or -ESTALE when the session ended or the place was taken.
+ * Return: a referenced session that was live just now, or NULL.
+ */
+struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j)
+{
+	struct tgt_session *s = tgt_session_find(le32_to_cpu(j->session));
+
+	if (!s)
+		return NULL;
+	if (tgt_session_state(s) == TGT_LIVE && s->dev == cm->device &&
+	    j->channel < s->nr_channels)
+		return s;
+	tgt_session_put(s);
+	return NULL;
+}
+
+/**
+ * tgt_session_take() - a channel has proved itself: its place is taken for good
+ * @s: session
+ * @channel: index
+ *
+ * Return: false when it was taken before, or the session has ended.
+ */
+bool tgt_session_take(struct tgt_session *s, unsigned int channel)
+{
+	bool took;
+
+	spin_lock_bh(&s->lock);
+	took = s->state == TGT_LIVE && !__test_and_set_bit(channel, &s->taken);
+	spin_unlock_bh(&s->lock);
+	return took;
+}
+
+/**
+ * tgt_session_attach() - from now on the session ends the channel
+ * @ch: channel, ready to be accepted
+ *
+ * The deadline of a proof is armed under the lock too: what ends the channel
+ * comes later, and stops that.
+ *
+ * Return: 0, or -ESTALE when the session has ended.
  */
 int tgt_session_attach(struct tgt_channel *ch)
 {
@@ -412,16 +420,29 @@ int tgt_session_attach(struct tgt_channel *ch)
 	int ret = -ESTALE;
 
 	spin_lock_bh(&s->lock);
-	if (!ch->dead && !s->channel[ch->index] && s->state == TGT_LIVE) {
-		list_del_init(&ch->joining);
+	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
 		s->channel[ch->index] = ch;
-		ch->attached = true;
+		if (!ch->index)
+			queue_delayed_work(tgt_wq, &ch->deadline,
+					   msecs_to_jiffies(tgt_proof_ms));
 		ret = 0;
 	}
 	spin_unlock_bh(&s->lock);
-	if (!ret)
-		tgt_session_put(s);	/* the list's reference does from now on */
 	return ret;
+}
+
+/**
+ * tgt_session_grant() - reserve what a session gets; its client has proved the key
+ * @s: session
+ *
+ * Context: control work of channel 0. Return: 0 or -EBUSY: the budget is used up.
+ */
+int tgt_session_grant(struct tgt_session *s)
+{
+	mutex_lock(&tgt_lock);
+	s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
+	mutex_unlock(&tgt_lock);
+	return s->arena.bytes ? 0 : -EBUSY;
 }
 
 /**

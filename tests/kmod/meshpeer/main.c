@@ -2,8 +2,10 @@
 /*
  * The verbs, and the file they are written to.
  *
- *   login NAME ADDR PORT HOST BOOT NUMBER CHANNEL [KEYID KEYHEX]
- *   prove NAME [bad]		the answer, and on channel 0 the arena
+ *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
+ *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
+ *				a wrong proof, or with the proof that OTHER sent
+ *   prove NAME [bad]		the answer and the arena
  *   bounce NAME		register and tell the bounce arena
  *   open NAME EXTENT ro|rw GENERATION [preempt]
  *   close NAME HANDLE
@@ -160,6 +162,8 @@ static int run(int argc, char **argv)
 		return -EINVAL;
 	if (!strcmp(argv[0], "login"))
 		return peer_login(argc - 1, argv + 1);
+	if (!strcmp(argv[0], "join"))
+		return peer_join(argc - 1, argv + 1);
 	if (!strcmp(argv[0], "drop") && !strcmp(argv[1], "all")) {
 		drop_all();
 		return 0;

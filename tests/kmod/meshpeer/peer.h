@@ -3,7 +3,7 @@
  * meshpeer: speaks RDDA as a client, one verb at a time, well or badly; or
  * serves as a target that lies.
  *
- *   echo 'login a 10.77.0.1 4421 UUID 1 1 0' > /sys/kernel/debug/meshpeer/do
+ *   echo 'login a 10.77.0.1 4421 UUID 1 1' > /sys/kernel/debug/meshpeer/do
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
@@ -89,6 +89,10 @@ struct peer_conn {
 	bool			lost;
 	struct rdda_proof	proof;
 	struct rdda_key		key;
+	struct sockaddr_storage	addr;
+	struct sockaddr_storage	from;		/* ss_family 0: any */
+	struct rdda_join	join;		/* any but channel 0 */
+	struct rdda_joined	joined;
 	struct peer_rx		*rx;
 	unsigned int		nr_rx;
 	atomic_t		sends;
@@ -102,6 +106,7 @@ struct peer_conn {
 	u64			answer_tag;
 	unsigned int		events;
 	u32			last_event;
+	u32			bye;		/* why the login was refused */
 	u64			next_tag;
 	struct rdda_piece	piece[RDDA_PIECES_MAX];
 	unsigned int		nr_pieces;
@@ -128,6 +133,7 @@ struct peer_conn *peer_find(const char *name);
 /* conn.c */
 extern struct list_head peer_conns;
 int peer_login(int argc, char **argv);
+int peer_join(int argc, char **argv);
 int peer_prove(struct peer_conn *c, int argc, char **argv);
 int peer_bounce(struct peer_conn *c);
 void peer_drop(struct peer_conn *c);

@@ -313,7 +313,6 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 	if (!index) {
 		ch->key = *key;
 		rdda_auth_gids(cm, false, ch->proof.gid);
-		ch->counted = true;
 	}
 	cm->context = ch;
 	ret = tgt_session_attach(ch);
@@ -406,7 +405,7 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 	if (ret)
 		return ret;
 	cancel_delayed_work_sync(&ch->deadline);
-	tgt_unproven_put(ch);
+	tgt_unproven_put(ch->s);
 	ret = channel_lend(ch);
 	return ret ?: proved_send(ch);
 }
@@ -487,7 +486,8 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	cancel_work_sync(&ch->ctl_work);
 	cancel_delayed_work_sync(&ch->deadline);
 	qp_destroy(ch);
-	tgt_unproven_put(ch);
+	if (!ch->index)
+		tgt_unproven_put(ch->s);
 	tgt_push_drop(ch);
 	buffers_free(ch);
 }

@@ -34,7 +34,23 @@ static DEFINE_SPINLOCK(identity_lock);
 static uuid_t identity_host;		/* identity_lock */
 static struct rdda_key identity_key[2];	/* identity_lock */
 
-static atomic_t unproven = ATOMIC_INIT(0);
+/**
+ * struct tgt_unproven - a connection that has not proved the key
+ * @node: in unproven; unproven_lock for all
+ * @gid: where it comes from
+ * @s: its session, which lives as long as this is in the list; NULL while it is
+ *	being made
+ * @evicted: @s was ended in favour of a newer one
+ */
+struct tgt_unproven {
+	struct list_head	node;
+	u8			gid[16];
+	struct tgt_session	*s;
+	bool			evicted;
+};
+
+static DEFINE_SPINLOCK(unproven_lock);
+static LIST_HEAD(unproven);		/* oldest first */
 static atomic64_t refused[RDDA_REJ_NOT_READY + 1];
 
 /**
@@ -110,14 +126,92 @@ u64 tgt_refused_count(int reason)
 	return n;
 }
 
-/**
- * tgt_unproven_put() - a connection proved the key, or ended
- * @ch: channel; called once or twice, counts once
+/*
+ * A place for one more. At most TGT_UNPROVEN_ADDR of one address and
+ * TGT_UNPROVEN_MAX in all: the oldest has to go, since an honest client needs its
+ * place for a round trip only. Those that went count until their queue pair is
+ * gone, so that one that hammers waits for us and not the other way round.
  */
-void tgt_unproven_put(struct tgt_channel *ch)
+static bool unproven_room(const u8 gid[16])
 {
-	if (xchg(&ch->counted, false))
-		atomic_dec(&unproven);
+	struct tgt_unproven *u, *first = NULL, *oldest = NULL;
+	unsigned int all = 0, live = 0, same = 0, same_live = 0;
+
+	lockdep_assert_held(&unproven_lock);
+	list_for_each_entry(u, &unproven, node) {
+		bool here = !memcmp(u->gid, gid, sizeof(u->gid));
+
+		all++;
+		same += here;
+		if (u->evicted)
+			continue;
+		live++;
+		same_live += here;
+		if (!u->s)
+			continue;
+		oldest = oldest ?: u;
+		if (here)
+			first = first ?: u;
+	}
+	if (all >= 2 * TGT_UNPROVEN_MAX || same >= 2 * TGT_UNPROVEN_ADDR)
+		return false;
+	if (same_live < TGT_UNPROVEN_ADDR) {
+		if (live < TGT_UNPROVEN_MAX)
+			return true;
+		first = oldest;
+	}
+	if (!first)
+		return false;
+	first->evicted = true;
+	tgt_session_kill(first->s, -EBUSY);
+	return true;
+}
+
+static struct tgt_unproven *unproven_get(struct rdma_cm_id *cm)
+{
+	struct tgt_unproven *u = kzalloc(sizeof(*u), GFP_NOIO);
+	bool room;
+
+	if (!u)
+		return NULL;
+	rdma_read_gids(cm, NULL, (union ib_gid *)u->gid);
+	spin_lock(&unproven_lock);
+	room = unproven_room(u->gid);
+	if (room)
+		list_add_tail(&u->node, &unproven);
+	spin_unlock(&unproven_lock);
+	if (room)
+		return u;
+	kfree(u);
+	return NULL;
+}
+
+static void unproven_free(struct tgt_unproven *u)
+{
+	if (!u)
+		return;
+	spin_lock(&unproven_lock);
+	list_del(&u->node);
+	spin_unlock(&unproven_lock);
+	kfree(u);
+}
+
+/* From now on it may be evicted. */
+static void unproven_set(struct tgt_unproven *u, struct tgt_session *s)
+{
+	s->unproven = u;
+	spin_lock(&unproven_lock);
+	u->s = s;
+	spin_unlock(&unproven_lock);
+}
+
+/**
+ * tgt_unproven_put() - a session's connection proved the key, or ended
+ * @s: session; called once or twice, counts once
+ */
+void tgt_unproven_put(struct tgt_session *s)
+{
+	unproven_free(xchg(&s->unproven, NULL));
 }
 
 /**
@@ -125,7 +219,14 @@ void tgt_unproven_put(struct tgt_channel *ch)
  */
 unsigned int tgt_unproven(void)
 {
-	return atomic_read(&unproven);
+	struct tgt_unproven *u;
+	unsigned int n = 0;
+
+	spin_lock(&unproven_lock);
+	list_for_each_entry(u, &unproven, node)
+		n += !u->evicted;
+	spin_unlock(&unproven_lock);
+	return n;
 }
 
 static int login_refuse(struct rdma_cm_id *cm, int reason)
@@ -199,6 +300,7 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 {
 	const struct rdda_login *l = ev->param.conn.private_data;
 	struct rdda_proof p = { .qpn = { ev->param.conn.qp_num } };
+	struct tgt_unproven *u;
 	struct tgt_channel *ch;
 	struct tgt_session *s;
 	struct rdda_key key;
@@ -208,21 +310,21 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 	reason = login_check(l, ev->param.conn.private_data_len, &host, &key);
 	if (reason)
 		return login_refuse(cm, reason);
-	if (atomic_inc_return(&unproven) > TGT_UNPROVEN_MAX) {
-		atomic_dec(&unproven);
+	u = unproven_get(cm);
+	if (!u)
 		return login_refuse(cm, RDDA_REJ_BUSY);
-	}
 	s = tgt_session_login(cm, l, lim, &reason);
 	if (!s) {
-		atomic_dec(&unproven);
+		unproven_free(u);
 		return login_refuse(cm, reason);
 	}
+	unproven_set(u, s);
 	p.login = *l;
 	accept_fill(&p.accept, l, s, &host);
 	ch = tgt_channel_create(cm, s, 0, &p, &key, ev->param.conn.responder_resources);
 	memzero_explicit(&key, sizeof(key));
 	if (IS_ERR(ch)) {
-		atomic_dec(&unproven);
+		tgt_unproven_put(s);
 		tgt_session_kill(s, PTR_ERR(ch));
 		/* Here, since the device may go when @cm has gone. */
 		tgt_session_pd_put(s);

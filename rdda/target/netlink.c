@@ -429,7 +429,7 @@ static int nl_session_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node) {
-		if (i++ < cb->args[0])
+		if (!s->proved || i++ < cb->args[0])
 			continue;
 		if (session_fill(skb, s, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				 NLM_F_MULTI))

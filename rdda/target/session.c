@@ -59,7 +59,7 @@ static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
 			s->err = err;
 	}
 	spin_unlock_bh(&s->lock);
-	if (ok && to != TGT_DYING)
+	if (ok && to != TGT_DYING && s->proved)
 		tgt_nl_session(s);
 	return ok;
 }
@@ -169,7 +169,8 @@ static void kill_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int i;
 
-	tgt_nl_session(s);
+	if (s->proved)
+		tgt_nl_session(s);
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
 		ssleep(1);
@@ -323,15 +324,18 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
 	return uuid_equal(&s->host, &host);
 }
 
-/* An incarnation that has been seen, or an older one, does not come back. */
+/*
+ * An incarnation that has been seen, or an older one, does not come back. Only
+ * what proved the key was seen: anybody can send a host's UUID.
+ */
 static int login_stale(const struct rdda_login *l)
 {
 	struct tgt_session *s;
 
 	lockdep_assert_held(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		if (session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
-		    s->number >= le32_to_cpu(l->number) && tgt_session_state(s) != TGT_LOGIN)
+		if (s->proved && session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
+		    s->number >= le32_to_cpu(l->number))
 			return RDDA_REJ_STALE;
 	return 0;
 }
@@ -460,11 +464,12 @@ int tgt_session_live(struct tgt_session *s, const u8 *boot_id)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(o, &tgt_sessions, node)
-		if (o != s && uuid_equal(&o->host, &s->host) && o->boot == s->boot &&
-		    o->number >= s->number && tgt_session_state(o) != TGT_LOGIN)
+		if (o != s && o->proved && uuid_equal(&o->host, &s->host) &&
+		    o->boot == s->boot && o->number >= s->number)
 			goto out;
 	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
 	WRITE_ONCE(s->heard, jiffies);
+	s->proved = true;
 	if (!session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;

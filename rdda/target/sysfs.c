@@ -22,12 +22,12 @@ static struct device *host_dev;
 
 static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	struct list_head *pos;
+	struct tgt_session *s;
 	unsigned int n = 0;
 
 	mutex_lock(&tgt_lock);
-	list_for_each(pos, &tgt_sessions)
-		n++;
+	list_for_each_entry(s, &tgt_sessions, node)
+		n += s->proved;
 	mutex_unlock(&tgt_lock);
 	return sysfs_emit(buf, "%u\n", n);
 }

@@ -61,7 +61,8 @@
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 #define TGT_VECS		6	/* runs, cut where pieces end */
-#define TGT_UNPROVEN_MAX	64
+#define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key, ... */
+#define TGT_UNPROVEN_ADDR	4	/* ... of one address */
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
@@ -75,6 +76,7 @@ struct tgt_channel;
 struct tgt_drive;
 struct tgt_sdrive;
 struct tgt_session;
+struct tgt_unproven;
 
 /* What is lent: arena.c */
 
@@ -109,6 +111,9 @@ struct tgt_arena {
  * @boot: first 32 bits of its boot id
  * @number: of the session within that boot
  * @boot_id: whole, set by the proof of channel 0
+ * @proved: its client has proved the key: only then does it count for others.
+ *	Set under tgt_lock, with LIVE; never cleared
+ * @unproven: its place among those that are not; taken away by listen.c
  * @lock: @state, @err, @channel, @taken
  * @state: see state.h
  * @err: why it ended, negative errno
@@ -147,6 +152,8 @@ struct tgt_session {
 	u32			boot;
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
+	bool			proved;
+	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* state, err, channel, taken */
 	enum tgt_state		state;
 	int			err;
@@ -212,7 +219,6 @@ struct tgt_rbuf {
  * @key: that channel 0 was opened with; others prove themselves with it
  * @reads: READs in flight that the client may ask for
  * @runs: one push may carry several reads
- * @counted: counts among the unproven
  * @deadline: of the proof
  * @fail: the NIC reported an error
  * @work: polls @cq
@@ -247,7 +253,6 @@ struct tgt_channel {
 	struct rdda_key		key;
 	u8			reads;
 	bool			runs;
-	bool			counted;
 	struct delayed_work	deadline;
 	struct work_struct	fail;
 
@@ -680,7 +685,7 @@ int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack);
 void tgt_listen_exit(void);
 bool tgt_identity(uuid_t *host);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
-void tgt_unproven_put(struct tgt_channel *ch);
+void tgt_unproven_put(struct tgt_session *s);
 void tgt_refused(int reason);
 u64 tgt_refused_count(int reason);
 unsigned int tgt_unproven(void);

@@ -122,7 +122,11 @@ int peer_conn_setup(struct peer_conn *c)
 		return ret;
 	}
 	size.sge = 1;
+	if (c->light)
+		size.recv_wr = 4;
 	ret = rdda_qp_create(&c->q, id, c->pd, &size, c);
+	if (c->light)
+		return ret;
 	if (!ret)
 		ret = buffers_setup(c);
 	if (!ret)
@@ -249,6 +253,21 @@ static int conn_refused(struct peer_conn *c, int err)
 }
 
 /**
+ * peer_conn_login() - the same of a connection that is there
+ * @c: connection
+ * @argc: words
+ * @argv: of peer_login()
+ */
+int peer_conn_login(struct peer_conn *c, int argc, char **argv)
+{
+	int ret = login_parse(c, argc, argv);
+
+	if (!ret)
+		ret = conn_route(c);
+	return ret ?: conn_connect(c, &c->proof.login, sizeof(c->proof.login));
+}
+
+/**
  * peer_login() - connect as channel 0 of a new session
  * @argc: words
  * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
@@ -260,11 +279,7 @@ int peer_login(int argc, char **argv)
 
 	if (!c)
 		return -EEXIST;
-	ret = login_parse(c, argc, argv);
-	if (!ret)
-		ret = conn_route(c);
-	if (!ret)
-		ret = conn_connect(c, &c->proof.login, sizeof(c->proof.login));
+	ret = peer_conn_login(c, argc, argv);
 	if (ret)
 		return conn_refused(c, ret);
 	peer_say("session=%u credits=%u cmds=%u\n", le32_to_cpu(c->proof.accept.session),

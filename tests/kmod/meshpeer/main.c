@@ -22,6 +22,8 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
+ *   hammer HOST ADDR PORT FROM...	log in from each of these addresses, all the time
+ *   unhammer all		what came of it
  *   serve ADDR PORT PERMILLE SEED	be a target that lies so often, at most
  *   served all			what came of it
  *   unserve all
@@ -179,6 +181,12 @@ static int run(int argc, char **argv)
 		peer_unserve();
 		return 0;
 	}
+	if (!strcmp(argv[0], "hammer"))
+		return peer_hammer(argc - 1, argv + 1);
+	if (!strcmp(argv[0], "unhammer")) {
+		peer_hammer_stop();
+		return 0;
+	}
 	c = peer_find(argv[1]);
 	if (!c)
 		return -ENOENT;
@@ -248,6 +256,7 @@ static int __init peer_init(void)
 static void __exit peer_exit(void)
 {
 	debugfs_remove(folder);
+	peer_hammer_stop();
 	drop_all();
 	peer_serve_exit();
 }

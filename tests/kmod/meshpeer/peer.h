@@ -7,8 +7,8 @@
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
- * and answers, io.c honest commands, hostile.c the others, serve.c and liar.c the
- * target. One verb runs at a time; connections are found by the name that login
+ * and answers, io.c honest commands, hostile.c the others, hammer.c strangers that
+ * log in and never prove anything, serve.c and liar.c the target. One verb runs at a time; connections are found by the name that login
  * gave them.
  */
 #ifndef MESHPEER_H
@@ -87,6 +87,7 @@ struct peer_conn {
 	struct rdda_reject	reject;
 	struct completion	cm_event;
 	bool			lost;
+	bool			light;		/* connects and never says anything */
 	struct rdda_proof	proof;
 	struct rdda_key		key;
 	struct sockaddr_storage	addr;
@@ -134,6 +135,7 @@ struct peer_conn *peer_find(const char *name);
 extern struct list_head peer_conns;
 int peer_login(int argc, char **argv);
 int peer_join(int argc, char **argv);
+int peer_conn_login(struct peer_conn *c, int argc, char **argv);
 int peer_prove(struct peer_conn *c, int argc, char **argv);
 int peer_bounce(struct peer_conn *c);
 void peer_drop(struct peer_conn *c);
@@ -165,6 +167,10 @@ int peer_raw(struct peer_conn *c, int argc, char **argv);
 int peer_storm(struct peer_conn *c, int argc, char **argv);
 int peer_touch(struct peer_conn *c, int argc, char **argv);
 int peer_flood(struct peer_conn *c, int argc, char **argv);
+
+/* hammer.c */
+int peer_hammer(int argc, char **argv);
+void peer_hammer_stop(void);
 
 /* serve.c */
 int peer_serve_init(void);

@@ -129,6 +129,7 @@ enum rdda_reject_reason {
 	RDDA_REJ_CHANNEL	= 5,	/* no such session, channel taken or not granted */
 	RDDA_REJ_STALE		= 6,	/* an older incarnation than the one seen */
 	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
+	RDDA_REJ_TWIN		= 8,	/* another boot of this host UUID lives */
 };
 
 struct rdda_reject {

@@ -339,7 +339,7 @@ static int channel_lend(struct tgt_channel *ch)
 	struct tgt_session *s = ch->s;
 	int ret;
 
-	ret = tgt_session_grant(s);
+	ret = tgt_session_grant(s, ch->proof.boot_id);
 	if (ret)
 		return ret;
 	tgt_channel_part(s, 0, &ch->arena_off, &ch->arena_len);
@@ -349,7 +349,7 @@ static int channel_lend(struct tgt_channel *ch)
 	if (ret)
 		return ret;
 	tgt_sysfs_add(s);
-	ret = tgt_session_live(s, ch->proof.boot_id);
+	ret = tgt_session_live(s);
 	return ret ?: ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
 }
 
@@ -418,6 +418,8 @@ static int refuse_reason(int err)
 		return RDDA_REJ_BUSY;
 	case -ESTALE:
 		return RDDA_REJ_STALE;
+	case -ENOTUNIQ:
+		return RDDA_REJ_TWIN;
 	default:
 		return RDDA_REJ_KEY;
 	}

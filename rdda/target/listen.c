@@ -51,7 +51,7 @@ struct tgt_unproven {
 
 static DEFINE_SPINLOCK(unproven_lock);
 static LIST_HEAD(unproven);		/* oldest first */
-static atomic64_t refused[RDDA_REJ_NOT_READY + 1];
+static atomic64_t refused[RDDA_REJ_TWIN + 1];
 
 /**
  * tgt_identity() - who this target is
@@ -107,7 +107,7 @@ static bool identity_key_find(u16 id, struct rdda_key *key)
  */
 void tgt_refused(int reason)
 {
-	if (reason > 0 && reason <= RDDA_REJ_NOT_READY)
+	if (reason > 0 && reason <= RDDA_REJ_TWIN)
 		atomic64_inc(&refused[reason]);
 }
 
@@ -120,7 +120,7 @@ u64 tgt_refused_count(int reason)
 	u64 n = 0;
 	int i;
 
-	for (i = 1; i <= RDDA_REJ_NOT_READY; i++)
+	for (i = 1; i <= RDDA_REJ_TWIN; i++)
 		if (!reason || i == reason)
 			n += atomic64_read(&refused[i]);
 	return n;

@@ -288,7 +288,7 @@ static int session_pd_alloc(struct tgt_session *s)
 	return PTR_ERR_OR_ZERO(s->pd);
 }
 
-static struct tgt_session *session_create(struct ib_device *dev, const struct rdda_login *l,
+static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rdda_login *l,
 					  const struct rdda_limits *lim)
 {
 	struct tgt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
@@ -307,7 +307,8 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	import_uuid(&s->host, l->host_uuid);
 	s->boot = le32_to_cpu(l->boot);
 	s->number = le32_to_cpu(l->number);
-	s->dev = dev;
+	s->addr = cm->route.addr.dst_addr;
+	s->dev = cm->device;
 	s->lim = *lim;
 	s->heard = jiffies;
 	if (!session_pd_alloc(s))
@@ -361,7 +362,7 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 	if (*reason)
 		goto out;
 	*reason = RDDA_REJ_BUSY;
-	s = session_create(cm->device, l, lim);
+	s = session_create(cm, l, lim);
 	if (!s)
 		goto out;
 	s->id = ++next_id;
@@ -435,41 +436,78 @@ int tgt_session_attach(struct tgt_channel *ch)
 	return ret;
 }
 
-/**
- * tgt_session_grant() - reserve what a session gets; its client has proved the key
- * @s: session
- *
- * Context: control work of channel 0. Return: 0 or -EBUSY: the budget is used up.
+/*
+ * May this session be, beside the others of its host UUID? An older one of the
+ * same boot is superseded. One of another boot that was heard within dead_ms is
+ * another machine, as a host that has really booted again is silent for so long;
+ * if both went on, they would take the session from each other and write the same
+ * extents by turns.
  */
-int tgt_session_grant(struct tgt_session *s)
+static int session_admit(const struct tgt_session *s)
 {
-	mutex_lock(&tgt_lock);
-	s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
-	mutex_unlock(&tgt_lock);
-	return s->arena.bytes ? 0 : -EBUSY;
+	const struct tgt_session *o;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node) {
+		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host))
+			continue;
+		if (!memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
+			if (o->number >= s->number)
+				return -ESTALE;
+			continue;
+		}
+		if (READ_ONCE(o->state) != TGT_LIVE ||
+		    time_after(jiffies, READ_ONCE(o->heard) + msecs_to_jiffies(tgt_dead())))
+			continue;
+		pr_warn_ratelimited("host %pUb: login from %pIS refused, the same UUID lives at %pIS: two hosts with one UUID?\n",
+				    &s->host, &s->addr, &o->addr);
+		return -ENOTUNIQ;
+	}
+	return 0;
 }
 
 /**
- * tgt_session_live() - the client proved who it is: older incarnations of it end
+ * tgt_session_grant() - reserve what a session gets; its client has proved the key
  * @s: session
  * @boot_id: the client's, whole
  *
- * Return: 0, or -ESTALE when the session ended meanwhile, or a newer one of
- * the same boot came first.
+ * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same
+ * boot came first; -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget
+ * is used up.
  */
-int tgt_session_live(struct tgt_session *s, const u8 *boot_id)
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 {
-	struct tgt_session *o;
-	int ret = -ESTALE;
+	int ret;
 
 	mutex_lock(&tgt_lock);
-	list_for_each_entry(o, &tgt_sessions, node)
-		if (o != s && o->proved && uuid_equal(&o->host, &s->host) &&
-		    o->boot == s->boot && o->number >= s->number)
-			goto out;
 	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
+	ret = session_admit(s);
+	if (!ret) {
+		s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
+		ret = s->arena.bytes ? 0 : -EBUSY;
+	}
+	mutex_unlock(&tgt_lock);
+	return ret;
+}
+
+/**
+ * tgt_session_live() - its memory is there: older incarnations of its client end
+ * @s: session, granted
+ *
+ * Return: 0, -ESTALE when the session ended meanwhile, or as tgt_session_grant().
+ */
+int tgt_session_live(struct tgt_session *s)
+{
+	struct tgt_session *o;
+	int ret;
+
+	mutex_lock(&tgt_lock);
+	ret = session_admit(s);		/* another may have come since */
+	if (ret)
+		goto out;
 	WRITE_ONCE(s->heard, jiffies);
 	s->proved = true;
+	ret = -ESTALE;
 	if (!session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;

@@ -90,6 +90,7 @@ REFUSED(busy, RDDA_REJ_BUSY);
 REFUSED(channel, RDDA_REJ_CHANNEL);
 REFUSED(stale, RDDA_REJ_STALE);
 REFUSED(not_ready, RDDA_REJ_NOT_READY);
+REFUSED(twin, RDDA_REJ_TWIN);
 
 static struct attribute *refused_attrs[] = {
 	&refused_all.attr.attr,
@@ -100,6 +101,7 @@ static struct attribute *refused_attrs[] = {
 	&refused_channel.attr.attr,
 	&refused_stale.attr.attr,
 	&refused_not_ready.attr.attr,
+	&refused_twin.attr.attr,
 	NULL
 };
 

@@ -108,9 +108,10 @@ struct tgt_arena {
  * @node: in tgt_sessions; tgt_lock
  * @id: number on the wire and in netlink
  * @host: client's host UUID
+ * @addr: of the client, where channel 0 comes from; for the log
  * @boot: first 32 bits of its boot id
  * @number: of the session within that boot
- * @boot_id: whole, set by the proof of channel 0
+ * @boot_id: whole, set by the proof of channel 0, under tgt_lock
  * @proved: its client has proved the key: only then does it count for others.
  *	Set under tgt_lock, with LIVE; never cleared
  * @unproven: its place among those that are not; taken away by listen.c
@@ -149,6 +150,7 @@ struct tgt_session {
 	struct list_head	node;
 	u32			id;
 	uuid_t			host;
+	struct sockaddr_storage	addr;
 	u32			boot;
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
@@ -526,8 +528,8 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j);
 bool tgt_session_take(struct tgt_session *s, unsigned int channel);
 int tgt_session_attach(struct tgt_channel *ch);
-int tgt_session_grant(struct tgt_session *s);
-int tgt_session_live(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
 void tgt_session_quiet(unsigned int ms);

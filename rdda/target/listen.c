@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/inet.h>
 #include <linux/netlink.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
@@ -430,6 +431,19 @@ static int request(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	return login(cm, ev, &lim);
 }
 
+/*
+ * Context: the CM's worker. No I/O from its allocations: on a host that is its own
+ * client, reclaim may wait for the very login that is being answered.
+ */
+static int request_noio(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = request(cm, ev);
+
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
 /* Context: the CM's work queue; @cm's handler mutex is held. */
 static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
@@ -437,7 +451,7 @@ static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return request(cm, ev);
+		return request_noio(cm, ev);
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
@@ -459,7 +473,7 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		/* A new id inherits context and handler; it is a channel's from now on. */
 		cm->context = NULL;
 		cm->event_handler = cm_event;
-		return request(cm, ev);
+		return request_noio(cm, ev);
 	}
 	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
 		pr_warn("listener on %pISpc lost its device\n", &li->ss);

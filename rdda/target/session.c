@@ -120,6 +120,7 @@ static void watch_work(struct work_struct *work)
 static void free_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, free);
+	unsigned int noio = memalloc_noio_save();
 
 	tgt_sysfs_del(s);
 	tgt_arena_free(s);
@@ -131,6 +132,7 @@ static void free_work(struct work_struct *work)
 	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->host);
 	tgt_session_put(s);
 	wake_up_all(&empty_wait);
+	memalloc_noio_restore(noio);
 }
 
 /**
@@ -291,7 +293,7 @@ static int session_pd_alloc(struct tgt_session *s)
 static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rdda_login *l,
 					  const struct rdda_limits *lim)
 {
-	struct tgt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct tgt_session *s = kzalloc(sizeof(*s), GFP_NOIO);
 
 	if (!s)
 		return NULL;
@@ -348,27 +350,29 @@ static int login_stale(const struct rdda_login *l)
  * @lim: of its device
  * @reason: set to the enum rdda_reject_reason when there is none
  *
- * Nothing here is proved yet: no other session is touched.
+ * Nothing here is proved yet: no other session is touched. What it allocates is
+ * allocated before tgt_lock is taken, under which fencing must not wait for memory.
  *
- * Return: a referenced session or NULL.
+ * Context: CM's work queue, noio. Return: a referenced session or NULL.
  */
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason)
 {
-	struct tgt_session *s = NULL;
+	struct tgt_session *s;
 
 	mutex_lock(&tgt_lock);
 	*reason = login_stale(l);
+	mutex_unlock(&tgt_lock);
 	if (*reason)
-		goto out;
+		return NULL;
 	*reason = RDDA_REJ_BUSY;
 	s = session_create(cm, l, lim);
 	if (!s)
-		goto out;
+		return NULL;
+	mutex_lock(&tgt_lock);
 	s->id = ++next_id;
 	list_add_tail(&s->node, &tgt_sessions);	/* the list has the first reference */
 	tgt_session_get(s);
-out:
 	mutex_unlock(&tgt_lock);
 	return s;
 }

@@ -100,11 +100,12 @@ static void cq_event(struct ib_event *event, void *context)
 	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
 }
 
+/* The receives' first: their handler, which may still run, polls the other one. */
 static void cqs_destroy(struct rdda_qp *q)
 {
+	ib_free_cq(q->cq);
 	if (q->local)
 		ib_destroy_cq(q->local);
-	ib_free_cq(q->cq);
 	q->local = NULL;
 	q->cq = NULL;
 }

@@ -181,16 +181,23 @@ static int qp_create(struct tgt_channel *ch)
 	return qp_state(ch, IB_QPS_INIT);
 }
 
-/* To be called when nothing can post or poll any more but the drain itself. */
+/*
+ * To be called when nothing can post or poll any more but the drain itself. The
+ * event of a queue whose CPU was delayed may queue the work once more behind its
+ * cancel: that run sees @drained and leaves the queue alone. After the queue is
+ * destroyed there are no events.
+ */
 static void qp_destroy(struct tgt_channel *ch)
 {
 	if (ch->qp)
 		ib_destroy_qp(ch->qp);
 	ch->qp = NULL;
+	WRITE_ONCE(ch->drained, true);
 	cancel_work_sync(&ch->work);
 	if (ch->cq)
 		ib_destroy_cq(ch->cq);
 	ch->cq = NULL;
+	cancel_work_sync(&ch->work);
 	cancel_work_sync(&ch->fail);
 }
 

@@ -189,6 +189,8 @@ void tgt_queue_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
+	if (READ_ONCE(ch->drained))	/* set in qp_destroy(), before it cancels this work */
+		goto out;
 	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead)) {
 		msleep(20);	/* and look whether it hears again */
 		queue_work(tgt_io_wq, &ch->work);

@@ -214,6 +214,7 @@ struct tgt_rbuf {
  * @refused: the login was refused after its proof was read: why, negative errno;
  *	written by the control work only
  * @dead: nothing is posted or admitted any more
+ * @drained: @cq is not polled any more; set by the teardown
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
  * @qp: queue pair
@@ -248,6 +249,7 @@ struct tgt_channel {
 	bool			proven;
 	int			refused;
 	bool			dead;
+	bool			drained;
 	struct rdma_cm_id	*cm;
 	struct ib_cq		*cq;
 	struct ib_qp		*qp;

@@ -470,6 +470,32 @@ static int session_admit(const struct tgt_session *s)
 	return 0;
 }
 
+/*
+ * What it supersedes, or what has just lost its connections, is not counted
+ * against it: after a reconnect storm each would find the budget full of the
+ * sessions before, take less, and keep that. One that waits for its bios counts,
+ * since that may take any time.
+ */
+static int session_reserve(struct tgt_session *s)
+{
+	unsigned int channels = 0;
+	unsigned long bytes = 0;
+	struct tgt_session *o;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node) {
+		enum tgt_state state = tgt_session_state(o);
+
+		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host) ||
+		    (state != TGT_LIVE && state != TGT_DYING))
+			continue;
+		bytes += o->arena.bytes;
+		channels += o->nr_channels;
+	}
+	s->arena.bytes = tgt_arena_reserve(&s->nr_channels, bytes, channels);
+	return s->arena.bytes ? 0 : -EBUSY;
+}
+
 /**
  * tgt_session_grant() - reserve what a session gets; its client has proved the key
  * @s: session
@@ -486,10 +512,8 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 	mutex_lock(&tgt_lock);
 	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
 	ret = session_admit(s);
-	if (!ret) {
-		s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
-		ret = s->arena.bytes ? 0 : -EBUSY;
-	}
+	if (!ret)
+		ret = session_reserve(s);
 	mutex_unlock(&tgt_lock);
 	return ret;
 }

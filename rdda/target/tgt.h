@@ -587,7 +587,8 @@ int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
 /* arena.c */
 extern unsigned long tgt_arena_used;
 unsigned long tgt_arena_limit(void);
-u32 tgt_arena_reserve(unsigned int *channels);
+u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+		      unsigned int old_channels);
 void tgt_arena_unreserve(u32 bytes, unsigned int channels);
 int tgt_arena_alloc(struct tgt_session *s);
 int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch);

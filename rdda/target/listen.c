@@ -20,7 +20,7 @@
  * struct listener - one bound address
  * @node: in listeners; listen_lock
  * @ss: address and port
- * @cm: NULL after its device was removed
+ * @cm: NULL after its device was removed, until the address is listened on again
  */
 struct listener {
 	struct list_head	node;
@@ -475,8 +475,11 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		cm->event_handler = cm_event;
 		return request_noio(cm, ev);
 	}
-	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-		pr_warn("listener on %pISpc lost its device\n", &li->ss);
+	/* ADDR_CHANGE: the address has moved to another port of a bond. */
+	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
+	    ev->event == RDMA_CM_EVENT_ADDR_CHANGE) {
+		pr_warn("listener on %pISpc lost its device: nobody logs in there before it is listened on again\n",
+			&li->ss);
 		mutex_lock(&listen_lock);
 		ours = li->cm == cm;
 		li->cm = NULL;
@@ -516,10 +519,13 @@ static struct listener *listener_find(const struct sockaddr_storage *ss)
 }
 
 /**
- * tgt_listen() - take logins on an address; the same one again is no error
+ * tgt_listen() - take logins on an address
  * @addr: "0.0.0.0", "::", an address, or one with a scope
  * @port: port
  * @extack: says what is wrong
+ *
+ * To be repeated at any time: the same address again is no error, and makes a
+ * listener anew that a reset of its NIC has taken away.
  *
  * Context: process. Return: 0 or a negative errno.
  */

@@ -388,7 +388,6 @@ static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
 		{ MESHBLK_S_RDMA_SENDS, atomic64_read(&s->stats.sends) },
 		{ MESHBLK_S_PUSHES, atomic64_read(&s->stats.pushes) },
 		{ MESHBLK_S_COMMANDS, atomic64_read(&s->stats.commands) },
-		{ MESHBLK_S_RNR, atomic64_read(&s->stats.rnr) },
 	};
 	struct nlattr *nest = nla_nest_start(skb, MESHTGT_A_STATS);
 	unsigned int i;

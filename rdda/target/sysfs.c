@@ -179,7 +179,6 @@ COUNTER(discards);
 COUNTER(errors);
 COUNTER(sends);
 COUNTER(pushes);
-COUNTER(rnr);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_host.attr,
@@ -196,7 +195,6 @@ static struct attribute *session_attrs[] = {
 	&dev_attr_errors.attr,
 	&dev_attr_sends.attr,
 	&dev_attr_pushes.attr,
-	&dev_attr_rnr.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(session);

@@ -185,7 +185,7 @@ struct tgt_session {
 	unsigned int		mgmt_nr;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;
-		atomic64_t discards, errors, sends, pushes, commands, rnr;
+		atomic64_t discards, errors, sends, pushes, commands;
 	} stats;
 };
 

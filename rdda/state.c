@@ -218,6 +218,8 @@ int rdda_reject_errno(unsigned int reason)
 		return -ESTALE;
 	case RDDA_REJ_NOT_READY:
 		return -EAGAIN;
+	case RDDA_REJ_TWIN:
+		return -ENOTUNIQ;
 	default:
 		return -ECONNREFUSED;
 	}
@@ -244,6 +246,8 @@ const char *rdda_reject_text(unsigned int reason)
 		return "the target has seen a newer session of this host";
 	case RDDA_REJ_NOT_READY:
 		return "the target has no identity yet: meshd is not running there";
+	case RDDA_REJ_TWIN:
+		return "another host lives under this host's UUID";
 	default:
 		return "nobody serves RDDA there";
 	}

@@ -45,8 +45,6 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 		return -EPROTO;
 	if (le32_to_cpu(a->features) & ~le32_to_cpu(login->features))
 		return -EPROTO;
-	if (!a->channels || login->channel >= le16_to_cpu(a->channels))
-		return -EPROTO;
 	if (!a->credits || !a->cmds || !a->controls ||
 	    le16_to_cpu(a->cmds) > RDDA_SLOTS_MAX ||
 	    le16_to_cpu(a->credits) > le16_to_cpu(a->cmds) ||
@@ -55,10 +53,60 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 	bytes = le32_to_cpu(a->cmd_bytes);
 	if (bytes < RDDA_PAGE || bytes > RDDA_CMD_BYTES_MAX || bytes % RDDA_PAGE)
 		return -EPROTO;
-	if (le32_to_cpu(a->arena_bytes) < RDDA_PAGE ||
-	    le32_to_cpu(a->arena_bytes) % RDDA_PAGE)
-		return -EPROTO;
 	if (!a->keepalive_ms || le32_to_cpu(a->dead_ms) <= le32_to_cpu(a->keepalive_ms))
+		return -EPROTO;
+	return 0;
+}
+
+/**
+ * rdda_join_check() - is this CM private data a channel that joins its session?
+ * @data: private data of a CM REQ that begins with RDDA_MAGIC_JOIN
+ * @len: its length
+ *
+ * Return: 0, or the enum rdda_reject_reason to refuse with.
+ */
+int rdda_join_check(const void *data, size_t len)
+{
+	const struct rdda_join *j = data;
+
+	if (len < sizeof(*j) || le32_to_cpu(j->magic) != RDDA_MAGIC_JOIN || !j->channel)
+		return RDDA_REJ_MALFORMED;
+	return 0;
+}
+
+/**
+ * rdda_joined_check() - does this answer fit the join that it answers?
+ * @data: private data of a CM REP
+ * @len: its length
+ * @join: what was sent
+ *
+ * Return: 0, or -EPROTO.
+ */
+int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join)
+{
+	const struct rdda_joined *a = data;
+
+	if (len < sizeof(*a) || le32_to_cpu(a->magic) != RDDA_MAGIC_JOIN ||
+	    a->session != join->session || a->channel != join->channel)
+		return -EPROTO;
+	if (le32_to_cpu(a->arena_off) % RDDA_PAGE || le32_to_cpu(a->arena_len) % RDDA_PAGE)
+		return -EPROTO;
+	return 0;
+}
+
+/**
+ * rdda_proved_check() - can a client use what PROVED grants?
+ * @m: a whole message
+ *
+ * Return: 0, or -EPROTO.
+ */
+int rdda_proved_check(const struct rdda_proved *m)
+{
+	u32 bytes = le32_to_cpu(m->arena_bytes), first = le32_to_cpu(m->arena_len);
+
+	if (!m->channels || !m->pieces || le16_to_cpu(m->pieces) > RDDA_PIECES_MAX)
+		return -EPROTO;
+	if (bytes < RDDA_PAGE || bytes % RDDA_PAGE || first > bytes || first % RDDA_PAGE)
 		return -EPROTO;
 	return 0;
 }
@@ -313,8 +361,21 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 	return range_check(chk, out->slba, out->blocks, cmd->opcode != RDDA_OP_READ);
 }
 
+static u8 *put(u8 *at, const void *from, size_t len)
+{
+	memcpy(at, from, len);
+	return at + len;
+}
+
+static u8 *put_le32(u8 *at, u32 value)
+{
+	__le32 v = cpu_to_le32(value);
+
+	return put(at, &v, sizeof(v));
+}
+
 /**
- * rdda_proof_bytes() - the bytes that a side's HMAC is taken over
+ * rdda_proof_bytes() - the bytes that a side's HMAC of channel 0 is taken over
  * @p: what both sides know of this connection
  * @by_client: whose proof; the role label keeps one from serving as the other
  * @out: RDDA_PROOF_BYTES bytes
@@ -325,19 +386,38 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	u8 *at = out;
 	unsigned int i;
 
-	memcpy(at, label[by_client], 16);
-	at += 16;
-	memcpy(at, &p->login, sizeof(p->login));
-	at += sizeof(p->login);
-	memcpy(at, &p->accept, sizeof(p->accept));
-	at += sizeof(p->accept);
-	memcpy(at, p->boot_id, sizeof(p->boot_id));
-	at += sizeof(p->boot_id);
+	at = put(at, label[by_client], 16);
+	at = put(at, &p->login, sizeof(p->login));
+	at = put(at, &p->accept, sizeof(p->accept));
+	at = put(at, p->boot_id, sizeof(p->boot_id));
 	for (i = 0; i < 2; i++) {
-		__le32 qpn = cpu_to_le32(p->qpn[i]);
-
-		memcpy(at, &qpn, 4);
-		memcpy(at + 4, p->gid[i], 16);
-		at += 20;
+		at = put_le32(at, p->qpn[i]);
+		at = put(at, p->gid[i], 16);
 	}
+	at = put_le32(at, by_client ? 0 : p->arena_bytes);
+	at = put_le32(at, by_client ? 0 : p->arena_len);
+	put_le32(at, by_client ? 0 : p->channels);
+}
+
+/**
+ * rdda_join_bytes() - the same of another channel
+ * @p: what both sides know of it
+ * @by_client: whose proof
+ * @out: RDDA_JOIN_BYTES bytes
+ */
+void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
+{
+	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };
+	u8 *at = out;
+
+	at = put(at, label[by_client], 16);
+	at = put_le32(at, p->session);
+	at = put_le32(at, p->channel);
+	at = put(at, p->nonce, sizeof(p->nonce));
+	at = put_le32(at, p->qpn[0]);
+	at = put(at, p->gid[0], 16);
+	at = put_le32(at, by_client ? 0 : p->qpn[1]);
+	at = put(at, p->gid[1], 16);
+	at = put_le32(at, by_client ? 0 : p->arena_off);
+	put_le32(at, by_client ? 0 : p->arena_len);
 }

@@ -3,17 +3,21 @@
  * RDDA on the wire: login, control messages, commands, completions.
  *
  *   client                                              target
- *     | CM REQ      private data: struct rdda_login        |
+ *     | CM REQ      private data: struct rdda_login        |  channel 0
  *     |--------------------------------------------------->|
  *     | CM REP      private data: struct rdda_accept       |
  *     |<---------------------------------------------------|
  *     | SEND PROVE  boot id, HMAC over all of the above    |
  *     |--------------------------------------------------->|
- *     | SEND PROVED HMAC, this channel's part of the arena |
+ *     | SEND PROVED HMAC, channels and arena granted       |
  *     |<---------------------------------------------------|
- *     | SEND ARENA  pieces and their keys (channel 0)      |
+ *     | SEND ARENA  pieces and their keys                  |
  *     |<---------------------------------------------------|
- *     | SEND BOUNCE key of the client's bounce arena       |
+ *     | CM REQ      private data: struct rdda_join, proved |  channels 1..n
+ *     |--------------------------------------------------->|
+ *     | CM REP      private data: struct rdda_joined       |
+ *     |<---------------------------------------------------|
+ *     | SEND BOUNCE key of the client's bounce arena       |  channel 0
  *     |--------------------------------------------------->|
  *     |          OPEN/OPENED, CMDS, pushes, DONE, ...      |
  *
@@ -37,6 +41,7 @@
 #include <linux/types.h>
 
 #define RDDA_MAGIC		0x41444452	/* "RDDA" */
+#define RDDA_MAGIC_JOIN		0x4a444452	/* "RDDJ" */
 #define RDDA_VERSION		1
 #define RDDA_PORT		4421
 #define RDDA_PAGE_SHIFT		12
@@ -57,7 +62,7 @@
 #define RDDA_CMD_BYTES_MAX	(RDDA_CMD_BYTES + RDDA_PAGE) /* ... with a record's header */
 #define RDDA_MGMT_MAX		(256U << 10)	/* a whole management message */
 
-/* CM private data */
+/* CM private data. A login makes a session with its channel 0. */
 
 struct rdda_login {
 	__le32	magic;
@@ -70,7 +75,7 @@ struct rdda_login {
 	__le32	boot;		/* first 32 bits of the client's boot id */
 	__le32	number;		/* of this session within that boot */
 	u8	rail;
-	u8	channel;
+	u8	reserved;
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_login) == 54, "CM REQ carries 56 bytes at most");
 
@@ -81,19 +86,40 @@ struct rdda_accept {
 	__le16	key_id;
 	__le32	features;
 	__le32	session;	/* the target's number for this session */
-	__le16	channels;	/* granted to the session, all rails */
 	__le16	credits;	/* CMDS messages in flight, per channel */
 	__le16	cmds;		/* commands in flight, per channel */
 	__le16	controls;	/* control messages in flight, per channel and direction */
+	__le16	reserved2;
 	__le32	cmd_bytes;	/* largest payload of a command */
-	__le32	arena_bytes;	/* of the whole session */
 	__le32	keepalive_ms;
 	__le32	dead_ms;
 	u8	nonce[RDDA_NONCE_LEN];
 	u8	host_uuid[RDDA_UUID_LEN];
 	u8	boot_id[RDDA_UUID_LEN];
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_accept) == 88, "CM REP carries 196 bytes at most");
+static_assert(sizeof(struct rdda_accept) == 84, "CM REP carries 196 bytes at most");
+
+/* Another channel of a session that is proved. It proves itself: see rdda_join_bytes(). */
+struct rdda_join {
+	__le32	magic;		/* RDDA_MAGIC_JOIN */
+	__le32	session;	/* as in the accept of channel 0 */
+	u8	channel;	/* from 1 on; each is taken once in a session's life */
+	u8	rail;
+	u8	reserved[2];
+	u8	hmac[RDDA_HMAC_LEN];	/* zero without authentication */
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_join) == 44, "CM REQ carries 56 bytes at most");
+
+struct rdda_joined {
+	__le32	magic;		/* RDDA_MAGIC_JOIN */
+	__le32	session;
+	u8	channel;
+	u8	reserved[3];
+	__le32	arena_off;	/* of this channel, in the session's arena */
+	__le32	arena_len;
+	u8	hmac[RDDA_HMAC_LEN];
+} __attribute__((packed));
+static_assert(sizeof(struct rdda_joined) == 52, "CM REP carries 196 bytes at most");
 
 enum rdda_reject_reason {
 	RDDA_REJ_MALFORMED	= 1,
@@ -103,6 +129,7 @@ enum rdda_reject_reason {
 	RDDA_REJ_CHANNEL	= 5,	/* no such session, channel taken or not granted */
 	RDDA_REJ_STALE		= 6,	/* an older incarnation than the one seen */
 	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
+	RDDA_REJ_TWIN		= 8,	/* another boot of this host UUID lives */
 };
 
 struct rdda_reject {
@@ -165,9 +192,10 @@ static_assert(sizeof(struct rdda_prove) == 64, "wire format");
 struct rdda_proved {
 	struct rdda_hdr hdr;
 	u8	hmac[RDDA_HMAC_LEN];
-	__le32	arena_off;		/* of this channel, in the session's arena */
-	__le32	arena_len;
-	__le32	pieces;			/* how many ARENA will name (channel 0) */
+	__le32	arena_bytes;		/* of the whole session */
+	__le32	arena_len;		/* of them, the first for channel 0 */
+	__le16	channels;		/* granted to the session, all rails */
+	__le16	pieces;			/* how many ARENA will name */
 	__le32	reserved;
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_proved) == 64, "wire format");
@@ -282,11 +310,14 @@ struct rdda_mgmt {
 static_assert(sizeof(struct rdda_mgmt) == 32, "wire format");
 #define RDDA_MGMT_FRAG		(RDDA_MSG_MAX - 32)
 
-/* BYE and ERROR: why, as a positive errno. */
+/*
+ * BYE and ERROR: why, as a positive errno. A BYE that refuses a login after its
+ * proof was read has the enum rdda_reject_reason too.
+ */
 struct rdda_note {
 	struct rdda_hdr hdr;
 	__le32	err;
-	__le32	reserved;
+	__le32	reason;
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_note) == 24, "wire format");
 
@@ -465,17 +496,23 @@ struct rdda_parsed {
 
 int rdda_login_check(const void *data, size_t len);
 int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login);
+int rdda_join_check(const void *data, size_t len);
+int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join);
+int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
 
 /**
- * struct rdda_proof - what both sides know of a connection and prove the key over
+ * struct rdda_proof - what both sides know of channel 0 and prove the key over
  * @login: as sent by the client, byte for byte
  * @accept: as sent by the target
  * @boot_id: the client's, whole
  * @qpn: of client and target
  * @gid: of client and target
+ * @arena_bytes: granted, as in PROVED; in the target's proof only
+ * @arena_len: the same
+ * @channels: the same
  */
 struct rdda_proof {
 	struct rdda_login login;
@@ -483,9 +520,35 @@ struct rdda_proof {
 	u8	boot_id[RDDA_UUID_LEN];
 	u32	qpn[2];
 	u8	gid[2][16];
+	u32	arena_bytes;
+	u32	arena_len;
+	u16	channels;
 };
 
-#define RDDA_PROOF_BYTES	(16 + 54 + 88 + 16 + 2 * 20)
+#define RDDA_PROOF_BYTES	(16 + 54 + 84 + 16 + 2 * 20 + 12)
 void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
+
+/**
+ * struct rdda_join_proof - the same of another channel of a proved session
+ * @session: number, from the accept of channel 0
+ * @channel: index
+ * @nonce: of client and target, from login and accept of channel 0
+ * @qpn: of client and target, of this channel; the target's in its own proof only
+ * @gid: of client and target, of this channel
+ * @arena_off: granted to this channel; in the target's proof only
+ * @arena_len: the same
+ */
+struct rdda_join_proof {
+	u32	session;
+	u32	channel;
+	u8	nonce[2][RDDA_NONCE_LEN];
+	u32	qpn[2];
+	u8	gid[2][16];
+	u32	arena_off;
+	u32	arena_len;
+};
+
+#define RDDA_JOIN_BYTES		(16 + 8 + 2 * RDDA_NONCE_LEN + 2 * 20 + 8)
+void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES]);
 
 #endif

@@ -47,21 +47,19 @@ int rdda_arena_check(struct rdda_session *s)
 
 /**
  * rdda_arena_setup() - take over a channel's part of the arena
- * @ch: with PROVED
+ * @ch: proved, with @arena_off and @arena_len as granted
  *
  * Return: 0, -EPROTO for a part outside the arena, or -ENOMEM.
  */
 int rdda_arena_setup(struct rdda_chan *ch)
 {
-	u32 off = le32_to_cpu(ch->proved.arena_off), len = le32_to_cpu(ch->proved.arena_len);
+	u32 off = ch->arena_off, len = ch->arena_len;
 
 	if (off > ch->s->arena_bytes || len > ch->s->arena_bytes - off)
 		return -EPROTO;
 	ch->buddy_mem = kvcalloc(len / RDDA_PAGE + 1, sizeof(*ch->buddy_mem), GFP_KERNEL);
 	if (!ch->buddy_mem)
 		return -ENOMEM;
-	ch->arena_off = off;
-	ch->arena_len = len;
 	ch->max_order = ch->s->max_order;
 	if (rdda_buddy_init(&ch->buddy, ch->buddy_mem, off, len, ch->max_order))
 		return -EPROTO;

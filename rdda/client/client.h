@@ -273,9 +273,10 @@ struct rdda_chan {
 	int	cm_err;
 	unsigned int cm_reason;
 	bool	established;
-	struct rdda_login login;
-	struct rdda_accept accept;
-	struct rdda_proof proof;
+	struct rdda_join join;		/* any but channel 0 */
+	struct rdda_joined joined;
+	struct rdda_accept accept;	/* of channel 0, in each */
+	struct rdda_proof proof;	/* channel 0 */
 	struct rdda_proved proved;
 	bool	got_proved;
 	u32	peer_qpn;

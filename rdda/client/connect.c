@@ -2,10 +2,13 @@
 /*
  * One session: connections, login, proofs, memory; and its end.
  *
- *   channel 0: address - route - connect(login) - accept - PROVE - PROVED -
- *              ARENA - BOUNCE ; then channels 1..n: the same up to PROVED
+ *   channel 0: address - route - connect(login) - accept - PROVE - PROVED - ARENA
+ *   1..n:      address - route - connect(join, proved) - joined, proved
+ *   then:      memory of each, BOUNCE
  *
- * Nothing that the target says is used before its proof was checked.
+ * Nothing that the target says is used before its proof was checked. No memory
+ * is registered for it before each channel is proved: some NICs grant remote
+ * rights to a queue pair when it is made.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -75,9 +78,15 @@ static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
 
-	if (rdda_accept_check(p->private_data, p->private_data_len, &ch->login))
-		return -EPROTO;
-	memcpy(&ch->accept, p->private_data, sizeof(ch->accept));
+	if (ch->index) {
+		if (rdda_joined_check(p->private_data, p->private_data_len, &ch->join))
+			return -EPROTO;
+		memcpy(&ch->joined, p->private_data, sizeof(ch->joined));
+	} else {
+		if (rdda_accept_check(p->private_data, p->private_data_len, &ch->proof.login))
+			return -EPROTO;
+		memcpy(&ch->accept, p->private_data, sizeof(ch->accept));
+	}
 	ch->peer_qpn = p->qp_num;
 	ch->reads_max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
 	ch->reads_free = ch->reads_max;
@@ -197,18 +206,27 @@ static int chan_route(struct rdda_chan *ch)
 	return ret ?: cm_wait(ch);
 }
 
-static int chan_login(struct rdda_chan *ch)
+static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
 {
-	struct rdda_session *s = ch->s;
-	struct rdda_login *l = &ch->login;
 	struct rdma_conn_param p = {
-		.private_data = l,
-		.private_data_len = sizeof(*l),
-		.initiator_depth = s->lim.rd_out,
+		.private_data = data,
+		.private_data_len = len,
+		.initiator_depth = ch->s->lim.rd_out,
 		.responder_resources = 1,
 		.retry_count = RDDA_RETRIES,
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};
+	int ret;
+
+	reinit_completion(&ch->cm_done);
+	ret = rdma_connect(ch->id, &p);
+	return ret ?: cm_wait(ch);
+}
+
+static int chan_login(struct rdda_chan *ch)
+{
+	struct rdda_session *s = ch->s;
+	struct rdda_login *l = &ch->proof.login;
 	int ret;
 
 	l->magic = cpu_to_le32(RDDA_MAGIC);
@@ -220,27 +238,10 @@ static int chan_login(struct rdda_chan *ch)
 	get_random_bytes(l->nonce, sizeof(l->nonce));
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->number);
-	l->channel = ch->index;
-	reinit_completion(&ch->cm_done);
-	ret = rdma_connect(ch->id, &p);
-	return ret ?: cm_wait(ch);
-}
-
-/* The same target, the same session, and sizes that we can keep. */
-static int accept_fits(struct rdda_chan *ch)
-{
-	const struct rdda_accept *a = &ch->accept, *first = &ch->s->chan[0]->accept;
-
-	if (le16_to_cpu(a->controls) < 4)
-		return -EPROTO;
-	if (!ch->index)
-		return 0;
-	if (a->session != first->session || a->channels != first->channels ||
-	    a->cmds != first->cmds || a->cmd_bytes != first->cmd_bytes ||
-	    memcmp(a->host_uuid, first->host_uuid, sizeof(a->host_uuid)) ||
-	    memcmp(a->boot_id, first->boot_id, sizeof(a->boot_id)))
-		return -EPROTO;
-	return 0;
+	ret = chan_request(ch, l, sizeof(*l));
+	if (!ret && le16_to_cpu(ch->accept.controls) < 4)
+		ret = -EPROTO;
+	return ret;
 }
 
 static int chan_prove(struct rdda_chan *ch)
@@ -253,12 +254,11 @@ static int chan_prove(struct rdda_chan *ch)
 	struct rdda_proof *p = &ch->proof;
 	int ret;
 
-	p->login = ch->login;
 	p->accept = ch->accept;
 	memcpy(p->boot_id, rdda_boot_id(), sizeof(p->boot_id));
 	p->qpn[0] = ch->q.qp->qp_num;
 	p->qpn[1] = ch->peer_qpn;
-	rdda_auth_gids(ch->id, true, p);
+	rdda_auth_gids(ch->id, true, p->gid);
 	memcpy(m.boot_id, p->boot_id, sizeof(m.boot_id));
 	ret = rdda_auth_make(&s->key, p, true, m.hmac);
 	if (!ret)
@@ -272,6 +272,12 @@ static int chan_prove(struct rdda_chan *ch)
 		return s->err;
 	if (!ch->got_proved)
 		return -ETIMEDOUT;
+	ret = rdda_proved_check(&ch->proved);
+	if (ret)
+		return ret;
+	p->arena_bytes = le32_to_cpu(ch->proved.arena_bytes);
+	p->arena_len = le32_to_cpu(ch->proved.arena_len);
+	p->channels = le16_to_cpu(ch->proved.channels);
 	return rdda_auth_check(&s->key, p, false, ch->proved.hmac);
 }
 
@@ -285,10 +291,10 @@ static int session_granted(struct rdda_session *s)
 	s->id = le32_to_cpu(a->session);
 	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
 	s->dead_ms = le32_to_cpu(a->dead_ms);
-	s->arena_bytes = le32_to_cpu(a->arena_bytes);
+	s->arena_bytes = ch->proof.arena_bytes;
 	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) - 2;
-	s->nchan = min3((unsigned int)le16_to_cpu(a->channels), most,
-			(unsigned int)RDDA_CHANNELS_MAX);
+	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
+	ch->arena_len = ch->proof.arena_len;
 	/* Pairs with the release in login_recv(). */
 	wait_event_timeout(s->wait, smp_load_acquire(&s->got_arena) || rdda_session_dead(s),
 			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
@@ -297,6 +303,42 @@ static int session_granted(struct rdda_session *s)
 	if (!s->got_arena)
 		return -ETIMEDOUT;
 	return rdda_arena_check(s);
+}
+
+/* A channel after the first: proof and answer travel in the CM's messages. */
+static int chan_join(struct rdda_chan *ch)
+{
+	const struct rdda_proof *first = &ch->s->chan[0]->proof;
+	struct rdda_join *j = &ch->join;
+	struct rdda_join_proof p = {
+		.session = ch->s->id,
+		.channel = ch->index,
+		.qpn[0] = ch->q.qp->qp_num,
+	};
+	int ret;
+
+	memcpy(p.nonce[0], first->login.nonce, RDDA_NONCE_LEN);
+	memcpy(p.nonce[1], first->accept.nonce, RDDA_NONCE_LEN);
+	rdda_auth_gids(ch->id, true, p.gid);
+	j->magic = cpu_to_le32(RDDA_MAGIC_JOIN);
+	j->session = cpu_to_le32(p.session);
+	j->channel = p.channel;
+	ret = rdda_auth_join_make(&ch->s->key, &p, true, j->hmac);
+	if (!ret)
+		ret = chan_request(ch, j, sizeof(*j));
+	if (ret)
+		return ret;
+	p.qpn[1] = ch->peer_qpn;
+	p.arena_off = le32_to_cpu(ch->joined.arena_off);
+	p.arena_len = le32_to_cpu(ch->joined.arena_len);
+	ret = rdda_auth_join_check(&ch->s->key, &p, false, ch->joined.hmac);
+	if (ret)
+		return ret;
+	ch->accept = first->accept;
+	ch->arena_off = p.arena_off;
+	ch->arena_len = p.arena_len;
+	ch->got_proved = true;
+	return rdda_chan_setup(ch);
 }
 
 static int chan_connect(struct rdda_session *s, unsigned int index)
@@ -309,20 +351,26 @@ static int chan_connect(struct rdda_session *s, unsigned int index)
 	ret = chan_route(ch);
 	if (!ret)
 		ret = rdda_chan_qp(ch);
-	if (!ret)
-		ret = chan_login(ch);
-	if (!ret)
-		ret = accept_fits(ch);
+	if (ret)
+		return ret;
+	if (index)
+		return chan_join(ch);
+	ret = chan_login(ch);
 	if (!ret)
 		ret = rdda_chan_setup(ch);
 	if (!ret)
 		ret = chan_prove(ch);
-	if (!ret && !index)
-		ret = session_granted(s);
+	return ret ?: session_granted(s);
+}
+
+/* All channels are proved: only now is anything registered for the target. */
+static int chan_memory(struct rdda_chan *ch)
+{
+	int ret;
+
+	ret = rdda_arena_setup(ch);
 	if (!ret)
-		ret = rdda_arena_setup(ch);
-	if (!ret)
-		ret = rdda_bounce_setup(s, ch);
+		ret = rdda_bounce_setup(ch->s, ch);
 	if (!ret)
 		ret = rdda_stage_setup(ch);
 	return ret;
@@ -424,6 +472,8 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 		ret = -EADDRINUSE;
 	for (i = 1; !ret && i < s->nchan; i++)
 		ret = chan_connect(s, i);
+	for (i = 0; !ret && i < s->nchan; i++)
+		ret = chan_memory(s->chan[i]);
 	if (!ret && rdda_session_dead(s))
 		ret = s->err;
 	if (ret) {

@@ -233,11 +233,13 @@ static void reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
 	rdda_control_send(ch, &m, len);
 }
 
-/* Login: PROVED once, then ARENA once on channel 0. Only stored here. */
+/* Login, on channel 0: PROVED once, then ARENA once. Only stored here. */
 static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t len)
 {
 	struct rdda_session *s = ch->s;
 
+	if (ch->index)
+		return -EPROTO;
 	if (hdr->type == RDDA_PROVED) {
 		if (ch->got_proved)
 			return -EPROTO;
@@ -245,7 +247,7 @@ static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t l
 		/* The message before the flag: chan_prove() looks without a lock. */
 		smp_store_release(&ch->got_proved, true);
 	} else {
-		if (ch->index || !ch->got_proved || s->got_arena)
+		if (!ch->got_proved || s->got_arena)
 			return -EPROTO;
 		s->nr_pieces = le16_to_cpu(hdr->count);
 		memcpy(s->pieces, hdr + 1, len - sizeof(*hdr));
@@ -254,6 +256,18 @@ static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t l
 	}
 	wake_up_all(&s->wait);
 	return 0;
+}
+
+/* During the login it may be refused: then a reason is there, as in a CM REJ. */
+static void bye_recv(struct rdda_session *s, const struct rdda_note *m, bool up)
+{
+	u32 reason = le32_to_cpu(m->reason);
+
+	if (up || !reason)
+		rdda_session_fail(s, -ESHUTDOWN, "the target ended the session (%u)",
+				  le32_to_cpu(m->err));
+	else
+		rdda_session_fail(s, rdda_reject_errno(reason), "%s", rdda_reject_text(reason));
 }
 
 /**
@@ -269,16 +283,13 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	const struct rdda_hdr *hdr = msg;
 	struct rdda_session *s = ch->s;
 	bool up = test_bit(SESSION_UP, &s->flags);
-	u32 err;
 
 	switch (hdr->type) {
 	case RDDA_PROVED:
 	case RDDA_ARENA:
 		return login_recv(ch, hdr, len);
 	case RDDA_BYE:
-		err = le32_to_cpu(((const struct rdda_note *)msg)->err);
-		rdda_session_fail(s, err == EKEYREJECTED ? -EKEYREJECTED : -ESHUTDOWN,
-				  "the target ended the session (%u)", err);
+		bye_recv(s, msg, up);
 		return 0;
 	case RDDA_DONE:
 		return -EPROTO;

@@ -12,9 +12,37 @@
 
 #include "rdda/common/auth.h"
 
+static int digest(const struct rdda_key *key, const u8 *bytes, size_t len,
+		  u8 hmac[RDDA_HMAC_LEN])
+{
+	struct crypto_shash *tfm;
+	int ret;
+
+	memset(hmac, 0, RDDA_HMAC_LEN);
+	if (key->id == RDDA_KEY_NONE)
+		return 0;
+	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm);
+	ret = crypto_shash_setkey(tfm, key->key, key->len);
+	if (!ret)
+		ret = crypto_shash_tfm_digest(tfm, bytes, len, hmac);
+	crypto_free_shash(tfm);
+	return ret;
+}
+
+/* In constant time. @ret: of making @want, which is forgotten. */
+static int compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret)
+{
+	if (!ret && crypto_memneq(want, hmac, RDDA_HMAC_LEN))
+		ret = -EKEYREJECTED;
+	memzero_explicit(want, RDDA_HMAC_LEN);
+	return ret;
+}
+
 /**
- * rdda_auth_make() - one side's proof of the key
- * @key: RDDA_KEY_NONE gives the zeroes of an open lab
+ * rdda_auth_make() - one side's proof of the key, of channel 0
+ * @key: RDDA_KEY_NONE gives zeroes
  * @p: the connection
  * @by_client: whose proof
  * @hmac: result
@@ -27,22 +55,9 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 		   u8 hmac[RDDA_HMAC_LEN])
 {
 	u8 bytes[RDDA_PROOF_BYTES];
-	struct crypto_shash *tfm;
-	int ret;
 
-	memset(hmac, 0, RDDA_HMAC_LEN);
-	if (key->id == RDDA_KEY_NONE)
-		return 0;
-	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
-	if (IS_ERR(tfm))
-		return PTR_ERR(tfm);
-	ret = crypto_shash_setkey(tfm, key->key, key->len);
-	if (!ret) {
-		rdda_proof_bytes(p, by_client, bytes);
-		ret = crypto_shash_tfm_digest(tfm, bytes, sizeof(bytes), hmac);
-	}
-	crypto_free_shash(tfm);
-	return ret;
+	rdda_proof_bytes(p, by_client, bytes);
+	return digest(key, bytes, sizeof(bytes), hmac);
 }
 
 /**
@@ -59,27 +74,46 @@ int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool
 		    const u8 hmac[RDDA_HMAC_LEN])
 {
 	u8 want[RDDA_HMAC_LEN];
-	int ret = rdda_auth_make(key, p, by_client, want);
 
-	if (!ret && crypto_memneq(want, hmac, sizeof(want)))
-		ret = -EKEYREJECTED;
-	memzero_explicit(want, sizeof(want));
-	return ret;
+	return compare(want, hmac, rdda_auth_make(key, p, by_client, want));
+}
+
+/**
+ * rdda_auth_join_make() - as rdda_auth_make(), of another channel
+ */
+int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof *p,
+			bool by_client, u8 hmac[RDDA_HMAC_LEN])
+{
+	u8 bytes[RDDA_JOIN_BYTES];
+
+	rdda_join_bytes(p, by_client, bytes);
+	return digest(key, bytes, sizeof(bytes), hmac);
+}
+
+/**
+ * rdda_auth_join_check() - as rdda_auth_check(), of another channel
+ */
+int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
+			 bool by_client, const u8 hmac[RDDA_HMAC_LEN])
+{
+	u8 want[RDDA_HMAC_LEN];
+
+	return compare(want, hmac, rdda_auth_join_make(key, p, by_client, want));
 }
 
 /**
  * rdda_auth_gids() - fill in the GIDs of a connection
  * @id: after route resolution (client) or in a connect request (target)
  * @client: which side we are
- * @p: its gid[0] is the client's, gid[1] the target's
+ * @gid: of client and target
  */
-void rdda_auth_gids(struct rdma_cm_id *id, bool client, struct rdda_proof *p)
+void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 {
 	union ib_gid sgid, dgid;
 
 	memset(&sgid, 0, sizeof(sgid));
 	memset(&dgid, 0, sizeof(dgid));
 	rdma_read_gids(id, &sgid, &dgid);
-	memcpy(p->gid[!client], sgid.raw, sizeof(sgid.raw));
-	memcpy(p->gid[client], dgid.raw, sizeof(dgid.raw));
+	memcpy(gid[!client], sgid.raw, sizeof(sgid.raw));
+	memcpy(gid[client], dgid.raw, sizeof(dgid.raw));
 }

@@ -23,6 +23,10 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 		   u8 hmac[RDDA_HMAC_LEN]);
 int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		    const u8 hmac[RDDA_HMAC_LEN]);
-void rdda_auth_gids(struct rdma_cm_id *id, bool client, struct rdda_proof *p);
+int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof *p,
+			bool by_client, u8 hmac[RDDA_HMAC_LEN]);
+int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
+			 bool by_client, const u8 hmac[RDDA_HMAC_LEN]);
+void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16]);
 
 #endif

@@ -11,6 +11,15 @@ static unsigned int sge_limit;
 module_param(sge_limit, uint, 0644);
 MODULE_PARM_DESC(sge_limit, "most scatter entries of a work request, 0: what the NIC has (for tests)");
 
+/*
+ * 4.096 us << 16 = 268 ms; with RDDA_RETRIES about two seconds to an error, which
+ * ends the session. Longer than a fabric needs to find another way, shorter than
+ * the keep-alive's dead time.
+ */
+static unsigned int ack_timeout = 16;
+module_param(ack_timeout, uint, 0644);
+MODULE_PARM_DESC(ack_timeout, "a queue pair sends again after 4.096 us << this, 8 to 20 (16)");
+
 /* The drain marker of each queue. */
 #define DRAIN_WR	1
 
@@ -68,7 +77,7 @@ int rdda_cm_tune(struct rdma_cm_id *id)
 {
 	int ret;
 
-	ret = rdma_set_ack_timeout(id, RDDA_ACK_TIMEOUT);
+	ret = rdma_set_ack_timeout(id, clamp(READ_ONCE(ack_timeout), 8U, 20U));
 	if (!ret)
 		ret = rdma_set_min_rnr_timer(id, IB_RNR_TIMER_000_12);
 	return ret;
@@ -100,11 +109,12 @@ static void cq_event(struct ib_event *event, void *context)
 	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
 }
 
+/* The receives' first: their handler, which may still run, polls the other one. */
 static void cqs_destroy(struct rdda_qp *q)
 {
+	ib_free_cq(q->cq);
 	if (q->local)
 		ib_destroy_cq(q->local);
-	ib_free_cq(q->cq);
 	q->local = NULL;
 	q->cq = NULL;
 }

@@ -7,7 +7,8 @@
  *   rdda_qp   one QP with one CQ, both sized for every work request, signalled
  *             or not: a QP in error flushes them all
  *
- * Linked into both modules; each has the module parameter sge_limit.
+ * Linked into both modules; each has the module parameters sge_limit and
+ * ack_timeout.
  */
 #ifndef RDDA_COMMON_VERBS_H
 #define RDDA_COMMON_VERBS_H
@@ -15,11 +16,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
-/*
- * 4.096 us << 14 = 67 ms; with RDDA_RETRIES about half a second to an error.
- * Not 7, the largest: Soft-RoCE takes that for "without end".
- */
-#define RDDA_ACK_TIMEOUT	14
+/* Not 7, the largest: Soft-RoCE takes that for "without end". */
 #define RDDA_RETRIES		6
 #define RDDA_RNR_RETRIES	7	/* without end; credits make RNR a bug */
 #define RDDA_RD_ATOMIC_MAX	16

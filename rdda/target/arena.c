@@ -30,9 +30,9 @@ static unsigned int channels_max = 4;
 module_param(channels_max, uint, 0644);
 MODULE_PARM_DESC(channels_max, "channels of a session, at most one a CPU (4)");
 
-static unsigned int channels_budget = 4096;
+static unsigned int channels_budget = 8192;
 module_param(channels_budget, uint, 0644);
-MODULE_PARM_DESC(channels_budget, "channels of all sessions (4096)");
+MODULE_PARM_DESC(channels_budget, "channels of all sessions (8192)");
 
 static unsigned int part_kib = 2048;
 module_param(part_kib, uint, 0644);
@@ -57,6 +57,8 @@ unsigned long tgt_arena_limit(void)
 /**
  * tgt_arena_reserve() - what a new session may have
  * @channels: set to how many channels
+ * @old_bytes: arena of sessions that it takes the place of: as good as free
+ * @old_channels: their channels
  *
  * No session gets more than a quarter of the memory that is left, nor more
  * than an eighth of the channels: a crowd gets less each, and nobody nothing
@@ -64,20 +66,23 @@ unsigned long tgt_arena_limit(void)
  *
  * Return: bytes of arena, 0 when the budget is used up.
  */
-u32 tgt_arena_reserve(unsigned int *channels)
+u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+		      unsigned int old_channels)
 {
 	unsigned long budget = tgt_arena_limit();
 	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
 	unsigned int n = clamp_t(unsigned int, min(num_online_cpus(), channels_max), 1,
 				 TGT_CHANNELS_MAX);
+	unsigned int most = READ_ONCE(channels_budget), used;
 	unsigned long left;
 	u32 bytes = 0;
 
 	spin_lock(&budget_lock);
-	left = budget - min(budget, tgt_arena_used);
-	if (channels_used >= channels_budget)
+	left = budget - min(budget, tgt_arena_used - old_bytes);
+	used = channels_used - old_channels;
+	if (used >= most)
 		goto out;
-	n = min(n, max((channels_budget - channels_used) / 8, 1U));
+	n = min(n, max((most - used) / 8, 1U));
 	while (part > PART_MIN && (unsigned long)n * part > left / 4)
 		part = max(part / 2 & ~(PART_MIN - 1), PART_MIN);
 	while (n > 1 && (unsigned long)n * part > left / 4)

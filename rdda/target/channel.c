@@ -3,9 +3,14 @@
  * A channel: its queue pair and buffers, its proof, its end.
  *
  * The queue pair is made here, not by rdda_qp_create(), for two reasons. Until
- * the client has proved the key it must have no remote rights, though it shares
- * the session's protection domain, and the CM would hand them out at
- * rdma_accept(). And queue.c polls by itself.
+ * the client has proved the key it must have no remote rights, and the CM would
+ * hand them out at rdma_accept(). And queue.c polls by itself.
+ *
+ * Some NICs (irdma) grant remote rights when a queue pair is made, whatever is
+ * asked for later. So none that is not proved shares a protection domain with a
+ * memory region: channel 0 is alone in its session's until its proof, after
+ * which the arena is registered; the others prove themselves inside their
+ * connect request, before anything is made for them.
  *
  * Receives: credits + controls + 2. The completion queue holds every work
  * request that can be outstanding, signalled or not, since all of them make a
@@ -129,7 +134,7 @@ static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 	ret = rdma_init_qp_attr(ch->cm, &attr, &mask);
 	if (ret)
 		return ret;
-	attr.qp_access_flags = 0;
+	attr.qp_access_flags = ch->proven ? IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE : 0;
 	attr.max_dest_rd_atomic = ch->reads;
 	attr.max_rd_atomic = 0;		/* we make no READs */
 	return ib_modify_qp(ch->qp, &attr, mask);
@@ -176,16 +181,23 @@ static int qp_create(struct tgt_channel *ch)
 	return qp_state(ch, IB_QPS_INIT);
 }
 
-/* To be called when nothing can post or poll any more but the drain itself. */
+/*
+ * To be called when nothing can post or poll any more but the drain itself. The
+ * event of a queue whose CPU was delayed may queue the work once more behind its
+ * cancel: that run sees @drained and leaves the queue alone. After the queue is
+ * destroyed there are no events.
+ */
 static void qp_destroy(struct tgt_channel *ch)
 {
 	if (ch->qp)
 		ib_destroy_qp(ch->qp);
 	ch->qp = NULL;
+	WRITE_ONCE(ch->drained, true);
 	cancel_work_sync(&ch->work);
 	if (ch->cq)
 		ib_destroy_cq(ch->cq);
 	ch->cq = NULL;
+	cancel_work_sync(&ch->work);
 	cancel_work_sync(&ch->fail);
 }
 
@@ -209,29 +221,17 @@ static void deadline_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, deadline.work);
 
-	if (!READ_ONCE(ch->refused))
+	int refused = READ_ONCE(ch->refused);
+
+	if (!refused)
 		tgt_refused(RDDA_REJ_KEY);
-	tgt_channel_kill(ch, READ_ONCE(ch->refused) ? -EKEYREJECTED : -ETIMEDOUT);
-}
-
-/* A connection that never became part of its session. */
-static void destroy_work(struct work_struct *work)
-{
-	struct tgt_channel *ch = container_of(work, struct tgt_channel, destroy);
-	struct tgt_session *s = ch->s;
-
-	tgt_channel_stop(ch);
-	tgt_session_pd_put(s);
-	tgt_channel_leave(ch);
-	tgt_channel_free(ch);
-	tgt_session_put(s);
+	tgt_channel_kill(ch, refused ?: -ETIMEDOUT);
 }
 
 static void channel_setup(struct tgt_channel *ch)
 {
 	spin_lock_init(&ch->ctl_lock);
 	spin_lock_init(&ch->tx_lock);
-	INIT_LIST_HEAD(&ch->joining);
 	INIT_LIST_HEAD(&ch->ctl);
 	INIT_LIST_HEAD(&ch->ctl_q);
 	INIT_LIST_HEAD(&ch->pend);
@@ -241,80 +241,72 @@ static void channel_setup(struct tgt_channel *ch)
 	mutex_init(&ch->answer);
 	INIT_WORK(&ch->work, tgt_queue_work);
 	INIT_WORK(&ch->ctl_work, tgt_ctl_work);
-	INIT_WORK(&ch->destroy, destroy_work);
 	INIT_WORK(&ch->fail, fail_work);
 	INIT_DELAYED_WORK(&ch->deadline, deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
 	ch->tx_cqe.done = tgt_push_done;
 }
 
-/*
- * From now on the session ends it, or it ends by itself. The deadline is armed
- * under the lock too: who ends it comes later, and stops that.
+/**
+ * tgt_channel_part() - a channel's part of its session's arena
+ * @s: session, granted
+ * @index: of the channel
+ * @off: set to where it begins
+ * @len: set to its bytes
  */
-static int channel_join(struct tgt_channel *ch)
+void tgt_channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len)
 {
-	struct tgt_session *s = ch->s;
-	int ret = -ESTALE;
+	*len = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
+	*off = *len * index;
+}
 
-	spin_lock_bh(&s->lock);
-	if (!ch->dead && s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
-		if (ch->index) {
-			tgt_session_get(s);
-			list_add(&ch->joining, &s->joining);
-		} else {
-			s->channel[0] = ch;
-			ch->attached = true;
-		}
-		queue_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(tgt_proof_ms));
-		ret = 0;
-	}
-	spin_unlock_bh(&s->lock);
-	return ret;
+static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_session *s,
+					 unsigned int index, const struct rdda_proof *p)
+{
+	struct tgt_channel *ch = kzalloc(sizeof(*ch), GFP_NOIO);
+	const struct rdda_accept *a = &p->accept;
+
+	if (!ch)
+		return NULL;
+	channel_setup(ch);
+	ch->s = s;
+	ch->cm = cm;
+	ch->index = index;
+	ch->proof = *p;
+	ch->proven = index;
+	ch->runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
+	ch->nr_cmds = le16_to_cpu(a->cmds);
+	ch->nr_rbufs = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
+	if (index)
+		tgt_channel_part(s, index, &ch->arena_off, &ch->arena_len);
+	return ch;
 }
 
 /**
  * tgt_channel_create() - make a connection ready to be accepted
  * @cm: id of the connect request; the channel's from success on
- * @s: its session; with channel 0 the session owns the channel at once, another
- *	takes a reference until it has proved the key
- * @l: login
- * @a: the answer that will be sent
- * @key: that the login named
- * @qpn: the client's
+ * @s: its session, which owns the channel from success on
+ * @index: in the session; any but 0 has proved the key
+ * @p: login and answer of the session; of channel 0, the client's QPN too
+ * @key: of channel 0, that the login named; else NULL
  * @reads: READs in flight that it asks for
  *
  * Context: CM work queue. Return: channel or ERR_PTR.
  */
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
-				       const struct rdda_login *l, const struct rdda_accept *a,
-				       const struct rdda_key *key, u32 qpn, u8 reads)
+				       unsigned int index, const struct rdda_proof *p,
+				       const struct rdda_key *key, u8 reads)
 {
-	struct tgt_channel *ch = kzalloc(sizeof(*ch), GFP_KERNEL);
-	u32 part;
+	struct tgt_channel *ch = channel_alloc(cm, s, index, p);
 	int ret;
 
 	if (!ch)
 		return ERR_PTR(-ENOMEM);
 	if (!refcount_inc_not_zero(&s->pd_users)) {
-		kfree(ch);
+		tgt_channel_free(ch);
 		return ERR_PTR(-ESTALE);
 	}
-	channel_setup(ch);
-	ch->s = s;
-	ch->cm = cm;
-	ch->index = l->channel;
-	ch->proof.login = *l;
-	ch->proof.accept = *a;
-	ch->key = *key;
 	ch->reads = min_t(u32, reads, s->lim.rd_in);
-	ch->runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
-	ch->nr_cmds = le16_to_cpu(a->cmds);
-	ch->nr_rbufs = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
-	part = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
-	ch->arena_off = part * ch->index;
-	ch->arena_len = part;
-
 	ret = rdda_cm_tune(cm);
 	if (!ret)
 		ret = buffers_alloc(ch);
@@ -324,12 +316,13 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		ret = qp_start(ch);
 	if (ret)
 		goto err;
-	ch->proof.qpn[0] = qpn;
 	ch->proof.qpn[1] = ch->qp->qp_num;
-	rdda_auth_gids(cm, false, &ch->proof);
-	ch->counted = true;
+	if (!index) {
+		ch->key = *key;
+		rdda_auth_gids(cm, false, ch->proof.gid);
+	}
 	cm->context = ch;
-	ret = channel_join(ch);
+	ret = tgt_session_attach(ch);
 	if (!ret)
 		return ch;
 err:
@@ -343,48 +336,56 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* Now the other side may reach the session's memory regions. */
+/* Now the other side may reach the session's memory regions. Channel 0 only. */
 static int channel_lend(struct tgt_channel *ch)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
 		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
 	};
+	struct tgt_session *s = ch->s;
+	int ret;
+
+	ret = tgt_session_grant(s, ch->proof.boot_id);
+	if (ret)
+		return ret;
+	tgt_channel_part(s, 0, &ch->arena_off, &ch->arena_len);
+	ret = tgt_arena_alloc(s);
+	if (!ret)
+		ret = tgt_arena_register(s, ch);
+	if (ret)
+		return ret;
+	tgt_sysfs_add(s);
+	ret = tgt_session_live(s);
+	return ret ?: ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
+}
+
+static int proved_send(struct tgt_channel *ch)
+{
+	struct tgt_session *s = ch->s;
 	struct rdda_proved m = {
 		.hdr.type = RDDA_PROVED,
 		.hdr.len = cpu_to_le32(sizeof(m)),
+		.arena_bytes = cpu_to_le32(s->arena.bytes),
+		.arena_len = cpu_to_le32(ch->arena_len),
+		.channels = cpu_to_le16(s->nr_channels),
+		.pieces = cpu_to_le16(s->arena.nr),
 	};
 	int ret;
 
+	ch->proof.arena_bytes = s->arena.bytes;
+	ch->proof.arena_len = ch->arena_len;
+	ch->proof.channels = s->nr_channels;
 	ret = rdda_auth_make(&ch->key, &ch->proof, false, m.hmac);
 	if (ret)
 		return ret;
-	if (!ch->index) {
-		ret = tgt_arena_alloc(ch->s);
-		if (!ret)
-			ret = tgt_arena_register(ch->s, ch);
-		if (!ret) {
-			tgt_sysfs_add(ch->s);
-			ret = tgt_session_live(ch->s, ch->proof.boot_id);
-		}
-	} else {
-		ret = memcmp(ch->s->boot_id, ch->proof.boot_id, RDDA_UUID_LEN) ? -EPROTO :
-			tgt_session_attach(ch);
-	}
-	if (!ret)
-		ret = ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
-	if (ret)
-		return ret;
-	m.arena_off = cpu_to_le32(ch->arena_off);
-	m.arena_len = cpu_to_le32(ch->arena_len);
-	m.pieces = cpu_to_le32(ch->index ? 0 : ch->s->arena.nr);
 	/* An event comes after PROVED, or not at all: see tgt_session_event(). */
 	mutex_lock(&tgt_lock);
 	WRITE_ONCE(ch->proven, true);
 	ret = tgt_ctl_send(ch, &m, sizeof(m));
 	mutex_unlock(&tgt_lock);
-	if (!ret && !ch->index)
-		tgt_arena_send(ch->s, ch);
+	if (!ret)
+		tgt_arena_send(s, ch);
 	return ret;
 }
 
@@ -408,52 +409,61 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 		ret = 0;
 	if (!ret && memcmp(m->boot_id, &ch->proof.login.boot, sizeof(ch->proof.login.boot)))
 		ret = -EPROTO;
-	if (ret) {
-		tgt_refused(RDDA_REJ_KEY);
+	if (ret)
 		return ret;
-	}
 	cancel_delayed_work_sync(&ch->deadline);
-	tgt_unproven_put(ch);
+	tgt_unproven_put(ch->s);
 	ret = channel_lend(ch);
-	memzero_explicit(&ch->key, sizeof(ch->key));
-	return ret;
+	return ret ?: proved_send(ch);
+}
+
+static int refuse_reason(int err)
+{
+	switch (err) {
+	case -EBUSY:
+	case -ENOMEM:
+		return RDDA_REJ_BUSY;
+	case -ESTALE:
+		return RDDA_REJ_STALE;
+	case -ENOTUNIQ:
+		return RDDA_REJ_TWIN;
+	default:
+		return RDDA_REJ_KEY;
+	}
 }
 
 /**
- * tgt_channel_refuse() - say that the key is wrong, then end the channel
- * @ch: channel, not proven
+ * tgt_channel_refuse() - say why a login is refused, then end the channel
+ * @ch: channel 0, not proven
+ * @err: why, negative errno
  *
  * A connection that just ends would leave people to guess why.
  *
  * Context: control work of @ch.
  */
-void tgt_channel_refuse(struct tgt_channel *ch)
+void tgt_channel_refuse(struct tgt_channel *ch, int err)
 {
+	int reason = refuse_reason(err);
 	struct rdda_note m = {
 		.hdr.type = RDDA_BYE,
 		.hdr.len = cpu_to_le32(sizeof(m)),
-		.err = cpu_to_le32(EKEYREJECTED),
+		.err = cpu_to_le32(-err),
+		.reason = cpu_to_le32(reason),
 	};
 
-	WRITE_ONCE(ch->refused, true);
+	if (ch->proven || ch->refused) {	/* a second proof */
+		tgt_channel_kill(ch, err);
+		return;
+	}
+	tgt_refused(reason);
+	WRITE_ONCE(ch->refused, err);
 	tgt_ctl_send(ch, &m, sizeof(m));
 	/* It hangs up when it has read that, or is hung up on. */
 	mod_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
-/* One that is not part of its session yet. Before it has joined, who makes it undoes it. */
-static void channel_end(struct tgt_channel *ch)
-{
-	lockdep_assert_held(&ch->s->lock);
-	WRITE_ONCE(ch->dead, true);
-	if (list_empty(&ch->joining))
-		return;
-	list_del_init(&ch->joining);
-	queue_work(tgt_wq, &ch->destroy);
-}
-
 /**
- * tgt_channel_kill() - end a channel, and the session that it is part of
+ * tgt_channel_kill() - end a channel, and its session with it
  * @ch: channel
  * @err: why, negative errno; 0: in order
  *
@@ -461,31 +471,7 @@ static void channel_end(struct tgt_channel *ch)
  */
 void tgt_channel_kill(struct tgt_channel *ch, int err)
 {
-	bool attached;
-
-	spin_lock_bh(&ch->s->lock);
-	attached = ch->attached;
-	if (!attached)
-		channel_end(ch);
-	spin_unlock_bh(&ch->s->lock);
-	if (attached)
-		tgt_session_kill(ch->s, err);
-}
-
-/**
- * tgt_channel_kill_joining() - end the channels of a session that have not proved the key
- * @s: session, not live any more: none comes after
- *
- * They are gone when tgt_wq has been flushed.
- */
-void tgt_channel_kill_joining(struct tgt_session *s)
-{
-	struct tgt_channel *ch, *next;
-
-	spin_lock_bh(&s->lock);
-	list_for_each_entry_safe(ch, next, &s->joining, joining)
-		channel_end(ch);
-	spin_unlock_bh(&s->lock);
+	tgt_session_kill(ch->s, err);
 }
 
 /**
@@ -498,9 +484,7 @@ void tgt_channel_kill_joining(struct tgt_session *s)
  */
 void tgt_channel_stop(struct tgt_channel *ch)
 {
-	spin_lock_bh(&ch->s->lock);
 	WRITE_ONCE(ch->dead, true);
-	spin_unlock_bh(&ch->s->lock);
 	/* Who posts looks at it under this lock: he is through, or will see it. */
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
@@ -511,7 +495,8 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	cancel_work_sync(&ch->ctl_work);
 	cancel_delayed_work_sync(&ch->deadline);
 	qp_destroy(ch);
-	tgt_unproven_put(ch);
+	if (!ch->index)
+		tgt_unproven_put(ch->s);
 	tgt_push_drop(ch);
 	buffers_free(ch);
 }

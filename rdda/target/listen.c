@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/inet.h>
 #include <linux/netlink.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
@@ -19,7 +20,7 @@
  * struct listener - one bound address
  * @node: in listeners; listen_lock
  * @ss: address and port
- * @cm: NULL after its device was removed
+ * @cm: NULL after its device was removed, until the address is listened on again
  */
 struct listener {
 	struct list_head	node;
@@ -34,8 +35,24 @@ static DEFINE_SPINLOCK(identity_lock);
 static uuid_t identity_host;		/* identity_lock */
 static struct rdda_key identity_key[2];	/* identity_lock */
 
-static atomic_t unproven = ATOMIC_INIT(0);
-static atomic64_t refused[RDDA_REJ_NOT_READY + 1];
+/**
+ * struct tgt_unproven - a connection that has not proved the key
+ * @node: in unproven; unproven_lock for all
+ * @gid: where it comes from
+ * @s: its session, which lives as long as this is in the list; NULL while it is
+ *	being made
+ * @evicted: @s was ended in favour of a newer one
+ */
+struct tgt_unproven {
+	struct list_head	node;
+	u8			gid[16];
+	struct tgt_session	*s;
+	bool			evicted;
+};
+
+static DEFINE_SPINLOCK(unproven_lock);
+static LIST_HEAD(unproven);		/* oldest first */
+static atomic64_t refused[RDDA_REJ_TWIN + 1];
 
 /**
  * tgt_identity() - who this target is
@@ -91,7 +108,7 @@ static bool identity_key_find(u16 id, struct rdda_key *key)
  */
 void tgt_refused(int reason)
 {
-	if (reason > 0 && reason <= RDDA_REJ_NOT_READY)
+	if (reason > 0 && reason <= RDDA_REJ_TWIN)
 		atomic64_inc(&refused[reason]);
 }
 
@@ -104,20 +121,98 @@ u64 tgt_refused_count(int reason)
 	u64 n = 0;
 	int i;
 
-	for (i = 1; i <= RDDA_REJ_NOT_READY; i++)
+	for (i = 1; i <= RDDA_REJ_TWIN; i++)
 		if (!reason || i == reason)
 			n += atomic64_read(&refused[i]);
 	return n;
 }
 
-/**
- * tgt_unproven_put() - a connection proved the key, or ended
- * @ch: channel; called once or twice, counts once
+/*
+ * A place for one more. At most TGT_UNPROVEN_ADDR of one address and
+ * TGT_UNPROVEN_MAX in all: the oldest has to go, since an honest client needs its
+ * place for a round trip only. Those that went count until their queue pair is
+ * gone, so that one that hammers waits for us and not the other way round.
  */
-void tgt_unproven_put(struct tgt_channel *ch)
+static bool unproven_room(const u8 gid[16])
 {
-	if (xchg(&ch->counted, false))
-		atomic_dec(&unproven);
+	struct tgt_unproven *u, *first = NULL, *oldest = NULL;
+	unsigned int all = 0, live = 0, same = 0, same_live = 0;
+
+	lockdep_assert_held(&unproven_lock);
+	list_for_each_entry(u, &unproven, node) {
+		bool here = !memcmp(u->gid, gid, sizeof(u->gid));
+
+		all++;
+		same += here;
+		if (u->evicted)
+			continue;
+		live++;
+		same_live += here;
+		if (!u->s)
+			continue;
+		oldest = oldest ?: u;
+		if (here)
+			first = first ?: u;
+	}
+	if (all >= 2 * TGT_UNPROVEN_MAX || same >= 2 * TGT_UNPROVEN_ADDR)
+		return false;
+	if (same_live < TGT_UNPROVEN_ADDR) {
+		if (live < TGT_UNPROVEN_MAX)
+			return true;
+		first = oldest;
+	}
+	if (!first)
+		return false;
+	first->evicted = true;
+	tgt_session_kill(first->s, -EBUSY);
+	return true;
+}
+
+static struct tgt_unproven *unproven_get(struct rdma_cm_id *cm)
+{
+	struct tgt_unproven *u = kzalloc(sizeof(*u), GFP_NOIO);
+	bool room;
+
+	if (!u)
+		return NULL;
+	rdma_read_gids(cm, NULL, (union ib_gid *)u->gid);
+	spin_lock(&unproven_lock);
+	room = unproven_room(u->gid);
+	if (room)
+		list_add_tail(&u->node, &unproven);
+	spin_unlock(&unproven_lock);
+	if (room)
+		return u;
+	kfree(u);
+	return NULL;
+}
+
+static void unproven_free(struct tgt_unproven *u)
+{
+	if (!u)
+		return;
+	spin_lock(&unproven_lock);
+	list_del(&u->node);
+	spin_unlock(&unproven_lock);
+	kfree(u);
+}
+
+/* From now on it may be evicted. */
+static void unproven_set(struct tgt_unproven *u, struct tgt_session *s)
+{
+	s->unproven = u;
+	spin_lock(&unproven_lock);
+	u->s = s;
+	spin_unlock(&unproven_lock);
+}
+
+/**
+ * tgt_unproven_put() - a session's connection proved the key, or ended
+ * @s: session; called once or twice, counts once
+ */
+void tgt_unproven_put(struct tgt_session *s)
+{
+	unproven_free(xchg(&s->unproven, NULL));
 }
 
 /**
@@ -125,7 +220,14 @@ void tgt_unproven_put(struct tgt_channel *ch)
  */
 unsigned int tgt_unproven(void)
 {
-	return atomic_read(&unproven);
+	struct tgt_unproven *u;
+	unsigned int n = 0;
+
+	spin_lock(&unproven_lock);
+	list_for_each_entry(u, &unproven, node)
+		n += !u->evicted;
+	spin_unlock(&unproven_lock);
+	return n;
 }
 
 static int login_refuse(struct rdma_cm_id *cm, int reason)
@@ -153,12 +255,10 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->key_id = l->key_id;
 	a->features = l->features & cpu_to_le32(RDDA_FEATURES);
 	a->session = cpu_to_le32(s->id);
-	a->channels = cpu_to_le16(s->nr_channels);
 	a->cmds = cpu_to_le16(clamp(tgt_cmds, 2U, RDDA_SLOTS_MAX));
 	a->credits = cpu_to_le16(clamp_t(unsigned int, tgt_credits, 1, le16_to_cpu(a->cmds)));
 	a->controls = cpu_to_le16(TGT_CONTROLS);
 	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
-	a->arena_bytes = cpu_to_le32(s->arena.bytes);
 	a->keepalive_ms = cpu_to_le32(max(tgt_keepalive_ms, 1U));
 	a->dead_ms = cpu_to_le32(tgt_dead());
 	get_random_bytes(a->nonce, sizeof(a->nonce));
@@ -166,11 +266,12 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	export_uuid(a->boot_id, &tgt_boot_id);
 }
 
-static int login_accept(struct tgt_channel *ch)
+/* From here on the channel owns its id: it ends by tgt_channel_kill() only. */
+static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 {
 	struct rdma_conn_param param = {
-		.private_data = &ch->proof.accept,
-		.private_data_len = sizeof(ch->proof.accept),
+		.private_data = data,
+		.private_data_len = len,
 		.responder_resources = ch->reads,
 		.initiator_depth = 0,
 		/* The CM knows no queue pair of ours; that may be gone already. */
@@ -179,58 +280,168 @@ static int login_accept(struct tgt_channel *ch)
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};
 
-	return rdma_accept(ch->cm, &param);
+	if (rdma_accept(ch->cm, &param))
+		tgt_channel_kill(ch, -ECONNABORTED);
+}
+
+/* A login that may be answered: nothing is made for others. */
+static int login_check(const struct rdda_login *l, size_t len, uuid_t *host, struct rdda_key *key)
+{
+	int reason = rdda_login_check(l, len);
+
+	if (reason)
+		return reason;
+	if (!tgt_identity(host))
+		return RDDA_REJ_NOT_READY;
+	return identity_key_find(le16_to_cpu(l->key_id), key) ? 0 : RDDA_REJ_KEY;
 }
 
 /* CM context: another login may run at the same time, on another device. */
-static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct rdda_limits *lim)
 {
 	const struct rdda_login *l = ev->param.conn.private_data;
-	struct rdda_accept accept;
-	struct rdda_limits lim;
+	struct rdda_proof p = { .qpn = { ev->param.conn.qp_num } };
+	struct tgt_unproven *u;
 	struct tgt_channel *ch;
 	struct tgt_session *s;
 	struct rdda_key key;
 	uuid_t host;
 	int reason;
 
-	if (rdda_device_limits(cm->device, cm->port_num, &lim))
-		return login_refuse(cm, RDDA_REJ_MALFORMED);
-	reason = l ? rdda_login_check(l, ev->param.conn.private_data_len) : RDDA_REJ_MALFORMED;
+	reason = login_check(l, ev->param.conn.private_data_len, &host, &key);
 	if (reason)
 		return login_refuse(cm, reason);
-	if (tgt_stopping || !tgt_identity(&host))
-		return login_refuse(cm, RDDA_REJ_NOT_READY);
-	if (!identity_key_find(le16_to_cpu(l->key_id), &key))
-		return login_refuse(cm, RDDA_REJ_KEY);
-	if (atomic_inc_return(&unproven) > TGT_UNPROVEN_MAX) {
-		atomic_dec(&unproven);
+	u = unproven_get(cm);
+	if (!u)
 		return login_refuse(cm, RDDA_REJ_BUSY);
-	}
-	s = tgt_session_login(cm, l, &lim, &reason);
+	s = tgt_session_login(cm, l, lim, &reason);
 	if (!s) {
-		atomic_dec(&unproven);
+		unproven_free(u);
 		return login_refuse(cm, reason);
 	}
-	accept_fill(&accept, l, s, &host);
-	ch = tgt_channel_create(cm, s, l, &accept, &key, ev->param.conn.qp_num,
-				ev->param.conn.responder_resources);
+	unproven_set(u, s);
+	p.login = *l;
+	accept_fill(&p.accept, l, s, &host);
+	ch = tgt_channel_create(cm, s, 0, &p, &key, ev->param.conn.responder_resources);
 	memzero_explicit(&key, sizeof(key));
 	if (IS_ERR(ch)) {
-		atomic_dec(&unproven);
-		if (!l->channel) {
-			tgt_session_kill(s, PTR_ERR(ch));
-			/* Here, since the device may go when @cm has gone. */
-			tgt_session_pd_put(s);
-		}
+		tgt_unproven_put(s);
+		tgt_session_kill(s, PTR_ERR(ch));
+		/* Here, since the device may go when @cm has gone. */
+		tgt_session_pd_put(s);
 		tgt_session_put(s);
 		return login_refuse(cm, RDDA_REJ_BUSY);
 	}
-	/* From here on the channel owns the id: it ends by tgt_channel_kill() only. */
-	if (login_accept(ch))
-		tgt_channel_kill(ch, -ECONNABORTED);
+	channel_accept(ch, &p.accept, sizeof(p.accept));
 	tgt_session_put(s);
 	return 0;
+}
+
+/* Another channel of @s: does its request prove the key? */
+static int join_prove(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tgt_session *s,
+		      struct rdda_join_proof *p)
+{
+	const struct rdda_join *j = ev->param.conn.private_data;
+	const struct tgt_channel *first = s->channel[0];
+	int ret;
+
+	p->session = s->id;
+	p->channel = j->channel;
+	p->qpn[0] = ev->param.conn.qp_num;
+	memcpy(p->nonce[0], first->proof.login.nonce, RDDA_NONCE_LEN);
+	memcpy(p->nonce[1], first->proof.accept.nonce, RDDA_NONCE_LEN);
+	rdda_auth_gids(cm, false, p->gid);
+	ret = rdda_auth_join_check(&first->key, p, true, j->hmac);
+	return ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF) ? 0 : ret;
+}
+
+static int join_accept(struct tgt_channel *ch, struct rdda_join_proof *p)
+{
+	struct rdda_joined m = {
+		.magic = cpu_to_le32(RDDA_MAGIC_JOIN),
+		.session = cpu_to_le32(p->session),
+		.channel = p->channel,
+		.arena_off = cpu_to_le32(ch->arena_off),
+		.arena_len = cpu_to_le32(ch->arena_len),
+	};
+	int ret;
+
+	p->qpn[1] = ch->proof.qpn[1];
+	p->arena_off = ch->arena_off;
+	p->arena_len = ch->arena_len;
+	ret = rdda_auth_join_make(&ch->s->channel[0]->key, p, false, m.hmac);
+	if (!ret)
+		channel_accept(ch, &m, sizeof(m));
+	return ret;
+}
+
+/*
+ * CM context. A channel after the first: it is proved before anything is made for
+ * it. Its place is taken for good, so what goes wrong after that ends the session.
+ */
+static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	const struct rdda_join *j = ev->param.conn.private_data;
+	int ret, reason = RDDA_REJ_CHANNEL;
+	struct rdda_join_proof p = { };
+	struct tgt_channel *ch;
+	struct tgt_session *s;
+
+	if (rdda_join_check(j, ev->param.conn.private_data_len))
+		return login_refuse(cm, RDDA_REJ_MALFORMED);
+	s = tgt_session_joined(cm, j);
+	if (!s)
+		return login_refuse(cm, reason);
+	if (join_prove(cm, ev, s, &p)) {
+		reason = RDDA_REJ_KEY;
+		goto refuse;
+	}
+	if (!tgt_session_take(s, j->channel))
+		goto refuse;
+	ch = tgt_channel_create(cm, s, j->channel, &s->channel[0]->proof, NULL,
+				ev->param.conn.responder_resources);
+	if (IS_ERR(ch)) {
+		tgt_session_kill(s, PTR_ERR(ch));
+		reason = RDDA_REJ_BUSY;
+		goto refuse;
+	}
+	ret = join_accept(ch, &p);
+	if (ret)
+		tgt_session_kill(s, ret);
+	tgt_session_put(s);
+	return 0;
+refuse:
+	tgt_session_put(s);
+	return login_refuse(cm, reason);
+}
+
+/* CM context. */
+static int request(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	const __le32 *magic = ev->param.conn.private_data;
+	struct rdda_limits lim;
+
+	if (rdda_device_limits(cm->device, cm->port_num, &lim) || !magic ||
+	    ev->param.conn.private_data_len < sizeof(*magic))
+		return login_refuse(cm, RDDA_REJ_MALFORMED);
+	if (tgt_stopping)
+		return login_refuse(cm, RDDA_REJ_NOT_READY);
+	if (le32_to_cpu(*magic) == RDDA_MAGIC_JOIN)
+		return join(cm, ev);
+	return login(cm, ev, &lim);
+}
+
+/*
+ * Context: the CM's worker. No I/O from its allocations: on a host that is its own
+ * client, reclaim may wait for the very login that is being answered.
+ */
+static int request_noio(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret = request(cm, ev);
+
+	memalloc_noio_restore(noio);
+	return ret;
 }
 
 /* Context: the CM's work queue; @cm's handler mutex is held. */
@@ -240,7 +451,7 @@ static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return login(cm, ev);
+		return request_noio(cm, ev);
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
@@ -262,10 +473,13 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		/* A new id inherits context and handler; it is a channel's from now on. */
 		cm->context = NULL;
 		cm->event_handler = cm_event;
-		return login(cm, ev);
+		return request_noio(cm, ev);
 	}
-	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
-		pr_warn("listener on %pISpc lost its device\n", &li->ss);
+	/* ADDR_CHANGE: the address has moved to another port of a bond. */
+	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
+	    ev->event == RDMA_CM_EVENT_ADDR_CHANGE) {
+		pr_warn("listener on %pISpc lost its device: nobody logs in there before it is listened on again\n",
+			&li->ss);
 		mutex_lock(&listen_lock);
 		ours = li->cm == cm;
 		li->cm = NULL;
@@ -305,10 +519,13 @@ static struct listener *listener_find(const struct sockaddr_storage *ss)
 }
 
 /**
- * tgt_listen() - take logins on an address; the same one again is no error
+ * tgt_listen() - take logins on an address
  * @addr: "0.0.0.0", "::", an address, or one with a scope
  * @port: port
  * @extack: says what is wrong
+ *
+ * To be repeated at any time: the same address again is no error, and makes a
+ * listener anew that a reset of its NIC has taken away.
  *
  * Context: process. Return: 0 or a negative errno.
  */

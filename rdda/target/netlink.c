@@ -388,7 +388,6 @@ static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
 		{ MESHBLK_S_RDMA_SENDS, atomic64_read(&s->stats.sends) },
 		{ MESHBLK_S_PUSHES, atomic64_read(&s->stats.pushes) },
 		{ MESHBLK_S_COMMANDS, atomic64_read(&s->stats.commands) },
-		{ MESHBLK_S_RNR, atomic64_read(&s->stats.rnr) },
 	};
 	struct nlattr *nest = nla_nest_start(skb, MESHTGT_A_STATS);
 	unsigned int i;
@@ -429,7 +428,7 @@ static int nl_session_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node) {
-		if (i++ < cb->args[0])
+		if (!s->proved || i++ < cb->args[0])
 			continue;
 		if (session_fill(skb, s, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				 NLM_F_MULTI))

@@ -275,8 +275,6 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (READ_ONCE(ch->dead))
 		return;
 	if (wc->status != IB_WC_SUCCESS) {
-		if (wc->status == IB_WC_RNR_RETRY_EXC_ERR)
-			atomic64_inc(&ch->s->stats.rnr);
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}

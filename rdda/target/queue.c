@@ -189,6 +189,8 @@ void tgt_queue_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
+	if (READ_ONCE(ch->drained))	/* set in qp_destroy(), before it cancels this work */
+		goto out;
 	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead)) {
 		msleep(20);	/* and look whether it hears again */
 		queue_work(tgt_io_wq, &ch->work);
@@ -229,11 +231,8 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		ret = tgt_channel_prove(ch, (const void *)h);
 		if (!ret)
 			break;
-		pr_info_ratelimited("host %pUb: no proof of the key: %d\n", &ch->s->host, ret);
-		if (ret == -EKEYREJECTED)
-			tgt_channel_refuse(ch);
-		else
-			tgt_channel_kill(ch, ret);
+		pr_info_ratelimited("host %pUb: login refused: %d\n", &ch->s->host, ret);
+		tgt_channel_refuse(ch, ret);
 		break;
 	case RDDA_BOUNCE:
 		bounce_msg(ch, (const void *)h);

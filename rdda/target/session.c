@@ -59,7 +59,7 @@ static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
 			s->err = err;
 	}
 	spin_unlock_bh(&s->lock);
-	if (ok && to != TGT_DYING)
+	if (ok && to != TGT_DYING && s->proved)
 		tgt_nl_session(s);
 	return ok;
 }
@@ -120,6 +120,7 @@ static void watch_work(struct work_struct *work)
 static void free_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, free);
+	unsigned int noio = memalloc_noio_save();
 
 	tgt_sysfs_del(s);
 	tgt_arena_free(s);
@@ -131,6 +132,7 @@ static void free_work(struct work_struct *work)
 	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->host);
 	tgt_session_put(s);
 	wake_up_all(&empty_wait);
+	memalloc_noio_restore(noio);
 }
 
 /**
@@ -169,8 +171,8 @@ static void kill_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int i;
 
-	tgt_nl_session(s);
-	tgt_channel_kill_joining(s);
+	if (s->proved)
+		tgt_nl_session(s);
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
 		ssleep(1);
@@ -288,10 +290,10 @@ static int session_pd_alloc(struct tgt_session *s)
 	return PTR_ERR_OR_ZERO(s->pd);
 }
 
-static struct tgt_session *session_create(struct ib_device *dev, const struct rdda_login *l,
+static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rdda_login *l,
 					  const struct rdda_limits *lim)
 {
-	struct tgt_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct tgt_session *s = kzalloc(sizeof(*s), GFP_NOIO);
 
 	if (!s)
 		return NULL;
@@ -300,7 +302,6 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
-	INIT_LIST_HEAD(&s->joining);
 	INIT_LIST_HEAD(&s->mgmt);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
@@ -308,18 +309,12 @@ static struct tgt_session *session_create(struct ib_device *dev, const struct rd
 	import_uuid(&s->host, l->host_uuid);
 	s->boot = le32_to_cpu(l->boot);
 	s->number = le32_to_cpu(l->number);
-	s->dev = dev;
+	s->addr = cm->route.addr.dst_addr;
+	s->dev = cm->device;
 	s->lim = *lim;
 	s->heard = jiffies;
-	s->arena.bytes = tgt_arena_reserve(&s->nr_channels);
-	if (!s->arena.bytes)
-		goto err;
-	if (session_pd_alloc(s))
-		goto err_arena;
-	return s;
-err_arena:
-	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
-err:
+	if (!session_pd_alloc(s))
+		return s;
 	kfree(s);
 	return NULL;
 }
@@ -332,79 +327,101 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
 	return uuid_equal(&s->host, &host);
 }
 
-/* An incarnation that has been seen, or an older one, does not come back. */
+/*
+ * An incarnation that has been seen, or an older one, does not come back. Only
+ * what proved the key was seen: anybody can send a host's UUID.
+ */
 static int login_stale(const struct rdda_login *l)
 {
 	struct tgt_session *s;
 
 	lockdep_assert_held(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		if (session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
-		    s->number >= le32_to_cpu(l->number) && tgt_session_state(s) != TGT_LOGIN)
+		if (s->proved && session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
+		    s->number >= le32_to_cpu(l->number))
 			return RDDA_REJ_STALE;
 	return 0;
 }
 
-static struct tgt_session *login_join(struct rdma_cm_id *cm, const struct rdda_login *l)
-{
-	struct tgt_session *s;
-
-	lockdep_assert_held(&tgt_lock);
-	list_for_each_entry(s, &tgt_sessions, node) {
-		if (!session_same_host(s, l) || s->boot != le32_to_cpu(l->boot) ||
-		    s->number != le32_to_cpu(l->number) || s->dev != cm->device)
-			continue;
-		if (tgt_session_state(s) == TGT_LIVE && l->channel < s->nr_channels &&
-		    !READ_ONCE(s->channel[l->channel]))
-			return s;
-	}
-	return NULL;
-}
-
 /**
- * tgt_session_login() - the session that a login is for
+ * tgt_session_login() - a session for a login
  * @cm: its connection
- * @l: login; channel 0 makes a session, others join a live one
+ * @l: login
  * @lim: of its device
  * @reason: set to the enum rdda_reject_reason when there is none
  *
- * Nothing here is proved yet: no other session is touched.
+ * Nothing here is proved yet: no other session is touched. What it allocates is
+ * allocated before tgt_lock is taken, under which fencing must not wait for memory.
  *
- * Return: a referenced session or NULL.
+ * Context: CM's work queue, noio. Return: a referenced session or NULL.
  */
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason)
 {
-	struct tgt_session *s = NULL;
+	struct tgt_session *s;
 
 	mutex_lock(&tgt_lock);
-	if (l->channel) {
-		s = login_join(cm, l);
-		*reason = RDDA_REJ_CHANNEL;
-		if (s)
-			tgt_session_get(s);
-		goto out;
-	}
 	*reason = login_stale(l);
+	mutex_unlock(&tgt_lock);
 	if (*reason)
-		goto out;
+		return NULL;
 	*reason = RDDA_REJ_BUSY;
-	s = session_create(cm->device, l, lim);
+	s = session_create(cm, l, lim);
 	if (!s)
-		goto out;
+		return NULL;
+	mutex_lock(&tgt_lock);
 	s->id = ++next_id;
 	list_add_tail(&s->node, &tgt_sessions);	/* the list has the first reference */
 	tgt_session_get(s);
-out:
 	mutex_unlock(&tgt_lock);
 	return s;
 }
 
 /**
- * tgt_session_attach() - make a channel part of its session
- * @ch: not channel 0; it has proved the key
+ * tgt_session_joined() - the session that another channel is for
+ * @cm: its connection
+ * @j: join, not proved
  *
- * Return: 0, or -ESTALE when the session ended or the place was taken.
+ * Return: a referenced session that was live just now, or NULL.
+ */
+struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j)
+{
+	struct tgt_session *s = tgt_session_find(le32_to_cpu(j->session));
+
+	if (!s)
+		return NULL;
+	if (tgt_session_state(s) == TGT_LIVE && s->dev == cm->device &&
+	    j->channel < s->nr_channels)
+		return s;
+	tgt_session_put(s);
+	return NULL;
+}
+
+/**
+ * tgt_session_take() - a channel has proved itself: its place is taken for good
+ * @s: session
+ * @channel: index
+ *
+ * Return: false when it was taken before, or the session has ended.
+ */
+bool tgt_session_take(struct tgt_session *s, unsigned int channel)
+{
+	bool took;
+
+	spin_lock_bh(&s->lock);
+	took = s->state == TGT_LIVE && !__test_and_set_bit(channel, &s->taken);
+	spin_unlock_bh(&s->lock);
+	return took;
+}
+
+/**
+ * tgt_session_attach() - from now on the session ends the channel
+ * @ch: channel, ready to be accepted
+ *
+ * The deadline of a proof is armed under the lock too: what ends the channel
+ * comes later, and stops that.
+ *
+ * Return: 0, or -ESTALE when the session has ended.
  */
 int tgt_session_attach(struct tgt_channel *ch)
 {
@@ -412,38 +429,113 @@ int tgt_session_attach(struct tgt_channel *ch)
 	int ret = -ESTALE;
 
 	spin_lock_bh(&s->lock);
-	if (!ch->dead && !s->channel[ch->index] && s->state == TGT_LIVE) {
-		list_del_init(&ch->joining);
+	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
 		s->channel[ch->index] = ch;
-		ch->attached = true;
+		if (!ch->index)
+			queue_delayed_work(tgt_wq, &ch->deadline,
+					   msecs_to_jiffies(tgt_proof_ms));
 		ret = 0;
 	}
 	spin_unlock_bh(&s->lock);
+	return ret;
+}
+
+/*
+ * May this session be, beside the others of its host UUID? An older one of the
+ * same boot is superseded. One of another boot that was heard within dead_ms is
+ * another machine, as a host that has really booted again is silent for so long;
+ * if both went on, they would take the session from each other and write the same
+ * extents by turns.
+ */
+static int session_admit(const struct tgt_session *s)
+{
+	const struct tgt_session *o;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node) {
+		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host))
+			continue;
+		if (!memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
+			if (o->number >= s->number)
+				return -ESTALE;
+			continue;
+		}
+		if (READ_ONCE(o->state) != TGT_LIVE ||
+		    time_after(jiffies, READ_ONCE(o->heard) + msecs_to_jiffies(tgt_dead())))
+			continue;
+		pr_warn_ratelimited("host %pUb: login from %pIS refused, the same UUID lives at %pIS: two hosts with one UUID?\n",
+				    &s->host, &s->addr, &o->addr);
+		return -ENOTUNIQ;
+	}
+	return 0;
+}
+
+/*
+ * What it supersedes, or what has just lost its connections, is not counted
+ * against it: after a reconnect storm each would find the budget full of the
+ * sessions before, take less, and keep that. One that waits for its bios counts,
+ * since that may take any time.
+ */
+static int session_reserve(struct tgt_session *s)
+{
+	unsigned int channels = 0;
+	unsigned long bytes = 0;
+	struct tgt_session *o;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node) {
+		enum tgt_state state = tgt_session_state(o);
+
+		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host) ||
+		    (state != TGT_LIVE && state != TGT_DYING))
+			continue;
+		bytes += o->arena.bytes;
+		channels += o->nr_channels;
+	}
+	s->arena.bytes = tgt_arena_reserve(&s->nr_channels, bytes, channels);
+	return s->arena.bytes ? 0 : -EBUSY;
+}
+
+/**
+ * tgt_session_grant() - reserve what a session gets; its client has proved the key
+ * @s: session
+ * @boot_id: the client's, whole
+ *
+ * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same
+ * boot came first; -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget
+ * is used up.
+ */
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
+{
+	int ret;
+
+	mutex_lock(&tgt_lock);
+	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
+	ret = session_admit(s);
 	if (!ret)
-		tgt_session_put(s);	/* the list's reference does from now on */
+		ret = session_reserve(s);
+	mutex_unlock(&tgt_lock);
 	return ret;
 }
 
 /**
- * tgt_session_live() - the client proved who it is: older incarnations of it end
- * @s: session
- * @boot_id: the client's, whole
+ * tgt_session_live() - its memory is there: older incarnations of its client end
+ * @s: session, granted
  *
- * Return: 0, or -ESTALE when the session ended meanwhile, or a newer one of
- * the same boot came first.
+ * Return: 0, -ESTALE when the session ended meanwhile, or as tgt_session_grant().
  */
-int tgt_session_live(struct tgt_session *s, const u8 *boot_id)
+int tgt_session_live(struct tgt_session *s)
 {
 	struct tgt_session *o;
-	int ret = -ESTALE;
+	int ret;
 
 	mutex_lock(&tgt_lock);
-	list_for_each_entry(o, &tgt_sessions, node)
-		if (o != s && uuid_equal(&o->host, &s->host) && o->boot == s->boot &&
-		    o->number >= s->number && tgt_session_state(o) != TGT_LOGIN)
-			goto out;
-	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
+	ret = session_admit(s);		/* another may have come since */
+	if (ret)
+		goto out;
 	WRITE_ONCE(s->heard, jiffies);
+	s->proved = true;
+	ret = -ESTALE;
 	if (!session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;

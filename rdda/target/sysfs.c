@@ -22,12 +22,12 @@ static struct device *host_dev;
 
 static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	struct list_head *pos;
+	struct tgt_session *s;
 	unsigned int n = 0;
 
 	mutex_lock(&tgt_lock);
-	list_for_each(pos, &tgt_sessions)
-		n++;
+	list_for_each_entry(s, &tgt_sessions, node)
+		n += s->proved;
 	mutex_unlock(&tgt_lock);
 	return sysfs_emit(buf, "%u\n", n);
 }
@@ -90,6 +90,7 @@ REFUSED(busy, RDDA_REJ_BUSY);
 REFUSED(channel, RDDA_REJ_CHANNEL);
 REFUSED(stale, RDDA_REJ_STALE);
 REFUSED(not_ready, RDDA_REJ_NOT_READY);
+REFUSED(twin, RDDA_REJ_TWIN);
 
 static struct attribute *refused_attrs[] = {
 	&refused_all.attr.attr,
@@ -100,6 +101,7 @@ static struct attribute *refused_attrs[] = {
 	&refused_channel.attr.attr,
 	&refused_stale.attr.attr,
 	&refused_not_ready.attr.attr,
+	&refused_twin.attr.attr,
 	NULL
 };
 
@@ -177,7 +179,6 @@ COUNTER(discards);
 COUNTER(errors);
 COUNTER(sends);
 COUNTER(pushes);
-COUNTER(rnr);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_host.attr,
@@ -194,7 +195,6 @@ static struct attribute *session_attrs[] = {
 	&dev_attr_errors.attr,
 	&dev_attr_sends.attr,
 	&dev_attr_pushes.attr,
-	&dev_attr_rnr.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(session);

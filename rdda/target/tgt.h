@@ -61,7 +61,8 @@
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 #define TGT_VECS		6	/* runs, cut where pieces end */
-#define TGT_UNPROVEN_MAX	64
+#define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key, ... */
+#define TGT_UNPROVEN_ADDR	4	/* ... of one address */
 #define TGT_GRANT_MS		5000
 #define TGT_MGMT_MS		5000
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
@@ -75,6 +76,7 @@ struct tgt_channel;
 struct tgt_drive;
 struct tgt_sdrive;
 struct tgt_session;
+struct tgt_unproven;
 
 /* What is lent: arena.c */
 
@@ -106,22 +108,27 @@ struct tgt_arena {
  * @node: in tgt_sessions; tgt_lock
  * @id: number on the wire and in netlink
  * @host: client's host UUID
+ * @addr: of the client, where channel 0 comes from; for the log
  * @boot: first 32 bits of its boot id
  * @number: of the session within that boot
- * @boot_id: whole, set by the proof of channel 0
- * @lock: @state, @err, @channel, @joining
+ * @boot_id: whole, set by the proof of channel 0, under tgt_lock
+ * @proved: its client has proved the key: only then does it count for others.
+ *	Set under tgt_lock, with LIVE; never cleared
+ * @unproven: its place among those that are not; taken away by listen.c
+ * @lock: @state, @err, @channel, @taken
  * @state: see state.h
  * @err: why it ended, negative errno
  * @dev: RDMA device all its channels are on
  * @lim: what @dev can do
- * @pd: its own; nobody else's keys reach its memory
+ * @pd: its own; nobody else's keys reach its memory, and no queue pair is on it
+ *	that has not proved the key once there is memory
  * @pd_users: the arena and each channel; the last one frees @pd
- * @arena: memory lent; built once before LIVE, read only then
+ * @arena: memory lent; reserved and built once before LIVE, read only then
  * @bounce_rkey: of the client's bounce arena; valid once @bounce_len is not 0
  * @bounce_len: set once with release, read with acquire
- * @nr_channels: granted
+ * @nr_channels: granted; 0 before the proof
  * @channel: by index
- * @joining: channels that have not proved the key yet
+ * @taken: channels that have proved themselves, as bits; never taken again
  * @drives: nsid -> struct tgt_sdrive; changed under tgt_lock, read under RCU
  * @opens: handle -> struct tgt_open; tgt_lock
  * @nr_opens: entries of @opens; tgt_lock
@@ -143,10 +150,13 @@ struct tgt_session {
 	struct list_head	node;
 	u32			id;
 	uuid_t			host;
+	struct sockaddr_storage	addr;
 	u32			boot;
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
-	spinlock_t		lock;		/* state, err, channel, joining, ... */
+	bool			proved;
+	struct tgt_unproven	*unproven;
+	spinlock_t		lock;		/* state, err, channel, taken */
 	enum tgt_state		state;
 	int			err;
 	struct ib_device	*dev;
@@ -158,7 +168,7 @@ struct tgt_session {
 	u32			bounce_len;
 	unsigned int		nr_channels;
 	struct tgt_channel	*channel[TGT_CHANNELS_MAX];
-	struct list_head	joining;
+	unsigned long		taken;
 	struct xarray		drives;
 	struct xarray		opens;
 	unsigned int		nr_opens;
@@ -175,7 +185,7 @@ struct tgt_session {
 	unsigned int		mgmt_nr;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;
-		atomic64_t discards, errors, sends, pushes, commands, rnr;
+		atomic64_t discards, errors, sends, pushes, commands;
 	} stats;
 };
 
@@ -199,24 +209,20 @@ struct tgt_rbuf {
  * struct tgt_channel - one connection
  * @s: session; set at login
  * @index: in the session
- * @attached: in @s->channel, which then owns the channel. Under @s->lock, as is
- *	setting @dead
- * @joining: in @s->joining until attached or ended; then the channel holds a
- *	reference of @s. Under @s->lock
- * @proven: both proofs were right; written by the control work only, under
- *	tgt_lock
- * @refused: the client's proof was wrong; written by the control work only
+ * @proven: both proofs were right: of channel 0 written by its control work only,
+ *	under tgt_lock; of others set when they are made
+ * @refused: the login was refused after its proof was read: why, negative errno;
+ *	written by the control work only
  * @dead: nothing is posted or admitted any more
+ * @drained: @cq is not polled any more; set by the teardown
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
  * @qp: queue pair
- * @proof: of this connection: login, answer and who is who
- * @key: that it was opened with
+ * @proof: login and answer of the session; of channel 0, who is who too
+ * @key: that channel 0 was opened with; others prove themselves with it
  * @reads: READs in flight that the client may ask for
  * @runs: one push may carry several reads
- * @counted: counts among the unproven
  * @deadline: of the proof
- * @destroy: of a connection that never became part of its session
  * @fail: the NIC reported an error
  * @work: polls @cq
  * @kick: tasklet: posts completions when bios end outside of @work
@@ -240,11 +246,10 @@ struct tgt_rbuf {
 struct tgt_channel {
 	struct tgt_session	*s;
 	unsigned int		index;
-	bool			attached;
-	struct list_head	joining;
 	bool			proven;
-	bool			refused;
+	int			refused;
 	bool			dead;
+	bool			drained;
 	struct rdma_cm_id	*cm;
 	struct ib_cq		*cq;
 	struct ib_qp		*qp;
@@ -252,9 +257,7 @@ struct tgt_channel {
 	struct rdda_key		key;
 	u8			reads;
 	bool			runs;
-	bool			counted;
 	struct delayed_work	deadline;
-	struct work_struct	destroy;
 	struct work_struct	fail;
 
 	struct work_struct	work;
@@ -524,8 +527,11 @@ extern bool tgt_stopping;
 extern struct list_head tgt_sessions;
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason);
+struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j);
+bool tgt_session_take(struct tgt_session *s, unsigned int channel);
 int tgt_session_attach(struct tgt_channel *ch);
-int tgt_session_live(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
 void tgt_session_quiet(unsigned int ms);
@@ -546,14 +552,14 @@ static inline void tgt_session_get(struct tgt_session *s)
 
 /* channel.c */
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
-				       const struct rdda_login *l, const struct rdda_accept *a,
-				       const struct rdda_key *key, u32 qpn, u8 reads);
+				       unsigned int index, const struct rdda_proof *p,
+				       const struct rdda_key *key, u8 reads);
+void tgt_channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len);
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
 int tgt_channel_init(void);
 void tgt_channel_exit(void);
 void tgt_channel_kill(struct tgt_channel *ch, int err);
-void tgt_channel_refuse(struct tgt_channel *ch);
-void tgt_channel_kill_joining(struct tgt_session *s);
+void tgt_channel_refuse(struct tgt_channel *ch, int err);
 void tgt_channel_stop(struct tgt_channel *ch);
 void tgt_channel_leave(struct tgt_channel *ch);
 void tgt_channel_free(struct tgt_channel *ch);
@@ -581,7 +587,8 @@ int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
 /* arena.c */
 extern unsigned long tgt_arena_used;
 unsigned long tgt_arena_limit(void);
-u32 tgt_arena_reserve(unsigned int *channels);
+u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+		      unsigned int old_channels);
 void tgt_arena_unreserve(u32 bytes, unsigned int channels);
 int tgt_arena_alloc(struct tgt_session *s);
 int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch);
@@ -683,7 +690,7 @@ int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack);
 void tgt_listen_exit(void);
 bool tgt_identity(uuid_t *host);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
-void tgt_unproven_put(struct tgt_channel *ch);
+void tgt_unproven_put(struct tgt_session *s);
 void tgt_refused(int reason);
 u64 tgt_refused_count(int reason);
 unsigned int tgt_unproven(void);

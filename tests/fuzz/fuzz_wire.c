@@ -40,10 +40,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	rdda_login_check(data, size);
 	rdda_accept_check(data, size, &login);
+	if (!rdda_join_check(data, size))
+		rdda_joined_check(data, size, (const void *)data);
 	if (size > sizeof(aligned))
 		return 0;
 	memcpy(aligned, data, size);
 	rdda_msg_check(aligned, size, true);
+	if (size == sizeof(struct rdda_proved))
+		rdda_proved_check((const void *)aligned);
 	rdda_msg_check(aligned, size, false);
 	for (size_t at = 0; at + sizeof(struct rdda_cmd) <= size; at += sizeof(struct rdda_cmd))
 		for (unsigned int shift = 9; shift <= 12; shift += 3)

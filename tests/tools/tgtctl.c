@@ -179,7 +179,6 @@ static void print_stats(struct nlattr *nest)
 		[MESHBLK_S_READS] = "reads", [MESHBLK_S_WRITES] = "writes",
 		[MESHBLK_S_ERRORS] = "errors", [MESHBLK_S_RDMA_SENDS] = "sends",
 		[MESHBLK_S_PUSHES] = "pushes", [MESHBLK_S_COMMANDS] = "commands",
-		[MESHBLK_S_RNR] = "rnr",
 	};
 	struct nlattr *a;
 	int rem;

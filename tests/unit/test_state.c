@@ -118,6 +118,9 @@ static void errnos(void)
 	}
 	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_KEY), -EKEYREJECTED);
 	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_STALE), -ESTALE);
+	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_TWIN), -ENOTUNIQ);
+	CU_ASSERT_STRING_EQUAL(rdda_reject_text(RDDA_REJ_TWIN),
+			       "another host lives under this host's UUID");
 	CU_ASSERT_EQUAL(rdda_reject_errno(0), -ECONNREFUSED);
 }
 

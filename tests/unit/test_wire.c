@@ -45,17 +45,16 @@ static void test_login(void)
 }
 
 static const struct rdda_login good_login = {
-	.version_min = 1, .version_max = 1, .channel = 3,
+	.version_min = 1, .version_max = 1,
 };
 
 static struct rdda_accept good_accept(void)
 {
 	return (struct rdda_accept) {
 		.magic = cpu_to_le32(RDDA_MAGIC), .version = 1,
-		.channels = cpu_to_le16(4), .credits = cpu_to_le16(32), .cmds = cpu_to_le16(128),
+		.credits = cpu_to_le16(32), .cmds = cpu_to_le16(128),
 		.controls = cpu_to_le16(8), .cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX),
-		.arena_bytes = cpu_to_le32(2 << 20), .keepalive_ms = cpu_to_le32(1000),
-		.dead_ms = cpu_to_le32(5000),
+		.keepalive_ms = cpu_to_le32(1000), .dead_ms = cpu_to_le32(5000),
 	};
 }
 
@@ -76,8 +75,6 @@ static void test_accept(void)
 	BAD(version, 0);
 	BAD(key_id, cpu_to_le16(7));
 	BAD(features, cpu_to_le32(1));
-	BAD(channels, 0);
-	BAD(channels, cpu_to_le16(good_login.channel));
 	BAD(credits, 0);
 	BAD(credits, cpu_to_le16(129));
 	BAD(cmds, 0);
@@ -87,10 +84,68 @@ static void test_accept(void)
 	BAD(cmd_bytes, cpu_to_le32(RDDA_CMD_BYTES_MAX + RDDA_PAGE));
 	BAD(cmd_bytes, cpu_to_le32(512));
 	BAD(cmd_bytes, cpu_to_le32(RDDA_PAGE + 1));
-	BAD(arena_bytes, 0);
-	BAD(arena_bytes, cpu_to_le32(RDDA_PAGE + 512));
 	BAD(keepalive_ms, 0);
 	BAD(dead_ms, cpu_to_le32(1000));
+#undef BAD
+}
+
+static void test_join(void)
+{
+	struct rdda_join j = {
+		.magic = cpu_to_le32(RDDA_MAGIC_JOIN), .session = cpu_to_le32(9), .channel = 1,
+	};
+	const struct rdda_joined good = {
+		.magic = cpu_to_le32(RDDA_MAGIC_JOIN), .session = cpu_to_le32(9), .channel = 1,
+		.arena_off = cpu_to_le32(RDDA_PAGE), .arena_len = cpu_to_le32(RDDA_PAGE),
+	};
+	struct rdda_joined a = good;
+	u8 padded[56] = { 0 };
+
+	memcpy(padded, &j, sizeof(j));
+	CU_ASSERT_EQUAL(rdda_join_check(padded, sizeof(padded)), 0);
+	CU_ASSERT_EQUAL(rdda_join_check(&j, sizeof(j) - 1), RDDA_REJ_MALFORMED);
+	CU_ASSERT_EQUAL(rdda_login_check(padded, sizeof(padded)), RDDA_REJ_MALFORMED);
+	CU_ASSERT_EQUAL(rdda_joined_check(&a, sizeof(a), &j), 0);
+	CU_ASSERT_EQUAL(rdda_joined_check(&a, sizeof(a) - 1, &j), -EPROTO);
+#define BAD(field, value) do { \
+	a = good; \
+	a.field = (value); \
+	CU_ASSERT_EQUAL(rdda_joined_check(&a, sizeof(a), &j), -EPROTO); \
+	} while (0)
+	BAD(magic, cpu_to_le32(RDDA_MAGIC));
+	BAD(session, cpu_to_le32(8));
+	BAD(channel, 2);
+	BAD(arena_off, cpu_to_le32(512));
+	BAD(arena_len, cpu_to_le32(RDDA_PAGE + 512));
+#undef BAD
+	j.channel = 0;		/* that one logs in */
+	CU_ASSERT_EQUAL(rdda_join_check(&j, sizeof(j)), RDDA_REJ_MALFORMED);
+	j.channel = 1;
+	j.magic = cpu_to_le32(RDDA_MAGIC);
+	CU_ASSERT_EQUAL(rdda_join_check(&j, sizeof(j)), RDDA_REJ_MALFORMED);
+}
+
+static void test_proved(void)
+{
+	const struct rdda_proved good = {
+		.arena_bytes = cpu_to_le32(2 << 20), .arena_len = cpu_to_le32(1 << 20),
+		.channels = cpu_to_le16(2), .pieces = cpu_to_le16(1),
+	};
+	struct rdda_proved m = good;
+
+	CU_ASSERT_EQUAL(rdda_proved_check(&m), 0);
+#define BAD(field, value) do { \
+	m = good; \
+	m.field = (value); \
+	CU_ASSERT_EQUAL(rdda_proved_check(&m), -EPROTO); \
+	} while (0)
+	BAD(arena_bytes, 0);
+	BAD(arena_bytes, cpu_to_le32((2 << 20) + 512));
+	BAD(arena_len, cpu_to_le32((2 << 20) + RDDA_PAGE));
+	BAD(arena_len, cpu_to_le32(512));
+	BAD(channels, 0);
+	BAD(pieces, 0);
+	BAD(pieces, cpu_to_le16(RDDA_PIECES_MAX + 1));
 #undef BAD
 }
 
@@ -481,11 +536,43 @@ static void test_proof(void)
 	}
 	p.qpn[1] = 0x010203;
 	rdda_proof_bytes(&p, true, other);
-	CU_ASSERT_EQUAL(memcmp(other + RDDA_PROOF_BYTES - 20, "\3\2\1", 4), 0);
+	CU_ASSERT_EQUAL(memcmp(other + RDDA_PROOF_BYTES - 32, "\3\2\1", 4), 0);
 	p.qpn[1] = 0;
 	p.gid[1][15] = 1;
 	rdda_proof_bytes(&p, true, other);
 	CU_ASSERT_TRUE(memcmp(base, other, sizeof(base)));
+	p.gid[1][15] = 0;
+	/* What is granted is in the target's proof; the client's comes before it. */
+	rdda_proof_bytes(&p, false, base);
+	for (i = offsetof(struct rdda_proof, arena_bytes);
+	     i < offsetof(struct rdda_proof, channels) + 2; i++) {
+		((u8 *)&p)[i] ^= 0xff;
+		rdda_proof_bytes(&p, false, other);
+		CU_ASSERT_TRUE_FATAL(memcmp(base, other, sizeof(base)));
+		((u8 *)&p)[i] ^= 0xff;
+	}
+}
+
+/* The same of a channel that joins: no byte of it is left out. */
+static void test_join_proof(void)
+{
+	u8 base[2][RDDA_JOIN_BYTES], other[RDDA_JOIN_BYTES];
+	struct rdda_join_proof p = { 0 };
+	size_t i, client = 0;
+
+	rdda_join_bytes(&p, true, base[true]);
+	rdda_join_bytes(&p, false, base[false]);
+	CU_ASSERT_TRUE(memcmp(base[0], base[1], sizeof(base[0])));
+	for (i = 0; i < sizeof(p); i++) {
+		((u8 *)&p)[i] ^= 0xff;
+		rdda_join_bytes(&p, false, other);
+		CU_ASSERT_TRUE_FATAL(memcmp(base[false], other, sizeof(other)));
+		rdda_join_bytes(&p, true, other);
+		client += !!memcmp(base[true], other, sizeof(other));
+		((u8 *)&p)[i] ^= 0xff;
+	}
+	/* All but the target's QPN and what it grants, which come later. */
+	CU_ASSERT_EQUAL(client, sizeof(p) - 12);
 }
 
 int main(void)
@@ -494,6 +581,8 @@ int main(void)
 		{ "command layout is NVMe's", test_command_layout },
 		{ "login", test_login },
 		{ "accept", test_accept },
+		{ "join and its answer", test_join },
+		{ "what PROVED grants", test_proved },
 		{ "frames of every type", test_frames },
 		{ "frame edges and management fragments", test_frame_edges },
 		{ "block ranges", test_ranges },
@@ -507,6 +596,7 @@ int main(void)
 		{ "reserved bits", test_reserved_bits },
 		{ "command ids", test_cid },
 		{ "proof covers every byte", test_proof },
+		{ "the proof of a channel that joins", test_join_proof },
 		{ NULL, NULL },
 	};
 

@@ -23,9 +23,6 @@ lend() { # DRIVE
 	fi
 }
 
-# A receive that was not there when a message came: credits make that a bug.
-rnr() { cat /sys/class/infiniband/*/ports/1/hw_counters/rcvd_rnr_err; }
-
 client_up() {
 	rnr_before=$(rnr)
 	modprobe brd rd_nr=2 rd_size=393216

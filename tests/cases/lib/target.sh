@@ -65,7 +65,7 @@ field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$said"; }
 
 # A session of one channel, proved and with a bounce arena.
 session() { # NAME HOST NUMBER [KEYID KEY]
-	say login "$1" "$(host "$2")" "$2" "$3" 0 "${@:4}"
+	say login "$1" "$(host "$2")" "$2" "$3" "${@:4}"
 	expect session=
 	sid=$(field session)
 	say prove "$1"

@@ -37,8 +37,11 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 			memcpy(&c->reject, ev->param.conn.private_data, sizeof(c->reject));
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (!rdda_accept_check(ev->param.conn.private_data,
-				       ev->param.conn.private_data_len, &c->proof.login))
+		if (c->join.channel)
+			memcpy(&c->joined, ev->param.conn.private_data, sizeof(c->joined));
+		else if (!rdda_accept_check(ev->param.conn.private_data,
+					    ev->param.conn.private_data_len,
+					    &c->proof.login))
 			memcpy(&c->proof.accept, ev->param.conn.private_data,
 			       sizeof(c->proof.accept));
 		c->proof.qpn[1] = ev->param.conn.qp_num;
@@ -119,7 +122,11 @@ int peer_conn_setup(struct peer_conn *c)
 		return ret;
 	}
 	size.sge = 1;
+	if (c->light)
+		size.recv_wr = 4;
 	ret = rdda_qp_create(&c->q, id, c->pd, &size, c);
+	if (c->light)
+		return ret;
 	if (!ret)
 		ret = buffers_setup(c);
 	if (!ret)
@@ -127,16 +134,14 @@ int peer_conn_setup(struct peer_conn *c)
 	return ret;
 }
 
-static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
+static struct sockaddr *conn_from(struct peer_conn *c)
 {
-	struct rdma_conn_param param = {
-		.private_data = &c->proof.login,
-		.private_data_len = sizeof(c->proof.login),
-		.initiator_depth = 16,
-		.responder_resources = 1,
-		.retry_count = 6,	/* 7 is without end on Soft-RoCE */
-		.rnr_retry_count = RDDA_RNR_RETRIES,
-	};
+	return c->from.ss_family ? (struct sockaddr *)&c->from : NULL;
+}
+
+/* Up to where both sides know who is who. */
+static int conn_route(struct peer_conn *c)
+{
 	int ret;
 
 	c->q.id = rdma_create_id(&init_net, cm_event, c, RDMA_PS_TCP, IB_QPT_RC);
@@ -147,7 +152,8 @@ static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
 	}
 	ret = rdda_cm_tune(c->q.id);
 	if (!ret)
-		ret = cm_step(c, rdma_resolve_addr(c->q.id, NULL, (struct sockaddr *)ss, PEER_MS),
+		ret = cm_step(c, rdma_resolve_addr(c->q.id, conn_from(c),
+						   (struct sockaddr *)&c->addr, PEER_MS),
 			      RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (!ret)
 		ret = cm_step(c, rdma_resolve_route(c->q.id, PEER_MS),
@@ -157,11 +163,25 @@ static int conn_connect(struct peer_conn *c, struct sockaddr_storage *ss)
 	if (ret)
 		return ret;
 	c->proof.qpn[0] = c->q.qp->qp_num;
-	rdda_auth_gids(c->q.id, true, &c->proof);
+	rdda_auth_gids(c->q.id, true, c->proof.gid);
+	return 0;
+}
+
+static int conn_connect(struct peer_conn *c, const void *data, u8 len)
+{
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = len,
+		.initiator_depth = 16,
+		.responder_resources = 1,
+		.retry_count = 6,	/* 7 is without end on Soft-RoCE */
+		.rnr_retry_count = RDDA_RNR_RETRIES,
+	};
+
 	return cm_step(c, rdma_connect(c->q.id, &param), RDMA_CM_EVENT_ESTABLISHED);
 }
 
-static int login_parse(struct peer_conn *c, int argc, char **argv, struct sockaddr_storage *ss)
+static int login_parse(struct peer_conn *c, int argc, char **argv)
 {
 	struct rdda_login *l = &c->proof.login;
 	u32 boot, number;
@@ -169,14 +189,17 @@ static int login_parse(struct peer_conn *c, int argc, char **argv, struct sockad
 	u16 key_id = 0;
 	int n;
 
-	if (argc < 7 || inet_pton_with_scope(&init_net, AF_UNSPEC, argv[1], argv[2], ss) ||
-	    uuid_parse(argv[3], &host) || kstrtou32(argv[4], 0, &boot) ||
-	    kstrtou32(argv[5], 0, &number) || kstrtou8(argv[6], 0, &l->channel))
+	if (argc > 6 && !strncmp(argv[argc - 1], "from=", 5) &&
+	    inet_pton_with_scope(&init_net, AF_UNSPEC, argv[--argc] + 5, "0", &c->from))
 		return -EINVAL;
-	if (argc > 8) {
-		n = strlen(argv[8]) / 2;
-		if (kstrtou16(argv[7], 0, &key_id) || n > (int)sizeof(c->key.key) ||
-		    hex2bin(c->key.key, argv[8], n))
+	if (argc < 6 || inet_pton_with_scope(&init_net, AF_UNSPEC, argv[1], argv[2], &c->addr) ||
+	    uuid_parse(argv[3], &host) || kstrtou32(argv[4], 0, &boot) ||
+	    kstrtou32(argv[5], 0, &number))
+		return -EINVAL;
+	if (argc > 7) {
+		n = strlen(argv[7]) / 2;
+		if (kstrtou16(argv[6], 0, &key_id) || n > (int)sizeof(c->key.key) ||
+		    hex2bin(c->key.key, argv[7], n))
 			return -EINVAL;
 		c->key.id = key_id;
 		c->key.len = n;
@@ -212,36 +235,130 @@ struct peer_conn *peer_conn_new(const char *name)
 	return c;
 }
 
+static struct peer_conn *conn_add(const char *name)
+{
+	struct peer_conn *c = peer_find(name) ? NULL : peer_conn_new(name);
+
+	if (c)
+		list_add_tail(&c->node, &peer_conns);
+	return c;
+}
+
+static int conn_refused(struct peer_conn *c, int err)
+{
+	if (c->event == RDMA_CM_EVENT_REJECTED)
+		peer_say("rejected reason=%u\n", le16_to_cpu(c->reject.reason));
+	peer_drop(c);
+	return err;
+}
+
 /**
- * peer_login() - connect as a channel of a session
+ * peer_conn_login() - the same of a connection that is there
+ * @c: connection
  * @argc: words
- * @argv: NAME ADDR PORT HOST BOOT NUMBER CHANNEL [KEYID KEYHEX]
+ * @argv: of peer_login()
+ */
+int peer_conn_login(struct peer_conn *c, int argc, char **argv)
+{
+	int ret = login_parse(c, argc, argv);
+
+	if (!ret)
+		ret = conn_route(c);
+	return ret ?: conn_connect(c, &c->proof.login, sizeof(c->proof.login));
+}
+
+/**
+ * peer_login() - connect as channel 0 of a new session
+ * @argc: words
+ * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
  */
 int peer_login(int argc, char **argv)
 {
-	struct sockaddr_storage ss = { };
-	struct peer_conn *c;
+	struct peer_conn *c = conn_add(argv[0]);
 	int ret;
 
-	if (peer_find(argv[0]))
-		return -EEXIST;
-	c = peer_conn_new(argv[0]);
 	if (!c)
-		return -ENOMEM;
-	list_add_tail(&c->node, &peer_conns);
-	ret = login_parse(c, argc, argv, &ss);
-	if (!ret)
-		ret = conn_connect(c, &ss);
-	if (ret) {
-		if (c->event == RDMA_CM_EVENT_REJECTED)
-			peer_say("rejected reason=%u\n", le16_to_cpu(c->reject.reason));
-		peer_drop(c);
+		return -EEXIST;
+	ret = peer_conn_login(c, argc, argv);
+	if (ret)
+		return conn_refused(c, ret);
+	peer_say("session=%u credits=%u cmds=%u\n", le32_to_cpu(c->proof.accept.session),
+		 le16_to_cpu(c->proof.accept.credits), le16_to_cpu(c->proof.accept.cmds));
+	return 0;
+}
+
+static void join_proof(struct peer_conn *c, const struct peer_conn *first,
+		       struct rdda_join_proof *p)
+{
+	p->session = le32_to_cpu(first->proof.accept.session);
+	p->channel = c->join.channel;
+	memcpy(p->nonce[0], first->proof.login.nonce, RDDA_NONCE_LEN);
+	memcpy(p->nonce[1], first->proof.accept.nonce, RDDA_NONCE_LEN);
+	memcpy(p->qpn, c->proof.qpn, sizeof(p->qpn));
+	memcpy(p->gid, c->proof.gid, sizeof(p->gid));
+	p->arena_off = le32_to_cpu(c->joined.arena_off);
+	p->arena_len = le32_to_cpu(c->joined.arena_len);
+}
+
+static int join_connect(struct peer_conn *c, const struct peer_conn *first, const char *how)
+{
+	struct rdda_join_proof p = { };
+	const struct peer_conn *other;
+	int ret;
+
+	ret = conn_route(c);
+	if (ret)
 		return ret;
+	c->join.magic = cpu_to_le32(RDDA_MAGIC_JOIN);
+	c->join.session = first->proof.accept.session;
+	join_proof(c, first, &p);
+	ret = rdda_auth_join_make(&first->key, &p, true, c->join.hmac);
+	if (ret)
+		return ret;
+	c->join.hmac[31] ^= !strcmp(how, "bad");
+	if (!strncmp(how, "of=", 3)) {
+		other = peer_find(how + 3);
+		if (!other)
+			return -ENOENT;
+		memcpy(c->join.hmac, other->join.hmac, sizeof(c->join.hmac));
 	}
-	peer_say("session=%u channels=%u arena=%u credits=%u cmds=%u\n",
-		 le32_to_cpu(c->proof.accept.session), le16_to_cpu(c->proof.accept.channels),
-		 le32_to_cpu(c->proof.accept.arena_bytes), le16_to_cpu(c->proof.accept.credits),
-		 le16_to_cpu(c->proof.accept.cmds));
+	ret = conn_connect(c, &c->join, sizeof(c->join));
+	if (ret)
+		return ret;
+	join_proof(c, first, &p);
+	return rdda_auth_join_check(&first->key, &p, false, c->joined.hmac);
+}
+
+/**
+ * peer_join() - connect as another channel of a session
+ * @argc: words
+ * @argv: NAME FIRST CHANNEL [bad|of=OTHER]
+ */
+int peer_join(int argc, char **argv)
+{
+	const struct peer_conn *first = argc > 1 ? peer_find(argv[1]) : NULL;
+	struct peer_conn *c;
+	u8 channel;
+	int ret;
+
+	if (!first || argc < 3 || kstrtou8(argv[2], 0, &channel))
+		return -EINVAL;
+	c = conn_add(argv[0]);
+	if (!c)
+		return -EEXIST;
+	c->addr = first->addr;
+	c->from = first->from;
+	c->join.channel = channel;
+	ret = join_connect(c, first, argc > 3 ? argv[3] : "");
+	if (ret)
+		return conn_refused(c, ret);
+	c->arena_off = le32_to_cpu(c->joined.arena_off);
+	c->arena_len = le32_to_cpu(c->joined.arena_len);
+	c->nr_pieces = first->nr_pieces;
+	memcpy(c->piece, first->piece, sizeof(c->piece));
+	c->proof.accept = first->proof.accept;
+	schedule_delayed_work(&c->ping, 0);
+	peer_say("arena_off=%u arena_len=%u\n", c->arena_off, c->arena_len);
 	return 0;
 }
 
@@ -272,18 +389,25 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 	if (argc)
 		m.hmac[5] ^= 1;
 	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
+	if (c->bye)
+		peer_say("refused reason=%u\n", c->bye);
 	if (ret)
 		return ret;
+	ret = rdda_proved_check(&a);
+	if (ret)
+		return ret;
+	c->arena_len = le32_to_cpu(a.arena_len);
+	c->proof.arena_bytes = le32_to_cpu(a.arena_bytes);
+	c->proof.arena_len = c->arena_len;
+	c->proof.channels = le16_to_cpu(a.channels);
 	ret = rdda_auth_check(&c->key, &c->proof, false, a.hmac);
 	if (ret)
 		return ret;
-	c->arena_off = le32_to_cpu(a.arena_off);
-	c->arena_len = le32_to_cpu(a.arena_len);
-	if (!peer_wait(c, has_pieces, le32_to_cpu(a.pieces), PEER_MS) || c->lost)
+	if (!peer_wait(c, has_pieces, le16_to_cpu(a.pieces), PEER_MS) || c->lost)
 		return -ETIMEDOUT;
 	schedule_delayed_work(&c->ping, 0);
-	peer_say("arena_off=%u arena_len=%u pieces=%u\n", c->arena_off, c->arena_len,
-		 c->nr_pieces);
+	peer_say("channels=%u arena=%u arena_off=%u arena_len=%u pieces=%u\n", c->proof.channels,
+		 c->proof.arena_bytes, c->arena_off, c->arena_len, c->nr_pieces);
 	return 0;
 }
 

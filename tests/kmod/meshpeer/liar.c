@@ -47,7 +47,7 @@ void peer_lie_accept(struct peer_conn *c, struct rdda_accept *a)
 {
 	u8 *bytes = (u8 *)a;
 
-	switch (below(c, 12)) {
+	switch (below(c, 9)) {
 	case 0:
 		bytes[below(c, sizeof(*a))] ^= 1 << below(c, 8);
 		break;
@@ -55,33 +55,24 @@ void peer_lie_accept(struct peer_conn *c, struct rdda_accept *a)
 		prandom_bytes_state(&c->sv->rnd, a, sizeof(*a));
 		break;
 	case 2:
-		a->channels = cpu_to_le16(odd_number(c));
-		break;
-	case 3:
 		a->credits = cpu_to_le16(odd_number(c));
 		break;
-	case 4:
+	case 3:
 		a->cmds = cpu_to_le16(odd_number(c));
 		break;
-	case 5:
+	case 4:
 		a->controls = cpu_to_le16(odd_number(c));
 		break;
-	case 6:
+	case 5:
 		a->cmd_bytes = cpu_to_le32(odd_number(c));
 		break;
-	case 7:
-		a->arena_bytes = cpu_to_le32(odd_number(c));
-		break;
-	case 8:
+	case 6:
 		a->keepalive_ms = cpu_to_le32(odd_number(c));
 		break;
-	case 9:
+	case 7:
 		a->dead_ms = cpu_to_le32(odd_number(c));
 		break;
-	case 10:
-		a->channels = cpu_to_le16(1 + below(c, 16));	/* that are never there */
-		break;
-	case 11:
+	case 8:
 		a->features = cpu_to_le32(odd_number(c));
 		break;
 	}
@@ -124,18 +115,37 @@ static void lie_opened(struct peer_conn *c, struct rdda_opened *a)
 	}
 }
 
+static void lie_proved(struct peer_conn *c, struct rdda_proved *p)
+{
+	switch (below(c, 5)) {
+	case 0:
+		p->arena_bytes = cpu_to_le32(odd_number(c));
+		break;
+	case 1:
+		p->arena_len = cpu_to_le32(odd_number(c));
+		break;
+	case 2:
+		p->channels = cpu_to_le16(odd_number(c));
+		break;
+	case 3:
+		p->channels = cpu_to_le16(1 + below(c, 16));	/* that are never there */
+		break;
+	case 4:
+		p->pieces = cpu_to_le16(odd_number(c));
+		break;
+	}
+}
+
 static void lie_fields(struct peer_conn *c, struct rdda_hdr *h)
 {
-	struct rdda_proved *p = (struct rdda_proved *)h;
 	struct rdda_piece *piece = (struct rdda_piece *)(h + 1);
 	struct rdda_dones *d = (struct rdda_dones *)h;
-	__le32 *word[] = { &p->arena_off, &p->arena_len, &p->pieces };
 	__le32 *of[] = { &piece->off, &piece->len, &piece->rkey };
 	unsigned int i;
 
 	switch (h->type) {
 	case RDDA_PROVED:
-		*word[below(c, 3)] = cpu_to_le32(odd_number(c));
+		lie_proved(c, (struct rdda_proved *)h);
 		break;
 	case RDDA_ARENA:
 		*of[below(c, 3)] = cpu_to_le32(odd_number(c));

@@ -2,8 +2,10 @@
 /*
  * The verbs, and the file they are written to.
  *
- *   login NAME ADDR PORT HOST BOOT NUMBER CHANNEL [KEYID KEYHEX]
- *   prove NAME [bad]		the answer, and on channel 0 the arena
+ *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
+ *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
+ *				a wrong proof, or with the proof that OTHER sent
+ *   prove NAME [bad]		the answer and the arena
  *   bounce NAME		register and tell the bounce arena
  *   open NAME EXTENT ro|rw GENERATION [preempt]
  *   close NAME HANDLE
@@ -20,6 +22,8 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
+ *   hammer HOST ADDR PORT FROM...	log in from each of these addresses, all the time
+ *   unhammer all		what came of it
  *   serve ADDR PORT PERMILLE SEED	be a target that lies so often, at most
  *   served all			what came of it
  *   unserve all
@@ -160,6 +164,8 @@ static int run(int argc, char **argv)
 		return -EINVAL;
 	if (!strcmp(argv[0], "login"))
 		return peer_login(argc - 1, argv + 1);
+	if (!strcmp(argv[0], "join"))
+		return peer_join(argc - 1, argv + 1);
 	if (!strcmp(argv[0], "drop") && !strcmp(argv[1], "all")) {
 		drop_all();
 		return 0;
@@ -173,6 +179,12 @@ static int run(int argc, char **argv)
 	if (!strcmp(argv[0], "unserve")) {
 		peer_served();
 		peer_unserve();
+		return 0;
+	}
+	if (!strcmp(argv[0], "hammer"))
+		return peer_hammer(argc - 1, argv + 1);
+	if (!strcmp(argv[0], "unhammer")) {
+		peer_hammer_stop();
 		return 0;
 	}
 	c = peer_find(argv[1]);
@@ -244,6 +256,7 @@ static int __init peer_init(void)
 static void __exit peer_exit(void)
 {
 	debugfs_remove(folder);
+	peer_hammer_stop();
 	drop_all();
 	peer_serve_exit();
 }

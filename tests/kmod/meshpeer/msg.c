@@ -185,6 +185,10 @@ static void rx_msg(struct peer_conn *c, const struct rdda_hdr *h)
 	case RDDA_MGMT:
 		rx_mgmt(c, (const void *)h);
 		break;
+	case RDDA_BYE:
+		c->bye = le32_to_cpu(((const struct rdda_note *)h)->reason);
+		c->lost = true;
+		break;
 	default:
 		if (h->type != RDDA_PROVED && le64_to_cpu(h->tag) != c->answer_tag)
 			break;

@@ -3,12 +3,12 @@
  * meshpeer: speaks RDDA as a client, one verb at a time, well or badly; or
  * serves as a target that lies.
  *
- *   echo 'login a 10.77.0.1 4421 UUID 1 1 0' > /sys/kernel/debug/meshpeer/do
+ *   echo 'login a 10.77.0.1 4421 UUID 1 1' > /sys/kernel/debug/meshpeer/do
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
- * and answers, io.c honest commands, hostile.c the others, serve.c and liar.c the
- * target. One verb runs at a time; connections are found by the name that login
+ * and answers, io.c honest commands, hostile.c the others, hammer.c strangers that
+ * log in and never prove anything, serve.c and liar.c the target. One verb runs at a time; connections are found by the name that login
  * gave them.
  */
 #ifndef MESHPEER_H
@@ -87,8 +87,13 @@ struct peer_conn {
 	struct rdda_reject	reject;
 	struct completion	cm_event;
 	bool			lost;
+	bool			light;		/* connects and never says anything */
 	struct rdda_proof	proof;
 	struct rdda_key		key;
+	struct sockaddr_storage	addr;
+	struct sockaddr_storage	from;		/* ss_family 0: any */
+	struct rdda_join	join;		/* any but channel 0 */
+	struct rdda_joined	joined;
 	struct peer_rx		*rx;
 	unsigned int		nr_rx;
 	atomic_t		sends;
@@ -102,6 +107,7 @@ struct peer_conn {
 	u64			answer_tag;
 	unsigned int		events;
 	u32			last_event;
+	u32			bye;		/* why the login was refused */
 	u64			next_tag;
 	struct rdda_piece	piece[RDDA_PIECES_MAX];
 	unsigned int		nr_pieces;
@@ -128,6 +134,8 @@ struct peer_conn *peer_find(const char *name);
 /* conn.c */
 extern struct list_head peer_conns;
 int peer_login(int argc, char **argv);
+int peer_join(int argc, char **argv);
+int peer_conn_login(struct peer_conn *c, int argc, char **argv);
 int peer_prove(struct peer_conn *c, int argc, char **argv);
 int peer_bounce(struct peer_conn *c);
 void peer_drop(struct peer_conn *c);
@@ -159,6 +167,10 @@ int peer_raw(struct peer_conn *c, int argc, char **argv);
 int peer_storm(struct peer_conn *c, int argc, char **argv);
 int peer_touch(struct peer_conn *c, int argc, char **argv);
 int peer_flood(struct peer_conn *c, int argc, char **argv);
+
+/* hammer.c */
+int peer_hammer(int argc, char **argv);
+void peer_hammer_stop(void);
 
 /* serve.c */
 int peer_serve_init(void);

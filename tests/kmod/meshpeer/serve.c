@@ -92,8 +92,10 @@ static void prove(struct peer_conn *c)
 	struct rdda_proved p = {
 		.hdr.type = RDDA_PROVED,
 		.hdr.len = cpu_to_le32(sizeof(p)),
+		.arena_bytes = cpu_to_le32(PEER_BUF),
 		.arena_len = cpu_to_le32(PEER_BUF),
-		.pieces = cpu_to_le32(1),
+		.channels = cpu_to_le16(1),
+		.pieces = cpu_to_le16(1),
 	};
 	struct {
 		struct rdda_hdr hdr;
@@ -300,12 +302,10 @@ static void accept_make(struct peer_conn *c, const struct rdda_login *l)
 	a->version = RDDA_VERSION;
 	a->key_id = l->key_id;
 	a->session = cpu_to_le32(atomic_read(&c->sv->li->conns));
-	a->channels = cpu_to_le16(1);
 	a->credits = cpu_to_le16(16);
 	a->cmds = cpu_to_le16(64);
 	a->controls = cpu_to_le16(16);
 	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
-	a->arena_bytes = cpu_to_le32(PEER_BUF);
 	a->keepalive_ms = cpu_to_le32(500);
 	a->dead_ms = cpu_to_le32(3000);
 	a->host_uuid[0] = 0x77;

@@ -71,6 +71,8 @@ struct mesh_member_conf {
  * @discard_zeroes: a discarded range reads zero
  * @write_zeroes: it can
  * @rotational: it is
+ * @dma_mask: bits that must be zero in the address and length of each page's
+ *	part; 0: no such want
  */
 struct mesh_member_info {
 	u64	bytes;
@@ -81,6 +83,7 @@ struct mesh_member_info {
 	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
+	u32	dma_mask;
 };
 
 /*

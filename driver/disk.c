@@ -53,6 +53,7 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 			all->discard_bytes = max(all->discard_bytes, info->discard_bytes);
 		all->write_zeroes &= info->write_zeroes;
 		all->rotational |= info->rotational;
+		all->dma_mask |= info->dma_mask;
 	}
 }
 
@@ -70,6 +71,7 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		.max_hw_sectors = pl.max_bytes >> SECTOR_SHIFT,
 		.max_segments = MESH_SEGMENTS,
 		.max_segment_size = MESH_SEGMENT_BYTES,
+		.dma_alignment = all->dma_mask | (SECTOR_SIZE - 1),
 	};
 	if (all->discard_bytes) {
 		lim->max_hw_discard_sectors = MESH_DISCARD_BYTES >> SECTOR_SHIFT;

@@ -213,13 +213,15 @@ const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba)
 		struct mesh_member *m = l->slots[i].member;
 		/* pairs with mesh_member_step(), as above */
 		enum mesh_member_state state = smp_load_acquire(&m->state);
+		const char *unfit;
 
 		if (state != MESH_MEMBER_UP &&
 		    (state != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -EINVAL))
 			continue;
-		if (!mesh_slot_unfit(&l->slots[i], lba))
+		unfit = mesh_slot_unfit(&l->slots[i], lba);
+		if (!unfit)
 			continue;
-		why = mesh_slot_unfit(&l->slots[i], lba);
+		why = unfit;
 		mesh_member_set_state(m, MESH_MEMBER_REFUSED, -EINVAL);
 	}
 	return why;

@@ -71,6 +71,8 @@ struct mesh_member_conf {
  * @discard_zeroes: a discarded range reads zero
  * @write_zeroes: it can
  * @rotational: it is
+ * @dma_mask: bits that must be zero in the address and length of each page's
+ *	part; 0: no such want
  */
 struct mesh_member_info {
 	u64	bytes;
@@ -81,6 +83,7 @@ struct mesh_member_info {
 	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
+	u32	dma_mask;
 };
 
 /*
@@ -156,7 +159,8 @@ struct mesh_mio {
  * struct mesh_member_ops - a kind of member
  * @kind: its name
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
- *	sleep, and is called without a lock. An error refuses the layout that wants it, @extack says why
+ *	sleep, and is called without a lock. An error refuses the layout that wants
+ *	it, @extack says why
  * @close: all I/O has ended and no new one comes. Sleeps
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()

@@ -203,6 +203,7 @@ static void bdev_fill_info(struct mesh_bdev *mb, struct mesh_member_info *info)
 		.discard_bytes = discard ? max(bdev_discard_granularity(bdev), 512U) : 0,
 		.write_zeroes = bdev_write_zeroes_sectors(bdev),
 		.rotational = !bdev_nonrot(bdev),
+		.dma_mask = bdev_dma_alignment(bdev),
 	};
 }
 

@@ -65,6 +65,7 @@ static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
 	blk_queue_max_segments(q, lim->max_segments);
 	blk_queue_max_segment_size(q, lim->max_segment_size);
+	blk_queue_dma_alignment(q, lim->dma_alignment);
 	blk_queue_io_min(q, lim->io_min);
 	blk_queue_io_opt(q, lim->io_opt);
 	blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);

@@ -36,6 +36,7 @@
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -343,7 +344,7 @@ struct rdda_chan {
 	u16	nctl_free;
 
 	unsigned long last_rx;
-	unsigned long last_ping;	/* keep-alive work only */
+	unsigned long last_ping;	/* keep-alive timer only */
 	struct rdda_bufs rx;
 	struct rdda_bufs tx;		/* of batches */
 	struct rdda_bufs ctl;
@@ -450,7 +451,7 @@ struct rdda_session {
 
 	u32	keepalive_ms;
 	u32	dead_ms;
-	struct delayed_work alive;
+	struct timer_list alive;
 
 	spinlock_t call_lock;		/* calls, next_tag, room, late */
 	struct list_head calls;
@@ -621,7 +622,7 @@ int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long ti
 void rdda_calls_abort(struct rdda_session *s);
 int rdda_room_take(struct rdda_session *s, unsigned long *timeout);
 void rdda_room_give(struct rdda_session *s, unsigned int n);
-void rdda_alive_work(struct work_struct *work);
+void rdda_alive_timer(struct timer_list *timer);
 
 /* extent.c */
 void rdda_extents_lost(struct rdda_target *t);

@@ -416,7 +416,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	init_waitqueue_head(&s->wait);
 	spin_lock_init(&s->call_lock);
 	INIT_LIST_HEAD(&s->calls);
-	INIT_DELAYED_WORK(&s->alive, rdda_alive_work);
+	timer_setup(&s->alive, rdda_alive_timer, 0);
 	rdda_identity_get(&s->host, &s->key);
 	ret = chan_connect(s, 0);
 	if (!ret && !t->expect_any &&
@@ -438,7 +438,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 		s->chan[i]->open = true;
 		spin_unlock_irq(&s->chan[i]->lock);
 	}
-	queue_delayed_work(rdda_wq, &s->alive, 0);
+	mod_timer(&s->alive, jiffies + 1);
 	return s;
 }
 
@@ -472,7 +472,8 @@ void rdda_session_end(struct rdda_session *s)
 	if (n)
 		session_bye(s);
 	session_close(s);
-	cancel_delayed_work_sync(&s->alive);
+	/* The session is dead by now: it does not set itself again. */
+	timer_delete_sync(&s->alive);
 	for (i = 0; i < n; i++)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);

@@ -331,12 +331,19 @@ static void chan_ping(struct rdda_chan *ch, unsigned long every)
 }
 
 /**
- * rdda_alive_work() - ping every channel, and give a silent target up
- * @work: of a session
+ * rdda_alive_timer() - ping every channel, and give a silent target up
+ * @timer: of a session
+ *
+ * A timer, not work: connecting to targets that do not answer blocks workers
+ * for seconds, and without new ones work would come too late to keep a healthy
+ * session alive. Whatever is locked in here is locked with interrupts off
+ * elsewhere. It sets itself again until the session is dead.
+ *
+ * Context: softirq.
  */
-void rdda_alive_work(struct work_struct *work)
+void rdda_alive_timer(struct timer_list *timer)
 {
-	struct rdda_session *s = container_of(work, struct rdda_session, alive.work);
+	struct rdda_session *s = container_of(timer, struct rdda_session, alive);
 	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
 	unsigned int i;
 
@@ -350,5 +357,5 @@ void rdda_alive_work(struct work_struct *work)
 		chan_ping(ch, every);
 	}
 	if (!rdda_session_dead(s))
-		queue_delayed_work(rdda_wq, &s->alive, max(every / 2, 1UL));
+		mod_timer(&s->alive, jiffies + max(every / 2, 1UL));
 }

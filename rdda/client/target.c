@@ -241,7 +241,8 @@ int rdda_client_init(void)
 {
 	uuid_gen(&boot_id);
 	uuid_gen(&identity.host);
-	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* In sysfs: the CPUs it may use, and how many targets connect at once. */
+	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
 	return rdda_wq ? 0 : -ENOMEM;
 }
 

@@ -95,8 +95,9 @@ static int rdda_member_open(struct mesh_member *m, struct netlink_ext_ack *extac
 	}
 	m->priv = mr;
 	mutex_lock(&mr->lock);
-	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, m->conf.rw,
-				      m->conf.preempt, m->conf.generation, &rdda_member_ops, mr);
+	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive,
+				      m->conf.rw, m->conf.preempt, m->conf.generation,
+				      &rdda_member_ops, mr);
 	if (IS_ERR_OR_NULL(mr->extent))
 		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
 	mutex_unlock(&mr->lock);

@@ -141,6 +141,7 @@ struct rdda_extent_ops {
  * rdda_extent_open() - open an extent and keep it open over reconnects
  * @t: its target
  * @extent: UUID
+ * @drive: where it is thought to be; null: not known
  * @rw: for writing, else readers only
  * @preempt: fence another holder first
  * @generation: refused when the target has seen a higher one
@@ -148,10 +149,10 @@ struct rdda_extent_ops {
  * @priv: for @ops
  *
  * Returns at once in state DOWN or OPENING; several opens of one drive are
- * made one after the other.
+ * made one after the other, those of different drives beside each other.
  */
-struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
-				     bool preempt, u64 generation,
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
+				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
 				     const struct rdda_extent_ops *ops, void *priv);
 /* All I/O must have ended. Told to the target when it is there. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);

@@ -383,6 +383,7 @@ struct rdda_grant {
  * @got: bytes of it
  * @err: 0 when answered
  * @late: when it is given up, an answer that still comes is not the target's fault
+ * @waiter: whose work item takes the answer up; NULL: somebody waits for @done
  * @done: completed under call_lock after @node was taken off
  */
 struct rdda_call {
@@ -395,6 +396,7 @@ struct rdda_call {
 	u32	total;
 	int	err;
 	bool	late;
+	struct rdda_target *waiter;
 	struct completion done;
 };
 
@@ -518,6 +520,10 @@ struct rdda_target {
  * @drain_due: jiffies of the next look
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts
+ * @open: the OPEN in flight, while @opening
+ * @opened: its answer
+ * @opening: an OPEN is in flight; @lock. The extent is not freed meanwhile
+ * @open_end: jiffies when the target has had time enough for it
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -544,6 +550,10 @@ struct rdda_extent {
 	unsigned long drain_due;
 	unsigned long drain_end;
 	bool	drain_ends;
+	struct rdda_call open;
+	struct rdda_opened opened;
+	bool	opening;
+	unsigned long open_end;
 };
 
 #define EXTENT_GONE	1
@@ -618,14 +628,16 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
 int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
 	      unsigned int timeout_ms);
 void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
 int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout);
 void rdda_calls_abort(struct rdda_session *s);
+bool rdda_room_try(struct rdda_session *s);
 int rdda_room_take(struct rdda_session *s, unsigned long *timeout);
 void rdda_room_give(struct rdda_session *s, unsigned int n);
 void rdda_alive_timer(struct timer_list *timer);
 
 /* extent.c */
-void rdda_extents_lost(struct rdda_target *t);
+void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
 void rdda_extents_tell_lost(struct rdda_target *t);
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);

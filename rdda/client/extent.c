@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extents: opened one at a time and kept open, over reconnects and over drives
- * that go and come back. States change in the target's work item alone; what
- * arrives from the target is left in @news for it.
+ * Extents: opened, one of a drive at a time, and kept open, over reconnects and
+ * over drives that go and come back. States change in the target's work item
+ * alone, which waits for no answer; what arrives from the target is left in @news
+ * and @opened for it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/delay.h>
@@ -17,6 +18,7 @@
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
 #define GONE_RETRY_MS		5000
 #define DRAIN_LOOK_MS		5
+#define ROOM_LOOK_MS		10	/* for one more control message */
 
 static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
@@ -227,7 +229,15 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 	extent_drain_look(e, s);
 }
 
-static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
+static void open_over(struct rdda_extent *e)
+{
+	lockdep_assert_held(&e->t->lock);
+	e->opening = false;
+	wake_up_all(&e->wait);
+}
+
+/* Send OPEN. Return: false when there is no room for it now. */
+static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
 	struct rdda_open m = {
@@ -237,30 +247,64 @@ static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 			     (e->again ? RDDA_OPEN_AGAIN : 0),
 		.access = e->rw ? RDDA_RW : RDDA_RO,
 	};
-	struct rdda_grant *g = NULL;
-	struct rdda_opened a;
-	bool drain;
 	int ret;
 
+	if (!rdda_room_try(s))
+		return false;
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
 	extent_set(e, RDDA_EEV_ASK, e->info.err);
 	m.generation = cpu_to_le64(e->generation);
+	e->opening = true;
 	spin_unlock_irq(&t->lock);
 	extent_tell(e);
-	ret = rdda_call(s, &m, sizeof(m), RDDA_OPENED, &a, sizeof(a), OPEN_TIMEOUT_MS);
-	if (!ret && a.status == RDDA_OPEN_OK)
-		ret = opened_check(e, &a);
-	if (ret) {
-		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
-		return;		/* the session's end tells the rest */
-	}
-	if (a.status == RDDA_OPEN_OK)
-		g = grant_make(e, s, &a);
+	e->open_end = jiffies + msecs_to_jiffies(OPEN_TIMEOUT_MS);
+	e->open = (struct rdda_call) {
+		.type = RDDA_OPENED,
+		.rsp = &e->opened,
+		.rsp_max = sizeof(e->opened),
+		.waiter = t,
+	};
+	rdda_call_start(s, &e->open);
+	m.hdr.tag = cpu_to_le64(e->open.tag);
+	ret = rdda_control_send(s->chan[0], &m, sizeof(m));
+	if (!ret)
+		return true;
+	rdda_call_end(s, &e->open);
+	rdda_room_give(s, 1);
 	spin_lock_irq(&t->lock);
-	g = opened_apply(e, &a, g);
-	drain = g && !rcu_access_pointer(e->grant);
+	open_over(e);
 	spin_unlock_irq(&t->lock);
+	if (ret != -EAGAIN)
+		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
+	return false;
+}
+
+/* OPEN was answered, or the target has had its time. */
+static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
+{
+	const struct rdda_opened *a = &e->opened;
+	struct rdda_target *t = e->t;
+	struct rdda_grant *g = NULL;
+	bool drain;
+	int ret;
+
+	ret = rdda_call_end(s, &e->open);
+	rdda_room_give(s, 1);
+	if (!ret && a->status == RDDA_OPEN_OK)
+		ret = opened_check(e, a);
+	if (!ret && a->status == RDDA_OPEN_OK)
+		g = grant_make(e, s, a);
+	spin_lock_irq(&t->lock);
+	open_over(e);
+	if (!ret)
+		g = opened_apply(e, a, g);
+	drain = !ret && g && !rcu_access_pointer(e->grant);
+	spin_unlock_irq(&t->lock);
+	if (ret) {		/* the session's end tells the rest */
+		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
+		return;
+	}
 	if (drain)
 		extent_drain(e, s, -EACCES);
 	if (g)
@@ -309,26 +353,100 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	extent_tell(e);
 }
 
-/* What is due first; *wait shrinks to the time until the next. Locked. */
-static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wait)
+enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_ASK };
+
+/* What an extent wants done now but for OPEN; *wait shrinks to what is due later. */
+static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
-	struct rdda_extent *e;
 	unsigned long due;
+
+	if (e->opening) {
+		due = e->open_end;
+		if (completion_done(&e->open.done) || time_after_eq(jiffies, due))
+			return TODO_ANSWER;
+	} else if (e->closing) {
+		return TODO_NOTHING;
+	} else if (e->news) {
+		return TODO_NEWS;
+	} else if (e->draining) {
+		due = e->drain_due;
+		if (time_after_eq(jiffies, due))
+			return TODO_DRAIN;
+	} else {
+		return TODO_NOTHING;
+	}
+	*wait = min(*wait, due - jiffies);
+	return TODO_NOTHING;
+}
+
+/* The older one. */
+static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
+{
+	return a && (!b || time_before_eq(a->due, b->due)) ? a : b;
+}
+
+/*
+ * The OPEN that is due longest, of a drive that has none in flight: one that takes
+ * its time over its label keeps the others waiting for nothing. Extents of a drive
+ * are neighbours in the list. *wait shrinks to the time until the next is due.
+ */
+static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
+{
+	struct rdda_extent *e, *prev = NULL, *of_drive = NULL, *best = NULL;
+	bool busy = false;
 
 	lockdep_assert_held(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
-		if (e->closing)
+		if (prev && !uuid_equal(&prev->info.drive, &e->info.drive)) {
+			best = extent_older(best, busy ? NULL : of_drive);
+			of_drive = NULL;
+			busy = false;
+		}
+		prev = e;
+		busy |= e->opening;
+		if (e->closing || !e->ask || e->draining || e->opening)
 			continue;
-		if (e->news)
-			return e;
-		if (!e->ask && !e->draining)
-			continue;
-		due = e->draining ? e->drain_due : e->due;
-		if (time_after_eq(jiffies, due))
-			return e;
-		*wait = min(*wait, due - jiffies);
+		if (time_after_eq(jiffies, e->due))
+			of_drive = extent_older(of_drive, e);
+		else
+			*wait = min(*wait, e->due - jiffies);
 	}
-	return NULL;
+	return extent_older(best, busy ? NULL : of_drive);
+}
+
+/* Answers, news and drains first. */
+static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *todo,
+				       unsigned long *wait)
+{
+	struct rdda_extent *e;
+
+	lockdep_assert_held(&t->lock);
+	list_for_each_entry(e, &t->extents, node) {
+		*todo = extent_todo(e, wait);
+		if (*todo != TODO_NOTHING)
+			return e;
+	}
+	*todo = TODO_ASK;
+	return extent_due(t, wait);
+}
+
+static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent_todo todo,
+		      unsigned int news)
+{
+	switch (todo) {
+	case TODO_ANSWER:
+		extent_answered(e, s);
+		break;
+	case TODO_NEWS:
+		extent_news(e, s, news);
+		break;
+	case TODO_DRAIN:
+		extent_drain_look(e, s);
+		break;
+	default:
+		return extent_ask(e, s);
+	}
+	return true;
 }
 
 /**
@@ -336,51 +454,55 @@ static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wai
  * @t: target
  * @s: its session
  *
- * The target's work item. Return: jiffies until it wants to run again.
+ * The target's work item; waits for nobody. Return: jiffies until it wants to
+ * run again.
  */
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 {
 	unsigned long wait = MAX_JIFFY_OFFSET;
+	enum extent_todo todo;
 	struct rdda_extent *e;
 	unsigned int news;
+	bool room = true;
 
 	spin_lock_irq(&t->lock);
-	while (!t->stop && !rdda_session_dead(s)) {
+	while (room && !t->stop && !rdda_session_dead(s)) {
 		wait = MAX_JIFFY_OFFSET;
-		e = extent_pick(t, &wait);
+		e = extent_pick(t, &todo, &wait);
 		if (!e)
 			break;
 		e->busy = true;
 		news = e->news;
-		e->news = 0;
+		if (todo == TODO_NEWS)
+			e->news = 0;
 		spin_unlock_irq(&t->lock);
-		if (news)
-			extent_news(e, s, news);
-		else if (e->draining)
-			extent_drain_look(e, s);
-		else
-			extent_ask(e, s);
+		room = extent_do(e, s, todo, news);
 		spin_lock_irq(&t->lock);
 		e->busy = false;
 		wake_up_all(&e->wait);
 	}
 	spin_unlock_irq(&t->lock);
-	return wait;
+	return room ? wait : max(msecs_to_jiffies(ROOM_LOOK_MS), 1UL);
 }
 
 /**
  * rdda_extents_lost() - take every grant back: the session is dead
  * @t: target
+ * @s: its session
  *
  * The target's work item. No new I/O reaches the session when this returns.
  */
-void rdda_extents_lost(struct rdda_target *t)
+void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 {
 	struct rdda_extent *e;
 	struct rdda_grant *g;
 
 	spin_lock_irq(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
+		if (e->opening) {
+			rdda_call_end(s, &e->open);
+			open_over(e);
+		}
 		g = grant_swap(e, NULL);
 		if (g)
 			kfree_rcu(g, rcu);
@@ -436,7 +558,7 @@ static unsigned int event_news(const struct rdda_extent *e, const struct rdda_ev
 							       lockdep_is_held(&e->t->lock));
 
 	/* It may be about the OPENED that the work item has not taken up yet. */
-	unsigned int unsure = e->busy ? EXTENT_RENEW : 0;
+	unsigned int unsure = e->busy || e->opening ? EXTENT_RENEW : 0;
 
 	switch (kind) {
 	case RDDA_EV_DRIVE_GONE:
@@ -476,8 +598,8 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 }
 
 /* rdda_extent_open() - open an extent and keep it open; see rdda.h */
-struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
-				     bool preempt, u64 generation,
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
+				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
 				     const struct rdda_extent_ops *ops, void *priv)
 {
 	struct rdda_extent *e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -492,11 +614,13 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->ops = ops;
 	e->priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
+	e->info.drive = *drive;
 	e->ask = true;
 	e->due = jiffies;
 	init_waitqueue_head(&e->wait);
+	INIT_LIST_HEAD(&e->node);
 	spin_lock_irq(&t->lock);
-	list_add_tail(&e->node, &t->extents);
+	extent_sort(e);
 	spin_unlock_irq(&t->lock);
 	rdda_target_kick(t);
 	return e;
@@ -536,7 +660,8 @@ void rdda_extent_close(struct rdda_extent *e)
 
 	spin_lock_irq(&t->lock);
 	e->closing = true;
-	wait_event_lock_irq(e->wait, !e->busy, t->lock);
+	/* One that is in flight is answered first: what it opens must be closed. */
+	wait_event_lock_irq(e->wait, !e->busy && !e->opening, t->lock);
 	list_del(&e->node);
 	g = grant_swap(e, NULL);
 	spin_unlock_irq(&t->lock);

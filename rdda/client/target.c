@@ -144,7 +144,7 @@ static void target_lost(struct rdda_target *t)
 	char reason[64];
 	int err = 0;
 
-	rdda_extents_lost(t);
+	rdda_extents_lost(t, s);
 	spin_lock_irq(&t->lock);
 	t->session = NULL;
 	spin_unlock_irq(&t->lock);

@@ -7,6 +7,7 @@
  *      |- connect.c   one session: RDMA-CM, login, proofs, arena, channels
  *      |    '- channel.c  one queue pair: buffers, chains of work requests
  *      |- extent.c    OPEN, CLOSE, events
+ *      |    '- opened.c   what an answer to OPEN means
  *      |- control.c   messages that are not I/O, calls, keep-alive
  *      |- mgmt.c      meshd to meshd
  *      '- stats.c
@@ -122,7 +123,8 @@ enum rdda_slot_state {
 /**
  * struct rdda_slot - one command; all under its channel's lock
  * @ch: its channel
- * @io: what it is a part of
+ * @io: what it is a part of; NULL: nobody waits for it any more
+ * @extent: of @io, also when that has gone: to be compared only; NULL when free
  * @lane: of its drive
  * @node: on pending, to_read or covered
  * @read_cqe: local completion of its READs
@@ -151,6 +153,7 @@ enum rdda_slot_state {
 struct rdda_slot {
 	struct rdda_chan *ch;
 	struct rdda_io *io;
+	struct rdda_extent *extent;
 	struct rdda_lane *lane;
 	struct list_head node;
 	struct ib_cqe read_cqe;
@@ -515,8 +518,14 @@ struct rdda_target {
  * @news: EXTENT_* bits for the work item
  * @again: it was open before, in this session or another
  * @told: state that its user knows; the work item's own, as all that follows
- * @draining: commands of a grant that was taken away have not ended; the user is
- *	told what it is when they have, and it is not asked for before
+ * @draining: commands of a grant that was taken away have not ended; it is not
+ *	asked for before they have
+ * @ending: nor has I/O of it, and the user is told what it is when it has
+ * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
+ * @kept: the grant then; the target has it open until it is closed or opened again
+ * @last_end: jiffies when a command ended; no lock
+ * @kicks_at: jiffies of the first of the kicks that found commands ending
+ * @kicked_at: jiffies of the last of them; both under @lock
  * @drain_due: jiffies of the next look
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts
@@ -524,6 +533,8 @@ struct rdda_target {
  * @opened: its answer
  * @opening: an OPEN is in flight; @lock. The extent is not freed meanwhile
  * @open_end: jiffies when the target has had time enough for it
+ * @released: not to be opened before rdda_extent_retry(); @lock
+ * @preempts: @preempt as the user wants it, whenever it begins anew
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -547,6 +558,13 @@ struct rdda_extent {
 	bool	again;
 	enum rdda_extent_state told;
 	bool	draining;
+	bool	ending;
+	bool	stuck;
+	unsigned long stuck_at;
+	struct rdda_grant *kept;
+	unsigned long last_end;
+	unsigned long kicks_at;
+	unsigned long kicked_at;
 	unsigned long drain_due;
 	unsigned long drain_end;
 	bool	drain_ends;
@@ -554,12 +572,15 @@ struct rdda_extent {
 	struct rdda_opened opened;
 	bool	opening;
 	unsigned long open_end;
+	bool	released;
+	bool	preempts;
 };
 
 #define EXTENT_GONE	1
 #define EXTENT_BACK	2
 #define EXTENT_REVOKED	4
 #define EXTENT_RENEW	8
+#define EXTENT_STUCK	16
 
 /**
  * struct rdda_stage - a payload that stays in the arena; under its channel's lock
@@ -637,10 +658,21 @@ void rdda_room_give(struct rdda_session *s, unsigned int n);
 void rdda_alive_timer(struct timer_list *timer);
 
 /* extent.c */
+void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err);
+void rdda_extent_sort(struct rdda_extent *e);
+struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g);
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
 void rdda_extents_tell_lost(struct rdda_target *t);
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
+
+/* opened.c */
+#define RDDA_GONE_RETRY_MS	5000
+int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m);
+struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
+				   const struct rdda_opened *m);
+struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
+				     struct rdda_grant *g);
 
 /* arena.c */
 int rdda_arena_check(struct rdda_session *s);
@@ -666,9 +698,10 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended);
 void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended);
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended);
-bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e);
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
 unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
 			      unsigned int max, u32 lkey, u32 *done);
 

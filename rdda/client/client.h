@@ -53,7 +53,11 @@
 #define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
 #define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
 #define RDDA_CHAIN		64	/* work requests built before they are posted */
-#define RDDA_SGE_MAX		32
+/*
+ * Of a work request: the NIC keeps memory for as many, used or not. A command of
+ * 128 KiB in pieces of 16 KiB has 8; one in single pages takes some requests more.
+ */
+#define RDDA_SGE_MAX		8
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
 #define RDDA_LANES		64	/* drives of a target that are told apart */
@@ -189,20 +193,20 @@ struct rdda_buf {
 };
 
 /**
- * struct rdda_bufs - message buffers, many to an allocation
+ * struct rdda_bufs - message buffers, several to a page
  * @buf: the buffers
  * @nr: how many
- * @chunk: their memory
- * @chunk_dma: its mapping
- * @chunks: how many
+ * @page: their memory, of the target's pages
+ * @page_dma: its mapping
+ * @pages: how many
  * @dir: of the mapping
  */
 struct rdda_bufs {
 	struct rdda_buf *buf;
 	unsigned int nr;
-	void	**chunk;
-	u64	*chunk_dma;
-	unsigned int chunks;
+	struct page **page;
+	u64	*page_dma;
+	unsigned int pages;
 	enum dma_data_direction dir;
 };
 
@@ -471,6 +475,7 @@ struct rdda_session {
 #define SESSION_DEAD	1
 #define SESSION_UP	2
 #define SESSION_LEAVING	3	/* we end it: nothing to log */
+#define SESSION_REMOVED	4	/* its device goes, and waits for us */
 
 static inline bool rdda_session_dead(struct rdda_session *s)
 {
@@ -482,8 +487,13 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  *
  * @work: the one place where states change; @lock guards what others read:
  *	@state, @err, @reason, @session, @extents, @stop, @counts
- * @attempt: failed ones since the last success; the work item's own
- * @next_try: jiffies; the same
+ * @attempt: logins since a session lasted; the work item's own, as all that
+ *	follows up to @lock
+ * @next_try: jiffies
+ * @up_at: jiffies when @session came up
+ * @leaving: a session that ended, but for its connections
+ * @pages: for messages and bounce blocks, kept from one session to the next: many
+ *	sessions are made again at once when memory can be got by their I/O only
  */
 struct rdda_target {
 	struct sockaddr_storage addr;
@@ -496,6 +506,9 @@ struct rdda_target {
 	struct completion stopped;
 	unsigned int attempt;
 	unsigned long next_try;
+	unsigned long up_at;
+	struct rdda_session *leaving;
+	struct list_head pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */
 	enum rdda_target_state state;
@@ -614,12 +627,15 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key);
 u32 rdda_session_number(void);
 const u8 *rdda_boot_id(void);
 void rdda_target_kick(struct rdda_target *t);
+struct page *rdda_page_get(struct rdda_target *t);
+void rdda_page_put(struct rdda_target *t, struct page *page);
 struct rdda_session *rdda_session_get(struct rdda_target *t);
 
 /* connect.c */
 struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
 					  size_t reason_len);
 void rdda_session_end(struct rdda_session *s);
+bool rdda_session_leave(struct rdda_session *s, bool force);
 void rdda_session_put(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);

@@ -86,6 +86,24 @@ struct rdda_session *rdda_session_get(struct rdda_target *t)
 
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
+/* A zeroed page that stays the target's. The target's work item. */
+struct page *rdda_page_get(struct rdda_target *t)
+{
+	struct page *page = list_first_entry_or_null(&t->pages, struct page, lru);
+
+	if (!page)
+		return alloc_page(GFP_KERNEL | __GFP_ZERO);
+	list_del(&page->lru);
+	clear_page(page_address(page));
+	return page;
+}
+
+/* The same work item; the page is unmapped. */
+void rdda_page_put(struct rdda_target *t, struct page *page)
+{
+	list_add(&page->lru, &t->pages);
+}
+
 {
 	int next;
 
@@ -236,6 +254,7 @@ void rdda_target_destroy(struct rdda_target *t)
  * rdda_client_init() - before anything else of the client
  *
  * Return: 0 or a negative errno.
+	INIT_LIST_HEAD(&t->pages);
  */
 int rdda_client_init(void)
 {
@@ -245,11 +264,15 @@ int rdda_client_init(void)
 	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
 	return rdda_wq ? 0 : -ENOMEM;
 }
+	struct page *page, *next;
+
 
 /**
  * rdda_client_exit() - every target is destroyed, every stage given back
  */
 void rdda_client_exit(void)
+	list_for_each_entry_safe(page, next, &t->pages, lru)
+		__free_page(page);
 {
 	destroy_workqueue(rdda_wq);
 	memzero_explicit(&identity, sizeof(identity));

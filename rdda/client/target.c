@@ -151,9 +151,10 @@ static void target_connect(struct rdda_target *t)
 		t->reconnects++;
 	memcpy(&t->uuid, s->chan[0]->accept.host_uuid, sizeof(t->uuid));
 	spin_unlock_irq(&t->lock);
-	t->attempt = 0;
+	t->up_at = jiffies;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
 }
+		target_leave(t, false);
 
 static void target_lost(struct rdda_target *t)
 {

@@ -16,7 +16,7 @@
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
-#define CLOSE_STUCK_MS		200
+#define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
 #define DRAIN_LOOK_MS		5
 #define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
 #define STUCK_MS		1000	/* commands that end within it are no hang ... */
@@ -541,6 +541,10 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->info.drive = *drive;
 	e->ask = true;
 	e->due = jiffies;
+	/* Never 0: jiffies begin shortly before that. */
+	e->last_end = jiffies;
+	e->kicks_at = jiffies;
+	e->kicked_at = jiffies;
 	init_waitqueue_head(&e->wait);
 	INIT_LIST_HEAD(&e->node);
 	spin_lock_irq(&t->lock);

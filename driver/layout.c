@@ -17,6 +17,8 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
 	struct mesh_layout *l = slot->layout;
 
+	if (state == MESH_MEMBER_REFUSED)
+		mesh_order_refused(l);
 	/* An old layout's members are nobody's news. */
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
@@ -51,14 +53,14 @@ static void mesh_layout_close(struct mesh_layout *l)
 {
 	u32 i;
 
-	for (i = l->nr; i--;) {
-		struct mesh_slot *slot = &l->slots[i];
-
-		if (!slot->member)
-			continue;
-		mesh_member_unlink(slot->member, &slot->link);
-		mesh_member_put(slot->member);
-	}
+	for (i = 0; i < l->nr; i++)
+		if (l->slots[i].member)
+			mesh_member_unlink(l->slots[i].member, &l->slots[i].link);
+	/* Nothing starts it any more, and it needs the members. */
+	mesh_order_end(&l->order);
+	for (i = l->nr; i--;)
+		if (l->slots[i].member)
+			mesh_member_put(l->slots[i].member);
 }
 
 static void mesh_layout_less(atomic_t *n, struct completion *none)
@@ -113,6 +115,7 @@ struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 me
 	l->epoch = epoch;
 	l->nr = members;
 	INIT_WORK(&l->free_work, mesh_layout_free_work);
+	mesh_order_init(&l->order);
 	for (i = 0; i < members; i++)
 		l->slots[i].layout = l;
 	return l;
@@ -141,8 +144,8 @@ static int mesh_by_drive(const void *a, const void *b, const void *priv)
  * @confs: one for each slot
  * @extack: says why not
  *
- * In ascending order of their drives, so that two clients that want the same
- * drives cannot each get half of them. Sleeps. On an error what was opened is
+ * In ascending order of their drives: two clients that want the same ones mostly
+ * meet at the first. What they do when not is in open_order.c. Sleeps. On an error what was opened is
  * closed by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
@@ -170,6 +173,8 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		mesh_member_link(slot->member, &slot->link);
 	}
 	kvfree(order);
+	if (!err)
+		mesh_order_begin(l);
 	return err;
 }
 

@@ -166,6 +166,8 @@ struct mesh_mio {
  *	move before @commit. Ends with mesh_mio_end()
  * @commit: move what was submitted with this queue
  * @stage_put: give a stage back
+ * @release: give the member back, without I/O, until @retry; may be NULL; sleeps
+ * @retry: open what was released or refused again; may be NULL
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
@@ -178,6 +180,8 @@ struct mesh_member_ops {
 	void (*submit)(struct mesh_member *m, struct mesh_mio *mio);
 	void (*commit)(struct mesh_member *m, unsigned int queue);
 	void (*stage_put)(struct mesh_member *m, void *stage);
+	void (*release)(struct mesh_member *m);
+	void (*retry)(struct mesh_member *m);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
 #ifdef MESH_FAULTS

@@ -62,6 +62,10 @@ static void rdda_member_state(void *priv, enum rdda_extent_state state, int err)
 	struct mesh_rdda *mr = priv;
 	enum mesh_member_state to = rdda_states[state].state;
 
+	/* A refused one that is tried again stays refused until that is answered. */
+	if ((state == RDDA_EXTENT_OPENING || state == RDDA_EXTENT_DOWN) &&
+	    READ_ONCE(mr->member->state) == MESH_MEMBER_REFUSED)
+		return;
 	mutex_lock(&mr->lock);
 	if (state == RDDA_EXTENT_UP) {
 		err = rdda_member_know(mr);
@@ -95,8 +99,9 @@ static int rdda_member_open(struct mesh_member *m, struct netlink_ext_ack *extac
 	}
 	m->priv = mr;
 	mutex_lock(&mr->lock);
-	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, m->conf.rw,
-				      m->conf.preempt, m->conf.generation, &rdda_member_ops, mr);
+	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive,
+				      m->conf.rw, m->conf.preempt, m->conf.generation,
+				      &rdda_member_ops, mr);
 	if (IS_ERR_OR_NULL(mr->extent))
 		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
 	mutex_unlock(&mr->lock);
@@ -168,6 +173,20 @@ static void rdda_member_stage_put(struct mesh_member *m, void *stage)
 	rdda_stage_put(stage);
 }
 
+static void rdda_member_release(struct mesh_member *m)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_extent_release(mr->extent);
+}
+
+static void rdda_member_retry(struct mesh_member *m)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	rdda_extent_retry(mr->extent);
+}
+
 static void rdda_member_kick(struct mesh_member *m)
 {
 	struct mesh_rdda *mr = m->priv;
@@ -189,6 +208,8 @@ const struct mesh_member_ops mesh_rdda_ops = {
 	.submit = rdda_member_submit,
 	.commit = rdda_member_commit,
 	.stage_put = rdda_member_stage_put,
+	.release = rdda_member_release,
+	.retry = rdda_member_retry,
 	.kick = rdda_member_kick,
 	.generation = rdda_member_generation,
 };

@@ -5,6 +5,7 @@
  *   netlink_volume.c   message -> mesh_volume_conf, mesh_layout
  *   volume.c           registry, attach, replace, detach, states
  *   layout.c           a layout: members and policy; pinned, swapped, freed
+ *   open_order.c       members that another host has: give back, try again
  *   disk.c             gendisk, tag set, limits
  *   request.c          blk-mq's calls, parking, time-outs, ends of requests
  *   plan.c             an op run: member I/Os, scatterlists
@@ -54,6 +55,22 @@
 #define MESH_RETRY_MS_MAX	1000	/* ... doubling up to this */
 
 /**
+ * struct mesh_order - members of a layout that another host has; open_order.c's own
+ * @work: looks after them
+ * @retry_at: jiffies when they are tried again, while @waiting
+ * @tries: so far
+ * @waiting: for @retry_at
+ * @released: all members were given back for that time
+ */
+struct mesh_order {
+	struct delayed_work	work;
+	unsigned long		retry_at;
+	unsigned int		tries;
+	bool			waiting;
+	bool			released;
+};
+
+/**
  * struct mesh_layout - one epoch of a volume
  * @ref: a pin for each request on its way, one for being the current one
  * @vol: a counted reference
@@ -61,6 +78,7 @@
  * @prot: the policy's view
  * @free_work: does what the release of @ref may not
  * @node: in vol->layouts while its requests have not all ended
+ * @order: members that are refused
  * @nr: entries of @slots
  * @slots: the members, in the message's order
  */
@@ -71,6 +89,7 @@ struct mesh_layout {
 	struct prot_layout	*prot;
 	struct work_struct	free_work;
 	struct list_head	node;
+	struct mesh_order	order;
 	u32			nr;
 	struct mesh_slot {
 		struct mesh_member	*member;
@@ -244,6 +263,12 @@ static inline void mesh_layout_unpin(struct mesh_layout *l)
 {
 	percpu_ref_put(&l->ref);
 }
+
+/* open_order.c */
+void mesh_order_init(struct mesh_order *o);
+void mesh_order_begin(struct mesh_layout *l);
+void mesh_order_refused(struct mesh_layout *l);
+void mesh_order_end(struct mesh_order *o);
 
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent);

@@ -141,6 +141,7 @@ struct rdda_extent_ops {
  * rdda_extent_open() - open an extent and keep it open over reconnects
  * @t: its target
  * @extent: UUID
+ * @drive: where it is thought to be; null: not known
  * @rw: for writing, else readers only
  * @preempt: fence another holder first
  * @generation: refused when the target has seen a higher one
@@ -148,13 +149,20 @@ struct rdda_extent_ops {
  * @priv: for @ops
  *
  * Returns at once in state DOWN or OPENING; several opens of one drive are
- * made one after the other.
+ * made one after the other, those of different drives beside each other.
  */
-struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
-				     bool preempt, u64 generation,
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
+				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
 				     const struct rdda_extent_ops *ops, void *priv);
 /* All I/O must have ended. Told to the target when it is there. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);
+/*
+ * Give an extent without I/O back, and open it no more before rdda_extent_retry().
+ * It is DOWN afterwards, or stays REFUSED. Sleeps.
+ */
+void rdda_extent_release(struct rdda_extent *e);
+/* Open what was released or REFUSED again, now; any other extent does so by itself. */
+void rdda_extent_retry(struct rdda_extent *e);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Reopens use the new one; a live extent is told at once. */
 void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);
@@ -218,7 +226,13 @@ void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
 void rdda_commit(struct rdda_extent *e, unsigned int queue);
 /* Give a staged payload's memory back; NULL is fine. */
 void rdda_stage_put(struct rdda_stage *s);
-/* End in-flight I/O of this extent whose session is stuck: kills the session. */
+/*
+ * I/O of this extent does not end in time. If nothing of it ends any more, all that
+ * is in flight ends with -ENOLINK as soon as nothing names its pages; the extent is
+ * DOWN until its drive has let go of the commands. The session, which others use, is
+ * ended only for pages that nothing else makes safe, and for those not before a
+ * silent target would lose it.
+ */
 void rdda_extent_kick(struct rdda_extent *e);
 
 #endif

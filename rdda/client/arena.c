@@ -106,13 +106,13 @@ static int bounce_pages(struct rdda_session *s)
 		return -ENOMEM;
 	for_each_sg(s->bounce_sgt.sgl, sg, n, i) {
 		u32 len = min_t(u32, PAGE_SIZE, s->bounce_bytes - i * PAGE_SIZE);
-		struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		struct page *page = rdda_page_get(s->t);
 
 		if (!page)
 			return -ENOMEM;
 		s->bounce_dma[i] = ib_dma_map_page(s->dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
 		if (ib_dma_mapping_error(s->dev, s->bounce_dma[i])) {
-			__free_page(page);
+			rdda_page_put(s->t, page);
 			return -ENOMEM;
 		}
 		s->bounce_page[i] = page;
@@ -224,7 +224,7 @@ void rdda_bounce_free(struct rdda_session *s)
 		ib_dereg_mr(s->bounce_mr);
 	for (i = 0; s->bounce_page && i < n && s->bounce_page[i]; i++) {
 		ib_dma_unmap_page(s->dev, s->bounce_dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
-		__free_page(s->bounce_page[i]);
+		rdda_page_put(s->t, s->bounce_page[i]);
 	}
 	sg_free_table(&s->bounce_sgt);
 	kvfree(s->bounce_dma);

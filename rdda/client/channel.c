@@ -15,8 +15,7 @@
 #include "rdda/client/client.h"
 
 #define BUF_STRIDE	ALIGN(RDDA_MSG_MAX, 64)
-#define CHUNK_BYTES	SZ_32K
-#define CHUNK_BUFS	(CHUNK_BYTES / BUF_STRIDE)
+#define PAGE_BUFS	(PAGE_SIZE / BUF_STRIDE)
 
 /**
  * rdda_bufs_alloc() - message buffers, mapped for the channel's device
@@ -31,31 +30,33 @@
 int rdda_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
 		    enum dma_data_direction dir, void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {
-	unsigned int i, chunks = DIV_ROUND_UP(nr, CHUNK_BUFS);
+	unsigned int i, pages = DIV_ROUND_UP(nr, PAGE_BUFS);
 	struct ib_device *dev = ch->s->dev;
 
 	b->dir = dir;
 	b->buf = kvcalloc(nr, sizeof(*b->buf), GFP_KERNEL);
-	b->chunk = kcalloc(chunks, sizeof(*b->chunk), GFP_KERNEL);
-	b->chunk_dma = kcalloc(chunks, sizeof(*b->chunk_dma), GFP_KERNEL);
-	if (!b->buf || !b->chunk || !b->chunk_dma)
+	b->page = kcalloc(pages, sizeof(*b->page), GFP_KERNEL);
+	b->page_dma = kcalloc(pages, sizeof(*b->page_dma), GFP_KERNEL);
+	if (!b->buf || !b->page || !b->page_dma)
 		return -ENOMEM;
-	for (i = 0; i < chunks; i++) {
-		b->chunk[i] = kzalloc(CHUNK_BYTES, GFP_KERNEL);
-		if (!b->chunk[i])
+	for (i = 0; i < pages; i++) {
+		struct page *page = rdda_page_get(ch->s->t);
+
+		if (!page)
 			return -ENOMEM;
-		b->chunk_dma[i] = ib_dma_map_single(dev, b->chunk[i], CHUNK_BYTES, dir);
-		if (ib_dma_mapping_error(dev, b->chunk_dma[i])) {
-			kfree(b->chunk[i]);
+		b->page_dma[i] = ib_dma_map_page(dev, page, 0, PAGE_SIZE, dir);
+		if (ib_dma_mapping_error(dev, b->page_dma[i])) {
+			rdda_page_put(ch->s->t, page);
 			return -ENOMEM;
 		}
-		b->chunks++;
+		b->page[i] = page;
+		b->pages++;
 	}
 	for (i = 0; i < nr; i++) {
 		b->buf[i].ch = ch;
 		b->buf[i].cqe.done = done;
-		b->buf[i].data = b->chunk[i / CHUNK_BUFS] + i % CHUNK_BUFS * BUF_STRIDE;
-		b->buf[i].dma = b->chunk_dma[i / CHUNK_BUFS] + i % CHUNK_BUFS * BUF_STRIDE;
+		b->buf[i].data = page_address(b->page[i / PAGE_BUFS]) + i % PAGE_BUFS * BUF_STRIDE;
+		b->buf[i].dma = b->page_dma[i / PAGE_BUFS] + i % PAGE_BUFS * BUF_STRIDE;
 	}
 	b->nr = nr;
 	return 0;
@@ -70,12 +71,12 @@ void rdda_bufs_free(struct rdda_chan *ch, struct rdda_bufs *b)
 {
 	unsigned int i;
 
-	for (i = 0; i < b->chunks; i++) {
-		ib_dma_unmap_single(ch->s->dev, b->chunk_dma[i], CHUNK_BYTES, b->dir);
-		kfree(b->chunk[i]);
+	for (i = 0; i < b->pages; i++) {
+		ib_dma_unmap_page(ch->s->dev, b->page_dma[i], PAGE_SIZE, b->dir);
+		rdda_page_put(ch->s->t, b->page[i]);
 	}
-	kfree(b->chunk_dma);
-	kfree(b->chunk);
+	kfree(b->page_dma);
+	kfree(b->page);
 	kvfree(b->buf);
 	memset(b, 0, sizeof(*b));
 }

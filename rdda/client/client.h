@@ -7,6 +7,7 @@
  *      |- connect.c   one session: RDMA-CM, login, proofs, arena, channels
  *      |    '- channel.c  one queue pair: buffers, chains of work requests
  *      |- extent.c    OPEN, CLOSE, events
+ *      |    '- opened.c   what an answer to OPEN means
  *      |- control.c   messages that are not I/O, calls, keep-alive
  *      |- mgmt.c      meshd to meshd
  *      '- stats.c
@@ -36,6 +37,7 @@
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -51,7 +53,11 @@
 #define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
 #define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
 #define RDDA_CHAIN		64	/* work requests built before they are posted */
-#define RDDA_SGE_MAX		32
+/*
+ * Of a work request: the NIC keeps memory for as many, used or not. A command of
+ * 128 KiB in pieces of 16 KiB has 8; one in single pages takes some requests more.
+ */
+#define RDDA_SGE_MAX		8
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
 #define RDDA_LANES		64	/* drives of a target that are told apart */
@@ -121,7 +127,8 @@ enum rdda_slot_state {
 /**
  * struct rdda_slot - one command; all under its channel's lock
  * @ch: its channel
- * @io: what it is a part of
+ * @io: what it is a part of; NULL: nobody waits for it any more
+ * @extent: of @io, also when that has gone: to be compared only; NULL when free
  * @lane: of its drive
  * @node: on pending, to_read or covered
  * @read_cqe: local completion of its READs
@@ -150,6 +157,7 @@ enum rdda_slot_state {
 struct rdda_slot {
 	struct rdda_chan *ch;
 	struct rdda_io *io;
+	struct rdda_extent *extent;
 	struct rdda_lane *lane;
 	struct list_head node;
 	struct ib_cqe read_cqe;
@@ -185,20 +193,20 @@ struct rdda_buf {
 };
 
 /**
- * struct rdda_bufs - message buffers, many to an allocation
+ * struct rdda_bufs - message buffers, several to a page
  * @buf: the buffers
  * @nr: how many
- * @chunk: their memory
- * @chunk_dma: its mapping
- * @chunks: how many
+ * @page: their memory, of the target's pages
+ * @page_dma: its mapping
+ * @pages: how many
  * @dir: of the mapping
  */
 struct rdda_bufs {
 	struct rdda_buf *buf;
 	unsigned int nr;
-	void	**chunk;
-	u64	*chunk_dma;
-	unsigned int chunks;
+	struct page **page;
+	u64	*page_dma;
+	unsigned int pages;
 	enum dma_data_direction dir;
 };
 
@@ -344,7 +352,7 @@ struct rdda_chan {
 	u16	nctl_free;
 
 	unsigned long last_rx;
-	unsigned long last_ping;	/* keep-alive work only */
+	unsigned long last_ping;	/* keep-alive timer only */
 	struct rdda_bufs rx;
 	struct rdda_bufs tx;		/* of batches */
 	struct rdda_bufs ctl;
@@ -383,6 +391,7 @@ struct rdda_grant {
  * @got: bytes of it
  * @err: 0 when answered
  * @late: when it is given up, an answer that still comes is not the target's fault
+ * @waiter: whose work item takes the answer up; NULL: somebody waits for @done
  * @done: completed under call_lock after @node was taken off
  */
 struct rdda_call {
@@ -395,6 +404,7 @@ struct rdda_call {
 	u32	total;
 	int	err;
 	bool	late;
+	struct rdda_target *waiter;
 	struct completion done;
 };
 
@@ -451,7 +461,7 @@ struct rdda_session {
 
 	u32	keepalive_ms;
 	u32	dead_ms;
-	struct delayed_work alive;
+	struct timer_list alive;
 
 	spinlock_t call_lock;		/* calls, next_tag, room, late */
 	struct list_head calls;
@@ -466,6 +476,7 @@ struct rdda_session {
 #define SESSION_DEAD	1
 #define SESSION_UP	2
 #define SESSION_LEAVING	3	/* we end it: nothing to log */
+#define SESSION_REMOVED	4	/* its device goes, and waits for us */
 
 static inline bool rdda_session_dead(struct rdda_session *s)
 {
@@ -477,8 +488,13 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  *
  * @work: the one place where states change; @lock guards what others read:
  *	@state, @err, @reason, @session, @extents, @stop, @counts
- * @attempt: failed ones since the last success; the work item's own
- * @next_try: jiffies; the same
+ * @attempt: logins since a session lasted; the work item's own, as all that
+ *	follows up to @lock
+ * @next_try: jiffies
+ * @up_at: jiffies when @session came up
+ * @leaving: a session that ended, but for its connections
+ * @pages: for messages and bounce blocks, kept from one session to the next: many
+ *	sessions are made again at once when memory can be got by their I/O only
  */
 struct rdda_target {
 	struct sockaddr_storage addr;
@@ -491,6 +507,9 @@ struct rdda_target {
 	struct completion stopped;
 	unsigned int attempt;
 	unsigned long next_try;
+	unsigned long up_at;
+	struct rdda_session *leaving;
+	struct list_head pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */
 	enum rdda_target_state state;
@@ -513,11 +532,23 @@ struct rdda_target {
  * @news: EXTENT_* bits for the work item
  * @again: it was open before, in this session or another
  * @told: state that its user knows; the work item's own, as all that follows
- * @draining: commands of a grant that was taken away have not ended; the user is
- *	told what it is when they have, and it is not asked for before
+ * @draining: commands of a grant that was taken away have not ended; it is not
+ *	asked for before they have
+ * @ending: nor has I/O of it, and the user is told what it is when it has
+ * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
+ * @kept: the grant then; the target has it open until it is closed or opened again
+ * @last_end: jiffies when a command ended; no lock
+ * @kicks_at: jiffies of the first of the kicks that found commands ending
+ * @kicked_at: jiffies of the last of them; both under @lock
  * @drain_due: jiffies of the next look
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts
+ * @open: the OPEN in flight, while @opening
+ * @opened: its answer
+ * @opening: an OPEN is in flight; @lock. The extent is not freed meanwhile
+ * @open_end: jiffies when the target has had time enough for it
+ * @released: not to be opened before rdda_extent_retry(); @lock
+ * @preempts: @preempt as the user wants it, whenever it begins anew
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -541,15 +572,29 @@ struct rdda_extent {
 	bool	again;
 	enum rdda_extent_state told;
 	bool	draining;
+	bool	ending;
+	bool	stuck;
+	unsigned long stuck_at;
+	struct rdda_grant *kept;
+	unsigned long last_end;
+	unsigned long kicks_at;
+	unsigned long kicked_at;
 	unsigned long drain_due;
 	unsigned long drain_end;
 	bool	drain_ends;
+	struct rdda_call open;
+	struct rdda_opened opened;
+	bool	opening;
+	unsigned long open_end;
+	bool	released;
+	bool	preempts;
 };
 
 #define EXTENT_GONE	1
 #define EXTENT_BACK	2
 #define EXTENT_REVOKED	4
 #define EXTENT_RENEW	8
+#define EXTENT_STUCK	16
 
 /**
  * struct rdda_stage - a payload that stays in the arena; under its channel's lock
@@ -583,12 +628,15 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key);
 u32 rdda_session_number(void);
 const u8 *rdda_boot_id(void);
 void rdda_target_kick(struct rdda_target *t);
+struct page *rdda_page_get(struct rdda_target *t);
+void rdda_page_put(struct rdda_target *t, struct page *page);
 struct rdda_session *rdda_session_get(struct rdda_target *t);
 
 /* connect.c */
 struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
 					  size_t reason_len);
 void rdda_session_end(struct rdda_session *s);
+bool rdda_session_leave(struct rdda_session *s, bool force);
 void rdda_session_put(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);
@@ -618,17 +666,30 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
 int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
 	      unsigned int timeout_ms);
 void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
 int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout);
 void rdda_calls_abort(struct rdda_session *s);
+bool rdda_room_try(struct rdda_session *s);
 int rdda_room_take(struct rdda_session *s, unsigned long *timeout);
 void rdda_room_give(struct rdda_session *s, unsigned int n);
-void rdda_alive_work(struct work_struct *work);
+void rdda_alive_timer(struct timer_list *timer);
 
 /* extent.c */
-void rdda_extents_lost(struct rdda_target *t);
+void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err);
+void rdda_extent_sort(struct rdda_extent *e);
+struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g);
+void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
 void rdda_extents_tell_lost(struct rdda_target *t);
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
+
+/* opened.c */
+#define RDDA_GONE_RETRY_MS	5000
+int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m);
+struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
+				   const struct rdda_opened *m);
+struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
+				     struct rdda_grant *g);
 
 /* arena.c */
 int rdda_arena_check(struct rdda_session *s);
@@ -654,9 +715,10 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended);
 void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended);
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended);
-bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e);
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
 unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
 			      unsigned int max, u32 lkey, u32 *done);
 

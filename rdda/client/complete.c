@@ -122,7 +122,7 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	if (!slot || (slot->push && !err))
 		return false;
 	credit_return(ch, slot);
-	if (slot->opcode != RDDA_OP_READ || err) {
+	if (slot->opcode != RDDA_OP_READ || err || !slot->io) {
 		command_end(slot, err, ended);
 		return true;
 	}
@@ -199,7 +199,8 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 		return;
 	}
 	for (i = 0; i < n; i++)
-		rdda_bounce_copy(run[i]);
+		if (run[i]->io)
+			rdda_bounce_copy(run[i]);
 	spin_lock_irqsave(&ch->lock, flags);
 	rdda_local_look(ch, &ended);
 	for (i = 0; i < n; i++)

@@ -126,9 +126,12 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		cm_finish(ch, ev->status < 0 ? ev->status : -EHOSTUNREACH);
 		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		set_bit(SESSION_REMOVED, &ch->s->flags);
+		rdda_target_kick(ch->s->t);
+		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		rdda_session_fail(ch->s, -ENOLINK, "channel %u: %s", ch->index,
 				  rdma_event_msg(ev->event));
 		cm_finish(ch, -ENOLINK);
@@ -145,6 +148,18 @@ static int cm_wait(struct rdda_chan *ch)
 	if (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(RDDA_CM_TIMEOUT_MS)))
 		return -ETIMEDOUT;
 	return ch->cm_err;
+}
+
+/*
+ * Messages of the connection manager are held back while the port is down: they
+ * would be lost, and Soft-RoCE's queue pair for them would never work again after
+ * one that it could not send.
+ */
+static bool port_active(struct rdma_cm_id *id)
+{
+	struct ib_port_attr attr;
+
+	return !ib_query_port(id->device, id->port_num, &attr) && attr.state == IB_PORT_ACTIVE;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -187,6 +202,8 @@ static int chan_route(struct rdda_chan *ch)
 		ret = cm_wait(ch);
 	if (ret)
 		return ret;
+	if (!port_active(id))
+		return -ENETDOWN;
 	if (!s->dev) {
 		ret = rdda_device_limits(id->device, id->port_num, &s->lim);
 		if (ret)
@@ -400,6 +417,8 @@ static const char *connect_text(struct rdda_session *s, int err)
 	case -EADDRNOTAVAIL:
 	case -ENETUNREACH:
 		return "no RDMA device leads there";
+	case -ENETDOWN:
+		return "the RDMA port is down";
 	case -EOPNOTSUPP:
 		return "the RDMA device cannot do this";
 	case -EADDRINUSE:
@@ -464,7 +483,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	init_waitqueue_head(&s->wait);
 	spin_lock_init(&s->call_lock);
 	INIT_LIST_HEAD(&s->calls);
-	INIT_DELAYED_WORK(&s->alive, rdda_alive_work);
+	timer_setup(&s->alive, rdda_alive_timer, 0);
 	rdda_identity_get(&s->host, &s->key);
 	ret = chan_connect(s, 0);
 	if (!ret && !t->expect_any &&
@@ -488,7 +507,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 		s->chan[i]->open = true;
 		spin_unlock_irq(&s->chan[i]->lock);
 	}
-	queue_delayed_work(rdda_wq, &s->alive, 0);
+	mod_timer(&s->alive, jiffies + 1);
 	return s;
 }
 
@@ -509,8 +528,9 @@ static void session_bye(struct rdda_session *s)
  * rdda_session_end() - tear a session down, in order
  * @s: any, also one that never came up; no extent has a grant of it any more
  *
- * The target's work item; sleeps. Every I/O of it has ended when this returns.
- * Drops the caller's reference.
+ * The target's work item; sleeps. Every I/O of it has ended when this returns, and
+ * only its connections are left, as the target's @leaving, with the caller's
+ * reference.
  */
 void rdda_session_end(struct rdda_session *s)
 {
@@ -522,12 +542,13 @@ void rdda_session_end(struct rdda_session *s)
 	if (n)
 		session_bye(s);
 	session_close(s);
-	cancel_delayed_work_sync(&s->alive);
+	/* The session is dead by now: it does not set itself again. */
+	timer_delete_sync(&s->alive);
 	for (i = 0; i < n; i++)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);
 	for (i = 0; i < n; i++)
-		if (s->chan[i]->established)
+		if (s->chan[i]->established && port_active(s->chan[i]->id))
 			rdma_disconnect(s->chan[i]->id);
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
@@ -545,8 +566,28 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_chan_release(s->chan[i]);
 	if (s->pd)
 		ib_dealloc_pd(s->pd);
-	for (i = 0; i < n; i++)
+	s->t->leaving = s;
+}
+
+/**
+ * rdda_session_leave() - let go of the connections of a session that ended
+ * @s: session
+ * @force: also when its port is down
+ *
+ * That sends a message for each that was begun. The target's work item; sleeps.
+ * Drops the reference. Return: false when it has to wait for the port.
+ */
+bool rdda_session_leave(struct rdda_session *s, bool force)
+{
+	unsigned int i;
+
+	force |= test_bit(SESSION_REMOVED, &s->flags);
+	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
+		if (s->chan[i]->login.magic && !port_active(s->chan[i]->id))
+			return false;
+	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->id)
 			rdma_destroy_id(s->chan[i]->id);
 	rdda_session_put(s);
+	return true;
 }

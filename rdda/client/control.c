@@ -49,6 +49,20 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 	return ret;
 }
 
+/* One more unanswered control message, if that is allowed now. */
+bool rdda_room_try(struct rdda_session *s)
+{
+	unsigned long flags;
+	bool got;
+
+	spin_lock_irqsave(&s->call_lock, flags);
+	got = s->room;
+	if (got)
+		s->room--;
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	return got;
+}
+
 /**
  * rdda_room_take() - be allowed one more unanswered control message
  * @s: session
@@ -60,14 +74,8 @@ int rdda_room_take(struct rdda_session *s, unsigned long *timeout)
 {
 	bool got = false;
 
-	*timeout = wait_event_timeout(s->wait, ({
-		spin_lock_irq(&s->call_lock);
-		got = s->room;
-		if (got)
-			s->room--;
-		spin_unlock_irq(&s->call_lock);
-		got || rdda_session_dead(s);
-	}), *timeout);
+	*timeout = wait_event_timeout(s->wait, (got = rdda_room_try(s)) || rdda_session_dead(s),
+				      *timeout);
 	if (got)
 		return 0;
 	return rdda_session_dead(s) ? -ENOLINK : -ETIMEDOUT;
@@ -108,6 +116,37 @@ void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
 	spin_unlock_irqrestore(&s->call_lock, flags);
 }
 
+/* The call is over: under call_lock, after which its owner may free it. */
+static void call_finish(struct rdda_call *c, int err)
+{
+	list_del_init(&c->node);
+	c->err = err;
+	complete(&c->done);
+	if (c->waiter)
+		rdda_target_kick(c->waiter);
+}
+
+/**
+ * rdda_call_end() - take the answer up, or give the call up without one
+ * @s: session
+ * @c: started
+ *
+ * Any context. Return: 0, -ETIMEDOUT, -ENOLINK, or what the target answered.
+ */
+int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->call_lock, flags);
+	if (!list_empty(&c->node)) {
+		list_del_init(&c->node);
+		c->err = -ETIMEDOUT;
+		s->late += c->late;
+	}
+	spin_unlock_irqrestore(&s->call_lock, flags);
+	return c->err;
+}
+
 /**
  * rdda_call_wait() - wait for the answer; also how to give a call up
  * @s: session
@@ -118,17 +157,8 @@ void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
  */
 int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout)
 {
-	unsigned long flags;
-
 	wait_for_completion_timeout(&c->done, timeout);
-	spin_lock_irqsave(&s->call_lock, flags);
-	if (!list_empty(&c->node)) {
-		list_del_init(&c->node);
-		c->err = -ETIMEDOUT;
-		s->late += c->late;
-	}
-	spin_unlock_irqrestore(&s->call_lock, flags);
-	return c->err;
+	return rdda_call_end(s, c);
 }
 
 /**
@@ -141,11 +171,8 @@ void rdda_calls_abort(struct rdda_session *s)
 	unsigned long flags;
 
 	spin_lock_irqsave(&s->call_lock, flags);
-	list_for_each_entry_safe(c, next, &s->calls, node) {
-		list_del_init(&c->node);
-		c->err = -ENOLINK;
-		complete(&c->done);
-	}
+	list_for_each_entry_safe(c, next, &s->calls, node)
+		call_finish(c, -ENOLINK);
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	wake_up_all(&s->wait);
 }
@@ -197,16 +224,14 @@ static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_
 		if (c->tag != le64_to_cpu(hdr->tag))
 			continue;
 		if (hdr->type == RDDA_ERROR) {
-			c->err = -EREMOTEIO;
+			call_finish(c, -EREMOTEIO);
 		} else if (hdr->type == c->type && len <= c->rsp_max) {
 			memcpy(c->rsp, hdr, len);
 			c->got = len;
-			c->err = 0;
+			call_finish(c, 0);
 		} else {
 			break;
 		}
-		list_del_init(&c->node);
-		complete(&c->done);
 		ret = 0;
 		goto out;
 	}
@@ -342,12 +367,19 @@ static void chan_ping(struct rdda_chan *ch, unsigned long every)
 }
 
 /**
- * rdda_alive_work() - ping every channel, and give a silent target up
- * @work: of a session
+ * rdda_alive_timer() - ping every channel, and give a silent target up
+ * @timer: of a session
+ *
+ * A timer, not work: connecting to targets that do not answer blocks workers
+ * for seconds, and without new ones work would come too late to keep a healthy
+ * session alive. Whatever is locked in here is locked with interrupts off
+ * elsewhere. It sets itself again until the session is dead.
+ *
+ * Context: softirq.
  */
-void rdda_alive_work(struct work_struct *work)
+void rdda_alive_timer(struct timer_list *timer)
 {
-	struct rdda_session *s = container_of(work, struct rdda_session, alive.work);
+	struct rdda_session *s = container_of(timer, struct rdda_session, alive);
 	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
 	unsigned int i;
 
@@ -361,5 +393,5 @@ void rdda_alive_work(struct work_struct *work)
 		chan_ping(ch, every);
 	}
 	if (!rdda_session_dead(s))
-		queue_delayed_work(rdda_wq, &s->alive, max(every / 2, 1UL));
+		mod_timer(&s->alive, jiffies + max(every / 2, 1UL));
 }

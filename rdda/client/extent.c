@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extents: opened one at a time and kept open, over reconnects and over drives
- * that go and come back. States change in the target's work item alone; what
- * arrives from the target is left in @news for it.
+ * Extents: opened, one of a drive at a time, and kept open, over reconnects and
+ * over drives that go and come back. States change in the target's work item
+ * alone, which waits for no answer; what arrives from the target is left in @news
+ * and @opened for it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/delay.h>
@@ -15,10 +16,14 @@
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
-#define GONE_RETRY_MS		5000
+#define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
 #define DRAIN_LOOK_MS		5
+#define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
+#define STUCK_MS		1000	/* commands that end within it are no hang ... */
+#define KICKS_MS		30000	/* ... unless kicks go on so long */
+#define ROOM_LOOK_MS		10	/* for one more control message */
 
-static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
+void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
 	int next = rdda_extent_next(e->info.state, ev);
 
@@ -35,7 +40,7 @@ static void extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err
  */
 static void extent_tell(struct rdda_extent *e)
 {
-	if (e->draining || e->info.state == e->told)
+	if (e->ending || e->info.state == e->told)
 		return;
 	e->told = e->info.state;
 	if (e->ops && e->ops->state)
@@ -43,7 +48,7 @@ static void extent_tell(struct rdda_extent *e)
 }
 
 /* Ascending drive UUID; those whose drive is not known yet come last. */
-static void extent_sort(struct rdda_extent *e)
+void rdda_extent_sort(struct rdda_extent *e)
 {
 	struct rdda_target *t = e->t;
 	struct rdda_extent *at;
@@ -60,135 +65,10 @@ static void extent_sort(struct rdda_extent *e)
 	list_add_tail(&e->node, &at->node);
 }
 
-static struct rdda_grant *grant_swap(struct rdda_extent *e, struct rdda_grant *g)
+struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g)
 {
 	lockdep_assert_held(&e->t->lock);
 	return rcu_replace_pointer(e->grant, g, lockdep_is_held(&e->t->lock));
-}
-
-/* Whatever the target says of an extent must make sense before it is used. */
-static int opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
-{
-	u64 slba = le64_to_cpu(m->slba), blocks = le64_to_cpu(m->blocks);
-	u32 max_bytes = le32_to_cpu(m->max_bytes);
-
-	if (memcmp(m->extent, &e->uuid, sizeof(m->extent)))
-		return -EPROTO;
-	if (m->lba_shift != 9 && m->lba_shift != 12)
-		return -EPROTO;
-	if (!blocks || slba + blocks < slba || (slba + blocks) >> (63 - m->lba_shift))
-		return -EPROTO;
-	if (max_bytes < RDDA_PAGE || max_bytes % RDDA_PAGE)
-		return -EPROTO;
-	if (le32_to_cpu(m->nsid) == U32_MAX)
-		return -EPROTO;
-	return 0;
-}
-
-/* Lanes are by drive, not by NSID: one that comes back has a new one. */
-static u8 grant_lane(struct rdda_session *s, const u8 *drive, u32 nsid)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr_lanes; i++)
-		if (!memcmp(&s->lane_drive[i], drive, sizeof(uuid_t)))
-			return i;
-	if (i == RDDA_LANES)
-		return nsid % RDDA_LANES;
-	import_uuid(&s->lane_drive[i], drive);
-	WRITE_ONCE(s->nr_lanes, i + 1);
-	return i;
-}
-
-static struct rdda_grant *grant_make(struct rdda_extent *e, struct rdda_session *s,
-				     const struct rdda_opened *m)
-{
-	struct rdda_grant *g = kzalloc(sizeof(*g), GFP_KERNEL);
-
-	if (!g)
-		return NULL;
-	g->s = s;
-	g->number = s->number;
-	g->nsid = le32_to_cpu(m->nsid);
-	g->handle = le32_to_cpu(m->handle);
-	g->slba = le64_to_cpu(m->slba);
-	g->lba_shift = m->lba_shift;
-	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
-	g->max_bytes = le32_to_cpu(m->max_bytes);
-	g->lane = grant_lane(s, m->drive, g->nsid);
-	g->rw = e->rw;
-	return g;
-}
-
-/* Sizes that the block layer would warn about are no sizes. */
-static u32 sane_size(u64 bytes, u32 lba_bytes)
-{
-	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
-		return lba_bytes;
-	return bytes;
-}
-
-static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
-{
-	struct rdda_extent_info *i = &e->info;
-	u16 flags = le16_to_cpu(m->flags);
-
-	memcpy(&i->drive, m->drive, sizeof(i->drive));
-	i->lba_bytes = 1U << m->lba_shift;
-	i->phys_bytes = sane_size(le32_to_cpu(m->phys_bytes), i->lba_bytes);
-	i->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
-	i->max_bytes = le32_to_cpu(m->max_bytes);
-	i->discard_bytes = 0;
-	if (flags & RDDA_DRIVE_DISCARD)
-		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
-					     i->lba_bytes);
-	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
-	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
-	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
-}
-
-/* Under the lock: what the answer means. Return: a grant to be freed. */
-static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
-				       struct rdda_grant *g)
-{
-	enum rdda_extent_event ev;
-	int err;
-	u32 ms;
-
-	ev = rdda_open_event(m->status, &err);
-	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: ask again */
-		ev = RDDA_EEV_LATER;
-		err = -ENOMEM;
-	}
-	memset(&e->info.holder, 0, sizeof(uuid_t));
-	switch (ev) {
-	case RDDA_EEV_OPENED:
-		info_fill(e, m);
-		extent_sort(e);
-		e->ask = e->news & EXTENT_RENEW;
-		e->attempt = 0;
-		e->again = true;
-		/* Whoever takes it from us later is not fenced in turn. */
-		e->preempt = false;
-		break;
-	case RDDA_EEV_LATER:
-		ms = rdda_backoff_ms(e->attempt++, get_random_u32());
-		e->due = jiffies + msecs_to_jiffies(ms);
-		break;
-	case RDDA_EEV_GONE:
-		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
-		break;
-	default:
-		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
-		e->ask = false;
-		e->again = false;
-		break;
-	}
-	extent_set(e, ev, err);
-	/* A live extent that must be asked again goes on with what it has. */
-	if (ev == RDDA_EEV_LATER)
-		return g;
-	return grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
 }
 
 /*
@@ -198,17 +78,23 @@ static struct rdda_grant *opened_apply(struct rdda_extent *e, const struct rdda_
  */
 static void extent_drain_look(struct rdda_extent *e, struct rdda_session *s)
 {
+	bool uses = false, io = false;
 	unsigned int i;
+	LIST_HEAD(ended);
 
-	for (i = 0; i < s->nchan; i++) {
-		if (!rdda_chan_uses(s->chan[i], e))
-			continue;
-		if (e->drain_ends && time_after(jiffies, e->drain_end))
-			rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
-		e->drain_due = jiffies + msecs_to_jiffies(DRAIN_LOOK_MS);
-		return;
-	}
-	e->draining = false;
+	for (i = 0; e->stuck && i < s->nchan; i++)
+		rdda_chan_abandon(s->chan[i], e, &ended);
+	rdda_ios_end(&ended);
+	for (i = 0; i < s->nchan; i++)
+		uses |= rdda_chan_uses(s->chan[i], e, &io);
+	e->ending = io;
+	e->draining = uses;
+	e->stuck &= uses;
+	e->drain_due = jiffies + msecs_to_jiffies(io ? DRAIN_LOOK_MS : ORPHAN_LOOK_MS);
+	if (uses && e->drain_ends && time_after(jiffies, e->drain_end))
+		rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
+	else if (io && e->stuck && time_after(jiffies, e->stuck_at + msecs_to_jiffies(s->dead_ms)))
+		rdda_session_fail(s, -ETIMEDOUT, "I/O did not end in time");
 	extent_tell(e);
 }
 
@@ -223,11 +109,20 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 		rdda_chan_fail_extent(s->chan[i], e, err, &ended);
 	rdda_ios_end(&ended);
 	e->draining = true;
+	e->ending = true;
 	e->drain_ends = false;
 	extent_drain_look(e, s);
 }
 
-static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
+static void open_over(struct rdda_extent *e)
+{
+	lockdep_assert_held(&e->t->lock);
+	e->opening = false;
+	wake_up_all(&e->wait);
+}
+
+/* Send OPEN. Return: false when there is no room for it now. */
+static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
 	struct rdda_open m = {
@@ -237,35 +132,101 @@ static void extent_ask(struct rdda_extent *e, struct rdda_session *s)
 			     (e->again ? RDDA_OPEN_AGAIN : 0),
 		.access = e->rw ? RDDA_RW : RDDA_RO,
 	};
+	int ret;
+
+	if (!rdda_room_try(s))
+		return false;
+	memcpy(m.extent, &e->uuid, sizeof(m.extent));
+	spin_lock_irq(&t->lock);
+	rdda_extent_set(e, RDDA_EEV_ASK, e->info.err);
+	m.generation = cpu_to_le64(e->generation);
+	e->opening = true;
+	spin_unlock_irq(&t->lock);
+	extent_tell(e);
+	e->open_end = jiffies + msecs_to_jiffies(OPEN_TIMEOUT_MS);
+	e->open = (struct rdda_call) {
+		.type = RDDA_OPENED,
+		.rsp = &e->opened,
+		.rsp_max = sizeof(e->opened),
+		.waiter = t,
+	};
+	rdda_call_start(s, &e->open);
+	m.hdr.tag = cpu_to_le64(e->open.tag);
+	ret = rdda_control_send(s->chan[0], &m, sizeof(m));
+	if (!ret)
+		return true;
+	rdda_call_end(s, &e->open);
+	rdda_room_give(s, 1);
+	spin_lock_irq(&t->lock);
+	open_over(e);
+	spin_unlock_irq(&t->lock);
+	if (ret != -EAGAIN)
+		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
+	return false;
+}
+
+/* OPEN was answered, or the target has had its time. */
+static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
+{
+	const struct rdda_opened *a = &e->opened;
+	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
-	struct rdda_opened a;
 	bool drain;
 	int ret;
 
-	memcpy(m.extent, &e->uuid, sizeof(m.extent));
+	ret = rdda_call_end(s, &e->open);
+	rdda_room_give(s, 1);
+	if (!ret && a->status == RDDA_OPEN_OK)
+		ret = rdda_opened_check(e, a);
+	if (!ret && a->status == RDDA_OPEN_OK)
+		g = rdda_grant_make(e, s, a);
 	spin_lock_irq(&t->lock);
-	extent_set(e, RDDA_EEV_ASK, e->info.err);
-	m.generation = cpu_to_le64(e->generation);
+	open_over(e);
+	if (!ret)
+		g = rdda_opened_apply(e, a, g);
+	drain = !ret && g && !rcu_access_pointer(e->grant);
 	spin_unlock_irq(&t->lock);
-	extent_tell(e);
-	ret = rdda_call(s, &m, sizeof(m), RDDA_OPENED, &a, sizeof(a), OPEN_TIMEOUT_MS);
-	if (!ret && a.status == RDDA_OPEN_OK)
-		ret = opened_check(e, &a);
-	if (ret) {
+	if (ret) {		/* the session's end tells the rest */
 		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
-		return;		/* the session's end tells the rest */
+		return;
 	}
-	if (a.status == RDDA_OPEN_OK)
-		g = grant_make(e, s, &a);
-	spin_lock_irq(&t->lock);
-	g = opened_apply(e, &a, g);
-	drain = g && !rcu_access_pointer(e->grant);
-	spin_unlock_irq(&t->lock);
 	if (drain)
 		extent_drain(e, s, -EACCES);
 	if (g)
 		kfree_rcu(g, rcu);
 	extent_tell(e);
+}
+
+/*
+ * A drive holds commands longer than their volume waits. The session stays, since
+ * others use it: what may end of the extent's I/O ends now, and nothing goes to the
+ * extent again before the drive has let go of all of it, so that no write of before
+ * lands on one of after.
+ */
+static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
+{
+	struct rdda_target *t = e->t;
+	struct rdda_grant *g;
+
+	spin_lock_irq(&t->lock);
+	g = rdda_grant_swap(e, NULL);
+	if (g) {
+		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+		e->ask = true;
+		e->again = true;
+		e->due = jiffies;
+	}
+	spin_unlock_irq(&t->lock);
+	if (!e->stuck)
+		e->stuck_at = jiffies;
+	e->stuck = true;
+	if (!g)
+		return;
+	kfree(e->kept);
+	e->kept = g;
+	pr_warn_ratelimited("%pISpc: drive %pUb does not end its commands\n", &t->addr,
+			    &e->info.drive);
+	extent_drain(e, s, -ENOLINK);
 }
 
 static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned int news)
@@ -277,13 +238,13 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 
 	if (news & (EXTENT_GONE | EXTENT_REVOKED)) {
 		spin_lock_irq(&t->lock);
-		g = grant_swap(e, NULL);
+		g = rdda_grant_swap(e, NULL);
 		/* I/O that comes now must already fail with the right error. */
 		if (e->info.state == RDDA_EXTENT_UP)
-			extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
+			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		e->ask = e->info.state == RDDA_EXTENT_GONE;
 		e->again &= !revoked;
-		e->due = jiffies + msecs_to_jiffies(GONE_RETRY_MS);
+		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);
 		if (g)
 			extent_drain(e, s, err);
@@ -293,13 +254,15 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		/* What is being asked for may have waited for just that. */
 		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
-			extent_set(e, RDDA_EEV_RENEW, e->info.err);
+			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
 			e->ask = true;
 			e->attempt = 0;
 			e->due = jiffies;
 		}
 		spin_unlock_irq(&t->lock);
 	}
+	if (news & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->draining))
+		extent_stuck(e, s);
 	if (news & EXTENT_BACK && e->draining && !e->drain_ends) {
 		e->drain_end = jiffies + msecs_to_jiffies(s->dead_ms);
 		e->drain_ends = true;
@@ -309,26 +272,100 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	extent_tell(e);
 }
 
-/* What is due first; *wait shrinks to the time until the next. Locked. */
-static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wait)
+enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_ASK };
+
+/* What an extent wants done now but for OPEN; *wait shrinks to what is due later. */
+static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
-	struct rdda_extent *e;
 	unsigned long due;
+
+	if (e->opening) {
+		due = e->open_end;
+		if (completion_done(&e->open.done) || time_after_eq(jiffies, due))
+			return TODO_ANSWER;
+	} else if (e->closing || e->released) {
+		return TODO_NOTHING;
+	} else if (e->news) {
+		return TODO_NEWS;
+	} else if (e->draining) {
+		due = e->drain_due;
+		if (time_after_eq(jiffies, due))
+			return TODO_DRAIN;
+	} else {
+		return TODO_NOTHING;
+	}
+	*wait = min(*wait, due - jiffies);
+	return TODO_NOTHING;
+}
+
+/* The older one. */
+static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
+{
+	return a && (!b || time_before_eq(a->due, b->due)) ? a : b;
+}
+
+/*
+ * The OPEN that is due longest, of a drive that has none in flight: one that takes
+ * its time over its label keeps the others waiting for nothing. Extents of a drive
+ * are neighbours in the list. *wait shrinks to the time until the next is due.
+ */
+static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
+{
+	struct rdda_extent *e, *prev = NULL, *of_drive = NULL, *best = NULL;
+	bool busy = false;
 
 	lockdep_assert_held(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
-		if (e->closing)
+		if (prev && !uuid_equal(&prev->info.drive, &e->info.drive)) {
+			best = extent_older(best, busy ? NULL : of_drive);
+			of_drive = NULL;
+			busy = false;
+		}
+		prev = e;
+		busy |= e->opening;
+		if (e->closing || e->released || !e->ask || e->draining || e->opening)
 			continue;
-		if (e->news)
-			return e;
-		if (!e->ask && !e->draining)
-			continue;
-		due = e->draining ? e->drain_due : e->due;
-		if (time_after_eq(jiffies, due))
-			return e;
-		*wait = min(*wait, due - jiffies);
+		if (time_after_eq(jiffies, e->due))
+			of_drive = extent_older(of_drive, e);
+		else
+			*wait = min(*wait, e->due - jiffies);
 	}
-	return NULL;
+	return extent_older(best, busy ? NULL : of_drive);
+}
+
+/* Answers, news and drains first. */
+static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *todo,
+				       unsigned long *wait)
+{
+	struct rdda_extent *e;
+
+	lockdep_assert_held(&t->lock);
+	list_for_each_entry(e, &t->extents, node) {
+		*todo = extent_todo(e, wait);
+		if (*todo != TODO_NOTHING)
+			return e;
+	}
+	*todo = TODO_ASK;
+	return extent_due(t, wait);
+}
+
+static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent_todo todo,
+		      unsigned int news)
+{
+	switch (todo) {
+	case TODO_ANSWER:
+		extent_answered(e, s);
+		break;
+	case TODO_NEWS:
+		extent_news(e, s, news);
+		break;
+	case TODO_DRAIN:
+		extent_drain_look(e, s);
+		break;
+	default:
+		return extent_ask(e, s);
+	}
+	return true;
 }
 
 /**
@@ -336,54 +373,60 @@ static struct rdda_extent *extent_pick(struct rdda_target *t, unsigned long *wai
  * @t: target
  * @s: its session
  *
- * The target's work item. Return: jiffies until it wants to run again.
+ * The target's work item; waits for nobody. Return: jiffies until it wants to
+ * run again.
  */
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 {
 	unsigned long wait = MAX_JIFFY_OFFSET;
+	enum extent_todo todo;
 	struct rdda_extent *e;
 	unsigned int news;
+	bool room = true;
 
 	spin_lock_irq(&t->lock);
-	while (!t->stop && !rdda_session_dead(s)) {
+	while (room && !t->stop && !rdda_session_dead(s)) {
 		wait = MAX_JIFFY_OFFSET;
-		e = extent_pick(t, &wait);
+		e = extent_pick(t, &todo, &wait);
 		if (!e)
 			break;
 		e->busy = true;
 		news = e->news;
-		e->news = 0;
+		if (todo == TODO_NEWS)
+			e->news = 0;
 		spin_unlock_irq(&t->lock);
-		if (news)
-			extent_news(e, s, news);
-		else if (e->draining)
-			extent_drain_look(e, s);
-		else
-			extent_ask(e, s);
+		room = extent_do(e, s, todo, news);
 		spin_lock_irq(&t->lock);
 		e->busy = false;
 		wake_up_all(&e->wait);
 	}
 	spin_unlock_irq(&t->lock);
-	return wait;
+	return room ? wait : max(msecs_to_jiffies(ROOM_LOOK_MS), 1UL);
 }
 
 /**
  * rdda_extents_lost() - take every grant back: the session is dead
  * @t: target
+ * @s: its session
  *
  * The target's work item. No new I/O reaches the session when this returns.
  */
-void rdda_extents_lost(struct rdda_target *t)
+void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 {
 	struct rdda_extent *e;
 	struct rdda_grant *g;
 
 	spin_lock_irq(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
-		g = grant_swap(e, NULL);
+		if (e->opening) {
+			rdda_call_end(s, &e->open);
+			open_over(e);
+		}
+		g = rdda_grant_swap(e, NULL);
 		if (g)
 			kfree_rcu(g, rcu);
+		kfree(e->kept);
+		e->kept = NULL;
 	}
 	spin_unlock_irq(&t->lock);
 	synchronize_rcu();
@@ -404,13 +447,15 @@ void rdda_extents_tell_lost(struct rdda_target *t)
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
-			if (e->closing || (e->info.state == e->told &&
+			if (e->closing || e->released || (e->info.state == e->told &&
 					   (e->told == RDDA_EXTENT_DOWN ||
 					    e->told == RDDA_EXTENT_REFUSED)))
 				continue;
 			e->draining = false;
+			e->ending = false;
+			e->stuck = false;
 			if (e->info.state != RDDA_EXTENT_REFUSED) {
-				extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+				rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
 				e->ask = true;
 				e->due = jiffies;
 				e->attempt = 0;
@@ -436,7 +481,7 @@ static unsigned int event_news(const struct rdda_extent *e, const struct rdda_ev
 							       lockdep_is_held(&e->t->lock));
 
 	/* It may be about the OPENED that the work item has not taken up yet. */
-	unsigned int unsure = e->busy ? EXTENT_RENEW : 0;
+	unsigned int unsure = e->busy || e->opening ? EXTENT_RENEW : 0;
 
 	switch (kind) {
 	case RDDA_EV_DRIVE_GONE:
@@ -476,8 +521,8 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 }
 
 /* rdda_extent_open() - open an extent and keep it open; see rdda.h */
-struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent, bool rw,
-				     bool preempt, u64 generation,
+struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
+				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
 				     const struct rdda_extent_ops *ops, void *priv)
 {
 	struct rdda_extent *e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -488,15 +533,22 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->uuid = *extent;
 	e->rw = rw;
 	e->preempt = preempt;
+	e->preempts = preempt;
 	e->generation = generation;
 	e->ops = ops;
 	e->priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
+	e->info.drive = *drive;
 	e->ask = true;
 	e->due = jiffies;
+	/* Never 0: jiffies begin shortly before that. */
+	e->last_end = jiffies;
+	e->kicks_at = jiffies;
+	e->kicked_at = jiffies;
 	init_waitqueue_head(&e->wait);
+	INIT_LIST_HEAD(&e->node);
 	spin_lock_irq(&t->lock);
-	list_add_tail(&e->node, &t->extents);
+	rdda_extent_sort(e);
 	spin_unlock_irq(&t->lock);
 	rdda_target_kick(t);
 	return e;
@@ -504,6 +556,9 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 
 static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
 {
+	/* One whose drive hangs is left to the target at once. */
+	unsigned int ms = e->stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
+
 	struct rdda_session *s = rdda_session_get(e->t);
 	struct rdda_close m = {
 		.hdr.type = RDDA_CLOSE,
@@ -516,7 +571,7 @@ static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
 	if (!s)
 		return;
 	if (s->number == g->number) {
-		ret = rdda_call(s, &m, sizeof(m), RDDA_CLOSED, &a, sizeof(a), CLOSE_TIMEOUT_MS);
+		ret = rdda_call(s, &m, sizeof(m), RDDA_CLOSED, &a, sizeof(a), ms);
 		/*
 		 * Not answered yet: its drive holds others' commands. The target
 		 * takes none under it any more and gives it to nobody before they
@@ -536,15 +591,62 @@ void rdda_extent_close(struct rdda_extent *e)
 
 	spin_lock_irq(&t->lock);
 	e->closing = true;
-	wait_event_lock_irq(e->wait, !e->busy, t->lock);
+	/* One that is in flight is answered first: what it opens must be closed. */
+	wait_event_lock_irq(e->wait, !e->busy && !e->opening, t->lock);
 	list_del(&e->node);
-	g = grant_swap(e, NULL);
+	g = rdda_grant_swap(e, NULL) ?: e->kept;
 	spin_unlock_irq(&t->lock);
 	if (g) {
 		extent_tell_closed(e, g);
 		kfree_rcu(g, rcu);
 	}
 	kfree(e);
+}
+
+/* rdda_extent_release() - give an extent back for a while; see rdda.h */
+void rdda_extent_release(struct rdda_extent *e)
+{
+	struct rdda_target *t = e->t;
+	struct rdda_grant *g;
+
+	spin_lock_irq(&t->lock);
+	e->released = true;
+	wait_event_lock_irq(e->wait, !e->busy && !e->opening, t->lock);
+	e->busy = true;
+	g = rdda_grant_swap(e, NULL) ?: e->kept;
+	e->kept = NULL;
+	if (e->info.state != RDDA_EXTENT_REFUSED)
+		rdda_extent_set(e, RDDA_EEV_LOST, -EBUSY);
+	e->again = false;
+	spin_unlock_irq(&t->lock);
+	if (g) {
+		extent_tell_closed(e, g);
+		kfree_rcu(g, rcu);
+	}
+	e->draining = false;
+	e->ending = false;
+	extent_tell(e);
+	spin_lock_irq(&t->lock);
+	e->busy = false;
+	wake_up_all(&e->wait);
+	spin_unlock_irq(&t->lock);
+}
+
+/* rdda_extent_retry() - open what was released or refused; see rdda.h */
+void rdda_extent_retry(struct rdda_extent *e)
+{
+	struct rdda_target *t = e->t;
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->lock, flags);
+	if (e->released || e->info.state == RDDA_EXTENT_REFUSED) {
+		if (e->released)
+			e->preempt = e->preempts;
+		e->released = false;
+		e->news |= EXTENT_RENEW;
+	}
+	spin_unlock_irqrestore(&t->lock, flags);
+	rdda_target_kick(t);
 }
 
 /* rdda_extent_info() - how an extent is; see rdda.h */
@@ -569,13 +671,32 @@ void rdda_extent_set_generation(struct rdda_extent *e, u64 generation)
 	rdda_target_kick(e->t);
 }
 
+/*
+ * Is the extent only slow? Then its I/O goes on. Not for ever: one command may be
+ * lost while others end.
+ */
+static bool extent_moves(struct rdda_extent *e)
+{
+	unsigned long now = jiffies;
+
+	lockdep_assert_held(&e->t->lock);
+	if (time_after(now, READ_ONCE(e->last_end) + msecs_to_jiffies(STUCK_MS)))
+		return false;
+	if (time_after(now, e->kicked_at + msecs_to_jiffies(KICKS_MS)))
+		e->kicks_at = now;
+	e->kicked_at = now;
+	return time_before(now, e->kicks_at + msecs_to_jiffies(KICKS_MS));
+}
+
 /* rdda_extent_kick() - end in-flight I/O that is stuck; see rdda.h */
 void rdda_extent_kick(struct rdda_extent *e)
 {
-	struct rdda_session *s = rdda_session_get(e->t);
+	struct rdda_target *t = e->t;
+	unsigned long flags;
 
-	if (!s)
-		return;
-	rdda_session_fail(s, -ETIMEDOUT, "I/O did not end in time");
-	rdda_session_put(s);
+	spin_lock_irqsave(&t->lock, flags);
+	if (!extent_moves(e))
+		e->news |= EXTENT_STUCK;
+	spin_unlock_irqrestore(&t->lock, flags);
+	rdda_target_kick(t);
 }

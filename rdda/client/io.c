@@ -150,7 +150,7 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	struct rdda_io *io = slot->io;
 
 	lockdep_assert_held(&ch->lock);
-	if (slot->has_arena && (err || !rdda_stage_keep(slot)))
+	if (slot->has_arena && (err || !io || !rdda_stage_keep(slot)))
 		rdda_arena_free(ch, slot->arena);
 	if (slot->push)
 		rdda_bounce_give(slot);
@@ -162,6 +162,11 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	slot->gen = (slot->gen + 1) & RDDA_GEN_MASK;
 	slot->io = NULL;
 	ch->slot_free[ch->nslot_free++] = slot->idx;
+	slot->extent = NULL;
+	if (!io)		/* abandoned; its extent may be gone */
+		return;
+	if (READ_ONCE(io->extent->last_end) != jiffies)
+		WRITE_ONCE(io->extent->last_end, jiffies);
 	io_drop(io, err, ended);
 }
 
@@ -234,6 +239,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	}
 	ch->nslot_free--;
 	slot->io = io;
+	slot->extent = io->extent;
 	slot->lane = lane;
 	slot->opcode = opcodes[io->op];
 	slot->io_off = io->issued;
@@ -721,19 +727,60 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/* Is a command of this extent in flight, or its end still to be told? */
-bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e)
+/**
+ * rdda_chan_abandon() - end I/O whose commands a drive does not end
+ * @ch: channel
+ * @e: extent without a grant
+ * @ended: I/O that ended
+ *
+ * A command in flight names only memory of the target and a bounce block once a
+ * local completion covers its WRITEs, so its I/O may end with -ENOLINK, while the
+ * command keeps all that it names until the target answers. What still names pages
+ * or a staged payload stays: it ends by itself, or with the session.
+ */
+void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended)
 {
-	struct rdda_io *io;
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	rdda_local_look(ch, ended);
+	for (i = 0; i < ch->cmds; i++) {
+		struct rdda_slot *slot = &ch->slots[i];
+		struct rdda_io *io = slot->io;
+
+		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
+		    (slot->data && !rdda_chan_covered(ch, slot->seq)))
+			continue;
+		slot->io = NULL;
+		io_drop(io, -ENOLINK, ended);
+	}
+	rdda_chan_run(ch, ended);
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/**
+ * rdda_chan_uses() - has a channel commands of an extent in flight?
+ * @ch: channel
+ * @e: extent
+ * @io: set when I/O of it has not ended, or its end is still to be told
+ */
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
+{
+	struct rdda_io *f;
 	unsigned long flags;
 	bool uses = false;
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; i < ch->cmds && !uses; i++)
-		uses = ch->slots[i].state != RDDA_SLOT_FREE && ch->slots[i].io->extent == e;
-	list_for_each_entry(io, &ch->finished, node)
-		uses |= io->extent == e;
+	for (i = 0; i < ch->cmds; i++) {
+		if (ch->slots[i].extent != e)
+			continue;
+		uses = true;
+		*io |= !!ch->slots[i].io;
+	}
+	list_for_each_entry(f, &ch->finished, node)
+		*io |= f->extent == e;
 	spin_unlock_irqrestore(&ch->lock, flags);
-	return uses;
+	return uses || *io;
 }

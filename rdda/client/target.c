@@ -14,6 +14,8 @@
 
 #include "rdda/client/client.h"
 
+#define PORT_LOOK_MS	100	/* at one that is down */
+
 struct workqueue_struct *rdda_wq;
 
 /* This module's life stands for the host's boot: what it sent dies with it. */
@@ -84,6 +86,24 @@ struct rdda_session *rdda_session_get(struct rdda_target *t)
 	return s;
 }
 
+/* A zeroed page that stays the target's. The target's work item. */
+struct page *rdda_page_get(struct rdda_target *t)
+{
+	struct page *page = list_first_entry_or_null(&t->pages, struct page, lru);
+
+	if (!page)
+		return alloc_page(GFP_KERNEL | __GFP_ZERO);
+	list_del(&page->lru);
+	clear_page(page_address(page));
+	return page;
+}
+
+/* The same work item; the page is unmapped. */
+void rdda_page_put(struct rdda_target *t, struct page *page)
+{
+	list_add(&page->lru, &t->pages);
+}
+
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
 {
@@ -109,6 +129,13 @@ static void target_backoff(struct rdda_target *t)
 	t->next_try = jiffies + msecs_to_jiffies(ms);
 }
 
+/* Let go of the connections of a session that ended, when its port allows it. */
+static void target_leave(struct rdda_target *t, bool force)
+{
+	if (t->leaving && rdda_session_leave(t->leaving, force))
+		t->leaving = NULL;
+}
+
 static void target_connect(struct rdda_target *t)
 {
 	struct rdda_session *s;
@@ -119,10 +146,15 @@ static void target_connect(struct rdda_target *t)
 	target_set(t, RDDA_TEV_TRY, t->err, NULL);
 	s = rdda_session_connect(t, &err, reason, sizeof(reason));
 	if (!s) {
-		if (!t->attempt)
+		if (t->err != err)
 			pr_warn_ratelimited("%pISpc: %s (%d)\n", &t->addr, reason, err);
-		target_backoff(t);
+		/* Nothing was sent: it costs nobody anything to look soon. */
+		if (err == -ENETDOWN)
+			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);
+		else
+			target_backoff(t);
 		target_set(t, RDDA_TEV_LOST, err, reason);
+		target_leave(t, false);
 		return;
 	}
 	pr_info("%pISpc: session %u, %u channels, %u KiB\n", &t->addr, s->id, s->nchan,
@@ -133,7 +165,7 @@ static void target_connect(struct rdda_target *t)
 		t->reconnects++;
 	memcpy(&t->uuid, s->chan[0]->accept.host_uuid, sizeof(t->uuid));
 	spin_unlock_irq(&t->lock);
-	t->attempt = 0;
+	t->up_at = jiffies;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
 }
 
@@ -144,7 +176,7 @@ static void target_lost(struct rdda_target *t)
 	char reason[64];
 	int err = 0;
 
-	rdda_extents_lost(t);
+	rdda_extents_lost(t, s);
 	spin_lock_irq(&t->lock);
 	t->session = NULL;
 	spin_unlock_irq(&t->lock);
@@ -154,6 +186,9 @@ static void target_lost(struct rdda_target *t)
 	} else {
 		strscpy(reason, "", sizeof(reason));
 	}
+	/* A login says nothing: one that is lost at once was none. */
+	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->dead_ms)))
+		t->attempt = 0;
 	kref_get(&s->ref);
 	rdda_session_end(s);
 	rdda_counts_add(&c, s);
@@ -169,6 +204,7 @@ static void target_lost(struct rdda_target *t)
 	target_backoff(t);
 	target_set(t, RDDA_TEV_LOST, err, reason);
 	rdda_extents_tell_lost(t);
+	target_leave(t, false);
 }
 
 static void target_work(struct work_struct *work)
@@ -179,14 +215,17 @@ static void target_work(struct work_struct *work)
 
 	if (t->session && (READ_ONCE(t->stop) || rdda_session_dead(t->session)))
 		target_lost(t);
+	target_leave(t, READ_ONCE(t->stop));
 	if (READ_ONCE(t->stop)) {
 		complete(&t->stopped);
 		goto out;
 	}
-	if (!t->session && time_after_eq(jiffies, t->next_try))
+	if (!t->session && !t->leaving && time_after_eq(jiffies, t->next_try))
 		target_connect(t);
 	if (t->session)
 		wait = rdda_extents_run(t, t->session);
+	else if (t->leaving)
+		wait = msecs_to_jiffies(PORT_LOOK_MS);
 	else
 		wait = time_after(t->next_try, jiffies) ? t->next_try - jiffies : 0;
 	/* A kick that came meanwhile has queued us already, and at once. */
@@ -215,6 +254,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	t->next_try = jiffies;
 	spin_lock_init(&t->lock);
 	INIT_LIST_HEAD(&t->extents);
+	INIT_LIST_HEAD(&t->pages);
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);
 	rdda_target_kick(t);
@@ -224,11 +264,15 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 /* rdda_target_destroy() - end the session, in order; see rdda.h */
 void rdda_target_destroy(struct rdda_target *t)
 {
+	struct page *page, *next;
+
 	WARN_ON_ONCE(!list_empty(&t->extents));
 	WRITE_ONCE(t->stop, true);
 	rdda_target_kick(t);
 	wait_for_completion(&t->stopped);
 	cancel_delayed_work_sync(&t->work);
+	list_for_each_entry_safe(page, next, &t->pages, lru)
+		__free_page(page);
 	kfree(t);
 }
 
@@ -241,7 +285,8 @@ int rdda_client_init(void)
 {
 	uuid_gen(&boot_id);
 	uuid_gen(&identity.host);
-	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* In sysfs: the CPUs it may use, and how many targets connect at once. */
+	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
 	return rdda_wq ? 0 : -ENOMEM;
 }
 

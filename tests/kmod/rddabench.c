@@ -538,7 +538,8 @@ static int open_all(void)
 		ret = uuid_parse(one, &u);
 		if (ret)
 			break;
-		ext[nr_ext] = rdda_extent_open(target, &u, !ro, false, 1, NULL, NULL);
+		ext[nr_ext] = rdda_extent_open(target, &u, &uuid_null, !ro, false, 1,
+						NULL, NULL);
 		if (IS_ERR(ext[nr_ext]))
 			ret = PTR_ERR(ext[nr_ext]);
 		else

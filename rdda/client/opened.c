@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a target answers to OPEN: is it sane, and what does it mean for the extent? */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/log2.h>
+#include <linux/random.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "rdda/client/client.h"
+
+/* Whatever the target says of an extent must make sense before it is used. */
+int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
+{
+	u64 slba = le64_to_cpu(m->slba), blocks = le64_to_cpu(m->blocks);
+	u32 max_bytes = le32_to_cpu(m->max_bytes);
+
+	if (memcmp(m->extent, &e->uuid, sizeof(m->extent)))
+		return -EPROTO;
+	if (m->lba_shift != 9 && m->lba_shift != 12)
+		return -EPROTO;
+	if (!blocks || slba + blocks < slba || (slba + blocks) >> (63 - m->lba_shift))
+		return -EPROTO;
+	if (max_bytes < RDDA_PAGE || max_bytes % RDDA_PAGE)
+		return -EPROTO;
+	if (le32_to_cpu(m->nsid) == U32_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+/* Lanes are by drive, not by NSID: one that comes back has a new one. */
+static u8 grant_lane(struct rdda_session *s, const u8 *drive, u32 nsid)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_lanes; i++)
+		if (!memcmp(&s->lane_drive[i], drive, sizeof(uuid_t)))
+			return i;
+	if (i == RDDA_LANES)
+		return nsid % RDDA_LANES;
+	import_uuid(&s->lane_drive[i], drive);
+	WRITE_ONCE(s->nr_lanes, i + 1);
+	return i;
+}
+
+struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
+				   const struct rdda_opened *m)
+{
+	struct rdda_grant *g = kzalloc(sizeof(*g), GFP_KERNEL);
+
+	if (!g)
+		return NULL;
+	g->s = s;
+	g->number = s->number;
+	g->nsid = le32_to_cpu(m->nsid);
+	g->handle = le32_to_cpu(m->handle);
+	g->slba = le64_to_cpu(m->slba);
+	g->lba_shift = m->lba_shift;
+	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
+	g->max_bytes = le32_to_cpu(m->max_bytes);
+	g->lane = grant_lane(s, m->drive, g->nsid);
+	g->rw = e->rw;
+	return g;
+}
+
+/* Sizes that the block layer would warn about are no sizes. */
+static u32 sane_size(u64 bytes, u32 lba_bytes)
+{
+	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
+		return lba_bytes;
+	return bytes;
+}
+
+static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
+{
+	struct rdda_extent_info *i = &e->info;
+	u16 flags = le16_to_cpu(m->flags);
+
+	memcpy(&i->drive, m->drive, sizeof(i->drive));
+	i->lba_bytes = 1U << m->lba_shift;
+	i->phys_bytes = sane_size(le32_to_cpu(m->phys_bytes), i->lba_bytes);
+	i->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
+	i->max_bytes = le32_to_cpu(m->max_bytes);
+	i->discard_bytes = 0;
+	if (flags & RDDA_DRIVE_DISCARD)
+		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
+					     i->lba_bytes);
+	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
+	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
+	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
+}
+
+/* Under the lock: what the answer means. Return: a grant to be freed. */
+struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
+				     struct rdda_grant *g)
+{
+	enum rdda_extent_event ev;
+	int err;
+	u32 ms;
+
+	ev = rdda_open_event(m->status, &err);
+	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: ask again */
+		ev = RDDA_EEV_LATER;
+		err = -ENOMEM;
+	}
+	memset(&e->info.holder, 0, sizeof(uuid_t));
+	switch (ev) {
+	case RDDA_EEV_OPENED:
+		info_fill(e, m);
+		rdda_extent_sort(e);
+		e->ask = e->news & EXTENT_RENEW;
+		e->attempt = 0;
+		e->again = true;
+		/* Whoever takes it from us later is not fenced in turn. */
+		e->preempt = false;
+		kfree(e->kept);		/* the same handle, or one that is gone */
+		e->kept = NULL;
+		break;
+	case RDDA_EEV_LATER:
+		ms = rdda_backoff_ms(e->attempt++, get_random_u32());
+		e->due = jiffies + msecs_to_jiffies(ms);
+		break;
+	case RDDA_EEV_GONE:
+		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
+		break;
+	default:
+		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
+		e->ask = false;
+		e->again = false;
+		break;
+	}
+	rdda_extent_set(e, ev, err);
+	/* A live extent that must be asked again goes on with what it has. */
+	if (ev == RDDA_EEV_LATER)
+		return g;
+	return rdda_grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
+}

@@ -569,6 +569,12 @@ void rdda_session_end(struct rdda_session *s)
 	s->t->leaving = s;
 }
 
+/* Whether its connect request has left, so that letting it go sends a message. */
+static bool chan_asked(const struct rdda_chan *ch)
+{
+	return ch->proof.login.magic || ch->join.magic;
+}
+
 /**
  * rdda_session_leave() - let go of the connections of a session that ended
  * @s: session
@@ -583,7 +589,7 @@ bool rdda_session_leave(struct rdda_session *s, bool force)
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (s->chan[i]->login.magic && !port_active(s->chan[i]->id))
+		if (chan_asked(s->chan[i]) && !port_active(s->chan[i]->id))
 			return false;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->id)

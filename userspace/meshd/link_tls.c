@@ -199,7 +199,7 @@ static int to_errno(const struct tls *t, ssize_t err)
 	}
 }
 
-/* Belt and braces: PRIORITY allows nothing else. */
+/* PRIORITY allows nothing else; all rests on it, so it is checked again. */
 static bool proved(const struct tls *t)
 {
 	gnutls_kx_algorithm_t kx = gnutls_kx_get(t->s);

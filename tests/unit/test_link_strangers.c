@@ -75,8 +75,8 @@ static int fake_hello(struct fake *f, u8 n)
 	return fake_frame(f, LINK_HELLO, 0, sizeof(b), b);
 }
 
-/* The next message that is no PING; the caller frees it. */
-static int fake_recv(struct fake *f, struct link_msg *m)
+/* The next message; PINGs are answered, as long as @pong. The caller frees it. */
+static int fake_next(struct fake *f, struct link_msg *m, bool pong)
 {
 	size_t used;
 	ssize_t n;
@@ -100,9 +100,17 @@ static int fake_recv(struct fake *f, struct link_msg *m)
 			return err;
 		if (err && m->type != LINK_PING)
 			return 0;
-		if (err)
+		if (err) {
 			free(m->buf);
+			if (pong)
+				fake_frame(f, LINK_PONG, m->id, 0, "");
+		}
 	}
+}
+
+static int fake_recv(struct fake *f, struct link_msg *m)
+{
+	return fake_next(f, m, true);
 }
 
 static void fake_close(struct fake *f)
@@ -211,21 +219,28 @@ static ssize_t nothing_yet(gnutls_transport_ptr_t arg, void *buf, size_t len)
 	return -1;
 }
 
-/* A client of GnuTLS that offers both groups and a key share of the other one. */
+/* Offers both groups and a key share of the other one: TLS would request another share. */
 static void other_group(struct host *b, const char *identity)
 {
-	static const char prio[] = "NONE:+VERS-TLS1.3:+ECDHE-PSK:+AES-128-GCM:+AEAD:+GROUP-SECP256R1:"
-				   "+GROUP-X25519:+SIGN-EDDSA-ED25519:%DISABLE_TLS13_COMPAT_MODE";
+	static const char groups[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP256R1:+GROUP-X25519";
+	gnutls_certificate_credentials_t cert;
 	gnutls_psk_client_credentials_t cred;
 	gnutls_datum_t psk = { other1.psk, 32 };
 	gnutls_session_t s;
+	char prio[160];
 	int fd = tcp_to(b, 0);
 
+	snprintf(prio, sizeof(prio), "%s%s", groups, identity ? ":-KX-ALL:+ECDHE-PSK" : "");
 	gnutls_init(&s, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_KEY_SHARE_TOP);
 	CU_ASSERT_EQUAL(gnutls_priority_set_direct(s, prio, NULL), 0);
 	gnutls_psk_allocate_client_credentials(&cred);
-	gnutls_psk_set_client_credentials(cred, identity, &psk, GNUTLS_PSK_KEY_RAW);
-	gnutls_credentials_set(s, GNUTLS_CRD_PSK, cred);
+	gnutls_certificate_allocate_credentials(&cert);
+	if (identity) {
+		gnutls_psk_set_client_credentials(cred, identity, &psk, GNUTLS_PSK_KEY_RAW);
+		gnutls_credentials_set(s, GNUTLS_CRD_PSK, cred);
+	} else {
+		gnutls_credentials_set(s, GNUTLS_CRD_CERTIFICATE, cert);
+	}
 	gnutls_transport_set_int(s, fd);
 	gnutls_transport_set_pull_function(s, nothing_yet);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -233,6 +248,7 @@ static void other_group(struct host *b, const char *identity)
 	CU_ASSERT(ends_silently(fd, MS / 2));
 	gnutls_deinit(s);
 	gnutls_psk_free_client_credentials(cred);
+	gnutls_certificate_free_credentials(cert);
 	close(fd);
 }
 
@@ -269,6 +285,7 @@ static void test_talkers(void)
 	fcntl(f.fd, F_SETFL, O_NONBLOCK);
 	CU_ASSERT_EQUAL(fake_shake(&f, false, &zero), -EPIPE);
 	fake_close(&f);
+	other_group(&b, NULL);
 	other_group(&b, "meshblk 7");
 	other_group(&b, "meshblk 1");
 	other_group(&b, "meshblk 65537");
@@ -324,7 +341,7 @@ static void test_flood(void)
 		usleep(10000);
 	}
 	for (i = 0; i < 3; i++) {
-		f[i].stop = 1;
+		__atomic_store_n(&f[i].stop, 1, __ATOMIC_RELAXED);
 		pthread_join(f[i].t, NULL);
 	}
 	CU_ASSERT(f[0].count > 100);
@@ -366,7 +383,8 @@ static void test_silent_server(void)
 	host_down(&b);
 }
 
-enum act { HALF, JUNK, VERSION, UNASKED, TWO_HELLOS, REFUSED, TOO_MANY, SILENT, LATE_HELLO };
+enum act { HALF, JUNK, VERSION, UNASKED, TWO_HELLOS, REFUSED, TOO_MANY, SILENT, LATE_HELLO,
+	   RESET_FIRST };
 
 struct player {
 	int	lfd;
@@ -399,6 +417,7 @@ static void act(struct player *p, const struct link_msg *m)
 		fake_hello(f, 3);
 		break;
 	case REFUSED:
+	case RESET_FIRST:
 		page[0] = EOPNOTSUPP;
 		fake_frame(f, LINK_REFUSE, m->id, 4, page);
 		page[0] = 0;
@@ -411,7 +430,7 @@ static void act(struct player *p, const struct link_msg *m)
 		break;
 	}
 	/* Until the host closes it. */
-	while (!fake_recv(f, &got))
+	while (!fake_next(f, &got, p->act != SILENT))
 		free(got.buf);
 }
 
@@ -420,6 +439,9 @@ static void *player(void *arg)
 	struct player *p = arg;
 	struct link_msg m;
 
+	/* As one that was too many for the port. */
+	if (p->act == RESET_FIRST)
+		tcp_drop(accept4(p->lfd, NULL, NULL, SOCK_CLOEXEC));
 	p->f = (struct fake) { .fd = accept4(p->lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) };
 	if (!fake_shake(&p->f, true, &key1)) {
 		if (p->act != LATE_HELLO)
@@ -448,6 +470,7 @@ static void play(struct host *a, struct host *b, enum act act, int err, const ch
 	bad(a, &fake, err, words);
 	good(a, b);
 	links_forget(a->l, fake.addr, fake.port);
+	shutdown(p->lfd, SHUT_RD);	/* accept ends, if nobody came */
 	pthread_join(p->t, NULL);
 	close(p->lfd);
 	free(p);
@@ -469,6 +492,7 @@ static void test_wrong_peers(void)
 	play(&a, &b, REFUSED, -EOPNOTSUPP, "serves nothing");
 	play(&a, &b, TOO_MANY, -ECONNRESET, "no message of meshd");
 	play(&a, &b, SILENT, -ECONNRESET, "has stopped answering");
+	play(&a, &b, RESET_FIRST, -EOPNOTSUPP, "serves nothing");
 	play(&a, &b, LATE_HELLO, -ETIMEDOUT, "has stopped answering");
 	gate_open(true);	/* the handlers of TOO_MANY */
 	host_down(&a);
@@ -484,6 +508,7 @@ static void test_interleave(void)
 	struct host b;
 
 	host_up(&b, 2, &key1, 1);
+	b.l->times.ping = MS;
 	f.fd = tcp_to(&b, 0);
 	fcntl(f.fd, F_SETFL, O_NONBLOCK);
 	CU_ASSERT_EQUAL_FATAL(fake_shake(&f, false, &key1), 0);

@@ -172,8 +172,8 @@ static inline bool becomes(struct host *h, unsigned int conns)
 	return nr_conns(h) == conns;
 }
 
-/* The port opens on another thread when a key comes. */
-static inline void open_port(struct host *h)
+/* The port opens and closes on another thread when a key comes or goes. */
+static inline void port_opens(struct host *h, bool open)
 {
 	int fd;
 
@@ -181,10 +181,11 @@ static inline void open_port(struct host *h)
 		pthread_mutex_lock(&h->l->lock);
 		fd = h->l->port_fd[0];
 		pthread_mutex_unlock(&h->l->lock);
-		if (fd >= 0)
-			return;
+		if (open == (fd >= 0))
+			break;
 		usleep(10000);
 	}
+	usleep(100000);		/* closed is after it is noted */
 }
 
 struct caller {

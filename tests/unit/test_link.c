@@ -55,6 +55,7 @@ static void test_derive(void)
 
 static void test_keys(void)
 {
+	struct link_info info;
 	struct host a, b;
 
 	host_up(&a, 1, &key1, 1);
@@ -63,17 +64,18 @@ static void test_keys(void)
 	bad(&b, &a, -EKEYREJECTED, "another key, or none");
 	CU_ASSERT_EQUAL(nr_conns(&a) + nr_conns(&b), 0);
 	links_keys(a.l, NULL, 0);
-	usleep(200000);
+	port_opens(&a, false);
 	bad(&b, &a, -EHOSTDOWN, "or it has no key");
 	bad(&a, &b, -ENOKEY, "meshctl host key");
 	/* Without authentication on both sides it works, and says so; on one side it does not. */
 	links_keys(a.l, &zero, 1);
-	open_port(&a);
+	port_opens(&a, true);
 	bad(&a, &b, -EKEYREJECTED, "this one runs without");
 	bad(&b, &a, -EKEYREJECTED, "another key, or none");
 	links_keys(b.l, &zero, 1);
 	good(&a, &b);
-	CU_ASSERT(a.l->conns->peer.insecure);
+	CU_ASSERT_EQUAL(links_info(a.l, b.addr, b.port, &info), 0);
+	CU_ASSERT(info.up && info.peer.insecure);
 	host_down(&a);
 	host_down(&b);
 }
@@ -216,6 +218,20 @@ static void test_both_at_once(void)
 	host_down(&b);
 }
 
+/* Requests that its one peer has outstanding, once they are a whole window. */
+static unsigned int window_of(struct host *h)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < 1000 && n < LINK_WINDOW; i++) {
+		usleep(10000);
+		pthread_mutex_lock(&h->l->lock);
+		n = h->l->conns ? h->l->conns->taken : 0;
+		pthread_mutex_unlock(&h->l->lock);
+	}
+	return n;
+}
+
 /* More requests than the window and than workers: all are answered in the end. */
 static void test_window(void)
 {
@@ -229,9 +245,10 @@ static void test_window(void)
 	host_up(&d, 3, &key1, 1);
 	for (i = 0; i < ARRAY_SIZE(c); i++)
 		start(&c[i], &a, &b, "gate", MS, 1);
-	usleep(300000);
+	CU_ASSERT_EQUAL(window_of(&b), LINK_WINDOW);
+	usleep(500000);
 	pthread_mutex_lock(&b.l->lock);
-	CU_ASSERT_EQUAL(b.l->workers, LINK_PEER_RUNS);
+	CU_ASSERT_EQUAL(b.l->conns->running, LINK_PEER_RUNS);
 	CU_ASSERT_EQUAL(b.l->conns->taken, LINK_WINDOW);
 	pthread_mutex_unlock(&b.l->lock);
 	/* Its window to b is full; b's to a, a's to others, and others' to b are not. */

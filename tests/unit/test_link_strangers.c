@@ -182,13 +182,16 @@ static unsigned int soon_open(const int *fd, unsigned int n, unsigned int want)
 /* Strangers that say nothing that ends: places, for an address and in all, and time. */
 static void test_strangers(void)
 {
-	struct host a, b;
+	struct host a, b, d;
 	int fd[240], i, n = 0;
 
 	host_up(&a, 1, &key1, 1);
 	host_make(&b, 2, &key1, 1);
-	b.l->times.shake = 3000;
+	b.l->times.shake = 1000000;
 	CU_ASSERT_EQUAL(links_listen(b.l, b.addr, b.port, serve), 0);
+	host_make(&d, 3, &key1, 1);
+	d.l->times.shake = 1000;
+	CU_ASSERT_EQUAL(links_listen(d.l, d.addr, d.port, serve), 0);
 	for (i = 0; i < 40; i++) {
 		fd[n] = tcp_to(&b, 9);
 		CU_ASSERT_EQUAL(send(fd[n++], "\x16", 1, MSG_NOSIGNAL), 1);
@@ -201,10 +204,16 @@ static void test_strangers(void)
 	}
 	CU_ASSERT(soon_open(fd, n, 64) <= 64);
 	good_fresh(&a, &b);
-	CU_ASSERT_EQUAL(soon_open(fd, n, 0), 0);
-	good_fresh(&a, &b);
 	while (n)
 		close(fd[--n]);
+	for (; n < 3; n++) {
+		fd[n] = tcp_to(&d, 9);
+		CU_ASSERT_EQUAL(send(fd[n], "\x16", 1, MSG_NOSIGNAL), 1);
+	}
+	CU_ASSERT_EQUAL(soon_open(fd, n, 0), 0);
+	while (n)
+		close(fd[--n]);
+	host_down(&d);
 	host_down(&a);
 	host_down(&b);
 }
@@ -566,7 +575,8 @@ static void test_stopped(void)
 	bad_in(&a, &far, 100, -ETIMEDOUT, "has not answered in 0.1 s");
 	start(&c, &a, &far, "echo", MS, 1);
 	good(&a, &b);
-	CU_ASSERT_EQUAL(end(&c), -ECONNRESET);
+	status = end(&c);
+	CU_ASSERT(status == -ECONNRESET || status == -ETIMEDOUT);
 	kill(pid, SIGCONT);
 	good(&a, &far);
 	start(&c, &a, &far, "big", MS, 1000000);

@@ -38,8 +38,6 @@ struct stranger {
 struct listener {
 	struct links *l;
 	struct stranger stranger[STRANGERS];
-	struct link_key keys[LINK_KEYS];
-	size_t	n;
 	u64	retry;		/* when to open the port again, after it failed */
 };
 
@@ -210,10 +208,12 @@ static struct stranger *make_place(struct listener *w, const char *addr)
 
 static int listener_accept(struct listener *w, int lfd)
 {
+	struct link_key keys[LINK_KEYS];
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
 	char addr[64];
 	struct stranger *s;
+	size_t n;
 	int fd;
 
 	fd = accept4(lfd, (void *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -225,7 +225,12 @@ static int listener_accept(struct listener *w, int lfd)
 	s->since = now_ms();
 	s->answered = false;
 	memcpy(s->addr, addr, sizeof(addr));
-	s->tls = tls_new(fd, true, w->keys, w->n);
+	/* Keys hold for each connection that comes after them. */
+	pthread_mutex_lock(&w->l->lock);
+	n = w->l->nr_keys;
+	memcpy(keys, w->l->keys, sizeof(keys));
+	pthread_mutex_unlock(&w->l->lock);
+	s->tls = tls_new(fd, true, keys, n);
 	if (s->tls)
 		stranger_step(w, s);
 	else
@@ -244,8 +249,6 @@ static bool listener_update(struct listener *w)
 
 	pthread_mutex_lock(&l->lock);
 	open = l->nr_keys && !l->ending;
-	w->n = l->nr_keys;
-	memcpy(w->keys, l->keys, sizeof(w->keys));
 	memcpy(fd, l->port_fd, sizeof(fd));
 	pthread_mutex_unlock(&l->lock);
 	if (open && fd[0] < 0 && now_ms() >= w->retry) {
@@ -312,7 +315,6 @@ static void *listener_thread(void *arg)
 		}
 		if (poll(p, 3 + STRANGERS, any ? 100 : -1) < 0)
 			continue;
-		/* New keys hold for each connection after them. */
 		if (p[0].revents && read(l->port_wake, &junk, sizeof(junk)) > 0)
 			continue;
 		listener_serve(w, p);

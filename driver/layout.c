@@ -145,8 +145,8 @@ static int mesh_by_drive(const void *a, const void *b, const void *priv)
  * @extack: says why not
  *
  * In ascending order of their drives: two clients that want the same ones mostly
- * meet at the first. What they do when not is in open_order.c. Sleeps. On an error what was opened is
- * closed by mesh_layout_discard().
+ * meet at the first. What they do when not is in open_order.c. Sleeps. On an error
+ * what was opened is closed by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     struct netlink_ext_ack *extack)

@@ -447,9 +447,10 @@ void rdda_extents_tell_lost(struct rdda_target *t)
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
-			if (e->closing || e->released || (e->info.state == e->told &&
-					   (e->told == RDDA_EXTENT_DOWN ||
-					    e->told == RDDA_EXTENT_REFUSED)))
+			if (e->closing || e->released)
+				continue;
+			if (e->info.state == e->told && (e->told == RDDA_EXTENT_DOWN ||
+							 e->told == RDDA_EXTENT_REFUSED))
 				continue;
 			e->draining = false;
 			e->ending = false;

@@ -165,7 +165,8 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	slot->extent = NULL;
 	if (!io)		/* abandoned; its extent may be gone */
 		return;
-	if (READ_ONCE(io->extent->last_end) != jiffies)
+	/* Written once a tick: channels share it. */
+	if (time_before(READ_ONCE(io->extent->last_end), jiffies))
 		WRITE_ONCE(io->extent->last_end, jiffies);
 	io_drop(io, err, ended);
 }
@@ -777,10 +778,13 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 		if (ch->slots[i].extent != e)
 			continue;
 		uses = true;
-		*io |= !!ch->slots[i].io;
+		if (ch->slots[i].io)
+			*io = true;
 	}
-	list_for_each_entry(f, &ch->finished, node)
-		*io |= f->extent == e;
+	list_for_each_entry(f, &ch->finished, node) {
+		if (f->extent == e)
+			*io = true;
+	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return uses || *io;
 }

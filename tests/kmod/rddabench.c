@@ -539,7 +539,7 @@ static int open_all(void)
 		if (ret)
 			break;
 		ext[nr_ext] = rdda_extent_open(target, &u, &uuid_null, !ro, false, 1,
-						NULL, NULL);
+					       NULL, NULL);
 		if (IS_ERR(ext[nr_ext]))
 			ret = PTR_ERR(ext[nr_ext]);
 		else

@@ -204,6 +204,17 @@ static void *request_thread(void *arg)
 	return NULL;
 }
 
+/* The unit has systemd make it; by hand, and in early boot, nobody does. */
+static void make_folder(const char *path)
+{
+	char folder[128];
+	const char *end = strrchr(path, '/');
+
+	snprintf(folder, sizeof(folder), "%.*s", end ? (int)(end - path) : 0, path);
+	if (folder[0] && mkdir(folder, 0755) && errno != EEXIST)
+		log_debug("%s: %s", folder, strerror(errno));
+}
+
 int control_listen(const char *path)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -212,6 +223,7 @@ int control_listen(const char *path)
 	if (strlen(path) >= sizeof(a.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(a.sun_path, path);
+	make_folder(path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

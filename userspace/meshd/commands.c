@@ -6,8 +6,10 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/control.h"
+#include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/lend.h"
+#include "userspace/meshd/roles.h"
 #include "userspace/meshd/volume.h"
 
 static void module_state(json_t *j, const char *name)
@@ -33,24 +35,32 @@ static int cmd_version(struct req *r)
 	jset_uuid(r->result, "host_uuid", &D.host);
 	jset_str(r->result, "hostname", D.hostname);
 	jset_u64(r->result, "key_id", key_id());
+	jset_bool(r->result, "insecure", D.insecure && !key_id());
+	jset_str(r->result, "identity", home_refused() ? "another machine" : "at home");
 	module_state(modules, "meshblk");
 	module_state(modules, "meshtgt");
 	json_object_set_new(r->result, "modules", modules);
 	return 0;
 }
 
+/* What a command has to do with keys and roles. */
+#define ANY_TIME	1	/* answered before the roles are up, and when refused */
+#define SAYS_KEY	2	/* what no key means matters to who uses it */
+
 static const struct {
 	const char *name;
 	int (*fn)(struct req *r);
+	unsigned int flags;
 } commands[] = {
-	{ "version", cmd_version },
+	{ "version", cmd_version, ANY_TIME },
+	{ "host identity", cmd_host_identity, ANY_TIME },
 	{ "stats", cmd_stats },
 	{ "drive scan", cmd_drive_scan },
-	{ "drive lend", cmd_drive_lend },
+	{ "drive lend", cmd_drive_lend, SAYS_KEY },
 	{ "drive withdraw", cmd_drive_withdraw },
 	{ "drive list", cmd_drive_list },
 	{ "drive health", cmd_drive_health },
-	{ "host add", cmd_host_add },
+	{ "host add", cmd_host_add, SAYS_KEY },
 	{ "host list", cmd_host_list },
 	{ "host remove", cmd_host_remove },
 	{ "host check", cmd_host_check },
@@ -66,6 +76,25 @@ static const struct {
 	{ "volume import", cmd_volume_import },
 };
 
+static int run(struct req *r, size_t i)
+{
+	int err = 0;
+
+	if (!(commands[i].flags & ANY_TIME))
+		err = roles_need(r);
+	if (!err)
+		err = commands[i].fn(r);
+	if (!err && arg_bool(r, "dry_run") && !json_object_get(r->result, "destroys")) {
+		if (!r->result)
+			r->result = json_object();
+		jset_bool(r->result, "dry_run", true);
+		json_object_set_new(r->result, "destroys", json_array());
+	}
+	if (!err && commands[i].flags & SAYS_KEY && key_warning())
+		req_note(r, "%s", key_warning());
+	return err;
+}
+
 int command_run(struct req *r, const char *cmd)
 {
 	size_t i;
@@ -73,7 +102,7 @@ int command_run(struct req *r, const char *cmd)
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].name, cmd)) {
 			log_debug("%s", cmd);
-			return commands[i].fn(r);
+			return run(r, i);
 		}
 	}
 	return req_usage(r, "this meshd knows no \"%s\"; is it older than meshctl?", cmd);

@@ -19,7 +19,7 @@ LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) userspace/format/size.c \
 	userspace/format/printable.c
-MESHD_LIBS  := -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lgnutls -lxxhash -lpthread
+MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h)
 
 MESHD_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user/%.o)

@@ -43,24 +43,24 @@ static int cmd_version(struct req *r)
 	return 0;
 }
 
-/* What a command has to do with keys and roles. */
-#define ANY_TIME	1	/* answered before the roles are up, and when refused */
-#define SAYS_KEY	2	/* what no key means matters to who uses it */
+/* Answered before the roles are up, and on a machine that is not this host's. */
+static const char *const any_time[] = { "version", "host identity", NULL };
+/* What no key means matters to whoever types it. */
+static const char *const says_key[] = { "drive lend", "host add", NULL };
 
 static const struct {
 	const char *name;
 	int (*fn)(struct req *r);
-	unsigned int flags;
 } commands[] = {
-	{ "version", cmd_version, ANY_TIME },
-	{ "host identity", cmd_host_identity, ANY_TIME },
+	{ "version", cmd_version },
+	{ "host identity", cmd_host_identity },
 	{ "stats", cmd_stats },
 	{ "drive scan", cmd_drive_scan },
-	{ "drive lend", cmd_drive_lend, SAYS_KEY },
+	{ "drive lend", cmd_drive_lend },
 	{ "drive withdraw", cmd_drive_withdraw },
 	{ "drive list", cmd_drive_list },
 	{ "drive health", cmd_drive_health },
-	{ "host add", cmd_host_add, SAYS_KEY },
+	{ "host add", cmd_host_add },
 	{ "host list", cmd_host_list },
 	{ "host remove", cmd_host_remove },
 	{ "host check", cmd_host_check },
@@ -76,21 +76,26 @@ static const struct {
 	{ "volume import", cmd_volume_import },
 };
 
-static int run(struct req *r, size_t i)
+static bool among(const char *const *list, const char *name)
 {
-	int err = 0;
+	while (*list && strcmp(*list, name))
+		list++;
+	return *list;
+}
 
-	if (!(commands[i].flags & ANY_TIME))
-		err = roles_need(r);
+static int run(struct req *r, const char *name, int (*fn)(struct req *r))
+{
+	int err = among(any_time, name) ? 0 : roles_need(r);
+
 	if (!err)
-		err = commands[i].fn(r);
+		err = fn(r);
 	if (!err && arg_bool(r, "dry_run") && !json_object_get(r->result, "destroys")) {
 		if (!r->result)
 			r->result = json_object();
 		jset_bool(r->result, "dry_run", true);
 		json_object_set_new(r->result, "destroys", json_array());
 	}
-	if (!err && commands[i].flags & SAYS_KEY && key_warning())
+	if (!err && among(says_key, name) && key_warning())
 		req_note(r, "%s", key_warning());
 	return err;
 }
@@ -102,7 +107,7 @@ int command_run(struct req *r, const char *cmd)
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].name, cmd)) {
 			log_debug("%s", cmd);
-			return run(r, i);
+			return run(r, cmd, commands[i].fn);
 		}
 	}
 	return req_usage(r, "this meshd knows no \"%s\"; is it older than meshctl?", cmd);

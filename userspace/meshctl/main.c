@@ -137,7 +137,7 @@ static int set_size(json_t *args, const struct opt *o, const char *value)
 	int err;
 
 	if (o->kind == OPT_SIZE_MAX && !strcmp(value, "max")) {
-		json_object_set_new(args, "size_max", json_true());
+		json_object_set_new(args, o->key, json_string("max"));
 		return 0;
 	}
 	err = size_parse(value, &bytes);
@@ -308,7 +308,7 @@ static int complete(const struct command *c)
 		if (o->kind == OPT_LAYOUT && !json_object_get(c->args, "level"))
 			return missing(v, "--layout");
 		if ((o->kind == OPT_SIZE || o->kind == OPT_SIZE_MAX) && !strcmp(o->key, "size") &&
-		    !json_object_get(c->args, "size") && !json_object_get(c->args, "size_max"))
+		    !json_object_get(c->args, "size"))
 			return missing(v, "--size");
 	}
 	return 0;

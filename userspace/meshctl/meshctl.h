@@ -30,7 +30,7 @@ enum opt_kind {
 	OPT_FLAG,	/* "force": true */
 	OPT_TEXT,
 	OPT_SIZE,	/* bytes with a binary suffix */
-	OPT_SIZE_MAX,	/* the same, or max -> "size_max": true */
+	OPT_SIZE_MAX,	/* the same, or "max" */
 	OPT_NUMBER,
 	OPT_LIST,	/* comma separated */
 	OPT_LAYOUT,	/* linear | stripe:N -> level, columns */

@@ -273,17 +273,17 @@ static void extents(const json_t *r)
 static void candidates(const json_t *r)
 {
 	static const struct column cols[] = {
-		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LEVEL", "level", TEXT },
+		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
 		{ "VERSION", "version", NUMBER }, { "MEMBERS", "members", NUMBER },
-		{ "FOUND", "here", NUMBER }, { "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT },
+		{ "FOUND", "found", NUMBER }, { "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT },
 		{ "UUID", "uuid", TEXT }, { NULL, NULL, TEXT },
 	};
 
-	if (!json_is_array(json_object_get(r, "volumes"))) {
+	if (!json_is_array(json_object_get(r, "found"))) {
 		device(r);
 		return;
 	}
-	table(json_object_get(r, "volumes"), cols,
+	table(json_object_get(r, "found"), cols,
 	      "no volumes on the drives of the known hosts: 'meshctl host list', 'meshctl drive list'");
 	silent(r);
 }

@@ -77,7 +77,7 @@ static const struct opt restore_opts[] = { OPT_DRY_RUN, OPT_END };
 static const struct opt host_add_opts[] = {
 	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },
 	{ "name", OPT_TEXT, "name", "what to call it (default: what it calls itself)" },
-	{ "replace", OPT_TEXT, "replace", "it takes the place of this known host: new address, or reinstalled" },
+	{ "replace", OPT_FLAG, "replace", "it is the known host of that name, or address, installed again or moved" },
 	{ "no-wait", OPT_FLAG, "no_wait", "do not wait until it is connected" },
 	OPT_END,
 };
@@ -122,7 +122,7 @@ static const struct opt delete_opts[] = {
 };
 
 static const struct opt extend_opts[] = {
-	{ "size", OPT_SIZE, "size", "its new size" },
+	{ "size", OPT_SIZE_MAX, "size", "its new size; max: all there is" },
 	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
 	OPT_END,
 };

@@ -298,8 +298,7 @@ static int key_action(struct req *r, const char *action)
 static void key_advice(struct req *r, const char *action, u16 before)
 {
 	if (!strcmp(action, "clear"))
-		req_note(r, "no key any more: any host may log in here, but for those that still "
-			 "have one: clear theirs too");
+		req_note(r, "%s", key_warning());
 	else if (strcmp(action, "generate"))
 		return;
 	else if (before)
@@ -331,6 +330,7 @@ int cmd_host_key(struct req *r)
 	key_advice(r, action, before);
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());
+	jset_bool(r->result, "insecure", D.insecure && !key_id());
 	json_object_set_new(r->result, "key", json_null());
 	if (key_id()) {
 		key_line(text);

@@ -94,15 +94,21 @@ static void lend_result(struct req *r, struct tdrive *d)
 
 static int lend_dry(struct req *r, const struct probe *p)
 {
-	plan_begin(r);
-	if (p->label)
-		plan_line(r, "%s would be taken up again with all that is on it: %s", p->path, p->why);
-	else if (p->verdict == PROBE_FOREIGN)
-		plan_line(r, "%s (%s %s, %llu bytes) %s: all of that would be lost", p->path,
-			  p->id.model, p->id.serial, (unsigned long long)p->size, p->why);
-	else
-		plan_line(r, "%s (%s %s, %llu bytes) is empty and would be exported", p->path,
-			  p->id.model, p->id.serial, (unsigned long long)p->size);
+	json_t *j;
+
+	dry_begin(r);
+	if (p->label) {
+		req_note(r, "%s would be taken up again with all that is on it: %s", p->path, p->why);
+	} else if (p->verdict == PROBE_FOREIGN) {
+		j = req_destroys(r, "drive", p->path);
+		jset_str(j, "model", p->id.model);
+		jset_str(j, "serial", p->id.serial);
+		jset_str(j, "reason", p->why);
+		jset_u64(j, "bytes", p->size);
+		req_note(r, "%s %s: all of that would be lost", p->path, p->why);
+	} else {
+		req_note(r, "%s is empty and would be exported", p->path);
+	}
 	return 0;
 }
 

@@ -90,9 +90,8 @@ void lend_twins(json_t *list);
 /* Why a device with our label is not served, or false. */
 bool lend_twin_why(const char *path, char *why, size_t size);
 
-/* The result of --dry-run: lines for people of what would be done, in "plan". */
-void plan_begin(struct req *r);
-void plan_line(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The result of --dry-run, to which req_destroys() adds. */
+void dry_begin(struct req *r);
 
 int cmd_drive_lend(struct req *r);
 int cmd_drive_withdraw(struct req *r);

@@ -12,7 +12,7 @@
 
 #define MESHD_VERSION	"0.1"
 #define MESHD_STATE	"/var/lib/meshd"
-#define MESHD_SOCKET	"/run/meshd.sock"
+#define MESHD_SOCKET	"/run/meshd/meshd.sock"
 #define MESH_PORT	4421
 
 struct meshd {

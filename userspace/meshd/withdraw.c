@@ -2,7 +2,6 @@
 /* meshctl drive withdraw, drive scan. */
 #include <errno.h>
 #include <libnvme.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +13,12 @@
 
 #define WITHDRAW_MS	20000
 
-void plan_line(struct req *r, const char *fmt, ...)
-{
-	char text[480];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	json_array_append_new(json_object_get(r->result, "plan"), json_string(text));
-}
-
-void plan_begin(struct req *r)
+void dry_begin(struct req *r)
 {
 	json_decref(r->result);
 	r->result = json_object();
 	jset_bool(r->result, "dry_run", true);
-	json_object_set_new(r->result, "plan", json_array());
+	json_object_set_new(r->result, "destroys", json_array());
 }
 
 /* As it was before it was exported; the drive decides what it makes of it. */
@@ -151,16 +139,23 @@ static int withdraw_verdict(struct req *r, const char *what, const struct losses
 	return 0;
 }
 
-static int withdraw_dry(struct req *r, const struct tdrive *d, const struct losses *s)
+static void withdraw_dry(struct req *r, const struct tdrive *d, const struct losses *s)
 {
-	plan_begin(r);
-	if (s->extents)
-		plan_line(r, "%s: %u extents, %llu bytes, of volumes %s, cannot be reached until it is "
-			  "exported again; %u of them are open now. The data stays on the drive",
-			  d->path, s->extents, (unsigned long long)s->bytes, s->names, s->open);
-	else
-		plan_line(r, "%s: holds no extents; its label would be wiped", d->path);
-	return 0;
+	json_t *j;
+
+	dry_begin(r);
+	if (!s->extents) {
+		req_note(r, "%s holds no extents; its label would be wiped", d->path);
+		return;
+	}
+	j = req_destroys(r, "drive", d->path);
+	jset_uuid(j, "uuid", &d->uuid);
+	jset_str(j, "volume", s->names);
+	jset_u64(j, "extents", s->extents);
+	jset_u64(j, "bytes", s->bytes);
+	jset_u64(j, "open", s->open);
+	req_note(r, "its data stays on the drive, but volumes %s cannot reach it until it is exported "
+		 "again; %u of its extents are open now", s->names, s->open);
 }
 
 static int withdraw(struct req *r, struct tdrive *d)

@@ -19,6 +19,8 @@ UNIT_EXTRA =
 -include tests/unit/extra.mk
 # JSON: no library for s390x.
 S390X_SKIP += tests/unit/test_mgmt.c
+# Files of meshd, which include it.
+S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

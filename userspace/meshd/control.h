@@ -22,6 +22,9 @@ int req_usage(struct req *r, const char *fmt, ...) __attribute__((format(printf,
 void req_note(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void req_progress(struct req *r, const char *what, u64 done, u64 total);
 
+/* Whoever sent it has closed the connection: ^C of meshctl. */
+bool req_gone(const struct req *r);
+
 /* Arguments; a missing one is "", false, 0. */
 const char *arg_str(const struct req *r, const char *key);
 bool arg_bool(const struct req *r, const char *key);

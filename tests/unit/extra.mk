@@ -7,3 +7,14 @@ UNIT_LIBS_codec  := $(if $(CODEC_X86),-lisal)
 
 $(BUILD)/unit/test_codec: $(UNIT_EXTRA_codec)
 $(foreach f,$(CODEC_X86),$(eval $(BUILD)/unit/obj/$(f:.c=.o): SANITIZE += $(call codec_flags,$(f))))
+
+# meshd's links: threads, sockets and TLS, with the rest of meshd left out.
+LINK_SRC         := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c
+UNIT_EXTRA_link  := $(LINK_SRC:%.c=$(BUILD)/unit/obj/%.o)
+UNIT_LIBS_link   := -lgnutls -lpthread
+UNIT_CFLAGS_link := -D_GNU_SOURCE
+S390X_SKIP       += tests/unit/test_link.c
+
+$(BUILD)/unit/test_link: $(UNIT_EXTRA_link)
+$(UNIT_EXTRA_link): UNIT_CFLAGS += -D_GNU_SOURCE
+$(UNIT_EXTRA_link): $(wildcard userspace/meshd/*.h)

@@ -21,8 +21,20 @@
 #define GRACE_MS	60000	/* the module's own, when it does not say */
 #define START_MS	3000	/* that meshd's start waits for its drives, at most */
 
+#define LOCAL_MS	30000	/* that this host waits for its own drives */
+
+/* A caller on this host, and what it waits for. */
+struct local {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	char	*text;
+	bool	done;
+	bool	left;		/* the caller waits no more */
+};
+
 struct ask {
-	struct link_req *r;
+	struct link_req *r;	/* NULL: this host's own, in @local */
+	struct local *local;
 	struct mgmt_req req;
 };
 
@@ -33,20 +45,48 @@ const struct mgmt_req *ask_req(const struct ask *a)
 
 const struct muuid *ask_host(const struct ask *a)
 {
-	return &link_req_peer(a->r)->host;
+	return a->r ? &link_req_peer(a->r)->host : &D.host;
+}
+
+static const char no_memory[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memory\"}";
+
+static void local_free(struct local *l)
+{
+	pthread_mutex_destroy(&l->lock);
+	pthread_cond_destroy(&l->wake);
+	free(l->text);
+	free(l);
+}
+
+/* @text is taken over. */
+static void local_reply(struct local *l, char *text)
+{
+	bool left;
+
+	pthread_mutex_lock(&l->lock);
+	l->text = text;
+	l->done = true;
+	left = l->left;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	if (left)
+		local_free(l);
 }
 
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
 {
-	static const char failed[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memory\"}";
 	char *text = mgmt_rsp_encode(err, reason, data);
 
 	if (text && strlen(text) > MGMT_BYTES_MAX) {
 		free(text);
 		text = mgmt_rsp_encode(-E2BIG, "the answer does not fit a message", NULL);
 	}
-	link_reply(a->r, text ? text : failed, strlen(text ? text : failed));
-	free(text);
+	if (a->r) {
+		link_reply(a->r, text ? text : no_memory, strlen(text ? text : no_memory));
+		free(text);
+	} else {
+		local_reply(a->local, text);
+	}
 	mgmt_req_clear(&a->req);
 	free(a);
 }
@@ -185,24 +225,72 @@ static void dispatch(struct ask *a)
 	}
 }
 
-/* On a worker thread of the link, which may wait until the answer is there. */
-static void on_request(struct link_req *r, const void *msg, size_t len)
+static void begin(struct ask *a, const void *msg, size_t len)
 {
-	static const char failed[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memory\"}";
-	struct ask *a = calloc(1, sizeof(*a));
-	int err;
+	int err = mgmt_req_decode(msg, len, &a->req);
 
-	if (!a) {
-		link_reply(r, failed, strlen(failed));
-		return;
-	}
-	a->r = r;
-	err = mgmt_req_decode(msg, len, &a->req);
 	if (err)
 		ask_refuse(a, err, "%s", err == -EPROTONOSUPPORT ?
 			   "this host runs another version of meshd" : "malformed request");
 	else
 		dispatch(a);
+}
+
+/* On a worker thread of the link, which may wait until the answer is there. */
+static void on_request(struct link_req *r, const void *msg, size_t len)
+{
+	struct ask *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		link_reply(r, no_memory, strlen(no_memory));
+		return;
+	}
+	a->r = r;
+	begin(a, msg, len);
+}
+
+static int local_wait(struct local *l, void **rsp, size_t *rsp_len)
+{
+	struct timespec until;
+	bool done;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOCAL_MS / 1000;
+	pthread_mutex_lock(&l->lock);
+	while (!l->done && pthread_cond_timedwait(&l->wake, &l->lock, &until) != ETIMEDOUT)
+		;
+	done = l->done;
+	l->left = true;
+	*rsp = l->text;
+	if (done)
+		l->text = NULL;
+	pthread_mutex_unlock(&l->lock);
+	if (!done)
+		return -ETIMEDOUT;
+	local_free(l);
+	err = *rsp ? 0 : -ENOMEM;
+	*rsp_len = err ? 0 : strlen(*rsp);
+	return err;
+}
+
+int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
+{
+	struct local *l = calloc(1, sizeof(*l));
+	struct ask *a = calloc(1, sizeof(*a));
+
+	*rsp = NULL;
+	*rsp_len = 0;
+	if (!a || !l) {
+		free(a);
+		free(l);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->wake, NULL);
+	a->local = l;
+	begin(a, msg, len);
+	return local_wait(l, rsp, rsp_len);
 }
 
 static void on_ask(void *priv, struct mesh_ask *q)

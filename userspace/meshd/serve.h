@@ -14,6 +14,9 @@ int target_start(void);
 /* Every second or so: a module that was loaded again is told everything. */
 void target_tick(void);
 
+/* A request of this host to itself: as over the link, without it. @rsp is malloc()ed. */
+int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len);
+
 struct ask;			/* a request of a meshd that waits for its answer */
 
 /* Answer one request and forget it. @data is taken over. */

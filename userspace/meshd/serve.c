@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/lend.h"
 #include "userspace/meshd/link.h"
@@ -19,7 +20,7 @@
 
 #define PUSH_MS		5000
 #define GRACE_MS	60000	/* the module's own, when it does not say */
-#define START_MS	3000	/* that meshd's start waits for its drives, at most */
+#define START_MS	15000	/* that commands wait for the first look at drives, at most */
 
 #define LOCAL_MS	30000	/* that this host waits for its own drives */
 
@@ -148,8 +149,7 @@ static void hello(struct ask *a)
 	struct mgmt_hello h = { .host = D.host, .version = MESHD_VERSION };
 
 	snprintf(h.hostname, sizeof(h.hostname), "%s", D.hostname);
-	if (read_line(h.machine, sizeof(h.machine), "/etc/machine-id"))
-		h.machine[0] = 0;
+	home_words(h.machine);
 	h.grace_ms = grace_left();
 	ask_reply(a, 0, NULL, mgmt_hello_pack(&h));
 }
@@ -450,8 +450,8 @@ static void *target_thread(void *arg)
 }
 
 /*
- * A disk that hangs keeps its own data from being served, not meshd from
- * starting: whoever manages this host needs it now more than ever.
+ * A disk that hangs keeps its own data from being served, not the roles from
+ * starting: whoever manages this host needs them now more than ever.
  */
 int target_start(void)
 {

@@ -171,3 +171,18 @@ int label_wipe(int fd, u64 size)
 	free(buf);
 	return err;
 }
+
+int label_forget(int fd, u64 size)
+{
+	void *buf = aligned(ALIGN);
+	int err, copy;
+
+	if (!buf)
+		return -ENOMEM;
+	memset(buf, 0, ALIGN);
+	err = label_wipe(fd, size);
+	for (copy = 0; copy < LAYOUT_COPIES && !err; copy++)
+		err = write_copy(fd, buf, ALIGN, LABEL_AREA + copy * LAYOUT_COPY_BYTES);
+	free(buf);
+	return err;
+}

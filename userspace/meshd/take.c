@@ -282,7 +282,7 @@ static int fresh_label(struct taking *t, int fd)
 	l->lba = t->p.lba;
 	l->sequence = 1;
 	memset(&t->p.disk, 0, sizeof(t->p.disk));
-	err = label_wipe(fd, l->size);
+	err = label_forget(fd, l->size);
 	if (!err)
 		err = label_write(fd, l, &t->p.disk, each);
 	if (!err && (each[0] || each[1]))

@@ -44,7 +44,7 @@ static int withdraw_label(struct tdrive *d)
 		return 0;		/* another host's by now: not a byte of it is ours */
 	if (!d->label->extents) {
 		device_forget(&d->uuid);
-		return label_wipe(d->fd, d->size);
+		return label_forget(d->fd, d->size);
 	}
 	l = tdrive_edit(d);
 	if (!l)

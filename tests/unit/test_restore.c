@@ -157,6 +157,13 @@ static void test_nameless(void)
 
 		CU_ASSERT_PTR_NULL(label_find(&out, &u));
 	}
+	/* Two places and one name: either could be the old one, of before it was freed. */
+	begin();
+	record(50, 102, 2, E(12), 30, false);
+	record(80, 102, 1, E(12), 30, false);
+	n = build(0);
+	CU_ASSERT_EQUAL(said(50, n)->what, RESTORE_NAMELESS);
+	CU_ASSERT_EQUAL(said(80, n)->what, RESTORE_NAMELESS);
 	/* One of two known: the other is certain. */
 	begin();
 	give(12, 102, 30, 2);

@@ -9,38 +9,37 @@
 #include "userspace/meshd/volume.h"
 
 #define ACTIVE_MS	20000
+#define LET_GO_MS	3000
 
-/* Somebody else may have changed it since this host knew it. */
-static int newest(struct req *r, struct store_volume *v, struct layout *l)
+/* Only what this call put into the kernel; udev may have it open for a moment. */
+static void undo(const struct store_volume *was, const struct bring *b)
 {
-	struct layout *n = malloc(sizeof(*n));
-	char why[REASON];
-	int err = n ? import_newest(l, n, why) : -ENOMEM;
+	u64 until = now_ms() + LET_GO_MS;
+	struct store_volume now;
+	int err = 0;
 
-	if (err && !arg_bool(r, "force")) {
-		free(n);
-		return req_fail(r, "%s, and it may know of changes; bring it back, or add --force", why);
+	if (!store_volume_get(&was->uuid, &now, NULL)) {
+		now.attached = was->attached;
+		now.readonly = was->readonly;
+		store_volume_flags(&now);
 	}
-	if (err)
-		req_note(r, "%s; attached as this host knows it", why);
-	if (!err && n->version > l->version) {
-		memcpy(l, n, sizeof(*l));
-		v->version = v->recorded = n->version;
-		memcpy(v->name, n->name, sizeof(v->name));
-		err = store_volume_commit(v, l);
-		if (err)
-			req_fail(r, "the newer layout cannot be stored: %s", strerror(-err));
-	} else {
-		err = 0;
-	}
-	free(n);
-	return err;
+	if (!b->made || was->attached)
+		return;
+	do {
+		err = kernel_del(&was->uuid, false);
+		if (err == -EBUSY)
+			sleep_ms(100);
+	} while (err == -EBUSY && now_ms() < until);
+	if (err && err != -ENOENT)
+		log_warn("volume %s stays in the kernel: %s", was->name, strerror(-err));
 }
 
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
 {
+	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
+			   .stale = arg_bool(r, "stale") };
+	const struct store_volume was = *v;
 	char device[48], why[REASON];
-	struct mesh *m;
 	int err;
 
 	if (volume_dying(r, v))
@@ -51,23 +50,21 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	if (device[0] && v->attached)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
-	if (newest(r, v, l))
-		return -1;
+	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why))
+		req_note(r, "an earlier change of volume %s is not finished: %s", v->name, why);
+	if (store_volume_get(&v->uuid, v, l))
+		return req_fail(r, "the store has lost the volume");
 	v->attached = true;
 	v->readonly = arg_bool(r, "readonly");
-	v->preempt = arg_bool(r, "force") && !v->readonly;
+	v->recorded = 0;	/* until its labels were seen to agree */
+	b.preempt = b.preempt && !v->readonly;
 	err = store_volume_flags(v);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
-	err = commit_volume(&v->uuid, ACTIVE_MS, why);
+	err = volume_bring(v, l, &b, why);
 	if (!err)
 		return volume_result(r, &v->uuid);
-	v->attached = v->preempt = false;
-	store_volume_flags(v);
-	m = mesh_open();
-	if (m)
-		mesh_volume_del(m, &v->uuid, true);
-	mesh_close(m);
+	undo(&was, &b);
 	return req_fail(r, "volume %s cannot be attached: %s", v->name, why);
 }
 
@@ -92,14 +89,62 @@ int cmd_volume_attach(struct req *r)
 	return err;
 }
 
-/* The store first: killed between the two, the reconciler ends the work. */
-static int detach(struct req *r, struct store_volume *v)
+/*
+ * After a clean detach nobody holds it, so that another host may take it without
+ * force. Best effort: what is not released needs --preempt there.
+ */
+static void release(struct req *r, const struct store_volume *v, const struct layout *l)
 {
-	bool was = v->attached;
-	struct mesh *m = mesh_open();
+	struct put *p = calloc(l->members, sizeof(*p));
+	const struct found *f;
+	char why[REASON];
+	struct gather g;
+	size_t n = 0;
+	u32 i;
+
+	if (!p || gather(&g, &v->uuid, false)) {
+		free(p);
+		return;
+	}
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(&g, &l->member[i].extent);
+		if (!f || !muuid_equal(&f->e.holder, &D.host))
+			continue;
+		p[n].h = &g.hosts[f->host];
+		p[n++].q = (struct mgmt_req) {
+			.op = MGMT_RELEASE, .drive = f->e.drive, .extent = f->e.uuid,
+			.volume = v->uuid, .believed = { f->e.holder, f->e.version, f->e.commit },
+		};
+	}
+	puts_run(p, n);
+	if (puts_result(p, n, why))
+		req_note(r, "%s; volume %s stays noted there as held by this host", why, v->name);
+	gather_free(&g);
+	free(p);
+}
+
+/* Changes of the volume that are not settled need this host to hold it. */
+static int settle_first(struct req *r, struct store_volume *v)
+{
+	char why[REASON];
+
+	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why))
+		return 0;
+	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --force", v->name, why);
+}
+
+/* The store first: killed between the two, the reconciler ends the work. */
+static int detach(struct req *r, struct store_volume *v, const struct layout *l)
+{
+	bool was = v->attached, stuck = false;
+	struct mesh *m;
 	int err;
 
-	v->attached = v->preempt = false;
+	if (settle_first(r, v))
+		return -1;
+	kernel_keep(v);
+	m = mesh_open();
+	v->attached = false;
 	err = m ? store_volume_flags(v) : -ENOMEM;
 	if (!err)
 		err = mesh_volume_del(m, &v->uuid, arg_bool(r, "force"));
@@ -112,24 +157,29 @@ static int detach(struct req *r, struct store_volume *v)
 	/* What was forced off must not come back because a member is stuck. */
 	if (err == -ETIMEDOUT || err == -EINTR) {
 		req_note(r, "volume %s goes when its stuck I/O does", v->name);
+		stuck = true;
 		err = 0;
 	}
 	if (err == -EBUSY)
 		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force", v->name);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s: %s", v->name, m ? mesh_why(m) : strerror(-err));
+	else if (!stuck && was && !v->readonly)
+		release(r, v, l);
 	mesh_close(m);
 	return r->error[0] ? -1 : 0;
 }
 
 int cmd_volume_detach(struct req *r)
 {
+	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
-	int err;
+	int err = -1;
 
-	if (volume_take(r, arg_str(r, "volume"), &v, NULL))
-		return -1;
-	err = detach(r, &v);
-	busy_drop(&v.uuid);
+	if (l && !volume_take(r, arg_str(r, "volume"), &v, l)) {
+		err = detach(r, &v, l);
+		busy_drop(&v.uuid);
+	}
+	free(l);
 	return err;
 }

@@ -8,6 +8,7 @@
 struct busy {
 	struct busy *next;
 	struct muuid volume;
+	bool	cancel;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,6 +34,7 @@ bool busy_take_wait(const struct muuid *volume, unsigned int ms)
 	if (!mine)
 		return false;
 	mine->volume = *volume;
+	mine->cancel = false;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
 	pthread_mutex_lock(&lock);
@@ -52,6 +54,45 @@ bool busy_take_wait(const struct muuid *volume, unsigned int ms)
 bool busy_take(const struct muuid *volume)
 {
 	return busy_take_wait(volume, 0);
+}
+
+bool busy_is(const struct muuid *volume)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = busy_find(volume);
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+bool busy_cancel(const struct muuid *volume, unsigned int ms)
+{
+	struct timespec until;
+	struct busy *b;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	pthread_mutex_lock(&lock);
+	while (!err && (b = busy_find(volume))) {
+		b->cancel = true;
+		err = pthread_cond_clockwait(&dropped, &lock, CLOCK_MONOTONIC, &until);
+	}
+	pthread_mutex_unlock(&lock);
+	return !err;
+}
+
+bool busy_cancelled(const struct muuid *volume)
+{
+	struct busy *b;
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	b = busy_find(volume);
+	is = b && b->cancel;
+	pthread_mutex_unlock(&lock);
+	return is;
 }
 
 void busy_drop(const struct muuid *volume)

@@ -8,6 +8,10 @@
 /* The reconciler is soon done; another command may take longer than anybody waits. */
 bool busy_take_wait(const struct muuid *volume, unsigned int ms);
 bool busy_take(const struct muuid *volume);
+bool busy_is(const struct muuid *volume);
+/* Ask the one who works on it to stop; false: it has not within @ms. */
+bool busy_cancel(const struct muuid *volume, unsigned int ms);
+bool busy_cancelled(const struct muuid *volume);
 void busy_drop(const struct muuid *volume);
 
 #endif

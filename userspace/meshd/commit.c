@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Layout records to all members, then the layout to the kernel. */
+/* A layout to the kernel, and what the kernel says of it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +10,6 @@
 #include "userspace/meshd/volume.h"
 
 #define LINEAR_STRIP	65536	/* of no meaning there, but one is asked for */
-
-static void fill_member(const struct store_volume *v, const struct layout *l, u32 i, u32 target,
-			struct mesh_member *out)
-{
-	const struct layout_member *mb = &l->member[i];
-
-	*out = (struct mesh_member) {
-		.kind = MESHBLK_KIND_RDDA, .target_id = target, .extent = mb->extent,
-		.drive = mb->drive, .generation = l->version, .preempt = v->preempt,
-		.size = mb->size,
-	};
-}
 
 /* A host that the store has forgotten is in the record: address and UUID. */
 static int member_host(const struct layout_member *mb, struct store_host *h, char *why)
@@ -49,6 +37,34 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 	return err;
 }
 
+/*
+ * Each member is opened at the version of its own label: nobody may invent one. What
+ * was not seen is at the layout's, or will be refused.
+ */
+static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o,
+		       struct mesh_member *out, char *why)
+{
+	const struct layout_member *mb = &l->member[i];
+	const struct found *f = o->g ? gather_find(o->g, &mb->extent) : NULL;
+	struct store_host h;
+	int err;
+
+	*out = (struct mesh_member) {
+		.kind = MESHBLK_KIND_RDDA, .extent = mb->extent, .drive = mb->drive,
+		.generation = f ? f->e.version : l->version, .preempt = o->preempt,
+		.size = mb->size,
+	};
+	if (f && f->e.version < l->version && o->written)
+		out->generation = l->version;
+	if (f) {
+		out->target_id = o->g->hosts[f->host].id;
+		return 0;
+	}
+	err = member_host(mb, &h, why);
+	out->target_id = h.id;
+	return err;
+}
+
 static int fill_segment(const struct layout *l, u32 i, struct mesh_segment *out)
 {
 	const struct layout_segment *s = &l->segment[i];
@@ -70,26 +86,24 @@ static int fill_segment(const struct layout *l, u32 i, struct mesh_segment *out)
 	return 0;
 }
 
-int commit_build(const struct store_volume *v, const struct layout *l, struct mesh_volume *out,
-		 char *why)
+static int build(const struct store_volume *v, const struct layout *l, const struct kernel_set *o,
+		 struct mesh_volume *out, char *why)
 {
-	struct store_host h;
 	int err = 0;
 	u32 i;
 
 	*out = (struct mesh_volume) {
 		.uuid = l->volume, .version = l->version, .size = l->size, .lba = l->lba,
-		.readonly = v->readonly, .nr_members = l->members, .nr_segments = l->segments,
+		.readonly = v->readonly, .io_timeout_ms = v->io_timeout_ms,
+		.nr_members = l->members, .nr_segments = l->segments,
 	};
-	snprintf(out->name, sizeof(out->name), "%s", l->name);
+	snprintf(out->name, sizeof(out->name), "%s", v->name);
 	out->members = calloc(l->members, sizeof(*out->members));
 	out->segments = calloc(l->segments, sizeof(*out->segments));
 	if (!out->members || !out->segments)
 		err = -ENOMEM;
-	for (i = 0; i < l->members && !err; i++) {
-		err = member_host(&l->member[i], &h, why);
-		fill_member(v, l, i, h.id, &out->members[i]);
-	}
+	for (i = 0; i < l->members && !err; i++)
+		err = fill_member(l, i, o, &out->members[i], why);
 	for (i = 0; i < l->segments && !err; i++)
 		err = fill_segment(l, i, &out->segments[i]);
 	if (err == -ENOMEM)
@@ -97,70 +111,6 @@ int commit_build(const struct store_volume *v, const struct layout *l, struct me
 	if (err)
 		mesh_volume_free(out);
 	return err;
-}
-
-/* Copy 0 is durable before copy 1 is begun: one of them is always whole. */
-static int write_records(struct mesh *m, const struct mesh_volume *mv, const struct layout *l,
-			 char *why)
-{
-	struct store_host h;
-	size_t bytes;
-	int n, copy, err = 0;
-	u32 i;
-	u8 *buf;
-
-	if (posix_memalign((void **)&buf, 4096, LAYOUT_COPY_BYTES))
-		return -ENOMEM;
-	memset(buf, 0, LAYOUT_COPY_BYTES);
-	n = layout_encode(l, buf, LAYOUT_COPY_BYTES);
-	bytes = ((size_t)n + 4095) / 4096 * 4096;
-	for (i = 0; i < mv->nr_members && n > 0 && !err; i++) {
-		for (copy = 0; copy < LAYOUT_COPIES && !err; copy++)
-			err = mesh_meta_write(m, &mv->uuid, &mv->members[i],
-					      (u64)copy * LAYOUT_COPY_BYTES, buf, bytes);
-		if (!i && !err)
-			crash_point(CRASH_RECORD_FIRST);
-	}
-	free(buf);
-	if (n < 0) {
-		snprintf(why, REASON, "the layout is not valid");
-		return n;
-	}
-	if (err && !peer_of_member(&l->member[i - 1], &h))
-		snprintf(why, REASON, "the layout record cannot be written on host %s: %.120s", h.name,
-			 mesh_why(m));
-	return err;
-}
-
-int commit_probe(const struct store_volume *v, const struct layout *l, char *why)
-{
-	struct store_volume asking = *v;
-	struct mesh *m = mesh_open();
-	struct mesh_volume mv;
-	struct store_host h;
-	int err, away = 0, worst = 0;
-	u8 buf[4096];
-	u32 i;
-
-	asking.preempt = false;
-	err = m ? commit_build(&asking, l, &mv, why) : -ENOMEM;
-	if (err) {
-		mesh_close(m);
-		return err;
-	}
-	/* Each that is away takes its time to say so; two tell enough. */
-	for (i = 0; i < mv.nr_members && away < 2 && worst != -EBUSY && worst != -ESTALE; i++) {
-		err = mesh_meta_read(m, &mv.uuid, &mv.members[i], 0, buf, sizeof(buf));
-		if (!err)
-			continue;
-		away += err != -EBUSY && err != -ESTALE;
-		worst = err;
-		snprintf(why, REASON, "host %s: %.150s", peer_of_member(&l->member[i], &h) ?
-			 l->member[i].addr : h.name, mesh_why(m));
-	}
-	mesh_volume_free(&mv);
-	mesh_close(m);
-	return worst;
 }
 
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
@@ -184,13 +134,68 @@ void kernel_device(const struct muuid *uuid, char *out, size_t size)
 	mesh_volume_free(&v);
 }
 
+bool kernel_active(const struct muuid *uuid, u64 *version)
+{
+	struct mesh_volume v;
+	bool active;
+
+	if (kernel_volume(uuid, &v))
+		return false;
+	active = !strcmp(v.state, "active");
+	*version = v.version;
+	mesh_volume_free(&v);
+	return active;
+}
+
+/* What was set in sysfs is wanted at the next attach, too. */
+void kernel_keep(struct store_volume *v)
+{
+	struct mesh_volume k;
+
+	if (kernel_volume(&v->uuid, &k))
+		return;
+	if (k.io_timeout_ms)
+		v->io_timeout_ms = k.io_timeout_ms;
+	mesh_volume_free(&k);
+}
+
+int kernel_del(const struct muuid *uuid, bool force)
+{
+	struct mesh *m = mesh_open();
+	int err = m ? mesh_volume_del(m, uuid, force) : -ENOMEM;
+
+	mesh_close(m);
+	return err;
+}
+
+int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_volume mv;
+	int err;
+
+	kernel_keep(v);
+	snprintf(why, REASON, "out of memory");
+	err = m ? build(v, l, o, &mv, why) : -ENOMEM;
+	if (!err) {
+		err = mesh_volume_set(m, &mv);
+		if (err)
+			snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
+		else
+			crash_point(CRASH_KERNEL);
+		mesh_volume_free(&mv);
+	}
+	mesh_close(m);
+	return err;
+}
+
 static const char *member_words(const struct mesh_member *m)
 {
 	switch (m->error) {
 	case -EBUSY:
-		return "is held by another host; add --force to take it";
+		return "is held by another host; add --preempt to take it";
 	case -ESTALE:
-		return "knows a newer layout; import the volume";
+		return "has another version of the layout now; try again";
 	default:
 		return "cannot be opened yet";
 	}
@@ -230,12 +235,23 @@ static void members_why(const struct mesh_volume *v, char *why)
 	free(hosts);
 }
 
-static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
+/* A refusal says more than that time is over. */
+static int member_error(const struct mesh_volume *v, int err)
+{
+	u32 i;
+
+	for (i = 0; i < v->nr_members; i++)
+		if (v->members[i].error == -EBUSY || v->members[i].error == -ESTALE)
+			return v->members[i].error;
+	return err;
+}
+
+int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
 	struct mesh_volume v;
-	bool over;
 	char path[48];
+	bool over;
 	int err;
 
 	for (;;) {
@@ -249,70 +265,13 @@ static int wait_active(const struct muuid *uuid, unsigned int ms, char *why)
 		if (!strcmp(v.state, "active") && v.disk[0] && !access(path, F_OK))
 			err = 0;
 		over = !err || now_ms() >= until || stopping();
-		if (err && over)
+		if (err && over) {
 			members_why(&v, why);
+			err = member_error(&v, err);
+		}
 		mesh_volume_free(&v);
 		if (over)
 			return err;
 		sleep_ms(50);
 	}
-}
-
-static int push_kernel(struct mesh *m, struct store_volume *v, const struct mesh_volume *mv,
-		       unsigned int wait_ms, char *why)
-{
-	struct mesh_volume have;
-	bool there, active = false;
-	int err;
-
-	there = !mesh_volume_get(m, &v->uuid, &have);
-	if (there) {
-		active = !strcmp(have.state, "active");
-		mesh_volume_free(&have);
-	}
-	if (!there || have.version < mv->version) {
-		err = mesh_volume_set(m, mv);
-		if (err) {
-			snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
-			return err;
-		}
-		crash_point(CRASH_KERNEL);
-	}
-	err = wait_ms ? wait_active(&v->uuid, wait_ms, why) : 0;
-	if (!err && v->preempt && (wait_ms || active)) {
-		v->preempt = false;
-		store_volume_flags(v);
-	}
-	return err;
-}
-
-int commit_volume(const struct muuid *uuid, unsigned int wait_ms, char *why)
-{
-	struct layout *l = malloc(sizeof(*l));
-	struct mesh *m = mesh_open();
-	struct mesh_volume mv;
-	struct store_volume v;
-	int err;
-
-	snprintf(why, REASON, "out of memory");
-	err = l && m ? store_volume_get(uuid, &v, l) : -ENOMEM;
-	if (!err)
-		err = commit_build(&v, l, &mv, why);
-	if (err)
-		goto out;
-	if (v.recorded < v.version) {
-		err = write_records(m, &mv, l, why);
-		if (!err) {
-			crash_point(CRASH_RECORD_ALL);
-			v.recorded = v.version;
-			err = store_volume_flags(&v);
-		}
-	}
-	if (!err && v.attached)
-		err = push_kernel(m, &v, &mv, wait_ms, why);
-	mesh_volume_free(&mv);
-out:
-	mesh_close(m);
-	free(l);
-	return err;
 }

@@ -12,13 +12,13 @@ enum crash_step {
 	CRASH_CREATE_SOME,		/* 2: one extent is allocated */
 	CRASH_CREATE_ALL,		/* 3: all are, none zeroed perhaps */
 	CRASH_CREATE_READY,		/* 4: all read zero */
-	CRASH_CREATE_STORED,		/* 5: version 1 is in the store */
+	CRASH_CREATE_STORED,		/* 5: version 1 is LIVE in the store */
 	CRASH_RECORD_FIRST,		/* 6: ... in the record of one member */
 	CRASH_RECORD_ALL,		/* 7: ... of all members */
 	CRASH_KERNEL,			/* 8: the kernel has the version */
 	CRASH_EXTEND_INTENT,		/* 9: extents for it are in the store */
 	CRASH_EXTEND_READY,		/* 10: they are allocated and read zero */
-	CRASH_EXTEND_STORED,		/* 11: the next version is in the store */
+	CRASH_EXTEND_STORED,		/* 11: the next version is pending in the store */
 	CRASH_DELETE_KERNEL,		/* 12: the kernel has let go of it, no more */
 	CRASH_DELETE_STORED,		/* 13: the volume is marked for deletion */
 	CRASH_DELETE_SOME,		/* 14: one extent is free */

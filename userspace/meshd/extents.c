@@ -8,6 +8,7 @@
 #include "userspace/format/label.h"
 #include "userspace/format/place.h"
 #include "userspace/format/size.h"
+#include "userspace/meshd/busy.h"
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/volume.h"
 
@@ -114,27 +115,50 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	return 0;
 }
 
-static int choice_get(struct req *r, struct choice *c, const struct wish *w)
+/* The drives of all hosts, asked at once. */
+struct drives_of {
+	const struct store_host *hosts;
+	struct gather_host *said;
+};
+
+static void ask_drives(void *arg, size_t i)
 {
 	struct mgmt_req q = { .op = MGMT_DRIVES };
-	char why[REASON];
-	json_t *data, *j;
+	struct drives_of *d = arg;
+
+	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
+}
+
+static void choice_read(struct req *r, struct choice *c, const struct wish *w,
+			struct gather_host *said)
+{
 	size_t i, k;
+	json_t *j;
+
+	for (i = 0; i < c->nr_hosts; i++) {
+		if (said[i].err)
+			req_note(r, "%s; its drives are left out", said[i].why);
+		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
+			choice_add(c, i, j, w);
+		json_decref(said[i].data);
+	}
+}
+
+static int choice_get(struct req *r, struct choice *c, const struct wish *w)
+{
+	struct drives_of d;
 
 	memset(c, 0, sizeof(*c));
 	c->found = calloc(json_array_size(w->drives) + 1, sizeof(*c->found));
-	if (!c->found)
-		return req_fail(r, "no memory");
 	store_hosts(&c->hosts, &c->nr_hosts);
-	for (i = 0; i < c->nr_hosts; i++) {
-		if (peer_call(&c->hosts[i], &q, &data, why)) {
-			req_note(r, "%s; its drives are left out", why);
-			continue;
-		}
-		json_array_foreach(json_object_get(data, "drives"), k, j)
-			choice_add(c, i, j, w);
-		json_decref(data);
+	d = (struct drives_of) { c->hosts, calloc(c->nr_hosts + 1, sizeof(*d.said)) };
+	if (!c->found || !d.said) {
+		free(d.said);
+		return req_fail(r, "no memory");
 	}
+	peers_each(c->nr_hosts, ask_drives, &d);
+	choice_read(r, c, w, d.said);
+	free(d.said);
 	if (!c->nr_hosts)
 		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
 	if (!c->n && c->misfit)
@@ -202,6 +226,39 @@ static bool layout_full(const struct layout *l, u32 more)
 	       l->segments >= LAYOUT_SEGMENTS_MAX;
 }
 
+/* The largest extent that each of so many drives has room for; 0: none. */
+static u64 most_each(const struct choice *c, const struct wish *w)
+{
+	u64 lo = 0, hi = 1ULL << 40, mid;	/* MiB */
+	u32 pick[256];
+
+	while (lo < hi) {
+		mid = lo + (hi - lo + 1) / 2;
+		if (place_stripe(c->d, c->n, mid * MIB, w->columns,
+				 w->by_host ? PLACE_HOST : PLACE_DRIVE, pick) == w->columns)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	return lo * MIB;
+}
+
+/* All the room there is, as one segment of the wish can use it. */
+static u64 most_bytes(const struct choice *c, const struct wish *w)
+{
+	u64 sum = 0, each;
+	size_t i;
+
+	if (w->level != LAYOUT_LINEAR) {
+		each = most_each(c, w);
+		return each > LAYOUT_DATA ? (each - LAYOUT_DATA) * w->columns : 0;
+	}
+	for (i = 0; i < c->n; i++)
+		if (c->d[i].wanted && c->d[i].longest >= 2 * LABEL_AREA)
+			sum += (c->d[i].longest - LAYOUT_DATA) / MIB * MIB;
+	return sum;
+}
+
 static int plan_stripe(struct req *r, struct layout *l, const struct choice *c,
 		       const struct wish *w)
 {
@@ -255,7 +312,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 	return 0;
 }
 
-static int note_intents(const struct layout *l, u32 first)
+static int note_intents(const struct store_volume *v, const struct layout *l, u32 first)
 {
 	u32 n = l->members - first, i;
 	struct store_intent *in = calloc(n, sizeof(*in));
@@ -272,89 +329,189 @@ static int note_intents(const struct layout *l, u32 first)
 		};
 		memcpy(in[i].name, l->name, sizeof(in[i].name));
 	}
-	err = store_intents_add(in, n);
+	err = v->state == STORE_CREATING ? store_volume_begin(v, l, in, n) : store_intents_add(in, n);
 	free(in);
 	return err;
 }
 
+/*
+ * The extent may be recorded by now: a change that this host forgot, in a state folder
+ * that was restored. The label knows, and then it is a volume's and no intent any more.
+ */
 int intent_undo(const struct store_intent *i, char *why)
 {
+	struct mgmt_req q = { .op = MGMT_FREE, .drive = i->drive, .extent = i->extent,
+			      .volume = i->volume };
 	struct store_host h;
+	json_t *data;
 	int err = store_host_by_uuid(&i->host, &h);
 
 	/* A host that was removed takes its extents with it: they are orphans. */
-	if (!err)
-		err = peer_free(&h, &i->drive, &i->extent, &i->volume, why);
-	else
-		err = 0;
+	if (err)
+		return store_intent_del(&i->extent);
+	err = peer_call(&h, &q, &data, why);
+	json_decref(data);
+	if (err == -ESTALE || err == -EBUSY || err == -EPERM) {
+		log_warn("an extent of %s that the store has as never used is in use: it stays (%s); see "
+			 "meshctl volume import", i->name, why);
+		store_intent_del(&i->extent);
+		return -ESTALE;
+	}
 	return err ? err : store_intent_del(&i->extent);
 }
 
-static void take_back(const struct layout *l)
-{
+struct undo {
 	struct store_intent *in;
-	char why[REASON];
+	size_t n;
+	int *err;
+	char (*why)[REASON];
+};
+
+static void undo_one(void *arg, size_t i)
+{
+	struct undo *u = arg;
+
+	u->err[i] = intent_undo(&u->in[i], u->why[i]);
+}
+
+/* Those of one volume, moved to the front. */
+static size_t intents_of(struct store_intent *in, size_t n, const struct muuid *volume)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++)
+		if (muuid_equal(&in[i].volume, volume))
+			in[k++] = in[i];
+	return k;
+}
+
+int intents_undo(const struct muuid *volume, char *why)
+{
+	struct undo u = { 0 };
+	struct store_volume v;
+	int err = 0;
 	size_t i, n;
 
-	store_intents(&in, &n);
-	for (i = 0; i < n; i++)
-		if (muuid_equal(&in[i].volume, &l->volume) && intent_undo(&in[i], why))
-			log_warn("an extent stays allocated for now: %s", why);
-	free(in);
+	store_intents(&u.in, &n);
+	u.n = intents_of(u.in, n, volume);
+	u.err = calloc(u.n + 1, sizeof(*u.err));
+	u.why = calloc(u.n + 1, sizeof(*u.why));
+	if (!u.err || !u.why)
+		err = -ENOMEM;
+	else
+		peers_each(u.n, undo_one, &u);
+	for (i = 0; i < u.n && !err; i++) {
+		if (!u.err[i] || u.err[i] == -ESTALE)
+			continue;
+		err = u.err[i];
+		snprintf(why, REASON, "%s", u.why[i]);
+	}
+	if (!err && !store_volume_get(volume, &v, NULL) && v.state == STORE_CREATING)
+		err = store_volume_erase(volume);
+	free(u.in);
+	free(u.err);
+	free(u.why);
+	return err;
 }
 
 static int allocate(struct req *r, const struct layout *l, u32 first, const int *steps)
 {
-	struct store_host h;
+	u32 n = l->members - first, i;
+	struct put *p = calloc(n, sizeof(*p));
+	struct store_host *h;
+	size_t nr_hosts, k;
 	char why[REASON];
-	json_t *data;
-	u32 i;
+	int err = 0;
 
-	for (i = first; i < l->members; i++) {
-		const struct layout_member *m = &l->member[i];
-		struct mgmt_req q = {
+	store_hosts(&h, &nr_hosts);
+	for (i = 0; p && i < n && !err; i++) {
+		const struct layout_member *m = &l->member[first + i];
+
+		for (k = 0; k < nr_hosts && !muuid_equal(&h[k].uuid, &m->target); k++)
+			;
+		if (k == nr_hosts)
+			err = -ENOENT;
+		p[i].h = &h[k];
+		p[i].q = (struct mgmt_req) {
 			.op = MGMT_ALLOC, .drive = m->drive, .extent = m->extent,
 			.volume = l->volume, .length = m->size,
 		};
-
-		memcpy(q.name, l->name, sizeof(q.name));
-		if (peer_of_member(m, &h))
-			return req_fail(r, "a host has gone meanwhile; try again");
-		if (peer_call(&h, &q, &data, why))
-			return req_fail(r, "an extent cannot be had: %s", why);
-		json_decref(data);
-		if (i == first)
-			crash_point(steps[1]);
+		memcpy(p[i].q.name, l->name, sizeof(p[i].q.name));
 	}
-	crash_point(steps[2]);
-	return 0;
+	if (!p || err) {
+		req_fail(r, "%s", p ? "a host was removed meanwhile; try again" : "no memory");
+	} else {
+		puts_run(p, 1);
+		crash_point(p[0].err ? CRASH_NONE : steps[1]);
+		if (!p[0].err && n > 1)
+			puts_run(p + 1, n - 1);
+		err = puts_result(p, n, why);
+		if (err)
+			req_fail(r, "an extent cannot be had: %s", why);
+		else
+			crash_point(steps[2]);
+	}
+	free(h);
+	free(p);
+	return r->error[0] ? -1 : 0;
+}
+
+struct zeroing {
+	const struct layout *l;
+	u32 first;
+	struct mgmt_extent *e;
+	int *err;
+	char (*why)[REASON];
+};
+
+static void ask_zeroed(void *arg, size_t i)
+{
+	struct zeroing *z = arg;
+	const struct layout_member *m = &z->l->member[z->first + i];
+	struct store_host h;
+
+	if (peer_of_member(m, &h)) {
+		snprintf(z->why[i], REASON, "its host was removed");
+		z->err[i] = -EHOSTUNREACH;
+		return;
+	}
+	z->err[i] = peer_extent(&h, &m->extent, &z->e[i], z->why[i]);
+	if (!z->err[i] && z->e[i].error) {
+		z->err[i] = z->e[i].error;
+		snprintf(z->why[i], REASON, "host %s cannot zero an extent: %s", h.name,
+			 strerror(-z->e[i].error));
+	}
 }
 
 /* One round over the new extents: bytes zeroed so far. */
 static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all, char *why)
 {
-	struct mgmt_extent e;
-	struct store_host h;
-	int err;
-	u32 i;
+	u32 n = l->members - first, i;
+	struct zeroing z = { l, first, calloc(n, sizeof(*z.e)), calloc(n, sizeof(*z.err)),
+			     calloc(n, sizeof(*z.why)) };
+	int err = z.e && z.err && z.why ? 0 : -ENOMEM;
 
 	*done = 0;
 	*all = true;
-	for (i = first; i < l->members; i++) {
-		if (peer_of_member(&l->member[i], &h))
-			return -EHOSTUNREACH;
-		err = peer_extent(&h, &l->member[i].extent, &e, why);
+	if (!err)
+		peers_each(n, ask_zeroed, &z);
+	for (i = 0; i < n && !err; i++) {
+		err = z.err[i];
 		if (err)
-			return err;
-		if (e.error) {
-			snprintf(why, REASON, "host %s cannot zero an extent: %s", h.name,
-				 strerror(-e.error));
-			return e.error;
-		}
-		*done += e.zeroed;
-		*all = *all && e.ready;
+			snprintf(why, REASON, "%s", z.why[i]);
+		*done += z.e[i].zeroed;
+		*all = *all && z.e[i].ready;
 	}
-	return 0;
+	free(z.e);
+	free(z.err);
+	free(z.why);
+	return err;
+}
+
+/* Nobody waits for it any more, or `volume delete` of what is being made. */
+static bool cancelled(const struct req *r, const struct layout *l)
+{
+	return req_gone(r) || busy_cancelled(&l->volume);
 }
 
 static int wait_zeroed(struct req *r, const struct layout *l, u32 first)
@@ -370,6 +527,8 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first)
 	while (!all) {
 		if (stopping())
 			return req_fail(r, "meshd is being stopped; the volume is not made");
+		if (cancelled(r, l))
+			return req_fail(r, "cancelled");
 		if (zeroed_so_far(l, first, &done, &all, why))
 			return req_fail(r, "zeroing stopped: %s", why[0] ? why : "its host is gone");
 		req_progress(r, "zeroing", done, total);
@@ -380,18 +539,28 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first)
 	return 0;
 }
 
-int extents_get(struct req *r, struct layout *l, const struct wish *w, const int *steps)
+int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *wanted,
+		const int *steps)
 {
+	struct wish w = *wanted;
 	u32 first = l->members;
+	char why[REASON];
 	struct choice c;
-	int err = choice_get(r, &c, w);
+	int err = choice_get(r, &c, &w);
 
+	if (!err && w.bytes == SIZE_MAX_ROOM)
+		w.bytes = most_bytes(&c, &w);
+	if (!err && !w.bytes)
+		err = req_fail(r, "the drives that are lent have no room for %u members; see meshctl drive "
+			       "list", w.level == LAYOUT_LINEAR ? 1 : w.columns);
 	if (!err)
-		err = w->level == LAYOUT_LINEAR ? plan_linear(r, l, &c, w) : plan_stripe(r, l, &c, w);
+		err = w.level == LAYOUT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);
 	choice_free(&c);
 	if (err)
 		return err;
-	err = note_intents(l, first);
+	err = note_intents(v, l, first);
+	if (err == -EEXIST)
+		return req_fail(r, "there is a volume %s already; choose another name", l->name);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(steps[0]);
@@ -399,7 +568,8 @@ int extents_get(struct req *r, struct layout *l, const struct wish *w, const int
 	if (!err)
 		err = wait_zeroed(r, l, first);
 	if (err) {
-		take_back(l);
+		if (intents_undo(&l->volume, why))
+			log_warn("an extent of %s stays allocated for now: %s", l->name, why);
 		return err;
 	}
 	crash_point(steps[3]);

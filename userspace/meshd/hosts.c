@@ -9,6 +9,7 @@
 #include "userspace/format/json.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/peers.h"
+#include "userspace/meshd/volume.h"
 
 #define UP_MS	12000
 
@@ -76,9 +77,16 @@ static int add_other_address(struct req *r, const struct store_host *h, struct m
 	return -EEXIST;
 }
 
+static int no_key(struct req *r, const struct store_host *h)
+{
+	return req_fail(r, "this host has no key, so it works for itself alone; before adding %s: meshctl "
+			"host key generate here, and meshctl host key set there", h->addr);
+}
+
 static int add(struct req *r, struct store_host *h)
 {
 	struct mesh *m = mesh_open();
+	struct mesh_target t;
 	char why[REASON];
 	int err = m ? mesh_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 
@@ -94,8 +102,13 @@ static int add(struct req *r, struct store_host *h)
 				 why, h->addr);
 		else
 			err = add_other_address(r, h, m);
+		/* Its session says who it is; our own meshd needs no way to itself. */
+		if (!err && !mesh_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
+			h->uuid = t.host;
 		if (!err)
 			err = peer_greet(h, why);
+		if (err == -ENOKEY)
+			no_key(r, h);
 		if (err && !r->error[0])
 			req_fail(r, "%s", why);
 	}
@@ -103,13 +116,83 @@ static int add(struct req *r, struct store_host *h)
 	return err;
 }
 
+/* The known host that --replace is about: at this address, or called this. */
+static int replaced(struct req *r, const struct store_host *h, struct store_host *old)
+{
+	const char *name = arg_str(r, "name");
+	char both[80];
+
+	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
+	if (!store_host_find(both, old) || (name[0] && !store_host_find(name, old)))
+		return 0;
+	return req_fail(r, "no known host is at %s%s%s; --replace takes the address of a host that was "
+			"installed again, or --name of one that has another address now", h->addr,
+			name[0] ? " or called " : "", name);
+}
+
+/*
+ * A host that was installed again has another UUID at the same address, one that moved
+ * the same at another. Members are found by their drives, so nothing else is changed.
+ */
+static int replace(struct req *r, struct store_host *h)
+{
+	struct store_host old, want = *h;
+	struct mesh *m;
+	int err;
+
+	if (replaced(r, h, &old))
+		return -1;
+	*h = old;
+	memcpy(h->addr, want.addr, sizeof(h->addr));
+	h->port = want.port;
+	memset(&h->uuid, 0, sizeof(h->uuid));
+	m = mesh_open();
+	err = m ? mesh_target_del(m, h->id) : -ENOMEM;
+	if (err && err != -ENOENT)
+		req_fail(r, "host %s: %s; detach the volumes that use it first", h->name,
+			 m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	if (r->error[0])
+		return -1;
+	if (store_host_put(h))
+		return req_fail(r, "%s is the address of another known host; remove that first", h->addr);
+	if (!add(r, h))
+		return 0;
+	/* As it was: what cannot be reached replaces nothing. */
+	m = mesh_open();
+	if (m)
+		mesh_target_del(m, old.id);
+	mesh_close(m);
+	if (store_host_put(&old))
+		log_error("host %s: the store cannot be written", old.name);
+	return -1;
+}
+
+static int add_new(struct req *r, struct store_host *h)
+{
+	char both[80], why[REASON];
+
+	if (!store_host_put(h)) {
+		if (!add(r, h))
+			return 0;
+		peer_forget(h, why);
+		return -1;
+	}
+	/* Asked twice: what is wanted is that it is there and up. */
+	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
+	if (store_host_find(both, h))
+		return req_fail(r, "the store cannot be written");
+	req_note(r, "host %s is there already", h->name);
+	return add(r, h) ? -1 : 0;
+}
+
 int cmd_host_add(struct req *r)
 {
 	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
-	struct store_host h = { 0 }, other;
 	struct mesh_target t = { .state = "connecting" };
-	char both[80], why[REASON];
+	struct store_host h = { 0 }, other;
 	struct mesh *m;
+	int err;
 
 	if (parse_addr(addr, &h) || arg_num(r, "port") > 65535)
 		return req_usage(r, "\"%s\" is not an address; give an IP address of the RDMA network", addr);
@@ -117,26 +200,24 @@ int cmd_host_add(struct req *r)
 		h.port = arg_num(r, "port");
 	if (name[0] && !layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name", name);
-	if (name[0] && !store_host_find(name, &other))
-		return req_fail(r, "there is a host %s already; choose another --name", name);
+	if (name[0] && !arg_bool(r, "replace") && !store_host_find(name, &other))
+		return req_fail(r, "there is a host %s already; choose another --name, or add --replace if "
+				"this is where it is now", name);
 	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
-	if (store_host_put(&h)) {
-		/* Asked twice: what is wanted is that it is there and up. */
-		snprintf(both, sizeof(both), "%s:%u", h.addr, h.port);
-		if (store_host_find(both, &h))
-			return req_fail(r, "the store cannot be written");
-		req_note(r, "host %s is there already", h.name);
-		if (add(r, &h))
-			return -1;
-	} else if (add(r, &h)) {
-		peer_forget(&h, why);
+	/* The kernel's numbers first, should the store have been lost. */
+	m = mesh_open();
+	if (m)
+		peers_push(m);
+	mesh_close(m);
+	err = arg_bool(r, "replace") ? replace(r, &h) : add_new(r, &h);
+	if (err)
 		return -1;
-	}
 	m = mesh_open();
 	if (m)
 		mesh_target_get(m, h.id, &t);
 	mesh_close(m);
 	r->result = host_json(&h, &t);
+	reconcile_kick();
 	return 0;
 }
 
@@ -199,6 +280,10 @@ int cmd_host_remove(struct req *r)
 		return req_fail(r, "volume %s has extents on host %s; delete it first (if the "
 				"host is gone for good, meshctl volume delete --force, twice)",
 				name, h.name);
+	if (arg_bool(r, "dry_run")) {
+		req_note(r, "host %s would be forgotten; no volume has extents there", h.name);
+		return 0;
+	}
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 
@@ -339,35 +424,55 @@ int cmd_host_key(struct req *r)
 	return 0;
 }
 
-/* Ask every connected host, and append what @key of its answer has. */
+struct all {
+	enum mgmt_op op;
+	const struct store_host *hosts;
+	struct answer {
+		json_t *data;
+		char why[REASON];
+		int err;
+	} *said;
+};
+
+static void ask_one(void *arg, size_t i)
+{
+	struct all *a = arg;
+	struct mgmt_req q = { .op = a->op };
+
+	a->said[i].err = peer_call(&a->hosts[i], &q, &a->said[i].data, a->said[i].why);
+}
+
+/* Ask every known host at once, and append what @key of its answer has. */
 static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 {
-	struct mgmt_req q = { .op = op };
-	json_t *all = json_array(), *failed = json_array(), *data, *item;
+	json_t *list = json_array(), *failed = json_array(), *item;
+	struct all a = { .op = op };
 	struct store_host *hosts;
-	char why[REASON];
 	size_t i, k, n;
 
 	store_hosts(&hosts, &n);
-	for (i = 0; i < n; i++) {
-		if (peer_call(&hosts[i], &q, &data, why)) {
-			json_array_append_new(failed, json_string(why));
-			continue;
-		}
-		json_array_foreach(json_object_get(data, key), k, item) {
+	a.hosts = hosts;
+	a.said = calloc(n + 1, sizeof(*a.said));
+	if (a.said)
+		peers_each(n, ask_one, &a);
+	for (i = 0; a.said && i < n; i++) {
+		if (a.said[i].err)
+			json_array_append_new(failed, json_string(a.said[i].why));
+		json_array_foreach(json_object_get(a.said[i].data, key), k, item) {
 			if (!json_is_object(item))
 				continue;
 			jset_str(item, "host", hosts[i].name);
 			jset_uuid(item, "host_uuid", &hosts[i].uuid);
-			json_array_append(all, item);
+			json_array_append(list, item);
 		}
-		json_decref(data);
+		json_decref(a.said[i].data);
 	}
 	r->result = json_object();
-	json_object_set_new(r->result, key, all);
+	json_object_set_new(r->result, key, list);
 	json_object_set_new(r->result, "failed", failed);
 	if (!n)
 		req_note(r, "no host is known yet: meshctl host add ADDRESS (this host's own, too)");
+	free(a.said);
 	free(hosts);
 	return 0;
 }

@@ -1,133 +1,241 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Volumes from what the drives themselves tell. */
+/* Volumes from what the drives themselves say. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/format/json.h"
 #include "userspace/meshd/volume.h"
 
-int import_newest(const struct layout *l, struct layout *newest, char *why)
-{
-	struct layout *one = malloc(sizeof(*one));
-	struct store_host h, seen = { 0 };
-	int err, failed = one ? 0 : -ENOMEM;
-	u32 i;
+/* What all hosts say of a volume, put together. */
+struct seen {
+	struct mgmt_volume v;	/* of the highest version; here and open are sums */
+};
 
-	newest->version = 0;
-	for (i = 0; one && i < l->members; i++) {
-		err = peer_of_member(&l->member[i], &h);
-		if (err) {
-			snprintf(why, REASON, "a member's host (%s) is not known", l->member[i].addr);
-			failed = err;
-			continue;
-		}
-		if (h.id == seen.id)
-			continue;	/* members mostly come host by host */
-		seen = h;
-		err = peer_record(&h, &l->volume, one, why);
-		/* Made, but died before any record was written: the store has it. */
-		if (err == -ENOENT && l->version == 1)
-			continue;
-		if (!err && one->version > newest->version)
-			memcpy(newest, one, sizeof(*newest));
-		failed = err ? err : failed;
-	}
-	free(one);
-	return failed;
-}
+struct scan {
+	struct store_host *hosts;
+	struct gather_host *said;
+	size_t nr_hosts;
+	struct seen *seen;
+	size_t n;
+};
 
-/* Ask everybody which volumes there are and keep the one that is meant. */
-static int find(struct req *r, const char *what, struct mgmt_volume *out, struct store_host *host)
+static void ask_volumes(void *arg, size_t i)
 {
 	struct mgmt_req q = { .op = MGMT_VOLUMES };
-	struct store_host *hosts;
-	struct mgmt_volume v;
-	char why[REASON], text[MUUID_TEXT];
-	size_t i, k, n, hits = 0;
-	json_t *data, *j;
+	struct scan *s = arg;
 
-	store_hosts(&hosts, &n);
-	for (i = 0; i < n; i++) {
-		if (peer_call(&hosts[i], &q, &data, why)) {
-			req_note(r, "%s; not asked", why);
-			continue;
-		}
-		json_array_foreach(json_object_get(data, "volumes"), k, j) {
-			if (mgmt_volume_unpack(j, &v))
-				continue;
-			muuid_text(&v.uuid, text);
-			if (strcmp(v.name, what) && strcasecmp(text, what))
-				continue;
-			if (hits && !muuid_equal(&v.uuid, &out->uuid)) {
-				hits = 99;
-				continue;
-			}
-			if (!hits || v.version > out->version) {
-				*out = v;
-				*host = hosts[i];
-			}
-			hits = hits ? hits : 1;
-		}
-		json_decref(data);
+	s->said[i].err = peer_call(&s->hosts[i], &q, &s->said[i].data, s->said[i].why);
+}
+
+static int seen_add(struct scan *s, const struct mgmt_volume *v)
+{
+	struct mgmt_volume *had;
+	u32 here, open;
+	void *grown;
+	size_t i;
+
+	for (i = 0; i < s->n && !muuid_equal(&s->seen[i].v.uuid, &v->uuid); i++)
+		;
+	if (i == s->n) {
+		grown = realloc(s->seen, (i + 1) * sizeof(*s->seen));
+		if (!grown)
+			return -ENOMEM;
+		s->seen = grown;
+		s->seen[s->n++].v = *v;
+		return 0;
 	}
-	free(hosts);
-	if (!n)
-		return req_fail(r, "no volume %s here, and no host is known to look for it; see "
-				"meshctl host add", what);
-	if (!hits)
-		return req_fail(r, "no volume %s here or on the drives of the known hosts", what);
-	if (hits == 99)
-		return req_fail(r, "several volumes are called %s; name it by its UUID", what);
+	had = &s->seen[i].v;
+	here = had->here + v->here;
+	open = had->open + v->open;
+	if (v->version > had->version)
+		*had = *v;
+	had->here = here;
+	had->open = open;
 	return 0;
 }
 
-static int import_record(struct req *r, const struct mgmt_volume *found, const struct store_host *host,
-			 struct layout *l, struct layout *best)
+static int by_name(const void *a, const void *b)
 {
-	char why[REASON];
-	int err = peer_record(host, &found->uuid, l, why);
+	const struct seen *x = a, *y = b;
+	int c = strcmp(x->v.name, y->v.name);
 
+	return c ? c : muuid_cmp(&x->v.uuid, &y->v.uuid);
+}
+
+/* What the known hosts have, those that are silent in notes. -1 after req_fail(). */
+static int scan(struct req *r, struct scan *s)
+{
+	struct mgmt_volume v;
+	size_t i, k;
+	json_t *j;
+	int err = 0;
+
+	memset(s, 0, sizeof(*s));
+	store_hosts(&s->hosts, &s->nr_hosts);
+	s->said = calloc(s->nr_hosts + 1, sizeof(*s->said));
+	if (!s->said)
+		return req_fail(r, "out of memory");
+	peers_each(s->nr_hosts, ask_volumes, s);
+	for (i = 0; i < s->nr_hosts; i++) {
+		if (s->said[i].err)
+			req_note(r, "%s; its drives are left out", s->said[i].why);
+		json_array_foreach(json_object_get(s->said[i].data, "volumes"), k, j) {
+			if (!err && !mgmt_volume_unpack(j, &v))
+				err = seen_add(s, &v);
+		}
+		json_decref(s->said[i].data);
+	}
 	if (err)
-		return req_fail(r, "%s", why);
-	err = import_newest(l, best, why);
-	if (err && !arg_bool(r, "force"))
-		return req_fail(r, "volume %s is only half there: %s; bring it back, or add --force",
-				found->name, why);
-	if (best->version > l->version)
-		memcpy(l, best, sizeof(*l));
+		return req_fail(r, "out of memory");
+	if (s->n)
+		qsort(s->seen, s->n, sizeof(*s->seen), by_name);
+	return 0;
+}
+
+static void scan_free(struct scan *s)
+{
+	free(s->hosts);
+	free(s->said);
+	free(s->seen);
+}
+
+static const char *seen_state(const struct mgmt_volume *v, bool known)
+{
+	if (v->here < v->members)
+		return "incomplete";
+	return known ? "known" : v->open ? "in use" : "free";
+}
+
+static json_t *seen_json(const struct mgmt_volume *v)
+{
+	struct store_volume known;
+	json_t *j = json_object();
+	char text[96];
+
+	jset_str(j, "name", v->name);
+	jset_uuid(j, "uuid", &v->uuid);
+	jset_u64(j, "size", v->size);
+	jset_u64(j, "version", v->version);
+	jset_u64(j, "commit", v->commit);
+	jset_u64(j, "members", v->members);
+	jset_u64(j, "found", v->here);
+	if (v->level == LAYOUT_STRIPE)
+		snprintf(text, sizeof(text), "stripe:%u", v->columns);
+	else
+		snprintf(text, sizeof(text), "%s", v->level == LAYOUT_LINEAR ? "linear" : "?");
+	jset_str(j, "layout", text);
+	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
+	json_object_set_new(j, "holder", json_null());
+	if (!muuid_null(&v->holder)) {
+		host_words(&v->holder, text, sizeof(text));
+		jset_str(j, "holder", text);
+		jset_uuid(j, "holder_uuid", &v->holder);
+	}
+	return j;
+}
+
+/* Everything that is on the drives of the hosts that answer. */
+static int list_all(struct req *r)
+{
+	json_t *list = json_array();
+	struct scan s;
+	size_t i;
+	int err = scan(r, &s);
+
+	for (i = 0; !err && i < s.n; i++)
+		json_array_append_new(list, seen_json(&s.seen[i].v));
+	if (!err && !s.nr_hosts)
+		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
+	scan_free(&s);
+	if (err) {
+		json_decref(list);
+		return err;
+	}
+	r->result = json_object();
+	json_object_set_new(r->result, "found", list);
+	return 0;
+}
+
+/* The one volume that is meant. */
+static int find(struct req *r, const char *what, struct mgmt_volume *out)
+{
+	char text[MUUID_TEXT];
+	size_t i, hits = 0;
+	struct scan s;
+	int err = scan(r, &s);
+
+	for (i = 0; !err && i < s.n; i++) {
+		muuid_text(&s.seen[i].v.uuid, text);
+		if (strcmp(s.seen[i].v.name, what) && strcasecmp(text, what))
+			continue;
+		*out = s.seen[i].v;
+		hits++;
+	}
+	if (!err && !s.nr_hosts)
+		err = req_fail(r, "no volume %s here, and no host is known to look for it; see meshctl "
+			       "host add", what);
+	else if (!err && !hits)
+		err = req_fail(r, "no volume %s here or on the drives of the known hosts; see meshctl volume "
+			       "import", what);
+	else if (!err && hits > 1)
+		err = req_fail(r, "several volumes are called %s; name it by its UUID, and give it another "
+			       "name here with --as", what);
+	scan_free(&s);
+	return err;
+}
+
+static int keep(struct req *r, const struct layout *l, struct store_volume *v)
+{
+	const char *as = arg_str(r, "as");
+	char device[48];
+	int err;
+
+	kernel_device(&l->volume, device, sizeof(device));
+	*v = (struct store_volume) {
+		.uuid = l->volume, .version = l->version, .recorded = l->version,
+		.state = STORE_LIVE, .attached = device[0],
+	};
+	kernel_keep(v);
+	snprintf(v->name, sizeof(v->name), "%s", as[0] ? as : l->name);
+	err = store_volume_commit(v, l);
+	if (err == -EEXIST)
+		return req_fail(r, "another volume here is called %s; choose a name with --as", v->name);
+	if (err)
+		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+	req_note(r, "volume %s was imported from its drives, version %llu", v->name,
+		 (unsigned long long)l->version);
 	return 0;
 }
 
 int import_volume(struct req *r, const char *what, struct store_volume *v)
 {
-	struct layout *l = calloc(1, sizeof(*l)), *best = calloc(1, sizeof(*best));
+	const char *as = arg_str(r, "as");
 	struct mgmt_volume found = { 0 };
-	struct store_host host;
-	char device[48];
-	int err = l && best ? find(r, what, &found, &host) : -ENOMEM;
+	struct truth_pick p;
+	char why[REASON];
+	struct gather g;
+	int err;
 
-	if (!err)
-		err = import_record(r, &found, &host, l, best);
-	if (!err) {
-		kernel_device(&l->volume, device, sizeof(device));
-		*v = (struct store_volume) {
-			.uuid = l->volume, .version = l->version, .recorded = l->version,
-			.state = STORE_LIVE, .attached = device[0],
-		};
-		memcpy(v->name, l->name, sizeof(v->name));
-		err = store_volume_commit(v, l);
-		if (err == -EEXIST)
-			req_fail(r, "another volume here is called %s; rename that first", l->name);
-		else if (err)
-			req_fail(r, "the store cannot be written: %s", strerror(-err));
-		else
-			req_note(r, "volume %s was imported from its drives, version %llu", l->name,
-				 (unsigned long long)l->version);
+	if (as[0] && !layout_name_ok(as))
+		return req_usage(r, "\"%s\" cannot be a name", as);
+	if (find(r, what, &found))
+		return -1;
+	if (gather(&g, &found.uuid, false))
+		return req_fail(r, "out of memory");
+	p = truth_pick(&g.truth);
+	if (p.verdict == TRUTH_NONE) {
+		err = req_fail(r, "volume %s: no record of it counts; its drives were changed meanwhile, or "
+			       "are damaged", found.name);
+	} else if (p.verdict != TRUTH_WHOLE && !arg_bool(r, "stale")) {
+		gather_away(&g, &p.layout->member[p.member], why);
+		err = req_fail(r, "volume %s is only half there: %s; or add --stale", found.name, why);
+	} else {
+		err = keep(r, p.layout, v);
 	}
-	free(l);
-	free(best);
-	return err ? -1 : 0;
+	gather_free(&g);
+	return err;
 }
 
 int cmd_volume_import(struct req *r)
@@ -135,6 +243,8 @@ int cmd_volume_import(struct req *r)
 	const char *what = arg_str(r, "volume");
 	struct store_volume v;
 
+	if (!what[0])
+		return list_all(r);
 	if (!store_volume_find(what, &v, NULL))
 		req_note(r, "volume %s is known here already", v.name);
 	else if (import_volume(r, what, &v))

@@ -6,70 +6,155 @@
 #include <string.h>
 
 #include "userspace/meshd/identity.h"
+#include "userspace/meshd/link.h"
 #include "userspace/meshd/peers.h"
+#include "userspace/meshd/serve.h"
 
-#define FRESH_MS	20000
-#define CONNECT_MS	6000
+#define CALL_MS		5000
+#define RECORDS_MS	15000
+#define WRITE_MS	30000
+#define SCAN_MS		60000
+#define EACH_MAX	64
+#define EACH_STACK	(512 << 10)
 
-static int explain(const struct store_host *h, struct mesh *m, int err, char *why)
+/* Reading is quick; what writes waits for drives, and they may be slow. */
+static unsigned int deadline(enum mgmt_op op)
 {
-	struct mesh_target t;
-
-	if (err == -EHOSTDOWN)
-		snprintf(why, REASON, "meshd does not run on %s; start it there (systemctl start meshd)",
-			 h->name);
-	else if (err == -ETIMEDOUT)
-		snprintf(why, REASON, "meshd on %s did not answer in 5 s", h->name);
-	else if (err == -ENOTCONN && !mesh_target_get(m, h->id, &t) && t.reason[0])
-		snprintf(why, REASON, "host %s is not connected: %s", h->name, t.reason);
-	else if (err == -ENOTCONN)
-		snprintf(why, REASON, "host %s is not connected; see meshctl host check %s", h->name,
-			 h->name);
-	else
-		snprintf(why, REASON, "host %s: %.150s", h->name, mesh_why(m));
-	return err;
+	switch (op) {
+	case MGMT_ALLOC:
+	case MGMT_FREE:
+	case MGMT_RECORD_PUT:
+	case MGMT_RELEASE:
+		return WRITE_MS;
+	case MGMT_VOLUMES:
+	case MGMT_HEALTH:
+		return SCAN_MS;
+	case MGMT_RECORDS:
+	case MGMT_META:
+		return RECORDS_MS;
+	default:
+		return CALL_MS;
+	}
 }
 
-static bool connecting(struct mesh *m, const struct store_host *h)
+/* Words for what stopped a call before it was answered. */
+static int explain(const struct store_host *h, int err, unsigned int ms, const char *said, char *why)
 {
-	struct mesh_target t;
+	switch (err) {
+	case -ENOKEY:
+		snprintf(why, REASON, "no key is set here, so other hosts cannot be asked: meshctl host "
+			 "key generate, then set it on host %s", h->name);
+		return err;
+	case -EHOSTDOWN:
+		snprintf(why, REASON, "meshd does not run on host %s, or has no key; start it there "
+			 "(systemctl start meshd)", h->name);
+		return err;
+	case -EHOSTUNREACH:
+		snprintf(why, REASON, "host %s cannot be reached; see meshctl host check %s", h->name,
+			 h->name);
+		return err;
+	case -EKEYREJECTED:
+		snprintf(why, REASON, "host %s has another key; carry this one over with meshctl host "
+			 "key", h->name);
+		return err;
+	case -EXDEV:
+		snprintf(why, REASON, "another host answers at the address of host %s; if it replaces "
+			 "that one: meshctl host add %s --replace", h->name, h->addr);
+		return err;
+	case -ETIMEDOUT:
+		snprintf(why, REASON, "meshd on host %s did not answer in %u s", h->name, ms / 1000);
+		return -EREMOTEIO;
+	case -ECONNRESET:
+		snprintf(why, REASON, "host %s: the connection broke before the answer", h->name);
+		return -EREMOTEIO;
+	default:
+		snprintf(why, REASON, "host %s: %.150s", h->name, said[0] ? said : strerror(-err));
+		return err;
+	}
+}
 
-	return now_ms() - D.started < FRESH_MS && !mesh_target_get(m, h->id, &t);
+static int answered(const struct store_host *h, const void *rsp, size_t n, json_t **data, char *why)
+{
+	char said[MGMT_REASON];
+	int err = mgmt_rsp_decode(rsp ? rsp : "", n, data, said);
+
+	if (err == -EBADMSG)
+		snprintf(why, REASON, "host %s answered what cannot be read; same version there?", h->name);
+	else if (err)
+		snprintf(why, REASON, "host %s: %.150s", h->name, said[0] ? said : strerror(-err));
+	return err;
 }
 
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why)
 {
-	char *text = mgmt_req_encode(q), said[MGMT_REASON];
-	struct mesh *m = mesh_open();
+	const struct muuid *expect = muuid_null(&h->uuid) ? NULL : &h->uuid;
+	char *text = mgmt_req_encode(q), said[LINK_REASON] = "";
+	unsigned int ms = deadline(q->op);
 	void *rsp = NULL;
 	size_t n = 0;
 	int err;
 
 	*data = NULL;
-	if (!text || !m) {
-		free(text);
-		mesh_close(m);
+	if (!text) {
 		snprintf(why, REASON, "out of memory");
 		return -ENOMEM;
 	}
-	err = mesh_mgmt(m, h->id, text, strlen(text), &rsp, &n);
-	/* Sessions take a moment after a start, and after a link was away. */
-	if (err == -ENOTCONN && connecting(m, h) && !peer_wait_up(h, CONNECT_MS, why))
-		err = mesh_mgmt(m, h->id, text, strlen(text), &rsp, &n);
-	if (err) {
-		explain(h, m, err, why);
-	} else {
-		err = mgmt_rsp_decode(rsp ? rsp : "", n, data, said);
-		if (err == -EBADMSG)
-			snprintf(why, REASON, "host %s answered what cannot be read; same version there?",
-				 h->name);
-		else if (err)
-			snprintf(why, REASON, "host %s: %s", h->name, said[0] ? said : strerror(-err));
-	}
+	/* A host without a key works for itself alone. */
+	if (expect && muuid_equal(expect, &D.host))
+		err = serve_local(text, strlen(text), &rsp, &n);
+	else
+		err = link_call(h->addr, h->port, expect, text, strlen(text), ms, &rsp, &n, said);
+	err = err ? explain(h, err, ms, said, why) : answered(h, rsp, n, data, why);
 	free(rsp);
 	free(text);
-	mesh_close(m);
 	return err;
+}
+
+struct each {
+	void (*fn)(void *arg, size_t i);
+	void *arg;
+	size_t i;
+	pthread_t thread;
+	bool started;
+};
+
+static void *each_thread(void *arg)
+{
+	struct each *e = arg;
+
+	e->fn(e->arg, e->i);
+	return NULL;
+}
+
+static void each_some(size_t first, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+	struct each e[EACH_MAX];
+	pthread_attr_t a;
+	size_t i;
+
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, EACH_STACK);
+	for (i = 0; i < n; i++) {
+		e[i] = (struct each) { .fn = fn, .arg = arg, .i = first + i };
+		/* The last one on this thread: mostly there is but one. */
+		e[i].started = i + 1 < n && !pthread_create(&e[i].thread, &a, each_thread, &e[i]);
+		if (!e[i].started)
+			fn(arg, first + i);
+	}
+	pthread_attr_destroy(&a);
+	for (i = 0; i < n; i++)
+		if (e[i].started)
+			pthread_join(e[i].thread, NULL);
+}
+
+void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+	size_t first, some;
+
+	for (first = 0; first < n; first += some) {
+		some = n - first < EACH_MAX ? n - first : EACH_MAX;
+		each_some(first, some, fn, arg);
+	}
 }
 
 int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out,
@@ -90,36 +175,6 @@ int peer_extent(const struct store_host *h, const struct muuid *extent, struct m
 	return err;
 }
 
-int peer_free(const struct store_host *h, const struct muuid *drive, const struct muuid *extent,
-	      const struct muuid *volume, char *why)
-{
-	struct mgmt_req q = { .op = MGMT_FREE, .drive = *drive, .extent = *extent,
-			      .volume = *volume };
-	json_t *data;
-	int err = peer_call(h, &q, &data, why);
-
-	json_decref(data);
-	return err;
-}
-
-int peer_record(const struct store_host *h, const struct muuid *volume, struct layout *out,
-		char *why)
-{
-	struct mgmt_req q = { .op = MGMT_RECORD, .volume = *volume };
-	json_t *data;
-	int err = peer_call(h, &q, &data, why);
-
-	if (err)
-		return err;
-	err = mgmt_record_unpack(data, out);
-	if (!err && !muuid_equal(&out->volume, volume))
-		err = -EBADMSG;
-	if (err)
-		snprintf(why, REASON, "host %s sent a layout record that cannot be", h->name);
-	json_decref(data);
-	return err;
-}
-
 static int push_one(struct mesh *m, const struct store_host *h)
 {
 	int err = mesh_target_set(m, h->id, h->addr, h->port, &h->uuid);
@@ -129,18 +184,18 @@ static int push_one(struct mesh *m, const struct store_host *h)
 	return err;
 }
 
-/* The kernel may know hosts that a lost store does not: their numbers count. */
-static void adopt(struct mesh *m, const struct mesh_target *t)
+/*
+ * The kernel may know hosts that a lost store does not. Its number is kept: a second
+ * session to the same host would end the first one, and volumes name hosts by number.
+ */
+static void adopt(const struct mesh_target *t)
 {
-	struct store_host h = { .uuid = t->host, .port = t->port };
+	struct store_host h = { .id = t->id, .uuid = t->host, .port = t->port };
 
 	snprintf(h.addr, sizeof(h.addr), "%s", t->addr);
 	snprintf(h.name, sizeof(h.name), "%s", t->addr);
-	if (store_host_put(&h))
-		return;
-	log_info("host %s: known to the kernel, not to the store; noted", t->addr);
-	if (h.id != t->id && !mesh_target_del(m, t->id))
-		push_one(m, &h);
+	if (!store_host_adopt(&h))
+		log_info("host %s: known to the kernel, not to the store; noted", t->addr);
 }
 
 /* The kernel's hosts and the store's are changed together, or compared. */
@@ -157,6 +212,8 @@ int peer_forget(const struct store_host *h, char *why)
 		snprintf(why, REASON, "host %s: %.150s", h->name, m ? mesh_why(m) : "no memory");
 	else
 		err = store_host_del(h->id);
+	if (!err)
+		link_forget(h->addr, h->port);
 	pthread_mutex_unlock(&both);
 	mesh_close(m);
 	return err;
@@ -175,18 +232,21 @@ int peers_push(struct mesh *m)
 		pthread_mutex_unlock(&both);
 		return err;
 	}
+	/* The kernel's first: a host that is put into an empty store must not take a number of these. */
+	store_hosts(&hosts, &n);
+	for (k = 0; k < known; k++) {
+		for (i = 0; i < n && t[k].id != hosts[i].id; i++)
+			;
+		if (i == n)
+			adopt(&t[k]);
+	}
+	free(hosts);
 	store_hosts(&hosts, &n);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
 			;
 		if (k == known)
 			push_one(m, &hosts[i]);
-	}
-	for (k = 0; k < known; k++) {
-		for (i = 0; i < n && t[k].id != hosts[i].id && strcmp(t[k].addr, hosts[i].addr); i++)
-			;
-		if (i == n)
-			adopt(m, &t[k]);
 	}
 	pthread_mutex_unlock(&both);
 	free(hosts);
@@ -264,10 +324,14 @@ int peer_greet(struct store_host *h, char *why)
 		snprintf(why, REASON, "its meshd does not say who it is");
 		return err;
 	}
-	h->uuid = hello.host;
-	/* What it calls itself, unless somebody else is called that here. */
+	if (!muuid_null(&h->uuid) && !muuid_equal(&h->uuid, &hello.host)) {
+		snprintf(why, REASON, "another host answers at the address of host %s", h->name);
+		return -EXDEV;
+	}
+	/* What it calls itself, unless another host has that name here. */
 	if ((!h->name[0] || !strcmp(h->name, h->addr)) &&
 	    (store_host_find(hello.hostname, &other) || other.id == h->id))
 		snprintf(h->name, sizeof(h->name), "%s", hello.hostname);
+	h->uuid = hello.host;
 	return store_host_put(h);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The client role's way to targets: kernel sessions and management messages. */
+/* The client role's way to targets: kernel sessions and management requests. */
 #ifndef MESHD_PEERS_H
 #define MESHD_PEERS_H
 
@@ -11,32 +11,35 @@
 #define REASON	256
 
 /**
- * peer_call() - ask the meshd of a host
- * @h: the host
- * @why: REASON bytes: set to words when it fails
+ * peer_call() - one request to the meshd of a host; this host's own is called directly
  * @data: set to the answer, a new reference
+ * @why: REASON bytes: set to words when it fails
+ * Return: 0, what the other side refused it with, or -EREMOTEIO when nobody
+ * knows whether it was carried out.
  */
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why);
+
+/**
+ * peers_each() - call @fn for 0 to @n - 1, each on a thread of its own
+ * Returns when all of them have: what they wait for has a deadline.
+ */
+void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg);
 
 /* One extent of a host. -ENOENT when it is not there. */
 int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out,
 		char *why);
-int peer_free(const struct store_host *h, const struct muuid *drive, const struct muuid *extent,
-	      const struct muuid *volume, char *why);
-int peer_record(const struct store_host *h, const struct muuid *volume, struct layout *out,
-		char *why);
 
-/* Tell the kernel of all hosts that it does not know. */
+/* Announce to the kernel all hosts that it does not know. */
 int peers_push(struct mesh *m);
-/* Out of the kernel and the store; -EBUSY and words while members use it. */
+/* Out of the kernel and the store. */
 int peer_forget(const struct store_host *h, char *why);
 /* After a new key: sessions that failed try again. */
 int peers_repush(void);
 /* Wait until the session is up; -ETIMEDOUT and words. */
 int peer_wait_up(const struct store_host *h, unsigned int ms, char *why);
-/* The host of a layout's member: by UUID, else by the address in the record. */
+/* The host that the record names: by UUID, else by its address. A hint. */
 int peer_of_member(const struct layout_member *mb, struct store_host *out);
-/* Say hello and note who it is. */
+/* Greet it and note who it is. */
 int peer_greet(struct store_host *h, char *why);
 
 /* hosts.c */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the store wants against what the kernel has; every two seconds, and
- * when something happened. It undoes and completes what a killed meshd left.
+ * What the store wants against what the kernel has; every two seconds, and when
+ * something happened. It undoes and completes what a killed meshd left. Each volume
+ * that needs it gets a thread, so that a host that hangs delays its volumes alone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,8 @@
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/volume.h"
 
-#define TICK_MS	2000
+#define TICK_MS		2000
+#define BRING_MS	3000	/* commands on the volume wait meanwhile */
 
 static int kick_fd = -1;
 static int told_family;
@@ -30,83 +32,170 @@ void reconcile_kick(void)
 		log_debug("a look is pending already");
 }
 
-/* Intents whose command is no more: the extents go back. */
-static void undo_intents(void)
-{
-	struct store_intent *in;
-	char why[REASON];
-	size_t i, n;
+/* One volume that needs work, on a thread of its own: its hosts may hang. */
+struct work {
+	struct muuid volume;
+	u64	kernel;		/* its version there; 0: it is not there */
+};
 
-	store_intents(&in, &n);
-	for (i = 0; i < n; i++) {
-		if (!busy_take(&in[i].volume))
-			continue;
-		if (intent_undo(&in[i], why))
-			log_debug("an extent of %s stays for now: %s", in[i].name, why);
-		else
-			log_info("an extent of %s, half made, was given back", in[i].name);
-		busy_drop(&in[i].volume);
-	}
-	free(in);
+static int bring(struct store_volume *v, struct layout *l, char *why)
+{
+	struct bring b = { .wait_ms = BRING_MS };
+	int err = volume_bring(v, l, &b, why);
+
+	if (!err)
+		log_info("volume %s: at version %llu everywhere", v->name,
+			 (unsigned long long)v->version);
+	return err;
 }
 
-static const struct mesh_volume *in_kernel(const struct mesh_volume *k, size_t n,
-					   const struct muuid *uuid)
+static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
+{
+	int err;
+
+	if (v->state == STORE_CREATING)
+		return intents_undo(&v->uuid, why);
+	if (v->state == STORE_DELETING) {
+		err = kernel ? kernel_del(&v->uuid, false) : 0;
+		return err && err != -ENOENT ? err : volume_finish_delete(v, why);
+	}
+	if (!v->attached && kernel) {
+		err = kernel_del(&v->uuid, false);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+	}
+	if (v->pending) {
+		err = pending_settle(v, why);
+		if (err)
+			return err;
+		err = store_volume_get(&v->uuid, v, l);
+		if (err)
+			return err;
+	}
+	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version))
+		return bring(v, l, why);
+	if (!v->attached && v->version == 1 && !v->recorded)
+		return volume_record(v, l, why);
+	/* Left by a command that was killed: a LIVE volume's change that never began. */
+	return intents_undo(&v->uuid, why);
+}
+
+/* What it waits for is shown in lists, and logged when it changes. */
+static void note(struct store_volume *v, int err, const char *why)
+{
+	struct store_volume now;
+
+	if (store_volume_get(&v->uuid, &now, NULL) || now.state == STORE_CREATING)
+		return;
+	if (!err && (now.pending || !strncmp(now.note, "not deleted", 11)))
+		return;
+	if (!strcmp(now.note, err ? why : ""))
+		return;
+	if (err)
+		log_info("volume %s waits: %s", now.name, why);
+	snprintf(now.note, sizeof(now.note), "%s", err ? why : "");
+	store_volume_flags(&now);
+}
+
+static void *settle_thread(void *arg)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct work *w = arg;
+	struct store_volume v;
+	char why[REASON] = "";
+	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
+
+	if (!err) {
+		err = settle(&v, l, w->kernel, why);
+		note(&v, err, why[0] ? why : strerror(err < 0 ? -err : 0));
+	}
+	busy_drop(&w->volume);
+	free(w);
+	free(l);
+	return NULL;
+}
+
+/* One thread a volume at most: another one finds it busy. */
+static void work_on(const struct muuid *volume, u64 kernel)
+{
+	struct work *w;
+
+	if (!busy_take(volume))
+		return;
+	w = malloc(sizeof(*w));
+	if (w) {
+		*w = (struct work) { *volume, kernel };
+		if (!thread_start(settle_thread, w))
+			return;
+	}
+	free(w);
+	busy_drop(volume);
+}
+
+static u64 in_kernel(const struct mesh_volume *k, size_t n, const struct muuid *uuid)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		if (muuid_equal(&k[i].uuid, uuid))
-			return &k[i];
-	return NULL;
+			return k[i].version ? k[i].version : 1;
+	return 0;
 }
 
-static void settle(struct mesh *m, const struct store_volume *v, const struct mesh_volume *k)
+static bool has_intents(const struct store_intent *in, size_t n, const struct muuid *volume)
 {
-	struct store_volume had = *v;
-	char why[REASON] = "";
-	int err = 0;
+	size_t i;
 
-	/* It was taken from another host once: not again at every start. */
-	if (v->preempt && k && !strcmp(k->state, "active")) {
-		had.preempt = false;
-		store_volume_flags(&had);
+	for (i = 0; i < n; i++)
+		if (muuid_equal(&in[i].volume, volume))
+			return true;
+	return false;
+}
+
+static bool needs_work(const struct store_volume *v, u64 kernel)
+{
+	if (v->state != STORE_LIVE || v->pending)
+		return true;
+	if (!v->attached)
+		return kernel || (v->version == 1 && !v->recorded);
+	return !kernel || kernel != v->version || v->recorded < v->version;
+}
+
+/* Intents of a volume that the store does not have at all. */
+static void undo_strays(const struct store_intent *in, size_t n)
+{
+	struct store_volume v;
+	char why[REASON];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!store_volume_get(&in[i].volume, &v, NULL) || !busy_take(&in[i].volume))
+			continue;
+		if (intent_undo(&in[i], why))
+			log_debug("an extent of %s stays for now: %s", in[i].name, why);
+		busy_drop(&in[i].volume);
 	}
-	if (v->state == STORE_DELETING) {
-		if (k)
-			err = mesh_volume_del(m, &v->uuid, false);
-		if (!err || err == -ENOENT)
-			err = volume_finish_delete(&v->uuid, why);
-	} else if (!v->attached && k) {
-		err = mesh_volume_del(m, &v->uuid, false);
-	} else if ((v->recorded < v->version && (v->attached || v->version == 1)) || (v->attached && (!k || k->version < v->version))) {
-		err = commit_volume(&v->uuid, 0, why);
-		if (!err)
-			log_info("volume %s: at version %llu everywhere", v->name,
-				 (unsigned long long)v->version);
-	}
-	if (err)
-		log_debug("volume %s: not settled: %s", v->name, why[0] ? why : mesh_why(m));
 }
 
 static void settle_volumes(struct mesh *m)
 {
-	struct store_volume *v, fresh;
+	struct store_intent *in;
+	struct store_volume *v;
 	struct mesh_volume *k;
-	size_t i, n, nk;
+	size_t i, n, nk, ni;
+	u64 kernel;
 
 	if (mesh_volumes(m, &k, &nk))
 		return;
 	store_volumes(&v, &n);
+	store_intents(&in, &ni);
 	for (i = 0; i < n; i++) {
-		if (!busy_take(&v[i].uuid))
-			continue;
-		/* It may have changed between the list and this turn. */
-		if (!store_volume_get(&v[i].uuid, &fresh, NULL) && fresh.version == v[i].version &&
-		    fresh.attached == v[i].attached && fresh.state == v[i].state)
-			settle(m, &fresh, in_kernel(k, nk, &fresh.uuid));
-		busy_drop(&v[i].uuid);
+		kernel = in_kernel(k, nk, &v[i].uuid);
+		if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
+			work_on(&v[i].uuid, kernel);
 	}
+	undo_strays(in, ni);
+	free(in);
 	free(v);
 	mesh_volumes_free(k, nk);
 }
@@ -122,10 +211,8 @@ static void look(void)
 	id = mesh_family_id(m, false);
 	if (id && id != told_family && !identity_push(m))
 		told_family = id;
-	if (id && !peers_push(m)) {
+	if (id && !peers_push(m))
 		settle_volumes(m);
-		undo_intents();
-	}
 	mesh_close(m);
 }
 

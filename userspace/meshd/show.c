@@ -37,6 +37,9 @@ int volume_dying(struct req *r, const struct store_volume *v)
 {
 	if (v->state == STORE_LIVE)
 		return 0;
+	if (v->state == STORE_CREATING)
+		return req_fail(r, "volume %s is still being made; meshctl volume delete gives that up",
+				v->name);
 	return req_fail(r, "volume %s is being deleted; meshctl volume list says what that waits for",
 			v->name);
 }
@@ -139,6 +142,15 @@ static bool member_why(const struct layout *l, const struct mesh_volume *k, char
 	return false;
 }
 
+static const char *volume_state(const struct store_volume *v, const struct mesh_volume *k)
+{
+	if (v->state == STORE_DELETING)
+		return "deleting";
+	if (v->state == STORE_CREATING)
+		return "creating";
+	return k ? k->state : v->attached ? "waiting" : "detached";
+}
+
 json_t *volume_json(const struct store_volume *v, const struct layout *l)
 {
 	struct mesh_volume k;
@@ -152,8 +164,8 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	set_layout(j, l);
 	jset_u64(j, "lba", l->lba);
 	jset_u64(j, "version", v->version);
-	jset_str(j, "state", v->state == STORE_DELETING ? "deleting" : there ? k.state :
-		 v->attached ? "waiting" : "detached");
+	jset_u64(j, "commit", l->commit);
+	jset_str(j, "state", volume_state(v, there ? &k : NULL));
 	jset_bool(j, "readonly", v->readonly);
 	json_object_set_new(j, "device", json_null());
 	json_object_set_new(j, "openers", json_null());
@@ -166,10 +178,14 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	if (v->state == STORE_DELETING)
 		jset_str(j, "reason", "extents on drives that are away are still to be freed: bring them "
 			 "back, or forget them with meshctl volume delete --force");
+	else if (v->state == STORE_CREATING)
+		jset_str(j, "reason", "its extents are being zeroed; meshctl volume delete gives it up");
 	else if (there && k.reason[0])
 		jset_str(j, "reason", k.reason);
 	else if (there && strcmp(k.state, "active") && member_why(l, &k, why, sizeof(why)))
 		jset_str(j, "reason", why);
+	else if (v->note[0])
+		jset_str(j, "reason", v->note);
 	if (there)
 		mesh_volume_free(&k);
 	return j;

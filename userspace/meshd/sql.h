@@ -13,6 +13,8 @@ sqlite3_stmt *sql(const char *text);	/* NULL was logged; all below bear it */
 int sql_done(sqlite3_stmt *s);		/* step once, finalize, errno */
 bool sql_row(sqlite3_stmt *s);
 int sql_end(int err);			/* COMMIT or ROLLBACK */
+struct store_intent;
+int intents_put(const struct store_intent *i, size_t n);	/* within a transaction */
 void sql_uuid(sqlite3_stmt *s, int at, const struct muuid *u);
 void sql_text(sqlite3_stmt *s, int at, const char *text);
 void row_uuid(sqlite3_stmt *s, int at, struct muuid *u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The store's tables of hosts, drives and intents; volumes: store_volume.c. */
+/* The store's tables of hosts and drives; volumes: store_volume.c, extents: store_extent.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@
 
 sqlite3 *store_db;
 
+#define SCHEMA_VERSION	2
+
 static const char schema[] =
 	"PRAGMA journal_mode = WAL;"
 	"PRAGMA synchronous = FULL;"
@@ -18,16 +20,39 @@ static const char schema[] =
 	" port INTEGER NOT NULL, name TEXT NOT NULL, uuid BLOB, UNIQUE (addr, port));"
 	"CREATE TABLE IF NOT EXISTS volumes (uuid BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
 	" version INTEGER NOT NULL, recorded INTEGER NOT NULL, attached INTEGER NOT NULL,"
-	" readonly INTEGER NOT NULL, preempt INTEGER NOT NULL, state INTEGER NOT NULL,"
-	" layout BLOB NOT NULL);"
+	" readonly INTEGER NOT NULL, io_timeout INTEGER NOT NULL, state INTEGER NOT NULL,"
+	" note TEXT NOT NULL, layout BLOB NOT NULL, pending BLOB);"
 	"CREATE TABLE IF NOT EXISTS intents (extent BLOB PRIMARY KEY, volume BLOB NOT NULL,"
 	" name TEXT NOT NULL, host BLOB NOT NULL, drive BLOB NOT NULL, length INTEGER NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS frees (extent BLOB PRIMARY KEY, volume BLOB NOT NULL,"
+	" host BLOB NOT NULL, drive BLOB NOT NULL, holder BLOB NOT NULL, version INTEGER NOT NULL,"
+	" number INTEGER NOT NULL, preempt INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS drives (uuid BLOB PRIMARY KEY, path TEXT NOT NULL);"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 2;";
+
+/* Another version's tables are not touched: they may be wanted again. */
+static int schema_check(const char *path)
+{
+	sqlite3_stmt *s = sql("PRAGMA user_version");
+	int have = sql_row(s) ? sqlite3_column_int(s, 0) : -1;
+
+	sqlite3_finalize(s);
+	if (!have || have == SCHEMA_VERSION)
+		return 0;
+	if (have < 0)
+		log_error("%s: cannot be read", path);
+	else
+		log_error("%s: written by %s meshd (tables of version %d, this one has %d); %s", path,
+			  have > SCHEMA_VERSION ? "a newer" : "an older", have, SCHEMA_VERSION,
+			  have > SCHEMA_VERSION ? "install that one" :
+			  "move it away, then add hosts and import volumes again");
+	return have < 0 ? -EIO : -EPROTONOSUPPORT;
+}
 
 int store_open(const char *path)
 {
 	char *why = NULL;
+	int err;
 
 	if (sqlite3_open_v2(path, &store_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
 			    SQLITE_OPEN_FULLMUTEX, NULL) != SQLITE_OK) {
@@ -35,12 +60,38 @@ int store_open(const char *path)
 		return -EIO;
 	}
 	sqlite3_busy_timeout(store_db, 5000);
+	err = schema_check(path);
+	if (err)
+		return err;
 	if (sqlite3_exec(store_db, schema, NULL, NULL, &why) != SQLITE_OK) {
 		log_error("%s: %s", path, why);
 		sqlite3_free(why);
 		return -EIO;
 	}
 	return 0;
+}
+
+/*
+ * Other threads may be in the middle of a request. The connection's mutex is never
+ * given back, so that none of them writes after the log was folded into the file:
+ * whoever copies store.db alone then has all of it.
+ */
+void store_close(void)
+{
+	sqlite3_stmt *s;
+
+	if (!store_db)
+		return;
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	if (sqlite3_wal_checkpoint_v2(store_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+	    SQLITE_OK)
+		return;
+	/* A statement that a stopped thread left open is in the way. */
+	while ((s = sqlite3_next_stmt(store_db, NULL)))
+		sqlite3_finalize(s);
+	if (sqlite3_wal_checkpoint_v2(store_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) !=
+	    SQLITE_OK)
+		log_warn("store: its log stays beside it: %s", sqlite3_errmsg(store_db));
 }
 
 sqlite3_stmt *sql(const char *text)
@@ -120,6 +171,33 @@ int store_host_put(struct store_host *h)
 	return err;
 }
 
+/* Numbers of the store are its own; those of the kernel are in use. */
+int store_host_adopt(const struct store_host *h)
+{
+	sqlite3_stmt *s;
+	int err;
+
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	sql_done(sql("BEGIN IMMEDIATE"));
+	s = sql("UPDATE hosts SET id = ?1 WHERE addr = ?2 AND port = ?3");
+	sqlite3_bind_int(s, 1, h->id);
+	sql_text(s, 2, h->addr);
+	sqlite3_bind_int(s, 3, h->port);
+	err = sql_done(s);
+	if (!err && !sqlite3_changes(store_db)) {
+		s = sql("INSERT INTO hosts (id, addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4, ?5)");
+		sqlite3_bind_int(s, 1, h->id);
+		sql_text(s, 2, h->addr);
+		sqlite3_bind_int(s, 3, h->port);
+		sql_text(s, 4, h->name);
+		sql_uuid(s, 5, &h->uuid);
+		err = sql_done(s);
+	}
+	err = sql_end(err);
+	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
+	return err;
+}
+
 int store_host_del(u32 id)
 {
 	sqlite3_stmt *s = sql("DELETE FROM hosts WHERE id = ?1");
@@ -184,62 +262,11 @@ int store_host_by_uuid(const struct muuid *uuid, struct store_host *out)
 	return store_host_find(text, out);
 }
 
-int store_intents_add(const struct store_intent *i, size_t n)
-{
-	sqlite3_stmt *s;
-	int err = 0;
-
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
-	for (; n && !err; n--, i++) {
-		s = sql("INSERT INTO intents (extent, volume, name, host, drive, length)"
-			" VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
-		sql_uuid(s, 1, &i->extent);
-		sql_uuid(s, 2, &i->volume);
-		sql_text(s, 3, i->name);
-		sql_uuid(s, 4, &i->host);
-		sql_uuid(s, 5, &i->drive);
-		sqlite3_bind_int64(s, 6, i->length);
-		err = sql_done(s);
-	}
-	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
-	return err;
-}
-
 int sql_end(int err)
 {
 	int e = sql_done(sql(err ? "ROLLBACK" : "COMMIT"));
 
 	return err ? err : e;
-}
-
-int store_intents(struct store_intent **out, size_t *n)
-{
-	sqlite3_stmt *s = sql("SELECT extent, volume, name, host, drive, length FROM intents");
-	struct store_intent *i;
-	void *list = NULL;
-
-	*n = 0;
-	while (sql_row(s) && (i = mesh_grow(&list, n, sizeof(*i)))) {
-		row_uuid(s, 0, &i->extent);
-		row_uuid(s, 1, &i->volume);
-		row_text(s, 2, i->name, sizeof(i->name));
-		row_uuid(s, 3, &i->host);
-		row_uuid(s, 4, &i->drive);
-		i->length = sqlite3_column_int64(s, 5);
-	}
-	sqlite3_finalize(s);
-	*out = list;
-	return 0;
-}
-
-int store_intent_del(const struct muuid *extent)
-{
-	sqlite3_stmt *s = sql("DELETE FROM intents WHERE extent = ?1");
-
-	sql_uuid(s, 1, extent);
-	return sql_done(s);
 }
 
 int store_drive_put(const struct muuid *uuid, const char *path)

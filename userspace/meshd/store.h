@@ -12,7 +12,10 @@
 #include "userspace/format/layout.h"
 #include "userspace/meshd/meshd.h"
 
+/* -EPROTONOSUPPORT was logged: another version of meshd wrote it. */
 int store_open(const char *path);
+/* Make the file whole without its log, and let nobody use it any more. */
+void store_close(void);
 
 struct store_host {
 	u32	id;		/* the kernel's TARGET_ID */
@@ -24,14 +27,23 @@ struct store_host {
 
 /* @h->id zero: a new one is given. -EEXIST: the address is there already. */
 int store_host_put(struct store_host *h);
+/* A host of the kernel's with its number; a row of the same address gets that number. */
+int store_host_adopt(const struct store_host *h);
 int store_host_del(u32 id);
 int store_hosts(struct store_host **out, size_t *n);
 /* By name, address or UUID text. */
 int store_host_find(const char *what, struct store_host *out);
 int store_host_by_uuid(const struct muuid *uuid, struct store_host *out);
 
-enum store_vstate { STORE_LIVE = 1, STORE_DELETING = 2 };
+enum store_vstate {
+	STORE_LIVE = 1,
+	STORE_DELETING = 2,
+	STORE_CREATING = 3,	/* its extents are intents; nothing was recorded yet */
+};
 
+#define STORE_NOTE	256
+
+/* The volume's layout, its version and name go with store_volume_commit() alone. */
 struct store_volume {
 	struct muuid uuid;
 	char	name[LAYOUT_NAME];
@@ -39,11 +51,13 @@ struct store_volume {
 	u64	recorded;	/* highest version durable on all members */
 	bool	attached;	/* wanted so */
 	bool	readonly;
-	bool	preempt;	/* on the next push to the kernel */
+	u32	io_timeout_ms;	/* 0: the kernel's default */
 	enum store_vstate state;
+	bool	pending;	/* a version of our own is being written */
+	char	note[STORE_NOTE];	/* what is wrong with it, for people */
 };
 
-/* An extent that is being allocated, or freed, for a volume. */
+/* An extent that is being allocated for a volume. */
 struct store_intent {
 	struct muuid volume;
 	char	name[LAYOUT_NAME];
@@ -53,21 +67,48 @@ struct store_intent {
 	u64	length;
 };
 
+/* An extent of a deleted volume that is to be freed, if it still is what it was. */
+struct store_free {
+	struct muuid volume;
+	struct muuid host;	/* where it was found last */
+	struct muuid drive;
+	struct muuid extent;
+	struct muuid holder;
+	u64	version;
+	u64	commit;
+	bool	preempt;
+};
+
 /* By name or UUID text; @l may be NULL. */
 int store_volume_find(const char *what, struct store_volume *v, struct layout *l);
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l);
 int store_volumes(struct store_volume **out, size_t *n);
+/* A new volume in state CREATING with its intents. -EEXIST: the name is taken. */
+int store_volume_begin(const struct store_volume *v, const struct layout *l,
+		       const struct store_intent *i, size_t n);
 /**
- * store_volume_commit() - a new version; drops the volume's intents with it
+ * store_volume_commit() - a new version; drops intents and pending layout with it
  * -EEXIST: another volume has the name. -ESTALE: the store has a higher version.
  */
 int store_volume_commit(const struct store_volume *v, const struct layout *l);
-int store_volume_flags(const struct store_volume *v);	/* all but the layout */
+/* The same, and what is begun here stays. */
+int store_volume_adopt(const struct store_volume *v, const struct layout *l);
+int store_volume_flags(const struct store_volume *v);	/* all but layout and pending */
 int store_volume_erase(const struct muuid *uuid);
+
+/* The next layout, noted before any record of it is written. NULL: no more. */
+int store_pending_set(const struct muuid *uuid, const struct layout *l);
+int store_pending_get(const struct muuid *uuid, struct layout *l);
 
 int store_intents_add(const struct store_intent *i, size_t n);
 int store_intents(struct store_intent **out, size_t *n);
 int store_intent_del(const struct muuid *extent);
+int store_intents_forget(const struct muuid *volume);
+
+/* Mark @v as deleted and note what is to be freed, in one. */
+int store_volume_doom(const struct store_volume *v, const struct store_free *f, size_t n);
+int store_frees(const struct muuid *volume, struct store_free **out, size_t *n);
+int store_free_del(const struct muuid *extent);
 
 /* Drives this host lends, to miss those that do not come back. */
 int store_drive_put(const struct muuid *uuid, const char *path);

@@ -8,7 +8,8 @@
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
-#define COLUMNS "uuid, name, version, recorded, attached, readonly, preempt, state, layout"
+#define COLUMNS "uuid, name, version, recorded, attached, readonly, io_timeout, state, note, layout"
+#define PENDING ", pending IS NOT NULL"
 
 static int volume_row(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
 {
@@ -19,16 +20,18 @@ static int volume_row(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
 	v->recorded = sqlite3_column_int64(s, 3);
 	v->attached = sqlite3_column_int(s, 4);
 	v->readonly = sqlite3_column_int(s, 5);
-	v->preempt = sqlite3_column_int(s, 6);
+	v->io_timeout_ms = sqlite3_column_int(s, 6);
 	v->state = sqlite3_column_int(s, 7);
+	row_text(s, 8, v->note, sizeof(v->note));
+	v->pending = sqlite3_column_int(s, 10);
 	if (!l)
 		return 0;
-	return layout_decode(sqlite3_column_blob(s, 8), sqlite3_column_bytes(s, 8), l);
+	return layout_decode(sqlite3_column_blob(s, 9), sqlite3_column_bytes(s, 9), l);
 }
 
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
-	sqlite3_stmt *s = sql("SELECT " COLUMNS " FROM volumes WHERE uuid = ?1");
+	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE uuid = ?1");
 	int err = -ENOENT;
 
 	sql_uuid(s, 1, uuid);
@@ -46,7 +49,7 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 
 	if (!muuid_parse(what, &u))
 		return store_volume_get(&u, v, l);
-	s = sql("SELECT " COLUMNS " FROM volumes WHERE name = ?1");
+	s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE name = ?1");
 	sql_text(s, 1, what);
 	if (sql_row(s))
 		err = volume_row(s, v, l);
@@ -56,7 +59,7 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 
 int store_volumes(struct store_volume **out, size_t *n)
 {
-	sqlite3_stmt *s = sql("SELECT " COLUMNS " FROM volumes ORDER BY name");
+	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes ORDER BY name");
 	struct store_volume *v;
 	void *list = NULL;
 
@@ -68,13 +71,14 @@ int store_volumes(struct store_volume **out, size_t *n)
 	return 0;
 }
 
-static int put_row(const struct store_volume *v, const void *record, int bytes)
+#define PUT_ROW "INSERT INTO volumes (" COLUMNS ")"				\
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"			\
+	" ON CONFLICT (uuid) DO UPDATE SET name = ?2, version = ?3, recorded = ?4,"	\
+	" attached = ?5, readonly = ?6, io_timeout = ?7, state = ?8, note = ?9, layout = ?10"
+
+static int put_row(const struct store_volume *v, const void *record, int bytes, bool last)
 {
-	sqlite3_stmt *s = sql("INSERT INTO volumes (" COLUMNS ")"
-			      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-			      " ON CONFLICT (uuid) DO UPDATE SET name = ?2, version = ?3,"
-			      " recorded = ?4, attached = ?5, readonly = ?6, preempt = ?7,"
-			      " state = ?8, layout = ?9");
+	sqlite3_stmt *s = sql(last ? PUT_ROW ", pending = NULL" : PUT_ROW);
 
 	sql_uuid(s, 1, &v->uuid);
 	sql_text(s, 2, v->name);
@@ -82,60 +86,151 @@ static int put_row(const struct store_volume *v, const void *record, int bytes)
 	sqlite3_bind_int64(s, 4, v->recorded);
 	sqlite3_bind_int(s, 5, v->attached);
 	sqlite3_bind_int(s, 6, v->readonly);
-	sqlite3_bind_int(s, 7, v->preempt);
+	sqlite3_bind_int(s, 7, v->io_timeout_ms);
 	sqlite3_bind_int(s, 8, v->state);
-	sqlite3_bind_blob(s, 9, record, bytes, SQLITE_TRANSIENT);
+	sql_text(s, 9, v->note);
+	sqlite3_bind_blob(s, 10, record, bytes, SQLITE_TRANSIENT);
 	return sql_done(s);
 }
 
-int store_volume_commit(const struct store_volume *v, const struct layout *l)
+static void *encode(const struct layout *l, int *bytes)
 {
-	struct store_volume old;
 	void *record = malloc(LAYOUT_BYTES_MAX);
-	sqlite3_stmt *s;
-	int bytes, err;
 
-	bytes = record ? layout_encode(l, record, LAYOUT_BYTES_MAX) : -ENOMEM;
-	if (bytes < 0) {
-		free(record);
+	*bytes = record ? layout_encode(l, record, LAYOUT_BYTES_MAX) : -ENOMEM;
+	if (*bytes >= 0)
+		return record;
+	free(record);
+	return NULL;
+}
+
+static int forget_intents(const struct muuid *volume)
+{
+	sqlite3_stmt *s = sql("DELETE FROM intents WHERE volume = ?1");
+
+	sql_uuid(s, 1, volume);
+	return sql_done(s);
+}
+
+int store_intents_forget(const struct muuid *volume)
+{
+	return forget_intents(volume);
+}
+
+int store_volume_begin(const struct store_volume *v, const struct layout *l,
+		       const struct store_intent *i, size_t n)
+{
+	int bytes, err;
+	void *record = encode(l, &bytes);
+
+	if (!record)
 		return bytes;
-	}
 	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
 	sql_done(sql("BEGIN IMMEDIATE"));
-	err = store_volume_get(&v->uuid, &old, NULL);
-	if (!err && old.version > l->version)
-		err = -ESTALE;
-	else
-		err = put_row(v, record, bytes);
-	if (!err) {
-		s = sql("DELETE FROM intents WHERE volume = ?1");
-		sql_uuid(s, 1, &v->uuid);
-		err = sql_done(s);
-	}
+	err = put_row(v, record, bytes, true);
+	if (!err)
+		err = intents_put(i, n);
 	err = sql_end(err);
 	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
 	free(record);
 	return err;
 }
 
+/* @last: nothing that was begun is left. */
+static int volume_put(const struct store_volume *v, const struct layout *l, bool last)
+{
+	struct store_volume old;
+	int bytes, err;
+	void *record = encode(l, &bytes);
+
+	if (!record)
+		return bytes;
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	sql_done(sql("BEGIN IMMEDIATE"));
+	err = store_volume_get(&v->uuid, &old, NULL);
+	if (!err && old.version > l->version)
+		err = -ESTALE;
+	else
+		err = put_row(v, record, bytes, last);
+	if (!err && last)
+		err = forget_intents(&v->uuid);
+	err = sql_end(err);
+	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
+	free(record);
+	return err;
+}
+
+int store_volume_commit(const struct store_volume *v, const struct layout *l)
+{
+	return volume_put(v, l, true);
+}
+
+int store_volume_adopt(const struct store_volume *v, const struct layout *l)
+{
+	return volume_put(v, l, false);
+}
+
 int store_volume_flags(const struct store_volume *v)
 {
 	sqlite3_stmt *s = sql("UPDATE volumes SET recorded = ?2, attached = ?3, readonly = ?4,"
-			      " preempt = ?5, state = ?6 WHERE uuid = ?1");
+			      " io_timeout = ?5, state = ?6, note = ?7 WHERE uuid = ?1");
 
 	sql_uuid(s, 1, &v->uuid);
 	sqlite3_bind_int64(s, 2, v->recorded);
 	sqlite3_bind_int(s, 3, v->attached);
 	sqlite3_bind_int(s, 4, v->readonly);
-	sqlite3_bind_int(s, 5, v->preempt);
+	sqlite3_bind_int(s, 5, v->io_timeout_ms);
 	sqlite3_bind_int(s, 6, v->state);
+	sql_text(s, 7, v->note);
 	return sql_done(s);
+}
+
+int store_pending_set(const struct muuid *uuid, const struct layout *l)
+{
+	int bytes = 0;
+	void *record = l ? encode(l, &bytes) : NULL;
+	sqlite3_stmt *s;
+
+	if (l && !record)
+		return bytes;
+	s = sql("UPDATE volumes SET pending = ?2 WHERE uuid = ?1");
+	sql_uuid(s, 1, uuid);
+	if (record)
+		sqlite3_bind_blob(s, 2, record, bytes, SQLITE_TRANSIENT);
+	free(record);
+	return sql_done(s);
+}
+
+int store_pending_get(const struct muuid *uuid, struct layout *l)
+{
+	sqlite3_stmt *s = sql("SELECT pending FROM volumes WHERE uuid = ?1 AND pending IS NOT NULL");
+	int err = -ENOENT;
+
+	sql_uuid(s, 1, uuid);
+	if (sql_row(s))
+		err = layout_decode(sqlite3_column_blob(s, 0), sqlite3_column_bytes(s, 0), l);
+	sqlite3_finalize(s);
+	return err;
 }
 
 int store_volume_erase(const struct muuid *uuid)
 {
-	sqlite3_stmt *s = sql("DELETE FROM volumes WHERE uuid = ?1");
+	sqlite3_stmt *s;
+	int err;
 
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	sql_done(sql("BEGIN IMMEDIATE"));
+	s = sql("DELETE FROM frees WHERE volume = ?1");
 	sql_uuid(s, 1, uuid);
-	return sql_done(s);
+	err = sql_done(s);
+	if (!err)
+		err = forget_intents(uuid);
+	if (!err) {
+		s = sql("DELETE FROM volumes WHERE uuid = ?1");
+		sql_uuid(s, 1, uuid);
+		err = sql_done(s);
+	}
+	err = sql_end(err);
+	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
+	return err;
 }

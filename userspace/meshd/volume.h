@@ -2,61 +2,112 @@
 /*
  * The client role's volumes.
  *
- * A new version goes the same way whatever changed:
+ *   create   CREATING and intents in the store -> extents allocated, zeroed ->
+ *            LIVE, version 1 in the store -> its record on every member
+ *   extend,  intents -> allocated, zeroed -> the next version noted as pending ->
+ *   rename   its record on every old member, if the label is still at the version
+ *            before -> on the new members -> in the store
  *
- *   intents in store -> extents allocated, zeroed -> layout in store (the version
- *   is decided) -> record on every member -> VOLUME_SET
- *
- * Before the layout is in the store a crash is undone, after it completed:
- * reconcile.c does both.
+ * What is LIVE goes to the kernel by volume_bring(). Before the first record is
+ * written a crash is undone; afterwards the labels tell whether it is completed
+ * (format/truth.h). reconcile.c does both.
  */
 #ifndef MESHD_VOLUME_H
 #define MESHD_VOLUME_H
 
-#include "userspace/meshd/peers.h"
+#include "userspace/meshd/gather.h"
 
 /* commit.c */
 
 /**
- * commit_volume() - bring records and kernel to the version of the store
- * @wait_ms: how long an attached volume may take to become active; 0: no wait
- * @why: REASON bytes
+ * struct kernel_set - how a layout goes to the kernel
+ * @g: where its members are and what their labels say; NULL: as the record says
+ * @written: the labels say by now what the layout does
+ * @preempt: fence another holder, in this one call
  */
-int commit_volume(const struct muuid *uuid, unsigned int wait_ms, char *why);
-/* What the kernel is told; mesh_volume_free() it. Adds hosts by hint. */
-int commit_build(const struct store_volume *v, const struct layout *l, struct mesh_volume *out,
-		 char *why);
-/*
- * Open every member for writing, once: -EBUSY when another host holds one, -ESTALE
- * when one knows of a later version; else what is wrong with one of them.
- */
-int commit_probe(const struct store_volume *v, const struct layout *l, char *why);
+struct kernel_set {
+	const struct gather *g;
+	bool	written;
+	bool	preempt;
+};
+
+int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why);
+/* Until it is active with its device: -ESTALE, -EBUSY when a member refuses, -ETIMEDOUT. */
+int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why);
 /* The kernel's view; -ENOENT. */
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out);
 /* "/dev/mesh0", or "" while there is none */
 void kernel_device(const struct muuid *uuid, char *out, size_t size);
+/* Whether it is active, and at which version. */
+bool kernel_active(const struct muuid *uuid, u64 *version);
+int kernel_del(const struct muuid *uuid, bool force);
+/* Take over into @v what only the kernel knows; not into the store. */
+void kernel_keep(struct store_volume *v);
+
+/* bring.c */
+
+/**
+ * struct bring - how a volume is brought to the kernel
+ * @r: who waits, for progress; NULL: nobody
+ * @wait_ms: how long it may take to become active
+ * @preempt: take it from the host that holds it
+ * @stale: go on although some host may know more
+ * @made: set when this call made the kernel's volume
+ */
+struct bring {
+	struct req *r;
+	unsigned int wait_ms;
+	bool	preempt;
+	bool	stale;
+	bool	made;
+};
+
+/**
+ * volume_bring() - find out which layout counts, attach it, bring all labels to it
+ * @l: the store's layout; set to the one that counts
+ */
+int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char *why);
+/* The records of a new volume, without attaching it. */
+int volume_record(struct store_volume *v, struct layout *l, char *why);
+/* Where members are now, into a record that is about to be written. */
+void volume_rehome(const struct gather *g, struct layout *l);
+/* A layout of another origin than this host's into the store. */
+int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found);
+
+/* change.c */
+
+/* @next: @l with what is changed. Its version and commit are set here. */
+int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
+/* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
+int pending_settle(struct store_volume *v, char *why);
 
 /* extents.c */
 
-/* What a segment asks for. */
+/* What a segment needs. */
 struct wish {
 	u8	level;
 	u32	columns;
 	u32	strip;
-	u64	bytes;			/* of the volume, at least */
+	u64	bytes;			/* of the volume, at least; SIZE_MAX_ROOM: all there is */
 	bool	by_host;		/* failure domain */
 	const json_t *drives;		/* names, or NULL */
 	u32	lba_max;		/* drives of larger blocks do not fit; 0: any */
 };
 
+#define SIZE_MAX_ROOM	(~0ULL)
+
 /**
  * extents_get() - members and segments for @w, appended to @l
- * Chooses drives, notes the intents, allocates, waits for zeroes. What fails
- * is taken back. @steps: crash points for intent, some, all, ready.
+ * Chooses drives, notes the intents, allocates, waits for zeroes. What fails, and
+ * what nobody waits for any more, is undone. @v: a new volume, which is noted as
+ * CREATING with its intents. @steps: crash points for intent, some, all, ready.
  */
-int extents_get(struct req *r, struct layout *l, const struct wish *w, const int *steps);
-/* Free what an intent names and forget it; for the reconciler, too. */
+int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *w,
+		const int *steps);
+/* Free what an intent names, if nobody ever recorded it, and forget it. */
 int intent_undo(const struct store_intent *i, char *why);
+/* All of a volume's; one that is CREATING is forgotten with the last of them. */
+int intents_undo(const struct muuid *volume, char *why);
 
 int cmd_volume_create(struct req *r);
 int cmd_volume_extend(struct req *r);
@@ -69,13 +120,11 @@ int cmd_volume_list(struct req *r);
 int cmd_volume_show(struct req *r);
 int cmd_stats(struct req *r);
 
-/* volume.c: free the extents of a volume marked for deletion, then forget it. */
-int volume_finish_delete(const struct muuid *uuid, char *why);
+/* delete.c: free what was noted of a deleted volume, then forget it. */
+int volume_finish_delete(struct store_volume *v, char *why);
 
 /* import.c: find @what on the known hosts' drives and put it in the store. */
 int import_volume(struct req *r, const char *what, struct store_volume *v);
-/* The highest version that members know; -EHOSTUNREACH when some are silent. */
-int import_newest(const struct layout *l, struct layout *newest, char *why);
 
 /* show.c */
 json_t *volume_json(const struct store_volume *v, const struct layout *l);
@@ -83,8 +132,7 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l);
 int volume_result(struct req *r, const struct muuid *uuid);
 /* By name or UUID in the store, and taken as busy; -1 after req_fail(). */
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l);
-
-/* -1 after req_fail() when it is marked for deletion. */
+/* -1 after req_fail() when it is being made or deleted. */
 int volume_dying(struct req *r, const struct store_volume *v);
 
 /* reconcile.c */

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "userspace/format/truth.h"
+
+const struct truth_label *truth_find(const struct truth *t, const struct muuid *extent)
+{
+	u32 i;
+
+	for (i = 0; i < t->labels; i++)
+		if (muuid_equal(&t->label[i].extent, extent))
+			return &t->label[i];
+	return NULL;
+}
+
+static bool says(const struct truth_label *e, const struct layout *l)
+{
+	return e->version == l->version && e->commit == l->commit;
+}
+
+static bool witness(const struct truth_label *e, const struct layout *l)
+{
+	return e->version && (e->version < l->version ||
+			      (e->version == l->version && e->commit != l->commit));
+}
+
+/* A record counts nowhere that no label of its own members confirms. */
+static bool confirmed(const struct truth *t, const struct layout *l)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(t, &l->member[i].extent);
+		if (e && says(e, l))
+			return true;
+	}
+	return false;
+}
+
+static bool decided(const struct truth *t, const struct layout *l)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(t, &l->member[i].extent);
+		if (e && witness(e, l))
+			return false;
+	}
+	return true;
+}
+
+/* The first member that was not seen, or that cannot be written; -1: none. */
+static int missing(const struct truth *t, const struct layout *l)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(t, &l->member[i].extent);
+		if (!e || (!e->version && !e->ready))
+			return i;
+	}
+	return -1;
+}
+
+static bool known(const struct truth *t, const struct truth_label *e)
+{
+	u32 i;
+
+	for (i = 0; i < t->records; i++)
+		if (says(e, t->record[i]))
+			return true;
+	return false;
+}
+
+/* A member whose label is later than @l and whose record nobody has; -1: none. */
+static int unreadable(const struct truth *t, const struct layout *l)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(t, &l->member[i].extent);
+		if (e && e->version > l->version && !known(t, e))
+			return i;
+	}
+	return -1;
+}
+
+/* Before @than in the order of versions, and the next one to it. */
+static const struct layout *next_lower(const struct truth *t, const struct layout *than)
+{
+	const struct layout *best = NULL, *l;
+	u32 i;
+
+	for (i = 0; i < t->records; i++) {
+		l = t->record[i];
+		if (than && (l->version > than->version ||
+			     (l->version == than->version && l->commit >= than->commit)))
+			continue;
+		if (best && (l->version < best->version ||
+			     (l->version == best->version && l->commit <= best->commit)))
+			continue;
+		if (confirmed(t, l))
+			best = l;
+	}
+	return best;
+}
+
+struct truth_pick truth_pick(const struct truth *t)
+{
+	struct truth_pick p = { .verdict = TRUTH_NONE };
+	const struct layout *l = NULL;
+	int at;
+
+	while ((l = next_lower(t, l))) {
+		if (!decided(t, l)) {
+			p.top = p.top ? p.top : l;
+			continue;
+		}
+		p.layout = l;
+		at = missing(t, l);
+		p.verdict = at < 0 ? TRUTH_WHOLE : TRUTH_AWAY;
+		if (at < 0) {
+			at = unreadable(t, l);
+			p.verdict = at < 0 ? TRUTH_WHOLE : TRUTH_BLIND;
+		}
+		p.member = at < 0 ? 0 : at;
+		break;
+	}
+	return p;
+}
+
+bool truth_grows(const struct layout *old, const struct layout *next)
+{
+	u32 i;
+
+	if (!muuid_equal(&old->volume, &next->volume) || next->size < old->size ||
+	    next->members < old->members || next->segments < old->segments ||
+	    next->refs < old->refs || next->lba != old->lba)
+		return false;
+	for (i = 0; i < old->members; i++)
+		if (!muuid_equal(&old->member[i].extent, &next->member[i].extent))
+			return false;
+	for (i = 0; i < old->segments; i++) {
+		const struct layout_segment *a = &old->segment[i], *b = &next->segment[i];
+
+		if (a->start != b->start || a->length != b->length || a->level != b->level ||
+		    a->strip != b->strip || a->data != b->data || a->refs != b->refs)
+			return false;
+	}
+	for (i = 0; i < old->refs; i++)
+		if (old->ref[i].member != next->ref[i].member ||
+		    old->ref[i].offset != next->ref[i].offset)
+			return false;
+	return true;
+}
+
+enum truth_next truth_next(const struct truth *t, const struct truth_pick *p)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	if (p->top)
+		return missing(t, p->top) < 0 && truth_grows(p->layout, p->top) ?
+		       TRUTH_COMPLETE : TRUTH_DISCARD;
+	for (i = 0; i < p->layout->members; i++) {
+		e = truth_find(t, &p->layout->member[i].extent);
+		if (e && e->version && !says(e, p->layout))
+			return TRUTH_DISCARD;
+	}
+	return TRUTH_SAME;
+}
+
+u64 truth_version(const struct truth *t)
+{
+	u64 v = 0;
+	u32 i;
+
+	for (i = 0; i < t->labels; i++)
+		v = t->label[i].version > v ? t->label[i].version : v;
+	for (i = 0; i < t->records; i++)
+		v = t->record[i]->version > v ? t->record[i]->version : v;
+	return v + 1;
+}
+
+int truth_held(const struct truth *t, const struct layout *l, const struct muuid *self)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(t, &l->member[i].extent);
+		if (e && !muuid_null(&e->holder) && !muuid_equal(&e->holder, self))
+			return i;
+	}
+	return -1;
+}
+
+enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
+				 const struct layout *next)
+{
+	bool ours = false, moved = false, all = true;
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < next->members; i++) {
+		e = truth_find(t, &next->member[i].extent);
+		if (!e) {
+			all = all && i >= old->members;
+			continue;
+		}
+		ours = ours || says(e, next);
+		/* Above ours, or ours in number alone: somebody else went on. */
+		moved = moved || e->version > next->version ||
+			(e->version == next->version && !says(e, next));
+	}
+	if (ours && !moved)
+		return PENDING_COMPLETE;
+	/*
+	 * Ours and somebody's later one: who holds the volume brings it to one
+	 * record, and until then the new extents may be part of it.
+	 */
+	return ours || !all ? PENDING_WAIT : PENDING_DROP;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the labels of a volume's extents say, and what follows from it: which
+ * layout record counts, whether a change that was begun is completed or
+ * discarded, and who holds the volume. Pure decisions.
+ *
+ * A new version is written to every old member first, each time under the
+ * condition that the label still has the version and commit before it; then to
+ * the new members, whose labels have version 0. So of a record H:
+ *
+ *   some member has a version above 0 that is lower than H's, or H's version
+ *   with another commit (a witness)       H was not written everywhere: nobody
+ *                                          has used it, and it may be discarded
+ *   no witness                             H is decided: its writer may have used
+ *                                          it. What has version 0 is written now
+ *   a member of H that nobody can see      it could be a witness or not: H stays
+ *                                          as it is until the member is back
+ */
+#ifndef FORMAT_TRUTH_H
+#define FORMAT_TRUTH_H
+
+#include "userspace/format/layout.h"
+
+struct truth_label {
+	struct muuid extent;
+	struct muuid holder;	/* zero: none */
+	u64	version;	/* 0: never recorded */
+	u64	commit;
+	bool	ready;
+};
+
+/**
+ * struct truth - all that was seen of one volume
+ * @label: of each extent that was found; what is missing here was not seen
+ * @record: each different record that an extent has
+ */
+struct truth {
+	const struct truth_label *label;
+	u32	labels;
+	const struct layout *const *record;
+	u32	records;
+};
+
+enum truth_verdict {
+	TRUTH_NONE,	/* no record counts */
+	TRUTH_WHOLE,	/* @layout counts; members of version 0 are to be written first */
+	TRUTH_AWAY,	/* @layout may count, but @member was not seen, or is not ready */
+	TRUTH_BLIND,	/* @layout would count, but @member names a record that nobody has */
+};
+
+/**
+ * struct truth_pick - which record counts
+ * @layout: that one, or the one that waits for @member
+ * @top: a later record that is not decided, or NULL
+ */
+struct truth_pick {
+	enum truth_verdict verdict;
+	const struct layout *layout;
+	const struct layout *top;
+	u32	member;
+};
+
+const struct truth_label *truth_find(const struct truth *t, const struct muuid *extent);
+
+struct truth_pick truth_pick(const struct truth *t);
+
+enum truth_next {
+	TRUTH_SAME,	/* all labels say what @layout says */
+	TRUTH_COMPLETE,	/* write @top to those that do not have it */
+	TRUTH_DISCARD,	/* write @layout's content under truth_version() */
+};
+
+/* For who holds @p->layout for writing: how the volume gets to one record again. */
+enum truth_next truth_next(const struct truth *t, const struct truth_pick *p);
+
+/* The first version that no label and no record has reached. */
+u64 truth_version(const struct truth *t);
+
+/* Index of a member that another host than @self holds, or -1. */
+int truth_held(const struct truth *t, const struct layout *l, const struct muuid *self);
+
+enum truth_pending {
+	PENDING_WAIT,		/* not all of the old members were seen */
+	PENDING_COMPLETE,	/* our commit is in a label: go on with it */
+	PENDING_DROP,		/* it is in none, and all were seen */
+};
+
+/**
+ * truth_pending() - after a crash or a silent host: what to do with our own change
+ * @old: the layout before it
+ * @next: the layout that it would make
+ */
+enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
+				 const struct layout *next);
+
+/* Whether @next has all members and segments of @old, at the same places. */
+bool truth_grows(const struct layout *old, const struct layout *next);
+
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which layout of a volume counts, and how it gets to the kernel: records of
+ * members that were never written first, then VOLUME_SET, and when this host holds
+ * the volume, all labels to one version.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/crash.h"
+#include "userspace/meshd/volume.h"
+
+#define ROUNDS		6	/* each of them changes something */
+
+/* One volume that is brought. */
+struct way {
+	struct store_volume *v;
+	struct layout *l;
+	struct bring *o;
+	struct gather g;
+	struct truth_pick p;
+	bool	took;		/* preempted already */
+	char	*why;
+};
+
+int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found)
+{
+	bool alias = v->name[0] && strcmp(v->name, l->name);
+	char had[LAYOUT_NAME];
+	int err;
+
+	if (found->version == l->version && found->commit == l->commit && v->version == l->version)
+		return 0;
+	memcpy(had, v->name, sizeof(had));
+	if (l != found)
+		memcpy(l, found, sizeof(*l));
+	v->version = found->version;
+	v->recorded = 0;
+	/* A name of this host's own stays, and so does one that another volume has here. */
+	if (!alias)
+		memcpy(v->name, found->name, sizeof(v->name));
+	err = store_volume_adopt(v, l);
+	if (err == -EEXIST && strcmp(had, v->name)) {
+		memcpy(v->name, had, sizeof(had));
+		err = store_volume_adopt(v, l);
+	}
+	return err;
+}
+
+/* A volume whose first records were never written is known by the store alone. */
+static void pick(struct way *w)
+{
+	const struct truth_label *e;
+	bool fresh = w->l->version == 1;
+	u32 i;
+
+	w->p = truth_pick(&w->g.truth);
+	if (w->p.verdict != TRUTH_NONE || w->v->state != STORE_LIVE)
+		return;
+	for (i = 0; i < w->l->members && fresh; i++) {
+		e = truth_find(&w->g.truth, &w->l->member[i].extent);
+		w->p.member = i;
+		if (!e || !e->ready) {
+			w->p.verdict = TRUTH_AWAY;
+			w->p.layout = w->l;
+			return;
+		}
+		fresh = !e->version;
+	}
+	if (fresh) {
+		w->p.verdict = TRUTH_WHOLE;
+		w->p.layout = w->l;
+	}
+}
+
+/* -EHOSTUNREACH and words when what counts cannot be known. */
+static int judge(struct way *w)
+{
+	const struct layout *l = w->p.layout;
+	char drive[MUUID_TEXT];
+
+	if (w->p.verdict == TRUTH_NONE && w->l->members) {
+		gather_away(&w->g, &w->l->member[0], w->why);
+		return -EHOSTUNREACH;
+	}
+	if (w->p.verdict == TRUTH_NONE) {
+		snprintf(w->why, REASON, "no record of it is on the drives of the known hosts");
+		return -ENOENT;
+	}
+	if (w->p.verdict == TRUTH_AWAY && !w->o->stale) {
+		gather_away(&w->g, &l->member[w->p.member], w->why);
+		return -EHOSTUNREACH;
+	}
+	if (w->p.verdict == TRUTH_BLIND && !w->o->stale) {
+		muuid_text(&l->member[w->p.member].drive, drive);
+		snprintf(w->why, REASON, "drive %s has a later version than %llu that cannot be read; "
+			 "add --stale to go back to this one", drive, (unsigned long long)l->version);
+		return -EHOSTUNREACH;
+	}
+	return 0;
+}
+
+/* -EBUSY and words when another host holds it. */
+static int holders(struct way *w)
+{
+	int at = truth_held(&w->g.truth, w->p.layout, &D.host);
+	const struct truth_label *e;
+	char who[80];
+
+	if (at < 0 || w->v->readonly || w->o->preempt)
+		return 0;
+	e = truth_find(&w->g.truth, &w->p.layout->member[at].extent);
+	host_words(&e->holder, who, sizeof(who));
+	snprintf(w->why, REASON, "%s holds it; detach it there, or add --preempt to take it (that host's "
+		 "writes then fail)", who);
+	return -EBUSY;
+}
+
+/* A target that has just started opens for the noted holder alone. */
+static int grace(struct way *w)
+{
+	const struct store_host *h = NULL;
+	u32 left = gather_grace(&w->g, w->p.layout, &h), all = left;
+	char words[120];
+	u64 until = now_ms() + left;
+
+	if (!left || w->o->preempt)
+		return 0;
+	snprintf(w->why, REASON, "host %s has just started and waits %u s for the host that held the "
+		 "volume before; --preempt takes it at once", h->name, (left + 999) / 1000);
+	if (!w->o->r)
+		return -EAGAIN;
+	req_note(w->o->r, "%s", w->why);
+	snprintf(words, sizeof(words), "waiting for the grace time of host %s", h->name);
+	while (now_ms() < until) {
+		if (stopping() || req_gone(w->o->r))
+			return -EINTR;
+		req_progress(w->o->r, words, all - (until - now_ms()), all);
+		sleep_ms(500);
+	}
+	return 0;
+}
+
+static bool fresh_members(const struct gather *g, const struct layout *l)
+{
+	const struct truth_label *e;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		e = truth_find(&g->truth, &l->member[i].extent);
+		if (e && !e->version)
+			return true;
+	}
+	return false;
+}
+
+void volume_rehome(const struct gather *g, struct layout *l)
+{
+	const struct found *f;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (!f)
+			continue;
+		l->member[i].target = g->hosts[f->host].uuid;
+		l->member[i].port = g->hosts[f->host].port;
+		memcpy(l->member[i].addr, g->hosts[f->host].addr, sizeof(l->member[i].addr));
+	}
+}
+
+/* The content of the layout that counts, under a version that nobody has reached. */
+static int discard(struct way *w)
+{
+	struct layout *n = malloc(sizeof(*n));
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	memcpy(n, w->p.layout, sizeof(*n));
+	n->version = truth_version(&w->g.truth);
+	n->commit = commit_id();
+	volume_rehome(&w->g, n);
+	log_info("volume %s: version %llu goes back to what %llu was", w->v->name,
+		 (unsigned long long)n->version, (unsigned long long)w->p.layout->version);
+	err = put_records(&w->g, n, false, w->why);
+	free(n);
+	return err;
+}
+
+/* With the volume held: 1 when something was written, 0 when all labels agree. */
+static int agree(struct way *w)
+{
+	const struct layout *top = w->p.top;
+	int err;
+
+	switch (truth_next(&w->g.truth, &w->p)) {
+	case TRUTH_COMPLETE:
+		log_info("volume %s: version %llu is completed", w->v->name,
+			 (unsigned long long)top->version);
+		err = put_records(&w->g, top, false, w->why);
+		if (!err)
+			err = put_records(&w->g, top, true, w->why);
+		return err ? err : 1;
+	case TRUTH_DISCARD:
+		err = discard(w);
+		return err ? err : 1;
+	default:
+		return 0;
+	}
+}
+
+/* Gather and judge: 0 when w->p.layout counts, and no member of it is fresh. */
+static int learn(struct way *w)
+{
+	int err;
+
+	gather_free(&w->g);
+	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
+	if (err) {
+		snprintf(w->why, REASON, "out of memory");
+		return err;
+	}
+	pick(w);
+	err = judge(w);
+	if (!err)
+		err = holders(w);
+	if (err || !fresh_members(&w->g, w->p.layout))
+		return err;
+	if (w->v->readonly) {
+		snprintf(w->why, REASON, "a change of it was begun and not finished; attach it for "
+			 "writing once");
+		return -EROFS;
+	}
+	err = put_records(&w->g, w->p.layout, true, w->why);
+	return err ? err : 1;
+}
+
+static int to_kernel(struct way *w)
+{
+	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took };
+	struct mesh_volume k;
+	bool there = !kernel_volume(&w->v->uuid, &k);
+	int err;
+
+	if (there) {
+		/* Members that the kernel has already do not learn to preempt. */
+		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
+		mesh_volume_free(&k);
+	}
+	err = volume_adopt(w->v, w->l, w->p.layout);
+	if (err) {
+		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
+	err = kernel_set(w->v, w->l, &set, w->why);
+	if (err)
+		return err;
+	w->o->made = w->o->made || !there;
+	err = kernel_wait(&w->v->uuid, w->o->wait_ms, w->why);
+	w->took = w->took || !err;
+	return err;
+}
+
+/* One round: 1 when another is needed. */
+static int bring_once(struct way *w)
+{
+	u64 version = 0;
+	bool held;
+	int err = learn(w);
+
+	if (err)
+		return err;
+	held = kernel_active(&w->v->uuid, &version) && version == w->p.layout->version;
+	if (held && !w->v->readonly && (!w->o->preempt || w->took)) {
+		err = agree(w);
+		if (err)
+			return err;
+		err = volume_adopt(w->v, w->l, w->p.layout);
+		if (!err) {
+			w->v->recorded = w->v->version;
+			err = store_volume_flags(w->v);
+		}
+		if (err)
+			snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
+	err = grace(w);
+	if (!err)
+		err = to_kernel(w);
+	if (!err && w->v->readonly) {
+		w->v->recorded = w->v->version;
+		return store_volume_flags(w->v);
+	}
+	/* A member's label went on between the two: what counts is found out again. */
+	return err == -ESTALE ? 1 : err ? err : 1;
+}
+
+int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char *why)
+{
+	struct way w = { .v = v, .l = l, .o = o, .why = why };
+	int i, err = 1;
+
+	snprintf(why, REASON, "out of memory");
+	for (i = 0; i < ROUNDS && err == 1; i++)
+		err = bring_once(&w);
+	gather_free(&w.g);
+	if (err != 1)
+		return err;
+	snprintf(why, REASON, "it changes faster than it can be followed; is it attached elsewhere?");
+	return -EAGAIN;
+}
+
+int volume_record(struct store_volume *v, struct layout *l, char *why)
+{
+	struct bring o = { 0 };
+	struct way w = { .v = v, .l = l, .o = &o, .why = why };
+	int i, err = 1;
+
+	for (i = 0; i < ROUNDS && err == 1; i++)
+		err = learn(&w);
+	if (!err) {
+		crash_point(CRASH_RECORD_ALL);
+		v->recorded = v->version;
+		err = store_volume_flags(v);
+	}
+	gather_free(&w.g);
+	return err == 1 ? -EAGAIN : err;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A new version of a volume that this host holds. Its records on the old members are
+ * a compare-and-swap: each is refused when the label went on meanwhile or another
+ * host holds the extent. Only when all of them are written it is this host's word.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/crash.h"
+#include "userspace/meshd/volume.h"
+
+#define ACTIVE_MS	20000
+
+/* The labels say what the store says, and no other host holds a member. */
+static int unchanged(const struct gather *g, const struct layout *l, char *why)
+{
+	struct truth_pick p = truth_pick(&g->truth);
+	const struct truth_label *e;
+	char who[80];
+	int at = truth_held(&g->truth, l, &D.host);
+
+	if (at >= 0) {
+		e = truth_find(&g->truth, &l->member[at].extent);
+		host_words(&e->holder, who, sizeof(who));
+		snprintf(why, REASON, "%s has taken it meanwhile", who);
+		return -EBUSY;
+	}
+	if (p.verdict == TRUTH_AWAY) {
+		gather_away(g, &p.layout->member[p.member], why);
+		return -EHOSTUNREACH;
+	}
+	if (p.verdict != TRUTH_WHOLE || p.layout->version != l->version ||
+	    p.layout->commit != l->commit || truth_next(&g->truth, &p) != TRUTH_SAME) {
+		snprintf(why, REASON, "its drives have another version than this host; detach it and "
+			 "attach it again");
+		return -ESTALE;
+	}
+	return 0;
+}
+
+/* The old members first: what decides is theirs. */
+static int write_all(const struct gather *g, const struct layout *next, char *why)
+{
+	int err = put_records(g, next, false, why);
+
+	if (!err)
+		err = put_records(g, next, true, why);
+	if (!err)
+		crash_point(CRASH_RECORD_ALL);
+	return err;
+}
+
+static int decided(struct store_volume *v, struct layout *l, const struct gather *g,
+		   const struct layout *next, char *why)
+{
+	struct kernel_set set = { .g = g, .written = true };
+	bool alias = strcmp(v->name, l->name);
+	u64 version;
+	int err;
+
+	v->version = v->recorded = next->version;
+	v->note[0] = 0;
+	if (!alias)
+		memcpy(v->name, next->name, sizeof(v->name));
+	memcpy(l, next, sizeof(*l));
+	err = store_volume_commit(v, l);
+	if (err) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
+	if (!v->attached || !kernel_active(&v->uuid, &version))
+		return 0;
+	err = kernel_set(v, l, &set, why);
+	return err ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
+}
+
+int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+{
+	char settled[REASON];
+	struct gather g;
+	int err;
+
+	snprintf(why, REASON, "out of memory");
+	err = gather(&g, &v->uuid, false);
+	if (err)
+		return err;
+	err = unchanged(&g, l, why);
+	if (err)
+		goto out;
+	next->version = truth_version(&g.truth);
+	next->commit = commit_id();
+	volume_rehome(&g, next);
+	err = store_pending_set(&v->uuid, next);
+	if (err) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		goto out;
+	}
+	v->pending = true;
+	crash_point(CRASH_EXTEND_STORED);
+	err = write_all(&g, next, why);
+	if (!err) {
+		v->pending = false;
+		err = decided(v, l, &g, next, why);
+		gather_free(&g);
+		return err;
+	}
+	log_warn("volume %s: version %llu is not written everywhere: %s", v->name,
+		 (unsigned long long)next->version, why);
+	snprintf(v->note, sizeof(v->note), "%s", why);
+	store_volume_flags(v);
+	if (pending_settle(v, settled))
+		log_info("volume %s: %s", v->name, settled);
+out:
+	gather_free(&g);
+	return err;
+}
+
+/* Members whose label no host but this one may change. */
+static size_t fence_puts(const struct gather *g, const struct layout *old,
+			 const struct layout *next, const struct layout *x, struct put *p)
+{
+	const struct found *f;
+	size_t n = 0;
+	u32 i;
+
+	for (i = 0; i < old->members; i++) {
+		f = gather_find(g, &old->member[i].extent);
+		if (!f || f->e.version >= next->version)
+			continue;
+		if (!muuid_null(&f->e.holder) && !muuid_equal(&f->e.holder, &D.host))
+			continue;
+		p[n].h = &g->hosts[f->host];
+		p[n++].q = (struct mgmt_req) {
+			.op = MGMT_RECORD_PUT, .drive = f->e.drive, .extent = f->e.uuid,
+			.volume = old->volume, .record = x,
+			.believed = { f->e.holder, f->e.version, f->e.commit },
+		};
+	}
+	return n;
+}
+
+/*
+ * A record of ours may still be on its way to a drive that is slow. Before its new
+ * extents are freed it is made to fail: the old members get the old content under a
+ * version beyond it. Those that another host holds refuse it anyhow.
+ */
+static int fence(struct store_volume *v, struct layout *old, const struct layout *next,
+		 const struct gather *g, char *why)
+{
+	struct put *p = calloc(old->members, sizeof(*p));
+	struct layout *x = malloc(sizeof(*x));
+	struct kernel_set set = { .g = g, .written = true };
+	u64 version;
+	size_t n;
+	int err = -ENOMEM;
+
+	if (!p || !x)
+		goto out;
+	memcpy(x, old, sizeof(*x));
+	x->version = truth_version(&g->truth) + 1;
+	x->commit = commit_id();
+	volume_rehome(g, x);
+	n = fence_puts(g, old, next, x, p);
+	puts_run(p, n);
+	err = puts_result(p, n, why);
+	if (!err && n && n < old->members)
+		v->recorded = 0;	/* the labels differ: volume_bring() sees to that */
+	if (!err && n < old->members)
+		err = store_volume_flags(v);
+	if (err || n < old->members)
+		goto out;
+	err = volume_adopt(v, old, x);
+	if (!err && v->attached && kernel_active(&v->uuid, &version))
+		err = kernel_set(v, old, &set, why);
+	if (!err) {
+		v->recorded = v->version;
+		err = store_volume_flags(v);
+	}
+out:
+	free(p);
+	free(x);
+	return err;
+}
+
+static int drop(struct store_volume *v, struct layout *old, const struct layout *next,
+		const struct gather *g, char *why)
+{
+	int err = fence(v, old, next, g, why);
+
+	if (err == -EBUSY || err == -ESTALE)
+		err = -EAGAIN;	/* it went on just now: see again who has what */
+	if (err)
+		return err;
+	err = store_pending_set(&v->uuid, NULL);
+	if (err) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
+	log_info("volume %s: a change that no drive has was dropped", v->name);
+	v->pending = false;
+	intents_undo(&v->uuid, why);
+	return 0;
+}
+
+static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+{
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+	u32 i;
+
+	if (err)
+		return err;
+	switch (truth_pending(&g.truth, l, next)) {
+	case PENDING_COMPLETE:
+		err = write_all(&g, next, why);
+		if (!err) {
+			v->pending = false;
+			err = decided(v, l, &g, next, why);
+		}
+		break;
+	case PENDING_DROP:
+		err = drop(v, l, next, &g, why);
+		break;
+	default:
+		err = -EAGAIN;
+		snprintf(why, REASON, "another host has changed it meanwhile; attach it again to see");
+		for (i = 0; i < l->members; i++)
+			if (!gather_find(&g, &l->member[i].extent)) {
+				gather_away(&g, &l->member[i], why);
+				break;
+			}
+	}
+	gather_free(&g);
+	return err;
+}
+
+int pending_settle(struct store_volume *v, char *why)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume fresh;
+	int err = l && next ? 0 : -ENOMEM;
+
+	snprintf(why, REASON, "out of memory");
+	if (!err)
+		err = store_volume_get(&v->uuid, &fresh, l);
+	if (!err)
+		err = store_pending_get(&v->uuid, next);
+	if (err == -ENOENT)
+		err = 0;
+	else if (!err)
+		err = settle(v, l, next, why);
+	free(l);
+	free(next);
+	return err;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * meshctl volume delete. All checks come before anything is changed; what they saw
+ * goes with each FREE, so that a volume which changed meanwhile is not freed.
+ */
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/busy.h"
+#include "userspace/meshd/crash.h"
+#include "userspace/meshd/volume.h"
+
+#define CANCEL_MS	10000
+
+/* What one FREE came to. */
+struct freed {
+	struct store_free *f;
+	int *err;
+	char (*why)[REASON];
+	struct store_host *hosts;
+	size_t nr_hosts;
+	size_t first;
+};
+
+/* The drive may have moved since: each host that answers is asked for it. */
+static int free_at(const struct store_free *f, const struct store_host *h, char *why)
+{
+	struct mgmt_req q = { .op = MGMT_FREE, .drive = f->drive, .extent = f->extent,
+			      .volume = f->volume, .preempt = f->preempt,
+			      .believed = { f->holder, f->version, f->commit } };
+	json_t *data;
+	int err = peer_call(h, &q, &data, why);
+
+	json_decref(data);
+	return err;
+}
+
+static void free_one(void *arg, size_t i)
+{
+	struct freed *d = arg;
+	const struct store_free *f = &d->f[d->first + i];
+	char *why = d->why[d->first + i], other[REASON];
+	bool known = false;
+	int err = -ENODEV, e;
+	size_t k;
+
+	snprintf(why, REASON, "its host was removed");
+	for (k = 0; k < d->nr_hosts; k++) {
+		if (!muuid_equal(&d->hosts[k].uuid, &f->host))
+			continue;
+		known = true;
+		err = free_at(f, &d->hosts[k], why);
+	}
+	for (k = 0; k < d->nr_hosts && (err == -ENODEV || err == -EHOSTUNREACH ||
+					err == -EHOSTDOWN || err == -EREMOTEIO); k++) {
+		if (muuid_equal(&d->hosts[k].uuid, &f->host))
+			continue;
+		e = free_at(f, &d->hosts[k], other);
+		if (e == -ENODEV || e == -EHOSTUNREACH || e == -EHOSTDOWN || e == -EREMOTEIO)
+			continue;
+		err = e;
+		memcpy(why, other, REASON);
+	}
+	/* A host that was removed takes its extents with it: they are orphans. */
+	d->err[d->first + i] = err == -ENODEV && !known ? 0 : err;
+}
+
+/* Somebody holds or changed it since: no part of it is freed any more. */
+static int undelete(struct store_volume *v, const char *why)
+{
+	struct store_free *f;
+	size_t i, n;
+
+	log_error("volume %s: its deletion was given up: %s", v->name, why);
+	store_frees(&v->uuid, &f, &n);
+	for (i = 0; i < n; i++)
+		store_free_del(&f[i].extent);
+	free(f);
+	v->state = STORE_LIVE;
+	snprintf(v->note, sizeof(v->note), "not deleted: %.200s", why);
+	return store_volume_flags(v);
+}
+
+static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why)
+{
+	int failed = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (d->err[i] == -EBUSY || d->err[i] == -ESTALE || d->err[i] == -EPERM) {
+			snprintf(why, REASON, "%s", d->why[i]);
+			undelete(v, why);
+			return d->err[i];
+		}
+	}
+	for (i = 0; i < n; i++) {
+		if (!d->err[i]) {
+			store_free_del(&d->f[i].extent);
+			continue;
+		}
+		failed = d->err[i];
+		snprintf(why, REASON, "%s", d->why[i]);
+	}
+	return failed;
+}
+
+int volume_finish_delete(struct store_volume *v, char *why)
+{
+	struct freed d = { 0 };
+	size_t n;
+	int err = -ENOMEM;
+
+	store_frees(&v->uuid, &d.f, &n);
+	store_hosts(&d.hosts, &d.nr_hosts);
+	d.err = calloc(n + 1, sizeof(*d.err));
+	d.why = calloc(n + 1, sizeof(*d.why));
+	snprintf(why, REASON, "out of memory");
+	if (d.err && d.why) {
+		/* The first alone: if it is another's by now, none of the others is touched. */
+		if (n)
+			free_one(&d, 0);
+		crash_point(n && !d.err[0] ? CRASH_DELETE_SOME : CRASH_NONE);
+		d.first = 1;
+		if (n > 1 && d.err[0] != -EBUSY && d.err[0] != -ESTALE)
+			peers_each(n - 1, free_one, &d);
+		err = free_all(v, &d, n, why);
+	}
+	free(d.f);
+	free(d.hosts);
+	free(d.err);
+	free(d.why);
+	if (err)
+		return err;
+	crash_point(CRASH_DELETE_ALL);
+	return store_volume_erase(&v->uuid);
+}
+
+/* 1 and what is on it, 0: nothing, or a negative errno: that cannot be seen. */
+static int data_on(const char *device, char *out, size_t size)
+{
+	blkid_probe pr = blkid_new_probe_from_filename(device);
+	const char *type = NULL;
+	int rc, err = errno;
+
+	if (!pr)
+		return err ? -err : -EIO;
+	blkid_probe_enable_partitions(pr, 1);
+	errno = 0;
+	rc = blkid_do_safeprobe(pr);
+	err = errno;
+	if (!rc && blkid_probe_lookup_value(pr, "TYPE", &type, NULL) &&
+	    blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL))
+		type = "something";
+	if (rc == -2)
+		type = "several things";
+	if (type)
+		snprintf(out, size, "%s", type);
+	blkid_free_probe(pr);
+	if (rc < 0 && rc != -2)
+		return rc < -2 ? rc : err ? -err : -EIO;
+	return type ? 1 : 0;
+}
+
+/* --force is about data alone: what is there, and what cannot be seen. */
+static int data_may_go(struct req *r, const struct store_volume *v)
+{
+	char device[48], type[64] = "";
+	int rc;
+
+	if (arg_bool(r, "force"))
+		return 0;
+	kernel_device(&v->uuid, device, sizeof(device));
+	if (!device[0])
+		return req_fail(r, "volume %s is not attached, so what is on it cannot be seen; attach it, "
+				"or add --force", v->name);
+	rc = data_on(device, type, sizeof(type));
+	if (rc > 0)
+		return req_fail(r, "volume %s carries %s; add --force to delete it with all that is on it",
+				v->name, type);
+	if (rc < 0)
+		return req_fail(r, "what is on volume %s cannot be read (%s: %s); add --force to delete it "
+				"with whatever is on it", v->name, device, strerror(-rc));
+	return 0;
+}
+
+/* What the labels say of who holds it and what is away. */
+static int labels_allow(struct req *r, const struct store_volume *v, const struct layout *l,
+			const struct gather *g)
+{
+	int at = truth_held(&g->truth, l, &D.host);
+	char why[REASON], who[80];
+	u32 i;
+
+	if (at >= 0 && !arg_bool(r, "preempt")) {
+		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
+		return req_fail(r, "volume %s is held by %s; detach it there, or add --preempt to delete it "
+				"under that host", v->name, who);
+	}
+	for (i = 0; i < l->members && !arg_bool(r, "stale"); i++) {
+		if (gather_find(g, &l->member[i].extent))
+			continue;
+		gather_away(g, &l->member[i], why);
+		return req_fail(r, "member %u of volume %s cannot be asked who holds it: %s; or add --stale "
+				"to delete it without", i, v->name, why);
+	}
+	return 0;
+}
+
+static void fill_free(const struct gather *g, const struct layout *l, u32 i, bool preempt,
+		      struct store_free *out)
+{
+	const struct found *f = gather_find(g, &l->member[i].extent);
+	const struct found *like = f ? f : g->nr_found ? &g->found[0] : NULL;
+
+	*out = (struct store_free) {
+		.volume = l->volume, .drive = l->member[i].drive, .extent = l->member[i].extent,
+		.host = f ? g->hosts[f->host].uuid : l->member[i].target,
+		.version = f ? f->e.version : l->version, .commit = f ? f->e.commit : l->commit,
+		.preempt = preempt,
+	};
+	/* What is not seen is taken to be held as the rest is. */
+	if (like)
+		out->holder = like->e.holder;
+}
+
+static int dry_run(struct req *r, const struct store_volume *v, const struct layout *l,
+		   const struct gather *g)
+{
+	json_t *names = json_array();
+	char holder[80] = "";
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		bytes += l->member[i].size;
+	if (g->nr_found && !muuid_null(&g->found[0].e.holder))
+		host_words(&g->found[0].e.holder, holder, sizeof(holder));
+	json_array_append_new(names, json_string(v->name));
+	r->result = json_object();
+	jset_bool(r->result, "dry_run", true);
+	json_object_set_new(r->result, "volumes", names);
+	jset_u64(r->result, "extents", l->members);
+	jset_u64(r->result, "bytes", bytes);
+	jset_str(r->result, "holder", holder);
+	req_note(r, "volume %s would be deleted: %u extents, %llu bytes%s%s", v->name, l->members,
+		 (unsigned long long)bytes, holder[0] ? ", held by " : "", holder);
+	return 0;
+}
+
+/* Out of this kernel: -1 after req_fail(). */
+static int let_go(struct req *r, const struct store_volume *v)
+{
+	struct mesh *m = mesh_open();
+	int err = m ? mesh_volume_del(m, &v->uuid, false) : -ENOMEM;
+
+	if (err == -EBUSY)
+		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it with --force",
+			 v->name);
+	else if (err && err != -ENOENT)
+		req_fail(r, "volume %s cannot be let go: %s", v->name, m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	return r->error[0] ? -1 : 0;
+}
+
+static int doom(struct req *r, struct store_volume *v, const struct layout *l, const struct gather *g)
+{
+	struct store_free *f = calloc(l->members, sizeof(*f));
+	char why[REASON] = "";
+	int err = f ? 0 : -ENOMEM;
+	u32 i;
+
+	for (i = 0; !err && i < l->members; i++)
+		fill_free(g, l, i, arg_bool(r, "preempt"), &f[i]);
+	v->state = STORE_DELETING;
+	v->attached = false;
+	v->note[0] = 0;
+	if (!err)
+		err = store_volume_doom(v, f, l->members);
+	free(f);
+	if (err)
+		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+	crash_point(CRASH_DELETE_STORED);
+	err = volume_finish_delete(v, why);
+	if (err == -EBUSY || err == -ESTALE || err == -EPERM)
+		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
+	if (err)
+		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring "
+				"that back and meshd frees them, or forget them with --force", v->name,
+				why);
+	return 0;
+}
+
+static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
+{
+	struct truth_pick p;
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+
+	if (err)
+		return req_fail(r, "out of memory");
+	/* Another host may have changed it: what counts is deleted, not what is remembered. */
+	p = truth_pick(&g.truth);
+	if (p.layout && p.layout->version > l->version)
+		memcpy(l, p.layout, sizeof(*l));
+	err = labels_allow(r, v, l, &g);
+	if (!err)
+		err = data_may_go(r, v);
+	if (!err && arg_bool(r, "dry_run"))
+		err = dry_run(r, v, l, &g);
+	else if (!err)
+		err = let_go(r, v);
+	if (!err && !arg_bool(r, "dry_run")) {
+		crash_point(CRASH_DELETE_KERNEL);
+		err = doom(r, v, l, &g);
+	}
+	gather_free(&g);
+	return err;
+}
+
+/* It waits for drives that are away: once more, or, when forced, not any longer. */
+static int delete_again(struct req *r, struct store_volume *v)
+{
+	char why[REASON] = "";
+	int err;
+
+	if (arg_bool(r, "dry_run")) {
+		req_note(r, "volume %s is being deleted already", v->name);
+		return 0;
+	}
+	err = v->state == STORE_CREATING ? intents_undo(&v->uuid, why) : volume_finish_delete(v, why);
+	if (err == -EBUSY || err == -ESTALE || err == -EPERM)
+		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
+	if (err && arg_bool(r, "force")) {
+		req_note(r, "%s; what volume %s has there stays allocated", why, v->name);
+		err = store_volume_erase(&v->uuid);
+	}
+	if (err)
+		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring that "
+				"back and meshd frees them, or forget them with --force", v->name, why);
+	return 0;
+}
+
+/* `volume create` still runs: it undoes what it did. */
+static int cancel(struct req *r, const struct store_volume *v)
+{
+	struct store_volume now;
+
+	if (arg_bool(r, "dry_run"))
+		return 0;
+	if (!busy_cancel(&v->uuid, CANCEL_MS))
+		return req_fail(r, "volume %s is being given up; its hosts take long to answer", v->name);
+	if (!store_volume_get(&v->uuid, &now, NULL) && now.state == STORE_LIVE)
+		return req_fail(r, "volume %s has just been made; delete it again", v->name);
+	return 0;
+}
+
+int cmd_volume_delete(struct req *r)
+{
+	const char *what = arg_str(r, "volume");
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err = -1;
+
+	if (!l) {
+		req_fail(r, "out of memory");
+	} else if (what[0] && !store_volume_find(what, &v, NULL) && v.state == STORE_CREATING &&
+		   busy_is(&v.uuid)) {
+		err = cancel(r, &v);
+	} else if (!volume_take(r, what, &v, l)) {
+		err = v.state == STORE_LIVE ? delete_live(r, &v, l) : delete_again(r, &v);
+		busy_drop(&v.uuid);
+	}
+	free(l);
+	return err;
+}

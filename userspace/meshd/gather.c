@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/crash.h"
+#include "userspace/meshd/gather.h"
+
+#define RECORDS_MAX	64	/* different ones of one volume; more is an attack */
+
+static void ask_records(void *arg, size_t i)
+{
+	struct gather *g = arg;
+	struct gather_host *s = &g->said[i];
+	struct mgmt_req q = { .op = MGMT_RECORDS, .volume = g->volume }, hello = { .op = MGMT_HELLO };
+	struct mgmt_hello h;
+	json_t *data;
+
+	s->err = peer_call(&g->hosts[i], &q, &s->data, s->why);
+	if (s->err || !g->greet)
+		return;
+	s->err = peer_call(&g->hosts[i], &hello, &data, s->why);
+	if (!s->err && !mgmt_hello_unpack(data, &h))
+		s->grace_ms = h.grace_ms;
+	json_decref(data);
+}
+
+/* A drive that two hosts show is where its label was written last: both are doubtful. */
+static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
+{
+	struct found *f;
+	void *grown;
+	size_t i;
+
+	if (!muuid_equal(&e->volume, &g->volume))
+		return 0;
+	for (i = 0; i < g->nr_found; i++) {
+		if (!muuid_equal(&g->found[i].e.uuid, &e->uuid))
+			continue;
+		snprintf(g->said[host].why, REASON, "hosts %s and %s both show one drive; unexport it on "
+			 "one of them", g->hosts[g->found[i].host].name, g->hosts[host].name);
+		return -EUCLEAN;
+	}
+	grown = realloc(g->found, (g->nr_found + 1) * sizeof(*g->found));
+	if (!grown)
+		return -ENOMEM;
+	g->found = grown;
+	f = &g->found[g->nr_found++];
+	f->e = *e;
+	f->host = host;
+	return 0;
+}
+
+static int add_record(struct gather *g, const json_t *text)
+{
+	struct layout *l = malloc(sizeof(*l));
+	void *grown;
+	size_t i;
+	int err = l ? mgmt_record_unpack(text, l) : -ENOMEM;
+
+	if (err || !muuid_equal(&l->volume, &g->volume)) {
+		free(l);
+		return err == -ENOMEM ? err : 0;
+	}
+	for (i = 0; i < g->nr_records; i++)
+		if (g->record[i]->version == l->version && g->record[i]->commit == l->commit)
+			break;
+	grown = i < g->nr_records || i == RECORDS_MAX ? NULL :
+		realloc(g->record, (i + 1) * sizeof(*g->record));
+	if (!grown) {
+		free(l);
+		return i < g->nr_records || i == RECORDS_MAX ? 0 : -ENOMEM;
+	}
+	g->record = grown;
+	g->record[g->nr_records++] = l;
+	return 0;
+}
+
+static int read_answer(struct gather *g, u32 i)
+{
+	const json_t *data = g->said[i].data, *j;
+	struct mgmt_extent e;
+	size_t k;
+	int err = 0;
+
+	json_array_foreach(json_object_get(data, "extents"), k, j) {
+		if (!err && !mgmt_extent_unpack(j, &e))
+			err = add_extent(g, i, &e);
+	}
+	json_array_foreach(json_object_get(data, "records"), k, j) {
+		if (!err)
+			err = add_record(g, j);
+	}
+	if (err == -EUCLEAN) {
+		g->said[i].err = err;
+		return 0;
+	}
+	return err;
+}
+
+static int truth_make(struct gather *g)
+{
+	size_t i;
+
+	g->label = calloc(g->nr_found + 1, sizeof(*g->label));
+	if (!g->label)
+		return -ENOMEM;
+	for (i = 0; i < g->nr_found; i++) {
+		const struct mgmt_extent *e = &g->found[i].e;
+
+		g->label[i] = (struct truth_label) {
+			.extent = e->uuid, .holder = e->holder, .version = e->version,
+			.commit = e->commit, .ready = e->ready,
+		};
+	}
+	g->truth = (struct truth) {
+		.label = g->label, .labels = g->nr_found,
+		.record = (const struct layout *const *)g->record, .records = g->nr_records,
+	};
+	return 0;
+}
+
+int gather(struct gather *g, const struct muuid *volume, bool greet)
+{
+	int err = 0;
+	size_t i;
+
+	*g = (struct gather) { .volume = *volume, .greet = greet };
+	store_hosts(&g->hosts, &g->nr_hosts);
+	g->said = calloc(g->nr_hosts + 1, sizeof(*g->said));
+	if (!g->said)
+		err = -ENOMEM;
+	else
+		peers_each(g->nr_hosts, ask_records, g);
+	for (i = 0; i < g->nr_hosts && !err; i++) {
+		if (!g->said[i].err)
+			err = read_answer(g, i);
+	}
+	if (!err)
+		err = truth_make(g);
+	if (err)
+		gather_free(g);
+	return err;
+}
+
+void gather_free(struct gather *g)
+{
+	size_t i;
+
+	for (i = 0; g->said && i < g->nr_hosts; i++)
+		json_decref(g->said[i].data);
+	for (i = 0; i < g->nr_records; i++)
+		free(g->record[i]);
+	free(g->record);
+	free(g->label);
+	free(g->found);
+	free(g->said);
+	free(g->hosts);
+	memset(g, 0, sizeof(*g));
+}
+
+const struct found *gather_find(const struct gather *g, const struct muuid *extent)
+{
+	size_t i;
+
+	for (i = 0; i < g->nr_found; i++)
+		if (muuid_equal(&g->found[i].e.uuid, extent))
+			return &g->found[i];
+	return NULL;
+}
+
+const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid)
+{
+	size_t i;
+
+	for (i = 0; i < g->nr_hosts; i++)
+		if (muuid_equal(&g->hosts[i].uuid, uuid))
+			return &g->hosts[i];
+	return NULL;
+}
+
+void host_words(const struct muuid *uuid, char *out, size_t size)
+{
+	char text[MUUID_TEXT];
+	struct store_host h;
+
+	muuid_text(uuid, text);
+	if (muuid_equal(uuid, &D.host))
+		snprintf(out, size, "this host");
+	else if (!store_host_by_uuid(uuid, &h))
+		snprintf(out, size, "host %s", h.name);
+	else
+		snprintf(out, size, "host %s", text);
+}
+
+void gather_away(const struct gather *g, const struct layout_member *m, char *why)
+{
+	const struct store_host *h = gather_host(g, &m->target);
+	char drive[MUUID_TEXT], where[80];
+	size_t i;
+
+	muuid_text(&m->drive, drive);
+	if (h && g->said[h - g->hosts].err) {
+		snprintf(why, REASON, "%s", g->said[h - g->hosts].why);
+		return;
+	}
+	/* The drive may be on any host that is silent. */
+	for (i = 0; i < g->nr_hosts; i++) {
+		if (!g->said[i].err)
+			continue;
+		snprintf(why, REASON, "drive %s is on no host that answers; %.180s", drive,
+			 g->said[i].why);
+		return;
+	}
+	host_words(&m->target, where, sizeof(where));
+	snprintf(why, REASON, "drive %s, last on %.70s, is not lent by any known host; bring it back, or "
+		 "meshctl host add the host that has it", drive, where);
+}
+
+u32 gather_grace(const struct gather *g, const struct layout *l, const struct store_host **h)
+{
+	const struct found *f;
+	u32 i, most = 0;
+
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (!f || g->said[f->host].grace_ms <= most || muuid_equal(&f->e.holder, &D.host))
+			continue;
+		most = g->said[f->host].grace_ms;
+		*h = &g->hosts[f->host];
+	}
+	return most;
+}
+
+struct puts {
+	struct put *p;
+	size_t n;
+	const struct store_host **host;
+};
+
+static void put_host(void *arg, size_t at)
+{
+	struct puts *s = arg;
+	json_t *data;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		struct put *p = &s->p[i];
+
+		if (p->h != s->host[at])
+			continue;
+		p->err = peer_call(p->h, &p->q, &data, p->why);
+		json_decref(data);
+		if (!i && !p->err && p->q.op == MGMT_RECORD_PUT)
+			crash_point(CRASH_RECORD_FIRST);
+		/* Silent once: it is not waited for again and again. */
+		if (p->err == -EREMOTEIO || p->err == -EHOSTUNREACH || p->err == -EHOSTDOWN) {
+			for (size_t k = i + 1; k < s->n; k++) {
+				if (s->p[k].h != p->h)
+					continue;
+				s->p[k].err = p->err;
+				memcpy(s->p[k].why, p->why, REASON);
+			}
+			break;
+		}
+	}
+}
+
+void puts_run(struct put *p, size_t n)
+{
+	struct puts s = { .p = p, .n = n, .host = calloc(n + 1, sizeof(*s.host)) };
+	size_t i, k, hosts = 0;
+
+	for (i = 0; i < n; i++) {
+		p[i].err = s.host ? 0 : -ENOMEM;
+		p[i].why[0] = 0;
+		for (k = 0; s.host && k < hosts && s.host[k] != p[i].h; k++)
+			;
+		if (s.host && k == hosts)
+			s.host[hosts++] = p[i].h;
+	}
+	if (s.host)
+		peers_each(hosts, put_host, &s);
+	free(s.host);
+}
+
+int puts_result(const struct put *p, size_t n, char *why)
+{
+	const struct put *bad = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (p[i].err && (!bad || ((p[i].err == -ESTALE || p[i].err == -EBUSY) &&
+					  bad->err != -ESTALE && bad->err != -EBUSY)))
+			bad = &p[i];
+	if (bad)
+		snprintf(why, REASON, "%s", bad->why[0] ? bad->why : strerror(-bad->err));
+	return bad ? bad->err : 0;
+}
+
+int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why)
+{
+	struct put *p = calloc(l->members, sizeof(*p));
+	const struct found *f;
+	size_t n = 0;
+	u32 i;
+	int err;
+
+	if (!p) {
+		snprintf(why, REASON, "out of memory");
+		return -ENOMEM;
+	}
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (!f) {
+			gather_away(g, &l->member[i], why);
+			free(p);
+			return -ENODEV;
+		}
+		if (fresh != !f->e.version || (f->e.version == l->version && f->e.commit == l->commit))
+			continue;
+		p[n].h = &g->hosts[f->host];
+		p[n++].q = (struct mgmt_req) {
+			.op = MGMT_RECORD_PUT, .drive = f->e.drive, .extent = f->e.uuid,
+			.volume = l->volume, .record = l,
+			.believed = { f->e.holder, f->e.version, f->e.commit },
+		};
+	}
+	puts_run(p, n);
+	err = puts_result(p, n, why);
+	free(p);
+	return err;
+}
+
+u64 commit_id(void)
+{
+	struct muuid u;
+	u64 id;
+
+	do {
+		uuid_random(&u);
+		memcpy(&id, u.b, sizeof(id));
+		id >>= 1;	/* JSON's integers have a sign */
+	} while (!id);
+	return id;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What all known hosts say of one volume: its extents, by the drive's UUID and
+ * wherever that drive is now, and the layout records that they have.
+ */
+#ifndef MESHD_GATHER_H
+#define MESHD_GATHER_H
+
+#include "userspace/format/truth.h"
+#include "userspace/meshd/peers.h"
+
+/* One extent that was found. */
+struct found {
+	struct mgmt_extent e;
+	u32	host;		/* index into hosts */
+};
+
+struct gather_host {
+	int	err;		/* why it did not answer; 0: it did */
+	char	why[REASON];
+	u32	grace_ms;
+	json_t	*data;		/* while the answers are read */
+};
+
+struct gather {
+	struct store_host *hosts;
+	struct gather_host *said;	/* of each of them */
+	size_t	nr_hosts;
+	struct found *found;
+	struct truth_label *label;	/* the same extents, for truth.h */
+	size_t	nr_found;
+	struct layout **record;
+	size_t	nr_records;
+	struct truth truth;		/* label and record */
+	struct muuid volume;
+	bool	greet;
+};
+
+/* Ask all hosts at once. @greet: for their grace times too. gather_free() it. */
+int gather(struct gather *g, const struct muuid *volume, bool greet);
+void gather_free(struct gather *g);
+
+/* NULL: it was not found. */
+const struct found *gather_find(const struct gather *g, const struct muuid *extent);
+const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid);
+/* Why a member is missing, and what to do, in words. */
+void gather_away(const struct gather *g, const struct layout_member *m, char *why);
+/* "host db7", or its UUID */
+void host_words(const struct muuid *uuid, char *out, size_t size);
+/* The longest grace time that is left on a host with members of @l, and that host. */
+u32 gather_grace(const struct gather *g, const struct layout *l, const struct store_host **h);
+
+/* What is done to one member by its host; for puts_run(). */
+struct put {
+	struct mgmt_req q;	/* drive, extent, volume, record are set by the user */
+	const struct store_host *h;
+	int	err;
+	char	why[REASON];
+};
+
+/* Carry them all out, those of one host in turn, the hosts at once. */
+void puts_run(struct put *p, size_t n);
+/* What the first that failed says; 0: none did. @worst: -ESTALE and -EBUSY before others. */
+int puts_result(const struct put *p, size_t n, char *why);
+
+/**
+ * put_records() - write a record to members of it, as the labels stand in @g
+ * @fresh: to those of version 0 alone; else to those of another version than 0
+ * Members whose label has it already are skipped.
+ */
+int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why);
+
+/* Another random number of a commit, never 0. */
+u64 commit_id(void);
+
+#endif

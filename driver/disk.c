@@ -7,10 +7,17 @@
 #include "driver/compat/compat.h"
 #include "driver/volume.h"
 
-/* How long a detach waits for openers that only have a look (udev). */
+/*
+ * Largest zeroing and discard in one request. A drive may take its time for either,
+ * and a request must be done within io_timeout; zeroes may have to be written.
+ */
+#define MESH_ZEROES_BYTES	SZ_64M
+#define MESH_DISCARD_BYTES	SZ_1G
+
+/* How long a detach waits for openers that only poll the disk (udev). */
 #define MESH_CLAIM_MS	2000
 
-/* Called with disk->open_mutex held, as mesh_disk_claim() sets @dying. */
+/* Called with disk->open_mutex held, under which mesh_disk_claim() sets @dying. */
 MESH_DISK_OPEN(mesh_disk_open, disk)
 {
 	struct mesh_volume *vol = disk->private_data;
@@ -52,7 +59,6 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 			     const struct mesh_member_info *all, struct queue_limits *lim)
 {
-	unsigned int most = round_down(UINT_MAX, SZ_1M) >> SECTOR_SHIFT;
 	struct prot_limits pl;
 
 	prot_layout_limits(l->prot, &pl);
@@ -66,11 +72,11 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		.max_segment_size = MESH_SEGMENT_BYTES,
 	};
 	if (all->discard_bytes) {
-		lim->max_hw_discard_sectors = most;
+		lim->max_hw_discard_sectors = MESH_DISCARD_BYTES >> SECTOR_SHIFT;
 		lim->discard_granularity = max(vol->conf.lba, all->discard_bytes);
 	}
 	if (all->write_zeroes)
-		lim->max_write_zeroes_sectors = most;
+		lim->max_write_zeroes_sectors = MESH_ZEROES_BYTES >> SECTOR_SHIFT;
 }
 
 static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)
@@ -145,33 +151,39 @@ void mesh_disk_free(struct mesh_volume *vol)
 }
 
 /**
- * mesh_disk_claim() - let nobody open the disk any more
+ * mesh_disk_claim() - let nobody open the disk any more, unless it is open
  * @vol: locked
- * @force: even if it is open
  *
+ * A partition scan holds open_mutex for as long as its reads are parked, so that
+ * is not waited for either. A forced detach needs none of this: it sets @dying at
+ * once, and whoever opens the disk after all gets errors.
  * Return: 0, or -EBUSY.
  */
-int mesh_disk_claim(struct mesh_volume *vol, bool force)
+int mesh_disk_claim(struct mesh_volume *vol)
 {
-	int wait = MESH_CLAIM_MS;
-	bool busy;
+	int wait;
 
 	lockdep_assert_held(&vol->lock);
 	if (!vol->disk) {
 		WRITE_ONCE(vol->dying, true);
 		return 0;
 	}
-	for (;;) {
-		mutex_lock(&vol->disk->open_mutex);
-		busy = disk_openers(vol->disk) && !force;
-		if (!busy)
-			WRITE_ONCE(vol->dying, true);
-		mutex_unlock(&vol->disk->open_mutex);
-		if (!busy || wait <= 0)
-			return busy ? -EBUSY : 0;
+	for (wait = MESH_CLAIM_MS; !READ_ONCE(vol->dying); wait -= 50) {
+		bool claimed = false;
+
+		if (mutex_trylock(&vol->disk->open_mutex)) {
+			claimed = !disk_openers(vol->disk);
+			if (claimed)
+				WRITE_ONCE(vol->dying, true);
+			mutex_unlock(&vol->disk->open_mutex);
+		}
+		if (claimed)
+			return 0;
+		if (wait <= 0)
+			break;
 		msleep(50);
-		wait -= 50;
 	}
+	return -EBUSY;		/* also when a forced detach came meanwhile */
 }
 
 /* From here on every bio to the disk fails, whoever has it open. */
@@ -181,12 +193,10 @@ void mesh_disk_kill(struct mesh_volume *vol)
 		blk_mark_disk_dead(vol->disk);
 }
 
-/* All requests have ended, or do soon; waits for them. */
+/* All requests have ended; new ones fail. Readers do not see it any more. */
 void mesh_disk_remove(struct mesh_volume *vol)
 {
-	if (vol->live)
-		del_gendisk(vol->disk);
-	vol->live = false;
+	del_gendisk(vol->disk);
 	mesh_disk_free(vol);
 }
 

@@ -10,7 +10,8 @@
 
 static struct sk_buff *mesh_event_new(u32 event, void **hdr)
 {
-	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_KERNEL);
+	/* sent under event_lock, and by what ends I/O that reclaim may wait for */
+	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_NOIO);
 
 	if (!msg)
 		return NULL;
@@ -29,7 +30,7 @@ static void mesh_event_send(struct sk_buff *msg, void *hdr, int err)
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	genlmsg_multicast(&mesh_nl_family, msg, 0, 0, GFP_KERNEL);
+	genlmsg_multicast(&mesh_nl_family, msg, 0, 0, GFP_NOIO);
 }
 
 void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_state s, int err)

@@ -25,6 +25,28 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	mesh_volume_changed(l->vol);
 }
 
+/* Why a member whose info is known cannot serve its layout, or NULL. */
+static const char *mesh_slot_unfit(const struct mesh_slot *slot, u32 lba)
+{
+	const struct mesh_member_info *info = &slot->member->info;
+
+	if (info->lba > lba)
+		return "a member's logical block is larger than the volume's";
+	if (info->bytes < slot->size)
+		return "a member is smaller than the layout says";
+	return NULL;
+}
+
+/* A layout that is not in use yet refuses itself (mesh_layout_unfit()). */
+static bool mesh_layout_link_unfit(struct mesh_member_link *link)
+{
+	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
+	struct mesh_volume *vol = slot->layout->vol;
+
+	return rcu_access_pointer(vol->layout) == slot->layout &&
+	       mesh_slot_unfit(slot, vol->conf.lba);
+}
+
 static void mesh_layout_close(struct mesh_layout *l)
 {
 	u32 i;
@@ -39,21 +61,27 @@ static void mesh_layout_close(struct mesh_layout *l)
 	}
 }
 
+static void mesh_layout_less(atomic_t *n, struct completion *none)
+{
+	if (atomic_dec_and_test(n))
+		complete_all(none);
+}
+
 static void mesh_layout_free_work(struct work_struct *work)
 {
 	struct mesh_layout *l = container_of(work, struct mesh_layout, free_work);
 	struct mesh_volume *vol = l->vol;
 	u64 epoch = l->epoch;
-	bool last = rcu_access_pointer(vol->last) == l;
 
-	if (last)
-		RCU_INIT_POINTER(vol->last, NULL);
-	/* Who submitted the last I/O to a member may not have committed it yet. */
+	/* The submitter of the last I/O to a member may not have committed it yet. */
 	synchronize_rcu();
+	mutex_lock(&vol->layouts_lock);
+	list_del(&l->node);
+	mutex_unlock(&vol->layouts_lock);
+	mesh_layout_less(&vol->draining, &vol->drained);
 	mesh_layout_discard(l);
 	mesh_event_layout_freed(vol, epoch);
-	if (last)
-		complete_all(&vol->drained);
+	mesh_layout_less(&vol->closing, &vol->closed);
 	mesh_volume_put(vol);
 }
 
@@ -138,6 +166,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 			break;
 		}
 		slot->link.changed = mesh_layout_changed;
+		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
 	kvfree(order);
@@ -153,20 +182,47 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
  */
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 {
+	const char *why;
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		/* pairs with mesh_member_step(): the member's info is there */
+		if (smp_load_acquire(&l->slots[i].member->state) != MESH_MEMBER_UP)
+			continue;
+		why = mesh_slot_unfit(&l->slots[i], lba);
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+/**
+ * mesh_layout_refuse() - have no member UP that cannot serve the layout in use
+ * @l: layout
+ * @lba: of the volume
+ *
+ * Members are checked when they come up; this finds one that did so just when the
+ * layout came into use. Sleeps. Return: why a member is refused for that, or NULL.
+ */
+const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba)
+{
+	const char *why = NULL;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
+		/* pairs with mesh_member_step(), as above */
+		enum mesh_member_state state = smp_load_acquire(&m->state);
 
-		/* pairs with mesh_member_step(): m->info is there */
-		if (smp_load_acquire(&m->state) != MESH_MEMBER_UP)
+		if (state != MESH_MEMBER_UP &&
+		    (state != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -EINVAL))
 			continue;
-		if (m->info.lba > lba)
-			return "a member's logical block is larger than the volume's";
-		if (m->info.bytes < l->slots[i].size)
-			return "a member is smaller than the layout says";
+		if (!mesh_slot_unfit(&l->slots[i], lba))
+			continue;
+		why = mesh_slot_unfit(&l->slots[i], lba);
+		mesh_member_set_state(m, MESH_MEMBER_REFUSED, -EINVAL);
 	}
-	return NULL;
+	return why;
 }
 
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
@@ -210,15 +266,21 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 	struct mesh_layout *old;
 
 	lockdep_assert_held(&vol->lock);
-	if (new)
+	if (new) {
 		mesh_volume_get(vol);
+		atomic_inc(&vol->draining);
+		atomic_inc(&vol->closing);
+		mutex_lock(&vol->layouts_lock);
+		list_add(&new->node, &vol->layouts);
+		mutex_unlock(&vol->layouts_lock);
+	}
 	old = rcu_replace_pointer(vol->layout, new, lockdep_is_held(&vol->lock));
-	if (!new)
-		rcu_assign_pointer(vol->last, old);
 	if (old)
 		percpu_ref_kill(&old->ref);
-	else if (!new)		/* removed before it had a layout: nothing to drain */
-		complete_all(&vol->drained);
+	if (!new) {
+		mesh_layout_less(&vol->draining, &vol->drained);
+		mesh_layout_less(&vol->closing, &vol->closed);
+	}
 	mesh_park_wake(vol);
 }
 
@@ -241,20 +303,22 @@ struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 	return l;
 }
 
-/* Have what is stuck in the last layout of a volume that goes end. Sleeps. */
+/**
+ * mesh_layout_kick() - end what is stuck in any layout of a volume
+ * @vol: volume that is being removed
+ *
+ * Members without I/O in flight are left alone: a kick may cost other volumes
+ * the session that they share.
+ */
 void mesh_layout_kick(struct mesh_volume *vol)
 {
 	struct mesh_layout *l;
 	u32 i;
 
-	rcu_read_lock();
-	l = rcu_dereference(vol->last);
-	if (l && !percpu_ref_tryget(&l->ref))
-		l = NULL;
-	rcu_read_unlock();
-	if (!l)
-		return;
-	for (i = 0; i < l->nr; i++)
-		mesh_member_kick(l->slots[i].member);
-	mesh_layout_unpin(l);
+	mutex_lock(&vol->layouts_lock);
+	list_for_each_entry(l, &vol->layouts, node)
+		for (i = 0; i < l->nr; i++)
+			if (mesh_member_inflight(l->slots[i].member))
+				mesh_member_kick(l->slots[i].member);
+	mutex_unlock(&vol->layouts_lock);
 }

@@ -9,15 +9,15 @@
 #include "driver/trace.h"
 
 /*
- * Guards the registry, and conf.generation and conf.size of its members.
- * Taken before a member's own lock. Held over ops->open, so that who finds a
- * member finds it opened; never taken on the I/O path.
+ * Guards the registry, and conf.generation, conf.size, @opening and @dev of its
+ * members. Not held while one is opened or closed, since a device or a target may
+ * take any time for that; never taken on the I/O path.
  */
 static DEFINE_MUTEX(mesh_members_lock);
 static LIST_HEAD(mesh_members);
 
-/* Somebody waits for a member of the same UUID to be closed. */
-static DECLARE_WAIT_QUEUE_HEAD(mesh_members_closed);
+/* For those that wait until a member of some UUID has been opened or closed. */
+static DECLARE_WAIT_QUEUE_HEAD(mesh_members_settled);
 
 static const struct mesh_member_ops *const mesh_member_kinds[] = {
 	[MESHBLK_KIND_RDDA] = &mesh_rdda_ops,
@@ -63,6 +63,7 @@ static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf
 	m->ops = mesh_member_kinds[conf->kind];
 	m->conf = *conf;
 	m->err = -ENOLINK;
+	m->opening = true;
 	mutex_init(&m->lock);
 	INIT_LIST_HEAD(&m->links);
 	INIT_WORK(&m->kick_work, mesh_member_kick_work);
@@ -97,32 +98,42 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 	return NULL;
 }
 
-/* A member without references is being closed, outside of the lock. */
-static bool mesh_member_closing(const uuid_t *uuid)
+/* Is a member being opened, or closed (that is without references)? */
+static bool mesh_member_unsettled(const uuid_t *uuid)
 {
 	struct mesh_member *m;
 
 	lockdep_assert_held(&mesh_members_lock);
 	list_for_each_entry(m, &mesh_members, node)
-		if (uuid_equal(&m->conf.uuid, uuid) && !refcount_read(&m->refs))
+		if (uuid_equal(&m->conf.uuid, uuid) && (m->opening || !refcount_read(&m->refs)))
 			return true;
 	return false;
 }
 
-/* Takes mesh_members_lock, when no member of this UUID is on its way out. */
+/* Takes mesh_members_lock, when every member of this UUID is open. */
 static void mesh_members_lock_for(const uuid_t *uuid)
 {
 	DEFINE_WAIT(wait);
 
 	for (;;) {
 		mutex_lock(&mesh_members_lock);
-		if (!mesh_member_closing(uuid))
+		if (!mesh_member_unsettled(uuid))
 			return;
-		prepare_to_wait(&mesh_members_closed, &wait, TASK_UNINTERRUPTIBLE);
+		prepare_to_wait(&mesh_members_settled, &wait, TASK_UNINTERRUPTIBLE);
 		mutex_unlock(&mesh_members_lock);
 		schedule();
-		finish_wait(&mesh_members_closed, &wait);
+		finish_wait(&mesh_members_settled, &wait);
 	}
+}
+
+/* A member that could not be opened, or was closed, leaves the registry. */
+static void mesh_member_drop(struct mesh_member *m)
+{
+	mutex_lock(&mesh_members_lock);
+	list_del(&m->node);
+	mutex_unlock(&mesh_members_lock);
+	wake_up_all(&mesh_members_settled);
+	mesh_member_free(m);
 }
 
 /**
@@ -137,28 +148,35 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 		    struct netlink_ext_ack *extack)
 {
 	struct mesh_member *m;
-	int err = 0;
+	bool shared;
+	int err;
 
 	if (conf->kind >= ARRAY_SIZE(mesh_member_kinds) || !mesh_member_kinds[conf->kind])
 		return -EINVAL;
 	mesh_members_lock_for(&conf->uuid);
 	m = mesh_member_share(conf);
-	if (m)
-		goto unlock;
-	m = mesh_member_alloc(conf);
-	if (!m) {
-		err = -ENOMEM;
-		goto unlock;
+	shared = m;
+	if (!shared) {
+		m = mesh_member_alloc(conf);
+		if (m)
+			list_add_tail(&m->node, &mesh_members);
 	}
-	err = m->ops->open(m, extack);
-	if (err)
-		mesh_member_free(m);
-	else
-		list_add_tail(&m->node, &mesh_members);
-unlock:
 	mutex_unlock(&mesh_members_lock);
 	*mp = m;
-	return err;
+	if (!m)
+		return -ENOMEM;
+	if (shared)
+		return 0;
+	err = m->ops->open(m, extack);
+	if (err) {
+		mesh_member_drop(m);
+		return err;
+	}
+	mutex_lock(&mesh_members_lock);
+	m->opening = false;
+	mutex_unlock(&mesh_members_lock);
+	wake_up_all(&mesh_members_settled);
+	return 0;
 }
 
 /**
@@ -174,7 +192,8 @@ struct mesh_member *mesh_member_find(const uuid_t *uuid)
 
 	mutex_lock(&mesh_members_lock);
 	list_for_each_entry_reverse(m, &mesh_members, node) {
-		if (uuid_equal(&m->conf.uuid, uuid) && refcount_inc_not_zero(&m->refs)) {
+		if (uuid_equal(&m->conf.uuid, uuid) && !m->opening &&
+		    refcount_inc_not_zero(&m->refs)) {
 			found = m;
 			break;
 		}
@@ -193,16 +212,12 @@ void mesh_member_put(struct mesh_member *m)
 	 */
 	mutex_unlock(&mesh_members_lock);
 	m->ops->close(m);
-	mutex_lock(&mesh_members_lock);
-	list_del(&m->node);
-	mutex_unlock(&mesh_members_lock);
-	wake_up_all(&mesh_members_closed);
-	mesh_member_free(m);
+	mesh_member_drop(m);
 }
 
 /**
  * mesh_member_bdev_taken() - is a device in use under another extent UUID?
- * @m: who asks, from its open
+ * @m: member that is being opened; else the device is noted for it
  * @dev: the device
  *
  * One holder stands behind all our exclusive opens, so that a member can be
@@ -212,13 +227,16 @@ void mesh_member_put(struct mesh_member *m)
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 {
 	struct mesh_member *other;
+	bool taken = false;
 
-	lockdep_assert_held(&mesh_members_lock);
+	mutex_lock(&mesh_members_lock);
 	list_for_each_entry(other, &mesh_members, node)
-		if (other != m && other->ops == &mesh_bdev_ops && refcount_read(&other->refs) &&
-		    mesh_bdev_dev(other) == dev && !uuid_equal(&other->conf.uuid, &m->conf.uuid))
-			return true;
-	return false;
+		taken |= other != m && other->dev == dev && refcount_read(&other->refs) &&
+			 !uuid_equal(&other->conf.uuid, &m->conf.uuid);
+	if (!taken)
+		m->dev = dev;
+	mutex_unlock(&mesh_members_lock);
+	return taken;
 }
 
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
@@ -248,17 +266,33 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 		link->changed(link, state, err);
 }
 
+static bool mesh_member_unfit(struct mesh_member *m)
+{
+	struct mesh_member_link *link;
+
+	lockdep_assert_held(&m->lock);
+	list_for_each_entry(link, &m->links, node)
+		if (link->unfit && link->unfit(link))
+			return true;
+	return false;
+}
+
 /**
  * mesh_member_set_state() - the one setter of a member's state
  * @m: member
  * @state: new state
  * @err: why it is not UP, 0 for UP
  *
- * Process context, sleeps. Where the table knows no direct way, by DOWN.
+ * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
+ * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP.
  */
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
 {
 	mutex_lock(&m->lock);
+	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
+		state = MESH_MEMBER_REFUSED;
+		err = -EINVAL;
+	}
 	if (m->state == state) {
 		WRITE_ONCE(m->err, err);
 	} else {
@@ -290,11 +324,35 @@ void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		const u64 *from = (const u64 *)per_cpu_ptr(m->stats, cpu);
+		const struct mesh_member_stats *s = per_cpu_ptr(m->stats, cpu);
 
-		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
-			((u64 *)sum)[i] += READ_ONCE(from[i]);
+		for (i = 0; i < offsetof(typeof(*sum), last) / sizeof(u64); i++)
+			((u64 *)sum)[i] += READ_ONCE(((const u64 *)s)[i]);
+		sum->last = max(sum->last, READ_ONCE(s->last));
 	}
+}
+
+/* I/O that has not ended. What is submitted meanwhile may be missed. */
+u64 mesh_member_inflight(struct mesh_member *m)
+{
+	u64 ended = 0, started = 0;
+	int cpu;
+
+	/* in this order: an I/O that ends between is not taken for one too few */
+	for_each_possible_cpu(cpu)
+		ended += READ_ONCE(per_cpu_ptr(m->stats, cpu)->ended);
+	for_each_possible_cpu(cpu)
+		started += READ_ONCE(per_cpu_ptr(m->stats, cpu)->started);
+	return started - ended;
+}
+
+/* Has I/O to the member ended well in the last @recent jiffies? */
+bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
+{
+	struct mesh_member_stats s;
+
+	mesh_member_stats(m, &s);
+	return s.last && time_before(jiffies, (unsigned long)s.last + recent);
 }
 
 /**
@@ -327,14 +385,17 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 	this_cpu_inc(stats->ended);
 	if (unlikely(err)) {
 		this_cpu_inc(stats->errors);
-	} else if (mio->op == PROT_READ) {
-		this_cpu_inc(stats->reads);
-		this_cpu_add(stats->read_bytes, mio->len);
-	} else if (mio->op == PROT_WRITE) {
-		this_cpu_inc(stats->writes);
-		this_cpu_add(stats->write_bytes, mio->len);
 	} else {
-		this_cpu_inc(stats->discards);
+		this_cpu_write(stats->last, jiffies);
+		if (mio->op == PROT_READ) {
+			this_cpu_inc(stats->reads);
+			this_cpu_add(stats->read_bytes, mio->len);
+		} else if (mio->op == PROT_WRITE) {
+			this_cpu_inc(stats->writes);
+			this_cpu_add(stats->write_bytes, mio->len);
+		} else {
+			this_cpu_inc(stats->discards);
+		}
 	}
 	trace_mesh_member_done(mio, err);
 	mio->done(mio, err);

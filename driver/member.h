@@ -83,7 +83,10 @@ struct mesh_member_info {
 	bool	rotational;
 };
 
-/* Counters, one set per CPU; sums are taken when somebody looks. */
+/*
+ * Counters, one set per CPU; sums are taken by readers. @last is no sum: jiffies of
+ * the newest I/O that ended well, 0: none.
+ */
 struct mesh_member_stats {
 	u64	started;
 	u64	ended;
@@ -94,6 +97,7 @@ struct mesh_member_stats {
 	u64	discards;
 	u64	errors;
 	u64	retries;
+	u64	last;
 };
 
 #define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
@@ -152,7 +156,7 @@ struct mesh_mio {
  * struct mesh_member_ops - a kind of member
  * @kind: its name
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
- *	sleep. An error refuses the layout that wants it, @extack says why
+ *	sleep, and is called without a lock. An error refuses the layout that wants it, @extack says why
  * @close: all I/O has ended and no new one comes. Sleeps
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()
@@ -161,7 +165,7 @@ struct mesh_mio {
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
- * @fault: tests: put a fault in, by name; NULL: cannot
+ * @fault: put a fault in, by name; NULL: cannot
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -172,7 +176,9 @@ struct mesh_member_ops {
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
+#ifdef MESH_FAULTS
 	int (*fault)(struct mesh_member *m, const char *what);
+#endif
 };
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
@@ -190,6 +196,8 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @links: layouts that want to know
  * @refs: layouts, META_IO
  * @node: in the registry, under mesh_members_lock
+ * @opening: ops->open is at work; under mesh_members_lock
+ * @dev: BDEV: the device, once it is known; under mesh_members_lock
  * @kick_work: runs ops->kick; holds a reference while queued
  * @put_work: gives back that reference when it was the last
  */
@@ -206,6 +214,8 @@ struct mesh_member {
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;
+	bool			opening;
+	dev_t			dev;
 	struct work_struct	kick_work;
 	struct work_struct	put_work;
 };
@@ -215,9 +225,12 @@ struct mesh_member {
  * @node: in member->links, under its lock
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put
+ * @unfit: can the member, whose info is known, not serve the layout? Then it does
+ *	not come UP; like @changed. NULL: any member will do
  */
 struct mesh_member_link {
 	struct list_head node;
+	bool (*unfit)(struct mesh_member_link *link);
 	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
 };
 
@@ -230,8 +243,9 @@ void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
+u64 mesh_member_inflight(struct mesh_member *m);
+bool mesh_member_moves(struct mesh_member *m, unsigned long recent);
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
-dev_t mesh_bdev_dev(struct mesh_member *m);
 
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
 void mesh_mio_end(struct mesh_mio *mio, int err);

@@ -190,13 +190,6 @@ static void bdev_stage_put(struct mesh_member *m, void *stage)
 {
 }
 
-dev_t mesh_bdev_dev(struct mesh_member *m)
-{
-	struct mesh_bdev *mb = m->priv;
-
-	return mb->handle.bdev->bd_dev;
-}
-
 static void bdev_fill_info(struct mesh_bdev *mb, struct mesh_member_info *info)
 {
 	struct block_device *bdev = mb->handle.bdev;

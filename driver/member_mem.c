@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members in memory, for tests: sparse, of any size, slow in no way and
- * faulty in every way that is asked for. What is written stays while a member
- * of the same UUID is open, by whatever path.
+ * Members in memory, for tests: sparse, of any size, slow in no way and, in builds
+ * with MESH_FAULTS, faulty in every way that is asked for. What is written stays
+ * while a member of the same UUID is open, by whatever path.
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
- *               '-> held back, failed or lost by fault()
+ *                        '-> held back, failed or lost: mem_faults(), mem_has()
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/highmem.h>
@@ -36,6 +36,8 @@ enum {
 	MEM_HOLD,	/* I/O waits */
 	MEM_EIO,	/* I/O fails with -EIO */
 	MEM_STALE,	/* stages are dropped at once */
+	MEM_STICK,	/* the next I/O waits, those behind it pass */
+	MEM_STUCK,	/* one does */
 };
 
 /**
@@ -45,8 +47,9 @@ enum {
  * @queue: submitted I/O, newest first
  * @work: does it
  * @wq: of its own, so that a member that is held keeps up no other
- * @faults: bits
+ * @faults: bits, always 0 without MESH_FAULTS
  * @held: I/O taken off @queue, of @work alone
+ * @stuck: that of MEM_STUCK, of @work alone
  */
 struct mesh_mem {
 	struct mesh_member	*member;
@@ -56,6 +59,7 @@ struct mesh_mem {
 	struct workqueue_struct	*wq;
 	unsigned long		faults;
 	struct llist_node	*held;
+	struct llist_node	*stuck;
 };
 
 struct mesh_mem_stage {
@@ -206,6 +210,18 @@ static int store_zero(struct mesh_mem_store *s, u64 at, u64 len)
 	return 0;
 }
 
+#ifdef MESH_FAULTS
+static bool mem_has(struct mesh_mem *mm, int fault)
+{
+	return test_bit(fault, &mm->faults);
+}
+#else
+static bool mem_has(struct mesh_mem *mm, int fault)
+{
+	return false;
+}
+#endif
+
 static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st;
@@ -223,7 +239,7 @@ static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st = mio->stage;
 
-	if (test_bit(MEM_STALE, &mm->faults))
+	if (mem_has(mm, MEM_STALE))
 		return -ESTALE;
 	if (mio->stage_offset > st->len || mio->len > st->len - mio->stage_offset)
 		return -EINVAL;
@@ -236,7 +252,7 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	u64 size = mm->member->info.bytes;
 	int err;
 
-	if (test_bit(MEM_EIO, &mm->faults))
+	if (mem_has(mm, MEM_EIO))
 		return -EIO;
 	if (mio->addr > size || mio->len > size - mio->addr)
 		return -EINVAL;
@@ -264,24 +280,45 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	return err;
 }
 
+#ifdef MESH_FAULTS
+/* What is to be done now of what was held and of @list, which came after it. */
+static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
+{
+	struct llist_node **end = &mm->held;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = list;
+	if (test_bit(MEM_HOLD, &mm->faults))
+		return NULL;
+	list = mm->held;
+	mm->held = NULL;
+	if (list && !mm->stuck && test_and_clear_bit(MEM_STICK, &mm->faults)) {
+		set_bit(MEM_STUCK, &mm->faults);
+		mm->stuck = list;
+		list = list->next;
+	}
+	if (mm->stuck && !test_bit(MEM_STUCK, &mm->faults)) {
+		mm->stuck->next = list;
+		list = mm->stuck;
+		mm->stuck = NULL;
+	}
+	return list;
+}
+#else
+static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
+{
+	return list;
+}
+#endif
+
 static void mem_work(struct work_struct *work)
 {
 	struct mesh_mem *mm = container_of(work, struct mesh_mem, work);
-	struct llist_node *list, *last;
+	struct llist_node *list = llist_reverse_order(llist_del_all(&mm->queue));
 	struct mesh_mio *mio, *next;
 
-	list = llist_reverse_order(llist_del_all(&mm->queue));
-	if (mm->held) {
-		for (last = mm->held; last->next; last = last->next)
-			;
-		last->next = list;
-		list = mm->held;
-		mm->held = NULL;
-	}
-	if (test_bit(MEM_HOLD, &mm->faults)) {
-		mm->held = list;
-		return;
-	}
+	list = mem_faults(mm, list);
 	llist_for_each_entry_safe(mio, next, list, mem.node) {
 		enum mesh_member_state state = READ_ONCE(mm->member->state);
 		/* what was held when it went down is lost, done or not */
@@ -310,12 +347,14 @@ static void mem_stage_put(struct mesh_member *m, void *stage)
 	kvfree(stage);
 }
 
+#ifdef MESH_FAULTS
 static void mem_kick(struct mesh_member *m)
 {
 	struct mesh_mem *mm = m->priv;
 
 	/* like a session that is given up: down, in-flight lost, up again */
-	if (!test_and_clear_bit(MEM_HOLD, &mm->faults))
+	if (!test_and_clear_bit(MEM_HOLD, &mm->faults) &&
+	    !test_and_clear_bit(MEM_STUCK, &mm->faults))
 		return;
 	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
 	queue_work(mm->wq, &mm->work);
@@ -335,7 +374,7 @@ static int mem_fault(struct mesh_member *m, const char *what)
 		{ "gone", MESH_MEMBER_GONE, -ENODEV },
 		{ "refused", MESH_MEMBER_REFUSED, -EACCES },
 	};
-	static const char *const bits[] = { "hold", "eio", "stale" };
+	static const char *const bits[] = { "hold", "eio", "stale", "stick" };
 	struct mesh_mem *mm = m->priv;
 	int i;
 
@@ -350,6 +389,7 @@ static int mem_fault(struct mesh_member *m, const char *what)
 	queue_work(mm->wq, &mm->work);
 	return 0;
 }
+#endif
 
 static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
@@ -401,6 +441,8 @@ const struct mesh_member_ops mesh_mem_ops = {
 	.submit = mem_submit,
 	.commit = mem_commit,
 	.stage_put = mem_stage_put,
+#ifdef MESH_FAULTS
 	.kick = mem_kick,
 	.fault = mem_fault,
+#endif
 };

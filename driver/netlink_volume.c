@@ -137,11 +137,12 @@ static int mesh_nl_put_members(struct sk_buff *skb, struct mesh_layout *l)
 	return 0;
 }
 
+/* Without vol->lock, which may be held for as long as an attach or detach takes. */
 static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 {
 	int err = 0;
 
-	mutex_lock(&vol->lock);
+	mutex_lock(&vol->event_lock);
 	if (vol->live)
 		err = nla_put_string(skb, MESHBLK_A_DISK, vol->disk->disk_name) ?:
 		      nla_put_u32(skb, MESHBLK_A_OPENERS, disk_openers(vol->disk));
@@ -149,7 +150,7 @@ static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 		err = nla_put_s32(skb, MESHBLK_A_ERROR, vol->err);
 	if (!err && vol->reason)
 		err = nla_put_string(skb, MESHBLK_A_REASON, vol->reason);
-	mutex_unlock(&vol->lock);
+	mutex_unlock(&vol->event_lock);
 	return err;
 }
 

@@ -16,6 +16,11 @@
 /* More than a batch has I/Os: what req->left counts while one is planned. */
 #define MESH_PLANNING	(1 << 20)
 
+/* An I/O that ended this recently shows that a member is not stuck, ... */
+#define MESH_RECENT	(5 * HZ)
+/* ... but so many times io_timeout are enough for any request. */
+#define MESH_PATIENCE	3
+
 /* A hardware queue: members whose commit waits for the last of a dispatch. */
 struct mesh_hctx {
 	spinlock_t lock;	/* guards batch and its commits; queues are shared by CPUs */
@@ -268,22 +273,35 @@ static void mesh_queue_rqs(mesh_rq_list_t *list)
 }
 
 /*
- * A request has been on its way for io_timeout. Members that still have I/O of
- * it are asked to give that up, so that it comes back and the request can end;
- * parked ones end by themselves. Only that ends requests, never this.
+ * A request has been in flight for io_timeout. Members that still have I/O of it
+ * are kicked, so that it comes back and the request can end; parked ones end by
+ * themselves. Only that ends requests, never this.
+ *
+ * A member that goes on ending other I/O is not stuck, and a kick may cost others
+ * the session that it shares with them: that one is left alone, until the request
+ * is so old that its I/O must have been lost.
  */
 static enum blk_eh_timer_return mesh_timeout(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
+	struct mesh_volume *vol = rq->q->queuedata;
+	unsigned long timeout = READ_ONCE(vol->timeout);
+	unsigned long recent = min_t(unsigned long, timeout / 2, MESH_RECENT);
+	bool lost = time_after(jiffies, req->deadline + (MESH_PATIENCE - 1) * timeout);
 	struct mesh_mio *mio;
 
 	if (!atomic_inc_not_zero(&req->left))
 		return BLK_EH_RESET_TIMER;
 	/* pairs with mesh_plan_fill(): what is listed is filled in */
 	mio = smp_load_acquire(&req->mios);
-	for (; mio; mio = mio->next)
-		if (READ_ONCE(mio->err) == MESH_MIO_RUNNING)
+	for (; mio; mio = mio->next) {
+		if (READ_ONCE(mio->err) != MESH_MIO_RUNNING)
+			continue;
+		if (lost || !mesh_member_moves(mio->member, recent))
 			mesh_member_kick(mio->member);
+	}
+	/* of this look and the next; the request is ours until here */
+	rq->timeout = recent;
 	mesh_req_drop(req, 1);
 	return BLK_EH_RESET_TIMER;
 }

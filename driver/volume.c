@@ -12,8 +12,20 @@
 
 #include "driver/volume.h"
 
-/* A forced detach asks members that do not answer to give up this often. */
+/*
+ * A detach gives I/O in flight this long to end by itself, then kicks the members
+ * that have it, and those that still have some again and again.
+ */
+#define MESH_GRACE_MS	300
 #define MESH_KICK_MS	2000
+
+/*
+ * A forced detach returns after this long: I/O to a target ends within a second,
+ * so what is left is a local device's. Targets are given this long to close the
+ * extents; what takes longer goes on in the background.
+ */
+#define MESH_FORCE_MS	5000
+#define MESH_CLOSE_MS	500
 
 static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
@@ -104,6 +116,25 @@ static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_stat
 	mutex_unlock(&vol->event_lock);
 }
 
+/* May readers look at vol->disk? */
+void mesh_volume_set_live(struct mesh_volume *vol, bool live)
+{
+	lockdep_assert_held(&vol->lock);
+	mutex_lock(&vol->event_lock);
+	vol->live = live;
+	mutex_unlock(&vol->event_lock);
+}
+
+/* Why the volume is not attached or a member refused; 0 and NULL: all is well. */
+static void mesh_volume_set_err(struct mesh_volume *vol, int err, const char *reason)
+{
+	lockdep_assert_held(&vol->lock);
+	mutex_lock(&vol->event_lock);
+	vol->err = err;
+	vol->reason = reason;
+	mutex_unlock(&vol->event_lock);
+}
+
 /* Something about a member changed. Any context. */
 void mesh_volume_changed(struct mesh_volume *vol)
 {
@@ -113,24 +144,21 @@ void mesh_volume_changed(struct mesh_volume *vol)
 /* All members are up for the first time; called and returns with vol->lock held. */
 static void mesh_volume_attach(struct mesh_volume *vol)
 {
-	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
-							  lockdep_is_held(&vol->lock));
+	int err = mesh_disk_alloc(vol);
 
-	vol->reason = mesh_layout_unfit(l, vol->conf.lba);
-	vol->err = vol->reason ? -EINVAL : mesh_disk_alloc(vol);
-	if (vol->err) {
-		vol->reason = vol->reason ?: "no disk could be made";
+	if (err) {
+		mesh_volume_set_err(vol, err, "no disk could be made");
 		return;
 	}
 	mutex_unlock(&vol->lock);
-	vol->err = mesh_disk_add(vol);
+	err = mesh_disk_add(vol);
 	mutex_lock(&vol->lock);
-	if (vol->err) {
-		vol->reason = "the disk could not be added";
+	if (err) {
+		mesh_volume_set_err(vol, err, "the disk could not be added");
 		mesh_disk_free(vol);
 		return;
 	}
-	vol->live = true;
+	mesh_volume_set_live(vol, true);
 	mesh_sysfs_add(vol);
 	mesh_disk_announce(vol);
 }
@@ -141,11 +169,14 @@ static void mesh_volume_state_work(struct work_struct *work)
 	enum mesh_volume_state want;
 	unsigned int down, lost;
 	struct mesh_layout *l;
+	const char *why;
 
 	mutex_lock(&vol->lock);
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
+	why = mesh_layout_refuse(l, vol->conf.lba);
+	mesh_volume_set_err(vol, why ? -EINVAL : 0, why);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
 	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
@@ -159,27 +190,34 @@ unlock:
 }
 
 /*
- * The end of a volume. What is parked fails at once, what is on its way ends
- * by itself or, when its member does not answer, since that is kicked.
+ * The end of a volume. What is parked fails at once, what is in flight ends by
+ * itself or, when its member does not answer, since that is kicked. Only then is
+ * anything waited for that itself waits for requests: a partition scan, pages
+ * under writeback, the file system's own shutdown. The members are closed by the
+ * layout, in the background.
  */
 static void mesh_volume_remove_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, remove_work);
+	unsigned int ms = MESH_GRACE_MS;
+	bool live;
 
-	mesh_park_wake(vol);
-	cancel_work_sync(&vol->state_work);	/* an attach, whose reads fail now */
 	mutex_lock(&vol->lock);
-	mesh_disk_kill(vol);
 	mesh_layout_swap(vol, NULL);
 	mutex_unlock(&vol->lock);
-	while (!wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(MESH_KICK_MS)))
+	for (; !wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(ms)); ms = MESH_KICK_MS)
 		mesh_layout_kick(vol);
+	cancel_work_sync(&vol->state_work);	/* an attach, whose reads have failed */
+	mesh_disk_kill(vol);
 	mutex_lock(&vol->lock);
-	if (vol->disk) {
+	live = vol->live;
+	if (live)
 		mesh_sysfs_remove(vol);
-		mesh_disk_remove(vol);
-	}
+	mesh_volume_set_live(vol, false);
 	mutex_unlock(&vol->lock);
+	/* No lock: nobody but this work looks at the disk any more. */
+	if (live)
+		mesh_disk_remove(vol);
 	mutex_lock(&mesh_volumes_lock);
 	list_del(&vol->node);
 	mutex_unlock(&mesh_volumes_lock);
@@ -230,7 +268,12 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	mutex_init(&vol->lock);
 	mutex_init(&vol->event_lock);
 	kref_init(&vol->ref);
+	mutex_init(&vol->layouts_lock);
+	INIT_LIST_HEAD(&vol->layouts);
+	atomic_set(&vol->draining, 1);
+	atomic_set(&vol->closing, 1);
 	init_completion(&vol->drained);
+	init_completion(&vol->closed);
 	init_completion(&vol->removed);
 	INIT_WORK(&vol->state_work, mesh_volume_state_work);
 	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
@@ -239,7 +282,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	return vol;
 }
 
-/* The volume, made when it is not there; with a reference and locked. */
+/* The volume, made when it is not there; with a reference. */
 static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 {
 	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *other;
@@ -255,15 +298,12 @@ static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 			mesh_volume_get(other);
 			mutex_unlock(&mesh_volumes_lock);
 			mesh_volume_put(vol);
-			vol = other;
-			goto lock;
+			return other;
 		}
 		list_add_tail(&vol->node, &mesh_volumes);
 		mesh_volume_get(vol);
 		mutex_unlock(&mesh_volumes_lock);
 	}
-lock:
-	mutex_lock(&vol->lock);
 	return vol;
 }
 
@@ -310,24 +350,28 @@ static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new
 	mesh_volume_changed(vol);
 }
 
-/* With vol->lock held; @new is used up. */
+/* With vol->lock held. *@new is set to NULL when it has become the layout in use. */
 static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
-			    struct mesh_layout *new, struct netlink_ext_ack *extack)
+			    struct mesh_layout **new, struct netlink_ext_ack *extack)
 {
 	struct mesh_layout *old = rcu_dereference_protected(vol->layout,
 							    lockdep_is_held(&vol->lock));
-	int err = mesh_volume_fits(vol, conf, new, old, extack);
+	int err;
 
-	if (!err && old && old->epoch == new->epoch && !mesh_layout_same(old, new)) {
-		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
-		err = -ESTALE;
+	if (vol->state == MESH_VOLUME_REMOVING || READ_ONCE(vol->dying)) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		return -EBUSY;
 	}
-	if (err || (old && old->epoch == new->epoch))
-		mesh_layout_discard(new);
-	else
-		mesh_volume_replace(vol, new);
+	err = mesh_volume_fits(vol, conf, *new, old, extack);
 	if (err)
 		return err;
+	if (!old || old->epoch != (*new)->epoch) {
+		mesh_volume_replace(vol, *new);
+		*new = NULL;
+	} else if (!mesh_layout_same(old, *new)) {
+		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
+		return -ESTALE;
+	}
 	mesh_volume_rename(vol, conf);
 	if (conf->timeout_ms)
 		mesh_volume_set_timeout(vol, conf->timeout_ms);
@@ -350,7 +394,9 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
  * @members: as many as @prot has
  * @extack: says why not
  *
- * Sleeps, but not for targets: the disk appears when its members are up.
+ * Sleeps, but not for targets: the disk appears when its members are up. Opening
+ * a local device may take any time, so members are opened, and those that are not
+ * wanted after all closed, without a lock.
  * Return: 0, also for what is there already; or a negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
@@ -358,31 +404,22 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 {
 	struct mesh_volume *vol = mesh_volume_want(conf);
 	struct mesh_layout *new;
-	int err;
+	int err = -ENOMEM;
 
 	if (IS_ERR(vol)) {
 		kvfree(prot);
 		return PTR_ERR(vol);
 	}
-	if (vol->state == MESH_VOLUME_REMOVING) {
-		NL_SET_ERR_MSG(extack, "the volume is being removed");
-		kvfree(prot);
-		err = -EBUSY;
-		goto unlock;
-	}
 	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
-	if (!new) {
+	if (new) {
+		new->prot = prot;
+		err = mesh_layout_open(new, members, extack);
+	} else {
 		kvfree(prot);
-		err = -ENOMEM;
-		goto unlock;
 	}
-	new->prot = prot;
-	err = mesh_layout_open(new, members, extack);
-	if (err)
-		mesh_layout_discard(new);
-	else
-		err = mesh_volume_take(vol, conf, new, extack);
-unlock:
+	mutex_lock(&vol->lock);
+	if (!err)
+		err = mesh_volume_take(vol, conf, &new, extack);
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
 		/* its first layout was no good: it never was */
 		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
@@ -392,8 +429,60 @@ unlock:
 		mesh_volume_put(vol);
 	}
 	mutex_unlock(&vol->lock);
+	if (new)
+		mesh_layout_discard(new);
 	mesh_volume_put(vol);
 	return err;
+}
+
+/* Let the removal begin. Return: 0, or -EBUSY with words. */
+static int mesh_volume_retire(struct mesh_volume *vol, bool force,
+			      struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	/*
+	 * Before any lock: what is parked may keep a lock's holder waiting, and
+	 * all of it ends when it is woken now.
+	 */
+	if (force) {
+		WRITE_ONCE(vol->dying, true);
+		mesh_park_wake(vol);
+	}
+	mutex_lock(&vol->lock);
+	if (vol->state == MESH_VOLUME_REMOVING) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		err = -EBUSY;
+	} else if (!force && mesh_disk_claim(vol)) {
+		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
+		err = -EBUSY;
+	} else {
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		queue_work(mesh_wq, &vol->remove_work);
+	}
+	mutex_unlock(&vol->lock);
+	return err;
+}
+
+/* Wait until the disk has gone and, unless that was forced, the members are closed. */
+static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink_ext_ack *extack)
+{
+	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) : vol->timeout + 10 * HZ;
+
+	left = wait_for_completion_killable_timeout(&vol->removed, left);
+	if (left <= 0) {
+		if (!left)
+			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
+		return left ?: -ETIMEDOUT;
+	}
+	if (force)
+		left = msecs_to_jiffies(MESH_CLOSE_MS);
+	left = wait_for_completion_killable_timeout(&vol->closed, left);
+	if (force || left > 0)
+		return 0;
+	if (!left)
+		NL_SET_ERR_MSG(extack, "a target does not close an extent; that goes on");
+	return left ?: -ETIMEDOUT;
 }
 
 /**
@@ -402,39 +491,20 @@ unlock:
  * @force: also when it is open; whoever has it open gets errors
  * @extack: says why not
  *
- * Sleeps until the disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT:
- * I/O of a member does not end; the removal goes on by itself.
+ * Sleeps until the disk has gone and the members are closed; forced, until the
+ * disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT: I/O of a member does
+ * not end; the removal goes on by itself.
  */
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
 {
 	struct mesh_volume *vol = mesh_volume_find(uuid);
-	int err = -EBUSY;
-	long left;
+	int err;
 
 	if (!vol) {
 		NL_SET_ERR_MSG(extack, "no such volume");
 		return -ENOENT;
 	}
-	mutex_lock(&vol->lock);
-	if (vol->state == MESH_VOLUME_REMOVING)
-		NL_SET_ERR_MSG(extack, "the volume is being removed");
-	else
-		err = mesh_disk_claim(vol, force);
-	if (!err) {
-		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
-		queue_work(mesh_wq, &vol->remove_work);
-	} else if (vol->state != MESH_VOLUME_REMOVING) {
-		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
-	}
-	mutex_unlock(&vol->lock);
-	if (!err) {
-		left = wait_for_completion_killable_timeout(&vol->removed,
-							    vol->timeout + 10 * HZ);
-		if (left <= 0)
-			err = left ?: -ETIMEDOUT;
-		if (!left)
-			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
-	}
+	err = mesh_volume_retire(vol, force, extack) ?: mesh_volume_await(vol, force, extack);
 	mesh_volume_put(vol);
 	return err;
 }

@@ -18,9 +18,13 @@
  *                  '---- parked: a member is down, try again later <-----+
  *                                                                        '-> end
  *
- * Locks, outer to inner: mesh_volumes_lock, vol->lock, mesh_members_lock,
- * member->lock, vol->event_lock; vol->park_lock is taken alone. None of them
- * is taken by a request that is on its way without trouble.
+ * Locks: inside vol->lock there may be one of mesh_volumes_lock, member->lock,
+ * vol->event_lock and vol->layouts_lock; these, mesh_members_lock and
+ * vol->park_lock have none inside them but member->lock, which may have
+ * vol->park_lock. Members are opened and closed under none of them, and a
+ * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
+ * which nobody waits for I/O or a target. No request in flight takes any of them
+ * unless it is parked.
  */
 #ifndef DRIVER_VOLUME_H
 #define DRIVER_VOLUME_H
@@ -56,6 +60,7 @@
  * @epoch: of the message
  * @prot: the policy's view
  * @free_work: does what the release of @ref may not
+ * @node: in vol->layouts while its requests have not all ended
  * @nr: entries of @slots
  * @slots: the members, in the message's order
  */
@@ -65,6 +70,7 @@ struct mesh_layout {
 	u64			epoch;
 	struct prot_layout	*prot;
 	struct work_struct	free_work;
+	struct list_head	node;
 	u32			nr;
 	struct mesh_slot {
 		struct mesh_member	*member;
@@ -95,9 +101,8 @@ struct mesh_volume_conf {
 /**
  * struct mesh_volume - a volume and its disk
  * @layout: current; RCU, written under @lock; NULL when removed
- * @last: the one that was current when the volume was removed, until it is freed
  * @timeout: io_timeout in jiffies; READ_ONCE
- * @dying: forced off: requests end at once; set once
+ * @dying: being removed: requests end at once, nobody opens the disk; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
  * @park_lock: guards @parked and @ready; any context
@@ -108,13 +113,13 @@ struct mesh_volume_conf {
  * @ready_work: goes on with what may not be in a hard interrupt
  * @wq: for @park_work, of its own
  * @lock: attach, replace, detach; guards what follows
- * @conf: as set; name may be read under @event_lock too
- * @state: written under @event_lock, read with READ_ONCE()
- * @event_lock: orders states and their events; inside member locks
- * @err: why it is not attached
- * @reason: the same for people, a static string
+ * @conf: as set; name is written under @event_lock too
+ * @state: written under @event_lock too, read with READ_ONCE()
+ * @event_lock: for readers; orders states and their events
+ * @err: why it is not attached, or a member is refused; written under @event_lock too
+ * @reason: the same, human-readable, a static string; likewise
  * @disk: once its members were up
- * @live: people can see @disk
+ * @live: @disk is there to be seen; written under @event_lock too
  * @set: its tag set
  * @index: N of meshN
  * @kobj: /sys/block/meshN/mesh
@@ -124,14 +129,18 @@ struct mesh_volume_conf {
  * @state_work: sets @state by the members', attaches
  * @ref: registry, layouts, disk
  * @node: in the registry, under mesh_volumes_lock
- * @drained: @last has been freed
+ * @layouts_lock: guards @layouts; taken alone or inside @lock
+ * @layouts: that have requests in flight, or may get some
+ * @draining: those, and one until the volume is removed
+ * @closing: layouts whose members are not closed, and one as above
+ * @drained: @draining came to 0
+ * @closed: @closing came to 0
  * @removed: the disk has gone
  * @remove_work: takes it away
  * @free_work: last of all
  */
 struct mesh_volume {
 	struct mesh_layout __rcu *layout;
-	struct mesh_layout __rcu *last;
 	unsigned long		timeout;
 	bool			dying;
 	mempool_t		mios;
@@ -148,7 +157,7 @@ struct mesh_volume {
 	struct mutex		lock;	/* what follows */
 	struct mesh_volume_conf	conf;
 	enum mesh_volume_state	state;
-	struct mutex		event_lock;	/* state, conf.name */
+	struct mutex		event_lock;	/* state, conf.name, err, reason, live */
 	int			err;
 	const char		*reason;
 	struct gendisk		*disk;
@@ -162,7 +171,12 @@ struct mesh_volume {
 	struct work_struct	state_work;
 	struct kref		ref;
 	struct list_head	node;
+	struct mutex		layouts_lock;	/* layouts */
+	struct list_head	layouts;
+	atomic_t		draining;
+	atomic_t		closing;
 	struct completion	drained;
+	struct completion	closed;
 	struct completion	removed;
 	struct work_struct	remove_work;
 	struct work_struct	free_work;
@@ -219,6 +233,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		     struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
+const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba);
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);
@@ -257,7 +272,7 @@ void mesh_req_end(struct mesh_req *req, int err);
 /* disk.c */
 int mesh_disk_alloc(struct mesh_volume *vol);
 int mesh_disk_add(struct mesh_volume *vol);
-int mesh_disk_claim(struct mesh_volume *vol, bool force);
+int mesh_disk_claim(struct mesh_volume *vol);
 void mesh_disk_kill(struct mesh_volume *vol);
 void mesh_disk_remove(struct mesh_volume *vol);
 void mesh_disk_free(struct mesh_volume *vol);
@@ -274,6 +289,7 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
 void mesh_volume_get(struct mesh_volume *vol);
 void mesh_volume_put(struct mesh_volume *vol);
 void mesh_volume_changed(struct mesh_volume *vol);
+void mesh_volume_set_live(struct mesh_volume *vol, bool live);
 int mesh_volumes_init(void);
 void mesh_volumes_exit(void);
 

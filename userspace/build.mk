@@ -17,7 +17,8 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC)
-MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) userspace/format/size.c
+MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) userspace/format/size.c \
+	userspace/format/printable.c
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h)
 

@@ -8,6 +8,7 @@
 #include "userspace/format/layout.h"
 
 static struct layout l, again;
+static struct layout_head head;
 static u8 out[LAYOUT_BYTES_MAX];
 
 static void judge(u8 *buf, size_t size)
@@ -20,9 +21,14 @@ static void judge(u8 *buf, size_t size)
 	h->bytes = cpu_to_le32(size);
 	h->flags = 0;
 	h->csum = 0;
+	h->head_csum = 0;
+	h->head_csum = cpu_to_le64(xxh64(h, sizeof(*h), 0));
 	h->csum = cpu_to_le64(xxh64(h + 1, size - sizeof(*h), xxh64(h, sizeof(*h), 0)));
 	if (layout_decode(buf, size, &l))
 		return;
+	if (layout_peek(buf, size, &head) || head.version != l.version ||
+	    head.commit != l.commit || head.members != l.members)
+		abort();
 	bytes = layout_encode(&l, out, sizeof(out));
 	if (bytes < 0 || layout_decode(out, bytes, &again))
 		abort();
@@ -38,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u8 *buf;
 
 	layout_decode(data, size, &l);
+	layout_peek(data, size, &head);
 	buf = calloc(1, sizeof(*h) + sizeof(*m) + size);
 	if (size >= sizeof(*h)) {
 		memcpy(buf, data, size);
@@ -47,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	h = (void *)buf;
 	m = (void *)(h + 1);
 	h->layout_version = h->members = cpu_to_le32(1);
+	h->commit = cpu_to_le64(1);
 	h->volume[0] = h->name[0] = 'v';
 	h->lba = cpu_to_le32(512);
 	h->segments = h->refs = cpu_to_le32(n);

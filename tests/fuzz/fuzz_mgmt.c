@@ -24,17 +24,22 @@ static void try_data(json_t *data)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char reason[MGMT_REASON], *text;
+	char reason[MGMT_REASON], *text, *twice;
 	struct mgmt_req r, again;
 	json_t *j;
 
 	if (!mgmt_req_decode(data, size, &r)) {
 		text = mgmt_req_encode(&r);
-		if (!text || mgmt_req_decode(text, strlen(text), &again) ||
-		    memcmp(&r, &again, sizeof(r)))
+		if (!text || mgmt_req_decode(text, strlen(text), &again))
 			abort();
+		twice = mgmt_req_encode(&again);
+		if (!twice || strcmp(text, twice))
+			abort();
+		mgmt_req_clear(&again);
+		free(twice);
 		free(text);
 	}
+	mgmt_req_clear(&r);
 	if (!mgmt_rsp_decode(data, size, &j, reason))
 		try_data(j);
 	json_decref(j);

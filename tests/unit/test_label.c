@@ -52,6 +52,7 @@ static int used(void)
 	e->state = LABEL_READY;
 	e->holder = uuid(3);
 	e->version = 0x123456789abcULL;
+	e->commit = 0x7edcba9876543210ULL;
 	e->volume = uuid(4);
 	strcpy(e->name, "scratch");
 	return label_encode(&a, raw, sizeof(raw));
@@ -66,6 +67,7 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL(label_encode(&b, other, sizeof(other)), n);
 	CU_ASSERT(!memcmp(raw, other, n));
 	CU_ASSERT_EQUAL(b.extent[2].version, 0x123456789abcULL);
+	CU_ASSERT_EQUAL(b.extent[2].commit, 0x7edcba9876543210ULL);
 	CU_ASSERT_STRING_EQUAL(b.extent[2].name, "scratch");
 	CU_ASSERT(muuid_equal(&b.extent[2].holder, &a.extent[2].holder));
 }
@@ -74,11 +76,13 @@ static void test_round_trip(void)
 static void test_bytes(void)
 {
 	used();
-	CU_ASSERT(!memcmp(raw, "BMSDRIVE\1\0\0\0", 12));
+	CU_ASSERT(!memcmp(raw, "BMSDRIVE\2\0\0\0", 12));
 	CU_ASSERT_EQUAL(raw[12], 0x80);
 	CU_ASSERT_EQUAL(raw[13], 0x03);
 	CU_ASSERT_EQUAL(raw[24], 7);
 	CU_ASSERT_EQUAL(raw[512 + 48 + 2], 0x10);	/* start: 1 MiB */
+	CU_ASSERT_EQUAL(raw[512 + 2 * 128 + 80], 0x10);	/* commit, low byte */
+	CU_ASSERT_EQUAL(raw[512 + 2 * 128 + 88], LABEL_READY);
 }
 
 static void test_every_flipped_bit(void)
@@ -163,7 +167,7 @@ static int resealed(void)
 static void test_meaning(void)
 {
 	static const struct { size_t at; u8 value; } bad[] = {
-		{ 8, 2 },			/* version */
+		{ 8, 1 },			/* version */
 		{ 80 + 1, 3 },			/* size: hardly anything */
 		{ 88, 1 },			/* block size */
 		{ 92, 2 },			/* unknown flag */
@@ -174,8 +178,8 @@ static void test_meaning(void)
 		{ 512 + 56 + 2, 0xf0 },		/* length runs into the next */
 		{ 512 + 2 * 128 + 48 + 7, 0x80 },	/* start far away */
 		{ 512 + 72 + 7, 1 },		/* more zeroed than there is */
-		{ 512 + 80, 0 },		/* state */
-		{ 512 + 80, 3 },
+		{ 512 + 88, 0 },		/* state */
+		{ 512 + 88, 3 },
 		{ 512 + 96 + 31, 'x' },		/* name without an end */
 	};
 
@@ -274,6 +278,14 @@ static void test_full_table(void)
 	CU_ASSERT(label_find(&b, &u) == &b.extent[2345]);
 	u = uuid(5);
 	CU_ASSERT_PTR_NULL(label_find(&b, &u));
+	/* One UUID twice is found wherever the two stand. */
+	for (u32 i = 1; i < LABEL_EXTENTS_MAX; i += 333) {
+		u = a.extent[i].uuid;
+		a.extent[i].uuid = a.extent[LABEL_EXTENTS_MAX - 1 - i / 2].uuid;
+		CU_ASSERT_EQUAL(label_check(&a), -EUCLEAN);
+		a.extent[i].uuid = u;
+	}
+	CU_ASSERT_EQUAL(label_check(&a), 0);
 }
 
 int main(void)

@@ -28,6 +28,7 @@ static int two_segments(void)
 	a.volume = uuid(1);
 	strcpy(a.name, "data-1");
 	a.version = 3;
+	a.commit = 0x1122334455667788ULL;
 	a.created = 1700000000;
 	a.lba = 512;
 	a.members = 5;
@@ -64,7 +65,46 @@ static void test_round_trip(void)
 	CU_ASSERT(!memcmp(raw, other, n));
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[1]), 32 * MIB);
-	CU_ASSERT(!memcmp(raw, "BMESHVOL\1\0\0\0", 12));
+	CU_ASSERT(!memcmp(raw, "BMESHVOL\2\0\0\0", 12));
+}
+
+/* The head alone tells what a list needs, and the tail may be anything. */
+static void test_peek(void)
+{
+	struct layout_head h;
+	int n = two_segments();
+
+	memset(&h, 0xff, sizeof(h));
+	CU_ASSERT_EQUAL(layout_peek(raw, 256, &h), 0);
+	CU_ASSERT(muuid_equal(&h.volume, &a.volume));
+	CU_ASSERT_STRING_EQUAL(h.name, "data-1");
+	CU_ASSERT_EQUAL(h.version, 3);
+	CU_ASSERT_EQUAL(h.commit, 0x1122334455667788ULL);
+	CU_ASSERT_EQUAL(h.size, 288 * MIB);
+	CU_ASSERT_EQUAL(h.created, 1700000000);
+	CU_ASSERT_EQUAL(h.members, 5);
+	CU_ASSERT_EQUAL(h.level, LAYOUT_STRIPE);
+	CU_ASSERT_EQUAL(h.columns, 4);
+	memset(raw + 256, 0xaa, n - 256);
+	CU_ASSERT_EQUAL(layout_peek(raw, LAYOUT_PEEK, &h), 0);
+	CU_ASSERT_EQUAL(layout_decode(raw, sizeof(raw), &b), -EBADMSG);
+	for (int len = 8; len < 256; len++)
+		CU_ASSERT_EQUAL(layout_peek(raw, len, &h), -EBADMSG);
+	CU_ASSERT_EQUAL(layout_peek(raw, 7, &h), -ENODATA);
+}
+
+/* No bit of the head may be another one, but for the checksum of the whole. */
+static void test_peek_flipped(void)
+{
+	struct layout_head h;
+
+	two_segments();
+	for (int i = 0; i < 256 * 8; i++) {
+		raw[i / 8] ^= 1 << i % 8;
+		if (!layout_peek(raw, 256, &h) && (i / 8 < 16 || i / 8 >= 24))
+			CU_FAIL("a flipped bit of the head passed");
+		raw[i / 8] ^= 1 << i % 8;
+	}
 }
 
 static void test_every_flipped_bit(void)
@@ -106,6 +146,8 @@ static void test_meaning(void)
 	} while (0)
 
 	REFUSED(a.version = 0);
+	REFUSED(a.commit = 0);
+	REFUSED(a.commit = 1ULL << 63);
 	REFUSED(a.volume = (struct muuid) { { 0 } });
 	REFUSED(a.lba = 520);
 	REFUSED(a.size += 512);
@@ -178,6 +220,7 @@ static void test_largest(void)
 	a.volume = uuid(1);
 	strcpy(a.name, "big");
 	a.version = 1;
+	a.commit = 1;
 	a.lba = 4096;
 	a.members = LAYOUT_MEMBERS_MAX;
 	a.refs = LAYOUT_REFS_MAX;
@@ -250,6 +293,8 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "round trip", test_round_trip },
+		{ "peek", test_peek },
+		{ "flipped head", test_peek_flipped },
 		{ "every flipped bit", test_every_flipped_bit },
 		{ "truncated", test_truncated },
 		{ "meaning", test_meaning },

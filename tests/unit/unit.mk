@@ -19,6 +19,8 @@ UNIT_EXTRA =
 -include tests/unit/extra.mk
 # JSON: no library for s390x.
 S390X_SKIP += tests/unit/test_mgmt.c
+# Files of meshd, which include it.
+S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))
@@ -48,7 +50,8 @@ $(BUILD)/s390x/obj/%.o: %.c $(PURE_HDR)
 	$(S390X_CC) $(UNIT_CFLAGS) -Itests/unit/portable -c -o $@ $<
 
 # The formats that need no library are tried there too.
-FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c link_frame.c place.c size.c)
+FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c link_frame.c place.c size.c machine.c \
+	conf.c printable.c twin.c umap.c restore.c truth.c)
 S390X_OBJ = $(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC) $(FMT_PURE))
 
 $(BUILD)/s390x/test_%: tests/unit/test_%.c $(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC) $(FMT_PURE)) $(PURE_HDR)

@@ -142,10 +142,31 @@ static int check_extent(const struct label *l, const struct label_extent *e, u64
 	return e->name[LABEL_NAME - 1] ? -EUCLEAN : 0;
 }
 
+#define SEEN	8192		/* twice the extents: a power of two */
+_Static_assert(SEEN >= 2 * LABEL_EXTENTS_MAX, "room in the hash table");
+
+/* Every write of a label checks it: a table of many extents must not take long. */
+static int check_twice(const struct label *l)
+{
+	u16 seen[SEEN] = { 0 };		/* index + 1 */
+	const struct muuid *u;
+	u32 i, at;
+
+	for (i = 0; i < l->extents; i++) {
+		u = &l->extent[i].uuid;
+		at = xxh64(u->b, sizeof(u->b), l->sequence) % SEEN;
+		for (; seen[at]; at = (at + 1) % SEEN)
+			if (muuid_equal(u, &l->extent[seen[at] - 1].uuid))
+				return -EUCLEAN;
+		seen[at] = i + 1;
+	}
+	return 0;
+}
+
 int label_check(const struct label *l)
 {
 	u64 at = LABEL_AREA;
-	u32 i, j;
+	u32 i;
 
 	if (l->lba != 512 && l->lba != 4096)
 		return -EUCLEAN;
@@ -157,11 +178,8 @@ int label_check(const struct label *l)
 		if (check_extent(l, &l->extent[i], at))
 			return -EUCLEAN;
 		at = l->extent[i].start + l->extent[i].length;
-		for (j = 0; j < i; j++)
-			if (muuid_equal(&l->extent[i].uuid, &l->extent[j].uuid))
-				return -EUCLEAN;
 	}
-	return 0;
+	return check_twice(l);
 }
 
 int label_pick(int err0, u64 seq0, int err1, u64 seq1)

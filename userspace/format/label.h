@@ -11,7 +11,8 @@
  * under one xxh64. Copy 0 is written and durable before copy 1 is begun, both
  * with a sequence one higher than before: a torn copy fails its checksum and
  * loses to the other, a stale one loses by its sequence. Only the meshd of the
- * host that owns the drive writes it.
+ * host that owns the drive writes it. A sequence that was tried once is never
+ * given to another content: a write that failed may have reached the drive.
  *
  * An extent's life:
  *

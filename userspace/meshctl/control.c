@@ -15,7 +15,7 @@ static int connect_to(const char *path)
 	int fd;
 
 	if (strlen(path) >= sizeof(sa.sun_path)) {
-		fprintf(stderr, "meshctl: socket path %s is too long\n", path);
+		complain(EXIT_FAILED, "socket path %s is too long", path);
 		return -1;
 	}
 	strcpy(sa.sun_path, path);
@@ -23,10 +23,10 @@ static int connect_to(const char *path)
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
 		return fd;
 	if (errno == EACCES || errno == EPERM)
-		fprintf(stderr, "meshctl: only root may talk to meshd: use sudo\n");
+		complain(EXIT_FAILED, "only root may talk to meshd: use sudo");
 	else
-		fprintf(stderr, "meshctl: meshd does not answer at %s (%s): "
-			"start it with 'systemctl start meshd'\n", path, strerror(errno));
+		complain(EXIT_FAILED, "meshd does not answer at %s (%s): "
+			 "start it with 'systemctl start meshd'", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -39,9 +39,9 @@ static int failed(const json_t *answer)
 	const char *hint = json_string_value(json_object_get(answer, "hint"));
 	const json_t *code = json_object_get(answer, "code");
 
-	fprintf(stderr, "meshctl: %s%s%s\n", error ? error : "meshd gave no reason",
-		hint && *hint ? ": " : "", hint ? hint : "");
-	return json_integer_value(code) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED;
+	return complain(json_integer_value(code) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED, "%s%s%s",
+			error ? error : "meshd gave no reason", hint && *hint ? ": " : "",
+			hint ? hint : "");
 }
 
 /* Take one line; returns -1 while more are to come. */
@@ -52,8 +52,7 @@ static int take(const char *line, json_t **result)
 
 	if (!json_is_object(answer)) {
 		json_decref(answer);
-		fprintf(stderr, "meshctl: meshd sent what is no answer: is it of this version?\n");
-		return EXIT_FAILED;
+		return complain(EXIT_FAILED, "meshd sent what is no answer: is it of this version?");
 	}
 	progress = json_object_get(answer, "progress");
 	note = json_object_get(answer, "note");
@@ -61,7 +60,7 @@ static int take(const char *line, json_t **result)
 		progress_show(progress);
 	} else if (note) {
 		progress_end();
-		fprintf(stderr, "meshctl: %s\n", json_string_value(note));
+		note_show(json_string_value(note));
 	} else {
 		progress_end();
 		if (json_is_true(json_object_get(answer, "ok"))) {
@@ -95,17 +94,15 @@ int control_call(const char *socket_path, const json_t *request, json_t **result
 		return EXIT_FAILED;
 	}
 	if (json_dumpf(request, f, JSON_COMPACT) || fputc('\n', f) == EOF || fflush(f)) {
-		fprintf(stderr, "meshctl: meshd hung up: see its log\n");
 		fclose(f);
-		return EXIT_FAILED;
+		return complain(EXIT_FAILED, "meshd hung up: see its log");
 	}
 	while (status < 0 && getline(&line, &room, f) > 0)
 		status = take(line, result);
 	if (status < 0) {
 		progress_end();
-		fprintf(stderr, "meshctl: meshd went away before it was done: "
-			"see 'journalctl -u meshd', then try again\n");
-		status = EXIT_FAILED;
+		status = complain(EXIT_FAILED, "meshd went away before it was done: "
+				  "see 'journalctl -u meshd', then try again");
 	}
 	free(line);
 	fclose(f);

@@ -56,7 +56,7 @@ static void help_all(FILE *f, const char *noun)
 		noun ? noun : "[NOUN]");
 	for (v = verbs; v->name; v++)
 		if (!noun || (v->noun && !strcmp(v->noun, noun)))
-			fprintf(f, "  %-16s %s\n", verb_words(v), v->summary);
+			fprintf(f, "  %-20s %s\n", verb_words(v), v->summary);
 	if (!noun)
 		fprintf(f, "\nSizes take binary suffixes: 64k, 10G, 1.5T. Manual: meshctl(8).\n");
 }
@@ -89,8 +89,7 @@ static bool is_help(const char *word)
 
 static int bad_value(const char *option, const char *value, const char *want)
 {
-	fprintf(stderr, "meshctl: --%s %s: %s\n", option, value, want);
-	return EXIT_USAGE;
+	return complain(EXIT_USAGE, "--%s %s: %s", option, value, want);
 }
 
 /* "linear" or "stripe:N", 2 <= N <= 255 */
@@ -135,12 +134,19 @@ static int set_number(json_t *args, const struct opt *o, const char *value)
 static int set_size(json_t *args, const struct opt *o, const char *value)
 {
 	u64 bytes;
-	int err = size_parse(value, &bytes);
+	int err;
 
+	if (o->kind == OPT_SIZE_MAX && !strcmp(value, "max")) {
+		json_object_set_new(args, "size_max", json_true());
+		return 0;
+	}
+	err = size_parse(value, &bytes);
 	if (err == -ERANGE)
 		return bad_value(o->name, value, "that is too large");
 	if (err || !bytes)
-		return bad_value(o->name, value, "a size like 64k, 10G or 1.5T is wanted");
+		return bad_value(o->name, value, o->kind == OPT_SIZE_MAX ?
+				 "a size like 64k, 10G or 1.5T is wanted, or max" :
+				 "a size like 64k, 10G or 1.5T is wanted");
 	json_object_set_new(args, o->key, json_integer((json_int_t)bytes));
 	return 0;
 }
@@ -203,6 +209,7 @@ static int set_option(json_t *args, const struct opt *o, const char *value)
 	case OPT_TEXT:
 		return set_text(args, o->name, o->key, value);
 	case OPT_SIZE:
+	case OPT_SIZE_MAX:
 		return set_size(args, o, value);
 	case OPT_NUMBER:
 		return set_number(args, o, value);
@@ -232,18 +239,15 @@ static int option(struct command *c, char **argv, int *used)
 		if (strlen(o->name) == len && !strncmp(o->name, word, len))
 			break;
 	if (!o->name) {
-		fprintf(stderr, "meshctl: %s has no option --%.*s: see 'meshctl %s --help'\n",
-			verb_words(c->verb), (int)len, word, verb_words(c->verb));
-		return EXIT_USAGE;
+		return complain(EXIT_USAGE, "%s has no option --%.*s: see 'meshctl %s --help'",
+				verb_words(c->verb), (int)len, word, verb_words(c->verb));
 	}
 	if (o->kind == OPT_FLAG || o->kind == OPT_OFF)
 		return value ? bad_value(o->name, value + 1, "it takes no value") :
 			       set_option(c->args, o, NULL);
 	if (!value) {
-		if (!argv[1]) {
-			fprintf(stderr, "meshctl: --%s: a value is missing\n", o->name);
-			return EXIT_USAGE;
-		}
+		if (!argv[1])
+			return complain(EXIT_USAGE, "--%s: a value is missing", o->name);
 		*used = 1;
 		return set_option(c->args, o, argv[1]);
 	}
@@ -255,11 +259,9 @@ static int operand(struct command *c, const char *word)
 	const char *key = c->operands == 0 ? c->verb->operand :
 			  c->operands == 1 ? c->verb->second : NULL;
 
-	if (!key) {
-		fprintf(stderr, "meshctl: %s: '%s' is one word too many: see 'meshctl %s --help'\n",
-			verb_words(c->verb), word, verb_words(c->verb));
-		return EXIT_USAGE;
-	}
+	if (!key)
+		return complain(EXIT_USAGE, "%s: '%s' is one word too many: see 'meshctl %s --help'",
+				verb_words(c->verb), word, verb_words(c->verb));
 	c->operands++;
 	return set_text(c->args, key, key, word);
 }
@@ -288,9 +290,8 @@ static int parse(struct command *c, char **argv)
 
 static int missing(const struct verb *v, const char *what)
 {
-	fprintf(stderr, "meshctl: %s: %s is missing: see 'meshctl %s --help'\n", verb_words(v), what,
-		verb_words(v));
-	return EXIT_USAGE;
+	return complain(EXIT_USAGE, "%s: %s is missing: see 'meshctl %s --help'", verb_words(v), what,
+			verb_words(v));
 }
 
 /* What a verb cannot do without. */
@@ -306,8 +307,8 @@ static int complete(const struct command *c)
 	for (o = v->opts; o->name; o++) {
 		if (o->kind == OPT_LAYOUT && !json_object_get(c->args, "level"))
 			return missing(v, "--layout");
-		if (o->kind == OPT_SIZE && !strcmp(o->key, "size") &&
-		    !json_object_get(c->args, "size"))
+		if ((o->kind == OPT_SIZE || o->kind == OPT_SIZE_MAX) && !strcmp(o->key, "size") &&
+		    !json_object_get(c->args, "size") && !json_object_get(c->args, "size_max"))
 			return missing(v, "--size");
 	}
 	return 0;
@@ -325,7 +326,9 @@ static int run(struct command *c)
 
 	request = json_pack("{s:s, s:O}", "verb", verb_words(c->verb), "args", c->args);
 	status = control_call(c->socket, request, &result);
-	if (status == EXIT_DONE || status == EXIT_FOUND)
+	if (json_is_true(json_object_get(result, "dry_run")))
+		print_dry_run(c->json ? &print_json : &print_text, result);
+	else if (status == EXIT_DONE || status == EXIT_FOUND)
 		c->verb->print(c->json ? &print_json : &print_text, result);
 	else if (!c->json && !c->verb->noun && !strcmp(c->verb->name, "version"))
 		print_version();	/* one's own is known without meshd */
@@ -344,8 +347,7 @@ static int which(struct command *c, char **argv)
 	if (!is_noun(argv[1])) {
 		c->verb = find_verb(NULL, argv[1]);
 		if (!c->verb)
-			fprintf(stderr, "meshctl: no such command: '%s': see 'meshctl --help'\n",
-				argv[1]);
+			complain(EXIT_USAGE, "no such command: '%s': see 'meshctl --help'", argv[1]);
 		return c->verb ? 2 : 0;
 	}
 	if (!argv[2] || is_help(argv[2])) {
@@ -354,8 +356,8 @@ static int which(struct command *c, char **argv)
 	}
 	c->verb = find_verb(argv[1], argv[2]);
 	if (!c->verb)
-		fprintf(stderr, "meshctl: %s has no verb '%s': see 'meshctl %s --help'\n", argv[1],
-			argv[2], argv[1]);
+		complain(EXIT_USAGE, "%s has no verb '%s': see 'meshctl %s --help'", argv[1], argv[2],
+			 argv[1]);
 	return c->verb ? 3 : 0;
 }
 
@@ -372,12 +374,22 @@ static int help(struct command *c, char **argv)
 	return EXIT_DONE;
 }
 
+/* Known before anything else is wrong with the command line. */
+static bool wants_json(char **argv)
+{
+	for (; *argv && strcmp(*argv, "--"); argv++)
+		if (!strcmp(*argv, "--json"))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct command c = { .args = json_object() };
 	int words, status;
 
 	c.socket = getenv("MESHD_SOCKET") ? getenv("MESHD_SOCKET") : MESHCTL_SOCKET;
+	json_errors = wants_json(argv);
 	if (argc < 2) {
 		help_all(stderr, NULL);
 		return EXIT_USAGE;

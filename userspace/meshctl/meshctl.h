@@ -6,6 +6,7 @@
  *   verbs.c     the table of verbs: options, help, how to build, how to print
  *   control.c   meshd's socket: request out, progress and result in
  *   progress.c  the bar on a terminal
+ *   complain.c  errors and notes
  *   text.c      results for people         json.c  results for scripts
  *
  * Exit status: 0 done, 1 it failed, 2 the command line makes no sense.
@@ -18,7 +19,7 @@
 #include <stdio.h>
 
 #define MESHCTL_VERSION	"0.1"
-#define MESHCTL_SOCKET	"/run/meshd.sock"
+#define MESHCTL_SOCKET	"/run/meshd/meshd.sock"
 #define MESHCTL_VALUES	64
 
 /* EXIT_FOUND becomes EXIT_FAILED once the result is printed. */
@@ -29,6 +30,7 @@ enum opt_kind {
 	OPT_FLAG,	/* "force": true */
 	OPT_TEXT,
 	OPT_SIZE,	/* bytes with a binary suffix */
+	OPT_SIZE_MAX,	/* the same, or max -> "size_max": true */
 	OPT_NUMBER,
 	OPT_LIST,	/* comma separated */
 	OPT_LAYOUT,	/* linear | stripe:N -> level, columns */
@@ -59,6 +61,10 @@ struct print_ops {
 	void (*device)(const json_t *result);
 	void (*stats)(const json_t *result);
 	void (*done)(const json_t *result);
+	void (*extents)(const json_t *result);
+	void (*candidates)(const json_t *result);	/* what could be imported */
+	void (*identity)(const json_t *result);
+	void (*dry_run)(const json_t *result);
 };
 
 typedef void (*print_fn)(const struct print_ops *p, const json_t *result);
@@ -91,6 +97,16 @@ struct verb {
 
 extern const struct verb verbs[];
 extern const struct print_ops print_text, print_json;
+
+void print_dry_run(const struct print_ops *p, const json_t *result);
+
+/* complain.c: one line on standard error; with --json, an object on standard output. */
+extern bool json_errors;
+int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void note_show(const char *text);
+
+/* json.c */
+void json_show(const json_t *j);
 
 /* control.c: EXIT_DONE with *result, or says why not and returns the status. */
 int control_call(const char *socket_path, const json_t *request, json_t **result);

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/format/printable.h"
 #include "userspace/meshctl/meshctl.h"
 
 #define BAR_CELLS	30
@@ -25,7 +26,7 @@ void progress_show(const json_t *progress)
 	double done = json_number_value(json_object_get(progress, "done"));
 	double total = json_number_value(json_object_get(progress, "total"));
 	double part, left;
-	char bar[BAR_CELLS + 1];
+	char bar[BAR_CELLS + 1], words[160];
 
 	if (!isatty(STDERR_FILENO) || total <= 0)
 		return;
@@ -35,7 +36,8 @@ void progress_show(const json_t *progress)
 	for (int i = 0; i < BAR_CELLS; i++)
 		bar[i] = i < part * BAR_CELLS ? '#' : '.';
 	bar[BAR_CELLS] = 0;
-	fprintf(stderr, "\r%s [%s] %3.0f %%", what ? what : "working", bar, part * 100);
+	printable(what ? what : "working", words, sizeof(words));
+	fprintf(stderr, "\r%s [%s] %3.0f %%", words, bar, part * 100);
 	left = part > 0 ? seconds_since(&began) * (1 - part) / part : 0;
 	if (left >= 1)
 		fprintf(stderr, "  %ld:%02ld left", (long)left / 60, (long)left % 60);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/format/printable.h"
 #include "userspace/format/size.h"
 #include "userspace/meshctl/meshctl.h"
 
 #define CELL_MAX	160
+#define TEXT_MAX	512
 
 /* How a column's values are shown. */
 enum shape { TEXT, NUMBER, SIZE };
@@ -17,11 +19,20 @@ struct column {
 	enum shape shape;
 };
 
+/* Words of other hosts among them: never raw. As many at a time as a line has. */
+static const char *safe(const char *s)
+{
+	static char text[8][TEXT_MAX];
+	static unsigned int turn;
+	char *out = text[turn++ % 8];
+
+	printable(s && *s ? s : "-", out, TEXT_MAX);
+	return out;
+}
+
 static const char *str(const json_t *o, const char *key)
 {
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s && *s ? s : "-";
+	return safe(json_string_value(json_object_get(o, key)));
 }
 
 static void cell(const json_t *row, const struct column *c, char out[CELL_MAX])
@@ -33,7 +44,7 @@ static void cell(const json_t *row, const struct column *c, char out[CELL_MAX])
 	else if (json_is_number(v))
 		snprintf(out, CELL_MAX, "%lld", (long long)json_number_value(v));
 	else
-		snprintf(out, CELL_MAX, "%s", str(row, c->key));
+		snprintf(out, CELL_MAX, "%.159s", str(row, c->key));
 }
 
 /* A table as wide as its widest cells; numbers to the right. */
@@ -74,8 +85,12 @@ static void version(const json_t *r)
 	printf("meshctl %s, meshd %s\n", MESHCTL_VERSION, str(r, "version"));
 	printf("host     %s\n", str(r, "host_uuid"));
 	printf("modules  meshblk %s, meshtgt %s\n", str(m, "meshblk"), str(m, "meshtgt"));
-	if (!json_integer_value(json_object_get(r, "key_id")))
-		printf("key      none set: any host may log in ('meshctl host key generate')\n");
+	if (json_integer_value(json_object_get(r, "key_id")))
+		return;
+	if (json_is_true(json_object_get(r, "insecure")))
+		printf("key      INSECURE: none, and any host that reaches this one may do all it likes\n");
+	else
+		printf("key      none: this host lends to itself alone ('meshctl host key generate')\n");
 }
 
 static void scan(const json_t *r)
@@ -96,7 +111,7 @@ static void silent(const json_t *r)
 	size_t i;
 
 	json_array_foreach(json_object_get(r, "failed"), i, why)
-		fprintf(stderr, "meshctl: %s\n", json_string_value(why));
+		note_show(json_string_value(why));
 }
 
 static void drives(const json_t *r)
@@ -153,7 +168,9 @@ static void key(const json_t *r)
 	json_int_t id = json_integer_value(json_object_get(r, "key_id"));
 
 	if (!id) {
-		printf("no key is set: any host may log in\n");
+		printf(json_is_true(json_object_get(r, "insecure")) ?
+		       "no key is set, and insecure = yes: any host may log in\n" :
+		       "no key is set: this host lends to itself alone, and other hosts refuse it\n");
 		return;
 	}
 	printf("key id %lld\n", (long long)id);
@@ -189,7 +206,7 @@ static void volume(const json_t *r)
 
 	size_text((u64)json_number_value(json_object_get(r, "size")), size);
 	if (json_is_string(json_object_get(r, "reason")))
-		fprintf(stderr, "meshctl: %s\n", str(r, "reason"));
+		note_show(json_string_value(json_object_get(r, "reason")));
 	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nepoch   %lld\nstate   %s\ndevice  %s\n",
 	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
 	       (long long)json_integer_value(json_object_get(r, "version")), str(r, "state"),
@@ -204,7 +221,7 @@ static void volume(const json_t *r)
 static void device(const json_t *r)
 {
 	if (json_object_get(r, "warning"))
-		fprintf(stderr, "meshctl: %s\n", str(r, "warning"));
+		note_show(json_string_value(json_object_get(r, "warning")));
 	if (json_is_string(json_object_get(r, "device")))
 		printf("%s\n", str(r, "device"));
 	else
@@ -219,7 +236,7 @@ static void counters(const char *what, const char *name, const json_t *stats)
 
 	printf("%s %s\n", what, name);
 	json_object_foreach((json_t *)stats, k, v)
-		printf("  %-14s %lld\n", k, (long long)json_integer_value(v));
+		printf("  %-14s %lld\n", safe(k), (long long)json_integer_value(v));
 }
 
 static void stats(const json_t *r)
@@ -237,6 +254,70 @@ static void stats(const json_t *r)
 		counters("target", str(o, "addr"), json_object_get(o, "stats"));
 	json_array_foreach(json_object_get(r, "sessions"), i, o)
 		counters("client", str(o, "host"), json_object_get(o, "stats"));
+}
+
+static void extents(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "EXTENT", "uuid", TEXT }, { "HOST", "host", TEXT }, { "DRIVE", "drive", TEXT },
+		{ "VOLUME", "name", TEXT }, { "SIZE", "length", SIZE }, { "VERSION", "version", NUMBER },
+		{ "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT }, { "WHY", "reason", TEXT },
+		{ NULL, NULL, TEXT },
+	};
+
+	table(json_object_get(r, "extents"), cols, "no extents that a volume does not claim");
+	silent(r);
+}
+
+/* `volume import`: a list without a name, else the volume. */
+static void candidates(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LEVEL", "level", TEXT },
+		{ "VERSION", "version", NUMBER }, { "MEMBERS", "members", NUMBER },
+		{ "FOUND", "here", NUMBER }, { "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT },
+		{ "UUID", "uuid", TEXT }, { NULL, NULL, TEXT },
+	};
+
+	if (!json_is_array(json_object_get(r, "volumes"))) {
+		device(r);
+		return;
+	}
+	table(json_object_get(r, "volumes"), cols,
+	      "no volumes on the drives of the known hosts: 'meshctl host list', 'meshctl drive list'");
+	silent(r);
+}
+
+static void identity(const json_t *r)
+{
+	printf("host     %s\nmachine  %s\nnoted    %s\nstate    %s\n", str(r, "host_uuid"),
+	       str(r, "machine"), str(r, "noted"), str(r, "state"));
+}
+
+static void dry_run(const json_t *r)
+{
+	static const char *const more[] = { "uuid", "host", "drive", "volume", "holder" };
+	const json_t *d, *v;
+	char size[SIZE_TEXT];
+	size_t i, k;
+
+	if (!json_array_size(json_object_get(r, "destroys")))
+		printf("nothing would be destroyed\n");
+	json_array_foreach(json_object_get(r, "destroys"), i, d) {
+		printf("would destroy %s %s", str(d, "what"), str(d, "name"));
+		v = json_object_get(d, "bytes");
+		if (json_is_number(v)) {
+			size_text((u64)json_number_value(v), size);
+			printf(", %s", size);
+		}
+		v = json_object_get(d, "extents");
+		if (json_is_number(v))
+			printf(", %lld extents", (long long)json_integer_value(v));
+		for (k = 0; k < sizeof(more) / sizeof(*more); k++)
+			if (json_is_string(json_object_get(d, more[k])))
+				printf(", %s %s", more[k], str(d, more[k]));
+		putchar('\n');
+	}
 }
 
 static void done(const json_t *r)
@@ -257,4 +338,8 @@ const struct print_ops print_text = {
 	.device = device,
 	.stats = stats,
 	.done = done,
+	.extents = extents,
+	.candidates = candidates,
+	.identity = identity,
+	.dry_run = dry_run,
 };

@@ -16,73 +16,115 @@ PRINTER(volume)
 PRINTER(device)
 PRINTER(stats)
 PRINTER(done)
+PRINTER(extents)
+PRINTER(candidates)
+PRINTER(identity)
 
-static const struct opt none[] = { { NULL, OPT_FLAG, NULL, NULL } };
+void print_dry_run(const struct print_ops *p, const json_t *r)
+{
+	p->dry_run(r);
+}
+
+/*
+ * --force is for existing data alone; each other thing that is overridden has an
+ * option that says which.
+ */
+#define OPT_DRY_RUN	{ "dry-run", OPT_FLAG, "dry_run", "say what would be destroyed, and change nothing" }
+#define OPT_PREEMPT(help)	{ "preempt", OPT_FLAG, "preempt", help }
+#define OPT_STALE(help)		{ "stale", OPT_FLAG, "stale", help }
+#define OPT_END		{ NULL, OPT_FLAG, NULL, NULL }
+
+static const struct opt none[] = { OPT_END };
 
 static const struct opt scan_opts[] = {
 	{ "all", OPT_FLAG, "all", "every disk, not only NVMe drives" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
 
 static const struct opt import_opts[] = {
-	{ "force", OPT_FLAG, "force", "although some of its hosts are silent" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	{ "as", OPT_TEXT, "as", "list it here under this name, where its own is taken" },
+	OPT_STALE("although some of the hosts are silent"),
+	OPT_END,
 };
 
 static const struct opt lend_opts[] = {
 	{ "force", OPT_FLAG, "force", "lend it although something is on it: that is lost" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	{ "take-over", OPT_FLAG, "take_over", "although its label names another host: it was moved here" },
+	OPT_DRY_RUN,
+	OPT_END,
 };
 
 static const struct opt withdraw_opts[] = {
 	{ "force", OPT_FLAG, "force", "although volumes use it: their I/O fails, their data stays" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_DRY_RUN,
+	OPT_END,
 };
+
+static const struct opt extents_opts[] = {
+	{ "all", OPT_FLAG, "all", "all extents, not only those that no volume claims" },
+	OPT_END,
+};
+
+static const struct opt free_opts[] = {
+	OPT_PREEMPT("although a host is noted as its holder"),
+	OPT_STALE("although a host that could claim it is silent"),
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct opt restore_opts[] = { OPT_DRY_RUN, OPT_END };
 
 static const struct opt host_add_opts[] = {
 	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },
 	{ "name", OPT_TEXT, "name", "what to call it (default: what it calls itself)" },
+	{ "replace", OPT_TEXT, "replace", "it takes the place of this known host: new address, or reinstalled" },
 	{ "no-wait", OPT_FLAG, "no_wait", "do not wait until it is connected" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
+
+static const struct opt host_remove_opts[] = { OPT_DRY_RUN, OPT_END };
 
 static const struct opt key_opts[] = {
 	{ "key", OPT_TEXT, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
 	{ "key-file", OPT_LINE, "key", "the same from a file, - is standard input: not seen in ps" },
 	{ "key-id", OPT_NUMBER, "key_id", "number of a key in digits, 1 to 65535, the same on all hosts" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
 
 static const struct opt create_opts[] = {
-	{ "size", OPT_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T" },
+	{ "size", OPT_SIZE_MAX, "size", "bytes, or with a suffix: 10G, 1.5T; max: all there is" },
 	{ "layout", OPT_LAYOUT, "layout", "linear, or stripe:N over N drives" },
 	{ "strip", OPT_SIZE, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
 	{ "domain", OPT_TEXT, "domain", "no two members on one 'host' or one 'drive' (default drive)" },
 	{ "no-attach", OPT_OFF, "attach", "only make it" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
 
 static const struct opt attach_opts[] = {
 	{ "readonly", OPT_FLAG, "readonly", "open it for reading only" },
-	{ "force", OPT_FLAG, "force", "take it from the host that has it open; go without silent hosts" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_PREEMPT("take it from the host that holds it, which is fenced"),
+	OPT_STALE("although a host is silent that could know a later layout"),
+	OPT_END,
 };
 
 static const struct opt detach_opts[] = {
 	{ "force", OPT_FLAG, "force", "although it is in use: I/O in flight fails" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
 
 static const struct opt delete_opts[] = {
-	{ "force", OPT_FLAG, "force", "although data is on it, or it is not attached: that is lost" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	{ "force", OPT_FLAG, "force", "although data is on it, or what is on it cannot be read: that is lost" },
+	OPT_PREEMPT("although another host holds it"),
+	OPT_STALE("although hosts with parts of it are silent"),
+	OPT_DRY_RUN,
+	OPT_END,
 };
 
 static const struct opt extend_opts[] = {
 	{ "size", OPT_SIZE, "size", "its new size" },
 	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
-	{ NULL, OPT_FLAG, NULL, NULL },
+	OPT_END,
 };
 
 const struct verb verbs[] = {
@@ -98,6 +140,15 @@ const struct verb verbs[] = {
 	{ "drive", "list", NULL, NULL, NULL, NULL, none,
 	  "list the drives that all known hosts lend",
 	  "meshctl drive list --json", print_drives },
+	{ "drive", "extents", "drive", "[DRIVE]", NULL, NULL, extents_opts,
+	  "list extents that no volume claims, and why; then free them or import their volume",
+	  "meshctl drive extents", print_extents },
+	{ "drive", "free", "extent", "EXTENT", NULL, NULL, free_opts,
+	  "free an extent that no volume claims: what is on it is lost",
+	  "meshctl drive free 7c0d5f8e-0b53-4a0e-9a55-1f4f0a9d2c11 --dry-run", print_done },
+	{ "drive", "restore-label", "path", "DEVICE", NULL, NULL, restore_opts,
+	  "write a drive's label again from its backup, when both copies are unreadable",
+	  "meshctl drive restore-label /dev/nvme0n1 --dry-run", print_done },
 	{ "drive", "health", NULL, NULL, NULL, NULL, none,
 	  "show how the lent drives of all known hosts are",
 	  "meshctl drive health", print_health },
@@ -108,7 +159,7 @@ const struct verb verbs[] = {
 	{ "host", "list", NULL, NULL, NULL, NULL, none,
 	  "list the known hosts and the state of their sessions",
 	  "meshctl host list", print_hosts },
-	{ "host", "remove", "host", "HOST", NULL, NULL, none,
+	{ "host", "remove", "host", "HOST", NULL, NULL, host_remove_opts,
 	  "forget a host",
 	  "meshctl host remove 10.0.0.7", print_done },
 	{ "host", "check", "host", "HOST", NULL, NULL, none,
@@ -118,6 +169,9 @@ const struct verb verbs[] = {
 	  "manage the cluster's key, without which hosts are refused",
 	  "meshctl host key generate\n"
 	  "  meshctl host key show | ssh gpu7 meshctl host key set --key-file -", print_key },
+	{ "host", "identity", "action", "show|accept|new", NULL, NULL, none,
+	  "say on which machine this host is at home; settle it after a move or a copy",
+	  "meshctl host identity accept", print_identity },
 
 	{ "volume", "create", "name", "NAME", NULL, NULL, create_opts,
 	  "make a volume, attach it and print its device",
@@ -144,9 +198,10 @@ const struct verb verbs[] = {
 	{ "volume", "rename", "volume", "VOLUME", "name", "NEW-NAME", none,
 	  "give a volume another name",
 	  "meshctl volume rename data data-old", print_done },
-	{ "volume", "import", "volume", "VOLUME", NULL, NULL, import_opts,
-	  "find a volume on the known hosts' drives, by name or UUID",
-	  "meshctl volume import data", print_device },
+	{ "volume", "import", "volume", "[VOLUME]", NULL, NULL, import_opts,
+	  "find a volume on the known hosts' drives, by name or UUID; without: list all there are",
+	  "meshctl volume import\n"
+	  "  meshctl volume import data --as data-old", print_candidates },
 
 	{ NULL, "stats", NULL, NULL, NULL, NULL, none,
 	  "show counters of volumes and targets",

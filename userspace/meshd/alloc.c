@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Jobs on a drive's thread: grants noted, extents given out and taken back. */
+/*
+ * Jobs on a drive's thread: what changes its label. Every one compares what the
+ * asker believes with the label first; see format/mgmt.h for the rules.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,26 +17,32 @@ struct grant_job {
 	struct mesh_ask ask;
 };
 
+/*
+ * Only the version whose record is on the drive is opened: nobody makes one up,
+ * and who knows an older one has missed something.
+ */
+static int grant_allowed(const struct label_extent *e, const struct mesh_ask *q)
+{
+	if (!e)
+		return -ENOENT;
+	if (e->state != LABEL_READY)
+		return -EAGAIN;
+	return !e->version || q->generation != e->version ? -ESTALE : 0;
+}
+
 static int grant_note(struct tdrive *d, const struct mesh_ask *q)
 {
-	struct label *l = tdrive_edit(d);
-	struct label_extent *e = l ? label_find(l, &q->extent) : NULL;
+	struct label_extent *e = label_find(d->label, &q->extent);
+	int err = grant_allowed(e, q);
+	struct label *l;
 
-	if (!e || e->state != LABEL_READY || q->generation < e->version) {
-		int err = !l ? -ENOMEM : !e ? -ENOENT : e->state != LABEL_READY ? -EAGAIN : -ESTALE;
-
-		free(l);
-		return err;
-	}
 	/* Most opens change nothing: a reader's, or the same writer's again. */
-	if (q->generation == e->version &&
-	    (q->access != 2 || muuid_equal(&e->holder, &q->host))) {
-		free(l);
-		return 0;
-	}
-	e->version = q->generation;
-	if (q->access == 2)
-		e->holder = q->host;
+	if (err || q->access != 2 || muuid_equal(&e->holder, &q->host))
+		return err;
+	l = tdrive_edit(d);
+	if (!l)
+		return -ENOMEM;
+	label_find(l, &q->extent)->holder = q->host;
 	return tdrive_commit(d, l);
 }
 
@@ -61,46 +70,66 @@ void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask)
 	tdrive_submit(d, &g->job);
 }
 
+bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
+		    char why[MGMT_REASON])
+{
+	char is[MUUID_TEXT] = "no host", was[MUUID_TEXT] = "no host";
+
+	if (muuid_equal(&e->holder, &b->holder) && e->version == b->version &&
+	    e->commit == b->commit)
+		return true;
+	if (!muuid_null(&e->holder))
+		muuid_text(&e->holder, is);
+	if (!muuid_null(&b->holder))
+		muuid_text(&b->holder, was);
+	snprintf(why, MGMT_REASON, "the drive knows better: held by %s at version %llu (commit %llx), "
+		 "not by %s at %llu (%llx)", is, (unsigned long long)e->version,
+		 (unsigned long long)e->commit, was, (unsigned long long)b->version,
+		 (unsigned long long)b->commit);
+	return false;
+}
+
 struct ask_job {
 	struct tjob job;
 	struct ask *ask;
+	void (*fn)(struct tdrive *d, struct ask *a);
 };
 
-static void reply_extent(struct tdrive *d, struct ask *a, const struct label_extent *e)
+static void reply_extent(struct tdrive *d, struct ask *a)
 {
+	const struct label_extent *e = label_find(d->label, &ask_req(a)->extent);
 	struct mgmt_extent out;
 
+	if (!e) {
+		ask_refuse(a, -ENOENT, "the extent has just been freed");
+		return;
+	}
 	pthread_mutex_lock(&d->lock);
 	tdrive_extent(d, e, &out);
 	pthread_mutex_unlock(&d->lock);
+	out.recorded = record_there(d, e);
 	ask_reply(a, 0, NULL, mgmt_extent_pack(&out));
 }
 
-static void alloc_fn(struct tdrive *d, struct tjob *j, int err)
+static void alloc_fn(struct tdrive *d, struct ask *a)
 {
-	struct ask *a = ((struct ask_job *)j)->ask;
 	const struct mgmt_req *r = ask_req(a);
-	struct label_extent *e;
+	struct label_extent *e = label_find(d->label, &r->extent);
 	struct label *l;
+	int err;
 
-	free(j);
-	if (err) {
-		ask_reply(a, err, "the drive has just gone", NULL);
-		return;
-	}
-	e = label_find(d->label, &r->extent);
-	if (e) {	/* asked before: the same answer */
+	if (e) {	/* sent before: the same answer */
 		if (e->length == r->length && muuid_equal(&e->volume, &r->volume))
-			reply_extent(d, a, e);
+			reply_extent(d, a);
 		else
-			ask_reply(a, -EEXIST, "this extent is another's", NULL);
+			ask_refuse(a, -EEXIST, "this extent is another volume's");
 		return;
 	}
 	l = tdrive_edit(d);
 	e = l && r->length % LABEL_AREA == 0 ? label_alloc(l, &r->extent, r->length) : NULL;
 	if (!e) {
 		free(l);
-		ask_reply(a, -ENOSPC, "the drive has no free run of that length", NULL);
+		ask_refuse(a, -ENOSPC, "the drive has no free run of that length");
 		return;
 	}
 	e->volume = r->volume;
@@ -108,26 +137,28 @@ static void alloc_fn(struct tdrive *d, struct tjob *j, int err)
 	err = tdrive_commit(d, l);
 	crash_point(CRASH_ALLOC_LABEL);
 	if (err) {
-		ask_reply(a, err, "the drive's label cannot be written", NULL);
+		ask_refuse(a, err, "the drive's label cannot be written");
 		return;
 	}
-	reply_extent(d, a, label_find(d->label, &r->extent));
+	reply_extent(d, a);
 	zero_kick(d);
 }
 
 /*
  * How often the extent is open, as the kernel knows it; -1 when it has no such
- * drive, not even one that is gone with commands still out.
+ * drive, not even one that is gone with commands still out, -2 when it does not
+ * say.
  */
 static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muuid *extent)
 {
 	struct mesh_drive *all;
-	int opens = -1;
+	int opens = -1, err;
 	size_t i, n;
 	u32 k;
 
-	if (!m || mesh_drives(m, &all, &n))
-		return -1;
+	err = m ? mesh_drives(m, &all, &n) : -ENOMEM;
+	if (err)
+		return err == -ENOENT ? -1 : -2;
 	for (i = 0; i < n; i++) {
 		if (!muuid_equal(&all[i].uuid, &d->uuid))
 			continue;
@@ -140,7 +171,7 @@ static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muu
 	return opens;
 }
 
-/* The kernel first: when it answers, nothing admitted before is under way. */
+/* The kernel first: when it answers, nothing admitted before is in flight. */
 static int take_back(struct tdrive *d, const struct muuid *extent)
 {
 	struct label *l = tdrive_edit(d);
@@ -159,58 +190,152 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	if (!err)
 		err = mesh_extents_set(m, &table);
 	/* No kernel, no drive there: then nobody has it open either. */
-	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) < 0)
+	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) == -1)
 		err = 0;
 	if (err)
-		log_warn("%s: an extent is not let go: %s", d->path, m ? mesh_why(m) : "no memory");
+		log_warn("%s: an extent is not given up: %s", d->path, m ? mesh_why(m) : "no memory");
 	free(table.extents);
 	mesh_close(m);
 	if (err) {
 		free(l);
 		return err;
 	}
-	return tdrive_commit(d, l);
+	err = tdrive_commit(d, l);
+	/* It stays allocated: whoever may open it by the label may do so again. */
+	if (err)
+		tdrive_push(d);
+	return err;
 }
 
-static void free_fn(struct tdrive *d, struct tjob *j, int err)
+/* Does another host have it, by the label or by what the kernel sees? */
+static int in_use(struct tdrive *d, const struct label_extent *e, const struct muuid *host,
+		  char why[MGMT_REASON])
 {
-	struct ask *a = ((struct ask_job *)j)->ask;
-	const struct mgmt_req *r = ask_req(a);
-	struct label_extent *e;
+	bool mine = muuid_equal(&e->holder, host);
+	char text[MUUID_TEXT];
 	struct mesh *m;
-	bool held;
+	int opens;
 
-	free(j);
-	if (err) {
-		ask_reply(a, err, "the drive has just gone", NULL);
-		return;
+	if (!mine && !muuid_null(&e->holder)) {
+		muuid_text(&e->holder, text);
+		snprintf(why, MGMT_REASON, "host %s holds this extent; detach the volume there", text);
+		return -EBUSY;
 	}
-	e = label_find(d->label, &r->extent);
-	if (e && !muuid_null(&r->volume) && !muuid_equal(&r->volume, &e->volume)) {
-		ask_reply(a, -EPERM, "this extent is another volume's", NULL);
-		return;
-	}
+	if (mine)
+		return 0;
 	m = mesh_open();
-	held = e && !muuid_equal(&e->holder, ask_host(a)) && kernel_opens(m, d, &r->extent) > 0;
+	opens = kernel_opens(m, d, &e->uuid);
 	mesh_close(m);
-	if (held) {
-		ask_reply(a, -EBUSY, "another host has this extent open; detach the volume there", NULL);
+	if (opens == -2) {
+		snprintf(why, MGMT_REASON, "the kernel does not say whether the extent is open");
+		return -EIO;
+	}
+	if (opens > 0)
+		snprintf(why, MGMT_REASON, "another host has this extent open; detach the volume there");
+	return opens > 0 ? -EBUSY : 0;
+}
+
+static void free_fn(struct tdrive *d, struct ask *a)
+{
+	const struct mgmt_req *r = ask_req(a);
+	struct label_extent *e = label_find(d->label, &r->extent);
+	char why[MGMT_REASON] = "";
+	int err = 0;
+
+	if (!e) {
+		ask_reply(a, 0, NULL, json_object());
+		return;
+	}
+	if (!muuid_equal(&r->volume, &e->volume)) {
+		ask_refuse(a, -EPERM, "this extent is another volume's");
+		return;
+	}
+	if (!r->preempt)
+		err = in_use(d, e, ask_host(a), why);
+	if (!err && !alloc_believed(e, &r->believed, why))
+		err = -ESTALE;
+	if (err) {
+		ask_refuse(a, err, "%s", why);
 		return;
 	}
 	err = take_back(d, &r->extent);
-	ask_reply(a, err, err ? "the drive does not let it go" : NULL, err ? NULL : json_object());
+	if (err)
+		ask_refuse(a, err, "the drive does not give it up: %s", strerror(-err));
+	else
+		ask_reply(a, 0, NULL, json_object());
 }
 
-static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *, struct tjob *, int))
+static void release_fn(struct tdrive *d, struct ask *a)
+{
+	const struct mgmt_req *r = ask_req(a);
+	struct label_extent *e = label_find(d->label, &r->extent);
+	char why[MGMT_REASON] = "no such extent on the drive";
+	struct label *l;
+	int err = !e ? -ENOENT : 0;
+
+	if (!err && !muuid_equal(&r->volume, &e->volume)) {
+		err = -EPERM;
+		snprintf(why, sizeof(why), "this extent is another volume's");
+	}
+	/* Sent twice: it is released already. */
+	if (!err && muuid_null(&e->holder) && e->version == r->believed.version &&
+	    e->commit == r->believed.commit) {
+		reply_extent(d, a);
+		return;
+	}
+	if (!err && !alloc_believed(e, &r->believed, why))
+		err = -ESTALE;
+	if (!err && !muuid_equal(&e->holder, ask_host(a))) {
+		err = -EBUSY;
+		snprintf(why, sizeof(why), "another host holds it");
+	}
+	l = err ? NULL : tdrive_edit(d);
+	if (l) {
+		memset(&label_find(l, &r->extent)->holder, 0, sizeof(e->holder));
+		err = tdrive_commit(d, l);
+		snprintf(why, sizeof(why), "the drive's label cannot be written");
+	}
+	if (err || !l) {
+		ask_refuse(a, err ? err : -ENOMEM, "%s", why);
+		return;
+	}
+	tdrive_push(d);
+	reply_extent(d, a);
+}
+
+static void record_fn(struct tdrive *d, struct ask *a)
+{
+	char why[MGMT_REASON] = "";
+	int err = record_put(d, ask_req(a), ask_host(a), why);
+
+	if (err)
+		ask_refuse(a, err, "%s", why);
+	else
+		reply_extent(d, a);
+}
+
+static void job_fn(struct tdrive *d, struct tjob *t, int err)
+{
+	struct ask_job *j = (struct ask_job *)t;
+
+	if (err)
+		ask_refuse(j->ask, err, "the drive has just gone");
+	else
+		j->fn(d, j->ask);
+	free(j);
+}
+
+static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *d, struct ask *a))
 {
 	struct ask_job *j = calloc(1, sizeof(*j));
 
 	if (!j) {
-		ask_reply(a, -ENOMEM, NULL, NULL);
+		ask_refuse(a, -ENOMEM, "out of memory");
 		return;
 	}
-	j->job.fn = fn;
+	j->job.fn = job_fn;
 	j->ask = a;
+	j->fn = fn;
 	tdrive_submit(d, &j->job);
 }
 
@@ -222,4 +347,14 @@ void alloc_submit(struct tdrive *d, struct ask *a)
 void free_submit(struct tdrive *d, struct ask *a)
 {
 	submit(d, a, free_fn);
+}
+
+void release_submit(struct tdrive *d, struct ask *a)
+{
+	submit(d, a, release_fn);
+}
+
+void record_submit(struct tdrive *d, struct ask *a)
+{
+	submit(d, a, record_fn);
 }

@@ -6,8 +6,10 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/control.h"
+#include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/lend.h"
+#include "userspace/meshd/roles.h"
 #include "userspace/meshd/volume.h"
 
 static void module_state(json_t *j, const char *name)
@@ -33,17 +35,25 @@ static int cmd_version(struct req *r)
 	jset_uuid(r->result, "host_uuid", &D.host);
 	jset_str(r->result, "hostname", D.hostname);
 	jset_u64(r->result, "key_id", key_id());
+	jset_bool(r->result, "insecure", D.insecure && !key_id());
+	jset_str(r->result, "identity", home_refused() ? "another machine" : "at home");
 	module_state(modules, "meshblk");
 	module_state(modules, "meshtgt");
 	json_object_set_new(r->result, "modules", modules);
 	return 0;
 }
 
+/* Answered before the roles are up, and on a machine that is not this host's. */
+static const char *const any_time[] = { "version", "host identity", NULL };
+/* What no key means matters to whoever types it. */
+static const char *const says_key[] = { "drive lend", "host add", NULL };
+
 static const struct {
 	const char *name;
 	int (*fn)(struct req *r);
 } commands[] = {
 	{ "version", cmd_version },
+	{ "host identity", cmd_host_identity },
 	{ "stats", cmd_stats },
 	{ "drive scan", cmd_drive_scan },
 	{ "drive lend", cmd_drive_lend },
@@ -66,6 +76,30 @@ static const struct {
 	{ "volume import", cmd_volume_import },
 };
 
+static bool among(const char *const *list, const char *name)
+{
+	while (*list && strcmp(*list, name))
+		list++;
+	return *list;
+}
+
+static int run(struct req *r, const char *name, int (*fn)(struct req *r))
+{
+	int err = among(any_time, name) ? 0 : roles_need(r);
+
+	if (!err)
+		err = fn(r);
+	if (!err && arg_bool(r, "dry_run") && !json_object_get(r->result, "destroys")) {
+		if (!r->result)
+			r->result = json_object();
+		jset_bool(r->result, "dry_run", true);
+		json_object_set_new(r->result, "destroys", json_array());
+	}
+	if (!err && among(says_key, name) && key_warning())
+		req_note(r, "%s", key_warning());
+	return err;
+}
+
 int command_run(struct req *r, const char *cmd)
 {
 	size_t i;
@@ -73,7 +107,7 @@ int command_run(struct req *r, const char *cmd)
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].name, cmd)) {
 			log_debug("%s", cmd);
-			return commands[i].fn(r);
+			return run(r, cmd, commands[i].fn);
 		}
 	}
 	return req_usage(r, "this meshd knows no \"%s\"; is it older than meshctl?", cmd);

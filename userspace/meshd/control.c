@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The control socket. A request runs on a thread of its own: many take long. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ int req_usage(struct req *r, const char *fmt, ...)
 	return -1;
 }
 
-/* Whoever asked may have gone; the work goes on all the same. */
+/* The peer may have gone: what does not look at req_cancelled() goes on. */
 static void send_line(int fd, json_t *j)
 {
 	char *text = json_dumps(j, JSON_COMPACT);
@@ -95,6 +96,35 @@ void req_progress(struct req *r, const char *what, u64 done, u64 total)
 	jset_u64(p, "total", total);
 	json_object_set_new(j, "progress", p);
 	send_line(r->fd, j);
+}
+
+/*
+ * Only a connection closed both ways counts: who just says that no more is to
+ * come still waits for the answer.
+ */
+bool req_cancelled(const struct req *r)
+{
+	struct pollfd p = { .fd = r->fd };
+
+	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+json_t *req_destroys(struct req *r, const char *what, const char *name)
+{
+	json_t *j = json_object(), *list;
+
+	if (!r->result)
+		r->result = json_object();
+	jset_bool(r->result, "dry_run", true);
+	list = json_object_get(r->result, "destroys");
+	if (!list) {
+		list = json_array();
+		json_object_set_new(r->result, "destroys", list);
+	}
+	jset_str(j, "what", what);
+	jset_str(j, "name", name);
+	json_array_append_new(list, j);
+	return j;
 }
 
 const char *arg_str(const struct req *r, const char *key)
@@ -181,6 +211,17 @@ static void *request_thread(void *arg)
 	return NULL;
 }
 
+/* The unit has systemd make it; by hand, and in early boot, nobody does. */
+static void make_folder(const char *path)
+{
+	char folder[128];
+	const char *end = strrchr(path, '/');
+
+	snprintf(folder, sizeof(folder), "%.*s", end ? (int)(end - path) : 0, path);
+	if (folder[0] && mkdir(folder, 0755) && errno != EEXIST)
+		log_debug("%s: %s", folder, strerror(errno));
+}
+
 int control_listen(const char *path)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -189,6 +230,7 @@ int control_listen(const char *path)
 	if (strlen(path) >= sizeof(a.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(a.sun_path, path);
+	make_folder(path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

@@ -21,6 +21,15 @@ int req_fail(struct req *r, const char *fmt, ...) __attribute__((format(printf, 
 int req_usage(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void req_note(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void req_progress(struct req *r, const char *what, u64 done, u64 total);
+/* Whether whoever asked has gone (^C at meshctl): long work is undone then. */
+bool req_cancelled(const struct req *r);
+/*
+ * With --dry-run: one thing that the command would destroy, as an object in the
+ * result's "destroys"; the caller adds what is known of it with jset_...():
+ * uuid, host, drive, volume, extents, bytes, holder.
+ * @what: "volume", "extent", "drive", "label", "host"
+ */
+json_t *req_destroys(struct req *r, const char *what, const char *name);
 
 /* Whoever sent it has closed the connection: ^C of meshctl. */
 bool req_gone(const struct req *r);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The list of lent drives, their threads, and their labels in memory. */
+/* The list of exported drives, their threads, and their labels in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "userspace/meshd/drive.h"
+#include "userspace/meshd/lend.h"
 
 static struct {
 	pthread_mutex_t lock;
 	struct tdrive *first;
+	struct tdrive *ending;		/* not listed any more, but somebody uses them yet */
 } tdrives = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct tdrive **tdrives_all(size_t *n)
@@ -56,30 +59,22 @@ struct tdrive *tdrive_by_path(const char *path)
 	return d;
 }
 
-struct tdrive *tdrive_of_extent(const struct muuid *extent)
-{
-	struct tdrive *d;
-	bool here = false;
-
-	pthread_mutex_lock(&tdrives.lock);
-	for (d = tdrives.first; d; d = d->next) {
-		pthread_mutex_lock(&d->lock);
-		here = label_find(d->label, extent);
-		pthread_mutex_unlock(&d->lock);
-		if (here)
-			break;
-	}
-	if (d)
-		d->refs++;
-	pthread_mutex_unlock(&tdrives.lock);
-	return d;
-}
-
 void tdrive_get(struct tdrive *d)
 {
 	pthread_mutex_lock(&tdrives.lock);
 	d->refs++;
 	pthread_mutex_unlock(&tdrives.lock);
+}
+
+static bool unlink_from(struct tdrive **list, const struct tdrive *d)
+{
+	for (; *list; list = &(*list)->next) {
+		if (*list == d) {
+			*list = d->next;
+			return true;
+		}
+	}
+	return false;
 }
 
 void tdrive_put(struct tdrive *d)
@@ -93,11 +88,35 @@ void tdrive_put(struct tdrive *d)
 	pthread_mutex_unlock(&tdrives.lock);
 	if (!last)
 		return;
+	/* Only now may it be taken up again: nothing of this use writes to it. */
 	close(d->fd);
+	pthread_mutex_lock(&tdrives.lock);
+	last = unlink_from(&tdrives.ending, d);
+	pthread_mutex_unlock(&tdrives.lock);
+	if (last)
+		lend_rescan();
 	free(d->label);
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->wake);
 	free(d);
+}
+
+/* With d->lock; a backup that is due is made while there is nothing else to do. */
+static void wait_for_job(struct tdrive *d)
+{
+	struct timespec until;
+
+	if (!d->backup_due) {
+		pthread_cond_wait(&d->wake, &d->lock);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2;
+	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
+		return;
+	pthread_mutex_unlock(&d->lock);
+	backup_idle(d);
+	pthread_mutex_lock(&d->lock);
 }
 
 static void *drive_thread(void *arg)
@@ -110,7 +129,7 @@ static void *drive_thread(void *arg)
 	while (d->jobs || !d->gone) {
 		j = d->jobs;
 		if (!j) {
-			pthread_cond_wait(&d->wake, &d->lock);
+			wait_for_job(d);
 			continue;
 		}
 		d->jobs = j->next;
@@ -147,38 +166,80 @@ struct waited {
 	struct tjob job;
 	int (*fn)(struct tdrive *d, void *arg);
 	void *arg;
+	void (*drop)(void *arg);
 	int err;
 	bool done;
-	pthread_mutex_t lock;
+	bool left;			/* nobody waits any more */
+	pthread_mutex_t lock;		/* of the three above */
 	pthread_cond_t wake;
 };
+
+static void waited_free(struct waited *w)
+{
+	if (w->drop)
+		w->drop(w->arg);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->wake);
+	free(w);
+}
 
 static void waited_fn(struct tdrive *d, struct tjob *j, int err)
 {
 	struct waited *w = (struct waited *)j;
+	bool left;
 
 	if (!err)
 		err = w->fn(d, w->arg);
 	pthread_mutex_lock(&w->lock);
 	w->err = err;
 	w->done = true;
+	left = w->left;
 	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
+	if (left)
+		waited_free(w);
+}
+
+int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg,
+		   void (*drop)(void *arg), unsigned int ms)
+{
+	struct waited *w = calloc(1, sizeof(*w));
+	struct timespec until;
+	bool done;
+	int err;
+
+	if (!w) {
+		if (drop)
+			drop(arg);
+		return -ENOMEM;
+	}
+	w->job.fn = waited_fn;
+	w->fn = fn;
+	w->arg = arg;
+	w->drop = drop;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += ms / 1000;
+	tdrive_submit(d, &w->job);
+	pthread_mutex_lock(&w->lock);
+	while (!w->done)
+		if (!ms)
+			pthread_cond_wait(&w->wake, &w->lock);
+		else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
+			break;
+	done = w->done;
+	w->left = true;
+	err = done ? w->err : -ETIMEDOUT;
+	pthread_mutex_unlock(&w->lock);
+	if (done)
+		waited_free(w);
+	return err;
 }
 
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)
 {
-	struct waited w = {
-		.job.fn = waited_fn, .fn = fn, .arg = arg,
-		.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
-	};
-
-	tdrive_submit(d, &w.job);
-	pthread_mutex_lock(&w.lock);
-	while (!w.done)
-		pthread_cond_wait(&w.wake, &w.lock);
-	pthread_mutex_unlock(&w.lock);
-	return w.err;
+	return tdrive_run_for(d, fn, arg, NULL, 0);
 }
 
 struct label *tdrive_edit(struct tdrive *d)
@@ -190,22 +251,65 @@ struct label *tdrive_edit(struct tdrive *d)
 	return l;
 }
 
+/* Words for the log and the state, from what became of the two copies. */
+static void commit_failed(struct tdrive *d, int err, const int each[2])
+{
+	if (err == -EBADE)
+		log_error("%s: its label is not what this host wrote last: another host or program "
+			  "writes to the drive. Nothing is written to it any more; unexport it on one "
+			  "of the hosts", d->path);
+	else if (err)
+		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
+	else
+		log_error("%s: copy %d of its label cannot be written (%s): nothing more is given out "
+			  "on it until it can", d->path, each[0] ? 0 : 1,
+			  strerror(-(each[0] ? each[0] : each[1])));
+}
+
+/* The same table of extents, apart from holders and versions. */
+static bool same_table(const struct label *a, const struct label *b)
+{
+	u32 i;
+
+	if (a->extents != b->extents)
+		return false;
+	for (i = 0; i < a->extents; i++)
+		if (!muuid_equal(&a->extent[i].uuid, &b->extent[i].uuid) ||
+		    a->extent[i].version != b->extent[i].version)
+			return false;
+	return true;
+}
+
 int tdrive_commit(struct tdrive *d, struct label *l)
 {
 	struct label *old = d->label;
-	int err;
+	bool was = d->sick, use;
+	int err, each[2] = { 0 };
 
-	l->sequence++;
-	err = label_write(d->fd, l);
+	if (d->foreign) {
+		free(l);
+		return -EBADE;
+	}
+	/* What failed may have landed all the same: its number is not used again. */
+	l->sequence = (d->disk.tried > old->sequence ? d->disk.tried : old->sequence) + 1;
+	err = label_write(d->fd, l, &d->disk, each);
+	use = !err;
 	pthread_mutex_lock(&d->lock);
-	d->sick = err;
-	if (!err)
+	d->sick = err || each[0] || each[1];
+	d->foreign = err == -EBADE;
+	if (use)
 		d->label = l;
 	pthread_mutex_unlock(&d->lock);
-	free(err ? l : old);
-	if (err)
-		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
-	return err;
+	if (use)
+		backup_label(d, l, !same_table(l, old));
+	free(use ? old : l);
+	if (d->sick && (!was || d->foreign))
+		commit_failed(d, err, each);
+	/*
+	 * With one copy of two the change holds as long as that copy can be read:
+	 * too little to act on it. Whoever asked asks again.
+	 */
+	return err ? err : d->sick ? -EIO : 0;
 }
 
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)
@@ -231,46 +335,61 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 	return 0;
 }
 
-static bool kernel_has(struct mesh *m, const struct tdrive *d, bool *usable)
+enum kernel_view { KERNEL_HAS_NOT, KERNEL_HAS, KERNEL_GONE, KERNEL_OTHER };
+
+/* What the kernel has under the drive's UUID; @path: the device, if another. */
+static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char *path, size_t size)
 {
+	enum kernel_view view = KERNEL_HAS_NOT;
 	struct mesh_drive *all;
-	bool has = false;
 	size_t i, n;
 
-	*usable = false;
 	if (mesh_drives(m, &all, &n))
-		return false;
+		return view;
 	for (i = 0; i < n; i++) {
 		if (!muuid_equal(&all[i].uuid, &d->uuid))
 			continue;
-		has = true;
-		*usable = strcmp(all[i].state, "gone") && !strcmp(all[i].path, d->path);
+		view = !strcmp(all[i].state, "gone") ? KERNEL_GONE :
+		       strcmp(all[i].path, d->path) ? KERNEL_OTHER : KERNEL_HAS;
+		snprintf(path, size, "%s", all[i].path);
 	}
 	mesh_drives_free(all, n);
-	return has;
+	return view;
+}
+
+static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive *table)
+{
+	char path[MGMT_PATH] = "";
+
+	switch (kernel_has(m, d, path, sizeof(path))) {
+	case KERNEL_HAS:
+		return mesh_extents_set(m, table);
+	case KERNEL_OTHER:
+		/* Whoever swaps devices below open extents swaps the data of their volumes. */
+		log_error("%s: the kernel serves the drive of that label from %s; %s is left alone",
+			  d->path, path, d->path);
+		return -EEXIST;
+	case KERNEL_GONE:
+		/* What the kernel has is the drive before it went away. */
+		mesh_drive_del(m, &d->uuid, true);
+		break;
+	case KERNEL_HAS_NOT:
+		break;
+	}
+	return mesh_drive_add(m, table);
 }
 
 int tdrive_push(struct tdrive *d)
 {
 	struct mesh *m = mesh_open();
 	struct mesh_drive table;
-	bool usable;
 	int err;
 
 	if (!m)
 		return -ENOMEM;
 	err = tdrive_table(d, d->label, &table);
-	if (!err && kernel_has(m, d, &usable)) {
-		if (usable) {
-			err = mesh_extents_set(m, &table);
-			goto out;
-		}
-		/* What the kernel has is the drive before it went away. */
-		mesh_drive_del(m, &d->uuid, true);
-	}
 	if (!err)
-		err = mesh_drive_add(m, &table);
-out:
+		err = push_table(m, d, &table);
 	pthread_mutex_lock(&d->lock);
 	d->pushed = !err;
 	pthread_mutex_unlock(&d->lock);
@@ -281,17 +400,16 @@ out:
 	return err;
 }
 
-int tdrive_start(const char *path, int fd, struct label *label, struct tdrive **out)
+static struct tdrive *tdrive_new(const char *path, int fd, struct label *label)
 {
 	struct tdrive *d = calloc(1, sizeof(*d));
-	int err;
 
 	if (!d) {
 		close(fd);
 		free(label);
-		return -ENOMEM;
+		return NULL;
 	}
-	d->refs = 2;			/* the list's, the thread's */
+	d->refs = 3;			/* the list's, the thread's, the caller's */
 	d->uuid = label->drive;
 	d->fd = fd;
 	d->label = label;
@@ -301,39 +419,74 @@ int tdrive_start(const char *path, int fd, struct label *label, struct tdrive **
 	snprintf(d->path, sizeof(d->path), "%s", path);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->wake, NULL);
-	err = thread_start(drive_thread, d);
+	return d;
+}
+
+/* Return: 0, or why its UUID cannot be listed now. */
+static int list_it(struct tdrive *d)
+{
+	const struct tdrive *o;
+	int err = 0;
+
+	pthread_mutex_lock(&tdrives.lock);
+	for (o = tdrives.first; o; o = o->next)
+		if (muuid_equal(&o->uuid, &d->uuid))
+			err = -EEXIST;
+	for (o = tdrives.ending; o && !err; o = o->next)
+		if (muuid_equal(&o->uuid, &d->uuid))
+			err = -EBUSY;
+	if (!err) {
+		d->next = tdrives.first;
+		tdrives.first = d;
+	}
+	pthread_mutex_unlock(&tdrives.lock);
+	return err;
+}
+
+int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
+		 const struct twin_id *id, struct tdrive **out)
+{
+	struct tdrive *d = tdrive_new(path, fd, label);
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->id = *id;
+	d->disk = *disk;
+	err = list_it(d);
 	if (err) {
 		d->refs = 1;
 		tdrive_put(d);
 		return err;
 	}
-	pthread_mutex_lock(&tdrives.lock);
-	d->next = tdrives.first;
-	tdrives.first = d;
-	if (out) {
-		d->refs++;
-		*out = d;
+	err = thread_start(drive_thread, d);
+	if (err) {
+		tdrive_put(d);			/* the thread's */
+		tdrive_stop(d, false);
+		tdrive_put(d);
+		return err;
 	}
-	pthread_mutex_unlock(&tdrives.lock);
+	*out = d;
 	return 0;
 }
 
 void tdrive_stop(struct tdrive *d, bool force)
 {
 	struct mesh *m = mesh_open();
-	struct tdrive **p;
-	bool listed = false;
+	enum kernel_view view;
+	char path[MGMT_PATH];
+	bool listed;
 
-	if (m && mesh_drive_del(m, &d->uuid, force))
+	/* What the kernel serves from another device is not this one's to end. */
+	view = m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_HAS_NOT;
+	if ((view == KERNEL_HAS || view == KERNEL_GONE) && mesh_drive_del(m, &d->uuid, force))
 		log_debug("%s: %s", d->path, mesh_why(m));
 	mesh_close(m);
 	pthread_mutex_lock(&tdrives.lock);
-	for (p = &tdrives.first; *p; p = &(*p)->next) {
-		if (*p == d) {
-			*p = d->next;
-			listed = true;
-			break;
-		}
+	listed = unlink_from(&tdrives.first, d);
+	if (listed) {
+		d->next = tdrives.ending;
+		tdrives.ending = d;
 	}
 	pthread_mutex_unlock(&tdrives.lock);
 	pthread_mutex_lock(&d->lock);
@@ -349,15 +502,19 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 	memset(out, 0, sizeof(*out));
 	out->uuid = d->uuid;
 	snprintf(out->path, sizeof(out->path), "%s", d->path);
-	snprintf(out->model, sizeof(out->model), "%s", d->model);
-	snprintf(out->serial, sizeof(out->serial), "%s", d->serial);
+	snprintf(out->model, sizeof(out->model), "%s", d->id.model);
+	snprintf(out->serial, sizeof(out->serial), "%s", d->id.serial);
 	out->size = d->size;
 	out->lba = d->lba;
 	pthread_mutex_lock(&d->lock);
 	out->free = label_room(d->label, &out->longest);
 	out->extents = d->label->extents;
-	snprintf(out->state, sizeof(out->state), "%s",
-		 d->gone ? "gone" : d->sick ? "sick" : d->pushed ? "up" : "down");
+	out->sequence = d->label->sequence;
+	if (d->twin[0] && !d->gone)
+		snprintf(out->state, sizeof(out->state), "same label as %.48s", d->twin);
+	else
+		snprintf(out->state, sizeof(out->state), "%s",
+			 d->gone ? "gone" : d->sick ? "sick" : d->pushed ? "up" : "down");
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -371,7 +528,8 @@ void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct 
 	memcpy(out->name, e->name, LABEL_NAME);
 	out->start = e->start;
 	out->length = e->length;
-	out->generation = e->version;
+	out->version = e->version;
+	out->commit = e->commit;
 	out->ready = e->state == LABEL_READY;
 	out->zeroed = out->ready ? e->length : e->zeroed;
 	if (!out->ready && muuid_equal(&d->zero_extent, &e->uuid)) {

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A drive that this host lends: its label in memory, the thread that alone
+ * A drive that this host exports: its label in memory, the thread that alone
  * changes it, and what the kernel was told.
  *
  *                 label found            unplugged, or withdrawn
  *   (none) ------------------------> UP ------------------------> (none)
- *                                     | label cannot be written
+ *                                     | a copy of the label cannot be written,
+ *                                     | or somebody else has written one
  *                                     v
  *                                   SICK    serves what was granted, no more
  *
  * A job runs on the drive's thread: it changes a copy of the label, writes it
  * to both ends of the drive and only then puts it in place of the old one.
+ * Before it is written what is on the drive is compared with what was written
+ * last: a label that somebody else changed is not touched again.
+ *
+ * A UUID is in use by one struct tdrive at a time, from tdrive_start() until its
+ * last reference is dropped: two threads never write to one drive for different
+ * takings-up of it.
  */
 #ifndef MESHD_DRIVE_H
 #define MESHD_DRIVE_H
@@ -19,6 +26,7 @@
 
 #include "userspace/format/label.h"
 #include "userspace/format/mgmt.h"
+#include "userspace/format/twin.h"
 #include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/meshd.h"
 
@@ -30,17 +38,26 @@ struct tjob {
 	struct tjob *next;
 };
 
+/* What is known of the two copies on a drive. */
+struct label_disk {
+	struct label_disk_head head[2];	/* as they were written or read last */
+	bool	known[2];		/* ... and that succeeded */
+	u64	tried;			/* the highest sequence that was ever written */
+};
+
 struct tdrive {
-	struct tdrive *next;		/* tdrives.lock */
+	struct tdrive *next;		/* tdrives.lock; in one of its two lists */
 	int	refs;			/* tdrives.lock */
 	struct muuid uuid;
 	char	path[MGMT_PATH];
-	char	model[MGMT_NAME];
-	char	serial[MGMT_NAME];
+	struct twin_id id;
 	u64	size;
 	u32	lba;
 	int	fd;			/* O_DIRECT | O_DSYNC, kept open */
-	bool	discard_zeroes;
+	struct label_disk disk;		/* the job thread's */
+	u64	backup_ms;		/* the job thread's: when it was made last */
+	bool	backup_due;		/* the job thread's */
+	bool	nvme;
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;
@@ -48,22 +65,29 @@ struct tdrive {
 	struct tjob *jobs, **jobs_end;
 	bool	gone;
 	bool	sick;
+	bool	foreign;		/* somebody else has written a label: no more of ours */
 	bool	pushed;			/* the kernel has it */
 	bool	zeroing;		/* a zeroing thread runs */
 	s32	zero_error;
 	u64	zero_at;		/* of the extent in work, for progress */
 	struct muuid zero_extent;
 	bool	cache_off;		/* its volatile write cache was switched off */
+	char	twin[MGMT_PATH];	/* a device with the same label that is not served */
 };
 
-/* Put a drive in the list and start its thread; takes @fd and @label over. */
-int tdrive_start(const char *path, int fd, struct label *label, struct tdrive **out);
+/**
+ * tdrive_start() - put a drive in the list and start its thread
+ * @fd, @label: taken over, whatever is returned
+ * Return: 0, -EEXIST: its UUID is listed, -EBUSY: the last use of it has not
+ * ended, or another errno.
+ */
+int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
+		 const struct twin_id *id, struct tdrive **out);
 /* It is gone or withdrawn: ends its jobs, tells the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
 
 struct tdrive *tdrive_find(const struct muuid *uuid);	/* with a reference */
 struct tdrive *tdrive_by_path(const char *path);
-struct tdrive *tdrive_of_extent(const struct muuid *extent);
 void tdrive_get(struct tdrive *d);
 void tdrive_put(struct tdrive *d);
 /* All of them with references, malloc()ed. */
@@ -72,6 +96,13 @@ struct tdrive **tdrives_all(size_t *n);
 void tdrive_submit(struct tdrive *d, struct tjob *j);
 /* Submit @fn and wait for what it returns. */
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg);
+
+/*
+ * The same with a deadline, and an @arg that @drop frees after @fn or instead of it:
+ * -ETIMEDOUT means that it is not done yet, but will be if the drive answers.
+ */
+int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg,
+		   void (*drop)(void *arg), unsigned int ms);
 
 /* On the drive's thread: */
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
@@ -83,13 +114,35 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
 
-/* label_io.c: read the better copy; both copies' states in @err. */
-int label_read(int fd, u64 size, struct label *l, int err[2]);
-int label_write(int fd, const struct label *l);
+/**
+ * label_read() - the better copy of a drive's label
+ * @disk: set to what is on the drive, for label_write()
+ * @err: what each copy is
+ */
+int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
+/**
+ * label_write() - both copies, the first durable before the second is begun
+ * @disk: what is known of them; noted before and after
+ * @err: what became of each copy
+ * Return: 0 when at least one is durable, -EBADE: they are not what was written
+ * last, nothing was written, or another errno: none may be durable.
+ */
+int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
 int label_wipe(int fd, u64 size);
+
+/* backup.c: what the state folder keeps of each drive */
+void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */
+void backup_idle(struct tdrive *d);					/* job thread */
+/* A copy of @drive's label in the state folder, the newest that is whole. */
+int backup_read(const struct muuid *drive, struct label *l);
+/* The drives that there are backups of, malloc()ed. */
+struct muuid *backup_list(size_t *n);
+/* The device that was served last under a label. */
+int device_note(const struct muuid *drive, const struct twin_id *id);
+int device_noted(const struct muuid *drive, struct twin_id *id);
+void device_forget(const struct muuid *drive);
 
 /* zero.c */
 void zero_kick(struct tdrive *d);
-
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/fan.h"
 #include "userspace/meshd/serve.h"
 
 static u64 le128_low(const u8 *p)
@@ -58,19 +59,63 @@ json_t *health_of(struct tdrive *d)
 	return j;
 }
 
+static void *health_work(void *item)
+{
+	return health_of(item);
+}
+
+static void health_drop(void *item)
+{
+	tdrive_put(item);
+}
+
+static void health_discard(void *result)
+{
+	json_decref(result);
+}
+
+/* A drive that does not answer is told of, too: that is how it is. */
+static json_t *health_silent(struct tdrive *d)
+{
+	json_t *j = json_object();
+
+	jset_uuid(j, "uuid", &d->uuid);
+	jset_str(j, "path", d->path);
+	jset_str(j, "model", d->id.model);
+	jset_str(j, "serial", d->id.serial);
+	jset_str(j, "state", "silent");
+	jset_bool(j, "smart", false);
+	return j;
+}
+
 void health_ask(struct ask *a)
 {
+	static const struct fan f = { health_work, health_drop, health_discard };
 	json_t *list = json_array(), *data = json_object();
 	const struct mgmt_req *r = ask_req(a);
 	struct tdrive **all;
-	size_t i, n;
+	size_t i, n, kept = 0;
+	void **result;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
 		if (muuid_null(&r->drive) || muuid_equal(&r->drive, &all[i]->uuid))
-			json_array_append_new(list, health_of(all[i]));
+			all[kept++] = all[i];
+		else
+			tdrive_put(all[i]);
+	}
+	result = calloc(kept + 1, sizeof(*result));
+	for (i = 0; i < kept; i++) {
+		if (result)
+			tdrive_get(all[i]);	/* the threads' */
+	}
+	if (result)
+		fan_run(&f, (void **)all, kept, SERVE_MS, result);
+	for (i = 0; i < kept; i++) {
+		json_array_append_new(list, result && result[i] ? result[i] : health_silent(all[i]));
 		tdrive_put(all[i]);
 	}
+	free(result);
 	free(all);
 	json_object_set_new(data, "drives", list);
 	ask_reply(a, 0, NULL, data);

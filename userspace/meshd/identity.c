@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "userspace/meshd/identity.h"
+#include "userspace/meshd/link.h"
 
+/* Of the key that nobody is told: other keys are counted from 1. */
+#define ALONE_ID	0xffff
 #define KEY_BYTES	32
 
 struct key {
@@ -22,10 +25,10 @@ struct key {
 };
 
 static struct key key, old_key;
+static struct key alone;		/* made at the start, in memory only */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Replace a file of the state folder so that it is whole after a crash. */
-static int write_state(const char *name, const char *text)
+int state_write(const char *name, const char *text)
 {
 	char path[256], tmp[272];
 	size_t n = strlen(text);
@@ -108,8 +111,59 @@ static int load_key(const char *name, struct key *k)
 	if (!err)
 		err = parse_key(line, k);
 	if (err)
-		log_error("%s/%s is not a key: put the right one back, or remove it for a lab that is "
-			  "open to all", D.state, name);
+		log_error("%s/%s is not a key: put the right one back, or remove it and set the key again",
+			  D.state, name);
+	return err;
+}
+
+/* The links between meshds have keys of their own, made of these. */
+static void push_links(void)
+{
+	struct link_key keys[2];
+	size_t n = 0;
+
+	if (key.id) {
+		link_psk(key.bytes, key.len, key.id, &keys[n++]);
+		if (old_key.id)
+			link_psk(old_key.bytes, old_key.len, old_key.id, &keys[n++]);
+	} else if (D.insecure) {
+		link_psk(NULL, 0, 0, &keys[n++]);
+	}
+	link_keys(keys, n);
+	explicit_bzero(keys, sizeof(keys));
+}
+
+static int load_keys(void)
+{
+	int err = load_key("key", &key);
+
+	if (!err)
+		err = load_key("key.old", &old_key);
+	if (err)
+		return err;
+	alone = (struct key) { .id = ALONE_ID, .len = KEY_BYTES };
+	if (getrandom(alone.bytes, alone.len, 0) != (ssize_t)alone.len)
+		return -EIO;
+	D.cluster = key.cluster;
+	push_links();
+	if (key_warning())
+		log_warn("%s", key_warning());
+	return 0;
+}
+
+int identity_renew(void)
+{
+	struct muuid host;
+	char text[MUUID_TEXT];
+	int err;
+
+	uuid_random(&host);
+	muuid_text(&host, text);
+	err = state_write("host", text);
+	if (!err) {
+		D.host = host;
+		log_warn("this host has a new UUID: %s", text);
+	}
 	return err;
 }
 
@@ -122,7 +176,7 @@ int identity_load(void)
 	if (err == -ENOENT) {
 		uuid_random(&D.host);
 		muuid_text(&D.host, line);
-		err = write_state("host", line);
+		err = state_write("host", line);
 		log_info("first start: this host is %s", line);
 	} else if (!err && muuid_parse(line, &D.host)) {
 		err = -EINVAL;
@@ -136,34 +190,46 @@ int identity_load(void)
 		return err;
 	if (gethostname(D.hostname, sizeof(D.hostname) - 1))
 		strcpy(D.hostname, "?");
-	err = load_key("key", &key);
-	if (!err)
-		err = load_key("key.old", &old_key);
-	if (err)
-		return err;
-	D.cluster = key.cluster;
-	return 0;
+	return load_keys();
 }
 
 int identity_push(struct mesh *m)
 {
 	struct mesh_key keys[2];
 	struct key k, o;
-	int err, e;
+	int err = 0, e;
 
 	pthread_mutex_lock(&lock);
-	k = key;
+	k = key.id || D.insecure ? key : alone;
 	o = old_key;
 	pthread_mutex_unlock(&lock);
 	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
 	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
-	err = mesh_identity_set(m, &D.host, k.id, k.bytes, k.len);
-	if (!D.listen)				/* no target role: not ours to say */
-		return err == -ENOENT ? 0 : err;
-	e = mesh_tgt_identity_set(m, &D.host, keys, k.id ? (o.id ? 2 : 1) : 0);
+	/* The target first: what the client then says, it knows. Without the role: not ours. */
+	if (D.listen)
+		err = mesh_tgt_identity_set(m, &D.host, keys, k.id ? (o.id ? 2 : 1) : 0);
+	e = mesh_identity_set(m, &D.host, k.id, k.bytes, k.len);
+	explicit_bzero(&k, sizeof(k));
+	explicit_bzero(&o, sizeof(o));
 	if (err == -ENOENT)
 		err = 0;
 	return err ? err : e == -ENOENT ? 0 : e;
+}
+
+bool key_alone(void)
+{
+	return !key.id && !D.insecure;
+}
+
+const char *key_warning(void)
+{
+	if (key.id)
+		return NULL;
+	return D.insecure ?
+	       "INSECURE: no key is set and insecure = yes: any host that reaches this one can read "
+	       "and destroy all that it exports" :
+	       "no key is set: this host exports to itself alone, and cannot use others; 'meshctl host "
+	       "key generate' on one host, 'host key set' on the others";
 }
 
 u16 key_id(void)
@@ -185,7 +251,9 @@ void key_words(char *out, size_t size)
 		snprintf(out, size, "key %u, fingerprint %08llx", key.id,
 			 (unsigned long long)(xxh64(key.bytes, key.len, 0x6d657368) >> 32));
 	else
-		snprintf(out, size, "none here: any host may log in, and one that has a key refuses this one");
+		snprintf(out, size, "none here: %s", D.insecure ?
+			 "insecure, any host may log in, and one that has a key refuses this one" :
+			 "other hosts can neither be used nor use this one");
 	pthread_mutex_unlock(&lock);
 }
 
@@ -196,10 +264,10 @@ static int key_use(const struct key *k)
 	int err;
 
 	print_key(&key, line);
-	err = write_state("key.old", k->id ? line : "");
+	err = state_write("key.old", k->id ? line : "");
 	print_key(k, line);
 	if (!err)
-		err = write_state("key", line);
+		err = state_write("key", line);
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);
@@ -207,6 +275,7 @@ static int key_use(const struct key *k)
 	key = *k;
 	D.cluster = k->cluster;
 	pthread_mutex_unlock(&lock);
+	push_links();
 	return 0;
 }
 

@@ -28,72 +28,123 @@ static u64 copy_at(u64 size, int copy)
 }
 
 /* The header first: a label is mostly short, its area is not. */
-static int read_copy(int fd, u64 at, void *buf, struct label *l)
+static int read_copy(int fd, u64 at, void *buf, struct label *l, struct label_disk *disk, int copy)
 {
-	struct label_disk_head h;
+	struct label_disk_head *h = &disk->head[copy];
 	size_t bytes;
+	int err;
 
+	disk->known[copy] = false;
 	if (pread(fd, buf, ALIGN, at) != ALIGN)
 		return -EIO;
-	memcpy(&h, buf, sizeof(h));
-	bytes = padded(le32toh(h.bytes));
+	memcpy(h, buf, sizeof(*h));
+	bytes = padded(le32toh(h->bytes));
 	if (label_magic(buf, ALIGN) && bytes > ALIGN && bytes <= LABEL_AREA &&
 	    pread(fd, buf, bytes, at) != (ssize_t)bytes)
 		return -EIO;
-	return label_decode(buf, bytes > ALIGN && bytes <= LABEL_AREA ? bytes : ALIGN, l);
+	err = label_decode(buf, bytes > ALIGN && bytes <= LABEL_AREA ? bytes : ALIGN, l);
+	disk->known[copy] = !err;
+	if (!err && l->sequence > disk->tried)
+		disk->tried = l->sequence;
+	return err;
 }
 
-int label_read(int fd, u64 size, struct label *l, int err[2])
+int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2])
 {
 	struct label *other = malloc(sizeof(*other));
 	void *buf = aligned(LABEL_AREA);
 	int pick = -ENOMEM;
 
+	memset(disk, 0, sizeof(*disk));
 	if (!buf || !other || size < 3 * LABEL_AREA) {
 		pick = size < 3 * LABEL_AREA ? -ENODATA : -ENOMEM;
 		goto out;
 	}
 	l->sequence = other->sequence = 0;
-	err[0] = read_copy(fd, copy_at(size, 0), buf, l);
-	err[1] = read_copy(fd, copy_at(size, 1), buf, other);
+	err[0] = read_copy(fd, copy_at(size, 0), buf, l, disk, 0);
+	err[1] = read_copy(fd, copy_at(size, 1), buf, other, disk, 1);
 	pick = label_pick(err[0], l->sequence, err[1], other->sequence);
 	if (pick == 1)
 		memcpy(l, other, sizeof(*l));
 	if (pick >= 0 && l->size > size)
 		pick = -EUCLEAN;	/* a part of another drive's copy */
+	/* The end of a grown device never had a copy: nothing to compare with. */
+	if (pick >= 0 && l->size != size)
+		disk->known[1] = false;
 out:
 	free(buf);
 	free(other);
 	return pick < 0 ? pick : 0;
 }
 
-int label_write(int fd, const struct label *l)
+/*
+ * Is what stands on the drive what was put there? A copy whose last write failed
+ * may be old, new or torn, but never of another owner or a higher sequence.
+ */
+static bool copy_as_left(const struct label_disk *disk, int copy, const void *now,
+			 const struct label *l)
+{
+	struct label_disk_head h;
+
+	memcpy(&h, now, sizeof(h));
+	if (disk->known[copy])
+		return !memcmp(&h, &disk->head[copy], sizeof(h));
+	if (!label_magic(now, ALIGN))
+		return true;
+	return !memcmp(h.drive, l->drive.b, 16) && le64toh(h.sequence) <= disk->tried &&
+	       (!disk->known[!copy] || !memcmp(h.owner, disk->head[!copy].owner, 16));
+}
+
+static int compare(int fd, const struct label *l, const struct label_disk *disk, u8 *buf)
+{
+	int copy, bad = 0;
+
+	for (copy = 0; copy < 2; copy++) {
+		/* A copy that cannot be read may still be writable: that repairs it. */
+		if (pread(fd, buf, ALIGN, copy_at(l->size, copy)) != ALIGN)
+			bad++;
+		else if (!copy_as_left(disk, copy, buf, l))
+			return -EBADE;
+	}
+	return bad == 2 ? -EIO : 0;
+}
+
+static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
+{
+	errno = 0;
+	if (pwrite(fd, buf, bytes, at) == (ssize_t)bytes)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2])
 {
 	u8 *buf = aligned(LABEL_AREA);
-	int n, copy, err[2];
+	int n, copy;
 	size_t bytes;
 
+	err[0] = err[1] = 0;
 	if (!buf)
 		return -ENOMEM;
-	n = label_encode(l, buf, LABEL_AREA);
+	n = compare(fd, l, disk, buf);
+	if (!n)
+		n = label_encode(l, buf, LABEL_AREA);
 	if (n < 0) {
 		free(buf);
 		return n;
 	}
 	bytes = padded(n);
 	memset(buf + n, 0, bytes - n);
+	if (l->sequence > disk->tried)
+		disk->tried = l->sequence;
 	for (copy = 0; copy < 2; copy++) {
-		err[copy] = 0;
-		if (pwrite(fd, buf, bytes, copy_at(l->size, copy)) != (ssize_t)bytes)
-			err[copy] = errno ? -errno : -EIO;
+		err[copy] = write_copy(fd, buf, bytes, copy_at(l->size, copy));
+		disk->known[copy] = !err[copy];
+		memcpy(&disk->head[copy], buf, sizeof(disk->head[copy]));
 		if (!copy)
 			crash_point(CRASH_LABEL_FIRST);
 	}
 	free(buf);
-	/* One durable copy of this sequence is enough to be believed. */
-	if (err[0] != err[1])
-		log_warn("label: copy %d cannot be written: %s", err[0] ? 0 : 1,
-			 strerror(-(err[0] ? err[0] : err[1])));
 	return err[0] && err[1] ? err[0] : 0;
 }
 

@@ -1,10 +1,81 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lending drives and taking lent ones up again. */
+/* Exporting drives and taking exported ones up again. */
 #ifndef MESHD_LEND_H
 #define MESHD_LEND_H
 
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/drive.h"
+
+/* probe.c: why a device may not be exported; 0 and what it is, or words in @why. */
+enum probe_verdict {
+	PROBE_OK,		/* empty: may be exported */
+	PROBE_LENT,		/* exported by this host */
+	PROBE_OURS,		/* carries a label of this host; may be taken up */
+	PROBE_THEIRS,		/* ... of another host */
+	PROBE_USED,		/* mounted, held, swap, partitions in use: never */
+	PROBE_FOREIGN,		/* carries something: only when forced */
+	PROBE_UNFIT,		/* zoned, metadata, too small, ...: never */
+};
+
+struct probe {
+	char	name[64];	/* "nvme0n1" */
+	char	path[80];
+	struct twin_id id;
+	u64	size;
+	u32	lba;
+	bool	nvme;
+	enum probe_verdict verdict;
+	char	why[240];
+	char	network[64];	/* by which it is reached, or "" */
+	struct muuid drive;	/* of its label */
+	struct muuid owner;
+	u32	extents;
+	struct label *label;	/* OURS and THEIRS; probe_clear() */
+	struct label_disk disk;
+	int	each[2];
+};
+
+int probe_device(const char *path, struct probe *p);
+void probe_clear(struct probe *p);
+/* A quick look that disturbs nobody: does it begin or end like an exported drive? */
+bool probe_labelled(const char *path);
+/* Whether a disk is none to look at unasked: stacked on others, or in use by them. */
+bool probe_passed_over(const char *path);
+/* What tells it from others, from sysfs alone. */
+void probe_wwid_of(const char *path, struct twin_id *id);
+/* Whole disks by name, malloc()ed strings; free each and the list. */
+char **probe_list(size_t *n);
+const char *probe_word(enum probe_verdict v);
+
+/* take.c: probing with deadlines, and taking up. */
+
+/**
+ * take_probe() - probe_device() with a deadline
+ * Return: as probe_device(), or -ETIMEDOUT: it does not answer.
+ */
+int take_probe(const char *path, struct probe *p);
+/* All of @path at once; out[i]: malloc()ed, NULL: it does not answer. */
+void take_probes(char **path, size_t n, bool labelled_only, struct probe **out);
+/* For how long a disk has not answered, in seconds; 0: it has. */
+unsigned int take_silent(const char *path);
+
+/* What taking up may change. */
+struct take_how {
+	bool	by_hand;
+	bool	over;		/* the label's owner becomes this host */
+	bool	grow;		/* the label's size becomes the device's */
+	bool	fresh;		/* a new label; what was on it is lost */
+};
+
+/**
+ * take_up() - serve a drive that has a label, or is given a new one
+ * @p: stays the caller's, without its label
+ * Return: 0, -ETIMEDOUT: the drive does not answer, else why it is not served.
+ */
+int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
+
+/* One at a time: exporting, unexporting, looking for drives. Held for seconds at most. */
+extern pthread_mutex_t lend_lock;
 
 /* Take up every drive with our label; watch for others that come and go. */
 int lend_start(void);
@@ -14,41 +85,19 @@ void lend_push(struct tdrive *d);
 void lend_rescan(void);
 /* The kernel says that a drive is gone. */
 void lend_gone(const struct muuid *drive);
+/* Drives of which several devices claim to be the one, for MGMT_DRIVES. */
+void lend_twins(json_t *list);
+/* Why a device with our label is not served, or false. */
+bool lend_twin_why(const char *path, char *why, size_t size);
+
+/* The result of --dry-run, to which req_destroys() adds. */
+void dry_begin(struct req *r);
 
 int cmd_drive_lend(struct req *r);
 int cmd_drive_withdraw(struct req *r);
 int cmd_drive_scan(struct req *r);
-
-/* probe.c: why a device may not be lent; 0 and what it is, or words in @why. */
-enum probe_verdict {
-	PROBE_OK,		/* empty: may be lent */
-	PROBE_LENT,		/* we lend it */
-	PROBE_OURS,		/* carries a label; may be taken up */
-	PROBE_USED,		/* mounted, held, swap, partitions in use: never */
-	PROBE_FOREIGN,		/* carries something: only when forced */
-	PROBE_UNFIT,		/* zoned, metadata, too small, ...: never */
-};
-
-struct probe {
-	char	name[64];	/* "nvme0n1" */
-	char	path[80];
-	char	model[64];
-	char	serial[64];
-	u64	size;
-	u32	lba;
-	bool	nvme;
-	bool	discard_zeroes;
-	enum probe_verdict verdict;
-	char	why[160];
-	struct muuid drive;	/* of its label */
-	u32	extents;
-};
-
-int probe_device(const char *path, struct probe *p);
-/* A quick look that disturbs nobody: does it begin or end like a lent drive? */
-bool probe_labelled(const char *path);
-/* Whole disks by name, malloc()ed strings; free each and the list. */
-char **probe_list(size_t *n);
-const char *probe_word(enum probe_verdict v);
+int cmd_drive_extents(struct req *r);
+int cmd_drive_free(struct req *r);
+int cmd_drive_restore(struct req *r);
 
 #endif

@@ -16,16 +16,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "userspace/format/conf.h"
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
-#include "userspace/meshd/serve.h"
-#include "userspace/meshd/store.h"
-#include "userspace/meshd/volume.h"
+#include "userspace/meshd/roles.h"
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
 	"Keeps lent drives and volumes of this host as they should be; see meshd(8).\n\n"
+	"  --config FILE    what is not given here (" MESHD_CONF ")\n"
 	"  --state DIR      where host UUID, key and store are (" MESHD_STATE ")\n"
 	"  --socket PATH    where meshctl finds it (" MESHD_SOCKET ")\n"
 	"  --listen ADDR    address on which drives are lent (0.0.0.0)\n"
@@ -45,9 +46,14 @@ static u16 port_option(const char *text)
 	return port;
 }
 
+static const char *config;		/* NULL: the usual one, which may be missing */
+
 static int option(int c)
 {
 	switch (c) {
+	case 'c':
+		config = optarg;
+		return 0;
 	case 's':
 		D.state = optarg;
 		return 0;
@@ -81,20 +87,23 @@ static int option(int c)
 	return 2;
 }
 
+static const struct option opts[] = {
+	{ "config", 1, NULL, 'c' },
+	{ "state", 1, NULL, 's' }, { "socket", 1, NULL, 'S' }, { "listen", 1, NULL, 'l' },
+	{ "port", 1, NULL, 'p' }, { "no-target", 0, NULL, 'n' }, { "debug", 0, NULL, 'd' },
+	{ "version", 0, NULL, 'v' }, { "help", 0, NULL, 'h' },
+#ifdef MESHD_CRASH_POINTS
+	{ "die-at", 1, NULL, 'x' },
+#endif
+	{ NULL, 0, NULL, 0 },
+};
+
 static int options(int argc, char **argv)
 {
-	static const struct option opts[] = {
-		{ "state", 1, NULL, 's' }, { "socket", 1, NULL, 'S' }, { "listen", 1, NULL, 'l' },
-		{ "port", 1, NULL, 'p' }, { "no-target", 0, NULL, 'n' }, { "debug", 0, NULL, 'd' },
-		{ "version", 0, NULL, 'v' }, { "help", 0, NULL, 'h' },
-#ifdef MESHD_CRASH_POINTS
-		{ "die-at", 1, NULL, 'x' },
-#endif
-		{ NULL, 0, NULL, 0 },
-	};
 	int c, bad = 0;
 
 	opterr = 0;
+	optind = 1;
 	while (!bad && (c = getopt_long(argc, argv, "", opts, NULL)) != -1)
 		bad = option(c);
 	if (bad || optind < argc) {
@@ -103,6 +112,61 @@ static int options(int argc, char **argv)
 		return 2;
 	}
 	return 0;
+}
+
+static const char *conf_flag(const char *value, bool *out)
+{
+	return conf_bool(value, out) ? "yes or no is wanted" : NULL;
+}
+
+static const char *conf_line(void *priv, const char *key, const char *value)
+{
+	const char *why = NULL;
+	bool target = true;
+
+	(void)priv;
+	if (!strcmp(key, "insecure")) {
+		why = conf_flag(value, &D.insecure);
+	} else if (!strcmp(key, "debug")) {
+		why = conf_flag(value, &D.debug);
+	} else if (!strcmp(key, "target")) {
+		why = conf_flag(value, &target);
+		if (!target)
+			D.listen = NULL;
+	} else if (!strcmp(key, "listen")) {
+		D.listen = strdup(value);
+	} else if (!strcmp(key, "port")) {
+		D.port = port_parse(value);
+		why = D.port ? NULL : "a number from 1 to 65535 is wanted";
+	} else {
+		why = "no such key; meshd(8) has them all";
+	}
+	return why;
+}
+
+/* A file that says what cannot be is no reason to run without what it should say. */
+static int configure(void)
+{
+	const char *path = config ? config : MESHD_CONF, *why;
+	char text[8192];
+	unsigned int line;
+	size_t n;
+	FILE *f = fopen(path, "re");
+
+	if (!f) {
+		if (!config && errno == ENOENT)
+			return 0;
+		fprintf(stderr, "meshd: %s: %s\n", path, strerror(errno));
+		return 2;
+	}
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = 0;
+	fclose(f);
+	why = n == sizeof(text) - 1 ? "too long" : conf_parse(text, conf_line, NULL, &line);
+	if (!why)
+		return 0;
+	fprintf(stderr, "meshd: %s, line %u: %s\n", path, line, why);
+	return 2;
 }
 
 /* It is in the write path when a member fails: no page of it may wait for I/O. */
@@ -129,20 +193,9 @@ static int open_state(void)
 		log_error("%s: %s", path, errno == EWOULDBLOCK ? "another meshd runs" : strerror(errno));
 		return -1;
 	}
-	if (identity_load())
+	if (identity_load() || home_load())
 		return -1;
-	snprintf(path, sizeof(path), "%s/store.db", D.state);
-	return store_open(path);
-}
-
-static void client_start(void)
-{
-	char why[128];
-
-	if (modules_load("meshblk", why, sizeof(why)))
-		log_error("%s: no volumes on this host", why);
-	if (reconcile_start())
-		log_error("the reconciler does not start");
+	return home_refused() ? 0 : roles_start();
 }
 
 static void watch(int ep, int fd)
@@ -186,7 +239,12 @@ int main(int argc, char **argv)
 	D.socket = MESHD_SOCKET;
 	D.listen = "0.0.0.0";
 	D.port = MESH_PORT;
+	/* The first pass finds the file; what is on the command line wins over it. */
 	err = options(argc, argv);
+	if (!err)
+		err = configure();
+	if (!err)
+		err = options(argc, argv);
 	if (err)
 		return err;
 	/* Blocked before any thread is made: the signalfd alone gets them. */
@@ -199,6 +257,8 @@ int main(int argc, char **argv)
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	D.stop = eventfd(0, EFD_CLOEXEC);
 	umask(0077);
+	/* Before any thread: what they map is locked, too. */
+	stay_in_memory();
 	if (open_state())
 		return 1;
 	control = control_listen(D.socket);
@@ -206,10 +266,6 @@ int main(int argc, char **argv)
 		log_error("%s: %s", D.socket, strerror(-control));
 		return 1;
 	}
-	stay_in_memory();
-	if (target_start())
-		log_error("the target role does not start");
-	client_start();
 	err = loop(signals, control);
 	notify_systemd("STOPPING=1");
 	log_info("ends; drives stay lent and volumes attached");

@@ -12,7 +12,8 @@
 
 #define MESHD_VERSION	"0.1"
 #define MESHD_STATE	"/var/lib/meshd"
-#define MESHD_SOCKET	"/run/meshd.sock"
+#define MESHD_CONF	"/etc/meshblk/meshd.conf"
+#define MESHD_SOCKET	"/run/meshd/meshd.sock"
 #define MESH_PORT	4421
 
 struct meshd {
@@ -21,6 +22,7 @@ struct meshd {
 	const char *listen;	/* address of the target role; NULL: not a target */
 	u16	port;
 	bool	debug;
+	bool	insecure;	/* without a key every host may log in */
 	u64	started;	/* now_ms() */
 	int	stop;		/* eventfd: readable when all shall end */
 	struct muuid host;

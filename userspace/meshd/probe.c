@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a block device is, and why it may not be lent. */
+/* What a block device is, and why it may not be exported. */
 #include <blkid/blkid.h>
 #include <dirent.h>
 #include <errno.h>
@@ -25,6 +25,7 @@ static const char *const words[] = {
 	[PROBE_OK] = "lendable",
 	[PROBE_LENT] = "lent",
 	[PROBE_OURS] = "lendable",
+	[PROBE_THEIRS] = "refused",
 	[PROBE_USED] = "refused",
 	[PROBE_FOREIGN] = "refused",
 	[PROBE_UNFIT] = "refused",
@@ -156,42 +157,58 @@ static int check_fit(struct probe *p, int fd)
 	if (!p->nvme || nvme_get_nsid(fd, &nsid) || posix_memalign((void **)&ns, 4096, sizeof(*ns)))
 		return 0;
 	err = nvme_identify_ns(fd, nsid, ns);
-	if (!err) {
-		p->discard_zeroes = (ns->dlfeat & 7) == 1;
-		err = le16toh(ns->lbaf[ns->flbas & 15].ms);
-	} else {
-		err = 0;
-	}
+	err = err ? 0 : le16toh(ns->lbaf[ns->flbas & 15].ms);
 	free(ns);
 	return err ? verdict(p, PROBE_UNFIT, "formatted with %d bytes of metadata a block; "
 			     "use nvme format to change that", err) : 0;
 }
 
+static void describe_label(struct probe *p)
+{
+	const struct label *l = p->label;
+	char text[MUUID_TEXT], owner[MUUID_TEXT], size[64] = "";
+	bool mine = muuid_equal(&l->owner, &D.host);
+
+	p->drive = l->drive;
+	p->owner = l->owner;
+	p->extents = l->extents;
+	muuid_text(&l->drive, text);
+	muuid_text(&l->owner, owner);
+	if (l->size != p->size)
+		snprintf(size, sizeof(size), ", made for %llu bytes, not %llu",
+			 (unsigned long long)l->size, (unsigned long long)p->size);
+	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s", text,
+		l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
+		l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "", size);
+}
+
 static int check_label(struct probe *p, int fd)
 {
-	struct label *l = malloc(sizeof(*l));
-	int err, each[2] = { 0 };
-	char text[MUUID_TEXT];
+	int err;
 
-	if (!l)
+	p->label = malloc(sizeof(*p->label));
+	if (!p->label)
 		return verdict(p, PROBE_UNFIT, "out of memory");
-	err = label_read(fd, p->size, l, each);
+	err = label_read(fd, p->size, p->label, &p->disk, p->each);
 	if (!err) {
-		p->drive = l->drive;
-		p->extents = l->extents;
-		muuid_text(&l->drive, text);
-		verdict(p, PROBE_OURS, "drive %s with %u extents%s%s", text, l->extents,
-			muuid_equal(&l->owner, &D.host) ? "" : ", last lent by another host",
-			l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "");
-	} else if (err == -EPROTONOSUPPORT) {
-		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
-	} else if (err != -ENODATA && err != -EIO) {
-		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label");
-	} else if (err == -EIO) {
-		verdict(p, PROBE_UNFIT, "cannot be read");
+		describe_label(p);
+		return 1;
 	}
-	free(l);
+	probe_clear(p);
+	if (err == -EPROTONOSUPPORT)
+		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
+	else if (err == -EIO)
+		verdict(p, PROBE_UNFIT, "cannot be read");
+	else if (err != -ENODATA)
+		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label (meshctl drive "
+			"restore-label %.40s --dry-run)", p->path);
 	return err != -ENODATA;
+}
+
+void probe_clear(struct probe *p)
+{
+	free(p->label);
+	p->label = NULL;
 }
 
 /* libblkid reads as it likes, which O_DIRECT would refuse: by name, not by fd. */
@@ -227,7 +244,7 @@ static int check_signature(struct probe *p)
  * A drive that is itself on a network outlives this host: what was sent to it
  * before a crash may land after the next host was given its extents.
  */
-static int check_network(struct probe *p)
+static void find_network(struct probe *p)
 {
 	static const char *const names[] = { "nbd", "rbd", "drbd" };
 	char text[64], path[160], real[PATH_MAX];
@@ -235,16 +252,36 @@ static int check_network(struct probe *p)
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(p->name, names[i], strlen(names[i])))
-			return verdict(p, PROBE_FOREIGN, "is on a network (%s): its writes may outlive "
-				       "this host", names[i]);
+			snprintf(p->network, sizeof(p->network), "%s", names[i]);
 	if (p->nvme && !sys(p, "device/transport", text, sizeof(text)) && strcmp(text, "pcie"))
-		return verdict(p, PROBE_FOREIGN, "is on a network (NVMe over %.20s): its writes may "
-			       "outlive this host", text);
+		snprintf(p->network, sizeof(p->network), "NVMe over %.20s", text);
 	snprintf(path, sizeof(path), "/sys/class/block/%s/device", p->name);
 	if (realpath(path, real) && (strstr(real, "/session") || strstr(real, "/rport-")))
-		return verdict(p, PROBE_FOREIGN, "is on a network (iSCSI or Fibre Channel): its writes "
-			       "may outlive this host");
-	return 0;
+		snprintf(p->network, sizeof(p->network), "iSCSI or Fibre Channel");
+}
+
+static void check_network(struct probe *p)
+{
+	if (p->network[0])
+		verdict(p, PROBE_FOREIGN, "is on a network (%s): its writes may outlive this host",
+			p->network);
+}
+
+/* A device mapper's name for what it maps outlives the number of its node. */
+static void identify(struct probe *p)
+{
+	struct twin_id *id = &p->id;
+	char text[120];
+
+	if (sys(p, "device/model", id->model, sizeof(id->model)))
+		strcpy(id->model, "");
+	if (sys(p, "device/serial", id->serial, sizeof(id->serial)))
+		strcpy(id->serial, "");
+	if (!sys(p, "dm/uuid", text, sizeof(text)) || !sys(p, "dm/name", text, sizeof(text)))
+		snprintf(id->wwid, sizeof(id->wwid), "dm:%s", text);
+	else if (sys(p, "wwid", id->wwid, sizeof(id->wwid)) &&
+		 sys(p, "device/wwid", id->wwid, sizeof(id->wwid)))
+		strcpy(id->wwid, "");
 }
 
 static void describe(struct probe *p, int fd)
@@ -256,10 +293,8 @@ static void describe(struct probe *p, int fd)
 	if (!ioctl(fd, BLKSSZGET, &lba))
 		p->lba = lba;
 	p->nvme = !strncmp(p->name, "nvme", 4);
-	if (sys(p, "device/model", p->model, sizeof(p->model)))
-		strcpy(p->model, "");
-	if (sys(p, "device/serial", p->serial, sizeof(p->serial)))
-		strcpy(p->serial, "");
+	identify(p);
+	find_network(p);
 }
 
 /* Our own kernel may still hold what a meshd before this one lent. */
@@ -285,7 +320,7 @@ static void check_free(struct probe *p)
 
 	if (fd >= 0)
 		close(fd);
-	else if (p->verdict != PROBE_OURS || !lent_by_kernel(p))
+	else if (!p->label || !lent_by_kernel(p))
 		verdict(p, PROBE_USED, "another program or driver holds it");
 }
 
@@ -297,6 +332,8 @@ int probe_device(const char *path, struct probe *p)
 	int fd;
 
 	memset(p, 0, sizeof(*p));
+	/* Named also when nothing more is found out about it. */
+	snprintf(p->path, sizeof(p->path), "%.79s", path);
 	if (!realpath(path, real))
 		return -errno;
 	snprintf(p->path, sizeof(p->path), "%.79s", real);
@@ -320,7 +357,38 @@ int probe_device(const char *path, struct probe *p)
 		check_free(p);
 	}
 	close(fd);
+	if (p->verdict != PROBE_OURS && p->verdict != PROBE_THEIRS)
+		probe_clear(p);
 	return 0;
+}
+
+/*
+ * Not looked at unasked: what stands on other disks (dm, md) is reached through
+ * them, and may stand on a volume of ours; what something stands on is in use.
+ * The map of several paths to one drive is the exception, in place of the paths.
+ */
+bool probe_passed_over(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char folder[160], text[256];
+
+	snprintf(folder, sizeof(folder), "/sys/class/block/%.60s/holders", name);
+	if (first_entry(folder, "", text, sizeof(text)))
+		return true;
+	snprintf(folder, sizeof(folder), "/sys/class/block/%.60s/slaves", name);
+	if (!first_entry(folder, "", text, sizeof(text)))
+		return false;
+	return read_line(text, sizeof(text), "/sys/class/block/%.60s/dm/uuid", name) ||
+	       strncmp(text, "mpath-", 6);
+}
+
+void probe_wwid_of(const char *path, struct twin_id *id)
+{
+	struct probe p = { 0 };
+
+	snprintf(p.name, sizeof(p.name), "%.63s", strrchr(path, '/') + 1);
+	identify(&p);
+	*id = p.id;
 }
 
 bool probe_labelled(const char *path)

@@ -1,170 +1,586 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which volumes the extents of this host's drives tell of. */
+/*
+ * What the extents of this host's drives tell: of themselves, of volumes, of
+ * layouts. All drives are read at once, one thread each; a drive that does not
+ * answer in time is left out, or told of from memory.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/meshd/serve.h"
+#include "userspace/format/json.h"
+#include "userspace/format/umap.h"
+#include "userspace/meshd/fan.h"
+#include "userspace/meshd/records.h"
 
-/* The better of an extent's two copies. */
-static int read_record(struct tdrive *d, u64 start, struct layout *out, struct layout *spare)
-{
-	void *buf;
-	int copy, err, best = -ENODATA;
-
-	if (posix_memalign(&buf, 4096, LAYOUT_COPY_BYTES))
-		return -ENOMEM;
-	for (copy = 0; copy < LAYOUT_COPIES; copy++) {
-		if (pread(d->fd, buf, LAYOUT_COPY_BYTES, start + copy * LAYOUT_COPY_BYTES) !=
-		    LAYOUT_COPY_BYTES) {
-			best = best == -ENODATA ? -EIO : best;
-			continue;
-		}
-		err = layout_decode(buf, LAYOUT_COPY_BYTES, spare);
-		if (!err && (best || spare->version > out->version)) {
-			memcpy(out, spare, sizeof(*out));
-			best = 0;
-		} else if (err && best == -ENODATA) {
-			best = err;
-		}
-	}
-	free(buf);
-	return best;
-}
-
-struct visit {
-	void (*fn)(void *arg, const struct label_extent *e, const struct layout *l);
-	void *arg;
-	struct muuid volume;	/* zero: all */
-	struct layout *l, *spare;
+/* A drive's part of the work: a copy of its table, so that no lock is held. */
+struct look {
+	struct tdrive *d;
+	struct label_extent *e;
+	u32	n;
+	int	refs;		/* atomic: the thread's and the caller's */
 };
 
-/* A copy of the table, so that no lock is held while drives are read. */
-static struct label_extent *table_of(struct tdrive *d, u32 *n)
+static void look_drop(void *item)
 {
-	struct label_extent *t;
+	struct look *k = item;
 
+	if (__atomic_sub_fetch(&k->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	tdrive_put(k->d);
+	free(k->e);
+	free(k);
+}
+
+static bool wanted(const struct mgmt_req *q, const struct label_extent *e)
+{
+	return (muuid_null(&q->volume) || muuid_equal(&q->volume, &e->volume)) &&
+	       (muuid_null(&q->extent) || muuid_equal(&q->extent, &e->uuid));
+}
+
+static struct look *look_new(struct tdrive *d, const struct mgmt_req *q)
+{
+	struct look *k = calloc(1, sizeof(*k));
+	const struct label *l;
+	u32 i;
+
+	if (!k)
+		return NULL;
 	pthread_mutex_lock(&d->lock);
-	*n = d->label->extents;
-	t = malloc((*n + 1) * sizeof(*t));
-	if (t)
-		memcpy(t, d->label->extent, *n * sizeof(*t));
+	l = d->label;
+	k->e = calloc(l->extents + 1, sizeof(*k->e));
+	for (i = 0; k->e && i < l->extents; i++)
+		if (wanted(q, &l->extent[i]))
+			k->e[k->n++] = l->extent[i];
 	pthread_mutex_unlock(&d->lock);
-	return t;
-}
-
-static void visit_drive(struct tdrive *d, struct visit *v)
-{
-	struct label_extent *t;
-	u32 i, n;
-
-	t = table_of(d, &n);
-	for (i = 0; t && i < n; i++) {
-		if (t[i].state != LABEL_READY)
-			continue;
-		if (!muuid_null(&v->volume) && !muuid_equal(&v->volume, &t[i].volume))
-			continue;
-		if (!read_record(d, t[i].start, v->l, v->spare))
-			v->fn(v->arg, &t[i], v->l);
+	if (!k->e) {
+		free(k);
+		return NULL;
 	}
-	free(t);
+	tdrive_get(d);
+	k->d = d;
+	k->refs = 1;
+	return k;
 }
 
-static int visit_all(struct visit *v)
+/* What @q wants of each drive; a drive with nothing of it is not read. */
+static struct look **looks(const struct mgmt_req *q, size_t *n)
 {
 	struct tdrive **all;
-	size_t i, n;
+	struct look **out, *k;
+	size_t i, drives;
 
-	v->l = malloc(sizeof(*v->l));
-	v->spare = malloc(sizeof(*v->spare));
-	all = tdrives_all(&n);
-	for (i = 0; all && i < n; i++) {
-		if (v->l && v->spare)
-			visit_drive(all[i], v);
+	*n = 0;
+	all = tdrives_all(&drives);
+	out = calloc(drives + 1, sizeof(*out));
+	for (i = 0; all && i < drives; i++) {
+		k = out && (muuid_null(&q->drive) || muuid_equal(&q->drive, &all[i]->uuid)) ?
+		    look_new(all[i], q) : NULL;
+		if (k && !k->n)
+			look_drop(k);
+		else if (k)
+			out[(*n)++] = k;
 		tdrive_put(all[i]);
 	}
 	free(all);
-	i = v->l && v->spare ? 0 : 1;
-	free(v->l);
-	free(v->spare);
-	return i ? -ENOMEM : 0;
+	return out;
 }
 
-struct found {
-	struct mgmt_volume *v;
-	size_t n;
+/* The header that counts of an extent; 0 or -ENODATA, -EIO. */
+static int peek(struct look *k, const struct label_extent *e, void *buf, struct layout_head *h)
+{
+	int copy, err = -ENODATA;
+
+	if (!e->version)
+		return -ENODATA;
+	for (copy = 0; copy < LAYOUT_COPIES; copy++) {
+		if (pread(k->d->fd, buf, LAYOUT_PEEK, e->start + copy * LAYOUT_COPY_BYTES) !=
+		    LAYOUT_PEEK)
+			err = -EIO;
+		else if (!layout_peek(buf, LAYOUT_PEEK, h) && h->version == e->version &&
+			 h->commit == e->commit && muuid_equal(&h->volume, &e->volume))
+			return 0;
+	}
+	return err;
+}
+
+/* MGMT_EXTENTS */
+
+struct seen {
+	bool	recorded;
 };
 
-static void count_volume(void *arg, const struct label_extent *e, const struct layout *l)
+static void *extents_work(void *item)
 {
-	struct found *f = arg;
-	struct mgmt_volume *v, *grown;
+	struct look *k = item;
+	struct seen *out = calloc(k->n + 1, sizeof(*out));
+	void *buf = record_buffer(LAYOUT_PEEK);
+	struct layout_head h;
+	u32 i;
+
+	for (i = 0; out && buf && i < k->n; i++)
+		out[i].recorded = !peek(k, &k->e[i], buf, &h);
+	free(buf);
+	return out;
+}
+
+static void add_extents(json_t *list, struct look *k, const struct seen *seen,
+			const struct opens *opens)
+{
+	struct mgmt_extent m;
+	u32 i;
+
+	for (i = 0; i < k->n; i++) {
+		pthread_mutex_lock(&k->d->lock);
+		tdrive_extent(k->d, &k->e[i], &m);
+		pthread_mutex_unlock(&k->d->lock);
+		m.recorded = seen && seen[i].recorded;
+		m.opens = opens_of(opens, &m.uuid);
+		json_array_append_new(list, mgmt_extent_pack(&m));
+	}
+}
+
+/* Run @f on all of @k, which stay the caller's; NULL: no memory. */
+static void **run_looks(const struct fan *f, struct look **k, size_t n)
+{
+	void **result = calloc(n + 1, sizeof(*result));
 	size_t i;
 
-	/* A record that does not name the extent it is in belongs to none. */
-	for (i = 0; i < l->members && !muuid_equal(&l->member[i].extent, &e->uuid); i++)
-		;
-	if (i == l->members)
-		return;
-	for (i = 0; i < f->n && !muuid_equal(&f->v[i].uuid, &l->volume); i++)
-		;
-	if (i == f->n) {
-		grown = realloc(f->v, (f->n + 1) * sizeof(*f->v));
-		if (!grown)
-			return;
-		f->v = grown;
-		memset(&f->v[f->n++], 0, sizeof(*f->v));
+	if (!result)
+		return NULL;
+	for (i = 0; i < n; i++)
+		__atomic_add_fetch(&k[i]->refs, 1, __ATOMIC_RELAXED);
+	fan_run(f, (void **)k, n, SERVE_MS, result);
+	return result;
+}
+
+static void looks_free(struct look **k, size_t n)
+{
+	size_t i;
+
+	for (i = 0; k && i < n; i++)
+		look_drop(k[i]);
+	free(k);
+}
+
+json_t *records_local(const struct mgmt_req *q)
+{
+	static const struct fan f = { extents_work, look_drop, free };
+	json_t *list = json_array();
+	struct opens *opens = opens_get();
+	struct look **k;
+	size_t i, n;
+	void **seen;
+
+	k = looks(q, &n);
+	seen = k ? run_looks(&f, k, n) : NULL;
+	for (i = 0; k && i < n; i++) {
+		add_extents(list, k[i], seen ? seen[i] : NULL, opens);
+		if (seen)
+			free(seen[i]);
 	}
-	v = &f->v[i];
-	v->here++;
-	if (l->version < v->version)
+	free(seen);
+	looks_free(k, n);
+	opens_free(opens);
+	return list;
+}
+
+void records_extents(struct ask *a)
+{
+	json_t *data = json_object();
+
+	json_object_set_new(data, "extents", records_local(ask_req(a)));
+	ask_reply(a, 0, NULL, data);
+}
+
+/* MGMT_VOLUMES */
+
+struct found_volume {
+	struct mgmt_volume v;
+	struct muuid boyer;		/* candidate for the holder of most, ... */
+	u32	votes;			/* ... and by how many it leads */
+};
+
+struct found {
+	struct found_volume *v;
+	size_t	n, room;
+	struct umap map;
+};
+
+static void found_free(void *result)
+{
+	struct found *f = result;
+
+	if (!f)
 		return;
-	v->uuid = l->volume;
-	v->version = l->version;
-	v->size = l->size;
-	v->members = l->members;
-	snprintf(v->name, sizeof(v->name), "%s", l->name);
+	umap_free(&f->map);
+	free(f->v);
+	free(f);
+}
+
+static struct found_volume *found_at(struct found *f, const struct muuid *volume)
+{
+	struct found_volume *grown;
+	bool fresh;
+	u32 *at;
+
+	if (f->n == f->room) {
+		grown = realloc(f->v, (2 * f->room + 64) * sizeof(*f->v));
+		if (!grown)
+			return NULL;
+		f->v = grown;
+		f->room = 2 * f->room + 64;
+	}
+	at = umap_put(&f->map, volume, &fresh);
+	if (!at)
+		return NULL;
+	if (!fresh)
+		return &f->v[*at];
+	*at = f->n;
+	memset(&f->v[f->n], 0, sizeof(*f->v));
+	return &f->v[f->n++];
+}
+
+static void vote(struct found_volume *v, const struct muuid *holder, u32 votes)
+{
+	if (!v->votes || muuid_equal(&v->boyer, holder)) {
+		v->boyer = *holder;
+		v->votes += votes;
+	} else if (votes > v->votes) {
+		v->boyer = *holder;
+		v->votes = votes - v->votes;
+	} else {
+		v->votes -= votes;
+	}
+}
+
+static void told(struct mgmt_volume *v, const struct layout_head *h)
+{
+	v->uuid = h->volume;
+	v->version = h->version;
+	v->commit = h->commit;
+	v->size = h->size;
+	v->members = h->members;
+	v->level = h->level;
+	v->columns = h->columns;
+	snprintf(v->name, sizeof(v->name), "%s", h->name);
+}
+
+static void *volumes_work(void *item)
+{
+	struct look *k = item;
+	struct found *f = calloc(1, sizeof(*f));
+	void *buf = record_buffer(LAYOUT_PEEK);
+	struct found_volume *v;
+	struct layout_head h;
+	u32 i;
+
+	for (i = 0; f && buf && i < k->n; i++) {
+		if (!k->e[i].version)
+			continue;
+		v = found_at(f, &k->e[i].volume);
+		if (!v)
+			break;
+		v->v.here++;
+		vote(v, &k->e[i].holder, 1);
+		/* The same record was read already at another extent of this drive. */
+		if (v->v.version >= k->e[i].version && (v->v.version > k->e[i].version ||
+							v->v.commit == k->e[i].commit))
+			continue;
+		if (!peek(k, &k->e[i], buf, &h))
+			told(&v->v, &h);
+	}
+	free(buf);
+	return f;
+}
+
+static void merge(struct found *sum, const struct found *part)
+{
+	struct found_volume *v;
+	struct mgmt_volume was;
+	size_t i;
+
+	for (i = 0; i < part->n; i++) {
+		const struct found_volume *p = &part->v[i];
+
+		if (!p->v.version)
+			continue;	/* no record of it can be read there */
+		v = found_at(sum, &p->v.uuid);
+		if (!v)
+			return;
+		was = v->v;
+		if (p->v.version > was.version)
+			v->v = p->v;
+		v->v.here = was.here + p->v.here;
+		vote(v, &p->boyer, p->votes);
+	}
+}
+
+/* How many of each volume's extents are open now. */
+static void count_open(struct found *f, struct look **k, size_t n, const struct opens *o)
+{
+	size_t i;
+	u32 j, *at;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < k[i]->n; j++) {
+			at = opens_of(o, &k[i]->e[j].uuid) ?
+			     umap_get(&f->map, &k[i]->e[j].volume) : NULL;
+			if (at)
+				f->v[*at].v.open++;
+		}
+	}
+}
+
+static json_t *volumes_pack(struct found *f)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < f->n; i++) {
+		f->v[i].v.holder = f->v[i].boyer;
+		json_array_append_new(list, mgmt_volume_pack(&f->v[i].v));
+	}
+	return list;
 }
 
 void records_volumes(struct ask *a)
 {
-	json_t *list = json_array(), *data = json_object();
-	struct found f = { NULL, 0 };
-	struct visit v = { .fn = count_volume, .arg = &f };
-	int err = visit_all(&v);
+	static const struct fan f = { volumes_work, look_drop, found_free };
+	struct found *sum = calloc(1, sizeof(*sum));
+	json_t *data = json_object();
+	struct opens *opens = opens_get();
+	struct look **k;
+	void **part;
+	size_t i, n;
+
+	k = looks(ask_req(a), &n);
+	part = sum && k ? run_looks(&f, k, n) : NULL;
+	for (i = 0; part && i < n; i++) {
+		if (part[i])
+			merge(sum, part[i]);
+		found_free(part[i]);
+	}
+	if (part) {
+		count_open(sum, k, n, opens);
+		json_object_set_new(data, "volumes", volumes_pack(sum));
+		ask_reply(a, 0, NULL, data);
+	} else {
+		json_decref(data);
+		ask_refuse(a, -ENOMEM, "out of memory");
+	}
+	free(part);
+	looks_free(k, n);
+	opens_free(opens);
+	found_free(sum);
+}
+
+/* MGMT_RECORDS */
+
+struct told_extent {
+	bool	recorded;
+};
+
+struct records {
+	json_t	*record;		/* each different one, as text */
+	struct told_extent e[];
+};
+
+static void records_free(void *result)
+{
+	struct records *r = result;
+
+	if (r)
+		json_decref(r->record);
+	free(r);
+}
+
+/* The record text of (version, commit) is made once for a drive. */
+static void *records_work(void *item)
+{
+	struct look *k = item;
+	struct records *r = calloc(1, sizeof(*r) + k->n * sizeof(*r->e));
+	struct layout *l = malloc(sizeof(*l));
+	void *buf = record_buffer(LAYOUT_COPY_BYTES);
+	u32 i, j;
+
+	if (r)
+		r->record = json_array();
+	for (i = 0; r && l && buf && i < k->n; i++) {
+		r->e[i].recorded = record_counts(k->d->fd, &k->e[i], buf, l) >= 0;
+		for (j = 0; j < i; j++)
+			if (r->e[j].recorded && k->e[j].version == k->e[i].version &&
+			    k->e[j].commit == k->e[i].commit)
+				break;
+		if (r->e[i].recorded && j == i)
+			json_array_append_new(r->record, mgmt_record_pack(l));
+	}
+	free(buf);
+	free(l);
+	return r;
+}
+
+/* Records are equal when their bytes are: drives of one volume repeat them. */
+static void add_record(json_t *all, json_t *text)
+{
+	json_t *have;
 	size_t i;
 
-	for (i = 0; i < f.n; i++)
-		json_array_append_new(list, mgmt_volume_pack(&f.v[i]));
-	free(f.v);
-	json_object_set_new(data, "volumes", list);
-	ask_reply(a, err, NULL, data);
+	json_array_foreach(all, i, have)
+		if (json_equal(have, text))
+			return;
+	json_array_append(all, text);
 }
 
-static void keep_highest(void *arg, const struct label_extent *e, const struct layout *l)
+static json_t *records_pack(struct look **k, size_t n, void **part)
 {
-	struct layout *best = arg;
+	json_t *data = json_object(), *list = json_array(), *all = json_array(), *text;
+	struct opens *opens = opens_get();
+	const struct records *r;
+	struct mgmt_extent m;
+	size_t i, t;
+	u32 j;
 
-	(void)e;
-	if (l->version > best->version)
-		memcpy(best, l, sizeof(*best));
-}
-
-void records_record(struct ask *a)
-{
-	struct layout *best = calloc(1, sizeof(*best));
-	struct visit v = { .fn = keep_highest, .arg = best, .volume = ask_req(a)->volume };
-	int err = best ? visit_all(&v) : -ENOMEM;
-	json_t *data = NULL;
-
-	if (!err && !best->version)
-		err = -ENOENT;
-	if (!err) {
-		data = mgmt_record_pack(best);
-		err = data ? 0 : -EIO;
+	for (i = 0; i < n; i++) {
+		r = part[i];
+		for (j = 0; j < k[i]->n; j++) {
+			pthread_mutex_lock(&k[i]->d->lock);
+			tdrive_extent(k[i]->d, &k[i]->e[j], &m);
+			pthread_mutex_unlock(&k[i]->d->lock);
+			m.recorded = r && r->e[j].recorded;
+			m.opens = opens_of(opens, &m.uuid);
+			json_array_append_new(list, mgmt_extent_pack(&m));
+		}
+		if (r)
+			json_array_foreach(r->record, t, text)
+				add_record(all, text);
 	}
-	ask_reply(a, err, err == -ENOENT ? "no record of that volume here" : NULL, data);
-	free(best);
+	opens_free(opens);
+	json_object_set_new(data, "extents", list);
+	json_object_set_new(data, "records", all);
+	return data;
+}
+
+void records_records(struct ask *a)
+{
+	static const struct fan f = { records_work, look_drop, records_free };
+	struct look **k;
+	void **part;
+	size_t i, n;
+
+	k = looks(ask_req(a), &n);
+	part = k ? run_looks(&f, k, n) : NULL;
+	if (part)
+		ask_reply(a, 0, NULL, records_pack(k, n, part));
+	else
+		ask_refuse(a, -ENOMEM, "out of memory");
+	for (i = 0; part && i < n; i++)
+		records_free(part[i]);
+	free(part);
+	looks_free(k, n);
+}
+
+/* MGMT_META */
+
+struct meta {
+	struct tdrive *d;
+	u64	at;
+	u32	n;
+};
+
+static void meta_drop(void *item)
+{
+	struct meta *m = item;
+
+	tdrive_put(m->d);
+	free(m);
+}
+
+static void *meta_work(void *item)
+{
+	struct meta *m = item;
+	u64 from = m->at / LAYOUT_PEEK * LAYOUT_PEEK, skip = m->at - from;
+	size_t bytes = (skip + m->n + LAYOUT_PEEK - 1) / LAYOUT_PEEK * LAYOUT_PEEK;
+	void *buf = record_buffer(bytes);
+	json_t *text = NULL;
+
+	if (buf && pread(m->d->fd, buf, bytes, from) == (ssize_t)bytes)
+		text = mgmt_hex_pack((u8 *)buf + skip, m->n);
+	free(buf);
+	return text;
+}
+
+static void meta_discard(void *result)
+{
+	json_decref(result);
+}
+
+/* The extent, by what memory knows; what stands against it in words. */
+static int meta_place(struct tdrive *d, const struct mgmt_req *q, u64 *at, char why[MGMT_REASON])
+{
+	struct label_extent *e;
+	int err = 0;
+
+	pthread_mutex_lock(&d->lock);
+	e = label_find(d->label, &q->extent);
+	if (!e) {
+		err = -ENOENT;
+		snprintf(why, MGMT_REASON, "no such extent on the drive");
+	} else if (!muuid_equal(&e->volume, &q->volume)) {
+		err = -EPERM;
+		snprintf(why, MGMT_REASON, "this extent is another volume's");
+	} else if (q->length > MGMT_META_MAX || q->offset > LAYOUT_DATA ||
+		   q->length > LAYOUT_DATA - q->offset) {
+		err = -EINVAL;
+		snprintf(why, MGMT_REASON, "that is not in the metadata of an extent");
+	} else {
+		*at = e->start + q->offset;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+static int meta_free(const struct mgmt_req *q, char why[MGMT_REASON])
+{
+	struct opens *o = opens_get();
+	u32 n = opens_of(o, &q->extent);
+
+	opens_free(o);
+	if (n)
+		snprintf(why, MGMT_REASON, "the extent is open");
+	return n ? -EBUSY : 0;
+}
+
+void records_meta(struct ask *a)
+{
+	static const struct fan f = { meta_work, meta_drop, meta_discard };
+	const struct mgmt_req *q = ask_req(a);
+	struct tdrive *d = tdrive_find(&q->drive);
+	struct meta *m = calloc(1, sizeof(*m));
+	char why[MGMT_REASON] = "the drive is not here";
+	void *text = NULL;
+	json_t *data;
+	u64 at = 0;
+	int err;
+
+	err = !d ? -ENODEV : !m ? -ENOMEM : meta_place(d, q, &at, why);
+	if (!err)
+		err = meta_free(q, why);
+	if (err) {
+		tdrive_put(d);
+		free(m);
+		ask_refuse(a, err, "%s", why);
+		return;
+	}
+	*m = (struct meta) { d, at, q->length };
+	fan_run(&f, (void **)&m, 1, SERVE_MS, &text);
+	if (!text) {
+		ask_refuse(a, -EIO, "the drive cannot be read");
+		return;
+	}
+	data = json_object();
+	json_object_set_new(data, "bytes", text);
+	ask_reply(a, 0, NULL, data);
 }

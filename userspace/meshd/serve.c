@@ -1,25 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The thread that answers the target's kernel. It looks at memory only: what
- * touches a drive is handed to that drive's thread, or to one of its own.
+ * What other meshds request, and what the target's kernel asks. Memory alone is
+ * looked at here: what touches a drive is handed to that drive's thread, or to
+ * threads with a deadline.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/lend.h"
+#include "userspace/meshd/link.h"
 #include "userspace/meshd/serve.h"
 
-#define PUSH_MS	5000
+#define PUSH_MS		5000
+#define GRACE_MS	60000	/* the module's own, when it does not say */
+#define START_MS	15000	/* that commands wait for the first look at drives, at most */
+
+#define LOCAL_MS	30000	/* that this host waits for its own drives */
+
+/* A caller on this host, and what it waits for. */
+struct local {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	char	*text;
+	bool	done;
+	bool	left;		/* the caller waits no more */
+};
 
 struct ask {
-	struct mesh *m;			/* the serving socket, kept for good */
-	struct mesh_ask q;
+	struct link_req *r;	/* NULL: this host's own, in @local */
+	struct local *local;
 	struct mgmt_req req;
-	void (*fn)(struct ask *a);
 };
 
 const struct mgmt_req *ask_req(const struct ask *a)
@@ -29,7 +46,32 @@ const struct mgmt_req *ask_req(const struct ask *a)
 
 const struct muuid *ask_host(const struct ask *a)
 {
-	return &a->q.host;
+	return a->r ? &link_req_peer(a->r)->host : &D.host;
+}
+
+static const char no_memory[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memory\"}";
+
+static void local_free(struct local *l)
+{
+	pthread_mutex_destroy(&l->lock);
+	pthread_cond_destroy(&l->wake);
+	free(l->text);
+	free(l);
+}
+
+/* @text is taken over. */
+static void local_reply(struct local *l, char *text)
+{
+	bool left;
+
+	pthread_mutex_lock(&l->lock);
+	l->text = text;
+	l->done = true;
+	left = l->left;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	if (left)
+		local_free(l);
 }
 
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
@@ -40,28 +82,66 @@ void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
 		free(text);
 		text = mgmt_rsp_encode(-E2BIG, "the answer does not fit a message", NULL);
 	}
-	if (text)
-		mesh_mgmt_reply(a->m, &a->q, 0, text, strlen(text));
-	else
-		mesh_mgmt_reply(a->m, &a->q, -ENOMEM, NULL, 0);
-	free(text);
-	free(a->q.data);
+	if (a->r) {
+		link_reply(a->r, text ? text : no_memory, strlen(text ? text : no_memory));
+		free(text);
+	} else {
+		local_reply(a->local, text);
+	}
+	mgmt_req_clear(&a->req);
 	free(a);
 }
 
-static void *ask_thread(void *arg)
+void ask_refuse(struct ask *a, int err, const char *fmt, ...)
 {
-	struct ask *a = arg;
+	char why[MGMT_REASON];
+	va_list ap;
 
-	a->fn(a);
-	return NULL;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	ask_reply(a, err, why, NULL);
 }
 
-static void on_thread(struct ask *a, void (*fn)(struct ask *a))
+/*
+ * When the module began to count its grace time. A meshd that was restarted
+ * while the module stayed finds it in the state folder, unless that is another
+ * boot's or another loading's.
+ */
+static u64 grace_began;		/* now_ms(); 0: the module is not there */
+
+static void grace_note(int family)
 {
-	a->fn = fn;
-	if (thread_start(ask_thread, a))
-		ask_reply(a, -EAGAIN, "this host is out of threads", NULL);
+	char boot[64], line[160], path[256], was[64];
+	unsigned long long at;
+	int id;
+	FILE *f;
+
+	if (read_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id"))
+		strcpy(boot, "?");
+	grace_began = now_ms();
+	if (!read_line(line, sizeof(line), "%s/grace", D.state) &&
+	    sscanf(line, "%63s %d %llu", was, &id, &at) == 3 && !strcmp(was, boot) &&
+	    id == family && at <= grace_began) {
+		grace_began = at;
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/grace", D.state);
+	f = fopen(path, "we");
+	if (f)
+		fprintf(f, "%s %d %llu\n", boot, family, (unsigned long long)grace_began);
+	if (!f || fclose(f))
+		log_debug("%s: not written", path);
+}
+
+static u32 grace_left(void)
+{
+	u64 grace = GRACE_MS, gone = now_ms() - grace_began;
+	char text[32];
+
+	if (!read_line(text, sizeof(text), "/sys/module/meshtgt/parameters/grace_ms"))
+		grace = strtoull(text, NULL, 10);
+	return grace_began && gone < grace ? grace - gone : 0;
 }
 
 static void hello(struct ask *a)
@@ -69,6 +149,8 @@ static void hello(struct ask *a)
 	struct mgmt_hello h = { .host = D.host, .version = MESHD_VERSION };
 
 	snprintf(h.hostname, sizeof(h.hostname), "%s", D.hostname);
+	home_words(h.machine);
+	h.grace_ms = grace_left();
 	ask_reply(a, 0, NULL, mgmt_hello_pack(&h));
 }
 
@@ -86,85 +168,24 @@ static void drives(struct ask *a)
 		tdrive_put(all[i]);
 	}
 	free(all);
+	lend_twins(list);
 	json_object_set_new(data, "drives", list);
 	ask_reply(a, 0, NULL, data);
 }
 
-static void extents(struct ask *a)
-{
-	json_t *list = json_array(), *data = json_object();
-	const struct mgmt_req *r = &a->req;
-	struct tdrive **all;
-	struct mgmt_extent e;
-	size_t i, n;
-	u32 k;
-
-	all = tdrives_all(&n);
-	for (i = 0; all && i < n; i++) {
-		pthread_mutex_lock(&all[i]->lock);
-		for (k = 0; k < all[i]->label->extents; k++) {
-			tdrive_extent(all[i], &all[i]->label->extent[k], &e);
-			if ((muuid_null(&r->volume) || muuid_equal(&r->volume, &e.volume)) &&
-			    (muuid_null(&r->drive) || muuid_equal(&r->drive, &e.drive)) &&
-			    (muuid_null(&r->extent) || muuid_equal(&r->extent, &e.uuid)))
-				json_array_append_new(list, mgmt_extent_pack(&e));
-		}
-		pthread_mutex_unlock(&all[i]->lock);
-		tdrive_put(all[i]);
-	}
-	free(all);
-	json_object_set_new(data, "extents", list);
-	ask_reply(a, 0, NULL, data);
-}
-
-static void alloc(struct ask *a)
+static void on_drive(struct ask *a, void (*submit)(struct tdrive *d, struct ask *a))
 {
 	struct tdrive *d = tdrive_find(&a->req.drive);
 
 	if (d)
-		alloc_submit(d, a);
+		submit(d, a);
 	else
-		ask_reply(a, -ENODEV, "no such drive is lent here", NULL);
+		ask_refuse(a, -ENODEV, "its drive is not here");
 	tdrive_put(d);
 }
 
-static void release(struct ask *a)
+static void dispatch(struct ask *a)
 {
-	struct tdrive *d = tdrive_of_extent(&a->req.extent);
-
-	if (!d && !muuid_null(&a->req.drive)) {
-		/* Gone for good, or only unplugged? */
-		d = tdrive_find(&a->req.drive);
-		if (!d) {
-			ask_reply(a, -ENODEV, "its drive is not here", NULL);
-			return;
-		}
-	}
-	if (d)
-		free_submit(d, a);
-	else
-		ask_reply(a, 0, NULL, json_object());
-	tdrive_put(d);
-}
-
-static void mgmt(struct mesh *m, struct mesh_ask *q)
-{
-	struct ask *a = calloc(1, sizeof(*a));
-	int err;
-
-	if (!a) {
-		mesh_mgmt_reply(m, q, -ENOMEM, NULL, 0);
-		free(q->data);
-		return;
-	}
-	a->m = m;
-	a->q = *q;
-	err = mgmt_req_decode(q->data ? q->data : "", q->len, &a->req);
-	if (err) {
-		ask_reply(a, err, err == -EPROTONOSUPPORT ?
-			  "this host runs another version of meshd" : "malformed request", NULL);
-		return;
-	}
 	switch (a->req.op) {
 	case MGMT_HELLO:
 		hello(a);
@@ -173,23 +194,103 @@ static void mgmt(struct mesh *m, struct mesh_ask *q)
 		drives(a);
 		break;
 	case MGMT_EXTENTS:
-		extents(a);
+		records_extents(a);
 		break;
 	case MGMT_ALLOC:
-		alloc(a);
+		on_drive(a, alloc_submit);
 		break;
 	case MGMT_FREE:
-		release(a);
+		on_drive(a, free_submit);
+		break;
+	case MGMT_RELEASE:
+		on_drive(a, release_submit);
+		break;
+	case MGMT_RECORD_PUT:
+		on_drive(a, record_submit);
 		break;
 	case MGMT_VOLUMES:
-		on_thread(a, records_volumes);
+		records_volumes(a);
 		break;
-	case MGMT_RECORD:
-		on_thread(a, records_record);
+	case MGMT_RECORDS:
+		records_records(a);
 		break;
-	default:
-		on_thread(a, health_ask);
+	case MGMT_META:
+		records_meta(a);
+		break;
+	case MGMT_HEALTH:
+		health_ask(a);
+		break;
+	case MGMT_OPS:
+		ask_refuse(a, -EPROTONOSUPPORT, "no such request");
 	}
+}
+
+static void begin(struct ask *a, const void *msg, size_t len)
+{
+	int err = mgmt_req_decode(msg, len, &a->req);
+
+	if (err)
+		ask_refuse(a, err, "%s", err == -EPROTONOSUPPORT ?
+			   "this host runs another version of meshd" : "malformed request");
+	else
+		dispatch(a);
+}
+
+/* On a worker thread of the link, which may wait until the answer is there. */
+static void on_request(struct link_req *r, const void *msg, size_t len)
+{
+	struct ask *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		link_reply(r, no_memory, strlen(no_memory));
+		return;
+	}
+	a->r = r;
+	begin(a, msg, len);
+}
+
+static int local_wait(struct local *l, void **rsp, size_t *rsp_len)
+{
+	struct timespec until;
+	bool done;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOCAL_MS / 1000;
+	pthread_mutex_lock(&l->lock);
+	while (!l->done && pthread_cond_timedwait(&l->wake, &l->lock, &until) != ETIMEDOUT)
+		;
+	done = l->done;
+	l->left = true;
+	*rsp = l->text;
+	if (done)
+		l->text = NULL;
+	pthread_mutex_unlock(&l->lock);
+	if (!done)
+		return -ETIMEDOUT;
+	local_free(l);
+	err = *rsp ? 0 : -ENOMEM;
+	*rsp_len = err ? 0 : strlen(*rsp);
+	return err;
+}
+
+int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
+{
+	struct local *l = calloc(1, sizeof(*l));
+	struct ask *a = calloc(1, sizeof(*a));
+
+	*rsp = NULL;
+	*rsp_len = 0;
+	if (!a || !l) {
+		free(a);
+		free(l);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->wake, NULL);
+	a->local = l;
+	begin(a, msg, len);
+	return local_wait(l, rsp, rsp_len);
 }
 
 static void on_ask(void *priv, struct mesh_ask *q)
@@ -197,7 +298,7 @@ static void on_ask(void *priv, struct mesh_ask *q)
 	struct tdrive *d;
 
 	if (!q->is_grant) {
-		mgmt(priv, q);
+		free(q->data);
 		return;
 	}
 	d = tdrive_find(&q->drive);
@@ -283,18 +384,19 @@ static void push_all(void)
 }
 
 /*
- * Drives first, then the listener: to a client that comes back an extent that is
+ * Drives first, then the listeners: to a client that comes back an extent that is
  * not there yet is one that is gone, and its I/O would end with errors. After the
  * @first time there is something to do only when the kernel's module is another.
  */
 static void target_begin(bool first)
 {
 	struct mesh *m = mesh_open();
-	int id = m ? mesh_family_id(m, true) : 0;
+	int id = m ? mesh_family_id(m, true) : 0, err;
 	bool begin = id > 0 && id != __atomic_load_n(&served_family, __ATOMIC_RELAXED);
 
 	if (begin) {
 		__atomic_store_n(&served_family, id, __ATOMIC_RELAXED);
+		grace_note(id);
 		serve_again(m);
 	}
 	if (first) {
@@ -306,22 +408,70 @@ static void target_begin(bool first)
 	if (begin)
 		listen_again(m);
 	mesh_close(m);
+	if (!first)
+		return;
+	err = link_listen(D.listen, D.port, on_request);
+	if (err)
+		log_error("cannot serve other hosts on %s port %u: %s", D.listen, D.port,
+			  strerror(-err));
+}
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool	begun;
+} target = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
+
+static bool target_begun(void)
+{
+	bool begun;
+
+	pthread_mutex_lock(&target.lock);
+	begun = target.begun;
+	pthread_mutex_unlock(&target.lock);
+	return begun;
 }
 
 void target_tick(void)
 {
-	if (D.listen)
+	if (D.listen && target_begun())
 		target_begin(false);
 }
 
+static void *target_thread(void *arg)
+{
+	(void)arg;
+	target_begin(true);
+	pthread_mutex_lock(&target.lock);
+	target.begun = true;
+	pthread_cond_signal(&target.wake);
+	pthread_mutex_unlock(&target.lock);
+	return NULL;
+}
+
+/*
+ * A disk that hangs keeps its own data from being served, not the roles from
+ * starting: whoever manages this host needs them now more than ever.
+ */
 int target_start(void)
 {
+	struct timespec until;
 	char why[128];
+	int err;
 
 	if (!D.listen)
 		return 0;
 	if (modules_load("meshtgt", why, sizeof(why)))
-		log_error("%s: this host lends nothing", why);
-	target_begin(true);
+		log_error("%s: this host exports nothing", why);
+	err = thread_start(target_thread, NULL);
+	if (err)
+		return err;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += START_MS / 1000;
+	pthread_mutex_lock(&target.lock);
+	while (!target.begun &&
+	       pthread_cond_timedwait(&target.wake, &target.lock, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&target.lock);
 	return 0;
 }

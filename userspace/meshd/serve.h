@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The target role's front: answers what its kernel asks. */
+/* The target role's front: requests of other meshds, grants for its kernel. */
 #ifndef MESHD_SERVE_H
 #define MESHD_SERVE_H
 
@@ -7,30 +7,53 @@
 #include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/drive.h"
 
-/* Start the target role: listen, serve, take drives up. */
+#define SERVE_MS	4000	/* in which every request is answered, whatever drives do */
+
+/* Start the target role: take drives up, serve, listen. */
 int target_start(void);
-/* Every second or so: a module that was loaded anew is told everything. */
+/* Every second or so: a module that was loaded again is told everything. */
 void target_tick(void);
 
 /* A request of this host to itself: as over the link, without it. @rsp is malloc()ed. */
 int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len);
 
-struct ask;
+struct ask;			/* a request of a meshd that waits for its answer */
 
-/* Answer one question and forget it. @data is taken over. */
+/* Answer one request and forget it. @data is taken over. */
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data);
+/* The same with a reason in words. */
+void ask_refuse(struct ask *a, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 const struct mgmt_req *ask_req(const struct ask *a);
-const struct muuid *ask_host(const struct ask *a);	/* who asks */
+const struct muuid *ask_host(const struct ask *a);	/* proved by its session */
 
-/* Long looks at drives, each on a thread of its own: records.c, health.c */
+/* Long looks at drives, each drive on a thread of its own: records.c, health.c */
+void records_extents(struct ask *a);
 void records_volumes(struct ask *a);
-void records_record(struct ask *a);
+void records_records(struct ask *a);
+void records_meta(struct ask *a);
 void health_ask(struct ask *a);
-json_t *health_of(struct tdrive *d);
+/* Extents of the drives here that @q wants, struct mgmt_extent as JSON. */
+json_t *records_local(const struct mgmt_req *q);
+/* On the drive's thread: a record and the label that makes it count. */
+int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *host,
+	       char why[MGMT_REASON]);
+/* Whether one of the two copies at @e is the record of the label's version. */
+bool record_there(struct tdrive *d, const struct label_extent *e);
 
 /* alloc.c: jobs on the drive's thread */
 void alloc_submit(struct tdrive *d, struct ask *a);
 void free_submit(struct tdrive *d, struct ask *a);
+void release_submit(struct tdrive *d, struct ask *a);
+void record_submit(struct tdrive *d, struct ask *a);
 void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask);
+/* Whether @b is what the label says; else words. */
+bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
+		    char why[MGMT_REASON]);
+
+/* opens.c: how often the kernel has each extent open */
+struct opens;
+struct opens *opens_get(void);		/* NULL: the kernel does not say */
+u32 opens_of(const struct opens *o, const struct muuid *extent);
+void opens_free(struct opens *o);
 
 #endif

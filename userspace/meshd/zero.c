@@ -5,6 +5,8 @@
  * drive, while there is work; its position goes to the label now and then.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,30 +47,6 @@ static bool next_extent(struct tdrive *d, struct label_extent *out)
 	return found;
 }
 
-static bool all_zero(int fd, u64 at)
-{
-	static const size_t n = 64 << 10;
-	bool zero = false;
-	char *buf;
-
-	if (posix_memalign((void **)&buf, 4096, n))
-		return false;
-	if (pread(fd, buf, n, at) == (ssize_t)n)
-		zero = !buf[0] && !memcmp(buf, buf + 1, n - 1);
-	free(buf);
-	return zero;
-}
-
-/* Drives have been seen that claim it and do not: look at both ends. */
-static int discard_step(struct tdrive *d, u64 at, u64 n)
-{
-	u64 range[2] = { at, n };
-
-	if (!d->discard_zeroes || ioctl(d->fd, BLKDISCARD, range))
-		return -EOPNOTSUPP;
-	return all_zero(d->fd, at) && all_zero(d->fd, at + n - (64 << 10)) ? 0 : -EOPNOTSUPP;
-}
-
 static int write_step(int fd, u64 at, u64 n)
 {
 	static const size_t piece = 1 << 20;
@@ -85,13 +63,18 @@ static int write_step(int fd, u64 at, u64 n)
 	return err;
 }
 
+/*
+ * A discard promises nothing: a drive may keep what it likes. The block layer's
+ * own promise counts, that what was punched reads zero: Write Zeroes that may
+ * deallocate where the drive has it, or refused; then zeroes that may be written
+ * by the drive or by the kernel; then by us.
+ */
 static int zero_step(struct tdrive *d, u64 at, u64 n)
 {
 	u64 range[2] = { at, n };
 
-	if (!discard_step(d, at, n))
+	if (!fallocate(d->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, n))
 		return 0;
-	d->discard_zeroes = false;
 	if (!ioctl(d->fd, BLKZEROOUT, range))
 		return 0;
 	return write_step(d->fd, at, n);
@@ -164,6 +147,20 @@ static int zero_extent(struct tdrive *d, const struct label_extent *e)
 	return err ? err : note(d, e, e->length);
 }
 
+/* Before it is tried again; a drive that goes away is not kept for that. */
+static void rest(struct tdrive *d)
+{
+	bool gone = false;
+	int i;
+
+	for (i = 0; i < 100 && !gone && !stopping(); i++) {
+		sleep_ms(100);
+		pthread_mutex_lock(&d->lock);
+		gone = d->gone;
+		pthread_mutex_unlock(&d->lock);
+	}
+}
+
 static void *zero_thread(void *arg)
 {
 	struct tdrive *d = arg;
@@ -178,7 +175,7 @@ static void *zero_thread(void *arg)
 		pthread_mutex_lock(&d->lock);
 		d->zero_error = err;
 		pthread_mutex_unlock(&d->lock);
-		sleep_ms(10000);
+		rest(d);
 	}
 	tdrive_put(d);
 	return NULL;

@@ -28,7 +28,7 @@ meshd_up() { # [PROGRAM [OPTION...]]
 	local i
 	"${@:-meshd}" >>/run/meshd.log 2>&1 &
 	meshd_pid=$!
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		meshctl version >/dev/null 2>&1 && return
 		kill -0 $meshd_pid 2>/dev/null || return 0	# told to die early
 		sleep 0.1
@@ -38,7 +38,7 @@ meshd_up() { # [PROGRAM [OPTION...]]
 
 meshd_gone() {
 	local i
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		pgrep -x meshd >/dev/null || return 0
 		sleep 0.1
 	done

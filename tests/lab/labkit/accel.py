@@ -3,17 +3,20 @@
 
 That /dev/kvm is there says little (in a nested machine QEMU may hang or die
 with it), so a kernel is booted once under a time limit, up to where it panics
-for want of a root, and the answer is kept in the cache.
+for want of a root, and the answer is kept in the cache; that it does not work for a
+day only, since a busy machine may be the reason.
 """
 import fcntl
 import hashlib
 import os
 import subprocess
 import tempfile
+import time
 
 from .common import TMP, cache_dir, die_with_parent, must, say
 
-SECONDS = 25
+SECONDS = 40
+DAY = 86400
 REACHED = b"Kernel panic - not syncing: VFS"
 
 
@@ -29,13 +32,25 @@ def best(kernel):
     answer = os.path.join(base, hashlib.sha256(host.encode()).hexdigest()[:16])
     with open(os.path.join(base, ".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(answer):
+        known = _known(answer)
+        if not known:
             works = _probe(kernel)
             say("KVM works here" if works else "KVM does not work here, emulating")
+            known = "kvm" if works else "tcg"
             with open(answer, "w", encoding="ascii") as f:
-                f.write("kvm" if works else "tcg")
+                f.write(known)
+        return known
+
+
+def _known(answer):
+    """What an earlier probe found, or None."""
+    try:
         with open(answer, encoding="ascii") as f:
-            return f.read()
+            known = f.read()
+        age = time.time() - os.stat(answer).st_mtime
+    except FileNotFoundError:
+        return None
+    return known if known == "kvm" or (known == "tcg" and 0 <= age < DAY) else None
 
 
 def _probe(kernel):

@@ -82,6 +82,7 @@ class Guest:
             "LAB_NETDEV": "eth0" if self.tap else "d0",
             "LAB_RXE": "1" if self.rxe else "",
             "LAB_RXE_PARAMS": self.rxe_params,
+            "LAB_DRIVES": sum(not d.gone for d in self.drives),
             "LAB_STATE_DISK": "1" if self.state_disk else "",
             "LAB_HUNG_SECS": 240,
             **self.env,

@@ -7,12 +7,15 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from .common import BUILD, LAB, TOP, LabError, cache_dir, must, say
 
 # What is compiled into our modules; a newer file means they are built again.
 SOURCES = ("Kbuild", "driver", "rdda", "protect", "tests/kmod")
+PRODUCT = ("meshblk.ko", "meshtgt.ko")
 
+STARTING = 600          # seconds that a guest may take from its tree to its QEMU
 
 # As many compilers at once as there are CPUs for us.
 JOBS = f"-j{len(os.sched_getaffinity(0))}"
@@ -77,7 +80,10 @@ def built_modules(kernel, faults=False):
     with open(os.path.join(folder, ".lab-lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp = os.path.join(folder, ".lab-built")
-        if not os.path.exists(stamp) or os.stat(stamp).st_mtime < _newest_source():
+        # a make install or clean that was interrupted leaves the stamp alone
+        there = all(os.path.exists(os.path.join(folder, ko)) for ko in PRODUCT)
+        if not there or not os.path.exists(stamp) or \
+                os.stat(stamp).st_mtime < _newest_source():
             say(f"building the modules for {kernel.release}")
             newest = _newest_source()
             must(["make", JOBS, "-C", TOP, f"KREL={kernel.release}",
@@ -143,8 +149,24 @@ def tree(kernel, extra=(), faults=False):
 
 
 def _prune(base, keep=12):
-    """Old trees go; a running guest's is among the newest."""
+    """Old trees go, but for those of running guests: several checkouts share the
+    cache, so the newest ones may all be of others."""
     trees = sorted((os.path.join(base, d) for d in os.listdir(base)
                     if not d.startswith(".")), key=os.path.getmtime)
+    running = _command_lines()
     for d in trees[:-keep]:
-        shutil.rmtree(d, ignore_errors=True)
+        # a guest that is about to start is in no command line yet
+        if d not in running and time.time() - os.path.getmtime(d) > STARTING:
+            shutil.rmtree(d, ignore_errors=True)
+
+
+def _command_lines():
+    """Of all processes, in one string."""
+    out = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as f:
+                out.append(f.read())
+        except OSError:
+            pass                # it has ended
+    return "\n".join(out)

@@ -9,7 +9,7 @@ from .common import LabError
 class Qmp:
     """One short connection: with Qmp(path) as q: q("stop")."""
 
-    def __init__(self, path, timeout=20):
+    def __init__(self, path, timeout=60):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(timeout)
         try:
@@ -41,7 +41,9 @@ class Qmp:
                 return reply["return"]
 
     def wait_event(self, name):
-        """Read on until an event of this name comes."""
+        """Read on until an event of this name comes. A guest that lets go of a
+        drive has work to do first, and may be slow."""
+        self.sock.settimeout(120)
         while True:
             line = self.file.readline()
             if not line:

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Labels on a drive that is a plain file: what is compared before it is written. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+
+#include "userspace/meshd/label_io.c"
+#include "suite.h"
+
+#define MIB	(1ULL << 20)
+#define SIZE	(16 * MIB)
+
+static struct label a, b;
+static struct label_disk disk;
+static int fd, each[2];
+
+static void begin(void)
+{
+	if (fd > 0)
+		close(fd);
+	fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	CU_ASSERT_FATAL(fd >= 0 && !ftruncate(fd, SIZE));
+	memset(&a, 0, sizeof(a));
+	memset(&disk, 0, sizeof(disk));
+	a.drive.b[0] = 1;
+	a.owner.b[0] = 2;
+	a.size = SIZE;
+	a.lba = 512;
+	a.sequence = 1;
+	CU_ASSERT_EQUAL(label_write(fd, &a, &disk, each), 0);
+}
+
+static void flip(u64 at)
+{
+	u8 c;
+
+	CU_ASSERT_EQUAL(pread(fd, &c, 1, at), 1);
+	c ^= 0x40;
+	CU_ASSERT_EQUAL(pwrite(fd, &c, 1, at), 1);
+}
+
+static int next(void)
+{
+	a.sequence = disk.tried + 1;
+	return label_write(fd, &a, &disk, each);
+}
+
+static void test_round_trip(void)
+{
+	struct label_disk found;
+
+	begin();
+	CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+	CU_ASSERT_EQUAL(b.sequence, 1);
+	CU_ASSERT(found.known[0] && found.known[1] && found.tried == 1);
+	disk = found;
+	CU_ASSERT_EQUAL(next(), 0);
+	CU_ASSERT(!each[0] && !each[1]);
+	CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+	CU_ASSERT_EQUAL(b.sequence, 2);
+}
+
+/* Another host that took the drive over has written since. */
+static void test_other_writer(void)
+{
+	struct label_disk theirs;
+	struct label l;
+
+	for (int what = 0; what < 3; what++) {
+		begin();
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &l, &theirs, each), 0);
+		if (what == 0)
+			l.owner.b[0] = 9;
+		if (what < 2)
+			l.sequence++;
+		else
+			l.flags = LABEL_F_WITHDRAWN;	/* the same number, other content */
+		CU_ASSERT_EQUAL(label_write(fd, &l, &theirs, each), 0);
+		CU_ASSERT_EQUAL(next(), -EBADE);
+		/* Nothing of theirs was touched. */
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &theirs, each), 0);
+		CU_ASSERT_EQUAL(b.sequence, l.sequence);
+		CU_ASSERT_EQUAL(b.flags, l.flags);
+		CU_ASSERT(!each[0] && !each[1]);
+	}
+}
+
+/* One copy changed is enough to stop; a wiped one, too. */
+static void test_one_copy(void)
+{
+	for (int copy = 0; copy < 2; copy++) {
+		begin();
+		flip((copy ? SIZE - MIB : 0) + 30);
+		CU_ASSERT_EQUAL(next(), -EBADE);
+		begin();
+		CU_ASSERT_EQUAL(label_wipe(fd, SIZE), 0);
+		CU_ASSERT_EQUAL(next(), -EBADE);
+	}
+}
+
+/* A copy whose write failed may have become anything that was ever tried. */
+static void test_after_failure(void)
+{
+	struct label_disk found;
+
+	begin();
+	disk.known[1] = false;
+	disk.tried = 5;			/* four writes to copy 1 have failed */
+	CU_ASSERT_EQUAL(next(), 0);
+	CU_ASSERT_EQUAL(a.sequence, 6);
+	CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+	CU_ASSERT_EQUAL(b.sequence, 6);
+	CU_ASSERT(!each[0] && !each[1]);
+	/* But not a higher one. */
+	disk.known[1] = false;
+	disk.tried = 5;
+	a.sequence = 7;
+	CU_ASSERT_EQUAL(label_write(fd, &a, &disk, each), -EBADE);
+}
+
+/* A read-only drive: nothing lands, and the number is used up. */
+static void test_failed_write(void)
+{
+	char path[64];
+	int ro;
+
+	begin();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY);
+	CU_ASSERT_FATAL(ro >= 0);
+	a.sequence = 2;
+	CU_ASSERT(label_write(ro, &a, &disk, each) < 0);
+	CU_ASSERT(each[0] && each[1]);
+	CU_ASSERT_EQUAL(disk.tried, 2);
+	CU_ASSERT(!disk.known[0] && !disk.known[1]);
+	CU_ASSERT_EQUAL(next(), 0);
+	CU_ASSERT_EQUAL(a.sequence, 3);
+	close(ro);
+}
+
+static void test_grown(void)
+{
+	struct label_disk found;
+
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	CU_ASSERT(!each[0] && each[1] == -ENODATA);
+	CU_ASSERT_EQUAL(b.size, SIZE);
+	b.size = 2 * SIZE;
+	b.sequence = 2;
+	CU_ASSERT_EQUAL(label_write(fd, &b, &found, each), 0);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1] && a.size == 2 * SIZE);
+	/* A smaller device than the label says is a part of a copy. */
+	CU_ASSERT_EQUAL(label_read(fd, SIZE, &a, &found, each), -EUCLEAN);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "round trip", test_round_trip },
+		{ "another writer", test_other_writer },
+		{ "one copy", test_one_copy },
+		{ "after a failure", test_after_failure },
+		{ "failed write", test_failed_write },
+		{ "grown", test_grown },
+		{ NULL, NULL },
+	};
+
+	return suite_main("label_io", tests);
+}

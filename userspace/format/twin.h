@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Several devices with one label: a copy (dd, snapshot of a disk image) or a
+ * second path to one drive. Which of them may be served, if any.
+ */
+#ifndef FORMAT_TWIN_H
+#define FORMAT_TWIN_H
+
+#include <linux/types.h>
+
+/* What tells one device from another; "" where the device does not say. */
+struct twin_id {
+	char	model[64];
+	char	serial[64];
+	char	wwid[128];
+};
+
+struct twin {
+	struct twin_id id;
+	bool	served;		/* the kernel has it open and up as this drive */
+};
+
+enum twin_match {
+	TWIN_DIFFERS,
+	TWIN_UNKNOWN,		/* neither says enough to tell them apart */
+	TWIN_SAME,
+};
+
+/* Whether @is the device that @noted was taken from. */
+enum twin_match twin_match(const struct twin_id *noted, const struct twin_id *is);
+
+/**
+ * twin_pick() - which of @n devices with one label is the drive
+ * @noted: the device that was served last under that label; NULL: not known
+ *
+ * The one that is being served; else the only one that matches @noted; else a
+ * single device, unless it is known to be another than @noted.
+ *
+ * Return: its index, or -1: somebody has to decide.
+ */
+int twin_pick(const struct twin *t, size_t n, const struct twin_id *noted);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the state folder keeps of each exported drive, in labels/:
+ *
+ *   UUID         its label as it was written last, the bytes of one copy
+ *   UUID.old     the one before
+ *   UUID.device  model, serial and world-wide id of the device, a line each
+ *
+ * Copies for people and for `drive restore-label`: nothing is decided by a label
+ * that stands here while the drive itself has one that can be read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/meshd/drive.h"
+
+#define EVERY_MS	10000	/* when only holders changed */
+
+static void file_of(char *out, size_t size, const struct muuid *drive, const char *suffix)
+{
+	char text[MUUID_TEXT];
+
+	muuid_text(drive, text);
+	snprintf(out, size, "%s/labels/%s%s", D.state, text, suffix);
+}
+
+/* Whole and durable under its name, or not at all. */
+static int file_put(const char *path, const void *buf, size_t n)
+{
+	char tmp[320];
+	int fd, err = 0;
+
+	snprintf(tmp, sizeof(tmp), "%s/labels", D.state);
+	if (mkdir(tmp, 0700) && errno != EEXIST)
+		return -errno;
+	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, buf, n) != (ssize_t)n || fdatasync(fd))
+		err = errno ? -errno : -EIO;
+	close(fd);
+	if (!err && rename(tmp, path))
+		err = -errno;
+	if (err)
+		unlink(tmp);
+	return err;
+}
+
+static int file_get(const char *path, void *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size);
+	close(fd);
+	return n < 0 ? -EIO : (int)n;
+}
+
+static void make(struct tdrive *d, const struct label *l)
+{
+	char path[256], old[256];
+	void *buf = malloc(LABEL_BYTES_MAX);
+	int n = buf ? label_encode(l, buf, LABEL_BYTES_MAX) : -ENOMEM;
+
+	file_of(path, sizeof(path), &d->uuid, "");
+	file_of(old, sizeof(old), &d->uuid, ".old");
+	d->backup_ms = now_ms();
+	d->backup_due = false;
+	if (n > 0) {
+		if (rename(path, old) && errno != ENOENT)
+			log_debug("%s: %s", path, strerror(errno));
+		n = file_put(path, buf, n);
+	}
+	if (n < 0)
+		log_warn("%s: no copy of its label is kept: %s", d->path, strerror(-n));
+	free(buf);
+}
+
+void backup_label(struct tdrive *d, const struct label *l, bool now)
+{
+	if (now || !d->backup_ms || now_ms() - d->backup_ms > EVERY_MS)
+		make(d, l);
+	else
+		d->backup_due = true;
+}
+
+void backup_idle(struct tdrive *d)
+{
+	if (d->backup_due && now_ms() - d->backup_ms > EVERY_MS)
+		make(d, d->label);
+}
+
+int backup_read(const struct muuid *drive, struct label *l)
+{
+	static const char *const suffixes[] = { "", ".old" };
+	void *buf = malloc(LABEL_BYTES_MAX);
+	char path[256];
+	int n, err = -ENOENT;
+	size_t i;
+
+	for (i = 0; buf && err && i < 2; i++) {
+		file_of(path, sizeof(path), drive, suffixes[i]);
+		n = file_get(path, buf, LABEL_BYTES_MAX);
+		err = n < 0 ? n : label_decode(buf, n, l);
+		if (!err && !muuid_equal(&l->drive, drive))
+			err = -EUCLEAN;
+	}
+	free(buf);
+	return buf ? err : -ENOMEM;
+}
+
+struct muuid *backup_list(size_t *n)
+{
+	struct muuid *out = NULL, *grown, u;
+	struct dirent *e;
+	char path[256];
+	DIR *dir;
+
+	*n = 0;
+	snprintf(path, sizeof(path), "%s/labels", D.state);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		if (muuid_parse(e->d_name, &u))
+			continue;
+		grown = realloc(out, (*n + 1) * sizeof(*out));
+		if (!grown)
+			break;
+		out = grown;
+		out[(*n)++] = u;
+	}
+	if (dir)
+		closedir(dir);
+	return out;
+}
+
+int device_note(const struct muuid *drive, const struct twin_id *id)
+{
+	char path[256], text[sizeof(*id) + 8];
+	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n", id->model, id->serial, id->wwid);
+
+	file_of(path, sizeof(path), drive, ".device");
+	return file_put(path, text, n);
+}
+
+int device_noted(const struct muuid *drive, struct twin_id *id)
+{
+	char path[256], text[sizeof(*id) + 8], *at = text, *line;
+	int n;
+
+	memset(id, 0, sizeof(*id));
+	file_of(path, sizeof(path), drive, ".device");
+	n = file_get(path, text, sizeof(text) - 1);
+	if (n < 0)
+		return n;
+	text[n] = 0;
+	line = strsep(&at, "\n");
+	snprintf(id->model, sizeof(id->model), "%s", line ? line : "");
+	line = strsep(&at, "\n");
+	snprintf(id->serial, sizeof(id->serial), "%s", line ? line : "");
+	line = strsep(&at, "\n");
+	snprintf(id->wwid, sizeof(id->wwid), "%s", line ? line : "");
+	return 0;
+}
+
+void device_forget(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".device");
+	unlink(path);
+}

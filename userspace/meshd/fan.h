@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The same work on many things at once, each on a thread of its own, with one
+ * deadline for all: a drive or host that hangs delays its own result alone.
+ */
+#ifndef MESHD_FAN_H
+#define MESHD_FAN_H
+
+#include <stddef.h>
+
+/**
+ * struct fan - what is done with each thing
+ * @work: what it returns is the result; runs on a thread, @item is its own
+ * @drop: an item is done with, also when the deadline is over
+ * @discard: a result that came too late
+ */
+struct fan {
+	void	*(*work)(void *item);
+	void	(*drop)(void *item);
+	void	(*discard)(void *result);
+};
+
+/**
+ * fan_run() - work on all of @item
+ * @item: taken over, each of them, not the array
+ * @ms: the deadline, for all of them together
+ * @result: set to the results in the same order; NULL: it came too late, or
+ *	there was no thread for it
+ */
+void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result);
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How often the target's kernel has each extent open, read once for many. */
+#include <stdlib.h>
+
+#include "userspace/format/umap.h"
+#include "userspace/meshd/serve.h"
+
+struct opens {
+	struct umap map;
+};
+
+struct opens *opens_get(void)
+{
+	struct opens *o = calloc(1, sizeof(*o));
+	struct mesh *m = mesh_open();
+	struct mesh_drive *all;
+	size_t i, n;
+	bool fresh;
+	u32 k, *at;
+
+	if (!o || !m || mesh_drives(m, &all, &n)) {
+		mesh_close(m);
+		free(o);
+		return NULL;
+	}
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < all[i].nr_extents; k++) {
+			if (!all[i].extents[k].opens)
+				continue;
+			at = umap_put(&o->map, &all[i].extents[k].uuid, &fresh);
+			if (at)
+				*at = all[i].extents[k].opens;
+		}
+	}
+	mesh_drives_free(all, n);
+	mesh_close(m);
+	return o;
+}
+
+u32 opens_of(const struct opens *o, const struct muuid *extent)
+{
+	const u32 *n = o ? umap_get(&o->map, extent) : NULL;
+
+	return n ? *n : 0;
+}
+
+void opens_free(struct opens *o)
+{
+	if (o)
+		umap_free(&o->map);
+	free(o);
+}

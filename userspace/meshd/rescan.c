@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Drives that come, go, and claim to be one another. Every disk with our label is
+ * taken up by itself, unless several devices carry one label: then the one that
+ * is being served goes on, else the one that was served last; else somebody has
+ * to decide.
+ */
+#include <errno.h>
+#include <linux/fs.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/lend.h"
+
+static int wake_fd = -1;
+
+/* A device with our label that is not served; found by the last look. */
+struct refused {
+	struct muuid drive;
+	char	path[80];
+	char	why[240];
+	bool	undecided;	/* no other device is served in its place */
+	u64	size;
+	u32	lba;
+	u32	extents;
+	struct twin_id id;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct refused *all;
+	size_t	n;
+} refused = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+bool lend_twin_why(const char *path, char *why, size_t size)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&refused.lock);
+	for (i = 0; i < refused.n && !found; i++) {
+		found = !strcmp(refused.all[i].path, path);
+		if (found)
+			snprintf(why, size, "%s", refused.all[i].why);
+	}
+	pthread_mutex_unlock(&refused.lock);
+	return found;
+}
+
+void lend_twins(json_t *list)
+{
+	struct mgmt_drive m;
+	size_t i;
+
+	pthread_mutex_lock(&refused.lock);
+	for (i = 0; i < refused.n; i++) {
+		const struct refused *t = &refused.all[i];
+
+		if (!t->undecided)
+			continue;
+		m = (struct mgmt_drive) { .uuid = t->drive, .size = t->size, .lba = t->lba,
+					  .extents = t->extents, .state = "twice" };
+		snprintf(m.path, sizeof(m.path), "%s", t->path);
+		snprintf(m.model, sizeof(m.model), "%s", t->id.model);
+		snprintf(m.serial, sizeof(m.serial), "%s", t->id.serial);
+		json_array_append_new(list, mgmt_drive_pack(&m));
+	}
+	pthread_mutex_unlock(&refused.lock);
+}
+
+/* What a look finds, before it takes the place of what the last one did. */
+struct finds {
+	struct refused *all;
+	size_t	n;
+};
+
+static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+{
+	struct refused *grown = realloc(f->all, (f->n + 1) * sizeof(*f->all)), *t;
+	char was[240];
+	va_list ap;
+
+	if (!grown)
+		return;
+	f->all = grown;
+	t = &f->all[f->n++];
+	*t = (struct refused) { .drive = p->drive, .undecided = undecided, .size = p->size,
+				.lba = p->lba, .extents = p->extents, .id = p->id };
+	snprintf(t->path, sizeof(t->path), "%s", p->path);
+	va_start(ap, fmt);
+	vsnprintf(t->why, sizeof(t->why), fmt, ap);
+	va_end(ap);
+	if (!lend_twin_why(p->path, was, sizeof(was)) || strcmp(was, t->why))
+		log_error("%s: not served: %s", t->path, t->why);
+}
+
+static void finds_use(struct finds *f)
+{
+	struct refused *old;
+
+	pthread_mutex_lock(&refused.lock);
+	old = refused.all;
+	refused.all = f->all;
+	refused.n = f->n;
+	pthread_mutex_unlock(&refused.lock);
+	free(old);
+}
+
+/* Of a drive that is served: which device claims to be it, too. */
+static void mark_twin(struct tdrive *d, const char *path)
+{
+	pthread_mutex_lock(&d->lock);
+	snprintf(d->twin, sizeof(d->twin), "%s", path);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static bool may_be_taken(const struct probe *p)
+{
+	return p && p->verdict == PROBE_OURS && p->label &&
+	       !(p->label->flags & LABEL_F_WITHDRAWN) &&
+	       (muuid_null(&p->label->cluster) || muuid_null(&D.cluster) ||
+		muuid_equal(&p->label->cluster, &D.cluster));
+}
+
+static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct probe *p)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (muuid_equal(&k[i].uuid, &p->drive) && !strcmp(k[i].path, p->path) &&
+		    strcmp(k[i].state, "gone"))
+			return true;
+	return false;
+}
+
+static void take_one(struct finds *f, struct probe *p)
+{
+	static const struct take_how by_itself = { .by_hand = false };
+	struct tdrive *d = NULL;
+	int err;
+
+	if (p->label->size != p->size) {
+		refuse(f, p, true, "it has %llu bytes, its label says %llu: a copy of another drive, or "
+		       "grown; 'meshctl drive lend %s --force' if it is the drive itself",
+		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
+		return;
+	}
+	err = take_up(p, &by_itself, &d);
+	if (err && err != -ETIMEDOUT)
+		log_error("%s: not taken up: %s", p->path, strerror(-err));
+	tdrive_put(d);
+}
+
+/* Nobody knows which one it is: serving the wrong one gives stale data to volumes. */
+static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (n == 1)
+			refuse(f, p[i], true, "its label was served from another device last; if this one "
+			       "took its place, 'meshctl drive lend %s'", p[i]->path);
+		else
+			refuse(f, p[i], true, "same label as %s%s; unplug the copy, or decide with "
+			       "'meshctl drive lend %s'", p[i ? 0 : 1]->path, noted ?
+			       ", and neither alone is the device of last time" : "", p[i]->path);
+	}
+}
+
+/* All the devices that carry the label of one drive. */
+static void decide(struct finds *f, struct probe **p, size_t n, const struct mesh_drive *k,
+		   size_t drives)
+{
+	struct tdrive *d = tdrive_find(&p[0]->drive);
+	struct twin *t = calloc(n, sizeof(*t));
+	struct twin_id noted;
+	bool known = !device_noted(&p[0]->drive, &noted);
+	int pick = -1;
+	size_t i;
+
+	for (i = 0; t && i < n; i++) {
+		t[i].id = p[i]->id;
+		t[i].served = kernel_serves(k, drives, p[i]);
+	}
+	if (!d && t) {
+		pick = twin_pick(t, n, known ? &noted : NULL);
+		if (pick < 0)
+			refuse_all(f, p, n, known);
+		else
+			take_one(f, p[pick]);
+		d = pick < 0 ? NULL : tdrive_find(&p[0]->drive);
+	}
+	for (i = 0; i < n && (d || pick >= 0); i++) {
+		if ((int)i == pick)
+			continue;
+		refuse(f, p[i], false, "same label as %s, which is served; wipe the copy or unplug it",
+		       d ? d->path : p[pick]->path);
+		if (d)
+			mark_twin(d, p[i]->path);
+	}
+	tdrive_put(d);
+	free(t);
+}
+
+static void clear_twins(void)
+{
+	struct tdrive **all;
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		mark_twin(all[i], "");
+		tdrive_put(all[i]);
+	}
+	free(all);
+}
+
+static int by_drive(const void *a, const void *b)
+{
+	const struct probe *p = *(struct probe *const *)a, *q = *(struct probe *const *)b;
+	int c = muuid_cmp(&p->drive, &q->drive);
+
+	return c ? c : strverscmp(p->path, q->path);
+}
+
+static void decide_all(struct probe **p, size_t n)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_drive *k = NULL;
+	struct finds f = { NULL, 0 };
+	size_t i, j, drives = 0;
+
+	if (m && mesh_drives(m, &k, &drives))
+		drives = 0;
+	clear_twins();
+	qsort(p, n, sizeof(*p), by_drive);
+	for (i = 0; i < n; i = j) {
+		for (j = i + 1; j < n && muuid_equal(&p[i]->drive, &p[j]->drive); j++)
+			;
+		decide(&f, p + i, j - i, k, drives);
+	}
+	finds_use(&f);
+	if (drives)
+		mesh_drives_free(k, drives);
+	mesh_close(m);
+}
+
+/* A drive that a person stacked and exported is taken up again as it was. */
+static bool was_exported(const char *path)
+{
+	struct twin_id is, noted;
+	struct muuid *all;
+	bool found = false;
+	size_t i, n;
+
+	probe_wwid_of(path, &is);
+	all = backup_list(&n);
+	for (i = 0; i < n && !found; i++)
+		found = !device_noted(&all[i], &noted) && twin_match(&noted, &is) == TWIN_SAME;
+	free(all);
+	return found;
+}
+
+static bool exported(const char *path)
+{
+	struct tdrive *d = tdrive_by_path(path);
+
+	tdrive_put(d);
+	return d;
+}
+
+/* A name may be another drive's by now: the kernel numbers every disk it sees. */
+static bool still_there(struct tdrive *d)
+{
+	char text[32];
+	u64 seq = 0;
+
+	if (read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", strrchr(d->path, '/') + 1))
+		return false;
+	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
+}
+
+static void drop_gone(void)
+{
+	struct tdrive **all;
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		if (!still_there(all[i])) {
+			log_warn("%s: the drive is gone", all[i]->path);
+			tdrive_stop(all[i], true);
+		}
+		tdrive_put(all[i]);
+	}
+	free(all);
+}
+
+/* The disks to look at: neither served already nor below something else. */
+static size_t candidates(char **all, size_t n)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++) {
+		if (exported(all[i]) || (probe_passed_over(all[i]) && !was_exported(all[i])))
+			free(all[i]);
+		else
+			all[k++] = all[i];
+	}
+	return k;
+}
+
+static void look_for_drives(void)
+{
+	struct probe **p;
+	size_t i, n, k = 0;
+	char **all;
+
+	pthread_mutex_lock(&lend_lock);
+	drop_gone();
+	all = probe_list(&n);
+	n = candidates(all, n);
+	p = calloc(n + 1, sizeof(*p));
+	if (p)
+		take_probes(all, n, true, p);
+	for (i = 0; p && i < n; i++) {
+		if (may_be_taken(p[i])) {
+			p[k++] = p[i];
+		} else if (p[i]) {
+			probe_clear(p[i]);
+			free(p[i]);
+		}
+	}
+	if (p)
+		decide_all(p, k);
+	for (i = 0; p && i < k; i++) {
+		probe_clear(p[i]);
+		free(p[i]);
+	}
+	for (i = 0; i < n; i++)
+		free(all[i]);
+	free(p);
+	free(all);
+	pthread_mutex_unlock(&lend_lock);
+}
+
+void lend_rescan(void)
+{
+	u64 one = 1;
+
+	if (wake_fd >= 0 && write(wake_fd, &one, sizeof(one)) < 0)
+		log_debug("rescan is pending already");
+}
+
+void lend_gone(const struct muuid *drive)
+{
+	struct tdrive *d = tdrive_find(drive);
+
+	if (!d)
+		return;
+	log_warn("%s: the drive is gone", d->path);
+	tdrive_stop(d, true);
+	tdrive_put(d);
+	lend_rescan();
+}
+
+/* Whether a burst of uevents has a whole disk in it. */
+static bool disk_events(int fd)
+{
+	char buf[8192];
+	bool disk = false;
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf) - 1, MSG_DONTWAIT)) > 0) {
+		buf[n] = 0;
+		for (char *p = buf; p < buf + n; p += strlen(p) + 1)
+			disk = disk || !strcmp(p, "DEVTYPE=disk");
+	}
+	return disk;
+}
+
+static int event_socket(void)
+{
+	struct sockaddr_nl a = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	if (fd < 0 || bind(fd, (void *)&a, sizeof(a)))
+		log_warn("no uevents: drives that return are seen only at the next start");
+	return fd;
+}
+
+static void *lend_thread(void *arg)
+{
+	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
+	u64 count;
+
+	fds[0].fd = (int)(long)arg;
+	fds[1].fd = wake_fd;
+	fds[2].fd = D.stop;
+	for (;;) {
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			break;
+		if (fds[2].revents)
+			break;
+		if (fds[1].revents && read(wake_fd, &count, sizeof(count)) < 0)
+			continue;
+		if (!fds[1].revents && !disk_events(fds[0].fd))
+			continue;
+		/* udev and the partition scan come first, and a burst is one. */
+		sleep_ms(300);
+		disk_events(fds[0].fd);
+		look_for_drives();
+	}
+	close(fds[0].fd);
+	return NULL;
+}
+
+int lend_start(void)
+{
+	int fd = event_socket();	/* before the first look: nothing is missed between */
+
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	look_for_drives();
+	return thread_start(lend_thread, (void *)(long)fd);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "userspace/libmesh/mesh.h"
+#include "userspace/meshd/home.h"
+#include "userspace/meshd/roles.h"
+#include "userspace/meshd/serve.h"
+#include "userspace/meshd/store.h"
+#include "userspace/meshd/volume.h"
+
+#define START_SECONDS	60
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static bool up;				/* lock */
+
+static void client_start(void)
+{
+	char why[128];
+
+	if (modules_load("meshblk", why, sizeof(why)))
+		log_error("%s: no volumes on this host", why);
+	if (reconcile_start())
+		log_error("the reconciler does not start");
+}
+
+static void *roles_thread(void *arg)
+{
+	(void)arg;
+	if (target_start())
+		log_error("the target role does not start");
+	client_start();
+	pthread_mutex_lock(&lock);
+	up = true;
+	pthread_cond_broadcast(&wake);
+	pthread_mutex_unlock(&lock);
+	log_info("roles started");
+	return NULL;
+}
+
+int roles_start(void)
+{
+	char path[256];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/store.db", D.state);
+	err = store_open(path);
+	if (!err)
+		err = thread_start(roles_thread, NULL);
+	if (err)
+		log_error("%s: the roles do not start", path);
+	return err;
+}
+
+int roles_need(struct req *r)
+{
+	struct timespec until;
+	int err = 0;
+
+	if (home_refused())
+		return req_fail(r, "this machine is not the one that %s belongs to, so nothing is exported "
+				"or attached: 'meshctl host identity accept' if it is that host on new "
+				"hardware or installed again, 'meshctl host identity new' if it is a copy",
+				D.state);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += START_SECONDS;
+	pthread_mutex_lock(&lock);
+	while (!up && !err)
+		err = pthread_cond_timedwait(&wake, &lock, &until);
+	pthread_mutex_unlock(&lock);
+	return err ? req_fail(r, "meshd is still starting (modules, drives): see its log, try again") : 0;
+}
+
+bool roles_in_use(void)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_volume *v;
+	struct mesh_drive *d;
+	size_t n = 0, k = 0;
+
+	if (m && !mesh_volumes(m, &v, &n))
+		mesh_volumes_free(v, n);
+	if (m && !mesh_drives(m, &d, &k))
+		mesh_drives_free(d, k);
+	mesh_close(m);
+	return n || k;
+}

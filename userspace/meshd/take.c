@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Probing disks and taking drives up, with deadlines: whatever reads or writes a
+ * disk that may hang does so on a thread that nothing else waits for. A disk on
+ * which such a thread is still at work is left alone until that is done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libnvme.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "userspace/meshd/fan.h"
+#include "userspace/meshd/lend.h"
+#include "userspace/meshd/store.h"
+
+#define PROBE_MS	5000
+#define TAKE_MS		10000
+
+struct busy_disk {
+	struct busy_disk *next;
+	char	path[80];
+	u64	since;
+	bool	late;		/* its deadline is over; said in the log */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct busy_disk *first;
+} disks = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct busy_disk *disk_find(const char *path)
+{
+	struct busy_disk *b;
+
+	for (b = disks.first; b && strcmp(b->path, path); b = b->next)
+		;
+	return b;
+}
+
+/* false: a thread is at work on it. */
+static bool disk_take(const char *path)
+{
+	struct busy_disk *b = calloc(1, sizeof(*b));
+	bool taken;
+
+	pthread_mutex_lock(&disks.lock);
+	taken = b && !disk_find(path);
+	if (taken) {
+		snprintf(b->path, sizeof(b->path), "%s", path);
+		b->since = now_ms();
+		b->next = disks.first;
+		disks.first = b;
+	}
+	pthread_mutex_unlock(&disks.lock);
+	if (!taken)
+		free(b);
+	return taken;
+}
+
+static void disk_drop(const char *path)
+{
+	struct busy_disk **at, *b = NULL;
+	bool late;
+
+	pthread_mutex_lock(&disks.lock);
+	for (at = &disks.first; *at && strcmp((*at)->path, path); at = &(*at)->next)
+		;
+	if (*at) {
+		b = *at;
+		*at = b->next;
+	}
+	pthread_mutex_unlock(&disks.lock);
+	late = b && b->late;
+	free(b);
+	if (late) {
+		log_info("%s: answers again", path);
+		lend_rescan();
+	}
+}
+
+static void disk_late(const char *path)
+{
+	struct busy_disk *b;
+	bool first;
+
+	pthread_mutex_lock(&disks.lock);
+	b = disk_find(path);
+	first = b && !b->late;
+	if (b)
+		b->late = true;
+	pthread_mutex_unlock(&disks.lock);
+	if (first)
+		log_error("%s: does not answer; it is left alone until it does", path);
+}
+
+unsigned int take_silent(const char *path)
+{
+	const struct busy_disk *b;
+	u64 ms = 0;
+
+	pthread_mutex_lock(&disks.lock);
+	b = disk_find(path);
+	if (b && b->late)
+		ms = now_ms() - b->since;
+	pthread_mutex_unlock(&disks.lock);
+	return (ms + 999) / 1000;
+}
+
+struct probing {
+	char	path[80];
+	bool	labelled_only;
+};
+
+static void *probe_work(void *item)
+{
+	struct probing *w = item;
+	struct probe *p;
+
+	if (!disk_take(w->path))
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (p && w->labelled_only && !probe_labelled(w->path)) {
+		snprintf(p->path, sizeof(p->path), "%s", w->path);
+	} else if (p && probe_device(w->path, p)) {
+		free(p);
+		p = NULL;
+	}
+	disk_drop(w->path);
+	return p;
+}
+
+static void probe_discard(void *result)
+{
+	probe_clear(result);
+	free(result);
+}
+
+void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
+{
+	static const struct fan f = { probe_work, free, probe_discard };
+	void **item = calloc(n + 1, sizeof(*item));
+	struct probing *w;
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++)
+		out[i] = NULL;
+	for (i = 0; item && i < n; i++) {
+		w = calloc(1, sizeof(*w));
+		if (!w)
+			break;
+		snprintf(w->path, sizeof(w->path), "%s", path[i]);
+		w->labelled_only = labelled_only;
+		item[k++] = w;
+	}
+	if (item)
+		fan_run(&f, item, k, PROBE_MS, (void **)out);
+	for (i = 0; i < k; i++)
+		if (!out[i])
+			disk_late(path[i]);
+	free(item);
+}
+
+int take_probe(const char *path, struct probe *p)
+{
+	char *one = (char *)path;
+	struct probe *out = NULL;
+
+	memset(p, 0, sizeof(*p));
+	if (access(path, F_OK))
+		return -errno;
+	take_probes(&one, 1, false, &out);
+	if (!out)
+		return take_silent(path) ? -ETIMEDOUT : -ENOTBLK;
+	*p = *out;
+	free(out);
+	return 0;
+}
+
+static int open_drive(const char *path)
+{
+	int fd = open(path, O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Only cheap insurance: the target's writes carry FUA anyway. */
+static void cache_off(struct tdrive *d)
+{
+	u32 result;
+	bool off = d->nvme && !nvme_set_features_volatile_wc(d->fd, false, false, &result);
+
+	pthread_mutex_lock(&d->lock);
+	d->cache_off = off;
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* On a grown device the last copy of before stands in the middle of free room. */
+static void forget_old_end(struct tdrive *d, u64 size)
+{
+	void *zero = NULL;
+
+	if (posix_memalign(&zero, 4096, 4096))
+		return;
+	memset(zero, 0, 4096);
+	if (pwrite(d->fd, zero, 4096, size - LABEL_AREA) != 4096)
+		log_warn("%s: the old last copy of its label cannot be wiped", d->path);
+	free(zero);
+}
+
+/* What the label of a drive that is taken up again lacks. */
+static int put_right(struct tdrive *d, const struct take_how *how, const int each[2])
+{
+	const struct label *is = d->label;
+	u64 was = is->size;
+	struct label *l;
+	int err;
+
+	if (!(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
+	    !each[0] && !each[1] && (!muuid_null(&is->cluster) || muuid_null(&D.cluster)) &&
+	    is->size == d->size)
+		return 0;
+	l = tdrive_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->flags &= ~LABEL_F_WITHDRAWN;
+	l->owner = D.host;
+	l->size = d->size;
+	if (muuid_null(&l->cluster))
+		l->cluster = D.cluster;
+	err = tdrive_commit(d, l);
+	if (!err && how->grow && was < d->size)
+		forget_old_end(d, was);
+	return err;
+}
+
+struct taking {
+	struct probe p;		/* its label is ours */
+	struct take_how how;
+	struct tdrive *d;	/* the result, with a reference */
+	int	err;
+};
+
+struct up {
+	struct take_how how;
+	int	each[2];
+};
+
+static int up_job(struct tdrive *d, void *arg)
+{
+	const struct up *u = arg;
+	int err = put_right(d, &u->how, u->each);
+
+	if (err && u->how.by_hand)
+		return err;
+	cache_off(d);
+	if (device_note(&d->uuid, &d->id))
+		log_warn("%s: which device it is cannot be noted", d->path);
+	store_drive_put(&d->uuid, d->path);
+	backup_label(d, d->label, true);
+	err = tdrive_push(d);
+	zero_kick(d);
+	return err;
+}
+
+static int fresh_label(struct taking *t, int fd)
+{
+	struct label *l = calloc(1, sizeof(*l));
+	int err, each[2];
+
+	if (!l)
+		return -ENOMEM;
+	uuid_random(&l->drive);
+	l->owner = D.host;
+	l->cluster = D.cluster;
+	l->size = t->p.size;
+	l->lba = t->p.lba;
+	l->sequence = 1;
+	memset(&t->p.disk, 0, sizeof(t->p.disk));
+	err = label_wipe(fd, l->size);
+	if (!err)
+		err = label_write(fd, l, &t->p.disk, each);
+	if (!err && (each[0] || each[1]))
+		err = -EIO;
+	if (err) {
+		free(l);
+		return err;
+	}
+	t->p.label = l;
+	memset(t->p.each, 0, sizeof(t->p.each));
+	if (t->p.verdict == PROBE_FOREIGN)
+		ioctl(fd, BLKRRPART);
+	return 0;
+}
+
+static int take(struct taking *t)
+{
+	struct up u = { .how = t->how };
+	int fd = open_drive(t->p.path), err = fd < 0 ? fd : 0;
+	struct tdrive *d;
+
+	if (!err && t->how.fresh)
+		err = fresh_label(t, fd);
+	if (err) {
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	memcpy(u.each, t->p.each, sizeof(u.each));
+	err = tdrive_start(t->p.path, fd, t->p.label, &t->p.disk, &t->p.id, &d);
+	t->p.label = NULL;
+	if (err)
+		return err;
+	d->size = t->p.size;
+	d->nvme = t->p.nvme;
+	log_info("%s: %s, %u extents", d->path, t->how.fresh ? "exported" : "taken up",
+		 d->label->extents);
+	err = tdrive_run(d, up_job, &u);
+	/* A module that is not loaded gets it later; what was refused stays refused. */
+	if (err && err != -ENOENT && (t->how.by_hand || err == -EEXIST)) {
+		tdrive_stop(d, false);
+		tdrive_put(d);
+		return err;
+	}
+	t->d = d;
+	return err;
+}
+
+static void *take_work(void *item)
+{
+	struct taking *t = item, *out = calloc(1, sizeof(*out));
+
+	if (!out || !disk_take(t->p.path)) {
+		free(out);
+		return NULL;
+	}
+	t->err = take(t);
+	*out = *t;
+	out->p.label = NULL;
+	disk_drop(t->p.path);
+	return out;
+}
+
+static void take_drop(void *item)
+{
+	struct taking *t = item;
+
+	probe_clear(&t->p);
+	free(t);
+}
+
+static void take_discard(void *result)
+{
+	struct taking *t = result;
+
+	tdrive_put(t->d);
+	free(t);
+}
+
+int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
+{
+	static const struct fan f = { take_work, take_drop, take_discard };
+	struct taking *t = calloc(1, sizeof(*t)), *done = NULL;
+	int err;
+
+	*out = NULL;
+	if (!t)
+		return -ENOMEM;
+	t->p = *p;
+	t->how = *how;
+	p->label = NULL;
+	fan_run(&f, (void **)&t, 1, TAKE_MS, (void **)&done);
+	if (!done) {
+		disk_late(p->path);
+		return -ETIMEDOUT;
+	}
+	err = done->err;
+	*out = done->d;
+	free(done);
+	return err;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* meshctl drive withdraw, drive scan. */
+#include <errno.h>
+#include <libnvme.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/lend.h"
+#include "userspace/meshd/serve.h"
+#include "userspace/meshd/store.h"
+
+#define WITHDRAW_MS	20000
+
+void dry_begin(struct req *r)
+{
+	json_decref(r->result);
+	r->result = json_object();
+	jset_bool(r->result, "dry_run", true);
+	json_object_set_new(r->result, "destroys", json_array());
+}
+
+/* As it was before it was exported; the drive decides what it makes of it. */
+static void cache_on(struct tdrive *d)
+{
+	u32 result;
+	bool off;
+
+	pthread_mutex_lock(&d->lock);
+	off = d->cache_off;
+	d->cache_off = false;
+	pthread_mutex_unlock(&d->lock);
+	if (off && nvme_set_features_volatile_wc(d->fd, true, false, &result))
+		log_warn("%s: its volatile write cache cannot be switched on again", d->path);
+}
+
+/* On the drive's thread: note in the label that it is not to come back. */
+static int withdraw_label(struct tdrive *d)
+{
+	struct label *l;
+
+	if (d->foreign)
+		return 0;		/* another host's by now: not a byte of it is ours */
+	if (!d->label->extents) {
+		device_forget(&d->uuid);
+		return label_wipe(d->fd, d->size);
+	}
+	l = tdrive_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->flags |= LABEL_F_WITHDRAWN;
+	return tdrive_commit(d, l);
+}
+
+struct withdrawal {
+	bool force;
+};
+
+static int withdraw_job(struct tdrive *d, void *arg)
+{
+	const struct withdrawal *w = arg;
+	int err;
+
+	if (d->label->extents && !w->force)
+		return -EBUSY;
+	err = withdraw_label(d);
+	if (err == -EBADE)
+		err = 0;
+	if (err)
+		return err;
+	cache_on(d);
+	/* Jobs that were queued behind it find no drive: they would label it again. */
+	pthread_mutex_lock(&d->lock);
+	d->gone = true;
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+static struct tdrive *named_drive(const char *what)
+{
+	struct muuid u;
+	char path[128];
+
+	if (!muuid_parse(what, &u))
+		return tdrive_find(&u);
+	snprintf(path, sizeof(path), "%s%s", what[0] == '/' ? "" : "/dev/", what);
+	return tdrive_by_path(path);
+}
+
+/* What its volumes lose, from memory. */
+struct losses {
+	u32	extents;
+	u32	open;
+	u64	bytes;
+	char	names[200];		/* of volumes, with commas, each once */
+};
+
+static void add_name(struct losses *s, const char *name)
+{
+	size_t at = strlen(s->names), n = strlen(name);
+	const char *have = strstr(s->names, name);
+
+	if (have && (have == s->names || have[-1] == ' ') && (!have[n] || have[n] == ','))
+		return;
+	if (at + n + 8 < sizeof(s->names))
+		snprintf(s->names + at, sizeof(s->names) - at, "%s%s", at ? ", " : "", name);
+	else if (at && strcmp(s->names + at - 3, "..."))
+		snprintf(s->names + at, sizeof(s->names) - at, " ...");
+}
+
+static void count_losses(struct tdrive *d, struct losses *s)
+{
+	struct opens *o = opens_get();
+	const struct label_extent *e;
+	u32 i;
+
+	memset(s, 0, sizeof(*s));
+	pthread_mutex_lock(&d->lock);
+	for (i = 0; i < d->label->extents; i++) {
+		e = &d->label->extent[i];
+		s->extents++;
+		s->bytes += e->length;
+		s->open += opens_of(o, &e->uuid) > 0;
+		add_name(s, e->name[0] ? e->name : "?");
+	}
+	pthread_mutex_unlock(&d->lock);
+	opens_free(o);
+}
+
+static int withdraw_verdict(struct req *r, const char *what, const struct losses *s)
+{
+	if (s->extents && !arg_bool(r, "force"))
+		return req_fail(r, "%s holds extents of volumes (%s); delete those first, or add --force "
+				"to take it from them", what, s->names);
+	if (s->open && !arg_bool(r, "preempt"))
+		return req_fail(r, "%u of its extents are open now (volumes %s); detach those first, or "
+				"add --preempt: their I/O fails", s->open, s->names);
+	return 0;
+}
+
+static void withdraw_dry(struct req *r, const struct tdrive *d, const struct losses *s)
+{
+	json_t *j;
+
+	dry_begin(r);
+	if (!s->extents) {
+		req_note(r, "%s holds no extents; its label would be wiped", d->path);
+		return;
+	}
+	j = req_destroys(r, "drive", d->path);
+	jset_uuid(j, "uuid", &d->uuid);
+	jset_str(j, "volume", s->names);
+	jset_u64(j, "extents", s->extents);
+	jset_u64(j, "bytes", s->bytes);
+	jset_u64(j, "open", s->open);
+	req_note(r, "its data stays on the drive, but volumes %s cannot reach it until it is exported "
+		 "again; %u of its extents are open now", s->names, s->open);
+}
+
+static int withdraw(struct req *r, struct tdrive *d)
+{
+	struct withdrawal *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->force = arg_bool(r, "force");
+	err = tdrive_run_for(d, withdraw_job, w, free, WITHDRAW_MS);
+	if (err)
+		return err;
+	tdrive_stop(d, arg_bool(r, "force"));
+	store_drive_del(&d->uuid);
+	log_info("%s: withdrawn", d->path);
+	return 0;
+}
+
+int cmd_drive_withdraw(struct req *r)
+{
+	const char *what = arg_str(r, "drive");
+	struct tdrive *d;
+	struct losses s;
+	int err = 0;
+
+	if (!what[0])
+		return req_usage(r, "name a drive: its device or UUID (meshctl drive list)");
+	pthread_mutex_lock(&lend_lock);
+	d = named_drive(what);
+	if (!d) {
+		pthread_mutex_unlock(&lend_lock);
+		return req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
+	}
+	count_losses(d, &s);
+	if (arg_bool(r, "dry_run"))
+		withdraw_dry(r, d, &s);
+	else if (!withdraw_verdict(r, what, &s))
+		err = withdraw(r, d);
+	pthread_mutex_unlock(&lend_lock);
+	tdrive_put(d);
+	/* A device that stood back behind it stands back no longer. */
+	lend_rescan();
+	if (err == -ETIMEDOUT)
+		return req_fail(r, "%s does not answer; it goes when it does", what);
+	if (err == -EBUSY)
+		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
+				what);
+	if (err)
+		return req_fail(r, "%s: %s", what, strerror(-err));
+	return r->error[0] ? -1 : 0;
+}
+
+static json_t *scan_json(const struct probe *p)
+{
+	json_t *j = json_object();
+	char why[240];
+	bool twin = lend_twin_why(p->path, why, sizeof(why));
+
+	jset_str(j, "path", p->path);
+	jset_str(j, "model", p->id.model);
+	jset_str(j, "serial", p->id.serial);
+	jset_str(j, "wwid", p->id.wwid);
+	jset_u64(j, "size", p->size);
+	jset_u64(j, "lba", p->lba);
+	jset_str(j, "state", twin ? "twice" : probe_word(p->verdict));
+	jset_str(j, "reason", twin ? why : p->why);
+	json_object_set_new(j, "uuid", json_null());
+	if (!muuid_null(&p->drive))
+		jset_uuid(j, "uuid", &p->drive);
+	return j;
+}
+
+static json_t *silent_json(const char *path)
+{
+	json_t *j = json_object();
+	char why[80];
+
+	snprintf(why, sizeof(why), "has not answered for %u s", take_silent(path));
+	jset_str(j, "path", path);
+	jset_str(j, "state", "silent");
+	jset_str(j, "reason", why);
+	json_object_set_new(j, "uuid", json_null());
+	return j;
+}
+
+int cmd_drive_scan(struct req *r)
+{
+	json_t *list = json_array();
+	struct probe **p;
+	size_t i, n, k = 0;
+	char **all = probe_list(&n);
+
+	for (i = 0; i < n; i++) {
+		if (!strncmp(all[i], "/dev/nvme", 9) || arg_bool(r, "all"))
+			all[k++] = all[i];
+		else
+			free(all[i]);
+	}
+	p = calloc(k + 1, sizeof(*p));
+	if (p)
+		take_probes(all, k, false, p);
+	for (i = 0; i < k; i++) {
+		json_array_append_new(list, p && p[i] ? scan_json(p[i]) : silent_json(all[i]));
+		if (p && p[i])
+			probe_clear(p[i]);
+		if (p)
+			free(p[i]);
+		free(all[i]);
+	}
+	free(p);
+	free(all);
+	r->result = json_object();
+	json_object_set_new(r->result, "drives", list);
+	return 0;
+}

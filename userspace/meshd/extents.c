@@ -581,7 +581,7 @@ static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all
 /* Nobody waits for it any more, or `volume delete` of what is being made. */
 static bool cancelled(const struct req *r, const struct layout *l)
 {
-	return req_gone(r) || busy_cancelled(&l->volume);
+	return req_cancelled(r) || busy_cancelled(&l->volume);
 }
 
 static int wait_zeroed(struct req *r, const struct layout *l, u32 first)

@@ -548,9 +548,108 @@ static void test_weak_targets(void)
 	CU_ASSERT_PTR_NULL(run(2, true, 0));
 }
 
+/* Two old members and, with @m2, a new one: versions and commits of their labels. */
+static struct world two(u8 v0, u8 c0, u8 v1, u8 c1, bool m2)
+{
+	struct world w = { .layouts = 4, .l = { { 1, 0, 0 }, { 2, 1, 0 }, { 2, 0, 0 }, { 3, 0, 0 } } };
+
+	old = 2;
+	w.m[0] = (struct label) { !!v0, v0, c0, 1 };
+	w.m[1] = (struct label) { !!v1, v1, c1, 1 };
+	w.m[2].here = m2;
+	return w;
+}
+
+static struct truth_pick picked(const struct world *w, struct truth *t)
+{
+	*t = seen(w, w->m);
+	return truth_pick(t);
+}
+
+static void test_pick(void)
+{
+	struct world w = two(1, 1, 1, 1, false);
+	struct truth t;
+	struct truth_pick p = picked(&w, &t);
+
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.layout == &object[0] && !p.top);
+	/* A record that no label confirms is not there. */
+	records[t.records++] = &object[3];
+	p = truth_pick(&t);
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.layout == &object[0] && !p.top);
+	/* One of two members is away. */
+	w = two(1, 1, 0, 0, false);
+	p = picked(&w, &t);
+	CU_ASSERT(p.verdict == TRUTH_AWAY && p.layout == &object[0] && p.member == 1);
+	/* All old members have it, the new one is away: it may be in use. */
+	w = two(2, 2, 2, 2, false);
+	p = picked(&w, &t);
+	CU_ASSERT(p.verdict == TRUTH_AWAY && p.layout == &object[1] && p.member == 2);
+	/* One version, two commits: neither was written everywhere. */
+	w = two(2, 2, 2, 3, true);
+	p = picked(&w, &t);
+	CU_ASSERT(p.verdict == TRUTH_NONE && p.top);
+	/* A later label whose record nobody has. */
+	w = two(1, 1, 3, 4, false);
+	picked(&w, &t);
+	t.records = 1;
+	p = truth_pick(&t);
+	CU_ASSERT(p.verdict == TRUTH_BLIND && p.layout == &object[0] && p.member == 1);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_DISCARD);
+	CU_ASSERT_EQUAL(truth_version(&t), 4);
+}
+
+static void test_next(void)
+{
+	struct world w = two(2, 2, 1, 1, true);
+	struct muuid me = uuid(3, 1), other = uuid(3, 2);
+	struct truth t;
+	struct truth_pick p = picked(&w, &t);
+
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.layout == &object[0] && p.top == &object[1]);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_COMPLETE);
+	CU_ASSERT_EQUAL(truth_held(&t, p.layout, &me), -1);
+	CU_ASSERT_EQUAL(truth_held(&t, p.layout, &other), 0);
+	/* Its new member is away, or it would take something away. */
+	w = two(2, 2, 1, 1, false);
+	p = picked(&w, &t);
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.top == &object[1]);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_DISCARD);
+	w = two(3, 4, 2, 2, true);
+	p = picked(&w, &t);
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.layout == &object[1] && p.top == &object[3]);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_DISCARD);
+	w = two(1, 1, 1, 1, false);
+	p = picked(&w, &t);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_SAME);
+}
+
+static enum truth_pending pending(struct world w)
+{
+	struct truth t = seen(&w, w.m);
+
+	return truth_pending(&t, &object[0], &object[1]);
+}
+
+static void test_pending(void)
+{
+	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, true)), PENDING_DROP);
+	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, false)), PENDING_DROP);
+	CU_ASSERT_EQUAL(pending(two(1, 1, 0, 0, true)), PENDING_WAIT);
+	CU_ASSERT_EQUAL(pending(two(2, 2, 1, 1, true)), PENDING_COMPLETE);
+	CU_ASSERT_EQUAL(pending(two(2, 2, 0, 0, true)), PENDING_COMPLETE);
+	/* Somebody went on from there, or beside it. */
+	CU_ASSERT_EQUAL(pending(two(2, 2, 3, 4, true)), PENDING_WAIT);
+	CU_ASSERT_EQUAL(pending(two(2, 2, 2, 3, true)), PENDING_WAIT);
+	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "which record counts", test_pick },
+		{ "complete or discard, and who holds it", test_next },
+		{ "a change of our own after a crash", test_pending },
 		{ "a new version against a host that takes the volume", test_rename },
 		{ "a new member against a host that takes the volume", test_extend },
 		{ "both change it", test_both_change },

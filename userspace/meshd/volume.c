@@ -51,7 +51,8 @@ static int name_free(struct req *r, const char *name)
 	struct store_volume v;
 
 	if (!layout_name_ok(name))
-		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-'", name);
+		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-', and "
+				 "not ending like a partition's (-part1)", name);
 	if (!store_volume_find(name, &v, NULL))
 		return req_fail(r, "there is a volume %s already; choose another name", name);
 	return 0;

@@ -9,6 +9,14 @@ $(BUILD)/bin/%: tests/tools/%.c driver/uapi/meshblk.h
 	$(CC) -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0 jansson) \
 		-o $@ $< $(shell pkg-config --libs libnl-genl-3.0 jansson)
 
+# With meshd's own link: a peer that says what it likes.
+MGMTCTL_SRC := tests/tools/mgmtctl.c $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c \
+	userspace/format/link_frame.c userspace/format/uuid.c
+
+$(BUILD)/bin/mgmtctl: $(MGMTCTL_SRC) $(USER_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -o $@ $(MGMTCTL_SRC) -lgnutls -lpthread
+
 tools: $(tools-bin)
 
 .PHONY: tools

@@ -119,6 +119,23 @@ static void test_after_failure(void)
 	CU_ASSERT_EQUAL(label_write(fd, &a, &disk, each), -EBADE);
 }
 
+/* A copy that rotted is put right from the other, whatever it says now. */
+static void test_rotten(void)
+{
+	struct label_disk found;
+
+	for (u64 at = 0; at < 100; at += 4) {
+		begin();
+		flip(at);
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+		CU_ASSERT(each[0] && !each[1]);
+		b.sequence = found.tried + 1;
+		CU_ASSERT_EQUAL(label_write(fd, &b, &found, each), 0);
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+		CU_ASSERT(!each[0] && !each[1]);
+	}
+}
+
 /* A read-only drive: nothing lands, and the number is used up. */
 static void test_failed_write(void)
 {
@@ -164,6 +181,7 @@ int main(void)
 		{ "another writer", test_other_writer },
 		{ "one copy", test_one_copy },
 		{ "after a failure", test_after_failure },
+		{ "rotten", test_rotten },
 		{ "failed write", test_failed_write },
 		{ "grown", test_grown },
 		{ NULL, NULL },

@@ -55,7 +55,8 @@ static const struct opt lend_opts[] = {
 };
 
 static const struct opt withdraw_opts[] = {
-	{ "force", OPT_FLAG, "force", "although volumes use it: their I/O fails, their data stays" },
+	{ "force", OPT_FLAG, "force", "although volumes have extents on it; their data stays there" },
+	OPT_PREEMPT("although extents are open now: their I/O fails"),
 	OPT_DRY_RUN,
 	OPT_END,
 };

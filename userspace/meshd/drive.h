@@ -129,6 +129,8 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
 int label_wipe(int fd, u64 size);
+/* The same for a drive without extents: nothing shows any more that it was one. */
+int label_forget(int fd, u64 size);
 
 /* backup.c: what the state folder keeps of each drive */
 void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */

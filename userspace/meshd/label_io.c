@@ -78,35 +78,44 @@ out:
 }
 
 /*
- * Is what stands on the drive what was put there? A copy whose last write failed
- * may be old, new or torn, but never of another owner or a higher sequence.
+ * Is what stands on the drive what was put there? A copy whose last write failed,
+ * or that rotted, may be old, new or torn, but not a whole label of another owner
+ * or of a sequence that was never tried here.
  */
-static bool copy_as_left(const struct label_disk *disk, int copy, const void *now,
-			 const struct label *l)
+static int copy_as_left(int fd, const struct label *l, const struct label_disk *disk, int copy,
+			void *buf, struct label *spare)
 {
+	struct label_disk now = *disk;
 	struct label_disk_head h;
 
-	memcpy(&h, now, sizeof(h));
-	if (disk->known[copy])
-		return !memcmp(&h, &disk->head[copy], sizeof(h));
-	if (!label_magic(now, ALIGN))
-		return true;
-	return !memcmp(h.drive, l->drive.b, 16) && le64toh(h.sequence) <= disk->tried &&
-	       (!disk->known[!copy] || !memcmp(h.owner, disk->head[!copy].owner, 16));
+	if (!disk->known[copy]) {
+		if (read_copy(fd, copy_at(l->size, copy), buf, spare, &now, copy))
+			return 0;
+		return muuid_equal(&spare->drive, &l->drive) && spare->sequence <= disk->tried &&
+		       (!disk->known[!copy] ||
+			!memcmp(spare->owner.b, disk->head[!copy].owner, 16)) ? 0 : -EBADE;
+	}
+	if (pread(fd, buf, ALIGN, copy_at(l->size, copy)) != ALIGN)
+		return -EIO;
+	memcpy(&h, buf, sizeof(h));
+	return memcmp(&h, &disk->head[copy], sizeof(h)) ? -EBADE : 0;
 }
 
-static int compare(int fd, const struct label *l, const struct label_disk *disk, u8 *buf)
+/* A copy that cannot be read may still be writable, which repairs it. */
+static int compare(int fd, const struct label *l, const struct label_disk *disk, void *buf)
 {
-	int copy, bad = 0;
+	struct label *spare = malloc(sizeof(*spare));
+	int copy, bad = 0, err = spare ? 0 : -ENOMEM;
 
-	for (copy = 0; copy < 2; copy++) {
-		/* A copy that cannot be read may still be writable: that repairs it. */
-		if (pread(fd, buf, ALIGN, copy_at(l->size, copy)) != ALIGN)
+	for (copy = 0; copy < 2 && !err; copy++) {
+		err = copy_as_left(fd, l, disk, copy, buf, spare);
+		if (err == -EIO) {
 			bad++;
-		else if (!copy_as_left(disk, copy, buf, l))
-			return -EBADE;
+			err = 0;
+		}
 	}
-	return bad == 2 ? -EIO : 0;
+	free(spare);
+	return err ? err : bad == 2 ? -EIO : 0;
 }
 
 static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
@@ -159,6 +168,21 @@ int label_wipe(int fd, u64 size)
 	if (pwrite(fd, buf, LABEL_AREA, copy_at(size, 1)) != (ssize_t)LABEL_AREA ||
 	    pwrite(fd, buf, LABEL_AREA, copy_at(size, 0)) != (ssize_t)LABEL_AREA)
 		err = -EIO;
+	free(buf);
+	return err;
+}
+
+int label_forget(int fd, u64 size)
+{
+	void *buf = aligned(ALIGN);
+	int err, copy;
+
+	if (!buf)
+		return -ENOMEM;
+	memset(buf, 0, ALIGN);
+	err = label_wipe(fd, size);
+	for (copy = 0; copy < LAYOUT_COPIES && !err; copy++)
+		err = write_copy(fd, buf, ALIGN, LABEL_AREA + copy * LAYOUT_COPY_BYTES);
 	free(buf);
 	return err;
 }

@@ -18,6 +18,7 @@ enum probe_verdict {
 };
 
 struct probe {
+	int	err;		/* it cannot be opened; nothing but @path and @why is set */
 	char	name[64];	/* "nvme0n1" */
 	char	path[80];
 	struct twin_id id;

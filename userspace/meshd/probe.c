@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "userspace/format/layout.h"
 #include "userspace/meshd/lend.h"
 
 #define SMALLEST	(64ULL << 20)
@@ -182,6 +183,34 @@ static void describe_label(struct probe *p)
 		l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "", size);
 }
 
+/*
+ * A drive of ours whose label was overwritten looks empty: is there a layout
+ * record where the first extent begins, or was this device exported with extents?
+ */
+static bool lost_label(struct probe *p, int fd)
+{
+	struct twin_id noted;
+	struct layout_head h;
+	bool found = false;
+	struct muuid *all;
+	size_t i, n;
+	void *buf;
+	int copy;
+
+	if (posix_memalign(&buf, LAYOUT_PEEK, LAYOUT_PEEK))
+		return false;
+	for (copy = 0; copy < LAYOUT_COPIES && !found; copy++)
+		found = pread(fd, buf, LAYOUT_PEEK, LABEL_AREA + copy * LAYOUT_COPY_BYTES) ==
+			LAYOUT_PEEK && !layout_peek(buf, LAYOUT_PEEK, &h);
+	free(buf);
+	all = backup_list(&n);
+	for (i = 0; i < n && !found; i++)
+		found = !device_noted(&all[i], &noted) && twin_match(&noted, &p->id) == TWIN_SAME &&
+			!backup_read(&all[i], p->label) && p->label->extents;
+	free(all);
+	return found;
+}
+
 static int check_label(struct probe *p, int fd)
 {
 	int err;
@@ -194,8 +223,13 @@ static int check_label(struct probe *p, int fd)
 		describe_label(p);
 		return 1;
 	}
+	if (err == -ENODATA && lost_label(p, fd))
+		err = -ENOKEY;
 	probe_clear(p);
-	if (err == -EPROTONOSUPPORT)
+	if (err == -ENOKEY)
+		verdict(p, PROBE_FOREIGN, "was exported and has lost its label (meshctl drive "
+			"restore-label %.40s --dry-run)", p->path);
+	else if (err == -EPROTONOSUPPORT)
 		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
 	else if (err == -EIO)
 		verdict(p, PROBE_UNFIT, "cannot be read");

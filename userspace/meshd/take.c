@@ -126,9 +126,10 @@ static void *probe_work(void *item)
 	p = calloc(1, sizeof(*p));
 	if (p && w->labelled_only && !probe_labelled(w->path)) {
 		snprintf(p->path, sizeof(p->path), "%s", w->path);
-	} else if (p && probe_device(w->path, p)) {
-		free(p);
-		p = NULL;
+	} else if (p) {
+		p->err = probe_device(w->path, p);
+		if (p->err)
+			snprintf(p->why, sizeof(p->why), "cannot be opened: %s", strerror(-p->err));
 	}
 	disk_drop(w->path);
 	return p;
@@ -175,10 +176,10 @@ int take_probe(const char *path, struct probe *p)
 		return -errno;
 	take_probes(&one, 1, false, &out);
 	if (!out)
-		return take_silent(path) ? -ETIMEDOUT : -ENOTBLK;
+		return -ETIMEDOUT;
 	*p = *out;
 	free(out);
-	return 0;
+	return p->err;
 }
 
 static int open_drive(const char *path)
@@ -281,7 +282,7 @@ static int fresh_label(struct taking *t, int fd)
 	l->lba = t->p.lba;
 	l->sequence = 1;
 	memset(&t->p.disk, 0, sizeof(t->p.disk));
-	err = label_wipe(fd, l->size);
+	err = label_forget(fd, l->size);
 	if (!err)
 		err = label_write(fd, l, &t->p.disk, each);
 	if (!err && (each[0] || each[1]))

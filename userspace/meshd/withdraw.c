@@ -44,7 +44,7 @@ static int withdraw_label(struct tdrive *d)
 		return 0;		/* another host's by now: not a byte of it is ours */
 	if (!d->label->extents) {
 		device_forget(&d->uuid);
-		return label_wipe(d->fd, d->size);
+		return label_forget(d->fd, d->size);
 	}
 	l = tdrive_edit(d);
 	if (!l)
@@ -221,7 +221,7 @@ static json_t *scan_json(const struct probe *p)
 	jset_str(j, "wwid", p->id.wwid);
 	jset_u64(j, "size", p->size);
 	jset_u64(j, "lba", p->lba);
-	jset_str(j, "state", twin ? "twice" : probe_word(p->verdict));
+	jset_str(j, "state", twin ? "twice" : p->err ? "refused" : probe_word(p->verdict));
 	jset_str(j, "reason", twin ? why : p->why);
 	json_object_set_new(j, "uuid", json_null());
 	if (!muuid_null(&p->drive))

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * meshctl drive extents, drive free: extents that no volume claims, and why. An
+ * extent is claimed when this host's store or a layout record that counts on any
+ * known host names it; who cannot be reached may know more.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/format/umap.h"
+#include "userspace/meshd/gather.h"
+#include "userspace/meshd/lend.h"
+#include "userspace/meshd/store.h"
+
+#define CLAIM_WHY	(REASON + 160)
+
+enum claim {
+	CLAIM_HELD,		/* a volume claims it, or will */
+	CLAIM_NONE,		/* an orphan */
+	CLAIM_UNKNOWN,		/* who would know cannot be reached */
+};
+
+static const char *const claim_words[] = { "claimed", "orphan", "unknown" };
+
+struct host_said {
+	struct store_host h;
+	int	err;
+	char	why[REASON];
+	json_t	*extents, *drives;
+};
+
+struct survey {
+	struct host_said *host;
+	size_t	n;
+	struct umap drives;		/* those that some host exports now */
+};
+
+static void ask_host_of(void *arg, size_t i)
+{
+	struct host_said *s = &((struct survey *)arg)->host[i];
+	struct mgmt_req q = { .op = MGMT_EXTENTS };
+
+	s->err = peer_call(&s->h, &q, &s->extents, s->why);
+	q.op = MGMT_DRIVES;
+	if (!s->err)
+		s->err = peer_call(&s->h, &q, &s->drives, s->why);
+}
+
+static void note_drives(struct survey *v, json_t *data)
+{
+	struct mgmt_drive d;
+	json_t *j;
+	bool fresh;
+	size_t i;
+
+	json_array_foreach(json_object_get(data, "drives"), i, j)
+		if (!mgmt_drive_unpack(j, &d))
+			umap_put(&v->drives, &d.uuid, &fresh);
+}
+
+/* This host is looked at even if it does not know itself as a host. */
+static int survey(struct survey *v)
+{
+	struct store_host *hosts;
+	bool self = false;
+	size_t i, n;
+
+	memset(v, 0, sizeof(*v));
+	store_hosts(&hosts, &n);
+	v->host = calloc(n + 1, sizeof(*v->host));
+	if (!v->host) {
+		free(hosts);
+		return -ENOMEM;
+	}
+	for (i = 0; i < n; i++) {
+		v->host[i].h = hosts[i];
+		self = self || muuid_equal(&hosts[i].uuid, &D.host);
+	}
+	free(hosts);
+	v->n = n + !self;
+	if (!self) {
+		v->host[n].h.uuid = D.host;
+		snprintf(v->host[n].h.name, sizeof(v->host[n].h.name), "%.63s", D.hostname);
+	}
+	peers_each(v->n, ask_host_of, v);
+	for (i = 0; i < v->n; i++)
+		note_drives(v, v->host[i].drives);
+	return 0;
+}
+
+static void survey_free(struct survey *v)
+{
+	size_t i;
+
+	for (i = 0; i < v->n; i++) {
+		json_decref(v->host[i].extents);
+		json_decref(v->host[i].drives);
+	}
+	umap_free(&v->drives);
+	free(v->host);
+}
+
+/* What this host's store says: layouts of its volumes, and what is being allocated. */
+static void store_claims(struct umap *claims)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume *v, full;
+	struct store_intent *in;
+	size_t i, n;
+	bool fresh;
+	u32 k;
+
+	store_volumes(&v, &n);
+	for (i = 0; l && i < n; i++)
+		if (!store_volume_get(&v[i].uuid, &full, l))
+			for (k = 0; k < l->members; k++)
+				umap_put(claims, &l->member[k].extent, &fresh);
+	free(v);
+	free(l);
+	store_intents(&in, &n);
+	for (i = 0; i < n; i++)
+		umap_put(claims, &in[i].extent, &fresh);
+	free(in);
+}
+
+static bool names(const struct layout *l, const struct muuid *extent)
+{
+	u32 i;
+
+	for (i = 0; l && i < l->members; i++)
+		if (muuid_equal(&l->member[i].extent, extent))
+			return true;
+	return false;
+}
+
+/* A layout names it, but some member is not there: for good, or only for now? */
+static enum claim claim_partial(const struct survey *s, const struct gather *g,
+				const struct layout *l, char why[CLAIM_WHY])
+{
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		const struct layout_member *m = &l->member[i];
+
+		if (gather_find(g, &m->extent))
+			continue;
+		if (!umap_get(&s->drives, &m->drive)) {
+			snprintf(why, CLAIM_WHY, "volume %s, whose member %u is on a drive that is away",
+				 l->name, i);
+			return CLAIM_UNKNOWN;
+		}
+		snprintf(why, CLAIM_WHY, "volume %s was deleted in part: member %u is gone from its drive",
+			 l->name, i);
+		return CLAIM_NONE;
+	}
+	snprintf(why, CLAIM_WHY, "volume %s (meshctl volume import %s)", l->name, l->name);
+	return CLAIM_HELD;
+}
+
+static enum claim claim_of(const struct survey *s, const struct gather *g,
+			   const struct mgmt_extent *e, char why[CLAIM_WHY])
+{
+	struct truth_pick p = truth_pick(&g->truth);
+	size_t i;
+
+	for (i = 0; i < g->nr_hosts; i++) {
+		if (g->said[i].err) {
+			snprintf(why, CLAIM_WHY, "host %s could claim it, but %s", g->hosts[i].name,
+				 g->said[i].why);
+			return CLAIM_UNKNOWN;
+		}
+	}
+	if (!gather_find(g, &e->uuid)) {
+		snprintf(why, CLAIM_WHY, "its host is not known here (meshctl host add)");
+		return CLAIM_UNKNOWN;
+	}
+	if (names(p.top, &e->uuid))
+		return claim_partial(s, g, p.top, why);
+	if (names(p.layout, &e->uuid))
+		return claim_partial(s, g, p.layout, why);
+	if (!e->version)
+		snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
+	else if (p.layout)
+		snprintf(why, CLAIM_WHY, "version %llu of volume %s does not name it",
+			 (unsigned long long)p.layout->version, p.layout->name);
+	else
+		snprintf(why, CLAIM_WHY, "no layout record of its volume can be read anywhere");
+	return CLAIM_NONE;
+}
+
+/* One gather() a volume, kept for its next extent. */
+struct judge {
+	const struct survey *s;
+	struct umap claims;
+	struct gather g;
+	struct muuid volume;
+	bool	have;
+};
+
+static enum claim judge(struct judge *j, const struct mgmt_extent *e, char why[CLAIM_WHY])
+{
+	if (umap_get(&j->claims, &e->uuid)) {
+		snprintf(why, CLAIM_WHY, "a volume of this host");
+		return CLAIM_HELD;
+	}
+	if (!j->have || !muuid_equal(&j->volume, &e->volume)) {
+		if (j->have)
+			gather_free(&j->g);
+		j->volume = e->volume;
+		j->have = !gather(&j->g, &e->volume, false);
+	}
+	if (j->have)
+		return claim_of(j->s, &j->g, e, why);
+	snprintf(why, CLAIM_WHY, "out of memory");
+	return CLAIM_UNKNOWN;
+}
+
+static void judge_end(struct judge *j)
+{
+	if (j->have)
+		gather_free(&j->g);
+	umap_free(&j->claims);
+}
+
+static json_t *extent_json(const struct mgmt_extent *e, const struct store_host *h,
+			   enum claim claim, const char *why)
+{
+	json_t *j = mgmt_extent_pack(e);
+
+	json_object_del(j, "extent");
+	jset_uuid(j, "uuid", &e->uuid);
+	jset_str(j, "host", h->name);
+	jset_uuid(j, "host_uuid", &h->uuid);
+	if (muuid_null(&e->holder))
+		json_object_set_new(j, "holder", json_null());
+	jset_str(j, "state", claim == CLAIM_HELD && e->opens ? "open" : claim_words[claim]);
+	jset_str(j, "reason", why);
+	return j;
+}
+
+static bool drive_wanted(const char *what, const struct mgmt_extent *e, const json_t *drives)
+{
+	struct mgmt_drive d;
+	struct muuid u;
+	json_t *j;
+	size_t i;
+
+	if (!what[0])
+		return true;
+	if (!muuid_parse(what, &u))
+		return muuid_equal(&u, &e->drive);
+	json_array_foreach(json_object_get(drives, "drives"), i, j)
+		if (!mgmt_drive_unpack(j, &d) && muuid_equal(&d.uuid, &e->drive))
+			return !strcmp(d.path, what);
+	return false;
+}
+
+static int by_volume(const void *a, const void *b)
+{
+	const struct mgmt_extent *x = a, *y = b;
+
+	return muuid_cmp(&x->volume, &y->volume);
+}
+
+/* A host's extents in the order of volumes: each volume is looked up once. */
+static void list_host(struct req *r, json_t *list, struct judge *j, const struct host_said *s)
+{
+	json_t *all = json_object_get(s->extents, "extents"), *item;
+	struct mgmt_extent *e = calloc(json_array_size(all) + 1, sizeof(*e));
+	char why[CLAIM_WHY];
+	enum claim claim;
+	size_t i, n = 0;
+
+	json_array_foreach(all, i, item)
+		if (e && !mgmt_extent_unpack(item, &e[n]) &&
+		    drive_wanted(arg_str(r, "drive"), &e[n], s->drives))
+			n++;
+	if (e)
+		qsort(e, n, sizeof(*e), by_volume);
+	for (i = 0; i < n && !req_cancelled(r); i++) {
+		claim = judge(j, &e[i], why);
+		if (claim != CLAIM_HELD || arg_bool(r, "all"))
+			json_array_append_new(list, extent_json(&e[i], &s->h, claim, why));
+	}
+	free(e);
+}
+
+int cmd_drive_extents(struct req *r)
+{
+	json_t *list = json_array(), *failed = json_array();
+	struct survey s;
+	struct judge j = { .s = &s };
+	size_t i;
+
+	if (survey(&s)) {
+		json_decref(list);
+		json_decref(failed);
+		return req_fail(r, "out of memory");
+	}
+	store_claims(&j.claims);
+	for (i = 0; i < s.n; i++) {
+		if (s.host[i].err)
+			json_array_append_new(failed, json_string(s.host[i].why));
+		else
+			list_host(r, list, &j, &s.host[i]);
+	}
+	judge_end(&j);
+	survey_free(&s);
+	r->result = json_object();
+	json_object_set_new(r->result, "extents", list);
+	json_object_set_new(r->result, "failed", failed);
+	return 0;
+}
+
+static const struct host_said *find_extent(const struct survey *s, const struct muuid *uuid,
+					   struct mgmt_extent *e)
+{
+	json_t *item;
+	size_t i, k;
+
+	for (i = 0; i < s->n; i++)
+		json_array_foreach(json_object_get(s->host[i].extents, "extents"), k, item)
+			if (!mgmt_extent_unpack(item, e) && muuid_equal(&e->uuid, uuid))
+				return &s->host[i];
+	return NULL;
+}
+
+static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim claim,
+			const char *why)
+{
+	char holder[MUUID_TEXT];
+
+	if (claim == CLAIM_HELD)
+		return req_fail(r, "%s claims this extent: delete the volume instead", why);
+	if (claim == CLAIM_UNKNOWN && !arg_bool(r, "stale"))
+		return req_fail(r, "%s; when that is gone for good, add --stale", why);
+	if (!muuid_null(&e->holder) && !muuid_equal(&e->holder, &D.host) && !arg_bool(r, "preempt")) {
+		muuid_text(&e->holder, holder);
+		return req_fail(r, "host %s is noted as its holder and may be using it; when it is not, "
+				"add --preempt", holder);
+	}
+	return 0;
+}
+
+static int free_dry(struct req *r, const struct mgmt_extent *e, const struct store_host *h,
+		    const char *why)
+{
+	char text[MUUID_TEXT];
+	json_t *j;
+
+	muuid_text(&e->uuid, text);
+	j = req_destroys(r, "extent", text);
+	jset_str(j, "host", h->name);
+	jset_uuid(j, "drive", &e->drive);
+	jset_str(j, "volume", e->name);
+	jset_u64(j, "bytes", e->length);
+	if (!muuid_null(&e->holder))
+		jset_uuid(j, "holder", &e->holder);
+	jset_str(j, "reason", why);
+	return 0;
+}
+
+static int free_it(struct req *r, const struct mgmt_extent *e, const struct store_host *h)
+{
+	struct mgmt_req q = { .op = MGMT_FREE, .drive = e->drive, .extent = e->uuid,
+			      .volume = e->volume, .preempt = arg_bool(r, "preempt"),
+			      .believed = { e->holder, e->version, e->commit } };
+	char why[REASON];
+	json_t *data;
+	int err = peer_call(h, &q, &data, why);
+
+	json_decref(data);
+	return err ? req_fail(r, "%s", why) : 0;
+}
+
+int cmd_drive_free(struct req *r)
+{
+	const char *what = arg_str(r, "extent");
+	const struct host_said *at;
+	struct mgmt_extent e;
+	struct survey s;
+	struct judge j = { .s = &s };
+	char why[CLAIM_WHY] = "";
+	struct muuid uuid;
+	int err = 0;
+
+	if (muuid_parse(what, &uuid))
+		return req_usage(r, "name an extent by its UUID; see meshctl drive extents");
+	if (survey(&s))
+		return req_fail(r, "out of memory");
+	store_claims(&j.claims);
+	at = find_extent(&s, &uuid, &e);
+	if (!at)
+		err = req_fail(r, "no host that answers has an extent %s; see meshctl drive extents", what);
+	if (!err)
+		err = free_verdict(r, &e, judge(&j, &e, why), why);
+	if (!err)
+		err = arg_bool(r, "dry_run") ? free_dry(r, &e, &at->h, why) : free_it(r, &e, &at->h);
+	judge_end(&j);
+	survey_free(&s);
+	return err;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * meshctl drive restore-label: a label put together again from the copy in the
+ * state folder and the layout records on the drive, when both copies on the
+ * drive are unreadable. What becomes of each extent: format/restore.h.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "userspace/format/json.h"
+#include "userspace/format/restore.h"
+#include "userspace/meshd/lend.h"
+#include "userspace/meshd/records.h"
+
+#define LINES_MAX	(3 * LABEL_EXTENTS_MAX)
+
+static const char *const what_words[] = {
+	[RESTORE_CONFIRMED] = "confirmed by its record",
+	[RESTORE_KEPT] = "kept, although no record names it: look at it with drive extents",
+	[RESTORE_FOUND] = "found on the drive, not in the backup",
+	[RESTORE_NAMELESS] = "found, but which member it is cannot be told: an orphan",
+	[RESTORE_DROPPED] = "left out: never recorded, or the trace of what was freed",
+};
+
+struct work {
+	struct req *r;
+	int	fd;
+	u64	size;
+	struct label *label, *out;
+	struct label_disk disk;
+	struct restore_scan scan;
+	struct restore_line *line;
+	struct layout *l, *spare;
+	void	*buf;
+};
+
+static void work_free(struct work *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	restore_scan_free(&w->scan);
+	free(w->label);
+	free(w->out);
+	free(w->line);
+	free(w->l);
+	free(w->spare);
+	free(w->buf);
+}
+
+static int work_begin(struct work *w, const char *path)
+{
+	w->label = malloc(sizeof(*w->label));
+	w->out = malloc(sizeof(*w->out));
+	w->line = calloc(LINES_MAX, sizeof(*w->line));
+	w->l = malloc(sizeof(*w->l));
+	w->spare = malloc(sizeof(*w->spare));
+	w->buf = record_buffer(LAYOUT_COPY_BYTES);
+	if (!w->label || !w->out || !w->line || !w->l || !w->spare || !w->buf)
+		return -ENOMEM;
+	w->fd = open(path, O_RDWR | O_DIRECT | O_DSYNC | O_EXCL | O_CLOEXEC);
+	if (w->fd < 0)
+		return -errno;
+	return ioctl(w->fd, BLKGETSIZE64, &w->size) ? -errno : 0;
+}
+
+/* The better of the two copies at @at: the highest version that is whole. */
+static int record_at(struct work *w, u64 at, struct layout *best)
+{
+	int copy, err, found = -ENODATA;
+
+	for (copy = 0; copy < LAYOUT_COPIES; copy++) {
+		err = record_read(w->fd, at + copy * LAYOUT_COPY_BYTES, w->buf, w->spare);
+		if (err || (!found && w->spare->version <= best->version))
+			continue;
+		memcpy(best, w->spare, sizeof(*best));
+		found = 0;
+	}
+	return found;
+}
+
+/* Does @l, a backup, belong to the drive? Records where it says, of that drive. */
+static u32 confirmed_by(struct work *w, const struct label *l)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < l->extents; i++)
+		n += l->extent[i].version && !record_at(w, l->extent[i].start, w->l) &&
+		     record_names(w->l, &l->extent[i].uuid);
+	return n;
+}
+
+/* The backup that fits best: by what is on the drive, then by the device. */
+static int choose_backup(struct work *w, const char *path)
+{
+	struct twin_id id, noted;
+	struct muuid *all;
+	u32 best = 0, n;
+	size_t i, count;
+	bool found = false, same;
+
+	probe_wwid_of(path, &id);
+	all = backup_list(&count);
+	for (i = 0; i < count; i++) {
+		if (backup_read(&all[i], w->out) || w->out->size != w->size)
+			continue;
+		same = !device_noted(&all[i], &noted) && twin_match(&noted, &id) == TWIN_SAME;
+		n = 2 * confirmed_by(w, w->out) + same;
+		if (n > best) {
+			memcpy(w->label, w->out, sizeof(*w->label));
+			best = n;
+			found = true;
+		}
+	}
+	free(all);
+	return found ? 0 : -ENOENT;
+}
+
+/* Bytes of the extent at @start, if the backup has it and its record agrees; else 0. */
+static u64 confirmed_length(const struct label *l, u64 start, const struct layout *rec)
+{
+	u32 i;
+
+	for (i = 0; i < l->extents; i++)
+		if (l->extent[i].start == start && record_names(rec, &l->extent[i].uuid))
+			return l->extent[i].length;
+	return 0;
+}
+
+/*
+ * Every place where an extent may begin. What is inside one that the backup
+ * confirms is data, whatever it looks like; behind others each MiB is looked at.
+ */
+static int scan_drive(struct work *w)
+{
+	u64 at, next, length, told = 0;
+	int err;
+
+	for (at = LABEL_AREA; at + LABEL_AREA < w->size; at = next) {
+		next = at + LABEL_AREA;
+		if (now_ms() - told > 500) {
+			req_progress(w->r, "looking for layout records", at, w->size);
+			told = now_ms();
+			if (req_cancelled(w->r))
+				return -ECANCELED;
+		}
+		if (record_at(w, at, w->l))
+			continue;
+		err = restore_add(&w->scan, at, w->l, &w->label->drive);
+		if (err == -ENOMEM)
+			return err;
+		length = confirmed_length(w->label, at, w->l);
+		if (!err && length)
+			next = at + length;
+	}
+	return 0;
+}
+
+static void list_lines(struct work *w, int n)
+{
+	json_t *list = json_array(), *j;
+	const struct restore_line *s;
+
+	for (s = w->line; s < w->line + n; s++) {
+		j = json_object();
+		jset_uuid(j, "uuid", &s->extent.uuid);
+		jset_uuid(j, "drive", &w->label->drive);
+		jset_uuid(j, "volume", &s->extent.volume);
+		jset_str(j, "name", s->extent.name);
+		jset_u64(j, "start", s->extent.start);
+		jset_u64(j, "length", s->extent.length);
+		jset_u64(j, "version", s->extent.version);
+		jset_str(j, "reason", what_words[s->what]);
+		json_array_append_new(list, j);
+		req_note(w->r, "at %llu MiB, %llu MiB of volume %s: %s",
+			 (unsigned long long)s->extent.start >> 20,
+			 (unsigned long long)s->extent.length >> 20,
+			 s->extent.name[0] ? s->extent.name : "?", what_words[s->what]);
+	}
+	json_object_set_new(w->r->result, "extents", list);
+}
+
+/* Sequences that damaged copies still show are not used again. */
+static u64 highest_sequence(const struct label_disk *disk)
+{
+	u64 best = 0, is;
+	int copy;
+
+	for (copy = 0; copy < 2; copy++) {
+		is = le64toh(disk->head[copy].sequence);
+		/* A rotten field may say anything; what no label reaches is no sequence. */
+		if (label_magic(&disk->head[copy], sizeof(disk->head[copy])) && is < 1ULL << 48 &&
+		    is > best)
+			best = is;
+	}
+	return best;
+}
+
+static int write_label(struct work *w)
+{
+	struct label_disk none = { 0 };
+	int err, each[2];
+
+	err = label_wipe(w->fd, w->size);
+	if (!err)
+		err = label_write(w->fd, w->out, &none, each);
+	if (!err && (each[0] || each[1]))
+		err = -EIO;
+	return err;
+}
+
+static int restore(struct work *w, const char *path)
+{
+	int n, each[2], err = label_read(w->fd, w->size, w->out, &w->disk, each);
+
+	if (!err)
+		return req_fail(w->r, "%s has a label that can be read; nothing to restore", path);
+	if (err != -EBADMSG && err != -EUCLEAN && err != -ENODATA && err != -EIO)
+		return req_fail(w->r, "%s: %s", path, strerror(-err));
+	if (choose_backup(w, path))
+		return req_fail(w->r, "no copy of a label in %s/labels belongs to %s: neither the device "
+				"nor a layout record on it matches one", D.state, path);
+	err = scan_drive(w);
+	if (err)
+		return req_fail(w->r, "%s: %s", path, strerror(-err));
+	n = restore_build(w->label, &w->scan, highest_sequence(&w->disk), w->out, w->line, LINES_MAX,
+			  uuid_random);
+	if (n < 0)
+		return req_fail(w->r, "%s: what is found makes no label: %s", path, strerror(-n));
+	dry_begin(w->r);
+	if (!arg_bool(w->r, "dry_run"))
+		json_object_del(w->r->result, "dry_run");
+	list_lines(w, n);
+	jset_uuid(w->r->result, "drive", &w->out->drive);
+	jset_u64(w->r->result, "sequence", w->out->sequence);
+	if (arg_bool(w->r, "dry_run"))
+		return 0;
+	err = write_label(w);
+	if (err)
+		return req_fail(w->r, "%s: its label cannot be written: %s", path, strerror(-err));
+	req_note(w->r, "%s has its label again with %u extents; it is taken up in a moment", path,
+		 w->out->extents);
+	return 0;
+}
+
+static int may_restore(struct req *r, const char *path, struct probe *p)
+{
+	int err = take_probe(path, p);
+
+	if (err)
+		return req_fail(r, "%s: %s", path, err == -ETIMEDOUT ? "does not answer" :
+				err == -ENOTBLK ? "not a block device" : strerror(-err));
+	if (p->verdict == PROBE_LENT)
+		return req_fail(r, "%s is exported now: its label is in memory and is written again by "
+				"itself", path);
+	if (p->verdict == PROBE_USED)
+		return req_fail(r, "%s is in use: %s", path, p->why);
+	return 0;
+}
+
+int cmd_drive_restore(struct req *r)
+{
+	const char *path = arg_str(r, "path");
+	struct work w = { .r = r, .fd = -1 };
+	struct probe p;
+	int err;
+
+	if (path[0] != '/')
+		return req_usage(r, "name a device, such as /dev/nvme0n1");
+	err = may_restore(r, path, &p);
+	probe_clear(&p);
+	if (err)
+		return err;
+	err = work_begin(&w, path);
+	if (err)
+		req_fail(r, "%s: %s", path, strerror(-err));
+	else
+		err = restore(&w, path);
+	work_free(&w);
+	lend_rescan();
+	return err;
+}

@@ -9,12 +9,14 @@ $(BUILD)/unit/test_codec: $(UNIT_EXTRA_codec)
 $(foreach f,$(CODEC_X86),$(eval $(BUILD)/unit/obj/$(f:.c=.o): SANITIZE += $(call codec_flags,$(f))))
 
 # meshd's links: threads, sockets and TLS, with the rest of meshd left out.
-LINK_SRC         := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c
-UNIT_EXTRA_link  := $(LINK_SRC:%.c=$(BUILD)/unit/obj/%.o)
-UNIT_LIBS_link   := -lgnutls -lpthread
-UNIT_CFLAGS_link := -D_GNU_SOURCE
-S390X_SKIP       += tests/unit/test_link.c
+LINK_SRC  := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c
+LINK_OBJ  := $(LINK_SRC:%.c=$(BUILD)/unit/obj/%.o)
+LINK_TEST := link link_strangers
 
-$(BUILD)/unit/test_link: $(UNIT_EXTRA_link)
-$(UNIT_EXTRA_link): UNIT_CFLAGS += -D_GNU_SOURCE
-$(UNIT_EXTRA_link): $(wildcard userspace/meshd/*.h)
+$(foreach t,$(LINK_TEST),$(eval UNIT_EXTRA_$(t) := $(LINK_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+S390X_SKIP += $(LINK_TEST:%=tests/unit/test_%.c)
+
+$(LINK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(LINK_OBJ): $(wildcard userspace/meshd/*.h)
+$(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ) tests/unit/link_rig.h

@@ -1,158 +1,292 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Hosts in one process that talk over loopback: link*.c of meshd as it is. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <linux/kernel.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "tests/unit/suite.h"
-#include "userspace/meshd/links.h"
-
-#define MS	5000
-
-struct host {
-	struct links *l;
-	struct muuid uuid;
-	char	addr[16];
-	u16	port;
-};
-
-static struct link_key key1, key2, other1, zero;
-static u16 next_port;
-
-/* A port that is free on every loopback address. */
-static u16 free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	if (fd < 0 || bind(fd, (void *)&a, sizeof(a)) || getsockname(fd, (void *)&a, &len))
-		abort();
-	close(fd);
-	return ntohs(a.sin_port);
-}
-
-/* What a host answers: by the first letter of the request. */
-static void serve(struct link_req *r, const void *msg, size_t len)
-{
-	const char *s = msg;
-
-	if (len && s[0] == 'w') {		/* wait, then echo */
-		usleep(500000);
-	} else if (len && s[0] == 'n') {	/* the number of bytes */
-		char text[32];
-
-		link_reply(r, text, snprintf(text, sizeof(text), "%zu", len));
-		return;
-	} else if (len && s[0] == 'h') {	/* who asks */
-		char text[MUUID_TEXT];
-
-		muuid_text(&link_req_peer(r)->host, text);
-		link_reply(r, text, sizeof(text));
-		return;
-	}
-	link_reply(r, msg, len);
-}
-
-static void host_up(struct host *h, u8 n, const struct link_key *keys, size_t nr, bool listens)
-{
-	memset(h, 0, sizeof(*h));
-	memset(h->uuid.b, n, 16);
-	snprintf(h->addr, sizeof(h->addr), "127.0.0.%u", n);
-	h->port = next_port;
-	h->l = links_new(&h->uuid);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(h->l);
-	links_keys(h->l, keys, nr);
-	if (listens)
-		CU_ASSERT_EQUAL(links_listen(h->l, h->addr, h->port, serve), 0);
-}
-
-static void host_down(struct host *h)
-{
-	links_free(h->l);
-}
-
-static int ask(struct host *from, const struct host *to, const char *text, unsigned int ms,
-	       char *answer, size_t size, char *why)
-{
-	size_t n;
-	void *rsp;
-	int err = links_call(from->l, to->addr, to->port, &to->uuid, text, strlen(text) + 1, ms, &rsp, &n,
-			     why);
-
-	if (!err)
-		snprintf(answer, size, "%.*s", (int)n, (char *)rsp);
-	free(rsp);
-	return err;
-}
-
-static void good(struct host *from, const struct host *to)
-{
-	char why[LINK_REASON], answer[64] = "";
-	int err = ask(from, to, "echo", MS, answer, sizeof(answer), why);
-
-	if (err)
-		printf("  %d: %s\n", err, why);
-	CU_ASSERT_EQUAL(err, 0);
-	CU_ASSERT_STRING_EQUAL(answer, "echo");
-}
-
-/* It fails with @err and words that contain @words. */
-static void bad(struct host *from, const struct host *to, int err, const char *words)
-{
-	char why[LINK_REASON], answer[64] = "";
-	int got = ask(from, to, "echo", MS, answer, sizeof(answer), why);
-
-	CU_ASSERT_EQUAL(got, err);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, words));
-	if (got != err || !strstr(why, words))
-		printf("  %d (%d wanted): %s\n", got, err, why);
-}
+/* What meshd's links promise to hosts that keep to the rules. */
+#include "tests/unit/link_rig.h"
 
 static void test_call(void)
 {
-	struct host a, b;
+	char why[LINK_REASON], answer[64], uuid[MUUID_TEXT];
+	struct host a, b, nobody = { .addr = "127.0.0.1" };
+	struct link_info info;
 
-	host_up(&a, 1, &key1, 1, true);
-	host_up(&b, 2, &key1, 1, true);
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
 	good(&a, &b);
 	good(&a, &b);
 	good(&b, &a);
+	/* The one that a made carries both ways. */
+	CU_ASSERT_EQUAL(nr_conns(&a), 1);
+	CU_ASSERT_EQUAL(nr_conns(&b), 1);
+	CU_ASSERT_EQUAL(ask(&a, &b, "hello", MS, answer, sizeof(answer), why), 0);
+	muuid_text(&a.uuid, uuid);
+	CU_ASSERT_STRING_EQUAL(answer, uuid);
 	good(&a, &a);
+	CU_ASSERT_EQUAL(links_info(a.l, b.addr, b.port, &info), 0);
+	CU_ASSERT(info.up && muuid_equal(&info.peer.host, &b.uuid) && !info.peer.insecure);
+	nobody.port = free_port();
+	bad(&a, &nobody, -EHOSTDOWN, "nothing listens");
+	CU_ASSERT_EQUAL(links_info(a.l, nobody.addr, nobody.port, &info), 0);
+	CU_ASSERT(!info.up && info.err == -EHOSTDOWN);
+	links_forget(a.l, nobody.addr, nobody.port);
+	CU_ASSERT_EQUAL(links_info(a.l, nobody.addr, nobody.port, &info), -ENOENT);
+	links_forget(a.l, b.addr, b.port);
+	CU_ASSERT(becomes(&b, 0));
+	good(&a, &b);
 	host_down(&a);
 	host_down(&b);
 }
 
+static void test_derive(void)
+{
+	static const u8 k[32] = { 1 }, z[32];
+	struct link_key x, y;
+
+	link_psk(k, 32, 1, &x);
+	link_psk(k, 32, 1, &y);
+	CU_ASSERT_EQUAL(memcmp(x.psk, y.psk, 32), 0);
+	CU_ASSERT_NOT_EQUAL(memcmp(x.psk, k, 32), 0);
+	link_psk(k, 32, 2, &y);
+	CU_ASSERT_NOT_EQUAL(memcmp(x.psk, y.psk, 32), 0);
+	link_psk(k, 31, 1, &y);
+	CU_ASSERT_NOT_EQUAL(memcmp(x.psk, y.psk, 32), 0);
+	link_psk(z, 32, 0, &x);
+	link_psk(NULL, 0, 0, &y);
+	CU_ASSERT_EQUAL(memcmp(x.psk, y.psk, 32), 0);
+}
+
 static void test_keys(void)
 {
-	struct link_key rotated[2] = { key2, key1 };
+	struct link_info info;
 	struct host a, b;
 
-	host_up(&a, 1, &key1, 1, true);
-	host_up(&b, 2, &other1, 1, true);
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &other1, 1);
 	bad(&a, &b, -EKEYREJECTED, "another key, or none");
 	bad(&b, &a, -EKEYREJECTED, "another key, or none");
-	links_keys(b.l, rotated, 2);
-	good(&a, &b);
-	good(&b, &a);
+	CU_ASSERT_EQUAL(nr_conns(&a) + nr_conns(&b), 0);
+	links_keys(a.l, NULL, 0);
+	port_opens(&a, false);
+	bad(&b, &a, -EHOSTDOWN, "or it has no key");
+	bad(&a, &b, -ENOKEY, "meshctl host key");
+	/* Without authentication on both sides it works, and says so; on one side it does not. */
 	links_keys(a.l, &zero, 1);
+	port_opens(&a, true);
 	bad(&a, &b, -EKEYREJECTED, "this one runs without");
 	bad(&b, &a, -EKEYREJECTED, "another key, or none");
 	links_keys(b.l, &zero, 1);
 	good(&a, &b);
-	links_keys(b.l, NULL, 0);
-	usleep(200000);		/* its end of the connection goes */
-	bad(&a, &b, -EHOSTDOWN, "or it has no key");
-	bad(&b, &a, -ENOKEY, "meshctl host key");
-	links_keys(b.l, &zero, 1);
-	usleep(100000);
+	CU_ASSERT_EQUAL(links_info(a.l, b.addr, b.port, &info), 0);
+	CU_ASSERT(info.up && info.peer.insecure);
+	host_down(&a);
+	host_down(&b);
+}
+
+static void test_rotation(void)
+{
+	struct link_key rotated[2] = { key2, key1 };
+	struct host a, b;
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
 	good(&a, &b);
+	/* What is up stays up while its key is one of those in force. */
+	links_keys(b.l, rotated, 2);
+	usleep(200000);
+	CU_ASSERT_EQUAL(nr_conns(&b), 1);
+	good(&b, &a);
+	/* b offers the new key first, which a does not have. */
+	links_forget(a.l, b.addr, b.port);
+	CU_ASSERT(becomes(&b, 0));
+	good(&b, &a);
+	links_forget(b.l, a.addr, a.port);
+	CU_ASSERT(becomes(&a, 0));
+	good(&a, &b);
+	/* The old key is gone: so is the connection. */
+	links_keys(b.l, &key2, 1);
+	CU_ASSERT(becomes(&b, 0));
+	CU_ASSERT(becomes(&a, 0));
+	bad(&a, &b, -EKEYREJECTED, "another key, or none");
+	links_keys(a.l, rotated, 2);
+	good(&a, &b);
+	host_down(&a);
+	host_down(&b);
+}
+
+static void test_long(void)
+{
+	size_t sizes[] = { 0, 1, 16384 - LINK_HDR, LINK_PAGE_MAX - 1, LINK_PAGE_MAX, LINK_PAGE_MAX + 1,
+			   8U << 20, LINK_MSG_MAX };
+	u8 *big = malloc(LINK_MSG_MAX + 1);
+	char why[LINK_REASON];
+	struct host a, b;
+	size_t i, n;
+	void *rsp;
+	int err;
+
+	for (i = 0; i <= LINK_MSG_MAX; i++)
+		big[i] = i * 2654435761U >> 24;
+	big[0] = 'x';
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		err = links_call(a.l, b.addr, b.port, &b.uuid, big, sizes[i], MS, &rsp, &n, why);
+		CU_ASSERT_EQUAL(err, 0);
+		CU_ASSERT_EQUAL(n, sizes[i]);
+		CU_ASSERT(!err && n == sizes[i] && !memcmp(rsp, big, n));
+		free(rsp);
+	}
+	err = links_call(a.l, b.addr, b.port, &b.uuid, big, LINK_MSG_MAX + 1, MS, &rsp, &n, why);
+	CU_ASSERT_EQUAL(err, -EMSGSIZE);
+	CU_ASSERT_EQUAL(nr_conns(&a), 1);
+	free(big);
+	host_down(&a);
+	host_down(&b);
+}
+
+static void test_identity(void)
+{
+	struct host a, b, clone, dials;
+	struct muuid right;
+	char why[LINK_REASON];
+	size_t n;
+	void *rsp;
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	right = b.uuid;
+	memset(b.uuid.b, 9, 16);
+	bad(&a, &b, -EXDEV, "another host");
+	b.uuid = right;
+	good(&a, &b);
+	CU_ASSERT_EQUAL(links_call(a.l, b.addr, b.port, NULL, "x", 1, MS, &rsp, &n, why), 0);
+	free(rsp);
+	CU_ASSERT_EQUAL(links_call(a.l, "no.address", b.port, NULL, "x", 1, MS, &rsp, &n, why), -EINVAL);
+	/* Another machine with the UUID of a: both sides refuse. */
+	host_up(&clone, 1, &key1, 1);
+	memset(clone.l->machine.b, 7, 16);
+	bad(&a, &clone, -ENOTUNIQ, "clone");
+	bad(&clone, &a, -ENOTUNIQ, "clone");
+	/* A host without a port still calls. */
+	host_make(&dials, 3, &key1, 1);
+	good(&dials, &b);
+	CU_ASSERT(becomes(&b, 2));
+	host_down(&dials);
+	host_down(&clone);
+	host_down(&a);
+	host_down(&b);
+}
+
+/* Handlers that call back, on the connection that their request came by. */
+static void test_nested(void)
+{
+	struct host a, b;
+	char why[LINK_REASON], answer[64] = "";
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	CU_ASSERT_EQUAL(ask(&a, &b, "n12 2 1", MS, answer, sizeof(answer), why), 0);
+	CU_ASSERT_STRING_EQUAL(answer, "end");
+	CU_ASSERT_EQUAL(nr_conns(&a), 1);
+	host_down(&a);
+	host_down(&b);
+}
+
+/* Both sides connect at once, again and again: all calls succeed, one connection stays. */
+static void test_both_at_once(void)
+{
+	struct caller c[2];
+	struct host a, b;
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	a.l->times.spare = b.l->times.spare = 300;
+	for (int i = 0; i < 30; i++) {
+		start(&c[0], &a, &b, "echo", MS, 3);
+		start(&c[1], &b, &a, "echo", MS, 3);
+		CU_ASSERT_EQUAL(end(&c[0]), 0);
+		CU_ASSERT_EQUAL(end(&c[1]), 0);
+		if (i == 29)
+			break;
+		links_forget(a.l, b.addr, b.port);
+		links_forget(b.l, a.addr, a.port);
+		CU_ASSERT(becomes(&a, 0) && becomes(&b, 0));
+	}
+	CU_ASSERT(becomes(&a, 1) && becomes(&b, 1));
+	good(&a, &b);
+	good(&b, &a);
+	CU_ASSERT_EQUAL(nr_conns(&a), 1);
+	host_down(&a);
+	host_down(&b);
+}
+
+/* Requests that its one peer has outstanding, once they are a whole window. */
+static unsigned int window_of(struct host *h)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < 1000 && n < LINK_WINDOW; i++) {
+		usleep(10000);
+		pthread_mutex_lock(&h->l->lock);
+		n = h->l->conns ? h->l->conns->taken : 0;
+		pthread_mutex_unlock(&h->l->lock);
+	}
+	return n;
+}
+
+/* More requests than the window and than workers: all are answered in the end. */
+static void test_window(void)
+{
+	static struct caller c[200];
+	struct host a, b, d;
+	size_t i;
+	int bad_calls = 0;
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	host_up(&d, 3, &key1, 1);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		start(&c[i], &a, &b, "gate", MS, 1);
+	CU_ASSERT_EQUAL(window_of(&b), LINK_WINDOW);
+	usleep(500000);
+	pthread_mutex_lock(&b.l->lock);
+	CU_ASSERT_EQUAL(b.l->conns->running, LINK_PEER_RUNS);
+	CU_ASSERT_EQUAL(b.l->conns->taken, LINK_WINDOW);
+	pthread_mutex_unlock(&b.l->lock);
+	/* Its window to b is full; b's to a, a's to others, and others' to b are not. */
+	bad_in(&a, &b, 200, -ETIMEDOUT, "answers none");
+	good(&b, &a);
+	good(&a, &d);
+	good(&d, &b);
+	gate_open(true);
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		bad_calls += !!end(&c[i]);
+	CU_ASSERT_EQUAL(bad_calls, 0);
+	gate_open(false);
+	good(&a, &b);
+	host_down(&a);
+	host_down(&b);
+	host_down(&d);
+}
+
+/* A handler that hangs costs its call, at its deadline, and no other call. */
+static void test_deadline(void)
+{
+	struct host a, b;
+	struct caller c;
+	u64 before;
+
+	host_up(&a, 1, &key1, 1);
+	host_up(&b, 2, &key1, 1);
+	before = now_ms();
+	start(&c, &a, &b, "gate", 700, 1);
+	good(&a, &b);
+	CU_ASSERT_EQUAL(end(&c), -ETIMEDOUT);
+	CU_ASSERT(now_ms() - before >= 700);
+	/* The late answer is nobody's, and does no harm. */
+	gate_open(true);
+	good(&a, &b);
+	gate_open(false);
+	CU_ASSERT_EQUAL(nr_conns(&a), 1);
+	CU_ASSERT_EQUAL(a.l->conns->nr_calls, 0);
 	host_down(&a);
 	host_down(&b);
 }
@@ -160,17 +294,19 @@ static void test_keys(void)
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "derived keys", test_derive },
 		{ "call", test_call },
 		{ "keys", test_keys },
+		{ "rotation", test_rotation },
+		{ "long messages", test_long },
+		{ "identity", test_identity },
+		{ "nested", test_nested },
+		{ "both at once", test_both_at_once },
+		{ "window", test_window },
+		{ "deadline", test_deadline },
 		{ NULL, NULL },
 	};
-	static const u8 k[2][32] = { "the key of this cluster", "another" };
 
-	signal(SIGPIPE, SIG_IGN);
-	link_psk(k[0], 32, 1, &key1);
-	link_psk(k[0], 32, 2, &key2);
-	link_psk(k[1], 32, 1, &other1);
-	link_psk(NULL, 0, 0, &zero);
-	next_port = free_port();
+	rig_start();
 	return suite_main("link", tests);
 }

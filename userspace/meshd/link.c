@@ -126,7 +126,7 @@ void links_keys(struct links *l, const struct link_key *keys, size_t n)
 	for (c = l->conns; c; c = c->next)
 		if (c->state == LINK_UP && !links_key_valid(l, &c->key))
 			conn_kill(c, -EKEYEXPIRED, "its key was replaced");
-	links_wake(l->door_wake);
+	links_wake(l->port_wake);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -145,12 +145,12 @@ struct links *links_new(const struct muuid *host)
 
 	if (!l)
 		return NULL;
-	l->door_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->door_wake < 0) {
+	l->port_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->port_wake < 0) {
 		free(l);
 		return NULL;
 	}
-	l->door[0] = l->door[1] = -1;
+	l->port_fd[0] = l->port_fd[1] = -1;
 	l->host = *host;
 	machine_boot(&l->machine);
 	while (!l->boot)
@@ -175,7 +175,7 @@ void links_free(struct links *l)
 	l->ending = true;
 	for (c = l->conns; c; c = c->next)
 		conn_kill(c, -ESHUTDOWN, "meshd ends");
-	links_wake(l->door_wake);
+	links_wake(l->port_wake);
 	while (l->threads)
 		pthread_cond_wait(&l->cond, &l->lock);
 	pthread_mutex_unlock(&l->lock);
@@ -184,9 +184,9 @@ void links_free(struct links *l)
 		free(a);
 	}
 	for (i = 0; i < 2; i++)
-		if (l->door[i] >= 0)
-			close(l->door[i]);
-	close(l->door_wake);
+		if (l->port_fd[i] >= 0)
+			close(l->port_fd[i]);
+	close(l->port_wake);
 	pthread_cond_destroy(&l->cond);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -201,21 +201,25 @@ static int wait_change(struct links *l, u64 until)
 }
 
 /*
- * The end of a connection to itself that it accepted is no way to call itself:
- * both ends are in this list.
+ * A connection that was accepted carries calls to a host that is known by its
+ * UUID alone: several hosts may be behind one source address. A host that calls
+ * itself has both ends in this list, and uses the one that it made.
  */
-static bool usable(const struct link_conn *c, const char *addr, u16 port)
+static bool usable(const struct link_conn *c, const char *addr, u16 port, const struct muuid *expect)
 {
-	return !c->kill && c->state != LINK_DEAD && c->port == port && !strcmp(c->addr, addr) &&
-	       (c->dialled || (c->state == LINK_UP && !muuid_equal(&c->peer.host, &c->l->host)));
+	if (c->kill || c->state == LINK_DEAD || c->port != port || strcmp(c->addr, addr))
+		return false;
+	return c->dialled || (c->state == LINK_UP && expect && muuid_equal(&c->peer.host, expect) &&
+			      !muuid_equal(&c->peer.host, &c->l->host));
 }
 
-static struct link_conn *find_conn(struct links *l, const char *addr, u16 port)
+static struct link_conn *find_conn(struct links *l, const char *addr, u16 port,
+				   const struct muuid *expect)
 {
 	struct link_conn *c, *best = NULL;
 
 	for (c = l->conns; c; c = c->next) {
-		if (!usable(c, addr, port))
+		if (!usable(c, addr, port, expect))
 			continue;
 		if (!best || (c->state == LINK_UP && best->state != LINK_UP) ||
 		    (c->state == LINK_UP && best->state == LINK_UP && conn_preferred(c, best)))
@@ -273,7 +277,7 @@ static int call_conn(struct call *k, struct link_conn **out)
 			 "or bring the cluster's with meshctl host key set");
 		return -ENOKEY;
 	}
-	c = find_conn(l, k->addr, k->port);
+	c = find_conn(l, k->addr, k->port, k->expect);
 	joined = c;
 	if (joined)
 		c->refs++;
@@ -480,8 +484,9 @@ int links_info(struct links *l, const char *addr, u16 port, struct link_info *ou
 		out->err = a->err;
 		memcpy(out->why, a->why, sizeof(out->why));
 	}
-	c = find_conn(l, text, port);
-	if (c && c->state == LINK_UP) {
+	for (c = l->conns; c; c = c->next) {
+		if (c->kill || c->state != LINK_UP || c->port != port || strcmp(c->addr, text))
+			continue;
 		out->up = true;
 		out->peer = c->peer;
 		out->err = 0;

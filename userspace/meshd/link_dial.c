@@ -156,6 +156,9 @@ static int explain(const struct link_conn *c, const struct link_key *newest, int
 		snprintf(why, LINK_REASON, "%s port %u closes each connection: strangers keep it busy, or "
 			 "it is no meshd", c->addr, c->port);
 		break;
+	case -ECANCELED:
+		snprintf(why, LINK_REASON, "%s port %u: the host was removed", c->addr, c->port);
+		break;
 	default:
 		snprintf(why, LINK_REASON, "%s port %u: %s", c->addr, c->port, strerror(-err));
 	}
@@ -181,9 +184,10 @@ int dial(struct link_conn *c, char *why)
 	pthread_mutex_unlock(&c->l->lock);
 	while (k < n) {
 		err = dial_connect(c, until, why);
-		if (err)
+		if (err && err != -ECONNRESET)
 			return err;
-		err = dial_shake(c, &keys[k], until);
+		if (!err)
+			err = dial_shake(c, &keys[k], until);
 		if (!err)
 			return 0;
 		dial_undo(c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The port. Until it has proved the key a peer is a stranger: it gets no thread,
- * no more than one of 64 places (4 for an address) for 5 s, and 16 KiB of its
- * words are read. One thread serves all of them. When places are short, a
+ * no more than one of 64 places (4 for an address) for 5 s, and 16 KiB of
+ * input are read. One thread serves all of them. When places are short, a
  * stranger that has proved nothing goes first, the one that came first of these;
  * it is reset, which tells a peer with the key to try again. A peer that fails
  * the proof gets an orderly end and not a byte.
@@ -21,12 +21,12 @@
 
 #include "userspace/meshd/links.h"
 
-#define GUESTS		64
-#define GUESTS_ADDR	4
+#define STRANGERS		64
+#define STRANGERS_ADDR	4
 #define ACCEPTS		8	/* before those that are in get their turn */
 #define REOPEN_MS	2000
 
-struct guest {
+struct stranger {
 	int	fd;		/* -1: a free place */
 	struct tls *tls;
 	u64	since;
@@ -35,11 +35,9 @@ struct guest {
 };
 
 /* The thread's own. */
-struct door {
+struct listener {
 	struct links *l;
-	struct guest guest[GUESTS];
-	struct link_key keys[LINK_KEYS];
-	size_t	n;
+	struct stranger stranger[STRANGERS];
 	u64	retry;		/* when to open the port again, after it failed */
 };
 
@@ -52,7 +50,7 @@ static int open_one(const struct addrinfo *ai)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (ai->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	/* A connection comes to us with its first words: silent ones take no place for 1 s. */
+	/* Connections are accepted with their first bytes: silent ones take no place for 1 s. */
 	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof(one));
 	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, 256))
 		return fd;
@@ -62,7 +60,7 @@ static int open_one(const struct addrinfo *ai)
 }
 
 /* IPv6 may be off: one socket is enough. */
-static int door_open(struct links *l, int out[2])
+static int port_open(struct links *l, int out[2])
 {
 	struct addrinfo hint = { .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE }, *all, *ai;
@@ -89,64 +87,64 @@ static int door_open(struct links *l, int out[2])
 	return err;
 }
 
-static void set_door(struct links *l, const int fd[2])
+static void set_port(struct links *l, const int fd[2])
 {
 	pthread_mutex_lock(&l->lock);
-	memcpy(l->door, fd, sizeof(l->door));
+	memcpy(l->port_fd, fd, sizeof(l->port_fd));
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void guest_free(struct guest *g)
+static void stranger_free(struct stranger *s)
 {
-	tls_free(g->tls);
-	g->tls = NULL;
-	g->fd = -1;
+	tls_free(s->tls);
+	s->tls = NULL;
+	s->fd = -1;
 }
 
-/* A reset: come again. */
-static void guest_drop(struct guest *g)
+/* A reset: the peer may try again. */
+static void stranger_drop(struct stranger *s)
 {
 	struct linger now = { .l_onoff = 1 };
 
-	setsockopt(g->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(g->fd);
-	guest_free(g);
+	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(s->fd);
+	stranger_free(s);
 }
 
-/* An end: what it has sent is read first, or the kernel would reset. */
-static void guest_refuse(struct door *d, struct guest *g, int err)
+/* An orderly end: what it has sent is read first, or the kernel would reset. */
+static void stranger_refuse(struct listener *w, struct stranger *s, int err)
 {
-	int id = tls_offered(g->tls);
+	int id = tls_offered(s->tls);
 	char junk[4096];
 	ssize_t n = 1;
 	int i;
 
 	if (err == -EKEYREJECTED && !id)
-		links_warn(d->l, "%s was refused: it runs without a key", g->addr);
+		links_warn(w->l, "%s was refused: it runs without a key", s->addr);
 	else if (err == -EKEYREJECTED && id > 0)
-		links_warn(d->l, "%s was refused: it has another key than this host (its key has id %d)",
-			   g->addr, id);
+		links_warn(w->l, "%s was refused: it has another key than this host (its key has id %d)",
+			   s->addr, id);
 	else
-		links_warn(d->l, "%s was refused: it did not prove the key", g->addr);
-	shutdown(g->fd, SHUT_WR);
+		links_warn(w->l, "%s was refused: it did not prove the key", s->addr);
+	shutdown(s->fd, SHUT_WR);
 	for (i = 0; i < 8 && n > 0; i++)
-		n = recv(g->fd, junk, sizeof(junk), MSG_DONTWAIT);
-	close(g->fd);
-	guest_free(g);
+		n = recv(s->fd, junk, sizeof(junk), MSG_DONTWAIT);
+	close(s->fd);
+	stranger_free(s);
 }
 
 /* It has the key: a connection and a thread. */
-static void guest_admit(struct door *d, struct guest *g)
+static void stranger_admit(struct listener *w, struct stranger *s)
 {
-	struct links *l = d->l;
+	struct links *l = w->l;
 	struct link_conn *c = NULL;
 
 	pthread_mutex_lock(&l->lock);
 	if (!l->ending && l->accepted < LINK_CONNS_MAX)
-		c = conn_new(l, g->addr, 0, false);
+		c = conn_new(l, s->addr, 0, false);
 	if (c) {
-		c->fd = g->fd;
-		c->tls = g->tls;
+		c->fd = s->fd;
+		c->tls = s->tls;
 		l->accepted++;
 		if (conn_start(c)) {
 			l->accepted--;
@@ -156,87 +154,94 @@ static void guest_admit(struct door *d, struct guest *g)
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (!c) {
-		guest_drop(g);
+		stranger_drop(s);
 		return;
 	}
-	g->tls = NULL;
-	guest_free(g);
+	s->tls = NULL;
+	stranger_free(s);
 }
 
-static void guest_step(struct door *d, struct guest *g)
+static void stranger_step(struct listener *w, struct stranger *s)
 {
-	int err = tls_shake(g->tls);
+	int err = tls_shake(s->tls);
 
 	if (!err)
-		guest_admit(d, g);
+		stranger_admit(w, s);
 	else if (err != -EAGAIN)
-		guest_refuse(d, g, err);
+		stranger_refuse(w, s, err);
 	else
-		g->answered = tls_answered(g->tls);
+		s->answered = tls_answered(s->tls);
 }
 
-static bool goes_before(const struct guest *a, const struct guest *b)
+static bool less_proved(const struct stranger *a, const struct stranger *b)
 {
 	return a->answered != b->answered ? b->answered : a->since < b->since;
 }
 
 /* A place for one more of @addr. */
-static struct guest *make_place(struct door *d, const char *addr)
+static struct stranger *make_place(struct listener *w, const char *addr)
 {
-	struct guest *g, *victim = NULL, *place = NULL, *mine = NULL;
+	struct stranger *s, *victim = NULL, *place = NULL, *mine = NULL;
 	unsigned int same = 0;
 
-	for (g = d->guest; g < d->guest + GUESTS; g++) {
-		if (g->fd < 0) {
-			place = g;
+	for (s = w->stranger; s < w->stranger + STRANGERS; s++) {
+		if (s->fd < 0) {
+			place = s;
 			continue;
 		}
-		if (!victim || goes_before(g, victim))
-			victim = g;
-		if (strcmp(g->addr, addr))
+		if (!victim || less_proved(s, victim))
+			victim = s;
+		if (strcmp(s->addr, addr))
 			continue;
 		same++;
-		if (!mine || goes_before(g, mine))
-			mine = g;
+		if (!mine || less_proved(s, mine))
+			mine = s;
 	}
-	if (same >= GUESTS_ADDR)
+	if (same >= STRANGERS_ADDR)
 		place = mine;
 	else if (!place)
 		place = victim;
 	if (place->fd >= 0)
-		guest_drop(place);
+		stranger_drop(place);
 	return place;
 }
 
-static int door_accept(struct door *d, int lfd)
+static int listener_accept(struct listener *w, int lfd)
 {
+	struct link_key keys[LINK_KEYS];
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
 	char addr[64];
-	struct guest *g;
+	struct stranger *s;
+	size_t n;
 	int fd;
 
 	fd = accept4(lfd, (void *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	addr_text(&from, addr);
-	g = make_place(d, addr);
-	g->fd = fd;
-	g->since = now_ms();
-	g->answered = false;
-	memcpy(g->addr, addr, sizeof(addr));
-	g->tls = tls_new(fd, true, d->keys, d->n);
-	if (g->tls)
-		guest_step(d, g);
+	s = make_place(w, addr);
+	s->fd = fd;
+	s->since = now_ms();
+	s->answered = false;
+	memcpy(s->addr, addr, sizeof(addr));
+	/* Keys hold for each connection that comes after them. */
+	pthread_mutex_lock(&w->l->lock);
+	n = w->l->nr_keys;
+	memcpy(keys, w->l->keys, sizeof(keys));
+	pthread_mutex_unlock(&w->l->lock);
+	s->tls = tls_new(fd, true, keys, n);
+	if (s->tls)
+		stranger_step(w, s);
 	else
-		guest_drop(g);
+		stranger_drop(s);
 	return 0;
 }
 
 /* Keys and sockets as they should be now. False: the end. */
-static bool door_update(struct door *d)
+static bool listener_update(struct listener *w)
 {
-	struct links *l = d->l;
+	struct links *l = w->l;
 	static const int none[2] = { -1, -1 };
 	int fd[2], err = 0;
 	bool open;
@@ -244,19 +249,17 @@ static bool door_update(struct door *d)
 
 	pthread_mutex_lock(&l->lock);
 	open = l->nr_keys && !l->ending;
-	d->n = l->nr_keys;
-	memcpy(d->keys, l->keys, sizeof(d->keys));
-	memcpy(fd, l->door, sizeof(fd));
+	memcpy(fd, l->port_fd, sizeof(fd));
 	pthread_mutex_unlock(&l->lock);
-	if (open && fd[0] < 0 && now_ms() >= d->retry) {
-		err = door_open(l, fd);
+	if (open && fd[0] < 0 && now_ms() >= w->retry) {
+		err = port_open(l, fd);
 		if (err)
 			links_warn(l, "port %u: %s; trying again", l->port, strerror(-err));
 		else
-			set_door(l, fd);
-		d->retry = err ? now_ms() + REOPEN_MS : 0;
+			set_port(l, fd);
+		w->retry = err ? now_ms() + REOPEN_MS : 0;
 	} else if (!open && fd[0] >= 0) {
-		set_door(l, none);
+		set_port(l, none);
 		for (i = 0; i < 2; i++)
 			if (fd[i] >= 0)
 				close(fd[i]);
@@ -264,24 +267,24 @@ static bool door_update(struct door *d)
 	return open || !l->ending;
 }
 
-static void door_serve(struct door *d, const struct pollfd *p)
+static void listener_serve(struct listener *w, const struct pollfd *p)
 {
 	u64 now = now_ms();
 	int i, k, err;
 
-	for (i = 0; i < GUESTS; i++) {
-		struct guest *g = &d->guest[i];
+	for (i = 0; i < STRANGERS; i++) {
+		struct stranger *s = &w->stranger[i];
 
-		if (g->fd < 0)
+		if (s->fd < 0)
 			continue;
-		if (now - g->since >= d->l->times.shake)
-			guest_drop(g);
+		if (now - s->since >= w->l->times.shake)
+			stranger_drop(s);
 		else if (p[3 + i].revents)
-			guest_step(d, g);
+			stranger_step(w, s);
 	}
 	for (i = 1; i < 3; i++)
 		for (k = 0; p[i].revents && k < ACCEPTS; k++) {
-			err = door_accept(d, p[i].fd);
+			err = listener_accept(w, p[i].fd);
 			/* Without files the queue stays readable: not a busy loop. */
 			if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 				sleep_ms(50);
@@ -290,37 +293,36 @@ static void door_serve(struct door *d, const struct pollfd *p)
 		}
 }
 
-static void *door_thread(void *arg)
+static void *listener_thread(void *arg)
 {
-	struct door *d = arg;
-	struct links *l = d->l;
-	struct pollfd p[3 + GUESTS];
+	struct listener *w = arg;
+	struct links *l = w->l;
+	struct pollfd p[3 + STRANGERS];
 	bool any;
 	u64 junk;
 	int i;
 
-	while (door_update(d)) {
-		p[0] = (struct pollfd) { .fd = l->door_wake, .events = POLLIN };
+	while (listener_update(w)) {
+		p[0] = (struct pollfd) { .fd = l->port_wake, .events = POLLIN };
 		for (i = 0; i < 2; i++)
-			p[1 + i] = (struct pollfd) { .fd = l->door[i], .events = POLLIN };
-		any = d->retry;
-		for (i = 0; i < GUESTS; i++) {
-			p[3 + i] = (struct pollfd) { .fd = d->guest[i].fd };
-			if (d->guest[i].fd >= 0)
-				p[3 + i].events = tls_wants(d->guest[i].tls);
-			any |= d->guest[i].fd >= 0;
+			p[1 + i] = (struct pollfd) { .fd = l->port_fd[i], .events = POLLIN };
+		any = w->retry;
+		for (i = 0; i < STRANGERS; i++) {
+			p[3 + i] = (struct pollfd) { .fd = w->stranger[i].fd };
+			if (w->stranger[i].fd >= 0)
+				p[3 + i].events = tls_wants(w->stranger[i].tls);
+			any |= w->stranger[i].fd >= 0;
 		}
-		if (poll(p, 3 + GUESTS, any ? 100 : -1) < 0)
+		if (poll(p, 3 + STRANGERS, any ? 100 : -1) < 0)
 			continue;
-		/* New keys hold for whoever connects after them. */
-		if (p[0].revents && read(l->door_wake, &junk, sizeof(junk)) > 0)
+		if (p[0].revents && read(l->port_wake, &junk, sizeof(junk)) > 0)
 			continue;
-		door_serve(d, p);
+		listener_serve(w, p);
 	}
-	for (i = 0; i < GUESTS; i++)
-		if (d->guest[i].fd >= 0)
-			guest_drop(&d->guest[i]);
-	free(d);
+	for (i = 0; i < STRANGERS; i++)
+		if (w->stranger[i].fd >= 0)
+			stranger_drop(&w->stranger[i]);
+	free(w);
 	pthread_mutex_lock(&l->lock);
 	links_thread_end(l);
 	return NULL;
@@ -328,14 +330,14 @@ static void *door_thread(void *arg)
 
 int links_listen(struct links *l, const char *addr, u16 port, link_serve_fn fn)
 {
-	struct door *d = calloc(1, sizeof(*d));
+	struct listener *w = calloc(1, sizeof(*w));
 	int fd[2] = { -1, -1 }, i, err = 0;
 
-	if (!d)
+	if (!w)
 		return -ENOMEM;
-	d->l = l;
-	for (i = 0; i < GUESTS; i++)
-		d->guest[i].fd = -1;
+	w->l = l;
+	for (i = 0; i < STRANGERS; i++)
+		w->stranger[i].fd = -1;
 	pthread_mutex_lock(&l->lock);
 	if (l->listens)
 		err = -EALREADY;
@@ -346,14 +348,14 @@ int links_listen(struct links *l, const char *addr, u16 port, link_serve_fn fn)
 		l->fn = fn;
 		l->listens = true;
 		if (l->nr_keys)
-			err = door_open(l, fd);
-		memcpy(l->door, fd, sizeof(fd));
-		if (!err && !links_thread(l, door_thread, d))
+			err = port_open(l, fd);
+		memcpy(l->port_fd, fd, sizeof(fd));
+		if (!err && !links_thread(l, listener_thread, w))
 			err = -EAGAIN;
 		l->listens = !err;
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (err)
-		free(d);
+		free(w);
 	return err;
 }

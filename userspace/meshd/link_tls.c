@@ -41,8 +41,15 @@ struct tls {
 	size_t held;		/* bytes that GnuTLS took and could not send */
 	bool up;
 	bool pushed;		/* something was sent */
-	bool flooded;
+	int io_err;		/* of the socket; GnuTLS takes a reset for an end */
 };
+
+static void io_failed(struct tls *t, int err)
+{
+	if (err != EAGAIN && err != EINTR)
+		t->io_err = err;
+	gnutls_transport_set_errno(t->s, err);
+}
 
 static ssize_t pull(gnutls_transport_ptr_t arg, void *buf, size_t len)
 {
@@ -52,13 +59,12 @@ static ssize_t pull(gnutls_transport_ptr_t arg, void *buf, size_t len)
 	if (!t->up && t->pulled + len > TLS_SHAKE_BYTES)
 		len = TLS_SHAKE_BYTES - t->pulled;
 	if (!len) {
-		t->flooded = true;
-		gnutls_transport_set_errno(t->s, EIO);
+		io_failed(t, EMSGSIZE);
 		return -1;
 	}
 	n = recv(t->fd, buf, len, MSG_DONTWAIT);
 	if (n < 0)
-		gnutls_transport_set_errno(t->s, errno);
+		io_failed(t, errno);
 	else if (!t->up)
 		t->pulled += n;
 	return n;
@@ -71,12 +77,12 @@ static ssize_t push(gnutls_transport_ptr_t arg, const void *buf, size_t len)
 
 	/* A stranger without any key is asked for nothing, not for another key share either. */
 	if (t->key < 0) {
-		gnutls_transport_set_errno(t->s, EIO);
+		io_failed(t, EACCES);
 		return -1;
 	}
 	n = send(t->fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0)
-		gnutls_transport_set_errno(t->s, errno);
+		io_failed(t, errno);
 	else
 		t->pushed = true;
 	return n;
@@ -183,23 +189,20 @@ struct tls *tls_new(int fd, bool server, const struct link_key *keys, size_t n)
 
 static int to_errno(const struct tls *t, ssize_t err)
 {
-	switch (err) {
-	case GNUTLS_E_AGAIN:
-	case GNUTLS_E_INTERRUPTED:
+	if (err == GNUTLS_E_AGAIN || err == GNUTLS_E_INTERRUPTED)
 		return -EAGAIN;
-	case GNUTLS_E_MEMORY_ERROR:
-		return -ENOMEM;
-	case GNUTLS_E_PULL_ERROR:
-	case GNUTLS_E_PUSH_ERROR:
-		return t->flooded ? -EMSGSIZE : -ECONNRESET;
-	case GNUTLS_E_PREMATURE_TERMINATION:
+	if (t->io_err == EMSGSIZE || t->io_err == EACCES)
+		return -t->io_err;
+	if (t->io_err)
+		return -ECONNRESET;
+	if (err == GNUTLS_E_PREMATURE_TERMINATION)
 		return -EPIPE;
-	default:
-		return t->up ? -EBADMSG : -EKEYREJECTED;
-	}
+	if (err == GNUTLS_E_MEMORY_ERROR)
+		return -ENOMEM;
+	return t->up ? -EBADMSG : -EKEYREJECTED;
 }
 
-/* Belt and braces: PRIORITY allows nothing else. */
+/* PRIORITY allows nothing else; all rests on it, so it is checked again. */
 static bool proved(const struct tls *t)
 {
 	gnutls_kx_algorithm_t kx = gnutls_kx_get(t->s);
@@ -230,7 +233,7 @@ ssize_t tls_read(struct tls *t, void *buf, size_t len)
 {
 	ssize_t n = gnutls_record_recv(t->s, buf, len);
 
-	if (n == GNUTLS_E_PREMATURE_TERMINATION)
+	if (n == GNUTLS_E_PREMATURE_TERMINATION && !t->io_err)
 		return 0;
 	return n < 0 ? to_errno(t, n) : n;
 }

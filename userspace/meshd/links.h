@@ -128,8 +128,8 @@ struct links {
 	bool	listens;		/* links_listen() was called */
 	char	on[64];			/* "": every address */
 	u16	port;
-	int	door[2];		/* listening sockets, -1: none */
-	int	door_wake;		/* eventfd */
+	int	port_fd[2];		/* listening sockets, -1: none */
+	int	port_wake;		/* eventfd */
 	/* Log lines of strangers: one in 10 s, with the number of the rest. */
 	u64	warned;
 	unsigned int unsaid;

@@ -249,6 +249,11 @@ static void test_names(void)
 	CU_ASSERT_TRUE(layout_name_ok("a"));
 	CU_ASSERT_TRUE(layout_name_ok("Data_1.x-y"));
 	CU_ASSERT_TRUE(layout_name_ok("0"));
+	CU_ASSERT_TRUE(layout_name_ok("db-part"));
+	CU_ASSERT_TRUE(layout_name_ok("part1"));
+	CU_ASSERT_TRUE(layout_name_ok("db-part1x"));
+	CU_ASSERT_FALSE(layout_name_ok("db-part1"));
+	CU_ASSERT_FALSE(layout_name_ok("db-part1-part12"));
 	CU_ASSERT_FALSE(layout_name_ok(""));
 	CU_ASSERT_FALSE(layout_name_ok("-x"));
 	CU_ASSERT_FALSE(layout_name_ok(".x"));

@@ -40,6 +40,16 @@ static bool name_char(char c)
 	       c == '.' || c == '_' || c == '-';
 }
 
+/* udev links partition 1 of "db" as db-part1, beside the link of each volume's name. */
+static bool name_of_partition(const char *name, size_t len)
+{
+	size_t digits = 0;
+
+	while (digits < len && name[len - digits - 1] >= '0' && name[len - digits - 1] <= '9')
+		digits++;
+	return digits && len - digits >= 5 && !memcmp(name + len - digits - 5, "-part", 5);
+}
+
 bool layout_name_ok(const char *name)
 {
 	size_t i;
@@ -49,7 +59,7 @@ bool layout_name_ok(const char *name)
 	for (i = 0; name[i]; i++)
 		if (i == LAYOUT_NAME - 1 || !name_char(name[i]))
 			return false;
-	return true;
+	return !name_of_partition(name, i);
 }
 
 u64 layout_member_bytes(const struct layout_segment *s)

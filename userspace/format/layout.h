@@ -188,7 +188,7 @@ int layout_peek(const void *buf, size_t len, struct layout_head *h);
 u64 layout_member_bytes(const struct layout_segment *s);
 
 /* A name: 1 to 63 of letters, digits, '.', '_', '-', not starting with one of
- * the last two.
+ * the last two, and not ending like the link of a partition ("-part1").
  */
 bool layout_name_ok(const char *name);
 

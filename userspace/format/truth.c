@@ -226,3 +226,15 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 	 */
 	return ours || !all ? PENDING_WAIT : PENDING_DROP;
 }
+
+bool truth_named(const struct truth *t, const struct muuid *extent)
+{
+	u32 i, k;
+
+	for (i = 0; i < t->records; i++)
+		for (k = 0; k < t->record[i]->members; k++)
+			if (muuid_equal(&t->record[i]->member[k].extent, extent) &&
+			    confirmed(t, t->record[i]))
+				return true;
+	return false;
+}

@@ -93,6 +93,9 @@ enum truth_pending {
 enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
 				 const struct layout *next);
 
+/* Whether a record that counts somewhere has @extent as a member. */
+bool truth_named(const struct truth *t, const struct muuid *extent);
+
 /* Whether @next has all members and segments of @old, at the same places. */
 bool truth_grows(const struct layout *old, const struct layout *next);
 

@@ -135,7 +135,7 @@ static int grace(struct way *w)
 	req_note(w->o->r, "%s", w->why);
 	snprintf(words, sizeof(words), "waiting for the grace time of host %s", h->name);
 	while (now_ms() < until) {
-		if (stopping() || req_gone(w->o->r))
+		if (stopping() || req_cancelled(w->o->r))
 			return -EINTR;
 		req_progress(w->o->r, words, all - (until - now_ms()), all);
 		sleep_ms(500);

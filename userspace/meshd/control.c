@@ -80,13 +80,6 @@ void req_note(struct req *r, const char *fmt, ...)
 	send_line(r->fd, j);
 }
 
-bool req_gone(const struct req *r)
-{
-	char c;
-
-	return recv(r->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 void req_progress(struct req *r, const char *what, u64 done, u64 total)
 {
 	json_t *p = json_object(), *j = json_object();

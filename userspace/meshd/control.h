@@ -31,9 +31,6 @@ bool req_cancelled(const struct req *r);
  */
 json_t *req_destroys(struct req *r, const char *what, const char *name);
 
-/* Whoever sent it has closed the connection: ^C of meshctl. */
-bool req_gone(const struct req *r);
-
 /* Arguments; a missing one is "", false, 0. */
 const char *arg_str(const struct req *r, const char *key);
 bool arg_bool(const struct req *r, const char *key);

@@ -230,24 +230,20 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 static int dry_run(struct req *r, const struct store_volume *v, const struct layout *l,
 		   const struct gather *g)
 {
-	json_t *names = json_array();
-	char holder[80] = "";
+	json_t *j = req_destroys(r, "volume", v->name);
+	char holder[80];
 	u64 bytes = 0;
 	u32 i;
 
 	for (i = 0; i < l->members; i++)
 		bytes += l->member[i].size;
-	if (g->nr_found && !muuid_null(&g->found[0].e.holder))
+	jset_uuid(j, "uuid", &v->uuid);
+	jset_u64(j, "extents", l->members);
+	jset_u64(j, "bytes", bytes);
+	if (g->nr_found && !muuid_null(&g->found[0].e.holder)) {
 		host_words(&g->found[0].e.holder, holder, sizeof(holder));
-	json_array_append_new(names, json_string(v->name));
-	r->result = json_object();
-	jset_bool(r->result, "dry_run", true);
-	json_object_set_new(r->result, "volumes", names);
-	jset_u64(r->result, "extents", l->members);
-	jset_u64(r->result, "bytes", bytes);
-	jset_str(r->result, "holder", holder);
-	req_note(r, "volume %s would be deleted: %u extents, %llu bytes%s%s", v->name, l->members,
-		 (unsigned long long)bytes, holder[0] ? ", held by " : "", holder);
+		jset_str(j, "holder", holder);
+	}
 	return 0;
 }
 

@@ -385,33 +385,103 @@ static size_t intents_of(struct store_intent *in, size_t n, const struct muuid *
 	return k;
 }
 
-int intents_undo(const struct muuid *volume, char *why)
+/* The store is older than the volume: it was recorded, so what counts is on its drives. */
+static int found_made(struct store_volume *v, struct layout *l, const struct gather *g)
 {
-	struct undo u = { 0 };
-	struct store_volume v;
-	int err = 0;
-	size_t i, n;
+	struct truth_pick p = truth_pick(&g->truth);
+	char device[48];
 
-	store_intents(&u.in, &n);
-	u.n = intents_of(u.in, n, volume);
-	u.err = calloc(u.n + 1, sizeof(*u.err));
-	u.why = calloc(u.n + 1, sizeof(*u.why));
-	if (!u.err || !u.why)
-		err = -ENOMEM;
+	log_warn("volume %s was made after this host's store was saved: it is kept", v->name);
+	kernel_device(&v->uuid, device, sizeof(device));
+	v->state = STORE_LIVE;
+	v->attached = device[0];
+	v->recorded = 0;
+	if (p.layout)
+		memcpy(l, p.layout, sizeof(*l));
+	v->version = l->version;
+	return store_volume_commit(v, l);
+}
+
+/*
+ * Whether the extents of @in were never used, as far as all of the volume's drives tell:
+ * a record on an old member may name a new one whose own label does not say so yet.
+ */
+static int never_used(struct store_volume *v, struct layout *l, const struct store_intent *in,
+		      size_t n, char *why)
+{
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+	size_t i;
+
+	if (err)
+		return err;
+	if (v->state == STORE_CREATING && g.nr_records) {
+		err = found_made(v, l, &g);
+		gather_free(&g);
+		return err ? err : -ESTALE;
+	}
+	for (i = 0; i < l->members && v->state == STORE_LIVE && !err; i++) {
+		if (gather_find(&g, &l->member[i].extent))
+			continue;
+		gather_away(&g, &l->member[i], why);
+		err = -EAGAIN;
+	}
+	for (i = 0; i < n && !err; i++) {
+		if (!truth_named(&g.truth, &in[i].extent))
+			continue;
+		snprintf(why, REASON, "a change of it is half made; attach it, and it is completed or undone");
+		err = -EAGAIN;
+		v->recorded = 0;
+		store_volume_flags(v);
+	}
+	gather_free(&g);
+	return err;
+}
+
+static int undo_all(const struct store_intent *in, size_t n, char *why)
+{
+	struct undo u = { .in = (struct store_intent *)in, .n = n };
+	int err = 0;
+	size_t i;
+
+	u.err = calloc(n + 1, sizeof(*u.err));
+	u.why = calloc(n + 1, sizeof(*u.why));
+	if (u.err && u.why)
+		peers_each(n, undo_one, &u);
 	else
-		peers_each(u.n, undo_one, &u);
-	for (i = 0; i < u.n && !err; i++) {
+		err = -ENOMEM;
+	for (i = 0; i < n && !err; i++) {
 		if (!u.err[i] || u.err[i] == -ESTALE)
 			continue;
 		err = u.err[i];
 		snprintf(why, REASON, "%s", u.why[i]);
 	}
-	if (!err && !store_volume_get(volume, &v, NULL) && v.state == STORE_CREATING)
-		err = store_volume_erase(volume);
-	free(u.in);
 	free(u.err);
 	free(u.why);
 	return err;
+}
+
+int intents_undo(const struct muuid *volume, char *why)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_intent *in;
+	struct store_volume v;
+	size_t n;
+	int err;
+
+	store_intents(&in, &n);
+	n = intents_of(in, n, volume);
+	err = l ? store_volume_get(volume, &v, l) : -ENOMEM;
+	if (!err && n)
+		err = never_used(&v, l, in, n, why);
+	if (!err)
+		err = undo_all(in, n, why);
+	if (!err && v.state == STORE_CREATING)
+		err = store_volume_erase(volume);
+	free(in);
+	free(l);
+	/* Made after all: there is nothing to undo. */
+	return err == -ESTALE ? 0 : err;
 }
 
 static int allocate(struct req *r, const struct layout *l, u32 first, const int *steps)
@@ -511,7 +581,7 @@ static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all
 /* Nobody waits for it any more, or `volume delete` of what is being made. */
 static bool cancelled(const struct req *r, const struct layout *l)
 {
-	return req_gone(r) || busy_cancelled(&l->volume);
+	return req_cancelled(r) || busy_cancelled(&l->volume);
 }
 
 static int wait_zeroed(struct req *r, const struct layout *l, u32 first)

@@ -116,20 +116,6 @@ static int add(struct req *r, struct store_host *h)
 	return err;
 }
 
-/* The known host that --replace is about: at this address, or called this. */
-static int replaced(struct req *r, const struct store_host *h, struct store_host *old)
-{
-	const char *name = arg_str(r, "name");
-	char both[80];
-
-	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
-	if (!store_host_find(both, old) || (name[0] && !store_host_find(name, old)))
-		return 0;
-	return req_fail(r, "no known host is at %s%s%s; --replace takes the address of a host that was "
-			"installed again, or --name of one that has another address now", h->addr,
-			name[0] ? " or called " : "", name);
-}
-
 /*
  * A host that was installed again has another UUID at the same address, one that moved
  * the same at another. Members are found by their drives, so nothing else is changed.
@@ -140,8 +126,8 @@ static int replace(struct req *r, struct store_host *h)
 	struct mesh *m;
 	int err;
 
-	if (replaced(r, h, &old))
-		return -1;
+	if (store_host_find(arg_str(r, "replace"), &old))
+		return req_fail(r, "no host %s to be replaced; see meshctl host list", arg_str(r, "replace"));
 	*h = old;
 	memcpy(h->addr, want.addr, sizeof(h->addr));
 	h->port = want.port;
@@ -200,16 +186,16 @@ int cmd_host_add(struct req *r)
 		h.port = arg_num(r, "port");
 	if (name[0] && !layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name", name);
-	if (name[0] && !arg_bool(r, "replace") && !store_host_find(name, &other))
-		return req_fail(r, "there is a host %s already; choose another --name, or add --replace if "
-				"this is where it is now", name);
+	if (name[0] && !arg_str(r, "replace")[0] && !store_host_find(name, &other))
+		return req_fail(r, "there is a host %s already; choose another --name, or add --replace %s "
+				"if this is where it is now", name, name);
 	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
 	/* The kernel's numbers first, should the store have been lost. */
 	m = mesh_open();
 	if (m)
 		peers_push(m);
 	mesh_close(m);
-	err = arg_bool(r, "replace") ? replace(r, &h) : add_new(r, &h);
+	err = arg_str(r, "replace")[0] ? replace(r, &h) : add_new(r, &h);
 	if (err)
 		return -1;
 	m = mesh_open();
@@ -281,7 +267,7 @@ int cmd_host_remove(struct req *r)
 				"host is gone for good, meshctl volume delete --force, twice)",
 				name, h.name);
 	if (arg_bool(r, "dry_run")) {
-		req_note(r, "host %s would be forgotten; no volume has extents there", h.name);
+		req_destroys(r, "host", h.name);
 		return 0;
 	}
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;

@@ -64,7 +64,7 @@ static int by_name(const void *a, const void *b)
 	return c ? c : muuid_cmp(&x->v.uuid, &y->v.uuid);
 }
 
-/* What the known hosts have, those that are silent in notes. -1 after req_fail(). */
+/* What the known hosts have. -1 after req_fail(). */
 static int scan(struct req *r, struct scan *s)
 {
 	struct mgmt_volume v;
@@ -79,8 +79,6 @@ static int scan(struct req *r, struct scan *s)
 		return req_fail(r, "out of memory");
 	peers_each(s->nr_hosts, ask_volumes, s);
 	for (i = 0; i < s->nr_hosts; i++) {
-		if (s->said[i].err)
-			req_note(r, "%s; its drives are left out", s->said[i].why);
 		json_array_foreach(json_object_get(s->said[i].data, "volumes"), k, j) {
 			if (!err && !mgmt_volume_unpack(j, &v))
 				err = seen_add(s, &v);
@@ -120,12 +118,12 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_u64(j, "version", v->version);
 	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "members", v->members);
-	jset_u64(j, "found", v->here);
+	jset_u64(j, "here", v->here);
 	if (v->level == LAYOUT_STRIPE)
 		snprintf(text, sizeof(text), "stripe:%u", v->columns);
 	else
 		snprintf(text, sizeof(text), "%s", v->level == LAYOUT_LINEAR ? "linear" : "?");
-	jset_str(j, "layout", text);
+	jset_str(j, "level", text);
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());
 	if (!muuid_null(&v->holder)) {
@@ -139,23 +137,23 @@ static json_t *seen_json(const struct mgmt_volume *v)
 /* Everything that is on the drives of the hosts that answer. */
 static int list_all(struct req *r)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *failed = json_array();
 	struct scan s;
 	size_t i;
 	int err = scan(r, &s);
 
 	for (i = 0; !err && i < s.n; i++)
 		json_array_append_new(list, seen_json(&s.seen[i].v));
+	for (i = 0; !err && i < s.nr_hosts; i++)
+		if (s.said[i].err)
+			json_array_append_new(failed, json_string(s.said[i].why));
 	if (!err && !s.nr_hosts)
 		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
 	scan_free(&s);
-	if (err) {
-		json_decref(list);
-		return err;
-	}
 	r->result = json_object();
-	json_object_set_new(r->result, "found", list);
-	return 0;
+	json_object_set_new(r->result, "volumes", list);
+	json_object_set_new(r->result, "failed", failed);
+	return err;
 }
 
 /* The one volume that is meant. */
@@ -166,6 +164,9 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 	struct scan s;
 	int err = scan(r, &s);
 
+	for (i = 0; !err && i < s.nr_hosts; i++)
+		if (s.said[i].err)
+			req_note(r, "%s; its drives are left out", s.said[i].why);
 	for (i = 0; !err && i < s.n; i++) {
 		muuid_text(&s.seen[i].v.uuid, text);
 		if (strcmp(s.seen[i].v.name, what) && strcasecmp(text, what))

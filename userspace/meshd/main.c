@@ -22,6 +22,7 @@
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"
+#include "userspace/meshd/store.h"
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
@@ -274,5 +275,6 @@ int main(int argc, char **argv)
 		log_error("threads are not told");
 	/* Transactions are whole whenever they end: the threads need no waiting for. */
 	usleep(100000);
+	store_close();
 	_exit(err);
 }

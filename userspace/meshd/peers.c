@@ -58,8 +58,8 @@ static int explain(const struct store_host *h, int err, unsigned int ms, const c
 			 "key", h->name);
 		return err;
 	case -EXDEV:
-		snprintf(why, REASON, "another host answers at the address of host %s; if it replaces "
-			 "that one: meshctl host add %s --replace", h->name, h->addr);
+		snprintf(why, REASON, "another host answers at the address of host %s; if it took its "
+			 "place: meshctl host add ADDRESS --replace %.40s", h->name, h->name);
 		return err;
 	case -ETIMEDOUT:
 		snprintf(why, REASON, "meshd on host %s did not answer in %u s", h->name, ms / 1000);

@@ -19,7 +19,7 @@
 /* A number of bytes, or "max": as much as there is room for. */
 static u64 size_wanted(const struct req *r)
 {
-	return strcmp(arg_str(r, "size"), "max") ? arg_num(r, "size") : SIZE_MAX_ROOM;
+	return arg_bool(r, "size_max") ? SIZE_MAX_ROOM : arg_num(r, "size");
 }
 
 static int create_wish(struct req *r, struct wish *w)
@@ -51,7 +51,8 @@ static int name_free(struct req *r, const char *name)
 	struct store_volume v;
 
 	if (!layout_name_ok(name))
-		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-'", name);
+		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-', and "
+				 "not ending like a partition's (-part1)", name);
 	if (!store_volume_find(name, &v, NULL))
 		return req_fail(r, "there is a volume %s already; choose another name", name);
 	return 0;

@@ -225,7 +225,10 @@ u32 gather_grace(const struct gather *g, const struct layout *l, const struct st
 
 	for (i = 0; i < l->members; i++) {
 		f = gather_find(g, &l->member[i].extent);
-		if (!f || g->said[f->host].grace_ms <= most || muuid_equal(&f->e.holder, &D.host))
+		if (!f || g->said[f->host].grace_ms <= most)
+			continue;
+		/* Grace is for a noted holder alone. */
+		if (muuid_null(&f->e.holder) || muuid_equal(&f->e.holder, &D.host))
 			continue;
 		most = g->said[f->host].grace_ms;
 		*h = &g->hosts[f->host];

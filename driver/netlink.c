@@ -67,11 +67,6 @@ static const struct nla_policy meta_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
 };
 
-static const struct nla_policy mgmt_policy[MESHBLK_A_MAX + 1] = {
-	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
-	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
-};
-
 #define MESH_NL_OP(c, p, d)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
 				  .maxattr = MESHBLK_A_MAX, .doit = (d) }
 #define MESH_NL_GET(c, p, d, l)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
@@ -86,7 +81,6 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(VOLUME_DEL, volume_del_policy, mesh_nl_volume_del),
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
 	MESH_NL_OP(META_IO, meta_policy, mesh_nl_meta_io),
-	MESH_NL_OP(MGMT, mgmt_policy, mesh_nl_mgmt),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {
@@ -95,7 +89,7 @@ static const struct genl_multicast_group mesh_nl_groups[] = {
 
 /*
  * Initial network namespace only (netnsok is not set). Commands run in
- * parallel: META_IO and MGMT wait for others, meshd on this host among them.
+ * parallel: META_IO waits for others.
  */
 struct genl_family mesh_nl_family __ro_after_init = {
 	.name = MESHBLK_GENL_NAME,

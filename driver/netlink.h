@@ -5,7 +5,7 @@
  *   netlink.c          the family: commands, policies, who may
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
- *   netlink_target.c   IDENTITY_SET, TARGET_*, MGMT
+ *   netlink_target.c   IDENTITY_SET, TARGET_*
  *   meta_io.c          META_IO
  *   events.c           multicast
  */
@@ -47,7 +47,6 @@ int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int mesh_nl_mgmt(struct sk_buff *skb, struct genl_info *info);
 
 int mesh_nl_init(void);
 void mesh_nl_exit(void);

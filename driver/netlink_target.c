@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* IDENTITY_SET, TARGET_SET, TARGET_DEL, TARGET_GET, MGMT. */
+/* IDENTITY_SET, TARGET_SET, TARGET_DEL, TARGET_GET. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
@@ -153,67 +153,4 @@ int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		}
 	}
 	return skb->len ?: err;
-}
-
-static int mesh_nl_mgmt_reply(struct genl_info *info, const void *rsp, size_t len)
-{
-	struct sk_buff *msg;
-	void *hdr;
-	int err;
-
-	msg = genlmsg_new(len + (len / MESH_NL_DATA_MAX + 2) * NLA_HDRLEN + 64, GFP_KERNEL);
-	if (!msg)
-		return -ENOMEM;
-	hdr = genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_MGMT);
-	err = hdr ? mesh_nl_put_data(msg, rsp, len) : -EMSGSIZE;
-	if (err) {
-		nlmsg_free(msg);
-		return err;
-	}
-	genlmsg_end(msg, hdr);
-	return genlmsg_reply(msg, info);
-}
-
-/* For people: why a management message was not answered. */
-static const char *mesh_mgmt_why(int err)
-{
-	switch (err) {
-	case -ENOTCONN:
-		return "there is no session with the target";
-	case -EHOSTDOWN:
-		return "meshd does not run on the target";
-	case -ETIMEDOUT:
-		return "meshd on the target did not answer in time";
-	default:
-		return "the target refused the message";
-	}
-}
-
-int mesh_nl_mgmt(struct sk_buff *skb, struct genl_info *info)
-{
-	void *req = NULL, *rsp = NULL;
-	struct mesh_target *t;
-	size_t rsp_len;
-	u32 id, len;
-	int err;
-
-	err = mesh_nl_admin(skb, info) ?: mesh_nl_target_id(info, &id) ?:
-	      mesh_nl_data(info, MESHBLK_MGMT_MAX, &req, &len);
-	if (err)
-		return err;
-	t = mesh_target_get(id);
-	if (!t) {
-		err = mesh_nl_refuse(info, -ENOENT, "no such target");
-		goto free;
-	}
-	err = rdda_mgmt(t->rdda, req, len, &rsp, &rsp_len);
-	mesh_target_put(t);
-	if (!err)
-		err = mesh_nl_mgmt_reply(info, rsp, rsp_len);
-	else if (info->extack)
-		info->extack->_msg = mesh_mgmt_why(err);
-	kvfree(rsp);
-free:
-	kvfree(req);
-	return err;
 }

@@ -97,19 +97,6 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info);
 unsigned int rdda_target_channels(struct rdda_target *t);
 
 /**
- * rdda_mgmt() - one management message to the meshd of a target, and its answer
- * @t: target
- * @req: request bytes, at most RDDA_MGMT_MAX
- * @req_len: how many
- * @rsp: set to the answer, to be freed with kvfree()
- * @rsp_len: its bytes
- *
- * Sleeps up to 5 s (the design's deadline). Return: 0, -ENOTCONN,
- * -EHOSTDOWN (no meshd there), -ETIMEDOUT, or what the peer's meshd said.
- */
-int rdda_mgmt(struct rdda_target *t, const void *req, size_t req_len, void **rsp, size_t *rsp_len);
-
-/**
  * struct rdda_extent_info - what an opened extent is; valid once UP was seen
  */
 struct rdda_extent_info {

@@ -9,7 +9,6 @@
  *      |- extent.c    OPEN, CLOSE, events
  *      |    '- opened.c   what an answer to OPEN means
  *      |- control.c   messages that are not I/O, calls, keep-alive
- *      |- mgmt.c      meshd to meshd
  *      '- stats.c
  *   io.c        I/O in: commands, batches    \   one lock a channel,
  *   complete.c  completions, READs, I/O out   |  nothing shared between
@@ -388,7 +387,6 @@ struct rdda_grant {
  * @type: the answer must have
  * @rsp: where the answer goes
  * @rsp_max: room there
- * @got: bytes of it
  * @err: 0 when answered
  * @late: when it is given up, an answer that still comes is not the target's fault
  * @waiter: whose work item takes the answer up; NULL: somebody waits for @done
@@ -400,8 +398,6 @@ struct rdda_call {
 	u8	type;
 	void	*rsp;
 	u32	rsp_max;
-	u32	got;
-	u32	total;
 	int	err;
 	bool	late;
 	struct rdda_target *waiter;
@@ -753,9 +749,6 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io);
 bool rdda_stage_keep(struct rdda_slot *slot);
 void rdda_stage_finish(struct rdda_io *io);
 int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io);
-
-/* mgmt.c */
-void rdda_mgmt_recv(struct rdda_session *s, const struct rdda_mgmt *m, size_t len);
 
 /* stats.c */
 void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s);

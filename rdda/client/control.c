@@ -103,8 +103,6 @@ void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
 
 	init_completion(&c->done);
 	c->err = -ENOLINK;
-	c->got = 0;
-	c->total = 0;
 	spin_lock_irqsave(&s->call_lock, flags);
 	c->tag = ++s->next_tag;
 	if (rdda_session_dead(s)) {
@@ -227,7 +225,6 @@ static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_
 			call_finish(c, -EREMOTEIO);
 		} else if (hdr->type == c->type && len <= c->rsp_max) {
 			memcpy(c->rsp, hdr, len);
-			c->got = len;
 			call_finish(c, 0);
 		} else {
 			break;
@@ -336,12 +333,6 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	case RDDA_EVENT:
 		if (up)
 			rdda_extent_event(s, msg);
-		return 0;
-	case RDDA_MGMT:
-		if (hdr->flags & RDDA_MGMT_REPLY)
-			rdda_mgmt_recv(s, msg, len);
-		else
-			reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);
 		return 0;
 	default:
 		reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);

@@ -10,7 +10,6 @@
  *            sector carries its number and version, and is checked when read
  *   stage    the same payload to two places, sent once
  *   zero     zeroes and discards between writes
- *   mgmt     management messages of several sizes (no meshd: EHOSTDOWN)
  *   bench    bs, qd, write=0|1: operations a second and messages an operation
  *   up       log in, open, close
  */
@@ -502,28 +501,6 @@ out:
 	return ret;
 }
 
-static int mgmt(void)
-{
-	static const u32 sizes[] = { 1, 1008, 1009, 9000, (256 << 10) - 3 };
-	void *req = kvzalloc(256 << 10, GFP_KERNEL), *rsp = NULL;
-	unsigned int i;
-	size_t len;
-	int ret = 0;
-
-	if (!req)
-		return -ENOMEM;
-	for (i = 0; i < ARRAY_SIZE(sizes) && !ret; i++) {
-		ret = rdda_mgmt(target, req, sizes[i], &rsp, &len);
-		pr_info("%u bytes to a meshd: %d\n", sizes[i], ret);
-		if (!ret)
-			kvfree(rsp);
-		else if (ret == -EHOSTDOWN)
-			ret = 0;
-	}
-	kvfree(req);
-	return ret;
-}
-
 static int open_all(void)
 {
 	char *list = kstrdup(extents, GFP_KERNEL), *at = list, *one;
@@ -565,8 +542,6 @@ static int run(void)
 	}
 	if (!strcmp(what, "up"))
 		return 0;
-	if (!strcmp(what, "mgmt"))
-		return mgmt();
 	if (!nr_ext)
 		return -EINVAL;
 	return strcmp(what, "bench") ? run_workers() : bench();

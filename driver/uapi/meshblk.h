@@ -189,9 +189,9 @@ enum meshtgt_cmd {
 					 */
 	MESHTGT_CMD_SESSION_GET,	/* dump */
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
-	MESHTGT_CMD_SERVE,		/* this socket answers MGMT and GRANT from now on */
-	MESHTGT_CMD_MGMT,		/* to the server: SESSION REQUEST HOST_UUID DATA */
-	MESHTGT_CMD_MGMT_REPLY,		/* SESSION REQUEST ERROR DATA */
+	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
+	MESHTGT_CMD_MGMT,		/* reserved: the meshds talk to each other */
+	MESHTGT_CMD_MGMT_REPLY,		/* reserved */
 	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
 					 * GENERATION ACCESS: note it in the label, then reply
 					 */

@@ -237,8 +237,6 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_LIST_HEAD(&ch->pend);
 	init_llist_head(&ch->free_cmds);
 	init_llist_head(&ch->done);
-	init_completion(&ch->pong);
-	mutex_init(&ch->answer);
 	INIT_WORK(&ch->work, tgt_queue_work);
 	INIT_WORK(&ch->ctl_work, tgt_ctl_work);
 	INIT_WORK(&ch->fail, fail_work);
@@ -488,7 +486,6 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	/* Who posts looks at it under this lock: he is through, or will see it. */
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
-	complete_all(&ch->pong);
 	rdma_disconnect(ch->cm);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
 	ib_drain_qp(ch->qp);

@@ -77,12 +77,9 @@ static int __init tgt_init(void)
 	ret = tgt_open_init();
 	if (ret)
 		goto err_cmd;
-	ret = tgt_mgmt_init();
-	if (ret)
-		goto err_open;
 	ret = tgt_drive_init();
 	if (ret)
-		goto err_mgmt;
+		goto err_open;
 	ret = tgt_sysfs_init();
 	if (ret)
 		goto err_drive;
@@ -101,8 +98,6 @@ err_sysfs:
 	tgt_sysfs_exit();
 err_drive:
 	tgt_drive_exit();
-err_mgmt:
-	tgt_mgmt_exit();
 err_open:
 	tgt_open_exit();
 err_cmd:
@@ -128,7 +123,6 @@ static void __exit tgt_exit(void)
 	tgt_session_exit();
 	tgt_sysfs_exit();
 	tgt_drive_exit();
-	tgt_mgmt_exit();
 	tgt_open_exit();
 	tgt_cmd_exit();
 	tgt_push_exit();

@@ -3,12 +3,12 @@
  * The generic netlink family "meshtgt": what meshd orders, asks and answers.
  *
  * Operations run in parallel: some sleep until commands are back, and the same
- * meshd must be able to answer a GRANT or a MGMT meanwhile. What changes state
+ * meshd must be able to answer a GRANT meanwhile. What changes state
  * needs CAP_SYS_ADMIN in the initial user namespace; CAP_NET_ADMIN, which the
  * core could check, is in every container's network plugin. The family lives
  * in the initial network namespace alone.
  *
- * An attribute's length has 16 bits, so DATA and EXTENTS may come several
+ * An attribute's length has 16 bits, so EXTENTS may come several
  * times in a message and are put together in order.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
@@ -21,7 +21,6 @@
 #include "driver/uapi/meshblk.h"
 #include "rdda/target/tgt.h"
 
-#define DATA_PIECE	32768	/* of one DATA attribute */
 
 static struct genl_family family;
 static atomic_t server = ATOMIC_INIT(0);	/* port that said SERVE, 0: none */
@@ -41,7 +40,6 @@ static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_SESSION]	= { .type = NLA_U32 },
 	[MESHTGT_A_REQUEST]	= { .type = NLA_U64 },
 	[MESHTGT_A_ERROR]	= NLA_POLICY_RANGE(NLA_S32, -MAX_ERRNO, 0),
-	[MESHTGT_A_DATA]	= { .type = NLA_BINARY },
 };
 
 static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
@@ -474,55 +472,6 @@ static int is_server(struct genl_info *info)
 	return -EPERM;
 }
 
-/* All DATA attributes, one after the other. */
-static int data_join(struct genl_info *info, void **data, size_t *len)
-{
-	struct nlattr *a;
-	size_t n = 0;
-	int rem;
-
-	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem)
-		if (nla_type(a) == MESHTGT_A_DATA)
-			n += nla_len(a);
-	if (n > MESHBLK_MGMT_MAX) {
-		NL_SET_ERR_MSG(info->extack, "a management message has at most 256 KiB");
-		return -EMSGSIZE;
-	}
-	*len = n;
-	*data = kvmalloc(max(n, sizeof(long)), GFP_KERNEL);
-	if (!*data)
-		return -ENOMEM;
-	n = 0;
-	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem) {
-		if (nla_type(a) != MESHTGT_A_DATA)
-			continue;
-		memcpy(*data + n, nla_data(a), nla_len(a));
-		n += nla_len(a);
-	}
-	return 0;
-}
-
-static int nl_mgmt_reply(struct sk_buff *skb, struct genl_info *info)
-{
-	struct nlattr *err = info->attrs[MESHTGT_A_ERROR];
-	size_t len;
-	void *data;
-	int ret;
-
-	if (may_change(skb, info) || is_server(info))
-		return -EPERM;
-	if (!need(info, MESHTGT_A_REQUEST))
-		return -EINVAL;
-	ret = data_join(info, &data, &len);
-	if (ret)
-		return ret;
-	ret = tgt_mgmt_reply(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
-			     err ? nla_get_s32(err) : 0, data, len);
-	if (ret)
-		NL_SET_ERR_MSG(info->extack, "nobody waits for this answer (any more)");
-	return ret;
-}
-
 static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *err = info->attrs[MESHTGT_A_ERROR];
@@ -558,44 +507,6 @@ static int server_send(struct sk_buff *msg, u32 port)
 bool tgt_nl_served(void)
 {
 	return atomic_read(&server);
-}
-
-/**
- * tgt_nl_mgmt() - hand a management message to meshd
- * @s: who sent it
- * @request: number for the answer
- * @data: message
- * @len: bytes
- *
- * Context: process. Return: 0, -EHOSTDOWN or -ENOMEM.
- */
-int tgt_nl_mgmt(struct tgt_session *s, u64 request, const void *data, size_t len)
-{
-	u32 port = atomic_read(&server);
-	struct sk_buff *msg;
-	size_t off, n;
-	void *h;
-
-	if (!port)
-		return -EHOSTDOWN;
-	msg = genlmsg_new(256 + len + (len / DATA_PIECE + 1) * NLA_HDRLEN, GFP_NOIO);
-	if (!msg)
-		return -ENOMEM;
-	h = genlmsg_put(msg, port, 0, &family, 0, MESHTGT_CMD_MGMT);
-	if (!h || nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_REQUEST, request, MESHTGT_A_PAD) ||
-	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->host))
-		goto err;
-	for (off = 0; off < len; off += n) {
-		n = min_t(size_t, len - off, DATA_PIECE);
-		if (nla_put(msg, MESHTGT_A_DATA, n, data + off))
-			goto err;
-	}
-	genlmsg_end(msg, h);
-	return server_send(msg, port);
-err:
-	nlmsg_free(msg);
-	return -ENOMEM;
 }
 
 /**
@@ -723,7 +634,6 @@ static const struct genl_ops ops[] = {
 	{ .cmd = MESHTGT_CMD_SESSION_GET, .dumpit = nl_session_dump },
 	OP(SESSION_DEL, nl_session_del),
 	OP(SERVE, nl_serve),
-	OP(MGMT_REPLY, nl_mgmt_reply),
 	OP(GRANT_REPLY, nl_grant_reply),
 };
 

@@ -385,15 +385,14 @@ int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
 }
 
 /**
- * tgt_ctl_pong() - send a control message that is only a header
+ * tgt_ctl_pong() - answer a PING
  * @ch: channel
- * @type: PING or PONG
- * @tag: of the message
+ * @tag: of the PING
  */
-int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag)
+int tgt_ctl_pong(struct tgt_channel *ch, u64 tag)
 {
 	struct rdda_hdr h = {
-		.type = type,
+		.type = RDDA_PONG,
 		.len = cpu_to_le32(sizeof(h)),
 		.tag = cpu_to_le64(tag),
 	};

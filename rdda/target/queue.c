@@ -86,18 +86,15 @@ static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
 	switch (h->type) {
 	case RDDA_PING:
 		if (!tgt_rbuf_post(ch, rb))
-			tgt_ctl_pong(ch, RDDA_PONG, tag);
+			tgt_ctl_pong(ch, tag);
 		return;
-	case RDDA_PONG:
-		if (tag == READ_ONCE(ch->pong_tag))
-			complete(&ch->pong);
-		break;
 	case RDDA_MGMT:
-		tgt_mgmt_msg(ch, rb->msg, rb->len);
-		break;
+		rx_unknown(ch, rb);
+		return;
 	case RDDA_BYE:
 		tgt_channel_kill(ch, 0);
 		return;
+	case RDDA_PONG:
 	case RDDA_ERROR:
 		break;
 	default:	/* PROVE, BOUNCE, OPEN, CLOSE */

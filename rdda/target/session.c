@@ -192,7 +192,6 @@ static void kill_work(struct work_struct *work)
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_channel_leave(s->channel[i]);
-	tgt_mgmt_end(s);
 	session_set(s, TGT_DRAINING, 0);
 	mutex_lock(&tgt_lock);
 	tgt_grant_session_end(s);
@@ -302,7 +301,6 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
-	INIT_LIST_HEAD(&s->mgmt);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
 	INIT_WORK(&s->free, free_work);

@@ -10,7 +10,6 @@
  *   queue.c    one channel's completions, batch by batch
  *     |- cmd.c    commands -> checked -> sched.c -> bios
  *     |- open.c   OPEN, CLOSE -> grant.c, holders.c
- *     |- mgmt.c   messages between the meshds
  *   push.c     results of bios -> pushed data, DONE messages
  *
  * Who holds what, and what frees it:
@@ -64,7 +63,6 @@
 #define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key, ... */
 #define TGT_UNPROVEN_ADDR	4	/* ... of one address */
 #define TGT_GRANT_MS		5000
-#define TGT_MGMT_MS		5000
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
@@ -141,8 +139,6 @@ struct tgt_arena {
  * @kill: tears down queue pairs and regions
  * @free: gives memory back when the bios are
  * @shown: its device in sysfs; set before LIVE is told, cleared by @free
- * @mgmt: requests being reassembled; mgmt.c; mgmt_lock there
- * @mgmt_nr: how many; mgmt_lock
  * @stats: counters
  */
 struct tgt_session {
@@ -181,8 +177,6 @@ struct tgt_session {
 	struct work_struct	kill;
 	struct work_struct	free;
 	struct device		*shown;
-	struct list_head	mgmt;
-	unsigned int		mgmt_nr;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;
 		atomic64_t discards, errors, sends, pushes, commands;
@@ -275,7 +269,7 @@ struct tgt_channel {
 	u32			arena_off;
 	u32			arena_len;
 
-	spinlock_t		tx_lock;	/* all below, but for pong */
+	spinlock_t		tx_lock;	/* all below */
 	struct list_head	pend;
 	struct list_head	ctl_q;
 	unsigned int		ctl_nr;
@@ -296,9 +290,6 @@ struct tgt_channel {
 	unsigned int		max_sge;
 	struct ib_rdma_wr	wr[TGT_CHAIN];
 	struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
-	struct mutex		answer;		/* mgmt.c: one long answer at a time */
-	struct completion	pong;		/* mgmt.c: the client took what we sent */
-	u64			pong_tag;	/* mgmt.c */
 };
 
 /* What is lent to whom: drive.c, grant.c */
@@ -582,7 +573,7 @@ int tgt_push_init(void);
 void tgt_push_exit(void);
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len);
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len);
-int tgt_ctl_pong(struct tgt_channel *ch, u8 type, u64 tag);
+int tgt_ctl_pong(struct tgt_channel *ch, u64 tag);
 
 /* arena.c */
 extern unsigned long tgt_arena_used;
@@ -668,17 +659,9 @@ void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c);
 void tgt_sched_work(struct work_struct *work);
 void tgt_sched_purge(struct tgt_sdrive *sd);
 
-/* mgmt.c */
-void tgt_mgmt_msg(struct tgt_channel *ch, const struct rdda_mgmt *m, size_t len);
-int tgt_mgmt_reply(u64 request, int err, void *data, size_t len);
-void tgt_mgmt_end(struct tgt_session *s);
-int tgt_mgmt_init(void);
-void tgt_mgmt_exit(void);
-
 /* netlink.c */
 int tgt_nl_init(void);
 void tgt_nl_exit(void);
-int tgt_nl_mgmt(struct tgt_session *s, u64 request, const void *data, size_t len);
 int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
 		 u64 generation, bool rw);
 void tgt_nl_drive_gone(const uuid_t *drive, const char *path);

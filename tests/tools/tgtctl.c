@@ -9,8 +9,7 @@
  *   table UUID [EXTENT...]
  *   drives | sessions                one line each
  *   fence SESSION
- *   serve [refuse|silent|swap]       answers GRANT; echoes MGMT with "re:" before it, or
- *                                    each second one first
+ *   serve [refuse|silent]            answers GRANT
  *   events                           prints events
  */
 #include <errno.h>
@@ -249,60 +248,23 @@ static int dump(int cmd)
 
 static const char *mode = "";
 
-/* "re:" and what was said, unless that is more than an answer may have. */
-static int echo(struct nl_msg *r, struct nlmsghdr *asked)
-{
-	struct nlattr *d;
-	size_t n = 3;
-	int rem;
-
-	nlmsg_for_each_attr(d, asked, GENL_HDRLEN, rem)
-		if (nla_type(d) == MESHTGT_A_DATA)
-			n += nla_len(d);
-	if (n > MESHBLK_MGMT_MAX)
-		return -EMSGSIZE;
-	nla_put(r, MESHTGT_A_DATA, 3, "re:");
-	nlmsg_for_each_attr(d, asked, GENL_HDRLEN, rem)
-		if (nla_type(d) == MESHTGT_A_DATA)
-			nla_put(r, MESHTGT_A_DATA, nla_len(d), nla_data(d));
-	return 0;
-}
-
 static int on_asked(struct nl_msg *m, void *arg)
 {
-	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(m));
 	struct nlattr *a[MESHTGT_A_MAX + 1];
-	static struct nl_msg *kept;
 	struct nl_msg *r;
-	int err = 0;
 
 	(void)arg;
 	if (genlmsg_parse(nlmsg_hdr(m), 0, a, MESHTGT_A_MAX, NULL) || !a[MESHTGT_A_REQUEST])
 		return NL_OK;
-	printf("%s request=%" PRIu64 "\n", g->cmd == MESHTGT_CMD_GRANT ? "grant" : "mgmt",
-	       nla_get_u64(a[MESHTGT_A_REQUEST]));
+	printf("grant request=%" PRIu64 "\n", nla_get_u64(a[MESHTGT_A_REQUEST]));
 	fflush(stdout);
 	if (!strcmp(mode, "silent"))
 		return NL_OK;
-	r = msg_new(g->cmd == MESHTGT_CMD_GRANT ? MESHTGT_CMD_GRANT_REPLY :
-		    MESHTGT_CMD_MGMT_REPLY, 0);
+	r = msg_new(MESHTGT_CMD_GRANT_REPLY, 0);
 	nla_put_u64(r, MESHTGT_A_REQUEST, nla_get_u64(a[MESHTGT_A_REQUEST]));
-	if (!strcmp(mode, "refuse"))
-		err = -ESTALE;
-	else if (g->cmd == MESHTGT_CMD_MGMT)
-		err = echo(r, nlmsg_hdr(m));
-	nla_put_s32(r, MESHTGT_A_ERROR, err);
-	if (!strcmp(mode, "swap") && g->cmd == MESHTGT_CMD_MGMT && !kept) {
-		kept = r;
-		return NL_OK;
-	}
+	nla_put_s32(r, MESHTGT_A_ERROR, strcmp(mode, "refuse") ? 0 : -ESTALE);
 	nl_send_auto(sk, r);
 	nlmsg_free(r);
-	if (kept) {
-		nl_send_auto(sk, kept);
-		nlmsg_free(kept);
-		kept = NULL;
-	}
 	return NL_OK;
 }
 

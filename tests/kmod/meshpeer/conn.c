@@ -481,7 +481,6 @@ void peer_conn_end(struct peer_conn *c, bool id)
  */
 void peer_conn_free(struct peer_conn *c)
 {
-	kvfree(c->mgmt);
 	kfree_sensitive(c);
 }
 

@@ -12,7 +12,6 @@
  *   io NAME write|read|push|zeroes|discard|flush NSID SLBA BLOCKS SEED [OPTION...]
  *				off=N shift=9|12 nowait
  *   wait NAME			for commands sent with nowait
- *   mgmt NAME BYTES [send|wait]	a message whose echo is compared; or but one half of that
  *   keys NAME			pieces and their keys
  *   touch NAME read|write RKEY OFF BYTES	bare RDMA
  *   raw NAME HEX		SEND these bytes
@@ -135,7 +134,6 @@ static const struct {
 	{ "close", peer_close },
 	{ "io", peer_io },
 	{ "wait", peer_io_wait },
-	{ "mgmt", peer_mgmt },
 	{ "keys", do_keys },
 	{ "touch", peer_touch },
 	{ "raw", peer_raw },

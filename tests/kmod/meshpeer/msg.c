@@ -153,19 +153,6 @@ static void rx_dones(struct peer_conn *c, const struct rdda_dones *m)
 	}
 }
 
-static void rx_mgmt(struct peer_conn *c, const struct rdda_mgmt *m)
-{
-	u32 n = le32_to_cpu(m->hdr.len) - sizeof(*m), off = le32_to_cpu(m->off);
-
-	c->mgmt_status = le32_to_cpu(m->status);
-	c->mgmt_total = le32_to_cpu(m->total);
-	if (c->mgmt && off == c->mgmt_got && off + n <= RDDA_MGMT_MAX) {
-		memcpy(c->mgmt + off, m->data, n);
-		c->mgmt_got += n;
-	}
-	c->mgmt_done = c->mgmt_got == c->mgmt_total;
-}
-
 static void rx_msg(struct peer_conn *c, const struct rdda_hdr *h)
 {
 	const struct rdda_event *ev = (const void *)h;
@@ -181,9 +168,6 @@ static void rx_msg(struct peer_conn *c, const struct rdda_hdr *h)
 	case RDDA_EVENT:
 		c->events++;
 		c->last_event = le32_to_cpu(ev->kind);
-		break;
-	case RDDA_MGMT:
-		rx_mgmt(c, (const void *)h);
 		break;
 	case RDDA_BYE:
 		c->bye = le32_to_cpu(((const struct rdda_note *)h)->reason);

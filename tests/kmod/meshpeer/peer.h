@@ -114,11 +114,6 @@ struct peer_conn {
 	u32			arena_off;
 	u32			arena_len;
 	struct peer_cmd		cmd[RDDA_SLOTS_MAX];
-	u8			*mgmt;
-	u32			mgmt_got;
-	u32			mgmt_total;
-	u32			mgmt_status;
-	bool			mgmt_done;
 
 	void			*buf;
 	u64			buf_dma;
@@ -160,7 +155,6 @@ int peer_close(struct peer_conn *c, int argc, char **argv);
 int peer_io(struct peer_conn *c, int argc, char **argv);
 int peer_io_wait(struct peer_conn *c, int argc, char **argv);
 int peer_rdma(struct peer_conn *c, int write, u32 rkey, u64 addr, u32 off, u32 len);
-int peer_mgmt(struct peer_conn *c, int argc, char **argv);
 
 /* hostile.c */
 int peer_raw(struct peer_conn *c, int argc, char **argv);

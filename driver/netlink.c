@@ -15,11 +15,6 @@ static struct netlink_range_validation timeout_range = {
 	.max = MESH_TIMEOUT_MS_MAX,
 };
 
-static struct netlink_range_validation meta_range = {
-	.min = 512,
-	.max = MESHBLK_META_IO_MAX,
-};
-
 static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
 	[MESHBLK_A_KEY_ID] = { .type = NLA_U16 },
@@ -58,15 +53,6 @@ static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
 
-static const struct nla_policy meta_policy[MESHBLK_A_MAX + 1] = {
-	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
-	[MESHBLK_A_MEMBER] = { .type = NLA_NESTED },
-	[MESHBLK_A_OFFSET] = { .type = NLA_U64 },
-	[MESHBLK_A_COPY_OFFSET] = { .type = NLA_U64 },
-	[MESHBLK_A_LENGTH] = NLA_POLICY_FULL_RANGE(NLA_U32, &meta_range),
-	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
-};
-
 static const struct nla_policy mgmt_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
 	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
@@ -85,7 +71,6 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(VOLUME_SET, volume_policy, mesh_nl_volume_set),
 	MESH_NL_OP(VOLUME_DEL, volume_del_policy, mesh_nl_volume_del),
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
-	MESH_NL_OP(META_IO, meta_policy, mesh_nl_meta_io),
 	MESH_NL_OP(MGMT, mgmt_policy, mesh_nl_mgmt),
 };
 
@@ -95,7 +80,7 @@ static const struct genl_multicast_group mesh_nl_groups[] = {
 
 /*
  * Initial network namespace only (netnsok is not set). Commands run in
- * parallel: META_IO and MGMT wait for others, meshd on this host among them.
+ * parallel: VOLUME_DEL and MGMT wait for others, meshd on this host among them.
  */
 struct genl_family mesh_nl_family __ro_after_init = {
 	.name = MESHBLK_GENL_NAME,

@@ -179,29 +179,6 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 	return 0;
 }
 
-/**
- * mesh_member_find() - an open member with this extent, whatever its path
- * @uuid: of the extent
- *
- * Return: a member with a reference, or NULL. When several paths are open (a
- * layout is on its way out), the newest.
- */
-struct mesh_member *mesh_member_find(const uuid_t *uuid)
-{
-	struct mesh_member *m, *found = NULL;
-
-	mutex_lock(&mesh_members_lock);
-	list_for_each_entry_reverse(m, &mesh_members, node) {
-		if (uuid_equal(&m->conf.uuid, uuid) && !m->opening &&
-		    refcount_inc_not_zero(&m->refs)) {
-			found = m;
-			break;
-		}
-	}
-	mutex_unlock(&mesh_members_lock);
-	return found;
-}
-
 /* Sleeps when it was the last reference; all I/O of the caller has ended. */
 void mesh_member_put(struct mesh_member *m)
 {
@@ -272,7 +249,7 @@ static bool mesh_member_unfit(struct mesh_member *m)
 
 	lockdep_assert_held(&m->lock);
 	list_for_each_entry(link, &m->links, node)
-		if (link->unfit && link->unfit(link))
+		if (link->unfit(link))
 			return true;
 	return false;
 }

@@ -3,7 +3,7 @@
  * Members: opened extents, local devices, or memory, behind one ops table.
  *
  *   layout --link--> member --ops--> member_rdda.c | member_bdev.c | member_mem.c
- *   META_IO ---------'  ^
+ *                       ^
  *                       '-- registry by extent UUID: who opens an extent that
  *                           is open already shares it
  *
@@ -202,7 +202,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @conf: fixed but for generation and size, which mesh_members_lock guards
  * @lock: serialises state changes; guards @links
  * @links: layouts that want to know
- * @refs: layouts, META_IO
+ * @refs: layouts, and the kick that is queued
  * @node: in the registry, under mesh_members_lock
  * @opening: ops->open is at work; under mesh_members_lock
  * @dev: BDEV: the device, once it is known; under mesh_members_lock
@@ -234,7 +234,7 @@ struct mesh_member {
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put
  * @unfit: can the member, whose info is known, not serve the layout? Then it does
- *	not come UP; like @changed. NULL: any member will do
+ *	not come UP; like @changed
  */
 struct mesh_member_link {
 	struct list_head node;
@@ -245,7 +245,6 @@ struct mesh_member_link {
 int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp,
 		    struct netlink_ext_ack *extack);
 void mesh_member_put(struct mesh_member *m);
-struct mesh_member *mesh_member_find(const uuid_t *uuid);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);

@@ -15,11 +15,6 @@ static struct netlink_range_validation timeout_range = {
 	.max = MESH_TIMEOUT_MS_MAX,
 };
 
-static struct netlink_range_validation meta_range = {
-	.min = 512,
-	.max = MESHBLK_META_IO_MAX,
-};
-
 static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
 	[MESHBLK_A_KEY_ID] = { .type = NLA_U16 },
@@ -58,15 +53,6 @@ static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
 
-static const struct nla_policy meta_policy[MESHBLK_A_MAX + 1] = {
-	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
-	[MESHBLK_A_MEMBER] = { .type = NLA_NESTED },
-	[MESHBLK_A_OFFSET] = { .type = NLA_U64 },
-	[MESHBLK_A_COPY_OFFSET] = { .type = NLA_U64 },
-	[MESHBLK_A_LENGTH] = NLA_POLICY_FULL_RANGE(NLA_U32, &meta_range),
-	[MESHBLK_A_DATA] = NLA_POLICY_MIN(NLA_BINARY, 1),
-};
-
 #define MESH_NL_OP(c, p, d)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
 				  .maxattr = MESHBLK_A_MAX, .doit = (d) }
 #define MESH_NL_GET(c, p, d, l)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
@@ -80,7 +66,6 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(VOLUME_SET, volume_policy, mesh_nl_volume_set),
 	MESH_NL_OP(VOLUME_DEL, volume_del_policy, mesh_nl_volume_del),
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
-	MESH_NL_OP(META_IO, meta_policy, mesh_nl_meta_io),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {
@@ -89,7 +74,7 @@ static const struct genl_multicast_group mesh_nl_groups[] = {
 
 /*
  * Initial network namespace only (netnsok is not set). Commands run in
- * parallel: META_IO waits for others.
+ * parallel: VOLUME_DEL waits for others.
  */
 struct genl_family mesh_nl_family __ro_after_init = {
 	.name = MESHBLK_GENL_NAME,

@@ -6,7 +6,6 @@
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
  *   netlink_target.c   IDENTITY_SET, TARGET_*
- *   meta_io.c          META_IO
  *   events.c           multicast
  */
 #ifndef DRIVER_NETLINK_H
@@ -22,15 +21,12 @@ struct prot_layout;
 #define MESH_NL_DATA_MAX	32768	/* bytes of one DATA attribute that we send */
 
 extern struct genl_family mesh_nl_family;
-extern const struct nla_policy mesh_nl_member_policy[MESHBLK_M_MAX + 1];
 
 /* Refuse a message and say why; a static string. */
 #define mesh_nl_refuse(info, err, why) ({ GENL_SET_ERR_MSG(info, why); (err); })
 
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
-int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
-		   struct genl_info *info);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs);
 int mesh_nl_data(struct genl_info *info, u32 max, void **data, u32 *len);
@@ -41,7 +37,6 @@ int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
-int mesh_nl_meta_io(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);

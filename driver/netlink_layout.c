@@ -9,7 +9,7 @@
 
 #define MESH_NL_UUID	NLA_POLICY_EXACT_LEN(UUID_SIZE)
 
-const struct nla_policy mesh_nl_member_policy[MESHBLK_M_MAX + 1] = {
+static const struct nla_policy member_policy[MESHBLK_M_MAX + 1] = {
 	[MESHBLK_M_KIND] = NLA_POLICY_RANGE(NLA_U8, MESHBLK_KIND_RDDA, MESHBLK_KIND_MEM),
 	[MESHBLK_M_TARGET_ID] = { .type = NLA_U32 },
 	[MESHBLK_M_EXTENT_UUID] = MESH_NL_UUID,
@@ -71,20 +71,14 @@ static int mesh_nl_member_kind(struct mesh_member_conf *conf, struct nlattr **tb
 	return 0;
 }
 
-/**
- * mesh_nl_member() - a MEMBER attribute
- * @attr: nest
- * @conf: filled in
- * @rw: to be opened for writing
- * @info: gets the reason of a refusal
- */
-int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
-		   struct genl_info *info)
+/* A MEMBER attribute, to be opened for writing when @rw. */
+static int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
+			  struct genl_info *info)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
 	int err;
 
-	err = nla_parse_nested(tb, MESHBLK_M_MAX, attr, mesh_nl_member_policy, info->extack);
+	err = nla_parse_nested(tb, MESHBLK_M_MAX, attr, member_policy, info->extack);
 	if (err)
 		return err;
 	if (!tb[MESHBLK_M_KIND] || !tb[MESHBLK_M_EXTENT_UUID] || !tb[MESHBLK_M_SIZE])

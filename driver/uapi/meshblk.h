@@ -19,7 +19,6 @@
 
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
-#define MESHBLK_META_IO_MAX	65536	/* bytes of one META_IO */
 #define MESHBLK_MGMT_MAX	262144
 #define MESHBLK_MEMBERS_MAX	4096
 #define MESHBLK_SEGMENTS_MAX	16384
@@ -33,7 +32,6 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_SET,		/* the whole layout; attaches or replaces */
 	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
-	MESHBLK_CMD_META_IO,		/* MEMBER OFFSET and DATA (write) or LENGTH (read) */
 	MESHBLK_CMD_MGMT,		/* TARGET_ID DATA; answered with DATA */
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
 	__MESHBLK_CMD_MAX,
@@ -72,14 +70,9 @@ enum meshblk_attr {
 	MESHBLK_A_SEGMENT,		/* nest of MESHBLK_G_* */
 	MESHBLK_A_QUEUE_DEPTH,		/* u32 */
 	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
-	MESHBLK_A_OFFSET,		/* u64 */
-	MESHBLK_A_LENGTH,		/* u32 */
 	MESHBLK_A_DATA,			/* bytes */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
-	MESHBLK_A_COPY_OFFSET,		/* u64: META_IO writes DATA there too, from the
-					 * payload that the first write left staged
-					 */
 	__MESHBLK_A_MAX,
 };
 

@@ -12,8 +12,6 @@
  *   blkctl del UUID [force]
  *   blkctl get [UUID]          a JSON object a line
  *   blkctl wait UUID STATE [SECONDS]
- *   blkctl read MEMBER OFFSET LENGTH >FILE
- *   blkctl write MEMBER OFFSET [COPY_OFFSET] <FILE
  *   blkctl identity UUID [KEY_ID KEY]
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
@@ -678,59 +676,6 @@ static int cmd_wait(int argc, char **argv)
 	return wait_state(argv[1], argv[2], argc > 3 ? atof(argv[3]) : 10);
 }
 
-/* META_IO */
-
-static int print_data(struct nl_msg *msg, void *arg)
-{
-	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(msg));
-	struct nlattr *a;
-	int rem;
-
-	(void)arg;
-	nla_for_each_attr(a, genlmsg_attrdata(g, 0), genlmsg_attrlen(g, 0), rem)
-		if (nla_type(a) == MESHBLK_A_DATA)
-			fwrite(nla_data(a), 1, nla_len(a), stdout);
-	return NL_OK;
-}
-
-static struct nl_msg *meta_msg(char **argv)
-{
-	struct nl_msg *m = new_msg(MESHBLK_CMD_META_IO, 0);
-	struct member x = parse_member(argv[1], (struct uuid){ { 0 } }, 0);
-
-	put_member(m, &x);
-	nla_put_u64(m, MESHBLK_A_OFFSET, parse_size(argv[2]));
-	return m;
-}
-
-static int cmd_read(int argc, char **argv)
-{
-	struct nl_msg *m;
-
-	if (argc != 4)
-		die(2, "read: MEMBER OFFSET LENGTH");
-	m = meta_msg(argv);
-	nla_put_u32(m, MESHBLK_A_LENGTH, parse_size(argv[3]));
-	return finish(talk(m, print_data, NULL));
-}
-
-static int cmd_write(int argc, char **argv)
-{
-	static char data[MESHBLK_META_IO_MAX + 1];
-	size_t n, i;
-	struct nl_msg *m;
-
-	if (argc < 3)
-		die(2, "write: MEMBER OFFSET [COPY_OFFSET]");
-	m = meta_msg(argv);
-	n = fread(data, 1, sizeof(data), stdin);
-	for (i = 0; i < n; i += 32768)
-		nla_put(m, MESHBLK_A_DATA, n - i < 32768 ? n - i : 32768, data + i);
-	if (argc > 3)
-		nla_put_u64(m, MESHBLK_A_COPY_OFFSET, parse_size(argv[3]));
-	return finish(talk(m, NULL, NULL));
-}
-
 /* Targets */
 
 static int cmd_identity(int argc, char **argv)
@@ -928,7 +873,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
-	{ "wait", cmd_wait }, { "read", cmd_read }, { "write", cmd_write },
+	{ "wait", cmd_wait },
 	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
 	{ "events", cmd_events }, { "storm", cmd_storm },

@@ -137,22 +137,9 @@ static const struct msg_rule msg_rules[] = {
 	[RDDA_CLOSE]	= { sizeof(struct rdda_close), 0, 0, true, false },
 	[RDDA_CLOSED]	= { sizeof(struct rdda_close), 0, 0, false, true },
 	[RDDA_EVENT]	= { sizeof(struct rdda_event), 0, 0, false, true },
-	[RDDA_MGMT]	= { sizeof(struct rdda_mgmt), 0, 0, true, true },
 	[RDDA_BYE]	= { sizeof(struct rdda_note), 0, 0, true, true },
 	[RDDA_ERROR]	= { sizeof(struct rdda_note), 0, 0, true, true },
 };
-
-static int mgmt_check(const struct rdda_mgmt *m, size_t len)
-{
-	u32 total = le32_to_cpu(m->total), off = le32_to_cpu(m->off);
-	size_t n = len - sizeof(*m);
-
-	if (total > RDDA_MGMT_MAX || off > total || n > total - off)
-		return -EPROTO;
-	if (!n && total)
-		return -EPROTO;
-	return 0;
-}
 
 /**
  * rdda_msg_check() - is this SEND well formed?
@@ -182,8 +169,6 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	if (!(from_client ? r->by_client : r->by_target))
 		return -EPROTO;
 	count = le16_to_cpu(h->count);
-	if (h->type == RDDA_MGMT)
-		return len < r->fixed || count ? -EPROTO : mgmt_check(msg, len);
 	if (count > r->most || (r->entry && !count))
 		return -EPROTO;
 	if (len != r->fixed + (size_t)count * r->entry)

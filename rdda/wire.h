@@ -60,7 +60,6 @@
 #define RDDA_MSG_MAX		1040		/* header + 16 commands */
 #define RDDA_CMD_BYTES		(128U << 10)	/* payload of a command, ... */
 #define RDDA_CMD_BYTES_MAX	(RDDA_CMD_BYTES + RDDA_PAGE) /* ... with a record's header */
-#define RDDA_MGMT_MAX		(256U << 10)	/* a whole management message */
 
 /* CM private data. A login makes a session with its channel 0. */
 
@@ -157,7 +156,6 @@ enum rdda_type {
 	RDDA_CLOSE	= 24,	/* c>t */
 	RDDA_CLOSED	= 25,	/* t>c  after every command admitted under it */
 	RDDA_EVENT	= 26,	/* t>c */
-	RDDA_MGMT	= 27,	/* both: one fragment of a meshd-to-meshd message */
 	RDDA_BYE	= 28,	/* both: the sender ends the session, in order */
 	RDDA_ERROR	= 29,	/* both: answer to an unknown control message */
 	RDDA_GROW	= 30,	/* reserved: more arena */
@@ -295,20 +293,6 @@ struct rdda_event {
 	__le32	reserved;
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_event) == 48, "wire format");
-
-#define RDDA_MGMT_REPLY		1	/* hdr.flags */
-
-/* A fragment; @total is the same in each, @off grows, @status only in replies. */
-struct rdda_mgmt {
-	struct rdda_hdr hdr;
-	__le32	total;
-	__le32	off;
-	__le32	status;			/* 0, or a positive errno */
-	__le32	reserved;
-	u8	data[];
-} __attribute__((packed));
-static_assert(sizeof(struct rdda_mgmt) == 32, "wire format");
-#define RDDA_MGMT_FRAG		(RDDA_MSG_MAX - 32)
 
 /*
  * BYE and ERROR: why, as a positive errno. A BYE that refuses a login after its

@@ -32,7 +32,6 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_SET,		/* the whole layout; attaches or replaces */
 	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
-	MESHBLK_CMD_MGMT,		/* TARGET_ID DATA; answered with DATA */
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
 	__MESHBLK_CMD_MAX,
 };
@@ -183,8 +182,6 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_SESSION_GET,	/* dump */
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
 	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
-	MESHTGT_CMD_MGMT,		/* reserved: the meshds talk to each other */
-	MESHTGT_CMD_MGMT_REPLY,		/* reserved */
 	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
 					 * GENERATION ACCESS: note it in the label, then reply
 					 */

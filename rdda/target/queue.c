@@ -88,9 +88,6 @@ static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
 		if (!tgt_rbuf_post(ch, rb))
 			tgt_ctl_pong(ch, tag);
 		return;
-	case RDDA_MGMT:
-		rx_unknown(ch, rb);
-		return;
 	case RDDA_BYE:
 		tgt_channel_kill(ch, 0);
 		return;

@@ -118,14 +118,6 @@ int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n);
 void mesh_volume_free(struct mesh_volume *v);
 void mesh_volumes_free(struct mesh_volume *v, size_t n);
 
-/* Metadata of a member, any length; a multiple of the LBA size. */
-int mesh_meta_read(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
-		   u64 offset, void *buf, size_t len);
-int mesh_meta_write(struct mesh *m, const struct muuid *volume, const struct mesh_member *mb,
-		    u64 offset, const void *buf, size_t len);
-/* One message to the meshd of a target and its answer, malloc()ed. */
-int mesh_mgmt(struct mesh *m, u32 target, const void *req, size_t len, void **rsp, size_t *rsp_len);
-
 /* Family meshtgt */
 
 struct mesh_extent {
@@ -175,31 +167,25 @@ void mesh_drives_free(struct mesh_drive *d, size_t n);
 int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n);
 int mesh_session_del(struct mesh *m, u32 id);
 
-/* What the target's kernel asks of meshd. */
+/* GRANT: what the target's kernel wants noted in a label before it grants an open. */
 struct mesh_ask {
-	bool	is_grant;
-	u32	session;
 	u64	request;
-	struct muuid host;	/* who asks */
-	struct muuid drive;	/* GRANT */
+	struct muuid host;	/* of the session that opens */
+	struct muuid drive;
 	struct muuid extent;
 	u64	generation;
 	u8	access;
-	void	*data;		/* MGMT: malloc()ed, the callback's */
-	size_t	len;
 };
 
 /**
- * mesh_serve() - become the one who answers MGMT and GRANT
+ * mesh_serve() - answer GRANT from now on
  * @stop: an fd; readable means: return
- * @fn: called for each question on the calling thread; owns ask->data
+ * @fn: called for each question on the calling thread
  *
  * Return: 0 when stopped, or why the socket cannot serve any more.
  */
 int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *ask), void *priv);
 /* From any thread, on the serving socket. */
-int mesh_mgmt_reply(struct mesh *m, const struct mesh_ask *ask, int err, const void *data,
-		    size_t len);
 int mesh_grant_reply(struct mesh *m, u64 request, int err);
 
 /* Events of both families */

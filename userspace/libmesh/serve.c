@@ -28,18 +28,14 @@ static int on_ask(struct nl_msg *msg, void *arg)
 	if (h->nlmsg_type != s->m->family[MESH_TGT] ||
 	    genlmsg_parse(h, 0, tb, MESHTGT_A_MAX, NULL) < 0)
 		return NL_OK;
-	if (g->cmd != MESHTGT_CMD_MGMT && g->cmd != MESHTGT_CMD_GRANT)
+	if (g->cmd != MESHTGT_CMD_GRANT)
 		return NL_OK;
-	ask.is_grant = g->cmd == MESHTGT_CMD_GRANT;
-	ask.session = get_u32(tb[MESHTGT_A_SESSION]);
 	ask.request = get_u64(tb[MESHTGT_A_REQUEST]);
 	get_uuid(tb[MESHTGT_A_HOST_UUID], &ask.host);
 	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &ask.drive);
 	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &ask.extent);
 	ask.generation = get_u64(tb[MESHTGT_A_GENERATION]);
 	ask.access = get_u32(tb[MESHTGT_A_ACCESS]);
-	if (!ask.is_grant)
-		ask.data = get_pieces(h, MESHTGT_A_DATA, &ask.len);
 	s->fn(s->priv, &ask);
 	return NL_OK;
 }
@@ -108,22 +104,6 @@ static int send_reply(struct mesh *m, struct nl_msg *msg)
 	pthread_mutex_unlock(&m->send_lock);
 	nlmsg_free(msg);
 	return err < 0 ? -EIO : 0;
-}
-
-int mesh_mgmt_reply(struct mesh *m, const struct mesh_ask *ask, int err, const void *data,
-		    size_t len)
-{
-	struct nl_msg *msg;
-	int e;
-
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_MGMT_REPLY, 0, len + 256, &e);
-	if (!msg)
-		return e;
-	nla_put_u32(msg, MESHTGT_A_SESSION, ask->session);
-	nla_put_u64(msg, MESHTGT_A_REQUEST, ask->request);
-	nla_put_s32(msg, MESHTGT_A_ERROR, err);
-	put_pieces(msg, MESHTGT_A_DATA, data, len);
-	return send_reply(m, msg);
 }
 
 int mesh_grant_reply(struct mesh *m, u64 request, int err)

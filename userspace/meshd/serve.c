@@ -297,10 +297,6 @@ static void on_ask(void *priv, struct mesh_ask *q)
 {
 	struct tdrive *d;
 
-	if (!q->is_grant) {
-		free(q->data);
-		return;
-	}
 	d = tdrive_find(&q->drive);
 	if (d)
 		grant_submit(d, priv, q);

@@ -174,11 +174,10 @@ static size_t random_message(struct peer_conn *c, u8 *msg)
 	} of[] = {
 		{ RDDA_DONE, 24 }, { RDDA_PROVED, 64 }, { RDDA_ARENA, 32 }, { RDDA_PING, 16 },
 		{ RDDA_PONG, 16 }, { RDDA_OPENED, 104 }, { RDDA_CLOSED, 24 }, { RDDA_EVENT, 48 },
-		{ RDDA_MGMT, 64 }, { RDDA_ERROR, 24 }, { RDDA_BYE, 24 }, { 40, 16 },
+		{ RDDA_ERROR, 24 }, { RDDA_BYE, 24 }, { 40, 16 },
 	};
 	unsigned int i = below(c, ARRAY_SIZE(of));
 	struct rdda_hdr *h = (struct rdda_hdr *)msg;
-	struct rdda_mgmt *m = (struct rdda_mgmt *)msg;
 
 	prandom_bytes_state(&c->sv->rnd, msg, of[i].len);
 	h->type = of[i].type;
@@ -189,11 +188,6 @@ static size_t random_message(struct peer_conn *c, u8 *msg)
 		((struct rdda_event *)h)->kind = cpu_to_le32(below(c, 4));
 		((struct rdda_event *)h)->nsid = cpu_to_le32(1);
 		((struct rdda_event *)h)->handle = cpu_to_le32(c->sv->handle);
-	}
-	if (h->type == RDDA_MGMT) {
-		h->flags = RDDA_MGMT_REPLY;
-		m->total = cpu_to_le32(odd_number(c));
-		m->off = cpu_to_le32(below(c, 2) ? 0 : odd_number(c));
 	}
 	return of[i].len;
 }

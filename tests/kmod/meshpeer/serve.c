@@ -152,20 +152,6 @@ static void closed(struct peer_conn *c, const struct rdda_close *m)
 	peer_out(c, &a, sizeof(a));
 }
 
-static void mgmt(struct peer_conn *c, const struct rdda_mgmt *m)
-{
-	struct rdda_mgmt a = {
-		.hdr.type = RDDA_MGMT,
-		.hdr.flags = RDDA_MGMT_REPLY,
-		.hdr.len = cpu_to_le32(sizeof(a)),
-		.hdr.tag = m->hdr.tag,
-		.status = cpu_to_le32(EHOSTDOWN),
-	};
-
-	if (!m->off)
-		peer_out(c, &a, sizeof(a));
-}
-
 /* Small reads are pushed, the rest goes into one DONE. */
 static void commands(struct peer_conn *c, const struct rdda_cmds *m)
 {
@@ -219,9 +205,6 @@ static void answer(struct peer_conn *c, const struct in_msg *m)
 		break;
 	case RDDA_PING:
 		note(c, RDDA_PONG, h->tag);
-		break;
-	case RDDA_MGMT:
-		mgmt(c, (const void *)h);
 		break;
 	case RDDA_CMDS:
 		commands(c, (const void *)h);

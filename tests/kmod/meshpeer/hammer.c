@@ -35,8 +35,8 @@ static void stranger_drop(struct peer_conn **at)
 /* One more; the oldest goes. */
 static void stranger_try(struct stranger *s)
 {
-	char number[12], boot[] = "7";
-	char *argv[] = { "stranger", s->addr, s->port, s->host, boot, number, s->from };
+	char name[] = "stranger", number[12], boot[] = "7";
+	char *argv[7] = { name, s->addr, s->port, s->host, boot, number, s->from };
 	struct peer_conn **at = &s->kept[s->tries++ % KEEPS];
 
 	stranger_drop(at);

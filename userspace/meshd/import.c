@@ -118,12 +118,12 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_u64(j, "version", v->version);
 	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "members", v->members);
-	jset_u64(j, "here", v->here);
+	jset_u64(j, "found", v->here);
 	if (v->level == LAYOUT_STRIPE)
 		snprintf(text, sizeof(text), "stripe:%u", v->columns);
 	else
 		snprintf(text, sizeof(text), "%s", v->level == LAYOUT_LINEAR ? "linear" : "?");
-	jset_str(j, "level", text);
+	jset_str(j, "layout", text);
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());
 	if (!muuid_null(&v->holder)) {
@@ -151,7 +151,7 @@ static int list_all(struct req *r)
 		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
 	scan_free(&s);
 	r->result = json_object();
-	json_object_set_new(r->result, "volumes", list);
+	json_object_set_new(r->result, "found", list);
 	json_object_set_new(r->result, "failed", failed);
 	return err;
 }

@@ -241,21 +241,40 @@ static json_t *extent_json(const struct mgmt_extent *e, const struct store_host 
 	return j;
 }
 
-static bool drive_wanted(const char *what, const struct mgmt_extent *e, const json_t *drives)
+/* By UUID or device, with or without /dev/. */
+static bool drive_called(const struct mgmt_drive *d, const char *what)
+{
+	struct muuid u;
+
+	if (!muuid_parse(what, &u))
+		return muuid_equal(&u, &d->uuid);
+	return !strcmp(d->path, what) || (!strncmp(d->path, "/dev/", 5) && !strcmp(d->path + 5, what));
+}
+
+/* The drives of @s that are meant; with @uuid: that one, if it is among them. */
+static bool drive_wanted(const char *what, const struct muuid *uuid, const struct host_said *s)
 {
 	struct mgmt_drive d;
-	struct muuid u;
 	json_t *j;
 	size_t i;
 
-	if (!what[0])
-		return true;
-	if (!muuid_parse(what, &u))
-		return muuid_equal(&u, &e->drive);
-	json_array_foreach(json_object_get(drives, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &d) && muuid_equal(&d.uuid, &e->drive))
-			return !strcmp(d.path, what);
+	json_array_foreach(json_object_get(s->drives, "drives"), i, j)
+		if (!mgmt_drive_unpack(j, &d) && (!uuid || muuid_equal(&d.uuid, uuid)) &&
+		    drive_called(&d, what))
+			return true;
 	return false;
+}
+
+/* No host has it, and none is silent that could: -1 after req_fail(). */
+static int drive_known(struct req *r, const struct survey *s)
+{
+	const char *what = arg_str(r, "drive");
+	size_t i;
+
+	for (i = 0; what[0] && i < s->n; i++)
+		if (s->host[i].err || drive_wanted(what, NULL, &s->host[i]))
+			return 0;
+	return what[0] ? req_fail(r, "no lent drive is called %s; see meshctl drive list", what) : 0;
 }
 
 static int by_volume(const void *a, const void *b)
@@ -270,13 +289,14 @@ static void list_host(struct req *r, json_t *list, struct judge *j, const struct
 {
 	json_t *all = json_object_get(s->extents, "extents"), *item;
 	struct mgmt_extent *e = calloc(json_array_size(all) + 1, sizeof(*e));
+	const char *what = arg_str(r, "drive");
 	char why[CLAIM_WHY];
 	enum claim claim;
 	size_t i, n = 0;
 
 	json_array_foreach(all, i, item)
 		if (e && !mgmt_extent_unpack(item, &e[n]) &&
-		    drive_wanted(arg_str(r, "drive"), &e[n], s->drives))
+		    (!what[0] || drive_wanted(what, &e[n].drive, s)))
 			n++;
 	if (e)
 		qsort(e, n, sizeof(*e), by_volume);
@@ -294,14 +314,16 @@ int cmd_drive_extents(struct req *r)
 	struct survey s;
 	struct judge j = { .s = &s };
 	size_t i;
+	int err;
 
 	if (survey(&s)) {
 		json_decref(list);
 		json_decref(failed);
 		return req_fail(r, "out of memory");
 	}
+	err = drive_known(r, &s);
 	store_claims(&j.claims);
-	for (i = 0; i < s.n; i++) {
+	for (i = 0; !err && i < s.n; i++) {
 		if (s.host[i].err)
 			json_array_append_new(failed, json_string(s.host[i].why));
 		else
@@ -312,7 +334,7 @@ int cmd_drive_extents(struct req *r)
 	r->result = json_object();
 	json_object_set_new(r->result, "extents", list);
 	json_object_set_new(r->result, "failed", failed);
-	return 0;
+	return err;
 }
 
 static const struct host_said *find_extent(const struct survey *s, const struct muuid *uuid,

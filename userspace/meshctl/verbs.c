@@ -78,7 +78,7 @@ static const struct opt restore_opts[] = { OPT_DRY_RUN, OPT_END };
 static const struct opt host_add_opts[] = {
 	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },
 	{ "name", OPT_TEXT, "name", "what to call it (default: what it calls itself)" },
-	{ "replace", OPT_FLAG, "replace", "it is the known host of that name, or address, installed again or moved" },
+	{ "replace", OPT_TEXT, "replace", "the known host, by name or address, that it is: installed again, or moved" },
 	{ "no-wait", OPT_FLAG, "no_wait", "do not wait until it is connected" },
 	OPT_END,
 };

@@ -19,7 +19,7 @@
 /* A number of bytes, or "max": as much as there is room for. */
 static u64 size_wanted(const struct req *r)
 {
-	return arg_bool(r, "size_max") ? SIZE_MAX_ROOM : arg_num(r, "size");
+	return !strcmp(arg_str(r, "size"), "max") ? SIZE_MAX_ROOM : arg_num(r, "size");
 }
 
 static int create_wish(struct req *r, struct wish *w)

@@ -166,6 +166,8 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	if (h->type >= ARRAY_SIZE(msg_rules))
 		return -EOPNOTSUPP;
 	r = &msg_rules[h->type];
+	if (!r->by_client && !r->by_target)	/* a number that nothing has now */
+		return -EOPNOTSUPP;
 	if (!(from_client ? r->by_client : r->by_target))
 		return -EPROTO;
 	count = le16_to_cpu(h->count);

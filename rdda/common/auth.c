@@ -78,9 +78,7 @@ int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool
 	return compare(want, hmac, rdda_auth_make(key, p, by_client, want));
 }
 
-/**
- * rdda_auth_join_make() - as rdda_auth_make(), of another channel
- */
+/* As rdda_auth_make(), of another channel. */
 int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof *p,
 			bool by_client, u8 hmac[RDDA_HMAC_LEN])
 {
@@ -90,9 +88,7 @@ int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof
 	return digest(key, bytes, sizeof(bytes), hmac);
 }
 
-/**
- * rdda_auth_join_check() - as rdda_auth_check(), of another channel
- */
+/* As rdda_auth_check(), of another channel. */
 int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
 			 bool by_client, const u8 hmac[RDDA_HMAC_LEN])
 {

@@ -21,7 +21,6 @@
 #include "driver/uapi/meshblk.h"
 #include "rdda/target/tgt.h"
 
-
 static struct genl_family family;
 static atomic_t server = ATOMIC_INIT(0);	/* port that said SERVE, 0: none */
 

@@ -17,6 +17,13 @@ $(BUILD)/bin/mgmtctl: $(MGMTCTL_SRC) $(USER_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -o $@ $(MGMTCTL_SRC) -lgnutls -lpthread
 
+# With the formats alone: what it makes is what meshd must be able to read.
+MKDRIVES_SRC := tests/tools/mkdrives.c $(addprefix userspace/format/,label.c layout.c uuid.c)
+
+$(BUILD)/bin/mkdrives: $(MKDRIVES_SRC) $(USER_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -o $@ $(MKDRIVES_SRC) -lxxhash
+
 tools: $(tools-bin)
 
 .PHONY: tools

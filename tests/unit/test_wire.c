@@ -197,7 +197,8 @@ static void test_frame_edges(void)
 	u.hdr.type = RDDA_GROW;
 	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EOPNOTSUPP);
 	u.hdr.type = 27;	/* the number of what carried management once */
-	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, true), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, false), -EOPNOTSUPP);
 	u.hdr.type = 255;
 	CU_ASSERT_EQUAL(rdda_msg_check(&u, 16, false), -EOPNOTSUPP);
 }

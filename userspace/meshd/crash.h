@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The numbered steps at which a test build can be told to die. A step names
+ * The numbered steps at which a test build can be told to die, or to wait. A step names
  * what has just become durable, or was just told to the kernel.
  */
 #ifndef MESHD_CRASH_H
@@ -32,6 +32,11 @@ enum crash_step {
 #ifdef MESHD_CRASH_POINTS
 /* From --die-at FILE: die at the step whose number it holds, as soon as it does. */
 void crash_at(const char *file);
+/*
+ * From --pause-at FILE: the thread that comes to the step whose number it holds makes
+ * FILE.here and waits until FILE is gone, so that a test needs no timing.
+ */
+void pause_at(const char *file);
 void crash_point(enum crash_step step);
 #else
 static inline void crash_point(enum crash_step step)

@@ -83,6 +83,9 @@ static int option(int c)
 	case 'x':
 		crash_at(optarg);
 		return 0;
+	case 'P':
+		pause_at(optarg);
+		return 0;
 #endif
 	}
 	return 2;
@@ -94,7 +97,7 @@ static const struct option opts[] = {
 	{ "port", 1, NULL, 'p' }, { "no-target", 0, NULL, 'n' }, { "debug", 0, NULL, 'd' },
 	{ "version", 0, NULL, 'v' }, { "help", 0, NULL, 'h' },
 #ifdef MESHD_CRASH_POINTS
-	{ "die-at", 1, NULL, 'x' },
+	{ "die-at", 1, NULL, 'x' }, { "pause-at", 1, NULL, 'P' },
 #endif
 	{ NULL, 0, NULL, 0 },
 };

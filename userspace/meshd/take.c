@@ -111,6 +111,19 @@ unsigned int take_silent(const char *path)
 	return (ms + 999) / 1000;
 }
 
+/* Somebody else's look at it ends soon, or is found to be late. */
+static bool disk_wait(const char *path, unsigned int ms)
+{
+	u64 until = now_ms() + ms;
+
+	while (!disk_take(path)) {
+		if (take_silent(path) || now_ms() >= until)
+			return false;
+		sleep_ms(20);
+	}
+	return true;
+}
+
 struct probing {
 	char	path[80];
 	bool	labelled_only;
@@ -121,7 +134,7 @@ static void *probe_work(void *item)
 	struct probing *w = item;
 	struct probe *p;
 
-	if (!disk_take(w->path))
+	if (!disk_wait(w->path, PROBE_MS))
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (p && w->labelled_only && !probe_labelled(w->path)) {
@@ -335,7 +348,7 @@ static void *take_work(void *item)
 {
 	struct taking *t = item, *out = calloc(1, sizeof(*out));
 
-	if (!out || !disk_take(t->p.path)) {
+	if (!out || !disk_wait(t->p.path, TAKE_MS)) {
 		free(out);
 		return NULL;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Strangers without the key: each of them logs in from one address as fast as it
- * can, keeps what it gets for as long as it is let, and never proves anything.
+ * Strangers without the key, whose id anybody can read on the wire: each of them
+ * logs in from one address as fast as it can, keeps what it gets for as long as it
+ * is let, and never proves anything.
  */
 #define pr_fmt(fmt) "meshpeer: " fmt
 #include <linux/delay.h>
@@ -15,7 +16,7 @@
 
 struct stranger {
 	struct task_struct	*task;
-	char			host[40], addr[48], port[8], from[56];
+	char			host[40], addr[48], port[8], key_id[8], from[56];
 	struct peer_conn	*kept[KEEPS];
 	unsigned int		tries;
 	unsigned int		connected;
@@ -35,8 +36,9 @@ static void stranger_drop(struct peer_conn **at)
 /* One more; the oldest goes. */
 static void stranger_try(struct stranger *s)
 {
-	char number[12], boot[] = "7";
-	char *argv[] = { "stranger", s->addr, s->port, s->host, boot, number, s->from };
+	char name[] = "stranger", number[12], boot[] = "7", key[] = "00";
+	char *argv[9] = { name, s->addr, s->port, s->host, boot, number,
+			  s->key_id, key, s->from };
 	struct peer_conn **at = &s->kept[s->tries++ % KEEPS];
 
 	stranger_drop(at);
@@ -68,7 +70,7 @@ static int stranger_run(void *data)
 /**
  * peer_hammer() - begin
  * @argc: words
- * @argv: HOST ADDR PORT FROM...
+ * @argv: HOST ADDR PORT KEYID FROM...
  */
 int peer_hammer(int argc, char **argv)
 {
@@ -76,16 +78,17 @@ int peer_hammer(int argc, char **argv)
 	struct stranger *s;
 	int i;
 
-	if (argc < 4 || argc - 3 > STRANGERS || strangers[0].task)
+	if (argc < 5 || argc - 4 > STRANGERS || strangers[0].task)
 		return -EINVAL;
 	memset(strangers, 0, sizeof(strangers));
-	for (i = 3; i < argc; i++) {
-		s = &strangers[i - 3];
+	for (i = 4; i < argc; i++) {
+		s = &strangers[i - 4];
 		strscpy(s->host, argv[0], sizeof(s->host));
 		strscpy(s->addr, argv[1], sizeof(s->addr));
 		strscpy(s->port, argv[2], sizeof(s->port));
+		strscpy(s->key_id, argv[3], sizeof(s->key_id));
 		snprintf(s->from, sizeof(s->from), "from=%s", argv[i]);
-		task = kthread_run(stranger_run, s, "stranger/%d", i - 3);
+		task = kthread_run(stranger_run, s, "stranger/%d", i - 4);
 		if (IS_ERR(task))
 			return PTR_ERR(task);
 		s->task = task;

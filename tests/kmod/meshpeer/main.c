@@ -21,7 +21,7 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
- *   hammer HOST ADDR PORT FROM...	log in from each of these addresses, all the time
+ *   hammer HOST ADDR PORT KEYID FROM...	log in from each of these addresses, all the time
  *   unhammer all		what came of it
  *   serve ADDR PORT PERMILLE SEED	be a target that lies so often, at most
  *   served all			what came of it

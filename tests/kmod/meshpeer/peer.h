@@ -7,9 +7,9 @@
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
- * and answers, io.c honest commands, hostile.c the others, hammer.c strangers that
- * log in and never prove anything, serve.c and liar.c the target. One verb runs at a time; connections are found by the name that login
- * gave them.
+ * and answers, io.c honest commands, hostile.c the others, hammer.c strangers
+ * that log in and never prove anything, serve.c and liar.c the target. One verb
+ * runs at a time; connections are found by the name that login gave them.
  */
 #ifndef MESHPEER_H
 #define MESHPEER_H

@@ -310,6 +310,23 @@ def plug(args):
     return 0
 
 
+def swap(args):
+    """What a pair of hands does between two machines that are off."""
+    paths = []
+    for which, drive in ((args.node, args.drive), (args.node2, args.drive2)):
+        g = node(which)
+        if g.alive() or g.volatile:
+            raise LabError(f"{g.name} runs" if g.alive() else "not with volatile drives")
+        if not 0 <= drive < len(g.drives):
+            raise LabError(f"{g.name} has drives 0 to {len(g.drives) - 1}")
+        paths.append(g.drives[drive].path)
+    spare = paths[0] + ".swap"
+    os.rename(paths[0], spare)
+    os.rename(paths[1], paths[0])
+    os.rename(spare, paths[1])
+    return 0
+
+
 def link(args):
     """up, down (carrier lost), cut (silent), loss=P% (of what it sends)."""
     g = node(args.node)

@@ -272,14 +272,14 @@ static bool fence(struct world *w, struct actor *a, u8 self)
 	return true;
 }
 
-/* FREE of what was never recorded, unless a record names it. */
+/* FREE of what was never recorded, unless a record of another member names it. */
 static void undo(struct world *w, struct actor *a)
 {
 	struct label *e = &w->m[old];
 	struct truth t = seen(w, w->m);
 
 	a->step = STOPPED;
-	if (truth_named(&t, &object[0].member[old].extent) && !weak.plain_undo)
+	if (truth_half_made(&t, &object[0].member[old].extent) && !weak.plain_undo)
 		return;
 	if (a->intent && (weak.plain_undo || (!e->version && !e->holder)))
 		memset(e, 0, sizeof(*e));
@@ -624,6 +624,23 @@ static void test_next(void)
 	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_SAME);
 }
 
+/* The new member, where the second layout names it: before and after its own record. */
+static void test_half_made(void)
+{
+	struct world w = two(2, 2, 1, 1, true);
+	struct truth t = seen(&w, w.m);
+	struct muuid new = uuid(2, 2);
+
+	CU_ASSERT(truth_half_made(&t, &new));
+	w.m[2].version = 2;
+	w.m[2].commit = 2;
+	t = seen(&w, w.m);
+	CU_ASSERT(!truth_half_made(&t, &new));
+	w = two(1, 1, 1, 1, true);
+	t = seen(&w, w.m);
+	CU_ASSERT(!truth_half_made(&t, &new));
+}
+
 static enum truth_pending pending(struct world w)
 {
 	struct truth t = seen(&w, w.m);
@@ -650,6 +667,7 @@ int main(void)
 		{ "which record counts", test_pick },
 		{ "complete or discard, and who holds it", test_next },
 		{ "a change of our own after a crash", test_pending },
+		{ "an extent that only a record of another member names", test_half_made },
 		{ "a new version against a host that takes the volume", test_rename },
 		{ "a new member against a host that takes the volume", test_extend },
 		{ "both change it", test_both_change },

@@ -227,10 +227,13 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 	return ours || !all ? PENDING_WAIT : PENDING_DROP;
 }
 
-bool truth_named(const struct truth *t, const struct muuid *extent)
+bool truth_half_made(const struct truth *t, const struct muuid *extent)
 {
+	const struct truth_label *e = truth_find(t, extent);
 	u32 i, k;
 
+	if (e && e->version)
+		return false;
 	for (i = 0; i < t->records; i++)
 		for (k = 0; k < t->record[i]->members; k++)
 			if (muuid_equal(&t->record[i]->member[k].extent, extent) &&

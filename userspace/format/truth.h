@@ -93,8 +93,11 @@ enum truth_pending {
 enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
 				 const struct layout *next);
 
-/* Whether a record that counts somewhere has @extent as a member. */
-bool truth_named(const struct truth *t, const struct muuid *extent);
+/*
+ * Whether a record that counts somewhere has @extent as a member, and its own label
+ * does not say so yet. One that says so cannot be freed as never used.
+ */
+bool truth_half_made(const struct truth *t, const struct muuid *extent);
 
 /* Whether @next has all members and segments of @old, at the same places. */
 bool truth_grows(const struct layout *old, const struct layout *next);

@@ -62,6 +62,10 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	err = volume_bring(v, l, &b, why);
+	if (!err && v->note[0]) {
+		v->note[0] = 0;		/* what it waited for, or why it was not deleted */
+		store_volume_flags(v);
+	}
 	if (!err)
 		return volume_result(r, &v->uuid);
 	undo(&was, &b);

@@ -427,7 +427,7 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 		err = -EAGAIN;
 	}
 	for (i = 0; i < n && !err; i++) {
-		if (!truth_named(&g.truth, &in[i].extent))
+		if (!truth_half_made(&g.truth, &in[i].extent))
 			continue;
 		snprintf(why, REASON, "a change of it is half made; attach it, and it is completed or undone");
 		err = -EAGAIN;

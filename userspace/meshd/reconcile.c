@@ -57,7 +57,11 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
 		err = kernel ? kernel_del(&v->uuid, false) : 0;
-		return err && err != -ENOENT ? err : volume_finish_delete(v, why);
+		if (err && err != -ENOENT)
+			return err;
+		err = volume_finish_delete(v, why);
+		/* Given up: what it says of that stays. */
+		return v->state == STORE_LIVE ? 0 : err;
 	}
 	if (!v->attached && kernel) {
 		err = kernel_del(&v->uuid, false);

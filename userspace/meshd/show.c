@@ -21,9 +21,12 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 	if (err)
 		return req_fail(r, "no volume %s; see meshctl volume list, or import it with meshctl "
 				"volume import", what);
-	if (!busy_take_wait(&v->uuid, BUSY_MS))
+	if (!busy_take_wait(&v->uuid, BUSY_MS)) {
+		if (volume_dying(r, v))
+			return -1;
 		return req_fail(r, "volume %s is being worked on by another command; try again when it "
 				"is done", v->name);
+	}
 	err = store_volume_get(&v->uuid, v, l);
 	if (err) {
 		busy_drop(&v->uuid);

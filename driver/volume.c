@@ -511,7 +511,7 @@ int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *exta
 
 int mesh_volumes_init(void)
 {
-	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND, 0);
+	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mesh_kick_wq = alloc_workqueue("meshblk_kick", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (mesh_wq && mesh_kick_wq)
 		return 0;

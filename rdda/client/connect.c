@@ -179,7 +179,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->stage_free);
 	init_completion(&ch->cm_done);
 	ch->last_rx = jiffies;
-	ch->last_ping = jiffies;
+	ch->last_ping = ch->last_rx;
 	s->chan[index] = ch;
 	return ch;
 }
@@ -469,6 +469,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 					  size_t reason_len)
 {
 	struct rdda_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	unsigned long now;
 	unsigned int i;
 	int ret;
 
@@ -502,8 +503,12 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 		return NULL;
 	}
 	set_bit(SESSION_UP, &s->flags);
+	/* The first channel may have waited for the last one longer than dead_ms. */
+	now = jiffies;
 	for (i = 0; i < s->nchan; i++) {
 		spin_lock_irq(&s->chan[i]->lock);
+		s->chan[i]->last_rx = now;
+		s->chan[i]->last_ping = now;
 		s->chan[i]->open = true;
 		spin_unlock_irq(&s->chan[i]->lock);
 	}

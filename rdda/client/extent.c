@@ -277,11 +277,11 @@ enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_ASK };
 /* What an extent wants done now but for OPEN; *wait shrinks to what is due later. */
 static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
-	unsigned long due;
+	unsigned long now = jiffies, due;
 
 	if (e->opening) {
 		due = e->open_end;
-		if (completion_done(&e->open.done) || time_after_eq(jiffies, due))
+		if (completion_done(&e->open.done) || time_after_eq(now, due))
 			return TODO_ANSWER;
 	} else if (e->closing || e->released) {
 		return TODO_NOTHING;
@@ -289,12 +289,12 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 		return TODO_NEWS;
 	} else if (e->draining) {
 		due = e->drain_due;
-		if (time_after_eq(jiffies, due))
+		if (time_after_eq(now, due))
 			return TODO_DRAIN;
 	} else {
 		return TODO_NOTHING;
 	}
-	*wait = min(*wait, due - jiffies);
+	*wait = min(*wait, due - now);
 	return TODO_NOTHING;
 }
 
@@ -312,6 +312,7 @@ static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_exten
 static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
 {
 	struct rdda_extent *e, *prev = NULL, *of_drive = NULL, *best = NULL;
+	unsigned long now = jiffies;
 	bool busy = false;
 
 	lockdep_assert_held(&t->lock);
@@ -325,10 +326,10 @@ static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait
 		busy |= e->opening;
 		if (e->closing || e->released || !e->ask || e->draining || e->opening)
 			continue;
-		if (time_after_eq(jiffies, e->due))
+		if (time_after_eq(now, e->due))
 			of_drive = extent_older(of_drive, e);
 		else
-			*wait = min(*wait, e->due - jiffies);
+			*wait = min(*wait, e->due - now);
 	}
 	return extent_older(best, busy ? NULL : of_drive);
 }

@@ -227,7 +227,7 @@ static void target_work(struct work_struct *work)
 	else if (t->leaving)
 		wait = msecs_to_jiffies(PORT_LOOK_MS);
 	else
-		wait = time_after(t->next_try, jiffies) ? t->next_try - jiffies : 0;
+		wait = max_t(long, t->next_try - jiffies, 0);
 	/* A kick that came meanwhile has queued us already, and at once. */
 	if (wait != MAX_JIFFY_OFFSET)
 		queue_delayed_work(rdda_wq, &t->work, wait);

@@ -396,6 +396,7 @@ static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		reason = RDDA_REJ_KEY;
 		goto refuse;
 	}
+	WRITE_ONCE(s->heard, jiffies);	/* its CPU made the proof; PINGs begin after the last */
 	if (!tgt_session_take(s, j->channel))
 		goto refuse;
 	ch = tgt_channel_create(cm, s, j->channel, &s->channel[0]->proof, NULL,

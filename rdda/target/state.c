@@ -76,6 +76,12 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_HELD;
 	if (f->self_other)
 		return RDDA_OPEN_HELD;
+	/*
+	 * It had the extent, and the label says that it was given to another since,
+	 * who may have given it back: what it still has in its caches is of the past.
+	 */
+	if (f->again && f->rw && !f->holder_self && !f->preempt)
+		return RDDA_OPEN_HELD;
 	if (f->noted)
 		return RDDA_OPEN_OK;
 	if (f->asked)

@@ -69,6 +69,9 @@ static void open_promises(void)
 			if (f.grace && !f.noted && !f.holder_none && !f.holder_self && !f.preempt &&
 			    !(f.again && !f.rw))
 				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
+			/* A writer whose extent another host had meanwhile must attach again. */
+			if (f.again && f.rw && !f.holder_self && !f.preempt)
+				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
 			/* Drives are being lent: nothing is known to be away. */
 			if (st == RDDA_OPEN_NO_EXTENT)
 				CU_ASSERT(!f.found && !f.grace);
@@ -156,7 +159,10 @@ static void open_after_start(void)
 	f.again = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);	/* one that was there does not */
 	f.rw = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);	/* it was given to another */
+	f.again = false;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_GRACE);
+	f.again = true;
 	f.holder_self = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
 	f.other_ro = true;

@@ -4,7 +4,8 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# What is left in the background would hold the lab up until the case's time is over.
+trap 'jobs -p | xargs -r kill 2>/dev/null || :; rm -rf "$tmp"' EXIT
 guest=$top/tests/lab/guest
 stamps=$top/tests/cases/lib/stamps
 

@@ -108,7 +108,7 @@ $(BUILD)/asan/meshd: $(ASAN_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(MESHD_LIBS)
 
-check-storm: $(BUILD)/asan/meshd
+check-storm: $(BUILD)/asan/meshd $(BUILD)/bin/meshctl $(BUILD)/bin/mgmtctl
 	@tests/tools/meshd-storm $(STORM_COUNT)
 
 .PHONY: check-storm

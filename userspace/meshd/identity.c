@@ -162,6 +162,7 @@ int identity_renew(void)
 	err = state_write("host", text);
 	if (!err) {
 		D.host = host;
+		link_host();
 		log_warn("this host has a new UUID: %s", text);
 	}
 	return err;

@@ -521,6 +521,18 @@ void link_keys(const struct link_key *keys, size_t n)
 	links_keys(my_links(), keys, n);
 }
 
+void link_host(void)
+{
+	struct links *l = my_links();
+	struct link_conn *c;
+
+	pthread_mutex_lock(&l->lock);
+	l->host = D.host;
+	for (c = l->conns; c; c = c->next)
+		conn_kill(c, -ESHUTDOWN, "this host has another UUID now");
+	pthread_mutex_unlock(&l->lock);
+}
+
 int link_listen(const char *addr, u16 port, link_serve_fn fn)
 {
 	return links_listen(my_links(), addr, port, fn);

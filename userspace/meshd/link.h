@@ -99,6 +99,8 @@ int link_listen(const char *addr, u16 port, link_serve_fn fn);
  */
 int link_call(const char *addr, u16 port, const struct muuid *expect, const void *msg, size_t len,
 	      unsigned int deadline_ms, void **rsp, size_t *rsp_len, char *why);
+/* D.host is another now: connections made under the old one end. */
+void link_host(void);
 /* Close the connections to an address and forget what was known of it. */
 void link_forget(const char *addr, u16 port);
 /* -ENOENT: nothing was tried yet. */

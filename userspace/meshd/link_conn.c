@@ -255,8 +255,22 @@ static int take_answer(struct link_conn *c, struct link_msg *m)
 	return 0;
 }
 
+/* Another machine that is connected under the same host UUID, alive until it is silent. */
+static const struct link_conn *twin_of(const struct link_conn *c, const struct link_hello *h)
+{
+	const struct link_conn *o;
+
+	for (o = c->l->conns; o; o = o->next)
+		if (o != c && o->state == LINK_UP && !o->kill && !o->silent &&
+		    muuid_equal(&o->peer.host, &h->host) &&
+		    !muuid_equal(&o->peer.machine, &h->machine))
+			return o;
+	return NULL;
+}
+
 static int greet(struct link_conn *c, const struct link_msg *m, char *why)
 {
+	const struct link_conn *twin;
 	struct links *l = c->l;
 	struct link_hello h;
 
@@ -265,6 +279,12 @@ static int greet(struct link_conn *c, const struct link_msg *m, char *why)
 	if (muuid_equal(&h.host, &l->host) && !muuid_equal(&h.machine, &l->machine)) {
 		snprintf(why, LINK_REASON, "the machine at %s has the host UUID of this one: is one of them "
 			 "a clone of the other?", c->addr);
+		return -ENOTUNIQ;
+	}
+	twin = twin_of(c, &h);
+	if (twin) {
+		snprintf(why, LINK_REASON, "the machine at %s has the host UUID of the one at %s, which is "
+			 "connected: is one of them a clone of the other?", c->addr, twin->addr);
 		return -ENOTUNIQ;
 	}
 	if (!links_key_valid(l, tls_key(c->tls)))

@@ -211,6 +211,8 @@ static bool lost_label(struct probe *p, int fd)
 	return found;
 }
 
+static int check_signature(struct probe *p);
+
 static int check_label(struct probe *p, int fd)
 {
 	int err;
@@ -220,7 +222,11 @@ static int check_label(struct probe *p, int fd)
 		return verdict(p, PROBE_UNFIT, "out of memory");
 	err = label_read(fd, p->size, p->label, &p->disk, p->each);
 	if (!err) {
-		describe_label(p);
+		/* One copy was overwritten: by what is to be kept, rather than that copy. */
+		if ((p->each[0] || p->each[1]) && check_signature(p))
+			probe_clear(p);
+		else
+			describe_label(p);
 		return 1;
 	}
 	if (err == -ENODATA && lost_label(p, fd))

@@ -191,10 +191,12 @@ int cmd_drive_withdraw(struct req *r)
 		return req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
 	}
 	count_losses(d, &s);
-	if (arg_bool(r, "dry_run"))
-		withdraw_dry(r, d, &s);
-	else if (!withdraw_verdict(r, what, &s))
-		err = withdraw(r, d);
+	if (!withdraw_verdict(r, what, &s)) {
+		if (arg_bool(r, "dry_run"))
+			withdraw_dry(r, d, &s);
+		else
+			err = withdraw(r, d);
+	}
 	pthread_mutex_unlock(&lend_lock);
 	tdrive_put(d);
 	/* A device that stood back behind it stands back no longer. */

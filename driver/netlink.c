@@ -111,49 +111,6 @@ int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value)
 	return nla_put_u64_64bit(skb, attr, value, MESHBLK_A_PAD);
 }
 
-/**
- * mesh_nl_data() - all DATA of a message, one behind the other
- * @info: message
- * @max: bytes at most
- * @data: set; to be freed with kvfree()
- * @len: its bytes
- */
-int mesh_nl_data(struct genl_info *info, u32 max, void **data, u32 *len)
-{
-	struct nlattr *a;
-	u32 sum = 0;
-	int rem;
-
-	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem)
-		if (nla_type(a) == MESHBLK_A_DATA)
-			sum += nla_len(a);
-	if (!sum || sum > max)
-		return mesh_nl_refuse(info, -EINVAL, "there is no data, or too much");
-	*data = kvmalloc(sum, GFP_KERNEL);
-	if (!*data)
-		return -ENOMEM;
-	*len = 0;
-	nlmsg_for_each_attr(a, info->nlhdr, GENL_HDRLEN, rem) {
-		if (nla_type(a) != MESHBLK_A_DATA)
-			continue;
-		memcpy(*data + *len, nla_data(a), nla_len(a));
-		*len += nla_len(a);
-	}
-	return 0;
-}
-
-int mesh_nl_put_data(struct sk_buff *skb, const void *data, u32 len)
-{
-	int err = 0;
-	u32 n;
-
-	for (; len && !err; data += n, len -= n) {
-		n = min_t(u32, len, MESH_NL_DATA_MAX);
-		err = nla_put(skb, MESHBLK_A_DATA, n, data);
-	}
-	return err;
-}
-
 int mesh_nl_init(void)
 {
 	return genl_register_family(&mesh_nl_family);

@@ -18,8 +18,6 @@
 
 struct prot_layout;
 
-#define MESH_NL_DATA_MAX	32768	/* bytes of one DATA attribute that we send */
-
 extern struct genl_family mesh_nl_family;
 
 /* Refuse a message and say why; a static string. */
@@ -29,8 +27,6 @@ int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs);
-int mesh_nl_data(struct genl_info *info, u32 max, void **data, u32 *len);
-int mesh_nl_put_data(struct sk_buff *skb, const void *data, u32 len);
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);

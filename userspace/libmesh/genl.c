@@ -242,45 +242,6 @@ void get_stats(struct nlattr *a, struct mesh_stats *s)
 			s->v[nla_type(n)] = get_u64(n);
 }
 
-void put_pieces(struct nl_msg *msg, int attr, const void *data, size_t len)
-{
-	const char *p = data;
-	size_t n;
-
-	for (; len; p += n, len -= n) {
-		n = len < MESH_DATA_PIECE ? len : MESH_DATA_PIECE;
-		nla_put(msg, attr, n, p);
-	}
-}
-
-void *get_pieces(struct nlmsghdr *h, int attr, size_t *len)
-{
-	struct nlattr *a;
-	char *out;
-	int left;
-
-	*len = 0;
-	nlmsg_for_each_attr(a, h, GENL_HDRLEN, left)
-		if (nla_type(a) == attr)
-			*len += nla_len(a);
-	if (!*len)
-		return NULL;
-	out = malloc(*len + 1);
-	if (!out) {
-		*len = 0;
-		return NULL;
-	}
-	*len = 0;
-	nlmsg_for_each_attr(a, h, GENL_HDRLEN, left) {
-		if (nla_type(a) != attr)
-			continue;
-		memcpy(out + *len, nla_data(a), nla_len(a));
-		*len += nla_len(a);
-	}
-	out[*len] = 0;
-	return out;
-}
-
 struct nlattr *table_piece(struct nl_msg *msg, struct nlattr *table, int attr, u32 i)
 {
 	if (table && i % MESH_TABLE_PIECE)

@@ -11,8 +11,7 @@
 
 #include "userspace/libmesh/mesh.h"
 
-/* Attributes are at most 64 KiB: long data and tables come in several. */
-#define MESH_DATA_PIECE		32768
+/* Attributes are at most 64 KiB: long tables come in several. */
 #define MESH_TABLE_PIECE	400
 #define MESH_MSG_MAX		(1U << 20)
 
@@ -42,9 +41,6 @@ u32 get_u32(const struct nlattr *a);
 u64 get_u64(const struct nlattr *a);
 s32 get_s32(const struct nlattr *a);
 void get_stats(struct nlattr *a, struct mesh_stats *s);
-void put_pieces(struct nl_msg *msg, int attr, const void *data, size_t len);
-/* All attributes of that type in a row, malloc()ed; NULL with *len 0: none. */
-void *get_pieces(struct nlmsghdr *h, int attr, size_t *len);
 /*
  * A table of many entries, each a nest: call it before entry @i with what it
  * returned before, and end the last table. An attribute holds only so much, so

@@ -217,11 +217,6 @@ int identity_push(struct mesh *m)
 	return err ? err : e == -ENOENT ? 0 : e;
 }
 
-bool key_alone(void)
-{
-	return !key.id && !D.insecure;
-}
-
 const char *key_warning(void)
 {
 	if (key.id)

@@ -27,7 +27,6 @@ int state_write(const char *name, const char *text);
 int identity_push(struct mesh *m);
 
 u16 key_id(void);		/* 0: no key is set */
-bool key_alone(void);		/* none, and not insecure either */
 /* What no key, or none and insecure, means; NULL with a key. */
 const char *key_warning(void);
 /* The line to carry to other hosts; "" without a key. */

@@ -285,20 +285,3 @@ int store_drive_del(const struct muuid *uuid)
 	sql_uuid(s, 1, uuid);
 	return sql_done(s);
 }
-
-int store_drives_missing(const struct muuid *have, size_t n, size_t *missing)
-{
-	sqlite3_stmt *s = sql("SELECT uuid FROM drives");
-	struct muuid u;
-	size_t i;
-
-	*missing = 0;
-	while (sql_row(s)) {
-		row_uuid(s, 0, &u);
-		for (i = 0; i < n && !muuid_equal(&have[i], &u); i++)
-			;
-		*missing += i == n;
-	}
-	sqlite3_finalize(s);
-	return 0;
-}

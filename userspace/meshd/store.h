@@ -103,16 +103,14 @@ int store_pending_get(const struct muuid *uuid, struct layout *l);
 int store_intents_add(const struct store_intent *i, size_t n);
 int store_intents(struct store_intent **out, size_t *n);
 int store_intent_del(const struct muuid *extent);
-int store_intents_forget(const struct muuid *volume);
 
 /* Mark @v as deleted and note what is to be freed, in one. */
 int store_volume_doom(const struct store_volume *v, const struct store_free *f, size_t n);
 int store_frees(const struct muuid *volume, struct store_free **out, size_t *n);
 int store_free_del(const struct muuid *extent);
 
-/* Drives this host lends, to miss those that do not come back. */
+/* Drives this host lends. */
 int store_drive_put(const struct muuid *uuid, const char *path);
 int store_drive_del(const struct muuid *uuid);
-int store_drives_missing(const struct muuid *have, size_t n, size_t *missing);
 
 #endif

@@ -112,11 +112,6 @@ static int forget_intents(const struct muuid *volume)
 	return sql_done(s);
 }
 
-int store_intents_forget(const struct muuid *volume)
-{
-	return forget_intents(volume);
-}
-
 int store_volume_begin(const struct store_volume *v, const struct layout *l,
 		       const struct store_intent *i, size_t n)
 {

@@ -211,6 +211,11 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 	struct mesh_volume *vol = rq->q->queuedata;
 
 	blk_mq_start_request(rq);
+	/*
+	 * What finds requests by tag, the timer above all, looks there. 6.1 does not
+	 * set it for queue_rqs(); later kernels just did.
+	 */
+	rq->mq_hctx->tags->rqs[rq->tag] = rq;
 	trace_mesh_request_start(rq, mesh_req_kind(rq));
 	req->mios = NULL;
 	req->tries = 0;
@@ -277,16 +282,16 @@ static void mesh_queue_rqs(mesh_rq_list_t *list)
  * are kicked, so that it comes back and the request can end; parked ones end by
  * themselves. Only that ends requests, never this.
  *
- * A member that goes on ending other I/O is not stuck, and a kick may cost others
- * the session that it shares with them: that one is left alone, until the request
- * is so old that its I/O must have been lost.
+ * A member that goes on ending other I/O is not stuck, and a kick ends all of its
+ * I/O: that one is left alone, until the request is so old that its I/O must have
+ * been lost.
  */
 static enum blk_eh_timer_return mesh_timeout(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
 	struct mesh_volume *vol = rq->q->queuedata;
 	unsigned long timeout = READ_ONCE(vol->timeout);
-	unsigned long recent = min_t(unsigned long, timeout / 2, MESH_RECENT);
+	unsigned long recent = clamp_t(unsigned long, timeout / 2, HZ, MESH_RECENT);
 	bool lost = time_after(jiffies, req->deadline + (MESH_PATIENCE - 1) * timeout);
 	struct mesh_mio *mio;
 

@@ -17,15 +17,16 @@
  * that have it, and those that still have some again and again.
  */
 #define MESH_GRACE_MS	300
-#define MESH_KICK_MS	2000
+#define MESH_KICK_MS	500
 
 /*
- * A forced detach returns after this long: I/O to a target ends within a second,
+ * A forced detach returns after this long: I/O to a target ends well within it,
  * so what is left is a local device's. Targets are given this long to close the
- * extents; what takes longer goes on in the background.
+ * extents, so that a detach takes less than a second in all; what takes longer
+ * goes on in the background.
  */
 #define MESH_FORCE_MS	5000
-#define MESH_CLOSE_MS	500
+#define MESH_CLOSE_MS	300
 
 static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);

@@ -214,8 +214,8 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue);
 /* Give a staged payload's memory back; NULL is fine. */
 void rdda_stage_put(struct rdda_stage *s);
 /*
- * I/O of this extent does not end in time. If nothing of it ends any more, all that
- * is in flight ends with -ENOLINK as soon as nothing names its pages; the extent is
+ * I/O of this extent is not waited for any longer: all that is in flight ends with
+ * -ENOLINK as soon as nothing names its pages, also what is only slow; the extent is
  * DOWN until its drive has let go of the commands. The session, which others use, is
  * ended only for pages that nothing else makes safe, and for those not before a
  * silent target would lose it.

@@ -533,9 +533,6 @@ struct rdda_target {
  * @ending: nor has I/O of it, and the user is told what it is when it has
  * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
  * @kept: the grant then; the target has it open until it is closed or opened again
- * @last_end: jiffies when a command ended; no lock
- * @kicks_at: jiffies of the first of the kicks that found commands ending
- * @kicked_at: jiffies of the last of them; both under @lock
  * @drain_due: jiffies of the next look
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts
@@ -572,9 +569,6 @@ struct rdda_extent {
 	bool	stuck;
 	unsigned long stuck_at;
 	struct rdda_grant *kept;
-	unsigned long last_end;
-	unsigned long kicks_at;
-	unsigned long kicked_at;
 	unsigned long drain_due;
 	unsigned long drain_end;
 	bool	drain_ends;

@@ -19,8 +19,6 @@
 #define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
 #define DRAIN_LOOK_MS		5
 #define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
-#define STUCK_MS		1000	/* commands that end within it are no hang ... */
-#define KICKS_MS		30000	/* ... unless kicks go on so long */
 #define ROOM_LOOK_MS		10	/* for one more control message */
 
 void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
@@ -543,10 +541,6 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->info.drive = *drive;
 	e->ask = true;
 	e->due = jiffies;
-	/* Never 0: jiffies begin shortly before that. */
-	e->last_end = jiffies;
-	e->kicks_at = jiffies;
-	e->kicked_at = jiffies;
 	init_waitqueue_head(&e->wait);
 	INIT_LIST_HEAD(&e->node);
 	spin_lock_irq(&t->lock);
@@ -673,23 +667,6 @@ void rdda_extent_set_generation(struct rdda_extent *e, u64 generation)
 	rdda_target_kick(e->t);
 }
 
-/*
- * Is the extent only slow? Then its I/O goes on. Not for ever: one command may be
- * lost while others end.
- */
-static bool extent_moves(struct rdda_extent *e)
-{
-	unsigned long now = jiffies;
-
-	lockdep_assert_held(&e->t->lock);
-	if (time_after(now, READ_ONCE(e->last_end) + msecs_to_jiffies(STUCK_MS)))
-		return false;
-	if (time_after(now, e->kicked_at + msecs_to_jiffies(KICKS_MS)))
-		e->kicks_at = now;
-	e->kicked_at = now;
-	return time_before(now, e->kicks_at + msecs_to_jiffies(KICKS_MS));
-}
-
 /* rdda_extent_kick() - end in-flight I/O that is stuck; see rdda.h */
 void rdda_extent_kick(struct rdda_extent *e)
 {
@@ -697,8 +674,7 @@ void rdda_extent_kick(struct rdda_extent *e)
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->lock, flags);
-	if (!extent_moves(e))
-		e->news |= EXTENT_STUCK;
+	e->news |= EXTENT_STUCK;
 	spin_unlock_irqrestore(&t->lock, flags);
 	rdda_target_kick(t);
 }

@@ -163,12 +163,8 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	slot->io = NULL;
 	ch->slot_free[ch->nslot_free++] = slot->idx;
 	slot->extent = NULL;
-	if (!io)		/* abandoned; its extent may be gone */
-		return;
-	/* Written once a tick: channels share it. */
-	if (time_before(READ_ONCE(io->extent->last_end), jiffies))
-		WRITE_ONCE(io->extent->last_end, jiffies);
-	io_drop(io, err, ended);
+	if (io)			/* else abandoned; its extent may be gone */
+		io_drop(io, err, ended);
 }
 
 /* How much of an I/O its next command takes. */

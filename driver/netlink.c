@@ -17,8 +17,10 @@ static struct netlink_range_validation timeout_range = {
 
 static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
-	[MESHBLK_A_KEY_ID] = { .type = NLA_U16 },
+	[MESHBLK_A_KEY_ID] = NLA_POLICY_MIN(NLA_U16, 1),
 	[MESHBLK_A_KEY] = NLA_POLICY_RANGE(NLA_BINARY, 1, MESHBLK_KEY_MAX),
+	[MESHBLK_A_KEY_ID2] = NLA_POLICY_MIN(NLA_U16, 1),
+	[MESHBLK_A_KEY2] = NLA_POLICY_RANGE(NLA_BINARY, 1, MESHBLK_KEY_MAX),
 };
 
 static const struct nla_policy target_policy[MESHBLK_A_MAX + 1] = {

@@ -28,6 +28,7 @@
 #include <linux/types.h>
 #include <linux/uuid.h>
 
+#include "rdda/common/auth.h"
 #include "rdda/state.h"
 
 struct rdda_target;
@@ -37,15 +38,12 @@ struct rdda_stage;
 /**
  * struct rdda_identity - who this host is to targets
  * @host: the host's UUID, made once by meshd
- * @key_id: of @key; zero: no key set, an open lab
- * @key: the cluster's key
- * @key_len: its bytes, at most 64
+ * @key: the cluster's key, and the one before it for targets that have no other yet;
+ *	RDDA_KEY_NONE: no such. Without the first: an open lab
  */
 struct rdda_identity {
 	uuid_t	host;
-	u16	key_id;
-	u8	key[64];
-	u8	key_len;
+	struct rdda_key key[2];
 };
 
 int rdda_client_init(void);

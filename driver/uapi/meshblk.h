@@ -25,7 +25,7 @@
 
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,
-	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY] */
+	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
 	MESHBLK_CMD_TARGET_SET,		/* TARGET_ID ADDR [PORT] [HOST_UUID: expected] */
 	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
 	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
@@ -44,6 +44,8 @@ enum meshblk_attr {
 	MESHBLK_A_HOST_UUID,		/* 16 bytes */
 	MESHBLK_A_KEY_ID,		/* u16 */
 	MESHBLK_A_KEY,			/* up to 64 bytes */
+	MESHBLK_A_KEY_ID2,		/* the older of two while keys are rotated */
+	MESHBLK_A_KEY2,
 	MESHBLK_A_TARGET_ID,		/* u32, given by meshd */
 	MESHBLK_A_ADDR,			/* string */
 	MESHBLK_A_PORT,			/* u16 */

@@ -488,6 +488,7 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  *	follows up to @lock
  * @next_try: jiffies
  * @up_at: jiffies when @session came up
+ * @older_key: log in with the key before the newest: the target refused that one
  * @leaving: a session that ended, but for its connections
  * @pages: for messages and bounce blocks, kept from one session to the next: many
  *	sessions are made again at once when memory can be got by their I/O only
@@ -504,6 +505,7 @@ struct rdda_target {
 	unsigned int attempt;
 	unsigned long next_try;
 	unsigned long up_at;
+	bool	older_key;
 	struct rdda_session *leaving;
 	struct list_head pages;
 
@@ -614,7 +616,7 @@ struct rdda_stage {
 extern struct workqueue_struct *rdda_wq;
 
 /* target.c */
-void rdda_identity_get(uuid_t *host, struct rdda_key *key);
+void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older);
 u32 rdda_session_number(void);
 const u8 *rdda_boot_id(void);
 void rdda_target_kick(struct rdda_target *t);

@@ -485,7 +485,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	spin_lock_init(&s->call_lock);
 	INIT_LIST_HEAD(&s->calls);
 	timer_setup(&s->alive, rdda_alive_timer, 0);
-	rdda_identity_get(&s->host, &s->key);
+	rdda_identity_get(&s->host, &s->key, t->older_key);
 	ret = chan_connect(s, 0);
 	if (!ret && !t->expect_any &&
 	    memcmp(s->chan[0]->accept.host_uuid, &t->expect, sizeof(t->expect)))

@@ -38,13 +38,11 @@ u32 rdda_session_number(void)
 }
 
 /* A copy for one session. */
-void rdda_identity_get(uuid_t *host, struct rdda_key *key)
+void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
 {
 	mutex_lock(&identity_lock);
 	*host = identity.host;
-	key->id = identity.key_id;
-	key->len = identity.key_len;
-	memcpy(key->key, identity.key, sizeof(key->key));
+	*key = identity.key[older && identity.key[1].id != RDDA_KEY_NONE];
 	mutex_unlock(&identity_lock);
 }
 
@@ -54,9 +52,14 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key)
  */
 int rdda_client_set_identity(const struct rdda_identity *id)
 {
-	bool open_lab = id->key_id == RDDA_KEY_NONE;
+	bool open_lab = id->key[0].id == RDDA_KEY_NONE;
+	unsigned int i;
 
-	if (uuid_is_null(&id->host) || id->key_len > sizeof(id->key) || open_lab != !id->key_len)
+	for (i = 0; i < ARRAY_SIZE(id->key); i++)
+		if (id->key[i].len > sizeof(id->key[i].key) ||
+		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
+			return -EINVAL;
+	if (uuid_is_null(&id->host))
 		return -EINVAL;
 	mutex_lock(&identity_lock);
 	identity = *id;
@@ -153,6 +156,8 @@ static void target_connect(struct rdda_target *t)
 			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);
 		else
 			target_backoff(t);
+		if (err == -EKEYREJECTED)
+			t->older_key = !t->older_key;
 		target_set(t, RDDA_TEV_LOST, err, reason);
 		target_leave(t, false);
 		return;

@@ -39,6 +39,10 @@ static char *key = "";
 module_param(key, charp, 0444);
 static ushort key_id;
 module_param(key_id, ushort, 0444);
+static char *older_key = "";
+module_param(older_key, charp, 0444);
+static ushort older_key_id;
+module_param(older_key_id, ushort, 0444);
 static bool ro;
 module_param(ro, bool, 0444);
 static uint qd = 8;
@@ -547,10 +551,17 @@ static int run(void)
 	return strcmp(what, "bench") ? run_workers() : bench();
 }
 
+static void set_key(struct rdda_key *k, u16 id, const char *text)
+{
+	k->id = id;
+	k->len = min_t(size_t, strlen(text), sizeof(k->key));
+	memcpy(k->key, text, k->len);
+}
+
 static int __init rddatest_init(void)
 {
 	struct sockaddr_storage ss = {};
-	struct rdda_identity id = { .key_id = key_id, .key_len = strlen(key) };
+	struct rdda_identity id = { };
 	struct rdda_target_info i;
 	char service[8];
 	int ret;
@@ -558,7 +569,8 @@ static int __init rddatest_init(void)
 	ret = rdda_client_init();
 	if (ret)
 		return ret;
-	memcpy(id.key, key, min_t(size_t, strlen(key), sizeof(id.key)));
+	set_key(&id.key[0], key_id, key);
+	set_key(&id.key[1], older_key_id, older_key);
 	snprintf(service, sizeof(service), "%u", port);
 	ret = uuid_parse(host, &id.host) ?: rdda_client_set_identity(&id) ?:
 	      inet_pton_with_scope(&init_net, AF_UNSPEC, addr, service, &ss);

@@ -12,7 +12,7 @@
  *   blkctl del UUID [force]
  *   blkctl get [UUID]          a JSON object a line
  *   blkctl wait UUID STATE [SECONDS]
- *   blkctl identity UUID [KEY_ID KEY]
+ *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
  *   blkctl storm SEED COUNT    bad messages at random; prints how many were taken,
@@ -684,12 +684,16 @@ static int cmd_identity(int argc, char **argv)
 	struct uuid u;
 
 	if (argc < 2)
-		die(2, "identity: UUID [KEY_ID KEY]");
+		die(2, "identity: UUID [KEY_ID KEY [KEY_ID2 KEY2]]");
 	u = parse_uuid(argv[1]);
 	put_uuid(m, MESHBLK_A_HOST_UUID, &u);
 	if (argc > 3) {
 		nla_put_u16(m, MESHBLK_A_KEY_ID, atoi(argv[2]));
 		nla_put(m, MESHBLK_A_KEY, strlen(argv[3]), argv[3]);
+	}
+	if (argc > 5) {
+		nla_put_u16(m, MESHBLK_A_KEY_ID2, atoi(argv[4]));
+		nla_put(m, MESHBLK_A_KEY2, strlen(argv[5]), argv[5]);
 	}
 	return finish(talk(m, NULL, NULL));
 }

@@ -6,19 +6,23 @@
 
 #include "userspace/libmesh/genl.h"
 
-int mesh_identity_set(struct mesh *m, const struct muuid *host, u16 key_id, const void *key,
-		      size_t len)
+int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+		      size_t nr_keys)
 {
 	struct nl_msg *msg;
 	int err;
 
-	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_IDENTITY_SET, 0, len, &err);
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_IDENTITY_SET, 0, 256, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHBLK_A_HOST_UUID, host);
-	if (len) {
-		nla_put_u16(msg, MESHBLK_A_KEY_ID, key_id);
-		nla_put(msg, MESHBLK_A_KEY, len, key);
+	if (nr_keys > 0) {
+		nla_put_u16(msg, MESHBLK_A_KEY_ID, keys[0].id);
+		nla_put(msg, MESHBLK_A_KEY, keys[0].len, keys[0].key);
+	}
+	if (nr_keys > 1) {
+		nla_put_u16(msg, MESHBLK_A_KEY_ID2, keys[1].id);
+		nla_put(msg, MESHBLK_A_KEY2, keys[1].len, keys[1].key);
 	}
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }

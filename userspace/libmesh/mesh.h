@@ -102,8 +102,15 @@ struct mesh_volume {
 	struct mesh_segment *segments;
 };
 
-int mesh_identity_set(struct mesh *m, const struct muuid *host, u16 key_id, const void *key,
-		      size_t len);
+struct mesh_key {
+	u16	id;
+	const void *key;
+	size_t	len;
+};
+
+/* @keys: the newest first, then the one before it, if any; none: an open lab. */
+int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+		      size_t nr_keys);
 int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect);
 int mesh_target_del(struct mesh *m, u32 id);
 /* @out is malloc()ed. */
@@ -148,12 +155,6 @@ struct mesh_session {
 	u32	channels;
 	u64	memory;
 	struct mesh_stats stats;
-};
-
-struct mesh_key {
-	u16	id;
-	const void *key;
-	size_t	len;
 };
 
 int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,

@@ -199,6 +199,7 @@ int identity_push(struct mesh *m)
 	struct mesh_key keys[2];
 	struct key k, o;
 	int err = 0, e;
+	size_t nr;
 
 	pthread_mutex_lock(&lock);
 	k = key.id || D.insecure ? key : alone;
@@ -206,10 +207,11 @@ int identity_push(struct mesh *m)
 	pthread_mutex_unlock(&lock);
 	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
 	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
+	nr = k.id ? (o.id ? 2 : 1) : 0;
 	/* The target first: what the client then says, it knows. Without the role: not ours. */
 	if (D.listen)
-		err = mesh_tgt_identity_set(m, &D.host, keys, k.id ? (o.id ? 2 : 1) : 0);
-	e = mesh_identity_set(m, &D.host, k.id, k.bytes, k.len);
+		err = mesh_tgt_identity_set(m, &D.host, keys, nr);
+	e = mesh_identity_set(m, &D.host, keys, nr);
 	explicit_bzero(&k, sizeof(k));
 	explicit_bzero(&o, sizeof(o));
 	if (err == -ENOENT)

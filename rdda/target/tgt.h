@@ -72,6 +72,7 @@
 
 struct tgt_channel;
 struct tgt_drive;
+struct tgt_past;
 struct tgt_sdrive;
 struct tgt_session;
 struct tgt_unproven;
@@ -112,6 +113,9 @@ struct tgt_arena {
  * @boot_id: whole, set by the proof of channel 0, under tgt_lock
  * @proved: its client has proved the key: only then does it count for others.
  *	Set under tgt_lock, with LIVE; never cleared
+ * @left: its client said good-bye, or has a newer session: it says nothing any more
+ *	about whether its host lives; set once
+ * @past: what is left of it when it ends without that
  * @unproven: its place among those that are not; taken away by listen.c
  * @lock: @state, @err, @channel, @taken
  * @state: see state.h
@@ -151,6 +155,8 @@ struct tgt_session {
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
 	bool			proved;
+	bool			left;
+	struct tgt_past		*past;
 	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* state, err, channel, taken */
 	enum tgt_state		state;

@@ -24,6 +24,7 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most o
 
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
+#define CM_SLICE_MS		100
 
 static void session_dead(struct rdda_session *s)
 {
@@ -142,24 +143,21 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-/* Our own bound on a step, whatever the fabric's is. */
-static int cm_wait(struct rdda_chan *ch)
-{
-	if (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(RDDA_CM_TIMEOUT_MS)))
-		return -ETIMEDOUT;
-	return ch->cm_err;
-}
-
 /*
- * Messages of the connection manager are held back while the port is down: they
- * would be lost, and Soft-RoCE's queue pair for them would never work again after
- * one that it could not send.
+ * Our own bound on a step, whatever the fabric's is. In slices, since what ends the
+ * session, or is to stop the target, completes no step.
  */
-static bool port_active(struct rdma_cm_id *id)
+static int cm_wait(struct rdda_chan *ch, unsigned int ms)
 {
-	struct ib_port_attr attr;
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
 
-	return !ib_query_port(id->device, id->port_num, &attr) && attr.state == IB_PORT_ACTIVE;
+	while (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
+		if (rdda_session_dead(ch->s))
+			return ch->s->err;
+		if (READ_ONCE(ch->s->t->stop) || time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+	return ch->cm_err;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -199,10 +197,10 @@ static int chan_route(struct rdda_chan *ch)
 	if (!ret)
 		ret = rdma_resolve_addr(id, NULL, addr, RDDA_CM_TIMEOUT_MS);
 	if (!ret)
-		ret = cm_wait(ch);
+		ret = cm_wait(ch, RDDA_CM_TIMEOUT_MS);
 	if (ret)
 		return ret;
-	if (!port_active(id))
+	if (!rdda_port_active(id))
 		return -ENETDOWN;
 	if (!s->dev) {
 		ret = rdda_device_limits(id->device, id->port_num, &s->lim);
@@ -220,7 +218,7 @@ static int chan_route(struct rdda_chan *ch)
 	}
 	reinit_completion(&ch->cm_done);
 	ret = rdma_resolve_route(id, RDDA_CM_TIMEOUT_MS);
-	return ret ?: cm_wait(ch);
+	return ret ?: cm_wait(ch, RDDA_CM_TIMEOUT_MS);
 }
 
 static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
@@ -237,7 +235,7 @@ static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
 
 	reinit_completion(&ch->cm_done);
 	ret = rdma_connect(ch->id, &p);
-	return ret ?: cm_wait(ch);
+	return ret ?: cm_wait(ch, rdda_cm_connect_ms());
 }
 
 static int chan_login(struct rdda_chan *ch)
@@ -553,7 +551,7 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);
 	for (i = 0; i < n; i++)
-		if (s->chan[i]->established && port_active(s->chan[i]->id))
+		if (s->chan[i]->established && rdda_port_active(s->chan[i]->id))
 			rdma_disconnect(s->chan[i]->id);
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
@@ -594,7 +592,7 @@ bool rdda_session_leave(struct rdda_session *s, bool force)
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (chan_asked(s->chan[i]) && !port_active(s->chan[i]->id))
+		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->id))
 			return false;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->id)

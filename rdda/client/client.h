@@ -465,6 +465,7 @@ struct rdda_session {
 	unsigned int room;
 	unsigned int late;
 
+	struct list_head leave_node;	/* in @t's leaving */
 	struct work_struct free_work;
 };
 
@@ -488,7 +489,7 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  *	follows up to @lock
  * @next_try: jiffies
  * @up_at: jiffies when @session came up
- * @leaving: a session that ended, but for its connections
+ * @leaving: sessions that ended, but for their connections
  * @pages: for messages and bounce blocks, kept from one session to the next: many
  *	sessions are made again at once when memory can be got by their I/O only
  */
@@ -504,7 +505,7 @@ struct rdda_target {
 	unsigned int attempt;
 	unsigned long next_try;
 	unsigned long up_at;
-	struct rdda_session *leaving;
+	struct list_head leaving;
 	struct list_head pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */
@@ -632,7 +633,7 @@ struct rdda_session *rdda_session_get(struct rdda_target *t);
 struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
 					  size_t reason_len);
 void rdda_session_end(struct rdda_session *s);
-bool rdda_session_leave(struct rdda_session *s, bool force);
+void rdda_session_leave(struct rdda_session *s, bool force);
 void rdda_session_put(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);

@@ -532,7 +532,7 @@ static void session_bye(struct rdda_session *s)
  * @s: any, also one that never came up; no extent has a grant of it any more
  *
  * The target's work item; sleeps. Every I/O of it has ended when this returns, and
- * only its connections are left, as the target's @leaving, with the caller's
+ * only its connections are left, in the target's @leaving, with the caller's
  * reference.
  */
 void rdda_session_end(struct rdda_session *s)
@@ -569,7 +569,7 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_chan_release(s->chan[i]);
 	if (s->pd)
 		ib_dealloc_pd(s->pd);
-	s->t->leaving = s;
+	list_add_tail(&s->leave_node, &s->t->leaving);
 }
 
 /* Whether its connect request has left, so that letting it go sends a message. */
@@ -584,19 +584,19 @@ static bool chan_asked(const struct rdda_chan *ch)
  * @force: also when its port is down
  *
  * That sends a message for each that was begun. The target's work item; sleeps.
- * Drops the reference. Return: false when it has to wait for the port.
+ * Drops the reference, or leaves the session where it is until its port is back.
  */
-bool rdda_session_leave(struct rdda_session *s, bool force)
+void rdda_session_leave(struct rdda_session *s, bool force)
 {
 	unsigned int i;
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->id))
-			return false;
+			return;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->id)
 			rdma_destroy_id(s->chan[i]->id);
+	list_del(&s->leave_node);
 	rdda_session_put(s);
-	return true;
 }

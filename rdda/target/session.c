@@ -6,7 +6,8 @@
  * destroyed and drained, memory regions destroyed, bios back, memory. The
  * first two are the kill work's; what waits for bios waits for no thread: the
  * last view to go queues the free work. So a hung drive costs a dead session's
- * memory, and no other session anything.
+ * memory, and no other session anything. The connections' ids go beside that, by
+ * the leave work.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/delay.h>
@@ -33,6 +34,7 @@ struct tgt_past {
 
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
 static LIST_HEAD(past);			/* tgt_lock */
+static atomic_t leaving;		/* sessions that have their connections still */
 static u32 next_id;			/* tgt_lock */
 static DECLARE_WAIT_QUEUE_HEAD(empty_wait);
 #ifdef MESH_FAULTS
@@ -220,6 +222,33 @@ void tgt_session_pd_put(struct tgt_session *s)
 	ib_dealloc_pd(s->pd);
 }
 
+/*
+ * The connections go last, and when their port is up: that sends messages. Nothing
+ * but the memory of the channels waits for it, unless the device goes, which waits
+ * for the connections.
+ */
+static void leave_work(struct work_struct *work)
+{
+	struct tgt_session *s = container_of(work, struct tgt_session, leave.work);
+	unsigned int noio = memalloc_noio_save();
+	bool force = READ_ONCE(tgt_stopping) || READ_ONCE(s->removed);
+	unsigned int i;
+
+	for (i = 0; i < TGT_CHANNELS_MAX && !force; i++) {
+		if (!s->channel[i] || rdda_port_active(s->channel[i]->cm))
+			continue;
+		queue_delayed_work(tgt_wq, &s->leave, msecs_to_jiffies(TGT_PORT_MS));
+		goto out;
+	}
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_channel_leave(s->channel[i]);
+	tgt_session_put(s);
+	atomic_dec(&leaving);
+out:
+	memalloc_noio_restore(noio);
+}
+
 static void kill_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, kill);
@@ -244,16 +273,14 @@ static void kill_work(struct work_struct *work)
 			tgt_session_pd_put(s);
 	if (s->channel[0])	/* else login() has done it */
 		tgt_session_pd_put(s);
-	for (i = 0; i < TGT_CHANNELS_MAX; i++)
-		if (s->channel[i])
-			tgt_channel_leave(s->channel[i]);
+	atomic_inc(&leaving);
 	session_set(s, TGT_DRAINING, 0);
 	mutex_lock(&tgt_lock);
 	tgt_grant_session_end(s);
 	tgt_session_drained(s);
 	mutex_unlock(&tgt_lock);
+	queue_delayed_work(tgt_wq, &s->leave, 0);	/* has our reference */
 	memalloc_noio_restore(noio);
-	tgt_session_put(s);
 }
 
 /**
@@ -358,6 +385,7 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
+	INIT_DELAYED_WORK(&s->leave, leave_work);
 	INIT_WORK(&s->free, free_work);
 	import_uuid(&s->host, l->host_uuid);
 	s->boot = le32_to_cpu(l->boot);
@@ -667,7 +695,7 @@ void tgt_session_exit(void)
 	struct tgt_past *p, *next;
 
 	tgt_session_kill_all(-ESHUTDOWN);
-	while (!sessions_empty())
+	while (!sessions_empty() || atomic_read(&leaving))
 		wait_event_timeout(empty_wait, false, HZ / 20);
 	flush_workqueue(tgt_wq);
 	list_for_each_entry_safe(p, next, &past, node)

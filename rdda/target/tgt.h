@@ -66,6 +66,7 @@
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
+#define TGT_PORT_MS		500	/* between two looks at a port that is down */
 #define TGT_CTL_MAX		256	/* answers that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
@@ -141,6 +142,8 @@ struct tgt_arena {
  * @heard: jiffies when the client's CPU last said something
  * @watch: ends the session when @heard is too old
  * @kill: tears down queue pairs and regions
+ * @leave: lets go of the connections, after @kill
+ * @removed: @dev goes, and waits for that; set once
  * @free: gives memory back when the bios are
  * @shown: its device in sysfs; set before LIVE is told, cleared by @free
  * @stats: counters
@@ -181,6 +184,8 @@ struct tgt_session {
 	unsigned long		heard;
 	struct delayed_work	watch;
 	struct work_struct	kill;
+	struct delayed_work	leave;
+	bool			removed;
 	struct work_struct	free;
 	struct device		*shown;
 	struct {

@@ -254,7 +254,7 @@ static int chan_login(struct rdda_chan *ch)
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->number);
 	ret = chan_request(ch, l, sizeof(*l));
-	if (!ret && le16_to_cpu(ch->accept.controls) < 4)
+	if (!ret && le16_to_cpu(ch->accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
 	return ret;
 }
@@ -307,7 +307,8 @@ static int session_granted(struct rdda_session *s)
 	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
 	s->dead_ms = le32_to_cpu(a->dead_ms);
 	s->arena_bytes = ch->proof.arena_bytes;
-	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) - 2;
+	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
+		  RDDA_PING_ROOM;
 	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
 	ch->arena_len = ch->proof.arena_len;
 	/* Pairs with the release in login_recv(). */

@@ -76,7 +76,6 @@ struct rdda_target_info {
 	u64	pushes;			/* reads pushed to us */
 	u64	commands;
 	u64	reconnects;
-	u64	rnr;			/* a bug when not zero */
 };
 
 /**

@@ -237,7 +237,6 @@ struct rdda_counts {
 	u64	reads;
 	u64	pushes;
 	u64	commands;
-	u64	rnr;
 };
 
 /**

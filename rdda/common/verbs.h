@@ -20,7 +20,7 @@
 #define RDDA_RETRIES		6
 #define RDDA_RNR_RETRIES	7	/* without end; credits make RNR a bug */
 #define RDDA_RD_ATOMIC_MAX	16
-#define RDDA_CM_TIMEOUT_MS	3000	/* each of address and route; connect: rdda_cm_connect_ms() */
+#define RDDA_CM_TIMEOUT_MS	3000	/* address, route; connect: rdda_cm_connect_ms() */
 
 /**
  * struct rdda_limits - what a device lets one queue pair do

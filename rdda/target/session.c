@@ -549,7 +549,8 @@ static int session_admit(const struct tgt_session *s)
 		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host))
 			continue;
 		if (memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
-			if (!READ_ONCE(o->left) && time_before64(get_jiffies_64(), session_until(o)))
+			if (!READ_ONCE(o->left) &&
+			    time_before64(get_jiffies_64(), session_until(o)))
 				return session_twin(s, &o->addr);
 		} else if (o->number >= s->number) {
 			return -ESTALE;

@@ -74,7 +74,6 @@ struct rdda_target_info {
 	u64	pushes;			/* reads pushed to us */
 	u64	commands;
 	u64	reconnects;
-	u64	rnr;			/* a bug when not zero */
 };
 
 /**

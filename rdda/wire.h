@@ -25,10 +25,6 @@
  * most RDDA_MSG_MAX bytes, since every posted receive must be able to hold the
  * largest one. A page is RDDA_PAGE bytes whatever PAGE_SIZE is.
  *
- * A message longer than that (MGMT) goes in fragments, which have no answers of
- * their own: after at most controls - 2 of them the sender sends a PING and
- * waits for its PONG, which says that their receives are posted again.
- *
  * A data WRITE and the SEND of the command that uses it travel on the same
  * channel: the receive completion of that SEND is what makes the data visible.
  *

@@ -71,7 +71,6 @@ enum meshblk_attr {
 	MESHBLK_A_SEGMENT,		/* nest of MESHBLK_G_* */
 	MESHBLK_A_QUEUE_DEPTH,		/* u32 */
 	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
-	MESHBLK_A_DATA,			/* bytes */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
 	__MESHBLK_A_MAX,
@@ -150,7 +149,6 @@ enum meshblk_stat_attr {
 	MESHBLK_S_PUSHES,
 	MESHBLK_S_COMMANDS,
 	MESHBLK_S_RECONNECTS,
-	MESHBLK_S_RNR,
 	__MESHBLK_S_MAX,
 };
 
@@ -218,7 +216,6 @@ enum meshtgt_attr {
 	MESHTGT_A_STATS,		/* nest of MESHBLK_S_* */
 	MESHTGT_A_REQUEST,		/* u64 */
 	MESHTGT_A_ERROR,		/* s32, negative errno */
-	MESHTGT_A_DATA,			/* bytes */
 	MESHTGT_A_EXTENT_UUID,		/* 16 bytes */
 	MESHTGT_A_GENERATION,		/* u64 */
 	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */

@@ -341,8 +341,6 @@ bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc)
 
 	lockdep_assert_held(&ch->lock);
 	if (wc->status != IB_WC_SUCCESS) {
-		if (wc->status == IB_WC_RNR_RETRY_EXC_ERR)
-			ch->counts.rnr++;
 		if (wc->status != IB_WC_WR_FLUSH_ERR)
 			rdda_session_fail(ch->s, -ENOLINK, "channel %u: %s", ch->index,
 					  ib_wc_status_msg(wc->status));

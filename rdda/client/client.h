@@ -51,6 +51,8 @@
 #define RDDA_CLIENT_CMDS	128	/* commands in flight we want per channel */
 #define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
 #define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
+#define RDDA_PING_ROOM		2	/* of those that may be unanswered: PING and PONG */
+#define RDDA_CLOSE_ROOM		2	/* the same: CLOSE */
 #define RDDA_CHAIN		64	/* work requests built before they are posted */
 /*
  * Of a work request: the NIC keeps memory for as many, used or not. A command of
@@ -235,7 +237,6 @@ struct rdda_counts {
 	u64	reads;
 	u64	pushes;
 	u64	commands;
-	u64	rnr;
 };
 
 /**
@@ -388,7 +389,6 @@ struct rdda_grant {
  * @rsp: where the answer goes
  * @rsp_max: room there
  * @err: 0 when answered
- * @late: when it is given up, an answer that still comes is not the target's fault
  * @waiter: whose work item takes the answer up; NULL: somebody waits for @done
  * @done: completed under call_lock after @node was taken off
  */
@@ -399,7 +399,6 @@ struct rdda_call {
 	void	*rsp;
 	u32	rsp_max;
 	int	err;
-	bool	late;
 	struct rdda_target *waiter;
 	struct completion done;
 };
@@ -417,8 +416,7 @@ struct rdda_call {
  * @nr_lanes: how many; written by the work item
  * @calls: under @call_lock
  * @next_tag: under @call_lock
- * @room: control messages that may be sent unanswered, under @call_lock
- * @late: answers that nobody waits for any more, under @call_lock
+ * @room: OPENs and CLOSEs that may be sent unanswered, under @call_lock
  */
 struct rdda_session {
 	struct kref ref;
@@ -459,12 +457,12 @@ struct rdda_session {
 	u32	dead_ms;
 	struct timer_list alive;
 
-	spinlock_t call_lock;		/* calls, next_tag, room, late */
+	spinlock_t call_lock;		/* calls, next_tag, room */
 	struct list_head calls;
 	u64	next_tag;
 	unsigned int room;
-	unsigned int late;
 
+	struct list_head leave_node;	/* in @t's leaving */
 	struct work_struct free_work;
 };
 
@@ -489,7 +487,7 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  * @next_try: jiffies
  * @up_at: jiffies when @session came up
  * @older_key: log in with the key before the newest: the target refused that one
- * @leaving: a session that ended, but for its connections
+ * @leaving: sessions that ended, but for their connections
  * @pages: for messages and bounce blocks, kept from one session to the next: many
  *	sessions are made again at once when memory can be got by their I/O only
  */
@@ -506,7 +504,7 @@ struct rdda_target {
 	unsigned long next_try;
 	unsigned long up_at;
 	bool	older_key;
-	struct rdda_session *leaving;
+	struct list_head leaving;
 	struct list_head pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */
@@ -628,7 +626,7 @@ struct rdda_session *rdda_session_get(struct rdda_target *t);
 struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
 					  size_t reason_len);
 void rdda_session_end(struct rdda_session *s);
-bool rdda_session_leave(struct rdda_session *s, bool force);
+void rdda_session_leave(struct rdda_session *s, bool force);
 void rdda_session_put(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);
@@ -655,15 +653,12 @@ static inline bool rdda_chan_covered(struct rdda_chan *ch, u32 seq)
 /* control.c */
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);
 int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
-int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
-	      unsigned int timeout_ms);
 void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
 int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
-int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout);
 void rdda_calls_abort(struct rdda_session *s);
 bool rdda_room_try(struct rdda_session *s);
-int rdda_room_take(struct rdda_session *s, unsigned long *timeout);
-void rdda_room_give(struct rdda_session *s, unsigned int n);
+void rdda_room_give(struct rdda_session *s);
+void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms);
 void rdda_alive_timer(struct timer_list *timer);
 
 /* extent.c */

@@ -24,6 +24,7 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most o
 
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
+#define CM_SLICE_MS		100
 
 static void session_dead(struct rdda_session *s)
 {
@@ -142,24 +143,21 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-/* Our own bound on a step, whatever the fabric's is. */
-static int cm_wait(struct rdda_chan *ch)
-{
-	if (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(RDDA_CM_TIMEOUT_MS)))
-		return -ETIMEDOUT;
-	return ch->cm_err;
-}
-
 /*
- * Messages of the connection manager are held back while the port is down: they
- * would be lost, and Soft-RoCE's queue pair for them would never work again after
- * one that it could not send.
+ * Our own bound on a step, whatever the fabric's is. In slices, since what ends the
+ * session, or is to stop the target, completes no step.
  */
-static bool port_active(struct rdma_cm_id *id)
+static int cm_wait(struct rdda_chan *ch, unsigned int ms)
 {
-	struct ib_port_attr attr;
+	unsigned long end = jiffies + msecs_to_jiffies(ms);
 
-	return !ib_query_port(id->device, id->port_num, &attr) && attr.state == IB_PORT_ACTIVE;
+	while (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
+		if (rdda_session_dead(ch->s))
+			return ch->s->err;
+		if (READ_ONCE(ch->s->t->stop) || time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+	return ch->cm_err;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -199,10 +197,10 @@ static int chan_route(struct rdda_chan *ch)
 	if (!ret)
 		ret = rdma_resolve_addr(id, NULL, addr, RDDA_CM_TIMEOUT_MS);
 	if (!ret)
-		ret = cm_wait(ch);
+		ret = cm_wait(ch, RDDA_CM_TIMEOUT_MS);
 	if (ret)
 		return ret;
-	if (!port_active(id))
+	if (!rdda_port_active(id))
 		return -ENETDOWN;
 	if (!s->dev) {
 		ret = rdda_device_limits(id->device, id->port_num, &s->lim);
@@ -220,7 +218,7 @@ static int chan_route(struct rdda_chan *ch)
 	}
 	reinit_completion(&ch->cm_done);
 	ret = rdma_resolve_route(id, RDDA_CM_TIMEOUT_MS);
-	return ret ?: cm_wait(ch);
+	return ret ?: cm_wait(ch, RDDA_CM_TIMEOUT_MS);
 }
 
 static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
@@ -237,7 +235,7 @@ static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
 
 	reinit_completion(&ch->cm_done);
 	ret = rdma_connect(ch->id, &p);
-	return ret ?: cm_wait(ch);
+	return ret ?: cm_wait(ch, rdda_cm_connect_ms());
 }
 
 static int chan_login(struct rdda_chan *ch)
@@ -256,7 +254,7 @@ static int chan_login(struct rdda_chan *ch)
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->number);
 	ret = chan_request(ch, l, sizeof(*l));
-	if (!ret && le16_to_cpu(ch->accept.controls) < 4)
+	if (!ret && le16_to_cpu(ch->accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
 	return ret;
 }
@@ -309,7 +307,8 @@ static int session_granted(struct rdda_session *s)
 	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
 	s->dead_ms = le32_to_cpu(a->dead_ms);
 	s->arena_bytes = ch->proof.arena_bytes;
-	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) - 2;
+	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
+		  RDDA_PING_ROOM;
 	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
 	ch->arena_len = ch->proof.arena_len;
 	/* Pairs with the release in login_recv(). */
@@ -534,7 +533,7 @@ static void session_bye(struct rdda_session *s)
  * @s: any, also one that never came up; no extent has a grant of it any more
  *
  * The target's work item; sleeps. Every I/O of it has ended when this returns, and
- * only its connections are left, as the target's @leaving, with the caller's
+ * only its connections are left, in the target's @leaving, with the caller's
  * reference.
  */
 void rdda_session_end(struct rdda_session *s)
@@ -553,7 +552,7 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);
 	for (i = 0; i < n; i++)
-		if (s->chan[i]->established && port_active(s->chan[i]->id))
+		if (s->chan[i]->established && rdda_port_active(s->chan[i]->id))
 			rdma_disconnect(s->chan[i]->id);
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
@@ -571,7 +570,7 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_chan_release(s->chan[i]);
 	if (s->pd)
 		ib_dealloc_pd(s->pd);
-	s->t->leaving = s;
+	list_add_tail(&s->leave_node, &s->t->leaving);
 }
 
 /* Whether its connect request has left, so that letting it go sends a message. */
@@ -586,19 +585,19 @@ static bool chan_asked(const struct rdda_chan *ch)
  * @force: also when its port is down
  *
  * That sends a message for each that was begun. The target's work item; sleeps.
- * Drops the reference. Return: false when it has to wait for the port.
+ * Drops the reference, or leaves the session where it is until its port is back.
  */
-bool rdda_session_leave(struct rdda_session *s, bool force)
+void rdda_session_leave(struct rdda_session *s, bool force)
 {
 	unsigned int i;
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (chan_asked(s->chan[i]) && !port_active(s->chan[i]->id))
-			return false;
+		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->id))
+			return;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->id)
 			rdma_destroy_id(s->chan[i]->id);
+	list_del(&s->leave_node);
 	rdda_session_put(s);
-	return true;
 }

@@ -7,9 +7,12 @@
  * acknowledges and serves READs for a dead host too.
  */
 #define pr_fmt(fmt) "rdda: " fmt
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 
 #include "rdda/client/client.h"
+
+#define SEND_LOOK_MS	10	/* for one more buffer */
 
 /**
  * rdda_control_send() - post a control message
@@ -49,45 +52,32 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 	return ret;
 }
 
-/* One more unanswered control message, if that is allowed now. */
-bool rdda_room_try(struct rdda_session *s)
+static bool room_try(struct rdda_session *s, unsigned int keep)
 {
 	unsigned long flags;
 	bool got;
 
 	spin_lock_irqsave(&s->call_lock, flags);
-	got = s->room;
+	got = s->room > keep;
 	if (got)
 		s->room--;
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	return got;
 }
 
-/**
- * rdda_room_take() - be allowed one more unanswered control message
- * @s: session
- * @timeout: jiffies left; what is left of it after
- *
- * Sleeps. Return: 0, -ETIMEDOUT or -ENOLINK.
- */
-int rdda_room_take(struct rdda_session *s, unsigned long *timeout)
+/* One more OPEN? Not into what is left for CLOSE: OPENs may all wait for one thing. */
+bool rdda_room_try(struct rdda_session *s)
 {
-	bool got = false;
-
-	*timeout = wait_event_timeout(s->wait, (got = rdda_room_try(s)) || rdda_session_dead(s),
-				      *timeout);
-	if (got)
-		return 0;
-	return rdda_session_dead(s) ? -ENOLINK : -ETIMEDOUT;
+	return room_try(s, RDDA_CLOSE_ROOM);
 }
 
-/* Their answers have come, or an answer that proves they were taken. */
-void rdda_room_give(struct rdda_session *s, unsigned int n)
+/* It was answered, or given up. */
+void rdda_room_give(struct rdda_session *s)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&s->call_lock, flags);
-	s->room += n;
+	s->room++;
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	wake_up_all(&s->wait);
 }
@@ -139,24 +129,9 @@ int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
 	if (!list_empty(&c->node)) {
 		list_del_init(&c->node);
 		c->err = -ETIMEDOUT;
-		s->late += c->late;
 	}
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	return c->err;
-}
-
-/**
- * rdda_call_wait() - wait for the answer; also how to give a call up
- * @s: session
- * @c: started
- * @timeout: jiffies
- *
- * Return: 0, -ETIMEDOUT, -ENOLINK, or what the target answered.
- */
-int rdda_call_wait(struct rdda_session *s, struct rdda_call *c, unsigned long timeout)
-{
-	wait_for_completion_timeout(&c->done, timeout);
-	return rdda_call_end(s, c);
 }
 
 /**
@@ -176,38 +151,39 @@ void rdda_calls_abort(struct rdda_session *s)
 }
 
 /**
- * rdda_call() - send a request on channel 0 and wait for its answer
+ * rdda_call_close() - have the target close an extent
  * @s: session
- * @msg: request, with its tag still to be set
- * @len: its bytes
- * @type: of the answer
- * @rsp: where it goes
- * @rsp_len: its bytes
- * @timeout_ms: for all of it
+ * @handle: of the extent
+ * @timeout_ms: for the answer
  *
- * Sleeps. Return: 0, -EAGAIN: it could not be sent, -ETIMEDOUT: it was, and not
- * answered, -ENOLINK, or the error that was answered.
+ * Sending it waits as long as it has to: nothing but that or the session's end
+ * closes the extent. Sleeps.
  */
-int rdda_call(struct rdda_session *s, void *msg, size_t len, u8 type, void *rsp, size_t rsp_len,
-	      unsigned int timeout_ms)
+void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms)
 {
-	unsigned long left = msecs_to_jiffies(timeout_ms);
-	struct rdda_call c = { .type = type, .rsp = rsp, .rsp_max = rsp_len };
-	struct rdda_hdr *hdr = msg;
-	int ret, err;
+	struct rdda_close a, m = {
+		.hdr.type = RDDA_CLOSE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.handle = cpu_to_le32(handle),
+	};
+	struct rdda_call c = { .type = RDDA_CLOSED, .rsp = &a, .rsp_max = sizeof(a) };
+	int ret;
 
-	ret = rdda_room_take(s, &left);
-	if (ret)
-		return ret == -ETIMEDOUT ? -EAGAIN : ret;
+	wait_event(s->wait, room_try(s, 0) || rdda_session_dead(s));
 	rdda_call_start(s, &c);
-	hdr->tag = cpu_to_le64(c.tag);
-	left = wait_event_timeout(s->wait, (ret = rdda_control_send(s->chan[0], msg, len)) !=
-				  -EAGAIN, left);
-	/* A drive may take its time to let go of an extent; nothing else may. */
-	c.late = !ret && type == RDDA_CLOSED;
-	err = rdda_call_wait(s, &c, ret ? 0 : left);
-	rdda_room_give(s, 1);
-	return ret ?: err;
+	m.hdr.tag = cpu_to_le64(c.tag);
+	while ((ret = rdda_control_send(s->chan[0], &m, sizeof(m))) == -EAGAIN)
+		msleep(SEND_LOOK_MS);
+	if (!ret)
+		wait_for_completion_timeout(&c.done, msecs_to_jiffies(timeout_ms));
+	ret = rdda_call_end(s, &c) ?: ret;
+	rdda_room_give(s);
+	/*
+	 * Not answered yet: its drive holds others' commands. The target takes none
+	 * under it any more and gives it to nobody before they are back, so leave it.
+	 */
+	if (ret && ret != -ETIMEDOUT)
+		rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
 }
 
 /* An answer: to a call that is there, with the type and size it expects. */
@@ -232,10 +208,9 @@ static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_
 		ret = 0;
 		goto out;
 	}
-	if (hdr->type == RDDA_CLOSED && s->late) {
-		s->late--;
+	/* A drive may take its time to let go of an extent: CLOSE may have been given up. */
+	if (hdr->type == RDDA_CLOSED && le64_to_cpu(hdr->tag) - 1 < s->next_tag)
 		ret = 0;
-	}
 out:
 	spin_unlock_irqrestore(&s->call_lock, flags);
 	return ret;

@@ -154,7 +154,7 @@ static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 	if (!ret)
 		return true;
 	rdda_call_end(s, &e->open);
-	rdda_room_give(s, 1);
+	rdda_room_give(s);
 	spin_lock_irq(&t->lock);
 	open_over(e);
 	spin_unlock_irq(&t->lock);
@@ -173,7 +173,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	int ret;
 
 	ret = rdda_call_end(s, &e->open);
-	rdda_room_give(s, 1);
+	rdda_room_give(s);
 	if (!ret && a->status == RDDA_OPEN_OK)
 		ret = rdda_opened_check(e, a);
 	if (!ret && a->status == RDDA_OPEN_OK)
@@ -556,26 +556,11 @@ static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
 	unsigned int ms = e->stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
 
 	struct rdda_session *s = rdda_session_get(e->t);
-	struct rdda_close m = {
-		.hdr.type = RDDA_CLOSE,
-		.hdr.len = cpu_to_le32(sizeof(m)),
-		.handle = cpu_to_le32(g->handle),
-	};
-	struct rdda_close a;
-	int ret;
 
 	if (!s)
 		return;
-	if (s->number == g->number) {
-		ret = rdda_call(s, &m, sizeof(m), RDDA_CLOSED, &a, sizeof(a), ms);
-		/*
-		 * Not answered yet: its drive holds others' commands. The target
-		 * takes none under it any more and gives it to nobody before they
-		 * are back, so leave it. Not sent: only the session's end is as good.
-		 */
-		if (ret && ret != -ETIMEDOUT)
-			rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
-	}
+	if (s->number == g->number)
+		rdda_call_close(s, g->handle, ms);
 	rdda_session_put(s);
 }
 

@@ -25,7 +25,6 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 		to->reads += ch->counts.reads;
 		to->pushes += ch->counts.pushes;
 		to->commands += ch->counts.commands;
-		to->rnr += ch->counts.rnr;
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
 }
@@ -62,7 +61,6 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 	info->reads = c.reads;
 	info->pushes = c.pushes;
 	info->commands = c.commands;
-	info->rnr = c.rnr;
 }
 
 /* See rdda.h. */

@@ -15,6 +15,7 @@
 #include "rdda/client/client.h"
 
 #define PORT_LOOK_MS	100	/* at one that is down */
+#define PORT_WAIT_MS	1000	/* most between two logins then: it may be back at any time */
 
 struct workqueue_struct *rdda_wq;
 
@@ -129,14 +130,21 @@ static void target_backoff(struct rdda_target *t)
 {
 	u32 ms = rdda_backoff_ms(t->attempt++, get_random_u32());
 
+	if (!list_empty(&t->leaving))
+		ms = min_t(u32, ms, PORT_WAIT_MS);
 	t->next_try = jiffies + msecs_to_jiffies(ms);
 }
 
-/* Let go of the connections of a session that ended, when its port allows it. */
+/*
+ * Let go of the connections of sessions that ended, when their port allows it.
+ * Nothing else waits for that: the target may be reached by another port by now.
+ */
 static void target_leave(struct rdda_target *t, bool force)
 {
-	if (t->leaving && rdda_session_leave(t->leaving, force))
-		t->leaving = NULL;
+	struct rdda_session *s, *next;
+
+	list_for_each_entry_safe(s, next, &t->leaving, leave_node)
+		rdda_session_leave(s, force);
 }
 
 static void target_connect(struct rdda_target *t)
@@ -204,7 +212,6 @@ static void target_lost(struct rdda_target *t)
 	t->counts.reads += c.reads;
 	t->counts.pushes += c.pushes;
 	t->counts.commands += c.commands;
-	t->counts.rnr += c.rnr;
 	spin_unlock_irq(&t->lock);
 	target_backoff(t);
 	target_set(t, RDDA_TEV_LOST, err, reason);
@@ -225,14 +232,14 @@ static void target_work(struct work_struct *work)
 		complete(&t->stopped);
 		goto out;
 	}
-	if (!t->session && !t->leaving && time_after_eq(jiffies, t->next_try))
+	if (!t->session && time_after_eq(jiffies, t->next_try))
 		target_connect(t);
 	if (t->session)
 		wait = rdda_extents_run(t, t->session);
-	else if (t->leaving)
-		wait = msecs_to_jiffies(PORT_LOOK_MS);
 	else
 		wait = max_t(long, t->next_try - jiffies, 0);
+	if (!list_empty(&t->leaving))
+		wait = min(wait, msecs_to_jiffies(PORT_LOOK_MS));
 	/* A kick that came meanwhile has queued us already, and at once. */
 	if (wait != MAX_JIFFY_OFFSET)
 		queue_delayed_work(rdda_wq, &t->work, wait);
@@ -259,6 +266,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	t->next_try = jiffies;
 	spin_lock_init(&t->lock);
 	INIT_LIST_HEAD(&t->extents);
+	INIT_LIST_HEAD(&t->leaving);
 	INIT_LIST_HEAD(&t->pages);
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);

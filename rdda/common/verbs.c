@@ -20,6 +20,9 @@ static unsigned int ack_timeout = 16;
 module_param(ack_timeout, uint, 0644);
 MODULE_PARM_DESC(ack_timeout, "a queue pair sends again after 4.096 us << this, 8 to 20 (16)");
 
+/* CMA_CM_RESPONSE_TIMEOUT of the core, 4.096 us << 20, as it rounds it. */
+#define CM_RESPONSE_MS	4096
+
 /* The drain marker of each queue. */
 #define DRAIN_WR	1
 
@@ -66,6 +69,11 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	return 0;
 }
 
+static unsigned int ack_timeout_now(void)
+{
+	return clamp(READ_ONCE(ack_timeout), 8U, 20U);
+}
+
 /**
  * rdda_cm_tune() - our own timeouts for a connection
  * @id: before its route is resolved (client), or before rdma_accept()
@@ -77,10 +85,41 @@ int rdda_cm_tune(struct rdma_cm_id *id)
 {
 	int ret;
 
-	ret = rdma_set_ack_timeout(id, clamp(READ_ONCE(ack_timeout), 8U, 20U));
+	ret = rdma_set_ack_timeout(id, ack_timeout_now());
 	if (!ret)
 		ret = rdma_set_min_rnr_timer(id, IB_RNR_TIMER_000_12);
 	return ret;
+}
+
+/**
+ * rdda_cm_connect_ms() - how long a connect request may take
+ *
+ * The core sends a request, or its answer, again when nothing has come for its own
+ * response time and twice the life of a packet. The first is not ours to set; the
+ * second is, on RoCE, half of our ACK timeout, rounded as 1 << (timeout - 8) ms:
+ *
+ *   4096 ms + 256 ms = 4.4 s with an ack_timeout of 16, 8.2 s with 20
+ *
+ * Twice that: one message may be lost, and the next one has as long as the first.
+ * A step shorter than once ends before anything was sent again.
+ */
+unsigned int rdda_cm_connect_ms(void)
+{
+	return 2 * (CM_RESPONSE_MS + (1U << (ack_timeout_now() - 8)));
+}
+
+/**
+ * rdda_port_active() - may messages of the connection manager be sent?
+ * @id: connection with a device
+ *
+ * They are held back while the port is down: they would be lost, and Soft-RoCE's
+ * queue pair for them would never work again after one that it could not send.
+ */
+bool rdda_port_active(struct rdma_cm_id *id)
+{
+	struct ib_port_attr attr;
+
+	return !ib_query_port(id->device, id->port_num, &attr) && attr.state == IB_PORT_ACTIVE;
 }
 
 /**

@@ -20,7 +20,7 @@
 #define RDDA_RETRIES		6
 #define RDDA_RNR_RETRIES	7	/* without end; credits make RNR a bug */
 #define RDDA_RD_ATOMIC_MAX	16
-#define RDDA_CM_TIMEOUT_MS	3000	/* each of address, route, connect */
+#define RDDA_CM_TIMEOUT_MS	3000	/* address, route; connect: rdda_cm_connect_ms() */
 
 /**
  * struct rdda_limits - what a device lets one queue pair do
@@ -75,6 +75,8 @@ struct rdda_qp_size {
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);
 unsigned int rdda_vector(struct ib_device *dev);
 int rdda_cm_tune(struct rdma_cm_id *id);
+unsigned int rdda_cm_connect_ms(void);
+bool rdda_port_active(struct rdma_cm_id *id);
 int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 		   const struct rdda_qp_size *size, void *context);
 void rdda_qp_drain(struct rdda_qp *q);

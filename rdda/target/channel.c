@@ -486,7 +486,8 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	/* Who posts looks at it under this lock: he is through, or will see it. */
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
-	rdma_disconnect(ch->cm);
+	if (rdda_port_active(ch->cm))
+		rdma_disconnect(ch->cm);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
 	ib_drain_qp(ch->qp);
 	cancel_work_sync(&ch->ctl_work);
@@ -499,7 +500,7 @@ void tgt_channel_stop(struct tgt_channel *ch)
 }
 
 /**
- * tgt_channel_leave() - a stopped channel needs its device no more
+ * tgt_channel_leave() - let go of a stopped channel's connection
  * @ch: channel; its session's protection domain and regions are given back
  *
  * A device that is being removed waits for its connections' ids, and for

@@ -457,6 +457,7 @@ static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		WRITE_ONCE(ch->s->removed, true);
 		tgt_channel_kill(ch, -ENODEV);
 		return 0;	/* the CM waits until the channel has destroyed @cm */
 	default:

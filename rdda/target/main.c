@@ -25,9 +25,10 @@ unsigned int tgt_dead_ms = 5000;
 module_param_named(dead_ms, tgt_dead_ms, uint, 0644);
 MODULE_PARM_DESC(dead_ms, "a client silent for so long is dead (5000)");
 
-unsigned int tgt_proof_ms = 5000;
+/* Longer than rdda_cm_connect_ms() as it is by default: our answer may be lost once. */
+unsigned int tgt_proof_ms = 10000;
 module_param_named(proof_ms, tgt_proof_ms, uint, 0644);
-MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (5000)");
+MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (10000)");
 
 unsigned int tgt_credits = 32;
 module_param_named(credits, tgt_credits, uint, 0644);

@@ -89,6 +89,7 @@ static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
 			tgt_ctl_pong(ch, tag);
 		return;
 	case RDDA_BYE:
+		WRITE_ONCE(ch->s->left, true);
 		tgt_channel_kill(ch, 0);
 		return;
 	case RDDA_PONG:
@@ -108,13 +109,14 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	const struct rdda_hdr *h = rb->msg;
 	int ret;
 
-	if (READ_ONCE(ch->dead))
-		return;
 	if (wc->status != IB_WC_SUCCESS) {
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
 	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	/* The connection's end may overtake the good-bye before it. */
+	if (READ_ONCE(ch->dead) && h->type != RDDA_BYE)
+		return;
 	if (wc->opcode != IB_WC_RECV) {
 		tgt_bad_peer(ch, "a WRITE with an immediate");
 		return;

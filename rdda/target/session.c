@@ -6,7 +6,8 @@
  * destroyed and drained, memory regions destroyed, bios back, memory. The
  * first two are the kill work's; what waits for bios waits for no thread: the
  * last view to go queues the free work. So a hung drive costs a dead session's
- * memory, and no other session anything.
+ * memory, and no other session anything. The connections' ids go beside that, by
+ * the leave work.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/delay.h>
@@ -15,7 +16,25 @@
 
 #include "rdda/target/tgt.h"
 
+/**
+ * struct tgt_past - a session that ended without a good-bye
+ * @node: in past; tgt_lock for all
+ * @host: of its client
+ * @boot_id: the same
+ * @addr: where it came from
+ * @until: the jiffies at which its host counts as silent
+ */
+struct tgt_past {
+	struct list_head	node;
+	uuid_t			host;
+	u8			boot_id[RDDA_UUID_LEN];
+	struct sockaddr_storage	addr;
+	u64			until;
+};
+
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
+static LIST_HEAD(past);			/* tgt_lock */
+static atomic_t leaving;		/* sessions that have their connections still */
 static u32 next_id;			/* tgt_lock */
 static DECLARE_WAIT_QUEUE_HEAD(empty_wait);
 #ifdef MESH_FAULTS
@@ -32,6 +51,7 @@ static void session_release(struct kref *ref)
 			tgt_channel_free(s->channel[i]);
 	xa_destroy(&s->drives);
 	xa_destroy(&s->opens);
+	kfree(s->past);
 	kfree(s);
 }
 
@@ -117,6 +137,42 @@ static void watch_work(struct work_struct *work)
 	queue_delayed_work(tgt_wq, &s->watch, dead / 8 + 1);
 }
 
+/* When its host was last heard, and so long after; a clock that does not wrap. */
+static u64 session_until(const struct tgt_session *s)
+{
+	return get_jiffies_64() - (jiffies - READ_ONCE(s->heard)) + msecs_to_jiffies(tgt_dead());
+}
+
+/* Forget those whose time is over, and @host, if there is one. */
+static void past_prune(const uuid_t *host)
+{
+	struct tgt_past *p, *next;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry_safe(p, next, &past, node) {
+		if (time_before64(get_jiffies_64(), p->until) &&
+		    !(host && uuid_equal(&p->host, host)))
+			continue;
+		list_del(&p->node);
+		kfree(p);
+	}
+}
+
+/* The session is gone, but its host may live: see session_admit(). */
+static void past_add(struct tgt_session *s)
+{
+	lockdep_assert_held(&tgt_lock);
+	past_prune(NULL);
+	if (!s->proved || READ_ONCE(s->left))
+		return;
+	s->past->host = s->host;
+	memcpy(s->past->boot_id, s->boot_id, sizeof(s->boot_id));
+	s->past->addr = s->addr;
+	s->past->until = session_until(s);
+	list_add(&s->past->node, &past);
+	s->past = NULL;
+}
+
 static void free_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, free);
@@ -128,6 +184,7 @@ static void free_work(struct work_struct *work)
 	session_set(s, TGT_DEAD, 0);
 	mutex_lock(&tgt_lock);
 	list_del(&s->node);
+	past_add(s);
 	mutex_unlock(&tgt_lock);
 	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->host);
 	tgt_session_put(s);
@@ -165,6 +222,33 @@ void tgt_session_pd_put(struct tgt_session *s)
 	ib_dealloc_pd(s->pd);
 }
 
+/*
+ * The connections go last, and when their port is up: that sends messages. Nothing
+ * but the memory of the channels waits for it, unless the device goes, which waits
+ * for the connections.
+ */
+static void leave_work(struct work_struct *work)
+{
+	struct tgt_session *s = container_of(work, struct tgt_session, leave.work);
+	unsigned int noio = memalloc_noio_save();
+	bool force = READ_ONCE(tgt_stopping) || READ_ONCE(s->removed);
+	unsigned int i;
+
+	for (i = 0; i < TGT_CHANNELS_MAX && !force; i++) {
+		if (!s->channel[i] || rdda_port_active(s->channel[i]->cm))
+			continue;
+		queue_delayed_work(tgt_wq, &s->leave, msecs_to_jiffies(TGT_PORT_MS));
+		goto out;
+	}
+	for (i = 0; i < TGT_CHANNELS_MAX; i++)
+		if (s->channel[i])
+			tgt_channel_leave(s->channel[i]);
+	tgt_session_put(s);
+	atomic_dec(&leaving);
+out:
+	memalloc_noio_restore(noio);
+}
+
 static void kill_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, kill);
@@ -189,16 +273,14 @@ static void kill_work(struct work_struct *work)
 			tgt_session_pd_put(s);
 	if (s->channel[0])	/* else login() has done it */
 		tgt_session_pd_put(s);
-	for (i = 0; i < TGT_CHANNELS_MAX; i++)
-		if (s->channel[i])
-			tgt_channel_leave(s->channel[i]);
+	atomic_inc(&leaving);
 	session_set(s, TGT_DRAINING, 0);
 	mutex_lock(&tgt_lock);
 	tgt_grant_session_end(s);
 	tgt_session_drained(s);
 	mutex_unlock(&tgt_lock);
+	queue_delayed_work(tgt_wq, &s->leave, 0);	/* has our reference */
 	memalloc_noio_restore(noio);
-	tgt_session_put(s);
 }
 
 /**
@@ -303,6 +385,7 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
 	INIT_DELAYED_WORK(&s->watch, watch_work);
 	INIT_WORK(&s->kill, kill_work);
+	INIT_DELAYED_WORK(&s->leave, leave_work);
 	INIT_WORK(&s->free, free_work);
 	import_uuid(&s->host, l->host_uuid);
 	s->boot = le32_to_cpu(l->boot);
@@ -311,8 +394,10 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	s->dev = cm->device;
 	s->lim = *lim;
 	s->heard = jiffies;
-	if (!session_pd_alloc(s))
+	s->past = kzalloc(sizeof(*s->past), GFP_NOIO);
+	if (s->past && !session_pd_alloc(s))
 		return s;
+	kfree(s->past);
 	kfree(s);
 	return NULL;
 }
@@ -438,33 +523,43 @@ int tgt_session_attach(struct tgt_channel *ch)
 	return ret;
 }
 
+static int session_twin(const struct tgt_session *s, const struct sockaddr_storage *addr)
+{
+	pr_warn_ratelimited("host %pUb: login from %pIS refused, the same UUID lives at %pIS: two hosts with one UUID?\n",
+			    &s->host, &s->addr, addr);
+	return -ENOTUNIQ;
+}
+
 /*
  * May this session be, beside the others of its host UUID? An older one of the
- * same boot is superseded. One of another boot that was heard within dead_ms is
- * another machine, as a host that has really booted again is silent for so long;
- * if both went on, they would take the session from each other and write the same
- * extents by turns.
+ * same boot is superseded. One of another boot that was heard within dead_ms and
+ * did not say good-bye is another machine, as a host that has really booted again
+ * is silent for so long; if both went on, they would take the session from each
+ * other and write the same extents by turns. A session that has ended says as much
+ * as a live one: the link of a machine that lives may be down.
  */
 static int session_admit(const struct tgt_session *s)
 {
 	const struct tgt_session *o;
+	const struct tgt_past *p;
 
 	lockdep_assert_held(&tgt_lock);
+	past_prune(NULL);
 	list_for_each_entry(o, &tgt_sessions, node) {
 		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host))
 			continue;
-		if (!memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
-			if (o->number >= s->number)
-				return -ESTALE;
-			continue;
+		if (memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
+			if (!READ_ONCE(o->left) &&
+			    time_before64(get_jiffies_64(), session_until(o)))
+				return session_twin(s, &o->addr);
+		} else if (o->number >= s->number) {
+			return -ESTALE;
 		}
-		if (READ_ONCE(o->state) != TGT_LIVE ||
-		    time_after(jiffies, READ_ONCE(o->heard) + msecs_to_jiffies(tgt_dead())))
-			continue;
-		pr_warn_ratelimited("host %pUb: login from %pIS refused, the same UUID lives at %pIS: two hosts with one UUID?\n",
-				    &s->host, &s->addr, &o->addr);
-		return -ENOTUNIQ;
 	}
+	list_for_each_entry(p, &past, node)
+		if (uuid_equal(&p->host, &s->host) &&
+		    memcmp(p->boot_id, s->boot_id, sizeof(s->boot_id)))
+			return session_twin(s, &p->addr);
 	return 0;
 }
 
@@ -537,9 +632,14 @@ int tgt_session_live(struct tgt_session *s)
 	if (!session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;
-	list_for_each_entry(o, &tgt_sessions, node)
-		if (o != s && uuid_equal(&o->host, &s->host) && tgt_session_state(o) == TGT_LIVE)
-			tgt_session_kill(o, -ESTALE);
+	/* It was admitted beside them: from here on it alone speaks for its host. */
+	past_prune(&s->host);
+	list_for_each_entry(o, &tgt_sessions, node) {
+		if (o == s || !uuid_equal(&o->host, &s->host) || !o->proved)
+			continue;
+		WRITE_ONCE(o->left, true);
+		tgt_session_kill(o, -ESTALE);
+	}
 	queue_delayed_work(tgt_wq, &s->watch, 1);
 out:
 	mutex_unlock(&tgt_lock);
@@ -593,10 +693,14 @@ static bool sessions_empty(void)
  */
 void tgt_session_exit(void)
 {
+	struct tgt_past *p, *next;
+
 	tgt_session_kill_all(-ESHUTDOWN);
-	while (!sessions_empty())
+	while (!sessions_empty() || atomic_read(&leaving))
 		wait_event_timeout(empty_wait, false, HZ / 20);
 	flush_workqueue(tgt_wq);
+	list_for_each_entry_safe(p, next, &past, node)
+		kfree(p);
 #ifdef MESH_FAULTS
 	if (shared_pd)
 		ib_dealloc_pd(shared_pd);

@@ -66,12 +66,14 @@
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 #define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
+#define TGT_PORT_MS		500	/* between two looks at a port that is down */
 #define TGT_CTL_MAX		256	/* answers that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
 
 struct tgt_channel;
 struct tgt_drive;
+struct tgt_past;
 struct tgt_sdrive;
 struct tgt_session;
 struct tgt_unproven;
@@ -112,6 +114,9 @@ struct tgt_arena {
  * @boot_id: whole, set by the proof of channel 0, under tgt_lock
  * @proved: its client has proved the key: only then does it count for others.
  *	Set under tgt_lock, with LIVE; never cleared
+ * @left: its client said good-bye, or has a newer session: it says nothing any more
+ *	about whether its host lives; set once
+ * @past: what is left of it when it ends without that
  * @unproven: its place among those that are not; taken away by listen.c
  * @lock: @state, @err, @channel, @taken
  * @state: see state.h
@@ -137,6 +142,8 @@ struct tgt_arena {
  * @heard: jiffies when the client's CPU last said something
  * @watch: ends the session when @heard is too old
  * @kill: tears down queue pairs and regions
+ * @leave: lets go of the connections, after @kill
+ * @removed: @dev goes, and waits for that; set once
  * @free: gives memory back when the bios are
  * @shown: its device in sysfs; set before LIVE is told, cleared by @free
  * @stats: counters
@@ -151,6 +158,8 @@ struct tgt_session {
 	u32			number;
 	u8			boot_id[RDDA_UUID_LEN];
 	bool			proved;
+	bool			left;
+	struct tgt_past		*past;
 	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* state, err, channel, taken */
 	enum tgt_state		state;
@@ -175,6 +184,8 @@ struct tgt_session {
 	unsigned long		heard;
 	struct delayed_work	watch;
 	struct work_struct	kill;
+	struct delayed_work	leave;
+	bool			removed;
 	struct work_struct	free;
 	struct device		*shown;
 	struct {

@@ -278,7 +278,6 @@ static const char *const stat_names[] = {
 	[MESHBLK_S_PUSHES] = "pushes",
 	[MESHBLK_S_COMMANDS] = "commands",
 	[MESHBLK_S_RECONNECTS] = "reconnects",
-	[MESHBLK_S_RNR] = "rnr",
 };
 
 const char *mesh_stat_name(unsigned int s)

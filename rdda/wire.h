@@ -179,7 +179,7 @@ static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
 struct rdda_prove {
 	struct rdda_hdr hdr;
 	u8	boot_id[RDDA_UUID_LEN];
-	u8	hmac[RDDA_HMAC_LEN];	/* zero in an open lab */
+	u8	hmac[RDDA_HMAC_LEN];	/* with a key of zeroes in an open lab */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_prove) == 64, "wire format");
 

@@ -18,13 +18,11 @@ static int digest(const struct rdda_key *key, const u8 *bytes, size_t len,
 	struct crypto_shash *tfm;
 	int ret;
 
-	memset(hmac, 0, RDDA_HMAC_LEN);
-	if (key->id == RDDA_KEY_NONE)
-		return 0;
 	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
 	if (IS_ERR(tfm))
 		return PTR_ERR(tfm);
-	ret = crypto_shash_setkey(tfm, key->key, key->len);
+	/* Without a key: one of zeroes, and the same way as with one. */
+	ret = crypto_shash_setkey(tfm, key->key, key->len ?: sizeof(key->key));
 	if (!ret)
 		ret = crypto_shash_tfm_digest(tfm, bytes, len, hmac);
 	crypto_free_shash(tfm);
@@ -42,7 +40,7 @@ static int compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret
 
 /**
  * rdda_auth_make() - one side's proof of the key, of channel 0
- * @key: RDDA_KEY_NONE gives zeroes
+ * @key: RDDA_KEY_NONE is one of zeroes
  * @p: the connection
  * @by_client: whose proof
  * @hmac: result

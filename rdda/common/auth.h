@@ -9,7 +9,7 @@ struct rdma_cm_id;
 
 /**
  * struct rdda_key - one of the cluster's keys
- * @id: RDDA_KEY_NONE: no key, @len is then 0
+ * @id: RDDA_KEY_NONE: no key, @len is then 0 and @key zeroes
  * @len: bytes of @key
  * @key: the secret itself
  */

@@ -2,7 +2,6 @@
 /* The gendisk of a volume: its tag set, its limits, its coming and going. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
-#include <linux/idr.h>
 
 #include "driver/compat/compat.h"
 #include "driver/volume.h"

@@ -110,22 +110,6 @@ static bool mesh_member_unsettled(const uuid_t *uuid)
 	return false;
 }
 
-/* Takes mesh_members_lock, when every member of this UUID is open. */
-static void mesh_members_lock_for(const uuid_t *uuid)
-{
-	DEFINE_WAIT(wait);
-
-	for (;;) {
-		mutex_lock(&mesh_members_lock);
-		if (!mesh_member_unsettled(uuid))
-			return;
-		prepare_to_wait(&mesh_members_settled, &wait, TASK_UNINTERRUPTIBLE);
-		mutex_unlock(&mesh_members_lock);
-		schedule();
-		finish_wait(&mesh_members_settled, &wait);
-	}
-}
-
 /* A member that could not be opened, or was closed, leaves the registry. */
 static void mesh_member_drop(struct mesh_member *m)
 {
@@ -139,7 +123,7 @@ static void mesh_member_drop(struct mesh_member *m)
 /**
  * mesh_member_get() - open a member, or share one that is open
  * @conf: how it is reached; kind is a known one
- * @mp: set
+ * @mp: set when it is
  * @extack: says why not, may be NULL
  *
  * Sleeps. Return: 0 or a negative errno.
@@ -153,7 +137,9 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 
 	if (conf->kind >= ARRAY_SIZE(mesh_member_kinds) || !mesh_member_kinds[conf->kind])
 		return -EINVAL;
-	mesh_members_lock_for(&conf->uuid);
+	mutex_lock(&mesh_members_lock);
+	wait_event_cmd(mesh_members_settled, !mesh_member_unsettled(&conf->uuid),
+		       mutex_unlock(&mesh_members_lock), mutex_lock(&mesh_members_lock));
 	m = mesh_member_share(conf);
 	shared = m;
 	if (!shared) {
@@ -162,12 +148,9 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 			list_add_tail(&m->node, &mesh_members);
 	}
 	mutex_unlock(&mesh_members_lock);
-	*mp = m;
 	if (!m)
 		return -ENOMEM;
-	if (shared)
-		return 0;
-	err = m->ops->open(m, extack);
+	err = shared ? 0 : m->ops->open(m, extack);
 	if (err) {
 		mesh_member_drop(m);
 		return err;
@@ -176,6 +159,7 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 	m->opening = false;
 	mutex_unlock(&mesh_members_lock);
 	wake_up_all(&mesh_members_settled);
+	*mp = m;
 	return 0;
 }
 

@@ -68,7 +68,6 @@ struct mesh_member_conf {
  * @phys: physical block
  * @queues: hardware queues worth having
  * @discard_bytes: granularity, 0: none
- * @discard_zeroes: a discarded range reads zero
  * @write_zeroes: it can
  * @rotational: it is
  * @dma_mask: bits that must be zero in the address and length of each page's
@@ -80,7 +79,6 @@ struct mesh_member_info {
 	u32	phys;
 	u32	queues;
 	u32	discard_bytes;
-	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
 	u32	dma_mask;
@@ -104,8 +102,7 @@ struct mesh_member_stats {
 };
 
 #define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
-#define MESH_MIO_P2P	2	/* pages of a PCI peer: no CPU copies */
-#define MESH_MIO_UNMAP	4	/* ZEROES: may deallocate */
+#define MESH_MIO_UNMAP	2	/* ZEROES: may deallocate */
 
 /**
  * struct mesh_mio - one I/O to a member

@@ -49,7 +49,6 @@ static int rdda_member_know(struct mesh_rdda *mr)
 		.phys = max(x.phys_bytes, x.lba_bytes),
 		.queues = rdda_target_channels(mr->target->rdda),
 		.discard_bytes = x.discard_bytes,
-		.discard_zeroes = x.discard_zeroes,
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,
 	};
@@ -148,7 +147,6 @@ static void rdda_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	}
 	io->op = ops[mio->op];
 	io->flags = (mio->flags & MESH_MIO_STAGE ? RDDA_IO_STAGE : 0) |
-		    (mio->flags & MESH_MIO_P2P ? RDDA_IO_P2P : 0) |
 		    (mio->flags & MESH_MIO_UNMAP ? RDDA_IO_UNMAP : 0);
 	io->queue = mio->queue;
 	io->addr = mio->addr;

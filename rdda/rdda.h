@@ -109,7 +109,6 @@ struct rdda_extent_info {
 	u32	phys_bytes;
 	u32	max_bytes;		/* of a command; larger I/O is split by RDDA */
 	u32	discard_bytes;		/* granularity; 0: no discard */
-	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
 };

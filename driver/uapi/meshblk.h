@@ -19,7 +19,6 @@
 
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
-#define MESHBLK_MGMT_MAX	262144
 #define MESHBLK_MEMBERS_MAX	4096
 #define MESHBLK_SEGMENTS_MAX	16384
 
@@ -69,7 +68,6 @@ enum meshblk_attr {
 	MESHBLK_A_SEGMENT,		/* nest of MESHBLK_G_* */
 	MESHBLK_A_QUEUE_DEPTH,		/* u32 */
 	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
-	MESHBLK_A_DATA,			/* bytes */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
 	__MESHBLK_A_MAX,

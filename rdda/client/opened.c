@@ -84,7 +84,6 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 	if (flags & RDDA_DRIVE_DISCARD)
 		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
 					     i->lba_bytes);
-	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
 }

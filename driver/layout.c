@@ -7,7 +7,6 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/netlink.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 
 #include "driver/volume.h"
 
@@ -130,52 +129,33 @@ void mesh_layout_discard(struct mesh_layout *l)
 	kvfree(l);
 }
 
-static int mesh_by_drive(const void *a, const void *b, const void *priv)
-{
-	const struct mesh_member_conf *confs = priv;
-
-	return memcmp(&confs[*(const u32 *)a].drive, &confs[*(const u32 *)b].drive,
-		      sizeof(uuid_t));
-}
-
 /**
  * mesh_layout_open() - open the members
  * @l: layout
  * @confs: one for each slot
  * @extack: says why not
  *
- * In ascending order of their drives: two clients that want the same ones mostly
- * meet at the first. What they do when not is in open_order.c. Sleeps. On an error
- * what was opened is closed by mesh_layout_discard().
+ * What is done when another host has some of them is in open_order.c. Sleeps. On an
+ * error what was opened is closed by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     struct netlink_ext_ack *extack)
 {
-	u32 *order = kvmalloc_array(l->nr, sizeof(*order), GFP_KERNEL);
-	int err = order ? 0 : -ENOMEM;
 	u32 i;
 
-	for (i = 0; !err && i < l->nr; i++)
-		order[i] = i;
-	if (!err)
-		sort_r(order, l->nr, sizeof(*order), mesh_by_drive, NULL, confs);
-	for (i = 0; !err && i < l->nr; i++) {
-		struct mesh_slot *slot = &l->slots[order[i]];
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_slot *slot = &l->slots[i];
+		int err = mesh_member_get(&confs[i], &slot->member, extack);
 
-		slot->size = confs[order[i]].size;
-		err = mesh_member_get(&confs[order[i]], &slot->member, extack);
-		if (err) {
-			slot->member = NULL;
-			break;
-		}
+		if (err)
+			return err;
+		slot->size = confs[i].size;
 		slot->link.changed = mesh_layout_changed;
 		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
-	kvfree(order);
-	if (!err)
-		mesh_order_begin(l);
-	return err;
+	mesh_order_begin(l);
+	return 0;
 }
 
 /**

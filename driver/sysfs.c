@@ -361,11 +361,11 @@ void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 	lockdep_assert_held(&vol->lock);
 	if (!vol->members_dir || nr == vol->nr_members)
 		return;
+	dirs = kvcalloc(nr, sizeof(*dirs), GFP_KERNEL);
+	if (!dirs)
+		nr = 0;
 	for (i = nr; i < vol->nr_members; i++)
 		mesh_dir_del(vol->members[i]);
-	dirs = kvcalloc(nr, sizeof(*dirs), GFP_KERNEL);
-	if (!dirs && nr)
-		nr = 0;
 	for (i = 0; i < nr && i < vol->nr_members; i++)
 		dirs[i] = vol->members[i];
 	for (; i < nr; i++)

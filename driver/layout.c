@@ -182,32 +182,24 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 }
 
 /**
- * mesh_layout_refuse() - have no member UP that cannot serve the layout in use
+ * mesh_layout_refit() - have those members UP that can serve the layout in use
  * @l: layout
  * @lba: of the volume
  *
- * Members are checked when they come up; this finds one that did so just when the
+ * Members are checked when they come up; this finds those that did so before the
  * layout came into use. Sleeps. Return: why a member is refused for that, or NULL.
  */
-const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba)
+const char *mesh_layout_refit(struct mesh_layout *l, u32 lba)
 {
 	const char *why = NULL;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
-		/* pairs with mesh_member_step(), as above */
-		enum mesh_member_state state = smp_load_acquire(&m->state);
-		const char *unfit;
 
-		if (state != MESH_MEMBER_UP &&
-		    (state != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -EINVAL))
-			continue;
-		unfit = mesh_slot_unfit(&l->slots[i], lba);
-		if (!unfit)
-			continue;
-		why = unfit;
-		mesh_member_set_state(m, MESH_MEMBER_REFUSED, -EINVAL);
+		mesh_member_refit(m);
+		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && READ_ONCE(m->err) == -EINVAL)
+			why = mesh_slot_unfit(&l->slots[i], lba) ?: why;
 	}
 	return why;
 }

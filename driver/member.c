@@ -238,18 +238,8 @@ static bool mesh_member_unfit(struct mesh_member *m)
 	return false;
 }
 
-/**
- * mesh_member_set_state() - the one setter of a member's state
- * @m: member
- * @state: new state
- * @err: why it is not UP, 0 for UP
- *
- * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
- * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP.
- */
-void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
+static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, int err)
 {
-	mutex_lock(&m->lock);
 	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
 		state = MESH_MEMBER_REFUSED;
 		err = -EINVAL;
@@ -261,6 +251,33 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 			mesh_member_step(m, MESH_MEMBER_DOWN, -ENOLINK);
 		mesh_member_step(m, state, err);
 	}
+}
+
+/**
+ * mesh_member_set_state() - the one setter of a member's state, for the kinds
+ * @m: member
+ * @state: new state
+ * @err: why it is not UP, 0 for UP
+ *
+ * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
+ * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP, and a
+ * REFUSED one that is tried again stays REFUSED until that is answered.
+ */
+void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
+{
+	mutex_lock(&m->lock);
+	m->there = state == MESH_MEMBER_UP;
+	if (state != MESH_MEMBER_DOWN || m->state != MESH_MEMBER_REFUSED)
+		mesh_member_go(m, state, err);
+	mutex_unlock(&m->lock);
+}
+
+/* Another layout came into use: can the member serve it? Sleeps. */
+void mesh_member_refit(struct mesh_member *m)
+{
+	mutex_lock(&m->lock);
+	if (m->there)
+		mesh_member_go(m, MESH_MEMBER_UP, 0);
 	mutex_unlock(&m->lock);
 }
 

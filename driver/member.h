@@ -62,7 +62,7 @@ struct mesh_member_conf {
 };
 
 /**
- * struct mesh_member_info - what an open member can do; set before it is UP
+ * struct mesh_member_info - what an open member can do; set while it is not UP
  * @bytes: its size
  * @lba: 512 or 4096
  * @phys: physical block
@@ -192,12 +192,13 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * struct mesh_member - an open member
  * @ops: its kind
  * @priv: of the kind
- * @info: written before the first UP, then read only
+ * @info: written under @lock while it is not UP
  * @state: written under @lock, read anywhere with READ_ONCE()
  * @err: why it is not UP; like @state
  * @stats: counters
  * @conf: fixed but for generation and size, which mesh_members_lock guards
- * @lock: serialises state changes; guards @links
+ * @lock: serialises state changes; guards @there and @links
+ * @there: the kind says UP: what is REFUSED then is unfit
  * @links: layouts that want to know
  * @refs: layouts, and the kick that is queued
  * @node: in the registry, under mesh_members_lock
@@ -215,7 +216,8 @@ struct mesh_member {
 	struct mesh_member_stats __percpu *stats;
 
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
-	struct mutex		lock;	/* states, links */
+	struct mutex		lock;	/* states, info, what follows */
+	bool			there;
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;
@@ -245,6 +247,7 @@ void mesh_member_put(struct mesh_member *m);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
+void mesh_member_refit(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);

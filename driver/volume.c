@@ -183,7 +183,7 @@ static void mesh_volume_state_work(struct work_struct *work)
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
-	why = mesh_layout_refuse(l, vol->conf.lba);
+	why = mesh_layout_refit(l, vol->conf.lba);
 	mesh_volume_set_err(vol, why ? -EINVAL : 0, why);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);

@@ -252,7 +252,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		     struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
-const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba);
+const char *mesh_layout_refit(struct mesh_layout *l, u32 lba);
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);

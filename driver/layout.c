@@ -56,7 +56,7 @@ static void mesh_layout_close(struct mesh_layout *l)
 		if (l->slots[i].member)
 			mesh_member_unlink(l->slots[i].member, &l->slots[i].link);
 	/* Nothing starts it any more, and it needs the members. */
-	mesh_order_end(&l->order);
+	mesh_order_end(l);
 	for (i = l->nr; i--;)
 		if (l->slots[i].member)
 			mesh_member_put(l->slots[i].member);
@@ -154,7 +154,8 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
-	mesh_order_begin(l);
+	/* Those that it shares may have been refused before. */
+	mesh_order_refused(l);
 	return 0;
 }
 
@@ -217,7 +218,7 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	return true;
 }
 
-/* How many members are down, and how many gone or refused. */
+/* How many members are down or given back, and how many gone or refused. */
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
 {
 	u32 i;
@@ -225,9 +226,10 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	*down = 0;
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
-		enum mesh_member_state s = READ_ONCE(l->slots[i].member->state);
+		struct mesh_member *m = l->slots[i].member;
+		enum mesh_member_state s = READ_ONCE(m->state);
 
-		*down += s == MESH_MEMBER_DOWN;
+		*down += s == MESH_MEMBER_DOWN || READ_ONCE(m->suspended);
 		*lost += s == MESH_MEMBER_GONE || s == MESH_MEMBER_REFUSED;
 	}
 }

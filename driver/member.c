@@ -200,11 +200,23 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 	return taken;
 }
 
+/**
+ * mesh_member_link() - a layout has the member
+ * @m: member
+ * @link: of the layout
+ *
+ * One that a layout gave back, which is being closed, is opened again. Sleeps.
+ */
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
 {
+	bool suspended;
+
 	mutex_lock(&m->lock);
 	list_add_tail(&link->node, &m->links);
+	suspended = m->suspended;
 	mutex_unlock(&m->lock);
+	if (m->ops->retry && !suspended)
+		m->ops->retry(m, false);
 }
 
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link)
@@ -225,6 +237,37 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 	smp_store_release(&m->state, state);
 	list_for_each_entry(link, &m->links, node)
 		link->changed(link, state, err);
+}
+
+/**
+ * mesh_member_suspend() - note that a layout gives the member back for a while
+ * @m: member; the caller releases it after this
+ *
+ * No disk comes up with it before mesh_member_resume().
+ */
+void mesh_member_suspend(struct mesh_member *m)
+{
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->suspended, m->suspended + 1);
+	mutex_unlock(&m->lock);
+}
+
+/**
+ * mesh_member_resume() - the layout that gave the member back wants it again, or goes
+ * @m: member, released
+ *
+ * It is opened if any layout has it, and no other has given it back. Sleeps.
+ */
+void mesh_member_resume(struct mesh_member *m)
+{
+	bool open;
+
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->suspended, m->suspended - 1);
+	open = !m->suspended && !list_empty(&m->links);
+	mutex_unlock(&m->lock);
+	if (open)
+		m->ops->retry(m, false);
 }
 
 static bool mesh_member_unfit(struct mesh_member *m)

@@ -163,8 +163,9 @@ struct mesh_mio {
  *	move before @commit. Ends with mesh_mio_end()
  * @commit: move what was submitted with this queue
  * @stage_put: give a stage back
- * @release: give the member back, without I/O, until @retry; may be NULL; sleeps
- * @retry: open what was released or refused again; may be NULL
+ * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
+ * @retry: open what was released, and what was refused as well if @refused; with
+ *	@release; sleeps
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
@@ -178,7 +179,7 @@ struct mesh_member_ops {
 	void (*commit)(struct mesh_member *m, unsigned int queue);
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*release)(struct mesh_member *m);
-	void (*retry)(struct mesh_member *m);
+	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
 #ifdef MESH_FAULTS
@@ -197,8 +198,9 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @err: why it is not UP; like @state
  * @stats: counters
  * @conf: fixed but for generation and size, which mesh_members_lock guards
- * @lock: serialises state changes; guards @there and @links
+ * @lock: serialises state changes; guards @there, @suspended and @links
  * @there: the kind says UP: what is REFUSED then is unfit
+ * @suspended: layouts that have given the member back for a while
  * @links: layouts that want to know
  * @refs: layouts, and the kick that is queued
  * @node: in the registry, under mesh_members_lock
@@ -218,6 +220,7 @@ struct mesh_member {
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
 	struct mutex		lock;	/* states, info, what follows */
 	bool			there;
+	unsigned int		suspended;
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;
@@ -248,6 +251,8 @@ void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
 void mesh_member_refit(struct mesh_member *m);
+void mesh_member_suspend(struct mesh_member *m);
+void mesh_member_resume(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);

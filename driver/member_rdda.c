@@ -165,11 +165,11 @@ static void rdda_member_release(struct mesh_member *m)
 	rdda_extent_release(mr->extent);
 }
 
-static void rdda_member_retry(struct mesh_member *m)
+static void rdda_member_retry(struct mesh_member *m, bool refused)
 {
 	struct mesh_rdda *mr = m->priv;
 
-	rdda_extent_retry(mr->extent);
+	rdda_extent_retry(mr->extent, refused);
 }
 
 static void rdda_member_kick(struct mesh_member *m)

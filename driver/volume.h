@@ -60,7 +60,7 @@
  * @retry_at: jiffies when they are tried again, while @waiting
  * @tries: so far
  * @waiting: for @retry_at
- * @released: all members were given back for that time
+ * @released: all members are given back for that time; @work's own
  */
 struct mesh_order {
 	struct delayed_work	work;
@@ -266,9 +266,8 @@ static inline void mesh_layout_unpin(struct mesh_layout *l)
 
 /* open_order.c */
 void mesh_order_init(struct mesh_order *o);
-void mesh_order_begin(struct mesh_layout *l);
 void mesh_order_refused(struct mesh_layout *l);
-void mesh_order_end(struct mesh_order *o);
+void mesh_order_end(struct mesh_layout *l);
 
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent);

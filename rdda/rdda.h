@@ -147,8 +147,11 @@ void rdda_extent_close(struct rdda_extent *e);
  * It is DOWN afterwards, or stays REFUSED. Sleeps.
  */
 void rdda_extent_release(struct rdda_extent *e);
-/* Open what was released or REFUSED again, now; any other extent does so by itself. */
-void rdda_extent_retry(struct rdda_extent *e);
+/*
+ * Open an extent that was released again, now, and if @refused one that is REFUSED,
+ * too: any other does so by itself.
+ */
+void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Reopens use the new one; a live extent is told at once. */
 void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);

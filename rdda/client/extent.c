@@ -635,13 +635,13 @@ void rdda_extent_release(struct rdda_extent *e)
 }
 
 /* rdda_extent_retry() - open what was released or refused; see rdda.h */
-void rdda_extent_retry(struct rdda_extent *e)
+void rdda_extent_retry(struct rdda_extent *e, bool refused)
 {
 	struct rdda_target *t = e->t;
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->lock, flags);
-	if (e->released || e->info.state == RDDA_EXTENT_REFUSED) {
+	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->preempt = e->preempts;
 		e->released = false;

@@ -149,7 +149,7 @@ void rdda_extent_close(struct rdda_extent *e);
 void rdda_extent_release(struct rdda_extent *e);
 /*
  * Open an extent that was released again, now, and if @refused one that is REFUSED,
- * too: any other does so by itself.
+ * too: any other does so by itself. Sleeps.
  */
 void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);

@@ -532,7 +532,8 @@ struct rdda_target {
  *	asked for before they have
  * @ending: nor has I/O of it, and the user is told what it is when it has
  * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
- * @kept: the grant then; the target has it open until it is closed or opened again
+ * @kept: a grant that was taken away, when stuck or REFUSED; the target has it open
+ *	until it is closed or opened again; @lock
  * @last_end: jiffies when a command ended; no lock
  * @kicks_at: jiffies of the first of the kicks that found commands ending
  * @kicked_at: jiffies of the last of them; both under @lock

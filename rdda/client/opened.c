@@ -124,7 +124,8 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
 		e->ask = false;
-		e->again = false;
+		/* That it had it counts until somebody else may have written there. */
+		e->again &= m->status != RDDA_OPEN_HELD;
 		break;
 	}
 	rdda_extent_set(e, ev, err);

@@ -2,7 +2,6 @@
 /* The gendisk of a volume: its tag set, its limits, its coming and going. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
-#include <linux/idr.h>
 
 #include "driver/compat/compat.h"
 #include "driver/volume.h"
@@ -39,21 +38,27 @@ static const struct block_device_operations mesh_disk_ops = {
 /* What all members can do, which are up. */
 static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *all)
 {
+	struct mesh_member_info info;
 	u32 i;
 
-	*all = l->slots[0].member->info;
-	for (i = 1; i < l->nr; i++) {
-		const struct mesh_member_info *info = &l->slots[i].member->info;
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_member *m = l->slots[i].member;
 
-		all->phys = max(all->phys, info->phys);
-		all->queues = max(all->queues, info->queues);
-		if (!info->discard_bytes || !all->discard_bytes)
+		/* One that is lost just now may come up as something else. */
+		mutex_lock(&m->lock);
+		info = m->info;
+		mutex_unlock(&m->lock);
+		if (!i)
+			*all = info;
+		all->phys = max(all->phys, info.phys);
+		all->queues = max(all->queues, info.queues);
+		if (!info.discard_bytes || !all->discard_bytes)
 			all->discard_bytes = 0;
 		else
-			all->discard_bytes = max(all->discard_bytes, info->discard_bytes);
-		all->write_zeroes &= info->write_zeroes;
-		all->rotational |= info->rotational;
-		all->dma_mask |= info->dma_mask;
+			all->discard_bytes = max(all->discard_bytes, info.discard_bytes);
+		all->write_zeroes &= info.write_zeroes;
+		all->rotational |= info.rotational;
+		all->dma_mask |= info.dma_mask;
 	}
 }
 

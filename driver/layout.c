@@ -7,7 +7,6 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/netlink.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 
 #include "driver/volume.h"
 
@@ -57,7 +56,7 @@ static void mesh_layout_close(struct mesh_layout *l)
 		if (l->slots[i].member)
 			mesh_member_unlink(l->slots[i].member, &l->slots[i].link);
 	/* Nothing starts it any more, and it needs the members. */
-	mesh_order_end(&l->order);
+	mesh_order_end(l);
 	for (i = l->nr; i--;)
 		if (l->slots[i].member)
 			mesh_member_put(l->slots[i].member);
@@ -130,52 +129,34 @@ void mesh_layout_discard(struct mesh_layout *l)
 	kvfree(l);
 }
 
-static int mesh_by_drive(const void *a, const void *b, const void *priv)
-{
-	const struct mesh_member_conf *confs = priv;
-
-	return memcmp(&confs[*(const u32 *)a].drive, &confs[*(const u32 *)b].drive,
-		      sizeof(uuid_t));
-}
-
 /**
  * mesh_layout_open() - open the members
  * @l: layout
  * @confs: one for each slot
  * @extack: says why not
  *
- * In ascending order of their drives: two clients that want the same ones mostly
- * meet at the first. What they do when not is in open_order.c. Sleeps. On an error
- * what was opened is closed by mesh_layout_discard().
+ * What is done when another host has some of them is in open_order.c. Sleeps. On an
+ * error what was opened is closed by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     struct netlink_ext_ack *extack)
 {
-	u32 *order = kvmalloc_array(l->nr, sizeof(*order), GFP_KERNEL);
-	int err = order ? 0 : -ENOMEM;
 	u32 i;
 
-	for (i = 0; !err && i < l->nr; i++)
-		order[i] = i;
-	if (!err)
-		sort_r(order, l->nr, sizeof(*order), mesh_by_drive, NULL, confs);
-	for (i = 0; !err && i < l->nr; i++) {
-		struct mesh_slot *slot = &l->slots[order[i]];
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_slot *slot = &l->slots[i];
+		int err = mesh_member_get(&confs[i], &slot->member, extack);
 
-		slot->size = confs[order[i]].size;
-		err = mesh_member_get(&confs[order[i]], &slot->member, extack);
-		if (err) {
-			slot->member = NULL;
-			break;
-		}
+		if (err)
+			return err;
+		slot->size = confs[i].size;
 		slot->link.changed = mesh_layout_changed;
 		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
-	kvfree(order);
-	if (!err)
-		mesh_order_begin(l);
-	return err;
+	/* Those that it shares may have been refused before. */
+	mesh_order_refused(l);
+	return 0;
 }
 
 /**
@@ -202,32 +183,24 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 }
 
 /**
- * mesh_layout_refuse() - have no member UP that cannot serve the layout in use
+ * mesh_layout_refit() - have those members UP that can serve the layout in use
  * @l: layout
  * @lba: of the volume
  *
- * Members are checked when they come up; this finds one that did so just when the
+ * Members are checked when they come up; this finds those that did so before the
  * layout came into use. Sleeps. Return: why a member is refused for that, or NULL.
  */
-const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba)
+const char *mesh_layout_refit(struct mesh_layout *l, u32 lba)
 {
 	const char *why = NULL;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
-		/* pairs with mesh_member_step(), as above */
-		enum mesh_member_state state = smp_load_acquire(&m->state);
-		const char *unfit;
 
-		if (state != MESH_MEMBER_UP &&
-		    (state != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -EINVAL))
-			continue;
-		unfit = mesh_slot_unfit(&l->slots[i], lba);
-		if (!unfit)
-			continue;
-		why = unfit;
-		mesh_member_set_state(m, MESH_MEMBER_REFUSED, -EINVAL);
+		mesh_member_refit(m);
+		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && READ_ONCE(m->err) == -EINVAL)
+			why = mesh_slot_unfit(&l->slots[i], lba) ?: why;
 	}
 	return why;
 }
@@ -245,7 +218,7 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	return true;
 }
 
-/* How many members are down, and how many gone or refused. */
+/* How many members are down or given back, and how many gone or refused. */
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
 {
 	u32 i;
@@ -253,9 +226,10 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	*down = 0;
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
-		enum mesh_member_state s = READ_ONCE(l->slots[i].member->state);
+		struct mesh_member *m = l->slots[i].member;
+		enum mesh_member_state s = READ_ONCE(m->state);
 
-		*down += s == MESH_MEMBER_DOWN;
+		*down += s == MESH_MEMBER_DOWN || READ_ONCE(m->suspended);
 		*lost += s == MESH_MEMBER_GONE || s == MESH_MEMBER_REFUSED;
 	}
 }

@@ -110,22 +110,6 @@ static bool mesh_member_unsettled(const uuid_t *uuid)
 	return false;
 }
 
-/* Takes mesh_members_lock, when every member of this UUID is open. */
-static void mesh_members_lock_for(const uuid_t *uuid)
-{
-	DEFINE_WAIT(wait);
-
-	for (;;) {
-		mutex_lock(&mesh_members_lock);
-		if (!mesh_member_unsettled(uuid))
-			return;
-		prepare_to_wait(&mesh_members_settled, &wait, TASK_UNINTERRUPTIBLE);
-		mutex_unlock(&mesh_members_lock);
-		schedule();
-		finish_wait(&mesh_members_settled, &wait);
-	}
-}
-
 /* A member that could not be opened, or was closed, leaves the registry. */
 static void mesh_member_drop(struct mesh_member *m)
 {
@@ -139,7 +123,7 @@ static void mesh_member_drop(struct mesh_member *m)
 /**
  * mesh_member_get() - open a member, or share one that is open
  * @conf: how it is reached; kind is a known one
- * @mp: set
+ * @mp: set when it is
  * @extack: says why not, may be NULL
  *
  * Sleeps. Return: 0 or a negative errno.
@@ -153,7 +137,9 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 
 	if (conf->kind >= ARRAY_SIZE(mesh_member_kinds) || !mesh_member_kinds[conf->kind])
 		return -EINVAL;
-	mesh_members_lock_for(&conf->uuid);
+	mutex_lock(&mesh_members_lock);
+	wait_event_cmd(mesh_members_settled, !mesh_member_unsettled(&conf->uuid),
+		       mutex_unlock(&mesh_members_lock), mutex_lock(&mesh_members_lock));
 	m = mesh_member_share(conf);
 	shared = m;
 	if (!shared) {
@@ -162,12 +148,9 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 			list_add_tail(&m->node, &mesh_members);
 	}
 	mutex_unlock(&mesh_members_lock);
-	*mp = m;
 	if (!m)
 		return -ENOMEM;
-	if (shared)
-		return 0;
-	err = m->ops->open(m, extack);
+	err = shared ? 0 : m->ops->open(m, extack);
 	if (err) {
 		mesh_member_drop(m);
 		return err;
@@ -176,6 +159,7 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 	m->opening = false;
 	mutex_unlock(&mesh_members_lock);
 	wake_up_all(&mesh_members_settled);
+	*mp = m;
 	return 0;
 }
 
@@ -216,11 +200,23 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 	return taken;
 }
 
+/**
+ * mesh_member_link() - a layout has the member
+ * @m: member
+ * @link: of the layout
+ *
+ * One that a layout gave back, which is being closed, is opened again. Sleeps.
+ */
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
 {
+	bool suspended;
+
 	mutex_lock(&m->lock);
 	list_add_tail(&link->node, &m->links);
+	suspended = m->suspended;
 	mutex_unlock(&m->lock);
+	if (m->ops->retry && !suspended)
+		m->ops->retry(m, false);
 }
 
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link)
@@ -243,6 +239,37 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 		link->changed(link, state, err);
 }
 
+/**
+ * mesh_member_suspend() - note that a layout gives the member back for a while
+ * @m: member; the caller releases it after this
+ *
+ * No disk comes up with it before mesh_member_resume().
+ */
+void mesh_member_suspend(struct mesh_member *m)
+{
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->suspended, m->suspended + 1);
+	mutex_unlock(&m->lock);
+}
+
+/**
+ * mesh_member_resume() - the layout that gave the member back wants it again, or goes
+ * @m: member, released
+ *
+ * It is opened if any layout has it, and no other has given it back. Sleeps.
+ */
+void mesh_member_resume(struct mesh_member *m)
+{
+	bool open;
+
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->suspended, m->suspended - 1);
+	open = !m->suspended && !list_empty(&m->links);
+	mutex_unlock(&m->lock);
+	if (open)
+		m->ops->retry(m, false);
+}
+
 static bool mesh_member_unfit(struct mesh_member *m)
 {
 	struct mesh_member_link *link;
@@ -254,18 +281,8 @@ static bool mesh_member_unfit(struct mesh_member *m)
 	return false;
 }
 
-/**
- * mesh_member_set_state() - the one setter of a member's state
- * @m: member
- * @state: new state
- * @err: why it is not UP, 0 for UP
- *
- * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
- * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP.
- */
-void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
+static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, int err)
 {
-	mutex_lock(&m->lock);
 	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
 		state = MESH_MEMBER_REFUSED;
 		err = -EINVAL;
@@ -277,6 +294,33 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 			mesh_member_step(m, MESH_MEMBER_DOWN, -ENOLINK);
 		mesh_member_step(m, state, err);
 	}
+}
+
+/**
+ * mesh_member_set_state() - the one setter of a member's state, for the kinds
+ * @m: member
+ * @state: new state
+ * @err: why it is not UP, 0 for UP
+ *
+ * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
+ * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP, and a
+ * REFUSED one that is tried again stays REFUSED until that is answered.
+ */
+void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
+{
+	mutex_lock(&m->lock);
+	m->there = state == MESH_MEMBER_UP;
+	if (state != MESH_MEMBER_DOWN || m->state != MESH_MEMBER_REFUSED)
+		mesh_member_go(m, state, err);
+	mutex_unlock(&m->lock);
+}
+
+/* Another layout came into use: can the member serve it? Sleeps. */
+void mesh_member_refit(struct mesh_member *m)
+{
+	mutex_lock(&m->lock);
+	if (m->there)
+		mesh_member_go(m, MESH_MEMBER_UP, 0);
 	mutex_unlock(&m->lock);
 }
 

@@ -62,13 +62,12 @@ struct mesh_member_conf {
 };
 
 /**
- * struct mesh_member_info - what an open member can do; set before it is UP
+ * struct mesh_member_info - what an open member can do; set while it is not UP
  * @bytes: its size
  * @lba: 512 or 4096
  * @phys: physical block
  * @queues: hardware queues worth having
  * @discard_bytes: granularity, 0: none
- * @discard_zeroes: a discarded range reads zero
  * @write_zeroes: it can
  * @rotational: it is
  * @dma_mask: bits that must be zero in the address and length of each page's
@@ -80,7 +79,6 @@ struct mesh_member_info {
 	u32	phys;
 	u32	queues;
 	u32	discard_bytes;
-	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
 	u32	dma_mask;
@@ -104,8 +102,7 @@ struct mesh_member_stats {
 };
 
 #define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
-#define MESH_MIO_P2P	2	/* pages of a PCI peer: no CPU copies */
-#define MESH_MIO_UNMAP	4	/* ZEROES: may deallocate */
+#define MESH_MIO_UNMAP	2	/* ZEROES: may deallocate */
 
 /**
  * struct mesh_mio - one I/O to a member
@@ -166,8 +163,9 @@ struct mesh_mio {
  *	move before @commit. Ends with mesh_mio_end()
  * @commit: move what was submitted with this queue
  * @stage_put: give a stage back
- * @release: give the member back, without I/O, until @retry; may be NULL; sleeps
- * @retry: open what was released or refused again; may be NULL
+ * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
+ * @retry: open what was released, and what was refused as well if @refused; with
+ *	@release; sleeps
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
@@ -181,7 +179,7 @@ struct mesh_member_ops {
 	void (*commit)(struct mesh_member *m, unsigned int queue);
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*release)(struct mesh_member *m);
-	void (*retry)(struct mesh_member *m);
+	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
 #ifdef MESH_FAULTS
@@ -195,12 +193,14 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * struct mesh_member - an open member
  * @ops: its kind
  * @priv: of the kind
- * @info: written before the first UP, then read only
+ * @info: written under @lock while it is not UP
  * @state: written under @lock, read anywhere with READ_ONCE()
  * @err: why it is not UP; like @state
  * @stats: counters
  * @conf: fixed but for generation and size, which mesh_members_lock guards
- * @lock: serialises state changes; guards @links
+ * @lock: serialises state changes; guards @there, @suspended and @links
+ * @there: the kind says UP: what is REFUSED then is unfit
+ * @suspended: layouts that have given the member back for a while
  * @links: layouts that want to know
  * @refs: layouts, and the kick that is queued
  * @node: in the registry, under mesh_members_lock
@@ -218,7 +218,9 @@ struct mesh_member {
 	struct mesh_member_stats __percpu *stats;
 
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
-	struct mutex		lock;	/* states, links */
+	struct mutex		lock;	/* states, info, what follows */
+	bool			there;
+	unsigned int		suspended;
 	struct list_head	links;
 	refcount_t		refs;
 	struct list_head	node;
@@ -248,6 +250,9 @@ void mesh_member_put(struct mesh_member *m);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
+void mesh_member_refit(struct mesh_member *m);
+void mesh_member_suspend(struct mesh_member *m);
+void mesh_member_resume(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);

@@ -5,7 +5,7 @@
  * while a member of the same UUID is open, by whatever path.
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
- *                        '-> held back, failed or lost: mem_faults(), mem_has()
+ *                        '-> held back, failed or lost: mem_faults()
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/highmem.h>
@@ -210,18 +210,6 @@ static int store_zero(struct mesh_mem_store *s, u64 at, u64 len)
 	return 0;
 }
 
-#ifdef MESH_FAULTS
-static bool mem_has(struct mesh_mem *mm, int fault)
-{
-	return test_bit(fault, &mm->faults);
-}
-#else
-static bool mem_has(struct mesh_mem *mm, int fault)
-{
-	return false;
-}
-#endif
-
 static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st;
@@ -239,7 +227,7 @@ static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st = mio->stage;
 
-	if (mem_has(mm, MEM_STALE))
+	if (test_bit(MEM_STALE, &mm->faults))
 		return -ESTALE;
 	if (mio->stage_offset > st->len || mio->len > st->len - mio->stage_offset)
 		return -EINVAL;
@@ -252,7 +240,7 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	u64 size = mm->member->info.bytes;
 	int err;
 
-	if (mem_has(mm, MEM_EIO))
+	if (test_bit(MEM_EIO, &mm->faults))
 		return -EIO;
 	if (mio->addr > size || mio->len > size - mio->addr)
 		return -EINVAL;
@@ -413,7 +401,6 @@ static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 		.phys = m->conf.lba ?: 512,
 		.queues = num_online_cpus(),
 		.discard_bytes = PAGE_SIZE,
-		.discard_zeroes = true,
 		.write_zeroes = true,
 	};
 	mesh_member_set_state(m, MESH_MEMBER_UP, 0);

@@ -13,14 +13,12 @@
  * @target: a reference
  * @lock: makes the first callbacks wait until @extent is known
  * @extent: the opened extent
- * @known: member->info is filled in; of the callback alone
  */
 struct mesh_rdda {
 	struct mesh_member	*member;
 	struct mesh_target	*target;
 	struct mutex		lock;	/* extent */
 	struct rdda_extent	*extent;
-	bool			known;
 };
 
 static const struct {
@@ -34,48 +32,36 @@ static const struct {
 	[RDDA_EXTENT_REFUSED] = { MESH_MEMBER_REFUSED, -EACCES },
 };
 
-/* Fill in what the member is, or see that it still is that. */
-static int rdda_member_know(struct mesh_rdda *mr)
+/* What the extent is may have changed since it was opened last. */
+static void rdda_member_know(struct mesh_rdda *mr)
 {
-	struct mesh_member_info *info = &mr->member->info;
+	struct mesh_member *m = mr->member;
 	struct rdda_extent_info x;
 
 	rdda_extent_info(mr->extent, &x);
-	if (mr->known)
-		return x.bytes < info->bytes || x.lba_bytes != info->lba ? -EINVAL : 0;
-	*info = (struct mesh_member_info) {
+	mutex_lock(&m->lock);
+	m->info = (struct mesh_member_info) {
 		.bytes = x.bytes,
 		.lba = x.lba_bytes,
 		.phys = max(x.phys_bytes, x.lba_bytes),
 		.queues = rdda_target_channels(mr->target->rdda),
 		.discard_bytes = x.discard_bytes,
-		.discard_zeroes = x.discard_zeroes,
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,
 	};
-	mr->known = true;
-	return 0;
+	mutex_unlock(&m->lock);
 }
 
 static void rdda_member_state(void *priv, enum rdda_extent_state state, int err)
 {
 	struct mesh_rdda *mr = priv;
-	enum mesh_member_state to = rdda_states[state].state;
 
-	/* A refused one that is tried again stays refused until that is answered. */
-	if ((state == RDDA_EXTENT_OPENING || state == RDDA_EXTENT_DOWN) &&
-	    READ_ONCE(mr->member->state) == MESH_MEMBER_REFUSED)
-		return;
 	mutex_lock(&mr->lock);
-	if (state == RDDA_EXTENT_UP) {
-		err = rdda_member_know(mr);
-		if (err)
-			to = MESH_MEMBER_REFUSED;
-	} else {
-		err = err ?: rdda_states[state].err;
-	}
+	if (state == RDDA_EXTENT_UP)
+		rdda_member_know(mr);
 	mutex_unlock(&mr->lock);
-	mesh_member_set_state(mr->member, to, err);
+	mesh_member_set_state(mr->member, rdda_states[state].state,
+			      state == RDDA_EXTENT_UP ? 0 : err ?: rdda_states[state].err);
 }
 
 static const struct rdda_extent_ops rdda_member_ops = {
@@ -148,7 +134,6 @@ static void rdda_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	}
 	io->op = ops[mio->op];
 	io->flags = (mio->flags & MESH_MIO_STAGE ? RDDA_IO_STAGE : 0) |
-		    (mio->flags & MESH_MIO_P2P ? RDDA_IO_P2P : 0) |
 		    (mio->flags & MESH_MIO_UNMAP ? RDDA_IO_UNMAP : 0);
 	io->queue = mio->queue;
 	io->addr = mio->addr;
@@ -180,11 +165,11 @@ static void rdda_member_release(struct mesh_member *m)
 	rdda_extent_release(mr->extent);
 }
 
-static void rdda_member_retry(struct mesh_member *m)
+static void rdda_member_retry(struct mesh_member *m, bool refused)
 {
 	struct mesh_rdda *mr = m->priv;
 
-	rdda_extent_retry(mr->extent);
+	rdda_extent_retry(mr->extent, refused);
 }
 
 static void rdda_member_kick(struct mesh_member *m)

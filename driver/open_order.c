@@ -25,45 +25,72 @@
 
 #define ORDER_LOOK_MS	100	/* for the layout to become the current one */
 
-static bool order_holds_one(struct mesh_layout *l)
+static bool order_any(struct mesh_layout *l, enum mesh_member_state state)
 {
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		if (READ_ONCE(l->slots[i].member->state) == MESH_MEMBER_UP)
+		if (READ_ONCE(l->slots[i].member->state) == state)
 			return true;
 	return false;
 }
 
-static bool order_refused(struct mesh_layout *l)
-{
-	u32 i;
-
-	for (i = 0; i < l->nr; i++)
-		if (READ_ONCE(l->slots[i].member->state) == MESH_MEMBER_REFUSED)
-			return true;
-	return false;
-}
-
-static void order_release(struct mesh_layout *l)
+/* Each member that can be given back. */
+static void order_each(struct mesh_layout *l, void (*what)(struct mesh_member *m))
 {
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
 		if (l->slots[i].member->ops->release)
-			l->slots[i].member->ops->release(l->slots[i].member);
+			what(l->slots[i].member);
+}
+
+/* No disk of the volume may come up between the decision and its being noted. */
+static bool order_gives_way(struct mesh_layout *l)
+{
+	struct mesh_volume *vol = l->vol;
+	bool may;
+
+	mutex_lock(&vol->lock);
+	may = !vol->disk && vol->state != MESH_VOLUME_REMOVING &&
+	      rcu_access_pointer(vol->layout) == l && order_any(l, MESH_MEMBER_REFUSED);
+	if (may)
+		order_each(l, mesh_member_suspend);
+	mutex_unlock(&vol->lock);
+	return may;
+}
+
+static void order_release_one(struct mesh_member *m)
+{
+	m->ops->release(m);
+}
+
+static void order_release(struct mesh_layout *l)
+{
+	l->order.released = order_gives_way(l);
+	if (l->order.released)
+		order_each(l, order_release_one);
+}
+
+static void order_resume(struct mesh_layout *l)
+{
+	if (l->order.released)
+		order_each(l, mesh_member_resume);
+	l->order.released = false;
 }
 
 static void order_retry(struct mesh_layout *l)
 {
-	bool all = l->order.released || !READ_ONCE(l->vol->disk) || order_holds_one(l);
+	bool all = !READ_ONCE(l->vol->disk) || order_any(l, MESH_MEMBER_UP);
 	u32 i;
 
+	order_resume(l);
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 
-		if (m->ops->retry && (all || READ_ONCE(m->err) != -EBUSY))
-			m->ops->retry(m);
+		if (m->ops->retry && !READ_ONCE(m->suspended) &&
+		    (all || READ_ONCE(m->err) != -EBUSY))
+			m->ops->retry(m, true);
 	}
 }
 
@@ -79,7 +106,6 @@ static void order_work(struct work_struct *work)
 {
 	struct mesh_order *o = container_of(to_delayed_work(work), struct mesh_order, work);
 	struct mesh_layout *l = container_of(o, struct mesh_layout, order);
-	unsigned long now = jiffies;
 
 	if (percpu_ref_is_dying(&l->ref))
 		return;
@@ -87,16 +113,11 @@ static void order_work(struct work_struct *work)
 		queue_delayed_work(mesh_wq, &o->work, msecs_to_jiffies(ORDER_LOOK_MS));
 		return;
 	}
-	if (o->waiting && time_after_eq(now, o->retry_at)) {
+	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
 		o->waiting = false;
-		o->released = false;
-		o->retry_at = now;
-	} else if (!o->waiting && order_refused(l)) {
-		if (!READ_ONCE(l->vol->disk)) {
-			order_release(l);
-			o->released = true;
-		}
+	} else if (!o->waiting && order_any(l, MESH_MEMBER_REFUSED)) {
+		order_release(l);
 		order_wait(o);
 	} else if (!o->waiting) {
 		if (READ_ONCE(l->vol->disk))
@@ -113,26 +134,15 @@ void mesh_order_init(struct mesh_order *o)
 	INIT_DELAYED_WORK(&o->work, order_work);
 }
 
-/* A member was refused: see to it. Any context. */
+/* A member was, or may have been, refused: see to it. Any context. */
 void mesh_order_refused(struct mesh_layout *l)
 {
 	queue_delayed_work(mesh_wq, &l->order.work, 0);
 }
 
-/**
- * mesh_order_begin() - the members of a layout are linked
- * @l: layout
- *
- * Those that it shares may have been refused before.
- */
-void mesh_order_begin(struct mesh_layout *l)
+/* The members, unlinked, are about to be put; other layouts may have them. Sleeps. */
+void mesh_order_end(struct mesh_layout *l)
 {
-	if (order_refused(l))
-		mesh_order_refused(l);
-}
-
-/* The members are about to be put. Sleeps. */
-void mesh_order_end(struct mesh_order *o)
-{
-	cancel_delayed_work_sync(&o->work);
+	cancel_delayed_work_sync(&l->order.work);
+	order_resume(l);
 }

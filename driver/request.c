@@ -31,11 +31,12 @@ struct mesh_hctx {
  * What a member's error means: is it worth trying again until the deadline,
  * and what is the block layer told in the end.
  */
-static const struct {
+static const struct mesh_error {
 	int err;
 	bool retry;
 	blk_status_t status;
 } mesh_errors[] = {
+	{ 0,		false,	BLK_STS_OK },
 	{ -ENOLINK,	true,	BLK_STS_IOERR },	/* member or channel down */
 	{ -ENOMEM,	true,	BLK_STS_IOERR },
 	{ -EAGAIN,	true,	BLK_STS_IOERR },
@@ -47,33 +48,27 @@ static const struct {
 	{ -EREMOTEIO,	false,	BLK_STS_TARGET },
 };
 
-bool mesh_retryable(int err)
+static const struct mesh_error *mesh_error(int err)
 {
+	static const struct mesh_error other = { .status = BLK_STS_IOERR };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(mesh_errors); i++)
 		if (mesh_errors[i].err == err)
-			return mesh_errors[i].retry;
-	return false;
+			return &mesh_errors[i];
+	return &other;
 }
 
-static blk_status_t mesh_status(int err)
+bool mesh_retryable(int err)
 {
-	unsigned int i;
-
-	if (likely(!err))
-		return BLK_STS_OK;
-	for (i = 0; i < ARRAY_SIZE(mesh_errors); i++)
-		if (mesh_errors[i].err == err)
-			return mesh_errors[i].status;
-	return BLK_STS_IOERR;
+	return mesh_error(err)->retry;
 }
 
 static void mesh_complete_rq(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
 
-	blk_mq_end_request(rq, mesh_status(req->op.err));
+	blk_mq_end_request(rq, mesh_error(req->op.err)->status);
 }
 
 /* The request is over; its layout is not pinned any more. */

@@ -123,14 +123,11 @@ static ssize_t layout_show(struct mesh_volume *vol, struct mesh_layout *l, char 
 
 static ssize_t inflight_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
-	struct mesh_member_stats s;
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < l->nr; i++) {
-		mesh_member_stats(l->slots[i].member, &s);
-		sum += s.started - s.ended;
-	}
+	for (i = 0; i < l->nr; i++)
+		sum += mesh_member_inflight(l->slots[i].member);
 	return sysfs_emit(buf, "%llu\n", sum);
 }
 
@@ -274,10 +271,7 @@ static ssize_t member_path_show(struct mesh_member *m, char *buf)
 
 static ssize_t member_inflight_show(struct mesh_member *m, char *buf)
 {
-	struct mesh_member_stats s;
-
-	mesh_member_stats(m, &s);
-	return sysfs_emit(buf, "%llu\n", s.started - s.ended);
+	return sysfs_emit(buf, "%llu\n", mesh_member_inflight(m));
 }
 
 #define MESH_MEM_SHOW(n) \
@@ -367,11 +361,11 @@ void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 	lockdep_assert_held(&vol->lock);
 	if (!vol->members_dir || nr == vol->nr_members)
 		return;
+	dirs = kvcalloc(nr, sizeof(*dirs), GFP_KERNEL);
+	if (!dirs)
+		nr = 0;
 	for (i = nr; i < vol->nr_members; i++)
 		mesh_dir_del(vol->members[i]);
-	dirs = kvcalloc(nr, sizeof(*dirs), GFP_KERNEL);
-	if (!dirs && nr)
-		nr = 0;
 	for (i = 0; i < nr && i < vol->nr_members; i++)
 		dirs[i] = vol->members[i];
 	for (; i < nr; i++)

@@ -64,21 +64,29 @@ void mesh_volume_put(struct mesh_volume *vol)
 	kref_put(&vol->ref, mesh_volume_release);
 }
 
-/* A volume by its UUID, with a reference, or NULL. */
-struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
+static struct mesh_volume *mesh_volume_lookup(const uuid_t *uuid)
 {
-	struct mesh_volume *vol, *found = NULL;
+	struct mesh_volume *vol;
 
-	mutex_lock(&mesh_volumes_lock);
+	lockdep_assert_held(&mesh_volumes_lock);
 	list_for_each_entry(vol, &mesh_volumes, node) {
 		if (uuid_equal(&vol->conf.uuid, uuid)) {
 			mesh_volume_get(vol);
-			found = vol;
-			break;
+			return vol;
 		}
 	}
+	return NULL;
+}
+
+/* A volume by its UUID, with a reference, or NULL. */
+struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
+{
+	struct mesh_volume *vol;
+
+	mutex_lock(&mesh_volumes_lock);
+	vol = mesh_volume_lookup(uuid);
 	mutex_unlock(&mesh_volumes_lock);
-	return found;
+	return vol;
 }
 
 /**
@@ -176,7 +184,7 @@ static void mesh_volume_state_work(struct work_struct *work)
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
-	why = mesh_layout_refuse(l, vol->conf.lba);
+	why = mesh_layout_refit(l, vol->conf.lba);
 	mesh_volume_set_err(vol, why ? -EINVAL : 0, why);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
@@ -286,25 +294,23 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 /* The volume, made when it is not there; with a reference. */
 static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 {
-	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *other;
+	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *new;
 
+	if (vol)
+		return vol;
+	new = mesh_volume_alloc(conf);
+	if (IS_ERR(new))
+		return new;
+	mutex_lock(&mesh_volumes_lock);
+	vol = mesh_volume_lookup(&conf->uuid);
 	if (!vol) {
-		vol = mesh_volume_alloc(conf);
-		if (IS_ERR(vol))
-			return vol;
-		mutex_lock(&mesh_volumes_lock);
-		list_for_each_entry(other, &mesh_volumes, node) {
-			if (!uuid_equal(&other->conf.uuid, &conf->uuid))
-				continue;
-			mesh_volume_get(other);
-			mutex_unlock(&mesh_volumes_lock);
-			mesh_volume_put(vol);
-			return other;
-		}
-		list_add_tail(&vol->node, &mesh_volumes);
-		mesh_volume_get(vol);
-		mutex_unlock(&mesh_volumes_lock);
+		list_add_tail(&new->node, &mesh_volumes);
+		mesh_volume_get(new);
 	}
+	mutex_unlock(&mesh_volumes_lock);
+	if (!vol)
+		return new;
+	mesh_volume_put(new);
 	return vol;
 }
 
@@ -382,7 +388,6 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
 {
 	WRITE_ONCE(vol->timeout, msecs_to_jiffies(ms));
-	vol->conf.timeout_ms = ms;
 	if (vol->disk)
 		blk_queue_rq_timeout(vol->disk->queue, vol->timeout);
 }

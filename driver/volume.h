@@ -60,7 +60,7 @@
  * @retry_at: jiffies when they are tried again, while @waiting
  * @tries: so far
  * @waiting: for @retry_at
- * @released: all members were given back for that time
+ * @released: all members are given back for that time; @work's own
  */
 struct mesh_order {
 	struct delayed_work	work;
@@ -252,7 +252,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		     struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
-const char *mesh_layout_refuse(struct mesh_layout *l, u32 lba);
+const char *mesh_layout_refit(struct mesh_layout *l, u32 lba);
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);
@@ -266,9 +266,8 @@ static inline void mesh_layout_unpin(struct mesh_layout *l)
 
 /* open_order.c */
 void mesh_order_init(struct mesh_order *o);
-void mesh_order_begin(struct mesh_layout *l);
 void mesh_order_refused(struct mesh_layout *l);
-void mesh_order_end(struct mesh_order *o);
+void mesh_order_end(struct mesh_layout *l);
 
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent);

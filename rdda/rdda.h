@@ -106,7 +106,6 @@ struct rdda_extent_info {
 	u32	phys_bytes;
 	u32	max_bytes;		/* of a command; larger I/O is split by RDDA */
 	u32	discard_bytes;		/* granularity; 0: no discard */
-	bool	discard_zeroes;
 	bool	write_zeroes;
 	bool	rotational;
 };
@@ -145,8 +144,11 @@ void rdda_extent_close(struct rdda_extent *e);
  * It is DOWN afterwards, or stays REFUSED. Sleeps.
  */
 void rdda_extent_release(struct rdda_extent *e);
-/* Open what was released or REFUSED again, now; any other extent does so by itself. */
-void rdda_extent_retry(struct rdda_extent *e);
+/*
+ * Open an extent that was released again, now, and if @refused one that is REFUSED,
+ * too: any other does so by itself. Sleeps.
+ */
+void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Reopens use the new one; a live extent is told at once. */
 void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);

@@ -19,13 +19,6 @@ typedef struct rq_list mesh_rq_list_t;
 typedef struct request *mesh_rq_list_t;
 #endif
 
-#ifndef HAVE_DISK_OPEN
-#define BLK_OPEN_READ	FMODE_READ
-#define BLK_OPEN_WRITE	FMODE_WRITE
-#define BLK_OPEN_EXCL	FMODE_EXCL
-typedef fmode_t blk_mode_t;
-#endif
-
 /* Declares the open method @name of a disk; its disk is called @disk. */
 #ifdef HAVE_DISK_OPEN
 #define MESH_DISK_OPEN(name, disk) \

@@ -532,7 +532,8 @@ struct rdda_target {
  *	asked for before they have
  * @ending: nor has I/O of it, and the user is told what it is when it has
  * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
- * @kept: the grant then; the target has it open until it is closed or opened again
+ * @kept: a grant that was taken away, when stuck or REFUSED; the target has it open
+ *	until it is closed or opened again; @lock
  * @drain_due: jiffies of the next look
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts

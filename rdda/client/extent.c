@@ -183,6 +183,10 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	if (!ret)
 		g = rdda_opened_apply(e, a, g);
 	drain = !ret && g && !rcu_access_pointer(e->grant);
+	if (drain) {		/* the target has it open still */
+		e->kept = g;
+		g = NULL;
+	}
 	spin_unlock_irq(&t->lock);
 	if (ret) {		/* the session's end tells the rest */
 		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
@@ -210,6 +214,7 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	g = rdda_grant_swap(e, NULL);
 	if (g) {
 		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+		e->kept = g;	/* one is left only while there is no grant */
 		e->ask = true;
 		e->again = true;
 		e->due = jiffies;
@@ -220,8 +225,6 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	e->stuck = true;
 	if (!g)
 		return;
-	kfree(e->kept);
-	e->kept = g;
 	pr_warn_ratelimited("%pISpc: drive %pUb does not end its commands\n", &t->addr,
 			    &e->info.drive);
 	extent_drain(e, s, -ENOLINK);
@@ -614,19 +617,29 @@ void rdda_extent_release(struct rdda_extent *e)
 }
 
 /* rdda_extent_retry() - open what was released or refused; see rdda.h */
-void rdda_extent_retry(struct rdda_extent *e)
+void rdda_extent_retry(struct rdda_extent *e, bool refused)
 {
 	struct rdda_target *t = e->t;
-	unsigned long flags;
+	struct rdda_grant *g = NULL;
 
-	spin_lock_irqsave(&t->lock, flags);
-	if (e->released || e->info.state == RDDA_EXTENT_REFUSED) {
+	spin_lock_irq(&t->lock);
+	refused &= e->info.state == RDDA_EXTENT_REFUSED;
+	if (refused)
+		swap(g, e->kept);
+	spin_unlock_irq(&t->lock);
+	/* It is refused what it had: whoever may have it now is not to be kept from it. */
+	if (g) {
+		extent_tell_closed(e, g);
+		kfree_rcu(g, rcu);
+	}
+	spin_lock_irq(&t->lock);
+	if (e->released || refused) {
 		if (e->released)
 			e->preempt = e->preempts;
 		e->released = false;
 		e->news |= EXTENT_RENEW;
 	}
-	spin_unlock_irqrestore(&t->lock, flags);
+	spin_unlock_irq(&t->lock);
 	rdda_target_kick(t);
 }
 

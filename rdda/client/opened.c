@@ -84,7 +84,6 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 	if (flags & RDDA_DRIVE_DISCARD)
 		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
 					     i->lba_bytes);
-	i->discard_zeroes = flags & RDDA_DRIVE_DISCARD_ZEROES;
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
 }
@@ -125,7 +124,8 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
 		e->ask = false;
-		e->again = false;
+		/* That it had it counts until somebody else may have written there. */
+		e->again &= m->status != RDDA_OPEN_HELD;
 		break;
 	}
 	rdda_extent_set(e, ev, err);

@@ -124,6 +124,11 @@ static void lend_errors(struct req *r, int err, const struct tdrive *d, const ch
 			 path);
 	else if (err == -EBUSY)
 		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", path);
+	else if (err == -ETXTBSY)
+		req_fail(r, "%s cannot be exported: another program or driver holds it now; nothing was "
+			 "written", path);
+	else if (err == -ESTALE)
+		req_fail(r, "%s is another device now than a moment ago; nothing was written", path);
 	else if (err == -EBADE)
 		req_fail(r, "%s: its label changes while it is taken up: another host or program writes "
 			 "to it", path);

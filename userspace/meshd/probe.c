@@ -324,10 +324,24 @@ static void identify(struct probe *p)
 		strcpy(id->wwid, "");
 }
 
+/* The kernel numbers every disk it sees: a name may be another one's by now. */
+static u64 number_of(int fd)
+{
+	u64 seq = 0;
+
+	return ioctl(fd, BLKGETDISKSEQ, &seq) ? 0 : seq;
+}
+
+bool probe_same_disk(const struct probe *p, int fd)
+{
+	return number_of(fd) == p->diskseq;
+}
+
 static void describe(struct probe *p, int fd)
 {
 	unsigned int lba = 0;
 
+	p->diskseq = number_of(fd);
 	if (ioctl(fd, BLKGETSIZE64, &p->size))
 		p->size = 0;
 	if (!ioctl(fd, BLKSSZGET, &lba))

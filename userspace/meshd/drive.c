@@ -10,6 +10,9 @@
 #include "userspace/meshd/drive.h"
 #include "userspace/meshd/lend.h"
 
+#define SILENT_MS	5000	/* for which a job may last */
+#define IDLE_S		3
+
 static struct {
 	pthread_mutex_t lock;
 	struct tdrive *first;
@@ -101,21 +104,21 @@ void tdrive_put(struct tdrive *d)
 	free(d);
 }
 
-/* With d->lock; a backup that is due is made while there is nothing else to do. */
+/*
+ * With d->lock. While there is nothing else to do a backup that is due is made, and the
+ * label looked at: the kernel grants by what it was given, without asking here.
+ */
 static void wait_for_job(struct tdrive *d)
 {
 	struct timespec until;
 
-	if (!d->backup_due) {
-		pthread_cond_wait(&d->wake, &d->lock);
-		return;
-	}
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 2;
+	until.tv_sec += IDLE_S;
 	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
 		return;
 	pthread_mutex_unlock(&d->lock);
 	backup_idle(d);
+	tdrive_current(d);
 	pthread_mutex_lock(&d->lock);
 }
 
@@ -256,8 +259,8 @@ static void commit_failed(struct tdrive *d, int err, const int each[2])
 {
 	if (err == -EBADE)
 		log_error("%s: its label is not what this host wrote last: another host or program "
-			  "writes to the drive. Nothing is written to it any more; unexport it on one "
-			  "of the hosts", d->path);
+			  "writes to the drive. Its label is not written and nothing is opened any more; "
+			  "unexport it on one of the hosts", d->path);
 	else if (err)
 		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
 	else
@@ -305,11 +308,43 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	free(use ? old : l);
 	if (d->sick && (!was || d->foreign))
 		commit_failed(d, err, each);
+	if (d->foreign)
+		tdrive_push(d);
 	/*
 	 * With one copy of two the change holds as long as that copy can be read:
 	 * too little to act on it. Whoever asked asks again.
 	 */
 	return err ? err : d->sick ? -EIO : 0;
+}
+
+int tdrive_current(struct tdrive *d)
+{
+	static const int none[2];
+	int err = d->foreign ? -EBADE : label_same(d->fd, d->label, &d->disk);
+
+	if (err != -EBADE || d->foreign)
+		return err;
+	pthread_mutex_lock(&d->lock);
+	d->foreign = d->sick = true;
+	pthread_mutex_unlock(&d->lock);
+	commit_failed(d, err, none);
+	tdrive_push(d);
+	return err;
+}
+
+/* What failed before is done now, or fails again: the asker is not told that all is well. */
+int tdrive_settled(struct tdrive *d)
+{
+	int err = tdrive_current(d);
+	struct label *l;
+
+	if (err || !d->sick)
+		return err;
+	l = tdrive_edit(d);
+	err = l ? tdrive_commit(d, l) : -ENOMEM;
+	if (!err)
+		tdrive_push(d);
+	return err;
 }
 
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)
@@ -329,7 +364,8 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 		out->extents[i] = (struct mesh_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
 			.holder = e->holder, .generation = e->version,
-			.ready = e->state == LABEL_READY,
+			/* What is open stays so; nobody else gets what another host serves. */
+			.ready = e->state == LABEL_READY && !d->foreign,
 		};
 	}
 	return 0;

@@ -8,7 +8,8 @@
  *                                     | a copy of the label cannot be written,
  *                                     | or somebody else has written one
  *                                     v
- *                                   SICK    serves what was granted, no more
+ *                                   SICK    serves what was granted, no more;
+ *                                           one that is another's grants no more
  *
  * A job runs on the drive's thread: it changes a copy of the label, writes it
  * to both ends of the drive and only then puts it in place of the old one.
@@ -108,6 +109,10 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
 int tdrive_commit(struct tdrive *d, struct label *l);	/* write and use it; takes it over */
 int tdrive_push(struct tdrive *d);			/* tell the kernel the label's table */
+/* Is the label on the drive what it is in memory? 0, -EBADE: another's, or -EIO. */
+int tdrive_current(struct tdrive *d);
+/* ... and durable in both copies? Before an answer that changes nothing. */
+int tdrive_settled(struct tdrive *d);
 
 /* What the kernel is told of a label's table; free(out->extents). */
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out);
@@ -128,6 +133,8 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  * last, nothing was written, or another errno: none may be durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
+/* Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read. */
+int label_same(int fd, const struct label *l, const struct label_disk *disk);
 int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);

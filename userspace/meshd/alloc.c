@@ -68,6 +68,7 @@ void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask)
 		return;
 	}
 	g->job.fn = grant_fn;
+	g->job.prompt = true;		/* the kernel does not wait for long either */
 	g->m = m;
 	g->ask = *ask;
 	tdrive_submit(d, &g->job);
@@ -340,7 +341,10 @@ static void job_fn(struct tdrive *d, struct tjob *t, int err)
 {
 	struct ask_job *j = (struct ask_job *)t;
 
-	if (err)
+	if (err == -ETIMEDOUT)
+		ask_refuse(j->ask, -EREMOTEIO, "drive %s has not answered for %u s", d->path,
+			   tdrive_silent(d));
+	else if (err)
 		ask_refuse(j->ask, err, "the drive has just gone");
 	else
 		j->fn(d, j->ask);
@@ -356,6 +360,7 @@ static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *d,
 		return;
 	}
 	j->job.fn = job_fn;
+	j->job.prompt = true;
 	j->ask = a;
 	j->fn = fn;
 	tdrive_submit(d, &j->job);

@@ -116,10 +116,12 @@ static void wait_for_job(struct tdrive *d)
 	until.tv_sec += IDLE_S;
 	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
 		return;
+	d->job_since = now_ms();
 	pthread_mutex_unlock(&d->lock);
 	backup_idle(d);
 	tdrive_current(d);
 	pthread_mutex_lock(&d->lock);
+	d->job_since = 0;
 }
 
 static void *drive_thread(void *arg)
@@ -139,30 +141,99 @@ static void *drive_thread(void *arg)
 		if (!d->jobs)
 			d->jobs_end = &d->jobs;
 		gone = d->gone;
+		d->job_since = now_ms();
 		pthread_mutex_unlock(&d->lock);
 		j->fn(d, j, gone ? -ENODEV : 0);
 		pthread_mutex_lock(&d->lock);
+		d->job_since = 0;
 	}
 	pthread_mutex_unlock(&d->lock);
 	tdrive_put(d);
 	return NULL;
 }
 
+/* With d->lock: seconds, 0: it is not late. */
+static unsigned int silent(const struct tdrive *d)
+{
+	u64 ms = d->job_since ? now_ms() - d->job_since : 0;
+
+	return ms > SILENT_MS ? ms / 1000 : 0;
+}
+
+unsigned int tdrive_silent(struct tdrive *d)
+{
+	unsigned int s;
+
+	pthread_mutex_lock(&d->lock);
+	s = silent(d);
+	pthread_mutex_unlock(&d->lock);
+	return s;
+}
+
+bool tdrive_leaving(struct tdrive *d)
+{
+	bool leaving;
+
+	pthread_mutex_lock(&d->lock);
+	leaving = d->leaving;
+	pthread_mutex_unlock(&d->lock);
+	return leaving;
+}
+
 void tdrive_submit(struct tdrive *d, struct tjob *j)
 {
-	bool gone;
+	int err;
 
 	j->next = NULL;
 	pthread_mutex_lock(&d->lock);
-	gone = d->gone;
-	if (!gone) {
+	err = d->gone ? -ENODEV : j->prompt && silent(d) ? -ETIMEDOUT : 0;
+	if (!err) {
 		*d->jobs_end = j;
 		d->jobs_end = &j->next;
 		pthread_cond_broadcast(&d->wake);
 	}
 	pthread_mutex_unlock(&d->lock);
-	if (gone)
-		j->fn(d, j, -ENODEV);
+	if (err)
+		j->fn(d, j, err);
+}
+
+/* Those that wait behind a job that hangs, taken off its queue. */
+static struct tjob *take_prompt(struct tdrive *d)
+{
+	struct tjob *out = NULL, **end = &out, **at = &d->jobs, *j;
+
+	pthread_mutex_lock(&d->lock);
+	while (silent(d) && (j = *at)) {
+		if (!j->prompt) {
+			at = &j->next;
+			continue;
+		}
+		*at = j->next;
+		j->next = NULL;
+		*end = j;
+		end = &j->next;
+	}
+	for (d->jobs_end = &d->jobs; *d->jobs_end; d->jobs_end = &(*d->jobs_end)->next)
+		;
+	pthread_mutex_unlock(&d->lock);
+	return out;
+}
+
+void tdrives_tick(void)
+{
+	struct tdrive **all;
+	struct tjob *j, *next;
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		for (j = take_prompt(all[i]); j; j = next) {
+			next = j->next;
+			j->fn(all[i], j, -ETIMEDOUT);
+		}
+		tdrive_put(all[i]);
+	}
+	free(all);
 }
 
 struct waited {
@@ -533,6 +604,20 @@ void tdrive_stop(struct tdrive *d, bool force)
 		tdrive_put(d);
 }
 
+/* With d->lock. */
+static const char *state_word(const struct tdrive *d)
+{
+	if (d->gone)
+		return "gone";
+	if (d->leaving)
+		return "withdrawing";
+	if (d->sick)
+		return "sick";
+	if (silent(d))
+		return "silent";
+	return d->pushed ? "up" : "down";
+}
+
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -546,11 +631,10 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 	out->free = label_room(d->label, &out->longest);
 	out->extents = d->label->extents;
 	out->sequence = d->label->sequence;
-	if (d->twin[0] && !d->gone && !d->sick)
+	if (d->twin[0] && !d->gone && !d->leaving && !d->sick)
 		snprintf(out->state, sizeof(out->state), "same label as %.48s", d->twin);
 	else
-		snprintf(out->state, sizeof(out->state), "%s",
-			 d->gone ? "gone" : d->sick ? "sick" : d->pushed ? "up" : "down");
+		snprintf(out->state, sizeof(out->state), "%s", state_word(d));
 	pthread_mutex_unlock(&d->lock);
 }
 

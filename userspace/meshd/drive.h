@@ -19,6 +19,9 @@
  * A UUID is in use by one struct tdrive at a time, from tdrive_start() until its
  * last reference is dropped: two threads never write to one drive for different
  * takings-up of it.
+ *
+ * A drive that hangs keeps its thread. What peers and the kernel want of it then is
+ * refused at once: their requests must not fill up the places of others.
  */
 #ifndef MESHD_DRIVE_H
 #define MESHD_DRIVE_H
@@ -33,10 +36,14 @@
 
 struct tdrive;
 
-/* @err: the drive went away before the job's turn came; then @d has no label */
+/*
+ * @err: -ENODEV: the drive went away before the job's turn came; then @d has no label.
+ * -ETIMEDOUT, of a @prompt job alone: the one before it hangs.
+ */
 struct tjob {
 	void (*fn)(struct tdrive *d, struct tjob *j, int err);
 	struct tjob *next;
+	bool	prompt;
 };
 
 /* What is known of the two copies on a drive. */
@@ -64,7 +71,9 @@ struct tdrive {
 	pthread_cond_t wake;
 	struct label *label;		/* read by anybody, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
+	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	bool	gone;
+	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
 	bool	sick;
 	bool	foreign;		/* somebody else has written a label: no more of ours */
 	bool	pushed;			/* the kernel has it */
@@ -95,6 +104,11 @@ void tdrive_put(struct tdrive *d);
 struct tdrive **tdrives_all(size_t *n);
 
 void tdrive_submit(struct tdrive *d, struct tjob *j);
+/* For how many seconds its thread has been at one job; 0: it answers. */
+unsigned int tdrive_silent(struct tdrive *d);
+bool tdrive_leaving(struct tdrive *d);
+/* Every second or so: prompt jobs behind one that hangs end. */
+void tdrives_tick(void);
 /* Submit @fn and wait for what it returns. */
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg);
 

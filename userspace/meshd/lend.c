@@ -203,6 +203,9 @@ static int lend_probed(struct req *r, struct probe *p, struct tdrive **d)
 
 	if (p->verdict == PROBE_LENT) {
 		*d = tdrive_by_path(p->path);
+		if (*d && tdrive_leaving(*d))
+			return req_fail(r, "%s is being withdrawn; export it again when that is over",
+					p->path);
 		req_note(r, "%s is lent already", p->path);
 		return 0;
 	}

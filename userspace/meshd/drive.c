@@ -577,6 +577,23 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 	return 0;
 }
 
+/*
+ * The kernel's word comes late, and then the drive may be back: lost is the device that
+ * it was given for this use, not the one of before that is about to be replaced.
+ */
+bool tdrive_lost(struct tdrive *d)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	bool lost = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE;
+
+	mesh_close(m);
+	pthread_mutex_lock(&d->lock);
+	lost = lost && d->pushed;
+	pthread_mutex_unlock(&d->lock);
+	return lost;
+}
+
 void tdrive_stop(struct tdrive *d, bool force)
 {
 	struct mesh *m = mesh_open();

@@ -95,6 +95,8 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 		 const struct twin_id *id, struct tdrive **out);
 /* It is gone or withdrawn: ends its jobs, tells the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
+/* Whether what the kernel calls gone is this use of the drive, not the one before. */
+bool tdrive_lost(struct tdrive *d);
 
 struct tdrive *tdrive_find(const struct muuid *uuid);	/* with a reference */
 struct tdrive *tdrive_by_path(const char *path);

@@ -20,7 +20,10 @@ UNIT_EXTRA =
 # JSON: no library for s390x.
 S390X_SKIP += tests/unit/test_mgmt.c
 # Files of meshd, which include it.
-S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c
+S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
+S390X_SKIP += tests/unit/test_take.c
+UNIT_LIBS_drive = -lpthread
+UNIT_LIBS_take = -lpthread -lnvme
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

@@ -73,7 +73,11 @@ static const struct opt free_opts[] = {
 	OPT_END,
 };
 
-static const struct opt restore_opts[] = { OPT_DRY_RUN, OPT_END };
+static const struct opt restore_opts[] = {
+	{ "force", OPT_FLAG, "force", "although something else is on it, or no record confirms the backup" },
+	OPT_DRY_RUN,
+	OPT_END,
+};
 
 static const struct opt host_add_opts[] = {
 	{ "port", OPT_NUMBER, "port", "its listener's port (default 4421)" },

@@ -36,9 +36,12 @@ static int grant_note(struct tdrive *d, const struct mesh_ask *q)
 	int err = grant_allowed(e, q);
 	struct label *l;
 
-	/* Most opens change nothing: a reader's, or the same writer's again. */
+	/*
+	 * Most opens change nothing: a reader's, or the same writer's again. By then
+	 * the drive may be another host's, which writes to it.
+	 */
 	if (err || q->access != 2 || muuid_equal(&e->holder, &q->host))
-		return err;
+		return err ? err : tdrive_current(d);
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
@@ -65,6 +68,7 @@ void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask)
 		return;
 	}
 	g->job.fn = grant_fn;
+	g->job.prompt = true;		/* the kernel does not wait for long either */
 	g->m = m;
 	g->ask = *ask;
 	tdrive_submit(d, &g->job);
@@ -111,6 +115,19 @@ static void reply_extent(struct tdrive *d, struct ask *a)
 	ask_reply(a, 0, NULL, mgmt_extent_pack(&out));
 }
 
+/* What was sent before has the same answer, if the drive still bears it out. */
+static bool settled(struct tdrive *d, struct ask *a)
+{
+	int err = tdrive_settled(d);
+
+	if (err == -EBADE)
+		ask_refuse(a, err, "drive %s has another owner's label by now", d->path);
+	else if (err)
+		ask_refuse(a, err, "drive %s is sick: its label cannot be %s", d->path,
+			   d->sick ? "written" : "read");
+	return !err;
+}
+
 static void alloc_fn(struct tdrive *d, struct ask *a)
 {
 	const struct mgmt_req *r = ask_req(a);
@@ -118,11 +135,15 @@ static void alloc_fn(struct tdrive *d, struct ask *a)
 	struct label *l;
 	int err;
 
-	if (e) {	/* sent before: the same answer */
-		if (e->length == r->length && muuid_equal(&e->volume, &r->volume))
-			reply_extent(d, a);
-		else
-			ask_refuse(a, -EEXIST, "this extent is another volume's");
+	if (e && (e->length != r->length || !muuid_equal(&e->volume, &r->volume))) {
+		ask_refuse(a, -EEXIST, "this extent is another volume's");
+		return;
+	}
+	if (e) {
+		if (!settled(d, a))
+			return;
+		reply_extent(d, a);
+		zero_kick(d);
 		return;
 	}
 	l = tdrive_edit(d);
@@ -243,7 +264,8 @@ static void free_fn(struct tdrive *d, struct ask *a)
 	int err = 0;
 
 	if (!e) {
-		ask_reply(a, 0, NULL, json_object());
+		if (settled(d, a))
+			ask_reply(a, 0, NULL, json_object());
 		return;
 	}
 	if (!muuid_equal(&r->volume, &e->volume)) {
@@ -280,7 +302,8 @@ static void release_fn(struct tdrive *d, struct ask *a)
 	/* Sent twice: it is released already. */
 	if (!err && muuid_null(&e->holder) && e->version == r->believed.version &&
 	    e->commit == r->believed.commit) {
-		reply_extent(d, a);
+		if (settled(d, a))
+			reply_extent(d, a);
 		return;
 	}
 	if (!err && !alloc_believed(e, &r->believed, why))
@@ -318,7 +341,10 @@ static void job_fn(struct tdrive *d, struct tjob *t, int err)
 {
 	struct ask_job *j = (struct ask_job *)t;
 
-	if (err)
+	if (err == -ETIMEDOUT)
+		ask_refuse(j->ask, -EREMOTEIO, "drive %s has not answered for %u s", d->path,
+			   tdrive_silent(d));
+	else if (err)
 		ask_refuse(j->ask, err, "the drive has just gone");
 	else
 		j->fn(d, j->ask);
@@ -334,6 +360,7 @@ static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *d,
 		return;
 	}
 	j->job.fn = job_fn;
+	j->job.prompt = true;
 	j->ask = a;
 	j->fn = fn;
 	tdrive_submit(d, &j->job);

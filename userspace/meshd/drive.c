@@ -10,6 +10,9 @@
 #include "userspace/meshd/drive.h"
 #include "userspace/meshd/lend.h"
 
+#define SILENT_MS	5000	/* for which a job may last */
+#define IDLE_S		3
+
 static struct {
 	pthread_mutex_t lock;
 	struct tdrive *first;
@@ -101,22 +104,24 @@ void tdrive_put(struct tdrive *d)
 	free(d);
 }
 
-/* With d->lock; a backup that is due is made while there is nothing else to do. */
+/*
+ * With d->lock. While there is nothing else to do a backup that is due is made, and the
+ * label looked at: the kernel grants by what it was given, without asking here.
+ */
 static void wait_for_job(struct tdrive *d)
 {
 	struct timespec until;
 
-	if (!d->backup_due) {
-		pthread_cond_wait(&d->wake, &d->lock);
-		return;
-	}
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 2;
+	until.tv_sec += IDLE_S;
 	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
 		return;
+	d->job_since = now_ms();
 	pthread_mutex_unlock(&d->lock);
 	backup_idle(d);
+	tdrive_current(d);
 	pthread_mutex_lock(&d->lock);
+	d->job_since = 0;
 }
 
 static void *drive_thread(void *arg)
@@ -136,30 +141,99 @@ static void *drive_thread(void *arg)
 		if (!d->jobs)
 			d->jobs_end = &d->jobs;
 		gone = d->gone;
+		d->job_since = now_ms();
 		pthread_mutex_unlock(&d->lock);
 		j->fn(d, j, gone ? -ENODEV : 0);
 		pthread_mutex_lock(&d->lock);
+		d->job_since = 0;
 	}
 	pthread_mutex_unlock(&d->lock);
 	tdrive_put(d);
 	return NULL;
 }
 
+/* With d->lock: seconds, 0: it is not late. */
+static unsigned int silent(const struct tdrive *d)
+{
+	u64 ms = d->job_since ? now_ms() - d->job_since : 0;
+
+	return ms > SILENT_MS ? ms / 1000 : 0;
+}
+
+unsigned int tdrive_silent(struct tdrive *d)
+{
+	unsigned int s;
+
+	pthread_mutex_lock(&d->lock);
+	s = silent(d);
+	pthread_mutex_unlock(&d->lock);
+	return s;
+}
+
+bool tdrive_leaving(struct tdrive *d)
+{
+	bool leaving;
+
+	pthread_mutex_lock(&d->lock);
+	leaving = d->leaving;
+	pthread_mutex_unlock(&d->lock);
+	return leaving;
+}
+
 void tdrive_submit(struct tdrive *d, struct tjob *j)
 {
-	bool gone;
+	int err;
 
 	j->next = NULL;
 	pthread_mutex_lock(&d->lock);
-	gone = d->gone;
-	if (!gone) {
+	err = d->gone ? -ENODEV : j->prompt && silent(d) ? -ETIMEDOUT : 0;
+	if (!err) {
 		*d->jobs_end = j;
 		d->jobs_end = &j->next;
 		pthread_cond_broadcast(&d->wake);
 	}
 	pthread_mutex_unlock(&d->lock);
-	if (gone)
-		j->fn(d, j, -ENODEV);
+	if (err)
+		j->fn(d, j, err);
+}
+
+/* Those that wait behind a job that hangs, taken off its queue. */
+static struct tjob *take_prompt(struct tdrive *d)
+{
+	struct tjob *out = NULL, **end = &out, **at = &d->jobs, *j;
+
+	pthread_mutex_lock(&d->lock);
+	while (silent(d) && (j = *at)) {
+		if (!j->prompt) {
+			at = &j->next;
+			continue;
+		}
+		*at = j->next;
+		j->next = NULL;
+		*end = j;
+		end = &j->next;
+	}
+	for (d->jobs_end = &d->jobs; *d->jobs_end; d->jobs_end = &(*d->jobs_end)->next)
+		;
+	pthread_mutex_unlock(&d->lock);
+	return out;
+}
+
+void tdrives_tick(void)
+{
+	struct tdrive **all;
+	struct tjob *j, *next;
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		for (j = take_prompt(all[i]); j; j = next) {
+			next = j->next;
+			j->fn(all[i], j, -ETIMEDOUT);
+		}
+		tdrive_put(all[i]);
+	}
+	free(all);
 }
 
 struct waited {
@@ -256,8 +330,8 @@ static void commit_failed(struct tdrive *d, int err, const int each[2])
 {
 	if (err == -EBADE)
 		log_error("%s: its label is not what this host wrote last: another host or program "
-			  "writes to the drive. Nothing is written to it any more; unexport it on one "
-			  "of the hosts", d->path);
+			  "writes to the drive. Its label is not written and nothing is opened any more; "
+			  "unexport it on one of the hosts", d->path);
 	else if (err)
 		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
 	else
@@ -305,11 +379,43 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	free(use ? old : l);
 	if (d->sick && (!was || d->foreign))
 		commit_failed(d, err, each);
+	if (d->foreign)
+		tdrive_push(d);
 	/*
 	 * With one copy of two the change holds as long as that copy can be read:
 	 * too little to act on it. Whoever asked asks again.
 	 */
 	return err ? err : d->sick ? -EIO : 0;
+}
+
+int tdrive_current(struct tdrive *d)
+{
+	static const int none[2];
+	int err = d->foreign ? -EBADE : label_same(d->fd, d->label, &d->disk);
+
+	if (err != -EBADE || d->foreign)
+		return err;
+	pthread_mutex_lock(&d->lock);
+	d->foreign = d->sick = true;
+	pthread_mutex_unlock(&d->lock);
+	commit_failed(d, err, none);
+	tdrive_push(d);
+	return err;
+}
+
+/* What failed before is done now, or fails again: the asker is not told that all is well. */
+int tdrive_settled(struct tdrive *d)
+{
+	int err = tdrive_current(d);
+	struct label *l;
+
+	if (err || !d->sick)
+		return err;
+	l = tdrive_edit(d);
+	err = l ? tdrive_commit(d, l) : -ENOMEM;
+	if (!err)
+		tdrive_push(d);
+	return err;
 }
 
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)
@@ -329,7 +435,8 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 		out->extents[i] = (struct mesh_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
 			.holder = e->holder, .generation = e->version,
-			.ready = e->state == LABEL_READY,
+			/* What is open stays so; nobody else gets what another host serves. */
+			.ready = e->state == LABEL_READY && !d->foreign,
 		};
 	}
 	return 0;
@@ -470,6 +577,23 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 	return 0;
 }
 
+/*
+ * The kernel's word comes late, and then the drive may be back: lost is the device that
+ * it was given for this use, not the one of before that is about to be replaced.
+ */
+bool tdrive_lost(struct tdrive *d)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	bool lost = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE;
+
+	mesh_close(m);
+	pthread_mutex_lock(&d->lock);
+	lost = lost && d->pushed;
+	pthread_mutex_unlock(&d->lock);
+	return lost;
+}
+
 void tdrive_stop(struct tdrive *d, bool force)
 {
 	struct mesh *m = mesh_open();
@@ -497,6 +621,20 @@ void tdrive_stop(struct tdrive *d, bool force)
 		tdrive_put(d);
 }
 
+/* With d->lock. */
+static const char *state_word(const struct tdrive *d)
+{
+	if (d->gone)
+		return "gone";
+	if (d->leaving)
+		return "withdrawing";
+	if (d->sick)
+		return "sick";
+	if (silent(d))
+		return "silent";
+	return d->pushed ? "up" : "down";
+}
+
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -510,11 +648,10 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 	out->free = label_room(d->label, &out->longest);
 	out->extents = d->label->extents;
 	out->sequence = d->label->sequence;
-	if (d->twin[0] && !d->gone && !d->sick)
+	if (d->twin[0] && !d->gone && !d->leaving && !d->sick)
 		snprintf(out->state, sizeof(out->state), "same label as %.48s", d->twin);
 	else
-		snprintf(out->state, sizeof(out->state), "%s",
-			 d->gone ? "gone" : d->sick ? "sick" : d->pushed ? "up" : "down");
+		snprintf(out->state, sizeof(out->state), "%s", state_word(d));
 	pthread_mutex_unlock(&d->lock);
 }
 

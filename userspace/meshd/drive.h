@@ -8,7 +8,8 @@
  *                                     | a copy of the label cannot be written,
  *                                     | or somebody else has written one
  *                                     v
- *                                   SICK    serves what was granted, no more
+ *                                   SICK    serves what was granted, no more;
+ *                                           one that is another's grants no more
  *
  * A job runs on the drive's thread: it changes a copy of the label, writes it
  * to both ends of the drive and only then puts it in place of the old one.
@@ -18,6 +19,9 @@
  * A UUID is in use by one struct tdrive at a time, from tdrive_start() until its
  * last reference is dropped: two threads never write to one drive for different
  * takings-up of it.
+ *
+ * A drive that hangs keeps its thread. What peers and the kernel want of it then is
+ * refused at once: their requests must not fill up the places of others.
  */
 #ifndef MESHD_DRIVE_H
 #define MESHD_DRIVE_H
@@ -32,10 +36,14 @@
 
 struct tdrive;
 
-/* @err: the drive went away before the job's turn came; then @d has no label */
+/*
+ * @err: -ENODEV: the drive went away before the job's turn came; then @d has no label.
+ * -ETIMEDOUT, of a @prompt job alone: the one before it hangs.
+ */
 struct tjob {
 	void (*fn)(struct tdrive *d, struct tjob *j, int err);
 	struct tjob *next;
+	bool	prompt;
 };
 
 /* What is known of the two copies on a drive. */
@@ -63,7 +71,9 @@ struct tdrive {
 	pthread_cond_t wake;
 	struct label *label;		/* read by anybody, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
+	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	bool	gone;
+	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
 	bool	sick;
 	bool	foreign;		/* somebody else has written a label: no more of ours */
 	bool	pushed;			/* the kernel has it */
@@ -85,6 +95,8 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 		 const struct twin_id *id, struct tdrive **out);
 /* It is gone or withdrawn: ends its jobs, tells the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
+/* Whether what the kernel calls gone is this use of the drive, not the one before. */
+bool tdrive_lost(struct tdrive *d);
 
 struct tdrive *tdrive_find(const struct muuid *uuid);	/* with a reference */
 struct tdrive *tdrive_by_path(const char *path);
@@ -94,6 +106,11 @@ void tdrive_put(struct tdrive *d);
 struct tdrive **tdrives_all(size_t *n);
 
 void tdrive_submit(struct tdrive *d, struct tjob *j);
+/* For how many seconds its thread has been at one job; 0: it answers. */
+unsigned int tdrive_silent(struct tdrive *d);
+bool tdrive_leaving(struct tdrive *d);
+/* Every second or so: prompt jobs behind one that hangs end. */
+void tdrives_tick(void);
 /* Submit @fn and wait for what it returns. */
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg);
 
@@ -108,6 +125,10 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
 int tdrive_commit(struct tdrive *d, struct label *l);	/* write and use it; takes it over */
 int tdrive_push(struct tdrive *d);			/* tell the kernel the label's table */
+/* Is the label on the drive what it is in memory? 0, -EBADE: another's, or -EIO. */
+int tdrive_current(struct tdrive *d);
+/* ... and durable in both copies? Before an answer that changes nothing. */
+int tdrive_settled(struct tdrive *d);
 
 /* What the kernel is told of a label's table; free(out->extents). */
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out);
@@ -128,6 +149,8 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  * last, nothing was written, or another errno: none may be durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
+/* Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read. */
+int label_same(int fd, const struct label *l, const struct label_disk *disk);
 int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);

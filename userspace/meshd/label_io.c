@@ -118,6 +118,15 @@ static int compare(int fd, const struct label *l, const struct label_disk *disk,
 	return err ? err : bad == 2 ? -EIO : 0;
 }
 
+int label_same(int fd, const struct label *l, const struct label_disk *disk)
+{
+	void *buf = aligned(LABEL_AREA);
+	int err = buf ? compare(fd, l, disk, buf) : -ENOMEM;
+
+	free(buf);
+	return err;
+}
+
 static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
 {
 	errno = 0;

@@ -7,6 +7,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/lend.h"
+#include "userspace/meshd/peers.h"
 
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,6 +34,45 @@ static bool cluster_ok(const struct label *l)
 	       muuid_equal(&l->cluster, &D.cluster);
 }
 
+/* Whether the drives that a host lists have @drive among them, served. */
+static bool lists(const json_t *data, const struct muuid *drive)
+{
+	struct mgmt_drive m;
+	json_t *j;
+	size_t i;
+
+	json_array_foreach(json_object_get(data, "drives"), i, j)
+		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) &&
+		    strcmp(m.state, "gone") && strcmp(m.state, "twice"))
+			return true;
+	return false;
+}
+
+/* The owner knows best. One that is silent may have been taken away with the drive. */
+static int ask_owner(struct req *r, const struct probe *p, const char *owner)
+{
+	struct mgmt_req q = { .op = MGMT_DRIVES };
+	struct store_host h;
+	char why[REASON];
+	json_t *data;
+	bool serves;
+
+	if (store_host_by_uuid(&p->owner, &h)) {
+		req_note(r, "host %s, which exported %s last, is not known here and was not asked whether "
+			 "it still serves it", owner, p->path);
+		return 0;
+	}
+	if (peer_call(&h, &q, &data, why)) {
+		req_note(r, "host %s, which exported %s last, does not say whether it still serves it: %s",
+			 h.name, p->path, why);
+		return 0;
+	}
+	serves = lists(data, &p->drive);
+	json_decref(data);
+	return serves ? req_fail(r, "host %s serves %s now: unexport it there first (meshctl drive "
+				 "withdraw)", h.name, p->path) : 0;
+}
+
 /* What a label that another host wrote last asks for. */
 static int theirs_verdict(struct req *r, const struct probe *p)
 {
@@ -46,7 +86,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	if (p->network[0] && !arg_bool(r, "force"))
 		return req_fail(r, "%s is on a network (%s): what host %s wrote may arrive later yet; "
 				"when that host is off, add --force", p->path, p->network, owner);
-	return 0;
+	return ask_owner(r, p, owner);
 }
 
 static int label_verdict(struct req *r, const struct probe *p)
@@ -124,6 +164,11 @@ static void lend_errors(struct req *r, int err, const struct tdrive *d, const ch
 			 path);
 	else if (err == -EBUSY)
 		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", path);
+	else if (err == -ETXTBSY)
+		req_fail(r, "%s cannot be exported: another program or driver holds it now; nothing was "
+			 "written", path);
+	else if (err == -ESTALE)
+		req_fail(r, "%s is another device now than a moment ago; nothing was written", path);
 	else if (err == -EBADE)
 		req_fail(r, "%s: its label changes while it is taken up: another host or program writes "
 			 "to it", path);
@@ -158,6 +203,9 @@ static int lend_probed(struct req *r, struct probe *p, struct tdrive **d)
 
 	if (p->verdict == PROBE_LENT) {
 		*d = tdrive_by_path(p->path);
+		if (*d && tdrive_leaving(*d))
+			return req_fail(r, "%s is being withdrawn; export it again when that is over",
+					p->path);
 		req_note(r, "%s is lent already", p->path);
 		return 0;
 	}

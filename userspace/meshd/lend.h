@@ -22,6 +22,7 @@ struct probe {
 	char	name[64];	/* "nvme0n1" */
 	char	path[80];
 	struct twin_id id;
+	u64	diskseq;	/* the kernel's number of the disk; 0: it has none */
 	u64	size;
 	u32	lba;
 	bool	nvme;
@@ -42,6 +43,10 @@ void probe_clear(struct probe *p);
 bool probe_labelled(const char *path);
 /* Whether a disk is none to look at unasked: stacked on others, or in use by them. */
 bool probe_passed_over(const char *path);
+/* Whether @fd, opened by name, is the disk that was probed. */
+bool probe_same_disk(const struct probe *p, int fd);
+/* A file system or partition table on @path: 1 and what, 0: none is known, or -EIO. */
+int probe_signature(const char *path, char *what, size_t size);
 /* What tells it from others, from sysfs alone. */
 void probe_wwid_of(const char *path, struct twin_id *id);
 /* Whole disks by name, malloc()ed strings; free each and the list. */

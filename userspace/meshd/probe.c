@@ -252,31 +252,42 @@ void probe_clear(struct probe *p)
 }
 
 /* libblkid reads as it likes, which O_DIRECT would refuse: by name, not by fd. */
-static int check_signature(struct probe *p)
+int probe_signature(const char *path, char *what, size_t size)
 {
-	blkid_probe pr = blkid_new_probe_from_filename(p->path);
+	blkid_probe pr = blkid_new_probe_from_filename(path);
 	const char *type = NULL, *table = NULL;
 	int rc;
 
+	what[0] = 0;
 	if (!pr)
-		return verdict(p, PROBE_UNFIT, "cannot be probed");
+		return -EIO;
 	blkid_probe_enable_superblocks(pr, 1);
 	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE);
 	blkid_probe_enable_partitions(pr, 1);
 	rc = blkid_do_safeprobe(pr);
 	if (rc == -2) {
-		verdict(p, PROBE_FOREIGN, "carries several signatures at once");
-	} else if (rc < 0) {
-		verdict(p, PROBE_UNFIT, "cannot be read");
+		snprintf(what, size, "several signatures at once");
 	} else if (rc == 0) {
 		blkid_probe_lookup_value(pr, "TYPE", &type, NULL);
 		blkid_probe_lookup_value(pr, "PTTYPE", &table, NULL);
 		if (type)
-			verdict(p, PROBE_FOREIGN, "carries %s", type);
+			snprintf(what, size, "%s", type);
 		else if (table)
-			verdict(p, PROBE_FOREIGN, "carries a partition table (%s)", table);
+			snprintf(what, size, "a partition table (%s)", table);
 	}
 	blkid_free_probe(pr);
+	return what[0] ? 1 : rc < 0 ? -EIO : 0;
+}
+
+static int check_signature(struct probe *p)
+{
+	char what[80];
+	int rc = probe_signature(p->path, what, sizeof(what));
+
+	if (rc < 0)
+		verdict(p, PROBE_UNFIT, "cannot be read");
+	else if (rc)
+		verdict(p, PROBE_FOREIGN, "carries %s", what);
 	return p->verdict != PROBE_OK;
 }
 
@@ -324,10 +335,24 @@ static void identify(struct probe *p)
 		strcpy(id->wwid, "");
 }
 
+/* The kernel numbers every disk it sees: a name may be another one's by now. */
+static u64 number_of(int fd)
+{
+	u64 seq = 0;
+
+	return ioctl(fd, BLKGETDISKSEQ, &seq) ? 0 : seq;
+}
+
+bool probe_same_disk(const struct probe *p, int fd)
+{
+	return number_of(fd) == p->diskseq;
+}
+
 static void describe(struct probe *p, int fd)
 {
 	unsigned int lba = 0;
 
+	p->diskseq = number_of(fd);
 	if (ioctl(fd, BLKGETSIZE64, &p->size))
 		p->size = 0;
 	if (!ioctl(fd, BLKSSZGET, &lba))

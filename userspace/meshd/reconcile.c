@@ -248,6 +248,8 @@ static void *event_thread(void *arg)
 			mesh_events_read(m, on_event, NULL);
 			reconcile_kick();
 		}
+		/* Here, since the other thread waits for drives in turn. */
+		tdrives_tick();
 	}
 	mesh_close(m);
 	return NULL;

@@ -175,8 +175,14 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 		return -ENOENT;
 	}
 	err = put_allowed(e, q, host, why);
-	if (err || (e->version == q->record->version && e->commit == q->record->commit))
+	if (err)
 		return err;
+	if (e->version == q->record->version && e->commit == q->record->commit) {
+		err = tdrive_settled(d);
+		snprintf(why, MGMT_REASON, "drive %s is sick: its label cannot be confirmed: %s",
+			 d->path, strerror(-err));
+		return err;
+	}
 	spare = malloc(sizeof(*spare));
 	buf = record_buffer(LAYOUT_COPY_BYTES);
 	snprintf(why, MGMT_REASON, "out of memory");

@@ -370,8 +370,10 @@ void lend_gone(const struct muuid *drive)
 
 	if (!d)
 		return;
-	log_warn("%s: the drive is gone", d->path);
-	tdrive_stop(d, true);
+	if (tdrive_lost(d)) {
+		log_warn("%s: the drive is gone", d->path);
+		tdrive_stop(d, true);
+	}
 	tdrive_put(d);
 	lend_rescan();
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static void work_free(struct work *w)
 	free(w->buf);
 }
 
-static int work_begin(struct work *w, const char *path)
+static int work_begin(struct work *w, const struct probe *p)
 {
 	w->label = malloc(sizeof(*w->label));
 	w->out = malloc(sizeof(*w->out));
@@ -64,9 +65,11 @@ static int work_begin(struct work *w, const char *path)
 	w->buf = record_buffer(LAYOUT_COPY_BYTES);
 	if (!w->label || !w->out || !w->line || !w->l || !w->spare || !w->buf)
 		return -ENOMEM;
-	w->fd = open(path, O_RDWR | O_DIRECT | O_DSYNC | O_EXCL | O_CLOEXEC);
+	w->fd = open(p->path, O_RDWR | O_DIRECT | O_DSYNC | O_EXCL | O_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
+	if (!probe_same_disk(p, w->fd))
+		return -ESTALE;
 	return ioctl(w->fd, BLKGETSIZE64, &w->size) ? -errno : 0;
 }
 
@@ -97,20 +100,19 @@ static u32 confirmed_by(struct work *w, const struct label *l)
 }
 
 /* The backup that fits best: by what is on the drive, then by the device. */
-static int choose_backup(struct work *w, const char *path)
+static int choose_backup(struct work *w, const struct twin_id *id)
 {
-	struct twin_id id, noted;
+	struct twin_id noted;
 	struct muuid *all;
 	u32 best = 0, n;
 	size_t i, count;
 	bool found = false, same;
 
-	probe_wwid_of(path, &id);
 	all = backup_list(&count);
 	for (i = 0; i < count; i++) {
 		if (backup_read(&all[i], w->out) || w->out->size != w->size)
 			continue;
-		same = !device_noted(&all[i], &noted) && twin_match(&noted, &id) == TWIN_SAME;
+		same = !device_noted(&all[i], &noted) && twin_match(&noted, id) == TWIN_SAME;
 		n = 2 * confirmed_by(w, w->out) + same;
 		if (n > best) {
 			memcpy(w->label, w->out, sizeof(*w->label));
@@ -215,15 +217,63 @@ static int write_label(struct work *w)
 	return err;
 }
 
-static int restore(struct work *w, const char *path)
+/* What is against it, in words: said by a dry run, and else a refusal without --force. */
+static int objection(struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static int objection(struct work *w, const char *fmt, ...)
 {
+	char why[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	if (!arg_bool(w->r, "dry_run") && !arg_bool(w->r, "force"))
+		return req_fail(w->r, "%s; add --force", why);
+	req_note(w->r, "%s%s", why, arg_bool(w->r, "force") ? "" : "; needs --force");
+	return 0;
+}
+
+/* Made since the label was lost, it has what the drive is used for now. */
+static int check_signature(struct work *w, const char *path)
+{
+	char self[32], what[80];
+	int rc;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
+	rc = probe_signature(self, what, sizeof(what));
+	if (rc < 0)
+		return req_fail(w->r, "%s cannot be probed for file systems", path);
+	return rc ? objection(w, "%s carries %s, which its label would overwrite in part", path, what) : 0;
+}
+
+/* The device alone may be another drive's by now: one that was erased and used again. */
+static int check_records(struct work *w, const char *path, int n)
+{
+	char drive[MUUID_TEXT];
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (w->line[i].what == RESTORE_CONFIRMED || w->line[i].what == RESTORE_FOUND ||
+		    w->line[i].what == RESTORE_NAMELESS)
+			return 0;
+	muuid_text(&w->out->drive, drive);
+	return objection(w, "no layout record on %s names drive %s: nothing but the device tells that it "
+			 "was that drive once", path, drive);
+}
+
+static int restore(struct work *w, const struct probe *p)
+{
+	const char *path = p->path;
 	int n, each[2], err = label_read(w->fd, w->size, w->out, &w->disk, each);
 
 	if (!err)
 		return req_fail(w->r, "%s has a label that can be read; nothing to restore", path);
 	if (err != -EBADMSG && err != -EUCLEAN && err != -ENODATA && err != -EIO)
 		return req_fail(w->r, "%s: %s", path, strerror(-err));
-	if (choose_backup(w, path))
+	if (check_signature(w, path))
+		return -1;
+	if (choose_backup(w, &p->id))
 		return req_fail(w->r, "no copy of a label in %s/labels belongs to %s: neither the device "
 				"nor a layout record on it matches one", D.state, path);
 	err = scan_drive(w);
@@ -233,6 +283,8 @@ static int restore(struct work *w, const char *path)
 			  uuid_random);
 	if (n < 0)
 		return req_fail(w->r, "%s: what is found makes no label: %s", path, strerror(-n));
+	if (check_records(w, path, n))
+		return -1;
 	dry_begin(w->r);
 	if (!arg_bool(w->r, "dry_run"))
 		json_object_del(w->r->result, "dry_run");
@@ -277,11 +329,13 @@ int cmd_drive_restore(struct req *r)
 	probe_clear(&p);
 	if (err)
 		return err;
-	err = work_begin(&w, path);
-	if (err)
+	err = work_begin(&w, &p);
+	if (err == -ESTALE)
+		req_fail(r, "%s is another device now than a moment ago; nothing was written", path);
+	else if (err)
 		req_fail(r, "%s: %s", path, strerror(-err));
 	else
-		err = restore(&w, path);
+		err = restore(&w, &p);
 	work_free(&w);
 	lend_rescan();
 	return err;

@@ -195,11 +195,17 @@ int take_probe(const char *path, struct probe *p)
 	return p->err;
 }
 
-static int open_drive(const char *path)
+/* The name may be another device's since it was probed. */
+static int open_probed(const struct probe *p, int flags)
 {
-	int fd = open(path, O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC);
+	int fd = open(p->path, O_RDWR | O_DIRECT | O_DSYNC | O_CLOEXEC | flags);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return errno == EBUSY ? -ETXTBSY : -errno;
+	if (probe_same_disk(p, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
 }
 
 /* Only cheap insurance: the target's writes carry FUA anyway. */
@@ -281,7 +287,7 @@ static int up_job(struct tdrive *d, void *arg)
 	return err;
 }
 
-static int fresh_label(struct taking *t, int fd)
+static int write_fresh(struct taking *t, int fd)
 {
 	struct label *l = calloc(1, sizeof(*l));
 	int err, each[2];
@@ -311,14 +317,29 @@ static int fresh_label(struct taking *t, int fd)
 	return 0;
 }
 
+/*
+ * What is wiped is held alone meanwhile: nobody mounts it, and nothing that somebody has
+ * in use is lost. The kernel, which takes it next, would be kept away in turn.
+ */
+static int fresh_label(struct taking *t)
+{
+	int alone = open_probed(&t->p, O_EXCL), err;
+
+	if (alone < 0)
+		return alone;
+	err = write_fresh(t, alone);
+	close(alone);
+	return err;
+}
+
 static int take(struct taking *t)
 {
 	struct up u = { .how = t->how };
-	int fd = open_drive(t->p.path), err = fd < 0 ? fd : 0;
+	int fd = open_probed(&t->p, 0), err = fd < 0 ? fd : 0;
 	struct tdrive *d;
 
 	if (!err && t->how.fresh)
-		err = fresh_label(t, fd);
+		err = fresh_label(t);
 	if (err) {
 		if (fd >= 0)
 			close(fd);

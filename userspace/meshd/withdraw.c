@@ -54,26 +54,36 @@ static int withdraw_label(struct tdrive *d)
 }
 
 struct withdrawal {
-	bool force;
+	bool	force;
+	u64	since;
 };
 
+static void leave(struct tdrive *d, bool leaving)
+{
+	pthread_mutex_lock(&d->lock);
+	d->leaving = leaving;
+	pthread_mutex_unlock(&d->lock);
+}
+
+/*
+ * All of it on the drive's thread: a drive that hung goes when it answers, although
+ * nobody waits any more. Jobs that are queued behind find no drive.
+ */
 static int withdraw_job(struct tdrive *d, void *arg)
 {
 	const struct withdrawal *w = arg;
-	int err;
+	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d);
 
-	if (d->label->extents && !w->force)
-		return -EBUSY;
-	err = withdraw_label(d);
-	if (err == -EBADE)
-		err = 0;
-	if (err)
+	if (err && err != -EBADE) {
+		leave(d, false);	/* nobody may wait by now */
+		if (now_ms() - w->since > WITHDRAW_MS)
+			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
 		return err;
+	}
 	cache_on(d);
-	/* Jobs that were queued behind it find no drive: they would label it again. */
-	pthread_mutex_lock(&d->lock);
-	d->gone = true;
-	pthread_mutex_unlock(&d->lock);
+	tdrive_stop(d, w->force);
+	store_drive_del(&d->uuid);
+	log_info("%s: withdrawn", d->path);
 	return 0;
 }
 
@@ -166,13 +176,12 @@ static int withdraw(struct req *r, struct tdrive *d)
 	if (!w)
 		return -ENOMEM;
 	w->force = arg_bool(r, "force");
+	w->since = now_ms();
+	leave(d, true);
 	err = tdrive_run_for(d, withdraw_job, w, free, WITHDRAW_MS);
-	if (err)
-		return err;
-	tdrive_stop(d, arg_bool(r, "force"));
-	store_drive_del(&d->uuid);
-	log_info("%s: withdrawn", d->path);
-	return 0;
+	if (err && err != -ETIMEDOUT)
+		leave(d, false);
+	return err;
 }
 
 int cmd_drive_withdraw(struct req *r)
@@ -191,7 +200,9 @@ int cmd_drive_withdraw(struct req *r)
 		return req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
 	}
 	count_losses(d, &s);
-	if (!withdraw_verdict(r, what, &s)) {
+	if (tdrive_leaving(d)) {
+		req_fail(r, "%s is being withdrawn already; it goes when the drive answers", what);
+	} else if (!withdraw_verdict(r, what, &s)) {
 		if (arg_bool(r, "dry_run"))
 			withdraw_dry(r, d, &s);
 		else

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Taking a drive up: what is opened, and that it is what was probed. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static int test_open(const char *path, int flags, ...);
+
+#define open	test_open
+#include "userspace/meshd/take.c"
+#undef open
+#include "suite.h"
+
+#define SIZE	(64ULL << 20)
+
+struct meshd D;
+static int file;		/* behind the device's name */
+static bool excluded, other_disk;
+static int alone_fd;
+static int wiped, wiped_alone, started;
+
+static int test_open(const char *path, int flags, ...)
+{
+	int fd;
+
+	(void)path;
+	if ((flags & O_EXCL) && excluded) {
+		errno = EBUSY;
+		return -1;
+	}
+	fd = dup(file);
+	if (flags & O_EXCL)
+		alone_fd = fd;
+	return fd;
+}
+
+static bool held_alone(void)
+{
+	return alone_fd >= 0 && fcntl(alone_fd, F_GETFD) >= 0;
+}
+
+bool probe_same_disk(const struct probe *p, int fd)
+{
+	(void)p, (void)fd;
+	return !other_disk;
+}
+
+int label_forget(int fd, u64 size)
+{
+	(void)fd, (void)size;
+	wiped++;
+	wiped_alone += held_alone();
+	return 0;
+}
+
+int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2])
+{
+	(void)fd, (void)l, (void)disk;
+	wiped_alone += held_alone();
+	err[0] = err[1] = 0;
+	return 0;
+}
+
+int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
+		 const struct twin_id *id, struct tdrive **out)
+{
+	(void)path, (void)disk, (void)id, (void)out;
+	/* The kernel cannot take what we hold alone. */
+	started += held_alone() ? 100 : 1;
+	close(fd);
+	free(label);
+	return -EEXIST;
+}
+
+/* What take() does not come to here */
+
+#define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
+QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
+
+u64 now_ms(void) { return 1; }
+void sleep_ms(unsigned int ms) { (void)ms; }
+void uuid_random(struct muuid *u) { memset(u, 7, sizeof(*u)); }
+void lend_rescan(void) { }
+bool probe_labelled(const char *path) { (void)path; return false; }
+int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
+void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
+struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
+int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
+int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
+void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
+void tdrive_put(struct tdrive *d) { (void)d; }
+void zero_kick(struct tdrive *d) { (void)d; }
+int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
+int device_note(const struct muuid *u, const struct twin_id *id) { (void)u, (void)id; return 0; }
+
+int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)
+{
+	(void)d, (void)fn, (void)arg;
+	return -ENOSYS;
+}
+
+void backup_label(struct tdrive *d, const struct label *l, bool now)
+{
+	(void)d, (void)l, (void)now;
+}
+
+void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result)
+{
+	(void)f, (void)item, (void)n, (void)ms, (void)result;
+}
+
+static int taken(bool fresh)
+{
+	struct taking t = { .how = { .by_hand = true, .fresh = fresh }, .p = { .size = SIZE, .lba = 512 } };
+
+	alone_fd = -1;
+	wiped = wiped_alone = started = 0;
+	if (!fresh)
+		t.p.label = calloc(1, sizeof(*t.p.label));
+	file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	CU_ASSERT_FATAL(file >= 0);
+	t.err = take(&t);
+	CU_ASSERT(!held_alone());
+	close(file);
+	probe_clear(&t.p);
+	return t.err;
+}
+
+static void test_fresh(void)
+{
+	CU_ASSERT_EQUAL(taken(true), -EEXIST);
+	CU_ASSERT_EQUAL(wiped, 1);
+	CU_ASSERT_EQUAL(wiped_alone, 2);
+	CU_ASSERT_EQUAL(started, 1);
+	/* One that is served already may be held by the kernel. */
+	excluded = true;
+	CU_ASSERT_EQUAL(taken(false), -EEXIST);
+	CU_ASSERT_EQUAL(started, 1);
+	CU_ASSERT_EQUAL(wiped, 0);
+	excluded = false;
+}
+
+static void test_in_use(void)
+{
+	excluded = true;
+	CU_ASSERT_EQUAL(taken(true), -ETXTBSY);
+	CU_ASSERT_EQUAL(wiped + started, 0);
+	excluded = false;
+}
+
+static void test_other_disk(void)
+{
+	other_disk = true;
+	for (int fresh = 0; fresh < 2; fresh++) {
+		CU_ASSERT_EQUAL(taken(fresh), -ESTALE);
+		CU_ASSERT_EQUAL(wiped + started, 0);
+	}
+	other_disk = false;
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "fresh", test_fresh },
+		{ "in use", test_in_use },
+		{ "another disk", test_other_disk },
+		{ NULL, NULL },
+	};
+
+	return suite_main("take", tests);
+}

@@ -39,12 +39,16 @@ static void cache_on(struct tdrive *d)
 static int withdraw_label(struct tdrive *d)
 {
 	struct label *l;
+	int err;
 
-	if (d->foreign)
-		return 0;		/* another host's by now: not a byte of it is ours */
 	if (!d->label->extents) {
-		device_forget(&d->uuid);
-		return label_forget(d->fd, d->size);
+		/* Idle, it may have become another host's without this one having noticed. */
+		err = tdrive_current(d);
+		if (!err)
+			err = label_forget(d->fd, d->size);
+		if (!err)
+			device_forget(&d->uuid);
+		return err;
 	}
 	l = tdrive_edit(d);
 	if (!l)

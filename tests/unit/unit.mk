@@ -22,10 +22,11 @@ S390X_SKIP += tests/unit/test_mgmt.c
 # Files of meshd, which include it.
 S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
 S390X_SKIP += tests/unit/test_take.c
-S390X_SKIP += tests/unit/test_withdraw.c
+S390X_SKIP += tests/unit/test_withdraw.c tests/unit/test_zero.c
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_take = -lpthread -lnvme
 UNIT_LIBS_withdraw = -lpthread -lnvme
+UNIT_LIBS_zero = -lpthread
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

@@ -24,10 +24,10 @@ void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 	(void)path, (void)n, (void)labelled_only, (void)out;
 }
 
-bool lend_twin_why(const char *path, char *why, size_t size)
+const char *lend_twin_why(const char *path, char *why, size_t size)
 {
 	(void)path, (void)why, (void)size;
-	return false;
+	return NULL;
 }
 
 const char *arg_str(const struct req *r, const char *key)

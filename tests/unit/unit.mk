@@ -23,10 +23,12 @@ S390X_SKIP += tests/unit/test_mgmt.c
 S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
 S390X_SKIP += tests/unit/test_take.c
 S390X_SKIP += tests/unit/test_withdraw.c tests/unit/test_zero.c
+S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_take = -lpthread -lnvme
 UNIT_LIBS_withdraw = -lpthread -lnvme
 UNIT_LIBS_zero = -lpthread
+UNIT_LIBS_rescan = -lpthread
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

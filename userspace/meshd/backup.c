@@ -4,10 +4,11 @@
  *
  *   UUID         its label as it was written last, the bytes of one copy
  *   UUID.old     the one before
+ *   UUID.newer   the newest of a drive of which an older state was put back
  *   UUID.device  model, serial and world-wide id of the device, a line each
  *
- * Copies for people and for `drive restore-label`: nothing is decided by a label
- * that stands here while the drive itself has one that can be read.
+ * Copies for people and for `drive restore-label`. While the drive itself has a label
+ * that can be read, one that stands here says no more than that the drive is older.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -116,6 +117,27 @@ int backup_read(const struct muuid *drive, struct label *l)
 	}
 	free(buf);
 	return buf ? err : -ENOMEM;
+}
+
+u64 backup_newer(const struct label *l)
+{
+	struct label *kept = malloc(sizeof(*kept));
+	u64 newer = 0;
+
+	if (kept && !backup_read(&l->drive, kept) && kept->sequence > l->sequence)
+		newer = kept->sequence;
+	free(kept);
+	return newer;
+}
+
+void backup_aside(const struct muuid *drive)
+{
+	char path[256], aside[256];
+
+	file_of(path, sizeof(path), drive, "");
+	file_of(aside, sizeof(aside), drive, ".newer");
+	if (rename(path, aside))
+		log_warn("%s: not kept as %s: %s", path, aside, strerror(errno));
 }
 
 struct muuid *backup_list(size_t *n)

@@ -160,6 +160,10 @@ void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thr
 void backup_idle(struct tdrive *d);					/* job thread */
 /* A copy of @drive's label in the state folder, the newest that is whole. */
 int backup_read(const struct muuid *drive, struct label *l);
+/* The sequence of its backup, if that is higher than @l's: the drive went back in time. */
+u64 backup_newer(const struct label *l);
+/* Such a backup is kept as UUID.newer. */
+void backup_aside(const struct muuid *drive);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);
 /* The device that was served last under a label. */

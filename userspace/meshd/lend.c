@@ -43,7 +43,7 @@ static bool lists(const json_t *data, const struct muuid *drive)
 
 	json_array_foreach(json_object_get(data, "drives"), i, j)
 		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) &&
-		    strcmp(m.state, "gone") && strcmp(m.state, "twice"))
+		    strcmp(m.state, "gone") && strcmp(m.state, "twice") && strcmp(m.state, "refused"))
 			return true;
 	return false;
 }
@@ -92,6 +92,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 static int label_verdict(struct req *r, const struct probe *p)
 {
 	struct tdrive *d;
+	u64 newer;
 
 	if (!cluster_ok(p->label))
 		return req_fail(r, "%s belongs to another cluster; set that cluster's key first "
@@ -106,6 +107,13 @@ static int label_verdict(struct req *r, const struct probe *p)
 	}
 	if (p->verdict == PROBE_THEIRS && theirs_verdict(r, p))
 		return -1;
+	newer = backup_newer(p->label);
+	if (newer && !arg_bool(r, "force"))
+		return req_fail(r, "the label of %s has sequence %llu, but %llu was written to it: an older "
+				"state of the drive was put back, and volumes may mix it with newer data. "
+				"Put the newer state back, or add --force to go on with this one",
+				p->path, (unsigned long long)p->label->sequence,
+				(unsigned long long)newer);
 	if (p->label->size != p->size && !arg_bool(r, "force"))
 		return req_fail(r, "%s has %llu bytes, its label says %llu: has it grown, or is it a copy "
 				"of a smaller one? If it is the drive itself, add --force",

@@ -93,8 +93,8 @@ void lend_rescan(void);
 void lend_gone(const struct muuid *drive);
 /* Drives of which several devices claim to be the one, for MGMT_DRIVES. */
 void lend_twins(json_t *list);
-/* Why a device with our label is not served, or false. */
-bool lend_twin_why(const char *path, char *why, size_t size);
+/* The state of a device with our label that is not served, and why; else NULL. */
+const char *lend_twin_why(const char *path, char *why, size_t size);
 
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);

@@ -28,7 +28,7 @@ struct refused {
 	struct muuid drive;
 	char	path[80];
 	char	why[240];
-	bool	undecided;	/* no other device is served in its place */
+	const char *state;	/* in lists of drives; NULL: another device is served in its place */
 	u64	size;
 	u32	lba;
 	u32	extents;
@@ -41,19 +41,20 @@ static struct {
 	size_t	n;
 } refused = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-bool lend_twin_why(const char *path, char *why, size_t size)
+const char *lend_twin_why(const char *path, char *why, size_t size)
 {
-	bool found = false;
+	const char *state = NULL;
 	size_t i;
 
 	pthread_mutex_lock(&refused.lock);
-	for (i = 0; i < refused.n && !found; i++) {
-		found = !strcmp(refused.all[i].path, path);
-		if (found)
-			snprintf(why, size, "%s", refused.all[i].why);
+	for (i = 0; i < refused.n && !state; i++) {
+		if (strcmp(refused.all[i].path, path))
+			continue;
+		state = refused.all[i].state ? refused.all[i].state : "twice";
+		snprintf(why, size, "%s", refused.all[i].why);
 	}
 	pthread_mutex_unlock(&refused.lock);
-	return found;
+	return state;
 }
 
 void lend_twins(json_t *list)
@@ -65,10 +66,11 @@ void lend_twins(json_t *list)
 	for (i = 0; i < refused.n; i++) {
 		const struct refused *t = &refused.all[i];
 
-		if (!t->undecided)
+		if (!t->state)
 			continue;
 		m = (struct mgmt_drive) { .uuid = t->drive, .size = t->size, .lba = t->lba,
-					  .extents = t->extents, .state = "twice" };
+					  .extents = t->extents };
+		snprintf(m.state, sizeof(m.state), "%s", t->state);
 		snprintf(m.path, sizeof(m.path), "%s", t->path);
 		snprintf(m.model, sizeof(m.model), "%s", t->id.model);
 		snprintf(m.serial, sizeof(m.serial), "%s", t->id.serial);
@@ -83,10 +85,10 @@ struct finds {
 	size_t	n;
 };
 
-static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+static void refuse(struct finds *f, const struct probe *p, const char *state, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+static void refuse(struct finds *f, const struct probe *p, const char *state, const char *fmt, ...)
 {
 	struct refused *grown = realloc(f->all, (f->n + 1) * sizeof(*f->all)), *t;
 	char was[240];
@@ -96,7 +98,7 @@ static void refuse(struct finds *f, const struct probe *p, bool undecided, const
 		return;
 	f->all = grown;
 	t = &f->all[f->n++];
-	*t = (struct refused) { .drive = p->drive, .undecided = undecided, .size = p->size,
+	*t = (struct refused) { .drive = p->drive, .state = state, .size = p->size,
 				.lba = p->lba, .extents = p->extents, .id = p->id };
 	snprintf(t->path, sizeof(t->path), "%s", p->path);
 	va_start(ap, fmt);
@@ -148,11 +150,18 @@ static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct pro
 static void take_one(struct finds *f, struct probe *p)
 {
 	static const struct take_how by_itself = { .by_hand = false };
+	u64 newer = backup_newer(p->label);
 	struct tdrive *d = NULL;
 	int err;
 
+	if (newer) {
+		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
+		       "state of it was put back; 'meshctl drive lend %s --force' if that is wanted",
+		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
+		return;
+	}
 	if (p->label->size != p->size) {
-		refuse(f, p, true, "it has %llu bytes, its label says %llu: a copy of another drive, or "
+		refuse(f, p, "refused", "it has %llu bytes, its label says %llu: a copy of another drive, or "
 		       "grown; 'meshctl drive lend %s --force' if it is the drive itself",
 		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
 		return;
@@ -170,10 +179,10 @@ static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 
 	for (i = 0; i < n; i++) {
 		if (n == 1)
-			refuse(f, p[i], true, "its label was served from another device last; if this one "
+			refuse(f, p[i], "twice", "its label was served from another device last; if this one "
 			       "took its place, 'meshctl drive lend %s'", p[i]->path);
 		else
-			refuse(f, p[i], true, "same label as %s%s; unplug the copy, or decide with "
+			refuse(f, p[i], "twice", "same label as %s%s; unplug the copy, or decide with "
 			       "'meshctl drive lend %s'", p[i ? 0 : 1]->path, noted ?
 			       ", and neither alone is the device of last time" : "", p[i]->path);
 	}
@@ -205,7 +214,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 	for (i = 0; i < n && (d || pick >= 0); i++) {
 		if ((int)i == pick)
 			continue;
-		refuse(f, p[i], false, "same label as %s, which is served; wipe the copy or unplug it",
+		refuse(f, p[i], NULL, "same label as %s, which is served; wipe the copy or unplug it",
 		       d ? d->path : p[pick]->path);
 		if (d)
 			mark_twin(d, p[i]->path);

@@ -236,17 +236,22 @@ static void forget_old_end(struct tdrive *d, u64 size)
 static int put_right(struct tdrive *d, const struct take_how *how, const int each[2])
 {
 	const struct label *is = d->label;
-	u64 was = is->size;
+	u64 was = is->size, newer = backup_newer(is);
 	struct label *l;
 	int err;
 
-	if (!(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
+	if (!newer && !(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
 	    !each[0] && !each[1] && (!muuid_null(&is->cluster) || muuid_null(&D.cluster)) &&
 	    is->size == d->size)
 		return 0;
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
+	if (newer) {
+		/* By hand alone: it goes on above what it had been. */
+		backup_aside(&d->uuid);
+		d->disk.tried = newer > d->disk.tried ? newer : d->disk.tried;
+	}
 	l->flags &= ~LABEL_F_WITHDRAWN;
 	l->owner = D.host;
 	l->size = d->size;

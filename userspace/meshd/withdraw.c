@@ -230,7 +230,7 @@ static json_t *scan_json(const struct probe *p)
 {
 	json_t *j = json_object();
 	char why[240];
-	bool twin = lend_twin_why(p->path, why, sizeof(why));
+	const char *twin = lend_twin_why(p->path, why, sizeof(why));
 
 	jset_str(j, "path", p->path);
 	jset_str(j, "model", p->id.model);
@@ -238,7 +238,7 @@ static json_t *scan_json(const struct probe *p)
 	jset_str(j, "wwid", p->id.wwid);
 	jset_u64(j, "size", p->size);
 	jset_u64(j, "lba", p->lba);
-	jset_str(j, "state", twin ? "twice" : p->err ? "refused" : probe_word(p->verdict));
+	jset_str(j, "state", twin ? twin : p->err ? "refused" : probe_word(p->verdict));
 	jset_str(j, "reason", twin ? why : p->why);
 	json_object_set_new(j, "uuid", json_null());
 	if (!muuid_null(&p->drive))

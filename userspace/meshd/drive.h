@@ -139,6 +139,7 @@ void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct 
  * label_read() - the better copy of a drive's label
  * @disk: set to what is on the drive, for label_write()
  * @err: what each copy is
+ * Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
  */
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
 /**

@@ -239,6 +239,9 @@ static int check_label(struct probe *p, int fd)
 		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
 	else if (err == -EIO)
 		verdict(p, PROBE_UNFIT, "cannot be read");
+	else if (err == -EUCLEAN && !p->each[0] && !p->each[1])
+		verdict(p, PROBE_FOREIGN, "carries the labels of two drives: a copy of another one was "
+			"written over a part of it (meshctl drive restore-label %.40s --dry-run)", p->path);
 	else if (err != -ENODATA)
 		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label (meshctl drive "
 			"restore-label %.40s --dry-run)", p->path);

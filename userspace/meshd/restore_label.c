@@ -271,6 +271,10 @@ static int restore(struct work *w, const struct probe *p)
 		return req_fail(w->r, "%s has a label that can be read; nothing to restore", path);
 	if (err != -EBADMSG && err != -EUCLEAN && err != -ENODATA && err != -EIO)
 		return req_fail(w->r, "%s: %s", path, strerror(-err));
+	if (err == -EUCLEAN && !each[0] && !each[1] &&
+	    objection(w, "%s carries the labels of two drives: one of them was overwritten in part by the "
+		      "other", path))
+		return -1;
 	if (check_signature(w, path))
 		return -1;
 	if (choose_backup(w, &p->id))

@@ -83,10 +83,47 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(access(path, R_OK), 0);
 }
 
+static size_t listed(void)
+{
+	struct muuid *all;
+	size_t n, i, is = 0;
+
+	all = backup_list(&n);
+	for (i = 0; i < n; i++)
+		is += muuid_equal(&all[i], &id);
+	CU_ASSERT_EQUAL(n, is);
+	free(all);
+	return n;
+}
+
+/* The last backup that could be written is still the drive's backup. */
+static void test_full(void)
+{
+	char path[256];
+
+	begin();
+	wrote(1);
+	wrote(2);
+	CU_ASSERT_EQUAL(listed(), 1);
+	full = true;
+	wrote(3);
+	wrote(4);
+	CU_ASSERT_EQUAL(reads(), 2);
+	CU_ASSERT_EQUAL(listed(), 1);
+	full = false;
+	wrote(5);
+	CU_ASSERT_EQUAL(reads(), 5);
+	file_of(path, sizeof(path), &id, "");
+	CU_ASSERT_EQUAL(unlink(path), 0);	/* between the two renames */
+	CU_ASSERT_EQUAL(reads(), 2);
+	CU_ASSERT_EQUAL(listed(), 1);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "newer", test_newer },
+		{ "no space", test_full },
 		{ NULL, NULL },
 	};
 	int err;

@@ -14,6 +14,7 @@ static const struct muuid id = { { 5 } };
 static struct probe *found;		/* by the look; freed by it */
 static u64 newer;
 static int taken;
+static bool noted;
 static char why[240];
 
 static struct probe *drive_found(void)
@@ -80,6 +81,7 @@ u64 backup_newer(const struct label *l)
 	return newer > l->sequence ? newer : 0;
 }
 
+bool withdrawn_noted(const struct muuid *u) { (void)u; return noted; }
 void probe_clear(struct probe *p) { free(p->label); }
 void sleep_ms(unsigned int ms) { (void)ms; }
 void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
@@ -116,10 +118,23 @@ static void test_older(void)
 	CU_ASSERT_STRING_EQUAL(why, "");
 }
 
+/* Its label could not be written, the state folder could. */
+static void test_withdrawn(void)
+{
+	newer = 0;
+	noted = true;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_EQUAL(taken, 0);
+	noted = false;
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 1);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "older", test_older },
+		{ "withdrawn", test_withdrawn },
 		{ NULL, NULL },
 	};
 

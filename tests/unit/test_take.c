@@ -96,6 +96,7 @@ void zero_kick(struct tdrive *d) { (void)d; }
 int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
 u64 backup_newer(const struct label *l) { (void)l; return 0; }
 void backup_aside(const struct muuid *u) { (void)u; }
+void withdrawn_forget(const struct muuid *u) { (void)u; }
 int device_note(const struct muuid *u, const struct twin_id *id) { (void)u, (void)id; return 0; }
 
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)

@@ -7,9 +7,10 @@
 /* The rest of meshd */
 
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
-static int forgotten;
+static int forgotten, noted, note_err;
 
 void device_forget(const struct muuid *u) { (void)u; forgotten++; }
+int withdrawn_note(const struct muuid *u) { (void)u; noted++; return note_err; }
 int store_drive_del(const struct muuid *u) { (void)u; return 0; }
 struct opens *opens_get(void) { return NULL; }
 u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return 0; }
@@ -111,11 +112,72 @@ static void test_taken_over(void)
 	}
 }
 
+static bool label_says(u64 at, u32 flags)
+{
+	struct label_disk_head h;
+
+	CU_ASSERT_EQUAL(pread(d->fd, &h, sizeof(h), at), sizeof(h));
+	return label_magic(&h, sizeof(h)) && le32toh(h.flags) == flags;
+}
+
+/* With one copy the label says it; with none the state folder, or it stays. */
+static void test_unwritable(void)
+{
+	for (unsigned int copies = 1; copies <= 3; copies++) {
+		rig_begin(LABEL_READY);
+		noted = 0;
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT(!listed());
+		CU_ASSERT_EQUAL(noted, copies == 3);
+		CU_ASSERT(label_says(0, copies & 1 ? 0 : LABEL_F_WITHDRAWN));
+		CU_ASSERT(label_says(SIZE - MIB, copies & 2 ? 0 : LABEL_F_WITHDRAWN));
+	}
+	rig_begin(LABEL_READY);
+	bad_writes = 3;
+	note_err = -ENOSPC;
+	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT(listed());
+	note_err = 0;
+	CU_ASSERT_EQUAL(withdraw_it(true), 0);
+	CU_ASSERT(!listed());
+}
+
+static int commit_job(struct tdrive *t, void *arg)
+{
+	struct label *l = tdrive_edit(t);
+
+	(void)arg;
+	return tdrive_commit(t, l);
+}
+
+/* What a wipe that failed has left is the drive's own doing. */
+static void test_half_wiped(void)
+{
+	for (unsigned int copies = 1; copies <= 3; copies++) {
+		rig_begin(0);
+		noted = 0;
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(false), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "add --force"));
+		CU_ASSERT(listed());
+		CU_ASSERT_EQUAL(noted, 0);
+		bad_writes = 0;
+		CU_ASSERT_EQUAL(tdrive_run(d, commit_job, NULL), 0);
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT(!listed());
+		CU_ASSERT_EQUAL(noted, 1);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "empty", test_empty },
 		{ "taken over", test_taken_over },
+		{ "unwritable", test_unwritable },
+		{ "half wiped", test_half_wiped },
 		{ NULL, NULL },
 	};
 

@@ -5,6 +5,7 @@
  *   UUID         its label as it was written last, the bytes of one copy
  *   UUID.old     the one before
  *   UUID.newer   the newest of a drive of which an older state was put back
+ *   UUID.withdrawn  the drive's label could not be told that it was
  *   UUID.device  model, serial and world-wide id of the device, a line each
  *
  * Copies for people and for `drive restore-label`. While the drive itself has a label
@@ -210,5 +211,29 @@ void device_forget(const struct muuid *drive)
 	char path[256];
 
 	file_of(path, sizeof(path), drive, ".device");
+	unlink(path);
+}
+
+int withdrawn_note(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
+	return file_put(path, NULL, "", 0);
+}
+
+bool withdrawn_noted(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
+	return !access(path, F_OK);
+}
+
+void withdrawn_forget(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
 	unlink(path);
 }

@@ -171,6 +171,10 @@ struct muuid *backup_list(size_t *n);
 int device_note(const struct muuid *drive, const struct twin_id *id);
 int device_noted(const struct muuid *drive, struct twin_id *id);
 void device_forget(const struct muuid *drive);
+/* Of a drive whose label could not be told that it was withdrawn. */
+int withdrawn_note(const struct muuid *drive);
+bool withdrawn_noted(const struct muuid *drive);
+void withdrawn_forget(const struct muuid *drive);
 
 /* zero.c */
 void zero_kick(struct tdrive *d);

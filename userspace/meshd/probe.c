@@ -180,7 +180,7 @@ static void describe_label(struct probe *p)
 			 (unsigned long long)l->size, (unsigned long long)p->size);
 	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s", text,
 		l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
-		l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "", size);
+		l->flags & LABEL_F_WITHDRAWN || withdrawn_noted(&l->drive) ? ", withdrawn" : "", size);
 }
 
 /*

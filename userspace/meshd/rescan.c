@@ -131,7 +131,7 @@ static void mark_twin(struct tdrive *d, const char *path)
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
-	       !(p->label->flags & LABEL_F_WITHDRAWN) &&
+	       !(p->label->flags & LABEL_F_WITHDRAWN) && !withdrawn_noted(&p->label->drive) &&
 	       (muuid_null(&p->label->cluster) || muuid_null(&D.cluster) ||
 		muuid_equal(&p->label->cluster, &D.cluster));
 }

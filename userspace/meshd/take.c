@@ -283,6 +283,7 @@ static int up_job(struct tdrive *d, void *arg)
 	if (err && u->how.by_hand)
 		return err;
 	cache_off(d);
+	withdrawn_forget(&d->uuid);
 	if (device_note(&d->uuid, &d->id))
 		log_warn("%s: which device it is cannot be noted", d->path);
 	store_drive_put(&d->uuid, d->path);

@@ -48,13 +48,17 @@ static int withdraw_label(struct tdrive *d)
 			err = label_forget(d->fd, d->size);
 		if (!err)
 			device_forget(&d->uuid);
+		else if (err != -EBADE)
+			d->disk.known[0] = d->disk.known[1] = false;	/* wiped or not */
 		return err;
 	}
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
 	l->flags |= LABEL_F_WITHDRAWN;
-	return tdrive_commit(d, l);
+	err = tdrive_commit(d, l);
+	/* One copy is enough here: if it rots, too, the drive comes back and nothing is lost. */
+	return d->label->flags & LABEL_F_WITHDRAWN ? 0 : err;
 }
 
 struct withdrawal {
@@ -69,6 +73,18 @@ static void leave(struct tdrive *d, bool leaving)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* It goes although its label cannot say so: the state folder does. */
+static bool unwritten(struct tdrive *d, int err)
+{
+	if (withdrawn_note(&d->uuid))
+		return false;
+	log_error("%s: withdrawn, but its label cannot be written (%s) and still names this host; only "
+		  "%s knows", d->path, strerror(-err), D.state);
+	return true;
+}
+
+#define UNWRITTEN	1
+
 /*
  * All of it on the drive's thread: a drive that hung goes when it answers, although
  * nobody waits any more. Jobs that are queued behind find no drive.
@@ -76,9 +92,11 @@ static void leave(struct tdrive *d, bool leaving)
 static int withdraw_job(struct tdrive *d, void *arg)
 {
 	const struct withdrawal *w = arg;
-	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d);
+	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d), done = 0;
 
-	if (err && err != -EBADE) {
+	if (err && err != -EBADE && w->force && unwritten(d, err))
+		done = UNWRITTEN;
+	if (err && err != -EBADE && !done) {
 		leave(d, false);	/* nobody may wait by now */
 		if (now_ms() - w->since > WITHDRAW_MS)
 			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
@@ -88,7 +106,7 @@ static int withdraw_job(struct tdrive *d, void *arg)
 	tdrive_stop(d, w->force);
 	store_drive_del(&d->uuid);
 	log_info("%s: withdrawn", d->path);
-	return 0;
+	return done;
 }
 
 static struct tdrive *named_drive(const char *what)
@@ -218,11 +236,15 @@ int cmd_drive_withdraw(struct req *r)
 	lend_rescan();
 	if (err == -ETIMEDOUT)
 		return req_fail(r, "%s does not answer; it goes when it does", what);
+	if (err == UNWRITTEN)
+		req_note(r, "%s is withdrawn, but its label cannot be written: this host does not take it "
+			 "up again, another one is told that it is exported here", what);
 	if (err == -EBUSY)
 		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
 				what);
-	if (err)
-		return req_fail(r, "%s: %s", what, strerror(-err));
+	if (err < 0)
+		return req_fail(r, "the label of %s cannot be written: %s%s", what, strerror(-err),
+				arg_bool(r, "force") ? "" : "; add --force to withdraw it as it is");
 	return r->error[0] ? -1 : 0;
 }
 

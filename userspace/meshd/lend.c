@@ -9,6 +9,8 @@
 #include "userspace/meshd/lend.h"
 #include "userspace/meshd/peers.h"
 
+#define CLUSTER_MS	5000
+
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void push_fn(struct tdrive *d, struct tjob *j, int err)
@@ -28,10 +30,43 @@ void lend_push(struct tdrive *d)
 	tdrive_submit(d, j);
 }
 
-static bool cluster_ok(const struct label *l)
+bool lend_cluster_ok(const struct label *l)
 {
 	return muuid_null(&l->cluster) || muuid_null(&D.cluster) ||
 	       muuid_equal(&l->cluster, &D.cluster);
+}
+
+/* On the drive's thread. */
+static int cluster_job(struct tdrive *d, void *arg)
+{
+	struct label *l;
+
+	(void)arg;
+	if (muuid_null(&D.cluster) || muuid_equal(&d->label->cluster, &D.cluster))
+		return 0;
+	l = tdrive_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->cluster = D.cluster;
+	return tdrive_commit(d, l);
+}
+
+void lend_cluster(struct req *r)
+{
+	struct tdrive **all;
+	size_t i, n;
+	int err;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		err = tdrive_run_for(all[i], cluster_job, NULL, NULL, CLUSTER_MS);
+		if (err)
+			req_note(r, "%s still belongs to the cluster of the key before (%s): at the next start "
+				 "it is not served until 'meshctl drive lend %s --take-over'",
+				 all[i]->path, strerror(-err), all[i]->path);
+		tdrive_put(all[i]);
+	}
+	free(all);
 }
 
 /* Whether the drives that a host lists have @drive among them, served. */
@@ -94,9 +129,9 @@ static int label_verdict(struct req *r, const struct probe *p)
 	struct tdrive *d;
 	u64 newer;
 
-	if (!cluster_ok(p->label))
-		return req_fail(r, "%s belongs to another cluster; set that cluster's key first "
-				"(meshctl host key set)", p->path);
+	if (!lend_cluster_ok(p->label) && !arg_bool(r, "take_over"))
+		return req_fail(r, "%s belongs to another cluster: set that cluster's key first (meshctl "
+				"host key set), or add --take-over to have it belong to this one", p->path);
 	d = tdrive_find(&p->drive);
 	if (d) {
 		req_fail(r, "%s has the same label as %s, which is exported: a copy of it, or a second "
@@ -205,7 +240,7 @@ static int take_patiently(struct probe *p, const struct take_how *how, struct td
 
 static int lend_probed(struct req *r, struct probe *p, struct tdrive **d)
 {
-	struct take_how how = { .by_hand = true, .over = p->verdict == PROBE_THEIRS,
+	struct take_how how = { .by_hand = true, .over = arg_bool(r, "take_over"),
 				.grow = p->label && p->label->size != p->size,
 				.fresh = !p->label };
 

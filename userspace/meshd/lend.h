@@ -68,7 +68,7 @@ unsigned int take_silent(const char *path);
 /* What taking up may change. */
 struct take_how {
 	bool	by_hand;
-	bool	over;		/* the label's owner becomes this host */
+	bool	over;		/* ... and another cluster's becomes this one's */
 	bool	grow;		/* the label's size becomes the device's */
 	bool	fresh;		/* a new label; what was on it is lost */
 };
@@ -82,6 +82,11 @@ int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 
 /* One at a time: exporting, unexporting, looking for drives. Held for seconds at most. */
 extern pthread_mutex_t lend_lock;
+
+/* Whether a label is of this host's cluster, or of none. */
+bool lend_cluster_ok(const struct label *l);
+/* After a key was set: what is exported belongs to its cluster. */
+void lend_cluster(struct req *r);
 
 /* Take up every drive with our label; watch for others that come and go. */
 int lend_start(void);

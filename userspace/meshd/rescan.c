@@ -131,9 +131,7 @@ static void mark_twin(struct tdrive *d, const char *path)
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
-	       !(p->label->flags & LABEL_F_WITHDRAWN) && !withdrawn_noted(&p->label->drive) &&
-	       (muuid_null(&p->label->cluster) || muuid_null(&D.cluster) ||
-		muuid_equal(&p->label->cluster, &D.cluster));
+	       !(p->label->flags & LABEL_F_WITHDRAWN) && !withdrawn_noted(&p->label->drive);
 }
 
 static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct probe *p)
@@ -158,6 +156,11 @@ static void take_one(struct finds *f, struct probe *p)
 		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
 		       "state of it was put back; 'meshctl drive lend %s --force' if that is wanted",
 		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
+		return;
+	}
+	if (!lend_cluster_ok(p->label)) {
+		refuse(f, p, "refused", "it belongs to another cluster than this host's key: set the right key "
+		       "(meshctl host key set), or 'meshctl drive lend %s --take-over'", p->path);
 		return;
 	}
 	if (p->label->size != p->size) {

@@ -241,8 +241,9 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 	int err;
 
 	if (!newer && !(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
-	    !each[0] && !each[1] && (!muuid_null(&is->cluster) || muuid_null(&D.cluster)) &&
-	    is->size == d->size)
+	    !each[0] && !each[1] && is->size == d->size &&
+	    (muuid_null(&D.cluster) || muuid_equal(&is->cluster, &D.cluster) ||
+	     (!muuid_null(&is->cluster) && !how->over)))
 		return 0;
 	l = tdrive_edit(d);
 	if (!l)
@@ -255,7 +256,7 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 	l->flags &= ~LABEL_F_WITHDRAWN;
 	l->owner = D.host;
 	l->size = d->size;
-	if (muuid_null(&l->cluster))
+	if (muuid_null(&l->cluster) || (how->over && !muuid_null(&D.cluster)))
 		l->cluster = D.cluster;
 	err = tdrive_commit(d, l);
 	if (!err && how->grow && was < d->size)

@@ -38,7 +38,7 @@ static int rig_clock(clockid_t which, struct timespec *t)
 {
 	int err = clock_gettime(which, t);
 
-	if (which == CLOCK_REALTIME)
+	if (which != CLOCK_MONOTONIC)
 		t->tv_sec += 3600;
 	return err;
 }

@@ -171,6 +171,24 @@ static void test_half_wiped(void)
 	}
 }
 
+static int slow_job(struct tdrive *t, void *arg)
+{
+	(void)t, (void)arg;
+	sleep(3);
+	return 0;
+}
+
+static void test_clock(void)
+{
+	u64 since;
+
+	rig_begin(0);
+	since = now_ms();
+	CU_ASSERT_EQUAL(tdrive_run_for(d, slow_job, NULL, NULL, 1000), -ETIMEDOUT);
+	CU_ASSERT(now_ms() - since >= 900);
+	rig_end();
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -178,6 +196,7 @@ int main(void)
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },
+		{ "set back clock", test_clock },
 		{ NULL, NULL },
 	};
 

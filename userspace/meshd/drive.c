@@ -112,9 +112,10 @@ static void wait_for_job(struct tdrive *d)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_S;
-	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
+	if (pthread_cond_clockwait(&d->wake, &d->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT ||
+	    d->jobs || d->gone)
 		return;
 	d->job_since = now_ms();
 	pthread_mutex_unlock(&d->lock);
@@ -293,14 +294,15 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 	w->drop = drop;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
 	tdrive_submit(d, &w->job);
 	pthread_mutex_lock(&w->lock);
 	while (!w->done)
 		if (!ms)
 			pthread_cond_wait(&w->wake, &w->lock);
-		else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
+		else if (pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &until) ==
+			 ETIMEDOUT)
 			break;
 	done = w->done;
 	w->left = true;

@@ -5,6 +5,7 @@
 #include <linux/kernel.h>
 #include <stdarg.h>
 
+#include "userspace/meshd/fan.c"
 #include "userspace/meshd/rescan.c"
 #include "suite.h"
 
@@ -15,6 +16,11 @@ static struct probe *found;		/* by the look; freed by it */
 static u64 newer;
 static int taken;
 static bool noted, strange;
+static struct tdrive lost[3];		/* whose devices are gone */
+static size_t losts;
+static struct tdrive *ending;		/* the one of the drive that is found */
+static int stops, drops;
+static bool slow;			/* the kernel waits for what they have in flight */
 static char why[240];
 
 static struct probe *drive_found(void)
@@ -102,13 +108,46 @@ int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
 	return -ENOENT;
 }
 void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)all, (void)n; }
-struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
+struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return ending; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
-struct tdrive **tdrives_all(size_t *n) { *n = 0; return NULL; }
-void tdrive_put(struct tdrive *d) { (void)d; }
-void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
-bool tdrive_lost(struct tdrive *d) { (void)d; return false; }
-int thread_start(void *(*fn)(void *), void *arg) { (void)fn, (void)arg; return -ENOSYS; }
+bool tdrive_lost(struct tdrive *d) { return d; }
+
+struct tdrive **tdrives_all(size_t *n)
+{
+	struct tdrive **all = calloc(losts + 1, sizeof(*all));
+
+	for (*n = 0; *n < losts; (*n)++)
+		all[*n] = &lost[*n];
+	return all;
+}
+
+void tdrive_put(struct tdrive *d)
+{
+	if (d)
+		__atomic_add_fetch(&drops, 1, __ATOMIC_SEQ_CST);
+}
+
+bool tdrive_ending(struct tdrive *d)
+{
+	return __atomic_load_n(&d->ending, __ATOMIC_SEQ_CST);
+}
+
+void tdrive_stop(struct tdrive *d, bool force)
+{
+	CU_ASSERT(force);
+	__atomic_store_n(&d->ending, true, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&stops, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&slow, __ATOMIC_SEQ_CST))
+		usleep(1000);
+}
+
+int thread_start(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	int err = pthread_create(&t, NULL, fn, arg);
+
+	return err ? -err : pthread_detach(t);
+}
 int read_line(char *out, size_t size, const char *fmt, ...) { (void)out, (void)size, (void)fmt; return -ENOENT; }
 
 /* A snapshot of it was put back: not served without a person's word, not forgotten. */
@@ -148,14 +187,63 @@ static void test_cluster(void)
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
+static void wait_for(int *count, int want)
+{
+	for (int i = 0; i < 20000 && __atomic_load_n(count, __ATOMIC_SEQ_CST) < want; i++)
+		usleep(1000);
+	CU_ASSERT_EQUAL(__atomic_load_n(count, __ATOMIC_SEQ_CST), want);
+}
+
+/* A shelf loses its power: one drive that is slow to end holds up no other, and no look. */
+static void test_lost(void)
+{
+	losts = 3;
+	slow = true;
+	look(NULL);
+	wait_for(&stops, 3);
+	CU_ASSERT_EQUAL(drops, 3);	/* a look's own */
+	look(NULL);			/* they are ending already */
+	CU_ASSERT_EQUAL(stops, 3);
+	CU_ASSERT_EQUAL(drops, 9);
+	/* One that came back meanwhile is looked at again later. */
+	ending = &lost[0];
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 0);
+	CU_ASSERT_STRING_EQUAL(why, "");
+	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
+	wait_for(&drops, 19);
+	losts = 0;
+	ending = NULL;
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 1);
+}
+
+static void test_event(void)
+{
+	memset(lost, 0, sizeof(lost));
+	stops = drops = 0;
+	slow = true;
+	ending = &lost[0];
+	lend_gone(&id);
+	wait_for(&stops, 1);
+	lend_gone(&id);
+	CU_ASSERT_EQUAL(stops, 1);
+	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
+	wait_for(&drops, 2);
+	ending = NULL;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "older", test_older },
 		{ "withdrawn", test_withdrawn },
 		{ "another cluster", test_cluster },
+		{ "lost together", test_lost },
+		{ "told gone", test_event },
 		{ NULL, NULL },
 	};
 
+	alarm(120);
 	return suite_main("rescan", tests);
 }

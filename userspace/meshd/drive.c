@@ -181,6 +181,16 @@ bool tdrive_leaving(struct tdrive *d)
 	return leaving;
 }
 
+bool tdrive_ending(struct tdrive *d)
+{
+	bool ending;
+
+	pthread_mutex_lock(&d->lock);
+	ending = d->ending;
+	pthread_mutex_unlock(&d->lock);
+	return ending;
+}
+
 void tdrive_submit(struct tdrive *d, struct tjob *j)
 {
 	int err;
@@ -603,6 +613,9 @@ void tdrive_stop(struct tdrive *d, bool force)
 	char path[MGMT_PATH];
 	bool listed;
 
+	pthread_mutex_lock(&d->lock);
+	d->ending = true;
+	pthread_mutex_unlock(&d->lock);
 	/* What the kernel serves from another device is not this one's to end. */
 	view = m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_HAS_NOT;
 	if ((view == KERNEL_HAS || view == KERNEL_GONE) && mesh_drive_del(m, &d->uuid, force))

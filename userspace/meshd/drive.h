@@ -73,6 +73,7 @@ struct tdrive {
 	struct tjob *jobs, **jobs_end;
 	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	bool	gone;
+	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
 	bool	sick;
 	bool	foreign;		/* somebody else has written a label: no more of ours */
@@ -109,6 +110,7 @@ void tdrive_submit(struct tdrive *d, struct tjob *j);
 /* For how many seconds its thread has been at one job; 0: it answers. */
 unsigned int tdrive_silent(struct tdrive *d);
 bool tdrive_leaving(struct tdrive *d);
+bool tdrive_ending(struct tdrive *d);
 /* Every second or so: prompt jobs behind one that hangs end. */
 void tdrives_tick(void);
 /* Submit @fn and wait for what it returns. */

@@ -4,14 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/lend.h"
 #include "userspace/meshd/peers.h"
 
 #define CLUSTER_MS	5000
+#define LOCK_MS		15000
 
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool lend_lock_for(struct req *r)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOCK_MS / 1000;
+	if (!pthread_mutex_clocklock(&lend_lock, CLOCK_MONOTONIC, &until))
+		return true;
+	req_fail(r, "another drive is being exported, withdrawn or looked at, and does not answer (see "
+		 "meshctl drive list); nothing was done, try again later");
+	return false;
+}
 
 static void push_fn(struct tdrive *d, struct tjob *j, int err)
 {
@@ -133,6 +148,11 @@ static int label_verdict(struct req *r, const struct probe *p)
 		return req_fail(r, "%s belongs to another cluster: set that cluster's key first (meshctl "
 				"host key set), or add --take-over to have it belong to this one", p->path);
 	d = tdrive_find(&p->drive);
+	if (d && tdrive_ending(d)) {
+		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", p->path);
+		tdrive_put(d);
+		return -1;
+	}
 	if (d) {
 		req_fail(r, "%s has the same label as %s, which is exported: a copy of it, or a second "
 			 "path to it; wipe the copy (wipefs -a, and its last MiB) or unplug it",
@@ -272,7 +292,8 @@ int cmd_drive_lend(struct req *r)
 		return req_fail(r, "this meshd runs without the target role; start it without --no-target");
 	if (path[0] != '/')
 		return req_usage(r, "name a device, such as /dev/nvme0n1");
-	pthread_mutex_lock(&lend_lock);
+	if (!lend_lock_for(r))
+		return -1;
 	err = take_probe(path, &p);
 	if (err == -ETIMEDOUT)
 		req_fail(r, "%s does not answer; nothing is done with it", path);

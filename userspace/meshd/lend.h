@@ -80,8 +80,10 @@ struct take_how {
  */
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 
-/* One at a time: exporting, unexporting, looking for drives. Held for seconds at most. */
+/* One at a time: exporting, unexporting, looking for drives. */
 extern pthread_mutex_t lend_lock;
+/* A command's way to it: false after req_fail(), it is held for long. */
+bool lend_lock_for(struct req *r);
 
 /* Whether a label is of this host's cluster, or of none. */
 bool lend_cluster_ok(const struct label *l);

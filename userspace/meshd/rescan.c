@@ -19,7 +19,10 @@
 #include <unistd.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/fan.h"
 #include "userspace/meshd/lend.h"
+
+#define STOP_MS		2000
 
 static int wake_fd = -1;
 
@@ -196,17 +199,22 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 		   size_t drives)
 {
 	struct tdrive *d = tdrive_find(&p[0]->drive);
-	struct twin *t = calloc(n, sizeof(*t));
+	struct twin *t = d && tdrive_ending(d) ? NULL : calloc(n, sizeof(*t));
 	struct twin_id noted;
 	bool known = !device_noted(&p[0]->drive, &noted);
 	int pick = -1;
 	size_t i;
 
-	for (i = 0; t && i < n; i++) {
+	/* There is another look when the one before has ended. */
+	if (!t) {
+		tdrive_put(d);
+		return;
+	}
+	for (i = 0; i < n; i++) {
 		t[i].id = p[i]->id;
 		t[i].served = kernel_serves(k, drives, p[i]);
 	}
-	if (!d && t) {
+	if (!d) {
 		pick = twin_pick(t, n, known ? &noted : NULL);
 		if (pick < 0)
 			refuse_all(f, p, n, known);
@@ -304,19 +312,51 @@ static bool still_there(struct tdrive *d)
 	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
 }
 
+static void *stop_work(void *item)
+{
+	tdrive_stop(item, true);
+	return NULL;
+}
+
+static void stop_drop(void *item)
+{
+	tdrive_put(item);
+}
+
+/*
+ * The kernel waits for each to give back what it has in flight; one that does not is
+ * left to its thread. With all the references, which are taken over.
+ */
+static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
+{
+	static const struct fan f = { stop_work, stop_drop, NULL };
+	void **none = calloc(n + 1, sizeof(*none));
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (none)
+			log_warn("%s: the drive is gone", d[i]->path);
+		else
+			tdrive_put(d[i]);
+	if (none && n)
+		fan_run(&f, (void **)d, n, ms, none);
+	free(none);
+}
+
 static void drop_gone(void)
 {
 	struct tdrive **all;
-	size_t i, n;
+	size_t i, n, k = 0;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		if (!still_there(all[i])) {
-			log_warn("%s: the drive is gone", all[i]->path);
-			tdrive_stop(all[i], true);
-		}
-		tdrive_put(all[i]);
+		if (!tdrive_ending(all[i]) && !still_there(all[i]))
+			all[k++] = all[i];
+		else
+			tdrive_put(all[i]);
 	}
+	if (all)
+		stop_gone(all, k, STOP_MS);
 	free(all);
 }
 
@@ -382,11 +422,10 @@ void lend_gone(const struct muuid *drive)
 
 	if (!d)
 		return;
-	if (tdrive_lost(d)) {
-		log_warn("%s: the drive is gone", d->path);
-		tdrive_stop(d, true);
-	}
-	tdrive_put(d);
+	if (!tdrive_ending(d) && tdrive_lost(d))
+		stop_gone(&d, 1, 0);	/* other events do not wait for it */
+	else
+		tdrive_put(d);
 	lend_rescan();
 }
 

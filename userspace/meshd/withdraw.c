@@ -215,7 +215,8 @@ int cmd_drive_withdraw(struct req *r)
 
 	if (!what[0])
 		return req_usage(r, "name a drive: its device or UUID (meshctl drive list)");
-	pthread_mutex_lock(&lend_lock);
+	if (!lend_lock_for(r))
+		return -1;
 	d = named_drive(what);
 	if (!d) {
 		pthread_mutex_unlock(&lend_lock);

@@ -24,6 +24,7 @@ S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit
 S390X_SKIP += tests/unit/test_take.c
 S390X_SKIP += tests/unit/test_withdraw.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
+S390X_SKIP += tests/unit/test_orphan.c
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_take = -lpthread -lnvme
 UNIT_LIBS_withdraw = -lpthread -lnvme

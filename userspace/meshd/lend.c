@@ -92,8 +92,7 @@ static bool lists(const json_t *data, const struct muuid *drive)
 	size_t i;
 
 	json_array_foreach(json_object_get(data, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) &&
-		    strcmp(m.state, "gone") && strcmp(m.state, "twice") && strcmp(m.state, "refused"))
+		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) && mgmt_drive_served(&m))
 			return true;
 	return false;
 }

@@ -174,6 +174,36 @@ static void test_grown(void)
 	CU_ASSERT_EQUAL(label_read(fd, SIZE, &a, &found, each), -EUCLEAN);
 }
 
+/* An image of another, smaller drive was written over this one. */
+static void test_two_drives(void)
+{
+	struct label_disk found, theirs;
+	struct label l;
+	int small;
+
+	for (u64 sequence = 100; sequence <= 1900; sequence += 1800) {
+		begin();
+		a.sequence = 900;
+		CU_ASSERT_EQUAL(label_write(fd, &a, &disk, each), 0);
+		small = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+		CU_ASSERT_FATAL(small >= 0 && !ftruncate(small, SIZE / 2));
+		l = a;
+		l.drive.b[0] = 7;
+		l.size = SIZE / 2;
+		l.sequence = sequence;
+		memset(&theirs, 0, sizeof(theirs));
+		CU_ASSERT_EQUAL(label_write(small, &l, &theirs, each), 0);
+		for (u64 at = 0; at < SIZE / 2; at += sizeof(l)) {
+			ssize_t n = pread(small, &l, sizeof(l), at);
+
+			CU_ASSERT_EQUAL(pwrite(fd, &l, n, at), n);
+		}
+		close(small);
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), -EUCLEAN);
+		CU_ASSERT(!each[0] && !each[1]);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -184,6 +214,7 @@ int main(void)
 		{ "rotten", test_rotten },
 		{ "failed write", test_failed_write },
 		{ "grown", test_grown },
+		{ "two drives", test_two_drives },
 		{ NULL, NULL },
 	};
 

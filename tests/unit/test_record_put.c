@@ -17,7 +17,7 @@
 static struct tdrive d;
 static struct label table;
 static struct layout l, got;
-static int label_err, settled_err, pushes;
+static int label_err, settled_err, current_err, pushes;
 static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } }, ext = { { 4 } };
 
 /* What drive.c does with a label, without a drive. */
@@ -41,6 +41,12 @@ int tdrive_settled(struct tdrive *drive)
 {
 	(void)drive;
 	return settled_err;
+}
+
+int tdrive_current(struct tdrive *drive)
+{
+	(void)drive;
+	return current_err;
 }
 
 int tdrive_push(struct tdrive *drive)
@@ -74,7 +80,7 @@ static void begin(void)
 	table.extent[0] = (struct label_extent) { .uuid = ext, .volume = vol, .start = START,
 						  .length = 4 * MIB, .state = LABEL_READY };
 	d.label = &table;
-	label_err = settled_err = pushes = 0;
+	label_err = settled_err = current_err = pushes = 0;
 	memset(&l, 0, sizeof(l));
 	l.volume = vol;
 	strcpy(l.name, "v");
@@ -207,6 +213,22 @@ static void test_believed(void)
 	}
 }
 
+/* Another host has the drive by now: what stands where the extent was is its own. */
+static void test_taken_over(void)
+{
+	static u8 was[MIB], is[MIB];
+
+	begin();
+	CU_ASSERT_EQUAL(put_as(&me, 1, 11), 0);
+	memset(was, 0x5a, sizeof(was));
+	CU_ASSERT_EQUAL(pwrite(d.fd, was, MIB, START), (ssize_t)MIB);
+	label_err = current_err = -EBADE;
+	CU_ASSERT_EQUAL(put_as(&me, 2, 22), -EBADE);
+	CU_ASSERT_EQUAL(pread(d.fd, is, MIB, START), (ssize_t)MIB);
+	CU_ASSERT(!memcmp(was, is, MIB));
+	CU_ASSERT_EQUAL(table.extent[0].version, 1);
+}
+
 /* A record that names another volume or extent does not count, whatever it says. */
 static void test_counts(void)
 {
@@ -234,6 +256,7 @@ int main(void)
 		{ "refused", test_refused },
 		{ "believed", test_believed },
 		{ "which counts", test_counts },
+		{ "taken over", test_taken_over },
 		{ NULL, NULL },
 	};
 

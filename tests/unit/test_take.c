@@ -87,13 +87,32 @@ void lend_rescan(void) { }
 bool probe_labelled(const char *path) { (void)path; return false; }
 int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
-struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
-int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
+static int commits;
+static u64 newer;
+
+struct label *tdrive_edit(struct tdrive *d)
+{
+	struct label *l = malloc(sizeof(*l));
+
+	memcpy(l, d->label, sizeof(*l));
+	return l;
+}
+
+int tdrive_commit(struct tdrive *d, struct label *l)
+{
+	memcpy(d->label, l, sizeof(*l));
+	free(l);
+	commits++;
+	return 0;
+}
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
 void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 void zero_kick(struct tdrive *d) { (void)d; }
 int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
+u64 backup_newer(const struct label *l) { (void)l; return newer; }
+void backup_aside(const struct muuid *u) { (void)u; }
+void withdrawn_forget(const struct muuid *u) { (void)u; }
 int device_note(const struct muuid *u, const struct twin_id *id) { (void)u, (void)id; return 0; }
 
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)
@@ -161,12 +180,47 @@ static void test_other_disk(void)
 	other_disk = false;
 }
 
+static int put_right_as(bool over, u8 cluster)
+{
+	static const int each[2];
+	static struct label l;
+	struct tdrive d = { .label = &l, .size = SIZE, .disk.tried = 12 };
+	struct take_how how = { .by_hand = true, .over = over };
+
+	commits = 0;
+	l = (struct label) { .owner = D.host, .size = SIZE, .sequence = 12, .cluster = { { cluster } } };
+	CU_ASSERT_EQUAL(put_right(&d, &how, each), 0);
+	CU_ASSERT_EQUAL(d.disk.tried, newer ? newer : 12);
+	return l.cluster.b[0];
+}
+
+static void test_put_right(void)
+{
+	D.cluster.b[0] = 9;
+	CU_ASSERT_EQUAL(put_right_as(false, 9), 9);
+	CU_ASSERT_EQUAL(commits, 0);
+	CU_ASSERT_EQUAL(put_right_as(false, 0), 9);
+	CU_ASSERT_EQUAL(commits, 1);
+	CU_ASSERT_EQUAL(put_right_as(false, 8), 8);
+	CU_ASSERT_EQUAL(put_right_as(true, 8), 9);
+	CU_ASSERT_EQUAL(commits, 1);
+	/* Without a key it stays what it was. */
+	memset(&D.cluster, 0, sizeof(D.cluster));
+	CU_ASSERT_EQUAL(put_right_as(true, 8), 8);
+	/* An older state goes on above all that was written. */
+	newer = 57;
+	CU_ASSERT_EQUAL(put_right_as(false, 8), 8);
+	CU_ASSERT_EQUAL(commits, 1);
+	newer = 0;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "fresh", test_fresh },
 		{ "in use", test_in_use },
 		{ "another disk", test_other_disk },
+		{ "put right", test_put_right },
 		{ NULL, NULL },
 	};
 

@@ -159,6 +159,8 @@ json_t *mgmt_hello_pack(const struct mgmt_hello *h);
 int mgmt_hello_unpack(const json_t *j, struct mgmt_hello *h);
 json_t *mgmt_drive_pack(const struct mgmt_drive *d);
 int mgmt_drive_unpack(const json_t *j, struct mgmt_drive *d);
+/* Whether its host serves it, and does not just list it. */
+bool mgmt_drive_served(const struct mgmt_drive *d);
 json_t *mgmt_extent_pack(const struct mgmt_extent *e);
 int mgmt_extent_unpack(const json_t *j, struct mgmt_extent *e);
 json_t *mgmt_volume_pack(const struct mgmt_volume *v);

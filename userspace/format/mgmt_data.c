@@ -60,6 +60,11 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 	return j;
 }
 
+bool mgmt_drive_served(const struct mgmt_drive *d)
+{
+	return strcmp(d->state, "gone") && strcmp(d->state, "twice") && strcmp(d->state, "refused");
+}
+
 int mgmt_drive_unpack(const json_t *j, struct mgmt_drive *d)
 {
 	return jget_uuid(j, "uuid", &d->uuid) ||

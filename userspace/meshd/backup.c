@@ -4,10 +4,12 @@
  *
  *   UUID         its label as it was written last, the bytes of one copy
  *   UUID.old     the one before
+ *   UUID.newer   the newest of a drive of which an older state was put back
+ *   UUID.withdrawn  the drive's label could not be told that it was
  *   UUID.device  model, serial and world-wide id of the device, a line each
  *
- * Copies for people and for `drive restore-label`: nothing is decided by a label
- * that stands here while the drive itself has one that can be read.
+ * Copies for people and for `drive restore-label`. While the drive itself has a label
+ * that can be read, one that stands here says no more than that the drive is older.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,8 +32,8 @@ static void file_of(char *out, size_t size, const struct muuid *drive, const cha
 	snprintf(out, size, "%s/labels/%s%s", D.state, text, suffix);
 }
 
-/* Whole and durable under its name, or not at all. */
-static int file_put(const char *path, const void *buf, size_t n)
+/* Whole and durable under its name, or not at all; what was there becomes @old, if any. */
+static int file_put(const char *path, const char *old, const void *buf, size_t n)
 {
 	char tmp[320];
 	int fd, err = 0;
@@ -46,6 +48,8 @@ static int file_put(const char *path, const void *buf, size_t n)
 	if (write(fd, buf, n) != (ssize_t)n || fdatasync(fd))
 		err = errno ? -errno : -EIO;
 	close(fd);
+	if (!err && old && rename(path, old) && errno != ENOENT)
+		log_debug("%s: %s", path, strerror(errno));
 	if (!err && rename(tmp, path))
 		err = -errno;
 	if (err)
@@ -75,11 +79,8 @@ static void make(struct tdrive *d, const struct label *l)
 	file_of(old, sizeof(old), &d->uuid, ".old");
 	d->backup_ms = now_ms();
 	d->backup_due = false;
-	if (n > 0) {
-		if (rename(path, old) && errno != ENOENT)
-			log_debug("%s: %s", path, strerror(errno));
-		n = file_put(path, buf, n);
-	}
+	if (n > 0)
+		n = file_put(path, old, buf, n);
 	if (n < 0)
 		log_warn("%s: no copy of its label is kept: %s", d->path, strerror(-n));
 	free(buf);
@@ -118,6 +119,40 @@ int backup_read(const struct muuid *drive, struct label *l)
 	return buf ? err : -ENOMEM;
 }
 
+u64 backup_newer(const struct label *l)
+{
+	struct label *kept = malloc(sizeof(*kept));
+	u64 newer = 0;
+
+	if (kept && !backup_read(&l->drive, kept) && kept->sequence > l->sequence)
+		newer = kept->sequence;
+	free(kept);
+	return newer;
+}
+
+void backup_aside(const struct muuid *drive)
+{
+	char path[256], aside[256];
+
+	file_of(path, sizeof(path), drive, "");
+	file_of(aside, sizeof(aside), drive, ".newer");
+	if (rename(path, aside))
+		log_warn("%s: not kept as %s: %s", path, aside, strerror(errno));
+}
+
+/* The drive of a backup's name, once for both of its files: -1 for any other. */
+static int backup_of(const char *name, struct muuid *u)
+{
+	const char *suffix = name + strnlen(name, MUUID_TEXT - 1);
+	char path[256], text[MUUID_TEXT];
+
+	snprintf(text, sizeof(text), "%.*s", MUUID_TEXT - 1, name);
+	if (muuid_parse(text, u) || (*suffix && strcmp(suffix, ".old")))
+		return -1;
+	file_of(path, sizeof(path), u, "");
+	return *suffix && !access(path, F_OK) ? -1 : 0;
+}
+
 struct muuid *backup_list(size_t *n)
 {
 	struct muuid *out = NULL, *grown, u;
@@ -129,7 +164,7 @@ struct muuid *backup_list(size_t *n)
 	snprintf(path, sizeof(path), "%s/labels", D.state);
 	dir = opendir(path);
 	while (dir && (e = readdir(dir))) {
-		if (muuid_parse(e->d_name, &u))
+		if (backup_of(e->d_name, &u))
 			continue;
 		grown = realloc(out, (*n + 1) * sizeof(*out));
 		if (!grown)
@@ -148,7 +183,7 @@ int device_note(const struct muuid *drive, const struct twin_id *id)
 	int n = snprintf(text, sizeof(text), "%s\n%s\n%s\n", id->model, id->serial, id->wwid);
 
 	file_of(path, sizeof(path), drive, ".device");
-	return file_put(path, text, n);
+	return file_put(path, NULL, text, n);
 }
 
 int device_noted(const struct muuid *drive, struct twin_id *id)
@@ -176,5 +211,29 @@ void device_forget(const struct muuid *drive)
 	char path[256];
 
 	file_of(path, sizeof(path), drive, ".device");
+	unlink(path);
+}
+
+int withdrawn_note(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
+	return file_put(path, NULL, "", 0);
+}
+
+bool withdrawn_noted(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
+	return !access(path, F_OK);
+}
+
+void withdrawn_forget(const struct muuid *drive)
+{
+	char path[256];
+
+	file_of(path, sizeof(path), drive, ".withdrawn");
 	unlink(path);
 }

@@ -112,9 +112,10 @@ static void wait_for_job(struct tdrive *d)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += IDLE_S;
-	if (pthread_cond_timedwait(&d->wake, &d->lock, &until) != ETIMEDOUT || d->jobs || d->gone)
+	if (pthread_cond_clockwait(&d->wake, &d->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT ||
+	    d->jobs || d->gone)
 		return;
 	d->job_since = now_ms();
 	pthread_mutex_unlock(&d->lock);
@@ -178,6 +179,16 @@ bool tdrive_leaving(struct tdrive *d)
 	leaving = d->leaving;
 	pthread_mutex_unlock(&d->lock);
 	return leaving;
+}
+
+bool tdrive_ending(struct tdrive *d)
+{
+	bool ending;
+
+	pthread_mutex_lock(&d->lock);
+	ending = d->ending;
+	pthread_mutex_unlock(&d->lock);
+	return ending;
 }
 
 void tdrive_submit(struct tdrive *d, struct tjob *j)
@@ -293,14 +304,15 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 	w->drop = drop;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += ms / 1000;
 	tdrive_submit(d, &w->job);
 	pthread_mutex_lock(&w->lock);
 	while (!w->done)
 		if (!ms)
 			pthread_cond_wait(&w->wake, &w->lock);
-		else if (pthread_cond_timedwait(&w->wake, &w->lock, &until) == ETIMEDOUT)
+		else if (pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &until) ==
+			 ETIMEDOUT)
 			break;
 	done = w->done;
 	w->left = true;
@@ -601,6 +613,9 @@ void tdrive_stop(struct tdrive *d, bool force)
 	char path[MGMT_PATH];
 	bool listed;
 
+	pthread_mutex_lock(&d->lock);
+	d->ending = true;
+	pthread_mutex_unlock(&d->lock);
 	/* What the kernel serves from another device is not this one's to end. */
 	view = m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_HAS_NOT;
 	if ((view == KERNEL_HAS || view == KERNEL_GONE) && mesh_drive_del(m, &d->uuid, force))

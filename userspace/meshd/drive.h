@@ -73,6 +73,7 @@ struct tdrive {
 	struct tjob *jobs, **jobs_end;
 	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	bool	gone;
+	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
 	bool	sick;
 	bool	foreign;		/* somebody else has written a label: no more of ours */
@@ -109,6 +110,7 @@ void tdrive_submit(struct tdrive *d, struct tjob *j);
 /* For how many seconds its thread has been at one job; 0: it answers. */
 unsigned int tdrive_silent(struct tdrive *d);
 bool tdrive_leaving(struct tdrive *d);
+bool tdrive_ending(struct tdrive *d);
 /* Every second or so: prompt jobs behind one that hangs end. */
 void tdrives_tick(void);
 /* Submit @fn and wait for what it returns. */
@@ -139,6 +141,7 @@ void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct 
  * label_read() - the better copy of a drive's label
  * @disk: set to what is on the drive, for label_write()
  * @err: what each copy is
+ * Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
  */
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
 /**
@@ -160,12 +163,20 @@ void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thr
 void backup_idle(struct tdrive *d);					/* job thread */
 /* A copy of @drive's label in the state folder, the newest that is whole. */
 int backup_read(const struct muuid *drive, struct label *l);
+/* The sequence of its backup, if that is higher than @l's: the drive went back in time. */
+u64 backup_newer(const struct label *l);
+/* Such a backup is kept as UUID.newer. */
+void backup_aside(const struct muuid *drive);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);
 /* The device that was served last under a label. */
 int device_note(const struct muuid *drive, const struct twin_id *id);
 int device_noted(const struct muuid *drive, struct twin_id *id);
 void device_forget(const struct muuid *drive);
+/* Of a drive whose label could not be told that it was withdrawn. */
+int withdrawn_note(const struct muuid *drive);
+bool withdrawn_noted(const struct muuid *drive);
+void withdrawn_forget(const struct muuid *drive);
 
 /* zero.c */
 void zero_kick(struct tdrive *d);

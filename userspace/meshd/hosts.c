@@ -8,6 +8,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/identity.h"
+#include "userspace/meshd/lend.h"
 #include "userspace/meshd/peers.h"
 #include "userspace/meshd/volume.h"
 
@@ -398,6 +399,8 @@ int cmd_host_key(struct req *r)
 		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
 	if (strcmp(action, "show"))
 		peers_repush();
+	if (strcmp(action, "show"))
+		lend_cluster(r);
 	key_advice(r, action, before);
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());

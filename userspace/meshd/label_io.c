@@ -64,6 +64,8 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
 	err[0] = read_copy(fd, copy_at(size, 0), buf, l, disk, 0);
 	err[1] = read_copy(fd, copy_at(size, 1), buf, other, disk, 1);
 	pick = label_pick(err[0], l->sequence, err[1], other->sequence);
+	if (pick >= 0 && !err[0] && !err[1] && !muuid_equal(&l->drive, &other->drive))
+		pick = -EUCLEAN;	/* a part of another drive was copied over it */
 	if (pick == 1)
 		memcpy(l, other, sizeof(*l));
 	if (pick >= 0 && l->size > size)

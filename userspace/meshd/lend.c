@@ -4,12 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/lend.h"
 #include "userspace/meshd/peers.h"
 
+#define CLUSTER_MS	5000
+#define LOCK_MS		15000
+
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool lend_lock_for(struct req *r)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += LOCK_MS / 1000;
+	if (!pthread_mutex_clocklock(&lend_lock, CLOCK_MONOTONIC, &until))
+		return true;
+	req_fail(r, "another drive is being exported, withdrawn or looked at, and does not answer (see "
+		 "meshctl drive list); nothing was done, try again later");
+	return false;
+}
 
 static void push_fn(struct tdrive *d, struct tjob *j, int err)
 {
@@ -28,10 +45,43 @@ void lend_push(struct tdrive *d)
 	tdrive_submit(d, j);
 }
 
-static bool cluster_ok(const struct label *l)
+bool lend_cluster_ok(const struct label *l)
 {
 	return muuid_null(&l->cluster) || muuid_null(&D.cluster) ||
 	       muuid_equal(&l->cluster, &D.cluster);
+}
+
+/* On the drive's thread. */
+static int cluster_job(struct tdrive *d, void *arg)
+{
+	struct label *l;
+
+	(void)arg;
+	if (muuid_null(&D.cluster) || muuid_equal(&d->label->cluster, &D.cluster))
+		return 0;
+	l = tdrive_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->cluster = D.cluster;
+	return tdrive_commit(d, l);
+}
+
+void lend_cluster(struct req *r)
+{
+	struct tdrive **all;
+	size_t i, n;
+	int err;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		err = tdrive_run_for(all[i], cluster_job, NULL, NULL, CLUSTER_MS);
+		if (err)
+			req_note(r, "%s still belongs to the cluster of the key before (%s): at the next start "
+				 "it is not served until 'meshctl drive lend %s --take-over'",
+				 all[i]->path, strerror(-err), all[i]->path);
+		tdrive_put(all[i]);
+	}
+	free(all);
 }
 
 /* Whether the drives that a host lists have @drive among them, served. */
@@ -42,8 +92,7 @@ static bool lists(const json_t *data, const struct muuid *drive)
 	size_t i;
 
 	json_array_foreach(json_object_get(data, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) &&
-		    strcmp(m.state, "gone") && strcmp(m.state, "twice"))
+		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) && mgmt_drive_served(&m))
 			return true;
 	return false;
 }
@@ -92,11 +141,17 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 static int label_verdict(struct req *r, const struct probe *p)
 {
 	struct tdrive *d;
+	u64 newer;
 
-	if (!cluster_ok(p->label))
-		return req_fail(r, "%s belongs to another cluster; set that cluster's key first "
-				"(meshctl host key set)", p->path);
+	if (!lend_cluster_ok(p->label) && !arg_bool(r, "take_over"))
+		return req_fail(r, "%s belongs to another cluster: set that cluster's key first (meshctl "
+				"host key set), or add --take-over to have it belong to this one", p->path);
 	d = tdrive_find(&p->drive);
+	if (d && tdrive_ending(d)) {
+		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", p->path);
+		tdrive_put(d);
+		return -1;
+	}
 	if (d) {
 		req_fail(r, "%s has the same label as %s, which is exported: a copy of it, or a second "
 			 "path to it; wipe the copy (wipefs -a, and its last MiB) or unplug it",
@@ -106,6 +161,13 @@ static int label_verdict(struct req *r, const struct probe *p)
 	}
 	if (p->verdict == PROBE_THEIRS && theirs_verdict(r, p))
 		return -1;
+	newer = backup_newer(p->label);
+	if (newer && !arg_bool(r, "force"))
+		return req_fail(r, "the label of %s has sequence %llu, but %llu was written to it: an older "
+				"state of the drive was put back, and volumes may mix it with newer data. "
+				"Put the newer state back, or add --force to go on with this one",
+				p->path, (unsigned long long)p->label->sequence,
+				(unsigned long long)newer);
 	if (p->label->size != p->size && !arg_bool(r, "force"))
 		return req_fail(r, "%s has %llu bytes, its label says %llu: has it grown, or is it a copy "
 				"of a smaller one? If it is the drive itself, add --force",
@@ -197,7 +259,7 @@ static int take_patiently(struct probe *p, const struct take_how *how, struct td
 
 static int lend_probed(struct req *r, struct probe *p, struct tdrive **d)
 {
-	struct take_how how = { .by_hand = true, .over = p->verdict == PROBE_THEIRS,
+	struct take_how how = { .by_hand = true, .over = arg_bool(r, "take_over"),
 				.grow = p->label && p->label->size != p->size,
 				.fresh = !p->label };
 
@@ -229,7 +291,8 @@ int cmd_drive_lend(struct req *r)
 		return req_fail(r, "this meshd runs without the target role; start it without --no-target");
 	if (path[0] != '/')
 		return req_usage(r, "name a device, such as /dev/nvme0n1");
-	pthread_mutex_lock(&lend_lock);
+	if (!lend_lock_for(r))
+		return -1;
 	err = take_probe(path, &p);
 	if (err == -ETIMEDOUT)
 		req_fail(r, "%s does not answer; nothing is done with it", path);

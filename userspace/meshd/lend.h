@@ -68,7 +68,7 @@ unsigned int take_silent(const char *path);
 /* What taking up may change. */
 struct take_how {
 	bool	by_hand;
-	bool	over;		/* the label's owner becomes this host */
+	bool	over;		/* ... and another cluster's becomes this one's */
 	bool	grow;		/* the label's size becomes the device's */
 	bool	fresh;		/* a new label; what was on it is lost */
 };
@@ -80,8 +80,15 @@ struct take_how {
  */
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 
-/* One at a time: exporting, unexporting, looking for drives. Held for seconds at most. */
+/* One at a time: exporting, unexporting, looking for drives. */
 extern pthread_mutex_t lend_lock;
+/* A command's way to it: false after req_fail(), it is held for long. */
+bool lend_lock_for(struct req *r);
+
+/* Whether a label is of this host's cluster, or of none. */
+bool lend_cluster_ok(const struct label *l);
+/* After a key was set: what is exported belongs to its cluster. */
+void lend_cluster(struct req *r);
 
 /* Take up every drive with our label; watch for others that come and go. */
 int lend_start(void);
@@ -93,8 +100,8 @@ void lend_rescan(void);
 void lend_gone(const struct muuid *drive);
 /* Drives of which several devices claim to be the one, for MGMT_DRIVES. */
 void lend_twins(json_t *list);
-/* Why a device with our label is not served, or false. */
-bool lend_twin_why(const char *path, char *why, size_t size);
+/* The state of a device with our label that is not served, and why; else NULL. */
+const char *lend_twin_why(const char *path, char *why, size_t size);
 
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);

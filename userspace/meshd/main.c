@@ -255,9 +255,9 @@ int main(int argc, char **argv)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);	/* there is nothing to read again, and no reason to end */
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
 	D.stop = eventfd(0, EFD_CLOEXEC);
 	umask(0077);

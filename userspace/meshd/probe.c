@@ -180,7 +180,7 @@ static void describe_label(struct probe *p)
 			 (unsigned long long)l->size, (unsigned long long)p->size);
 	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s", text,
 		l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
-		l->flags & LABEL_F_WITHDRAWN ? ", withdrawn" : "", size);
+		l->flags & LABEL_F_WITHDRAWN || withdrawn_noted(&l->drive) ? ", withdrawn" : "", size);
 }
 
 /*
@@ -239,6 +239,9 @@ static int check_label(struct probe *p, int fd)
 		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
 	else if (err == -EIO)
 		verdict(p, PROBE_UNFIT, "cannot be read");
+	else if (err == -EUCLEAN && !p->each[0] && !p->each[1])
+		verdict(p, PROBE_FOREIGN, "carries the labels of two drives: a copy of another one was "
+			"written over a part of it (meshctl drive restore-label %.40s --dry-run)", p->path);
 	else if (err != -ENODATA)
 		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label (meshctl drive "
 			"restore-label %.40s --dry-run)", p->path);

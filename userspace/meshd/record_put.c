@@ -138,9 +138,14 @@ static int put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 	       struct layout *spare, char why[MGMT_REASON])
 {
 	const struct label_extent *e = label_find(d->label, &q->extent);
-	int keep = record_counts(d->fd, e, buf, spare), first = keep == 0, n, err;
+	int first, n, err = tdrive_current(d);
 	size_t bytes;
 
+	/* The record comes before the label: at its place may be another host's data by now. */
+	snprintf(why, MGMT_REASON, "the drive's label cannot be confirmed: %s", strerror(-err));
+	if (err)
+		return err;
+	first = record_counts(d->fd, e, buf, spare) == 0;
 	n = layout_encode(q->record, buf, LAYOUT_COPY_BYTES);
 	if (n < 0)
 		return n;

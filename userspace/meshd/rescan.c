@@ -19,7 +19,10 @@
 #include <unistd.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/fan.h"
 #include "userspace/meshd/lend.h"
+
+#define STOP_MS		2000
 
 static int wake_fd = -1;
 
@@ -28,7 +31,7 @@ struct refused {
 	struct muuid drive;
 	char	path[80];
 	char	why[240];
-	bool	undecided;	/* no other device is served in its place */
+	const char *state;	/* in lists of drives; NULL: another device is served in its place */
 	u64	size;
 	u32	lba;
 	u32	extents;
@@ -41,19 +44,20 @@ static struct {
 	size_t	n;
 } refused = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-bool lend_twin_why(const char *path, char *why, size_t size)
+const char *lend_twin_why(const char *path, char *why, size_t size)
 {
-	bool found = false;
+	const char *state = NULL;
 	size_t i;
 
 	pthread_mutex_lock(&refused.lock);
-	for (i = 0; i < refused.n && !found; i++) {
-		found = !strcmp(refused.all[i].path, path);
-		if (found)
-			snprintf(why, size, "%s", refused.all[i].why);
+	for (i = 0; i < refused.n && !state; i++) {
+		if (strcmp(refused.all[i].path, path))
+			continue;
+		state = refused.all[i].state ? refused.all[i].state : "twice";
+		snprintf(why, size, "%s", refused.all[i].why);
 	}
 	pthread_mutex_unlock(&refused.lock);
-	return found;
+	return state;
 }
 
 void lend_twins(json_t *list)
@@ -65,10 +69,11 @@ void lend_twins(json_t *list)
 	for (i = 0; i < refused.n; i++) {
 		const struct refused *t = &refused.all[i];
 
-		if (!t->undecided)
+		if (!t->state)
 			continue;
 		m = (struct mgmt_drive) { .uuid = t->drive, .size = t->size, .lba = t->lba,
-					  .extents = t->extents, .state = "twice" };
+					  .extents = t->extents };
+		snprintf(m.state, sizeof(m.state), "%s", t->state);
 		snprintf(m.path, sizeof(m.path), "%s", t->path);
 		snprintf(m.model, sizeof(m.model), "%s", t->id.model);
 		snprintf(m.serial, sizeof(m.serial), "%s", t->id.serial);
@@ -83,10 +88,10 @@ struct finds {
 	size_t	n;
 };
 
-static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+static void refuse(struct finds *f, const struct probe *p, const char *state, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void refuse(struct finds *f, const struct probe *p, bool undecided, const char *fmt, ...)
+static void refuse(struct finds *f, const struct probe *p, const char *state, const char *fmt, ...)
 {
 	struct refused *grown = realloc(f->all, (f->n + 1) * sizeof(*f->all)), *t;
 	char was[240];
@@ -96,7 +101,7 @@ static void refuse(struct finds *f, const struct probe *p, bool undecided, const
 		return;
 	f->all = grown;
 	t = &f->all[f->n++];
-	*t = (struct refused) { .drive = p->drive, .undecided = undecided, .size = p->size,
+	*t = (struct refused) { .drive = p->drive, .state = state, .size = p->size,
 				.lba = p->lba, .extents = p->extents, .id = p->id };
 	snprintf(t->path, sizeof(t->path), "%s", p->path);
 	va_start(ap, fmt);
@@ -129,9 +134,7 @@ static void mark_twin(struct tdrive *d, const char *path)
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
-	       !(p->label->flags & LABEL_F_WITHDRAWN) &&
-	       (muuid_null(&p->label->cluster) || muuid_null(&D.cluster) ||
-		muuid_equal(&p->label->cluster, &D.cluster));
+	       !(p->label->flags & LABEL_F_WITHDRAWN) && !withdrawn_noted(&p->label->drive);
 }
 
 static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct probe *p)
@@ -148,11 +151,23 @@ static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct pro
 static void take_one(struct finds *f, struct probe *p)
 {
 	static const struct take_how by_itself = { .by_hand = false };
+	u64 newer = backup_newer(p->label);
 	struct tdrive *d = NULL;
 	int err;
 
+	if (newer) {
+		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
+		       "state of it was put back; 'meshctl drive lend %s --force' if that is wanted",
+		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
+		return;
+	}
+	if (!lend_cluster_ok(p->label)) {
+		refuse(f, p, "refused", "it belongs to another cluster than this host's key: set the right key "
+		       "(meshctl host key set), or 'meshctl drive lend %s --take-over'", p->path);
+		return;
+	}
 	if (p->label->size != p->size) {
-		refuse(f, p, true, "it has %llu bytes, its label says %llu: a copy of another drive, or "
+		refuse(f, p, "refused", "it has %llu bytes, its label says %llu: a copy of another drive, or "
 		       "grown; 'meshctl drive lend %s --force' if it is the drive itself",
 		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
 		return;
@@ -170,10 +185,10 @@ static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 
 	for (i = 0; i < n; i++) {
 		if (n == 1)
-			refuse(f, p[i], true, "its label was served from another device last; if this one "
+			refuse(f, p[i], "twice", "its label was served from another device last; if this one "
 			       "took its place, 'meshctl drive lend %s'", p[i]->path);
 		else
-			refuse(f, p[i], true, "same label as %s%s; unplug the copy, or decide with "
+			refuse(f, p[i], "twice", "same label as %s%s; unplug the copy, or decide with "
 			       "'meshctl drive lend %s'", p[i ? 0 : 1]->path, noted ?
 			       ", and neither alone is the device of last time" : "", p[i]->path);
 	}
@@ -184,17 +199,22 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 		   size_t drives)
 {
 	struct tdrive *d = tdrive_find(&p[0]->drive);
-	struct twin *t = calloc(n, sizeof(*t));
+	struct twin *t = d && tdrive_ending(d) ? NULL : calloc(n, sizeof(*t));
 	struct twin_id noted;
 	bool known = !device_noted(&p[0]->drive, &noted);
 	int pick = -1;
 	size_t i;
 
-	for (i = 0; t && i < n; i++) {
+	/* There is another look when the one before has ended. */
+	if (!t) {
+		tdrive_put(d);
+		return;
+	}
+	for (i = 0; i < n; i++) {
 		t[i].id = p[i]->id;
 		t[i].served = kernel_serves(k, drives, p[i]);
 	}
-	if (!d && t) {
+	if (!d) {
 		pick = twin_pick(t, n, known ? &noted : NULL);
 		if (pick < 0)
 			refuse_all(f, p, n, known);
@@ -205,7 +225,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 	for (i = 0; i < n && (d || pick >= 0); i++) {
 		if ((int)i == pick)
 			continue;
-		refuse(f, p[i], false, "same label as %s, which is served; wipe the copy or unplug it",
+		refuse(f, p[i], NULL, "same label as %s, which is served; wipe the copy or unplug it",
 		       d ? d->path : p[pick]->path);
 		if (d)
 			mark_twin(d, p[i]->path);
@@ -292,19 +312,51 @@ static bool still_there(struct tdrive *d)
 	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
 }
 
+static void *stop_work(void *item)
+{
+	tdrive_stop(item, true);
+	return NULL;
+}
+
+static void stop_drop(void *item)
+{
+	tdrive_put(item);
+}
+
+/*
+ * The kernel waits for each to give back what it has in flight; one that does not is
+ * left to its thread. With all the references, which are taken over.
+ */
+static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
+{
+	static const struct fan f = { stop_work, stop_drop, NULL };
+	void **none = calloc(n + 1, sizeof(*none));
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (none)
+			log_warn("%s: the drive is gone", d[i]->path);
+		else
+			tdrive_put(d[i]);
+	if (none && n)
+		fan_run(&f, (void **)d, n, ms, none);
+	free(none);
+}
+
 static void drop_gone(void)
 {
 	struct tdrive **all;
-	size_t i, n;
+	size_t i, n, k = 0;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		if (!still_there(all[i])) {
-			log_warn("%s: the drive is gone", all[i]->path);
-			tdrive_stop(all[i], true);
-		}
-		tdrive_put(all[i]);
+		if (!tdrive_ending(all[i]) && !still_there(all[i]))
+			all[k++] = all[i];
+		else
+			tdrive_put(all[i]);
 	}
+	if (all)
+		stop_gone(all, k, STOP_MS);
 	free(all);
 }
 
@@ -370,11 +422,10 @@ void lend_gone(const struct muuid *drive)
 
 	if (!d)
 		return;
-	if (tdrive_lost(d)) {
-		log_warn("%s: the drive is gone", d->path);
-		tdrive_stop(d, true);
-	}
-	tdrive_put(d);
+	if (!tdrive_ending(d) && tdrive_lost(d))
+		stop_gone(&d, 1, 0);	/* other events do not wait for it */
+	else
+		tdrive_put(d);
 	lend_rescan();
 }
 

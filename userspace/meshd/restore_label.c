@@ -73,13 +73,18 @@ static int work_begin(struct work *w, const struct probe *p)
 	return ioctl(w->fd, BLKGETSIZE64, &w->size) ? -errno : 0;
 }
 
-/* The better of the two copies at @at: the highest version that is whole. */
+/*
+ * The better of the two copies at @at: the highest version that is whole. One that
+ * cannot be read may be it.
+ */
 static int record_at(struct work *w, u64 at, struct layout *best)
 {
 	int copy, err, found = -ENODATA;
 
 	for (copy = 0; copy < LAYOUT_COPIES; copy++) {
 		err = record_read(w->fd, at + copy * LAYOUT_COPY_BYTES, w->buf, w->spare);
+		if (err == -EIO)
+			return err;
 		if (err || (!found && w->spare->version <= best->version))
 			continue;
 		memcpy(best, w->spare, sizeof(*best));
@@ -135,6 +140,14 @@ static u64 confirmed_length(const struct label *l, u64 start, const struct layou
 	return 0;
 }
 
+/* It may be good as soon as the drive reads again: nothing is put in its place. */
+static int unread(struct req *r, const char *what, u64 at)
+{
+	return req_fail(r, "%s at byte %llu cannot be read now (see dmesg); nothing was written. Try again "
+			"when the drive reads there, or overwrite that block if it never will", what,
+			(unsigned long long)at);
+}
+
 /*
  * Every place where an extent may begin. What is inside one that the backup
  * confirms is data, whatever it looks like; behind others each MiB is looked at.
@@ -142,7 +155,7 @@ static u64 confirmed_length(const struct label *l, u64 start, const struct layou
 static int scan_drive(struct work *w)
 {
 	u64 at, next, length, told = 0;
-	int err;
+	int err, rec;
 
 	for (at = LABEL_AREA; at + LABEL_AREA < w->size; at = next) {
 		next = at + LABEL_AREA;
@@ -152,7 +165,10 @@ static int scan_drive(struct work *w)
 			if (req_cancelled(w->r))
 				return -ECANCELED;
 		}
-		if (record_at(w, at, w->l))
+		rec = record_at(w, at, w->l);
+		if (rec == -EIO)
+			return unread(w->r, "what may be a layout record", at);
+		if (rec)
 			continue;
 		err = restore_add(&w->scan, at, w->l, &w->label->drive);
 		if (err == -ENOMEM)
@@ -265,12 +281,18 @@ static int check_records(struct work *w, const char *path, int n)
 static int restore(struct work *w, const struct probe *p)
 {
 	const char *path = p->path;
-	int n, each[2], err = label_read(w->fd, w->size, w->out, &w->disk, each);
+	int n, each[2] = { 0 }, err = label_read(w->fd, w->size, w->out, &w->disk, each);
 
 	if (!err)
 		return req_fail(w->r, "%s has a label that can be read; nothing to restore", path);
-	if (err != -EBADMSG && err != -EUCLEAN && err != -ENODATA && err != -EIO)
+	if (each[0] == -EIO || each[1] == -EIO)
+		return unread(w->r, "a copy of the label", each[0] == -EIO ? 0 : w->size - LABEL_AREA);
+	if (err != -EBADMSG && err != -EUCLEAN && err != -ENODATA)
 		return req_fail(w->r, "%s: %s", path, strerror(-err));
+	if (err == -EUCLEAN && !each[0] && !each[1] &&
+	    objection(w, "%s carries the labels of two drives: one of them was overwritten in part by the "
+		      "other", path))
+		return -1;
 	if (check_signature(w, path))
 		return -1;
 	if (choose_backup(w, &p->id))
@@ -278,7 +300,7 @@ static int restore(struct work *w, const struct probe *p)
 				"nor a layout record on it matches one", D.state, path);
 	err = scan_drive(w);
 	if (err)
-		return req_fail(w->r, "%s: %s", path, strerror(-err));
+		return w->r->error[0] ? -1 : req_fail(w->r, "%s: %s", path, strerror(-err));
 	n = restore_build(w->label, &w->scan, highest_sequence(&w->disk), w->out, w->line, LINES_MAX,
 			  uuid_random);
 	if (n < 0)

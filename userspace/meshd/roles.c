@@ -66,11 +66,11 @@ int roles_need(struct req *r)
 				"or attached: 'meshctl host identity accept' if it is that host on new "
 				"hardware or installed again, 'meshctl host identity new' if it is a copy",
 				D.state);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += START_SECONDS;
 	pthread_mutex_lock(&lock);
 	while (!up && !err)
-		err = pthread_cond_timedwait(&wake, &lock, &until);
+		err = pthread_cond_clockwait(&wake, &lock, CLOCK_MONOTONIC, &until);
 	pthread_mutex_unlock(&lock);
 	return err ? req_fail(r, "meshd is still starting (modules, drives): see its log, try again") : 0;
 }

@@ -255,10 +255,11 @@ static int local_wait(struct local *l, void **rsp, size_t *rsp_len)
 	bool done;
 	int err;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCAL_MS / 1000;
 	pthread_mutex_lock(&l->lock);
-	while (!l->done && pthread_cond_timedwait(&l->wake, &l->lock, &until) != ETIMEDOUT)
+	while (!l->done &&
+	       pthread_cond_clockwait(&l->wake, &l->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 		;
 	done = l->done;
 	l->left = true;
@@ -462,11 +463,12 @@ int target_start(void)
 	err = thread_start(target_thread, NULL);
 	if (err)
 		return err;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += START_MS / 1000;
 	pthread_mutex_lock(&target.lock);
 	while (!target.begun &&
-	       pthread_cond_timedwait(&target.wake, &target.lock, &until) != ETIMEDOUT)
+	       pthread_cond_clockwait(&target.wake, &target.lock, CLOCK_MONOTONIC, &until) !=
+	       ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&target.lock);
 	return 0;

@@ -236,21 +236,27 @@ static void forget_old_end(struct tdrive *d, u64 size)
 static int put_right(struct tdrive *d, const struct take_how *how, const int each[2])
 {
 	const struct label *is = d->label;
-	u64 was = is->size;
+	u64 was = is->size, newer = backup_newer(is);
 	struct label *l;
 	int err;
 
-	if (!(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
-	    !each[0] && !each[1] && (!muuid_null(&is->cluster) || muuid_null(&D.cluster)) &&
-	    is->size == d->size)
+	if (!newer && !(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
+	    !each[0] && !each[1] && is->size == d->size &&
+	    (muuid_null(&D.cluster) || muuid_equal(&is->cluster, &D.cluster) ||
+	     (!muuid_null(&is->cluster) && !how->over)))
 		return 0;
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
+	if (newer) {
+		/* By hand alone: it goes on above what it had been. */
+		backup_aside(&d->uuid);
+		d->disk.tried = newer > d->disk.tried ? newer : d->disk.tried;
+	}
 	l->flags &= ~LABEL_F_WITHDRAWN;
 	l->owner = D.host;
 	l->size = d->size;
-	if (muuid_null(&l->cluster))
+	if (muuid_null(&l->cluster) || (how->over && !muuid_null(&D.cluster)))
 		l->cluster = D.cluster;
 	err = tdrive_commit(d, l);
 	if (!err && how->grow && was < d->size)
@@ -278,6 +284,7 @@ static int up_job(struct tdrive *d, void *arg)
 	if (err && u->how.by_hand)
 		return err;
 	cache_off(d);
+	withdrawn_forget(&d->uuid);
 	if (device_note(&d->uuid, &d->id))
 		log_warn("%s: which device it is cannot be noted", d->path);
 	store_drive_put(&d->uuid, d->path);

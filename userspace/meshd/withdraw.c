@@ -39,18 +39,26 @@ static void cache_on(struct tdrive *d)
 static int withdraw_label(struct tdrive *d)
 {
 	struct label *l;
+	int err;
 
-	if (d->foreign)
-		return 0;		/* another host's by now: not a byte of it is ours */
 	if (!d->label->extents) {
-		device_forget(&d->uuid);
-		return label_forget(d->fd, d->size);
+		/* Idle, it may have become another host's without this one having noticed. */
+		err = tdrive_current(d);
+		if (!err)
+			err = label_forget(d->fd, d->size);
+		if (!err)
+			device_forget(&d->uuid);
+		else if (err != -EBADE)
+			d->disk.known[0] = d->disk.known[1] = false;	/* wiped or not */
+		return err;
 	}
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
 	l->flags |= LABEL_F_WITHDRAWN;
-	return tdrive_commit(d, l);
+	err = tdrive_commit(d, l);
+	/* One copy is enough here: if it rots, too, the drive comes back and nothing is lost. */
+	return d->label->flags & LABEL_F_WITHDRAWN ? 0 : err;
 }
 
 struct withdrawal {
@@ -65,6 +73,18 @@ static void leave(struct tdrive *d, bool leaving)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* It goes although its label cannot say so: the state folder does. */
+static bool unwritten(struct tdrive *d, int err)
+{
+	if (withdrawn_note(&d->uuid))
+		return false;
+	log_error("%s: withdrawn, but its label cannot be written (%s) and still names this host; only "
+		  "%s knows", d->path, strerror(-err), D.state);
+	return true;
+}
+
+#define UNWRITTEN	1
+
 /*
  * All of it on the drive's thread: a drive that hung goes when it answers, although
  * nobody waits any more. Jobs that are queued behind find no drive.
@@ -72,9 +92,11 @@ static void leave(struct tdrive *d, bool leaving)
 static int withdraw_job(struct tdrive *d, void *arg)
 {
 	const struct withdrawal *w = arg;
-	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d);
+	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d), done = 0;
 
-	if (err && err != -EBADE) {
+	if (err && err != -EBADE && w->force && unwritten(d, err))
+		done = UNWRITTEN;
+	if (err && err != -EBADE && !done) {
 		leave(d, false);	/* nobody may wait by now */
 		if (now_ms() - w->since > WITHDRAW_MS)
 			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
@@ -84,7 +106,7 @@ static int withdraw_job(struct tdrive *d, void *arg)
 	tdrive_stop(d, w->force);
 	store_drive_del(&d->uuid);
 	log_info("%s: withdrawn", d->path);
-	return 0;
+	return done;
 }
 
 static struct tdrive *named_drive(const char *what)
@@ -193,7 +215,8 @@ int cmd_drive_withdraw(struct req *r)
 
 	if (!what[0])
 		return req_usage(r, "name a drive: its device or UUID (meshctl drive list)");
-	pthread_mutex_lock(&lend_lock);
+	if (!lend_lock_for(r))
+		return -1;
 	d = named_drive(what);
 	if (!d) {
 		pthread_mutex_unlock(&lend_lock);
@@ -214,11 +237,15 @@ int cmd_drive_withdraw(struct req *r)
 	lend_rescan();
 	if (err == -ETIMEDOUT)
 		return req_fail(r, "%s does not answer; it goes when it does", what);
+	if (err == UNWRITTEN)
+		req_note(r, "%s is withdrawn, but its label cannot be written: this host does not take it "
+			 "up again, another one is told that it is exported here", what);
 	if (err == -EBUSY)
 		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
 				what);
-	if (err)
-		return req_fail(r, "%s: %s", what, strerror(-err));
+	if (err < 0)
+		return req_fail(r, "the label of %s cannot be written: %s%s", what, strerror(-err),
+				arg_bool(r, "force") ? "" : "; add --force to withdraw it as it is");
 	return r->error[0] ? -1 : 0;
 }
 
@@ -226,7 +253,7 @@ static json_t *scan_json(const struct probe *p)
 {
 	json_t *j = json_object();
 	char why[240];
-	bool twin = lend_twin_why(p->path, why, sizeof(why));
+	const char *twin = lend_twin_why(p->path, why, sizeof(why));
 
 	jset_str(j, "path", p->path);
 	jset_str(j, "model", p->id.model);
@@ -234,7 +261,7 @@ static json_t *scan_json(const struct probe *p)
 	jset_str(j, "wwid", p->id.wwid);
 	jset_u64(j, "size", p->size);
 	jset_u64(j, "lba", p->lba);
-	jset_str(j, "state", twin ? "twice" : p->err ? "refused" : probe_word(p->verdict));
+	jset_str(j, "state", twin ? twin : p->err ? "refused" : probe_word(p->verdict));
 	jset_str(j, "reason", twin ? why : p->why);
 	json_object_set_new(j, "uuid", json_null());
 	if (!muuid_null(&p->drive))

@@ -32,7 +32,7 @@ static bool next_extent(struct tdrive *d, struct label_extent *out)
 	u32 i;
 
 	pthread_mutex_lock(&d->lock);
-	for (i = 0; i < d->label->extents && !found && !d->gone; i++) {
+	for (i = 0; i < d->label->extents && !found && !d->gone && !d->foreign; i++) {
 		if (d->label->extent[i].state != LABEL_ZEROING)
 			continue;
 		*out = d->label->extent[i];
@@ -120,6 +120,13 @@ static int note(struct tdrive *d, const struct label_extent *e, u64 zeroed)
 	return err;
 }
 
+/* On the drive's thread. */
+static int current_job(struct tdrive *d, void *arg)
+{
+	(void)arg;
+	return tdrive_current(d);
+}
+
 static int zero_extent(struct tdrive *d, const struct label_extent *e)
 {
 	u64 at = e->zeroed, noted = at, n, then = now_ms();
@@ -127,7 +134,10 @@ static int zero_extent(struct tdrive *d, const struct label_extent *e)
 
 	while (at < e->length && !err) {
 		n = e->length - at < STEP ? e->length - at : STEP;
-		err = zero_step(d, e->start + at, n);
+		/* Another host that took the drive over may have given the room away. */
+		err = tdrive_run(d, current_job, NULL);
+		if (!err)
+			err = zero_step(d, e->start + at, n);
 		if (err)
 			break;
 		at += n;
@@ -169,7 +179,7 @@ static void *zero_thread(void *arg)
 
 	while (!stopping() && next_extent(d, &e)) {
 		err = zero_extent(d, &e);
-		if (!err || err == -ENOENT)
+		if (!err || err == -ENOENT || err == -EBADE)
 			continue;
 		log_error("%s: an extent cannot be zeroed: %s", d->path, strerror(-err));
 		pthread_mutex_lock(&d->lock);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A served drive that is a plain file, with its thread, for tests of what is done
+ * with it: label_io.c and drive.c of meshd as they are, the kernel and the log left out.
+ */
+#ifndef TESTS_UNIT_DRIVE_RIG_H
+#define TESTS_UNIT_DRIVE_RIG_H
+
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "suite.h"
+
+#define MIB	(1ULL << 20)
+#define SIZE	(64 * MIB)
+
+/* The copies of a label that fail, as bits: 1 the first, 2 the last. */
+static unsigned int bad_reads, bad_writes;
+
+static ssize_t rig_pread(int fd, void *buf, size_t n, off_t at)
+{
+	errno = EIO;
+	return bad_reads & (at >= (off_t)(SIZE - MIB) ? 2 : 1) ? -1 : pread(fd, buf, n, at);
+}
+
+static ssize_t rig_pwrite(int fd, const void *buf, size_t n, off_t at)
+{
+	errno = EIO;
+	return bad_writes & (at >= (off_t)(SIZE - MIB) ? 2 : 1) ? -1 : pwrite(fd, buf, n, at);
+}
+
+/* The wall clock is set back as soon as it was read: what waits by it waits for ever. */
+static int rig_clock(clockid_t which, struct timespec *t)
+{
+	int err = clock_gettime(which, t);
+
+	if (which != CLOCK_MONOTONIC)
+		t->tv_sec += 3600;
+	return err;
+}
+
+#define pread		rig_pread
+#define pwrite		rig_pwrite
+#define clock_gettime	rig_clock
+#include "userspace/meshd/label_io.c"
+#include "userspace/meshd/drive.c"
+#undef pread
+#undef pwrite
+#undef clock_gettime
+
+struct meshd D = { .stop = -1 };
+static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } };
+static const struct muuid ext = { { 4 } }, id = { { 5 } };
+static struct tdrive *d;
+static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
+
+u64 now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ULL + t.tv_nsec / 1000000;
+}
+
+int thread_start(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	int err = pthread_create(&t, NULL, fn, arg);
+
+	return err ? -err : pthread_detach(t);
+}
+
+#define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
+QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
+
+void lend_rescan(void) { }
+void backup_label(struct tdrive *t, const struct label *l, bool now) { (void)t, (void)l, (void)now; }
+void backup_idle(struct tdrive *t) { (void)t; }
+
+struct mesh *mesh_open(void) { return malloc(1); }
+void mesh_close(struct mesh *m) { free(m); }
+const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
+void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)n; free(all); }
+
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+{
+	(void)m;
+	*out = calloc(1, sizeof(**out));
+	*n = kernel_state ? 1 : 0;
+	if (kernel_state) {
+		(*out)->uuid = id;
+		strcpy((*out)->path, "/dev/test");
+		strcpy((*out)->state, kernel_state);
+	}
+	return 0;
+}
+
+int mesh_drive_add(struct mesh *m, const struct mesh_drive *t)
+{
+	(void)m, (void)t;
+	kernel_state = "up";
+	return 0;
+}
+
+int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
+{
+	return mesh_drive_add(m, t);
+}
+
+int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	(void)m, (void)uuid, (void)force;
+	kernel_state = NULL;
+	return 0;
+}
+
+static void rig_end(void)
+{
+	bad_reads = bad_writes = 0;
+	if (!d)
+		return;
+	tdrive_stop(d, true);
+	tdrive_put(d);
+	d = NULL;
+}
+
+/* A drive of this host, served, with an extent in @state, or with none: 0. */
+static void rig_begin(enum label_extent_state state)
+{
+	struct label *l = calloc(1, sizeof(*l)), *own;
+	struct label_disk disk = { 0 };
+	struct twin_id none = { 0 };
+	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600), each[2], err;
+
+	rig_end();
+	D.host = me;
+	CU_ASSERT_FATAL(l && fd >= 0 && !ftruncate(fd, SIZE));
+	*l = (struct label) { .drive = id, .owner = me, .size = SIZE, .lba = 512, .sequence = 1,
+			      .extents = state != 0 };
+	l->extent[0] = (struct label_extent) { .uuid = ext, .volume = vol, .start = MIB,
+					       .length = 4 * MIB, .state = state };
+	CU_ASSERT_EQUAL_FATAL(label_write(fd, l, &disk, each), 0);
+	do {		/* the thread of the one before may need a moment to end */
+		usleep(1000);
+		own = malloc(sizeof(*own));
+		memcpy(own, l, sizeof(*own));
+		err = tdrive_start("/dev/test", dup(fd), own, &disk, &none, &d);
+	} while (err == -EBUSY);
+	close(fd);
+	free(l);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	pthread_mutex_lock(&d->lock);
+	d->pushed = true;
+	pthread_mutex_unlock(&d->lock);
+	kernel_state = "up";
+}
+
+/* Another host takes the drive over and writes all over it but the labels' own pages. */
+static void rig_take_over(void)
+{
+	static u8 data[1 << 20];
+	struct label_disk disk;
+	struct label *l = malloc(sizeof(*l));
+	int each[2];
+
+	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, l, &disk, each), 0);
+	l->owner = other;
+	l->sequence++;
+	CU_ASSERT_EQUAL(label_write(d->fd, l, &disk, each), 0);
+	memset(data, 0x5a, sizeof(data));
+	for (u64 at = MIB; at < SIZE - MIB; at += MIB)
+		CU_ASSERT_EQUAL(pwrite(d->fd, data, MIB, at), (ssize_t)MIB);
+	free(l);
+}
+
+/* The bytes between the labels that the other host did not write. */
+static u64 rig_damage(int fd)
+{
+	static u8 data[1 << 20];
+	u64 at, i, n = 0;
+
+	for (at = MIB; at < SIZE - MIB; at += MIB) {
+		CU_ASSERT_EQUAL(pread(fd, data, MIB, at), (ssize_t)MIB);
+		for (i = 0; i < MIB; i++)
+			n += data[i] != 0x5a;
+	}
+	return n;
+}
+
+/* Whether its label is still there, in both copies. */
+static bool rig_theirs(int fd)
+{
+	struct label *l = malloc(sizeof(*l));
+	struct label_disk disk;
+	int each[2];
+	bool is = !label_read(fd, SIZE, l, &disk, each) && !each[0] && !each[1] &&
+		  muuid_equal(&l->owner, &other);
+
+	free(l);
+	return is;
+}
+
+#endif

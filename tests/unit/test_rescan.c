@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which of the drives that a look finds are taken up, and what is said of the others. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+
+#include "userspace/meshd/fan.c"
+#include "userspace/meshd/rescan.c"
+#include "suite.h"
+
+struct meshd D = { .stop = -1 };
+pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct muuid id = { { 5 } };
+static struct probe *found;		/* by the look; freed by it */
+static u64 newer;
+static int taken;
+static bool noted, strange;
+static struct tdrive lost[3];		/* whose devices are gone */
+static size_t losts;
+static struct tdrive *ending;		/* the one of the drive that is found */
+static int stops, drops;
+static bool slow;			/* the kernel waits for what they have in flight */
+static char why[240];
+
+static struct probe *drive_found(void)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+
+	strcpy(p->path, "/dev/test");
+	p->verdict = PROBE_OURS;
+	p->drive = id;
+	p->size = 64ULL << 20;
+	p->label = calloc(1, sizeof(*p->label));
+	*p->label = (struct label) { .drive = id, .size = p->size, .sequence = 12 };
+	return p;
+}
+
+/* The state in which drives that are not served are listed; "": it is not. */
+static const char *look(struct probe *p)
+{
+	static char state[64];
+	json_t *list = json_array();
+
+	found = p;
+	taken = 0;
+	look_for_drives();
+	lend_twins(list);
+	snprintf(state, sizeof(state), "%s",
+		 json_string_value(json_object_get(json_array_get(list, 0), "state")) ?: "");
+	json_decref(list);
+	if (!lend_twin_why("/dev/test", why, sizeof(why)))
+		why[0] = 0;
+	return state;
+}
+
+/* The rest of meshd */
+
+#define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
+QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
+
+char **probe_list(size_t *n)
+{
+	char **all = calloc(1, sizeof(*all));
+
+	*n = 1;
+	all[0] = strdup("/dev/test");
+	return all;
+}
+
+void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
+{
+	(void)path, (void)n, (void)labelled_only;
+	out[0] = found;
+	found = NULL;
+}
+
+int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
+{
+	(void)p, (void)how, (void)out;
+	taken++;
+	return 0;
+}
+
+bool lend_cluster_ok(const struct label *l)
+{
+	(void)l;
+	return !strange;
+}
+
+u64 backup_newer(const struct label *l)
+{
+	return newer > l->sequence ? newer : 0;
+}
+
+bool withdrawn_noted(const struct muuid *u) { (void)u; return noted; }
+void probe_clear(struct probe *p) { free(p->label); }
+void sleep_ms(unsigned int ms) { (void)ms; }
+void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
+bool probe_passed_over(const char *path) { (void)path; return false; }
+struct muuid *backup_list(size_t *n) { *n = 0; return NULL; }
+int device_noted(const struct muuid *u, struct twin_id *t) { (void)u, (void)t; return -ENOENT; }
+struct mesh *mesh_open(void) { return NULL; }
+void mesh_close(struct mesh *m) { (void)m; }
+int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
+{
+	(void)m, (void)all, (void)n;
+	return -ENOENT;
+}
+void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)all, (void)n; }
+struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return ending; }
+struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
+bool tdrive_lost(struct tdrive *d) { return d; }
+
+struct tdrive **tdrives_all(size_t *n)
+{
+	struct tdrive **all = calloc(losts + 1, sizeof(*all));
+
+	for (*n = 0; *n < losts; (*n)++)
+		all[*n] = &lost[*n];
+	return all;
+}
+
+void tdrive_put(struct tdrive *d)
+{
+	if (d)
+		__atomic_add_fetch(&drops, 1, __ATOMIC_SEQ_CST);
+}
+
+bool tdrive_ending(struct tdrive *d)
+{
+	return __atomic_load_n(&d->ending, __ATOMIC_SEQ_CST);
+}
+
+void tdrive_stop(struct tdrive *d, bool force)
+{
+	CU_ASSERT(force);
+	__atomic_store_n(&d->ending, true, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&stops, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&slow, __ATOMIC_SEQ_CST))
+		usleep(1000);
+}
+
+int thread_start(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+	int err = pthread_create(&t, NULL, fn, arg);
+
+	return err ? -err : pthread_detach(t);
+}
+int read_line(char *out, size_t size, const char *fmt, ...) { (void)out, (void)size, (void)fmt; return -ENOENT; }
+
+/* A snapshot of it was put back: not served without a person's word, not forgotten. */
+static void test_older(void)
+{
+	newer = 57;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "refused");
+	CU_ASSERT_EQUAL(taken, 0);
+	CU_ASSERT(strstr(why, "sequence 12") && strstr(why, "57"));
+	newer = 12;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_EQUAL(taken, 1);
+	CU_ASSERT_STRING_EQUAL(why, "");
+}
+
+/* Its label could not be written, the state folder could. */
+static void test_withdrawn(void)
+{
+	newer = 0;
+	noted = true;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_EQUAL(taken, 0);
+	noted = false;
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 1);
+}
+
+/* Not passed over in silence: nobody else would find out why the volumes are away. */
+static void test_cluster(void)
+{
+	strange = true;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "refused");
+	CU_ASSERT_EQUAL(taken, 0);
+	CU_ASSERT(strstr(why, "another cluster") && strstr(why, "lend /dev/test --take-over"));
+	strange = false;
+	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_EQUAL(taken, 1);
+}
+
+static void wait_for(int *count, int want)
+{
+	for (int i = 0; i < 20000 && __atomic_load_n(count, __ATOMIC_SEQ_CST) < want; i++)
+		usleep(1000);
+	CU_ASSERT_EQUAL(__atomic_load_n(count, __ATOMIC_SEQ_CST), want);
+}
+
+/* A shelf loses its power: one drive that is slow to end holds up no other, and no look. */
+static void test_lost(void)
+{
+	losts = 3;
+	slow = true;
+	look(NULL);
+	wait_for(&stops, 3);
+	CU_ASSERT_EQUAL(drops, 3);	/* a look's own */
+	look(NULL);			/* they are ending already */
+	CU_ASSERT_EQUAL(stops, 3);
+	CU_ASSERT_EQUAL(drops, 9);
+	/* One that came back meanwhile is looked at again later. */
+	ending = &lost[0];
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 0);
+	CU_ASSERT_STRING_EQUAL(why, "");
+	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
+	wait_for(&drops, 19);
+	losts = 0;
+	ending = NULL;
+	look(drive_found());
+	CU_ASSERT_EQUAL(taken, 1);
+}
+
+static void test_event(void)
+{
+	memset(lost, 0, sizeof(lost));
+	stops = drops = 0;
+	slow = true;
+	ending = &lost[0];
+	lend_gone(&id);
+	wait_for(&stops, 1);
+	lend_gone(&id);
+	CU_ASSERT_EQUAL(stops, 1);
+	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
+	wait_for(&drops, 2);
+	ending = NULL;
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "older", test_older },
+		{ "withdrawn", test_withdrawn },
+		{ "another cluster", test_cluster },
+		{ "lost together", test_lost },
+		{ "told gone", test_event },
+		{ NULL, NULL },
+	};
+
+	alarm(120);
+	return suite_main("rescan", tests);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What unexporting a drive writes to it, and when it goes. */
+#define _GNU_SOURCE
+#include "drive_rig.h"
+#include "userspace/meshd/withdraw.c"
+
+/* The rest of meshd */
+
+pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+static int forgotten, noted, note_err;
+
+void device_forget(const struct muuid *u) { (void)u; forgotten++; }
+int withdrawn_note(const struct muuid *u) { (void)u; noted++; return note_err; }
+bool lend_lock_for(struct req *q) { (void)q; return !pthread_mutex_lock(&lend_lock); }
+int store_drive_del(const struct muuid *u) { (void)u; return 0; }
+struct opens *opens_get(void) { return NULL; }
+u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return 0; }
+void opens_free(struct opens *o) { (void)o; }
+char **probe_list(size_t *n) { *n = 0; return NULL; }
+void probe_clear(struct probe *p) { (void)p; }
+const char *probe_word(enum probe_verdict v) { (void)v; return ""; }
+unsigned int take_silent(const char *path) { (void)path; return 0; }
+
+void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
+{
+	(void)path, (void)n, (void)labelled_only, (void)out;
+}
+
+const char *lend_twin_why(const char *path, char *why, size_t size)
+{
+	(void)path, (void)why, (void)size;
+	return NULL;
+}
+
+const char *arg_str(const struct req *r, const char *key)
+{
+	return json_string_value(json_object_get(r->args, key)) ?: "";
+}
+
+bool arg_bool(const struct req *r, const char *key)
+{
+	return json_is_true(json_object_get(r->args, key));
+}
+
+int req_fail(struct req *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int req_usage(struct req *r, const char *fmt, ...)
+{
+	(void)fmt;
+	return req_fail(r, "usage");
+}
+
+void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
+
+json_t *req_destroys(struct req *r, const char *what, const char *name)
+{
+	(void)r, (void)what, (void)name;
+	return NULL;
+}
+
+static struct req r;
+
+static int withdraw_it(bool force)
+{
+	int err;
+
+	r = (struct req) { .args = json_pack("{s:s, s:b}", "drive", "/dev/test", "force", force) };
+	err = cmd_drive_withdraw(&r);
+	json_decref(r.args);
+	json_decref(r.result);
+	return err;
+}
+
+static bool listed(void)
+{
+	struct tdrive *t = tdrive_find(&id);
+
+	tdrive_put(t);
+	return t;
+}
+
+/* Nothing of this host's is on it any more, and it goes with that. */
+static void test_empty(void)
+{
+	u64 word;
+
+	rig_begin(0);
+	CU_ASSERT_EQUAL(withdraw_it(false), 0);
+	CU_ASSERT(!listed());
+	CU_ASSERT_EQUAL(forgotten, 1);
+	CU_ASSERT_EQUAL(pread(d->fd, &word, 8, 0), 8);
+	CU_ASSERT_EQUAL(word, 0);
+}
+
+/* Idle since another host took it over: the label in memory says that it is empty. */
+static void test_taken_over(void)
+{
+	for (int extents = 0; extents < 2; extents++) {
+		rig_begin(extents ? LABEL_READY : 0);
+		rig_take_over();
+		CU_ASSERT_EQUAL(withdraw_it(extents), 0);
+		CU_ASSERT(!listed());
+		CU_ASSERT(rig_theirs(d->fd));
+		CU_ASSERT_EQUAL(rig_damage(d->fd), 0);
+	}
+}
+
+static bool label_says(u64 at, u32 flags)
+{
+	struct label_disk_head h;
+
+	CU_ASSERT_EQUAL(pread(d->fd, &h, sizeof(h), at), sizeof(h));
+	return label_magic(&h, sizeof(h)) && le32toh(h.flags) == flags;
+}
+
+/* With one copy the label says it; with none the state folder, or it stays. */
+static void test_unwritable(void)
+{
+	for (unsigned int copies = 1; copies <= 3; copies++) {
+		rig_begin(LABEL_READY);
+		noted = 0;
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT(!listed());
+		CU_ASSERT_EQUAL(noted, copies == 3);
+		CU_ASSERT(label_says(0, copies & 1 ? 0 : LABEL_F_WITHDRAWN));
+		CU_ASSERT(label_says(SIZE - MIB, copies & 2 ? 0 : LABEL_F_WITHDRAWN));
+	}
+	rig_begin(LABEL_READY);
+	bad_writes = 3;
+	note_err = -ENOSPC;
+	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT(listed());
+	note_err = 0;
+	CU_ASSERT_EQUAL(withdraw_it(true), 0);
+	CU_ASSERT(!listed());
+}
+
+static int commit_job(struct tdrive *t, void *arg)
+{
+	struct label *l = tdrive_edit(t);
+
+	(void)arg;
+	return tdrive_commit(t, l);
+}
+
+/* What a wipe that failed has left is the drive's own doing. */
+static void test_half_wiped(void)
+{
+	for (unsigned int copies = 1; copies <= 3; copies++) {
+		rig_begin(0);
+		noted = 0;
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(false), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "add --force"));
+		CU_ASSERT(listed());
+		CU_ASSERT_EQUAL(noted, 0);
+		bad_writes = 0;
+		CU_ASSERT_EQUAL(tdrive_run(d, commit_job, NULL), 0);
+		bad_writes = copies;
+		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT(!listed());
+		CU_ASSERT_EQUAL(noted, 1);
+	}
+}
+
+static int slow_job(struct tdrive *t, void *arg)
+{
+	(void)t, (void)arg;
+	sleep(3);
+	return 0;
+}
+
+static void test_clock(void)
+{
+	u64 since;
+
+	rig_begin(0);
+	since = now_ms();
+	CU_ASSERT_EQUAL(tdrive_run_for(d, slow_job, NULL, NULL, 1000), -ETIMEDOUT);
+	CU_ASSERT(now_ms() - since >= 900);
+	rig_end();
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "empty", test_empty },
+		{ "taken over", test_taken_over },
+		{ "unwritable", test_unwritable },
+		{ "half wiped", test_half_wiped },
+		{ "set back clock", test_clock },
+		{ NULL, NULL },
+	};
+
+	alarm(120);
+	return suite_main("withdraw", tests);
+}

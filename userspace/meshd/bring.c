@@ -220,7 +220,7 @@ static int learn(struct way *w)
 	gather_free(&w->g);
 	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
 	if (err) {
-		snprintf(w->why, REASON, "out of memory");
+		snprintf(w->why, REASON, "%s", store_words(err));
 		return err;
 	}
 	pick(w);

@@ -74,9 +74,11 @@ static int undelete(struct store_volume *v, const char *why)
 {
 	struct store_free *f;
 	size_t i, n;
+	int err = store_frees(&v->uuid, &f, &n);
 
+	if (err)
+		return err;
 	log_error("volume %s: its deletion was given up: %s", v->name, why);
-	store_frees(&v->uuid, &f, &n);
 	for (i = 0; i < n; i++)
 		store_free_del(&f[i].extent);
 	free(f);
@@ -112,14 +114,16 @@ int volume_finish_delete(struct store_volume *v, char *why)
 {
 	struct freed d = { 0 };
 	size_t n;
-	int err = -ENOMEM;
+	int err = store_frees(&v->uuid, &d.f, &n);
 
-	store_frees(&v->uuid, &d.f, &n);
-	store_hosts(&d.hosts, &d.nr_hosts);
+	if (!err)
+		err = store_hosts(&d.hosts, &d.nr_hosts);
 	d.err = calloc(n + 1, sizeof(*d.err));
 	d.why = calloc(n + 1, sizeof(*d.why));
-	snprintf(why, REASON, "out of memory");
-	if (d.err && d.why) {
+	if (!err && (!d.err || !d.why))
+		err = -ENOMEM;
+	snprintf(why, REASON, "%s", store_words(err));
+	if (!err) {
 		/* The first alone: if it is another's by now, none of the others is touched. */
 		if (n)
 			free_one(&d, 0);
@@ -297,7 +301,7 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 	int err = gather(&g, &v->uuid, false);
 
 	if (err)
-		return req_fail(r, "out of memory");
+		return req_fail(r, "%s", store_words(err));
 	/* Another host may have changed it: what counts is deleted, not what is remembered. */
 	p = truth_pick(&g.truth);
 	if (p.layout && p.layout->version > l->version)

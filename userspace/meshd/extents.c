@@ -147,10 +147,13 @@ static void choice_read(struct req *r, struct choice *c, const struct wish *w,
 static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 {
 	struct drives_of d;
+	int err;
 
 	memset(c, 0, sizeof(*c));
 	c->found = calloc(json_array_size(w->drives) + 1, sizeof(*c->found));
-	store_hosts(&c->hosts, &c->nr_hosts);
+	err = store_hosts(&c->hosts, &c->nr_hosts);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
 	d = (struct drives_of) { c->hosts, calloc(c->nr_hosts + 1, sizeof(*d.said)) };
 	if (!c->found || !d.said) {
 		free(d.said);
@@ -347,8 +350,12 @@ int intent_undo(const struct store_intent *i, char *why)
 	int err = store_host_by_uuid(&i->host, &h);
 
 	/* A host that was removed takes its extents with it: they are orphans. */
-	if (err)
+	if (err == -ENOENT)
 		return store_intent_del(&i->extent);
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
+		return err;
+	}
 	err = peer_call(&h, &q, &data, why);
 	json_decref(data);
 	if (err == -ESTALE || err == -EBUSY || err == -EPERM) {
@@ -467,11 +474,12 @@ int intents_undo(const struct muuid *volume, char *why)
 	struct store_intent *in;
 	struct store_volume v;
 	size_t n;
-	int err;
+	int err = store_intents(&in, &n);
 
-	store_intents(&in, &n);
+	snprintf(why, REASON, "%s", store_words(err ? err : -ENOMEM));
 	n = intents_of(in, n, volume);
-	err = l ? store_volume_get(volume, &v, l) : -ENOMEM;
+	if (!err)
+		err = l ? store_volume_get(volume, &v, l) : -ENOMEM;
 	if (!err && n)
 		err = never_used(&v, l, in, n, why);
 	if (!err)
@@ -491,9 +499,12 @@ static int allocate(struct req *r, const struct layout *l, u32 first, const int 
 	struct store_host *h;
 	size_t nr_hosts, k;
 	char why[REASON];
-	int err = 0;
+	int err = store_hosts(&h, &nr_hosts);
 
-	store_hosts(&h, &nr_hosts);
+	if (err) {
+		free(p);
+		return req_fail(r, "%s", store_words(err));
+	}
 	for (i = 0; p && i < n && !err; i++) {
 		const struct layout_member *m = &l->member[first + i];
 

@@ -123,15 +123,15 @@ static int truth_make(struct gather *g)
 
 int gather(struct gather *g, const struct muuid *volume, bool greet)
 {
-	int err = 0;
+	int err;
 	size_t i;
 
 	*g = (struct gather) { .volume = *volume, .greet = greet };
-	store_hosts(&g->hosts, &g->nr_hosts);
+	err = store_hosts(&g->hosts, &g->nr_hosts);
 	g->said = calloc(g->nr_hosts + 1, sizeof(*g->said));
 	if (!g->said)
 		err = -ENOMEM;
-	else
+	if (!err)
 		peers_each(g->nr_hosts, ask_records, g);
 	for (i = 0; i < g->nr_hosts && !err; i++) {
 		if (!g->said[i].err)

@@ -70,13 +70,13 @@ static int scan(struct req *r, struct scan *s)
 	struct mgmt_volume v;
 	size_t i, k;
 	json_t *j;
-	int err = 0;
+	int err;
 
 	memset(s, 0, sizeof(*s));
-	store_hosts(&s->hosts, &s->nr_hosts);
+	err = store_hosts(&s->hosts, &s->nr_hosts);
 	s->said = calloc(s->nr_hosts + 1, sizeof(*s->said));
-	if (!s->said)
-		return req_fail(r, "out of memory");
+	if (err || !s->said)
+		return req_fail(r, "%s", store_words(err ? err : -ENOMEM));
 	peers_each(s->nr_hosts, ask_volumes, s);
 	for (i = 0; i < s->nr_hosts; i++) {
 		json_array_foreach(json_object_get(s->said[i].data, "volumes"), k, j) {
@@ -223,8 +223,9 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 		return req_usage(r, "\"%s\" cannot be a name", as);
 	if (find(r, what, &found))
 		return -1;
-	if (gather(&g, &found.uuid, false))
-		return req_fail(r, "out of memory");
+	err = gather(&g, &found.uuid, false);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
 	p = truth_pick(&g.truth);
 	if (p.verdict == TRUTH_NONE) {
 		err = req_fail(r, "volume %s: no record of it counts; its drives were changed meanwhile, or "

@@ -173,7 +173,7 @@ static void undo_strays(const struct store_intent *in, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!store_volume_get(&in[i].volume, &v, NULL) || !busy_take(&in[i].volume))
+		if (store_volume_get(&in[i].volume, &v, NULL) != -ENOENT || !busy_take(&in[i].volume))
 			continue;
 		if (intent_undo(&in[i], why))
 			log_debug("an extent of %s stays for now: %s", in[i].name, why);
@@ -188,11 +188,16 @@ static void settle_volumes(struct mesh *m)
 	struct mesh_volume *k;
 	size_t i, n, nk, ni;
 	u64 kernel;
+	int err;
 
 	if (mesh_volumes(m, &k, &nk))
 		return;
-	store_volumes(&v, &n);
-	store_intents(&in, &ni);
+	err = store_volumes(&v, &n);
+	if (err)
+		goto out_kernel;
+	err = store_intents(&in, &ni);
+	if (err)
+		goto out_volumes;
 	for (i = 0; i < n; i++) {
 		kernel = in_kernel(k, nk, &v[i].uuid);
 		if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
@@ -200,7 +205,9 @@ static void settle_volumes(struct mesh *m)
 	}
 	undo_strays(in, ni);
 	free(in);
+out_volumes:
 	free(v);
+out_kernel:
 	mesh_volumes_free(k, nk);
 }
 
@@ -215,7 +222,8 @@ static void look(void)
 	id = mesh_family_id(m, false);
 	if (id && id != told_family && !identity_push(m))
 		told_family = id;
-	if (id && !peers_push(m))
+	/* What cannot be read is not empty: nothing is undone or taken away on its word. */
+	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
 	mesh_close(m);
 }

@@ -49,13 +49,15 @@ static int create_wish(struct req *r, struct wish *w)
 static int name_free(struct req *r, const char *name)
 {
 	struct store_volume v;
+	int err;
 
 	if (!layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-', and "
 				 "not ending like a partition's (-part1)", name);
-	if (!store_volume_find(name, &v, NULL))
+	err = store_volume_find(name, &v, NULL);
+	if (!err)
 		return req_fail(r, "there is a volume %s already; choose another name", name);
-	return 0;
+	return err == -ENOENT ? 0 : req_fail(r, "%s", store_words(err));
 }
 
 /* Version 1 counts from here on; what is left of it the reconciler does. */

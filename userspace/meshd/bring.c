@@ -224,7 +224,10 @@ static int learn(struct way *w)
 		return err;
 	}
 	pick(w);
-	err = judge(w);
+	/* What the kernel has attached stays with the host that it had. */
+	err = w->p.layout ? gather_unique(&w->g, w->p.layout, w->why) : 0;
+	if (!err)
+		err = judge(w);
 	if (!err)
 		err = holders(w);
 	if (err || !fresh_members(&w->g, w->p.layout))

@@ -20,8 +20,10 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 	struct truth_pick p = truth_pick(&g->truth);
 	const struct truth_label *e;
 	char who[80];
-	int at = truth_held(&g->truth, l, &D.host);
+	int at = truth_held(&g->truth, l, &D.host), err = gather_unique(g, l, why);
 
+	if (err)
+		return err;
 	if (at >= 0) {
 		e = truth_find(&g->truth, &l->member[at].extent);
 		host_words(&e->holder, who, sizeof(who));

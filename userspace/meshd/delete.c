@@ -110,6 +110,27 @@ static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why
 	return failed;
 }
 
+/* Where the drives are by now. None is freed while one of them may be a copy. */
+static int find_now(const struct store_volume *v, struct store_free *f, size_t n, char *why)
+{
+	const struct found *at;
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++) {
+		at = gather_find(&g, &f[i].extent);
+		if (at)
+			f[i].host = g.hosts[at->host].uuid;
+		if (shown_twice(&g.shown, &f[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+	}
+	gather_free(&g);
+	return err;
+}
+
 int volume_finish_delete(struct store_volume *v, char *why)
 {
 	struct freed d = { 0 };
@@ -118,6 +139,10 @@ int volume_finish_delete(struct store_volume *v, char *why)
 
 	if (!err)
 		err = store_hosts(&d.hosts, &d.nr_hosts);
+	if (!err)
+		err = find_now(v, d.f, n, why);
+	if (err == -ENOTUNIQ)
+		goto out;
 	d.err = calloc(n + 1, sizeof(*d.err));
 	d.why = calloc(n + 1, sizeof(*d.why));
 	if (!err && (!d.err || !d.why))
@@ -133,6 +158,7 @@ int volume_finish_delete(struct store_volume *v, char *why)
 			peers_each(n - 1, free_one, &d);
 		err = free_all(v, &d, n, why);
 	}
+out:
 	free(d.f);
 	free(d.hosts);
 	free(d.err);
@@ -199,6 +225,8 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 	char why[REASON], who[80];
 	u32 i;
 
+	if (gather_unique(g, l, why))
+		return req_fail(r, "volume %s cannot be deleted: %s", v->name, why);
 	if (at >= 0 && !arg_bool(r, "preempt")) {
 		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
 		return req_fail(r, "volume %s is held by %s; detach it there, or add --preempt to delete it "

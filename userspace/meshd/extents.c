@@ -22,6 +22,8 @@ struct choice {
 	u32	*host;			/* ... and whose: index into hosts */
 	size_t	n;
 	size_t	misfit;			/* drives left out for their block size */
+	struct shown shown;
+	char	twice[REASON];		/* of one left out since it may be a copy; "" */
 	bool	*found;			/* by index into the wish's names */
 };
 
@@ -32,6 +34,7 @@ static void choice_free(struct choice *c)
 	free(c->info);
 	free(c->host);
 	free(c->found);
+	shown_free(&c->shown);
 }
 
 /* A drive is named by UUID, a start of it, device, or HOST:DEVICE. */
@@ -101,6 +104,10 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	take = wanted(c, w, &c->hosts[host], m);
 	if (strcmp(m->state, "up"))
 		return 0;
+	if (shown_twice(&c->shown, &m->uuid, c->hosts, c->twice))
+		return take && w->drives ? -ENOTUNIQ : 0;
+	if (shown_find(&c->shown, &m->uuid)->host != host)
+		return 0;
 	if (w->lba_max && m->lba > w->lba_max) {
 		c->misfit++;
 		return 0;
@@ -129,19 +136,32 @@ static void ask_drives(void *arg, size_t i)
 	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
 }
 
-static void choice_read(struct req *r, struct choice *c, const struct wish *w,
-			struct gather_host *said)
+static int choice_read(struct req *r, struct choice *c, const struct wish *w,
+		       struct gather_host *said)
 {
+	struct mgmt_drive m;
 	size_t i, k;
 	json_t *j;
+	int err = 0;
 
 	for (i = 0; i < c->nr_hosts; i++) {
 		if (said[i].err)
 			req_note(r, "%s; its drives are left out", said[i].why);
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
-			choice_add(c, i, j, w);
+			if (!err && !mgmt_drive_unpack(j, &m) && !strcmp(m.state, "up"))
+				err = shown_add(&c->shown, &m.uuid, c->hosts, i, &m.owner);
+	}
+	for (i = 0; i < c->nr_hosts; i++) {
+		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
+			if (!err)
+				err = choice_add(c, i, j, w);
 		json_decref(said[i].data);
 	}
+	if (err)
+		return req_fail(r, "%s", err == -ENOTUNIQ ? c->twice : "no memory");
+	if (c->twice[0])
+		req_note(r, "%s; neither is used", c->twice);
+	return 0;
 }
 
 static int choice_get(struct req *r, struct choice *c, const struct wish *w)
@@ -160,13 +180,17 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 		return req_fail(r, "no memory");
 	}
 	peers_each(c->nr_hosts, ask_drives, &d);
-	choice_read(r, c, w, d.said);
+	err = choice_read(r, c, w, d.said);
 	free(d.said);
+	if (err)
+		return err;
 	if (!c->nr_hosts)
 		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
 	if (!c->n && c->misfit)
 		return req_fail(r, "the drives that are lent have blocks of 4096 bytes, the volume has %u; "
 				"lend others", w->lba_max);
+	if (!c->n && c->twice[0])
+		return req_fail(r, "%s", c->twice);
 	if (!c->n)
 		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
 				"meshctl drive list");
@@ -422,7 +446,10 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 
 	if (err)
 		return err;
-	if (v->state == STORE_CREATING && g.nr_records) {
+	for (i = 0; i < n && !err; i++)
+		if (shown_twice(&g.shown, &in[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+	if (!err && v->state == STORE_CREATING && g.nr_records) {
 		err = found_made(v, l, &g);
 		gather_free(&g);
 		return err ? err : -ESTALE;

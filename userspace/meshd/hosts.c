@@ -472,9 +472,36 @@ static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
+/* A drive and a copy of it on two hosts: neither is used until one of them goes. */
+static void mark_twice(json_t *list)
+{
+	struct store_host host = { 0 };
+	struct shown s = { 0 };
+	const struct twin_hosts *t;
+	struct mgmt_drive m;
+	json_t *j;
+	size_t i;
+
+	json_array_foreach(list, i, j)
+		if (!mgmt_drive_unpack(j, &m) && !jget_uuid(j, "host_uuid", &host.uuid) &&
+		    !strcmp(m.state, "up"))
+			shown_add(&s, &m.uuid, &host, 0, &m.owner);
+	json_array_foreach(list, i, j) {
+		t = mgmt_drive_unpack(j, &m) ? NULL : shown_find(&s, &m.uuid);
+		if (!t || t->hosts < 2 || strcmp(m.state, "up") || jget_uuid(j, "host_uuid", &host.uuid))
+			continue;
+		if (twin_hosts_doubt(t) || !muuid_equal(&m.owner, &host.uuid))
+			jset_str(j, "state", twin_hosts_doubt(t) ? "doubtful" : "copy");
+	}
+	shown_free(&s);
+}
+
 int cmd_drive_list(struct req *r)
 {
-	return ask_all(r, MGMT_DRIVES, "drives");
+	int err = ask_all(r, MGMT_DRIVES, "drives");
+
+	mark_twice(json_object_get(r->result, "drives"));
+	return err;
 }
 
 int cmd_drive_health(struct req *r)

@@ -181,6 +181,8 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 			return CLAIM_UNKNOWN;
 		}
 	}
+	if (shown_twice(&g->shown, &e->drive, g->hosts, why))
+		return CLAIM_UNKNOWN;
 	if (!gather_find(g, &e->uuid)) {
 		snprintf(why, CLAIM_WHY, "its host is not known here (meshctl host add)");
 		return CLAIM_UNKNOWN;
@@ -382,6 +384,24 @@ static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim c
 	return 0;
 }
 
+/* Several hosts may show the drive: the one that has it, or nobody knows. */
+static int free_place(struct req *r, const struct survey *s, const struct judge *j,
+		      struct mgmt_extent *e, const struct host_said **at)
+{
+	const struct found *f = j->have ? gather_find(&j->g, &e->uuid) : NULL;
+	char why[REASON];
+	size_t i;
+
+	if (j->have && shown_twice(&j->g.shown, &e->drive, j->g.hosts, why))
+		return req_fail(r, "%s", why);
+	for (i = 0; f && i < s->n; i++)
+		if (muuid_equal(&s->host[i].h.uuid, &j->g.hosts[f->host].uuid))
+			*at = &s->host[i];
+	if (f)
+		*e = f->e;
+	return 0;
+}
+
 static int free_dry(struct req *r, const struct mgmt_extent *e, const struct store_host *h,
 		    const char *why)
 {
@@ -435,6 +455,8 @@ int cmd_drive_free(struct req *r)
 		err = req_fail(r, "no host that answers has an extent %s; see meshctl drive extents", what);
 	if (!err)
 		err = free_verdict(r, &e, judge(&j, &e, why), why);
+	if (!err)
+		err = free_place(r, &s, &j, &e, &at);
 	if (!err)
 		err = arg_bool(r, "dry_run") ? free_dry(r, &e, &at->h, why) : free_it(r, &e, &at->h);
 	judge_end(&j);

@@ -169,13 +169,21 @@ static bool needs_work(const struct store_volume *v, u64 kernel)
 static void undo_strays(const struct store_intent *in, size_t n)
 {
 	struct store_volume v;
-	char why[REASON];
+	char why[REASON] = "";
+	struct gather g;
 	size_t i;
+	int err;
 
 	for (i = 0; i < n; i++) {
 		if (store_volume_get(&in[i].volume, &v, NULL) != -ENOENT || !busy_take(&in[i].volume))
 			continue;
-		if (intent_undo(&in[i], why))
+		err = gather(&g, &in[i].volume, false);
+		if (!err && shown_twice(&g.shown, &in[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+		else if (!err)
+			err = intent_undo(&in[i], why);
+		gather_free(&g);
+		if (err)
 			log_debug("an extent of %s stays for now: %s", in[i].name, why);
 		busy_drop(&in[i].volume);
 	}

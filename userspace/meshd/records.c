@@ -434,6 +434,26 @@ static void add_record(json_t *all, json_t *text)
 	json_array_append(all, text);
 }
 
+/* Whose each drive is: another host may show the same, and one of them is a copy. */
+static json_t *owners(void)
+{
+	json_t *j = json_object();
+	struct tdrive **all;
+	struct mgmt_drive m;
+	char text[MUUID_TEXT];
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		tdrive_describe(all[i], &m);
+		muuid_text(&m.uuid, text);
+		jset_uuid(j, text, &m.owner);
+		tdrive_put(all[i]);
+	}
+	free(all);
+	return j;
+}
+
 static json_t *records_pack(struct look **k, size_t n, void **part)
 {
 	json_t *data = json_object(), *list = json_array(), *all = json_array(), *text;
@@ -458,6 +478,7 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 				add_record(all, text);
 	}
 	opens_free(opens);
+	json_object_set_new(data, "owners", owners());
 	json_object_set_new(data, "extents", list);
 	json_object_set_new(data, "records", all);
 	return data;

@@ -20,7 +20,7 @@ UNIT_EXTRA =
 # JSON: no library for s390x.
 S390X_SKIP += tests/unit/test_mgmt.c
 # Files of meshd, which include it.
-S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_gather.c
+S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_gather.c tests/unit/test_free.c
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

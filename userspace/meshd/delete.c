@@ -15,6 +15,7 @@
 #include "userspace/meshd/volume.h"
 
 #define CANCEL_MS	10000
+#define CLOSED_MS	5000
 
 /* What one FREE came to. */
 struct freed {
@@ -131,12 +132,36 @@ static int find_now(const struct store_volume *v, struct store_free *f, size_t n
 	return err;
 }
 
+/* A deletion begins with detaching it: a store that says otherwise is older than the kernel. */
+static int not_attached(struct store_volume *v, char *why)
+{
+	struct mesh_volume k;
+	int err = kernel_volume(&v->uuid, &k);
+	bool going = !err && !strcmp(k.state, "removing");
+
+	if (!err)
+		mesh_volume_free(&k);
+	if (err == -ENOENT || going)
+		return 0;
+	if (err) {
+		snprintf(why, REASON, "the kernel does not say whether it is attached here");
+		return err;
+	}
+	snprintf(why, REASON, "it is attached here");
+	v->attached = true;
+	undelete(v, why);
+	return -EBUSY;
+}
+
 int volume_finish_delete(struct store_volume *v, char *why)
 {
 	struct freed d = { 0 };
 	size_t n;
-	int err = store_frees(&v->uuid, &d.f, &n);
+	int err = not_attached(v, why);
 
+	if (err)
+		return err;
+	err = store_frees(&v->uuid, &d.f, &n);
 	if (!err)
 		err = store_hosts(&d.hosts, &d.nr_hosts);
 	if (!err)
@@ -259,6 +284,49 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 		out->holder = like->e.holder;
 }
 
+/* The volume in this kernel, but for one that is on its way out. */
+static bool in_kernel(const struct store_volume *v)
+{
+	struct mesh_volume k;
+	bool there = !kernel_volume(&v->uuid, &k);
+
+	if (!there)
+		return false;
+	there = strcmp(k.state, "removing");
+	mesh_volume_free(&k);
+	return there;
+}
+
+/*
+ * Readers are in no label, and this host's store does not know what an earlier session
+ * of it has open still: the kernels of the targets do. What was just let go is closed in
+ * a moment.
+ */
+static int only_here(struct req *r, const struct store_volume *v, struct gather *g)
+{
+	u64 until = now_ms() + CLOSED_MS;
+	size_t i;
+	u32 own;
+	int err;
+
+	for (;;) {
+		own = in_kernel(v);
+		for (i = 0; i < g->nr_found && g->found[i].e.opens <= own; i++)
+			;
+		if (i == g->nr_found || arg_bool(r, "preempt"))
+			return 0;
+		if (now_ms() >= until)
+			return req_fail(r, "volume %s is open on another host, for reading perhaps, says host "
+					"%s; detach it there, or add --preempt to delete it under that host",
+					v->name, g->hosts[g->found[i].host].name);
+		sleep_ms(200);
+		gather_free(g);
+		err = gather(g, &v->uuid, false);
+		if (err)
+			return req_fail(r, "%s", store_words(err));
+	}
+}
+
 static int dry_run(struct req *r, const struct store_volume *v, const struct layout *l,
 		   const struct gather *g)
 {
@@ -337,6 +405,8 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 	err = labels_allow(r, v, l, &g);
 	if (!err)
 		err = data_may_go(r, v);
+	if (!err)
+		err = only_here(r, v, &g);
 	if (!err && arg_bool(r, "dry_run"))
 		err = dry_run(r, v, l, &g);
 	else if (!err)

@@ -56,9 +56,6 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 	if (v->state == STORE_CREATING)
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
-		err = kernel ? kernel_del(&v->uuid, false) : 0;
-		if (err && err != -ENOENT)
-			return err;
 		err = volume_finish_delete(v, why);
 		/* Given up: what it says of that stays. */
 		return v->state == STORE_LIVE ? 0 : err;

@@ -46,7 +46,9 @@ enum mgmt_op {
 	MGMT_EXTENTS,		/* [drive] [extent] [volume] -> "extents": struct mgmt_extent[] */
 	MGMT_ALLOC,		/* drive extent length volume name -> struct mgmt_extent */
 	MGMT_FREE,		/* drive extent volume believed [preempt] */
-	MGMT_VOLUMES,		/* -> "volumes": struct mgmt_volume[] found in records */
+	MGMT_VOLUMES,		/* -> "volumes": struct mgmt_volume[] found in records, "late":
+				 * drives that did not answer in time
+				 */
 	MGMT_RECORDS,		/* volume -> "extents": struct mgmt_extent[] of it, "records":
 				 * each different layout record that counts there, "owners":
 				 * of each drive there, by its UUID

@@ -68,6 +68,7 @@ static int by_name(const void *a, const void *b)
 static int scan(struct req *r, struct scan *s)
 {
 	struct mgmt_volume v;
+	unsigned long long late;
 	size_t i, k;
 	json_t *j;
 	int err;
@@ -83,6 +84,10 @@ static int scan(struct req *r, struct scan *s)
 			if (!err && !mgmt_volume_unpack(j, &v))
 				err = seen_add(s, &v);
 		}
+		late = json_integer_value(json_object_get(s->said[i].data, "late"));
+		if (late)
+			req_note(r, "host %s: %llu of its drives did not answer in time and are left out",
+				 s->hosts[i].name, late);
 		json_decref(s->said[i].data);
 	}
 	if (err)

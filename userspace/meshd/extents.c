@@ -85,28 +85,29 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 	return 0;
 }
 
+static bool choice_room(void **array, size_t n, size_t size)
+{
+	void *grown = realloc(*array, (n + 1) * size);
+
+	if (grown)
+		*array = grown;
+	return grown;
+}
+
 static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
-	void *d = realloc(c->d, (c->n + 1) * sizeof(*c->d));
-	void *info = realloc(c->info, (c->n + 1) * sizeof(*c->info));
-	void *hosts = realloc(c->host, (c->n + 1) * sizeof(*c->host));
 	struct mgmt_drive *m;
 	bool take;
 
-	c->d = d ? d : c->d;
-	c->info = info ? info : c->info;
-	c->host = hosts ? hosts : c->host;
-	if (!d || !info || !hosts)
+	if (!choice_room((void **)&c->d, c->n, sizeof(*c->d)) ||
+	    !choice_room((void **)&c->info, c->n, sizeof(*c->info)) ||
+	    !choice_room((void **)&c->host, c->n, sizeof(*c->host)))
 		return -ENOMEM;
 	m = &c->info[c->n];
 	if (mgmt_drive_unpack(j, m))
 		return 0;
 	take = wanted(c, w, &c->hosts[host], m);
 	if (strcmp(m->state, "up"))
-		return 0;
-	if (shown_twice(&c->shown, &m->uuid, c->hosts, c->twice))
-		return take && w->drives ? -ENOTUNIQ : 0;
-	if (shown_find(&c->shown, &m->uuid)->host != host)
 		return 0;
 	if (w->lba_max && m->lba > w->lba_max) {
 		c->misfit++;
@@ -136,6 +137,22 @@ static void ask_drives(void *arg, size_t i)
 	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
 }
 
+/* 1: it is not this host's to give, or nobody knows; -ENOTUNIQ when it is asked for by name. */
+static int choice_skips(struct choice *c, u32 host, const json_t *j, const struct wish *w)
+{
+	const struct twin_hosts *t;
+	struct mgmt_drive m;
+
+	if (mgmt_drive_unpack(j, &m) || strcmp(m.state, "up"))
+		return 0;
+	t = shown_find(&c->shown, &m.uuid);
+	if (t && t->hosts > 1 && !twin_hosts_doubt(t))
+		return t->host != host;
+	if (!shown_twice(&c->shown, &m.uuid, c->hosts, c->twice))
+		return 0;
+	return w->drives && wanted(c, w, &c->hosts[host], &m) ? -ENOTUNIQ : 1;
+}
+
 static int choice_read(struct req *r, struct choice *c, const struct wish *w,
 		       struct gather_host *said)
 {
@@ -153,11 +170,11 @@ static int choice_read(struct req *r, struct choice *c, const struct wish *w,
 	}
 	for (i = 0; i < c->nr_hosts; i++) {
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
-			if (!err)
-				err = choice_add(c, i, j, w);
+			if (err >= 0)
+				err = choice_skips(c, i, j, w) ?: choice_add(c, i, j, w);
 		json_decref(said[i].data);
 	}
-	if (err)
+	if (err < 0)
 		return req_fail(r, "%s", err == -ENOTUNIQ ? c->twice : "no memory");
 	if (c->twice[0])
 		req_note(r, "%s; neither is used", c->twice);
@@ -499,7 +516,7 @@ int intents_undo(const struct muuid *volume, char *why)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_intent *in;
-	struct store_volume v;
+	struct store_volume v = { 0 };
 	size_t n;
 	int err = store_intents(&in, &n);
 

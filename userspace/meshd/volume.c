@@ -96,8 +96,8 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 int cmd_volume_create(struct req *r)
 {
 	const char *name = arg_str(r, "name");
+	struct wish w = { 0 };
 	struct layout *l;
-	struct wish w;
 	int err;
 
 	if (create_wish(r, &w) || name_free(r, name))

@@ -326,6 +326,14 @@ int volume_record(struct store_volume *v, struct layout *l, char *why)
 		err = learn(&w);
 	if (!err) {
 		crash_point(CRASH_RECORD_ALL);
+		/* Its records made this host the holder, and it will not attach it. */
+		if (volume_release(v, l, why))
+			log_info("volume %s stays noted as held by this host for now: %s", v->name, why);
+		else
+			v->recorded = v->version;
+		err = store_volume_flags(v);
+	} else if (err == -EBUSY && !fresh_members(&w.g, w.p.layout)) {
+		/* Written, released, and another host has it since: killed before that was noted. */
 		v->recorded = v->version;
 		err = store_volume_flags(v);
 	}

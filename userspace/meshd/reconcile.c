@@ -72,6 +72,9 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		err = store_volume_get(&v->uuid, v, l);
 		if (err)
 			return err;
+		/* What was written to the labels made this host the holder. */
+		if (!v->attached)
+			volume_release(v, l, why);
 	}
 	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version))
 		return bring(v, l, why);

@@ -65,18 +65,22 @@ static int create_live(struct req *r, struct store_volume *v, struct layout *l, 
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS };
 	char why[REASON];
+	struct store_volume was;
 	int err;
 
 	v->state = STORE_LIVE;
+	was = *v;
 	v->attached = attach;
 	err = store_volume_commit(v, l);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(CRASH_CREATE_STORED);
 	err = attach ? volume_bring(v, l, &b, why) : volume_record(v, l, why);
+	if (err && attach && !stopping())
+		volume_give_up(&was, l, &b);
 	if (err)
-		return req_fail(r, "volume %s is made, but not %s yet: %s", l->name,
-				attach ? "attached" : "recorded", why);
+		return req_fail(r, attach ? "volume %s is made, but not attached: %s; attach it when that "
+				"is over" : "volume %s is made, but not recorded yet: %s", l->name, why);
 	return volume_result(r, &l->volume);
 }
 

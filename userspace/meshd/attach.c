@@ -60,7 +60,6 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	v->attached = true;
 	v->readonly = arg_bool(r, "readonly");
 	v->recorded = 0;	/* until its labels were seen to agree */
-	b.preempt = b.preempt && !v->readonly;
 	err = store_volume_flags(v);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));

@@ -225,7 +225,7 @@ static int learn(struct way *w)
 	}
 	pick(w);
 	/* What the kernel has attached stays with the host that it had. */
-	err = w->p.layout ? gather_unique(&w->g, w->p.layout, w->why) : 0;
+	err = gather_unique(&w->g, w->p.layout ? w->p.layout : w->l, w->why);
 	if (!err)
 		err = judge(w);
 	if (!err)

@@ -108,6 +108,8 @@ static const char *seen_state(const struct mgmt_volume *v, bool known)
 {
 	if (v->here < v->members)
 		return "incomplete";
+	if (v->here > v->members)
+		return "doubtful";	/* a drive and a copy of it */
 	return known ? "known" : v->open ? "in use" : "free";
 }
 
@@ -222,6 +224,7 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 	struct truth_pick p;
 	char why[REASON];
 	struct gather g;
+	size_t i;
 	int err;
 
 	if (as[0] && !layout_name_ok(as))
@@ -231,8 +234,12 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 	err = gather(&g, &found.uuid, false);
 	if (err)
 		return req_fail(r, "%s", store_words(err));
+	for (i = 0; i < g.nr_records && !err; i++)
+		err = gather_unique(&g, g.record[i], why);
 	p = truth_pick(&g.truth);
-	if (p.verdict == TRUTH_NONE) {
+	if (err) {
+		err = req_fail(r, "volume %s: %s", found.name, why);
+	} else if (p.verdict == TRUTH_NONE) {
 		err = req_fail(r, "volume %s: no record of it counts; its drives were changed meanwhile, or "
 			       "are damaged", found.name);
 	} else if (p.verdict != TRUTH_WHOLE && !arg_bool(r, "stale")) {

@@ -450,15 +450,17 @@ static json_t *owners(void)
 {
 	json_t *j = json_object();
 	struct tdrive **all;
-	struct mgmt_drive m;
+	struct muuid owner;
 	char text[MUUID_TEXT];
 	size_t i, n;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		tdrive_describe(all[i], &m);
-		muuid_text(&m.uuid, text);
-		jset_uuid(j, text, &m.owner);
+		muuid_text(&all[i]->uuid, text);
+		pthread_mutex_lock(&all[i]->lock);
+		owner = all[i]->foreign ? (struct muuid) { { 0 } } : all[i]->label->owner;
+		pthread_mutex_unlock(&all[i]->lock);
+		jset_uuid(j, text, &owner);
 		tdrive_put(all[i]);
 	}
 	free(all);

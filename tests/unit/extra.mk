@@ -17,6 +17,17 @@ $(foreach t,$(LINK_TEST),$(eval UNIT_EXTRA_$(t) := $(LINK_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 S390X_SKIP += $(LINK_TEST:%=tests/unit/test_%.c)
 
+# meshd's store, in a file.
+STORE_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/meshd/,store.o store_volume.o store_extent.o)
+UNIT_EXTRA_store := $(STORE_OBJ)
+UNIT_LIBS_store  := -lsqlite3
+UNIT_CFLAGS_store := -D_GNU_SOURCE
+S390X_SKIP += tests/unit/test_store.c
+
+$(STORE_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(STORE_OBJ): $(wildcard userspace/meshd/*.h)
+$(BUILD)/unit/test_store: $(STORE_OBJ)
+
 $(LINK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(LINK_OBJ): $(wildcard userspace/meshd/*.h)
 $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ) tests/unit/link_rig.h

@@ -46,9 +46,12 @@ enum mgmt_op {
 	MGMT_EXTENTS,		/* [drive] [extent] [volume] -> "extents": struct mgmt_extent[] */
 	MGMT_ALLOC,		/* drive extent length volume name -> struct mgmt_extent */
 	MGMT_FREE,		/* drive extent volume believed [preempt] */
-	MGMT_VOLUMES,		/* -> "volumes": struct mgmt_volume[] found in records */
+	MGMT_VOLUMES,		/* -> "volumes": struct mgmt_volume[] found in records, "late":
+				 * drives that did not answer in time
+				 */
 	MGMT_RECORDS,		/* volume -> "extents": struct mgmt_extent[] of it, "records":
-				 * each different layout record that counts there
+				 * each different layout record that counts there, "owners":
+				 * of each drive there, by its UUID
 				 */
 	MGMT_RECORD_PUT,	/* drive extent volume believed record -> struct mgmt_extent */
 	MGMT_RELEASE,		/* drive extent volume believed: the asker holds it no more */
@@ -89,6 +92,7 @@ struct mgmt_hello {
 
 struct mgmt_drive {
 	struct muuid uuid;
+	struct muuid owner;		/* of its label; zero: somebody else has written that */
 	char	path[MGMT_PATH];
 	char	model[MGMT_NAME];
 	char	serial[MGMT_NAME];

@@ -47,6 +47,7 @@ json_t *mgmt_drive_pack(const struct mgmt_drive *d)
 	json_t *j = json_object();
 
 	jset_uuid(j, "uuid", &d->uuid);
+	jset_uuid(j, "owner", &d->owner);
 	jset_str(j, "path", d->path);
 	jset_str(j, "model", d->model);
 	jset_str(j, "serial", d->serial);
@@ -67,7 +68,7 @@ bool mgmt_drive_served(const struct mgmt_drive *d)
 
 int mgmt_drive_unpack(const json_t *j, struct mgmt_drive *d)
 {
-	return jget_uuid(j, "uuid", &d->uuid) ||
+	return jget_uuid(j, "uuid", &d->uuid) || jget_uuid(j, "owner", &d->owner) ||
 	       get_text(j, "path", d->path, sizeof(d->path)) ||
 	       get_text(j, "model", d->model, sizeof(d->model)) ||
 	       get_text(j, "serial", d->serial, sizeof(d->serial)) ||

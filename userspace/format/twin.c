@@ -35,3 +35,21 @@ int twin_pick(const struct twin *t, size_t n, const struct twin_id *noted)
 		return sames == 1 ? same : -1;
 	return n == 1 && (!noted || twin_match(noted, &t[0].id) == TWIN_UNKNOWN) ? 0 : -1;
 }
+
+void twin_hosts_add(struct twin_hosts *t, u32 host, bool owner)
+{
+	if (!t->hosts++) {
+		t->host = host;
+	} else if (owner && !t->owners) {
+		t->other = t->host;
+		t->host = host;
+	} else {
+		t->other = host;
+	}
+	t->owners += owner;
+}
+
+bool twin_hosts_doubt(const struct twin_hosts *t)
+{
+	return t->hosts > 1 && t->owners != 1;
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Several devices with one label: a copy (dd, snapshot of a disk image) or a
- * second path to one drive. Which of them may be served, if any.
+ * second path to one drive. Which of them may be served, if any; and, when they
+ * are exported by several hosts, which of them may be used.
  */
 #ifndef FORMAT_TWIN_H
 #define FORMAT_TWIN_H
@@ -39,5 +40,24 @@ enum twin_match twin_match(const struct twin_id *noted, const struct twin_id *is
  * Return: its index, or -1: somebody has to decide.
  */
 int twin_pick(const struct twin *t, size_t n, const struct twin_id *noted);
+
+/**
+ * struct twin_hosts - the hosts that export one drive UUID
+ * @hosts: number of them
+ * @owners: how many of them the label there names as its owner
+ * @host: index of the one that has the drive: the owner, else the first
+ * @other: another one, when there is one
+ */
+struct twin_hosts {
+	u32	hosts;
+	u32	owners;
+	u32	host;
+	u32	other;
+};
+
+/* @t begins as zero. @owner: the label that @host serves names @host as its owner. */
+void twin_hosts_add(struct twin_hosts *t, u32 host, bool owner);
+/* Nothing tells the drive from its copy: neither may be used. */
+bool twin_hosts_doubt(const struct twin_hosts *t);
 
 #endif

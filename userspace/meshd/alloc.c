@@ -228,7 +228,10 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	return err;
 }
 
-/* Does another host have it, by the label or by what the kernel sees? */
+/*
+ * Does anybody have it, by the label or by what the kernel sees? The holder's own word is
+ * not enough: it may be older than what the holder's kernel has open.
+ */
 static int in_use(struct tdrive *d, const struct label_extent *e, const struct muuid *host,
 		  char why[MGMT_REASON])
 {
@@ -242,8 +245,6 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 		snprintf(why, MGMT_REASON, "host %s holds this extent; detach the volume there", text);
 		return -EBUSY;
 	}
-	if (mine)
-		return 0;
 	m = mesh_open();
 	opens = kernel_opens(m, d, &e->uuid);
 	mesh_close(m);
@@ -251,9 +252,11 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 		snprintf(why, MGMT_REASON, "the kernel does not say whether the extent is open");
 		return -EIO;
 	}
-	if (opens > 0)
-		snprintf(why, MGMT_REASON, "another host has this extent open; detach the volume there");
-	return opens > 0 ? -EBUSY : 0;
+	if (opens <= 0)
+		return 0;
+	snprintf(why, MGMT_REASON, "%s has this extent open; detach the volume there",
+		 mine ? "the host that asks, or a reader," : "another host");
+	return mine ? -EAGAIN : -EBUSY;
 }
 
 static void free_fn(struct tdrive *d, struct ask *a)

@@ -11,27 +11,30 @@
 #define ACTIVE_MS	20000
 #define LET_GO_MS	3000
 
-/* Only what this call put into the kernel; udev may have it open for a moment. */
-static void undo(const struct store_volume *was, const struct bring *b)
+void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b)
 {
 	u64 until = now_ms() + LET_GO_MS;
 	struct store_volume now;
-	int err = 0;
+	char why[REASON];
+	int err;
 
 	if (!store_volume_get(&was->uuid, &now, NULL)) {
 		now.attached = was->attached;
 		now.readonly = was->readonly;
 		store_volume_flags(&now);
 	}
-	if (!b->made || was->attached)
+	if (was->attached)
 		return;
+	/* Only what this call put into the kernel; udev may have it open for a moment. */
 	do {
-		err = kernel_del(&was->uuid, false);
+		err = b->made ? kernel_del(&was->uuid, false) : 0;
 		if (err == -EBUSY)
 			sleep_ms(100);
 	} while (err == -EBUSY && now_ms() < until);
 	if (err && err != -ENOENT)
 		log_warn("volume %s stays in the kernel: %s", was->name, strerror(-err));
+	else if (!was->readonly && volume_release(was, l, why))
+		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
@@ -57,7 +60,6 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	v->attached = true;
 	v->readonly = arg_bool(r, "readonly");
 	v->recorded = 0;	/* until its labels were seen to agree */
-	b.preempt = b.preempt && !v->readonly;
 	err = store_volume_flags(v);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
@@ -68,7 +70,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	}
 	if (!err)
 		return volume_result(r, &v->uuid);
-	undo(&was, &b);
+	volume_give_up(&was, l, &b);
 	return req_fail(r, "volume %s cannot be attached: %s", v->name, why);
 }
 
@@ -93,22 +95,30 @@ int cmd_volume_attach(struct req *r)
 	return err;
 }
 
-/*
- * After a clean detach nobody holds it, so that another host may take it without
- * force. Best effort: what is not released needs --preempt there.
- */
-static void release(struct req *r, const struct store_volume *v, const struct layout *l)
+int volume_release(const struct store_volume *v, const struct layout *l, char *why)
 {
 	struct put *p = calloc(l->members, sizeof(*p));
 	const struct found *f;
-	char why[REASON];
+	struct mesh_volume k;
 	struct gather g;
 	size_t n = 0;
+	int err;
 	u32 i;
 
-	if (!p || gather(&g, &v->uuid, false)) {
+	if (!kernel_volume(&v->uuid, &k)) {
+		err = strcmp(k.state, "removing") ? -EBUSY : 0;
+		mesh_volume_free(&k);
+		if (err) {
+			snprintf(why, REASON, "it is in this kernel");
+			free(p);
+			return err;
+		}
+	}
+	err = p ? gather(&g, &v->uuid, false) : -ENOMEM;
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
 		free(p);
-		return;
+		return err;
 	}
 	for (i = 0; i < l->members; i++) {
 		f = gather_find(&g, &l->member[i].extent);
@@ -121,10 +131,10 @@ static void release(struct req *r, const struct store_volume *v, const struct la
 		};
 	}
 	puts_run(p, n);
-	if (puts_result(p, n, why))
-		req_note(r, "%s; volume %s stays noted there as held by this host", why, v->name);
+	err = puts_result(p, n, why);
 	gather_free(&g);
 	free(p);
+	return err;
 }
 
 /* Changes of the volume that are not settled need this host to hold it. */
@@ -141,6 +151,7 @@ static int settle_first(struct req *r, struct store_volume *v)
 static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 {
 	bool was = v->attached, stuck = false;
+	char why[REASON];
 	struct mesh *m;
 	int err;
 
@@ -168,8 +179,9 @@ static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force", v->name);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s: %s", v->name, m ? mesh_why(m) : strerror(-err));
-	else if (!stuck && was && !v->readonly)
-		release(r, v, l);
+	else if (!stuck && was && !v->readonly && volume_release(v, l, why))
+		req_note(r, "%s; volume %s stays noted there as held by this host, and needs --preempt "
+			 "elsewhere", why, v->name);
 	mesh_close(m);
 	return r->error[0] ? -1 : 0;
 }

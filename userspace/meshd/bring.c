@@ -220,11 +220,14 @@ static int learn(struct way *w)
 	gather_free(&w->g);
 	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
 	if (err) {
-		snprintf(w->why, REASON, "out of memory");
+		snprintf(w->why, REASON, "%s", store_words(err));
 		return err;
 	}
 	pick(w);
-	err = judge(w);
+	/* What the kernel has attached stays with the host that it had. */
+	err = gather_unique(&w->g, w->p.layout ? w->p.layout : w->l, w->why);
+	if (!err)
+		err = judge(w);
 	if (!err)
 		err = holders(w);
 	if (err || !fresh_members(&w->g, w->p.layout))
@@ -323,6 +326,14 @@ int volume_record(struct store_volume *v, struct layout *l, char *why)
 		err = learn(&w);
 	if (!err) {
 		crash_point(CRASH_RECORD_ALL);
+		/* Its records made this host the holder, and it will not attach it. */
+		if (volume_release(v, l, why))
+			log_info("volume %s stays noted as held by this host for now: %s", v->name, why);
+		else
+			v->recorded = v->version;
+		err = store_volume_flags(v);
+	} else if (err == -EBUSY && !fresh_members(&w.g, w.p.layout)) {
+		/* Written, released, and another host has it since: killed before that was noted. */
 		v->recorded = v->version;
 		err = store_volume_flags(v);
 	}

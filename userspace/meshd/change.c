@@ -20,8 +20,10 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 	struct truth_pick p = truth_pick(&g->truth);
 	const struct truth_label *e;
 	char who[80];
-	int at = truth_held(&g->truth, l, &D.host);
+	int at = truth_held(&g->truth, l, &D.host), err = gather_unique(g, l, why);
 
+	if (err)
+		return err;
 	if (at >= 0) {
 		e = truth_find(&g->truth, &l->member[at].extent);
 		host_words(&e->holder, who, sizeof(who));
@@ -83,10 +85,11 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 	struct gather g;
 	int err;
 
-	snprintf(why, REASON, "out of memory");
 	err = gather(&g, &v->uuid, false);
-	if (err)
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
 		return err;
+	}
 	err = unchanged(&g, l, why);
 	if (err)
 		goto out;
@@ -211,8 +214,10 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 	int err = gather(&g, &v->uuid, false);
 	u32 i;
 
-	if (err)
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
 		return err;
+	}
 	switch (truth_pending(&g.truth, l, next)) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);
@@ -243,11 +248,11 @@ int pending_settle(struct store_volume *v, char *why)
 	struct store_volume fresh;
 	int err = l && next ? 0 : -ENOMEM;
 
-	snprintf(why, REASON, "out of memory");
 	if (!err)
 		err = store_volume_get(&v->uuid, &fresh, l);
 	if (!err)
 		err = store_pending_get(&v->uuid, next);
+	snprintf(why, REASON, "%s", store_words(err));
 	if (err == -ENOENT)
 		err = 0;
 	else if (!err)

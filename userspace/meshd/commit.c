@@ -15,10 +15,14 @@
 static int member_host(const struct layout_member *mb, struct store_host *h, char *why)
 {
 	struct mesh *m;
-	int err;
+	int err = peer_of_member(mb, h);
 
-	if (!peer_of_member(mb, h))
+	if (!err)
 		return 0;
+	if (err != -ENOENT) {
+		snprintf(why, REASON, "%s", store_words(err));
+		return err;
+	}
 	memset(h, 0, sizeof(*h));
 	h->uuid = mb->target;
 	h->port = mb->port;
@@ -213,7 +217,8 @@ static void members_why(const struct mesh_volume *v, char *why)
 
 	snprintf(why, REASON, "its members do not come up: %.150s",
 		 v->reason[0] ? v->reason : "see meshctl host list");
-	store_hosts(&hosts, &n);
+	if (store_hosts(&hosts, &n))
+		return;
 	for (i = 0; i < v->nr_members && !v->reason[0]; i++) {
 		const struct mesh_member *m = &v->members[i];
 

@@ -15,6 +15,7 @@
 #include "userspace/meshd/volume.h"
 
 #define CANCEL_MS	10000
+#define CLOSED_MS	5000
 
 /* What one FREE came to. */
 struct freed {
@@ -74,9 +75,11 @@ static int undelete(struct store_volume *v, const char *why)
 {
 	struct store_free *f;
 	size_t i, n;
+	int err = store_frees(&v->uuid, &f, &n);
 
+	if (err)
+		return err;
 	log_error("volume %s: its deletion was given up: %s", v->name, why);
-	store_frees(&v->uuid, &f, &n);
 	for (i = 0; i < n; i++)
 		store_free_del(&f[i].extent);
 	free(f);
@@ -108,18 +111,69 @@ static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why
 	return failed;
 }
 
+/* Where the drives are by now. None is freed while one of them may be a copy. */
+static int find_now(const struct store_volume *v, struct store_free *f, size_t n, char *why)
+{
+	const struct found *at;
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++) {
+		at = gather_find(&g, &f[i].extent);
+		if (at)
+			f[i].host = g.hosts[at->host].uuid;
+		if (shown_twice(&g.shown, &f[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+	}
+	gather_free(&g);
+	return err;
+}
+
+/* A deletion begins with detaching it: a store that says otherwise is older than the kernel. */
+static int not_attached(struct store_volume *v, char *why)
+{
+	struct mesh_volume k;
+	int err = kernel_volume(&v->uuid, &k);
+	bool going = !err && !strcmp(k.state, "removing");
+
+	if (!err)
+		mesh_volume_free(&k);
+	if (err == -ENOENT || going)
+		return 0;
+	if (err) {
+		snprintf(why, REASON, "the kernel does not say whether it is attached here");
+		return err;
+	}
+	snprintf(why, REASON, "it is attached here");
+	v->attached = true;
+	undelete(v, why);
+	return -EBUSY;
+}
+
 int volume_finish_delete(struct store_volume *v, char *why)
 {
 	struct freed d = { 0 };
 	size_t n;
-	int err = -ENOMEM;
+	int err = not_attached(v, why);
 
-	store_frees(&v->uuid, &d.f, &n);
-	store_hosts(&d.hosts, &d.nr_hosts);
+	if (err)
+		return err;
+	err = store_frees(&v->uuid, &d.f, &n);
+	if (!err)
+		err = store_hosts(&d.hosts, &d.nr_hosts);
+	if (!err)
+		err = find_now(v, d.f, n, why);
+	if (err == -ENOTUNIQ)
+		goto out;
 	d.err = calloc(n + 1, sizeof(*d.err));
 	d.why = calloc(n + 1, sizeof(*d.why));
-	snprintf(why, REASON, "out of memory");
-	if (d.err && d.why) {
+	if (!err && (!d.err || !d.why))
+		err = -ENOMEM;
+	snprintf(why, REASON, "%s", store_words(err));
+	if (!err) {
 		/* The first alone: if it is another's by now, none of the others is touched. */
 		if (n)
 			free_one(&d, 0);
@@ -129,6 +183,7 @@ int volume_finish_delete(struct store_volume *v, char *why)
 			peers_each(n - 1, free_one, &d);
 		err = free_all(v, &d, n, why);
 	}
+out:
 	free(d.f);
 	free(d.hosts);
 	free(d.err);
@@ -195,6 +250,8 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 	char why[REASON], who[80];
 	u32 i;
 
+	if (gather_unique(g, l, why))
+		return req_fail(r, "volume %s cannot be deleted: %s", v->name, why);
 	if (at >= 0 && !arg_bool(r, "preempt")) {
 		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
 		return req_fail(r, "volume %s is held by %s; detach it there, or add --preempt to delete it "
@@ -225,6 +282,49 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 	/* What is not seen is taken to be held as the rest is. */
 	if (like)
 		out->holder = like->e.holder;
+}
+
+/* The volume in this kernel, but for one that is on its way out. */
+static bool in_kernel(const struct store_volume *v)
+{
+	struct mesh_volume k;
+	bool there = !kernel_volume(&v->uuid, &k);
+
+	if (!there)
+		return false;
+	there = strcmp(k.state, "removing");
+	mesh_volume_free(&k);
+	return there;
+}
+
+/*
+ * Readers are in no label, and this host's store does not know what an earlier session
+ * of it has open still: the kernels of the targets do. What was just let go is closed in
+ * a moment.
+ */
+static int only_here(struct req *r, const struct store_volume *v, struct gather *g)
+{
+	u64 until = now_ms() + CLOSED_MS;
+	size_t i;
+	u32 own;
+	int err;
+
+	for (;;) {
+		own = in_kernel(v);
+		for (i = 0; i < g->nr_found && g->found[i].e.opens <= own; i++)
+			;
+		if (i == g->nr_found || arg_bool(r, "preempt"))
+			return 0;
+		if (now_ms() >= until)
+			return req_fail(r, "volume %s is open on another host, for reading perhaps, says host "
+					"%s; detach it there, or add --preempt to delete it under that host",
+					v->name, g->hosts[g->found[i].host].name);
+		sleep_ms(200);
+		gather_free(g);
+		err = gather(g, &v->uuid, false);
+		if (err)
+			return req_fail(r, "%s", store_words(err));
+	}
 }
 
 static int dry_run(struct req *r, const struct store_volume *v, const struct layout *l,
@@ -297,7 +397,7 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 	int err = gather(&g, &v->uuid, false);
 
 	if (err)
-		return req_fail(r, "out of memory");
+		return req_fail(r, "%s", store_words(err));
 	/* Another host may have changed it: what counts is deleted, not what is remembered. */
 	p = truth_pick(&g.truth);
 	if (p.layout && p.layout->version > l->version)
@@ -305,6 +405,8 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 	err = labels_allow(r, v, l, &g);
 	if (!err)
 		err = data_may_go(r, v);
+	if (!err)
+		err = only_here(r, v, &g);
 	if (!err && arg_bool(r, "dry_run"))
 		err = dry_run(r, v, l, &g);
 	else if (!err)

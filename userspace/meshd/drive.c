@@ -663,6 +663,8 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 	out->free = label_room(d->label, &out->longest);
 	out->extents = d->label->extents;
 	out->sequence = d->label->sequence;
+	if (!d->foreign)
+		out->owner = d->label->owner;
 	if (d->twin[0] && !d->gone && !d->leaving && !d->sick)
 		snprintf(out->state, sizeof(out->state), "same label as %.48s", d->twin);
 	else

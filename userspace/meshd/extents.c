@@ -22,6 +22,8 @@ struct choice {
 	u32	*host;			/* ... and whose: index into hosts */
 	size_t	n;
 	size_t	misfit;			/* drives left out for their block size */
+	struct shown shown;
+	char	twice[REASON];		/* of one left out since it may be a copy; "" */
 	bool	*found;			/* by index into the wish's names */
 };
 
@@ -32,6 +34,7 @@ static void choice_free(struct choice *c)
 	free(c->info);
 	free(c->host);
 	free(c->found);
+	shown_free(&c->shown);
 }
 
 /* A drive is named by UUID, a start of it, device, or HOST:DEVICE. */
@@ -82,18 +85,23 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 	return 0;
 }
 
+static bool choice_room(void **array, size_t n, size_t size)
+{
+	void *grown = realloc(*array, (n + 1) * size);
+
+	if (grown)
+		*array = grown;
+	return grown;
+}
+
 static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
-	void *d = realloc(c->d, (c->n + 1) * sizeof(*c->d));
-	void *info = realloc(c->info, (c->n + 1) * sizeof(*c->info));
-	void *hosts = realloc(c->host, (c->n + 1) * sizeof(*c->host));
 	struct mgmt_drive *m;
 	bool take;
 
-	c->d = d ? d : c->d;
-	c->info = info ? info : c->info;
-	c->host = hosts ? hosts : c->host;
-	if (!d || !info || !hosts)
+	if (!choice_room((void **)&c->d, c->n, sizeof(*c->d)) ||
+	    !choice_room((void **)&c->info, c->n, sizeof(*c->info)) ||
+	    !choice_room((void **)&c->host, c->n, sizeof(*c->host)))
 		return -ENOMEM;
 	m = &c->info[c->n];
 	if (mgmt_drive_unpack(j, m))
@@ -129,41 +137,77 @@ static void ask_drives(void *arg, size_t i)
 	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
 }
 
-static void choice_read(struct req *r, struct choice *c, const struct wish *w,
-			struct gather_host *said)
+/* 1: it is not this host's to give, or nobody knows; -ENOTUNIQ when it is asked for by name. */
+static int choice_skips(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
+	const struct twin_hosts *t;
+	struct mgmt_drive m;
+
+	if (mgmt_drive_unpack(j, &m) || strcmp(m.state, "up"))
+		return 0;
+	t = shown_find(&c->shown, &m.uuid);
+	if (t && t->hosts > 1 && !twin_hosts_doubt(t))
+		return t->host != host;
+	if (!shown_twice(&c->shown, &m.uuid, c->hosts, c->twice))
+		return 0;
+	return w->drives && wanted(c, w, &c->hosts[host], &m) ? -ENOTUNIQ : 1;
+}
+
+static int choice_read(struct req *r, struct choice *c, const struct wish *w,
+		       struct gather_host *said)
+{
+	struct mgmt_drive m;
 	size_t i, k;
 	json_t *j;
+	int err = 0;
 
 	for (i = 0; i < c->nr_hosts; i++) {
 		if (said[i].err)
 			req_note(r, "%s; its drives are left out", said[i].why);
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
-			choice_add(c, i, j, w);
+			if (!err && !mgmt_drive_unpack(j, &m) && !strcmp(m.state, "up"))
+				err = shown_add(&c->shown, &m.uuid, c->hosts, i, &m.owner);
+	}
+	for (i = 0; i < c->nr_hosts; i++) {
+		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
+			if (err >= 0)
+				err = choice_skips(c, i, j, w) ?: choice_add(c, i, j, w);
 		json_decref(said[i].data);
 	}
+	if (err < 0)
+		return req_fail(r, "%s", err == -ENOTUNIQ ? c->twice : "no memory");
+	if (c->twice[0])
+		req_note(r, "%s; neither is used", c->twice);
+	return 0;
 }
 
 static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 {
 	struct drives_of d;
+	int err;
 
 	memset(c, 0, sizeof(*c));
 	c->found = calloc(json_array_size(w->drives) + 1, sizeof(*c->found));
-	store_hosts(&c->hosts, &c->nr_hosts);
+	err = store_hosts(&c->hosts, &c->nr_hosts);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
 	d = (struct drives_of) { c->hosts, calloc(c->nr_hosts + 1, sizeof(*d.said)) };
 	if (!c->found || !d.said) {
 		free(d.said);
 		return req_fail(r, "no memory");
 	}
 	peers_each(c->nr_hosts, ask_drives, &d);
-	choice_read(r, c, w, d.said);
+	err = choice_read(r, c, w, d.said);
 	free(d.said);
+	if (err)
+		return err;
 	if (!c->nr_hosts)
 		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
 	if (!c->n && c->misfit)
 		return req_fail(r, "the drives that are lent have blocks of 4096 bytes, the volume has %u; "
 				"lend others", w->lba_max);
+	if (!c->n && c->twice[0])
+		return req_fail(r, "%s", c->twice);
 	if (!c->n)
 		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
 				"meshctl drive list");
@@ -347,8 +391,12 @@ int intent_undo(const struct store_intent *i, char *why)
 	int err = store_host_by_uuid(&i->host, &h);
 
 	/* A host that was removed takes its extents with it: they are orphans. */
-	if (err)
+	if (err == -ENOENT)
 		return store_intent_del(&i->extent);
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
+		return err;
+	}
 	err = peer_call(&h, &q, &data, why);
 	json_decref(data);
 	if (err == -ESTALE || err == -EBUSY || err == -EPERM) {
@@ -415,7 +463,10 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 
 	if (err)
 		return err;
-	if (v->state == STORE_CREATING && g.nr_records) {
+	for (i = 0; i < n && !err; i++)
+		if (shown_twice(&g.shown, &in[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+	if (!err && v->state == STORE_CREATING && g.nr_records) {
 		err = found_made(v, l, &g);
 		gather_free(&g);
 		return err ? err : -ESTALE;
@@ -465,13 +516,14 @@ int intents_undo(const struct muuid *volume, char *why)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_intent *in;
-	struct store_volume v;
+	struct store_volume v = { 0 };
 	size_t n;
-	int err;
+	int err = store_intents(&in, &n);
 
-	store_intents(&in, &n);
+	snprintf(why, REASON, "%s", store_words(err ? err : -ENOMEM));
 	n = intents_of(in, n, volume);
-	err = l ? store_volume_get(volume, &v, l) : -ENOMEM;
+	if (!err)
+		err = l ? store_volume_get(volume, &v, l) : -ENOMEM;
 	if (!err && n)
 		err = never_used(&v, l, in, n, why);
 	if (!err)
@@ -491,9 +543,12 @@ static int allocate(struct req *r, const struct layout *l, u32 first, const int 
 	struct store_host *h;
 	size_t nr_hosts, k;
 	char why[REASON];
-	int err = 0;
+	int err = store_hosts(&h, &nr_hosts);
 
-	store_hosts(&h, &nr_hosts);
+	if (err) {
+		free(p);
+		return req_fail(r, "%s", store_words(err));
+	}
 	for (i = 0; p && i < n && !err; i++) {
 		const struct layout_member *m = &l->member[first + i];
 

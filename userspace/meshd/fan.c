@@ -93,9 +93,34 @@ static void part_start(struct fan_group *g, void *item, size_t at)
 	pthread_mutex_unlock(&g->lock);
 }
 
+static struct timespec deadline(unsigned int ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000L;
+	if (t.tv_nsec >= 1000000000L) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000L;
+	}
+	return t;
+}
+
+static unsigned long steps(const struct fan *f, void **item, size_t n)
+{
+	unsigned long sum = 0;
+	size_t i;
+
+	for (i = 0; f->steps && i < n; i++)
+		sum += f->steps(item[i]);
+	return sum;
+}
+
 void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result)
 {
 	struct fan_group *g = group_new(f, n, result);
+	unsigned long was = 0, is;
 	struct timespec until;
 	size_t i;
 
@@ -106,18 +131,19 @@ void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void *
 	}
 	if (!g)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
+	until = deadline(ms);
 	for (i = 0; i < n; i++)
 		part_start(g, item[i], i);
 	pthread_mutex_lock(&g->lock);
-	while (g->left && pthread_cond_timedwait(&g->wake, &g->lock, &until) != ETIMEDOUT)
-		;
+	while (g->left) {
+		if (pthread_cond_timedwait(&g->wake, &g->lock, &until) != ETIMEDOUT)
+			continue;
+		is = steps(f, item, n);
+		if (is == was)
+			break;
+		was = is;
+		until = deadline(ms);
+	}
 	g->result = NULL;
 	group_put(g);
 }

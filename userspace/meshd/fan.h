@@ -13,11 +13,14 @@
  * @work: what it returns is the result; runs on a thread, @item is its own
  * @drop: an item is done with, also when the deadline is over
  * @discard: a result that came too late
+ * @steps: how far the work on an item is, or NULL. With it the deadline is for the
+ *	next step of any of them, and the caller keeps all items until fan_run() returns
  */
 struct fan {
 	void	*(*work)(void *item);
 	void	(*drop)(void *item);
 	void	(*discard)(void *result);
+	unsigned long (*steps)(void *item);
 };
 
 /**

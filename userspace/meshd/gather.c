@@ -26,22 +26,64 @@ static void ask_records(void *arg, size_t i)
 	json_decref(data);
 }
 
-/* A drive that two hosts show is where its label was written last: both are doubtful. */
+int shown_add(struct shown *s, const struct muuid *drive, const struct store_host *hosts, u32 at,
+	      const struct muuid *owner)
+{
+	bool fresh;
+	u32 *i = umap_put(&s->map, drive, &fresh);
+	void *grown;
+
+	if (i && fresh) {
+		grown = realloc(s->t, (s->n + 1) * sizeof(*s->t));
+		if (!grown)
+			return -ENOMEM;
+		s->t = grown;
+		s->t[s->n] = (struct twin_hosts) { 0 };
+		*i = s->n++;
+	}
+	if (!i)
+		return -ENOMEM;
+	twin_hosts_add(&s->t[*i], at, muuid_equal(owner, &hosts[at].uuid));
+	return 0;
+}
+
+const struct twin_hosts *shown_find(const struct shown *s, const struct muuid *drive)
+{
+	const u32 *i = umap_get(&s->map, drive);
+
+	return i ? &s->t[*i] : NULL;
+}
+
+bool shown_twice(const struct shown *s, const struct muuid *drive, const struct store_host *hosts,
+		 char *why)
+{
+	const struct twin_hosts *t = shown_find(s, drive);
+	char text[MUUID_TEXT];
+
+	if (!t || !twin_hosts_doubt(t))
+		return false;
+	muuid_text(drive, text);
+	snprintf(why, REASON, "drive %s is lent by host %.40s and by host %.40s, so one of them has a copy; "
+		 "meshctl drive withdraw the copy there", text, hosts[t->host].name,
+		 hosts[t->other].name);
+	return true;
+}
+
+void shown_free(struct shown *s)
+{
+	umap_free(&s->map);
+	free(s->t);
+}
+
 static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
 {
+	const struct twin_hosts *t = shown_find(&g->shown, &e->drive);
 	struct found *f;
 	void *grown;
-	size_t i;
 
-	if (!muuid_equal(&e->volume, &g->volume))
+	if (!muuid_equal(&e->volume, &g->volume) ||
+	    (t && (twin_hosts_doubt(t) || (t->hosts > 1 && t->host != host))))
 		return 0;
-	for (i = 0; i < g->nr_found; i++) {
-		if (!muuid_equal(&g->found[i].e.uuid, &e->uuid))
-			continue;
-		snprintf(g->said[host].why, REASON, "hosts %s and %s both show one drive; unexport it on "
-			 "one of them", g->hosts[g->found[i].host].name, g->hosts[host].name);
-		return -EUCLEAN;
-	}
 	grown = realloc(g->found, (g->nr_found + 1) * sizeof(*g->found));
 	if (!grown)
 		return -ENOMEM;
@@ -77,6 +119,22 @@ static int add_record(struct gather *g, const json_t *text)
 	return 0;
 }
 
+static int read_owners(struct gather *g, u32 i)
+{
+	struct muuid drive, owner;
+	const char *key;
+	json_t *j;
+	int err = 0;
+
+	json_object_foreach(json_object_get(g->said[i].data, "owners"), key, j) {
+		if (err || !json_is_string(j) || muuid_parse(key, &drive) ||
+		    muuid_parse(json_string_value(j), &owner))
+			continue;
+		err = shown_add(&g->shown, &drive, g->hosts, i, &owner);
+	}
+	return err;
+}
+
 static int read_answer(struct gather *g, u32 i)
 {
 	const json_t *data = g->said[i].data, *j;
@@ -91,10 +149,6 @@ static int read_answer(struct gather *g, u32 i)
 	json_array_foreach(json_object_get(data, "records"), k, j) {
 		if (!err)
 			err = add_record(g, j);
-	}
-	if (err == -EUCLEAN) {
-		g->said[i].err = err;
-		return 0;
 	}
 	return err;
 }
@@ -123,16 +177,20 @@ static int truth_make(struct gather *g)
 
 int gather(struct gather *g, const struct muuid *volume, bool greet)
 {
-	int err = 0;
+	int err;
 	size_t i;
 
 	*g = (struct gather) { .volume = *volume, .greet = greet };
-	store_hosts(&g->hosts, &g->nr_hosts);
+	err = store_hosts(&g->hosts, &g->nr_hosts);
 	g->said = calloc(g->nr_hosts + 1, sizeof(*g->said));
 	if (!g->said)
 		err = -ENOMEM;
-	else
+	if (!err)
 		peers_each(g->nr_hosts, ask_records, g);
+	for (i = 0; i < g->nr_hosts && !err; i++) {
+		if (!g->said[i].err)
+			err = read_owners(g, i);
+	}
 	for (i = 0; i < g->nr_hosts && !err; i++) {
 		if (!g->said[i].err)
 			err = read_answer(g, i);
@@ -153,6 +211,7 @@ void gather_free(struct gather *g)
 	for (i = 0; i < g->nr_records; i++)
 		free(g->record[i]);
 	free(g->record);
+	shown_free(&g->shown);
 	free(g->label);
 	free(g->found);
 	free(g->said);
@@ -200,6 +259,8 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 	char drive[MUUID_TEXT], where[80];
 	size_t i;
 
+	if (shown_twice(&g->shown, &m->drive, g->hosts, why))
+		return;
 	muuid_text(&m->drive, drive);
 	if (h && g->said[h - g->hosts].err) {
 		snprintf(why, REASON, "%s", g->said[h - g->hosts].why);
@@ -216,6 +277,16 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 	host_words(&m->target, where, sizeof(where));
 	snprintf(why, REASON, "drive %s, last on %.70s, is not lent by any known host; bring it back, or "
 		 "meshctl host add the host that has it", drive, where);
+}
+
+int gather_unique(const struct gather *g, const struct layout *l, char *why)
+{
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		if (shown_twice(&g->shown, &l->member[i].drive, g->hosts, why))
+			return -ENOTUNIQ;
+	return 0;
 }
 
 u32 gather_grace(const struct gather *g, const struct layout *l, const struct store_host **h)

@@ -7,7 +7,26 @@
 #define MESHD_GATHER_H
 
 #include "userspace/format/truth.h"
+#include "userspace/format/twin.h"
+#include "userspace/format/umap.h"
 #include "userspace/meshd/peers.h"
+
+/* The drives of all hosts that answered, and which of them show each. */
+struct shown {
+	struct umap map;
+	struct twin_hosts *t;
+	size_t	n;
+};
+
+/* @owner: of the label that @hosts[at] has of @drive. -ENOMEM. */
+int shown_add(struct shown *s, const struct muuid *drive, const struct store_host *hosts, u32 at,
+	      const struct muuid *owner);
+/* NULL: nobody shows it. */
+const struct twin_hosts *shown_find(const struct shown *s, const struct muuid *drive);
+/* Whether hosts show a drive and a copy of it, and nothing tells which is which; in words. */
+bool shown_twice(const struct shown *s, const struct muuid *drive, const struct store_host *hosts,
+		 char *why);
+void shown_free(struct shown *s);
 
 /* One extent that was found. */
 struct found {
@@ -31,6 +50,7 @@ struct gather {
 	size_t	nr_found;
 	struct layout **record;
 	size_t	nr_records;
+	struct shown shown;
 	struct truth truth;		/* label and record */
 	struct muuid volume;
 	bool	greet;
@@ -43,6 +63,12 @@ void gather_free(struct gather *g);
 /* NULL: it was not found. */
 const struct found *gather_find(const struct gather *g, const struct muuid *extent);
 const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid);
+/*
+ * -ENOTUNIQ and words when a member's drive is shown by several hosts and none of them is
+ * known to be right: what such a host says is left out of @found, so the member looks as
+ * if it were away, but no option makes up for that.
+ */
+int gather_unique(const struct gather *g, const struct layout *l, char *why);
 /* Why a member is missing, and what to do, in words. */
 void gather_away(const struct gather *g, const struct layout_member *m, char *why);
 /* "host db7", or its UUID */

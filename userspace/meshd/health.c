@@ -90,7 +90,7 @@ static json_t *health_silent(struct tdrive *d)
 
 void health_ask(struct ask *a)
 {
-	static const struct fan f = { health_work, health_drop, health_discard };
+	static const struct fan f = { health_work, health_drop, health_discard, NULL };
 	json_t *list = json_array(), *data = json_object();
 	const struct mgmt_req *r = ask_req(a);
 	struct tdrive **all;

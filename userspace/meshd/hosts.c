@@ -215,10 +215,11 @@ int cmd_host_list(struct req *r)
 	struct mesh_target *t = NULL;
 	struct store_host *hosts;
 	size_t i, k, n, known = 0;
+	int err;
 
 	if (m)
 		mesh_targets(m, &t, &known);
-	store_hosts(&hosts, &n);
+	err = store_hosts(&hosts, &n);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
 			;
@@ -229,22 +230,25 @@ int cmd_host_list(struct req *r)
 	mesh_close(m);
 	r->result = json_object();
 	json_object_set_new(r->result, "hosts", list);
-	return 0;
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
-/* The name of a volume with a member there, or false. */
-static bool in_use(const struct store_host *h, char *name, size_t size)
+/* 1 and the name of a volume with a member there, 0, or a negative errno. */
+static int in_use(const struct store_host *h, char *name, size_t size)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume *v, full;
 	struct store_host of;
 	size_t i, n;
 	bool used = false;
+	int err = store_volumes(&v, &n);
 
-	store_volumes(&v, &n);
-	for (i = 0; l && i < n && !used; i++) {
-		if (store_volume_get(&v[i].uuid, &full, l))
-			continue;
+	if (!err && !l)
+		err = -ENOMEM;
+	for (i = 0; i < n && !used && !err; i++) {
+		err = store_volume_get(&v[i].uuid, &full, l);
+		if (err)
+			break;
 		for (u32 k = 0; k < l->members && !used; k++)
 			used = !peer_of_member(&l->member[k], &of) && of.id == h->id;
 		if (used)
@@ -252,7 +256,7 @@ static bool in_use(const struct store_host *h, char *name, size_t size)
 	}
 	free(v);
 	free(l);
-	return used;
+	return err && err != -ENOENT ? err : used;
 }
 
 int cmd_host_remove(struct req *r)
@@ -260,10 +264,14 @@ int cmd_host_remove(struct req *r)
 	const char *what = arg_str(r, "host");
 	struct store_host h;
 	char name[LAYOUT_NAME], why[REASON] = "the store cannot be written";
+	int used;
 
 	if (store_host_find(what, &h))
 		return req_fail(r, "no host %s; see meshctl host list", what);
-	if (in_use(&h, name, sizeof(name)))
+	used = in_use(&h, name, sizeof(name));
+	if (used < 0)
+		return req_fail(r, "%s", store_words(used));
+	if (used)
 		return req_fail(r, "volume %s has extents on host %s; delete it first (if the "
 				"host is gone for good, meshctl volume delete --force, twice)",
 				name, h.name);
@@ -438,8 +446,9 @@ static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 	struct all a = { .op = op };
 	struct store_host *hosts;
 	size_t i, k, n;
+	int err;
 
-	store_hosts(&hosts, &n);
+	err = store_hosts(&hosts, &n);
 	a.hosts = hosts;
 	a.said = calloc(n + 1, sizeof(*a.said));
 	if (a.said)
@@ -459,16 +468,43 @@ static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 	r->result = json_object();
 	json_object_set_new(r->result, key, list);
 	json_object_set_new(r->result, "failed", failed);
-	if (!n)
+	if (!n && !err)
 		req_note(r, "no host is known yet: meshctl host add ADDRESS (this host's own, too)");
 	free(a.said);
 	free(hosts);
-	return 0;
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
+}
+
+/* A drive and a copy of it on two hosts: neither is used until one of them goes. */
+static void mark_twice(json_t *list)
+{
+	struct store_host host = { 0 };
+	struct shown s = { 0 };
+	const struct twin_hosts *t;
+	struct mgmt_drive m;
+	json_t *j;
+	size_t i;
+
+	json_array_foreach(list, i, j)
+		if (!mgmt_drive_unpack(j, &m) && !jget_uuid(j, "host_uuid", &host.uuid) &&
+		    !strcmp(m.state, "up"))
+			shown_add(&s, &m.uuid, &host, 0, &m.owner);
+	json_array_foreach(list, i, j) {
+		t = mgmt_drive_unpack(j, &m) ? NULL : shown_find(&s, &m.uuid);
+		if (!t || t->hosts < 2 || strcmp(m.state, "up") || jget_uuid(j, "host_uuid", &host.uuid))
+			continue;
+		if (twin_hosts_doubt(t) || !muuid_equal(&m.owner, &host.uuid))
+			jset_str(j, "state", twin_hosts_doubt(t) ? "doubtful" : "copy");
+	}
+	shown_free(&s);
 }
 
 int cmd_drive_list(struct req *r)
 {
-	return ask_all(r, MGMT_DRIVES, "drives");
+	int err = ask_all(r, MGMT_DRIVES, "drives");
+
+	mark_twice(json_object_get(r->result, "drives"));
+	return err;
 }
 
 int cmd_drive_health(struct req *r)

@@ -68,21 +68,26 @@ static int by_name(const void *a, const void *b)
 static int scan(struct req *r, struct scan *s)
 {
 	struct mgmt_volume v;
+	unsigned long long late;
 	size_t i, k;
 	json_t *j;
-	int err = 0;
+	int err;
 
 	memset(s, 0, sizeof(*s));
-	store_hosts(&s->hosts, &s->nr_hosts);
+	err = store_hosts(&s->hosts, &s->nr_hosts);
 	s->said = calloc(s->nr_hosts + 1, sizeof(*s->said));
-	if (!s->said)
-		return req_fail(r, "out of memory");
+	if (err || !s->said)
+		return req_fail(r, "%s", store_words(err ? err : -ENOMEM));
 	peers_each(s->nr_hosts, ask_volumes, s);
 	for (i = 0; i < s->nr_hosts; i++) {
 		json_array_foreach(json_object_get(s->said[i].data, "volumes"), k, j) {
 			if (!err && !mgmt_volume_unpack(j, &v))
 				err = seen_add(s, &v);
 		}
+		late = json_integer_value(json_object_get(s->said[i].data, "late"));
+		if (late)
+			req_note(r, "host %s: %llu of its drives did not answer in time and are left out",
+				 s->hosts[i].name, late);
 		json_decref(s->said[i].data);
 	}
 	if (err)
@@ -103,6 +108,8 @@ static const char *seen_state(const struct mgmt_volume *v, bool known)
 {
 	if (v->here < v->members)
 		return "incomplete";
+	if (v->here > v->members)
+		return "doubtful";	/* a drive and a copy of it */
 	return known ? "known" : v->open ? "in use" : "free";
 }
 
@@ -217,16 +224,22 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 	struct truth_pick p;
 	char why[REASON];
 	struct gather g;
+	size_t i;
 	int err;
 
 	if (as[0] && !layout_name_ok(as))
 		return req_usage(r, "\"%s\" cannot be a name", as);
 	if (find(r, what, &found))
 		return -1;
-	if (gather(&g, &found.uuid, false))
-		return req_fail(r, "out of memory");
+	err = gather(&g, &found.uuid, false);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
+	for (i = 0; i < g.nr_records && !err; i++)
+		err = gather_unique(&g, g.record[i], why);
 	p = truth_pick(&g.truth);
-	if (p.verdict == TRUTH_NONE) {
+	if (err) {
+		err = req_fail(r, "volume %s: %s", found.name, why);
+	} else if (p.verdict == TRUTH_NONE) {
 		err = req_fail(r, "volume %s: no record of it counts; its drives were changed meanwhile, or "
 			       "are damaged", found.name);
 	} else if (p.verdict != TRUTH_WHOLE && !arg_bool(r, "stale")) {

@@ -80,9 +80,11 @@ static int survey(struct survey *v)
 	struct store_host *hosts;
 	bool self = false;
 	size_t i, n;
+	int err = store_hosts(&hosts, &n);
 
 	memset(v, 0, sizeof(*v));
-	store_hosts(&hosts, &n);
+	if (err)
+		return err;
 	v->host = calloc(n + 1, sizeof(*v->host));
 	if (!v->host) {
 		free(hosts);
@@ -120,26 +122,32 @@ static void survey_free(struct survey *v)
 }
 
 /* What this host's store says: layouts of its volumes, and what is being allocated. */
-static void store_claims(struct umap *claims)
+static int store_claims(struct umap *claims)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume *v, full;
 	struct store_intent *in;
 	size_t i, n;
 	bool fresh;
+	int err = l ? store_volumes(&v, &n) : -ENOMEM;
 	u32 k;
 
-	store_volumes(&v, &n);
-	for (i = 0; l && i < n; i++)
-		if (!store_volume_get(&v[i].uuid, &full, l))
-			for (k = 0; k < l->members; k++)
-				umap_put(claims, &l->member[k].extent, &fresh);
-	free(v);
+	for (i = 0; !err && i < n; i++) {
+		err = store_volume_get(&v[i].uuid, &full, l);
+		for (k = 0; !err && k < l->members; k++)
+			err = umap_put(claims, &l->member[k].extent, &fresh) ? 0 : -ENOMEM;
+		err = err == -ENOENT ? 0 : err;	/* deleted just now */
+	}
+	free(l ? v : NULL);
 	free(l);
-	store_intents(&in, &n);
-	for (i = 0; i < n; i++)
-		umap_put(claims, &in[i].extent, &fresh);
+	if (!err)
+		err = store_intents(&in, &n);
+	if (err)
+		return err;
+	for (i = 0; i < n && !err; i++)
+		err = umap_put(claims, &in[i].extent, &fresh) ? 0 : -ENOMEM;
 	free(in);
+	return err;
 }
 
 static bool names(const struct layout *l, const struct muuid *extent)
@@ -189,6 +197,8 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 			return CLAIM_UNKNOWN;
 		}
 	}
+	if (shown_twice(&g->shown, &e->drive, g->hosts, why))
+		return CLAIM_UNKNOWN;
 	if (!gather_find(g, &e->uuid)) {
 		snprintf(why, CLAIM_WHY, "its host is not known here (meshctl host add)");
 		return CLAIM_UNKNOWN;
@@ -236,6 +246,13 @@ static enum claim judge(struct judge *j, const struct mgmt_extent *e, char why[C
 		return claim_of(j->s, &j->g, e, why);
 	snprintf(why, CLAIM_WHY, "out of memory");
 	return CLAIM_UNKNOWN;
+}
+
+static int claims_get(struct req *r, struct judge *j)
+{
+	int err = store_claims(&j->claims);
+
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
 static void judge_end(struct judge *j)
@@ -336,13 +353,13 @@ int cmd_drive_extents(struct req *r)
 	size_t i;
 	int err;
 
-	if (survey(&s)) {
+	err = survey(&s);
+	if (err) {
 		json_decref(list);
 		json_decref(failed);
-		return req_fail(r, "out of memory");
+		return req_fail(r, "%s", store_words(err));
 	}
-	err = drive_known(r, &s);
-	store_claims(&j.claims);
+	err = drive_known(r, &s) ? -1 : claims_get(r, &j);
 	for (i = 0; !err && i < s.n; i++) {
 		if (s.host[i].err)
 			json_array_append_new(failed, json_string(s.host[i].why));
@@ -387,6 +404,24 @@ static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim c
 	return 0;
 }
 
+/* Several hosts may show the drive: the one that has it, or nobody knows. */
+static int free_place(struct req *r, const struct survey *s, const struct judge *j,
+		      struct mgmt_extent *e, const struct host_said **at)
+{
+	const struct found *f = j->have ? gather_find(&j->g, &e->uuid) : NULL;
+	char why[REASON];
+	size_t i;
+
+	if (j->have && shown_twice(&j->g.shown, &e->drive, j->g.hosts, why))
+		return req_fail(r, "%s", why);
+	for (i = 0; f && i < s->n; i++)
+		if (muuid_equal(&s->host[i].h.uuid, &j->g.hosts[f->host].uuid))
+			*at = &s->host[i];
+	if (f)
+		*e = f->e;
+	return 0;
+}
+
 static int free_dry(struct req *r, const struct mgmt_extent *e, const struct store_host *h,
 		    const char *why)
 {
@@ -427,18 +462,21 @@ int cmd_drive_free(struct req *r)
 	struct judge j = { .s = &s };
 	char why[CLAIM_WHY] = "";
 	struct muuid uuid;
-	int err = 0;
+	int err;
 
 	if (muuid_parse(what, &uuid))
 		return req_usage(r, "name an extent by its UUID; see meshctl drive extents");
-	if (survey(&s))
-		return req_fail(r, "out of memory");
-	store_claims(&j.claims);
+	err = survey(&s);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
+	err = claims_get(r, &j);
 	at = find_extent(&s, &uuid, &e);
-	if (!at)
+	if (!err && !at)
 		err = req_fail(r, "no host that answers has an extent %s; see meshctl drive extents", what);
 	if (!err)
 		err = free_verdict(r, &e, judge(&j, &e, why), why);
+	if (!err)
+		err = free_place(r, &s, &j, &e, &at);
 	if (!err)
 		err = arg_bool(r, "dry_run") ? free_dry(r, &e, &at->h, why) : free_it(r, &e, &at->h);
 	judge_end(&j);

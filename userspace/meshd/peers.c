@@ -233,15 +233,18 @@ int peers_push(struct mesh *m)
 		return err;
 	}
 	/* The kernel's first: a host that is put into an empty store must not take a number of these. */
-	store_hosts(&hosts, &n);
-	for (k = 0; k < known; k++) {
+	err = store_hosts(&hosts, &n);
+	for (k = 0; k < known && !err; k++) {
 		for (i = 0; i < n && t[k].id != hosts[i].id; i++)
 			;
 		if (i == n)
 			adopt(&t[k]);
 	}
 	free(hosts);
-	store_hosts(&hosts, &n);
+	if (!err)
+		err = store_hosts(&hosts, &n);
+	else
+		n = 0;
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
 			;
@@ -249,9 +252,9 @@ int peers_push(struct mesh *m)
 			push_one(m, &hosts[i]);
 	}
 	pthread_mutex_unlock(&both);
-	free(hosts);
+	free(n ? hosts : NULL);
 	free(t);
-	return 0;
+	return err;
 }
 
 int peers_repush(void)

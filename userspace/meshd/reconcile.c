@@ -56,9 +56,6 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 	if (v->state == STORE_CREATING)
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
-		err = kernel ? kernel_del(&v->uuid, false) : 0;
-		if (err && err != -ENOENT)
-			return err;
 		err = volume_finish_delete(v, why);
 		/* Given up: what it says of that stays. */
 		return v->state == STORE_LIVE ? 0 : err;
@@ -75,6 +72,9 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		err = store_volume_get(&v->uuid, v, l);
 		if (err)
 			return err;
+		/* What was written to the labels made this host the holder. */
+		if (!v->attached)
+			volume_release(v, l, why);
 	}
 	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version))
 		return bring(v, l, why);
@@ -169,13 +169,21 @@ static bool needs_work(const struct store_volume *v, u64 kernel)
 static void undo_strays(const struct store_intent *in, size_t n)
 {
 	struct store_volume v;
-	char why[REASON];
+	char why[REASON] = "";
+	struct gather g;
 	size_t i;
+	int err;
 
 	for (i = 0; i < n; i++) {
-		if (!store_volume_get(&in[i].volume, &v, NULL) || !busy_take(&in[i].volume))
+		if (store_volume_get(&in[i].volume, &v, NULL) != -ENOENT || !busy_take(&in[i].volume))
 			continue;
-		if (intent_undo(&in[i], why))
+		err = gather(&g, &in[i].volume, false);
+		if (!err && shown_twice(&g.shown, &in[i].drive, g.hosts, why))
+			err = -ENOTUNIQ;
+		else if (!err)
+			err = intent_undo(&in[i], why);
+		gather_free(&g);
+		if (err)
 			log_debug("an extent of %s stays for now: %s", in[i].name, why);
 		busy_drop(&in[i].volume);
 	}
@@ -188,11 +196,16 @@ static void settle_volumes(struct mesh *m)
 	struct mesh_volume *k;
 	size_t i, n, nk, ni;
 	u64 kernel;
+	int err;
 
 	if (mesh_volumes(m, &k, &nk))
 		return;
-	store_volumes(&v, &n);
-	store_intents(&in, &ni);
+	err = store_volumes(&v, &n);
+	if (err)
+		goto out_kernel;
+	err = store_intents(&in, &ni);
+	if (err)
+		goto out_volumes;
 	for (i = 0; i < n; i++) {
 		kernel = in_kernel(k, nk, &v[i].uuid);
 		if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
@@ -200,7 +213,9 @@ static void settle_volumes(struct mesh *m)
 	}
 	undo_strays(in, ni);
 	free(in);
+out_volumes:
 	free(v);
+out_kernel:
 	mesh_volumes_free(k, nk);
 }
 
@@ -215,7 +230,8 @@ static void look(void)
 	id = mesh_family_id(m, false);
 	if (id && id != told_family && !identity_push(m))
 		told_family = id;
-	if (id && !peers_push(m))
+	/* What cannot be read is not empty: nothing is undone or taken away on its word. */
+	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
 	mesh_close(m);
 }

@@ -21,6 +21,7 @@ struct look {
 	struct label_extent *e;
 	u32	n;
 	int	refs;		/* atomic: the thread's and the caller's */
+	unsigned long steps;		/* atomic: extents that were read */
 };
 
 static void look_drop(void *item)
@@ -86,6 +87,11 @@ static struct look **looks(const struct mgmt_req *q, size_t *n)
 	}
 	free(all);
 	return out;
+}
+
+static unsigned long look_steps(void *item)
+{
+	return __atomic_load_n(&((struct look *)item)->steps, __ATOMIC_RELAXED);
 }
 
 /* The header that counts of an extent; 0 or -ENODATA, -EIO. */
@@ -167,7 +173,7 @@ static void looks_free(struct look **k, size_t n)
 
 json_t *records_local(const struct mgmt_req *q)
 {
-	static const struct fan f = { extents_work, look_drop, free };
+	static const struct fan f = { extents_work, look_drop, free, NULL };
 	json_t *list = json_array();
 	struct opens *opens = opens_get();
 	struct look **k;
@@ -278,6 +284,7 @@ static void *volumes_work(void *item)
 	u32 i;
 
 	for (i = 0; f && buf && i < k->n; i++) {
+		__atomic_store_n(&k->steps, i + 1, __ATOMIC_RELAXED);
 		if (!k->e[i].version)
 			continue;
 		v = found_at(f, &k->e[i].volume);
@@ -348,24 +355,28 @@ static json_t *volumes_pack(struct found *f)
 
 void records_volumes(struct ask *a)
 {
-	static const struct fan f = { volumes_work, look_drop, found_free };
+	/* As long as drives answer they have their time: they may have thousands of extents. */
+	static const struct fan f = { volumes_work, look_drop, found_free, look_steps };
 	struct found *sum = calloc(1, sizeof(*sum));
 	json_t *data = json_object();
 	struct opens *opens = opens_get();
 	struct look **k;
 	void **part;
-	size_t i, n;
+	size_t i, n, late = 0;
 
 	k = looks(ask_req(a), &n);
 	part = sum && k ? run_looks(&f, k, n) : NULL;
 	for (i = 0; part && i < n; i++) {
 		if (part[i])
 			merge(sum, part[i]);
+		else
+			late++;
 		found_free(part[i]);
 	}
 	if (part) {
 		count_open(sum, k, n, opens);
 		json_object_set_new(data, "volumes", volumes_pack(sum));
+		jset_u64(data, "late", late);
 		ask_reply(a, 0, NULL, data);
 	} else {
 		json_decref(data);
@@ -434,6 +445,28 @@ static void add_record(json_t *all, json_t *text)
 	json_array_append(all, text);
 }
 
+/* Whose each drive is: another host may show the same, and one of them is a copy. */
+static json_t *owners(void)
+{
+	json_t *j = json_object();
+	struct tdrive **all;
+	struct muuid owner;
+	char text[MUUID_TEXT];
+	size_t i, n;
+
+	all = tdrives_all(&n);
+	for (i = 0; all && i < n; i++) {
+		muuid_text(&all[i]->uuid, text);
+		pthread_mutex_lock(&all[i]->lock);
+		owner = all[i]->foreign ? (struct muuid) { { 0 } } : all[i]->label->owner;
+		pthread_mutex_unlock(&all[i]->lock);
+		jset_uuid(j, text, &owner);
+		tdrive_put(all[i]);
+	}
+	free(all);
+	return j;
+}
+
 static json_t *records_pack(struct look **k, size_t n, void **part)
 {
 	json_t *data = json_object(), *list = json_array(), *all = json_array(), *text;
@@ -458,6 +491,7 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 				add_record(all, text);
 	}
 	opens_free(opens);
+	json_object_set_new(data, "owners", owners());
 	json_object_set_new(data, "extents", list);
 	json_object_set_new(data, "records", all);
 	return data;
@@ -465,7 +499,7 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 
 void records_records(struct ask *a)
 {
-	static const struct fan f = { records_work, look_drop, records_free };
+	static const struct fan f = { records_work, look_drop, records_free, NULL };
 	struct look **k;
 	void **part;
 	size_t i, n;
@@ -555,7 +589,7 @@ static int meta_free(const struct mgmt_req *q, char why[MGMT_REASON])
 
 void records_meta(struct ask *a)
 {
-	static const struct fan f = { meta_work, meta_drop, meta_discard };
+	static const struct fan f = { meta_work, meta_drop, meta_discard, NULL };
 	const struct mgmt_req *q = ask_req(a);
 	struct tdrive *d = tdrive_find(&q->drive);
 	struct meta *m = calloc(1, sizeof(*m));

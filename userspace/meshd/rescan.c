@@ -329,7 +329,7 @@ static void stop_drop(void *item)
  */
 static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
 {
-	static const struct fan f = { stop_work, stop_drop, NULL };
+	static const struct fan f = { .work = stop_work, .drop = stop_drop };
 	void **none = calloc(n + 1, sizeof(*none));
 	size_t i;
 

@@ -61,6 +61,8 @@ int roles_need(struct req *r)
 	struct timespec until;
 	int err = 0;
 
+	if (store_broken())
+		return req_fail(r, "%s; what is attached and exported stays so", store_words(-EIO));
 	if (home_refused())
 		return req_fail(r, "this machine is not the one that %s belongs to, so nothing is exported "
 				"or attached: 'meshctl host identity accept' if it is that host on new "

@@ -18,9 +18,11 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 	if (!what[0])
 		return req_usage(r, "name a volume; see meshctl volume list");
 	err = store_volume_find(what, v, NULL);
-	if (err)
+	if (err == -ENOENT)
 		return req_fail(r, "no volume %s; see meshctl volume list, or import it with meshctl "
 				"volume import", what);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
 	if (!busy_take_wait(&v->uuid, BUSY_MS)) {
 		if (volume_dying(r, v))
 			return -1;
@@ -212,16 +214,22 @@ int cmd_volume_list(struct req *r)
 	json_t *list = json_array();
 	struct store_volume *v, full;
 	size_t i, n;
+	int err = store_volumes(&v, &n);
 
-	store_volumes(&v, &n);
-	for (i = 0; l && i < n; i++)
-		if (!store_volume_get(&v[i].uuid, &full, l))
+	if (!err && !l)
+		err = -ENOMEM;
+	for (i = 0; i < n && !err; i++) {
+		err = store_volume_get(&v[i].uuid, &full, l);
+		if (!err)
 			json_array_append_new(list, volume_json(&full, l));
+		else if (err == -ENOENT)
+			err = 0;	/* deleted just now */
+	}
 	free(v);
 	free(l);
 	r->result = json_object();
 	json_object_set_new(r->result, "volumes", list);
-	return 0;
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
 static void show(struct req *r, const struct store_volume *v, const struct layout *l)
@@ -252,7 +260,9 @@ int cmd_volume_show(struct req *r)
 	if (!err)
 		show(r, &v, l);
 	free(l);
-	return err ? req_fail(r, "no volume %s; see meshctl volume list", what) : 0;
+	if (err == -ENOENT)
+		return req_fail(r, "no volume %s; see meshctl volume list", what);
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
 static void add_stats(struct mesh_stats *sum, const struct mesh_stats *s)

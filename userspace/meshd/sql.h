@@ -9,9 +9,15 @@
 
 extern sqlite3 *store_db;
 
-sqlite3_stmt *sql(const char *text);	/* NULL was logged; all below bear it */
+sqlite3_stmt *sql(const char *text);	/* NULL was logged; all below take it */
 int sql_done(sqlite3_stmt *s);		/* step once, finalize, errno */
-bool sql_row(sqlite3_stmt *s);
+/* 1: there is a row, 0: no more, -EIO: nobody knows. It was logged. */
+int sql_row(sqlite3_stmt *s);
+/*
+ * The end of a list; @more is what sql_row() returned last. What was not read to the
+ * end is no list: @list is freed then, and @n zero.
+ */
+int sql_listed(sqlite3_stmt *s, int more, void **list, size_t *n);
 int sql_end(int err);			/* COMMIT or ROLLBACK */
 struct store_intent;
 int intents_put(const struct store_intent *i, size_t n);	/* within a transaction */

@@ -10,6 +10,7 @@
 #include "userspace/meshd/store.h"
 
 sqlite3 *store_db;
+static bool broken;
 
 #define SCHEMA_VERSION	2
 
@@ -34,7 +35,7 @@ static const char schema[] =
 static int schema_check(const char *path)
 {
 	sqlite3_stmt *s = sql("PRAGMA user_version");
-	int have = sql_row(s) ? sqlite3_column_int(s, 0) : -1;
+	int have = sql_row(s) > 0 ? sqlite3_column_int(s, 0) : -1;
 
 	sqlite3_finalize(s);
 	if (!have || have == SCHEMA_VERSION)
@@ -94,12 +95,41 @@ void store_close(void)
 		log_warn("store: its log stays beside it: %s", sqlite3_errmsg(store_db));
 }
 
+bool store_broken(void)
+{
+	return __atomic_load_n(&broken, __ATOMIC_RELAXED);
+}
+
+const char *store_words(int err)
+{
+	return err == -ENOMEM ? "out of memory" : "the store (store.db in meshd's state folder) cannot "
+	       "be read; see meshd's log";
+}
+
+/* Another time it may read something else, so what it says counts no more. */
+static void unreadable(int rc)
+{
+	log_error("store: %s", sqlite3_errmsg(store_db));
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_NOMEM:
+	case SQLITE_INTERRUPT:
+		return;
+	}
+	if (!__atomic_exchange_n(&broken, true, __ATOMIC_RELAXED))
+		log_error("store.db in %s cannot be read: nothing is attached, changed or freed any more, "
+			  "and what is attached stays so. Put a good copy back, or move it away, add the "
+			  "hosts and import the volumes; then start meshd again", D.state);
+}
+
 sqlite3_stmt *sql(const char *text)
 {
 	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(store_db, text, -1, &s, NULL);
 
-	if (sqlite3_prepare_v2(store_db, text, -1, &s, NULL) != SQLITE_OK)
-		log_error("store: %s", sqlite3_errmsg(store_db));
+	if (rc != SQLITE_OK)
+		unreadable(rc);
 	return s;
 }
 
@@ -116,9 +146,26 @@ int sql_done(sqlite3_stmt *s)
 	return (code & 0xff) == SQLITE_CONSTRAINT ? -EEXIST : -EIO;
 }
 
-bool sql_row(sqlite3_stmt *s)
+int sql_row(sqlite3_stmt *s)
 {
-	return s && sqlite3_step(s) == SQLITE_ROW;
+	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+		return rc == SQLITE_ROW;
+	if (s)
+		unreadable(rc);
+	return -EIO;
+}
+
+int sql_listed(sqlite3_stmt *s, int more, void **list, size_t *n)
+{
+	sqlite3_finalize(s);
+	if (!more)
+		return 0;
+	free(*list);
+	*list = NULL;
+	*n = 0;
+	return more > 0 ? -ENOMEM : more;
 }
 
 void sql_uuid(sqlite3_stmt *s, int at, const struct muuid *u)
@@ -211,18 +258,19 @@ int store_hosts(struct store_host **out, size_t *n)
 	sqlite3_stmt *s = sql("SELECT id, addr, port, name, uuid FROM hosts ORDER BY id");
 	void *list = NULL;
 	struct store_host *h;
+	int more, err;
 
 	*n = 0;
-	while (sql_row(s) && (h = mesh_grow(&list, n, sizeof(*h)))) {
+	while ((more = sql_row(s)) > 0 && (h = mesh_grow(&list, n, sizeof(*h)))) {
 		h->id = sqlite3_column_int(s, 0);
 		row_text(s, 1, h->addr, sizeof(h->addr));
 		h->port = sqlite3_column_int(s, 2);
 		row_text(s, 3, h->name, sizeof(h->name));
 		row_uuid(s, 4, &h->uuid);
 	}
-	sqlite3_finalize(s);
+	err = sql_listed(s, more, &list, n);
 	*out = list;
-	return 0;
+	return err;
 }
 
 static bool host_is(const struct store_host *h, const char *what)
@@ -239,9 +287,10 @@ int store_host_find(const char *what, struct store_host *out)
 {
 	struct store_host *all;
 	size_t i, n;
-	int err = -ENOENT;
+	int err = store_hosts(&all, &n);
 
-	store_hosts(&all, &n);
+	if (!err)
+		err = -ENOENT;
 	for (i = 0; i < n && err; i++) {
 		if (host_is(&all[i], what)) {
 			*out = all[i];

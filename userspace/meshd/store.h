@@ -4,7 +4,8 @@
  * records on the drives are the authority, and a lost store is imported anew.
  *
  * Any thread; each function is one transaction. They return 0 or a negative
- * errno: -ENOENT, -EEXIST, -EIO.
+ * errno: -ENOENT, -EEXIST, -EIO. What cannot be read is not empty: a list is whole
+ * or an error, and after the first error of reading the client role stops.
  */
 #ifndef MESHD_STORE_H
 #define MESHD_STORE_H
@@ -16,6 +17,10 @@
 int store_open(const char *path);
 /* Make the file whole without its log, and let nobody use it any more. */
 void store_close(void);
+/* Something in it could not be read: its word counts no more until meshd starts again. */
+bool store_broken(void);
+/* What a list or a look-up that failed with @err came to, in words. */
+const char *store_words(int err);
 
 struct store_host {
 	u32	id;		/* the kernel's TARGET_ID */

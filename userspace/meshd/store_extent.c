@@ -43,9 +43,10 @@ int store_intents(struct store_intent **out, size_t *n)
 	sqlite3_stmt *s = sql("SELECT extent, volume, name, host, drive, length FROM intents");
 	struct store_intent *i;
 	void *list = NULL;
+	int more, err;
 
 	*n = 0;
-	while (sql_row(s) && (i = mesh_grow(&list, n, sizeof(*i)))) {
+	while ((more = sql_row(s)) > 0 && (i = mesh_grow(&list, n, sizeof(*i)))) {
 		row_uuid(s, 0, &i->extent);
 		row_uuid(s, 1, &i->volume);
 		row_text(s, 2, i->name, sizeof(i->name));
@@ -53,9 +54,9 @@ int store_intents(struct store_intent **out, size_t *n)
 		row_uuid(s, 4, &i->drive);
 		i->length = sqlite3_column_int64(s, 5);
 	}
-	sqlite3_finalize(s);
+	err = sql_listed(s, more, &list, n);
 	*out = list;
-	return 0;
+	return err;
 }
 
 int store_intent_del(const struct muuid *extent)
@@ -107,10 +108,11 @@ int store_frees(const struct muuid *volume, struct store_free **out, size_t *n)
 			      " FROM frees WHERE volume = ?1");
 	struct store_free *f;
 	void *list = NULL;
+	int more, err;
 
 	*n = 0;
 	sql_uuid(s, 1, volume);
-	while (sql_row(s) && (f = mesh_grow(&list, n, sizeof(*f)))) {
+	while ((more = sql_row(s)) > 0 && (f = mesh_grow(&list, n, sizeof(*f)))) {
 		row_uuid(s, 0, &f->extent);
 		row_uuid(s, 1, &f->volume);
 		row_uuid(s, 2, &f->host);
@@ -120,9 +122,9 @@ int store_frees(const struct muuid *volume, struct store_free **out, size_t *n)
 		f->commit = sqlite3_column_int64(s, 6);
 		f->preempt = sqlite3_column_int(s, 7);
 	}
-	sqlite3_finalize(s);
+	err = sql_listed(s, more, &list, n);
 	*out = list;
-	return 0;
+	return err;
 }
 
 int store_free_del(const struct muuid *extent)

@@ -29,32 +29,33 @@ static int volume_row(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
 	return layout_decode(sqlite3_column_blob(s, 9), sqlite3_column_bytes(s, 9), l);
 }
 
+static int volume_one(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
+{
+	int err = sql_row(s);
+
+	err = err > 0 ? volume_row(s, v, l) : err ? err : -ENOENT;
+	sqlite3_finalize(s);
+	return err;
+}
+
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
 	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE uuid = ?1");
-	int err = -ENOENT;
 
 	sql_uuid(s, 1, uuid);
-	if (sql_row(s))
-		err = volume_row(s, v, l);
-	sqlite3_finalize(s);
-	return err;
+	return volume_one(s, v, l);
 }
 
 int store_volume_find(const char *what, struct store_volume *v, struct layout *l)
 {
 	sqlite3_stmt *s;
 	struct muuid u;
-	int err = -ENOENT;
 
 	if (!muuid_parse(what, &u))
 		return store_volume_get(&u, v, l);
 	s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE name = ?1");
 	sql_text(s, 1, what);
-	if (sql_row(s))
-		err = volume_row(s, v, l);
-	sqlite3_finalize(s);
-	return err;
+	return volume_one(s, v, l);
 }
 
 int store_volumes(struct store_volume **out, size_t *n)
@@ -62,13 +63,14 @@ int store_volumes(struct store_volume **out, size_t *n)
 	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes ORDER BY name");
 	struct store_volume *v;
 	void *list = NULL;
+	int more, err;
 
 	*n = 0;
-	while (sql_row(s) && (v = mesh_grow(&list, n, sizeof(*v))))
+	while ((more = sql_row(s)) > 0 && (v = mesh_grow(&list, n, sizeof(*v))))
 		volume_row(s, v, NULL);
-	sqlite3_finalize(s);
+	err = sql_listed(s, more, &list, n);
 	*out = list;
-	return 0;
+	return err;
 }
 
 #define PUT_ROW "INSERT INTO volumes (" COLUMNS ")"				\
@@ -145,7 +147,7 @@ static int volume_put(const struct store_volume *v, const struct layout *l, bool
 	err = store_volume_get(&v->uuid, &old, NULL);
 	if (!err && old.version > l->version)
 		err = -ESTALE;
-	else
+	else if (!err || err == -ENOENT)
 		err = put_row(v, record, bytes, last);
 	if (!err && last)
 		err = forget_intents(&v->uuid);
@@ -199,11 +201,14 @@ int store_pending_set(const struct muuid *uuid, const struct layout *l)
 int store_pending_get(const struct muuid *uuid, struct layout *l)
 {
 	sqlite3_stmt *s = sql("SELECT pending FROM volumes WHERE uuid = ?1 AND pending IS NOT NULL");
-	int err = -ENOENT;
+	int err;
 
 	sql_uuid(s, 1, uuid);
-	if (sql_row(s))
+	err = sql_row(s);
+	if (err > 0)
 		err = layout_decode(sqlite3_column_blob(s, 0), sqlite3_column_bytes(s, 0), l);
+	else if (!err)
+		err = -ENOENT;
 	sqlite3_finalize(s);
 	return err;
 }

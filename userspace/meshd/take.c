@@ -156,7 +156,7 @@ static void probe_discard(void *result)
 
 void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 {
-	static const struct fan f = { probe_work, free, probe_discard };
+	static const struct fan f = { probe_work, free, probe_discard, NULL };
 	void **item = calloc(n + 1, sizeof(*item));
 	struct probing *w;
 	size_t i, k = 0;
@@ -405,7 +405,7 @@ static void take_discard(void *result)
 
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 {
-	static const struct fan f = { take_work, take_drop, take_discard };
+	static const struct fan f = { take_work, take_drop, take_discard, NULL };
 	struct taking *t = calloc(1, sizeof(*t)), *done = NULL;
 	int err;
 

@@ -49,13 +49,15 @@ static int create_wish(struct req *r, struct wish *w)
 static int name_free(struct req *r, const char *name)
 {
 	struct store_volume v;
+	int err;
 
 	if (!layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-', and "
 				 "not ending like a partition's (-part1)", name);
-	if (!store_volume_find(name, &v, NULL))
+	err = store_volume_find(name, &v, NULL);
+	if (!err)
 		return req_fail(r, "there is a volume %s already; choose another name", name);
-	return 0;
+	return err == -ENOENT ? 0 : req_fail(r, "%s", store_words(err));
 }
 
 /* Version 1 counts from here on; what is left of it the reconciler does. */
@@ -63,18 +65,22 @@ static int create_live(struct req *r, struct store_volume *v, struct layout *l, 
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS };
 	char why[REASON];
+	struct store_volume was;
 	int err;
 
 	v->state = STORE_LIVE;
+	was = *v;
 	v->attached = attach;
 	err = store_volume_commit(v, l);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(CRASH_CREATE_STORED);
 	err = attach ? volume_bring(v, l, &b, why) : volume_record(v, l, why);
+	if (err && attach && !stopping())
+		volume_give_up(&was, l, &b);
 	if (err)
-		return req_fail(r, "volume %s is made, but not %s yet: %s", l->name,
-				attach ? "attached" : "recorded", why);
+		return req_fail(r, attach ? "volume %s is made, but not attached: %s; attach it when that "
+				"is over" : "volume %s is made, but not recorded yet: %s", l->name, why);
 	return volume_result(r, &l->volume);
 }
 
@@ -94,8 +100,8 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 int cmd_volume_create(struct req *r)
 {
 	const char *name = arg_str(r, "name");
+	struct wish w = { 0 };
 	struct layout *l;
-	struct wish w;
 	int err;
 
 	if (create_wish(r, &w) || name_free(r, name))

@@ -74,6 +74,16 @@ void volume_rehome(const struct gather *g, struct layout *l);
 /* A layout of another origin than this host's into the store. */
 int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found);
 
+/* attach.c */
+
+/*
+ * After a clean end nobody holds it, so that another host may take it without force. Not
+ * for a volume that this kernel has. What cannot be released needs --preempt elsewhere.
+ */
+int volume_release(const struct store_volume *v, const struct layout *l, char *why);
+/* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */
+void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b);
+
 /* change.c */
 
 /* @next: @l with what is changed. Its version and commit are set here. */

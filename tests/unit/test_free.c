@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who may free an extent: the holder that the label names, as it believes, and only
+ * while the kernel has it open for nobody, that holder included.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/alloc.c"
+#include "suite.h"
+
+static struct tdrive d;
+static struct label table;
+static struct mgmt_req req;
+static u32 opens;		/* what the kernel has */
+static int kernel_err, said, pushes;
+static char why[MGMT_REASON];
+static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } }, ext = { { 4 } },
+			  disk = { { 5 } };
+
+struct label *tdrive_edit(struct tdrive *drive)
+{
+	struct label *copy = malloc(sizeof(*copy));
+
+	memcpy(copy, drive->label, sizeof(*copy));
+	return copy;
+}
+
+int tdrive_commit(struct tdrive *drive, struct label *copy)
+{
+	memcpy(drive->label, copy, sizeof(*copy));
+	free(copy);
+	return 0;
+}
+
+int tdrive_push(struct tdrive *drive)
+{
+	(void)drive;
+	pushes++;
+	return 0;
+}
+
+int tdrive_table(const struct tdrive *drive, const struct label *l, struct mesh_drive *out)
+{
+	(void)drive;
+	(void)l;
+	(void)out;
+	return 0;
+}
+
+void tdrive_extent(const struct tdrive *drive, const struct label_extent *e, struct mgmt_extent *out)
+{
+	(void)drive;
+	memset(out, 0, sizeof(*out));
+	out->uuid = e->uuid;
+}
+
+/* Jobs run at once. */
+void tdrive_submit(struct tdrive *drive, struct tjob *j)
+{
+	j->fn(drive, j, 0);
+}
+
+struct mesh *mesh_open(void)
+{
+	return (struct mesh *)&d;
+}
+
+void mesh_close(struct mesh *m)
+{
+	(void)m;
+}
+
+const char *mesh_why(const struct mesh *m)
+{
+	(void)m;
+	return "";
+}
+
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+{
+	struct mesh_drive *one = calloc(1, sizeof(*one));
+
+	(void)m;
+	*out = one;
+	*n = 1;
+	one->uuid = disk;
+	one->nr_extents = 1;
+	one->extents = calloc(1, sizeof(*one->extents));
+	one->extents[0].uuid = ext;
+	one->extents[0].opens = opens;
+	if (!kernel_err)
+		return 0;
+	mesh_drives_free(one, 1);
+	return kernel_err;
+}
+
+void mesh_drives_free(struct mesh_drive *all, size_t n)
+{
+	while (n--)
+		free(all[n].extents);
+	free(all);
+}
+
+int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
+{
+	(void)m;
+	(void)t;
+	return 0;
+}
+
+int mesh_grant_reply(struct mesh *m, u64 request, int err)
+{
+	(void)m;
+	(void)request;
+	return err;
+}
+
+int record_put(struct tdrive *drive, const struct mgmt_req *q, const struct muuid *host,
+	       char words[MGMT_REASON])
+{
+	(void)drive;
+	(void)q;
+	(void)host;
+	(void)words;
+	return -EIO;
+}
+
+bool record_there(struct tdrive *drive, const struct label_extent *e)
+{
+	(void)drive;
+	(void)e;
+	return true;
+}
+
+void zero_kick(struct tdrive *drive)
+{
+	(void)drive;
+}
+
+const struct mgmt_req *ask_req(const struct ask *a)
+{
+	(void)a;
+	return &req;
+}
+
+const struct muuid *ask_host(const struct ask *a)
+{
+	(void)a;
+	return &me;
+}
+
+void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
+{
+	(void)a;
+	(void)reason;
+	said = err;
+	json_decref(data);
+}
+
+void ask_refuse(struct ask *a, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)a;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	said = err;
+}
+
+void log_warn(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+/* What FREE comes to when @holder is in the label and believed, and @n have it open. */
+static int freed(const struct muuid *holder, u32 n, bool preempt)
+{
+	bool there;
+
+	memset(&table, 0, sizeof(table));
+	table.extents = 1;
+	table.extent[0] = (struct label_extent) {
+		.uuid = ext, .volume = vol, .start = 1 << 20, .length = 4 << 20,
+		.state = LABEL_READY, .version = 2, .commit = 9,
+	};
+	if (holder)
+		table.extent[0].holder = *holder;
+	d.label = &table;
+	d.uuid = disk;
+	opens = n;
+	req = (struct mgmt_req) {
+		.op = MGMT_FREE, .drive = disk, .extent = ext, .volume = vol, .preempt = preempt,
+		.believed = { table.extent[0].holder, 2, 9 },
+	};
+	why[0] = 0;
+	free_submit(&d, (struct ask *)&req);
+	there = label_find(&table, &ext);
+	CU_ASSERT(there == !!said);
+	CU_ASSERT(!said || why[0]);
+	return said;
+}
+
+static void test_mine(void)
+{
+	CU_ASSERT(freed(&me, 0, false) == 0);
+	/* Its store may be older than its kernel: not for good, and not given up. */
+	CU_ASSERT(freed(&me, 1, false) == -EAGAIN);
+	CU_ASSERT(freed(&me, 2, false) == -EAGAIN);
+	CU_ASSERT(freed(&me, 1, true) == 0);
+}
+
+static void test_others(void)
+{
+	CU_ASSERT(freed(&other, 0, false) == -EBUSY);
+	CU_ASSERT(freed(&other, 1, false) == -EBUSY);
+	CU_ASSERT(freed(&other, 1, true) == 0);
+	CU_ASSERT(freed(NULL, 0, false) == 0);
+	CU_ASSERT(freed(NULL, 1, false) == -EBUSY);
+}
+
+static void test_kernel_silent(void)
+{
+	kernel_err = -EIO;
+	CU_ASSERT(freed(&me, 0, false) == -EIO);
+	CU_ASSERT(freed(NULL, 0, false) == -EIO);
+	kernel_err = -ENOENT;		/* no module: nobody has anything open */
+	CU_ASSERT(freed(&me, 0, false) == 0);
+	kernel_err = 0;
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "mine", test_mine },
+		{ "others", test_others },
+		{ "the kernel does not say", test_kernel_silent },
+		{ NULL, NULL },
+	};
+
+	return suite_main("free", tests);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The store's file damaged under it: what cannot be read is an error, and no list of
+ * nothing or of a part, since what a list does not have is forgotten and freed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "userspace/meshd/sql.h"
+#include "userspace/meshd/store.h"
+#include "suite.h"
+
+#define PAGE	4096
+#define ROWS	200	/* more than one page of each table */
+
+struct meshd D = { .state = "the state folder" };
+static char path[64];
+static const struct muuid vol = { { 7 } };
+
+void log_error(const char *fmt, ...) { (void)fmt; }
+void log_warn(const char *fmt, ...) { (void)fmt; }
+void *mesh_grow(void **array, size_t *n, size_t size);
+
+/* As libmesh has it. */
+void *mesh_grow(void **array, size_t *n, size_t size)
+{
+	char *p = realloc(*array, (*n + 1) * size);
+
+	if (!p)
+		return NULL;
+	*array = p;
+	p += (*n)++ * size;
+	memset(p, 0, size);
+	return p;
+}
+
+static struct muuid number(int i)
+{
+	return (struct muuid) { { 1, i, i >> 8 } };
+}
+
+static void layout_make(struct layout *l, const struct muuid *uuid, const char *name)
+{
+	memset(l, 0, sizeof(*l));
+	l->volume = *uuid;
+	l->version = l->commit = 1;
+	l->lba = 512;
+	l->size = 1 << 20;
+	l->members = l->segments = l->refs = 1;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	l->member[0] = (struct layout_member) { .extent = *uuid, .size = 4 << 20 };
+	l->segment[0] = (struct layout_segment) { .length = 1 << 20, .level = LAYOUT_LINEAR,
+						  .data = 1, .groups = 1, .refs = 1 };
+	l->ref[0] = (struct layout_ref) { 0, LAYOUT_DATA };
+}
+
+static int put(const struct muuid *uuid, const char *name)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v = { .uuid = *uuid, .version = 1, .state = STORE_LIVE };
+	int err;
+
+	layout_make(l, uuid, name);
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	err = store_volume_commit(&v, l);
+	free(l);
+	return err;
+}
+
+static void fill(void)
+{
+	struct store_intent in = { .volume = vol };
+	struct store_free f[ROWS];
+	struct store_host h;
+	struct store_volume v;
+	struct muuid u;
+	char name[32];
+	int i;
+
+	memset(f, 0, sizeof(f));
+	/* The rows go in one by one: without this they wait for the disk each. */
+	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA synchronous = OFF", NULL, NULL, NULL));
+	CU_ASSERT_FATAL(!put(&vol, "doomed"));
+	for (i = 0; i < ROWS; i++) {
+		u = number(i);
+		f[i].volume = vol;
+		snprintf(name, sizeof(name), "v%d", i);
+		CU_ASSERT_FATAL(!put(&u, name));
+		h = (struct store_host) { .port = 4420, .uuid = u };
+		snprintf(h.addr, sizeof(h.addr), "10.0.0.%d", i);
+		snprintf(h.name, sizeof(h.name), "host%d", i);
+		CU_ASSERT_FATAL(!store_host_put(&h));
+		in.extent = f[i].extent = u;
+		CU_ASSERT_FATAL(!store_intents_add(&in, 1));
+	}
+	CU_ASSERT_FATAL(!store_volume_get(&vol, &v, NULL));
+	v.state = STORE_DELETING;
+	CU_ASSERT_FATAL(!store_volume_doom(&v, f, ROWS));
+}
+
+/* Closed, changed where @damage says, and opened again: what store_open() returns. */
+static int reopened(void (*damage)(int fd, off_t size))
+{
+	int fd, err;
+
+	sqlite3_wal_checkpoint_v2(store_db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	CU_ASSERT_FATAL(sqlite3_close(store_db) == SQLITE_OK);
+	fd = open(path, O_RDWR);
+	CU_ASSERT_FATAL(fd >= 0);
+	damage(fd, lseek(fd, 0, SEEK_END));
+	close(fd);
+	err = store_open(path);
+	return err;
+}
+
+static void nothing(int fd, off_t size)
+{
+	(void)fd;
+	(void)size;
+}
+
+/* All but the page that names the tables. */
+static void pages(int fd, off_t size)
+{
+	char junk[PAGE];
+	off_t at;
+
+	memset(junk, 0xff, sizeof(junk));
+	for (at = PAGE; at < size; at += PAGE)
+		CU_ASSERT(pwrite(fd, junk, PAGE, at) == PAGE);
+}
+
+/* The end of it: lists begin well. */
+static void last_pages(int fd, off_t size)
+{
+	char junk[PAGE];
+	off_t at;
+
+	memset(junk, 0xff, sizeof(junk));
+	for (at = size / PAGE / 2 * PAGE; at < size; at += PAGE)
+		CU_ASSERT(pwrite(fd, junk, PAGE, at) == PAGE);
+}
+
+static void first_page(int fd, off_t size)
+{
+	char junk[PAGE];
+
+	(void)size;
+	memset(junk, 0xff, sizeof(junk));
+	CU_ASSERT(pwrite(fd, junk, PAGE, 0) == PAGE);
+}
+
+/* A list is all of it, or an error and nothing. */
+static void list(int err, size_t n, void *list, int *errors)
+{
+	CU_ASSERT(!err || err == -EIO);
+	CU_ASSERT(err ? !n && !list : n >= ROWS);
+	*errors += !!err;
+	free(list);
+}
+
+/* How many of the four lists failed. */
+static int lists(void)
+{
+	struct store_intent *in;
+	struct store_volume *v;
+	struct store_host *h;
+	struct store_free *f;
+	int errors = 0, err;
+	size_t n;
+
+	err = store_hosts(&h, &n);
+	list(err, n, h, &errors);
+	err = store_volumes(&v, &n);
+	list(err, n, v, &errors);
+	err = store_intents(&in, &n);
+	list(err, n, in, &errors);
+	err = store_frees(&vol, &f, &n);
+	list(err, n, f, &errors);
+	return errors;
+}
+
+static void test_whole(void)
+{
+	struct store_volume v;
+
+	fill();
+	CU_ASSERT(!reopened(nothing));
+	CU_ASSERT(lists() == 0);
+	CU_ASSERT(store_volume_find("none", &v, NULL) == -ENOENT);
+	CU_ASSERT(!store_broken());
+}
+
+static void test_in_part(void)
+{
+	CU_ASSERT(!reopened(last_pages));
+	CU_ASSERT(lists() > 0);
+	CU_ASSERT(store_broken());
+}
+
+/* Neither absent nor free to be made again. */
+static void test_unreadable(void)
+{
+	struct muuid u = number(1);
+	struct store_host h;
+	struct store_volume v;
+	struct layout *l = malloc(sizeof(*l));
+
+	CU_ASSERT(!reopened(pages));
+	CU_ASSERT(lists() == 4);
+	CU_ASSERT(store_volume_get(&u, &v, NULL) == -EIO);
+	CU_ASSERT(store_volume_find("v1", &v, NULL) == -EIO);
+	CU_ASSERT(store_volume_find("none", &v, NULL) == -EIO);
+	CU_ASSERT(store_pending_get(&u, l) == -EIO);
+	CU_ASSERT(store_host_find("host1", &h) == -EIO);
+	CU_ASSERT(store_host_by_uuid(&u, &h) == -EIO);
+	CU_ASSERT(put(&u, "v1") == -EIO);
+	CU_ASSERT(store_broken());
+	free(l);
+}
+
+static void test_no_store(void)
+{
+	CU_ASSERT(reopened(first_page) == -EIO);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "whole", test_whole },
+		{ "damaged in part", test_in_part },
+		{ "unreadable", test_unreadable },
+		{ "no store at all", test_no_store },
+		{ NULL, NULL },
+	};
+	int failed;
+
+	snprintf(path, sizeof(path), "/tmp/test-store-%d", getpid());
+	if (store_open(path))
+		return 2;
+	failed = suite_main("store", tests);
+	sqlite3_close(store_db);
+	unlink(path);
+	for (char *end = path + strlen(path), **s = (char *[]){ "-wal", "-shm", NULL }; *s; s++) {
+		strcpy(end, *s);
+		unlink(path);
+	}
+	return failed;
+}

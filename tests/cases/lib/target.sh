@@ -61,6 +61,15 @@ expect() { # REGEX
 	[[ $said =~ $1 ]] || fail "$asked: expected '$1', got '$said'"
 }
 
+becomes() { # NAME REGEX: so does its state, on a busy machine in a while
+	for _ in {1..100}; do
+		say state "$1"
+		[[ ! $said =~ $2 ]] || return 0
+		sleep 0.1
+	done
+	expect "$2"
+}
+
 field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$said"; }
 
 # A session of one channel, proved and with a bounce arena.

@@ -21,7 +21,7 @@ expect() {
 		[ "$(wc -l <<<"$out")" -eq 1 ] || fail "'$*' says more than a line: $out"
 	fi
 	[ -z "$text" ] || grep -qF -- "$text" <<<"$out$(cat /run/expect.out)" ||
-		fail "'$*' does not say '$text': $out"
+		fail "'$*' does not say '$text': $out $(cat /run/expect.out)"
 }
 
 meshd_up() { # [PROGRAM [OPTION...]]

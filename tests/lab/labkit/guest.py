@@ -130,7 +130,10 @@ class Guest:
                     "-icount", "shift=0,sleep=off", "-cpu", "max"]
         if (self.accel or accel.best(self.kernel)) == "kvm":
             return ["-accel", "kvm", "-cpu", "host"]
-        return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"]
+        # QEMU 7.2 leaves rubbish in EFLAGS after cmpxchg16b. An interrupt there and
+        # then saves and restores it, VM bit and all: the kernel dies in its slab
+        # allocator, which is what uses that instruction where the CPU has it.
+        return ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-cx16"]
 
     def _drives(self):
         a = []

@@ -31,3 +31,7 @@ $(BUILD)/unit/test_store: $(STORE_OBJ)
 $(LINK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(LINK_OBJ): $(wildcard userspace/meshd/*.h)
 $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ) tests/unit/link_rig.h
+
+# Files of meshd, which include it.
+S390X_SKIP += tests/unit/test_detach.c
+$(BUILD)/unit/test_detach: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)

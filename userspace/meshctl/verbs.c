@@ -111,6 +111,7 @@ static const struct opt attach_opts[] = {
 
 static const struct opt detach_opts[] = {
 	{ "force", OPT_FLAG, "force", "although it is in use: I/O in flight fails" },
+	OPT_STALE("although a change of it is not finished, since hosts are silent"),
 	OPT_END,
 };
 

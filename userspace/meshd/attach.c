@@ -137,14 +137,32 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	return err;
 }
 
-/* Changes of the volume that are not settled need this host to hold it. */
+static int in_use(struct req *r, const struct store_volume *v)
+{
+	return req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force and what "
+			"uses it fails", v->name);
+}
+
+/*
+ * Changes of the volume that are not settled need this host to hold it. What overrides
+ * that must not take the device from under a file system as well.
+ */
 static int settle_first(struct req *r, struct store_volume *v)
 {
+	struct mesh_volume k;
 	char why[REASON];
+	u32 openers = 0;
 
-	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why))
+	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why) || arg_bool(r, "stale"))
 		return 0;
-	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --force", v->name, why);
+	if (!kernel_volume(&v->uuid, &k)) {
+		openers = k.openers;
+		mesh_volume_free(&k);
+	}
+	if (openers)
+		return in_use(r, v);
+	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --stale and it is "
+			"finished or undone later", v->name, why);
 }
 
 /* The store first: killed between the two, the reconciler ends the work. */
@@ -176,7 +194,7 @@ static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 		err = 0;
 	}
 	if (err == -EBUSY)
-		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force", v->name);
+		in_use(r, v);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s: %s", v->name, m ? mesh_why(m) : strerror(-err));
 	else if (!stuck && was && !v->readonly && volume_release(v, l, why))

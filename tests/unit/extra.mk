@@ -35,3 +35,10 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ) tests/unit/link_rig.h
 # Files of meshd, which include it.
 S390X_SKIP += tests/unit/test_detach.c
 $(BUILD)/unit/test_detach: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)
+
+S390X_SKIP += tests/unit/test_volume.c
+UNIT_EXTRA_volume := $(STORE_OBJ)
+UNIT_LIBS_volume  := -lsqlite3
+UNIT_CFLAGS_volume := -D_GNU_SOURCE
+$(BUILD)/unit/test_volume: $(STORE_OBJ) tests/unit/volume_rig.h $(wildcard userspace/meshd/*.h) \
+	$(addprefix userspace/meshd/,bring.c change.c gather.c)

@@ -40,7 +40,7 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
-			   .stale = arg_bool(r, "stale") };
+			   .stale = arg_bool(r, "stale"), .asked = arg_str(r, "volume") };
 	const struct store_volume was = *v;
 	char device[48], why[REASON];
 	int err;

@@ -49,6 +49,7 @@ void kernel_keep(struct store_volume *v);
 /**
  * struct bring - how a volume is brought to the kernel
  * @r: who waits, for progress; NULL: nobody
+ * @asked: the volume as it was named; NULL: not by a person
  * @wait_ms: how long it may take to become active
  * @preempt: take it from the host that holds it
  * @stale: go on although some host may know more
@@ -56,6 +57,7 @@ void kernel_keep(struct store_volume *v);
  */
 struct bring {
 	struct req *r;
+	const char *asked;
 	unsigned int wait_ms;
 	bool	preempt;
 	bool	stale;
@@ -71,6 +73,12 @@ int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char
 int volume_record(struct store_volume *v, struct layout *l, char *why);
 /* Where members are now, into a record that is about to be written. */
 void volume_rehome(const struct gather *g, struct layout *l);
+/*
+ * Whether @asked is what the volume was called here and is called no more, in words: then
+ * it may not be the one that is meant. Its name is adopted.
+ */
+bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
+		    const char *asked, char *why);
 /* A layout of another origin than this host's into the store. */
 int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found);
 

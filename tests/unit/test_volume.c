@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which layout an attach brings to the kernel, and what it says when it brings none. */
+#include <CUnit/Basic.h>
+
+#include "volume_rig.h"
+#include "suite.h"
+
+#include "userspace/meshd/bring.c"
+#include "userspace/meshd/change.c"
+#include "userspace/meshd/gather.c"
+
+static const struct muuid nobody;
+static char why[REASON];
+
+/* volume_bring() of what the store has, as attach does it. */
+static int bring(const char *asked, bool stale)
+{
+	struct bring b = { .asked = asked, .stale = stale };
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err;
+
+	rig_load(&v, l);
+	v.attached = true;
+	v.recorded = 0;
+	why[0] = 0;
+	err = volume_bring(&v, l, &b, why);
+	free(l);
+	return err;
+}
+
+static void stored(struct store_volume *v)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	rig_load(v, l);
+	free(l);
+}
+
+/* On another host: version 2 with another name. */
+static void rename_elsewhere(u32 members)
+{
+	struct layout *l = malloc(sizeof(*l));
+	u32 i;
+
+	rig_layout(l, members, 2, "data2");
+	for (i = 0; i < members; i++)
+		rig_record(i, l, nobody);
+	free(l);
+}
+
+static void test_plain(void)
+{
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	CU_ASSERT(kernel.there && kernel.version == 1 && kernel.members == 2);
+}
+
+/* What a person calls "data" may be another volume since. */
+static void test_renamed(void)
+{
+	struct store_volume v;
+
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "data2"));
+	CU_ASSERT(has(why, "01000000-0000-0000-0000-000000000000"));
+	stored(&v);
+	CU_ASSERT(!strcmp(v.name, "data2"));
+	CU_ASSERT(!bring("data2", false) && kernel.there && kernel.version == 2);
+
+	/* By UUID, and by nobody who might mean another. */
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring("01000000-0000-0000-0000-000000000000", false) && kernel.there);
+	CU_ASSERT(!strcmp(kernel.name, "data2"));
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring(NULL, false) && kernel.there);
+}
+
+/* A name of this host's own stays, whatever others call it. */
+static void test_alias(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	rig_load(&v, l);
+	snprintf(v.name, sizeof(v.name), "mine");
+	CU_ASSERT_FATAL(!store_volume_commit(&v, l));
+	free(l);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring("mine", false) && kernel.there);
+	CU_ASSERT(!strcmp(kernel.name, "mine"));
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "attach", test_plain },
+		{ "renamed on another host", test_renamed },
+		{ "a name of this host's own", test_alias },
+		{ NULL, NULL },
+	};
+	int err = suite_main("volume", tests);
+
+	rig_end();
+	return err;
+}

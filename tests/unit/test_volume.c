@@ -96,12 +96,49 @@ static void test_alias(void)
 	CU_ASSERT(!strcmp(kernel.name, "mine"));
 }
 
+static bool used_by(const char *host)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	struct store_host h;
+	bool uses;
+
+	rig_load(&v, l);
+	CU_ASSERT_FATAL(!store_host_find(host, &h));
+	why[0] = 0;
+	uses = volume_uses(&v, l, &h, why);
+	free(l);
+	return uses;
+}
+
+/* A drive that moved to another host: nothing is left of it on the one before. */
+static void test_moved(void)
+{
+	rig_new(2);
+	CU_ASSERT(used_by("h0") && has(why, "move its drives"));
+	CU_ASSERT(!used_by("h1"));
+	at[1].host = 1;
+	CU_ASSERT(used_by("h0"));
+	at[0].host = 1;
+	CU_ASSERT(!used_by("h0"));
+	CU_ASSERT(!bring("data", false) && kernel.there);
+	/* The store knows by now, so that no host need be asked. */
+	down[0] = down[1] = true;
+	CU_ASSERT(!used_by("h0"));
+	CU_ASSERT(used_by("h1") && has(why, "cannot be reached") && has(why, "lost for good"));
+
+	rig_new(2);
+	at[0].host = at[1].host = HOSTS;
+	CU_ASSERT(used_by("h0") && has(why, "is not lent by any known host"));
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "attach", test_plain },
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
+		{ "drives on another host", test_moved },
 		{ NULL, NULL },
 	};
 	int err = suite_main("volume", tests);

@@ -204,6 +204,11 @@ void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg)
 		fn(arg, i);
 }
 
+int peer_of_member(const struct layout_member *mb, struct store_host *out)
+{
+	return store_host_by_uuid(&mb->target, out);
+}
+
 void uuid_random(struct muuid *u)
 {
 	static u8 n = 100;

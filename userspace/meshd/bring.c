@@ -174,19 +174,57 @@ static bool fresh_members(const struct gather *g, const struct layout *l)
 	return false;
 }
 
-void volume_rehome(const struct gather *g, struct layout *l)
+bool volume_rehome(const struct gather *g, struct layout *l)
 {
+	const struct store_host *h;
 	const struct found *f;
+	bool moved = false;
 	u32 i;
 
 	for (i = 0; i < l->members; i++) {
-		f = gather_find(g, &l->member[i].extent);
+		struct layout_member *m = &l->member[i];
+
+		f = gather_find(g, &m->extent);
 		if (!f)
 			continue;
-		l->member[i].target = g->hosts[f->host].uuid;
-		l->member[i].port = g->hosts[f->host].port;
-		memcpy(l->member[i].addr, g->hosts[f->host].addr, sizeof(l->member[i].addr));
+		h = &g->hosts[f->host];
+		moved = moved || !muuid_equal(&m->target, &h->uuid) || m->port != h->port ||
+			strcmp(m->addr, h->addr);
+		m->target = h->uuid;
+		m->port = h->port;
+		memcpy(m->addr, h->addr, sizeof(m->addr));
 	}
+	return moved;
+}
+
+bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why)
+{
+	char away[REASON];
+	struct store_host of;
+	struct gather g;
+	bool hint = false;
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		hint = hint || (!peer_of_member(&l->member[i], &of) && of.id == h->id);
+	if (!hint)
+		return false;
+	snprintf(why, REASON, "what its drives say is not known; try again");
+	if (gather(&g, &v->uuid, false))
+		return true;
+	volume_rehome(&g, l);
+	for (i = 0; i < l->members; i++)
+		if (!peer_of_member(&l->member[i], &of) && of.id == h->id)
+			break;
+	if (i < l->members && gather_find(&g, &l->member[i].extent)) {
+		snprintf(why, REASON, "delete it first, or move its drives to another host");
+	} else if (i < l->members) {
+		gather_away(&g, &l->member[i], away);
+		snprintf(why, REASON, "last seen there: %.172s; if lost for good: meshctl volume delete "
+			 "--force --stale", away);
+	}
+	gather_free(&g);
+	return i < l->members;
 }
 
 /* The content of the layout that counts, under a version that nobody has reached. */
@@ -287,6 +325,12 @@ static int to_kernel(struct way *w)
 	return err;
 }
 
+/* Where members are now is in the records only with their next version. */
+static int rehome(struct way *w)
+{
+	return volume_rehome(&w->g, w->l) ? store_volume_adopt(w->v, w->l) : 0;
+}
+
 /* One round: 1 when another is needed. */
 static int bring_once(struct way *w)
 {
@@ -302,6 +346,8 @@ static int bring_once(struct way *w)
 		if (err)
 			return err;
 		err = volume_adopt(w->v, w->l, w->p.layout);
+		if (!err)
+			err = rehome(w);
 		if (!err) {
 			w->v->recorded = w->v->version;
 			err = store_volume_flags(w->v);
@@ -315,7 +361,8 @@ static int bring_once(struct way *w)
 		err = to_kernel(w);
 	if (!err && w->v->readonly) {
 		w->v->recorded = w->v->version;
-		return store_volume_flags(w->v);
+		err = rehome(w);
+		return err ? err : store_volume_flags(w->v);
 	}
 	/* A member's label went on between the two: what counts is found out again. */
 	return err == -ESTALE ? 1 : err ? err : 1;

@@ -232,12 +232,11 @@ int cmd_host_list(struct req *r)
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
-/* 1 and the name of a volume with a member there, 0, or a negative errno. */
-static int in_use(const struct store_host *h, char *name, size_t size)
+/* 1, the name of a volume with a member there and what to do; 0; or a negative errno. */
+static int in_use(const struct store_host *h, char *name, size_t size, char *why)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume *v, full;
-	struct store_host of;
 	size_t i, n;
 	bool used = false;
 	int err = store_volumes(&v, &n);
@@ -248,8 +247,7 @@ static int in_use(const struct store_host *h, char *name, size_t size)
 		err = store_volume_get(&v[i].uuid, &full, l);
 		if (err)
 			break;
-		for (u32 k = 0; k < l->members && !used; k++)
-			used = !peer_of_member(&l->member[k], &of) && of.id == h->id;
+		used = volume_uses(&full, l, h, why);
 		if (used)
 			snprintf(name, size, "%s", full.name);
 	}
@@ -262,22 +260,21 @@ int cmd_host_remove(struct req *r)
 {
 	const char *what = arg_str(r, "host");
 	struct store_host h;
-	char name[LAYOUT_NAME], why[REASON] = "the store cannot be written";
+	char name[LAYOUT_NAME], why[REASON];
 	int used;
 
 	if (store_host_find(what, &h))
 		return req_fail(r, "no host %s; see meshctl host list", what);
-	used = in_use(&h, name, sizeof(name));
+	used = in_use(&h, name, sizeof(name), why);
 	if (used < 0)
 		return req_fail(r, "%s", store_words(used));
 	if (used)
-		return req_fail(r, "volume %s has extents on host %s; delete it first (if the "
-				"host is gone for good, meshctl volume delete --force, twice)",
-				name, h.name);
+		return req_fail(r, "volume %s has extents on host %s; %s", name, h.name, why);
 	if (arg_bool(r, "dry_run")) {
 		req_destroys(r, "host", h.name);
 		return 0;
 	}
+	snprintf(why, sizeof(why), "the store cannot be written");
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 

@@ -71,8 +71,10 @@ struct bring {
 int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char *why);
 /* The records of a new volume, without attaching it. */
 int volume_record(struct store_volume *v, struct layout *l, char *why);
-/* Where members are now, into a record that is about to be written. */
-void volume_rehome(const struct gather *g, struct layout *l);
+/* Where members are now, into @l; false: they are where it says. */
+bool volume_rehome(const struct gather *g, struct layout *l);
+/* Whether it has members on @h, in words that follow "has extents there": what to do. */
+bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why);
 /*
  * Whether @asked is what the volume was called here and is called no more, in words: then
  * it may not be the one that is meant. Its name is adopted.

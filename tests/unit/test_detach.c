@@ -91,6 +91,11 @@ int pending_settle(struct store_volume *v, char *why)
 	return -EHOSTUNREACH;
 }
 
+int pending_undo(struct store_volume *v, char *why)
+{
+	return pending_settle(v, why);
+}
+
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
 	(void)l;

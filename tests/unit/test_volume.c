@@ -132,6 +132,37 @@ static void test_moved(void)
 	CU_ASSERT(used_by("h0") && has(why, "is not lent by any known host"));
 }
 
+/* Its own extend is in the old members' labels, its new member dies before its first record. */
+static void test_lost_member(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+	u32 i;
+
+	rig_new(2);
+	rig_layout(next, 3, 2, "data");
+	CU_ASSERT_FATAL(!store_pending_set(&vol, next));
+	for (i = 0; i < 2; i++)
+		rig_record(i, next, D.host);
+	at[2].host = HOSTS;
+	rig_load(&v, l);
+	CU_ASSERT(v.pending && pending_settle(&v, why) && bring("data", false));
+	/* Not while another host may be using what it made. */
+	at[1].e.holder = (struct muuid) { { 12 } };
+	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	at[1].e.holder = D.host;
+	CU_ASSERT(!pending_undo(&v, why));
+	rig_load(&v, l);
+	CU_ASSERT(!v.pending && l->members == 2 && v.version > 2);
+	CU_ASSERT(!bring("data", false) && kernel.there);
+	CU_ASSERT(kernel.members == 2 && kernel.version == v.version);
+	/* It comes back: a label of nobody, which no record names. */
+	at[2].host = 0;
+	CU_ASSERT(!bring("data", false) && kernel.members == 2);
+	free(next);
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -139,6 +170,7 @@ int main(void)
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },
+		{ "an extend whose new member is lost", test_lost_member },
 		{ NULL, NULL },
 	};
 	int err = suite_main("volume", tests);

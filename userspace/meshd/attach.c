@@ -53,8 +53,14 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	if (device[0] && v->attached)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
-	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why))
-		req_note(r, "an earlier change of volume %s is not finished: %s", v->name, why);
+	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
+		if (b.stale && !pending_undo(v, why))
+			req_note(r, "an earlier change of volume %s is undone, and what could be on its "
+				 "new members given up", v->name);
+		else
+			req_note(r, "an earlier change of volume %s is not finished: %s; if that is lost "
+				 "for good, --stale undoes the change", v->name, why);
+	}
 	if (store_volume_get(&v->uuid, v, l))
 		return req_fail(r, "the store has lost the volume");
 	v->attached = true;

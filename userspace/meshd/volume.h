@@ -100,6 +100,8 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
+/* Go back to the layout before a change, one of whose new members is lost. */
+int pending_undo(struct store_volume *v, char *why);
 
 /* extents.c */
 

@@ -163,6 +163,41 @@ static void test_lost_member(void)
 	free(l);
 }
 
+/* The drives are there and their labels known, but no record of it can be read. */
+static void test_unreadable(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+
+	rig_new(2);
+	at[0].unreadable = at[1].unreadable = true;
+	CU_ASSERT(!bring("data", false) && kernel.there && kernel.version == 1);
+	rig_load(&v, l);
+	v.attached = true;
+	memcpy(next, l, sizeof(*next));
+	snprintf(next->name, sizeof(next->name), "other");
+	CU_ASSERT(!volume_change(&v, l, next, why));
+	CU_ASSERT(at[0].e.version == 2 && at[1].e.version == 2);
+
+	/* At another version than the store has. */
+	rig_new(2);
+	rename_elsewhere(2);
+	at[0].unreadable = at[1].unreadable = true;
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "cannot be read") && !has(why, "not lent"));
+	rig_load(&v, l);
+	memcpy(next, l, sizeof(*next));
+	CU_ASSERT(volume_change(&v, l, next, why));
+	CU_ASSERT(has(why, "cannot be read") && !has(why, "detach it"));
+	/* The drive is lent, and the extent is gone; the drive is away. */
+	at[0].e.length = 0;
+	CU_ASSERT(bring("data", false) && has(why, "no such extent"));
+	at[0].host = HOSTS;
+	CU_ASSERT(bring("data", false) && has(why, "is not lent by any known host"));
+	free(next);
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -171,6 +206,7 @@ int main(void)
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },
 		{ "an extend whose new member is lost", test_lost_member },
+		{ "records that cannot be read", test_unreadable },
 		{ NULL, NULL },
 	};
 	int err = suite_main("volume", tests);

@@ -275,6 +275,8 @@ static int learn(struct way *w)
 
 	gather_free(&w->g);
 	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
+	if (!err && w->v->state == STORE_LIVE)
+		err = gather_know(&w->g, w->l);
 	if (err) {
 		snprintf(w->why, REASON, "%s", store_words(err));
 		return err;

@@ -34,6 +34,10 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 		gather_away(g, &p.layout->member[p.member], why);
 		return -EHOSTUNREACH;
 	}
+	if (p.verdict == TRUTH_NONE && !p.top) {
+		gather_away(g, &l->member[0], why);
+		return -EHOSTUNREACH;
+	}
 	if (p.verdict != TRUTH_WHOLE || p.layout->version != l->version ||
 	    p.layout->commit != l->commit || truth_next(&g->truth, &p) != TRUTH_SAME) {
 		snprintf(why, REASON, "its drives have another version than this host; detach it and "
@@ -86,9 +90,11 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 	int err;
 
 	err = gather(&g, &v->uuid, false);
+	if (!err)
+		err = gather_know(&g, l);
 	if (err) {
 		snprintf(why, REASON, "%s", store_words(err));
-		return err;
+		goto out;
 	}
 	err = unchanged(&g, l, why);
 	if (err)

@@ -14,6 +14,11 @@
 
 struct meshd D;
 
+static bool has(const char *said, const char *words)
+{
+	return strstr(said, words);
+}
+
 /* What the command meets, and what it did. */
 static struct {
 	bool	force, stale;
@@ -22,6 +27,8 @@ static struct {
 	u32	openers;
 	bool	there;		/* in the kernel */
 	int	dels;
+	bool	full;		/* the store cannot be written */
+	bool	noted;
 } is;
 
 struct mesh *mesh_open(void)
@@ -113,6 +120,8 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 
 int store_volume_flags(const struct store_volume *v)
 {
+	if (is.full)
+		return -EIO;
 	is.attached = v->attached;
 	return 0;
 }
@@ -237,7 +246,7 @@ int req_fail(struct req *r, const char *fmt, ...)
 void req_note(struct req *r, const char *fmt, ...)
 {
 	(void)r;
-	(void)fmt;
+	is.noted = has(fmt, "cannot be written");
 }
 
 const char *arg_str(const struct req *r, const char *key)
@@ -271,11 +280,6 @@ static const char *detaches(bool pending, u32 openers, bool force, bool stale)
 	return r.error;
 }
 
-static bool has(const char *said, const char *words)
-{
-	return strstr(said, words);
-}
-
 static void test_open(void)
 {
 	CU_ASSERT(!detaches(false, 0, false, false)[0]);
@@ -299,11 +303,35 @@ static void test_pending(void)
 	CU_ASSERT(!detaches(true, 1, true, false)[0]);
 }
 
+/* It is detached, and stays so while meshd runs. */
+static void test_full(void)
+{
+	struct store_volume v = { .attached = true };
+	static struct req r;
+
+	memset(&is, 0, sizeof(is));
+	is.full = is.there = is.attached = true;
+	is.openers = 1;
+	CU_ASSERT(cmd_volume_detach(&r) && is.there && !is.noted);
+	CU_ASSERT(!volume_off(&v));
+	memset(&r, 0, sizeof(r));
+	is.openers = 0;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && is.noted && is.attached);
+	/* The reconciler does not bring it back, and notes it when that goes. */
+	CU_ASSERT(volume_off(&v) && is.attached);
+	is.full = false;
+	CU_ASSERT(volume_off(&v) && !is.attached);
+	v.attached = true;
+	CU_ASSERT(!volume_off(&v) && v.attached);
+	umap_free(&off);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
+		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },
 	};
 

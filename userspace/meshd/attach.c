@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* meshctl volume attach, detach */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,39 @@
 
 #define ACTIVE_MS	20000
 #define LET_GO_MS	3000
+
+/* Detached while the store could not be written: until it can be, only memory says so. */
+static pthread_mutex_t off_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct umap off;		/* 1: it is */
+
+static void off_set(const struct muuid *volume, bool is)
+{
+	bool fresh;
+	u32 *at;
+
+	pthread_mutex_lock(&off_lock);
+	at = is ? umap_put(&off, volume, &fresh) : umap_get(&off, volume);
+	if (at)
+		*at = is;
+	pthread_mutex_unlock(&off_lock);
+}
+
+bool volume_off(struct store_volume *v)
+{
+	const u32 *at;
+	bool is;
+
+	pthread_mutex_lock(&off_lock);
+	at = umap_get(&off, &v->uuid);
+	is = at && *at;
+	pthread_mutex_unlock(&off_lock);
+	if (!is)
+		return false;
+	v->attached = false;
+	if (!store_volume_flags(v))
+		off_set(&v->uuid, false);
+	return true;
+}
 
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b)
 {
@@ -69,6 +103,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	err = store_volume_flags(v);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+	off_set(&v->uuid, false);
 	err = volume_bring(v, l, &b, why);
 	if (!err && v->note[0]) {
 		v->note[0] = 0;		/* what it waited for, or why it was not deleted */
@@ -171,22 +206,24 @@ static int settle_first(struct req *r, struct store_volume *v)
 			"finished or undone later", v->name, why);
 }
 
-/* The store first: killed between the two, the reconciler ends the work. */
+/*
+ * The store first: killed between the two, the reconciler ends the work. A store that
+ * cannot be written, on a full disk, keeps nobody from taking the device away.
+ */
 static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 {
 	bool was = v->attached, stuck = false;
 	char why[REASON];
 	struct mesh *m;
-	int err;
+	int err, lost;
 
 	if (settle_first(r, v))
 		return -1;
 	kernel_keep(v);
 	m = mesh_open();
 	v->attached = false;
-	err = m ? store_volume_flags(v) : -ENOMEM;
-	if (!err)
-		err = mesh_volume_del(m, &v->uuid, arg_bool(r, "force"));
+	lost = m ? store_volume_flags(v) : 0;
+	err = m ? mesh_volume_del(m, &v->uuid, arg_bool(r, "force")) : -ENOMEM;
 	if (err == -ENOENT && !was)
 		req_note(r, "volume %s was not attached", v->name);
 	if (err == -EBUSY) {
@@ -198,6 +235,11 @@ static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 		req_note(r, "volume %s goes when its stuck I/O does", v->name);
 		stuck = true;
 		err = 0;
+	}
+	if (lost && was && (!err || err == -ENOENT)) {
+		off_set(&v->uuid, true);
+		req_note(r, "the store in %s cannot be written (full, or read-only; see meshd's log): volume "
+			 "%s is attached again when meshd starts before it can be", D.state, v->name);
 	}
 	if (err == -EBUSY)
 		in_use(r, v);

@@ -93,6 +93,8 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 int volume_release(const struct store_volume *v, const struct layout *l, char *why);
 /* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b);
+/* Whether it was detached and the store could not be written; it is tried once more. */
+bool volume_off(struct store_volume *v);
 
 /* change.c */
 

@@ -198,6 +198,22 @@ static void test_unreadable(void)
 	free(l);
 }
 
+/* All labels and records are those of a while ago. */
+static void test_set_back(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	rig_layout(l, 2, 2, "data");
+	rig_store(l);
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "version 1") && has(why, "version 2") && has(why, "set back"));
+	rig_load(&v, l);
+	CU_ASSERT(v.version == 2 && l->version == 2);
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -207,6 +223,7 @@ int main(void)
 		{ "drives on another host", test_moved },
 		{ "an extend whose new member is lost", test_lost_member },
 		{ "records that cannot be read", test_unreadable },
+		{ "drives that went back in time", test_set_back },
 		{ NULL, NULL },
 	};
 	int err = suite_main("volume", tests);

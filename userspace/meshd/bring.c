@@ -227,6 +227,23 @@ bool volume_uses(const struct store_volume *v, struct layout *l, const struct st
 	return i < l->members;
 }
 
+/* What was found, into the store. A version that was there once does not go away by itself. */
+static int adopt(struct way *w)
+{
+	unsigned long long had = w->v->version, found = w->p.layout->version;
+	int err = volume_adopt(w->v, w->l, w->p.layout);
+
+	if (err == -ESTALE) {
+		snprintf(w->why, REASON, "its drives have version %llu, and this host has seen version "
+			 "%llu: they were set back (a snapshot, a restored copy); bring the later state "
+			 "back", found, had);
+		return -EUCLEAN;
+	}
+	if (err)
+		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+	return err;
+}
+
 /* The content of the layout that counts, under a version that nobody has reached. */
 static int discard(struct way *w)
 {
@@ -313,11 +330,9 @@ static int to_kernel(struct way *w)
 		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
 		mesh_volume_free(&k);
 	}
-	err = volume_adopt(w->v, w->l, w->p.layout);
-	if (err) {
-		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+	err = adopt(w);
+	if (err)
 		return err;
-	}
 	err = kernel_set(w->v, w->l, &set, w->why);
 	if (err)
 		return err;
@@ -347,9 +362,10 @@ static int bring_once(struct way *w)
 		err = agree(w);
 		if (err)
 			return err;
-		err = volume_adopt(w->v, w->l, w->p.layout);
-		if (!err)
-			err = rehome(w);
+		err = adopt(w);
+		if (err)
+			return err;
+		err = rehome(w);
 		if (!err) {
 			w->v->recorded = w->v->version;
 			err = store_volume_flags(w->v);

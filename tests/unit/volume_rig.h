@@ -78,7 +78,7 @@ static void rig_record(u32 i, const struct layout *l, struct muuid holder)
 	memcpy(at[i].record, l, sizeof(*l));
 }
 
-static void rig_store(const struct layout *l)
+static inline void rig_store(const struct layout *l)
 {
 	struct store_volume v = { .uuid = vol, .version = l->version, .state = STORE_LIVE,
 				  .recorded = l->version };
@@ -131,7 +131,7 @@ static void rig_end(void)
 		free(at[i].record);
 }
 
-static void rig_load(struct store_volume *v, struct layout *l)
+static inline void rig_load(struct store_volume *v, struct layout *l)
 {
 	CU_ASSERT_FATAL(!store_volume_get(&vol, v, l));
 }

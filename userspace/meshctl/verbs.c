@@ -68,7 +68,7 @@ static const struct opt extents_opts[] = {
 
 static const struct opt free_opts[] = {
 	OPT_PREEMPT("although a host is noted as its holder"),
-	OPT_STALE("although a host that could claim it is silent"),
+	OPT_STALE("although it may be claimed: by a silent host, or work that goes on"),
 	OPT_DRY_RUN,
 	OPT_END,
 };

@@ -160,12 +160,37 @@ static enum claim claim_partial(const struct survey *s, const struct gather *g,
 				 l->name, i);
 			return CLAIM_UNKNOWN;
 		}
-		snprintf(why, CLAIM_WHY, "volume %s was deleted in part: member %u is gone from its drive",
-			 l->name, i);
-		return CLAIM_NONE;
+		/* Or that drive is not what it was, and this is all that is left of the volume. */
+		snprintf(why, CLAIM_WHY, "volume %s, whose member %u is gone from its drive: deleted in "
+			 "part, or that drive was set back", l->name, i);
+		return CLAIM_UNKNOWN;
 	}
 	snprintf(why, CLAIM_WHY, "volume %s (meshctl volume import %s)", l->name, l->name);
 	return CLAIM_HELD;
+}
+
+/* Nobody has recorded it; does somebody work on it, who is in no record yet? */
+static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
+{
+	const struct mgmt_extent *o;
+	char who[80];
+	size_t i;
+
+	for (i = 0; i < g->nr_found; i++) {
+		o = &g->found[i].e;
+		if (!o->version && !o->ready) {
+			snprintf(why, CLAIM_WHY, "a create or extend of volume %s that is still being zeroed, "
+				 "perhaps by another host", e->name);
+			return CLAIM_UNKNOWN;
+		}
+		if (!muuid_null(&o->holder) && !muuid_equal(&o->holder, &D.host)) {
+			host_words(&o->holder, who, sizeof(who));
+			snprintf(why, CLAIM_WHY, "%s holds volume %s and may be extending it", who, e->name);
+			return CLAIM_UNKNOWN;
+		}
+	}
+	snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
+	return CLAIM_NONE;
 }
 
 static enum claim claim_of(const struct survey *s, const struct gather *g,
@@ -192,8 +217,8 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 	if (names(p.layout, &e->uuid))
 		return claim_partial(s, g, p.layout, why);
 	if (!e->version)
-		snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
-	else if (p.layout)
+		return claim_fresh(g, e, why);
+	if (p.layout)
 		snprintf(why, CLAIM_WHY, "version %llu of volume %s does not name it",
 			 (unsigned long long)p.layout->version, p.layout->name);
 	else
@@ -375,7 +400,7 @@ static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim c
 	if (claim == CLAIM_HELD)
 		return req_fail(r, "%s claims this extent: delete the volume instead", why);
 	if (claim == CLAIM_UNKNOWN && !arg_bool(r, "stale"))
-		return req_fail(r, "%s; when that is gone for good, add --stale", why);
+		return req_fail(r, "%s; when that is over, or gone for good, add --stale", why);
 	if (!muuid_null(&e->holder) && !muuid_equal(&e->holder, &D.host) && !arg_bool(r, "preempt")) {
 		muuid_text(&e->holder, holder);
 		return req_fail(r, "host %s is noted as its holder and may be using it; when it is not, "

@@ -26,8 +26,8 @@ void print_dry_run(const struct print_ops *p, const json_t *r)
 }
 
 /*
- * --force is for existing data alone; each other thing that is overridden has an
- * option that says which.
+ * --force is for data alone, on a drive, a volume or in use; each other thing that is
+ * overridden has an option that says which.
  */
 #define OPT_DRY_RUN	{ "dry-run", OPT_FLAG, "dry_run", "say what would be destroyed, and change nothing" }
 #define OPT_PREEMPT(help)	{ "preempt", OPT_FLAG, "preempt", help }

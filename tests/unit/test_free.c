@@ -37,6 +37,24 @@ int tdrive_commit(struct tdrive *drive, struct label *copy)
 	return 0;
 }
 
+int tdrive_current(struct tdrive *drive)
+{
+	(void)drive;
+	return 0;
+}
+
+int tdrive_settled(struct tdrive *drive)
+{
+	(void)drive;
+	return 0;
+}
+
+unsigned int tdrive_silent(struct tdrive *drive)
+{
+	(void)drive;
+	return 0;
+}
+
 int tdrive_push(struct tdrive *drive)
 {
 	(void)drive;

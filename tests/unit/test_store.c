@@ -195,6 +195,18 @@ static void test_whole(void)
 	CU_ASSERT(!store_broken());
 }
 
+/* Addresses are unique, but two hosts may have exchanged them. */
+static void test_swap(void)
+{
+	struct store_host a, b, h;
+
+	CU_ASSERT_FATAL(!store_host_find("host1", &a) && !store_host_find("host2", &b));
+	CU_ASSERT(!store_hosts_swap(&a, &b));
+	CU_ASSERT(!store_host_find("host1", &h) && h.id == a.id && h.port == a.port);
+	CU_ASSERT(!strcmp(h.addr, a.addr) && strcmp(h.addr, b.addr));
+	CU_ASSERT(!store_host_find(b.addr, &h) && h.id == b.id);
+}
+
 static void test_in_part(void)
 {
 	CU_ASSERT(!reopened(last_pages));
@@ -232,6 +244,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "whole", test_whole },
+		{ "two hosts that changed places", test_swap },
 		{ "damaged in part", test_in_part },
 		{ "unreadable", test_unreadable },
 		{ "no store at all", test_no_store },

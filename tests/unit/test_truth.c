@@ -661,12 +661,36 @@ static void test_pending(void)
 	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);
 }
 
+static bool undoable(struct world w, u8 self)
+{
+	struct muuid me = uuid(3, self);
+	struct truth t = seen(&w, w.m);
+
+	return truth_undoable(&t, &object[0], &object[1], &me);
+}
+
+static void test_undoable(void)
+{
+	struct world w = two(2, 2, 2, 2, false);
+
+	CU_ASSERT(undoable(w, 1));
+	CU_ASSERT(undoable(two(2, 2, 1, 1, false), 1));
+	/* Its new member is there: it can be completed. */
+	CU_ASSERT(!undoable(two(2, 2, 2, 2, true), 1));
+	/* Another host holds it, or went on from there; an old member is not seen. */
+	CU_ASSERT(!undoable(w, 2));
+	CU_ASSERT(!undoable(two(2, 2, 3, 4, false), 1));
+	CU_ASSERT(!undoable(two(2, 2, 2, 3, false), 1));
+	CU_ASSERT(!undoable(two(2, 2, 0, 0, false), 1));
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "which record counts", test_pick },
 		{ "complete or discard, and who holds it", test_next },
 		{ "a change of our own after a crash", test_pending },
+		{ "a change of our own whose new member is lost", test_undoable },
 		{ "an extent that only a record of another member names", test_half_made },
 		{ "a new version against a host that takes the volume", test_rename },
 		{ "a new member against a host that takes the volume", test_extend },

@@ -227,6 +227,23 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 	return ours || !all ? PENDING_WAIT : PENDING_DROP;
 }
 
+bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
+		    const struct muuid *self)
+{
+	const struct truth_label *e;
+	bool lost = false;
+	u32 i;
+
+	for (i = 0; i < old->members; i++) {
+		e = truth_find(t, &old->member[i].extent);
+		if (!e || (!says(e, old) && !says(e, next)))
+			return false;
+	}
+	for (; i < next->members; i++)
+		lost = lost || !truth_find(t, &next->member[i].extent);
+	return lost && truth_held(t, old, self) < 0;
+}
+
 bool truth_half_made(const struct truth *t, const struct muuid *extent)
 {
 	const struct truth_label *e = truth_find(t, extent);

@@ -94,6 +94,14 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 				 const struct layout *next);
 
 /*
+ * Whether our own change may be undone although it is in labels: one of its new members
+ * cannot be seen, so nobody can open what it makes, every old member is at @old or at
+ * @next, and no host but @self holds one.
+ */
+bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
+		    const struct muuid *self);
+
+/*
  * Whether a record that counts somewhere has @extent as a member, and its own label
  * does not say so yet. One that says so cannot be freed as never used.
  */

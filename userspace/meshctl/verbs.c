@@ -26,8 +26,8 @@ void print_dry_run(const struct print_ops *p, const json_t *r)
 }
 
 /*
- * --force is for existing data alone; each other thing that is overridden has an
- * option that says which.
+ * --force is for data alone, on a drive, a volume or in use; each other thing that is
+ * overridden has an option that says which.
  */
 #define OPT_DRY_RUN	{ "dry-run", OPT_FLAG, "dry_run", "say what would be destroyed, and change nothing" }
 #define OPT_PREEMPT(help)	{ "preempt", OPT_FLAG, "preempt", help }
@@ -68,7 +68,7 @@ static const struct opt extents_opts[] = {
 
 static const struct opt free_opts[] = {
 	OPT_PREEMPT("although a host is noted as its holder"),
-	OPT_STALE("although a host that could claim it is silent"),
+	OPT_STALE("although it may be claimed: by a silent host, or work that goes on"),
 	OPT_DRY_RUN,
 	OPT_END,
 };
@@ -115,6 +115,7 @@ static const struct opt attach_opts[] = {
 
 static const struct opt detach_opts[] = {
 	{ "force", OPT_FLAG, "force", "although it is in use: I/O in flight fails" },
+	OPT_STALE("although a change of it is not finished, since hosts are silent"),
 	OPT_END,
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* meshctl volume attach, detach */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,39 @@
 
 #define ACTIVE_MS	20000
 #define LET_GO_MS	3000
+
+/* Detached while the store could not be written: until it can be, only memory says so. */
+static pthread_mutex_t off_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct umap off;		/* 1: it is */
+
+static void off_set(const struct muuid *volume, bool is)
+{
+	bool fresh;
+	u32 *at;
+
+	pthread_mutex_lock(&off_lock);
+	at = is ? umap_put(&off, volume, &fresh) : umap_get(&off, volume);
+	if (at)
+		*at = is;
+	pthread_mutex_unlock(&off_lock);
+}
+
+bool volume_off(struct store_volume *v)
+{
+	const u32 *at;
+	bool is;
+
+	pthread_mutex_lock(&off_lock);
+	at = umap_get(&off, &v->uuid);
+	is = at && *at;
+	pthread_mutex_unlock(&off_lock);
+	if (!is)
+		return false;
+	v->attached = false;
+	if (!store_volume_flags(v))
+		off_set(&v->uuid, false);
+	return true;
+}
 
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b)
 {
@@ -40,7 +74,7 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
-			   .stale = arg_bool(r, "stale") };
+			   .stale = arg_bool(r, "stale"), .asked = arg_str(r, "volume") };
 	const struct store_volume was = *v;
 	char device[48], why[REASON];
 	int err;
@@ -53,8 +87,14 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	if (device[0] && v->attached)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
-	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why))
-		req_note(r, "an earlier change of volume %s is not finished: %s", v->name, why);
+	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
+		if (b.stale && !pending_undo(v, why))
+			req_note(r, "an earlier change of volume %s is undone, and what could be on its "
+				 "new members given up", v->name);
+		else
+			req_note(r, "an earlier change of volume %s is not finished: %s; if that is lost "
+				 "for good, --stale undoes the change", v->name, why);
+	}
 	if (store_volume_get(&v->uuid, v, l))
 		return req_fail(r, "the store has lost the volume");
 	v->attached = true;
@@ -63,6 +103,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	err = store_volume_flags(v);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+	off_set(&v->uuid, false);
 	err = volume_bring(v, l, &b, why);
 	if (!err && v->note[0]) {
 		v->note[0] = 0;		/* what it waited for, or why it was not deleted */
@@ -137,32 +178,52 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	return err;
 }
 
-/* Changes of the volume that are not settled need this host to hold it. */
-static int settle_first(struct req *r, struct store_volume *v)
+static int in_use(struct req *r, const struct store_volume *v)
 {
-	char why[REASON];
-
-	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why))
-		return 0;
-	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --force", v->name, why);
+	return req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force and what "
+			"uses it fails", v->name);
 }
 
-/* The store first: killed between the two, the reconciler ends the work. */
+/*
+ * Changes of the volume that are not settled need this host to hold it. What overrides
+ * that must not take the device from under a file system as well.
+ */
+static int settle_first(struct req *r, struct store_volume *v)
+{
+	struct mesh_volume k;
+	char why[REASON];
+	u32 openers = 0;
+
+	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why) || arg_bool(r, "stale"))
+		return 0;
+	if (!kernel_volume(&v->uuid, &k)) {
+		openers = k.openers;
+		mesh_volume_free(&k);
+	}
+	if (openers)
+		return in_use(r, v);
+	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --stale and it is "
+			"finished or undone later", v->name, why);
+}
+
+/*
+ * The store first: killed between the two, the reconciler ends the work. A store that
+ * cannot be written, on a full disk, keeps nobody from taking the device away.
+ */
 static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 {
 	bool was = v->attached, stuck = false;
 	char why[REASON];
 	struct mesh *m;
-	int err;
+	int err, lost;
 
 	if (settle_first(r, v))
 		return -1;
 	kernel_keep(v);
 	m = mesh_open();
 	v->attached = false;
-	err = m ? store_volume_flags(v) : -ENOMEM;
-	if (!err)
-		err = mesh_volume_del(m, &v->uuid, arg_bool(r, "force"));
+	lost = m ? store_volume_flags(v) : 0;
+	err = m ? mesh_volume_del(m, &v->uuid, arg_bool(r, "force")) : -ENOMEM;
 	if (err == -ENOENT && !was)
 		req_note(r, "volume %s was not attached", v->name);
 	if (err == -EBUSY) {
@@ -175,8 +236,13 @@ static int detach(struct req *r, struct store_volume *v, const struct layout *l)
 		stuck = true;
 		err = 0;
 	}
+	if (lost && was && (!err || err == -ENOENT)) {
+		off_set(&v->uuid, true);
+		req_note(r, "the store in %s cannot be written (full, or read-only; see meshd's log): volume "
+			 "%s is attached again when meshd starts before it can be", D.state, v->name);
+	}
 	if (err == -EBUSY)
-		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or add --force", v->name);
+		in_use(r, v);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s: %s", v->name, m ? mesh_why(m) : strerror(-err));
 	else if (!stuck && was && !v->readonly && volume_release(v, l, why))

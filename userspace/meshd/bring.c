@@ -49,6 +49,24 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 	return err;
 }
 
+bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
+		    const char *asked, char *why)
+{
+	const struct layout *found = p->layout;
+	char uuid[MUUID_TEXT];
+
+	/* A name of this host's own is not the volume's to change. */
+	if (!found || found->version < l->version || strcmp(asked, v->name) ||
+	    strcmp(v->name, l->name) || !strcmp(v->name, found->name))
+		return false;
+	muuid_text(&v->uuid, uuid);
+	snprintf(why, REASON, "another host has renamed it to %s, and may have another %s by now; if it is "
+		 "meant, name it by its UUID, %s", found->name, asked, uuid);
+	if (p->verdict == TRUTH_WHOLE && volume_adopt(v, l, found))
+		log_warn("volume %s: the store cannot be written", v->name);
+	return true;
+}
+
 /* A volume whose first records were never written is known by the store alone. */
 static void pick(struct way *w)
 {
@@ -156,19 +174,74 @@ static bool fresh_members(const struct gather *g, const struct layout *l)
 	return false;
 }
 
-void volume_rehome(const struct gather *g, struct layout *l)
+bool volume_rehome(const struct gather *g, struct layout *l)
 {
+	const struct store_host *h;
 	const struct found *f;
+	bool moved = false;
 	u32 i;
 
 	for (i = 0; i < l->members; i++) {
-		f = gather_find(g, &l->member[i].extent);
+		struct layout_member *m = &l->member[i];
+
+		f = gather_find(g, &m->extent);
 		if (!f)
 			continue;
-		l->member[i].target = g->hosts[f->host].uuid;
-		l->member[i].port = g->hosts[f->host].port;
-		memcpy(l->member[i].addr, g->hosts[f->host].addr, sizeof(l->member[i].addr));
+		h = &g->hosts[f->host];
+		moved = moved || !muuid_equal(&m->target, &h->uuid) || m->port != h->port ||
+			strcmp(m->addr, h->addr);
+		m->target = h->uuid;
+		m->port = h->port;
+		memcpy(m->addr, h->addr, sizeof(m->addr));
 	}
+	return moved;
+}
+
+bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why)
+{
+	char away[REASON];
+	struct store_host of;
+	struct gather g;
+	bool hint = false;
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		hint = hint || (!peer_of_member(&l->member[i], &of) && of.id == h->id);
+	if (!hint)
+		return false;
+	snprintf(why, REASON, "what its drives say is not known; try again");
+	if (gather(&g, &v->uuid, false))
+		return true;
+	volume_rehome(&g, l);
+	for (i = 0; i < l->members; i++)
+		if (!peer_of_member(&l->member[i], &of) && of.id == h->id)
+			break;
+	if (i < l->members && gather_find(&g, &l->member[i].extent)) {
+		snprintf(why, REASON, "delete it first, or move its drives to another host");
+	} else if (i < l->members) {
+		gather_away(&g, &l->member[i], away);
+		snprintf(why, REASON, "last seen there: %.172s; if lost for good: meshctl volume delete "
+			 "--force --stale", away);
+	}
+	gather_free(&g);
+	return i < l->members;
+}
+
+/* What was found, into the store. A version that was there once does not go away by itself. */
+static int adopt(struct way *w)
+{
+	unsigned long long had = w->v->version, found = w->p.layout->version;
+	int err = volume_adopt(w->v, w->l, w->p.layout);
+
+	if (err == -ESTALE) {
+		snprintf(w->why, REASON, "its drives have version %llu, and this host has seen version "
+			 "%llu: they were set back (a snapshot, a restored copy); bring the later state "
+			 "back", found, had);
+		return -EUCLEAN;
+	}
+	if (err)
+		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+	return err;
 }
 
 /* The content of the layout that counts, under a version that nobody has reached. */
@@ -219,6 +292,8 @@ static int learn(struct way *w)
 
 	gather_free(&w->g);
 	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
+	if (!err && w->v->state == STORE_LIVE)
+		err = gather_know(&w->g, w->l);
 	if (err) {
 		snprintf(w->why, REASON, "%s", store_words(err));
 		return err;
@@ -228,6 +303,8 @@ static int learn(struct way *w)
 	err = gather_unique(&w->g, w->p.layout ? w->p.layout : w->l, w->why);
 	if (!err)
 		err = judge(w);
+	if (!err && w->o->asked && volume_renamed(w->v, w->l, &w->p, w->o->asked, w->why))
+		err = -ENOENT;
 	if (!err)
 		err = holders(w);
 	if (err || !fresh_members(&w->g, w->p.layout))
@@ -253,11 +330,9 @@ static int to_kernel(struct way *w)
 		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
 		mesh_volume_free(&k);
 	}
-	err = volume_adopt(w->v, w->l, w->p.layout);
-	if (err) {
-		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+	err = adopt(w);
+	if (err)
 		return err;
-	}
 	err = kernel_set(w->v, w->l, &set, w->why);
 	if (err)
 		return err;
@@ -265,6 +340,12 @@ static int to_kernel(struct way *w)
 	err = kernel_wait(&w->v->uuid, w->o->wait_ms, w->why);
 	w->took = w->took || !err;
 	return err;
+}
+
+/* Where members are now is in the records only with their next version. */
+static int rehome(struct way *w)
+{
+	return volume_rehome(&w->g, w->l) ? store_volume_adopt(w->v, w->l) : 0;
 }
 
 /* One round: 1 when another is needed. */
@@ -281,7 +362,10 @@ static int bring_once(struct way *w)
 		err = agree(w);
 		if (err)
 			return err;
-		err = volume_adopt(w->v, w->l, w->p.layout);
+		err = adopt(w);
+		if (err)
+			return err;
+		err = rehome(w);
 		if (!err) {
 			w->v->recorded = w->v->version;
 			err = store_volume_flags(w->v);
@@ -295,7 +379,8 @@ static int bring_once(struct way *w)
 		err = to_kernel(w);
 	if (!err && w->v->readonly) {
 		w->v->recorded = w->v->version;
-		return store_volume_flags(w->v);
+		err = rehome(w);
+		return err ? err : store_volume_flags(w->v);
 	}
 	/* A member's label went on between the two: what counts is found out again. */
 	return err == -ESTALE ? 1 : err ? err : 1;

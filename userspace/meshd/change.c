@@ -34,6 +34,10 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 		gather_away(g, &p.layout->member[p.member], why);
 		return -EHOSTUNREACH;
 	}
+	if (p.verdict == TRUTH_NONE && !p.top) {
+		gather_away(g, &l->member[0], why);
+		return -EHOSTUNREACH;
+	}
 	if (p.verdict != TRUTH_WHOLE || p.layout->version != l->version ||
 	    p.layout->commit != l->commit || truth_next(&g->truth, &p) != TRUTH_SAME) {
 		snprintf(why, REASON, "its drives have another version than this host; detach it and "
@@ -86,9 +90,11 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 	int err;
 
 	err = gather(&g, &v->uuid, false);
+	if (!err)
+		err = gather_know(&g, l);
 	if (err) {
 		snprintf(why, REASON, "%s", store_words(err));
-		return err;
+		goto out;
 	}
 	err = unchanged(&g, l, why);
 	if (err)
@@ -131,7 +137,8 @@ static size_t fence_puts(const struct gather *g, const struct layout *old,
 
 	for (i = 0; i < old->members; i++) {
 		f = gather_find(g, &old->member[i].extent);
-		if (!f || f->e.version >= next->version)
+		if (!f || f->e.version > next->version ||
+		    (f->e.version == next->version && f->e.commit != next->commit))
 			continue;
 		if (!muuid_null(&f->e.holder) && !muuid_equal(&f->e.holder, &D.host))
 			continue;
@@ -202,7 +209,7 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
 		return err;
 	}
-	log_info("volume %s: a change that no drive has was dropped", v->name);
+	log_info("volume %s: a change that cannot be completed was dropped", v->name);
 	v->pending = false;
 	intents_undo(&v->uuid, why);
 	return 0;
@@ -242,7 +249,29 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 	return err;
 }
 
-int pending_settle(struct store_volume *v, char *why)
+static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+{
+	struct gather g;
+	int err = gather(&g, &v->uuid, false);
+
+	if (err) {
+		snprintf(why, REASON, "%s", store_words(err));
+		return err;
+	}
+	err = gather_unique(&g, l, why);
+	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
+		snprintf(why, REASON, "its drives do not allow to undo it");
+		err = -EAGAIN;
+	}
+	if (!err)
+		err = drop(v, l, next, &g, why);
+	gather_free(&g);
+	return err;
+}
+
+static int pending_with(struct store_volume *v, char *why,
+			int (*fn)(struct store_volume *v, struct layout *l, const struct layout *next,
+				  char *why))
 {
 	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
 	struct store_volume fresh;
@@ -256,8 +285,18 @@ int pending_settle(struct store_volume *v, char *why)
 	if (err == -ENOENT)
 		err = 0;
 	else if (!err)
-		err = settle(v, l, next, why);
+		err = fn(v, l, next, why);
 	free(l);
 	free(next);
 	return err;
+}
+
+int pending_settle(struct store_volume *v, char *why)
+{
+	return pending_with(v, why, settle);
+}
+
+int pending_undo(struct store_volume *v, char *why)
+{
+	return pending_with(v, why, undo);
 }

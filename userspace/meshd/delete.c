@@ -392,6 +392,7 @@ static int doom(struct req *r, struct store_volume *v, const struct layout *l, c
 
 static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 {
+	char why[REASON];
 	struct truth_pick p;
 	struct gather g;
 	int err = gather(&g, &v->uuid, false);
@@ -400,8 +401,15 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 		return req_fail(r, "%s", store_words(err));
 	/* Another host may have changed it: what counts is deleted, not what is remembered. */
 	p = truth_pick(&g.truth);
-	if (p.layout && p.layout->version > l->version)
+	if (volume_renamed(v, l, &p, arg_str(r, "volume"), why)) {
+		gather_free(&g);
+		return req_fail(r, "volume %s is not deleted: %s", arg_str(r, "volume"), why);
+	}
+	if (p.layout && p.layout->version > l->version) {
+		if (!strcmp(v->name, l->name))
+			memcpy(v->name, p.layout->name, sizeof(v->name));
 		memcpy(l, p.layout, sizeof(*l));
+	}
 	err = labels_allow(r, v, l, &g);
 	if (!err)
 		err = data_may_go(r, v);

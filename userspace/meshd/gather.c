@@ -94,17 +94,12 @@ static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
 	return 0;
 }
 
-static int add_record(struct gather *g, const json_t *text)
+/* @l is taken over. */
+static int keep_record(struct gather *g, struct layout *l)
 {
-	struct layout *l = malloc(sizeof(*l));
 	void *grown;
 	size_t i;
-	int err = l ? mgmt_record_unpack(text, l) : -ENOMEM;
 
-	if (err || !muuid_equal(&l->volume, &g->volume)) {
-		free(l);
-		return err == -ENOMEM ? err : 0;
-	}
 	for (i = 0; i < g->nr_records; i++)
 		if (g->record[i]->version == l->version && g->record[i]->commit == l->commit)
 			break;
@@ -117,6 +112,31 @@ static int add_record(struct gather *g, const json_t *text)
 	g->record = grown;
 	g->record[g->nr_records++] = l;
 	return 0;
+}
+
+static int add_record(struct gather *g, const json_t *text)
+{
+	struct layout *l = malloc(sizeof(*l));
+	int err = l ? mgmt_record_unpack(text, l) : -ENOMEM;
+
+	if (!err && muuid_equal(&l->volume, &g->volume))
+		return keep_record(g, l);
+	free(l);
+	return err == -ENOMEM ? err : 0;
+}
+
+int gather_know(struct gather *g, const struct layout *l)
+{
+	struct layout *copy = malloc(sizeof(*copy));
+	int err = -ENOMEM;
+
+	if (copy) {
+		memcpy(copy, l, sizeof(*copy));
+		err = keep_record(g, copy);
+	}
+	g->truth.record = (const struct layout *const *)g->record;
+	g->truth.records = g->nr_records;
+	return err;
 }
 
 static int read_owners(struct gather *g, u32 i)
@@ -253,6 +273,24 @@ void host_words(const struct muuid *uuid, char *out, size_t size)
 		snprintf(out, size, "host %s", text);
 }
 
+/* Its drive is lent all right. */
+static bool there(const struct gather *g, const struct layout_member *m, const char *drive, char *why)
+{
+	const struct twin_hosts *t = shown_find(&g->shown, &m->drive);
+	const struct found *f = gather_find(g, &m->extent);
+
+	if (!f && t)
+		snprintf(why, REASON, "drive %s of host %s has no such extent any more", drive,
+			 g->hosts[t->host].name);
+	else if (f && !f->e.ready)
+		snprintf(why, REASON, "drive %s of host %s is still being zeroed for it", drive,
+			 g->hosts[f->host].name);
+	else if (f)
+		snprintf(why, REASON, "drive %s of host %s is lent, but the layout record on it cannot be "
+			 "read; see meshctl drive health", drive, g->hosts[f->host].name);
+	return f || t;
+}
+
 void gather_away(const struct gather *g, const struct layout_member *m, char *why)
 {
 	const struct store_host *h = gather_host(g, &m->target);
@@ -262,6 +300,8 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 	if (shown_twice(&g->shown, &m->drive, g->hosts, why))
 		return;
 	muuid_text(&m->drive, drive);
+	if (there(g, m, drive, why))
+		return;
 	if (h && g->said[h - g->hosts].err) {
 		snprintf(why, REASON, "%s", g->said[h - g->hosts].why);
 		return;

@@ -60,6 +60,9 @@ struct gather {
 int gather(struct gather *g, const struct muuid *volume, bool greet);
 void gather_free(struct gather *g);
 
+/* The store's layout of it: it counts like a record when a label names its version and commit. */
+int gather_know(struct gather *g, const struct layout *l);
+
 /* NULL: it was not found. */
 const struct found *gather_find(const struct gather *g, const struct muuid *extent);
 const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid);

@@ -117,39 +117,66 @@ static int add(struct req *r, struct store_host *h)
 	return err;
 }
 
+/* @r: for words, or NULL. */
+static int from_kernel(struct req *r, const struct store_host *h)
+{
+	struct mesh *m = mesh_open();
+	int err = m ? mesh_target_del(m, h->id) : -ENOMEM;
+
+	if (r && err && err != -ENOENT)
+		req_fail(r, "host %s: %s; detach the volumes that use it first", h->name,
+			 m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	return err == -ENOENT ? 0 : err;
+}
+
+/*
+ * Hosts that took each other's address. Both UUIDs stay expected, so that nothing is
+ * exchanged on a mistaken word; the reconciler connects the other one.
+ */
+static int swap(struct req *r, struct store_host *h, struct store_host *other)
+{
+	/* First, as what the kernel does not know is pushed from the store at any time. */
+	if (store_hosts_swap(h, other))
+		return req_fail(r, "the store cannot be written");
+	if (!from_kernel(r, h) && !from_kernel(r, other) && !add(r, h)) {
+		req_note(r, "host %s is at %s now: the two are taken to have changed places", other->name,
+			 other->addr);
+		return 0;
+	}
+	if (store_hosts_swap(h, other))
+		log_error("host %s: the store cannot be written", h->name);
+	from_kernel(NULL, h);
+	from_kernel(NULL, other);
+	return -1;
+}
+
 /*
  * A host that was installed again has another UUID at the same address, one that moved
  * the same at another. Members are found by their drives, so nothing else is changed.
  */
 static int replace(struct req *r, struct store_host *h)
 {
-	struct store_host old, want = *h;
-	struct mesh *m;
-	int err;
+	struct store_host old, other, want = *h;
+	char both[80];
 
 	if (store_host_find(arg_str(r, "replace"), &old))
 		return req_fail(r, "no host %s to be replaced; see meshctl host list", arg_str(r, "replace"));
 	*h = old;
+	snprintf(both, sizeof(both), "%s:%u", want.addr, want.port);
+	if (!store_host_find(both, &other) && other.id != old.id)
+		return swap(r, h, &other);
 	memcpy(h->addr, want.addr, sizeof(h->addr));
 	h->port = want.port;
 	memset(&h->uuid, 0, sizeof(h->uuid));
-	m = mesh_open();
-	err = m ? mesh_target_del(m, h->id) : -ENOMEM;
-	if (err && err != -ENOENT)
-		req_fail(r, "host %s: %s; detach the volumes that use it first", h->name,
-			 m ? mesh_why(m) : "no memory");
-	mesh_close(m);
-	if (r->error[0])
+	if (from_kernel(r, h))
 		return -1;
 	if (store_host_put(h))
-		return req_fail(r, "%s is the address of another known host; remove that first", h->addr);
+		return req_fail(r, "the store cannot be written");
 	if (!add(r, h))
 		return 0;
 	/* As it was: what cannot be reached replaces nothing. */
-	m = mesh_open();
-	if (m)
-		mesh_target_del(m, old.id);
-	mesh_close(m);
+	from_kernel(NULL, &old);
 	if (store_host_put(&old))
 		log_error("host %s: the store cannot be written", old.name);
 	return -1;
@@ -233,12 +260,11 @@ int cmd_host_list(struct req *r)
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
-/* 1 and the name of a volume with a member there, 0, or a negative errno. */
-static int in_use(const struct store_host *h, char *name, size_t size)
+/* 1, the name of a volume with a member there and what to do; 0; or a negative errno. */
+static int in_use(const struct store_host *h, char *name, size_t size, char *why)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume *v, full;
-	struct store_host of;
 	size_t i, n;
 	bool used = false;
 	int err = store_volumes(&v, &n);
@@ -249,8 +275,7 @@ static int in_use(const struct store_host *h, char *name, size_t size)
 		err = store_volume_get(&v[i].uuid, &full, l);
 		if (err)
 			break;
-		for (u32 k = 0; k < l->members && !used; k++)
-			used = !peer_of_member(&l->member[k], &of) && of.id == h->id;
+		used = volume_uses(&full, l, h, why);
 		if (used)
 			snprintf(name, size, "%s", full.name);
 	}
@@ -263,22 +288,21 @@ int cmd_host_remove(struct req *r)
 {
 	const char *what = arg_str(r, "host");
 	struct store_host h;
-	char name[LAYOUT_NAME], why[REASON] = "the store cannot be written";
+	char name[LAYOUT_NAME], why[REASON];
 	int used;
 
 	if (store_host_find(what, &h))
 		return req_fail(r, "no host %s; see meshctl host list", what);
-	used = in_use(&h, name, sizeof(name));
+	used = in_use(&h, name, sizeof(name), why);
 	if (used < 0)
 		return req_fail(r, "%s", store_words(used));
 	if (used)
-		return req_fail(r, "volume %s has extents on host %s; delete it first (if the "
-				"host is gone for good, meshctl volume delete --force, twice)",
-				name, h.name);
+		return req_fail(r, "volume %s has extents on host %s; %s", name, h.name, why);
 	if (arg_bool(r, "dry_run")) {
 		req_destroys(r, "host", h.name);
 		return 0;
 	}
+	snprintf(why, sizeof(why), "the store cannot be written");
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 

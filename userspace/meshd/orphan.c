@@ -20,7 +20,7 @@
 enum claim {
 	CLAIM_HELD,		/* a volume claims it, or will */
 	CLAIM_NONE,		/* an orphan */
-	CLAIM_UNKNOWN,		/* it may be in use, or who would know cannot be reached */
+	CLAIM_UNKNOWN,		/* who would know cannot be reached */
 };
 
 static const char *const claim_words[] = { "claimed", "orphan", "unknown" };
@@ -36,7 +36,6 @@ struct survey {
 	struct host_said *host;
 	size_t	n;
 	struct umap drives;		/* those that some host exports now */
-	struct umap zeroing;		/* volumes of which an extent is being zeroed */
 };
 
 static void ask_host_of(void *arg, size_t i)
@@ -60,18 +59,6 @@ static void note_drives(struct survey *v, json_t *data)
 	json_array_foreach(json_object_get(data, "drives"), i, j)
 		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d))
 			umap_put(&v->drives, &d.uuid, &fresh);
-}
-
-static void note_zeroing(struct survey *v, json_t *data)
-{
-	struct mgmt_extent e;
-	json_t *j;
-	bool fresh;
-	size_t i;
-
-	json_array_foreach(json_object_get(data, "extents"), i, j)
-		if (!mgmt_extent_unpack(j, &e) && !e.ready)
-			umap_put(&v->zeroing, &e.volume, &fresh);
 }
 
 /* This host is looked at even if it does not know itself as a host. */
@@ -101,10 +88,8 @@ static int survey(struct survey *v)
 		snprintf(v->host[n].h.name, sizeof(v->host[n].h.name), "%.63s", D.hostname);
 	}
 	peers_each(v->n, ask_host_of, v);
-	for (i = 0; i < v->n; i++) {
+	for (i = 0; i < v->n; i++)
 		note_drives(v, v->host[i].drives);
-		note_zeroing(v, v->host[i].extents);
-	}
 	return 0;
 }
 
@@ -117,7 +102,6 @@ static void survey_free(struct survey *v)
 		json_decref(v->host[i].drives);
 	}
 	umap_free(&v->drives);
-	umap_free(&v->zeroing);
 	free(v->host);
 }
 
@@ -176,12 +160,37 @@ static enum claim claim_partial(const struct survey *s, const struct gather *g,
 				 l->name, i);
 			return CLAIM_UNKNOWN;
 		}
-		snprintf(why, CLAIM_WHY, "volume %s was deleted in part, or has lost member %u, which is gone "
-			 "from its drive", l->name, i);
+		/* Or that drive is not what it was, and this is all that is left of the volume. */
+		snprintf(why, CLAIM_WHY, "volume %s, whose member %u is gone from its drive: deleted in "
+			 "part, or that drive was set back", l->name, i);
 		return CLAIM_UNKNOWN;
 	}
 	snprintf(why, CLAIM_WHY, "volume %s (meshctl volume import %s)", l->name, l->name);
 	return CLAIM_HELD;
+}
+
+/* Nobody has recorded it; does somebody work on it, who is in no record yet? */
+static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
+{
+	const struct mgmt_extent *o;
+	char who[80];
+	size_t i;
+
+	for (i = 0; i < g->nr_found; i++) {
+		o = &g->found[i].e;
+		if (!o->version && !o->ready) {
+			snprintf(why, CLAIM_WHY, "a create or extend of volume %s that is still being zeroed, "
+				 "perhaps by another host", e->name);
+			return CLAIM_UNKNOWN;
+		}
+		if (!muuid_null(&o->holder) && !muuid_equal(&o->holder, &D.host)) {
+			host_words(&o->holder, who, sizeof(who));
+			snprintf(why, CLAIM_WHY, "%s holds volume %s and may be extending it", who, e->name);
+			return CLAIM_UNKNOWN;
+		}
+	}
+	snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
+	return CLAIM_NONE;
 }
 
 static enum claim claim_of(const struct survey *s, const struct gather *g,
@@ -207,13 +216,9 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 		return claim_partial(s, g, p.top, why);
 	if (names(p.layout, &e->uuid))
 		return claim_partial(s, g, p.layout, why);
-	if (!e->version && umap_get(&s->zeroing, &e->volume)) {
-		snprintf(why, CLAIM_WHY, "some host may be making it: extents of its volume are being zeroed");
-		return CLAIM_UNKNOWN;
-	}
 	if (!e->version)
-		snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
-	else if (p.layout)
+		return claim_fresh(g, e, why);
+	if (p.layout)
 		snprintf(why, CLAIM_WHY, "version %llu of volume %s does not name it",
 			 (unsigned long long)p.layout->version, p.layout->name);
 	else
@@ -395,7 +400,7 @@ static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim c
 	if (claim == CLAIM_HELD)
 		return req_fail(r, "%s claims this extent: delete the volume instead", why);
 	if (claim == CLAIM_UNKNOWN && !arg_bool(r, "stale"))
-		return req_fail(r, "%s; when nobody will want it any more, add --stale", why);
+		return req_fail(r, "%s; when that is over, or gone for good, add --stale", why);
 	if (!muuid_null(&e->holder) && !muuid_equal(&e->holder, &D.host) && !arg_bool(r, "preempt")) {
 		muuid_text(&e->holder, holder);
 		return req_fail(r, "host %s is noted as its holder and may be using it; when it is not, "

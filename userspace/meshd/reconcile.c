@@ -76,6 +76,8 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		if (!v->attached)
 			volume_release(v, l, why);
 	}
+	if (v->attached && volume_off(v))
+		return 0;
 	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version))
 		return bring(v, l, why);
 	if (!v->attached && v->version == 1 && !v->recorded)

@@ -218,6 +218,29 @@ int store_host_put(struct store_host *h)
 	return err;
 }
 
+int store_hosts_swap(struct store_host *a, struct store_host *b)
+{
+	const struct store_host was = *a;
+	struct store_host none = *a;
+	int err;
+
+	memcpy(a->addr, b->addr, sizeof(a->addr));
+	a->port = b->port;
+	memcpy(b->addr, was.addr, sizeof(b->addr));
+	b->port = was.port;
+	none.addr[0] = 0;
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	sql_done(sql("BEGIN IMMEDIATE"));
+	err = store_host_put(&none);
+	if (!err)
+		err = store_host_put(b);
+	if (!err)
+		err = store_host_put(a);
+	err = sql_end(err);
+	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
+	return err;
+}
+
 /* Numbers of the store are its own; those of the kernel are in use. */
 int store_host_adopt(const struct store_host *h)
 {

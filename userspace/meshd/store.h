@@ -32,6 +32,8 @@ struct store_host {
 
 /* @h->id zero: a new one is given. -EEXIST: the address is there already. */
 int store_host_put(struct store_host *h);
+/* Two that took each other's address. They are changed even when it fails. */
+int store_hosts_swap(struct store_host *a, struct store_host *b);
 /* A host of the kernel's with its number; a row of the same address gets that number. */
 int store_host_adopt(const struct store_host *h);
 int store_host_del(u32 id);

@@ -49,6 +49,7 @@ void kernel_keep(struct store_volume *v);
 /**
  * struct bring - how a volume is brought to the kernel
  * @r: who waits, for progress; NULL: nobody
+ * @asked: the volume as it was named; NULL: not by a person
  * @wait_ms: how long it may take to become active
  * @preempt: take it from the host that holds it
  * @stale: go on although some host may know more
@@ -56,6 +57,7 @@ void kernel_keep(struct store_volume *v);
  */
 struct bring {
 	struct req *r;
+	const char *asked;
 	unsigned int wait_ms;
 	bool	preempt;
 	bool	stale;
@@ -69,8 +71,16 @@ struct bring {
 int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char *why);
 /* The records of a new volume, without attaching it. */
 int volume_record(struct store_volume *v, struct layout *l, char *why);
-/* Where members are now, into a record that is about to be written. */
-void volume_rehome(const struct gather *g, struct layout *l);
+/* Where members are now, into @l; false: they are where it says. */
+bool volume_rehome(const struct gather *g, struct layout *l);
+/* Whether it has members on @h, in words that follow "has extents there": what to do. */
+bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why);
+/*
+ * Whether @asked is what the volume was called here and is called no more, in words: then
+ * it may not be the one that is meant. Its name is adopted.
+ */
+bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
+		    const char *asked, char *why);
 /* A layout of another origin than this host's into the store. */
 int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found);
 
@@ -83,6 +93,8 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 int volume_release(const struct store_volume *v, const struct layout *l, char *why);
 /* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b);
+/* Whether it was detached and the store could not be written; it is tried once more. */
+bool volume_off(struct store_volume *v);
 
 /* change.c */
 
@@ -90,6 +102,8 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
+/* Go back to the layout before a change, one of whose new members is lost. */
+int pending_undo(struct store_volume *v, char *why);
 
 /* extents.c */
 

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * volume detach: nothing but --force takes a device that is open. Kernel, hosts and
+ * store are stand-ins.
+ */
+#include <errno.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/attach.c"
+#include "suite.h"
+
+struct meshd D;
+
+static bool has(const char *said, const char *words)
+{
+	return strstr(said, words);
+}
+
+/* What the command meets, and what it did. */
+static struct {
+	bool	force, stale;
+	bool	pending;	/* and cannot be settled */
+	bool	attached;	/* by the store */
+	u32	openers;
+	bool	there;		/* in the kernel */
+	int	dels;
+	bool	full;		/* the store cannot be written */
+	bool	noted;
+} is;
+
+struct mesh *mesh_open(void)
+{
+	return (struct mesh *)&is;
+}
+
+void mesh_close(struct mesh *m)
+{
+	(void)m;
+}
+
+const char *mesh_why(const struct mesh *m)
+{
+	(void)m;
+	return "";
+}
+
+int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	(void)m;
+	(void)uuid;
+	is.dels++;
+	if (!is.there)
+		return -ENOENT;
+	if (is.openers && !force)
+		return -EBUSY;
+	is.there = false;
+	return 0;
+}
+
+int kernel_del(const struct muuid *uuid, bool force)
+{
+	return mesh_volume_del(NULL, uuid, force);
+}
+
+int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
+{
+	(void)uuid;
+	if (!is.there)
+		return -ENOENT;
+	*out = (struct mesh_volume) { .state = "active", .openers = is.openers };
+	return 0;
+}
+
+void mesh_volume_free(struct mesh_volume *v)
+{
+	(void)v;
+}
+
+void kernel_device(const struct muuid *uuid, char *out, size_t size)
+{
+	(void)uuid;
+	(void)size;
+	out[0] = 0;
+}
+
+void kernel_keep(struct store_volume *v)
+{
+	(void)v;
+}
+
+int pending_settle(struct store_volume *v, char *why)
+{
+	(void)v;
+	snprintf(why, REASON, "host a cannot be reached");
+	return -EHOSTUNREACH;
+}
+
+int pending_undo(struct store_volume *v, char *why)
+{
+	return pending_settle(v, why);
+}
+
+int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
+{
+	(void)l;
+	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached };
+	return 0;
+}
+
+int store_volume_find(const char *what, struct store_volume *v, struct layout *l)
+{
+	(void)what;
+	(void)v;
+	(void)l;
+	return -ENOENT;
+}
+
+int store_volume_flags(const struct store_volume *v)
+{
+	if (is.full)
+		return -EIO;
+	is.attached = v->attached;
+	return 0;
+}
+
+const char *store_words(int err)
+{
+	(void)err;
+	return "";
+}
+
+int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l)
+{
+	(void)r;
+	(void)what;
+	*v = (struct store_volume) { .name = "v", .state = STORE_LIVE, .attached = is.attached,
+				     .pending = is.pending };
+	memset(l, 0, sizeof(*l));
+	return 0;
+}
+
+void busy_drop(const struct muuid *volume)
+{
+	(void)volume;
+}
+
+int volume_dying(struct req *r, const struct store_volume *v)
+{
+	(void)r;
+	(void)v;
+	return 0;
+}
+
+int volume_result(struct req *r, const struct muuid *uuid)
+{
+	(void)r;
+	(void)uuid;
+	return 0;
+}
+
+int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char *why)
+{
+	(void)v;
+	(void)l;
+	(void)o;
+	(void)why;
+	return -EHOSTUNREACH;
+}
+
+int import_volume(struct req *r, const char *what, struct store_volume *v)
+{
+	(void)r;
+	(void)what;
+	(void)v;
+	return -ENOENT;
+}
+
+int gather(struct gather *g, const struct muuid *volume, bool greet)
+{
+	(void)volume;
+	(void)greet;
+	memset(g, 0, sizeof(*g));
+	return 0;
+}
+
+void gather_free(struct gather *g)
+{
+	(void)g;
+}
+
+const struct found *gather_find(const struct gather *g, const struct muuid *extent)
+{
+	(void)g;
+	(void)extent;
+	return NULL;
+}
+
+void puts_run(struct put *p, size_t n)
+{
+	(void)p;
+	(void)n;
+}
+
+int puts_result(const struct put *p, size_t n, char *why)
+{
+	(void)p;
+	(void)n;
+	(void)why;
+	return 0;
+}
+
+u64 now_ms(void)
+{
+	return 0;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	(void)ms;
+}
+
+void log_warn(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+void log_info(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+int req_fail(struct req *r, const char *fmt, ...)
+{
+	va_list a;
+
+	va_start(a, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, a);
+	va_end(a);
+	r->status = 1;
+	return -1;
+}
+
+void req_note(struct req *r, const char *fmt, ...)
+{
+	(void)r;
+	is.noted = has(fmt, "cannot be written");
+}
+
+const char *arg_str(const struct req *r, const char *key)
+{
+	(void)r;
+	(void)key;
+	return "v";
+}
+
+bool arg_bool(const struct req *r, const char *key)
+{
+	(void)r;
+	return !strcmp(key, "force") ? is.force : !strcmp(key, "stale") && is.stale;
+}
+
+/* What the command says, "" when it succeeds. */
+static const char *detaches(bool pending, u32 openers, bool force, bool stale)
+{
+	static struct req r;
+
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	is.pending = pending;
+	is.openers = openers;
+	is.force = force;
+	is.stale = stale;
+	is.there = is.attached = true;
+	CU_ASSERT(!cmd_volume_detach(&r) == !r.error[0]);
+	CU_ASSERT(is.there == is.attached);
+	CU_ASSERT(is.there == !!r.error[0]);
+	return r.error;
+}
+
+static void test_open(void)
+{
+	CU_ASSERT(!detaches(false, 0, false, false)[0]);
+	CU_ASSERT(has(detaches(false, 1, false, false), "unmount it first"));
+	CU_ASSERT(!detaches(false, 1, true, false)[0]);
+}
+
+/* What overrides an unfinished change is not what takes an open device. */
+static void test_pending(void)
+{
+	const char *said = detaches(true, 1, false, false);
+
+	CU_ASSERT(has(said, "unmount it first"));
+	CU_ASSERT(!is.dels);
+	said = detaches(true, 0, false, false);
+	CU_ASSERT(has(said, "not finished"));
+	CU_ASSERT(has(said, "--stale"));
+	CU_ASSERT(!has(said, "--force"));
+	CU_ASSERT(!detaches(true, 0, false, true)[0]);
+	CU_ASSERT(has(detaches(true, 1, false, true), "unmount it first"));
+	CU_ASSERT(!detaches(true, 1, true, false)[0]);
+}
+
+/* It is detached, and stays so while meshd runs. */
+static void test_full(void)
+{
+	struct store_volume v = { .attached = true };
+	static struct req r;
+
+	memset(&is, 0, sizeof(is));
+	is.full = is.there = is.attached = true;
+	is.openers = 1;
+	CU_ASSERT(cmd_volume_detach(&r) && is.there && !is.noted);
+	CU_ASSERT(!volume_off(&v));
+	memset(&r, 0, sizeof(r));
+	is.openers = 0;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && is.noted && is.attached);
+	/* The reconciler does not bring it back, and notes it when that goes. */
+	CU_ASSERT(volume_off(&v) && is.attached);
+	is.full = false;
+	CU_ASSERT(volume_off(&v) && !is.attached);
+	v.attached = true;
+	CU_ASSERT(!volume_off(&v) && v.attached);
+	umap_free(&off);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "a device that is open", test_open },
+		{ "a change that is not finished", test_pending },
+		{ "a store that cannot be written", test_full },
+		{ NULL, NULL },
+	};
+
+	return suite_main("detach", tests);
+}

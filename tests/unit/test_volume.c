@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which layout an attach brings to the kernel, and what it says when it brings none. */
+#include <CUnit/Basic.h>
+
+#include "volume_rig.h"
+#include "suite.h"
+
+#include "userspace/meshd/bring.c"
+#include "userspace/meshd/change.c"
+#include "userspace/meshd/gather.c"
+
+static const struct muuid nobody;
+static char why[REASON];
+
+/* volume_bring() of what the store has, as attach does it. */
+static int bring(const char *asked, bool stale)
+{
+	struct bring b = { .asked = asked, .stale = stale };
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err;
+
+	rig_load(&v, l);
+	v.attached = true;
+	v.recorded = 0;
+	why[0] = 0;
+	err = volume_bring(&v, l, &b, why);
+	free(l);
+	return err;
+}
+
+static void stored(struct store_volume *v)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	rig_load(v, l);
+	free(l);
+}
+
+/* On another host: version 2 with another name. */
+static void rename_elsewhere(u32 members)
+{
+	struct layout *l = malloc(sizeof(*l));
+	u32 i;
+
+	rig_layout(l, members, 2, "data2");
+	for (i = 0; i < members; i++)
+		rig_record(i, l, nobody);
+	free(l);
+}
+
+static void test_plain(void)
+{
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	CU_ASSERT(kernel.there && kernel.version == 1 && kernel.members == 2);
+}
+
+/* What a person calls "data" may be another volume since. */
+static void test_renamed(void)
+{
+	struct store_volume v;
+
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "data2"));
+	CU_ASSERT(has(why, "01000000-0000-0000-0000-000000000000"));
+	stored(&v);
+	CU_ASSERT(!strcmp(v.name, "data2"));
+	CU_ASSERT(!bring("data2", false) && kernel.there && kernel.version == 2);
+
+	/* By UUID, and by nobody who might mean another. */
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring("01000000-0000-0000-0000-000000000000", false) && kernel.there);
+	CU_ASSERT(!strcmp(kernel.name, "data2"));
+	rig_new(2);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring(NULL, false) && kernel.there);
+}
+
+/* A name of this host's own stays, whatever others call it. */
+static void test_alias(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	rig_load(&v, l);
+	snprintf(v.name, sizeof(v.name), "mine");
+	CU_ASSERT_FATAL(!store_volume_commit(&v, l));
+	free(l);
+	rename_elsewhere(2);
+	CU_ASSERT(!bring("mine", false) && kernel.there);
+	CU_ASSERT(!strcmp(kernel.name, "mine"));
+}
+
+static bool used_by(const char *host)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	struct store_host h;
+	bool uses;
+
+	rig_load(&v, l);
+	CU_ASSERT_FATAL(!store_host_find(host, &h));
+	why[0] = 0;
+	uses = volume_uses(&v, l, &h, why);
+	free(l);
+	return uses;
+}
+
+/* A drive that moved to another host: nothing is left of it on the one before. */
+static void test_moved(void)
+{
+	rig_new(2);
+	CU_ASSERT(used_by("h0") && has(why, "move its drives"));
+	CU_ASSERT(!used_by("h1"));
+	at[1].host = 1;
+	CU_ASSERT(used_by("h0"));
+	at[0].host = 1;
+	CU_ASSERT(!used_by("h0"));
+	CU_ASSERT(!bring("data", false) && kernel.there);
+	/* The store knows by now, so that no host need be asked. */
+	down[0] = down[1] = true;
+	CU_ASSERT(!used_by("h0"));
+	CU_ASSERT(used_by("h1") && has(why, "cannot be reached") && has(why, "lost for good"));
+
+	rig_new(2);
+	at[0].host = at[1].host = HOSTS;
+	CU_ASSERT(used_by("h0") && has(why, "is not lent by any known host"));
+}
+
+/* Its own extend is in the old members' labels, its new member dies before its first record. */
+static void test_lost_member(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+	u32 i;
+
+	rig_new(2);
+	rig_layout(next, 3, 2, "data");
+	CU_ASSERT_FATAL(!store_pending_set(&vol, next));
+	for (i = 0; i < 2; i++)
+		rig_record(i, next, D.host);
+	at[2].host = HOSTS;
+	rig_load(&v, l);
+	CU_ASSERT(v.pending && pending_settle(&v, why) && bring("data", false));
+	/* Not while another host may be using what it made. */
+	at[1].e.holder = (struct muuid) { { 12 } };
+	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	at[1].e.holder = D.host;
+	CU_ASSERT(!pending_undo(&v, why));
+	rig_load(&v, l);
+	CU_ASSERT(!v.pending && l->members == 2 && v.version > 2);
+	CU_ASSERT(!bring("data", false) && kernel.there);
+	CU_ASSERT(kernel.members == 2 && kernel.version == v.version);
+	/* It comes back: a label of nobody, which no record names. */
+	at[2].host = 0;
+	CU_ASSERT(!bring("data", false) && kernel.members == 2);
+	free(next);
+	free(l);
+}
+
+/* The drives are there and their labels known, but no record of it can be read. */
+static void test_unreadable(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+
+	rig_new(2);
+	at[0].unreadable = at[1].unreadable = true;
+	CU_ASSERT(!bring("data", false) && kernel.there && kernel.version == 1);
+	rig_load(&v, l);
+	v.attached = true;
+	memcpy(next, l, sizeof(*next));
+	snprintf(next->name, sizeof(next->name), "other");
+	CU_ASSERT(!volume_change(&v, l, next, why));
+	CU_ASSERT(at[0].e.version == 2 && at[1].e.version == 2);
+
+	/* At another version than the store has. */
+	rig_new(2);
+	rename_elsewhere(2);
+	at[0].unreadable = at[1].unreadable = true;
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "cannot be read") && !has(why, "not lent"));
+	rig_load(&v, l);
+	memcpy(next, l, sizeof(*next));
+	CU_ASSERT(volume_change(&v, l, next, why));
+	CU_ASSERT(has(why, "cannot be read") && !has(why, "detach it"));
+	/* The drive is lent, and the extent is gone; the drive is away. */
+	at[0].e.length = 0;
+	CU_ASSERT(bring("data", false) && has(why, "no such extent"));
+	at[0].host = HOSTS;
+	CU_ASSERT(bring("data", false) && has(why, "is not lent by any known host"));
+	free(next);
+	free(l);
+}
+
+/* All labels and records are those of a while ago. */
+static void test_set_back(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	rig_layout(l, 2, 2, "data");
+	rig_store(l);
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	CU_ASSERT(has(why, "version 1") && has(why, "version 2") && has(why, "set back"));
+	rig_load(&v, l);
+	CU_ASSERT(v.version == 2 && l->version == 2);
+	free(l);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "attach", test_plain },
+		{ "renamed on another host", test_renamed },
+		{ "a name of this host's own", test_alias },
+		{ "drives on another host", test_moved },
+		{ "an extend whose new member is lost", test_lost_member },
+		{ "records that cannot be read", test_unreadable },
+		{ "drives that went back in time", test_set_back },
+		{ NULL, NULL },
+	};
+	int err = suite_main("volume", tests);
+
+	rig_end();
+	return err;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The client role's volumes over a small world: the store is real, in memory; targets
+ * that compare labels as alloc.c and record_put.c do, and a kernel that takes each
+ * layout whose members are all there, are stand-ins. For programs that include meshd's
+ * files.
+ */
+#ifndef TESTS_UNIT_VOLUME_RIG_H
+#define TESTS_UNIT_VOLUME_RIG_H
+
+#include <errno.h>
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/format/json.h"
+#include "userspace/meshd/volume.h"
+
+#define HOSTS	2
+#define EXTENTS	3
+
+struct meshd D = { .state = ".", .host = { { 9 } } };
+
+static const struct muuid vol = { { 1 } };
+
+/* The drives' labels and records: extent i is on drive i. */
+static struct {
+	struct muuid owner;
+	u32	host;		/* where the drive is; HOSTS: nowhere */
+	struct mgmt_extent e;	/* its version 0 and length 0: there is none */
+	struct layout *record;
+	bool	unreadable;	/* the record */
+} at[EXTENTS];
+
+static bool down[HOSTS];
+static struct {
+	bool	there;
+	u64	version;
+	u32	members;
+	char	name[LAYOUT_NAME];
+} kernel;
+
+static void rig_layout(struct layout *l, u32 members, u64 version, const char *name)
+{
+	u32 i;
+
+	memset(l, 0, sizeof(*l));
+	l->volume = vol;
+	l->version = version;
+	l->commit = version;
+	l->lba = 512;
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	for (i = 0; i < members; i++) {
+		l->member[i] = (struct layout_member) {
+			.extent = { { 2, i } }, .drive = { { 3, i } }, .target = { { 11 } },
+			.size = 4 << 20, .port = 4421, .addr = "10.0.0.1",
+		};
+		l->segment[i] = (struct layout_segment) {
+			.start = l->size, .length = 1 << 20, .level = LAYOUT_LINEAR, .data = 1,
+			.groups = 1, .refs = 1, .first_ref = i,
+		};
+		l->ref[i] = (struct layout_ref) { i, LAYOUT_DATA };
+		l->size += 1 << 20;
+	}
+	l->members = l->segments = l->refs = members;
+}
+
+/* The label and the record of extent @i say @l, held by @holder. */
+static void rig_record(u32 i, const struct layout *l, struct muuid holder)
+{
+	at[i].e.version = l->version;
+	at[i].e.commit = l->commit;
+	at[i].e.holder = holder;
+	free(at[i].record);
+	at[i].record = malloc(sizeof(*l));
+	memcpy(at[i].record, l, sizeof(*l));
+}
+
+static inline void rig_store(const struct layout *l)
+{
+	struct store_volume v = { .uuid = vol, .version = l->version, .state = STORE_LIVE,
+				  .recorded = l->version };
+
+	memcpy(v.name, l->name, sizeof(v.name));
+	CU_ASSERT_FATAL(!store_volume_commit(&v, l));
+}
+
+/* Two hosts; host 0 has all drives. @members of them have extents, at version 1. */
+static void rig_new(u32 members)
+{
+	static bool open;
+	struct layout *l = malloc(sizeof(*l));
+	struct store_host h = { .port = 4421 };
+	u32 i;
+
+	if (!open) {
+		CU_ASSERT_FATAL(!store_open(":memory:"));
+		open = true;
+		for (i = 0; i < HOSTS; i++) {
+			h.id = 0;
+			snprintf(h.name, sizeof(h.name), "h%u", i);
+			snprintf(h.addr, sizeof(h.addr), "10.0.0.%u", i + 1);
+			h.uuid = (struct muuid) { { 11 + i } };
+			CU_ASSERT_FATAL(!store_host_put(&h));
+		}
+	}
+	store_volume_erase(&vol);
+	memset(&kernel, 0, sizeof(kernel));
+	memset(down, 0, sizeof(down));
+	rig_layout(l, members, 1, "data");
+	for (i = 0; i < EXTENTS; i++) {
+		free(at[i].record);
+		memset(&at[i], 0, sizeof(at[i]));
+		at[i].owner = (struct muuid) { { 11 } };
+		at[i].e = (struct mgmt_extent) { .uuid = { { 2, i } }, .drive = { { 3, i } },
+						 .volume = vol, .length = 4 << 20, .ready = true };
+		if (i < members)
+			rig_record(i, l, (struct muuid) { { 0 } });
+	}
+	rig_store(l);
+	free(l);
+}
+
+static void rig_end(void)
+{
+	u32 i;
+
+	for (i = 0; i < EXTENTS; i++)
+		free(at[i].record);
+}
+
+static inline void rig_load(struct store_volume *v, struct layout *l)
+{
+	CU_ASSERT_FATAL(!store_volume_get(&vol, v, l));
+}
+
+static void answer_records(u32 host, json_t *data)
+{
+	json_t *list = json_array(), *owners = json_object(), *records = json_array();
+	char text[MUUID_TEXT];
+	u32 i;
+
+	for (i = 0; i < EXTENTS; i++) {
+		if (at[i].host != host)
+			continue;
+		muuid_text(&at[i].e.drive, text);
+		jset_uuid(owners, text, &at[i].owner);
+		if (!at[i].e.length)
+			continue;
+		at[i].e.recorded = at[i].record && !at[i].unreadable;
+		json_array_append_new(list, mgmt_extent_pack(&at[i].e));
+		if (at[i].e.recorded)
+			json_array_append_new(records, mgmt_record_pack(at[i].record));
+	}
+	json_object_set_new(data, "owners", owners);
+	json_object_set_new(data, "extents", list);
+	json_object_set_new(data, "records", records);
+}
+
+static int answer_put(u32 host, const struct mgmt_req *q, char *why)
+{
+	u32 i;
+
+	snprintf(why, REASON, "no such extent");
+	for (i = 0; i < EXTENTS; i++) {
+		struct mgmt_extent *e = &at[i].e;
+
+		if (at[i].host != host || !e->length || !muuid_equal(&e->uuid, &q->extent))
+			continue;
+		snprintf(why, REASON, "the drive knows better");
+		if (!muuid_equal(&e->holder, &q->believed.holder) ||
+		    e->version != q->believed.version || e->commit != q->believed.commit ||
+		    q->record->version <= e->version)
+			return -ESTALE;
+		rig_record(i, q->record, D.host);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why)
+{
+	u32 host = h->uuid.b[0] - 11;
+
+	*data = NULL;
+	snprintf(why, REASON, "host %s cannot be reached", h->name);
+	if (down[host])
+		return -EHOSTUNREACH;
+	*data = json_object();
+	if (q->op == MGMT_RECORDS)
+		answer_records(host, *data);
+	if (q->op == MGMT_RECORD_PUT)
+		return answer_put(host, q, why);
+	return 0;
+}
+
+void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		fn(arg, i);
+}
+
+int peer_of_member(const struct layout_member *mb, struct store_host *out)
+{
+	return store_host_by_uuid(&mb->target, out);
+}
+
+void uuid_random(struct muuid *u)
+{
+	static u8 n = 100;
+
+	*u = (struct muuid) { { ++n, 1, 1, 1, 1, 1, 1, 1 } };
+}
+
+int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
+{
+	(void)uuid;
+	if (!kernel.there)
+		return -ENOENT;
+	*out = (struct mesh_volume) { .state = "active", .version = kernel.version };
+	return 0;
+}
+
+bool kernel_active(const struct muuid *uuid, u64 *version)
+{
+	(void)uuid;
+	*version = kernel.version;
+	return kernel.there;
+}
+
+int kernel_del(const struct muuid *uuid, bool force)
+{
+	(void)uuid;
+	(void)force;
+	kernel.there = false;
+	return 0;
+}
+
+/* It opens each member at the version of its label, and notes the holder there. */
+int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
+{
+	const struct found *f;
+	u32 i;
+
+	snprintf(why, REASON, "its members do not come up");
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(o->g, &l->member[i].extent);
+		if (!f || at[l->member[i].extent.b[1]].host == HOSTS)
+			return -ETIMEDOUT;
+		at[l->member[i].extent.b[1]].e.holder = D.host;
+	}
+	kernel.there = true;
+	kernel.version = l->version;
+	kernel.members = l->members;
+	snprintf(kernel.name, sizeof(kernel.name), "%s", v->name);
+	return 0;
+}
+
+int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
+{
+	(void)uuid;
+	(void)ms;
+	(void)why;
+	return 0;
+}
+
+void mesh_volume_free(struct mesh_volume *v)
+{
+	(void)v;
+}
+
+void *mesh_grow(void **array, size_t *n, size_t size)
+{
+	char *grown = realloc(*array, (*n + 1) * size);
+
+	if (!grown)
+		return NULL;
+	*array = grown;
+	memset(grown + *n * size, 0, size);
+	return grown + (*n)++ * size;
+}
+
+int intents_undo(const struct muuid *volume, char *why)
+{
+	(void)volume;
+	(void)why;
+	return 0;
+}
+
+int volume_release(const struct store_volume *v, const struct layout *l, char *why)
+{
+	(void)v;
+	(void)l;
+	(void)why;
+	return 0;
+}
+
+u64 now_ms(void)
+{
+	return 0;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	(void)ms;
+}
+
+bool stopping(void)
+{
+	return false;
+}
+
+bool req_cancelled(const struct req *r)
+{
+	(void)r;
+	return false;
+}
+
+void req_progress(struct req *r, const char *what, u64 done, u64 total)
+{
+	(void)r;
+	(void)what;
+	(void)done;
+	(void)total;
+}
+
+#define SAYS_NOTHING(fn)		\
+	void fn(const char *fmt, ...)	\
+	{				\
+		(void)fmt;		\
+	}
+SAYS_NOTHING(log_error)
+SAYS_NOTHING(log_warn)
+SAYS_NOTHING(log_info)
+SAYS_NOTHING(log_debug)
+
+void req_note(struct req *r, const char *fmt, ...)
+{
+	(void)r;
+	(void)fmt;
+}
+
+static bool has(const char *said, const char *words)
+{
+	return strstr(said, words);
+}
+
+#endif

@@ -50,6 +50,7 @@ class Guest:
         self.ports = 1
         self.extra_modules = []
         self.faults = False             # our modules with fault points
+        self.systemd = False            # process 1 is systemd
         self.rxe = True
         self.rxe_params = ""
         self.env = {}
@@ -85,6 +86,7 @@ class Guest:
             "LAB_DRIVES": sum(not d.gone for d in self.drives),
             "LAB_STATE_DISK": "1" if self.state_disk else "",
             "LAB_HUNG_SECS": 240,
+            "LAB_SYSTEMD": "1" if self.systemd else "",
             **self.env,
         }
         with open(self.path("run/env"), "w", encoding="utf-8") as f:

@@ -14,9 +14,10 @@ from . import accel, image, kernel, volatile
 from .common import LAB, TOP, LabError, die_with_parent
 from .qmp import Qmp
 
+# no_timer_check: on a busy host no timer tick may come while the kernel looks for one.
 CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
            "sysrq_always_enabled rcupdate.rcu_cpu_stall_timeout=100 "
-           "net.ifnames=0 random.trust_cpu=on watchdog_thresh=60")
+           "net.ifnames=0 random.trust_cpu=on watchdog_thresh=60 no_timer_check")
 
 
 class Drive:
@@ -50,6 +51,7 @@ class Guest:
         self.ports = 1
         self.extra_modules = []
         self.faults = False             # our modules with fault points
+        self.systemd = False            # process 1 is systemd
         self.rxe = True
         self.rxe_params = ""
         self.env = {}
@@ -85,6 +87,7 @@ class Guest:
             "LAB_DRIVES": sum(not d.gone for d in self.drives),
             "LAB_STATE_DISK": "1" if self.state_disk else "",
             "LAB_HUNG_SECS": 240,
+            "LAB_SYSTEMD": "1" if self.systemd else "",
             **self.env,
         }
         with open(self.path("run/env"), "w", encoding="utf-8") as f:

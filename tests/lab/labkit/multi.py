@@ -28,7 +28,7 @@ PORTS = 8               # commands at a time in one node
 STATE_SIZE = "256M"
 # What a Guest is made of again by a later call of `lab`.
 KEPT = ("cpus", "mem", "append", "addr", "tap", "netns", "state_disk", "ports",
-        "extra_modules", "faults", "rxe_params", "accel", "volatile", "drive_bus")
+        "extra_modules", "faults", "systemd", "rxe_params", "accel", "volatile", "drive_bus")
 
 
 def key():
@@ -98,6 +98,7 @@ def _make(n, which, args):
     g.volatile = args.volatile_drives
     g.drive_bus = drive_bus(args)
     g.faults = args.faults
+    g.systemd = args.systemd
     g.extra_modules = [os.path.abspath(m) for m in args.module]
     if args.chaos is not None:
         g.extra_modules.append(chaos.module(g.kernel))

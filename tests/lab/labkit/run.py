@@ -49,6 +49,7 @@ def make_guest(folder, args):
     g.volatile = args.volatile_drives
     g.drive_bus = drive_bus(args)
     g.faults = args.faults
+    g.systemd = args.systemd
     g.extra_modules = [os.path.abspath(m) for m in args.module]
     if args.chaos is not None:
         g.extra_modules.append(chaos.module(g.kernel))

@@ -201,6 +201,21 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 }
 
 /**
+ * mesh_member_ask() - try a member again that was refused
+ * @m: member that can be given back
+ *
+ * It stays REFUSED until that is answered, and @asked meanwhile. Sleeps.
+ */
+void mesh_member_ask(struct mesh_member *m)
+{
+	mutex_lock(&m->lock);
+	/* What is unfit is not answered again before it is another. */
+	WRITE_ONCE(m->asked, m->state == MESH_MEMBER_REFUSED && !m->there);
+	m->ops->retry(m, true);
+	mutex_unlock(&m->lock);
+}
+
+/**
  * mesh_member_link() - a layout has the member
  * @m: member
  * @link: of the layout
@@ -209,14 +224,11 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
  */
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
 {
-	bool suspended;
-
 	mutex_lock(&m->lock);
 	list_add_tail(&link->node, &m->links);
-	suspended = m->suspended;
-	mutex_unlock(&m->lock);
-	if (m->ops->retry && !suspended)
+	if (m->ops->retry && !m->suspended)
 		m->ops->retry(m, false);
+	mutex_unlock(&m->lock);
 }
 
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link)
@@ -260,14 +272,11 @@ void mesh_member_suspend(struct mesh_member *m)
  */
 void mesh_member_resume(struct mesh_member *m)
 {
-	bool open;
-
 	mutex_lock(&m->lock);
 	WRITE_ONCE(m->suspended, m->suspended - 1);
-	open = !m->suspended && !list_empty(&m->links);
-	mutex_unlock(&m->lock);
-	if (open)
+	if (!m->suspended && !list_empty(&m->links))
 		m->ops->retry(m, false);
+	mutex_unlock(&m->lock);
 }
 
 static bool mesh_member_unfit(struct mesh_member *m)
@@ -310,6 +319,8 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 {
 	mutex_lock(&m->lock);
 	m->there = state == MESH_MEMBER_UP;
+	if (state != MESH_MEMBER_DOWN)
+		WRITE_ONCE(m->asked, false);
 	if (state != MESH_MEMBER_DOWN || m->state != MESH_MEMBER_REFUSED)
 		mesh_member_go(m, state, err);
 	mutex_unlock(&m->lock);

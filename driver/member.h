@@ -165,7 +165,7 @@ struct mesh_mio {
  * @stage_put: give a stage back
  * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
  * @retry: open what was released, and what was refused as well if @refused; with
- *	@release; sleeps
+ *	@release; does not sleep
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
@@ -198,8 +198,9 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @err: why it is not UP; like @state
  * @stats: counters
  * @conf: fixed but for generation and size, which mesh_members_lock guards
- * @lock: serialises state changes; guards @there, @suspended and @links
+ * @lock: serialises state changes; guards @there, @asked, @suspended and @links
  * @there: the kind says UP: what is REFUSED then is unfit
+ * @asked: REFUSED, and tried again since: there is no answer yet
  * @suspended: layouts that have given the member back for a while
  * @links: layouts that want to know
  * @refs: layouts, and the kick that is queued
@@ -220,6 +221,7 @@ struct mesh_member {
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
 	struct mutex		lock;	/* states, info, what follows */
 	bool			there;
+	bool			asked;
 	unsigned int		suspended;
 	struct list_head	links;
 	refcount_t		refs;
@@ -253,6 +255,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 void mesh_member_refit(struct mesh_member *m);
 void mesh_member_suspend(struct mesh_member *m);
 void mesh_member_resume(struct mesh_member *m);
+void mesh_member_ask(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);

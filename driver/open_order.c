@@ -25,12 +25,27 @@
 
 #define ORDER_LOOK_MS	100	/* for the layout to become the current one */
 
+/* Is a member in this state, and not one that is being tried again? */
 static bool order_any(struct mesh_layout *l, enum mesh_member_state state)
 {
 	u32 i;
 
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_member *m = l->slots[i].member;
+
+		if (READ_ONCE(m->state) == state && !READ_ONCE(m->asked))
+			return true;
+	}
+	return false;
+}
+
+/* Has a member that is tried again not been answered? */
+static bool order_asks(struct mesh_layout *l)
+{
+	u32 i;
+
 	for (i = 0; i < l->nr; i++)
-		if (READ_ONCE(l->slots[i].member->state) == state)
+		if (READ_ONCE(l->slots[i].member->asked))
 			return true;
 	return false;
 }
@@ -85,12 +100,13 @@ static void order_retry(struct mesh_layout *l)
 	u32 i;
 
 	order_resume(l);
+	mesh_volume_changed(l->vol);	/* it may have looked at what was given back */
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 
 		if (m->ops->retry && !READ_ONCE(m->suspended) &&
 		    (all || READ_ONCE(m->err) != -EBUSY))
-			m->ops->retry(m, true);
+			mesh_member_ask(m);
 	}
 }
 
@@ -119,7 +135,7 @@ static void order_work(struct work_struct *work)
 	} else if (!o->waiting && order_any(l, MESH_MEMBER_REFUSED)) {
 		order_release(l);
 		order_wait(o);
-	} else if (!o->waiting) {
+	} else if (!o->waiting && !order_asks(l)) {
 		if (READ_ONCE(l->vol->disk))
 			o->tries = 0;
 		return;

@@ -609,6 +609,7 @@ void rdda_extent_release(struct rdda_extent *e)
 	}
 	e->draining = false;
 	e->ending = false;
+	e->stuck = false;
 	extent_tell(e);
 	spin_lock_irq(&t->lock);
 	e->busy = false;
@@ -620,26 +621,16 @@ void rdda_extent_release(struct rdda_extent *e)
 void rdda_extent_retry(struct rdda_extent *e, bool refused)
 {
 	struct rdda_target *t = e->t;
-	struct rdda_grant *g = NULL;
+	unsigned long flags;
 
-	spin_lock_irq(&t->lock);
-	refused &= e->info.state == RDDA_EXTENT_REFUSED;
-	if (refused)
-		swap(g, e->kept);
-	spin_unlock_irq(&t->lock);
-	/* It is refused what it had: whoever may have it now is not to be kept from it. */
-	if (g) {
-		extent_tell_closed(e, g);
-		kfree_rcu(g, rcu);
-	}
-	spin_lock_irq(&t->lock);
-	if (e->released || refused) {
+	spin_lock_irqsave(&t->lock, flags);
+	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->preempt = e->preempts;
 		e->released = false;
 		e->news |= EXTENT_RENEW;
 	}
-	spin_unlock_irq(&t->lock);
+	spin_unlock_irqrestore(&t->lock, flags);
 	rdda_target_kick(t);
 }
 

@@ -140,7 +140,9 @@ static void watch_work(struct work_struct *work)
 /* When its host was last heard, and so long after; a clock that does not wrap. */
 static u64 session_until(const struct tgt_session *s)
 {
-	return get_jiffies_64() - (jiffies - READ_ONCE(s->heard)) + msecs_to_jiffies(tgt_dead());
+	/* signed: it may be heard between the two looks at the clock */
+	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->heard)) +
+	       msecs_to_jiffies(tgt_dead());
 }
 
 /* Forget those whose time is over, and @host, if there is one. */

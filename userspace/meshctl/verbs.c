@@ -48,7 +48,8 @@ static const struct opt import_opts[] = {
 };
 
 static const struct opt lend_opts[] = {
-	{ "force", OPT_FLAG, "force", "lend it although something is on it: that is lost" },
+	{ "force", OPT_FLAG, "force", "erase what is on it; with a label of ours, take it up although older, of "
+	  "another size, or on a network" },
 	{ "take-over", OPT_FLAG, "take_over", "although its label names another host: it was moved here" },
 	OPT_DRY_RUN,
 	OPT_END,
@@ -74,7 +75,7 @@ static const struct opt free_opts[] = {
 };
 
 static const struct opt restore_opts[] = {
-	{ "force", OPT_FLAG, "force", "although something else is on it, or no record confirms the backup" },
+	{ "force", OPT_FLAG, "force", "although something else is on it, or nothing but the device tells that it was that drive" },
 	OPT_DRY_RUN,
 	OPT_END,
 };

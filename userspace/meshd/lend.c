@@ -154,7 +154,7 @@ static int label_verdict(struct req *r, const struct probe *p)
 	}
 	if (d) {
 		req_fail(r, "%s has the same label as %s, which is exported: a copy of it, or a second "
-			 "path to it; wipe the copy (wipefs -a, and its last MiB) or unplug it",
+			 "path to it; unplug it, or wipe a copy's first and last MiB (dd)",
 			 p->path, d->path);
 		tdrive_put(d);
 		return -1;
@@ -180,6 +180,8 @@ static int lend_verdict(struct req *r, const struct probe *p)
 {
 	if (p->verdict == PROBE_USED || p->verdict == PROBE_UNFIT)
 		return req_fail(r, "%s cannot be exported: %s", p->path, p->why);
+	if (p->verdict == PROBE_NETWORK && !arg_bool(r, "force"))
+		return req_fail(r, "%s %s; add --force to lend it nevertheless", p->path, p->why);
 	if (p->verdict == PROBE_FOREIGN && !arg_bool(r, "force"))
 		return req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
 				p->why);
@@ -208,6 +210,8 @@ static int lend_dry(struct req *r, const struct probe *p)
 		jset_str(j, "reason", p->why);
 		jset_u64(j, "bytes", p->size);
 		req_note(r, "%s %s: all of that would be lost", p->path, p->why);
+	} else if (p->verdict == PROBE_NETWORK) {
+		req_note(r, "%s is empty and would be exported, although it %s", p->path, p->why);
 	} else {
 		req_note(r, "%s is empty and would be exported", p->path);
 	}
@@ -288,7 +292,8 @@ int cmd_drive_lend(struct req *r)
 	int err;
 
 	if (!D.listen)
-		return req_fail(r, "this meshd runs without the target role; start it without --no-target");
+		return req_fail(r, "this meshd runs without the target role (--no-target, or target = no in "
+				"/etc/meshblk/meshd.conf): it lends no drives");
 	if (path[0] != '/')
 		return req_usage(r, "name a device, such as /dev/nvme0n1");
 	if (!lend_lock_for(r))

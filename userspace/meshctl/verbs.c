@@ -110,7 +110,8 @@ static const struct opt create_opts[] = {
 static const struct opt attach_opts[] = {
 	{ "readonly", OPT_FLAG, "readonly", "open it for reading only" },
 	OPT_PREEMPT("take it from the host that holds it, which is fenced"),
-	OPT_STALE("although a host is silent that could know a later layout"),
+	OPT_STALE("although a host is silent that could know a later layout; undoes an extend whose new "
+		  "drive is lost"),
 	OPT_END,
 };
 

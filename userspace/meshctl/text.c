@@ -266,7 +266,7 @@ static void extents(const json_t *r)
 		{ NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "extents"), cols, "no extents that a volume does not claim");
+	table(json_object_get(r, "extents"), cols, "no extents that no volume claims");
 	silent(r);
 }
 

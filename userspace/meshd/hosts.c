@@ -166,7 +166,10 @@ static int replace(struct req *r, struct store_host *h)
 	*h = old;
 	snprintf(both, sizeof(both), "%s:%u", want.addr, want.port);
 	if (!store_host_find(both, &other) && other.id != old.id)
-		return swap(r, h, &other);
+		return arg_bool(r, "no_wait") ?
+		       req_fail(r, "%s is known as host %s: that the two have changed places is noted when "
+				"%s answers there, so without --no-wait", both, other.name, old.name) :
+		       swap(r, h, &other);
 	memcpy(h->addr, want.addr, sizeof(h->addr));
 	h->port = want.port;
 	memset(&h->uuid, 0, sizeof(h->uuid));
@@ -213,11 +216,13 @@ int cmd_host_add(struct req *r)
 		return req_usage(r, "\"%s\" is not an address; give an IP address of the RDMA network", addr);
 	if (arg_num(r, "port"))
 		h.port = arg_num(r, "port");
+	if (name[0] && arg_str(r, "replace")[0])
+		return req_usage(r, "--name does not go with --replace: the host keeps its name");
 	if (name[0] && !layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name", name);
-	if (name[0] && !arg_str(r, "replace")[0] && !store_host_find(name, &other))
-		return req_fail(r, "there is a host %s already; choose another --name, or add --replace %s "
-				"if this is where it is now", name, name);
+	if (name[0] && !store_host_find(name, &other))
+		return req_fail(r, "there is a host %s already; choose another --name, or say --replace %s "
+				"instead if this is where it is now", name, name);
 	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
 	/* The kernel's numbers first, should the store have been lost. */
 	m = mesh_open();

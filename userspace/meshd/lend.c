@@ -118,7 +118,7 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);
-	return serves ? req_fail(r, "host %s serves %s now: unexport it there first (meshctl drive "
+	return serves ? req_fail(r, "host %s serves %s now: withdraw it there first (meshctl drive "
 				 "withdraw)", h.name, p->path) : 0;
 }
 
@@ -130,7 +130,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	muuid_text(&p->owner, owner);
 	if (!arg_bool(r, "take_over"))
 		return req_fail(r, "%s was exported last by host %s, which may be serving it now; "
-				"unexport it there (meshctl drive withdraw), then add --take-over. "
+				"withdraw it there (meshctl drive withdraw), then add --take-over. "
 				"Two hosts that serve one drive destroy what is on it", p->path, owner);
 	if (p->network[0] && !arg_bool(r, "force"))
 		return req_fail(r, "%s is on a network (%s): what host %s wrote may arrive later yet; "

@@ -98,6 +98,12 @@ int pending_settle(struct store_volume *v, char *why)
 	return -EHOSTUNREACH;
 }
 
+bool pending_extend(struct store_volume *v)
+{
+	(void)v;
+	return false;
+}
+
 int pending_undo(struct store_volume *v, char *why)
 {
 	return pending_settle(v, why);

@@ -25,26 +25,55 @@ static const char *verb_words(const struct verb *v)
 	return text;
 }
 
+/* What follows an option; "" when it takes no value. */
+static const char *value_word(const struct opt *o)
+{
+	static const char *const words[] = {
+		[OPT_FLAG] = "", [OPT_OFF] = "", [OPT_TEXT] = "TEXT", [OPT_SIZE] = "SIZE",
+		[OPT_SIZE_MAX] = "SIZE", [OPT_NUMBER] = "N", [OPT_LIST] = "DRIVE,...",
+		[OPT_LAYOUT] = "LAYOUT", [OPT_LINE] = "FILE",
+	};
+
+	return words[o->kind];
+}
+
+/* Size and layout of a volume have no default. */
+static bool required(const struct opt *o)
+{
+	return o->kind == OPT_LAYOUT || o->kind == OPT_SIZE_MAX;
+}
+
 static void synopsis(const struct verb *v)
 {
+	const struct opt *o;
+	bool more = false;
+
 	printf("meshctl %s", verb_words(v));
 	if (v->operand)
 		printf(" %s", v->operand_name);
 	if (v->second)
 		printf(" %s", v->second_name);
-	printf("%s\n", v->opts->name ? " [OPTION...]" : "");
+	for (o = v->opts; o->name; o++) {
+		more |= !required(o);
+		if (required(o))
+			printf(" --%s %s", o->name, value_word(o));
+	}
+	printf("%s\n", more ? " [OPTION...]" : "");
 }
 
 static void help_verb(const struct verb *v)
 {
 	const struct opt *o;
+	char words[32];
 
 	printf("Usage: ");
 	synopsis(v);
 	printf("\nTo %s.\n\nOptions:\n", v->summary);
-	for (o = v->opts; o->name; o++)
-		printf("  --%-12s %s\n", o->name, o->help);
-	printf("  --%-12s print the result as JSON\n  --%-12s this text\n\nExample:\n  %s\n",
+	for (o = v->opts; o->name; o++) {
+		snprintf(words, sizeof(words), "%s %s", o->name, value_word(o));
+		printf("  --%-17s %s\n", words, o->help);
+	}
+	printf("  --%-17s print the result as JSON\n  --%-17s this text\n\nExample:\n  %s\n",
 	       "json", "help", v->example);
 }
 
@@ -304,13 +333,9 @@ static int complete(const struct command *c)
 		return missing(v, v->operand_name);
 	if (v->second && c->operands < 2)
 		return missing(v, v->second_name);
-	for (o = v->opts; o->name; o++) {
-		if (o->kind == OPT_LAYOUT && !json_object_get(c->args, "level"))
-			return missing(v, "--layout");
-		if ((o->kind == OPT_SIZE || o->kind == OPT_SIZE_MAX) && !strcmp(o->key, "size") &&
-		    !json_object_get(c->args, "size"))
-			return missing(v, "--size");
-	}
+	for (o = v->opts; o->name; o++)
+		if (required(o) && !json_object_get(c->args, o->kind == OPT_LAYOUT ? "level" : o->key))
+			return missing(v, o->kind == OPT_LAYOUT ? "--layout" : "--size");
 	return 0;
 }
 

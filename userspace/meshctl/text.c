@@ -90,7 +90,8 @@ static void version(const json_t *r)
 	if (json_is_true(json_object_get(r, "insecure")))
 		printf("key      INSECURE: none, and any host that reaches this one may do all it likes\n");
 	else
-		printf("key      none: this host lends to itself alone ('meshctl host key generate')\n");
+		printf("key      none: this host lends to itself alone ('meshctl host key set', or "
+		       "'generate' on the first host)\n");
 }
 
 static void scan(const json_t *r)
@@ -265,7 +266,7 @@ static void extents(const json_t *r)
 		{ NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "extents"), cols, "no extents that a volume does not claim");
+	table(json_object_get(r, "extents"), cols, "no extents that no volume claims");
 	silent(r);
 }
 

@@ -32,6 +32,7 @@ void print_dry_run(const struct print_ops *p, const json_t *r)
 #define OPT_DRY_RUN	{ "dry-run", OPT_FLAG, "dry_run", "say what would be destroyed, and change nothing" }
 #define OPT_PREEMPT(help)	{ "preempt", OPT_FLAG, "preempt", help }
 #define OPT_STALE(help)		{ "stale", OPT_FLAG, "stale", help }
+#define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
 #define OPT_END		{ NULL, OPT_FLAG, NULL, NULL }
 
 static const struct opt none[] = { OPT_END };
@@ -48,7 +49,8 @@ static const struct opt import_opts[] = {
 };
 
 static const struct opt lend_opts[] = {
-	{ "force", OPT_FLAG, "force", "lend it although something is on it: that is lost" },
+	{ "force", OPT_FLAG, "force", "erase what is on it; with a label of ours, take it up although older, of "
+	  "another size, or on a network" },
 	{ "take-over", OPT_FLAG, "take_over", "although its label names another host: it was moved here" },
 	OPT_DRY_RUN,
 	OPT_END,
@@ -74,7 +76,7 @@ static const struct opt free_opts[] = {
 };
 
 static const struct opt restore_opts[] = {
-	{ "force", OPT_FLAG, "force", "although something else is on it, or no record confirms the backup" },
+	{ "force", OPT_FLAG, "force", "although something else is on it, or nothing but the device tells that it was that drive" },
 	OPT_DRY_RUN,
 	OPT_END,
 };
@@ -100,7 +102,7 @@ static const struct opt create_opts[] = {
 	{ "size", OPT_SIZE_MAX, "size", "bytes, or with a suffix: 10G, 1.5T; max: all there is" },
 	{ "layout", OPT_LAYOUT, "layout", "linear, or stripe:N over N drives" },
 	{ "strip", OPT_SIZE, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
-	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
+	{ "drives", OPT_LIST, "drives", DRIVES_HELP },
 	{ "domain", OPT_TEXT, "domain", "no two members on one 'host' or one 'drive' (default drive)" },
 	{ "no-attach", OPT_OFF, "attach", "only make it" },
 	OPT_END,
@@ -109,7 +111,8 @@ static const struct opt create_opts[] = {
 static const struct opt attach_opts[] = {
 	{ "readonly", OPT_FLAG, "readonly", "open it for reading only" },
 	OPT_PREEMPT("take it from the host that holds it, which is fenced"),
-	OPT_STALE("although a host is silent that could know a later layout"),
+	OPT_STALE("although a host is silent that could know a later layout; undoes an extend whose new "
+		  "drive is lost"),
 	OPT_END,
 };
 
@@ -129,7 +132,7 @@ static const struct opt delete_opts[] = {
 
 static const struct opt extend_opts[] = {
 	{ "size", OPT_SIZE_MAX, "size", "its new size; max: all there is" },
-	{ "drives", OPT_LIST, "drives", "UUIDs or devices of the drives to take, with commas between" },
+	{ "drives", OPT_LIST, "drives", DRIVES_HELP },
 	OPT_END,
 };
 

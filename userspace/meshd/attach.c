@@ -71,6 +71,15 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 
+/* What was begun before is not undone under a device that is there. */
+static int attached_already(struct req *r, const struct store_volume *v)
+{
+	if (v->pending && arg_bool(r, "stale"))
+		req_note(r, "volume %s is attached: its unfinished change is not undone; unmount it, then "
+			 "meshctl volume detach %s --stale first", v->name, v->name);
+	return volume_result(r, &v->uuid);
+}
+
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
@@ -83,7 +92,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		return -1;
 	kernel_device(&v->uuid, device, sizeof(device));
 	if (device[0] && v->attached && v->readonly == arg_bool(r, "readonly"))
-		return volume_result(r, &v->uuid);
+		return attached_already(r, v);
 	if (device[0] && v->attached)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
@@ -92,8 +101,9 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 			req_note(r, "an earlier change of volume %s is undone, and what could be on its "
 				 "new members given up", v->name);
 		else
-			req_note(r, "an earlier change of volume %s is not finished: %s; if that is lost "
-				 "for good, --stale undoes the change", v->name, why);
+			req_note(r, "an earlier change of volume %s is not finished: %s%s", v->name, why,
+				 b.stale || !pending_extend(v) ? "" :
+				 "; if that is lost for good, --stale undoes the extend");
 	}
 	if (store_volume_get(&v->uuid, v, l))
 		return req_fail(r, "the store has lost the volume");

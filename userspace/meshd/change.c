@@ -296,6 +296,19 @@ int pending_settle(struct store_volume *v, char *why)
 	return pending_with(v, why, settle);
 }
 
+static int adds_members(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+{
+	(void)v, (void)why;
+	return next->members > l->members;
+}
+
+bool pending_extend(struct store_volume *v)
+{
+	char why[REASON];
+
+	return v->pending && pending_with(v, why, adds_members) > 0;
+}
+
 int pending_undo(struct store_volume *v, char *why)
 {
 	return pending_with(v, why, undo);

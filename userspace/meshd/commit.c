@@ -197,7 +197,7 @@ static const char *member_words(const struct mesh_member *m)
 {
 	switch (m->error) {
 	case -EBUSY:
-		return "is held by another host; add --preempt to take it";
+		return "is held by another host; volume attach --preempt takes it";
 	case -ESTALE:
 		return "has another version of the layout now; try again";
 	default:

@@ -343,7 +343,7 @@ static void commit_failed(struct tdrive *d, int err, const int each[2])
 	if (err == -EBADE)
 		log_error("%s: its label is not what this host wrote last: another host or program "
 			  "writes to the drive. Its label is not written and nothing is opened any more; "
-			  "unexport it on one of the hosts", d->path);
+			  "withdraw it on one of the hosts (meshctl drive withdraw)", d->path);
 	else if (err)
 		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
 	else

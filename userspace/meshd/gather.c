@@ -63,8 +63,8 @@ bool shown_twice(const struct shown *s, const struct muuid *drive, const struct 
 	if (!t || !twin_hosts_doubt(t))
 		return false;
 	muuid_text(drive, text);
-	snprintf(why, REASON, "drive %s is lent by host %.40s and by host %.40s, so one of them has a copy; "
-		 "meshctl drive withdraw the copy there", text, hosts[t->host].name,
+	snprintf(why, REASON, "drive %s is lent by host %.40s and by host %.40s, so one has a copy; "
+		 "there meshctl drive withdraw --force (--preempt if extents are open)", text, hosts[t->host].name,
 		 hosts[t->other].name);
 	return true;
 }

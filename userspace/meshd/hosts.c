@@ -80,8 +80,9 @@ static int add_other_address(struct req *r, const struct store_host *h, struct m
 
 static int no_key(struct req *r, const struct store_host *h)
 {
-	return req_fail(r, "this host has no key, so it works for itself alone; before adding %s: meshctl "
-			"host key generate here, and meshctl host key set there", h->addr);
+	return req_fail(r, "this host has no key, so it works for itself alone; before adding %s bring the "
+			"cluster's key (meshctl host key show there, host key set here), or where there is "
+			"none yet: host key generate here, host key set there", h->addr);
 }
 
 static int add(struct req *r, struct store_host *h)
@@ -165,7 +166,10 @@ static int replace(struct req *r, struct store_host *h)
 	*h = old;
 	snprintf(both, sizeof(both), "%s:%u", want.addr, want.port);
 	if (!store_host_find(both, &other) && other.id != old.id)
-		return swap(r, h, &other);
+		return arg_bool(r, "no_wait") ?
+		       req_fail(r, "%s is known as host %s: that the two have changed places is noted when "
+				"%s answers there, so without --no-wait", both, other.name, old.name) :
+		       swap(r, h, &other);
 	memcpy(h->addr, want.addr, sizeof(h->addr));
 	h->port = want.port;
 	memset(&h->uuid, 0, sizeof(h->uuid));
@@ -212,11 +216,13 @@ int cmd_host_add(struct req *r)
 		return req_usage(r, "\"%s\" is not an address; give an IP address of the RDMA network", addr);
 	if (arg_num(r, "port"))
 		h.port = arg_num(r, "port");
+	if (name[0] && arg_str(r, "replace")[0])
+		return req_usage(r, "--name does not go with --replace: the host keeps its name");
 	if (name[0] && !layout_name_ok(name))
 		return req_usage(r, "\"%s\" cannot be a name", name);
-	if (name[0] && !arg_str(r, "replace")[0] && !store_host_find(name, &other))
-		return req_fail(r, "there is a host %s already; choose another --name, or add --replace %s "
-				"if this is where it is now", name, name);
+	if (name[0] && !store_host_find(name, &other))
+		return req_fail(r, "there is a host %s already; choose another --name, or say --replace %s "
+				"instead if this is where it is now", name, name);
 	snprintf(h.name, sizeof(h.name), "%s", name[0] ? name : h.addr);
 	/* The kernel's numbers first, should the store have been lost. */
 	m = mesh_open();
@@ -373,7 +379,9 @@ int cmd_host_check(struct req *r)
 	for (i = 0; i < n; i++)
 		verdict(list, !lines[i].bad, "link", lines[i].text, &good);
 	key_words(text, sizeof(text));
-	verdict(list, true, "key", text, &good);
+	/* For itself a host needs none. */
+	verdict(list, key_id() || D.insecure || muuid_equal(&h.uuid, &D.host) || rdma_own(h.addr), "key",
+		text, &good);
 	if (known)
 		check_session(list, &h, &good);
 	else

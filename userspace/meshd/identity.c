@@ -227,7 +227,7 @@ const char *key_warning(void)
 	       "INSECURE: no key is set and insecure = yes: any host that reaches this one can read "
 	       "and destroy all that it exports" :
 	       "no key is set: this host exports to itself alone, and cannot use others; 'meshctl host "
-	       "key generate' on one host, 'host key set' on the others";
+	       "key set' with the cluster's key, or 'host key generate' on its first host";
 }
 
 u16 key_id(void)
@@ -251,7 +251,8 @@ void key_words(char *out, size_t size)
 	else
 		snprintf(out, size, "none here: %s", D.insecure ?
 			 "insecure, any host may log in, and one that has a key refuses this one" :
-			 "other hosts can neither be used nor use this one");
+			 "other hosts can neither be used nor use this one until it has the cluster's "
+			 "(meshctl host key set)");
 	pthread_mutex_unlock(&lock);
 }
 

@@ -188,8 +188,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 		err = req_fail(r, "no volume %s here or on the drives of the known hosts; see meshctl volume "
 			       "import", what);
 	else if (!err && hits > 1)
-		err = req_fail(r, "several volumes are called %s; name it by its UUID, and give it another "
-			       "name here with --as", what);
+		err = req_fail(r, "several volumes are called %s: meshctl volume import UUID --as NAME", what);
 	scan_free(&s);
 	return err;
 }
@@ -197,7 +196,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 {
 	const char *as = arg_str(r, "as");
-	char device[48];
+	char device[48], text[MUUID_TEXT];
 	int err;
 
 	kernel_device(&l->volume, device, sizeof(device));
@@ -208,8 +207,10 @@ static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 	kernel_keep(v);
 	snprintf(v->name, sizeof(v->name), "%s", as[0] ? as : l->name);
 	err = store_volume_commit(v, l);
+	muuid_text(&l->volume, text);
 	if (err == -EEXIST)
-		return req_fail(r, "another volume here is called %s; choose a name with --as", v->name);
+		return req_fail(r, "another volume here is called %s: meshctl volume import %s --as NAME",
+				v->name, text);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	req_note(r, "volume %s was imported from its drives, version %llu", v->name,

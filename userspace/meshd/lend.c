@@ -118,7 +118,7 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);
-	return serves ? req_fail(r, "host %s serves %s now: unexport it there first (meshctl drive "
+	return serves ? req_fail(r, "host %s serves %s now: withdraw it there first (meshctl drive "
 				 "withdraw)", h.name, p->path) : 0;
 }
 
@@ -130,7 +130,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	muuid_text(&p->owner, owner);
 	if (!arg_bool(r, "take_over"))
 		return req_fail(r, "%s was exported last by host %s, which may be serving it now; "
-				"unexport it there (meshctl drive withdraw), then add --take-over. "
+				"withdraw it there (meshctl drive withdraw), then add --take-over. "
 				"Two hosts that serve one drive destroy what is on it", p->path, owner);
 	if (p->network[0] && !arg_bool(r, "force"))
 		return req_fail(r, "%s is on a network (%s): what host %s wrote may arrive later yet; "
@@ -154,7 +154,7 @@ static int label_verdict(struct req *r, const struct probe *p)
 	}
 	if (d) {
 		req_fail(r, "%s has the same label as %s, which is exported: a copy of it, or a second "
-			 "path to it; wipe the copy (wipefs -a, and its last MiB) or unplug it",
+			 "path to it; unplug it, or wipe a copy's first and last MiB (dd)",
 			 p->path, d->path);
 		tdrive_put(d);
 		return -1;
@@ -180,6 +180,8 @@ static int lend_verdict(struct req *r, const struct probe *p)
 {
 	if (p->verdict == PROBE_USED || p->verdict == PROBE_UNFIT)
 		return req_fail(r, "%s cannot be exported: %s", p->path, p->why);
+	if (p->verdict == PROBE_NETWORK && !arg_bool(r, "force"))
+		return req_fail(r, "%s %s; add --force to lend it nevertheless", p->path, p->why);
 	if (p->verdict == PROBE_FOREIGN && !arg_bool(r, "force"))
 		return req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
 				p->why);
@@ -208,6 +210,8 @@ static int lend_dry(struct req *r, const struct probe *p)
 		jset_str(j, "reason", p->why);
 		jset_u64(j, "bytes", p->size);
 		req_note(r, "%s %s: all of that would be lost", p->path, p->why);
+	} else if (p->verdict == PROBE_NETWORK) {
+		req_note(r, "%s is empty and would be exported, although it %s", p->path, p->why);
 	} else {
 		req_note(r, "%s is empty and would be exported", p->path);
 	}
@@ -288,7 +292,8 @@ int cmd_drive_lend(struct req *r)
 	int err;
 
 	if (!D.listen)
-		return req_fail(r, "this meshd runs without the target role; start it without --no-target");
+		return req_fail(r, "this meshd runs without the target role (--no-target, or target = no in "
+				"/etc/meshblk/meshd.conf): it lends no drives");
 	if (path[0] != '/')
 		return req_usage(r, "name a device, such as /dev/nvme0n1");
 	if (!lend_lock_for(r))

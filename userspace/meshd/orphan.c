@@ -466,6 +466,7 @@ int cmd_drive_free(struct req *r)
 	struct survey s;
 	struct judge j = { .s = &s };
 	char why[CLAIM_WHY] = "";
+	enum claim claim = CLAIM_UNKNOWN;
 	struct muuid uuid;
 	int err;
 
@@ -479,9 +480,12 @@ int cmd_drive_free(struct req *r)
 	if (!err && !at)
 		err = req_fail(r, "no host that answers has an extent %s; see meshctl drive extents", what);
 	if (!err)
-		err = free_verdict(r, &e, judge(&j, &e, why), why);
+		claim = judge(&j, &e, why);
+	/* What is shown twice no option frees. */
 	if (!err)
 		err = free_place(r, &s, &j, &e, &at);
+	if (!err)
+		err = free_verdict(r, &e, claim, why);
 	if (!err)
 		err = arg_bool(r, "dry_run") ? free_dry(r, &e, &at->h, why) : free_it(r, &e, &at->h);
 	judge_end(&j);

@@ -58,5 +58,7 @@ struct rdma_line {
 };
 
 size_t rdma_check(const char *addr, struct rdma_line *out, size_t max);
+/* Whether @addr is this host's own. */
+bool rdma_own(const char *addr);
 
 #endif

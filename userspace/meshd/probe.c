@@ -29,6 +29,7 @@ static const char *const words[] = {
 	[PROBE_THEIRS] = "refused",
 	[PROBE_USED] = "refused",
 	[PROBE_FOREIGN] = "refused",
+	[PROBE_NETWORK] = "refused",
 	[PROBE_UNFIT] = "refused",
 };
 
@@ -317,7 +318,7 @@ static void find_network(struct probe *p)
 static void check_network(struct probe *p)
 {
 	if (p->network[0])
-		verdict(p, PROBE_FOREIGN, "is on a network (%s): its writes may outlive this host",
+		verdict(p, PROBE_NETWORK, "is on a network (%s): its writes may outlive this host",
 			p->network);
 }
 

@@ -67,6 +67,22 @@ static int local_gid(const char *addr, union ibv_gid *gid, char *text, size_t si
 	return 0;
 }
 
+bool rdma_own(const char *addr)
+{
+	struct addrinfo hint = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST }, *ai;
+	bool own;
+	int fd;
+
+	if (getaddrinfo(addr, NULL, &hint, &ai))
+		return false;
+	fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	own = fd >= 0 && !bind(fd, ai->ai_addr, ai->ai_addrlen);
+	if (fd >= 0)
+		close(fd);
+	freeaddrinfo(ai);
+	return own;
+}
+
 /*
  * Does anybody answer at that address? A host that is there says that it has no
  * such UDP port, unless a firewall keeps it quiet; for one that is not, our own

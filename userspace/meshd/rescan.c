@@ -225,7 +225,8 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 	for (i = 0; i < n && (d || pick >= 0); i++) {
 		if ((int)i == pick)
 			continue;
-		refuse(f, p[i], NULL, "same label as %s, which is served; wipe the copy or unplug it",
+		refuse(f, p[i], NULL, "same label as %s, which is served; unplug this one, or wipe a "
+		       "copy's first and last MiB (dd)",
 		       d ? d->path : p[pick]->path);
 		if (d)
 			mark_twin(d, p[i]->path);

@@ -254,13 +254,20 @@ static int objection(struct work *w, const char *fmt, ...)
 static int check_signature(struct work *w, const char *path)
 {
 	char self[32], what[80];
+	json_t *j;
 	int rc;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
 	rc = probe_signature(self, what, sizeof(what));
 	if (rc < 0)
 		return req_fail(w->r, "%s cannot be probed for file systems", path);
-	return rc ? objection(w, "%s carries %s, which its label would overwrite in part", path, what) : 0;
+	if (!rc)
+		return 0;
+	if (arg_bool(w->r, "dry_run")) {
+		j = req_destroys(w->r, "drive", path);
+		jset_str(j, "reason", what);
+	}
+	return objection(w, "%s carries %s, which its label would overwrite in part", path, what);
 }
 
 /* The device alone may be another drive's by now: one that was erased and used again. */
@@ -293,6 +300,9 @@ static int restore(struct work *w, const struct probe *p)
 	    objection(w, "%s carries the labels of two drives: one of them was overwritten in part by the "
 		      "other", path))
 		return -1;
+	dry_begin(w->r);
+	if (!arg_bool(w->r, "dry_run"))
+		json_object_del(w->r->result, "dry_run");
 	if (check_signature(w, path))
 		return -1;
 	if (choose_backup(w, &p->id))
@@ -307,9 +317,6 @@ static int restore(struct work *w, const struct probe *p)
 		return req_fail(w->r, "%s: what is found makes no label: %s", path, strerror(-n));
 	if (check_records(w, path, n))
 		return -1;
-	dry_begin(w->r);
-	if (!arg_bool(w->r, "dry_run"))
-		json_object_del(w->r->result, "dry_run");
 	list_lines(w, n);
 	jset_uuid(w->r->result, "drive", &w->out->drive);
 	jset_u64(w->r->result, "sequence", w->out->sequence);

@@ -119,8 +119,9 @@ static void unreadable(int rc)
 	}
 	if (!__atomic_exchange_n(&broken, true, __ATOMIC_RELAXED))
 		log_error("store.db in %s cannot be read: nothing is attached, changed or freed any more, "
-			  "and what is attached stays so. Put a good copy back, or move it away, add the "
-			  "hosts and import the volumes; then start meshd again", D.state);
+			  "and what is attached stays so. Stop meshd, put a good copy back or move it "
+			  "away, start meshd; in the latter case add the hosts and import the volumes",
+			  D.state);
 }
 
 sqlite3_stmt *sql(const char *text)

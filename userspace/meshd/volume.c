@@ -38,7 +38,7 @@ static int create_wish(struct req *r, struct wish *w)
 		return req_usage(r, "--domain is host or drive, not %s (racks are not "
 				 "known yet)", domain);
 	if (!w->bytes || (w->bytes > 1ULL << 60 && w->bytes != SIZE_MAX_ROOM))
-		return req_usage(r, "--size is from 1M to 1024P, or max");
+		return req_usage(r, "--size is more than 0 and up to 1024P, or max");
 	if (w->level == LAYOUT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
 		return req_usage(r, "a stripe goes over 2 to %d drives", COLUMNS_MAX);
 	if (arg_num(r, "strip") > 1 << 20 || w->strip < 4096 || w->strip & (w->strip - 1))
@@ -147,7 +147,9 @@ static int settled(struct req *r, struct store_volume *v, struct layout *l)
 	char why[REASON];
 
 	if (v->pending && pending_settle(v, why))
-		return req_fail(r, "an earlier change of volume %s is not finished: %s", v->name, why);
+		return req_fail(r, "an earlier change of volume %s is not finished: %s%s", v->name, why,
+				pending_extend(v) ? "; if that is lost for good: unmount it, meshctl volume "
+				"detach --stale, then volume attach --stale" : "");
 	return store_volume_get(&v->uuid, v, l) ? req_fail(r, "the store has lost the volume") : 0;
 }
 

@@ -104,6 +104,8 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 int pending_settle(struct store_volume *v, char *why);
 /* Go back to the layout before a change, one of whose new members is lost. */
 int pending_undo(struct store_volume *v, char *why);
+/* Whether a change that is not settled adds members: no other one can be undone. */
+bool pending_extend(struct store_volume *v);
 
 /* extents.c */
 

@@ -5,8 +5,8 @@
  *
  *                 label found            unplugged, or withdrawn
  *   (none) ------------------------> UP ------------------------> (none)
- *                                     | a copy of the label cannot be written,
- *                                     | or somebody else has written one
+ *                                     | a copy of the label is damaged, or cannot be
+ *                                     | written, or somebody else has written one
  *                                     v
  *                                   SICK    serves what was granted, no more;
  *                                           one that is another's grants no more
@@ -65,6 +65,7 @@ struct tdrive {
 	struct label_disk disk;		/* the job thread's */
 	u64	backup_ms;		/* the job thread's: when it was made last */
 	bool	backup_due;		/* the job thread's */
+	bool	damaged;		/* the job thread's: a copy of the label, not written since */
 	bool	nvme;
 
 	pthread_mutex_t lock;		/* of all below */
@@ -152,8 +153,11 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  * last, nothing was written, or another errno: none may be durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
-/* Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read. */
-int label_same(int fd, const struct label *l, const struct label_disk *disk);
+/*
+ * Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read.
+ * A copy that is damaged beside a good one is not known any more.
+ */
+int label_same(int fd, const struct label *l, struct label_disk *disk);
 int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);

@@ -106,7 +106,13 @@ static void test_taken_over(void)
 	for (int extents = 0; extents < 2; extents++) {
 		rig_begin(extents ? LABEL_READY : 0);
 		rig_take_over();
+		/* Its new label may name this host: without a note it would be taken up again. */
+		note_err = -ENOSPC;
+		CU_ASSERT_EQUAL(withdraw_it(extents), -1);
+		CU_ASSERT(listed());
+		note_err = noted = 0;
 		CU_ASSERT_EQUAL(withdraw_it(extents), 0);
+		CU_ASSERT_EQUAL(noted, 1);
 		CU_ASSERT(!listed());
 		CU_ASSERT(rig_theirs(d->fd));
 		CU_ASSERT_EQUAL(rig_damage(d->fd), 0);

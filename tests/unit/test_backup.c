@@ -83,6 +83,32 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(access(path, R_OK), 0);
 }
 
+/* The copy that alone has it rots: what the other one has is not older than the backup. */
+static void test_half(void)
+{
+	begin();
+	wrote(56);
+	d.sick = true;
+	wrote(57);
+	d.backup_due = true;
+	d.label = &l;
+	backup_idle(&d);
+	CU_ASSERT_EQUAL(reads(), 56);
+	l.sequence = 56;
+	CU_ASSERT_EQUAL(backup_newer(&l), 0);
+	d.sick = false;
+	l.sequence = 58;
+	backup_label(&d, &l, false);
+	CU_ASSERT_EQUAL(reads(), 58);
+	/* The same when nothing else is written. */
+	d.sick = true;
+	wrote(59);
+	d.sick = false;
+	backup_idle(&d);
+	CU_ASSERT_EQUAL(reads(), 59);
+	CU_ASSERT(!d.backup_due);
+}
+
 static size_t listed(void)
 {
 	struct muuid *all;
@@ -123,6 +149,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "newer", test_newer },
+		{ "one copy alone", test_half },
 		{ "no space", test_full },
 		{ NULL, NULL },
 	};

@@ -86,8 +86,28 @@ static void make(struct tdrive *d, const struct label *l)
 	free(buf);
 }
 
+/*
+ * What one copy alone has is no measure: when that copy rots, the other one would be
+ * an older state. Made as soon as both have it.
+ */
+static bool half(struct tdrive *d)
+{
+	bool sick;
+
+	pthread_mutex_lock(&d->lock);
+	sick = d->sick;
+	pthread_mutex_unlock(&d->lock);
+	if (sick) {
+		d->backup_due = true;
+		d->backup_ms = 0;
+	}
+	return sick;
+}
+
 void backup_label(struct tdrive *d, const struct label *l, bool now)
 {
+	if (half(d))
+		return;
 	if (now || !d->backup_ms || now_ms() - d->backup_ms > EVERY_MS)
 		make(d, l);
 	else
@@ -96,7 +116,7 @@ void backup_label(struct tdrive *d, const struct label *l, bool now)
 
 void backup_idle(struct tdrive *d)
 {
-	if (d->backup_due && now_ms() - d->backup_ms > EVERY_MS)
+	if (d->backup_due && (!d->backup_ms || now_ms() - d->backup_ms > EVERY_MS) && !half(d))
 		make(d, d->label);
 }
 

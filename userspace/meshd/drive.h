@@ -162,7 +162,7 @@ int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);
 
-/* backup.c: what the state folder keeps of each drive */
+/* backup.c: what the state folder keeps of each drive; of a sick one nothing new */
 void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */
 void backup_idle(struct tdrive *d);					/* job thread */
 /* A copy of @drive's label in the state folder, the newest that is whole. */

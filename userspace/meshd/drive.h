@@ -72,7 +72,9 @@ struct tdrive {
 	pthread_cond_t wake;
 	struct label *label;		/* read by anybody, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
-	u64	job_since;		/* now_ms() when the job in work began; 0: none */
+	u64	job_since;		/* now_ms() when the job in work began; 0: none, or it waits for
+					 * the state folder
+					 */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */

@@ -177,7 +177,8 @@ void backup_aside(const struct muuid *drive)
 
 	file_of(path, sizeof(path), drive, "");
 	file_of(aside, sizeof(aside), drive, ".newer");
-	if (rename(path, aside))
+	unlink(aside);
+	if (link(path, aside))
 		log_warn("%s: not kept as %s: %s", path, aside, strerror(errno));
 }
 

@@ -171,7 +171,7 @@ void backup_idle(struct tdrive *d);					/* job thread */
 int backup_read(const struct muuid *drive, struct label *l);
 /* The sequence of its backup, if that is higher than @l's: the drive went back in time. */
 u64 backup_newer(const struct label *l);
-/* Such a backup is kept as UUID.newer. */
+/* Such a backup is kept as UUID.newer, too; in its own place until the next one takes that. */
 void backup_aside(const struct muuid *drive);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);

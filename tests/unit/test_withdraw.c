@@ -150,6 +150,21 @@ static void test_unwritable(void)
 	CU_ASSERT(!listed());
 }
 
+/* What the device says at once is not that nobody waits any more: it stays. */
+static void test_times_out(void)
+{
+	rig_begin(LABEL_READY);
+	bad_writes = 3;
+	bad_errno = ETIMEDOUT;
+	note_err = -ENOSPC;
+	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "cannot be written"));
+	note_err = 0;
+	CU_ASSERT(listed());
+	bad_errno = EIO;
+	rig_end();
+}
+
 static int commit_job(struct tdrive *t, void *arg)
 {
 	struct label *l = tdrive_edit(t);
@@ -203,6 +218,7 @@ int main(void)
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },
+		{ "times out", test_times_out },
 		{ "set back clock", test_clock },
 		{ NULL, NULL },
 	};

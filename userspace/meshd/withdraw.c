@@ -106,7 +106,8 @@ static int withdraw_job(struct tdrive *d, void *arg)
 		leave(d, false);	/* nobody may wait by now */
 		if (now_ms() - w->since > WITHDRAW_MS)
 			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
-		return err;
+		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
+		return err == -ETIMEDOUT ? -EIO : err;
 	}
 	cache_on(d);
 	tdrive_stop(d, w->force);

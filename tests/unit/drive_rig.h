@@ -20,6 +20,7 @@
 
 /* The copies of a label that fail, as bits: 1 the first, 2 the last. */
 static unsigned int bad_reads, bad_writes;
+static int bad_errno = EIO;	/* of such a write */
 
 static ssize_t rig_pread(int fd, void *buf, size_t n, off_t at)
 {
@@ -29,7 +30,7 @@ static ssize_t rig_pread(int fd, void *buf, size_t n, off_t at)
 
 static ssize_t rig_pwrite(int fd, const void *buf, size_t n, off_t at)
 {
-	errno = EIO;
+	errno = bad_errno;
 	return bad_writes & (at >= (off_t)(SIZE - MIB) ? 2 : 1) ? -1 : pwrite(fd, buf, n, at);
 }
 

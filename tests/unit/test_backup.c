@@ -20,9 +20,12 @@ static const struct muuid id = { { 5 } };
 static struct tdrive d = { .uuid = { { 5 } }, .path = "/dev/test" };
 static struct label l, kept;
 static bool full;
+static u64 since, stall, clock_ms = 1;	/* of the drive's job while it is written; how long that takes */
 
 static ssize_t test_write(int fd, const void *buf, size_t n)
 {
+	since = d.job_since;
+	clock_ms += stall;
 	if (!full)
 		return write(fd, buf, n);
 	errno = ENOSPC;
@@ -31,7 +34,7 @@ static ssize_t test_write(int fd, const void *buf, size_t n)
 
 void log_warn(const char *fmt, ...) { (void)fmt; }
 void log_debug(const char *fmt, ...) { (void)fmt; }
-u64 now_ms(void) { return 1; }
+u64 now_ms(void) { return clock_ms; }
 
 static void wrote(u64 sequence)
 {
@@ -75,12 +78,41 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(backup_newer(&l), 57);
 	/* Taken up by hand: what was known of it is kept through all that follows. */
 	backup_aside(&id);
+	/* The label may not be written: the drive is as old as before. */
+	CU_ASSERT_EQUAL(backup_newer(&l), 57);
+	backup_aside(&id);
 	wrote(58);
 	wrote(59);
 	wrote(60);
 	CU_ASSERT_EQUAL(reads(), 60);
 	snprintf(path, sizeof(path), "%s/labels/05000000-0000-0000-0000-000000000000.newer", folder);
 	CU_ASSERT_EQUAL(access(path, R_OK), 0);
+}
+
+/* The copy that alone has it rots: what the other one has is not older than the backup. */
+static void test_half(void)
+{
+	begin();
+	wrote(56);
+	d.sick = true;
+	wrote(57);
+	d.backup_due = true;
+	d.label = &l;
+	backup_idle(&d);
+	CU_ASSERT_EQUAL(reads(), 56);
+	l.sequence = 56;
+	CU_ASSERT_EQUAL(backup_newer(&l), 0);
+	d.sick = false;
+	l.sequence = 58;
+	backup_label(&d, &l, false);
+	CU_ASSERT_EQUAL(reads(), 58);
+	/* The same when nothing else is written. */
+	d.sick = true;
+	wrote(59);
+	d.sick = false;
+	backup_idle(&d);
+	CU_ASSERT_EQUAL(reads(), 59);
+	CU_ASSERT(!d.backup_due);
 }
 
 static size_t listed(void)
@@ -119,11 +151,28 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(listed(), 1);
 }
 
+/* The host's own disk hangs, the drive does not. */
+static void test_stall(void)
+{
+	begin();
+	d.job_since = 1000;
+	clock_ms = 3000;
+	since = 1;
+	stall = 60000;
+	wrote(5);
+	CU_ASSERT_EQUAL(reads(), 5);
+	CU_ASSERT_EQUAL(since, 0);
+	CU_ASSERT_EQUAL(clock_ms - d.job_since, 2000);
+	stall = 0;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "newer", test_newer },
+		{ "one copy alone", test_half },
 		{ "no space", test_full },
+		{ "the state folder hangs", test_stall },
 		{ NULL, NULL },
 	};
 	int err;

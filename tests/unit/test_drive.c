@@ -469,6 +469,35 @@ static void test_foreign(void)
 	}
 }
 
+/* A copy that rots is written again by itself; what is open stays so, and is opened again. */
+static void test_damaged(void)
+{
+	static const u64 at[] = { 30, SIZE - LABEL_AREA + 30 };
+	struct label_disk disk;
+	struct label l;
+	int each[2], i;
+
+	for (size_t copy = 0; copy < 2; copy++) {
+		begin();
+		CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[copy]), 3);
+		CU_ASSERT_EQUAL(grant(1), 0);
+		CU_ASSERT_STRING_EQUAL(state(), "sick");
+		for (i = 0; i < 600 && strcmp(state(), "up"); i++)
+			usleep(100000);
+		CU_ASSERT_STRING_EQUAL(state(), "up");
+		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+		CU_ASSERT(!each[0] && !each[1]);
+		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
+	}
+	/* Erased meanwhile, it is not written to any more. */
+	begin();
+	CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[1]), 3);
+	CU_ASSERT_EQUAL(grant(1), 0);
+	CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[0]), 3);
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	CU_ASSERT(label_read(d->fd, SIZE, &l, &disk, each) < 0);
+}
+
 static void test_lost(void)
 {
 	begin();
@@ -494,6 +523,7 @@ int main(void)
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },
 		{ "another owner", test_foreign },
+		{ "damaged", test_damaged },
 		{ "lost", test_lost },
 		{ NULL, NULL },
 	};

@@ -86,17 +86,45 @@ static void test_other_writer(void)
 	}
 }
 
-/* One copy changed is enough to stop; a wiped one, too. */
+static void put_copy(int copy, const struct label *l)
+{
+	static u8 buf[LABEL_AREA];
+	int n = label_encode(l, buf, sizeof(buf));
+
+	CU_ASSERT_EQUAL(pwrite(fd, buf, n, copy ? SIZE - MIB : 0), n);
+}
+
+/* One copy that is no label any more is written again; a whole one of another is enough to stop. */
 static void test_one_copy(void)
 {
+	struct label_disk found;
+	struct label l;
+
 	for (int copy = 0; copy < 2; copy++) {
 		begin();
 		flip((copy ? SIZE - MIB : 0) + 30);
-		CU_ASSERT_EQUAL(next(), -EBADE);
+		CU_ASSERT_EQUAL(label_same(fd, &a, &disk), 0);
+		CU_ASSERT(disk.known[!copy] && !disk.known[copy]);
+		CU_ASSERT_EQUAL(next(), 0);
+		CU_ASSERT_EQUAL(label_read(fd, SIZE, &b, &found, each), 0);
+		CU_ASSERT(!each[0] && !each[1] && b.sequence == 2);
+		/* The one after the other: both are gone. */
+		flip((copy ? SIZE - MIB : 0) + 30);
+		CU_ASSERT_EQUAL(label_same(fd, &a, &disk), 0);
+		flip((copy ? 0 : SIZE - MIB) + 30);
+		CU_ASSERT_EQUAL(label_same(fd, &a, &disk), -EBADE);
+
 		begin();
-		CU_ASSERT_EQUAL(label_wipe(fd, SIZE), 0);
+		l = a;
+		l.owner.b[0] = 9;
+		put_copy(copy, &l);
+		CU_ASSERT_EQUAL(next(), -EBADE);
+		flip((copy ? 0 : SIZE - MIB) + 30);
 		CU_ASSERT_EQUAL(next(), -EBADE);
 	}
+	begin();
+	CU_ASSERT_EQUAL(label_wipe(fd, SIZE), 0);
+	CU_ASSERT_EQUAL(next(), -EBADE);
 }
 
 /* A copy whose write failed may have become anything that was ever tried. */

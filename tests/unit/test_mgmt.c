@@ -147,18 +147,18 @@ static void test_bad_requests(void)
 		{ -EBADMSG, "[]" },
 		{ -EBADMSG, "7" },
 		{ -EBADMSG, "{}" },
-		{ -EBADMSG, "{\"v\":2,\"v\":2,\"op\":\"hello\"}" },
-		{ -EPROTONOSUPPORT, "{\"v\":3,\"op\":\"hello\"}" },
-		{ -EPROTONOSUPPORT, "{\"v\":2}" },
-		{ -EPROTONOSUPPORT, "{\"v\":2,\"op\":\"format\"}" },
-		{ -EPROTONOSUPPORT, "{\"v\":2,\"op\":3}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"free\"}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"free\",\"extent\":\"x\"}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"hello\",\"drive\":5}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"hello\",\"length\":-1}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"hello\",\"length\":1.5}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"hello\",\"name\":\"../x\"}" },
-		{ -EINVAL, "{\"v\":2,\"op\":\"records\"}" },
+		{ -EBADMSG, "{\"v\":3,\"v\":3,\"op\":\"hello\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":2,\"op\":\"hello\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":3}" },
+		{ -EPROTONOSUPPORT, "{\"v\":3,\"op\":\"format\"}" },
+		{ -EPROTONOSUPPORT, "{\"v\":3,\"op\":3}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"free\"}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"free\",\"extent\":\"x\"}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"hello\",\"drive\":5}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"hello\",\"length\":-1}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"hello\",\"length\":1.5}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"hello\",\"name\":\"../x\"}" },
+		{ -EINVAL, "{\"v\":3,\"op\":\"records\"}" },
 	};
 	struct mgmt_req r;
 
@@ -166,7 +166,7 @@ static void test_bad_requests(void)
 		CU_ASSERT_EQUAL(decode(bad[i].text, &r), bad[i].err);
 		mgmt_req_clear(&r);
 	}
-	CU_ASSERT_EQUAL(decode("{\"v\":2,\"op\":\"hello\",\"later\":[1]}", &r), 0);
+	CU_ASSERT_EQUAL(decode("{\"v\":3,\"op\":\"hello\",\"later\":[1]}", &r), 0);
 }
 
 /* "alloc" lacks each of what it needs in turn. */
@@ -213,9 +213,9 @@ static void test_answers(void)
 static void test_bad_answers(void)
 {
 	static const char *const bad[] = {
-		"", "[]", "{}", "{\"v\":2}", "{\"v\":1,\"error\":0,\"data\":{}}",
-		"{\"v\":2,\"error\":0}", "{\"v\":2,\"error\":0,\"data\":[]}",
-		"{\"v\":2,\"error\":5}", "{\"v\":2,\"error\":-4096}", "{\"v\":2,\"error\":\"x\"}",
+		"", "[]", "{}", "{\"v\":3}", "{\"v\":1,\"error\":0,\"data\":{}}",
+		"{\"v\":3,\"error\":0}", "{\"v\":3,\"error\":0,\"data\":[]}",
+		"{\"v\":3,\"error\":5}", "{\"v\":3,\"error\":-4096}", "{\"v\":3,\"error\":\"x\"}",
 	};
 	char reason[MGMT_REASON];
 	json_t *data;

@@ -12,10 +12,10 @@
 struct meshd D = { .stop = -1 };
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct muuid id = { { 5 } };
-static struct probe *found;		/* by the look; freed by it */
+static struct probe *found, *second;	/* by the look; freed by it */
 static u64 newer;
 static int taken;
-static bool noted, strange;
+static bool noted, strange, twin;
 static struct tdrive lost[3];		/* whose devices are gone */
 static size_t losts;
 static struct tdrive *ending;		/* the one of the drive that is found */
@@ -61,10 +61,11 @@ QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
 
 char **probe_list(size_t *n)
 {
-	char **all = calloc(1, sizeof(*all));
+	char **all = calloc(2, sizeof(*all));
 
-	*n = 1;
+	*n = twin ? 2 : 1;
 	all[0] = strdup("/dev/test");
+	all[1] = twin ? strdup("/dev/twin") : NULL;
 	return all;
 }
 
@@ -72,7 +73,9 @@ void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 {
 	(void)path, (void)n, (void)labelled_only;
 	out[0] = found;
-	found = NULL;
+	if (n > 1)
+		out[1] = second;
+	found = second = NULL;
 }
 
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
@@ -99,7 +102,15 @@ void sleep_ms(unsigned int ms) { (void)ms; }
 void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
 bool probe_passed_over(const char *path) { (void)path; return false; }
 struct muuid *backup_list(size_t *n) { *n = 0; return NULL; }
-int device_noted(const struct muuid *u, struct twin_id *t) { (void)u, (void)t; return -ENOENT; }
+
+int device_noted(const struct muuid *u, struct twin_id *t)
+{
+	(void)u;
+	memset(t, 0, sizeof(*t));
+	strcpy(t->wwid, "first");
+	return twin ? 0 : -ENOENT;
+}
+
 struct mesh *mesh_open(void) { return NULL; }
 void mesh_close(struct mesh *m) { (void)m; }
 int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
@@ -161,6 +172,28 @@ static void test_older(void)
 	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
 	CU_ASSERT_EQUAL(taken, 1);
 	CU_ASSERT_STRING_EQUAL(why, "");
+}
+
+/* A snapshot was put back, and a second device has the newer state: that one is no copy to wipe. */
+static void test_older_twin(void)
+{
+	struct probe *p = drive_found();
+
+	twin = true;
+	strcpy(p->id.wwid, "first");
+	second = drive_found();
+	strcpy(second->path, "/dev/twin");
+	strcpy(second->id.wwid, "second");
+	second->label->sequence = newer = 57;
+	look(p);
+	CU_ASSERT_EQUAL(taken, 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "an older state"));
+	CU_ASSERT_STRING_EQUAL(lend_twin_why("/dev/twin", why, sizeof(why)), "twice");
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "same label as /dev/test, which is refused"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "lend /dev/twin"));
+	CU_ASSERT_PTR_NULL(strstr(why, "wipe"));
+	twin = false;
+	newer = 0;
 }
 
 /* Its label could not be written, the state folder could. */
@@ -237,6 +270,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "older", test_older },
+		{ "older beside a newer one", test_older_twin },
 		{ "withdrawn", test_withdrawn },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },

@@ -47,7 +47,21 @@ u64 now_ms(void) { return 1; }
 void uuid_random(struct muuid *u) { memset(u, 7, sizeof(*u)); }
 void lend_rescan(void) { }
 void probe_clear(struct probe *p) { (void)p; }
-int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
+
+static struct tdrive served;	/* by this host, if it has a path */
+static int forgotten;
+
+struct tdrive *tdrive_by_path(const char *path) { return strcmp(path, served.path) ? NULL : &served; }
+void tdrive_put(struct tdrive *d) { (void)d; }
+void withdrawn_forget(const struct muuid *u) { forgotten += muuid_equal(u, &drive); }
+
+int take_probe(const char *path, struct probe *p)
+{
+	(void)path;
+	p->verdict = PROBE_LENT;
+	return served.path[0] ? 0 : -ENOSYS;
+}
+
 bool probe_same_disk(const struct probe *p, int disk) { (void)p, (void)disk; return true; }
 void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
 bool req_cancelled(const struct req *q) { (void)q; return false; }
@@ -186,7 +200,9 @@ static int restore_it(void)
 static void test_restored(void)
 {
 	begin();
+	forgotten = 0;
 	CU_ASSERT_EQUAL(restore_it(), 0);
+	CU_ASSERT_EQUAL(forgotten, 1);
 	CU_ASSERT_EQUAL(out.sequence, 41);
 	CU_ASSERT_EQUAL(out.extent[0].version, 2);
 }
@@ -208,11 +224,26 @@ static void test_unread(void)
 	}
 }
 
+static void test_served(void)
+{
+	struct probe p;
+
+	strcpy(served.path, "/dev/test");
+	for (int sick = 0; sick < 2; sick++) {
+		served.sick = sick;
+		CU_ASSERT_EQUAL(may_restore(&r, "/dev/test", &p), -1);
+		CU_ASSERT_EQUAL(!!strstr(r.error, "written again by itself"), !sick);
+		CU_ASSERT_EQUAL(!!strstr(r.error, "drive withdraw /dev/test --force"), sick);
+	}
+	served.path[0] = 0;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "restored", test_restored },
 		{ "cannot be read", test_unread },
+		{ "exported", test_served },
 		{ NULL, NULL },
 	};
 

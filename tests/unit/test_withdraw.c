@@ -106,7 +106,13 @@ static void test_taken_over(void)
 	for (int extents = 0; extents < 2; extents++) {
 		rig_begin(extents ? LABEL_READY : 0);
 		rig_take_over();
+		/* Its new label may name this host: without a note it would be taken up again. */
+		note_err = -ENOSPC;
+		CU_ASSERT_EQUAL(withdraw_it(extents), -1);
+		CU_ASSERT(listed());
+		note_err = noted = 0;
 		CU_ASSERT_EQUAL(withdraw_it(extents), 0);
+		CU_ASSERT_EQUAL(noted, 1);
 		CU_ASSERT(!listed());
 		CU_ASSERT(rig_theirs(d->fd));
 		CU_ASSERT_EQUAL(rig_damage(d->fd), 0);
@@ -142,6 +148,21 @@ static void test_unwritable(void)
 	note_err = 0;
 	CU_ASSERT_EQUAL(withdraw_it(true), 0);
 	CU_ASSERT(!listed());
+}
+
+/* What the device says at once is not that nobody waits any more: it stays. */
+static void test_times_out(void)
+{
+	rig_begin(LABEL_READY);
+	bad_writes = 3;
+	bad_errno = ETIMEDOUT;
+	note_err = -ENOSPC;
+	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "cannot be written"));
+	note_err = 0;
+	CU_ASSERT(listed());
+	bad_errno = EIO;
+	rig_end();
 }
 
 static int commit_job(struct tdrive *t, void *arg)
@@ -197,6 +218,7 @@ int main(void)
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },
+		{ "times out", test_times_out },
 		{ "set back clock", test_clock },
 		{ NULL, NULL },
 	};

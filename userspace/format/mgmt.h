@@ -33,7 +33,7 @@
 #include "userspace/format/layout.h"
 #include "userspace/format/uuid.h"
 
-#define MGMT_VERSION	2
+#define MGMT_VERSION	3
 #define MGMT_BYTES_MAX	(64U << 20)
 #define MGMT_REASON	256
 #define MGMT_NAME	64

@@ -69,11 +69,31 @@ static int file_get(const char *path, void *buf, size_t size)
 	return n < 0 ? -EIO : (int)n;
 }
 
+/* The host's own disk may hang: that is no silence of the drive. */
+static u64 job_pause(struct tdrive *d)
+{
+	u64 spent;
+
+	pthread_mutex_lock(&d->lock);
+	spent = d->job_since ? now_ms() - d->job_since : 0;
+	d->job_since = 0;
+	pthread_mutex_unlock(&d->lock);
+	return spent;
+}
+
+static void job_resume(struct tdrive *d, u64 spent)
+{
+	pthread_mutex_lock(&d->lock);
+	d->job_since = now_ms() - spent;
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void make(struct tdrive *d, const struct label *l)
 {
 	char path[256], old[256];
 	void *buf = malloc(LABEL_BYTES_MAX);
 	int n = buf ? label_encode(l, buf, LABEL_BYTES_MAX) : -ENOMEM;
+	u64 spent = job_pause(d);
 
 	file_of(path, sizeof(path), &d->uuid, "");
 	file_of(old, sizeof(old), &d->uuid, ".old");
@@ -83,11 +103,32 @@ static void make(struct tdrive *d, const struct label *l)
 		n = file_put(path, old, buf, n);
 	if (n < 0)
 		log_warn("%s: no copy of its label is kept: %s", d->path, strerror(-n));
+	job_resume(d, spent);
 	free(buf);
+}
+
+/*
+ * What one copy alone has is no measure: when that copy rots, the other one would be
+ * an older state. Made as soon as both have it.
+ */
+static bool half(struct tdrive *d)
+{
+	bool sick;
+
+	pthread_mutex_lock(&d->lock);
+	sick = d->sick;
+	pthread_mutex_unlock(&d->lock);
+	if (sick) {
+		d->backup_due = true;
+		d->backup_ms = 0;
+	}
+	return sick;
 }
 
 void backup_label(struct tdrive *d, const struct label *l, bool now)
 {
+	if (half(d))
+		return;
 	if (now || !d->backup_ms || now_ms() - d->backup_ms > EVERY_MS)
 		make(d, l);
 	else
@@ -96,7 +137,7 @@ void backup_label(struct tdrive *d, const struct label *l, bool now)
 
 void backup_idle(struct tdrive *d)
 {
-	if (d->backup_due && now_ms() - d->backup_ms > EVERY_MS)
+	if (d->backup_due && (!d->backup_ms || now_ms() - d->backup_ms > EVERY_MS) && !half(d))
 		make(d, d->label);
 }
 
@@ -136,7 +177,8 @@ void backup_aside(const struct muuid *drive)
 
 	file_of(path, sizeof(path), drive, "");
 	file_of(aside, sizeof(aside), drive, ".newer");
-	if (rename(path, aside))
+	unlink(aside);
+	if (link(path, aside))
 		log_warn("%s: not kept as %s: %s", path, aside, strerror(errno));
 }
 

@@ -104,6 +104,19 @@ void tdrive_put(struct tdrive *d)
 	free(d);
 }
 
+/* One attempt: what fails then is tried again with the next change of the label. */
+static void repair(struct tdrive *d)
+{
+	int err = tdrive_settled(d);
+
+	d->damaged = false;
+	if (err)
+		log_error("%s: the damaged copy of its label cannot be written again: %s", d->path,
+			  strerror(-err));
+	else
+		log_info("%s: both copies of its label are good again", d->path);
+}
+
 /*
  * With d->lock. While there is nothing else to do a backup that is due is made, and the
  * label looked at: the kernel grants by what it was given, without asking here.
@@ -120,7 +133,10 @@ static void wait_for_job(struct tdrive *d)
 	d->job_since = now_ms();
 	pthread_mutex_unlock(&d->lock);
 	backup_idle(d);
-	tdrive_current(d);
+	if (d->damaged)
+		repair(d);
+	else
+		tdrive_current(d);
 	pthread_mutex_lock(&d->lock);
 	d->job_since = 0;
 }
@@ -400,11 +416,28 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	return err ? err : d->sick ? -EIO : 0;
 }
 
+/*
+ * Not written at once: of a drive that somebody erases both copies are gone at the
+ * next check, and it is not touched any more.
+ */
+static void damaged(struct tdrive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->sick = true;
+	pthread_mutex_unlock(&d->lock);
+	d->damaged = true;
+	log_error("%s: copy %d of its label is damaged, the other one is good; it is written again in a "
+		  "moment", d->path, d->disk.known[0] ? 1 : 0);
+}
+
 int tdrive_current(struct tdrive *d)
 {
 	static const int none[2];
+	bool known = d->disk.known[0] && d->disk.known[1];
 	int err = d->foreign ? -EBADE : label_same(d->fd, d->label, &d->disk);
 
+	if (!err && known && !(d->disk.known[0] && d->disk.known[1]))
+		damaged(d);
 	if (err != -EBADE || d->foreign)
 		return err;
 	pthread_mutex_lock(&d->lock);

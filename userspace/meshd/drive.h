@@ -5,8 +5,8 @@
  *
  *                 label found            unplugged, or withdrawn
  *   (none) ------------------------> UP ------------------------> (none)
- *                                     | a copy of the label cannot be written,
- *                                     | or somebody else has written one
+ *                                     | a copy of the label is damaged, or cannot be
+ *                                     | written, or somebody else has written one
  *                                     v
  *                                   SICK    serves what was granted, no more;
  *                                           one that is another's grants no more
@@ -65,13 +65,16 @@ struct tdrive {
 	struct label_disk disk;		/* the job thread's */
 	u64	backup_ms;		/* the job thread's: when it was made last */
 	bool	backup_due;		/* the job thread's */
+	bool	damaged;		/* the job thread's: a copy of the label, not written since */
 	bool	nvme;
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;
 	struct label *label;		/* read by anybody, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
-	u64	job_since;		/* now_ms() when the job in work began; 0: none */
+	u64	job_since;		/* now_ms() when the job in work began; 0: none, or it waits for
+					 * the state folder
+					 */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
@@ -152,20 +155,23 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  * last, nothing was written, or another errno: none may be durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
-/* Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read. */
-int label_same(int fd, const struct label *l, const struct label_disk *disk);
+/*
+ * Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read.
+ * A copy that is damaged beside a good one is not known any more.
+ */
+int label_same(int fd, const struct label *l, struct label_disk *disk);
 int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);
 
-/* backup.c: what the state folder keeps of each drive */
+/* backup.c: what the state folder keeps of each drive; of a sick one nothing new */
 void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */
 void backup_idle(struct tdrive *d);					/* job thread */
 /* A copy of @drive's label in the state folder, the newest that is whole. */
 int backup_read(const struct muuid *drive, struct label *l);
 /* The sequence of its backup, if that is higher than @l's: the drive went back in time. */
 u64 backup_newer(const struct label *l);
-/* Such a backup is kept as UUID.newer. */
+/* Such a backup is kept as UUID.newer, too; in its own place until the next one takes that. */
 void backup_aside(const struct muuid *drive);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);

@@ -79,16 +79,19 @@ out:
 	return pick < 0 ? pick : 0;
 }
 
+#define DAMAGED	1
+
 /*
  * Is what stands on the drive what was put there? A copy whose last write failed,
  * or that rotted, may be old, new or torn, but not a whole label of another owner
  * or of a sequence that was never tried here.
+ * Return: 0, DAMAGED: changed, but no label any more, -EBADE, or -EIO.
  */
 static int copy_as_left(int fd, const struct label *l, const struct label_disk *disk, int copy,
 			void *buf, struct label *spare)
 {
 	struct label_disk now = *disk;
-	struct label_disk_head h;
+	int err;
 
 	if (!disk->known[copy]) {
 		if (read_copy(fd, copy_at(l->size, copy), buf, spare, &now, copy))
@@ -99,28 +102,39 @@ static int copy_as_left(int fd, const struct label *l, const struct label_disk *
 	}
 	if (pread(fd, buf, ALIGN, copy_at(l->size, copy)) != ALIGN)
 		return -EIO;
-	memcpy(&h, buf, sizeof(h));
-	return memcmp(&h, &disk->head[copy], sizeof(h)) ? -EBADE : 0;
+	if (!memcmp(buf, &disk->head[copy], sizeof(disk->head[copy])))
+		return 0;
+	err = read_copy(fd, copy_at(l->size, copy), buf, spare, &now, copy);
+	return err == -ENODATA || err == -EBADMSG ? DAMAGED : err == -EIO ? -EIO : -EBADE;
 }
 
-/* A copy that cannot be read may still be writable, which repairs it. */
-static int compare(int fd, const struct label *l, const struct label_disk *disk, void *buf)
+/*
+ * A copy that cannot be read may still be writable, which repairs it. So may one that
+ * is damaged, while the other is as it was left: whoever erases a drive wipes both.
+ */
+static int compare(int fd, const struct label *l, struct label_disk *disk, void *buf)
 {
 	struct label *spare = malloc(sizeof(*spare));
-	int copy, bad = 0, err = spare ? 0 : -ENOMEM;
+	int copy, is[2] = { 0 }, err = spare ? 0 : -ENOMEM;
 
 	for (copy = 0; copy < 2 && !err; copy++) {
-		err = copy_as_left(fd, l, disk, copy, buf, spare);
-		if (err == -EIO) {
-			bad++;
-			err = 0;
-		}
+		is[copy] = copy_as_left(fd, l, disk, copy, buf, spare);
+		if (is[copy] < 0 && is[copy] != -EIO)
+			err = is[copy];
 	}
 	free(spare);
-	return err ? err : bad == 2 ? -EIO : 0;
+	for (copy = 0; copy < 2 && !err; copy++) {
+		if (is[copy] != DAMAGED)
+			continue;
+		if (is[!copy] || !disk->known[!copy])
+			err = -EBADE;
+		else
+			disk->known[copy] = false;
+	}
+	return err ? err : is[0] == -EIO && is[1] == -EIO ? -EIO : 0;
 }
 
-int label_same(int fd, const struct label *l, const struct label_disk *disk)
+int label_same(int fd, const struct label *l, struct label_disk *disk)
 {
 	void *buf = aligned(LABEL_AREA);
 	int err = buf ? compare(fd, l, disk, buf) : -ENOMEM;

@@ -84,17 +84,21 @@ void lend_cluster(struct req *r)
 	free(all);
 }
 
-/* Whether the drives that a host lists have @drive among them, served. */
+/*
+ * Whether the drives that a host lists have @drive among them, served. What cannot be read
+ * may be it.
+ */
 static bool lists(const json_t *data, const struct muuid *drive)
 {
+	json_t *list = json_object_get(data, "drives"), *j;
 	struct mgmt_drive m;
-	json_t *j;
 	size_t i;
 
-	json_array_foreach(json_object_get(data, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &m) && muuid_equal(&m.uuid, drive) && mgmt_drive_served(&m))
+	json_array_foreach(list, i, j)
+		if (mgmt_drive_unpack(j, &m) ||
+		    (muuid_equal(&m.uuid, drive) && mgmt_drive_served(&m)))
 			return true;
-	return false;
+	return !json_is_array(list);
 }
 
 /* The owner knows best. One that is silent may have been taken away with the drive. */
@@ -105,21 +109,26 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	char why[REASON];
 	json_t *data;
 	bool serves;
+	int err;
 
 	if (store_host_by_uuid(&p->owner, &h)) {
 		req_note(r, "host %s, which exported %s last, is not known here and was not asked whether "
 			 "it still serves it", owner, p->path);
 		return 0;
 	}
-	if (peer_call(&h, &q, &data, why)) {
+	err = peer_call(&h, &q, &data, why);
+	/* Another version of meshd, which may serve it. */
+	if (err == -EBADMSG)
+		return req_fail(r, "%s; withdraw %s there first (meshctl drive withdraw)", why, p->path);
+	if (err) {
 		req_note(r, "host %s, which exported %s last, does not say whether it still serves it: %s",
 			 h.name, p->path, why);
 		return 0;
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);
-	return serves ? req_fail(r, "host %s serves %s now: withdraw it there first (meshctl drive "
-				 "withdraw)", h.name, p->path) : 0;
+	return serves ? req_fail(r, "host %s serves %s now, or its list of drives cannot be read: withdraw "
+				 "it there first (meshctl drive withdraw)", h.name, p->path) : 0;
 }
 
 /* What a label that another host wrote last asks for. */

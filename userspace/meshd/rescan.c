@@ -148,7 +148,8 @@ static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct pro
 	return false;
 }
 
-static void take_one(struct finds *f, struct probe *p)
+/* Return: whether it is left to a person to decide. */
+static bool take_one(struct finds *f, struct probe *p)
 {
 	static const struct take_how by_itself = { .by_hand = false };
 	u64 newer = backup_newer(p->label);
@@ -159,23 +160,24 @@ static void take_one(struct finds *f, struct probe *p)
 		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
 		       "state of it was put back; 'meshctl drive lend %s --force' if that is wanted",
 		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
-		return;
+		return true;
 	}
 	if (!lend_cluster_ok(p->label)) {
 		refuse(f, p, "refused", "it belongs to another cluster than this host's key: set the right key "
 		       "(meshctl host key set), or 'meshctl drive lend %s --take-over'", p->path);
-		return;
+		return true;
 	}
 	if (p->label->size != p->size) {
 		refuse(f, p, "refused", "it has %llu bytes, its label says %llu: a copy of another drive, or "
 		       "grown; 'meshctl drive lend %s --force' if it is the drive itself",
 		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
-		return;
+		return true;
 	}
 	err = take_up(p, &by_itself, &d);
 	if (err && err != -ETIMEDOUT)
 		log_error("%s: not taken up: %s", p->path, strerror(-err));
 	tdrive_put(d);
+	return false;
 }
 
 /* Nobody knows which one it is: serving the wrong one gives stale data to volumes. */
@@ -194,6 +196,30 @@ static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 	}
 }
 
+/*
+ * Beside the one that was picked, @d if it is served. One that is refused may be older
+ * than these, and one that could not be taken up may be broken: they are no mere copies.
+ */
+static void refuse_others(struct finds *f, struct probe **p, size_t n, int pick, struct tdrive *d,
+			  bool left)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if ((int)i == pick)
+			continue;
+		if (d)
+			refuse(f, p[i], NULL, "same label as %s, which is served; unplug this one, or "
+			       "wipe a copy's first and last MiB (dd)", d->path);
+		else
+			refuse(f, p[i], "twice", "same label as %s, which %s; decide with "
+			       "'meshctl drive lend %s'", p[pick]->path,
+			       left ? "is refused" : "is not served yet", p[i]->path);
+		if (d)
+			mark_twin(d, p[i]->path);
+	}
+}
+
 /* All the devices that carry the label of one drive. */
 static void decide(struct finds *f, struct probe **p, size_t n, const struct mesh_drive *k,
 		   size_t drives)
@@ -201,7 +227,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 	struct tdrive *d = tdrive_find(&p[0]->drive);
 	struct twin *t = d && tdrive_ending(d) ? NULL : calloc(n, sizeof(*t));
 	struct twin_id noted;
-	bool known = !device_noted(&p[0]->drive, &noted);
+	bool known = !device_noted(&p[0]->drive, &noted), left = false;
 	int pick = -1;
 	size_t i;
 
@@ -219,18 +245,11 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 		if (pick < 0)
 			refuse_all(f, p, n, known);
 		else
-			take_one(f, p[pick]);
+			left = take_one(f, p[pick]);
 		d = pick < 0 ? NULL : tdrive_find(&p[0]->drive);
 	}
-	for (i = 0; i < n && (d || pick >= 0); i++) {
-		if ((int)i == pick)
-			continue;
-		refuse(f, p[i], NULL, "same label as %s, which is served; unplug this one, or wipe a "
-		       "copy's first and last MiB (dd)",
-		       d ? d->path : p[pick]->path);
-		if (d)
-			mark_twin(d, p[i]->path);
-	}
+	if (d || pick >= 0)
+		refuse_others(f, p, n, pick, d, left);
 	tdrive_put(d);
 	free(t);
 }

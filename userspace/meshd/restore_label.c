@@ -325,9 +325,31 @@ static int restore(struct work *w, const struct probe *p)
 	err = write_label(w);
 	if (err)
 		return req_fail(w->r, "%s: its label cannot be written: %s", path, strerror(-err));
+	/* It was withdrawn to come to this. */
+	withdrawn_forget(&w->out->drive);
 	req_note(w->r, "%s has its label again with %u extents; it is taken up in a moment", path,
 		 w->out->extents);
 	return 0;
+}
+
+/* Sick or another's, it does not get its label by itself, or not before a change. */
+static int exported_now(struct req *r, const char *path)
+{
+	struct tdrive *d = tdrive_by_path(path);
+	bool sick = false;
+
+	if (d) {
+		pthread_mutex_lock(&d->lock);
+		sick = d->sick;
+		pthread_mutex_unlock(&d->lock);
+	}
+	tdrive_put(d);
+	if (sick)
+		return req_fail(r, "%s is exported now, but its label is damaged, cannot be written or is "
+				"another's: withdraw it first (meshctl drive withdraw %s --force), then "
+				"restore its label", path, path);
+	return req_fail(r, "%s is exported now: its label is in memory and is written again by itself",
+			path);
 }
 
 static int may_restore(struct req *r, const char *path, struct probe *p)
@@ -338,8 +360,7 @@ static int may_restore(struct req *r, const char *path, struct probe *p)
 		return req_fail(r, "%s: %s", path, err == -ETIMEDOUT ? "does not answer" :
 				err == -ENOTBLK ? "not a block device" : strerror(-err));
 	if (p->verdict == PROBE_LENT)
-		return req_fail(r, "%s is exported now: its label is in memory and is written again by "
-				"itself", path);
+		return exported_now(r, path);
 	if (p->verdict == PROBE_USED)
 		return req_fail(r, "%s is in use: %s", path, p->why);
 	return 0;

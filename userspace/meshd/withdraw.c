@@ -78,6 +78,8 @@ static bool unwritten(struct tdrive *d, int err)
 {
 	if (withdrawn_note(&d->uuid))
 		return false;
+	if (err == -EBADE)
+		return true;
 	log_error("%s: withdrawn, but its label cannot be written (%s) and still names this host; only "
 		  "%s knows", d->path, strerror(-err), D.state);
 	return true;
@@ -93,14 +95,19 @@ static int withdraw_job(struct tdrive *d, void *arg)
 {
 	const struct withdrawal *w = arg;
 	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d), done = 0;
+	bool foreign = err == -EBADE;
 
-	if (err && err != -EBADE && w->force && unwritten(d, err))
-		done = UNWRITTEN;
-	if (err && err != -EBADE && !done) {
+	/* What somebody else wrote may name this host, as a copy of it does. */
+	if (err && (foreign || w->force) && unwritten(d, err)) {
+		done = foreign ? 0 : UNWRITTEN;
+		err = 0;
+	}
+	if (err) {
 		leave(d, false);	/* nobody may wait by now */
 		if (now_ms() - w->since > WITHDRAW_MS)
 			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
-		return err;
+		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
+		return err == -ETIMEDOUT ? -EIO : err;
 	}
 	cache_on(d);
 	tdrive_stop(d, w->force);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Whose word stops a take-over: the host that the label names, when it answers. */
+#define _GNU_SOURCE
+#include <linux/kernel.h>
+#include <stdarg.h>
+
+#include "userspace/meshd/lend.c"
+#include "suite.h"
+
+struct meshd D = { .stop = -1 };
+static const struct muuid me = { { 1 } }, owner = { { 2 } }, id = { { 5 } }, another = { { 6 } };
+static json_t *drives;		/* what the owner answers; NULL: nothing */
+static int call_err;
+static struct req r;
+
+/* The rest of meshd */
+
+struct tdrive **tdrives_all(size_t *n) { *n = 0; return NULL; }
+struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
+struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
+void tdrive_put(struct tdrive *d) { (void)d; }
+void tdrive_submit(struct tdrive *d, struct tjob *j) { (void)d, (void)j; }
+bool tdrive_ending(struct tdrive *d) { (void)d; return false; }
+bool tdrive_leaving(struct tdrive *d) { (void)d; return false; }
+struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
+int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
+int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
+void tdrive_describe(struct tdrive *d, struct mgmt_drive *out) { (void)d, (void)out; }
+u64 backup_newer(const struct label *l) { (void)l; return 0; }
+void probe_clear(struct probe *p) { (void)p; }
+int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
+void sleep_ms(unsigned int ms) { (void)ms; }
+void lend_rescan(void) { }
+void dry_begin(struct req *q) { (void)q; }
+void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
+const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; return ""; }
+bool arg_bool(const struct req *q, const char *key) { (void)q; return !strcmp(key, "take_over"); }
+
+bool stopping(void) { return false; }
+
+int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg,
+		   void (*drop)(void *arg), unsigned int ms)
+{
+	(void)d, (void)fn, (void)arg, (void)drop, (void)ms;
+	return -ENOSYS;
+}
+
+int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
+{
+	(void)p, (void)how, (void)out;
+	return -ENOSYS;
+}
+
+json_t *req_destroys(struct req *q, const char *what, const char *name)
+{
+	(void)q, (void)what, (void)name;
+	return NULL;
+}
+
+int req_fail(struct req *q, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(q->error, sizeof(q->error), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int req_usage(struct req *q, const char *fmt, ...)
+{
+	(void)fmt;
+	return req_fail(q, "usage");
+}
+
+int store_host_by_uuid(const struct muuid *u, struct store_host *h)
+{
+	memset(h, 0, sizeof(*h));
+	strcpy(h->name, "theirs");
+	return muuid_equal(u, &owner) ? 0 : -ENOENT;
+}
+
+int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why)
+{
+	(void)h;
+	CU_ASSERT_EQUAL(q->op, MGMT_DRIVES);
+	snprintf(why, REASON, "why");
+	*data = NULL;
+	if (!call_err) {
+		*data = json_object();
+		if (drives)
+			json_object_set(*data, "drives", drives);
+	}
+	return call_err;
+}
+
+static json_t *listed(const struct muuid *u, const char *state)
+{
+	struct mgmt_drive m = { .uuid = *u, .owner = owner };
+
+	snprintf(m.state, sizeof(m.state), "%s", state);
+	return mgmt_drive_pack(&m);
+}
+
+static int take_over(void)
+{
+	static struct label l;
+	struct probe p = { .path = "/dev/test", .verdict = PROBE_THEIRS, .drive = id, .owner = owner,
+			   .size = 64ULL << 20, .label = &l };
+
+	l = (struct label) { .drive = id, .owner = owner, .size = p.size };
+	r = (struct req) { .status = 0 };
+	return lend_verdict(&r, &p);
+}
+
+static void test_owner(void)
+{
+	D.host = me;
+	drives = json_array();
+	CU_ASSERT_EQUAL(take_over(), 0);
+	json_array_append_new(drives, listed(&another, "up"));
+	json_array_append_new(drives, listed(&id, "gone"));
+	CU_ASSERT_EQUAL(take_over(), 0);
+	json_array_append_new(drives, listed(&id, "up"));
+	CU_ASSERT_EQUAL(take_over(), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "host theirs serves /dev/test"));
+	json_decref(drives);
+	/* It is off, which does not stop anybody. */
+	call_err = -EHOSTDOWN;
+	CU_ASSERT_EQUAL(take_over(), 0);
+	call_err = 0;
+}
+
+/* A host that answers is not off: what cannot be read may say that it serves the drive. */
+static void test_unreadable(void)
+{
+	json_t *j = listed(&id, "up");
+
+	json_object_del(j, "owner");
+	drives = json_array();
+	json_array_append_new(drives, j);
+	CU_ASSERT_EQUAL(take_over(), -1);
+	json_decref(drives);
+	drives = NULL;
+	CU_ASSERT_EQUAL(take_over(), -1);
+	call_err = -EBADMSG;		/* another version */
+	CU_ASSERT_EQUAL(take_over(), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "unexport /dev/test there first"));
+	call_err = 0;
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "the owner's word", test_owner },
+		{ "unreadable", test_unreadable },
+		{ NULL, NULL },
+	};
+
+	return suite_main("lend", tests);
+}

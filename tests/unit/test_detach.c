@@ -29,6 +29,8 @@ static struct {
 	int	dels;
 	bool	full;		/* the store cannot be written */
 	bool	noted;
+	bool	known;		/* to the store */
+	int	gathered;	/* to release it */
 } is;
 
 struct mesh *mesh_open(void)
@@ -106,7 +108,8 @@ int pending_undo(struct store_volume *v, char *why)
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
 	(void)l;
-	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached };
+	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached,
+				     .pending = is.pending };
 	return 0;
 }
 
@@ -115,7 +118,7 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 	(void)what;
 	(void)v;
 	(void)l;
-	return -ENOENT;
+	return is.known ? 0 : -ENOENT;
 }
 
 int store_volume_flags(const struct store_volume *v)
@@ -182,6 +185,7 @@ int gather(struct gather *g, const struct muuid *volume, bool greet)
 {
 	(void)volume;
 	(void)greet;
+	is.gathered++;
 	memset(g, 0, sizeof(*g));
 	return 0;
 }
@@ -303,6 +307,28 @@ static void test_pending(void)
 	CU_ASSERT(!detaches(true, 1, true, false)[0]);
 }
 
+static void fails_to_attach(bool pending)
+{
+	static struct req r;
+
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	is.pending = pending;
+	is.known = true;
+	CU_ASSERT(cmd_volume_attach(&r) && has(r.error, "cannot be attached"));
+}
+
+/* Whether another host took it is seen by its holder, so that is not taken off. */
+static void test_released(void)
+{
+	CU_ASSERT(!detaches(false, 0, false, false)[0] && is.gathered == 1);
+	CU_ASSERT(!detaches(true, 0, false, true)[0] && !is.gathered);
+	fails_to_attach(false);
+	CU_ASSERT(is.gathered == 1);
+	fails_to_attach(true);
+	CU_ASSERT(!is.gathered);
+}
+
 /* It is detached, and stays so while meshd runs. */
 static void test_full(void)
 {
@@ -331,6 +357,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
+		{ "who holds it while a change is not finished", test_released },
 		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },
 	};

@@ -671,10 +671,19 @@ static bool undoable(struct world w, u8 self)
 
 static void test_undoable(void)
 {
-	struct world w = two(2, 2, 2, 2, false);
+	struct world w = two(2, 2, 2, 2, false), before = two(2, 2, 1, 1, false);
 
 	CU_ASSERT(undoable(w, 1));
 	CU_ASSERT(undoable(two(2, 2, 1, 1, false), 1));
+	/* Another host took it and gave it back: it may have used the new size. */
+	w.m[1].holder = 0;
+	CU_ASSERT(!undoable(w, 1));
+	w.m[0].holder = 0;
+	CU_ASSERT(!undoable(w, 1));
+	w.m[0].holder = w.m[1].holder = 1;
+	/* It cannot have, while an old member is at the version before. */
+	before.m[0].holder = before.m[1].holder = 0;
+	CU_ASSERT(undoable(before, 1));
 	/* Its new member is there: it can be completed. */
 	CU_ASSERT(!undoable(two(2, 2, 2, 2, true), 1));
 	/* Another host holds it, or went on from there; an old member is not seen. */

@@ -150,7 +150,17 @@ static void test_lost_member(void)
 	/* Not while another host may be using what it made. */
 	at[1].e.holder = (struct muuid) { { 12 } };
 	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
-	at[1].e.holder = D.host;
+	/* Nor after it gave that back. */
+	at[0].e.holder = at[1].e.holder = nobody;
+	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	at[0].e.holder = at[1].e.holder = D.host;
+	/* It is there, and a copy of it on another host: neither lost nor to be given up. */
+	at[2].host = 0;
+	at[2].copied = true;
+	at[2].owner = nobody;
+	CU_ASSERT(pending_undo(&v, why) == -ENOTUNIQ && has(why, "one of them has a copy"));
+	at[2].host = HOSTS;
+	at[2].copied = false;
 	CU_ASSERT(!pending_undo(&v, why));
 	rig_load(&v, l);
 	CU_ASSERT(!v.pending && l->members == 2 && v.version > 2);

@@ -31,6 +31,7 @@ static struct {
 	u32	host;		/* where the drive is; HOSTS: nowhere */
 	struct mgmt_extent e;	/* its version 0 and length 0: there is none */
 	struct layout *record;
+	bool	copied;		/* the other hosts show the drive as well */
 	bool	unreadable;	/* the record */
 } at[EXTENTS];
 
@@ -143,7 +144,7 @@ static void answer_records(u32 host, json_t *data)
 	u32 i;
 
 	for (i = 0; i < EXTENTS; i++) {
-		if (at[i].host != host)
+		if (at[i].host != host && !at[i].copied)
 			continue;
 		muuid_text(&at[i].e.drive, text);
 		jset_uuid(owners, text, &at[i].owner);

@@ -231,17 +231,19 @@ bool truth_undoable(const struct truth *t, const struct layout *old, const struc
 		    const struct muuid *self)
 {
 	const struct truth_label *e;
-	bool lost = false;
+	bool lost = false, before = false, ours = true;
 	u32 i;
 
 	for (i = 0; i < old->members; i++) {
 		e = truth_find(t, &old->member[i].extent);
 		if (!e || (!says(e, old) && !says(e, next)))
 			return false;
+		before = before || says(e, old);
+		ours = ours && muuid_equal(&e->holder, self);
 	}
 	for (; i < next->members; i++)
 		lost = lost || !truth_find(t, &next->member[i].extent);
-	return lost && truth_held(t, old, self) < 0;
+	return lost && (before || ours) && truth_held(t, old, self) < 0;
 }
 
 bool truth_half_made(const struct truth *t, const struct muuid *extent)

@@ -48,7 +48,7 @@ bool volume_off(struct store_volume *v)
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b)
 {
 	u64 until = now_ms() + LET_GO_MS;
-	struct store_volume now;
+	struct store_volume now = *was;
 	char why[REASON];
 	int err;
 
@@ -67,7 +67,7 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 	} while (err == -EBUSY && now_ms() < until);
 	if (err && err != -ENOENT)
 		log_warn("volume %s stays in the kernel: %s", was->name, strerror(-err));
-	else if (!was->readonly && volume_release(was, l, why))
+	else if (!was->readonly && volume_release(&now, l, why))
 		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 
@@ -146,6 +146,12 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	int err;
 	u32 i;
 
+	/* That this host holds it since is what tells that nobody has used the change. */
+	if (v->pending) {
+		snprintf(why, REASON, "a change of it is not finished");
+		free(p);
+		return -EAGAIN;
+	}
 	if (!kernel_volume(&v->uuid, &k)) {
 		err = strcmp(k.state, "removing") ? -EBUSY : 0;
 		mesh_volume_free(&k);

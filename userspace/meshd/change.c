@@ -258,7 +258,7 @@ static int undo(struct store_volume *v, struct layout *l, const struct layout *n
 		snprintf(why, REASON, "%s", store_words(err));
 		return err;
 	}
-	err = gather_unique(&g, l, why);
+	err = gather_unique(&g, next, why);
 	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
 		snprintf(why, REASON, "its drives do not allow to undo it");
 		err = -EAGAIN;

@@ -88,7 +88,8 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 
 /*
  * After a clean end nobody holds it, so that another host may take it without force. Not
- * for a volume that this kernel has. What cannot be released needs --preempt elsewhere.
+ * for a volume that this kernel has, nor while a change of it is pending. What cannot be
+ * released needs --preempt elsewhere.
  */
 int volume_release(const struct store_volume *v, const struct layout *l, char *why);
 /* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */

@@ -31,6 +31,7 @@ static struct {
 	bool	noted;
 	bool	known;		/* to the store */
 	int	gathered;	/* to release it */
+	int	brought;
 } is;
 
 struct mesh *mesh_open(void)
@@ -170,6 +171,7 @@ int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char
 	(void)l;
 	(void)o;
 	(void)why;
+	is.brought++;
 	return -EHOSTUNREACH;
 }
 
@@ -307,13 +309,14 @@ static void test_pending(void)
 	CU_ASSERT(!detaches(true, 1, true, false)[0]);
 }
 
-static void fails_to_attach(bool pending)
+static void fails_to_attach(bool pending, bool stale)
 {
 	static struct req r;
 
 	memset(&r, 0, sizeof(r));
 	memset(&is, 0, sizeof(is));
 	is.pending = pending;
+	is.stale = stale;
 	is.known = true;
 	CU_ASSERT(cmd_volume_attach(&r) && has(r.error, "cannot be attached"));
 }
@@ -323,10 +326,13 @@ static void test_released(void)
 {
 	CU_ASSERT(!detaches(false, 0, false, false)[0] && is.gathered == 1);
 	CU_ASSERT(!detaches(true, 0, false, true)[0] && !is.gathered);
-	fails_to_attach(false);
-	CU_ASSERT(is.gathered == 1);
-	fails_to_attach(true);
-	CU_ASSERT(!is.gathered);
+	fails_to_attach(false, false);
+	CU_ASSERT(is.gathered == 1 && is.brought);
+	fails_to_attach(true, false);
+	CU_ASSERT(!is.gathered && is.brought);
+	/* What cannot be undone just now stays as it is in the store. */
+	fails_to_attach(true, true);
+	CU_ASSERT(!is.gathered && !is.brought);
 }
 
 /* It is detached, and stays so while meshd runs. */

@@ -33,6 +33,7 @@ static struct {
 	struct layout *record;
 	bool	copied;		/* the other hosts show the drive as well */
 	bool	unreadable;	/* the record */
+	bool	full;		/* its label cannot be written */
 } at[EXTENTS];
 
 static bool down[HOSTS];
@@ -175,6 +176,8 @@ static int answer_put(u32 host, const struct mgmt_req *q, char *why)
 		    e->version != q->believed.version || e->commit != q->believed.commit ||
 		    q->record->version <= e->version)
 			return -ESTALE;
+		if (at[i].full)
+			return -EIO;
 		rig_record(i, q->record, D.host);
 		return 0;
 	}

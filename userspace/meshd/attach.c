@@ -88,7 +88,12 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
 	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
-		if (b.stale && !pending_undo(v, why))
+		err = b.stale ? pending_undo(v, why) : -EAGAIN;
+		/* What would be attached else takes the layout before it out of the store. */
+		if (err && err != -EAGAIN)
+			return req_fail(r, "volume %s cannot be attached: an earlier change of it is not undone "
+					"yet: %s", v->name, why);
+		if (!err)
 			req_note(r, "an earlier change of volume %s is undone, and what could be on its "
 				 "new members given up", v->name);
 		else

@@ -103,7 +103,10 @@ bool volume_off(struct store_volume *v);
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
-/* Go back to the layout before a change, one of whose new members is lost. */
+/*
+ * Go back to the layout before a change, one of whose new members is lost. -EAGAIN: what
+ * the labels say does not allow it; any other error: it may later.
+ */
 int pending_undo(struct store_volume *v, char *why);
 
 /* extents.c */

@@ -30,6 +30,7 @@ static struct {
 	bool	full;		/* the store cannot be written */
 	bool	noted;
 	bool	known;		/* to the store */
+	bool	mute;		/* the kernel does not answer */
 	int	gathered;	/* to release it */
 	int	brought;
 } is;
@@ -71,6 +72,8 @@ int kernel_del(const struct muuid *uuid, bool force)
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
 {
 	(void)uuid;
+	if (is.mute)
+		return -EIO;
 	if (!is.there)
 		return -ENOENT;
 	*out = (struct mesh_volume) { .state = "active", .openers = is.openers };
@@ -335,6 +338,23 @@ static void test_released(void)
 	CU_ASSERT(!is.gathered && !is.brought);
 }
 
+/* Nobody may take what this kernel could still write to. */
+static void test_mute(void)
+{
+	struct store_volume v = { .state = STORE_LIVE };
+	struct layout *l = calloc(1, sizeof(*l));
+	char why[REASON] = "";
+
+	memset(&is, 0, sizeof(is));
+	CU_ASSERT(!volume_release(&v, l, why) && is.gathered == 1);
+	is.there = true;
+	CU_ASSERT(volume_release(&v, l, why) == -EBUSY && has(why, "attached here"));
+	is.mute = true;
+	CU_ASSERT(volume_release(&v, l, why) == -EIO && has(why, "does not say"));
+	CU_ASSERT(is.gathered == 1);
+	free(l);
+}
+
 /* It is detached, and stays so while meshd runs. */
 static void test_full(void)
 {
@@ -364,6 +384,7 @@ int main(void)
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
 		{ "who holds it while a change is not finished", test_released },
+		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },
 	};

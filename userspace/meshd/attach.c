@@ -141,11 +141,25 @@ int cmd_volume_attach(struct req *r)
 	return err;
 }
 
+int volume_detached(const struct muuid *volume, char *why)
+{
+	struct mesh_volume k;
+	int err = kernel_volume(volume, &k);
+	bool going = !err && !strcmp(k.state, "removing");
+
+	if (!err)
+		mesh_volume_free(&k);
+	if (err == -ENOENT || going)
+		return 0;
+	snprintf(why, REASON, err ? "the kernel does not say whether it is attached here" :
+		 "it is attached here");
+	return !err ? -EBUSY : err == -EBUSY ? -EAGAIN : err;
+}
+
 int volume_release(const struct store_volume *v, const struct layout *l, char *why)
 {
 	struct put *p = calloc(l->members, sizeof(*p));
 	const struct found *f;
-	struct mesh_volume k;
 	struct gather g;
 	size_t n = 0;
 	int err;
@@ -157,14 +171,10 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 		free(p);
 		return -EAGAIN;
 	}
-	if (!kernel_volume(&v->uuid, &k)) {
-		err = strcmp(k.state, "removing") ? -EBUSY : 0;
-		mesh_volume_free(&k);
-		if (err) {
-			snprintf(why, REASON, "it is in this kernel");
-			free(p);
-			return err;
-		}
+	err = volume_detached(&v->uuid, why);
+	if (err) {
+		free(p);
+		return err;
 	}
 	err = p ? gather(&g, &v->uuid, false) : -ENOMEM;
 	if (err) {

@@ -86,6 +86,9 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 
 /* attach.c */
 
+/* Not in this kernel, or on its way out; else -EBUSY and words. What cannot be asked is an error. */
+int volume_detached(const struct muuid *volume, char *why);
+
 /*
  * After a clean end nobody holds it, so that another host may take it without force. Not
  * for a volume that this kernel has, nor while a change of it is pending. What cannot be

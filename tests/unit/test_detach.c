@@ -31,6 +31,9 @@ static struct {
 	bool	noted;
 	bool	known;		/* to the store */
 	bool	mute;		/* the kernel does not answer */
+	bool	settles;	/* the change, which adds a member */
+	u32	members;
+	u32	released;	/* of them */
 	int	gathered;	/* to release it */
 	int	brought;
 } is;
@@ -99,7 +102,11 @@ void kernel_keep(struct store_volume *v)
 
 int pending_settle(struct store_volume *v, char *why)
 {
-	(void)v;
+	if (is.settles) {
+		v->pending = is.pending = false;
+		is.members++;
+		return 0;
+	}
 	snprintf(why, REASON, "host a cannot be reached");
 	return -EHOSTUNREACH;
 }
@@ -111,7 +118,8 @@ int pending_undo(struct store_volume *v, char *why)
 
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
-	(void)l;
+	if (l)
+		l->members = is.members;
 	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached,
 				     .pending = is.pending };
 	return 0;
@@ -146,6 +154,7 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 	*v = (struct store_volume) { .name = "v", .state = STORE_LIVE, .attached = is.attached,
 				     .pending = is.pending };
 	memset(l, 0, sizeof(*l));
+	l->members = is.members;
 	return 0;
 }
 
@@ -204,6 +213,7 @@ const struct found *gather_find(const struct gather *g, const struct muuid *exte
 {
 	(void)g;
 	(void)extent;
+	is.released++;
 	return NULL;
 }
 
@@ -338,6 +348,18 @@ static void test_released(void)
 	CU_ASSERT(!is.gathered && !is.brought);
 }
 
+/* An extend that detach completes: the new member is held as well. */
+static void test_settled(void)
+{
+	static struct req r;
+
+	memset(&is, 0, sizeof(is));
+	is.there = is.attached = is.pending = is.settles = true;
+	is.members = 2;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && !is.attached);
+	CU_ASSERT(is.released == 3);
+}
+
 /* Nobody may take what this kernel could still write to. */
 static void test_mute(void)
 {
@@ -384,6 +406,7 @@ int main(void)
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
 		{ "who holds it while a change is not finished", test_released },
+		{ "a change that is finished first", test_settled },
 		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },

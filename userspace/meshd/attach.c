@@ -231,15 +231,18 @@ static int settle_first(struct req *r, struct store_volume *v)
  * The store first: killed between the two, the reconciler ends the work. A store that
  * cannot be written, on a full disk, keeps nobody from taking the device away.
  */
-static int detach(struct req *r, struct store_volume *v, const struct layout *l)
+static int detach(struct req *r, struct store_volume *v, struct layout *l)
 {
-	bool was = v->attached, stuck = false;
+	bool was = v->attached, stuck = false, pending = v->pending;
 	char why[REASON];
 	struct mesh *m;
 	int err, lost;
 
 	if (settle_first(r, v))
 		return -1;
+	/* An extend that is settled by now has more members to release. */
+	if (pending && !v->pending && store_volume_get(&v->uuid, v, l))
+		return req_fail(r, "the store has lost the volume");
 	kernel_keep(v);
 	m = mesh_open();
 	v->attached = false;

@@ -29,6 +29,43 @@ static int bring(const char *asked, bool stale)
 	return err;
 }
 
+/* attach --readonly --preempt. */
+static int read_now(void)
+{
+	struct bring b = { .asked = "data", .preempt = true };
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err;
+
+	rig_load(&v, l);
+	v.attached = v.readonly = true;
+	memset(&kernel, 0, sizeof(kernel));
+	err = volume_bring(&v, l, &b, why);
+	free(l);
+	return err;
+}
+
+/* It cuts the grace time of a holder that is gone short, and takes it from no live one. */
+static void test_reader_preempts(void)
+{
+	const struct muuid other = { { 12 } };
+
+	rig_new(2);
+	grace_ms = 0;
+	CU_ASSERT(!read_now() && !kernel.preempted);
+	at[0].e.holder = at[1].e.holder = other;
+	at[1].e.opens = 1;
+	CU_ASSERT(read_now() == -EBUSY && !kernel.there && has(why, "host h1 holds it"));
+	grace_ms = 30000;
+	at[0].e.holder = at[1].e.holder = other;
+	CU_ASSERT(read_now() == -EBUSY && !kernel.there);
+	at[1].e.opens = 0;
+	CU_ASSERT(!read_now() && kernel.preempted);
+	grace_ms = 0;
+	at[0].e.holder = at[1].e.holder = other;
+	CU_ASSERT(!read_now() && !kernel.preempted);
+}
+
 static void stored(struct store_volume *v)
 {
 	struct layout *l = malloc(sizeof(*l));
@@ -239,6 +276,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "attach", test_plain },
+		{ "preempt for reading", test_reader_preempts },
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },

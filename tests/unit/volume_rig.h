@@ -42,7 +42,9 @@ static struct {
 	u64	version;
 	u32	members;
 	char	name[LAYOUT_NAME];
+	bool	preempted;
 } kernel;
+static u32 grace_ms;			/* of host 0 */
 
 static void rig_layout(struct layout *l, u32 members, u64 version, const char *name)
 {
@@ -193,6 +195,13 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 	if (down[host])
 		return -EHOSTUNREACH;
 	*data = json_object();
+	if (q->op == MGMT_HELLO) {
+		struct mgmt_hello hello = { .host = h->uuid, .hostname = "h", .version = "1",
+					    .machine = "m", .grace_ms = host ? 0 : grace_ms };
+
+		json_decref(*data);
+		*data = mgmt_hello_pack(&hello);
+	}
 	if (q->op == MGMT_RECORDS)
 		answer_records(host, *data);
 	if (q->op == MGMT_RECORD_PUT)
@@ -258,6 +267,7 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 		at[l->member[i].extent.b[1]].e.holder = D.host;
 	}
 	kernel.there = true;
+	kernel.preempted = o->preempt;
 	kernel.version = l->version;
 	kernel.members = l->members;
 	snprintf(kernel.name, sizeof(kernel.name), "%s", v->name);

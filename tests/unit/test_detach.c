@@ -29,6 +29,13 @@ static struct {
 	int	dels;
 	bool	full;		/* the store cannot be written */
 	bool	noted;
+	bool	known;		/* to the store */
+	bool	mute;		/* the kernel does not answer */
+	bool	settles;	/* the change, which adds a member */
+	u32	members;
+	u32	released;	/* of them */
+	int	gathered;	/* to release it */
+	int	brought;
 } is;
 
 struct mesh *mesh_open(void)
@@ -68,6 +75,8 @@ int kernel_del(const struct muuid *uuid, bool force)
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
 {
 	(void)uuid;
+	if (is.mute)
+		return -EIO;
 	if (!is.there)
 		return -ENOENT;
 	*out = (struct mesh_volume) { .state = "active", .openers = is.openers };
@@ -93,7 +102,11 @@ void kernel_keep(struct store_volume *v)
 
 int pending_settle(struct store_volume *v, char *why)
 {
-	(void)v;
+	if (is.settles) {
+		v->pending = is.pending = false;
+		is.members++;
+		return 0;
+	}
 	snprintf(why, REASON, "host a cannot be reached");
 	return -EHOSTUNREACH;
 }
@@ -111,8 +124,10 @@ int pending_undo(struct store_volume *v, char *why)
 
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
-	(void)l;
-	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached };
+	if (l)
+		l->members = is.members;
+	*v = (struct store_volume) { .uuid = *uuid, .attached = is.attached,
+				     .pending = is.pending };
 	return 0;
 }
 
@@ -121,7 +136,7 @@ int store_volume_find(const char *what, struct store_volume *v, struct layout *l
 	(void)what;
 	(void)v;
 	(void)l;
-	return -ENOENT;
+	return is.known ? 0 : -ENOENT;
 }
 
 int store_volume_flags(const struct store_volume *v)
@@ -145,6 +160,7 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 	*v = (struct store_volume) { .name = "v", .state = STORE_LIVE, .attached = is.attached,
 				     .pending = is.pending };
 	memset(l, 0, sizeof(*l));
+	l->members = is.members;
 	return 0;
 }
 
@@ -173,6 +189,7 @@ int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char
 	(void)l;
 	(void)o;
 	(void)why;
+	is.brought++;
 	return -EHOSTUNREACH;
 }
 
@@ -188,6 +205,7 @@ int gather(struct gather *g, const struct muuid *volume, bool greet)
 {
 	(void)volume;
 	(void)greet;
+	is.gathered++;
 	memset(g, 0, sizeof(*g));
 	return 0;
 }
@@ -201,6 +219,7 @@ const struct found *gather_find(const struct gather *g, const struct muuid *exte
 {
 	(void)g;
 	(void)extent;
+	is.released++;
 	return NULL;
 }
 
@@ -309,6 +328,61 @@ static void test_pending(void)
 	CU_ASSERT(!detaches(true, 1, true, false)[0]);
 }
 
+static void fails_to_attach(bool pending, bool stale)
+{
+	static struct req r;
+
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	is.pending = pending;
+	is.stale = stale;
+	is.known = true;
+	CU_ASSERT(cmd_volume_attach(&r) && has(r.error, "cannot be attached"));
+}
+
+/* Whether another host took it is seen by its holder, so that is not taken off. */
+static void test_released(void)
+{
+	CU_ASSERT(!detaches(false, 0, false, false)[0] && is.gathered == 1);
+	CU_ASSERT(!detaches(true, 0, false, true)[0] && !is.gathered);
+	fails_to_attach(false, false);
+	CU_ASSERT(is.gathered == 1 && is.brought);
+	fails_to_attach(true, false);
+	CU_ASSERT(!is.gathered && is.brought);
+	/* What cannot be undone just now stays as it is in the store. */
+	fails_to_attach(true, true);
+	CU_ASSERT(!is.gathered && !is.brought);
+}
+
+/* An extend that detach completes: the new member is held as well. */
+static void test_settled(void)
+{
+	static struct req r;
+
+	memset(&is, 0, sizeof(is));
+	is.there = is.attached = is.pending = is.settles = true;
+	is.members = 2;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && !is.attached);
+	CU_ASSERT(is.released == 3);
+}
+
+/* Nobody may take what this kernel could still write to. */
+static void test_mute(void)
+{
+	struct store_volume v = { .state = STORE_LIVE };
+	struct layout *l = calloc(1, sizeof(*l));
+	char why[REASON] = "";
+
+	memset(&is, 0, sizeof(is));
+	CU_ASSERT(!volume_release(&v, l, why) && is.gathered == 1);
+	is.there = true;
+	CU_ASSERT(volume_release(&v, l, why) == -EBUSY && has(why, "attached here"));
+	is.mute = true;
+	CU_ASSERT(volume_release(&v, l, why) == -EIO && has(why, "does not say"));
+	CU_ASSERT(is.gathered == 1);
+	free(l);
+}
+
 /* It is detached, and stays so while meshd runs. */
 static void test_full(void)
 {
@@ -337,6 +411,9 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
+		{ "who holds it while a change is not finished", test_released },
+		{ "a change that is finished first", test_settled },
+		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },
 	};

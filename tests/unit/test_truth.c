@@ -671,16 +671,34 @@ static bool undoable(struct world w, u8 self)
 
 static void test_undoable(void)
 {
-	struct world w = two(2, 2, 2, 2, false);
+	struct world w = two(2, 2, 2, 2, false), before = two(2, 2, 1, 1, false);
+	struct world half = two(3, 4, 2, 2, false), gone = half;
 
+	/* The last layout of these is the old one again; here it is one of more members. */
+	gone.l[3].grown = 1;
 	CU_ASSERT(undoable(w, 1));
 	CU_ASSERT(undoable(two(2, 2, 1, 1, false), 1));
+	/* Another host took it and gave it back: it may have used the new size. */
+	w.m[1].holder = 0;
+	CU_ASSERT(!undoable(w, 1));
+	w.m[0].holder = 0;
+	CU_ASSERT(!undoable(w, 1));
+	w.m[0].holder = w.m[1].holder = 1;
+	/* It cannot have, while an old member is at the version before. */
+	before.m[0].holder = before.m[1].holder = 0;
+	CU_ASSERT(undoable(before, 1));
 	/* Its new member is there: it can be completed. */
 	CU_ASSERT(!undoable(two(2, 2, 2, 2, true), 1));
 	/* Another host holds it, or went on from there; an old member is not seen. */
 	CU_ASSERT(!undoable(w, 2));
-	CU_ASSERT(!undoable(two(2, 2, 3, 4, false), 1));
+	CU_ASSERT(!undoable(gone, 1));
 	CU_ASSERT(!undoable(two(2, 2, 2, 3, false), 1));
+	/* An undo stopped half way: the old content is beyond it on one member. */
+	half.m[0].holder = half.m[1].holder = 1;
+	CU_ASSERT(undoable(half, 1));
+	CU_ASSERT(!undoable(half, 2));
+	half.m[1].holder = 0;
+	CU_ASSERT(!undoable(half, 1));
 	CU_ASSERT(!undoable(two(2, 2, 0, 0, false), 1));
 }
 

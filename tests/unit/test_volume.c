@@ -29,6 +29,43 @@ static int bring(const char *asked, bool stale)
 	return err;
 }
 
+/* attach --readonly --preempt. */
+static int read_now(void)
+{
+	struct bring b = { .asked = "data", .preempt = true };
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err;
+
+	rig_load(&v, l);
+	v.attached = v.readonly = true;
+	memset(&kernel, 0, sizeof(kernel));
+	err = volume_bring(&v, l, &b, why);
+	free(l);
+	return err;
+}
+
+/* It cuts the grace time of a holder that is gone short, and takes it from no live one. */
+static void test_reader_preempts(void)
+{
+	const struct muuid other = { { 12 } };
+
+	rig_new(2);
+	grace_ms = 0;
+	CU_ASSERT(!read_now() && !kernel.preempted);
+	at[0].e.holder = at[1].e.holder = other;
+	at[1].e.opens = 1;
+	CU_ASSERT(read_now() == -EBUSY && !kernel.there && has(why, "host h1 holds it"));
+	grace_ms = 30000;
+	at[0].e.holder = at[1].e.holder = other;
+	CU_ASSERT(read_now() == -EBUSY && !kernel.there);
+	at[1].e.opens = 0;
+	CU_ASSERT(!read_now() && kernel.preempted);
+	grace_ms = 0;
+	at[0].e.holder = at[1].e.holder = other;
+	CU_ASSERT(!read_now() && !kernel.preempted);
+}
+
 static void stored(struct store_volume *v)
 {
 	struct layout *l = malloc(sizeof(*l));
@@ -150,11 +187,32 @@ static void test_lost_member(void)
 	/* Not while another host may be using what it made. */
 	at[1].e.holder = (struct muuid) { { 12 } };
 	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
-	at[1].e.holder = D.host;
+	/* Nor after it gave that back. */
+	at[0].e.holder = at[1].e.holder = nobody;
+	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	at[0].e.holder = at[1].e.holder = D.host;
+	/* It is there, and a copy of it on another host: neither lost nor to be given up. */
+	at[2].host = 0;
+	at[2].copied = true;
+	at[2].owner = nobody;
+	CU_ASSERT(pending_undo(&v, why) == -ENOTUNIQ && has(why, "one of them has a copy"));
+	at[2].host = HOSTS;
+	at[2].copied = false;
+	/* An old member is silent, and later one fails half way: both are for another time. */
+	at[0].host = HOSTS;
+	CU_ASSERT(pending_undo(&v, why) == -EHOSTUNREACH && has(why, "is not lent"));
+	at[0].host = 0;
+	at[1].full = true;
+	CU_ASSERT(pending_undo(&v, why) == -EIO && v.pending);
+	CU_ASSERT(at[0].e.version > 2 && at[1].e.version == 2);
+	at[1].full = false;
+	CU_ASSERT(pending_settle(&v, why) == -EAGAIN);
 	CU_ASSERT(!pending_undo(&v, why));
 	rig_load(&v, l);
-	CU_ASSERT(!v.pending && l->members == 2 && v.version > 2);
+	CU_ASSERT(!v.pending && l->members == 2);
 	CU_ASSERT(!bring("data", false) && kernel.there);
+	rig_load(&v, l);
+	CU_ASSERT(v.version > 2 && at[0].e.version == v.version && at[1].e.version == v.version);
 	CU_ASSERT(kernel.members == 2 && kernel.version == v.version);
 	/* It comes back: a label of nobody, which no record names. */
 	at[2].host = 0;
@@ -218,6 +276,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "attach", test_plain },
+		{ "preempt for reading", test_reader_preempts },
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },

@@ -31,7 +31,9 @@ static struct {
 	u32	host;		/* where the drive is; HOSTS: nowhere */
 	struct mgmt_extent e;	/* its version 0 and length 0: there is none */
 	struct layout *record;
+	bool	copied;		/* the other hosts show the drive as well */
 	bool	unreadable;	/* the record */
+	bool	full;		/* its label cannot be written */
 } at[EXTENTS];
 
 static bool down[HOSTS];
@@ -40,7 +42,9 @@ static struct {
 	u64	version;
 	u32	members;
 	char	name[LAYOUT_NAME];
+	bool	preempted;
 } kernel;
+static u32 grace_ms;			/* of host 0 */
 
 static void rig_layout(struct layout *l, u32 members, u64 version, const char *name)
 {
@@ -143,7 +147,7 @@ static void answer_records(u32 host, json_t *data)
 	u32 i;
 
 	for (i = 0; i < EXTENTS; i++) {
-		if (at[i].host != host)
+		if (at[i].host != host && !at[i].copied)
 			continue;
 		muuid_text(&at[i].e.drive, text);
 		jset_uuid(owners, text, &at[i].owner);
@@ -174,6 +178,8 @@ static int answer_put(u32 host, const struct mgmt_req *q, char *why)
 		    e->version != q->believed.version || e->commit != q->believed.commit ||
 		    q->record->version <= e->version)
 			return -ESTALE;
+		if (at[i].full)
+			return -EIO;
 		rig_record(i, q->record, D.host);
 		return 0;
 	}
@@ -189,6 +195,13 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 	if (down[host])
 		return -EHOSTUNREACH;
 	*data = json_object();
+	if (q->op == MGMT_HELLO) {
+		struct mgmt_hello hello = { .host = h->uuid, .hostname = "h", .version = "1",
+					    .machine = "m", .grace_ms = host ? 0 : grace_ms };
+
+		json_decref(*data);
+		*data = mgmt_hello_pack(&hello);
+	}
 	if (q->op == MGMT_RECORDS)
 		answer_records(host, *data);
 	if (q->op == MGMT_RECORD_PUT)
@@ -254,6 +267,7 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 		at[l->member[i].extent.b[1]].e.holder = D.host;
 	}
 	kernel.there = true;
+	kernel.preempted = o->preempt;
 	kernel.version = l->version;
 	kernel.members = l->members;
 	snprintf(kernel.name, sizeof(kernel.name), "%s", v->name);

@@ -227,21 +227,39 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 	return ours || !all ? PENDING_WAIT : PENDING_DROP;
 }
 
+/* What an undo that went half way wrote: @old's content, beyond @next. */
+static bool undone(const struct truth *t, const struct truth_label *e, const struct layout *old,
+		   const struct layout *next)
+{
+	const struct layout *l;
+	u32 i;
+
+	for (i = 0; i < t->records; i++) {
+		l = t->record[i];
+		if (says(e, l) && l->version > next->version && truth_grows(old, l) &&
+		    truth_grows(l, old))
+			return true;
+	}
+	return false;
+}
+
 bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
 		    const struct muuid *self)
 {
 	const struct truth_label *e;
-	bool lost = false;
+	bool lost = false, before = false, ours = true;
 	u32 i;
 
 	for (i = 0; i < old->members; i++) {
 		e = truth_find(t, &old->member[i].extent);
-		if (!e || (!says(e, old) && !says(e, next)))
+		if (!e || (!says(e, old) && !says(e, next) && !undone(t, e, old, next)))
 			return false;
+		before = before || says(e, old);
+		ours = ours && muuid_equal(&e->holder, self);
 	}
 	for (; i < next->members; i++)
 		lost = lost || !truth_find(t, &next->member[i].extent);
-	return lost && truth_held(t, old, self) < 0;
+	return lost && (before || ours) && truth_held(t, old, self) < 0;
 }
 
 bool truth_half_made(const struct truth *t, const struct muuid *extent)

@@ -128,7 +128,7 @@ int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out)
 	return err;
 }
 
-static void put_member(struct nl_msg *msg, const struct mesh_member *mb, bool readonly)
+static void put_member(struct nl_msg *msg, const struct mesh_member *mb)
 {
 	nla_put_u8(msg, MESHBLK_M_KIND, mb->kind);
 	put_uuid(msg, MESHBLK_M_EXTENT_UUID, &mb->extent);
@@ -136,7 +136,7 @@ static void put_member(struct nl_msg *msg, const struct mesh_member *mb, bool re
 		nla_put_u32(msg, MESHBLK_M_TARGET_ID, mb->target_id);
 		put_uuid(msg, MESHBLK_M_DRIVE_UUID, &mb->drive);
 		nla_put_u64(msg, MESHBLK_M_GENERATION, mb->generation);
-		if (mb->preempt && !readonly)
+		if (mb->preempt)
 			nla_put_flag(msg, MESHBLK_M_PREEMPT);
 	}
 	if (mb->kind == MESHBLK_KIND_BDEV)
@@ -154,7 +154,7 @@ static void put_members(struct nl_msg *msg, const struct mesh_volume *v)
 	for (i = 0; i < v->nr_members; i++) {
 		table = table_piece(msg, table, MESHBLK_A_MEMBERS, i);
 		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
-		put_member(msg, &v->members[i], v->readonly);
+		put_member(msg, &v->members[i]);
 		nla_nest_end(msg, nest);
 	}
 	if (table)

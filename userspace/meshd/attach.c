@@ -48,7 +48,7 @@ bool volume_off(struct store_volume *v)
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b)
 {
 	u64 until = now_ms() + LET_GO_MS;
-	struct store_volume now;
+	struct store_volume now = *was;
 	char why[REASON];
 	int err;
 
@@ -67,7 +67,7 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 	} while (err == -EBUSY && now_ms() < until);
 	if (err && err != -ENOENT)
 		log_warn("volume %s stays in the kernel: %s", was->name, strerror(-err));
-	else if (!was->readonly && volume_release(was, l, why))
+	else if (!was->readonly && volume_release(&now, l, why))
 		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 
@@ -97,7 +97,12 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
 	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
-		if (b.stale && !pending_undo(v, why))
+		err = b.stale ? pending_undo(v, why) : -EAGAIN;
+		/* What would be attached else takes the layout before it out of the store. */
+		if (err && err != -EAGAIN)
+			return req_fail(r, "volume %s cannot be attached: an earlier change of it is not undone "
+					"yet: %s", v->name, why);
+		if (!err)
 			req_note(r, "an earlier change of volume %s is undone, and what could be on its "
 				 "new members given up", v->name);
 		else
@@ -146,24 +151,40 @@ int cmd_volume_attach(struct req *r)
 	return err;
 }
 
+int volume_detached(const struct muuid *volume, char *why)
+{
+	struct mesh_volume k;
+	int err = kernel_volume(volume, &k);
+	bool going = !err && !strcmp(k.state, "removing");
+
+	if (!err)
+		mesh_volume_free(&k);
+	if (err == -ENOENT || going)
+		return 0;
+	snprintf(why, REASON, err ? "the kernel does not say whether it is attached here" :
+		 "it is attached here");
+	return !err ? -EBUSY : err == -EBUSY ? -EAGAIN : err;
+}
+
 int volume_release(const struct store_volume *v, const struct layout *l, char *why)
 {
 	struct put *p = calloc(l->members, sizeof(*p));
 	const struct found *f;
-	struct mesh_volume k;
 	struct gather g;
 	size_t n = 0;
 	int err;
 	u32 i;
 
-	if (!kernel_volume(&v->uuid, &k)) {
-		err = strcmp(k.state, "removing") ? -EBUSY : 0;
-		mesh_volume_free(&k);
-		if (err) {
-			snprintf(why, REASON, "it is in this kernel");
-			free(p);
-			return err;
-		}
+	/* That this host holds it since is what tells that nobody has used the change. */
+	if (v->pending) {
+		snprintf(why, REASON, "a change of it is not finished");
+		free(p);
+		return -EAGAIN;
+	}
+	err = volume_detached(&v->uuid, why);
+	if (err) {
+		free(p);
+		return err;
 	}
 	err = p ? gather(&g, &v->uuid, false) : -ENOMEM;
 	if (err) {
@@ -220,15 +241,18 @@ static int settle_first(struct req *r, struct store_volume *v)
  * The store first: killed between the two, the reconciler ends the work. A store that
  * cannot be written, on a full disk, keeps nobody from taking the device away.
  */
-static int detach(struct req *r, struct store_volume *v, const struct layout *l)
+static int detach(struct req *r, struct store_volume *v, struct layout *l)
 {
-	bool was = v->attached, stuck = false;
+	bool was = v->attached, stuck = false, pending = v->pending;
 	char why[REASON];
 	struct mesh *m;
 	int err, lost;
 
 	if (settle_first(r, v))
 		return -1;
+	/* An extend that is settled by now has more members to release. */
+	if (pending && !v->pending && store_volume_get(&v->uuid, v, l))
+		return req_fail(r, "the store has lost the volume");
 	kernel_keep(v);
 	m = mesh_open();
 	v->attached = false;

@@ -120,19 +120,36 @@ static int judge(struct way *w)
 	return 0;
 }
 
-/* -EBUSY and words when another host holds it. */
+/* Whether another host has it open: this one counts once where its kernel has it. */
+static bool open_elsewhere(const struct way *w)
+{
+	u64 version;
+	u32 own = kernel_active(&w->v->uuid, &version);
+	size_t i;
+
+	for (i = 0; i < w->g.nr_found; i++)
+		if (w->g.found[i].e.opens > own)
+			return true;
+	return false;
+}
+
+/*
+ * -EBUSY and words when another host holds it. A reader takes it from nobody: --preempt
+ * spares it the grace time of a holder that is gone.
+ */
 static int holders(struct way *w)
 {
 	int at = truth_held(&w->g.truth, w->p.layout, &D.host);
 	const struct truth_label *e;
 	char who[80];
 
-	if (at < 0 || w->v->readonly || w->o->preempt)
+	if (at < 0 || (w->v->readonly ? !w->o->preempt || !open_elsewhere(w) : w->o->preempt))
 		return 0;
 	e = truth_find(&w->g.truth, &w->p.layout->member[at].extent);
 	host_words(&e->holder, who, sizeof(who));
-	snprintf(w->why, REASON, "%s holds it; detach it there, or add --preempt to take it (that host's "
-		 "writes then fail)", who);
+	snprintf(w->why, REASON, w->v->readonly ? "%s holds it, and it is open; detach it there: --preempt takes "
+		 "it from no host that is alive when it is for reading" : "%s holds it; detach it there, or add "
+		 "--preempt to take it (that host's writes then fail)", who);
 	return -EBUSY;
 }
 
@@ -291,7 +308,7 @@ static int learn(struct way *w)
 	int err;
 
 	gather_free(&w->g);
-	err = gather(&w->g, &w->v->uuid, !w->o->preempt);
+	err = gather(&w->g, &w->v->uuid, !w->o->preempt || w->v->readonly);
 	if (!err && w->v->state == STORE_LIVE)
 		err = gather_know(&w->g, w->l);
 	if (err) {
@@ -321,10 +338,12 @@ static int learn(struct way *w)
 static int to_kernel(struct way *w)
 {
 	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took };
+	const struct store_host *h;
 	struct mesh_volume k;
 	bool there = !kernel_volume(&w->v->uuid, &k);
 	int err;
 
+	set.preempt = set.preempt && (!w->v->readonly || gather_grace(&w->g, w->p.layout, &h));
 	if (there) {
 		/* Members that the kernel has already do not learn to preempt. */
 		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);

@@ -253,12 +253,19 @@ static int undo(struct store_volume *v, struct layout *l, const struct layout *n
 {
 	struct gather g;
 	int err = gather(&g, &v->uuid, false);
+	u32 i;
 
 	if (err) {
 		snprintf(why, REASON, "%s", store_words(err));
 		return err;
 	}
-	err = gather_unique(&g, l, why);
+	err = gather_unique(&g, next, why);
+	for (i = 0; !err && i < l->members; i++) {
+		if (gather_find(&g, &l->member[i].extent))
+			continue;
+		gather_away(&g, &l->member[i], why);
+		err = -EHOSTUNREACH;
+	}
 	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
 		snprintf(why, REASON, "its drives do not allow to undo it");
 		err = -EAGAIN;

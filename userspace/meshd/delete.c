@@ -135,22 +135,13 @@ static int find_now(const struct store_volume *v, struct store_free *f, size_t n
 /* A deletion begins with detaching it: a store that says otherwise is older than the kernel. */
 static int not_attached(struct store_volume *v, char *why)
 {
-	struct mesh_volume k;
-	int err = kernel_volume(&v->uuid, &k);
-	bool going = !err && !strcmp(k.state, "removing");
+	int err = volume_detached(&v->uuid, why);
 
-	if (!err)
-		mesh_volume_free(&k);
-	if (err == -ENOENT || going)
-		return 0;
-	if (err) {
-		snprintf(why, REASON, "the kernel does not say whether it is attached here");
-		return err;
+	if (err == -EBUSY) {
+		v->attached = true;
+		undelete(v, why);
 	}
-	snprintf(why, REASON, "it is attached here");
-	v->attached = true;
-	undelete(v, why);
-	return -EBUSY;
+	return err;
 }
 
 int volume_finish_delete(struct store_volume *v, char *why)

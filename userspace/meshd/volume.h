@@ -86,9 +86,13 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 
 /* attach.c */
 
+/* Not in this kernel, or on its way out; else -EBUSY and words. What cannot be asked is an error. */
+int volume_detached(const struct muuid *volume, char *why);
+
 /*
  * After a clean end nobody holds it, so that another host may take it without force. Not
- * for a volume that this kernel has. What cannot be released needs --preempt elsewhere.
+ * for a volume that this kernel has, nor while a change of it is pending. What cannot be
+ * released needs --preempt elsewhere.
  */
 int volume_release(const struct store_volume *v, const struct layout *l, char *why);
 /* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */
@@ -102,7 +106,10 @@ bool volume_off(struct store_volume *v);
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
-/* Go back to the layout before a change, one of whose new members is lost. */
+/*
+ * Go back to the layout before a change, one of whose new members is lost. -EAGAIN: what
+ * the labels say does not allow it; any other error: it may later.
+ */
 int pending_undo(struct store_volume *v, char *why);
 /* Whether a change that is not settled adds members: no other one can be undone. */
 bool pending_extend(struct store_volume *v);

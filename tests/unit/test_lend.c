@@ -145,7 +145,7 @@ static void test_unreadable(void)
 	CU_ASSERT_EQUAL(take_over(), -1);
 	call_err = -EBADMSG;		/* another version */
 	CU_ASSERT_EQUAL(take_over(), -1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "unexport /dev/test there first"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "withdraw /dev/test there first"));
 	call_err = 0;
 }
 

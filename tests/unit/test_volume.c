@@ -195,7 +195,7 @@ static void test_lost_member(void)
 	at[2].host = 0;
 	at[2].copied = true;
 	at[2].owner = nobody;
-	CU_ASSERT(pending_undo(&v, why) == -ENOTUNIQ && has(why, "one of them has a copy"));
+	CU_ASSERT(pending_undo(&v, why) == -ENOTUNIQ && has(why, "one has a copy"));
 	at[2].host = HOSTS;
 	at[2].copied = false;
 	/* An old member is silent, and later one fails half way: both are for another time. */

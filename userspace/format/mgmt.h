@@ -3,8 +3,8 @@
  * Management messages between two meshds: what a client asks of a target's
  * drives. They travel over the link (meshd/link.h) as JSON objects:
  *
- *   {"v":2, "op":"alloc", "drive":UUID, "extent":UUID, "length":N, ...}
- *   {"v":2, "error":0, "data":{...}}     or {"v":2, "error":-28, "reason":"..."}
+ *   {"v":3, "op":"alloc", "drive":UUID, "extent":UUID, "length":N, ...}
+ *   {"v":3, "error":0, "data":{...}}     or {"v":2, "error":-28, "reason":"..."}
  *
  * A member that an operation does not know is ignored, one that it needs and
  * does not find is an error. Every operation may be sent twice: the second

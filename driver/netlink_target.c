@@ -11,33 +11,22 @@
 
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
-	static const struct {
-		int id, key;
-	} at[2] = {
-		{ MESHBLK_A_KEY_ID, MESHBLK_A_KEY },
-		{ MESHBLK_A_KEY_ID2, MESHBLK_A_KEY2 },
-	};
 	struct nlattr **a = info->attrs;
-	struct rdda_identity id = { 0 };
-	int i, err = mesh_nl_admin(skb, info);
+	struct rdda_identity id;
+	int err = mesh_nl_admin(skb, info);
 
 	if (err)
 		return err;
 	if (!a[MESHBLK_A_HOST_UUID])
 		return mesh_nl_refuse(info, -EINVAL, "which host?");
-	for (i = 0; i < 2; i++)
-		if (!a[at[i].key] != !a[at[i].id] || (i && a[at[i].id] && !a[MESHBLK_A_KEY]))
-			return mesh_nl_refuse(info, -EINVAL,
-					      "a key goes with its id, a second one with a first");
 	import_uuid(&id.host, nla_data(a[MESHBLK_A_HOST_UUID]));
 	if (uuid_is_null(&id.host))
 		return mesh_nl_refuse(info, -EINVAL, "the host's UUID is zero");
-	for (i = 0; i < 2 && a[at[i].key]; i++) {
-		id.key[i].id = nla_get_u16(a[at[i].id]);
-		id.key[i].len = nla_len(a[at[i].key]);
-		memcpy(id.key[i].key, nla_data(a[at[i].key]), id.key[i].len);
-	}
-	err = rdda_client_set_identity(&id);
+	err = rdda_keys_get(a, MESHBLK_A_KEY_ID, id.key);
+	if (err)
+		GENL_SET_ERR_MSG(info, "a key goes with its id, a second one with a first");
+	else
+		err = rdda_client_set_identity(&id);
 	memzero_explicit(&id, sizeof(id));
 	return err;
 }

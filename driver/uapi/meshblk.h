@@ -41,7 +41,7 @@ enum meshblk_attr {
 	MESHBLK_A_UNSPEC,
 	MESHBLK_A_PAD,
 	MESHBLK_A_HOST_UUID,		/* 16 bytes */
-	MESHBLK_A_KEY_ID,		/* u16 */
+	MESHBLK_A_KEY_ID,		/* u16; the four in this order: rdda_keys_get() */
 	MESHBLK_A_KEY,			/* up to 64 bytes */
 	MESHBLK_A_KEY_ID2,		/* the older of two while keys are rotated */
 	MESHBLK_A_KEY2,
@@ -195,7 +195,7 @@ enum meshtgt_attr {
 	MESHTGT_A_UNSPEC,
 	MESHTGT_A_PAD,
 	MESHTGT_A_HOST_UUID,		/* 16 bytes */
-	MESHTGT_A_KEY_ID,		/* u16 */
+	MESHTGT_A_KEY_ID,		/* u16; the four in this order */
 	MESHTGT_A_KEY,
 	MESHTGT_A_KEY_ID2,		/* the older of two while keys are rotated */
 	MESHTGT_A_KEY2,

@@ -8,6 +8,7 @@
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
 #include <linux/string.h>
+#include <net/netlink.h>
 #include <rdma/rdma_cm.h>
 
 #include "rdda/common/auth.h"
@@ -110,4 +111,31 @@ void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 	rdma_read_gids(id, &sgid, &dgid);
 	memcpy(gid[!client], sgid.raw, sizeof(sgid.raw));
 	memcpy(gid[client], dgid.raw, sizeof(dgid.raw));
+}
+
+/**
+ * rdda_keys_get() - the keys of a message that says who a host is
+ * @attrs: of the message, checked against its policy
+ * @first: the newest key's id; behind it that key, then both of the key before it
+ * @key: set; what is not in the message: RDDA_KEY_NONE
+ *
+ * Return: 0, or -EINVAL: a key goes with its id, a second one with a first.
+ */
+int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2])
+{
+	int i;
+
+	memset(key, 0, 2 * sizeof(*key));
+	for (i = 0; i < 2; i++) {
+		const struct nlattr *id = attrs[first + 2 * i], *k = attrs[first + 2 * i + 1];
+
+		if (!id != !k || (k && !attrs[first]))
+			return -EINVAL;
+		if (!k)
+			continue;
+		key[i].id = nla_get_u16(id);
+		key[i].len = nla_len(k);
+		memcpy(key[i].key, nla_data(k), nla_len(k));
+	}
+	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "rdda/wire.h"
 
+struct nlattr;
 struct rdma_cm_id;
 
 /**
@@ -27,6 +28,7 @@ int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof
 			bool by_client, u8 hmac[RDDA_HMAC_LEN]);
 int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
 			 bool by_client, const u8 hmac[RDDA_HMAC_LEN]);
+int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2]);
 void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16]);
 
 #endif

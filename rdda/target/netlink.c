@@ -72,15 +72,8 @@ static void attr_uuid(const struct nlattr *a, uuid_t *uuid)
 
 static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
-	static const struct {
-		int id, key;
-	} at[2] = {
-		{ MESHTGT_A_KEY_ID, MESHTGT_A_KEY },
-		{ MESHTGT_A_KEY_ID2, MESHTGT_A_KEY2 },
-	};
-	struct rdda_key key[2] = { };
+	struct rdda_key key[2];
 	uuid_t host;
-	int i;
 
 	if (may_change(skb, info))
 		return -EPERM;
@@ -91,19 +84,10 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
 		return -EINVAL;
 	}
-	for (i = 0; i < 2; i++) {
-		struct nlattr *id = info->attrs[at[i].id], *k = info->attrs[at[i].key];
-
-		if (!id != !k || (i && id && !info->attrs[MESHTGT_A_KEY])) {
-			NL_SET_ERR_MSG(info->extack,
-				       "a key goes with its id, a second one with a first");
-			return -EINVAL;
-		}
-		if (!k)
-			continue;
-		key[i].id = nla_get_u16(id);
-		key[i].len = nla_len(k);
-		memcpy(key[i].key, nla_data(k), nla_len(k));
+	if (rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key)) {
+		NL_SET_ERR_MSG(info->extack, "a key goes with its id, a second one with a first");
+		memzero_explicit(key, sizeof(key));
+		return -EINVAL;
 	}
 	tgt_identity_set(&host, key);
 	memzero_explicit(key, sizeof(key));

@@ -89,9 +89,11 @@ static void order_release(struct mesh_layout *l)
 
 static void order_resume(struct mesh_layout *l)
 {
-	if (l->order.released)
-		order_each(l, mesh_member_resume);
+	if (!l->order.released)
+		return;
 	l->order.released = false;
+	order_each(l, mesh_member_resume);
+	mesh_volume_changed(l->vol);	/* it may have looked at what was given back */
 }
 
 static void order_retry(struct mesh_layout *l)
@@ -100,7 +102,6 @@ static void order_retry(struct mesh_layout *l)
 	u32 i;
 
 	order_resume(l);
-	mesh_volume_changed(l->vol);	/* it may have looked at what was given back */
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 

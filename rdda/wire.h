@@ -244,7 +244,6 @@ enum rdda_open_status {
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
 };
 
-#define RDDA_DRIVE_DISCARD_ZEROES	1	/* deallocated blocks read zero */
 #define RDDA_DRIVE_WRITE_ZEROES		2
 #define RDDA_DRIVE_DISCARD		4
 #define RDDA_DRIVE_ROTATIONAL		8

@@ -16,14 +16,7 @@ int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mes
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHBLK_A_HOST_UUID, host);
-	if (nr_keys > 0) {
-		nla_put_u16(msg, MESHBLK_A_KEY_ID, keys[0].id);
-		nla_put(msg, MESHBLK_A_KEY, keys[0].len, keys[0].key);
-	}
-	if (nr_keys > 1) {
-		nla_put_u16(msg, MESHBLK_A_KEY_ID2, keys[1].id);
-		nla_put(msg, MESHBLK_A_KEY2, keys[1].len, keys[1].key);
-	}
+	put_keys(msg, MESHBLK_A_KEY_ID, keys, nr_keys);
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 

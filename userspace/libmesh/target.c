@@ -16,14 +16,7 @@ int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_HOST_UUID, host);
-	if (nr_keys > 0) {
-		nla_put_u16(msg, MESHTGT_A_KEY_ID, keys[0].id);
-		nla_put(msg, MESHTGT_A_KEY, keys[0].len, keys[0].key);
-	}
-	if (nr_keys > 1) {
-		nla_put_u16(msg, MESHTGT_A_KEY_ID2, keys[1].id);
-		nla_put(msg, MESHTGT_A_KEY2, keys[1].len, keys[1].key);
-	}
+	put_keys(msg, MESHTGT_A_KEY_ID, keys, nr_keys);
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 

@@ -215,16 +215,22 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 	return 0;
 }
 
+static int look(struct gather *g, const struct store_volume *v, char *why)
+{
+	int err = gather(g, &v->uuid, false);
+
+	if (err)
+		snprintf(why, REASON, "%s", store_words(err));
+	return err;
+}
+
 static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
-	int err = gather(&g, &v->uuid, false);
-	u32 i;
+	int err = look(&g, v, why);
 
-	if (err) {
-		snprintf(why, REASON, "%s", store_words(err));
+	if (err)
 		return err;
-	}
 	switch (truth_pending(&g.truth, l, next)) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);
@@ -239,11 +245,7 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 	default:
 		err = -EAGAIN;
 		snprintf(why, REASON, "another host has changed it meanwhile; attach it again to see");
-		for (i = 0; i < l->members; i++)
-			if (!gather_find(&g, &l->member[i].extent)) {
-				gather_away(&g, &l->member[i], why);
-				break;
-			}
+		gather_missing(&g, l, why);
 	}
 	gather_free(&g);
 	return err;
@@ -252,20 +254,13 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
-	int err = gather(&g, &v->uuid, false);
-	u32 i;
+	int err = look(&g, v, why);
 
-	if (err) {
-		snprintf(why, REASON, "%s", store_words(err));
+	if (err)
 		return err;
-	}
 	err = gather_unique(&g, next, why);
-	for (i = 0; !err && i < l->members; i++) {
-		if (gather_find(&g, &l->member[i].extent))
-			continue;
-		gather_away(&g, &l->member[i], why);
+	if (!err && gather_missing(&g, l, why) < l->members)
 		err = -EHOSTUNREACH;
-	}
 	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
 		snprintf(why, REASON, "its drives do not allow to undo it");
 		err = -EAGAIN;

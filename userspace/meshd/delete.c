@@ -248,13 +248,12 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 		return req_fail(r, "volume %s is held by %s; detach it there, or add --preempt to delete it "
 				"under that host", v->name, who);
 	}
-	for (i = 0; i < l->members && !arg_bool(r, "stale"); i++) {
-		if (gather_find(g, &l->member[i].extent))
-			continue;
-		gather_away(g, &l->member[i], why);
+	if (arg_bool(r, "stale"))
+		return 0;
+	i = gather_missing(g, l, why);
+	if (i < l->members)
 		return req_fail(r, "member %u of volume %s cannot be asked who holds it: %s; or add --stale "
 				"to delete it without", i, v->name, why);
-	}
 	return 0;
 }
 

@@ -471,12 +471,8 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 		gather_free(&g);
 		return err ? err : -ESTALE;
 	}
-	for (i = 0; i < l->members && v->state == STORE_LIVE && !err; i++) {
-		if (gather_find(&g, &l->member[i].extent))
-			continue;
-		gather_away(&g, &l->member[i], why);
+	if (!err && v->state == STORE_LIVE && gather_missing(&g, l, why) < l->members)
 		err = -EAGAIN;
-	}
 	for (i = 0; i < n && !err; i++) {
 		if (!truth_half_made(&g.truth, &in[i].extent))
 			continue;

@@ -319,6 +319,17 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 		 "meshctl host add the host that has it", drive, where);
 }
 
+u32 gather_missing(const struct gather *g, const struct layout *l, char *why)
+{
+	u32 i;
+
+	for (i = 0; i < l->members && gather_find(g, &l->member[i].extent); i++)
+		;
+	if (i < l->members)
+		gather_away(g, &l->member[i], why);
+	return i;
+}
+
 int gather_unique(const struct gather *g, const struct layout *l, char *why)
 {
 	u32 i;

@@ -74,6 +74,8 @@ const struct store_host *gather_host(const struct gather *g, const struct muuid 
 int gather_unique(const struct gather *g, const struct layout *l, char *why);
 /* Why a member is missing, and what to do, in words. */
 void gather_away(const struct gather *g, const struct layout_member *m, char *why);
+/* The first member that was not found, and why; as many as it has: all were. */
+u32 gather_missing(const struct gather *g, const struct layout *l, char *why);
 /* "host db7", or its UUID */
 void host_words(const struct muuid *uuid, char *out, size_t size);
 /* The longest grace time that is left on a host with members of @l, and that host. */

@@ -96,9 +96,9 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 /*
  * Whether our own change may be undone although it is in labels: one of its new members
  * cannot be seen, every old member is at @old, at @next or at what an undo before wrote,
- * and nobody has used what it makes. That is so while one is at @old, which keeps @next undecided, or while all of them
- * are held by @self since @next was written: another host that took them and gave them
- * back left no holder.
+ * and nobody has used what it makes. That is so while one is at @old, which keeps @next
+ * undecided, or while all of them are held by @self since @next was written: another
+ * host that took them and gave them back left no holder.
  */
 bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
 		    const struct muuid *self);

@@ -437,10 +437,10 @@ int cmd_host_key(struct req *r)
 				 "hex digits and more with --key-id");
 	if (err)
 		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
-	if (strcmp(action, "show"))
+	if (strcmp(action, "show")) {
 		peers_repush();
-	if (strcmp(action, "show"))
 		lend_cluster(r);
+	}
 	key_advice(r, action, before);
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());

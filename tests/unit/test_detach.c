@@ -5,11 +5,11 @@
  */
 #include <errno.h>
 #include <linux/kernel.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "userspace/meshd/attach.c"
+#include "req_rig.h"
 #include "suite.h"
 
 struct meshd D;
@@ -255,17 +255,6 @@ void log_warn(const char *fmt, ...)
 void log_info(const char *fmt, ...)
 {
 	(void)fmt;
-}
-
-int req_fail(struct req *r, const char *fmt, ...)
-{
-	va_list a;
-
-	va_start(a, fmt);
-	vsnprintf(r->error, sizeof(r->error), fmt, a);
-	va_end(a);
-	r->status = 1;
-	return -1;
 }
 
 void req_note(struct req *r, const char *fmt, ...)

@@ -4,80 +4,15 @@
  * is answered while it hangs, is sick, or is another host's by now.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <linux/kernel.h>
 #include <semaphore.h>
-#include <stdarg.h>
-#include <unistd.h>
 
-/* The copies of a label that fail, as bits: 1 the first, 2 the last. */
-static unsigned int bad_reads, bad_writes;
-
-static ssize_t test_pread(int fd, void *buf, size_t n, off_t at);
-static ssize_t test_pwrite(int fd, const void *buf, size_t n, off_t at);
-
-#define pread	test_pread
-#define pwrite	test_pwrite
-#include "userspace/meshd/label_io.c"
-#undef pread
-#undef pwrite
-#include "userspace/meshd/drive.c"
+#include "drive_rig.h"
 #include "userspace/meshd/alloc.c"
-#include "suite.h"
 
-#define MIB	(1ULL << 20)
-#define SIZE	(64 * MIB)
-
-struct meshd D;
-static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } };
-static const struct muuid ext = { { 4 } }, id = { { 5 } };
-static struct tdrive *d;
-static u64 clock_ms = 1000;
-static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
-static int pushes, kicks, granted, ready;
+static int kicks, granted;
 static sem_t answered;
 
-static ssize_t test_pread(int fd, void *buf, size_t n, off_t at)
-{
-	errno = EIO;
-	return bad_reads & (at >= (off_t)(SIZE - LABEL_AREA) ? 2 : 1) ? -1 : pread(fd, buf, n, at);
-}
-
-static ssize_t test_pwrite(int fd, const void *buf, size_t n, off_t at)
-{
-	errno = EIO;
-	return bad_writes & (at >= (off_t)(SIZE - LABEL_AREA) ? 2 : 1) ? -1 : pwrite(fd, buf, n, at);
-}
-
 /* The rest of meshd */
-
-u64 now_ms(void)
-{
-	return __atomic_load_n(&clock_ms, __ATOMIC_RELAXED);
-}
-
-int thread_start(void *(*fn)(void *), void *arg)
-{
-	pthread_t t;
-	int err = pthread_create(&t, NULL, fn, arg);
-
-	return err ? -err : pthread_detach(t);
-}
-
-#define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
-QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
-
-void lend_rescan(void) { }
-
-void backup_label(struct tdrive *t, const struct label *l, bool now)
-{
-	(void)t, (void)l, (void)now;
-}
-
-void backup_idle(struct tdrive *t)
-{
-	(void)t;
-}
 
 void zero_kick(struct tdrive *t)
 {
@@ -96,67 +31,6 @@ int record_put(struct tdrive *t, const struct mgmt_req *q, const struct muuid *h
 {
 	(void)t, (void)q, (void)host, (void)why;
 	return -ENOSYS;
-}
-
-/* The kernel */
-
-struct mesh *mesh_open(void)
-{
-	return malloc(1);
-}
-
-void mesh_close(struct mesh *m)
-{
-	free(m);
-}
-
-const char *mesh_why(const struct mesh *m)
-{
-	(void)m;
-	return "";
-}
-
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
-{
-	(void)m;
-	*out = calloc(1, sizeof(**out));
-	*n = kernel_state ? 1 : 0;
-	if (kernel_state) {
-		(*out)->uuid = id;
-		strcpy((*out)->path, "/dev/test");
-		strcpy((*out)->state, kernel_state);
-	}
-	return 0;
-}
-
-void mesh_drives_free(struct mesh_drive *all, size_t n)
-{
-	(void)n;
-	free(all);
-}
-
-int mesh_drive_add(struct mesh *m, const struct mesh_drive *t)
-{
-	u32 i;
-
-	(void)m;
-	kernel_state = "up";
-	pushes++;
-	for (ready = 0, i = 0; i < t->nr_extents; i++)
-		ready += t->extents[i].ready;
-	return 0;
-}
-
-int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
-{
-	return mesh_drive_add(m, t);
-}
-
-int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
-{
-	(void)m, (void)uuid, (void)force;
-	kernel_state = NULL;
-	return 0;
 }
 
 int mesh_grant_reply(struct mesh *m, u64 request, int err)
@@ -243,50 +117,10 @@ static const char *state(void)
 	return m.state;
 }
 
-static void end(void)
-{
-	bad_reads = bad_writes = 0;
-	if (!d)
-		return;
-	tdrive_stop(d, true);
-	tdrive_put(d);
-	d = NULL;
-}
-
-/* A drive of this host, served, with one extent that this host holds. */
 static void begin(void)
 {
-	struct label *l = calloc(1, sizeof(*l));
-	struct twin_id none = { 0 };
-	struct label_disk disk = { 0 };
-	int fd = open("/tmp", O_TMPFILE | O_RDWR, 0600), each[2];
-
-	end();
-	CU_ASSERT_FATAL(l && fd >= 0 && !ftruncate(fd, SIZE));
-	*l = (struct label) { .drive = id, .owner = me, .size = SIZE, .lba = 512, .sequence = 1,
-			      .extents = 1 };
-	l->extent[0] = (struct label_extent) { .uuid = ext, .volume = vol, .holder = me, .version = 1,
-					       .start = MIB, .length = 4 * MIB, .state = LABEL_READY };
-	CU_ASSERT_EQUAL_FATAL(label_write(fd, l, &disk, each), 0);
-	/* The thread of the one before may need a moment to end. */
-	while (true) {
-		struct label *own = malloc(sizeof(*own));
-		int err;
-
-		memcpy(own, l, sizeof(*own));
-		err = tdrive_start("/dev/test", dup(fd), own, &disk, &none, &d);
-		if (err != -EBUSY)
-			break;
-		usleep(1000);
-	}
-	close(fd);
-	free(l);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-	pthread_mutex_lock(&d->lock);
-	d->pushed = true;
-	pthread_mutex_unlock(&d->lock);
-	kernel_state = "up";
-	pushes = kicks = 0;
+	rig_begin(LABEL_READY);
+	kicks = 0;
 }
 
 /* A job that hangs, until it is let go. */
@@ -472,7 +306,7 @@ static void test_foreign(void)
 /* A copy that rots is written again by itself; what is open stays so, and is opened again. */
 static void test_damaged(void)
 {
-	static const u64 at[] = { 30, SIZE - LABEL_AREA + 30 };
+	static const u64 at[] = { 30, SIZE - MIB + 30 };
 	struct label_disk disk;
 	struct label l;
 	int each[2], i;
@@ -512,7 +346,7 @@ static void test_lost(void)
 	CU_ASSERT(!tdrive_lost(d));
 	CU_ASSERT_EQUAL(tdrive_push(d), 0);
 	CU_ASSERT(!tdrive_lost(d));
-	end();
+	rig_end();
 }
 
 int main(void)
@@ -528,7 +362,7 @@ int main(void)
 		{ NULL, NULL },
 	};
 
-	D.host = me;
+	clock_ms = 1000;
 	alarm(120);			/* a request without an answer */
 	sem_init(&answered, 0, 0);
 	return suite_main("drive", tests);

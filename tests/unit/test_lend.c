@@ -2,9 +2,9 @@
 /* Whose word stops a take-over: the host that the label names, when it answers. */
 #define _GNU_SOURCE
 #include <linux/kernel.h>
-#include <stdarg.h>
 
 #include "userspace/meshd/lend.c"
+#include "req_rig.h"
 #include "suite.h"
 
 struct meshd D = { .stop = -1 };
@@ -49,28 +49,6 @@ int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 {
 	(void)p, (void)how, (void)out;
 	return -ENOSYS;
-}
-
-json_t *req_destroys(struct req *q, const char *what, const char *name)
-{
-	(void)q, (void)what, (void)name;
-	return NULL;
-}
-
-int req_fail(struct req *q, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(q->error, sizeof(q->error), fmt, ap);
-	va_end(ap);
-	return -1;
-}
-
-int req_usage(struct req *q, const char *fmt, ...)
-{
-	(void)fmt;
-	return req_fail(q, "usage");
 }
 
 int store_host_by_uuid(const struct muuid *u, struct store_host *h)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kernel.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@ static ssize_t test_pread(int fd, void *buf, size_t n, off_t at)
 #undef write_copy
 #include "userspace/meshd/restore_label.c"
 #undef pread
+#include "req_rig.h"
 #include "suite.h"
 
 #define MIB	(1ULL << 20)
@@ -80,31 +80,9 @@ bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 	return false;
 }
 
-int req_fail(struct req *q, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(q->error, sizeof(q->error), fmt, ap);
-	va_end(ap);
-	return -1;
-}
-
-int req_usage(struct req *q, const char *fmt, ...)
-{
-	(void)fmt;
-	return req_fail(q, "usage");
-}
-
 void dry_begin(struct req *q)
 {
 	q->result = json_object();
-}
-
-json_t *req_destroys(struct req *q, const char *what, const char *name)
-{
-	(void)q, (void)what, (void)name;
-	return NULL;
 }
 
 int probe_signature(const char *path, char *what, size_t size)

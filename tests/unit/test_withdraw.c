@@ -2,6 +2,7 @@
 /* What unexporting a drive writes to it, and when it goes. */
 #define _GNU_SOURCE
 #include "drive_rig.h"
+#include "req_rig.h"
 #include "userspace/meshd/withdraw.c"
 
 /* The rest of meshd */
@@ -42,29 +43,7 @@ bool arg_bool(const struct req *r, const char *key)
 	return json_is_true(json_object_get(r->args, key));
 }
 
-int req_fail(struct req *r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(r->error, sizeof(r->error), fmt, ap);
-	va_end(ap);
-	return -1;
-}
-
-int req_usage(struct req *r, const char *fmt, ...)
-{
-	(void)fmt;
-	return req_fail(r, "usage");
-}
-
 void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
-
-json_t *req_destroys(struct req *r, const char *what, const char *name)
-{
-	(void)r, (void)what, (void)name;
-	return NULL;
-}
 
 static struct req r;
 

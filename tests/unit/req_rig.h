@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A request that keeps its error, for tests of commands of meshd. */
+#ifndef TESTS_UNIT_REQ_RIG_H
+#define TESTS_UNIT_REQ_RIG_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "userspace/meshd/control.h"
+
+int req_fail(struct req *q, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(q->error, sizeof(q->error), fmt, ap);
+	va_end(ap);
+	q->status = 1;
+	return -1;
+}
+
+int req_usage(struct req *q, const char *fmt, ...)
+{
+	(void)fmt;
+	return req_fail(q, "usage");
+}
+
+json_t *req_destroys(struct req *q, const char *what, const char *name)
+{
+	(void)q, (void)what, (void)name;
+	return NULL;
+}
+
+#endif

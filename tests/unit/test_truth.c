@@ -2,7 +2,8 @@
 /*
  * Which layout of a volume counts: all worlds of two old members and a new one, with
  * two hosts that change the volume, take it from each other, stop at any step, come
- * back, and whose requests arrive late. After each step a third host attaches.
+ * back, and whose requests arrive late. The drive of the new one may be lost for good,
+ * and then the first host undoes its extend. After each step a third host attaches.
  *
  * The hosts are models of bring.c and change.c, the targets one of what they refuse;
  * the decisions are truth.c's own.
@@ -26,7 +27,7 @@ enum step { START, PUT, USE, SETTLE, COMPLETE, FENCE, UNDO, ATTACH, FRESH, OPEN,
 
 /* A host; @store and @next are indexes of layouts. */
 struct actor {
-	u8 step, i, store, next, pending, intent, target, changes, restarts;
+	u8 step, i, store, next, pending, intent, target, changes, restarts, undoes;
 	struct label saw[MEMBERS];
 };
 
@@ -39,15 +40,15 @@ struct world {
 	struct label m[MEMBERS];
 	struct actor a[2];
 	struct late late;
-	u8 layouts;
+	u8 layouts, lost;
 	struct { u8 version, grown, used; } l[LAYOUTS];
 	u8 used_version, used_grown;
 };
 
 /* What the model lets pass that it must not: each of them has to be found. */
-static struct { bool no_compare, no_fence, plain_undo; } weak;
+static struct { bool no_compare, no_fence, plain_undo, any_undo; } weak;
 static u8 old;
-static bool grows;
+static bool grows, loses;
 static const char *wrong;
 static unsigned long visited;
 static u8 last_user;
@@ -163,7 +164,7 @@ static void use(struct world *w, u8 asker, u8 layout)
 
 static int new_layout(struct world *w, u8 version, u8 grown)
 {
-	if (w->layouts == LAYOUTS)
+	if (w->layouts == (loses ? LAYOUTS - 2 : LAYOUTS))
 		return -1;
 	w->l[w->layouts].version = version;
 	w->l[w->layouts].grown = grown;
@@ -253,7 +254,8 @@ static bool fence(struct world *w, struct actor *a, u8 self)
 		return false;
 	for (; a->i < members(w, a->store); a->i++) {
 		s = &a->saw[a->i];
-		if (weak.no_fence || s->version >= w->l[a->next].version ||
+		if (weak.no_fence || s->version > w->l[a->next].version ||
+		    (s->version == w->l[a->next].version && s->commit != a->next + 1) ||
 		    (s->holder && s->holder != self))
 			continue;
 		if (!put(w, self, a->i, a->target, s)) {
@@ -278,12 +280,44 @@ static void undo(struct world *w, struct actor *a)
 	struct label *e = &w->m[old];
 	struct truth t = seen(w, w->m);
 
-	a->step = STOPPED;
+	a->step = a->undoes ? ATTACH : STOPPED;
+	a->undoes = 0;
 	if (truth_half_made(&t, &object[0].member[old].extent) && !weak.plain_undo)
 		return;
 	if (a->intent && (weak.plain_undo || (!e->version && !e->holder)))
 		memset(e, 0, sizeof(*e));
 	a->intent = 0;
+}
+
+/* attach --stale with an extend that cannot be finished: undone if nobody used it. */
+static bool undo_extend(struct world *w, u8 n)
+{
+	struct actor *a = &w->a[n];
+	struct muuid me = uuid(3, n + 1);
+	struct truth t;
+
+	if (!a->pending || !w->lost || (a->step != SETTLE && a->step != COMPLETE && a->step != STOPPED))
+		return false;
+	memcpy(a->saw, w->m, sizeof(a->saw));
+	t = seen(w, a->saw);
+	if (!weak.any_undo && !truth_undoable(&t, &object[a->store], &object[a->next], &me))
+		return false;
+	a->i = 0;
+	a->undoes = 1;
+	a->step = FENCE;
+	return true;
+}
+
+/* The other host detaches the volume: nothing tells any more that it had it. */
+static bool release(struct world *w, u8 n)
+{
+	bool any = false;
+
+	for (u8 i = 0; w->a[n].step == STOPPED && i < MEMBERS; i++) {
+		any = any || w->m[i].holder == n + 1;
+		w->m[i].holder = w->m[i].holder == n + 1 ? 0 : w->m[i].holder;
+	}
+	return any;
 }
 
 /* bring.c: gather, choose, and what is next. */
@@ -421,7 +455,11 @@ static bool restart(struct world *w, u8 n, bool restored)
 static void third(const struct world *now)
 {
 	struct world w = *now;
+	struct truth t = seen(&w, w.m);
 
+	/* What the lost drive had part in nobody gets, before it is undone. */
+	if (w.lost && truth_pick(&t).verdict != TRUTH_WHOLE)
+		return;
 	memset(&w.late, 0, sizeof(w.late));
 	w.a[1] = (struct actor) { .step = ATTACH };
 	last_user = 0;
@@ -473,6 +511,18 @@ static void explore(const struct world *w)
 				explore(&next);
 		}
 	}
+	if (loses && !w->lost && w->a[0].pending && !wrong) {
+		next = *w;
+		next.lost = 1;
+		memset(&next.m[old], 0, sizeof(next.m[old]));
+		explore(&next);
+	}
+	next = *w;
+	if (!wrong && undo_extend(&next, 0))
+		explore(&next);
+	next = *w;
+	if (!wrong && loses && release(&next, 1))
+		explore(&next);
 	if (w->late.there && !wrong) {
 		next = *w;
 		put(&next, w->late.asker, w->late.member, w->late.layout, &w->late.believed);
@@ -494,8 +544,9 @@ static const char *run(u8 members, bool grow, u8 changes)
 	w.m[old].here = grow;
 	w.layouts = 1;
 	w.l[0].version = w.l[0].used = w.used_version = 1;
-	w.a[0] = (struct actor) { .step = START, .intent = grow, .restarts = 2 };
-	w.a[1] = (struct actor) { .step = ATTACH, .changes = changes, .restarts = 1 };
+	w.a[0] = (struct actor) { .step = START, .intent = grow,
+				  .restarts = loses ? 1 : 2 };
+	w.a[1] = (struct actor) { .step = ATTACH, .changes = changes, .restarts = !loses };
 	grows = grow;
 	wrong = NULL;
 	visited = 0;
@@ -533,6 +584,13 @@ static void test_both_change(void)
 	all_worlds(true, 1);
 }
 
+static void test_undo_extend(void)
+{
+	loses = true;
+	all_worlds(true, 0);
+	loses = false;
+}
+
 /* The search must find what each of these lets through. */
 static void test_weak_targets(void)
 {
@@ -545,6 +603,10 @@ static void test_weak_targets(void)
 	weak.plain_undo = true;
 	CU_ASSERT_PTR_NOT_NULL(run(2, true, 0));
 	weak.plain_undo = false;
+	loses = weak.any_undo = true;
+	run(2, true, 0);
+	CU_ASSERT_PTR_NOT_NULL(wrong);	/* which the size of the search does not set */
+	loses = weak.any_undo = false;
 	CU_ASSERT_PTR_NULL(run(2, true, 0));
 }
 
@@ -713,6 +775,7 @@ int main(void)
 		{ "a new version against a host that takes the volume", test_rename },
 		{ "a new member against a host that takes the volume", test_extend },
 		{ "both change it", test_both_change },
+		{ "an extend whose new member is lost, undone by its host", test_undo_extend },
 		{ "what a weaker target lets through is found", test_weak_targets },
 		{ NULL, NULL },
 	};

@@ -244,7 +244,8 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		if (e->info.state == RDDA_EXTENT_UP)
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		e->ask = e->info.state == RDDA_EXTENT_GONE;
-		e->again &= !revoked;
+		/* A writer is to be refused when another wrote since; a reader had to give way. */
+		e->again &= !revoked || e->rw;
 		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);
 		if (g)

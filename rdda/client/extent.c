@@ -169,7 +169,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	const struct rdda_opened *a = &e->opened;
 	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
-	bool drain;
+	bool drain = false;
 	int ret;
 
 	ret = rdda_call_end(s, &e->open);
@@ -180,9 +180,11 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		g = rdda_grant_make(e, s, a);
 	spin_lock_irq(&t->lock);
 	open_over(e);
-	if (!ret)
+	/* Kicked since: it keeps what it had, and asks again when that is drained. */
+	if (!ret && !e->draining) {
 		g = rdda_opened_apply(e, a, g);
-	drain = !ret && g && !rcu_access_pointer(e->grant);
+		drain = g && !rcu_access_pointer(e->grant);
+	}
 	if (drain) {		/* the target has it open still */
 		e->kept = g;
 		g = NULL;
@@ -214,6 +216,8 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	g = rdda_grant_swap(e, NULL);
 	if (g) {
 		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
+		if (e->opening)		/* an answer comes */
+			rdda_extent_set(e, RDDA_EEV_ASK, -ENOLINK);
 		e->kept = g;	/* one is left only while there is no grant */
 		e->ask = true;
 		e->again = true;
@@ -276,27 +280,31 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 
 enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_ASK };
 
+/* An OPEN may take as long as a label's write: what is kicked does not wait for that. */
+static unsigned int extent_news_now(const struct rdda_extent *e)
+{
+	return e->opening ? e->news & EXTENT_STUCK : e->news;
+}
+
 /* What an extent wants done now but for OPEN; *wait shrinks to what is due later. */
 static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
-	unsigned long now = jiffies, due;
+	unsigned long now = jiffies;
 
 	if (e->opening) {
-		due = e->open_end;
-		if (completion_done(&e->open.done) || time_after_eq(now, due))
+		if (completion_done(&e->open.done) || time_after_eq(now, e->open_end))
 			return TODO_ANSWER;
+		*wait = min(*wait, e->open_end - now);
 	} else if (e->closing || e->released) {
 		return TODO_NOTHING;
-	} else if (e->news) {
-		return TODO_NEWS;
-	} else if (e->draining) {
-		due = e->drain_due;
-		if (time_after_eq(now, due))
-			return TODO_DRAIN;
-	} else {
-		return TODO_NOTHING;
 	}
-	*wait = min(*wait, due - now);
+	if (extent_news_now(e))
+		return TODO_NEWS;
+	if (!e->draining)
+		return TODO_NOTHING;
+	if (time_after_eq(now, e->drain_due))
+		return TODO_DRAIN;
+	*wait = min(*wait, e->drain_due - now);
 	return TODO_NOTHING;
 }
 
@@ -394,9 +402,9 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 		if (!e)
 			break;
 		e->busy = true;
-		news = e->news;
+		news = extent_news_now(e);
 		if (todo == TODO_NEWS)
-			e->news = 0;
+			e->news &= ~news;
 		spin_unlock_irq(&t->lock);
 		room = extent_do(e, s, todo, news);
 		spin_lock_irq(&t->lock);

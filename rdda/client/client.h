@@ -280,7 +280,6 @@ struct rdda_chan {
 	struct completion cm_done;
 	int	cm_err;
 	unsigned int cm_reason;
-	bool	established;
 	struct rdda_join join;		/* any but channel 0 */
 	struct rdda_joined joined;
 	struct rdda_accept accept;	/* of channel 0, in each */

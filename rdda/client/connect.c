@@ -115,7 +115,6 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		cm_finish(ch, 0);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		ch->established = true;
 		cm_finish(ch, cm_established(ch, ev));
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -551,9 +550,6 @@ void rdda_session_end(struct rdda_session *s)
 	for (i = 0; i < n; i++)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);
-	for (i = 0; i < n; i++)
-		if (s->chan[i]->established && rdda_port_active(s->chan[i]->id))
-			rdma_disconnect(s->chan[i]->id);
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
 		rdda_qp_drain(&s->chan[i]->q);
@@ -584,7 +580,9 @@ static bool chan_asked(const struct rdda_chan *ch)
  * @s: session
  * @force: also when its port is down
  *
- * That sends a message for each that was begun. The target's work item; sleeps.
+ * That sends a message for each that was begun, also the one that disconnects it:
+ * asking the port whether it may be sent can hang in firmware, so nothing of a
+ * session's end waits for this. The target's work item; sleeps.
  * Drops the reference, or leaves the session where it is until its port is back.
  */
 void rdda_session_leave(struct rdda_session *s, bool force)

@@ -486,8 +486,6 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	/* Who posts looks at it under this lock: he is through, or will see it. */
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
-	if (rdda_port_active(ch->cm))
-		rdma_disconnect(ch->cm);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
 	ib_drain_qp(ch->qp);
 	cancel_work_sync(&ch->ctl_work);
@@ -503,8 +501,8 @@ void tgt_channel_stop(struct tgt_channel *ch)
  * tgt_channel_leave() - let go of a stopped channel's connection
  * @ch: channel; its session's protection domain and regions are given back
  *
- * A device that is being removed waits for its connections' ids, and for
- * nothing else: so this comes after all that is the device's.
+ * This disconnects it, too. A device that is being removed waits for its connections'
+ * ids, and for nothing else: so this comes after all that is the device's.
  */
 void tgt_channel_leave(struct tgt_channel *ch)
 {

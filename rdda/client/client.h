@@ -431,7 +431,7 @@ struct rdda_session {
 	unsigned long flags;		/* SESSION_*, atomic bits */
 	int	err;
 	char	reason[64];
-	wait_queue_head_t wait;		/* handshake, room */
+	wait_queue_head_t wait;		/* room, buffers */
 
 	unsigned int nchan;
 	struct rdda_chan *chan[RDDA_CHANNELS_MAX];

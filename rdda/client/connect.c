@@ -142,21 +142,33 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
+/* Does a device wait for the connections of a session that ended? The work item looks. */
+static bool leaving_removed(struct rdda_target *t)
+{
+	struct rdda_session *s;
+
+	list_for_each_entry(s, &t->leaving, leave_node)
+		if (test_bit(SESSION_REMOVED, &s->flags))
+			return true;
+	return false;
+}
+
 /*
  * Our own bound on a step, whatever the fabric's is. In slices, since what ends the
- * session, or is to stop the target, completes no step.
+ * session, or wants the work item for something else, completes no step.
  */
 static int cm_wait(struct rdda_chan *ch, unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
+	struct rdda_target *t = ch->s->t;
 
 	while (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
 		if (rdda_session_dead(ch->s))
 			return ch->s->err;
-		if (READ_ONCE(ch->s->t->stop) || time_after(jiffies, end))
+		if (READ_ONCE(t->stop) || leaving_removed(t) || time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
-	return ch->cm_err;
+	return rdda_session_dead(ch->s) ? ch->s->err : ch->cm_err;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -277,16 +289,11 @@ static int chan_prove(struct rdda_chan *ch)
 	ret = rdda_auth_make(&s->key, p, true, m.hmac);
 	if (!ret)
 		ret = rdda_control_send(ch, &m, sizeof(m));
-	if (ret)
-		return ret;
-	/* Pairs with the release in login_recv(): the message before the flag. */
-	wait_event_timeout(s->wait, smp_load_acquire(&ch->got_proved) || rdda_session_dead(s),
-			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
-	if (rdda_session_dead(s))
-		return s->err;
-	if (!ch->got_proved)
-		return -ETIMEDOUT;
-	ret = rdda_proved_check(&ch->proved);
+	/* PROVED completes this, and ARENA the next one in session_granted(). */
+	if (!ret)
+		ret = cm_wait(ch, PROVE_TIMEOUT_MS);
+	if (!ret)
+		ret = rdda_proved_check(&ch->proved);
 	if (ret)
 		return ret;
 	p->arena_bytes = le32_to_cpu(ch->proved.arena_bytes);
@@ -301,6 +308,7 @@ static int session_granted(struct rdda_session *s)
 	struct rdda_chan *ch = s->chan[0];
 	const struct rdda_accept *a = &ch->accept;
 	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
+	int ret;
 
 	s->id = le32_to_cpu(a->session);
 	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
@@ -310,14 +318,8 @@ static int session_granted(struct rdda_session *s)
 		  RDDA_PING_ROOM;
 	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
 	ch->arena_len = ch->proof.arena_len;
-	/* Pairs with the release in login_recv(). */
-	wait_event_timeout(s->wait, smp_load_acquire(&s->got_arena) || rdda_session_dead(s),
-			   msecs_to_jiffies(PROVE_TIMEOUT_MS));
-	if (rdda_session_dead(s))
-		return s->err;
-	if (!s->got_arena)
-		return -ETIMEDOUT;
-	return rdda_arena_check(s);
+	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
+	return ret ?: rdda_arena_check(s);
 }
 
 /* A channel after the first: proof and answer travel in the CM's messages. */

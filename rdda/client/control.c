@@ -241,17 +241,15 @@ static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t l
 		if (ch->got_proved)
 			return -EPROTO;
 		memcpy(&ch->proved, hdr, sizeof(ch->proved));
-		/* The message before the flag: chan_prove() looks without a lock. */
-		smp_store_release(&ch->got_proved, true);
+		ch->got_proved = true;
 	} else {
 		if (!ch->got_proved || s->got_arena)
 			return -EPROTO;
 		s->nr_pieces = le16_to_cpu(hdr->count);
 		memcpy(s->pieces, hdr + 1, len - sizeof(*hdr));
-		/* The same towards session_granted(). */
-		smp_store_release(&s->got_arena, true);
+		s->got_arena = true;
 	}
-	wake_up_all(&s->wait);
+	complete(&ch->cm_done);
 	return 0;
 }
 

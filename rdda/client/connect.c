@@ -188,7 +188,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->stage_free);
 	init_completion(&ch->cm_done);
 	ch->last_rx = jiffies;
-	ch->last_ping = ch->last_rx;
+	ch->last_ping = ch->last_rx;	/* none yet */
 	s->chan[index] = ch;
 	return ch;
 }
@@ -319,7 +319,12 @@ static int session_granted(struct rdda_session *s)
 	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
 	ch->arena_len = ch->proof.arena_len;
 	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
-	return ret ?: rdda_arena_check(s);
+	if (!ret)
+		ret = rdda_arena_check(s);
+	/* Joining the other channels may take longer than dead_ms, on either side. */
+	if (!ret)
+		mod_timer(&s->alive, jiffies + 1);
+	return ret;
 }
 
 /* A channel after the first: proof and answer travel in the CM's messages. */
@@ -469,7 +474,6 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 					  size_t reason_len)
 {
 	struct rdda_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
-	unsigned long now;
 	unsigned int i;
 	int ret;
 
@@ -502,17 +506,16 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 		rdda_session_end(s);
 		return NULL;
 	}
-	set_bit(SESSION_UP, &s->flags);
-	/* The first channel may have waited for the last one longer than dead_ms. */
-	now = jiffies;
 	for (i = 0; i < s->nchan; i++) {
 		spin_lock_irq(&s->chan[i]->lock);
-		s->chan[i]->last_rx = now;
-		s->chan[i]->last_ping = now;
+		/* It may have waited for the last one longer than dead_ms. */
+		WRITE_ONCE(s->chan[i]->last_rx, jiffies);
 		s->chan[i]->open = true;
 		spin_unlock_irq(&s->chan[i]->lock);
 	}
-	mod_timer(&s->alive, jiffies + 1);
+	/* Pairs with the acquire in rdda_alive_timer(): from here on for all channels. */
+	smp_mb__before_atomic();
+	set_bit(SESSION_UP, &s->flags);
 	return s;
 }
 

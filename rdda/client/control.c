@@ -337,7 +337,8 @@ static void chan_ping(struct rdda_chan *ch, unsigned long every)
  * A timer, not work: connecting to targets that do not answer blocks workers
  * for seconds, and without new ones work would come too late to keep a healthy
  * session alive. Whatever is locked in here is locked with interrupts off
- * elsewhere. It sets itself again until the session is dead.
+ * elsewhere. It sets itself again until the session is dead. Until all channels are
+ * joined it is about the first: the target waits for a join no longer than dead_ms.
  *
  * Context: softirq.
  */
@@ -345,9 +346,9 @@ void rdda_alive_timer(struct timer_list *timer)
 {
 	struct rdda_session *s = container_of(timer, struct rdda_session, alive);
 	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
-	unsigned int i;
+	unsigned int i, n = test_bit_acquire(SESSION_UP, &s->flags) ? s->nchan : 1;
 
-	for (i = 0; i < s->nchan; i++) {
+	for (i = 0; i < n; i++) {
 		struct rdda_chan *ch = s->chan[i];
 
 		if (time_after(jiffies, READ_ONCE(ch->last_rx) + msecs_to_jiffies(s->dead_ms))) {

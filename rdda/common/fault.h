@@ -24,6 +24,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_PROOF	= 7,	/* a wrong proof is as good as a right one */
 	RDDA_FAULT_PD		= 8,	/* one protection domain for all sessions */
 	RDDA_FAULT_REPOST	= 9,	/* receives come back after the completions */
+	RDDA_FAULT_JOIN		= 10,	/* a join is answered after dead_ms */
 	/* client */
 	RDDA_FAULT_COVER	= 16,	/* I/O ends without a local completion */
 	RDDA_FAULT_CHANNEL	= 17,	/* data on another channel than its command */

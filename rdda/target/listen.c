@@ -7,6 +7,7 @@
  * channel.c). A refusal says why in the reject's private data, and is counted.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/delay.h>
 #include <linux/inet.h>
 #include <linux/netlink.h>
 #include <linux/sched/mm.h>
@@ -399,6 +400,8 @@ static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	WRITE_ONCE(s->heard, jiffies);	/* its CPU made the proof; PINGs begin after the last */
 	if (!tgt_session_take(s, j->channel))
 		goto refuse;
+	if (rdda_fault(RDDA_FAULT_JOIN))
+		msleep(2 * tgt_dead());
 	ch = tgt_channel_create(cm, s, j->channel, &s->channel[0]->proof, NULL,
 				ev->param.conn.responder_resources);
 	if (IS_ERR(ch)) {

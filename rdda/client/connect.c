@@ -15,6 +15,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_cm.h>
 
 #include "rdda/client/client.h"
 
@@ -99,6 +100,8 @@ static int cm_rejected(struct rdda_chan *ch, struct rdma_cm_event *ev)
 	const struct rdda_reject *r;
 	u8 len = 0;
 
+	if (ev->status == IB_CM_REJ_STALE_CONN)
+		return -ECONNRESET;
 	r = rdma_consumer_reject_data(ch->id, ev, &len);
 	if (r && len >= sizeof(*r) && le32_to_cpu(r->magic) == RDDA_MAGIC)
 		ch->cm_reason = le16_to_cpu(r->reason);
@@ -413,6 +416,8 @@ static const char *connect_text(struct rdda_session *s, int err)
 	switch (err) {
 	case -ECONNREFUSED:
 		return rdda_reject_text(0);
+	case -ECONNRESET:
+		return "the target still has an older connection";
 	case -ETIMEDOUT:
 	case -EHOSTUNREACH:
 		return "no answer from the target";

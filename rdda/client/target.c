@@ -159,6 +159,12 @@ static void target_connect(struct rdda_target *t)
 	if (!s) {
 		if (t->err != err)
 			pr_warn_ratelimited("%pISpc: %s (%d)\n", &t->addr, reason, err);
+		/*
+		 * The number of a queue pair was used again before the target knew of the
+		 * end of the one before. It does now, and is there: the next login is soon.
+		 */
+		if (err == -ECONNRESET)
+			t->attempt = 0;
 		/* Nothing was sent: it costs nobody anything to look soon. */
 		if (err == -ENETDOWN)
 			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);

@@ -218,6 +218,49 @@ static void test_hangs(void)
 	CU_ASSERT_STRING_EQUAL(state(), "up");
 }
 
+static void home_fn(struct tdrive *t, struct tjob *j, int err)
+{
+	struct hung *h = (struct hung *)j;
+
+	(void)err;
+	tdrive_home_begin(t);
+	sem_post(&h->in);
+	sem_wait(&h->go);
+	tdrive_home_end(t);
+	sem_post(&h->in);
+	sem_wait(&h->go);
+}
+
+/* The state folder's disk hangs: that is said, and the drive is not called silent. */
+static void test_home(void)
+{
+	static struct hung h = { .job = { .fn = home_fn } };
+	int said;
+
+	begin();
+	sem_init(&h.in, 0, 0);
+	sem_init(&h.go, 0, 0);
+	tdrive_submit(d, &h.job);
+	sem_wait(&h.in);
+	said = errors;
+	tdrives_tick();
+	CU_ASSERT_EQUAL(errors, said);
+	__atomic_add_fetch(&clock_ms, 8000, __ATOMIC_RELAXED);
+	CU_ASSERT_STRING_EQUAL(state(), "up");
+	tdrives_tick();
+	tdrives_tick();
+	CU_ASSERT_EQUAL(errors, said + 1);
+	sem_post(&h.go);
+	sem_wait(&h.in);
+	CU_ASSERT_STRING_EQUAL(state(), "up");
+	__atomic_add_fetch(&clock_ms, 8000, __ATOMIC_RELAXED);
+	CU_ASSERT_STRING_EQUAL(state(), "silent");
+	tdrives_tick();
+	CU_ASSERT_EQUAL(errors, said + 1);
+	sem_post(&h.go);
+	rig_end();
+}
+
 /* The second time finds what the first one did, but not that all is well. */
 static void test_sick(void)
 {
@@ -353,6 +396,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "hangs", test_hangs },
+		{ "the state folder hangs", test_home },
 		{ "sick", test_sick },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },

@@ -108,6 +108,8 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
 void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
 void tdrive_put(struct tdrive *d) { (void)d; }
+void tdrive_home_begin(struct tdrive *d) { (void)d; }
+void tdrive_home_end(struct tdrive *d) { (void)d; }
 void zero_kick(struct tdrive *d) { (void)d; }
 int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
 u64 backup_newer(const struct label *l) { (void)l; return newer; }

@@ -69,32 +69,13 @@ static int file_get(const char *path, void *buf, size_t size)
 	return n < 0 ? -EIO : (int)n;
 }
 
-/* The host's own disk may hang: that is no silence of the drive. */
-static u64 job_pause(struct tdrive *d)
-{
-	u64 spent;
-
-	pthread_mutex_lock(&d->lock);
-	spent = d->job_since ? now_ms() - d->job_since : 0;
-	d->job_since = 0;
-	pthread_mutex_unlock(&d->lock);
-	return spent;
-}
-
-static void job_resume(struct tdrive *d, u64 spent)
-{
-	pthread_mutex_lock(&d->lock);
-	d->job_since = now_ms() - spent;
-	pthread_mutex_unlock(&d->lock);
-}
-
 static void make(struct tdrive *d, const struct label *l)
 {
 	char path[256], old[256];
 	void *buf = malloc(LABEL_BYTES_MAX);
 	int n = buf ? label_encode(l, buf, LABEL_BYTES_MAX) : -ENOMEM;
-	u64 spent = job_pause(d);
 
+	tdrive_home_begin(d);
 	file_of(path, sizeof(path), &d->uuid, "");
 	file_of(old, sizeof(old), &d->uuid, ".old");
 	d->backup_ms = now_ms();
@@ -103,7 +84,7 @@ static void make(struct tdrive *d, const struct label *l)
 		n = file_put(path, old, buf, n);
 	if (n < 0)
 		log_warn("%s: no copy of its label is kept: %s", d->path, strerror(-n));
-	job_resume(d, spent);
+	tdrive_home_end(d);
 	free(buf);
 }
 

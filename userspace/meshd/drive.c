@@ -172,7 +172,7 @@ static void *drive_thread(void *arg)
 /* With d->lock: seconds, 0: it is not late. */
 static unsigned int silent(const struct tdrive *d)
 {
-	u64 ms = d->job_since ? now_ms() - d->job_since : 0;
+	u64 ms = d->job_since ? (d->home_since ?: now_ms()) - d->job_since : 0;
 
 	return ms > SILENT_MS ? ms / 1000 : 0;
 }
@@ -185,6 +185,37 @@ unsigned int tdrive_silent(struct tdrive *d)
 	s = silent(d);
 	pthread_mutex_unlock(&d->lock);
 	return s;
+}
+
+/* The host's own disk may hang: that is no silence of the drive. */
+void tdrive_home_begin(struct tdrive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->home_since = now_ms();
+	pthread_mutex_unlock(&d->lock);
+}
+
+void tdrive_home_end(struct tdrive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->job_since += d->job_since ? now_ms() - d->home_since : 0;
+	d->home_since = 0;
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Said once each time. */
+static void home_check(struct tdrive *d)
+{
+	bool late;
+
+	pthread_mutex_lock(&d->lock);
+	late = d->home_since && d->home_since != d->home_said && now_ms() - d->home_since > SILENT_MS;
+	if (late)
+		d->home_said = d->home_since;
+	pthread_mutex_unlock(&d->lock);
+	if (late)
+		log_error("%s: what changes on it waits for %s: the disk of that folder does not answer",
+			  d->path, D.state);
 }
 
 bool tdrive_leaving(struct tdrive *d)
@@ -254,6 +285,7 @@ void tdrives_tick(void)
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
+		home_check(all[i]);
 		for (j = take_prompt(all[i]); j; j = next) {
 			next = j->next;
 			j->fn(all[i], j, -ETIMEDOUT);

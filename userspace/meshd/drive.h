@@ -72,9 +72,9 @@ struct tdrive {
 	pthread_cond_t wake;
 	struct label *label;		/* read by anybody, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
-	u64	job_since;		/* now_ms() when the job in work began; 0: none, or it waits for
-					 * the state folder
-					 */
+	u64	job_since;		/* now_ms() when the job in work began; 0: none */
+	u64	home_since;		/* and when it began to write to the state folder; 0: it does not */
+	u64	home_said;		/* the one of those that was logged */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
@@ -114,6 +114,12 @@ void tdrive_submit(struct tdrive *d, struct tjob *j);
 unsigned int tdrive_silent(struct tdrive *d);
 bool tdrive_leaving(struct tdrive *d);
 bool tdrive_ending(struct tdrive *d);
+/*
+ * On the drive's thread, around what waits for the state folder or the store: its disk
+ * may hang, and that is no silence of the drive. Not nested.
+ */
+void tdrive_home_begin(struct tdrive *d);
+void tdrive_home_end(struct tdrive *d);
 /* Every second or so: prompt jobs behind one that hangs end. */
 void tdrives_tick(void);
 /* Submit @fn and wait for what it returns. */

@@ -284,10 +284,12 @@ static int up_job(struct tdrive *d, void *arg)
 	if (err && u->how.by_hand)
 		return err;
 	cache_off(d);
+	tdrive_home_begin(d);
 	withdrawn_forget(&d->uuid);
 	if (device_note(&d->uuid, &d->id))
 		log_warn("%s: which device it is cannot be noted", d->path);
 	store_drive_put(&d->uuid, d->path);
+	tdrive_home_end(d);
 	backup_label(d, d->label, true);
 	err = tdrive_push(d);
 	zero_kick(d);

@@ -46,9 +46,11 @@ static int withdraw_label(struct tdrive *d)
 		err = tdrive_current(d);
 		if (!err)
 			err = label_forget(d->fd, d->size);
+		tdrive_home_begin(d);
 		if (!err)
 			device_forget(&d->uuid);
-		else if (err != -EBADE)
+		tdrive_home_end(d);
+		if (err && err != -EBADE)
 			d->disk.known[0] = d->disk.known[1] = false;	/* wiped or not */
 		return err;
 	}
@@ -76,7 +78,12 @@ static void leave(struct tdrive *d, bool leaving)
 /* It goes although its label cannot say so: the state folder does. */
 static bool unwritten(struct tdrive *d, int err)
 {
-	if (withdrawn_note(&d->uuid))
+	int failed;
+
+	tdrive_home_begin(d);
+	failed = withdrawn_note(&d->uuid);
+	tdrive_home_end(d);
+	if (failed)
 		return false;
 	if (err == -EBADE)
 		return true;
@@ -111,7 +118,9 @@ static int withdraw_job(struct tdrive *d, void *arg)
 	}
 	cache_on(d);
 	tdrive_stop(d, w->force);
+	tdrive_home_begin(d);
 	store_drive_del(&d->uuid);
+	tdrive_home_end(d);
 	log_info("%s: withdrawn", d->path);
 	return done;
 }

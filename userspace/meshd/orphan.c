@@ -189,7 +189,13 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 			return CLAIM_UNKNOWN;
 		}
 	}
-	snprintf(why, CLAIM_WHY, "never recorded: a create or extend that did not end");
+	/* Between the last zero and the first record nothing but its own host's store tells. */
+	if (!g->nr_records) {
+		snprintf(why, CLAIM_WHY, "volume %s, which was never recorded: a create that did not end, or "
+			 "that another host is just ending", e->name);
+		return CLAIM_UNKNOWN;
+	}
+	snprintf(why, CLAIM_WHY, "never recorded: an extend that did not end");
 	return CLAIM_NONE;
 }
 

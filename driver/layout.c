@@ -145,7 +145,8 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_slot *slot = &l->slots[i];
-		int err = mesh_member_get(&confs[i], &slot->member, extack);
+		int err = mesh_member_get(&confs[i], &l->vol->conf.uuid, &slot->member,
+					  extack);
 
 		if (err)
 			return err;

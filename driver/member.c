@@ -98,6 +98,18 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 	return NULL;
 }
 
+/* Has another volume the extent? Each would give it back, and zero it, by itself. */
+static bool mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
+{
+	struct mesh_member *m;
+
+	lockdep_assert_held(&mesh_members_lock);
+	list_for_each_entry(m, &mesh_members, node)
+		if (uuid_equal(&m->conf.uuid, uuid) && !uuid_equal(&m->volume, volume))
+			return true;
+	return false;
+}
+
 /* Is a member being opened, or closed (that is without references)? */
 static bool mesh_member_unsettled(const uuid_t *uuid)
 {
@@ -123,13 +135,14 @@ static void mesh_member_drop(struct mesh_member *m)
 /**
  * mesh_member_get() - open a member, or share one that is open
  * @conf: how it is reached; kind is a known one
+ * @volume: whose layouts share it; another's is refused
  * @mp: set when it is
  * @extack: says why not, may be NULL
  *
  * Sleeps. Return: 0 or a negative errno.
  */
-int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp,
-		    struct netlink_ext_ack *extack)
+int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
+		    struct mesh_member **mp, struct netlink_ext_ack *extack)
 {
 	struct mesh_member *m;
 	bool shared;
@@ -140,12 +153,19 @@ int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp
 	mutex_lock(&mesh_members_lock);
 	wait_event_cmd(mesh_members_settled, !mesh_member_unsettled(&conf->uuid),
 		       mutex_unlock(&mesh_members_lock), mutex_lock(&mesh_members_lock));
+	if (mesh_member_taken(&conf->uuid, volume)) {
+		mutex_unlock(&mesh_members_lock);
+		NL_SET_ERR_MSG(extack, "another volume has an extent of this layout");
+		return -EBUSY;
+	}
 	m = mesh_member_share(conf);
 	shared = m;
 	if (!shared) {
 		m = mesh_member_alloc(conf);
-		if (m)
+		if (m) {
+			m->volume = *volume;
 			list_add_tail(&m->node, &mesh_members);
+		}
 	}
 	mutex_unlock(&mesh_members_lock);
 	if (!m)

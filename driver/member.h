@@ -198,6 +198,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @err: why it is not UP; like @state
  * @stats: counters
  * @conf: fixed but for generation and size, which mesh_members_lock guards
+ * @volume: the one whose layouts share it
  * @lock: serialises state changes; guards @there, @asked, @suspended and @links
  * @there: the kind says UP: what is REFUSED then is unfit
  * @asked: REFUSED, and tried again since: there is no answer yet
@@ -219,6 +220,7 @@ struct mesh_member {
 	struct mesh_member_stats __percpu *stats;
 
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
+	uuid_t			volume;
 	struct mutex		lock;	/* states, info, what follows */
 	bool			there;
 	bool			asked;
@@ -246,8 +248,8 @@ struct mesh_member_link {
 	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
 };
 
-int mesh_member_get(const struct mesh_member_conf *conf, struct mesh_member **mp,
-		    struct netlink_ext_ack *extack);
+int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
+		    struct mesh_member **mp, struct netlink_ext_ack *extack);
 void mesh_member_put(struct mesh_member *m);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);

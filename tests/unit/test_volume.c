@@ -29,10 +29,10 @@ static int bring(const char *asked, bool stale)
 	return err;
 }
 
-/* attach --readonly --preempt. */
-static int read_now(void)
+/* attach --readonly --preempt, or --stale. */
+static int read_now(bool stale)
 {
-	struct bring b = { .asked = "data", .preempt = true };
+	struct bring b = { .asked = "data", .preempt = !stale, .stale = stale };
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
 	int err;
@@ -52,18 +52,18 @@ static void test_reader_preempts(void)
 
 	rig_new(2);
 	grace_ms = 0;
-	CU_ASSERT(!read_now() && !kernel.preempted);
+	CU_ASSERT(!read_now(false) && !kernel.preempted);
 	at[0].e.holder = at[1].e.holder = other;
 	at[1].e.opens = 1;
-	CU_ASSERT(read_now() == -EBUSY && !kernel.there && has(why, "host h1 holds it"));
+	CU_ASSERT(read_now(false) == -EBUSY && !kernel.there && has(why, "host h1 holds it"));
 	grace_ms = 30000;
 	at[0].e.holder = at[1].e.holder = other;
-	CU_ASSERT(read_now() == -EBUSY && !kernel.there);
+	CU_ASSERT(read_now(false) == -EBUSY && !kernel.there);
 	at[1].e.opens = 0;
-	CU_ASSERT(!read_now() && kernel.preempted);
+	CU_ASSERT(!read_now(false) && kernel.preempted);
 	grace_ms = 0;
 	at[0].e.holder = at[1].e.holder = other;
-	CU_ASSERT(!read_now() && !kernel.preempted);
+	CU_ASSERT(!read_now(false) && !kernel.preempted);
 }
 
 static void stored(struct store_volume *v)
@@ -184,6 +184,10 @@ static void test_lost_member(void)
 	at[2].host = HOSTS;
 	rig_load(&v, l);
 	CU_ASSERT(v.pending && pending_settle(&v, why) && bring("data", false));
+	/* Who reads does not take it over: it could not be undone any more. */
+	CU_ASSERT(read_now(true) == -EROFS && !kernel.there && has(why, "for writing once"));
+	rig_load(&v, l);
+	CU_ASSERT(v.pending && v.version == 1 && l->members == 2);
 	/* Not while another host may be using what it made. */
 	at[1].e.holder = (struct muuid) { { 12 } };
 	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);

@@ -305,6 +305,7 @@ static int agree(struct way *w)
 /* Gather and judge: 0 when w->p.layout counts, and no member of it is fresh. */
 static int learn(struct way *w)
 {
+	bool fresh;
 	int err;
 
 	gather_free(&w->g);
@@ -324,13 +325,17 @@ static int learn(struct way *w)
 		err = -ENOENT;
 	if (!err)
 		err = holders(w);
-	if (err || !fresh_members(&w->g, w->p.layout))
+	if (err)
 		return err;
-	if (w->v->readonly) {
+	fresh = fresh_members(&w->g, w->p.layout);
+	/* A reader finishes no change, and takes none of its own host's over before that is undone. */
+	if (w->v->readonly && (fresh || (w->v->pending && w->p.layout->version != w->l->version))) {
 		snprintf(w->why, REASON, "a change of it was begun and not finished; attach it for "
 			 "writing once");
 		return -EROFS;
 	}
+	if (!fresh)
+		return 0;
 	err = put_records(&w->g, w->p.layout, true, w->why);
 	return err ? err : 1;
 }

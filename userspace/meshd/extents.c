@@ -24,7 +24,15 @@ struct choice {
 	size_t	misfit;			/* drives left out for their block size */
 	struct shown shown;
 	char	twice[REASON];		/* of one left out since it may be a copy; "" */
-	bool	*found;			/* by index into the wish's names */
+	struct named *named;		/* by index into the wish's names */
+	char	deaf[REASON];		/* why some host could not be asked; "" */
+};
+
+/* What is known of a name in --drives. */
+struct named {
+	bool	found, usable;
+	char	state[40];		/* of one that is not usable */
+	char	host[64];
 };
 
 static void choice_free(struct choice *c)
@@ -33,7 +41,7 @@ static void choice_free(struct choice *c)
 	free(c->d);
 	free(c->info);
 	free(c->host);
-	free(c->found);
+	free(c->named);
 	shown_free(&c->shown);
 }
 
@@ -63,24 +71,43 @@ static bool wanted(struct choice *c, const struct wish *w, const struct store_ho
 
 	json_array_foreach((json_t *)w->drives, i, n) {
 		want = json_string_value(n);
-		if (want && called(want, h, m))
-			c->found[i] = any = true;
+		if (!want || !called(want, h, m))
+			continue;
+		c->named[i].found = any = true;
+		if (!strcmp(m->state, "up"))
+			c->named[i].usable = true;
+		snprintf(c->named[i].state, sizeof(c->named[i].state), "%.39s", m->state);
+		snprintf(c->named[i].host, sizeof(c->named[i].host), "%.63s", h->name);
 	}
 	return any;
 }
 
-/* A name that is no lent drive's is a slip, not a drive without room. */
+/*
+ * A name that is no lent drive's is a slip, or its host is silent; one of a drive that is
+ * sick or hangs is named: neither is a drive without room.
+ */
 static int all_found(struct req *r, const struct choice *c, const struct wish *w)
 {
+	const struct named *d;
 	const char *want;
 	size_t i;
 	json_t *n;
 
 	json_array_foreach((json_t *)w->drives, i, n) {
 		want = json_string_value(n);
-		if (!c->found[i])
+		d = &c->named[i];
+		if (!d->found && c->deaf[0])
+			return req_fail(r, "no lent drive of the hosts that answer is called %.100s, and %s",
+					want ? want : "that", c->deaf);
+		if (!d->found)
 			return req_fail(r, "no lent drive is called %.100s; see meshctl drive list",
 					want ? want : "that");
+		if (!d->usable && !strcmp(d->state, "silent"))
+			return req_fail(r, "drive %.100s of host %s does not answer its host; name another",
+					want, d->host);
+		if (!d->usable)
+			return req_fail(r, "drive %.100s of host %s is not up (%s); name another, or see "
+					"meshctl drive list", want, d->host, d->state);
 	}
 	return 0;
 }
@@ -162,8 +189,10 @@ static int choice_read(struct req *r, struct choice *c, const struct wish *w,
 	int err = 0;
 
 	for (i = 0; i < c->nr_hosts; i++) {
-		if (said[i].err)
+		if (said[i].err) {
 			req_note(r, "%s; its drives are left out", said[i].why);
+			snprintf(c->deaf, sizeof(c->deaf), "%s", said[i].why);
+		}
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
 			if (!err && !mgmt_drive_unpack(j, &m) && !strcmp(m.state, "up"))
 				err = shown_add(&c->shown, &m.uuid, c->hosts, i, &m.owner);
@@ -187,12 +216,12 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	int err;
 
 	memset(c, 0, sizeof(*c));
-	c->found = calloc(json_array_size(w->drives) + 1, sizeof(*c->found));
+	c->named = calloc(json_array_size(w->drives) + 1, sizeof(*c->named));
 	err = store_hosts(&c->hosts, &c->nr_hosts);
 	if (err)
 		return req_fail(r, "%s", store_words(err));
 	d = (struct drives_of) { c->hosts, calloc(c->nr_hosts + 1, sizeof(*d.said)) };
-	if (!c->found || !d.said) {
+	if (!c->named || !d.said) {
 		free(d.said);
 		return req_fail(r, "no memory");
 	}
@@ -203,6 +232,8 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 		return err;
 	if (!c->nr_hosts)
 		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
+	if (all_found(r, c, w))
+		return -1;
 	if (!c->n && c->misfit)
 		return req_fail(r, "the drives that are lent have blocks of 4096 bytes, the volume has %u; "
 				"lend others", w->lba_max);
@@ -211,7 +242,7 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	if (!c->n)
 		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
 				"meshctl drive list");
-	return all_found(r, c, w);
+	return 0;
 }
 
 static int too_few(struct req *r, const struct choice *c, const struct wish *w, u32 got, u64 bytes)

@@ -44,7 +44,7 @@ static int two_segments(void)
 	a.refs = 5;
 	a.segment[0] = (struct layout_segment) {
 		.length = 256 * MIB, .level = LAYOUT_STRIPE, .data = 4, .groups = 1,
-		.strip = 65536, .refs = 4,
+		.strip = 65536, .refs = 4, .domain = LAYOUT_DOMAIN_HOST,
 	};
 	a.segment[1] = (struct layout_segment) {
 		.start = 256 * MIB, .length = 32 * MIB, .level = LAYOUT_LINEAR, .data = 1,
@@ -63,6 +63,7 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL_FATAL(layout_decode(raw, sizeof(raw), &b), 0);
 	CU_ASSERT_EQUAL(layout_encode(&b, other, sizeof(other)), n);
 	CU_ASSERT(!memcmp(raw, other, n));
+	CU_ASSERT(b.segment[0].domain == LAYOUT_DOMAIN_HOST && !b.segment[1].domain);
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[1]), 32 * MIB);
 	CU_ASSERT(!memcmp(raw, "BMESHVOL\2\0\0\0", 12));
@@ -176,6 +177,7 @@ static void test_meaning(void)
 	REFUSED(a.segment[0].groups = 2);
 	REFUSED(a.segment[0].groups = 0);
 	REFUSED(a.segment[0].parity = 1);
+	REFUSED(a.segment[0].domain = 2);
 	REFUSED(a.segment[0].length -= 65536);
 	REFUSED(a.segment[0].refs = 3);
 	REFUSED(a.segment[1].start += 512);

@@ -91,6 +91,8 @@ static int check_segment(const struct layout *l, const struct layout_segment *s,
 
 	if (s->start != at || !s->length || s->length > l->size - at || s->length % l->lba)
 		return -EUCLEAN;
+	if (s->domain > LAYOUT_DOMAIN_HOST)
+		return -EUCLEAN;
 	if (s->groups != 1 || s->parity || s->first_ref != ref || s->refs > l->refs - ref)
 		return -EUCLEAN;
 	if (check_shape(s))
@@ -202,6 +204,7 @@ static void encode_segment(const struct layout_segment *s, struct layout_disk_se
 	d->level = s->level;
 	d->data = s->data;
 	d->parity = s->parity;
+	d->domain = s->domain;
 	d->strip = cpu_to_le32(s->strip);
 	d->groups = cpu_to_le16(s->groups);
 	d->first_ref = cpu_to_le32(s->first_ref);
@@ -284,6 +287,7 @@ static const u8 *decode_segments(const u8 *p, struct layout *l)
 		l->segment[i] = (struct layout_segment) {
 			.start = le64_to_cpu(d.start), .length = le64_to_cpu(d.length),
 			.level = d.level, .data = d.data, .parity = d.parity,
+			.domain = d.domain,
 			.strip = le32_to_cpu(d.strip), .groups = le16_to_cpu(d.groups),
 			.first_ref = le32_to_cpu(d.first_ref), .refs = le32_to_cpu(d.refs),
 		};

@@ -72,7 +72,7 @@ struct layout_disk_segment {
 	u8	level;
 	u8	data;
 	u8	parity;
-	u8	reserved0;
+	u8	domain;
 	__le32	strip;
 	__le16	groups;
 	__le16	reserved1;
@@ -104,6 +104,12 @@ enum layout_level {
 	LAYOUT_STRIPE = 2,
 };
 
+/* What no two members of a segment shared when their drives were chosen. */
+enum layout_domain {
+	LAYOUT_DOMAIN_DRIVE = 0,
+	LAYOUT_DOMAIN_HOST = 1,
+};
+
 struct layout_member {
 	struct muuid target;
 	struct muuid drive;
@@ -124,6 +130,7 @@ struct layout_segment {
 	u8	level;
 	u8	data;		/* members that hold data, in a group */
 	u8	parity;
+	u8	domain;		/* for the next segment: drives move */
 	u16	groups;
 	u32	strip;
 	u32	first_ref;	/* of its run in refs */

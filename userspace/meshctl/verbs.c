@@ -33,6 +33,7 @@ void print_dry_run(const struct print_ops *p, const json_t *r)
 #define OPT_PREEMPT(help)	{ "preempt", OPT_FLAG, "preempt", help }
 #define OPT_STALE(help)		{ "stale", OPT_FLAG, "stale", help }
 #define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
+#define DOMAIN_HELP	"no two members on one 'host' or one 'drive'"
 #define OPT_END		{ NULL, OPT_FLAG, NULL, NULL }
 
 static const struct opt none[] = { OPT_END };
@@ -103,7 +104,7 @@ static const struct opt create_opts[] = {
 	{ "layout", OPT_LAYOUT, "layout", "linear, or stripe:N over N drives" },
 	{ "strip", OPT_SIZE, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "drives", OPT_LIST, "drives", DRIVES_HELP },
-	{ "domain", OPT_TEXT, "domain", "no two members on one 'host' or one 'drive' (default drive)" },
+	{ "domain", OPT_TEXT, "domain", DOMAIN_HELP " (default drive)" },
 	{ "no-attach", OPT_OFF, "attach", "only make it" },
 	OPT_END,
 };
@@ -133,6 +134,7 @@ static const struct opt delete_opts[] = {
 static const struct opt extend_opts[] = {
 	{ "size", OPT_SIZE_MAX, "size", "its new size; max: all there is" },
 	{ "drives", OPT_LIST, "drives", DRIVES_HELP },
+	{ "domain", OPT_TEXT, "domain", DOMAIN_HELP " (default: as it was made or extended last)" },
 	OPT_END,
 };
 

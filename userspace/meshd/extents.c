@@ -288,6 +288,7 @@ static void add_segment(struct layout *l, const struct wish *w, u32 first_member
 
 	*s = (struct layout_segment) {
 		.start = l->size, .length = bytes, .level = w->level, .data = members,
+		.domain = w->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
 		.groups = 1, .strip = w->strip, .first_ref = l->refs, .refs = members,
 	};
 	for (i = 0; i < members; i++)

@@ -64,6 +64,7 @@ static json_t *segment_json(const struct layout *l, const struct layout_segment 
 	jset_str(j, "level", level_name(s->level));
 	jset_u64(j, "columns", s->data);
 	jset_u64(j, "strip", s->strip);
+	jset_str(j, "domain", s->domain == LAYOUT_DOMAIN_HOST ? "host" : "drive");
 	for (i = 0; i < s->refs; i++)
 		json_array_append_new(members, json_integer(l->ref[s->first_ref + i].member));
 	json_object_set_new(j, "members", members);

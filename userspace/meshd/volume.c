@@ -22,21 +22,31 @@ static u64 size_wanted(const struct req *r)
 	return !strcmp(arg_str(r, "size"), "max") ? SIZE_MAX_ROOM : arg_num(r, "size");
 }
 
+/* Without a word it stays what it is. */
+static int domain_wish(struct req *r, struct wish *w)
+{
+	const char *domain = arg_str(r, "domain");
+
+	if (!domain[0])
+		return 0;
+	w->by_host = !strcmp(domain, "host");
+	return w->by_host || !strcmp(domain, "drive") ? 0 :
+	       req_usage(r, "--domain is host or drive, not %s (racks are not known yet)", domain);
+}
+
 static int create_wish(struct req *r, struct wish *w)
 {
-	const char *level = arg_str(r, "level"), *domain = arg_str(r, "domain");
+	const char *level = arg_str(r, "level");
 
 	w->bytes = size_wanted(r);
 	w->strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP;
 	w->columns = arg_num(r, "columns");
 	w->drives = json_object_get(r->args, "drives");
-	w->by_host = !strcmp(domain, "host");
 	w->level = !strcmp(level, "linear") ? LAYOUT_LINEAR : LAYOUT_STRIPE;
 	if (strcmp(level, "linear") && strcmp(level, "stripe"))
 		return req_usage(r, "--layout is linear or stripe:N");
-	if (domain[0] && strcmp(domain, "host") && strcmp(domain, "drive"))
-		return req_usage(r, "--domain is host or drive, not %s (racks are not "
-				 "known yet)", domain);
+	if (domain_wish(r, w))
+		return -1;
 	if (!w->bytes || (w->bytes > 1ULL << 60 && w->bytes != SIZE_MAX_ROOM))
 		return req_usage(r, "--size is more than 0 and up to 1024P, or max");
 	if (w->level == LAYOUT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
@@ -177,9 +187,12 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	u64 size = size_wanted(r);
 	/* Blocks of a disk cannot change their size under a file system. */
 	struct wish w = { .level = last->level, .columns = last->data, .strip = last->strip,
+			  .by_host = last->domain == LAYOUT_DOMAIN_HOST,
 			  .drives = json_object_get(r->args, "drives"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
 
+	if (domain_wish(r, &w))
+		return -1;
 	size_text(l->size, text);
 	if (size <= l->size)
 		return req_fail(r, "volume %s has %s already; --size is its new size, and it cannot "

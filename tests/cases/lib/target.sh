@@ -38,8 +38,9 @@ tgt_serve() { # [refuse|silent]
 }
 
 tgt_unserve() {
+	[ ${#pids[@]} -gt 0 ] || return 0
 	kill "${pids[@]}" 2>/dev/null || :
-	wait 2>/dev/null || :
+	wait "${pids[@]}" 2>/dev/null || :	# not for I/O that hangs
 	pids=()
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who may free an extent: the holder that the label names, as it believes, and only
- * while the kernel has it open for nobody, that holder included.
+ * while the kernel has it open for nobody, that holder included. Who may release it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@ static struct tdrive d;
 static struct label table;
 static struct mgmt_req req;
 static u32 opens;		/* what the kernel has */
-static int kernel_err, said, pushes;
+static int kernel_err, set_err, said, pushes;
 static char why[MGMT_REASON];
 static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } }, ext = { { 4 } },
 			  disk = { { 5 } };
@@ -128,7 +128,7 @@ int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
 {
 	(void)m;
 	(void)t;
-	return 0;
+	return set_err;
 }
 
 int mesh_grant_reply(struct mesh *m, u64 request, int err)
@@ -196,11 +196,9 @@ void log_warn(const char *fmt, ...)
 	(void)fmt;
 }
 
-/* What FREE comes to when @holder is in the label and believed, and @n have it open. */
-static int freed(const struct muuid *holder, u32 n, bool preempt)
+/* The label: version 2, commit 9. */
+static void begin(const struct muuid *holder)
 {
-	bool there;
-
 	memset(&table, 0, sizeof(table));
 	table.extents = 1;
 	table.extent[0] = (struct label_extent) {
@@ -211,17 +209,31 @@ static int freed(const struct muuid *holder, u32 n, bool preempt)
 		table.extent[0].holder = *holder;
 	d.label = &table;
 	d.uuid = disk;
-	opens = n;
+	why[0] = 0;
+}
+
+/* What FREE comes to of one who believes that. */
+static int freed_as(const struct muuid *holder, u64 version, u64 commit, bool preempt)
+{
+	bool there;
+
 	req = (struct mgmt_req) {
 		.op = MGMT_FREE, .drive = disk, .extent = ext, .volume = vol, .preempt = preempt,
-		.believed = { table.extent[0].holder, 2, 9 },
+		.believed = { holder ? *holder : (struct muuid) { { 0 } }, version, commit },
 	};
-	why[0] = 0;
 	free_submit(&d, (struct ask *)&req);
 	there = label_find(&table, &ext);
 	CU_ASSERT(there == !!said);
 	CU_ASSERT(!said || why[0]);
 	return said;
+}
+
+/* What FREE comes to when @holder is in the label and believed, and @n have it open. */
+static int freed(const struct muuid *holder, u32 n, bool preempt)
+{
+	begin(holder);
+	opens = n;
+	return freed_as(holder, 2, 9, preempt);
 }
 
 static void test_mine(void)
@@ -252,12 +264,67 @@ static void test_kernel_silent(void)
 	kernel_err = 0;
 }
 
+/* The label went on since, or back: a commit is another version of the same number. */
+static void test_believed(void)
+{
+	opens = 0;
+	for (int preempt = 0; preempt < 2; preempt++) {
+		begin(&me);
+		CU_ASSERT(freed_as(&me, 2, 8, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(&me, 1, 9, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(&me, 3, 9, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(NULL, 2, 9, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(&me, 2, 9, preempt) == 0);
+	}
+}
+
+/* The drive is gone from the kernel, or on its way out of it with commands still out. */
+static void test_kernel_refuses(void)
+{
+	set_err = -ENODEV;
+	CU_ASSERT(freed(&me, 0, false) == -ENODEV);
+	set_err = -EBUSY;
+	CU_ASSERT(freed(&me, 0, false) == -EBUSY);
+	set_err = kernel_err = -ENOENT;
+	CU_ASSERT(freed(&me, 0, false) == 0);
+	set_err = kernel_err = 0;
+}
+
+/* What RELEASE comes to of this host, which believes that. */
+static int released_as(const struct muuid *holder, u64 version, u64 commit)
+{
+	req = (struct mgmt_req) { .op = MGMT_RELEASE, .drive = disk, .extent = ext, .volume = vol,
+				  .believed = { *holder, version, commit } };
+	release_submit(&d, (struct ask *)&req);
+	return said;
+}
+
+/* Its own word alone gives an extent back, and no longer than it is what the label says. */
+static void test_release(void)
+{
+	begin(&other);
+	CU_ASSERT(released_as(&other, 2, 9) == -EBUSY);
+	CU_ASSERT(released_as(&me, 2, 9) == -ESTALE);
+	CU_ASSERT(muuid_equal(&table.extent[0].holder, &other));
+	begin(&me);
+	CU_ASSERT(released_as(&me, 1, 9) == -ESTALE);
+	CU_ASSERT(released_as(&me, 2, 8) == -ESTALE);
+	CU_ASSERT(muuid_equal(&table.extent[0].holder, &me));
+	CU_ASSERT(released_as(&me, 2, 9) == 0);
+	CU_ASSERT(muuid_null(&table.extent[0].holder));
+	/* Sent again, as it was not answered. */
+	CU_ASSERT(released_as(&me, 2, 9) == 0);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "mine", test_mine },
 		{ "others", test_others },
 		{ "the kernel does not say", test_kernel_silent },
+		{ "believed", test_believed },
+		{ "the kernel refuses", test_kernel_refuses },
+		{ "release", test_release },
 		{ NULL, NULL },
 	};
 

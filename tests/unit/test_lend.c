@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose word stops a take-over: the host that the label names, when it answers. */
+/*
+ * What exporting a drive asks for before it is touched. Whose word stops a take-over:
+ * the host that the label names, when it answers.
+ */
 #define _GNU_SOURCE
 #include <linux/kernel.h>
 
@@ -12,6 +15,9 @@ static const struct muuid me = { { 1 } }, owner = { { 2 } }, id = { { 5 } }, ano
 static json_t *drives;		/* what the owner answers; NULL: nothing */
 static int call_err;
 static struct req r;
+static bool over, force, dry;	/* what the command says */
+static u64 newer;		/* than the label, in the backup */
+static int takes;		/* drives that were touched */
 
 /* The rest of meshd */
 
@@ -26,7 +32,7 @@ struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
 int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out) { (void)d, (void)out; }
-u64 backup_newer(const struct label *l) { (void)l; return 0; }
+u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void probe_clear(struct probe *p) { (void)p; }
 int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void sleep_ms(unsigned int ms) { (void)ms; }
@@ -34,7 +40,12 @@ void lend_rescan(void) { }
 void dry_begin(struct req *q) { (void)q; }
 void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
 const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; return ""; }
-bool arg_bool(const struct req *q, const char *key) { (void)q; return !strcmp(key, "take_over"); }
+
+bool arg_bool(const struct req *q, const char *key)
+{
+	(void)q;
+	return !strcmp(key, "take_over") ? over : !strcmp(key, "force") ? force : dry;
+}
 
 bool stopping(void) { return false; }
 
@@ -47,7 +58,9 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 {
-	(void)p, (void)how, (void)out;
+	(void)how, (void)out;
+	free(p->label);
+	takes++;
 	return -ENOSYS;
 }
 
@@ -88,6 +101,8 @@ static int take_over(void)
 
 	l = (struct label) { .drive = id, .owner = owner, .size = p.size };
 	r = (struct req) { .status = 0 };
+	over = true;
+	force = dry = false;
 	return lend_verdict(&r, &p);
 }
 
@@ -127,11 +142,71 @@ static void test_unreadable(void)
 	call_err = 0;
 }
 
+/* One thing that is against it each, and the option that is about that. */
+static const struct {
+	enum probe_verdict verdict;
+	const char *network;
+	u64	newer, size;
+	u8	cluster;
+	bool	over, force, never;
+} drive[] = {
+	{ .verdict = PROBE_OK },
+	{ .verdict = PROBE_USED, .never = true },
+	{ .verdict = PROBE_UNFIT, .never = true },
+	{ .verdict = PROBE_FOREIGN, .force = true },
+	{ .verdict = PROBE_NETWORK, .force = true },
+	{ .verdict = PROBE_OURS, .size = 1 },
+	{ .verdict = PROBE_OURS, .size = 2, .force = true },
+	{ .verdict = PROBE_OURS, .size = 1, .newer = 57, .force = true },
+	{ .verdict = PROBE_OURS, .size = 1, .cluster = 8, .over = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .over = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .network = "nbd", .over = true, .force = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .newer = 57, .over = true, .force = true },
+};
+
+/* Whether drive @i is touched with the options that are set. */
+static bool touched(size_t i)
+{
+	static struct label l;
+	struct probe p = { .path = "/dev/test", .verdict = drive[i].verdict, .drive = id,
+			   .owner = owner, .size = 64ULL << 20, .label = drive[i].size ? &l : NULL };
+	struct tdrive *d = NULL;
+
+	l = (struct label) { .drive = id, .owner = owner, .size = p.size / (drive[i].size ?: 1),
+			     .cluster = { { drive[i].cluster } }, .sequence = 12 };
+	if (drive[i].network)
+		strcpy(p.network, drive[i].network);
+	newer = drive[i].newer;
+	r = (struct req) { .status = 0 };
+	takes = 0;
+	lend_probed(&r, &p, &d);
+	CU_ASSERT(takes <= 1 && !!takes == !r.error[0] * !dry);
+	return takes;
+}
+
+static void test_options(void)
+{
+	drives = json_array();
+	D.cluster.b[0] = 9;
+	for (int opts = 0; opts < 8; opts++) {
+		over = opts & 1;
+		force = opts & 2;
+		dry = opts & 4;
+		for (size_t i = 0; i < sizeof(drive) / sizeof(*drive); i++)
+			CU_ASSERT_EQUAL(touched(i), !dry && !drive[i].never &&
+					(over || !drive[i].over) && (force || !drive[i].force));
+	}
+	memset(&D.cluster, 0, sizeof(D.cluster));
+	newer = 0;
+	json_decref(drives);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "the owner's word", test_owner },
 		{ "unreadable", test_unreadable },
+		{ "options", test_options },
 		{ NULL, NULL },
 	};
 

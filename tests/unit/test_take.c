@@ -87,7 +87,7 @@ void lend_rescan(void) { }
 bool probe_labelled(const char *path) { (void)path; return false; }
 int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
-static int commits;
+static int commits, commit_err, pushes;
 static u64 newer;
 
 struct label *tdrive_edit(struct tdrive *d)
@@ -100,12 +100,16 @@ struct label *tdrive_edit(struct tdrive *d)
 
 int tdrive_commit(struct tdrive *d, struct label *l)
 {
+	if (commit_err) {
+		free(l);
+		return commit_err;
+	}
 	memcpy(d->label, l, sizeof(*l));
 	free(l);
 	commits++;
 	return 0;
 }
-int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
+int tdrive_push(struct tdrive *d) { (void)d; pushes++; return 0; }
 void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 void tdrive_home_begin(struct tdrive *d) { (void)d; }
@@ -216,6 +220,22 @@ static void test_put_right(void)
 	newer = 0;
 }
 
+/* Taken over by hand, it is served when its label says so: until then it is another's. */
+static void test_unwritable(void)
+{
+	struct label l = { .owner = { { 9 } }, .size = SIZE };
+	struct tdrive d = { .label = &l, .size = SIZE };
+	struct up u = { .how = { .by_hand = true, .over = true } };
+
+	pushes = 0;
+	commit_err = -EIO;
+	CU_ASSERT_EQUAL(up_job(&d, &u), -EIO);
+	CU_ASSERT(pushes == 0 && l.owner.b[0] == 9);
+	commit_err = 0;
+	CU_ASSERT_EQUAL(up_job(&d, &u), 0);
+	CU_ASSERT(pushes == 1 && muuid_equal(&l.owner, &D.host));
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -223,6 +243,7 @@ int main(void)
 		{ "in use", test_in_use },
 		{ "another disk", test_other_disk },
 		{ "put right", test_put_right },
+		{ "unwritable", test_unwritable },
 		{ NULL, NULL },
 	};
 

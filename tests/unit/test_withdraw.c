@@ -9,13 +9,14 @@
 
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 static int forgotten, noted, note_err;
+static u32 opens;		/* what the kernel has */
 
 void device_forget(const struct muuid *u) { (void)u; forgotten++; }
 int withdrawn_note(const struct muuid *u) { (void)u; noted++; return note_err; }
 bool lend_lock_for(struct req *q) { (void)q; return !pthread_mutex_lock(&lend_lock); }
 int store_drive_del(const struct muuid *u) { (void)u; return 0; }
 struct opens *opens_get(void) { return NULL; }
-u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return 0; }
+u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return opens; }
 void opens_free(struct opens *o) { (void)o; }
 char **probe_list(size_t *n) { *n = 0; return NULL; }
 void probe_clear(struct probe *p) { (void)p; }
@@ -47,15 +48,21 @@ void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
 
 static struct req r;
 
-static int withdraw_it(bool force)
+static int withdraw_with(bool force, bool preempt, bool dry)
 {
 	int err;
 
-	r = (struct req) { .args = json_pack("{s:s, s:b}", "drive", "/dev/test", "force", force) };
+	r = (struct req) { .args = json_pack("{s:s, s:b, s:b, s:b}", "drive", "/dev/test", "force", force,
+					     "preempt", preempt, "dry_run", dry) };
 	err = cmd_drive_withdraw(&r);
 	json_decref(r.args);
 	json_decref(r.result);
 	return err;
+}
+
+static int withdraw_it(bool force)
+{
+	return withdraw_with(force, false, false);
 }
 
 static bool listed(void)
@@ -77,6 +84,31 @@ static void test_empty(void)
 	CU_ASSERT_EQUAL(forgotten, 1);
 	CU_ASSERT_EQUAL(pread(d->fd, &word, 8, 0), 8);
 	CU_ASSERT_EQUAL(word, 0);
+}
+
+/* What its volumes lose, and what is in use this moment, are two things to agree to. */
+static void test_options(void)
+{
+	struct label_disk disk;
+	struct label l;
+	int each[2];
+
+	for (int opts = 0; opts < 16; opts++) {
+		bool force = opts & 1, preempt = opts & 2, dry = opts & 4;
+		bool may = force && (preempt || !(opts & 8));
+
+		opens = opts & 8 ? 1 : 0;
+		rig_begin(LABEL_READY);
+		CU_ASSERT_EQUAL(withdraw_with(force, preempt, dry), may ? 0 : -1);
+		CU_ASSERT_EQUAL(listed(), dry || !may);
+		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+		CU_ASSERT_EQUAL(l.sequence, listed() ? 1 : 2);
+	}
+	opens = 0;
+	rig_begin(0);
+	CU_ASSERT_EQUAL(withdraw_with(true, true, true), 0);
+	CU_ASSERT(listed());
+	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 }
 
 /* Idle since another host took it over: the label in memory says that it is empty. */
@@ -194,6 +226,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "empty", test_empty },
+		{ "options", test_options },
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },

@@ -76,6 +76,8 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(backup_newer(&l), 0);
 	l.sequence = 58;
 	CU_ASSERT_EQUAL(backup_newer(&l), 0);
+	l.sequence = 56;
+	CU_ASSERT_EQUAL(backup_newer(&l), 57);
 	l.sequence = 12;
 	CU_ASSERT_EQUAL(backup_newer(&l), 57);
 	/* Taken up by hand: what was known of it is kept through all that follows. */
@@ -89,6 +91,21 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(reads(), 60);
 	snprintf(path, sizeof(path), "%s/labels/05000000-0000-0000-0000-000000000000.newer", folder);
 	CU_ASSERT_EQUAL(access(path, R_OK), 0);
+}
+
+/* Somebody copied files: what says that it is another drive's is not this one's. */
+static void test_other_name(void)
+{
+	const struct muuid other = { { 6 } };
+	char from[256], to[256];
+
+	begin();
+	wrote(5);
+	file_of(from, sizeof(from), &id, "");
+	file_of(to, sizeof(to), &other, "");
+	CU_ASSERT_EQUAL(rename(from, to), 0);
+	CU_ASSERT(backup_read(&other, &kept) < 0);
+	CU_ASSERT(backup_read(&id, &kept) < 0);
 }
 
 /* The copy that alone has it rots: what the other one has is not older than the backup. */
@@ -167,6 +184,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "newer", test_newer },
+		{ "another drive's", test_other_name },
 		{ "one copy alone", test_half },
 		{ "no space", test_full },
 		{ "written as the state folder's", test_home },

@@ -34,6 +34,7 @@ static const struct muuid drive = { { 5 } }, vol = { { 3 } }, ext = { { 4 } };
 static struct label backup;
 static struct req r;
 static int fd;
+static bool force, dry, signature;
 
 /* The rest of meshd */
 
@@ -66,7 +67,12 @@ bool probe_same_disk(const struct probe *p, int disk) { (void)p, (void)disk; ret
 void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
 bool req_cancelled(const struct req *q) { (void)q; return false; }
 const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; return ""; }
-bool arg_bool(const struct req *q, const char *key) { (void)q, (void)key; return false; }
+
+bool arg_bool(const struct req *q, const char *key)
+{
+	(void)q;
+	return !strcmp(key, "force") ? force : dry;
+}
 
 void req_progress(struct req *q, const char *what, u64 done, u64 total)
 {
@@ -87,8 +93,9 @@ void dry_begin(struct req *q)
 
 int probe_signature(const char *path, char *what, size_t size)
 {
-	(void)path, (void)what, (void)size;
-	return 0;
+	(void)path;
+	snprintf(what, size, "xfs");
+	return signature;
 }
 
 int backup_read(const struct muuid *u, struct label *l)
@@ -170,9 +177,43 @@ static int restore_it(void)
 	work_free(&w);
 	json_decref(r.result);
 	bad_at = -1;
-	if (!err)
+	if (!err && !dry)
 		CU_ASSERT_EQUAL(label_read(fd, SIZE, &out, &disk, each), 0);
 	return err;
+}
+
+static u8 was[SIZE];
+
+static void remember(void)
+{
+	CU_ASSERT_EQUAL(pread(fd, was, SIZE, 0), (ssize_t)SIZE);
+}
+
+static bool untouched(void)
+{
+	static u8 is[SIZE];
+
+	CU_ASSERT_EQUAL(pread(fd, is, SIZE, 0), (ssize_t)SIZE);
+	return !memcmp(was, is, SIZE);
+}
+
+/* It is written with --force, and neither without nor by a dry run, which says why. */
+static void forced(const char *words)
+{
+	remember();
+	CU_ASSERT_EQUAL(restore_it(), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, words));
+	CU_ASSERT(untouched());
+	for (int i = 0; i < 2; i++) {
+		dry = true;
+		force = i;
+		CU_ASSERT_EQUAL(restore_it(), 0);
+		CU_ASSERT(untouched());
+		dry = false;
+	}
+	CU_ASSERT_EQUAL(restore_it(), 0);
+	CU_ASSERT(!untouched());
+	force = false;
 }
 
 static void test_restored(void)
@@ -189,17 +230,85 @@ static void test_restored(void)
 static void test_unread(void)
 {
 	static const off_t at[] = { 0, SIZE - MIB, 2 * MIB, 2 * MIB + LAYOUT_COPY_BYTES, 9 * MIB };
-	static u8 was[SIZE], is[SIZE];
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
 		begin();
-		CU_ASSERT_EQUAL(pread(fd, was, SIZE, 0), (ssize_t)SIZE);
+		remember();
 		bad_at = at[i];
 		CU_ASSERT_EQUAL(restore_it(), -1);
 		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "cannot be read now"));
-		CU_ASSERT_EQUAL(pread(fd, is, SIZE, 0), (ssize_t)SIZE);
-		CU_ASSERT(!memcmp(was, is, SIZE));
+		CU_ASSERT(untouched());
 	}
+}
+
+/* The label of @of at @sequence, as one copy. */
+static void put_copy(int copy, const struct muuid *of, u64 sequence)
+{
+	static struct label l;
+	static u8 buf[LABEL_AREA];
+	int n;
+
+	l = backup;
+	l.drive = *of;
+	l.sequence = sequence;
+	n = label_encode(&l, buf, sizeof(buf));
+	CU_ASSERT_FATAL(n > 0);
+	CU_ASSERT_EQUAL(pwrite(fd, buf, n, copy ? SIZE - MIB : 0), n);
+}
+
+static void rot(int copy)
+{
+	CU_ASSERT_EQUAL(pwrite(fd, "rot", 3, (copy ? SIZE - MIB : 0) + sizeof(struct label_disk_head)), 3);
+}
+
+/* One copy that is whole is the label, and nothing is to be restored. */
+static void test_readable(void)
+{
+	for (int copy = 0; copy < 2; copy++) {
+		begin();
+		put_copy(0, &drive, 57);
+		put_copy(1, &drive, 57);
+		rot(copy);
+		remember();
+		force = true;
+		CU_ASSERT_EQUAL(restore_it(), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "can be read"));
+		CU_ASSERT(untouched());
+		force = false;
+	}
+}
+
+/* It goes on above what the damaged copies were, and not above what rot made of that. */
+static void test_sequence(void)
+{
+	for (int copy = 0; copy < 2; copy++) {
+		begin();
+		put_copy(copy, &drive, 57);
+		put_copy(!copy, &drive, 1ULL << 50);
+		rot(0);
+		rot(1);
+		CU_ASSERT_EQUAL(restore_it(), 0);
+		CU_ASSERT_EQUAL(out.sequence, 58);
+	}
+}
+
+static void test_objections(void)
+{
+	static const u8 none[LAYOUT_PEEK];
+
+	begin();
+	put_copy(0, &drive, 57);
+	put_copy(1, &vol, 58);
+	forced("labels of two drives");
+	begin();
+	signature = true;
+	forced("carries xfs");
+	signature = false;
+	begin();
+	for (int copy = 0; copy < LAYOUT_COPIES; copy++)
+		CU_ASSERT_EQUAL(pwrite(fd, none, sizeof(none), 2 * MIB + copy * LAYOUT_COPY_BYTES),
+				(ssize_t)sizeof(none));
+	forced("no layout record");
 }
 
 static void test_served(void)
@@ -221,6 +330,9 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "restored", test_restored },
 		{ "cannot be read", test_unread },
+		{ "can be read", test_readable },
+		{ "sequence", test_sequence },
+		{ "objections", test_objections },
 		{ "exported", test_served },
 		{ NULL, NULL },
 	};

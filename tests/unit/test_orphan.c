@@ -3,6 +3,7 @@
 #include <CUnit/Basic.h>
 
 #include "volume_rig.h"
+#include "req_rig.h"
 #include "suite.h"
 
 #include "userspace/meshd/gather.c"
@@ -10,45 +11,20 @@
 
 static const struct muuid nobody;
 static char why[CLAIM_WHY];
+static bool stale, preempt, dry;	/* what drive free says ... */
+static char extent[MUUID_TEXT];		/* ... and names */
+static struct req r;
 
-const char *arg_str(const struct req *r, const char *key)
+const char *arg_str(const struct req *q, const char *key)
 {
-	(void)r;
-	(void)key;
-	return "";
+	(void)q;
+	return strcmp(key, "extent") ? "" : extent;
 }
 
-bool arg_bool(const struct req *r, const char *key)
+bool arg_bool(const struct req *q, const char *key)
 {
-	(void)r;
-	(void)key;
-	return false;
-}
-
-static int says(const char *fmt)
-{
-	snprintf(why, sizeof(why), "%s", fmt);
-	return -1;
-}
-
-int req_fail(struct req *r, const char *fmt, ...)
-{
-	(void)r;
-	return says(fmt);
-}
-
-int req_usage(struct req *r, const char *fmt, ...)
-{
-	(void)r;
-	return says(fmt);
-}
-
-json_t *req_destroys(struct req *r, const char *what, const char *name)
-{
-	(void)r;
-	(void)what;
-	(void)name;
-	return NULL;
+	(void)q;
+	return !strcmp(key, "stale") ? stale : !strcmp(key, "preempt") ? preempt : dry;
 }
 
 /* What is thought of extent @i, with all drives exported. */
@@ -123,12 +99,100 @@ static void test_in_part(void)
 	CU_ASSERT(claim(0) == CLAIM_UNKNOWN && has(why, "away"));
 }
 
+/* Who does not answer may know more, of what was never recorded too. */
+static void test_silent(void)
+{
+	unrecorded();
+	down[1] = true;
+	CU_ASSERT(claim(0) == CLAIM_UNKNOWN && has(why, "h1"));
+	rig_new(2);
+	down[1] = true;
+	CU_ASSERT(claim(2) == CLAIM_UNKNOWN && has(why, "h1"));
+}
+
+/* An extend that is in one old member's label: its new extent may be the volume's by now. */
+static void test_half_way(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	rig_new(2);
+	rig_layout(l, 3, 2, "data");
+	rig_record(0, l, nobody);
+	CU_ASSERT(claim(2) == CLAIM_HELD);
+	free(l);
+}
+
+/* drive free of extent @i: 0, or -1 and words. Whether it is gone goes with that. */
+static int freed(u32 i)
+{
+	int err;
+
+	muuid_text(&at[i].e.uuid, extent);
+	r = (struct req) { 0 };
+	err = cmd_drive_free(&r);
+	CU_ASSERT(!at[i].e.length == (!err && !dry));
+	return err;
+}
+
+/* Its options are about one thing each, and a dry run frees nothing. */
+static void free_with(int opts, bool needs_stale, bool needs_preempt, const char *words)
+{
+	stale = opts & 1;
+	preempt = opts & 2;
+	dry = opts & 4;
+	if ((!needs_stale || stale) && (!needs_preempt || preempt)) {
+		CU_ASSERT(!freed(2));
+	} else {
+		CU_ASSERT(freed(2) == -1 && has(r.error, words));
+	}
+	stale = preempt = dry = false;
+}
+
+static void test_free(void)
+{
+	struct store_intent in = { .volume = vol, .extent = { { 2, 2 } }, .host = { { 11 } },
+				   .drive = { { 3, 2 } }, .length = 4 << 20 };
+
+	for (int opts = 0; opts < 8; opts++) {
+		rig_new(2);
+		store_volume_erase(&vol);	/* it is another host's */
+		free_with(opts, false, false, "");
+		rig_new(2);
+		store_volume_erase(&vol);
+		down[1] = true;
+		free_with(opts, true, false, "add --stale");
+		rig_new(2);
+		store_volume_erase(&vol);
+		at[2].e.holder = (struct muuid) { { 12 } };
+		at[2].e.version = at[2].e.commit = 5;
+		free_with(opts, false, true, "add --preempt");
+		/* What this host is making, or has in a volume, no option frees. */
+		rig_new(3);
+		stale = preempt = true;
+		CU_ASSERT(freed(2) == -1 && has(r.error, "delete the volume"));
+		rig_new(2);
+		CU_ASSERT_FATAL(!store_intents_add(&in, 1));
+		stale = preempt = true;
+		CU_ASSERT(freed(2) == -1 && has(r.error, "delete the volume"));
+		CU_ASSERT_FATAL(!store_intent_del(&in.extent));
+		/* Nor what may be a copy's. */
+		rig_new(2);
+		at[2].copied = true;
+		at[2].owner = nobody;
+		CU_ASSERT(freed(2) == -1 && has(r.error, "one has a copy"));
+		stale = preempt = false;
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "a create", test_create },
 		{ "an extend", test_extend },
 		{ "deleted in part", test_in_part },
+		{ "silent hosts", test_silent },
+		{ "an extend that is half way", test_half_way },
+		{ "drive free", test_free },
 		{ NULL, NULL },
 	};
 	int err = suite_main("orphan", tests);

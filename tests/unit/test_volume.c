@@ -169,6 +169,73 @@ static void test_moved(void)
 	CU_ASSERT(used_by("h0") && has(why, "is not lent by any known host"));
 }
 
+/* A change from two members to @members, as extend makes it. */
+static int change(u32 members)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+	int err;
+
+	rig_load(&v, l);
+	v.attached = true;
+	rig_layout(next, members, 0, "data");
+	err = volume_change(&v, l, next, why);
+	free(next);
+	free(l);
+	return err;
+}
+
+static void test_change(void)
+{
+	struct store_volume v;
+
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	CU_ASSERT(!change(3));
+	stored(&v);
+	CU_ASSERT(v.version == 2 && !v.pending);
+	CU_ASSERT(kernel.version == 2 && kernel.members == 3);
+	for (u32 i = 0; i < 3; i++)
+		CU_ASSERT(at[i].e.version == 2 && muuid_equal(&at[i].e.holder, &D.host));
+}
+
+/* The old members decide: as long as one of them has not agreed, no new one is written. */
+static void test_change_order(void)
+{
+	struct store_volume v;
+
+	for (u32 i = 0; i < 3; i++) {
+		rig_new(2);
+		CU_ASSERT(!bring("data", false));
+		at[i].full = true;
+		CU_ASSERT(change(3) == -EIO);
+		CU_ASSERT(!at[2].e.version);
+		stored(&v);
+		CU_ASSERT(v.version == 1 && v.pending);
+		CU_ASSERT(kernel.version == 1 && kernel.members == 2);
+	}
+}
+
+/* Another change of the same number came first: it is not this host's to build on. */
+static void test_change_other_commit(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	rig_layout(l, 2, 1, "data");
+	l->commit = 7;
+	for (u32 i = 0; i < 2; i++)
+		rig_record(i, l, D.host);
+	CU_ASSERT(change(3) == -ESTALE && has(why, "another version"));
+	stored(&v);
+	CU_ASSERT(!v.pending);
+	for (u32 i = 0; i < 2; i++)
+		CU_ASSERT(at[i].e.version == 1 && at[i].e.commit == 7);
+	free(l);
+}
+
 /* Its own extend is in the old members' labels, its new member dies before its first record. */
 static void test_lost_member(void)
 {
@@ -260,6 +327,36 @@ static void test_unreadable(void)
 	free(l);
 }
 
+/* Of a drive and a copy of it, --stale does not attach either: it is about what is away. */
+static void test_copied(void)
+{
+	rig_new(2);
+	at[1].copied = true;
+	at[1].owner = nobody;
+	for (int stale = 0; stale < 2; stale++) {
+		CU_ASSERT(bring("data", stale) == -ENOTUNIQ && !kernel.there);
+		CU_ASSERT(has(why, "one has a copy"));
+	}
+	CU_ASSERT(change(3) == -ENOTUNIQ && has(why, "one has a copy"));
+}
+
+/* Two changes of one number, each in the label of one member: both are known. */
+static void test_two_commits(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct gather g;
+
+	rig_new(2);
+	rig_layout(l, 2, 2, "data");
+	rig_record(0, l, nobody);
+	l->commit = 7;
+	rig_record(1, l, nobody);
+	CU_ASSERT_FATAL(!gather(&g, &vol, false));
+	CU_ASSERT(g.truth.records == 2);
+	gather_free(&g);
+	free(l);
+}
+
 /* All labels and records are those of a while ago. */
 static void test_set_back(void)
 {
@@ -284,7 +381,12 @@ int main(void)
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },
+		{ "a change", test_change },
+		{ "a change: the old members first", test_change_order },
+		{ "a change: another came first", test_change_other_commit },
 		{ "an extend whose new member is lost", test_lost_member },
+		{ "a drive and a copy of it", test_copied },
+		{ "two changes of one number", test_two_commits },
 		{ "records that cannot be read", test_unreadable },
 		{ "drives that went back in time", test_set_back },
 		{ NULL, NULL },

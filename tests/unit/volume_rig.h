@@ -163,6 +163,46 @@ static void answer_records(u32 host, json_t *data)
 	json_object_set_new(data, "records", records);
 }
 
+static void answer_extents(u32 host, json_t *data)
+{
+	json_t *drives = json_array(), *extents = json_array();
+	struct mgmt_drive d = { .state = "up" };
+	u32 i;
+
+	for (i = 0; i < EXTENTS; i++) {
+		if (at[i].host != host && !at[i].copied)
+			continue;
+		d.uuid = at[i].e.drive;
+		json_array_append_new(drives, mgmt_drive_pack(&d));
+		if (at[i].e.length)
+			json_array_append_new(extents, mgmt_extent_pack(&at[i].e));
+	}
+	json_object_set_new(data, "drives", drives);
+	json_object_set_new(data, "extents", extents);
+}
+
+/* The asker's beliefs alone: who may free it is the drive's own host to judge. */
+static int answer_free(u32 host, const struct mgmt_req *q, char *why)
+{
+	u32 i;
+
+	snprintf(why, REASON, "the drive is not lent here");
+	for (i = 0; i < EXTENTS; i++) {
+		struct mgmt_extent *e = &at[i].e;
+
+		if (at[i].host != host || !muuid_equal(&e->drive, &q->drive))
+			continue;
+		snprintf(why, REASON, "the drive knows better");
+		if (e->length && (!muuid_equal(&e->holder, &q->believed.holder) ||
+				  e->version != q->believed.version ||
+				  e->commit != q->believed.commit))
+			return -ESTALE;
+		e->length = 0;
+		return 0;
+	}
+	return -ENODEV;
+}
+
 static int answer_put(u32 host, const struct mgmt_req *q, char *why)
 {
 	u32 i;
@@ -192,7 +232,7 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 
 	*data = NULL;
 	snprintf(why, REASON, "host %s cannot be reached", h->name);
-	if (down[host])
+	if (host < HOSTS && down[host])
 		return -EHOSTUNREACH;
 	*data = json_object();
 	if (q->op == MGMT_HELLO) {
@@ -204,8 +244,12 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 	}
 	if (q->op == MGMT_RECORDS)
 		answer_records(host, *data);
+	if (q->op == MGMT_EXTENTS || q->op == MGMT_DRIVES)
+		answer_extents(host, *data);
 	if (q->op == MGMT_RECORD_PUT)
 		return answer_put(host, q, why);
+	if (q->op == MGMT_FREE)
+		return answer_free(host, q, why);
 	return 0;
 }
 
@@ -313,14 +357,16 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	return 0;
 }
 
+static u64 slept;
+
 u64 now_ms(void)
 {
-	return 0;
+	return slept;
 }
 
 void sleep_ms(unsigned int ms)
 {
-	(void)ms;
+	slept += ms;
 }
 
 bool stopping(void)

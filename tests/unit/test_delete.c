@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* volume delete: what it asks for before an extent is freed, and what is freed then. */
+#include <CUnit/Basic.h>
+
+#include "volume_rig.h"
+#include "req_rig.h"
+#include "suite.h"
+
+#include "userspace/meshd/bring.c"
+#include "userspace/meshd/delete.c"
+#include "userspace/meshd/gather.c"
+
+static const struct muuid nobody, other = { { 12 } };
+static struct req r;
+static bool force, stale, preempt, dry;	/* what it says */
+static bool attached;			/* it has a device here ... */
+static int probe_rc = 1;		/* ... on which that is found: 1: nothing */
+static const char *probe_type;
+
+const char *arg_str(const struct req *q, const char *key)
+{
+	(void)q;
+	return strcmp(key, "volume") ? "" : "data";
+}
+
+bool arg_bool(const struct req *q, const char *key)
+{
+	(void)q;
+	return !strcmp(key, "force") ? force : !strcmp(key, "stale") ? stale :
+	       !strcmp(key, "preempt") ? preempt : dry;
+}
+
+void kernel_device(const struct muuid *uuid, char *out, size_t size)
+{
+	(void)uuid;
+	snprintf(out, size, "%s", attached ? "/dev/mesh0" : "");
+}
+
+int volume_detached(const struct muuid *volume, char *words)
+{
+	(void)volume;
+	snprintf(words, REASON, "it is attached here");
+	return kernel.there ? -EBUSY : 0;
+}
+
+int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool forced)
+{
+	(void)m;
+	CU_ASSERT(!forced);
+	return kernel_del(uuid, forced);
+}
+
+int volume_take(struct req *q, const char *what, struct store_volume *v, struct layout *l)
+{
+	(void)q;
+	return store_volume_find(what, v, l);
+}
+
+struct mesh *mesh_open(void) { return (struct mesh *)&kernel; }
+void mesh_close(struct mesh *m) { (void)m; }
+const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
+bool busy_is(const struct muuid *volume) { (void)volume; return false; }
+bool busy_cancel(const struct muuid *volume, unsigned int ms) { (void)volume, (void)ms; return false; }
+void busy_drop(const struct muuid *volume) { (void)volume; }
+
+blkid_probe blkid_new_probe_from_filename(const char *path) { return (void *)path; }
+int blkid_probe_enable_partitions(blkid_probe p, int on) { (void)p, (void)on; return 0; }
+int blkid_do_safeprobe(blkid_probe p) { (void)p; errno = EIO; return probe_rc; }
+void blkid_free_probe(blkid_probe p) { (void)p; }
+
+int blkid_probe_lookup_value(blkid_probe p, const char *name, const char **value, size_t *len)
+{
+	(void)p, (void)len;
+	if (!probe_type || strcmp(name, "TYPE"))
+		return -1;
+	*value = probe_type;
+	return 0;
+}
+
+static bool state_is(int state)
+{
+	struct store_volume v;
+
+	return !store_volume_get(&vol, &v, NULL) && (int)v.state == state;
+}
+
+static u32 extents(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < EXTENTS; i++)
+		n += !!at[i].e.length;
+	return n;
+}
+
+/* Two members, and a third extent that is none of its. */
+static void begin(void)
+{
+	rig_new(2);
+	force = true;
+	stale = preempt = dry = attached = false;
+	probe_rc = 1;
+	probe_type = NULL;
+}
+
+static int delete(void)
+{
+	r = (struct req) { 0 };
+	return cmd_volume_delete(&r);
+}
+
+/* Refused, and nothing of it is touched. */
+static bool refuses(const char *words)
+{
+	bool was = kernel.there;
+
+	return delete() == -1 && has(r.error, words) && extents() == EXTENTS && state_is(STORE_LIVE) &&
+	       kernel.there == was;
+}
+
+static bool gone(void)
+{
+	struct store_volume v;
+
+	return store_volume_get(&vol, &v, NULL) == -ENOENT;
+}
+
+static bool deletes(void)
+{
+	return !delete() && !at[0].e.length && !at[1].e.length && at[2].e.length && gone();
+}
+
+static void test_plain(void)
+{
+	begin();
+	dry = true;
+	CU_ASSERT(!delete() && extents() == EXTENTS && state_is(STORE_LIVE));
+	dry = false;
+	CU_ASSERT(deletes());
+}
+
+/* --force is about what is on it, and about nothing else. */
+static void test_data(void)
+{
+	begin();
+	force = false;
+	stale = preempt = true;
+	CU_ASSERT(refuses("is not attached"));
+	attached = true;
+	probe_rc = 0;
+	probe_type = "xfs";
+	CU_ASSERT(refuses("carries xfs"));
+	probe_rc = -2;
+	CU_ASSERT(refuses("carries several things"));
+	probe_rc = -1;
+	probe_type = NULL;
+	CU_ASSERT(refuses("cannot be read"));
+	probe_rc = 1;
+	CU_ASSERT(deletes());
+}
+
+/* Who holds it may be using it; --preempt is about that. */
+static void test_held(void)
+{
+	for (u32 i = 0; i < 2; i++) {
+		begin();
+		stale = true;
+		at[i].e.holder = other;
+		CU_ASSERT(refuses("is held by host h1"));
+		at[i].e.holder = nobody;
+		at[i].e.opens = 1;		/* a reader: in no label */
+		CU_ASSERT(refuses("is open on another host"));
+		preempt = true;
+		CU_ASSERT(deletes());
+		begin();
+		at[i].e.holder = other;
+		preempt = true;
+		CU_ASSERT(deletes());
+	}
+}
+
+/* It cannot be asked who holds it; --stale is about that. What comes back is freed then. */
+static void test_away(void)
+{
+	struct store_volume v;
+	char why[REASON];
+
+	begin();
+	preempt = true;
+	at[1].host = HOSTS;
+	CU_ASSERT(refuses("add --stale"));
+	stale = true;
+	CU_ASSERT(delete() == -1 && has(r.error, "not all its extents are free"));
+	CU_ASSERT(extents() == EXTENTS - 1 && state_is(STORE_DELETING));
+	at[1].host = 1;
+	CU_ASSERT_FATAL(!store_volume_get(&vol, &v, NULL));
+	CU_ASSERT(!volume_finish_delete(&v, why) && !at[1].e.length && at[2].e.length && gone());
+}
+
+static void test_copied(void)
+{
+	begin();
+	stale = preempt = true;
+	at[1].copied = true;
+	at[1].owner = nobody;
+	CU_ASSERT(refuses("one has a copy"));
+}
+
+/* Another host has extended it: what counts is deleted, and not what is remembered. */
+static void test_newer(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin();
+	rig_layout(l, 3, 2, "data");
+	for (u32 i = 0; i < 3; i++)
+		rig_record(i, l, nobody);
+	CU_ASSERT(!delete() && !extents() && gone());
+	free(l);
+}
+
+/* The deletion was begun, and this host stopped: then something happened, or nothing. */
+static int begun(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_free f[2] = { { .extent = { { 0 } } } };
+	struct store_volume v;
+	char why[REASON] = "";
+	int err;
+
+	rig_load(&v, l);
+	for (u32 i = 0; i < 2; i++)
+		f[i] = (struct store_free) { .volume = vol, .drive = l->member[i].drive,
+					     .extent = l->member[i].extent, .host = { { 11 } },
+					     .version = 1, .commit = 1 };
+	v.state = STORE_DELETING;
+	CU_ASSERT_FATAL(!store_volume_doom(&v, f, 2));
+	err = volume_finish_delete(&v, why);
+	free(l);
+	return err;
+}
+
+static void test_goes_on(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin();
+	at[1].host = 1;				/* its drive moved meanwhile */
+	CU_ASSERT(!begun() && extents() == 1 && gone());
+	/* The kernel has it: the store is an older one, put back. */
+	begin();
+	kernel.there = true;
+	CU_ASSERT(begun() == -EBUSY && extents() == EXTENTS && state_is(STORE_LIVE));
+	/* Another host has it, or changed it: not even what it has not touched is freed. */
+	begin();
+	at[0].e.holder = other;
+	CU_ASSERT(begun() == -ESTALE && extents() == EXTENTS && state_is(STORE_LIVE));
+	begin();
+	rig_layout(l, 2, 2, "data");
+	rig_record(0, l, nobody);
+	CU_ASSERT(begun() == -ESTALE && extents() == EXTENTS && state_is(STORE_LIVE));
+	begin();
+	at[1].copied = true;
+	at[1].owner = nobody;
+	CU_ASSERT(begun() == -ENOTUNIQ && extents() == EXTENTS && state_is(STORE_DELETING));
+	free(l);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "plain", test_plain },
+		{ "data", test_data },
+		{ "held", test_held },
+		{ "away", test_away },
+		{ "copied", test_copied },
+		{ "newer", test_newer },
+		{ "goes on", test_goes_on },
+		{ NULL, NULL },
+	};
+	int err = suite_main("delete", tests);
+
+	rig_end();
+	return err;
+}

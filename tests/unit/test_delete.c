@@ -216,6 +216,11 @@ static void test_newer(void)
 	for (u32 i = 0; i < 3; i++)
 		rig_record(i, l, nobody);
 	CU_ASSERT(!delete() && !extents() && gone());
+	/* A change that is in one label alone: each is freed as its own label says. */
+	begin();
+	rig_layout(l, 2, 2, "data");
+	rig_record(0, l, nobody);
+	CU_ASSERT(deletes());
 	free(l);
 }
 

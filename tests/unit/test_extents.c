@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Extents that the store has as being allocated are given back, unless a label or a
+ * record says that they are in use by now: the store may be an older one, put back.
+ */
+#include <CUnit/Basic.h>
+
+#define RIG_EXTENTS
+#include "volume_rig.h"
+#include "req_rig.h"
+#include "suite.h"
+
+#include "userspace/meshd/extents.c"
+#include "userspace/meshd/gather.c"
+
+static const struct muuid nobody;
+static char why[REASON];
+
+void kernel_device(const struct muuid *uuid, char *out, size_t size)
+{
+	(void)uuid;
+	snprintf(out, size, "%s", kernel.there ? "/dev/mesh0" : "");
+}
+
+int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out, char *words)
+{
+	(void)h, (void)extent, (void)out, (void)words;
+	return -ENOSYS;
+}
+
+bool busy_cancelled(const struct muuid *volume)
+{
+	(void)volume;
+	return false;
+}
+
+static size_t intents(void)
+{
+	struct store_intent *in;
+	size_t n;
+
+	CU_ASSERT_FATAL(!store_intents(&in, &n));
+	free(in);
+	return n;
+}
+
+/* Members from @first on are intents, their labels those of a fresh extent. */
+static void begin(u32 members, u32 first)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_intent in[EXTENTS];
+	struct store_volume v = { .uuid = vol, .name = "data", .state = STORE_CREATING };
+	u32 i;
+
+	rig_new(first ? first : members);
+	rig_layout(l, members, 1, "data");
+	for (i = first; i < members; i++) {
+		at[i].e.version = at[i].e.commit = 0;
+		free(at[i].record);
+		at[i].record = NULL;
+		in[i - first] = (struct store_intent) {
+			.volume = vol, .name = "data", .host = l->member[i].target,
+			.drive = l->member[i].drive, .extent = l->member[i].extent,
+			.length = l->member[i].size,
+		};
+	}
+	if (first) {
+		CU_ASSERT_FATAL(!store_intents_add(in, members - first));
+	} else {
+		store_volume_erase(&vol);
+		CU_ASSERT_FATAL(!store_volume_begin(&v, l, in, members));
+	}
+	free(l);
+}
+
+static u32 extents(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < EXTENTS; i++)
+		n += !!at[i].e.length;
+	return n;
+}
+
+static int undo(void)
+{
+	why[0] = 0;
+	return intents_undo(&vol, why);
+}
+
+static bool state_is(int state)
+{
+	struct store_volume v;
+
+	return !store_volume_get(&vol, &v, NULL) && (int)v.state == state;
+}
+
+static void test_create(void)
+{
+	begin(2, 0);
+	CU_ASSERT(!undo() && extents() == 1 && !intents() && !state_is(STORE_CREATING));
+	/* What cannot be reached now is for another time. */
+	begin(2, 0);
+	down[0] = true;
+	CU_ASSERT(undo() && extents() == EXTENTS && intents() == 2 && state_is(STORE_CREATING));
+	down[0] = false;
+	CU_ASSERT(!undo() && extents() == 1 && !intents());
+}
+
+/* The volume was made after the store was saved. */
+static void test_made(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	for (u32 records = 1; records <= 2; records++) {
+		begin(2, 0);
+		rig_layout(l, 2, 1, "data");
+		for (u32 i = 0; i < records; i++)
+			rig_record(i, l, nobody);
+		CU_ASSERT(!undo() && extents() == EXTENTS && state_is(STORE_LIVE) && !intents());
+	}
+	/* Its records are not to be read, but a label says that there is one. */
+	begin(2, 0);
+	at[0].e.version = at[0].e.commit = 1;
+	CU_ASSERT(!undo() && at[0].e.length);
+	free(l);
+}
+
+static void test_extend(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin(3, 2);
+	CU_ASSERT(!undo() && extents() == 2 && !intents() && state_is(STORE_LIVE));
+	/* A record on one old member names it by now. */
+	begin(3, 2);
+	rig_layout(l, 3, 2, "data");
+	rig_record(0, l, D.host);
+	CU_ASSERT(undo() == -EAGAIN && extents() == EXTENTS && intents() == 1);
+	CU_ASSERT(has(why, "half made"));
+	/* Or on the one that is away. */
+	begin(3, 2);
+	at[1].host = HOSTS;
+	CU_ASSERT(undo() == -EAGAIN && extents() == EXTENTS && intents() == 1);
+	/* It is completed: the extent is the volume's. */
+	begin(3, 2);
+	for (u32 i = 0; i < 3; i++)
+		rig_record(i, l, D.host);
+	CU_ASSERT(!undo() && extents() == EXTENTS && !intents());
+	free(l);
+}
+
+static void test_copied(void)
+{
+	for (u32 first = 0; first <= 2; first += 2) {
+		begin(3, first);
+		at[2].copied = true;
+		at[2].owner = nobody;
+		CU_ASSERT(undo() == -ENOTUNIQ && extents() == EXTENTS && has(why, "one has a copy"));
+		CU_ASSERT(intents() == 3 - first);
+	}
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "a create that ended", test_create },
+		{ "one that was made", test_made },
+		{ "an extend that ended", test_extend },
+		{ "a drive and a copy of it", test_copied },
+		{ NULL, NULL },
+	};
+	int err = suite_main("extents", tests);
+
+	rig_end();
+	return err;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which keys let others in, by what the state folder has and the configuration says. */
+#define _GNU_SOURCE
+#include <linux/kernel.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/identity.c"
+#include "suite.h"
+
+#define CLUSTER	"0c000000-0000-4000-8000-000000000001"
+#define HEX	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+struct meshd D;
+static char folder[] = "/tmp/meshd-identity-XXXXXX";
+static size_t links;			/* keys that meshds are let in with ... */
+static u16 link_id[2];			/* ... and their ids */
+static struct mesh_key kernels[2][2];	/* of target and client */
+static size_t nr[2];
+
+void link_psk(const void *bytes, size_t len, u16 id, struct link_key *out)
+{
+	(void)bytes, (void)len;
+	memset(out, 0, sizeof(*out));
+	out->id = id;
+}
+
+void link_keys(const struct link_key *keys, size_t n)
+{
+	links = n;
+	for (size_t i = 0; i < n; i++)
+		link_id[i] = keys[i].id;
+}
+
+void link_host(void) { }
+
+static int pushed(int to, const struct mesh_key *keys, size_t n)
+{
+	nr[to] = n;
+	memcpy(kernels[to], keys, n * sizeof(*keys));
+	return 0;
+}
+
+int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n)
+{
+	(void)m, (void)host;
+	return pushed(0, keys, n);
+}
+
+int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n)
+{
+	(void)m, (void)host;
+	return pushed(1, keys, n);
+}
+
+int read_line(char *out, size_t size, const char *fmt, ...)
+{
+	char path[256];
+	va_list ap;
+	FILE *f;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	out[0] = 0;
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	if (!fgets(out, size, f))
+		out[0] = 0;
+	fclose(f);
+	out[strcspn(out, "\n")] = 0;
+	return 0;
+}
+
+void uuid_random(struct muuid *u) { memset(u, 7, sizeof(*u)); }
+
+#define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
+QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
+
+static int clean(void)
+{
+	char run[300];
+
+	snprintf(run, sizeof(run), "rm -rf %s/*", folder);
+	return system(run);
+}
+
+static void put(const char *name, const char *text)
+{
+	CU_ASSERT_EQUAL(state_write(name, text), 0);
+}
+
+/* meshd starts with what is in the folder. */
+static int start(bool insecure)
+{
+	int err;
+
+	key = old_key = (struct key) { 0 };
+	memset(&D.host, 0, sizeof(D.host));
+	memset(&D.cluster, 0, sizeof(D.cluster));
+	D.insecure = insecure;
+	D.listen = "::";
+	links = 99;
+	err = identity_load();
+	if (!err)
+		CU_ASSERT_EQUAL(identity_push(NULL), 0);
+	CU_ASSERT(nr[0] == nr[1] && !memcmp(kernels[0], kernels[1], nr[0] * sizeof(**kernels)));
+	return err;
+}
+
+/* It lends to itself alone: the kernels share a key that nobody else has. */
+static bool alone_now(void)
+{
+	static u8 was[KEY_BYTES];
+	bool fresh = memcmp(was, alone.bytes, sizeof(was));
+
+	memcpy(was, alone.bytes, sizeof(was));
+	return fresh && links == 0 && nr[0] == 1 && kernels[0][0].id == ALONE_ID &&
+	       kernels[0][0].len == KEY_BYTES;
+}
+
+static void test_none(void)
+{
+	CU_ASSERT_EQUAL(clean(), 0);
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT(alone_now() && !!key_warning());
+	CU_ASSERT_EQUAL(start(true), 0);
+	CU_ASSERT(nr[0] == 0 && links == 1 && link_id[0] == 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(key_warning(), "INSECURE"));
+}
+
+/* With a key it takes nobody without, whatever the configuration says. */
+static void test_keys(void)
+{
+	for (int insecure = 0; insecure < 2; insecure++) {
+		CU_ASSERT_EQUAL(clean(), 0);
+		CU_ASSERT_EQUAL(start(insecure), 0);
+		CU_ASSERT_EQUAL(key_set("meshkey1:3:" CLUSTER ":" HEX, 0), 0);
+		CU_ASSERT(links == 1 && link_id[0] == 3 && !key_warning());
+		CU_ASSERT_EQUAL(start(insecure), 0);
+		CU_ASSERT(links == 1 && link_id[0] == 3 && nr[0] == 1 && kernels[0][0].id == 3);
+		/* The one before stays good for those who have not got the new one. */
+		CU_ASSERT_EQUAL(key_generate(), 0);
+		CU_ASSERT_EQUAL(start(insecure), 0);
+		CU_ASSERT(links == 2 && link_id[0] == 4 && link_id[1] == 3);
+		CU_ASSERT(nr[0] == 2 && kernels[0][0].id == 4 && kernels[0][1].id == 3);
+	}
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT_EQUAL(key_clear(), 0);
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT(alone_now());
+}
+
+static bool private(const char *name)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return !stat(path, &st) && !(st.st_mode & 077);
+}
+
+/* What cannot be read is not "no key", and not another host. */
+static void test_damaged(void)
+{
+	static const char *const bad[] = { "meshkey1:3:" CLUSTER ":", "rot", "meshkey1:0:" CLUSTER ":" HEX,
+					   "meshkey1:3:" CLUSTER ":0011", "\n" };
+	char path[256];
+
+	for (int insecure = 0; insecure < 2; insecure++) {
+		for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+			CU_ASSERT_EQUAL(clean(), 0);
+			put("key", bad[i]);
+			CU_ASSERT(start(insecure) < 0 && links == 99);
+			put("key", "meshkey1:3:" CLUSTER ":" HEX);
+			CU_ASSERT(private("key"));
+			put("key.old", bad[i]);
+			CU_ASSERT(start(insecure) < 0 && links == 99);
+		}
+		CU_ASSERT_EQUAL(clean(), 0);
+		snprintf(path, sizeof(path), "%s/key", folder);
+		CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+		CU_ASSERT(start(insecure) < 0 && links == 99);
+		CU_ASSERT_EQUAL(clean(), 0);
+		put("host", "rot");
+		CU_ASSERT(start(insecure) < 0 && muuid_null(&D.host));
+	}
+	CU_ASSERT_EQUAL(clean(), 0);
+	put("host", CLUSTER);
+	CU_ASSERT(!start(false) && D.host.b[0] == 0x0c);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "no key", test_none },
+		{ "keys", test_keys },
+		{ "damaged", test_damaged },
+		{ NULL, NULL },
+	};
+	int err;
+
+	D.state = mkdtemp(folder);
+	err = suite_main("identity", tests);
+	return clean() || rmdir(folder) ? 2 : err;
+}

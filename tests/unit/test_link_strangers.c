@@ -65,14 +65,19 @@ static int fake_frame(struct fake *f, enum link_type type, u64 id, u32 total, co
 	return err ? err : fake_send(f, data, fr.len);
 }
 
-static int fake_hello(struct fake *f, u8 n)
+static int fake_hello_of(struct fake *f, u8 n, u8 machine)
 {
-	struct link_hello h = { .boot = 1 };
+	struct link_hello h = { .boot = 1, .machine = { { machine } } };
 	u8 b[LINK_HELLO_LEN];
 
 	memset(h.host.b, n, 16);
 	link_hello_encode(&h, b);
 	return fake_frame(f, LINK_HELLO, 0, sizeof(b), b);
+}
+
+static int fake_hello(struct fake *f, u8 n)
+{
+	return fake_hello_of(f, n, 0);
 }
 
 /* The next message; PINGs are answered, as long as @pong. The caller frees it. */
@@ -392,8 +397,8 @@ static void test_silent_server(void)
 	host_down(&b);
 }
 
-enum act { HALF, JUNK, VERSION, UNASKED, TWO_HELLOS, REFUSED, TOO_MANY, SILENT, LATE_HELLO,
-	   RESET_FIRST };
+enum act { HALF, JUNK, VERSION, UNASKED, TWO_HELLOS, REFUSED, REFUSED_NO_ERROR, TOO_MANY, SILENT,
+	   LATE_HELLO, RESET_FIRST };
 
 struct player {
 	int	lfd;
@@ -430,6 +435,9 @@ static void act(struct player *p, const struct link_msg *m)
 		page[0] = EOPNOTSUPP;
 		fake_frame(f, LINK_REFUSE, m->id, 4, page);
 		page[0] = 0;
+		break;
+	case REFUSED_NO_ERROR:
+		fake_frame(f, LINK_REFUSE, m->id, 4, page);
 		break;
 	case TOO_MANY:
 		for (i = 0; i <= LINK_WINDOW; i++)
@@ -499,6 +507,7 @@ static void test_wrong_peers(void)
 	play(&a, &b, UNASKED, -ECONNRESET, "no message of meshd");
 	play(&a, &b, TWO_HELLOS, -ECONNRESET, "no message of meshd");
 	play(&a, &b, REFUSED, -EOPNOTSUPP, "serves nothing");
+	play(&a, &b, REFUSED_NO_ERROR, -EPROTO, "refuses the request");
 	play(&a, &b, TOO_MANY, -ECONNRESET, "no message of meshd");
 	play(&a, &b, SILENT, -ECONNRESET, "has stopped answering");
 	play(&a, &b, RESET_FIRST, -EOPNOTSUPP, "serves nothing");
@@ -537,6 +546,128 @@ static void test_interleave(void)
 	free(m.buf);
 	fake_close(&f);
 	host_down(&b);
+}
+
+static void fake_dial(struct fake *f, const struct host *h)
+{
+	*f = (struct fake) { .fd = tcp_to(h, 0) };
+	fcntl(f->fd, F_SETFL, O_NONBLOCK);
+	CU_ASSERT_EQUAL_FATAL(fake_shake(f, false, &key1), 0);
+}
+
+/* Whether its requests are answered. */
+static bool fake_served(struct fake *f)
+{
+	struct link_msg m = { 0 };
+	bool answer = false;
+
+	fake_frame(f, LINK_REQUEST, 1, 5, "echo");
+	while (!answer && !fake_recv(f, &m)) {
+		answer = m.type == LINK_ANSWER;
+		free(m.buf);
+	}
+	return answer;
+}
+
+/* The key that it has proved is replaced before it says who it is. */
+static void test_key_replaced(void)
+{
+	struct fake f;
+	struct host b;
+
+	host_up(&b, 2, &key1, 1);
+	fake_dial(&f, &b);
+	links_keys(b.l, &key2, 1);
+	fake_hello(&f, 3);
+	CU_ASSERT(!fake_served(&f));
+	fake_close(&f);
+	host_down(&b);
+}
+
+/* Two machines with one host UUID: the second is refused while the first lives. */
+static void test_twins(void)
+{
+	struct fake f[2];
+	struct host b;
+
+	host_up(&b, 2, &key1, 1);
+	b.l->times.ping = 300;
+	b.l->times.silent = 1000;
+	fake_dial(&f[0], &b);
+	fake_hello_of(&f[0], 3, 1);
+	CU_ASSERT(fake_served(&f[0]));
+	fake_dial(&f[1], &b);
+	fake_hello_of(&f[1], 3, 2);
+	CU_ASSERT(!fake_served(&f[1]));
+	fake_close(&f[1]);
+	CU_ASSERT(fake_served(&f[0]));
+	/* It answers no PING any more: the host was moved to another machine. */
+	sleep(2);
+	fake_dial(&f[1], &b);
+	fake_hello_of(&f[1], 3, 2);
+	CU_ASSERT(fake_served(&f[1]));
+	fake_close(&f[1]);
+	fake_close(&f[0]);
+	host_down(&b);
+}
+
+struct big {
+	struct host *from, *to;
+	int err;
+};
+
+static void *big_call(void *arg)
+{
+	void *msg = calloc(48, 1 << 20), *rsp = NULL;
+	struct big *c = arg;
+	char why[LINK_REASON];
+	size_t n;
+
+	c->err = links_call(c->from->l, c->to->addr, c->to->port, &c->to->uuid, msg, 48 << 20, MS, &rsp, &n,
+			    why);
+	free(rsp);
+	free(msg);
+	return NULL;
+}
+
+/*
+ * The answer to a request that waits behind a long one, of which not a byte was sent: what
+ * is still to leave must not lose its call. On a very busy machine it has left by then,
+ * and is answered as it should be.
+ */
+static void test_not_begun(void)
+{
+	struct host a, fake;
+	struct big big = { .from = &a, .to = &fake };
+	struct caller c;
+	struct fake f = { 0 };
+	struct link_msg m = { 0 };
+	unsigned int asked = 0;
+	pthread_t t;
+	int lfd = listen_on(&fake, 3);
+
+	host_make(&a, 1, &key1, 1);
+	a.l->times.ping = MS;
+	if (pthread_create(&t, NULL, big_call, &big))
+		abort();
+	f.fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	CU_ASSERT_EQUAL_FATAL(fake_shake(&f, true, &key1), 0);
+	CU_ASSERT_EQUAL_FATAL(fake_recv(&f, &m), 0);
+	CU_ASSERT_EQUAL(m.type, LINK_HELLO);
+	free(m.buf);
+	fake_hello(&f, 3);
+	usleep(500000);			/* the sockets between the two are full */
+	start(&c, &a, &fake, "echo", 2000, 1);
+	usleep(500000);
+	close(lfd);
+	fake_frame(&f, LINK_ANSWER, 2, 5, "echo");
+	for (; asked < 2 && !fake_recv(&f, &m); free(m.buf))
+		asked += m.type == LINK_REQUEST;
+	CU_ASSERT(end(&c) < 0 || asked);
+	fake_close(&f);
+	pthread_join(t, NULL);
+	CU_ASSERT_EQUAL(big.err, -ECONNRESET);
+	host_down(&a);
 }
 
 static void run_child(const struct host *h)
@@ -600,6 +731,9 @@ int main(void)
 		{ "flood", test_flood },
 		{ "silent server", test_silent_server },
 		{ "peers that err", test_wrong_peers },
+		{ "an answer too early", test_not_begun },
+		{ "a key that is replaced", test_key_replaced },
+		{ "two machines", test_twins },
 		{ "short answer before a long one", test_interleave },
 		{ NULL, NULL },
 	};

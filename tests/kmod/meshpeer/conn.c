@@ -371,7 +371,7 @@ static bool has_pieces(struct peer_conn *c, long arg)
  * peer_prove() - prove the key, check the target's proof, take the arena
  * @c: connection
  * @argc: words
- * @argv: [bad]
+ * @argv: [bad|boot]
  */
 int peer_prove(struct peer_conn *c, int argc, char **argv)
 {
@@ -382,11 +382,13 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 	struct rdda_proved a;
 	int ret;
 
+	if (argc && !strcmp(argv[0], "boot"))
+		c->proof.boot_id[0] ^= 1;
 	memcpy(m.boot_id, c->proof.boot_id, sizeof(m.boot_id));
 	ret = rdda_auth_make(&c->key, &c->proof, true, m.hmac);
 	if (ret)
 		return ret;
-	if (argc)
+	if (argc && strcmp(argv[0], "boot"))
 		m.hmac[5] ^= 1;
 	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
 	if (c->bye)

@@ -5,7 +5,8 @@
  *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
  *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
  *				a wrong proof, or with the proof that OTHER sent
- *   prove NAME [bad]		the answer and the arena
+ *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another
+ *				boot than the login's
  *   bounce NAME		register and tell the bounce arena
  *   open NAME EXTENT ro|rw GENERATION [preempt]
  *   close NAME HANDLE

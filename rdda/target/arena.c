@@ -13,9 +13,15 @@
  * Memory of a session = arena + channels * (about 1 KiB a receive, 0.6 KiB a
  * command context). With the defaults and budgets for 1,000 sessions see
  * docs/architecture.md.
+ *
+ * A host may be the client of its own target and write back, or swap, to such a
+ * volume: when that session is lost, no memory comes free before there is another,
+ * whose arena would have to be found first. So the pages of ended sessions are kept,
+ * as many as one takes.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/dma-mapping.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -25,6 +31,7 @@
 #define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
 #define PIECE_MAX	(2U << 20)
 #define PIECE_MIN	(128U << 10)	/* the client's buddies need aligned borders */
+#define SPARE_MAX	(8U << 20)	/* the arena of a session, by default */
 
 static unsigned int channels_max = 4;
 module_param(channels_max, uint, 0644);
@@ -45,6 +52,8 @@ MODULE_PARM_DESC(arena_budget, "arena of all sessions in bytes (0: a quarter of 
 static DEFINE_SPINLOCK(budget_lock);
 unsigned long tgt_arena_used;		/* budget_lock for writing */
 static unsigned int channels_used;	/* budget_lock */
+static LIST_HEAD(spare);		/* pages of ended sessions; budget_lock */
+static unsigned int spare_bytes;	/* budget_lock */
 
 /**
  * tgt_arena_limit() - the arena of all sessions, at most, in bytes
@@ -124,6 +133,51 @@ static u32 piece_bytes(const struct tgt_session *s)
 	return most < PAGE_SIZE ? 0 : rounddown_pow_of_two(most);
 }
 
+/* A zeroed page of that size, near the NIC or not. */
+static struct page *spare_take(u32 size)
+{
+	struct page *page, *hit = NULL;
+
+	spin_lock(&budget_lock);
+	list_for_each_entry(page, &spare, lru) {
+		if (page_size(page) != size)
+			continue;
+		list_del(&page->lru);
+		spare_bytes -= size;
+		hit = page;
+		break;
+	}
+	spin_unlock(&budget_lock);
+	if (hit)
+		memset(page_address(hit), 0, size);
+	return hit;
+}
+
+static bool spare_put(struct page *page)
+{
+	bool room;
+
+	spin_lock(&budget_lock);
+	room = spare_bytes + page_size(page) <= SPARE_MAX;
+	if (room) {
+		list_add(&page->lru, &spare);
+		spare_bytes += page_size(page);
+	}
+	spin_unlock(&budget_lock);
+	return room;
+}
+
+/**
+ * tgt_arena_exit() - free what ended sessions left
+ */
+void tgt_arena_exit(void)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &spare, lru)
+		__free_pages(page, compound_order(page));
+}
+
 static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
 {
 	gfp_t gfp = GFP_NOIO | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
@@ -135,7 +189,8 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
 	if (!a->piece)
 		return -ENOMEM;
 	for (i = 0; i < a->nr; i++) {
-		a->piece[i].page = alloc_pages_node(node, gfp, get_order(size));
+		a->piece[i].page = spare_take(size) ?:
+				   alloc_pages_node(node, gfp, get_order(size));
 		if (!a->piece[i].page)
 			return -ENOMEM;
 	}
@@ -147,7 +202,7 @@ static void pieces_free(struct tgt_arena *a)
 	unsigned int i;
 
 	for (i = 0; a->piece && i < a->nr; i++)
-		if (a->piece[i].page)
+		if (a->piece[i].page && !spare_put(a->piece[i].page))
 			__free_pages(a->piece[i].page, get_order(1UL << a->shift));
 	kfree(a->piece);
 	a->piece = NULL;
@@ -249,7 +304,7 @@ void tgt_arena_unregister(struct tgt_session *s)
 }
 
 /**
- * tgt_arena_free() - give the pages back
+ * tgt_arena_free() - give the pages back, or keep them for the next session
  * @s: session; no bio of it is in flight
  */
 void tgt_arena_free(struct tgt_session *s)

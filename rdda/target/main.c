@@ -122,6 +122,7 @@ static void __exit tgt_exit(void)
 	tgt_stopping = true;
 	tgt_listen_exit();
 	tgt_session_exit();
+	tgt_arena_exit();
 	tgt_sysfs_exit();
 	tgt_drive_exit();
 	tgt_open_exit();

@@ -84,6 +84,8 @@ static json_t *health_silent(struct tdrive *d)
 	jset_str(j, "model", d->id.model);
 	jset_str(j, "serial", d->id.serial);
 	jset_str(j, "state", "silent");
+	json_object_set_new(j, "zeroing", json_null());
+	json_object_set_new(j, "volatile_cache", json_null());
 	jset_bool(j, "smart", false);
 	return j;
 }

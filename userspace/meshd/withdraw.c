@@ -287,14 +287,17 @@ static json_t *scan_json(const struct probe *p)
 
 static json_t *silent_json(const char *path)
 {
+	static const char *const unknown[] = { "model", "serial", "wwid", "size", "lba", "uuid" };
 	json_t *j = json_object();
 	char why[80];
+	size_t i;
 
 	snprintf(why, sizeof(why), "has not answered for %u s", take_silent(path));
 	jset_str(j, "path", path);
 	jset_str(j, "state", "silent");
 	jset_str(j, "reason", why);
-	json_object_set_new(j, "uuid", json_null());
+	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+		json_object_set_new(j, unknown[i], json_null());
 	return j;
 }
 

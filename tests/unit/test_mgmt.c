@@ -240,6 +240,7 @@ static void test_structures(void)
 				 .holder = u2 }, v2 = { 0 };
 	struct mgmt_hello h = { .host = u1, .hostname = "n1", .version = "1", .machine = "m",
 				.grace_ms = 60000 }, h2 = { 0 };
+	static const char *const not_plain[] = { "\x1b[2J", "a\n", "\x7f", "\xc2\x9b" "2J", "\u202egnp" };
 	json_t *j;
 
 	j = mgmt_drive_pack(&d);
@@ -268,8 +269,10 @@ static void test_structures(void)
 	CU_ASSERT_EQUAL(mgmt_hello_unpack(j, &h2), -EINVAL);
 	jset_str(j, "hostname", "n1");
 	CU_ASSERT_EQUAL(mgmt_hello_unpack(j, &h2), 0);
-	jset_str(j, "version", "\x1b[2J");
-	CU_ASSERT_EQUAL(mgmt_hello_unpack(j, &h2), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(not_plain); i++) {
+		jset_str(j, "version", not_plain[i]);
+		CU_ASSERT_EQUAL(mgmt_hello_unpack(j, &h2), -EINVAL);
+	}
 	json_decref(j);
 }
 

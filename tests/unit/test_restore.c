@@ -118,6 +118,32 @@ static void test_confirmed(void)
 	CU_ASSERT_EQUAL(out.sequence, 100);
 }
 
+/* The record of the backup's version was torn, and an older one is there still. */
+static void test_older(void)
+{
+	begin();
+	give(10, 100, 10, 5)->commit = 9;
+	record(1, 100, 3, E(10), 10, true);
+	CU_ASSERT_EQUAL(build(0), 1);
+	CU_ASSERT_EQUAL(line[0].what, RESTORE_CONFIRMED);
+	CU_ASSERT_EQUAL(out.extent[0].version, 5);
+	CU_ASSERT_EQUAL(out.extent[0].commit, 9);
+}
+
+/* Up to where the last copy of the label begins, and not a byte further. */
+static void test_end(void)
+{
+	for (u32 mib = 19; mib <= 20; mib++) {
+		begin();
+		give(10, 100, 10, 3);
+		record(1, 100, 3, E(10), 10, false);
+		record(980, 102, 2, E(12), mib, true);
+		CU_ASSERT_EQUAL(build(0), 2);
+		CU_ASSERT_EQUAL(line[1].what, mib == 19 ? RESTORE_FOUND : RESTORE_DROPPED);
+		CU_ASSERT_EQUAL(out.extents, mib == 19 ? 2 : 1);
+	}
+}
+
 static void test_found(void)
 {
 	struct muuid u = uuid(12);
@@ -231,6 +257,8 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "confirmed", test_confirmed },
+		{ "an older record", test_older },
+		{ "the end", test_end },
 		{ "found", test_found },
 		{ "nameless", test_nameless },
 		{ "kept and dropped", test_kept_and_dropped },

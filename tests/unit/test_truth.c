@@ -659,6 +659,11 @@ static void test_pick(void)
 	CU_ASSERT(p.verdict == TRUTH_BLIND && p.layout == &object[0] && p.member == 1);
 	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_DISCARD);
 	CU_ASSERT_EQUAL(truth_version(&t), 4);
+	w = two(1, 1, 2, 2, false);
+	picked(&w, &t);
+	t.records = 1;
+	p = truth_pick(&t);
+	CU_ASSERT(p.verdict == TRUTH_BLIND && p.layout == &object[0] && p.member == 1);
 }
 
 static void test_next(void)
@@ -672,6 +677,11 @@ static void test_next(void)
 	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_COMPLETE);
 	CU_ASSERT_EQUAL(truth_held(&t, p.layout, &me), -1);
 	CU_ASSERT_EQUAL(truth_held(&t, p.layout, &other), 0);
+	/* Its new member is being zeroed: it cannot be written yet. */
+	labels[2].ready = false;
+	p = truth_pick(&t);
+	CU_ASSERT(p.verdict == TRUTH_WHOLE && p.layout == &object[0]);
+	CU_ASSERT_EQUAL(truth_next(&t, &p), TRUTH_DISCARD);
 	/* Its new member is away, or it would take something away. */
 	w = two(2, 2, 1, 1, false);
 	p = picked(&w, &t);

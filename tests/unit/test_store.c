@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The store's file damaged under it: what cannot be read is an error, and no list of
+ * What the store keeps of what is begun, and until when. Its file damaged under it: what cannot be read is an error, and no list of
  * nothing or of a part, since what a list does not have is forgotten and freed.
  */
 #include <errno.h>
@@ -123,6 +123,48 @@ static void nothing(int fd, off_t size)
 	(void)size;
 }
 
+/* A change that is begun stays so, whatever is adopted meanwhile, until it is committed. */
+static void test_begun(void)
+{
+	const struct muuid u = { { 9 } };
+	struct store_intent in = { .volume = u, .extent = { { 9, 1 } }, .name = "begun" }, *all;
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+	size_t n;
+
+	CU_ASSERT_FATAL(!put(&u, "begun") && !store_intents_add(&in, 1));
+	CU_ASSERT_FATAL(!store_volume_get(&u, &v, l));
+	memcpy(next, l, sizeof(*next));
+	next->version = next->commit = 3;
+	CU_ASSERT_FATAL(!store_pending_set(&u, next));
+	l->version = v.version = 2;
+	CU_ASSERT(!store_volume_adopt(&v, l) && !store_volume_flags(&v));
+	CU_ASSERT(!store_pending_get(&u, next) && next->version == 3);
+	CU_ASSERT(!store_intents(&all, &n) && n == 1);
+	free(all);
+	/* What was seen once is not forgotten. */
+	l->version = v.version = 1;
+	CU_ASSERT(store_volume_adopt(&v, l) == -ESTALE && store_volume_commit(&v, l) == -ESTALE);
+	CU_ASSERT(!store_pending_get(&u, next));
+	v.version = 3;
+	CU_ASSERT(!store_volume_commit(&v, next));
+	CU_ASSERT(store_pending_get(&u, l) == -ENOENT);
+	CU_ASSERT(!store_intents(&all, &n) && n == 0);
+	free(all);
+	CU_ASSERT(!store_volume_erase(&u));
+	free(next);
+	free(l);
+}
+
+static int pragma(const char *what)
+{
+	sqlite3_stmt *s = sql(what);
+	int is = sql_row(s) > 0 ? sqlite3_column_int(s, 0) : -1;
+
+	sqlite3_finalize(s);
+	return is;
+}
+
 /* All but the page that names the tables. */
 static void pages(int fd, off_t size)
 {
@@ -235,6 +277,20 @@ static void test_unreadable(void)
 	free(l);
 }
 
+/* Each word of it is durable when it is given, and another version's is not touched. */
+static void test_opened(void)
+{
+	CU_ASSERT(pragma("PRAGMA synchronous") == 2);
+	CU_ASSERT(pragma("PRAGMA user_version") == 2);
+	for (int other = 1; other <= 3; other += 2) {
+		pragma(other == 1 ? "PRAGMA user_version = 1" : "PRAGMA user_version = 3");
+		CU_ASSERT(reopened(nothing) == -EPROTONOSUPPORT);
+		CU_ASSERT(pragma("PRAGMA user_version") == other);
+	}
+	pragma("PRAGMA user_version = 2");
+	CU_ASSERT(!reopened(nothing));
+}
+
 static void test_no_store(void)
 {
 	CU_ASSERT(reopened(first_page) == -EIO);
@@ -243,6 +299,8 @@ static void test_no_store(void)
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "opened", test_opened },
+		{ "what is begun", test_begun },
 		{ "whole", test_whole },
 		{ "two hosts that changed places", test_swap },
 		{ "damaged in part", test_in_part },

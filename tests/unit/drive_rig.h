@@ -58,6 +58,7 @@ static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } };
 static const struct muuid ext = { { 4 } }, id = { { 5 } };
 static struct tdrive *d;
 static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
+static const char *kernel_path = "/dev/test";	/* where that has it from */
 static int pushes;			/* tables that it was given ... */
 static u32 ready;			/* ... and extents that the last one lets be opened */
 static u64 clock_ms;			/* what now_ms() says; 0: the time */
@@ -102,7 +103,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 	*n = kernel_state ? 1 : 0;
 	if (kernel_state) {
 		(*out)->uuid = id;
-		strcpy((*out)->path, "/dev/test");
+		strcpy((*out)->path, kernel_path);
 		strcpy((*out)->state, kernel_state);
 	}
 	return 0;

@@ -286,6 +286,25 @@ static void test_sick(void)
 	CU_ASSERT_STRING_EQUAL(state(), "up");
 }
 
+/* No copy could be written: nothing of it is so. */
+static void test_unwritable(void)
+{
+	struct mgmt_drive m;
+	struct ask a = asked(MGMT_RELEASE, &ext);
+
+	begin();
+	bad_writes = 3;
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
+	a.req.believed = (struct mgmt_believed) { me, 1, 0 };
+	release_submit(d, &a);
+	sem_wait(&answered);
+	CU_ASSERT_EQUAL(a.err, -EIO);
+	tdrive_describe(d, &m);
+	CU_ASSERT(m.extents == 1 && m.sequence == 1);
+	CU_ASSERT(muuid_equal(&d->label->extent[0].holder, &me));
+	bad_writes = 0;
+}
+
 /* What failed may have landed: its number means nothing else later. */
 static void test_sequence(void)
 {
@@ -409,6 +428,70 @@ static void test_generation(void)
 	}
 }
 
+/* An extent's UUID that is there already, for another volume or of another length. */
+static void test_taken(void)
+{
+	struct ask a;
+
+	begin();
+	for (int i = 0; i < 3; i++) {
+		a = asked(MGMT_ALLOC, &ext);
+		if (i == 1)
+			a.req.volume = other;
+		if (i == 2)
+			a.req.length = 8 * MIB;
+		alloc_submit(d, &a);
+		sem_wait(&answered);
+		CU_ASSERT_EQUAL(a.err, i ? -EEXIST : 0);
+	}
+}
+
+/* Another host wrote to it, whatever became of that: a person decides. */
+static void test_foreign_again(void)
+{
+	static u8 was[2][LABEL_AREA];
+
+	begin();
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(pread(d->fd, was[i], LABEL_AREA, i ? SIZE - MIB : 0), (ssize_t)LABEL_AREA);
+	rig_take_over();
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(pwrite(d->fd, was[i], LABEL_AREA, i ? SIZE - MIB : 0), (ssize_t)LABEL_AREA);
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	CU_ASSERT_EQUAL(grant(2), -EBADE);
+}
+
+/* One UUID, one device: the second is not listed, under whatever name it comes. */
+static void test_twin(void)
+{
+	struct label_disk disk = { 0 };
+	struct twin_id none = { 0 };
+	struct tdrive *second = NULL;
+	struct label *l;
+
+	begin();
+	for (int other_path = 0; other_path < 2; other_path++) {
+		l = tdrive_edit(d);
+		CU_ASSERT_EQUAL(tdrive_start(other_path ? "/dev/second" : "/dev/test", dup(d->fd), l, &disk,
+					     &none, &second), -EEXIST);
+		CU_ASSERT_PTR_NULL(second);
+	}
+}
+
+/* What the kernel serves from another device is neither given a table nor taken away. */
+static void test_other_device(void)
+{
+	begin();
+	kernel_path = "/dev/other";
+	CU_ASSERT_EQUAL(tdrive_push(d), -EEXIST);
+	CU_ASSERT_EQUAL(pushes, 0);
+	CU_ASSERT_STRING_EQUAL(state(), "down");
+	rig_end();
+	CU_ASSERT_PTR_NOT_NULL(kernel_state);
+	kernel_path = "/dev/test";
+}
+
 static void test_lost(void)
 {
 	begin();
@@ -432,12 +515,17 @@ int main(void)
 		{ "hangs", test_hangs },
 		{ "the state folder hangs", test_home },
 		{ "sick", test_sick },
+		{ "unwritable", test_unwritable },
 		{ "sequence", test_sequence },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },
 		{ "another owner", test_foreign },
 		{ "damaged", test_damaged },
 		{ "generation", test_generation },
+		{ "taken", test_taken },
+		{ "another owner once", test_foreign_again },
+		{ "a second device", test_twin },
+		{ "another device in the kernel", test_other_device },
 		{ "lost", test_lost },
 		{ NULL, NULL },
 	};

@@ -278,6 +278,21 @@ static void test_believed(void)
 	}
 }
 
+/* Whatever it believes of the extent: it is not of the volume that the asker means. */
+static void test_other_volume(void)
+{
+	for (int preempt = 0; preempt < 2; preempt++) {
+		begin(&me);
+		req = (struct mgmt_req) { .op = MGMT_FREE, .drive = disk, .extent = ext, .volume = other,
+					  .preempt = preempt, .believed = { me, 2, 9 } };
+		free_submit(&d, (struct ask *)&req);
+		CU_ASSERT(said == -EPERM && label_find(&table, &ext));
+		req.op = MGMT_RELEASE;
+		release_submit(&d, (struct ask *)&req);
+		CU_ASSERT(said == -EPERM && muuid_equal(&table.extent[0].holder, &me));
+	}
+}
+
 /* The drive is gone from the kernel, or on its way out of it with commands still out. */
 static void test_kernel_refuses(void)
 {
@@ -323,6 +338,7 @@ int main(void)
 		{ "others", test_others },
 		{ "the kernel does not say", test_kernel_silent },
 		{ "believed", test_believed },
+		{ "another volume's", test_other_volume },
 		{ "the kernel refuses", test_kernel_refuses },
 		{ "release", test_release },
 		{ NULL, NULL },

@@ -208,6 +208,27 @@ static void test_withdrawn(void)
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
+/* By itself it takes what this host exported last, and has not been told to leave. */
+static void test_not_ours(void)
+{
+	struct probe *p;
+
+	for (int verdict = PROBE_OK; verdict <= PROBE_UNFIT; verdict++) {
+		p = drive_found();
+		p->verdict = verdict;
+		look(p);
+		CU_ASSERT_EQUAL(taken, verdict == PROBE_OURS);
+	}
+	p = drive_found();
+	p->err = -EIO;
+	look(p);
+	CU_ASSERT_EQUAL(taken, 0);
+	p = drive_found();
+	p->label->flags = LABEL_F_WITHDRAWN;
+	look(p);
+	CU_ASSERT_EQUAL(taken, 0);
+}
+
 /* Not passed over in silence: nobody else would find out why the volumes are away. */
 static void test_cluster(void)
 {
@@ -272,6 +293,7 @@ int main(void)
 		{ "older", test_older },
 		{ "older beside a newer one", test_older_twin },
 		{ "withdrawn", test_withdrawn },
+		{ "not ours", test_not_ours },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },
 		{ "told gone", test_event },

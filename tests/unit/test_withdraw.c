@@ -76,14 +76,21 @@ static bool listed(void)
 /* Nothing of this host's is on it any more, and it goes with that. */
 static void test_empty(void)
 {
-	u64 word;
+	/* Both copies of its label, and of the record that a first extent would begin with. */
+	static const u64 at[] = { 0, SIZE - MIB, MIB, MIB + LAYOUT_COPY_BYTES };
+	u64 word = 1;
+	size_t i;
 
 	rig_begin(0);
+	for (i = 2; i < 4; i++)
+		CU_ASSERT_EQUAL(pwrite(d->fd, &word, 8, at[i]), 8);
 	CU_ASSERT_EQUAL(withdraw_it(false), 0);
 	CU_ASSERT(!listed());
 	CU_ASSERT_EQUAL(forgotten, 1);
-	CU_ASSERT_EQUAL(pread(d->fd, &word, 8, 0), 8);
-	CU_ASSERT_EQUAL(word, 0);
+	for (i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(pread(d->fd, &word, 8, at[i]), 8);
+		CU_ASSERT_EQUAL(word, 0);
+	}
 }
 
 /* What its volumes lose, and what is in use this moment, are two things to agree to. */
@@ -109,6 +116,17 @@ static void test_options(void)
 	CU_ASSERT_EQUAL(withdraw_with(true, true, true), 0);
 	CU_ASSERT(listed());
 	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+}
+
+/* It was given an extent since it was seen to have none. */
+static void test_late_extent(void)
+{
+	struct withdrawal w = { 0 };
+
+	rig_begin(LABEL_ZEROING);
+	w.since = now_ms();
+	CU_ASSERT_EQUAL(tdrive_run(d, withdraw_job, &w), -EBUSY);
+	CU_ASSERT(listed() && !d->label->flags && d->label->extents == 1);
 }
 
 /* Idle since another host took it over: the label in memory says that it is empty. */
@@ -227,6 +245,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "empty", test_empty },
 		{ "options", test_options },
+		{ "an extent at the last moment", test_late_extent },
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },

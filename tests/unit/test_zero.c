@@ -118,6 +118,23 @@ static void test_zeroes(void)
 	no_punch = no_zeroout = false;
 }
 
+/* A position on the way is not the end: it goes on from there. */
+static void test_goes_on(void)
+{
+	struct note n = { ext, 2 * MIB };
+	static u8 data[4 * MIB];
+
+	rig_begin(LABEL_ZEROING);
+	memset(data, 0x5a, sizeof(data));
+	CU_ASSERT_EQUAL(pwrite(d->fd, data, sizeof(data), MIB), (ssize_t)sizeof(data));
+	CU_ASSERT_EQUAL(tdrive_run(d, note_job, &n), 0);
+	CU_ASSERT_EQUAL(state_now(), LABEL_ZEROING);
+	zero_all();
+	CU_ASSERT_EQUAL(state_now(), LABEL_READY);
+	CU_ASSERT_EQUAL(pread(d->fd, data, sizeof(data), MIB), (ssize_t)sizeof(data));
+	CU_ASSERT(data[2 * MIB - 1] == 0x5a && !data[2 * MIB] && !data[4 * MIB - 1]);
+}
+
 /* Zeroes that may be gone after a power cut are none, and are not noted as such. */
 static void test_not_durable(void)
 {
@@ -152,6 +169,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "zeroes", test_zeroes },
+		{ "goes on", test_goes_on },
 		{ "not durable", test_not_durable },
 		{ "taken over", test_taken_over },
 		{ NULL, NULL },

@@ -12,7 +12,7 @@
 #include "req_rig.h"
 #include "suite.h"
 
-struct meshd D;
+struct meshd D = { .host = { { 1 } } };
 
 static bool has(const char *said, const char *words)
 {
@@ -35,6 +35,8 @@ static struct {
 	u32	members;
 	u32	released;	/* of them */
 	int	gathered;	/* to release it */
+	bool	seen;		/* the first is held here, the second elsewhere, the third not */
+	size_t	puts;		/* what is asked of the drives' hosts */
 	int	brought;
 } is;
 
@@ -203,10 +205,13 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 
 int gather(struct gather *g, const struct muuid *volume, bool greet)
 {
+	static struct store_host host;
+
 	(void)volume;
 	(void)greet;
 	is.gathered++;
 	memset(g, 0, sizeof(*g));
+	g->hosts = &host;
 	return 0;
 }
 
@@ -217,16 +222,22 @@ void gather_free(struct gather *g)
 
 const struct found *gather_find(const struct gather *g, const struct muuid *extent)
 {
+	static struct found f;
+
 	(void)g;
 	(void)extent;
+	f.e.holder = (struct muuid) { { is.released == 2 ? 0 : 1 + is.released } };
 	is.released++;
-	return NULL;
+	return is.seen ? &f : NULL;
 }
 
 void puts_run(struct put *p, size_t n)
 {
-	(void)p;
-	(void)n;
+	size_t i;
+
+	is.puts += n;
+	for (i = 0; i < n; i++)
+		CU_ASSERT(p[i].q.op == MGMT_RELEASE && muuid_equal(&p[i].q.believed.holder, &D.host));
 }
 
 int puts_result(const struct put *p, size_t n, char *why)
@@ -327,6 +338,8 @@ static void fails_to_attach(bool pending, bool stale)
 	is.stale = stale;
 	is.known = true;
 	CU_ASSERT(cmd_volume_attach(&r) && has(r.error, "cannot be attached"));
+	/* What was in the kernel before is not this command's to take away. */
+	CU_ASSERT(!is.dels);
 }
 
 /* Whether another host took it is seen by its holder, so that is not taken off. */
@@ -353,6 +366,20 @@ static void test_settled(void)
 	is.members = 2;
 	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && !is.attached);
 	CU_ASSERT(is.released == 3);
+}
+
+/* It says of no other host that it is through with the volume. */
+static void test_own_alone(void)
+{
+	struct store_volume v = { .state = STORE_LIVE };
+	struct layout *l = calloc(1, sizeof(*l));
+	char why[REASON] = "";
+
+	memset(&is, 0, sizeof(is));
+	is.seen = true;
+	l->members = 3;
+	CU_ASSERT(!volume_release(&v, l, why) && is.released == 3 && is.puts == 1);
+	free(l);
 }
 
 /* Nobody may take what this kernel could still write to. */
@@ -402,6 +429,7 @@ int main(void)
 		{ "a change that is not finished", test_pending },
 		{ "who holds it while a change is not finished", test_released },
 		{ "a change that is finished first", test_settled },
+		{ "members that another host holds", test_own_alone },
 		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },
 		{ NULL, NULL },

@@ -66,6 +66,28 @@ static void test_reader_preempts(void)
 	CU_ASSERT(!read_now(false) && !kernel.preempted);
 }
 
+/* A change of which the new member has no record yet: a reader writes none. */
+static void test_reader_writes_not(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct bring b = { .stale = true };
+	struct store_volume v;
+
+	rig_new(2);
+	rig_layout(l, 3, 2, "data");
+	for (u32 i = 0; i < 2; i++)
+		rig_record(i, l, nobody);
+	for (int i = 0; i < 2; i++) {
+		b.stale = b.preempt = i;
+		rig_load(&v, l);
+		v.readonly = v.attached = true;
+		CU_ASSERT(volume_bring(&v, l, &b, why) == -EROFS && !kernel.there);
+		CU_ASSERT(at[0].e.version == 2 && !at[2].e.version);
+	}
+	CU_ASSERT(!bring("data", false) && kernel.members == 3 && at[2].e.version == 2);
+	free(l);
+}
+
 static void stored(struct store_volume *v)
 {
 	struct layout *l = malloc(sizeof(*l));
@@ -292,6 +314,33 @@ static void test_lost_member(void)
 	free(l);
 }
 
+/* Another host went on before a change of this one began: it is dropped, theirs stays. */
+static void test_overtaken(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+	static const struct { struct muuid holder; u64 version; } is[] = {
+		{ { { 0 } }, 5 }, { { { 12 } }, 5 }, { { { 12 } }, 1 },
+	};
+	size_t i, k;
+
+	for (k = 0; k < sizeof(is) / sizeof(*is); k++) {
+		rig_new(2);
+		rig_layout(next, 3, 2, "data");
+		CU_ASSERT_FATAL(!store_pending_set(&vol, next));
+		rig_layout(l, 2, is[k].version, "data");
+		for (i = 0; i < 2; i++)
+			rig_record(i, l, is[k].holder);
+		rig_load(&v, l);
+		CU_ASSERT(!pending_settle(&v, why) && !v.pending);
+		for (i = 0; i < 2; i++)
+			CU_ASSERT(at[i].e.version == is[k].version && at[i].e.commit == is[k].version);
+		CU_ASSERT(!at[2].e.version);
+	}
+	free(next);
+	free(l);
+}
+
 /* The drives are there and their labels known, but no record of it can be read. */
 static void test_unreadable(void)
 {
@@ -340,6 +389,22 @@ static void test_copied(void)
 	CU_ASSERT(change(3) == -ENOTUNIQ && has(why, "one has a copy"));
 }
 
+/* A later version that cannot be read is left behind by one that is above it. */
+static void test_discard(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	rig_new(2);
+	rig_layout(l, 2, 3, "data");
+	rig_record(1, l, nobody);
+	at[1].unreadable = true;
+	CU_ASSERT(bring("data", false) == -EHOSTUNREACH && has(why, "add --stale") && !kernel.there);
+	CU_ASSERT(!bring("data", true) && kernel.there && kernel.version == 4);
+	for (u32 i = 0; i < 2; i++)
+		CU_ASSERT(at[i].e.version == 4 && at[i].e.commit == at[0].e.commit);
+	free(l);
+}
+
 /* Two changes of one number, each in the label of one member: both are known. */
 static void test_two_commits(void)
 {
@@ -378,6 +443,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "attach", test_plain },
 		{ "preempt for reading", test_reader_preempts },
+		{ "reading what is half changed", test_reader_writes_not },
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },
@@ -385,8 +451,10 @@ int main(void)
 		{ "a change: the old members first", test_change_order },
 		{ "a change: another came first", test_change_other_commit },
 		{ "an extend whose new member is lost", test_lost_member },
+		{ "a change that came too late", test_overtaken },
 		{ "a drive and a copy of it", test_copied },
 		{ "two changes of one number", test_two_commits },
+		{ "a version that is left behind", test_discard },
 		{ "records that cannot be read", test_unreadable },
 		{ "drives that went back in time", test_set_back },
 		{ NULL, NULL },

@@ -5,6 +5,7 @@
  * not for speed, and a copy is made under the lock so that whoever flushes
  * knows that nothing of his is being placed when he returns.
  */
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/module.h>
@@ -32,6 +33,9 @@ MODULE_PARM_DESC(chaos_pct, "percentage of packets treated so");
 static int chaos_us = 300;
 module_param(chaos_us, int, 0644);
 MODULE_PARM_DESC(chaos_us, "a late WRITE is placed up to twice this much later");
+static int chaos_hold_ms;
+module_param(chaos_hold_ms, int, 0644);
+MODULE_PARM_DESC(chaos_hold_ms, "a late WRITE takes so long while it is placed, as on a CPU that is stopped");
 
 /* What was done, for tests to assert; under chaos_lock. */
 static unsigned long chaos_late;
@@ -110,6 +114,7 @@ static void chaos_place(struct chaos_write *w)
 {
 	lockdep_assert_held(&chaos_lock);
 	list_del(&w->entry);
+	mdelay(READ_ONCE(chaos_hold_ms));
 	rxe_mr_copy(w->mr, w->iova, w->data, w->len, RXE_TO_MR_OBJ);
 	kfree(w);
 }
@@ -189,10 +194,13 @@ static void chaos_flush(struct rxe_qp *qp, struct rxe_mr *mr)
 	spin_unlock_irqrestore(&chaos_lock, flags);
 }
 
+/*
+ * Always with the lock: the last one may be off the list and not yet placed, by a
+ * CPU that an emulator has stopped for a long time.
+ */
 void rxe_chaos_flush_qp(struct rxe_qp *qp)
 {
-	if (!list_empty_careful(&chaos_writes))
-		chaos_flush(qp, NULL);
+	chaos_flush(qp, NULL);
 }
 
 void rxe_chaos_flush_mr(struct rxe_mr *mr)

@@ -123,14 +123,23 @@ static void nothing(int fd, off_t size)
 	(void)size;
 }
 
+static size_t intents(void)
+{
+	struct store_intent *all;
+	size_t n;
+
+	CU_ASSERT_FATAL(!store_intents(&all, &n));
+	free(all);
+	return n;
+}
+
 /* A change that is begun stays so, whatever is adopted meanwhile, until it is committed. */
 static void test_begun(void)
 {
 	const struct muuid u = { { 9 } };
-	struct store_intent in = { .volume = u, .extent = { { 9, 1 } }, .name = "begun" }, *all;
+	struct store_intent in = { .volume = u, .extent = { { 9, 1 } }, .name = "begun" };
 	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
 	struct store_volume v;
-	size_t n;
 
 	CU_ASSERT_FATAL(!put(&u, "begun") && !store_intents_add(&in, 1));
 	CU_ASSERT_FATAL(!store_volume_get(&u, &v, l));
@@ -140,8 +149,7 @@ static void test_begun(void)
 	l->version = v.version = 2;
 	CU_ASSERT(!store_volume_adopt(&v, l) && !store_volume_flags(&v));
 	CU_ASSERT(!store_pending_get(&u, next) && next->version == 3);
-	CU_ASSERT(!store_intents(&all, &n) && n == 1);
-	free(all);
+	CU_ASSERT(intents() == 1);
 	/* What was seen once is not forgotten. */
 	l->version = v.version = 1;
 	CU_ASSERT(store_volume_adopt(&v, l) == -ESTALE && store_volume_commit(&v, l) == -ESTALE);
@@ -149,8 +157,7 @@ static void test_begun(void)
 	v.version = 3;
 	CU_ASSERT(!store_volume_commit(&v, next));
 	CU_ASSERT(store_pending_get(&u, l) == -ENOENT);
-	CU_ASSERT(!store_intents(&all, &n) && n == 0);
-	free(all);
+	CU_ASSERT(intents() == 0);
 	CU_ASSERT(!store_volume_erase(&u));
 	free(next);
 	free(l);

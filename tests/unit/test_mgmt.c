@@ -234,7 +234,7 @@ static void test_structures(void)
 	struct mgmt_extent e = { .uuid = u1, .drive = u2, .volume = u3, .holder = u1, .name = "v",
 				 .start = 1 << 20, .length = 2 << 20, .zeroed = 7,
 				 .version = 9, .commit = 10, .opens = 2, .recorded = true,
-				 .error = -EIO }, e2 = { 0 };
+				 .unread = true, .error = -EIO }, e2 = { 0 };
 	struct mgmt_volume v = { .uuid = u1, .name = "v", .version = 4, .size = 5, .members = 2,
 				 .commit = 8, .here = 1, .open = 1, .level = 2, .columns = 200,
 				 .holder = u2 }, v2 = { 0 };
@@ -252,6 +252,8 @@ static void test_structures(void)
 	j = mgmt_extent_pack(&e);
 	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), 0);
 	CU_ASSERT(!memcmp(&e, &e2, sizeof(e)));
+	json_object_del(j, "unread");		/* as of a meshd before it */
+	CU_ASSERT(!mgmt_extent_unpack(j, &e2) && !e2.unread);
 	jset_u64(j, "zeroed", 3 << 20);
 	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), -EINVAL);
 	json_decref(j);

@@ -110,6 +110,27 @@ static void test_silent(void)
 	CU_ASSERT(claim(2) == CLAIM_UNKNOWN && has(why, "h1"));
 }
 
+/* All the records are there, but some cannot be read now; and none are, for good. */
+static void test_unread(void)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		rig_new(2);
+		at[0].unread = at[1].unread = true;
+		at[i].unread = false;
+		CU_ASSERT(claim(0) == CLAIM_HELD);
+		/* What is not named by the record that was read, a later one may name. */
+		CU_ASSERT(claim(2) == CLAIM_UNKNOWN && has(why, "cannot be read now"));
+		at[i].unread = true;
+		CU_ASSERT(claim(0) == CLAIM_UNKNOWN && has(why, "drive 0300") && has(why, "host h0"));
+		CU_ASSERT(claim(1) == CLAIM_UNKNOWN && claim(2) == CLAIM_UNKNOWN);
+		at[0].unread = at[1].unread = false;
+		at[0].unreadable = at[1].unreadable = true;
+		CU_ASSERT(claim(i) == CLAIM_NONE);
+	}
+}
+
 /* An extend that is in one old member's label: its new extent may be the volume's by now. */
 static void test_half_way(void)
 {
@@ -163,6 +184,12 @@ static void test_free(void)
 		free_with(opts, true, false, "add --stale");
 		rig_new(2);
 		store_volume_erase(&vol);
+		at[0].unread = at[1].unread = true;
+		rig_record(2, at[0].record, nobody);
+		at[2].unread = true;
+		free_with(opts, true, false, "add --stale");
+		rig_new(2);
+		store_volume_erase(&vol);
 		at[2].e.holder = (struct muuid) { { 12 } };
 		at[2].e.version = at[2].e.commit = 5;
 		free_with(opts, false, true, "add --preempt");
@@ -192,6 +219,7 @@ int main(void)
 		{ "deleted in part", test_in_part },
 		{ "silent hosts", test_silent },
 		{ "an extend that is half way", test_half_way },
+		{ "records that are not read", test_unread },
 		{ "drive free", test_free },
 		{ NULL, NULL },
 	};

@@ -7,12 +7,25 @@
 #include <fcntl.h>
 #include <linux/kernel.h>
 #include <stdarg.h>
+#include <unistd.h>
 
-#include "userspace/meshd/record_put.c"
+#include "userspace/format/layout.h"
 #include "suite.h"
 
 #define MIB	(1ULL << 20)
 #define START	MIB
+
+static unsigned int bad_reads;	/* copies of the record that cannot be read, as bits */
+
+static ssize_t test_pread(int fd, void *buf, size_t n, off_t at)
+{
+	errno = EIO;
+	return bad_reads & 1U << (at >= (off_t)(START + LAYOUT_COPY_BYTES)) ? -1 : pread(fd, buf, n, at);
+}
+
+#define pread	test_pread
+#include "userspace/meshd/record_put.c"
+#undef pread
 
 static struct tdrive d;
 static struct label table;
@@ -248,6 +261,24 @@ static void test_counts(void)
 	CU_ASSERT_EQUAL(counts(), -ENODATA);
 }
 
+/* What cannot be read may be the record, whichever copy it is, and whatever the other one is. */
+static void test_bad_block(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(put_as(&me, 1, 11), 0);
+	bad_reads = 1;
+	CU_ASSERT_EQUAL(counts(), 1);
+	bad_reads = 2;
+	CU_ASSERT_EQUAL(counts(), 0);
+	bad_reads = 3;
+	CU_ASSERT_EQUAL(counts(), -EIO);
+	table.extent[0].commit = 12;
+	for (bad_reads = 1; bad_reads <= 3; bad_reads++)
+		CU_ASSERT_EQUAL(counts(), -EIO);
+	bad_reads = 0;
+	CU_ASSERT_EQUAL(counts(), -ENODATA);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -256,6 +287,7 @@ int main(void)
 		{ "refused", test_refused },
 		{ "believed", test_believed },
 		{ "which counts", test_counts },
+		{ "a bad block", test_bad_block },
 		{ "taken over", test_taken_over },
 		{ NULL, NULL },
 	};

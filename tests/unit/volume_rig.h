@@ -33,6 +33,7 @@ static struct {
 	struct layout *record;
 	bool	copied;		/* the other hosts show the drive as well */
 	bool	unreadable;	/* the record */
+	bool	unread;		/* ... not for good: its drive does not answer */
 	bool	full;		/* its label cannot be written */
 } at[EXTENTS];
 
@@ -153,7 +154,8 @@ static void answer_records(u32 host, json_t *data)
 		jset_uuid(owners, text, &at[i].owner);
 		if (!at[i].e.length)
 			continue;
-		at[i].e.recorded = at[i].record && !at[i].unreadable;
+		at[i].e.recorded = at[i].record && !at[i].unreadable && !at[i].unread;
+		at[i].e.unread = at[i].unread;
 		json_array_append_new(list, mgmt_extent_pack(&at[i].e));
 		if (at[i].e.recorded)
 			json_array_append_new(records, mgmt_record_pack(at[i].record));

@@ -119,6 +119,7 @@ struct mgmt_extent {
 	u32	opens;			/* how often it is open now, by whomever */
 	bool	ready;
 	bool	recorded;		/* one of the two copies is the record of that version */
+	bool	unread;			/* that is not known: they could not be read just now */
 	s32	error;			/* zeroing stopped with it */
 };
 

@@ -95,6 +95,8 @@ json_t *mgmt_extent_pack(const struct mgmt_extent *e)
 	jset_u64(j, "commit", e->commit);
 	jset_u64(j, "opens", e->opens);
 	jset_bool(j, "recorded", e->recorded);
+	if (e->unread)
+		jset_bool(j, "unread", true);
 	if (!muuid_null(&e->holder))
 		jset_uuid(j, "holder", &e->holder);
 	if (e->error)
@@ -112,6 +114,7 @@ int mgmt_extent_unpack(const json_t *j, struct mgmt_extent *e)
 	if (error > 0 || error < -4095)
 		return -EINVAL;
 	e->error = error;
+	e->unread = json_is_true(json_object_get(j, "unread"));
 	return jget_uuid(j, "extent", &e->uuid) || jget_uuid(j, "drive", &e->drive) ||
 	       jget_uuid(j, "volume", &e->volume) ||
 	       get_text(j, "name", e->name, sizeof(e->name)) ||

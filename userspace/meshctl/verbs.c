@@ -71,7 +71,8 @@ static const struct opt extents_opts[] = {
 
 static const struct opt free_opts[] = {
 	OPT_PREEMPT("although a host is noted as its holder"),
-	OPT_STALE("although it may be claimed: by a silent host, or work that goes on"),
+	OPT_STALE("although it may be claimed: by a silent host, a record that cannot be read, or work "
+		  "that goes on"),
 	OPT_DRY_RUN,
 	OPT_END,
 };

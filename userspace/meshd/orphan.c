@@ -169,6 +169,22 @@ static enum claim claim_partial(const struct survey *s, const struct gather *g,
 	return CLAIM_HELD;
 }
 
+/* A record that could not be read just now may name any extent of the volume. */
+static bool claim_unread(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
+{
+	char drive[MUUID_TEXT];
+	size_t i;
+
+	for (i = 0; i < g->nr_found && !g->found[i].e.unread; i++)
+		;
+	if (i == g->nr_found)
+		return false;
+	muuid_text(&g->found[i].e.drive, drive);
+	snprintf(why, CLAIM_WHY, "volume %s, whose layout record on drive %s of host %s cannot be read now",
+		 e->name, drive, g->hosts[g->found[i].host].name);
+	return true;
+}
+
 /* Nobody has recorded it; does somebody work on it, who is in no record yet? */
 static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
@@ -222,6 +238,8 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 		return claim_partial(s, g, p.top, why);
 	if (names(p.layout, &e->uuid))
 		return claim_partial(s, g, p.layout, why);
+	if (claim_unread(g, e, why))
+		return CLAIM_UNKNOWN;
 	if (!e->version)
 		return claim_fresh(g, e, why);
 	if (p.layout)

@@ -49,7 +49,7 @@ bool record_names(const struct layout *l, const struct muuid *extent)
 
 int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l)
 {
-	int copy, err = -ENODATA;
+	int copy, err, worst = -ENODATA;
 
 	if (!e->version)
 		return -ENODATA;
@@ -58,8 +58,10 @@ int record_counts(int fd, const struct label_extent *e, void *buf, struct layout
 		if (!err && l->version == e->version && l->commit == e->commit &&
 		    muuid_equal(&l->volume, &e->volume) && record_names(l, &e->uuid))
 			return copy;
+		if (err == -EIO)
+			worst = err;
 	}
-	return err == -EIO ? -EIO : -ENODATA;
+	return worst;
 }
 
 bool record_there(struct tdrive *d, const struct label_extent *e)

@@ -116,7 +116,13 @@ static int peek(struct look *k, const struct label_extent *e, void *buf, struct 
 
 struct seen {
 	bool	recorded;
+	bool	unread;
 };
+
+static struct seen seen_as(int err)
+{
+	return (struct seen) { .recorded = err >= 0, .unread = err < 0 && err != -ENODATA };
+}
 
 static void *extents_work(void *item)
 {
@@ -126,12 +132,13 @@ static void *extents_work(void *item)
 	struct layout_head h;
 	u32 i;
 
-	for (i = 0; out && buf && i < k->n; i++)
-		out[i].recorded = !peek(k, &k->e[i], buf, &h);
+	for (i = 0; out && i < k->n; i++)
+		out[i] = seen_as(buf ? peek(k, &k->e[i], buf, &h) : -ENOMEM);
 	free(buf);
 	return out;
 }
 
+/* @seen: NULL: the drive did not answer in time. */
 static void add_extents(json_t *list, struct look *k, const struct seen *seen,
 			const struct opens *opens)
 {
@@ -143,6 +150,7 @@ static void add_extents(json_t *list, struct look *k, const struct seen *seen,
 		tdrive_extent(k->d, &k->e[i], &m);
 		pthread_mutex_unlock(&k->d->lock);
 		m.recorded = seen && seen[i].recorded;
+		m.unread = seen ? seen[i].unread : k->e[i].version > 0;
 		m.opens = opens_of(opens, &m.uuid);
 		json_array_append_new(list, mgmt_extent_pack(&m));
 	}
@@ -390,13 +398,9 @@ void records_volumes(struct ask *a)
 
 /* MGMT_RECORDS */
 
-struct told_extent {
-	bool	recorded;
-};
-
 struct records {
 	json_t	*record;		/* each different one, as text */
-	struct told_extent e[];
+	struct seen e[];
 };
 
 static void records_free(void *result)
@@ -419,8 +423,8 @@ static void *records_work(void *item)
 
 	if (r)
 		r->record = json_array();
-	for (i = 0; r && l && buf && i < k->n; i++) {
-		r->e[i].recorded = record_counts(k->d->fd, &k->e[i], buf, l) >= 0;
+	for (i = 0; r && i < k->n; i++) {
+		r->e[i] = seen_as(l && buf ? record_counts(k->d->fd, &k->e[i], buf, l) : -ENOMEM);
 		for (j = 0; j < i; j++)
 			if (r->e[j].recorded && k->e[j].version == k->e[i].version &&
 			    k->e[j].commit == k->e[i].commit)
@@ -472,20 +476,11 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 	json_t *data = json_object(), *list = json_array(), *all = json_array(), *text;
 	struct opens *opens = opens_get();
 	const struct records *r;
-	struct mgmt_extent m;
 	size_t i, t;
-	u32 j;
 
 	for (i = 0; i < n; i++) {
 		r = part[i];
-		for (j = 0; j < k[i]->n; j++) {
-			pthread_mutex_lock(&k[i]->d->lock);
-			tdrive_extent(k[i]->d, &k[i]->e[j], &m);
-			pthread_mutex_unlock(&k[i]->d->lock);
-			m.recorded = r && r->e[j].recorded;
-			m.opens = opens_of(opens, &m.uuid);
-			json_array_append_new(list, mgmt_extent_pack(&m));
-		}
+		add_extents(list, k[i], r ? r->e : NULL, opens);
 		if (r)
 			json_array_foreach(r->record, t, text)
 				add_record(all, text);

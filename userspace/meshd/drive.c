@@ -12,6 +12,7 @@
 
 #define SILENT_MS	5000	/* for which a job may last */
 #define IDLE_S		3
+#define READERS_MAX	64	/* threads that read it at once, beside its own */
 
 static struct {
 	pthread_mutex_t lock;
@@ -185,6 +186,24 @@ unsigned int tdrive_silent(struct tdrive *d)
 	s = silent(d);
 	pthread_mutex_unlock(&d->lock);
 	return s;
+}
+
+bool tdrive_read_begin(struct tdrive *d)
+{
+	bool may;
+
+	pthread_mutex_lock(&d->lock);
+	may = !silent(d) && d->readers < READERS_MAX;
+	d->readers += may;
+	pthread_mutex_unlock(&d->lock);
+	return may;
+}
+
+void tdrive_read_end(struct tdrive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->readers--;
+	pthread_mutex_unlock(&d->lock);
 }
 
 /* The host's own disk may hang: that is no silence of the drive. */

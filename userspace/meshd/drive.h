@@ -75,6 +75,7 @@ struct tdrive {
 	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	u64	home_since;		/* and when it began to write to the state folder; 0: it does not */
 	u64	home_said;		/* the one of those that was logged */
+	u32	readers;		/* tdrive_read_begin() */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
 	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
@@ -112,6 +113,12 @@ struct tdrive **tdrives_all(size_t *n);
 void tdrive_submit(struct tdrive *d, struct tjob *j);
 /* For how many seconds its thread has been at one job; 0: it answers. */
 unsigned int tdrive_silent(struct tdrive *d);
+/*
+ * Around reads beside the drive's thread. false: the drive does not answer, and threads that
+ * read it would pile up: what they would say is not known.
+ */
+bool tdrive_read_begin(struct tdrive *d);
+void tdrive_read_end(struct tdrive *d);
 bool tdrive_leaving(struct tdrive *d);
 bool tdrive_ending(struct tdrive *d);
 /*

@@ -61,7 +61,13 @@ json_t *health_of(struct tdrive *d)
 
 static void *health_work(void *item)
 {
-	return health_of(item);
+	json_t *j;
+
+	if (!tdrive_read_begin(item))
+		return NULL;
+	j = health_of(item);
+	tdrive_read_end(item);
+	return j;
 }
 
 static void health_drop(void *item)

@@ -20,6 +20,7 @@ struct look {
 	struct tdrive *d;
 	struct label_extent *e;
 	u32	n;
+	void	*(*work)(struct look *k);
 	int	refs;		/* atomic: the thread's and the caller's */
 	unsigned long steps;		/* atomic: extents that were read */
 };
@@ -94,6 +95,34 @@ static unsigned long look_steps(void *item)
 	return __atomic_load_n(&((struct look *)item)->steps, __ATOMIC_RELAXED);
 }
 
+static void *look_work(void *item)
+{
+	struct look *k = item;
+	void *result;
+
+	if (!tdrive_read_begin(k->d))
+		return NULL;
+	result = k->work(k);
+	tdrive_read_end(k->d);
+	return result;
+}
+
+/* Run @f with @work on all of @k, which stay the caller's; NULL: no memory. */
+static void **run_looks(const struct fan *f, void *(*work)(struct look *k), struct look **k, size_t n)
+{
+	void **result = calloc(n + 1, sizeof(*result));
+	size_t i;
+
+	if (!result)
+		return NULL;
+	for (i = 0; i < n; i++) {
+		k[i]->work = work;
+		__atomic_add_fetch(&k[i]->refs, 1, __ATOMIC_RELAXED);
+	}
+	fan_run(f, (void **)k, n, SERVE_MS, result);
+	return result;
+}
+
 /* The header that counts of an extent; 0 or -ENODATA, -EIO. */
 static int peek(struct look *k, const struct label_extent *e, void *buf, struct layout_head *h)
 {
@@ -124,9 +153,8 @@ static struct seen seen_as(int err)
 	return (struct seen) { .recorded = err >= 0, .unread = err < 0 && err != -ENODATA };
 }
 
-static void *extents_work(void *item)
+static void *extents_work(struct look *k)
 {
-	struct look *k = item;
 	struct seen *out = calloc(k->n + 1, sizeof(*out));
 	void *buf = record_buffer(LAYOUT_PEEK);
 	struct layout_head h;
@@ -156,20 +184,6 @@ static void add_extents(json_t *list, struct look *k, const struct seen *seen,
 	}
 }
 
-/* Run @f on all of @k, which stay the caller's; NULL: no memory. */
-static void **run_looks(const struct fan *f, struct look **k, size_t n)
-{
-	void **result = calloc(n + 1, sizeof(*result));
-	size_t i;
-
-	if (!result)
-		return NULL;
-	for (i = 0; i < n; i++)
-		__atomic_add_fetch(&k[i]->refs, 1, __ATOMIC_RELAXED);
-	fan_run(f, (void **)k, n, SERVE_MS, result);
-	return result;
-}
-
 static void looks_free(struct look **k, size_t n)
 {
 	size_t i;
@@ -181,7 +195,7 @@ static void looks_free(struct look **k, size_t n)
 
 json_t *records_local(const struct mgmt_req *q)
 {
-	static const struct fan f = { extents_work, look_drop, free, NULL };
+	static const struct fan f = { look_work, look_drop, free, NULL };
 	json_t *list = json_array();
 	struct opens *opens = opens_get();
 	struct look **k;
@@ -189,7 +203,7 @@ json_t *records_local(const struct mgmt_req *q)
 	void **seen;
 
 	k = looks(q, &n);
-	seen = k ? run_looks(&f, k, n) : NULL;
+	seen = k ? run_looks(&f, extents_work, k, n) : NULL;
 	for (i = 0; k && i < n; i++) {
 		add_extents(list, k[i], seen ? seen[i] : NULL, opens);
 		if (seen)
@@ -282,9 +296,8 @@ static void told(struct mgmt_volume *v, const struct layout_head *h)
 	snprintf(v->name, sizeof(v->name), "%s", h->name);
 }
 
-static void *volumes_work(void *item)
+static void *volumes_work(struct look *k)
 {
-	struct look *k = item;
 	struct found *f = calloc(1, sizeof(*f));
 	void *buf = record_buffer(LAYOUT_PEEK);
 	struct found_volume *v;
@@ -364,7 +377,7 @@ static json_t *volumes_pack(struct found *f)
 void records_volumes(struct ask *a)
 {
 	/* As long as drives answer they have their time: they may have thousands of extents. */
-	static const struct fan f = { volumes_work, look_drop, found_free, look_steps };
+	static const struct fan f = { look_work, look_drop, found_free, look_steps };
 	struct found *sum = calloc(1, sizeof(*sum));
 	json_t *data = json_object();
 	struct opens *opens = opens_get();
@@ -373,7 +386,7 @@ void records_volumes(struct ask *a)
 	size_t i, n, late = 0;
 
 	k = looks(ask_req(a), &n);
-	part = sum && k ? run_looks(&f, k, n) : NULL;
+	part = sum && k ? run_looks(&f, volumes_work, k, n) : NULL;
 	for (i = 0; part && i < n; i++) {
 		if (part[i])
 			merge(sum, part[i]);
@@ -413,9 +426,8 @@ static void records_free(void *result)
 }
 
 /* The record text of (version, commit) is made once for a drive. */
-static void *records_work(void *item)
+static void *records_work(struct look *k)
 {
-	struct look *k = item;
 	struct records *r = calloc(1, sizeof(*r) + k->n * sizeof(*r->e));
 	struct layout *l = malloc(sizeof(*l));
 	void *buf = record_buffer(LAYOUT_COPY_BYTES);
@@ -494,13 +506,13 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 
 void records_records(struct ask *a)
 {
-	static const struct fan f = { records_work, look_drop, records_free, NULL };
+	static const struct fan f = { look_work, look_drop, records_free, NULL };
 	struct look **k;
 	void **part;
 	size_t i, n;
 
 	k = looks(ask_req(a), &n);
-	part = k ? run_looks(&f, k, n) : NULL;
+	part = k ? run_looks(&f, records_work, k, n) : NULL;
 	if (part)
 		ask_reply(a, 0, NULL, records_pack(k, n, part));
 	else
@@ -532,12 +544,16 @@ static void *meta_work(void *item)
 	struct meta *m = item;
 	u64 from = m->at / LAYOUT_PEEK * LAYOUT_PEEK, skip = m->at - from;
 	size_t bytes = (skip + m->n + LAYOUT_PEEK - 1) / LAYOUT_PEEK * LAYOUT_PEEK;
-	void *buf = record_buffer(bytes);
 	json_t *text = NULL;
+	void *buf;
 
+	if (!tdrive_read_begin(m->d))
+		return NULL;
+	buf = record_buffer(bytes);
 	if (buf && pread(m->d->fd, buf, bytes, from) == (ssize_t)bytes)
 		text = mgmt_hex_pack((u8 *)buf + skip, m->n);
 	free(buf);
+	tdrive_read_end(m->d);
 	return text;
 }
 

@@ -99,14 +99,24 @@ static int ask(enum mgmt_op op, const struct muuid *extent)
 	return a.err;
 }
 
-static int grant_at(u8 access, u64 generation)
+static int grant_to(const struct muuid *host, u8 access, u64 generation)
 {
-	struct mesh_ask q = { .host = me, .drive = id, .extent = ext, .generation = generation,
+	struct mesh_ask q = { .host = *host, .drive = id, .extent = ext, .generation = generation,
 			      .access = access };
 
 	grant_submit(d, NULL, &q);
 	sem_wait(&answered);
 	return granted;
+}
+
+static int grant_at(u8 access, u64 generation)
+{
+	return grant_to(&me, access, generation);
+}
+
+static int grant_as(const struct muuid *host, u8 access)
+{
+	return grant_to(host, access, 1);
 }
 
 static int grant(u8 access)
@@ -302,6 +312,30 @@ static void test_unwritable(void)
 	tdrive_describe(d, &m);
 	CU_ASSERT(m.extents == 1 && m.sequence == 1);
 	CU_ASSERT(muuid_equal(&d->label->extent[0].holder, &me));
+	bad_writes = 0;
+}
+
+/*
+ * A new holder that is in one copy alone is refused as often as it asks; one that was in
+ * both before the drive became sick goes on.
+ */
+static void test_half_held(void)
+{
+	begin();
+	bad_writes = 2;
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EIO);
+	CU_ASSERT_EQUAL(grant(2), 0);
+	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
+	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
+	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EIO);
+	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
+	CU_ASSERT_EQUAL(grant(1), 0);
+	bad_writes = 0;
+	CU_ASSERT_EQUAL(grant_as(&other, 2), 0);
+	CU_ASSERT_STRING_EQUAL(state(), "up");
+	bad_writes = 1;
+	CU_ASSERT_EQUAL(grant(2), -EIO);
+	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
 	bad_writes = 0;
 }
 
@@ -516,6 +550,7 @@ int main(void)
 		{ "the state folder hangs", test_home },
 		{ "sick", test_sick },
 		{ "unwritable", test_unwritable },
+		{ "half held", test_half_held },
 		{ "sequence", test_sequence },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },

@@ -40,8 +40,12 @@ static int grant_note(struct tdrive *d, const struct mesh_ask *q)
 	 * Most opens change nothing: a reader's, or the same writer's again. By then
 	 * the drive may be another host's, which writes to it.
 	 */
-	if (err || q->access != 2 || muuid_equal(&e->holder, &q->host))
-		return err ? err : tdrive_current(d);
+	if (err)
+		return err;
+	if (q->access != 2)
+		return tdrive_current(d);
+	if (muuid_equal(&e->holder, &q->host))
+		return tdrive_held(d, e);
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;

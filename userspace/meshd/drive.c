@@ -100,6 +100,7 @@ void tdrive_put(struct tdrive *d)
 	if (last)
 		lend_rescan();
 	free(d->label);
+	free(d->both);
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->wake);
 	free(d);
@@ -455,7 +456,14 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	pthread_mutex_unlock(&d->lock);
 	if (use)
 		backup_label(d, l, !same_table(l, old));
-	free(use ? old : l);
+	if (use && d->sick && !d->both)
+		d->both = old;
+	else
+		free(use ? old : l);
+	if (!d->sick) {
+		free(d->both);
+		d->both = NULL;
+	}
 	if (d->sick && (!was || d->foreign))
 		commit_failed(d, err, each);
 	if (d->foreign)
@@ -512,6 +520,13 @@ int tdrive_settled(struct tdrive *d)
 	if (!err)
 		tdrive_push(d);
 	return err;
+}
+
+int tdrive_held(struct tdrive *d, const struct label_extent *e)
+{
+	const struct label_extent *was = d->both ? label_find(d->both, &e->uuid) : e;
+
+	return was && muuid_equal(&was->holder, &e->holder) ? tdrive_current(d) : tdrive_settled(d);
 }
 
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)

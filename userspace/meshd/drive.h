@@ -66,6 +66,7 @@ struct tdrive {
 	u64	backup_ms;		/* the job thread's: when it was made last */
 	bool	backup_due;		/* the job thread's */
 	bool	damaged;		/* the job thread's: a copy of the label, not written since */
+	struct label *both;		/* the job thread's: what both copies had last; NULL: @label */
 	bool	nvme;
 
 	pthread_mutex_t lock;		/* of all below */
@@ -147,6 +148,8 @@ int tdrive_push(struct tdrive *d);			/* tell the kernel the label's table */
 int tdrive_current(struct tdrive *d);
 /* ... and durable in both copies? Before an answer that changes nothing. */
 int tdrive_settled(struct tdrive *d);
+/* The same as tdrive_current() while the noted holder of @e, of d->label, is in both copies. */
+int tdrive_held(struct tdrive *d, const struct label_extent *e);
 
 /* What the kernel is told of a label's table; free(out->extents). */
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out);

@@ -59,6 +59,8 @@ static const struct muuid ext = { { 4 } }, id = { { 5 } };
 static struct tdrive *d;
 static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
 static const char *kernel_path = "/dev/test";	/* where that has it from */
+static bool rig_opens;		/* extents of it are open there */
+static bool rig_silent;
 static int pushes;			/* tables that it was given ... */
 static u32 ready;			/* ... and extents that the last one lets be opened */
 static u64 clock_ms;			/* what now_ms() says; 0: the time */
@@ -99,6 +101,8 @@ void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)n; free(all); }
 int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 {
 	(void)m;
+	if (rig_silent)
+		return -EIO;
 	*out = calloc(1, sizeof(**out));
 	*n = kernel_state ? 1 : 0;
 	if (kernel_state) {
@@ -128,7 +132,9 @@ int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
 
 int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
-	(void)m, (void)uuid, (void)force;
+	(void)m, (void)uuid;
+	if (rig_opens && !force)
+		return -EBUSY;
 	kernel_state = NULL;
 	return 0;
 }

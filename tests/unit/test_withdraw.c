@@ -9,13 +9,14 @@
 
 pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
 static int forgotten, noted, note_err;
-static u32 opens;		/* what the kernel has */
+static u32 opens;		/* what the kernel had when it was asked first */
 
-void device_forget(const struct muuid *u) { (void)u; forgotten++; }
+/* By then the kernel has given it up. */
+void device_forget(const struct muuid *u) { (void)u; forgotten++; CU_ASSERT_PTR_NULL(kernel_state); }
 int withdrawn_note(const struct muuid *u) { (void)u; noted++; return note_err; }
 bool lend_lock_for(struct req *q) { (void)q; return !pthread_mutex_lock(&lend_lock); }
 int store_drive_del(const struct muuid *u) { (void)u; return 0; }
-struct opens *opens_get(void) { return NULL; }
+struct opens *opens_get(void) { return rig_silent ? NULL : (void *)&opens; }
 u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return opens; }
 void opens_free(struct opens *o) { (void)o; }
 char **probe_list(size_t *n) { *n = 0; return NULL; }
@@ -127,6 +128,36 @@ static void test_late_extent(void)
 	w.since = now_ms();
 	CU_ASSERT_EQUAL(tdrive_run(d, withdraw_job, &w), -EBUSY);
 	CU_ASSERT(listed() && !d->label->flags && d->label->extents == 1);
+}
+
+/* What is opened after the first question is the kernel's to say, and stays. */
+static void test_opened(void)
+{
+	struct label_disk disk;
+	struct label l;
+	int each[2];
+
+	for (int preempt = 0; preempt < 2; preempt++) {
+		for (int silent = 0; silent < 2; silent++) {
+			rig_begin(LABEL_READY);
+			rig_opens = !silent;
+			rig_silent = silent;
+			CU_ASSERT_EQUAL(withdraw_with(true, preempt, false), preempt && !silent ? 0 : -1);
+			CU_ASSERT_EQUAL(!!strstr(r.error, "does not say"), !preempt && silent);
+			CU_ASSERT_EQUAL(listed(), !preempt || silent);
+			CU_ASSERT_EQUAL(kernel_state != NULL, !preempt || silent);
+			CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+			CU_ASSERT_EQUAL(l.sequence, listed() ? 1 : 2);
+			rig_opens = rig_silent = false;
+		}
+	}
+	/* Its label cannot say it: the kernel has it again. */
+	rig_begin(LABEL_READY);
+	bad_writes = 3;
+	note_err = -ENOSPC;
+	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT(listed() && kernel_state && pushes == 1);
+	note_err = 0;
 }
 
 /* Idle since another host took it over: the label in memory says that it is empty. */
@@ -246,6 +277,7 @@ int main(void)
 		{ "empty", test_empty },
 		{ "options", test_options },
 		{ "an extent at the last moment", test_late_extent },
+		{ "opened meanwhile", test_opened },
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },

@@ -553,7 +553,7 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 	return 0;
 }
 
-enum kernel_view { KERNEL_HAS_NOT, KERNEL_HAS, KERNEL_GONE, KERNEL_OTHER };
+enum kernel_view { KERNEL_HAS_NOT, KERNEL_HAS, KERNEL_GONE, KERNEL_OTHER, KERNEL_SILENT };
 
 /* What the kernel has under the drive's UUID; @path: the device, if another. */
 static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char *path, size_t size)
@@ -561,9 +561,10 @@ static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char 
 	enum kernel_view view = KERNEL_HAS_NOT;
 	struct mesh_drive *all;
 	size_t i, n;
+	int err = mesh_drives(m, &all, &n);
 
-	if (mesh_drives(m, &all, &n))
-		return view;
+	if (err)
+		return err == -ENOENT ? view : KERNEL_SILENT;
 	for (i = 0; i < n; i++) {
 		if (!muuid_equal(&all[i].uuid, &d->uuid))
 			continue;
@@ -592,6 +593,7 @@ static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive 
 		mesh_drive_del(m, &d->uuid, true);
 		break;
 	case KERNEL_HAS_NOT:
+	case KERNEL_SILENT:
 		break;
 	}
 	return mesh_drive_add(m, table);
@@ -705,21 +707,42 @@ bool tdrive_lost(struct tdrive *d)
 	return lost;
 }
 
-void tdrive_stop(struct tdrive *d, bool force)
+int tdrive_unserve(struct tdrive *d, bool force)
 {
 	struct mesh *m = mesh_open();
-	enum kernel_view view;
 	char path[MGMT_PATH];
+	int err = 0;
+
+	switch (m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_SILENT) {
+	case KERNEL_HAS:
+	case KERNEL_GONE:
+		err = mesh_drive_del(m, &d->uuid, force);
+		break;
+	case KERNEL_SILENT:
+		err = -EIO;
+		break;
+	case KERNEL_OTHER:
+		/* What it serves from another device is not this one's to end. */
+	case KERNEL_HAS_NOT:
+		break;
+	}
+	if (err)
+		log_debug("%s: %s", d->path, m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	pthread_mutex_lock(&d->lock);
+	d->pushed = d->pushed && err;
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}
+
+void tdrive_stop(struct tdrive *d, bool force)
+{
 	bool listed;
 
 	pthread_mutex_lock(&d->lock);
 	d->ending = true;
 	pthread_mutex_unlock(&d->lock);
-	/* What the kernel serves from another device is not this one's to end. */
-	view = m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_HAS_NOT;
-	if ((view == KERNEL_HAS || view == KERNEL_GONE) && mesh_drive_del(m, &d->uuid, force))
-		log_debug("%s: %s", d->path, mesh_why(m));
-	mesh_close(m);
+	tdrive_unserve(d, force);
 	pthread_mutex_lock(&tdrives.lock);
 	listed = unlink_from(&tdrives.first, d);
 	if (listed) {

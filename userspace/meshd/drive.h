@@ -99,6 +99,8 @@ struct tdrive {
  */
 int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
 		 const struct twin_id *id, struct tdrive **out);
+/* The kernel serves it no more; not @force: unless extents of it are open. tdrive_push() undoes it. */
+int tdrive_unserve(struct tdrive *d, bool force);
 /* It is gone or withdrawn: ends its jobs, tells the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
 /* Whether what the kernel calls gone is this use of the drive, not the one before. */

@@ -65,6 +65,7 @@ static int withdraw_label(struct tdrive *d)
 
 struct withdrawal {
 	bool	force;
+	bool	preempt;
 	u64	since;
 };
 
@@ -93,6 +94,28 @@ static bool unwritten(struct tdrive *d, int err)
 }
 
 #define UNWRITTEN	1
+#define SERVED		2	/* the kernel does not give it up */
+
+/*
+ * The kernel first, which alone knows what is open, and opens nothing after it: killed
+ * between the two the drive is taken up again, instead of being held by the kernel alone.
+ */
+static int withdraw_both(struct tdrive *d, const struct withdrawal *w)
+{
+	int err;
+
+	if (d->label->extents && !w->force)
+		return -EBUSY;
+	if (tdrive_unserve(d, w->preempt))
+		return SERVED;
+	err = withdraw_label(d);
+	/* What somebody else wrote may name this host, as a copy of it does. */
+	if (err && (err == -EBADE || w->force) && unwritten(d, err))
+		return err == -EBADE ? 0 : UNWRITTEN;
+	if (err)
+		tdrive_push(d);
+	return err;
+}
 
 /*
  * All of it on the drive's thread: a drive that hung goes when it answers, although
@@ -101,28 +124,23 @@ static bool unwritten(struct tdrive *d, int err)
 static int withdraw_job(struct tdrive *d, void *arg)
 {
 	const struct withdrawal *w = arg;
-	int err = d->label->extents && !w->force ? -EBUSY : withdraw_label(d), done = 0;
-	bool foreign = err == -EBADE;
+	int err = withdraw_both(d, w);
 
-	/* What somebody else wrote may name this host, as a copy of it does. */
-	if (err && (foreign || w->force) && unwritten(d, err)) {
-		done = foreign ? 0 : UNWRITTEN;
-		err = 0;
-	}
-	if (err) {
+	if (err && err != UNWRITTEN) {
 		leave(d, false);	/* nobody may wait by now */
 		if (now_ms() - w->since > WITHDRAW_MS)
-			log_error("%s: it stays, although it was withdrawn: %s", d->path, strerror(-err));
+			log_error("%s: it stays, although it was withdrawn: %s", d->path, err == SERVED ?
+				  "the kernel does not give it up" : strerror(-err));
 		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
 		return err == -ETIMEDOUT ? -EIO : err;
 	}
 	cache_on(d);
-	tdrive_stop(d, w->force);
+	tdrive_stop(d, w->preempt);
 	tdrive_home_begin(d);
 	store_drive_del(&d->uuid);
 	tdrive_home_end(d);
 	log_info("%s: withdrawn", d->path);
-	return done;
+	return err;
 }
 
 static struct tdrive *named_drive(const char *what)
@@ -140,6 +158,7 @@ static struct tdrive *named_drive(const char *what)
 struct losses {
 	u32	extents;
 	u32	open;
+	bool	unknown;		/* the kernel does not say what is open */
 	u64	bytes;
 	char	names[200];		/* of volumes, with commas, each once */
 };
@@ -164,6 +183,7 @@ static void count_losses(struct tdrive *d, struct losses *s)
 	u32 i;
 
 	memset(s, 0, sizeof(*s));
+	s->unknown = !o;
 	pthread_mutex_lock(&d->lock);
 	for (i = 0; i < d->label->extents; i++) {
 		e = &d->label->extent[i];
@@ -184,6 +204,9 @@ static int withdraw_verdict(struct req *r, const char *what, const struct losses
 	if (s->open && !arg_bool(r, "preempt"))
 		return req_fail(r, "%u of its extents are open now (volumes %s); detach those first, or "
 				"add --preempt: their I/O fails", s->open, s->names);
+	if (s->extents && s->unknown && !arg_bool(r, "preempt"))
+		return req_fail(r, "the kernel does not say which extents of %s are open now (volumes %s); "
+				"try again, or add --preempt: if some are, their I/O fails", what, s->names);
 	return 0;
 }
 
@@ -214,6 +237,7 @@ static int withdraw(struct req *r, struct tdrive *d)
 	if (!w)
 		return -ENOMEM;
 	w->force = arg_bool(r, "force");
+	w->preempt = arg_bool(r, "preempt");
 	w->since = now_ms();
 	leave(d, true);
 	err = tdrive_run_for(d, withdraw_job, w, free, WITHDRAW_MS);
@@ -256,6 +280,9 @@ int cmd_drive_withdraw(struct req *r)
 	if (err == UNWRITTEN)
 		req_note(r, "%s is withdrawn, but its label cannot be written: this host does not take it "
 			 "up again, another one is told that it is exported here", what);
+	if (err == SERVED)
+		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened; nothing "
+				"was done, try again%s", what, arg_bool(r, "preempt") ? "" : " or add --preempt");
 	if (err == -EBUSY)
 		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
 				what);

@@ -159,7 +159,12 @@ int thread_start(void *(*fn)(void *), void *arg)
 
 	return err ? -err : pthread_detach(t);
 }
-int read_line(char *out, size_t size, const char *fmt, ...) { (void)out, (void)size, (void)fmt; return -ENOENT; }
+static int read_err = -ENOENT;		/* of the numbers of disks */
+int read_line(char *out, size_t size, const char *fmt, ...)
+{
+	(void)out, (void)size, (void)fmt;
+	return read_err;
+}
 
 /* A snapshot of it was put back: not served without a person's word, not forgotten. */
 static void test_older(void)
@@ -272,6 +277,25 @@ static void test_lost(void)
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
+/* Only a name that is not there says that a drive is gone. */
+static void test_no_descriptor(void)
+{
+	static const int errs[] = { -EMFILE, -ENFILE, -ENOMEM, -EACCES, -EIO };
+
+	memset(lost, 0, sizeof(lost));
+	stops = drops = 0;
+	losts = 1;
+	for (size_t i = 0; i < sizeof(errs) / sizeof(*errs); i++) {
+		read_err = errs[i];
+		look(NULL);
+		CU_ASSERT(!lost[0].ending);
+	}
+	read_err = -ENOENT;
+	look(NULL);
+	wait_for(&stops, 1);
+	losts = 0;
+}
+
 static void test_event(void)
 {
 	memset(lost, 0, sizeof(lost));
@@ -296,6 +320,7 @@ int main(void)
 		{ "not ours", test_not_ours },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },
+		{ "no descriptor", test_no_descriptor },
 		{ "told gone", test_event },
 		{ NULL, NULL },
 	};

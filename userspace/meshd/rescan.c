@@ -321,14 +321,19 @@ static bool exported(const char *path)
 	return d;
 }
 
-/* A name may be another drive's by now: the kernel numbers every disk it sees. */
+/*
+ * A name may be another drive's by now: the kernel numbers every disk it sees. What cannot
+ * be found out, without a descriptor or memory to do it, is no reason to end I/O.
+ */
 static bool still_there(struct tdrive *d)
 {
 	char text[32];
 	u64 seq = 0;
+	int err;
 
-	if (read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", strrchr(d->path, '/') + 1))
-		return false;
+	err = read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", strrchr(d->path, '/') + 1);
+	if (err)
+		return err != -ENOENT;
 	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
 }
 

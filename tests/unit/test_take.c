@@ -87,7 +87,11 @@ void lend_rescan(void) { }
 bool probe_labelled(const char *path) { (void)path; return false; }
 int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
-static int commits, commit_err, pushes;
+static int commits, commit_err, pushes, push_err;
+static bool elsewhere;		/* the kernel serves it from another device */
+static const struct twin_id before = { .wwid = "before" };
+static struct twin_id noted;	/* the device of last time */
+static int backups;
 static u64 newer;
 
 struct label *tdrive_edit(struct tdrive *d)
@@ -109,7 +113,15 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	commits++;
 	return 0;
 }
-int tdrive_push(struct tdrive *d) { (void)d; pushes++; return 0; }
+bool tdrive_elsewhere(struct tdrive *d) { (void)d; return elsewhere; }
+
+/* The device is noted by the time that it is written to. */
+int tdrive_push(struct tdrive *d)
+{
+	CU_ASSERT(!strcmp(noted.wwid, d->id.wwid));
+	pushes++;
+	return push_err;
+}
 void tdrive_stop(struct tdrive *d, bool force) { (void)d, (void)force; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 void tdrive_home_begin(struct tdrive *d) { (void)d; }
@@ -119,7 +131,15 @@ int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)pa
 u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void backup_aside(const struct muuid *u) { (void)u; }
 void withdrawn_forget(const struct muuid *u) { (void)u; }
-int device_note(const struct muuid *u, const struct twin_id *id) { (void)u, (void)id; return 0; }
+int device_note(const struct muuid *u, const struct twin_id *id) { (void)u; noted = *id; return 0; }
+void device_forget(const struct muuid *u) { (void)u; memset(&noted, 0, sizeof(noted)); }
+
+int device_noted(const struct muuid *u, struct twin_id *id)
+{
+	(void)u;
+	*id = noted;
+	return noted.wwid[0] ? 0 : -ENOENT;
+}
 
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)
 {
@@ -130,6 +150,7 @@ int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *a
 void backup_label(struct tdrive *d, const struct label *l, bool now)
 {
 	(void)d, (void)l, (void)now;
+	backups++;
 }
 
 void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result)
@@ -236,6 +257,34 @@ static void test_unwritable(void)
 	CU_ASSERT(pushes == 1 && muuid_equal(&l.owner, &D.host));
 }
 
+/* A refused copy leaves no trace, on it or in the state folder; a module may come later. */
+static void test_copy(void)
+{
+	static const int errs[] = { 0, -ENOENT, -EEXIST, -EBUSY };
+
+	for (int by_hand = 0; by_hand < 2; by_hand++) {
+		for (size_t i = 0; i < 8; i++) {
+			struct label l = { .owner = D.host, .size = SIZE / 2 };
+			struct tdrive d = { .label = &l, .size = SIZE, .id.wwid = "copy" };
+			struct up u = { .how.by_hand = by_hand };
+			bool up = i % 4 < 2 || (i % 4 == 3 && !by_hand);
+
+			noted = i < 4 ? before : (struct twin_id) { 0 };
+			push_err = errs[i % 4];
+			backups = pushes = 0;
+			CU_ASSERT_EQUAL(up_job(&d, &u), push_err);
+			CU_ASSERT_EQUAL(backups, up);
+			CU_ASSERT_STRING_EQUAL(noted.wwid, up ? "copy" : i < 4 ? "before" : "");
+			elsewhere = true;
+			push_err = backups = commits = pushes = 0;
+			noted = before;
+			CU_ASSERT_EQUAL(up_job(&d, &u), -EEXIST);
+			CU_ASSERT(!backups && !commits && !pushes && !strcmp(noted.wwid, "before"));
+			elsewhere = false;
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -244,6 +293,7 @@ int main(void)
 		{ "another disk", test_other_disk },
 		{ "put right", test_put_right },
 		{ "unwritable", test_unwritable },
+		{ "copy", test_copy },
 		{ NULL, NULL },
 	};
 

@@ -576,6 +576,25 @@ static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char 
 	return view;
 }
 
+/* Whoever swaps devices below open extents swaps the data of their volumes. */
+static void other_served(const struct tdrive *d, const char *path)
+{
+	log_error("%s: the kernel serves the drive of that label from %s; %s is left alone", d->path,
+		  path, d->path);
+}
+
+bool tdrive_elsewhere(struct tdrive *d)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	bool other = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_OTHER;
+
+	mesh_close(m);
+	if (other)
+		other_served(d, path);
+	return other;
+}
+
 static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive *table)
 {
 	char path[MGMT_PATH] = "";
@@ -584,9 +603,7 @@ static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive 
 	case KERNEL_HAS:
 		return mesh_extents_set(m, table);
 	case KERNEL_OTHER:
-		/* Whoever swaps devices below open extents swaps the data of their volumes. */
-		log_error("%s: the kernel serves the drive of that label from %s; %s is left alone",
-			  d->path, path, d->path);
+		other_served(d, path);
 		return -EEXIST;
 	case KERNEL_GONE:
 		/* What the kernel has is the drive before it went away. */

@@ -146,6 +146,8 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
 int tdrive_commit(struct tdrive *d, struct label *l);	/* write and use it; takes it over */
 int tdrive_push(struct tdrive *d);			/* tell the kernel the label's table */
+/* Whether the kernel serves a drive of its UUID from another device: then it takes this one not. */
+bool tdrive_elsewhere(struct tdrive *d);
 /* Is the label on the drive what it is in memory? 0, -EBADE: another's, or -EIO. */
 int tdrive_current(struct tdrive *d);
 /* ... and durable in both copies? Before an answer that changes nothing. */

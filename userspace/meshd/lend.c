@@ -242,6 +242,9 @@ static void lend_errors(struct req *r, int err, const struct tdrive *d, const ch
 	else if (err == -ETXTBSY)
 		req_fail(r, "%s cannot be exported: another program or driver holds it now; nothing was "
 			 "written", path);
+	else if (err == -EEXIST)
+		req_fail(r, "%s cannot be exported: a drive with the same label is served from another device; "
+			 "unplug the copy, or end that use first (meshctl drive withdraw)", path);
 	else if (err == -ESTALE)
 		req_fail(r, "%s is another device now than a moment ago; nothing was written", path);
 	else if (err == -EBADE)

@@ -276,22 +276,56 @@ struct up {
 	int	each[2];
 };
 
+/* A module that is not loaded gets it later; what was refused stays refused. */
+static bool refused(int err, const struct take_how *how)
+{
+	return err && err != -ENOENT && (how->by_hand || err == -EEXIST);
+}
+
+/*
+ * Its device is noted before it is served: at no point would another one be taken for the
+ * device of last time while this one is written to.
+ */
+static int serve_noted(struct tdrive *d, const struct take_how *how)
+{
+	struct twin_id was;
+	bool known;
+	int err;
+
+	tdrive_home_begin(d);
+	withdrawn_forget(&d->uuid);
+	known = !device_noted(&d->uuid, &was);
+	if (device_note(&d->uuid, &d->id))
+		log_warn("%s: which device it is cannot be noted", d->path);
+	tdrive_home_end(d);
+	err = tdrive_push(d);
+	if (!refused(err, how))
+		return err;
+	tdrive_home_begin(d);
+	if (!known)
+		device_forget(&d->uuid);
+	else if (device_note(&d->uuid, &was))
+		log_warn("%s: it stays noted as the device of its label, although it is not served", d->path);
+	tdrive_home_end(d);
+	return err;
+}
+
+/* A copy of a drive that is served is neither written to nor noted as that drive. */
 static int up_job(struct tdrive *d, void *arg)
 {
 	const struct up *u = arg;
-	int err = put_right(d, &u->how, u->each);
+	int err = tdrive_elsewhere(d) ? -EEXIST : put_right(d, &u->how, u->each);
 
-	if (err && u->how.by_hand)
+	if (err && (u->how.by_hand || err == -EEXIST))
 		return err;
 	cache_off(d);
+	err = serve_noted(d, &u->how);
+	if (refused(err, &u->how))
+		return err;
 	tdrive_home_begin(d);
-	withdrawn_forget(&d->uuid);
-	if (device_note(&d->uuid, &d->id))
-		log_warn("%s: which device it is cannot be noted", d->path);
 	store_drive_put(&d->uuid, d->path);
 	tdrive_home_end(d);
 	backup_label(d, d->label, true);
-	err = tdrive_push(d);
 	zero_kick(d);
 	return err;
 }
@@ -364,8 +398,7 @@ static int take(struct taking *t)
 	log_info("%s: %s, %u extents", d->path, t->how.fresh ? "exported" : "taken up",
 		 d->label->extents);
 	err = tdrive_run(d, up_job, &u);
-	/* A module that is not loaded gets it later; what was refused stays refused. */
-	if (err && err != -ENOENT && (t->how.by_hand || err == -EEXIST)) {
+	if (refused(err, &t->how)) {
 		tdrive_stop(d, false);
 		tdrive_put(d);
 		return err;

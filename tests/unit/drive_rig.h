@@ -188,6 +188,9 @@ static void rig_begin(enum label_extent_state state)
 	pushes = 0;
 }
 
+/* Whom the label names then. */
+static struct muuid taker = { { 2 } };
+
 /* Another host takes the drive over and writes all over it but the labels' own pages. */
 static inline void rig_take_over(void)
 {
@@ -197,7 +200,7 @@ static inline void rig_take_over(void)
 	int each[2];
 
 	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, l, &disk, each), 0);
-	l->owner = other;
+	l->owner = taker;
 	l->sequence++;
 	CU_ASSERT_EQUAL(label_write(d->fd, l, &disk, each), 0);
 	memset(data, 0x5a, sizeof(data));
@@ -227,7 +230,7 @@ static inline bool rig_theirs(int fd)
 	struct label_disk disk;
 	int each[2];
 	bool is = !label_read(fd, SIZE, l, &disk, each) && !each[0] && !each[1] &&
-		  muuid_equal(&l->owner, &other);
+		  muuid_equal(&l->owner, &taker);
 
 	free(l);
 	return is;

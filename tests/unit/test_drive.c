@@ -386,9 +386,56 @@ static void test_unreadable(void)
 	CU_ASSERT_STRING_EQUAL(state(), "up");
 }
 
+static void written_as(const struct muuid *owner)
+{
+	struct label_disk disk;
+	struct label l;
+	int each[2];
+
+	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+	l.owner = *owner;
+	l.sequence++;
+	CU_ASSERT_EQUAL(label_write(d->fd, &l, &disk, each), 0);
+}
+
 /*
- * Another host has taken it over: nothing is granted any more, not even what is noted;
- * not by the kernel either, which does so without asking.
+ * Another host has taken it over and may give it to others: nothing is open here any more,
+ * whatever the kernel thinks of that, and its label is left alone.
+ */
+static void test_taken_over(void)
+{
+	struct label_disk disk;
+	struct tdrive *t;
+	struct label l;
+	int each[2];
+
+	for (int how = 0; how < 4; how++) {
+		begin();
+		rig_opens = true;
+		written_as(&other);
+		if (how == 0) {			/* nobody asks: it is looked at now and then */
+			for (int i = 0; i < 600 && strcmp(state(), "gone"); i++)
+				usleep(100000);
+		} else if (how == 3) {		/* its first copy is whole, the other not yet */
+			CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, SIZE - MIB + 30), 3);
+			CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EBADE);
+		} else {
+			CU_ASSERT_EQUAL(how == 1 ? grant(2) : ask(MGMT_ALLOC, &vol), -EBADE);
+		}
+		CU_ASSERT_STRING_EQUAL(state(), "gone");
+		CU_ASSERT(!kernel_state && !pushes);
+		CU_ASSERT_EQUAL(tdrive_push(d), -ENODEV);
+		t = tdrive_find(&id);
+		CU_ASSERT_PTR_NULL(t);
+		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
+		CU_ASSERT(muuid_equal(&l.owner, &other));
+		rig_opens = false;
+	}
+}
+
+/*
+ * Somebody has written another label that names this host, too: nothing is granted any
+ * more, not even what is noted; not by the kernel either, which does so without asking.
  */
 static void test_foreign(void)
 {
@@ -399,10 +446,7 @@ static void test_foreign(void)
 	for (u8 access = 1; access <= 2; access++) {
 		begin();
 		CU_ASSERT_EQUAL(grant(access), 0);
-		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
-		l.owner = other;
-		l.sequence++;
-		CU_ASSERT_EQUAL(label_write(d->fd, &l, &disk, each), 0);
+		written_as(&me);
 		CU_ASSERT_EQUAL(tdrive_push(d), 0);
 		CU_ASSERT(pushes == 1 && ready == 1);
 		if (access == 1)		/* nobody asks: it is looked at now and then */
@@ -416,7 +460,7 @@ static void test_foreign(void)
 		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &ext), -EBADE);
 		CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), -EBADE);
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
-		CU_ASSERT(muuid_equal(&l.owner, &other));
+		CU_ASSERT_EQUAL(l.sequence, 2);
 	}
 }
 
@@ -480,7 +524,7 @@ static void test_taken(void)
 	}
 }
 
-/* Another host wrote to it, whatever became of that: a person decides. */
+/* Somebody wrote another label, whatever became of that: a person decides. */
 static void test_foreign_again(void)
 {
 	static u8 was[2][LABEL_AREA];
@@ -488,7 +532,9 @@ static void test_foreign_again(void)
 	begin();
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(pread(d->fd, was[i], LABEL_AREA, i ? SIZE - MIB : 0), (ssize_t)LABEL_AREA);
+	taker = me;
 	rig_take_over();
+	taker = other;
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(pwrite(d->fd, was[i], LABEL_AREA, i ? SIZE - MIB : 0), (ssize_t)LABEL_AREA);
@@ -554,7 +600,8 @@ int main(void)
 		{ "sequence", test_sequence },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },
-		{ "another owner", test_foreign },
+		{ "another owner", test_taken_over },
+		{ "somebody else's label", test_foreign },
 		{ "damaged", test_damaged },
 		{ "generation", test_generation },
 		{ "taken", test_taken },

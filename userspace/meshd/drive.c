@@ -434,6 +434,43 @@ static bool same_table(const struct label *a, const struct label *b)
 	return true;
 }
 
+/* By its label: then that host may open what is open here, on the word that this one is off. */
+static bool taken_over(const struct tdrive *d, struct muuid *owner)
+{
+	struct label *l = malloc(sizeof(*l));
+	struct label_disk disk;
+	int each[2];
+	bool is;
+
+	is = l && !label_read(d->fd, d->size, l, &disk, each) && muuid_equal(&l->drive, &d->uuid) &&
+	     !muuid_equal(&l->owner, &D.host);
+	if (is)
+		*owner = l->owner;
+	free(l);
+	return is;
+}
+
+/* Somebody else has written its label. */
+static void strayed(struct tdrive *d)
+{
+	static const int none[2];
+	char text[MUUID_TEXT];
+	struct muuid owner;
+
+	pthread_mutex_lock(&d->lock);
+	d->foreign = d->sick = true;
+	pthread_mutex_unlock(&d->lock);
+	if (!taken_over(d, &owner)) {
+		commit_failed(d, -EBADE, none);
+		tdrive_push(d);
+		return;
+	}
+	muuid_text(&owner, text);
+	log_error("%s: host %s has taken it over: it is not served here any more, and what was open "
+		  "is taken away", d->path, text);
+	tdrive_stop(d, true);
+}
+
 int tdrive_commit(struct tdrive *d, struct label *l)
 {
 	struct label *old = d->label;
@@ -450,7 +487,6 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 	use = !err;
 	pthread_mutex_lock(&d->lock);
 	d->sick = err || each[0] || each[1];
-	d->foreign = err == -EBADE;
 	if (use)
 		d->label = l;
 	pthread_mutex_unlock(&d->lock);
@@ -464,10 +500,10 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 		free(d->both);
 		d->both = NULL;
 	}
-	if (d->sick && (!was || d->foreign))
+	if (err == -EBADE)
+		strayed(d);
+	else if (d->sick && !was)
 		commit_failed(d, err, each);
-	if (d->foreign)
-		tdrive_push(d);
 	/*
 	 * With one copy of two the change holds as long as that copy can be read:
 	 * too little to act on it. Whoever asked asks again.
@@ -491,19 +527,13 @@ static void damaged(struct tdrive *d)
 
 int tdrive_current(struct tdrive *d)
 {
-	static const int none[2];
 	bool known = d->disk.known[0] && d->disk.known[1];
 	int err = d->foreign ? -EBADE : label_same(d->fd, d->label, &d->disk);
 
 	if (!err && known && !(d->disk.known[0] && d->disk.known[1]))
 		damaged(d);
-	if (err != -EBADE || d->foreign)
-		return err;
-	pthread_mutex_lock(&d->lock);
-	d->foreign = d->sick = true;
-	pthread_mutex_unlock(&d->lock);
-	commit_failed(d, err, none);
-	tdrive_push(d);
+	if (err == -EBADE && !d->foreign)
+		strayed(d);
 	return err;
 }
 
@@ -618,10 +648,13 @@ static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive 
 
 int tdrive_push(struct tdrive *d)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m;
 	struct mesh_drive table;
 	int err;
 
+	if (tdrive_ending(d))
+		return -ENODEV;
+	m = mesh_open();
 	if (!m)
 		return -ENOMEM;
 	err = tdrive_table(d, d->label, &table);

@@ -9,7 +9,11 @@
  *                                     | written, or somebody else has written one
  *                                     v
  *                                   SICK    serves what was granted, no more;
- *                                           one that is another's grants no more
+ *                                           with a label of somebody else not even that
+ *                                           is granted again
+ *
+ * From both it goes to (none) by force when its label names another host: what is open here
+ * that host may give to others.
  *
  * A job runs on the drive's thread: it changes a copy of the label, writes it
  * to both ends of the drive and only then puts it in place of the old one.

@@ -69,9 +69,39 @@ char **probe_list(size_t *n)
 	return all;
 }
 
+/* The kernel's drives, of no struct tdrive, and what their devices are by now. */
+static struct {
+	u8	uuid;		/* 0: a served one's */
+	const char *state;
+	u8	label, owner;	/* on it; 0: none that can be read, 255: it does not answer */
+	bool	gone;		/* the kernel has given it up */
+} kernel[8];
+static size_t nr_kernel;
+
+static struct probe *kernel_probe(const char *path)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+	size_t i = path[strlen(path) - 1] - '0';
+
+	if (kernel[i].label == 255) {
+		free(p);
+		return NULL;
+	}
+	p->verdict = kernel[i].owner ? kernel[i].owner == 1 ? PROBE_OURS : PROBE_THEIRS : PROBE_FOREIGN;
+	p->drive.b[0] = kernel[i].label;
+	p->owner.b[0] = kernel[i].owner;
+	p->err = kernel[i].label ? 0 : -EIO;
+	return p;
+}
+
 void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 {
-	(void)path, (void)n, (void)labelled_only;
+	size_t i;
+
+	for (i = 0; !labelled_only && i < n; i++)
+		out[i] = kernel_probe(path[i]);
+	if (!labelled_only)
+		return;
 	out[0] = found;
 	if (n > 1)
 		out[1] = second;
@@ -111,15 +141,49 @@ int device_noted(const struct muuid *u, struct twin_id *t)
 	return twin ? 0 : -ENOENT;
 }
 
-struct mesh *mesh_open(void) { return NULL; }
-void mesh_close(struct mesh *m) { (void)m; }
+struct mesh *mesh_open(void) { return malloc(1); }
+void mesh_close(struct mesh *m) { free(m); }
+const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
+
 int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
 {
-	(void)m, (void)all, (void)n;
-	return -ENOENT;
+	size_t i;
+
+	(void)m;
+	if (!nr_kernel)
+		return -ENOENT;
+	*n = nr_kernel;
+	*all = calloc(nr_kernel, sizeof(**all));
+	for (i = 0; i < nr_kernel; i++) {
+		(*all)[i].uuid.b[0] = kernel[i].uuid;
+		snprintf((*all)[i].path, sizeof((*all)[i].path), "/dev/k%zu", i);
+		snprintf((*all)[i].state, sizeof((*all)[i].state), "%s", kernel[i].state);
+		(*all)[i].extents = calloc(1, sizeof(*(*all)[i].extents));
+	}
+	return 0;
 }
-void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)all, (void)n; }
-struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return ending; }
+
+void mesh_drives_free(struct mesh_drive *all, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		free(all[i].extents);
+	free(all);
+}
+
+int mesh_drive_del(struct mesh *m, const struct muuid *u, bool force)
+{
+	size_t i;
+
+	(void)m;
+	CU_ASSERT(force);
+	for (i = 0; i < nr_kernel; i++)
+		kernel[i].gone = kernel[i].gone || kernel[i].uuid == u->b[0];
+	return 0;
+}
+
+struct tdrive *tdrive_find(const struct muuid *u) { return u->b[0] ? ending : &lost[0]; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 bool tdrive_lost(struct tdrive *d) { return d; }
 
@@ -296,6 +360,31 @@ static void test_no_descriptor(void)
 	losts = 0;
 }
 
+/*
+ * What the kernel has left from a meshd before this one goes when its label names another
+ * host; nothing else that its device says, or does not say, ends I/O.
+ */
+static void test_taken_over(void)
+{
+	static const bool goes[] = { false, true, false, false, false, false, false, true };
+
+	memcpy(kernel, (typeof(kernel)) {
+		{ 0, "up", 9, 2, false },	/* it has a thread that sees to that */
+		{ 11, "up", 11, 2, false },
+		{ 12, "up", 12, 1, false },
+		{ 13, "up", 99, 2, false },	/* another drive's label */
+		{ 14, "up", 0, 0, false },
+		{ 15, "up", 255, 0, false },
+		{ 16, "gone", 16, 2, false },
+		{ 17, "up", 17, 2, false },
+	}, sizeof(kernel));
+	nr_kernel = 8;
+	look(NULL);
+	for (size_t i = 0; i < nr_kernel; i++)
+		CU_ASSERT_EQUAL(kernel[i].gone, goes[i]);
+	nr_kernel = 0;
+}
+
 static void test_event(void)
 {
 	memset(lost, 0, sizeof(lost));
@@ -321,6 +410,7 @@ int main(void)
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },
 		{ "no descriptor", test_no_descriptor },
+		{ "taken over", test_taken_over },
 		{ "told gone", test_event },
 		{ NULL, NULL },
 	};

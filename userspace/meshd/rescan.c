@@ -399,6 +399,63 @@ static size_t candidates(char **all, size_t n)
 	return k;
 }
 
+static void kernel_end(struct mesh *m, const struct mesh_drive *k, const struct probe *p)
+{
+	char owner[MUUID_TEXT];
+
+	muuid_text(&p->owner, owner);
+	log_error("%s: host %s has taken it over: the kernel, which had it from a meshd before this one, "
+		  "serves it no more, and what was open is taken away", k->path, owner);
+	if (mesh_drive_del(m, &k->uuid, true))
+		log_error("%s: %s", k->path, mesh_why(m));
+}
+
+/*
+ * What only the kernel has, from a meshd before this one: the host that has taken a drive
+ * over since may give to others what is open here. One that does not answer, or has no whole
+ * label, says nothing of that.
+ */
+static void end_taken_over(void)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_drive *k = NULL, one;
+	size_t i, n = 0, left = 0;
+	struct probe **p;
+	struct tdrive *d;
+	char **path;
+
+	if (!m || mesh_drives(m, &k, &n))
+		n = 0;
+	path = calloc(n + 1, sizeof(*path));
+	p = calloc(n + 1, sizeof(*p));
+	for (i = 0; path && p && i < n; i++) {
+		d = tdrive_find(&k[i].uuid);
+		if (!d && strcmp(k[i].state, "gone")) {
+			one = k[left];
+			k[left] = k[i];
+			k[i] = one;
+			path[left] = k[left].path;
+			left++;
+		}
+		tdrive_put(d);
+	}
+	if (left)
+		take_probes(path, left, false, p);
+	for (i = 0; i < left; i++) {
+		if (p[i] && !p[i]->err && p[i]->verdict == PROBE_THEIRS &&
+		    muuid_equal(&p[i]->drive, &k[i].uuid))
+			kernel_end(m, &k[i], p[i]);
+		if (p[i])
+			probe_clear(p[i]);
+		free(p[i]);
+	}
+	free(p);
+	free(path);
+	if (n)
+		mesh_drives_free(k, n);
+	mesh_close(m);
+}
+
 static void look_for_drives(void)
 {
 	struct probe **p;
@@ -430,6 +487,7 @@ static void look_for_drives(void)
 		free(all[i]);
 	free(p);
 	free(all);
+	end_taken_over();
 	pthread_mutex_unlock(&lend_lock);
 }
 

@@ -15,7 +15,8 @@ static const struct muuid me = { { 1 } }, owner = { { 2 } }, id = { { 5 } }, ano
 static json_t *drives;		/* what the owner answers; NULL: nothing */
 static int call_err;
 static struct req r;
-static bool over, force, dry;	/* what the command says */
+static bool over, force, dry, stale;	/* what the command says */
+static u32 flags;		/* of the label */
 static u64 newer;		/* than the label, in the backup */
 static int takes;		/* drives that were touched */
 
@@ -44,7 +45,8 @@ const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; 
 bool arg_bool(const struct req *q, const char *key)
 {
 	(void)q;
-	return !strcmp(key, "take_over") ? over : !strcmp(key, "force") ? force : dry;
+	return !strcmp(key, "take_over") ? over : !strcmp(key, "force") ? force :
+	       !strcmp(key, "stale") ? stale : dry;
 }
 
 bool stopping(void) { return false; }
@@ -93,17 +95,22 @@ static json_t *listed(const struct muuid *u, const char *state)
 	return mgmt_drive_pack(&m);
 }
 
-static int take_over(void)
+static int take_over_from(const struct muuid *host)
 {
 	static struct label l;
-	struct probe p = { .path = "/dev/test", .verdict = PROBE_THEIRS, .drive = id, .owner = owner,
+	struct probe p = { .path = "/dev/test", .verdict = PROBE_THEIRS, .drive = id, .owner = *host,
 			   .size = 64ULL << 20, .label = &l };
 
-	l = (struct label) { .drive = id, .owner = owner, .size = p.size };
+	l = (struct label) { .drive = id, .owner = *host, .size = p.size, .flags = flags };
 	r = (struct req) { .status = 0 };
 	over = true;
 	force = dry = false;
 	return lend_verdict(&r, &p);
+}
+
+static int take_over(void)
+{
+	return take_over_from(&owner);
 }
 
 static void test_owner(void)
@@ -118,10 +125,30 @@ static void test_owner(void)
 	CU_ASSERT_EQUAL(take_over(), -1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "host theirs serves /dev/test"));
 	json_decref(drives);
-	/* It is off, which does not stop anybody. */
-	call_err = -EHOSTDOWN;
-	CU_ASSERT_EQUAL(take_over(), 0);
+}
+
+/*
+ * Its kernel may serve the drive while its meshd is silent: somebody has to say that it does
+ * not, or its label does. What it serves by its own word is not taken over by any.
+ */
+static void test_silent(void)
+{
+	for (int i = 0; i < 8; i++) {
+		stale = i & 1;
+		flags = i & 2 ? LABEL_F_WITHDRAWN : 0;
+		call_err = i & 4 ? 0 : -EHOSTDOWN;
+		CU_ASSERT_EQUAL(i & 4 ? take_over_from(&another) : take_over(), stale || flags ? 0 : -1);
+		CU_ASSERT_EQUAL(!!strstr(r.error, "add --stale"), !stale && !flags);
+	}
+	stale = true;
 	call_err = 0;
+	drives = json_array();
+	json_array_append_new(drives, listed(&id, "up"));
+	CU_ASSERT_EQUAL(take_over(), -1);
+	json_decref(drives);
+	call_err = -EBADMSG;
+	CU_ASSERT_EQUAL(take_over(), -1);
+	call_err = flags = stale = 0;
 }
 
 /* A host that answers is not off: what cannot be read may say that it serves the drive. */
@@ -205,6 +232,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "the owner's word", test_owner },
+		{ "a silent owner", test_silent },
 		{ "unreadable", test_unreadable },
 		{ "options", test_options },
 		{ NULL, NULL },

@@ -53,6 +53,7 @@ static const struct opt lend_opts[] = {
 	{ "force", OPT_FLAG, "force", "erase what is on it; with a label of ours, take it up although older, of "
 	  "another size, or on a network" },
 	{ "take-over", OPT_FLAG, "take_over", "although its label names another host: it was moved here" },
+	OPT_STALE("with --take-over: although that host cannot be asked whether it still serves it"),
 	OPT_DRY_RUN,
 	OPT_END,
 };

@@ -101,29 +101,41 @@ static bool lists(const json_t *data, const struct muuid *drive)
 	return !json_is_array(list);
 }
 
+/*
+ * Its kernel may go on serving it without a meshd: somebody has to know that it does not,
+ * unless its label says that it was withdrawn.
+ */
+static int not_asked(struct req *r, const struct probe *p, const char *what)
+{
+	if (!arg_bool(r, "stale") && !(p->label->flags & LABEL_F_WITHDRAWN))
+		return req_fail(r, "%s. When that host is off, or has the drive no more, add --stale", what);
+	req_note(r, "%s", what);
+	return 0;
+}
+
 /* The owner knows best. One that is silent may have been taken away with the drive. */
 static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 {
 	struct mgmt_req q = { .op = MGMT_DRIVES };
+	char why[REASON], what[2 * REASON];
 	struct store_host h;
-	char why[REASON];
 	json_t *data;
 	bool serves;
 	int err;
 
 	if (store_host_by_uuid(&p->owner, &h)) {
-		req_note(r, "host %s, which exported %s last, is not known here and was not asked whether "
-			 "it still serves it", owner, p->path);
-		return 0;
+		snprintf(what, sizeof(what), "host %s, which exported %s last, is not known here and was not "
+			 "asked whether it still serves it", owner, p->path);
+		return not_asked(r, p, what);
 	}
 	err = peer_call(&h, &q, &data, why);
 	/* Another version of meshd, which may serve it. */
 	if (err == -EBADMSG)
 		return req_fail(r, "%s; withdraw %s there first (meshctl drive withdraw)", why, p->path);
 	if (err) {
-		req_note(r, "host %s, which exported %s last, does not say whether it still serves it: %s",
-			 h.name, p->path, why);
-		return 0;
+		snprintf(what, sizeof(what), "host %s, which exported %s last, does not say whether it still "
+			 "serves it: %s", h.name, p->path, why);
+		return not_asked(r, p, what);
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);

@@ -5,6 +5,7 @@
 #include "volume_rig.h"
 #include "suite.h"
 
+#include "userspace/meshd/sql.h"
 #include "userspace/meshd/bring.c"
 #include "userspace/meshd/change.c"
 #include "userspace/meshd/gather.c"
@@ -238,6 +239,113 @@ static void test_change_order(void)
 	}
 }
 
+/* Whether each member that a host shows would be opened again after a lost session. */
+static bool survives(void)
+{
+	u32 i;
+
+	for (i = 0; i < kernel.members; i++)
+		if (at[i].host < HOSTS && !down[at[i].host] && kernel.opens_at[i] < at[i].e.version)
+			return false;
+	return kernel.there;
+}
+
+/* A change is in one label alone, and the other's host goes down: it may take hours. */
+static void test_change_waits(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	rig_new(2);
+	at[1].host = 1;
+	CU_ASSERT(!bring("data", false) && survives());
+	at[1].full = true;
+	CU_ASSERT(change(3) == -EIO && at[0].e.version == 2 && survives());
+	/* Killed before the kernel was given anything; and then the host is silent. */
+	kernel.opens_at[0] = 1;
+	down[1] = true;
+	rig_load(&v, l);
+	v.attached = true;
+	CU_ASSERT(pending_settle(&v, why) == -ENODEV && survives());
+	CU_ASSERT(kernel.version == 1 && kernel.members == 2 && kernel.opens_at[1] == 1);
+	/* Another host has it since: what it wrote is not opened by who missed it. */
+	kernel.opens_at[0] = 1;
+	at[0].e.holder = (struct muuid) { { 12 } };
+	CU_ASSERT(pending_settle(&v, why) && kernel.opens_at[0] == 1);
+	at[0].e.holder = D.host;
+	down[1] = at[1].full = false;
+	CU_ASSERT(!pending_settle(&v, why) && kernel.version == 2 && kernel.members == 3 && survives());
+	free(l);
+}
+
+static void rename_now(struct store_volume *v, const char *name, int expect)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+
+	rig_load(v, l);
+	v->attached = true;
+	memcpy(next, l, sizeof(*next));
+	snprintf(next->name, sizeof(next->name), "%s", name);
+	CU_ASSERT(volume_change(v, l, next, why) == expect);
+	free(next);
+	free(l);
+}
+
+/* The new name is given to another volume on this host before the change is decided. */
+static void test_name_taken(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v, b = { .uuid = { { 7 } }, .name = "b", .version = 1,
+				     .state = STORE_LIVE };
+
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	rig_load(&v, l);
+	l->volume = b.uuid;
+	CU_ASSERT_FATAL(!store_volume_commit(&b, l));
+	rename_now(&v, "b", 0);
+	CU_ASSERT(kernel.version == 2 && survives());
+	rig_load(&v, l);
+	CU_ASSERT(v.version == 2 && !v.pending && !strcmp(v.name, "data") && !strcmp(l->name, "b"));
+	store_volume_erase(&b.uuid);
+	free(l);
+}
+
+static void store_full(bool is)
+{
+	sqlite3_exec(store_db, is ? "PRAGMA query_only = ON" : "PRAGMA query_only = OFF", NULL, NULL,
+		     NULL);
+}
+
+static void fill_store(void)
+{
+	store_full(true);
+}
+
+/* The disk is full once the records are written. */
+static void test_store_full(void)
+{
+	struct store_volume v;
+
+	rig_new(2);
+	CU_ASSERT(!bring("data", false));
+	on_put = fill_store;
+	rename_now(&v, "other", -EIO);
+	on_put = NULL;
+	CU_ASSERT(has(why, "store cannot be written") && kernel.version == 2 && survives());
+	stored(&v);
+	CU_ASSERT(v.version == 1 && v.pending);
+	/* As the reconciler does it, before there is room and then. */
+	v.attached = true;
+	CU_ASSERT(pending_settle(&v, why) == -EIO && kernel.version == 2);
+	store_full(false);
+	stored(&v);
+	v.attached = true;
+	CU_ASSERT(!pending_settle(&v, why));
+	stored(&v);
+	CU_ASSERT(v.version == 2 && !v.pending && !strcmp(v.name, "other") && kernel.version == 2);
+}
+
 /* Another change of the same number came first: it is not this host's to build on. */
 static void test_change_other_commit(void)
 {
@@ -449,6 +557,9 @@ int main(void)
 		{ "drives on another host", test_moved },
 		{ "a change", test_change },
 		{ "a change: the old members first", test_change_order },
+		{ "a change that waits, and the kernel", test_change_waits },
+		{ "a change whose name is taken", test_name_taken },
+		{ "a change and a full store", test_store_full },
 		{ "a change: another came first", test_change_other_commit },
 		{ "an extend whose new member is lost", test_lost_member },
 		{ "a change that came too late", test_overtaken },

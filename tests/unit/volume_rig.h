@@ -44,8 +44,10 @@ static struct {
 	u32	members;
 	char	name[LAYOUT_NAME];
 	bool	preempted;
+	u64	opens_at[EXTENTS];	/* the version at which each member is opened again */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
+static void (*on_put)(void);		/* before a record is written; NULL: nothing */
 
 static void rig_layout(struct layout *l, u32 members, u64 version, const char *name)
 {
@@ -236,6 +238,8 @@ static int answer_put(u32 host, const struct mgmt_req *q, char *why)
 {
 	u32 i;
 
+	if (on_put)
+		on_put();
 	snprintf(why, REASON, "no such extent");
 	for (i = 0; i < EXTENTS; i++) {
 		struct mgmt_extent *e = &at[i].e;
@@ -330,18 +334,28 @@ int kernel_del(const struct muuid *uuid, bool force)
 	return 0;
 }
 
-/* It opens each member at the version of its label, and notes the holder there. */
+/*
+ * It opens each member at the version of its label, and notes the holder there. One that has
+ * the layout already needs no member for it.
+ */
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
 {
+	bool has = kernel.there && kernel.version == l->version;
 	const struct found *f;
-	u32 i;
+	u64 version;
+	u32 i, x;
 
 	snprintf(why, REASON, "its members do not come up");
 	for (i = 0; i < l->members; i++) {
+		x = l->member[i].extent.b[1];
 		f = gather_find(o->g, &l->member[i].extent);
-		if (!f || at[l->member[i].extent.b[1]].host == HOSTS)
+		if ((!f || at[x].host == HOSTS) && !has)
 			return -ETIMEDOUT;
-		at[l->member[i].extent.b[1]].e.holder = D.host;
+		version = f && (f->e.version > l->version || !o->written) ? f->e.version : l->version;
+		if (!has || version > kernel.opens_at[x])
+			kernel.opens_at[x] = version;
+		if (f)
+			at[x].e.holder = D.host;
 	}
 	kernel.there = true;
 	kernel.preempted = o->preempt;

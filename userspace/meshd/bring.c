@@ -25,11 +25,21 @@ struct way {
 	char	*why;
 };
 
+int volume_put_as(struct store_volume *v, const struct layout *l, const char *had,
+		  int (*put)(const struct store_volume *v, const struct layout *l))
+{
+	int err = put(v, l);
+
+	if (err != -EEXIST || !strcmp(had, v->name))
+		return err;
+	memcpy(v->name, had, sizeof(v->name));
+	return put(v, l);
+}
+
 int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found)
 {
 	bool alias = v->name[0] && strcmp(v->name, l->name);
 	char had[LAYOUT_NAME];
-	int err;
 
 	if (found->version == l->version && found->commit == l->commit && v->version == l->version)
 		return 0;
@@ -41,12 +51,7 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 	/* A name of this host's own stays, and so does one that another volume has here. */
 	if (!alias)
 		memcpy(v->name, found->name, sizeof(v->name));
-	err = store_volume_adopt(v, l);
-	if (err == -EEXIST && strcmp(had, v->name)) {
-		memcpy(v->name, had, sizeof(had));
-		err = store_volume_adopt(v, l);
-	}
-	return err;
+	return volume_put_as(v, l, had, store_volume_adopt);
 }
 
 bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,

@@ -59,28 +59,33 @@ static int write_all(const struct gather *g, const struct layout *next, char *wh
 	return err;
 }
 
+/*
+ * The labels are ahead of the kernel by now, which gets the new version even where the store
+ * cannot be written: after a lost session no member is opened again at the old one.
+ */
 static int decided(struct store_volume *v, struct layout *l, const struct gather *g,
 		   const struct layout *next, char *why)
 {
 	struct kernel_set set = { .g = g, .written = true };
-	bool alias = strcmp(v->name, l->name);
+	bool alias = strcmp(v->name, l->name), active;
+	char had[LAYOUT_NAME];
+	int err, lost;
 	u64 version;
-	int err;
 
+	memcpy(had, v->name, sizeof(had));
 	v->version = v->recorded = next->version;
 	v->note[0] = 0;
 	if (!alias)
 		memcpy(v->name, next->name, sizeof(v->name));
 	memcpy(l, next, sizeof(*l));
-	err = store_volume_commit(v, l);
-	if (err) {
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
-		return err;
+	lost = volume_put_as(v, l, had, store_volume_commit);
+	active = v->attached && kernel_active(&v->uuid, &version);
+	err = active ? kernel_set(v, l, &set, why) : 0;
+	if (lost) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-lost));
+		return lost;
 	}
-	if (!v->attached || !kernel_active(&v->uuid, &version))
-		return 0;
-	err = kernel_set(v, l, &set, why);
-	return err ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
+	return err || !active ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
 }
 
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
@@ -224,6 +229,36 @@ static int look(struct gather *g, const struct store_volume *v, char *why)
 	return err;
 }
 
+/*
+ * A change that waits is in some of the labels, written by this host. The kernel goes on with
+ * the layout before it, and opens a member again at the version of its label alone.
+ */
+static void follow(struct store_volume *v, const struct layout *l, const struct gather *g)
+{
+	struct kernel_set set = { .g = g };
+	const struct found *f;
+	struct mesh_volume k;
+	char why[REASON];
+	bool ahead = false, runs;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (!f || f->e.version <= l->version)
+			continue;
+		/* What another host has written is not this kernel's to open. */
+		if (!muuid_equal(&f->e.holder, &D.host))
+			return;
+		ahead = true;
+	}
+	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
+		return;
+	runs = k.version == l->version && strcmp(k.state, "removing");
+	mesh_volume_free(&k);
+	if (runs && kernel_set(v, l, &set, why))
+		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);
+}
+
 static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
@@ -231,6 +266,7 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 
 	if (err)
 		return err;
+	follow(v, l, &g);
 	switch (truth_pending(&g.truth, l, next)) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);

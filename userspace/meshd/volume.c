@@ -220,7 +220,12 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l, st
 	snprintf(next->name, sizeof(next->name), "%s", name);
 	/* A name of this host's own goes with the one of the volume. */
 	memcpy(l->name, v->name, sizeof(l->name));
-	return change(r, v, l, next);
+	if (change(r, v, l, next))
+		return -1;
+	if (strcmp(v->name, name))
+		req_note(r, "another volume was given the name %s here meanwhile: other hosts call this one "
+			 "%s, and here it stays %s; rename one of them", name, name, v->name);
+	return 0;
 }
 
 static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l,

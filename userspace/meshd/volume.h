@@ -81,6 +81,12 @@ bool volume_uses(const struct store_volume *v, struct layout *l, const struct st
  */
 bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
 		    const char *asked, char *why);
+/*
+ * Into the store by @put, with the name that it has since. One that another volume has here
+ * does not come with it: @had stays, as a name of this host's own.
+ */
+int volume_put_as(struct store_volume *v, const struct layout *l, const char *had,
+		  int (*put)(const struct store_volume *v, const struct layout *l));
 /* A layout of another origin than this host's into the store. */
 int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *found);
 

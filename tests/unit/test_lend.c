@@ -15,7 +15,7 @@ static const struct muuid me = { { 1 } }, owner = { { 2 } }, id = { { 5 } }, ano
 static json_t *drives;		/* what the owner answers; NULL: nothing */
 static int call_err;
 static struct req r;
-static bool over, force, dry, stale;	/* what the command says */
+static bool over, force, as_is, erase, dry, stale;	/* what the command says */
 static u32 flags;		/* of the label */
 static u64 newer;		/* than the label, in the backup */
 static int takes;		/* drives that were touched */
@@ -46,6 +46,7 @@ bool arg_bool(const struct req *q, const char *key)
 {
 	(void)q;
 	return !strcmp(key, "take_over") ? over : !strcmp(key, "force") ? force :
+	       !strcmp(key, "as_is") ? as_is : !strcmp(key, "erase_label") ? erase :
 	       !strcmp(key, "stale") ? stale : dry;
 }
 
@@ -104,7 +105,7 @@ static int take_over_from(const struct muuid *host)
 	l = (struct label) { .drive = id, .owner = *host, .size = p.size, .flags = flags };
 	r = (struct req) { .status = 0 };
 	over = true;
-	force = dry = false;
+	force = as_is = erase = dry = false;
 	return lend_verdict(&r, &p);
 }
 
@@ -175,20 +176,21 @@ static const struct {
 	const char *network;
 	u64	newer, size;
 	u8	cluster;
-	bool	over, force, never;
+	bool	over, force, as_is, erase, never;
 } drive[] = {
 	{ .verdict = PROBE_OK },
 	{ .verdict = PROBE_USED, .never = true },
 	{ .verdict = PROBE_UNFIT, .never = true },
 	{ .verdict = PROBE_FOREIGN, .force = true },
+	{ .verdict = PROBE_DAMAGED, .erase = true },
 	{ .verdict = PROBE_NETWORK, .force = true },
 	{ .verdict = PROBE_OURS, .size = 1 },
-	{ .verdict = PROBE_OURS, .size = 2, .force = true },
-	{ .verdict = PROBE_OURS, .size = 1, .newer = 57, .force = true },
+	{ .verdict = PROBE_OURS, .size = 2, .as_is = true },
+	{ .verdict = PROBE_OURS, .size = 1, .newer = 57, .as_is = true },
 	{ .verdict = PROBE_OURS, .size = 1, .cluster = 8, .over = true },
 	{ .verdict = PROBE_THEIRS, .size = 1, .over = true },
 	{ .verdict = PROBE_THEIRS, .size = 1, .network = "nbd", .over = true, .force = true },
-	{ .verdict = PROBE_THEIRS, .size = 1, .newer = 57, .over = true, .force = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .newer = 57, .over = true, .as_is = true },
 };
 
 /* Whether drive @i is touched with the options that are set. */
@@ -215,13 +217,16 @@ static void test_options(void)
 {
 	drives = json_array();
 	D.cluster.b[0] = 9;
-	for (int opts = 0; opts < 8; opts++) {
+	for (int opts = 0; opts < 32; opts++) {
 		over = opts & 1;
 		force = opts & 2;
 		dry = opts & 4;
+		as_is = opts & 8;
+		erase = opts & 16;
 		for (size_t i = 0; i < sizeof(drive) / sizeof(*drive); i++)
 			CU_ASSERT_EQUAL(touched(i), !dry && !drive[i].never &&
-					(over || !drive[i].over) && (force || !drive[i].force));
+					(over || !drive[i].over) && (force || !drive[i].force) &&
+					(as_is || !drive[i].as_is) && (erase || !drive[i].erase));
 	}
 	memset(&D.cluster, 0, sizeof(D.cluster));
 	newer = 0;

@@ -50,8 +50,12 @@ static const struct opt import_opts[] = {
 };
 
 static const struct opt lend_opts[] = {
-	{ "force", OPT_FLAG, "force", "erase what is on it; with a label of ours, take it up although older, of "
-	  "another size, or on a network" },
+	{ "force", OPT_FLAG, "force", "erase what is on it, or lend it although it is on a network; never what was "
+	  "a drive with a label" },
+	{ "erase-label", OPT_FLAG, "erase_label", "erase it although it was a drive whose label is damaged, lost or "
+	  "of another version" },
+	{ "as-is", OPT_FLAG, "as_is", "take it up with its label as it is, although older than noted or of another "
+	  "size" },
 	{ "take-over", OPT_FLAG, "take_over", "although its label names another host: it was moved here" },
 	OPT_STALE("with --take-over: although that host cannot be asked whether it still serves it"),
 	OPT_DRY_RUN,

@@ -183,15 +183,15 @@ static int label_verdict(struct req *r, const struct probe *p)
 	if (p->verdict == PROBE_THEIRS && theirs_verdict(r, p))
 		return -1;
 	newer = backup_newer(p->label);
-	if (newer && !arg_bool(r, "force"))
+	if (newer && !arg_bool(r, "as_is"))
 		return req_fail(r, "the label of %s has sequence %llu, but %llu was written to it: an older "
 				"state of the drive was put back, and volumes may mix it with newer data. "
-				"Put the newer state back, or add --force to go on with this one",
+				"Put the newer state back, or add --as-is to go on with this one",
 				p->path, (unsigned long long)p->label->sequence,
 				(unsigned long long)newer);
-	if (p->label->size != p->size && !arg_bool(r, "force"))
+	if (p->label->size != p->size && !arg_bool(r, "as_is"))
 		return req_fail(r, "%s has %llu bytes, its label says %llu: has it grown, or is it a copy "
-				"of a smaller one? If it is the drive itself, add --force",
+				"of a smaller one? If it is the drive itself, add --as-is",
 				p->path, (unsigned long long)p->size,
 				(unsigned long long)p->label->size);
 	return 0;
@@ -206,6 +206,9 @@ static int lend_verdict(struct req *r, const struct probe *p)
 	if (p->verdict == PROBE_FOREIGN && !arg_bool(r, "force"))
 		return req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
 				p->why);
+	if (p->verdict == PROBE_DAMAGED && !arg_bool(r, "erase_label"))
+		return req_fail(r, "%s %s: it was a drive with a label, and volumes may have data on it; repair "
+				"that, or add --erase-label to lose all that is on it", p->path, p->why);
 	return p->label ? label_verdict(r, p) : 0;
 }
 
@@ -224,7 +227,7 @@ static int lend_dry(struct req *r, const struct probe *p)
 	dry_begin(r);
 	if (p->label) {
 		req_note(r, "%s would be taken up again with all that is on it: %s", p->path, p->why);
-	} else if (p->verdict == PROBE_FOREIGN) {
+	} else if (p->verdict == PROBE_FOREIGN || p->verdict == PROBE_DAMAGED) {
 		j = req_destroys(r, "drive", p->path);
 		jset_str(j, "model", p->id.model);
 		jset_str(j, "serial", p->id.serial);

@@ -14,6 +14,7 @@ enum probe_verdict {
 	PROBE_THEIRS,		/* ... of another host */
 	PROBE_USED,		/* mounted, held, swap, partitions in use: never */
 	PROBE_FOREIGN,		/* carries something: only when forced */
+	PROBE_DAMAGED,		/* carries what is left of a drive of ours: never by --force */
 	PROBE_NETWORK,		/* empty, but on a network: only when forced */
 	PROBE_UNFIT,		/* zoned, metadata, too small, ...: never */
 };

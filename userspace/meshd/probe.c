@@ -29,6 +29,7 @@ static const char *const words[] = {
 	[PROBE_THEIRS] = "refused",
 	[PROBE_USED] = "refused",
 	[PROBE_FOREIGN] = "refused",
+	[PROBE_DAMAGED] = "refused",
 	[PROBE_NETWORK] = "refused",
 	[PROBE_UNFIT] = "refused",
 };
@@ -216,6 +217,7 @@ static int check_signature(struct probe *p);
 
 static int check_label(struct probe *p, int fd)
 {
+	char what[80];
 	int err;
 
 	p->label = malloc(sizeof(*p->label));
@@ -223,28 +225,33 @@ static int check_label(struct probe *p, int fd)
 		return verdict(p, PROBE_UNFIT, "out of memory");
 	err = label_read(fd, p->size, p->label, &p->disk, p->each);
 	if (!err) {
-		/* One copy was overwritten: by what is to be kept, rather than that copy. */
-		if ((p->each[0] || p->each[1]) && check_signature(p))
-			probe_clear(p);
-		else
+		/* One copy was overwritten: nobody but a person knows what is to be kept. */
+		if ((!p->each[0] && !p->each[1]) || !check_signature(p)) {
 			describe_label(p);
+			return 1;
+		}
+		probe_clear(p);
+		snprintf(what, sizeof(what), "%.79s", p->why);
+		if (p->verdict == PROBE_FOREIGN)
+			verdict(p, PROBE_DAMAGED, "%s over one copy of its meshblk label (without that, see "
+				"wipefs, the other copy counts)", what);
 		return 1;
 	}
 	if (err == -ENODATA && lost_label(p, fd))
 		err = -ENOKEY;
 	probe_clear(p);
 	if (err == -ENOKEY)
-		verdict(p, PROBE_FOREIGN, "was exported and has lost its label (meshctl drive "
+		verdict(p, PROBE_DAMAGED, "was exported and has lost its label (meshctl drive "
 			"restore-label %.40s --dry-run)", p->path);
 	else if (err == -EPROTONOSUPPORT)
-		verdict(p, PROBE_FOREIGN, "carries a meshblk label of another version");
+		verdict(p, PROBE_DAMAGED, "carries a meshblk label of another version of meshd");
 	else if (err == -EIO)
 		verdict(p, PROBE_UNFIT, "cannot be read");
 	else if (err == -EUCLEAN && !p->each[0] && !p->each[1])
-		verdict(p, PROBE_FOREIGN, "carries the labels of two drives: a copy of another one was "
+		verdict(p, PROBE_DAMAGED, "carries the labels of two drives: a copy of another one was "
 			"written over a part of it (meshctl drive restore-label %.40s --dry-run)", p->path);
 	else if (err != -ENODATA)
-		verdict(p, PROBE_FOREIGN, "carries a damaged meshblk label (meshctl drive "
+		verdict(p, PROBE_DAMAGED, "carries a damaged meshblk label (meshctl drive "
 			"restore-label %.40s --dry-run)", p->path);
 	return err != -ENODATA;
 }

@@ -158,7 +158,7 @@ static bool take_one(struct finds *f, struct probe *p)
 
 	if (newer) {
 		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
-		       "state of it was put back; 'meshctl drive lend %s --force' if that is wanted",
+		       "state of it was put back; 'meshctl drive lend %s --as-is' if that is wanted",
 		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
 		return true;
 	}
@@ -169,7 +169,7 @@ static bool take_one(struct finds *f, struct probe *p)
 	}
 	if (p->label->size != p->size) {
 		refuse(f, p, "refused", "it has %llu bytes, its label says %llu: a copy of another drive, or "
-		       "grown; 'meshctl drive lend %s --force' if it is the drive itself",
+		       "grown; 'meshctl drive lend %s --as-is' if it is the drive itself",
 		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
 		return true;
 	}

@@ -355,7 +355,7 @@ static int write_fresh(struct taking *t, int fd)
 	}
 	t->p.label = l;
 	memset(t->p.each, 0, sizeof(t->p.each));
-	if (t->p.verdict == PROBE_FOREIGN)
+	if (t->p.verdict == PROBE_FOREIGN || t->p.verdict == PROBE_DAMAGED)
 		ioctl(fd, BLKRRPART);
 	return 0;
 }

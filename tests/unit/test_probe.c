@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is left of a drive of ours is told from a disk that carries something else. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/kernel.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "userspace/meshd/label_io.c"
+#undef ALIGN
+#include "userspace/meshd/probe.c"
+#include "suite.h"
+
+#define MIB	(1ULL << 20)
+#define SIZE	(64 * MIB)
+
+struct meshd D;
+static const struct muuid me = { { 1 } }, id = { { 5 } };
+static const char *carries;	/* what libblkid finds; NULL: nothing */
+static bool noted;		/* the device was exported, says the state folder */
+static int fd = -1;
+
+blkid_probe blkid_new_probe_from_filename(const char *path) { return (void *)path; }
+int blkid_probe_enable_superblocks(blkid_probe p, int on) { (void)p, (void)on; return 0; }
+int blkid_probe_set_superblocks_flags(blkid_probe p, int flags) { (void)p, (void)flags; return 0; }
+int blkid_probe_enable_partitions(blkid_probe p, int on) { (void)p, (void)on; return 0; }
+int blkid_do_safeprobe(blkid_probe p) { (void)p; return carries ? 0 : 1; }
+void blkid_free_probe(blkid_probe p) { (void)p; }
+
+int blkid_probe_lookup_value(blkid_probe p, const char *name, const char **value, size_t *len)
+{
+	(void)p, (void)len;
+	if (!carries || strcmp(name, "TYPE"))
+		return -1;
+	*value = carries;
+	return 0;
+}
+
+struct muuid *backup_list(size_t *n)
+{
+	struct muuid *all = calloc(1, sizeof(*all));
+
+	*n = noted;
+	*all = id;
+	return all;
+}
+
+int device_noted(const struct muuid *drive, struct twin_id *is)
+{
+	(void)drive;
+	*is = (struct twin_id) { .wwid = "w" };
+	return 0;
+}
+
+int backup_read(const struct muuid *drive, struct label *l)
+{
+	(void)drive;
+	l->extents = 1;
+	return 0;
+}
+
+bool withdrawn_noted(const struct muuid *drive) { (void)drive; return false; }
+struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
+void tdrive_put(struct tdrive *d) { (void)d; }
+struct mesh *mesh_open(void) { return NULL; }
+void mesh_close(struct mesh *m) { (void)m; }
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n) { (void)m, (void)out, (void)n; return -1; }
+void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)all, (void)n; }
+void log_error(const char *fmt, ...) { (void)fmt; }
+void log_warn(const char *fmt, ...) { (void)fmt; }
+
+int read_line(char *out, size_t size, const char *fmt, ...)
+{
+	(void)out, (void)size, (void)fmt;
+	return -ENOENT;
+}
+
+/* A drive of this host, and @bad copies of its label with a bit that is another, as bits. */
+static void begin(unsigned int bad)
+{
+	struct label *l = calloc(1, sizeof(*l));
+	struct label_disk disk = { 0 };
+	int each[2], copy;
+	char c;
+
+	if (fd >= 0)
+		close(fd);
+	fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	CU_ASSERT_FATAL(l && fd >= 0 && !ftruncate(fd, SIZE));
+	*l = (struct label) { .drive = id, .owner = me, .size = SIZE, .lba = 512, .sequence = 1 };
+	CU_ASSERT_FATAL(!label_write(fd, l, &disk, each));
+	free(l);
+	for (copy = 0; copy < 2; copy++) {
+		off_t at = (copy ? SIZE - MIB : 0) + 30;
+
+		if (!(bad & 1 << copy))
+			continue;
+		CU_ASSERT(pread(fd, &c, 1, at) == 1);
+		c ^= 4;
+		CU_ASSERT(pwrite(fd, &c, 1, at) == 1);
+	}
+	carries = NULL;
+	noted = false;
+}
+
+/* What is said of it, and into @p what it is taken for. */
+static enum probe_verdict is(u64 size)
+{
+	struct probe p = { .size = size, .path = "/dev/test", .name = "test", .id.wwid = "w" };
+
+	if (!check_label(&p, fd))
+		check_signature(&p);
+	CU_ASSERT(p.verdict == PROBE_OURS ? !!p.label : !p.label);
+	probe_clear(&p);
+	return p.verdict;
+}
+
+static void wipe(void)
+{
+	CU_ASSERT(!ftruncate(fd, 0) && !ftruncate(fd, SIZE));
+}
+
+static void test_left(void)
+{
+	D.host = me;
+	begin(0);
+	CU_ASSERT(is(SIZE) == PROBE_OURS);
+	begin(1);
+	CU_ASSERT(is(SIZE) == PROBE_OURS);
+	begin(3);
+	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
+	/* A file system over one copy, or over both where the other tells nothing. */
+	begin(1);
+	carries = "xfs";
+	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
+	begin(3);
+	carries = "xfs";
+	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
+	/* Known by its device alone. */
+	begin(0);
+	wipe();
+	noted = true;
+	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
+	carries = "xfs";
+	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
+}
+
+/* It has grown: its last copy is where nobody looks, and the first one is rotten. */
+static void test_grown(void)
+{
+	begin(0);
+	CU_ASSERT(!ftruncate(fd, SIZE + 16 * MIB));
+	CU_ASSERT(is(SIZE + 16 * MIB) == PROBE_OURS);
+	begin(1);
+	CU_ASSERT(!ftruncate(fd, SIZE + 16 * MIB));
+	CU_ASSERT(is(SIZE + 16 * MIB) == PROBE_DAMAGED);
+}
+
+static void test_foreign(void)
+{
+	begin(0);
+	wipe();
+	CU_ASSERT(is(SIZE) == PROBE_OK);
+	carries = "xfs";
+	CU_ASSERT(is(SIZE) == PROBE_FOREIGN);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "what is left of a label", test_left },
+		{ "a drive that has grown", test_grown },
+		{ "something else", test_foreign },
+		{ NULL, NULL },
+	};
+
+	return suite_main("probe", tests);
+}

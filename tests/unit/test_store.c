@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "userspace/meshd/sql.h"
@@ -301,6 +302,70 @@ static void test_opened(void)
 static void test_no_store(void)
 {
 	CU_ASSERT(reopened(first_page) == -EIO);
+	CU_ASSERT(store_broken());
+}
+
+/* A start writes nothing to a store that is there: the disk may be full, or read-only. */
+static void test_start_reads(void)
+{
+	sqlite3 *writer;
+
+	CU_ASSERT_FATAL(sqlite3_open(path, &writer) == SQLITE_OK);
+	CU_ASSERT(!sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+	CU_ASSERT(!reopened(nothing) && !lists() && !store_broken());
+	CU_ASSERT(!sqlite3_exec(writer, "ROLLBACK", NULL, NULL, NULL));
+	CU_ASSERT(sqlite3_close(writer) == SQLITE_OK);
+}
+
+/* What cannot even be opened, or made: every call says so, and none of them dies of it. */
+static int cannot_open(void)
+{
+	struct store_host h = { .port = 1 };
+	struct muuid u = number(1);
+
+	int errors = 0;
+
+	errors += store_broken();
+	errors += store_open("/proc/self/no such folder/store.db") != -EIO;
+	errors += !store_broken() + (lists() != 4);
+	errors += !store_host_put(&h) + !put(&u, "v1") + !store_drive_put(&u, "/dev/x");
+	errors += store_host_find("host1", &h) != -EIO;
+	store_close();
+	return errors;
+}
+
+/* Tables that this meshd does not know. */
+static int of_another_version(void)
+{
+	char other[80];
+	int errors = store_broken();
+	sqlite3 *db;
+
+	snprintf(other, sizeof(other), "%s-other", path);
+	errors += sqlite3_open(other, &db) != SQLITE_OK;
+	errors += sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL) != SQLITE_OK;
+	sqlite3_close(db);
+	errors += store_open(other) != -EPROTONOSUPPORT;
+	errors += !store_broken();
+	unlink(other);
+	return errors;
+}
+
+/* In a process of its own: what is broken stays so. */
+static int alone(int (*fn)(void))
+{
+	int status = 1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(fn());
+	return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static void test_cannot_open(void)
+{
+	CU_ASSERT(!alone(cannot_open));
+	CU_ASSERT(!alone(of_another_version));
 }
 
 int main(void)
@@ -310,6 +375,8 @@ int main(void)
 		{ "what is begun", test_begun },
 		{ "whole", test_whole },
 		{ "two hosts that changed places", test_swap },
+		{ "a start that cannot write", test_start_reads },
+		{ "a store that cannot be opened", test_cannot_open },
 		{ "damaged in part", test_in_part },
 		{ "unreadable", test_unreadable },
 		{ "no store at all", test_no_store },

@@ -112,14 +112,14 @@ int home_load(void)
 	case MACHINE_LEARN:
 		m = machine_merge(&noted, &here);
 		err = note(&m);
+		/* It is no other machine, and can be noted at the next start. */
+		if (err)
+			log_warn("%s/machine: %s", D.state, strerror(-err));
 		break;
 	case MACHINE_SAME:
-		err = 0;
 		break;
 	}
-	if (err)
-		log_error("%s/machine: %s", D.state, strerror(-err));
-	return err;
+	return 0;
 }
 
 bool home_refused(void)

@@ -182,19 +182,18 @@ static void stay_in_memory(void)
 		log_debug("not an I/O flusher: %s", strerror(errno));
 }
 
+/* The folder itself is the lock: it needs no room, and nothing is written. */
 static int open_state(void)
 {
-	char path[256];
 	int fd;
 
 	if (mkdir(D.state, 0700) && errno != EEXIST) {
 		log_error("%s: %s", D.state, strerror(errno));
 		return -1;
 	}
-	snprintf(path, sizeof(path), "%s/lock", D.state);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
-		log_error("%s: %s", path, errno == EWOULDBLOCK ? "another meshd runs" : strerror(errno));
+		log_error("%s: %s", D.state, errno == EWOULDBLOCK ? "another meshd runs" : strerror(errno));
 		return -1;
 	}
 	if (identity_load() || home_load())

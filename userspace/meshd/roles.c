@@ -48,11 +48,12 @@ int roles_start(void)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/store.db", D.state);
-	err = store_open(path);
-	if (!err)
-		err = thread_start(roles_thread, NULL);
+	/* Drives are exported by their labels alone, whatever has become of the store. */
+	if (store_open(path) == -ENOMEM)
+		return -ENOMEM;
+	err = thread_start(roles_thread, NULL);
 	if (err)
-		log_error("%s: the roles do not start", path);
+		log_error("the roles do not start: %s", strerror(-err));
 	return err;
 }
 

@@ -16,7 +16,7 @@ static bool broken;
 
 static const char schema[] =
 	"PRAGMA journal_mode = WAL;"
-	"PRAGMA synchronous = FULL;"
+	"BEGIN IMMEDIATE;"
 	"CREATE TABLE IF NOT EXISTS hosts (id INTEGER PRIMARY KEY AUTOINCREMENT, addr TEXT NOT NULL,"
 	" port INTEGER NOT NULL, name TEXT NOT NULL, uuid BLOB, UNIQUE (addr, port));"
 	"CREATE TABLE IF NOT EXISTS volumes (uuid BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
@@ -29,47 +29,62 @@ static const char schema[] =
 	" host BLOB NOT NULL, drive BLOB NOT NULL, holder BLOB NOT NULL, version INTEGER NOT NULL,"
 	" number INTEGER NOT NULL, preempt INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS drives (uuid BLOB PRIMARY KEY, path TEXT NOT NULL);"
-	"PRAGMA user_version = 2;";
+	"PRAGMA user_version = 2;"
+	"COMMIT;";
 
-/* Another version's tables are not touched: they may be wanted again. */
+static void give_up(void)
+{
+	if (!__atomic_exchange_n(&broken, true, __ATOMIC_RELAXED))
+		log_error("store.db in %s cannot be read: nothing is attached, changed or freed any more, "
+			  "and what is attached or exported stays so. Stop meshd, put a good copy back or "
+			  "move it away, start meshd; in the latter case add the hosts and import the volumes",
+			  D.state);
+}
+
+/*
+ * Another version's tables are not touched: they may be wanted again. Those of this one are
+ * not written either: on a full or read-only disk a host starts as it was.
+ */
 static int schema_check(const char *path)
 {
+	char *why = NULL;
 	sqlite3_stmt *s = sql("PRAGMA user_version");
 	int have = sql_row(s) > 0 ? sqlite3_column_int(s, 0) : -1;
 
 	sqlite3_finalize(s);
-	if (!have || have == SCHEMA_VERSION)
+	if (have == SCHEMA_VERSION)
 		return 0;
-	if (have < 0)
+	if (!have && sqlite3_exec(store_db, schema, NULL, NULL, &why) == SQLITE_OK)
+		return 0;
+	if (!have)
+		log_error("%s: cannot be made: %s", path, why);
+	else if (have < 0)
 		log_error("%s: cannot be read", path);
 	else
 		log_error("%s: written by %s meshd (tables of version %d, this one has %d); %s", path,
 			  have > SCHEMA_VERSION ? "a newer" : "an older", have, SCHEMA_VERSION,
 			  have > SCHEMA_VERSION ? "install that one" :
 			  "move it away, then add hosts and import volumes again");
-	return have < 0 ? -EIO : -EPROTONOSUPPORT;
+	sqlite3_free(why);
+	return have <= 0 ? -EIO : -EPROTONOSUPPORT;
 }
 
 int store_open(const char *path)
 {
-	char *why = NULL;
 	int err;
 
 	if (sqlite3_open_v2(path, &store_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
 			    SQLITE_OPEN_FULLMUTEX, NULL) != SQLITE_OK) {
 		log_error("%s: %s", path, sqlite3_errmsg(store_db));
-		return -EIO;
+		give_up();
+		return store_db ? -EIO : -ENOMEM;
 	}
 	sqlite3_busy_timeout(store_db, 5000);
+	sqlite3_exec(store_db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
 	err = schema_check(path);
 	if (err)
-		return err;
-	if (sqlite3_exec(store_db, schema, NULL, NULL, &why) != SQLITE_OK) {
-		log_error("%s: %s", path, why);
-		sqlite3_free(why);
-		return -EIO;
-	}
-	return 0;
+		give_up();
+	return err;
 }
 
 /*
@@ -117,11 +132,7 @@ static void unreadable(int rc)
 	case SQLITE_INTERRUPT:
 		return;
 	}
-	if (!__atomic_exchange_n(&broken, true, __ATOMIC_RELAXED))
-		log_error("store.db in %s cannot be read: nothing is attached, changed or freed any more, "
-			  "and what is attached stays so. Stop meshd, put a good copy back or move it "
-			  "away, start meshd; in the latter case add the hosts and import the volumes",
-			  D.state);
+	give_up();
 }
 
 sqlite3_stmt *sql(const char *text)

@@ -13,7 +13,10 @@
 #include "userspace/format/layout.h"
 #include "userspace/meshd/meshd.h"
 
-/* -EPROTONOSUPPORT was logged: another version of meshd wrote it. */
+/*
+ * What fails was logged, and the store is broken from then on; -EPROTONOSUPPORT: another
+ * version of meshd wrote it. After -ENOMEM no other function may be called.
+ */
 int store_open(const char *path);
 /* Make the file whole without its log, and let nobody use it any more. */
 void store_close(void);

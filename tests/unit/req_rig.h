@@ -25,10 +25,15 @@ int req_usage(struct req *q, const char *fmt, ...)
 	return req_fail(q, "usage");
 }
 
+/* What a dry run named last; NULL: nothing. */
+static json_t *destroyed;
+
 json_t *req_destroys(struct req *q, const char *what, const char *name)
 {
 	(void)q, (void)what, (void)name;
-	return NULL;
+	json_decref(destroyed);
+	destroyed = json_object();
+	return destroyed;
 }
 
 #endif

@@ -2,12 +2,14 @@
 /* volume delete: what it asks for before an extent is freed, and what is freed then. */
 #include <CUnit/Basic.h>
 
+#define RIG_EXTENTS
 #include "volume_rig.h"
 #include "req_rig.h"
 #include "suite.h"
 
 #include "userspace/meshd/bring.c"
 #include "userspace/meshd/delete.c"
+#include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
 static const struct muuid nobody, other = { { 12 } };
@@ -47,7 +49,13 @@ int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool forced)
 {
 	(void)m;
 	CU_ASSERT(!forced);
-	return kernel_del(uuid, forced);
+	return kernel.openers ? -EBUSY : kernel_del(uuid, forced);
+}
+
+int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out, char *words)
+{
+	(void)h, (void)extent, (void)out, (void)words;
+	return -ENOSYS;
 }
 
 int volume_take(struct req *q, const char *what, struct store_volume *v, struct layout *l)
@@ -59,7 +67,9 @@ int volume_take(struct req *q, const char *what, struct store_volume *v, struct 
 struct mesh *mesh_open(void) { return (struct mesh *)&kernel; }
 void mesh_close(struct mesh *m) { (void)m; }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
-bool busy_is(const struct muuid *volume) { (void)volume; return false; }
+static bool busy;
+bool busy_is(const struct muuid *volume) { (void)volume; return busy; }
+bool busy_cancelled(const struct muuid *volume) { (void)volume; return false; }
 bool busy_cancel(const struct muuid *volume, unsigned int ms) { (void)volume, (void)ms; return false; }
 void busy_drop(const struct muuid *volume) { (void)volume; }
 
@@ -271,6 +281,105 @@ static void test_goes_on(void)
 	free(l);
 }
 
+/* Extent 2 is being allocated: for an extend, or with @v CREATING. */
+static void intend(void)
+{
+	struct store_intent in = { .volume = vol, .name = "data", .host = { { 11 } },
+				   .drive = { { 3, 2 } }, .extent = { { 2, 2 } }, .length = 4 << 20 };
+
+	at[2].e.version = 0;
+	CU_ASSERT_FATAL(!store_intents_add(&in, 1));
+}
+
+static size_t intents(void)
+{
+	struct store_intent *in;
+	size_t n;
+
+	CU_ASSERT_FATAL(!store_intents(&in, &n));
+	free(in);
+	return n;
+}
+
+/* An extend was begun, and nothing of it recorded: what it allocated goes as well. */
+static void test_unfinished(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	char why[REASON];
+
+	begin();
+	intend();
+	CU_ASSERT(!delete() && !extents() && gone() && !intents());
+	/* Its host is away, and comes back. */
+	begin();
+	intend();
+	at[2].host = 1;
+	down[1] = stale = true;
+	CU_ASSERT(delete() == -1 && has(r.error, "not all its extents are free"));
+	CU_ASSERT(extents() == 1 && state_is(STORE_DELETING) && intents() == 1);
+	rig_load(&v, l);
+	down[1] = false;
+	at[2].host = 0;
+	CU_ASSERT(!volume_finish_delete(&v, why) && !extents() && gone() && !intents());
+	/* Another volume's by now. */
+	begin();
+	intend();
+	rig_layout(l, 3, 5, "data");
+	rig_record(2, l, other);
+	at[2].e.volume = other;
+	CU_ASSERT(!delete() && extents() == 1 && gone() && !intents());
+	free(l);
+}
+
+static int destroys(void)
+{
+	int err;
+
+	json_decref(destroyed);
+	destroyed = NULL;
+	dry = true;
+	err = delete();
+	dry = false;
+	return err ? -1 : json_integer_value(json_object_get(destroyed, "extents"));
+}
+
+/* A dry run refuses what the real one refuses, and counts what that takes. */
+static void test_dry(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	begin();
+	CU_ASSERT(destroys() == 2);
+	intend();
+	CU_ASSERT(destroys() == 3 && extents() == EXTENTS && intents() == 1);
+	kernel.there = true;
+	kernel.openers = 1;
+	CU_ASSERT(destroys() == -1 && has(r.error, "is in use"));
+	CU_ASSERT(refuses("is in use"));
+	/* One extent is not free yet. */
+	begin();
+	stale = true;
+	intend();
+	at[1].host = HOSTS;
+	CU_ASSERT(delete() == -1 && state_is(STORE_DELETING));
+	CU_ASSERT(destroys() == 2 && state_is(STORE_DELETING) && intents() == 1);
+	/* Being made, by a command that runs and by one that was killed. */
+	for (busy = false;; busy = true) {
+		begin();
+		rig_load(&v, l);
+		v.state = STORE_CREATING;
+		CU_ASSERT(!store_volume_flags(&v));
+		intend();
+		CU_ASSERT(destroys() == 1 && extents() == EXTENTS && state_is(STORE_CREATING));
+		if (busy)
+			break;
+	}
+	busy = false;
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -281,6 +390,8 @@ int main(void)
 		{ "copied", test_copied },
 		{ "newer", test_newer },
 		{ "goes on", test_goes_on },
+		{ "an unfinished extend", test_unfinished },
+		{ "dry runs", test_dry },
 		{ NULL, NULL },
 	};
 	int err = suite_main("delete", tests);

@@ -44,6 +44,7 @@ static struct {
 	u32	members;
 	char	name[LAYOUT_NAME];
 	bool	preempted;
+	u32	openers;
 	u64	opens_at[EXTENTS];	/* the version at which each member is opened again */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
@@ -315,7 +316,8 @@ int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
 	(void)uuid;
 	if (!kernel.there)
 		return -ENOENT;
-	*out = (struct mesh_volume) { .state = "active", .version = kernel.version };
+	*out = (struct mesh_volume) { .state = "active", .version = kernel.version,
+				       .openers = kernel.openers };
 	return 0;
 }
 

@@ -179,6 +179,9 @@ out:
 	free(d.hosts);
 	free(d.err);
 	free(d.why);
+	/* The members of an extend that was not finished: free by themselves, if nobody used them. */
+	if (!err)
+		err = intents_undo(&v->uuid, why);
 	if (err)
 		return err;
 	crash_point(CRASH_DELETE_ALL);
@@ -317,18 +320,60 @@ static int only_here(struct req *r, const struct store_volume *v, struct gather 
 	}
 }
 
+static bool member_of(const struct layout *l, const struct muuid *extent)
+{
+	u32 i;
+
+	for (i = 0; l && i < l->members && !muuid_equal(&l->member[i].extent, extent); i++)
+		;
+	return l && i < l->members;
+}
+
+/* What is being allocated for the volume, but for members of @l: how many, and bytes of it. */
+static int count_intents(const struct store_volume *v, const struct layout *l, u64 *extents, u64 *bytes)
+{
+	struct store_intent *in;
+	size_t i, n;
+	int err = store_intents(&in, &n);
+
+	for (i = 0; i < n && !err; i++) {
+		if (!muuid_equal(&in[i].volume, &v->uuid) || member_of(l, &in[i].extent))
+			continue;
+		*extents += 1;
+		*bytes += in[i].length;
+	}
+	free(in);
+	return err;
+}
+
+static int in_use(struct req *r, const struct store_volume *v)
+{
+	return req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it with --force",
+			v->name);
+}
+
 static int dry_run(struct req *r, const struct store_volume *v, const struct layout *l,
 		   const struct gather *g)
 {
-	json_t *j = req_destroys(r, "volume", v->name);
+	u64 bytes = 0, extents = l->members;
+	struct mesh_volume k;
 	char holder[80];
-	u64 bytes = 0;
-	u32 i;
+	u32 i, openers = 0;
+	json_t *j;
 
+	if (!kernel_volume(&v->uuid, &k)) {
+		openers = k.openers;
+		mesh_volume_free(&k);
+	}
+	if (openers)
+		return in_use(r, v);
 	for (i = 0; i < l->members; i++)
 		bytes += l->member[i].size;
+	if (count_intents(v, l, &extents, &bytes))
+		return req_fail(r, "%s", store_words(-EIO));
+	j = req_destroys(r, "volume", v->name);
 	jset_uuid(j, "uuid", &v->uuid);
-	jset_u64(j, "extents", l->members);
+	jset_u64(j, "extents", extents);
 	jset_u64(j, "bytes", bytes);
 	if (g->nr_found && !muuid_null(&g->found[0].e.holder)) {
 		host_words(&g->found[0].e.holder, holder, sizeof(holder));
@@ -344,8 +389,7 @@ static int let_go(struct req *r, const struct store_volume *v)
 	int err = m ? mesh_volume_del(m, &v->uuid, false) : -ENOMEM;
 
 	if (err == -EBUSY)
-		req_fail(r, "volume %s is in use; unmount it first (lsof, lsblk), or detach it with --force",
-			 v->name);
+		in_use(r, v);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s cannot be let go: %s", v->name, m ? mesh_why(m) : "no memory");
 	mesh_close(m);
@@ -417,16 +461,40 @@ static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
 	return err;
 }
 
+/* Of one that is being made or deleted: what of it is not free yet. */
+static int dry_again(struct req *r, const struct store_volume *v)
+{
+	u64 extents = 0, bytes = 0;
+	struct store_free *f;
+	size_t n;
+	json_t *j;
+	int err = store_frees(&v->uuid, &f, &n);
+
+	if (!err)
+		free(f);
+	extents = n;
+	if (err || count_intents(v, NULL, &extents, &bytes))
+		return req_fail(r, "%s", store_words(-EIO));
+	j = req_destroys(r, "volume", v->name);
+	jset_uuid(j, "uuid", &v->uuid);
+	jset_u64(j, "extents", extents);
+	/* Of those that a deletion left the store does not know it. */
+	if (!n)
+		jset_u64(j, "bytes", bytes);
+	req_note(r, "volume %s is being %s already%s", v->name,
+		 v->state == STORE_CREATING ? "made" : "deleted", !arg_bool(r, "force") ? "" :
+		 "; with --force what cannot be freed now stays allocated and is forgotten");
+	return 0;
+}
+
 /* It waits for drives that are away: once more, or, when forced, not any longer. */
 static int delete_again(struct req *r, struct store_volume *v)
 {
 	char why[REASON] = "";
 	int err;
 
-	if (arg_bool(r, "dry_run")) {
-		req_note(r, "volume %s is being deleted already", v->name);
-		return 0;
-	}
+	if (arg_bool(r, "dry_run"))
+		return dry_again(r, v);
 	err = v->state == STORE_CREATING ? intents_undo(&v->uuid, why) : volume_finish_delete(v, why);
 	if (err == -EBUSY || err == -ESTALE || err == -EPERM)
 		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
@@ -446,7 +514,7 @@ static int cancel(struct req *r, const struct store_volume *v)
 	struct store_volume now;
 
 	if (arg_bool(r, "dry_run"))
-		return 0;
+		return dry_again(r, v);
 	if (!busy_cancel(&v->uuid, CANCEL_MS))
 		return req_fail(r, "volume %s is being given up; its hosts take long to answer", v->name);
 	if (!store_volume_get(&v->uuid, &now, NULL) && now.state == STORE_LIVE)

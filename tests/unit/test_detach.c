@@ -38,6 +38,9 @@ static struct {
 	bool	seen;		/* the first is held here, the second elsewhere, the third not */
 	size_t	puts;		/* what is asked of the drives' hosts */
 	int	brought;
+	enum store_vstate state;	/* 0: LIVE */
+	bool	extending;	/* another command, on the volume */
+	int	cancels;
 } is;
 
 struct mesh *mesh_open(void)
@@ -136,8 +139,8 @@ int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct la
 int store_volume_find(const char *what, struct store_volume *v, struct layout *l)
 {
 	(void)what;
-	(void)v;
 	(void)l;
+	*v = (struct store_volume) { .state = is.state ? is.state : STORE_LIVE };
 	return is.known ? 0 : -ENOENT;
 }
 
@@ -157,13 +160,23 @@ const char *store_words(int err)
 
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l)
 {
-	(void)r;
 	(void)what;
+	if (is.extending)
+		return req_fail(r, "is being worked on by another command");
 	*v = (struct store_volume) { .name = "v", .state = STORE_LIVE, .attached = is.attached,
 				     .pending = is.pending };
 	memset(l, 0, sizeof(*l));
 	l->members = is.members;
 	return 0;
+}
+
+bool busy_cancel(const struct muuid *volume, unsigned int ms)
+{
+	(void)volume;
+	CU_ASSERT(ms >= 10000);
+	is.cancels++;
+	is.extending = false;
+	return true;
 }
 
 void busy_drop(const struct muuid *volume)
@@ -328,6 +341,28 @@ static void test_pending(void)
 	CU_ASSERT(!detaches(true, 1, true, false)[0]);
 }
 
+/* Its extend zeroes a large drive, or one that hangs. */
+static void test_extending(void)
+{
+	static struct req r;
+
+	for (int forced = 0; forced < 2; forced++) {
+		memset(&r, 0, sizeof(r));
+		memset(&is, 0, sizeof(is));
+		is.there = is.attached = is.known = is.extending = true;
+		is.openers = 1;
+		is.force = forced;
+		CU_ASSERT(cmd_volume_detach(&r) == (forced ? 0 : -1));
+		CU_ASSERT(is.cancels == forced && is.there == !forced);
+	}
+	/* It is being made, which detaching is not to end. */
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	is.known = is.extending = is.force = true;
+	is.state = STORE_CREATING;
+	CU_ASSERT(cmd_volume_detach(&r) && !is.cancels);
+}
+
 static void fails_to_attach(bool pending, bool stale)
 {
 	static struct req r;
@@ -427,6 +462,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "a device that is open", test_open },
 		{ "a change that is not finished", test_pending },
+		{ "an extend that goes on", test_extending },
 		{ "who holds it while a change is not finished", test_released },
 		{ "a change that is finished first", test_settled },
 		{ "members that another host holds", test_own_alone },

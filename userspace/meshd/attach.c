@@ -11,6 +11,7 @@
 
 #define ACTIVE_MS	20000
 #define LET_GO_MS	3000
+#define CANCEL_MS	30000	/* what waits for a drive that hangs ends by then */
 
 /* Detached while the store could not be written: until it can be, only memory says so. */
 static pthread_mutex_t off_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -286,12 +287,28 @@ static int detach(struct req *r, struct store_volume *v, struct layout *l)
 	return r->error[0] ? -1 : 0;
 }
 
+/*
+ * An extend zeroes for hours, or waits for a drive that hangs: it is given up for a device
+ * that is to go at once. What is being made has none.
+ */
+static void make_way(struct req *r)
+{
+	struct store_volume v;
+
+	if (!arg_bool(r, "force") || store_volume_find(arg_str(r, "volume"), &v, NULL) ||
+	    v.state != STORE_LIVE)
+		return;
+	if (!busy_cancel(&v.uuid, CANCEL_MS))
+		log_warn("volume %s: what is done with it takes long to be given up", v.name);
+}
+
 int cmd_volume_detach(struct req *r)
 {
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
 	int err = -1;
 
+	make_way(r);
 	if (l && !volume_take(r, arg_str(r, "volume"), &v, l)) {
 		err = detach(r, &v, l);
 		busy_drop(&v.uuid);

@@ -102,7 +102,7 @@ static int taken(const char *a, const char *b)
 	CU_ASSERT_FATAL(!gather(&g, &vol, false));
 	f = gather_find(&g, &ext);
 	host = f ? (int)f->host : -1;
-	CU_ASSERT(g.truth.labels == g.nr_found);
+	CU_ASSERT(g.truth.labels == g.nr_found && g.nr_found <= 1);
 	if (a) {
 		CU_ASSERT(gather_unique(&g, &l, why) == -ENOTUNIQ);
 		gather_away(&g, &l.member[0], away);
@@ -174,6 +174,22 @@ static void test_three(void)
 	CU_ASSERT(taken("host b", "host") == -1);
 }
 
+/* A host at two addresses, one of which was added without waiting for who answers there. */
+static void test_two_addresses(void)
+{
+	const struct muuid b = hosts[1].uuid;
+
+	hosts[1].uuid = hosts[0].uuid;
+	shows(0, 0, true);
+	shows(1, 0, true);
+	shows(2, -1, false);
+	CU_ASSERT(taken(NULL, NULL) == 0);
+	/* A copy of its drive on another one is not told by that. */
+	shows(2, 2, true);
+	CU_ASSERT(taken("host a", "host c") == -1);
+	hosts[1].uuid = b;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -182,6 +198,7 @@ int main(void)
 		{ "neither is", test_neither_owns },
 		{ "one is", test_one_owns },
 		{ "three hosts", test_three },
+		{ "one host at two addresses", test_two_addresses },
 		{ NULL, NULL },
 	};
 

@@ -21,7 +21,7 @@ UNIT_EXTRA =
 S390X_SKIP += tests/unit/test_mgmt.c
 # Files of meshd, which include it.
 S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
-S390X_SKIP += tests/unit/test_take.c tests/unit/test_lend.c tests/unit/test_probe.c
+S390X_SKIP += tests/unit/test_take.c tests/unit/test_lend.c tests/unit/test_probe.c tests/unit/test_peers.c
 S390X_SKIP += tests/unit/test_withdraw.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
@@ -31,6 +31,7 @@ UNIT_LIBS_records = -lpthread
 UNIT_LIBS_take = -lpthread -lnvme
 UNIT_LIBS_lend = -lpthread
 UNIT_LIBS_probe = -lnvme
+UNIT_LIBS_peers = -lpthread
 UNIT_LIBS_withdraw = -lpthread -lnvme
 UNIT_LIBS_zero = -lpthread
 UNIT_LIBS_rescan = -lpthread

@@ -173,7 +173,7 @@ static int choice_skips(struct choice *c, u32 host, const json_t *j, const struc
 	if (mgmt_drive_unpack(j, &m) || strcmp(m.state, "up"))
 		return 0;
 	t = shown_find(&c->shown, &m.uuid);
-	if (t && t->hosts > 1 && !twin_hosts_doubt(t))
+	if (t && !twin_hosts_doubt(t))
 		return t->host != host;
 	if (!shown_twice(&c->shown, &m.uuid, c->hosts, c->twice))
 		return 0;

@@ -31,6 +31,8 @@ int shown_add(struct shown *s, const struct muuid *drive, const struct store_hos
 {
 	bool fresh;
 	u32 *i = umap_put(&s->map, drive, &fresh);
+	const struct muuid *host = &hosts[at].uuid;
+	struct twin_hosts *t;
 	void *grown;
 
 	if (i && fresh) {
@@ -43,7 +45,12 @@ int shown_add(struct shown *s, const struct muuid *drive, const struct store_hos
 	}
 	if (!i)
 		return -ENOMEM;
-	twin_hosts_add(&s->t[*i], at, muuid_equal(owner, &hosts[at].uuid));
+	t = &s->t[*i];
+	/* Known at two addresses: one host all the same. */
+	if (!muuid_null(host) && ((t->hosts && muuid_equal(host, &hosts[t->host].uuid)) ||
+				  (t->hosts > 1 && muuid_equal(host, &hosts[t->other].uuid))))
+		return 0;
+	twin_hosts_add(t, at, muuid_equal(owner, host));
 	return 0;
 }
 
@@ -82,7 +89,7 @@ static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
 	void *grown;
 
 	if (!muuid_equal(&e->volume, &g->volume) ||
-	    (t && (twin_hosts_doubt(t) || (t->hosts > 1 && t->host != host))))
+	    (t && (twin_hosts_doubt(t) || t->host != host)))
 		return 0;
 	grown = realloc(g->found, (g->nr_found + 1) * sizeof(*g->found));
 	if (!grown)

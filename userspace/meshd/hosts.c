@@ -510,7 +510,7 @@ static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 /* A drive and a copy of it on two hosts: neither is used until one of them goes. */
 static void mark_twice(json_t *list)
 {
-	struct store_host host = { 0 };
+	struct store_host *host = calloc(json_array_size(list) + 1, sizeof(*host));
 	struct shown s = { 0 };
 	const struct twin_hosts *t;
 	struct mgmt_drive m;
@@ -518,17 +518,18 @@ static void mark_twice(json_t *list)
 	size_t i;
 
 	json_array_foreach(list, i, j)
-		if (!mgmt_drive_unpack(j, &m) && !jget_uuid(j, "host_uuid", &host.uuid) &&
+		if (host && !mgmt_drive_unpack(j, &m) && !jget_uuid(j, "host_uuid", &host[i].uuid) &&
 		    !strcmp(m.state, "up"))
-			shown_add(&s, &m.uuid, &host, 0, &m.owner);
+			shown_add(&s, &m.uuid, host, i, &m.owner);
 	json_array_foreach(list, i, j) {
 		t = mgmt_drive_unpack(j, &m) ? NULL : shown_find(&s, &m.uuid);
-		if (!t || t->hosts < 2 || strcmp(m.state, "up") || jget_uuid(j, "host_uuid", &host.uuid))
+		if (!t || t->hosts < 2 || strcmp(m.state, "up") || muuid_null(&host[i].uuid))
 			continue;
-		if (twin_hosts_doubt(t) || !muuid_equal(&m.owner, &host.uuid))
+		if (twin_hosts_doubt(t) || !muuid_equal(&m.owner, &host[i].uuid))
 			jset_str(j, "state", twin_hosts_doubt(t) ? "doubtful" : "copy");
 	}
 	shown_free(&s);
+	free(host);
 }
 
 int cmd_drive_list(struct req *r)

@@ -312,6 +312,28 @@ int peer_of_member(const struct layout_member *mb, struct store_host *out)
 	return store_host_find(both, out);
 }
 
+/*
+ * A host has one session with another: that of a second address and the first would end
+ * each other for ever. -EEXIST and words when another address of @uuid is known.
+ */
+static int peer_known(const struct store_host *h, const struct muuid *uuid, char *why)
+{
+	struct store_host *all;
+	size_t i, n;
+	int err = store_hosts(&all, &n);
+
+	snprintf(why, REASON, "%s", store_words(err));
+	for (i = 0; i < n && !err; i++) {
+		if (all[i].id == h->id || !muuid_equal(&all[i].uuid, uuid))
+			continue;
+		snprintf(why, REASON, "%.60s is host %.60s, known at %.60s already: one address a host; "
+			 "meshctl host remove one", h->addr, all[i].name, all[i].addr);
+		err = -EEXIST;
+	}
+	free(all);
+	return err;
+}
+
 int peer_greet(struct store_host *h, char *why)
 {
 	struct mgmt_req q = { .op = MGMT_HELLO };
@@ -332,6 +354,9 @@ int peer_greet(struct store_host *h, char *why)
 		snprintf(why, REASON, "another host answers at the address of host %s", h->name);
 		return -EXDEV;
 	}
+	err = peer_known(h, &hello.host, why);
+	if (err)
+		return err;
 	/* What it calls itself, unless another host has that name here. */
 	if ((!h->name[0] || !strcmp(h->name, h->addr)) &&
 	    (store_host_find(hello.hostname, &other) || other.id == h->id))

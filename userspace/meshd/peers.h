@@ -39,7 +39,7 @@ int peers_repush(void);
 int peer_wait_up(const struct store_host *h, unsigned int ms, char *why);
 /* The host that the record names: by UUID, else by its address. A hint. */
 int peer_of_member(const struct layout_member *mb, struct store_host *out);
-/* Greet it and note who it is. */
+/* Greet it and note who it is. -EEXIST: a host that is known at another address. */
 int peer_greet(struct store_host *h, char *why);
 
 /* hosts.c */

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who answers at an address, and what is noted of it. The host is a stand-in. */
+#define _GNU_SOURCE
+#include <linux/kernel.h>
+
+#include "userspace/meshd/peers.c"
+#include "suite.h"
+
+struct meshd D = { .host = { { 9 } } };
+static struct store_host rows[2] = {
+	{ .id = 1, .name = "a", .addr = "10.0.0.1", .port = 4421, .uuid = { { 11 } } },
+	{ .id = 2, .name = "10.0.1.1", .addr = "10.0.1.1", .port = 4421 },
+};
+static struct mgmt_hello hello = { .hostname = "a", .version = "1", .machine = "m" };
+static int puts_done, hosts_err;
+
+int link_call(const char *addr, u16 port, const struct muuid *expect, const void *req, size_t len,
+	      unsigned int ms, void **rsp, size_t *n, char *said)
+{
+	char *text = mgmt_rsp_encode(0, NULL, mgmt_hello_pack(&hello));
+
+	(void)addr, (void)port, (void)expect, (void)req, (void)len, (void)ms, (void)said;
+	*rsp = text;
+	*n = strlen(text);
+	return 0;
+}
+
+int store_hosts(struct store_host **out, size_t *n)
+{
+	*n = hosts_err ? 0 : 2;
+	*out = hosts_err ? NULL : malloc(sizeof(rows));
+	if (*out)
+		memcpy(*out, rows, sizeof(rows));
+	return hosts_err;
+}
+
+int store_host_put(struct store_host *h)
+{
+	rows[h->id - 1] = *h;
+	puts_done++;
+	return 0;
+}
+
+int store_host_find(const char *what, struct store_host *out)
+{
+	*out = rows[0];
+	return strcmp(what, rows[0].name) ? -ENOENT : 0;
+}
+
+/* What greeting does not come to */
+
+int store_host_by_uuid(const struct muuid *u, struct store_host *h) { (void)u, (void)h; return -ENOENT; }
+int store_host_adopt(const struct store_host *h) { (void)h; return -ENOSYS; }
+int store_host_del(u32 id) { (void)id; return -ENOSYS; }
+const char *store_words(int err) { (void)err; return "the store"; }
+int serve_local(const void *req, size_t len, void **rsp, size_t *n)
+{
+	(void)req, (void)len, (void)rsp, (void)n;
+	return -ENOSYS;
+}
+void link_forget(const char *addr, u16 port) { (void)addr, (void)port; }
+int identity_push(struct mesh *m) { (void)m; return 0; }
+struct mesh *mesh_open(void) { return NULL; }
+void mesh_close(struct mesh *m) { (void)m; }
+const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
+int mesh_targets(struct mesh *m, struct mesh_target **t, size_t *n) { (void)m, (void)t, (void)n; return -1; }
+int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *t) { (void)m, (void)id, (void)t; return -1; }
+int mesh_target_del(struct mesh *m, u32 id) { (void)m, (void)id; return -1; }
+int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect)
+{
+	(void)m, (void)id, (void)addr, (void)port, (void)expect;
+	return -1;
+}
+u64 now_ms(void) { return 0; }
+void sleep_ms(unsigned int ms) { (void)ms; }
+bool stopping(void) { return false; }
+void log_warn(const char *fmt, ...) { (void)fmt; }
+void log_info(const char *fmt, ...) { (void)fmt; }
+
+static int greet(size_t i, u8 host, char *why)
+{
+	struct store_host h = rows[i];
+
+	hello.host = (struct muuid) { { host } };
+	puts_done = 0;
+	why[0] = 0;
+	return peer_greet(&h, why);
+}
+
+/* Nothing is noted of a second address: the host counts once. */
+static void test_second_address(void)
+{
+	char why[REASON];
+
+	CU_ASSERT(greet(1, 11, why) == -EEXIST && !puts_done && muuid_null(&rows[1].uuid));
+	CU_ASSERT(strstr(why, "known at 10.0.0.1 already") != NULL);
+	CU_ASSERT(!greet(0, 11, why) && puts_done == 1);
+	hosts_err = -EIO;
+	CU_ASSERT(greet(1, 12, why) == -EIO && !puts_done && !strcmp(why, "the store"));
+	hosts_err = 0;
+	CU_ASSERT(!greet(1, 12, why) && puts_done == 1 && rows[1].uuid.b[0] == 12);
+	CU_ASSERT(greet(0, 12, why) == -EXDEV && !puts_done);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "a second address", test_second_address },
+		{ NULL, NULL },
+	};
+
+	return suite_main("peers", tests);
+}

@@ -47,11 +47,28 @@ int store_host_find(const char *what, struct store_host *out)
 	return strcmp(what, rows[0].name) ? -ENOENT : 0;
 }
 
+static struct mesh_target known[2] = { { .id = 1, .host = { { 11 } } }, { .id = 2 } };
+static u32 deleted;
+
+int mesh_targets(struct mesh *m, struct mesh_target **t, size_t *n)
+{
+	(void)m;
+	*n = 2;
+	*t = malloc(sizeof(known));
+	memcpy(*t, known, sizeof(known));
+	return 0;
+}
+
+int store_host_del(u32 id)
+{
+	deleted = id;
+	return 0;
+}
+
 /* What greeting does not come to */
 
 int store_host_by_uuid(const struct muuid *u, struct store_host *h) { (void)u, (void)h; return -ENOENT; }
 int store_host_adopt(const struct store_host *h) { (void)h; return -ENOSYS; }
-int store_host_del(u32 id) { (void)id; return -ENOSYS; }
 const char *store_words(int err) { (void)err; return "the store"; }
 int serve_local(const void *req, size_t len, void **rsp, size_t *n)
 {
@@ -60,12 +77,11 @@ int serve_local(const void *req, size_t len, void **rsp, size_t *n)
 }
 void link_forget(const char *addr, u16 port) { (void)addr, (void)port; }
 int identity_push(struct mesh *m) { (void)m; return 0; }
-struct mesh *mesh_open(void) { return NULL; }
+struct mesh *mesh_open(void) { return (struct mesh *)rows; }
 void mesh_close(struct mesh *m) { (void)m; }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
-int mesh_targets(struct mesh *m, struct mesh_target **t, size_t *n) { (void)m, (void)t, (void)n; return -1; }
 int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *t) { (void)m, (void)id, (void)t; return -1; }
-int mesh_target_del(struct mesh *m, u32 id) { (void)m, (void)id; return -1; }
+int mesh_target_del(struct mesh *m, u32 id) { (void)m, (void)id; return 0; }
 int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect)
 {
 	(void)m, (void)id, (void)addr, (void)port, (void)expect;
@@ -74,6 +90,7 @@ int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const st
 u64 now_ms(void) { return 0; }
 void sleep_ms(unsigned int ms) { (void)ms; }
 bool stopping(void) { return false; }
+void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 void log_info(const char *fmt, ...) { (void)fmt; }
 
@@ -102,10 +119,35 @@ static void test_second_address(void)
 	CU_ASSERT(greet(0, 12, why) == -EXDEV && !puts_done);
 }
 
+/* The row that goes when the session of row 1 turns out to be that of @host; 0: none. */
+static u32 pushed(u8 host, u8 noted)
+{
+	known[1].host = (struct muuid) { { host } };
+	rows[1].uuid = (struct muuid) { { noted } };
+	deleted = 0;
+	CU_ASSERT(!peers_push(mesh_open()));
+	return deleted;
+}
+
+/* Added without waiting: what it is shows when it is connected. */
+static void test_added_unseen(void)
+{
+	CU_ASSERT(pushed(0, 0) == 0);
+	CU_ASSERT(pushed(12, 0) == 0);
+	CU_ASSERT(pushed(11, 0) == 2);
+	/* A host that is known goes nowhere by itself, and a command says more. */
+	CU_ASSERT(pushed(11, 12) == 0);
+	peers_adding(true);
+	CU_ASSERT(pushed(11, 0) == 0);
+	peers_adding(false);
+	CU_ASSERT(pushed(11, 0) == 2);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "a second address", test_second_address },
+		{ "one that was added unseen", test_added_unseen },
 		{ NULL, NULL },
 	};
 

@@ -229,7 +229,9 @@ int cmd_host_add(struct req *r)
 	if (m)
 		peers_push(m);
 	mesh_close(m);
+	peers_adding(true);
 	err = arg_str(r, "replace")[0] ? replace(r, &h) : add_new(r, &h);
+	peers_adding(false);
 	if (err)
 		return -1;
 	m = mesh_open();

@@ -220,6 +220,48 @@ int peer_forget(const struct store_host *h, char *why)
 	return err;
 }
 
+/* Another row of the host @uuid than @h; NULL: there is none. */
+static const struct store_host *other_row(const struct store_host *all, size_t n,
+					  const struct store_host *h, const struct muuid *uuid)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (all[i].id != h->id && muuid_equal(&all[i].uuid, uuid))
+			return &all[i];
+	return NULL;
+}
+
+static unsigned int adding;		/* commands that find out themselves who answers */
+
+void peers_adding(bool begin)
+{
+	__atomic_add_fetch(&adding, begin ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+/*
+ * A host has one session with another: that of a second address and the first end each
+ * other for ever. One that was added without waiting shows by its session whose it is.
+ */
+static void forget_seconds(const struct mesh_target *t, size_t known, const struct store_host *all,
+			   size_t n)
+{
+	const struct store_host *other;
+	char why[REASON];
+	size_t i, k;
+
+	for (i = 0; i < n && !__atomic_load_n(&adding, __ATOMIC_RELAXED); i++) {
+		for (k = 0; k < known && t[k].id != all[i].id; k++)
+			;
+		if (k == known || muuid_null(&t[k].host) || !muuid_null(&all[i].uuid))
+			continue;
+		other = other_row(all, n, &all[i], &t[k].host);
+		if (other && !peer_forget(&all[i], why))
+			log_error("host %s is host %s, known at %s already: one address a host, so it is "
+				  "forgotten", all[i].addr, other->name, other->addr);
+	}
+}
+
 int peers_push(struct mesh *m)
 {
 	struct store_host *hosts;
@@ -253,6 +295,7 @@ int peers_push(struct mesh *m)
 			push_one(m, &hosts[i]);
 	}
 	pthread_mutex_unlock(&both);
+	forget_seconds(t, known, hosts, n);
 	free(n ? hosts : NULL);
 	free(t);
 	return err;
@@ -312,22 +355,19 @@ int peer_of_member(const struct layout_member *mb, struct store_host *out)
 	return store_host_find(both, out);
 }
 
-/*
- * A host has one session with another: that of a second address and the first would end
- * each other for ever. -EEXIST and words when another address of @uuid is known.
- */
+/* -EEXIST and words when another address of @uuid is known. */
 static int peer_known(const struct store_host *h, const struct muuid *uuid, char *why)
 {
+	const struct store_host *other;
 	struct store_host *all;
-	size_t i, n;
+	size_t n;
 	int err = store_hosts(&all, &n);
 
 	snprintf(why, REASON, "%s", store_words(err));
-	for (i = 0; i < n && !err; i++) {
-		if (all[i].id == h->id || !muuid_equal(&all[i].uuid, uuid))
-			continue;
+	other = err ? NULL : other_row(all, n, h, uuid);
+	if (other) {
 		snprintf(why, REASON, "%.60s is host %.60s, known at %.60s already: one address a host; "
-			 "meshctl host remove one", h->addr, all[i].name, all[i].addr);
+			 "meshctl host remove one", h->addr, other->name, other->addr);
 		err = -EEXIST;
 	}
 	free(all);

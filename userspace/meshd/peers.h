@@ -29,8 +29,10 @@ void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg);
 int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out,
 		char *why);
 
-/* Announce to the kernel all hosts that it does not know. */
+/* Announce to the kernel all hosts that it does not know; forget second addresses of one. */
 int peers_push(struct mesh *m);
+/* A command waits for who answers at an address that it adds. */
+void peers_adding(bool begin);
 /* Out of the kernel and the store. */
 int peer_forget(const struct store_host *h, char *why);
 /* After a new key: sessions that failed try again. */

@@ -117,9 +117,10 @@ static const char *show_uuid(const void *data)
 /* A UUID for member @i of volume @vol, always the same. */
 static struct uuid derive_uuid(struct uuid vol, unsigned int i)
 {
+	/* Not at the end, where volumes of a case are numbered: no extent has two. */
 	vol.b[0] ^= 0xa5;
-	vol.b[14] += i >> 8;
-	vol.b[15] += i + 1;
+	vol.b[10] += i >> 8;
+	vol.b[11] += i + 1;
 	return vol;
 }
 

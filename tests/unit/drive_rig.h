@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A served drive that is a plain file, with its thread, for tests of what is done
- * with it: label_io.c and drive.c of meshd as they are, the kernel and the log left out.
+ * with it: label_io.c and drive*.c of meshd as they are, the kernel and the log left out.
  */
 #ifndef TESTS_UNIT_DRIVE_RIG_H
 #define TESTS_UNIT_DRIVE_RIG_H
@@ -49,6 +49,7 @@ static int rig_clock(clockid_t which, struct timespec *t)
 #define clock_gettime	rig_clock
 #include "userspace/meshd/label_io.c"
 #include "userspace/meshd/drive.c"
+#include "userspace/meshd/drive_kernel.c"
 #undef pread
 #undef pwrite
 #undef clock_gettime

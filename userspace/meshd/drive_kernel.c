@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the kernel is told of a drive, and what it serves under its UUID. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/drive.h"
+
+int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)
+{
+	u32 i;
+
+	memset(out, 0, sizeof(*out));
+	out->uuid = d->uuid;
+	snprintf(out->path, sizeof(out->path), "%s", d->path);
+	out->nr_extents = l->extents;
+	out->extents = calloc(l->extents + 1, sizeof(*out->extents));
+	if (!out->extents)
+		return -ENOMEM;
+	for (i = 0; i < l->extents; i++) {
+		const struct label_extent *e = &l->extent[i];
+
+		out->extents[i] = (struct mesh_extent) {
+			.uuid = e->uuid, .start = e->start, .length = e->length,
+			.holder = e->holder, .generation = e->version,
+			/* What is open stays so; nobody else gets what another host serves. */
+			.ready = e->state == LABEL_READY && !d->foreign,
+		};
+	}
+	return 0;
+}
+
+enum kernel_view { KERNEL_HAS_NOT, KERNEL_HAS, KERNEL_GONE, KERNEL_OTHER, KERNEL_SILENT };
+
+/* What the kernel has under the drive's UUID; @path: the device, if another. */
+static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char *path, size_t size)
+{
+	enum kernel_view view = KERNEL_HAS_NOT;
+	struct mesh_drive *all;
+	size_t i, n;
+	int err = mesh_drives(m, &all, &n);
+
+	if (err)
+		return err == -ENOENT ? view : KERNEL_SILENT;
+	for (i = 0; i < n; i++) {
+		if (!muuid_equal(&all[i].uuid, &d->uuid))
+			continue;
+		view = !strcmp(all[i].state, "gone") ? KERNEL_GONE :
+		       strcmp(all[i].path, d->path) ? KERNEL_OTHER : KERNEL_HAS;
+		snprintf(path, size, "%s", all[i].path);
+	}
+	mesh_drives_free(all, n);
+	return view;
+}
+
+/* Whoever swaps devices below open extents swaps the data of their volumes. */
+static void other_served(const struct tdrive *d, const char *path)
+{
+	log_error("%s: the kernel serves the drive of that label from %s; %s is left alone", d->path,
+		  path, d->path);
+}
+
+bool tdrive_elsewhere(struct tdrive *d)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	bool other = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_OTHER;
+
+	mesh_close(m);
+	if (other)
+		other_served(d, path);
+	return other;
+}
+
+static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive *table)
+{
+	char path[MGMT_PATH] = "";
+
+	switch (kernel_has(m, d, path, sizeof(path))) {
+	case KERNEL_HAS:
+		return mesh_extents_set(m, table);
+	case KERNEL_OTHER:
+		other_served(d, path);
+		return -EEXIST;
+	case KERNEL_GONE:
+		/* What the kernel has is the drive before it went away. */
+		mesh_drive_del(m, &d->uuid, true);
+		break;
+	case KERNEL_HAS_NOT:
+	case KERNEL_SILENT:
+		break;
+	}
+	return mesh_drive_add(m, table);
+}
+
+int tdrive_push(struct tdrive *d)
+{
+	struct mesh *m;
+	struct mesh_drive table;
+	int err;
+
+	if (tdrive_ending(d))
+		return -ENODEV;
+	m = mesh_open();
+	if (!m)
+		return -ENOMEM;
+	err = tdrive_table(d, d->label, &table);
+	if (!err)
+		err = push_table(m, d, &table);
+	pthread_mutex_lock(&d->lock);
+	d->pushed = !err;
+	pthread_mutex_unlock(&d->lock);
+	if (err)
+		log_warn("%s: the kernel does not take it: %s", d->path, mesh_why(m));
+	free(table.extents);
+	mesh_close(m);
+	return err;
+}
+
+/*
+ * The kernel's word comes late, and then the drive may be back: lost is the device that
+ * it was given for this use, not the one of before that is about to be replaced.
+ */
+bool tdrive_lost(struct tdrive *d)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	bool lost = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE;
+
+	mesh_close(m);
+	pthread_mutex_lock(&d->lock);
+	lost = lost && d->pushed;
+	pthread_mutex_unlock(&d->lock);
+	return lost;
+}
+
+int tdrive_unserve(struct tdrive *d, bool force)
+{
+	struct mesh *m = mesh_open();
+	char path[MGMT_PATH];
+	int err = 0;
+
+	switch (m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_SILENT) {
+	case KERNEL_HAS:
+	case KERNEL_GONE:
+		err = mesh_drive_del(m, &d->uuid, force);
+		break;
+	case KERNEL_SILENT:
+		err = -EIO;
+		break;
+	case KERNEL_OTHER:
+		/* What it serves from another device is not this one's to end. */
+	case KERNEL_HAS_NOT:
+		break;
+	}
+	if (err)
+		log_debug("%s: %s", d->path, m ? mesh_why(m) : "no memory");
+	mesh_close(m);
+	pthread_mutex_lock(&d->lock);
+	d->pushed = d->pushed && err;
+	pthread_mutex_unlock(&d->lock);
+	return err;
+}

@@ -12,7 +12,8 @@
  *      '- stats.c
  *   io.c        I/O in: commands, batches    \   one lock a channel,
  *   complete.c  completions, READs, I/O out   |  nothing shared between
- *   arena.c     pages of target and bounce    |  channels
+ *   abandon.c   I/O that ends unanswered      |  channels
+ *   arena.c     pages of target and bounce    |
  *   stage.c     payloads kept in the arena   /
  *   debug.c     MESH_FAULTS builds: who still names which page
  *
@@ -699,15 +700,18 @@ void rdda_bounce_copy(struct rdda_slot *slot);
 /* io.c */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended);
 void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
+void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);
+unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
+			      unsigned int max, u32 lkey, u32 *done);
+
+/* abandon.c */
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended);
 void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended);
 void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended);
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended);
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
-unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
-			      unsigned int max, u32 lkey, u32 *done);
 
 /* complete.c */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);

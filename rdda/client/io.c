@@ -130,7 +130,13 @@ void rdda_ios_end(struct list_head *ended)
 	}
 }
 
-static void io_drop(struct rdda_io *io, int err, struct list_head *ended)
+/**
+ * rdda_io_drop() - one of what an I/O waits for has ended
+ * @io: may be gone when @ended is gone through
+ * @err: outcome of that one
+ * @ended: it is added when this was the last; its channel is locked
+ */
+void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 {
 	if (err && !io->err)
 		io->err = err;
@@ -164,7 +170,7 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 	ch->slot_free[ch->nslot_free++] = slot->idx;
 	slot->extent = NULL;
 	if (io)			/* else abandoned; its extent may be gone */
-		io_drop(io, err, ended);
+		rdda_io_drop(io, err, ended);
 }
 
 /* How much of an I/O its next command takes. */
@@ -279,7 +285,7 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 		all = false;
 	rcu_read_unlock();
 	if (all)
-		io_drop(io, err, ended);
+		rdda_io_drop(io, err, ended);
 	return all;
 }
 
@@ -628,159 +634,4 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue)
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
 	rcu_read_unlock();
-}
-
-/* What waits, of one extent or, when @e is NULL, of all. */
-static void waiting_drop(struct rdda_chan *ch, const struct rdda_extent *e, int err,
-			 struct list_head *ended)
-{
-	struct rdda_lane *lane, *nlane;
-	struct rdda_io *io, *nio;
-
-	lockdep_assert_held(&ch->lock);
-	list_for_each_entry_safe(lane, nlane, &ch->turns, turn) {
-		list_for_each_entry_safe(io, nio, &lane->waiting, node) {
-			if (e && io->extent != e)
-				continue;
-			list_del(&io->node);
-			io_drop(io, err, ended);
-		}
-		if (list_empty(&lane->waiting))
-			list_del_init(&lane->turn);
-	}
-}
-
-/**
- * rdda_chan_close() - take no more I/O, and end what was never sent
- * @ch: channel of a dead session
- * @ended: I/O that ended
- */
-void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
-{
-	struct rdda_slot *slot, *next;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	ch->open = false;
-	rdda_local_arm(ch);
-	waiting_drop(ch, NULL, -ENOLINK, ended);
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		list_del(&slot->node);
-		rdda_slot_free(slot, -ENOLINK, ended);
-	}
-	ch->npending = 0;
-	spin_unlock_irqrestore(&ch->lock, flags);
-}
-
-/**
- * rdda_chan_fail_all() - end what was in flight
- * @ch: channel whose queue pair is drained and destroyed
- * @ended: I/O that ended
- */
-void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
-{
-	unsigned long flags;
-	unsigned int i;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; ch->slots && i < ch->cmds; i++) {
-		struct rdda_slot *slot = &ch->slots[i];
-
-		if (slot->state == RDDA_SLOT_FREE)
-			continue;
-		/* What only waited for its local completion has its outcome. */
-		rdda_slot_free(slot, slot->state == RDDA_SLOT_COVER ? slot->err : -ENOLINK, ended);
-	}
-	INIT_LIST_HEAD(&ch->to_read);
-	INIT_LIST_HEAD(&ch->covered);
-	list_splice_tail_init(&ch->finished, ended);
-	spin_unlock_irqrestore(&ch->lock, flags);
-}
-
-/**
- * rdda_chan_fail_extent() - end an extent's I/O that was never sent
- * @ch: channel
- * @e: extent without a grant
- * @err: outcome
- * @ended: I/O that ended
- */
-void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
-			   struct list_head *ended)
-{
-	struct rdda_slot *slot, *next;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	waiting_drop(ch, e, err, ended);
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (slot->io->extent != e)
-			continue;
-		list_del(&slot->node);
-		ch->npending--;
-		rdda_slot_free(slot, err, ended);
-	}
-	/* What it held, others may wait for. */
-	rdda_chan_run(ch, ended);
-	spin_unlock_irqrestore(&ch->lock, flags);
-}
-
-/**
- * rdda_chan_abandon() - end I/O whose commands a drive does not end
- * @ch: channel
- * @e: extent without a grant
- * @ended: I/O that ended
- *
- * A command in flight names only memory of the target and a bounce block once a
- * local completion covers its WRITEs, so its I/O may end with -ENOLINK, while the
- * command keeps all that it names until the target answers. What still names pages
- * or a staged payload stays: it ends by itself, or with the session.
- */
-void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended)
-{
-	unsigned long flags;
-	unsigned int i;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	rdda_local_look(ch, ended);
-	for (i = 0; i < ch->cmds; i++) {
-		struct rdda_slot *slot = &ch->slots[i];
-		struct rdda_io *io = slot->io;
-
-		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
-		    (slot->data && !rdda_chan_covered(ch, slot->seq)))
-			continue;
-		slot->io = NULL;
-		io_drop(io, -ENOLINK, ended);
-	}
-	rdda_chan_run(ch, ended);
-	spin_unlock_irqrestore(&ch->lock, flags);
-}
-
-/**
- * rdda_chan_uses() - has a channel commands of an extent in flight?
- * @ch: channel
- * @e: extent
- * @io: set when I/O of it has not ended, or its end is still to be told
- */
-bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
-{
-	struct rdda_io *f;
-	unsigned long flags;
-	bool uses = false;
-	unsigned int i;
-
-	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; i < ch->cmds; i++) {
-		if (ch->slots[i].extent != e)
-			continue;
-		uses = true;
-		if (ch->slots[i].io)
-			*io = true;
-	}
-	list_for_each_entry(f, &ch->finished, node) {
-		if (f->extent == e)
-			*io = true;
-	}
-	spin_unlock_irqrestore(&ch->lock, flags);
-	return uses || *io;
 }

@@ -92,6 +92,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
+	ch->unsettled = true;
 	waiting_drop(ch, e, err, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		if (slot->io->extent != e)
@@ -164,4 +165,61 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return uses || *io;
+}
+
+/**
+ * rdda_chan_forget() - an extent goes, or begins as one that was never open
+ * @ch: channel
+ * @e: extent; its I/O has ended
+ *
+ * What is abandoned is nobody's now: another extent may get the same address.
+ */
+void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e)
+{
+	unsigned long flags;
+	unsigned int i;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	for (i = 0; i < ch->cmds; i++)
+		if (ch->slots[i].extent == e)
+			ch->slots[i].extent = NULL;
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/* The target's PONG comes after it has taken or refused all that was posted before. */
+static bool chan_settled(struct rdda_chan *ch)
+{
+	struct rdda_hdr ping = {
+		.type = RDDA_PING,
+		.len = cpu_to_le32(sizeof(ping)),
+		.tag = cpu_to_le64(ch->settle + 1),
+	};
+
+	if (READ_ONCE(ch->settled) != ch->settle)
+		return false;
+	if (!ch->unsettled)
+		return true;
+	if (!rdda_control_send(ch, &ping, sizeof(ping))) {
+		ch->unsettled = false;
+		ch->settle++;
+	}
+	return false;
+}
+
+/**
+ * rdda_session_settled() - may extents be opened?
+ * @s: session
+ *
+ * Not while a channel may carry commands for an extent that was taken away: one that
+ * the target has not seen yet would be admitted under what is opened now, and write
+ * over what is newer. The target's work item, which looks again when not.
+ */
+bool rdda_session_settled(struct rdda_session *s)
+{
+	bool settled = true;
+	unsigned int i;
+
+	for (i = 0; i < s->nchan; i++)
+		settled &= chan_settled(s->chan[i]);
+	return settled || rdda_fault(RDDA_FAULT_SETTLE);
 }

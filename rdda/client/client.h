@@ -52,7 +52,8 @@
 #define RDDA_CLIENT_CMDS	128	/* commands in flight we want per channel */
 #define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
 #define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
-#define RDDA_PING_ROOM		2	/* of those that may be unanswered: PING and PONG */
+/* Of those that may be unanswered: PING for life and for order, and PONG. */
+#define RDDA_PING_ROOM		3
 #define RDDA_CLOSE_ROOM		2	/* the same: CLOSE */
 #define RDDA_CHAIN		64	/* work requests built before they are posted */
 /*
@@ -130,7 +131,8 @@ enum rdda_slot_state {
  * struct rdda_slot - one command; all under its channel's lock
  * @ch: its channel
  * @io: what it is a part of; NULL: nobody waits for it any more
- * @extent: of @io, also when that has gone: to be compared only; NULL when free
+ * @extent: of @io, also when that was abandoned: to be compared only; NULL when
+ *	free, or when the extent has gone
  * @lane: of its drive
  * @node: on pending, to_read or covered
  * @read_cqe: local completion of its READs
@@ -271,6 +273,10 @@ struct rdda_counts {
  * @armed: an event will come for the next local completion, or its softirq runs
  * @local_poll: that softirq
  * @last_rx: jiffies of the last message, written by the CQ handler
+ * @unsettled: it may carry commands for an extent that was taken away since the last
+ *	PING for order; the work item's own, as
+ * @settle: tag of that PING
+ * @settled: tag of the last PONG to one, written by the CQ handler
  */
 struct rdda_chan {
 	struct rdda_session *s;
@@ -353,6 +359,9 @@ struct rdda_chan {
 
 	unsigned long last_rx;
 	unsigned long last_ping;	/* keep-alive timer only */
+	bool	unsettled;
+	u64	settle;
+	u64	settled;
 	struct rdda_bufs rx;
 	struct rdda_bufs tx;		/* of batches */
 	struct rdda_bufs ctl;
@@ -712,6 +721,8 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended);
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
+void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e);
+bool rdda_session_settled(struct rdda_session *s);
 
 /* complete.c */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -296,8 +296,9 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 		reply(ch, RDDA_PONG, hdr->tag, 0);
 		return 0;
 	case RDDA_PONG:
-		/* Of keep-alive, or late: the message itself was the news. */
-		answer_recv(s, hdr, len);
+		/* Of keep-alive, without a tag: the message itself was the news. */
+		if (hdr->tag)
+			WRITE_ONCE(ch->settled, le64_to_cpu(hdr->tag));
 		return 0;
 	case RDDA_OPENED:
 	case RDDA_CLOSED:

@@ -19,7 +19,7 @@
 #define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
 #define DRAIN_LOOK_MS		5
 #define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
-#define ROOM_LOOK_MS		10	/* for one more control message */
+#define ROOM_LOOK_MS		10	/* for a control message, or channels to settle */
 
 void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
@@ -119,7 +119,7 @@ static void open_over(struct rdda_extent *e)
 	wake_up_all(&e->wait);
 }
 
-/* Send OPEN. Return: false when there is no room for it now. */
+/* Send OPEN. Return: false when that has to wait. */
 static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
@@ -132,7 +132,7 @@ static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 	};
 	int ret;
 
-	if (!rdda_room_try(s))
+	if (!rdda_session_settled(s) || !rdda_room_try(s))
 		return false;
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
@@ -562,18 +562,21 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	return e;
 }
 
-static void extent_tell_closed(struct rdda_extent *e, struct rdda_grant *g)
+/* @g is what it had open, or NULL. */
+static void extent_leave(struct rdda_extent *e, struct rdda_grant *g)
 {
 	/* One whose drive hangs is left to the target at once. */
-	unsigned int ms = e->stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
-
+	unsigned int i, ms = e->stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
 	struct rdda_session *s = rdda_session_get(e->t);
 
-	if (!s)
-		return;
-	if (s->number == g->number)
+	for (i = 0; s && i < s->nchan; i++)
+		rdda_chan_forget(s->chan[i], e);
+	if (s && g && s->number == g->number)
 		rdda_call_close(s, g->handle, ms);
-	rdda_session_put(s);
+	if (s)
+		rdda_session_put(s);
+	if (g)
+		kfree_rcu(g, rcu);
 }
 
 /* rdda_extent_close() - let an extent go; see rdda.h */
@@ -589,10 +592,7 @@ void rdda_extent_close(struct rdda_extent *e)
 	list_del(&e->node);
 	g = rdda_grant_swap(e, NULL) ?: e->kept;
 	spin_unlock_irq(&t->lock);
-	if (g) {
-		extent_tell_closed(e, g);
-		kfree_rcu(g, rcu);
-	}
+	extent_leave(e, g);
 	kfree(e);
 }
 
@@ -612,10 +612,7 @@ void rdda_extent_release(struct rdda_extent *e)
 		rdda_extent_set(e, RDDA_EEV_LOST, -EBUSY);
 	e->again = false;
 	spin_unlock_irq(&t->lock);
-	if (g) {
-		extent_tell_closed(e, g);
-		kfree_rcu(g, rcu);
-	}
+	extent_leave(e, g);
 	e->draining = false;
 	e->ending = false;
 	e->stuck = false;

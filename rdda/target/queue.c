@@ -187,7 +187,8 @@ void tgt_queue_work(struct work_struct *work)
 
 	if (READ_ONCE(ch->drained))	/* set in qp_destroy(), before it cancels this work */
 		goto out;
-	if (rdda_fault(RDDA_FAULT_DEAF) && !READ_ONCE(ch->dead)) {
+	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
+	    !READ_ONCE(ch->dead)) {
 		msleep(20);	/* and look whether it hears again */
 		queue_work(tgt_io_wq, &ch->work);
 		goto out;

@@ -58,13 +58,18 @@ int rdda_status_errno(u16 status);
  * rdda_share_may() - may one of several take more of what they share?
  * @used: what it has
  * @avail: what nobody has
+ * @all: of it
+ * @alone: it is the only one so far
  *
  * Twice what is left at most: one that never gives anything back leaves a third
- * to the others, n that began together one part in 2n + 1.
+ * to the others, n that began together one part in 2n + 1. One that is alone leaves
+ * a sixteenth to those that come later. One that has nothing takes the last, too.
  */
-static inline bool rdda_share_may(u32 used, u32 avail)
+static inline bool rdda_share_may(u32 used, u32 avail, u32 all, bool alone)
 {
-	return used ? used < 2 * avail : avail;
+	if (!used)
+		return avail;
+	return alone ? avail > all / 16 : used < 2 * avail;
 }
 
 int rdda_reject_errno(unsigned int reason);

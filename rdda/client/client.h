@@ -108,7 +108,7 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
  * @pages: of the arena, held by its commands
  *
  * Drives share slots, credits and arena by rdda_share_may(): one that hangs keeps
- * its part, and the others go on with theirs.
+ * its part, and the others go on with theirs, also those that are opened later.
  */
 struct rdda_lane {
 	struct list_head waiting;

@@ -204,9 +204,43 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-static bool chan_shared(const struct rdda_chan *ch)
+static bool chan_alone(const struct rdda_chan *ch)
 {
-	return READ_ONCE(ch->s->nr_lanes) > 1;
+	return READ_ONCE(ch->s->nr_lanes) < 2;
+}
+
+/*
+ * Where a command's data is on its way: an arena block, and a bounce block when all of
+ * a read is pushed; one that finds none is READ. *bytes shrinks when no block is that
+ * large and nothing of the same drive is in flight that would set one free.
+ */
+static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_slot *slot,
+			  u32 *bytes)
+{
+	struct rdda_io_priv *p = rdda_io_priv(io);
+	const struct rdda_lane *lane = p->lane;
+	int err;
+
+	slot->push = !p->mapped && io_pushes(ch, io);
+	slot->has_arena = io_has_pages(io);
+	if (!slot->has_arena) {
+		slot->arena = io->stage ? io->stage->off[p->cmds] : 0;
+		return 0;
+	}
+	if (!rdda_share_may(lane->pages, ch->buddy.avail, ch->buddy.pages, chan_alone(ch)))
+		return -ENOMEM;
+	while (rdda_arena_alloc(ch, *bytes, &slot->arena)) {
+		if (lane->slots || *bytes <= RDDA_PAGE)
+			return -ENOMEM;
+		*bytes = RDDA_PAGE << (rdda_buddy_order(*bytes) - 1);
+	}
+	if (!slot->push || (*bytes == io->len && rdda_bounce_take(ch, slot)))
+		return 0;
+	slot->push = false;
+	err = io_map(ch, io);
+	if (err)
+		rdda_arena_free(ch, slot->arena);
+	return err == -ENOMEM ? -EAGAIN : err;	/* nothing here sets mappings free */
 }
 
 /*
@@ -216,29 +250,24 @@ static bool chan_shared(const struct rdda_chan *ch)
 static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
-	bool data = io->op == RDDA_READ || io->op == RDDA_WRITE, push = io_pushes(ch, io);
-	u32 bytes = command_bytes(ch, g, io), arena = 0, wrs = 0;
-	struct rdda_cursor next = p->cur;
+	u32 bytes = command_bytes(ch, g, io), wrs = 0;
 	struct rdda_lane *lane = p->lane;
+	struct rdda_cursor next;
 	struct rdda_slot *slot;
+	int err;
 
-	if (!ch->nslot_free)
-		return -ENOMEM;
-	if (chan_shared(ch) && !(rdda_share_may(lane->slots, ch->nslot_free) &&
-				 rdda_share_may(lane->pages, ch->buddy.avail)))
-		return -ENOMEM;
-	if (p->mapped)
-		wrs = cursor_skip(&next, bytes, ch->sge_max);
-	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq_size)
-		return -EMSGSIZE;
-	if (io->stage)
-		arena = io->stage->off[p->cmds];
-	else if (data && rdda_arena_alloc(ch, bytes, &arena))
+	if (!rdda_share_may(lane->slots, ch->nslot_free, ch->cmds, chan_alone(ch)))
 		return -ENOMEM;
 	slot = &ch->slots[ch->slot_free[ch->nslot_free - 1]];
-	if (push && !rdda_bounce_take(ch, slot)) {
-		rdda_arena_free(ch, arena);
-		return -ENOMEM;
+	err = command_memory(ch, io, slot, &bytes);
+	if (err)
+		return err;
+	next = p->cur;
+	if (p->mapped)
+		wrs = cursor_skip(&next, bytes, ch->sge_max);
+	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq_size) {
+		rdda_arena_free(ch, slot->arena);	/* a push has no pieces */
+		return -EMSGSIZE;
 	}
 	ch->nslot_free--;
 	slot->io = io;
@@ -248,13 +277,10 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->io_off = io->issued;
 	slot->part = p->cmds;
 	slot->len = bytes;
-	slot->arena = arena;
-	slot->has_arena = data && !io->stage;
 	slot->pages = slot->has_arena ? 1U << rdda_buddy_order(bytes) : 0;
 	lane->slots++;
 	lane->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
-	slot->push = push;
 	slot->err = 0;
 	slot->wrs = slot->data ? wrs : 0;
 	slot->at = p->cur;
@@ -370,7 +396,6 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 static bool batch_post(struct rdda_chan *ch)
 {
 	u32 room = ch->sq_free, wrs = 1 + RDDA_CLIENT_CONTROLS;
-	bool shared = chan_shared(ch);
 	struct rdda_slot *slot, *next;
 	LIST_HEAD(send);
 	struct ib_rdma_wr *wr;
@@ -383,7 +408,8 @@ static bool batch_post(struct rdda_chan *ch)
 	if (!ch->nbatch_free)
 		return false;
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (shared && !rdda_share_may(slot->lane->credits, ch->nbatch_free))
+		if (!rdda_share_may(slot->lane->credits, ch->nbatch_free, ch->nr_batches,
+				    chan_alone(ch)))
 			continue;
 		wrs += slot->wrs;
 		if (n == RDDA_CMDS_MAX || wrs > room)

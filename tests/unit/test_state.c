@@ -130,14 +130,14 @@ static void shares(void)
 	static const unsigned int totals[] = { 32, 128, 512 };
 	unsigned int t, n, i, used, avail;
 
-	CU_ASSERT_FALSE(rdda_share_may(0, 0));
-	CU_ASSERT_TRUE(rdda_share_may(0, 1));
+	CU_ASSERT_FALSE(rdda_share_may(0, 0, 128, false));
+	CU_ASSERT_TRUE(rdda_share_may(0, 1, 128, false));
 	for (t = 0; t < sizeof(totals) / sizeof(totals[0]); t++) {
 		avail = totals[t];
 		while (avail >= 3) {
 			unsigned int before = avail;
 
-			for (used = 0; rdda_share_may(used, avail); used++)
+			for (used = 0; rdda_share_may(used, avail, totals[t], false); used++)
 				avail--;
 			CU_ASSERT_TRUE(used > 0 && avail > 0);
 			CU_ASSERT_TRUE(avail * 3 + 2 >= before);
@@ -149,7 +149,7 @@ static void shares(void)
 
 		for (avail = 128; took;)
 			for (took = i = 0; i < n; i++)
-				if (rdda_share_may(has[i], avail)) {
+				if (rdda_share_may(has[i], avail, 128, false)) {
 					has[i]++;
 					avail--;
 					took = 1;
@@ -160,6 +160,26 @@ static void shares(void)
 	}
 }
 
+/* One that is alone takes nearly all, and another that comes then still gets a part. */
+static void shares_alone(void)
+{
+	static const unsigned int totals[] = { 1, 2, 15, 16, 32, 128, 1024 };
+	unsigned int t, used, late;
+
+	for (t = 0; t < sizeof(totals) / sizeof(totals[0]); t++) {
+		unsigned int all = totals[t], avail = all;
+
+		for (used = 0; rdda_share_may(used, avail, all, true); used++)
+			avail--;
+		CU_ASSERT_EQUAL(avail, all / 16);
+		for (late = 0; rdda_share_may(late, avail, all, false); late++)
+			avail--;
+		CU_ASSERT_TRUE(all < 16 || late);
+	}
+	CU_ASSERT_TRUE(rdda_share_may(0, 1, 128, true));
+	CU_ASSERT_FALSE(rdda_share_may(0, 0, 128, true));
+}
+
 static const struct suite_test tests[] = {
 	{ "target states", target_table },
 	{ "extent states", extent_table },
@@ -167,6 +187,7 @@ static const struct suite_test tests[] = {
 	{ "answers to OPEN", open_answers },
 	{ "errors", errnos },
 	{ "shares", shares },
+	{ "shares of one that is alone", shares_alone },
 	{ NULL, NULL },
 };
 

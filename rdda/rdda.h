@@ -146,8 +146,9 @@ void rdda_extent_close(struct rdda_extent *e);
 void rdda_extent_release(struct rdda_extent *e);
 /*
  * Open an extent that was released again, now, and if @refused one that is REFUSED,
- * too: any other does so by itself. A mounted volume that is refused a newer layout
- * keeps what it has: the target closes it when the extent ends or is released.
+ * too, also where another had it meanwhile: any other does so by itself. A mounted
+ * volume that is refused a newer layout keeps what it has: the target closes it when the
+ * extent ends or is released.
  */
 void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);

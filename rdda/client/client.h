@@ -535,7 +535,9 @@ struct rdda_target {
  * @busy: the work item uses it or calls its user
  * @due: jiffies of the next OPEN
  * @news: EXTENT_* bits for the work item
- * @again: it was open before, in this session or another
+ * @again: it was open before, in this session or another, and not given back since
+ * @excused: the next OPEN does not say so: its user still holds what makes that safe;
+ *	@lock
  * @told: state that its user knows; the work item's own, as all that follows
  * @draining: commands of a grant that was taken away have not ended; it is not
  *	asked for before they have
@@ -573,6 +575,7 @@ struct rdda_extent {
 	unsigned int news;
 	wait_queue_head_t wait;
 	bool	again;
+	bool	excused;
 	enum rdda_extent_state told;
 	bool	draining;
 	bool	ending;

@@ -127,7 +127,7 @@ static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 		.hdr.type = RDDA_OPEN,
 		.hdr.len = cpu_to_le32(sizeof(m)),
 		.hdr.flags = (e->preempt ? RDDA_OPEN_PREEMPT : 0) |
-			     (e->again ? RDDA_OPEN_AGAIN : 0),
+			     (e->again && !e->excused ? RDDA_OPEN_AGAIN : 0),
 		.access = e->rw ? RDDA_RW : RDDA_RO,
 	};
 	int ret;
@@ -433,6 +433,7 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 			rdda_call_end(s, &e->open);
 			open_over(e);
 		}
+		e->excused = false;	/* its user has not lost anything else yet */
 		g = rdda_grant_swap(e, NULL);
 		if (g)
 			kfree_rcu(g, rcu);
@@ -633,6 +634,7 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->preempt = e->preempts;
+		e->excused = refused && e->info.err == -EBUSY;
 		e->released = false;
 		e->news |= EXTENT_RENEW;
 	}

@@ -124,13 +124,12 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
 		e->ask = false;
-		/* That it had it counts until somebody else may have written there. */
-		e->again &= m->status != RDDA_OPEN_HELD;
 		break;
 	}
 	rdda_extent_set(e, ev, err);
 	/* A live extent that must be asked again goes on with what it has. */
 	if (ev == RDDA_EEV_LATER)
 		return g;
+	e->excused = false;
 	return rdda_grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
 }

@@ -219,7 +219,7 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	return true;
 }
 
-/* How many members are down or given back, and how many gone or refused. */
+/* How many members are waited for, or given back, and how many are lost. */
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
 {
 	u32 i;
@@ -228,10 +228,10 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
-		enum mesh_member_state s = READ_ONCE(m->state);
+		int err = mesh_member_errno(READ_ONCE(m->state), READ_ONCE(m->err));
 
-		*down += s == MESH_MEMBER_DOWN || READ_ONCE(m->suspended);
-		*lost += s == MESH_MEMBER_GONE || s == MESH_MEMBER_REFUSED;
+		*down += err == -ENOLINK || READ_ONCE(m->suspended);
+		*lost += err && err != -ENOLINK;
 	}
 }
 

@@ -316,7 +316,8 @@ static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, 
 		state = MESH_MEMBER_REFUSED;
 		err = -EINVAL;
 	}
-	if (m->state == state) {
+	if (m->state == state &&
+	    mesh_member_errno(state, m->err) == mesh_member_errno(state, err)) {
 		WRITE_ONCE(m->err, err);
 	} else {
 		if (!mesh_member_may(m->state, state))
@@ -423,7 +424,7 @@ void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	this_cpu_inc(m->stats->started);
 	trace_mesh_member_io(mio, 0);
 	if (unlikely(state != MESH_MEMBER_UP)) {
-		mesh_mio_end(mio, mesh_member_errno(state));
+		mesh_mio_end(mio, mesh_member_errno(state, READ_ONCE(m->err)));
 		return;
 	}
 	m->ops->submit(m, mio);

@@ -310,7 +310,7 @@ static void mem_work(struct work_struct *work)
 	llist_for_each_entry_safe(mio, next, list, mem.node) {
 		enum mesh_member_state state = READ_ONCE(mm->member->state);
 		/* what was held when it went down is lost, done or not */
-		int err = mesh_member_errno(state) ?: mem_do(mm, mio);
+		int err = mesh_member_errno(state, -EACCES) ?: mem_do(mm, mio);
 
 		mesh_mio_end(mio, err);
 	}

@@ -59,8 +59,10 @@ bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to)
 	       (unsigned int)to < MESH_VOLUME_STATES && volumes[from].next & B(to);
 }
 
-int mesh_member_errno(enum mesh_member_state s)
+int mesh_member_errno(enum mesh_member_state s, int err)
 {
+	if (s == MESH_MEMBER_REFUSED && err == -ESTALE)
+		return -ENOLINK;
 	return (unsigned int)s < MESH_MEMBER_STATES ? members[s].err : -EIO;
 }
 

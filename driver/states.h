@@ -17,8 +17,8 @@
  *
  * Volume (mesh_volume_set_state() is the one setter)
  *
- *   OPENING -----> ACTIVE <------> WAITING      a member is DOWN: I/O that
- *    |              |   ^           ^    |      needs it waits for it
+ *   OPENING -----> ACTIVE <------> WAITING      a member is DOWN, or waits for a
+ *    |              |   ^           ^    |      newer layout: so does I/O to it
  *    |              v   |           |    |
  *    |             BROKEN <---------'    |      a member is GONE or REFUSED:
  *    |              |                    |      I/O that needs it fails
@@ -53,14 +53,18 @@ const char *mesh_volume_state_name(enum mesh_volume_state s);
 bool mesh_member_may(enum mesh_member_state from, enum mesh_member_state to);
 bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to);
 
-/* What I/O to a member in this state ends with; 0: it is sent. */
-int mesh_member_errno(enum mesh_member_state s);
+/*
+ * What I/O to a member in this state ends with, @err being why it is not UP; 0: it is
+ * sent. -ENOLINK waits: for a member that is DOWN, and for a layout as new as the one
+ * that a target has seen.
+ */
+int mesh_member_errno(enum mesh_member_state s, int err);
 
 /**
  * mesh_volume_wants() - the state that a volume's members call for
  * @now: state now
- * @down: members DOWN
- * @lost: members GONE or REFUSED
+ * @down: members whose I/O waits
+ * @lost: members GONE or REFUSED, whose I/O fails
  *
  * OPENING is left only when every member is up at once, REMOVING never.
  */

@@ -207,7 +207,7 @@ struct rdda_io {
  * Any context but hard interrupt; does not sleep; @io->done may be called from
  * within. Nothing need be posted before rdda_commit() of the same extent and
  * queue. An extent that is not UP ends
- * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED).
+ * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED, but for -ESTALE).
  */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
 /* Post what was submitted to the channel that serves @queue. */

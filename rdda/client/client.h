@@ -686,6 +686,7 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
 /* opened.c */
 #define RDDA_GONE_RETRY_MS	5000
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m);
+int rdda_extent_errno(const struct rdda_extent *e);
 struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
 				   const struct rdda_opened *m);
 struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,

@@ -28,8 +28,9 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 	lockdep_assert_held(&e->t->lock);
 	if (WARN_ON_ONCE(next < 0))
 		return;
-	WRITE_ONCE(e->info.state, next);
-	e->info.err = err;
+	WRITE_ONCE(e->info.err, err);
+	/* Pairs with rdda_extent_errno(). */
+	smp_store_release(&e->info.state, next);
 }
 
 /*
@@ -195,7 +196,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		return;
 	}
 	if (drain)
-		extent_drain(e, s, -EACCES);
+		extent_drain(e, s, rdda_extent_errno(e));
 	if (g)
 		kfree_rcu(g, rcu);
 	extent_tell(e);

@@ -546,18 +546,6 @@ void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 	chan_flush(ch);
 }
 
-static int extent_errno(const struct rdda_extent *e)
-{
-	switch (READ_ONCE(e->info.state)) {
-	case RDDA_EXTENT_GONE:
-		return -ENODEV;
-	case RDDA_EXTENT_REFUSED:
-		return -EACCES;
-	default:
-		return -ENOLINK;
-	}
-}
-
 static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
 {
 	if (!io->len || (io->addr | io->len) & ((1U << g->lba_shift) - 1))
@@ -579,7 +567,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	int ret;
 
 	if (!g)
-		return extent_errno(e);
+		return rdda_extent_errno(e);
 	ret = io_check(g, io);
 	if (ret)
 		return ret;

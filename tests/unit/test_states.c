@@ -72,15 +72,18 @@ static void test_names_and_errors(void)
 
 	for (i = 0; i < MESH_MEMBER_STATES; i++) {
 		CU_ASSERT(strlen(mesh_member_state_name(i)) > 1);
-		CU_ASSERT_EQUAL(!mesh_member_errno(i), i == MESH_MEMBER_UP);
+		CU_ASSERT_EQUAL(!mesh_member_errno(i, -ESTALE), i == MESH_MEMBER_UP);
 	}
 	for (i = 0; i < MESH_VOLUME_STATES; i++)
 		CU_ASSERT(strlen(mesh_volume_state_name(i)) > 1);
 	CU_ASSERT_STRING_EQUAL(mesh_member_state_name(MESH_MEMBER_STATES), "?");
 	CU_ASSERT_STRING_EQUAL(mesh_volume_state_name(MESH_VOLUME_STATES), "?");
-	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_STATES), -EIO);
-	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_DOWN), -ENOLINK);
-	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_GONE), -ENODEV);
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_STATES, 0), -EIO);
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_DOWN, -EBUSY), -ENOLINK);
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_GONE, -ESTALE), -ENODEV);
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, -EBUSY), -EACCES);
+	/* The newer layout may come. */
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, -ESTALE), -ENOLINK);
 }
 
 int main(void)

@@ -111,6 +111,8 @@ void rdda_page_put(struct rdda_target *t, struct page *page)
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
 {
+	/* A port that is down is looked at often: once is enough for the user. */
+	bool same = err == -ENETDOWN && t->err == err;
 	int next;
 
 	spin_lock_irq(&t->lock);
@@ -122,7 +124,7 @@ static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err
 			strscpy(t->reason, reason, sizeof(t->reason));
 	}
 	spin_unlock_irq(&t->lock);
-	if (t->ops && t->ops->state)
+	if (t->ops && t->ops->state && !same)
 		t->ops->state(t->priv, t->state, err);
 }
 

@@ -49,6 +49,12 @@ int tdrive_settled(struct tdrive *drive)
 	return 0;
 }
 
+int tdrive_held(struct tdrive *drive, const struct label_extent *e)
+{
+	(void)drive, (void)e;
+	return 0;
+}
+
 unsigned int tdrive_silent(struct tdrive *drive)
 {
 	(void)drive;

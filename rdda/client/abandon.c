@@ -199,9 +199,12 @@ static bool chan_settled(struct rdda_chan *ch)
 		return false;
 	if (!ch->unsettled)
 		return true;
-	if (!rdda_control_send(ch, &ping, sizeof(ping))) {
-		ch->unsettled = false;
-		ch->settle++;
+	/* Before it is sent: no other PONG counts. */
+	WRITE_ONCE(ch->settle, ch->settle + 1);
+	ch->unsettled = false;
+	if (rdda_control_send(ch, &ping, sizeof(ping))) {
+		WRITE_ONCE(ch->settle, ch->settle - 1);
+		ch->unsettled = true;
 	}
 	return false;
 }

@@ -297,7 +297,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 		return 0;
 	case RDDA_PONG:
 		/* Of keep-alive, without a tag: the message itself was the news. */
-		if (hdr->tag)
+		if (le64_to_cpu(hdr->tag) == READ_ONCE(ch->settle))
 			WRITE_ONCE(ch->settled, le64_to_cpu(hdr->tag));
 		return 0;
 	case RDDA_OPENED:

@@ -172,8 +172,9 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS */
 	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] */
-	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID; in a dump a long table goes on
-					 * in messages with the same DRIVE_UUID
+	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID; HOST_UUID is whose it was when
+					 * it was added; in a dump a long table goes on in
+					 * messages with the same DRIVE_UUID
 					 */
 	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when
 					 * all admitted under what it takes away has ended

@@ -187,6 +187,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	}
 	kref_init(&d->ref);
 	uuid_copy(&d->uuid, uuid);
+	tgt_identity(&d->host);
 	d->lba_shift = ilog2(bdev_logical_block_size(d->bd));
 	q = bdev_get_queue(d->bd);
 	if (queue_is_mq(q))

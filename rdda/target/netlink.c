@@ -284,6 +284,7 @@ static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, 
 	if (!h)
 		return -EMSGSIZE;
 	if (nla_put(skb, MESHTGT_A_DRIVE_UUID, 16, &d->uuid) ||
+	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &d->host) ||
 	    nla_put_string(skb, MESHTGT_A_PATH, d->path) ||
 	    nla_put_u64_64bit(skb, MESHTGT_A_SIZE, bdev_nr_bytes(d->bd), MESHTGT_A_PAD) ||
 	    nla_put_u32(skb, MESHTGT_A_LBA, 1U << d->lba_shift) ||

@@ -425,6 +425,7 @@ enum tgt_drive_state {
  * @ref: the list, sdrives and netlink hold it
  * @node: in tgt_drives; tgt_lock
  * @uuid: from its label
+ * @host: who this target was when the drive was added
  * @path: as meshd gave it
  * @handle: how @bd was opened
  * @bd: held exclusively
@@ -449,6 +450,7 @@ struct tgt_drive {
 	struct kref		ref;
 	struct list_head	node;
 	uuid_t			uuid;
+	uuid_t			host;
 	char			*path;
 	struct mesh_bdev_handle	handle;
 	struct block_device	*bd;

@@ -75,7 +75,8 @@ static struct {
 	const char *state;
 	u8	label, owner;	/* on it; 0: none that can be read, 255: it does not answer */
 	bool	gone;		/* the kernel has given it up */
-} kernel[8];
+	u8	host;		/* who this one was when it was added */
+} kernel[9];
 static size_t nr_kernel;
 
 static struct probe *kernel_probe(const char *path)
@@ -156,6 +157,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
 	*all = calloc(nr_kernel, sizeof(**all));
 	for (i = 0; i < nr_kernel; i++) {
 		(*all)[i].uuid.b[0] = kernel[i].uuid;
+		(*all)[i].host.b[0] = kernel[i].host;
 		snprintf((*all)[i].path, sizeof((*all)[i].path), "/dev/k%zu", i);
 		snprintf((*all)[i].state, sizeof((*all)[i].state), "%s", kernel[i].state);
 		(*all)[i].extents = calloc(1, sizeof(*(*all)[i].extents));
@@ -366,19 +368,20 @@ static void test_no_descriptor(void)
  */
 static void test_taken_over(void)
 {
-	static const bool goes[] = { false, true, false, false, false, false, false, true };
+	static const bool goes[9] = { [1] = true, [7] = true };
 
 	memcpy(kernel, (typeof(kernel)) {
-		{ 0, "up", 9, 2, false },	/* it has a thread that sees to that */
-		{ 11, "up", 11, 2, false },
-		{ 12, "up", 12, 1, false },
-		{ 13, "up", 99, 2, false },	/* another drive's label */
-		{ 14, "up", 0, 0, false },
-		{ 15, "up", 255, 0, false },
-		{ 16, "gone", 16, 2, false },
-		{ 17, "up", 17, 2, false },
+		{ 0, "up", 9, 2, false, 1 },	/* it has a thread that sees to that */
+		{ 11, "up", 11, 2, false, 1 },
+		{ 12, "up", 12, 1, false, 1 },
+		{ 13, "up", 99, 2, false, 1 },	/* another drive's label */
+		{ 14, "up", 0, 0, false, 1 },
+		{ 15, "up", 255, 0, false, 1 },
+		{ 16, "gone", 16, 2, false, 1 },
+		{ 17, "up", 17, 2, false, 1 },
+		{ 18, "up", 18, 2, false, 2 },	/* who this host was before its state was lost */
 	}, sizeof(kernel));
-	nr_kernel = 8;
+	nr_kernel = 9;
 	look(NULL);
 	for (size_t i = 0; i < nr_kernel; i++)
 		CU_ASSERT_EQUAL(kernel[i].gone, goes[i]);

@@ -148,6 +148,7 @@ static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	if (!d)
 		return -ENOMEM;
 	d->uuid = uuid;
+	get_uuid(tb[MESHTGT_A_HOST_UUID], &d->host);
 	get_str(tb[MESHTGT_A_PATH], d->path, sizeof(d->path));
 	d->size = get_u64(tb[MESHTGT_A_SIZE]);
 	d->lba = get_u32(tb[MESHTGT_A_LBA]);

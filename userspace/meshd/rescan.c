@@ -413,7 +413,7 @@ static void kernel_end(struct mesh *m, const struct mesh_drive *k, const struct 
 /*
  * What only the kernel has, from a meshd before this one: the host that has taken a drive
  * over since may give to others what is open here. One that does not answer, or has no whole
- * label, says nothing of that.
+ * label, says nothing of that, nor does the name that this host had before its state was lost.
  */
 static void end_taken_over(void)
 {
@@ -443,7 +443,8 @@ static void end_taken_over(void)
 		take_probes(path, left, false, p);
 	for (i = 0; i < left; i++) {
 		if (p[i] && !p[i]->err && p[i]->verdict == PROBE_THEIRS &&
-		    muuid_equal(&p[i]->drive, &k[i].uuid))
+		    muuid_equal(&p[i]->drive, &k[i].uuid) &&
+		    !muuid_equal(&p[i]->owner, &k[i].host))
 			kernel_end(m, &k[i], p[i]);
 		if (p[i])
 			probe_clear(p[i]);

@@ -20,7 +20,7 @@ static u16 cmd_status(const struct tgt_drive *d, const struct tgt_cmd *c, blk_st
 {
 	if (likely(st == BLK_STS_OK))
 		return RDDA_ST_OK;
-	if (READ_ONCE(d->state) == TGT_DRIVE_GONE || !disk_live(d->bd->bd_disk))
+	if (READ_ONCE(d->state) == TGT_DRIVE_GONE || !tgt_drive_there(d))
 		return RDDA_ST_GONE;
 	switch (st) {
 	case BLK_STS_NOTSUPP:

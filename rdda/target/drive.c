@@ -65,7 +65,13 @@ struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 	return NULL;
 }
 
-static bool drive_there(const struct tgt_drive *d)
+/**
+ * tgt_drive_there() - is the device there, and not about to be removed?
+ * @d: drive
+ *
+ * One that is pulled out fails I/O before it is no more.
+ */
+bool tgt_drive_there(const struct tgt_drive *d)
 {
 	struct gendisk *disk = d->bd->bd_disk;
 
@@ -81,7 +87,7 @@ static bool drive_there(const struct tgt_drive *d)
 void tgt_drive_check(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
-	if (d->state != TGT_DRIVE_UP || drive_there(d))
+	if (d->state != TGT_DRIVE_UP || tgt_drive_there(d))
 		return;
 	WRITE_ONCE(d->state, TGT_DRIVE_GONE);
 	pr_warn("drive %pUb (%s) is gone\n", &d->uuid, d->path);

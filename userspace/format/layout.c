@@ -69,6 +69,16 @@ u64 layout_member_bytes(const struct layout_segment *s)
 	return data ? s->length / data : 0;
 }
 
+bool layout_names(const struct layout *l, const struct muuid *extent)
+{
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		if (muuid_equal(&l->member[i].extent, extent))
+			return true;
+	return false;
+}
+
 static int check_shape(const struct layout_segment *s)
 {
 	switch (s->level) {

@@ -320,15 +320,6 @@ static int only_here(struct req *r, const struct store_volume *v, struct gather 
 	}
 }
 
-static bool member_of(const struct layout *l, const struct muuid *extent)
-{
-	u32 i;
-
-	for (i = 0; l && i < l->members && !muuid_equal(&l->member[i].extent, extent); i++)
-		;
-	return l && i < l->members;
-}
-
 /* What is being allocated for the volume, but for members of @l: how many, and bytes of it. */
 static int count_intents(const struct store_volume *v, const struct layout *l, u64 *extents, u64 *bytes)
 {
@@ -337,7 +328,7 @@ static int count_intents(const struct store_volume *v, const struct layout *l, u
 	int err = store_intents(&in, &n);
 
 	for (i = 0; i < n && !err; i++) {
-		if (!muuid_equal(&in[i].volume, &v->uuid) || member_of(l, &in[i].extent))
+		if (!muuid_equal(&in[i].volume, &v->uuid) || (l && layout_names(l, &in[i].extent)))
 			continue;
 		*extents += 1;
 		*bytes += in[i].length;

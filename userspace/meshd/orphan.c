@@ -134,16 +134,6 @@ static int store_claims(struct umap *claims)
 	return err;
 }
 
-static bool names(const struct layout *l, const struct muuid *extent)
-{
-	u32 i;
-
-	for (i = 0; l && i < l->members; i++)
-		if (muuid_equal(&l->member[i].extent, extent))
-			return true;
-	return false;
-}
-
 /* A layout names it, but some member is not there: for good, or only for now? */
 static enum claim claim_partial(const struct survey *s, const struct gather *g,
 				const struct layout *l, char why[CLAIM_WHY])
@@ -234,9 +224,9 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 		snprintf(why, CLAIM_WHY, "its host is not known here (meshctl host add)");
 		return CLAIM_UNKNOWN;
 	}
-	if (names(p.top, &e->uuid))
+	if (p.top && layout_names(p.top, &e->uuid))
 		return claim_partial(s, g, p.top, why);
-	if (names(p.layout, &e->uuid))
+	if (p.layout && layout_names(p.layout, &e->uuid))
 		return claim_partial(s, g, p.layout, why);
 	if (claim_unread(g, e, why))
 		return CLAIM_UNKNOWN;

@@ -37,16 +37,6 @@ int record_read(int fd, u64 at, void *buf, struct layout *l)
 	return layout_decode(buf, bytes, l);
 }
 
-bool record_names(const struct layout *l, const struct muuid *extent)
-{
-	u32 i;
-
-	for (i = 0; i < l->members; i++)
-		if (muuid_equal(&l->member[i].extent, extent))
-			return true;
-	return false;
-}
-
 int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l)
 {
 	int copy, err, worst = -ENODATA;
@@ -56,7 +46,7 @@ int record_counts(int fd, const struct label_extent *e, void *buf, struct layout
 	for (copy = 0; copy < LAYOUT_COPIES; copy++) {
 		err = record_read(fd, e->start + copy * LAYOUT_COPY_BYTES, buf, l);
 		if (!err && l->version == e->version && l->commit == e->commit &&
-		    muuid_equal(&l->volume, &e->volume) && record_names(l, &e->uuid))
+		    muuid_equal(&l->volume, &e->volume) && layout_names(l, &e->uuid))
 			return copy;
 		if (err == -EIO)
 			worst = err;
@@ -94,7 +84,7 @@ static int put_allowed(const struct label_extent *e, const struct mgmt_req *q,
 		snprintf(why, MGMT_REASON, "this extent is another volume's");
 		return -EPERM;
 	}
-	if (!muuid_equal(&q->record->volume, &q->volume) || !record_names(q->record, &e->uuid)) {
+	if (!muuid_equal(&q->record->volume, &q->volume) || !layout_names(q->record, &e->uuid)) {
 		snprintf(why, MGMT_REASON, "the record does not name this extent");
 		return -EINVAL;
 	}

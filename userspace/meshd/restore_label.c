@@ -100,7 +100,7 @@ static u32 confirmed_by(struct work *w, const struct label *l)
 
 	for (i = 0; i < l->extents; i++)
 		n += l->extent[i].version && !record_at(w, l->extent[i].start, w->l) &&
-		     record_names(w->l, &l->extent[i].uuid);
+		     layout_names(w->l, &l->extent[i].uuid);
 	return n;
 }
 
@@ -135,7 +135,7 @@ static u64 confirmed_length(const struct label *l, u64 start, const struct layou
 	u32 i;
 
 	for (i = 0; i < l->extents; i++)
-		if (l->extent[i].start == start && record_names(rec, &l->extent[i].uuid))
+		if (l->extent[i].start == start && layout_names(rec, &l->extent[i].uuid))
 			return l->extent[i].length;
 	return 0;
 }

@@ -4,7 +4,7 @@
  * drives. They travel over the link (meshd/link.h) as JSON objects:
  *
  *   {"v":3, "op":"alloc", "drive":UUID, "extent":UUID, "length":N, ...}
- *   {"v":3, "error":0, "data":{...}}     or {"v":2, "error":-28, "reason":"..."}
+ *   {"v":3, "error":0, "data":{...}}     or {"v":3, "error":-28, "reason":"..."}
  *
  * A member that an operation does not know is ignored, one that it needs and
  * does not find is an error. Every operation may be sent twice: the second

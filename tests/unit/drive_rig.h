@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/kernel.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
@@ -235,6 +236,30 @@ static inline bool rig_theirs(int fd)
 
 	free(l);
 	return is;
+}
+
+/* A job that hangs, until it is let go; @in says when it began, and when it ends. */
+struct hung {
+	struct tjob job;
+	sem_t in, go;
+};
+
+static inline void hung_fn(struct tdrive *t, struct tjob *j, int err)
+{
+	struct hung *h = (struct hung *)j;
+
+	(void)t, (void)err;
+	sem_post(&h->in);
+	sem_wait(&h->go);
+	sem_post(&h->in);
+}
+
+static inline void rig_hang(struct hung *h)
+{
+	sem_init(&h->in, 0, 0);
+	sem_init(&h->go, 0, 0);
+	tdrive_submit(d, &h->job);
+	sem_wait(&h->in);
 }
 
 #endif

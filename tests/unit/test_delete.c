@@ -87,22 +87,6 @@ int blkid_probe_lookup_value(blkid_probe p, const char *name, const char **value
 	return 0;
 }
 
-static bool state_is(int state)
-{
-	struct store_volume v;
-
-	return !store_volume_get(&vol, &v, NULL) && (int)v.state == state;
-}
-
-static u32 extents(void)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < EXTENTS; i++)
-		n += !!at[i].e.length;
-	return n;
-}
-
 /* Two members, and a third extent that is none of its. */
 static void begin(void)
 {
@@ -124,7 +108,7 @@ static bool refuses(const char *words)
 {
 	bool was = kernel.there;
 
-	return delete() == -1 && has(r.error, words) && extents() == EXTENTS && state_is(STORE_LIVE) &&
+	return delete() == -1 && has(r.error, words) && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE) &&
 	       kernel.there == was;
 }
 
@@ -144,7 +128,7 @@ static void test_plain(void)
 {
 	begin();
 	dry = true;
-	CU_ASSERT(!delete() && extents() == EXTENTS && state_is(STORE_LIVE));
+	CU_ASSERT(!delete() && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	dry = false;
 	CU_ASSERT(deletes());
 }
@@ -201,7 +185,7 @@ static void test_away(void)
 	CU_ASSERT(refuses("add --stale"));
 	stale = true;
 	CU_ASSERT(delete() == -1 && has(r.error, "not all its extents are free"));
-	CU_ASSERT(extents() == EXTENTS - 1 && state_is(STORE_DELETING));
+	CU_ASSERT(rig_extents() == EXTENTS - 1 && rig_state_is(STORE_DELETING));
 	at[1].host = 1;
 	CU_ASSERT_FATAL(!store_volume_get(&vol, &v, NULL));
 	CU_ASSERT(!volume_finish_delete(&v, why) && !at[1].e.length && at[2].e.length && gone());
@@ -225,7 +209,7 @@ static void test_newer(void)
 	rig_layout(l, 3, 2, "data");
 	for (u32 i = 0; i < 3; i++)
 		rig_record(i, l, nobody);
-	CU_ASSERT(!delete() && !extents() && gone());
+	CU_ASSERT(!delete() && !rig_extents() && gone());
 	/* A change that is in one label alone: each is freed as its own label says. */
 	begin();
 	rig_layout(l, 2, 2, "data");
@@ -261,23 +245,23 @@ static void test_goes_on(void)
 
 	begin();
 	at[1].host = 1;				/* its drive moved meanwhile */
-	CU_ASSERT(!begun() && extents() == 1 && gone());
+	CU_ASSERT(!begun() && rig_extents() == 1 && gone());
 	/* The kernel has it: the store is an older one, put back. */
 	begin();
 	kernel.there = true;
-	CU_ASSERT(begun() == -EBUSY && extents() == EXTENTS && state_is(STORE_LIVE));
+	CU_ASSERT(begun() == -EBUSY && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	/* Another host has it, or changed it: not even what it has not touched is freed. */
 	begin();
 	at[0].e.holder = other;
-	CU_ASSERT(begun() == -ESTALE && extents() == EXTENTS && state_is(STORE_LIVE));
+	CU_ASSERT(begun() == -ESTALE && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	begin();
 	rig_layout(l, 2, 2, "data");
 	rig_record(0, l, nobody);
-	CU_ASSERT(begun() == -ESTALE && extents() == EXTENTS && state_is(STORE_LIVE));
+	CU_ASSERT(begun() == -ESTALE && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	begin();
 	at[1].copied = true;
 	at[1].owner = nobody;
-	CU_ASSERT(begun() == -ENOTUNIQ && extents() == EXTENTS && state_is(STORE_DELETING));
+	CU_ASSERT(begun() == -ENOTUNIQ && rig_extents() == EXTENTS && rig_state_is(STORE_DELETING));
 	free(l);
 }
 
@@ -291,16 +275,6 @@ static void intend(void)
 	CU_ASSERT_FATAL(!store_intents_add(&in, 1));
 }
 
-static size_t intents(void)
-{
-	struct store_intent *in;
-	size_t n;
-
-	CU_ASSERT_FATAL(!store_intents(&in, &n));
-	free(in);
-	return n;
-}
-
 /* An extend was begun, and nothing of it recorded: what it allocated goes as well. */
 static void test_unfinished(void)
 {
@@ -310,25 +284,25 @@ static void test_unfinished(void)
 
 	begin();
 	intend();
-	CU_ASSERT(!delete() && !extents() && gone() && !intents());
+	CU_ASSERT(!delete() && !rig_extents() && gone() && !rig_intents());
 	/* Its host is away, and comes back. */
 	begin();
 	intend();
 	at[2].host = 1;
 	down[1] = stale = true;
 	CU_ASSERT(delete() == -1 && has(r.error, "not all its extents are free"));
-	CU_ASSERT(extents() == 1 && state_is(STORE_DELETING) && intents() == 1);
+	CU_ASSERT(rig_extents() == 1 && rig_state_is(STORE_DELETING) && rig_intents() == 1);
 	rig_load(&v, l);
 	down[1] = false;
 	at[2].host = 0;
-	CU_ASSERT(!volume_finish_delete(&v, why) && !extents() && gone() && !intents());
+	CU_ASSERT(!volume_finish_delete(&v, why) && !rig_extents() && gone() && !rig_intents());
 	/* Another volume's by now. */
 	begin();
 	intend();
 	rig_layout(l, 3, 5, "data");
 	rig_record(2, l, other);
 	at[2].e.volume = other;
-	CU_ASSERT(!delete() && extents() == 1 && gone() && !intents());
+	CU_ASSERT(!delete() && rig_extents() == 1 && gone() && !rig_intents());
 	free(l);
 }
 
@@ -353,7 +327,7 @@ static void test_dry(void)
 	begin();
 	CU_ASSERT(destroys() == 2);
 	intend();
-	CU_ASSERT(destroys() == 3 && extents() == EXTENTS && intents() == 1);
+	CU_ASSERT(destroys() == 3 && rig_extents() == EXTENTS && rig_intents() == 1);
 	kernel.there = true;
 	kernel.openers = 1;
 	CU_ASSERT(destroys() == -1 && has(r.error, "is in use"));
@@ -363,8 +337,8 @@ static void test_dry(void)
 	stale = true;
 	intend();
 	at[1].host = HOSTS;
-	CU_ASSERT(delete() == -1 && state_is(STORE_DELETING));
-	CU_ASSERT(destroys() == 2 && state_is(STORE_DELETING) && intents() == 1);
+	CU_ASSERT(delete() == -1 && rig_state_is(STORE_DELETING));
+	CU_ASSERT(destroys() == 2 && rig_state_is(STORE_DELETING) && rig_intents() == 1);
 	/* Being made, by a command that runs and by one that was killed. */
 	for (busy = false;; busy = true) {
 		begin();
@@ -372,7 +346,7 @@ static void test_dry(void)
 		v.state = STORE_CREATING;
 		CU_ASSERT(!store_volume_flags(&v));
 		intend();
-		CU_ASSERT(destroys() == 1 && extents() == EXTENTS && state_is(STORE_CREATING));
+		CU_ASSERT(destroys() == 1 && rig_extents() == EXTENTS && rig_state_is(STORE_CREATING));
 		if (busy)
 			break;
 	}

@@ -138,21 +138,6 @@ static void begin(void)
 	kicks = 0;
 }
 
-/* A job that hangs, until it is let go. */
-struct hung {
-	struct tjob job;
-	sem_t in, go;
-};
-
-static void hung_fn(struct tdrive *t, struct tjob *j, int err)
-{
-	struct hung *h = (struct hung *)j;
-
-	(void)t, (void)err;
-	sem_post(&h->in);
-	sem_wait(&h->go);
-}
-
 static int late_fn(struct tdrive *t, void *arg)
 {
 	(void)t;
@@ -193,11 +178,8 @@ static void test_hangs(void)
 	int i, got;
 
 	begin();
-	sem_init(&h.in, 0, 0);
-	sem_init(&h.go, 0, 0);
 	sem_init(&later.done, 0, 0);
-	tdrive_submit(d, &h.job);
-	sem_wait(&h.in);
+	rig_hang(&h);
 	/* One of our own waits as long as it takes. */
 	CU_ASSERT_EQUAL(thread_start(later_thread, &later), 0);
 	while (!queued())
@@ -253,10 +235,7 @@ static void test_home(void)
 	int said;
 
 	begin();
-	sem_init(&h.in, 0, 0);
-	sem_init(&h.go, 0, 0);
-	tdrive_submit(d, &h.job);
-	sem_wait(&h.in);
+	rig_hang(&h);
 	said = errors;
 	tdrives_tick();
 	CU_ASSERT_EQUAL(errors, said);

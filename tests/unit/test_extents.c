@@ -34,16 +34,6 @@ bool busy_cancelled(const struct muuid *volume)
 	return false;
 }
 
-static size_t intents(void)
-{
-	struct store_intent *in;
-	size_t n;
-
-	CU_ASSERT_FATAL(!store_intents(&in, &n));
-	free(in);
-	return n;
-}
-
 /* Members from @first on are intents, their labels those of a fresh extent. */
 static void begin(u32 members, u32 first)
 {
@@ -73,38 +63,22 @@ static void begin(u32 members, u32 first)
 	free(l);
 }
 
-static u32 extents(void)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < EXTENTS; i++)
-		n += !!at[i].e.length;
-	return n;
-}
-
 static int undo(void)
 {
 	why[0] = 0;
 	return intents_undo(&vol, why);
 }
 
-static bool state_is(int state)
-{
-	struct store_volume v;
-
-	return !store_volume_get(&vol, &v, NULL) && (int)v.state == state;
-}
-
 static void test_create(void)
 {
 	begin(2, 0);
-	CU_ASSERT(!undo() && extents() == 1 && !intents() && !state_is(STORE_CREATING));
+	CU_ASSERT(!undo() && rig_extents() == 1 && !rig_intents() && !rig_state_is(STORE_CREATING));
 	/* What cannot be reached now is for another time. */
 	begin(2, 0);
 	down[0] = true;
-	CU_ASSERT(undo() && extents() == EXTENTS && intents() == 2 && state_is(STORE_CREATING));
+	CU_ASSERT(undo() && rig_extents() == EXTENTS && rig_intents() == 2 && rig_state_is(STORE_CREATING));
 	down[0] = false;
-	CU_ASSERT(!undo() && extents() == 1 && !intents());
+	CU_ASSERT(!undo() && rig_extents() == 1 && !rig_intents());
 }
 
 /* The volume was made after the store was saved. */
@@ -117,7 +91,7 @@ static void test_made(void)
 		rig_layout(l, 2, 1, "data");
 		for (u32 i = 0; i < records; i++)
 			rig_record(i, l, nobody);
-		CU_ASSERT(!undo() && extents() == EXTENTS && state_is(STORE_LIVE) && !intents());
+		CU_ASSERT(!undo() && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE) && !rig_intents());
 	}
 	/* Its records are not to be read, but a label says that there is one. */
 	begin(2, 0);
@@ -131,22 +105,22 @@ static void test_extend(void)
 	struct layout *l = malloc(sizeof(*l));
 
 	begin(3, 2);
-	CU_ASSERT(!undo() && extents() == 2 && !intents() && state_is(STORE_LIVE));
+	CU_ASSERT(!undo() && rig_extents() == 2 && !rig_intents() && rig_state_is(STORE_LIVE));
 	/* A record on one old member names it by now. */
 	begin(3, 2);
 	rig_layout(l, 3, 2, "data");
 	rig_record(0, l, D.host);
-	CU_ASSERT(undo() == -EAGAIN && extents() == EXTENTS && intents() == 1);
+	CU_ASSERT(undo() == -EAGAIN && rig_extents() == EXTENTS && rig_intents() == 1);
 	CU_ASSERT(has(why, "half made"));
 	/* Or on the one that is away. */
 	begin(3, 2);
 	at[1].host = HOSTS;
-	CU_ASSERT(undo() == -EAGAIN && extents() == EXTENTS && intents() == 1);
+	CU_ASSERT(undo() == -EAGAIN && rig_extents() == EXTENTS && rig_intents() == 1);
 	/* It is completed: the extent is the volume's. */
 	begin(3, 2);
 	for (u32 i = 0; i < 3; i++)
 		rig_record(i, l, D.host);
-	CU_ASSERT(!undo() && extents() == EXTENTS && !intents());
+	CU_ASSERT(!undo() && rig_extents() == EXTENTS && !rig_intents());
 	free(l);
 }
 
@@ -156,8 +130,8 @@ static void test_copied(void)
 		begin(3, first);
 		at[2].copied = true;
 		at[2].owner = nobody;
-		CU_ASSERT(undo() == -ENOTUNIQ && extents() == EXTENTS && has(why, "one has a copy"));
-		CU_ASSERT(intents() == 3 - first);
+		CU_ASSERT(undo() == -ENOTUNIQ && rig_extents() == EXTENTS && has(why, "one has a copy"));
+		CU_ASSERT(rig_intents() == 3 - first);
 	}
 }
 

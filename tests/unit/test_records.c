@@ -172,31 +172,13 @@ static void test_slow(void)
 	wait_readers(0);
 }
 
-struct hung {
-	struct tjob job;
-	sem_t in, go;
-};
-
-static void hung_fn(struct tdrive *t, struct tjob *j, int err)
-{
-	struct hung *h = (struct hung *)j;
-
-	(void)t, (void)err;
-	sem_post(&h->in);
-	sem_wait(&h->go);
-	sem_post(&h->in);
-}
-
 static void test_silent(void)
 {
 	static struct hung h = { .job = { .fn = hung_fn } };
 
 	begin(3);
 	clock_ms = 1000;
-	sem_init(&h.in, 0, 0);
-	sem_init(&h.go, 0, 0);
-	tdrive_submit(d, &h.job);
-	sem_wait(&h.in);
+	rig_hang(&h);
 	__atomic_store_n(&clock_ms, 9000, __ATOMIC_RELAXED);
 	CU_ASSERT_EQUAL(tdrive_silent(d), 8);
 	for (int i = 0; i < 10; i++) {

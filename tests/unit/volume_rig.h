@@ -139,6 +139,33 @@ static void rig_end(void)
 		free(at[i].record);
 }
 
+static inline bool rig_state_is(int state)
+{
+	struct store_volume v;
+
+	return !store_volume_get(&vol, &v, NULL) && (int)v.state == state;
+}
+
+/* How many are allocated, of whatever volume. */
+static inline u32 rig_extents(void)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < EXTENTS; i++)
+		n += !!at[i].e.length;
+	return n;
+}
+
+static inline size_t rig_intents(void)
+{
+	struct store_intent *in;
+	size_t n;
+
+	CU_ASSERT_FATAL(!store_intents(&in, &n));
+	free(in);
+	return n;
+}
+
 static inline void rig_load(struct store_volume *v, struct layout *l)
 {
 	CU_ASSERT_FATAL(!store_volume_get(&vol, v, l));

@@ -61,7 +61,8 @@ bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to)
 
 int mesh_member_errno(enum mesh_member_state s, int err)
 {
-	if (s == MESH_MEMBER_REFUSED && err == -ESTALE)
+	/* Any other reason is that of the next state, which came after @s was read. */
+	if (s == MESH_MEMBER_REFUSED && (err == -ESTALE || err == -ENOLINK || !err))
 		return -ENOLINK;
 	return (unsigned int)s < MESH_MEMBER_STATES ? members[s].err : -EIO;
 }

@@ -84,6 +84,9 @@ static void test_names_and_errors(void)
 	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, -EBUSY), -EACCES);
 	/* The newer layout may come. */
 	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, -ESTALE), -ENOLINK);
+	/* It is DOWN by now, or UP. */
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, -ENOLINK), -ENOLINK);
+	CU_ASSERT_EQUAL(mesh_member_errno(MESH_MEMBER_REFUSED, 0), -ENOLINK);
 }
 
 int main(void)

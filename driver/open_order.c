@@ -25,15 +25,30 @@
 
 #define ORDER_LOOK_MS	100	/* for the layout to become the current one */
 
-/* Is a member in this state, and not one that is being tried again? */
-static bool order_any(struct mesh_layout *l, enum mesh_member_state state)
+/* Was a member refused, and not one that is being tried again? */
+static bool order_refused(struct mesh_layout *l)
 {
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 
-		if (READ_ONCE(m->state) == state && !READ_ONCE(m->asked))
+		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->asked))
+			return true;
+	}
+	return false;
+}
+
+/* Does it have a member that its target keeps from others? */
+static bool order_holds(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_member *m = l->slots[i].member;
+
+		if (m->ops->release && READ_ONCE(m->state) == MESH_MEMBER_UP &&
+		    !READ_ONCE(m->asked))
 			return true;
 	}
 	return false;
@@ -68,7 +83,7 @@ static bool order_gives_way(struct mesh_layout *l)
 
 	mutex_lock(&vol->lock);
 	may = !vol->disk && vol->state != MESH_VOLUME_REMOVING &&
-	      rcu_access_pointer(vol->layout) == l && order_any(l, MESH_MEMBER_REFUSED);
+	      rcu_access_pointer(vol->layout) == l && order_refused(l);
 	if (may)
 		order_each(l, mesh_member_suspend);
 	mutex_unlock(&vol->lock);
@@ -98,7 +113,7 @@ static void order_resume(struct mesh_layout *l)
 
 static void order_retry(struct mesh_layout *l)
 {
-	bool all = !READ_ONCE(l->vol->disk) || order_any(l, MESH_MEMBER_UP);
+	bool all = !READ_ONCE(l->vol->disk) || order_holds(l);
 	u32 i;
 
 	order_resume(l);
@@ -133,7 +148,7 @@ static void order_work(struct work_struct *work)
 	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
 		o->waiting = false;
-	} else if (!o->waiting && order_any(l, MESH_MEMBER_REFUSED)) {
+	} else if (!o->waiting && order_refused(l)) {
 		order_release(l);
 		order_wait(o);
 	} else if (!o->waiting && !order_asks(l)) {

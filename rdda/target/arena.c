@@ -153,6 +153,20 @@ static struct page *spare_take(u32 size)
 	return hit;
 }
 
+/* Other sizes are of no use to the one that tries now. */
+static void spare_free(void)
+{
+	struct page *page, *next;
+	LIST_HEAD(pages);
+
+	spin_lock(&budget_lock);
+	list_splice_init(&spare, &pages);
+	spare_bytes = 0;
+	spin_unlock(&budget_lock);
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_pages(page, compound_order(page));
+}
+
 static bool spare_put(struct page *page)
 {
 	bool room;
@@ -172,13 +186,10 @@ static bool spare_put(struct page *page)
  */
 void tgt_arena_exit(void)
 {
-	struct page *page, *next;
-
-	list_for_each_entry_safe(page, next, &spare, lru)
-		__free_pages(page, compound_order(page));
+	spare_free();
 }
 
-static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
+static int pieces_alloc(struct tgt_arena *a, u32 size, int node, bool spares)
 {
 	gfp_t gfp = GFP_NOIO | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
 	unsigned int i;
@@ -189,7 +200,7 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
 	if (!a->piece)
 		return -ENOMEM;
 	for (i = 0; i < a->nr; i++) {
-		a->piece[i].page = spare_take(size) ?:
+		a->piece[i].page = (spares ? spare_take(size) : NULL) ?:
 				   alloc_pages_node(node, gfp, get_order(size));
 		if (!a->piece[i].page)
 			return -ENOMEM;
@@ -197,16 +208,28 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node)
 	return 0;
 }
 
-static void pieces_free(struct tgt_arena *a)
+static void pieces_free(struct tgt_arena *a, bool spares)
 {
 	unsigned int i;
 
 	for (i = 0; a->piece && i < a->nr; i++)
-		if (a->piece[i].page && !spare_put(a->piece[i].page))
+		if (a->piece[i].page && !(spares && spare_put(a->piece[i].page)))
 			__free_pages(a->piece[i].page, get_order(1UL << a->shift));
 	kfree(a->piece);
 	a->piece = NULL;
 	a->nr = 0;
+}
+
+/*
+ * Are pages kept for this session's host? For this machine's own: where memory is
+ * short because a volume on its own drives cannot be written, a login must not fail
+ * for want of it. Other hosts can wait.
+ */
+static bool spares_for(const struct tgt_session *s)
+{
+	uuid_t host;
+
+	return tgt_identity(&host) && uuid_equal(&s->host, &host);
 }
 
 /**
@@ -218,16 +241,20 @@ static void pieces_free(struct tgt_arena *a)
 int tgt_arena_alloc(struct tgt_session *s)
 {
 	int node = dev_to_node(s->dev->dma_device ?: &s->dev->dev);
+	bool spares = spares_for(s);
 	u32 size = piece_bytes(s);
 	int ret = -ENOMEM;
 
 	while (size && s->arena.bytes % size)
 		size /= 2;
 	for (; size >= PIECE_MIN && s->arena.bytes / size <= RDDA_PIECES_MAX; size /= 2) {
-		ret = pieces_alloc(&s->arena, size, node);
+		ret = pieces_alloc(&s->arena, size, node, spares);
 		if (!ret)
 			return 0;
-		pieces_free(&s->arena);
+		/* Smaller pieces may come of these. */
+		pieces_free(&s->arena, false);
+		if (spares)
+			spare_free();
 	}
 	return ret;
 }
@@ -309,7 +336,7 @@ void tgt_arena_unregister(struct tgt_session *s)
  */
 void tgt_arena_free(struct tgt_session *s)
 {
-	pieces_free(&s->arena);
+	pieces_free(&s->arena, spares_for(s));
 }
 
 /**

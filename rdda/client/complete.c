@@ -118,6 +118,10 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	struct rdda_slot *slot = command_find(ch, le16_to_cpu(d->cid));
 	int err = rdda_status_errno(le16_to_cpu(d->status));
 
+	/* Sent when the extent was closed already: it never ran, and ends as new I/O does. */
+	if (slot && slot->io && le16_to_cpu(d->status) == RDDA_ST_INVALID_NS &&
+	    !rcu_access_pointer(slot->io->extent->grant))
+		err = rdda_extent_errno(slot->io->extent);
 	/* A push that worked is told by its immediate alone. */
 	if (!slot || (slot->push && !err))
 		return false;

@@ -248,7 +248,11 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		/* I/O that comes now must already fail with the right error. */
 		if (e->info.state == RDDA_EXTENT_UP)
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
-		e->ask = e->info.state == RDDA_EXTENT_GONE;
+		/* One that is drained is opened again after that: the answer says so too. */
+		if (e->info.state == RDDA_EXTENT_GONE)
+			e->ask = true;
+		else if (e->info.state == RDDA_EXTENT_REFUSED)
+			e->ask = false;
 		/* A writer is to be refused when another wrote since; a reader had to give way. */
 		e->again &= !revoked || e->rw;
 		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);

@@ -438,7 +438,6 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 			rdda_call_end(s, &e->open);
 			open_over(e);
 		}
-		e->excused = false;	/* its user has not lost anything else yet */
 		g = rdda_grant_swap(e, NULL);
 		if (g)
 			kfree_rcu(g, rcu);
@@ -461,6 +460,8 @@ void rdda_extents_tell_lost(struct rdda_target *t)
 	bool more = true;
 
 	spin_lock_irq(&t->lock);
+	list_for_each_entry(e, &t->extents, node)
+		e->excused = false;	/* its user has not lost anything else yet */
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
@@ -639,7 +640,8 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->preempt = e->preempts;
-		e->excused = refused && e->info.err == -EBUSY;
+		/* Without a session the OPEN is later: who knows what was lost by then. */
+		e->excused = refused && e->info.err == -EBUSY && t->session;
 		e->released = false;
 		e->news |= EXTENT_RENEW;
 	}

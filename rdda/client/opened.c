@@ -144,9 +144,9 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		break;
 	}
 	rdda_extent_set(e, ev, err);
+	e->excused = false;	/* it was for this OPEN: things change until the next one */
 	/* A live extent that must be asked again goes on with what it has. */
 	if (ev == RDDA_EEV_LATER)
 		return g;
-	e->excused = false;
 	return rdda_grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);
 }

@@ -67,7 +67,8 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_NOT_READY;
 	if (f->old_self || f->others_dying || f->claimed)
 		return RDDA_OPEN_DRAINING;
-	if (held && f->preempt)
+	/* A reader's preempt ends grace times, no host that is alive. */
+	if (held && f->preempt && f->rw)
 		return TGT_OPEN_FENCE;
 	/* The writer that the label names, and readers who were here first. */
 	if (held && writer && !f->other_rw)

@@ -92,7 +92,7 @@ static void open_promises(void)
 					  f.holder_self);
 			}
 			if (st == TGT_OPEN_FENCE)
-				CU_ASSERT(f.preempt && (f.other_rw || f.other_ro));
+				CU_ASSERT(f.preempt && f.rw && (f.other_rw || f.other_ro));
 			if (st == RDDA_OPEN_GRACE)
 				CU_ASSERT(f.grace && !f.holder_none && !f.holder_self);
 			if (st == TGT_OPEN_REVOKE) {
@@ -135,6 +135,8 @@ static void open_examples(void)
 	f.other_rw = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
 	f.preempt = true;
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);	/* a reader fences nobody */
+	f.rw = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_FENCE);
 	f.old_self = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);

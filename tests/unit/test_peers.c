@@ -59,6 +59,12 @@ int mesh_targets(struct mesh *m, struct mesh_target **t, size_t *n)
 	return 0;
 }
 
+int store_host_learn(u32 id, const struct muuid *uuid)
+{
+	rows[id - 1].uuid = *uuid;
+	return 0;
+}
+
 int store_host_del(u32 id)
 {
 	deleted = id;
@@ -133,12 +139,14 @@ static u32 pushed(u8 host, u8 noted)
 static void test_added_unseen(void)
 {
 	CU_ASSERT(pushed(0, 0) == 0);
-	CU_ASSERT(pushed(12, 0) == 0);
+	CU_ASSERT(muuid_null(&rows[1].uuid));
+	CU_ASSERT(pushed(12, 0) == 0 && rows[1].uuid.b[0] == 12);
 	CU_ASSERT(pushed(11, 0) == 2);
 	/* A host that is known goes nowhere by itself, and a command says more. */
 	CU_ASSERT(pushed(11, 12) == 0);
+	CU_ASSERT(rows[1].uuid.b[0] == 12);
 	peers_adding(true);
-	CU_ASSERT(pushed(11, 0) == 0);
+	CU_ASSERT(pushed(11, 0) == 0 && pushed(13, 0) == 0 && muuid_null(&rows[1].uuid));
 	peers_adding(false);
 	CU_ASSERT(pushed(11, 0) == 2);
 }

@@ -257,6 +257,21 @@ static void test_swap(void)
 	CU_ASSERT(!store_host_find(b.addr, &h) && h.id == b.id);
 }
 
+/* Of a host that was never seen, and of no other. */
+static void test_learn(void)
+{
+	struct store_host a, b, h = { .port = 4420, .addr = "10.1.0.1", .name = "unseen" };
+	struct muuid other = number(ROWS + 1);
+
+	CU_ASSERT_FATAL(!store_host_put(&h) && !store_host_find("unseen", &h));
+	CU_ASSERT_FATAL(!store_host_find("host1", &a));
+	CU_ASSERT(!store_host_learn(h.id, &vol) && !store_host_learn(a.id, &vol));
+	CU_ASSERT(!store_host_learn(h.id, &other));
+	CU_ASSERT(!store_host_find("unseen", &b) && muuid_equal(&b.uuid, &vol));
+	CU_ASSERT(!store_host_find("host1", &b) && muuid_equal(&b.uuid, &a.uuid));
+	CU_ASSERT(!store_host_del(h.id));
+}
+
 static void test_in_part(void)
 {
 	CU_ASSERT(!reopened(last_pages));
@@ -371,6 +386,7 @@ int main(void)
 		{ "what is begun", test_begun },
 		{ "whole", test_whole },
 		{ "two hosts that changed places", test_swap },
+		{ "a host that shows who it is", test_learn },
 		{ "a start that cannot write", test_start_reads },
 		{ "a store that cannot be opened", test_cannot_open },
 		{ "damaged in part", test_in_part },

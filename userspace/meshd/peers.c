@@ -240,11 +240,10 @@ void peers_adding(bool begin)
 }
 
 /*
- * A host has one session with another: that of a second address and the first end each
- * other for ever. One that was added without waiting shows by its session whose it is.
+ * One that was added without waiting shows by its session who it is. A host has one
+ * session with another: that of a second address and the first end each other for ever.
  */
-static void forget_seconds(const struct mesh_target *t, size_t known, const struct store_host *all,
-			   size_t n)
+static void learn(const struct mesh_target *t, size_t known, struct store_host *all, size_t n)
 {
 	const struct store_host *other;
 	char why[REASON];
@@ -256,9 +255,13 @@ static void forget_seconds(const struct mesh_target *t, size_t known, const stru
 		if (k == known || muuid_null(&t[k].host) || !muuid_null(&all[i].uuid))
 			continue;
 		other = other_row(all, n, &all[i], &t[k].host);
-		if (other && !peer_forget(&all[i], why))
+		if (!other) {
+			all[i].uuid = t[k].host;
+			store_host_learn(all[i].id, &t[k].host);
+		} else if (!peer_forget(&all[i], why)) {
 			log_error("host %s is host %s, known at %s already: one address a host, so it is "
 				  "forgotten", all[i].addr, other->name, other->addr);
+		}
 	}
 }
 
@@ -295,7 +298,7 @@ int peers_push(struct mesh *m)
 			push_one(m, &hosts[i]);
 	}
 	pthread_mutex_unlock(&both);
-	forget_seconds(t, known, hosts, n);
+	learn(t, known, hosts, n);
 	free(n ? hosts : NULL);
 	free(t);
 	return err;

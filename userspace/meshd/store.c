@@ -280,6 +280,18 @@ int store_host_adopt(const struct store_host *h)
 	return err;
 }
 
+/* Of a row that was added before anybody answered there. */
+int store_host_learn(u32 id, const struct muuid *uuid)
+{
+	static const struct muuid none;
+	sqlite3_stmt *s = sql("UPDATE hosts SET uuid = ?2 WHERE id = ?1 AND uuid = ?3");
+
+	sqlite3_bind_int(s, 1, id);
+	sql_uuid(s, 2, uuid);
+	sql_uuid(s, 3, &none);
+	return sql_done(s);
+}
+
 int store_host_del(u32 id)
 {
 	sqlite3_stmt *s = sql("DELETE FROM hosts WHERE id = ?1");

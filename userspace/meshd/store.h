@@ -39,6 +39,8 @@ int store_host_put(struct store_host *h);
 int store_hosts_swap(struct store_host *a, struct store_host *b);
 /* A host of the kernel's with its number; a row of the same address gets that number. */
 int store_host_adopt(const struct store_host *h);
+/* Who @id is, as its session shows; nothing changes where that is known. */
+int store_host_learn(u32 id, const struct muuid *uuid);
 int store_host_del(u32 id);
 int store_hosts(struct store_host **out, size_t *n);
 /* By name, address or UUID text. */

@@ -124,6 +124,26 @@ static void test_extend(void)
 	free(l);
 }
 
+/* The record of an old member may name it, and cannot be read just now. */
+static void test_unread(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin(3, 2);
+	rig_layout(l, 3, 2, "data");
+	rig_record(0, l, D.host);
+	at[0].unread = true;
+	CU_ASSERT(undo() == -EAGAIN && rig_extents() == EXTENTS && rig_intents() == 1);
+	CU_ASSERT(has(why, "host h0 cannot be read now"));
+	/* It answers again. */
+	at[0].unread = false;
+	CU_ASSERT(undo() == -EAGAIN && rig_extents() == EXTENTS && has(why, "half made"));
+	rig_layout(l, 2, 3, "data");
+	rig_record(0, l, D.host);
+	CU_ASSERT(!undo() && rig_extents() == 2 && !rig_intents());
+	free(l);
+}
+
 static void test_copied(void)
 {
 	for (u32 first = 0; first <= 2; first += 2) {
@@ -141,6 +161,7 @@ int main(void)
 		{ "a create that ended", test_create },
 		{ "one that was made", test_made },
 		{ "an extend that ended", test_extend },
+		{ "a record that cannot be read just now", test_unread },
 		{ "a drive and a copy of it", test_copied },
 		{ NULL, NULL },
 	};

@@ -482,6 +482,31 @@ static int found_made(struct store_volume *v, struct layout *l, const struct gat
 	return store_volume_commit(v, l);
 }
 
+/* Whether a record names any of @in, or one that cannot be read may do so. */
+static int named(struct store_volume *v, const struct gather *g, const struct store_intent *in, size_t n,
+		 char *why)
+{
+	const struct found *f = gather_unread(g);
+	char drive[MUUID_TEXT];
+	size_t i;
+
+	if (f) {
+		muuid_text(&f->e.drive, drive);
+		snprintf(why, REASON, "its layout record on drive %s of host %s cannot be read now; see "
+			 "meshctl drive health", drive, g->hosts[f->host].name);
+		return -EAGAIN;
+	}
+	for (i = 0; i < n; i++) {
+		if (!truth_half_made(&g->truth, &in[i].extent))
+			continue;
+		snprintf(why, REASON, "a change of it is half made; attach it, and it is completed or undone");
+		v->recorded = 0;
+		store_volume_flags(v);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
 /*
  * Whether the extents of @in were never used, as far as all of the volume's drives tell:
  * a record on an old member may name a new one whose own label does not say so yet.
@@ -505,14 +530,8 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 	}
 	if (!err && v->state == STORE_LIVE && gather_missing(&g, l, why) < l->members)
 		err = -EAGAIN;
-	for (i = 0; i < n && !err; i++) {
-		if (!truth_half_made(&g.truth, &in[i].extent))
-			continue;
-		snprintf(why, REASON, "a change of it is half made; attach it, and it is completed or undone");
-		err = -EAGAIN;
-		v->recorded = 0;
-		store_volume_flags(v);
-	}
+	if (!err)
+		err = named(v, &g, in, n, why);
 	gather_free(&g);
 	return err;
 }

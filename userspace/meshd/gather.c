@@ -266,6 +266,16 @@ const struct store_host *gather_host(const struct gather *g, const struct muuid 
 	return NULL;
 }
 
+const struct found *gather_unread(const struct gather *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->nr_found; i++)
+		if (g->found[i].e.unread)
+			return &g->found[i];
+	return NULL;
+}
+
 void host_words(const struct muuid *uuid, char *out, size_t size)
 {
 	char text[MUUID_TEXT];

@@ -66,6 +66,8 @@ int gather_know(struct gather *g, const struct layout *l);
 /* NULL: it was not found. */
 const struct found *gather_find(const struct gather *g, const struct muuid *extent);
 const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid);
+/* One whose record could not be read just now, and may name any extent of the volume; or NULL. */
+const struct found *gather_unread(const struct gather *g);
 /*
  * -ENOTUNIQ and words when a member's drive is shown by several hosts and none of them is
  * known to be right: what such a host says is left out of @found, so the member looks as

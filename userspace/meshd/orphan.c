@@ -159,19 +159,16 @@ static enum claim claim_partial(const struct survey *s, const struct gather *g,
 	return CLAIM_HELD;
 }
 
-/* A record that could not be read just now may name any extent of the volume. */
 static bool claim_unread(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
+	const struct found *f = gather_unread(g);
 	char drive[MUUID_TEXT];
-	size_t i;
 
-	for (i = 0; i < g->nr_found && !g->found[i].e.unread; i++)
-		;
-	if (i == g->nr_found)
+	if (!f)
 		return false;
-	muuid_text(&g->found[i].e.drive, drive);
+	muuid_text(&f->e.drive, drive);
 	snprintf(why, CLAIM_WHY, "volume %s, whose layout record on drive %s of host %s cannot be read now",
-		 e->name, drive, g->hosts[g->found[i].host].name);
+		 e->name, drive, g->hosts[f->host].name);
 	return true;
 }
 

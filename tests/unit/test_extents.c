@@ -144,6 +144,34 @@ static void test_unread(void)
 	free(l);
 }
 
+/* An extend by two that was undone: one had its record already, and one drive is away. */
+static void test_undone(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	for (int deleted = 0; deleted < 2; deleted++) {
+		begin(3, 1);
+		rig_layout(l, 3, 2, "data");
+		rig_record(1, l, D.host);
+		at[2].host = HOSTS;
+		rig_layout(l, 1, 3, "data");
+		rig_record(0, l, D.host);
+		rig_load(&v, l);
+		at[0].e.length = deleted ? 0 : at[0].e.length;
+		v.state = deleted ? STORE_DELETING : STORE_LIVE;
+		v.recorded = 1;
+		CU_ASSERT(!store_volume_flags(&v));
+		CU_ASSERT(undo() == -ENODEV && has(why, "is not lent here") && rig_intents() == 1);
+		rig_load(&v, l);
+		CU_ASSERT(v.recorded == 1 && at[1].e.length);
+		/* It comes back. */
+		at[2].host = 0;
+		CU_ASSERT(!undo() && !at[2].e.length && !rig_intents());
+	}
+	free(l);
+}
+
 static void test_copied(void)
 {
 	for (u32 first = 0; first <= 2; first += 2) {
@@ -162,6 +190,7 @@ int main(void)
 		{ "one that was made", test_made },
 		{ "an extend that ended", test_extend },
 		{ "a record that cannot be read just now", test_unread },
+		{ "an extend that was undone", test_undone },
 		{ "a drive and a copy of it", test_copied },
 		{ NULL, NULL },
 	};

@@ -265,14 +265,18 @@ bool truth_undoable(const struct truth *t, const struct layout *old, const struc
 bool truth_half_made(const struct truth *t, const struct muuid *extent)
 {
 	const struct truth_label *e = truth_find(t, extent);
-	u32 i, k;
+	struct truth_pick p = truth_pick(t);
+	const struct layout *l;
+	bool out;		/* the layout that counts does not name it */
+	u32 i;
 
 	if (e && e->version)
 		return false;
-	for (i = 0; i < t->records; i++)
-		for (k = 0; k < t->record[i]->members; k++)
-			if (muuid_equal(&t->record[i]->member[k].extent, extent) &&
-			    confirmed(t, t->record[i]))
-				return true;
+	out = p.verdict == TRUTH_WHOLE && !layout_names(p.layout, extent);
+	for (i = 0; i < t->records; i++) {
+		l = t->record[i];
+		if (layout_names(l, extent) && confirmed(t, l) && !(out && l->version < p.layout->version))
+			return true;
+	}
 	return false;
 }

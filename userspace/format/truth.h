@@ -105,7 +105,8 @@ bool truth_undoable(const struct truth *t, const struct layout *old, const struc
 
 /*
  * Whether a record that counts somewhere has @extent as a member, and its own label
- * does not say so yet. One that says so cannot be freed as never used.
+ * does not say so yet. One that says so cannot be freed as never used. What an undo left of a
+ * record on other new members does not count: a later layout is whole without @extent.
  */
 bool truth_half_made(const struct truth *t, const struct muuid *extent);
 

@@ -432,8 +432,8 @@ int intent_undo(const struct store_intent *i, char *why)
 	err = peer_call(&h, &q, &data, why);
 	json_decref(data);
 	if (err == -ESTALE || err == -EBUSY || err == -EPERM) {
-		log_warn("an extent of %s that the store has as never used is in use: it stays (%s); see "
-			 "meshctl volume import", i->name, why);
+		log_warn("an extent of %s that the store has as never used was recorded: it stays (%s); see "
+			 "meshctl drive extents", i->name, why);
 		store_intent_del(&i->extent);
 		return -ESTALE;
 	}
@@ -530,7 +530,8 @@ static int never_used(struct store_volume *v, struct layout *l, const struct sto
 	}
 	if (!err && v->state == STORE_LIVE && gather_missing(&g, l, why) < l->members)
 		err = -EAGAIN;
-	if (!err)
+	/* The members of what is deleted are free by now: no record of it makes it a volume. */
+	if (!err && v->state != STORE_DELETING)
 		err = named(v, &g, in, n, why);
 	gather_free(&g);
 	return err;

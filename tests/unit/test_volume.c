@@ -332,18 +332,47 @@ static void test_store_full(void)
 	on_put = fill_store;
 	rename_now(&v, "other", -EIO);
 	on_put = NULL;
-	CU_ASSERT(has(why, "store cannot be written") && kernel.version == 2 && survives());
+	CU_ASSERT(has(why, "store cannot be written") && kernel.version == 1 && survives());
 	stored(&v);
 	CU_ASSERT(v.version == 1 && v.pending);
 	/* As the reconciler does it, before there is room and then. */
 	v.attached = true;
-	CU_ASSERT(pending_settle(&v, why) == -EIO && kernel.version == 2);
+	CU_ASSERT(pending_settle(&v, why) == -EIO && kernel.version == 1 && v.pending && survives());
 	store_full(false);
 	stored(&v);
 	v.attached = true;
 	CU_ASSERT(!pending_settle(&v, why));
 	stored(&v);
 	CU_ASSERT(v.version == 2 && !v.pending && !strcmp(v.name, "other") && kernel.version == 2);
+}
+
+/*
+ * It may be undone as long as the store does not have it: until then the device has the size
+ * before, so that nobody uses what would be given up. A host that is silent has lost nothing.
+ */
+static void test_extend_full(void)
+{
+	struct store_volume v;
+
+	rig_new(2);
+	at[2].host = 1;
+	CU_ASSERT(!bring("data", false));
+	on_put = fill_store;
+	CU_ASSERT(change(3) == -EIO && kernel.version == 1 && kernel.members == 2 && survives());
+	on_put = NULL;
+	store_full(false);
+	down[1] = true;
+	stored(&v);
+	v.attached = true;
+	CU_ASSERT(v.pending && pending_settle(&v, why) == -ENODEV && kernel.members == 2 && survives());
+	CU_ASSERT(pending_undo(&v, why) == -EHOSTUNREACH && v.pending);
+	CU_ASSERT(has(why, "h1 cannot be reached") && has(why, "meshctl host remove h1"));
+	/* It is back, without that drive. */
+	down[1] = false;
+	at[2].host = HOSTS;
+	CU_ASSERT(!pending_undo(&v, why) && kernel.members == 2 && survives());
+	stored(&v);
+	CU_ASSERT(!v.pending && v.version == kernel.version);
 }
 
 /* Another change of the same number came first: it is not this host's to build on. */
@@ -560,6 +589,7 @@ int main(void)
 		{ "a change that waits, and the kernel", test_change_waits },
 		{ "a change whose name is taken", test_name_taken },
 		{ "a change and a full store", test_store_full },
+		{ "an extend and a full store", test_extend_full },
 		{ "a change: another came first", test_change_other_commit },
 		{ "an extend whose new member is lost", test_lost_member },
 		{ "a change that came too late", test_overtaken },

@@ -59,33 +59,78 @@ static int write_all(const struct gather *g, const struct layout *next, char *wh
 	return err;
 }
 
+static int look(struct gather *g, const struct store_volume *v, char *why)
+{
+	int err = gather(g, &v->uuid, false);
+
+	if (err)
+		snprintf(why, REASON, "%s", store_words(err));
+	return err;
+}
+
 /*
- * The labels are ahead of the kernel by now, which gets the new version even where the store
- * cannot be written: after a lost session no member is opened again at the old one.
+ * A change that waits is in some of the labels, written by this host. The kernel goes on with
+ * the layout before it, and opens a member again at the version of its label alone.
+ */
+static void follow(struct store_volume *v, const struct layout *l, const struct gather *g)
+{
+	struct kernel_set set = { .g = g };
+	const struct found *f;
+	struct mesh_volume k;
+	char why[REASON];
+	bool ahead = false, runs;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (!f || f->e.version <= l->version)
+			continue;
+		/* What another host has written is not this kernel's to open. */
+		if (!muuid_equal(&f->e.holder, &D.host))
+			return;
+		ahead = true;
+	}
+	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
+		return;
+	runs = k.version == l->version && strcmp(k.state, "removing");
+	mesh_volume_free(&k);
+	if (runs && kernel_set(v, l, &set, why))
+		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);
+}
+
+/*
+ * The store first: what it does not have yet may be undone, and then no kernel has used it.
+ * Where it cannot be written the kernel goes on with the layout before.
  */
 static int decided(struct store_volume *v, struct layout *l, const struct gather *g,
 		   const struct layout *next, char *why)
 {
 	struct kernel_set set = { .g = g, .written = true };
-	bool alias = strcmp(v->name, l->name), active;
-	char had[LAYOUT_NAME];
-	int err, lost;
+	struct store_volume now = *v;
+	struct gather written;
 	u64 version;
+	int err;
 
-	memcpy(had, v->name, sizeof(had));
-	v->version = v->recorded = next->version;
-	v->note[0] = 0;
-	if (!alias)
-		memcpy(v->name, next->name, sizeof(v->name));
-	memcpy(l, next, sizeof(*l));
-	lost = volume_put_as(v, l, had, store_volume_commit);
-	active = v->attached && kernel_active(&v->uuid, &version);
-	err = active ? kernel_set(v, l, &set, why) : 0;
-	if (lost) {
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-lost));
-		return lost;
+	now.version = now.recorded = next->version;
+	now.note[0] = 0;
+	now.pending = false;
+	if (!strcmp(v->name, l->name))
+		memcpy(now.name, next->name, sizeof(now.name));
+	err = volume_put_as(&now, next, v->name, store_volume_commit);
+	if (err) {
+		if (!look(&written, v, why)) {
+			follow(v, l, &written);
+			gather_free(&written);
+		}
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
 	}
-	return err || !active ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
+	*v = now;
+	memcpy(l, next, sizeof(*l));
+	if (!v->attached || !kernel_active(&v->uuid, &version))
+		return 0;
+	err = kernel_set(v, l, &set, why);
+	return err ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
 }
 
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
@@ -116,10 +161,8 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 	crash_point(CRASH_EXTEND_STORED);
 	err = write_all(&g, next, why);
 	if (!err) {
-		v->pending = false;
 		err = decided(v, l, &g, next, why);
-		gather_free(&g);
-		return err;
+		goto out;
 	}
 	log_warn("volume %s: version %llu is not written everywhere: %s", v->name,
 		 (unsigned long long)next->version, why);
@@ -220,45 +263,6 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 	return 0;
 }
 
-static int look(struct gather *g, const struct store_volume *v, char *why)
-{
-	int err = gather(g, &v->uuid, false);
-
-	if (err)
-		snprintf(why, REASON, "%s", store_words(err));
-	return err;
-}
-
-/*
- * A change that waits is in some of the labels, written by this host. The kernel goes on with
- * the layout before it, and opens a member again at the version of its label alone.
- */
-static void follow(struct store_volume *v, const struct layout *l, const struct gather *g)
-{
-	struct kernel_set set = { .g = g };
-	const struct found *f;
-	struct mesh_volume k;
-	char why[REASON];
-	bool ahead = false, runs;
-	u32 i;
-
-	for (i = 0; i < l->members; i++) {
-		f = gather_find(g, &l->member[i].extent);
-		if (!f || f->e.version <= l->version)
-			continue;
-		/* What another host has written is not this kernel's to open. */
-		if (!muuid_equal(&f->e.holder, &D.host))
-			return;
-		ahead = true;
-	}
-	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
-		return;
-	runs = k.version == l->version && strcmp(k.state, "removing");
-	mesh_volume_free(&k);
-	if (runs && kernel_set(v, l, &set, why))
-		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);
-}
-
 static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
@@ -270,10 +274,8 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 	switch (truth_pending(&g.truth, l, next)) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);
-		if (!err) {
-			v->pending = false;
+		if (!err)
 			err = decided(v, l, &g, next, why);
-		}
 		break;
 	case PENDING_DROP:
 		err = drop(v, l, next, &g, why);
@@ -287,6 +289,23 @@ static int settle(struct store_volume *v, struct layout *l, const struct layout 
 	return err;
 }
 
+/* A host that does not answer may be back soon, with a new member that is not lost at all. */
+static int silent(const struct gather *g, const struct layout *l, const struct layout *next, char *why)
+{
+	const struct store_host *h;
+	u32 i;
+
+	for (i = l->members; i < next->members; i++) {
+		h = gather_host(g, &next->member[i].target);
+		if (!h || !g->said[h - g->hosts].err || gather_find(g, &next->member[i].extent))
+			continue;
+		snprintf(why, REASON, "%.140s; if it is gone for good: meshctl host remove %.63s first",
+			 g->said[h - g->hosts].why, h->name);
+		return -EHOSTUNREACH;
+	}
+	return 0;
+}
+
 static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
@@ -297,6 +316,8 @@ static int undo(struct store_volume *v, struct layout *l, const struct layout *n
 	err = gather_unique(&g, next, why);
 	if (!err && gather_missing(&g, l, why) < l->members)
 		err = -EHOSTUNREACH;
+	if (!err)
+		err = silent(&g, l, next, why);
 	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
 		snprintf(why, REASON, "its drives do not allow to undo it");
 		err = -EAGAIN;

@@ -21,7 +21,8 @@ static bool has(const char *said, const char *words)
 
 /* What the command meets, and what it did. */
 static struct {
-	bool	force, stale;
+	bool	force, stale, preempt;
+	bool	undone_by_force;
 	bool	pending;	/* and cannot be settled */
 	bool	attached;	/* by the store */
 	u32	openers;
@@ -122,8 +123,9 @@ bool pending_extend(struct store_volume *v)
 	return false;
 }
 
-int pending_undo(struct store_volume *v, char *why)
+int pending_undo(struct store_volume *v, bool preempt, char *why)
 {
+	is.undone_by_force = preempt;
 	return pending_settle(v, why);
 }
 
@@ -297,7 +299,8 @@ const char *arg_str(const struct req *r, const char *key)
 bool arg_bool(const struct req *r, const char *key)
 {
 	(void)r;
-	return !strcmp(key, "force") ? is.force : !strcmp(key, "stale") && is.stale;
+	return !strcmp(key, "force") ? is.force : !strcmp(key, "preempt") ? is.preempt :
+	       !strcmp(key, "stale") && is.stale;
 }
 
 /* What the command says, "" when it succeeds. */
@@ -372,7 +375,9 @@ static void fails_to_attach(bool pending, bool stale)
 	is.pending = pending;
 	is.stale = stale;
 	is.known = true;
+	is.preempt = stale;
 	CU_ASSERT(cmd_volume_attach(&r) && has(r.error, "cannot be attached"));
+	CU_ASSERT(is.undone_by_force == stale);
 	/* What was in the kernel before is not this command's to take away. */
 	CU_ASSERT(!is.dels);
 }

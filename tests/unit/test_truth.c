@@ -300,7 +300,7 @@ static bool undo_extend(struct world *w, u8 n)
 		return false;
 	memcpy(a->saw, w->m, sizeof(a->saw));
 	t = seen(w, a->saw);
-	if (!weak.any_undo && !truth_undoable(&t, &object[a->store], &object[a->next], &me))
+	if (!weak.any_undo && truth_undo(&t, &object[a->store], &object[a->next], &me) != UNDO_FREE)
 		return false;
 	a->i = 0;
 	a->undoes = 1;
@@ -742,12 +742,15 @@ static void test_pending(void)
 	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);
 }
 
-static bool undoable(struct world w, u8 self)
+static enum truth_undo undo_is(struct world w, u8 holder0, u8 holder1, u8 self)
 {
 	struct muuid me = uuid(3, self);
-	struct truth t = seen(&w, w.m);
+	struct truth t;
 
-	return truth_undoable(&t, &object[0], &object[1], &me);
+	w.m[0].holder = holder0;
+	w.m[1].holder = holder1;
+	t = seen(&w, w.m);
+	return truth_undo(&t, &object[0], &object[1], &me);
 }
 
 static void test_undoable(void)
@@ -757,26 +760,23 @@ static void test_undoable(void)
 
 	/* The last layout of these is the old one again; here it is one of more members. */
 	gone.l[3].grown = 1;
-	CU_ASSERT(undoable(w, 1));
+	CU_ASSERT_EQUAL(undo_is(w, 1, 1, 1), UNDO_FREE);
 	/* Another host took it and gave it back: it may have used the new size. */
-	w.m[0].holder = 0;
-	CU_ASSERT(!undoable(w, 1));
-	w.m[0].holder = w.m[1].holder = 1;
+	CU_ASSERT_EQUAL(undo_is(w, 1, 0, 1), UNDO_USED);
+	CU_ASSERT_EQUAL(undo_is(w, 0, 0, 1), UNDO_USED);
 	/* It cannot have, while an old member is at the version before. */
-	before.m[0].holder = before.m[1].holder = 0;
-	CU_ASSERT(undoable(before, 1));
+	CU_ASSERT_EQUAL(undo_is(before, 0, 0, 1), UNDO_FREE);
 	/* Its new member is there: it can be completed. */
-	CU_ASSERT(!undoable(two(2, 2, 2, 2, true), 1));
+	CU_ASSERT_EQUAL(undo_is(two(2, 2, 2, 2, true), 1, 1, 1), UNDO_NEVER);
 	/* Another host holds it, or went on from there; an old member is not seen. */
-	CU_ASSERT(!undoable(w, 2));
-	CU_ASSERT(!undoable(gone, 1));
-	CU_ASSERT(!undoable(two(2, 2, 2, 3, false), 1));
+	CU_ASSERT_EQUAL(undo_is(w, 1, 1, 2), UNDO_HELD);
+	CU_ASSERT_EQUAL(undo_is(gone, 1, 1, 1), UNDO_NEVER);
+	CU_ASSERT_EQUAL(undo_is(two(2, 2, 2, 3, false), 1, 1, 1), UNDO_NEVER);
 	/* An undo stopped half way: the old content is beyond it on one member. */
-	CU_ASSERT(undoable(half, 1));
-	CU_ASSERT(!undoable(half, 2));
-	half.m[1].holder = 0;
-	CU_ASSERT(!undoable(half, 1));
-	CU_ASSERT(!undoable(two(2, 2, 0, 0, false), 1));
+	CU_ASSERT_EQUAL(undo_is(half, 1, 1, 1), UNDO_FREE);
+	CU_ASSERT_EQUAL(undo_is(half, 1, 1, 2), UNDO_HELD);
+	CU_ASSERT_EQUAL(undo_is(half, 1, 0, 1), UNDO_USED);
+	CU_ASSERT_EQUAL(undo_is(two(2, 2, 0, 0, false), 1, 0, 1), UNDO_NEVER);
 }
 
 int main(void)

@@ -365,12 +365,12 @@ static void test_extend_full(void)
 	stored(&v);
 	v.attached = true;
 	CU_ASSERT(v.pending && pending_settle(&v, why) == -ENODEV && kernel.members == 2 && survives());
-	CU_ASSERT(pending_undo(&v, why) == -EHOSTUNREACH && v.pending);
+	CU_ASSERT(pending_undo(&v, false, why) == -EHOSTUNREACH && v.pending);
 	CU_ASSERT(has(why, "h1 cannot be reached") && has(why, "meshctl host remove h1"));
 	/* It is back, without that drive. */
 	down[1] = false;
 	at[2].host = HOSTS;
-	CU_ASSERT(!pending_undo(&v, why) && kernel.members == 2 && survives());
+	CU_ASSERT(!pending_undo(&v, false, why) && kernel.members == 2 && survives());
 	stored(&v);
 	CU_ASSERT(!v.pending && v.version == kernel.version);
 }
@@ -416,28 +416,28 @@ static void test_lost_member(void)
 	CU_ASSERT(v.pending && v.version == 1 && l->members == 2);
 	/* Not while another host may be using what it made. */
 	at[1].e.holder = (struct muuid) { { 12 } };
-	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN);
 	/* Nor after it gave that back. */
 	at[0].e.holder = at[1].e.holder = nobody;
-	CU_ASSERT(pending_undo(&v, why) == -EAGAIN);
+	CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN);
 	at[0].e.holder = at[1].e.holder = D.host;
 	/* It is there, and a copy of it on another host: neither lost nor to be given up. */
 	at[2].host = 0;
 	at[2].copied = true;
 	at[2].owner = nobody;
-	CU_ASSERT(pending_undo(&v, why) == -ENOTUNIQ && has(why, "one has a copy"));
+	CU_ASSERT(pending_undo(&v, false, why) == -ENOTUNIQ && has(why, "one has a copy"));
 	at[2].host = HOSTS;
 	at[2].copied = false;
 	/* An old member is silent, and later one fails half way: both are for another time. */
 	at[0].host = HOSTS;
-	CU_ASSERT(pending_undo(&v, why) == -EHOSTUNREACH && has(why, "is not lent"));
+	CU_ASSERT(pending_undo(&v, false, why) == -EHOSTUNREACH && has(why, "is not lent"));
 	at[0].host = 0;
 	at[1].full = true;
-	CU_ASSERT(pending_undo(&v, why) == -EIO && v.pending);
+	CU_ASSERT(pending_undo(&v, false, why) == -EIO && v.pending);
 	CU_ASSERT(at[0].e.version > 2 && at[1].e.version == 2);
 	at[1].full = false;
 	CU_ASSERT(pending_settle(&v, why) == -EAGAIN);
-	CU_ASSERT(!pending_undo(&v, why));
+	CU_ASSERT(!pending_undo(&v, false, why));
 	rig_load(&v, l);
 	CU_ASSERT(!v.pending && l->members == 2);
 	CU_ASSERT(!bring("data", false) && kernel.there);
@@ -447,6 +447,43 @@ static void test_lost_member(void)
 	/* It comes back: a label of nobody, which no record names. */
 	at[2].host = 0;
 	CU_ASSERT(!bring("data", false) && kernel.members == 2);
+	free(next);
+	free(l);
+}
+
+/*
+ * Another host took it meanwhile, by force, and could not attach it: it may hold it yet, or
+ * have given it back. Nothing is adopted that cannot be undone then.
+ */
+static void test_lost_and_taken(void)
+{
+	const struct muuid other = { { 12 } };
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+
+	for (int held = 0; held < 2; held++) {
+		rig_new(2);
+		rig_layout(next, 3, 2, "data");
+		CU_ASSERT_FATAL(!store_pending_set(&vol, next));
+		for (u32 i = 0; i < 2; i++)
+			rig_record(i, next, held ? other : nobody);
+		at[2].host = HOSTS;
+		rig_load(&v, l);
+		CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN && has(why, "add --preempt"));
+		CU_ASSERT(has(why, held ? "host h1 holds it" : "may have used"));
+		/* What attach does next, whatever it may override. */
+		CU_ASSERT(bring("data", true) == -EHOSTUNREACH && has(why, "is not lent") && !kernel.there);
+		rig_load(&v, l);
+		CU_ASSERT(v.pending && v.version == 1 && l->members == 2);
+		/* As the attach before left it. */
+		v.readonly = kernel.there = held;
+		kernel.version = 1;
+		CU_ASSERT(!pending_undo(&v, true, why) && !v.pending && kernel.preempted == held);
+		CU_ASSERT(!kernel.there);
+		CU_ASSERT(!bring("data", false) && kernel.members == 2 && kernel.version > 2);
+		for (u32 i = 0; i < 2; i++)
+			CU_ASSERT(muuid_equal(&at[i].e.holder, &D.host) && at[i].e.version == kernel.version);
+	}
 	free(next);
 	free(l);
 }
@@ -592,6 +629,7 @@ int main(void)
 		{ "an extend and a full store", test_extend_full },
 		{ "a change: another came first", test_change_other_commit },
 		{ "an extend whose new member is lost", test_lost_member },
+		{ "an extend whose new member is lost, and another host", test_lost_and_taken },
 		{ "a change that came too late", test_overtaken },
 		{ "a drive and a copy of it", test_copied },
 		{ "two changes of one number", test_two_commits },

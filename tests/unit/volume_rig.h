@@ -364,12 +364,13 @@ int kernel_del(const struct muuid *uuid, bool force)
 }
 
 /*
- * It opens each member at the version of its label, and notes the holder there. One that has
- * the layout already needs no member for it.
+ * It opens each member at the version of its label, and notes who writes there. One that has
+ * the layout already needs no member for it. A member that it has does not learn to preempt.
  */
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
 {
 	bool has = kernel.there && kernel.version == l->version;
+	bool preempts = o->preempt && !kernel.there;
 	const struct found *f;
 	u64 version;
 	u32 i, x;
@@ -380,10 +381,13 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 		f = gather_find(o->g, &l->member[i].extent);
 		if ((!f || at[x].host == HOSTS) && !has)
 			return -ETIMEDOUT;
+		if (f && !v->readonly && !preempts && !muuid_null(&f->e.holder) &&
+		    !muuid_equal(&f->e.holder, &D.host))
+			return -EBUSY;
 		version = f && (f->e.version > l->version || !o->written) ? f->e.version : l->version;
 		if (!has || version > kernel.opens_at[x])
 			kernel.opens_at[x] = version;
-		if (f)
+		if (f && !v->readonly)
 			at[x].e.holder = D.host;
 	}
 	kernel.there = true;

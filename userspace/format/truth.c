@@ -243,8 +243,8 @@ static bool undone(const struct truth *t, const struct truth_label *e, const str
 	return false;
 }
 
-bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
-		    const struct muuid *self)
+enum truth_undo truth_undo(const struct truth *t, const struct layout *old, const struct layout *next,
+			   const struct muuid *self)
 {
 	const struct truth_label *e;
 	bool lost = false, before = false, ours = true;
@@ -253,13 +253,17 @@ bool truth_undoable(const struct truth *t, const struct layout *old, const struc
 	for (i = 0; i < old->members; i++) {
 		e = truth_find(t, &old->member[i].extent);
 		if (!e || (!says(e, old) && !says(e, next) && !undone(t, e, old, next)))
-			return false;
+			return UNDO_NEVER;
 		before = before || says(e, old);
 		ours = ours && muuid_equal(&e->holder, self);
 	}
 	for (; i < next->members; i++)
 		lost = lost || !truth_find(t, &next->member[i].extent);
-	return lost && (before || ours) && truth_held(t, old, self) < 0;
+	if (!lost)
+		return UNDO_NEVER;
+	if (truth_held(t, old, self) >= 0)
+		return UNDO_HELD;
+	return before || ours ? UNDO_FREE : UNDO_USED;
 }
 
 bool truth_half_made(const struct truth *t, const struct muuid *extent)

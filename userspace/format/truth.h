@@ -93,15 +93,22 @@ enum truth_pending {
 enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
 				 const struct layout *next);
 
+enum truth_undo {
+	UNDO_NEVER,	/* no new member is lost, or somebody went on from there */
+	UNDO_HELD,	/* another host than @self holds an old member */
+	UNDO_USED,	/* nobody holds it, but somebody may have used what it makes */
+	UNDO_FREE,	/* nobody has used it */
+};
+
 /*
  * Whether our own change may be undone although it is in labels: one of its new members
- * cannot be seen, every old member is at @old, at @next or at what an undo before wrote,
- * and nobody has used what it makes. That is so while one is at @old, which keeps @next
- * undecided, or while all of them are held by @self since @next was written: another
- * host that took them and gave them back left no holder.
+ * cannot be seen, and every old member is at @old, at @next or at what an undo before
+ * wrote. Nobody has used it while one is at @old, which keeps @next undecided, or while
+ * all of them are held by @self since @next was written: another host that took them and
+ * gave them back left no holder.
  */
-bool truth_undoable(const struct truth *t, const struct layout *old, const struct layout *next,
-		    const struct muuid *self);
+enum truth_undo truth_undo(const struct truth *t, const struct layout *old, const struct layout *next,
+			   const struct muuid *self);
 
 /*
  * Whether a record that counts somewhere has @extent as a member, and its own label

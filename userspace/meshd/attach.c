@@ -98,7 +98,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		return req_fail(r, "volume %s is attached for %s as %s; detach it first", v->name,
 				v->readonly ? "reading only" : "writing", device);
 	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
-		err = b.stale ? pending_undo(v, why) : -EAGAIN;
+		err = b.stale ? pending_undo(v, b.preempt, why) : -EAGAIN;
 		/* What would be attached else takes the layout before it out of the store. */
 		if (err && err != -EAGAIN)
 			return req_fail(r, "volume %s cannot be attached: an earlier change of it is not undone "

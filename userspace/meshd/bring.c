@@ -98,6 +98,21 @@ static void pick(struct way *w)
 	}
 }
 
+/*
+ * A change of this host's own that a member is missing for: it can be undone while the store
+ * has the layout before it, and an option must not take that away. A reader is told more.
+ */
+static bool undo_first(const struct way *w)
+{
+	struct layout *next = malloc(sizeof(*next));
+	int err = next ? store_pending_get(&w->v->uuid, next) : -ENOMEM;
+	bool own = err ? err != -ENOENT : next->version == w->p.layout->version &&
+					  next->commit == w->p.layout->commit;
+
+	free(next);
+	return own && !w->v->readonly;
+}
+
 /* -EHOSTUNREACH and words when what counts cannot be known. */
 static int judge(struct way *w)
 {
@@ -112,7 +127,7 @@ static int judge(struct way *w)
 		snprintf(w->why, REASON, "no record of it is on the drives of the known hosts");
 		return -ENOENT;
 	}
-	if (w->p.verdict == TRUTH_AWAY && !w->o->stale) {
+	if (w->p.verdict == TRUTH_AWAY && (!w->o->stale || undo_first(w))) {
 		gather_away(&w->g, &l->member[w->p.member], w->why);
 		return -EHOSTUNREACH;
 	}

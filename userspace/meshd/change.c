@@ -306,26 +306,90 @@ static int silent(const struct gather *g, const struct layout *l, const struct l
 	return 0;
 }
 
-static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+/* Another host holds it: it is fenced by the kernel, which gets the layout before the change. */
+static int take(const struct store_volume *v, const struct layout *l, const struct gather *g, char *why)
 {
-	struct gather g;
-	int err = look(&g, v, why);
+	struct kernel_set set = { .g = g, .preempt = true };
+	struct store_volume writer = *v;
+	int err;
+
+	writer.readonly = false;
+	kernel_del(&v->uuid, false);	/* members that it has do not learn to preempt */
+	err = kernel_set(&writer, l, &set, why);
+	if (!err)
+		err = kernel_wait(&v->uuid, ACTIVE_MS, why);
+	/* udev may have it open for a moment: then it goes on as what is attached next. */
+	kernel_del(&v->uuid, false);
+	return err;
+}
+
+static int undo_look(struct gather *g, const struct store_volume *v, const struct layout *l,
+		     const struct layout *next, char *why)
+{
+	int err = look(g, v, why);
 
 	if (err)
 		return err;
-	err = gather_unique(&g, next, why);
-	if (!err && gather_missing(&g, l, why) < l->members)
+	err = gather_unique(g, next, why);
+	if (!err && gather_missing(g, l, why) < l->members)
 		err = -EHOSTUNREACH;
 	if (!err)
-		err = silent(&g, l, next, why);
-	if (!err && !truth_undoable(&g.truth, l, next, &D.host)) {
-		snprintf(why, REASON, "its drives do not allow to undo it");
-		err = -EAGAIN;
+		err = silent(g, l, next, why);
+	if (err)
+		gather_free(g);
+	return err;
+}
+
+/* -EAGAIN and words. @preempt: what another host holds, and may have used, is given up. */
+static int undo_allowed(const struct gather *g, const struct layout *l, const struct layout *next,
+			bool preempt, char *why)
+{
+	enum truth_undo is = truth_undo(&g->truth, l, next, &D.host);
+	int at = truth_held(&g->truth, l, &D.host);
+	char who[80];
+
+	if (is == UNDO_FREE || (is == UNDO_USED && preempt))
+		return 0;
+	snprintf(why, REASON, is == UNDO_NEVER ? "its drives do not allow to undo it" :
+		 "another host has had it since, and may have used what would be given up; add --preempt "
+		 "to undo it nevertheless");
+	if (is == UNDO_HELD) {
+		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
+		snprintf(why, REASON, "%s holds it; detach it there, or add --preempt to undo it nevertheless",
+			 who);
 	}
+	return -EAGAIN;
+}
+
+static int undo_by(struct store_volume *v, struct layout *l, const struct layout *next, bool preempt,
+		   char *why)
+{
+	struct gather g;
+	int err = undo_look(&g, v, l, next, why);
+
+	if (!err && preempt && truth_undo(&g.truth, l, next, &D.host) == UNDO_HELD) {
+		err = take(v, l, &g, why);
+		gather_free(&g);
+		if (!err)
+			err = undo_look(&g, v, l, next, why);
+	}
+	if (err)
+		return err;
+	err = undo_allowed(&g, l, next, preempt, why);
 	if (!err)
 		err = drop(v, l, next, &g, why);
 	gather_free(&g);
 	return err;
+}
+
+static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+{
+	return undo_by(v, l, next, false, why);
+}
+
+static int undo_taking(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+{
+	return undo_by(v, l, next, true, why);
 }
 
 static int pending_with(struct store_volume *v, char *why,
@@ -368,7 +432,7 @@ bool pending_extend(struct store_volume *v)
 	return v->pending && pending_with(v, why, adds_members) > 0;
 }
 
-int pending_undo(struct store_volume *v, char *why)
+int pending_undo(struct store_volume *v, bool preempt, char *why)
 {
-	return pending_with(v, why, undo);
+	return pending_with(v, why, preempt ? undo_taking : undo);
 }

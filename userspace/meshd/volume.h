@@ -113,10 +113,11 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
 /*
- * Go back to the layout before a change, one of whose new members is lost. -EAGAIN: what
- * the labels say does not allow it; any other error: it may later.
+ * Go back to the layout before a change, one of whose new members is lost. @preempt: also
+ * when another host has it, or may have used the change. -EAGAIN: what the labels say does
+ * not allow it; any other error: it may later.
  */
-int pending_undo(struct store_volume *v, char *why);
+int pending_undo(struct store_volume *v, bool preempt, char *why);
 /* Whether a change that is not settled adds members: no other one can be undone. */
 bool pending_extend(struct store_volume *v);
 

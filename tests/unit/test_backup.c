@@ -32,6 +32,7 @@ static ssize_t test_write(int fd, const void *buf, size_t n)
 	return -1;
 }
 
+void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 void log_debug(const char *fmt, ...) { (void)fmt; }
 u64 now_ms(void) { return clock_ms; }
@@ -170,6 +171,35 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(listed(), 1);
 }
 
+/* What a device was before it was erased is nobody's backup any more, and is kept for people. */
+static void test_erased(void)
+{
+	static const char *const suffixes[] = { ".erased", ".old.erased", ".device.erased" };
+	const struct twin_id was = { .wwid = "w" }, another = { .wwid = "x" };
+	struct twin_id noted;
+	char path[256];
+
+	begin();
+	wrote(1);
+	wrote(2);
+	CU_ASSERT_EQUAL(device_note(&id, &was), 0);
+	CU_ASSERT_EQUAL(backup_erased(&another), 0);
+	CU_ASSERT(reads() == 2 && !device_noted(&id, &noted));
+	/* Where it cannot be moved. */
+	file_of(path, sizeof(path), &id, ".erased");
+	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+	CU_ASSERT(backup_erased(&was) < 0);
+	CU_ASSERT_EQUAL(reads(), 2);
+	CU_ASSERT_EQUAL(rmdir(path), 0);
+	CU_ASSERT_EQUAL(backup_erased(&was), 0);
+	CU_ASSERT_EQUAL(listed(), 0);
+	CU_ASSERT(backup_read(&id, &kept) < 0 && device_noted(&id, &noted) < 0);
+	for (size_t i = 0; i < 3; i++) {
+		file_of(path, sizeof(path), &id, suffixes[i]);
+		CU_ASSERT_EQUAL(access(path, R_OK), 0);
+	}
+}
+
 /* The host's own disk may hang: that is no silence of the drive. */
 static void test_home(void)
 {
@@ -187,6 +217,7 @@ int main(void)
 		{ "another drive's", test_other_name },
 		{ "one copy alone", test_half },
 		{ "no space", test_full },
+		{ "erased", test_erased },
 		{ "written as the state folder's", test_home },
 		{ NULL, NULL },
 	};

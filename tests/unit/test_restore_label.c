@@ -98,19 +98,24 @@ int probe_signature(const char *path, char *what, size_t size)
 	return signature;
 }
 
+static bool erased;		/* the device was another drive, too, without extents here */
+
 int backup_read(const struct muuid *u, struct label *l)
 {
-	(void)u;
 	*l = backup;
+	l->drive = *u;
+	if (!muuid_equal(u, &drive))
+		l->extents = 0;
 	return 0;
 }
 
 struct muuid *backup_list(size_t *n)
 {
-	struct muuid *all = malloc(sizeof(*all));
+	struct muuid *all = malloc(2 * sizeof(*all));
 
-	*n = 1;
-	*all = drive;
+	*n = erased ? 2 : 1;
+	all[0] = drive;
+	all[1] = (struct muuid) { { 6 } };
 	return all;
 }
 
@@ -311,6 +316,19 @@ static void test_objections(void)
 	forced("no layout record");
 }
 
+/* It was erased and used again: which of the two it is no record can tell. */
+static void test_erased(void)
+{
+	begin();
+	remember();
+	force = erased = true;
+	CU_ASSERT_EQUAL(restore_it(), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "drive 05000000-"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "drive 06000000-"));
+	CU_ASSERT(untouched());
+	force = erased = false;
+}
+
 static void test_served(void)
 {
 	struct probe p;
@@ -333,6 +351,7 @@ int main(void)
 		{ "can be read", test_readable },
 		{ "sequence", test_sequence },
 		{ "objections", test_objections },
+		{ "erased", test_erased },
 		{ "exported", test_served },
 		{ NULL, NULL },
 	};

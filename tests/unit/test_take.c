@@ -48,6 +48,16 @@ bool probe_same_disk(const struct probe *p, int fd)
 	return !other_disk;
 }
 
+static int set_aside, aside_err;	/* what was kept of the drive that it was before */
+
+int backup_erased(const struct twin_id *is)
+{
+	CU_ASSERT_STRING_EQUAL(is->wwid, "this");
+	CU_ASSERT_EQUAL(wiped, 0);
+	set_aside++;
+	return aside_err;
+}
+
 int label_forget(int fd, u64 size)
 {
 	(void)fd, (void)size;
@@ -160,7 +170,7 @@ void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void *
 
 static int taken(bool fresh)
 {
-	struct taking t = { .how = { .by_hand = true, .fresh = fresh }, .p = { .size = SIZE, .lba = 512 } };
+	struct taking t = { .how = { .by_hand = true, .fresh = fresh }, .p = { .size = SIZE, .lba = 512, .id.wwid = "this" } };
 
 	alone_fd = -1;
 	wiped = wiped_alone = started = 0;
@@ -187,6 +197,20 @@ static void test_fresh(void)
 	CU_ASSERT_EQUAL(started, 1);
 	CU_ASSERT_EQUAL(wiped, 0);
 	excluded = false;
+}
+
+/* What is kept of the drive of before would be restored over what the new one gets. */
+static void test_set_aside(void)
+{
+	set_aside = 0;
+	CU_ASSERT_EQUAL(taken(false), -EEXIST);
+	CU_ASSERT_EQUAL(set_aside, 0);
+	CU_ASSERT_EQUAL(taken(true), -EEXIST);
+	CU_ASSERT(set_aside == 1 && wiped == 1);
+	aside_err = -ENOSPC;
+	CU_ASSERT_EQUAL(taken(true), -EROFS);
+	CU_ASSERT_EQUAL(wiped + started, 0);
+	aside_err = 0;
 }
 
 static void test_in_use(void)
@@ -289,6 +313,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "fresh", test_fresh },
+		{ "set aside", test_set_aside },
 		{ "in use", test_in_use },
 		{ "another disk", test_other_disk },
 		{ "put right", test_put_right },

@@ -7,6 +7,7 @@
  *   UUID.newer   the newest of a drive of which an older state was put back
  *   UUID.withdrawn  the drive's label could not be told that it was
  *   UUID.device  model, serial and world-wide id of the device, a line each
+ *   *.erased     all of these of a drive that was erased; nothing but people reads them
  *
  * Copies for people and for `drive restore-label`. While the drive itself has a label
  * that can be read, one that stands here says no more than that the drive is older.
@@ -198,6 +199,37 @@ struct muuid *backup_list(size_t *n)
 	if (dir)
 		closedir(dir);
 	return out;
+}
+
+static int file_erased(const struct muuid *drive, const char *suffix)
+{
+	char path[256], aside[272];
+
+	file_of(path, sizeof(path), drive, suffix);
+	snprintf(aside, sizeof(aside), "%s.erased", path);
+	return rename(path, aside) && errno != ENOENT ? -errno : 0;
+}
+
+int backup_erased(const struct twin_id *is)
+{
+	static const char *const suffixes[] = { "", ".old", ".device" };
+	struct twin_id noted;
+	struct muuid *all;
+	size_t i, k, n;
+	int err = 0;
+
+	all = backup_list(&n);
+	for (i = 0; i < n; i++) {
+		if (device_noted(&all[i], &noted) || twin_match(&noted, is) != TWIN_SAME)
+			continue;
+		for (k = 0; k < 3 && !err; k++)
+			err = file_erased(&all[i], suffixes[k]);
+	}
+	free(all);
+	if (err)
+		log_error("%s/labels: what it has of a drive that is to be erased cannot be renamed: %s",
+			  D.state, strerror(-err));
+	return err;
 }
 
 int device_note(const struct muuid *drive, const struct twin_id *id)

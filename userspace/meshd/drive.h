@@ -197,6 +197,11 @@ int backup_read(const struct muuid *drive, struct label *l);
 u64 backup_newer(const struct label *l);
 /* Such a backup is kept as UUID.newer, too; in its own place until the next one takes that. */
 void backup_aside(const struct muuid *drive);
+/*
+ * What is kept of drives that the device was before, which is about to be erased, is out of
+ * the way: nothing of them is restored or asked for any more. Logged when it fails.
+ */
+int backup_erased(const struct twin_id *is);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);
 /* The device that was served last under a label. */

@@ -260,6 +260,9 @@ static void lend_errors(struct req *r, int err, const struct tdrive *d, const ch
 	else if (err == -EEXIST)
 		req_fail(r, "%s cannot be exported: a drive with the same label is served from another device; "
 			 "unplug the copy, or end that use first (meshctl drive withdraw)", path);
+	else if (err == -EROFS)
+		req_fail(r, "%s was exported before, and what %s/labels keeps of that cannot be set aside "
+			 "(see the log of meshd); nothing was written", path, D.state);
 	else if (err == -ESTALE)
 		req_fail(r, "%s is another device now than a moment ago; nothing was written", path);
 	else if (err == -EBADE)

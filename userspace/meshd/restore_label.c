@@ -104,29 +104,54 @@ static u32 confirmed_by(struct work *w, const struct label *l)
 	return n;
 }
 
-/* The backup that fits best: by what is on the drive, then by the device. */
-static int choose_backup(struct work *w, const struct twin_id *id)
+/*
+ * The backup that fits best: by what is on the drive, then by the device. -ENOTUNIQ: two of
+ * them, w->label and @other, have been this device. One was erased since, and records of it
+ * may stand there yet, more than of the other.
+ */
+static int choose_backup(struct work *w, const struct twin_id *id, struct muuid *other)
 {
+	u32 best = 0, n, devices = 0;
 	struct twin_id noted;
 	struct muuid *all;
-	u32 best = 0, n;
 	size_t i, count;
-	bool found = false, same;
+	bool same;
 
 	all = backup_list(&count);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && devices < 2; i++) {
 		if (backup_read(&all[i], w->out) || w->out->size != w->size)
 			continue;
 		same = !device_noted(&all[i], &noted) && twin_match(&noted, id) == TWIN_SAME;
+		devices += same;
 		n = 2 * confirmed_by(w, w->out) + same;
-		if (n > best) {
+		if (n > best)
 			memcpy(w->label, w->out, sizeof(*w->label));
-			best = n;
-			found = true;
-		}
+		best = n > best ? n : best;
+		if (same && devices == 1)
+			*other = all[i];
+		else if (same)
+			memcpy(w->label, w->out, sizeof(*w->label));
 	}
 	free(all);
-	return found ? 0 : -ENOENT;
+	return devices > 1 ? -ENOTUNIQ : best ? 0 : -ENOENT;
+}
+
+static int backup_verdict(struct work *w, const struct probe *p)
+{
+	char one[MUUID_TEXT], two[MUUID_TEXT];
+	struct muuid other;
+	int err = choose_backup(w, &p->id, &other);
+
+	if (err == -ENOENT)
+		return req_fail(w->r, "no copy of a label in %s/labels belongs to %s: neither the device "
+				"nor a layout record on it matches one", D.state, p->path);
+	if (!err)
+		return 0;
+	muuid_text(&other, one);
+	muuid_text(&w->label->drive, two);
+	return req_fail(w->r, "%s has been drive %s and drive %s: one of them was erased, and the copies of "
+			"labels in %s/labels do not say which; move what that folder has of the erased one "
+			"away, then try again", p->path, one, two, D.state);
 }
 
 /* Bytes of the extent at @start, if the backup has it and its record agrees; else 0. */
@@ -305,9 +330,8 @@ static int restore(struct work *w, const struct probe *p)
 		json_object_del(w->r->result, "dry_run");
 	if (check_signature(w, path))
 		return -1;
-	if (choose_backup(w, &p->id))
-		return req_fail(w->r, "no copy of a label in %s/labels belongs to %s: neither the device "
-				"nor a layout record on it matches one", D.state, path);
+	if (backup_verdict(w, p))
+		return -1;
 	err = scan_drive(w);
 	if (err)
 		return w->r->error[0] ? -1 : req_fail(w->r, "%s: %s", path, strerror(-err));

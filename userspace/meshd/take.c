@@ -344,7 +344,8 @@ static int write_fresh(struct taking *t, int fd)
 	l->lba = t->p.lba;
 	l->sequence = 1;
 	memset(&t->p.disk, 0, sizeof(t->p.disk));
-	err = label_forget(fd, l->size);
+	/* First: with it the drive of before could be restored over what this one gets. */
+	err = backup_erased(&t->p.id) ? -EROFS : label_forget(fd, l->size);
 	if (!err)
 		err = label_write(fd, l, &t->p.disk, each);
 	if (!err && (each[0] || each[1]))

@@ -126,6 +126,11 @@ static void test_owner(void)
 	CU_ASSERT_EQUAL(take_over(), -1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "host theirs serves /dev/test"));
 	json_decref(drives);
+	/* Its kernel serves it, although its meshd has refused it. */
+	drives = json_array();
+	json_array_append_new(drives, listed(&id, MGMT_UNMANAGED));
+	CU_ASSERT_EQUAL(take_over(), -1);
+	json_decref(drives);
 }
 
 /*

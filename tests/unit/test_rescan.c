@@ -6,6 +6,7 @@
 #include <stdarg.h>
 
 #include "userspace/meshd/fan.c"
+#include "userspace/meshd/left.c"
 #include "userspace/meshd/rescan.c"
 #include "suite.h"
 
@@ -78,6 +79,7 @@ static struct {
 	u8	host;		/* who this one was when it was added */
 } kernel[9];
 static size_t nr_kernel;
+static int kernel_err;
 
 static struct probe *kernel_probe(const char *path)
 {
@@ -151,8 +153,10 @@ int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
 	size_t i;
 
 	(void)m;
-	if (!nr_kernel)
-		return -ENOENT;
+	*all = NULL;
+	*n = 0;
+	if (kernel_err || !nr_kernel)
+		return kernel_err ?: -ENOENT;
 	*n = nr_kernel;
 	*all = calloc(nr_kernel, sizeof(**all));
 	for (i = 0; i < nr_kernel; i++) {
@@ -388,6 +392,71 @@ static void test_taken_over(void)
 	nr_kernel = 0;
 }
 
+/* What peers are told of it: it is served, whatever a look at its label says. */
+static void test_left(void)
+{
+	struct mgmt_drive m;
+	json_t *list = json_array();
+
+	memcpy(kernel, (typeof(kernel)) {
+		{ 0, "up", 9, 1, false, 1 },
+		{ 11, "up", 11, 1, false, 1 },
+		{ 12, "gone", 12, 1, false, 1 },
+		{ 13, "up", 0, 0, false, 1 },
+	}, sizeof(kernel));
+	nr_kernel = 4;
+	m = (struct mgmt_drive) { .uuid.b[0] = 13, .path = "/dev/k3", .state = "refused" };
+	json_array_append_new(list, mgmt_drive_pack(&m));
+	CU_ASSERT_EQUAL(left_list(list), 0);
+	CU_ASSERT_EQUAL_FATAL(json_array_size(list), 2);
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(mgmt_drive_unpack(json_array_get(list, i), &m), 0);
+		CU_ASSERT(m.uuid.b[0] == (i ? 11 : 13) && mgmt_drive_served(&m));
+		CU_ASSERT_STRING_EQUAL(m.path, i ? "/dev/k1" : "/dev/k3");
+	}
+	json_decref(list);
+	list = json_array();
+	kernel_err = -EIO;
+	CU_ASSERT_EQUAL(left_list(list), -EIO);
+	kernel_err = nr_kernel = 0;
+	CU_ASSERT(!left_list(list) && !json_array_size(list));
+	json_decref(list);
+}
+
+static void stop_thread(pthread_t t, int fd)
+{
+	u64 one = 1;
+
+	CU_ASSERT_EQUAL(write(fd, &one, sizeof(one)), sizeof(one));
+	pthread_join(t, NULL);
+}
+
+/* No event comes when another host writes a label: it is looked at all the same. */
+static void test_left_later(void)
+{
+	int none[2];
+	pthread_t t;
+
+	CU_ASSERT_FATAL(!pipe(none));
+	memcpy(kernel, (typeof(kernel)) { { 11, "up", 11, 1, false, 1 } }, sizeof(kernel));
+	nr_kernel = 1;
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	D.stop = eventfd(0, EFD_CLOEXEC);
+	look(NULL);
+	CU_ASSERT(!kernel[0].gone);
+	__atomic_store_n(&kernel[0].owner, 2, __ATOMIC_SEQ_CST);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, lend_thread, (void *)(long)none[0]), 0);
+	for (int i = 0; i < 10000 && !__atomic_load_n(&kernel[0].gone, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+	CU_ASSERT(kernel[0].gone);
+	stop_thread(t, D.stop);
+	close(none[1]);
+	close(D.stop);
+	close(wake_fd);
+	wake_fd = D.stop = -1;
+	nr_kernel = 0;
+}
+
 static void test_event(void)
 {
 	memset(lost, 0, sizeof(lost));
@@ -414,6 +483,8 @@ int main(void)
 		{ "lost together", test_lost },
 		{ "no descriptor", test_no_descriptor },
 		{ "taken over", test_taken_over },
+		{ "left to the kernel", test_left },
+		{ "taken over later", test_left_later },
 		{ "told gone", test_event },
 		{ NULL, NULL },
 	};

@@ -25,7 +25,7 @@ S390X_SKIP += tests/unit/test_take.c tests/unit/test_lend.c tests/unit/test_prob
 S390X_SKIP += tests/unit/test_withdraw.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
-S390X_SKIP += tests/unit/test_records.c
+S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_records = -lpthread
 UNIT_LIBS_take = -lpthread -lnvme
@@ -35,6 +35,7 @@ UNIT_LIBS_peers = -lpthread
 UNIT_LIBS_withdraw = -lpthread -lnvme
 UNIT_LIBS_zero = -lpthread
 UNIT_LIBS_rescan = -lpthread
+UNIT_LIBS_serve = -lpthread
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

@@ -38,6 +38,7 @@
 #define MGMT_REASON	256
 #define MGMT_NAME	64
 #define MGMT_PATH	128
+#define MGMT_UNMANAGED	"unmanaged"	/* drive: the kernel serves it, meshd has not taken it up */
 #define MGMT_META_MAX	(512U << 10)	/* bytes of one META */
 
 enum mgmt_op {
@@ -96,7 +97,7 @@ struct mgmt_drive {
 	char	path[MGMT_PATH];
 	char	model[MGMT_NAME];
 	char	serial[MGMT_NAME];
-	char	state[MGMT_NAME];	/* "up", "gone", "sick", "twice", ... */
+	char	state[MGMT_NAME];	/* "up", "gone", "sick", "twice", MGMT_UNMANAGED, ... */
 	u64	size;
 	u64	free;
 	u64	longest;		/* of the free runs */

@@ -105,6 +105,15 @@ void lend_twins(json_t *list);
 /* The state of a device with our label that is not served, and why; else NULL. */
 const char *lend_twin_why(const char *path, char *why, size_t size);
 
+/* left.c: what the kernel serves from a meshd before this one, and no struct tdrive has. */
+
+/* All of it, also what it calls gone, for mesh_drives_free(). */
+int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
+/* What it serves of that goes into a list of drives, or is marked there. */
+int left_list(json_t *list);
+/* What another host has taken over is served no more. Return: whether to look again soon. */
+bool left_end_taken_over(void);
+
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);
 

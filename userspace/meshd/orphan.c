@@ -56,8 +56,9 @@ static void note_drives(struct survey *v, json_t *data)
 	bool fresh;
 	size_t i;
 
+	/* The extents of one that meshd has not taken up are not told. */
 	json_array_foreach(json_object_get(data, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d))
+		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d) && strcmp(d.state, MGMT_UNMANAGED))
 			umap_put(&v->drives, &d.uuid, &fresh);
 }
 

@@ -23,8 +23,10 @@
 #include "userspace/meshd/lend.h"
 
 #define STOP_MS		2000
+#define LEFT_MS		3000	/* between looks at what the kernel alone serves */
 
 static int wake_fd = -1;
+static bool left_served;		/* this file's thread's: the kernel serves what no struct tdrive has */
 
 /* A device with our label that is not served; found by the last look. */
 struct refused {
@@ -399,64 +401,6 @@ static size_t candidates(char **all, size_t n)
 	return k;
 }
 
-static void kernel_end(struct mesh *m, const struct mesh_drive *k, const struct probe *p)
-{
-	char owner[MUUID_TEXT];
-
-	muuid_text(&p->owner, owner);
-	log_error("%s: host %s has taken it over: the kernel, which had it from a meshd before this one, "
-		  "serves it no more, and what was open is taken away", k->path, owner);
-	if (mesh_drive_del(m, &k->uuid, true))
-		log_error("%s: %s", k->path, mesh_why(m));
-}
-
-/*
- * What only the kernel has, from a meshd before this one: the host that has taken a drive
- * over since may give to others what is open here. One that does not answer, or has no whole
- * label, says nothing of that, nor does the name that this host had before its state was lost.
- */
-static void end_taken_over(void)
-{
-	struct mesh *m = mesh_open();
-	struct mesh_drive *k = NULL, one;
-	size_t i, n = 0, left = 0;
-	struct probe **p;
-	struct tdrive *d;
-	char **path;
-
-	if (!m || mesh_drives(m, &k, &n))
-		n = 0;
-	path = calloc(n + 1, sizeof(*path));
-	p = calloc(n + 1, sizeof(*p));
-	for (i = 0; path && p && i < n; i++) {
-		d = tdrive_find(&k[i].uuid);
-		if (!d && strcmp(k[i].state, "gone")) {
-			one = k[left];
-			k[left] = k[i];
-			k[i] = one;
-			path[left] = k[left].path;
-			left++;
-		}
-		tdrive_put(d);
-	}
-	if (left)
-		take_probes(path, left, false, p);
-	for (i = 0; i < left; i++) {
-		if (p[i] && !p[i]->err && p[i]->verdict == PROBE_THEIRS &&
-		    muuid_equal(&p[i]->drive, &k[i].uuid) &&
-		    !muuid_equal(&p[i]->owner, &k[i].host))
-			kernel_end(m, &k[i], p[i]);
-		if (p[i])
-			probe_clear(p[i]);
-		free(p[i]);
-	}
-	free(p);
-	free(path);
-	if (n)
-		mesh_drives_free(k, n);
-	mesh_close(m);
-}
-
 static void look_for_drives(void)
 {
 	struct probe **p;
@@ -488,7 +432,7 @@ static void look_for_drives(void)
 		free(all[i]);
 	free(p);
 	free(all);
-	end_taken_over();
+	left_served = left_end_taken_over();
 	pthread_mutex_unlock(&lend_lock);
 }
 
@@ -538,17 +482,29 @@ static int event_socket(void)
 	return fd;
 }
 
+/* No thread of its own looks at its label, and another host's word is all that it has. */
+static void look_at_left(void)
+{
+	pthread_mutex_lock(&lend_lock);
+	left_served = left_end_taken_over();
+	pthread_mutex_unlock(&lend_lock);
+}
+
 static void *lend_thread(void *arg)
 {
 	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
 	u64 count;
+	int n;
 
 	fds[0].fd = (int)(long)arg;
 	fds[1].fd = wake_fd;
 	fds[2].fd = D.stop;
 	for (;;) {
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		n = poll(fds, 3, left_served ? LEFT_MS : -1);
+		if (n < 0 && errno != EINTR)
 			break;
+		if (!n)
+			look_at_left();
 		if (fds[2].revents)
 			break;
 		if (fds[1].revents && read(wake_fd, &count, sizeof(count)) < 0)

@@ -160,6 +160,7 @@ static void drives(struct ask *a)
 	struct tdrive **all;
 	struct mgmt_drive d;
 	size_t i, n;
+	int err;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
@@ -169,8 +170,15 @@ static void drives(struct ask *a)
 	}
 	free(all);
 	lend_twins(list);
+	err = left_list(list);
 	json_object_set_new(data, "drives", list);
-	ask_reply(a, 0, NULL, data);
+	if (!err) {
+		ask_reply(a, 0, NULL, data);
+		return;
+	}
+	json_decref(data);
+	/* An answer without it would let another host take over what is served. */
+	ask_refuse(a, err, "the kernel of this host does not say which drives it serves");
 }
 
 static void on_drive(struct ask *a, void (*submit)(struct tdrive *d, struct ask *a))

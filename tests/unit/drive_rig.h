@@ -62,6 +62,7 @@ static struct tdrive *d;
 static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
 static const char *kernel_path = "/dev/test";	/* where that has it from */
 static bool rig_opens;		/* extents of it are open there */
+static int rig_hangs;		/* times that commands to it are not back when it is to be given up */
 static bool rig_silent;
 static int pushes;			/* tables that it was given ... */
 static u32 ready;			/* ... and extents that the last one lets be opened */
@@ -120,6 +121,8 @@ int mesh_drive_add(struct mesh *m, const struct mesh_drive *t)
 	u32 i;
 
 	(void)m;
+	if (kernel_state && !strcmp(kernel_state, "gone"))
+		return -EBUSY;
 	kernel_state = "up";
 	pushes++;
 	for (ready = 0, i = 0; i < t->nr_extents; i++)
@@ -137,8 +140,11 @@ int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 	(void)m, (void)uuid;
 	if (rig_opens && !force)
 		return -EBUSY;
-	kernel_state = NULL;
-	return 0;
+	kernel_state = rig_hangs ? "gone" : NULL;
+	if (!rig_hangs)
+		return 0;
+	rig_hangs--;
+	return -EBUSY;
 }
 
 static void rig_end(void)

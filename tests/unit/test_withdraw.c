@@ -19,6 +19,9 @@ int store_drive_del(const struct muuid *u) { (void)u; return 0; }
 struct opens *opens_get(void) { return rig_silent ? NULL : (void *)&opens; }
 u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return opens; }
 void opens_free(struct opens *o) { (void)o; }
+static bool ends;		/* meshd */
+bool stopping(void) { return ends; }
+void sleep_ms(unsigned int ms) { (void)ms; }
 char **probe_list(size_t *n) { *n = 0; return NULL; }
 void probe_clear(struct probe *p) { (void)p; }
 const char *probe_word(enum probe_verdict v) { (void)v; return ""; }
@@ -160,6 +163,43 @@ static void test_opened(void)
 	note_err = 0;
 }
 
+static const char *state(void)
+{
+	static struct mgmt_drive m;
+
+	tdrive_describe(d, &m);
+	return m.state;
+}
+
+/*
+ * Commands to it are not back: by force it goes when they are. Else it stays, and what is
+ * said of it is what the kernel does.
+ */
+static void test_hangs(void)
+{
+	rig_begin(LABEL_READY);
+	rig_hangs = 5;
+	CU_ASSERT_EQUAL(withdraw_with(true, true, false), 0);
+	CU_ASSERT(!listed() && !kernel_state && !rig_hangs);
+	for (int i = 1; i < 3; i++) {
+		rig_begin(LABEL_READY);
+		rig_hangs = i;
+		CU_ASSERT_EQUAL(withdraw_it(true), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "does not give"));
+		CU_ASSERT(listed());
+		CU_ASSERT_STRING_EQUAL(kernel_state, i == 1 ? "up" : "gone");
+		CU_ASSERT_STRING_EQUAL(state(), i == 1 ? "up" : "down");
+	}
+	/* It ends with meshd. */
+	rig_begin(LABEL_READY);
+	rig_hangs = 5;
+	ends = true;
+	CU_ASSERT_EQUAL(withdraw_with(true, true, false), -1);
+	CU_ASSERT(listed() && !pushes);
+	ends = false;
+	rig_hangs = 0;
+}
+
 /* Idle since another host took it over: the label in memory says that it is empty. */
 static void test_taken_over(void)
 {
@@ -285,6 +325,7 @@ int main(void)
 		{ "options", test_options },
 		{ "an extent at the last moment", test_late_extent },
 		{ "opened meanwhile", test_opened },
+		{ "hangs", test_hangs },
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },

@@ -12,6 +12,7 @@
 #include "userspace/meshd/store.h"
 
 #define WITHDRAW_MS	20000
+#define RETRY_MS	1000	/* the kernel itself waits, too, for what is in flight */
 
 void dry_begin(struct req *r)
 {
@@ -97,6 +98,24 @@ static bool unwritten(struct tdrive *d, int err)
 #define SERVED		2	/* the kernel does not give it up */
 
 /*
+ * What was taken by force is gone for the volumes, and the drive is not given up before its
+ * commands are back: that is waited for, since whoever asked was told that it goes. Without
+ * force it stays, and is served again.
+ */
+static int unserve(struct tdrive *d, const struct withdrawal *w)
+{
+	int err = tdrive_unserve(d, w->preempt);
+
+	while (err == -EBUSY && w->preempt && !stopping()) {
+		sleep_ms(RETRY_MS);
+		err = tdrive_unserve(d, true);
+	}
+	if (err == -EBUSY && !w->preempt)
+		tdrive_push(d);
+	return err;
+}
+
+/*
  * The kernel first, which alone knows what is open, and opens nothing after it: killed
  * between the two the drive is taken up again, instead of being held by the kernel alone.
  */
@@ -106,7 +125,7 @@ static int withdraw_both(struct tdrive *d, const struct withdrawal *w)
 
 	if (d->label->extents && !w->force)
 		return -EBUSY;
-	if (tdrive_unserve(d, w->preempt))
+	if (unserve(d, w))
 		return SERVED;
 	err = withdraw_label(d);
 	if (err == -EBADE && tdrive_ending(d))
@@ -283,8 +302,9 @@ int cmd_drive_withdraw(struct req *r)
 		req_note(r, "%s is withdrawn, but its label cannot be written: this host does not take it "
 			 "up again, another one is told that it is exported here", what);
 	if (err == SERVED)
-		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened; nothing "
-				"was done, try again%s", what, arg_bool(r, "preempt") ? "" : " or add --preempt");
+		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened, or its "
+				"commands hang; it stays, try again%s", what,
+				arg_bool(r, "preempt") ? "" : " or add --preempt");
 	if (err == -EBUSY)
 		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
 				what);

@@ -62,6 +62,7 @@ static struct tdrive *d;
 static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
 static const char *kernel_path = "/dev/test";	/* where that has it from */
 static bool rig_opens;		/* extents of it are open there */
+static bool rig_extent;		/* ... and it is told to have one */
 static int rig_hangs;		/* times that commands to it are not back when it is to be given up */
 static bool rig_silent;
 static int pushes;			/* tables that it was given ... */
@@ -99,7 +100,13 @@ void backup_idle(struct tdrive *t) { (void)t; }
 struct mesh *mesh_open(void) { return malloc(1); }
 void mesh_close(struct mesh *m) { free(m); }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
-void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)n; free(all); }
+
+void mesh_drives_free(struct mesh_drive *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(all[i].extents);
+	free(all);
+}
 
 int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 {
@@ -112,6 +119,9 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 		(*out)->uuid = id;
 		strcpy((*out)->path, kernel_path);
 		strcpy((*out)->state, kernel_state);
+		(*out)->nr_extents = rig_extent;
+		(*out)->extents = calloc(1, sizeof(*(*out)->extents));
+		(*out)->extents->opens = rig_opens;
 	}
 	return 0;
 }

@@ -62,10 +62,21 @@ int backup_read(const struct muuid *drive, struct label *l)
 bool withdrawn_noted(const struct muuid *drive) { (void)drive; return false; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
-struct mesh *mesh_open(void) { return NULL; }
-void mesh_close(struct mesh *m) { (void)m; }
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n) { (void)m, (void)out, (void)n; return -1; }
-void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)all, (void)n; }
+static const char *served = "";	/* the kernel's device of a drive */
+struct mesh *mesh_open(void) { return malloc(1); }
+void mesh_close(struct mesh *m) { free(m); }
+void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)n; free(all); }
+
+int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+{
+	(void)m;
+	*n = 1;
+	*out = calloc(1, sizeof(**out));
+	(*out)->uuid = id;
+	strcpy((*out)->path, served);
+	return 0;
+}
+
 void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 
@@ -165,12 +176,34 @@ static void test_foreign(void)
 	CU_ASSERT(is(SIZE) == PROBE_FOREIGN);
 }
 
+/* No device here has that name, as if it were held: by our own kernel, and as what? */
+static void test_held(void)
+{
+	static const struct muuid another = { { 6 } };
+	static struct label l;
+
+	for (int i = 0; i < 4; i++) {
+		bool labelled = i & 1, ours = i & 2;
+		struct probe p = { .path = "/dev/no-such", .drive = id, .label = labelled ? &l : NULL };
+
+		served = ours ? "/dev/no-such" : "/dev/other";
+		check_free(&p);
+		CU_ASSERT_EQUAL(p.verdict, labelled && ours ? PROBE_OK : PROBE_USED);
+		CU_ASSERT_EQUAL(!!strstr(p.why, "drive withdraw /dev/no-such"), ours && !labelled);
+		p.drive = another;
+		check_free(&p);
+		CU_ASSERT_EQUAL(p.verdict, PROBE_USED);
+		CU_ASSERT_EQUAL(!!strstr(p.why, "drive withdraw /dev/no-such"), ours);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "what is left of a label", test_left },
 		{ "a drive that has grown", test_grown },
 		{ "something else", test_foreign },
+		{ "held", test_held },
 		{ NULL, NULL },
 	};
 

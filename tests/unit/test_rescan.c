@@ -8,6 +8,7 @@
 #include "userspace/meshd/fan.c"
 #include "userspace/meshd/left.c"
 #include "userspace/meshd/rescan.c"
+#include "req_rig.h"
 #include "suite.h"
 
 struct meshd D = { .stop = -1 };
@@ -129,9 +130,14 @@ u64 backup_newer(const struct label *l)
 	return newer > l->sequence ? newer : 0;
 }
 
+int withdrawn_note(const struct muuid *u) { (void)u; return 0; }
+void req_note(struct req *r, const char *f, ...) { (void)r, (void)f; }
+bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return false; }
+void dry_begin(struct req *r) { (void)r; }
 bool withdrawn_noted(const struct muuid *u) { (void)u; return noted; }
 void probe_clear(struct probe *p) { free(p->label); }
 void sleep_ms(unsigned int ms) { (void)ms; }
+bool stopping(void) { return false; }
 void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
 bool probe_passed_over(const char *path) { (void)path; return false; }
 struct muuid *backup_list(size_t *n) { *n = 0; return NULL; }

@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "drive_rig.h"
 #include "req_rig.h"
+#include "userspace/meshd/fan.c"
+#include "userspace/meshd/left.c"
+#undef RETRY_MS
 #include "userspace/meshd/withdraw.c"
 
 /* The rest of meshd */
@@ -200,6 +203,47 @@ static void test_hangs(void)
 	rig_hangs = 0;
 }
 
+/*
+ * Not taken up by this meshd, which has refused it: the same to agree to, and to the end. Not
+ * by a rescan either then, whatever its label says.
+ */
+static void test_left(void)
+{
+	for (int opts = 0; opts < 16; opts++) {
+		bool force = opts & 1, preempt = opts & 2, dry = opts & 4;
+		bool may = force && (preempt || !(opts & 8));
+
+		rig_end();
+		kernel_state = "up";
+		rig_extent = true;
+		rig_opens = opts & 8;
+		noted = 0;
+		CU_ASSERT_EQUAL(withdraw_with(force, preempt, dry), may ? 0 : -1);
+		CU_ASSERT_EQUAL(!kernel_state, may && !dry);
+		CU_ASSERT_EQUAL(noted, may && !dry);
+		if (!may)
+			CU_ASSERT_PTR_NOT_NULL(strstr(r.error, force ? "add --preempt" : "add --force"));
+	}
+	rig_opens = rig_extent = false;
+	/* From one that hangs it is taken when its commands are back. */
+	kernel_state = "up";
+	rig_hangs = 3;
+	CU_ASSERT_EQUAL(withdraw_it(false), 0);
+	CU_ASSERT(!kernel_state && !rig_hangs);
+	/* One that it has from elsewhere, or not at all. */
+	kernel_state = "up";
+	kernel_path = "/dev/else";
+	CU_ASSERT_EQUAL(withdraw_it(false), -1);
+	CU_ASSERT(kernel_state && strstr(r.error, "is not lent by this host; see"));
+	kernel_path = "/dev/test";
+	rig_silent = true;
+	CU_ASSERT_EQUAL(withdraw_it(false), -1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "does not say what it serves"));
+	rig_silent = false;
+	kernel_state = NULL;
+	CU_ASSERT_EQUAL(withdraw_it(false), -1);
+}
+
 /* Idle since another host took it over: the label in memory says that it is empty. */
 static void test_taken_over(void)
 {
@@ -326,6 +370,7 @@ int main(void)
 		{ "an extent at the last moment", test_late_extent },
 		{ "opened meanwhile", test_opened },
 		{ "hangs", test_hangs },
+		{ "left to the kernel", test_left },
 		{ "taken over", test_taken_over },
 		{ "unwritable", test_unwritable },
 		{ "half wiped", test_half_wiped },

@@ -5,11 +5,16 @@
  * at the label, no label says here what is open, but clients go on with what they opened.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/fan.h"
 #include "userspace/meshd/lend.h"
+
+#define END_MS		20000
+#define RETRY_MS	1000
 
 int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 {
@@ -36,7 +41,7 @@ int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 }
 
 /* The entry of a device that is listed with its reason, which stays to be found in a scan. */
-static json_t *listed(json_t *list, const struct mesh_drive *k)
+static json_t *entry_of(json_t *list, const struct mesh_drive *k)
 {
 	struct mgmt_drive m;
 	json_t *j;
@@ -62,7 +67,7 @@ int left_list(json_t *list)
 	for (i = 0; i < n; i++) {
 		if (!strcmp(k[i].state, "gone"))
 			continue;
-		j = listed(list, &k[i]);
+		j = entry_of(list, &k[i]);
 		if (j) {
 			jset_str(j, "state", MGMT_UNMANAGED);
 			continue;
@@ -72,6 +77,148 @@ int left_list(json_t *list)
 		snprintf(d.path, sizeof(d.path), "%s", k[i].path);
 		json_array_append_new(list, mgmt_drive_pack(&d));
 	}
+	mesh_drives_free(k, n);
+	return err;
+}
+
+struct ending {
+	struct muuid drive;
+	char	path[MGMT_PATH];
+	bool	force;
+};
+
+/* Not somebody's again meanwhile, who exported it. */
+static bool still_gone(struct mesh *m, const struct muuid *drive)
+{
+	struct mesh_drive *k;
+	bool is = false;
+	size_t i, n;
+
+	if (left_drives(m, &k, &n))
+		return false;
+	for (i = 0; i < n; i++)
+		is = is || (muuid_equal(&k[i].uuid, drive) && !strcmp(k[i].state, "gone"));
+	mesh_drives_free(k, n);
+	return is;
+}
+
+/* The kernel waits for what is in flight, and says when that takes too long. */
+static void *end_work(void *item)
+{
+	const struct ending *e = item;
+	struct mesh *m = mesh_open();
+	int err = m ? mesh_drive_del(m, &e->drive, e->force) : -ENOMEM, *out;
+
+	while (err == -EBUSY && !stopping() && still_gone(m, &e->drive)) {
+		sleep_ms(RETRY_MS);
+		err = mesh_drive_del(m, &e->drive, true);
+	}
+	if (err == -ENOENT)
+		err = 0;
+	if (err)
+		log_error("%s: %s", e->path, m ? mesh_why(m) : strerror(-err));
+	else
+		log_info("%s: the kernel does not serve it any more", e->path);
+	mesh_close(m);
+	out = malloc(sizeof(*out));
+	if (out)
+		*out = err;
+	return out;
+}
+
+/* -ETIMEDOUT: it is not done yet, and will be when its commands are back. */
+static int end_one(const struct mesh_drive *k, bool force)
+{
+	static const struct fan f = { .work = end_work, .drop = free, .discard = free };
+	struct ending *e = malloc(sizeof(*e));
+	int *done = NULL, err;
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct ending) { .drive = k->uuid, .force = force };
+	snprintf(e->path, sizeof(e->path), "%s", k->path);
+	fan_run(&f, (void **)&e, 1, END_MS, (void **)&done);
+	err = done ? *done : -ETIMEDOUT;
+	free(done);
+	return err;
+}
+
+static bool called(const struct mesh_drive *k, const char *what)
+{
+	struct muuid u;
+
+	if (!muuid_parse(what, &u))
+		return muuid_equal(&k->uuid, &u);
+	return !strcmp(k->path, what) || (!strncmp(k->path, "/dev/", 5) && !strcmp(k->path + 5, what));
+}
+
+static int end_verdict(struct req *r, const struct mesh_drive *k)
+{
+	u32 i, open = 0;
+	u64 bytes = 0;
+	json_t *j;
+
+	for (i = 0; i < k->nr_extents; i++) {
+		open += k->extents[i].opens > 0;
+		bytes += k->extents[i].length;
+	}
+	if (k->nr_extents && !arg_bool(r, "force"))
+		return req_fail(r, "%s holds %u extents of volumes, and the kernel alone serves them; add --force "
+				"to take it from them", k->path, k->nr_extents);
+	if (open && !arg_bool(r, "preempt"))
+		return req_fail(r, "%u of its extents are open now (meshctl volume list on the clients); detach "
+				"those volumes first, or add --preempt: their I/O fails", open);
+	if (!arg_bool(r, "dry_run"))
+		return 0;
+	dry_begin(r);
+	j = req_destroys(r, "drive", k->path);
+	jset_uuid(j, "uuid", &k->uuid);
+	jset_u64(j, "extents", k->nr_extents);
+	jset_u64(j, "bytes", bytes);
+	jset_u64(j, "open", open);
+	req_note(r, "the kernel would serve it no more; what is on it stays; %u of its extents are open now",
+		 open);
+	return 0;
+}
+
+/* Its label says nothing, or nothing that is believed here: it is not touched. */
+static int end_it(struct req *r, const struct mesh_drive *k)
+{
+	int err = end_one(k, arg_bool(r, "preempt"));
+
+	if (err == -EBUSY)
+		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened; it "
+				"stays, try again or add --preempt", k->path);
+	if (err && err != -ETIMEDOUT)
+		return req_fail(r, "the kernel does not give %s up: %s", k->path, strerror(-err));
+	if (withdrawn_note(&k->uuid))
+		req_note(r, "it cannot be noted that %s was withdrawn: with a good label of this host it is "
+			 "taken up again", k->path);
+	if (err)
+		return req_fail(r, "%s: commands to it are not back; it goes when they are", k->path);
+	req_note(r, "the kernel serves %s no more; its label was not written (meshctl drive scan)", k->path);
+	return 0;
+}
+
+int left_withdraw(struct req *r, const char *what)
+{
+	struct mesh *m = mesh_open();
+	struct mesh_drive *k;
+	size_t i, n;
+	int err = left_drives(m, &k, &n);
+
+	mesh_close(m);
+	for (i = 0; i < n && !called(&k[i], what); i++)
+		;
+	if (err)
+		err = req_fail(r, "%s is not lent by this host, whose kernel does not say what it serves: %s",
+			       what, strerror(-err));
+	else if (i == n)
+		err = req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
+	else
+		err = end_verdict(r, &k[i]);
+	if (!err && !arg_bool(r, "dry_run"))
+		err = end_it(r, &k[i]);
 	mesh_drives_free(k, n);
 	return err;
 }
@@ -92,7 +239,7 @@ static void kernel_end(struct mesh *m, const struct mesh_drive *k, const struct 
  * does not answer, or has no whole label, says nothing of that, nor does the name that this
  * host had before its state was lost.
  */
-static bool taken_over(const struct mesh_drive *k, const struct probe *p)
+static bool names_other(const struct mesh_drive *k, const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_THEIRS && muuid_equal(&p->drive, &k->uuid) &&
 	       !muuid_equal(&p->owner, &k->host);
@@ -120,7 +267,7 @@ bool left_end_taken_over(void)
 		take_probes(path, served, false, p);
 	stays = unknown || served || !path || !p;
 	for (i = 0; i < served; i++) {
-		if (taken_over(&k[i], p[i]))
+		if (names_other(&k[i], p[i]))
 			kernel_end(m, &k[i], p[i]);
 		if (p[i])
 			probe_clear(p[i]);

@@ -111,6 +111,8 @@ const char *lend_twin_why(const char *path, char *why, size_t size);
 int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
 /* What it serves of that goes into a list of drives, or is marked there. */
 int left_list(json_t *list);
+/* drive withdraw of one of them, with lend_lock. */
+int left_withdraw(struct req *r, const char *what);
 /* What another host has taken over is served no more. Return: whether to look again soon. */
 bool left_end_taken_over(void);
 

@@ -373,8 +373,8 @@ static void describe(struct probe *p, int fd)
 	find_network(p);
 }
 
-/* Our own kernel may still hold what a meshd before this one lent. */
-static bool lent_by_kernel(const struct probe *p)
+/* Our own kernel may still hold what a meshd before this one lent; @as: the drive it is there. */
+static bool lent_by_kernel(const struct probe *p, struct muuid *as)
 {
 	struct mesh *m = mesh_open();
 	struct mesh_drive *all;
@@ -382,8 +382,10 @@ static bool lent_by_kernel(const struct probe *p)
 	size_t i, n;
 
 	if (m && !mesh_drives(m, &all, &n)) {
-		for (i = 0; i < n && !lent; i++)
-			lent = muuid_equal(&all[i].uuid, &p->drive) && !strcmp(all[i].path, p->path);
+		for (i = 0; i < n && !lent; i++) {
+			lent = !strcmp(all[i].path, p->path);
+			*as = all[i].uuid;
+		}
 		mesh_drives_free(all, n);
 	}
 	mesh_close(m);
@@ -393,11 +395,15 @@ static bool lent_by_kernel(const struct probe *p)
 static void check_free(struct probe *p)
 {
 	int fd = open(p->path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	struct muuid as;
 
 	if (fd >= 0)
 		close(fd);
-	else if (!p->label || !lent_by_kernel(p))
+	else if (!lent_by_kernel(p, &as))
 		verdict(p, PROBE_USED, "another program or driver holds it");
+	else if (!p->label || !muuid_equal(&as, &p->drive))
+		verdict(p, PROBE_USED, "this host's kernel serves it, and its label does not say so: end that "
+			"use first (meshctl drive withdraw %.40s)", p->path);
 }
 
 int probe_device(const char *path, struct probe *p)

@@ -280,8 +280,10 @@ int cmd_drive_withdraw(struct req *r)
 		return -1;
 	d = named_drive(what);
 	if (!d) {
+		err = left_withdraw(r, what);
 		pthread_mutex_unlock(&lend_lock);
-		return req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
+		lend_rescan();
+		return err;
 	}
 	count_losses(d, &s);
 	if (tdrive_leaving(d)) {

@@ -21,7 +21,7 @@ static bool noted, strange, twin;
 static struct tdrive lost[3];		/* whose devices are gone */
 static size_t losts;
 static struct tdrive *ending;		/* the one of the drive that is found */
-static int stops, drops;
+static int stops, drops, dels;
 static bool slow;			/* the kernel waits for what they have in flight */
 static char why[240];
 
@@ -190,6 +190,9 @@ int mesh_drive_del(struct mesh *m, const struct muuid *u, bool force)
 
 	(void)m;
 	CU_ASSERT(force);
+	__atomic_add_fetch(&dels, 1, __ATOMIC_SEQ_CST);
+	for (i = 0; i < 8000 && __atomic_load_n(&slow, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
 	for (i = 0; i < nr_kernel; i++)
 		kernel[i].gone = kernel[i].gone || kernel[i].uuid == u->b[0];
 	return 0;
@@ -398,6 +401,27 @@ static void test_taken_over(void)
 	nr_kernel = 0;
 }
 
+/* Drives that hang hold up neither one another nor what comes after the look. */
+static void test_taken_hang(void)
+{
+	memcpy(kernel, (typeof(kernel)) {
+		{ 11, "up", 11, 2, false, 1 },
+		{ 12, "up", 12, 2, false, 1 },
+	}, sizeof(kernel));
+	nr_kernel = 2;
+	dels = 0;
+	slow = true;
+	look(NULL);
+	CU_ASSERT_EQUAL(__atomic_load_n(&dels, __ATOMIC_SEQ_CST), 2);
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT(!__atomic_load_n(&kernel[i].gone, __ATOMIC_SEQ_CST));
+	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
+	for (int n = 0; n < 10000 && !(kernel[0].gone && kernel[1].gone); n++)
+		usleep(1000);
+	CU_ASSERT(kernel[0].gone && kernel[1].gone);
+	nr_kernel = 0;
+}
+
 /* What peers are told of it: it is served, whatever a look at its label says. */
 static void test_left(void)
 {
@@ -489,6 +513,7 @@ int main(void)
 		{ "lost together", test_lost },
 		{ "no descriptor", test_no_descriptor },
 		{ "taken over", test_taken_over },
+		{ "taken over and hanging", test_taken_hang },
 		{ "left to the kernel", test_left },
 		{ "taken over later", test_left_later },
 		{ "told gone", test_event },

@@ -14,6 +14,7 @@
 #include "userspace/meshd/lend.h"
 
 #define END_MS		20000
+#define TAKEN_MS	2000	/* that other drives, and at the start peers, wait for those that hang */
 #define RETRY_MS	1000
 
 int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
@@ -126,18 +127,28 @@ static void *end_work(void *item)
 	return out;
 }
 
+static const struct fan enders = { .work = end_work, .drop = free, .discard = free };
+
+static struct ending *ending_of(const struct mesh_drive *k, bool force)
+{
+	struct ending *e = malloc(sizeof(*e));
+
+	if (!e)
+		return NULL;
+	*e = (struct ending) { .drive = k->uuid, .force = force };
+	snprintf(e->path, sizeof(e->path), "%s", k->path);
+	return e;
+}
+
 /* -ETIMEDOUT: it is not done yet, and will be when its commands are back. */
 static int end_one(const struct mesh_drive *k, bool force)
 {
-	static const struct fan f = { .work = end_work, .drop = free, .discard = free };
-	struct ending *e = malloc(sizeof(*e));
+	struct ending *e = ending_of(k, force);
 	int *done = NULL, err;
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct ending) { .drive = k->uuid, .force = force };
-	snprintf(e->path, sizeof(e->path), "%s", k->path);
-	fan_run(&f, (void **)&e, 1, END_MS, (void **)&done);
+	fan_run(&enders, (void **)&e, 1, END_MS, (void **)&done);
 	err = done ? *done : -ETIMEDOUT;
 	free(done);
 	return err;
@@ -223,17 +234,6 @@ int left_withdraw(struct req *r, const char *what)
 	return err;
 }
 
-static void kernel_end(struct mesh *m, const struct mesh_drive *k, const struct probe *p)
-{
-	char owner[MUUID_TEXT];
-
-	muuid_text(&p->owner, owner);
-	log_error("%s: host %s has taken it over: the kernel, which had it from a meshd before this one, "
-		  "serves it no more, and what was open is taken away", k->path, owner);
-	if (mesh_drive_del(m, &k->uuid, true))
-		log_error("%s: %s", k->path, mesh_why(m));
-}
-
 /*
  * The host that has taken a drive over since may give to others what is open here. One that
  * does not answer, or has no whole label, says nothing of that, nor does the name that this
@@ -243,6 +243,30 @@ static bool names_other(const struct mesh_drive *k, const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_THEIRS && muuid_equal(&p->drive, &k->uuid) &&
 	       !muuid_equal(&p->owner, &k->host);
+}
+
+/* All at once; one whose commands hang is left to its thread, and gone for the next look. */
+static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t n)
+{
+	void **ending = calloc(n + 1, sizeof(*ending)), **done = calloc(n + 1, sizeof(*done));
+	char owner[MUUID_TEXT];
+	size_t i, ends = 0;
+
+	for (i = 0; ending && done && i < n; i++) {
+		if (!names_other(&k[i], p[i]))
+			continue;
+		muuid_text(&p[i]->owner, owner);
+		log_error("%s: host %s has taken it over: the kernel, which had it from a meshd before this "
+			  "one, serves it no more, and what was open is taken away", k[i].path, owner);
+		ending[ends] = ending_of(&k[i], true);
+		ends += !!ending[ends];
+	}
+	if (ends)
+		fan_run(&enders, ending, ends, TAKEN_MS, done);
+	for (i = 0; i < ends; i++)
+		free(done[i]);
+	free(ending);
+	free(done);
 }
 
 bool left_end_taken_over(void)
@@ -266,9 +290,9 @@ bool left_end_taken_over(void)
 	if (served)
 		take_probes(path, served, false, p);
 	stays = unknown || served || !path || !p;
+	if (served)
+		end_taken_over(k, p, served);
 	for (i = 0; i < served; i++) {
-		if (names_other(&k[i], p[i]))
-			kernel_end(m, &k[i], p[i]);
 		if (p[i])
 			probe_clear(p[i]);
 		free(p[i]);

@@ -173,7 +173,7 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS */
 	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] */
 	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID; HOST_UUID is whose it was when
-					 * it was added; in a dump a long table goes on in
+					 * it was given its table; in a dump a long table goes on in
 					 * messages with the same DRIVE_UUID
 					 */
 	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when

@@ -711,6 +711,8 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 	else
 		ret = tgt_table_check(d, extents, extack);
 	if (!ret) {
+		/* A host that lost its state is another one; its label names it by now. */
+		tgt_identity(&d->host);
 		table_swap(d, extents);
 		kref_get(&d->ref);
 	}

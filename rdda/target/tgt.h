@@ -425,7 +425,7 @@ enum tgt_drive_state {
  * @ref: the list, sdrives and netlink hold it
  * @node: in tgt_drives; tgt_lock
  * @uuid: from its label
- * @host: who this target was when the drive was added
+ * @host: who this target was when it was given the table; tgt_lock
  * @path: as meshd gave it
  * @handle: how @bd was opened
  * @bd: held exclusively

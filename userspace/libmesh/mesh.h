@@ -139,7 +139,7 @@ struct mesh_extent {
 
 struct mesh_drive {
 	struct muuid uuid;
-	struct muuid host;	/* read only: who the target was when it was added */
+	struct muuid host;	/* read only: who the target was when it was given the table */
 	char	path[128];
 	u64	size;
 	u32	lba;

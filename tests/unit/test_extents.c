@@ -79,6 +79,10 @@ static void test_create(void)
 	CU_ASSERT(undo() && rig_extents() == EXTENTS && rig_intents() == 2 && rig_state_is(STORE_CREATING));
 	down[0] = false;
 	CU_ASSERT(!undo() && rig_extents() == 1 && !rig_intents());
+	/* A drive that moved since. */
+	begin(2, 0);
+	at[1].host = 1;
+	CU_ASSERT(!undo() && rig_extents() == 1 && !rig_intents());
 }
 
 /* The volume was made after the store was saved. */

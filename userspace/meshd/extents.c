@@ -423,8 +423,11 @@ int intent_undo(const struct store_intent *i, char *why)
 	int err = store_host_by_uuid(&i->host, &h);
 
 	/* A host that was removed takes its extents with it: they are orphans. */
-	if (err == -ENOENT)
+	if (err == -ENOENT) {
+		log_warn("an extent of %s was never used and stays: its host was removed; see meshctl drive "
+			 "extents when that is back", i->name);
 		return store_intent_del(&i->extent);
+	}
 	if (err) {
 		snprintf(why, REASON, "%s", store_words(err));
 		return err;
@@ -510,16 +513,23 @@ static int named(struct store_volume *v, const struct gather *g, const struct st
 /*
  * Whether the extents of @in were never used, as far as all of the volume's drives tell:
  * a record on an old member may name a new one whose own label does not say so yet.
+ * A drive may have moved, and a host have another UUID, since the intent was noted.
  */
-static int never_used(struct store_volume *v, struct layout *l, const struct store_intent *in,
-		      size_t n, char *why)
+static int never_used(struct store_volume *v, struct layout *l, struct store_intent *in, size_t n,
+		      char *why)
 {
+	const struct found *f;
 	struct gather g;
 	int err = gather(&g, &v->uuid, false);
 	size_t i;
 
 	if (err)
 		return err;
+	for (i = 0; i < n; i++) {
+		f = gather_find(&g, &in[i].extent);
+		if (f)
+			in[i].host = g.hosts[f->host].uuid;
+	}
 	for (i = 0; i < n && !err; i++)
 		if (shown_twice(&g.shown, &in[i].drive, g.hosts, why))
 			err = -ENOTUNIQ;

@@ -240,7 +240,7 @@ enum rdda_open_status {
 	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: ask again */
 	RDDA_OPEN_DRIVE_GONE	= 6,
 	RDDA_OPEN_NO_DAEMON	= 7,	/* the label must be written first and no meshd is there */
-	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are still being lent: ask again */
+	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are still being exported: ask again */
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
 };
 

@@ -212,7 +212,7 @@ enum meshtgt_attr {
 	MESHTGT_A_EXTENT,		/* nest of MESHTGT_X_* */
 	MESHTGT_A_SESSION,		/* u32 */
 	MESHTGT_A_CHANNELS,		/* u32 */
-	MESHTGT_A_MEMORY,		/* u64: bytes lent and used for it */
+	MESHTGT_A_MEMORY,		/* u64: bytes given to it and used for it */
 	MESHTGT_A_STATS,		/* nest of MESHBLK_S_* */
 	MESHTGT_A_REQUEST,		/* u64 */
 	MESHTGT_A_ERROR,		/* s32, negative errno */

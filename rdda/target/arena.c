@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The arena: target memory lent to a session, managed by its client.
+ * The arena: target memory given to a session, managed by its client.
  *
  *   offset 0         piece size        2 * piece size
  *     |  piece 0, MR 0  |  piece 1, MR 1  | ...

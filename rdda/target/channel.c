@@ -335,7 +335,7 @@ err:
 }
 
 /* Now the other side may reach the session's memory regions. Channel 0 only. */
-static int channel_lend(struct tgt_channel *ch)
+static int channel_open_memory(struct tgt_channel *ch)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
@@ -411,7 +411,7 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 		return ret;
 	cancel_delayed_work_sync(&ch->deadline);
 	tgt_unproven_put(ch->s);
-	ret = channel_lend(ch);
+	ret = channel_open_memory(ch);
 	return ret ?: proved_send(ch);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Drives: block devices that are lent, held exclusively.
+ * Drives: block devices that are exported, held exclusively.
  *
  * Whether a device is still there is asked four times a second, and at once
  * when an I/O fails: both kernels can answer that, only one of them can call.
@@ -109,7 +109,7 @@ static void check_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* What cannot be lent, in words. */
+/* What cannot be exported, in words. */
 static const char *device_unfit(struct block_device *bd)
 {
 	unsigned int lba = bdev_logical_block_size(bd);
@@ -117,7 +117,7 @@ static const char *device_unfit(struct block_device *bd)
 	if (lba != 512 && lba != 4096)
 		return "its block size is neither 512 nor 4096 bytes";
 	if (bdev_is_zoned(bd))
-		return "zoned devices cannot be lent";
+		return "zoned devices cannot be exported";
 	if (bdev_read_only(bd))
 		return "it is read-only";
 	if (blk_get_integrity(bd->bd_disk))
@@ -231,7 +231,7 @@ static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
 		return 0;
 	tgt_drive_check(old);
 	if (old->state == TGT_DRIVE_UP) {
-		NL_SET_ERR_MSG(extack, "a drive with this UUID is lent already");
+		NL_SET_ERR_MSG(extack, "a drive with this UUID is exported already");
 		return -EEXIST;
 	}
 	if (old->removing || !tgt_grant_drained(old)) {
@@ -243,7 +243,7 @@ static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
 }
 
 /**
- * tgt_drive_add() - lend a block device
+ * tgt_drive_add() - export a block device
  * @uuid: of the drive, from its label
  * @path: device node
  * @extents: its table, in order of start; taken over on success
@@ -273,7 +273,7 @@ int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extent
 	mutex_lock(&tgt_lock);
 	if (tgt_drive_find(uuid)) {
 		mutex_unlock(&tgt_lock);
-		NL_SET_ERR_MSG(extack, "a drive with this UUID is lent already");
+		NL_SET_ERR_MSG(extack, "a drive with this UUID is exported already");
 		ret = -EEXIST;
 		goto err;
 	}
@@ -284,7 +284,7 @@ int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extent
 	tgt_grant_drive_back(&d->uuid);
 	queue_delayed_work(tgt_wq, &checker, msecs_to_jiffies(CHECK_MS));
 	mutex_unlock(&tgt_lock);
-	pr_info("drive %pUb (%s) is lent\n", uuid, path);
+	pr_info("drive %pUb (%s) is exported\n", uuid, path);
 	return 0;
 err:
 	tgt_drive_put(d);
@@ -303,7 +303,7 @@ static bool drive_opened(const struct tgt_drive *d)
 }
 
 /**
- * tgt_drive_del() - lend it no more
+ * tgt_drive_del() - stop exporting it
  * @uuid: of the drive
  * @force: take opened extents away from their sessions
  * @extack: says what is wrong
@@ -324,7 +324,7 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 		NL_SET_ERR_MSG(extack, "no such drive");
 		ret = -ENOENT;
 	} else if (d->removing) {
-		NL_SET_ERR_MSG(extack, "the drive is being withdrawn already");
+		NL_SET_ERR_MSG(extack, "the drive is being unexported already");
 		ret = -EBUSY;
 	} else if (!force && drive_opened(d)) {
 		NL_SET_ERR_MSG(extack, "extents are open; use FORCE to take them away");
@@ -357,7 +357,7 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 }
 
 /**
- * tgt_drive_init() - nothing is lent yet
+ * tgt_drive_init() - nothing is exported yet
  *
  * Return: 0.
  */

@@ -2,7 +2,7 @@
 /*
  * Listeners and logins.
  *
- * A login is checked, answered and connected here; nothing is lent before the
+ * A login is checked, answered and connected here; nothing is given before the
  * client has proved the key (open.c's neighbour queue.c hands its PROVE to
  * channel.c). A refusal says why in the reject's private data, and is counted.
  */

@@ -136,6 +136,6 @@ static void __exit tgt_exit(void)
 
 module_init(tgt_init);
 module_exit(tgt_exit);
-MODULE_DESCRIPTION("Meshblk target: lends drives and memory to clients");
+MODULE_DESCRIPTION("Meshblk target: exports drives to clients");
 MODULE_SOFTDEP("pre: sha256 hmac");
 MODULE_LICENSE("GPL");

@@ -99,7 +99,7 @@ enum tgt_state tgt_session_state(struct tgt_session *s)
 }
 
 /**
- * tgt_session_memory() - bytes lent to a session and used for it
+ * tgt_session_memory() - bytes given to a session and used for it
  * @s: session
  *
  * Context: tgt_lock held.

@@ -57,7 +57,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 	bool writer = f->grace && f->again && f->rw && f->holder_self;
 	bool reader = f->again && !f->rw;
 
-	if (!f->found)		/* just started: drives are lent one by one */
+	if (!f->found)		/* just started: drives are exported one by one */
 		return f->grace ? RDDA_OPEN_NOT_READY : RDDA_OPEN_NO_EXTENT;
 	if (f->drive_gone)
 		return RDDA_OPEN_DRIVE_GONE;

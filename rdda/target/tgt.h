@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * meshtgt: the target. It lends memory and extents, checks commands, forwards
- * them to block devices, and never looks at what is in the memory it lends.
+ * meshtgt: the target. It gives out memory and extents, checks commands, forwards
+ * them to block devices, and never looks at what is in that memory.
  *
- *   netlink.c  meshd's orders ---> drive.c, grant.c (what is lent to whom)
+ *   netlink.c  meshd's orders ---> drive.c, grant.c (drives, and who holds what)
  *   sysfs.c    what is spent, and whom it refused, for people
  *   listen.c   logins -----------> session.c, channel.c (who is connected)
  *
@@ -78,11 +78,11 @@ struct tgt_sdrive;
 struct tgt_session;
 struct tgt_unproven;
 
-/* What is lent: arena.c */
+/* Memory for sessions: arena.c */
 
 /**
  * struct tgt_piece - physically contiguous pages behind one memory region
- * @page: the first; zeroed before it is lent
+ * @page: the first; zeroed before it is given
  * @sg: the piece, mapped for the session's device
  * @mr: remote read and write, zero based
  */
@@ -126,7 +126,7 @@ struct tgt_arena {
  * @pd: its own; nobody else's keys reach its memory, and no queue pair is on it
  *	that has not proved the key once there is memory
  * @pd_users: the arena and each channel; the last one frees @pd
- * @arena: memory lent; reserved and built once before LIVE, read only then
+ * @arena: memory given; reserved and built once before LIVE, read only then
  * @bounce_rkey: of the client's bounce arena; valid once @bounce_len is not 0
  * @bounce_len: set once with release, read with acquire
  * @nr_channels: granted; 0 before the proof
@@ -303,7 +303,7 @@ struct tgt_channel {
 	struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
 };
 
-/* What is lent to whom: drive.c, grant.c */
+/* Drives, and who holds what: drive.c, grant.c */
 
 /**
  * struct tgt_extent - a line of a drive's table
@@ -421,7 +421,7 @@ enum tgt_drive_state {
 };
 
 /**
- * struct tgt_drive - a block device that is lent
+ * struct tgt_drive - a block device that is exported
  * @ref: the list, sdrives and netlink hold it
  * @node: in tgt_drives; tgt_lock
  * @uuid: from its label

@@ -93,7 +93,7 @@ static int errors;			/* that were logged */
 void log_error(const char *fmt, ...) { (void)fmt; errors++; }
 QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
 
-void lend_rescan(void) { }
+void export_rescan(void) { }
 void backup_label(struct tdrive *t, const struct label *l, bool now) { (void)t, (void)l, (void)now; }
 void backup_idle(struct tdrive *t) { (void)t; }
 

@@ -166,7 +166,7 @@ static void test_undone(void)
 		v.state = deleted ? STORE_DELETING : STORE_LIVE;
 		v.recorded = 1;
 		CU_ASSERT(!store_volume_flags(&v));
-		CU_ASSERT(undo() == -ENODEV && has(why, "is not lent here") && rig_intents() == 1);
+		CU_ASSERT(undo() == -ENODEV && has(why, "is not exported here") && rig_intents() == 1);
 		rig_load(&v, l);
 		CU_ASSERT(v.recorded == 1 && at[1].e.length);
 		/* It comes back. */

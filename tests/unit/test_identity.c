@@ -110,7 +110,7 @@ static int start(bool insecure)
 	return err;
 }
 
-/* It lends to itself alone: the kernels share a key that nobody else has. */
+/* It exports to itself alone: the kernels share a key that nobody else has. */
 static bool alone_now(void)
 {
 	static u8 was[KEY_BYTES];

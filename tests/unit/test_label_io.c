@@ -75,7 +75,7 @@ static void test_other_writer(void)
 		if (what < 2)
 			l.sequence++;
 		else
-			l.flags = LABEL_F_WITHDRAWN;	/* the same number, other content */
+			l.flags = LABEL_F_UNEXPORTED;	/* the same number, other content */
 		CU_ASSERT_EQUAL(label_write(fd, &l, &theirs, each), 0);
 		CU_ASSERT_EQUAL(next(), -EBADE);
 		/* Nothing of theirs was touched. */

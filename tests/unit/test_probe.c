@@ -59,7 +59,7 @@ int backup_read(const struct muuid *drive, struct label *l)
 	return 0;
 }
 
-bool withdrawn_noted(const struct muuid *drive) { (void)drive; return false; }
+bool unexported_noted(const struct muuid *drive) { (void)drive; return false; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 static const char *served = "";	/* the kernel's device of a drive */
@@ -189,11 +189,11 @@ static void test_held(void)
 		served = ours ? "/dev/no-such" : "/dev/other";
 		check_free(&p);
 		CU_ASSERT_EQUAL(p.verdict, labelled && ours ? PROBE_OK : PROBE_USED);
-		CU_ASSERT_EQUAL(!!strstr(p.why, "drive withdraw /dev/no-such"), ours && !labelled);
+		CU_ASSERT_EQUAL(!!strstr(p.why, "drive unexport /dev/no-such"), ours && !labelled);
 		p.drive = another;
 		check_free(&p);
 		CU_ASSERT_EQUAL(p.verdict, PROBE_USED);
-		CU_ASSERT_EQUAL(!!strstr(p.why, "drive withdraw /dev/no-such"), ours);
+		CU_ASSERT_EQUAL(!!strstr(p.why, "drive unexport /dev/no-such"), ours);
 	}
 }
 

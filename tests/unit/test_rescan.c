@@ -12,7 +12,7 @@
 #include "suite.h"
 
 struct meshd D = { .stop = -1 };
-pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct muuid id = { { 5 } };
 static struct probe *found, *second;	/* by the look; freed by it */
 static u64 newer;
@@ -47,11 +47,11 @@ static const char *look(struct probe *p)
 	found = p;
 	taken = 0;
 	look_for_drives();
-	lend_twins(list);
+	export_twins(list);
 	snprintf(state, sizeof(state), "%s",
 		 json_string_value(json_object_get(json_array_get(list, 0), "state")) ?: "");
 	json_decref(list);
-	if (!lend_twin_why("/dev/test", why, sizeof(why)))
+	if (!export_twin_why("/dev/test", why, sizeof(why)))
 		why[0] = 0;
 	return state;
 }
@@ -119,7 +119,7 @@ int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 	return 0;
 }
 
-bool lend_cluster_ok(const struct label *l)
+bool export_cluster_ok(const struct label *l)
 {
 	(void)l;
 	return !strange;
@@ -130,11 +130,11 @@ u64 backup_newer(const struct label *l)
 	return newer > l->sequence ? newer : 0;
 }
 
-int withdrawn_note(const struct muuid *u) { (void)u; return 0; }
+int unexported_note(const struct muuid *u) { (void)u; return 0; }
 void req_note(struct req *r, const char *f, ...) { (void)r, (void)f; }
 bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return false; }
 void dry_begin(struct req *r) { (void)r; }
-bool withdrawn_noted(const struct muuid *u) { (void)u; return noted; }
+bool unexported_noted(const struct muuid *u) { (void)u; return noted; }
 void probe_clear(struct probe *p) { free(p->label); }
 void sleep_ms(unsigned int ms) { (void)ms; }
 bool stopping(void) { return false; }
@@ -272,16 +272,16 @@ static void test_older_twin(void)
 	look(p);
 	CU_ASSERT_EQUAL(taken, 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, "an older state"));
-	CU_ASSERT_STRING_EQUAL(lend_twin_why("/dev/twin", why, sizeof(why)), "twice");
+	CU_ASSERT_STRING_EQUAL(export_twin_why("/dev/twin", why, sizeof(why)), "twice");
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, "same label as /dev/test, which is refused"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "lend /dev/twin"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "export /dev/twin"));
 	CU_ASSERT_PTR_NULL(strstr(why, "wipe"));
 	twin = false;
 	newer = 0;
 }
 
 /* Its label could not be written, the state folder could. */
-static void test_withdrawn(void)
+static void test_unexported(void)
 {
 	newer = 0;
 	noted = true;
@@ -308,7 +308,7 @@ static void test_not_ours(void)
 	look(p);
 	CU_ASSERT_EQUAL(taken, 0);
 	p = drive_found();
-	p->label->flags = LABEL_F_WITHDRAWN;
+	p->label->flags = LABEL_F_UNEXPORTED;
 	look(p);
 	CU_ASSERT_EQUAL(taken, 0);
 }
@@ -319,7 +319,7 @@ static void test_cluster(void)
 	strange = true;
 	CU_ASSERT_STRING_EQUAL(look(drive_found()), "refused");
 	CU_ASSERT_EQUAL(taken, 0);
-	CU_ASSERT(strstr(why, "another cluster") && strstr(why, "lend /dev/test --take-over"));
+	CU_ASSERT(strstr(why, "another cluster") && strstr(why, "export /dev/test --take-over"));
 	strange = false;
 	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
 	CU_ASSERT_EQUAL(taken, 1);
@@ -475,7 +475,7 @@ static void test_left_later(void)
 	look(NULL);
 	CU_ASSERT(!kernel[0].gone);
 	__atomic_store_n(&kernel[0].owner, 2, __ATOMIC_SEQ_CST);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, lend_thread, (void *)(long)none[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, export_thread, (void *)(long)none[0]), 0);
 	for (int i = 0; i < 10000 && !__atomic_load_n(&kernel[0].gone, __ATOMIC_SEQ_CST); i++)
 		usleep(1000);
 	CU_ASSERT(kernel[0].gone);
@@ -493,9 +493,9 @@ static void test_event(void)
 	stops = drops = 0;
 	slow = true;
 	ending = &lost[0];
-	lend_gone(&id);
+	export_gone(&id);
 	wait_for(&stops, 1);
-	lend_gone(&id);
+	export_gone(&id);
 	CU_ASSERT_EQUAL(stops, 1);
 	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
 	wait_for(&drops, 2);
@@ -507,7 +507,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "older", test_older },
 		{ "older beside a newer one", test_older_twin },
-		{ "withdrawn", test_withdrawn },
+		{ "unexported", test_unexported },
 		{ "not ours", test_not_ours },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },

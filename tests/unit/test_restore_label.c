@@ -46,7 +46,7 @@ int tdrive_current(struct tdrive *d) { (void)d; return -ENOSYS; }
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
 u64 now_ms(void) { return 1; }
 void uuid_random(struct muuid *u) { memset(u, 7, sizeof(*u)); }
-void lend_rescan(void) { }
+void export_rescan(void) { }
 void probe_clear(struct probe *p) { (void)p; }
 
 static struct tdrive served;	/* by this host, if it has a path */
@@ -54,12 +54,12 @@ static int forgotten;
 
 struct tdrive *tdrive_by_path(const char *path) { return strcmp(path, served.path) ? NULL : &served; }
 void tdrive_put(struct tdrive *d) { (void)d; }
-void withdrawn_forget(const struct muuid *u) { forgotten += muuid_equal(u, &drive); }
+void unexported_forget(const struct muuid *u) { forgotten += muuid_equal(u, &drive); }
 
 int take_probe(const char *path, struct probe *p)
 {
 	(void)path;
-	p->verdict = PROBE_LENT;
+	p->verdict = PROBE_EXPORTED;
 	return served.path[0] ? 0 : -ENOSYS;
 }
 
@@ -338,7 +338,7 @@ static void test_served(void)
 		served.sick = sick;
 		CU_ASSERT_EQUAL(may_restore(&r, "/dev/test", &p), -1);
 		CU_ASSERT_EQUAL(!!strstr(r.error, "written again by itself"), !sick);
-		CU_ASSERT_EQUAL(!!strstr(r.error, "drive withdraw /dev/test --force"), sick);
+		CU_ASSERT_EQUAL(!!strstr(r.error, "drive unexport /dev/test --force"), sick);
 	}
 	served.path[0] = 0;
 }

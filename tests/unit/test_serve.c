@@ -39,9 +39,9 @@ struct tdrive **tdrives_all(size_t *n) { *n = 0; return NULL; }
 struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *m) { (void)d, (void)m; }
 void tdrive_put(struct tdrive *d) { (void)d; }
-void lend_twins(json_t *list) { (void)list; }
-void lend_push(struct tdrive *d) { (void)d; }
-int lend_start(void) { return 0; }
+void export_twins(json_t *list) { (void)list; }
+void export_push(struct tdrive *d) { (void)d; }
+int export_start(void) { return 0; }
 int identity_push(struct mesh *m) { (void)m; return 0; }
 int modules_load(const char *name, char *why, size_t n) { (void)name, (void)why, (void)n; return 0; }
 void home_words(char out[HOME_WORDS]) { out[0] = 0; }

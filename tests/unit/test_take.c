@@ -93,7 +93,7 @@ QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
 u64 now_ms(void) { return 1; }
 void sleep_ms(unsigned int ms) { (void)ms; }
 void uuid_random(struct muuid *u) { memset(u, 7, sizeof(*u)); }
-void lend_rescan(void) { }
+void export_rescan(void) { }
 bool probe_labelled(const char *path) { (void)path; return false; }
 int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
@@ -140,7 +140,7 @@ void zero_kick(struct tdrive *d) { (void)d; }
 int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
 u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void backup_aside(const struct muuid *u) { (void)u; }
-void withdrawn_forget(const struct muuid *u) { (void)u; }
+void unexported_forget(const struct muuid *u) { (void)u; }
 int device_note(const struct muuid *u, const struct twin_id *id) { (void)u; noted = *id; return 0; }
 void device_forget(const struct muuid *u) { (void)u; memset(&noted, 0, sizeof(noted)); }
 

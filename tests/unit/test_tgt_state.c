@@ -72,7 +72,7 @@ static void open_promises(void)
 			/* A writer whose extent another host had meanwhile must attach again. */
 			if (f.again && f.rw && !f.holder_self && !f.preempt)
 				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
-			/* Drives are being lent: nothing is known to be away. */
+			/* Drives are being exported: nothing is known to be away. */
 			if (st == RDDA_OPEN_NO_EXTENT)
 				CU_ASSERT(!f.found && !f.grace);
 			if (f.found && f.drive_gone)
@@ -147,7 +147,7 @@ static void open_after_start(void)
 {
 	struct tgt_open_facts f = { .grace = true, .rw = true };
 
-	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_NOT_READY);	/* not lent yet */
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_NOT_READY);	/* not exported yet */
 	f.grace = false;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_NO_EXTENT);
 	f.grace = true;

@@ -189,7 +189,7 @@ static void test_moved(void)
 
 	rig_new(2);
 	at[0].host = at[1].host = HOSTS;
-	CU_ASSERT(used_by("h0") && has(why, "is not lent by any known host"));
+	CU_ASSERT(used_by("h0") && has(why, "is not exported by any known host"));
 }
 
 /* A change from two members to @members, as extend makes it. */
@@ -430,7 +430,7 @@ static void test_lost_member(void)
 	at[2].copied = false;
 	/* An old member is silent, and later one fails half way: both are for another time. */
 	at[0].host = HOSTS;
-	CU_ASSERT(pending_undo(&v, false, why) == -EHOSTUNREACH && has(why, "is not lent"));
+	CU_ASSERT(pending_undo(&v, false, why) == -EHOSTUNREACH && has(why, "is not exported"));
 	at[0].host = 0;
 	at[1].full = true;
 	CU_ASSERT(pending_undo(&v, false, why) == -EIO && v.pending);
@@ -472,7 +472,7 @@ static void test_lost_and_taken(void)
 		CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN && has(why, "add --preempt"));
 		CU_ASSERT(has(why, held ? "host h1 holds it" : "may have used"));
 		/* What attach does next, whatever it may override. */
-		CU_ASSERT(bring("data", true) == -EHOSTUNREACH && has(why, "is not lent") && !kernel.there);
+		CU_ASSERT(bring("data", true) == -EHOSTUNREACH && has(why, "is not exported") && !kernel.there);
 		rig_load(&v, l);
 		CU_ASSERT(v.pending && v.version == 1 && l->members == 2);
 		/* As the attach before left it. */
@@ -536,16 +536,16 @@ static void test_unreadable(void)
 	rename_elsewhere(2);
 	at[0].unreadable = at[1].unreadable = true;
 	CU_ASSERT(bring("data", false) && !kernel.there);
-	CU_ASSERT(has(why, "cannot be read") && !has(why, "not lent"));
+	CU_ASSERT(has(why, "cannot be read") && !has(why, "not exported"));
 	rig_load(&v, l);
 	memcpy(next, l, sizeof(*next));
 	CU_ASSERT(volume_change(&v, l, next, why));
 	CU_ASSERT(has(why, "cannot be read") && !has(why, "detach it"));
-	/* The drive is lent, and the extent is gone; the drive is away. */
+	/* The drive is exported, and the extent is gone; the drive is away. */
 	at[0].e.length = 0;
 	CU_ASSERT(bring("data", false) && has(why, "no such extent"));
 	at[0].host = HOSTS;
-	CU_ASSERT(bring("data", false) && has(why, "is not lent by any known host"));
+	CU_ASSERT(bring("data", false) && has(why, "is not exported by any known host"));
 	free(next);
 	free(l);
 }

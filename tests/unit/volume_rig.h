@@ -245,7 +245,7 @@ static int answer_free(u32 host, const struct mgmt_req *q, char *why)
 {
 	u32 i;
 
-	snprintf(why, REASON, "the drive is not lent here");
+	snprintf(why, REASON, "the drive is not exported here");
 	for (i = 0; i < EXTENTS; i++) {
 		struct mgmt_extent *e = &at[i].e;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The label of a lent drive: who it is, and which runs of it were given out.
+ * The label of an exported drive: who it is, and which runs of it were given out.
  *
  *   byte 0          1 MiB                                   size - 1 MiB
  *   +---------------+-----------------------------------------+---------------+
@@ -41,7 +41,7 @@ struct label_disk_head {
 				 */
 	__le64	sequence;
 	u8	drive[16];
-	u8	cluster[16];	/* zero: lent while no key was set */
+	u8	cluster[16];	/* zero: exported while no key was set */
 	u8	owner[16];	/* host whose meshd writes this label */
 	__le64	size;		/* of the drive, in bytes */
 	__le32	lba;
@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct label_disk_extent) == 128, "label extent");
 			 LABEL_EXTENTS_MAX * sizeof(struct label_disk_extent))
 _Static_assert(LABEL_BYTES_MAX <= LABEL_AREA, "a label fits its area");
 
-#define LABEL_F_WITHDRAWN	1	/* not to be taken up by itself */
+#define LABEL_F_UNEXPORTED	1	/* not to be taken up by itself */
 
 enum label_extent_state {
 	LABEL_ZEROING = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Family meshtgt: drives that are lent, their extents, sessions. */
+/* Family meshtgt: drives that are exported, their extents, sessions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

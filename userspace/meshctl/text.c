@@ -90,7 +90,7 @@ static void version(const json_t *r)
 	if (json_is_true(json_object_get(r, "insecure")))
 		printf("key      INSECURE: none, and any host that reaches this one may do all it likes\n");
 	else
-		printf("key      none: this host lends to itself alone ('meshctl host key set', or "
+		printf("key      none: this host exports to itself alone ('meshctl host key set', or "
 		       "'generate' on the first host)\n");
 }
 
@@ -124,7 +124,7 @@ static void drives(const json_t *r)
 	};
 
 	table(json_object_get(r, "drives"), cols,
-	      "no drives are lent by the known hosts: 'meshctl drive lend' on a host with drives, "
+	      "no drives are exported by the known hosts: 'meshctl drive export' on a host with drives, "
 	      "'meshctl host add' here");
 	silent(r);
 }
@@ -138,7 +138,7 @@ static void health(const json_t *r)
 		{ "CACHE", "volatile_cache", TEXT }, { NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "drives"), cols, "the known hosts lend no drives");
+	table(json_object_get(r, "drives"), cols, "the known hosts export no drives");
 	silent(r);
 }
 
@@ -171,7 +171,7 @@ static void key(const json_t *r)
 	if (!id) {
 		printf(json_is_true(json_object_get(r, "insecure")) ?
 		       "no key is set, and insecure = yes: any host may log in\n" :
-		       "no key is set: this host lends to itself alone, and other hosts refuse it\n");
+		       "no key is set: this host exports to itself alone, and other hosts refuse it\n");
 		return;
 	}
 	printf("key id %lld\n", (long long)id);

@@ -49,8 +49,8 @@ static const struct opt import_opts[] = {
 	OPT_END,
 };
 
-static const struct opt lend_opts[] = {
-	{ "force", OPT_FLAG, "force", "erase what is on it, or lend it although it is on a network; never what was "
+static const struct opt export_opts[] = {
+	{ "force", OPT_FLAG, "force", "erase what is on it, or export it although it is on a network; never what was "
 	  "a drive with a label" },
 	{ "erase-label", OPT_FLAG, "erase_label", "erase it although it was a drive whose label is damaged, lost or "
 	  "of another version" },
@@ -62,7 +62,7 @@ static const struct opt lend_opts[] = {
 	OPT_END,
 };
 
-static const struct opt withdraw_opts[] = {
+static const struct opt unexport_opts[] = {
 	{ "force", OPT_FLAG, "force", "although volumes have extents on it; their data stays there" },
 	OPT_PREEMPT("although extents are open now: their I/O fails"),
 	OPT_DRY_RUN,
@@ -146,16 +146,16 @@ static const struct opt extend_opts[] = {
 
 const struct verb verbs[] = {
 	{ "drive", "scan", NULL, NULL, NULL, NULL, scan_opts,
-	  "list this machine's drives and say which can be lent, and why not",
+	  "list this machine's drives and say which can be exported, and why not",
 	  "meshctl drive scan", print_scan },
-	{ "drive", "lend", "path", "DEVICE", NULL, NULL, lend_opts,
-	  "label a drive and lend it to clients",
-	  "meshctl drive lend /dev/nvme0n1", print_done },
-	{ "drive", "withdraw", "drive", "DRIVE", NULL, NULL, withdraw_opts,
-	  "stop lending a drive; the label of an empty one is wiped",
-	  "meshctl drive withdraw /dev/nvme0n1", print_done },
+	{ "drive", "export", "path", "DEVICE", NULL, NULL, export_opts,
+	  "label a drive and export it to clients",
+	  "meshctl drive export /dev/nvme0n1", print_done },
+	{ "drive", "unexport", "drive", "DRIVE", NULL, NULL, unexport_opts,
+	  "stop exporting a drive; the label of an empty one is wiped",
+	  "meshctl drive unexport /dev/nvme0n1", print_done },
 	{ "drive", "list", NULL, NULL, NULL, NULL, none,
-	  "list the drives that all known hosts lend",
+	  "list the drives that all known hosts export",
 	  "meshctl drive list --json", print_drives },
 	{ "drive", "extents", "drive", "[DRIVE]", NULL, NULL, extents_opts,
 	  "list extents that no volume claims, and why; then free them or import their volume",
@@ -167,11 +167,11 @@ const struct verb verbs[] = {
 	  "write a drive's label again from its backup, when both copies are unreadable",
 	  "meshctl drive restore-label /dev/nvme0n1 --dry-run", print_done },
 	{ "drive", "health", NULL, NULL, NULL, NULL, none,
-	  "show how the lent drives of all known hosts are",
+	  "show how the exported drives of all known hosts are",
 	  "meshctl drive health", print_health },
 
 	{ "host", "add", "addr", "ADDRESS", NULL, NULL, host_add_opts,
-	  "get to know a host that lends drives, by its RDMA address",
+	  "get to know a host that exports drives, by its RDMA address",
 	  "meshctl host add 10.0.0.7", print_done },
 	{ "host", "list", NULL, NULL, NULL, NULL, none,
 	  "list the known hosts and the state of their sessions",

@@ -5,7 +5,7 @@
  *   UUID         its label as it was written last, the bytes of one copy
  *   UUID.old     the one before
  *   UUID.newer   the newest of a drive of which an older state was put back
- *   UUID.withdrawn  the drive's label could not be told that it was
+ *   UUID.unexported  the drive's label could not be told that it was
  *   UUID.device  model, serial and world-wide id of the device, a line each
  *   *.erased     all of these of a drive that was erased; nothing but people reads them
  *
@@ -269,26 +269,26 @@ void device_forget(const struct muuid *drive)
 	unlink(path);
 }
 
-int withdrawn_note(const struct muuid *drive)
+int unexported_note(const struct muuid *drive)
 {
 	char path[256];
 
-	file_of(path, sizeof(path), drive, ".withdrawn");
+	file_of(path, sizeof(path), drive, ".unexported");
 	return file_put(path, NULL, "", 0);
 }
 
-bool withdrawn_noted(const struct muuid *drive)
+bool unexported_noted(const struct muuid *drive)
 {
 	char path[256];
 
-	file_of(path, sizeof(path), drive, ".withdrawn");
+	file_of(path, sizeof(path), drive, ".unexported");
 	return !access(path, F_OK);
 }
 
-void withdrawn_forget(const struct muuid *drive)
+void unexported_forget(const struct muuid *drive)
 {
 	char path[256];
 
-	file_of(path, sizeof(path), drive, ".withdrawn");
+	file_of(path, sizeof(path), drive, ".unexported");
 	unlink(path);
 }

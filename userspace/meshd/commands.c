@@ -8,7 +8,7 @@
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/roles.h"
 #include "userspace/meshd/volume.h"
 
@@ -46,7 +46,7 @@ static int cmd_version(struct req *r)
 /* Answered before the roles are up, and on a machine that is not this host's. */
 static const char *const any_time[] = { "version", "host identity", NULL };
 /* What no key means matters to whoever types it. */
-static const char *const says_key[] = { "drive lend", "host add", NULL };
+static const char *const says_key[] = { "drive export", "host add", NULL };
 
 static const struct {
 	const char *name;
@@ -56,8 +56,8 @@ static const struct {
 	{ "host identity", cmd_host_identity },
 	{ "stats", cmd_stats },
 	{ "drive scan", cmd_drive_scan },
-	{ "drive lend", cmd_drive_lend },
-	{ "drive withdraw", cmd_drive_withdraw },
+	{ "drive export", cmd_drive_export },
+	{ "drive unexport", cmd_drive_unexport },
 	{ "drive list", cmd_drive_list },
 	{ "drive extents", cmd_drive_extents },
 	{ "drive free", cmd_drive_free },

@@ -233,7 +233,7 @@ static void members_why(const struct mesh_volume *v, char *why)
 			break;
 		}
 		snprintf(why, REASON, "drive %s of host %s %s", drive, hosts[k].name,
-			 err ? "is not lent there" : member_words(m));
+			 err ? "is not exported there" : member_words(m));
 		if (err || m->error == -EBUSY || m->error == -ESTALE)
 			break;
 	}

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "userspace/meshd/drive.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 
 #define SILENT_MS	5000	/* for which a job may last */
 #define IDLE_S		3
@@ -98,7 +98,7 @@ void tdrive_put(struct tdrive *d)
 	last = unlink_from(&tdrives.ending, d);
 	pthread_mutex_unlock(&tdrives.lock);
 	if (last)
-		lend_rescan();
+		export_rescan();
 	free(d->label);
 	free(d->both);
 	pthread_mutex_destroy(&d->lock);
@@ -411,7 +411,7 @@ static void commit_failed(struct tdrive *d, int err, const int each[2])
 	if (err == -EBADE)
 		log_error("%s: its label is not what this host wrote last: another host or program "
 			  "writes to the drive. Its label is not written and nothing is opened any more; "
-			  "withdraw it on one of the hosts (meshctl drive withdraw)", d->path);
+			  "unexport it on one of the hosts (meshctl drive unexport)", d->path);
 	else if (err)
 		log_error("%s: its label cannot be written: %s", d->path, strerror(-err));
 	else
@@ -658,7 +658,7 @@ static const char *state_word(const struct tdrive *d)
 	if (d->gone)
 		return "gone";
 	if (d->leaving)
-		return "withdrawing";
+		return "unexporting";
 	if (d->sick)
 		return "sick";
 	if (silent(d))

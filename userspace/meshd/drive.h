@@ -3,7 +3,7 @@
  * A drive that this host exports: its label in memory, the thread that alone
  * changes it, and what the kernel was told.
  *
- *                 label found            unplugged, or withdrawn
+ *                 label found            unplugged, or unexported
  *   (none) ------------------------> UP ------------------------> (none)
  *                                     | a copy of the label is damaged, or cannot be
  *                                     | written, or somebody else has written one
@@ -83,7 +83,7 @@ struct tdrive {
 	u32	readers;		/* tdrive_read_begin() */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
-	bool	leaving;		/* somebody waits for it to be withdrawn, or has given up */
+	bool	leaving;		/* somebody waits for it to be unexported, or has given up */
 	bool	sick;
 	bool	foreign;		/* somebody else has written a label: no more of ours */
 	bool	pushed;			/* the kernel has it */
@@ -105,7 +105,7 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 		 const struct twin_id *id, struct tdrive **out);
 /* The kernel serves it no more; not @force: unless extents of it are open. tdrive_push() undoes it. */
 int tdrive_unserve(struct tdrive *d, bool force);
-/* It is gone or withdrawn: ends its jobs, tells the kernel. */
+/* It is gone or unexported: ends its jobs, tells the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
 /* Whether what the kernel calls gone is this use of the drive, not the one before. */
 bool tdrive_lost(struct tdrive *d);
@@ -208,10 +208,10 @@ struct muuid *backup_list(size_t *n);
 int device_note(const struct muuid *drive, const struct twin_id *id);
 int device_noted(const struct muuid *drive, struct twin_id *id);
 void device_forget(const struct muuid *drive);
-/* Of a drive whose label could not be told that it was withdrawn. */
-int withdrawn_note(const struct muuid *drive);
-bool withdrawn_noted(const struct muuid *drive);
-void withdrawn_forget(const struct muuid *drive);
+/* Of a drive whose label could not be told that it was unexported. */
+int unexported_note(const struct muuid *drive);
+bool unexported_noted(const struct muuid *drive);
+void unexported_forget(const struct muuid *drive);
 
 /* zero.c */
 void zero_kick(struct tdrive *d);

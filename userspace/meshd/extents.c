@@ -83,7 +83,7 @@ static bool wanted(struct choice *c, const struct wish *w, const struct store_ho
 }
 
 /*
- * A name that is no lent drive's is a slip, or its host is silent; one of a drive that is
+ * A name that is no exported drive's is a slip, or its host is silent; one of a drive that is
  * sick or hangs is named: neither is a drive without room.
  */
 static int all_found(struct req *r, const struct choice *c, const struct wish *w)
@@ -97,10 +97,10 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 		want = json_string_value(n);
 		d = &c->named[i];
 		if (!d->found && c->deaf[0])
-			return req_fail(r, "no lent drive of the hosts that answer is called %.100s, and %s",
+			return req_fail(r, "no exported drive of the hosts that answer is called %.100s, and %s",
 					want ? want : "that", c->deaf);
 		if (!d->found)
-			return req_fail(r, "no lent drive is called %.100s; see meshctl drive list",
+			return req_fail(r, "no exported drive is called %.100s; see meshctl drive list",
 					want ? want : "that");
 		if (!d->usable && !strcmp(d->state, "silent"))
 			return req_fail(r, "drive %.100s of host %s does not answer its host; name another",
@@ -231,16 +231,16 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	if (err)
 		return err;
 	if (!c->nr_hosts)
-		return req_fail(r, "no host is known; add those that lend drives with meshctl host add ADDRESS");
+		return req_fail(r, "no host is known; add those that export drives with meshctl host add ADDRESS");
 	if (all_found(r, c, w))
 		return -1;
 	if (!c->n && c->misfit)
-		return req_fail(r, "the drives that are lent have blocks of 4096 bytes, the volume has %u; "
-				"lend others", w->lba_max);
+		return req_fail(r, "the drives that are exported have blocks of 4096 bytes, the volume has %u; "
+				"export others", w->lba_max);
 	if (!c->n && c->twice[0])
 		return req_fail(r, "%s", c->twice);
 	if (!c->n)
-		return req_fail(r, "no host lends a drive; lend some with meshctl drive lend, then see "
+		return req_fail(r, "no host exports a drive; export some with meshctl drive export, then see "
 				"meshctl drive list");
 	return 0;
 }
@@ -259,7 +259,7 @@ static int too_few(struct req *r, const struct choice *c, const struct wish *w, 
 	if (w->by_host)
 		return req_fail(r, "only %u of %u hosts have a drive with %s free in one run; take fewer "
 				"members, a smaller size or --domain drive", got, w->columns, text);
-	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are lent%s%s); take %sa "
+	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are exported%s%s); take %sa "
 			"smaller size, see meshctl drive list", got, w->columns, text, c->n,
 			w->drives ? ", --drives names some" : "", misfit,
 			got ? "fewer members or " : "");
@@ -370,7 +370,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 			d = place_one(c->d, c->n, 2 * LABEL_AREA);
 		if (d < 0) {
 			size_text(left, text);
-			return req_fail(r, "%s more than the lent drives have free; lend more, or take a "
+			return req_fail(r, "%s more than the exported drives have free; export more, or take a "
 					"smaller size (meshctl drive list)", text);
 		}
 		if (layout_full(l, 1))
@@ -734,7 +734,7 @@ int extents_get(struct req *r, struct store_volume *v, struct layout *l, const s
 	if (!err && w.bytes == SIZE_MAX_ROOM)
 		w.bytes = most_bytes(&c, &w);
 	if (!err && !w.bytes)
-		err = req_fail(r, "the drives that are lent have no room for %u members; see meshctl drive "
+		err = req_fail(r, "the drives that are exported have no room for %u members; see meshctl drive "
 			       "list", w.level == LAYOUT_LINEAR ? 1 : w.columns);
 	if (!err)
 		err = w.level == LAYOUT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);

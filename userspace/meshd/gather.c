@@ -70,8 +70,8 @@ bool shown_twice(const struct shown *s, const struct muuid *drive, const struct 
 	if (!t || !twin_hosts_doubt(t))
 		return false;
 	muuid_text(drive, text);
-	snprintf(why, REASON, "drive %s is lent by host %.40s and by host %.40s, so one has a copy; "
-		 "there meshctl drive withdraw --force (--preempt if extents are open)", text, hosts[t->host].name,
+	snprintf(why, REASON, "drive %s is exported by host %.40s and by host %.40s, so one has a copy; "
+		 "there meshctl drive unexport --force (--preempt if extents are open)", text, hosts[t->host].name,
 		 hosts[t->other].name);
 	return true;
 }
@@ -290,7 +290,7 @@ void host_words(const struct muuid *uuid, char *out, size_t size)
 		snprintf(out, size, "host %s", text);
 }
 
-/* Its drive is lent all right. */
+/* Its drive is exported all right. */
 static bool there(const struct gather *g, const struct layout_member *m, const char *drive, char *why)
 {
 	const struct twin_hosts *t = shown_find(&g->shown, &m->drive);
@@ -303,7 +303,7 @@ static bool there(const struct gather *g, const struct layout_member *m, const c
 		snprintf(why, REASON, "drive %s of host %s is still being zeroed for it", drive,
 			 g->hosts[f->host].name);
 	else if (f)
-		snprintf(why, REASON, "drive %s of host %s is lent, but the layout record on it cannot be "
+		snprintf(why, REASON, "drive %s of host %s is exported, but the layout record on it cannot be "
 			 "read; see meshctl drive health", drive, g->hosts[f->host].name);
 	return f || t;
 }
@@ -332,7 +332,7 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 		return;
 	}
 	host_words(&m->target, where, sizeof(where));
-	snprintf(why, REASON, "drive %s, last on %.70s, is not lent by any known host; bring it back, or "
+	snprintf(why, REASON, "drive %s, last on %.70s, is not exported by any known host; bring it back, or "
 		 "meshctl host add the host that has it", drive, where);
 }
 

@@ -8,7 +8,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/identity.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/peers.h"
 #include "userspace/meshd/volume.h"
 
@@ -441,7 +441,7 @@ int cmd_host_key(struct req *r)
 		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
 	if (strcmp(action, "show")) {
 		peers_repush();
-		lend_cluster(r);
+		export_cluster(r);
 	}
 	key_advice(r, action, before);
 	r->result = json_object();

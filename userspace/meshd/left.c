@@ -11,7 +11,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/fan.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 
 #define END_MS		20000
 #define TAKEN_MS	2000	/* that other drives, and at the start peers, wait for those that hang */
@@ -202,8 +202,8 @@ static int end_it(struct req *r, const struct mesh_drive *k)
 				"stays, try again or add --preempt", k->path);
 	if (err && err != -ETIMEDOUT)
 		return req_fail(r, "the kernel does not give %s up: %s", k->path, strerror(-err));
-	if (withdrawn_note(&k->uuid))
-		req_note(r, "it cannot be noted that %s was withdrawn: with a good label of this host it is "
+	if (unexported_note(&k->uuid))
+		req_note(r, "it cannot be noted that %s was unexported: with a good label of this host it is "
 			 "taken up again", k->path);
 	if (err)
 		return req_fail(r, "%s: commands to it are not back; it goes when they are", k->path);
@@ -211,7 +211,7 @@ static int end_it(struct req *r, const struct mesh_drive *k)
 	return 0;
 }
 
-int left_withdraw(struct req *r, const char *what)
+int left_unexport(struct req *r, const char *what)
 {
 	struct mesh *m = mesh_open();
 	struct mesh_drive *k;
@@ -222,10 +222,10 @@ int left_withdraw(struct req *r, const char *what)
 	for (i = 0; i < n && !called(&k[i], what); i++)
 		;
 	if (err)
-		err = req_fail(r, "%s is not lent by this host, whose kernel does not say what it serves: %s",
+		err = req_fail(r, "%s is not exported by this host, whose kernel does not say what it serves: %s",
 			       what, strerror(-err));
 	else if (i == n)
-		err = req_fail(r, "%s is not lent by this host; see meshctl drive list", what);
+		err = req_fail(r, "%s is not exported by this host; see meshctl drive list", what);
 	else
 		err = end_verdict(r, &k[i]);
 	if (!err && !arg_bool(r, "dry_run"))

@@ -26,13 +26,13 @@
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
-	"Keeps lent drives and volumes of this host as they should be; see meshd(8).\n\n"
+	"Keeps exported drives and volumes of this host as they should be; see meshd(8).\n\n"
 	"  --config FILE    what is not given here (" MESHD_CONF ")\n"
 	"  --state DIR      where host UUID, key and store are (" MESHD_STATE ")\n"
 	"  --socket PATH    where meshctl finds it (" MESHD_SOCKET ")\n"
-	"  --listen ADDR    address on which drives are lent (0.0.0.0)\n"
+	"  --listen ADDR    address on which drives are exported (0.0.0.0)\n"
 	"  --port N         and port (4421)\n"
-	"  --no-target      lend no drives\n"
+	"  --no-target      export no drives\n"
 	"  --debug          say more\n"
 	"  --version, --help\n";
 
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 	}
 	err = loop(signals, control);
 	notify_systemd("STOPPING=1");
-	log_info("ends; drives stay lent and volumes attached");
+	log_info("ends; drives stay exported and volumes attached");
 	unlink(D.socket);
 	if (write(D.stop, &one, sizeof(one)) < 0)
 		log_error("threads are not told");

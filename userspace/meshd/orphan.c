@@ -12,7 +12,7 @@
 #include "userspace/format/json.h"
 #include "userspace/format/umap.h"
 #include "userspace/meshd/gather.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/store.h"
 
 #define CLAIM_WHY	(REASON + 160)
@@ -328,7 +328,7 @@ static int drive_known(struct req *r, const struct survey *s)
 	for (i = 0; what[0] && i < s->n; i++)
 		if (s->host[i].err || drive_wanted(what, NULL, &s->host[i]))
 			return 0;
-	return what[0] ? req_fail(r, "no lent drive is called %s; see meshctl drive list", what) : 0;
+	return what[0] ? req_fail(r, "no exported drive is called %s; see meshctl drive list", what) : 0;
 }
 
 static int by_volume(const void *a, const void *b)

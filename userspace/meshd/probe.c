@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 #include "userspace/format/layout.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 
 #define SMALLEST	(64ULL << 20)
 
 static const char *const words[] = {
-	[PROBE_OK] = "lendable",
-	[PROBE_LENT] = "lent",
-	[PROBE_OURS] = "lendable",
+	[PROBE_OK] = "exportable",
+	[PROBE_EXPORTED] = "exported",
+	[PROBE_OURS] = "exportable",
 	[PROBE_THEIRS] = "refused",
 	[PROBE_USED] = "refused",
 	[PROBE_FOREIGN] = "refused",
@@ -148,7 +148,7 @@ static int check_fit(struct probe *p, int fd)
 	int err;
 
 	if (!sys(p, "partition", text, sizeof(text)))
-		return verdict(p, PROBE_UNFIT, "a partition: lend the whole drive");
+		return verdict(p, PROBE_UNFIT, "a partition: export the whole drive");
 	if (!sys(p, "queue/zoned", text, sizeof(text)) && strcmp(text, "none"))
 		return verdict(p, PROBE_UNFIT, "zoned drives are not supported");
 	if (!sys(p, "ro", text, sizeof(text)) && atoi(text))
@@ -182,7 +182,7 @@ static void describe_label(struct probe *p)
 			 (unsigned long long)l->size, (unsigned long long)p->size);
 	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s", text,
 		l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
-		l->flags & LABEL_F_WITHDRAWN || withdrawn_noted(&l->drive) ? ", withdrawn" : "", size);
+		l->flags & LABEL_F_UNEXPORTED || unexported_noted(&l->drive) ? ", unexported" : "", size);
 }
 
 /*
@@ -373,23 +373,23 @@ static void describe(struct probe *p, int fd)
 	find_network(p);
 }
 
-/* Our own kernel may still hold what a meshd before this one lent; @as: the drive it is there. */
-static bool lent_by_kernel(const struct probe *p, struct muuid *as)
+/* Our own kernel may still hold what a meshd before this one exported; @as: the drive it is there. */
+static bool exported_by_kernel(const struct probe *p, struct muuid *as)
 {
 	struct mesh *m = mesh_open();
 	struct mesh_drive *all;
-	bool lent = false;
+	bool exported = false;
 	size_t i, n;
 
 	if (m && !mesh_drives(m, &all, &n)) {
-		for (i = 0; i < n && !lent; i++) {
-			lent = !strcmp(all[i].path, p->path);
+		for (i = 0; i < n && !exported; i++) {
+			exported = !strcmp(all[i].path, p->path);
 			*as = all[i].uuid;
 		}
 		mesh_drives_free(all, n);
 	}
 	mesh_close(m);
-	return lent;
+	return exported;
 }
 
 static void check_free(struct probe *p)
@@ -399,17 +399,17 @@ static void check_free(struct probe *p)
 
 	if (fd >= 0)
 		close(fd);
-	else if (!lent_by_kernel(p, &as))
+	else if (!exported_by_kernel(p, &as))
 		verdict(p, PROBE_USED, "another program or driver holds it");
 	else if (!p->label || !muuid_equal(&as, &p->drive))
 		verdict(p, PROBE_USED, "this host's kernel serves it, and its label does not say so: end that "
-			"use first (meshctl drive withdraw %.40s)", p->path);
+			"use first (meshctl drive unexport %.40s)", p->path);
 }
 
 int probe_device(const char *path, struct probe *p)
 {
 	char real[PATH_MAX];
-	struct tdrive *lent;
+	struct tdrive *exported;
 	struct stat st;
 	int fd;
 
@@ -428,11 +428,11 @@ int probe_device(const char *path, struct probe *p)
 	if (fd < 0)
 		return -errno;
 	describe(p, fd);
-	lent = tdrive_by_path(real);
-	if (lent) {
-		p->drive = lent->uuid;
-		verdict(p, PROBE_LENT, "lent by this host");
-		tdrive_put(lent);
+	exported = tdrive_by_path(real);
+	if (exported) {
+		p->drive = exported->uuid;
+		verdict(p, PROBE_EXPORTED, "exported by this host");
+		tdrive_put(exported);
 	} else if (!check_fit(p, fd) && !check_holders(p) && !check_mounts(p)) {
 		if (!check_label(p, fd) && !check_signature(p))
 			check_network(p);

@@ -14,7 +14,7 @@
 
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/identity.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/volume.h"
 
@@ -242,7 +242,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 {
 	(void)priv;
 	if (e->target && e->event == MESHTGT_EV_DRIVE_GONE)
-		lend_gone(&e->uuid);
+		export_gone(&e->uuid);
 	else if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
 		log_info("host %u is %s%s%s", e->id, e->state, e->reason[0] ? ": " : "", e->reason);
 	else if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)

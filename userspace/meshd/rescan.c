@@ -20,7 +20,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/fan.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 
 #define STOP_MS		2000
 #define LEFT_MS		3000	/* between looks at what the kernel alone serves */
@@ -46,7 +46,7 @@ static struct {
 	size_t	n;
 } refused = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-const char *lend_twin_why(const char *path, char *why, size_t size)
+const char *export_twin_why(const char *path, char *why, size_t size)
 {
 	const char *state = NULL;
 	size_t i;
@@ -62,7 +62,7 @@ const char *lend_twin_why(const char *path, char *why, size_t size)
 	return state;
 }
 
-void lend_twins(json_t *list)
+void export_twins(json_t *list)
 {
 	struct mgmt_drive m;
 	size_t i;
@@ -109,7 +109,7 @@ static void refuse(struct finds *f, const struct probe *p, const char *state, co
 	va_start(ap, fmt);
 	vsnprintf(t->why, sizeof(t->why), fmt, ap);
 	va_end(ap);
-	if (!lend_twin_why(p->path, was, sizeof(was)) || strcmp(was, t->why))
+	if (!export_twin_why(p->path, was, sizeof(was)) || strcmp(was, t->why))
 		log_error("%s: not served: %s", t->path, t->why);
 }
 
@@ -136,7 +136,7 @@ static void mark_twin(struct tdrive *d, const char *path)
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
-	       !(p->label->flags & LABEL_F_WITHDRAWN) && !withdrawn_noted(&p->label->drive);
+	       !(p->label->flags & LABEL_F_UNEXPORTED) && !unexported_noted(&p->label->drive);
 }
 
 static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct probe *p)
@@ -160,18 +160,18 @@ static bool take_one(struct finds *f, struct probe *p)
 
 	if (newer) {
 		refuse(f, p, "refused", "its label has sequence %llu, but %llu was written to it: an older "
-		       "state of it was put back; 'meshctl drive lend %s --as-is' if that is wanted",
+		       "state of it was put back; 'meshctl drive export %s --as-is' if that is wanted",
 		       (unsigned long long)p->label->sequence, (unsigned long long)newer, p->path);
 		return true;
 	}
-	if (!lend_cluster_ok(p->label)) {
+	if (!export_cluster_ok(p->label)) {
 		refuse(f, p, "refused", "it belongs to another cluster than this host's key: set the right key "
-		       "(meshctl host key set), or 'meshctl drive lend %s --take-over'", p->path);
+		       "(meshctl host key set), or 'meshctl drive export %s --take-over'", p->path);
 		return true;
 	}
 	if (p->label->size != p->size) {
 		refuse(f, p, "refused", "it has %llu bytes, its label says %llu: a copy of another drive, or "
-		       "grown; 'meshctl drive lend %s --as-is' if it is the drive itself",
+		       "grown; 'meshctl drive export %s --as-is' if it is the drive itself",
 		       (unsigned long long)p->size, (unsigned long long)p->label->size, p->path);
 		return true;
 	}
@@ -190,10 +190,10 @@ static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 	for (i = 0; i < n; i++) {
 		if (n == 1)
 			refuse(f, p[i], "twice", "its label was served from another device last; if this one "
-			       "took its place, 'meshctl drive lend %s'", p[i]->path);
+			       "took its place, 'meshctl drive export %s'", p[i]->path);
 		else
 			refuse(f, p[i], "twice", "same label as %s%s; unplug the copy, or decide with "
-			       "'meshctl drive lend %s'", p[i ? 0 : 1]->path, noted ?
+			       "'meshctl drive export %s'", p[i ? 0 : 1]->path, noted ?
 			       ", and neither alone is the device of last time" : "", p[i]->path);
 	}
 }
@@ -215,7 +215,7 @@ static void refuse_others(struct finds *f, struct probe **p, size_t n, int pick,
 			       "wipe a copy's first and last MiB (dd)", d->path);
 		else
 			refuse(f, p[i], "twice", "same label as %s, which %s; decide with "
-			       "'meshctl drive lend %s'", p[pick]->path,
+			       "'meshctl drive export %s'", p[pick]->path,
 			       left ? "is refused" : "is not served yet", p[i]->path);
 		if (d)
 			mark_twin(d, p[i]->path);
@@ -407,7 +407,7 @@ static void look_for_drives(void)
 	size_t i, n, k = 0;
 	char **all;
 
-	pthread_mutex_lock(&lend_lock);
+	pthread_mutex_lock(&export_lock);
 	drop_gone();
 	all = probe_list(&n);
 	n = candidates(all, n);
@@ -433,10 +433,10 @@ static void look_for_drives(void)
 	free(p);
 	free(all);
 	left_served = left_end_taken_over();
-	pthread_mutex_unlock(&lend_lock);
+	pthread_mutex_unlock(&export_lock);
 }
 
-void lend_rescan(void)
+void export_rescan(void)
 {
 	u64 one = 1;
 
@@ -444,7 +444,7 @@ void lend_rescan(void)
 		log_debug("rescan is pending already");
 }
 
-void lend_gone(const struct muuid *drive)
+void export_gone(const struct muuid *drive)
 {
 	struct tdrive *d = tdrive_find(drive);
 
@@ -454,7 +454,7 @@ void lend_gone(const struct muuid *drive)
 		stop_gone(&d, 1, 0);	/* other events do not wait for it */
 	else
 		tdrive_put(d);
-	lend_rescan();
+	export_rescan();
 }
 
 /* Whether a burst of uevents has a whole disk in it. */
@@ -485,12 +485,12 @@ static int event_socket(void)
 /* No thread of its own looks at its label, and another host's word is all that it has. */
 static void look_at_left(void)
 {
-	pthread_mutex_lock(&lend_lock);
+	pthread_mutex_lock(&export_lock);
 	left_served = left_end_taken_over();
-	pthread_mutex_unlock(&lend_lock);
+	pthread_mutex_unlock(&export_lock);
 }
 
-static void *lend_thread(void *arg)
+static void *export_thread(void *arg)
 {
 	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
 	u64 count;
@@ -520,11 +520,11 @@ static void *lend_thread(void *arg)
 	return NULL;
 }
 
-int lend_start(void)
+int export_start(void)
 {
 	int fd = event_socket();	/* before the first look: nothing is missed between */
 
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	look_for_drives();
-	return thread_start(lend_thread, (void *)(long)fd);
+	return thread_start(export_thread, (void *)(long)fd);
 }

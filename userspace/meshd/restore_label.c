@@ -17,7 +17,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/restore.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/records.h"
 
 #define LINES_MAX	(3 * LABEL_EXTENTS_MAX)
@@ -349,8 +349,8 @@ static int restore(struct work *w, const struct probe *p)
 	err = write_label(w);
 	if (err)
 		return req_fail(w->r, "%s: its label cannot be written: %s", path, strerror(-err));
-	/* It was withdrawn to come to this. */
-	withdrawn_forget(&w->out->drive);
+	/* It was unexported to come to this. */
+	unexported_forget(&w->out->drive);
 	req_note(w->r, "%s has its label again with %u extents; it is taken up in a moment", path,
 		 w->out->extents);
 	return 0;
@@ -370,7 +370,7 @@ static int exported_now(struct req *r, const char *path)
 	tdrive_put(d);
 	if (sick)
 		return req_fail(r, "%s is exported now, but its label is damaged, cannot be written or is "
-				"another's: withdraw it first (meshctl drive withdraw %s --force), then "
+				"another's: unexport it first (meshctl drive unexport %s --force), then "
 				"restore its label", path, path);
 	return req_fail(r, "%s is exported now: its label is in memory and is written again by itself",
 			path);
@@ -383,7 +383,7 @@ static int may_restore(struct req *r, const char *path, struct probe *p)
 	if (err)
 		return req_fail(r, "%s: %s", path, err == -ETIMEDOUT ? "does not answer" :
 				err == -ENOTBLK ? "not a block device" : strerror(-err));
-	if (p->verdict == PROBE_LENT)
+	if (p->verdict == PROBE_EXPORTED)
 		return exported_now(r, path);
 	if (p->verdict == PROBE_USED)
 		return req_fail(r, "%s is in use: %s", path, p->why);
@@ -411,6 +411,6 @@ int cmd_drive_restore(struct req *r)
 	else
 		err = restore(&w, &p);
 	work_free(&w);
-	lend_rescan();
+	export_rescan();
 	return err;
 }

@@ -14,7 +14,7 @@
 #include "userspace/format/json.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/link.h"
 #include "userspace/meshd/serve.h"
 
@@ -169,7 +169,7 @@ static void drives(struct ask *a)
 		tdrive_put(all[i]);
 	}
 	free(all);
-	lend_twins(list);
+	export_twins(list);
 	err = left_list(list);
 	json_object_set_new(data, "drives", list);
 	if (!err) {
@@ -378,7 +378,7 @@ static void push_all(void)
 		pthread_mutex_lock(&all[i]->lock);
 		all[i]->pushed = false;
 		pthread_mutex_unlock(&all[i]->lock);
-		lend_push(all[i]);
+		export_push(all[i]);
 	}
 	for (i = 0; all && i < n; i++) {
 		while (!pushed(all[i]) && now_ms() < until && !stopping())
@@ -405,7 +405,7 @@ static void target_begin(bool first)
 		serve_again(m);
 	}
 	if (first) {
-		if (lend_start())
+		if (export_start())
 			log_error("drives that come and go are not seen");
 	} else if (begin) {
 		push_all();

@@ -139,7 +139,7 @@ static bool member_why(const struct layout *l, const struct mesh_volume *k, char
 			continue;
 		snprintf(why, size, "member %u: %s %s%s", i,
 			 !strcmp(state, "down") ? "no session with host" :
-			 !strcmp(state, "gone") ? "its drive is gone or not lent any more by host" :
+			 !strcmp(state, "gone") ? "its drive is gone or not exported any more by host" :
 			 !strcmp(state, "refused") ? "another host has taken it, says host" : state,
 			 peer_of_member(m, &h) ? m->addr : h.name,
 			 !strcmp(state, "down") ? ", see meshctl host check" : "");

@@ -121,7 +121,7 @@ int store_volume_doom(const struct store_volume *v, const struct store_free *f, 
 int store_frees(const struct muuid *volume, struct store_free **out, size_t *n);
 int store_free_del(const struct muuid *extent);
 
-/* Drives this host lends. */
+/* Drives this host exports. */
 int store_drive_put(const struct muuid *uuid, const char *path);
 int store_drive_del(const struct muuid *uuid);
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "userspace/meshd/fan.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/store.h"
 
 #define PROBE_MS	5000
@@ -79,7 +79,7 @@ static void disk_drop(const char *path)
 	free(b);
 	if (late) {
 		log_info("%s: answers again", path);
-		lend_rescan();
+		export_rescan();
 	}
 }
 
@@ -240,7 +240,7 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 	struct label *l;
 	int err;
 
-	if (!newer && !(is->flags & LABEL_F_WITHDRAWN) && muuid_equal(&is->owner, &D.host) &&
+	if (!newer && !(is->flags & LABEL_F_UNEXPORTED) && muuid_equal(&is->owner, &D.host) &&
 	    !each[0] && !each[1] && is->size == d->size &&
 	    (muuid_null(&D.cluster) || muuid_equal(&is->cluster, &D.cluster) ||
 	     (!muuid_null(&is->cluster) && !how->over)))
@@ -253,7 +253,7 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 		backup_aside(&d->uuid);
 		d->disk.tried = newer > d->disk.tried ? newer : d->disk.tried;
 	}
-	l->flags &= ~LABEL_F_WITHDRAWN;
+	l->flags &= ~LABEL_F_UNEXPORTED;
 	l->owner = D.host;
 	l->size = d->size;
 	if (muuid_null(&l->cluster) || (how->over && !muuid_null(&D.cluster)))
@@ -293,7 +293,7 @@ static int serve_noted(struct tdrive *d, const struct take_how *how)
 	int err;
 
 	tdrive_home_begin(d);
-	withdrawn_forget(&d->uuid);
+	unexported_forget(&d->uuid);
 	known = !device_noted(&d->uuid, &was);
 	if (device_note(&d->uuid, &d->id))
 		log_warn("%s: which device it is cannot be noted", d->path);

@@ -15,7 +15,7 @@ serve=
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-lend() { # DRIVE
+serve_drive() { # UUID
 	if [ "$1" = $d0 ]; then
 		tgtctl add $d0 /dev/ram0 $e0,1048576,134217728,ready $e1,135266304,134217728,ready
 	else
@@ -31,8 +31,8 @@ client_up() {
 	tgtctl serve >/tmp/serve.log &
 	serve=$!
 	until grep -q serving /tmp/serve.log; do sleep 0.05; done
-	lend $d0
-	lend $d1
+	serve_drive $d0
+	serve_drive $d1
 	tgtctl listen $addr
 }
 

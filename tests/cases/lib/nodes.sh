@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: GPL-2.0-only
-# For cases of several nodes: node 1 is the client, the others lend their drives.
+# For cases of several nodes: node 1 is the client, the others export their drives.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 tmp=$(mktemp -d)
@@ -15,7 +15,7 @@ on() { "$LAB" exec "$@"; }
 began=$SECONDS
 say() { echo "$((SECONDS - began)) s: $*"; }
 
-client_up() { on 1 env LAB_LEND=no "$guest/mesh-up" || fail "meshd of the client"; }
+client_up() { on 1 env LAB_EXPORT=no "$guest/mesh-up" || fail "meshd of the client"; }
 target_up() { on "$1" "$guest/mesh-up" || fail "meshd of node $1"; }
 
 start() { # NODE... together, since booting is what takes time

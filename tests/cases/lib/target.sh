@@ -27,7 +27,7 @@ tgt_up() { # [meshtgt parameters]
 }
 
 # One extent from 1 MiB on; more of them by TABLE lines of one's own.
-tgt_lend() { # NUMBER PATH [BYTES]
+tgt_export() { # NUMBER PATH [BYTES]
 	tgtctl add "$(drive "$1")" "$2" "$(extent "$1"),1048576,${3:-33554432},ready"
 }
 

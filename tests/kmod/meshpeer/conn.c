@@ -414,7 +414,7 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 }
 
 /**
- * peer_bounce() - lend the target a bounce arena
+ * peer_bounce() - give the target a bounce arena
  * @c: connection, proven
  */
 int peer_bounce(struct peer_conn *c)

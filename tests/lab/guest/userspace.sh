@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 # For cases about meshd and meshctl: what they expect, and meshd ended, killed
-# and started again. A case begins with meshd up and every drive lent (--mesh)
+# and started again. A case begins with meshd up and every drive exported (--mesh)
 # and leaves it so, without a volume.
 # shellcheck disable=SC1091 # written per guest by the lab
 . /run/lab/env

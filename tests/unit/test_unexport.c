@@ -6,18 +6,18 @@
 #include "userspace/meshd/fan.c"
 #include "userspace/meshd/left.c"
 #undef RETRY_MS
-#include "userspace/meshd/withdraw.c"
+#include "userspace/meshd/unexport.c"
 
 /* The rest of meshd */
 
-pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 static int forgotten, noted, note_err;
 static u32 opens;		/* what the kernel had when it was asked first */
 
 /* By then the kernel has given it up. */
 void device_forget(const struct muuid *u) { (void)u; forgotten++; CU_ASSERT_PTR_NULL(kernel_state); }
-int withdrawn_note(const struct muuid *u) { (void)u; noted++; return note_err; }
-bool lend_lock_for(struct req *q) { (void)q; return !pthread_mutex_lock(&lend_lock); }
+int unexported_note(const struct muuid *u) { (void)u; noted++; return note_err; }
+bool export_lock_for(struct req *q) { (void)q; return !pthread_mutex_lock(&export_lock); }
 int store_drive_del(const struct muuid *u) { (void)u; return 0; }
 struct opens *opens_get(void) { return rig_silent ? NULL : (void *)&opens; }
 u32 opens_of(const struct opens *o, const struct muuid *e) { (void)o, (void)e; return opens; }
@@ -35,7 +35,7 @@ void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 	(void)path, (void)n, (void)labelled_only, (void)out;
 }
 
-const char *lend_twin_why(const char *path, char *why, size_t size)
+const char *export_twin_why(const char *path, char *why, size_t size)
 {
 	(void)path, (void)why, (void)size;
 	return NULL;
@@ -55,21 +55,21 @@ void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
 
 static struct req r;
 
-static int withdraw_with(bool force, bool preempt, bool dry)
+static int unexport_with(bool force, bool preempt, bool dry)
 {
 	int err;
 
 	r = (struct req) { .args = json_pack("{s:s, s:b, s:b, s:b}", "drive", "/dev/test", "force", force,
 					     "preempt", preempt, "dry_run", dry) };
-	err = cmd_drive_withdraw(&r);
+	err = cmd_drive_unexport(&r);
 	json_decref(r.args);
 	json_decref(r.result);
 	return err;
 }
 
-static int withdraw_it(bool force)
+static int unexport_it(bool force)
 {
-	return withdraw_with(force, false, false);
+	return unexport_with(force, false, false);
 }
 
 static bool listed(void)
@@ -91,7 +91,7 @@ static void test_empty(void)
 	rig_begin(0);
 	for (i = 2; i < 4; i++)
 		CU_ASSERT_EQUAL(pwrite(d->fd, &word, 8, at[i]), 8);
-	CU_ASSERT_EQUAL(withdraw_it(false), 0);
+	CU_ASSERT_EQUAL(unexport_it(false), 0);
 	CU_ASSERT(!listed());
 	CU_ASSERT_EQUAL(forgotten, 1);
 	for (i = 0; i < 4; i++) {
@@ -113,14 +113,14 @@ static void test_options(void)
 
 		opens = opts & 8 ? 1 : 0;
 		rig_begin(LABEL_READY);
-		CU_ASSERT_EQUAL(withdraw_with(force, preempt, dry), may ? 0 : -1);
+		CU_ASSERT_EQUAL(unexport_with(force, preempt, dry), may ? 0 : -1);
 		CU_ASSERT_EQUAL(listed(), dry || !may);
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 		CU_ASSERT_EQUAL(l.sequence, listed() ? 1 : 2);
 	}
 	opens = 0;
 	rig_begin(0);
-	CU_ASSERT_EQUAL(withdraw_with(true, true, true), 0);
+	CU_ASSERT_EQUAL(unexport_with(true, true, true), 0);
 	CU_ASSERT(listed());
 	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 }
@@ -128,11 +128,11 @@ static void test_options(void)
 /* It was given an extent since it was seen to have none. */
 static void test_late_extent(void)
 {
-	struct withdrawal w = { 0 };
+	struct unexport w = { 0 };
 
 	rig_begin(LABEL_ZEROING);
 	w.since = now_ms();
-	CU_ASSERT_EQUAL(tdrive_run(d, withdraw_job, &w), -EBUSY);
+	CU_ASSERT_EQUAL(tdrive_run(d, unexport_job, &w), -EBUSY);
 	CU_ASSERT(listed() && !d->label->flags && d->label->extents == 1);
 }
 
@@ -148,7 +148,7 @@ static void test_opened(void)
 			rig_begin(LABEL_READY);
 			rig_opens = !silent;
 			rig_silent = silent;
-			CU_ASSERT_EQUAL(withdraw_with(true, preempt, false), preempt && !silent ? 0 : -1);
+			CU_ASSERT_EQUAL(unexport_with(true, preempt, false), preempt && !silent ? 0 : -1);
 			CU_ASSERT_EQUAL(!!strstr(r.error, "does not say"), !preempt && silent);
 			CU_ASSERT_EQUAL(listed(), !preempt || silent);
 			CU_ASSERT_EQUAL(kernel_state != NULL, !preempt || silent);
@@ -161,7 +161,7 @@ static void test_opened(void)
 	rig_begin(LABEL_READY);
 	bad_writes = 3;
 	note_err = -ENOSPC;
-	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT_EQUAL(unexport_it(true), -1);
 	CU_ASSERT(listed() && kernel_state && pushes == 1);
 	note_err = 0;
 }
@@ -182,12 +182,12 @@ static void test_hangs(void)
 {
 	rig_begin(LABEL_READY);
 	rig_hangs = 5;
-	CU_ASSERT_EQUAL(withdraw_with(true, true, false), 0);
+	CU_ASSERT_EQUAL(unexport_with(true, true, false), 0);
 	CU_ASSERT(!listed() && !kernel_state && !rig_hangs);
 	for (int i = 1; i < 3; i++) {
 		rig_begin(LABEL_READY);
 		rig_hangs = i;
-		CU_ASSERT_EQUAL(withdraw_it(true), -1);
+		CU_ASSERT_EQUAL(unexport_it(true), -1);
 		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "does not give"));
 		CU_ASSERT(listed());
 		CU_ASSERT_STRING_EQUAL(kernel_state, i == 1 ? "up" : "gone");
@@ -197,7 +197,7 @@ static void test_hangs(void)
 	rig_begin(LABEL_READY);
 	rig_hangs = 5;
 	ends = true;
-	CU_ASSERT_EQUAL(withdraw_with(true, true, false), -1);
+	CU_ASSERT_EQUAL(unexport_with(true, true, false), -1);
 	CU_ASSERT(listed() && !pushes);
 	ends = false;
 	rig_hangs = 0;
@@ -218,7 +218,7 @@ static void test_left(void)
 		rig_extent = true;
 		rig_opens = opts & 8;
 		noted = 0;
-		CU_ASSERT_EQUAL(withdraw_with(force, preempt, dry), may ? 0 : -1);
+		CU_ASSERT_EQUAL(unexport_with(force, preempt, dry), may ? 0 : -1);
 		CU_ASSERT_EQUAL(!kernel_state, may && !dry);
 		CU_ASSERT_EQUAL(noted, may && !dry);
 		if (!may)
@@ -228,20 +228,20 @@ static void test_left(void)
 	/* From one that hangs it is taken when its commands are back. */
 	kernel_state = "up";
 	rig_hangs = 3;
-	CU_ASSERT_EQUAL(withdraw_it(false), 0);
+	CU_ASSERT_EQUAL(unexport_it(false), 0);
 	CU_ASSERT(!kernel_state && !rig_hangs);
 	/* One that it has from elsewhere, or not at all. */
 	kernel_state = "up";
 	kernel_path = "/dev/else";
-	CU_ASSERT_EQUAL(withdraw_it(false), -1);
-	CU_ASSERT(kernel_state && strstr(r.error, "is not lent by this host; see"));
+	CU_ASSERT_EQUAL(unexport_it(false), -1);
+	CU_ASSERT(kernel_state && strstr(r.error, "is not exported by this host; see"));
 	kernel_path = "/dev/test";
 	rig_silent = true;
-	CU_ASSERT_EQUAL(withdraw_it(false), -1);
+	CU_ASSERT_EQUAL(unexport_it(false), -1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "does not say what it serves"));
 	rig_silent = false;
 	kernel_state = NULL;
-	CU_ASSERT_EQUAL(withdraw_it(false), -1);
+	CU_ASSERT_EQUAL(unexport_it(false), -1);
 }
 
 /* Idle since another host took it over: the label in memory says that it is empty. */
@@ -257,11 +257,11 @@ static void test_taken_over(void)
 		if (mine) {
 			/* Named by its new label, this host would take it up again without a note. */
 			note_err = -ENOSPC;
-			CU_ASSERT_EQUAL(withdraw_it(extents), -1);
+			CU_ASSERT_EQUAL(unexport_it(extents), -1);
 			CU_ASSERT(listed());
 			note_err = noted = 0;
 		}
-		CU_ASSERT_EQUAL(withdraw_it(extents), 0);
+		CU_ASSERT_EQUAL(unexport_it(extents), 0);
 		CU_ASSERT_EQUAL(noted, mine);
 		CU_ASSERT(!listed() && !kernel_state);
 		CU_ASSERT(rig_theirs(d->fd));
@@ -285,19 +285,19 @@ static void test_unwritable(void)
 		rig_begin(LABEL_READY);
 		noted = 0;
 		bad_writes = copies;
-		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT_EQUAL(unexport_it(true), 0);
 		CU_ASSERT(!listed());
 		CU_ASSERT_EQUAL(noted, copies == 3);
-		CU_ASSERT(label_says(0, copies & 1 ? 0 : LABEL_F_WITHDRAWN));
-		CU_ASSERT(label_says(SIZE - MIB, copies & 2 ? 0 : LABEL_F_WITHDRAWN));
+		CU_ASSERT(label_says(0, copies & 1 ? 0 : LABEL_F_UNEXPORTED));
+		CU_ASSERT(label_says(SIZE - MIB, copies & 2 ? 0 : LABEL_F_UNEXPORTED));
 	}
 	rig_begin(LABEL_READY);
 	bad_writes = 3;
 	note_err = -ENOSPC;
-	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT_EQUAL(unexport_it(true), -1);
 	CU_ASSERT(listed());
 	note_err = 0;
-	CU_ASSERT_EQUAL(withdraw_it(true), 0);
+	CU_ASSERT_EQUAL(unexport_it(true), 0);
 	CU_ASSERT(!listed());
 }
 
@@ -308,7 +308,7 @@ static void test_times_out(void)
 	bad_writes = 3;
 	bad_errno = ETIMEDOUT;
 	note_err = -ENOSPC;
-	CU_ASSERT_EQUAL(withdraw_it(true), -1);
+	CU_ASSERT_EQUAL(unexport_it(true), -1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "cannot be written"));
 	note_err = 0;
 	CU_ASSERT(listed());
@@ -331,14 +331,14 @@ static void test_half_wiped(void)
 		rig_begin(0);
 		noted = 0;
 		bad_writes = copies;
-		CU_ASSERT_EQUAL(withdraw_it(false), -1);
+		CU_ASSERT_EQUAL(unexport_it(false), -1);
 		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "add --force"));
 		CU_ASSERT(listed());
 		CU_ASSERT_EQUAL(noted, 0);
 		bad_writes = 0;
 		CU_ASSERT_EQUAL(tdrive_run(d, commit_job, NULL), 0);
 		bad_writes = copies;
-		CU_ASSERT_EQUAL(withdraw_it(true), 0);
+		CU_ASSERT_EQUAL(unexport_it(true), 0);
 		CU_ASSERT(!listed());
 		CU_ASSERT_EQUAL(noted, 1);
 	}
@@ -380,5 +380,5 @@ int main(void)
 	};
 
 	alarm(120);
-	return suite_main("withdraw", tests);
+	return suite_main("unexport", tests);
 }

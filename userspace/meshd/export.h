@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Exporting drives and taking exported ones up again. */
-#ifndef MESHD_LEND_H
-#define MESHD_LEND_H
+#ifndef MESHD_EXPORT_H
+#define MESHD_EXPORT_H
 
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/drive.h"
@@ -9,7 +9,7 @@
 /* probe.c: why a device may not be exported; 0 and what it is, or words in @why. */
 enum probe_verdict {
 	PROBE_OK,		/* empty: may be exported */
-	PROBE_LENT,		/* exported by this host */
+	PROBE_EXPORTED,		/* exported by this host */
 	PROBE_OURS,		/* carries a label of this host; may be taken up */
 	PROBE_THEIRS,		/* ... of another host */
 	PROBE_USED,		/* mounted, held, swap, partitions in use: never */
@@ -83,27 +83,27 @@ struct take_how {
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 
 /* One at a time: exporting, unexporting, looking for drives. */
-extern pthread_mutex_t lend_lock;
+extern pthread_mutex_t export_lock;
 /* A command's way to it: false after req_fail(), it is held for long. */
-bool lend_lock_for(struct req *r);
+bool export_lock_for(struct req *r);
 
 /* Whether a label is of this host's cluster, or of none. */
-bool lend_cluster_ok(const struct label *l);
+bool export_cluster_ok(const struct label *l);
 /* After a key was set: what is exported belongs to its cluster. */
-void lend_cluster(struct req *r);
+void export_cluster(struct req *r);
 
 /* Take up every drive with our label; watch for others that come and go. */
-int lend_start(void);
+int export_start(void);
 /* Tell the kernel of a drive, on the drive's thread. */
-void lend_push(struct tdrive *d);
+void export_push(struct tdrive *d);
 /* Look at block devices again, soon. */
-void lend_rescan(void);
+void export_rescan(void);
 /* The kernel says that a drive is gone. */
-void lend_gone(const struct muuid *drive);
+void export_gone(const struct muuid *drive);
 /* Drives of which several devices claim to be the one, for MGMT_DRIVES. */
-void lend_twins(json_t *list);
+void export_twins(json_t *list);
 /* The state of a device with our label that is not served, and why; else NULL. */
-const char *lend_twin_why(const char *path, char *why, size_t size);
+const char *export_twin_why(const char *path, char *why, size_t size);
 
 /* left.c: what the kernel serves from a meshd before this one, and no struct tdrive has. */
 
@@ -111,16 +111,16 @@ const char *lend_twin_why(const char *path, char *why, size_t size);
 int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
 /* What it serves of that goes into a list of drives, or is marked there. */
 int left_list(json_t *list);
-/* drive withdraw of one of them, with lend_lock. */
-int left_withdraw(struct req *r, const char *what);
+/* drive unexport of one of them, with export_lock. */
+int left_unexport(struct req *r, const char *what);
 /* What another host has taken over is served no more. Return: whether to look again soon. */
 bool left_end_taken_over(void);
 
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);
 
-int cmd_drive_lend(struct req *r);
-int cmd_drive_withdraw(struct req *r);
+int cmd_drive_export(struct req *r);
+int cmd_drive_unexport(struct req *r);
 int cmd_drive_scan(struct req *r);
 int cmd_drive_extents(struct req *r);
 int cmd_drive_free(struct req *r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* meshctl drive withdraw, drive scan. */
+/* meshctl drive unexport, drive scan. */
 #include <errno.h>
 #include <libnvme.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/store.h"
 
-#define WITHDRAW_MS	20000
+#define UNEXPORT_MS	20000
 #define RETRY_MS	1000	/* the kernel itself waits, too, for what is in flight */
 
 void dry_begin(struct req *r)
@@ -37,7 +37,7 @@ static void cache_on(struct tdrive *d)
 }
 
 /* On the drive's thread: note in the label that it is not to come back. */
-static int withdraw_label(struct tdrive *d)
+static int unexport_label(struct tdrive *d)
 {
 	struct label *l;
 	int err;
@@ -58,13 +58,13 @@ static int withdraw_label(struct tdrive *d)
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
-	l->flags |= LABEL_F_WITHDRAWN;
+	l->flags |= LABEL_F_UNEXPORTED;
 	err = tdrive_commit(d, l);
 	/* One copy is enough here: if it rots, too, the drive comes back and nothing is lost. */
-	return d->label->flags & LABEL_F_WITHDRAWN ? 0 : err;
+	return d->label->flags & LABEL_F_UNEXPORTED ? 0 : err;
 }
 
-struct withdrawal {
+struct unexport {
 	bool	force;
 	bool	preempt;
 	u64	since;
@@ -83,13 +83,13 @@ static bool unwritten(struct tdrive *d, int err)
 	int failed;
 
 	tdrive_home_begin(d);
-	failed = withdrawn_note(&d->uuid);
+	failed = unexported_note(&d->uuid);
 	tdrive_home_end(d);
 	if (failed)
 		return false;
 	if (err == -EBADE)
 		return true;
-	log_error("%s: withdrawn, but its label cannot be written (%s) and still names this host; only "
+	log_error("%s: unexported, but its label cannot be written (%s) and still names this host; only "
 		  "%s knows", d->path, strerror(-err), D.state);
 	return true;
 }
@@ -102,7 +102,7 @@ static bool unwritten(struct tdrive *d, int err)
  * commands are back: that is waited for, since whoever asked was told that it goes. Without
  * force it stays, and is served again.
  */
-static int unserve(struct tdrive *d, const struct withdrawal *w)
+static int unserve(struct tdrive *d, const struct unexport *w)
 {
 	int err = tdrive_unserve(d, w->preempt);
 
@@ -119,7 +119,7 @@ static int unserve(struct tdrive *d, const struct withdrawal *w)
  * The kernel first, which alone knows what is open, and opens nothing after it: killed
  * between the two the drive is taken up again, instead of being held by the kernel alone.
  */
-static int withdraw_both(struct tdrive *d, const struct withdrawal *w)
+static int unexport_both(struct tdrive *d, const struct unexport *w)
 {
 	int err;
 
@@ -127,7 +127,7 @@ static int withdraw_both(struct tdrive *d, const struct withdrawal *w)
 		return -EBUSY;
 	if (unserve(d, w))
 		return SERVED;
-	err = withdraw_label(d);
+	err = unexport_label(d);
 	if (err == -EBADE && tdrive_ending(d))
 		return 0;		/* another host has it */
 	/* What somebody else wrote may name this host, as a copy of it does. */
@@ -142,15 +142,15 @@ static int withdraw_both(struct tdrive *d, const struct withdrawal *w)
  * All of it on the drive's thread: a drive that hung goes when it answers, although
  * nobody waits any more. Jobs that are queued behind find no drive.
  */
-static int withdraw_job(struct tdrive *d, void *arg)
+static int unexport_job(struct tdrive *d, void *arg)
 {
-	const struct withdrawal *w = arg;
-	int err = withdraw_both(d, w);
+	const struct unexport *w = arg;
+	int err = unexport_both(d, w);
 
 	if (err && err != UNWRITTEN) {
 		leave(d, false);	/* nobody may wait by now */
-		if (now_ms() - w->since > WITHDRAW_MS)
-			log_error("%s: it stays, although it was withdrawn: %s", d->path, err == SERVED ?
+		if (now_ms() - w->since > UNEXPORT_MS)
+			log_error("%s: it stays, although it was unexported: %s", d->path, err == SERVED ?
 				  "the kernel does not give it up" : strerror(-err));
 		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
 		return err == -ETIMEDOUT ? -EIO : err;
@@ -160,7 +160,7 @@ static int withdraw_job(struct tdrive *d, void *arg)
 	tdrive_home_begin(d);
 	store_drive_del(&d->uuid);
 	tdrive_home_end(d);
-	log_info("%s: withdrawn", d->path);
+	log_info("%s: unexported", d->path);
 	return err;
 }
 
@@ -217,7 +217,7 @@ static void count_losses(struct tdrive *d, struct losses *s)
 	opens_free(o);
 }
 
-static int withdraw_verdict(struct req *r, const char *what, const struct losses *s)
+static int unexport_verdict(struct req *r, const char *what, const struct losses *s)
 {
 	if (s->extents && !arg_bool(r, "force"))
 		return req_fail(r, "%s holds extents of volumes (%s); delete those first, or add --force "
@@ -231,7 +231,7 @@ static int withdraw_verdict(struct req *r, const char *what, const struct losses
 	return 0;
 }
 
-static void withdraw_dry(struct req *r, const struct tdrive *d, const struct losses *s)
+static void unexport_dry(struct req *r, const struct tdrive *d, const struct losses *s)
 {
 	json_t *j;
 
@@ -250,9 +250,9 @@ static void withdraw_dry(struct req *r, const struct tdrive *d, const struct los
 		 "again; %u of its extents are open now", s->names, s->open);
 }
 
-static int withdraw(struct req *r, struct tdrive *d)
+static int unexport(struct req *r, struct tdrive *d)
 {
-	struct withdrawal *w = calloc(1, sizeof(*w));
+	struct unexport *w = calloc(1, sizeof(*w));
 	int err;
 
 	if (!w)
@@ -261,13 +261,13 @@ static int withdraw(struct req *r, struct tdrive *d)
 	w->preempt = arg_bool(r, "preempt");
 	w->since = now_ms();
 	leave(d, true);
-	err = tdrive_run_for(d, withdraw_job, w, free, WITHDRAW_MS);
+	err = tdrive_run_for(d, unexport_job, w, free, UNEXPORT_MS);
 	if (err && err != -ETIMEDOUT)
 		leave(d, false);
 	return err;
 }
 
-int cmd_drive_withdraw(struct req *r)
+int cmd_drive_unexport(struct req *r)
 {
 	const char *what = arg_str(r, "drive");
 	struct tdrive *d;
@@ -276,32 +276,32 @@ int cmd_drive_withdraw(struct req *r)
 
 	if (!what[0])
 		return req_usage(r, "name a drive: its device or UUID (meshctl drive list)");
-	if (!lend_lock_for(r))
+	if (!export_lock_for(r))
 		return -1;
 	d = named_drive(what);
 	if (!d) {
-		err = left_withdraw(r, what);
-		pthread_mutex_unlock(&lend_lock);
-		lend_rescan();
+		err = left_unexport(r, what);
+		pthread_mutex_unlock(&export_lock);
+		export_rescan();
 		return err;
 	}
 	count_losses(d, &s);
 	if (tdrive_leaving(d)) {
-		req_fail(r, "%s is being withdrawn already; it goes when the drive answers", what);
-	} else if (!withdraw_verdict(r, what, &s)) {
+		req_fail(r, "%s is being unexported already; it goes when the drive answers", what);
+	} else if (!unexport_verdict(r, what, &s)) {
 		if (arg_bool(r, "dry_run"))
-			withdraw_dry(r, d, &s);
+			unexport_dry(r, d, &s);
 		else
-			err = withdraw(r, d);
+			err = unexport(r, d);
 	}
-	pthread_mutex_unlock(&lend_lock);
+	pthread_mutex_unlock(&export_lock);
 	tdrive_put(d);
 	/* A device that stood back behind it stands back no longer. */
-	lend_rescan();
+	export_rescan();
 	if (err == -ETIMEDOUT)
 		return req_fail(r, "%s does not answer; it goes when it does", what);
 	if (err == UNWRITTEN)
-		req_note(r, "%s is withdrawn, but its label cannot be written: this host does not take it "
+		req_note(r, "%s is unexported, but its label cannot be written: this host does not take it "
 			 "up again, another one is told that it is exported here", what);
 	if (err == SERVED)
 		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened, or its "
@@ -312,7 +312,7 @@ int cmd_drive_withdraw(struct req *r)
 				what);
 	if (err < 0)
 		return req_fail(r, "the label of %s cannot be written: %s%s", what, strerror(-err),
-				arg_bool(r, "force") ? "" : "; add --force to withdraw it as it is");
+				arg_bool(r, "force") ? "" : "; add --force to unexport it as it is");
 	return r->error[0] ? -1 : 0;
 }
 
@@ -320,7 +320,7 @@ static json_t *scan_json(const struct probe *p)
 {
 	json_t *j = json_object();
 	char why[240];
-	const char *twin = lend_twin_why(p->path, why, sizeof(why));
+	const char *twin = export_twin_why(p->path, why, sizeof(why));
 
 	jset_str(j, "path", p->path);
 	jset_str(j, "model", p->id.model);

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include <linux/kernel.h>
 
-#include "userspace/meshd/lend.c"
+#include "userspace/meshd/export.c"
 #include "req_rig.h"
 #include "suite.h"
 
@@ -37,7 +37,7 @@ u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void probe_clear(struct probe *p) { (void)p; }
 int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void sleep_ms(unsigned int ms) { (void)ms; }
-void lend_rescan(void) { }
+void export_rescan(void) { }
 void dry_begin(struct req *q) { (void)q; }
 void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
 const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; return ""; }
@@ -106,7 +106,7 @@ static int take_over_from(const struct muuid *host)
 	r = (struct req) { .status = 0 };
 	over = true;
 	force = as_is = erase = dry = false;
-	return lend_verdict(&r, &p);
+	return export_verdict(&r, &p);
 }
 
 static int take_over(void)
@@ -141,7 +141,7 @@ static void test_silent(void)
 {
 	for (int i = 0; i < 8; i++) {
 		stale = i & 1;
-		flags = i & 2 ? LABEL_F_WITHDRAWN : 0;
+		flags = i & 2 ? LABEL_F_UNEXPORTED : 0;
 		call_err = i & 4 ? 0 : -EHOSTDOWN;
 		CU_ASSERT_EQUAL(i & 4 ? take_over_from(&another) : take_over(), stale || flags ? 0 : -1);
 		CU_ASSERT_EQUAL(!!strstr(r.error, "add --stale"), !stale && !flags);
@@ -171,7 +171,7 @@ static void test_unreadable(void)
 	CU_ASSERT_EQUAL(take_over(), -1);
 	call_err = -EBADMSG;		/* another version */
 	CU_ASSERT_EQUAL(take_over(), -1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "withdraw /dev/test there first"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "unexport /dev/test there first"));
 	call_err = 0;
 }
 
@@ -213,7 +213,7 @@ static bool touched(size_t i)
 	newer = drive[i].newer;
 	r = (struct req) { .status = 0 };
 	takes = 0;
-	lend_probed(&r, &p, &d);
+	export_probed(&r, &p, &d);
 	CU_ASSERT(takes <= 1 && !!takes == !r.error[0] * !dry);
 	return takes;
 }
@@ -248,5 +248,5 @@ int main(void)
 		{ NULL, NULL },
 	};
 
-	return suite_main("lend", tests);
+	return suite_main("export", tests);
 }

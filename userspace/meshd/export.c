@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* meshctl drive lend: what may be exported, on whose word. */
+/* meshctl drive export: what may be exported, on whose word. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,23 +7,23 @@
 #include <time.h>
 
 #include "userspace/format/json.h"
-#include "userspace/meshd/lend.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/peers.h"
 
 #define CLUSTER_MS	5000
 #define LOCK_MS		15000
 
-pthread_mutex_t lend_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool lend_lock_for(struct req *r)
+bool export_lock_for(struct req *r)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += LOCK_MS / 1000;
-	if (!pthread_mutex_clocklock(&lend_lock, CLOCK_MONOTONIC, &until))
+	if (!pthread_mutex_clocklock(&export_lock, CLOCK_MONOTONIC, &until))
 		return true;
-	req_fail(r, "another drive is being exported, withdrawn or looked at, and does not answer (see "
+	req_fail(r, "another drive is being exported, unexported or looked at, and does not answer (see "
 		 "meshctl drive list); nothing was done, try again later");
 	return false;
 }
@@ -35,7 +35,7 @@ static void push_fn(struct tdrive *d, struct tjob *j, int err)
 	free(j);
 }
 
-void lend_push(struct tdrive *d)
+void export_push(struct tdrive *d)
 {
 	struct tjob *j = calloc(1, sizeof(*j));
 
@@ -45,7 +45,7 @@ void lend_push(struct tdrive *d)
 	tdrive_submit(d, j);
 }
 
-bool lend_cluster_ok(const struct label *l)
+bool export_cluster_ok(const struct label *l)
 {
 	return muuid_null(&l->cluster) || muuid_null(&D.cluster) ||
 	       muuid_equal(&l->cluster, &D.cluster);
@@ -66,7 +66,7 @@ static int cluster_job(struct tdrive *d, void *arg)
 	return tdrive_commit(d, l);
 }
 
-void lend_cluster(struct req *r)
+void export_cluster(struct req *r)
 {
 	struct tdrive **all;
 	size_t i, n;
@@ -77,7 +77,7 @@ void lend_cluster(struct req *r)
 		err = tdrive_run_for(all[i], cluster_job, NULL, NULL, CLUSTER_MS);
 		if (err)
 			req_note(r, "%s still belongs to the cluster of the key before (%s): at the next start "
-				 "it is not served until 'meshctl drive lend %s --take-over'",
+				 "it is not served until 'meshctl drive export %s --take-over'",
 				 all[i]->path, strerror(-err), all[i]->path);
 		tdrive_put(all[i]);
 	}
@@ -103,11 +103,11 @@ static bool lists(const json_t *data, const struct muuid *drive)
 
 /*
  * Its kernel may go on serving it without a meshd: somebody has to know that it does not,
- * unless its label says that it was withdrawn.
+ * unless its label says that it was unexported.
  */
 static int not_asked(struct req *r, const struct probe *p, const char *what)
 {
-	if (!arg_bool(r, "stale") && !(p->label->flags & LABEL_F_WITHDRAWN))
+	if (!arg_bool(r, "stale") && !(p->label->flags & LABEL_F_UNEXPORTED))
 		return req_fail(r, "%s. When that host is off, or has the drive no more, add --stale", what);
 	req_note(r, "%s", what);
 	return 0;
@@ -131,7 +131,7 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	err = peer_call(&h, &q, &data, why);
 	/* Another version of meshd, which may serve it. */
 	if (err == -EBADMSG)
-		return req_fail(r, "%s; withdraw %s there first (meshctl drive withdraw)", why, p->path);
+		return req_fail(r, "%s; unexport %s there first (meshctl drive unexport)", why, p->path);
 	if (err) {
 		snprintf(what, sizeof(what), "host %s, which exported %s last, does not say whether it still "
 			 "serves it: %s", h.name, p->path, why);
@@ -139,8 +139,8 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);
-	return serves ? req_fail(r, "host %s serves %s now, or its list of drives cannot be read: withdraw "
-				 "it there first (meshctl drive withdraw)", h.name, p->path) : 0;
+	return serves ? req_fail(r, "host %s serves %s now, or its list of drives cannot be read: unexport "
+				 "it there first (meshctl drive unexport)", h.name, p->path) : 0;
 }
 
 /* What a label that another host wrote last asks for. */
@@ -151,7 +151,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	muuid_text(&p->owner, owner);
 	if (!arg_bool(r, "take_over"))
 		return req_fail(r, "%s was exported last by host %s, which may be serving it now; "
-				"withdraw it there (meshctl drive withdraw), then add --take-over. "
+				"unexport it there (meshctl drive unexport), then add --take-over. "
 				"Two hosts that serve one drive destroy what is on it", p->path, owner);
 	if (p->network[0] && !arg_bool(r, "force"))
 		return req_fail(r, "%s is on a network (%s): what host %s wrote may arrive later yet; "
@@ -164,7 +164,7 @@ static int label_verdict(struct req *r, const struct probe *p)
 	struct tdrive *d;
 	u64 newer;
 
-	if (!lend_cluster_ok(p->label) && !arg_bool(r, "take_over"))
+	if (!export_cluster_ok(p->label) && !arg_bool(r, "take_over"))
 		return req_fail(r, "%s belongs to another cluster: set that cluster's key first (meshctl "
 				"host key set), or add --take-over to have it belong to this one", p->path);
 	d = tdrive_find(&p->drive);
@@ -197,12 +197,12 @@ static int label_verdict(struct req *r, const struct probe *p)
 	return 0;
 }
 
-static int lend_verdict(struct req *r, const struct probe *p)
+static int export_verdict(struct req *r, const struct probe *p)
 {
 	if (p->verdict == PROBE_USED || p->verdict == PROBE_UNFIT)
 		return req_fail(r, "%s cannot be exported: %s", p->path, p->why);
 	if (p->verdict == PROBE_NETWORK && !arg_bool(r, "force"))
-		return req_fail(r, "%s %s; add --force to lend it nevertheless", p->path, p->why);
+		return req_fail(r, "%s %s; add --force to export it nevertheless", p->path, p->why);
 	if (p->verdict == PROBE_FOREIGN && !arg_bool(r, "force"))
 		return req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
 				p->why);
@@ -212,7 +212,7 @@ static int lend_verdict(struct req *r, const struct probe *p)
 	return p->label ? label_verdict(r, p) : 0;
 }
 
-static void lend_result(struct req *r, struct tdrive *d)
+static void export_result(struct req *r, struct tdrive *d)
 {
 	struct mgmt_drive m;
 
@@ -220,7 +220,7 @@ static void lend_result(struct req *r, struct tdrive *d)
 	r->result = mgmt_drive_pack(&m);
 }
 
-static int lend_dry(struct req *r, const struct probe *p)
+static int export_dry(struct req *r, const struct probe *p)
 {
 	json_t *j;
 
@@ -242,7 +242,7 @@ static int lend_dry(struct req *r, const struct probe *p)
 	return 0;
 }
 
-static void lend_errors(struct req *r, int err, const struct tdrive *d, const char *path)
+static void export_errors(struct req *r, int err, const struct tdrive *d, const char *path)
 {
 	if (r->error[0] || !err)
 		return;
@@ -259,7 +259,7 @@ static void lend_errors(struct req *r, int err, const struct tdrive *d, const ch
 			 "written", path);
 	else if (err == -EEXIST)
 		req_fail(r, "%s cannot be exported: a drive with the same label is served from another device; "
-			 "unplug the copy, or end that use first (meshctl drive withdraw)", path);
+			 "unplug the copy, or end that use first (meshctl drive unexport)", path);
 	else if (err == -EROFS)
 		req_fail(r, "%s was exported before, and what %s/labels keeps of that cannot be set aside "
 			 "(see the log of meshd); nothing was written", path, D.state);
@@ -291,30 +291,30 @@ static int take_patiently(struct probe *p, const struct take_how *how, struct td
 	}
 }
 
-static int lend_probed(struct req *r, struct probe *p, struct tdrive **d)
+static int export_probed(struct req *r, struct probe *p, struct tdrive **d)
 {
 	struct take_how how = { .by_hand = true, .over = arg_bool(r, "take_over"),
 				.grow = p->label && p->label->size != p->size,
 				.fresh = !p->label };
 
-	if (p->verdict == PROBE_LENT) {
+	if (p->verdict == PROBE_EXPORTED) {
 		*d = tdrive_by_path(p->path);
 		if (*d && tdrive_leaving(*d))
-			return req_fail(r, "%s is being withdrawn; export it again when that is over",
+			return req_fail(r, "%s is being unexported; export it again when that is over",
 					p->path);
-		req_note(r, "%s is lent already", p->path);
+		req_note(r, "%s is exported already", p->path);
 		return 0;
 	}
-	if (lend_verdict(r, p))
+	if (export_verdict(r, p))
 		return -1;
 	if (arg_bool(r, "dry_run"))
-		return lend_dry(r, p);
+		return export_dry(r, p);
 	if (p->label)
-		req_note(r, "%s was lent before: taken up again with all that is on it", p->path);
+		req_note(r, "%s was exported before: taken up again with all that is on it", p->path);
 	return take_patiently(p, &how, d);
 }
 
-int cmd_drive_lend(struct req *r)
+int cmd_drive_export(struct req *r)
 {
 	const char *path = arg_str(r, "path");
 	struct tdrive *d = NULL;
@@ -323,10 +323,10 @@ int cmd_drive_lend(struct req *r)
 
 	if (!D.listen)
 		return req_fail(r, "this meshd runs without the target role (--no-target, or target = no in "
-				"/etc/meshblk/meshd.conf): it lends no drives");
+				"/etc/meshblk/meshd.conf): it exports no drives");
 	if (path[0] != '/')
 		return req_usage(r, "name a device, such as /dev/nvme0n1");
-	if (!lend_lock_for(r))
+	if (!export_lock_for(r))
 		return -1;
 	err = take_probe(path, &p);
 	if (err == -ETIMEDOUT)
@@ -334,14 +334,14 @@ int cmd_drive_lend(struct req *r)
 	else if (err)
 		req_fail(r, "%s: %s", path, err == -ENOTBLK ? "not a block device" : strerror(-err));
 	else
-		err = lend_probed(r, &p, &d);
+		err = export_probed(r, &p, &d);
 	probe_clear(&p);
-	pthread_mutex_unlock(&lend_lock);
-	lend_errors(r, err, d, path);
+	pthread_mutex_unlock(&export_lock);
+	export_errors(r, err, d, path);
 	if (!r->error[0] && d)
-		lend_result(r, d);
+		export_result(r, d);
 	tdrive_put(d);
 	/* Which of several devices is the drive is decided now. */
-	lend_rescan();
+	export_rescan();
 	return r->error[0] ? -1 : 0;
 }

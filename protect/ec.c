@@ -8,7 +8,7 @@
  *   GATHER   P0: old data and parity, or the other data strips; nothing for full
  *            stripes
  *   CODEC    new parity
- *   TXID     P1: a slot of the lane; from here on the contents stay as they are
+ *   TXID     P1: a slot of the ring; from here on the contents stay as they are
  *   RECORD   P2: header and payload to each member that changes
  *   (gate)   P3: all of them durable, or their member out by a committed epoch;
  *            acknowledged
@@ -36,7 +36,7 @@ bool prot_ec_config_ok(const struct prot_group_config *c)
 	       !(c->bytes & (c->strip - 1)) && is_power_of_2(c->slot_bytes) &&
 	       c->slot_bytes >= c->lba && c->slot_bytes <= PROT_STRIP_MAX &&
 	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
-	       c->lanes && c->lanes <= PROT_LANES_MAX &&
+	       c->rings && c->rings <= PROT_RINGS_MAX &&
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
 	       c->ops > PROT_OP_BARRIER + 1;
 }
@@ -50,16 +50,16 @@ static u64 rings_at(const struct prot_group_config *c, u64 records)
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
 {
 	return rings_at(c, records) - records +
-	       (u64)c->lanes * c->slots * (c->slot_head + c->slot_bytes);
+	       (u64)c->rings * c->slots * (c->slot_head + c->slot_bytes);
 }
 
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 lane, u32 slot)
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot)
 {
 	u64 records = (u64)g->cfg.lba * (2 + g->shape.nr_bitmaps * g->shape.nr_blocks);
 	u64 head = g->cfg.slot_head - g->cfg.lba;
 
 	return g->cfg.meta[member] + rings_at(&g->cfg, records) + head +
-	       ((u64)lane * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
+	       ((u64)ring * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
 }
 
 /* Sizes of buffers; where they lie is group.c's. */
@@ -74,7 +74,7 @@ void prot_ec_init(struct prot_group *g)
 {
 	g->ec_stage = g->cfg.fresh ? PROT_EC_MISS : PROT_EC_ATTACH;
 	g->attach = max_t(u64, g->cfg.attach, 1);
-	prot_ec_lanes_reset(g);
+	prot_ec_rings_reset(g);
 }
 
 static u32 stripe_bytes(const struct prot_group *g)
@@ -152,7 +152,7 @@ static void set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
 	e->stripe = stripe;
 	div_u64_rem(stripe, g->cfg.width, &rot);
 	e->rot = rot;
-	div_u64_rem(stripe, g->cfg.lanes, &e->lane);
+	div_u64_rem(stripe, g->cfg.rings, &e->ring);
 }
 
 /* A request's op begins: @bytes from @start on, in one stripe. */

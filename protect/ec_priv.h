@@ -69,7 +69,7 @@ enum prot_ec_plan {
  * @row: byte of the strip where its rows begin
  * @from: first byte to be gathered, counted from @row (reads)
  * @length: bytes to be gathered
- * @lane: its ring
+ * @ring: that its stripe belongs to
  * @rot: stripe mod width
  * @plan: enum prot_ec_plan
  * @kind: enum prot_slot_kind
@@ -108,7 +108,7 @@ struct prot_ecop {
 	u32	row;
 	u32	from;
 	u32	length;
-	u32	lane;
+	u32	ring;
 	u32	found;
 	u32	unexplained;
 	u8	rot;
@@ -136,7 +136,7 @@ enum prot_ec_at {
 };
 
 /**
- * struct prot_lane - a ring
+ * struct prot_ring - a ring
  * @next: transaction id to be given out next
  * @oldest: the oldest that is not retired; @next when there is none
  * @durable: watermark that is on enough members to survive
@@ -144,7 +144,7 @@ enum prot_ec_at {
  * @retired: by slot, those from @oldest on that are
  * @known: LOADING: highest watermark found
  */
-struct prot_lane {
+struct prot_ring {
 	u64	next;
 	u64	oldest;
 	u64	durable;
@@ -153,7 +153,7 @@ struct prot_lane {
 	u64	known;
 };
 
-/* A transaction found in the rings, by lane and slot. */
+/* A transaction found in the rings, by ring and slot. */
 struct prot_tx {
 	u64	txid;		/* 0: none */
 	u64	have;		/* members with a valid record */
@@ -189,14 +189,14 @@ static inline struct prot_ec_range *prot_ec_range(const struct prot_group *g,
 	       prot_gop_index(g, op) * g->cfg.k + strip;
 }
 
-static inline struct prot_lane *prot_lane(const struct prot_group *g, u32 lane)
+static inline struct prot_ring *prot_ring(const struct prot_group *g, u32 ring)
 {
-	return (struct prot_lane *)prot_at(g, g->shape.off_lanes) + lane;
+	return (struct prot_ring *)prot_at(g, g->shape.off_rings) + ring;
 }
 
-static inline struct prot_tx *prot_tx(const struct prot_group *g, u32 lane, u32 slot)
+static inline struct prot_tx *prot_tx(const struct prot_group *g, u32 ring, u32 slot)
 {
-	return (struct prot_tx *)prot_at(g, g->shape.off_txs) + lane * g->cfg.slots + slot;
+	return (struct prot_tx *)prot_at(g, g->shape.off_txs) + ring * g->cfg.slots + slot;
 }
 
 static inline u8 prot_ec_member(const struct prot_group *g, const struct prot_ecop *e, u32 strip)
@@ -271,21 +271,21 @@ void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 str
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
 /* Where the rings of a member begin, and a slot of one. */
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 lane, u32 slot);
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);
 
 /* ec_plan.c: -EIO when there are not enough members to read from */
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 
-/* ec_lane.c */
+/* ec_ring.c */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);
 bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_gated(struct prot_group *g, struct prot_gop *op);
 void prot_ec_retire(struct prot_group *g, struct prot_gop *op);
-void prot_ec_lanes_reset(struct prot_group *g);
+void prot_ec_rings_reset(struct prot_group *g);
 bool prot_ec_barrier(struct prot_group *g);
 bool prot_ec_drained(const struct prot_group *g);
 

@@ -4,7 +4,7 @@
  *
  *   ATTACH   the highest number on any member in sync is that of the last
  *            attachment that served; records of others are dead
- *   RINGS    all slots and MISSED bitmaps are read. By lane: below the highest
+ *   RINGS    all slots and MISSED bitmaps are read. By ring: below the highest
  *            watermark all is in place; of the rest, what all holders in sync
  *            have is complete, what one lacks is dropped
  *   ERASE    dropped records are made invalid, or the loss of the member that
@@ -55,7 +55,7 @@ static void take_attach(struct prot_group *g, u32 member)
 {
 	const struct prot_attach_rec *r = meta_buffer(g, member);
 	struct prot_meta *m = &g->meta[member];
-	u32 block = m->ring++;
+	u32 block = m->pos++;
 
 	if (prot_attach_check(r, &g->cfg.owner, member) || le64_to_cpu(r->attach) < m->attach)
 		return;
@@ -63,12 +63,12 @@ static void take_attach(struct prot_group *g, u32 member)
 	m->attach_block = block;
 }
 
-static void place_of(const struct prot_group *g, u32 member, u32 lane, u32 slot,
+static void place_of(const struct prot_group *g, u32 member, u32 ring, u32 slot,
 		     struct prot_slot_place *at)
 {
 	*at = (struct prot_slot_place){ .attach = g->attach, .strip_bytes = g->cfg.strip,
-					.slot_bytes = g->cfg.slot_bytes, .lane = lane,
-					.lanes = g->cfg.lanes, .slot = slot,
+					.slot_bytes = g->cfg.slot_bytes, .ring = ring,
+					.rings = g->cfg.rings, .slot = slot,
 					.slots = g->cfg.slots, .lba = g->cfg.lba,
 					.member = member, .width = g->cfg.width };
 	at->stripes = div_u64(g->cfg.bytes, g->cfg.strip);
@@ -76,25 +76,25 @@ static void place_of(const struct prot_group *g, u32 member, u32 lane, u32 slot,
 		at->attach = 0;
 }
 
-static void slot_of(const struct prot_group *g, u32 n, u32 *lane, u32 *slot)
+static void slot_of(const struct prot_group *g, u32 n, u32 *ring, u32 *slot)
 {
-	*lane = n / g->cfg.slots;
+	*ring = n / g->cfg.slots;
 	*slot = n % g->cfg.slots;
 }
 
-static void read_slot(struct prot_group *g, u32 member, u32 lane, u32 slot, u8 what,
+static void read_slot(struct prot_group *g, u32 member, u32 ring, u32 slot, u8 what,
 		      struct prot_event *ev)
 {
-	prot_meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, lane, slot), 0,
+	prot_meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, ring, slot), 0,
 		     g->cfg.lba + g->cfg.slot_bytes, ev);
 }
 
-static bool record_valid(struct prot_group *g, u32 member, u32 lane, u32 slot)
+static bool record_valid(struct prot_group *g, u32 member, u32 ring, u32 slot)
 {
 	const struct prot_slot_hdr *h = meta_buffer(g, member);
 	struct prot_slot_place at;
 
-	place_of(g, member, lane, slot, &at);
+	place_of(g, member, ring, slot, &at);
 	return !prot_slot_check(h, &g->cfg.owner, &at) &&
 	       !prot_slot_check_payload(h, (const u8 *)h + g->cfg.lba, &g->cfg.owner);
 }
@@ -103,16 +103,16 @@ static void take_slot(struct prot_group *g, u32 member)
 {
 	const struct prot_slot_hdr *h = meta_buffer(g, member);
 	struct prot_tx *t, own;
-	struct prot_lane *l;
-	u32 lane, slot;
+	struct prot_ring *l;
+	u32 ring, slot;
 
-	slot_of(g, g->meta[member].ring++, &lane, &slot);
+	slot_of(g, g->meta[member].pos++, &ring, &slot);
 	g->slots_read++;
 	/* none was ever written */
-	if (!g->attach || !record_valid(g, member, lane, slot))
+	if (!g->attach || !record_valid(g, member, ring, slot))
 		return;
-	t = prot_tx(g, lane, slot);
-	l = prot_lane(g, lane);
+	t = prot_tx(g, ring, slot);
+	l = prot_ring(g, ring);
 	if (!PROT_MUTANT(EC_NO_WATERMARK))
 		l->known = max(l->known, le64_to_cpu(h->watermark));
 	if (le64_to_cpu(h->txid) < t->txid)
@@ -132,14 +132,14 @@ static void take_slot(struct prot_group *g, u32 member)
 /* R2: what is dead, complete, dropped. */
 static void judge(struct prot_group *g)
 {
-	u32 n, lane, slot;
+	u32 n, ring, slot;
 
-	for (n = 0; n < (u32)g->cfg.lanes * g->cfg.slots; n++) {
+	for (n = 0; n < (u32)g->cfg.rings * g->cfg.slots; n++) {
 		struct prot_tx *t;
 
-		slot_of(g, n, &lane, &slot);
-		t = prot_tx(g, lane, slot);
-		t->live = t->txid && t->txid >= prot_lane(g, lane)->known;
+		slot_of(g, n, &ring, &slot);
+		t = prot_tx(g, ring, slot);
+		t->live = t->txid && t->txid >= prot_ring(g, ring)->known;
 		t->complete = !(t->holders & g->in_sync & ~t->have);
 		if (!t->live || !t->complete || t->kind == PROT_SLOT_BARRIER)
 			continue;
@@ -153,34 +153,34 @@ static void judge(struct prot_group *g)
 static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
-	u32 lane, slot;
+	u32 ring, slot;
 
-	for (; m->ring < (u32)g->cfg.lanes * g->cfg.slots; m->ring++) {
+	for (; m->pos < (u32)g->cfg.rings * g->cfg.slots; m->pos++) {
 		const struct prot_tx *t;
 
-		slot_of(g, m->ring, &lane, &slot);
-		t = prot_tx(g, lane, slot);
+		slot_of(g, m->pos, &ring, &slot);
+		t = prot_tx(g, ring, slot);
 		if (!t->live || t->complete || !(t->have >> member & 1) ||
 		    PROT_MUTANT(EC_NO_ERASE))
 			continue;
 		memset(meta_buffer(g, member), 0, g->cfg.lba);
 		prot_meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
-			     prot_ec_slot(g, member, lane, slot), 0, g->cfg.lba, ev);
-		m->ring++;
+			     prot_ec_slot(g, member, ring, slot), 0, g->cfg.lba, ev);
+		m->pos++;
 		return true;
 	}
 	return false;
 }
 
-/* The oldest transaction of @lane after @after that is to be replayed. */
-static const struct prot_tx *replay_after(const struct prot_group *g, u32 lane, u64 after,
+/* The oldest transaction of @ring after @after that is to be replayed. */
+static const struct prot_tx *replay_after(const struct prot_group *g, u32 ring, u64 after,
 					  u32 *slot)
 {
 	const struct prot_tx *best = NULL;
 	u32 i;
 
 	for (i = 0; i < g->cfg.slots; i++) {
-		const struct prot_tx *t = prot_tx(g, lane, i);
+		const struct prot_tx *t = prot_tx(g, ring, i);
 
 		if (!t->live || !t->complete || t->txid <= after || (best && t->txid > best->txid))
 			continue;
@@ -212,8 +212,8 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 		write_replayed(g, member, ev);
 		return true;
 	}
-	for (; m->ring < g->cfg.lanes; m->ring++, m->last = 0)
-		while ((t = replay_after(g, m->ring, m->last, &slot))) {
+	for (; m->pos < g->cfg.rings; m->pos++, m->last = 0)
+		while ((t = replay_after(g, m->pos, m->last, &slot))) {
 			m->last = t->txid;
 			if (t->kind == PROT_SLOT_ZERO) {
 				g->places_written++;
@@ -226,7 +226,7 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 			if (t->kind != PROT_SLOT_PAYLOAD ||
 			    !(t->parts & t->have & PROT_BIT(member)))
 				continue;
-			read_slot(g, member, m->ring, slot, PROT_META_REPLAY, ev);
+			read_slot(g, member, m->pos, slot, PROT_META_REPLAY, ev);
 			return true;
 		}
 	return false;
@@ -236,22 +236,22 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
-	u32 lane, slot;
+	u32 ring, slot;
 
 	switch (g->ec_stage) {
 	case PROT_EC_ATTACH:
-		if (m->ring == 2)
+		if (m->pos == 2)
 			return false;
 		prot_meta_io(g, member, PROT_META_ATTACH, PROT_READ,
-			     attach_at(g, member, m->ring), 0, g->cfg.lba, ev);
+			     attach_at(g, member, m->pos), 0, g->cfg.lba, ev);
 		return true;
 	case PROT_EC_RINGS:
 		if (prot_bitmap_load(g, member, ev))
 			return true;
-		if (m->ring == (u32)g->cfg.lanes * g->cfg.slots)
+		if (m->pos == (u32)g->cfg.rings * g->cfg.slots)
 			return false;
-		slot_of(g, m->ring, &lane, &slot);
-		read_slot(g, member, lane, slot, PROT_META_SLOT, ev);
+		slot_of(g, m->pos, &ring, &slot);
+		read_slot(g, member, ring, slot, PROT_META_SLOT, ev);
 		return true;
 	case PROT_EC_ERASE:
 		return erase_next(g, member, ev);
@@ -291,7 +291,7 @@ static void stage_over(struct prot_group *g)
 		g->attach = max_t(u64, g->attach, 1);
 		break;
 	case PROT_EC_BUMP:
-		prot_ec_lanes_reset(g);
+		prot_ec_rings_reset(g);
 		g->bumped = 0;
 		g->state = PROT_G_SERVING;
 		break;
@@ -307,7 +307,7 @@ static void stage_over(struct prot_group *g)
 		g->bumped = g->in_sync & ~PROT_BIT(prot_lowest(g->in_sync));
 	g->ec_stage++;
 	for (i = 0; i < g->cfg.width; i++) {
-		g->meta[i].ring = 0;
+		g->meta[i].pos = 0;
 		g->meta[i].last = 0;
 	}
 }
@@ -374,7 +374,7 @@ static bool promote(struct prot_group *g, struct prot_event *ev)
 	}
 	if (to & ~g->bumped)
 		return false;
-	prot_ec_lanes_reset(g);
+	prot_ec_rings_reset(g);
 	g->taken |= g->bumping & g->promoting;
 	g->bump = 0;
 	g->draining = 0;
@@ -395,7 +395,7 @@ bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 {
 	struct prot_meta *m = &g->meta[member];
-	u32 lane, slot;
+	u32 ring, slot;
 
 	m->busy = 0;
 	if (err) {
@@ -416,8 +416,8 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 		break;
 	case PROT_META_REPLAY:
 		div_u64_rem(m->last, g->cfg.slots, &slot);
-		lane = m->ring;
-		if (record_valid(g, member, lane, slot))
+		ring = m->pos;
+		if (record_valid(g, member, ring, slot))
 			m->loaded = 1;
 		else
 			prot_member_failed(g, member);	/* it was a moment ago */

@@ -71,10 +71,10 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->off_bufs = take(&end, c->bufs, h->buf_bytes);
 	h->off_meta = take(&end, c->width, h->meta_buf_bytes);
 	if (c->level == PROT_EC) {
-		h->off_lanes = take(&end, c->lanes, sizeof(struct prot_lane));
+		h->off_rings = take(&end, c->rings, sizeof(struct prot_ring));
 		h->off_ecops = take(&end, c->ops, sizeof(struct prot_ecop));
 		h->off_ranges = take(&end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
-		h->off_txs = take(&end, (u64)c->lanes * c->slots, sizeof(struct prot_tx));
+		h->off_txs = take(&end, (u64)c->rings * c->slots, sizeof(struct prot_tx));
 	}
 	h->bytes = end >> 32 ? 0 : end;
 }

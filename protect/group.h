@@ -78,7 +78,7 @@
  *	becomes several
  * @slot_head: ec: bytes of a slot before its payload, at least @lba; 4096, so that
  *	payloads are aligned
- * @lanes: ec: rings; stripes of different lanes share nothing
+ * @rings: ec: rings; stripes of different rings share nothing
  * @slots: ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight
  * @fresh: first attachment ever, of members that hold the same: nothing is
  *	read, all bitmaps are written empty before the group serves
@@ -106,7 +106,7 @@ struct prot_group_config {
 	u32	slot_head;
 	u16	ops;
 	u16	bufs;
-	u16	lanes;
+	u16	rings;
 	u16	slots;
 	u8	level;
 	u8	width;
@@ -162,7 +162,7 @@ enum prot_phase {
 	PROT_P_COPY,		/* ec: payload to or from private buffers */
 	PROT_P_GATHER,		/* ec: reads strips into private buffers */
 	PROT_P_CODEC,		/* ec: parity, or lost strips, of them */
-	PROT_P_TXID,		/* ec: waits for a slot of its lane */
+	PROT_P_TXID,		/* ec: waits for a slot of its ring */
 	PROT_P_RECORD,		/* ec: records on their way to all holders */
 	PROT_P_PLACE,		/* ec: in place, and acknowledged */
 	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
@@ -177,7 +177,7 @@ enum prot_purpose {
 	PROT_FOR_REQUEST,
 	PROT_FOR_SYNC,		/* resynchronisation, catch-up and rebuild */
 	PROT_FOR_SCRUB,
-	PROT_FOR_BARRIER,	/* ec: moves a lane's watermark */
+	PROT_FOR_BARRIER,	/* ec: moves a ring's watermark */
 };
 
 /**
@@ -277,7 +277,7 @@ struct prot_meta {
 	u8	what;		/* enum prot_meta_what */
 	u8	attach_block;	/* ec: which of the two is the newer one */
 	u32	cursor;		/* LOADING: blocks read, all bitmaps counted */
-	u32	ring;		/* ec, attaching: how far it is in this stage */
+	u32	pos;		/* ec, attaching: how far it is in this stage */
 	u64	dirty;		/* bitmaps with blocks that are to be written */
 	u64	attach;		/* ec, LOADING: highest attach number found */
 	u64	last;		/* ec, replay: transaction in hand */
@@ -329,7 +329,7 @@ struct prot_shape {
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
 	u32	off_waiting;	/* set of ops that wait for a buffer or a slot */
-	u32	off_bufs, off_meta, off_lanes, off_ecops, off_ranges, off_txs;
+	u32	off_bufs, off_meta, off_rings, off_ecops, off_ranges, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
 	u32	set_words, dirty_words;	/* of one set */
@@ -373,7 +373,7 @@ struct prot_group {
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
 	u8	bump;		/* ec: attach number is being written */
-	u8	barriers;	/* ec: lane to look at next, plus one; 0: none */
+	u8	barriers;	/* ec: ring to look at next, plus one; 0: none */
 	u64	bumped;		/* ec: members that have the new attach number */
 	u64	bumping;	/* ec: members that are to have it */
 	u64	taken;		/* ec: joining members that records are written to */

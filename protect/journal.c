@@ -33,20 +33,20 @@ static bool place_fits(const struct prot_slot_hdr *h, const struct prot_slot_pla
 	u32 slot;
 
 	div_u64_rem(txid, at->slots, &slot);
-	return h->member == at->member && le32_to_cpu(h->lane) == at->lane &&
+	return h->member == at->member && le32_to_cpu(h->ring) == at->ring &&
 	       (!at->attach || le64_to_cpu(h->attach) == at->attach) &&
 	       txid && mark && mark <= txid && slot == at->slot;
 }
 
 static bool rows_fit(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
 {
-	u32 first = le32_to_cpu(h->first), length = le32_to_cpu(h->length), lane, rot;
+	u32 first = le32_to_cpu(h->first), length = le32_to_cpu(h->length), ring, rot;
 	u64 stripe = le64_to_cpu(h->stripe);
 
 	if (h->kind == PROT_SLOT_BARRIER)
 		return !length;
-	div_u64_rem(stripe, at->lanes, &lane);
-	if (stripe >= at->stripes || lane != at->lane)
+	div_u64_rem(stripe, at->rings, &ring);
+	if (stripe >= at->stripes || ring != at->ring)
 		return false;
 	if (h->kind == PROT_SLOT_ZERO)
 		return !length;

@@ -5,12 +5,12 @@
  * first byte in place changes. Little endian.
  *
  *   rings, behind the bitmaps of a member (record.h), at a multiple of @head:
- *   | lane 0: slot 0 | slot 1 | .. | slot R-1 | lane 1: slot 0 | ..
+ *   | ring 0: slot 0 | slot 1 | .. | slot R-1 | ring 1: slot 0 | ..
  *
  *   slot:  |  ....  | header, 1 LBA | payload .............. |
  *          0                        head                     head + slot bytes
  *
- * lane = stripe mod lanes; slot = transaction id mod slots, on every member, so
+ * ring = stripe mod rings; slot = transaction id mod slots, on every member, so
  * there is no allocator and nothing to lose. Header and payload are one write;
  * no tearing of it gives a valid record: the header's checksum covers that of
  * the payload, and that is seeded with salt, attach number, transaction and
@@ -18,7 +18,7 @@
  * can pass for a record.
  *
  * A record counts when it is valid and of the newest attach number. Among these
- * of a lane, those below the highest @watermark are dead: they are in place.
+ * of a ring, those below the highest @watermark are dead: they are in place.
  * Another one is complete when each of its @holders that is still in sync has it.
  */
 #ifndef PROTECT_JOURNAL_H
@@ -30,7 +30,7 @@
 #include "protect/record.h"
 
 #define PROT_SLOT_MAGIC		0x544f4c53	/* "SLOT" */
-#define PROT_LANES_MAX		64
+#define PROT_RINGS_MAX		64
 #define PROT_SLOTS_MIN		2
 #define PROT_SLOTS_MAX		64
 
@@ -52,10 +52,10 @@ enum prot_slot_kind {
  * @member: index in the group
  * @strip: PAYLOAD: which strip of the stripe the member holds
  * @group: which group of the volume
- * @lane: which ring
+ * @ring: which ring
  * @attach: number of the attachment
- * @txid: of the transaction, counted per lane, from 1 in each attachment
- * @watermark: every transaction of the lane below it is in place
+ * @txid: of the transaction, counted per ring, from 1 in each attachment
+ * @watermark: every transaction of the ring below it is in place
  * @epoch: of the layout; for people
  * @participants: members whose strips change
  * @holders: members that hold a record of it
@@ -74,7 +74,7 @@ struct prot_slot_hdr {
 	u8	member;
 	u8	strip;
 	__le32	group;
-	__le32	lane;
+	__le32	ring;
 	__le64	attach;
 	__le64	txid;
 	__le64	watermark;
@@ -100,8 +100,8 @@ struct prot_slot_place {
 	u64	stripes;	/* of the group */
 	u32	strip_bytes;
 	u32	slot_bytes;
-	u32	lane;
-	u32	lanes;
+	u32	ring;
+	u32	rings;
 	u32	slot;
 	u32	slots;
 	u32	lba;

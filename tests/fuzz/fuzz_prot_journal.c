@@ -15,7 +15,7 @@
 static const struct prot_group_config config = {
 	.owner = { .salt = 7 }, .bytes = 16 * LBA, .in_sync = 0xb, .epoch = 9, .region = 2 * LBA,
 	.lba = LBA, .ops = 4, .bufs = 4, .level = PROT_EC, .width = 4, .k = 2, .m = 2,
-	.strip = 2 * LBA, .slot_bytes = 2 * LBA, .slot_head = LBA, .lanes = 2, .slots = 3,
+	.strip = 2 * LBA, .slot_bytes = 2 * LBA, .slot_head = LBA, .rings = 2, .slots = 3,
 };
 
 /* What the check would refuse nearly always: make it pass that far. */
@@ -38,7 +38,7 @@ static void seal(uint8_t *to, const struct prot_event *ev, uint8_t how)
 		return;
 	n = (ev->io.addr - (meta - 6 * 3 * LBA)) / (3 * LBA);
 	h->member = ev->io.member;
-	h->lane = cpu_to_le32(n / 3);
+	h->ring = cpu_to_le32(n / 3);
 	h->attach = cpu_to_le64(5 + (how >> 2 & 1));
 	if (how & 8)
 		h->txid = cpu_to_le64(n % 3 + 3 * (how >> 4));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-#   make check-nbd [LANE=long] [LEVELS="mirror:2 .."]   real programs on the policy, over
+#   make check-nbd [TIER=long] [LEVELS="mirror:2 .."]   real programs on the policy, over
 #                                                      files: fio, kills, a checker
 
 NBD_PURE    := $(filter protect/%,$(pure-protect:%.o=%.c))
@@ -34,6 +34,6 @@ $(BUILD)/nbd/check-members: tests/nbd/check-members.c tests/nbd/stamp.h
 nbd: $(NBD_BIN)
 
 check-nbd: $(NBD_BIN)
-	@tests/nbd/run $(if $(LANE),$(LANE),check) $(BUILD)/nbd $(LEVELS)
+	@tests/nbd/run $(if $(TIER),$(TIER),check) $(BUILD)/nbd $(LEVELS)
 
 .PHONY: nbd check-nbd

@@ -155,7 +155,7 @@ void state_config(const struct state *s, uint32_t group, struct prot_group_confi
 		c->strip = s->strip;
 		c->slot_bytes = s->strip;
 		c->slot_head = 4096;
-		c->lanes = 4;
+		c->rings = 4;
 		c->slots = 8;
 		c->bufs = 20;
 	}

@@ -55,7 +55,7 @@ static void random_ec(struct sim_config *c)
 	c->copies = c->k + c->m;
 	c->strip = 1 << rnd(2);
 	c->slot = rnd(4) ? c->strip : 1 + rnd(2);
-	c->lanes = 1 + rnd(2);
+	c->rings = 1 + rnd(2);
 	c->slots = 2 + rnd(c->copies > 5 ? 2 : 3);
 	c->region = c->strip << rnd(3);
 	c->sectors = c->k * c->strip * (2 + rnd(3));
@@ -318,7 +318,7 @@ static void story_begin(struct sim_world *w, struct schedule *s, struct sim_conf
 static struct sim_config small_ec(int m, int slots, int sectors)
 {
 	return (struct sim_config){ .copies = 2 + m, .k = 2, .m = m, .strip = 1, .slot = 1,
-				    .lanes = 1, .slots = slots, .sectors = sectors, .region = 1,
+				    .rings = 1, .slots = slots, .sectors = sectors, .region = 1,
 				    .ops = 4 };
 }
 
@@ -565,8 +565,8 @@ static void minimise(struct sim_world *w, struct schedule *s)
 static void print_schedule(const struct sim_world *w, const struct schedule *s)
 {
 	if (s->cfg.k)
-		printf("ec:%d+%d, strip %d, slots of %d, %d lanes of %d, ", s->cfg.k, s->cfg.m,
-		       s->cfg.strip, s->cfg.slot, s->cfg.lanes, s->cfg.slots);
+		printf("ec:%d+%d, strip %d, slots of %d, %d rings of %d, ", s->cfg.k, s->cfg.m,
+		       s->cfg.strip, s->cfg.slot, s->cfg.rings, s->cfg.slots);
 	printf("%d copies, %d sectors, regions of %d, chunks of %d, %d requests at a time\n",
 	       s->cfg.copies, s->cfg.sectors, s->cfg.region, s->cfg.chunk, s->cfg.ops);
 	for (int i = 0; i < s->n; i++) {

@@ -8,7 +8,7 @@
  * crash at any point with any subset of what was in flight, any loss, a member
  * that falls silent at any point, comes back, is caught up and promoted. Two
  * sectors in two regions; or two stripes of one sector a strip, in two regions,
- * one lane of two slots, written in part and whole. States seen before are not gone into again; what
+ * one ring of two slots, written in part and whole. States seen before are not gone into again; what
  * differs only in counters, timestamps and the order of tables is the same.
  */
 #include <stdlib.h>
@@ -160,7 +160,7 @@ static int has_record(const struct sim_world *w, int m, uint32_t n, uint64_t att
 	const struct prot_slot_hdr *h = (const void *)at;
 	struct prot_slot_place p = {
 		.attach = attach, .stripes = 2, .strip_bytes = SIM_LBA, .slot_bytes = SIM_LBA,
-		.lanes = 1, .slot = n, .slots = w->cfg.slots, .lba = SIM_LBA, .member = m,
+		.rings = 1, .slot = n, .slots = w->cfg.slots, .lba = SIM_LBA, .member = m,
 		.width = w->cfg.copies,
 	};
 
@@ -572,7 +572,7 @@ int main(int argc, char **argv)
 		c.copies = c.k + c.m;
 		c.strip = 1;
 		c.slot = 1;
-		c.lanes = 1;
+		c.rings = 1;
 		/* with two, the ring lets no write begin before the one before it is in place */
 		c.slots = getenv("SIM_SLOTS") ? atoi(getenv("SIM_SLOTS")) : 2;
 		c.sectors = 2 * c.k;

@@ -72,7 +72,7 @@ struct sim_config {
 	uint8_t copies;			/* ec: members */
 	uint8_t k, m;			/* 0: a mirror */
 	uint8_t strip, slot;		/* ec: sectors */
-	uint8_t lanes, slots;
+	uint8_t rings, slots;
 	uint8_t sectors;		/* of data */
 	uint8_t region;			/* sectors */
 	uint8_t chunk;			/* sectors of a private buffer */

@@ -13,7 +13,7 @@ FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
 SIM_SECONDS  ?= 3600
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
-SIM_PURE    += ec ec_plan ec_rows ec_codec ec_lane ec_recover codec codec_portable gf256
+SIM_PURE    += ec ec_plan ec_rows ec_codec ec_ring ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/check.c tests/sim/oracle.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
@@ -57,6 +57,6 @@ sim-exhaustive: $(SIM_SEARCH)
 	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
 check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan) $(SIM_SEARCH)
-	@tests/sim/check $(if $(LANE),$(LANE),check) $(BUILD)/sim
+	@tests/sim/check $(if $(TIER),$(TIER),check) $(BUILD)/sim
 
 .PHONY: sim sim-volume sim-mutants sim-exhaustive check-sim

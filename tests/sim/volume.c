@@ -129,7 +129,7 @@ static void make(struct volume *v, const struct schedule *s)
 	if (s->k) {
 		v->of_group.strip = STRIP;
 		v->of_group.slot = STRIP;
-		v->of_group.lanes = 1;
+		v->of_group.rings = 1;
 		v->of_group.slots = s->slots;
 		v->of_group.region = STRIP * 2;
 		v->of_group.sectors *= s->k;

@@ -68,7 +68,7 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->strip = w->cfg.strip * SIM_LBA;
 		c->slot_bytes = w->cfg.slot * SIM_LBA;
 		c->slot_head = SIM_LBA;
-		c->lanes = w->cfg.lanes;
+		c->rings = w->cfg.rings;
 		c->slots = w->cfg.slots;
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
@@ -281,7 +281,7 @@ static void attach(struct sim_world *w);
 static void attached(struct sim_world *w)
 {
 	struct prot_group *g = sim_group(w);
-	uint64_t ring = (uint64_t)w->cfg.copies * w->cfg.lanes * w->cfg.slots;
+	uint64_t ring = (uint64_t)w->cfg.copies * w->cfg.rings * w->cfg.slots;
 
 	w->slots_read += g->slots_read;
 	w->places_written += g->places_written;

@@ -32,7 +32,7 @@ static struct prot_group_config config(u8 k, u8 m)
 				       .region = 2 * STRIP, .lba = LBA, .ops = 8, .bufs = 6,
 				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
 				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
-				       .lanes = 2, .slots = 4, .fresh = 1 };
+				       .rings = 2, .slots = 4, .fresh = 1 };
 	u32 i;
 
 	meta = prot_group_meta_bytes(&c);
@@ -123,8 +123,8 @@ static void test_config(void)
 	BAD(slot_bytes, 3 * LBA);
 	BAD(slot_bytes, 256);
 	BAD(slot_head, 256);
-	BAD(lanes, 0);
-	BAD(lanes, PROT_LANES_MAX + 1);
+	BAD(rings, 0);
+	BAD(rings, PROT_RINGS_MAX + 1);
 	BAD(slots, 1);
 	BAD(slots, PROT_SLOTS_MAX + 1);
 	BAD(ops, 3);
@@ -665,7 +665,7 @@ static void test_slices(void)
 	c.slot_bytes = slot;
 	c.ops = 24;
 	c.bufs = 12;
-	c.lanes = 1;
+	c.rings = 1;
 	c.data[0] = c.data[1] = c.data[2] = meta = prot_group_meta_bytes(&c);
 	memset(disk, 0, sizeof(disk[0]) * 3);
 	g = start(&c);

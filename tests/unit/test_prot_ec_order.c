@@ -44,7 +44,7 @@ static struct prot_group *make(u8 k, u8 m)
 				       .region = 2 * STRIP, .lba = LBA, .ops = 16, .bufs = 10,
 				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
 				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
-				       .lanes = 2, .slots = 8, .fresh = 1 };
+				       .rings = 2, .slots = 8, .fresh = 1 };
 	u32 i;
 
 	meta = prot_group_meta_bytes(&c);

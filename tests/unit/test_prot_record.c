@@ -118,15 +118,15 @@ static void test_bytes(void)
 }
 
 static const struct prot_slot_place place = {
-	.attach = 12, .stripes = 100, .strip_bytes = 4096, .slot_bytes = 4096, .lane = 1,
-	.lanes = 3, .slot = 2, .slots = 5, .lba = 512, .member = 3, .width = 6,
+	.attach = 12, .stripes = 100, .strip_bytes = 4096, .slot_bytes = 4096, .ring = 1,
+	.rings = 3, .slot = 2, .slots = 5, .lba = 512, .member = 3, .width = 6,
 };
 
-/* A record as it should be: transaction 17 of lane 1, stripe 7, three sectors. */
+/* A record as it should be: transaction 17 of ring 1, stripe 7, three sectors. */
 static struct prot_slot_hdr slot_record(u8 *payload)
 {
 	struct prot_slot_hdr h = { .kind = PROT_SLOT_PAYLOAD, .member = 3, .strip = 2,
-				   .lane = cpu_to_le32(1), .attach = cpu_to_le64(12),
+				   .ring = cpu_to_le32(1), .attach = cpu_to_le64(12),
 				   .txid = cpu_to_le64(17), .watermark = cpu_to_le64(15),
 				   .participants = cpu_to_le64(0x38),
 				   .holders = cpu_to_le64(0x38), .stripe = cpu_to_le64(7),
@@ -182,7 +182,7 @@ static void test_slot_others(void)
 	BAD(kind, PROT_SLOT_ZERO);	/* with a payload */
 	BAD(member, 2);
 	BAD(strip, 6);
-	BAD(lane, cpu_to_le32(0));
+	BAD(ring, cpu_to_le32(0));
 	BAD(attach, cpu_to_le64(11));	/* of an older attachment: stale */
 	BAD(attach, cpu_to_le64(13));
 	BAD(txid, cpu_to_le64(16));	/* of another slot */
@@ -192,7 +192,7 @@ static void test_slot_others(void)
 	BAD(holders, cpu_to_le64(0x30));	/* not this member */
 	BAD(holders, cpu_to_le64(0x78));
 	BAD(participants, cpu_to_le64(0x78));
-	BAD(stripe, cpu_to_le64(8));	/* of another lane */
+	BAD(stripe, cpu_to_le64(8));	/* of another ring */
 	BAD(stripe, cpu_to_le64(100));
 	BAD(strip, 1);			/* of another member */
 	BAD(participants, cpu_to_le64(0x30));	/* a payload for nothing */
@@ -211,7 +211,7 @@ static void test_slot_others(void)
 	CU_ASSERT_EQUAL(prot_slot_check(&h, &owner, &at), -EBADMSG); \
 	} while (0)
 	PLACE(slot, 1);
-	PLACE(lane, 2);
+	PLACE(ring, 2);
 	PLACE(member, 4);
 	PLACE(attach, 13);
 	PLACE(stripes, 7);

@@ -179,7 +179,7 @@ static void test_many_ec(void)
 				       .region = 1 << 20, .lba = LBA, .ops = 4096, .bufs = 64,
 				       .level = PROT_EC, .width = 3, .k = 2, .m = 1,
 				       .strip = 4096, .slot_bytes = 4096, .slot_head = 4096,
-				       .lanes = 8, .slots = 16, .fresh = 1 };
+				       .rings = 8, .slots = 16, .fresh = 1 };
 	struct prot_group *g;
 	u32 i, before;
 

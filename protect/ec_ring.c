@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: transaction ids, the ring's slots, watermarks, gate and retirement.
+ * Rings: transaction ids, the ring's slots, watermarks, gate and retirement.
  *
  *   txid   .. 41   42   43   44   45   46   47
  *             retired |  in flight   |    next
  *                  oldest = 44
  *
- * Each record says the oldest transaction of its lane that was not retired when
+ * Each record says the oldest transaction of its ring that was not retired when
  * it was made: everything below is in place. Once such a record is durable on so
  * many members that one survives whatever may still be lost, the slots of those
  * below may be used again, not before: "finished" is not enough, the memory of
@@ -19,12 +19,12 @@
 
 #include "protect/ec_priv.h"
 
-void prot_ec_lanes_reset(struct prot_group *g)
+void prot_ec_rings_reset(struct prot_group *g)
 {
 	u32 i;
 
-	for (i = 0; i < g->cfg.lanes; i++)
-		*prot_lane(g, i) = (struct prot_lane){ .next = 1, .oldest = 1 };
+	for (i = 0; i < g->cfg.rings; i++)
+		*prot_ring(g, i) = (struct prot_ring){ .next = 1, .oldest = 1 };
 }
 
 /* Records needed so that one survives: of those that are in sync or about to be. */
@@ -50,8 +50,8 @@ static u64 pick_holders(const struct prot_group *g)
 	return set;
 }
 
-/* May @lane give out its next id? */
-static bool slot_free(const struct prot_group *g, const struct prot_lane *l)
+/* May @ring give out its next id? */
+static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
 
@@ -66,7 +66,7 @@ static bool slot_free(const struct prot_group *g, const struct prot_lane *l)
  */
 static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 {
-	const struct prot_lane *l = prot_lane(g, e->lane);
+	const struct prot_ring *l = prot_ring(g, e->ring);
 
 	if (PROT_MUTANT(EC_NO_JOURNAL) && e->kind == PROT_SLOT_PAYLOAD)
 		return true;
@@ -81,7 +81,7 @@ static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	struct prot_lane *l = prot_lane(g, e->lane);
+	struct prot_ring *l = prot_ring(g, e->ring);
 	u64 strips = e->data | prot_ec_all_parity(g), changed;
 
 	if (g->draining) {
@@ -130,7 +130,7 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	h->kind = e->kind;
 	h->member = member;
 	h->strip = e->kind == PROT_SLOT_PAYLOAD ? strip : 0;
-	h->lane = cpu_to_le32(e->lane);
+	h->ring = cpu_to_le32(e->ring);
 	h->attach = cpu_to_le64(g->attach);
 	h->txid = cpu_to_le64(e->txid);
 	h->watermark = cpu_to_le64(e->mark);
@@ -147,7 +147,7 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	prot_slot_seal(h, &g->cfg.owner);
 	div_u64_rem(e->txid, g->cfg.slots, &slot);
 	prot_io_fill(g, op, member, PROT_WRITE, 0, g->cfg.lba + length, ev);
-	ev->io.addr = prot_ec_slot(g, member, e->lane, slot);
+	ev->io.addr = prot_ec_slot(g, member, e->ring, slot);
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
 	ev->runs[0].offset = at;
 	if (length) {
@@ -172,7 +172,7 @@ bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op)
 void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	struct prot_lane *l = prot_lane(g, e->lane);
+	struct prot_ring *l = prot_ring(g, e->ring);
 
 	if (e->mark > l->durable &&
 	    prot_weight(e->holders & prot_ec_full(g)) >= holders_needed(g)) {
@@ -185,7 +185,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	struct prot_lane *l = prot_lane(g, e->lane);
+	struct prot_ring *l = prot_ring(g, e->ring);
 	u32 slot;
 
 	div_u64_rem(e->txid, g->cfg.slots, &slot);
@@ -199,7 +199,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 	prot_wake(g, PROT_P_TXID);
 }
 
-/* Move the next lane's watermark on, whose last record would hold up a lone write. */
+/* Move the next ring's watermark on, whose last record would hold up a lone write. */
 bool prot_ec_barrier(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, PROT_OP_BARRIER);
@@ -208,14 +208,14 @@ bool prot_ec_barrier(struct prot_group *g)
 
 	if (!g->barriers || op->phase != PROT_P_FREE || g->state != PROT_G_SERVING)
 		return false;
-	for (i = g->barriers - 1; i < g->cfg.lanes; i++) {
-		const struct prot_lane *l = prot_lane(g, i);
+	for (i = g->barriers - 1; i < g->cfg.rings; i++) {
+		const struct prot_ring *l = prot_ring(g, i);
 
 		if (l->oldest != l->next || l->recorded < l->durable)
 			continue;
 		g->barriers = i + 2;
 		memset(e, 0, sizeof(*e));
-		e->lane = i;
+		e->ring = i;
 		op->kind = PROT_WRITE;
 		op->flags = 0;
 		op->purpose = PROT_FOR_BARRIER;

@@ -15,19 +15,19 @@
 static void waiting_drop(struct rdda_chan *ch, const struct rdda_extent *e, int err,
 			 struct list_head *ended)
 {
-	struct rdda_lane *lane, *nlane;
+	struct rdda_drive_queue *dq, *ndq;
 	struct rdda_io *io, *nio;
 
 	lockdep_assert_held(&ch->lock);
-	list_for_each_entry_safe(lane, nlane, &ch->turns, turn) {
-		list_for_each_entry_safe(io, nio, &lane->waiting, node) {
+	list_for_each_entry_safe(dq, ndq, &ch->turns, turn) {
+		list_for_each_entry_safe(io, nio, &dq->waiting, node) {
 			if (e && io->extent != e)
 				continue;
 			list_del(&io->node);
 			rdda_io_drop(io, err, ended);
 		}
-		if (list_empty(&lane->waiting))
-			list_del_init(&lane->turn);
+		if (list_empty(&dq->waiting))
+			list_del_init(&dq->turn);
 	}
 }
 

@@ -144,7 +144,7 @@ static int chan_arrays(struct rdda_chan *ch)
 	unsigned int i;
 
 	ch->slots = kvcalloc(ch->cmds, sizeof(*ch->slots), GFP_KERNEL);
-	ch->lanes = kvcalloc(RDDA_LANES, sizeof(*ch->lanes), GFP_KERNEL);
+	ch->drive_queues = kvcalloc(RDDA_DRIVE_QUEUES, sizeof(*ch->drive_queues), GFP_KERNEL);
 	ch->slot_free = kvcalloc(ch->cmds, sizeof(*ch->slot_free), GFP_KERNEL);
 	ch->batches = kcalloc(ch->nr_batches, sizeof(*ch->batches), GFP_KERNEL);
 	ch->batch_free = kcalloc(ch->nr_batches, sizeof(*ch->batch_free), GFP_KERNEL);
@@ -153,12 +153,12 @@ static int chan_arrays(struct rdda_chan *ch)
 	ch->sig = kvcalloc(ch->sig_mask + 1, sizeof(*ch->sig), GFP_KERNEL);
 	ch->wr = kvcalloc(RDDA_CHAIN, sizeof(*ch->wr), GFP_KERNEL);
 	ch->sge = kvcalloc(RDDA_CHAIN, ch->sge_max * sizeof(*ch->sge), GFP_KERNEL);
-	if (!ch->slots || !ch->lanes || !ch->slot_free || !ch->batches || !ch->batch_free ||
+	if (!ch->slots || !ch->drive_queues || !ch->slot_free || !ch->batches || !ch->batch_free ||
 	    !ch->ctl_free || !ch->sig || !ch->wr || !ch->sge)
 		return -ENOMEM;
-	for (i = 0; i < RDDA_LANES; i++) {
-		INIT_LIST_HEAD(&ch->lanes[i].waiting);
-		INIT_LIST_HEAD(&ch->lanes[i].turn);
+	for (i = 0; i < RDDA_DRIVE_QUEUES; i++) {
+		INIT_LIST_HEAD(&ch->drive_queues[i].waiting);
+		INIT_LIST_HEAD(&ch->drive_queues[i].turn);
 	}
 	/* Stacks; the lowest number is on top. */
 	for (i = 0; i < ch->cmds; i++) {
@@ -222,7 +222,7 @@ void rdda_chan_release(struct rdda_chan *ch)
 void rdda_chan_free(struct rdda_chan *ch)
 {
 	kvfree(ch->slots);
-	kvfree(ch->lanes);
+	kvfree(ch->drive_queues);
 	kvfree(ch->slot_free);
 	bitmap_free(ch->bounce_map);
 	kvfree(ch->bounce_slot);

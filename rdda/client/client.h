@@ -63,7 +63,7 @@
 #define RDDA_SGE_MAX		8
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
-#define RDDA_LANES		64	/* drives of a target that are told apart */
+#define RDDA_DRIVE_QUEUES		64	/* drives of a target that are told apart */
 #define RDDA_STAGES		32	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
 
@@ -82,11 +82,11 @@ struct rdda_cursor {
  * @cur: where its next command's payload begins
  * @mapped: DMA-mapped entries, 0: not mapped
  * @staging: payload being kept, for RDDA_IO_STAGE
- * @lane: of its drive in @ch
+ * @dq: of its drive in @ch
  */
 struct rdda_io_priv {
 	struct rdda_chan *ch;
-	struct rdda_lane *lane;
+	struct rdda_drive_queue *dq;
 	struct rdda_cursor cur;
 	u32 mapped;
 	u32 cmds;
@@ -100,7 +100,7 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
 }
 
 /**
- * struct rdda_lane - what one drive has of a channel; under the channel's lock
+ * struct rdda_drive_queue - what one drive has of a channel; under the channel's lock
  * @waiting: I/O with commands still to be made, oldest first
  * @turn: in rdda_chan.turns while there is some
  * @slots: commands that have not ended
@@ -110,7 +110,7 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
  * Drives share slots, credits and arena by rdda_share_may(): one that hangs keeps
  * its part, and the others go on with theirs, also those that are opened later.
  */
-struct rdda_lane {
+struct rdda_drive_queue {
 	struct list_head waiting;
 	struct list_head turn;
 	u16	slots;
@@ -133,7 +133,7 @@ enum rdda_slot_state {
  * @io: what it is a part of; NULL: nobody waits for it any more
  * @extent: of @io, also when that was abandoned: to be compared only; NULL when
  *	free, or when the extent has gone
- * @lane: of its drive
+ * @dq: of its drive
  * @node: on pending, to_read or covered
  * @read_cqe: local completion of its READs
  * @at: where its payload lies in the I/O's scatterlist
@@ -148,7 +148,7 @@ enum rdda_slot_state {
  * @batch: message it went with
  * @batch_gen: that message's generation
  * @part: which command of its I/O it is
- * @pages: of the arena that its lane counts for it
+ * @pages: of the arena that its drive queue counts for it
  * @idx: its number
  * @gen: changes with each use
  * @state: enum rdda_slot_state
@@ -162,7 +162,7 @@ struct rdda_slot {
 	struct rdda_chan *ch;
 	struct rdda_io *io;
 	struct rdda_extent *extent;
-	struct rdda_lane *lane;
+	struct rdda_drive_queue *dq;
 	struct list_head node;
 	struct ib_cqe read_cqe;
 	struct rdda_cursor at;
@@ -219,10 +219,10 @@ struct rdda_bufs {
  * @gen: tells a late completion of an older use
  * @unsent: its SEND has no local completion yet
  * @credit: no completion of its commands has come yet
- * @lane: that the credit counts for
+ * @dq: that the credit counts for
  */
 struct rdda_batch {
-	struct rdda_lane *lane;
+	struct rdda_drive_queue *dq;
 	u16	gen;
 	bool	unsent;
 	bool	credit;
@@ -251,8 +251,8 @@ struct rdda_counts {
  * All else is under @lock unless it says so.
  *
  * @open: I/O may be posted
- * @lanes: RDDA_LANES drives
- * @turns: lanes where I/O waits; the first comes next
+ * @drive_queues: RDDA_DRIVE_QUEUES drives
+ * @turns: drive queues where I/O waits; the first comes next
  * @pending: commands that are built, oldest first
  * @to_read: commands whose data is to be READ, oldest first
  * @covered: commands that wait for a local completion only
@@ -311,7 +311,7 @@ struct rdda_chan {
 	/* all that follows, up to @last_rx */
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;
-	struct rdda_lane *lanes;
+	struct rdda_drive_queue *drive_queues;
 	struct list_head turns;
 	struct list_head pending;
 	struct list_head to_read;
@@ -386,7 +386,7 @@ struct rdda_grant {
 	u64	bytes;
 	u32	max_bytes;
 	u8	lba_shift;
-	u8	lane;
+	u8	dq;
 	bool	rw;
 };
 
@@ -421,8 +421,8 @@ struct rdda_call {
  * @dead: set once, by rdda_session_fail(); @err and @reason before it, by the
  *	same
  * @up: logged in; from then on a lost connection is the session's end
- * @lane_drive: drives by number of their lanes; the work item's own
- * @nr_lanes: how many; written by the work item
+ * @queue_drive: drives by the number of their queue; the work item's own
+ * @nr_drive_queues: how many; written by the work item
  * @calls: under @call_lock
  * @next_tag: under @call_lock
  * @room: OPENs and CLOSEs that may be sent unanswered, under @call_lock
@@ -459,8 +459,8 @@ struct rdda_session {
 	u64	*bounce_dma;
 	struct ib_mr *bounce_mr;
 
-	uuid_t	lane_drive[RDDA_LANES];
-	unsigned int nr_lanes;
+	uuid_t	queue_drive[RDDA_DRIVE_QUEUES];
+	unsigned int nr_drive_queues;
 
 	u32	keepalive_ms;
 	u32	dead_ms;

@@ -22,7 +22,7 @@ static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)
 	if (b->gen != slot->batch_gen || !b->credit)
 		return;
 	b->credit = false;
-	b->lane->credits--;
+	b->dq->credits--;
 	if (!b->unsent)
 		ch->batch_free[ch->nbatch_free++] = slot->batch;
 }

@@ -160,8 +160,8 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 		rdda_arena_free(ch, slot->arena);
 	if (slot->push)
 		rdda_bounce_give(slot);
-	slot->lane->slots--;
-	slot->lane->pages -= slot->pages;
+	slot->dq->slots--;
+	slot->dq->pages -= slot->pages;
 	slot->has_arena = false;
 	slot->push = false;
 	slot->state = RDDA_SLOT_FREE;
@@ -206,7 +206,7 @@ static const u8 opcodes[] = {
 
 static bool chan_alone(const struct rdda_chan *ch)
 {
-	return READ_ONCE(ch->s->nr_lanes) < 2;
+	return READ_ONCE(ch->s->nr_drive_queues) < 2;
 }
 
 /*
@@ -218,7 +218,7 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 			  u32 *bytes)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
-	const struct rdda_lane *lane = p->lane;
+	const struct rdda_drive_queue *dq = p->dq;
 	int err;
 
 	slot->push = !p->mapped && io_pushes(ch, io);
@@ -227,10 +227,10 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 		slot->arena = io->stage ? io->stage->off[p->cmds] : 0;
 		return 0;
 	}
-	if (!rdda_share_may(lane->pages, ch->buddy.avail, ch->buddy.pages, chan_alone(ch)))
+	if (!rdda_share_may(dq->pages, ch->buddy.avail, ch->buddy.pages, chan_alone(ch)))
 		return -ENOMEM;
 	while (rdda_arena_alloc(ch, *bytes, &slot->arena)) {
-		if (lane->slots || *bytes <= RDDA_PAGE)
+		if (dq->slots || *bytes <= RDDA_PAGE)
 			return -ENOMEM;
 		*bytes = RDDA_PAGE << (rdda_buddy_order(*bytes) - 1);
 	}
@@ -251,12 +251,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
 	u32 bytes = command_bytes(ch, g, io), wrs = 0;
-	struct rdda_lane *lane = p->lane;
+	struct rdda_drive_queue *dq = p->dq;
 	struct rdda_cursor next;
 	struct rdda_slot *slot;
 	int err;
 
-	if (!rdda_share_may(lane->slots, ch->nslot_free, ch->cmds, chan_alone(ch)))
+	if (!rdda_share_may(dq->slots, ch->nslot_free, ch->cmds, chan_alone(ch)))
 		return -ENOMEM;
 	slot = &ch->slots[ch->slot_free[ch->nslot_free - 1]];
 	err = command_memory(ch, io, slot, &bytes);
@@ -272,14 +272,14 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	ch->nslot_free--;
 	slot->io = io;
 	slot->extent = io->extent;
-	slot->lane = lane;
+	slot->dq = dq;
 	slot->opcode = opcodes[io->op];
 	slot->io_off = io->issued;
 	slot->part = p->cmds;
 	slot->len = bytes;
 	slot->pages = slot->has_arena ? 1U << rdda_buddy_order(bytes) : 0;
-	lane->slots++;
-	lane->pages += slot->pages;
+	dq->slots++;
+	dq->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
 	slot->err = 0;
 	slot->wrs = slot->data ? wrs : 0;
@@ -408,7 +408,7 @@ static bool batch_post(struct rdda_chan *ch)
 	if (!ch->nbatch_free)
 		return false;
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (!rdda_share_may(slot->lane->credits, ch->nbatch_free, ch->nr_batches,
+		if (!rdda_share_may(slot->dq->credits, ch->nbatch_free, ch->nr_batches,
 				    chan_alone(ch)))
 			continue;
 		wrs += slot->wrs;
@@ -421,8 +421,8 @@ static bool batch_post(struct rdda_chan *ch)
 		return false;
 	idx = ch->batch_free[--ch->nbatch_free];
 	b = &ch->batches[idx];
-	b->lane = list_first_entry(&send, struct rdda_slot, node)->lane;
-	b->lane->credits++;
+	b->dq = list_first_entry(&send, struct rdda_slot, node)->dq;
+	b->dq->credits++;
 	b->gen++;
 	b->unsent = true;
 	b->credit = true;
@@ -482,20 +482,20 @@ static void chan_commit(struct rdda_chan *ch)
 
 static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
 {
-	struct rdda_lane *lane = rdda_io_priv(io)->lane;
+	struct rdda_drive_queue *dq = rdda_io_priv(io)->dq;
 
-	list_add_tail(&io->node, &lane->waiting);
-	if (list_empty(&lane->turn))
-		list_add_tail(&lane->turn, &ch->turns);
+	list_add_tail(&io->node, &dq->waiting);
+	if (list_empty(&dq->turn))
+		list_add_tail(&dq->turn, &ch->turns);
 }
 
 /*
  * A drive that waits and has nothing in flight is set going by what others give
  * back, so they may take nothing before it. One that has something waits for that.
  */
-static bool lane_starves(const struct rdda_lane *lane)
+static bool queue_starves(const struct rdda_drive_queue *dq)
 {
-	return !lane->slots;
+	return !dq->slots;
 }
 
 /* Behind others of its drive, or one that would starve. */
@@ -503,30 +503,30 @@ static bool io_must_wait(struct rdda_chan *ch, struct rdda_io *io)
 {
 	if (likely(list_empty(&ch->turns)))
 		return false;
-	return !list_empty(&rdda_io_priv(io)->lane->waiting) ||
-	       lane_starves(list_first_entry(&ch->turns, struct rdda_lane, turn));
+	return !list_empty(&rdda_io_priv(io)->dq->waiting) ||
+	       queue_starves(list_first_entry(&ch->turns, struct rdda_drive_queue, turn));
 }
 
 /* One I/O of each drive in turn, as far as there is room. */
 static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 {
-	struct rdda_lane *lane;
+	struct rdda_drive_queue *dq;
 	struct rdda_io *io;
 	LIST_HEAD(stuck);
 
-	while ((lane = list_first_entry_or_null(&ch->turns, struct rdda_lane, turn))) {
-		io = list_first_entry(&lane->waiting, struct rdda_io, node);
+	while ((dq = list_first_entry_or_null(&ch->turns, struct rdda_drive_queue, turn))) {
+		io = list_first_entry(&dq->waiting, struct rdda_io, node);
 		list_del(&io->node);
 		if (io_issue(ch, io, ended)) {
-			list_move_tail(&lane->turn, &ch->turns);
-			if (list_empty(&lane->waiting))
-				list_del_init(&lane->turn);
+			list_move_tail(&dq->turn, &ch->turns);
+			if (list_empty(&dq->waiting))
+				list_del_init(&dq->turn);
 			continue;
 		}
-		list_add(&io->node, &lane->waiting);
-		if (lane_starves(lane))
+		list_add(&io->node, &dq->waiting);
+		if (queue_starves(dq))
 			break;
-		list_move_tail(&lane->turn, &stuck);
+		list_move_tail(&dq->turn, &stuck);
 	}
 	list_splice_tail(&stuck, &ch->turns);
 }
@@ -578,7 +578,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		ch = io->stage->ch;
 	}
 	p->ch = ch;
-	p->lane = &ch->lanes[g->lane];
+	p->dq = &ch->drive_queues[g->dq];
 	if (io_has_pages(io) && !io_pushes(ch, io)) {
 		ret = io_map(ch, io);
 		if (ret)

@@ -27,18 +27,18 @@ int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
 	return 0;
 }
 
-/* Lanes are by drive, not by NSID: one that comes back has a new one. */
-static u8 grant_lane(struct rdda_session *s, const u8 *drive, u32 nsid)
+/* Queues are by drive, not by NSID: a drive that comes back has a new NSID. */
+static u8 grant_queue(struct rdda_session *s, const u8 *drive, u32 nsid)
 {
 	unsigned int i;
 
-	for (i = 0; i < s->nr_lanes; i++)
-		if (!memcmp(&s->lane_drive[i], drive, sizeof(uuid_t)))
+	for (i = 0; i < s->nr_drive_queues; i++)
+		if (!memcmp(&s->queue_drive[i], drive, sizeof(uuid_t)))
 			return i;
-	if (i == RDDA_LANES)
-		return nsid % RDDA_LANES;
-	import_uuid(&s->lane_drive[i], drive);
-	WRITE_ONCE(s->nr_lanes, i + 1);
+	if (i == RDDA_DRIVE_QUEUES)
+		return nsid % RDDA_DRIVE_QUEUES;
+	import_uuid(&s->queue_drive[i], drive);
+	WRITE_ONCE(s->nr_drive_queues, i + 1);
 	return i;
 }
 
@@ -57,7 +57,7 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 	g->lba_shift = m->lba_shift;
 	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
 	g->max_bytes = le32_to_cpu(m->max_bytes);
-	g->lane = grant_lane(s, m->drive, g->nsid);
+	g->dq = grant_queue(s, m->drive, g->nsid);
 	g->rw = e->rw;
 	return g;
 }

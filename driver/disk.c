@@ -161,7 +161,7 @@ void mesh_disk_free(struct mesh_volume *vol)
  * mesh_disk_claim() - let nobody open the disk any more, unless it is open
  * @vol: locked
  *
- * A partition scan holds open_mutex for as long as its reads are parked, so that
+ * A partition scan holds open_mutex for as long as its reads are requeued, so that
  * is not waited for either. A forced detach needs none of this: it sets @dying at
  * once, and whoever opens the disk after all gets errors.
  * Return: 0, or -EBUSY.

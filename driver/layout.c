@@ -22,7 +22,7 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
 	mesh_event_member(l->vol, slot - l->slots, state, err);
-	mesh_park_wake(l->vol);
+	mesh_retry_wake(l->vol);
 	mesh_volume_changed(l->vol);
 }
 
@@ -241,7 +241,7 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
  * @new: the layout, NULL when the volume goes
  *
  * Requests on their way end with the old layout; those that come, and those
- * that are parked, take the new one.
+ * that were requeued, take the new one.
  */
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 {
@@ -263,7 +263,7 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 		mesh_layout_less(&vol->draining, &vol->drained);
 		mesh_layout_less(&vol->closing, &vol->closed);
 	}
-	mesh_park_wake(vol);
+	mesh_retry_wake(vol);
 }
 
 /**

@@ -6,7 +6,7 @@
  * A request has room for one I/O of few pages in itself, which is all that
  * most ever need. Others come from the volume's mempools without waiting; when
  * those are empty the batch ends early and more is planned when it has ended.
- * When not even one can be sent the request is parked and tried again.
+ * When not even one can be sent the request is requeued.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>

@@ -3,7 +3,7 @@
  * Requests: blk-mq's calls, the loop of a request over its batches, its end.
  *
  * A request once taken is never given back to blk-mq: it ends, or it is
- * parked. req->left is its only synchronisation: whoever brings it to zero
+ * requeued. req->left is its only synchronisation: whoever brings it to zero
  * owns the request and goes on with it.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
@@ -90,7 +90,7 @@ static void mesh_req_over(struct mesh_req *req)
 	mesh_layout_unpin(req->layout);
 	if (unlikely(err) && mesh_retryable(err) && !READ_ONCE(vol->dying) &&
 	    time_before(jiffies, req->deadline))
-		mesh_park(vol, req);
+		mesh_retry_add(vol, req);
 	else
 		mesh_req_end(req, err);
 }
@@ -112,7 +112,7 @@ void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
 			return;
 		if (unlikely(!over && !sent)) {
-			mesh_park_ready(blk_mq_rq_from_pdu(req)->q->queuedata, req);
+			mesh_retry_ready(blk_mq_rq_from_pdu(req)->q->queuedata, req);
 			return;
 		}
 	} while (!over);
@@ -274,7 +274,7 @@ static void mesh_queue_rqs(mesh_rq_list_t *list)
 
 /*
  * A request has been in flight for io_timeout. Members that still have I/O of it
- * are kicked, so that it comes back and the request can end; parked ones end by
+ * are kicked, so that it comes back and the request can end; requeued ones end by
  * themselves. Only that ends requests, never this.
  *
  * A member that goes on ending other I/O is not stuck, and a kick ends all of its

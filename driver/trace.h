@@ -56,7 +56,7 @@ TRACE_EVENT(mesh_request_done,
 		  __entry->sector, __entry->err, __entry->tries)
 );
 
-TRACE_EVENT(mesh_request_park,
+TRACE_EVENT(mesh_request_requeue,
 	TP_PROTO(struct request *rq, unsigned int tries, unsigned long again, unsigned long left),
 	TP_ARGS(rq, tries, again, left),
 	TP_STRUCT__entry(

@@ -38,7 +38,7 @@ static void mesh_volume_free_work(struct work_struct *work)
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
 
 	cancel_work_sync(&vol->state_work);
-	cancel_delayed_work_sync(&vol->park_work);
+	cancel_delayed_work_sync(&vol->retry_work);
 	destroy_workqueue(vol->wq);
 	mesh_plan_pools_exit(vol);
 	ida_free(&mesh_index, vol->index);
@@ -199,7 +199,7 @@ unlock:
 }
 
 /*
- * The end of a volume. What is parked fails at once, what is in flight ends by
+ * The end of a volume. What was requeued fails at once, what is in flight ends by
  * itself or, when its member does not answer, since that is kicked. Only then is
  * anything waited for that itself waits for requests: a partition scan, pages
  * under writeback, the file system's own shutdown. The members are closed by the
@@ -287,7 +287,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	INIT_WORK(&vol->state_work, mesh_volume_state_work);
 	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
 	INIT_WORK(&vol->free_work, mesh_volume_free_work);
-	mesh_park_init(vol);
+	mesh_retry_init(vol);
 	return vol;
 }
 
@@ -448,12 +448,12 @@ static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 	int err = 0;
 
 	/*
-	 * Before any lock: what is parked may keep a lock's holder waiting, and
+	 * Before any lock: what was requeued may keep a lock's holder waiting, and
 	 * all of it ends when it is woken now.
 	 */
 	if (force) {
 		WRITE_ONCE(vol->dying, true);
-		mesh_park_wake(vol);
+		mesh_retry_wake(vol);
 	}
 	mutex_lock(&vol->lock);
 	if (vol->state == MESH_VOLUME_REMOVING) {

@@ -7,7 +7,7 @@
  *   layout.c           a layout: members and policy; pinned, swapped, freed
  *   open_order.c       members that another host has: give back, try again
  *   disk.c             gendisk, tag set, limits
- *   request.c          blk-mq's calls, parking, time-outs, ends of requests
+ *   request.c          blk-mq's calls, requeueing, time-outs, ends of requests
  *   plan.c             an op run: member I/Os, scatterlists
  *   sysfs.c events.c   what people and meshd see
  *
@@ -16,16 +16,16 @@
  *   queue_rq -> pin layout -> plan a batch -> member I/O ... -> last one ended
  *                  ^            ^   '-- more to plan -----------------'  |
  *                  |            '--------------------------------------  |
- *                  '---- parked: a member is down, try again later <-----+
+ *                  '---- requeued: a member is down, try again later <-----+
  *                                                                        '-> end
  *
  * Locks: inside vol->lock there may be one of mesh_volumes_lock, member->lock,
  * vol->event_lock and vol->layouts_lock; these, mesh_members_lock and
- * vol->park_lock have none inside them but member->lock, which may have
- * vol->park_lock. Members are opened and closed under none of them, and a
+ * vol->retry_lock have none inside them but member->lock, which may have
+ * vol->retry_lock. Members are opened and closed under none of them, and a
  * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
  * which nobody waits for I/O or a target. No request in flight takes any of them
- * unless it is parked.
+ * unless it was requeued.
  */
 #ifndef DRIVER_VOLUME_H
 #define DRIVER_VOLUME_H
@@ -51,7 +51,7 @@
 #define MESH_SG_INLINE		4	/* scatter entries within a request */
 #define MESH_SG_MAX		(MESH_SEGMENTS + PROT_RUNS_MAX)
 #define MESH_MIO_RUNNING	1	/* mio->err of a request's I/O that has not ended */
-#define MESH_RETRY_MS_MIN	20	/* a parked request is tried after ... */
+#define MESH_RETRY_MS_MIN	20	/* a requeued request is tried after ... */
 #define MESH_RETRY_MS_MAX	1000	/* ... doubling up to this */
 
 /**
@@ -124,13 +124,13 @@ struct mesh_volume_conf {
  * @dying: being removed: requests end at once, nobody opens the disk; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
- * @park_lock: guards @parked and @ready; any context
- * @parked: requests that wait to be tried again
+ * @retry_lock: guards @retry and @ready; any context
+ * @retry: requests that wait to be tried again
  * @woken: all of them are to be tried now
- * @park_work: tries them
- * @ready: requests to go on with from @ready_work; under @park_lock
+ * @retry_work: tries them
+ * @ready: requests to go on with from @ready_work; under @retry_lock
  * @ready_work: goes on with what may not be in a hard interrupt
- * @wq: for @park_work, of its own
+ * @wq: for @retry_work, of its own
  * @lock: attach, replace, detach; guards what follows
  * @conf: as set; name is written under @event_lock too
  * @state: written under @event_lock too, read with READ_ONCE()
@@ -165,10 +165,10 @@ struct mesh_volume {
 	mempool_t		mios;
 	mempool_t		sgs;
 
-	spinlock_t		park_lock ____cacheline_aligned_in_smp;
-	struct list_head	parked;
+	spinlock_t		retry_lock ____cacheline_aligned_in_smp;
+	struct list_head	retry;
 	bool			woken;
-	struct delayed_work	park_work;
+	struct delayed_work	retry_work;
 	struct list_head	ready;
 	struct work_struct	ready_work;
 	struct workqueue_struct	*wq;
@@ -211,10 +211,10 @@ struct mesh_volume {
  * @queue: hardware queue
  * @mios: I/Os of the batch, newest first; @mio when it is in use is the last
  * @busy: @mio is in use
- * @tries: times that it was parked
+ * @tries: times that it was requeued
  * @deadline: jiffies
- * @retry_at: jiffies, while parked
- * @node: in vol->parked or vol->ready, under their lock
+ * @retry_at: jiffies, while in vol->retry
+ * @node: in vol->retry or vol->ready, under their lock
  * @mio: the first I/O, or the only one
  * @sg: of @mio, when that is enough
  */
@@ -285,11 +285,11 @@ bool mesh_retryable(int err);
 void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch);
 void mesh_req_drop(struct mesh_req *req, int n);
 
-/* park.c */
-void mesh_park_init(struct mesh_volume *vol);
-void mesh_park_ready(struct mesh_volume *vol, struct mesh_req *req);
-void mesh_park(struct mesh_volume *vol, struct mesh_req *req);
-void mesh_park_wake(struct mesh_volume *vol);
+/* retry.c*/
+void mesh_retry_init(struct mesh_volume *vol);
+void mesh_retry_ready(struct mesh_volume *vol, struct mesh_req *req);
+void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req);
+void mesh_retry_wake(struct mesh_volume *vol);
 void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch);
 void mesh_req_end(struct mesh_req *req, int err);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parked requests: what a member that is down, or a want of memory, keeps from
- * going on. Each is planned anew, with the then current layout, when something
+ * The retry queue: what a member that is down, or a want of memory, keeps from
+ * going on. Each is planned again, with the then current layout, when something
  * changed (a member's state, the layout) or after a while that doubles; at its
  * deadline it ends with an error.
  */
@@ -12,14 +12,14 @@
 #include "driver/volume.h"
 
 /**
- * mesh_park() - have a request tried again later
+ * mesh_retry_add() - have a request tried again later
  * @vol: its volume
  * @req: owned by the caller until here, without a pinned layout
  *
- * Any context. That somebody woke the parked ones between the request's failure
+ * Any context. That somebody woke the queue between the request's failure
  * and here costs no more than the first, short, wait.
  */
-void mesh_park(struct mesh_volume *vol, struct mesh_req *req)
+void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 {
 	unsigned int ms = min(MESH_RETRY_MS_MIN << min(req->tries, 8U), MESH_RETRY_MS_MAX);
 	unsigned long flags, now = jiffies;
@@ -28,44 +28,44 @@ void mesh_park(struct mesh_volume *vol, struct mesh_req *req)
 	req->retry_at = now + msecs_to_jiffies(ms);
 	if (time_after(req->retry_at, req->deadline))
 		req->retry_at = req->deadline;
-	trace_mesh_request_park(blk_mq_rq_from_pdu(req), req->tries,
+	trace_mesh_request_requeue(blk_mq_rq_from_pdu(req), req->tries,
 				max_t(long, req->retry_at - now, 0),
 				max_t(long, req->deadline - now, 0));
-	spin_lock_irqsave(&vol->park_lock, flags);
-	list_add_tail(&req->node, &vol->parked);
-	spin_unlock_irqrestore(&vol->park_lock, flags);
+	spin_lock_irqsave(&vol->retry_lock, flags);
+	list_add_tail(&req->node, &vol->retry);
+	spin_unlock_irqrestore(&vol->retry_lock, flags);
 	/* when it is queued already: for at most MESH_RETRY_MS_MAX */
-	queue_delayed_work(vol->wq, &vol->park_work, max_t(long, req->retry_at - now, 0));
+	queue_delayed_work(vol->wq, &vol->retry_work, max_t(long, req->retry_at - now, 0));
 }
 
-/* Something changed: try all parked requests now. Any context. */
-void mesh_park_wake(struct mesh_volume *vol)
+/* Something changed: try all requeued requests now. Any context. */
+void mesh_retry_wake(struct mesh_volume *vol)
 {
 	WRITE_ONCE(vol->woken, true);
-	mod_delayed_work(vol->wq, &vol->park_work, 0);
+	mod_delayed_work(vol->wq, &vol->retry_work, 0);
 }
 
 /* Go on with a request, which is owned by the caller until here. Any context. */
-void mesh_park_ready(struct mesh_volume *vol, struct mesh_req *req)
+void mesh_retry_ready(struct mesh_volume *vol, struct mesh_req *req)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&vol->park_lock, flags);
+	spin_lock_irqsave(&vol->retry_lock, flags);
 	list_add_tail(&req->node, &vol->ready);
-	spin_unlock_irqrestore(&vol->park_lock, flags);
+	spin_unlock_irqrestore(&vol->retry_lock, flags);
 	queue_work(vol->wq, &vol->ready_work);
 }
 
-static void mesh_park_ready_work(struct work_struct *work)
+static void mesh_retry_ready_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, ready_work);
 	struct mesh_batch batch = { .n = 0 };
 	struct mesh_req *req, *next;
 	LIST_HEAD(todo);
 
-	spin_lock_irq(&vol->park_lock);
+	spin_lock_irq(&vol->retry_lock);
 	list_splice_init(&vol->ready, &todo);
-	spin_unlock_irq(&vol->park_lock);
+	spin_unlock_irq(&vol->retry_lock);
 	rcu_read_lock();
 	list_for_each_entry_safe(req, next, &todo, node) {
 		list_del(&req->node);
@@ -75,7 +75,7 @@ static void mesh_park_ready_work(struct work_struct *work)
 	rcu_read_unlock();
 }
 
-static void mesh_park_try(struct mesh_volume *vol, struct list_head *todo, bool woken,
+static void mesh_retry_all(struct mesh_volume *vol, struct list_head *todo, bool woken,
 			  struct list_head *later)
 {
 	struct mesh_req *req, *next;
@@ -97,37 +97,37 @@ static void mesh_park_try(struct mesh_volume *vol, struct list_head *todo, bool 
 	}
 }
 
-static void mesh_park_work(struct work_struct *work)
+static void mesh_retry_run(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(to_delayed_work(work), struct mesh_volume,
-					       park_work);
+					       retry_work);
 	unsigned long soonest = jiffies + msecs_to_jiffies(MESH_RETRY_MS_MAX);
 	LIST_HEAD(todo);
 	LIST_HEAD(later);
 	struct mesh_req *req;
 	bool woken = xchg(&vol->woken, false);
 
-	spin_lock_irq(&vol->park_lock);
-	list_splice_init(&vol->parked, &todo);
-	spin_unlock_irq(&vol->park_lock);
-	mesh_park_try(vol, &todo, woken, &later);
+	spin_lock_irq(&vol->retry_lock);
+	list_splice_init(&vol->retry, &todo);
+	spin_unlock_irq(&vol->retry_lock);
+	mesh_retry_all(vol, &todo, woken, &later);
 	if (list_empty(&later))
 		return;
 	list_for_each_entry(req, &later, node)
 		if (time_before(req->retry_at, soonest))
 			soonest = req->retry_at;
-	spin_lock_irq(&vol->park_lock);
-	list_splice(&later, &vol->parked);
-	spin_unlock_irq(&vol->park_lock);
-	queue_delayed_work(vol->wq, &vol->park_work,
+	spin_lock_irq(&vol->retry_lock);
+	list_splice(&later, &vol->retry);
+	spin_unlock_irq(&vol->retry_lock);
+	queue_delayed_work(vol->wq, &vol->retry_work,
 			   max_t(long, soonest - jiffies, 0));
 }
 
-void mesh_park_init(struct mesh_volume *vol)
+void mesh_retry_init(struct mesh_volume *vol)
 {
-	spin_lock_init(&vol->park_lock);
-	INIT_LIST_HEAD(&vol->parked);
-	INIT_DELAYED_WORK(&vol->park_work, mesh_park_work);
+	spin_lock_init(&vol->retry_lock);
+	INIT_LIST_HEAD(&vol->retry);
+	INIT_DELAYED_WORK(&vol->retry_work, mesh_retry_run);
 	INIT_LIST_HEAD(&vol->ready);
-	INIT_WORK(&vol->ready_work, mesh_park_ready_work);
+	INIT_WORK(&vol->ready_work, mesh_retry_ready_work);
 }

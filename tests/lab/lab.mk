@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 check-lab:
-	tests/lab/run-cases --lane check
+	tests/lab/run-cases --tier check
 
 check-debug: deps
-	tests/lab/run-cases --lane debug
+	tests/lab/run-cases --tier debug
 
 lab-selftest:
 	tests/lab/selftest

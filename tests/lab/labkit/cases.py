@@ -13,8 +13,8 @@ from . import warnings
 from .common import LAB, LOGS, TMP, TOP, LabError
 
 CASES = os.path.join(TOP, "tests/cases")
-LANES = ("check", "long", "debug")
-SLOWER = {"debug": 4, "long": 4}        # time-outs of a lane, as a factor
+TIERS = ("check", "long", "debug")
+SLOWER = {"debug": 4, "long": 4}        # time-outs of a tier, as a factor
 BATCH = 12                      # cases in one boot, at most
 
 
@@ -29,47 +29,47 @@ class Case:
             for line in f:
                 if not line.startswith("#"):
                     break
-                m = re.match(r"# (kernels|nodes|args|lane|timeout|leaks|"
+                m = re.match(r"# (kernels|nodes|args|tier|timeout|leaks|"
                              r"long-kernels|long-timeout): *(.*)", line)
                 if m:
                     head[m[1]] = m[2].strip()
         self.nodes = int(head.get("nodes", "1"))
         self.args = head.get("args", "")
         self.leaks = head.get("leaks") == "yes"
-        self.lanes = head.get("lane", "check").split()
+        self.tiers = head.get("tier", "check").split()
         self.timeout = int(head.get("timeout", "300"))
         self.long_timeout = int(head.get("long-timeout", self.timeout * SLOWER["long"]))
         self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
         self.long_kernels = head.get("long-kernels", "").split()
-        if not set(self.lanes) <= set(LANES):
-            raise LabError(f"{self.name}: lane is one or more of {' '.join(LANES)}")
+        if not set(self.tiers) <= set(TIERS):
+            raise LabError(f"{self.name}: tier is one or more of {' '.join(TIERS)}")
         if not os.access(path, os.X_OK):
             raise LabError(f"{self.name} is not executable")
 
-    def runs_in(self, lane):
+    def runs_in(self, tier):
         """check is part of long; debug stands alone."""
-        return lane in self.lanes or (lane == "long" and "check" in self.lanes)
+        return tier in self.tiers or (tier == "long" and "check" in self.tiers)
 
-    def kernels_in(self, lane, every=False):
-        if lane == "debug":
+    def kernels_in(self, tier, every=False):
+        if tier == "debug":
             return ["debug"]
-        return self.kernels + (self.long_kernels if lane == "long" or every else [])
+        return self.kernels + (self.long_kernels if tier == "long" or every else [])
 
-    def seconds(self, lane):
+    def seconds(self, tier):
         """What it may take."""
-        if lane == "long":
+        if tier == "long":
             return self.long_timeout
-        return self.timeout * SLOWER.get(lane, 1)
+        return self.timeout * SLOWER.get(tier, 1)
 
 
-def find(lane, only, kernel, whatever=False):
+def find(tier, only, kernel, whatever=False):
     """[(kernels, Case)] in the order of their numbers, kernel by kernel; of
-    other lanes too, `whatever` their headers say."""
+    other tiers too, `whatever` their headers say."""
     cases = [Case(os.path.join(CASES, n)) for n in sorted(os.listdir(CASES))
              if re.match(r"\d{3}-[\w-]+$", n)]
-    todo = [(k, c) for c in cases if (whatever or c.runs_in(lane))
+    todo = [(k, c) for c in cases if (whatever or c.runs_in(tier))
             and (not only or any(o in c.name for o in only))
-            for k in c.kernels_in(lane, whatever) if kernel in (None, k)]
+            for k in c.kernels_in(tier, whatever) if kernel in (None, k)]
     return sorted(todo, key=lambda t: t[0])
 
 
@@ -128,19 +128,19 @@ def stop():
         p.wait()
 
 
-def run_batch(kernel, cases, lane, report):
+def run_batch(kernel, cases, tier, report):
     """Boot as often as it takes to run all of them; report(Result) each."""
     left = list(cases)
     while left and not _stopped.is_set():
-        done = _one_boot(kernel, left, lane)
+        done = _one_boot(kernel, left, tier)
         for r in done if not _stopped.is_set() else ():
             report(r)
         left = left[len(done):]
 
 
-def _one_boot(kernel, cases, lane):
+def _one_boot(kernel, cases, tier):
     """Results of the first cases, at least of one."""
-    total = sum(c.seconds(lane) for c in cases)
+    total = sum(c.seconds(tier) for c in cases)
     argv = _lab_argv(kernel, cases[0].args)
     if cases[0].leaks and kernel == "debug":
         argv.append("--leaks")
@@ -148,9 +148,9 @@ def _one_boot(kernel, cases, lane):
         console = os.path.join(tmp, "console")
         script = os.path.join(tmp, "batch")
         with open(script, "w", encoding="utf-8") as f:
-            f.write(f"#!/bin/sh\nexport MESH_LANE={lane}\n"
+            f.write(f"#!/bin/sh\nexport MESH_TIER={tier}\n"
                     f"exec {LAB}/guest/batch " + " ".join(
-                        shlex.quote(f"{c.seconds(lane)}:{c.path}") for c in cases))
+                        shlex.quote(f"{c.seconds(tier)}:{c.path}") for c in cases))
         os.chmod(script, 0o755)
         argv += ["--timeout", str(total + 900), "--console", console, script]
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -201,10 +201,10 @@ def _read(stream, cases, kernel):
     return results, tail
 
 
-def run_multi(kernels, case, lane, report):
+def run_multi(kernels, case, tier, report):
     """A case of several nodes: a program of the host, with a lab around it."""
     r = Result(case, kernels)
-    env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_LANE=lane,
+    env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_TIER=tier,
                LAB=os.path.join(LAB, "lab"))
     lab = env["LAB"]
     begin = time.monotonic()
@@ -227,9 +227,9 @@ def run_multi(kernels, case, lane, report):
         if status:
             r.why.append(f"lab up ended with status {status}")
         else:
-            status = call([case.path], case.seconds(lane))
+            status = call([case.path], case.seconds(tier))
             if status == 124:
-                r.why.append(f"no end after {case.seconds(lane)} s")
+                r.why.append(f"no end after {case.seconds(tier)} s")
             elif status:
                 r.why.append(f"status {status}")
     finally:

@@ -43,7 +43,7 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->open = false;
-	rdda_local_arm(ch);
+	rdda_sq_arm(ch);
 	waiting_drop(ch, NULL, -ENOLINK, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		list_del(&slot->node);
@@ -69,11 +69,11 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 
 		if (slot->state == RDDA_SLOT_FREE)
 			continue;
-		/* What only waited for its local completion has its outcome. */
-		rdda_slot_free(slot, slot->state == RDDA_SLOT_COVER ? slot->err : -ENOLINK, ended);
+		/* What only waited for its send completion has its outcome. */
+		rdda_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK, ended);
 	}
 	INIT_LIST_HEAD(&ch->to_read);
-	INIT_LIST_HEAD(&ch->covered);
+	INIT_LIST_HEAD(&ch->sq_wait);
 	list_splice_tail_init(&ch->finished, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
@@ -113,7 +113,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
  * @ended: I/O that ended
  *
  * A command in flight names only memory of the target and a bounce block once a
- * local completion covers its WRITEs, so its I/O may end with -ENOLINK, while the
+ * send completion covers its WRITEs, so its I/O may end with -ENOLINK, while the
  * command keeps all that it names until the target answers. What still names pages
  * or a staged payload stays: it ends by itself, or with the session.
  */
@@ -123,13 +123,13 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_local_look(ch, ended);
+	rdda_sq_scan(ch, ended);
 	for (i = 0; i < ch->cmds; i++) {
 		struct rdda_slot *slot = &ch->slots[i];
 		struct rdda_io *io = slot->io;
 
 		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
-		    (slot->data && !rdda_chan_covered(ch, slot->seq)))
+		    (slot->data && !rdda_chan_seq_done(ch, slot->seq)))
 			continue;
 		slot->io = NULL;
 		rdda_io_drop(io, -ENOLINK, ended);

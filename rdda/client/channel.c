@@ -127,14 +127,14 @@ int rdda_chan_qp(struct rdda_chan *ch)
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
 		.sge = ch->sge_max,
 		.poll = IB_POLL_SOFTIRQ,
-		.local = rdda_local_event,
+		.send_event = rdda_sq_event,
 	};
-	irq_poll_init(&ch->local_poll, RDDA_LOCAL_BUDGET, rdda_local_softirq);
+	irq_poll_init(&ch->sq_poll, RDDA_LOCAL_BUDGET, rdda_sq_softirq);
 	ret = rdda_qp_create(&ch->q, ch->id, s->pd, &size, ch);
 	if (ret)
 		return ret;
 	spin_lock_irq(&ch->lock);
-	rdda_local_arm(ch);
+	rdda_sq_arm(ch);
 	spin_unlock_irq(&ch->lock);
 	return 0;
 }
@@ -329,7 +329,7 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *
 }
 
 /**
- * rdda_chan_sent() - account for the local completion of a signalled request
+ * rdda_chan_sent() - account for the send completion of a signalled request
  * @ch: channel, locked
  * @wc: its completion
  *

@@ -22,7 +22,7 @@
  *   FREE -> PENDING -> FLIGHT --------> COPY --------------> FREE   pushed read
  *                         |-----------> READ (to_read list,
  *                         |                   then posted) -> FREE   other read
- *                         '-----------> COVER (until the local
+ *                         '-----------> SQ_WAIT (until the send
  *                                       completion came)    -> FREE   the rest
  *
  * A lost channel ends its session: every queue pair is drained and destroyed,
@@ -124,7 +124,7 @@ enum rdda_slot_state {
 	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
 	RDDA_SLOT_COPY,		/* pushed data is being copied out */
 	RDDA_SLOT_READ,		/* completed; its data is to be READ */
-	RDDA_SLOT_COVER,	/* completed; its WRITEs are not, locally */
+	RDDA_SLOT_SQ_WAIT,	/* completed; its WRITEs are not, locally */
 };
 
 /**
@@ -134,8 +134,8 @@ enum rdda_slot_state {
  * @extent: of @io, also when that was abandoned: to be compared only; NULL when
  *	free, or when the extent has gone
  * @dq: of its drive
- * @node: on pending, to_read or covered
- * @read_cqe: local completion of its READs
+ * @node: on pending, to_read or sq_wait
+ * @read_cqe: send completion of its READs
  * @at: where its payload lies in the I/O's scatterlist
  * @io_off: the same in bytes of the I/O
  * @len: payload bytes; of discard and zeroing, bytes they cover
@@ -217,7 +217,7 @@ struct rdda_bufs {
 /**
  * struct rdda_batch - one CMDS message and the credit it holds
  * @gen: tells a late completion of an older use
- * @unsent: its SEND has no local completion yet
+ * @unsent: its SEND has no send completion yet
  * @credit: no completion of its commands has come yet
  * @dq: that the credit counts for
  */
@@ -255,7 +255,7 @@ struct rdda_counts {
  * @turns: drive queues where I/O waits; the first comes next
  * @pending: commands that are built, oldest first
  * @to_read: commands whose data is to be READ, oldest first
- * @covered: commands that wait for a local completion only
+ * @sq_wait: commands that wait for a send completion only
  * @bounce_map: bounce blocks in use, one bit each
  * @bounce_slot: the command that each of them was last taken for
  * @bounce_next: where the next one is looked for
@@ -265,13 +265,13 @@ struct rdda_counts {
  * @unsig: requests posted since the last signalled one; @unsig_reads the same
  * @sig_posted: signalled requests posted, counts on
  * @sig_done: of them, completed
- * @sends_out: CMDS messages without a local completion
- * @wc: local completions being handled
+ * @sends_out: CMDS messages without a send completion
+ * @wc: send completions being handled
  * @ended: where their handlers put I/O that ended; set while they run
  * @finished: I/O that ended where it could not be told; for the softirq
  * @again: and something for it to do besides
- * @armed: an event will come for the next local completion, or its softirq runs
- * @local_poll: that softirq
+ * @armed: an event will come for the next send completion, or its softirq runs
+ * @sq_poll: that softirq
  * @last_rx: jiffies of the last message, written by the CQ handler
  * @unsettled: it may carry commands for an extent that was taken away since the last
  *	PING for order; the work item's own, as
@@ -315,7 +315,7 @@ struct rdda_chan {
 	struct list_head turns;
 	struct list_head pending;
 	struct list_head to_read;
-	struct list_head covered;
+	struct list_head sq_wait;
 	u32	npending;
 	struct rdda_slot *slots;
 	u16	*slot_free;
@@ -348,7 +348,7 @@ struct rdda_chan {
 	struct list_head finished;
 	bool	again;
 	bool	armed;
-	struct irq_poll local_poll;
+	struct irq_poll sq_poll;
 	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
 	u32	chain;
@@ -658,7 +658,7 @@ struct ib_sge *rdda_chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr);
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
-static inline bool rdda_chan_covered(struct rdda_chan *ch, u32 seq)
+static inline bool rdda_chan_seq_done(struct rdda_chan *ch, u32 seq)
 {
 	return (s32)(ch->sig_done - seq) >= 0;
 }
@@ -732,25 +732,25 @@ bool rdda_session_settled(struct rdda_session *s);
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_reads_run(struct rdda_chan *ch);
 
-/* local.c */
+/* sq.c */
 #define RDDA_LOCAL_BUDGET	256	/* of its softirq, as the core has it */
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
-void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended);
-void rdda_local_later(struct rdda_chan *ch);
-void rdda_local_glance(struct rdda_chan *ch);
-void rdda_local_arm(struct rdda_chan *ch);
-void rdda_local_event(struct ib_cq *cq, void *context);
-int rdda_local_softirq(struct irq_poll *iop, int budget);
-void rdda_local_stop(struct rdda_chan *ch);
+void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended);
+void rdda_sq_later(struct rdda_chan *ch);
+void rdda_sq_check(struct rdda_chan *ch);
+void rdda_sq_arm(struct rdda_chan *ch);
+void rdda_sq_event(struct ib_cq *cq, void *context);
+int rdda_sq_softirq(struct irq_poll *iop, int budget);
+void rdda_sq_stop(struct rdda_chan *ch);
 
 /* The same when something may be there; @ch is locked. */
-static inline void rdda_local_look(struct rdda_chan *ch, struct list_head *ended)
+static inline void rdda_sq_scan(struct rdda_chan *ch, struct list_head *ended)
 {
 	if (ch->sig_posted != ch->sig_done)
-		rdda_local_poll(ch, ended);
+		rdda_sq_poll(ch, ended);
 }
 
 /* stage.c */

@@ -4,7 +4,7 @@
  *
  *   pushed read   immediate -> copy out of the bounce block -> end
  *   other read    DONE -> READ from the arena, in a later post -> end
- *   the rest      DONE, and a local completion that covers its WRITEs -> end
+ *   the rest      DONE, and a send completion that covers its WRITEs -> end
  *
  * A completion is taken once, only for a command in flight with the generation
  * it was sent with; anything else ends the session. Handlers of one CQ do not
@@ -53,10 +53,10 @@ static void command_end(struct rdda_slot *slot, int err, struct list_head *ended
 {
 	struct rdda_chan *ch = slot->ch;
 
-	if (slot->data && !rdda_chan_covered(ch, slot->seq) && !rdda_fault(RDDA_FAULT_COVER)) {
+	if (slot->data && !rdda_chan_seq_done(ch, slot->seq) && !rdda_fault(RDDA_FAULT_SQ_WAIT)) {
 		slot->err = err;
-		slot->state = RDDA_SLOT_COVER;
-		list_add_tail(&slot->node, &ch->covered);
+		slot->state = RDDA_SLOT_SQ_WAIT;
+		list_add_tail(&slot->node, &ch->sq_wait);
 		return;
 	}
 	rdda_slot_free(slot, err, ended);
@@ -145,7 +145,7 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
 	bool ok = true;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_local_look(ch, &ended);
+	rdda_sq_scan(ch, &ended);
 	for (i = 0; i < n && ok; i++)
 		ok = done_one(ch, &m->done[i], &ended);
 	if (ok)
@@ -206,7 +206,7 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 		if (run[i]->io)
 			rdda_bounce_copy(run[i]);
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_local_look(ch, &ended);
+	rdda_sq_scan(ch, &ended);
 	for (i = 0; i < n; i++)
 		rdda_slot_free(run[i], 0, &ended);
 	rdda_chan_run(ch, &ended);
@@ -221,7 +221,7 @@ static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_local_look(ch, &ended);
+	rdda_sq_scan(ch, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
 	rdda_session_fail(ch->s, -ENOLINK, "channel %u: %s", ch->index,

@@ -186,7 +186,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->turns);
 	INIT_LIST_HEAD(&ch->pending);
 	INIT_LIST_HEAD(&ch->to_read);
-	INIT_LIST_HEAD(&ch->covered);
+	INIT_LIST_HEAD(&ch->sq_wait);
 	INIT_LIST_HEAD(&ch->finished);
 	INIT_LIST_HEAD(&ch->stage_free);
 	init_completion(&ch->cm_done);
@@ -563,7 +563,7 @@ void rdda_session_end(struct rdda_session *s)
 	/* From here to the destruction nothing of ours is touched by the NIC ... */
 	for (i = 0; i < n; i++) {
 		rdda_qp_drain(&s->chan[i]->q);
-		rdda_local_stop(s->chan[i]);
+		rdda_sq_stop(s->chan[i]);
 		rdda_qp_destroy(&s->chan[i]->q);
 		rdda_dbg_destroyed(s->chan[i]);
 	}

@@ -46,7 +46,7 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 		wr->wr.num_sge = 1;
 		rdda_chain_end(ch, wr, &b->cqe);
 		rdda_chain_post(ch);
-		rdda_local_arm(ch);
+		rdda_sq_arm(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return ret;

@@ -4,7 +4,7 @@
  *
  * Builds with MESH_FAULTS only. Soft-RoCE has no DMA API that could notice, so
  * each channel keeps a ring of what its posted requests name, retired in order
- * by their local completions, and every unmap is held against all of them. The
+ * by their send completions, and every unmap is held against all of them. The
  * module parameter rule1_broken counts what was found; a test reads it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
@@ -63,7 +63,7 @@ void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned in
 
 void rdda_dbg_done(struct rdda_chan *ch)
 {
-	while (ch->dbg_nr && rdda_chan_covered(ch, ch->dbg[ch->dbg_first].seq)) {
+	while (ch->dbg_nr && rdda_chan_seq_done(ch, ch->dbg[ch->dbg_first].seq)) {
 		ch->dbg_first = (ch->dbg_first + 1) % ring_size(ch);
 		ch->dbg_nr--;
 	}

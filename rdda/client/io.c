@@ -8,7 +8,7 @@
  *                        the oldest of each first       earlier message on its way
  *
  * One post is the data of up to 16 commands, each payload WRITEs of its own, and
- * then the one SEND that carries the commands. It is signalled: its local
+ * then the one SEND that carries the commands. It is signalled: its send
  * completion covers all of them.
  */
 #define pr_fmt(fmt) "rdda: " fmt
@@ -18,7 +18,7 @@
 #include "rdda/state.h"
 
 /*
- * While so many messages wait for their local completion, further commands are
+ * While so many messages wait for their send completion, further commands are
  * gathered: under load a message carries many, and a lone one never waits.
  */
 static unsigned int sends_ahead = 1;
@@ -469,14 +469,14 @@ static void chan_flush(struct rdda_chan *ch)
 {
 	while (ch->npending && !chan_gathers(ch) && batch_post(ch))
 		;
-	rdda_local_arm(ch);
+	rdda_sq_arm(ch);
 }
 
 /* Post what was submitted; its messages may have been taken without our noticing. */
 static void chan_commit(struct rdda_chan *ch)
 {
 	if (ch->npending && chan_gathers(ch))
-		rdda_local_glance(ch);
+		rdda_sq_check(ch);
 	chan_flush(ch);
 }
 

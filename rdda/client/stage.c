@@ -96,7 +96,7 @@ static void stage_free(struct rdda_stage *st)
 	list_add(&st->node, &ch->stage_free);
 	/* I/O that waits for arena pages is sent from there. */
 	if (ch->open && !list_empty(&ch->turns))
-		rdda_local_later(ch);
+		rdda_sq_later(ch);
 }
 
 /**

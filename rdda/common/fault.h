@@ -27,7 +27,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_JOIN		= 10,	/* a join is answered after dead_ms */
 	RDDA_FAULT_DEAF_1	= 11,	/* as DEAF, of channel 1 alone */
 	/* client */
-	RDDA_FAULT_COVER	= 16,	/* I/O ends without a local completion */
+	RDDA_FAULT_SQ_WAIT	= 16,	/* I/O ends without a send completion */
 	RDDA_FAULT_CHANNEL	= 17,	/* data on another channel than its command */
 	RDDA_FAULT_GEN		= 18,	/* any generation of a command is taken */
 	RDDA_FAULT_EARLY	= 19,	/* arena free when its READ is posted */

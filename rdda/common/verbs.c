@@ -152,9 +152,9 @@ static void cq_event(struct ib_event *event, void *context)
 static void cqs_destroy(struct rdda_qp *q)
 {
 	ib_free_cq(q->cq);
-	if (q->local)
-		ib_destroy_cq(q->local);
-	q->local = NULL;
+	if (q->send_cq)
+		ib_destroy_cq(q->send_cq);
+	q->send_cq = NULL;
 	q->cq = NULL;
 }
 
@@ -168,16 +168,16 @@ static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdd
 	};
 	struct ib_cq *cq;
 
-	cq = ib_alloc_cq(dev, context, size->local ? recvs : sends + recvs, attr.comp_vector,
+	cq = ib_alloc_cq(dev, context, size->send_event ? recvs : sends + recvs, attr.comp_vector,
 			 size->poll);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	q->cq = cq;
-	if (!size->local)
+	if (!size->send_event)
 		return 0;
-	cq = ib_create_cq(dev, size->local, cq_event, context, &attr);
+	cq = ib_create_cq(dev, size->send_event, cq_event, context, &attr);
 	if (!IS_ERR(cq)) {
-		q->local = cq;
+		q->send_cq = cq;
 		return 0;
 	}
 	cqs_destroy(q);
@@ -214,7 +214,7 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 	ret = cqs_create(q, id->device, size, context);
 	if (ret)
 		return ret;
-	attr.send_cq = q->local ?: q->cq;
+	attr.send_cq = q->send_cq ?: q->cq;
 	attr.recv_cq = q->cq;
 	ret = rdma_create_qp(id, pd, &attr);
 	if (ret) {

@@ -47,13 +47,13 @@ struct rdda_limits {
  * @id: its connection
  * @qp: NULL before rdda_qp_create() and after rdda_qp_destroy()
  * @cq: the same; of both queues, or of the receives alone
- * @local: of the send queue then, polled by its owner
+ * @send_cq: of the send queue then, polled by its owner
  */
 struct rdda_qp {
 	struct rdma_cm_id *id;
 	struct ib_qp *qp;
 	struct ib_cq *cq;
-	struct ib_cq *local;
+	struct ib_cq *send_cq;
 };
 
 /**
@@ -62,14 +62,14 @@ struct rdda_qp {
  * @recv_wr: receives, drain marker not counted
  * @sge: of a send work request
  * @poll: where completions are handled
- * @local: event of the send queue's own CQ; NULL: it has none
+ * @send_event: event of the send queue's own CQ; NULL: it has none
  */
 struct rdda_qp_size {
 	u32 send_wr;
 	u32 recv_wr;
 	u32 sge;
 	enum ib_poll_context poll;
-	ib_comp_handler local;
+	ib_comp_handler send_event;
 };
 
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Local completions: the send queue has a CQ of its own, and it is asked for an
+ * Send completions: the send queue has a CQ of its own, and it is asked for an
  * event only while something waits for one.
  *
  *   a lone write   SEND acknowledged: no event -> answer: the receive CQ's event;
  *                  its handler looks here first, and finds the SEND complete
  *   READs, gathered commands, an answer that came before the acknowledgment
- *                  the CQ is armed -> event -> rdda_local_poll()
+ *                  the CQ is armed -> event -> rdda_sq_poll()
  *
  * So a request costs one interrupt, not two. A broken queue pair is heard of by
  * its receives, which are flushed, and their CQ is always armed.
  *
- * Handlers run in rdda_local_poll() alone, with the channel's lock held.
+ * Handlers run in rdda_sq_poll() alone, with the channel's lock held.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
 #include "rdda/client/client.h"
 
 /* What has outlived its answer, and waits for this one. */
-static void covered_run(struct rdda_chan *ch)
+static void sq_wait_run(struct rdda_chan *ch)
 {
 	struct rdda_slot *slot, *next;
 
-	list_for_each_entry_safe(slot, next, &ch->covered, node) {
-		if (!rdda_chan_covered(ch, slot->seq))
+	list_for_each_entry_safe(slot, next, &ch->sq_wait, node) {
+		if (!rdda_chan_seq_done(ch, slot->seq))
 			continue;
 		list_del(&slot->node);
 		rdda_slot_free(slot, slot->err, ch->ended);
 	}
 }
 
-static bool local_done(struct rdda_chan *ch, struct ib_wc *wc)
+static bool sq_done(struct rdda_chan *ch, struct ib_wc *wc)
 {
 	if (!rdda_chan_sent(ch, wc))
 		return false;
-	covered_run(ch);
+	sq_wait_run(ch);
 	return true;
 }
 
 /**
- * rdda_batch_sent() - local completion of a CMDS message
- * @cq: of local completions
+ * rdda_batch_sent() - send completion of a CMDS message
+ * @cq: of send completions
  * @wc: its completion
  */
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
@@ -49,7 +49,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct rdda_chan *ch = b->ch;
 	u16 idx = b - ch->tx.buf;
 
-	if (!local_done(ch, wc))
+	if (!sq_done(ch, wc))
 		return;
 	ch->sends_out--;
 	ch->batches[idx].unsent = false;
@@ -58,18 +58,18 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rdda_mark_sent() - local completion of a request signalled only to keep count
- * @cq: of local completions
+ * rdda_mark_sent() - send completion of a request signalled only to keep count
+ * @cq: of send completions
  * @wc: its completion
  */
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	local_done(container_of(wc->wr_cqe, struct rdda_chan, mark_cqe), wc);
+	sq_done(container_of(wc->wr_cqe, struct rdda_chan, mark_cqe), wc);
 }
 
 /**
- * rdda_control_sent() - local completion of a control message
- * @cq: of local completions
+ * rdda_control_sent() - send completion of a control message
+ * @cq: of send completions
  * @wc: its completion
  */
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
@@ -77,15 +77,15 @@ void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct rdda_chan *ch = b->ch;
 
-	if (!local_done(ch, wc))
+	if (!sq_done(ch, wc))
 		return;
 	ch->ctl_free[ch->nctl_free++] = b - ch->ctl.buf;
 	wake_up_all(&ch->s->wait);
 }
 
 /**
- * rdda_read_done() - local completion of a command's READs
- * @cq: of local completions
+ * rdda_read_done() - send completion of a command's READs
+ * @cq: of send completions
  * @wc: its completion
  *
  * Only now is the arena block free: a WRITE may pass an earlier READ.
@@ -95,37 +95,37 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rdda_slot *slot = container_of(wc->wr_cqe, struct rdda_slot, read_cqe);
 	struct rdda_chan *ch = slot->ch;
 
-	if (!local_done(ch, wc))
+	if (!sq_done(ch, wc))
 		return;
 	if (!--slot->read_out && !slot->read_left)
 		rdda_slot_free(slot, 0, ch->ended);
 }
 
 /* One that failed comes though it was not signalled, and has no handler then. */
-static void local_one(struct rdda_chan *ch, struct ib_wc *wc)
+static void sq_one(struct rdda_chan *ch, struct ib_wc *wc)
 {
 	if (wc->wr_cqe)
-		wc->wr_cqe->done(ch->q.local, wc);
+		wc->wr_cqe->done(ch->q.send_cq, wc);
 	else if (!WARN_ON_ONCE(wc->status == IB_WC_SUCCESS))
 		rdda_chan_sent(ch, wc);
 }
 
 /**
- * rdda_local_poll() - take the local completions that are there
+ * rdda_sq_poll() - take the send completions that are there
  * @ch: channel, locked
  * @ended: I/O that only waited for them
  *
  * The caller runs the channel afterwards, for what was set free.
  */
-void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended)
+void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 {
 	int i, n;
 
 	lockdep_assert_held(&ch->lock);
 	ch->ended = ended;
-	while ((n = ib_poll_cq(ch->q.local, ARRAY_SIZE(ch->wc), ch->wc)) > 0)
+	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->wc), ch->wc)) > 0)
 		for (i = 0; i < n; i++)
-			local_one(ch, &ch->wc[i]);
+			sq_one(ch, &ch->wc[i]);
 	ch->ended = NULL;
 }
 
@@ -133,80 +133,80 @@ void rdda_local_poll(struct rdda_chan *ch, struct list_head *ended)
  * The same where I/O may not be ended, nor the channel run. Return: there is
  * something for the softirq to do about it; @pending: sending commands counts.
  */
-static bool local_poll_later(struct rdda_chan *ch, bool pending)
+static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 {
 	u32 done = ch->sig_done;
 
-	rdda_local_poll(ch, &ch->finished);
+	rdda_sq_poll(ch, &ch->finished);
 	return ch->sig_done != done &&
 	       ((pending && ch->npending) || !list_empty(&ch->finished) ||
 		!list_empty(&ch->to_read) || !list_empty(&ch->turns));
 }
 
 /**
- * rdda_local_later() - let the softirq run the channel, and end what is finished
+ * rdda_sq_later() - let the softirq run the channel, and end what is finished
  * @ch: channel with a queue pair, locked
  *
  * It may be running already, and past that: its end looks at @again.
  */
-void rdda_local_later(struct rdda_chan *ch)
+void rdda_sq_later(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
 	ch->again = true;
-	irq_poll_sched(&ch->local_poll);
+	irq_poll_sched(&ch->sq_poll);
 }
 
 /**
- * rdda_local_glance() - is the channel freer than it knows?
+ * rdda_sq_check() - is the channel freer than it knows?
  * @ch: channel, locked by who submits
  *
  * Ending I/O in there would submit more, and so on. The caller sends what it can.
  */
-void rdda_local_glance(struct rdda_chan *ch)
+void rdda_sq_check(struct rdda_chan *ch)
 {
-	if (ch->sig_posted != ch->sig_done && local_poll_later(ch, false))
-		rdda_local_later(ch);
+	if (ch->sig_posted != ch->sig_done && sq_poll_later(ch, false))
+		rdda_sq_later(ch);
 }
 
 /*
- * Is a local completion waited for? Of control messages always: there are few. And
+ * Is a send completion waited for? Of control messages always: there are few. And
  * whoever sets a channel up or tears it down waits for what it posts.
  */
-static bool local_wanted(const struct rdda_chan *ch)
+static bool sq_wanted(const struct rdda_chan *ch)
 {
-	return !ch->open || ch->npending || !list_empty(&ch->covered) ||
+	return !ch->open || ch->npending || !list_empty(&ch->sq_wait) ||
 	       !list_empty(&ch->to_read) || ch->reads_free != ch->reads_max ||
 	       ch->nctl_free != ch->nr_ctl;
 }
 
 /**
- * rdda_local_arm() - ask for an event, if a local completion is waited for
+ * rdda_sq_arm() - ask for an event, if a send completion is waited for
  * @ch: channel, locked; to be called wherever that may have begun
  */
-void rdda_local_arm(struct rdda_chan *ch)
+void rdda_sq_arm(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	if (ch->armed || !ch->q.local || !local_wanted(ch))
+	if (ch->armed || !ch->q.send_cq || !sq_wanted(ch))
 		return;
 	ch->armed = true;
-	if (ib_req_notify_cq(ch->q.local, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
-		irq_poll_sched(&ch->local_poll);
+	if (ib_req_notify_cq(ch->q.send_cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		irq_poll_sched(&ch->sq_poll);
 }
 
 /**
- * rdda_local_event() - the CQ has something; may be the NIC's interrupt
- * @cq: of local completions
+ * rdda_sq_event() - the CQ has something; may be the NIC's interrupt
+ * @cq: of send completions
  * @context: channel
  */
-void rdda_local_event(struct ib_cq *cq, void *context)
+void rdda_sq_event(struct ib_cq *cq, void *context)
 {
 	struct rdda_chan *ch = context;
 
-	irq_poll_sched(&ch->local_poll);
+	irq_poll_sched(&ch->sq_poll);
 }
 
 /**
- * rdda_local_softirq() - the event's second half
+ * rdda_sq_softirq() - the event's second half
  * @iop: of a channel
  * @budget: unused: all that is there is taken at once, the send queue bounds it
  *
@@ -214,42 +214,42 @@ void rdda_local_event(struct ib_cq *cq, void *context)
  * Events that come before irq_poll_complete() are lost, so what they told of is
  * looked for after it.
  */
-int rdda_local_softirq(struct irq_poll *iop, int budget)
+int rdda_sq_softirq(struct irq_poll *iop, int budget)
 {
-	struct rdda_chan *ch = container_of(iop, struct rdda_chan, local_poll);
+	struct rdda_chan *ch = container_of(iop, struct rdda_chan, sq_poll);
 	LIST_HEAD(ended);
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->again = false;
-	rdda_local_poll(ch, &ended);
+	rdda_sq_poll(ch, &ended);
 	rdda_chan_run(ch, &ended);
 	list_splice_tail_init(&ch->finished, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
 
-	/* rdda_local_stop() waits for this lock: nothing of ours runs after it. */
+	/* rdda_sq_stop() waits for this lock: nothing of ours runs after it. */
 	spin_lock_irqsave(&ch->lock, flags);
 	irq_poll_complete(iop);
-	if (local_poll_later(ch, true) || ch->again)
+	if (sq_poll_later(ch, true) || ch->again)
 		irq_poll_sched(iop);
 	ch->armed = false;
-	rdda_local_arm(ch);
+	rdda_sq_arm(ch);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return 0;
 }
 
 /**
- * rdda_local_stop() - no handler runs after this
+ * rdda_sq_stop() - no handler runs after this
  * @ch: channel whose queue pair is drained, or that has none
  *
  * Sleeps.
  */
-void rdda_local_stop(struct rdda_chan *ch)
+void rdda_sq_stop(struct rdda_chan *ch)
 {
 	if (!ch->q.qp)
 		return;
-	irq_poll_disable(&ch->local_poll);
+	irq_poll_disable(&ch->sq_poll);
 	/* Its last lines may be running. No event is asked for after this. */
 	spin_lock_irq(&ch->lock);
 	ch->armed = true;

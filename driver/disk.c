@@ -35,7 +35,7 @@ static const struct block_device_operations mesh_disk_ops = {
 	.free_disk = mesh_disk_release_data,
 };
 
-/* What all members can do, which are up. */
+/* What all members, which are up, can do. */
 static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *all)
 {
 	struct mesh_member_info info;
@@ -134,7 +134,7 @@ int mesh_disk_alloc(struct mesh_volume *vol)
 }
 
 /*
- * Shows the disk to people, which reads its partition table: without vol->lock,
+ * Makes the disk visible, which reads its partition table: without vol->lock,
  * since a member that is lost meanwhile may take a new layout to go on.
  */
 int mesh_disk_add(struct mesh_volume *vol)
@@ -158,12 +158,12 @@ void mesh_disk_free(struct mesh_volume *vol)
 }
 
 /**
- * mesh_disk_claim() - let nobody open the disk any more, unless it is open
+ * mesh_disk_claim() - refuse further opens of the disk, unless it is open
  * @vol: locked
  *
  * A partition scan holds open_mutex for as long as its reads are requeued, so that
  * is not waited for either. A forced detach needs none of this: it sets @dying at
- * once, and whoever opens the disk after all gets errors.
+ * once, and an opener that comes later gets errors.
  * Return: 0, or -EBUSY.
  */
 int mesh_disk_claim(struct mesh_volume *vol)
@@ -193,7 +193,7 @@ int mesh_disk_claim(struct mesh_volume *vol)
 	return -EBUSY;		/* also when a forced detach came meanwhile */
 }
 
-/* From here on every bio to the disk fails, whoever has it open. */
+/* From here on every bio to the disk fails, from earlier openers too. */
 void mesh_disk_kill(struct mesh_volume *vol)
 {
 	if (vol->live)
@@ -207,7 +207,7 @@ void mesh_disk_remove(struct mesh_volume *vol)
 	mesh_disk_free(vol);
 }
 
-/* Tell udev the volume's names, when they are there or have changed. */
+/* Announce the volume's names to udev, when they are there or have changed. */
 void mesh_disk_announce(struct mesh_volume *vol)
 {
 	char name[MESHBLK_NAME_MAX + 12], uuid[UUID_STRING_LEN + 12];
@@ -218,7 +218,7 @@ void mesh_disk_announce(struct mesh_volume *vol)
 	kobject_uevent_env(&disk_to_dev(vol->disk)->kobj, KOBJ_CHANGE, env);
 }
 
-/* Why a disk that people use cannot go on with another layout, or NULL. */
+/* Why a disk in use cannot go on with another layout, or NULL. */
 const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *prot)
 {
 	if (!vol->disk)

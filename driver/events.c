@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events to whoever listens. Process context; a lost one is nobody's harm,
- * since listeners ask for the whole after an overrun.
+/* Events to the listeners. Process context; a lost one does no harm, since
+ * listeners read the whole state after an overrun.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/netlink.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Layouts: members and policy of one epoch. The current one is found by RCU
- * and pinned by each request on its way; a swap replaces the pointer and lets
+ * and pinned by each request in flight; a swap replaces the pointer and lets
  * the old one go when its last pin does. Nothing is frozen for it.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
@@ -18,7 +18,7 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 
 	if (state == MESH_MEMBER_REFUSED)
 		mesh_order_refused(l);
-	/* An old layout's members are nobody's news. */
+	/* Members of an old layout are not reported. */
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
 	mesh_event_member(l->vol, slot - l->slots, state, err);
@@ -74,7 +74,7 @@ static void mesh_layout_free_work(struct work_struct *work)
 	struct mesh_volume *vol = l->vol;
 	u64 epoch = l->epoch;
 
-	/* The submitter of the last I/O to a member may not have committed it yet. */
+	/* The submitter of the last I/O to a member might not have committed it yet. */
 	synchronize_rcu();
 	mutex_lock(&vol->layouts_lock);
 	list_del(&l->node);
@@ -240,7 +240,7 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
  * @vol: its volume, locked
  * @new: the layout, NULL when the volume goes
  *
- * Requests on their way end with the old layout; those that come, and those
+ * Requests in flight end with the old layout; those that come, and those
  * that were requeued, take the new one.
  */
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
@@ -279,7 +279,7 @@ struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 	rcu_read_lock();
 	do {
 		l = rcu_dereference(vol->layout);
-		/* killed: it was replaced just now, look again */
+		/* killed: it was replaced just now, try again */
 	} while (l && !percpu_ref_tryget_live_rcu(&l->ref));
 	rcu_read_unlock();
 	return l;

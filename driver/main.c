@@ -7,7 +7,7 @@
 #include "driver/target.h"
 #include "driver/volume.h"
 
-/* In the order of starting; stopped in reverse. netlink last: it lets people in. */
+/* In the order of starting; stopped in reverse. netlink last: it lets requests in. */
 static const struct {
 	int (*init)(void);
 	void (*exit)(void);
@@ -49,5 +49,5 @@ module_init(mesh_init);
 module_exit(mesh_exit);
 MODULE_DESCRIPTION("Meshblk: block devices over remote NVMe drives");
 MODULE_LICENSE("GPL");
-/* Looked up by name at a login, where no module may be asked for. */
+/* Looked up by name at a login, where no module can be loaded. */
 MODULE_SOFTDEP("pre: sha256 hmac");

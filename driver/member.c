@@ -98,7 +98,7 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 	return NULL;
 }
 
-/* Has another volume the extent? Each would give it back, and zero it, by itself. */
+/* Whether another volume has the extent: each would give it back, and zero it, by itself. */
 static bool mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
 {
 	struct mesh_member *m;
@@ -110,7 +110,7 @@ static bool mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
 	return false;
 }
 
-/* Is a member being opened, or closed (that is without references)? */
+/* Whether a member is being opened, or closed (that is without references). */
 static bool mesh_member_unsettled(const uuid_t *uuid)
 {
 	struct mesh_member *m;
@@ -135,7 +135,7 @@ static void mesh_member_drop(struct mesh_member *m)
 /**
  * mesh_member_get() - open a member, or share one that is open
  * @conf: how it is reached; kind is a known one
- * @volume: whose layouts share it; another's is refused
+ * @volume: the one whose layouts share it; any other is refused
  * @mp: set when it is
  * @extack: says why not, may be NULL
  *
@@ -189,7 +189,7 @@ void mesh_member_put(struct mesh_member *m)
 	if (!refcount_dec_and_mutex_lock(&m->refs, &mesh_members_lock))
 		return;
 	/* It stays in the registry meanwhile: a target must not see it opened
-	 * anew before it is closed, and nobody else is to wait for that.
+	 * again before it is closed, and other members are not to wait for that.
 	 */
 	mutex_unlock(&mesh_members_lock);
 	m->ops->close(m);
@@ -197,12 +197,12 @@ void mesh_member_put(struct mesh_member *m)
 }
 
 /**
- * mesh_member_bdev_taken() - is a device in use under another extent UUID?
+ * mesh_member_bdev_taken() - whether a device is in use under another extent UUID
  * @m: member that is being opened; else the device is noted for it
  * @dev: the device
  *
  * One holder stands behind all our exclusive opens, so that a member can be
- * reached by two paths for a while; two extents on one device are told apart
+ * reached by two paths for a while; two extents on one device are detected
  * here.
  */
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
@@ -229,7 +229,7 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 void mesh_member_ask(struct mesh_member *m)
 {
 	mutex_lock(&m->lock);
-	/* What is unfit is not answered again before it is another. */
+	/* No answer follows for an unfit member until it has changed. */
 	WRITE_ONCE(m->asked, m->state == MESH_MEMBER_REFUSED && !m->there);
 	m->ops->retry(m, true);
 	mutex_unlock(&m->lock);
@@ -265,7 +265,7 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 	lockdep_assert_held(&m->lock);
 	trace_mesh_member_state(m, state, err);
 	WRITE_ONCE(m->err, err);
-	/* info was written before; who sees UP sees it */
+	/* info was written before; a reader that sees UP sees info */
 	smp_store_release(&m->state, state);
 	list_for_each_entry(link, &m->links, node)
 		link->changed(link, state, err);
@@ -347,7 +347,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 	mutex_unlock(&m->lock);
 }
 
-/* Another layout came into use: can the member serve it? Sleeps. */
+/* Another layout came into use: check whether the member can serve it. Sleeps. */
 void mesh_member_refit(struct mesh_member *m)
 {
 	mutex_lock(&m->lock);
@@ -399,7 +399,7 @@ u64 mesh_member_inflight(struct mesh_member *m)
 	return started - ended;
 }
 
-/* Has I/O to the member ended well in the last @recent jiffies? */
+/* Whether I/O to the member has ended well in the last @recent jiffies. */
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
 {
 	struct mesh_member_stats s;

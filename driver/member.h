@@ -4,8 +4,8 @@
  *
  *   layout --link--> member --ops--> member_rdda.c | member_bdev.c | member_mem.c
  *                       ^
- *                       '-- registry by extent UUID: who opens an extent that
- *                           is open already shares it
+ *                       '-- registry by extent UUID: an extent that is open
+ *                           already is shared
  *
  * A member I/O (mesh_mio) is submitted, committed with others to the same
  * member and queue, and ends once with done(). Payloads may be staged: written
@@ -45,7 +45,7 @@ struct netlink_ext_ack;
  * @uuid: of the extent
  * @drive: RDDA: opens go in this order
  * @generation: RDDA: passed on when it grows; not part of the comparison
- * @size: bytes that may be used; the largest asked for counts
+ * @size: bytes that may be used; the largest requested counts
  * @path: BDEV; MEM: a name, to be reached by another "path"
  */
 struct mesh_member_conf {
@@ -71,7 +71,7 @@ struct mesh_member_conf {
  * @write_zeroes: it can
  * @rotational: it is
  * @dma_mask: bits that must be zero in the address and length of each page's
- *	part; 0: no such want
+ *	part; 0: no such limit
  */
 struct mesh_member_info {
 	u64	bytes;
@@ -112,16 +112,16 @@ struct mesh_member_stats {
  * @queue: blk-mq's hardware queue
  * @op: enum prot_kind
  * @flags: MESH_MIO_*
- * @tag: of the prot_io, for who fills it in
- * @err: how it ended; for who fills it in
+ * @tag: of the prot_io, for the submitter
+ * @err: how it ended; for the submitter
  * @nents: entries of @sg
  * @sg: payload; for a write from a stage in case that was dropped
  * @stage: WRITE: a stage of this member to write from, NULL: @sg travels;
  *	set when done() is called for a successful MESH_MIO_STAGE
  * @stage_offset: byte of the stage where the payload begins
  * @done: any context, hard interrupts of local devices too; may free the I/O
- * @next: of who submits
- * @priv: of who submits
+ * @next: the submitter's
+ * @priv: the submitter's
  * @rdda, @bdev, @mem: of the implementation while in flight
  */
 struct mesh_mio {
@@ -203,7 +203,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
  * @there: the kind says UP: what is REFUSED then is unfit
  * @asked: REFUSED, and tried again since: there is no answer yet
  * @suspended: layouts that have given the member back for a while
- * @links: layouts that want to know
+ * @links: layouts to notify
  * @refs: layouts, and the kick that is queued
  * @node: in the registry, under mesh_members_lock
  * @opening: ops->open is at work; under mesh_members_lock
@@ -239,8 +239,8 @@ struct mesh_member {
  * @node: in member->links, under its lock
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put
- * @unfit: can the member, whose info is known, not serve the layout? Then it does
- *	not come UP; like @changed
+ * @unfit: whether the member, whose info is known, cannot serve the layout: then it
+ *	does not come UP; like @changed
  */
 struct mesh_member_link {
 	struct list_head node;
@@ -273,8 +273,8 @@ static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
 }
 
 /*
- * For who frees things in the background, and for what gets I/O ended, which
- * memory may wait for; both are flushed at module exit (volume.c).
+ * For what is freed in the background, and for what ends I/O, which memory may
+ * wait for; both are flushed at module exit (volume.c).
  */
 extern struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 

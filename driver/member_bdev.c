@@ -7,8 +7,8 @@
  *                                                       '-> flush first, after
  *                                                           zeroes and discards
  *
- * Bios are sent by a worker since submit_bio() may sleep and who submits here
- * may not. Writes carry FUA: the block layer drops it where there is no cache
+ * Bios are sent by a worker since submit_bio() may sleep and the submitter
+ * must not. Writes carry FUA: the block layer drops it where there is no cache
  * and makes a flush of it where the device has none. A stage is a token
  * alone: the device is local, the payload is sent again.
  *
@@ -16,7 +16,7 @@
  * pages, and its sectors, so a request must not end before it. A copy of each
  * payload would free the pages and not the sectors: what is written there next
  * could be overwritten by it. So each I/O ends when the device ends it; how
- * long that takes is the lower driver's to say (docs/sysfs.md).
+ * long that takes is up to the lower driver (docs/sysfs.md).
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
@@ -27,7 +27,7 @@
 #include "driver/compat/bdev.h"
 #include "driver/member.h"
 
-/* How often an idle device is looked at; one with I/O says by itself. */
+/* How often an idle device is polled; one with I/O reports by itself. */
 #define MESH_BDEV_LOOK_MS	1000
 
 /**
@@ -36,9 +36,9 @@
  * @handle: the open device
  * @queue: bios to be sent, newest first
  * @work: sends them
- * @look_work: sees whether the device has gone. Kernels before 6.5 tell its
- *	holder nothing of that, so all are asked
- * @wq: of its own, so that a device that blocks keeps up no other
+ * @look_work: checks whether the device has gone. Kernels before 6.5 do not
+ *	notify its holder, so all are polled
+ * @wq: not shared, so that a device that blocks delays no other
  */
 struct mesh_bdev {
 	struct mesh_member	*member;
@@ -54,7 +54,7 @@ static struct bio_set mesh_bios;
 /* The holder of all our exclusive opens, see mesh_member_bdev_taken(). */
 static int mesh_bdev_holder;
 
-/* A stage of this kind has no memory, but must be told from none. */
+/* A stage of this kind has no memory, but its pointer must not be NULL. */
 static int mesh_bdev_stage;
 
 static void bdev_end_io(struct bio *bio);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Members in memory, for tests: sparse, of any size, slow in no way and, in builds
- * with MESH_FAULTS, faulty in every way that is asked for. What is written stays
+ * with MESH_FAULTS, faulty in every way that is requested. What is written stays
  * while a member of the same UUID is open, by whatever path.
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
@@ -46,7 +46,7 @@ enum {
  * @store: the bytes
  * @queue: submitted I/O, newest first
  * @work: does it
- * @wq: of its own, so that a member that is held keeps up no other
+ * @wq: not shared, so that a member that is held delays no other
  * @faults: bits, always 0 without MESH_FAULTS
  * @held: I/O taken off @queue, of @work alone
  * @stuck: that of MEM_STUCK, of @work alone

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The netlink family: its commands, what each may carry, and who may send it. */
+/* The netlink family: its commands, what each may carry, and the permission it needs. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/capability.h>
 #include <linux/ctype.h>
@@ -90,7 +90,7 @@ struct genl_family mesh_nl_family __ro_after_init = {
 	.n_mcgrps = ARRAY_SIZE(mesh_nl_groups),
 };
 
-/* May the sender change state? CAP_NET_ADMIN alone, as any CNI pod has, may not. */
+/* To change state takes more than CAP_NET_ADMIN, which any CNI pod has. */
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info)
 {
 	if (netlink_capable(skb, CAP_SYS_ADMIN))

@@ -2,7 +2,7 @@
 /*
  * Family "meshblk", see driver/uapi/meshblk.h.
  *
- *   netlink.c          the family: commands, policies, who may
+ *   netlink.c          the family: commands, policies, permissions
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
  *   netlink_target.c   IDENTITY_SET, TARGET_*

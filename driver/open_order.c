@@ -14,7 +14,7 @@
  *
  * A volume that has had a disk gives nothing back: what was written there and
  * what file systems remember of it belong together. While it holds one member,
- * nobody else can have had the whole volume, so others that were taken meanwhile
+ * no other host can have had the whole volume, so others that were taken meanwhile
  * are tried again. When it holds none, a held one is not: another host may have
  * written, and the volume must be attached again.
  */
@@ -25,7 +25,7 @@
 
 #define ORDER_LOOK_MS	100	/* for the layout to become the current one */
 
-/* Was a member refused, and not one that is being tried again? */
+/* Whether a member was refused, and is not being tried again. */
 static bool order_refused(struct mesh_layout *l)
 {
 	u32 i;
@@ -39,7 +39,7 @@ static bool order_refused(struct mesh_layout *l)
 	return false;
 }
 
-/* Does it have a member that its target keeps from others? */
+/* Whether it has a member that its target keeps from others. */
 static bool order_holds(struct mesh_layout *l)
 {
 	u32 i;
@@ -54,7 +54,7 @@ static bool order_holds(struct mesh_layout *l)
 	return false;
 }
 
-/* Has a member that is tried again not been answered? */
+/* Whether a member that is tried again has not been answered. */
 static bool order_asks(struct mesh_layout *l)
 {
 	u32 i;
@@ -108,7 +108,7 @@ static void order_resume(struct mesh_layout *l)
 		return;
 	l->order.released = false;
 	order_each(l, mesh_member_resume);
-	mesh_volume_changed(l->vol);	/* it may have looked at what was given back */
+	mesh_volume_changed(l->vol);	/* it may have seen members as given back */
 }
 
 static void order_retry(struct mesh_layout *l)
@@ -156,7 +156,7 @@ static void order_work(struct work_struct *work)
 			o->tries = 0;
 		return;
 	}
-	/* After a retry too: one that is refused again tells no change of state. */
+	/* After a retry too: one that is refused again reports no change of state. */
 	queue_delayed_work(mesh_wq, &o->work, o->waiting ? max_t(long, o->retry_at - jiffies, 1) :
 			   msecs_to_jiffies(ORDER_LOOK_MS));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs a request's op: asks the policy for member I/O, gives each its share of
+ * Runs a request's op: gets member I/O from the policy, gives each its share of
  * the request's pages, sends it, and feeds the results back.
  *
  * A request has room for one I/O of few pages in itself, which is all that
@@ -188,7 +188,7 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 }
 
 /**
- * mesh_plan_batch() - plan and send what the op asks for
+ * mesh_plan_batch() - plan and send what the op requests
  * @req: planned with its layout pinned; the caller holds req->left
  * @batch: gets the members that want a commit
  * @sent: how many I/Os were sent, each to end with mesh_req_drop(@req, 1)
@@ -237,7 +237,7 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
 	}
 }
 
-/* All I/Os of the batch have ended: tell the op, in the order of their sending. */
+/* All I/Os of the batch have ended: give the op the results, in the order of sending. */
 void mesh_plan_collect(struct mesh_req *req)
 {
 	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
@@ -258,7 +258,7 @@ void mesh_batch_flush(struct mesh_batch *batch)
 
 	for (i = 0; i < batch->n; i++)
 		mesh_member_commit(batch->to[i].member, batch->to[i].queue);
-	/* pairs with mesh_hctx_flush(): who sees it empty may let the members go */
+	/* pairs with mesh_hctx_flush(): a CPU that sees it empty may let the members go */
 	smp_store_release(&batch->n, 0);
 }
 

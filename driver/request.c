@@ -3,8 +3,8 @@
  * Requests: blk-mq's calls, the loop of a request over its batches, its end.
  *
  * A request once taken is never given back to blk-mq: it ends, or it is
- * requeued. req->left is its only synchronisation: whoever brings it to zero
- * owns the request and goes on with it.
+ * requeued. req->left is its only synchronisation: the context that brings it to
+ * zero owns the request and goes on with it.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -18,7 +18,7 @@
 
 /* An I/O that ended this recently shows that a member is not stuck, ... */
 #define MESH_RECENT	(5 * HZ)
-/* ... but so many times io_timeout are enough for any request. */
+/* ... but not once a request is older than this many times io_timeout. */
 #define MESH_PATIENCE	3
 
 /* A hardware queue: members whose commit waits for the last of a dispatch. */
@@ -28,8 +28,8 @@ struct mesh_hctx {
 };
 
 /*
- * What a member's error means: is it worth trying again until the deadline,
- * and what is the block layer told in the end.
+ * What a member's error means: whether to try again until the deadline, and
+ * the status that the block layer gets in the end.
  */
 static const struct mesh_error {
 	int err;
@@ -96,7 +96,7 @@ static void mesh_req_over(struct mesh_req *req)
 }
 
 /**
- * mesh_req_run() - plan batch after batch for as long as they end while we look
+ * mesh_req_run() - plan batch after batch, as long as each ends while it is sent
  * @req: all I/O of its last batch has ended; owned by the caller until here
  * @batch: as for mesh_plan_batch(), in an RCU read section
  */
@@ -138,7 +138,7 @@ void mesh_req_drop(struct mesh_req *req, int n)
 	rcu_read_unlock();
 }
 
-/* What a request is to the policy, or -1. */
+/* The policy's kind of a request, or -1. */
 static int mesh_req_kind(struct request *rq)
 {
 	switch (req_op(rq)) {
@@ -176,7 +176,7 @@ static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
 }
 
 /**
- * mesh_req_begin() - plan a request anew, with the current layout
+ * mesh_req_begin() - plan a request again, with the current layout
  * @req: owned by the caller until here
  * @batch: as for mesh_plan_batch(), in an RCU read section
  */
@@ -207,8 +207,8 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 
 	blk_mq_start_request(rq);
 	/*
-	 * What finds requests by tag, the timer above all, looks there. 6.1 does not
-	 * set it for queue_rqs(); later kernels just did.
+	 * Requests are found here by tag, above all by the timer. 6.1 does not set
+	 * this for queue_rqs(); later kernels just did.
 	 */
 	rq->mq_hctx->tags->rqs[rq->tag] = rq;
 	trace_mesh_request_start(rq, mesh_req_kind(rq));
@@ -300,7 +300,7 @@ static enum blk_eh_timer_return mesh_timeout(struct request *rq)
 		if (lost || !mesh_member_moves(mio->member, recent))
 			mesh_member_kick(mio->member);
 	}
-	/* of this look and the next; the request is ours until here */
+	/* from this check to the next; the request is ours until here */
 	rq->timeout = recent;
 	mesh_req_drop(req, 1);
 	return BLK_EH_RESET_TIMER;

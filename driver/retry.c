@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The retry queue: what a member that is down, or a want of memory, keeps from
- * going on. Each is planned again, with the then current layout, when something
+ * The retry queue: requests that a member that is down, or a lack of memory,
+ * holds up. Each is planned again, with the then current layout, when something
  * changed (a member's state, the layout) or after a while that doubles; at its
  * deadline it ends with an error.
  */
@@ -16,8 +16,8 @@
  * @vol: its volume
  * @req: owned by the caller until here, without a pinned layout
  *
- * Any context. That somebody woke the queue between the request's failure
- * and here costs no more than the first, short, wait.
+ * Any context. A wake-up of the queue between the request's failure and here
+ * costs no more than the first, short, wait.
  */
 void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 {

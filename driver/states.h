@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * States of members and volumes. Pure: tables only; who sets a state holds the
- * lock named at its field.
+ * States of members and volumes. Pure: tables only; the setter of a state holds
+ * the lock named at its field.
  *
  * Member (mesh_member_set_state() is the one setter)
  *

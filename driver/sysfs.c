@@ -351,7 +351,7 @@ static void mesh_dir_del(struct kobject *kobj)
  * @vol: locked, with its disk added
  * @nr: members now
  *
- * A directory that cannot be made is missed by people only.
+ * A directory that cannot be made matters to readers of sysfs only.
  */
 void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 {

@@ -125,7 +125,7 @@ static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_stat
 	mutex_unlock(&vol->event_lock);
 }
 
-/* May readers look at vol->disk? */
+/* Set whether readers may use vol->disk. */
 void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 {
 	lockdep_assert_held(&vol->lock);
@@ -200,7 +200,7 @@ unlock:
 
 /*
  * The end of a volume. What was requeued fails at once, what is in flight ends by
- * itself or, when its member does not answer, since that is kicked. Only then is
+ * itself or, when its member does not answer, because that is kicked. Only then is
  * anything waited for that itself waits for requests: a partition scan, pages
  * under writeback, the file system's own shutdown. The members are closed by the
  * layout, in the background.
@@ -224,7 +224,7 @@ static void mesh_volume_remove_work(struct work_struct *work)
 		mesh_sysfs_remove(vol);
 	mesh_volume_set_live(vol, false);
 	mutex_unlock(&vol->lock);
-	/* No lock: nobody but this work looks at the disk any more. */
+	/* No lock: only this work still uses the disk. */
 	if (live)
 		mesh_disk_remove(vol);
 	mutex_lock(&mesh_volumes_lock);
@@ -427,7 +427,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 	if (!err)
 		err = mesh_volume_take(vol, conf, &new, extack);
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
-		/* its first layout was no good: it never was */
+		/* its first layout failed: the volume never existed */
 		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
 		mutex_lock(&mesh_volumes_lock);
 		list_del(&vol->node);
@@ -441,7 +441,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 	return err;
 }
 
-/* Let the removal begin. Return: 0, or -EBUSY with words. */
+/* Let the removal begin. Return: 0, or -EBUSY with @extack set. */
 static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 			      struct netlink_ext_ack *extack)
 {
@@ -494,7 +494,7 @@ static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink
 /**
  * mesh_volume_del() - take a volume away
  * @uuid: of it
- * @force: also when it is open; whoever has it open gets errors
+ * @force: also when it is open; its openers get errors
  * @extack: says why not
  *
  * Sleeps until the disk has gone and the members are closed; forced, until the

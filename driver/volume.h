@@ -9,7 +9,7 @@
  *   disk.c             gendisk, tag set, limits
  *   request.c          blk-mq's calls, requeueing, time-outs, ends of requests
  *   plan.c             an op run: member I/Os, scatterlists
- *   sysfs.c events.c   what people and meshd see
+ *   sysfs.c events.c   what users and meshd see
  *
  * Life of a request
  *
@@ -24,7 +24,7 @@
  * vol->retry_lock have none inside them but member->lock, which may have
  * vol->retry_lock. Members are opened and closed under none of them, and a
  * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
- * which nobody waits for I/O or a target. No request in flight takes any of them
+ * which no code waits for I/O or a target. No request in flight takes any of them
  * unless it was requeued.
  */
 #ifndef DRIVER_VOLUME_H
@@ -56,7 +56,7 @@
 
 /**
  * struct mesh_order - members of a layout that another host has; open_order.c's own
- * @work: looks after them
+ * @work: handles them
  * @retry_at: jiffies when they are tried again, while @waiting
  * @tries: so far
  * @waiting: for @retry_at
@@ -72,11 +72,11 @@ struct mesh_order {
 
 /**
  * struct mesh_layout - one epoch of a volume
- * @ref: a pin for each request on its way, one for being the current one
+ * @ref: a pin for each request in flight, one for being the current one
  * @vol: a counted reference
  * @epoch: of the message
  * @prot: the policy's view
- * @free_work: does what the release of @ref may not
+ * @free_work: does what the release of @ref must not
  * @node: in vol->layouts while its requests have not all ended
  * @order: members that are refused
  * @nr: entries of @slots
@@ -102,7 +102,7 @@ struct mesh_layout {
 /**
  * struct mesh_volume_conf - what a message says of a volume beside its layout
  * @uuid: key
- * @name: for people; empty: keep
+ * @name: human-readable; empty: keep
  * @lba: 512 or 4096
  * @ro: read-only
  * @depth: requests per hardware queue, 0: default
@@ -121,7 +121,7 @@ struct mesh_volume_conf {
  * struct mesh_volume - a volume and its disk
  * @layout: current; RCU, written under @lock; NULL when removed
  * @timeout: io_timeout in jiffies; READ_ONCE
- * @dying: being removed: requests end at once, nobody opens the disk; set once
+ * @dying: being removed: requests end at once, opens of the disk fail; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
  * @retry_lock: guards @retry and @ready; any context
@@ -129,8 +129,8 @@ struct mesh_volume_conf {
  * @woken: all of them are to be tried now
  * @retry_work: tries them
  * @ready: requests to go on with from @ready_work; under @retry_lock
- * @ready_work: goes on with what may not be in a hard interrupt
- * @wq: for @retry_work, of its own
+ * @ready_work: goes on with what must not run in a hard interrupt
+ * @wq: for @retry_work alone
  * @lock: attach, replace, detach; guards what follows
  * @conf: as set; name is written under @event_lock too
  * @state: written under @event_lock too, read with READ_ONCE()
@@ -206,8 +206,8 @@ struct mesh_volume {
  * @op: the policy's state
  * @layout: pinned while @op runs
  * @left: I/Os of the batch that have not ended, many more while it is planned,
- *	and one while the time-out handler looks; who brings it to 0 goes on
- *	with the request
+ *	and one while the time-out handler checks; the context that brings it
+ *	to 0 goes on with the request
  * @queue: hardware queue
  * @mios: I/Os of the batch, newest first; @mio when it is in use is the last
  * @busy: @mio is in use
@@ -236,7 +236,7 @@ struct mesh_req {
 /**
  * struct mesh_batch - members that were given I/O and want a commit
  * @n: entries
- * @to: whom; the members are pinned by who filled it in
+ * @to: these members, pinned by each context that added one
  */
 struct mesh_batch {
 	unsigned int n;

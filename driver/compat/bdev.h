@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Opening a block device for oneself: a file on 6.12, the device itself on 6.1. */
+/* Exclusive opens of a block device: a file on 6.12, the device itself on 6.1. */
 #ifndef DRIVER_COMPAT_BDEV_H
 #define DRIVER_COMPAT_BDEV_H
 

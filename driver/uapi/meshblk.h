@@ -50,7 +50,7 @@ enum meshblk_attr {
 	MESHBLK_A_PORT,			/* u16 */
 	MESHBLK_A_STATE,		/* string */
 	MESHBLK_A_ERROR,		/* s32, negative errno */
-	MESHBLK_A_REASON,		/* string for people */
+	MESHBLK_A_REASON,		/* human-readable string */
 	MESHBLK_A_SESSION,		/* u32 */
 	MESHBLK_A_CHANNELS,		/* u32 */
 	MESHBLK_A_ARENA,		/* u64 */

@@ -221,7 +221,7 @@ void prot_codec_syndrome(const struct prot_map *enc, const struct prot_codec_ops
 		ops->mad(&tbl, 1, strips[enc->nsrc + r], NULL, &syndrome[r], len);
 }
 
-/* Which strip explains column @x of the syndromes? */
+/* Find the strip that explains column @x of the syndromes. */
 static int locate_column(const struct prot_code *code, u8 *const *syndrome, size_t x)
 {
 	unsigned int r, j, wrong = 0;

@@ -91,10 +91,10 @@ struct prot_map {
 
 /**
  * struct prot_codec_ops - one implementation
- * @name: for people
+ * @name: human-readable
  * @flags: PROT_CODEC_*
  * @coef_size: bytes of tables per coefficient, at most PROT_CODEC_COEF_MAX
- * @usable: does this CPU have what the loops need? NULL: always
+ * @usable: whether this CPU has what the loops need; NULL: always
  * @prepare: write the tables of coefficient @c to @tbl
  * @dot: dst r = sum tbl[j][r] * src j, for a map of any shape
  * @xor: dst = sum src j; n >= 1
@@ -210,7 +210,7 @@ void prot_codec_syndrome(const struct prot_map *enc, const struct prot_codec_ops
 
 /**
  * prot_code_locate() - the one strip that makes all equations agree
- * @code: the code; m >= 2, or else nothing can be told
+ * @code: the code; m >= 2, or else nothing can be located
  * @syndrome: from prot_codec_syndrome()
  * @len: bytes in each; one strip must explain all of them
  *

@@ -22,7 +22,7 @@ static void fill(u8 *p, unsigned int seed)
 	}
 }
 
-/* Is strip @k + r the row r of the definition, and nothing written behind it? */
+/* Whether strip @k + r is row r of the definition, with nothing written behind it. */
 static bool parity_is(const struct prot_code *code, u8 *const *strip, unsigned int r)
 {
 	u8 guard[STRIDE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The compiler's intrinsics without libc: their header also declares an
- * allocator, which a kernel build has no <stdlib.h> for and nobody wants here.
+ * allocator, which a kernel build has no <stdlib.h> for and does not need.
  */
 #ifndef PROTECT_CODEC_X86_INTRIN_H
 #define PROTECT_CODEC_X86_INTRIN_H

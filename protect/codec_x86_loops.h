@@ -3,7 +3,7 @@
  * The loops of an x86 implementation, written once for any vector. The file
  * that includes this has defined
  *
- *   NAME, LABEL, USABLE	name of the ops, for people, and its test
+ *   NAME, LABEL, USABLE	human-readable name of the ops, and their test
  *   PREPARE, COEF_SIZE		tables of a coefficient
  *   vec_t, VB			a vector and its bytes
  *   vload, vstore		at any alignment
@@ -23,7 +23,7 @@
  * Pointers to destinations are copied to locals: stores of bytes may change
  * anything, so the compiler would load a pointer again behind each of them, and
  * the CPU wait for the stores. Strips tend to lie a multiple of 4096 bytes apart,
- * where it cannot tell their addresses apart either: hence a step's loads come
+ * where it cannot distinguish their addresses either: hence a step's loads come
  * before its stores, and its stores strip by strip.
  */
 #ifndef PROTECT_CODEC_X86_LOOPS_H

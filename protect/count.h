@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How many entries of its long tables the engine looks at: unit tests, which are
- * built with PROT_COUNT, hold it against what changed. Elsewhere it is nothing.
+ * How many entries of its long tables the engine reads: unit tests, which are
+ * built with PROT_COUNT, compare it with what changed. Elsewhere it is nothing.
  */
 #ifndef PROTECT_COUNT_H
 #define PROTECT_COUNT_H

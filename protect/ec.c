@@ -15,7 +15,7 @@
  *   PLACE    P4: the same payload in place
  *   RETIRE   P5, P6: in place everywhere; the transaction is over
  *
- * Until its gate nobody else changes these rows, and until its end nobody reads the
+ * Until its gate no other op changes these rows, and until its end no op reads the
  * strips that change but the next write of them (ec_rows.c, which also says how
  * writes that are queued together become one). A member that fails on the way is
  * struck off by the epoch, all else of the transaction stays: what a lost data strip
@@ -115,7 +115,7 @@ void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 str
 	*length = r->hi - r->lo;
 }
 
-/* The part of @strip that the op's own request asks for. */
+/* The part of @strip in the op's own request. */
 static struct prot_ec_range own_part(const struct prot_group *g, const struct prot_ecop *e,
 				     u32 strip)
 {
@@ -127,7 +127,7 @@ static struct prot_ec_range own_part(const struct prot_group *g, const struct pr
 	return part;
 }
 
-/* Does the op ask for all its rows of @strip? */
+/* Whether the op requests all its rows of @strip. */
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip)
 {
 	u32 from, length;
@@ -138,7 +138,7 @@ bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 st
 	return length == op->length;
 }
 
-/* Members that hold asked strips and cannot be read now. */
+/* Members that hold requested strips and cannot be read now. */
 static u64 unreadable(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_members(g, e, e->data) & ~(prot_live(g) & ~e->tried);
@@ -193,12 +193,12 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, boo
 
 	set_stripe(g, e, addr >> ilog2(g->cfg.strip));
 	e->row = addr & (g->cfg.strip - 1);
-	/* what catches up is read by nobody */
+	/* no op reads what catches up */
 	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
 	prot_start(g, op, addr, narrow ? g->cfg.lba : rows_at(g, addr));
 }
 
-/* Two ops of the same rows: does @b, the later one, wait? */
+/* Whether @b waits for @a, an earlier op of the same rows. */
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b)
 {
@@ -251,9 +251,9 @@ static void gathered(struct prot_group *g, struct prot_gop *op)
 }
 
 /*
- * No k members could read all of the rows. Some may not read one row and some
- * another, or have been mended since: the op begins anew after the rows were looked
- * at one by one.
+ * No k members could read all of the rows. Some may fail to read one row and some
+ * another, or have been repaired since: the op begins again after the rows were
+ * checked one by one.
  */
 static void too_few(struct prot_group *g, struct prot_gop *op, int err)
 {
@@ -263,13 +263,13 @@ static void too_few(struct prot_group *g, struct prot_gop *op, int err)
 		prot_ec_unjoin(g, op);
 		prot_buf_put(g, op);
 		prot_phase(op, PROT_P_REPAIR);
-		prot_ready_all(g);	/* it is in nobody's way now */
+		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
 	prot_end(g, op, err);
 }
 
-/* The scrub's op has mended what it could: those that waited begin anew. */
+/* The scrub's op has repaired what it could: those that waited begin again. */
 void prot_ec_repaired(struct prot_group *g)
 {
 	u32 i;
@@ -285,7 +285,7 @@ void prot_ec_repaired(struct prot_group *g)
 	}
 }
 
-/* Decide what to read; begun anew whenever a source fails. */
+/* Decide what to read; again whenever a source fails. */
 static void plan(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -349,7 +349,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 	}
 	if (op->purpose == PROT_FOR_REQUEST) {
 		/*
-		 * Whoever is out either gets this in place or misses the region,
+		 * A member that is out either gets this in place or misses the region,
 		 * and that is settled now: one that has it all may be promoted.
 		 */
 		e->joins = prot_targets(g, region) & g->joining;
@@ -637,7 +637,7 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		return false;
 	}
 	left = place_now(g, op, to);
-	/* nothing but the bit says that those who are out miss this */
+	/* only the bit says that members that are out miss this */
 	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !PROT_MUTANT(EC_MISSED_LATE) &&
 	    !prot_missed_durable(g, prot_region_of(g, op->addr)))
 		return false;
@@ -697,7 +697,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	case PROT_P_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_RECORD)
-			prot_ec_wake_rows(g, op);	/* nobody is to wait for one that waits */
+			prot_ec_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
 	case PROT_P_RECORD:
 		return record(g, op, ev);
@@ -789,7 +789,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 	}
 }
 
-/* Whatever is under way is missed by the member of this slot. */
+/* Whatever is in flight is missed by the member of this slot. */
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;

@@ -126,7 +126,7 @@ static bool all_zero(u8 *const *p, u32 n, u32 length)
 	return true;
 }
 
-/* Row by row: which one strip explains what is wrong, and what should it be? */
+/* Row by row: find the one strip that explains what is wrong, and its right content. */
 static void verify(struct prot_group *g, struct prot_gop *op, struct work *w)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

@@ -54,7 +54,7 @@ static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
 
-/* Does it take a read to get the old content of @strip? */
+/* Whether it takes a read to get the old content of @strip. */
 static bool costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
 		  u32 length)
 {
@@ -63,7 +63,7 @@ static bool costs(const struct prot_group *g, const struct prot_gop *op, u32 str
 	return prot_ec_at_hand(g, op, strip, from, length, &src) != PROT_AT_OP;
 }
 
-/* What it takes to change parity by what differs, and to compute it anew. */
+/* What it takes to change parity by what differs, and to compute it from all data. */
 struct price {
 	u32 delta, encode;
 	u64 delta_bytes, encode_bytes;
@@ -90,7 +90,7 @@ static void price(const struct prot_group *g, const struct prot_gop *op, u64 nee
 	}
 }
 
-/* Who gets parity: in sync or catching up, and answers. */
+/* Parity strips to write: of members in sync or catching up that answer. */
 static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_strips(g, e, (prot_ec_full(g) | e->joins) & ~g->failed) &
@@ -128,7 +128,7 @@ int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 	return plan_encode(g, op, need);
 }
 
-/* Rows that are asked for of any lost strip. */
+/* Rows that are requested of any lost strip. */
 static void lost_rows(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

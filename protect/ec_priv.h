@@ -40,7 +40,7 @@ enum prot_ec_plan {
  * @start: byte of the group's data it begins at
  * @stripe: number
  * @strips: what others that overlap its rows have to wait for, as strips
- * @data: data strips asked for
+ * @data: data strips requested
  * @gather: strips to be read into private buffers
  * @got: of these, read
  * @have: the k strips that rebuild @lost
@@ -48,7 +48,7 @@ enum prot_ec_plan {
  * @want: parity strips to be computed
  * @copied: strips copied from or to the payload
  * @tried: members that could not be read
- * @own: data strips that its own request asked for; @data may be more when others
+ * @own: data strips of its own request; @data may be more when others
  *	were joined to it
  * @holders: members that get a record
  * @parts: members in sync whose strips change
@@ -65,7 +65,7 @@ enum prot_ec_plan {
  * @unexplained: sectors of rows that it can't
  * @txid: 0: not recorded
  * @mark: watermark in its records
- * @bytes: asked for
+ * @bytes: requested
  * @row: byte of the strip where its rows begin
  * @from: first byte to be gathered, counted from @row (reads)
  * @length: bytes to be gathered
@@ -73,7 +73,7 @@ enum prot_ec_plan {
  * @rot: stripe mod width
  * @plan: enum prot_ec_plan
  * @kind: enum prot_slot_kind
- * @acked: its submitter was told
+ * @acked: its end was reported to the submitter
  * @waits: for an older write of its rows to be in place
  * @yielded: let others of its rows begin before it went in place
  * @joined: the first op that goes with this one, or the next one that does; 0: none
@@ -122,7 +122,7 @@ struct prot_ecop {
 	u16	copying;
 };
 
-/* What an op asks for of a data strip: bytes of the strip. */
+/* What an op requests of a data strip: bytes of the strip. */
 struct prot_ec_range {
 	u32	lo;
 	u32	hi;
@@ -252,7 +252,7 @@ static inline u8 *prot_ec_frame(const struct prot_group *g, const struct prot_go
 	return (u8 *)prot_at(g, g->shape.off_bufs) + (size_t)op->buf * g->shape.buf_bytes;
 }
 
-/* Who takes part in transactions: in sync, or about to be called so. */
+/* Members that take part in transactions: in sync, or about to be called so. */
 static inline u64 prot_ec_full(const struct prot_group *g)
 {
 	return g->in_sync | g->taken;
@@ -266,7 +266,7 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 	       op->phase != PROT_P_ENDED;
 }
 
-/* The part of @strip that the op asks for, counted from its first row. */
+/* The part of @strip that the op requests, counted from its first row. */
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);

@@ -14,11 +14,11 @@
  *   MISS     members that are out miss all of these regions, durably
  *   BUMP     a new number on all: every record so far is dead
  *
- * A crash anywhere in here begins anew and comes to the same end. Each stage is
+ * After a crash in here all begins again and comes to the same end. Each stage is
  * over when all members are through with it; a member that fails ends the
- * attachment, and the next one, after an epoch without it, begins anew too.
+ * attachment, and the next one, after an epoch without it, begins again too.
  *
- * The number is bumped once more before a member is taken back: see promote().
+ * The number is bumped once more before a member is readmitted: see promote().
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -297,7 +297,7 @@ static void stage_over(struct prot_group *g)
 		break;
 	}
 	if (g->ec_stage == PROT_EC_MISS && PROT_MUTANT(EC_NO_ERASE)) {
-		/* reads are served while the bump is on its way */
+		/* reads are served while the bump is in flight */
 		g->state = PROT_G_SERVING;
 		g->draining = 1;
 		g->bump = 1;
@@ -335,11 +335,11 @@ static bool attach_next(struct prot_group *g, struct prot_event *ev)
 }
 
 /*
- * Taking back: a member that misses nothing has no records of what was done
- * without it, and may have records of its own from long ago. So no transaction
- * is begun, those under way end, and a new attach number makes all of them void;
- * from then on it takes part in each. Once begun on one member in sync, the bump
- * has to be finished on all, or the records of some would not count.
+ * Readmission: a member that misses nothing has no records of what was done
+ * without it, and may have old records. So no transaction is begun, those in
+ * flight end, and a new attach number makes all of them void; from then on
+ * it takes part in each. Once begun on one member in sync, the bump has to be
+ * finished on all, or the records of some would not count.
  */
 static bool promote(struct prot_group *g, struct prot_event *ev)
 {

@@ -50,7 +50,7 @@ static u64 pick_holders(const struct prot_group *g)
 	return set;
 }
 
-/* May @ring give out its next id? */
+/* Whether @ring may give out its next id. */
 static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
@@ -77,7 +77,7 @@ static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 	       (!l->recorded || l->recorded < l->durable || PROT_MUTANT(EC_UNRECORDED));
 }
 
-/* P1: who takes part is settled and a slot taken; the phase says what follows. */
+/* P1: the participants are settled and a slot taken; the phase says what follows. */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

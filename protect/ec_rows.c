@@ -5,14 +5,14 @@
  * A write that has passed its gate is durable, though its rows are not in place
  * yet; the next one of these rows begins then and finds old values that are not in
  * place in the earlier one's private buffer. When it passes its own gate, all of
- * the earlier one's strips that it writes too, and that are not on their way yet,
+ * the earlier one's strips that it writes too, and that are not in flight yet,
  * are superseded: they get the later content only. An older write never writes a
  * superseded strip again, and is over when the newer content is in place:
  *
  *   T1 {D0,P,Q}   records | gate: D0 .......... over
  *   T2 {D1,P,Q}           | records | gate: D1, P, Q ... both over
  *
- * For that T1 holds P and Q back as long as T2 is on its way to its gate and waits
+ * For that T1 holds P and Q back as long as T2 has not passed its gate and waits
  * for nothing that T1 has: a buffer, a slot of the ring, a strip that only T1 can
  * put in place. Strips that a later write covers in part go in place in order.
  *
@@ -71,7 +71,7 @@ static bool meets(const struct prot_group *g, const struct prot_gop *op,
 	       lo < ohi && olo < hi;
 }
 
-/* May @op begin though @o, older and of the same rows, is not over? */
+/* Whether @op may begin though @o, older and of the same rows, is not over. */
 bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 		     const struct prot_gop *op)
 {
@@ -102,7 +102,7 @@ static u64 met(const struct prot_group *g, const struct prot_gop *op, const stru
 	return strips;
 }
 
-/* @op has passed its gate: what older ones have not sent yet is its own to write. */
+/* @op has passed its gate: it writes what older ones have not sent yet. */
 void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -149,7 +149,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 	prot_ec_wake_rows(g, op);
 }
 
-/* Has @o still to write on @member itself? */
+/* Whether @o has still to write on @member itself. */
 static bool owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
 {
 	const struct prot_ecop *x = prot_ecop(g, o);
@@ -158,7 +158,7 @@ static bool owes(const struct prot_group *g, const struct prot_gop *o, u32 membe
 	       ((x->parts | x->joins) & ~o->ok & ~x->skip) >> member & 1;
 }
 
-/* Will @o soon write on @member what @op writes there, waiting for nothing of it? */
+/* Whether @o will soon write on @member what @op writes there, waiting for nothing of it. */
 static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
 			 const struct prot_gop *op, u32 member)
 {
@@ -174,7 +174,7 @@ static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
 	       (prot_ec_full(g) | x->joins) >> member & 1;
 }
 
-/* May @op write its strip on @member now? Older ones first, newer ones instead. */
+/* Whether @op may write its strip on @member now: older ones first, newer ones instead. */
 bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	u32 strip = prot_ec_strip(g, prot_ecop(g, op), member);
@@ -198,9 +198,9 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 }
 
 /**
- * prot_ec_at_hand() - where is the newest gated content of a strip?
+ * prot_ec_at_hand() - find the newest gated content of a strip
  * @g: the group
- * @op: that wants to read it
+ * @op: the one that reads it
  * @strip: which
  * @from: first byte, counted from @op's first row
  * @length: bytes
@@ -254,7 +254,7 @@ struct joint {
 	u32 length;
 };
 
-/* Do both make one write, of hardly more rows than they have by themselves? */
+/* Whether both make one write, of hardly more rows than they have by themselves. */
 static bool fits(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *f,
 		 struct joint *j)
 {
@@ -280,14 +280,14 @@ static bool fits(const struct prot_group *g, const struct prot_gop *op, const st
 	       !((j->row ^ (end - 1)) & ~(g->shape.window - 1));
 }
 
-/* Has @o, which is between the two and has not begun, to stay before @f? */
+/* Whether @o, which is between the two and has not begun, has to stay before @f. */
 static bool between(const struct prot_group *g, const struct prot_gop *o,
 		    const struct prot_gop *f)
 {
 	return prot_rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
 }
 
-/* Does the joint write, in @op's place, stand in nobody's way, nor anybody in its? */
+/* Whether the joint write, in @op's place, blocks no other op and none blocks it. */
 static bool undisputed(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *f, const struct joint *j)
 {
@@ -368,7 +368,7 @@ void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* @op begins anew, and those that it took along by themselves. */
+/* @op begins again, and those that it took along by themselves. */
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
 {
 	u16 i = prot_ecop(g, op)->joined;

@@ -284,7 +284,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	prot_ready(g, op);
 }
 
-/* Take an op out of its bucket and let those behind it look again. */
+/* Take an op out of its bucket and let those behind it check again. */
 void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
 	u16 *link = prot_bucket(g, op), self = prot_gop_index(g, op), i;
@@ -302,13 +302,13 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	op->next = PROT_NONE16;
 }
 
-/* @op waits for what others will give back. */
+/* @op waits for what others will release. */
 void prot_wait(struct prot_group *g, struct prot_gop *op)
 {
 	prot_set_put(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
 }
 
-/* Those that wait in @phase look again. */
+/* Those that wait in @phase check again. */
 void prot_wake(struct prot_group *g, u8 phase)
 {
 	u64 *set = prot_waiting(g);
@@ -449,7 +449,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	return i;
 }
 
-/* An op that has ended: background ops go on by themselves, requests are told. */
+/* An op that has ended: background ops go on by themselves, requests are announced. */
 static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	prot_phase(op, PROT_P_FREE);
@@ -527,7 +527,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 		if (prot_bitmap_next(g, ev))
 			return;
 	} while (prot_sync_next(g) || (prot_is_ec(g) && prot_ec_barrier(g)));
-	/* the last step may have changed what there is to tell */
+	/* the last step may have changed what there is to announce */
 	if (prot_member_event(g, ev))
 		return;
 	memset(ev, 0, sizeof(*ev));

@@ -9,7 +9,7 @@
  *
  * One flat memory without pointers: the header below, then arrays at offsets.
  * All calls about a group are made one at a time (the caller's lock), none
- * sleeps. After each call, ask prot_group_next() until it says PROT_EV_NONE.
+ * sleeps. After each call, call prot_group_next() until it gives PROT_EV_NONE.
  *
  * Life of a group:
  *
@@ -17,27 +17,27 @@
  *      |                             |                          |
  *      '-------- a member fails -----+-> STOPPED <--none left---'
  *
- * What stops while LOADING or UNITING is begun anew by the caller, with the
+ * What stops while LOADING or UNITING is begun again by the caller, with the
  * layout of the next epoch, from prot_group_init(). What stops while SERVING
  * has lost too much: every request ends with -EIO.
  *
  * What the caller owes: each I/O ends exactly once, and touches its buffer no more
  * then, a failed read included; after an error nothing is
- * sent to that member any more, and what may still be on its way there is dead
+ * sent to that member any more, and what may still be in flight there is dead
  * before prot_group_join() names the member again or a new attachment begins
  * (fencing). An error of a write means "unknown", never "not written".
  *
- * Erasure coding (PROT_EC) asks for three things more:
+ * Erasure coding (PROT_EC) needs three things more:
  * - PROT_EV_COPY: move bytes between the request's payload and a private buffer;
  * - PROT_EV_CODEC: call prot_group_codec() for the op. Both may be done right
- *   away or by somebody else, without the caller's lock: nothing else uses those
- *   buffers meanwhile. Their end is told by prot_group_result(), as an I/O's is.
+ *   away or in another context, without the caller's lock: nothing else uses those
+ *   buffers meanwhile. Their end is reported by prot_group_result(), as an I/O's is.
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
  *   place from its private copy and does not touch the request's payload again. It
  *   may leave a place to a later op: what it has staged is dropped when the same
  *   number is staged again. Its op is free only when all is in place, which no
- *   event tells: who was told -EAGAIN tries again after any result.
- * Writes that are submitted before prot_group_next() is asked may become one: submit
+ *   event announces: after -EAGAIN the caller tries again after any result.
+ * Writes that are submitted before prot_group_next() is called may become one: submit
  * all pieces of a request, and all requests at hand, first.
  */
 #ifndef PROTECT_GROUP_H
@@ -134,9 +134,9 @@ enum prot_group_state {
  *                     '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
  *
  * A read that fails on one member is served by the others, and the scrub's op goes
- * to these rows next: what cannot be read there is written anew. A member that does
+ * to these rows next: what cannot be read there is rewritten. A member that does
  * not take that either has failed. Where several members cannot read, each another
- * row, a request begins anew once its rows were mended one by one.
+ * row, a request begins again once its rows were repaired one by one.
  *
  * Life of an op of an erasure-coded group (ec.c has the write's in full):
  *
@@ -163,11 +163,11 @@ enum prot_phase {
 	PROT_P_GATHER,		/* ec: reads strips into private buffers */
 	PROT_P_CODEC,		/* ec: parity, or lost strips, of them */
 	PROT_P_TXID,		/* ec: waits for a slot of its ring */
-	PROT_P_RECORD,		/* ec: records on their way to all holders */
+	PROT_P_RECORD,		/* ec: records in flight to all holders */
 	PROT_P_PLACE,		/* ec: in place, and acknowledged */
 	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
 	PROT_P_JOINED,		/* ec: part of another op */
-	PROT_P_REPAIR,		/* ec: waits for the scrub's op to mend its rows one by one */
+	PROT_P_REPAIR,		/* ec: waits for the scrub's op to repair its rows one by one */
 	PROT_P_ENDED,		/* its event was not fetched yet */
 	PROT_PHASES
 };
@@ -187,7 +187,7 @@ enum prot_purpose {
  * @length: bytes; all in one region
  * @targets: members to be written
  * @sent: members that an I/O went to in this phase
- * @ended: of these, whose I/O has ended
+ * @ended: of these, those whose I/O has ended
  * @ok: of these, without error
  * @tried: sources that could not be read
  * @pos: bytes made equal so far (sync before a read)
@@ -203,7 +203,7 @@ enum prot_purpose {
  * @src: member read from
  * @queued: on the ready list
  * @exclusive: holds its rows alone, not with other readers
- * @again: to be asked again, after the others that are ready
+ * @again: to be tried again, after the others that are ready
  * @retried: no source could read all of its rows: it is at its second try
  */
 struct prot_gop {
@@ -285,7 +285,7 @@ struct prot_meta {
 	u8	reserved[7];
 };
 
-/* Sets of regions, so that who looks for one does not look at all. */
+/* Sets of regions, so that a search for one does not scan all. */
 enum prot_set_kind {
 	PROT_SET_CLEARABLE,	/* INTENT and not UNSYNCED */
 	PROT_SET_UNSYNCED,
@@ -296,7 +296,7 @@ enum prot_set_kind {
 struct prot_sync {
 	u32	region;		/* PROT_NO_REGION: none in hand */
 	u32	pos;		/* bytes of it that are done */
-	u32	scan;		/* where to look for the next one */
+	u32	scan;		/* where to search on for the next one */
 	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
 	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
@@ -341,8 +341,8 @@ struct prot_group {
 	u64	failed;		/* in sync, wrote with an error: wait for an epoch */
 	u64	joining;	/* catching up */
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
-	u64	told;		/* ... and the caller was told */
-	u64	asked;		/* failed members an epoch was asked for */
+	u64	told;		/* ... and announced to the caller */
+	u64	asked;		/* failed members an epoch was requested for */
 	u64	kept;		/* bitmaps in use: INTENT, MISSED of used absent slots */
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
@@ -356,7 +356,7 @@ struct prot_group {
 	u64	joined;		/* ec: writes that went with an older one */
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
-	u64	rewritten;	/* pieces that a member could not read, and was given anew */
+	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	u64	scrub_pos;	/* byte the scrub is at */
 	struct prot_rows repair[PROT_REPAIRS];	/* a read failed: the scrub's op goes there first */
 	struct prot_absent absent[PROT_WIDTH_MAX];
@@ -373,7 +373,7 @@ struct prot_group {
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
 	u8	bump;		/* ec: attach number is being written */
-	u8	barriers;	/* ec: ring to look at next, plus one; 0: none */
+	u8	barriers;	/* ec: ring to check next, plus one; 0: none */
 	u64	bumped;		/* ec: members that have the new attach number */
 	u64	bumping;	/* ec: members that are to have it */
 	u64	taken;		/* ec: joining members that records are written to */
@@ -391,7 +391,7 @@ enum prot_event_kind {
 	PROT_EV_IO,		/* @io, @runs: start it */
 	PROT_EV_DONE,		/* the request with @cookie has ended with @err */
 	PROT_EV_SERVING,	/* attached; @members: dirty regions found */
-	PROT_EV_EPOCH,		/* commit an epoch without @members, then tell */
+	PROT_EV_EPOCH,		/* commit an epoch without @members, then prot_group_epoch() */
 	PROT_EV_CAUGHT_UP,	/* @members may be called in sync by the next epoch */
 	PROT_EV_STOPPED,
 	PROT_EV_COPY,		/* @copy: do it, then prot_group_result(io.tag) */
@@ -446,7 +446,7 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync);
  * out; -EBUSY: an I/O to it has not ended.
  */
 int prot_group_join(struct prot_group *g, u8 member);
-/* ... or a spare took its place at @epoch: rebuild. Nobody was joining there. */
+/* ... or a spare took its place at @epoch: rebuild. No member was joining there. */
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch);
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
@@ -475,7 +475,7 @@ u32 prot_group_codec_bytes(const struct prot_group *g, u32 op);
  * prot_group_codec() - the work of a PROT_EV_CODEC, or a piece of it
  * @op: of the event
  * @ops: which loops; where they want PROT_CODEC_FPU the caller has begun it
- * @map: scratch of the caller's
+ * @map: the caller's scratch
  * @from: byte to begin at, a multiple of the LBA
  * @length: bytes, likewise; all of [0, prot_group_codec_bytes()) is to be done
  *	once, in any pieces, one after the other

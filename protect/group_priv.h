@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the group engine share; nobody else includes this. */
+/* What the files of the group engine share; no other file includes this. */
 #ifndef PROTECT_GROUP_PRIV_H
 #define PROTECT_GROUP_PRIV_H
 
@@ -92,7 +92,7 @@ static inline u32 prot_block_of(const struct prot_group *g, u32 region)
 	return region / prot_bitmap_bits(g->cfg.lba);
 }
 
-/* Ops and private buffers of requests that nobody uses; ops that wait for them. */
+/* Unused ops and private buffers of requests; ops that wait for them. */
 static inline u64 *prot_free_ops(const struct prot_group *g)
 {
 	return prot_at(g, g->shape.off_free_ops);
@@ -146,7 +146,7 @@ static inline u64 prot_live(const struct prot_group *g)
 	return g->in_sync & ~g->failed;
 }
 
-/* Are there enough members left to tell what was written? */
+/* Whether enough members are left to know what was written. */
 static inline bool prot_enough(const struct prot_group *g)
 {
 	return prot_weight(prot_live(g)) >= (prot_is_ec(g) ? g->cfg.k : 1);

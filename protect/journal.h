@@ -56,7 +56,7 @@ enum prot_slot_kind {
  * @attach: number of the attachment
  * @txid: of the transaction, counted per ring, from 1 in each attachment
  * @watermark: every transaction of the ring below it is in place
- * @epoch: of the layout; for people
+ * @epoch: of the layout; informative
  * @participants: members whose strips change
  * @holders: members that hold a record of it
  * @stripe: number in the group
@@ -117,12 +117,12 @@ u64 prot_slot_payload_sum(const void *payload, u32 length, const struct prot_own
 void prot_slot_seal(struct prot_slot_hdr *h, const struct prot_owner *o);
 
 /**
- * prot_slot_check() - is this the header of a record that belongs here?
+ * prot_slot_check() - check that this is the header of a record that belongs here
  * @h: as read
- * @o: whose
+ * @o: its owner
  * @at: where it was read
  *
- * What passes may be used without a further look: its numbers are in bounds.
+ * What passes may be used without a further check: its numbers are in bounds.
  * Return: 0, or -EBADMSG: there is no record.
  */
 int prot_slot_check(const struct prot_slot_hdr *h, const struct prot_owner *o,

@@ -9,7 +9,7 @@
  *
  * Flat and without pointers: header, segments, places, member sizes and a
  * scratch area for the check lie one behind the other in memory that the
- * caller owns. Who builds one: prot_layout_bytes(), prot_layout_init(), fill
+ * caller owns. To build one: prot_layout_bytes(), prot_layout_init(), fill
  * in segments, places and sizes, prot_layout_check(). After that it is read
  * only and may be used from anywhere.
  */
@@ -143,7 +143,7 @@ static inline u32 prot_unit(const struct prot_segment *s)
 	return s->level == PROT_EC ? s->strip * s->data : s->strip;
 }
 
-/* Bytes of a layout with so many entries; 0 when a count is out of bounds. */
+/* Bytes of a layout with that many entries; 0 when a count is out of bounds. */
 size_t prot_layout_bytes(u32 nr_segments, u32 nr_places, u32 nr_members);
 
 /**
@@ -158,10 +158,10 @@ struct prot_layout *prot_layout_init(void *mem, u32 lba, u32 nr_segments, u32 nr
 				     u32 nr_members);
 
 /**
- * prot_layout_check() - is this a layout? Sets @size and @max_bytes.
+ * prot_layout_check() - check a layout; sets @size and @max_bytes
  * @l: filled in
  *
- * Sorts the scratch area, so it is called once, before anybody else sees @l.
+ * Sorts the scratch area, so it is called once, before other code sees @l.
  * Return: NULL, or why not, as a static string (for netlink's extack).
  */
 const char *prot_layout_check(struct prot_layout *l);

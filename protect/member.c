@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members of a group: who is in sync, who misses what.
+ * Members of a group: which are in sync, which miss what.
  *
  *   in sync --write fails--> failed --epoch without it--> absent <-.
  *      ^                        ^                           | join, replace
@@ -18,8 +18,8 @@
 #include "protect/group_priv.h"
 
 /*
- * A member's slot is its index, always: were slots given out anew by each
- * attachment, a block of an earlier one could be valid for the same absence and
+ * A member's slot is its index, always: if each attachment gave out slots
+ * again, a block of an earlier one could be valid for the same absence and
  * know less.
  */
 u64 prot_member_slot(const struct prot_group *g, u32 member)
@@ -45,7 +45,7 @@ u64 prot_slot_members(const struct prot_group *g, u64 slots)
 	return mask;
 }
 
-/* Who is written in a region: in sync, or joining and whole there. */
+/* Members that are written in a region: in sync, or joining and whole there. */
 u64 prot_targets(const struct prot_group *g, u32 region)
 {
 	u64 missed = prot_region(g, region)->missed;
@@ -79,7 +79,7 @@ static void stop(struct prot_group *g)
 	prot_ready_all(g);
 }
 
-/* Whatever may be under way is missed by the member of this slot. */
+/* Whatever may be in flight is missed by the member of this slot. */
 static void miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;
@@ -111,7 +111,7 @@ static void strike(struct prot_group *g, u64 left)
 	prot_ready_all(g);
 }
 
-/* A joining member is out of the running; what it lacks is remembered. */
+/* A joining member has failed or left; what it lacks is remembered. */
 static void drop_joining(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
@@ -130,8 +130,8 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	u64 bit = PROT_BIT(member);
 
 	/*
-	 * Of one that the caller was told about, an epoch may be on its way that
-	 * calls it in sync: it needs an epoch without it, like those that are.
+	 * One that was announced to the caller may be called in sync by an epoch in
+	 * flight: it needs an epoch without it, like those that are in sync.
 	 */
 	if (g->joining & ~g->told & bit) {
 		drop_joining(g, member);
@@ -254,7 +254,7 @@ static bool tell(struct prot_event *ev, u8 kind, u64 members)
 	return true;
 }
 
-/* What there is to tell the caller about members and the group. */
+/* What there is to report to the caller about members and the group. */
 bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 {
 	u64 ask = g->failed & ~g->asked;
@@ -268,7 +268,7 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 		g->serving_told = 1;
 		return tell(ev, PROT_EV_SERVING, g->replayed);
 	}
-	/* with nobody left in sync no epoch can help */
+	/* with too few left in sync no epoch can help */
 	if (ask && prot_enough(g)) {
 		g->asked |= ask;
 		return tell(ev, PROT_EV_EPOCH, ask);

@@ -3,7 +3,7 @@
  * mirror: copies, and what keeps them equal (protection.md calls it M1 to M5).
  *
  * M1  The intent bit of the region is durable on a copy before data changes
- *     there. Per copy: whoever was changed carries the bit himself.
+ *     there. Per copy: each one that was changed carries the bit itself.
  * M2  Data to all copies; done when each has it, or is out by an epoch.
  * M3  Bits are cleared lazily, when idle (prot_group_idle()).
  * M4  Attached: the union of the bits goes to all copies first (bitmap.c).
@@ -54,7 +54,7 @@ static u32 chunk(const struct prot_group *g, const struct prot_gop *op)
 	return min_t(u32, op->length - op->pos, op->retried ? g->cfg.lba : g->cfg.buf_bytes);
 }
 
-/* No copy could read all that is asked: once more, as if they differed, bit by bit. */
+/* No copy could read the whole request: once more, as if they differed, sector by sector. */
 static void unreadable(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2) {
@@ -120,7 +120,7 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 		prot_phase(op, PROT_P_SYNC_READ);
 }
 
-/* Whom a chunk is copied to, once it was read from @src. */
+/* Members that a chunk is copied to, once it was read from @src. */
 static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 to = g->in_sync | (prot_targets(g, prot_region_of(g, op->addr)) & g->joining);
@@ -131,7 +131,7 @@ static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
 }
 
 /*
- * May data go to @member now? To one in sync when its own intent bit is durable;
+ * Whether data may go to @member now: to one in sync when its own intent bit is durable;
  * to a joining one when all that are in sync have the bit: its own would not
  * count after a crash, and each survivor has to know that it was changed.
  */
@@ -207,7 +207,7 @@ static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_e
 	return false;
 }
 
-/* All that is in flight has ended, and who does not have it is out. */
+/* All that is in flight has ended, and a member without it is out. */
 static bool written(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 need = op->targets;
@@ -237,7 +237,7 @@ static void chunk_done(struct prot_group *g, struct prot_gop *op)
 	prot_phase(op, PROT_P_SYNC_READ);
 }
 
-/* The next copy that the scrub has not looked at. */
+/* The next copy that the scrub has not checked. */
 static bool scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	u64 left = prot_live(g) & ~op->tried;

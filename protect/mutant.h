@@ -22,8 +22,8 @@ enum prot_mutant {
 	PROT_MUT_NO_MISS,	/* dirty regions not marked missed when attached */
 	PROT_MUT_MISSED_LATE,	/* intent cleared before missed is durable */
 	PROT_MUT_SKIP_BELOW,	/* caught-up rows of a joining member skipped */
-	PROT_MUT_STALE_BACK,	/* taken back without catching up */
-	PROT_MUT_NO_INTENT_JOIN,	/* taken back without its intent bits */
+	PROT_MUT_STALE_BACK,	/* readmitted without catching up */
+	PROT_MUT_NO_INTENT_JOIN,	/* readmitted without its intent bits */
 	PROT_MUT_DISCARD,	/* discard assumed to read zero */
 	PROT_MUT_NO_SUM,	/* bitmaps believed without their checksum */
 	PROT_MUT_OLD_MISSED,	/* missed bitmap of another absence believed */
@@ -46,7 +46,7 @@ enum prot_mutant {
 	PROT_MUT_EC_EARLY,	/* in place before the gate */
 	PROT_MUT_EC_GATE_NO_EPOCH,	/* gate without a committed epoch */
 	PROT_MUT_EC_NO_PARITY,	/* parity left out after a re-plan */
-	PROT_MUT_EC_NO_DRAIN,	/* member taken back without drain and bump */
+	PROT_MUT_EC_NO_DRAIN,	/* member readmitted without drain and bump */
 	PROT_MUT_EC_MISSED_LATE,	/* retired before missed is durable */
 	PROT_MUT_EC_LIVE_PAGES,	/* data written from the caller's pages */
 	PROT_MUT_EC_RING_JAM,	/* whole ring in flight */

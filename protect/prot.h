@@ -20,7 +20,7 @@
  *		else (PROT_WAIT)
  *			when any of those started has ended:
  *			prot_op_result(&op, io.tag, error);
- *			and ask prot_op_next() again
+ *			and call prot_op_next() again
  *	}
  *	the request ends with op.err
  *
@@ -52,7 +52,7 @@ enum prot_kind {
 #define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
 
 /**
- * struct prot_request - what a user of the volume asks
+ * struct prot_request - a request to the volume
  * @offset: byte of the volume, a multiple of the LBA
  * @length: bytes, a multiple of the LBA, not 0; FLUSH: both 0
  * @kind: enum prot_kind
@@ -77,7 +77,7 @@ struct prot_run {
 	u32	buffer;
 };
 
-/* What happens to an I/O's payload besides. */
+/* What else happens to an I/O's payload. */
 enum prot_stage {
 	PROT_STAGE_NONE,
 	PROT_STAGE_KEEP,	/* WRITE of the runs; the payload stays staged as @stage */
@@ -117,13 +117,13 @@ struct prot_io {
 };
 
 enum prot_verdict {
-	PROT_IO,		/* @io is to be started; ask again */
+	PROT_IO,		/* @io is to be started; call again */
 	PROT_WAIT,		/* nothing more before a result */
 	PROT_DONE,		/* over, op.err says how */
 };
 
 /**
- * struct prot_op - a request on its way; all fields are the op's own but @err
+ * struct prot_op - a request in flight; all fields are the op's own but @err
  * @start: next byte of the volume to plan, start of the part in hand
  * @end: end of the request
  * @part_end: end of that part: what of the request lies in one segment
@@ -156,7 +156,7 @@ struct prot_op {
 
 /**
  * struct prot_level_ops - a level; one file each, linear.c the shortest
- * @name: as people write it
+ * @name: human-readable
  * @redundant: its I/O goes to groups, not members
  * @check: why the shape of a segment is wrong, or NULL
  * @next: the next I/O of the part in hand, into @io and @runs; false when the

@@ -122,10 +122,10 @@ static inline u8 *prot_bitmap_bytes(void *block)
 void prot_bitmap_seal(void *block, u32 lba, const struct prot_owner *o);
 
 /**
- * prot_bitmap_check() - is this block what it should be?
+ * prot_bitmap_check() - check that a block is what it should be
  * @block: as read
  * @lba: its bytes
- * @o: whose
+ * @o: its owner
  * @want: kind, member, block, and for MISSED: absent, epoch, uuid
  *
  * Return: 0, or -EBADMSG: the block counts as all ones.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mirror, raid10, ec: what a request asks of each protection group. What a
+ * mirror, raid10, ec: what a request needs of each protection group. What a
  * group makes of it is the engine's (group.h).
  *
  * Groups side by side are dealt rows like the columns of a stripe, a row being

@@ -129,7 +129,7 @@ static void start_scrub(struct prot_group *g)
 	}
 }
 
-/* True: there is more to ask the group for than before. */
+/* True: there is more to fetch from the group than before. */
 bool prot_sync_next(struct prot_group *g)
 {
 	if (g->state != PROT_G_SERVING)
@@ -168,7 +168,7 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 		return;
 	}
 	if (op->err) {
-		/* nothing could be read: begin the region anew when members change */
+		/* nothing could be read: begin the region again when members change */
 		g->sync.stalled = 1;
 		g->sync.region = PROT_NO_REGION;
 		g->sync.slots = 0;
@@ -200,7 +200,7 @@ void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr,
 		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length };
 }
 
-/* Not enough members can read all of these rows: mend them one by one, next. */
+/* Not enough members can read all of these rows: repair them one by one, next. */
 bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length)
 {
 	if (g->repairs == PROT_REPAIRS || PROT_MUTANT(NO_REPAIR))

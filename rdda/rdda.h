@@ -36,10 +36,10 @@ struct rdda_extent;
 struct rdda_stage;
 
 /**
- * struct rdda_identity - who this host is to targets
+ * struct rdda_identity - the name and the keys of this host at targets
  * @host: the host's UUID, made once by meshd
  * @key: the cluster's key, and the one before it for targets that have no other yet;
- *	RDDA_KEY_NONE: no such. Without the first: an open lab
+ *	RDDA_KEY_NONE: no such. Without the first: no authentication
  */
 struct rdda_identity {
 	uuid_t	host;
@@ -52,7 +52,7 @@ void rdda_client_exit(void);
 int rdda_client_set_identity(const struct rdda_identity *id);
 
 /**
- * struct rdda_target_ops - what a target tells its user; called in process
+ * struct rdda_target_ops - notifications of a target to its user; called in process
  *	context, may sleep, never after rdda_target_put() of the last reference
  * @state: the session came up or went down; @err says why it is not up
  */
@@ -63,7 +63,7 @@ struct rdda_target_ops {
 struct rdda_target_info {
 	enum rdda_target_state state;
 	int	err;			/* why not UP: negative errno */
-	char	reason[64];		/* the same for people */
+	char	reason[64];		/* the same, human-readable */
 	uuid_t	uuid;			/* of the target, once seen */
 	u32	session;
 	u16	channels;
@@ -111,10 +111,10 @@ struct rdda_extent_info {
 };
 
 /**
- * struct rdda_extent_ops - what an extent tells its user
- * @state: process context; may sleep, but may not wait for anybody who is in
+ * struct rdda_extent_ops - notifications of an extent to its user
+ * @state: process context; may sleep, but must not wait for a caller of
  *	rdda_extent_close() or rdda_target_destroy(): those wait for it. In-flight
- *	I/O was ended before DOWN, GONE or REFUSED is told.
+ *	I/O was ended before DOWN, GONE or REFUSED is reported.
  */
 struct rdda_extent_ops {
 	void (*state)(void *priv, enum rdda_extent_state state, int err);
@@ -137,7 +137,7 @@ struct rdda_extent_ops {
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
 				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
 				     const struct rdda_extent_ops *ops, void *priv);
-/* All I/O must have ended. Told to the target when it is there. Sleeps. */
+/* All I/O must have ended. Sends CLOSE when the target is there. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);
 /*
  * Give an extent without I/O back, and open it no more before rdda_extent_retry().
@@ -145,14 +145,14 @@ void rdda_extent_close(struct rdda_extent *e);
  */
 void rdda_extent_release(struct rdda_extent *e);
 /*
- * Open an extent that was released again, now, and if @refused one that is REFUSED,
- * too, also where another had it meanwhile: any other does so by itself. A mounted
+ * Open a released extent again, now, and if @refused also one that is REFUSED, even
+ * where another host had it meanwhile: any other does so by itself. A mounted
  * volume that is refused a newer layout keeps what it has: the target closes it when the
  * extent ends or is released.
  */
 void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
-/* Reopens use the new one; a live extent is told at once. */
+/* Reopens use the new one; a live extent is opened with it at once. */
 void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);
 
 enum rdda_io_op {
@@ -162,7 +162,7 @@ enum rdda_io_op {
 	RDDA_ZEROES,
 };
 
-#define RDDA_IO_P2P	1	/* pages of a PCI peer: the CPU may not touch them */
+#define RDDA_IO_P2P	1	/* pages of a PCI peer: the CPU must not touch them */
 #define RDDA_IO_STAGE	2	/* WRITE: keep the payload staged, set io->stage */
 #define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
 
@@ -175,7 +175,7 @@ enum rdda_io_op {
  * @len: bytes
  * @sg: payload, @nents entries; not NULL for READ and WRITE without @stage
  * @nents: entries of @sg
- * @stage: WRITE with a payload staged before: @sg is not looked at unless the
+ * @stage: WRITE with a payload staged before: @sg is not read unless the
  *	stage was dropped (-ESTALE: send again with @sg)
  * @done: any context but hard interrupt; may free the I/O
  * @priv: RDDA's own while the I/O is in flight

@@ -38,10 +38,10 @@ static const s8 target_next[3][RDDA_TEV_NR] = {
  *   DOWN ------> OPENING --------> UP      LATER: OPENING stays (backoff)
  *    ^              | REFUSED       |      LOST: any but REFUSED to DOWN
  *    |              '---> REFUSED <-'      GONE: OPENING, UP to GONE
- *    '-- RENEW ------ GONE, REFUSED        RENEW of UP: asked again while UP
+ *    '-- RENEW ------ GONE, REFUSED        RENEW of UP: OPEN again while UP
  *
- * GONE is asked for too, and is GONE until it is opened: "ask again" does not
- * mean that the drive is back.
+ * An extent that is GONE is requested too, and is GONE until it is opened: LATER does
+ * not mean that the drive is back.
  */
 static const s8 extent_next[5][RDDA_EEV_NR] = {
 	[RDDA_EXTENT_DOWN] = {
@@ -199,7 +199,7 @@ int rdda_status_errno(u16 status)
 
 /**
  * rdda_reject_errno() - a refused login as a negative errno
- * @reason: enum rdda_reject_reason, from the wire; 0: refused without a word
+ * @reason: enum rdda_reject_reason, from the wire; 0: refused without a reason
  */
 int rdda_reject_errno(unsigned int reason)
 {
@@ -226,7 +226,7 @@ int rdda_reject_errno(unsigned int reason)
 }
 
 /**
- * rdda_reject_text() - a refused login in words
+ * rdda_reject_text() - human-readable reason of a refused login
  * @reason: enum rdda_reject_reason, from the wire
  */
 const char *rdda_reject_text(unsigned int reason)

@@ -34,11 +34,11 @@ enum rdda_target_event {
 enum rdda_extent_event {
 	RDDA_EEV_ASK,		/* OPEN is being sent */
 	RDDA_EEV_OPENED,
-	RDDA_EEV_LATER,		/* the target said: ask again */
+	RDDA_EEV_LATER,		/* the target answered: try again */
 	RDDA_EEV_REFUSED,
 	RDDA_EEV_GONE,		/* its drive is away */
 	RDDA_EEV_LOST,		/* the session went */
-	RDDA_EEV_RENEW,		/* drive back, or a new generation: ask from the start */
+	RDDA_EEV_RENEW,		/* drive back, or a new generation: OPEN from the start */
 	RDDA_EEV_NR,
 };
 
@@ -55,9 +55,9 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err);
 int rdda_status_errno(u16 status);
 
 /**
- * rdda_share_may() - may one of several take more of what they share?
+ * rdda_share_may() - whether one of several may take more of what they share
  * @used: what it has
- * @avail: what nobody has
+ * @avail: what is free
  * @all: of it
  * @alone: it is the only one so far
  *

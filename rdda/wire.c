@@ -8,7 +8,7 @@
 #include "rdda/wire.h"
 
 /**
- * rdda_login_check() - is this CM private data a login we can answer?
+ * rdda_login_check() - check that CM private data is a login we can answer
  * @data: private data of a CM REQ; may be padded with zeroes by the fabric
  * @len: its length
  *
@@ -26,7 +26,7 @@ int rdda_login_check(const void *data, size_t len)
 }
 
 /**
- * rdda_accept_check() - does this answer fit the login that it answers?
+ * rdda_accept_check() - check that an answer fits the login that it answers
  * @data: private data of a CM REP
  * @len: its length
  * @login: what was sent
@@ -59,7 +59,7 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 }
 
 /**
- * rdda_join_check() - is this CM private data a channel that joins its session?
+ * rdda_join_check() - check that CM private data is a channel that joins its session
  * @data: private data of a CM REQ that begins with RDDA_MAGIC_JOIN
  * @len: its length
  *
@@ -75,7 +75,7 @@ int rdda_join_check(const void *data, size_t len)
 }
 
 /**
- * rdda_joined_check() - does this answer fit the join that it answers?
+ * rdda_joined_check() - check that an answer fits the join that it answers
  * @data: private data of a CM REP
  * @len: its length
  * @join: what was sent
@@ -95,7 +95,7 @@ int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join
 }
 
 /**
- * rdda_proved_check() - can a client use what PROVED grants?
+ * rdda_proved_check() - check that a client can use what PROVED grants
  * @m: a whole message
  *
  * Return: 0, or -EPROTO.
@@ -111,7 +111,7 @@ int rdda_proved_check(const struct rdda_proved *m)
 	return 0;
 }
 
-/* Per type: who sends it, its exact size or the size of an entry. */
+/* Per type: the side that sends it, its exact size or the size of an entry. */
 struct msg_rule {
 	u16	fixed;		/* bytes of the message without entries */
 	u16	entry;		/* bytes per hdr.count entry; 0: count must be 0 */
@@ -142,10 +142,10 @@ static const struct msg_rule msg_rules[] = {
 };
 
 /**
- * rdda_msg_check() - is this SEND well formed?
+ * rdda_msg_check() - check that a SEND is well formed
  * @msg: a whole message, aligned to 8 bytes
  * @len: bytes that arrived
- * @from_client: who sent it
+ * @from_client: the client sent it, else the target
  *
  * Only the frame is checked here: type, direction, sizes, counts. What the
  * fields mean is checked where they are used.
@@ -195,7 +195,7 @@ static unsigned int range_find(const struct rdda_check *chk, u64 slba)
 	return low;
 }
 
-/* Does one opened extent, or several that touch, hold all of the blocks? */
+/* Whether one opened extent, or several that touch, hold all of the blocks. */
 static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
 {
 	unsigned int i;
@@ -308,7 +308,7 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 /**
  * rdda_cmd_parse() - check one command against what its session may do
  * @cmd: a private copy (a receive buffer: no peer can write it)
- * @chk: the grants and the arena it is held against
+ * @chk: the grants and the arena it is checked against
  * @out: the command in host order, whole only when 0 is returned
  *
  * NVM Command Set specification, Read, Write, Write Zeroes, Dataset

@@ -45,7 +45,7 @@
 #define RDDA_UUID_LEN		16
 #define RDDA_NONCE_LEN		16
 #define RDDA_HMAC_LEN		32
-#define RDDA_KEY_NONE		0		/* key id: an open lab */
+#define RDDA_KEY_NONE		0		/* key id: without authentication */
 
 /* Features: a login names what the client knows, its answer what is used. */
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
@@ -156,7 +156,7 @@ enum rdda_type {
 	RDDA_ERROR	= 29,	/* both: answer to an unknown control message */
 	RDDA_GROW	= 30,	/* reserved: more arena */
 	RDDA_RETURN	= 31,	/* reserved: arena given back */
-	RDDA_SHRINK	= 32,	/* reserved: target asks for arena back */
+	RDDA_SHRINK	= 32,	/* reserved: target requests arena back */
 };
 
 /**
@@ -179,7 +179,7 @@ static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
 struct rdda_prove {
 	struct rdda_hdr hdr;
 	u8	boot_id[RDDA_UUID_LEN];
-	u8	hmac[RDDA_HMAC_LEN];	/* with a key of zeroes in an open lab */
+	u8	hmac[RDDA_HMAC_LEN];	/* without authentication: with a key of zeroes */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_prove) == 64, "wire format");
 
@@ -236,11 +236,11 @@ enum rdda_open_status {
 	RDDA_OPEN_NO_EXTENT	= 1,	/* not on this target (drive away, or freed) */
 	RDDA_OPEN_HELD		= 2,	/* by @holder; with -PREEMPT it is fenced */
 	RDDA_OPEN_STALE		= 3,	/* a higher generation was seen */
-	RDDA_OPEN_DRAINING	= 4,	/* commands of an old incarnation not dead yet: ask again */
-	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: ask again */
+	RDDA_OPEN_DRAINING	= 4,	/* commands of an old incarnation not dead yet: try again */
+	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: try again */
 	RDDA_OPEN_DRIVE_GONE	= 6,
 	RDDA_OPEN_NO_DAEMON	= 7,	/* the label must be written first and no meshd is there */
-	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are still being exported: ask again */
+	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are being exported: try again */
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
 };
 
@@ -388,7 +388,7 @@ struct rdda_dones {
 	struct rdda_done done[];
 } __attribute__((packed));
 
-/* CID: 10 bits of slot, 6 of generation; a late or forged one is told apart. */
+/* CID: 10 bits of slot, 6 of generation; a late or forged one is recognized. */
 #define RDDA_CID_SLOT_BITS	10
 #define RDDA_SLOTS_MAX		(1U << RDDA_CID_SLOT_BITS)
 #define RDDA_CID(slot, gen)	((u16)((slot) | (gen) << RDDA_CID_SLOT_BITS))

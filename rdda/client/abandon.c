@@ -101,7 +101,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 		ch->npending--;
 		rdda_slot_free(slot, err, ended);
 	}
-	/* What it held, others may wait for. */
+	/* Others may wait for what it held. */
 	rdda_chan_run(ch, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
@@ -113,7 +113,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
  * @ended: I/O that ended
  *
  * A command in flight names only memory of the target and a bounce block once a
- * send completion covers its WRITEs, so its I/O may end with -ENOLINK, while the
+ * send completion says that its WRITEs are done, so its I/O may end with -ENOLINK, while the
  * command keeps all that it names until the target answers. What still names pages
  * or a staged payload stays: it ends by itself, or with the session.
  */
@@ -139,10 +139,10 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 }
 
 /**
- * rdda_chan_uses() - has a channel commands of an extent in flight?
+ * rdda_chan_uses() - whether a channel has commands of an extent in flight
  * @ch: channel
  * @e: extent
- * @io: set when I/O of it has not ended, or its end is still to be told
+ * @io: set when I/O of it has not ended, or its end is still to be reported
  */
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 {
@@ -172,7 +172,7 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
  * @ch: channel
  * @e: extent; its I/O has ended
  *
- * What is abandoned is nobody's now: another extent may get the same address.
+ * What is abandoned has no extent now: another extent may get the same address.
  */
 void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e)
 {
@@ -210,12 +210,12 @@ static bool chan_settled(struct rdda_chan *ch)
 }
 
 /**
- * rdda_session_settled() - may extents be opened?
+ * rdda_session_settled() - whether extents may be opened
  * @s: session
  *
  * Not while a channel may carry commands for an extent that was taken away: one that
  * the target has not seen yet would be admitted under what is opened now, and write
- * over what is newer. The target's work item, which looks again when not.
+ * over what is newer. The target's work item, which polls until it is so.
  */
 bool rdda_session_settled(struct rdda_session *s)
 {

@@ -18,7 +18,7 @@ module_param(push_bytes, uint, 0644);
 MODULE_PARM_DESC(push_bytes, "reads up to this size are pushed by the target and copied; taken at login");
 
 /**
- * rdda_arena_check() - are the pieces that the target named usable?
+ * rdda_arena_check() - check that the pieces that the target named are usable
  * @s: session with its pieces
  *
  * A block of the buddy allocator must not cross pieces: the largest one is
@@ -69,7 +69,7 @@ int rdda_arena_setup(struct rdda_chan *ch)
 	return 0;
 }
 
-/* A block of at least so many bytes, or -ENOMEM. Channel locked. */
+/* A block of at least @bytes, or -ENOMEM. Channel locked. */
 int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
 {
 	lockdep_assert_held(&ch->lock);
@@ -149,7 +149,7 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 /**
  * rdda_bounce_setup() - a channel's part of the bounce arena
  * @s: session
- * @ch: proved; channel 0 first, which registers all of it and tells the target
+ * @ch: proved; channel 0 first, which registers all of it and sends the target its key
  *
  * Return: 0 or a negative errno.
  */
@@ -181,7 +181,7 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
  * @ch: channel, locked
  * @slot: its command
  *
- * Blocks go round, so that those of reads that were asked for one after the
+ * Blocks go round, so that those of reads that were submitted one after the
  * other lie side by side and may be pushed together.
  *
  * Return: false when there is none.
@@ -234,10 +234,10 @@ void rdda_bounce_free(struct rdda_session *s)
 
 /**
  * rdda_bounce_copy() - copy pushed data out to the I/O's pages
- * @slot: in state COPY: nobody else touches it
+ * @slot: in state COPY: no other path touches it
  *
- * The pages are not looked at otherwise: whatever came is the drive's data or
- * a lie of the target, and either is only bytes.
+ * The pages are not read otherwise: what came is the drive's data or false data of
+ * a hostile target, and either is only bytes.
  */
 void rdda_bounce_copy(struct rdda_slot *slot)
 {

@@ -180,7 +180,7 @@ static int chan_arrays(struct rdda_chan *ch)
  * rdda_chan_setup() - what an established channel needs, by what it was granted
  * @ch: with a queue pair and an accept that was checked
  *
- * Posts every receive, before the target is told anything that it could answer.
+ * Posts every receive, before the target is sent anything that it could answer.
  * Return: 0 or a negative errno.
  */
 int rdda_chan_setup(struct rdda_chan *ch)

@@ -63,7 +63,7 @@
 #define RDDA_SGE_MAX		8
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
-#define RDDA_DRIVE_QUEUES		64	/* drives of a target that are told apart */
+#define RDDA_DRIVE_QUEUES		64	/* drives of a target with their own queues */
 #define RDDA_STAGES		32	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
 
@@ -124,13 +124,13 @@ enum rdda_slot_state {
 	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
 	RDDA_SLOT_COPY,		/* pushed data is being copied out */
 	RDDA_SLOT_READ,		/* completed; its data is to be READ */
-	RDDA_SLOT_SQ_WAIT,	/* completed; its WRITEs are not, locally */
+	RDDA_SLOT_SQ_WAIT,	/* completed; the send completion of its WRITEs is pending */
 };
 
 /**
  * struct rdda_slot - one command; all under its channel's lock
  * @ch: its channel
- * @io: what it is a part of; NULL: nobody waits for it any more
+ * @io: what it is a part of; NULL: no I/O waits for it any more
  * @extent: of @io, also when that was abandoned: to be compared only; NULL when
  *	free, or when the extent has gone
  * @dq: of its drive
@@ -138,11 +138,11 @@ enum rdda_slot_state {
  * @read_cqe: send completion of its READs
  * @at: where its payload lies in the I/O's scatterlist
  * @io_off: the same in bytes of the I/O
- * @len: payload bytes; of discard and zeroing, bytes they cover
+ * @len: payload bytes; of discard and zeroing, bytes of the range
  * @arena: offset of its arena block
  * @bounce: offset of its bounce block
  * @wrs: WRITEs that its payload takes
- * @seq: of the signalled request that covers its WRITEs
+ * @seq: of the signalled request whose completion says that its WRITEs are done
  * @read_left: bytes not yet READ
  * @read_out: signalled READs posted
  * @batch: message it went with
@@ -154,7 +154,7 @@ enum rdda_slot_state {
  * @state: enum rdda_slot_state
  * @opcode: enum rdda_opcode
  * @has_arena: @arena is its own, to be freed
- * @data: has a payload of its own to WRITE
+ * @data: has its own payload to WRITE
  * @push: a pushed read
  * @err: outcome
  */
@@ -216,7 +216,7 @@ struct rdda_bufs {
 
 /**
  * struct rdda_batch - one CMDS message and the credit it holds
- * @gen: tells a late completion of an older use
+ * @gen: identifies a late completion of an older use
  * @unsent: its SEND has no send completion yet
  * @credit: no completion of its commands has come yet
  * @dq: that the credit counts for
@@ -258,7 +258,7 @@ struct rdda_counts {
  * @sq_wait: commands that wait for a send completion only
  * @bounce_map: bounce blocks in use, one bit each
  * @bounce_slot: the command that each of them was last taken for
- * @bounce_next: where the next one is looked for
+ * @bounce_next: where the search for the next one begins
  * @sq_free: work requests that may be posted
  * @reads_max: READs that may be in flight, constant once connected
  * @reads_free: of them, those that may still be posted
@@ -268,13 +268,13 @@ struct rdda_counts {
  * @sends_out: CMDS messages without a send completion
  * @wc: send completions being handled
  * @ended: where their handlers put I/O that ended; set while they run
- * @finished: I/O that ended where it could not be told; for the softirq
+ * @finished: I/O that ended where that could not be reported; for the softirq
  * @again: and something for it to do besides
  * @armed: an event will come for the next send completion, or its softirq runs
  * @sq_poll: that softirq
  * @last_rx: jiffies of the last message, written by the CQ handler
  * @unsettled: it may carry commands for an extent that was taken away since the last
- *	PING for order; the work item's own, as
+ *	PING for order; used by the work item only, as
  * @settle: tag of that PING
  * @settled: tag of the last PONG to one, written by the CQ handler
  */
@@ -398,7 +398,7 @@ struct rdda_grant {
  * @rsp: where the answer goes
  * @rsp_max: room there
  * @err: 0 when answered
- * @waiter: whose work item takes the answer up; NULL: somebody waits for @done
+ * @waiter: target whose work item takes the answer; NULL: a caller waits for @done
  * @done: completed under call_lock after @node was taken off
  */
 struct rdda_call {
@@ -421,7 +421,7 @@ struct rdda_call {
  * @dead: set once, by rdda_session_fail(); @err and @reason before it, by the
  *	same
  * @up: logged in; from then on a lost connection is the session's end
- * @queue_drive: drives by the number of their queue; the work item's own
+ * @queue_drive: drives by the number of their queue; used by the work item only
  * @nr_drive_queues: how many; written by the work item
  * @calls: under @call_lock
  * @next_tag: under @call_lock
@@ -491,7 +491,7 @@ static inline bool rdda_session_dead(struct rdda_session *s)
  *
  * @work: the one place where states change; @lock guards what others read:
  *	@state, @err, @reason, @session, @extents, @stop, @counts
- * @attempt: logins since a session lasted; the work item's own, as all that
+ * @attempt: logins since a session lasted; used by the work item only, as all that
  *	follows up to @lock
  * @next_try: jiffies
  * @up_at: jiffies when @session came up
@@ -538,14 +538,15 @@ struct rdda_target {
  * @again: it was open before, in this session or another, and not given back since
  * @excused: the next OPEN does not say so: its user still holds what makes that safe;
  *	@lock
- * @told: state that its user knows; the work item's own, as all that follows
- * @draining: commands of a grant that was taken away have not ended; it is not
- *	asked for before they have
- * @ending: nor has I/O of it, and the user is told what it is when it has
+ * @told: state that its user was notified of; used by the work item only, as all
+ *	that follows
+ * @draining: commands of a grant that was taken away have not ended; no
+ *	OPEN is sent before they have
+ * @ending: nor has I/O of it, and the user is notified of its state when it has
  * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
  * @kept: a grant that was taken away, when stuck or REFUSED; the target has it open
  *	until it is closed or opened again; @lock
- * @drain_due: jiffies of the next look
+ * @drain_due: jiffies of the next check
  * @drain_end: the session ends if they have not ended by then
  * @drain_ends: @drain_end counts
  * @open: the OPEN in flight, while @opening
@@ -553,7 +554,7 @@ struct rdda_target {
  * @opening: an OPEN is in flight; @lock. The extent is not freed meanwhile
  * @open_end: jiffies when the target has had time enough for it
  * @released: not to be opened before rdda_extent_retry(); @lock
- * @preempts: @preempt as the user wants it, whenever it begins anew
+ * @preempts: @preempt as the user wants it, whenever it begins again
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -607,7 +608,7 @@ struct rdda_extent {
  * @len: their payload
  * @nr: how many
  * @bytes: all of it
- * @pages: of the arena that it was reckoned with
+ * @pages: of the arena that are counted for it
  * @users: I/Os that send it now
  * @dropped: given back while it had users
  */

@@ -4,7 +4,7 @@
  *
  *   pushed read   immediate -> copy out of the bounce block -> end
  *   other read    DONE -> READ from the arena, in a later post -> end
- *   the rest      DONE, and a send completion that covers its WRITEs -> end
+ *   the rest      DONE, and a send completion for its WRITEs -> end
  *
  * A completion is taken once, only for a command in flight with the generation
  * it was sent with; anything else ends the session. Handlers of one CQ do not
@@ -122,7 +122,7 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	if (slot && slot->io && le16_to_cpu(d->status) == RDDA_ST_INVALID_NS &&
 	    !rcu_access_pointer(slot->io->extent->grant))
 		err = rdda_extent_errno(slot->io->extent);
-	/* A push that worked is told by its immediate alone. */
+	/* A push that worked is reported by its immediate alone. */
 	if (!slot || (slot->push && !err))
 		return false;
 	credit_return(ch, slot);
@@ -158,7 +158,7 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
 
 /*
  * The reads that a push carries: the first by its CID, the others by the bounce
- * blocks that follow its own. Return: how many, 0 when it was not asked for.
+ * blocks that follow its own. Return: how many, 0 when none was requested.
  */
 static unsigned int run_take(struct rdda_chan *ch, u32 imm, struct rdda_slot **run)
 {
@@ -214,7 +214,7 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	rdda_ios_end(&ended);
 }
 
-/* What broke the queue pair is told by the send queue, if it was that. */
+/* The send queue reports what broke the queue pair, if it was that. */
 static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
 {
 	LIST_HEAD(ended);

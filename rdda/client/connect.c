@@ -29,7 +29,7 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most o
 
 static void session_dead(struct rdda_session *s)
 {
-	/* Who sees the bit sees err and reason too. */
+	/* A reader that sees the bit sees err and reason too. */
 	smp_mb__before_atomic();
 	set_bit(SESSION_DEAD, &s->flags);
 	/* A call that started before this is on the list; later ones see the bit. */
@@ -41,7 +41,7 @@ static void session_dead(struct rdda_session *s)
  * rdda_session_fail() - a session is over
  * @s: session; only the first call counts
  * @err: why
- * @fmt: the same for people, short
+ * @fmt: the same, human-readable, short
  *
  * Any context, locks held or not. The target's work item does the rest.
  */
@@ -61,7 +61,7 @@ void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 	rdda_target_kick(s->t);
 }
 
-/* Orderly: no line in the log, but dead all the same. */
+/* An orderly end: the session is dead, without a line in the log. */
 static void session_close(struct rdda_session *s)
 {
 	if (test_and_set_bit(SESSION_FAILING, &s->flags))
@@ -145,7 +145,7 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-/* Does a device wait for the connections of a session that ended? The work item looks. */
+/* Whether a device waits for the connections of a session that ended; for the work item. */
 static bool leaving_removed(struct rdda_target *t)
 {
 	struct rdda_session *s;
@@ -469,7 +469,7 @@ void rdda_session_put(struct rdda_session *s)
  * rdda_session_connect() - log in at a target
  * @t: target
  * @err: why not, negative
- * @reason: the same for people
+ * @reason: the same, human-readable
  * @reason_len: room there
  *
  * The target's work item, in noio scope; sleeps for some seconds at most.
@@ -524,7 +524,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	return s;
 }
 
-/* A word of goodbye, when there is somebody to hear it. */
+/* Send a goodbye, when the target can receive it. */
 static void session_bye(struct rdda_session *s)
 {
 	struct rdda_note m = { .hdr.type = RDDA_BYE, .hdr.len = cpu_to_le32(sizeof(m)) };
@@ -591,7 +591,7 @@ static bool chan_asked(const struct rdda_chan *ch)
  * @force: also when its port is down
  *
  * That sends a message for each that was begun, also the one that disconnects it:
- * asking the port whether it may be sent can hang in firmware, so nothing of a
+ * the check whether the port may send it can hang in firmware, so nothing of a
  * session's end waits for this. The target's work item; sleeps.
  * Drops the reference, or leaves the session where it is until its port is back.
  */

@@ -65,7 +65,7 @@ static bool room_try(struct rdda_session *s, unsigned int keep)
 	return got;
 }
 
-/* One more OPEN? Not into what is left for CLOSE: OPENs may all wait for one thing. */
+/* Take room for an OPEN, but none that is kept for CLOSE: OPENs may all wait for one thing. */
 bool rdda_room_try(struct rdda_session *s)
 {
 	return room_try(s, RDDA_CLOSE_ROOM);
@@ -115,7 +115,7 @@ static void call_finish(struct rdda_call *c, int err)
 }
 
 /**
- * rdda_call_end() - take the answer up, or give the call up without one
+ * rdda_call_end() - take the answer, or give up the call without one
  * @s: session
  * @c: started
  *
@@ -135,7 +135,7 @@ int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
 }
 
 /**
- * rdda_calls_abort() - the session is dead: nobody will answer
+ * rdda_calls_abort() - end all calls: the session is dead, no answer will come
  * @s: marked dead
  */
 void rdda_calls_abort(struct rdda_session *s)
@@ -180,7 +180,7 @@ void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms
 	rdda_room_give(s);
 	/*
 	 * Not answered yet: its drive holds others' commands. The target takes none
-	 * under it any more and gives it to nobody before they are back, so leave it.
+	 * under it any more and gives it to no host before they are back, so leave it.
 	 */
 	if (ret && ret != -ETIMEDOUT)
 		rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
@@ -226,7 +226,7 @@ static void reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
 	size_t len = type == RDDA_PONG ? sizeof(m.hdr) : sizeof(m);
 
 	m.hdr.len = cpu_to_le32(len);
-	/* Out of buffers: the peer asks again, or gives us up. */
+	/* Out of buffers: the peer repeats its request, or gives us up. */
 	rdda_control_send(ch, &m, len);
 }
 
@@ -296,7 +296,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 		reply(ch, RDDA_PONG, hdr->tag, 0);
 		return 0;
 	case RDDA_PONG:
-		/* Of keep-alive, without a tag: the message itself was the news. */
+		/* Of keep-alive, without a tag: it has served by arriving. */
 		if (le64_to_cpu(hdr->tag) == READ_ONCE(ch->settle))
 			WRITE_ONCE(ch->settled, le64_to_cpu(hdr->tag));
 		return 0;

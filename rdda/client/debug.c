@@ -4,7 +4,7 @@
  *
  * Builds with MESH_FAULTS only. Soft-RoCE has no DMA API that could notice, so
  * each channel keeps a ring of what its posted requests name, retired in order
- * by their send completions, and every unmap is held against all of them. The
+ * by their send completions, and every unmap is checked against all of them. The
  * module parameter rule1_broken counts what was found; a test reads it.
  */
 #define pr_fmt(fmt) "rdda: " fmt

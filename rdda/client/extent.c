@@ -34,7 +34,7 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 }
 
 /*
- * Tell the user what changed, when its I/O has ended as far as it must have. The
+ * Notify the user of a change, when its I/O has ended as far as it must have. The
  * extent is busy, so it cannot go meanwhile.
  */
 static void extent_tell(struct rdda_extent *e)
@@ -72,7 +72,7 @@ struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g)
 
 /*
  * What is in flight under a grant that was taken away ends when its drive has let
- * go of it. That can take as long as the drive likes, and nobody else waits for
+ * go of it. That can take as long as the drive likes, and nothing else waits for
  * it; but once the target says that the drive is back, nothing can be left.
  */
 static void extent_drain_look(struct rdda_extent *e, struct rdda_session *s)
@@ -181,7 +181,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		g = rdda_grant_make(e, s, a);
 	spin_lock_irq(&t->lock);
 	open_over(e);
-	/* Kicked since: it keeps what it had, and asks again when that is drained. */
+	/* Kicked since: it keeps what it had, and sends OPEN again when that is drained. */
 	if (!ret && !e->draining) {
 		g = rdda_opened_apply(e, a, g);
 		drain = g && !rcu_access_pointer(e->grant);
@@ -191,7 +191,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		g = NULL;
 	}
 	spin_unlock_irq(&t->lock);
-	if (ret) {		/* the session's end tells the rest */
+	if (ret) {		/* the session's end notifies the user */
 		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
 		return;
 	}
@@ -262,7 +262,7 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	}
 	if (news & (EXTENT_BACK | EXTENT_RENEW)) {
 		spin_lock_irq(&t->lock);
-		/* What is being asked for may have waited for just that. */
+		/* A pending OPEN may have waited for just that. */
 		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
@@ -291,7 +291,7 @@ static unsigned int extent_news_now(const struct rdda_extent *e)
 	return e->opening ? e->news & EXTENT_STUCK : e->news;
 }
 
-/* What an extent wants done now but for OPEN; *wait shrinks to what is due later. */
+/* What is due now for an extent, except OPEN; *wait shrinks to what is due later. */
 static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
 	unsigned long now = jiffies;
@@ -313,15 +313,15 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 	return TODO_NOTHING;
 }
 
-/* The older one. */
+/* The one that is due longer; either may be NULL. */
 static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
 {
 	return a && (!b || time_before_eq(a->due, b->due)) ? a : b;
 }
 
 /*
- * The OPEN that is due longest, of a drive that has none in flight: one that takes
- * its time over its label keeps the others waiting for nothing. Extents of a drive
+ * The OPEN that is due longest, of a drive that has none in flight: a drive whose
+ * label takes long must not keep the others waiting. Extents of a drive
  * are neighbours in the list. *wait shrinks to the time until the next is due.
  */
 static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
@@ -349,7 +349,7 @@ static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait
 	return extent_older(best, busy ? NULL : of_drive);
 }
 
-/* Answers, news and drains first. */
+/* Answers, notifications and drains first. */
 static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *todo,
 				       unsigned long *wait)
 {
@@ -385,12 +385,12 @@ static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent
 }
 
 /**
- * rdda_extents_run() - open what is to be opened, take news up
+ * rdda_extents_run() - open what is to be opened, handle notifications
  * @t: target
  * @s: its session
  *
- * The target's work item; waits for nobody. Return: jiffies until it wants to
- * run again.
+ * The target's work item; never waits for an answer. Return: jiffies until it wants
+ * to run again.
  */
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 {
@@ -499,7 +499,7 @@ static unsigned int event_news(const struct rdda_extent *e, const struct rdda_ev
 	const struct rdda_grant *g = rcu_dereference_protected(e->grant,
 							       lockdep_is_held(&e->t->lock));
 
-	/* It may be about the OPENED that the work item has not taken up yet. */
+	/* It may be about the OPENED that the work item has not handled yet. */
 	unsigned int unsure = e->busy || e->opening ? EXTENT_RENEW : 0;
 
 	switch (kind) {
@@ -640,7 +640,7 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->preempt = e->preempts;
-		/* Without a session the OPEN is later: who knows what was lost by then. */
+		/* Without a session the OPEN is later: anything may be lost by then. */
 		e->excused = refused && e->info.err == -EBUSY && t->session;
 		e->released = false;
 		e->news |= EXTENT_RENEW;
@@ -649,7 +649,7 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	rdda_target_kick(t);
 }
 
-/* rdda_extent_info() - how an extent is; see rdda.h */
+/* rdda_extent_info() - the state of an extent; see rdda.h */
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info)
 {
 	unsigned long flags;

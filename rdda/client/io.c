@@ -5,11 +5,11 @@
  *   rdda_submit() -> [waiting] -> make commands -> [pending] -> batch -> post
  *                      ^ no slot, arena or bounce     ^ no credit, no room in
  *                        page: drives take turns,       the send queue, or an
- *                        the oldest of each first       earlier message on its way
+ *                        the oldest of each first       earlier message in flight
  *
- * One post is the data of up to 16 commands, each payload WRITEs of its own, and
+ * One post is the data of up to 16 commands, the WRITEs of each payload, and
  * then the one SEND that carries the commands. It is signalled: its send
- * completion covers all of them.
+ * completion says that all of them are done.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -18,7 +18,7 @@
 #include "rdda/state.h"
 
 /*
- * While so many messages wait for their send completion, further commands are
+ * While that many messages wait for their send completion, further commands are
  * gathered: under load a message carries many, and a lone one never waits.
  */
 static unsigned int sends_ahead = 1;
@@ -89,7 +89,7 @@ static int io_map(struct rdda_chan *ch, struct rdda_io *io)
 	int ret;
 
 	ret = ib_dma_map_sgtable_attrs(ch->s->dev, &sgt, io_dir(io), 0);
-	/* Out of mappings, or of bounce buffers: -EIO says the DMA API, and it passes. */
+	/* Out of mappings, or of bounce buffers: the DMA API returns -EIO, and it is temporary. */
 	if (ret && ret != -EREMOTEIO && ret != -EINVAL)
 		ret = -ENOMEM;
 	if (ret)
@@ -113,7 +113,7 @@ static void io_unmap(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /**
- * rdda_ios_end() - tell users that their I/O ended
+ * rdda_ios_end() - report to users that their I/O ended
  * @ended: list of struct rdda_io; no lock is held
  *
  * Nothing names their pages any more: they are unmapped first.
@@ -131,7 +131,7 @@ void rdda_ios_end(struct list_head *ended)
 }
 
 /**
- * rdda_io_drop() - one of what an I/O waits for has ended
+ * rdda_io_drop() - one of the things that an I/O waits for has ended
  * @io: may be gone when @ended is gone through
  * @err: outcome of that one
  * @ended: it is added when this was the last; its channel is locked
@@ -210,7 +210,7 @@ static bool chan_alone(const struct rdda_chan *ch)
 }
 
 /*
- * Where a command's data is on its way: an arena block, and a bounce block when all of
+ * Memory for a command's data in flight: an arena block, and a bounce block when all of
  * a read is pushed; one that finds none is READ. *bytes shrinks when no block is that
  * large and nothing of the same drive is in flight that would set one free.
  */
@@ -331,7 +331,7 @@ static void command_encode(const struct rdda_slot *slot, struct rdda_cmd *cmd)
 		cmd->nsid = cpu_to_le32(g->nsid);
 		cmd->slba = cpu_to_le64(g->slba + ((io->addr + slot->io_off) >> g->lba_shift));
 	} else {
-		/* Taken away meanwhile: no such namespace, says the target. */
+		/* Taken away meanwhile: the target answers that there is no such namespace. */
 		blocks = 1;
 		cmd->nsid = cpu_to_le32(U32_MAX);
 	}
@@ -441,7 +441,7 @@ static bool batch_post(struct rdda_chan *ch)
 			data_post(ch, slot);
 		slot->batch = idx;
 		slot->batch_gen = b->gen;
-		/* The next signalled request covers all that was built so far. */
+		/* The completion of the next signalled request is that of all built so far. */
 		slot->seq = ch->sig_posted + 1;
 		slot->state = RDDA_SLOT_FLIGHT;
 	}
@@ -459,7 +459,7 @@ static bool batch_post(struct rdda_chan *ch)
 	return true;
 }
 
-/* Are so many messages on their way that a small one waits for more commands? */
+/* Whether enough messages are in flight that a small one waits for more commands. */
 static bool chan_gathers(const struct rdda_chan *ch)
 {
 	return ch->sends_out >= max(READ_ONCE(sends_ahead), 1U) && ch->npending < RDDA_CMDS_MAX;
@@ -490,8 +490,8 @@ static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /*
- * A drive that waits and has nothing in flight is set going by what others give
- * back, so they may take nothing before it. One that has something waits for that.
+ * A drive that waits with nothing in flight can start only with what others give
+ * back, so they must take nothing before it. One that has something waits for that.
  */
 static bool queue_starves(const struct rdda_drive_queue *dq)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a target answers to OPEN: is it sane, and what does it mean for the extent? */
+/* The target's answer to OPEN: the check of it, and its effect on the extent. */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/log2.h>
 #include <linux/random.h>
@@ -79,7 +79,7 @@ int rdda_extent_errno(const struct rdda_extent *e)
 	}
 }
 
-/* Sizes that the block layer would warn about are no sizes. */
+/* Sizes that the block layer would warn about are invalid. */
 static u32 sane_size(u64 bytes, u32 lba_bytes)
 {
 	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
@@ -105,7 +105,7 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
 }
 
-/* Under the lock: what the answer means. Return: a grant to be freed. */
+/* Under the lock: apply the answer. Return: a grant to be freed. */
 struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
 				     struct rdda_grant *g)
 {
@@ -114,7 +114,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	u32 ms;
 
 	ev = rdda_open_event(m->status, &err);
-	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: ask again */
+	if (ev == RDDA_EEV_OPENED && !g) {	/* no memory: try again */
 		ev = RDDA_EEV_LATER;
 		err = -ENOMEM;
 	}
@@ -126,7 +126,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		e->ask = e->news & EXTENT_RENEW;
 		e->attempt = 0;
 		e->again = true;
-		/* Whoever takes it from us later is not fenced in turn. */
+		/* A host that takes it from us later is not fenced in turn. */
 		e->preempt = false;
 		kfree(e->kept);		/* the same handle, or one that is gone */
 		e->kept = NULL;
@@ -145,7 +145,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	}
 	rdda_extent_set(e, ev, err);
 	e->excused = false;	/* it was for this OPEN: things change until the next one */
-	/* A live extent that must be asked again goes on with what it has. */
+	/* A live extent that must be opened again goes on with what it has. */
 	if (ev == RDDA_EEV_LATER)
 		return g;
 	return rdda_grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);

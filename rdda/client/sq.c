@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Send completions: the send queue has a CQ of its own, and it is asked for an
- * event only while something waits for one.
+ * Send completions: the send queue has its own CQ, which is armed only while
+ * something waits for one.
  *
  *   a lone write   SEND acknowledged: no event -> answer: the receive CQ's event;
- *                  its handler looks here first, and finds the SEND complete
+ *                  its handler polls here first, and finds the SEND complete
  *   READs, gathered commands, an answer that came before the acknowledgment
  *                  the CQ is armed -> event -> rdda_sq_poll()
  *
- * So a request costs one interrupt, not two. A broken queue pair is heard of by
+ * So a request costs one interrupt, not two. A broken queue pair is reported by
  * its receives, which are flushed, and their CQ is always armed.
  *
  * Handlers run in rdda_sq_poll() alone, with the channel's lock held.
@@ -130,7 +130,7 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 }
 
 /*
- * The same where I/O may not be ended, nor the channel run. Return: there is
+ * The same where I/O must not be ended, nor the channel run. Return: there is
  * something for the softirq to do about it; @pending: sending commands counts.
  */
 static bool sq_poll_later(struct rdda_chan *ch, bool pending)
@@ -147,7 +147,7 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
  * rdda_sq_later() - let the softirq run the channel, and end what is finished
  * @ch: channel with a queue pair, locked
  *
- * It may be running already, and past that: its end looks at @again.
+ * It may be running already, and past that: its end checks @again.
  */
 void rdda_sq_later(struct rdda_chan *ch)
 {
@@ -157,8 +157,8 @@ void rdda_sq_later(struct rdda_chan *ch)
 }
 
 /**
- * rdda_sq_check() - is the channel freer than it knows?
- * @ch: channel, locked by who submits
+ * rdda_sq_check() - handle send completions now, without an event
+ * @ch: channel, locked by the submitter
  *
  * Ending I/O in there would submit more, and so on. The caller sends what it can.
  */
@@ -169,8 +169,8 @@ void rdda_sq_check(struct rdda_chan *ch)
 }
 
 /*
- * Is a send completion waited for? Of control messages always: there are few. And
- * whoever sets a channel up or tears it down waits for what it posts.
+ * Whether a send completion is waited for. Of control messages always: there are few.
+ * Setting a channel up or tearing it down waits for what it posts, too.
  */
 static bool sq_wanted(const struct rdda_chan *ch)
 {
@@ -180,7 +180,7 @@ static bool sq_wanted(const struct rdda_chan *ch)
 }
 
 /**
- * rdda_sq_arm() - ask for an event, if a send completion is waited for
+ * rdda_sq_arm() - arm the CQ for an event, if a send completion is waited for
  * @ch: channel, locked; to be called wherever that may have begun
  */
 void rdda_sq_arm(struct rdda_chan *ch)
@@ -210,9 +210,9 @@ void rdda_sq_event(struct ib_cq *cq, void *context)
  * @iop: of a channel
  * @budget: unused: all that is there is taken at once, the send queue bounds it
  *
- * The channel counts as armed until the end, when it is armed anew if need be.
- * Events that come before irq_poll_complete() are lost, so what they told of is
- * looked for after it.
+ * The channel counts as armed until the end, when it is armed again if need be.
+ * Events that come before irq_poll_complete() are lost, so the CQ is polled for
+ * their completions after it.
  */
 int rdda_sq_softirq(struct irq_poll *iop, int budget)
 {
@@ -250,7 +250,7 @@ void rdda_sq_stop(struct rdda_chan *ch)
 	if (!ch->q.qp)
 		return;
 	irq_poll_disable(&ch->sq_poll);
-	/* Its last lines may be running. No event is asked for after this. */
+	/* Its last lines may be running. The CQ is not armed after this. */
 	spin_lock_irq(&ch->lock);
 	ch->armed = true;
 	spin_unlock_irq(&ch->lock);

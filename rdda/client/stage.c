@@ -67,7 +67,7 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /**
- * rdda_stage_keep() - does a staged payload keep this command's arena block?
+ * rdda_stage_keep() - whether a staged payload keeps this command's arena block
  * @slot: command that succeeded; its channel is locked
  */
 bool rdda_stage_keep(struct rdda_slot *slot)

@@ -30,7 +30,7 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 }
 
 /**
- * rdda_target_info() - how a target is; see rdda.h
+ * rdda_target_info() - state and counts of a target; see rdda.h
  * @t: target
  * @info: filled in
  */

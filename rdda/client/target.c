@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Targets: who we are to them, and keeping a session with each.
+ * Targets: our identity, and keeping a session with each.
  *
  *   target_work()   runs when something is due: connect, open extents, end a
  *                   dead session, stop. It is the only one that changes states.
@@ -48,7 +48,7 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
 }
 
 /**
- * rdda_client_set_identity() - who we are, from the next login on; see rdda.h
+ * rdda_client_set_identity() - our identity from the next login on; see rdda.h
  * @id: identity
  */
 int rdda_client_set_identity(const struct rdda_identity *id)
@@ -70,7 +70,7 @@ int rdda_client_set_identity(const struct rdda_identity *id)
 	return 0;
 }
 
-/* Have the work item look again; any context. */
+/* Run the work item now; any context. */
 void rdda_target_kick(struct rdda_target *t)
 {
 	mod_delayed_work(rdda_wq, &t->work, 0);
@@ -111,7 +111,7 @@ void rdda_page_put(struct rdda_target *t, struct page *page)
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
 {
-	/* A port that is down is looked at often: once is enough for the user. */
+	/* A port that is down is polled often: one report is enough for the user. */
 	bool same = err == -ENETDOWN && t->err == err;
 	int next;
 
@@ -167,7 +167,7 @@ static void target_connect(struct rdda_target *t)
 		 */
 		if (err == -ECONNRESET)
 			t->attempt = 0;
-		/* Nothing was sent: it costs nobody anything to look soon. */
+		/* Nothing was sent: to try again soon costs no host anything. */
 		if (err == -ENETDOWN)
 			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);
 		else
@@ -207,7 +207,7 @@ static void target_lost(struct rdda_target *t)
 	} else {
 		strscpy(reason, "", sizeof(reason));
 	}
-	/* A login says nothing: one that is lost at once was none. */
+	/* A login alone proves nothing: only a session that lasted resets the backoff. */
 	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->dead_ms)))
 		t->attempt = 0;
 	kref_get(&s->ref);

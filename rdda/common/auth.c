@@ -3,7 +3,7 @@
  * HMAC-SHA256 over what both sides know of a connection (rdda_proof_bytes()).
  *
  * It keeps out hosts without the key, and mistakes. It does not protect from
- * somebody who injects packets into the fabric, and data travels in clear.
+ * an attacker that injects packets into the fabric, and data travels in clear.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -30,7 +30,7 @@ static int digest(const struct rdda_key *key, const u8 *bytes, size_t len,
 	return ret;
 }
 
-/* In constant time. @ret: of making @want, which is forgotten. */
+/* In constant time. @ret: of making @want, which is wiped. */
 static int compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret)
 {
 	if (!ret && crypto_memneq(want, hmac, RDDA_HMAC_LEN))
@@ -60,7 +60,7 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 }
 
 /**
- * rdda_auth_check() - is this the other side's proof?
+ * rdda_auth_check() - check the proof of the other side
  * @key: that this connection was opened with
  * @p: the connection
  * @by_client: whose proof it should be
@@ -114,7 +114,7 @@ void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 }
 
 /**
- * rdda_keys_get() - the keys of a message that says who a host is
+ * rdda_keys_get() - the keys of a message that carries a host's identity
  * @attrs: of the message, checked against its policy
  * @first: the newest key's id; behind it that key, then both of the key before it
  * @key: set; what is not in the message: RDDA_KEY_NONE

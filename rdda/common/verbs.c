@@ -34,14 +34,14 @@ static u32 sge_clamp(u32 sge)
 }
 
 /**
- * rdda_device_limits() - can RDDA run on this port, and within what limits?
+ * rdda_device_limits() - check that RDDA can run on this port, and find its limits
  * @dev: device
  * @port: its port
  * @lim: filled in on success
  *
  * RDDA wants reliable connections with immediates and fast registration: iWARP
  * has no immediates and would need a remotely writable registration for each
- * READ (design, section 3).
+ * READ.
  *
  * Return: 0, or -EOPNOTSUPP after a line in the log.
  */
@@ -109,7 +109,7 @@ unsigned int rdda_cm_connect_ms(void)
 }
 
 /**
- * rdda_port_active() - may messages of the connection manager be sent?
+ * rdda_port_active() - whether messages of the connection manager may be sent
  * @id: connection with a device
  *
  * They are held back while the port is down: they would be lost, and Soft-RoCE's
@@ -138,13 +138,13 @@ unsigned int rdda_vector(struct ib_device *dev)
 
 static void qp_event(struct ib_event *event, void *context)
 {
-	/* Completions and the connection manager tell us what matters. */
+	/* Completions and the connection manager report what matters. */
 	pr_debug("QP event %s\n", ib_event_msg(event->event));
 }
 
 static void cq_event(struct ib_event *event, void *context)
 {
-	/* An overrun; the queue pair is in error with it, which its receives tell. */
+	/* An overrun; the queue pair is in error with it, which its receives report. */
 	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
 }
 

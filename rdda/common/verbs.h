@@ -26,7 +26,7 @@
  * struct rdda_limits - what a device lets one queue pair do
  * @send_sge: gather entries of a SEND or WRITE
  * @read_sge: scatter entries of a READ
- * @rd_out: READs in flight that we may ask for
+ * @rd_out: READs in flight that we may request
  * @rd_in: READs in flight that we may serve
  * @max_wr: work requests of a queue
  * @max_cqe: entries of a CQ

@@ -8,7 +8,7 @@
  *
  * A piece is physically contiguous, so a run of arena pages is a handful of
  * bio_vecs or scatter entries. Each has one memory region, zero based, made
- * for this session and destroyed with it. The target never looks inside.
+ * for this session and destroyed with it. The target never interprets the data.
  *
  * Memory of a session = arena + channels * (about 1 KiB a receive, 0.6 KiB a
  * command context). With the defaults and budgets for 1,000 sessions see
@@ -70,8 +70,8 @@ unsigned long tgt_arena_limit(void)
  * @old_channels: their channels
  *
  * No session gets more than a quarter of the memory that is left, nor more
- * than an eighth of the channels: a crowd gets less each, and nobody nothing
- * for long.
+ * than an eighth of the channels: many sessions get less each, and none stays
+ * without for long.
  *
  * Return: bytes of arena, 0 when the budget is used up.
  */
@@ -108,7 +108,7 @@ out:
 }
 
 /**
- * tgt_arena_unreserve() - the reverse
+ * tgt_arena_unreserve() - release what tgt_arena_reserve() gave
  * @bytes: of arena
  * @channels: of the session
  */
@@ -221,7 +221,7 @@ static void pieces_free(struct tgt_arena *a, bool spares)
 }
 
 /*
- * Are pages kept for this session's host? For this machine's own: where memory is
+ * Whether pages are kept for this session's host. For this machine's own: where memory is
  * short because a volume on its own drives cannot be written, a login must not fail
  * for want of it. Other hosts can wait.
  */
@@ -233,7 +233,7 @@ static bool spares_for(const struct tgt_session *s)
 }
 
 /**
- * tgt_arena_alloc() - the pages, zeroed: nobody reads what was there before
+ * tgt_arena_alloc() - the pages, zeroed: the client must not read what was there before
  * @s: session, its @arena.bytes reserved
  *
  * Context: process, noio. Return: 0 or -ENOMEM.
@@ -251,7 +251,7 @@ int tgt_arena_alloc(struct tgt_session *s)
 		ret = pieces_alloc(&s->arena, size, node, spares);
 		if (!ret)
 			return 0;
-		/* Smaller pieces may come of these. */
+		/* Smaller pieces may be made of these. */
 		pieces_free(&s->arena, false);
 		if (spares)
 			spare_free();
@@ -270,7 +270,7 @@ static int piece_register(struct tgt_session *s, struct tgt_channel *ch, struct 
 		sg_init_table(&p->sg, 1);
 		return -EIO;
 	}
-	/* Nobody could sync a bounced mapping in time: the client moves the data. */
+	/* A bounced mapping could not be synced in time: the client moves the data. */
 	if (!ib_uses_virt_dma(s->dev) &&
 	    dma_need_sync(s->dev->dma_device, sg_dma_address(&p->sg)))
 		return -EOPNOTSUPP;
@@ -308,7 +308,7 @@ int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
 }
 
 /**
- * tgt_arena_unregister() - nobody reaches this memory by RDMA any more
+ * tgt_arena_unregister() - end all access to this memory by RDMA
  * @s: session; its queue pairs are destroyed
  */
 void tgt_arena_unregister(struct tgt_session *s)
@@ -340,7 +340,7 @@ void tgt_arena_free(struct tgt_session *s)
 }
 
 /**
- * tgt_arena_send() - tell the client the pieces and their keys
+ * tgt_arena_send() - send the client the pieces and their keys
  * @s: session
  * @ch: its channel 0
  */
@@ -403,7 +403,7 @@ int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
  * @off: arena offset, checked
  * @len: bytes, checked
  *
- * Return: entries used; @max + 1 when they do not do.
+ * Return: entries used; @max + 1 when they do not suffice.
  */
 unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
 			   u32 off, u32 len)

@@ -7,7 +7,7 @@
  * hand them out at rdma_accept(). And queue.c polls by itself.
  *
  * Some NICs (irdma) grant remote rights when a queue pair is made, whatever is
- * asked for later. So none that is not proved shares a protection domain with a
+ * requested later. So none that is not proved shares a protection domain with a
  * memory region: channel 0 is alone in its session's until its proof, after
  * which the arena is registered; the others prove themselves inside their
  * connect request, before anything is made for them.
@@ -287,7 +287,7 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
  * @index: in the session; any but 0 has proved the key
  * @p: login and answer of the session; of channel 0, the client's QPN too
  * @key: of channel 0, that the login named; else NULL
- * @reads: READs in flight that it asks for
+ * @reads: READs in flight that it requests
  *
  * Context: CM work queue. Return: channel or ERR_PTR.
  */
@@ -388,7 +388,7 @@ static int proved_send(struct tgt_channel *ch)
 }
 
 /**
- * tgt_channel_prove() - the client's first message: judge it, answer with ours
+ * tgt_channel_prove() - the client's first message: check it, answer with ours
  * @ch: channel
  * @m: message
  *
@@ -435,7 +435,7 @@ static int refuse_reason(int err)
  * @ch: channel 0, not proven
  * @err: why, negative errno
  *
- * A connection that just ends would leave people to guess why.
+ * A connection that just ends would leave the reason unknown.
  *
  * Context: control work of @ch.
  */
@@ -456,7 +456,7 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 	tgt_refused(reason);
 	WRITE_ONCE(ch->refused, err);
 	tgt_ctl_send(ch, &m, sizeof(m));
-	/* It hangs up when it has read that, or is hung up on. */
+	/* The client disconnects when it has read that, or is disconnected. */
 	mod_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
@@ -483,7 +483,7 @@ void tgt_channel_kill(struct tgt_channel *ch, int err)
 void tgt_channel_stop(struct tgt_channel *ch)
 {
 	WRITE_ONCE(ch->dead, true);
-	/* Who posts looks at it under this lock: he is through, or will see it. */
+	/* A post checks it under this lock: it is through, or will see it. */
 	spin_lock_bh(&ch->tx_lock);
 	spin_unlock_bh(&ch->tx_lock);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
@@ -534,7 +534,7 @@ int tgt_channel_init(void)
 }
 
 /**
- * tgt_channel_exit() - the reverse
+ * tgt_channel_exit() - release what tgt_channel_init() made
  */
 void tgt_channel_exit(void)
 {

@@ -82,7 +82,7 @@ static void bio_step_done(struct bio *bio)
 
 	bio_uninit(bio);
 	if (op == REQ_OP_WRITE_ZEROES && (st == BLK_STS_NOTSUPP || st == BLK_STS_TARGET)) {
-		/* It said that it can, and cannot: the same again with pages of zeroes. */
+		/* The device announced it, but fails it: the same again with pages of zeroes. */
 		c->by_pages = true;
 		c->at -= c->step;
 		c->left += c->step;
@@ -144,7 +144,7 @@ static bool cmd_is_rw(const struct tgt_cmd *c)
 	return c->p.opcode == RDDA_OP_READ || c->p.opcode == RDDA_OP_WRITE;
 }
 
-/* One bio, started over when the device asks for that: the same bytes again. */
+/* One bio, started over when the device requests that: the same bytes again. */
 static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 {
 	struct tgt_drive *d = cmd_drive(c);
@@ -374,7 +374,7 @@ int tgt_cmd_init(void)
 }
 
 /**
- * tgt_cmd_exit() - the reverse
+ * tgt_cmd_exit() - release what tgt_cmd_init() made
  */
 void tgt_cmd_exit(void)
 {

@@ -2,8 +2,8 @@
 /*
  * Drives: block devices that are exported, held exclusively.
  *
- * Whether a device is still there is asked four times a second, and at once
- * when an I/O fails: both kernels can answer that, only one of them can call.
+ * Whether a device is still there is polled four times a second, and checked at
+ * once when an I/O fails: both kernels can answer that, only one of them can call.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blk-integrity.h>
@@ -66,7 +66,7 @@ struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 }
 
 /**
- * tgt_drive_there() - is the device there, and not about to be removed?
+ * tgt_drive_there() - whether the device is there, and not about to be removed
  * @d: drive
  *
  * One that is pulled out fails I/O before it is no more.
@@ -79,7 +79,7 @@ bool tgt_drive_there(const struct tgt_drive *d)
 }
 
 /**
- * tgt_drive_check() - was this drive unplugged? Then say so to all that use it
+ * tgt_drive_check() - if this drive was unplugged, notify all that use it
  * @d: drive
  *
  * Context: tgt_lock held.
@@ -109,7 +109,7 @@ static void check_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* What cannot be exported, in words. */
+/* Why a device cannot be exported, human-readable. */
 static const char *device_unfit(struct block_device *bd)
 {
 	unsigned int lba = bdev_logical_block_size(bd);
@@ -126,7 +126,7 @@ static const char *device_unfit(struct block_device *bd)
 }
 
 /**
- * tgt_table_check() - can this be the table of that drive?
+ * tgt_table_check() - check that a table can be that of a drive
  * @d: drive
  * @extents: table
  * @extack: says what is wrong

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may reach what: extents, opens, and the views that commands run under.
+ * Which session may reach what: extents, opens, and the views that commands run under.
  *
  * A view is what a session may reach on a drive at one time. Each command
  * holds the view it was admitted under until its last bio is back. Taking
@@ -21,12 +21,12 @@
 
 #include "rdda/target/tgt.h"
 
-#define DRAIN_MS	30000	/* netlink waits so long for commands to come back */
+#define DRAIN_MS	30000	/* netlink waits that long for commands to come back */
 
 static u64 view_seq;		/* tgt_lock */
 
 /**
- * struct waiter - somebody waits until no view older than @cut lives on a drive
+ * struct waiter - a netlink request waits until no view older than @cut lives on a drive
  * @node: in tgt_drive.waiters
  * @cut: views below it are waited for
  * @done: completed then
@@ -82,8 +82,8 @@ static void open_closed(struct tgt_open *o)
 	};
 
 	/*
-	 * Before the answer: who hears it may unload us at once. That waits for
-	 * tgt_lock, and so for us.
+	 * Before the answer: once it is received, the module may be unloaded at once.
+	 * That waits for tgt_lock, and so for us.
 	 */
 	module_put(THIS_MODULE);
 	/* The session's channels live as long as it does, and it has this sdrive. */
@@ -97,7 +97,7 @@ static void open_closed(struct tgt_open *o)
 	kfree(o);
 }
 
-/* Something went away: who waited for it? @sd may be gone when this returns. */
+/* A view or an opening has gone: wake its waiters. @sd may be gone when this returns. */
 static void sdrive_check(struct tgt_sdrive *sd)
 {
 	struct tgt_drive *d = sd->d;
@@ -112,7 +112,7 @@ static void sdrive_check(struct tgt_sdrive *sd)
 	list_for_each_entry(w, &d->waiters, node)
 		if (!drive_older(d, w->cut))
 			complete(&w->done);
-	/* A lost drive keeps its number, to tell commands that come late. */
+	/* A lost drive keeps its number, to answer commands that come late. */
 	stub = sd->gone && tgt_session_state(sd->s) == TGT_LIVE;
 	if (list_empty(&sd->opens) && list_empty(&sd->closing) && list_empty(&sd->views) && !stub)
 		sdrive_free(sd);
@@ -395,15 +395,15 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 
 /**
  * tgt_grant_open() - decide on an OPEN and carry it out
- * @ch: channel of the asking session
- * @ask: what is asked for
+ * @ch: channel of the requesting session
+ * @ask: what is requested
  * @noted: meshd has just noted this grant in the label
  * @out: filled in, but for its header
  *
  * Context: process; takes tgt_lock.
- * Return: enum rdda_open_status; TGT_OPEN_ASK: meshd has to be asked, the
- * extent waits for that until tgt_grant_open() with @noted or
- * tgt_grant_unask(); -ESHUTDOWN: the session ended, there is nobody to answer.
+ * Return: enum rdda_open_status; TGT_OPEN_ASK: meshd has to note the
+ * grant, the extent waits for that until tgt_grant_open() with @noted or
+ * tgt_grant_unask(); -ESHUTDOWN: the session ended, no answer can be sent.
  */
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
 		   struct rdda_opened *out)
@@ -445,7 +445,7 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted
 			self = open_create(s, e, ask->rw);
 		if (!IS_ERR(self))
 			opened_fill(self, out);
-		else	/* memory may be there when it asks again */
+		else	/* memory may be there at the next OPEN */
 			ret = PTR_ERR(self) == -ENOSPC ? RDDA_OPEN_LIMIT : RDDA_OPEN_DRAINING;
 		break;
 	}
@@ -456,7 +456,7 @@ out:
 
 /**
  * tgt_grant_unask() - meshd did not answer, or refused
- * @extent: that it was asked about
+ * @extent: of that request
  */
 void tgt_grant_unask(const uuid_t *extent)
 {
@@ -471,7 +471,7 @@ void tgt_grant_unask(const uuid_t *extent)
 
 /**
  * tgt_grant_close() - a CLOSE; answered when its last command is back
- * @ch: channel that asks
+ * @ch: channel that sent it
  * @handle: of the opening
  * @tag: of the answer
  *
@@ -532,7 +532,7 @@ void tgt_grant_session_end(struct tgt_session *s)
 }
 
 /**
- * tgt_grant_drive_lost() - take a drive from all that have it open, and tell them
+ * tgt_grant_drive_lost() - take a drive from all that have it open, and notify them
  * @d: drive, not UP any more
  *
  * Context: tgt_lock held.
@@ -570,7 +570,7 @@ void tgt_grant_drive_forget(struct tgt_drive *d)
 }
 
 /**
- * tgt_grant_drive_back() - tell everybody that a drive is here
+ * tgt_grant_drive_back() - notify all sessions that a drive is here
  * @drive: its UUID
  *
  * Context: tgt_lock held.
@@ -585,7 +585,7 @@ void tgt_grant_drive_back(const uuid_t *drive)
 }
 
 /**
- * tgt_grant_drained() - is every command back that was admitted under what was taken away?
+ * tgt_grant_drained() - whether all commands under what was taken away are back
  * @d: drive
  *
  * Context: tgt_lock held.
@@ -597,11 +597,11 @@ bool tgt_grant_drained(struct tgt_drive *d)
 }
 
 /**
- * tgt_grant_wait() - wait for that
+ * tgt_grant_wait() - wait until the commands under what was taken away are back
  * @d: drive, referenced
  *
  * Context: process; takes tgt_lock.
- * Return: 0, -EBUSY after 30 s (ask again), or -EINTR when killed.
+ * Return: 0, -EBUSY after 30 s (call again), or -EINTR when killed.
  */
 int tgt_grant_wait(struct tgt_drive *d)
 {
@@ -629,7 +629,7 @@ int tgt_grant_wait(struct tgt_drive *d)
 
 /**
  * tgt_extents_free() - free a table
- * @extents: nobody has any of it open
+ * @extents: no session has any of it open
  */
 void tgt_extents_free(struct list_head *extents)
 {
@@ -668,7 +668,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 	list_for_each_entry_safe(e, next, &d->extents, node) {
 		n = table_find(extents, &e->uuid);
 		if (n && n->start == e->start && n->len == e->len) {
-			/* A grant that is being noted may not be in meshd's table yet. */
+			/* A grant that is being noted is perhaps not in meshd's table yet. */
 			n->asked = e->asked;
 			n->claim = e->claim;
 			n->claim_until = e->claim_until;
@@ -694,7 +694,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
  * Context: process; takes tgt_lock. Returns when every command is back that was
  * admitted under what the new table takes away: its extents may then be given
  * to others.
- * Return: 0, -EBUSY (the table is in force, ask again), or a negative errno.
+ * Return: 0, -EBUSY (the table is in force; call again), or a negative errno.
  */
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 		    struct netlink_ext_ack *extack)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who has an extent now, or may still write to it, and who may have it next: the
- * facts that state.c decides on.
+ * Which hosts have an extent now, or may still write to it, and which may have it
+ * next: the facts that state.c decides on.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include "rdda/target/tgt.h"
@@ -21,7 +21,7 @@ static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
 	return false;
 }
 
-/* Commands under an extent that was taken away, where the asked one is now. */
+/* Commands under an extent that was taken away, where the requested one is now. */
 static bool ghosts(const struct tgt_extent *e)
 {
 	const struct tgt_drive *d = e->drive;
@@ -52,7 +52,7 @@ static void facts_others(struct tgt_open_facts *f, const struct tgt_session *s,
 			else
 				f->self_other = true;
 		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
-			/* Its host is asked to wait by old_self, which a fault may skip. */
+			/* old_self makes its host wait; a fault may skip that. */
 			if (!uuid_equal(&o->sd->s->host, &s->host))
 				f->others_dying = true;
 		} else {
@@ -91,8 +91,8 @@ static bool claimed(const struct tgt_extent *e, const uuid_t *host)
 }
 
 /*
- * The one that preempts comes next, while it goes on asking: the host it fenced
- * lives and would have its extents back before the other asks again.
+ * The host that preempts comes next, as long as it repeats its OPEN: the host it
+ * fenced lives and would have its extents back before the other sends its next OPEN.
  */
 static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
 {
@@ -113,8 +113,8 @@ static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
 
 /**
  * tgt_holders_decide() - decide on an OPEN
- * @s: session that asks
- * @ask: what it asks for
+ * @s: session that sent it
+ * @ask: what it requests
  * @noted: meshd has just noted this grant in the label
  * @e: extent, NULL: there is none of that name
  * @self: set to the opening that @s has already, if so

@@ -56,10 +56,10 @@ static LIST_HEAD(unproven);		/* oldest first */
 static atomic64_t refused[RDDA_REJ_TWIN + 1];
 
 /**
- * tgt_identity() - who this target is
+ * tgt_identity() - the identity of this target
  * @host: its UUID
  *
- * Return: false while meshd has not said.
+ * Return: false while meshd has not set it.
  */
 bool tgt_identity(uuid_t *host)
 {
@@ -70,7 +70,7 @@ bool tgt_identity(uuid_t *host)
 }
 
 /**
- * tgt_identity_set() - who this target is, and its keys; for later logins
+ * tgt_identity_set() - set the target's UUID and keys, for later logins
  * @host: UUID
  * @key: the one in use and the one before it; RDDA_KEY_NONE: not there
  */
@@ -84,7 +84,7 @@ void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
 		pr_warn("no key is set: every host that reaches this one can log in\n");
 }
 
-/* The key that a login names; an open lab has none, and then none is taken. */
+/* The key that a login names; without authentication there is none, and none is taken. */
 static bool identity_key_find(u16 id, struct rdda_key *key)
 {
 	bool found = false;
@@ -132,7 +132,7 @@ u64 tgt_refused_count(int reason)
  * A place for one more. At most TGT_UNPROVEN_ADDR of one address and
  * TGT_UNPROVEN_MAX in all: the oldest has to go, since an honest client needs its
  * place for a round trip only. Those that went count until their queue pair is
- * gone, so that one that hammers waits for us and not the other way round.
+ * gone, so that a flood of connects waits for us, and we do not wait for it.
  */
 static bool unproven_room(const u8 gid[16])
 {
@@ -338,7 +338,7 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 	return 0;
 }
 
-/* Another channel of @s: does its request prove the key? */
+/* Another channel of @s: check that its request proves the key. */
 static int join_prove(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tgt_session *s,
 		      struct rdda_join_proof *p)
 {
@@ -529,8 +529,8 @@ static struct listener *listener_find(const struct sockaddr_storage *ss)
  * @port: port
  * @extack: says what is wrong
  *
- * To be repeated at any time: the same address again is no error, and makes a
- * listener anew that a reset of its NIC has taken away.
+ * May be repeated at any time: the same address again is no error, and makes a
+ * listener again that a reset of its NIC has taken away.
  *
  * Context: process. Return: 0 or a negative errno.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The generic netlink family "meshtgt": what meshd orders, asks and answers.
+ * The generic netlink family "meshtgt": orders, requests and answers of meshd.
  *
  * Operations run in parallel: some sleep until commands are back, and the same
  * meshd must be able to answer a GRANT meanwhile. What changes state
@@ -22,7 +22,7 @@
 #include "rdda/target/tgt.h"
 
 static struct genl_family family;
-static atomic_t server = ATOMIC_INIT(0);	/* port that said SERVE, 0: none */
+static atomic_t server = ATOMIC_INIT(0);	/* port that sent SERVE, 0: none */
 
 static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_HOST_UUID]	= NLA_POLICY_EXACT_LEN(16),
@@ -486,7 +486,7 @@ static int server_send(struct sk_buff *msg, u32 port)
 }
 
 /**
- * tgt_nl_served() - is there a meshd that answers?
+ * tgt_nl_served() - whether there is a meshd that answers
  */
 bool tgt_nl_served(void)
 {
@@ -494,11 +494,11 @@ bool tgt_nl_served(void)
 }
 
 /**
- * tgt_nl_grant() - ask meshd to note a grant in a drive's label
+ * tgt_nl_grant() - request meshd to note a grant in a drive's label
  * @request: number for the answer
  * @drive: UUID
  * @extent: UUID
- * @host: who gets it
+ * @host: host that gets it
  * @generation: of the grant
  * @rw: access
  *
@@ -530,7 +530,7 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const u
 	return server_send(msg, port);
 }
 
-/* To whoever listens */
+/* To all listeners. */
 
 static struct sk_buff *event_new(u32 kind, void **h)
 {
@@ -552,7 +552,7 @@ static void event_send(struct sk_buff *msg, void *h)
 }
 
 /**
- * tgt_nl_drive_gone() - tell meshd that a drive was unplugged
+ * tgt_nl_drive_gone() - notify meshd that a drive was unplugged
  * @drive: UUID
  * @path: where it was
  */
@@ -572,7 +572,7 @@ void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
 }
 
 /**
- * tgt_nl_session() - tell meshd that a session came, or where it is in its end
+ * tgt_nl_session() - notify meshd that a session came, or where it is in its end
  * @s: session
  */
 void tgt_nl_session(struct tgt_session *s)

@@ -10,8 +10,8 @@
 #include "rdda/target/tgt.h"
 
 /**
- * struct asked - a grant that meshd was asked to note
- * @node: in asked_list; asked_lock. Who takes it off answers the client
+ * struct asked - a pending request to meshd to note a grant
+ * @node: in asked_list; asked_lock. The path that takes it off answers the client
  * @id: number in netlink
  * @ch: channel to answer; its session is referenced
  * @tag: of that answer
@@ -89,7 +89,7 @@ static void late_work(struct work_struct *work)
  * @request: its number
  * @err: 0, or a negative errno: -ESTALE means the label knows a higher generation
  *
- * Context: process; sleeps. Return: 0, or -ENOENT: too late, or never asked.
+ * Context: process; sleeps. Return: 0, or -ENOENT: too late, or never requested.
  */
 int tgt_open_answered(u64 request, int err)
 {
@@ -134,7 +134,7 @@ static int asked_start(struct tgt_channel *ch, const struct tgt_ask *ask, u64 ta
 	ret = tgt_nl_grant(id, drive, &ask->extent, &ch->s->host, ask->generation, ask->rw);
 	if (!ret)
 		return 0;
-	/* Nobody there. When the deadline was faster, it has answered. */
+	/* No meshd is there. When the deadline was faster, it has answered. */
 	a = asked_take(id);
 	if (!a)
 		return 0;
@@ -200,13 +200,13 @@ void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m)
 		.status = cpu_to_le32(RDDA_OPEN_NO_EXTENT),
 	};
 
-	/* A handle that was revoked meanwhile is no sin. */
+	/* A handle may have been revoked meanwhile: that is not an error. */
 	if (tgt_grant_close(ch, le32_to_cpu(m->handle), le64_to_cpu(m->hdr.tag)))
 		tgt_ctl_send(ch, &out, sizeof(out));
 }
 
 /**
- * tgt_open_init() - nothing is asked yet
+ * tgt_open_init() - no request to meshd is pending yet
  *
  * Return: 0.
  */
@@ -216,7 +216,7 @@ int tgt_open_init(void)
 }
 
 /**
- * tgt_open_exit() - forget what was asked; no session is left
+ * tgt_open_exit() - drop the pending requests to meshd; no session is left
  */
 void tgt_open_exit(void)
 {

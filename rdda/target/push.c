@@ -9,7 +9,7 @@
  * grow into larger messages.
  *
  * Few sends are signalled: one in a quarter of the queue or of the buffers.
- * ch->sig remembers how many work requests and buffers each covers.
+ * ch->sig remembers how many work requests and buffers each completion frees.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
@@ -17,10 +17,10 @@
 #include "rdda/target/tgt.h"
 
 /**
- * struct ctl - a control message on its way
+ * struct ctl - a control message to be sent
  * @node: in tgt_channel.ctl_q
  * @len: bytes
- * @event: nobody asked for it: not counted in tgt_channel.ctl_nr
+ * @event: not an answer to a request: not counted in tgt_channel.ctl_nr
  * @msg: message
  */
 struct ctl {
@@ -109,7 +109,7 @@ static unsigned int push_sge(struct tgt_session *s, struct ib_sge *sge, unsigned
 	return nr;
 }
 
-/* One write behind another: may @next go with @last? */
+/* One write behind another: whether @next may go with @last. */
 static bool push_follows(const struct tgt_cmd *last, const struct tgt_cmd *next)
 {
 	return next->p.push && !next->status && next->p.bounce == last->p.bounce + last->p.bytes;
@@ -288,7 +288,7 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * tgt_push_end() - a command ended: it is told to the client with the next post
+ * tgt_push_end() - a command ended: it is reported to the client with the next post
  * @c: command, its status set; not the caller's any more, nor is its view
  *
  * Any context.
@@ -330,7 +330,7 @@ static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool ev
 	struct ctl *c = NULL;
 	bool dead;
 
-	/* One that asks and asks and never takes an answer is no client. */
+	/* A peer that sends requests and never takes an answer is no client. */
 	if (event || READ_ONCE(ch->ctl_nr) < TGT_CTL_MAX)
 		c = mempool_alloc(ctl_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!c) {
@@ -371,12 +371,12 @@ int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 }
 
 /**
- * tgt_ctl_event() - send a control message that was not asked for
+ * tgt_ctl_event() - send a control message that answers no request
  * @ch: channel
  * @msg: message, copied
  * @len: bytes
  *
- * As tgt_ctl_send(), but that many of them are no fault of the client: a new table
+ * As tgt_ctl_send(), but many of them are no fault of the client: a new table
  * may take all from it that it has open.
  */
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
@@ -412,7 +412,7 @@ int tgt_push_init(void)
 }
 
 /**
- * tgt_push_exit() - the reverse
+ * tgt_push_exit() - release what tgt_push_init() made
  */
 void tgt_push_exit(void)
 {

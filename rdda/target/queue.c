@@ -19,7 +19,7 @@
 /**
  * tgt_bad_peer() - a message that no honest client sends: log it once, end the session
  * @ch: where it came
- * @why: for people
+ * @why: human-readable
  */
 void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 {
@@ -55,7 +55,7 @@ int tgt_rbuf_post(struct tgt_channel *ch, struct tgt_rbuf *rb)
 	return ret;
 }
 
-/* An unknown control message is answered, so that newer clients can ask. */
+/* An unknown control message is answered, so that newer clients can probe. */
 static void rx_unknown(struct tgt_channel *ch, struct tgt_rbuf *rb)
 {
 	const struct rdda_hdr *h = rb->msg;
@@ -169,7 +169,7 @@ static int poll_batch(struct tgt_channel *ch)
 		if (wc[i].wr_cqe && wc[i].wr_cqe->done)
 			wc[i].wr_cqe->done(ch->cq, &wc[i]);
 	blk_finish_plug(&plug);
-	/* First say that nobody flushes for them, then flush: none is left behind. */
+	/* First say that no batch flushes for them, then flush: none is left behind. */
 	WRITE_ONCE(ch->batcher, NULL);
 	tgt_push_flush(ch);
 	return n;
@@ -189,7 +189,7 @@ void tgt_queue_work(struct work_struct *work)
 		goto out;
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
 	    !READ_ONCE(ch->dead)) {
-		msleep(20);	/* and look whether it hears again */
+		msleep(20);	/* and check whether it is still deaf */
 		queue_work(tgt_io_wq, &ch->work);
 		goto out;
 	}
@@ -215,7 +215,7 @@ static void bounce_msg(struct tgt_channel *ch, const struct rdda_bounce *m)
 		return;
 	}
 	s->bounce_rkey = le32_to_cpu(m->rkey);
-	/* Who sees the length sees the key. */
+	/* A reader that sees the length sees the key. */
 	smp_store_release(&s->bounce_len, len);
 }
 

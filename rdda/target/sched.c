@@ -69,7 +69,7 @@ void tgt_sched_submit(struct tgt_cmd *c)
  */
 void tgt_sched_done(struct tgt_drive *d, u32 cost)
 {
-	/* A full barrier: either we see who waits, or he sees the room. */
+	/* A full barrier: either we see the command that waits, or it sees the room. */
 	atomic64_sub_return(cost, &d->inflight);
 	if (READ_ONCE(d->waiting))
 		queue_work(tgt_wq, &d->dispatch);

@@ -2,7 +2,7 @@
 /*
  * Sessions: one incarnation of one client each, the unit of trust and fencing.
  *
- * Ending one, in this order and no other (fencing rule 3): queue pairs
+ * Ending one, in this order and no other: queue pairs
  * destroyed and drained, memory regions destroyed, bios back, memory. The
  * first two are the kill work's; what waits for bios waits for no thread: the
  * last view to go queues the free work. So a hung drive costs a dead session's
@@ -137,10 +137,10 @@ static void watch_work(struct work_struct *work)
 	queue_delayed_work(tgt_wq, &s->watch, dead / 8 + 1);
 }
 
-/* When its host was last heard, and so long after; a clock that does not wrap. */
+/* When its host last sent something, plus the dead time; a clock that does not wrap. */
 static u64 session_until(const struct tgt_session *s)
 {
-	/* signed: it may be heard between the two looks at the clock */
+	/* signed: it may send between the two reads of the clock */
 	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->heard)) +
 	       msecs_to_jiffies(tgt_dead());
 }
@@ -195,7 +195,7 @@ static void free_work(struct work_struct *work)
 }
 
 /**
- * tgt_session_drained() - maybe the last thing that a dead session waited for is back
+ * tgt_session_drained() - queue the free of a dead session when its views are gone
  * @s: session
  *
  * Context: tgt_lock held.
@@ -263,7 +263,7 @@ static void kill_work(struct work_struct *work)
 		tgt_arena_free(s);
 		ssleep(1);
 	}
-	/* Nobody attaches any more: the state forbids it. */
+	/* No channel attaches any more: the state forbids it. */
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_channel_stop(s->channel[i]);
@@ -328,7 +328,7 @@ static bool sessions_quiet(void)
 }
 
 /**
- * tgt_session_quiet() - wait until no queue pair is left: nobody writes here any more
+ * tgt_session_quiet() - wait until no queue pair is left: no client writes here any more
  * @ms: no longer than that
  */
 void tgt_session_quiet(unsigned int ms)
@@ -414,7 +414,7 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
 
 /*
  * An incarnation that has been seen, or an older one, does not come back. Only
- * what proved the key was seen: anybody can send a host's UUID.
+ * what proved the key was seen: any host can send the UUID of another.
  */
 static int login_stale(const struct rdda_login *l)
 {
@@ -533,11 +533,11 @@ static int session_twin(const struct tgt_session *s, const struct sockaddr_stora
 }
 
 /*
- * May this session be, beside the others of its host UUID? An older one of the
- * same boot is superseded. One of another boot that was heard within dead_ms and
+ * Whether this session may be, beside the others of its host UUID. An older one of the
+ * same boot is superseded. One of another boot that sent something within dead_ms and
  * did not say good-bye is another machine, as a host that has really booted again
- * is silent for so long; if both went on, they would take the session from each
- * other and write the same extents by turns. A session that has ended says as much
+ * is silent for that long; if both went on, they would take the session from each
+ * other and write the same extents by turns. A session that has ended proves as much
  * as a live one: the link of a machine that lives may be down.
  */
 static int session_admit(const struct tgt_session *s)
@@ -652,7 +652,7 @@ out:
 }
 
 /**
- * tgt_session_event() - tell the client something it did not ask for
+ * tgt_session_event() - send the client a message that answers no request
  * @s: session
  * @msg: message
  * @len: bytes

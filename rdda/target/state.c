@@ -18,7 +18,7 @@ static const struct {
 };
 
 /**
- * tgt_state_may() - may a session go from one state to another?
+ * tgt_state_may() - whether a session may go from one state to another
  * @from: where it is
  * @to: where it would go
  */
@@ -30,7 +30,7 @@ bool tgt_state_may(enum tgt_state from, enum tgt_state to)
 }
 
 /**
- * tgt_state_name() - what people read
+ * tgt_state_name() - human-readable name of a state
  * @state: of a session
  */
 const char *tgt_state_name(enum tgt_state state)
@@ -53,7 +53,7 @@ const char *tgt_state_name(enum tgt_state state)
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
 	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
-	/* Who had it open when the target went, as far as they say themselves. */
+	/* Hosts that had it open when the target went, as far as they say themselves. */
 	bool writer = f->grace && f->again && f->rw && f->holder_self;
 	bool reader = f->again && !f->rw;
 
@@ -70,7 +70,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 	/* A reader's preempt ends grace times, no host that is alive. */
 	if (held && f->preempt && f->rw)
 		return TGT_OPEN_FENCE;
-	/* The writer that the label names, and readers who were here first. */
+	/* The writer that the label names, and readers that were here first. */
 	if (held && writer && !f->other_rw)
 		return TGT_OPEN_REVOKE;
 	if (held)
@@ -79,7 +79,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_HELD;
 	/*
 	 * It had the extent, and the label says that it was given to another since,
-	 * who may have given it back: what it still has in its caches is of the past.
+	 * which may have given it back: what it still has in its caches is outdated.
 	 */
 	if (f->again && f->rw && !f->holder_self && !f->preempt)
 		return RDDA_OPEN_HELD;

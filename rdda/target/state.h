@@ -34,22 +34,22 @@ const char *tgt_state_name(enum tgt_state state);
  * @found: this target has such an extent
  * @drive_gone: its drive was unplugged
  * @ready: it is zeroed
- * @rw: asked for
- * @preempt: asked for
- * @again: the asking client had it open before
- * @generation: asked for
+ * @rw: requested
+ * @preempt: requested
+ * @again: the requesting client had it open before
+ * @generation: requested
  * @seen: highest granted before
- * @old_self: an older incarnation of the asking host has, or may have,
+ * @old_self: an older incarnation of the requesting host has, or may have,
  *	commands on that drive
  * @others_dying: a session of another host that had it open is being torn down
  * @claimed: another host is preempting it
  * @other_rw: a living session has it open for writing
  * @other_ro: living sessions have it open for reading
- * @self_other: the asking session has it open with another access
- * @asked: meshd was asked for a grant of it and has not answered
+ * @self_other: the requesting session has it open with another access
+ * @asked: a grant of it was requested from meshd, which has not answered
  * @noted: meshd just wrote this grant into the label
  * @holder_none: the label names no holder
- * @holder_self: the label names the asking host
+ * @holder_self: the label names the requesting host
  * @grace: the target just started
  */
 struct tgt_open_facts {

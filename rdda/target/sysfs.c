@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/meshtgt: what the target spends and whom it refused, and a device
+ * /sys/class/meshtgt: what the target uses, the logins it refused, and a device
  * for each session that has proved the key. docs/sysfs.md describes the files.
  *
  * A file's show function may use its session: device_unregister() waits for
@@ -203,7 +203,7 @@ ATTRIBUTE_GROUPS(session);
  * tgt_sysfs_add() - show a session
  * @s: session, proven; shown until tgt_sysfs_del()
  *
- * Context: process, noio. A session that cannot be shown works all the same.
+ * Context: process, noio. A session that cannot be shown works nevertheless.
  */
 void tgt_sysfs_add(struct tgt_session *s)
 {
@@ -217,7 +217,7 @@ void tgt_sysfs_add(struct tgt_session *s)
 }
 
 /**
- * tgt_sysfs_del() - the reverse; waits for those who read
+ * tgt_sysfs_del() - stop showing a session; waits for readers
  * @s: session, shown or not
  *
  * Context: process, without tgt_lock.
@@ -249,7 +249,7 @@ int tgt_sysfs_init(void)
 }
 
 /**
- * tgt_sysfs_exit() - the reverse; no session is left
+ * tgt_sysfs_exit() - release what tgt_sysfs_init() made; no session is left
  */
 void tgt_sysfs_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * meshtgt: the target. It gives out memory and extents, checks commands, forwards
- * them to block devices, and never looks at what is in that memory.
+ * them to block devices, and never interprets what is in that memory.
  *
  *   netlink.c  meshd's orders ---> drive.c, grant.c (drives, and who holds what)
  *   sysfs.c    what is spent, and whom it refused, for people
@@ -12,7 +12,7 @@
  *     |- open.c   OPEN, CLOSE -> grant.c, holders.c
  *   push.c     results of bios -> pushed data, DONE messages
  *
- * Who holds what, and what frees it:
+ * What each object holds, and what frees it:
  *
  *   tgt_session -- tgt_channel[] -- tgt_cmd[] (bios in flight)
  *        |                             |
@@ -65,8 +65,8 @@
 #define TGT_GRANT_MS		5000
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
-#define TGT_QUIET_MS		3000	/* a reboot waits so long for queue pairs */
-#define TGT_PORT_MS		500	/* between two looks at a port that is down */
+#define TGT_QUIET_MS		3000	/* a reboot waits that long for queue pairs */
+#define TGT_PORT_MS		500	/* between two polls of a port that is down */
 #define TGT_CTL_MAX		256	/* answers that wait to be sent */
 #define TGT_OPENS_MAX		65536	/* of a session */
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
@@ -100,11 +100,11 @@ struct tgt_arena {
 	struct tgt_piece *piece;
 };
 
-/* Who is connected: session.c */
+/* Connected clients: session.c */
 
 /**
  * struct tgt_session - one incarnation of one client
- * @ref: the list, channels, sdrives, opens and grants asked of meshd hold it
+ * @ref: the list, channels, sdrives, opens and grants requested from meshd hold it
  * @node: in tgt_sessions; tgt_lock
  * @id: number on the wire and in netlink
  * @host: client's host UUID
@@ -114,8 +114,8 @@ struct tgt_arena {
  * @boot_id: whole, set by the proof of channel 0, under tgt_lock
  * @proved: its client has proved the key: only then does it count for others.
  *	Set under tgt_lock, with LIVE; never cleared
- * @left: its client said good-bye, or has a newer session: it says nothing any more
- *	about whether its host lives; set once
+ * @left: its client said good-bye, or has a newer session: it is no evidence any more
+ *	that its host lives; set once
  * @past: what is left of it when it ends without that
  * @unproven: its place among those that are not; taken away by listen.c
  * @lock: @state, @err, @channel, @taken
@@ -123,7 +123,7 @@ struct tgt_arena {
  * @err: why it ended, negative errno
  * @dev: RDMA device all its channels are on
  * @lim: what @dev can do
- * @pd: its own; nobody else's keys reach its memory, and no queue pair is on it
+ * @pd: its own; no other session's keys reach its memory, and no queue pair is on it
  *	that has not proved the key once there is memory
  * @pd_users: the arena and each channel; the last one frees @pd
  * @arena: memory given; reserved and built once before LIVE, read only then
@@ -138,14 +138,14 @@ struct tgt_arena {
  * @next_nsid: for cyclic allocation; tgt_lock
  * @next_handle: the same
  * @undrained: sdrives whose views live; tgt_lock
- * @freeing: @free is under way; tgt_lock
- * @heard: jiffies when the client's CPU last said something
+ * @freeing: @free is queued or runs; tgt_lock
+ * @heard: jiffies of the last message that the client's CPU made
  * @watch: ends the session when @heard is too old
  * @kill: tears down queue pairs and regions
  * @leave: lets go of the connections, after @kill
  * @removed: @dev goes, and waits for that; set once
  * @free: gives memory back when the bios are
- * @shown: its device in sysfs; set before LIVE is told, cleared by @free
+ * @shown: its device in sysfs; set before LIVE is announced, cleared by @free
  * @stats: counters
  */
 struct tgt_session {
@@ -223,9 +223,9 @@ struct tgt_rbuf {
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
  * @qp: queue pair
- * @proof: login and answer of the session; of channel 0, who is who too
+ * @proof: login and answer of the session; of channel 0, QPN and GID of both sides too
  * @key: that channel 0 was opened with; others prove themselves with it
- * @reads: READs in flight that the client may ask for
+ * @reads: READs in flight that the client may request
  * @runs: one push may carry several reads
  * @deadline: of the proof
  * @fail: the NIC reported an error
@@ -297,13 +297,13 @@ struct tgt_channel {
 	unsigned int		sig_tail;
 	struct {
 		u16 wrs, bufs;
-	} sig[64];				/* what each signalled one covers */
+	} sig[64];				/* what the completion of each frees */
 	unsigned int		max_sge;
 	struct ib_rdma_wr	wr[TGT_CHAIN];
 	struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
 };
 
-/* Drives, and who holds what: drive.c, grant.c */
+/* Drives, and which session holds what: drive.c, grant.c */
 
 /**
  * struct tgt_extent - a line of a drive's table
@@ -316,8 +316,8 @@ struct tgt_channel {
  * @generation: highest granted
  * @ready: zeroed
  * @opens: struct tgt_open
- * @asked: a grant meshd was asked for and has not answered
- * @claim: host that is preempting, nobody else gets it ...
+ * @asked: a grant was requested from meshd, which has not answered
+ * @claim: host that is preempting, no other host gets it ...
  * @claim_until: ... before that, in jiffies
  */
 struct tgt_extent {
@@ -394,7 +394,7 @@ struct tgt_view {
  * @opens: by slba
  * @closing: waiting for views
  * @on_drive: in tgt_drive.sdrives
- * @gone: the drive was lost; its commands are told so
+ * @gone: the drive was lost; its commands end with that status
  * @queue: commands waiting for their turn; sched_lock
  * @turn: in tgt_drive.turns; sched_lock
  * @deficit: bytes it may submit in this round; sched_lock
@@ -425,7 +425,7 @@ enum tgt_drive_state {
  * @ref: the list, sdrives and netlink hold it
  * @node: in tgt_drives; tgt_lock
  * @uuid: from its label
- * @host: who this target was when it was given the table; tgt_lock
+ * @host: host UUID of this target when it was given the table; tgt_lock
  * @path: as meshd gave it
  * @handle: how @bd was opened
  * @bd: held exclusively
@@ -433,7 +433,7 @@ enum tgt_drive_state {
  * @cost_min: what the smallest command counts for; keeps the device's tags from
  *	running out, which would make a submitter of other drives' commands sleep
  * @close: gives @bd back
- * @closed: who waits for that; tgt_lock
+ * @closed: completed by it, may be NULL; tgt_lock
  * @state: written under tgt_lock
  * @removing: DRIVE_DEL is at work; tgt_lock
  * @extents: by start; tgt_lock
@@ -477,7 +477,7 @@ struct tgt_drive {
  * @vec: of @bio
  * @ch: where it came from
  * @view: that it was admitted under; put last, at the end of its last bio
- * @p: what it asks for
+ * @p: what it requests
  * @status: enum rdda_status, once ended
  * @queued: waits for its turn
  * @flushing: all of a discard or zeroing is done, and now made durable

@@ -6,9 +6,9 @@
 #include "protect/codec.h"
 
 /**
- * codec_best() - the fastest implementation that this CPU runs right
+ * codec_best() - the fastest implementation that this CPU runs correctly
  *
- * The first call checks and races them, for about a millisecond; later ones
+ * The first call checks and times them, for about a millisecond; later ones
  * return the same. The first call must not run in two threads at once.
  */
 const struct prot_codec_ops *codec_best(void);

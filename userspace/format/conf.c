@@ -29,7 +29,7 @@ static const char *parse_line(const char *from, const char *to, conf_fn fn, void
 	char key[CONF_KEY], value[CONF_VALUE];
 	const char *equal;
 
-	/* Also behind a value: none of them has a '#' of its own. */
+	/* Also behind a value: none of them contains a '#'. */
 	for (const char *p = from; p < to; p++)
 		if (*p == '#')
 			to = p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A configuration file: lines of "key = value"; '#' begins a comment, empty
- * lines count for nothing.
+ * lines are ignored.
  */
 #ifndef FORMAT_CONF_H
 #define FORMAT_CONF_H

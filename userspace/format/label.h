@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The label of an exported drive: who it is, and which runs of it were given out.
+ * The label of an exported drive: which drive it is, and which runs of it were given out.
  *
  *   byte 0          1 MiB                                   size - 1 MiB
  *   +---------------+-----------------------------------------+---------------+
@@ -30,7 +30,7 @@
 #define LABEL_VERSION		2
 #define LABEL_AREA		(1ULL << 20)	/* of each copy; extents align to it */
 #define LABEL_EXTENTS_MAX	4000
-#define LABEL_NAME		32		/* of the volume, for people */
+#define LABEL_NAME		32		/* of the volume, human-readable */
 
 struct label_disk_head {
 	__le64	magic;
@@ -80,13 +80,13 @@ enum label_extent_state {
 
 /**
  * struct label_extent - a run of the drive that was given out
- * @uuid: made by who asked for it
- * @volume: whose it is, and @name, for people and for import
- * @holder: host that was last granted writing; zero: none was, or it gave it back
+ * @uuid: made by the host that requested it
+ * @volume: the one it belongs to, and @name, for display and for import
+ * @holder: host that was last granted writing; zero: none was, or that host gave it back
  * @start: byte on the drive, a multiple of LABEL_AREA
  * @length: bytes, a multiple of LABEL_AREA
  * @version: of the volume's layout: that of the record that counts here; 0: none
- *	was written yet, so nobody can have opened it
+ *	was written yet, so no host can have opened it
  * @commit: of that record. A record with another version or commit than these
  *	was being written when its writer stopped
  * @zeroed: bytes known to read zero while @state is LABEL_ZEROING
@@ -131,8 +131,8 @@ int label_encode(const struct label *l, void *buf, size_t len);
 /**
  * label_decode() - one copy
  * Return: 0, -ENODATA when there is no label, -EPROTONOSUPPORT for another
- * version, -EBADMSG when its checksum is wrong, -EUCLEAN when what it says
- * cannot be.
+ * version, -EBADMSG when its checksum is wrong, -EUCLEAN when its
+ * content is invalid.
  */
 int label_decode(const void *buf, size_t len, struct label *l);
 

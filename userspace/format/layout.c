@@ -120,7 +120,7 @@ static int check_segment(const struct layout *l, const struct layout_segment *s,
 	return 0;
 }
 
-/* Whether a run of a member, that of reference @i, meets one before it. */
+/* Whether a run of a member, that of reference @i, overlaps one before it. */
 static bool ref_meets(const struct layout *l, u32 i, u64 bytes)
 {
 	const struct layout_ref *r = &l->ref[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The layout record: what a volume is, told by each of its extents.
+ * The layout record: what a volume is, stored in each of its extents.
  *
  *   byte 0        256 KiB       512 KiB                   1 MiB
  *   +-------------+-------------+-------------------------+----------------
@@ -8,7 +8,7 @@
  *   +-------------+-------------+-------------------------+----------------
  *
  * Every extent of a volume carries the whole layout, so that any one of them
- * tells where the others are. Copy 0 is durable before copy 1 is begun; the
+ * shows where the others are. Copy 0 is durable before copy 1 is begun; the
  * highest version whose checksum is right counts.
  */
 #ifndef FORMAT_LAYOUT_H
@@ -154,7 +154,7 @@ struct layout {
 };
 
 /**
- * layout_check() - whether a layout can be
+ * layout_check() - whether a layout is valid
  * Segments follow each other without a gap from 0 to the volume's size, their
  * data lies within their members and behind the metadata area, and no byte of
  * a member is used twice.
@@ -168,7 +168,7 @@ int layout_encode(const struct layout *l, void *buf, size_t len);
 /**
  * layout_decode() - one copy
  * Return: 0, -ENODATA: there is none, -EPROTONOSUPPORT: another version,
- * -EBADMSG: wrong checksum, -EUCLEAN: what it says cannot be.
+ * -EBADMSG: wrong checksum, -EUCLEAN: its content is invalid.
  */
 int layout_decode(const void *buf, size_t len, struct layout *l);
 
@@ -187,7 +187,7 @@ struct layout_head {
 
 /**
  * layout_peek() - the header of one copy, from its first LAYOUT_PEEK bytes
- * Return: as layout_decode(); what follows the header is not looked at.
+ * Return: as layout_decode(); what follows the header is not checked.
  */
 int layout_peek(const void *buf, size_t len, struct layout_head *h);
 

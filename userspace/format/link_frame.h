@@ -36,7 +36,7 @@
 #define LINK_PARTS_BYTES	(2 * LINK_MSG_MAX)	/* of begun messages of several pages */
 
 enum link_type {
-	LINK_HELLO = 1,		/* id 0: who the sender is, once, first of all */
+	LINK_HELLO = 1,		/* id 0: the sender's identity, once, first of all */
 	LINK_REQUEST,
 	LINK_ANSWER,
 	LINK_REFUSE,		/* instead of an answer: an errno in 4 bytes */

@@ -21,7 +21,7 @@ static enum match compare(const struct muuid *noted, const struct muuid *now)
 /*
  * One difference is enough: a clone of a guest often keeps its machine-id and
  * gets another firmware UUID; on the same hardware a copied disk has both
- * machine-ids, one of them made anew.
+ * machine-ids, one of them newly made.
  */
 enum machine_verdict machine_judge(const struct machine *noted, const struct machine *now)
 {

@@ -7,7 +7,7 @@
 #include "userspace/format/json.h"
 #include "userspace/format/mgmt.h"
 
-/* What each operation cannot do without. */
+/* What each operation requires. */
 enum {
 	NEED_DRIVE = 1,
 	NEED_EXTENT = 2,

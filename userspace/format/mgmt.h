@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Management messages between two meshds: what a client asks of a target's
+ * Management messages between two meshds: what a client requests of a target's
  * drives. They travel over the link (meshd/link.h) as JSON objects:
  *
  *   {"v":3, "op":"alloc", "drive":UUID, "extent":UUID, "length":N, ...}
@@ -10,7 +10,7 @@
  * does not find is an error. Every operation may be sent twice: the second
  * time it finds what the first one did, and says so with success.
  *
- * Whatever changes an extent carries what the asker believes of it, and the
+ * Every change of an extent carries what the caller believes of it, and the
  * meshd of the drive's own host compares that with the label first. What
  * differs is refused with -ESTALE and the truth in words; an extent that
  * another host holds, with -EBUSY. So no memory, path name or restored file of
@@ -18,9 +18,9 @@
  *
  *   label of an extent:   holder   version  commit
  *   ALLOC                 -        0        0
- *   RECORD_PUT            asker    n+1      of the record     believed: n
+ *   RECORD_PUT            caller   n+1      of the record     believed: n
  *   OPEN for writing      client   as it is                   by the kernel
- *   RELEASE               -        as it is                   believed: asker, n
+ *   RELEASE               -        as it is                   believed: caller, n
  *   FREE undo             believed: no holder, version 0
  *   FREE                  believed: holder, n
  */
@@ -55,15 +55,15 @@ enum mgmt_op {
 				 * of each drive there, by its UUID
 				 */
 	MGMT_RECORD_PUT,	/* drive extent volume believed record -> struct mgmt_extent */
-	MGMT_RELEASE,		/* drive extent volume believed: the asker holds it no more */
+	MGMT_RELEASE,		/* drive extent volume believed: the caller holds it no more */
 	MGMT_META,		/* drive extent volume offset length -> "bytes": hexadecimal.
-				 * Of the metadata area of an extent that nobody has open
+				 * Of the metadata area of an extent that is not open
 				 */
 	MGMT_HEALTH,		/* [drive] -> "drives": objects, as meshctl shows them */
 	MGMT_OPS,
 };
 
-/* What the asker takes for true of an extent; the label decides. */
+/* What the caller believes of an extent; the label decides. */
 struct mgmt_believed {
 	struct muuid holder;	/* zero: none */
 	u64	version;	/* of the layout; 0: never recorded */
@@ -87,13 +87,13 @@ struct mgmt_hello {
 	struct muuid host;
 	char	hostname[MGMT_NAME];
 	char	version[MGMT_NAME];
-	char	machine[MGMT_NAME];	/* what machine it runs on: machine-id/DMI, for people */
+	char	machine[MGMT_NAME];	/* that it runs on: machine-id/DMI, human-readable */
 	u32	grace_ms;		/* left of the time in which only noted holders may open */
 };
 
 struct mgmt_drive {
 	struct muuid uuid;
-	struct muuid owner;		/* of its label; zero: somebody else has written that */
+	struct muuid owner;		/* of its label; zero: it was written elsewhere */
 	char	path[MGMT_PATH];
 	char	model[MGMT_NAME];
 	char	serial[MGMT_NAME];
@@ -117,7 +117,7 @@ struct mgmt_extent {
 	u64	zeroed;
 	u64	version;		/* of the label, as is ... */
 	u64	commit;			/* ... this */
-	u32	opens;			/* how often it is open now, by whomever */
+	u32	opens;			/* how often it is open now, by any host */
 	bool	ready;
 	bool	recorded;		/* one of the two copies is the record of that version */
 	bool	unread;			/* that is not known: they could not be read just now */

@@ -18,7 +18,7 @@ struct place_drive {
 	u64	free;
 	u64	longest;	/* run that is free */
 	u32	lba;
-	bool	wanted;		/* named by whoever asks; set for all when none is */
+	bool	wanted;		/* named by the caller; set for all when none is */
 };
 
 /**
@@ -33,7 +33,7 @@ struct place_drive {
  * Spreads over hosts first and takes the drive with most room on each. Drives
  * of one block size only: the one most drives have that would do.
  *
- * Return: how many were found; fewer than @members means that it cannot be.
+ * Return: how many were found; fewer than @members means that it is impossible.
  */
 u32 place_stripe(const struct place_drive *d, u32 n, u64 bytes, u32 members,
 		 enum place_domain domain, u32 *out);

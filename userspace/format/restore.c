@@ -87,7 +87,7 @@ static const struct restore_member *member_of(const struct restore_scan *s,
 	return NULL;
 }
 
-/* Where among those that are there, or -1: it meets one of them or the ends. */
+/* Its place among those that are there, or -1: it overlaps one of them or the ends. */
 static int place_of(const struct label *l, const struct label_extent *e)
 {
 	u64 end = e->start + e->length;
@@ -198,7 +198,7 @@ static u64 smallest(const struct restore_scan *s, const struct restore_hit *h)
 	return size;
 }
 
-/* Two places with records of one volume that both lack an owner cannot be told apart. */
+/* Two places with records of one volume that both lack an owner cannot be distinguished. */
 static bool sole_place(struct build *b, const struct restore_hit *h)
 {
 	u32 i;

@@ -6,7 +6,7 @@
  * The backup says what was given out when it was made; the records say what is
  * there. An extent of the backup whose record names it is confirmed. What only
  * the drive shows is kept as an extent of no holder: nothing that may be data
- * becomes free room. What cannot be is left out, with the reason.
+ * becomes free room. What is invalid is left out, with the reason.
  */
 #ifndef FORMAT_RESTORE_H
 #define FORMAT_RESTORE_H
@@ -44,7 +44,7 @@ enum restore_what {
 	RESTORE_CONFIRMED,	/* in the backup, and its record names it */
 	RESTORE_KEPT,		/* in the backup, but no record names it: an orphan perhaps */
 	RESTORE_FOUND,		/* not in the backup, but a record shows it */
-	RESTORE_NAMELESS,	/* ... and which of several members it is cannot be told */
+	RESTORE_NAMELESS,	/* ... and which of several members it is, is unknown */
 	RESTORE_DROPPED,	/* never recorded, or in the place of another */
 };
 

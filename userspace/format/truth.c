@@ -25,7 +25,7 @@ static bool witness(const struct truth_label *e, const struct layout *l)
 			      (e->version == l->version && e->commit != l->commit));
 }
 
-/* A record counts nowhere that no label of its own members confirms. */
+/* A record counts only if a label of one of its own members confirms it. */
 static bool confirmed(const struct truth *t, const struct layout *l)
 {
 	const struct truth_label *e;
@@ -76,7 +76,7 @@ static bool known(const struct truth *t, const struct truth_label *e)
 	return false;
 }
 
-/* A member whose label is later than @l and whose record nobody has; -1: none. */
+/* A member whose label is later than @l and whose record was not found; -1: none. */
 static int unreadable(const struct truth *t, const struct layout *l)
 {
 	const struct truth_label *e;
@@ -214,14 +214,14 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 			continue;
 		}
 		ours = ours || says(e, next);
-		/* Above ours, or ours in number alone: somebody else went on. */
+		/* Above ours, or ours in number alone: another writer went on. */
 		moved = moved || e->version > next->version ||
 			(e->version == next->version && !says(e, next));
 	}
 	if (ours && !moved)
 		return PENDING_COMPLETE;
 	/*
-	 * Ours and somebody's later one: who holds the volume brings it to one
+	 * Ours and another writer's later one: the volume's holder brings it to one
 	 * record, and until then the new extents may be part of it.
 	 */
 	return ours || !all ? PENDING_WAIT : PENDING_DROP;

@@ -2,18 +2,18 @@
 /*
  * What the labels of a volume's extents say, and what follows from it: which
  * layout record counts, whether a change that was begun is completed or
- * discarded, and who holds the volume. Pure decisions.
+ * discarded, and which host holds the volume. Pure decisions.
  *
  * A new version is written to every old member first, each time under the
  * condition that the label still has the version and commit before it; then to
  * the new members, whose labels have version 0. So of a record H:
  *
  *   some member has a version above 0 that is lower than H's, or H's version
- *   with another commit (a witness)       H was not written everywhere: nobody
+ *   with another commit (a witness)       H was not written everywhere: no host
  *                                          has used it, and it may be discarded
  *   no witness                             H is decided: its writer may have used
  *                                          it. What has version 0 is written now
- *   a member of H that nobody can see      it could be a witness or not: H stays
+ *   a member of H that cannot be seen      it could be a witness or not: H stays
  *                                          as it is until the member is back
  */
 #ifndef FORMAT_TRUTH_H
@@ -45,7 +45,7 @@ enum truth_verdict {
 	TRUTH_NONE,	/* no record counts */
 	TRUTH_WHOLE,	/* @layout counts; members of version 0 are to be written first */
 	TRUTH_AWAY,	/* @layout may count, but @member was not seen, or is not ready */
-	TRUTH_BLIND,	/* @layout would count, but @member names a record that nobody has */
+	TRUTH_BLIND,	/* @layout would count, but @member names a record that was not found */
 };
 
 /**
@@ -70,7 +70,7 @@ enum truth_next {
 	TRUTH_DISCARD,	/* write @layout's content under truth_version() */
 };
 
-/* For who holds @p->layout for writing: how the volume gets to one record again. */
+/* For the host that holds @p->layout for writing: how the volume gets to one record again. */
 enum truth_next truth_next(const struct truth *t, const struct truth_pick *p);
 
 /* The first version that no label and no record has reached. */
@@ -94,16 +94,16 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 				 const struct layout *next);
 
 enum truth_undo {
-	UNDO_NEVER,	/* no new member is lost, or somebody went on from there */
+	UNDO_NEVER,	/* no new member is lost, or another writer went on from there */
 	UNDO_HELD,	/* another host than @self holds an old member */
-	UNDO_USED,	/* nobody holds it, but somebody may have used what it makes */
-	UNDO_FREE,	/* nobody has used it */
+	UNDO_USED,	/* no host holds it, but one may have used what it makes */
+	UNDO_FREE,	/* no host has used it */
 };
 
 /*
  * Whether our own change may be undone although it is in labels: one of its new members
  * cannot be seen, and every old member is at @old, at @next or at what an undo before
- * wrote. Nobody has used it while one is at @old, which keeps @next undecided, or while
+ * wrote. No host has used it while one is at @old, which keeps @next undecided, or while
  * all of them are held by @self since @next was written: another host that took them and
  * gave them back left no holder.
  */

@@ -5,7 +5,7 @@
 
 enum twin_match twin_match(const struct twin_id *noted, const struct twin_id *is)
 {
-	/* A world-wide id is made to be one of its kind; serial numbers are not always. */
+	/* A world-wide id is made to be unique; serial numbers are not always. */
 	if (noted->wwid[0] && is->wwid[0])
 		return strcmp(noted->wwid, is->wwid) ? TWIN_DIFFERS : TWIN_SAME;
 	if (noted->serial[0] && is->serial[0])

@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-/* What tells one device from another; "" where the device does not say. */
+/* What distinguishes one device from another; "" where the device does not say. */
 struct twin_id {
 	char	model[64];
 	char	serial[64];
@@ -23,7 +23,7 @@ struct twin {
 
 enum twin_match {
 	TWIN_DIFFERS,
-	TWIN_UNKNOWN,		/* neither says enough to tell them apart */
+	TWIN_UNKNOWN,		/* neither says enough to distinguish them */
 	TWIN_SAME,
 };
 
@@ -37,7 +37,7 @@ enum twin_match twin_match(const struct twin_id *noted, const struct twin_id *is
  * The one that is being served; else the only one that matches @noted; else a
  * single device, unless it is known to be another than @noted.
  *
- * Return: its index, or -1: somebody has to decide.
+ * Return: its index, or -1: the administrator has to decide.
  */
 int twin_pick(const struct twin *t, size_t n, const struct twin_id *noted);
 
@@ -57,7 +57,7 @@ struct twin_hosts {
 
 /* @t begins as zero. @owner: the label that @host serves names @host as its owner. */
 void twin_hosts_add(struct twin_hosts *t, u32 host, bool owner);
-/* Nothing tells the drive from its copy: neither may be used. */
+/* Nothing distinguishes the drive from its copy: neither may be used. */
 bool twin_hosts_doubt(const struct twin_hosts *t);
 
 #endif

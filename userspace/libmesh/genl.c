@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One generic netlink socket: requests, answers, and the kernel's words. */
+/* One generic netlink socket: requests, answers, and the kernel's error texts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ struct mesh;
 struct mesh *mesh_open(void);
 void mesh_close(struct mesh *m);
 const char *mesh_why(const struct mesh *m);
-/* Number of a family, another after its module was loaded anew; 0: not there. */
+/* Number of a family, another after its module was loaded again; 0: not there. */
 int mesh_family_id(struct mesh *m, bool target);
 
 /* Counters by MESHBLK_S_*; absent ones are zero. */
@@ -86,7 +86,7 @@ struct mesh_volume {
 	struct muuid uuid;
 	char	name[MESHBLK_NAME_MAX + 1];
 	u64	version;
-	u64	size;		/* in answers: the segments tell it */
+	u64	size;		/* in answers: the segments say it */
 	u32	lba;
 	bool	readonly;
 	u32	io_timeout_ms;	/* 0: the kernel's default */
@@ -108,7 +108,7 @@ struct mesh_key {
 	size_t	len;
 };
 
-/* @keys: the newest first, then the one before it, if any; none: an open lab. */
+/* @keys: the newest first, then the one before it, if any; none: no authentication. */
 int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
 		      size_t nr_keys);
 int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect);
@@ -139,7 +139,7 @@ struct mesh_extent {
 
 struct mesh_drive {
 	struct muuid uuid;
-	struct muuid host;	/* read only: who the target was when it was given the table */
+	struct muuid host;	/* read only: the target's host when it was given the table */
 	char	path[128];
 	u64	size;
 	u32	lba;
@@ -182,7 +182,7 @@ struct mesh_ask {
 /**
  * mesh_serve() - answer GRANT from now on
  * @stop: an fd; readable means: return
- * @fn: called for each question on the calling thread
+ * @fn: called for each request, on the calling thread
  *
  * Return: 0 when stopped, or why the socket cannot serve any more.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages that the kernel sends by itself: questions to the one who serves,
+ * Messages that the kernel sends by itself: requests to the process that serves,
  * and multicast events. Both come with sequence 0 and are never waited for.
  */
 #include <errno.h>
@@ -47,7 +47,7 @@ static int any_seq(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-/* Refused replies are nobody's business here: the asker's deadline has it. */
+/* Refused replies need no handling here: the kernel's deadline for them does it. */
 static int on_refused(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 {
 	(void)who;
@@ -86,7 +86,7 @@ int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask 
 			break;
 		/*
 		 * A family that is gone leaves the socket silent, not broken. After
-		 * an overrun (-NLE_NOMEM) what was lost is asked again.
+		 * an overrun (-NLE_NOMEM) what was lost is requested again.
 		 */
 		if (fds[0].revents)
 			nl_recvmsgs(m->sock, cb);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What went wrong, for people on standard error, for scripts as the one object. */
+/* What went wrong: in words on standard error, for scripts as the one object. */
 #include <stdarg.h>
 #include <stdlib.h>
 

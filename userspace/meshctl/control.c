@@ -64,11 +64,11 @@ static int take(const char *line, json_t **result)
 	} else {
 		progress_end();
 		if (json_is_true(json_object_get(answer, "ok"))) {
-			/* What has nothing to tell tells null: an object all the same. */
+			/* A command without a result answers null: make it an object. */
 			*result = json_incref(json_object_get(answer, "result"));
 			if (!json_is_object(*result))
 				*result = json_object();
-			/* "host check" has a result and finds fault all the same. */
+			/* "host check" has a result even when it finds faults. */
 			status = json_integer_value(json_object_get(answer, "code")) ?
 				 EXIT_FOUND : EXIT_DONE;
 		} else {

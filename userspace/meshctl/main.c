@@ -203,7 +203,7 @@ static int set_text(json_t *args, const char *name, const char *key, const char 
 }
 
 /*
- * A secret has no place on a command line, where ps shows it to everybody. The last
+ * A secret must not be on a command line, where ps shows it to every user. The last
  * line that is not empty counts: what 'host key show' prints can be given as it is.
  */
 static int set_line(json_t *args, const struct opt *o, const char *path)
@@ -323,7 +323,7 @@ static int missing(const struct verb *v, const char *what)
 			verb_words(v));
 }
 
-/* What a verb cannot do without. */
+/* What a verb requires. */
 static int complete(const struct command *c)
 {
 	const struct verb *v = c->verb;
@@ -356,7 +356,7 @@ static int run(struct command *c)
 	else if (status == EXIT_DONE || status == EXIT_FOUND)
 		c->verb->print(c->json ? &print_json : &print_text, result);
 	else if (!c->json && !c->verb->noun && !strcmp(c->verb->name, "version"))
-		print_version();	/* one's own is known without meshd */
+		print_version();	/* meshctl's own is known without meshd */
 	if (status == EXIT_FOUND)
 		status = EXIT_FAILED;
 	json_decref(result);
@@ -399,7 +399,7 @@ static int help(struct command *c, char **argv)
 	return EXIT_DONE;
 }
 
-/* Known before anything else is wrong with the command line. */
+/* Known before anything else is found wrong with the command line. */
 static bool wants_json(char **argv)
 {
 	for (; *argv && strcmp(*argv, "--"); argv++)

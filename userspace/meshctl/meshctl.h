@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * meshctl: what people type.
+ * meshctl: the command line.
  *
  *   main.c      noun, verb, options -> a request object
  *   verbs.c     the table of verbs: options, help, how to build, how to print
  *   control.c   meshd's socket: request out, progress and result in
  *   progress.c  the bar on a terminal
  *   complain.c  errors and notes
- *   text.c      results for people         json.c  results for scripts
+ *   text.c      human-readable results     json.c  results for scripts
  *
  * Exit status: 0 done, 1 it failed, 2 the command line makes no sense.
  */
@@ -77,7 +77,7 @@ typedef void (*print_fn)(const struct print_ops *p, const json_t *result);
  * @operand_name: for help; "[NAME]" when it may be left out
  * @second: key of a second operand, or NULL
  * @second_name: for help
- * @opts: ends with a NULL name; --json and --help are everybody's
+ * @opts: ends with a NULL name; every verb has --json and --help, too
  * @summary: one line
  * @example: lines of it
  * @print: shows the result

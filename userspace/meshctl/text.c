@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The backend for people: tables with a heading, one line a thing. */
+/* The human-readable backend: tables with a heading, one line a thing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +105,7 @@ static void scan(const json_t *r)
 	table(json_object_get(r, "drives"), cols, "no drives found");
 }
 
-/* Hosts that could not be asked. */
+/* Hosts that could not be queried. */
 static void silent(const json_t *r)
 {
 	json_t *why;
@@ -218,7 +218,7 @@ static void volume(const json_t *r)
 	table(json_object_get(r, "members"), members, "no members");
 }
 
-/* What a script wants of `volume create` is the device, and so do people. */
+/* What scripts and users need of `volume create` is the device. */
 static void device(const json_t *r)
 {
 	if (json_object_get(r, "warning"))

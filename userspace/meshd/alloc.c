@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Jobs on a drive's thread: what changes its label. Every one compares what the
- * asker believes with the label first; see format/mgmt.h for the rules.
+ * caller believes with the label first; see format/mgmt.h for the rules.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@ struct grant_job {
 };
 
 /*
- * Only the version whose record is on the drive is opened: nobody makes one up,
- * and who knows an older one has missed something.
+ * Only the version whose record is on the drive is opened: no host invents
+ * one, and a client that knows an older one has missed something.
  */
 static int grant_allowed(const struct label_extent *e, const struct mesh_ask *q)
 {
@@ -119,7 +119,7 @@ static void reply_extent(struct tdrive *d, struct ask *a)
 	ask_reply(a, 0, NULL, mgmt_extent_pack(&out));
 }
 
-/* What was sent before has the same answer, if the drive still bears it out. */
+/* A repeated request has the same answer, if the drive still confirms it. */
 static bool settled(struct tdrive *d, struct ask *a)
 {
 	int err = tdrive_settled(d);
@@ -214,7 +214,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	err = m ? tdrive_table(d, l, &table) : -ENOMEM;
 	if (!err)
 		err = mesh_extents_set(m, &table);
-	/* No kernel, no drive there: then nobody has it open either. */
+	/* Without the module, or the drive in it, no host has it open either. */
 	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) == -1)
 		err = 0;
 	if (err)
@@ -226,14 +226,14 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 		return err;
 	}
 	err = tdrive_commit(d, l);
-	/* It stays allocated: whoever may open it by the label may do so again. */
+	/* It stays allocated: the host that the label allows may open it again. */
 	if (err)
 		tdrive_push(d);
 	return err;
 }
 
 /*
- * Does anybody have it, by the label or by what the kernel sees? The holder's own word is
+ * Whether a host has it, by the label or by what the kernel sees. The holder's own word is
  * not enough: it may be older than what the holder's kernel has open.
  */
 static int in_use(struct tdrive *d, const struct label_extent *e, const struct muuid *host,

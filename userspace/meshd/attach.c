@@ -99,7 +99,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 				v->readonly ? "reading only" : "writing", device);
 	if (v->pending && !arg_bool(r, "readonly") && pending_settle(v, why)) {
 		err = b.stale ? pending_undo(v, b.preempt, why) : -EAGAIN;
-		/* What would be attached else takes the layout before it out of the store. */
+		/* To attach it now would take the layout before the change out of the store. */
 		if (err && err != -EAGAIN)
 			return req_fail(r, "volume %s cannot be attached: an earlier change of it is not undone "
 					"yet: %s", v->name, why);
@@ -176,7 +176,7 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	int err;
 	u32 i;
 
-	/* That this host holds it since is what tells that nobody has used the change. */
+	/* Only while this host has held it since is it certain that no other used the change. */
 	if (v->pending) {
 		snprintf(why, REASON, "a change of it is not finished");
 		free(p);
@@ -240,7 +240,7 @@ static int settle_first(struct req *r, struct store_volume *v)
 
 /*
  * The store first: killed between the two, the reconciler ends the work. A store that
- * cannot be written, on a full disk, keeps nobody from taking the device away.
+ * cannot be written, on a full disk, does not keep the device from being removed.
  */
 static int detach(struct req *r, struct store_volume *v, struct layout *l)
 {

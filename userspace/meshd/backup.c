@@ -5,11 +5,11 @@
  *   UUID         its label as it was written last, the bytes of one copy
  *   UUID.old     the one before
  *   UUID.newer   the newest of a drive of which an older state was put back
- *   UUID.unexported  the drive's label could not be told that it was
+ *   UUID.unexported  set when its label could not be marked as unexported
  *   UUID.device  model, serial and world-wide id of the device, a line each
- *   *.erased     all of these of a drive that was erased; nothing but people reads them
+ *   *.erased     all of these of a drive that was erased; no code reads them
  *
- * Copies for people and for `drive restore-label`. While the drive itself has a label
+ * Copies for the administrator and for `drive restore-label`. While the drive itself has a label
  * that can be read, one that stands here says no more than that the drive is older.
  */
 #include <dirent.h>

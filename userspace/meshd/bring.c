@@ -100,7 +100,7 @@ static void pick(struct way *w)
 
 /*
  * A change of this host's own that a member is missing for: it can be undone while the store
- * has the layout before it, and an option must not take that away. A reader is told more.
+ * has the layout before it, and an option must not take that away. A reader gets a longer message.
  */
 static bool undo_first(const struct way *w)
 {
@@ -154,7 +154,7 @@ static bool open_elsewhere(const struct way *w)
 }
 
 /*
- * -EBUSY and words when another host holds it. A reader takes it from nobody: --preempt
+ * -EBUSY and words when another host holds it. A reader takes it from no host: --preempt
  * spares it the grace time of a holder that is gone.
  */
 static int holders(struct way *w)
@@ -281,7 +281,7 @@ static int adopt(struct way *w)
 	return err;
 }
 
-/* The content of the layout that counts, under a version that nobody has reached. */
+/* The content of the layout that counts, under a version that no label or record has reached. */
 static int discard(struct way *w)
 {
 	struct layout *n = malloc(sizeof(*n));
@@ -348,7 +348,7 @@ static int learn(struct way *w)
 	if (err)
 		return err;
 	fresh = fresh_members(&w->g, w->p.layout);
-	/* A reader finishes no change, and takes none of its own host's over before that is undone. */
+	/* A reader finishes no change, and one of its own host must be undone first. */
 	if (w->v->readonly && (fresh || (w->v->pending && w->p.layout->version != w->l->version))) {
 		snprintf(w->why, REASON, "a change of it was begun and not finished; attach it for "
 			 "writing once");
@@ -370,7 +370,7 @@ static int to_kernel(struct way *w)
 
 	set.preempt = set.preempt && (!w->v->readonly || gather_grace(&w->g, w->p.layout, &h));
 	if (there) {
-		/* Members that the kernel has already do not learn to preempt. */
+		/* preempt does not reach members that the kernel has already. */
 		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
 		mesh_volume_free(&k);
 	}
@@ -386,7 +386,7 @@ static int to_kernel(struct way *w)
 	return err;
 }
 
-/* Where members are now is in the records only with their next version. */
+/* The records say where members are now only from their next version on. */
 static int rehome(struct way *w)
 {
 	return volume_rehome(&w->g, w->l) ? store_volume_adopt(w->v, w->l) : 0;

@@ -47,7 +47,7 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 	return 0;
 }
 
-/* The old members first: what decides is theirs. */
+/* The old members first: their labels decide. */
 static int write_all(const struct gather *g, const struct layout *next, char *why)
 {
 	int err = put_records(g, next, false, why);
@@ -85,7 +85,7 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 		f = gather_find(g, &l->member[i].extent);
 		if (!f || f->e.version <= l->version)
 			continue;
-		/* What another host has written is not this kernel's to open. */
+		/* This kernel must not open what another host has written. */
 		if (!muuid_equal(&f->e.holder, &D.host))
 			return;
 		ahead = true;
@@ -201,7 +201,7 @@ static size_t fence_puts(const struct gather *g, const struct layout *old,
 }
 
 /*
- * A record of ours may still be on its way to a drive that is slow. Before its new
+ * A record of ours may still be in flight to a drive that is slow. Before its new
  * extents are freed it is made to fail: the old members get the old content under a
  * version beyond it. Those that another host holds refuse it anyhow.
  */
@@ -249,7 +249,7 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 	int err = fence(v, old, next, g, why);
 
 	if (err == -EBUSY || err == -ESTALE)
-		err = -EAGAIN;	/* it went on just now: see again who has what */
+		err = -EAGAIN;	/* the labels changed just now: read them again */
 	if (err)
 		return err;
 	err = store_pending_set(&v->uuid, NULL);
@@ -314,7 +314,7 @@ static int take(const struct store_volume *v, const struct layout *l, const stru
 	int err;
 
 	writer.readonly = false;
-	kernel_del(&v->uuid, false);	/* members that it has do not learn to preempt */
+	kernel_del(&v->uuid, false);	/* preempt does not reach members that it has */
 	err = kernel_set(&writer, l, &set, why);
 	if (!err)
 		err = kernel_wait(&v->uuid, ACTIVE_MS, why);

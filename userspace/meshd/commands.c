@@ -45,7 +45,7 @@ static int cmd_version(struct req *r)
 
 /* Answered before the roles are up, and on a machine that is not this host's. */
 static const char *const any_time[] = { "version", "host identity", NULL };
-/* What no key means matters to whoever types it. */
+/* Their result notes what it means to have no key. */
 static const char *const says_key[] = { "drive export", "host add", NULL };
 
 static const struct {

@@ -9,7 +9,7 @@
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/volume.h"
 
-#define LINEAR_STRIP	65536	/* of no meaning there, but one is asked for */
+#define LINEAR_STRIP	65536	/* of no meaning there, but required */
 
 /* A host that the store has forgotten is in the record: address and UUID. */
 static int member_host(const struct layout_member *mb, struct store_host *h, char *why)
@@ -42,7 +42,7 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 }
 
 /*
- * Each member is opened at the version of its own label: nobody may invent one. What
+ * Each member is opened at the version of its own label: no host may invent one. What
  * was not seen is at the layout's, or will be refused.
  */
 static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o,
@@ -151,7 +151,7 @@ bool kernel_active(const struct muuid *uuid, u64 *version)
 	return active;
 }
 
-/* What was set in sysfs is wanted at the next attach, too. */
+/* What was set in sysfs applies to the next attach, too. */
 void kernel_keep(struct store_volume *v)
 {
 	struct mesh_volume k;
@@ -205,7 +205,7 @@ static const char *member_words(const struct mesh_member *m)
 	}
 }
 
-/* The first member that cannot come up. The kernel opens all or none, so ask. */
+/* The first member that cannot come up. The kernel opens all or none, so query each. */
 static void members_why(const struct mesh_volume *v, char *why)
 {
 	char drive[MUUID_TEXT], asked[REASON];
@@ -240,7 +240,7 @@ static void members_why(const struct mesh_volume *v, char *why)
 	free(hosts);
 }
 
-/* A refusal says more than that time is over. */
+/* A refusal explains more than a timeout. */
 static int member_error(const struct mesh_volume *v, int err)
 {
 	u32 i;

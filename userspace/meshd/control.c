@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The control socket. A request runs on a thread of its own: many take long. */
+/* The control socket. Each request runs on its own thread: many take long. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ int req_usage(struct req *r, const char *fmt, ...)
 	return -1;
 }
 
-/* The peer may have gone: what does not look at req_cancelled() goes on. */
+/* The peer may have gone: what does not check req_cancelled() goes on. */
 static void send_line(int fd, json_t *j)
 {
 	char *text = json_dumps(j, JSON_COMPACT);
@@ -92,8 +92,8 @@ void req_progress(struct req *r, const char *what, u64 done, u64 total)
 }
 
 /*
- * Only a connection closed both ways counts: who just says that no more is to
- * come still waits for the answer.
+ * Only a connection closed both ways counts: a client that has shut
+ * down only its sending side still waits for the answer.
  */
 bool req_cancelled(const struct req *r)
 {
@@ -204,7 +204,7 @@ static void *request_thread(void *arg)
 	return NULL;
 }
 
-/* The unit has systemd make it; by hand, and in early boot, nobody does. */
+/* The unit has systemd make it; by hand, and in early boot, it is missing. */
 static void make_folder(const char *path)
 {
 	char folder[128];

@@ -7,7 +7,7 @@
 
 #include "userspace/meshd/meshd.h"
 
-/* A request of somebody at meshctl, on a thread of its own. */
+/* A request of meshctl, on its own thread. */
 struct req {
 	int	fd;
 	json_t	*args;
@@ -21,7 +21,7 @@ int req_fail(struct req *r, const char *fmt, ...) __attribute__((format(printf, 
 int req_usage(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void req_note(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void req_progress(struct req *r, const char *what, u64 done, u64 total);
-/* Whether whoever asked has gone (^C at meshctl): long work is undone then. */
+/* Whether the client has gone (^C at meshctl): long work is undone then. */
 bool req_cancelled(const struct req *r);
 /*
  * With --dry-run: one thing that the command would destroy, as an object in the

@@ -47,7 +47,7 @@ static void pause_while(const char *file, enum crash_step step)
 	unlink(here);
 }
 
-/* The order is gone with the one who followed it: the next meshd lives. */
+/* The order is removed before meshd dies by it: the next meshd lives. */
 void crash_point(enum crash_step step)
 {
 	if (ordered(pauses, step))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The numbered steps at which a test build can be told to die, or to wait. A step names
- * what has just become durable, or was just told to the kernel.
+ * The numbered steps at which a test build can be ordered to die, or to wait. A step names
+ * what has just become durable, or was just passed to the kernel.
  */
 #ifndef MESHD_CRASH_H
 #define MESHD_CRASH_H
@@ -19,12 +19,12 @@ enum crash_step {
 	CRASH_EXTEND_INTENT,		/* 9: extents for it are in the store */
 	CRASH_EXTEND_READY,		/* 10: they are allocated and read zero */
 	CRASH_EXTEND_STORED,		/* 11: the next version is pending in the store */
-	CRASH_DELETE_KERNEL,		/* 12: the kernel has let go of it, no more */
+	CRASH_DELETE_KERNEL,		/* 12: the kernel alone has released it */
 	CRASH_DELETE_STORED,		/* 13: the volume is marked for deletion */
 	CRASH_DELETE_SOME,		/* 14: one extent is free */
 	CRASH_DELETE_ALL,		/* 15: all are */
 	CRASH_LABEL_FIRST,		/* 16: copy 0 of a label is written, copy 1 not */
-	CRASH_ALLOC_LABEL,		/* 17: an extent is in the label, nobody was told */
+	CRASH_ALLOC_LABEL,		/* 17: an extent is in the label, not reported yet */
 	CRASH_ZERO_SOME,		/* 18: part of an extent is zeroed and noted */
 	CRASH_STEPS
 };

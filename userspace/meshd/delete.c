@@ -27,7 +27,7 @@ struct freed {
 	size_t first;
 };
 
-/* The drive may have moved since: each host that answers is asked for it. */
+/* The drive may have moved since: each host that answers gets the request. */
 static int free_at(const struct store_free *f, const struct store_host *h, char *why)
 {
 	struct mgmt_req q = { .op = MGMT_FREE, .drive = f->drive, .extent = f->extent,
@@ -70,7 +70,7 @@ static void free_one(void *arg, size_t i)
 	d->err[d->first + i] = err == -ENODEV && !known ? 0 : err;
 }
 
-/* Somebody holds or changed it since: no part of it is freed any more. */
+/* Another host holds or changed it since: no part of it is freed any more. */
 static int undelete(struct store_volume *v, const char *why)
 {
 	struct store_free *f;
@@ -179,7 +179,7 @@ out:
 	free(d.hosts);
 	free(d.err);
 	free(d.why);
-	/* The members of an extend that was not finished: free by themselves, if nobody used them. */
+	/* The members of an unfinished extend: free by themselves, if no host used them. */
 	if (!err)
 		err = intents_undo(&v->uuid, why);
 	if (err)
@@ -236,7 +236,7 @@ static int data_may_go(struct req *r, const struct store_volume *v)
 	return 0;
 }
 
-/* What the labels say of who holds it and what is away. */
+/* What the labels say of its holder and of what is away. */
 static int labels_allow(struct req *r, const struct store_volume *v, const struct layout *l,
 			const struct gather *g)
 {
@@ -277,7 +277,7 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 		out->holder = like->e.holder;
 }
 
-/* The volume in this kernel, but for one that is on its way out. */
+/* The volume in this kernel, but for one that is being removed. */
 static bool in_kernel(const struct store_volume *v)
 {
 	struct mesh_volume k;
@@ -469,7 +469,7 @@ static int dry_again(struct req *r, const struct store_volume *v)
 	j = req_destroys(r, "volume", v->name);
 	jset_uuid(j, "uuid", &v->uuid);
 	jset_u64(j, "extents", extents);
-	/* Of those that a deletion left the store does not know it. */
+	/* The store does not know the bytes of those that a deletion left. */
 	if (!n)
 		jset_u64(j, "bytes", bytes);
 	req_note(r, "volume %s is being %s already%s", v->name,
@@ -478,7 +478,7 @@ static int dry_again(struct req *r, const struct store_volume *v)
 	return 0;
 }
 
-/* It waits for drives that are away: once more, or, when forced, not any longer. */
+/* A deletion that waits for drives that are away is tried again or, when forced, forgotten. */
 static int delete_again(struct req *r, struct store_volume *v)
 {
 	char why[REASON] = "";

@@ -17,7 +17,7 @@
 static struct {
 	pthread_mutex_t lock;
 	struct tdrive *first;
-	struct tdrive *ending;		/* not listed any more, but somebody uses them yet */
+	struct tdrive *ending;		/* not listed any more, but still referenced */
 } tdrives = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct tdrive **tdrives_all(size_t *n)
@@ -121,7 +121,7 @@ static void repair(struct tdrive *d)
 
 /*
  * With d->lock. While there is nothing else to do a backup that is due is made, and the
- * label looked at: the kernel grants by what it was given, without asking here.
+ * label checked: the kernel grants by what it was given, without a request here.
  */
 static void wait_for_job(struct tdrive *d)
 {
@@ -322,7 +322,7 @@ struct waited {
 	void (*drop)(void *arg);
 	int err;
 	bool done;
-	bool left;			/* nobody waits any more */
+	bool left;			/* the caller waits no more */
 	pthread_mutex_t lock;		/* of the three above */
 	pthread_cond_t wake;
 };
@@ -434,7 +434,7 @@ static bool same_table(const struct label *a, const struct label *b)
 	return true;
 }
 
-/* By its label: then that host may open what is open here, on the word that this one is off. */
+/* By its label: its new owner may open what is open here, since this host was declared off. */
 static bool taken_over(const struct tdrive *d, struct muuid *owner)
 {
 	struct label *l = malloc(sizeof(*l));
@@ -450,7 +450,7 @@ static bool taken_over(const struct tdrive *d, struct muuid *owner)
 	return is;
 }
 
-/* Somebody else has written its label. */
+/* A label was written to it elsewhere. */
 static void strayed(struct tdrive *d)
 {
 	static const int none[2];
@@ -481,7 +481,7 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 		free(l);
 		return -EBADE;
 	}
-	/* What failed may have landed all the same: its number is not used again. */
+	/* What failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->disk.tried > old->sequence ? d->disk.tried : old->sequence) + 1;
 	err = label_write(d->fd, l, &d->disk, each);
 	use = !err;
@@ -506,13 +506,13 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 		commit_failed(d, err, each);
 	/*
 	 * With one copy of two the change holds as long as that copy can be read:
-	 * too little to act on it. Whoever asked asks again.
+	 * too little to act on it. The caller sends the request again.
 	 */
 	return err ? err : d->sick ? -EIO : 0;
 }
 
 /*
- * Not written at once: of a drive that somebody erases both copies are gone at the
+ * Not written at once: of a drive that is being erased both copies are gone at the
  * next check, and it is not touched any more.
  */
 static void damaged(struct tdrive *d)
@@ -537,7 +537,7 @@ int tdrive_current(struct tdrive *d)
 	return err;
 }
 
-/* What failed before is done now, or fails again: the asker is not told that all is well. */
+/* What failed before is done now, or fails again: it is not answered with success. */
 int tdrive_settled(struct tdrive *d)
 {
 	int err = tdrive_current(d);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A drive that this host exports: its label in memory, the thread that alone
- * changes it, and what the kernel was told.
+ * changes it, and what the kernel was given.
  *
  *                 label found            unplugged, or unexported
  *   (none) ------------------------> UP ------------------------> (none)
  *                                     | a copy of the label is damaged, or cannot be
- *                                     | written, or somebody else has written one
+ *                                     | written, or a foreign one was written
  *                                     v
  *                                   SICK    serves what was granted, no more;
- *                                           with a label of somebody else not even that
+ *                                           with a foreign label not even that
  *                                           is granted again
  *
- * From both it goes to (none) by force when its label names another host: what is open here
- * that host may give to others.
+ * From both it goes to (none) by force when its label names another host: that host
+ * may give to others what is open here.
  *
  * A job runs on the drive's thread: it changes a copy of the label, writes it
  * to both ends of the drive and only then puts it in place of the old one.
  * Before it is written what is on the drive is compared with what was written
- * last: a label that somebody else changed is not touched again.
+ * last: a label that was changed elsewhere is not touched again.
  *
  * A UUID is in use by one struct tdrive at a time, from tdrive_start() until its
- * last reference is dropped: two threads never write to one drive for different
- * takings-up of it.
+ * last reference is dropped: two threads never write to one drive, even when it
+ * is taken up again.
  *
- * A drive that hangs keeps its thread. What peers and the kernel want of it then is
- * refused at once: their requests must not fill up the places of others.
+ * A drive that hangs keeps its thread. What peers and the kernel request of it then is
+ * refused at once: such requests must not fill up the places of others.
  */
 #ifndef MESHD_DRIVE_H
 #define MESHD_DRIVE_H
@@ -75,7 +75,7 @@ struct tdrive {
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;
-	struct label *label;		/* read by anybody, replaced by the job thread */
+	struct label *label;		/* read by any thread, replaced by the job thread */
 	struct tjob *jobs, **jobs_end;
 	u64	job_since;		/* now_ms() when the job in work began; 0: none */
 	u64	home_since;		/* and when it began to write to the state folder; 0: it does not */
@@ -83,9 +83,9 @@ struct tdrive {
 	u32	readers;		/* tdrive_read_begin() */
 	bool	gone;
 	bool	ending;			/* the kernel gives it up, which takes a while */
-	bool	leaving;		/* somebody waits for it to be unexported, or has given up */
+	bool	leaving;		/* a caller waits for its unexport, or has given up */
 	bool	sick;
-	bool	foreign;		/* somebody else has written a label: no more of ours */
+	bool	foreign;		/* a foreign label was written: no more of ours */
 	bool	pushed;			/* the kernel has it */
 	bool	zeroing;		/* a zeroing thread runs */
 	s32	zero_error;
@@ -105,7 +105,7 @@ int tdrive_start(const char *path, int fd, struct label *label, const struct lab
 		 const struct twin_id *id, struct tdrive **out);
 /* The kernel serves it no more; not @force: unless extents of it are open. tdrive_push() undoes it. */
 int tdrive_unserve(struct tdrive *d, bool force);
-/* It is gone or unexported: ends its jobs, tells the kernel. */
+/* It is gone or unexported: ends its jobs, notifies the kernel. */
 void tdrive_stop(struct tdrive *d, bool force);
 /* Whether what the kernel calls gone is this use of the drive, not the one before. */
 bool tdrive_lost(struct tdrive *d);
@@ -149,17 +149,17 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 /* On the drive's thread: */
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
 int tdrive_commit(struct tdrive *d, struct label *l);	/* write and use it; takes it over */
-int tdrive_push(struct tdrive *d);			/* tell the kernel the label's table */
-/* Whether the kernel serves a drive of its UUID from another device: then it takes this one not. */
+int tdrive_push(struct tdrive *d);			/* give the kernel the label's table */
+/* Whether the kernel serves a drive of its UUID from another device: then it refuses this one. */
 bool tdrive_elsewhere(struct tdrive *d);
-/* Is the label on the drive what it is in memory? 0, -EBADE: another's, or -EIO. */
+/* Whether the label on the drive is the one in memory: 0, -EBADE: another's, or -EIO. */
 int tdrive_current(struct tdrive *d);
-/* ... and durable in both copies? Before an answer that changes nothing. */
+/* ... and durable in both copies. Before an answer that changes nothing. */
 int tdrive_settled(struct tdrive *d);
 /* The same as tdrive_current() while the noted holder of @e, of d->label, is in both copies. */
 int tdrive_held(struct tdrive *d, const struct label_extent *e);
 
-/* What the kernel is told of a label's table; free(out->extents). */
+/* What the kernel is given of a label's table; free(out->extents). */
 int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out);
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
@@ -199,7 +199,7 @@ u64 backup_newer(const struct label *l);
 void backup_aside(const struct muuid *drive);
 /*
  * What is kept of drives that the device was before, which is about to be erased, is out of
- * the way: nothing of them is restored or asked for any more. Logged when it fails.
+ * the way: nothing of them is restored or requested any more. Logged when it fails.
  */
 int backup_erased(const struct twin_id *is);
 /* The drives that there are backups of, malloc()ed. */
@@ -208,7 +208,7 @@ struct muuid *backup_list(size_t *n);
 int device_note(const struct muuid *drive, const struct twin_id *id);
 int device_noted(const struct muuid *drive, struct twin_id *id);
 void device_forget(const struct muuid *drive);
-/* Of a drive whose label could not be told that it was unexported. */
+/* Of a drive whose label could not be marked as unexported. */
 int unexported_note(const struct muuid *drive);
 bool unexported_noted(const struct muuid *drive);
 void unexported_forget(const struct muuid *drive);

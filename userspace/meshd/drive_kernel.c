@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the kernel is told of a drive, and what it serves under its UUID. */
+/* What the kernel is given of a drive, and what it serves under its UUID. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 		out->extents[i] = (struct mesh_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
 			.holder = e->holder, .generation = e->version,
-			/* What is open stays so; nobody else gets what another host serves. */
+			/* What is open stays so; no host gets more of what another one serves. */
 			.ready = e->state == LABEL_READY && !d->foreign,
 		};
 	}
@@ -54,7 +54,7 @@ static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char 
 	return view;
 }
 
-/* Whoever swaps devices below open extents swaps the data of their volumes. */
+/* Another device below open extents would give their volumes other data. */
 static void other_served(const struct tdrive *d, const char *path)
 {
 	log_error("%s: the kernel serves the drive of that label from %s; %s is left alone", d->path,
@@ -119,8 +119,8 @@ int tdrive_push(struct tdrive *d)
 }
 
 /*
- * The kernel's word comes late, and then the drive may be back: lost is the device that
- * it was given for this use, not the one of before that is about to be replaced.
+ * The kernel's report comes late, and then the drive may be back: lost is the device that
+ * it was given for this use, not the former one that is about to be replaced.
  */
 bool tdrive_lost(struct tdrive *d)
 {
@@ -150,7 +150,7 @@ int tdrive_unserve(struct tdrive *d, bool force)
 		err = -EIO;
 		break;
 	case KERNEL_OTHER:
-		/* What it serves from another device is not this one's to end. */
+		/* This drive must not end what is served from another device. */
 	case KERNEL_HAS_NOT:
 		break;
 	}

@@ -102,8 +102,8 @@ static bool lists(const json_t *data, const struct muuid *drive)
 }
 
 /*
- * Its kernel may go on serving it without a meshd: somebody has to know that it does not,
- * unless its label says that it was unexported.
+ * Its kernel may go on serving it without a meshd: the administrator has to say that it
+ * does not, unless its label says that it was unexported.
  */
 static int not_asked(struct req *r, const struct probe *p, const char *what)
 {
@@ -143,7 +143,7 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 				 "it there first (meshctl drive unexport)", h.name, p->path) : 0;
 }
 
-/* What a label that another host wrote last asks for. */
+/* What a label that another host wrote last requires. */
 static int theirs_verdict(struct req *r, const struct probe *p)
 {
 	char owner[MUUID_TEXT];

@@ -6,7 +6,7 @@
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/drive.h"
 
-/* probe.c: why a device may not be exported; 0 and what it is, or words in @why. */
+/* probe.c: why a device must not be exported; 0 and what it is, or words in @why. */
 enum probe_verdict {
 	PROBE_OK,		/* empty: may be exported */
 	PROBE_EXPORTED,		/* exported by this host */
@@ -41,15 +41,15 @@ struct probe {
 
 int probe_device(const char *path, struct probe *p);
 void probe_clear(struct probe *p);
-/* A quick look that disturbs nobody: does it begin or end like an exported drive? */
+/* A quick check without side effects: whether it begins or ends like an exported drive. */
 bool probe_labelled(const char *path);
-/* Whether a disk is none to look at unasked: stacked on others, or in use by them. */
+/* Whether a disk must not be probed without a command: stacked on others, or in use by them. */
 bool probe_passed_over(const char *path);
 /* Whether @fd, opened by name, is the disk that was probed. */
 bool probe_same_disk(const struct probe *p, int fd);
 /* A file system or partition table on @path: 1 and what, 0: none is known, or -EIO. */
 int probe_signature(const char *path, char *what, size_t size);
-/* What tells it from others, from sysfs alone. */
+/* What distinguishes it from others, from sysfs alone. */
 void probe_wwid_of(const char *path, struct twin_id *id);
 /* Whole disks by name, malloc()ed strings; free each and the list. */
 char **probe_list(size_t *n);
@@ -82,9 +82,9 @@ struct take_how {
  */
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 
-/* One at a time: exporting, unexporting, looking for drives. */
+/* One at a time: exporting, unexporting, scanning for drives. */
 extern pthread_mutex_t export_lock;
-/* A command's way to it: false after req_fail(), it is held for long. */
+/* For a command, which takes it; false after req_fail(): it is held for long. */
 bool export_lock_for(struct req *r);
 
 /* Whether a label is of this host's cluster, or of none. */
@@ -94,9 +94,9 @@ void export_cluster(struct req *r);
 
 /* Take up every drive with our label; watch for others that come and go. */
 int export_start(void);
-/* Tell the kernel of a drive, on the drive's thread. */
+/* Pass a drive to the kernel, on the drive's thread. */
 void export_push(struct tdrive *d);
-/* Look at block devices again, soon. */
+/* Scan the block devices again, soon. */
 void export_rescan(void);
 /* The kernel says that a drive is gone. */
 void export_gone(const struct muuid *drive);
@@ -113,7 +113,7 @@ int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
 int left_list(json_t *list);
 /* drive unexport of one of them, with export_lock. */
 int left_unexport(struct req *r, const char *what);
-/* What another host has taken over is served no more. Return: whether to look again soon. */
+/* What another host has taken over is served no more. Return: whether to check again soon. */
 bool left_end_taken_over(void);
 
 /* The result of --dry-run, to which req_destroys() adds. */

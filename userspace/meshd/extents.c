@@ -24,8 +24,8 @@ struct choice {
 	size_t	misfit;			/* drives left out for their block size */
 	struct shown shown;
 	char	twice[REASON];		/* of one left out since it may be a copy; "" */
-	struct named *named;		/* by index into the wish's names */
-	char	deaf[REASON];		/* why some host could not be asked; "" */
+	struct named *named;		/* by index into the names of struct wish */
+	char	deaf[REASON];		/* why some host could not be queried; "" */
 };
 
 /* What is known of a name in --drives. */
@@ -60,7 +60,7 @@ static bool called(const char *want, const struct store_host *h, const struct mg
 	       (strlen(want) >= 4 && !strncasecmp(uuid, want, strlen(want)));
 }
 
-/* Is it one of those that are wished for? Notes which names are somebody's. */
+/* Whether @w names it, or any drive. Notes which of the names have a drive. */
 static bool wanted(struct choice *c, const struct wish *w, const struct store_host *h,
 		   const struct mgmt_drive *m)
 {
@@ -83,8 +83,8 @@ static bool wanted(struct choice *c, const struct wish *w, const struct store_ho
 }
 
 /*
- * A name that is no exported drive's is a slip, or its host is silent; one of a drive that is
- * sick or hangs is named: neither is a drive without room.
+ * A name without an exported drive is a mistake, or its host is silent; a drive that is
+ * sick or hangs is named: neither counts as a drive without room.
  */
 static int all_found(struct req *r, const struct choice *c, const struct wish *w)
 {
@@ -150,7 +150,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	return 0;
 }
 
-/* The drives of all hosts, asked at once. */
+/* The drives of all hosts, queried at once. */
 struct drives_of {
 	const struct store_host *hosts;
 	struct gather_host *said;
@@ -164,7 +164,7 @@ static void ask_drives(void *arg, size_t i)
 	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
 }
 
-/* 1: it is not this host's to give, or nobody knows; -ENOTUNIQ when it is asked for by name. */
+/* 1: it is not this host's to give, or that is unknown; -ENOTUNIQ when @w names it. */
 static int choice_skips(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
 	const struct twin_hosts *t;
@@ -302,7 +302,7 @@ static bool layout_full(const struct layout *l, u32 more)
 	       l->segments >= LAYOUT_SEGMENTS_MAX;
 }
 
-/* The largest extent that each of so many drives has room for; 0: none. */
+/* The largest extent that each of @w->columns drives has room for; 0: none. */
 static u64 most_each(const struct choice *c, const struct wish *w)
 {
 	u64 lo = 0, hi = 1ULL << 40, mid;	/* MiB */
@@ -319,7 +319,7 @@ static u64 most_each(const struct choice *c, const struct wish *w)
 	return lo * MIB;
 }
 
-/* All the room there is, as one segment of the wish can use it. */
+/* All the room there is, as one segment of @w can use it. */
 static u64 most_bytes(const struct choice *c, const struct wish *w)
 {
 	u64 sum = 0, each;
@@ -511,7 +511,7 @@ static int named(struct store_volume *v, const struct gather *g, const struct st
 }
 
 /*
- * Whether the extents of @in were never used, as far as all of the volume's drives tell:
+ * Whether the extents of @in were never used, as far as all of the volume's drives say:
  * a record on an old member may name a new one whose own label does not say so yet.
  * A drive may have moved, and a host have another UUID, since the intent was noted.
  */
@@ -691,7 +691,7 @@ static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all
 	return err;
 }
 
-/* Nobody waits for it any more, or `volume delete` of what is being made. */
+/* The client waits no more, or `volume delete` of what is being made. */
 static bool cancelled(const struct req *r, const struct layout *l)
 {
 	return req_cancelled(r) || busy_cancelled(&l->volume);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The same work on many things at once, each on a thread of its own, with one
+ * The same work on many things at once, each on its own thread, with one
  * deadline for all: a drive or host that hangs delays its own result alone.
  */
 #ifndef MESHD_FAN_H

@@ -46,7 +46,7 @@ int shown_add(struct shown *s, const struct muuid *drive, const struct store_hos
 	if (!i)
 		return -ENOMEM;
 	t = &s->t[*i];
-	/* Known at two addresses: one host all the same. */
+	/* Known at two addresses, but one host. */
 	if (!muuid_null(host) && ((t->hosts && muuid_equal(host, &hosts[t->host].uuid)) ||
 				  (t->hosts > 1 && muuid_equal(host, &hosts[t->other].uuid))))
 		return 0;

@@ -21,9 +21,9 @@ struct shown {
 /* @owner: of the label that @hosts[at] has of @drive. -ENOMEM. */
 int shown_add(struct shown *s, const struct muuid *drive, const struct store_host *hosts, u32 at,
 	      const struct muuid *owner);
-/* NULL: nobody shows it. */
+/* NULL: no host shows it. */
 const struct twin_hosts *shown_find(const struct shown *s, const struct muuid *drive);
-/* Whether hosts show a drive and a copy of it, and nothing tells which is which; in words. */
+/* Whether hosts show a drive and a copy of it, and nothing distinguishes them; in words. */
 bool shown_twice(const struct shown *s, const struct muuid *drive, const struct store_host *hosts,
 		 char *why);
 void shown_free(struct shown *s);
@@ -56,7 +56,7 @@ struct gather {
 	bool	greet;
 };
 
-/* Ask all hosts at once. @greet: for their grace times too. gather_free() it. */
+/* Query all hosts at once. @greet: for their grace times too. gather_free() it. */
 int gather(struct gather *g, const struct muuid *volume, bool greet);
 void gather_free(struct gather *g);
 

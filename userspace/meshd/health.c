@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How drives are: SMART where it is NVMe, and what meshd saw itself. */
+/* The health of drives: SMART where it is NVMe, and what meshd saw itself. */
 #include <errno.h>
 #include <libnvme.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void health_discard(void *result)
 	json_decref(result);
 }
 
-/* A drive that does not answer is told of, too: that is how it is. */
+/* A drive that does not answer is listed, too: that is its state. */
 static json_t *health_silent(struct tdrive *d)
 {
 	json_t *j = json_object();

@@ -22,8 +22,8 @@ static bool refused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * machine-id(5) asks not to show the ID itself: what is derived from it with a
- * key of our own, as sd_id128_get_machine_app_specific() does, says as much.
+ * machine-id(5) forbids showing the ID itself: what is derived from it with a
+ * key of meshd, as sd_id128_get_machine_app_specific() does, says as much.
  */
 static struct muuid os_uuid(void)
 {
@@ -152,7 +152,7 @@ static int accept_machine(struct req *r)
 	return 0;
 }
 
-/* What this host wanted is the other one's: it is kept aside, for people. */
+/* What this host wanted is the other one's: it is kept aside, for the administrator. */
 static int put_store_aside(void)
 {
 	static const char *const names[] = { "store.db-wal", "store.db-shm", "store.db" };

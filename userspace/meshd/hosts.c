@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* meshctl host …, and what is asked of all hosts at once: drive list, health. */
+/* meshctl host …, and queries to all hosts at once: drive list, health. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static int add(struct req *r, struct store_host *h)
 				 why, h->addr);
 		else
 			err = add_other_address(r, h, m);
-		/* Its session says who it is; our own meshd needs no way to itself. */
+		/* Its session shows its UUID; our own meshd needs no way to itself. */
 		if (!err && !mesh_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
 			h->uuid = t.host;
 		if (!err)
@@ -133,11 +133,11 @@ static int from_kernel(struct req *r, const struct store_host *h)
 
 /*
  * Hosts that took each other's address. Both UUIDs stay expected, so that nothing is
- * exchanged on a mistaken word; the reconciler connects the other one.
+ * exchanged by a mistaken command; the reconciler connects the other one.
  */
 static int swap(struct req *r, struct store_host *h, struct store_host *other)
 {
-	/* First, as what the kernel does not know is pushed from the store at any time. */
+	/* First: a host that the kernel does not know is pushed from the store at any time. */
 	if (store_hosts_swap(h, other))
 		return req_fail(r, "the store cannot be written");
 	if (!from_kernel(r, h) && !from_kernel(r, other) && !add(r, h)) {
@@ -196,7 +196,7 @@ static int add_new(struct req *r, struct store_host *h)
 		peer_forget(h, why);
 		return -1;
 	}
-	/* Asked twice: what is wanted is that it is there and up. */
+	/* Added twice: it has to be there and up, no more. */
 	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
 	if (store_host_find(both, h))
 		return req_fail(r, "the store cannot be written");
@@ -408,7 +408,7 @@ static int key_action(struct req *r, const char *action)
 	return strcmp(action, "show") ? -ENOENT : 0;
 }
 
-/* What a change of the key asks of whoever made it. */
+/* What the administrator has to do after a change of the key. */
 static void key_advice(struct req *r, const char *action, u16 before)
 {
 	if (!strcmp(action, "clear"))
@@ -473,7 +473,7 @@ static void ask_one(void *arg, size_t i)
 	a->said[i].err = peer_call(&a->hosts[i], &q, &a->said[i].data, a->said[i].why);
 }
 
-/* Ask every known host at once, and append what @key of its answer has. */
+/* Query every known host at once, and append what @key of its answer has. */
 static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 {
 	json_t *list = json_array(), *failed = json_array(), *item;

@@ -13,7 +13,7 @@
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/link.h"
 
-/* Of the key that nobody is told: other keys are counted from 1. */
+/* Of the key that is never shown: other keys are counted from 1. */
 #define ALONE_ID	0xffff
 #define KEY_BYTES	32
 
@@ -96,7 +96,7 @@ static void print_key(const struct key *k, char out[KEY_LINE])
 		at += sprintf(out + at, "%02x", k->bytes[i]);
 }
 
-/* A key that cannot be read is no reason to let everybody in. */
+/* A key that cannot be read must not let every host in. */
 static int load_key(const char *name, struct key *k)
 {
 	char line[KEY_LINE], path[256];
@@ -116,7 +116,7 @@ static int load_key(const char *name, struct key *k)
 	return err;
 }
 
-/* The links between meshds have keys of their own, made of these. */
+/* The links between meshds have other keys, derived from these. */
 static void push_links(void)
 {
 	struct link_key keys[2];
@@ -208,7 +208,7 @@ int identity_push(struct mesh *m)
 	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
 	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
 	nr = k.id ? (o.id ? 2 : 1) : 0;
-	/* The target first: what the client then says, it knows. Without the role: not ours. */
+	/* The target first: it then knows what the client says. Without the role: not ours. */
 	if (D.listen)
 		err = mesh_tgt_identity_set(m, &D.host, keys, nr);
 	e = mesh_identity_set(m, &D.host, keys, nr);
@@ -256,7 +256,7 @@ void key_words(char *out, size_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The key before stays valid for those who have not got the new one yet. */
+/* The key before stays valid for hosts that have not got the new one yet. */
 static int key_use(const struct key *k)
 {
 	char line[KEY_LINE];
@@ -289,7 +289,7 @@ int key_generate(void)
 	return key_use(&k);
 }
 
-/* Hosts given the same bare key agree on the cluster without being told. */
+/* Hosts given the same bare key agree on the cluster without a message. */
 static int parse_bare(const char *hex, u16 id, struct key *k)
 {
 	u64 half[2];

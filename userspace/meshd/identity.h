@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who this host is, and the cluster's key, both in the state folder:
+ * This host's identity and the cluster's key, both in the state folder:
  *   host          the host's UUID, made at the first start
  *   machine       where it is at home: home.c
  *   key, key.old  meshkey1:ID:CLUSTER-UUID:HEX, the present and the last one
  *
  *   key set                 both count for login and for the links of meshd
  *   none                    this host alone: its kernels share a random key that
- *                           nobody is told, and no link is served or made
- *   none, insecure = yes    everybody: key id 0, which proves nothing
+ *                           is never shown, and no link is served or made
+ *   none, insecure = yes    any host: key id 0, which proves nothing
  */
 #ifndef MESHD_IDENTITY_H
 #define MESHD_IDENTITY_H
@@ -19,11 +19,11 @@
 #define KEY_LINE	256
 
 int identity_load(void);
-/* Another host UUID; before anything was told the old one. */
+/* Another host UUID; only before the old one was given to anything. */
 int identity_renew(void);
 /* Replace a file of the state folder so that it is whole after a crash. */
 int state_write(const char *name, const char *text);
-/* Tell the kernels; a module that is not there is skipped. */
+/* Pass them to the kernel modules; one that is not loaded is skipped. */
 int identity_push(struct mesh *m);
 
 u16 key_id(void);		/* 0: no key is set */

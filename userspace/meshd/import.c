@@ -163,7 +163,7 @@ static int list_all(struct req *r)
 	return err;
 }
 
-/* The one volume that is meant. */
+/* The one volume that the command names. */
 static int find(struct req *r, const char *what, struct mgmt_volume *out)
 {
 	char text[MUUID_TEXT];

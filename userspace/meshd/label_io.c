@@ -82,7 +82,7 @@ out:
 #define DAMAGED	1
 
 /*
- * Is what stands on the drive what was put there? A copy whose last write failed,
+ * Whether the drive has the label that was written to it. A copy whose last write failed,
  * or that rotted, may be old, new or torn, but not a whole label of another owner
  * or of a sequence that was never tried here.
  * Return: 0, DAMAGED: changed, but no label any more, -EBADE, or -EIO.
@@ -110,7 +110,7 @@ static int copy_as_left(int fd, const struct label *l, const struct label_disk *
 
 /*
  * A copy that cannot be read may still be writable, which repairs it. So may one that
- * is damaged, while the other is as it was left: whoever erases a drive wipes both.
+ * is damaged, while the other is as it was left: an erase of the drive wipes both.
  */
 static int compare(int fd, const struct label *l, struct label_disk *disk, void *buf)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Drives that the kernel serves from a meshd before this one, which has not taken them up:
- * their labels are damaged, another cluster's, or of another size. No thread of theirs looks
- * at the label, no label says here what is open, but clients go on with what they opened.
+ * their labels are damaged, another cluster's, or of another size. No thread
+ * checks their labels, no label says here what is open, but clients go on with what they opened.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ struct ending {
 	bool	force;
 };
 
-/* Not somebody's again meanwhile, who exported it. */
+/* Whether it was not exported again meanwhile. */
 static bool still_gone(struct mesh *m, const struct muuid *drive)
 {
 	struct mesh_drive *k;
@@ -245,7 +245,7 @@ static bool names_other(const struct mesh_drive *k, const struct probe *p)
 	       !muuid_equal(&p->owner, &k->host);
 }
 
-/* All at once; one whose commands hang is left to its thread, and gone for the next look. */
+/* All at once; one whose commands hang is left to its thread, and gone for the next check. */
 static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t n)
 {
 	void **ending = calloc(n + 1, sizeof(*ending)), **done = calloc(n + 1, sizeof(*done));

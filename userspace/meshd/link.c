@@ -496,7 +496,7 @@ int links_info(struct links *l, const char *addr, u16 port, struct link_info *ou
 	return a || out->up ? 0 : -ENOENT;
 }
 
-/* meshd's own, made when it is first used: who this host is must be known then. */
+/* meshd's own, made when it is first used: this host's UUID must be known then. */
 static struct links *mine;
 
 static void make_mine(void)

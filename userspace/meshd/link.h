@@ -2,7 +2,7 @@
 /*
  * Requests and answers between two meshds: TLS 1.3 over TCP with the cluster's
  * key as external pre-shared key. One connection per peer is kept and used both
- * ways. It knows bytes, hosts and keys; what a message says is its users' matter.
+ * ways. It knows bytes, hosts and keys; its users interpret the messages.
  *
  *   link.c         the state of all links, keys, calls
  *   link_conn.c    one connection: its thread, frames in and out, keep-alive
@@ -38,7 +38,7 @@ struct link_peer {
 	bool	insecure;	/* without authentication: key id 0 */
 };
 
-/* What is known of the connection to an address, for people. */
+/* What is known of the connection to an address, human-readable. */
 struct link_info {
 	bool	up;
 	u64	since;		/* now_ms() of the last change; 0: never tried */
@@ -66,7 +66,7 @@ void link_psk(const void *key, size_t len, u16 id, struct link_key *out);
 /*
  * The keys in force, the newest first. n = 0: nothing listens, every call fails
  * with -ENOKEY. Connections of keys that are gone are closed. Two keys of one id
- * cannot be told apart by the side that is called: only the first counts there.
+ * cannot be distinguished by the called side: only the first counts there.
  */
 void link_keys(const struct link_key *keys, size_t n);
 
@@ -87,7 +87,7 @@ int link_listen(const char *addr, u16 port, link_serve_fn fn);
  * Return: 0 or
  *   -ENOKEY        this host has no key
  *   -EHOSTDOWN     nothing listens there: no meshd, or it has no key
- *   -EHOSTUNREACH  no way to that address
+ *   -EHOSTUNREACH  no route to that address
  *   -EKEYREJECTED  that host has another key, or none
  *   -EXDEV         another host than @expect is there
  *   -ENOTUNIQ      another machine with the UUID of this host is there

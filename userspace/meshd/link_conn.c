@@ -8,7 +8,7 @@
  *
  * A connection that a peer opened starts in LINK_DIALS too, with TLS done.
  * Everything else that happens to a connection is a message in its queue or an
- * answer taken from its thread; nobody but the thread touches socket and TLS.
+ * answer taken from its thread; only the thread touches socket and TLS.
  */
 #include <errno.h>
 #include <linux/minmax.h>
@@ -222,7 +222,7 @@ static int conn_write(struct link_conn *c)
 	return 0;
 }
 
-/* It is one that this host has asked, and still waits for or has given up. */
+/* It answers a call of this host, which still waits for it or has given up. */
 static int take_answer(struct link_conn *c, struct link_msg *m)
 {
 	struct link_call_state **at, *k;
@@ -368,7 +368,7 @@ static int conn_read(struct link_conn *c, char *why)
 	return 0;
 }
 
-/* Another connection that both sides prefer is up, and this one is of our making. */
+/* Another connection that both sides prefer is up, and this one was made by this host. */
 static bool spare(const struct link_conn *c)
 {
 	const struct link_conn *o;
@@ -464,7 +464,7 @@ static int conn_due(struct link_conn *c, struct link_out **ping, char *why)
 		return 0;
 	if (c->silent >= c->l->times.silent)
 		return -ETIMEDOUT;
-	/* PINGs, not time, are counted: a pause of this host is none of the peer. */
+	/* PINGs, not time, are counted: a pause of this host is not one of the peer. */
 	c->silent++;
 	c->pinged = now;
 	conn_send(c, *ping, true);

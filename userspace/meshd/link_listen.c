@@ -4,7 +4,7 @@
  * no more than one of 64 places (4 for an address) for 5 s, and 16 KiB of
  * input are read. One thread serves all of them. When places are short, a
  * stranger that has proved nothing goes first, the one that came first of these;
- * it is reset, which tells a peer with the key to try again. A peer that fails
+ * it is reset, so that a peer with the key tries again. A peer that fails
  * the proof gets an orderly end and not a byte.
  */
 #include <errno.h>

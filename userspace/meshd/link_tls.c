@@ -75,7 +75,7 @@ static ssize_t push(gnutls_transport_ptr_t arg, const void *buf, size_t len)
 	struct tls *t = arg;
 	ssize_t n;
 
-	/* A stranger without any key is asked for nothing, not for another key share either. */
+	/* A stranger without any key gets no request, not for another key share either. */
 	if (t->key < 0) {
 		io_failed(t, EACCES);
 		return -1;
@@ -88,7 +88,7 @@ static ssize_t push(gnutls_transport_ptr_t arg, const void *buf, size_t len)
 	return n;
 }
 
-/* It never waits: who needs a byte polls for it. */
+/* It never waits: a caller that needs a byte polls for it. */
 static int pull_timeout(gnutls_transport_ptr_t arg, unsigned int ms)
 {
 	struct pollfd p = { .fd = ((struct tls *)arg)->fd, .events = POLLIN };

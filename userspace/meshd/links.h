@@ -35,7 +35,7 @@ struct link_call_state {
 	u64	id;
 	size_t	len;		/* of the request: it counts in the peer's window */
 	bool	begun;		/* its first page may have left */
-	bool	waited;		/* somebody waits for it */
+	bool	waited;		/* a caller waits for it */
 	bool	done;
 	int	err;
 	u8	*rsp;
@@ -163,7 +163,7 @@ void conn_kill(struct link_conn *c, int err, const char *why);
 void conn_send(struct link_conn *c, struct link_out *o, bool first);
 /* A request that has not begun to leave is taken out; false: it is too late. */
 bool conn_unsend(struct link_conn *c, const struct link_call_state *k);
-/* Of two connections to a peer both sides use the same: of the smaller UUID's making. */
+/* Of two connections to a peer both sides use the same: that made by the smaller UUID. */
 bool conn_preferred(const struct link_conn *a, const struct link_conn *b);
 /* Not under the lock. */
 struct link_out *conn_out(enum link_type type, u64 id, const void *data, size_t len);

@@ -148,7 +148,7 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 	return why;
 }
 
-/* A file that says what cannot be is no reason to run without what it should say. */
+/* meshd must not run without the values that an invalid file should have given. */
 static int configure(void)
 {
 	const char *path = config ? config : MESHD_CONF, *why;
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	unlink(D.socket);
 	if (write(D.stop, &one, sizeof(one)) < 0)
 		log_error("threads are not told");
-	/* Transactions are whole whenever they end: the threads need no waiting for. */
+	/* Transactions are whole whenever they end: no need to wait for the threads. */
 	usleep(100000);
 	store_close();
 	_exit(err);

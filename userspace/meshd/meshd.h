@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every part of meshd sees: who this host is, logging, time. */
+/* What every part of meshd sees: this host's identity, logging, time. */
 #ifndef MESHD_H
 #define MESHD_H
 
@@ -41,7 +41,7 @@ u64 now_ms(void);		/* monotonic */
 void sleep_ms(unsigned int ms);
 bool stopping(void);
 void uuid_random(struct muuid *u);
-/* A thread that nobody joins; its stack is small, since memory is locked. */
+/* A thread that is never joined; its stack is small, since memory is locked. */
 int thread_start(void *(*fn)(void *), void *arg);
 u16 port_parse(const char *text);	/* 0: it is no port */
 /* First line of a small file without its end; 0 or a negative errno. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tell systemd how far we are, where systemd started us. */
+/* Report to systemd how far the start is, if systemd started us. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

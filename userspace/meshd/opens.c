@@ -21,7 +21,7 @@ struct opens *opens_get(void)
 	int err;
 
 	err = o && m ? mesh_drives(m, &all, &n) : -ENOMEM;
-	/* Without the module nobody has anything open. */
+	/* Without the module nothing is open. */
 	if (err) {
 		mesh_close(m);
 		if (err == -ENOENT)

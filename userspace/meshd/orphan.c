@@ -2,7 +2,7 @@
 /*
  * meshctl drive extents, drive free: extents that no volume claims, and why. An
  * extent is claimed when this host's store or a layout record that counts on any
- * known host names it; who cannot be reached may know more.
+ * known host names it; a host that cannot be reached may know more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 enum claim {
 	CLAIM_HELD,		/* a volume claims it, or will */
 	CLAIM_NONE,		/* an orphan */
-	CLAIM_UNKNOWN,		/* who would know cannot be reached */
+	CLAIM_UNKNOWN,		/* a host that may know cannot be reached */
 };
 
 static const char *const claim_words[] = { "claimed", "orphan", "unknown" };
@@ -56,13 +56,13 @@ static void note_drives(struct survey *v, json_t *data)
 	bool fresh;
 	size_t i;
 
-	/* The extents of one that meshd has not taken up are not told. */
+	/* The extents of a drive that meshd has not taken up are not reported. */
 	json_array_foreach(json_object_get(data, "drives"), i, j)
 		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d) && strcmp(d.state, MGMT_UNMANAGED))
 			umap_put(&v->drives, &d.uuid, &fresh);
 }
 
-/* This host is looked at even if it does not know itself as a host. */
+/* This host is checked even if it does not know itself as a host. */
 static int survey(struct survey *v)
 {
 	struct store_host *hosts;
@@ -135,7 +135,7 @@ static int store_claims(struct umap *claims)
 	return err;
 }
 
-/* A layout names it, but some member is not there: for good, or only for now? */
+/* A layout names it, but some member is not there: whether for good or only for now. */
 static enum claim claim_partial(const struct survey *s, const struct gather *g,
 				const struct layout *l, char why[CLAIM_WHY])
 {
@@ -173,7 +173,7 @@ static bool claim_unread(const struct gather *g, const struct mgmt_extent *e, ch
 	return true;
 }
 
-/* Nobody has recorded it; does somebody work on it, who is in no record yet? */
+/* No record names it: whether a host that is in no record yet works on it. */
 static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
 	const struct mgmt_extent *o;
@@ -193,7 +193,7 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 			return CLAIM_UNKNOWN;
 		}
 	}
-	/* Between the last zero and the first record nothing but its own host's store tells. */
+	/* Between the last zero and the first record only its own host's store knows. */
 	if (!g->nr_records) {
 		snprintf(why, CLAIM_WHY, "volume %s, which was never recorded: a create that did not end, or "
 			 "that another host is just ending", e->name);
@@ -421,7 +421,7 @@ static int free_verdict(struct req *r, const struct mgmt_extent *e, enum claim c
 	return 0;
 }
 
-/* Several hosts may show the drive: the one that has it, or nobody knows. */
+/* Several hosts may show the drive: the one that has it, if that is known. */
 static int free_place(struct req *r, const struct survey *s, const struct judge *j,
 		      struct mgmt_extent *e, const struct host_said **at)
 {
@@ -493,7 +493,7 @@ int cmd_drive_free(struct req *r)
 		err = req_fail(r, "no host that answers has an extent %s; see meshctl drive extents", what);
 	if (!err)
 		claim = judge(&j, &e, why);
-	/* What is shown twice no option frees. */
+	/* No option frees what is shown twice. */
 	if (!err)
 		err = free_place(r, &s, &j, &e, &at);
 	if (!err)

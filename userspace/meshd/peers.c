@@ -232,7 +232,7 @@ static const struct store_host *other_row(const struct store_host *all, size_t n
 	return NULL;
 }
 
-static unsigned int adding;		/* commands that find out themselves who answers */
+static unsigned int adding;		/* commands that find out themselves which host answers */
 
 void peers_adding(bool begin)
 {
@@ -240,7 +240,7 @@ void peers_adding(bool begin)
 }
 
 /*
- * One that was added without waiting shows by its session who it is. A host has one
+ * One that was added without waiting shows its UUID by its session. A host has one
  * session with another: that of a second address and the first end each other for ever.
  */
 static void learn(const struct mesh_target *t, size_t known, struct store_host *all, size_t n)

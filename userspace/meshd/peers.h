@@ -14,13 +14,13 @@
  * peer_call() - one request to the meshd of a host; this host's own is called directly
  * @data: set to the answer, a new reference
  * @why: REASON bytes: set to words when it fails
- * Return: 0, what the other side refused it with, or -EREMOTEIO when nobody
- * knows whether it was carried out.
+ * Return: 0, what the other side refused it with, or -EREMOTEIO when it is
+ * unknown whether it was carried out.
  */
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why);
 
 /**
- * peers_each() - call @fn for 0 to @n - 1, each on a thread of its own
+ * peers_each() - call @fn for 0 to @n - 1, each on its own thread
  * Returns when all of them have: what they wait for has a deadline.
  */
 void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg);
@@ -31,7 +31,7 @@ int peer_extent(const struct store_host *h, const struct muuid *extent, struct m
 
 /* Announce to the kernel all hosts that it does not know; forget second addresses of one. */
 int peers_push(struct mesh *m);
-/* A command waits for who answers at an address that it adds. */
+/* A command waits for the host that answers at an address that it adds. */
 void peers_adding(bool begin);
 /* Out of the kernel and the store. */
 int peer_forget(const struct store_host *h, char *why);
@@ -41,7 +41,7 @@ int peers_repush(void);
 int peer_wait_up(const struct store_host *h, unsigned int ms, char *why);
 /* The host that the record names: by UUID, else by its address. A hint. */
 int peer_of_member(const struct layout_member *mb, struct store_host *out);
-/* Greet it and note who it is. -EEXIST: a host that is known at another address. */
+/* Greet it and note its UUID. -EEXIST: a host that is known at another address. */
 int peer_greet(struct store_host *h, char *why);
 
 /* hosts.c */

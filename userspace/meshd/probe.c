@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a block device is, and why it may not be exported. */
+/* What a block device is, and why it must not be exported. */
 #include <blkid/blkid.h>
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +58,7 @@ static int sys(const struct probe *p, const char *file, char *out, size_t size)
 	return read_line(out, size, "/sys/class/block/%s/%s", p->name, file);
 }
 
-/* The disk itself and its partitions: is any held, and by what? */
+/* Whether the disk itself or one of its partitions is held, and by what. */
 static bool first_entry(const char *path, const char *prefix, char *out, size_t size)
 {
 	DIR *dir = opendir(path);
@@ -186,8 +186,8 @@ static void describe_label(struct probe *p)
 }
 
 /*
- * A drive of ours whose label was overwritten looks empty: is there a layout
- * record where the first extent begins, or was this device exported with extents?
+ * A drive of ours whose label was overwritten looks empty: whether there is a layout
+ * record where the first extent begins, or this device was exported with extents.
  */
 static bool lost_label(struct probe *p, int fd)
 {
@@ -225,7 +225,7 @@ static int check_label(struct probe *p, int fd)
 		return verdict(p, PROBE_UNFIT, "out of memory");
 	err = label_read(fd, p->size, p->label, &p->disk, p->each);
 	if (!err) {
-		/* One copy was overwritten: nobody but a person knows what is to be kept. */
+		/* One copy was overwritten: only the administrator knows what is to be kept. */
 		if ((!p->each[0] && !p->each[1]) || !check_signature(p)) {
 			describe_label(p);
 			return 1;
@@ -262,7 +262,7 @@ void probe_clear(struct probe *p)
 	p->label = NULL;
 }
 
-/* libblkid reads as it likes, which O_DIRECT would refuse: by name, not by fd. */
+/* libblkid's reads need not be aligned, which O_DIRECT would refuse: by name, not by fd. */
 int probe_signature(const char *path, char *what, size_t size)
 {
 	blkid_probe pr = blkid_new_probe_from_filename(path);
@@ -445,7 +445,7 @@ int probe_device(const char *path, struct probe *p)
 }
 
 /*
- * Not looked at unasked: what stands on other disks (dm, md) is reached through
+ * Not probed without a command: what stands on other disks (dm, md) is reached through
  * them, and may stand on a volume of ours; what something stands on is in use.
  * The map of several paths to one drive is the exception, in place of the paths.
  */

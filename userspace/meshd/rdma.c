@@ -84,9 +84,9 @@ bool rdma_own(const char *addr)
 }
 
 /*
- * Does anybody answer at that address? A host that is there says that it has no
- * such UDP port, unless a firewall keeps it quiet; for one that is not, our own
- * kernel says so when nobody answers its ARP.
+ * Whether a host answers at that address. One that is there says that it has no
+ * such UDP port, unless a firewall blocks that; for one that is not, our own
+ * kernel says so when its ARP gets no answer.
  */
 static void reach_check(struct report *r, const char *addr)
 {
@@ -98,7 +98,7 @@ static void reach_check(struct report *r, const char *addr)
 	if (getaddrinfo(addr, "4421", &hint, &ai))
 		return;
 	p.fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (p.fd >= 0)	/* what may pass, as a missing host may, is told only on demand */
+	if (p.fd >= 0)	/* what may pass, as a missing host may, is reported only on demand */
 		setsockopt(p.fd, ai->ai_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP,
 			   ai->ai_family == AF_INET6 ? IPV6_RECVERR : IP_RECVERR, &one, sizeof(one));
 	if (p.fd >= 0 && !connect(p.fd, ai->ai_addr, ai->ai_addrlen) && send(p.fd, "", 1, 0) == 1 &&

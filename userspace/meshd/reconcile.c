@@ -32,7 +32,7 @@ void reconcile_kick(void)
 		log_debug("a look is pending already");
 }
 
-/* One volume that needs work, on a thread of its own: its hosts may hang. */
+/* One volume that needs work, on its own thread: its hosts may hang. */
 struct work {
 	struct muuid volume;
 	u64	kernel;		/* its version there; 0: it is not there */
@@ -232,7 +232,7 @@ static void look(void)
 	id = mesh_family_id(m, false);
 	if (id && id != told_family && !identity_push(m))
 		told_family = id;
-	/* What cannot be read is not empty: nothing is undone or taken away on its word. */
+	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
 	mesh_close(m);
@@ -287,7 +287,7 @@ static void *reconcile_thread(void *arg)
 			break;
 		if (fds[0].revents && read(kick_fd, &count, sizeof(count)) < 0)
 			continue;
-		/* A burst of events is one reason to look. */
+		/* A burst of events causes one pass. */
 		if (fds[0].revents)
 			sleep_ms(100);
 	}

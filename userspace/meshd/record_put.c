@@ -74,7 +74,7 @@ static int write_copy(struct tdrive *d, const struct label_extent *e, int copy, 
 	return errno ? -errno : -EIO;
 }
 
-/* What stands against it; @e is the label's. */
+/* Whether it is allowed, or why not; @e is the label's. */
 static int put_allowed(const struct label_extent *e, const struct mgmt_req *q,
 		       const struct muuid *host, char why[MGMT_REASON])
 {
@@ -121,7 +121,7 @@ static int put_label(struct tdrive *d, const struct mgmt_req *q, const struct mu
 	}
 	e->version = q->record->version;
 	e->commit = q->record->commit;
-	e->holder = *host;		/* no other than the asker, or nobody, was it */
+	e->holder = *host;		/* the caller was it, or no host was */
 	return tdrive_commit(d, l);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the extents of this host's drives tell: of themselves, of volumes, of
+ * What the extents of this host's drives say: of themselves, of volumes, of
  * layouts. All drives are read at once, one thread each; a drive that does not
- * answer in time is left out, or told of from memory.
+ * answer in time is left out, or reported from memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -562,7 +562,7 @@ static void meta_discard(void *result)
 	json_decref(result);
 }
 
-/* The extent, by what memory knows; what stands against it in words. */
+/* The extent's place, by what memory knows; or why not, in words. */
 static int meta_place(struct tdrive *d, const struct mgmt_req *q, u64 *at, char why[MGMT_REASON])
 {
 	struct label_extent *e;

@@ -2,8 +2,8 @@
 /*
  * Drives that come, go, and claim to be one another. Every disk with our label is
  * taken up by itself, unless several devices carry one label: then the one that
- * is being served goes on, else the one that was served last; else somebody has
- * to decide.
+ * is being served goes on, else the one that was served last; else the
+ * administrator has to decide.
  */
 #include <errno.h>
 #include <linux/fs.h>
@@ -23,12 +23,12 @@
 #include "userspace/meshd/export.h"
 
 #define STOP_MS		2000
-#define LEFT_MS		3000	/* between looks at what the kernel alone serves */
+#define LEFT_MS		3000	/* between checks of what the kernel alone serves */
 
 static int wake_fd = -1;
 static bool left_served;		/* this file's thread's: the kernel serves what no struct tdrive has */
 
-/* A device with our label that is not served; found by the last look. */
+/* A device with our label that is not served; found by the last scan. */
 struct refused {
 	struct muuid drive;
 	char	path[80];
@@ -84,7 +84,7 @@ void export_twins(json_t *list)
 	pthread_mutex_unlock(&refused.lock);
 }
 
-/* What a look finds, before it takes the place of what the last one did. */
+/* What a scan finds, before it replaces what the last one found. */
 struct finds {
 	struct refused *all;
 	size_t	n;
@@ -150,7 +150,7 @@ static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct pro
 	return false;
 }
 
-/* Return: whether it is left to a person to decide. */
+/* Return: whether the administrator has to decide. */
 static bool take_one(struct finds *f, struct probe *p)
 {
 	static const struct take_how by_itself = { .by_hand = false };
@@ -182,7 +182,7 @@ static bool take_one(struct finds *f, struct probe *p)
 	return false;
 }
 
-/* Nobody knows which one it is: serving the wrong one gives stale data to volumes. */
+/* It is unknown which one it is: serving the wrong one gives stale data to volumes. */
 static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 {
 	size_t i;
@@ -233,7 +233,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 	int pick = -1;
 	size_t i;
 
-	/* There is another look when the one before has ended. */
+	/* Another scan starts when the one before has ended. */
 	if (!t) {
 		tdrive_put(d);
 		return;
@@ -299,7 +299,7 @@ static void decide_all(struct probe **p, size_t n)
 	mesh_close(m);
 }
 
-/* A drive that a person stacked and exported is taken up again as it was. */
+/* A drive that was stacked and exported by command is taken up again as it was. */
 static bool was_exported(const char *path)
 {
 	struct twin_id is, noted;
@@ -351,7 +351,7 @@ static void stop_drop(void *item)
 }
 
 /*
- * The kernel waits for each to give back what it has in flight; one that does not is
+ * The kernel waits for each to complete what it has in flight; one that does not is
  * left to its thread. With all the references, which are taken over.
  */
 static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
@@ -482,7 +482,7 @@ static int event_socket(void)
 	return fd;
 }
 
-/* No thread of its own looks at its label, and another host's word is all that it has. */
+/* No thread checks the label of such a drive: what another host says is all there is. */
 static void look_at_left(void)
 {
 	pthread_mutex_lock(&export_lock);
@@ -522,7 +522,7 @@ static void *export_thread(void *arg)
 
 int export_start(void)
 {
-	int fd = event_socket();	/* before the first look: nothing is missed between */
+	int fd = event_socket();	/* before the first scan: nothing is missed between */
 
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	look_for_drives();

@@ -93,7 +93,7 @@ static int record_at(struct work *w, u64 at, struct layout *best)
 	return found;
 }
 
-/* Does @l, a backup, belong to the drive? Records where it says, of that drive. */
+/* How many records of the drive @l, a backup, has where they are. */
 static u32 confirmed_by(struct work *w, const struct label *l)
 {
 	u32 i, n = 0;
@@ -175,7 +175,7 @@ static int unread(struct req *r, const char *what, u64 at)
 
 /*
  * Every place where an extent may begin. What is inside one that the backup
- * confirms is data, whatever it looks like; behind others each MiB is looked at.
+ * confirms is data, whatever it looks like; behind others each MiB is checked.
  */
 static int scan_drive(struct work *w)
 {
@@ -258,7 +258,7 @@ static int write_label(struct work *w)
 	return err;
 }
 
-/* What is against it, in words: said by a dry run, and else a refusal without --force. */
+/* What is against it, in words: noted by a dry run, else a refusal without --force. */
 static int objection(struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static int objection(struct work *w, const char *fmt, ...)
@@ -349,7 +349,7 @@ static int restore(struct work *w, const struct probe *p)
 	err = write_label(w);
 	if (err)
 		return req_fail(w->r, "%s: its label cannot be written: %s", path, strerror(-err));
-	/* It was unexported to come to this. */
+	/* It was unexported for this command. */
 	unexported_forget(&w->out->drive);
 	req_note(w->r, "%s has its label again with %u extents; it is taken up in a moment", path,
 		 w->out->extents);

@@ -12,7 +12,7 @@
 int roles_start(void);
 /* For a command that uses them: waits for their start; -1 after req_fail(). */
 int roles_need(struct req *r);
-/* Whether this host's kernel has drives or volumes of anybody. */
+/* Whether this host's kernel has any drives or volumes. */
 bool roles_in_use(void);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What other meshds request, and what the target's kernel asks. Memory alone is
- * looked at here: what touches a drive is handed to that drive's thread, or to
+ * What other meshds request, and what the target's kernel requests. Only memory is
+ * read here: what touches a drive is handed to that drive's thread, or to
  * threads with a deadline.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define PUSH_MS		5000
 #define GRACE_MS	60000	/* the module's own, when it does not say */
-#define START_MS	15000	/* that commands wait for the first look at drives, at most */
+#define START_MS	15000	/* that commands wait for the first scan of drives, at most */
 
 #define LOCAL_MS	30000	/* that this host waits for its own drives */
 
@@ -317,7 +317,7 @@ static void on_ask(void *priv, struct mesh_ask *q)
 static int served_family;
 
 /*
- * A socket of the family that is gone hears nothing any more: target_tick()
+ * A socket of the family that is gone receives nothing any more: target_tick()
  * sees that and starts another thread with another socket. The old ones are
  * left: they are few, and jobs may still answer on them.
  */
@@ -456,7 +456,7 @@ static void *target_thread(void *arg)
 
 /*
  * A disk that hangs keeps its own data from being served, not the roles from
- * starting: whoever manages this host needs them now more than ever.
+ * starting: the administrator of this host needs them now most.
  */
 int target_start(void)
 {

@@ -11,7 +11,7 @@
 
 /* Start the target role: take drives up, serve, listen. */
 int target_start(void);
-/* Every second or so: a module that was loaded again is told everything. */
+/* Every second or so: a module that was loaded again is given everything. */
 void target_tick(void);
 
 /* A request of this host to itself: as over the link, without it. @rsp is malloc()ed. */
@@ -26,7 +26,7 @@ void ask_refuse(struct ask *a, int err, const char *fmt, ...) __attribute__((for
 const struct mgmt_req *ask_req(const struct ask *a);
 const struct muuid *ask_host(const struct ask *a);	/* proved by its session */
 
-/* Long looks at drives, each drive on a thread of its own: records.c, health.c */
+/* Long scans of drives, each drive on its own thread: records.c, health.c */
 void records_extents(struct ask *a);
 void records_volumes(struct ask *a);
 void records_records(struct ask *a);

@@ -11,7 +11,7 @@ extern sqlite3 *store_db;
 
 sqlite3_stmt *sql(const char *text);	/* NULL was logged; all below take it */
 int sql_done(sqlite3_stmt *s);		/* step once, finalize, errno */
-/* 1: there is a row, 0: no more, -EIO: nobody knows. It was logged. */
+/* 1: there is a row, 0: no more, -EIO: unknown. It was logged. */
 int sql_row(sqlite3_stmt *s);
 /*
  * The end of a list; @more is what sql_row() returned last. What was not read to the

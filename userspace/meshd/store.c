@@ -90,7 +90,7 @@ int store_open(const char *path)
 /*
  * Other threads may be in the middle of a request. The connection's mutex is never
  * given back, so that none of them writes after the log was folded into the file:
- * whoever copies store.db alone then has all of it.
+ * a copy of store.db alone then has all of it.
  */
 void store_close(void)
 {
@@ -121,7 +121,7 @@ const char *store_words(int err)
 	       "be read; see meshd's log";
 }
 
-/* Another time it may read something else, so what it says counts no more. */
+/* A later read may give something else, so no read counts any more. */
 static void unreadable(int rc)
 {
 	log_error("store: %s", sqlite3_errmsg(store_db));
@@ -221,7 +221,7 @@ int store_host_put(struct store_host *h)
 	sql_uuid(s, 4, &h->uuid);
 	if (h->id)
 		sqlite3_bind_int(s, 5, h->id);
-	/* The id given is the connection's, so nobody else may add meanwhile. */
+	/* The id given is the connection's, so no other thread may add meanwhile. */
 	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
 	err = sql_done(s);
 	if (!err && !h->id)
@@ -280,7 +280,7 @@ int store_host_adopt(const struct store_host *h)
 	return err;
 }
 
-/* Of a row that was added before anybody answered there. */
+/* Of a row that was added before a host answered there. */
 int store_host_learn(u32 id, const struct muuid *uuid)
 {
 	static const struct muuid none;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The store: what this host wants, in SQLite. It is a cache: the layout
- * records on the drives are the authority, and a lost store is imported anew.
+ * records on the drives are the authority, and a lost store is imported again.
  *
  * Any thread; each function is one transaction. They return 0 or a negative
  * errno: -ENOENT, -EEXIST, -EIO. What cannot be read is not empty: a list is whole
@@ -18,9 +18,9 @@
  * version of meshd wrote it. After -ENOMEM no other function may be called.
  */
 int store_open(const char *path);
-/* Make the file whole without its log, and let nobody use it any more. */
+/* Make the file whole without its log, and end all use of it. */
 void store_close(void);
-/* Something in it could not be read: its word counts no more until meshd starts again. */
+/* Something in it could not be read: it does not count until meshd starts again. */
 bool store_broken(void);
 /* What a list or a look-up that failed with @err came to, in words. */
 const char *store_words(int err);
@@ -39,7 +39,7 @@ int store_host_put(struct store_host *h);
 int store_hosts_swap(struct store_host *a, struct store_host *b);
 /* A host of the kernel's with its number; a row of the same address gets that number. */
 int store_host_adopt(const struct store_host *h);
-/* Who @id is, as its session shows; nothing changes where that is known. */
+/* The UUID of @id, as its session shows; nothing changes where one is known. */
 int store_host_learn(u32 id, const struct muuid *uuid);
 int store_host_del(u32 id);
 int store_hosts(struct store_host **out, size_t *n);
@@ -66,7 +66,7 @@ struct store_volume {
 	u32	io_timeout_ms;	/* 0: the kernel's default */
 	enum store_vstate state;
 	bool	pending;	/* a version of our own is being written */
-	char	note[STORE_NOTE];	/* what is wrong with it, for people */
+	char	note[STORE_NOTE];	/* what is wrong with it, human-readable */
 };
 
 /* An extent that is being allocated for a volume. */

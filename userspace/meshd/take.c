@@ -111,7 +111,7 @@ unsigned int take_silent(const char *path)
 	return (ms + 999) / 1000;
 }
 
-/* Somebody else's look at it ends soon, or is found to be late. */
+/* Another thread's check of it ends soon, or is found to be late. */
 static bool disk_wait(const char *path, unsigned int ms)
 {
 	u64 until = now_ms() + ms;
@@ -249,7 +249,7 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 	if (!l)
 		return -ENOMEM;
 	if (newer) {
-		/* By hand alone: it goes on above what it had been. */
+		/* Only by command: its sequence goes on above the former one. */
 		backup_aside(&d->uuid);
 		d->disk.tried = newer > d->disk.tried ? newer : d->disk.tried;
 	}
@@ -362,8 +362,8 @@ static int write_fresh(struct taking *t, int fd)
 }
 
 /*
- * What is wiped is held alone meanwhile: nobody mounts it, and nothing that somebody has
- * in use is lost. The kernel, which takes it next, would be kept away in turn.
+ * What is wiped is held alone meanwhile: it cannot be mounted, and nothing that is in use
+ * is lost. The kernel, which takes it next, would be kept away in turn.
  */
 static int fresh_label(struct taking *t)
 {

@@ -99,7 +99,7 @@ static bool unwritten(struct tdrive *d, int err)
 
 /*
  * What was taken by force is gone for the volumes, and the drive is not given up before its
- * commands are back: that is waited for, since whoever asked was told that it goes. Without
+ * commands are back: that is waited for, since the client was promised that it goes. Without
  * force it stays, and is served again.
  */
 static int unserve(struct tdrive *d, const struct unexport *w)
@@ -130,7 +130,7 @@ static int unexport_both(struct tdrive *d, const struct unexport *w)
 	err = unexport_label(d);
 	if (err == -EBADE && tdrive_ending(d))
 		return 0;		/* another host has it */
-	/* What somebody else wrote may name this host, as a copy of it does. */
+	/* A label written elsewhere may name this host, as a copy of it does. */
 	if (err && (err == -EBADE || w->force) && unwritten(d, err))
 		return err == -EBADE ? 0 : UNWRITTEN;
 	if (err)
@@ -140,7 +140,7 @@ static int unexport_both(struct tdrive *d, const struct unexport *w)
 
 /*
  * All of it on the drive's thread: a drive that hung goes when it answers, although
- * nobody waits any more. Jobs that are queued behind find no drive.
+ * the caller waits no more. Jobs that are queued behind find no drive.
  */
 static int unexport_job(struct tdrive *d, void *arg)
 {
@@ -148,7 +148,7 @@ static int unexport_job(struct tdrive *d, void *arg)
 	int err = unexport_both(d, w);
 
 	if (err && err != UNWRITTEN) {
-		leave(d, false);	/* nobody may wait by now */
+		leave(d, false);	/* the caller may have given up */
 		if (now_ms() - w->since > UNEXPORT_MS)
 			log_error("%s: it stays, although it was unexported: %s", d->path, err == SERVED ?
 				  "the kernel does not give it up" : strerror(-err));
@@ -296,7 +296,7 @@ int cmd_drive_unexport(struct req *r)
 	}
 	pthread_mutex_unlock(&export_lock);
 	tdrive_put(d);
-	/* A device that stood back behind it stands back no longer. */
+	/* A device that was refused beside it need not be refused any more. */
 	export_rescan();
 	if (err == -ETIMEDOUT)
 		return req_fail(r, "%s does not answer; it goes when it does", what);

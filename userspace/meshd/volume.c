@@ -133,7 +133,7 @@ int cmd_volume_create(struct req *r)
 	return err;
 }
 
-/* Only who holds a volume for writing may make a new version of it. */
+/* Only the host that holds a volume for writing may make a new version of it. */
 static int must_hold(struct req *r, const struct store_volume *v)
 {
 	struct mesh_volume k;

@@ -9,7 +9,7 @@
  *            before -> on the new members -> in the store
  *
  * What is LIVE goes to the kernel by volume_bring(). Before the first record is
- * written a crash is undone; afterwards the labels tell whether it is completed
+ * written a crash is undone; afterwards the labels say whether it is completed
  * (format/truth.h). reconcile.c does both.
  */
 #ifndef MESHD_VOLUME_H
@@ -48,8 +48,8 @@ void kernel_keep(struct store_volume *v);
 
 /**
  * struct bring - how a volume is brought to the kernel
- * @r: who waits, for progress; NULL: nobody
- * @asked: the volume as it was named; NULL: not by a person
+ * @r: the request that waits, for progress; NULL: none
+ * @asked: the volume as a command named it; NULL: none did
  * @wait_ms: how long it may take to become active
  * @preempt: take it from the host that holds it
  * @stale: go on although some host may know more
@@ -76,8 +76,8 @@ bool volume_rehome(const struct gather *g, struct layout *l);
 /* Whether it has members on @h, in words that follow "has extents there": what to do. */
 bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why);
 /*
- * Whether @asked is what the volume was called here and is called no more, in words: then
- * it may not be the one that is meant. Its name is adopted.
+ * Whether @asked is a former name of the volume here, in words: then another one may be
+ * meant. Its new name is adopted.
  */
 bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
 		    const char *asked, char *why);
@@ -92,16 +92,16 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 
 /* attach.c */
 
-/* Not in this kernel, or on its way out; else -EBUSY and words. What cannot be asked is an error. */
+/* Not in this kernel, or being removed; else -EBUSY and words. A failed query is an error. */
 int volume_detached(const struct muuid *volume, char *why);
 
 /*
- * After a clean end nobody holds it, so that another host may take it without force. Not
+ * After a clean end no host holds it, so that another host may take it without force. Not
  * for a volume that this kernel has, nor while a change of it is pending. What cannot be
  * released needs --preempt elsewhere.
  */
 int volume_release(const struct store_volume *v, const struct layout *l, char *why);
-/* An attach that failed: the flags of @was, out of the kernel again, held by nobody. */
+/* An attach that failed: the flags of @was, out of the kernel again, held by no host. */
 void volume_give_up(const struct store_volume *was, const struct layout *l, const struct bring *b);
 /* Whether it was detached and the store could not be written; it is tried once more. */
 bool volume_off(struct store_volume *v);
@@ -139,12 +139,12 @@ struct wish {
 /**
  * extents_get() - members and segments for @w, appended to @l
  * Chooses drives, notes the intents, allocates, waits for zeroes. What fails, and
- * what nobody waits for any more, is undone. @v: a new volume, which is noted as
+ * what no client waits for any more, is undone. @v: a new volume, which is noted as
  * CREATING with its intents. @steps: crash points for intent, some, all, ready.
  */
 int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *w,
 		const int *steps);
-/* Free what an intent names, if nobody ever recorded it, and forget it. */
+/* Free what an intent names, if no record ever named it, and forget it. */
 int intent_undo(const struct store_intent *i, char *why);
 /* All of a volume's; one that is CREATING is forgotten with the last of them. */
 int intents_undo(const struct muuid *volume, char *why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fresh extents are zeroed before anybody may open them: nobody reads the last
+ * Fresh extents are zeroed before a host may open them: none reads the last
  * tenant's data, and a new group is consistent from the start. A thread a
  * drive, while there is work; its position goes to the label now and then.
  */
@@ -18,7 +18,7 @@
 #include "userspace/meshd/drive.h"
 
 #define STEP		(64ULL << 20)
-/* The label is written at least so often. */
+/* The label is written at least this often. */
 #ifdef MESHD_CRASH_POINTS
 #define NOTE_BYTES	STEP
 #else
@@ -111,7 +111,7 @@ static int note(struct tdrive *d, const struct label_extent *e, u64 zeroed)
 	struct note n = { e->uuid, zeroed };
 	int err;
 
-	/* The position may not be more durable than the zeroes. */
+	/* The position must not be more durable than the zeroes. */
 	if (fsync(d->fd))
 		return -EIO;
 	err = tdrive_run(d, note_job, &n);

@@ -271,7 +271,7 @@ static void print_json(const char *chosen, double ratio, bool first)
 	printf("}}");
 }
 
-/* Return: the ratio, or 0 when someone computed something else. */
+/* Return: the ratio, or 0 when one of the two computed something else. */
 static double run_row(const char *chosen, bool first)
 {
 	const char *name = "";

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make bench-codec: the codec's GB/s beside ISA-L's, on this machine, same
-# buffers, one run. BENCH_CODEC_ARGS=--help tells what else it can do.
+# buffers, one run. BENCH_CODEC_ARGS=--help lists what else it can do.
 
 BENCH_CODEC_ARGS ?=
 

@@ -79,7 +79,7 @@ static unsigned int nr_ext;
 static atomic_t bad, lost;
 static atomic64_t bytes_ok;
 
-/* One thread of verify: a region of an extent that nobody else touches. */
+/* One thread of verify: a region of an extent that no other thread touches. */
 struct worker {
 	struct task_struct *task;
 	struct completion done;

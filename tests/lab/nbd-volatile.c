@@ -152,7 +152,7 @@ static int empty_cache(bool all, uint64_t *kept, uint64_t *lost)
 	return 0;
 }
 
-/* A cut that was asked for happens before anything else is served. */
+/* A cut that was requested happens before anything else is served. */
 static int maybe_cut(void)
 {
 	uint64_t kept = 0, lost = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * acked load URI LOG SECONDS SEED [DEPTH]: writes, reads, zeroes and discards at
- * random and remembers, sector by sector, what was acknowledged and what is on
- * its way. Ends when the time is over or the server has died.
+ * random and remembers, sector by sector, what was acknowledged and what is in
+ * flight. Ends when the time is over or the server has died.
  * acked verify URI LOG: each sector reads as what was acknowledged last, or as
- * what was on its way then; from now on as that and nothing else.
+ * what was in flight then; from now on as that and nothing else.
  *
  * Exit status: 0 fine, 1 a sector reads wrong, 2 a request failed though the
  * server lives, or it cannot be reached.
@@ -25,7 +25,7 @@
 
 struct entry {
 	uint64_t now;		/* the write that it holds, 0: zeroes */
-	uint64_t maybe;		/* on its way, or STAMP_NONE */
+	uint64_t maybe;		/* in flight, or STAMP_NONE */
 };
 
 /* The log is a mapped file, so it outlives this program too. */
@@ -71,7 +71,7 @@ static void open_log(const char *path, uint64_t n)
 		perror(path);
 		exit(2);
 	}
-	if (!sectors->sectors) {	/* new: all zeroes, nothing on its way */
+	if (!sectors->sectors) {	/* new: all zeroes, nothing in flight */
 		sectors->sectors = n;
 		for (uint64_t i = 0; i < n; i++)
 			sectors->of[i].maybe = STAMP_NONE;

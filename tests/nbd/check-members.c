@@ -9,7 +9,7 @@
  * other way. Members that are not in sync are left out: what k of the others
  * say is held against the rest, if there is a rest.
  *
- * Exit status: 0 all right, 1 something is wrong, 2 it cannot be looked at.
+ * Exit status: 0 all right, 1 something is wrong, 2 it cannot be checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +106,7 @@ static void look_at_stamp(unsigned int group, unsigned int member, unsigned int 
 	uint64_t sector = 0, is = stamp_read(disk[member] + at, &sector);
 
 	if (is == STAMP_NONE || !is)
-		return;		/* zeroes, or somebody else's data */
+		return;		/* zeroes, or data of something else */
 	stamps++;
 	if (sector != sector_of(group, strip, at))
 		bad("a sector of the volume lies at the wrong place", group, member, at);

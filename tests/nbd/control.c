@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What meshd and the target would do: notice members that go and come, commit
- * epochs, tell the groups.
+ * epochs, notify the groups.
  *
  *   file gone             every I/O to it fails from now on
  *   back, same label      join: what it missed is copied
- *   another, label zero   a spare: gets a UUID of its own, is rebuilt
+ *   another, label zero   a spare: gets a new UUID, is rebuilt
  *   any other file        not ours, left alone
  *
  * A file `scrub` in the folder has all groups scrubbed once, and is removed.
@@ -113,7 +113,7 @@ static int replace(struct group *grp, uint32_t member)
 				  vol.st.epoch);
 }
 
-/* An absent member may be back; nothing of ours is on its way to it. */
+/* An absent member may be back; nothing of ours is in flight to it. */
 static void look_for(struct group *grp, uint32_t member)
 {
 	enum label label;
@@ -132,7 +132,7 @@ static void look_for(struct group *grp, uint32_t member)
 	fprintf(stderr, "volume: member %u %s: %s\n", member,
 		label == LABEL_SPARE ? "is replaced" : "is back", err ? strerror(-err) : "taken");
 	if (err && label == LABEL_SPARE && grp->g->state != PROT_G_STOPPED)
-		_exit(1);	/* the store and the group would disagree about who it is */
+		_exit(1);	/* the store and the group would disagree about its identity */
 	if (err)
 		vol.member[member].gone = true;
 	grp->kick = true;
@@ -185,7 +185,7 @@ static uint32_t need(void)
 	return vol.st.level == PROT_EC ? vol.st.data : 1;
 }
 
-/* The store takes its time: not before so many rounds after it was asked. */
+/* The store takes its time: not before that many rounds after the request. */
 static bool store_is_slow(struct group *grp)
 {
 	if (!grp->ask && !grp->caught) {
@@ -289,7 +289,7 @@ static void scrubbed(char *to, size_t n)
 }
 
 /*
- * One line for whoever waits: settled when all that can be done is done, idle when
+ * One line for a script that waits: settled when all that can be done is done, idle when
  * mirrors have cleared the intent bits behind it too.
  */
 static void status(void)
@@ -360,7 +360,7 @@ static void *control(void *arg)
 	return NULL;
 }
 
-/* Who is there and ours? Those in sync that are not are out by an epoch first. */
+/* Find the members that are ours. Those in sync that are not are out by an epoch first. */
 static int find_members(struct group *grp)
 {
 	uint64_t lost = 0;
@@ -415,7 +415,7 @@ static bool quiet(void)
 	return yes;
 }
 
-/* A clean end: what is under way comes to its end first, for a while. */
+/* A clean end: what is in flight ends first, for a while. */
 void control_stop(void)
 {
 	for (int i = 0; i < 1000; i++) {

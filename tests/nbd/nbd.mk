@@ -10,7 +10,7 @@ NBD_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -I.
 NBD_CODEC   := $(filter-out $(NBD_PURE),$(CODEC_SRC))
 NBD_BIN     := $(addprefix $(BUILD)/nbd/,meshprot.so meshprot-mutants.so acked check-members)
 
-# Objects of their own: position independent, and once more with the mutants.
+# Separate objects: position independent, and once more with the mutants.
 define nbd_rules
 $(BUILD)/nbd/$(1)/%.o: %.c $(NBD_HDR)
 	@mkdir -p $$(@D)
@@ -26,7 +26,7 @@ $(BUILD)/nbd/acked: tests/nbd/acked.c tests/nbd/stamp.h
 	@mkdir -p $(@D)
 	$(CC) $(NBD_CFLAGS) -o $@ $< -lnbd
 
-# No header of protect/, no shim: what it believes, it has from the documents.
+# No header of protect/, no shim: what it knows is from the documents.
 $(BUILD)/nbd/check-members: tests/nbd/check-members.c tests/nbd/stamp.h
 	@mkdir -p $(@D)
 	$(CC) $(NBD_CFLAGS) -o $@ $<

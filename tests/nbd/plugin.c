@@ -5,7 +5,7 @@
  * The first start in a folder without `state` makes the members: level= is
  * mirror:C, raid10:GxC, ec:K+M[xG]. size= is of the data on each
  * member. strip=, lba= and region= in bytes. delay=US holds back each member I/O
- * up to so many microseconds. medium=N: one read in N of a member's data meets a
+ * up to that many microseconds. medium=N: one read in N of a member's data meets a
  * sector that cannot be read until it is written, one in a group at a time.
  */
 #define NBDKIT_API_VERSION 2

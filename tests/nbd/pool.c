@@ -87,7 +87,7 @@ static int transfer(const struct job *j, int fd)
 	return 0;
 }
 
-/* Without the lock: nobody closes a file while it has jobs. */
+/* Without the lock: no thread closes a file while it has jobs. */
 static int do_io(const struct job *j, int fd)
 {
 	if (fd < 0)
@@ -97,7 +97,7 @@ static int do_io(const struct job *j, int fd)
 	return transfer(j, fd);
 }
 
-/* With the lock: what a drive with a bad sector says, and that a write mends it. */
+/* With the lock: what a drive with a bad sector says, and that a write repairs it. */
 static int medium(const struct job *j, uint32_t *seed)
 {
 	struct group *grp = j->grp;

@@ -74,7 +74,7 @@ static void cut(struct request *rq, const struct prot_io *io, const struct prot_
 	grp->kick = true;
 }
 
-/* Ask the op until it waits or is done. */
+/* Call the op until it waits or is done. */
 static void go_on(struct request *rq)
 {
 	struct prot_run runs[PROT_RUNS_MAX];
@@ -189,7 +189,7 @@ static void event(struct group *grp, const struct prot_event *ev)
 	case PROT_EV_STOPPED:
 		fprintf(stderr, "volume: group %u stopped, members %jx failed\n",
 			grp->first / grp->width, (uintmax_t)ev->members);
-		if (!grp->admit) {	/* half-way: begun anew without those */
+		if (!grp->admit) {	/* half-way: begun again without those */
 			grp->ask |= ev->members;
 			grp->again = true;
 		}

@@ -6,11 +6,11 @@
  *        ^                        (volume.c)             ^                      |
  *        '------ request done ------'                    '------ results -------'
  *   control thread: member files that vanish, come back or are replaced; epochs,
- *   which it commits to the state file before it tells a group (control.c)
+ *   which it commits to the state file before it notifies a group (control.c)
  *
  * In the folder: m0, m1, .. members; `state`, what meshd's store would know,
- * replaced whole by rename; `status`, for whoever waits for something; `scrub`, when
- * somebody wants one.
+ * replaced whole by rename; `status`, for scripts that wait; `scrub`, when
+ * one is requested.
  *
  * One lock for all of it: what is tested is the policy, not this program.
  */
@@ -46,7 +46,7 @@ struct state {
 struct member {
 	int fd;
 	bool gone;		/* nothing reaches it */
-	uint32_t jobs;		/* under way, on all threads */
+	uint32_t jobs;		/* in flight, on all threads */
 };
 
 struct piece;
@@ -61,7 +61,7 @@ struct group {
 	uint32_t due;			/* rounds until the store has one, plus one */
 	uint32_t jobs;
 	bool admit;			/* requests may come */
-	bool again;			/* stopped half-way: attach anew */
+	bool again;			/* stopped half-way: attach again */
 	bool kick;
 	bool bad;			/* one sector can't be read until it is written: */
 	uint32_t bad_member;
@@ -99,9 +99,9 @@ struct volume {
 	struct job *jobs, **jobs_tail;
 	uint32_t nr_jobs;		/* waiting */
 	uint32_t requests;		/* in flight */
-	uint32_t delay_us;		/* a member I/O is held back up to so long */
+	uint32_t delay_us;		/* a member I/O is held back up to that long */
 	uint32_t slow_rounds;		/* of control, that an epoch may take */
-	uint32_t medium;		/* one read in so many meets a bad sector; 0: none */
+	uint32_t medium;		/* one read in that many meets a bad sector; 0: none */
 	uint32_t scrubs;		/* begun */
 	bool over;
 };

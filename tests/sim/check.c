@@ -30,7 +30,7 @@ static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
 		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
 }
 
-/* The sets that the engine looks into hold what a look at everything would find. */
+/* The sets that the engine scans hold what a scan of everything would find. */
 void sim_check_sets(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);
@@ -143,7 +143,7 @@ int sim_rotten(const struct sim_world *w, int first, int count)
 	return from * SIM_LBA < hi && lo < to * SIM_LBA;
 }
 
-/* One strip can be told wrong where there are two equations, or a copy that is believed. */
+/* One strip can be found wrong where there are two equations, or a copy that is believed. */
 void sim_scrubbed(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);
@@ -180,7 +180,7 @@ static void drain(struct sim_world *w)
 		sim_bad(w, "a member that came back is never called in sync");
 }
 
-/* Each sector, and a read that failed on one member had it mended. */
+/* Each sector, and a read that failed on one member had it repaired. */
 static void read_all(struct sim_world *w)
 {
 	memset(w->refused, 0, sizeof(w->refused));
@@ -271,7 +271,7 @@ void sim_settle(struct sim_world *w)
 	if (w->bad[0])
 		return;
 	compare(w);
-	/* a second look after one more crash: nothing flips, with any one left */
+	/* a second check after one more crash: nothing flips, with any one left */
 	if (!w->bad[0] && act(w, (struct sim_action){ .kind = ACT_CRASH, .a = w->silent })) {
 		drain(w);
 		read_all(w);

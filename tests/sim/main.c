@@ -304,7 +304,7 @@ static void story_step(struct sim_world *w, struct schedule *s, struct sim_actio
 		s->act[s->n++] = a;
 }
 
-/* A group of nobody but the story, attached and quiet. */
+/* A group that only the story uses, attached and quiet. */
 static void story_begin(struct sim_world *w, struct schedule *s, struct sim_config c)
 {
 	c.fresh = 1;
@@ -460,7 +460,7 @@ static void run_story_handed_on(struct sim_world *w, struct schedule *s)
 
 typedef void story_fn(struct sim_world *w, struct schedule *s);
 
-/* The first seeds of a level are told by hand. */
+/* The first seeds of a level are written by hand. */
 static story_fn *story_of(uint64_t seed)
 {
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped };

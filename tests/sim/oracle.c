@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What each sector may read as: the crash-safety paragraph of the design.
+ * What each sector may read as after writes, errors and crashes.
  *
  * A sector has a set of values. Submitting a write adds its value. When a write
  * is acknowledged, values whose writes had ended before it began are gone; the

@@ -90,7 +90,7 @@ static void even_record(uint8_t *sector)
 	}
 }
 
-/* What is left in private buffers that nobody uses. */
+/* What is left in private buffers that are not in use. */
 static void even_buffers(struct prot_group *g)
 {
 	uint64_t used = 0;
@@ -152,7 +152,7 @@ static uint32_t rings(const struct sim_world *w)
 	return 2 + PROT_MISSED + w->cfg.copies;
 }
 
-/* Is there a record in slot @n of @member that an attachment may believe? @attach 0: any. */
+/* Whether slot @n of @member has a record that an attachment may believe; @attach 0: any. */
 static int has_record(const struct sim_world *w, int m, uint32_t n, uint64_t attach)
 {
 	const struct prot_owner *o = &((const struct prot_group *)w->engine)->cfg.owner;
@@ -196,7 +196,7 @@ static void even_disks(struct sim_world *w)
 	}
 }
 
-/* Was a state like this one seen before? */
+/* Whether a state like this one was seen before. */
 static int known(const struct sim_world *w)
 {
 	static struct sim_world s;
@@ -298,7 +298,7 @@ static void try(const struct sim_world *w, int depth, struct sim_action a)
 }
 
 /*
- * The ways in which one write in flight can come out, as far as a recovery can tell
+ * The ways in which one write in flight can come out, as far as a recovery can keep
  * them apart: what reaches a member that is lost for good does not matter, nor does
  * writing what is there already; a torn record is no record, so all that matters is
  * whether it destroys an older one.
@@ -396,8 +396,8 @@ static void requests(const struct sim_world *w, int depth)
 }
 
 /*
- * Attaching, erasure coding: as long as nobody can fail, the order in which
- * members end what they do is all the same, since each stage waits for all of
+ * Attaching, erasure coding: as long as no member can fail, the order in which
+ * members end what they do makes no difference, since each stage waits for all of
  * them. With a crash ahead that holds for the reads only.
  */
 static int one_order(const struct sim_world *w)
@@ -431,7 +431,7 @@ static void in_order(const struct sim_world *w, int depth)
 }
 
 /*
- * Does it matter when this one of an op's I/Os ends? Records; and in place, where the
+ * Whether it matters when this one of an op's I/Os ends. Records; and in place, where the
  * ring has room for a write that begins meanwhile and waits for one strip at a time.
  */
 static int by_itself(const struct sim_world *w, const struct sim_io *io)
@@ -444,7 +444,7 @@ static int by_itself(const struct sim_world *w, const struct sim_io *io)
 	       prot_gop(g, io->tag >> PROT_TAG_SHIFT)->phase == PROT_P_PLACE;
 }
 
-/* Is the n-th I/O that is answered one that ends by itself? */
+/* Whether the n-th I/O that is answered is one that ends by itself. */
 static int ends_alone(const struct sim_world *w, int n)
 {
 	uint64_t seq = 0;
@@ -465,12 +465,12 @@ static int ends_alone(const struct sim_world *w, int n)
 /*
  * I/Os of one op end together, those that by_itself() names one by one. That leaves
  * nothing out: until the last of them ends, the op's I/Os change nothing but marks of this
- * op and sectors that nobody else looks at, rows and slots being its own
+ * op and sectors that no other op reads, rows and slots being its own
  * (together() asserts that they start nothing). So in a schedule where they end
  * one by one, each but the last may as well end just before the last; and when a
  * crash comes first, it has all ways of those in flight to come out, "has ended"
  * among them. Reads are the same; their number in flight only says which of
- * several sources of the same bytes is asked.
+ * several sources of the same bytes is read.
  */
 static void endings(const struct sim_world *w, int depth)
 {

@@ -89,9 +89,9 @@ enum sim_action_kind {
 	ACT_SILENCE,		/* a: member: no answer from now on; b: even beyond m */
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
 	ACT_MUTATE,		/* a: request whose buffer changes in flight */
-	ACT_COMMIT,		/* the store takes the epoch that was asked for, ... */
-	ACT_TELL,		/* ... and the engine is told */
-	ACT_EXPEL,		/* a: the store takes one without being asked */
+	ACT_COMMIT,		/* the store takes the epoch that was requested, ... */
+	ACT_TELL,		/* ... and the engine is notified */
+	ACT_EXPEL,		/* a: the store takes one without a request */
 	ACT_LEAVE,		/* a: a silent member that catches up: it has gone */
 	ACT_MEDIUM,		/* a: member, b: sector that it can't read any more */
 	ACT_ROT,		/* a: member, b: sector that changes by itself; scrubbed */
@@ -164,7 +164,7 @@ struct sim_world {
 	uint64_t now, io_seq;
 	uint32_t next_id, crashes, acks, reads;
 	uint8_t silent;			/* members that do not answer */
-	uint8_t asked;			/* epoch asked for without these */
+	uint8_t asked;			/* epoch requested without these */
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
@@ -197,10 +197,10 @@ struct sim_world {
 void sim_init(struct sim_world *w, const struct sim_config *c);
 /* Do it if it is possible now; false: it was not. */
 int sim_do(struct sim_world *w, const struct sim_action *a);
-/* Finish everything, then look at every sector and copy. */
+/* Finish everything, then check every sector and copy. */
 void sim_settle(struct sim_world *w);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */
-const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th, of who answers */
+const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th of those answered */
 /* Of what is in flight, the parts of a sector that land or not by themselves. */
 int sim_pieces(const struct sim_world *w, const struct sim_io *io, int sector);
 int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too */
@@ -211,7 +211,7 @@ void sim_print_action(FILE *f, const struct sim_action *a);
 
 /* check.c */
 void sim_check_sets(struct sim_world *w);
-/* A sector of @member changes; a scrub has to mend it, or to report it. */
+/* A sector of @member changes; a scrub has to repair it, or to report it. */
 int sim_rot(struct sim_world *w, int member, int sector);
 void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);

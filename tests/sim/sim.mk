@@ -4,7 +4,7 @@
 #   make sim SEED=S                one, minimised if it fails (TRACE=1: each I/O)
 #                                  LEVEL=mirror (else), or ec; LBA=512 (else), or 4096
 #   make sim-volume [SEEDS=N]      volumes of several groups (or SEED=S)
-#   make sim-mutants               rules taken out one by one: who catches it
+#   make sim-mutants               rules taken out one by one: each must be caught
 #   make sim-exhaustive [SIM_SECONDS=N]   every schedule at small bounds, for N seconds
 #   make check-sim                 what `make check` runs of these
 
@@ -39,7 +39,7 @@ $(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
 
-# Worlds are copied all the time, so each width has a size of its own.
+# Worlds are copied all the time, so each width has its own size.
 $(BUILD)/sim/sim-search-ec%: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL_EC -DSIM_WIDTH=$* -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash

@@ -5,8 +5,8 @@
  * sim-volume mutants [N]        rules taken out: which seed catches it
  *
  * Requests of a volume go through prot_op to two to four groups, mirrors or erasure
- * coded, each a world of its own (world.c) with its own members, epochs, losses and
- * oracle; groups are appended while requests are under way. A crash takes all groups
+ * coded, each its own world (world.c) with its members, epochs, losses and
+ * oracle; groups are appended while requests are in flight. A crash takes all groups
  * at once. Above them is one more oracle, per sector of
  * the volume: what one request wrote to several groups is acknowledged when all
  * of it is there, and a read puts the right pieces together.
@@ -46,7 +46,7 @@ struct volume {
 	uint8_t growing;		/* one more is attached, but in no layout yet */
 	struct sim_config of_group;
 	struct sim_world *g[GROUPS], *front;
-	struct prot_layout *l[GROUPS + 1];	/* of so many groups */
+	struct prot_layout *l[GROUPS + 1];	/* of that many groups */
 	struct vreq req[REQUESTS];
 	struct piece piece[PIECES];
 	int left[PIECES + 1];		/* pieces of an I/O that are out */
@@ -155,7 +155,7 @@ static void make(struct volume *v, const struct schedule *s)
 
 /*
  * One more group at the end: it is attached first; then an epoch has a layout with
- * it, and requests from then on see a larger volume. Those under way go on by the
+ * it, and requests from then on see a larger volume. Those in flight go on by the
  * layout that they began with.
  */
 static int grow(struct volume *v)
@@ -357,7 +357,7 @@ static void pump(struct volume *v)
 
 static int crash(struct volume *v, const struct sim_action *a)
 {
-	v->growing = 0;		/* nobody knows of it */
+	v->growing = 0;		/* no host knows of it */
 	for (int i = 0; i < v->groups; i++) {
 		struct sim_action c = { .kind = ACT_CRASH, .a = a->seed >> (4 * i) & 15,
 					.m = a->m << i ^ a->m >> (64 - 7 * i - 1) };

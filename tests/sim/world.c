@@ -102,7 +102,7 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	case PROT_ZEROES:
 		memset(to, 0, SIM_LBA);
 		break;
-	case PROT_DISCARD:	/* what it reads as is anybody's guess, here a drive's */
+	case PROT_DISCARD:	/* what it reads as is undefined, here up to the drive */
 		if (io->member & 1)
 			memset(to, 0, SIM_LBA);
 		break;
@@ -212,7 +212,7 @@ static void start_work(struct sim_world *w, const struct prot_event *ev)
 	}
 	trace_io(w, "start", io);
 #ifdef SIM_SMALL_EC
-	io->used = 0;		/* when it is done matters to nobody */
+	io->used = 0;		/* when it is done does not matter */
 	do_work(w, io);
 	prot_group_result(sim_group(w), io->tag, 0);
 #endif
@@ -328,7 +328,7 @@ static void pump(struct sim_world *w)
 			w->stopped = 1;
 			if (w->serving && !w->beyond)
 				sim_bad(w, "stopped, though enough members answer");
-			if (!w->serving)	/* begun anew without those that failed */
+			if (!w->serving)	/* begun again without those that failed */
 				w->asked |= ev.members;
 			break;
 		}
@@ -721,7 +721,7 @@ static int silence(struct sim_world *w, const struct sim_action *a)
 	return 1;
 }
 
-/* The store takes out a silent member that nobody asked about. */
+/* The store takes out a silent member that was in no request. */
 static int expel(struct sim_world *w, int member)
 {
 	uint64_t bit = 1ULL << member;
@@ -757,7 +757,7 @@ static int medium(struct sim_world *w, int member, int sector)
 	before = w->bad_sectors[member];
 	w->bad_sectors[member] |= 1ULL << sector;
 	ok = enough(w, w->asked);
-	for (int i = 0; i < SIM_IOS; i++)	/* a write to it is on its way */
+	for (int i = 0; i < SIM_IOS; i++)	/* a write to it is in flight */
 		ok &= !(w->io[i].used && w->io[i].member == member &&
 			w->io[i].first <= sector && sector < w->io[i].first + w->io[i].sectors);
 	if (!ok)
@@ -794,7 +794,7 @@ static int tell(struct sim_world *w)
 	return 1;
 }
 
-/* Nothing of ours is on its way there: its I/O has ended, the ghosts are dead. */
+/* Nothing of ours is in flight there: its I/O has ended, stale writes are dead. */
 static int fenced(struct sim_world *w, int member, uint64_t m)
 {
 	if (member >= w->cfg.copies || w->store.in_sync >> member & 1 || w->committed ||

@@ -75,7 +75,7 @@ static struct nl_msg *msg_new(int cmd, int flags)
 	return m;
 }
 
-/* Of the last message: not on a stack, since "serve" goes on to hear of its answers. */
+/* Of the last message: not on a stack, since "serve" goes on to receive its answers. */
 static int failed;
 static int done;
 

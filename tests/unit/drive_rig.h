@@ -62,7 +62,7 @@ static struct tdrive *d;
 static const char *kernel_state;	/* of the drive in the kernel; NULL: it has none */
 static const char *kernel_path = "/dev/test";	/* where that has it from */
 static bool rig_opens;		/* extents of it are open there */
-static bool rig_extent;		/* ... and it is told to have one */
+static bool rig_extent;		/* ... and it has orders to have one */
 static int rig_hangs;		/* times that commands to it are not back when it is to be given up */
 static bool rig_silent;
 static int pushes;			/* tables that it was given ... */
@@ -206,7 +206,7 @@ static void rig_begin(enum label_extent_state state)
 	pushes = 0;
 }
 
-/* Whom the label names then. */
+/* Which host the label names then. */
 static struct muuid taker = { { 2 } };
 
 /* Another host takes the drive over and writes all over it but the labels' own pages. */

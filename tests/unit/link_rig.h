@@ -25,7 +25,7 @@ struct host {
 	struct muuid uuid;
 	char	addr[16];
 	u16	port;
-	struct host *calls;	/* whom "n" requests are passed on to */
+	struct host *calls;	/* gets "n" requests passed on */
 };
 
 static struct link_key key1, key2, other1, zero;

@@ -115,7 +115,7 @@ static inline void let_go(struct prot_group *g)
 	run(g);
 }
 
-/* Attach, with nothing held back and nobody broken. */
+/* Attach, with nothing held back and no member broken. */
 static struct prot_group *rig_start(const struct prot_group_config *c)
 {
 	struct prot_group *g;

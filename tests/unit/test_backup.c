@@ -83,7 +83,7 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(backup_newer(&l), 57);
 	/* Taken up by hand: what was known of it is kept through all that follows. */
 	backup_aside(&id);
-	/* The label may not be written: the drive is as old as before. */
+	/* The label's write may fail: then the drive is as old as before. */
 	CU_ASSERT_EQUAL(backup_newer(&l), 57);
 	backup_aside(&id);
 	wrote(58);
@@ -94,7 +94,7 @@ static void test_newer(void)
 	CU_ASSERT_EQUAL(access(path, R_OK), 0);
 }
 
-/* Somebody copied files: what says that it is another drive's is not this one's. */
+/* Files were copied: a backup that names another drive is not this one's. */
 static void test_other_name(void)
 {
 	const struct muuid other = { { 6 } };
@@ -171,7 +171,7 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(listed(), 1);
 }
 
-/* What a device was before it was erased is nobody's backup any more, and is kept for people. */
+/* What a device was before it was erased is no drive's backup any more, but is kept. */
 static void test_erased(void)
 {
 	static const char *const suffixes[] = { ".erased", ".old.erased", ".device.erased" };

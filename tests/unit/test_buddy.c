@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The arena's buddy allocator against a map of which page is whose. */
+/* The arena's buddy allocator against a map of the owner of each page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ static void whole_run(void)
 	}
 }
 
-/* Random use; every block aligned, inside, and nobody else's. */
+/* Random use; every block aligned, inside, and given out once. */
 static void random_use(void)
 {
 	static struct rdda_buddy_page mem[PAGES];

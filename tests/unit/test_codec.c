@@ -24,7 +24,7 @@ static const struct prot_codec_ops *const portable_list[] = { &prot_codec_portab
 #define ROOM	4096			/* bytes of a strip, offset included */
 #define GUARD	0xa5
 
-/* One failed assertion tells enough; a loop would repeat it a million times. */
+/* One failed assertion says enough; a loop would repeat it a million times. */
 #define CHECK(cond) do { if (!(cond)) { CU_ASSERT(cond); return; } } while (0)
 
 static u8 buffer[2 * STRIPS + 8][ROOM] __attribute__((aligned(64)));
@@ -93,7 +93,7 @@ static void make_stripe(const struct prot_code *code, size_t len)
 	}
 }
 
-/* Give every strip a place of its own, @skew bytes apart from alignment. */
+/* Give every strip its own place, @skew bytes apart from alignment. */
 static void place_strips(unsigned int skew)
 {
 	unsigned int s;
@@ -560,7 +560,7 @@ static void test_selftest(void)
 	}
 }
 
-/* A clock that passes only as told: by each call of slow_dot(). */
+/* A clock that each call of slow_dot() moves, and nothing else. */
 static u64 now;
 
 static u64 fake_clock(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* volume delete: what it asks for before an extent is freed, and what is freed then. */
+/* volume delete: what it requires before an extent is freed, and what is freed then. */
 #include <CUnit/Basic.h>
 
 #define RIG_EXTENTS
@@ -153,7 +153,7 @@ static void test_data(void)
 	CU_ASSERT(deletes());
 }
 
-/* Who holds it may be using it; --preempt is about that. */
+/* Its holder may be using it; --preempt is about that. */
 static void test_held(void)
 {
 	for (u32 i = 0; i < 2; i++) {
@@ -173,7 +173,7 @@ static void test_held(void)
 	}
 }
 
-/* It cannot be asked who holds it; --stale is about that. What comes back is freed then. */
+/* Its holder cannot be learned; --stale is about that. What comes back is freed then. */
 static void test_away(void)
 {
 	struct store_volume v;

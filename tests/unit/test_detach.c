@@ -37,7 +37,7 @@ static struct {
 	u32	released;	/* of them */
 	int	gathered;	/* to release it */
 	bool	seen;		/* the first is held here, the second elsewhere, the third not */
-	size_t	puts;		/* what is asked of the drives' hosts */
+	size_t	puts;		/* requests to the drives' hosts */
 	int	brought;
 	enum store_vstate state;	/* 0: LIVE */
 	bool	extending;	/* another command, on the volume */
@@ -422,7 +422,7 @@ static void test_own_alone(void)
 	free(l);
 }
 
-/* Nobody may take what this kernel could still write to. */
+/* No host may take what this kernel could still write to. */
 static void test_mute(void)
 {
 	struct store_volume v = { .state = STORE_LIVE };

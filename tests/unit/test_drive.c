@@ -275,7 +275,7 @@ static void test_sick(void)
 	CU_ASSERT_STRING_EQUAL(state(), "up");
 }
 
-/* No copy could be written: nothing of it is so. */
+/* No copy could be written: nothing of it counts. */
 static void test_unwritable(void)
 {
 	struct mgmt_drive m;
@@ -295,7 +295,7 @@ static void test_unwritable(void)
 }
 
 /*
- * A new holder that is in one copy alone is refused as often as it asks; one that was in
+ * A new holder that is in one copy alone is refused at each request; one that was in
  * both before the drive became sick goes on.
  */
 static void test_half_held(void)
@@ -318,7 +318,7 @@ static void test_half_held(void)
 	bad_writes = 0;
 }
 
-/* What failed may have landed: its number means nothing else later. */
+/* A write that failed may have landed: its number means nothing else later. */
 static void test_sequence(void)
 {
 	struct label_disk disk;
@@ -392,7 +392,7 @@ static void test_taken_over(void)
 		begin();
 		rig_opens = true;
 		written_as(&other);
-		if (how == 0) {			/* nobody asks: it is looked at now and then */
+		if (how == 0) {			/* no request: it is checked now and then */
 			for (int i = 0; i < 600 && strcmp(state(), "gone"); i++)
 				usleep(100000);
 		} else if (how == 3) {		/* its first copy is whole, the other not yet */
@@ -413,7 +413,7 @@ static void test_taken_over(void)
 }
 
 /*
- * Somebody has written another label that names this host, too: nothing is granted any
+ * Another label that names this host, too, was written: nothing is granted any
  * more, not even what is noted; not by the kernel either, which does so without asking.
  */
 static void test_foreign(void)
@@ -428,7 +428,7 @@ static void test_foreign(void)
 		written_as(&me);
 		CU_ASSERT_EQUAL(tdrive_push(d), 0);
 		CU_ASSERT(pushes == 1 && ready == 1);
-		if (access == 1)		/* nobody asks: it is looked at now and then */
+		if (access == 1)		/* no request: it is checked now and then */
 			for (int i = 0; i < 600 && strcmp(state(), "sick"); i++)
 				usleep(100000);
 		else
@@ -503,7 +503,7 @@ static void test_taken(void)
 	}
 }
 
-/* Somebody wrote another label, whatever became of that: a person decides. */
+/* Another label was written, whatever became of that: the administrator decides. */
 static void test_foreign_again(void)
 {
 	static u8 was[2][LABEL_AREA];
@@ -554,7 +554,7 @@ static void test_other_device(void)
 static void test_lost(void)
 {
 	begin();
-	CU_ASSERT(!tdrive_lost(d));		/* an event of before it came back */
+	CU_ASSERT(!tdrive_lost(d));		/* an event from before it came back */
 	kernel_state = NULL;
 	CU_ASSERT(!tdrive_lost(d));
 	kernel_state = "gone";

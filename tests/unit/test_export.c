@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What exporting a drive asks for before it is touched. Whose word stops a take-over:
+ * What exporting a drive requires before it is touched. Which host can stop a take-over:
  * the host that the label names, when it answers.
  */
 #define _GNU_SOURCE
@@ -134,7 +134,7 @@ static void test_owner(void)
 }
 
 /*
- * Its kernel may serve the drive while its meshd is silent: somebody has to say that it does
+ * Its kernel may serve the drive while its meshd is silent: a command has to say that it does
  * not, or its label does. What it serves by its own word is not taken over by any.
  */
 static void test_silent(void)

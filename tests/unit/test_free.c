@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may free an extent: the holder that the label names, as it believes, and only
- * while the kernel has it open for nobody, that holder included. Who may release it.
+ * Which host may free an extent: the holder that the label names, as it believes, and only
+ * while the kernel has it open for no host, that holder included. Which may release it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -218,7 +218,7 @@ static void begin(const struct muuid *holder)
 	why[0] = 0;
 }
 
-/* What FREE comes to of one who believes that. */
+/* What FREE answers to a host that believes that. */
 static int freed_as(const struct muuid *holder, u64 version, u64 commit, bool preempt)
 {
 	bool there;
@@ -234,7 +234,7 @@ static int freed_as(const struct muuid *holder, u64 version, u64 commit, bool pr
 	return said;
 }
 
-/* What FREE comes to when @holder is in the label and believed, and @n have it open. */
+/* What FREE answers when @holder is in the label and believed, and @n have it open. */
 static int freed(const struct muuid *holder, u32 n, bool preempt)
 {
 	begin(holder);
@@ -265,7 +265,7 @@ static void test_kernel_silent(void)
 	kernel_err = -EIO;
 	CU_ASSERT(freed(&me, 0, false) == -EIO);
 	CU_ASSERT(freed(NULL, 0, false) == -EIO);
-	kernel_err = -ENOENT;		/* no module: nobody has anything open */
+	kernel_err = -ENOENT;		/* no module: no host has anything open */
 	CU_ASSERT(freed(&me, 0, false) == 0);
 	kernel_err = 0;
 }
@@ -284,7 +284,7 @@ static void test_believed(void)
 	}
 }
 
-/* Whatever it believes of the extent: it is not of the volume that the asker means. */
+/* Whatever it believes of the extent: it is not of the volume that the requester means. */
 static void test_other_volume(void)
 {
 	for (int preempt = 0; preempt < 2; preempt++) {
@@ -299,7 +299,7 @@ static void test_other_volume(void)
 	}
 }
 
-/* The drive is gone from the kernel, or on its way out of it with commands still out. */
+/* The drive is gone from the kernel, or is leaving it with commands in flight. */
 static void test_kernel_refuses(void)
 {
 	set_err = -ENODEV;
@@ -311,7 +311,7 @@ static void test_kernel_refuses(void)
 	set_err = kernel_err = 0;
 }
 
-/* What RELEASE comes to of this host, which believes that. */
+/* What RELEASE answers to this host, which believes that. */
 static int released_as(const struct muuid *holder, u64 version, u64 commit)
 {
 	req = (struct mgmt_req) { .op = MGMT_RELEASE, .drive = disk, .extent = ext, .volume = vol,

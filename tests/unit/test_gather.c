@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One drive UUID on several hosts: which of them counts is never a matter of order.
- * The hosts' answers are made here; they are asked through a stand-in.
+ * The hosts' answers are made here; a stand-in takes the requests.
  */
 #include <errno.h>
 #include <linux/kernel.h>
@@ -122,7 +122,7 @@ static void test_one(void)
 	shows(1, 1, true);
 	shows(2, -1, false);
 	CU_ASSERT(taken(NULL, NULL) == 1);
-	/* Moved here with --take-over not needed to know: it is the only one. */
+	/* Moved here: --take-over need not be known, since it is the only one. */
 	shows(1, 0, true);
 	CU_ASSERT(taken(NULL, NULL) == 1);
 }
@@ -174,7 +174,7 @@ static void test_three(void)
 	CU_ASSERT(taken("host b", "host") == -1);
 }
 
-/* A host at two addresses, one of which was added without waiting for who answers there. */
+/* A host at two addresses, one of which was added without waiting for an answer from it. */
 static void test_two_addresses(void)
 {
 	const struct muuid b = hosts[1].uuid;
@@ -184,7 +184,7 @@ static void test_two_addresses(void)
 	shows(1, 0, true);
 	shows(2, -1, false);
 	CU_ASSERT(taken(NULL, NULL) == 0);
-	/* A copy of its drive on another one is not told by that. */
+	/* A copy of its drive on another one is not recognised by that. */
 	shows(2, 2, true);
 	CU_ASSERT(taken("host a", "host c") == -1);
 	hosts[1].uuid = b;

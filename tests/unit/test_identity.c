@@ -110,7 +110,7 @@ static int start(bool insecure)
 	return err;
 }
 
-/* It exports to itself alone: the kernels share a key that nobody else has. */
+/* It exports to itself alone: the kernels share a key that no other host has. */
 static bool alone_now(void)
 {
 	static u8 was[KEY_BYTES];
@@ -131,7 +131,7 @@ static void test_none(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(key_warning(), "INSECURE"));
 }
 
-/* With a key it takes nobody without, whatever the configuration says. */
+/* With a key it accepts no host without, whatever the configuration says. */
 static void test_keys(void)
 {
 	for (int insecure = 0; insecure < 2; insecure++) {
@@ -141,7 +141,7 @@ static void test_keys(void)
 		CU_ASSERT(links == 1 && link_id[0] == 3 && !key_warning());
 		CU_ASSERT_EQUAL(start(insecure), 0);
 		CU_ASSERT(links == 1 && link_id[0] == 3 && nr[0] == 1 && kernels[0][0].id == 3);
-		/* The one before stays good for those who have not got the new one. */
+		/* The one before stays good for hosts that have not got the new one. */
 		CU_ASSERT_EQUAL(key_generate(), 0);
 		CU_ASSERT_EQUAL(start(insecure), 0);
 		CU_ASSERT(links == 2 && link_id[0] == 4 && link_id[1] == 3);

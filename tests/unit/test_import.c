@@ -95,7 +95,7 @@ static void test_away(void)
 	CU_ASSERT(!import() && known(1, "data"));
 }
 
-/* --stale is about what is away: of a drive and its copy nobody knows which counts. */
+/* --stale is about what is away: which of a drive and its copy counts is not known. */
 static void test_copied(void)
 {
 	begin();

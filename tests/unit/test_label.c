@@ -112,7 +112,7 @@ static void test_truncated(void)
 	CU_ASSERT_EQUAL(label_decode(raw, n, &b), 0);
 }
 
-/* A write torn at a sector: new sectors before old ones, and the reverse. */
+/* A write torn at a sector: new sectors before old ones, and old before new. */
 static void test_torn(void)
 {
 	static u8 old[LABEL_BYTES_MAX], torn[LABEL_BYTES_MAX];
@@ -236,7 +236,7 @@ static void test_alloc(void)
 	CU_ASSERT_EQUAL(longest, 68 * MIB);
 	/* The smallest hole that holds it, and order is kept. */
 	CU_ASSERT_EQUAL(give(4, 8)->start, 11 * MIB);
-	/* What the last tenant left is there until somebody zeroes it. */
+	/* What the last tenant left is there until it is zeroed. */
 	CU_ASSERT_EQUAL(a.extent[1].state, LABEL_ZEROING);
 	CU_ASSERT_EQUAL(a.extent[1].zeroed, 0);
 	CU_ASSERT_EQUAL(give(5, 3)->start, 31 * MIB);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Layout records: round trips, damage, and what a layout may not be. */
+/* Layout records: round trips, damage, and what a layout must not be. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void test_round_trip(void)
 	CU_ASSERT(!memcmp(raw, "BMESHVOL\2\0\0\0", 12));
 }
 
-/* The head alone tells what a list needs, and the tail may be anything. */
+/* The head alone has what a list needs, and the tail may be anything. */
 static void test_peek(void)
 {
 	struct layout_head h;
@@ -94,7 +94,7 @@ static void test_peek(void)
 	CU_ASSERT_EQUAL(layout_peek(raw, 7, &h), -ENODATA);
 }
 
-/* No bit of the head may be another one, but for the checksum of the whole. */
+/* No bit of the head may flip unseen, but for the checksum of the whole. */
 static void test_peek_flipped(void)
 {
 	struct layout_head h;

@@ -281,7 +281,7 @@ static void test_deadline(void)
 	good(&a, &b);
 	CU_ASSERT_EQUAL(end(&c), -ETIMEDOUT);
 	CU_ASSERT(now_ms() - before >= 700);
-	/* The late answer is nobody's, and does no harm. */
+	/* The late answer belongs to no request, and does no harm. */
 	gate_open(true);
 	good(&a, &b);
 	gate_open(false);

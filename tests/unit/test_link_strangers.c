@@ -487,7 +487,7 @@ static void play(struct host *a, struct host *b, enum act act, int err, const ch
 	bad(a, &fake, err, words);
 	good(a, b);
 	links_forget(a->l, fake.addr, fake.port);
-	shutdown(p->lfd, SHUT_RD);	/* accept ends, if nobody came */
+	shutdown(p->lfd, SHUT_RD);	/* accept ends, if no peer came */
 	pthread_join(p->t, NULL);
 	close(p->lfd);
 	free(p);
@@ -518,7 +518,7 @@ static void test_wrong_peers(void)
 	gate_open(false);
 }
 
-/* 48 MiB are on their way, more than the socket takes, when a short answer is ready. */
+/* 48 MiB are in flight, more than the socket takes, when a short answer is ready. */
 static void test_interleave(void)
 {
 	struct fake f = { 0 };
@@ -569,7 +569,7 @@ static bool fake_served(struct fake *f)
 	return answer;
 }
 
-/* The key that it has proved is replaced before it says who it is. */
+/* The key that it has proved is replaced before it gives its identity. */
 static void test_key_replaced(void)
 {
 	struct fake f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose machine a state folder is: all combinations of what is noted and seen. */
+/* Which machine a state folder belongs to: all combinations of what is noted and seen. */
 #include <errno.h>
 #include <string.h>
 #include <linux/kernel.h>

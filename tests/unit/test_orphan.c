@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which extents nobody claims: what is freed without an option is nobody's for sure. */
+/* Which extents are orphans: what is freed without an option is one for sure. */
 #include <CUnit/Basic.h>
 
 #include "volume_rig.h"
@@ -27,7 +27,7 @@ bool arg_bool(const struct req *q, const char *key)
 	return !strcmp(key, "stale") ? stale : !strcmp(key, "preempt") ? preempt : dry;
 }
 
-/* What is thought of extent @i, with all drives exported. */
+/* How extent @i is judged, with all drives exported. */
 static enum claim claim(u32 i)
 {
 	struct survey s = { 0 };
@@ -71,7 +71,7 @@ static void test_create(void)
 	CU_ASSERT(claim(0) == CLAIM_UNKNOWN);
 }
 
-/* The third extent is an extend's: by whoever holds the volume, or it was left. */
+/* The third extent is an extend's: by the volume's holder, or it was left. */
 static void test_extend(void)
 {
 	struct layout *l = malloc(sizeof(*l));
@@ -99,7 +99,7 @@ static void test_in_part(void)
 	CU_ASSERT(claim(0) == CLAIM_UNKNOWN && has(why, "away"));
 }
 
-/* Who does not answer may know more, of what was never recorded too. */
+/* A host that does not answer may know more, of what was never recorded too. */
 static void test_silent(void)
 {
 	unrecorded();

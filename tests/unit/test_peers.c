@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who answers at an address, and what is noted of it. The host is a stand-in. */
+/* Which host answers at an address, and what is noted of it. The host is a stand-in. */
 #define _GNU_SOURCE
 #include <linux/kernel.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Choice of drives, and sizes as people write them. */
+/* Choice of drives, and sizes as users write them. */
 #include <errno.h>
 #include <string.h>
 #include <linux/kernel.h>

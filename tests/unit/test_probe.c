@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is left of a drive of ours is told from a disk that carries something else. */
+/* What is left of a drive of ours is distinguished from a disk that carries something else. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/kernel.h>
@@ -86,7 +86,7 @@ int read_line(char *out, size_t size, const char *fmt, ...)
 	return -ENOENT;
 }
 
-/* A drive of this host, and @bad copies of its label with a bit that is another, as bits. */
+/* A drive of this host, and @bad copies of its label with one bit flipped, as bits. */
 static void begin(unsigned int bad)
 {
 	struct label *l = calloc(1, sizeof(*l));
@@ -140,7 +140,7 @@ static void test_left(void)
 	CU_ASSERT(is(SIZE) == PROBE_OURS);
 	begin(3);
 	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
-	/* A file system over one copy, or over both where the other tells nothing. */
+	/* A file system over one copy, or over both where the other says nothing. */
 	begin(1);
 	carries = "xfs";
 	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
@@ -156,7 +156,7 @@ static void test_left(void)
 	CU_ASSERT(is(SIZE) == PROBE_DAMAGED);
 }
 
-/* It has grown: its last copy is where nobody looks, and the first one is rotten. */
+/* It has grown: its last copy is where no probe reads, and the first one is rotten. */
 static void test_grown(void)
 {
 	begin(0);

@@ -117,7 +117,7 @@ static struct prot_layout *two(u64 first, u64 second, u64 at0)
 	return l;
 }
 
-/* What one segment may, two together may not; and the largest strip counts. */
+/* What one segment may, two together must not; and the largest strip counts. */
 static void test_together(void)
 {
 	struct prot_layout *l = two(1ULL << 62, 1ULL << 62, 1ULL << 62);

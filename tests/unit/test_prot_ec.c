@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An erasure-coded group by hand: what the simulator's schedules do not ask for.
+ * An erasure-coded group by hand: what the simulator's schedules do not reach.
  * Sizes, refusals, commands counted, also of writes that are joined or folded, reads
  * rebuilt, medium errors, scrub, a group that lost too much, large strips.
  */
@@ -210,7 +210,7 @@ static void test_rebuilt_reads(void)
 	}
 }
 
-/* Only what is asked for is rebuilt. */
+/* Only what is requested is rebuilt. */
 static void test_rebuilt_bytes(void)
 {
 	struct prot_group *g = make(4, 2);
@@ -350,7 +350,7 @@ static struct prot_group *make_wide(u32 strip, u32 slot)
 	return start(&c);
 }
 
-/* All of a stripe reads as filled with @salt, whoever cannot be read. */
+/* All of a stripe reads as filled with @salt, whichever members cannot be read. */
 static void check_stripe(struct prot_group *g, u32 length, u8 salt)
 {
 	u32 i;
@@ -403,7 +403,7 @@ static void test_joined(void)
 	free(g);
 }
 
-/* Who is out costs no more reads than it must: parity by what differs, or less parity. */
+/* A member that is out costs no more reads than it must: parity by what differs, or less parity. */
 static void test_degraded_cost(void)
 {
 	struct prot_group *g = make(4, 2);
@@ -413,7 +413,7 @@ static void test_degraded_cost(void)
 	/* once before it counts: that the region is missed is recorded */
 	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
 	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, LBA), 0);
-	COST(3, 3, 3);			/* to compute it anew would take all four that are left */
+	COST(3, 3, 3);			/* to compute it again would take all four that are left */
 	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 3 * STRIP, LBA), 0);
 	COST(3, 2, 2);			/* of what cannot be read: only so */
 	free(g);
@@ -598,7 +598,7 @@ static void test_folded_silent(void)
 	free(g);
 }
 
-static struct prot_group *told;	/* of an epoch, when the first record is on its way */
+static struct prot_group *told;	/* of an epoch, when the first record is in flight */
 static u64 named[2][2];
 static u32 nr_named;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An erasure-coded group by hand: who comes after whom. Members that are taken back
+ * An erasure-coded group by hand: what comes after what. Members that are taken back
  * in turn, writes of the same rows next to one that does not come to an end.
  */
 #include <errno.h>
@@ -71,7 +71,7 @@ static void submit(struct prot_group *g, u32 at, u32 length)
 	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, at, length, at) >= 0);
 }
 
-/* It reads as written, whoever of stripe 0 cannot be read. */
+/* It reads as written, whichever members of stripe 0 cannot be read. */
 static void check(struct prot_group *g, u32 at, u32 length)
 {
 	u32 i, j;

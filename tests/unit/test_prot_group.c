@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A mirror group by hand: what the simulator's schedules do not ask for. Sizes,
+ * A mirror group by hand: what the simulator's schedules do not reach. Sizes,
  * refusals, a group that lost too much, scrub, read errors, balance, members that
  * are about to be in sync.
  */
@@ -104,7 +104,7 @@ static void test_refused(void)
 	free(g);
 }
 
-/* Who has lost a copy waits for the epoch; who has lost all stops, for good. */
+/* A group that lost a copy waits for the epoch; one that lost all stops, for good. */
 static void test_beyond(void)
 {
 	struct prot_group *g = make(2);
@@ -139,7 +139,7 @@ static void test_read_errors(void)
 	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 0);
 	CU_ASSERT_EQUAL(payload[0], 0x11);
 	CU_ASSERT(!(seen >> PROT_EV_EPOCH & 1));	/* a read decides nothing */
-	/* what they could not read was read from the other one and written anew */
+	/* what they could not read was read from the other one and written again */
 	CU_ASSERT(g->rewritten > 0);
 	unreadable = 7;
 	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), -EIO);
@@ -148,7 +148,7 @@ static void test_read_errors(void)
 	free(g);
 }
 
-/* Of two reads that begin alike and fail, all that the longer one wanted is mended. */
+/* Of two reads that begin alike and fail, all that the longer one wanted is repaired. */
 static void test_repair_longer(void)
 {
 	struct prot_group *g = make(2);
@@ -301,7 +301,7 @@ static void test_promoted_bits(void)
 	free(g);
 }
 
-/* Nobody is taken back while I/O of before is under way, records of his neither. */
+/* No member is taken back while earlier I/O is in flight, or earlier records of its own. */
 static void test_join_busy(void)
 {
 	struct prot_group *g = make(2);
@@ -333,7 +333,7 @@ static void test_missed_first(void)
 	hold = true;
 	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
 	let_go(g);
-	/* the data, and the first record of who missed it */
+	/* the data, and the first record of the member that missed it */
 	CU_ASSERT_EQUAL_FATAL(nr_held, 2);
 	i = held[1].io.addr >= META;
 	data = held[i];
@@ -390,7 +390,7 @@ static void test_stalled(void)
 }
 
 /*
- * One that caught up and failed before it was in sync has left anew: what it missed
+ * One that caught up and failed before it was in sync has left again: what it missed
  * is known to the next attachment too, by the epoch that says so.
  */
 static void test_left_again(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Requests cut into I/O of protection groups: mirror, raid10, ec, and segments
- * of all kinds behind each other, against a dealer who walks the volume sector by
+ * of all kinds behind each other, against a dealer that walks the volume sector by
  * sector and hands them to the groups like cards.
  */
 #include <errno.h>
@@ -142,7 +142,7 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq)
 		total += io.length;
 		named(l, &io, &place, &addr);
 		CU_ASSERT_EQUAL_FATAL(io.kind, rq->kind);
-		if (rq->kind > PROT_WRITE) {	/* without runs: whoever lies there */
+		if (rq->kind > PROT_WRITE) {	/* without runs: all that lies there */
 			CU_ASSERT_EQUAL_FATAL(io.nr_runs, 0);
 			for (s = 0; s < sectors; s++)
 				if (map[s].place == place && map[s].addr >= addr &&

@@ -103,7 +103,7 @@ static void test_attach(void)
 	}
 }
 
-/* On disk it is little endian, whoever wrote it. */
+/* On disk it is little endian, whatever machine wrote it. */
 static void test_bytes(void)
 {
 	u64 block[512 / 8] = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the engine of a large group looks at: as much as changed, not as much as
+ * How much the engine of a large group scans: as much as changed, not as much as
  * there is. Built with PROT_COUNT; a million regions, 304 blocks a bitmap.
  */
 #include <errno.h>
@@ -62,7 +62,7 @@ static struct prot_group *make(void)
 	return make_many(8, 4);
 }
 
-/* Entries looked at on the way. */
+/* Entries scanned meanwhile. */
 static u64 write_at(struct prot_group *g, u64 addr)
 {
 	u32 before = done;
@@ -172,7 +172,7 @@ static void test_many(void)
 	free(g);
 }
 
-/* Nor does giving a buffer or a slot back look at all ops. */
+/* Nor does giving a buffer or a slot back scan all ops. */
 static void test_many_ec(void)
 {
 	struct prot_group_config c = { .bytes = 64 << 20, .in_sync = 7, .epoch = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which of the drives that a look finds are taken up, and what is said of the others. */
+/* Which of the drives that a scan finds are taken up, and what is said of the others. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/kernel.h>
@@ -14,7 +14,7 @@
 struct meshd D = { .stop = -1 };
 pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct muuid id = { { 5 } };
-static struct probe *found, *second;	/* by the look; freed by it */
+static struct probe *found, *second;	/* by the scan; freed by it */
 static u64 newer;
 static int taken;
 static bool noted, strange, twin;
@@ -77,7 +77,7 @@ static struct {
 	const char *state;
 	u8	label, owner;	/* on it; 0: none that can be read, 255: it does not answer */
 	bool	gone;		/* the kernel has given it up */
-	u8	host;		/* who this one was when it was added */
+	u8	host;		/* the identity of this one when it was added */
 } kernel[9];
 static size_t nr_kernel;
 static int kernel_err;
@@ -245,7 +245,7 @@ int read_line(char *out, size_t size, const char *fmt, ...)
 	return read_err;
 }
 
-/* A snapshot of it was put back: not served without a person's word, not forgotten. */
+/* A snapshot of it was put back: not served without an administrator's command, not forgotten. */
 static void test_older(void)
 {
 	newer = 57;
@@ -292,7 +292,7 @@ static void test_unexported(void)
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
-/* By itself it takes what this host exported last, and has not been told to leave. */
+/* By itself it takes what this host exported last, and has no order to leave. */
 static void test_not_ours(void)
 {
 	struct probe *p;
@@ -313,7 +313,7 @@ static void test_not_ours(void)
 	CU_ASSERT_EQUAL(taken, 0);
 }
 
-/* Not passed over in silence: nobody else would find out why the volumes are away. */
+/* Not passed over in silence: no other message would say why the volumes are away. */
 static void test_cluster(void)
 {
 	strange = true;
@@ -332,18 +332,18 @@ static void wait_for(int *count, int want)
 	CU_ASSERT_EQUAL(__atomic_load_n(count, __ATOMIC_SEQ_CST), want);
 }
 
-/* A shelf loses its power: one drive that is slow to end holds up no other, and no look. */
+/* A shelf loses its power: one drive that is slow to end holds up no other, and no scan. */
 static void test_lost(void)
 {
 	losts = 3;
 	slow = true;
 	look(NULL);
 	wait_for(&stops, 3);
-	CU_ASSERT_EQUAL(drops, 3);	/* a look's own */
+	CU_ASSERT_EQUAL(drops, 3);	/* a scan's own */
 	look(NULL);			/* they are ending already */
 	CU_ASSERT_EQUAL(stops, 3);
 	CU_ASSERT_EQUAL(drops, 9);
-	/* One that came back meanwhile is looked at again later. */
+	/* One that came back meanwhile is checked again later. */
 	ending = &lost[0];
 	look(drive_found());
 	CU_ASSERT_EQUAL(taken, 0);
@@ -392,7 +392,7 @@ static void test_taken_over(void)
 		{ 15, "up", 255, 0, false, 1 },
 		{ 16, "gone", 16, 2, false, 1 },
 		{ 17, "up", 17, 2, false, 1 },
-		{ 18, "up", 18, 2, false, 2 },	/* who this host was before its state was lost */
+		{ 18, "up", 18, 2, false, 2 },	/* this host's identity before its state was lost */
 	}, sizeof(kernel));
 	nr_kernel = 9;
 	look(NULL);
@@ -401,7 +401,7 @@ static void test_taken_over(void)
 	nr_kernel = 0;
 }
 
-/* Drives that hang hold up neither one another nor what comes after the look. */
+/* Drives that hang hold up neither one another nor what comes after the scan. */
 static void test_taken_hang(void)
 {
 	memcpy(kernel, (typeof(kernel)) {
@@ -422,7 +422,7 @@ static void test_taken_hang(void)
 	nr_kernel = 0;
 }
 
-/* What peers are told of it: it is served, whatever a look at its label says. */
+/* What is reported to peers: it is served, whatever a check of its label says. */
 static void test_left(void)
 {
 	struct mgmt_drive m;
@@ -461,7 +461,7 @@ static void stop_thread(pthread_t t, int fd)
 	pthread_join(t, NULL);
 }
 
-/* No event comes when another host writes a label: it is looked at all the same. */
+/* No event comes when another host writes a label: it is checked nevertheless. */
 static void test_left_later(void)
 {
 	int none[2];

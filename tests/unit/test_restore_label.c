@@ -316,7 +316,7 @@ static void test_objections(void)
 	forced("no layout record");
 }
 
-/* It was erased and used again: which of the two it is no record can tell. */
+/* It was erased and used again: no record can show which of the two it is. */
 static void test_erased(void)
 {
 	begin();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the store keeps of what is begun, and until when. Its file damaged under it: what cannot be read is an error, and no list of
- * nothing or of a part, since what a list does not have is forgotten and freed.
+ * What the store keeps of what is begun, and until when. With its file damaged, what cannot
+ * be read is an error, and not an empty or partial list, since what a list does not have is
+ * forgotten and freed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -362,7 +363,7 @@ static int of_another_version(void)
 	return errors;
 }
 
-/* In a process of its own: what is broken stays so. */
+/* In its own process: what is broken stays so. */
 static int alone(int (*fn)(void))
 {
 	int status = 1;

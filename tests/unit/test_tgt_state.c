@@ -65,7 +65,7 @@ static void open_promises(void)
 				CU_ASSERT(f.generation >= f.seen);
 				CU_ASSERT(!f.old_self && !f.others_dying && !f.claimed);
 			}
-			/* Who was not noted as the holder has to wait, or was there before. */
+			/* A host that is not the noted holder has to wait, or was there before. */
 			if (f.grace && !f.noted && !f.holder_none && !f.holder_self && !f.preempt &&
 			    !(f.again && !f.rw))
 				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
@@ -135,14 +135,14 @@ static void open_examples(void)
 	f.other_rw = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
 	f.preempt = true;
-	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);	/* a reader fences nobody */
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);	/* a reader fences no host */
 	f.rw = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_FENCE);
 	f.old_self = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_DRAINING);
 }
 
-/* A target has just started: writer, reader and somebody new. */
+/* A target has just started: writer, reader and a newcomer. */
 static void open_after_start(void)
 {
 	struct tgt_open_facts f = { .grace = true, .rw = true };
@@ -176,7 +176,7 @@ static void open_after_start(void)
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_HELD);
 }
 
-/* Between the fence and the preemptor's next question the fenced host is back. */
+/* Between the fence and the preemptor's next request the fenced host is back. */
 static void open_claimed(void)
 {
 	struct tgt_open_facts f = {

@@ -198,7 +198,7 @@ static bool start(struct world *w, struct actor *a, u8 self)
 	return true;
 }
 
-/* One record; @late: it is on its way when the host gives up. */
+/* One record; @late: it is in flight when the host gives up. */
 static bool put_next(struct world *w, struct actor *a, u8 self, bool late)
 {
 	u8 n = members(w, a->target);
@@ -289,7 +289,7 @@ static void undo(struct world *w, struct actor *a)
 	a->intent = 0;
 }
 
-/* attach --stale with an extend that cannot be finished: undone if nobody used it. */
+/* attach --stale with an extend that cannot be finished: undone unless it was used. */
 static bool undo_extend(struct world *w, u8 n)
 {
 	struct actor *a = &w->a[n];
@@ -308,7 +308,7 @@ static bool undo_extend(struct world *w, u8 n)
 	return true;
 }
 
-/* The other host detaches the volume: nothing tells any more that it had it. */
+/* The other host detaches the volume: nothing shows any more that it had it. */
 static bool release(struct world *w, u8 n)
 {
 	bool any = false;
@@ -456,7 +456,7 @@ static void third(const struct world *now)
 	struct world w = *now;
 	struct truth t = seen(&w, w.m);
 
-	/* What the lost drive had part in nobody gets, before it is undone. */
+	/* No host gets what the lost drive had part in, before it is undone. */
 	if (w.lost && truth_pick(&t).verdict != TRUTH_WHOLE)
 		return;
 	memset(&w.late, 0, sizeof(w.late));
@@ -648,7 +648,7 @@ static void test_pick(void)
 	w = two(2, 2, 2, 3, true);
 	p = picked(&w, &t);
 	CU_ASSERT(p.verdict == TRUTH_NONE && p.top);
-	/* A later label whose record nobody has. */
+	/* A later label whose record no drive has. */
 	w = two(1, 1, 3, 4, false);
 	picked(&w, &t);
 	t.records = 1;
@@ -736,7 +736,7 @@ static void test_pending(void)
 	CU_ASSERT_EQUAL(pending(two(1, 1, 0, 0, true)), PENDING_WAIT);
 	CU_ASSERT_EQUAL(pending(two(2, 2, 1, 1, true)), PENDING_COMPLETE);
 	CU_ASSERT_EQUAL(pending(two(2, 2, 0, 0, true)), PENDING_COMPLETE);
-	/* Somebody went on from there, or beside it. */
+	/* Another host went on from there, or beside it. */
 	CU_ASSERT_EQUAL(pending(two(2, 2, 3, 4, true)), PENDING_WAIT);
 	CU_ASSERT_EQUAL(pending(two(2, 2, 2, 3, true)), PENDING_WAIT);
 	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);

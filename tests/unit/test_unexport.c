@@ -12,7 +12,7 @@
 
 pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 static int forgotten, noted, note_err;
-static u32 opens;		/* what the kernel had when it was asked first */
+static u32 opens;		/* what the kernel had when it was first queried */
 
 /* By then the kernel has given it up. */
 void device_forget(const struct muuid *u) { (void)u; forgotten++; CU_ASSERT_PTR_NULL(kernel_state); }
@@ -136,7 +136,7 @@ static void test_late_extent(void)
 	CU_ASSERT(listed() && !d->label->flags && d->label->extents == 1);
 }
 
-/* What is opened after the first question is the kernel's to say, and stays. */
+/* After the first request the kernel says what was opened since, and that stays. */
 static void test_opened(void)
 {
 	struct label_disk disk;
@@ -301,7 +301,7 @@ static void test_unwritable(void)
 	CU_ASSERT(!listed());
 }
 
-/* What the device says at once is not that nobody waits any more: it stays. */
+/* An ETIMEDOUT of the device itself is not the end of our own wait: it stays. */
 static void test_times_out(void)
 {
 	rig_begin(LABEL_READY);

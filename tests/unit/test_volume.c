@@ -116,7 +116,7 @@ static void test_plain(void)
 	CU_ASSERT(kernel.there && kernel.version == 1 && kernel.members == 2);
 }
 
-/* What a person calls "data" may be another volume since. */
+/* What a user calls "data" may be another volume since. */
 static void test_renamed(void)
 {
 	struct store_volume v;
@@ -130,7 +130,7 @@ static void test_renamed(void)
 	CU_ASSERT(!strcmp(v.name, "data2"));
 	CU_ASSERT(!bring("data2", false) && kernel.there && kernel.version == 2);
 
-	/* By UUID, and by nobody who might mean another. */
+	/* By UUID, and by no caller that might mean another. */
 	rig_new(2);
 	rename_elsewhere(2);
 	CU_ASSERT(!bring("01000000-0000-0000-0000-000000000000", false) && kernel.there);
@@ -182,7 +182,7 @@ static void test_moved(void)
 	at[0].host = 1;
 	CU_ASSERT(!used_by("h0"));
 	CU_ASSERT(!bring("data", false) && kernel.there);
-	/* The store knows by now, so that no host need be asked. */
+	/* The store knows by now, so that it need not query any host. */
 	down[0] = down[1] = true;
 	CU_ASSERT(!used_by("h0"));
 	CU_ASSERT(used_by("h1") && has(why, "cannot be reached") && has(why, "lost for good"));
@@ -268,7 +268,7 @@ static void test_change_waits(void)
 	v.attached = true;
 	CU_ASSERT(pending_settle(&v, why) == -ENODEV && survives());
 	CU_ASSERT(kernel.version == 1 && kernel.members == 2 && kernel.opens_at[1] == 1);
-	/* Another host has it since: what it wrote is not opened by who missed it. */
+	/* Another host has it since: what it wrote is not opened by a host that missed it. */
 	kernel.opens_at[0] = 1;
 	at[0].e.holder = (struct muuid) { { 12 } };
 	CU_ASSERT(pending_settle(&v, why) && kernel.opens_at[0] == 1);
@@ -348,7 +348,7 @@ static void test_store_full(void)
 
 /*
  * It may be undone as long as the store does not have it: until then the device has the size
- * before, so that nobody uses what would be given up. A host that is silent has lost nothing.
+ * before, so that nothing uses what would be given up. A host that is silent has lost nothing.
  */
 static void test_extend_full(void)
 {
@@ -410,7 +410,7 @@ static void test_lost_member(void)
 	at[2].host = HOSTS;
 	rig_load(&v, l);
 	CU_ASSERT(v.pending && pending_settle(&v, why) && bring("data", false));
-	/* Who reads does not take it over: it could not be undone any more. */
+	/* A reader does not take it over: it could not be undone any more. */
 	CU_ASSERT(read_now(true) == -EROFS && !kernel.there && has(why, "for writing once"));
 	rig_load(&v, l);
 	CU_ASSERT(v.pending && v.version == 1 && l->members == 2);
@@ -444,7 +444,7 @@ static void test_lost_member(void)
 	rig_load(&v, l);
 	CU_ASSERT(v.version > 2 && at[0].e.version == v.version && at[1].e.version == v.version);
 	CU_ASSERT(kernel.members == 2 && kernel.version == v.version);
-	/* It comes back: a label of nobody, which no record names. */
+	/* It comes back: a label of no layout, which no record names. */
 	at[2].host = 0;
 	CU_ASSERT(!bring("data", false) && kernel.members == 2);
 	free(next);

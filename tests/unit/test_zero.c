@@ -118,7 +118,7 @@ static void test_zeroes(void)
 	no_punch = no_zeroout = false;
 }
 
-/* A position on the way is not the end: it goes on from there. */
+/* A position before the end is not the end: zeroing goes on from there. */
 static void test_goes_on(void)
 {
 	struct note n = { ext, 2 * MIB };

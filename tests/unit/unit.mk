@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Unit tests: each test_NAME.c is a program of its own, linked with all pure
+# Unit tests: each test_NAME.c is its own program, linked with all pure
 # files and the userspace formats, under ASan and UBSan. `check-unit` runs them;
 # `check-s390x` runs the same on a big-endian machine (qemu-user), because every
-# format is little endian and nobody notices on x86; `check-arm64` compiles.
+# format is little endian and a mistake is not noticed on x86; `check-arm64` compiles.
 
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)

@@ -240,7 +240,7 @@ static void answer_volumes(u32 host, json_t *data)
 	jset_u64(data, "late", 0);
 }
 
-/* The asker's beliefs alone: who may free it is the drive's own host to judge. */
+/* The requester's beliefs alone: whether it may free it is the drive's own host to judge. */
 static int answer_free(u32 host, const struct mgmt_req *q, char *why)
 {
 	u32 i;
@@ -364,7 +364,7 @@ int kernel_del(const struct muuid *uuid, bool force)
 }
 
 /*
- * It opens each member at the version of its label, and notes who writes there. One that has
+ * It opens each member at the version of its label, and notes the writer there. One that has
  * the layout already needs no member for it. A member that it has does not learn to preempt.
  */
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)

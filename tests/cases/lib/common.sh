@@ -41,5 +41,5 @@ verify() { # DEVICE fio options...
 }
 
 # A receive that was not there when a message came: credits make that a bug. Only
-# the NIC counts it, since it is asked again without end.
+# the NIC counts it, since the sender repeats it without end.
 rnr() { cat /sys/class/infiniband/*/ports/1/hw_counters/rcvd_rnr_err; }

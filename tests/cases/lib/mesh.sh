@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
-# For cases that use volumes as people do, through meshctl.
+# For cases that use volumes as an administrator does, through meshctl.
 
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

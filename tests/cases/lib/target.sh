@@ -84,7 +84,7 @@ session() { # NAME HOST NUMBER [KEYID KEY]
 	expect ok
 }
 
-# OPEN until it is answered with something other than "ask again".
+# OPEN until it is answered with something other than "try again".
 open() { # NAME EXTENT ro|rw GENERATION [preempt]
 	for _ in {1..100}; do
 		say open "$@"

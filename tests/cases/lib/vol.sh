@@ -12,14 +12,14 @@ sys=/sys/block/mesh0/mesh
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# Refused, and with words of why in which PATTERN occurs.
+# Refused, with a reason that matches PATTERN.
 refused() { # PATTERN COMMAND...
 	local pattern=$1 said; shift
 	if said=$("$@" 2>&1); then fail "was taken: $*"; fi
 	[[ $said =~ $pattern ]] || fail "refused for another reason: $said ($*)"
 }
 
-# What a case leaves behind is the next one's trouble.
+# What a case leaves behind disturbs the next one.
 vol_cleanup() {
 	local u
 	set +e		# else the first thing that is not there ends the case

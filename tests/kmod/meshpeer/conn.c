@@ -12,7 +12,7 @@
 LIST_HEAD(peer_conns);
 
 /**
- * peer_conn_lost() - it is over; wakes who waits
+ * peer_conn_lost() - it is over; wake the waiters
  * @c: connection
  */
 void peer_conn_lost(struct peer_conn *c)
@@ -139,7 +139,7 @@ static struct sockaddr *conn_from(struct peer_conn *c)
 	return c->from.ss_family ? (struct sockaddr *)&c->from : NULL;
 }
 
-/* Up to where both sides know who is who. */
+/* Up to where both sides know each other's identity. */
 static int conn_route(struct peer_conn *c)
 {
 	int ret;
@@ -441,7 +441,7 @@ int peer_bounce(struct peer_conn *c)
 }
 
 /**
- * peer_conn_end() - end a connection without a word, free what it has
+ * peer_conn_end() - end a connection without a message, free what it has
  * @c: connection, in any state
  * @id: destroy its id too; false where the CM does that
  */
@@ -487,7 +487,7 @@ void peer_conn_free(struct peer_conn *c)
 }
 
 /**
- * peer_drop() - end a connection without a word, free all of it
+ * peer_drop() - end a connection without a message, free all of it
  * @c: connection, in any state
  */
 void peer_drop(struct peer_conn *c)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Strangers without the key, whose id anybody can read on the wire: each of them
+ * Strangers without the key, whose id any host can read on the wire: each of them
  * logs in from one address as fast as it can, keeps what it gets for as long as it
  * is let, and never proves anything.
  */

@@ -27,7 +27,7 @@ static u64 odd_number(struct peer_conn *c)
 }
 
 /**
- * peer_lies() - is it time for one?
+ * peer_lies() - whether it is time for one
  * @c: connection that serves
  */
 bool peer_lies(struct peer_conn *c)
@@ -78,7 +78,7 @@ void peer_lie_accept(struct peer_conn *c, struct rdda_accept *a)
 	}
 }
 
-/* Each field of OPENED is somebody's size, shift or address. */
+/* The client uses each field of OPENED as a size, shift or address. */
 static void lie_opened(struct peer_conn *c, struct rdda_opened *a)
 {
 	switch (below(c, 10)) {
@@ -318,7 +318,7 @@ static void flood(struct peer_conn *c)
 }
 
 /**
- * peer_lie_unasked() - say something that nobody waits for
+ * peer_lie_unasked() - send a message that the client does not expect
  * @c: connection, with a bounce arena
  */
 void peer_lie_unasked(struct peer_conn *c)

@@ -7,7 +7,7 @@
  *				a wrong proof, or with the proof that OTHER sent
  *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another
  *				boot than the login's
- *   bounce NAME		register and tell the bounce arena
+ *   bounce NAME		register and announce the bounce arena
  *   open NAME EXTENT ro|rw GENERATION [preempt]
  *   close NAME HANDLE
  *   io NAME write|read|push|zeroes|discard|flush NSID SLBA BLOCKS SEED [OPTION...]
@@ -24,7 +24,7 @@
  *   drop NAME | all
  *   hammer HOST ADDR PORT KEYID FROM...	log in from each of these addresses, all the time
  *   unhammer all		what came of it
- *   serve ADDR PORT PERMILLE SEED	be a target that lies so often, at most
+ *   serve ADDR PORT PERMILLE SEED	be a target that lies that often, at most
  *   served all			what came of it
  *   unserve all
  */

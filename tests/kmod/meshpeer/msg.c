@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sends, receives, and who waits for which answer. */
+/* Sends, receives, and waits for answers. */
 #define pr_fmt(fmt) "meshpeer: " fmt
 #include <linux/slab.h>
 
@@ -42,7 +42,7 @@ int peer_post(struct peer_conn *c, struct ib_send_wr *first, struct ib_send_wr *
 	ret = ib_post_send(c->q.qp, first, NULL);
 	if (ret)
 		return ret;
-	/* A dead target's NIC is asked again and again; an error flushes the queue. */
+	/* Messages to a dead target's NIC are repeated; an error flushes the queue. */
 	for (; !wait_for_completion_timeout(&t.done, HZ / 10); tries++)
 		if (c->lost || tries == 10 * PEER_MS / 1000)
 			ib_modify_qp(c->q.qp, &err, IB_QP_STATE);
@@ -77,7 +77,7 @@ int peer_send(struct peer_conn *c, const void *msg, size_t len)
 /**
  * peer_wait() - until something is so
  * @c: connection
- * @cond: asked under its lock
+ * @cond: called under its lock
  * @arg: for @cond
  * @ms: at most
  *
@@ -295,7 +295,7 @@ int peer_rx_setup(struct peer_conn *c, unsigned int nr)
 }
 
 /**
- * peer_rx_free() - the reverse, after the queue pair is destroyed
+ * peer_rx_free() - undo peer_rx_setup(), after the queue pair is destroyed
  * @c: connection
  */
 void peer_rx_free(struct peer_conn *c)

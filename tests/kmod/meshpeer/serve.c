@@ -2,7 +2,7 @@
 /*
  * The other role: a target that keeps to the protocol most of the time and then
  * lies. It has no drives; what is read from it is what its arena holds. Each
- * connection has a seed of its own, and tells lies as often as its throw of
+ * connection has its own seed, and lies as often as its throw of
  * dice says; liar.c has the lies.
  */
 #define pr_fmt(fmt) "meshpeer: " fmt
@@ -410,7 +410,7 @@ void peer_unserve(void)
 	}
 	list_for_each_entry(li, &listeners, node)
 		wait_event(all_gone, !atomic_read(&li->live));
-	/* Those that said so may still be on their way out. */
+	/* Those that said so may still be ending. */
 	flush_workqueue(serve_wq);
 	list_for_each_entry_safe(li, next, &listeners, node) {
 		list_del(&li->node);

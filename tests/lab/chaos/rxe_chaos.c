@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Late WRITEs and READs out of order for rdma_rxe; rxe_chaos.h says what and
+ * Late WRITEs and READs out of order for rdma_rxe; rxe_chaos.h says what they do and
  * what never. One lock and one list for all QPs: this is for finding faults,
- * not for speed, and a copy is made under the lock so that whoever flushes
- * knows that nothing of his is being placed when he returns.
+ * not for speed, and a copy is made under the lock so that a flusher
+ * knows that nothing of its own is being placed when it returns.
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
@@ -92,7 +92,7 @@ static bool chaos_roll(int bit)
 }
 
 /*
- * Not parts of a long READ's response: rdma_rxe asks for the rest from where it
+ * Not parts of a long READ's response: rdma_rxe requests the rest from where it
  * was lost, takes the answer for an error, and warns.
  */
 bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
@@ -336,7 +336,7 @@ int rxe_chaos_read_copy(struct rxe_qp *qp, struct resp_res *res,
 	if (found) {
 		at = res->read.va - found->iova;
 		if (res->replay || at + len > found->len) {
-			/* asked for again: memory as it is now will do */
+			/* requested again: memory as it is now will do */
 			list_del(&found->entry);
 			kfree(found);
 			found = NULL;

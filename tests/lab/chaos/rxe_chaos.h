@@ -11,7 +11,7 @@
  * What holds whatever the bits say: everything written on a QP is placed before
  * a receive completion, an atomic or a flush of that QP; nothing is placed once
  * its QP is destroyed or reset, or its MR deregistered or invalidated (what was
- * stashed is placed before that returns). Memory windows are not looked after.
+ * stashed is placed before that returns). Memory windows are not handled.
  */
 #ifndef RXE_CHAOS_H
 #define RXE_CHAOS_H
@@ -29,10 +29,10 @@ bool rxe_chaos_stash(struct rxe_qp *qp, struct rxe_pkt_info *pkt,
 void rxe_chaos_flush_qp(struct rxe_qp *qp);
 void rxe_chaos_flush_mr(struct rxe_mr *mr);
 
-/* The QP goes or starts anew: place its stash, forget its samples. */
+/* The QP goes or starts again: place its stash, forget its samples. */
 void rxe_chaos_forget_qp(struct rxe_qp *qp);
 
-/* Is this packet, which has just arrived, to be lost? */
+/* Whether this packet, which has just arrived, is to be lost. */
 bool rxe_chaos_lose(struct rxe_pkt_info *pkt);
 
 /* Before a new READ is served: let what stands behind it pass. */

@@ -30,7 +30,7 @@ meshd_up() { # [PROGRAM [OPTION...]]
 	meshd_pid=$!
 	for ((i = 0; i < 600; i++)); do
 		meshctl version >/dev/null 2>&1 && return
-		kill -0 $meshd_pid 2>/dev/null || return 0	# told to die early
+		kill -0 $meshd_pid 2>/dev/null || return 0	# ordered to die early
 		sleep 0.1
 	done
 	fail "meshd does not answer"

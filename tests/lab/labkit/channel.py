@@ -147,7 +147,7 @@ class Command:
             if kind == b"A" and body.decode() == self.job["nonce"]:
                 self.begun = True
             elif not self.begun:
-                continue                # left over from who used the port before
+                continue                # left over from the port's last user
             elif kind == b"o":
                 _write_all(self.stdout, body)
             elif kind == b"e":

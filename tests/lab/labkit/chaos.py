@@ -12,7 +12,7 @@ OWN = ("rxe_chaos.c", "rxe_chaos.h")
 SOURCE = "drivers/infiniband/sw/rxe"
 
 # LATE_WRITES, READ_SWAP and WRITE_OVERTAKES of rxe_chaos.c: what stays within
-# the rules for everybody. READ_OLD (2) is for what claims not to need them.
+# the rules for all users. READ_OLD (2) is for what claims not to need them.
 DEFAULT_BITS = 13
 
 INCLUDE = ('#include "rxe_loc.h"\n', '#include "rxe_loc.h"\n#include "rxe_chaos.h"\n')

@@ -119,7 +119,7 @@ class Guest:
     def _cmdline(self):
         words = [CMDLINE]
         if self.kernel_name == "debug":
-            # While the boot CPU is looked at, 5-level page tables seem to be
+            # While the boot CPU is probed, 5-level page tables seem to be
             # off, and KASAN takes an interrupt's accesses for wild ones.
             words.append("no5lvl")
         if self.icount:

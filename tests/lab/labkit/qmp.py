@@ -33,7 +33,7 @@ class Qmp:
         while True:
             line = self.file.readline()
             if not line:
-                return None             # it quit, as asked
+                return None             # it quit, as requested
             reply = json.loads(line)
             if "error" in reply:
                 raise LabError(f"QEMU: {command}: {reply['error']['desc']}")

@@ -11,7 +11,7 @@ from .channel import Command, GuestGone, Timeout
 from .common import LAB, LOGS, TMP, LabError, say, size
 from .guest import Drive, Guest
 
-# What the guest has its own of; the host's is seen below /run/host there.
+# What the guest has for itself; the host's is seen below /run/host there.
 SHADOWED = ("/tmp/", "/run/", "/var/run/", "/dev/", "/proc/", "/sys/")
 
 # Exit statuses of our own, beside the script's.

@@ -29,8 +29,8 @@ void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 	if (time_after(req->retry_at, req->deadline))
 		req->retry_at = req->deadline;
 	trace_mesh_request_requeue(blk_mq_rq_from_pdu(req), req->tries,
-				max_t(long, req->retry_at - now, 0),
-				max_t(long, req->deadline - now, 0));
+				   max_t(long, req->retry_at - now, 0),
+				   max_t(long, req->deadline - now, 0));
 	spin_lock_irqsave(&vol->retry_lock, flags);
 	list_add_tail(&req->node, &vol->retry);
 	spin_unlock_irqrestore(&vol->retry_lock, flags);
@@ -76,7 +76,7 @@ static void mesh_retry_ready_work(struct work_struct *work)
 }
 
 static void mesh_retry_all(struct mesh_volume *vol, struct list_head *todo, bool woken,
-			  struct list_head *later)
+			   struct list_head *later)
 {
 	struct mesh_req *req, *next;
 	struct mesh_batch batch;

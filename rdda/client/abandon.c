@@ -70,7 +70,8 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 		if (slot->state == RDDA_SLOT_FREE)
 			continue;
 		/* What only waited for its send completion has its outcome. */
-		rdda_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK, ended);
+		rdda_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK,
+			       ended);
 	}
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->sq_wait);

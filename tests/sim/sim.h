@@ -193,12 +193,20 @@ struct sim_world {
 	_Alignas(8) uint8_t engine[SIM_ENGINE];
 };
 
+static inline uint64_t sim_all(const struct sim_world *w)
+{
+	return (1ULL << w->cfg.copies) - 1;
+}
+
 /* world.c */
 void sim_init(struct sim_world *w, const struct sim_config *c);
-/* Do it if it is possible now; false: it was not. */
-int sim_do(struct sim_world *w, const struct sim_action *a);
-/* Finish everything, then check every sector and copy. */
-void sim_settle(struct sim_world *w);
+void sim_attach(struct sim_world *w);		/* the engine begins anew, from the store */
+void sim_pump(struct sim_world *w);		/* until it has nothing more to say */
+int sim_complete(struct sim_world *w, int n);	/* the n-th of those answered ends */
+int sim_together(struct sim_world *w, uint32_t op);	/* all those answered of an op end */
+int sim_fail(struct sim_world *w, int n);	/* the n-th of silent members ends with an error */
+/* What is in flight to @members is over: what @m says lands. */
+void sim_resolve(struct sim_world *w, uint64_t members, uint64_t m);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */
 const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th of those answered */
 /* Of what is in flight, the parts of a sector that land or not by themselves. */
@@ -207,9 +215,15 @@ int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too *
 struct prot_group *sim_group(struct sim_world *w);
 void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern int sim_trace;				/* print what happens */
+
+/* action.c */
+/* Do it if it is possible now; false: it was not. */
+int sim_do(struct sim_world *w, const struct sim_action *a);
 void sim_print_action(FILE *f, const struct sim_action *a);
 
 /* check.c */
+/* Finish everything, then check every sector and copy. */
+void sim_settle(struct sim_world *w);
 void sim_check_sets(struct sim_world *w);
 /* A sector of @member changes; a scrub has to repair it, or to report it. */
 int sim_rot(struct sim_world *w, int member, int sector);

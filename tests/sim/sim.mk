@@ -15,7 +15,7 @@ SIM_SECONDS  ?= 3600
 SIM_PURE    := layout op linear stripe redundant record journal set region group member bitmap sync mirror
 SIM_PURE    += ec ec_plan ec_rows ec_codec ec_ring ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
-SIM_FILES   := $(SIM_PURE:%=protect/%.c) tests/sim/world.c tests/sim/check.c tests/sim/oracle.c
+SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c)
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 

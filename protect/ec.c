@@ -41,27 +41,6 @@ bool prot_ec_config_ok(const struct prot_group_config *c)
 	       c->ops > PROT_OP_BARRIER + 1;
 }
 
-static u64 rings_at(const struct prot_group_config *c, u64 records)
-{
-	return round_up(records, (u64)c->slot_head);
-}
-
-/* Bytes of the rings, and of what aligns them behind @records bytes. */
-u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
-{
-	return rings_at(c, records) - records +
-	       (u64)c->rings * c->slots * (c->slot_head + c->slot_bytes);
-}
-
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot)
-{
-	u64 records = (u64)g->cfg.lba * (2 + g->shape.nr_bitmaps * g->shape.nr_blocks);
-	u64 head = g->cfg.slot_head - g->cfg.lba;
-
-	return g->cfg.meta[member] + rings_at(&g->cfg, records) + head +
-	       ((u64)ring * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
-}
-
 /* Sizes of buffers; where they lie is group.c's. */
 void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c)
 {

@@ -270,8 +270,6 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
-/* Where the rings of a member begin, and a slot of one. */
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);
 
 /* ec_plan.c: -EIO when there are not enough members to read from */
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
@@ -279,6 +277,7 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* its address */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);

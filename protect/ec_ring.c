@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings: transaction ids, the ring's slots, watermarks, gate and retirement.
+ * Rings: where they lie, transaction ids, the ring's slots, watermarks, gate and
+ * retirement.
  *
  *   txid   .. 41   42   43   44   45   46   47
  *             retired |  in flight   |    next
@@ -18,6 +19,27 @@
 #include <asm/byteorder.h>
 
 #include "protect/ec_priv.h"
+
+static u64 rings_at(const struct prot_group_config *c, u64 records)
+{
+	return round_up(records, (u64)c->slot_head);
+}
+
+/* Bytes of the rings, and of what aligns them behind @records bytes. */
+u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
+{
+	return rings_at(c, records) - records +
+	       (u64)c->rings * c->slots * (c->slot_head + c->slot_bytes);
+}
+
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot)
+{
+	u64 records = (u64)g->cfg.lba * (2 + g->shape.nr_bitmaps * g->shape.nr_blocks);
+	u64 head = g->cfg.slot_head - g->cfg.lba;
+
+	return g->cfg.meta[member] + rings_at(&g->cfg, records) + head +
+	       ((u64)ring * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
+}
 
 void prot_ec_rings_reset(struct prot_group *g)
 {

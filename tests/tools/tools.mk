@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Test tools: one program a file, in build/bin.
+# Test tools: one program a file or folder, in build/bin.
 tools-c := $(wildcard tests/tools/*.c)
-tools-bin := $(tools-c:tests/tools/%.c=$(BUILD)/bin/%)
+tools-bin := $(tools-c:tests/tools/%.c=$(BUILD)/bin/%) $(BUILD)/bin/blkctl
+TOOLS_FLAGS = -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0 jansson)
+TOOLS_LIBS  = $(shell pkg-config --libs libnl-genl-3.0 jansson)
 
 $(BUILD)/bin/%: tests/tools/%.c driver/uapi/meshblk.h
 	@mkdir -p $(@D)
-	$(CC) -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0 jansson) \
-		-o $@ $< $(shell pkg-config --libs libnl-genl-3.0 jansson)
+	$(CC) $(TOOLS_FLAGS) -o $@ $< $(TOOLS_LIBS)
+
+BLKCTL_SRC := $(wildcard tests/tools/blkctl/*.c)
+
+$(BUILD)/bin/blkctl: $(BLKCTL_SRC) tests/tools/blkctl/blkctl.h driver/uapi/meshblk.h
+	@mkdir -p $(@D)
+	$(CC) $(TOOLS_FLAGS) -o $@ $(BLKCTL_SRC) $(TOOLS_LIBS)
 
 # With meshd's own link: a peer that says what it likes.
 MGMTCTL_SRC := tests/tools/mgmtctl.c $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c \

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Answers and events as JSON. */
+#include <stdio.h>
+
+#include "tests/tools/blkctl/blkctl.h"
+
+static json_t *stats_json(struct nlattr *nest)
+{
+	static const char *const names[MESHBLK_S_MAX + 1] = {
+		[MESHBLK_S_READS] = "reads", [MESHBLK_S_READ_BYTES] = "read_bytes",
+		[MESHBLK_S_WRITES] = "writes", [MESHBLK_S_WRITE_BYTES] = "write_bytes",
+		[MESHBLK_S_DISCARDS] = "discards", [MESHBLK_S_ERRORS] = "errors",
+		[MESHBLK_S_RETRIES] = "retries", [MESHBLK_S_INFLIGHT] = "inflight",
+		[MESHBLK_S_RDMA_SENDS] = "sends", [MESHBLK_S_RDMA_WRITES] = "rdma_writes",
+		[MESHBLK_S_RDMA_READS] = "rdma_reads", [MESHBLK_S_PUSHES] = "pushes",
+		[MESHBLK_S_COMMANDS] = "commands", [MESHBLK_S_RECONNECTS] = "reconnects",
+	};
+	json_t *o = json_object();
+	struct nlattr *a;
+	int rem;
+
+	nla_for_each_nested(a, nest, rem)
+		if (nla_type(a) <= MESHBLK_S_MAX && names[nla_type(a)])
+			json_object_set_new(o, names[nla_type(a)], json_integer(nla_get_u64(a)));
+	return o;
+}
+
+static json_t *member_json(struct nlattr *nest)
+{
+	json_t *o = json_object();
+	struct nlattr *a;
+	int rem;
+
+	nla_for_each_nested(a, nest, rem) {
+		switch (nla_type(a)) {
+		case MESHBLK_M_EXTENT_UUID:
+			json_object_set_new(o, "uuid", json_string(show_uuid(nla_data(a))));
+			break;
+		case MESHBLK_M_STATE:
+			json_object_set_new(o, "state", json_string(nla_get_string(a)));
+			break;
+		case MESHBLK_M_PATH:
+			json_object_set_new(o, "path", json_string(nla_get_string(a)));
+			break;
+		case MESHBLK_M_ERROR:
+			json_object_set_new(o, "error", json_integer((int32_t)nla_get_u32(a)));
+			break;
+		case MESHBLK_M_SIZE:
+			json_object_set_new(o, "size", json_integer(nla_get_u64(a)));
+			break;
+		case MESHBLK_M_STATS:
+			json_object_set_new(o, "stats", stats_json(a));
+			break;
+		}
+	}
+	return o;
+}
+
+static json_t *value_json(struct nlattr *a)
+{
+	switch (nla_type(a)) {
+	case MESHBLK_A_VOLUME_UUID: case MESHBLK_A_HOST_UUID:
+		return json_string(show_uuid(nla_data(a)));
+	case MESHBLK_A_NAME: case MESHBLK_A_STATE: case MESHBLK_A_DISK: case MESHBLK_A_REASON:
+	case MESHBLK_A_ADDR:
+		return json_string(nla_get_string(a));
+	case MESHBLK_A_EPOCH: case MESHBLK_A_SIZE: case MESHBLK_A_ARENA:
+		return json_integer(nla_get_u64(a));
+	case MESHBLK_A_ERROR:
+		return json_integer((int32_t)nla_get_u32(a));
+	case MESHBLK_A_PORT:
+		return json_integer(nla_get_u16(a));
+	case MESHBLK_A_READONLY:
+		return json_true();
+	case MESHBLK_A_STATS:
+		return stats_json(a);
+	default:
+		return json_integer(nla_get_u32(a));
+	}
+}
+
+json_t *answer_json(struct nl_msg *msg)
+{
+	static const char *const names[MESHBLK_A_MAX + 1] = {
+		[MESHBLK_A_VOLUME_UUID] = "uuid", [MESHBLK_A_NAME] = "name",
+		[MESHBLK_A_STATE] = "state", [MESHBLK_A_DISK] = "disk",
+		[MESHBLK_A_REASON] = "reason", [MESHBLK_A_EPOCH] = "epoch",
+		[MESHBLK_A_SIZE] = "size", [MESHBLK_A_ERROR] = "error",
+		[MESHBLK_A_READONLY] = "readonly", [MESHBLK_A_LBA] = "lba",
+		[MESHBLK_A_OPENERS] = "openers", [MESHBLK_A_IO_TIMEOUT_MS] = "io_timeout_ms",
+		[MESHBLK_A_EVENT] = "event", [MESHBLK_A_INDEX] = "index",
+		[MESHBLK_A_TARGET_ID] = "target", [MESHBLK_A_ADDR] = "addr",
+		[MESHBLK_A_PORT] = "port", [MESHBLK_A_SESSION] = "session",
+		[MESHBLK_A_CHANNELS] = "channels", [MESHBLK_A_ARENA] = "arena",
+		[MESHBLK_A_STATS] = "stats", [MESHBLK_A_HOST_UUID] = "host",
+	};
+	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(msg));
+	json_t *o = json_object(), *members = NULL;
+	struct nlattr *a, *e;
+	int rem, rem2;
+
+	nla_for_each_attr(a, genlmsg_attrdata(g, 0), genlmsg_attrlen(g, 0), rem) {
+		if (nla_type(a) == MESHBLK_A_MEMBERS) {
+			if (!members) {
+				members = json_array();
+				json_object_set_new(o, "members", members);
+			}
+			nla_for_each_nested(e, a, rem2)
+				json_array_append_new(members, member_json(e));
+		} else if (nla_type(a) <= MESHBLK_A_MAX && names[nla_type(a)]) {
+			json_object_set_new(o, names[nla_type(a)], value_json(a));
+		}
+	}
+	return o;
+}
+
+int print_answer(struct nl_msg *msg, void *arg)
+{
+	json_t *o = answer_json(msg);
+
+	(void)arg;
+	json_dumpf(o, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(o);
+	return NL_OK;
+}

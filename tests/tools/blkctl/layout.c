@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Members and segments: from the command line or JSON into VOLUME_SET. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tools/blkctl/blkctl.h"
+
+/* A UUID for member @i of volume @vol, always the same. */
+struct uuid derive_uuid(struct uuid vol, unsigned int i)
+{
+	/* Not at the end, where volumes of a case are numbered: no extent has two. */
+	vol.b[0] ^= 0xa5;
+	vol.b[10] += i >> 8;
+	vol.b[11] += i + 1;
+	return vol;
+}
+
+static void put_member(struct nl_msg *m, const struct member *x)
+{
+	struct nlattr *n = nla_nest_start(m, MESHBLK_A_MEMBER | NLA_F_NESTED);
+
+	nla_put_u8(m, MESHBLK_M_KIND, x->kind);
+	put_uuid(m, MESHBLK_M_EXTENT_UUID, &x->uuid);
+	nla_put_u64(m, MESHBLK_M_SIZE, x->size);
+	if (x->kind == MESHBLK_KIND_RDDA) {
+		nla_put_u32(m, MESHBLK_M_TARGET_ID, x->target);
+		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
+		nla_put_u64(m, MESHBLK_M_GENERATION, x->generation);
+	}
+	if (x->path[0])
+		nla_put_string(m, MESHBLK_M_PATH, x->path);
+	if (x->lba)
+		nla_put_u32(m, MESHBLK_M_LBA, x->lba);
+	nla_nest_end(m, n);
+}
+
+static void put_segment(struct nl_msg *m, const struct segment *s)
+{
+	struct nlattr *n = nla_nest_start(m, MESHBLK_A_SEGMENT | NLA_F_NESTED);
+
+	nla_put_u64(m, MESHBLK_G_START, s->start);
+	nla_put_u64(m, MESHBLK_G_LENGTH, s->length);
+	nla_put_u8(m, MESHBLK_G_LEVEL, s->level);
+	nla_put_u32(m, MESHBLK_G_STRIP, s->strip);
+	nla_put_u8(m, MESHBLK_G_DATA, s->data);
+	nla_put_u8(m, MESHBLK_G_PARITY, s->parity);
+	nla_put_u16(m, MESHBLK_G_GROUPS, s->groups);
+	nla_put(m, MESHBLK_G_MEMBERS, s->nr * 4, s->members);
+	nla_put(m, MESHBLK_G_OFFSETS, s->nr * 8, s->offsets);
+	nla_nest_end(m, n);
+}
+
+/* Members and segments in as many attributes as they need. */
+void put_layout(struct nl_msg *m, const struct member *members, int nm,
+		       const struct segment *segs, int ns)
+{
+	struct nlattr *n;
+	int i, j;
+
+	for (i = 0; i < nm;) {
+		n = nla_nest_start(m, MESHBLK_A_MEMBERS | NLA_F_NESTED);
+		for (j = 0; j < 100 && i < nm; j++)
+			put_member(m, &members[i++]);
+		nla_nest_end(m, n);
+	}
+	for (i = 0; i < ns;) {
+		n = nla_nest_start(m, MESHBLK_A_SEGMENTS | NLA_F_NESTED);
+		for (j = 0; j < 10 && i < ns; j++)
+			put_segment(m, &segs[i++]);
+		nla_nest_end(m, n);
+	}
+}
+
+/* kind:...[@UUID] */
+static struct member parse_member(const char *text, struct uuid uuid, uint32_t lba)
+{
+	struct member x = { .uuid = uuid };
+	char *s = strdup(text), *at = strrchr(s, '@'), *f[6] = { 0 }, *p = s;
+	int n = 0;
+
+	if (at) {
+		*at = 0;
+		x.uuid = parse_uuid(at + 1);
+	}
+	while (n < 6 && (f[n] = strsep(&p, ":")))
+		n++;
+	if (!strcmp(f[0], "mem") && n >= 2) {
+		x.kind = MESHBLK_KIND_MEM;
+		x.size = parse_size(f[1]);
+		x.lba = lba;
+		if (n > 2)
+			snprintf(x.path, sizeof(x.path), "%s", f[2]);
+	} else if (!strcmp(f[0], "bdev") && n >= 3) {
+		x.kind = MESHBLK_KIND_BDEV;
+		snprintf(x.path, sizeof(x.path), "%s", f[1]);
+		x.size = parse_size(f[2]);
+	} else if (!strcmp(f[0], "rdda") && n >= 5) {
+		x.kind = MESHBLK_KIND_RDDA;
+		x.target = strtoul(f[1], NULL, 0);
+		x.uuid = parse_uuid(f[2]);
+		x.drive = parse_uuid(f[3]);
+		x.size = parse_size(f[4]);
+		x.generation = n > 5 ? strtoull(f[5], NULL, 0) : 1;
+	} else {
+		die(2, "not a member: %s", text);
+	}
+	free(s);
+	return x;
+}
+
+/* One segment over members [first, first + n), striped when there are several. */
+static struct segment make_segment(const struct member *members, int first, int n, uint64_t start,
+				   uint32_t strip, uint64_t offset, int exact)
+{
+	struct segment s = { .start = start, .strip = strip, .data = n, .groups = 1, .nr = n };
+	uint64_t least = UINT64_MAX;
+	int i;
+
+	s.level = n > 1 ? MESHBLK_LEVEL_STRIPE : MESHBLK_LEVEL_LINEAR;
+	s.members = calloc(n, sizeof(*s.members));
+	s.offsets = calloc(n, sizeof(*s.offsets));
+	for (i = 0; i < n; i++) {
+		s.members[i] = first + i;
+		s.offsets[i] = offset;
+		if (members[first + i].size - offset < least)
+			least = members[first + i].size - offset;
+	}
+	s.length = (exact ? least : least / strip * strip) * n;
+	return s;
+}
+
+int cmd_make(int argc, char **argv)
+{
+	struct uuid vol = parse_uuid("11111111-2222-4333-8444-555555555555");
+	const char *name = "v", *uuid = "11111111-2222-4333-8444-555555555555";
+	uint64_t epoch = 1, offset = 0, start = 0;
+	uint32_t lba = 512, strip = 65536, timeout = 0, depth = 0;
+	struct member *members = calloc(4096, sizeof(*members));
+	struct segment *segs = calloc(4096, sizeof(*segs));
+	int c, nm = 0, ns = 0, first = 0, ro = 0, exact = 0, err;
+	double wait = 0;
+	struct nl_msg *m;
+
+	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:x")) != -1) {
+		switch (c) {
+		case 'u': uuid = optarg; vol = parse_uuid(uuid); break;
+		case 'n': name = optarg; break;
+		case 'e': epoch = strtoull(optarg, NULL, 0); break;
+		case 'b': lba = strtoul(optarg, NULL, 0); break;
+		case 's': strip = parse_size(optarg); break;
+		case 'o': offset = parse_size(optarg); break;
+		case 't': timeout = strtoul(optarg, NULL, 0); break;
+		case 'q': depth = strtoul(optarg, NULL, 0); break;
+		case 'r': ro = 1; break;
+		case 'w': wait = atof(optarg); break;
+		case 'x': exact = 1; break;
+		default: return 2;
+		}
+	}
+	for (; optind <= argc; optind++) {
+		if (optind < argc && strcmp(argv[optind], "+")) {
+			members[nm] = parse_member(argv[optind], derive_uuid(vol, nm), lba);
+			nm++;
+			continue;
+		}
+		if (nm == first)
+			die(2, "a segment needs members");
+		segs[ns] = make_segment(members, first, nm - first, start, strip, offset, exact);
+		start += segs[ns++].length;
+		first = nm;
+	}
+	m = new_msg(MESHBLK_CMD_VOLUME_SET, 0);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &vol);
+	nla_put_string(m, MESHBLK_A_NAME, name);
+	nla_put_u64(m, MESHBLK_A_EPOCH, epoch);
+	nla_put_u32(m, MESHBLK_A_LBA, lba);
+	if (ro)
+		nla_put_flag(m, MESHBLK_A_READONLY);
+	if (timeout)
+		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, timeout);
+	if (depth)
+		nla_put_u32(m, MESHBLK_A_QUEUE_DEPTH, depth);
+	put_layout(m, members, nm, segs, ns);
+	err = finish(talk(m, NULL, NULL));
+	return err || !wait ? err : wait_state(uuid, "active", wait);
+}
+
+/* JSON */
+
+static uint64_t j_u64(json_t *o, const char *key, uint64_t otherwise)
+{
+	json_t *v = json_object_get(o, key);
+
+	if (json_is_string(v))
+		return parse_size(json_string_value(v));
+	return v ? (uint64_t)json_integer_value(v) : otherwise;
+}
+
+const char *j_str(json_t *o, const char *key, const char *otherwise)
+{
+	json_t *v = json_object_get(o, key);
+
+	return v ? json_string_value(v) : otherwise;
+}
+
+static struct segment j_segment(json_t *o)
+{
+	json_t *members = json_object_get(o, "members"), *offsets = json_object_get(o, "offsets");
+	struct segment s = {
+		.start = j_u64(o, "start", 0), .length = j_u64(o, "length", 0),
+		.level = j_u64(o, "level", MESHBLK_LEVEL_LINEAR), .data = j_u64(o, "data", 1),
+		.parity = j_u64(o, "parity", 0), .groups = j_u64(o, "groups", 1),
+		.strip = j_u64(o, "strip", 65536), .nr = json_array_size(members),
+	};
+	uint32_t i;
+
+	s.members = calloc(s.nr + 1, sizeof(*s.members));
+	s.offsets = calloc(s.nr + 1, sizeof(*s.offsets));
+	for (i = 0; i < s.nr; i++) {
+		s.members[i] = json_integer_value(json_array_get(members, i));
+		s.offsets[i] = json_integer_value(json_array_get(offsets, i));
+	}
+	return s;
+}
+
+/*
+ * { "uuid", "name", "epoch", "lba", "readonly", "io_timeout_ms",
+ *   "members": ["mem:1G@UUID", ...],
+ *   "segments": [{ "start", "length", "level": 1, "strip", "data", "parity",
+ *                  "groups", "members": [0], "offsets": [0] }] }
+ */
+int cmd_set(int argc, char **argv)
+{
+	json_error_t je;
+	json_t *o = argc == 2 ? json_load_file(argv[1], 0, &je) : NULL, *members, *segments;
+	struct member x[4096];
+	struct segment s[4096];
+	struct uuid vol;
+	struct nl_msg *m;
+	size_t i;
+
+	if (!o)
+		die(2, "set: %s", argc == 2 ? je.text : "which file?");
+	vol = parse_uuid(j_str(o, "uuid", "00000000-0000-0000-0000-000000000000"));
+	members = json_object_get(o, "members");
+	segments = json_object_get(o, "segments");
+	for (i = 0; i < json_array_size(members) && i < 4096; i++)
+		x[i] = parse_member(json_string_value(json_array_get(members, i)),
+				    derive_uuid(vol, i), j_u64(o, "lba", 512));
+	for (i = 0; i < json_array_size(segments) && i < 4096; i++)
+		s[i] = j_segment(json_array_get(segments, i));
+	m = new_msg(MESHBLK_CMD_VOLUME_SET, 0);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &vol);
+	nla_put_string(m, MESHBLK_A_NAME, j_str(o, "name", "v"));
+	nla_put_u64(m, MESHBLK_A_EPOCH, j_u64(o, "epoch", 1));
+	nla_put_u32(m, MESHBLK_A_LBA, j_u64(o, "lba", 512));
+	if (json_is_true(json_object_get(o, "readonly")))
+		nla_put_flag(m, MESHBLK_A_READONLY);
+	if (json_object_get(o, "io_timeout_ms"))
+		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, j_u64(o, "io_timeout_ms", 0));
+	put_layout(m, x, json_array_size(members), s, json_array_size(segments));
+	return finish(talk(m, NULL, NULL));
+}

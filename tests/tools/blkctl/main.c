@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * blkctl: drives the family "meshblk" by hand, for tests of the driver alone.
+ *
+ *   blkctl make [options] MEMBER... [+ MEMBER...]...   VOLUME_SET, one segment a group
+ *       -u UUID -n NAME -e EPOCH -b LBA -s STRIP -o OFFSET -t TIMEOUT_MS -q DEPTH
+ *       -r (read-only) -w SECONDS (wait until active, print the disk) -x (do not
+ *       round the last segment's length)
+ *     MEMBER: mem:SIZE[:PATH]  bdev:PATH:SIZE  rdda:TARGET:EXTENT:DRIVE:SIZE[:GEN]
+ *       each may be followed by @UUID; else a UUID is made from -u and its place
+ *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())
+ *   blkctl del UUID [force]
+ *   blkctl get [UUID]          a JSON object a line
+ *   blkctl wait UUID STATE [SECONDS]
+ *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
+ *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
+ *   blkctl events SECONDS      a JSON object an event
+ *   blkctl storm SEED COUNT    bad messages at random; prints how many were taken,
+ *                              and how many were refused without words
+ *
+ * Exit status: 0, 1 refused (the kernel's words on standard error), 2 misuse.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <netlink/genl/ctrl.h>
+
+#include "tests/tools/blkctl/blkctl.h"
+
+void die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("blkctl: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(status);
+}
+
+/* Values */
+
+uint64_t parse_size(const char *s)
+{
+	const char *units = "KMGTP", *u;
+	char *e;
+	uint64_t v = strtoull(s, &e, 0);
+
+	u = *e ? strchr(units, toupper(*e)) : NULL;
+	if (u) {
+		v <<= 10 * (u - units + 1);
+		e++;
+	}
+	if (e == s || *e)
+		die(2, "not a size: %s", s);
+	return v;
+}
+
+struct uuid parse_uuid(const char *s)
+{
+	struct uuid u;
+	unsigned int i, v;
+	const char *p = s;
+
+	for (i = 0; i < 16; i++) {
+		while (*p == '-')
+			p++;
+		if (!isxdigit(p[0]) || !isxdigit(p[1]) || sscanf(p, "%2x", &v) != 1)
+			die(2, "not a UUID: %s", s);
+		u.b[i] = v;
+		p += 2;
+	}
+	return u;
+}
+
+const char *show_uuid(const void *data)
+{
+	static char buf[4][40];
+	static int n;
+	const unsigned char *b = data;
+	char *s = buf[n++ % 4];
+	int i, at = 0;
+
+	for (i = 0; i < 16; i++)
+		at += sprintf(s + at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+	return s;
+}
+
+/* Volumes */
+
+static int cmd_del(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_DEL, 0);
+	struct uuid u;
+
+	if (argc < 2)
+		die(2, "del: which volume?");
+	u = parse_uuid(argv[1]);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
+	if (argc > 2)
+		nla_put_flag(m, MESHBLK_A_FORCE);
+	return finish(talk(m, NULL, NULL));
+}
+
+static int cmd_get(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_GET, argc > 1 ? 0 : NLM_F_DUMP);
+	struct uuid u;
+
+	if (argc > 1) {
+		u = parse_uuid(argv[1]);
+		put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
+	}
+	return finish(talk(m, print_answer, NULL));
+}
+
+static int keep_answer(struct nl_msg *msg, void *arg)
+{
+	*(json_t **)arg = answer_json(msg);
+	return NL_OK;
+}
+
+/* Prints the disk when the volume comes to @state; "gone": is not there. */
+int wait_state(const char *uuid, const char *state, double seconds)
+{
+	struct timespec nap = { .tv_nsec = 50 * 1000 * 1000 };
+	struct uuid u = parse_uuid(uuid);
+	const char *now = "?", *why = "";
+	json_t *o = NULL;
+
+	for (; seconds > 0; seconds -= 0.05) {
+		struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_GET, 0);
+
+		o = NULL;
+		put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
+		if (talk(m, keep_answer, &o) == -ENOENT && !strcmp(state, "gone"))
+			return 0;
+		now = o ? j_str(o, "state", "?") : "?";
+		why = o ? j_str(o, "reason", "") : refusal;
+		if (o && !strcmp(now, state)) {
+			puts(j_str(o, "disk", "-"));
+			return 0;
+		}
+		nanosleep(&nap, NULL);
+	}
+	fprintf(stderr, "blkctl: the volume is %s, not %s %s\n", now, state, why);
+	return 1;
+}
+
+static int cmd_wait(int argc, char **argv)
+{
+	if (argc < 3)
+		die(2, "wait: UUID STATE [SECONDS]");
+	return wait_state(argv[1], argv[2], argc > 3 ? atof(argv[3]) : 10);
+}
+
+/* Targets */
+
+static int cmd_identity(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_IDENTITY_SET, 0);
+	struct uuid u;
+
+	if (argc < 2)
+		die(2, "identity: UUID [KEY_ID KEY [KEY_ID2 KEY2]]");
+	u = parse_uuid(argv[1]);
+	put_uuid(m, MESHBLK_A_HOST_UUID, &u);
+	if (argc > 3) {
+		nla_put_u16(m, MESHBLK_A_KEY_ID, atoi(argv[2]));
+		nla_put(m, MESHBLK_A_KEY, strlen(argv[3]), argv[3]);
+	}
+	if (argc > 5) {
+		nla_put_u16(m, MESHBLK_A_KEY_ID2, atoi(argv[4]));
+		nla_put(m, MESHBLK_A_KEY2, strlen(argv[5]), argv[5]);
+	}
+	return finish(talk(m, NULL, NULL));
+}
+
+static int cmd_target_set(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_TARGET_SET, 0);
+
+	if (argc < 3)
+		die(2, "target-set: ID ADDR [PORT]");
+	nla_put_u32(m, MESHBLK_A_TARGET_ID, strtoul(argv[1], NULL, 0));
+	nla_put_string(m, MESHBLK_A_ADDR, argv[2]);
+	if (argc > 3)
+		nla_put_u16(m, MESHBLK_A_PORT, atoi(argv[3]));
+	return finish(talk(m, NULL, NULL));
+}
+
+static int cmd_target_del(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_TARGET_DEL, 0);
+
+	if (argc < 2)
+		die(2, "target-del: ID");
+	nla_put_u32(m, MESHBLK_A_TARGET_ID, strtoul(argv[1], NULL, 0));
+	return finish(talk(m, NULL, NULL));
+}
+
+static int cmd_target_get(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return finish(talk(new_msg(MESHBLK_CMD_TARGET_GET, NLM_F_DUMP), print_answer, NULL));
+}
+
+/* Events */
+
+static int cmd_events(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 5;
+	struct nl_sock *s = open_socket();
+	struct timeval tv = { .tv_usec = 100 * 1000 };
+	int group = genl_ctrl_resolve_grp(sock, MESHBLK_GENL_NAME, MESHBLK_GENL_EVENTS);
+	time_t end = time(NULL) + (time_t)seconds;
+
+	if (group < 0 || nl_socket_add_membership(s, group))
+		die(2, "no group %s", MESHBLK_GENL_EVENTS);
+	nl_socket_disable_seq_check(s);
+	nl_socket_modify_cb(s, NL_CB_VALID, NL_CB_CUSTOM, print_answer, NULL);
+	setsockopt(nl_socket_get_fd(s), SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	puts("{\"listening\":true}");
+	fflush(stdout);
+	while (time(NULL) < end)
+		nl_recvmsgs_default(s);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} verbs[] = {
+	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
+	{ "wait", cmd_wait },
+	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
+	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
+	{ "events", cmd_events }, { "storm", cmd_storm },
+};
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; argc > 1 && i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(argv[1], verbs[i].name))
+			continue;
+		connect_family();
+		return verbs[i].run(argc - 1, argv + 1);
+	}
+	die(2, "make|set|del|get|wait|read|write|identity|target-set|target-del|target-get|events|storm");
+}

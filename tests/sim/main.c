@@ -17,9 +17,7 @@
 #include <unistd.h>
 
 #include "protect/mutant.h"
-#include "tests/sim/sim.h"
-
-#define STEPS_MAX 400
+#include "tests/sim/story.h"
 
 static uint64_t state;
 static int ec;			/* erasure-coded groups, else mirrors */
@@ -78,12 +76,6 @@ static void random_config(struct sim_config *c)
 	c->ops = 2 + rnd(5);
 	c->fresh = rnd(8) != 0;
 }
-
-struct schedule {
-	struct sim_config cfg;
-	int n;
-	struct sim_action act[STEPS_MAX];
-};
 
 /*
  * Which sectors in flight land: by write (whole, not at all, or torn), with those
@@ -228,11 +220,43 @@ static int random_batch(const struct sim_world *w, struct sim_action *a)
 	return 1;
 }
 
+static void random_submit(const struct sim_world *w, struct sim_action *a)
+{
+	static const uint8_t kinds[] = { PROT_WRITE, PROT_WRITE, PROT_WRITE, PROT_READ, PROT_READ,
+					 PROT_DISCARD, PROT_ZEROES };
+	uint32_t stripe = w->cfg.k * w->cfg.strip;
+
+	a->a = kinds[rnd(sizeof(kinds))];
+	a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
+	a->c = 1 + rnd(w->cfg.region);
+	if (!ec)
+		return;
+	if (!rnd(4))
+		a->b -= a->b % stripe;
+	a->c = rnd(3) ? 1 + rnd(stripe - a->b % stripe) : stripe - a->b % stripe;
+	a->seed = !rnd(4);
+	if (a->seed)
+		next_sector = a->b + (a->c % stripe ? a->c : 0);
+}
+
+static void random_crash(const struct sim_world *w, struct sim_action *a)
+{
+	switch (rnd(8)) {
+	case 0:		/* one that is in sync goes with it, most often */
+	case 1:
+		a->a = 1 << rnd(w->cfg.copies);
+		break;
+	case 2:
+		a->a = rnd(1 << w->cfg.copies);
+	}
+	if (rnd(4))
+		a->a |= w->silent;
+	a->m = random_landing(w);
+}
+
 static void random_action(struct sim_world *w, const uint32_t *weight, struct sim_action *a)
 {
 	uint32_t sum = 0, pick;
-	static const uint8_t kinds[] = { PROT_WRITE, PROT_WRITE, PROT_WRITE, PROT_READ, PROT_READ,
-					 PROT_DISCARD, PROT_ZEROES };
 
 	memset(a, 0, sizeof(*a));
 	if (ec && random_batch(w, a))
@@ -245,19 +269,7 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 		pick -= weight[a->kind++];
 	switch (a->kind) {
 	case ACT_SUBMIT:
-		a->a = kinds[rnd(sizeof(kinds))];
-		a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
-		a->c = 1 + rnd(w->cfg.region);
-		if (ec) {
-			uint32_t stripe = w->cfg.k * w->cfg.strip;
-
-			if (!rnd(4))
-				a->b -= a->b % stripe;
-			a->c = rnd(3) ? 1 + rnd(stripe - a->b % stripe) : stripe - a->b % stripe;
-			a->seed = !rnd(4);
-			if (a->seed)
-				next_sector = a->b + (a->c % stripe ? a->c : 0);
-		}
+		random_submit(w, a);
 		break;
 	case ACT_COMPLETE:
 		a->a = random_completion(w);
@@ -280,194 +292,12 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 			a->b = rnd(20) ? w->meta + a->b : rnd(w->meta);
 		break;
 	case ACT_CRASH:
-		switch (rnd(8)) {
-		case 0:		/* one that is in sync goes with it, most often */
-		case 1:
-			a->a = 1 << rnd(w->cfg.copies);
-			break;
-		case 2:
-			a->a = rnd(1 << w->cfg.copies);
-		}
-		if (rnd(4))
-			a->a |= w->silent;
-		/* fall through */
+		random_crash(w, a);
+		break;
 	default:
-		if (a->kind != ACT_CRASH)
-			a->a = rnd(w->cfg.copies);
+		a->a = rnd(w->cfg.copies);
 		a->m = random_landing(w);
 	}
-}
-
-static void story_step(struct sim_world *w, struct schedule *s, struct sim_action a)
-{
-	if (sim_do(w, &a))
-		s->act[s->n++] = a;
-}
-
-/* A group that only the story uses, attached and quiet. */
-static void story_begin(struct sim_world *w, struct schedule *s, struct sim_config c)
-{
-	c.fresh = 1;
-	s->cfg = c;
-	s->n = 0;
-	sim_init(w, &s->cfg);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-}
-
-/* ec:2+M of one sector a strip, a region and a slot; one ring. */
-static struct sim_config small_ec(int m, int slots, int sectors)
-{
-	return (struct sim_config){ .copies = 2 + m, .k = 2, .m = m, .strip = 1, .slot = 1,
-				    .rings = 1, .slots = slots, .sectors = sectors, .region = 1,
-				    .ops = 4 };
-}
-
-static int is_read(const struct sim_world *w, const struct sim_io *io)
-{
-	(void)w;
-	return io->kind == PROT_READ;
-}
-
-static int is_no_bitmap(const struct sim_world *w, const struct sim_io *io)
-{
-	return io->kind == PROT_READ || io->first < 2 ||
-	       io->first >= 2 + PROT_MISSED + w->cfg.copies;
-}
-
-/* Complete what @wanted says, oldest first, until nothing like it is in flight. */
-static void story_complete(struct sim_world *w, struct schedule *s,
-			   int (*wanted)(const struct sim_world *w, const struct sim_io *io))
-{
-	int n, found;
-
-	do {
-		found = 0;
-		n = 0;
-		for (uint64_t seq = 1; seq <= w->io_seq && !found; seq++)
-			for (int i = 0; i < SIM_IOS && !found; i++) {
-				const struct sim_io *io = &w->io[i];
-
-				if (!io->used || io->dead || io->seq != seq ||
-				    (io->member < SIM_NOBODY && (uint64_t)w->silent >> io->member & 1))
-					continue;
-				found = wanted(w, io);
-				n += !found;
-			}
-		if (found)
-			story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE, .a = n });
-	} while (found && !w->bad[0] && s->n < STEPS_MAX);
-}
-
-static void story_write(struct sim_world *w, struct schedule *s, uint8_t sector)
-{
-	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_WRITE, .b = sector,
-					      .c = 1 });
-}
-
-/*
- * Seed 0, erasure coding: a ring of four slots; one sector is written twice, the
- * second time before the first is in place, so both records, and a third one
- * elsewhere, have the watermark of the first. All are in place. Of three more
- * writes elsewhere nothing lands but, of the last one's records, the payload: over
- * the second write's, which leaves the first one's alone.
- */
-static void run_story_reused(struct sim_world *w, struct schedule *s)
-{
-	struct sim_config c = small_ec(1, 4, 8);
-
-	c.ops = 6;
-	story_begin(w, s, c);
-	story_write(w, s, 0);
-	story_complete(w, s, is_read);
-	while (!w->acks && sim_flying(w) && s->n < STEPS_MAX)
-		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
-	story_write(w, s, 0);
-	story_complete(w, s, is_read);
-	story_write(w, s, 2);
-	story_complete(w, s, is_read);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	for (int i = 4; i < 10; i += 2) {
-		story_write(w, s, i % 8 + i / 8 * 2);
-		story_complete(w, s, is_read);
-	}
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 0xa00 });
-	sim_settle(w);
-}
-
-/*
- * Seed 1, erasure coding: 3 is out. A write is in place, and a later one recorded,
- * before it is durable that 3 missed the first; crash; 3 comes back.
- */
-static void run_story_missed(struct sim_world *w, struct schedule *s)
-{
-	story_begin(w, s, small_ec(2, 4, 8));
-	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 3 });
-	story_write(w, s, 2);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_write(w, s, 0);
-	story_complete(w, s, is_no_bitmap);
-	story_write(w, s, 4);
-	story_complete(w, s, is_no_bitmap);
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 8 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 3 });
-	sim_settle(w);
-}
-
-/*
- * Seed 2, erasure coding: one record of two is whole, so the write is dropped and
- * the old sector read; crash again, and the member that had none is lost.
- */
-static void run_story_dropped(struct sim_world *w, struct schedule *s)
-{
-	story_begin(w, s, small_ec(1, 2, 4));
-	story_write(w, s, 0);
-	story_complete(w, s, is_read);
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 3 });
-	while (!w->serving && sim_flying(w) && s->n < STEPS_MAX)
-		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1 });
-	story_complete(w, s, is_read);
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 4 });
-	sim_settle(w);
-}
-
-/*
- * Seed 0, mirrors: 2 is out; 1 misses a write, is caught up and called in sync; the
- * only other copy is lost at once; 2 comes back, and 1 has to know what 2 misses.
- */
-static void run_story_handed_on(struct sim_world *w, struct schedule *s)
-{
-	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 4, .region = 2, .chunk = 2,
-					       .ops = 2 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 2 });
-	story_write(w, s, 0);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 1 });
-	story_write(w, s, 2);
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
-	while (!w->bad[0] && !w->caught && s->n < STEPS_MAX && sim_flying(w))
-		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
-	sim_settle(w);
-}
-
-typedef void story_fn(struct sim_world *w, struct schedule *s);
-
-/* The first seeds of a level are written by hand. */
-static story_fn *story_of(uint64_t seed)
-{
-	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped };
-
-	if (ec)
-		return seed < sizeof(of_ec) / sizeof(of_ec[0]) ? of_ec[seed] : NULL;
-	return seed ? NULL : run_story_handed_on;
 }
 
 /* Make a schedule as it goes; what was done is kept in @s. */
@@ -476,10 +306,8 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 	uint32_t weight[ACT_KINDS];
 	int steps, soon = 0;
 
-	if (story_of(seed)) {
-		story_of(seed)(w, s);
+	if (sim_story(w, seed, ec, s))
 		return;
-	}
 	seed_random(seed);
 	random_config(&s->cfg);
 	random_weights(weight);

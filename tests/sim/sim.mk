@@ -16,20 +16,21 @@ SIM_PURE    := layout op linear stripe redundant record journal set region group
 SIM_PURE    += ec ec_plan ec_rows ec_codec ec_ring ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c)
+SIM_MAIN    := tests/sim/main.c tests/sim/story.c
 SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
-$(BUILD)/sim/sim: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+$(BUILD)/sim/sim: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+	$(CC) $(SIM_CFLAGS) -o $@ $(SIM_MAIN) $(SIM_FILES) -lxxhash
 
-$(BUILD)/sim/sim-4k: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+$(BUILD)/sim/sim-4k: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) -DSIM_LBA=4096 -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+	$(CC) $(SIM_CFLAGS) -DSIM_LBA=4096 -o $@ $(SIM_MAIN) $(SIM_FILES) -lxxhash
 
-$(BUILD)/sim/sim-asan: tests/sim/main.c $(SIM_FILES) $(SIM_HDR)
+$(BUILD)/sim/sim-asan: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) $(SANITIZE) -o $@ tests/sim/main.c $(SIM_FILES) -lxxhash
+	$(CC) $(SIM_CFLAGS) $(SANITIZE) -o $@ $(SIM_MAIN) $(SIM_FILES) -lxxhash
 
 $(BUILD)/sim/sim-volume: tests/sim/volume.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Schedules written by hand, for what chance is too rare. */
+#include "tests/sim/story.h"
+
+static void story_step(struct sim_world *w, struct schedule *s, struct sim_action a)
+{
+	if (sim_do(w, &a))
+		s->act[s->n++] = a;
+}
+
+/* A group that only the story uses, attached and quiet. */
+static void story_begin(struct sim_world *w, struct schedule *s, struct sim_config c)
+{
+	c.fresh = 1;
+	s->cfg = c;
+	s->n = 0;
+	sim_init(w, &s->cfg);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+}
+
+/* ec:2+M of one sector a strip, a region and a slot; one ring. */
+static struct sim_config small_ec(int m, int slots, int sectors)
+{
+	return (struct sim_config){ .copies = 2 + m, .k = 2, .m = m, .strip = 1, .slot = 1,
+				    .rings = 1, .slots = slots, .sectors = sectors, .region = 1,
+				    .ops = 4 };
+}
+
+static int is_read(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->kind == PROT_READ;
+}
+
+static int is_no_bitmap(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->kind == PROT_READ || io->first < 2 ||
+	       io->first >= 2 + PROT_MISSED + w->cfg.copies;
+}
+
+/* Complete what @wanted says, oldest first, until nothing like it is in flight. */
+static void story_complete(struct sim_world *w, struct schedule *s,
+			   int (*wanted)(const struct sim_world *w, const struct sim_io *io))
+{
+	int n, found;
+
+	do {
+		found = 0;
+		n = 0;
+		for (uint64_t seq = 1; seq <= w->io_seq && !found; seq++)
+			for (int i = 0; i < SIM_IOS && !found; i++) {
+				const struct sim_io *io = &w->io[i];
+
+				if (!io->used || io->dead || io->seq != seq ||
+				    (io->member < SIM_NOBODY && (uint64_t)w->silent >> io->member & 1))
+					continue;
+				found = wanted(w, io);
+				n += !found;
+			}
+		if (found)
+			story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE, .a = n });
+	} while (found && !w->bad[0] && s->n < STEPS_MAX);
+}
+
+static void story_write(struct sim_world *w, struct schedule *s, uint8_t sector)
+{
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_WRITE, .b = sector,
+					      .c = 1 });
+}
+
+/*
+ * Seed 0, erasure coding: a ring of four slots; one sector is written twice, the
+ * second time before the first is in place, so both records, and a third one
+ * elsewhere, have the watermark of the first. All are in place. Of three more
+ * writes elsewhere nothing lands but, of the last one's records, the payload: over
+ * the second write's, which leaves the first one's alone.
+ */
+static void run_story_reused(struct sim_world *w, struct schedule *s)
+{
+	struct sim_config c = small_ec(1, 4, 8);
+
+	c.ops = 6;
+	story_begin(w, s, c);
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	while (!w->acks && sim_flying(w) && s->n < STEPS_MAX)
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	story_write(w, s, 2);
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	for (int i = 4; i < 10; i += 2) {
+		story_write(w, s, i % 8 + i / 8 * 2);
+		story_complete(w, s, is_read);
+	}
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 0xa00 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 1, erasure coding: 3 is out. A write is in place, and a later one recorded,
+ * before it is durable that 3 missed the first; crash; 3 comes back.
+ */
+static void run_story_missed(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, small_ec(2, 4, 8));
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 3 });
+	story_write(w, s, 2);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_write(w, s, 0);
+	story_complete(w, s, is_no_bitmap);
+	story_write(w, s, 4);
+	story_complete(w, s, is_no_bitmap);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 8 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 3 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 2, erasure coding: one record of two is whole, so the write is dropped and
+ * the old sector read; crash again, and the member that had none is lost.
+ */
+static void run_story_dropped(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, small_ec(1, 2, 4));
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .m = 3 });
+	while (!w->serving && sim_flying(w) && s->n < STEPS_MAX)
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1 });
+	story_complete(w, s, is_read);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 4 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 0, mirrors: 2 is out; 1 misses a write, is caught up and called in sync; the
+ * only other copy is lost at once; 2 comes back, and 1 has to know what 2 misses.
+ */
+static void run_story_handed_on(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 4, .region = 2, .chunk = 2,
+					       .ops = 2 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 2 });
+	story_write(w, s, 0);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 1 });
+	story_write(w, s, 2);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
+	while (!w->bad[0] && !w->caught && s->n < STEPS_MAX && sim_flying(w))
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
+/* The first seeds of a level are written by hand. */
+int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
+{
+	typedef void story_fn(struct sim_world *w, struct schedule *s);
+	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped };
+
+	if (seed >= (ec ? sizeof(of_ec) / sizeof(of_ec[0]) : 1))
+		return 0;
+	(ec ? of_ec[seed] : run_story_handed_on)(w, s);
+	return 1;
+}

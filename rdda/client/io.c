@@ -392,21 +392,13 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 	data_write(ch, slot);
 }
 
-/* Up to 16 commands in one message; false when nothing could be sent. */
-static bool batch_post(struct rdda_chan *ch)
+/* Of what is pending, that which goes in one message moves to @send. */
+static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
 {
 	u32 room = ch->sq_free, wrs = 1 + RDDA_CLIENT_CONTROLS;
 	struct rdda_slot *slot, *next;
-	LIST_HEAD(send);
-	struct ib_rdma_wr *wr;
-	struct rdda_batch *b;
-	struct rdda_hdr *hdr;
 	unsigned int n = 0;
-	u16 idx;
-	u32 len;
 
-	if (!ch->nbatch_free)
-		return false;
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		if (!rdda_share_may(slot->dq->credits, ch->nbatch_free, ch->nr_batches,
 				    chan_alone(ch)))
@@ -414,9 +406,27 @@ static bool batch_post(struct rdda_chan *ch)
 		wrs += slot->wrs;
 		if (n == RDDA_CMDS_MAX || wrs > room)
 			break;
-		list_move_tail(&slot->node, &send);
+		list_move_tail(&slot->node, send);
 		n++;
 	}
+	return n;
+}
+
+/* Up to 16 commands in one message; false when nothing could be sent. */
+static bool batch_post(struct rdda_chan *ch)
+{
+	struct rdda_slot *slot, *next;
+	LIST_HEAD(send);
+	struct ib_rdma_wr *wr;
+	struct rdda_batch *b;
+	struct rdda_hdr *hdr;
+	unsigned int n;
+	u16 idx;
+	u32 len;
+
+	if (!ch->nbatch_free)
+		return false;
+	n = batch_take(ch, &send);
 	if (!n)
 		return false;
 	idx = ch->batch_free[--ch->nbatch_free];

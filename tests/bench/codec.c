@@ -314,9 +314,12 @@ static int usage(const char *name, int code)
 	return code;
 }
 
-int main(int argc, char **argv)
+static unsigned int only_k, only_m;	/* rows to be run; 0: all */
+static size_t only_len;
+
+/* Return: the exit status, or -1 to go on. */
+static int parse_options(int argc, char **argv)
 {
-	static const unsigned int codes[][2] = { { 4, 2 }, { 8, 3 }, { 10, 4 } };
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "rounds", required_argument, NULL, 'r' },
@@ -325,12 +328,6 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	unsigned int only_k = 0, only_m = 0, c, below = 0, n = 0;
-	const char *chosen = codec_best()->name;
-	size_t only_len = 0, len, i;
-	double ratio, worst = 1e9;
-	enum op op;
-	u8 *memory;
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -345,6 +342,22 @@ int main(int argc, char **argv)
 		else
 			return usage(argv[0], o == 'h' ? 0 : 2);
 	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	static const unsigned int codes[][2] = { { 4, 2 }, { 8, 3 }, { 10, 4 } };
+	unsigned int c, below = 0, n = 0;
+	const char *chosen = codec_best()->name;
+	int status = parse_options(argc, argv);
+	double ratio, worst = 1e9;
+	size_t len, i;
+	enum op op;
+	u8 *memory;
+
+	if (status >= 0)
+		return status;
 	memory = aligned_alloc(4096, (size_t)STRIPS * LEN_MAX);
 	if (!memory)
 		return 2;

@@ -296,11 +296,26 @@ static int events(void)
 	return forever(on_print);
 }
 
+static int identity(int argc, char **argv)
+{
+	struct nl_msg *m = msg_new(MESHTGT_CMD_IDENTITY_SET, NLM_F_ACK);
+	uint8_t key[64];
+	int i, n;
+
+	put_uuid(m, MESHTGT_A_HOST_UUID, argv[0]);
+	for (i = 1; i + 1 < argc && i < 5; i += 2) {
+		n = hex(argv[i + 1], key, sizeof(key));
+		if (n < 0)
+			die(argv[i + 1], 0);
+		nla_put_u16(m, i == 1 ? MESHTGT_A_KEY_ID : MESHTGT_A_KEY_ID2, atoi(argv[i]));
+		nla_put(m, i == 1 ? MESHTGT_A_KEY : MESHTGT_A_KEY2, n, key);
+	}
+	return send_wait(m);
+}
+
 static int run(const char *verb, int argc, char **argv)
 {
 	struct nl_msg *m;
-	uint8_t key[64];
-	int i, n;
 
 	if (!strcmp(verb, "drives"))
 		return dump(MESHTGT_CMD_DRIVE_GET);
@@ -312,19 +327,8 @@ static int run(const char *verb, int argc, char **argv)
 		return events();
 	if (argc < 1)
 		die(verb, 0);
-	if (!strcmp(verb, "identity")) {
-		m = msg_new(MESHTGT_CMD_IDENTITY_SET, NLM_F_ACK);
-		put_uuid(m, MESHTGT_A_HOST_UUID, argv[0]);
-		for (i = 1; i + 1 < argc && i < 5; i += 2) {
-			n = hex(argv[i + 1], key, sizeof(key));
-			if (n < 0)
-				die(argv[i + 1], 0);
-			nla_put_u16(m, i == 1 ? MESHTGT_A_KEY_ID : MESHTGT_A_KEY_ID2,
-				    atoi(argv[i]));
-			nla_put(m, i == 1 ? MESHTGT_A_KEY : MESHTGT_A_KEY2, n, key);
-		}
-		return send_wait(m);
-	}
+	if (!strcmp(verb, "identity"))
+		return identity(argc, argv);
 	if (!strcmp(verb, "listen")) {
 		m = msg_new(MESHTGT_CMD_LISTEN, NLM_F_ACK);
 		nla_put_string(m, MESHTGT_A_ADDR, argv[0]);

@@ -161,13 +161,11 @@ static void test_slot_flips(void)
 	CU_ASSERT_EQUAL(prot_slot_check_payload(&h, payload, &owner), -EBADMSG);
 }
 
-/* Sealed as it should be, but not for here, or with numbers out of bounds. */
-static void test_slot_others(void)
+/* Sealed as it should be, but one field is not of here, or out of bounds. */
+static void test_slot_fields(void)
 {
 	u8 payload[1536];
 	struct prot_slot_hdr h;
-	struct prot_slot_place at;
-	struct prot_owner o = owner;
 
 #define BAD(field, value) do { \
 	h = slot_record(payload); \
@@ -204,6 +202,16 @@ static void test_slot_others(void)
 	BAD(length, cpu_to_le32(0xfffffe00));
 	BAD(length, cpu_to_le32(100));
 #undef BAD
+}
+
+/* The same record, looked for elsewhere. */
+static void test_slot_others(void)
+{
+	u8 payload[1536];
+	struct prot_slot_hdr h;
+	struct prot_slot_place at;
+	struct prot_owner o = owner;
+
 #define PLACE(field, value) do { \
 	h = slot_record(payload); \
 	at = place; \
@@ -272,6 +280,7 @@ int main(void)
 		{ "attach record", test_attach },
 		{ "bytes", test_bytes },
 		{ "slot: flipped bits", test_slot_flips },
+		{ "slot: a field of others", test_slot_fields },
 		{ "slot: records of others", test_slot_others },
 		{ "slot: payloads of others", test_slot_payload_of },
 		{ "slot: bytes", test_slot_bytes },

@@ -5,7 +5,8 @@
  *   target.c    a target is kept connected: one work item, the only place where
  *      |        states change and sessions come and go
  *      |- connect.c   one session: RDMA-CM, login, proofs, arena, channels
- *      |    '- channel.c  one queue pair: buffers, chains of work requests
+ *      |    |- channel.c  one queue pair: buffers, chains of work requests
+ *      |    '- sq.c       its send completions
  *      |- extent.c    OPEN, CLOSE, events
  *      |    '- opened.c   what an answer to OPEN means
  *      |- control.c   messages that are not I/O, calls, keep-alive

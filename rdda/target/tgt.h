@@ -12,6 +12,10 @@
  *     |- open.c   OPEN, CLOSE -> grant.c, holders.c
  *   push.c     results of bios -> pushed data, DONE messages
  *
+ *   arena.c    the memory that a session is given
+ *   state.[ch] states of a session, and the decision on an OPEN (pure)
+ *   main.c     init and exit
+ *
  * What each object holds, and what frees it:
  *
  *   tgt_session -- tgt_channel[] -- tgt_cmd[] (bios in flight)

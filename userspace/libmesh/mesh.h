@@ -3,7 +3,7 @@
  * libmesh: the two netlink families, "meshblk" and "meshtgt", as functions.
  *
  *   struct mesh   one generic netlink socket; one thread at a time
- *     genl.c      requests, answers, dumps, extended acknowledgments
+ *     genl.[ch]   requests, answers, dumps, extended acknowledgments
  *     client.c    family meshblk
  *     target.c    family meshtgt
  *     serve.c     the socket on which meshd answers the target's kernel

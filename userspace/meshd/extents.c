@@ -525,14 +525,13 @@ static int never_used(struct store_volume *v, struct layout *l, struct store_int
 
 	if (err)
 		return err;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !err; i++) {
 		f = gather_find(&g, &in[i].extent);
 		if (f)
 			in[i].host = g.hosts[f->host].uuid;
-	}
-	for (i = 0; i < n && !err; i++)
 		if (shown_twice(&g.shown, &in[i].drive, g.hosts, why))
 			err = -ENOTUNIQ;
+	}
 	if (!err && v->state == STORE_CREATING && g.nr_records) {
 		err = found_made(v, l, &g);
 		gather_free(&g);

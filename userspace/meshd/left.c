@@ -272,18 +272,18 @@ static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t 
 bool left_end_taken_over(void)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *k, one;
+	struct mesh_drive *k;
 	size_t i, n, served = 0;
 	bool stays, unknown = left_drives(m, &k, &n) != 0;
 	struct probe **p = calloc(n + 1, sizeof(*p));
 	char **path = calloc(n + 1, sizeof(*path));
 
-	for (i = 0; path && p && i < n; i++) {
-		if (!strcmp(k[i].state, "gone"))
+	for (i = 0; i < n; i++) {
+		if (!path || !p || !strcmp(k[i].state, "gone")) {
+			free(k[i].extents);
 			continue;
-		one = k[served];
+		}
 		k[served] = k[i];
-		k[i] = one;
 		path[served] = k[served].path;
 		served++;
 	}
@@ -299,7 +299,7 @@ bool left_end_taken_over(void)
 	}
 	free(p);
 	free(path);
-	mesh_drives_free(k, n);
+	mesh_drives_free(k, served);
 	mesh_close(m);
 	return stays;
 }

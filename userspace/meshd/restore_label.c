@@ -106,10 +106,10 @@ static u32 confirmed_by(struct work *w, const struct label *l)
 
 /*
  * The backup that fits best: by what is on the drive, then by the device. -ENOTUNIQ: two of
- * them, w->label and @other, have been this device. One was erased since, and records of it
+ * them, @was, have been this device. One was erased since, and records of it
  * may stand there yet, more than of the other.
  */
-static int choose_backup(struct work *w, const struct twin_id *id, struct muuid *other)
+static int choose_backup(struct work *w, const struct twin_id *id, struct muuid was[2])
 {
 	u32 best = 0, n, devices = 0;
 	struct twin_id noted;
@@ -122,15 +122,13 @@ static int choose_backup(struct work *w, const struct twin_id *id, struct muuid 
 		if (backup_read(&all[i], w->out) || w->out->size != w->size)
 			continue;
 		same = !device_noted(&all[i], &noted) && twin_match(&noted, id) == TWIN_SAME;
-		devices += same;
+		if (same)
+			was[devices++] = all[i];
 		n = 2 * confirmed_by(w, w->out) + same;
-		if (n > best)
+		if (n > best) {
+			best = n;
 			memcpy(w->label, w->out, sizeof(*w->label));
-		best = n > best ? n : best;
-		if (same && devices == 1)
-			*other = all[i];
-		else if (same)
-			memcpy(w->label, w->out, sizeof(*w->label));
+		}
 	}
 	free(all);
 	return devices > 1 ? -ENOTUNIQ : best ? 0 : -ENOENT;
@@ -139,16 +137,16 @@ static int choose_backup(struct work *w, const struct twin_id *id, struct muuid 
 static int backup_verdict(struct work *w, const struct probe *p)
 {
 	char one[MUUID_TEXT], two[MUUID_TEXT];
-	struct muuid other;
-	int err = choose_backup(w, &p->id, &other);
+	struct muuid was[2];
+	int err = choose_backup(w, &p->id, was);
 
 	if (err == -ENOENT)
 		return req_fail(w->r, "no copy of a label in %s/labels belongs to %s: neither the device "
 				"nor a layout record on it matches one", D.state, p->path);
 	if (!err)
 		return 0;
-	muuid_text(&other, one);
-	muuid_text(&w->label->drive, two);
+	muuid_text(&was[0], one);
+	muuid_text(&was[1], two);
 	return req_fail(w->r, "%s has been drive %s and drive %s: one of them was erased, and the copies of "
 			"labels in %s/labels do not say which; move what that folder has of the erased one "
 			"away, then try again", p->path, one, two, D.state);

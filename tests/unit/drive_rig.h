@@ -278,4 +278,13 @@ static inline void rig_hang(struct hung *h)
 	sem_wait(&h->in);
 }
 
+/* As drive list has it. */
+static inline const char *rig_state(void)
+{
+	static struct mgmt_drive m;
+
+	tdrive_describe(d, &m);
+	return m.state;
+}
+
 #endif

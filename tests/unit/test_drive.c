@@ -124,14 +124,6 @@ static int grant(u8 access)
 	return grant_at(access, 1);
 }
 
-static const char *state(void)
-{
-	static struct mgmt_drive m;
-
-	tdrive_describe(d, &m);
-	return m.state;
-}
-
 static void begin(void)
 {
 	rig_begin(LABEL_READY);
@@ -190,10 +182,10 @@ static void test_hangs(void)
 	tdrives_tick();
 	sem_getvalue(&answered, &got);
 	CU_ASSERT_EQUAL(got, 0);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 
 	__atomic_add_fetch(&clock_ms, 8000, __ATOMIC_RELAXED);
-	CU_ASSERT_STRING_EQUAL(state(), "silent");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "silent");
 	tdrives_tick();
 	sem_getvalue(&answered, &got);
 	CU_ASSERT_EQUAL_FATAL(got, 3);
@@ -212,7 +204,7 @@ static void test_hangs(void)
 	CU_ASSERT_EQUAL(later.ran, 1);
 	CU_ASSERT_EQUAL(later.err, 0);
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
 
 static void home_fn(struct tdrive *t, struct tjob *j, int err)
@@ -240,15 +232,15 @@ static void test_home(void)
 	tdrives_tick();
 	CU_ASSERT_EQUAL(errors, said);
 	__atomic_add_fetch(&clock_ms, 8000, __ATOMIC_RELAXED);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 	tdrives_tick();
 	tdrives_tick();
 	CU_ASSERT_EQUAL(errors, said + 1);
 	sem_post(&h.go);
 	sem_wait(&h.in);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 	__atomic_add_fetch(&clock_ms, 8000, __ATOMIC_RELAXED);
-	CU_ASSERT_STRING_EQUAL(state(), "silent");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "silent");
 	tdrives_tick();
 	CU_ASSERT_EQUAL(errors, said + 1);
 	sem_post(&h.go);
@@ -261,7 +253,7 @@ static void test_sick(void)
 	begin();
 	bad_writes = 2;
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
-	CU_ASSERT_STRING_EQUAL(state(), "sick");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "sick");
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
 	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), -EIO);
 	CU_ASSERT_EQUAL(kicks, 0);
@@ -272,7 +264,7 @@ static void test_sick(void)
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
 	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), 0);
 	CU_ASSERT(kicks == 1 && pushes == 1);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
 
 /* No copy could be written: nothing of it counts. */
@@ -311,7 +303,7 @@ static void test_half_held(void)
 	CU_ASSERT_EQUAL(grant(1), 0);
 	bad_writes = 0;
 	CU_ASSERT_EQUAL(grant_as(&other, 2), 0);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 	bad_writes = 1;
 	CU_ASSERT_EQUAL(grant(2), -EIO);
 	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
@@ -362,7 +354,7 @@ static void test_unreadable(void)
 	CU_ASSERT_EQUAL(grant(1), -EIO);
 	bad_reads = 0;
 	CU_ASSERT_EQUAL(grant(1), 0);
-	CU_ASSERT_STRING_EQUAL(state(), "up");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
 
 static void written_as(const struct muuid *owner)
@@ -393,7 +385,7 @@ static void test_taken_over(void)
 		rig_opens = true;
 		written_as(&other);
 		if (how == 0) {			/* no request: it is checked now and then */
-			for (int i = 0; i < 600 && strcmp(state(), "gone"); i++)
+			for (int i = 0; i < 600 && strcmp(rig_state(), "gone"); i++)
 				usleep(100000);
 		} else if (how == 3) {		/* its first copy is whole, the other not yet */
 			CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, SIZE - MIB + 30), 3);
@@ -401,7 +393,7 @@ static void test_taken_over(void)
 		} else {
 			CU_ASSERT_EQUAL(how == 1 ? grant(2) : ask(MGMT_ALLOC, &vol), -EBADE);
 		}
-		CU_ASSERT_STRING_EQUAL(state(), "gone");
+		CU_ASSERT_STRING_EQUAL(rig_state(), "gone");
 		CU_ASSERT(!kernel_state && !pushes);
 		CU_ASSERT_EQUAL(tdrive_push(d), -ENODEV);
 		t = tdrive_find(&id);
@@ -429,11 +421,11 @@ static void test_foreign(void)
 		CU_ASSERT_EQUAL(tdrive_push(d), 0);
 		CU_ASSERT(pushes == 1 && ready == 1);
 		if (access == 1)		/* no request: it is checked now and then */
-			for (int i = 0; i < 600 && strcmp(state(), "sick"); i++)
+			for (int i = 0; i < 600 && strcmp(rig_state(), "sick"); i++)
 				usleep(100000);
 		else
 			CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EBADE);
-		CU_ASSERT_STRING_EQUAL(state(), "sick");
+		CU_ASSERT_STRING_EQUAL(rig_state(), "sick");
 		CU_ASSERT_EQUAL(grant(access), -EBADE);
 		CU_ASSERT(pushes == 2 && ready == 0);
 		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &ext), -EBADE);
@@ -455,10 +447,10 @@ static void test_damaged(void)
 		begin();
 		CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[copy]), 3);
 		CU_ASSERT_EQUAL(grant(1), 0);
-		CU_ASSERT_STRING_EQUAL(state(), "sick");
-		for (i = 0; i < 600 && strcmp(state(), "up"); i++)
+		CU_ASSERT_STRING_EQUAL(rig_state(), "sick");
+		for (i = 0; i < 600 && strcmp(rig_state(), "up"); i++)
 			usleep(100000);
-		CU_ASSERT_STRING_EQUAL(state(), "up");
+		CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 		CU_ASSERT(!each[0] && !each[1]);
 		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
@@ -545,7 +537,7 @@ static void test_other_device(void)
 	kernel_path = "/dev/other";
 	CU_ASSERT_EQUAL(tdrive_push(d), -EEXIST);
 	CU_ASSERT_EQUAL(pushes, 0);
-	CU_ASSERT_STRING_EQUAL(state(), "down");
+	CU_ASSERT_STRING_EQUAL(rig_state(), "down");
 	rig_end();
 	CU_ASSERT_PTR_NOT_NULL(kernel_state);
 	kernel_path = "/dev/test";

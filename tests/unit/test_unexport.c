@@ -166,14 +166,6 @@ static void test_opened(void)
 	note_err = 0;
 }
 
-static const char *state(void)
-{
-	static struct mgmt_drive m;
-
-	tdrive_describe(d, &m);
-	return m.state;
-}
-
 /*
  * Commands to it are not back: by force it goes when they are. Else it stays, and what is
  * said of it is what the kernel does.
@@ -191,7 +183,7 @@ static void test_hangs(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "does not give"));
 		CU_ASSERT(listed());
 		CU_ASSERT_STRING_EQUAL(kernel_state, i == 1 ? "up" : "gone");
-		CU_ASSERT_STRING_EQUAL(state(), i == 1 ? "up" : "down");
+		CU_ASSERT_STRING_EQUAL(rig_state(), i == 1 ? "up" : "down");
 	}
 	/* It ends with meshd. */
 	rig_begin(LABEL_READY);

@@ -54,7 +54,7 @@ static void put_segment(struct nl_msg *m, const struct segment *s)
 
 /* Members and segments in as many attributes as they need. */
 void put_layout(struct nl_msg *m, const struct member *members, int nm,
-		       const struct segment *segs, int ns)
+		const struct segment *segs, int ns)
 {
 	struct nlattr *n;
 	int i, j;

@@ -341,10 +341,12 @@ static void mem_kick(struct mesh_member *m)
 	struct mesh_mem *mm = m->priv;
 
 	/* like a session that is given up: down, in-flight lost, up again */
-	if (!test_and_clear_bit(MEM_HOLD, &mm->faults) &&
-	    !test_and_clear_bit(MEM_STUCK, &mm->faults))
+	if (!(READ_ONCE(mm->faults) & (BIT(MEM_HOLD) | BIT(MEM_STUCK))))
 		return;
+	/* down first: other I/O may have the work run at any time, which does what is let go */
 	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
+	clear_bit(MEM_HOLD, &mm->faults);
+	clear_bit(MEM_STUCK, &mm->faults);
 	queue_work(mm->wq, &mm->work);
 	flush_work(&mm->work);
 	mesh_member_set_state(m, MESH_MEMBER_UP, 0);

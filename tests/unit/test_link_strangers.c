@@ -569,6 +569,37 @@ static bool fake_served(struct fake *f)
 	return answer;
 }
 
+/* Strangers that come later take no place from one that has proved the key by half. */
+static void test_half_proved(void)
+{
+	struct fake f = { 0 };
+	struct host b;
+	int fd[210], n, err;
+
+	host_make(&b, 2, &key1, 1);
+	b.l->times.shake = 1000000;
+	CU_ASSERT_EQUAL(links_listen(b.l, b.addr, b.port, serve), 0);
+	f.fd = tcp_to(&b, 9);
+	fcntl(f.fd, F_SETFL, O_NONBLOCK);
+	f.tls = tls_new(f.fd, false, &key1, 1);
+	CU_ASSERT_EQUAL_FATAL(tls_shake(f.tls), -EAGAIN);
+	wait_ready(&f, POLLIN);		/* the answer to its first message */
+	for (n = 0; n < 210; n++) {
+		fd[n] = tcp_to(&b, n < 10 ? 9 : 256 + n / 2);
+		CU_ASSERT_EQUAL(send(fd[n], "\x16", 1, MSG_NOSIGNAL), 1);
+	}
+	CU_ASSERT_EQUAL(soon_open(fd, n, 63), 63);
+	while ((err = tls_shake(f.tls)) == -EAGAIN)
+		wait_ready(&f, tls_wants(f.tls));
+	CU_ASSERT_EQUAL(err, 0);
+	fake_hello(&f, 3);
+	CU_ASSERT(fake_served(&f));
+	fake_close(&f);
+	while (n)
+		close(fd[--n]);
+	host_down(&b);
+}
+
 /* The key that it has proved is replaced before it gives its identity. */
 static void test_key_replaced(void)
 {
@@ -733,6 +764,7 @@ int main(void)
 		{ "a meshd that is stopped, then killed", test_stopped },
 		{ "strangers", test_strangers },
 		{ "strangers that talk", test_talkers },
+		{ "one that has proved the key by half", test_half_proved },
 		{ "flood", test_flood },
 		{ "silent server", test_silent_server },
 		{ "peers that err", test_wrong_peers },

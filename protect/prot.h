@@ -47,7 +47,7 @@ enum prot_kind {
 	PROT_FLUSH,
 };
 
-#define PROT_FUA	1	/* durable when done; members always are (design, 3) */
+#define PROT_FUA	1	/* durable when done; members always are */
 #define PROT_META	2	/* file system metadata: never the relaxed path */
 #define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
 

@@ -9,7 +9,13 @@
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/control.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/common/fault.h"
+#include "rdda/wire.h"
 
 /* What waits, of one extent or, when @e is NULL, of all. */
 static void waiting_drop(struct rdda_chan *ch, const struct rdda_extent *e, int err,

@@ -11,7 +11,13 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/control.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 static unsigned int push_bytes = 4096;
 module_param(push_bytes, uint, 0644);

@@ -12,7 +12,13 @@
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/debug.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 #define BUF_STRIDE	ALIGN(RDDA_MSG_MAX, 64)
 #define PAGE_BUFS	(PAGE_SIZE / BUF_STRIDE)

@@ -12,7 +12,15 @@
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
-#include "rdda/client/client.h"
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/control.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/common/fault.h"
+#include "rdda/wire.h"
 
 /* The batch's first completion: its receive was posted again over there. */
 static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)

@@ -17,7 +17,16 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/control.h"
+#include "rdda/client/debug.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/client/stage.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 static unsigned int channels;
 module_param(channels, uint, 0644);

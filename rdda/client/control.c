@@ -10,7 +10,13 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/control.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 #define SEND_LOOK_MS	10	/* for one more buffer */
 

@@ -11,7 +11,11 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/debug.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/common/fault.h"
 
 #ifdef MESH_FAULTS
 RDDA_FAULTS_DEFINE;

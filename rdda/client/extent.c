@@ -12,7 +12,12 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/control.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */

@@ -14,8 +14,16 @@
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
 
-#include "rdda/client/client.h"
-#include "rdda/state.h"
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/debug.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/client/stage.h"
+#include "rdda/common/fault.h"
+#include "rdda/wire.h"
 
 /*
  * While that many messages wait for their send completion, further commands are

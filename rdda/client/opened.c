@@ -6,7 +6,9 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/session.h"
+#include "rdda/wire.h"
 
 /* Whatever the target says of an extent must make sense before it is used. */
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)

@@ -15,7 +15,10 @@
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
 
 /* What has outlived its answer, and waits for this one. */
 static void sq_wait_run(struct rdda_chan *ch)

@@ -11,7 +11,13 @@
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/client/stage.h"
+#include "rdda/wire.h"
 
 /* Channel set-up; sleeps. */
 int rdda_stage_setup(struct rdda_chan *ch)

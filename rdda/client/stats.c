@@ -2,7 +2,9 @@
 /* What a target's users can read: state, reasons, counts of messages. */
 #define pr_fmt(fmt) "rdda: " fmt
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/session.h"
+#include "rdda/client/target.h"
 
 /**
  * rdda_counts_add() - sum a session's channels up

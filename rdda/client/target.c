@@ -12,7 +12,11 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "rdda/client/client.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/session.h"
+#include "rdda/client/target.h"
+#include "rdda/wire.h"
 
 #define PORT_LOOK_MS	100	/* at one that is down */
 #define PORT_WAIT_MS	1000	/* most between two logins then: it may be back at any time */

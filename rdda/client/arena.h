@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pages of the target's arena, and the blocks that pushed reads arrive in. */
+#ifndef RDDA_CLIENT_ARENA_H
+#define RDDA_CLIENT_ARENA_H
+
+#include "rdda/client/channel.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+
+int rdda_arena_check(struct rdda_session *s);
+int rdda_arena_setup(struct rdda_chan *ch);
+int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
+void rdda_arena_free(struct rdda_chan *ch, u32 off);
+const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
+/* Which of its channel's bounce blocks a pushed read has. */
+static inline unsigned int rdda_bounce_block(const struct rdda_slot *slot)
+{
+	return (slot->bounce - slot->ch->bounce_off) / slot->ch->s->push_bytes;
+}
+
+bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot);
+void rdda_bounce_give(struct rdda_slot *slot);
+int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch);
+void rdda_bounce_free(struct rdda_session *s);
+void rdda_bounce_copy(struct rdda_slot *slot);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Messages that are not I/O: calls, the room for them, keep-alive. */
+#ifndef RDDA_CLIENT_CONTROL_H
+#define RDDA_CLIENT_CONTROL_H
+
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct rdda_chan;
+struct rdda_session;
+struct rdda_target;
+struct timer_list;
+
+/* Of those that may be unanswered: PING for life and for order, and PONG. */
+#define RDDA_PING_ROOM		3
+#define RDDA_CLOSE_ROOM		2	/* the same: CLOSE */
+
+/**
+ * struct rdda_call - a request that waits for its answer
+ * @node: on the session's calls, under call_lock
+ * @tag: in both
+ * @type: the answer must have
+ * @rsp: where the answer goes
+ * @rsp_max: room there
+ * @err: 0 when answered
+ * @waiter: target whose work item takes the answer; NULL: a caller waits for @done
+ * @done: completed under call_lock after @node was taken off
+ */
+struct rdda_call {
+	struct list_head node;
+	u64	tag;
+	u8	type;
+	void	*rsp;
+	u32	rsp_max;
+	int	err;
+	struct rdda_target *waiter;
+	struct completion done;
+};
+
+int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);
+int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
+void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
+void rdda_calls_abort(struct rdda_session *s);
+bool rdda_room_try(struct rdda_session *s);
+void rdda_room_give(struct rdda_session *s);
+void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms);
+void rdda_alive_timer(struct timer_list *timer);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A command: its states, its memory, and the I/O that it is a part of.
+ *
+ *   FREE -> PENDING -> FLIGHT --------> COPY --------------> FREE   pushed read
+ *                         |-----------> READ (to_read list,
+ *                         |                   then posted) -> FREE   other read
+ *                         '-----------> SQ_WAIT (until the send
+ *                                       completion came)    -> FREE   the rest
+ *
+ * Made in io.c, completed in complete.c, given up in abandon.c.
+ */
+#ifndef RDDA_CLIENT_IO_H
+#define RDDA_CLIENT_IO_H
+
+#include "rdda/common/verbs.h"
+#include "rdda/rdda.h"
+
+struct rdda_chan;
+struct rdda_session;
+
+/* A place in a mapped scatterlist. */
+struct rdda_cursor {
+	struct scatterlist *sg;
+	u32 off;
+};
+
+/**
+ * struct rdda_io_priv - ours inside struct rdda_io (its @private)
+ * @ch: channel that carries it
+ * @cur: where its next command's payload begins
+ * @mapped: DMA-mapped entries, 0: not mapped
+ * @staging: payload being kept, for RDDA_IO_STAGE
+ * @dq: of its drive in @ch
+ */
+struct rdda_io_priv {
+	struct rdda_chan *ch;
+	struct rdda_drive_queue *dq;
+	struct rdda_cursor cur;
+	u32 mapped;
+	u32 cmds;
+	struct rdda_stage *staging;
+};
+
+static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
+{
+	BUILD_BUG_ON(sizeof(struct rdda_io_priv) > sizeof(io->private));
+	return (struct rdda_io_priv *)io->private;
+}
+
+/**
+ * struct rdda_drive_queue - what one drive has of a channel; under the channel's lock
+ * @waiting: I/O with commands still to be made, oldest first
+ * @turn: in rdda_chan.turns while there is some
+ * @slots: commands that have not ended
+ * @credits: held by messages that begin with a command of this drive
+ * @pages: of the arena, held by its commands
+ *
+ * Drives share slots, credits and arena by rdda_share_may(): one that hangs keeps
+ * its part, and the others go on with theirs, also those that are opened later.
+ */
+struct rdda_drive_queue {
+	struct list_head waiting;
+	struct list_head turn;
+	u16	slots;
+	u16	credits;
+	u32	pages;
+};
+
+enum rdda_slot_state {
+	RDDA_SLOT_FREE,
+	RDDA_SLOT_PENDING,	/* built, not sent */
+	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
+	RDDA_SLOT_COPY,		/* pushed data is being copied out */
+	RDDA_SLOT_READ,		/* completed; its data is to be READ */
+	RDDA_SLOT_SQ_WAIT,	/* completed; the send completion of its WRITEs is pending */
+};
+
+/**
+ * struct rdda_slot - one command; all under its channel's lock
+ * @ch: its channel
+ * @io: what it is a part of; NULL: no I/O waits for it any more
+ * @extent: of @io, also when that was abandoned: to be compared only; NULL when
+ *	free, or when the extent has gone
+ * @dq: of its drive
+ * @node: on pending, to_read or sq_wait
+ * @read_cqe: send completion of its READs
+ * @at: where its payload lies in the I/O's scatterlist
+ * @io_off: the same in bytes of the I/O
+ * @len: payload bytes; of discard and zeroing, bytes of the range
+ * @arena: offset of its arena block
+ * @bounce: offset of its bounce block
+ * @wrs: WRITEs that its payload takes
+ * @seq: of the signalled request whose completion says that its WRITEs are done
+ * @read_left: bytes not yet READ
+ * @read_out: signalled READs posted
+ * @batch: message it went with
+ * @batch_gen: that message's generation
+ * @part: which command of its I/O it is
+ * @pages: of the arena that its drive queue counts for it
+ * @idx: its number
+ * @gen: changes with each use
+ * @state: enum rdda_slot_state
+ * @opcode: enum rdda_opcode
+ * @has_arena: @arena is its own, to be freed
+ * @data: has its own payload to WRITE
+ * @push: a pushed read
+ * @err: outcome
+ */
+struct rdda_slot {
+	struct rdda_chan *ch;
+	struct rdda_io *io;
+	struct rdda_extent *extent;
+	struct rdda_drive_queue *dq;
+	struct list_head node;
+	struct ib_cqe read_cqe;
+	struct rdda_cursor at;
+	u32	io_off;
+	u32	len;
+	u32	arena;
+	u32	bounce;
+	u32	wrs;
+	u32	seq;
+	u32	read_left;
+	u16	read_out;
+	u16	batch;
+	u16	batch_gen;
+	u16	part;
+	u16	pages;
+	u16	idx;
+	u8	gen;
+	u8	state;
+	u8	opcode;
+	bool	has_arena;
+	bool	data;
+	bool	push;
+	int	err;
+};
+
+/* io.c */
+void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended);
+void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
+void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended);
+void rdda_ios_end(struct list_head *ended);
+unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
+			      unsigned int max, u32 lkey, u32 *done);
+
+/* abandon.c */
+void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended);
+void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
+			   struct list_head *ended);
+bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
+void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e);
+bool rdda_session_settled(struct rdda_session *s);
+
+/* complete.c */
+void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_reads_run(struct rdda_chan *ch);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Send completions of a channel. */
+#ifndef RDDA_CLIENT_SQ_H
+#define RDDA_CLIENT_SQ_H
+
+#include "rdda/client/channel.h"
+
+#define RDDA_LOCAL_BUDGET	256	/* of its softirq, as the core has it */
+void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
+void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended);
+void rdda_sq_later(struct rdda_chan *ch);
+void rdda_sq_check(struct rdda_chan *ch);
+void rdda_sq_arm(struct rdda_chan *ch);
+void rdda_sq_event(struct ib_cq *cq, void *context);
+int rdda_sq_softirq(struct irq_poll *iop, int budget);
+void rdda_sq_stop(struct rdda_chan *ch);
+
+/* The same when something may be there; @ch is locked. */
+static inline void rdda_sq_scan(struct rdda_chan *ch, struct list_head *ended)
+{
+	if (ch->sig_posted != ch->sig_done)
+		rdda_sq_poll(ch, ended);
+}
+
+#endif

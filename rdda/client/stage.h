@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Payloads that stay in the arena, to be sent again. */
+#ifndef RDDA_CLIENT_STAGE_H
+#define RDDA_CLIENT_STAGE_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct rdda_chan;
+struct rdda_io;
+struct rdda_session;
+struct rdda_slot;
+
+#define RDDA_STAGES		32	/* staged payloads per channel */
+#define RDDA_STAGE_CMDS		8
+
+/**
+ * struct rdda_stage - a payload that stays in the arena; under its channel's lock
+ * @s: holds a reference, while it is in use
+ * @ch: whose arena part it is in
+ * @off: arena blocks, one for each command that wrote it
+ * @len: their payload
+ * @nr: how many
+ * @bytes: all of it
+ * @pages: of the arena that are counted for it
+ * @users: I/Os that send it now
+ * @dropped: given back while it had users
+ */
+struct rdda_stage {
+	struct list_head node;
+	struct rdda_session *s;
+	struct rdda_chan *ch;
+	u32	off[RDDA_STAGE_CMDS];
+	u32	len[RDDA_STAGE_CMDS];
+	unsigned int nr;
+	u32	bytes;
+	u32	pages;
+	u32	users;
+	bool	dropped;
+};
+
+int rdda_stage_setup(struct rdda_chan *ch);
+void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io);
+bool rdda_stage_keep(struct rdda_slot *slot);
+void rdda_stage_finish(struct rdda_io *io);
+int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io);
+
+#endif

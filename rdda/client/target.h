@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A target that is kept connected. */
+#ifndef RDDA_CLIENT_TARGET_H
+#define RDDA_CLIENT_TARGET_H
+
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "rdda/client/channel.h"
+#include "rdda/rdda.h"
+
+struct page;
+struct rdda_session;
+
+/**
+ * struct rdda_target - a target that is kept connected
+ *
+ * @work: the one place where states change; @lock guards what others read:
+ *	@state, @err, @reason, @session, @extents, @stop, @counts
+ * @attempt: logins since a session lasted; used by the work item only, as all that
+ *	follows up to @lock
+ * @next_try: jiffies
+ * @up_at: jiffies when @session came up
+ * @older_key: log in with the key before the newest: the target refused that one
+ * @leaving: sessions that ended, but for their connections
+ * @pages: for messages and bounce blocks, kept from one session to the next: many
+ *	sessions are made again at once when memory can be got by their I/O only
+ */
+struct rdda_target {
+	struct sockaddr_storage addr;
+	uuid_t	expect;
+	bool	expect_any;
+	const struct rdda_target_ops *ops;
+	void	*priv;
+
+	struct delayed_work work;
+	struct completion stopped;
+	unsigned int attempt;
+	unsigned long next_try;
+	unsigned long up_at;
+	bool	older_key;
+	struct list_head leaving;
+	struct list_head pages;
+
+	spinlock_t lock;		/* all that follows, and the extents */
+	enum rdda_target_state state;
+	int	err;
+	char	reason[64];
+	struct rdda_session *session;
+	struct list_head extents;	/* ascending drive UUID, unknown ones last */
+	bool	stop;
+	uuid_t	uuid;
+	u64	reconnects;
+	struct rdda_counts counts;	/* of sessions that ended */
+};
+
+extern struct workqueue_struct *rdda_wq;
+
+void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older);
+u32 rdda_session_number(void);
+const u8 *rdda_boot_id(void);
+void rdda_target_kick(struct rdda_target *t);
+struct page *rdda_page_get(struct rdda_target *t);
+void rdda_page_put(struct rdda_target *t, struct page *page);
+struct rdda_session *rdda_session_get(struct rdda_target *t);
+
+/* stats.c */
+void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s);
+
+#endif

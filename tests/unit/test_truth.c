@@ -731,6 +731,8 @@ static enum truth_pending pending(struct world w)
 
 static void test_pending(void)
 {
+	struct world w;
+
 	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, true)), PENDING_DROP);
 	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, false)), PENDING_DROP);
 	CU_ASSERT_EQUAL(pending(two(1, 1, 0, 0, true)), PENDING_WAIT);
@@ -740,6 +742,13 @@ static void test_pending(void)
 	CU_ASSERT_EQUAL(pending(two(2, 2, 3, 4, true)), PENDING_WAIT);
 	CU_ASSERT_EQUAL(pending(two(2, 2, 2, 3, true)), PENDING_WAIT);
 	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);
+	/* An undo stopped before its last step, and a new member that has our record is back. */
+	w = two(3, 4, 3, 4, true);
+	w.m[2].version = w.m[2].commit = 2;
+	CU_ASSERT_EQUAL(pending(w), PENDING_DROP);
+	w = two(2, 2, 3, 4, true);
+	w.m[2].version = w.m[2].commit = 2;
+	CU_ASSERT_EQUAL(pending(w), PENDING_WAIT);
 }
 
 static enum truth_undo undo_is(struct world w, u8 holder0, u8 holder1, u8 self)

@@ -203,12 +203,14 @@ int truth_held(const struct truth *t, const struct layout *l, const struct muuid
 enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
 				 const struct layout *next)
 {
-	bool ours = false, moved = false, all = true;
+	bool ours = false, moved = false, all = true, beyond = true;
 	const struct truth_label *e;
 	u32 i;
 
 	for (i = 0; i < next->members; i++) {
 		e = truth_find(t, &next->member[i].extent);
+		if (i < old->members)
+			beyond = beyond && e && e->version > next->version;
 		if (!e) {
 			all = all && i >= old->members;
 			continue;
@@ -222,9 +224,10 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 		return PENDING_COMPLETE;
 	/*
 	 * Ours and another writer's later one: the volume's holder brings it to one
-	 * record, and until then the new extents may be part of it.
+	 * record, and until then the new extents may be part of it. What every old member
+	 * is beyond, by an undo that stopped before its last step say, comes back no more.
 	 */
-	return ours || !all ? PENDING_WAIT : PENDING_DROP;
+	return (ours && !beyond) || !all ? PENDING_WAIT : PENDING_DROP;
 }
 
 /* What an undo that went half way wrote: @old's content, beyond @next. */

@@ -17,7 +17,7 @@ static struct tdrive d;
 static struct label table;
 static struct mgmt_req req;
 static u32 opens;		/* what the kernel has */
-static int kernel_err, set_err, said, pushes;
+static int kernel_err, set_err, commit_err, said, pushes;
 static char why[MGMT_REASON];
 static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } }, ext = { { 4 } },
 			  disk = { { 5 } };
@@ -32,9 +32,10 @@ struct label *tdrive_edit(struct tdrive *drive)
 
 int tdrive_commit(struct tdrive *drive, struct label *copy)
 {
-	memcpy(drive->label, copy, sizeof(*copy));
+	if (!commit_err)
+		memcpy(drive->label, copy, sizeof(*copy));
 	free(copy);
-	return 0;
+	return commit_err;
 }
 
 int tdrive_current(struct tdrive *drive)
@@ -304,8 +305,9 @@ static void test_kernel_refuses(void)
 {
 	set_err = -ENODEV;
 	CU_ASSERT(freed(&me, 0, false) == -ENODEV);
+	/* That a host has it would be said by another errno than a drive's. */
 	set_err = -EBUSY;
-	CU_ASSERT(freed(&me, 0, false) == -EBUSY);
+	CU_ASSERT(freed(&me, 0, false) == -EIO);
 	set_err = kernel_err = -ENOENT;
 	CU_ASSERT(freed(&me, 0, false) == 0);
 	set_err = kernel_err = 0;
@@ -318,6 +320,17 @@ static int released_as(const struct muuid *holder, u64 version, u64 commit)
 				  .believed = { *holder, version, commit } };
 	release_submit(&d, (struct ask *)&req);
 	return said;
+}
+
+/* A device that has become read-only. */
+static void test_drive_refuses(void)
+{
+	commit_err = -EPERM;
+	CU_ASSERT(freed(&me, 0, false) == -EIO);
+	begin(&me);
+	CU_ASSERT(released_as(&me, 2, 9) == -EIO);
+	commit_err = 0;
+	CU_ASSERT(released_as(&me, 2, 9) == 0);
 }
 
 /* Its own word alone gives an extent back, and no longer than it is what the label says. */
@@ -340,6 +353,7 @@ static void test_release(void)
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "the drive cannot be written", test_drive_refuses },
 		{ "mine", test_mine },
 		{ "others", test_others },
 		{ "the kernel does not say", test_kernel_silent },

@@ -263,6 +263,15 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 	return mine ? -EAGAIN : -EBUSY;
 }
 
+/*
+ * Of the drive or the kernel: a block device that became read-only says -EPERM. To the
+ * caller these three say that the extent is another host's by now.
+ */
+static int drive_err(int err)
+{
+	return err == -EPERM || err == -EBUSY || err == -ESTALE ? -EIO : err;
+}
+
 static void free_fn(struct tdrive *d, struct ask *a)
 {
 	const struct mgmt_req *r = ask_req(a);
@@ -289,7 +298,7 @@ static void free_fn(struct tdrive *d, struct ask *a)
 	}
 	err = take_back(d, &r->extent);
 	if (err)
-		ask_refuse(a, err, "the drive does not give it up: %s", strerror(-err));
+		ask_refuse(a, drive_err(err), "the drive does not give it up: %s", strerror(-err));
 	else
 		ask_reply(a, 0, NULL, json_object());
 }
@@ -322,7 +331,7 @@ static void release_fn(struct tdrive *d, struct ask *a)
 	l = err ? NULL : tdrive_edit(d);
 	if (l) {
 		memset(&label_find(l, &r->extent)->holder, 0, sizeof(e->holder));
-		err = tdrive_commit(d, l);
+		err = drive_err(tdrive_commit(d, l));
 		snprintf(why, sizeof(why), "the drive's label cannot be written");
 	}
 	if (err || !l) {

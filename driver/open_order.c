@@ -138,6 +138,7 @@ static void order_work(struct work_struct *work)
 {
 	struct mesh_order *o = container_of(to_delayed_work(work), struct mesh_order, work);
 	struct mesh_layout *l = container_of(o, struct mesh_layout, order);
+	bool asks;
 
 	if (percpu_ref_is_dying(&l->ref))
 		return;
@@ -145,13 +146,15 @@ static void order_work(struct work_struct *work)
 		queue_delayed_work(mesh_wq, &o->work, msecs_to_jiffies(ORDER_LOOK_MS));
 		return;
 	}
+	/* Before order_refused(): what is refused between the two is found by one of them. */
+	asks = order_asks(l);
 	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
 		o->waiting = false;
 	} else if (!o->waiting && order_refused(l)) {
 		order_release(l);
 		order_wait(o);
-	} else if (!o->waiting && !order_asks(l)) {
+	} else if (!o->waiting && !asks) {
 		if (READ_ONCE(l->vol->disk))
 			o->tries = 0;
 		return;

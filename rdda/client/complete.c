@@ -129,7 +129,7 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	/* Sent when the extent was closed already: it never ran, and ends as new I/O does. */
 	if (slot && slot->io && le16_to_cpu(d->status) == RDDA_ST_INVALID_NS &&
 	    !rcu_access_pointer(slot->io->extent->grant))
-		err = rdda_extent_errno(slot->io->extent);
+		err = READ_ONCE(slot->io->extent->io_err);
 	/* A push that worked is reported by its immediate alone. */
 	if (!slot || (slot->push && !err))
 		return false;

@@ -26,6 +26,23 @@
 #define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
 #define ROOM_LOOK_MS		10	/* for a control message, or channels to settle */
 
+/*
+ * One word: state and reason, read one after the other, may be of two states. A layout
+ * that is too old may be followed by the one that the target wants: until then it
+ * is as if DOWN.
+ */
+static int extent_io_err(enum rdda_extent_state state, int err)
+{
+	switch (state) {
+	case RDDA_EXTENT_GONE:
+		return -ENODEV;
+	case RDDA_EXTENT_REFUSED:
+		return err == -ESTALE ? -ENOLINK : -EACCES;
+	default:
+		return -ENOLINK;
+	}
+}
+
 void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
 	int next = rdda_extent_next(e->info.state, ev);
@@ -33,9 +50,9 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 	lockdep_assert_held(&e->t->lock);
 	if (WARN_ON_ONCE(next < 0))
 		return;
-	WRITE_ONCE(e->info.err, err);
-	/* Pairs with rdda_extent_errno(). */
-	smp_store_release(&e->info.state, next);
+	e->info.err = err;
+	e->info.state = next;
+	WRITE_ONCE(e->io_err, extent_io_err(next, err));
 }
 
 /*
@@ -201,7 +218,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		return;
 	}
 	if (drain)
-		extent_drain(e, s, rdda_extent_errno(e));
+		extent_drain(e, s, e->io_err);
 	if (g)
 		kfree_rcu(g, rcu);
 	extent_tell(e);
@@ -562,6 +579,7 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->ops = ops;
 	e->priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
+	e->io_err = -ENOLINK;
 	e->info.drive = *drive;
 	e->ask = true;
 	e->due = jiffies;

@@ -34,6 +34,7 @@ struct rdda_grant {
  * struct rdda_extent - an extent that is kept open; under its target's lock
  *
  * @grant: not NULL while I/O may be sent; written by the work item
+ * @io_err: what I/O ends with while there is no grant; read in any context
  * @busy: the work item uses it or calls its user
  * @due: jiffies of the next OPEN
  * @news: EXTENT_* bits for the work item
@@ -70,6 +71,7 @@ struct rdda_extent {
 
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
+	int	io_err;
 	bool	busy;
 	bool	closing;
 	bool	ask;
@@ -113,7 +115,6 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
 /* opened.c */
 #define RDDA_GONE_RETRY_MS	5000
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m);
-int rdda_extent_errno(const struct rdda_extent *e);
 struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
 				   const struct rdda_opened *m);
 struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,

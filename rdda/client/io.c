@@ -585,7 +585,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	int ret;
 
 	if (!g)
-		return rdda_extent_errno(e);
+		return READ_ONCE(e->io_err);
 	ret = io_check(g, io);
 	if (ret)
 		return ret;

@@ -64,23 +64,6 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 	return g;
 }
 
-/*
- * What I/O ends with while there is no grant; any context. A layout that is too old
- * may be followed by the one that the target wants: until then it is as if DOWN.
- */
-int rdda_extent_errno(const struct rdda_extent *e)
-{
-	/* Pairs with rdda_extent_set(): the reason is of this state, or of a later one. */
-	switch (smp_load_acquire(&e->info.state)) {
-	case RDDA_EXTENT_GONE:
-		return -ENODEV;
-	case RDDA_EXTENT_REFUSED:
-		return READ_ONCE(e->info.err) == -ESTALE ? -ENOLINK : -EACCES;
-	default:
-		return -ENOLINK;
-	}
-}
-
 /* Sizes that the block layer would warn about are invalid. */
 static u32 sane_size(u64 bytes, u32 lba_bytes)
 {

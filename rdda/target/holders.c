@@ -152,7 +152,8 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool no
 		facts_others(&f, s, e, self, &holder);
 	}
 	ret = tgt_open_decide(&f);
-	if (e && ask->preempt)
+	/* A reader's ends grace times, and keeps no writer out that lost its session. */
+	if (e && ask->preempt && ask->rw)
 		claim(e, &s->host, ret);
 	if (ret == RDDA_OPEN_HELD)
 		export_uuid(out->holder, &holder);

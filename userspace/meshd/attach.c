@@ -58,7 +58,11 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 		now.readonly = was->readonly;
 		store_volume_flags(&now);
 	}
-	if (was->attached)
+	/*
+	 * What an older call attached goes on waiting, but not with this one's preempt: that
+	 * would fence a host that gets the volume later. meshd brings it up again without.
+	 */
+	if (was->attached && !b->preempt)
 		return;
 	/* Only what this call put into the kernel; udev may have it open for a moment. */
 	do {
@@ -68,7 +72,7 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 	} while (err == -EBUSY && now_ms() < until);
 	if (err && err != -ENOENT)
 		log_warn("volume %s stays in the kernel: %s", was->name, strerror(-err));
-	else if (!was->readonly && volume_release(&now, l, why))
+	else if (!was->attached && !was->readonly && volume_release(&now, l, why))
 		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 

@@ -543,6 +543,36 @@ static void test_other_device(void)
 	kernel_path = "/dev/test";
 }
 
+/* The kernel waits for commands from before, refuses it, and takes it when they are back. */
+static void test_push_again(void)
+{
+	begin();
+	kernel_state = "gone";
+	rig_hangs = true;
+	CU_ASSERT(tdrive_push(d) < 0);
+	CU_ASSERT_STRING_EQUAL(rig_state(), "down");
+	rig_hangs = false;
+	tdrive_push_again(d);			/* it is being taken up: its caller decides */
+	CU_ASSERT_STRING_EQUAL(rig_state(), "down");
+	d->taken = true;
+	d->push_at = now_ms() + 60000;
+	tdrive_push_again(d);
+	CU_ASSERT_STRING_EQUAL(rig_state(), "down");
+	d->push_at = 0;
+	pthread_mutex_lock(&d->lock);
+	d->leaving = true;
+	pthread_mutex_unlock(&d->lock);
+	tdrive_push_again(d);
+	CU_ASSERT_STRING_EQUAL(kernel_state, "gone");
+	pthread_mutex_lock(&d->lock);
+	d->leaving = false;
+	pthread_mutex_unlock(&d->lock);
+	for (int i = 0; i < 10000 && strcmp(rig_state(), "up"); i++)
+		usleep(1000);			/* by its thread, when that is idle */
+	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
+	rig_end();
+}
+
 static void test_lost(void)
 {
 	begin();
@@ -564,6 +594,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "hangs", test_hangs },
+		{ "pushed again", test_push_again },
 		{ "the state folder hangs", test_home },
 		{ "sick", test_sick },
 		{ "unwritable", test_unwritable },

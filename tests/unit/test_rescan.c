@@ -381,7 +381,7 @@ static void test_no_descriptor(void)
  */
 static void test_taken_over(void)
 {
-	static const bool goes[9] = { [1] = true, [7] = true };
+	static const bool goes[9] = { [1] = true, [6] = true, [7] = true };
 
 	memcpy(kernel, (typeof(kernel)) {
 		{ 0, "up", 9, 2, false, 1 },	/* it has a thread that sees to that */
@@ -390,7 +390,7 @@ static void test_taken_over(void)
 		{ 13, "up", 99, 2, false, 1 },	/* another drive's label */
 		{ 14, "up", 0, 0, false, 1 },
 		{ 15, "up", 255, 0, false, 1 },
-		{ 16, "gone", 16, 2, false, 1 },
+		{ 16, "gone", 16, 2, false, 1 },	/* its entry keeps the device */
 		{ 17, "up", 17, 2, false, 1 },
 		{ 18, "up", 18, 2, false, 2 },	/* this host's identity before its state was lost */
 	}, sizeof(kernel));
@@ -438,11 +438,17 @@ static void test_left(void)
 	m = (struct mgmt_drive) { .uuid.b[0] = 13, .path = "/dev/k3", .state = "refused" };
 	json_array_append_new(list, mgmt_drive_pack(&m));
 	CU_ASSERT_EQUAL(left_list(list), 0);
-	CU_ASSERT_EQUAL_FATAL(json_array_size(list), 2);
-	for (int i = 0; i < 2; i++) {
+	CU_ASSERT_EQUAL_FATAL(json_array_size(list), 3);
+	for (int i = 0; i < 3; i++) {
+		static const struct { u8 uuid; const char *path, *state; } want[] = {
+			{ 13, "/dev/k3", MGMT_UNMANAGED }, { 11, "/dev/k1", MGMT_UNMANAGED },
+			{ 12, "/dev/k2", MGMT_DRAINING },
+		};
+
 		CU_ASSERT_EQUAL(mgmt_drive_unpack(json_array_get(list, i), &m), 0);
-		CU_ASSERT(m.uuid.b[0] == (i ? 11 : 13) && mgmt_drive_served(&m));
-		CU_ASSERT_STRING_EQUAL(m.path, i ? "/dev/k1" : "/dev/k3");
+		CU_ASSERT(m.uuid.b[0] == want[i].uuid && mgmt_drive_served(&m));
+		CU_ASSERT_STRING_EQUAL(m.path, want[i].path);
+		CU_ASSERT_STRING_EQUAL(m.state, want[i].state);
 	}
 	json_decref(list);
 	list = json_array();

@@ -36,6 +36,16 @@ void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *q)
 }
 
 struct tdrive **tdrives_all(size_t *n) { *n = 0; return NULL; }
+
+struct mgmt_drive *tdrives_draining(size_t *n)
+{
+	struct mgmt_drive *one = calloc(1, sizeof(*one));
+
+	*one = (struct mgmt_drive) { .uuid.b[0] = 6, .state = MGMT_DRAINING };
+	*n = 1;
+	return one;
+}
+
 struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *m) { (void)d, (void)m; }
 void tdrive_put(struct tdrive *d) { (void)d; }
@@ -91,6 +101,8 @@ static void test_drives(void)
 	CU_ASSERT_EQUAL(serve_local(text, strlen(text), &rsp, &len), 0);
 	CU_ASSERT_EQUAL_FATAL(mgmt_rsp_decode(rsp, len, &data, why), 0);
 	CU_ASSERT_EQUAL(mgmt_drive_unpack(json_array_get(json_object_get(data, "drives"), 0), &m), 0);
+	CU_ASSERT(m.uuid.b[0] == 6 && mgmt_drive_served(&m));
+	CU_ASSERT_EQUAL(mgmt_drive_unpack(json_array_get(json_object_get(data, "drives"), 1), &m), 0);
 	CU_ASSERT(m.uuid.b[0] == 5 && mgmt_drive_served(&m));
 	json_decref(data);
 	free(rsp);

@@ -37,6 +37,27 @@ struct tdrive **tdrives_all(size_t *n)
 	return out;
 }
 
+struct mgmt_drive *tdrives_draining(size_t *n)
+{
+	struct mgmt_drive *out, *m;
+	const struct tdrive *d;
+	size_t i = 0;
+
+	*n = 0;
+	pthread_mutex_lock(&tdrives.lock);
+	for (d = tdrives.ending; d; d = d->next)
+		i++;
+	out = calloc(i + 1, sizeof(*out));
+	for (d = tdrives.ending; out && d; d = d->next) {
+		m = &out[(*n)++];
+		*m = (struct mgmt_drive) { .uuid = d->uuid, .size = d->size, .lba = d->lba,
+					   .state = MGMT_DRAINING };
+		snprintf(m->path, sizeof(m->path), "%s", d->path);
+	}
+	pthread_mutex_unlock(&tdrives.lock);
+	return out;
+}
+
 struct tdrive *tdrive_find(const struct muuid *uuid)
 {
 	struct tdrive *d;
@@ -139,6 +160,7 @@ static void wait_for_job(struct tdrive *d)
 		repair(d);
 	else
 		tdrive_current(d);
+	tdrive_push_again(d);
 	pthread_mutex_lock(&d->lock);
 	d->job_since = 0;
 }

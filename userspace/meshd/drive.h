@@ -69,6 +69,8 @@ struct tdrive {
 	struct label_disk disk;		/* the job thread's */
 	u64	backup_ms;		/* the job thread's: when it was made last */
 	bool	backup_due;		/* the job thread's */
+	bool	taken;			/* the job thread's: it is to be in the kernel from now on */
+	u64	push_at;		/* the job thread's: not to be pushed again before */
 	bool	damaged;		/* the job thread's: a copy of the label, not written since */
 	struct label *both;		/* the job thread's: what both copies had last; NULL: @label */
 	bool	nvme;
@@ -87,6 +89,7 @@ struct tdrive {
 	bool	sick;
 	bool	foreign;		/* a foreign label was written: no more of ours */
 	bool	pushed;			/* the kernel has it */
+	int	push_err;		/* why not, as it was logged */
 	bool	zeroing;		/* a zeroing thread runs */
 	s32	zero_error;
 	u64	zero_at;		/* of the extent in work, for progress */
@@ -116,6 +119,8 @@ void tdrive_get(struct tdrive *d);
 void tdrive_put(struct tdrive *d);
 /* All of them with references, malloc()ed. */
 struct tdrive **tdrives_all(size_t *n);
+/* Those that are listed no more and whose threads have not ended: they may write. malloc()ed. */
+struct mgmt_drive *tdrives_draining(size_t *n);
 
 void tdrive_submit(struct tdrive *d, struct tjob *j);
 /* For how many seconds its thread has been at one job; 0: it answers. */
@@ -150,6 +155,7 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 struct label *tdrive_edit(struct tdrive *d);		/* a copy to change, or NULL */
 int tdrive_commit(struct tdrive *d, struct label *l);	/* write and use it; takes it over */
 int tdrive_push(struct tdrive *d);			/* give the kernel the label's table */
+void tdrive_push_again(struct tdrive *d);		/* on its thread: if it is not there, and is to be */
 /* Whether the kernel serves a drive of its UUID from another device: then it refuses this one. */
 bool tdrive_elsewhere(struct tdrive *d);
 /* Whether the label on the drive is the one in memory: 0, -EBADE: another's, or -EIO. */

@@ -98,6 +98,7 @@ int tdrive_push(struct tdrive *d)
 {
 	struct mesh *m;
 	struct mesh_drive table;
+	bool again;
 	int err;
 
 	if (tdrive_ending(d))
@@ -110,12 +111,33 @@ int tdrive_push(struct tdrive *d)
 		err = push_table(m, d, &table);
 	pthread_mutex_lock(&d->lock);
 	d->pushed = !err;
+	again = err == d->push_err;
+	d->push_err = err;
 	pthread_mutex_unlock(&d->lock);
-	if (err)
+	if (err && !again)
 		log_warn("%s: the kernel does not take it: %s", d->path, mesh_why(m));
 	free(table.extents);
 	mesh_close(m);
 	return err;
+}
+
+/*
+ * The kernel did not take it: commands from before were not back, or another program had it
+ * open. It waits for such commands, and requests of peers wait meanwhile: not all the time.
+ */
+void tdrive_push_again(struct tdrive *d)
+{
+	u64 now = now_ms();
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = d->taken && !d->pushed && !d->sick && !d->foreign && !d->leaving && now >= d->push_at;
+	pthread_mutex_unlock(&d->lock);
+	if (!due)
+		return;
+	if (!tdrive_push(d))
+		log_info("%s: the kernel serves it now", d->path);
+	d->push_at = now_ms() + 4 * (now_ms() - now);
 }
 
 /*

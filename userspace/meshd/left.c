@@ -55,10 +55,17 @@ static json_t *entry_of(json_t *list, const struct mesh_drive *k)
 	return NULL;
 }
 
+/* The kernel serves it no more, and waits for commands that are not back. */
+static bool is_gone(const struct mesh_drive *k)
+{
+	return !strcmp(k->state, "gone");
+}
+
 int left_list(json_t *list)
 {
 	struct mesh *m = mesh_open();
 	struct mesh_drive *k;
+	const char *state;
 	struct mgmt_drive d;
 	size_t i, n;
 	json_t *j;
@@ -66,15 +73,16 @@ int left_list(json_t *list)
 
 	mesh_close(m);
 	for (i = 0; i < n; i++) {
-		if (!strcmp(k[i].state, "gone"))
-			continue;
+		/* What clients sent before may land yet: another host must not serve it. */
+		state = is_gone(&k[i]) ? MGMT_DRAINING : MGMT_UNMANAGED;
 		j = entry_of(list, &k[i]);
 		if (j) {
-			jset_str(j, "state", MGMT_UNMANAGED);
+			jset_str(j, "state", state);
 			continue;
 		}
 		d = (struct mgmt_drive) { .uuid = k[i].uuid, .size = k[i].size, .lba = k[i].lba,
-					  .extents = k[i].nr_extents, .state = MGMT_UNMANAGED };
+					  .extents = k[i].nr_extents };
+		strcpy(d.state, state);
 		snprintf(d.path, sizeof(d.path), "%s", k[i].path);
 		json_array_append_new(list, mgmt_drive_pack(&d));
 	}
@@ -86,7 +94,11 @@ struct ending {
 	struct muuid drive;
 	char	path[MGMT_PATH];
 	bool	force;
+	bool	gone;		/* already: counted in drainers */
 };
+
+/* Threads that wait for the commands of drives that are gone. */
+static unsigned int drainers;
 
 /* Whether it was not exported again meanwhile. */
 static bool still_gone(struct mesh *m, const struct muuid *drive)
@@ -98,7 +110,7 @@ static bool still_gone(struct mesh *m, const struct muuid *drive)
 	if (left_drives(m, &k, &n))
 		return false;
 	for (i = 0; i < n; i++)
-		is = is || (muuid_equal(&k[i].uuid, drive) && !strcmp(k[i].state, "gone"));
+		is = is || (muuid_equal(&k[i].uuid, drive) && is_gone(&k[i]));
 	mesh_drives_free(k, n);
 	return is;
 }
@@ -108,8 +120,10 @@ static void *end_work(void *item)
 {
 	const struct ending *e = item;
 	struct mesh *m = mesh_open();
-	int err = m ? mesh_drive_del(m, &e->drive, e->force) : -ENOMEM, *out;
+	int err = -ENOMEM, *out;
 
+	if (m)
+		err = e->gone && !still_gone(m, &e->drive) ? -ENOENT : mesh_drive_del(m, &e->drive, e->force);
 	while (err == -EBUSY && !stopping() && still_gone(m, &e->drive)) {
 		sleep_ms(RETRY_MS);
 		err = mesh_drive_del(m, &e->drive, true);
@@ -127,7 +141,16 @@ static void *end_work(void *item)
 	return out;
 }
 
-static const struct fan enders = { .work = end_work, .drop = free, .discard = free };
+static void ending_drop(void *item)
+{
+	const struct ending *e = item;
+
+	if (e->gone)
+		__atomic_sub_fetch(&drainers, 1, __ATOMIC_RELAXED);
+	free(item);
+}
+
+static const struct fan enders = { .work = end_work, .drop = ending_drop, .discard = free };
 
 static struct ending *ending_of(const struct mesh_drive *k, bool force)
 {
@@ -135,8 +158,10 @@ static struct ending *ending_of(const struct mesh_drive *k, bool force)
 
 	if (!e)
 		return NULL;
-	*e = (struct ending) { .drive = k->uuid, .force = force };
+	*e = (struct ending) { .drive = k->uuid, .force = force, .gone = is_gone(k) };
 	snprintf(e->path, sizeof(e->path), "%s", k->path);
+	if (e->gone)
+		__atomic_add_fetch(&drainers, 1, __ATOMIC_RELAXED);
 	return e;
 }
 
@@ -245,14 +270,45 @@ static bool names_other(const struct mesh_drive *k, const struct probe *p)
 	       !muuid_equal(&p->owner, &k->host);
 }
 
-/* All at once; one whose commands hang is left to its thread, and gone for the next check. */
+/* All at once; one whose commands hang is left to its thread. */
+static void end_all(void **ending, size_t n)
+{
+	void **done = calloc(n + 1, sizeof(*done));
+	size_t i;
+
+	if (done)
+		fan_run(&enders, ending, n, TAKEN_MS, done);
+	for (i = 0; i < n; i++) {
+		if (done)
+			free(done[i]);
+		else
+			ending_drop(ending[i]);
+	}
+	free(done);
+}
+
+/* Those that no meshd waits for any more: their entries keep the devices from other uses. */
+static void end_gone(const struct mesh_drive *k, size_t n)
+{
+	void **ending = calloc(n + 1, sizeof(*ending));
+	size_t i, ends = 0;
+
+	for (i = 0; ending && i < n; i++) {
+		ending[ends] = is_gone(&k[i]) ? ending_of(&k[i], true) : NULL;
+		ends += !!ending[ends];
+	}
+	if (ends)
+		end_all(ending, ends);
+	free(ending);
+}
+
 static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t n)
 {
-	void **ending = calloc(n + 1, sizeof(*ending)), **done = calloc(n + 1, sizeof(*done));
+	void **ending = calloc(n + 1, sizeof(*ending));
 	char owner[MUUID_TEXT];
 	size_t i, ends = 0;
 
-	for (i = 0; ending && done && i < n; i++) {
+	for (i = 0; ending && i < n; i++) {
 		if (!names_other(&k[i], p[i]))
 			continue;
 		muuid_text(&p[i]->owner, owner);
@@ -262,11 +318,8 @@ static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t 
 		ends += !!ending[ends];
 	}
 	if (ends)
-		fan_run(&enders, ending, ends, TAKEN_MS, done);
-	for (i = 0; i < ends; i++)
-		free(done[i]);
+		end_all(ending, ends);
 	free(ending);
-	free(done);
 }
 
 bool left_end_taken_over(void)
@@ -274,12 +327,14 @@ bool left_end_taken_over(void)
 	struct mesh *m = mesh_open();
 	struct mesh_drive *k;
 	size_t i, n, served = 0;
-	bool stays, unknown = left_drives(m, &k, &n) != 0;
+	bool stays = left_drives(m, &k, &n) || n;
 	struct probe **p = calloc(n + 1, sizeof(*p));
 	char **path = calloc(n + 1, sizeof(*path));
 
+	if (!__atomic_load_n(&drainers, __ATOMIC_RELAXED))
+		end_gone(k, n);
 	for (i = 0; i < n; i++) {
-		if (!path || !p || !strcmp(k[i].state, "gone")) {
+		if (!path || !p || is_gone(&k[i])) {
 			free(k[i].extents);
 			continue;
 		}
@@ -289,7 +344,6 @@ bool left_end_taken_over(void)
 	}
 	if (served)
 		take_probes(path, served, false, p);
-	stays = unknown || served || !path || !p;
 	if (served)
 		end_taken_over(k, p, served);
 	for (i = 0; i < served; i++) {

@@ -58,7 +58,8 @@ static void note_drives(struct survey *v, json_t *data)
 
 	/* The extents of a drive that meshd has not taken up are not reported. */
 	json_array_foreach(json_object_get(data, "drives"), i, j)
-		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d) && strcmp(d.state, MGMT_UNMANAGED))
+		if (!mgmt_drive_unpack(j, &d) && mgmt_drive_served(&d) &&
+		    strcmp(d.state, MGMT_UNMANAGED) && strcmp(d.state, MGMT_DRAINING))
 			umap_put(&v->drives, &d.uuid, &fresh);
 }
 

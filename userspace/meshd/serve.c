@@ -157,8 +157,8 @@ static void hello(struct ask *a)
 static void drives(struct ask *a)
 {
 	json_t *list = json_array(), *data = json_object();
+	struct mgmt_drive d, *draining;
 	struct tdrive **all;
-	struct mgmt_drive d;
 	size_t i, n;
 	int err;
 
@@ -169,6 +169,10 @@ static void drives(struct ask *a)
 		tdrive_put(all[i]);
 	}
 	free(all);
+	draining = tdrives_draining(&n);
+	for (i = 0; i < n; i++)
+		json_array_append_new(list, mgmt_drive_pack(&draining[i]));
+	free(draining);
 	export_twins(list);
 	err = left_list(list);
 	json_object_set_new(data, "drives", list);

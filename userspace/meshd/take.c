@@ -322,6 +322,7 @@ static int up_job(struct tdrive *d, void *arg)
 	err = serve_noted(d, &u->how);
 	if (refused(err, &u->how))
 		return err;
+	d->taken = true;
 	tdrive_home_begin(d);
 	store_drive_put(&d->uuid, d->path);
 	tdrive_home_end(d);

@@ -47,11 +47,10 @@ struct world {
 
 /* What the model lets pass that it must not: each of them has to be found. */
 static struct { bool no_compare, no_fence, plain_undo, any_undo; } weak;
-static u8 old;
+static u8 old, last_user;
 static bool grows, loses;
 static const char *wrong;
 static unsigned long visited;
-static u8 last_user;
 
 static struct layout object[LAYOUTS];
 static const struct layout *records[LAYOUTS];
@@ -722,33 +721,25 @@ static void test_half_made(void)
 	CU_ASSERT(truth_half_made(&t, &new));
 }
 
-static enum truth_pending pending(struct world w)
-{
-	struct truth t = seen(&w, w.m);
-
-	return truth_pending(&t, &object[0], &object[1]);
-}
-
 static void test_pending(void)
 {
-	struct world w;
+	static const struct { u8 m[4], new; enum truth_pending is; } c[] = {	/* version, commit */
+		{ { 1, 1, 1, 1 }, 0, PENDING_DROP }, { { 1, 1, 0, 0 }, 0, PENDING_WAIT },
+		{ { 2, 2, 1, 1 }, 0, PENDING_COMPLETE }, { { 2, 2, 0, 0 }, 0, PENDING_COMPLETE },
+		/* Another host went on from there, or beside it; an undo stopped at its last step. */
+		{ { 2, 2, 3, 4 }, 0, PENDING_WAIT }, { { 2, 2, 2, 3 }, 0, PENDING_WAIT },
+		{ { 3, 4, 3, 4 }, 0, PENDING_DROP }, { { 3, 4, 3, 4 }, 2, PENDING_DROP },
+		{ { 2, 2, 3, 4 }, 2, PENDING_WAIT },
+	};
 
-	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, true)), PENDING_DROP);
-	CU_ASSERT_EQUAL(pending(two(1, 1, 1, 1, false)), PENDING_DROP);
-	CU_ASSERT_EQUAL(pending(two(1, 1, 0, 0, true)), PENDING_WAIT);
-	CU_ASSERT_EQUAL(pending(two(2, 2, 1, 1, true)), PENDING_COMPLETE);
-	CU_ASSERT_EQUAL(pending(two(2, 2, 0, 0, true)), PENDING_COMPLETE);
-	/* Another host went on from there, or beside it. */
-	CU_ASSERT_EQUAL(pending(two(2, 2, 3, 4, true)), PENDING_WAIT);
-	CU_ASSERT_EQUAL(pending(two(2, 2, 2, 3, true)), PENDING_WAIT);
-	CU_ASSERT_EQUAL(pending(two(3, 4, 3, 4, true)), PENDING_DROP);
-	/* An undo stopped before its last step, and a new member that has our record is back. */
-	w = two(3, 4, 3, 4, true);
-	w.m[2].version = w.m[2].commit = 2;
-	CU_ASSERT_EQUAL(pending(w), PENDING_DROP);
-	w = two(2, 2, 3, 4, true);
-	w.m[2].version = w.m[2].commit = 2;
-	CU_ASSERT_EQUAL(pending(w), PENDING_WAIT);
+	for (size_t i = 0; i < sizeof(c) / sizeof(*c); i++) {
+		struct world w = two(c[i].m[0], c[i].m[1], c[i].m[2], c[i].m[3], true);
+		struct truth t;
+
+		w.m[2].version = w.m[2].commit = c[i].new;
+		t = seen(&w, w.m);
+		CU_ASSERT_EQUAL(truth_pending(&t, &object[0], &object[1]), c[i].is);
+	}
 }
 
 static enum truth_undo undo_is(struct world w, u8 holder0, u8 holder1, u8 self)

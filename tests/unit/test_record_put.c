@@ -118,6 +118,20 @@ static int put_as(const struct muuid *host, u64 version, u64 commit)
 	return record_put(&d, &q, host, why);
 }
 
+/* What is said of the drive's extents is what the volume is called now. */
+static void test_renamed(void)
+{
+	begin();
+	CU_ASSERT(!put_as(&me, 1, 11));
+	CU_ASSERT_STRING_EQUAL(table.extent[0].name, "v");
+	memset(l.name, 'n', sizeof(l.name) - 1);
+	CU_ASSERT(!put_as(&me, 2, 12));
+	CU_ASSERT_EQUAL(strnlen(table.extent[0].name, LABEL_NAME), LABEL_NAME - 1);
+	strcpy(l.name, "w");
+	CU_ASSERT(!put_as(&me, 3, 13));
+	CU_ASSERT_STRING_EQUAL(table.extent[0].name, "w");
+}
+
 static int copy_has(int copy)
 {
 	static u8 buf[LAYOUT_COPY_BYTES];
@@ -286,6 +300,7 @@ int main(void)
 		{ "torn", test_torn },
 		{ "refused", test_refused },
 		{ "believed", test_believed },
+		{ "renamed", test_renamed },
 		{ "which counts", test_counts },
 		{ "a bad block", test_bad_block },
 		{ "taken over", test_taken_over },

@@ -121,6 +121,7 @@ static int put_label(struct tdrive *d, const struct mgmt_req *q, const struct mu
 	}
 	e->version = q->record->version;
 	e->commit = q->record->commit;
+	snprintf(e->name, sizeof(e->name), "%.*s", LABEL_NAME - 1, q->record->name);
 	e->holder = *host;		/* the caller was it, or no host was */
 	return tdrive_commit(d, l);
 }

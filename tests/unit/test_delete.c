@@ -18,6 +18,8 @@ static bool force, stale, preempt, dry;	/* what it says */
 static bool attached;			/* it has a device here ... */
 static int probe_rc = 1;		/* ... on which that is found: 1: nothing */
 static const char *probe_type;
+static char device[] = "/tmp/test_delete.XXXXXX";	/* what the volume has on it */
+static int device_fd;
 
 const char *arg_str(const struct req *q, const char *key)
 {
@@ -35,7 +37,7 @@ bool arg_bool(const struct req *q, const char *key)
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
 {
 	(void)uuid;
-	snprintf(out, size, "%s", attached ? "/dev/mesh0" : "");
+	snprintf(out, size, "%s", attached ? device : "");
 }
 
 int volume_detached(const struct muuid *volume, char *words)
@@ -150,6 +152,14 @@ static void test_data(void)
 	probe_type = NULL;
 	CU_ASSERT(refuses("cannot be read"));
 	probe_rc = 1;
+	for (int i = 0; i < 3; i++) {
+		/* In the first block, in the middle, and at the end. */
+		off_t at = i * (8 << 20) - (i == 2 ? 64 << 10 : 0);
+
+		CU_ASSERT_EQUAL(pwrite(device_fd, "x", 1, at), 1);
+		CU_ASSERT(refuses("carries data of no known kind"));
+		CU_ASSERT_EQUAL(pwrite(device_fd, "", 1, at), 1);
+	}
 	CU_ASSERT(deletes());
 }
 
@@ -368,8 +378,13 @@ int main(void)
 		{ "dry runs", test_dry },
 		{ NULL, NULL },
 	};
-	int err = suite_main("delete", tests);
+	int err;
 
+	device_fd = mkstemp(device);
+	if (device_fd < 0 || ftruncate(device_fd, 16 << 20))
+		return 2;
+	err = suite_main("delete", tests);
+	unlink(device);
 	rig_end();
 	return err;
 }

@@ -303,7 +303,7 @@ static void dry_run(const json_t *r)
 	size_t i, k;
 
 	if (!json_array_size(json_object_get(r, "destroys")))
-		printf("nothing would be destroyed\n");
+		printf("nothing that is recognised would be destroyed\n");
 	json_array_foreach(json_object_get(r, "destroys"), i, d) {
 		printf("would destroy %s %s", str(d, "what"), str(d, "name"));
 		v = json_object_get(d, "bytes");

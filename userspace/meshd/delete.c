@@ -5,9 +5,11 @@
  */
 #include <blkid/blkid.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/busy.h"
@@ -16,6 +18,8 @@
 
 #define CANCEL_MS	10000
 #define CLOSED_MS	5000
+#define LOOKS		256	/* places of a volume that are read before it is deleted */
+#define LOOK_BYTES	4096
 
 /* What one FREE came to. */
 struct freed {
@@ -214,6 +218,34 @@ static int data_on(const char *device, char *out, size_t size)
 	return type ? 1 : 0;
 }
 
+/*
+ * The same for what no signature names. A volume reads zero until it is written, so
+ * anything else is data; what is only here and there may be missed.
+ */
+static int written_on(const char *device)
+{
+	static const u8 zero[LOOK_BYTES];
+	int fd = open(device, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -errno : 0;
+	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), at;
+	u8 buf[LOOK_BYTES];
+	ssize_t n;
+	int i;
+
+	if (fd >= 0)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	for (i = 0; i < LOOKS && !rc; i++) {
+		at = end / LOOKS * i / LOOK_BYTES * LOOK_BYTES;
+		n = pread(fd, buf, LOOK_BYTES, at);
+		if (n < 0)
+			rc = -errno;
+		else if (memcmp(buf, zero, n))
+			rc = 1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 /* --force is about data alone: what is there, and what cannot be seen. */
 static int data_may_go(struct req *r, const struct store_volume *v)
 {
@@ -226,7 +258,10 @@ static int data_may_go(struct req *r, const struct store_volume *v)
 	if (!device[0])
 		return req_fail(r, "volume %s is not attached, so what is on it cannot be seen; attach it, "
 				"or add --force", v->name);
+	strcpy(type, "data of no known kind");
 	rc = data_on(device, type, sizeof(type));
+	if (!rc)
+		rc = written_on(device);
 	if (rc > 0)
 		return req_fail(r, "volume %s carries %s; add --force to delete it with all that is on it",
 				v->name, type);

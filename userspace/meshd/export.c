@@ -235,9 +235,11 @@ static int export_dry(struct req *r, const struct probe *p)
 		jset_u64(j, "bytes", p->size);
 		req_note(r, "%s %s: all of that would be lost", p->path, p->why);
 	} else if (p->verdict == PROBE_NETWORK) {
-		req_note(r, "%s is empty and would be exported, although it %s", p->path, p->why);
+		req_note(r, "%s carries nothing that is recognised and would be exported, although it %s",
+			 p->path, p->why);
 	} else {
-		req_note(r, "%s is empty and would be exported", p->path);
+		req_note(r, "%s carries nothing that is recognised and would be exported; anything else on it "
+			 "is lost to the volumes that are made there", p->path);
 	}
 	return 0;
 }

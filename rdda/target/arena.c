@@ -26,7 +26,11 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "rdda/target/tgt.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/session.h"
+#include "rdda/wire.h"
 
 #define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
 #define PIECE_MAX	(2U << 20)

@@ -19,7 +19,16 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/slab.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cmd.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 
 static struct kmem_cache *msg_cache;
 

@@ -9,7 +9,14 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mm.h>
 
-#include "rdda/target/tgt.h"
+#include "rdda/common/fault.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cmd.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/session.h"
+#include "rdda/wire.h"
 
 #define ZERO_ORDER	4	/* a run of zeroes for devices that cannot zero */
 #define STEP_SECTORS	(1U << 21)

@@ -11,6 +11,11 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/netlink.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
 
 #define CHECK_MS	250

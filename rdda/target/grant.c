@@ -19,7 +19,16 @@
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_OPENS_MAX		65536	/* of a session */
 
 #define DRAIN_MS	30000	/* netlink waits that long for commands to come back */
 

@@ -4,7 +4,15 @@
  * next: the facts that state.c decides on.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include "rdda/common/fault.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/session.h"
+#include "rdda/target/state.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 
 /* An older incarnation that may still have commands on the drive. */
 static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)

@@ -15,7 +15,16 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key, ... */
+#define TGT_UNPROVEN_ADDR	4	/* ... of one address */
+#define TGT_CONTROLS		16	/* control messages in flight, each way */
 
 /**
  * struct listener - one bound address

@@ -4,7 +4,18 @@
 #include <linux/module.h>
 #include <linux/reboot.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cmd.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/netlink.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+
+#define TGT_QUIET_MS		3000	/* a reboot waits that long for queue pairs */
 
 DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
 struct workqueue_struct *tgt_wq;

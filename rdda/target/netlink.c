@@ -19,7 +19,13 @@
 #include <net/genetlink.h>
 
 #include "driver/uapi/meshblk.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/netlink.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
 
 static struct genl_family family;
 static atomic_t server = ATOMIC_INIT(0);	/* port that sent SERVE, 0: none */

@@ -7,7 +7,14 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "rdda/target/channel.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/netlink.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_GRANT_MS		5000
 
 /**
  * struct asked - a pending request to meshd to note a grant

@@ -14,7 +14,15 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
 
-#include "rdda/target/tgt.h"
+#include "rdda/common/fault.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cmd.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/session.h"
+#include "rdda/wire.h"
+
+#define TGT_CTL_MAX		256	/* answers that wait to be sent */
 
 /**
  * struct ctl - a control message to be sent

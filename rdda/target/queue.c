@@ -8,10 +8,17 @@
  * keep their receive buffer until it has dealt with them, which bounds them.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/blkdev.h>
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cmd.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
 
 #define POLL_BATCH	16
 #define POLL_ROUNDS	32	/* then others of this CPU have a turn */

@@ -15,7 +15,11 @@
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 
+#include "rdda/target/cmd.h"
+#include "rdda/target/drive.h"
+#include "rdda/target/grant.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
 
 #define QUANTUM		(RDDA_CMD_BYTES_MAX)
 

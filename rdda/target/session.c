@@ -14,7 +14,16 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "rdda/common/fault.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/grant.h"
+#include "rdda/target/netlink.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define TGT_PORT_MS		500	/* between two polls of a port that is down */
 
 /**
  * struct tgt_past - a session that ended without a good-bye

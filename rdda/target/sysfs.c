@@ -10,7 +10,11 @@
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
+#include "rdda/target/arena.h"
+#include "rdda/target/listen.h"
+#include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
+#include "rdda/wire.h"
 
 static struct class tgt_class = {
 	.name = "meshtgt",

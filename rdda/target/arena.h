@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory that is given to sessions. */
+#ifndef TGT_ARENA_H
+#define TGT_ARENA_H
+
+#include <linux/scatterlist.h>
+
+#include "rdda/wire.h"
+
+struct bio;
+struct ib_mr;
+struct ib_sge;
+struct page;
+struct tgt_channel;
+struct tgt_session;
+
+/**
+ * struct tgt_piece - physically contiguous pages behind one memory region
+ * @page: the first; zeroed before it is given
+ * @sg: the piece, mapped for the session's device
+ * @mr: remote read and write, zero based
+ */
+struct tgt_piece {
+	struct page *page;
+	struct scatterlist sg;
+	struct ib_mr *mr;
+};
+
+struct tgt_arena {
+	u32 bytes;			/* granted in the login */
+	u32 shift;			/* of the size of a piece */
+	unsigned int nr;
+	bool mapped;
+	struct tgt_piece *piece;
+};
+
+extern unsigned long tgt_arena_used;
+unsigned long tgt_arena_limit(void);
+u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+		      unsigned int old_channels);
+void tgt_arena_unreserve(u32 bytes, unsigned int channels);
+int tgt_arena_alloc(struct tgt_session *s);
+int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch);
+void tgt_arena_unregister(struct tgt_session *s);
+void tgt_arena_free(struct tgt_session *s);
+void tgt_arena_exit(void);
+void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch);
+int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len);
+unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
+			   u32 off, u32 len);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One connection: its queues and buffers. */
+#ifndef TGT_CHANNEL_H
+#define TGT_CHANNEL_H
+
+#include <linux/llist.h>
+#include <linux/workqueue.h>
+
+#include "rdda/common/auth.h"
+#include "rdda/common/verbs.h"
+#include "rdda/wire.h"
+
+struct tgt_cmd;
+struct tgt_session;
+
+#define TGT_TX_BUFS		16	/* sends of ours in flight */
+#define TGT_CHAIN		32	/* work requests in one post */
+#define TGT_SGES		16	/* of one work request: payloads that are pushed together */
+
+/**
+ * struct tgt_rbuf - a posted receive; in no memory region: a private copy
+ * @cqe: completion
+ * @sge: its mapping
+ * @node: in tgt_channel.ctl while a control message waits for its work
+ * @len: bytes that arrived
+ * @msg: what arrived
+ */
+struct tgt_rbuf {
+	struct ib_cqe	cqe;
+	struct ib_sge	sge;
+	struct list_head node;
+	u32		len;
+	void		*msg;
+};
+
+/**
+ * struct tgt_channel - one connection
+ * @s: session; set at login
+ * @index: in the session
+ * @proven: both proofs were right: of channel 0 written by its control work only,
+ *	under tgt_lock; of others set when they are made
+ * @refused: the login was refused after its proof was read: why, negative errno;
+ *	written by the control work only
+ * @dead: nothing is posted or admitted any more
+ * @drained: @cq is not polled any more; set by the teardown
+ * @cm: connection
+ * @cq: for everything on @qp; polled by @work alone
+ * @qp: queue pair
+ * @proof: login and answer of the session; of channel 0, QPN and GID of both sides too
+ * @key: that channel 0 was opened with; others prove themselves with it
+ * @reads: READs in flight that the client may request
+ * @runs: one push may carry several reads
+ * @deadline: of the proof
+ * @fail: the NIC reported an error
+ * @work: polls @cq
+ * @kick: tasklet: posts completions when bios end outside of @work
+ * @batcher: task that runs @work now and will post by itself
+ * @rbuf: receives, @nr_rbufs
+ * @ctl: control messages that need to sleep; ctl_lock
+ * @ctl_work: handles them
+ * @cmd: contexts, @nr_cmds
+ * @free_cmds: contexts not in use; taken by @work alone
+ * @done: commands that ended, newest first
+ * @arena_off: of this channel
+ * @arena_len: of this channel
+ * @tx_lock: all below
+ * @pend: commands that ended, oldest first, not posted yet
+ * @ctl_q: control messages to be sent
+ * @ctl_nr: how many of them are answers
+ * @tx: buffers of sends in flight, a ring
+ * @wr: chain being built
+ * @sge: of @wr
+ */
+struct tgt_channel {
+	struct tgt_session	*s;
+	unsigned int		index;
+	bool			proven;
+	int			refused;
+	bool			dead;
+	bool			drained;
+	struct rdma_cm_id	*cm;
+	struct ib_cq		*cq;
+	struct ib_qp		*qp;
+	struct rdda_proof	proof;
+	struct rdda_key		key;
+	u8			reads;
+	bool			runs;
+	struct delayed_work	deadline;
+	struct work_struct	fail;
+
+	struct work_struct	work;
+	struct tasklet_struct	kick;
+	struct task_struct	*batcher;
+	struct tgt_rbuf		*rbuf;
+	unsigned int		nr_rbufs;
+	spinlock_t		ctl_lock;	/* ctl */
+	struct list_head	ctl;
+	struct work_struct	ctl_work;
+	struct tgt_cmd		*cmd;
+	unsigned int		nr_cmds;
+	struct llist_head	free_cmds;
+	struct llist_head	done;
+	u32			arena_off;
+	u32			arena_len;
+
+	spinlock_t		tx_lock;	/* all below */
+	struct list_head	pend;
+	struct list_head	ctl_q;
+	unsigned int		ctl_nr;
+	void			*tx_msg[TGT_TX_BUFS];
+	u64			tx_dma[TGT_TX_BUFS];
+	struct ib_cqe		tx_cqe;
+	unsigned int		tx_head;	/* buffers taken, ever */
+	unsigned int		tx_tail;	/* buffers given back, ever */
+	unsigned int		sq_size;
+	unsigned int		sq_used;	/* our own count */
+	unsigned int		sig_wrs;	/* since the last signalled one */
+	unsigned int		sig_bufs;
+	unsigned int		sig_head;
+	unsigned int		sig_tail;
+	struct {
+		u16 wrs, bufs;
+	} sig[64];				/* what the completion of each frees */
+	unsigned int		max_sge;
+	struct ib_rdma_wr	wr[TGT_CHAIN];
+	struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
+};
+
+struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
+				       unsigned int index, const struct rdda_proof *p,
+				       const struct rdda_key *key, u8 reads);
+void tgt_channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len);
+int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
+int tgt_channel_init(void);
+void tgt_channel_exit(void);
+void tgt_channel_kill(struct tgt_channel *ch, int err);
+void tgt_channel_refuse(struct tgt_channel *ch, int err);
+void tgt_channel_stop(struct tgt_channel *ch);
+void tgt_channel_leave(struct tgt_channel *ch);
+void tgt_channel_free(struct tgt_channel *ch);
+unsigned int tgt_channel_memory(const struct tgt_channel *ch);
+
+/* queue.c */
+void tgt_queue_work(struct work_struct *work);
+void tgt_queue_event(struct ib_cq *cq, void *ctx);
+int tgt_rbuf_post(struct tgt_channel *ch, struct tgt_rbuf *rb);
+void tgt_ctl_work(struct work_struct *work);
+void tgt_bad_peer(struct tgt_channel *ch, const char *why);
+
+/* push.c */
+void tgt_push_flush(struct tgt_channel *ch);
+void tgt_push_kick(struct tasklet_struct *t);
+void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc);
+void tgt_push_end(struct tgt_cmd *c);
+void tgt_push_drop(struct tgt_channel *ch);
+int tgt_push_init(void);
+void tgt_push_exit(void);
+int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len);
+int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len);
+int tgt_ctl_pong(struct tgt_channel *ch, u64 tag);
+
+#endif

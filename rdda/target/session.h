@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One incarnation of one client, and its connections. */
+#ifndef TGT_SESSION_H
+#define TGT_SESSION_H
+
+#include <linux/kref.h>
+#include <linux/refcount.h>
+#include <linux/uuid.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "rdda/common/auth.h"
+#include "rdda/common/verbs.h"
+#include "rdda/target/arena.h"
+#include "rdda/target/state.h"
+#include "rdda/wire.h"
+
+struct device;
+struct tgt_channel;
+struct tgt_past;
+struct tgt_unproven;
+
+#define TGT_CHANNELS_MAX	16	/* of a session */
+
+/**
+ * struct tgt_session - one incarnation of one client
+ * @ref: the list, channels, sdrives, opens and grants requested from meshd hold it
+ * @node: in tgt_sessions; tgt_lock
+ * @id: number on the wire and in netlink
+ * @host: client's host UUID
+ * @addr: of the client, where channel 0 comes from; for the log
+ * @boot: first 32 bits of its boot id
+ * @number: of the session within that boot
+ * @boot_id: whole, set by the proof of channel 0, under tgt_lock
+ * @proved: its client has proved the key: only then does it count for others.
+ *	Set under tgt_lock, with LIVE; never cleared
+ * @left: its client said good-bye, or has a newer session: it is no evidence any more
+ *	that its host lives; set once
+ * @past: what is left of it when it ends without that
+ * @unproven: its place among those that are not; taken away by listen.c
+ * @lock: @state, @err, @channel, @taken
+ * @state: see state.h
+ * @err: why it ended, negative errno
+ * @dev: RDMA device all its channels are on
+ * @lim: what @dev can do
+ * @pd: its own; no other session's keys reach its memory, and no queue pair is on it
+ *	that has not proved the key once there is memory
+ * @pd_users: the arena and each channel; the last one frees @pd
+ * @arena: memory given; reserved and built once before LIVE, read only then
+ * @bounce_rkey: of the client's bounce arena; valid once @bounce_len is not 0
+ * @bounce_len: set once with release, read with acquire
+ * @nr_channels: granted; 0 before the proof
+ * @channel: by index
+ * @taken: channels that have proved themselves, as bits; never taken again
+ * @drives: nsid -> struct tgt_sdrive; changed under tgt_lock, read under RCU
+ * @opens: handle -> struct tgt_open; tgt_lock
+ * @nr_opens: entries of @opens; tgt_lock
+ * @next_nsid: for cyclic allocation; tgt_lock
+ * @next_handle: the same
+ * @undrained: sdrives whose views live; tgt_lock
+ * @freeing: @free is queued or runs; tgt_lock
+ * @heard: jiffies of the last message that the client's CPU made
+ * @watch: ends the session when @heard is too old
+ * @kill: tears down queue pairs and regions
+ * @leave: lets go of the connections, after @kill
+ * @removed: @dev goes, and waits for that; set once
+ * @free: gives memory back when the bios are
+ * @shown: its device in sysfs; set before LIVE is announced, cleared by @free
+ * @stats: counters
+ */
+struct tgt_session {
+	struct kref		ref;
+	struct list_head	node;
+	u32			id;
+	uuid_t			host;
+	struct sockaddr_storage	addr;
+	u32			boot;
+	u32			number;
+	u8			boot_id[RDDA_UUID_LEN];
+	bool			proved;
+	bool			left;
+	struct tgt_past		*past;
+	struct tgt_unproven	*unproven;
+	spinlock_t		lock;		/* state, err, channel, taken */
+	enum tgt_state		state;
+	int			err;
+	struct ib_device	*dev;
+	struct rdda_limits	lim;
+	struct ib_pd		*pd;
+	refcount_t		pd_users;
+	struct tgt_arena	arena;
+	u32			bounce_rkey;
+	u32			bounce_len;
+	unsigned int		nr_channels;
+	struct tgt_channel	*channel[TGT_CHANNELS_MAX];
+	unsigned long		taken;
+	struct xarray		drives;
+	struct xarray		opens;
+	unsigned int		nr_opens;
+	u32			next_nsid;
+	u32			next_handle;
+	unsigned int		undrained;
+	bool			freeing;
+	unsigned long		heard;
+	struct delayed_work	watch;
+	struct work_struct	kill;
+	struct delayed_work	leave;
+	bool			removed;
+	struct work_struct	free;
+	struct device		*shown;
+	struct {
+		atomic64_t reads, read_bytes, writes, write_bytes;
+		atomic64_t discards, errors, sends, pushes, commands;
+	} stats;
+};
+
+extern struct list_head tgt_sessions;
+struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
+				      const struct rdda_limits *lim, int *reason);
+struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j);
+bool tgt_session_take(struct tgt_session *s, unsigned int channel);
+int tgt_session_attach(struct tgt_channel *ch);
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_live(struct tgt_session *s);
+void tgt_session_kill(struct tgt_session *s, int err);
+void tgt_session_kill_all(int err);
+void tgt_session_quiet(unsigned int ms);
+struct tgt_session *tgt_session_find(u32 id);
+void tgt_session_put(struct tgt_session *s);
+void tgt_session_event(struct tgt_session *s, const void *msg, size_t len);
+void tgt_session_pd_put(struct tgt_session *s);
+void tgt_session_drained(struct tgt_session *s);
+u64 tgt_session_memory(struct tgt_session *s);
+enum tgt_state tgt_session_state(struct tgt_session *s);
+int tgt_session_init(void);
+void tgt_session_exit(void);
+
+static inline void tgt_session_get(struct tgt_session *s)
+{
+	kref_get(&s->ref);
+}
+
+/* sysfs.c */
+void tgt_sysfs_add(struct tgt_session *s);
+void tgt_sysfs_del(struct tgt_session *s);
+int tgt_sysfs_init(void);
+void tgt_sysfs_exit(void);
+
+#endif

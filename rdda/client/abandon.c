@@ -81,7 +81,7 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 	}
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->sq_wait);
-	list_splice_tail_init(&ch->finished, ended);
+	list_splice_tail_init(&ch->poll.finished, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
@@ -99,7 +99,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	ch->unsettled = true;
+	ch->settle.needed = true;
 	waiting_drop(ch, e, err, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		if (slot->io->extent != e)
@@ -166,7 +166,7 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 		if (ch->slots[i].io)
 			*io = true;
 	}
-	list_for_each_entry(f, &ch->finished, node) {
+	list_for_each_entry(f, &ch->poll.finished, node) {
 		if (f->extent == e)
 			*io = true;
 	}
@@ -199,19 +199,19 @@ static bool chan_settled(struct rdda_chan *ch)
 	struct rdda_hdr ping = {
 		.type = RDDA_PING,
 		.len = cpu_to_le32(sizeof(ping)),
-		.tag = cpu_to_le64(ch->settle + 1),
+		.tag = cpu_to_le64(ch->settle.tag + 1),
 	};
 
-	if (READ_ONCE(ch->settled) != ch->settle)
+	if (READ_ONCE(ch->settle.seen) != ch->settle.tag)
 		return false;
-	if (!ch->unsettled)
+	if (!ch->settle.needed)
 		return true;
 	/* Before it is sent: no other PONG counts. */
-	WRITE_ONCE(ch->settle, ch->settle + 1);
-	ch->unsettled = false;
+	WRITE_ONCE(ch->settle.tag, ch->settle.tag + 1);
+	ch->settle.needed = false;
 	if (rdda_control_send(ch, &ping, sizeof(ping))) {
-		WRITE_ONCE(ch->settle, ch->settle - 1);
-		ch->unsettled = true;
+		WRITE_ONCE(ch->settle.tag, ch->settle.tag - 1);
+		ch->settle.needed = true;
 	}
 	return false;
 }

@@ -177,9 +177,9 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 	}
 	ch->nr_bounce = s->bounce_bytes / s->push_bytes / s->nchan;
 	ch->bounce_off = ch->index * ch->nr_bounce * s->push_bytes;
-	ch->bounce_map = bitmap_zalloc(ch->nr_bounce + 1, GFP_KERNEL);
-	ch->bounce_slot = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce_slot), GFP_KERNEL);
-	return ch->bounce_map && ch->bounce_slot ? ret : -ENOMEM;
+	ch->bounce.map = bitmap_zalloc(ch->nr_bounce + 1, GFP_KERNEL);
+	ch->bounce.slot = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce.slot), GFP_KERNEL);
+	return ch->bounce.map && ch->bounce.slot ? ret : -ENOMEM;
 }
 
 /**
@@ -197,14 +197,14 @@ bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot)
 	unsigned int b;
 
 	lockdep_assert_held(&ch->lock);
-	b = find_next_zero_bit(ch->bounce_map, ch->nr_bounce, ch->bounce_next);
+	b = find_next_zero_bit(ch->bounce.map, ch->nr_bounce, ch->bounce.next);
 	if (b >= ch->nr_bounce)
-		b = find_first_zero_bit(ch->bounce_map, ch->nr_bounce);
+		b = find_first_zero_bit(ch->bounce.map, ch->nr_bounce);
 	if (b >= ch->nr_bounce)
 		return false;
-	__set_bit(b, ch->bounce_map);
-	ch->bounce_slot[b] = slot->idx;
-	ch->bounce_next = b + 1;
+	__set_bit(b, ch->bounce.map);
+	ch->bounce.slot[b] = slot->idx;
+	ch->bounce.next = b + 1;
 	slot->bounce = ch->bounce_off + b * ch->s->push_bytes;
 	return true;
 }
@@ -215,7 +215,7 @@ void rdda_bounce_give(struct rdda_slot *slot)
 	struct rdda_chan *ch = slot->ch;
 
 	lockdep_assert_held(&ch->lock);
-	__clear_bit(rdda_bounce_block(slot), ch->bounce_map);
+	__clear_bit(rdda_bounce_block(slot), ch->bounce.map);
 }
 
 /**

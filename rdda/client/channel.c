@@ -135,8 +135,8 @@ int rdda_chan_qp(struct rdda_chan *ch)
 		.poll = IB_POLL_SOFTIRQ,
 		.send_event = rdda_sq_event,
 	};
-	irq_poll_init(&ch->sq_poll, RDDA_LOCAL_BUDGET, rdda_sq_softirq);
-	ret = rdda_qp_create(&ch->q, ch->id, s->pd, &size, ch);
+	irq_poll_init(&ch->poll.irq, RDDA_LOCAL_BUDGET, rdda_sq_softirq);
+	ret = rdda_qp_create(&ch->q, ch->login.id, s->pd, &size, ch);
 	if (ret)
 		return ret;
 	spin_lock_irq(&ch->lock);
@@ -152,15 +152,16 @@ static int chan_arrays(struct rdda_chan *ch)
 	ch->slots = kvcalloc(ch->cmds, sizeof(*ch->slots), GFP_KERNEL);
 	ch->drive_queues = kvcalloc(RDDA_DRIVE_QUEUES, sizeof(*ch->drive_queues), GFP_KERNEL);
 	ch->slot_free = kvcalloc(ch->cmds, sizeof(*ch->slot_free), GFP_KERNEL);
-	ch->batches = kcalloc(ch->nr_batches, sizeof(*ch->batches), GFP_KERNEL);
-	ch->batch_free = kcalloc(ch->nr_batches, sizeof(*ch->batch_free), GFP_KERNEL);
+	ch->batch.all = kcalloc(ch->nr_batches, sizeof(*ch->batch.all), GFP_KERNEL);
+	ch->batch.free = kcalloc(ch->nr_batches, sizeof(*ch->batch.free), GFP_KERNEL);
 	ch->ctl_free = kcalloc(ch->nr_ctl, sizeof(*ch->ctl_free), GFP_KERNEL);
-	ch->sig_mask = roundup_pow_of_two(ch->sq_size) - 1;
-	ch->sig = kvcalloc(ch->sig_mask + 1, sizeof(*ch->sig), GFP_KERNEL);
-	ch->wr = kvcalloc(RDDA_CHAIN, sizeof(*ch->wr), GFP_KERNEL);
-	ch->sge = kvcalloc(RDDA_CHAIN, ch->sge_max * sizeof(*ch->sge), GFP_KERNEL);
-	if (!ch->slots || !ch->drive_queues || !ch->slot_free || !ch->batches || !ch->batch_free ||
-	    !ch->ctl_free || !ch->sig || !ch->wr || !ch->sge)
+	ch->sq.sig_mask = roundup_pow_of_two(ch->sq_size) - 1;
+	ch->sq.sig = kvcalloc(ch->sq.sig_mask + 1, sizeof(*ch->sq.sig), GFP_KERNEL);
+	ch->chain.wr = kvcalloc(RDDA_CHAIN, sizeof(*ch->chain.wr), GFP_KERNEL);
+	ch->chain.sge = kvcalloc(RDDA_CHAIN, ch->sge_max * sizeof(*ch->chain.sge), GFP_KERNEL);
+	if (!ch->slots || !ch->drive_queues || !ch->slot_free || !ch->batch.all ||
+	    !ch->batch.free || !ch->ctl_free || !ch->sq.sig || !ch->chain.wr ||
+	    !ch->chain.sge)
 		return -ENOMEM;
 	for (i = 0; i < RDDA_DRIVE_QUEUES; i++) {
 		INIT_LIST_HEAD(&ch->drive_queues[i].waiting);
@@ -174,11 +175,11 @@ static int chan_arrays(struct rdda_chan *ch)
 		ch->slot_free[ch->nslot_free++] = ch->cmds - 1 - i;
 	}
 	for (i = 0; i < ch->nr_batches; i++)
-		ch->batch_free[ch->nbatch_free++] = ch->nr_batches - 1 - i;
+		ch->batch.free[ch->batch.nfree++] = ch->nr_batches - 1 - i;
 	for (i = 0; i < ch->nr_ctl; i++)
 		ch->ctl_free[ch->nctl_free++] = ch->nr_ctl - 1 - i;
-	ch->mark_cqe.done = rdda_mark_sent;
-	ch->sq_free = ch->sq_size;
+	ch->sq.mark_cqe.done = rdda_mark_sent;
+	ch->sq.free = ch->sq_size;
 	return 0;
 }
 
@@ -191,11 +192,11 @@ static int chan_arrays(struct rdda_chan *ch)
  */
 int rdda_chan_setup(struct rdda_chan *ch)
 {
-	unsigned int i, controls = le16_to_cpu(ch->accept.controls);
+	unsigned int i, controls = le16_to_cpu(ch->login.accept.controls);
 	int ret;
 
-	ch->cmds = min_t(u32, le16_to_cpu(ch->accept.cmds), RDDA_CLIENT_CMDS);
-	ch->nr_batches = min_t(u32, le16_to_cpu(ch->accept.credits), ch->cmds);
+	ch->cmds = min_t(u32, le16_to_cpu(ch->login.accept.cmds), RDDA_CLIENT_CMDS);
+	ch->nr_batches = min_t(u32, le16_to_cpu(ch->login.accept.credits), ch->cmds);
 	ch->nr_ctl = RDDA_CLIENT_CONTROLS;
 	ret = chan_arrays(ch);
 	if (!ret)
@@ -230,23 +231,23 @@ void rdda_chan_free(struct rdda_chan *ch)
 	kvfree(ch->slots);
 	kvfree(ch->drive_queues);
 	kvfree(ch->slot_free);
-	bitmap_free(ch->bounce_map);
-	kvfree(ch->bounce_slot);
-	kfree(ch->batches);
-	kfree(ch->batch_free);
+	bitmap_free(ch->bounce.map);
+	kvfree(ch->bounce.slot);
+	kfree(ch->batch.all);
+	kfree(ch->batch.free);
 	kfree(ch->ctl_free);
-	kvfree(ch->sig);
-	kvfree(ch->wr);
-	kvfree(ch->sge);
+	kvfree(ch->sq.sig);
+	kvfree(ch->chain.wr);
+	kvfree(ch->chain.sge);
 	kvfree(ch->buddy_mem);
-	kvfree(ch->stages);
+	kvfree(ch->stage.all);
 	kfree(ch);
 }
 
 /* The scatter list that belongs to a work request of the chain. */
 struct ib_sge *rdda_chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr)
 {
-	return &ch->sge[(wr - ch->wr) * ch->sge_max];
+	return &ch->chain.sge[(wr - ch->chain.wr) * ch->sge_max];
 }
 
 /**
@@ -261,18 +262,18 @@ void rdda_chain_post(struct rdda_chan *ch)
 	int ret;
 
 	lockdep_assert_held(&ch->lock);
-	if (!ch->chain)
+	if (!ch->chain.nr)
 		return;
-	for (i = 1; i < ch->chain; i++)
-		ch->wr[i - 1].wr.next = &ch->wr[i].wr;
-	ch->wr[ch->chain - 1].wr.next = NULL;
-	ch->chain = 0;
+	for (i = 1; i < ch->chain.nr; i++)
+		ch->chain.wr[i - 1].wr.next = &ch->chain.wr[i].wr;
+	ch->chain.wr[ch->chain.nr - 1].wr.next = NULL;
+	ch->chain.nr = 0;
 	/* Once one post has failed, a later one would run without what it needs. */
-	if (ch->post_err || rdda_session_dead(ch->s))
+	if (ch->chain.err || rdda_session_dead(ch->s))
 		return;
-	ret = ib_post_send(ch->q.qp, &ch->wr[0].wr, NULL);
+	ret = ib_post_send(ch->q.qp, &ch->chain.wr[0].wr, NULL);
 	if (ret) {
-		ch->post_err = ret;
+		ch->chain.err = ret;
 		rdda_session_fail(ch->s, -ENOLINK, "posting failed: %d", ret);
 	}
 }
@@ -289,9 +290,9 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
 	struct ib_rdma_wr *wr;
 
 	lockdep_assert_held(&ch->lock);
-	if (ch->chain == RDDA_CHAIN)
+	if (ch->chain.nr == RDDA_CHAIN)
 		rdda_chain_post(ch);
-	wr = &ch->wr[ch->chain];
+	wr = &ch->chain.wr[ch->chain.nr];
 	memset(wr, 0, sizeof(*wr));
 	wr->wr.opcode = opcode;
 	wr->wr.sg_list = rdda_chain_sge(ch, wr);
@@ -310,28 +311,28 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *
 	struct rdda_sig *sig;
 
 	lockdep_assert_held(&ch->lock);
-	ch->chain++;
-	ch->sq_free--;
-	ch->unsig++;
+	ch->chain.nr++;
+	ch->sq.free--;
+	ch->sq.unsig++;
 	if (wr->wr.opcode == IB_WR_RDMA_READ) {
-		ch->reads_free--;
-		ch->unsig_reads++;
+		ch->sq.reads_free--;
+		ch->sq.unsig_reads++;
 		ch->counts.reads++;
 	} else if (wr->wr.opcode == IB_WR_RDMA_WRITE) {
 		ch->counts.writes++;
 	} else {
 		ch->counts.sends++;
 	}
-	rdda_dbg_posted(ch, wr->wr.sg_list, wr->wr.num_sge, ch->sig_posted + 1);
-	if (!cqe && ch->unsig < ch->sq_size / 4)
+	rdda_dbg_posted(ch, wr->wr.sg_list, wr->wr.num_sge, ch->sq.sig_posted + 1);
+	if (!cqe && ch->sq.unsig < ch->sq_size / 4)
 		return;
 	wr->wr.send_flags |= IB_SEND_SIGNALED;
-	wr->wr.wr_cqe = cqe ?: &ch->mark_cqe;
-	sig = &ch->sig[ch->sig_posted++ & ch->sig_mask];
-	sig->wrs = ch->unsig;
-	sig->reads = ch->unsig_reads;
-	ch->unsig = 0;
-	ch->unsig_reads = 0;
+	wr->wr.wr_cqe = cqe ?: &ch->sq.mark_cqe;
+	sig = &ch->sq.sig[ch->sq.sig_posted++ & ch->sq.sig_mask];
+	sig->wrs = ch->sq.unsig;
+	sig->reads = ch->sq.unsig_reads;
+	ch->sq.unsig = 0;
+	ch->sq.unsig_reads = 0;
 }
 
 /**
@@ -354,9 +355,9 @@ bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc)
 			rdda_session_fail(ch->s, -ENOLINK, "channel %u was closed", ch->index);
 		return false;
 	}
-	sig = &ch->sig[ch->sig_done++ & ch->sig_mask];
-	ch->sq_free += sig->wrs;
-	ch->reads_free += sig->reads;
+	sig = &ch->sq.sig[ch->sq.sig_done++ & ch->sq.sig_mask];
+	ch->sq.free += sig->wrs;
+	ch->sq.reads_free += sig->reads;
 	rdda_dbg_done(ch);
 	return true;
 }

@@ -87,55 +87,38 @@ struct rdda_counts {
 /**
  * struct rdda_chan - one connection of a session
  *
- * Set up before the channel is used and constant then: @s, @index, @id, @q,
- * @slots, @batches, the buffers, sizes and arrays.
- * Written by the CQ handler alone: @rx_copy.
- * All else is under @lock unless it says so.
+ * Set up before the channel is used and constant then: @s, @index, @login.id, @q,
+ * the sizes, the arrays and buffers. All from @lock to @ctl_free is under it.
+ * A part names the file that writes it, but for its set-up in channel.c, connect.c.
  *
- * @open: I/O may be posted
- * @drive_queues: RDDA_DRIVE_QUEUES drives
- * @turns: drive queues where I/O waits; the first comes next
- * @pending: commands that are built, oldest first
- * @to_read: commands whose data is to be READ, oldest first
- * @sq_wait: commands that wait for a send completion only
- * @bounce_map: bounce blocks in use, one bit each
- * @bounce_slot: the command that each of them was last taken for
- * @bounce_next: where the search for the next one begins
- * @sq_free: work requests that may be posted
- * @reads_max: READs that may be in flight, constant once connected
- * @reads_free: of them, those that may still be posted
- * @unsig: requests posted since the last signalled one; @unsig_reads the same
- * @sig_posted: signalled requests posted, counts on
- * @sig_done: of them, completed
- * @sends_out: CMDS messages without a send completion
- * @wc: send completions being handled
- * @ended: where their handlers put I/O that ended; set while they run
- * @finished: I/O that ended where that could not be reported; for the softirq
- * @again: and something for it to do besides
- * @armed: an event will come for the next send completion, or its softirq runs
- * @sq_poll: that softirq
- * @last_rx: jiffies of the last message, written by the CQ handler
- * @unsettled: it may carry commands for an extent that was taken away since the last
- *	PING for order; used by the work item only, as
- * @settle: tag of that PING
- * @settled: tag of the last PONG to one, written by the CQ handler
+ * @open: I/O may be posted; set by connect.c, cleared by abandon.c
+ * @drive_queues: RDDA_DRIVE_QUEUES drives; io.c
+ * @turns: drive queues where I/O waits; the first comes next; io.c, abandon.c
+ * @pending: commands that are built, oldest first; io.c, abandon.c
+ * @to_read: commands whose data is to be READ, oldest first; complete.c
+ * @sq_wait: commands that wait for a send completion only; complete.c, sq.c
+ * @npending: entries of @pending
+ * @slot_free: numbers of commands not in use; io.c
+ * @last_rx: jiffies of the last message, written by the CQ handler, as @rx_copy
  */
 struct rdda_chan {
 	struct rdda_session *s;
 	unsigned int index;
 
-	/* connecting; cm_err is written before cm_done completes */
-	struct rdma_cm_id *id;
-	struct completion cm_done;
-	int	cm_err;
-	unsigned int cm_reason;
-	struct rdda_join join;		/* any but channel 0 */
-	struct rdda_joined joined;
-	struct rdda_accept accept;	/* of channel 0, in each */
-	struct rdda_proof proof;	/* channel 0 */
-	struct rdda_proved proved;
-	bool	got_proved;
-	u32	peer_qpn;
+	/* connect.c, and control.c for @proved */
+	struct {
+		struct rdma_cm_id *id;
+		struct completion cm_done;
+		int	cm_err;			/* written before cm_done completes */
+		unsigned int cm_reason;
+		struct rdda_join join;		/* any but channel 0 */
+		struct rdda_joined joined;
+		struct rdda_accept accept;	/* of channel 0, in each */
+		struct rdda_proof proof;	/* channel 0 */
+		struct rdda_proved proved;
+		bool	got_proved;
+		u32	peer_qpn;
+	} login;
 
 	struct rdda_qp q;
 	u32	sq_size;
@@ -150,7 +133,6 @@ struct rdda_chan {
 	u32	bounce_off;
 	u16	nr_bounce;
 
-	/* all that follows, up to @last_rx */
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;
 	struct rdda_drive_queue *drive_queues;
@@ -162,50 +144,81 @@ struct rdda_chan {
 	struct rdda_slot *slots;
 	u16	*slot_free;
 	u16	nslot_free;
-	unsigned long *bounce_map;
-	u16	*bounce_slot;
-	u16	bounce_next;
-	struct rdda_batch *batches;
-	u16	*batch_free;
-	u16	nbatch_free;
+
+	/* blocks for pushed reads: arena.c */
+	struct {
+		unsigned long *map;		/* in use, one bit each */
+		u16	*slot;			/* the command that each was last taken for */
+		u16	next;			/* where the search begins */
+	} bounce;
+
+	/* CMDS messages: io.c takes, sq.c and complete.c give back */
+	struct {
+		struct rdda_batch *all;
+		u16	*free;
+		u16	nfree;
+	} batch;
+
+	/* arena.c */
 	struct rdda_buddy buddy;
 	struct rdda_buddy_page *buddy_mem;
-	struct rdda_stage *stages;
-	struct list_head stage_free;
-	u32	staged_pages;
 
-	u32	sq_free;
-	u32	reads_max;
-	u32	reads_free;
-	u32	unsig;
-	u32	unsig_reads;
-	u32	sig_posted;
-	u32	sig_done;
-	struct rdda_sig *sig;
-	u32	sig_mask;
-	struct ib_cqe mark_cqe;
-	u32	sends_out;
-	struct ib_wc wc[16];
-	struct list_head *ended;
-	struct list_head finished;
-	bool	again;
-	bool	armed;
-	struct irq_poll sq_poll;
-	struct ib_rdma_wr *wr;
-	struct ib_sge *sge;
-	u32	chain;
-	int	post_err;
+	/* stage.c */
+	struct {
+		struct rdda_stage *all;
+		struct list_head free;
+		u32	pages;			/* of the arena, held by all */
+	} stage;
+
+	/* work requests that are posted: channel.c */
+	struct {
+		u32	free;			/* that may be posted */
+		u32	reads_max;		/* READs in flight; constant once connected */
+		u32	reads_free;		/* of them, those that may still be posted */
+		u32	unsig;			/* posted since the last signalled one ... */
+		u32	unsig_reads;		/* ... and READs of these */
+		u32	sig_posted;		/* signalled ones, counts on */
+		u32	sig_done;		/* of them, completed */
+		u32	sig_mask;
+		struct rdda_sig *sig;
+		struct ib_cqe mark_cqe;
+	} sq;
+
+	/* send completions: sq.c, but for what abandon.c adds to @finished */
+	struct {
+		u32	sends_out;		/* CMDS messages without one; io.c counts up */
+		struct ib_wc wc[16];		/* being handled */
+		struct list_head *ended;	/* for I/O that ended; set while they run */
+		struct list_head finished;	/* the same where that could not be reported */
+		bool	again;			/* the softirq has something to do besides */
+		bool	armed;			/* an event will come, or the softirq runs */
+		struct irq_poll irq;
+	} poll;
+
+	/* work requests that are being built: channel.c */
+	struct {
+		struct ib_rdma_wr *wr;
+		struct ib_sge *sge;
+		u32	nr;
+		int	err;			/* of the last post */
+	} chain;
+
 	struct rdda_counts counts;
-	u16	*ctl_free;
+	u16	*ctl_free;			/* control.c takes, sq.c gives back */
 	u16	nctl_free;
 
 	unsigned long last_rx;
-	unsigned long last_ping;	/* keep-alive timer only */
-	bool	unsettled;
-	u64	settle;
-	u64	settled;
+	unsigned long last_ping;		/* keep-alive timer only */
+
+	/* extents that were taken away: abandon.c, from the work item only */
+	struct {
+		bool	needed;			/* may carry commands of one since the last ... */
+		u64	tag;			/* ... PING for order, with this tag */
+		u64	seen;			/* of the last PONG; control.c, CQ handler */
+	} settle;
+
 	struct rdda_bufs rx;
-	struct rdda_bufs tx;		/* of batches */
+	struct rdda_bufs tx;			/* of batches */
 	struct rdda_bufs ctl;
 	u8	rx_copy[RDDA_MSG_MAX] __aligned(8);
 #ifdef MESH_FAULTS
@@ -230,7 +243,7 @@ void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
 static inline bool rdda_chan_seq_done(struct rdda_chan *ch, u32 seq)
 {
-	return (s32)(ch->sig_done - seq) >= 0;
+	return (s32)(ch->sq.sig_done - seq) >= 0;
 }
 
 #endif

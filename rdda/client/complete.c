@@ -25,14 +25,14 @@
 /* The batch's first completion: its receive was posted again over there. */
 static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)
 {
-	struct rdda_batch *b = &ch->batches[slot->batch];
+	struct rdda_batch *b = &ch->batch.all[slot->batch];
 
 	if (b->gen != slot->batch_gen || !b->credit)
 		return;
 	b->credit = false;
 	b->dq->credits--;
 	if (!b->unsent)
-		ch->batch_free[ch->nbatch_free++] = slot->batch;
+		ch->batch.free[ch->batch.nfree++] = slot->batch;
 }
 
 /**
@@ -86,8 +86,8 @@ static void read_post(struct rdda_chan *ch, struct rdda_slot *slot)
 		wr->remote_addr = from - le32_to_cpu(piece->off);
 		wr->rkey = le32_to_cpu(piece->rkey);
 		slot->read_left -= done;
-		last = !slot->read_left || ch->reads_free == 1 ||
-		       ch->sq_free <= RDDA_CLIENT_CONTROLS + 1;
+		last = !slot->read_left || ch->sq.reads_free == 1 ||
+		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1;
 		rdda_chain_end(ch, wr, last ? &slot->read_cqe : NULL);
 	} while (!last);
 	slot->read_out++;
@@ -106,7 +106,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 
 	lockdep_assert_held(&ch->lock);
 	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_slot, node))) {
-		if (!ch->reads_free || ch->sq_free <= RDDA_CLIENT_CONTROLS)
+		if (!ch->sq.reads_free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
 			break;
 		read_post(ch, slot);
 		if (slot->read_left)
@@ -180,7 +180,7 @@ static unsigned int run_take(struct rdda_chan *ch, u32 imm, struct rdda_slot **r
 	if (n > ch->nr_bounce - block)
 		return 0;
 	for (i = 1; i < n; i++) {
-		slot = &ch->slots[ch->bounce_slot[block + i]];
+		slot = &ch->slots[ch->bounce.slot[block + i]];
 		if (slot->state != RDDA_SLOT_FLIGHT || !slot->push ||
 		    slot->bounce != run[0]->bounce + i * ch->s->push_bytes)
 			return 0;

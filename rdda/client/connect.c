@@ -81,8 +81,8 @@ static void session_close(struct rdda_session *s)
 
 static void cm_finish(struct rdda_chan *ch, int err)
 {
-	ch->cm_err = err;
-	complete(&ch->cm_done);
+	ch->login.cm_err = err;
+	complete(&ch->login.cm_done);
 }
 
 static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
@@ -90,17 +90,17 @@ static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
 	const struct rdma_conn_param *p = &ev->param.conn;
 
 	if (ch->index) {
-		if (rdda_joined_check(p->private_data, p->private_data_len, &ch->join))
+		if (rdda_joined_check(p->private_data, p->private_data_len, &ch->login.join))
 			return -EPROTO;
-		memcpy(&ch->joined, p->private_data, sizeof(ch->joined));
+		memcpy(&ch->login.joined, p->private_data, sizeof(ch->login.joined));
 	} else {
-		if (rdda_accept_check(p->private_data, p->private_data_len, &ch->proof.login))
+		if (rdda_accept_check(p->private_data, p->private_data_len, &ch->login.proof.login))
 			return -EPROTO;
-		memcpy(&ch->accept, p->private_data, sizeof(ch->accept));
+		memcpy(&ch->login.accept, p->private_data, sizeof(ch->login.accept));
 	}
-	ch->peer_qpn = p->qp_num;
-	ch->reads_max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
-	ch->reads_free = ch->reads_max;
+	ch->login.peer_qpn = p->qp_num;
+	ch->sq.reads_max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
+	ch->sq.reads_free = ch->sq.reads_max;
 	return 0;
 }
 
@@ -111,10 +111,10 @@ static int cm_rejected(struct rdda_chan *ch, struct rdma_cm_event *ev)
 
 	if (ev->status == IB_CM_REJ_STALE_CONN)
 		return -ECONNRESET;
-	r = rdma_consumer_reject_data(ch->id, ev, &len);
+	r = rdma_consumer_reject_data(ch->login.id, ev, &len);
 	if (r && len >= sizeof(*r) && le32_to_cpu(r->magic) == RDDA_MAGIC)
-		ch->cm_reason = le16_to_cpu(r->reason);
-	return rdda_reject_errno(ch->cm_reason);
+		ch->login.cm_reason = le16_to_cpu(r->reason);
+	return rdda_reject_errno(ch->login.cm_reason);
 }
 
 static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
@@ -174,13 +174,13 @@ static int cm_wait(struct rdda_chan *ch, unsigned int ms)
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
 	struct rdda_target *t = ch->s->t;
 
-	while (!wait_for_completion_timeout(&ch->cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
+	while (!wait_for_completion_timeout(&ch->login.cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
 		if (rdda_session_dead(ch->s))
 			return ch->s->err;
 		if (READ_ONCE(t->stop) || leaving_removed(t) || time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
-	return rdda_session_dead(ch->s) ? ch->s->err : ch->cm_err;
+	return rdda_session_dead(ch->s) ? ch->s->err : ch->login.cm_err;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -196,9 +196,9 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->pending);
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->sq_wait);
-	INIT_LIST_HEAD(&ch->finished);
-	INIT_LIST_HEAD(&ch->stage_free);
-	init_completion(&ch->cm_done);
+	INIT_LIST_HEAD(&ch->poll.finished);
+	INIT_LIST_HEAD(&ch->stage.free);
+	init_completion(&ch->login.cm_done);
 	ch->last_rx = jiffies;
 	ch->last_ping = ch->last_rx;	/* none yet */
 	s->chan[index] = ch;
@@ -215,7 +215,7 @@ static int chan_route(struct rdda_chan *ch)
 	id = rdma_create_id(&init_net, cm_event, ch, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	ch->id = id;
+	ch->login.id = id;
 	ret = rdda_cm_tune(id);
 	if (!ret)
 		ret = rdma_resolve_addr(id, NULL, addr, RDDA_CM_TIMEOUT_MS);
@@ -239,7 +239,7 @@ static int chan_route(struct rdda_chan *ch)
 	} else if (s->dev != id->device) {
 		return -EXDEV;
 	}
-	reinit_completion(&ch->cm_done);
+	reinit_completion(&ch->login.cm_done);
 	ret = rdma_resolve_route(id, RDDA_CM_TIMEOUT_MS);
 	return ret ?: cm_wait(ch, RDDA_CM_TIMEOUT_MS);
 }
@@ -256,15 +256,15 @@ static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
 	};
 	int ret;
 
-	reinit_completion(&ch->cm_done);
-	ret = rdma_connect(ch->id, &p);
+	reinit_completion(&ch->login.cm_done);
+	ret = rdma_connect(ch->login.id, &p);
 	return ret ?: cm_wait(ch, rdda_cm_connect_ms());
 }
 
 static int chan_login(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
-	struct rdda_login *l = &ch->proof.login;
+	struct rdda_login *l = &ch->login.proof.login;
 	int ret;
 
 	l->magic = cpu_to_le32(RDDA_MAGIC);
@@ -277,7 +277,7 @@ static int chan_login(struct rdda_chan *ch)
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->number);
 	ret = chan_request(ch, l, sizeof(*l));
-	if (!ret && le16_to_cpu(ch->accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
+	if (!ret && le16_to_cpu(ch->login.accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
 	return ret;
 }
@@ -289,14 +289,14 @@ static int chan_prove(struct rdda_chan *ch)
 		.hdr.type = RDDA_PROVE,
 		.hdr.len = cpu_to_le32(sizeof(m)),
 	};
-	struct rdda_proof *p = &ch->proof;
+	struct rdda_proof *p = &ch->login.proof;
 	int ret;
 
-	p->accept = ch->accept;
+	p->accept = ch->login.accept;
 	memcpy(p->boot_id, rdda_boot_id(), sizeof(p->boot_id));
 	p->qpn[0] = ch->q.qp->qp_num;
-	p->qpn[1] = ch->peer_qpn;
-	rdda_auth_gids(ch->id, true, p->gid);
+	p->qpn[1] = ch->login.peer_qpn;
+	rdda_auth_gids(ch->login.id, true, p->gid);
 	memcpy(m.boot_id, p->boot_id, sizeof(m.boot_id));
 	ret = rdda_auth_make(&s->key, p, true, m.hmac);
 	if (!ret)
@@ -305,31 +305,32 @@ static int chan_prove(struct rdda_chan *ch)
 	if (!ret)
 		ret = cm_wait(ch, PROVE_TIMEOUT_MS);
 	if (!ret)
-		ret = rdda_proved_check(&ch->proved);
+		ret = rdda_proved_check(&ch->login.proved);
 	if (ret)
 		return ret;
-	p->arena_bytes = le32_to_cpu(ch->proved.arena_bytes);
-	p->arena_len = le32_to_cpu(ch->proved.arena_len);
-	p->channels = le16_to_cpu(ch->proved.channels);
-	return rdda_auth_check(&s->key, p, false, ch->proved.hmac);
+	p->arena_bytes = le32_to_cpu(ch->login.proved.arena_bytes);
+	p->arena_len = le32_to_cpu(ch->login.proved.arena_len);
+	p->channels = le16_to_cpu(ch->login.proved.channels);
+	return rdda_auth_check(&s->key, p, false, ch->login.proved.hmac);
 }
 
 /* What the proven target says about the whole session; channel 0. */
 static int session_granted(struct rdda_session *s)
 {
 	struct rdda_chan *ch = s->chan[0];
-	const struct rdda_accept *a = &ch->accept;
+	const struct rdda_accept *a = &ch->login.accept;
 	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
 	int ret;
 
 	s->id = le32_to_cpu(a->session);
 	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
 	s->dead_ms = le32_to_cpu(a->dead_ms);
-	s->arena_bytes = ch->proof.arena_bytes;
+	s->arena_bytes = ch->login.proof.arena_bytes;
 	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
 		  RDDA_PING_ROOM;
-	s->nchan = min3((unsigned int)ch->proof.channels, most, (unsigned int)RDDA_CHANNELS_MAX);
-	ch->arena_len = ch->proof.arena_len;
+	s->nchan = min3((unsigned int)ch->login.proof.channels, most,
+			(unsigned int)RDDA_CHANNELS_MAX);
+	ch->arena_len = ch->login.proof.arena_len;
 	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
 	if (!ret)
 		ret = rdda_arena_check(s);
@@ -342,8 +343,8 @@ static int session_granted(struct rdda_session *s)
 /* A channel after the first: proof and answer travel in the CM's messages. */
 static int chan_join(struct rdda_chan *ch)
 {
-	const struct rdda_proof *first = &ch->s->chan[0]->proof;
-	struct rdda_join *j = &ch->join;
+	const struct rdda_proof *first = &ch->s->chan[0]->login.proof;
+	struct rdda_join *j = &ch->login.join;
 	struct rdda_join_proof p = {
 		.session = ch->s->id,
 		.channel = ch->index,
@@ -353,7 +354,7 @@ static int chan_join(struct rdda_chan *ch)
 
 	memcpy(p.nonce[0], first->login.nonce, RDDA_NONCE_LEN);
 	memcpy(p.nonce[1], first->accept.nonce, RDDA_NONCE_LEN);
-	rdda_auth_gids(ch->id, true, p.gid);
+	rdda_auth_gids(ch->login.id, true, p.gid);
 	j->magic = cpu_to_le32(RDDA_MAGIC_JOIN);
 	j->session = cpu_to_le32(p.session);
 	j->channel = p.channel;
@@ -362,16 +363,16 @@ static int chan_join(struct rdda_chan *ch)
 		ret = chan_request(ch, j, sizeof(*j));
 	if (ret)
 		return ret;
-	p.qpn[1] = ch->peer_qpn;
-	p.arena_off = le32_to_cpu(ch->joined.arena_off);
-	p.arena_len = le32_to_cpu(ch->joined.arena_len);
-	ret = rdda_auth_join_check(&ch->s->key, &p, false, ch->joined.hmac);
+	p.qpn[1] = ch->login.peer_qpn;
+	p.arena_off = le32_to_cpu(ch->login.joined.arena_off);
+	p.arena_len = le32_to_cpu(ch->login.joined.arena_len);
+	ret = rdda_auth_join_check(&ch->s->key, &p, false, ch->login.joined.hmac);
 	if (ret)
 		return ret;
-	ch->accept = first->accept;
+	ch->login.accept = first->accept;
 	ch->arena_off = p.arena_off;
 	ch->arena_len = p.arena_len;
-	ch->got_proved = true;
+	ch->login.got_proved = true;
 	return rdda_chan_setup(ch);
 }
 
@@ -416,8 +417,8 @@ static const char *connect_text(struct rdda_session *s, int err)
 
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		last = i;
-	if (s->chan[last] && s->chan[last]->cm_reason)
-		return rdda_reject_text(s->chan[last]->cm_reason);
+	if (s->chan[last] && s->chan[last]->login.cm_reason)
+		return rdda_reject_text(s->chan[last]->login.cm_reason);
 	if (err == -EKEYREJECTED)
 		return "the cluster's key was not proved";
 	if (s->reason[0])
@@ -506,7 +507,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	rdda_identity_get(&s->host, &s->key, t->older_key);
 	ret = chan_connect(s, 0);
 	if (!ret && !t->expect_any &&
-	    memcmp(s->chan[0]->accept.host_uuid, &t->expect, sizeof(t->expect)))
+	    memcmp(s->chan[0]->login.accept.host_uuid, &t->expect, sizeof(t->expect)))
 		ret = -EADDRINUSE;
 	for (i = 1; !ret && i < s->nchan; i++)
 		ret = chan_connect(s, i);
@@ -540,7 +541,7 @@ static void session_bye(struct rdda_session *s)
 	struct rdda_chan *ch = s->chan[0];
 
 	set_bit(SESSION_LEAVING, &s->flags);
-	if (rdda_session_dead(s) || !ch->got_proved || rdda_control_send(ch, &m, sizeof(m)))
+	if (rdda_session_dead(s) || !ch->login.got_proved || rdda_control_send(ch, &m, sizeof(m)))
 		return;
 	wait_event_timeout(s->wait, READ_ONCE(ch->nctl_free) == ch->nr_ctl || rdda_session_dead(s),
 			   msecs_to_jiffies(BYE_TIMEOUT_MS));
@@ -591,7 +592,7 @@ void rdda_session_end(struct rdda_session *s)
 /* Whether its connect request has left, so that letting it go sends a message. */
 static bool chan_asked(const struct rdda_chan *ch)
 {
-	return ch->proof.login.magic || ch->join.magic;
+	return ch->login.proof.login.magic || ch->login.join.magic;
 }
 
 /**
@@ -610,11 +611,11 @@ void rdda_session_leave(struct rdda_session *s, bool force)
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->id))
+		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->login.id))
 			return;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (s->chan[i]->id)
-			rdma_destroy_id(s->chan[i]->id);
+		if (s->chan[i]->login.id)
+			rdma_destroy_id(s->chan[i]->login.id);
 	list_del(&s->leave_node);
 	rdda_session_put(s);
 }

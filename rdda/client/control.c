@@ -38,7 +38,7 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 	spin_lock_irqsave(&ch->lock, flags);
 	if (rdda_session_dead(ch->s)) {
 		ret = -ENOLINK;
-	} else if (!ch->nctl_free || !ch->sq_free) {
+	} else if (!ch->nctl_free || !ch->sq.free) {
 		ret = -EAGAIN;
 	} else {
 		b = &ch->ctl.buf[ch->ctl_free[--ch->nctl_free]];
@@ -244,18 +244,18 @@ static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t l
 	if (ch->index)
 		return -EPROTO;
 	if (hdr->type == RDDA_PROVED) {
-		if (ch->got_proved)
+		if (ch->login.got_proved)
 			return -EPROTO;
-		memcpy(&ch->proved, hdr, sizeof(ch->proved));
-		ch->got_proved = true;
+		memcpy(&ch->login.proved, hdr, sizeof(ch->login.proved));
+		ch->login.got_proved = true;
 	} else {
-		if (!ch->got_proved || s->got_arena)
+		if (!ch->login.got_proved || s->got_arena)
 			return -EPROTO;
 		s->nr_pieces = le16_to_cpu(hdr->count);
 		memcpy(s->pieces, hdr + 1, len - sizeof(*hdr));
 		s->got_arena = true;
 	}
-	complete(&ch->cm_done);
+	complete(&ch->login.cm_done);
 	return 0;
 }
 
@@ -295,7 +295,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	case RDDA_DONE:
 		return -EPROTO;
 	}
-	if (!ch->got_proved)
+	if (!ch->login.got_proved)
 		return -EPROTO;
 	switch (hdr->type) {
 	case RDDA_PING:
@@ -303,8 +303,8 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 		return 0;
 	case RDDA_PONG:
 		/* Of keep-alive, without a tag: it has served by arriving. */
-		if (le64_to_cpu(hdr->tag) == READ_ONCE(ch->settle))
-			WRITE_ONCE(ch->settled, le64_to_cpu(hdr->tag));
+		if (le64_to_cpu(hdr->tag) == READ_ONCE(ch->settle.tag))
+			WRITE_ONCE(ch->settle.seen, le64_to_cpu(hdr->tag));
 		return 0;
 	case RDDA_OPENED:
 	case RDDA_CLOSED:

@@ -195,7 +195,7 @@ static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struc
 		if (io->stage)
 			return min(left, io->stage->len[rdda_io_priv(io)->cmds]);
 		left = min3(left, RDDA_PAGE << ch->max_order, g->max_bytes);
-		return min_t(u32, left, le32_to_cpu(ch->accept.cmd_bytes));
+		return min_t(u32, left, le32_to_cpu(ch->login.accept.cmd_bytes));
 	}
 }
 
@@ -389,7 +389,7 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 	if (rdda_fault(RDDA_FAULT_CHANNEL) && ch->index + 1 < ch->s->nchan) {
 		other = ch->s->chan[ch->index + 1];
 		spin_lock_nested(&other->lock, 1);
-		if (other->open && other->sq_free > slot->wrs + RDDA_CLIENT_CONTROLS) {
+		if (other->open && other->sq.free > slot->wrs + RDDA_CLIENT_CONTROLS) {
 			data_write(other, slot);
 			rdda_chain_post(other);
 			spin_unlock(&other->lock);
@@ -403,12 +403,12 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 /* Of what is pending, that which goes in one message moves to @send. */
 static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
 {
-	u32 room = ch->sq_free, wrs = 1 + RDDA_CLIENT_CONTROLS;
+	u32 room = ch->sq.free, wrs = 1 + RDDA_CLIENT_CONTROLS;
 	struct rdda_slot *slot, *next;
 	unsigned int n = 0;
 
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (!rdda_share_may(slot->dq->credits, ch->nbatch_free, ch->nr_batches,
+		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->nr_batches,
 				    chan_alone(ch)))
 			continue;
 		wrs += slot->wrs;
@@ -432,13 +432,13 @@ static bool batch_post(struct rdda_chan *ch)
 	u16 idx;
 	u32 len;
 
-	if (!ch->nbatch_free)
+	if (!ch->batch.nfree)
 		return false;
 	n = batch_take(ch, &send);
 	if (!n)
 		return false;
-	idx = ch->batch_free[--ch->nbatch_free];
-	b = &ch->batches[idx];
+	idx = ch->batch.free[--ch->batch.nfree];
+	b = &ch->batch.all[idx];
 	b->dq = list_first_entry(&send, struct rdda_slot, node)->dq;
 	b->dq->credits++;
 	b->gen++;
@@ -460,7 +460,7 @@ static bool batch_post(struct rdda_chan *ch)
 		slot->batch = idx;
 		slot->batch_gen = b->gen;
 		/* The completion of the next signalled request is that of all built so far. */
-		slot->seq = ch->sig_posted + 1;
+		slot->seq = ch->sq.sig_posted + 1;
 		slot->state = RDDA_SLOT_FLIGHT;
 	}
 	ib_dma_sync_single_for_device(ch->s->dev, ch->tx.buf[idx].dma, len, DMA_TO_DEVICE);
@@ -472,7 +472,7 @@ static bool batch_post(struct rdda_chan *ch)
 	rdda_chain_end(ch, wr, &ch->tx.buf[idx].cqe);
 	ch->npending -= n;
 	ch->counts.commands += n;
-	ch->sends_out++;
+	ch->poll.sends_out++;
 	rdda_chain_post(ch);
 	return true;
 }
@@ -480,7 +480,8 @@ static bool batch_post(struct rdda_chan *ch)
 /* Whether enough messages are in flight that a small one waits for more commands. */
 static bool chan_gathers(const struct rdda_chan *ch)
 {
-	return ch->sends_out >= max(READ_ONCE(sends_ahead), 1U) && ch->npending < RDDA_CMDS_MAX;
+	return ch->poll.sends_out >= max(READ_ONCE(sends_ahead), 1U) &&
+	       ch->npending < RDDA_CMDS_MAX;
 }
 
 static void chan_flush(struct rdda_chan *ch)

@@ -29,7 +29,7 @@ static void sq_wait_run(struct rdda_chan *ch)
 		if (!rdda_chan_seq_done(ch, slot->seq))
 			continue;
 		list_del(&slot->node);
-		rdda_slot_free(slot, slot->err, ch->ended);
+		rdda_slot_free(slot, slot->err, ch->poll.ended);
 	}
 }
 
@@ -54,10 +54,10 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (!sq_done(ch, wc))
 		return;
-	ch->sends_out--;
-	ch->batches[idx].unsent = false;
-	if (!ch->batches[idx].credit)
-		ch->batch_free[ch->nbatch_free++] = idx;
+	ch->poll.sends_out--;
+	ch->batch.all[idx].unsent = false;
+	if (!ch->batch.all[idx].credit)
+		ch->batch.free[ch->batch.nfree++] = idx;
 }
 
 /**
@@ -67,7 +67,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
  */
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	sq_done(container_of(wc->wr_cqe, struct rdda_chan, mark_cqe), wc);
+	sq_done(container_of(wc->wr_cqe, struct rdda_chan, sq.mark_cqe), wc);
 }
 
 /**
@@ -101,7 +101,7 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!sq_done(ch, wc))
 		return;
 	if (!--slot->read_out && !slot->read_left)
-		rdda_slot_free(slot, 0, ch->ended);
+		rdda_slot_free(slot, 0, ch->poll.ended);
 }
 
 /* One that failed comes though it was not signalled, and has no handler then. */
@@ -125,11 +125,11 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 	int i, n;
 
 	lockdep_assert_held(&ch->lock);
-	ch->ended = ended;
-	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->wc), ch->wc)) > 0)
+	ch->poll.ended = ended;
+	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc)) > 0)
 		for (i = 0; i < n; i++)
-			sq_one(ch, &ch->wc[i]);
-	ch->ended = NULL;
+			sq_one(ch, &ch->poll.wc[i]);
+	ch->poll.ended = NULL;
 }
 
 /*
@@ -138,11 +138,11 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
  */
 static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 {
-	u32 done = ch->sig_done;
+	u32 done = ch->sq.sig_done;
 
-	rdda_sq_poll(ch, &ch->finished);
-	return ch->sig_done != done &&
-	       ((pending && ch->npending) || !list_empty(&ch->finished) ||
+	rdda_sq_poll(ch, &ch->poll.finished);
+	return ch->sq.sig_done != done &&
+	       ((pending && ch->npending) || !list_empty(&ch->poll.finished) ||
 		!list_empty(&ch->to_read) || !list_empty(&ch->turns));
 }
 
@@ -155,8 +155,8 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 void rdda_sq_later(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	ch->again = true;
-	irq_poll_sched(&ch->sq_poll);
+	ch->poll.again = true;
+	irq_poll_sched(&ch->poll.irq);
 }
 
 /**
@@ -167,7 +167,7 @@ void rdda_sq_later(struct rdda_chan *ch)
  */
 void rdda_sq_check(struct rdda_chan *ch)
 {
-	if (ch->sig_posted != ch->sig_done && sq_poll_later(ch, false))
+	if (ch->sq.sig_posted != ch->sq.sig_done && sq_poll_later(ch, false))
 		rdda_sq_later(ch);
 }
 
@@ -178,7 +178,7 @@ void rdda_sq_check(struct rdda_chan *ch)
 static bool sq_wanted(const struct rdda_chan *ch)
 {
 	return !ch->open || ch->npending || !list_empty(&ch->sq_wait) ||
-	       !list_empty(&ch->to_read) || ch->reads_free != ch->reads_max ||
+	       !list_empty(&ch->to_read) || ch->sq.reads_free != ch->sq.reads_max ||
 	       ch->nctl_free != ch->nr_ctl;
 }
 
@@ -189,11 +189,11 @@ static bool sq_wanted(const struct rdda_chan *ch)
 void rdda_sq_arm(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	if (ch->armed || !ch->q.send_cq || !sq_wanted(ch))
+	if (ch->poll.armed || !ch->q.send_cq || !sq_wanted(ch))
 		return;
-	ch->armed = true;
+	ch->poll.armed = true;
 	if (ib_req_notify_cq(ch->q.send_cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
-		irq_poll_sched(&ch->sq_poll);
+		irq_poll_sched(&ch->poll.irq);
 }
 
 /**
@@ -205,7 +205,7 @@ void rdda_sq_event(struct ib_cq *cq, void *context)
 {
 	struct rdda_chan *ch = context;
 
-	irq_poll_sched(&ch->sq_poll);
+	irq_poll_sched(&ch->poll.irq);
 }
 
 /**
@@ -219,24 +219,24 @@ void rdda_sq_event(struct ib_cq *cq, void *context)
  */
 int rdda_sq_softirq(struct irq_poll *iop, int budget)
 {
-	struct rdda_chan *ch = container_of(iop, struct rdda_chan, sq_poll);
+	struct rdda_chan *ch = container_of(iop, struct rdda_chan, poll.irq);
 	LIST_HEAD(ended);
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	ch->again = false;
+	ch->poll.again = false;
 	rdda_sq_poll(ch, &ended);
 	rdda_chan_run(ch, &ended);
-	list_splice_tail_init(&ch->finished, &ended);
+	list_splice_tail_init(&ch->poll.finished, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
 
 	/* rdda_sq_stop() waits for this lock: nothing of ours runs after it. */
 	spin_lock_irqsave(&ch->lock, flags);
 	irq_poll_complete(iop);
-	if (sq_poll_later(ch, true) || ch->again)
+	if (sq_poll_later(ch, true) || ch->poll.again)
 		irq_poll_sched(iop);
-	ch->armed = false;
+	ch->poll.armed = false;
 	rdda_sq_arm(ch);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return 0;
@@ -252,9 +252,9 @@ void rdda_sq_stop(struct rdda_chan *ch)
 {
 	if (!ch->q.qp)
 		return;
-	irq_poll_disable(&ch->sq_poll);
+	irq_poll_disable(&ch->poll.irq);
 	/* Its last lines may be running. The CQ is not armed after this. */
 	spin_lock_irq(&ch->lock);
-	ch->armed = true;
+	ch->poll.armed = true;
 	spin_unlock_irq(&ch->lock);
 }

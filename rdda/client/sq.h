@@ -21,7 +21,7 @@ void rdda_sq_stop(struct rdda_chan *ch);
 /* The same when something may be there; @ch is locked. */
 static inline void rdda_sq_scan(struct rdda_chan *ch, struct list_head *ended)
 {
-	if (ch->sig_posted != ch->sig_done)
+	if (ch->sq.sig_posted != ch->sq.sig_done)
 		rdda_sq_poll(ch, ended);
 }
 

@@ -24,13 +24,13 @@ int rdda_stage_setup(struct rdda_chan *ch)
 {
 	unsigned int i;
 
-	INIT_LIST_HEAD(&ch->stage_free);
-	ch->stages = kvcalloc(RDDA_STAGES, sizeof(*ch->stages), GFP_KERNEL);
-	if (!ch->stages)
+	INIT_LIST_HEAD(&ch->stage.free);
+	ch->stage.all = kvcalloc(RDDA_STAGES, sizeof(*ch->stage.all), GFP_KERNEL);
+	if (!ch->stage.all)
 		return -ENOMEM;
 	for (i = 0; i < RDDA_STAGES; i++) {
-		ch->stages[i].ch = ch;
-		list_add_tail(&ch->stages[i].node, &ch->stage_free);
+		ch->stage.all[i].ch = ch;
+		list_add_tail(&ch->stage.all[i].node, &ch->stage.free);
 	}
 	return 0;
 }
@@ -55,8 +55,8 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 	struct rdda_stage *st;
 
 	lockdep_assert_held(&ch->lock);
-	st = list_first_entry_or_null(&ch->stage_free, struct rdda_stage, node);
-	if (!st || ch->staged_pages + pages > ch->buddy.pages / 2 ||
+	st = list_first_entry_or_null(&ch->stage.free, struct rdda_stage, node);
+	if (!st || ch->stage.pages + pages > ch->buddy.pages / 2 ||
 	    DIV_ROUND_UP(io->len, RDDA_PAGE << ch->max_order) > RDDA_STAGE_CMDS)
 		return;
 	list_del_init(&st->node);
@@ -68,7 +68,7 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 	st->users = 0;
 	st->dropped = false;
 	memset(st->len, 0, sizeof(st->len));
-	ch->staged_pages += pages;
+	ch->stage.pages += pages;
 	rdda_io_priv(io)->staging = st;
 }
 
@@ -98,8 +98,8 @@ static void stage_free(struct rdda_stage *st)
 	for (i = 0; i < RDDA_STAGE_CMDS; i++)
 		if (st->len[i])
 			rdda_arena_free(ch, st->off[i]);
-	ch->staged_pages -= st->pages;
-	list_add(&st->node, &ch->stage_free);
+	ch->stage.pages -= st->pages;
+	list_add(&st->node, &ch->stage.free);
 	/* I/O that waits for arena pages is sent from there. */
 	if (ch->open && !list_empty(&ch->turns))
 		rdda_sq_later(ch);

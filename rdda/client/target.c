@@ -188,7 +188,7 @@ static void target_connect(struct rdda_target *t)
 	t->session = s;
 	if (!uuid_is_null(&t->uuid))		/* logged in before */
 		t->reconnects++;
-	memcpy(&t->uuid, s->chan[0]->accept.host_uuid, sizeof(t->uuid));
+	memcpy(&t->uuid, s->chan[0]->login.accept.host_uuid, sizeof(t->uuid));
 	spin_unlock_irq(&t->lock);
 	t->up_at = jiffies;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");

@@ -58,13 +58,13 @@ static void buffers_free(struct tgt_channel *ch)
 	struct ib_device *dev = ch->s->dev;
 	unsigned int i;
 
-	for (i = 0; ch->rbuf && i < ch->nr_rbufs; i++)
-		msg_unmap(dev, ch->rbuf[i].msg, ch->rbuf[i].sge.addr, DMA_FROM_DEVICE);
-	kfree(ch->rbuf);
-	ch->rbuf = NULL;
+	for (i = 0; ch->rx.buf && i < ch->rx.nr; i++)
+		msg_unmap(dev, ch->rx.buf[i].msg, ch->rx.buf[i].sge.addr, DMA_FROM_DEVICE);
+	kfree(ch->rx.buf);
+	ch->rx.buf = NULL;
 	for (i = 0; i < TGT_TX_BUFS; i++) {
-		msg_unmap(dev, ch->tx_msg[i], ch->tx_dma[i], DMA_TO_DEVICE);
-		ch->tx_msg[i] = NULL;
+		msg_unmap(dev, ch->tx.msg[i], ch->tx.dma[i], DMA_TO_DEVICE);
+		ch->tx.msg[i] = NULL;
 	}
 }
 
@@ -73,12 +73,12 @@ static int buffers_alloc(struct tgt_channel *ch)
 	struct ib_device *dev = ch->s->dev;
 	unsigned int i;
 
-	ch->rbuf = kcalloc(ch->nr_rbufs, sizeof(*ch->rbuf), GFP_NOIO);
-	ch->cmd = kvcalloc(ch->nr_cmds, sizeof(*ch->cmd), GFP_NOIO);
-	if (!ch->rbuf || !ch->cmd)
+	ch->rx.buf = kcalloc(ch->rx.nr, sizeof(*ch->rx.buf), GFP_NOIO);
+	ch->cmd.all = kvcalloc(ch->cmd.nr, sizeof(*ch->cmd.all), GFP_NOIO);
+	if (!ch->rx.buf || !ch->cmd.all)
 		goto err;
-	for (i = 0; i < ch->nr_rbufs; i++) {
-		struct tgt_rbuf *rb = &ch->rbuf[i];
+	for (i = 0; i < ch->rx.nr; i++) {
+		struct tgt_rbuf *rb = &ch->rx.buf[i];
 
 		rb->msg = msg_map(dev, DMA_FROM_DEVICE, &rb->sge.addr);
 		if (!rb->msg)
@@ -87,13 +87,13 @@ static int buffers_alloc(struct tgt_channel *ch)
 		rb->sge.lkey = ch->s->pd->local_dma_lkey;
 	}
 	for (i = 0; i < TGT_TX_BUFS; i++) {
-		ch->tx_msg[i] = msg_map(dev, DMA_TO_DEVICE, &ch->tx_dma[i]);
-		if (!ch->tx_msg[i])
+		ch->tx.msg[i] = msg_map(dev, DMA_TO_DEVICE, &ch->tx.dma[i]);
+		if (!ch->tx.msg[i])
 			goto err;
 	}
-	for (i = 0; i < ch->nr_cmds; i++) {
-		ch->cmd[i].ch = ch;
-		llist_add(&ch->cmd[i].done, &ch->free_cmds);
+	for (i = 0; i < ch->cmd.nr; i++) {
+		ch->cmd.all[i].ch = ch;
+		llist_add(&ch->cmd.all[i].done, &ch->cmd.free);
 	}
 	return 0;
 err:
@@ -107,9 +107,9 @@ err:
  */
 unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 {
-	return sizeof(*ch) + ch->nr_cmds * sizeof(struct tgt_cmd) +
-	       ch->nr_rbufs * sizeof(struct tgt_rbuf) +
-	       (ch->nr_rbufs + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
+	return sizeof(*ch) + ch->cmd.nr * sizeof(struct tgt_cmd) +
+	       ch->rx.nr * sizeof(struct tgt_rbuf) +
+	       (ch->rx.nr + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
 }
 
 static void fail_work(struct work_struct *work)
@@ -144,7 +144,7 @@ static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 	if (ret)
 		return ret;
 	attr.qp_access_flags = ch->proven ? IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE : 0;
-	attr.max_dest_rd_atomic = ch->reads;
+	attr.max_dest_rd_atomic = ch->login.reads;
 	attr.max_rd_atomic = 0;		/* we make no READs */
 	return ib_modify_qp(ch->qp, &attr, mask);
 }
@@ -163,11 +163,11 @@ static int qp_create(struct tgt_channel *ch)
 	};
 	int ret;
 
-	ch->max_sge = min(lim->send_sge, TGT_SGES + 0U);
-	ch->sq_size = min(ch->nr_cmds + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr);
-	cq_attr.cqe = ch->sq_size + ch->nr_rbufs + 4;
+	ch->sq.max_sge = min(lim->send_sge, TGT_SGES + 0U);
+	ch->sq.size = min(ch->cmd.nr + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr);
+	cq_attr.cqe = ch->sq.size + ch->rx.nr + 4;
 	cq_attr.comp_vector = rdda_vector(dev);
-	if (cq_attr.cqe > lim->max_cqe || ch->nr_rbufs > lim->max_wr)
+	if (cq_attr.cqe > lim->max_cqe || ch->rx.nr > lim->max_wr)
 		return -EOPNOTSUPP;
 	ch->cq = ib_create_cq(dev, tgt_queue_event, cq_event, ch, &cq_attr);
 	if (IS_ERR(ch->cq)) {
@@ -177,9 +177,9 @@ static int qp_create(struct tgt_channel *ch)
 	}
 	attr.send_cq = ch->cq;
 	attr.recv_cq = ch->cq;
-	attr.cap.max_send_wr = ch->sq_size + 1;		/* one to drain with */
-	attr.cap.max_recv_wr = ch->nr_rbufs + 1;
-	attr.cap.max_send_sge = ch->max_sge;
+	attr.cap.max_send_wr = ch->sq.size + 1;		/* one to drain with */
+	attr.cap.max_recv_wr = ch->rx.nr + 1;
+	attr.cap.max_send_sge = ch->sq.max_sge;
 	attr.cap.max_recv_sge = 1;
 	ch->qp = ib_create_qp(ch->s->pd, &attr);
 	if (IS_ERR(ch->qp)) {
@@ -216,8 +216,8 @@ static int qp_start(struct tgt_channel *ch)
 	int ret;
 
 	ib_req_notify_cq(ch->cq, IB_CQ_NEXT_COMP);
-	for (i = 0; i < ch->nr_rbufs; i++) {
-		ret = tgt_rbuf_post(ch, &ch->rbuf[i]);
+	for (i = 0; i < ch->rx.nr; i++) {
+		ret = tgt_rbuf_post(ch, &ch->rx.buf[i]);
 		if (ret)
 			return ret;
 	}
@@ -228,7 +228,7 @@ static int qp_start(struct tgt_channel *ch)
 /* The proof did not come in time. */
 static void deadline_work(struct work_struct *work)
 {
-	struct tgt_channel *ch = container_of(work, struct tgt_channel, deadline.work);
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, login.deadline.work);
 
 	int refused = READ_ONCE(ch->refused);
 
@@ -239,19 +239,19 @@ static void deadline_work(struct work_struct *work)
 
 static void channel_setup(struct tgt_channel *ch)
 {
-	spin_lock_init(&ch->ctl_lock);
-	spin_lock_init(&ch->tx_lock);
-	INIT_LIST_HEAD(&ch->ctl);
-	INIT_LIST_HEAD(&ch->ctl_q);
-	INIT_LIST_HEAD(&ch->pend);
-	init_llist_head(&ch->free_cmds);
-	init_llist_head(&ch->done);
+	spin_lock_init(&ch->rx.ctl_lock);
+	spin_lock_init(&ch->tx.lock);
+	INIT_LIST_HEAD(&ch->rx.ctl);
+	INIT_LIST_HEAD(&ch->tx.ctl);
+	INIT_LIST_HEAD(&ch->tx.pend);
+	init_llist_head(&ch->cmd.free);
+	init_llist_head(&ch->cmd.done);
 	INIT_WORK(&ch->work, tgt_queue_work);
-	INIT_WORK(&ch->ctl_work, tgt_ctl_work);
+	INIT_WORK(&ch->rx.ctl_work, tgt_ctl_work);
 	INIT_WORK(&ch->fail, fail_work);
-	INIT_DELAYED_WORK(&ch->deadline, deadline_work);
+	INIT_DELAYED_WORK(&ch->login.deadline, deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
-	ch->tx_cqe.done = tgt_push_done;
+	ch->tx.cqe.done = tgt_push_done;
 }
 
 /**
@@ -279,11 +279,11 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	ch->s = s;
 	ch->cm = cm;
 	ch->index = index;
-	ch->proof = *p;
+	ch->login.proof = *p;
 	ch->proven = index;
-	ch->runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
-	ch->nr_cmds = le16_to_cpu(a->cmds);
-	ch->nr_rbufs = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
+	ch->login.runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
+	ch->cmd.nr = le16_to_cpu(a->cmds);
+	ch->rx.nr = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
 	if (index)
 		tgt_channel_part(s, index, &ch->arena_off, &ch->arena_len);
 	return ch;
@@ -313,7 +313,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		tgt_channel_free(ch);
 		return ERR_PTR(-ESTALE);
 	}
-	ch->reads = min_t(u32, reads, s->lim.rd_in);
+	ch->login.reads = min_t(u32, reads, s->lim.rd_in);
 	ret = rdda_cm_tune(cm);
 	if (!ret)
 		ret = buffers_alloc(ch);
@@ -323,10 +323,10 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		ret = qp_start(ch);
 	if (ret)
 		goto err;
-	ch->proof.qpn[1] = ch->qp->qp_num;
+	ch->login.proof.qpn[1] = ch->qp->qp_num;
 	if (!index) {
-		ch->key = *key;
-		rdda_auth_gids(cm, false, ch->proof.gid);
+		ch->login.key = *key;
+		rdda_auth_gids(cm, false, ch->login.proof.gid);
 	}
 	cm->context = ch;
 	ret = tgt_session_attach(ch);
@@ -335,7 +335,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 err:
 	WRITE_ONCE(ch->dead, true);
 	qp_destroy(ch);
-	cancel_work_sync(&ch->ctl_work);
+	cancel_work_sync(&ch->rx.ctl_work);
 	buffers_free(ch);
 	tgt_session_pd_put(s);
 	cm->context = NULL;
@@ -353,7 +353,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 	struct tgt_session *s = ch->s;
 	int ret;
 
-	ret = tgt_session_grant(s, ch->proof.boot_id);
+	ret = tgt_session_grant(s, ch->login.proof.boot_id);
 	if (ret)
 		return ret;
 	tgt_channel_part(s, 0, &ch->arena_off, &ch->arena_len);
@@ -380,10 +380,10 @@ static int proved_send(struct tgt_channel *ch)
 	};
 	int ret;
 
-	ch->proof.arena_bytes = s->arena.bytes;
-	ch->proof.arena_len = ch->arena_len;
-	ch->proof.channels = s->nr_channels;
-	ret = rdda_auth_make(&ch->key, &ch->proof, false, m.hmac);
+	ch->login.proof.arena_bytes = s->arena.bytes;
+	ch->login.proof.arena_len = ch->arena_len;
+	ch->login.proof.channels = s->nr_channels;
+	ret = rdda_auth_make(&ch->login.key, &ch->login.proof, false, m.hmac);
 	if (ret)
 		return ret;
 	/* An event comes after PROVED, or not at all: see tgt_session_event(). */
@@ -410,15 +410,16 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 
 	if (ch->proven || ch->refused)
 		return -EPROTO;
-	memcpy(ch->proof.boot_id, m->boot_id, RDDA_UUID_LEN);
-	ret = rdda_auth_check(&ch->key, &ch->proof, true, m->hmac);
+	memcpy(ch->login.proof.boot_id, m->boot_id, RDDA_UUID_LEN);
+	ret = rdda_auth_check(&ch->login.key, &ch->login.proof, true, m->hmac);
 	if (ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF))
 		ret = 0;
-	if (!ret && memcmp(m->boot_id, &ch->proof.login.boot, sizeof(ch->proof.login.boot)))
+	if (!ret && memcmp(m->boot_id, &ch->login.proof.login.boot,
+			   sizeof(ch->login.proof.login.boot)))
 		ret = -EPROTO;
 	if (ret)
 		return ret;
-	cancel_delayed_work_sync(&ch->deadline);
+	cancel_delayed_work_sync(&ch->login.deadline);
 	tgt_unproven_put(ch->s);
 	ret = channel_open_memory(ch);
 	return ret ?: proved_send(ch);
@@ -466,7 +467,7 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 	WRITE_ONCE(ch->refused, err);
 	tgt_ctl_send(ch, &m, sizeof(m));
 	/* The client disconnects when it has read that, or is disconnected. */
-	mod_delayed_work(tgt_wq, &ch->deadline, msecs_to_jiffies(TGT_REFUSE_MS));
+	mod_delayed_work(tgt_wq, &ch->login.deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
 /**
@@ -485,7 +486,7 @@ void tgt_channel_kill(struct tgt_channel *ch, int err)
  * tgt_channel_stop() - nothing of this channel touches memory any more
  * @ch: channel
  *
- * Its commands may still be with their drives; they end in @ch->cmd, which
+ * Its commands may still be with their drives; they end in @ch->cmd.all, which
  * stays. tgt_session_pd_put() and tgt_channel_leave() are still to be called.
  * Context: process, not a handler or work of @ch; sleeps.
  */
@@ -493,12 +494,12 @@ void tgt_channel_stop(struct tgt_channel *ch)
 {
 	WRITE_ONCE(ch->dead, true);
 	/* A post checks it under this lock: it is through, or will see it. */
-	spin_lock_bh(&ch->tx_lock);
-	spin_unlock_bh(&ch->tx_lock);
+	spin_lock_bh(&ch->tx.lock);
+	spin_unlock_bh(&ch->tx.lock);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
 	ib_drain_qp(ch->qp);
-	cancel_work_sync(&ch->ctl_work);
-	cancel_delayed_work_sync(&ch->deadline);
+	cancel_work_sync(&ch->rx.ctl_work);
+	cancel_delayed_work_sync(&ch->login.deadline);
 	qp_destroy(ch);
 	if (!ch->index)
 		tgt_unproven_put(ch->s);
@@ -527,7 +528,7 @@ void tgt_channel_free(struct tgt_channel *ch)
 {
 	tasklet_kill(&ch->kick);
 	tgt_push_drop(ch);
-	kvfree(ch->cmd);
+	kvfree(ch->cmd.all);
 	kfree_sensitive(ch);
 }
 

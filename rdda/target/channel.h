@@ -21,7 +21,7 @@ struct tgt_session;
  * struct tgt_rbuf - a posted receive; in no memory region: a private copy
  * @cqe: completion
  * @sge: its mapping
- * @node: in tgt_channel.ctl while a control message waits for its work
+ * @node: in tgt_channel.rx.ctl while a control message waits for its work
  * @len: bytes that arrived
  * @msg: what arrived
  */
@@ -35,6 +35,9 @@ struct tgt_rbuf {
 
 /**
  * struct tgt_channel - one connection
+ *
+ * A part names the file that writes it, but for its set-up in channel.c.
+ *
  * @s: session; set at login
  * @index: in the session
  * @proven: both proofs were right: of channel 0 written by its control work only,
@@ -46,30 +49,12 @@ struct tgt_rbuf {
  * @cm: connection
  * @cq: for everything on @qp; polled by @work alone
  * @qp: queue pair
- * @proof: login and answer of the session; of channel 0, QPN and GID of both sides too
- * @key: that channel 0 was opened with; others prove themselves with it
- * @reads: READs in flight that the client may request
- * @runs: one push may carry several reads
- * @deadline: of the proof
  * @fail: the NIC reported an error
  * @work: polls @cq
  * @kick: tasklet: posts completions when bios end outside of @work
- * @batcher: task that runs @work now and will post by itself
- * @rbuf: receives, @nr_rbufs
- * @ctl: control messages that need to sleep; ctl_lock
- * @ctl_work: handles them
- * @cmd: contexts, @nr_cmds
- * @free_cmds: contexts not in use; taken by @work alone
- * @done: commands that ended, newest first
+ * @batcher: task that runs @work now and will post by itself; queue.c
  * @arena_off: of this channel
  * @arena_len: of this channel
- * @tx_lock: all below
- * @pend: commands that ended, oldest first, not posted yet
- * @ctl_q: control messages to be sent
- * @ctl_nr: how many of them are answers
- * @tx: buffers of sends in flight, a ring
- * @wr: chain being built
- * @sge: of @wr
  */
 struct tgt_channel {
 	struct tgt_session	*s;
@@ -81,49 +66,68 @@ struct tgt_channel {
 	struct rdma_cm_id	*cm;
 	struct ib_cq		*cq;
 	struct ib_qp		*qp;
-	struct rdda_proof	proof;
-	struct rdda_key		key;
-	u8			reads;
-	bool			runs;
-	struct delayed_work	deadline;
+
+	/* channel.c */
+	struct {
+		struct rdda_proof	proof;	/* of channel 0, with QPNs and GIDs */
+		struct rdda_key		key;	/* that channel 0 was opened with, for the others */
+		u8			reads;	/* in flight that the client may request */
+		bool			runs;	/* one push may carry several reads */
+		struct delayed_work	deadline;	/* of the proof */
+	} login;
 	struct work_struct	fail;
 
 	struct work_struct	work;
 	struct tasklet_struct	kick;
 	struct task_struct	*batcher;
-	struct tgt_rbuf		*rbuf;
-	unsigned int		nr_rbufs;
-	spinlock_t		ctl_lock;	/* ctl */
-	struct list_head	ctl;
-	struct work_struct	ctl_work;
-	struct tgt_cmd		*cmd;
-	unsigned int		nr_cmds;
-	struct llist_head	free_cmds;
-	struct llist_head	done;
+
+	/* receives: queue.c */
+	struct {
+		struct tgt_rbuf		*buf;
+		unsigned int		nr;
+		spinlock_t		ctl_lock;	/* ctl */
+		struct list_head	ctl;	/* control messages that need to sleep */
+		struct work_struct	ctl_work;	/* handles them */
+	} rx;
+
+	/* contexts of commands */
+	struct {
+		struct tgt_cmd		*all;
+		unsigned int		nr;
+		struct llist_head	free;	/* not in use; taken by @work alone: cmd.c */
+		struct llist_head	done;	/* ended, newest first: push.c */
+	} cmd;
 	u32			arena_off;
 	u32			arena_len;
 
-	spinlock_t		tx_lock;	/* all below */
-	struct list_head	pend;
-	struct list_head	ctl_q;
-	unsigned int		ctl_nr;
-	void			*tx_msg[TGT_TX_BUFS];
-	u64			tx_dma[TGT_TX_BUFS];
-	struct ib_cqe		tx_cqe;
-	unsigned int		tx_head;	/* buffers taken, ever */
-	unsigned int		tx_tail;	/* buffers given back, ever */
-	unsigned int		sq_size;
-	unsigned int		sq_used;	/* our own count */
-	unsigned int		sig_wrs;	/* since the last signalled one */
-	unsigned int		sig_bufs;
-	unsigned int		sig_head;
-	unsigned int		sig_tail;
+	/* what is to be sent: push.c */
 	struct {
-		u16 wrs, bufs;
-	} sig[64];				/* what the completion of each frees */
-	unsigned int		max_sge;
-	struct ib_rdma_wr	wr[TGT_CHAIN];
-	struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
+		spinlock_t		lock;	/* this part and the next */
+		struct list_head	pend;	/* ended commands, oldest first */
+		struct list_head	ctl;	/* control messages */
+		unsigned int		nr_ctl;	/* how many of them are answers */
+		void			*msg[TGT_TX_BUFS];	/* of sends in flight, a ring */
+		u64			dma[TGT_TX_BUFS];
+		struct ib_cqe		cqe;
+		unsigned int		head;	/* buffers taken, ever */
+		unsigned int		tail;	/* buffers given back, ever */
+	} tx;
+
+	/* the send queue: push.c */
+	struct {
+		unsigned int		size;
+		unsigned int		used;	/* our own count */
+		unsigned int		sig_wrs;	/* since the last signalled one */
+		unsigned int		sig_bufs;
+		unsigned int		sig_head;
+		unsigned int		sig_tail;
+		struct {
+			u16 wrs, bufs;
+		} sig[64];			/* what the completion of each frees */
+		unsigned int		max_sge;
+		struct ib_rdma_wr	wr[TGT_CHAIN];	/* chain being built */
+		struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
+	} sq;
 };
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,

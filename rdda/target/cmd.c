@@ -294,7 +294,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 
 static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw)
 {
-	struct llist_node *l = llist_del_first(&ch->free_cmds);
+	struct llist_node *l = llist_del_first(&ch->cmd.free);
 	struct tgt_cmd *c;
 	bool gone = false;
 	int ret;
@@ -312,7 +312,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 		tgt_view_put(c->view);
 	c->view = NULL;
 	if (ret < 0) {
-		llist_add(&c->done, &ch->free_cmds);
+		llist_add(&c->done, &ch->cmd.free);
 		return ERR_PTR(ret);
 	}
 	c->status = gone ? RDDA_ST_GONE : ret;

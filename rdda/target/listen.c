@@ -282,10 +282,10 @@ static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 	struct rdma_conn_param param = {
 		.private_data = data,
 		.private_data_len = len,
-		.responder_resources = ch->reads,
+		.responder_resources = ch->login.reads,
 		.initiator_depth = 0,
 		/* The CM knows no queue pair of ours; that may be gone already. */
-		.qp_num = ch->proof.qpn[1],
+		.qp_num = ch->login.proof.qpn[1],
 		.retry_count = RDDA_RETRIES,
 		.rnr_retry_count = RDDA_RNR_RETRIES,
 	};
@@ -358,10 +358,10 @@ static int join_prove(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tg
 	p->session = s->id;
 	p->channel = j->channel;
 	p->qpn[0] = ev->param.conn.qp_num;
-	memcpy(p->nonce[0], first->proof.login.nonce, RDDA_NONCE_LEN);
-	memcpy(p->nonce[1], first->proof.accept.nonce, RDDA_NONCE_LEN);
+	memcpy(p->nonce[0], first->login.proof.login.nonce, RDDA_NONCE_LEN);
+	memcpy(p->nonce[1], first->login.proof.accept.nonce, RDDA_NONCE_LEN);
 	rdda_auth_gids(cm, false, p->gid);
-	ret = rdda_auth_join_check(&first->key, p, true, j->hmac);
+	ret = rdda_auth_join_check(&first->login.key, p, true, j->hmac);
 	return ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF) ? 0 : ret;
 }
 
@@ -376,10 +376,10 @@ static int join_accept(struct tgt_channel *ch, struct rdda_join_proof *p)
 	};
 	int ret;
 
-	p->qpn[1] = ch->proof.qpn[1];
+	p->qpn[1] = ch->login.proof.qpn[1];
 	p->arena_off = ch->arena_off;
 	p->arena_len = ch->arena_len;
-	ret = rdda_auth_join_make(&ch->s->channel[0]->key, p, false, m.hmac);
+	ret = rdda_auth_join_make(&ch->s->channel[0]->login.key, p, false, m.hmac);
 	if (!ret)
 		channel_accept(ch, &m, sizeof(m));
 	return ret;
@@ -411,7 +411,7 @@ static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		goto refuse;
 	if (rdda_fault(RDDA_FAULT_JOIN))
 		msleep(2 * tgt_dead());
-	ch = tgt_channel_create(cm, s, j->channel, &s->channel[0]->proof, NULL,
+	ch = tgt_channel_create(cm, s, j->channel, &s->channel[0]->login.proof, NULL,
 				ev->param.conn.responder_resources);
 	if (IS_ERR(ch)) {
 		tgt_session_kill(s, PTR_ERR(ch));

@@ -2,14 +2,14 @@
 /*
  * What goes out: pushed data, completions, control messages.
  *
- * Commands end in any context and land in ch->done; one post then takes all
+ * Commands end in any context and land in ch->cmd.done; one post then takes all
  * that is there: a WRITE with immediate for each small read, straight from the
  * arena page, and one SEND of up to 64 completions for the rest. A send queue
  * that is full by our own count, or out of buffers, makes them wait and so
  * grow into larger messages.
  *
  * Few sends are signalled: one in a quarter of the queue or of the buffers.
- * ch->sig remembers how many work requests and buffers each completion frees.
+ * ch->sq.sig remembers how many work requests and buffers each completion frees.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
@@ -43,49 +43,49 @@ static mempool_t *ctl_pool;
 
 static void chain_wr(struct tgt_channel *ch, unsigned int n, unsigned int bufs)
 {
-	struct ib_send_wr *wr = &ch->wr[n].wr;
+	struct ib_send_wr *wr = &ch->sq.wr[n].wr;
 
-	wr->wr_cqe = &ch->tx_cqe;
+	wr->wr_cqe = &ch->tx.cqe;
 	wr->next = NULL;
-	wr->sg_list = ch->sge[n];
+	wr->sg_list = ch->sq.sge[n];
 	wr->send_flags = 0;
 	if (n)
-		ch->wr[n - 1].wr.next = wr;
-	ch->sq_used++;
-	ch->sig_wrs++;
-	ch->sig_bufs += bufs;
-	if (ch->sig_wrs < ch->sq_size / 4 && ch->sig_bufs < TGT_TX_BUFS / 4)
+		ch->sq.wr[n - 1].wr.next = wr;
+	ch->sq.used++;
+	ch->sq.sig_wrs++;
+	ch->sq.sig_bufs += bufs;
+	if (ch->sq.sig_wrs < ch->sq.size / 4 && ch->sq.sig_bufs < TGT_TX_BUFS / 4)
 		return;
 	wr->send_flags = IB_SEND_SIGNALED;
-	ch->sig[ch->sig_head % ARRAY_SIZE(ch->sig)].wrs = ch->sig_wrs;
-	ch->sig[ch->sig_head % ARRAY_SIZE(ch->sig)].bufs = ch->sig_bufs;
-	ch->sig_head++;
-	ch->sig_wrs = 0;
-	ch->sig_bufs = 0;
+	ch->sq.sig[ch->sq.sig_head % ARRAY_SIZE(ch->sq.sig)].wrs = ch->sq.sig_wrs;
+	ch->sq.sig[ch->sq.sig_head % ARRAY_SIZE(ch->sq.sig)].bufs = ch->sq.sig_bufs;
+	ch->sq.sig_head++;
+	ch->sq.sig_wrs = 0;
+	ch->sq.sig_bufs = 0;
 }
 
 static bool chain_room(const struct tgt_channel *ch, unsigned int n, unsigned int wrs)
 {
-	return n + wrs <= TGT_CHAIN && ch->sq_used + wrs <= ch->sq_size &&
-	       ch->sig_head - ch->sig_tail + wrs <= ARRAY_SIZE(ch->sig);
+	return n + wrs <= TGT_CHAIN && ch->sq.used + wrs <= ch->sq.size &&
+	       ch->sq.sig_head - ch->sq.sig_tail + wrs <= ARRAY_SIZE(ch->sq.sig);
 }
 
 static bool chain_buf(const struct tgt_channel *ch)
 {
-	return ch->tx_head - ch->tx_tail < TGT_TX_BUFS;
+	return ch->tx.head - ch->tx.tail < TGT_TX_BUFS;
 }
 
 /* The SEND of the buffer at tx_head. */
 static void chain_send(struct tgt_channel *ch, unsigned int n, u32 len)
 {
-	unsigned int b = ch->tx_head++ % TGT_TX_BUFS;
+	unsigned int b = ch->tx.head++ % TGT_TX_BUFS;
 
-	ib_dma_sync_single_for_device(ch->s->dev, ch->tx_dma[b], len, DMA_TO_DEVICE);
-	ch->sge[n][0].addr = ch->tx_dma[b];
-	ch->sge[n][0].length = len;
-	ch->sge[n][0].lkey = ch->s->pd->local_dma_lkey;
-	ch->wr[n].wr.opcode = IB_WR_SEND;
-	ch->wr[n].wr.num_sge = 1;
+	ib_dma_sync_single_for_device(ch->s->dev, ch->tx.dma[b], len, DMA_TO_DEVICE);
+	ch->sq.sge[n][0].addr = ch->tx.dma[b];
+	ch->sq.sge[n][0].length = len;
+	ch->sq.sge[n][0].lkey = ch->s->pd->local_dma_lkey;
+	ch->sq.wr[n].wr.opcode = IB_WR_SEND;
+	ch->sq.wr[n].wr.num_sge = 1;
 	chain_wr(ch, n, 1);
 }
 
@@ -93,13 +93,13 @@ static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
 {
 	struct ctl *c, *next;
 
-	list_for_each_entry_safe(c, next, &ch->ctl_q, node) {
+	list_for_each_entry_safe(c, next, &ch->tx.ctl, node) {
 		if (!chain_room(ch, n, 1) || !chain_buf(ch))
 			break;
-		memcpy(ch->tx_msg[ch->tx_head % TGT_TX_BUFS], c->msg, c->len);
+		memcpy(ch->tx.msg[ch->tx.head % TGT_TX_BUFS], c->msg, c->len);
 		chain_send(ch, n++, c->len);
 		list_del(&c->node);
-		ch->ctl_nr -= !c->event;
+		ch->tx.nr_ctl -= !c->event;
 		mempool_free(c, ctl_pool);
 		atomic64_inc(&ch->s->stats.sends);
 	}
@@ -126,14 +126,14 @@ static bool push_follows(const struct tgt_cmd *last, const struct tgt_cmd *next)
 static void cmd_release(struct tgt_channel *ch, struct tgt_cmd *c)
 {
 	list_del(&c->node);
-	llist_add(&c->done, &ch->free_cmds);
+	llist_add(&c->done, &ch->cmd.free);
 }
 
 /**
  * chain_push() - push a read, and those behind it whose bounce pages follow its own
- * @ch: channel, tx_lock held
+ * @ch: channel, tx.lock held
  * @n: work requests in the chain
- * @c: first of @ch->pend; released, as are those that went with it
+ * @c: first of @ch->tx.pend; released, as are those that went with it
  *
  * Reads go together only where one work request carries them all. One alone
  * takes several if the device has few scatter entries: the last carries the
@@ -149,12 +149,12 @@ static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tg
 	struct tgt_cmd *next;
 
 	nr = push_sge(ch->s, sge, TGT_VECS, c);
-	while (ch->runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->pend)) {
+	while (ch->login.runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->tx.pend)) {
 		next = list_next_entry(c, node);
-		if (!push_follows(c, next) || nr >= ch->max_sge)
+		if (!push_follows(c, next) || nr >= ch->sq.max_sge)
 			break;
-		add = push_sge(ch->s, sge + nr, ch->max_sge - nr, next);
-		if (nr + add > ch->max_sge)
+		add = push_sge(ch->s, sge + nr, ch->sq.max_sge - nr, next);
+		if (nr + add > ch->sq.max_sge)
 			break;
 		nr += add;
 		gens += RDDA_CID_GEN(next->p.cid);
@@ -164,13 +164,13 @@ static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tg
 	}
 	cmd_release(ch, c);
 	while (i < nr) {
-		struct ib_rdma_wr *wr = &ch->wr[n];
+		struct ib_rdma_wr *wr = &ch->sq.wr[n];
 		unsigned int k;
 
 		wr->remote_addr = at;
 		wr->rkey = ch->s->bounce_rkey;
-		for (k = 0; k < ch->max_sge && i < nr; k++, i++) {
-			ch->sge[n][k] = sge[i];
+		for (k = 0; k < ch->sq.max_sge && i < nr; k++, i++) {
+			ch->sq.sge[n][k] = sge[i];
 			at += sge[i].length;
 		}
 		wr->wr.num_sge = k;
@@ -192,7 +192,7 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 	struct tgt_cmd *c;
 	unsigned int k = 0;
 
-	while ((c = list_first_entry_or_null(&ch->pend, struct tgt_cmd, node))) {
+	while ((c = list_first_entry_or_null(&ch->tx.pend, struct tgt_cmd, node))) {
 		if (c->p.push && !c->status) {
 			if (!chain_room(ch, n, TGT_VECS + !!m))
 				break;
@@ -202,7 +202,7 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 		if (!m) {
 			if (!chain_room(ch, n, 1) || !chain_buf(ch))
 				break;
-			m = ch->tx_msg[ch->tx_head % TGT_TX_BUFS];
+			m = ch->tx.msg[ch->tx.head % TGT_TX_BUFS];
 		}
 		m->done[k].cid = cpu_to_le16(c->p.cid);
 		m->done[k].status = cpu_to_le16(c->status);
@@ -224,11 +224,11 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 
 static void pend_collect(struct tgt_channel *ch)
 {
-	struct llist_node *l = llist_reverse_order(llist_del_all(&ch->done));
+	struct llist_node *l = llist_reverse_order(llist_del_all(&ch->cmd.done));
 	struct tgt_cmd *c, *next;
 
 	llist_for_each_entry_safe(c, next, l, done)
-		list_add_tail(&c->node, &ch->pend);
+		list_add_tail(&c->node, &ch->tx.pend);
 }
 
 /**
@@ -242,18 +242,18 @@ void tgt_push_flush(struct tgt_channel *ch)
 	unsigned int n;
 	int ret = 0;
 
-	if (llist_empty(&ch->done) && list_empty(&ch->pend) && list_empty(&ch->ctl_q))
+	if (llist_empty(&ch->cmd.done) && list_empty(&ch->tx.pend) && list_empty(&ch->tx.ctl))
 		return;
-	spin_lock_bh(&ch->tx_lock);
+	spin_lock_bh(&ch->tx.lock);
 	pend_collect(ch);
 	while (!ret && !READ_ONCE(ch->dead)) {
 		n = chain_controls(ch, 0);
 		n = chain_results(ch, n);
 		if (!n)
 			break;
-		ret = ib_post_send(ch->qp, &ch->wr[0].wr, NULL);
+		ret = ib_post_send(ch->qp, &ch->sq.wr[0].wr, NULL);
 	}
-	spin_unlock_bh(&ch->tx_lock);
+	spin_unlock_bh(&ch->tx.lock);
 	if (ret)
 		tgt_channel_kill(ch, ret);
 }
@@ -286,13 +286,13 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
-	spin_lock_bh(&ch->tx_lock);
-	if (!WARN_ON_ONCE(ch->sig_tail == ch->sig_head)) {
-		i = ch->sig_tail++ % ARRAY_SIZE(ch->sig);
-		ch->sq_used -= ch->sig[i].wrs;
-		ch->tx_tail += ch->sig[i].bufs;
+	spin_lock_bh(&ch->tx.lock);
+	if (!WARN_ON_ONCE(ch->sq.sig_tail == ch->sq.sig_head)) {
+		i = ch->sq.sig_tail++ % ARRAY_SIZE(ch->sq.sig);
+		ch->sq.used -= ch->sq.sig[i].wrs;
+		ch->tx.tail += ch->sq.sig[i].bufs;
 	}
-	spin_unlock_bh(&ch->tx_lock);
+	spin_unlock_bh(&ch->tx.lock);
 }
 
 /**
@@ -309,7 +309,7 @@ void tgt_push_end(struct tgt_cmd *c)
 	if (c->status)
 		atomic64_inc(&ch->s->stats.errors);
 	c->view = NULL;
-	llist_add(&c->done, &ch->done);
+	llist_add(&c->done, &ch->cmd.done);
 	if (READ_ONCE(ch->batcher) != current)
 		tasklet_schedule(&ch->kick);
 	/* Last: a dead session's memory goes with its last view. */
@@ -326,9 +326,9 @@ void tgt_push_drop(struct tgt_channel *ch)
 	struct ctl *c, *next;
 	LIST_HEAD(drop);
 
-	spin_lock_bh(&ch->tx_lock);
-	list_splice_init(&ch->ctl_q, &drop);
-	spin_unlock_bh(&ch->tx_lock);
+	spin_lock_bh(&ch->tx.lock);
+	list_splice_init(&ch->tx.ctl, &drop);
+	spin_unlock_bh(&ch->tx.lock);
 	list_for_each_entry_safe(c, next, &drop, node)
 		mempool_free(c, ctl_pool);
 }
@@ -339,7 +339,7 @@ static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool ev
 	bool dead;
 
 	/* A peer that sends requests and never takes an answer is no client. */
-	if (event || READ_ONCE(ch->ctl_nr) < TGT_CTL_MAX)
+	if (event || READ_ONCE(ch->tx.nr_ctl) < TGT_CTL_MAX)
 		c = mempool_alloc(ctl_pool, GFP_NOWAIT | __GFP_NOWARN);
 	if (!c) {
 		tgt_channel_kill(ch, -ENOMEM);
@@ -348,13 +348,13 @@ static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool ev
 	c->len = len;
 	c->event = event;
 	memcpy(c->msg, msg, len);
-	spin_lock_bh(&ch->tx_lock);
+	spin_lock_bh(&ch->tx.lock);
 	dead = READ_ONCE(ch->dead);
 	if (!dead) {
-		list_add_tail(&c->node, &ch->ctl_q);
-		ch->ctl_nr += !event;
+		list_add_tail(&c->node, &ch->tx.ctl);
+		ch->tx.nr_ctl += !event;
 	}
-	spin_unlock_bh(&ch->tx_lock);
+	spin_unlock_bh(&ch->tx.lock);
 	if (dead) {
 		mempool_free(c, ctl_pool);
 		return -ESHUTDOWN;

@@ -79,10 +79,10 @@ static void rx_unknown(struct tgt_channel *ch, struct tgt_rbuf *rb)
 
 static void rx_sleeping(struct tgt_channel *ch, struct tgt_rbuf *rb)
 {
-	spin_lock(&ch->ctl_lock);
-	list_add_tail(&rb->node, &ch->ctl);
-	spin_unlock(&ch->ctl_lock);
-	queue_work(tgt_wq, &ch->ctl_work);
+	spin_lock(&ch->rx.ctl_lock);
+	list_add_tail(&rb->node, &ch->rx.ctl);
+	spin_unlock(&ch->rx.ctl_lock);
+	queue_work(tgt_wq, &ch->rx.ctl_work);
 }
 
 static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
@@ -259,17 +259,17 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
  */
 void tgt_ctl_work(struct work_struct *work)
 {
-	struct tgt_channel *ch = container_of(work, struct tgt_channel, ctl_work);
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, rx.ctl_work);
 	unsigned int noio = memalloc_noio_save();
 	struct tgt_rbuf *rb;
 	u64 copy[16];		/* none of these messages is longer */
 
 	for (;;) {
-		spin_lock(&ch->ctl_lock);
-		rb = list_first_entry_or_null(&ch->ctl, struct tgt_rbuf, node);
+		spin_lock(&ch->rx.ctl_lock);
+		rb = list_first_entry_or_null(&ch->rx.ctl, struct tgt_rbuf, node);
 		if (rb)
 			list_del(&rb->node);
-		spin_unlock(&ch->ctl_lock);
+		spin_unlock(&ch->rx.ctl_lock);
 		if (!rb || READ_ONCE(ch->dead) || WARN_ON_ONCE(rb->len > sizeof(copy)))
 			break;
 		memcpy(copy, rb->msg, rb->len);

@@ -526,7 +526,7 @@ int tgt_session_attach(struct tgt_channel *ch)
 	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
 		s->channel[ch->index] = ch;
 		if (!ch->index)
-			queue_delayed_work(tgt_wq, &ch->deadline,
+			queue_delayed_work(tgt_wq, &ch->login.deadline,
 					   msecs_to_jiffies(tgt_proof_ms));
 		ret = 0;
 	}

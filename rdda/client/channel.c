@@ -24,17 +24,18 @@
 #define PAGE_BUFS	(PAGE_SIZE / BUF_STRIDE)
 
 /**
- * rdda_bufs_alloc() - message buffers, mapped for the channel's device
+ * chan_bufs_alloc() - message buffers, mapped for the channel's device
  * @ch: channel
- * @b: filled in; rdda_bufs_free() also after an error
+ * @b: filled in; chan_bufs_free() also after an error
  * @nr: how many
  * @dir: which way they go
  * @done: their completion handler
  *
  * Sleeps. Return: 0 or -ENOMEM.
  */
-int rdda_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
-		    enum dma_data_direction dir, void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+static int chan_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
+			   enum dma_data_direction dir,
+			   void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {
 	unsigned int i, pages = DIV_ROUND_UP(nr, PAGE_BUFS);
 	struct ib_device *dev = ch->s->dev;
@@ -69,11 +70,11 @@ int rdda_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
 }
 
 /**
- * rdda_bufs_free() - give message buffers back; the queue pair is gone
+ * chan_bufs_free() - give message buffers back; the queue pair is gone
  * @ch: channel
  * @b: any, also one never filled in
  */
-void rdda_bufs_free(struct rdda_chan *ch, struct rdda_bufs *b)
+static void chan_bufs_free(struct rdda_chan *ch, struct rdda_bufs *b)
 {
 	unsigned int i;
 
@@ -200,12 +201,12 @@ int rdda_chan_setup(struct rdda_chan *ch)
 	ch->nr_ctl = RDDA_CLIENT_CONTROLS;
 	ret = chan_arrays(ch);
 	if (!ret)
-		ret = rdda_bufs_alloc(ch, &ch->rx, ch->cmds + controls + 2, DMA_FROM_DEVICE,
+		ret = chan_bufs_alloc(ch, &ch->rx, ch->cmds + controls + 2, DMA_FROM_DEVICE,
 				      rdda_recv_done);
 	if (!ret)
-		ret = rdda_bufs_alloc(ch, &ch->tx, ch->nr_batches, DMA_TO_DEVICE, rdda_batch_sent);
+		ret = chan_bufs_alloc(ch, &ch->tx, ch->nr_batches, DMA_TO_DEVICE, rdda_batch_sent);
 	if (!ret)
-		ret = rdda_bufs_alloc(ch, &ch->ctl, ch->nr_ctl, DMA_TO_DEVICE, rdda_control_sent);
+		ret = chan_bufs_alloc(ch, &ch->ctl, ch->nr_ctl, DMA_TO_DEVICE, rdda_control_sent);
 	if (!ret)
 		ret = rdda_dbg_setup(ch);
 	for (i = 0; !ret && i < ch->rx.nr; i++)
@@ -219,9 +220,9 @@ int rdda_chan_setup(struct rdda_chan *ch)
  */
 void rdda_chan_release(struct rdda_chan *ch)
 {
-	rdda_bufs_free(ch, &ch->rx);
-	rdda_bufs_free(ch, &ch->tx);
-	rdda_bufs_free(ch, &ch->ctl);
+	chan_bufs_free(ch, &ch->rx);
+	chan_bufs_free(ch, &ch->tx);
+	chan_bufs_free(ch, &ch->ctl);
 	rdda_dbg_free(ch);
 }
 
@@ -245,7 +246,7 @@ void rdda_chan_free(struct rdda_chan *ch)
 }
 
 /* The scatter list that belongs to a work request of the chain. */
-struct ib_sge *rdda_chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr)
+static struct ib_sge *chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr)
 {
 	return &ch->chain.sge[(wr - ch->chain.wr) * ch->sge_max];
 }
@@ -283,7 +284,7 @@ void rdda_chain_post(struct rdda_chan *ch)
  * @ch: channel, locked, with room in its send queue
  * @opcode: of it
  *
- * Return: zeroed but for @opcode and its scatter list (rdda_chain_sge()).
+ * Return: zeroed but for @opcode and its scatter list (chain_sge()).
  */
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode)
 {
@@ -295,7 +296,7 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
 	wr = &ch->chain.wr[ch->chain.nr];
 	memset(wr, 0, sizeof(*wr));
 	wr->wr.opcode = opcode;
-	wr->wr.sg_list = rdda_chain_sge(ch, wr);
+	wr->wr.sg_list = chain_sge(ch, wr);
 	return wr;
 }
 

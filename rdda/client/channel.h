@@ -232,12 +232,8 @@ int rdda_chan_setup(struct rdda_chan *ch);
 int rdda_chan_qp(struct rdda_chan *ch);
 void rdda_chan_release(struct rdda_chan *ch);
 void rdda_chan_free(struct rdda_chan *ch);
-int rdda_bufs_alloc(struct rdda_chan *ch, struct rdda_bufs *b, unsigned int nr,
-		    enum dma_data_direction dir, void (*done)(struct ib_cq *cq, struct ib_wc *wc));
-void rdda_bufs_free(struct rdda_chan *ch, struct rdda_bufs *b);
 int rdda_rx_post(struct rdda_chan *ch, struct rdda_buf *b);
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode);
-struct ib_sge *rdda_chain_sge(struct rdda_chan *ch, struct ib_rdma_wr *wr);
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);

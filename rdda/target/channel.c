@@ -255,13 +255,13 @@ static void channel_setup(struct tgt_channel *ch)
 }
 
 /**
- * tgt_channel_part() - a channel's part of its session's arena
+ * channel_part() - a channel's part of its session's arena
  * @s: session, granted
  * @index: of the channel
  * @off: set to where it begins
  * @len: set to its bytes
  */
-void tgt_channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len)
+static void channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len)
 {
 	*len = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
 	*off = *len * index;
@@ -285,7 +285,7 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	ch->cmd.nr = le16_to_cpu(a->cmds);
 	ch->rx.nr = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
 	if (index)
-		tgt_channel_part(s, index, &ch->arena_off, &ch->arena_len);
+		channel_part(s, index, &ch->arena_off, &ch->arena_len);
 	return ch;
 }
 
@@ -356,7 +356,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 	ret = tgt_session_grant(s, ch->login.proof.boot_id);
 	if (ret)
 		return ret;
-	tgt_channel_part(s, 0, &ch->arena_off, &ch->arena_len);
+	channel_part(s, 0, &ch->arena_off, &ch->arena_len);
 	ret = tgt_arena_alloc(s);
 	if (!ret)
 		ret = tgt_arena_register(s, ch);

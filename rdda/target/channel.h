@@ -133,7 +133,6 @@ struct tgt_channel {
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,
 				       const struct rdda_key *key, u8 reads);
-void tgt_channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len);
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
 int tgt_channel_init(void);
 void tgt_channel_exit(void);

@@ -492,14 +492,6 @@ static int server_send(struct sk_buff *msg, u32 port)
 }
 
 /**
- * tgt_nl_served() - whether there is a meshd that answers
- */
-bool tgt_nl_served(void)
-{
-	return atomic_read(&server);
-}
-
-/**
  * tgt_nl_grant() - request meshd to note a grant in a drive's label
  * @request: number for the answer
  * @drive: UUID

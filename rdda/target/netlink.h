@@ -13,6 +13,5 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const u
 		 u64 generation, bool rw);
 void tgt_nl_drive_gone(const uuid_t *drive, const char *path);
 void tgt_nl_session(struct tgt_session *s);
-bool tgt_nl_served(void);
 
 #endif

@@ -247,7 +247,7 @@ static const char *unserved(const struct prot_layout *l)
 	u32 i;
 
 	for (i = 0; i < l->nr_segments; i++)
-		if (prot_level(prot_segments(l)[i].level)->redundant)
+		if (prot_segments(l)[i].width > 1)
 			return "mirror, raid10 and ec are not served by this version yet";
 	return NULL;
 }

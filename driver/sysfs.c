@@ -108,11 +108,10 @@ static ssize_t layout_show(struct mesh_volume *vol, struct mesh_layout *l, char 
 
 	for (i = 0; i < l->prot->nr_segments; i++) {
 		const struct prot_segment *s = prot_segments(l->prot) + i;
-		u32 places = prot_columns(s) * prot_group_width(s);
 
 		n += sysfs_emit_at(buf, n, "%llu %llu %s strip=%u", s->start, s->length,
 				   prot_level(s->level)->name, s->strip);
-		for (j = 0; j < places; j++)
+		for (j = 0; j < prot_segment_places(s); j++)
 			n += sysfs_emit_at(buf, n, " %u+%llu",
 					   prot_places(l->prot)[s->first + j].member,
 					   prot_places(l->prot)[s->first + j].offset);

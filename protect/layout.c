@@ -45,10 +45,10 @@ static struct prot_span *spans(const struct prot_layout *l)
 /* Data members of all groups: what a member holds is length / this. */
 static u32 data_columns(const struct prot_segment *s)
 {
-	return s->level == PROT_EC ? (u32)s->groups * s->data : prot_columns(s);
+	return s->columns * (s->unit / s->strip);
 }
 
-static const char *check_segment(const struct prot_layout *l, const struct prot_segment *s,
+static const char *check_segment(const struct prot_layout *l, struct prot_segment *s,
 				 u64 start, u32 place)
 {
 	const struct prot_level_ops *level = prot_level(s->level);
@@ -61,6 +61,9 @@ static const char *check_segment(const struct prot_layout *l, const struct prot_
 		return "strip is not a power of two from 4k to 1m";
 	if (!s->groups || !s->data)
 		return "segment without members";
+	s->columns = s->groups;
+	s->width = 1;
+	s->unit = s->strip;
 	why = level->check(s);
 	if (why)
 		return why;
@@ -71,7 +74,7 @@ static const char *check_segment(const struct prot_layout *l, const struct prot_
 		return "segment length is not a multiple of the block size";
 	if (s->length > PROT_SIZE_MAX - start)
 		return "volume is too large";
-	row = (u64)data_columns(s) * s->strip;
+	row = (u64)s->columns * s->unit;
 	if (data_columns(s) > 1) {
 		u32 rest;
 
@@ -83,7 +86,7 @@ static const char *check_segment(const struct prot_layout *l, const struct prot_
 	}
 	if (s->first != place)
 		return "places of segments are not in order";
-	if (prot_columns(s) * prot_group_width(s) > l->nr_places - place)
+	if (prot_segment_places(s) > l->nr_places - place)
 		return "segment has more members than are given";
 	return NULL;
 }
@@ -91,10 +94,10 @@ static const char *check_segment(const struct prot_layout *l, const struct prot_
 static const char *check_groups(const struct prot_layout *l, const struct prot_segment *s)
 {
 	const struct prot_place *p = prot_places(l) + s->first;
-	u32 width = prot_group_width(s), g, i, j;
+	u32 g, i, j;
 
-	for (g = 0; g < prot_columns(s); g++, p += width)
-		for (i = 0; i < width; i++)
+	for (g = 0; g < s->columns; g++, p += s->width)
+		for (i = 0; i < s->width; i++)
 			for (j = 0; j < i; j++)
 				if (p[i].member == p[j].member)
 					return "a member is twice in one protection group";
@@ -104,7 +107,7 @@ static const char *check_groups(const struct prot_layout *l, const struct prot_s
 static const char *check_places(const struct prot_layout *l, const struct prot_segment *s)
 {
 	const u64 *sizes = prot_member_sizes(l);
-	u32 n = prot_columns(s) * prot_group_width(s), i;
+	u32 n = prot_segment_places(s), i;
 	u64 used = div_u64(s->length, data_columns(s));
 
 	for (i = s->first; i < s->first + n; i++) {
@@ -146,7 +149,7 @@ static const char *check_overlap(const struct prot_layout *l)
 
 const char *prot_layout_check(struct prot_layout *l)
 {
-	const struct prot_segment *s = prot_segments(l);
+	struct prot_segment *s = prot_segments(l);
 	u64 start = 0;
 	u32 place = 0, i;
 	const char *why;
@@ -165,7 +168,7 @@ const char *prot_layout_check(struct prot_layout *l)
 		if (why)
 			return why;
 		start += s->length;
-		place += prot_columns(s) * prot_group_width(s);
+		place += prot_segment_places(s);
 	}
 	if (place != l->nr_places)
 		return "more members are given than segments use";
@@ -201,7 +204,7 @@ void prot_layout_limits(const struct prot_layout *l, struct prot_limits *limits)
 	memset(limits, 0, sizeof(*limits));
 	limits->max_bytes = l->max_bytes;
 	for (i = 0; i < l->nr_segments; i++, s++) {
-		u64 opt = data_columns(s) > 1 ? (u64)data_columns(s) * s->strip : 0;
+		u64 opt = data_columns(s) > 1 ? (u64)s->columns * s->unit : 0;
 
 		if (opt)
 			limits->io_min = max(limits->io_min, s->strip);

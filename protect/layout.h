@@ -49,6 +49,9 @@ enum prot_level {
  * @parity: parity members of a group (ec), else 0
  * @groups: how many equal groups
  * @first: index of its first place; places lie group after group
+ * @columns: groups side by side; set by the check, as the two below
+ * @unit: bytes of the volume that one group holds of a row
+ * @width: members of a group: 1 where there is no redundancy
  */
 struct prot_segment {
 	u64	start;
@@ -57,10 +60,12 @@ struct prot_segment {
 	u8	level;
 	u8	data;
 	u8	parity;
-	u8	reserved;
+	u8	width;
 	u16	groups;
-	u16	reserved2;
+	u16	reserved;
 	u32	first;
+	u32	columns;
+	u32	unit;
 };
 
 /**
@@ -117,30 +122,10 @@ static inline u64 *prot_member_sizes(const struct prot_layout *l)
 	return (u64 *)(prot_places(l) + l->nr_places);
 }
 
-/* Members of one group: 1 where the level has no redundancy. */
-static inline u32 prot_group_width(const struct prot_segment *s)
+/* Places of a segment that has passed the check. */
+static inline u32 prot_segment_places(const struct prot_segment *s)
 {
-	switch (s->level) {
-	case PROT_MIRROR:
-	case PROT_RAID10:
-		return s->data;
-	case PROT_EC:
-		return s->data + s->parity;
-	default:
-		return 1;
-	}
-}
-
-/* Groups side by side: a stripe's members count as groups of one. */
-static inline u32 prot_columns(const struct prot_segment *s)
-{
-	return s->level == PROT_STRIPE ? (u32)s->groups * s->data : s->groups;
-}
-
-/* Bytes of the volume that one group holds of a row. */
-static inline u32 prot_unit(const struct prot_segment *s)
-{
-	return s->level == PROT_EC ? s->strip * s->data : s->strip;
+	return s->columns * s->width;
 }
 
 /* Bytes of a layout with that many entries; 0 when a count is out of bounds. */
@@ -158,7 +143,7 @@ struct prot_layout *prot_layout_init(void *mem, u32 lba, u32 nr_segments, u32 nr
 				     u32 nr_members);
 
 /**
- * prot_layout_check() - check a layout; sets @size and @max_bytes
+ * prot_layout_check() - check a layout; sets what fields say that it sets
  * @l: filled in
  *
  * Sorts the scratch area, so it is called once, before other code sees @l.

@@ -4,7 +4,7 @@
 
 #include "protect/prot.h"
 
-static const char *linear_check(const struct prot_segment *s)
+static const char *linear_check(struct prot_segment *s)
 {
 	if (s->groups != 1 || s->data != 1 || s->parity)
 		return "linear has exactly one member";

@@ -68,7 +68,6 @@ enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
 			io->kind = op->kind;
 			io->flags = op->flags;
 			io->tag = op->tag++;
-			io->group_io = prot_level(s->level)->redundant;
 			op->batch++;
 			op->out++;
 			return PROT_IO;

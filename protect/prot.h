@@ -157,15 +157,14 @@ struct prot_op {
 /**
  * struct prot_level_ops - a level; one file each, linear.c the shortest
  * @name: human-readable
- * @redundant: its I/O goes to groups, not members
- * @check: why the shape of a segment is wrong, or NULL
+ * @check: why the shape of a segment is wrong, or NULL; sets what of @columns,
+ *	@width and @unit is not one group of one member a column
  * @next: the next I/O of the part in hand, into @io and @runs; false when the
  *	part has no more
  */
 struct prot_level_ops {
 	const char *name;
-	bool redundant;
-	const char *(*check)(const struct prot_segment *s);
+	const char *(*check)(struct prot_segment *s);
 	bool (*next)(struct prot_op *op, const struct prot_layout *l,
 		     struct prot_io *io, struct prot_run *runs);
 };

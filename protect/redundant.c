@@ -19,55 +19,55 @@
 
 #include "protect/prot.h"
 
-static const char *check_copies(const struct prot_segment *s)
+static const char *check_copies(struct prot_segment *s)
 {
 	if (s->parity)
 		return "a mirror has no parity";
 	if (s->data < 2 || s->data > PROT_COPIES_MAX)
 		return "a mirror has 2 to 4 copies";
+	s->width = s->data;
 	return NULL;
 }
 
-static const char *mirror_check(const struct prot_segment *s)
+static const char *mirror_check(struct prot_segment *s)
 {
 	if (s->groups != 1)
 		return "mirror is one group of copies; raid10 is more";
 	return check_copies(s);
 }
 
-static const char *raid10_check(const struct prot_segment *s)
+static const char *raid10_check(struct prot_segment *s)
 {
 	if (s->groups < 2)
 		return "raid10 has at least two groups of copies";
 	return check_copies(s);
 }
 
-static const char *ec_check(const struct prot_segment *s)
+static const char *ec_check(struct prot_segment *s)
 {
 	if (s->data < 2 || s->data > PROT_DATA_MAX)
 		return "ec has 2 to 32 data members in a group";
 	if (!s->parity || s->parity > PROT_PARITY_MAX)
 		return "ec has 1 to 4 parity members in a group";
+	s->width = s->data + s->parity;
+	s->unit = s->strip * s->data;
 	return NULL;
 }
 
 const struct prot_level_ops prot_mirror_ops = {
 	.name = "mirror",
-	.redundant = true,
 	.check = mirror_check,
 	.next = prot_stripe_next,
 };
 
 const struct prot_level_ops prot_raid10_ops = {
 	.name = "raid10",
-	.redundant = true,
 	.check = raid10_check,
 	.next = prot_stripe_next,
 };
 
 const struct prot_level_ops prot_ec_ops = {
 	.name = "ec",
-	.redundant = true,
 	.check = ec_check,
 	.next = prot_stripe_next,
 };

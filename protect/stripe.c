@@ -17,11 +17,12 @@
 
 #include "protect/prot.h"
 
-static const char *stripe_check(const struct prot_segment *s)
+static const char *stripe_check(struct prot_segment *s)
 {
 	if (s->parity)
 		return "stripe has no parity";
-	if (prot_columns(s) < 2)
+	s->columns = (u32)s->groups * s->data;
+	if (s->columns < 2)
 		return "stripe has at least two members";
 	return NULL;
 }
@@ -38,7 +39,7 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 {
 	const struct prot_segment *s = prot_segments(l) + op->segment;
 	u64 from = op->start - s->start, to = op->part_end - s->start, u, row, at, last;
-	u32 columns = prot_columns(s), unit = prot_unit(s), column;
+	u32 columns = s->columns, unit = s->unit, column;
 	const struct prot_place *p;
 
 	last = div_u64(to - 1, unit);
@@ -51,12 +52,16 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 	}
 	u = op->unit - 1;
 	row = div_u64_rem(u, columns, &column);
-	p = prot_places(l) + s->first + column * prot_group_width(s);
+	p = prot_places(l) + s->first + column * s->width;
 	clip(u, unit, from, to, &at);
-	io->member = prot_level(s->level)->redundant ? p - prot_places(l) : p->member;
 	io->addr = row * unit + (at - u * unit);
-	if (!prot_level(s->level)->redundant)
+	if (s->width > 1) {
+		io->group_io = true;
+		io->member = p - prot_places(l);
+	} else {
+		io->member = p->member;
 		io->addr += p->offset;
+	}
 
 	if (op->kind > PROT_WRITE) {
 		/* no payload, so no runs to count: the middle ones are whole units */

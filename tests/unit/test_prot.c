@@ -25,7 +25,7 @@ static struct prot_layout *make(u8 level, u16 groups, u8 data, u8 parity, u32 st
 {
 	struct prot_segment seg = { .length = length, .strip = strip, .level = level,
 				    .data = data, .parity = parity, .groups = groups };
-	u32 n = prot_columns(&seg) * prot_group_width(&seg), i;
+	u32 n = groups * data, i;
 	void *mem = calloc(1, prot_layout_bytes(1, n, n));
 	struct prot_layout *l = prot_layout_init(mem, 512, 1, n, n);
 
@@ -172,7 +172,7 @@ static void test_segments(void)
 static void locate(const struct prot_layout *l, u64 byte, u32 *member, u64 *addr)
 {
 	const struct prot_segment *s = prot_segments(l) + prot_segment_at(l, byte);
-	u64 in = byte - s->start, unit = in / s->strip, n = prot_columns(s);
+	u64 in = byte - s->start, unit = in / s->strip, n = s->columns;
 	const struct prot_place *p = prot_places(l) + s->first + unit % n;
 
 	*member = p->member;

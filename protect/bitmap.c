@@ -312,6 +312,7 @@ static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 	}
 }
 
+/* What is durable changes what ops of this block's regions may do. */
 static void wake_block(struct prot_group *g, u32 block)
 {
 	u32 i;
@@ -319,8 +320,7 @@ static void wake_block(struct prot_group *g, u32 block)
 	for (i = 0; i < g->cfg.ops; i++) {
 		struct prot_gop *op = prot_gop(g, i);
 
-		if ((op->phase == PROT_P_WRITE || op->phase == PROT_P_SYNC_WRITE ||
-		     op->phase == PROT_P_PLACE || op->phase == PROT_P_RETIRE) &&
+		if (op->phase != PROT_P_FREE &&
 		    prot_block_of(g, prot_region_of(g, op->addr)) == block)
 			prot_ready(g, op);
 	}
@@ -356,7 +356,7 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 	holds(g, member, m->bitmap, m->block, m->version);
 	if (m->bitmap == PROT_INTENT)
 		block_arrived(g, member, m->block);
-	else if (prot_is_ec(g))
+	else
 		wake_block(g, m->block);
 }
 

@@ -44,6 +44,8 @@ bool prot_ec_config_ok(const struct prot_group_config *c)
 /* Sizes of buffers; where they lie is group.c's. */
 void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c)
 {
+	h->data = c->k;
+	h->bucket_shift = ilog2(c->strip);
 	h->window = min(c->strip, c->slot_bytes);
 	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
@@ -186,12 +188,6 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
 }
 
-/* Its submitter knows its end already, or there is none. */
-bool prot_ec_told(const struct prot_group *g, const struct prot_gop *op)
-{
-	return prot_ecop(g, op)->acked || op->purpose != PROT_FOR_REQUEST;
-}
-
 static void work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
 		     struct prot_event *ev)
 {
@@ -224,9 +220,9 @@ static void gathered(struct prot_group *g, struct prot_gop *op)
 		prot_end(g, op, 0);	/* all can be read; without all, no more can be said */
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 		 (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
-		prot_phase(op, PROT_P_CODEC);
+		prot_phase(g, op, PROT_P_CODEC);
 	else
-		prot_phase(op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_TXID);
 }
 
 /*
@@ -241,7 +237,7 @@ static void too_few(struct prot_group *g, struct prot_gop *op, int err)
 		op->retried = 1;
 		prot_ec_unjoin(g, op);
 		prot_buf_put(g, op);
-		prot_phase(op, PROT_P_REPAIR);
+		prot_phase(g, op, PROT_P_REPAIR);
 		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
@@ -284,11 +280,11 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	if (err)
 		too_few(g, op, err);
 	else if (e->gather)
-		prot_phase(op, PROT_P_GATHER);
+		prot_phase(g, op, PROT_P_GATHER);
 	else if (write)
 		gathered(g, op);
 	else if (op->purpose == PROT_FOR_REQUEST)
-		prot_phase(op, PROT_P_READ);	/* nothing is lost any more */
+		prot_phase(g, op, PROT_P_READ);	/* nothing is lost any more */
 	else
 		prot_end(g, op, 0);
 }
@@ -305,9 +301,9 @@ static void degrade(struct prot_group *g, struct prot_gop *op)
 		prot_unlock(g, op);
 		prot_start(g, op, op->addr, rows);
 		if (prot_lock_free(g, op))
-			prot_phase(op, PROT_P_BUF);
+			prot_phase(g, op, PROT_P_BUF);
 	} else if (op->buf == PROT_NONE16) {
-		prot_phase(op, PROT_P_BUF);
+		prot_phase(g, op, PROT_P_BUF);
 	} else {
 		plan(g, op);
 	}
@@ -323,7 +319,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 		if (unreadable(g, e))
 			degrade(g, op);
 		else
-			prot_phase(op, PROT_P_READ);
+			prot_phase(g, op, PROT_P_READ);
 		return;
 	}
 	if (op->purpose == PROT_FOR_REQUEST) {
@@ -334,7 +330,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 		e->joins = prot_targets(g, region) & g->joining;
 		prot_mark_missed(g, region, g->in_sync | e->joins);
 	}
-	prot_phase(op, PROT_P_BUF);
+	prot_phase(g, op, PROT_P_BUF);
 }
 
 static void got_buffer(struct prot_group *g, struct prot_gop *op)
@@ -343,16 +339,16 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 
 	if (op->purpose == PROT_FOR_BARRIER) {
 		e->kind = PROT_SLOT_BARRIER;
-		prot_phase(op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_TXID);
 	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
 		plan(g, op);
 	} else if (!zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
-		prot_phase(op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_COPY);
 	} else if (e->bytes == stripe_bytes(g)) {
 		e->kind = PROT_SLOT_ZERO;
-		prot_phase(op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_TXID);
 	} else {
 		e->kind = PROT_SLOT_PAYLOAD;
 		plan(g, op);
@@ -382,7 +378,7 @@ static void copied_all(struct prot_group *g, struct prot_gop *op)
 	const struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->kind == PROT_READ)
-		prot_phase(op, PROT_P_READ);
+		prot_phase(g, op, PROT_P_READ);
 	else if (e->got || e->gather)
 		gathered(g, op);
 	else
@@ -491,7 +487,7 @@ static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event 
 		/* older writes of these rows are not to wait for this one */
 		if (!e->waits) {
 			e->waits = 1;
-			prot_ec_wake_rows(g, op);
+			prot_wake_rows(g, op);
 		}
 		return false;
 	}
@@ -561,10 +557,10 @@ static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event 
 		prot_end(g, op, 0);
 		return false;
 	}
-	prot_phase(op, PROT_P_PLACE);
+	prot_phase(g, op, PROT_P_PLACE);
 	prot_ec_supersede(g, op);
 	prot_ec_tell_joined(g, op, 0);
-	e->acked = 1;
+	op->acked = 1;
 	work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;
 	return true;
@@ -584,7 +580,7 @@ static void placed(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->purpose == PROT_FOR_REQUEST && e->txid)
-		prot_phase(op, PROT_P_RETIRE);
+		prot_phase(g, op, PROT_P_RETIRE);
 	else
 		prot_end(g, op, 0);
 }
@@ -676,7 +672,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	case PROT_P_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_RECORD)
-			prot_ec_wake_rows(g, op);	/* no op is to wait for one that waits */
+			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
 	case PROT_P_RECORD:
 		return record(g, op, ev);
@@ -703,19 +699,19 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 		g->mismatches += e->found;
 		g->unexplained += e->unexplained;
 		g->rewritten += prot_weight(e->fix & e->tried);
-		prot_phase(op, PROT_P_PLACE);
+		prot_phase(g, op, PROT_P_PLACE);
 	} else if (out) {
 		e->copied = 0;
-		prot_phase(op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_COPY);
 	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
 		e->copied = 0;		/* the data once more, parity as it is */
 		e->copying = 0;
 		e->want = 0;
 		e->lost = 0;
 		e->gather = 1;
-		prot_phase(op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_COPY);
 	} else {
-		prot_phase(op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_TXID);
 	}
 }
 

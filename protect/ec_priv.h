@@ -24,7 +24,6 @@
 #include "protect/group_priv.h"
 
 #define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
-#define PROT_BUF_BARRIER	2
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
 /* How an op gets what it needs. */
@@ -73,7 +72,6 @@ enum prot_ec_plan {
  * @rot: stripe mod width
  * @plan: enum prot_ec_plan
  * @kind: enum prot_slot_kind
- * @acked: its end was reported to the submitter
  * @waits: for an older write of its rows to be in place
  * @yielded: let others of its rows begin before it went in place
  * @joined: the first op that goes with this one, or the next one that does; 0: none
@@ -114,7 +112,6 @@ struct prot_ecop {
 	u8	rot;
 	u8	plan;
 	u8	kind;
-	u8	acked;
 	u8	waits;
 	u8	yielded;
 	u16	joined;

@@ -118,7 +118,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->parts = changed & prot_ec_full(g);
 	e->joins &= changed & g->joining & ~e->parts;
 	if (e->kind != PROT_SLOT_BARRIER && unrecorded(g, e)) {
-		prot_phase(op, PROT_P_PLACE);
+		prot_phase(g, op, PROT_P_PLACE);
 		return true;
 	}
 	if (!slot_free(g, l)) {
@@ -132,7 +132,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->named_parts = e->parts;
 	if (e->kind != PROT_SLOT_BARRIER)
 		l->recorded = e->txid;
-	prot_phase(op, PROT_P_RECORD);
+	prot_phase(g, op, PROT_P_RECORD);
 	return true;
 }
 

@@ -78,19 +78,6 @@ bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 	return is_write(op) && gated(g, o) && prot_ecop(g, o)->kind == PROT_SLOT_PAYLOAD;
 }
 
-/* What @op does changes what others of its rows may do. */
-void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op)
-{
-	u16 i;
-
-	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
-		struct prot_gop *o = prot_gop(g, i);
-
-		if (o != op && prot_rows_meet(o, op))
-			prot_ready(g, o);
-	}
-}
-
 static u64 met(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *o)
 {
 	u64 strips = 0;
@@ -129,7 +116,7 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 			g->folded++;
 		}
 	}
-	prot_ec_wake_rows(g, op);
+	prot_wake_rows(g, op);
 }
 
 /* @op's content is in place on @member: for those that it superseded there, too. */
@@ -146,7 +133,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 		    covers(g, op, o, strip))
 			x->over &= ~PROT_BIT(member);
 	}
-	prot_ec_wake_rows(g, op);
+	prot_wake_rows(g, op);
 }
 
 /* Whether @o has still to write on @member itself. */
@@ -338,7 +325,7 @@ static void take_along(struct prot_group *g, struct prot_gop *op, struct prot_go
 	op->length = j->length;
 	op->flags |= f->flags;
 	prot_unlock(g, f);
-	prot_phase(f, PROT_P_JOINED);
+	prot_phase(g, f, PROT_P_JOINED);
 	if (e->last)
 		prot_ecop(g, prot_gop(g, e->last))->joined = prot_gop_index(g, f);
 	else
@@ -396,7 +383,7 @@ void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err)
 		i = prot_ecop(g, f)->joined;
 		prot_ecop(g, f)->joined = 0;
 		f->err = err;
-		prot_phase(f, PROT_P_ENDED);
+		prot_phase(g, f, PROT_P_ENDED);
 		prot_ready(g, f);
 	}
 	e->joined = 0;

@@ -49,6 +49,8 @@ static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 	h->nr_regions = config_regions(c);
 	h->nr_blocks = config_blocks(c);
 	h->nr_buckets = c->ops;
+	h->bucket_shift = h->region_shift;
+	h->data = 1;
 	h->nr_absent = config_absent(c);
 	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
 	h->buf_bytes = c->buf_bytes;
@@ -107,13 +109,12 @@ u64 prot_group_meta_bytes(const struct prot_group_config *c)
 	return c->level == PROT_EC ? records + prot_ec_ring_bytes(c, records) : records;
 }
 
-/* Ops whose rows may overlap are in one: no op goes beyond a region, ec: a stripe. */
+/* Ops whose rows may overlap are in one. */
 u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op)
 {
-	u64 n = prot_is_ec(g) ? op->addr >> ilog2(g->cfg.strip) : prot_region_of(g, op->addr);
 	u32 i;
 
-	div_u64_rem(n, g->shape.nr_buckets, &i);
+	div_u64_rem(op->addr >> g->shape.bucket_shift, g->shape.nr_buckets, &i);
 	return (u16 *)prot_at(g, g->shape.off_buckets) + i;
 }
 
@@ -162,7 +163,7 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 }
 
 /* The one setter of an op's phase; the table is the diagram in group.h. */
-void prot_phase(struct prot_gop *op, enum prot_phase phase)
+void prot_phase(struct prot_group *g, struct prot_gop *op, enum prot_phase phase)
 {
 #define TO(p) (1U << PROT_P_##p)
 	static const u32 allowed[PROT_PHASES] = {
@@ -196,6 +197,7 @@ void prot_phase(struct prot_gop *op, enum prot_phase phase)
 
 	if (WARN_ON_ONCE(!(allowed[op->phase] & (1U << phase))))
 		return;
+	prot_set_drop(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
 	op->phase = phase;
 	op->sent = 0;
 	op->ended = 0;
@@ -280,29 +282,36 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	for (link = prot_bucket(g, op); *link != PROT_NONE16; link = &prot_gop(g, *link)->next)
 		;
 	*link = prot_gop_index(g, op);
-	prot_phase(op, PROT_P_LOCK);
+	prot_phase(g, op, PROT_P_LOCK);
 	prot_ready(g, op);
 }
 
-/* Take an op out of its bucket and let those behind it check again. */
+/* What @op does changes what others of its rows may do. */
+void prot_wake_rows(struct prot_group *g, const struct prot_gop *op)
+{
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		struct prot_gop *o = prot_gop(g, i);
+
+		if (o != op && prot_rows_meet(o, op))
+			prot_ready(g, o);
+	}
+}
+
+/* Take an op out of its bucket and let others of its rows check again. */
 void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
-	u16 *link = prot_bucket(g, op), self = prot_gop_index(g, op), i;
+	u16 *link = prot_bucket(g, op), self = prot_gop_index(g, op);
 
 	while (*link != self)
 		link = &prot_gop(g, *link)->next;
 	*link = op->next;
-	if (prot_is_ec(g)) {
-		prot_ec_wake_rows(g, op);
-	} else {
-		for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next)
-			if (prot_gop(g, i)->phase == PROT_P_LOCK)
-				prot_ready(g, prot_gop(g, i));
-	}
+	prot_wake_rows(g, op);
 	op->next = PROT_NONE16;
 }
 
-/* @op waits for what others will release. */
+/* @op waits, in this phase, for what others will release. */
 void prot_wait(struct prot_group *g, struct prot_gop *op)
 {
 	prot_set_put(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
@@ -314,14 +323,9 @@ void prot_wake(struct prot_group *g, u8 phase)
 	u64 *set = prot_waiting(g);
 	u32 i = prot_set_next(set, g->cfg.ops, 0);
 
-	for (; i != PROT_SET_NONE; i = prot_set_next(set, g->cfg.ops, i + 1)) {
-		struct prot_gop *op = prot_gop(g, i);
-
-		if (op->phase == phase)
-			prot_ready(g, op);
-		if (op->phase == phase || (op->phase != PROT_P_BUF && op->phase != PROT_P_TXID))
-			prot_set_drop(set, g->cfg.ops, i);
-	}
+	for (; i != PROT_SET_NONE; i = prot_set_next(set, g->cfg.ops, i + 1))
+		if (prot_gop(g, i)->phase == phase)
+			prot_ready(g, prot_gop(g, i));
 }
 
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
@@ -329,8 +333,7 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 	u32 i;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
-		op->buf = op->purpose == PROT_FOR_SYNC ? PROT_BUF_SYNC :
-			  op->purpose == PROT_FOR_SCRUB ? PROT_BUF_SCRUB : PROT_BUF_BARRIER;
+		op->buf = prot_gop_index(g, op);
 		return true;
 	}
 	i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
@@ -359,7 +362,7 @@ void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 	if (prot_is_ec(g))
 		prot_ec_tell_joined(g, op, err);
 	prot_buf_put(g, op);
-	prot_phase(op, PROT_P_ENDED);
+	prot_phase(g, op, PROT_P_ENDED);
 	prot_unlock(g, op);
 	prot_ready(g, op);
 }
@@ -418,7 +421,6 @@ u64 prot_group_span(const struct prot_group *g, u64 addr)
 
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie)
 {
-	u64 end = prot_is_ec(g) ? g->cfg.bytes * g->cfg.k : g->cfg.bytes;
 	struct prot_gop *op;
 	u32 i;
 
@@ -426,7 +428,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 		return -EIO;
 	if (g->state != PROT_G_SERVING)
 		return -EAGAIN;
-	if (kind > PROT_ZEROES || !length || addr >= end ||
+	if (kind > PROT_ZEROES || !length || addr >= g->cfg.bytes * g->shape.data ||
 	    length > prot_group_span(g, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
 	i = prot_set_next(prot_free_ops(g), g->cfg.ops, 0);
@@ -442,6 +444,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	op->flags = flags;
 	op->purpose = PROT_FOR_REQUEST;
 	op->retried = 0;
+	op->acked = 0;
 	if (prot_is_ec(g))
 		prot_ec_start(g, op, addr, length);
 	else
@@ -452,17 +455,16 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 /* An op that has ended: background ops go on by themselves, requests are announced. */
 static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
-	prot_phase(op, PROT_P_FREE);
+	prot_phase(g, op, PROT_P_FREE);
 	pop_ready(g);
-	if (op->purpose == PROT_FOR_REQUEST)
-		prot_set_put(prot_free_ops(g), g->cfg.ops, prot_gop_index(g, op));
-	if (prot_is_ec(g) && prot_ec_told(g, op) && op->purpose == PROT_FOR_REQUEST)
-		return false;
 	if (op->purpose == PROT_FOR_SYNC)
 		prot_sync_ended(g, op);
 	else if (op->purpose == PROT_FOR_SCRUB)
 		prot_scrub_ended(g, op);
 	if (op->purpose != PROT_FOR_REQUEST)
+		return false;
+	prot_set_put(prot_free_ops(g), g->cfg.ops, prot_gop_index(g, op));
+	if (op->acked)
 		return false;
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = PROT_EV_DONE;

@@ -205,6 +205,7 @@ enum prot_purpose {
  * @exclusive: holds its rows alone, not with other readers
  * @again: to be tried again, after the others that are ready
  * @retried: no source could read all of its rows: it is at its second try
+ * @acked: its end was reported to the submitter before it is over
  */
 struct prot_gop {
 	u64	cookie;
@@ -230,6 +231,7 @@ struct prot_gop {
 	u8	exclusive;
 	u8	again;
 	u8	retried;
+	u8	acked;
 };
 
 #define PROT_R_INTENT	1	/* its bit is, or is to be, set on all copies */
@@ -318,6 +320,8 @@ struct prot_rows {
 struct prot_shape {
 	u32	bytes;		/* of all */
 	u32	region_shift;
+	u32	bucket_shift;	/* ops whose rows may overlap are of one bucket */
+	u32	data;		/* members that hold data of a row: as many as must be left */
 	u32	nr_regions;
 	u32	nr_blocks;	/* of one bitmap */
 	u32	nr_bitmaps;	/* INTENT, and a MISSED one for each absent slot */

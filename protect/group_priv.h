@@ -14,8 +14,7 @@
 #define PROT_OP_SCRUB	1	/* ... of the scrub, ... */
 #define PROT_OP_FIRST	2	/* ... and the first of a request */
 
-#define PROT_BUF_SYNC	0	/* the same for private buffers; a scrub has two */
-#define PROT_BUF_SCRUB	1
+/* Background ops have the private buffers of their numbers; a scrub the next one, too. */
 #define PROT_BUF_FIRST	3
 
 #define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
@@ -149,18 +148,19 @@ static inline u64 prot_live(const struct prot_group *g)
 /* Whether enough members are left to know what was written. */
 static inline bool prot_enough(const struct prot_group *g)
 {
-	return prot_weight(prot_live(g)) >= (prot_is_ec(g) ? g->cfg.k : 1);
+	return (u32)prot_weight(prot_live(g)) >= g->shape.data;
 }
 
 /* group.c */
 void prot_unlock(struct prot_group *g, struct prot_gop *op);
-void prot_phase(struct prot_gop *op, enum prot_phase phase);
+void prot_phase(struct prot_group *g, struct prot_gop *op, enum prot_phase phase);
 void prot_ready(struct prot_group *g, struct prot_gop *op);
 void prot_ready_all(struct prot_group *g);
 void prot_end(struct prot_group *g, struct prot_gop *op, int err);
 void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
 u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
+void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
 void prot_wait(struct prot_group *g, struct prot_gop *op);
 void prot_wake(struct prot_group *g, u8 phase);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
@@ -216,13 +216,11 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
 bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
-bool prot_ec_told(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
 bool prot_ec_barrier(struct prot_group *g);
-void prot_ec_wake_rows(struct prot_group *g, const struct prot_gop *op);
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
 void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
 

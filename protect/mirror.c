@@ -87,7 +87,7 @@ static void begin_write(struct prot_group *g, struct prot_gop *op)
 		prot_region_flag(g, region, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, region);
 	}
-	prot_phase(op, PROT_P_WRITE);
+	prot_phase(g, op, PROT_P_WRITE);
 }
 
 static void end_write(struct prot_group *g, struct prot_gop *op)
@@ -102,22 +102,22 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ)
 		begin_write(g, op);
 	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
-		prot_phase(op, PROT_P_READ);
+		prot_phase(g, op, PROT_P_READ);
 	else if (op->purpose == PROT_FOR_SCRUB && scrub_skips(g, op))
 		prot_end(g, op, 0);
 	else
-		prot_phase(op, PROT_P_BUF);
+		prot_phase(g, op, PROT_P_BUF);
 }
 
 static void got_buffer(struct prot_group *g, struct prot_gop *op)
 {
 	op->chunk = chunk(g, op);
 	if (op->purpose == PROT_FOR_SCRUB)
-		prot_phase(op, PROT_P_SCRUB_READ);
+		prot_phase(g, op, PROT_P_SCRUB_READ);
 	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
-		prot_phase(op, PROT_P_READ);	/* it was synced while this waited */
+		prot_phase(g, op, PROT_P_READ);	/* it was synced while this waited */
 	else
-		prot_phase(op, PROT_P_SYNC_READ);
+		prot_phase(g, op, PROT_P_SYNC_READ);
 }
 
 /* Members that a chunk is copied to, once it was read from @src. */
@@ -229,12 +229,12 @@ static void chunk_done(struct prot_group *g, struct prot_gop *op)
 			prot_end(g, op, 0);
 		} else {
 			prot_buf_put(g, op);
-			prot_phase(op, PROT_P_READ);
+			prot_phase(g, op, PROT_P_READ);
 		}
 		return;
 	}
 	op->chunk = chunk(g, op);
-	prot_phase(op, PROT_P_SYNC_READ);
+	prot_phase(g, op, PROT_P_SYNC_READ);
 }
 
 /* The next copy that the scrub has not checked. */
@@ -260,7 +260,7 @@ static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	if (op->sent)
 		return false;
 	if (!(prot_live(g) >> op->src & 1)) {
-		prot_phase(op, PROT_P_SCRUB_PEER);
+		prot_phase(g, op, PROT_P_SCRUB_PEER);
 		return false;
 	}
 	op->sent = PROT_BIT(op->src);
@@ -332,12 +332,12 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 		prot_end(g, op, 0);
 		break;
 	case PROT_P_SYNC_READ:
-		prot_phase(op, PROT_P_SYNC_WRITE);
+		prot_phase(g, op, PROT_P_SYNC_WRITE);
 		op->targets = sync_targets(g, op);
 		break;
 	default:
 		op->tried = PROT_BIT(member);
-		prot_phase(op, PROT_P_SCRUB_PEER);
+		prot_phase(g, op, PROT_P_SCRUB_PEER);
 	}
 }
 
@@ -353,7 +353,7 @@ static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	op->ended = 0;
 	if (err) {
 		g->rewritten++;
-		prot_phase(op, PROT_P_SCRUB_FIX);
+		prot_phase(g, op, PROT_P_SCRUB_FIX);
 		return;
 	}
 	for (i = 0; i < op->length; i += g->cfg.lba)
@@ -362,7 +362,7 @@ static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	if (!bad)
 		return;
 	g->mismatches += bad;
-	prot_phase(op, PROT_P_SCRUB_FIX);
+	prot_phase(g, op, PROT_P_SCRUB_FIX);
 }
 
 void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
@@ -380,7 +380,7 @@ void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 		if (err)
 			prot_member_failed(g, member);
 		if (op->phase == PROT_P_SCRUB_FIX)
-			prot_phase(op, PROT_P_SCRUB_PEER);
+			prot_phase(g, op, PROT_P_SCRUB_PEER);
 		break;
 	default:
 		if (err)

@@ -307,7 +307,8 @@ static void status(void)
 		stopped += grp->g->state == PROT_G_STOPPED;
 		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->ask ||
 			grp->caught || grp->jobs || !prot_group_quiet(grp->g);
-		intents += !prot_is_ec(grp->g) && !prot_none(grp->g, PROT_SET_CLEARABLE);
+		intents += grp->g->kept & PROT_BIT(PROT_INTENT) &&
+			   !prot_none(grp->g, PROT_SET_CLEARABLE);
 		in += __builtin_popcountll(grp->g->in_sync);
 		synced += grp->g->synced;
 	}

@@ -140,7 +140,7 @@ static void even_engine(struct sim_world *w)
 	for (uint32_t i = 0; i < g->cfg.ops; i++)
 		if (prot_gop(g, i)->phase == PROT_P_FREE) {
 			memset(prot_gop(g, i), 0, sizeof(struct prot_gop));
-			if (prot_is_ec(g))
+			if (w->cfg.k)
 				memset(prot_ecop(g, prot_gop(g, i)), 0, sizeof(struct prot_ecop));
 		}
 	even_buffers(g);

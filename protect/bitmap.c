@@ -243,29 +243,37 @@ static void check_united(struct prot_group *g)
 	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->in_sync >> i & 1 && g->meta[i].dirty >> PROT_INTENT & 1)
+		if (g->in_sync >> i & 1 && g->meta[i].dirty & kept(g, i) & PROT_BIT(PROT_INTENT))
 			return;
 	g->state = PROT_G_SERVING;
 }
 
-/* Start the next bitmap I/O of any member, if there is one. */
-bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
+/* LOADING and UNITING, where the bitmaps are all that there is to be read. */
+bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev)
 {
-	u64 to = (g->in_sync | g->promoting) & ~g->failed, todo;
-	u32 i, n, b;
+	u32 i;
 
-	if (g->state == PROT_G_STOPPED || (prot_is_ec(g) && g->state == PROT_G_LOADING))
-		return false;
 	if (g->state == PROT_G_LOADING) {
 		for (i = 0; i < g->cfg.width; i++)
-			if (to >> i & 1 && !g->meta[i].busy && prot_bitmap_load(g, i, ev))
+			if (prot_live(g) >> i & 1 && !g->meta[i].busy && prot_bitmap_load(g, i, ev))
 				return true;
 		if (!loaded(g))
 			return false;
 		unite(g);
 	}
-	if (g->state == PROT_G_UNITING && !prot_is_ec(g))
+	if (g->state == PROT_G_UNITING)
 		check_united(g);
+	return false;
+}
+
+/* Write the next block of any member, if there is one. */
+bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
+{
+	u64 to = (g->in_sync | g->promoting) & ~g->failed, todo;
+	u32 i, n, b;
+
+	if (g->state == PROT_G_STOPPED || g->state == PROT_G_LOADING)
+		return false;
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to >> i & 1) || g->meta[i].busy)
 			continue;
@@ -360,18 +368,11 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 		wake_block(g, m->block);
 }
 
-/* There is time: what no write is using needs no intent bit any more. */
-void prot_group_idle(struct prot_group *g)
+/* What no write is using needs no intent bit any more. */
+void prot_bitmap_clear(struct prot_group *g)
 {
 	u32 i = 0;
 
-	g->sync.stalled = 0;
-	if (g->state != PROT_G_SERVING || g->failed)
-		return;
-	if (prot_is_ec(g)) {
-		g->barriers = 1;
-		return;
-	}
 	for (;; i++) {
 		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
 		if (i == PROT_SET_NONE)

@@ -28,36 +28,6 @@
 
 #include "protect/ec_priv.h"
 
-bool prot_ec_config_ok(const struct prot_group_config *c)
-{
-	return c->k >= 2 && c->k <= PROT_DATA_MAX && c->m >= 1 && c->m <= PROT_PARITY_MAX &&
-	       c->width == c->k + c->m && is_power_of_2(c->strip) && c->strip >= c->lba &&
-	       c->strip <= PROT_STRIP_MAX && c->region >= c->strip &&
-	       !(c->bytes & (c->strip - 1)) && is_power_of_2(c->slot_bytes) &&
-	       c->slot_bytes >= c->lba && c->slot_bytes <= PROT_STRIP_MAX &&
-	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
-	       c->rings && c->rings <= PROT_RINGS_MAX &&
-	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
-	       c->ops > PROT_OP_BARRIER + 1;
-}
-
-/* Sizes of buffers; where they lie is group.c's. */
-void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c)
-{
-	h->data = c->k;
-	h->bucket_shift = ilog2(c->strip);
-	h->window = min(c->strip, c->slot_bytes);
-	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
-	h->meta_buf_bytes = c->lba + c->slot_bytes;
-}
-
-void prot_ec_init(struct prot_group *g)
-{
-	g->ec_stage = g->cfg.fresh ? PROT_EC_MISS : PROT_EC_ATTACH;
-	g->attach = max_t(u64, g->cfg.attach, 1);
-	prot_ec_rings_reset(g);
-}
-
 static u32 stripe_bytes(const struct prot_group *g)
 {
 	return g->cfg.k * g->cfg.strip;
@@ -183,6 +153,8 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, boo
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b)
 {
+	if (a->phase == PROT_P_EC_REPAIR)
+		return false;
 	if (a->exclusive && b->exclusive)
 		return !prot_ec_follows(g, a, b);
 	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
@@ -212,17 +184,23 @@ static bool zeroes(const struct prot_gop *op)
 	return op->kind == PROT_ZEROES || op->kind == PROT_DISCARD;
 }
 
+static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
+{
+	prot_ec_tell_joined(g, op, err);
+	prot_end(g, op, err);
+}
+
 static void gathered(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
-		prot_end(g, op, 0);	/* all can be read; without all, no more can be said */
+		ec_end(g, op, 0);	/* all can be read; without all, no more can be said */
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 		 (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
-		prot_phase(g, op, PROT_P_CODEC);
+		prot_phase(g, op, PROT_P_EC_CODEC);
 	else
-		prot_phase(g, op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_EC_TXID);
 }
 
 /*
@@ -237,11 +215,11 @@ static void too_few(struct prot_group *g, struct prot_gop *op, int err)
 		op->retried = 1;
 		prot_ec_unjoin(g, op);
 		prot_buf_put(g, op);
-		prot_phase(g, op, PROT_P_REPAIR);
+		prot_phase(g, op, PROT_P_EC_REPAIR);
 		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
-	prot_end(g, op, err);
+	ec_end(g, op, err);
 }
 
 /* The scrub's op has repaired what it could: those that waited begin again. */
@@ -253,7 +231,7 @@ void prot_ec_repaired(struct prot_group *g)
 		struct prot_gop *op = prot_gop(g, i);
 		const struct prot_ecop *e = prot_ecop(g, op);
 
-		if (op->phase != PROT_P_REPAIR)
+		if (op->phase != PROT_P_EC_REPAIR)
 			continue;
 		prot_unlock(g, op);
 		prot_ec_start(g, op, e->start, e->bytes);
@@ -280,13 +258,13 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	if (err)
 		too_few(g, op, err);
 	else if (e->gather)
-		prot_phase(g, op, PROT_P_GATHER);
+		prot_phase(g, op, PROT_P_EC_GATHER);
 	else if (write)
 		gathered(g, op);
 	else if (op->purpose == PROT_FOR_REQUEST)
-		prot_phase(g, op, PROT_P_READ);	/* nothing is lost any more */
+		prot_phase(g, op, PROT_P_EC_READ);	/* nothing is lost any more */
 	else
-		prot_end(g, op, 0);
+		ec_end(g, op, 0);
 }
 
 /* A read has to rebuild: that excludes writers of other strips of its rows too. */
@@ -319,7 +297,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 		if (unreadable(g, e))
 			degrade(g, op);
 		else
-			prot_phase(g, op, PROT_P_READ);
+			prot_phase(g, op, PROT_P_EC_READ);
 		return;
 	}
 	if (op->purpose == PROT_FOR_REQUEST) {
@@ -339,16 +317,16 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 
 	if (op->purpose == PROT_FOR_BARRIER) {
 		e->kind = PROT_SLOT_BARRIER;
-		prot_phase(g, op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_EC_TXID);
 	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
 		plan(g, op);
 	} else if (!zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
-		prot_phase(g, op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_EC_COPY);
 	} else if (e->bytes == stripe_bytes(g)) {
 		e->kind = PROT_SLOT_ZERO;
-		prot_phase(g, op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_EC_TXID);
 	} else {
 		e->kind = PROT_SLOT_PAYLOAD;
 		plan(g, op);
@@ -378,7 +356,7 @@ static void copied_all(struct prot_group *g, struct prot_gop *op)
 	const struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->kind == PROT_READ)
-		prot_phase(g, op, PROT_P_READ);
+		prot_phase(g, op, PROT_P_EC_READ);
 	else if (e->got || e->gather)
 		gathered(g, op);
 	else
@@ -498,7 +476,7 @@ static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event 
 		return false;
 	}
 	plan(g, op);
-	return op->phase == PROT_P_GATHER && gather(g, op, ev);
+	return op->phase == PROT_P_EC_GATHER && gather(g, op, ev);
 }
 
 static bool codec(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
@@ -523,7 +501,7 @@ static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_e
 		if (left || (op->sent & ~op->ok))
 			degrade(g, op);
 		else
-			prot_end(g, op, 0);
+			ec_end(g, op, 0);
 		return false;
 	}
 	strip = prot_lowest(left & can);
@@ -554,10 +532,10 @@ static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event 
 	prot_ec_gated(g, op);
 	if (op->purpose == PROT_FOR_BARRIER) {
 		prot_ec_retire(g, op);
-		prot_end(g, op, 0);
+		ec_end(g, op, 0);
 		return false;
 	}
-	prot_phase(g, op, PROT_P_PLACE);
+	prot_phase(g, op, PROT_P_EC_PLACE);
 	prot_ec_supersede(g, op);
 	prot_ec_tell_joined(g, op, 0);
 	op->acked = 1;
@@ -580,9 +558,9 @@ static void placed(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->purpose == PROT_FOR_REQUEST && e->txid)
-		prot_phase(g, op, PROT_P_RETIRE);
+		prot_phase(g, op, PROT_P_EC_RETIRE);
 	else
-		prot_end(g, op, 0);
+		ec_end(g, op, 0);
 }
 
 /* Of members @to, those whose turn it is. */
@@ -646,7 +624,14 @@ static void retire(struct prot_group *g, struct prot_gop *op)
 	if (!prot_missed_durable(g, prot_region_of(g, op->addr)) && !PROT_MUTANT(EC_MISSED_LATE))
 		return;
 	prot_ec_retire(g, op);
-	prot_end(g, op, 0);
+	ec_end(g, op, 0);
+}
+
+/* One that was joined ends with the other. */
+void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
+{
+	if (op->phase != PROT_P_EC_JOINED)
+		ec_end(g, op, -EIO);
 }
 
 /* Start an I/O or work of @op if it has one to start, or go on to its next phase. */
@@ -661,24 +646,24 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		if (prot_buf_get(g, op))
 			got_buffer(g, op);
 		return false;
-	case PROT_P_COPY:
+	case PROT_P_EC_COPY:
 		return copy(g, op, ev);
-	case PROT_P_GATHER:
+	case PROT_P_EC_GATHER:
 		return gather(g, op, ev);
-	case PROT_P_CODEC:
+	case PROT_P_EC_CODEC:
 		return codec(g, op, ev);
-	case PROT_P_READ:
+	case PROT_P_EC_READ:
 		return read_strips(g, op, ev);
-	case PROT_P_TXID:
+	case PROT_P_EC_TXID:
 		prot_ec_txid(g, op);
-		if (op->phase != PROT_P_RECORD)
+		if (op->phase != PROT_P_EC_RECORD)
 			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
-	case PROT_P_RECORD:
+	case PROT_P_EC_RECORD:
 		return record(g, op, ev);
-	case PROT_P_PLACE:
+	case PROT_P_EC_PLACE:
 		return place(g, op, ev);
-	case PROT_P_RETIRE:
+	case PROT_P_EC_RETIRE:
 		retire(g, op);
 		return false;
 	default:
@@ -691,7 +676,7 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool out = op->kind == PROT_READ;
 
-	if (op->phase == PROT_P_COPY) {
+	if (op->phase == PROT_P_EC_COPY) {
 		e->copied |= PROT_BIT(prot_lowest(to_copy(g, op)));
 		return;
 	}
@@ -699,19 +684,19 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 		g->mismatches += e->found;
 		g->unexplained += e->unexplained;
 		g->rewritten += prot_weight(e->fix & e->tried);
-		prot_phase(g, op, PROT_P_PLACE);
+		prot_phase(g, op, PROT_P_EC_PLACE);
 	} else if (out) {
 		e->copied = 0;
-		prot_phase(g, op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_EC_COPY);
 	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
 		e->copied = 0;		/* the data once more, parity as it is */
 		e->copying = 0;
 		e->want = 0;
 		e->lost = 0;
 		e->gather = 1;
-		prot_phase(g, op, PROT_P_COPY);
+		prot_phase(g, op, PROT_P_EC_COPY);
 	} else {
-		prot_phase(g, op, PROT_P_TXID);
+		prot_phase(g, op, PROT_P_EC_TXID);
 	}
 }
 
@@ -723,7 +708,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		work_done(g, op);
 		return;
 	}
-	if (op->phase == PROT_P_GATHER || op->phase == PROT_P_READ) {
+	if (op->phase == PROT_P_EC_GATHER || op->phase == PROT_P_EC_READ) {
 		g->load[member]--;
 		if (err) {
 			e->tried |= PROT_BIT(member);
@@ -733,7 +718,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		}
 	} else if (err) {
 		prot_member_failed(g, member);
-	} else if (op->phase == PROT_P_PLACE && op->purpose == PROT_FOR_REQUEST) {
+	} else if (op->phase == PROT_P_EC_PLACE && op->purpose == PROT_FOR_REQUEST) {
 		prot_ec_landed(g, op, member);
 	}
 }
@@ -743,13 +728,15 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 {
 	u32 i;
 
+	g->taken &= ~left;
+	g->bumped &= ~left;
 	for (i = 0; i < g->cfg.ops; i++) {
 		struct prot_gop *op = prot_gop(g, i);
 		struct prot_ecop *e = prot_ecop(g, op);
 
 		if (op->phase == PROT_P_FREE)
 			continue;
-		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_RECORD) {
+		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_EC_RECORD) {
 			u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts;
 
 			parity &= ~left;
@@ -772,7 +759,7 @@ void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
 	for (i = 0; i < g->cfg.ops; i++) {
 		struct prot_gop *op = prot_gop(g, i);
 
-		if (prot_ec_changing(op) && !PROT_MUTANT(MISSED_EMPTY))
+		if (prot_ec_changing(op))
 			prot_region_miss(g, prot_region_of(g, op->addr), slot);
 	}
 }

@@ -26,6 +26,33 @@
 #define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
+/*
+ * Life of an op (ec.c has the write's in full):
+ *
+ *   write     LOCK -> BUF -> COPY -> GATHER -> CODEC -> TXID -> RECORD -> PLACE -> RETIRE
+ *   read      LOCK -> READ, or when a member is out:
+ *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (what is not lost)
+ *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
+ *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE
+ *   barrier   LOCK -> TXID -> RECORD
+ *   a write that goes with an older one: LOCK, or BUF -> JOINED
+ */
+enum {
+	PROT_P_EC_READ = PROT_P_LEVEL,
+	PROT_P_EC_COPY,		/* payload to or from private buffers */
+	PROT_P_EC_GATHER,	/* reads strips into private buffers */
+	PROT_P_EC_CODEC,	/* parity, or lost strips, of them */
+	PROT_P_EC_TXID,		/* waits for a slot of its ring */
+	PROT_P_EC_RECORD,	/* records in flight to all holders */
+	PROT_P_EC_PLACE,	/* in place, and acknowledged */
+	PROT_P_EC_RETIRE,	/* waits for MISSED bits to be durable */
+	PROT_P_EC_JOINED,	/* part of another op */
+	PROT_P_EC_REPAIR,	/* waits for the scrub's op to repair its rows one by one */
+	PROT_P_EC_END
+};
+
+#define PROT_FOR_BARRIER	PROT_FOR_LEVEL	/* moves a ring's watermark */
+
 /* How an op gets what it needs. */
 enum prot_ec_plan {
 	PROT_PLAN_DELTA,	/* old data and parity, changed by what differs */
@@ -263,6 +290,18 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 	       op->phase != PROT_P_ENDED;
 }
 
+/* ec.c */
+u64 prot_ec_span(const struct prot_group *g, u64 addr);
+void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
+void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
+void prot_ec_repaired(struct prot_group *g);
+bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
+		      const struct prot_gop *b);
+bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
+void prot_ec_strike(struct prot_group *g, u64 left);
+void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 /* The part of @strip that the op requests, counted from its first row. */
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length);
@@ -274,6 +313,7 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
+u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
 u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* its address */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
@@ -296,6 +336,8 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at);
 void prot_ec_join(struct prot_group *g, struct prot_gop *op);
+void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
+void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
 
 /* ec_recover.c */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);

@@ -385,8 +385,6 @@ static bool promote(struct prot_group *g, struct prot_event *ev)
 /* Start the next I/O of records on any member, if there is one. */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 {
-	if (g->state == PROT_G_STOPPED)
-		return false;
 	if (g->state == PROT_G_SERVING)
 		return promote(g, ev);
 	return attach_next(g, ev);

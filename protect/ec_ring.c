@@ -118,7 +118,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->parts = changed & prot_ec_full(g);
 	e->joins &= changed & g->joining & ~e->parts;
 	if (e->kind != PROT_SLOT_BARRIER && unrecorded(g, e)) {
-		prot_phase(g, op, PROT_P_PLACE);
+		prot_phase(g, op, PROT_P_EC_PLACE);
 		return true;
 	}
 	if (!slot_free(g, l)) {
@@ -132,7 +132,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->named_parts = e->parts;
 	if (e->kind != PROT_SLOT_BARRIER)
 		l->recorded = e->txid;
-	prot_phase(g, op, PROT_P_RECORD);
+	prot_phase(g, op, PROT_P_EC_RECORD);
 	return true;
 }
 
@@ -199,7 +199,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 	if (e->mark > l->durable &&
 	    prot_weight(e->holders & prot_ec_full(g)) >= holders_needed(g)) {
 		l->durable = e->mark;
-		prot_wake(g, PROT_P_TXID);
+		prot_wake(g, PROT_P_EC_TXID);
 	}
 }
 
@@ -218,7 +218,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 			break;
 		l->retired &= ~PROT_BIT(slot);
 	}
-	prot_wake(g, PROT_P_TXID);
+	prot_wake(g, PROT_P_EC_TXID);
 }
 
 /* Move the next ring's watermark on, whose last record would hold up a lone write. */
@@ -257,8 +257,8 @@ bool prot_ec_drained(const struct prot_group *g)
 		const struct prot_gop *op = prot_gop(g, i);
 
 		if (op->purpose != PROT_FOR_SYNC && op->purpose != PROT_FOR_SCRUB &&
-		    (op->phase == PROT_P_RECORD || op->phase == PROT_P_PLACE ||
-		     op->phase == PROT_P_RETIRE))
+		    (op->phase == PROT_P_EC_RECORD || op->phase == PROT_P_EC_PLACE ||
+		     op->phase == PROT_P_EC_RETIRE))
 			return false;
 	}
 	return true;

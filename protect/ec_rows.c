@@ -34,7 +34,7 @@ static bool is_write(const struct prot_gop *op)
 static bool gated(const struct prot_group *g, const struct prot_gop *op)
 {
 	return is_write(op) && prot_ecop(g, op)->txid &&
-	       (op->phase == PROT_P_PLACE || op->phase == PROT_P_RETIRE);
+	       (op->phase == PROT_P_EC_PLACE || op->phase == PROT_P_EC_RETIRE);
 }
 
 /* Bytes of @strip that @op writes; none: false. */
@@ -103,7 +103,7 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 		if (!gated(g, o) || !prot_rows_meet(o, op))
 			continue;
 		x->stale |= met(g, op, o);
-		if (o->phase != PROT_P_PLACE)
+		if (o->phase != PROT_P_EC_PLACE)
 			continue;
 		left = (x->parts | x->joins) & (e->parts | e->joins) & ~o->sent & ~x->skip;
 		for (; left; left &= left - 1) {
@@ -141,7 +141,7 @@ static bool owes(const struct prot_group *g, const struct prot_gop *o, u32 membe
 {
 	const struct prot_ecop *x = prot_ecop(g, o);
 
-	return is_write(o) && o->phase == PROT_P_PLACE &&
+	return is_write(o) && o->phase == PROT_P_EC_PLACE &&
 	       ((x->parts | x->joins) & ~o->ok & ~x->skip) >> member & 1;
 }
 
@@ -154,10 +154,11 @@ static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
 
 	if (!is_write(o) || !covers(g, o, op, strip))
 		return false;
-	if (o->phase == PROT_P_RECORD)	/* of a failed holder, it may wait long for an epoch */
+	/* with a failed holder, it may wait long for an epoch */
+	if (o->phase == PROT_P_EC_RECORD)
 		return !(x->holders & g->failed) && (x->parts | x->joins) >> member & 1;
-	return (o->phase == PROT_P_COPY || o->phase == PROT_P_CODEC ||
-		(o->phase == PROT_P_GATHER && !x->waits)) &&
+	return (o->phase == PROT_P_EC_COPY || o->phase == PROT_P_EC_CODEC ||
+		(o->phase == PROT_P_EC_GATHER && !x->waits)) &&
 	       (prot_ec_full(g) | x->joins) >> member & 1;
 }
 
@@ -209,7 +210,7 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		if (!gated(g, o) || !prot_rows_meet(o, op) || !extent(g, o, strip, &olo, &ohi) ||
 		    lo >= ohi || olo >= hi)
 			continue;
-		if (o->phase == PROT_P_PLACE &&
+		if (o->phase == PROT_P_EC_PLACE &&
 		    !((o->ok | (x->skip & ~x->over)) >> member & 1))
 			placed = false;
 		at = placed ? PROT_AT_MEMBER : PROT_AT_NOBODY;
@@ -325,7 +326,7 @@ static void take_along(struct prot_group *g, struct prot_gop *op, struct prot_go
 	op->length = j->length;
 	op->flags |= f->flags;
 	prot_unlock(g, f);
-	prot_phase(g, f, PROT_P_JOINED);
+	prot_phase(g, f, PROT_P_EC_JOINED);
 	if (e->last)
 		prot_ecop(g, prot_gop(g, e->last))->joined = prot_gop_index(g, f);
 	else

@@ -3,10 +3,11 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "protect/ec_priv.h"
+#include "protect/group_priv.h"
 
 #ifdef PROT_MUTANTS
 enum prot_mutant prot_mutant;
@@ -16,7 +17,7 @@ u64 prot_looked;
 #endif
 
 /* Where @count of @each bytes begin; the end may be beyond what 32 bits count. */
-static u32 take(u64 *end, u64 count, u32 each)
+u32 prot_take(u64 *end, u64 count, u32 each)
 {
 	u64 at = *end;
 
@@ -24,89 +25,68 @@ static u32 take(u64 *end, u64 count, u32 each)
 	return at;
 }
 
-static u32 config_regions(const struct prot_group_config *c)
-{
-	return (c->bytes + c->region - 1) >> ilog2(c->region);
-}
-
-/* MISSED bitmaps: one a member, mirrors keep the four of their format. */
-static u32 config_absent(const struct prot_group_config *c)
-{
-	return c->level == PROT_MIRROR ? PROT_ABSENT_MAX : c->width;
-}
-
-static u32 config_blocks(const struct prot_group_config *c)
-{
-	return DIV_ROUND_UP(config_regions(c), prot_bitmap_bits(c->lba));
-}
-
 /* Place everything behind the header. */
 static void arrange(struct prot_shape *h, const struct prot_group_config *c)
 {
+	const struct prot_policy *policy = prot_level(c->level)->policy;
 	u64 end = sizeof(struct prot_group);
 
 	h->region_shift = ilog2(c->region);
-	h->nr_regions = config_regions(c);
-	h->nr_blocks = config_blocks(c);
+	h->nr_regions = (c->bytes + c->region - 1) >> h->region_shift;
+	h->nr_blocks = DIV_ROUND_UP(h->nr_regions, prot_bitmap_bits(c->lba));
 	h->nr_buckets = c->ops;
 	h->bucket_shift = h->region_shift;
 	h->data = 1;
-	h->nr_absent = config_absent(c);
+	h->nr_absent = policy->nr_absent ? policy->nr_absent : c->width;
 	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
+	h->first_op = PROT_OP_FIRST;
 	h->buf_bytes = c->buf_bytes;
 	h->meta_buf_bytes = c->lba;
-	if (c->level == PROT_EC)
-		prot_ec_arrange(h, c);
-	h->off_ops = take(&end, c->ops, sizeof(struct prot_gop));
-	h->off_regions = take(&end, h->nr_regions, sizeof(struct prot_region));
-	h->off_versions = take(&end, h->nr_bitmaps * h->nr_blocks, sizeof(u32));
-	h->off_written = take(&end, c->width * h->nr_bitmaps * h->nr_blocks, sizeof(u32));
-	h->off_buckets = take(&end, h->nr_buckets, sizeof(u16));
-	h->off_free_ops = take(&end, prot_set_words(c->ops), sizeof(u64));
-	h->off_waiting = take(&end, prot_set_words(c->ops), sizeof(u64));
-	h->off_free_bufs = take(&end, prot_set_words(c->bufs), sizeof(u64));
-	h->off_unwritten = take(&end, c->width * h->nr_bitmaps, sizeof(u32));
+	if (policy->arrange)
+		policy->arrange(h, c, &end);
+	h->off_ops = prot_take(&end, c->ops, sizeof(struct prot_gop));
+	h->off_regions = prot_take(&end, h->nr_regions, sizeof(struct prot_region));
+	h->off_versions = prot_take(&end, h->nr_bitmaps * h->nr_blocks, sizeof(u32));
+	h->off_written = prot_take(&end, c->width * h->nr_bitmaps * h->nr_blocks, sizeof(u32));
+	h->off_buckets = prot_take(&end, h->nr_buckets, sizeof(u16));
+	h->off_free_ops = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
+	h->off_waiting = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
+	h->off_free_bufs = prot_take(&end, prot_set_words(c->bufs), sizeof(u64));
+	h->off_unwritten = prot_take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
-	h->off_sets = take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words, sizeof(u64));
+	h->off_sets = prot_take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words, sizeof(u64));
 	h->dirty_words = prot_set_words(h->nr_blocks);
-	h->off_dirty = take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));
-	h->off_bufs = take(&end, c->bufs, h->buf_bytes);
-	h->off_meta = take(&end, c->width, h->meta_buf_bytes);
-	if (c->level == PROT_EC) {
-		h->off_rings = take(&end, c->rings, sizeof(struct prot_ring));
-		h->off_ecops = take(&end, c->ops, sizeof(struct prot_ecop));
-		h->off_ranges = take(&end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
-		h->off_txs = take(&end, (u64)c->rings * c->slots, sizeof(struct prot_tx));
-	}
+	h->off_dirty = prot_take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));
+	h->off_bufs = prot_take(&end, c->bufs, h->buf_bytes);
+	h->off_meta = prot_take(&end, c->width, h->meta_buf_bytes);
 	h->bytes = end >> 32 ? 0 : end;
 }
 
 size_t prot_group_bytes(const struct prot_group_config *c)
 {
+	const struct prot_level_ops *level = prot_level(c->level);
 	struct prot_shape h;
 
 	if ((c->lba != 512 && c->lba != 4096) || !c->bytes || c->bytes & (c->lba - 1) ||
 	    !is_power_of_2(c->region) || c->region < c->lba ||
 	    c->bytes >> ilog2(c->region) >= 1U << 22 ||
 	    c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
-	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256)
+	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
+	    !level || !level->policy || !level->policy->config_ok(c))
 		return 0;
-	if (c->level == PROT_MIRROR) {
-		if (c->width < 2 || c->width > PROT_COPIES_MAX ||
-		    !c->buf_bytes || c->buf_bytes & (c->lba - 1) || c->buf_bytes > PROT_REQUEST_MAX)
-			return 0;
-	} else if (c->level != PROT_EC || !prot_ec_config_ok(c)) {
-		return 0;
-	}
 	arrange(&h, c);
 	return h.bytes;
 }
 
 u64 prot_group_meta_bytes(const struct prot_group_config *c)
 {
-	u64 records = (u64)c->lba * (2 + (PROT_MISSED + config_absent(c)) * config_blocks(c));
+	const struct prot_policy *policy = prot_level(c->level)->policy;
+	struct prot_shape h;
+	u64 records;
 
-	return c->level == PROT_EC ? records + prot_ec_ring_bytes(c, records) : records;
+	arrange(&h, c);
+	records = (u64)c->lba * (2 + h.nr_bitmaps * h.nr_blocks);
+	return records + (policy->meta_bytes ? policy->meta_bytes(c, records) : 0);
 }
 
 /* Ops whose rows may overlap are in one. */
@@ -132,11 +112,13 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
-	for (i = c->level == PROT_EC ? PROT_OP_BARRIER + 1 : PROT_OP_FIRST; i < c->ops; i++)
+	for (i = g->shape.first_op; i < c->ops; i++)
 		prot_set_put(prot_free_ops(g), c->ops, i);
 	for (i = PROT_BUF_FIRST; i < c->bufs; i++)
 		prot_set_put(prot_free_bufs(g), c->bufs, i);
-	g->kept = prot_is_ec(g) ? 0 : PROT_BIT(PROT_INTENT);
+	g->kept = prot_policy(g)->intent ? PROT_BIT(PROT_INTENT) : 0;
+	if (prot_policy(g)->init)
+		prot_policy(g)->init(g);
 	for (i = 0; i < c->width; i++)
 		if (!(c->in_sync >> i & 1))
 			prot_absent_take(g, i, c->left[i]);
@@ -146,8 +128,6 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	for (i = 0; i < g->shape.nr_bitmaps; i++)
 		prot_bitmap_touch_all(g, i);
 	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
-	if (prot_is_ec(g))
-		prot_ec_init(g);
 	if (!prot_enough(g))
 		g->state = PROT_G_STOPPED;
 	return g;
@@ -162,40 +142,19 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 	       (size_t)(buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
 }
 
-/* The one setter of an op's phase; the table is the diagram in group.h. */
-void prot_phase(struct prot_group *g, struct prot_gop *op, enum prot_phase phase)
+static bool may_follow(const struct prot_group *g, u8 before, u8 phase)
 {
-#define TO(p) (1U << PROT_P_##p)
-	static const u32 allowed[PROT_PHASES] = {
-		[PROT_P_FREE]		= TO(LOCK),
-		[PROT_P_LOCK]		= TO(BUF) | TO(READ) | TO(WRITE) | TO(LOCK) | TO(JOINED) |
-					  TO(ENDED),
-		[PROT_P_BUF]		= TO(SYNC_READ) | TO(SCRUB_READ) | TO(READ) | TO(COPY) |
-					  TO(GATHER) | TO(CODEC) | TO(TXID) | TO(JOINED) |
-					  TO(REPAIR) | TO(ENDED),
-		[PROT_P_READ]		= TO(LOCK) | TO(BUF) | TO(GATHER) | TO(REPAIR) | TO(ENDED),
-		[PROT_P_WRITE]		= TO(ENDED),
-		[PROT_P_SYNC_READ]	= TO(SYNC_WRITE) | TO(LOCK) | TO(ENDED),
-		[PROT_P_SYNC_WRITE]	= TO(SYNC_READ) | TO(READ) | TO(ENDED),
-		[PROT_P_SCRUB_READ]	= TO(SCRUB_PEER) | TO(ENDED),
-		[PROT_P_SCRUB_PEER]	= TO(SCRUB_PEER) | TO(SCRUB_FIX) | TO(ENDED),
-		[PROT_P_SCRUB_FIX]	= TO(SCRUB_PEER) | TO(ENDED),
-		[PROT_P_COPY]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) |
-					  TO(REPAIR) | TO(ENDED),
-		[PROT_P_GATHER]		= TO(GATHER) | TO(CODEC) | TO(TXID) | TO(READ) |
-					  TO(REPAIR) | TO(ENDED),
-		[PROT_P_CODEC]		= TO(COPY) | TO(TXID) | TO(PLACE) | TO(ENDED),
-		[PROT_P_TXID]		= TO(RECORD) | TO(PLACE) | TO(ENDED),
-		[PROT_P_RECORD]		= TO(PLACE) | TO(ENDED),
-		[PROT_P_PLACE]		= TO(RETIRE) | TO(ENDED),
-		[PROT_P_RETIRE]		= TO(ENDED),
-		[PROT_P_JOINED]		= TO(LOCK) | TO(ENDED),
-		[PROT_P_REPAIR]		= TO(LOCK) | TO(ENDED),
-		[PROT_P_ENDED]		= TO(FREE),
-	};
-#undef TO
+	if (before == PROT_P_FREE)
+		return phase == PROT_P_LOCK;
+	if (before == PROT_P_ENDED)
+		return phase == PROT_P_FREE;
+	return phase == PROT_P_ENDED || prot_policy(g)->phases[before] >> phase & 1;
+}
 
-	if (WARN_ON_ONCE(!(allowed[op->phase] & (1U << phase))))
+/* The one setter of an op's phase. */
+void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase)
+{
+	if (WARN_ON_ONCE(!may_follow(g, op->phase, phase)))
 		return;
 	prot_set_drop(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
 	op->phase = phase;
@@ -241,19 +200,19 @@ static void pop_ready(struct prot_group *g)
 /* Row locks: an op waits for those before it in its bucket that it overlaps. */
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 {
+	bool (*conflict)(const struct prot_group *g, const struct prot_gop *a,
+			 const struct prot_gop *b) = prot_policy(g)->conflict;
 	u16 i = *prot_bucket(g, op), self = prot_gop_index(g, op);
 
 	for (; i != self; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
 
-		if (o->phase == PROT_P_REPAIR)
-			continue;
 		if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
 			continue;
 		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
 			continue;
 		if (prot_rows_meet(o, op) && (o->exclusive || op->exclusive) &&
-		    (!prot_is_ec(g) || prot_ec_conflict(g, o, op)))
+		    (!conflict || conflict(g, o, op)))
 			return false;
 	}
 	return true;
@@ -359,8 +318,6 @@ void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	op->err = err;
-	if (prot_is_ec(g))
-		prot_ec_tell_joined(g, op, err);
 	prot_buf_put(g, op);
 	prot_phase(g, op, PROT_P_ENDED);
 	prot_unlock(g, op);
@@ -410,13 +367,17 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 	ev->runs[0].length = length;
 }
 
-u64 prot_group_span(const struct prot_group *g, u64 addr)
+/* To the end of the region, for levels whose bytes are those of each member. */
+u64 prot_region_span(const struct prot_group *g, u64 addr)
 {
 	u64 end = round_down(addr, (u64)g->cfg.region) + g->cfg.region;
 
-	if (prot_is_ec(g))
-		return prot_ec_span(g, addr);
 	return min(end, g->cfg.bytes) - addr;
+}
+
+u64 prot_group_span(const struct prot_group *g, u64 addr)
+{
+	return prot_policy(g)->span(g, addr);
 }
 
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie)
@@ -445,10 +406,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	op->purpose = PROT_FOR_REQUEST;
 	op->retried = 0;
 	op->acked = 0;
-	if (prot_is_ec(g))
-		prot_ec_start(g, op, addr, length);
-	else
-		prot_start(g, op, addr, length);
+	prot_policy(g)->start(g, op, addr, length);
 	return i;
 }
 
@@ -474,31 +432,20 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	return true;
 }
 
-/* The group has lost too much: what has nothing in flight ends with an error. */
-static void op_stop(struct prot_group *g, struct prot_gop *op)
-{
-	/* one that was joined ends with the other */
-	if (op->sent & ~op->ended || op->phase == PROT_P_JOINED)
-		return;
-	if (!prot_is_ec(g))
-		prot_mirror_stop(g, op);
-	if (op->phase != PROT_P_ENDED)
-		prot_end(g, op, -EIO);
-	op->err = op->err ? op->err : -EIO;
-}
-
 /* What @op wants done, if anything, in this phase or those that follow at once. */
 static bool op_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
+	const struct prot_policy *policy = prot_policy(g);
 	u8 before;
 
 	if (g->state == PROT_G_STOPPED) {
-		op_stop(g, op);
+		if (!(op->sent & ~op->ended))
+			policy->stop(g, op);
 		return false;
 	}
 	do {
 		before = op->phase;
-		if (prot_is_ec(g) ? prot_ec_step(g, op, ev) : prot_mirror_step(g, op, ev))
+		if (policy->step(g, op, ev))
 			return true;
 	} while (op->phase != before && op->phase != PROT_P_ENDED);
 	return false;
@@ -506,6 +453,8 @@ static bool op_next(struct prot_group *g, struct prot_gop *op, struct prot_event
 
 void prot_group_next(struct prot_group *g, struct prot_event *ev)
 {
+	const struct prot_policy *policy = prot_policy(g);
+
 	do {
 		if (prot_member_event(g, ev))
 			return;
@@ -524,11 +473,11 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 				op->again = 0;
 			}
 		}
-		if (prot_is_ec(g) && prot_ec_meta_next(g, ev))
+		if (g->state != PROT_G_STOPPED && policy->meta_next(g, ev))
 			return;
 		if (prot_bitmap_next(g, ev))
 			return;
-	} while (prot_sync_next(g) || (prot_is_ec(g) && prot_ec_barrier(g)));
+	} while (prot_sync_next(g) || (policy->background && policy->background(g)));
 	/* the last step may have changed what there is to announce */
 	if (prot_member_event(g, ev))
 		return;
@@ -544,18 +493,22 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 		if (g->meta[member].what == PROT_META_BITMAP)
 			prot_bitmap_result(g, member, err);
 		else
-			prot_ec_meta_result(g, member, err);
+			prot_policy(g)->meta_result(g, member, err);
 		return;
 	}
 	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
 	op->ended |= PROT_BIT(member);
 	if (!err)
 		op->ok |= PROT_BIT(member);
-	if (prot_is_ec(g))
-		prot_ec_result(g, op, member, err);
-	else
-		prot_mirror_result(g, op, member, err);
+	prot_policy(g)->result(g, op, member, err);
 	prot_ready(g, op);
+}
+
+void prot_group_idle(struct prot_group *g)
+{
+	g->sync.stalled = 0;
+	if (g->state == PROT_G_SERVING && !g->failed && prot_policy(g)->idle)
+		prot_policy(g)->idle(g);
 }
 
 bool prot_group_quiet(const struct prot_group *g)

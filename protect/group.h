@@ -69,7 +69,7 @@
  * @region: bytes of a region, a power of two; ec: at least a strip
  * @in_sync: members that the committed epoch calls in sync
  * @epoch: the committed one
- * @level: PROT_MIRROR (raid10 is groups of these), PROT_EC
+ * @level: enum prot_level, of one with a policy
  * @width: members; ec: @k + @m
  * @k: ec: data strips of a stripe
  * @m: ec: parity strips
@@ -124,52 +124,15 @@ enum prot_group_state {
 };
 
 /*
- * Life of an op:
- *
- *   FREE -> LOCK -+-------------> WRITE ---------------------+-> ENDED -> FREE
- *                 +-------------> READ ----------------------+
- *                 '-> BUF -> SYNC_READ -> SYNC_WRITE -.      |
- *                     | ^------next chunk-------------+      |
- *                     |                               'READ--+  (M5)
- *                     '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
- *
- * A read that fails on one member is served by the others, and the scrub's op goes
- * to these rows next: what cannot be read there is rewritten. A member that does
- * not take that either has failed. Where several members cannot read, each another
- * row, a request begins again once its rows were repaired one by one.
- *
- * Life of an op of an erasure-coded group (ec.c has the write's in full):
- *
- *   write     LOCK -> BUF -> COPY -> GATHER -> CODEC -> TXID -> RECORD -> PLACE -> RETIRE
- *   read      LOCK -> READ, or when a member is out:
- *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (what is not lost)
- *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
- *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE
- *   barrier   LOCK -> TXID -> RECORD
- *   a write that goes with an older one: LOCK, or BUF -> JOINED
+ * Life of an op: FREE -> LOCK -> the phases of its level (policy.h) -> ENDED -> FREE.
+ * From each phase it may go to ENDED.
  */
 enum prot_phase {
 	PROT_P_FREE,
 	PROT_P_LOCK,		/* waits for overlapping ops before it */
 	PROT_P_BUF,		/* waits for private buffers */
-	PROT_P_READ,
-	PROT_P_WRITE,
-	PROT_P_SYNC_READ,	/* reads what copies are to agree on */
-	PROT_P_SYNC_WRITE,
-	PROT_P_SCRUB_READ,	/* reads the trusted copy, ... */
-	PROT_P_SCRUB_PEER,	/* ... another one, ... */
-	PROT_P_SCRUB_FIX,	/* ... and makes it equal */
-	PROT_P_COPY,		/* ec: payload to or from private buffers */
-	PROT_P_GATHER,		/* ec: reads strips into private buffers */
-	PROT_P_CODEC,		/* ec: parity, or lost strips, of them */
-	PROT_P_TXID,		/* ec: waits for a slot of its ring */
-	PROT_P_RECORD,		/* ec: records in flight to all holders */
-	PROT_P_PLACE,		/* ec: in place, and acknowledged */
-	PROT_P_RETIRE,		/* ec: waits for MISSED bits to be durable */
-	PROT_P_JOINED,		/* ec: part of another op */
-	PROT_P_REPAIR,		/* ec: waits for the scrub's op to repair its rows one by one */
 	PROT_P_ENDED,		/* its event was not fetched yet */
-	PROT_PHASES
+	PROT_P_LEVEL,		/* the first of the level's own */
 };
 
 /* What an op is for. */
@@ -177,7 +140,7 @@ enum prot_purpose {
 	PROT_FOR_REQUEST,
 	PROT_FOR_SYNC,		/* resynchronisation, catch-up and rebuild */
 	PROT_FOR_SCRUB,
-	PROT_FOR_BARRIER,	/* ec: moves a ring's watermark */
+	PROT_FOR_LEVEL,		/* background work of the level's own */
 };
 
 /**
@@ -198,7 +161,7 @@ enum prot_purpose {
  * @buf: first of its private buffers
  * @kind: enum prot_kind
  * @flags: of the request
- * @phase: enum prot_phase
+ * @phase: enum prot_phase, or of the level
  * @purpose: enum prot_purpose
  * @src: member read from
  * @queued: on the ready list
@@ -263,7 +226,8 @@ struct prot_absent {
 /* What the one I/O of records in flight on a member is about. */
 enum prot_meta_what {
 	PROT_META_BITMAP,
-	PROT_META_ATTACH,	/* ec, as all that follow */
+	PROT_META_LEVEL,	/* the first of the level's own */
+	PROT_META_ATTACH = PROT_META_LEVEL,	/* ec, as all that follow */
 	PROT_META_SLOT,		/* read when attached */
 	PROT_META_ERASE,
 	PROT_META_REPLAY,	/* read once more, to go in place */
@@ -326,6 +290,7 @@ struct prot_shape {
 	u32	nr_blocks;	/* of one bitmap */
 	u32	nr_bitmaps;	/* INTENT, and a MISSED one for each absent slot */
 	u32	nr_absent;	/* absent slots */
+	u32	first_op;	/* of requests: those before it are for background work */
 	u32	nr_buckets;
 	u32	buf_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */

@@ -8,6 +8,7 @@
 #include "protect/count.h"
 #include "protect/group.h"
 #include "protect/mutant.h"
+#include "protect/policy.h"
 #include "protect/set.h"
 
 #define PROT_OP_SYNC	0	/* the op of background resynchronisation, ... */
@@ -135,9 +136,9 @@ static inline u32 prot_lowest(u64 mask)
 	return i;
 }
 
-static inline bool prot_is_ec(const struct prot_group *g)
+static inline const struct prot_policy *prot_policy(const struct prot_group *g)
 {
-	return g->cfg.level == PROT_EC;
+	return prot_level(g->cfg.level)->policy;
 }
 
 static inline u64 prot_live(const struct prot_group *g)
@@ -152,8 +153,10 @@ static inline bool prot_enough(const struct prot_group *g)
 }
 
 /* group.c */
+u32 prot_take(u64 *end, u64 count, u32 each);
+u64 prot_region_span(const struct prot_group *g, u64 addr);
 void prot_unlock(struct prot_group *g, struct prot_gop *op);
-void prot_phase(struct prot_group *g, struct prot_gop *op, enum prot_phase phase);
+void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase);
 void prot_ready(struct prot_group *g, struct prot_gop *op);
 void prot_ready_all(struct prot_group *g);
 void prot_end(struct prot_group *g, struct prot_gop *op, int err);
@@ -182,12 +185,14 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev);
 /* bitmap.c */
 void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region);
 void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap);
+bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev);
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev);
 void prot_bitmap_result(struct prot_group *g, u32 member, int err);
 bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev);
 bool prot_bitmap_settled(const struct prot_group *g);
 void prot_bitmap_forget(struct prot_group *g, u32 member);
 bool prot_bitmap_has(struct prot_group *g, u32 member);
+void prot_bitmap_clear(struct prot_group *g);
 bool prot_missed_durable(const struct prot_group *g, u32 region);
 
 /* region.c */
@@ -202,31 +207,5 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length);
 bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length);
-
-/* ec.c, and what it calls; for groups of level PROT_EC */
-bool prot_ec_config_ok(const struct prot_group_config *c);
-u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
-void prot_ec_arrange(struct prot_shape *h, const struct prot_group_config *c);
-void prot_ec_init(struct prot_group *g);
-u64 prot_ec_span(const struct prot_group *g, u64 addr);
-void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
-void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
-void prot_ec_repaired(struct prot_group *g);
-bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
-		      const struct prot_gop *b);
-bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
-void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
-void prot_ec_strike(struct prot_group *g, u64 left);
-void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
-bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);
-void prot_ec_meta_result(struct prot_group *g, u32 member, int err);
-bool prot_ec_barrier(struct prot_group *g);
-void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
-void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
-
-/* mirror.c */
-void prot_mirror_stop(struct prot_group *g, struct prot_gop *op);
-bool prot_mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
-void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 
 #endif

@@ -82,16 +82,8 @@ static void stop(struct prot_group *g)
 /* Whatever may be in flight is missed by the member of this slot. */
 static void miss_unfinished(struct prot_group *g, u32 slot)
 {
-	u32 i;
-
-	for (i = 0; i < g->shape.nr_regions; i++) {
-		struct prot_region *r = prot_region(g, i);
-
-		if ((r->flags & PROT_R_INTENT || r->durable) && !PROT_MUTANT(MISSED_EMPTY))
-			prot_region_miss(g, i, slot);
-	}
-	if (prot_is_ec(g))
-		prot_ec_miss_unfinished(g, slot);
+	if (!PROT_MUTANT(MISSED_EMPTY))
+		prot_policy(g)->miss_unfinished(g, slot);
 	prot_bitmap_touch_all(g, PROT_MISSED + slot);
 }
 
@@ -104,10 +96,8 @@ static void strike(struct prot_group *g, u64 left)
 	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->durable &= ~left;
 	g->sync.copies &= ~left;
-	g->taken &= ~left;
-	g->bumped &= ~left;
-	if (prot_is_ec(g))
-		prot_ec_strike(g, left);
+	if (prot_policy(g)->strike)
+		prot_policy(g)->strike(g, left);
 	prot_ready_all(g);
 }
 
@@ -257,6 +247,7 @@ static bool tell(struct prot_event *ev, u8 kind, u64 members)
 /* What there is to report to the caller about members and the group. */
 bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 {
+	const struct prot_policy *policy = prot_policy(g);
 	u64 ask = g->failed & ~g->asked;
 	u32 i;
 
@@ -275,7 +266,7 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 	}
 	for (i = 0; i < g->cfg.width; i++)
 		if (g->promoting & ~g->told & PROT_BIT(i) && prot_bitmap_has(g, i) &&
-		    (!prot_is_ec(g) || g->taken >> i & 1)) {
+		    (!policy->may_join || policy->may_join(g, i))) {
 			g->told |= PROT_BIT(i);
 			return tell(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
 		}

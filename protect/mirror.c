@@ -20,6 +20,45 @@
 
 #include "protect/group_priv.h"
 
+/*
+ * Life of an op:
+ *
+ *   LOCK -+-------------> WRITE
+ *         +-------------> READ
+ *         '-> BUF -> SYNC_READ -> SYNC_WRITE -.
+ *             | ^------next chunk-------------+
+ *             |                               'READ  (M5)
+ *             '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
+ *
+ * A read that fails on one member is served by the others, and the scrub's op goes
+ * to these rows next: what cannot be read there is rewritten. A member that does
+ * not take that either has failed. Where several members cannot read, each another
+ * row, a request begins again once its rows were repaired one by one.
+ */
+enum {
+	PROT_P_MIRROR_READ = PROT_P_LEVEL,
+	PROT_P_MIRROR_WRITE,
+	PROT_P_MIRROR_SYNC_READ,	/* reads what copies are to agree on */
+	PROT_P_MIRROR_SYNC_WRITE,
+	PROT_P_MIRROR_SCRUB_READ,	/* reads the trusted copy, ... */
+	PROT_P_MIRROR_SCRUB_PEER,	/* ... another one, ... */
+	PROT_P_MIRROR_SCRUB_FIX,	/* ... and makes it equal */
+	PROT_P_MIRROR_END
+};
+
+static const u32 mirror_phases[PROT_P_MIRROR_END] = {
+	[PROT_P_LOCK] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(MIRROR_READ) |
+			PROT_TO(MIRROR_WRITE),
+	[PROT_P_BUF] = PROT_TO(MIRROR_SYNC_READ) | PROT_TO(MIRROR_SCRUB_READ) |
+		       PROT_TO(MIRROR_READ),
+	[PROT_P_MIRROR_READ] = PROT_TO(LOCK),
+	[PROT_P_MIRROR_SYNC_READ] = PROT_TO(MIRROR_SYNC_WRITE) | PROT_TO(LOCK),
+	[PROT_P_MIRROR_SYNC_WRITE] = PROT_TO(MIRROR_SYNC_READ) | PROT_TO(MIRROR_READ),
+	[PROT_P_MIRROR_SCRUB_READ] = PROT_TO(MIRROR_SCRUB_PEER),
+	[PROT_P_MIRROR_SCRUB_PEER] = PROT_TO(MIRROR_SCRUB_PEER) | PROT_TO(MIRROR_SCRUB_FIX),
+	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_PEER),
+};
+
 /* The copy to read: a sequential run stays, else the shortest queue. */
 static int pick_source(const struct prot_group *g, const struct prot_gop *op)
 {
@@ -87,7 +126,7 @@ static void begin_write(struct prot_group *g, struct prot_gop *op)
 		prot_region_flag(g, region, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, region);
 	}
-	prot_phase(g, op, PROT_P_WRITE);
+	prot_phase(g, op, PROT_P_MIRROR_WRITE);
 }
 
 static void end_write(struct prot_group *g, struct prot_gop *op)
@@ -102,7 +141,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ)
 		begin_write(g, op);
 	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
-		prot_phase(g, op, PROT_P_READ);
+		prot_phase(g, op, PROT_P_MIRROR_READ);
 	else if (op->purpose == PROT_FOR_SCRUB && scrub_skips(g, op))
 		prot_end(g, op, 0);
 	else
@@ -113,11 +152,11 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 {
 	op->chunk = chunk(g, op);
 	if (op->purpose == PROT_FOR_SCRUB)
-		prot_phase(g, op, PROT_P_SCRUB_READ);
+		prot_phase(g, op, PROT_P_MIRROR_SCRUB_READ);
 	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
-		prot_phase(g, op, PROT_P_READ);	/* it was synced while this waited */
+		prot_phase(g, op, PROT_P_MIRROR_READ);	/* it was synced while this waited */
 	else
-		prot_phase(g, op, PROT_P_SYNC_READ);
+		prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
 /* Members that a chunk is copied to, once it was read from @src. */
@@ -181,7 +220,7 @@ static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 
 	g->load[src]++;
 	g->last[src] = addr + length;
 	prot_io_fill(g, op, src, PROT_READ, addr, length, ev);
-	if (op->phase != PROT_P_READ)
+	if (op->phase != PROT_P_MIRROR_READ)
 		private_run(ev, op->buf);
 	return true;
 }
@@ -196,7 +235,7 @@ static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_e
 		if (!(to >> i & 1) || !bit_allows(g, op, i))
 			continue;
 		op->sent |= PROT_BIT(i);
-		if (op->phase == PROT_P_WRITE) {
+		if (op->phase == PROT_P_MIRROR_WRITE) {
 			prot_io_fill(g, op, i, op->kind, op->addr, op->length, ev);
 		} else {
 			prot_io_fill(g, op, i, PROT_WRITE, op->addr + op->pos, op->chunk, ev);
@@ -229,12 +268,12 @@ static void chunk_done(struct prot_group *g, struct prot_gop *op)
 			prot_end(g, op, 0);
 		} else {
 			prot_buf_put(g, op);
-			prot_phase(g, op, PROT_P_READ);
+			prot_phase(g, op, PROT_P_MIRROR_READ);
 		}
 		return;
 	}
 	op->chunk = chunk(g, op);
-	prot_phase(g, op, PROT_P_SYNC_READ);
+	prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
 /* The next copy that the scrub has not checked. */
@@ -260,7 +299,7 @@ static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	if (op->sent)
 		return false;
 	if (!(prot_live(g) >> op->src & 1)) {
-		prot_phase(g, op, PROT_P_SCRUB_PEER);
+		prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
 		return false;
 	}
 	op->sent = PROT_BIT(op->src);
@@ -269,15 +308,14 @@ static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	return true;
 }
 
-/* The group has stopped, and nothing of @op is in flight. */
-void prot_mirror_stop(struct prot_group *g, struct prot_gop *op)
+static void mirror_stop(struct prot_group *g, struct prot_gop *op)
 {
-	if (op->phase == PROT_P_WRITE)
-		end_write(g, op);
+	if (op->phase == PROT_P_MIRROR_WRITE)
+		prot_region(g, prot_region_of(g, op->addr))->users--;
+	prot_end(g, op, -EIO);
 }
 
-/* Start an I/O of @op if it has one to start, or go on to its next phase. */
-bool prot_mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	switch (op->phase) {
 	case PROT_P_LOCK:
@@ -288,26 +326,26 @@ bool prot_mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_eve
 		if (prot_buf_get(g, op))
 			got_buffer(g, op);
 		return false;
-	case PROT_P_READ:
-	case PROT_P_SCRUB_READ:
+	case PROT_P_MIRROR_READ:
+	case PROT_P_MIRROR_SCRUB_READ:
 		return start_read(g, op, op->addr, op->length, ev);
-	case PROT_P_SYNC_READ:
+	case PROT_P_MIRROR_SYNC_READ:
 		return start_read(g, op, op->addr + op->pos, op->chunk, ev);
-	case PROT_P_WRITE:
+	case PROT_P_MIRROR_WRITE:
 		if (start_write(g, op, ev))
 			return true;
 		if (written(g, op))
 			end_write(g, op);
 		return false;
-	case PROT_P_SYNC_WRITE:
+	case PROT_P_MIRROR_SYNC_WRITE:
 		if (start_write(g, op, ev))
 			return true;
 		if (written(g, op))
 			chunk_done(g, op);
 		return false;
-	case PROT_P_SCRUB_PEER:
+	case PROT_P_MIRROR_SCRUB_PEER:
 		return scrub_peer(g, op, ev);
-	case PROT_P_SCRUB_FIX:
+	case PROT_P_MIRROR_SCRUB_FIX:
 		return scrub_fix(g, op, ev);
 	default:
 		return false;
@@ -318,7 +356,7 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 {
 	g->load[member]--;
 	if (err) {
-		if (op->phase == PROT_P_SYNC_READ)
+		if (op->phase == PROT_P_MIRROR_SYNC_READ)
 			prot_repair_note(g, op, op->addr + op->pos, op->chunk);
 		else
 			prot_repair_note(g, op, op->addr, op->length);
@@ -328,16 +366,16 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 		return;
 	}
 	switch (op->phase) {
-	case PROT_P_READ:
+	case PROT_P_MIRROR_READ:
 		prot_end(g, op, 0);
 		break;
-	case PROT_P_SYNC_READ:
-		prot_phase(g, op, PROT_P_SYNC_WRITE);
+	case PROT_P_MIRROR_SYNC_READ:
+		prot_phase(g, op, PROT_P_MIRROR_SYNC_WRITE);
 		op->targets = sync_targets(g, op);
 		break;
 	default:
 		op->tried = PROT_BIT(member);
-		prot_phase(g, op, PROT_P_SCRUB_PEER);
+		prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
 	}
 }
 
@@ -353,7 +391,7 @@ static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	op->ended = 0;
 	if (err) {
 		g->rewritten++;
-		prot_phase(g, op, PROT_P_SCRUB_FIX);
+		prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
 		return;
 	}
 	for (i = 0; i < op->length; i += g->cfg.lba)
@@ -362,28 +400,104 @@ static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	if (!bad)
 		return;
 	g->mismatches += bad;
-	prot_phase(g, op, PROT_P_SCRUB_FIX);
+	prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
 }
 
-void prot_mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
 {
 	switch (op->phase) {
-	case PROT_P_READ:
-	case PROT_P_SYNC_READ:
-	case PROT_P_SCRUB_READ:
+	case PROT_P_MIRROR_READ:
+	case PROT_P_MIRROR_SYNC_READ:
+	case PROT_P_MIRROR_SCRUB_READ:
 		read_result(g, op, member, err);
 		break;
-	case PROT_P_SCRUB_PEER:
+	case PROT_P_MIRROR_SCRUB_PEER:
 		peer_result(g, op, member, err);
 		break;
-	case PROT_P_SCRUB_FIX:
+	case PROT_P_MIRROR_SCRUB_FIX:
 		if (err)
 			prot_member_failed(g, member);
-		if (op->phase == PROT_P_SCRUB_FIX)
-			prot_phase(g, op, PROT_P_SCRUB_PEER);
+		if (op->phase == PROT_P_MIRROR_SCRUB_FIX)
+			prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
 		break;
 	default:
 		if (err)
 			prot_member_failed(g, member);
 	}
 }
+
+static void mirror_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+{
+	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
+				      prot_region_span(g, addr)));
+}
+
+/* A write in flight has its intent bit set, or no longer clear on all copies. */
+static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
+{
+	u32 i;
+
+	for (i = 0; i < g->shape.nr_regions; i++)
+		if (prot_region(g, i)->flags & PROT_R_INTENT || prot_region(g, i)->durable)
+			prot_region_miss(g, i, slot);
+}
+
+static bool mirror_config_ok(const struct prot_group_config *c)
+{
+	return c->width >= 2 && c->width <= PROT_COPIES_MAX && c->buf_bytes &&
+	       !(c->buf_bytes & (c->lba - 1)) && c->buf_bytes <= PROT_REQUEST_MAX;
+}
+
+static const struct prot_policy mirror_policy = {
+	.phases = mirror_phases,
+	.nr_absent = PROT_ABSENT_MAX,	/* of the format, whatever the width */
+	.intent = true,
+	.config_ok = mirror_config_ok,
+	.span = prot_region_span,
+	.start = prot_start,
+	.start_rows = mirror_start_rows,
+	.step = mirror_step,
+	.result = mirror_result,
+	.stop = mirror_stop,
+	.meta_next = prot_bitmap_attach,
+	.miss_unfinished = mirror_miss_unfinished,
+	.idle = prot_bitmap_clear,
+};
+
+static const char *check_copies(struct prot_segment *s)
+{
+	if (s->parity)
+		return "a mirror has no parity";
+	if (s->data < 2 || s->data > PROT_COPIES_MAX)
+		return "a mirror has 2 to 4 copies";
+	s->width = s->data;
+	return NULL;
+}
+
+static const char *mirror_check(struct prot_segment *s)
+{
+	if (s->groups != 1)
+		return "mirror is one group of copies; raid10 is more";
+	return check_copies(s);
+}
+
+static const char *raid10_check(struct prot_segment *s)
+{
+	if (s->groups < 2)
+		return "raid10 has at least two groups of copies";
+	return check_copies(s);
+}
+
+const struct prot_level_ops prot_mirror_ops = {
+	.name = "mirror",
+	.check = mirror_check,
+	.next = prot_stripe_next,
+	.policy = &mirror_policy,
+};
+
+const struct prot_level_ops prot_raid10_ops = {
+	.name = "raid10",
+	.check = raid10_check,
+	.next = prot_stripe_next,
+	.policy = &mirror_policy,
+};

@@ -14,19 +14,6 @@
 #include "protect/mutant.h"
 #include "protect/prot.h"
 
-const struct prot_level_ops *prot_level(unsigned int level)
-{
-	static const struct prot_level_ops *const levels[PROT_LEVELS] = {
-		[PROT_LINEAR] = &prot_linear_ops,
-		[PROT_STRIPE] = &prot_stripe_ops,
-		[PROT_MIRROR] = &prot_mirror_ops,
-		[PROT_RAID10] = &prot_raid10_ops,
-		[PROT_EC] = &prot_ec_ops,
-	};
-
-	return level < PROT_LEVELS ? levels[level] : NULL;
-}
-
 static void begin_part(struct prot_op *op, const struct prot_layout *l)
 {
 	const struct prot_segment *s = prot_segments(l) + op->segment;

@@ -154,6 +154,8 @@ struct prot_op {
 	u8	flags;
 };
 
+struct prot_policy;
+
 /**
  * struct prot_level_ops - a level; one file each, linear.c the shortest
  * @name: human-readable
@@ -161,12 +163,14 @@ struct prot_op {
  *	@width and @unit is not one group of one member a column
  * @next: the next I/O of the part in hand, into @io and @runs; false when the
  *	part has no more
+ * @policy: what its groups do; NULL where @width is 1
  */
 struct prot_level_ops {
 	const char *name;
 	const char *(*check)(struct prot_segment *s);
 	bool (*next)(struct prot_op *op, const struct prot_layout *l,
 		     struct prot_io *io, struct prot_run *runs);
+	const struct prot_policy *policy;
 };
 
 /* The table of levels, NULL where there is none of that number. */

@@ -10,6 +10,18 @@
  * the units 3 and 6, column 1 the units 4 and 7. What a column gets is one run
  * of its member (rows follow each other there) and several runs of the
  * request, `columns` units apart.
+ *
+ * The groups of redundant levels are dealt rows in the same way, a unit being what
+ * one group holds of a row: a strip (mirror, raid10), or K strips (ec):
+ *
+ *   ec:4+2 over 12 drives, strips of 64k: two groups, a unit is 256k
+ *
+ *   volume    0     256k   512k   768k   1m
+ *             | g0   | g1   | g0   | g1   |
+ *   of g0     0 .. 256k     256k .. 512k
+ *
+ * A group's I/O is addressed in the group's own bytes: 0 is the first that it
+ * holds of the segment, and @member is the index of its first place.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>

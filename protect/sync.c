@@ -91,11 +91,7 @@ static bool promote(struct prot_group *g)
 static void start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
 {
 	op->flags = 0;
-	if (prot_is_ec(g))
-		prot_ec_start_rows(g, op, addr, narrow);
-	else
-		prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
-					      prot_group_span(g, addr)));
+	prot_policy(g)->start_rows(g, op, addr, narrow);
 }
 
 static void start_chunk(struct prot_group *g)
@@ -215,8 +211,8 @@ void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op)
 		prot_repair_rows(g, op->addr, op->length);
 	if (g->repairing) {
 		g->repairing = 0;
-		if (!g->repairs && prot_is_ec(g))
-			prot_ec_repaired(g);
+		if (!g->repairs && prot_policy(g)->repaired)
+			prot_policy(g)->repaired(g);
 		return;
 	}
 	g->scrub_pos = op->addr + op->length;

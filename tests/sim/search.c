@@ -441,7 +441,7 @@ static int by_itself(const struct sim_world *w, const struct sim_io *io)
 	if (io->tag & PROT_TAG_META)
 		return 1;
 	return w->cfg.slots > 2 &&
-	       prot_gop(g, io->tag >> PROT_TAG_SHIFT)->phase == PROT_P_PLACE;
+	       prot_gop(g, io->tag >> PROT_TAG_SHIFT)->phase == PROT_P_EC_PLACE;
 }
 
 /* Whether the n-th I/O that is answered is one that ends by itself. */

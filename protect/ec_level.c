@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ec as a level: its shape, its memory, its phases, its table. */
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+
+#include "protect/ec_priv.h"
+
+static const u32 ec_phases[PROT_P_EC_END] = {
+	[PROT_P_LOCK] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED),
+	[PROT_P_BUF] = PROT_TO(EC_COPY) | PROT_TO(EC_GATHER) | PROT_TO(EC_CODEC) |
+		       PROT_TO(EC_TXID) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED) |
+		       PROT_TO(EC_REPAIR),
+	[PROT_P_EC_READ] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(EC_GATHER) | PROT_TO(EC_REPAIR),
+	[PROT_P_EC_COPY] = PROT_TO(EC_GATHER) | PROT_TO(EC_CODEC) | PROT_TO(EC_TXID) |
+			   PROT_TO(EC_READ) | PROT_TO(EC_REPAIR),
+	[PROT_P_EC_GATHER] = PROT_TO(EC_GATHER) | PROT_TO(EC_CODEC) | PROT_TO(EC_TXID) |
+			     PROT_TO(EC_READ) | PROT_TO(EC_REPAIR),
+	[PROT_P_EC_CODEC] = PROT_TO(EC_COPY) | PROT_TO(EC_TXID) | PROT_TO(EC_PLACE),
+	[PROT_P_EC_TXID] = PROT_TO(EC_RECORD) | PROT_TO(EC_PLACE),
+	[PROT_P_EC_RECORD] = PROT_TO(EC_PLACE),
+	[PROT_P_EC_PLACE] = PROT_TO(EC_RETIRE),
+	[PROT_P_EC_JOINED] = PROT_TO(LOCK),
+	[PROT_P_EC_REPAIR] = PROT_TO(LOCK),
+};
+
+static bool ec_config_ok(const struct prot_group_config *c)
+{
+	return c->k >= 2 && c->k <= PROT_DATA_MAX && c->m >= 1 && c->m <= PROT_PARITY_MAX &&
+	       c->width == c->k + c->m && is_power_of_2(c->strip) && c->strip >= c->lba &&
+	       c->strip <= PROT_STRIP_MAX && c->region >= c->strip &&
+	       !(c->bytes & (c->strip - 1)) && is_power_of_2(c->slot_bytes) &&
+	       c->slot_bytes >= c->lba && c->slot_bytes <= PROT_STRIP_MAX &&
+	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
+	       c->rings && c->rings <= PROT_RINGS_MAX &&
+	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
+	       c->ops > PROT_OP_BARRIER + 1;
+}
+
+static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, u64 *end)
+{
+	h->data = c->k;
+	h->bucket_shift = ilog2(c->strip);
+	h->window = min(c->strip, c->slot_bytes);
+	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
+	h->meta_buf_bytes = c->lba + c->slot_bytes;
+	h->first_op = PROT_OP_BARRIER + 1;
+	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
+	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
+	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
+	h->off_txs = prot_take(end, (u64)c->rings * c->slots, sizeof(struct prot_tx));
+}
+
+static void ec_init(struct prot_group *g)
+{
+	g->ec_stage = g->cfg.fresh ? PROT_EC_MISS : PROT_EC_ATTACH;
+	g->attach = max_t(u64, g->cfg.attach, 1);
+	prot_ec_rings_reset(g);
+}
+
+static bool ec_may_join(const struct prot_group *g, u32 member)
+{
+	return g->taken >> member & 1;
+}
+
+static void ec_idle(struct prot_group *g)
+{
+	g->barriers = 1;
+}
+
+static const struct prot_policy ec_policy = {
+	.phases = ec_phases,
+	.config_ok = ec_config_ok,
+	.arrange = ec_arrange,
+	.meta_bytes = prot_ec_ring_bytes,
+	.init = ec_init,
+	.span = prot_ec_span,
+	.start = prot_ec_start,
+	.start_rows = prot_ec_start_rows,
+	.conflict = prot_ec_conflict,
+	.step = prot_ec_step,
+	.result = prot_ec_result,
+	.stop = prot_ec_stop,
+	.meta_next = prot_ec_meta_next,
+	.meta_result = prot_ec_meta_result,
+	.strike = prot_ec_strike,
+	.miss_unfinished = prot_ec_miss_unfinished,
+	.may_join = ec_may_join,
+	.repaired = prot_ec_repaired,
+	.idle = ec_idle,
+	.background = prot_ec_barrier,
+};
+
+static const char *ec_check(struct prot_segment *s)
+{
+	if (s->data < 2 || s->data > PROT_DATA_MAX)
+		return "ec has 2 to 32 data members in a group";
+	if (!s->parity || s->parity > PROT_PARITY_MAX)
+		return "ec has 1 to 4 parity members in a group";
+	s->width = s->data + s->parity;
+	s->unit = s->strip * s->data;
+	return NULL;
+}
+
+const struct prot_level_ops prot_ec_ops = {
+	.name = "ec",
+	.check = ec_check,
+	.next = prot_stripe_next,
+	.policy = &ec_policy,
+};

@@ -8,6 +8,10 @@ UNIT_LIBS_codec  := $(if $(CODEC_X86),-lisal)
 $(BUILD)/unit/test_codec: $(UNIT_EXTRA_codec)
 $(foreach f,$(CODEC_X86),$(eval $(BUILD)/unit/obj/$(f:.c=.o): SANITIZE += $(call codec_flags,$(f))))
 
+# A level of its own, before the table of levels.
+UNIT_CFLAGS_prot_level := -Wl,--wrap=prot_level
+S390X_SKIP += tests/unit/test_prot_level.c
+
 # meshd's links: threads, sockets and TLS, with the rest of meshd left out.
 LINK_SRC  := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c
 LINK_OBJ  := $(LINK_SRC:%.c=$(BUILD)/unit/obj/%.o)

@@ -18,6 +18,8 @@
 
 #include <linux/types.h>
 
+#include "driver/uapi/meshblk.h"
+
 #define PROT_SEGMENTS_MAX	16384U
 #define PROT_PLACES_MAX		65536U
 #define PROT_MEMBERS_MAX	4096U
@@ -29,13 +31,13 @@
 #define PROT_WIDTH_MAX		(PROT_DATA_MAX + PROT_PARITY_MAX)
 #define PROT_SIZE_MAX		0x7fffffffffffffffULL	/* bytes, an loff_t */
 
-/* Numbers as in the netlink UAPI and in layout records. */
+/* The netlink interface has the numbers. */
 enum prot_level {
-	PROT_LINEAR	= 1,	/* 1 group of 1 */
-	PROT_STRIPE	= 2,	/* groups x data columns of one member each */
-	PROT_MIRROR	= 3,	/* 1 group of @data copies */
-	PROT_RAID10	= 4,	/* @groups of @data copies */
-	PROT_EC		= 5,	/* @groups of @data + @parity */
+	PROT_LINEAR = MESHBLK_LEVEL_LINEAR,	/* 1 group of 1 */
+	PROT_STRIPE = MESHBLK_LEVEL_STRIPE,	/* groups x data columns of one member each */
+	PROT_MIRROR = MESHBLK_LEVEL_MIRROR,	/* 1 group of @data copies */
+	PROT_RAID10 = MESHBLK_LEVEL_RAID10,	/* @groups of @data copies */
+	PROT_EC = MESHBLK_LEVEL_EC,		/* @groups of @data + @parity */
 	PROT_LEVELS
 };
 

@@ -122,6 +122,7 @@ enum meshblk_segment_attr {
 
 #define MESHBLK_G_MAX (__MESHBLK_G_MAX - 1)
 
+/* The numbers are in layout records, too. */
 enum meshblk_level {
 	MESHBLK_LEVEL_LINEAR = 1,
 	MESHBLK_LEVEL_STRIPE = 2,

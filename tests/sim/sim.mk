@@ -17,7 +17,7 @@ SIM_PURE    += ec ec_level ec_plan ec_rows ec_codec ec_ring ec_recover codec cod
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c)
 SIM_MAIN    := tests/sim/main.c tests/sim/story.c
-SIM_HDR     := $(wildcard protect/*.h tests/sim/*.h userspace/shim/*/*.h)
+SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
 $(BUILD)/sim/sim: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)

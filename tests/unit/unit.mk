@@ -9,7 +9,7 @@ UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PURE_SRC  := $(patsubst %.o,%.c,$(pure-protect) $(pure-rdda) $(pure-target) $(pure-driver))
 FMT_SRC   := $(wildcard userspace/format/*.c)
-PURE_HDR  := $(wildcard driver/states.h rdda/*.h rdda/target/state.h protect/*.h userspace/format/*.h userspace/shim/*/*.h)
+PURE_HDR  := $(wildcard driver/states.h driver/uapi/*.h rdda/*.h rdda/target/state.h protect/*.h userspace/format/*.h userspace/shim/*/*.h)
 
 UNIT_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -Werror -DPROT_COUNT -Iuserspace/shim -I.
 SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -16,6 +16,7 @@
 
 #include <linux/types.h>
 
+#include "driver/uapi/meshblk.h"
 #include "userspace/format/uuid.h"
 
 #define LAYOUT_MAGIC		0x4c4f564853454d42ULL	/* "BMESHVOL" */
@@ -98,10 +99,10 @@ _Static_assert(sizeof(struct layout_disk_ref) == 16, "layout reference");
 	LAYOUT_REFS_MAX * sizeof(struct layout_disk_ref))
 _Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
 
-/* The levels are the kernel interface's, by number. */
+/* The netlink interface has the numbers. */
 enum layout_level {
-	LAYOUT_LINEAR = 1,
-	LAYOUT_STRIPE = 2,
+	LAYOUT_LINEAR = MESHBLK_LEVEL_LINEAR,
+	LAYOUT_STRIPE = MESHBLK_LEVEL_STRIPE,
 };
 
 /* What no two members of a segment shared when their drives were chosen. */

@@ -207,6 +207,15 @@ static bool loaded(const struct prot_group *g)
 	return true;
 }
 
+/* @member lacks the intent bit of a region that another one has: that is written first. */
+static void add_bit(struct prot_group *g, u32 member, u32 region)
+{
+	if (PROT_MUTANT(NO_UNION))
+		prot_region(g, region)->durable |= PROT_BIT(member);
+	else
+		holds(g, member, PROT_INTENT, prot_block_of(g, region), 0);
+}
+
 /* What was read becomes the union of it, and that goes to all copies first. */
 static void unite(struct prot_group *g)
 {
@@ -226,14 +235,9 @@ static void unite(struct prot_group *g)
 			prot_region_flag(g, j, PROT_R_UNSYNCED);
 		if (!PROT_MUTANT(NO_MISS))
 			prot_mark_missed(g, j, 0);
-		for (i = 0; i < g->cfg.width; i++) {
-			if (!(g->in_sync >> i & 1) || r->durable >> i & 1)
-				continue;
-			if (PROT_MUTANT(NO_UNION))
-				r->durable |= PROT_BIT(i);
-			else
-				holds(g, i, PROT_INTENT, prot_block_of(g, j), 0);
-		}
+		for (i = 0; i < g->cfg.width; i++)
+			if (g->in_sync & ~r->durable & PROT_BIT(i))
+				add_bit(g, i, j);
 	}
 	g->state = PROT_G_UNITING;
 }
@@ -289,20 +293,27 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	return false;
 }
 
+/* Whether the block that was read is this one, of this absence. */
+static bool block_valid(const struct prot_group *g, const struct prot_bitmap_hdr *h, u32 member,
+			u32 bitmap, u32 block)
+{
+	struct prot_bitmap_hdr want;
+
+	fill_header(g, &want, member, bitmap, block);
+	if (PROT_MUTANT(OLD_MISSED)) {
+		want.epoch = h->epoch;
+		memcpy(want.uuid, h->uuid, PROT_UUID_LEN);
+	}
+	return PROT_MUTANT(NO_SUM) || !prot_bitmap_check(h, g->cfg.lba, &g->cfg.owner, &want);
+}
+
 /* A block was read while LOADING; one that is not valid counts as all ones. */
 static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
-	struct prot_bitmap_hdr want;
-	bool valid;
+	bool valid = block_valid(g, mem, member, bitmap, block);
 
-	fill_header(g, &want, member, bitmap, block);
-	if (PROT_MUTANT(OLD_MISSED)) {
-		want.epoch = ((struct prot_bitmap_hdr *)mem)->epoch;
-		memcpy(want.uuid, ((struct prot_bitmap_hdr *)mem)->uuid, PROT_UUID_LEN);
-	}
-	valid = PROT_MUTANT(NO_SUM) || !prot_bitmap_check(mem, g->cfg.lba, &g->cfg.owner, &want);
 	if (PROT_MUTANT(UNION_ONE) && bitmap == PROT_INTENT && member != prot_lowest(g->in_sync))
 		return;
 	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
@@ -368,6 +379,13 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 		wake_block(g, m->block);
 }
 
+/* No write uses the region, and what it missed is known without the intent bit. */
+static bool may_clear(struct prot_group *g, u32 region)
+{
+	return (!prot_region(g, region)->users || PROT_MUTANT(CLEAR_BUSY)) &&
+	       (prot_missed_durable(g, region) || PROT_MUTANT(MISSED_LATE));
+}
+
 /* What no write is using needs no intent bit any more. */
 void prot_bitmap_clear(struct prot_group *g)
 {
@@ -377,9 +395,7 @@ void prot_bitmap_clear(struct prot_group *g)
 		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
 		if (i == PROT_SET_NONE)
 			return;
-		if (prot_region(g, i)->users && !PROT_MUTANT(CLEAR_BUSY))
-			continue;
-		if (!prot_missed_durable(g, i) && !PROT_MUTANT(MISSED_LATE))
+		if (!may_clear(g, i))
 			continue;
 		prot_region_unflag(g, i, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, i);

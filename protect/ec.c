@@ -578,6 +578,22 @@ static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 
 	return now;
 }
 
+/* That members which are out miss these rows will be known after a crash. */
+static bool missed_known(const struct prot_group *g, const struct prot_gop *op)
+{
+	return prot_missed_durable(g, prot_region_of(g, op->addr)) || PROT_MUTANT(EC_MISSED_LATE);
+}
+
+/* In place on all of @to, by this op or a later one. */
+static bool all_placed(const struct prot_group *g, const struct prot_gop *op, u64 to)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	to = prot_ec_must_have(g, to);
+	return !(op->sent & ~op->ended) && !(e->over & to) &&
+	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
+}
+
 static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -591,14 +607,10 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	}
 	left = place_now(g, op, to);
 	/* only the bit says that members that are out miss this */
-	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !PROT_MUTANT(EC_MISSED_LATE) &&
-	    !prot_missed_durable(g, prot_region_of(g, op->addr)))
+	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !missed_known(g, op))
 		return false;
 	if (!left) {
-		if (PROT_MUTANT(EC_GATE_NO_EPOCH))
-			to &= ~g->failed;
-		if (!(op->sent & ~op->ended) && !(e->over & to) &&
-		    (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB))
+		if (all_placed(g, op, to))
 			placed(g, op);
 		return false;
 	}
@@ -621,7 +633,7 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 
 static void retire(struct prot_group *g, struct prot_gop *op)
 {
-	if (!prot_missed_durable(g, prot_region_of(g, op->addr)) && !PROT_MUTANT(EC_MISSED_LATE))
+	if (!missed_known(g, op))
 		return;
 	prot_ec_retire(g, op);
 	ec_end(g, op, 0);
@@ -671,6 +683,19 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	}
 }
 
+/* The data once more, parity as it is. */
+static void copy_again(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	e->copied = 0;
+	e->copying = 0;
+	e->want = 0;
+	e->lost = 0;
+	e->gather = 1;
+	prot_phase(g, op, PROT_P_EC_COPY);
+}
+
 static void work_done(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -689,12 +714,7 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 		e->copied = 0;
 		prot_phase(g, op, PROT_P_EC_COPY);
 	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
-		e->copied = 0;		/* the data once more, parity as it is */
-		e->copying = 0;
-		e->want = 0;
-		e->lost = 0;
-		e->gather = 1;
-		prot_phase(g, op, PROT_P_EC_COPY);
+		copy_again(g, op);
 	} else {
 		prot_phase(g, op, PROT_P_EC_TXID);
 	}
@@ -723,6 +743,14 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	}
 }
 
+static void leave_out_parity(const struct prot_group *g, struct prot_ecop *e, u64 left)
+{
+	u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts & ~left;
+
+	e->parts &= ~parity;
+	e->holders &= ~parity;
+}
+
 /* These members are out by a committed epoch, or joined and failed. */
 void prot_ec_strike(struct prot_group *g, u64 left)
 {
@@ -736,13 +764,8 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 
 		if (op->phase == PROT_P_FREE)
 			continue;
-		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_EC_RECORD) {
-			u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts;
-
-			parity &= ~left;
-			e->parts &= ~parity;
-			e->holders &= ~parity;
-		}
+		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_EC_RECORD)
+			leave_out_parity(g, e, left);
 		e->holders &= ~left;
 		e->parts &= ~left;
 		e->joins &= ~left;

@@ -318,6 +318,7 @@ u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/*
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);
+u64 prot_ec_must_have(const struct prot_group *g, u64 members);
 bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_gated(struct prot_group *g, struct prot_gop *op);
 void prot_ec_retire(struct prot_group *g, struct prot_gop *op);

@@ -267,6 +267,31 @@ static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 	}
 }
 
+/* A number that no record has, found or to be found. */
+static u64 new_attach(const struct prot_group *g)
+{
+	if (PROT_MUTANT(EC_NO_BUMP))
+		return max_t(u64, g->attach, 1);
+	return max_t(u64, g->cfg.attach, g->cfg.fresh ? 1 : g->attach + 1);
+}
+
+/* Members that need not be told: none. */
+static u64 bump_spares(const struct prot_group *g)
+{
+	if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)
+		return g->in_sync;
+	return PROT_MUTANT(EC_BUMP_ONE) ? g->in_sync & ~PROT_BIT(prot_lowest(g->in_sync)) : 0;
+}
+
+/* Reads are served while the bump is in flight. */
+static void serve_early(struct prot_group *g)
+{
+	g->state = PROT_G_SERVING;
+	g->draining = 1;
+	g->bump = 1;
+	g->bumping = g->in_sync;
+}
+
 /* All members are through. */
 static void stage_over(struct prot_group *g)
 {
@@ -284,11 +309,10 @@ static void stage_over(struct prot_group *g)
 		g->state = PROT_G_UNITING;
 		break;
 	case PROT_EC_MISS:
-		if (!PROT_MUTANT(EC_NO_BUMP))
-			g->attach = max(g->cfg.attach, g->cfg.fresh ? 1 : g->attach + 1);
-		if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)
-			g->bumped = g->in_sync;
-		g->attach = max_t(u64, g->attach, 1);
+		g->attach = new_attach(g);
+		g->bumped = bump_spares(g);
+		if (PROT_MUTANT(EC_NO_ERASE))
+			serve_early(g);
 		break;
 	case PROT_EC_BUMP:
 		prot_ec_rings_reset(g);
@@ -296,15 +320,6 @@ static void stage_over(struct prot_group *g)
 		g->state = PROT_G_SERVING;
 		break;
 	}
-	if (g->ec_stage == PROT_EC_MISS && PROT_MUTANT(EC_NO_ERASE)) {
-		/* reads are served while the bump is in flight */
-		g->state = PROT_G_SERVING;
-		g->draining = 1;
-		g->bump = 1;
-		g->bumping = g->in_sync;
-	}
-	if (g->ec_stage == PROT_EC_MISS && PROT_MUTANT(EC_BUMP_ONE))
-		g->bumped = g->in_sync & ~PROT_BIT(prot_lowest(g->in_sync));
 	g->ec_stage++;
 	for (i = 0; i < g->cfg.width; i++) {
 		g->meta[i].pos = 0;

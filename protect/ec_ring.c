@@ -72,14 +72,24 @@ static u64 pick_holders(const struct prot_group *g)
 	return set;
 }
 
-/* Whether @ring may give out its next id. */
+/* What was in the ring's next slot is below a watermark that survives. */
+static bool slot_dead(const struct prot_group *g, const struct prot_ring *l)
+{
+	return l->next < l->durable + g->cfg.slots || PROT_MUTANT(EC_SLOT_FINISHED);
+}
+
+/* Whether @ring may give out its next id: one slot stays unused by what is in flight. */
 static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
 
-	if (l->next >= l->durable + g->cfg.slots && !PROT_MUTANT(EC_SLOT_FINISHED))
-		return false;
-	return l->next + keep <= l->oldest + g->cfg.slots;
+	return slot_dead(g, l) && l->next + keep <= l->oldest + g->cfg.slots;
+}
+
+/* After a crash, the last record of @ring could still go in place. */
+static bool replayable(const struct prot_ring *l)
+{
+	return l->recorded && l->recorded >= l->durable && !PROT_MUTANT(EC_UNRECORDED);
 }
 
 /*
@@ -88,15 +98,12 @@ static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
  */
 static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 {
-	const struct prot_ring *l = prot_ring(g, e->ring);
-
 	if (PROT_MUTANT(EC_NO_JOURNAL) && e->kind == PROT_SLOT_PAYLOAD)
 		return true;
 	if (PROT_MUTANT(EC_INTENT_ONLY) && e->kind == PROT_SLOT_PAYLOAD &&
 	    e->bytes == g->cfg.k * g->cfg.strip)
 		return true;
-	return prot_weight(e->parts) == 1 && !e->joins &&
-	       (!l->recorded || l->recorded < l->durable || PROT_MUTANT(EC_UNRECORDED));
+	return prot_weight(e->parts) == 1 && !e->joins && !replayable(prot_ring(g, e->ring));
 }
 
 /* P1: the participants are settled and a slot taken; the phase says what follows. */
@@ -178,16 +185,19 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	}
 }
 
+/* Of @members, those that have to have it: failed ones, too, until an epoch. */
+u64 prot_ec_must_have(const struct prot_group *g, u64 members)
+{
+	return PROT_MUTANT(EC_GATE_NO_EPOCH) ? members & ~g->failed : members;
+}
+
 /* P3: each holder has its record, or is out by a committed epoch. */
 bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u64 need = e->holders;
+	u64 need = prot_ec_must_have(g, prot_ecop(g, op)->holders);
 
-	if (PROT_MUTANT(EC_GATE_NO_EPOCH))
-		need &= ~g->failed;
-	if (PROT_MUTANT(EC_EARLY))
-		need = op->ok ? 0 : need;
+	if (PROT_MUTANT(EC_EARLY) && op->ok)
+		need = 0;
 	return !(op->sent & ~op->ended) && !(need & ~op->ok);
 }
 

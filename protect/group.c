@@ -197,24 +197,26 @@ static void pop_ready(struct prot_group *g)
 		g->ready_tail = PROT_NONE16;
 }
 
+/* Whether @op has to wait for @o, which is before it in its bucket. */
+static bool excludes(const struct prot_group *g, const struct prot_gop *o,
+		     const struct prot_gop *op)
+{
+	if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
+		return false;
+	if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
+		return false;
+	return prot_rows_meet(o, op) && (o->exclusive || op->exclusive) &&
+	       (!prot_policy(g)->conflict || prot_policy(g)->conflict(g, o, op));
+}
+
 /* Row locks: an op waits for those before it in its bucket that it overlaps. */
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 {
-	bool (*conflict)(const struct prot_group *g, const struct prot_gop *a,
-			 const struct prot_gop *b) = prot_policy(g)->conflict;
 	u16 i = *prot_bucket(g, op), self = prot_gop_index(g, op);
 
-	for (; i != self; i = prot_gop(g, i)->next) {
-		const struct prot_gop *o = prot_gop(g, i);
-
-		if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
-			continue;
-		if (PROT_MUTANT(SYNC_RACE) && o->purpose != op->purpose)
-			continue;
-		if (prot_rows_meet(o, op) && (o->exclusive || op->exclusive) &&
-		    (!conflict || conflict(g, o, op)))
+	for (; i != self; i = prot_gop(g, i)->next)
+		if (excludes(g, prot_gop(g, i), op))
 			return false;
-	}
 	return true;
 }
 

@@ -170,28 +170,30 @@ static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
 }
 
 /*
- * Whether data may go to @member now: to one in sync when its own intent bit is durable;
- * to a joining one when all that are in sync have the bit: its own would not
+ * Copies on which the intent bit is durable before data goes to @member: on itself,
+ * when it is in sync; for a joining one on all that are in sync: its own would not
  * count after a crash, and each survivor has to know that it was changed.
  */
+static u64 bits_first(const struct prot_group *g, u32 member)
+{
+	bool joining = g->joining >> member & 1;
+
+	if (PROT_MUTANT(BIT_AFTER) || (PROT_MUTANT(BIT_ONE) && member) ||
+	    (PROT_MUTANT(JOIN_FIRST) && joining))
+		return 0;
+	return joining ? g->in_sync | (g->promoting & PROT_BIT(member)) : PROT_BIT(member);
+}
+
+/* Whether data may go to @member now. */
 static bool bit_allows(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
-	const struct prot_region *r = prot_region(g, prot_region_of(g, op->addr));
-	u64 need = PROT_BIT(member);
-
 	/*
 	 * Resync: the bits were set before the group served, or the copies are
 	 * equal by now. Catch-up: missed is set.
 	 */
 	if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ)
 		return true;
-	if (PROT_MUTANT(BIT_AFTER) || (PROT_MUTANT(BIT_ONE) && member))
-		return true;
-	if (g->joining >> member & 1)
-		need = g->in_sync | (g->promoting & need);
-	if (PROT_MUTANT(JOIN_FIRST) && g->joining >> member & 1)
-		return true;
-	return !(need & ~r->durable);
+	return !(bits_first(g, member) & ~prot_region(g, prot_region_of(g, op->addr))->durable);
 }
 
 static void private_run(struct prot_event *ev, u32 buf)
@@ -246,16 +248,18 @@ static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_e
 	return false;
 }
 
+/* Copies that have to have it: failed ones, too, until they are out by an epoch. */
+static u64 must_have(const struct prot_group *g, const struct prot_gop *op)
+{
+	if (PROT_MUTANT(LOSE_ACK) && op->ok)
+		return 0;
+	return PROT_MUTANT(EPOCH_LATE) ? op->targets & ~g->failed : op->targets;
+}
+
 /* All that is in flight has ended, and a member without it is out. */
 static bool written(const struct prot_group *g, const struct prot_gop *op)
 {
-	u64 need = op->targets;
-
-	if (PROT_MUTANT(EPOCH_LATE))
-		need &= ~g->failed;
-	if (PROT_MUTANT(LOSE_ACK) && op->ok)
-		need = 0;
-	return !(op->sent & ~op->ended) && !(need & ~op->ok);
+	return !(op->sent & ~op->ended) && !(must_have(g, op) & ~op->ok);
 }
 
 /* A chunk is equal everywhere: the next one, or what the op came for. */

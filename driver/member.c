@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Members: the registry, their states, and what every I/O to one passes. */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/module.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -9,8 +10,8 @@
 #include "driver/trace.h"
 
 /*
- * Guards the registry, and conf.generation, conf.size, @opening and @dev of its
- * members. Not held while one is opened or closed, since a device or a target may
+ * Guards the kinds, the registry, and conf.generation, conf.size, @opening and @dev
+ * of its members. Not held while one is opened or closed, since a device or a target may
  * take any time for that; never taken on the I/O path.
  */
 static DEFINE_MUTEX(mesh_members_lock);
@@ -19,11 +20,24 @@ static LIST_HEAD(mesh_members);
 /* For those that wait until a member of some UUID has been opened or closed. */
 static DECLARE_WAIT_QUEUE_HEAD(mesh_members_settled);
 
-static const struct mesh_member_ops *const mesh_member_kinds[] = {
+static const struct mesh_member_ops *mesh_member_kinds[] = {
 	[MESHBLK_KIND_RDDA] = &mesh_rdda_ops,
 	[MESHBLK_KIND_BDEV] = &mesh_bdev_ops,
-	[MESHBLK_KIND_MEM] = &mesh_mem_ops,
+	[MESHBLK_KIND_MEM] = NULL,	/* tests/kmod/meshmem.c */
 };
+
+/**
+ * mesh_member_set_kind() - have members of a kind that a module, for tests, implements
+ * @kind: one of those without
+ * @ops: of the module; NULL: it goes, and pinned by no member any more
+ */
+void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops)
+{
+	mutex_lock(&mesh_members_lock);
+	mesh_member_kinds[kind] = ops;
+	mutex_unlock(&mesh_members_lock);
+}
+EXPORT_SYMBOL_GPL(mesh_member_set_kind);
 
 static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh_member_conf *b)
 {
@@ -49,19 +63,29 @@ static void mesh_member_kick_work(struct work_struct *work)
 		queue_work(mesh_wq, &m->put_work);
 }
 
-static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf)
+/* A new member of the registry, or an error, which @extack explains. */
+static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
+					   const uuid_t *volume, struct netlink_ext_ack *extack)
 {
-	struct mesh_member *m = kzalloc(sizeof(*m), GFP_KERNEL);
+	const struct mesh_member_ops *ops = NULL;
+	struct mesh_member *m;
 
-	if (!m)
-		return NULL;
-	m->stats = alloc_percpu(struct mesh_member_stats);
-	if (!m->stats) {
-		kfree(m);
-		return NULL;
+	lockdep_assert_held(&mesh_members_lock);
+	if (conf->kind < ARRAY_SIZE(mesh_member_kinds))
+		ops = mesh_member_kinds[conf->kind];
+	if (!ops || !try_module_get(ops->owner)) {
+		NL_SET_ERR_MSG(extack, "members of this kind need a module that is not loaded");
+		return ERR_PTR(-EOPNOTSUPP);
 	}
-	m->ops = mesh_member_kinds[conf->kind];
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	if (!m)
+		goto put;
+	m->stats = alloc_percpu(struct mesh_member_stats);
+	if (!m->stats)
+		goto free;
+	m->ops = ops;
 	m->conf = *conf;
+	m->volume = *volume;
 	m->err = -ENOLINK;
 	m->opening = true;
 	mutex_init(&m->lock);
@@ -69,13 +93,13 @@ static struct mesh_member *mesh_member_alloc(const struct mesh_member_conf *conf
 	INIT_WORK(&m->kick_work, mesh_member_kick_work);
 	INIT_WORK(&m->put_work, mesh_member_put_work);
 	refcount_set(&m->refs, 1);
+	list_add_tail(&m->node, &mesh_members);
 	return m;
-}
-
-static void mesh_member_free(struct mesh_member *m)
-{
-	free_percpu(m->stats);
+free:
 	kfree(m);
+put:
+	module_put(ops->owner);
+	return ERR_PTR(-ENOMEM);
 }
 
 /* An open member with this conf, which learns a larger size or generation. */
@@ -129,12 +153,14 @@ static void mesh_member_drop(struct mesh_member *m)
 	list_del(&m->node);
 	mutex_unlock(&mesh_members_lock);
 	wake_up_all(&mesh_members_settled);
-	mesh_member_free(m);
+	module_put(m->ops->owner);
+	free_percpu(m->stats);
+	kfree(m);
 }
 
 /**
  * mesh_member_get() - open a member, or share one that is open
- * @conf: how it is reached; kind is a known one
+ * @conf: how it is reached
  * @volume: the one whose layouts share it; any other is refused
  * @mp: set when it is
  * @extack: says why not, may be NULL
@@ -148,8 +174,6 @@ int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 	bool shared;
 	int err;
 
-	if (conf->kind >= ARRAY_SIZE(mesh_member_kinds) || !mesh_member_kinds[conf->kind])
-		return -EINVAL;
 	mutex_lock(&mesh_members_lock);
 	wait_event_cmd(mesh_members_settled, !mesh_member_unsettled(&conf->uuid),
 		       mutex_unlock(&mesh_members_lock), mutex_lock(&mesh_members_lock));
@@ -160,16 +184,11 @@ int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 	}
 	m = mesh_member_share(conf);
 	shared = m;
-	if (!shared) {
-		m = mesh_member_alloc(conf);
-		if (m) {
-			m->volume = *volume;
-			list_add_tail(&m->node, &mesh_members);
-		}
-	}
+	if (!shared)
+		m = mesh_member_add(conf, volume, extack);
 	mutex_unlock(&mesh_members_lock);
-	if (!m)
-		return -ENOMEM;
+	if (IS_ERR(m))
+		return PTR_ERR(m);
 	err = shared ? 0 : m->ops->open(m, extack);
 	if (err) {
 		mesh_member_drop(m);
@@ -346,6 +365,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 		mesh_member_go(m, state, err);
 	mutex_unlock(&m->lock);
 }
+EXPORT_SYMBOL_GPL(mesh_member_set_state);
 
 /* Another layout came into use: check whether the member can serve it. Sleeps. */
 void mesh_member_refit(struct mesh_member *m)
@@ -453,6 +473,7 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 	trace_mesh_member_done(mio, err);
 	mio->done(mio, err);
 }
+EXPORT_SYMBOL_GPL(mesh_mio_end);
 
 int mesh_members_init(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Members: opened extents, local devices, or memory, behind one ops table.
+ * Members: opened extents or local devices, behind one ops table.
  *
- *   layout --link--> member --ops--> member_rdda.c | member_bdev.c | member_mem.c
+ *   layout --link--> member --ops--> member_rdda.c | member_bdev.c | a module's
  *                       ^
  *                       '-- registry by extent UUID: an extent that is open
  *                           already is shared
@@ -122,7 +122,7 @@ struct mesh_member_stats {
  * @done: any context, hard interrupts of local devices too; may free the I/O
  * @next: the submitter's
  * @priv: the submitter's
- * @rdda, @bdev, @mem: of the implementation while in flight
+ * @rdda, @local: of the implementation while in flight
  */
 struct mesh_mio {
 	struct mesh_member *member;
@@ -145,16 +145,14 @@ struct mesh_mio {
 		struct {
 			struct llist_node node;
 			struct bio *bio;
-		} bdev;
-		struct {
-			struct llist_node node;
-		} mem;
+		} local;
 	};
 };
 
 /**
  * struct mesh_member_ops - a kind of member
  * @kind: its name
+ * @owner: the module that registered it, which each member pins; NULL: meshblk
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
  *	sleep, and is called without a lock. An error refuses the layout that wants
  *	it, @extack says why
@@ -169,10 +167,10 @@ struct mesh_mio {
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @generation: the conf's generation grew
- * @fault: put a fault in, by name; NULL: cannot
  */
 struct mesh_member_ops {
 	const char *kind;
+	struct module *owner;
 	int (*open)(struct mesh_member *m, struct netlink_ext_ack *extack);
 	void (*close)(struct mesh_member *m);
 	void (*submit)(struct mesh_member *m, struct mesh_mio *mio);
@@ -182,12 +180,9 @@ struct mesh_member_ops {
 	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
 	void (*generation)(struct mesh_member *m, u64 generation);
-#ifdef MESH_FAULTS
-	int (*fault)(struct mesh_member *m, const char *what);
-#endif
 };
 
-extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops, mesh_mem_ops;
+extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
 
 /**
  * struct mesh_member - an open member
@@ -248,6 +243,7 @@ struct mesh_member_link {
 	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
 };
 
+void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops);
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack);
 void mesh_member_put(struct mesh_member *m);

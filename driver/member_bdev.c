@@ -96,8 +96,8 @@ static struct bio *bdev_bio(struct mesh_bdev *mb, struct mesh_mio *mio)
 
 static void bdev_queue(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *bio)
 {
-	mio->bdev.bio = bio;
-	llist_add(&mio->bdev.node, &mb->queue);
+	mio->local.bio = bio;
+	llist_add(&mio->local.node, &mb->queue);
 }
 
 static bool bdev_is_gone(struct mesh_bdev *mb)
@@ -146,8 +146,8 @@ static void bdev_work(struct work_struct *work)
 	struct blk_plug plug;
 
 	blk_start_plug(&plug);
-	llist_for_each_entry_safe(mio, next, list, bdev.node)
-		submit_bio(mio->bdev.bio);
+	llist_for_each_entry_safe(mio, next, list, local.node)
+		submit_bio(mio->local.bio);
 	blk_finish_plug(&plug);
 }
 

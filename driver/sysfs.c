@@ -3,7 +3,7 @@
  * /sys/block/meshN/mesh/: what the volume is, its members, its tunables.
  *
  *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
- *   members/<i>/ uuid kind state error path reads ...   [fault: MESH_FAULTS builds]
+ *   members/<i>/ uuid kind state error path reads ...
  *
  * Nothing here takes vol->lock, under which directories come and go: readers
  * pin the layout as requests do.
@@ -210,35 +210,8 @@ static ssize_t mesh_mem_show(struct kobject *kobj, struct attribute *attr, char 
 	return n;
 }
 
-#ifdef MESH_FAULTS
-static ssize_t mesh_mem_store(struct kobject *kobj, struct attribute *attr, const char *buf,
-			      size_t n)
-{
-	struct mesh_dir *d = container_of(kobj, struct mesh_dir, kobj);
-	struct mesh_layout *l = mesh_layout_pin(d->vol);
-	struct mesh_member *m;
-	char what[16];
-	int err = -ENODEV;
-
-	if (strscpy(what, skip_spaces(buf), sizeof(what)) < 0) {
-		err = -EINVAL;
-	} else if (l && d->index < l->nr) {
-		m = l->slots[d->index].member;
-		err = m->ops->fault ? m->ops->fault(m, strim(what)) : -EOPNOTSUPP;
-	}
-	if (l)
-		mesh_layout_unpin(l);
-	return err ?: n;
-}
-
-static struct mesh_mem_attr mem_fault = { .attr = { .name = "fault", .mode = 0200 } };
-#endif
-
 static const struct sysfs_ops mesh_mem_sysfs_ops = {
 	.show = mesh_mem_show,
-#ifdef MESH_FAULTS
-	.store = mesh_mem_store,
-#endif
 };
 
 static ssize_t member_uuid_show(struct mesh_member *m, char *buf)
@@ -299,9 +272,6 @@ static struct attribute *mesh_mem_attrs[] = {
 	&mem_uuid.attr, &mem_kind.attr, &mem_state.attr, &mem_error.attr, &mem_path.attr,
 	&mem_inflight.attr, &mem_reads.attr, &mem_read_bytes.attr, &mem_writes.attr,
 	&mem_write_bytes.attr, &mem_discards.attr, &mem_errors.attr, &mem_retries.attr,
-#ifdef MESH_FAULTS
-	&mem_fault.attr,
-#endif
 	NULL
 };
 ATTRIBUTE_GROUPS(mesh_mem);

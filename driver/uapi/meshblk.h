@@ -101,7 +101,7 @@ enum meshblk_member_attr {
 enum meshblk_member_kind {
 	MESHBLK_KIND_RDDA = 1,
 	MESHBLK_KIND_BDEV = 2,
-	MESHBLK_KIND_MEM = 3,		/* sparse memory, for tests */
+	MESHBLK_KIND_MEM = 3,		/* sparse memory; tests alone have it */
 };
 
 /* MESHBLK_A_SEGMENT */

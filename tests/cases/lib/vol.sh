@@ -19,6 +19,12 @@ refused() { # PATTERN COMMAND...
 	[[ $said =~ $pattern ]] || fail "refused for another reason: $said ($*)"
 }
 
+# The modules go, unless something holds them.
+vol_unload() {
+	modprobe -r meshmem 2>/dev/null || :
+	modprobe -r meshblk 2>/dev/null || :
+}
+
 # What a case leaves behind disturbs the next one.
 vol_cleanup() {
 	local u
@@ -27,12 +33,11 @@ vol_cleanup() {
 	for u in $(blkctl get 2>/dev/null | grep -o '"uuid":"[^"]*","name' | cut -d'"' -f4); do
 		blkctl del "$u" force
 	done
-	modprobe -r meshblk 2>/dev/null
-	:
+	vol_unload
 }
 
 vol_up() {
-	modprobe meshblk
+	modprobe meshmem	# and meshblk, which it needs
 	trap vol_cleanup EXIT
 }
 

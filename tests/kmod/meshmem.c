@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members in memory, for tests: sparse, of any size, slow in no way and, in builds
- * with MESH_FAULTS, faulty in every way that is requested. What is written stays
- * while a member of the same UUID is open, by whatever path.
+ * meshmem.ko: members in memory, sparse, of any size, and faulty in every way that
+ * is requested. What is written stays while a member of the same UUID is open, by
+ * whatever path.
+ *
+ *   echo "UUID FAULT" >/sys/module/meshmem/parameters/fault
+ *
+ *   FAULT: down, up, gone or refused: it is; hold: I/O hangs; stick: the next I/O
+ *   hangs; eio: I/O fails; stale: staged payloads are lost; none of these
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
  *                        '-> held back, failed or lost: mem_faults()
  */
-#define pr_fmt(fmt) "meshblk: " fmt
+#define pr_fmt(fmt) "meshmem: " fmt
 #include <linux/highmem.h>
-#include <linux/netlink.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
@@ -17,15 +22,11 @@
 
 /**
  * struct mesh_mem_store - the bytes of a UUID
- * @node: in stores, under stores_lock
- * @uuid: of the members
- * @refs: members, under stores_lock
+ * @refs: members, under mems_lock
  * @lock: makes each I/O atomic, as a drive's sector is
  * @pages: by byte / PAGE_SIZE; a page that is not there reads zero
  */
 struct mesh_mem_store {
-	struct list_head node;
-	uuid_t		uuid;
 	unsigned int	refs;
 	struct mutex	lock;	/* one I/O at a time */
 	struct xarray	pages;
@@ -42,16 +43,18 @@ enum {
 
 /**
  * struct mesh_mem - a member
+ * @node: in mems, newest first, under mems_lock
  * @member: back
  * @store: the bytes
  * @queue: submitted I/O, newest first
  * @work: does it
  * @wq: not shared, so that a member that is held delays no other
- * @faults: bits, always 0 without MESH_FAULTS
+ * @faults: bits
  * @held: I/O taken off @queue, of @work alone
  * @stuck: that of MEM_STUCK, of @work alone
  */
 struct mesh_mem {
+	struct list_head	node;
 	struct mesh_member	*member;
 	struct mesh_mem_store	*store;
 	struct llist_head	queue;
@@ -67,30 +70,39 @@ struct mesh_mem_stage {
 	u8	data[];
 };
 
-static DEFINE_MUTEX(stores_lock);
-static LIST_HEAD(stores);
+static DEFINE_MUTEX(mems_lock);
+static LIST_HEAD(mems);
 
-static struct mesh_mem_store *store_get(const uuid_t *uuid)
+/* The newest member of a UUID, or NULL. */
+static struct mesh_mem *mem_find(const uuid_t *uuid)
 {
+	struct mesh_mem *mm;
+
+	lockdep_assert_held(&mems_lock);
+	list_for_each_entry(mm, &mems, node)
+		if (uuid_equal(&mm->member->conf.uuid, uuid))
+			return mm;
+	return NULL;
+}
+
+/* The bytes of a member that has joined those of its UUID, or NULL. */
+static struct mesh_mem_store *store_get(struct mesh_mem *mm)
+{
+	struct mesh_mem *other;
 	struct mesh_mem_store *s;
 
-	mutex_lock(&stores_lock);
-	list_for_each_entry(s, &stores, node) {
-		if (uuid_equal(&s->uuid, uuid)) {
-			s->refs++;
-			goto unlock;
+	mutex_lock(&mems_lock);
+	other = mem_find(&mm->member->conf.uuid);
+	s = other ? other->store : kzalloc(sizeof(*s), GFP_KERNEL);
+	if (s) {
+		if (!s->refs++) {
+			mutex_init(&s->lock);
+			xa_init(&s->pages);
 		}
+		mm->store = s;
+		list_add(&mm->node, &mems);
 	}
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
-	if (!s)
-		goto unlock;
-	s->uuid = *uuid;
-	s->refs = 1;
-	mutex_init(&s->lock);
-	xa_init(&s->pages);
-	list_add(&s->node, &stores);
-unlock:
-	mutex_unlock(&stores_lock);
+	mutex_unlock(&mems_lock);
 	return s;
 }
 
@@ -100,11 +112,9 @@ static void store_put(struct mesh_mem_store *s)
 	unsigned long i;
 	bool last;
 
-	mutex_lock(&stores_lock);
+	mutex_lock(&mems_lock);
 	last = !--s->refs;
-	if (last)
-		list_del(&s->node);
-	mutex_unlock(&stores_lock);
+	mutex_unlock(&mems_lock);
 	if (!last)
 		return;
 	xa_for_each(&s->pages, i, page)
@@ -268,7 +278,6 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	return err;
 }
 
-#ifdef MESH_FAULTS
 /* What is to be done now of what was held and of @list, which came after it. */
 static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
 {
@@ -293,12 +302,6 @@ static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *lis
 	}
 	return list;
 }
-#else
-static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *list)
-{
-	return list;
-}
-#endif
 
 static void mem_work(struct work_struct *work)
 {
@@ -307,12 +310,11 @@ static void mem_work(struct work_struct *work)
 	struct mesh_mio *mio, *next;
 
 	list = mem_faults(mm, list);
-	llist_for_each_entry_safe(mio, next, list, mem.node) {
-		enum mesh_member_state state = READ_ONCE(mm->member->state);
+	llist_for_each_entry_safe(mio, next, list, local.node) {
 		/* what was held when it went down is lost, done or not */
-		int err = mesh_member_errno(state, -EACCES) ?: mem_do(mm, mio);
+		bool up = READ_ONCE(mm->member->state) == MESH_MEMBER_UP;
 
-		mesh_mio_end(mio, err);
+		mesh_mio_end(mio, up ? mem_do(mm, mio) : -ENOLINK);
 	}
 }
 
@@ -320,7 +322,7 @@ static void mem_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
 	struct mesh_mem *mm = m->priv;
 
-	llist_add(&mio->mem.node, &mm->queue);
+	llist_add(&mio->local.node, &mm->queue);
 }
 
 static void mem_commit(struct mesh_member *m, unsigned int queue)
@@ -335,7 +337,6 @@ static void mem_stage_put(struct mesh_member *m, void *stage)
 	kvfree(stage);
 }
 
-#ifdef MESH_FAULTS
 static void mem_kick(struct mesh_member *m)
 {
 	struct mesh_mem *mm = m->priv;
@@ -352,7 +353,7 @@ static void mem_kick(struct mesh_member *m)
 	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
 }
 
-static int mem_fault(struct mesh_member *m, const char *what)
+static int mem_fault(struct mesh_mem *mm, const char *what)
 {
 	static const struct {
 		const char *name;
@@ -365,21 +366,43 @@ static int mem_fault(struct mesh_member *m, const char *what)
 		{ "refused", MESH_MEMBER_REFUSED, -EACCES },
 	};
 	static const char *const bits[] = { "hold", "eio", "stale", "stick" };
-	struct mesh_mem *mm = m->priv;
-	int i;
+	int i, err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(states); i++)
-		if (!strcmp(what, states[i].name))
-			mesh_member_set_state(m, states[i].state, states[i].err);
-	i = match_string(bits, ARRAY_SIZE(bits), what);
-	if (i >= 0)
-		set_bit(i, &mm->faults);
-	else if (!strcmp(what, "none"))
+	for (i = 0; i < ARRAY_SIZE(states) && strcmp(what, states[i].name); i++)
+		;
+	if (i < ARRAY_SIZE(states)) {
+		mesh_member_set_state(mm->member, states[i].state, states[i].err);
+	} else if (!strcmp(what, "none")) {
 		mm->faults = 0;
+	} else {
+		err = match_string(bits, ARRAY_SIZE(bits), what);
+		if (err < 0)
+			return err;
+		set_bit(err, &mm->faults);
+	}
 	queue_work(mm->wq, &mm->work);
 	return 0;
 }
-#endif
+
+static int fault_set(const char *val, const struct kernel_param *kp)
+{
+	char text[UUID_STRING_LEN + 1], what[16];
+	struct mesh_mem *mm;
+	uuid_t uuid;
+	int err;
+
+	if (sscanf(val, "%36s %15s", text, what) != 2 || uuid_parse(text, &uuid))
+		return -EINVAL;
+	mutex_lock(&mems_lock);
+	mm = mem_find(&uuid);
+	err = mm ? mem_fault(mm, what) : -ENODEV;
+	mutex_unlock(&mems_lock);
+	return err;
+}
+
+static const struct kernel_param_ops fault_ops = { .set = fault_set };
+module_param_cb(fault, &fault_ops, NULL, 0200);
+MODULE_PARM_DESC(fault, "the UUID of a member, and what is wrong with it");
 
 static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
@@ -390,12 +413,9 @@ static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	mm->member = m;
 	INIT_WORK(&mm->work, mem_work);
 	init_llist_head(&mm->queue);
-	mm->store = store_get(&m->conf.uuid);
-	if (!mm->store)
-		goto free;
 	mm->wq = alloc_ordered_workqueue("meshmem", WQ_MEM_RECLAIM);
 	if (!mm->wq)
-		goto put;
+		goto free;
 	m->priv = mm;
 	m->info = (struct mesh_member_info) {
 		.bytes = m->conf.size,
@@ -405,10 +425,12 @@ static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 		.discard_bytes = PAGE_SIZE,
 		.write_zeroes = true,
 	};
+	if (!store_get(mm))
+		goto destroy;
 	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
 	return 0;
-put:
-	store_put(mm->store);
+destroy:
+	destroy_workqueue(mm->wq);
 free:
 	kfree(mm);
 	return -ENOMEM;
@@ -418,20 +440,37 @@ static void mem_close(struct mesh_member *m)
 {
 	struct mesh_mem *mm = m->priv;
 
+	mutex_lock(&mems_lock);
+	list_del(&mm->node);
+	mutex_unlock(&mems_lock);
 	destroy_workqueue(mm->wq);
 	store_put(mm->store);
 	kfree(mm);
 }
 
-const struct mesh_member_ops mesh_mem_ops = {
+static const struct mesh_member_ops mem_ops = {
 	.kind = "mem",
+	.owner = THIS_MODULE,
 	.open = mem_open,
 	.close = mem_close,
 	.submit = mem_submit,
 	.commit = mem_commit,
 	.stage_put = mem_stage_put,
-#ifdef MESH_FAULTS
 	.kick = mem_kick,
-	.fault = mem_fault,
-#endif
 };
+
+static int __init meshmem_init(void)
+{
+	mesh_member_set_kind(MESHBLK_KIND_MEM, &mem_ops);
+	return 0;
+}
+
+static void __exit meshmem_exit(void)
+{
+	mesh_member_set_kind(MESHBLK_KIND_MEM, NULL);
+}
+
+module_init(meshmem_init);
+module_exit(meshmem_exit);
+MODULE_DESCRIPTION("Members of meshblk in memory, with faults, for tests");
+MODULE_LICENSE("GPL");

@@ -160,18 +160,10 @@ static void mesh_plan_free(struct mesh_volume *vol, struct mesh_req *req, struct
 		mempool_free(mio, &vol->mios);
 }
 
-static void mesh_plan_done(struct mesh_mio *mio, int err)
-{
-	struct mesh_req *req = mio->priv;
-
-	WRITE_ONCE(mio->err, err);
-	mesh_req_drop(req, 1);
-}
-
 static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const struct prot_io *io,
-			   struct mesh_member *m)
+			   void (*done)(struct mesh_mio *mio, int err))
 {
-	mio->member = m;
+	mio->member = req->layout->slots[io->member].member;
 	mio->addr = io->addr;
 	mio->len = io->length;
 	mio->queue = req->queue;
@@ -180,7 +172,7 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 	mio->tag = io->tag;
 	mio->err = MESH_MIO_RUNNING;
 	mio->stage = NULL;
-	mio->done = mesh_plan_done;
+	mio->done = done;
 	mio->priv = req;
 	mio->next = req->mios;
 	/* the time-out handler walks these while more are planned */
@@ -191,14 +183,16 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
  * mesh_plan_batch() - plan and send what the op requests
  * @req: planned with its layout pinned; the caller holds req->left
  * @batch: gets the members that want a commit
- * @sent: how many I/Os were sent, each to end with mesh_req_drop(@req, 1)
+ * @done: how each I/O ends; sets mio->err
+ * @sent: how many were sent
  *
  * In an RCU read section. Nothing is sent in a hard interrupt, where a local
  * device may end the batch before: members cannot be given I/O there.
  * Return: true when the op is over; op.err says how. False with nothing sent:
  * to be called again from elsewhere.
  */
-bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
+bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
+		     void (*done)(struct mesh_mio *mio, int err), int *sent)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
 	struct mesh_volume *vol = rq->q->queuedata;
@@ -230,8 +224,8 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent)
 			return !*sent;
 		}
 		mesh_plan_sg(rq, mio, &io, runs);
-		m = req->layout->slots[io.member].member;
-		mesh_plan_fill(req, mio, &io, m);
+		mesh_plan_fill(req, mio, &io, done);
+		m = mio->member;
 		mesh_member_submit(m, mio);
 		mesh_batch_add(batch, m, req->queue);
 	}
@@ -245,8 +239,6 @@ void mesh_plan_collect(struct mesh_req *req)
 
 	for (req->mios = NULL; mio; mio = next) {
 		next = mio->next;
-		if (unlikely(mio->err && mesh_retryable(mio->err)))
-			this_cpu_inc(mio->member->stats->retries);
 		prot_op_result(&req->op, mio->tag, mio->err);
 		mesh_plan_free(vol, req, mio);
 	}

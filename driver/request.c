@@ -5,6 +5,9 @@
  * A request once taken is never given back to blk-mq: it ends, or it is
  * requeued. req->left is its only synchronisation: the context that brings it to
  * zero owns the request and goes on with it.
+ *
+ * What is called here, plan.c and retry.c, calls nothing here: member I/O ends in
+ * mesh_req_io_done(), and requests that had to wait go on in two work items.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -59,11 +62,6 @@ static const struct mesh_error *mesh_error(int err)
 	return &other;
 }
 
-bool mesh_retryable(int err)
-{
-	return mesh_error(err)->retry;
-}
-
 static void mesh_complete_rq(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
@@ -72,7 +70,7 @@ static void mesh_complete_rq(struct request *rq)
 }
 
 /* The request is over; its layout is not pinned any more. */
-void mesh_req_end(struct mesh_req *req, int err)
+static void mesh_req_end(struct mesh_req *req, int err)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
 
@@ -88,31 +86,35 @@ static void mesh_req_over(struct mesh_req *req)
 	int err = req->op.err;
 
 	mesh_layout_unpin(req->layout);
-	if (unlikely(err) && mesh_retryable(err) && !READ_ONCE(vol->dying) &&
+	if (unlikely(err) && mesh_error(err)->retry && !READ_ONCE(vol->dying) &&
 	    time_before(jiffies, req->deadline))
 		mesh_retry_add(vol, req);
 	else
 		mesh_req_end(req, err);
 }
 
+static void mesh_req_io_done(struct mesh_mio *mio, int err);
+
 /**
  * mesh_req_run() - plan batch after batch, as long as each ends while it is sent
  * @req: all I/O of its last batch has ended; owned by the caller until here
  * @batch: as for mesh_plan_batch(), in an RCU read section
  */
-void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
+static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 {
+	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
 	bool over;
 	int sent;
 
 	do {
 		mesh_plan_collect(req);
 		atomic_set(&req->left, MESH_PLANNING);
-		over = mesh_plan_batch(req, batch, &sent);
+		over = mesh_plan_batch(req, batch, mesh_req_io_done, &sent);
 		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
 			return;
 		if (unlikely(!over && !sent)) {
-			mesh_retry_ready(blk_mq_rq_from_pdu(req)->q->queuedata, req);
+			llist_add(&req->ready, &vol->ready);
+			queue_work(vol->wq, &vol->ready_work);
 			return;
 		}
 	} while (!over);
@@ -126,7 +128,7 @@ void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
  *
  * Any context: local devices end I/O in hard interrupts.
  */
-void mesh_req_drop(struct mesh_req *req, int n)
+static void mesh_req_drop(struct mesh_req *req, int n)
 {
 	struct mesh_batch batch = { .n = 0 };
 
@@ -134,6 +136,29 @@ void mesh_req_drop(struct mesh_req *req, int n)
 		return;
 	rcu_read_lock();
 	mesh_req_run(req, &batch);
+	mesh_batch_flush(&batch);
+	rcu_read_unlock();
+}
+
+static void mesh_req_io_done(struct mesh_mio *mio, int err)
+{
+	if (unlikely(err) && mesh_error(err)->retry)
+		this_cpu_inc(mio->member->stats->retries);
+	WRITE_ONCE(mio->err, err);
+	mesh_req_drop(mio->priv, 1);
+}
+
+/* Go on with requests whose batch ended in a hard interrupt. */
+static void mesh_req_ready_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, ready_work);
+	struct llist_node *ready = llist_reverse_order(llist_del_all(&vol->ready));
+	struct mesh_batch batch = { .n = 0 };
+	struct mesh_req *req, *next;
+
+	rcu_read_lock();
+	llist_for_each_entry_safe(req, next, ready, ready)
+		mesh_req_run(req, &batch);
 	mesh_batch_flush(&batch);
 	rcu_read_unlock();
 }
@@ -180,7 +205,7 @@ static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
  * @req: owned by the caller until here
  * @batch: as for mesh_plan_batch(), in an RCU read section
  */
-void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
+static void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 {
 	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
 	struct mesh_layout *l = mesh_layout_pin(vol);
@@ -198,6 +223,39 @@ void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 	}
 	req->layout = l;
 	mesh_req_run(req, batch);
+}
+
+static void mesh_req_retry_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(to_delayed_work(work), struct mesh_volume,
+					       retry_work);
+	struct mesh_req *req, *next;
+	struct mesh_batch batch;
+	LIST_HEAD(later);
+	LIST_HEAD(due);
+
+	mesh_retry_take(vol, &due, &later);
+	list_for_each_entry_safe(req, next, &due, node) {
+		list_del(&req->node);
+		if (READ_ONCE(vol->dying) || time_after_eq(jiffies, req->deadline)) {
+			mesh_req_end(req, -EIO);
+			continue;
+		}
+		batch.n = 0;
+		rcu_read_lock();
+		mesh_req_begin(req, &batch);
+		mesh_batch_flush(&batch);
+		rcu_read_unlock();
+	}
+	mesh_retry_put(vol, &later);
+}
+
+void mesh_req_init_volume(struct mesh_volume *vol)
+{
+	mesh_retry_init(vol);
+	INIT_DELAYED_WORK(&vol->retry_work, mesh_req_retry_work);
+	init_llist_head(&vol->ready);
+	INIT_WORK(&vol->ready_work, mesh_req_ready_work);
 }
 
 static void mesh_req_take(struct request *rq, struct mesh_batch *batch)

@@ -287,7 +287,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	INIT_WORK(&vol->state_work, mesh_volume_state_work);
 	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
 	INIT_WORK(&vol->free_work, mesh_volume_free_work);
-	mesh_retry_init(vol);
+	mesh_req_init_volume(vol);
 	return vol;
 }
 

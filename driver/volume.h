@@ -124,11 +124,11 @@ struct mesh_volume_conf {
  * @dying: being removed: requests end at once, opens of the disk fail; set once
  * @mios: reserve for requests that are split
  * @sgs: reserve for long scatterlists
- * @retry_lock: guards @retry and @ready; any context
+ * @retry_lock: guards @retry; any context
  * @retry: requests that wait to be tried again
  * @woken: all of them are to be tried now
  * @retry_work: tries them
- * @ready: requests to go on with from @ready_work; under @retry_lock
+ * @ready: requests to go on with from @ready_work
  * @ready_work: goes on with what must not run in a hard interrupt
  * @wq: for @retry_work alone
  * @lock: attach, replace, detach; guards what follows
@@ -169,7 +169,7 @@ struct mesh_volume {
 	struct list_head	retry;
 	bool			woken;
 	struct delayed_work	retry_work;
-	struct list_head	ready;
+	struct llist_head	ready;
 	struct work_struct	ready_work;
 	struct workqueue_struct	*wq;
 
@@ -214,7 +214,8 @@ struct mesh_volume {
  * @tries: times that it was requeued
  * @deadline: jiffies
  * @retry_at: jiffies, while in vol->retry
- * @node: in vol->retry or vol->ready, under their lock
+ * @node: in vol->retry, under its lock
+ * @ready: in vol->ready
  * @mio: the first I/O, or the only one
  * @sg: of @mio, when that is enough
  */
@@ -228,7 +229,10 @@ struct mesh_req {
 	struct mesh_mio		*mios;
 	unsigned long		deadline;
 	unsigned long		retry_at;
-	struct list_head	node;
+	union {
+		struct list_head	node;
+		struct llist_node	ready;
+	};
 	struct mesh_mio		mio;
 	struct scatterlist	sg[MESH_SG_INLINE];
 };
@@ -270,7 +274,8 @@ void mesh_order_refused(struct mesh_layout *l);
 void mesh_order_end(struct mesh_layout *l);
 
 /* plan.c */
-bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch, int *sent);
+bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
+		     void (*done)(struct mesh_mio *mio, int err), int *sent);
 void mesh_plan_collect(struct mesh_req *req);
 void mesh_batch_flush(struct mesh_batch *batch);
 void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue);
@@ -281,17 +286,14 @@ void mesh_plan_pools_exit(struct mesh_volume *vol);
 
 /* request.c */
 extern const struct blk_mq_ops mesh_mq_ops;
-bool mesh_retryable(int err);
-void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch);
-void mesh_req_drop(struct mesh_req *req, int n);
+void mesh_req_init_volume(struct mesh_volume *vol);
 
-/* retry.c*/
+/* retry.c */
 void mesh_retry_init(struct mesh_volume *vol);
-void mesh_retry_ready(struct mesh_volume *vol, struct mesh_req *req);
 void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req);
+void mesh_retry_take(struct mesh_volume *vol, struct list_head *due, struct list_head *later);
+void mesh_retry_put(struct mesh_volume *vol, struct list_head *later);
 void mesh_retry_wake(struct mesh_volume *vol);
-void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch);
-void mesh_req_end(struct mesh_req *req, int err);
 
 /* disk.c */
 int mesh_disk_alloc(struct mesh_volume *vol);

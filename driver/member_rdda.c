@@ -24,7 +24,7 @@ struct mesh_rdda {
 static const struct {
 	enum mesh_member_state state;
 	int err;
-} rdda_states[] = {
+} mesh_rdda_states[] = {
 	[RDDA_EXTENT_DOWN] = { MESH_MEMBER_DOWN, -ENOLINK },
 	[RDDA_EXTENT_OPENING] = { MESH_MEMBER_DOWN, -ENOLINK },
 	[RDDA_EXTENT_UP] = { MESH_MEMBER_UP, 0 },
@@ -33,7 +33,7 @@ static const struct {
 };
 
 /* What the extent is may have changed since it was opened last. */
-static void rdda_member_know(struct mesh_rdda *mr)
+static void mesh_rdda_know(struct mesh_rdda *mr)
 {
 	struct mesh_member *m = mr->member;
 	struct rdda_extent_info x;
@@ -52,23 +52,23 @@ static void rdda_member_know(struct mesh_rdda *mr)
 	mutex_unlock(&m->lock);
 }
 
-static void rdda_member_state(void *priv, enum rdda_extent_state state, int err)
+static void mesh_rdda_state(void *priv, enum rdda_extent_state state, int err)
 {
 	struct mesh_rdda *mr = priv;
 
 	mutex_lock(&mr->lock);
 	if (state == RDDA_EXTENT_UP)
-		rdda_member_know(mr);
+		mesh_rdda_know(mr);
 	mutex_unlock(&mr->lock);
-	mesh_member_set_state(mr->member, rdda_states[state].state,
-			      state == RDDA_EXTENT_UP ? 0 : err ?: rdda_states[state].err);
+	mesh_member_set_state(mr->member, mesh_rdda_states[state].state,
+			      state == RDDA_EXTENT_UP ? 0 : err ?: mesh_rdda_states[state].err);
 }
 
-static const struct rdda_extent_ops rdda_member_ops = {
-	.state = rdda_member_state,
+static const struct rdda_extent_ops mesh_rdda_extent_ops = {
+	.state = mesh_rdda_state,
 };
 
-static int rdda_member_open(struct mesh_member *m, struct netlink_ext_ack *extack)
+static int mesh_rdda_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
 	struct mesh_rdda *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int err = 0;
@@ -87,7 +87,7 @@ static int rdda_member_open(struct mesh_member *m, struct netlink_ext_ack *extac
 	mutex_lock(&mr->lock);
 	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive,
 				      m->conf.rw, m->conf.preempt, m->conf.generation,
-				      &rdda_member_ops, mr);
+				      &mesh_rdda_extent_ops, mr);
 	if (IS_ERR_OR_NULL(mr->extent))
 		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
 	mutex_unlock(&mr->lock);
@@ -99,7 +99,7 @@ free:
 	return err;
 }
 
-static void rdda_member_close(struct mesh_member *m)
+static void mesh_rdda_close(struct mesh_member *m)
 {
 	struct mesh_rdda *mr = m->priv;
 
@@ -108,7 +108,7 @@ static void rdda_member_close(struct mesh_member *m)
 	kfree(mr);
 }
 
-static void rdda_member_done(struct rdda_io *io, int err)
+static void mesh_rdda_done(struct rdda_io *io, int err)
 {
 	struct mesh_mio *mio = container_of(io, struct mesh_mio, rdda);
 
@@ -117,7 +117,7 @@ static void rdda_member_done(struct rdda_io *io, int err)
 	mesh_mio_end(mio, err);
 }
 
-static void rdda_member_submit(struct mesh_member *m, struct mesh_mio *mio)
+static void mesh_rdda_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
 	static const u8 ops[] = {
 		[PROT_READ] = RDDA_READ,
@@ -142,44 +142,44 @@ static void rdda_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	io->nents = mio->nents;
 	/* RDDA writes a stage from its beginning; for another part the pages travel */
 	io->stage = mio->stage_offset ? NULL : mio->stage;
-	io->done = rdda_member_done;
+	io->done = mesh_rdda_done;
 	rdda_submit(mr->extent, io);
 }
 
-static void rdda_member_commit(struct mesh_member *m, unsigned int queue)
+static void mesh_rdda_commit(struct mesh_member *m, unsigned int queue)
 {
 	struct mesh_rdda *mr = m->priv;
 
 	rdda_commit(mr->extent, queue);
 }
 
-static void rdda_member_stage_put(struct mesh_member *m, void *stage)
+static void mesh_rdda_stage_put(struct mesh_member *m, void *stage)
 {
 	rdda_stage_put(stage);
 }
 
-static void rdda_member_release(struct mesh_member *m)
+static void mesh_rdda_release(struct mesh_member *m)
 {
 	struct mesh_rdda *mr = m->priv;
 
 	rdda_extent_release(mr->extent);
 }
 
-static void rdda_member_retry(struct mesh_member *m, bool refused)
+static void mesh_rdda_retry(struct mesh_member *m, bool refused)
 {
 	struct mesh_rdda *mr = m->priv;
 
 	rdda_extent_retry(mr->extent, refused);
 }
 
-static void rdda_member_kick(struct mesh_member *m)
+static void mesh_rdda_kick(struct mesh_member *m)
 {
 	struct mesh_rdda *mr = m->priv;
 
 	rdda_extent_kick(mr->extent);
 }
 
-static void rdda_member_generation(struct mesh_member *m, u64 generation)
+static void mesh_rdda_generation(struct mesh_member *m, u64 generation)
 {
 	struct mesh_rdda *mr = m->priv;
 
@@ -188,13 +188,13 @@ static void rdda_member_generation(struct mesh_member *m, u64 generation)
 
 const struct mesh_member_ops mesh_rdda_ops = {
 	.kind = "rdda",
-	.open = rdda_member_open,
-	.close = rdda_member_close,
-	.submit = rdda_member_submit,
-	.commit = rdda_member_commit,
-	.stage_put = rdda_member_stage_put,
-	.release = rdda_member_release,
-	.retry = rdda_member_retry,
-	.kick = rdda_member_kick,
-	.generation = rdda_member_generation,
+	.open = mesh_rdda_open,
+	.close = mesh_rdda_close,
+	.submit = mesh_rdda_submit,
+	.commit = mesh_rdda_commit,
+	.stage_put = mesh_rdda_stage_put,
+	.release = mesh_rdda_release,
+	.retry = mesh_rdda_retry,
+	.kick = mesh_rdda_kick,
+	.generation = mesh_rdda_generation,
 };

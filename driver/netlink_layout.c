@@ -216,7 +216,7 @@ static int mesh_nl_members(struct genl_info *info, struct prot_layout *l,
 	return 0;
 }
 
-static int mesh_conf_by_uuid(const void *a, const void *b)
+static int mesh_nl_conf_by_uuid(const void *a, const void *b)
 {
 	const struct mesh_member_conf *const *x = a, *const *y = b;
 
@@ -234,7 +234,7 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		sorted[i] = &confs[i];
-	sort(sorted, n, sizeof(*sorted), mesh_conf_by_uuid, NULL);
+	sort(sorted, n, sizeof(*sorted), mesh_nl_conf_by_uuid, NULL);
 	for (i = 1; i < n; i++)
 		twice |= uuid_equal(&sorted[i]->uuid, &sorted[i - 1]->uuid);
 	kvfree(sorted);
@@ -242,7 +242,7 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 }
 
 /* Layouts that the policy knows and this driver has no group engine under yet. */
-static const char *unserved(const struct prot_layout *l)
+static const char *mesh_nl_unserved(const struct prot_layout *l)
 {
 	u32 i;
 
@@ -286,7 +286,7 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 	      mesh_nl_segments(info, l);
 	if (err)
 		goto free;
-	why = prot_layout_check(l) ?: unserved(l);
+	why = prot_layout_check(l) ?: mesh_nl_unserved(l);
 	if (why) {
 		err = -EINVAL;
 		if (info->extack)

@@ -51,7 +51,7 @@ static const struct mesh_error {
 	{ -EREMOTEIO,	false,	BLK_STS_TARGET },
 };
 
-static const struct mesh_error *mesh_error(int err)
+static const struct mesh_error *mesh_req_error(int err)
 {
 	static const struct mesh_error other = { .status = BLK_STS_IOERR };
 	unsigned int i;
@@ -62,11 +62,11 @@ static const struct mesh_error *mesh_error(int err)
 	return &other;
 }
 
-static void mesh_complete_rq(struct request *rq)
+static void mesh_mq_complete(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
 
-	blk_mq_end_request(rq, mesh_error(req->op.err)->status);
+	blk_mq_end_request(rq, mesh_req_error(req->op.err)->status);
 }
 
 /* The request is over; its layout is not pinned any more. */
@@ -77,7 +77,7 @@ static void mesh_req_end(struct mesh_req *req, int err)
 	req->op.err = err;
 	trace_mesh_request_done(rq, err, req->tries);
 	if (!blk_mq_complete_request_remote(rq))
-		mesh_complete_rq(rq);
+		mesh_mq_complete(rq);
 }
 
 static void mesh_req_over(struct mesh_req *req)
@@ -86,7 +86,7 @@ static void mesh_req_over(struct mesh_req *req)
 	int err = req->op.err;
 
 	mesh_layout_unpin(req->layout);
-	if (unlikely(err) && mesh_error(err)->retry && !READ_ONCE(vol->dying) &&
+	if (unlikely(err) && mesh_req_error(err)->retry && !READ_ONCE(vol->dying) &&
 	    time_before(jiffies, req->deadline))
 		mesh_retry_add(vol, req);
 	else
@@ -142,7 +142,7 @@ static void mesh_req_drop(struct mesh_req *req, int n)
 
 static void mesh_req_io_done(struct mesh_mio *mio, int err)
 {
-	if (unlikely(err) && mesh_error(err)->retry)
+	if (unlikely(err) && mesh_req_error(err)->retry)
 		this_cpu_inc(mio->member->stats->retries);
 	WRITE_ONCE(mio->err, err);
 	mesh_req_drop(mio->priv, 1);
@@ -293,7 +293,8 @@ static void mesh_hctx_flush(struct mesh_hctx *hc)
 }
 
 /* blk-mq: one request; called in an RCU read section, does not sleep. */
-static blk_status_t mesh_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+static blk_status_t mesh_mq_queue_rq(struct blk_mq_hw_ctx *hctx,
+				     const struct blk_mq_queue_data *bd)
 {
 	struct mesh_hctx *hc = hctx->driver_data;
 	struct mesh_batch batch = { .n = 0 };
@@ -314,13 +315,13 @@ static blk_status_t mesh_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_m
 	return BLK_STS_OK;
 }
 
-static void mesh_commit_rqs(struct blk_mq_hw_ctx *hctx)
+static void mesh_mq_commit_rqs(struct blk_mq_hw_ctx *hctx)
 {
 	mesh_hctx_flush(hctx->driver_data);
 }
 
 /* blk-mq: a plug's worth of requests, in an RCU read section. */
-static void mesh_queue_rqs(mesh_rq_list_t *list)
+static void mesh_mq_queue_rqs(mesh_rq_list_t *list)
 {
 	struct mesh_batch batch = { .n = 0 };
 	struct request *rq;
@@ -339,7 +340,7 @@ static void mesh_queue_rqs(mesh_rq_list_t *list)
  * I/O: that one is left alone, until the request is so old that its I/O must have
  * been lost.
  */
-static enum blk_eh_timer_return mesh_timeout(struct request *rq)
+static enum blk_eh_timer_return mesh_mq_timeout(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
 	struct mesh_volume *vol = rq->q->queuedata;
@@ -364,7 +365,7 @@ static enum blk_eh_timer_return mesh_timeout(struct request *rq)
 	return BLK_EH_RESET_TIMER;
 }
 
-static int mesh_init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int i)
+static int mesh_mq_init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int i)
 {
 	struct mesh_hctx *hc = kzalloc_node(sizeof(*hc), GFP_KERNEL, hctx->numa_node);
 
@@ -375,17 +376,17 @@ static int mesh_init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int i
 	return 0;
 }
 
-static void mesh_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int i)
+static void mesh_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int i)
 {
 	kfree(hctx->driver_data);
 }
 
 const struct blk_mq_ops mesh_mq_ops = {
-	.queue_rq = mesh_queue_rq,
-	.queue_rqs = mesh_queue_rqs,
-	.commit_rqs = mesh_commit_rqs,
-	.complete = mesh_complete_rq,
-	.timeout = mesh_timeout,
-	.init_hctx = mesh_init_hctx,
-	.exit_hctx = mesh_exit_hctx,
+	.queue_rq = mesh_mq_queue_rq,
+	.queue_rqs = mesh_mq_queue_rqs,
+	.commit_rqs = mesh_mq_commit_rqs,
+	.complete = mesh_mq_complete,
+	.timeout = mesh_mq_timeout,
+	.init_hctx = mesh_mq_init_hctx,
+	.exit_hctx = mesh_mq_exit_hctx,
 };

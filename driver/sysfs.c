@@ -42,7 +42,7 @@ struct mesh_vol_attr {
 	int (*store)(struct mesh_volume *vol, const char *buf);
 };
 
-static ssize_t mesh_vol_show(struct kobject *kobj, struct attribute *attr, char *buf)
+static ssize_t mesh_dir_show_vol(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	struct mesh_vol_attr *a = container_of(attr, struct mesh_vol_attr, attr);
 	struct mesh_volume *vol = container_of(kobj, struct mesh_dir, kobj)->vol;
@@ -56,8 +56,8 @@ static ssize_t mesh_vol_show(struct kobject *kobj, struct attribute *attr, char 
 	return n;
 }
 
-static ssize_t mesh_vol_store(struct kobject *kobj, struct attribute *attr, const char *buf,
-			      size_t n)
+static ssize_t mesh_dir_store_vol(struct kobject *kobj, struct attribute *attr, const char *buf,
+				  size_t n)
 {
 	struct mesh_vol_attr *a = container_of(attr, struct mesh_vol_attr, attr);
 
@@ -66,16 +66,16 @@ static ssize_t mesh_vol_store(struct kobject *kobj, struct attribute *attr, cons
 }
 
 static const struct sysfs_ops mesh_vol_ops = {
-	.show = mesh_vol_show,
-	.store = mesh_vol_store,
+	.show = mesh_dir_show_vol,
+	.store = mesh_dir_store_vol,
 };
 
-static ssize_t uuid_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_uuid_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%pUb\n", &vol->conf.uuid);
 }
 
-static ssize_t name_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_name_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	ssize_t n;
 
@@ -85,23 +85,23 @@ static ssize_t name_show(struct mesh_volume *vol, struct mesh_layout *l, char *b
 	return n;
 }
 
-static ssize_t epoch_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_epoch_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n", l->epoch);
 }
 
-static ssize_t state_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_state_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", mesh_volume_state_name(READ_ONCE(vol->state)));
 }
 
-static ssize_t size_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_size_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n", l->prot->size);
 }
 
 /* One line a segment, as many as fit in a page: start length level strip members... */
-static ssize_t layout_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_layout_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	u32 i, j;
 	int n = 0;
@@ -120,7 +120,7 @@ static ssize_t layout_show(struct mesh_volume *vol, struct mesh_layout *l, char 
 	return n;
 }
 
-static ssize_t inflight_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_inflight_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	u64 sum = 0;
 	u32 i;
@@ -130,17 +130,17 @@ static ssize_t inflight_show(struct mesh_volume *vol, struct mesh_layout *l, cha
 	return sysfs_emit(buf, "%llu\n", sum);
 }
 
-static ssize_t queue_depth_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_queue_depth_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", vol->set.queue_depth);
 }
 
-static ssize_t io_timeout_ms_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+static ssize_t vol_io_timeout_ms_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", jiffies_to_msecs(READ_ONCE(vol->timeout)));
 }
 
-static int io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
+static int vol_io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
 {
 	unsigned int ms;
 
@@ -152,10 +152,11 @@ static int io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
 
 #define MESH_VOL_RO(n) \
 	static struct mesh_vol_attr vol_##n = { \
-		.attr = { .name = #n, .mode = 0444 }, .show = n##_show }
+		.attr = { .name = #n, .mode = 0444 }, .show = vol_##n##_show }
 #define MESH_VOL_RW(n) \
 	static struct mesh_vol_attr vol_##n = { \
-		.attr = { .name = #n, .mode = 0644 }, .show = n##_show, .store = n##_store }
+		.attr = { .name = #n, .mode = 0644 }, \
+		.show = vol_##n##_show, .store = vol_##n##_store }
 
 MESH_VOL_RO(uuid);
 MESH_VOL_RO(name);
@@ -181,15 +182,15 @@ static const struct kobj_type mesh_vol_type = {
 };
 
 /* An attribute of a member. */
-struct mesh_mem_attr {
+struct mesh_member_attr {
 	struct attribute attr;
 	ssize_t (*show)(struct mesh_member *m, char *buf);
 	size_t counter;		/* offset in struct mesh_member_stats, without @show */
 };
 
-static ssize_t mesh_mem_show(struct kobject *kobj, struct attribute *attr, char *buf)
+static ssize_t mesh_dir_show_member(struct kobject *kobj, struct attribute *attr, char *buf)
 {
-	struct mesh_mem_attr *a = container_of(attr, struct mesh_mem_attr, attr);
+	struct mesh_member_attr *a = container_of(attr, struct mesh_member_attr, attr);
 	struct mesh_dir *d = container_of(kobj, struct mesh_dir, kobj);
 	struct mesh_layout *l = mesh_layout_pin(d->vol);
 	struct mesh_member_stats s;
@@ -210,8 +211,8 @@ static ssize_t mesh_mem_show(struct kobject *kobj, struct attribute *attr, char 
 	return n;
 }
 
-static const struct sysfs_ops mesh_mem_sysfs_ops = {
-	.show = mesh_mem_show,
+static const struct sysfs_ops mesh_member_sysfs_ops = {
+	.show = mesh_dir_show_member,
 };
 
 static ssize_t member_uuid_show(struct mesh_member *m, char *buf)
@@ -246,40 +247,41 @@ static ssize_t member_inflight_show(struct mesh_member *m, char *buf)
 	return sysfs_emit(buf, "%llu\n", mesh_member_inflight(m));
 }
 
-#define MESH_MEM_SHOW(n) \
-	static struct mesh_mem_attr mem_##n = { \
+#define MESH_MEMBER_SHOW(n) \
+	static struct mesh_member_attr member_##n = { \
 		.attr = { .name = #n, .mode = 0444 }, .show = member_##n##_show }
-#define MESH_MEM_COUNT(n) \
-	static struct mesh_mem_attr mem_##n = { \
+#define MESH_MEMBER_COUNT(n) \
+	static struct mesh_member_attr member_##n = { \
 		.attr = { .name = #n, .mode = 0444 }, \
 		.counter = offsetof(struct mesh_member_stats, n) }
 
-MESH_MEM_SHOW(uuid);
-MESH_MEM_SHOW(kind);
-MESH_MEM_SHOW(state);
-MESH_MEM_SHOW(error);
-MESH_MEM_SHOW(path);
-MESH_MEM_SHOW(inflight);
-MESH_MEM_COUNT(reads);
-MESH_MEM_COUNT(read_bytes);
-MESH_MEM_COUNT(writes);
-MESH_MEM_COUNT(write_bytes);
-MESH_MEM_COUNT(discards);
-MESH_MEM_COUNT(errors);
-MESH_MEM_COUNT(retries);
+MESH_MEMBER_SHOW(uuid);
+MESH_MEMBER_SHOW(kind);
+MESH_MEMBER_SHOW(state);
+MESH_MEMBER_SHOW(error);
+MESH_MEMBER_SHOW(path);
+MESH_MEMBER_SHOW(inflight);
+MESH_MEMBER_COUNT(reads);
+MESH_MEMBER_COUNT(read_bytes);
+MESH_MEMBER_COUNT(writes);
+MESH_MEMBER_COUNT(write_bytes);
+MESH_MEMBER_COUNT(discards);
+MESH_MEMBER_COUNT(errors);
+MESH_MEMBER_COUNT(retries);
 
-static struct attribute *mesh_mem_attrs[] = {
-	&mem_uuid.attr, &mem_kind.attr, &mem_state.attr, &mem_error.attr, &mem_path.attr,
-	&mem_inflight.attr, &mem_reads.attr, &mem_read_bytes.attr, &mem_writes.attr,
-	&mem_write_bytes.attr, &mem_discards.attr, &mem_errors.attr, &mem_retries.attr,
+static struct attribute *mesh_member_attrs[] = {
+	&member_uuid.attr, &member_kind.attr, &member_state.attr, &member_error.attr,
+	&member_path.attr, &member_inflight.attr, &member_reads.attr,
+	&member_read_bytes.attr, &member_writes.attr, &member_write_bytes.attr,
+	&member_discards.attr, &member_errors.attr, &member_retries.attr,
 	NULL
 };
-ATTRIBUTE_GROUPS(mesh_mem);
+ATTRIBUTE_GROUPS(mesh_member);
 
-static const struct kobj_type mesh_mem_type = {
+static const struct kobj_type mesh_member_type = {
 	.release = mesh_dir_release,
-	.sysfs_ops = &mesh_mem_sysfs_ops,
-	.default_groups = mesh_mem_groups,
+	.sysfs_ops = &mesh_member_sysfs_ops,
+	.default_groups = mesh_member_groups,
 };
 
 static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_type *type,
@@ -299,12 +301,12 @@ static struct kobject *mesh_dir_add(struct mesh_volume *vol, const struct kobj_t
 	return &d->kobj;
 }
 
-static struct kobject *mesh_member_dir_add(struct mesh_volume *vol, u32 index)
+static struct kobject *mesh_dir_add_member(struct mesh_volume *vol, u32 index)
 {
 	char name[12];
 
 	snprintf(name, sizeof(name), "%u", index);
-	return mesh_dir_add(vol, &mesh_mem_type, vol->members_dir, index, name);
+	return mesh_dir_add(vol, &mesh_member_type, vol->members_dir, index, name);
 }
 
 static void mesh_dir_del(struct kobject *kobj)
@@ -338,7 +340,7 @@ void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 	for (i = 0; i < nr && i < vol->nr_members; i++)
 		dirs[i] = vol->members[i];
 	for (; i < nr; i++)
-		dirs[i] = mesh_member_dir_add(vol, i);
+		dirs[i] = mesh_dir_add_member(vol, i);
 	kvfree(vol->members);
 	vol->members = dirs;
 	vol->nr_members = nr;

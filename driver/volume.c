@@ -126,7 +126,7 @@ static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_stat
 }
 
 /* Set whether readers may use vol->disk. */
-void mesh_volume_set_live(struct mesh_volume *vol, bool live)
+static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 {
 	lockdep_assert_held(&vol->lock);
 	mutex_lock(&vol->event_lock);

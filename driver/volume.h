@@ -315,7 +315,6 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
 void mesh_volume_get(struct mesh_volume *vol);
 void mesh_volume_put(struct mesh_volume *vol);
 void mesh_volume_changed(struct mesh_volume *vol);
-void mesh_volume_set_live(struct mesh_volume *vol, bool live);
 int mesh_volumes_init(void);
 void mesh_volumes_exit(void);
 

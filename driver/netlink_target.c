@@ -5,7 +5,6 @@
 
 #include "driver/netlink.h"
 #include "driver/target.h"
-#include "rdda/wire.h"
 
 #define MESH_NL_TARGET_BYTES	1024
 

@@ -4,6 +4,10 @@
  *
  *   TARGET_SET -> mesh_target -> rdda_target
  *                    ^-- references of members; TARGET_DEL is refused with any
+ *
+ * An rdda_target is the session and no more: RDDA knows neither meshd's numbers
+ * nor who uses it. A mesh_target is what this folder adds: the number, the
+ * references and how meshd asked for it, to tell a TARGET_SET that changes nothing.
  */
 #ifndef DRIVER_TARGET_H
 #define DRIVER_TARGET_H

@@ -462,10 +462,10 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 		this_cpu_write(stats->last, jiffies);
 		if (mio->op == PROT_READ) {
 			this_cpu_inc(stats->reads);
-			this_cpu_add(stats->read_bytes, mio->len);
+			this_cpu_add(stats->read_bytes, mio->io.len);
 		} else if (mio->op == PROT_WRITE) {
 			this_cpu_inc(stats->writes);
-			this_cpu_add(stats->write_bytes, mio->len);
+			this_cpu_add(stats->write_bytes, mio->io.len);
 		} else {
 			this_cpu_inc(stats->discards);
 		}

@@ -9,7 +9,7 @@
  *
  * A member I/O (mesh_mio) is submitted, committed with others to the same
  * member and queue, and ends once with done(). Payloads may be staged: written
- * with MESH_MIO_STAGE, then written again to another place from the stage, so
+ * with RDDA_IO_STAGE, then written again to another place from the stage, so
  * that they cross a network once. A stage is a cache: a write from it may end
  * with -ESTALE, and is then sent again with its own scatterlist.
  */
@@ -101,52 +101,35 @@ struct mesh_member_stats {
 	u64	last;
 };
 
-#define MESH_MIO_STAGE	1	/* WRITE: keep the payload, set mio->stage */
-#define MESH_MIO_UNMAP	2	/* ZEROES: may deallocate */
-
 /**
  * struct mesh_mio - one I/O to a member
  * @member: where
- * @addr: byte, a multiple of the LBA
- * @len: bytes; 0 with @op FLUSH
- * @queue: blk-mq's hardware queue
+ * @io: where in the member, pages, queue and flags, for members of any kind; its own
+ *	op, stage and done are RDDA's. The length is 0 with @op FLUSH
  * @op: enum prot_kind
- * @flags: MESH_MIO_*
  * @tag: of the prot_io, for the submitter
  * @err: how it ended; for the submitter
- * @nents: entries of @sg
- * @sg: payload; for a write from a stage in case that was dropped
- * @stage: WRITE: a stage of this member to write from, NULL: @sg travels;
- *	set when done() is called for a successful MESH_MIO_STAGE
+ * @stage: WRITE: a stage of this member to write from, NULL: the pages travel;
+ *	set when done() is called for a successful RDDA_IO_STAGE
  * @stage_offset: byte of the stage where the payload begins
  * @done: any context, hard interrupts of local devices too; may free the I/O
  * @next: the submitter's
  * @priv: the submitter's
- * @rdda, @local: of the implementation while in flight
+ * @node, @bio: of a kind on this host, while in flight
  */
 struct mesh_mio {
 	struct mesh_member *member;
-	u64	addr;
-	u32	len;
-	u16	queue;
+	struct rdda_io io;
 	u8	op;
-	u8	flags;
 	u32	tag;
 	int	err;
-	unsigned int nents;
-	struct scatterlist *sg;
 	void	*stage;
 	u32	stage_offset;
 	void	(*done)(struct mesh_mio *mio, int err);
 	struct mesh_mio *next;
 	void	*priv;
-	union {
-		struct rdda_io rdda;
-		struct {
-			struct llist_node node;
-			struct bio *bio;
-		} local;
-	};
+	struct llist_node node;
+	struct bio *bio;
 };
 
 /**

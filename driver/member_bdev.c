@@ -76,28 +76,28 @@ static struct bio *bdev_bio(struct mesh_bdev *mb, struct mesh_mio *mio)
 
 	if (mio->op == PROT_WRITE)
 		opf |= REQ_FUA | REQ_SYNC | REQ_IDLE;
-	else if (mio->op == PROT_ZEROES && !(mio->flags & MESH_MIO_UNMAP))
+	else if (mio->op == PROT_ZEROES && !(mio->io.flags & RDDA_IO_UNMAP))
 		opf |= REQ_NOUNMAP;
 	else if (mio->op == PROT_FLUSH)
 		opf = REQ_OP_WRITE | REQ_PREFLUSH;
-	bio = bio_alloc_bioset(mb->handle.bdev, mio->nents, opf, GFP_NOWAIT | __GFP_NOWARN,
+	bio = bio_alloc_bioset(mb->handle.bdev, mio->io.nents, opf, GFP_NOWAIT | __GFP_NOWARN,
 			       &mesh_bios);
 	if (!bio)
 		return NULL;
-	bio->bi_iter.bi_sector = mio->addr >> SECTOR_SHIFT;
+	bio->bi_iter.bi_sector = mio->io.addr >> SECTOR_SHIFT;
 	bio->bi_private = mio;
 	bio->bi_end_io = bdev_end_io;
-	for_each_sg(mio->sg, sg, mio->nents, i)
+	for_each_sg(mio->io.sg, sg, mio->io.nents, i)
 		__bio_add_page(bio, sg_page(sg), sg->length, sg->offset);
-	if (!mio->nents)
-		bio->bi_iter.bi_size = mio->len;
+	if (!mio->io.nents)
+		bio->bi_iter.bi_size = mio->io.len;
 	return bio;
 }
 
 static void bdev_queue(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *bio)
 {
-	mio->local.bio = bio;
-	llist_add(&mio->local.node, &mb->queue);
+	mio->bio = bio;
+	llist_add(&mio->node, &mb->queue);
 }
 
 static bool bdev_is_gone(struct mesh_bdev *mb)
@@ -133,7 +133,7 @@ static void bdev_end_io(struct bio *bio)
 		return;
 	}
 	bio_put(bio);
-	if (!err && mio->flags & MESH_MIO_STAGE)
+	if (!err && mio->io.flags & RDDA_IO_STAGE)
 		mio->stage = &mesh_bdev_stage;
 	mesh_mio_end(mio, err);
 }
@@ -146,8 +146,8 @@ static void bdev_work(struct work_struct *work)
 	struct blk_plug plug;
 
 	blk_start_plug(&plug);
-	llist_for_each_entry_safe(mio, next, list, local.node)
-		submit_bio(mio->local.bio);
+	llist_for_each_entry_safe(mio, next, list, node)
+		submit_bio(mio->bio);
 	blk_finish_plug(&plug);
 }
 

@@ -110,9 +110,9 @@ static void mesh_rdda_close(struct mesh_member *m)
 
 static void mesh_rdda_done(struct rdda_io *io, int err)
 {
-	struct mesh_mio *mio = container_of(io, struct mesh_mio, rdda);
+	struct mesh_mio *mio = container_of(io, struct mesh_mio, io);
 
-	if (mio->flags & MESH_MIO_STAGE)
+	if (io->flags & RDDA_IO_STAGE)
 		mio->stage = err ? NULL : io->stage;
 	mesh_mio_end(mio, err);
 }
@@ -126,20 +126,13 @@ static void mesh_rdda_submit(struct mesh_member *m, struct mesh_mio *mio)
 		[PROT_ZEROES] = RDDA_ZEROES,
 	};
 	struct mesh_rdda *mr = m->priv;
-	struct rdda_io *io = &mio->rdda;
+	struct rdda_io *io = &mio->io;
 
 	if (mio->op == PROT_FLUSH) {		/* what completed is durable */
 		mesh_mio_end(mio, 0);
 		return;
 	}
 	io->op = ops[mio->op];
-	io->flags = (mio->flags & MESH_MIO_STAGE ? RDDA_IO_STAGE : 0) |
-		    (mio->flags & MESH_MIO_UNMAP ? RDDA_IO_UNMAP : 0);
-	io->queue = mio->queue;
-	io->addr = mio->addr;
-	io->len = mio->len;
-	io->sg = mio->sg;
-	io->nents = mio->nents;
 	/* RDDA writes a stage from its beginning; for another part the pages travel */
 	io->stage = mio->stage_offset ? NULL : mio->stage;
 	io->done = mesh_rdda_done;

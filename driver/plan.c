@@ -101,12 +101,12 @@ static struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_r
 static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct prot_io *io,
 			 const struct prot_run *runs)
 {
-	struct scatterlist *sg = mio->sg;
+	struct scatterlist *sg = mio->io.sg;
 	struct mesh_walk w;
 	unsigned int i;
 
 	if (!io->nr_runs) {
-		mio->nents = 0;
+		mio->io.nents = 0;
 		return;
 	}
 	mesh_walk_start(&w, rq);
@@ -115,7 +115,7 @@ static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct 
 			mesh_walk_start(&w, rq);
 		sg = mesh_walk_sg(&w, &runs[i], sg);
 	}
-	mio->nents = sg - mio->sg;
+	mio->io.nents = sg - mio->io.sg;
 	sg_mark_end(sg - 1);
 }
 
@@ -146,14 +146,14 @@ static struct mesh_mio *mesh_plan_mio(struct mesh_volume *vol, struct mesh_req *
 	if (entries)
 		sg_init_table(sg, entries);
 	req->busy = true;
-	mio->sg = sg;
+	mio->io.sg = sg;
 	return mio;
 }
 
 static void mesh_plan_free(struct mesh_volume *vol, struct mesh_req *req, struct mesh_mio *mio)
 {
-	if (mio->sg && mio->sg != req->sg)
-		mempool_free(mio->sg, &vol->sgs);
+	if (mio->io.sg && mio->io.sg != req->sg)
+		mempool_free(mio->io.sg, &vol->sgs);
 	if (likely(mio == &req->mio))
 		req->busy = false;
 	else
@@ -164,11 +164,11 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 			   void (*done)(struct mesh_mio *mio, int err))
 {
 	mio->member = req->layout->slots[io->member].member;
-	mio->addr = io->addr;
-	mio->len = io->length;
-	mio->queue = req->queue;
+	mio->io.addr = io->addr;
+	mio->io.len = io->length;
+	mio->io.queue = req->queue;
 	mio->op = io->kind;
-	mio->flags = io->kind == PROT_ZEROES && !(io->flags & PROT_NOUNMAP) ? MESH_MIO_UNMAP : 0;
+	mio->io.flags = io->kind == PROT_ZEROES && !(io->flags & PROT_NOUNMAP) ? RDDA_IO_UNMAP : 0;
 	mio->tag = io->tag;
 	mio->err = MESH_MIO_RUNNING;
 	mio->stage = NULL;

@@ -92,14 +92,14 @@ DECLARE_EVENT_CLASS(mesh_mio,
 	TP_fast_assign(
 		export_uuid(__entry->uuid, &mio->member->conf.uuid);
 		__entry->op = mio->op;
-		__entry->addr = mio->addr;
-		__entry->len = mio->len;
-		__entry->queue = mio->queue;
-		__entry->flags = mio->flags;
+		__entry->addr = mio->io.addr;
+		__entry->len = mio->io.len;
+		__entry->queue = mio->io.queue;
+		__entry->flags = mio->io.flags;
 		__entry->err = err;
 	),
 	TP_printk("%pUb %s%s %llu+%u queue %u err %d", __entry->uuid, mesh_show_op(__entry->op),
-		  __entry->flags & MESH_MIO_UNMAP ? " unmap" : "", __entry->addr, __entry->len,
+		  __entry->flags & RDDA_IO_UNMAP ? " unmap" : "", __entry->addr, __entry->len,
 		  __entry->queue, __entry->err)
 );
 

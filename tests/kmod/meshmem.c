@@ -176,11 +176,11 @@ static int store_sg(struct mesh_mem_store *s, struct mesh_mio *mio)
 {
 	bool write = mio->op == PROT_WRITE;
 	struct sg_mapping_iter it;
-	u64 at = mio->addr;
-	u32 left = mio->len;
+	u64 at = mio->io.addr;
+	u32 left = mio->io.len;
 	int err = 0;
 
-	sg_miter_start(&it, mio->sg, mio->nents, write ? SG_MITER_FROM_SG : SG_MITER_TO_SG);
+	sg_miter_start(&it, mio->io.sg, mio->io.nents, write ? SG_MITER_FROM_SG : SG_MITER_TO_SG);
 	while (!err && left && sg_miter_next(&it)) {
 		u32 n = min_t(u32, left, it.length);
 
@@ -224,11 +224,11 @@ static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
 {
 	struct mesh_mem_stage *st;
 
-	st = kvmalloc(struct_size(st, data, mio->len), GFP_NOIO);
+	st = kvmalloc(struct_size(st, data, mio->io.len), GFP_NOIO);
 	if (!st)
 		return -ENOMEM;
-	st->len = mio->len;
-	sg_copy_to_buffer(mio->sg, mio->nents, st->data, mio->len);
+	st->len = mio->io.len;
+	sg_copy_to_buffer(mio->io.sg, mio->io.nents, st->data, mio->io.len);
 	mio->stage = st;
 	return 0;
 }
@@ -239,9 +239,10 @@ static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
 
 	if (test_bit(MEM_STALE, &mm->faults))
 		return -ESTALE;
-	if (mio->stage_offset > st->len || mio->len > st->len - mio->stage_offset)
+	if (mio->stage_offset > st->len || mio->io.len > st->len - mio->stage_offset)
 		return -EINVAL;
-	return store_buffer(mm->store, mio->addr, st->data + mio->stage_offset, mio->len, true);
+	return store_buffer(mm->store, mio->io.addr, st->data + mio->stage_offset, mio->io.len,
+			    true);
 }
 
 static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
@@ -252,7 +253,7 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 
 	if (test_bit(MEM_EIO, &mm->faults))
 		return -EIO;
-	if (mio->addr > size || mio->len > size - mio->addr)
+	if (mio->io.addr > size || mio->io.len > size - mio->io.addr)
 		return -EINVAL;
 	mutex_lock(&s->lock);
 	switch (mio->op) {
@@ -267,13 +268,13 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 		break;
 	case PROT_DISCARD:
 	case PROT_ZEROES:
-		err = store_zero(s, mio->addr, mio->len);
+		err = store_zero(s, mio->io.addr, mio->io.len);
 		break;
 	default:
 		err = 0;
 	}
 	mutex_unlock(&s->lock);
-	if (!err && mio->flags & MESH_MIO_STAGE)
+	if (!err && mio->io.flags & RDDA_IO_STAGE)
 		err = mem_stage_keep(mm, mio);
 	return err;
 }
@@ -310,7 +311,7 @@ static void mem_work(struct work_struct *work)
 	struct mesh_mio *mio, *next;
 
 	list = mem_faults(mm, list);
-	llist_for_each_entry_safe(mio, next, list, local.node) {
+	llist_for_each_entry_safe(mio, next, list, node) {
 		/* what was held when it went down is lost, done or not */
 		bool up = READ_ONCE(mm->member->state) == MESH_MEMBER_UP;
 
@@ -322,7 +323,7 @@ static void mem_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
 	struct mesh_mem *mm = m->priv;
 
-	llist_add(&mio->local.node, &mm->queue);
+	llist_add(&mio->node, &mm->queue);
 }
 
 static void mem_commit(struct mesh_member *m, unsigned int queue)

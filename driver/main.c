@@ -15,7 +15,8 @@ static const struct {
 	{ rdda_client_init, rdda_client_exit },
 	{ NULL, mesh_targets_exit },
 	{ mesh_plan_init, mesh_plan_exit },
-	{ mesh_members_init, mesh_members_exit },
+	{ mesh_bdev_init, mesh_bdev_exit },
+	{ NULL, mesh_members_exit },
 	{ mesh_volumes_init, mesh_volumes_exit },
 	{ mesh_nl_init, mesh_nl_exit },
 };

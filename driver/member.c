@@ -475,13 +475,7 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 }
 EXPORT_SYMBOL_GPL(mesh_mio_end);
 
-int mesh_members_init(void)
-{
-	return mesh_bdev_init();
-}
-
 void mesh_members_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&mesh_members));
-	mesh_bdev_exit();
 }

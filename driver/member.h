@@ -257,7 +257,6 @@ static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
  */
 extern struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 
-int mesh_members_init(void);
 void mesh_members_exit(void);
 int mesh_bdev_init(void);
 void mesh_bdev_exit(void);

@@ -33,7 +33,7 @@ static struct kmem_cache *mesh_mio_cache, *mesh_sg_cache;
 #ifdef MESH_FAULTS
 static unsigned int mesh_starve;
 module_param_named(starve, mesh_starve, uint, 0644);
-MODULE_PARM_DESC(starve, "each so-maniest member I/O finds no memory, for tests; 0: none");
+MODULE_PARM_DESC(starve, "every Nth member I/O finds no memory, for tests; 0: none");
 
 static bool mesh_plan_starved(void)
 {

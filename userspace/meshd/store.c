@@ -135,13 +135,21 @@ static void unreadable(int rc)
 	give_up();
 }
 
-sqlite3_stmt *sql(const char *text)
+sqlite3_stmt *sql_bound(const char *text, const struct sql_value *v, int n)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(store_db, text, -1, &s, NULL);
+	int i, rc = sqlite3_prepare_v2(store_db, text, -1, &s, NULL);
 
 	if (rc != SQLITE_OK)
 		unreadable(rc);
+	for (i = 1; s && i < n; i++) {
+		if (v[i].kind == SQL_NUM)
+			sqlite3_bind_int64(s, i, v[i].n);
+		else if (v[i].kind == SQL_TEXT)
+			sqlite3_bind_text(s, i, v[i].p, -1, SQLITE_TRANSIENT);
+		else
+			sqlite3_bind_blob(s, i, v[i].p, v[i].n, SQLITE_TRANSIENT);
+	}
 	return s;
 }
 
@@ -169,25 +177,37 @@ int sql_row(sqlite3_stmt *s)
 	return -EIO;
 }
 
-int sql_listed(sqlite3_stmt *s, int more, void **list, size_t *n)
+int sql_list(sqlite3_stmt *s, void (*row)(sqlite3_stmt *s, void *item), size_t size, void **out,
+	     size_t *n)
 {
+	void *item;
+	int more;
+
+	*out = NULL;
+	*n = 0;
+	while ((more = sql_row(s)) > 0 && (item = mesh_grow(out, n, size)))
+		row(s, item);
 	sqlite3_finalize(s);
 	if (!more)
 		return 0;
-	free(*list);
-	*list = NULL;
+	free(*out);
+	*out = NULL;
 	*n = 0;
 	return more > 0 ? -ENOMEM : more;
 }
 
-void sql_uuid(sqlite3_stmt *s, int at, const struct muuid *u)
+void sql_begin(void)
 {
-	sqlite3_bind_blob(s, at, u->b, sizeof(u->b), SQLITE_TRANSIENT);
+	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
+	sql_run("BEGIN IMMEDIATE");
 }
 
-void sql_text(sqlite3_stmt *s, int at, const char *text)
+int sql_end(int err)
 {
-	sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
+	int e = err ? sql_run("ROLLBACK") : sql_run("COMMIT");
+
+	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
+	return err ? err : e;
 }
 
 void row_uuid(sqlite3_stmt *s, int at, struct muuid *u)
@@ -206,25 +226,17 @@ void row_text(sqlite3_stmt *s, int at, char *out, size_t size)
 
 int store_host_put(struct store_host *h)
 {
-	sqlite3_stmt *s;
 	int err;
 
 	if (h->id)
-		s = sql("UPDATE hosts SET addr = ?1, port = ?2, name = ?3, uuid = ?4 WHERE id = ?5");
-	else
-		s = sql("INSERT INTO hosts (addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4)");
-	if (!s)
-		return -EIO;
-	sql_text(s, 1, h->addr);
-	sqlite3_bind_int(s, 2, h->port);
-	sql_text(s, 3, h->name);
-	sql_uuid(s, 4, &h->uuid);
-	if (h->id)
-		sqlite3_bind_int(s, 5, h->id);
+		return sql_run("UPDATE hosts SET addr = ?1, port = ?2, name = ?3, uuid = ?4 WHERE id = ?5",
+			       sql_text(h->addr), sql_num(h->port), sql_text(h->name),
+			       sql_uuid(&h->uuid), sql_num(h->id));
 	/* The id given is the connection's, so no other thread may add meanwhile. */
 	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	err = sql_done(s);
-	if (!err && !h->id)
+	err = sql_run("INSERT INTO hosts (addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4)",
+		      sql_text(h->addr), sql_num(h->port), sql_text(h->name), sql_uuid(&h->uuid));
+	if (!err)
 		h->id = sqlite3_last_insert_rowid(store_db);
 	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
 	return err;
@@ -241,83 +253,59 @@ int store_hosts_swap(struct store_host *a, struct store_host *b)
 	memcpy(b->addr, was.addr, sizeof(b->addr));
 	b->port = was.port;
 	none.addr[0] = 0;
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
+	sql_begin();
 	err = store_host_put(&none);
 	if (!err)
 		err = store_host_put(b);
 	if (!err)
 		err = store_host_put(a);
-	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
-	return err;
+	return sql_end(err);
 }
 
 /* Numbers of the store are its own; those of the kernel are in use. */
 int store_host_adopt(const struct store_host *h)
 {
-	sqlite3_stmt *s;
 	int err;
 
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
-	s = sql("UPDATE hosts SET id = ?1 WHERE addr = ?2 AND port = ?3");
-	sqlite3_bind_int(s, 1, h->id);
-	sql_text(s, 2, h->addr);
-	sqlite3_bind_int(s, 3, h->port);
-	err = sql_done(s);
-	if (!err && !sqlite3_changes(store_db)) {
-		s = sql("INSERT INTO hosts (id, addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4, ?5)");
-		sqlite3_bind_int(s, 1, h->id);
-		sql_text(s, 2, h->addr);
-		sqlite3_bind_int(s, 3, h->port);
-		sql_text(s, 4, h->name);
-		sql_uuid(s, 5, &h->uuid);
-		err = sql_done(s);
-	}
-	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
-	return err;
+	sql_begin();
+	err = sql_run("UPDATE hosts SET id = ?1 WHERE addr = ?2 AND port = ?3", sql_num(h->id),
+		      sql_text(h->addr), sql_num(h->port));
+	if (!err && !sqlite3_changes(store_db))
+		err = sql_run("INSERT INTO hosts (id, addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4, ?5)",
+			      sql_num(h->id), sql_text(h->addr), sql_num(h->port), sql_text(h->name),
+			      sql_uuid(&h->uuid));
+	return sql_end(err);
 }
 
 /* Of a row that was added before a host answered there. */
 int store_host_learn(u32 id, const struct muuid *uuid)
 {
 	static const struct muuid none;
-	sqlite3_stmt *s = sql("UPDATE hosts SET uuid = ?2 WHERE id = ?1 AND uuid = ?3");
 
-	sqlite3_bind_int(s, 1, id);
-	sql_uuid(s, 2, uuid);
-	sql_uuid(s, 3, &none);
-	return sql_done(s);
+	return sql_run("UPDATE hosts SET uuid = ?2 WHERE id = ?1 AND uuid = ?3", sql_num(id),
+		       sql_uuid(uuid), sql_uuid(&none));
 }
 
 int store_host_del(u32 id)
 {
-	sqlite3_stmt *s = sql("DELETE FROM hosts WHERE id = ?1");
+	return sql_run("DELETE FROM hosts WHERE id = ?1", sql_num(id));
+}
 
-	sqlite3_bind_int(s, 1, id);
-	return sql_done(s);
+static void host_row(sqlite3_stmt *s, void *item)
+{
+	struct store_host *h = item;
+
+	h->id = sqlite3_column_int(s, 0);
+	row_text(s, 1, h->addr, sizeof(h->addr));
+	h->port = sqlite3_column_int(s, 2);
+	row_text(s, 3, h->name, sizeof(h->name));
+	row_uuid(s, 4, &h->uuid);
 }
 
 int store_hosts(struct store_host **out, size_t *n)
 {
-	sqlite3_stmt *s = sql("SELECT id, addr, port, name, uuid FROM hosts ORDER BY id");
-	void *list = NULL;
-	struct store_host *h;
-	int more, err;
-
-	*n = 0;
-	while ((more = sql_row(s)) > 0 && (h = mesh_grow(&list, n, sizeof(*h)))) {
-		h->id = sqlite3_column_int(s, 0);
-		row_text(s, 1, h->addr, sizeof(h->addr));
-		h->port = sqlite3_column_int(s, 2);
-		row_text(s, 3, h->name, sizeof(h->name));
-		row_uuid(s, 4, &h->uuid);
-	}
-	err = sql_listed(s, more, &list, n);
-	*out = list;
-	return err;
+	return sql_list(sql("SELECT id, addr, port, name, uuid FROM hosts ORDER BY id"), host_row,
+			sizeof(**out), (void **)out, n);
 }
 
 static bool host_is(const struct store_host *h, const char *what)
@@ -358,26 +346,13 @@ int store_host_by_uuid(const struct muuid *uuid, struct store_host *out)
 	return store_host_find(text, out);
 }
 
-int sql_end(int err)
-{
-	int e = sql_done(sql(err ? "ROLLBACK" : "COMMIT"));
-
-	return err ? err : e;
-}
-
 int store_drive_put(const struct muuid *uuid, const char *path)
 {
-	sqlite3_stmt *s = sql("INSERT OR REPLACE INTO drives (uuid, path) VALUES (?1, ?2)");
-
-	sql_uuid(s, 1, uuid);
-	sql_text(s, 2, path);
-	return sql_done(s);
+	return sql_run("INSERT OR REPLACE INTO drives (uuid, path) VALUES (?1, ?2)", sql_uuid(uuid),
+		       sql_text(path));
 }
 
 int store_drive_del(const struct muuid *uuid)
 {
-	sqlite3_stmt *s = sql("DELETE FROM drives WHERE uuid = ?1");
-
-	sql_uuid(s, 1, uuid);
-	return sql_done(s);
+	return sql_run("DELETE FROM drives WHERE uuid = ?1", sql_uuid(uuid));
 }

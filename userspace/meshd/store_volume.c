@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
@@ -40,37 +39,29 @@ static int volume_one(sqlite3_stmt *s, struct store_volume *v, struct layout *l)
 
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
-	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE uuid = ?1");
-
-	sql_uuid(s, 1, uuid);
-	return volume_one(s, v, l);
+	return volume_one(sql("SELECT " COLUMNS PENDING " FROM volumes WHERE uuid = ?1", sql_uuid(uuid)),
+			  v, l);
 }
 
 int store_volume_find(const char *what, struct store_volume *v, struct layout *l)
 {
-	sqlite3_stmt *s;
 	struct muuid u;
 
 	if (!muuid_parse(what, &u))
 		return store_volume_get(&u, v, l);
-	s = sql("SELECT " COLUMNS PENDING " FROM volumes WHERE name = ?1");
-	sql_text(s, 1, what);
-	return volume_one(s, v, l);
+	return volume_one(sql("SELECT " COLUMNS PENDING " FROM volumes WHERE name = ?1", sql_text(what)),
+			  v, l);
+}
+
+static void list_row(sqlite3_stmt *s, void *item)
+{
+	volume_row(s, item, NULL);
 }
 
 int store_volumes(struct store_volume **out, size_t *n)
 {
-	sqlite3_stmt *s = sql("SELECT " COLUMNS PENDING " FROM volumes ORDER BY name");
-	struct store_volume *v;
-	void *list = NULL;
-	int more, err;
-
-	*n = 0;
-	while ((more = sql_row(s)) > 0 && (v = mesh_grow(&list, n, sizeof(*v))))
-		volume_row(s, v, NULL);
-	err = sql_listed(s, more, &list, n);
-	*out = list;
-	return err;
+	return sql_list(sql("SELECT " COLUMNS PENDING " FROM volumes ORDER BY name"), list_row,
+			sizeof(**out), (void **)out, n);
 }
 
 #define PUT_ROW "INSERT INTO volumes (" COLUMNS ")"				\
@@ -80,19 +71,10 @@ int store_volumes(struct store_volume **out, size_t *n)
 
 static int put_row(const struct store_volume *v, const void *record, int bytes, bool last)
 {
-	sqlite3_stmt *s = sql(last ? PUT_ROW ", pending = NULL" : PUT_ROW);
-
-	sql_uuid(s, 1, &v->uuid);
-	sql_text(s, 2, v->name);
-	sqlite3_bind_int64(s, 3, v->version);
-	sqlite3_bind_int64(s, 4, v->recorded);
-	sqlite3_bind_int(s, 5, v->attached);
-	sqlite3_bind_int(s, 6, v->readonly);
-	sqlite3_bind_int(s, 7, v->io_timeout_ms);
-	sqlite3_bind_int(s, 8, v->state);
-	sql_text(s, 9, v->note);
-	sqlite3_bind_blob(s, 10, record, bytes, SQLITE_TRANSIENT);
-	return sql_done(s);
+	return sql_run(last ? PUT_ROW ", pending = NULL" : PUT_ROW, sql_uuid(&v->uuid),
+		       sql_text(v->name), sql_num(v->version), sql_num(v->recorded),
+		       sql_num(v->attached), sql_num(v->readonly), sql_num(v->io_timeout_ms),
+		       sql_num(v->state), sql_text(v->note), sql_bytes(record, bytes));
 }
 
 static void *encode(const struct layout *l, int *bytes)
@@ -108,10 +90,7 @@ static void *encode(const struct layout *l, int *bytes)
 
 static int forget_intents(const struct muuid *volume)
 {
-	sqlite3_stmt *s = sql("DELETE FROM intents WHERE volume = ?1");
-
-	sql_uuid(s, 1, volume);
-	return sql_done(s);
+	return sql_run("DELETE FROM intents WHERE volume = ?1", sql_uuid(volume));
 }
 
 int store_volume_begin(const struct store_volume *v, const struct layout *l,
@@ -122,13 +101,11 @@ int store_volume_begin(const struct store_volume *v, const struct layout *l,
 
 	if (!record)
 		return bytes;
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
+	sql_begin();
 	err = put_row(v, record, bytes, true);
 	if (!err)
 		err = intents_put(i, n);
 	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
 	free(record);
 	return err;
 }
@@ -142,8 +119,7 @@ static int volume_put(const struct store_volume *v, const struct layout *l, bool
 
 	if (!record)
 		return bytes;
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
+	sql_begin();
 	err = store_volume_get(&v->uuid, &old, NULL);
 	if (!err && old.version > l->version)
 		err = -ESTALE;
@@ -152,7 +128,6 @@ static int volume_put(const struct store_volume *v, const struct layout *l, bool
 	if (!err && last)
 		err = forget_intents(&v->uuid);
 	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
 	free(record);
 	return err;
 }
@@ -169,42 +144,32 @@ int store_volume_adopt(const struct store_volume *v, const struct layout *l)
 
 int store_volume_flags(const struct store_volume *v)
 {
-	sqlite3_stmt *s = sql("UPDATE volumes SET recorded = ?2, attached = ?3, readonly = ?4,"
-			      " io_timeout = ?5, state = ?6, note = ?7 WHERE uuid = ?1");
-
-	sql_uuid(s, 1, &v->uuid);
-	sqlite3_bind_int64(s, 2, v->recorded);
-	sqlite3_bind_int(s, 3, v->attached);
-	sqlite3_bind_int(s, 4, v->readonly);
-	sqlite3_bind_int(s, 5, v->io_timeout_ms);
-	sqlite3_bind_int(s, 6, v->state);
-	sql_text(s, 7, v->note);
-	return sql_done(s);
+	return sql_run("UPDATE volumes SET recorded = ?2, attached = ?3, readonly = ?4,"
+		       " io_timeout = ?5, state = ?6, note = ?7 WHERE uuid = ?1", sql_uuid(&v->uuid),
+		       sql_num(v->recorded), sql_num(v->attached), sql_num(v->readonly),
+		       sql_num(v->io_timeout_ms), sql_num(v->state), sql_text(v->note));
 }
 
 int store_pending_set(const struct muuid *uuid, const struct layout *l)
 {
 	int bytes = 0;
 	void *record = l ? encode(l, &bytes) : NULL;
-	sqlite3_stmt *s;
+	int err;
 
 	if (l && !record)
 		return bytes;
-	s = sql("UPDATE volumes SET pending = ?2 WHERE uuid = ?1");
-	sql_uuid(s, 1, uuid);
-	if (record)
-		sqlite3_bind_blob(s, 2, record, bytes, SQLITE_TRANSIENT);
+	err = sql_run("UPDATE volumes SET pending = ?2 WHERE uuid = ?1", sql_uuid(uuid),
+		      sql_bytes(record, bytes));
 	free(record);
-	return sql_done(s);
+	return err;
 }
 
 int store_pending_get(const struct muuid *uuid, struct layout *l)
 {
-	sqlite3_stmt *s = sql("SELECT pending FROM volumes WHERE uuid = ?1 AND pending IS NOT NULL");
-	int err;
+	sqlite3_stmt *s = sql("SELECT pending FROM volumes WHERE uuid = ?1 AND pending IS NOT NULL",
+			      sql_uuid(uuid));
+	int err = sql_row(s);
 
-	sql_uuid(s, 1, uuid);
-	err = sql_row(s);
 	if (err > 0)
 		err = layout_decode(sqlite3_column_blob(s, 0), sqlite3_column_bytes(s, 0), l);
 	else if (!err)
@@ -215,22 +180,13 @@ int store_pending_get(const struct muuid *uuid, struct layout *l)
 
 int store_volume_erase(const struct muuid *uuid)
 {
-	sqlite3_stmt *s;
 	int err;
 
-	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_done(sql("BEGIN IMMEDIATE"));
-	s = sql("DELETE FROM frees WHERE volume = ?1");
-	sql_uuid(s, 1, uuid);
-	err = sql_done(s);
+	sql_begin();
+	err = sql_run("DELETE FROM frees WHERE volume = ?1", sql_uuid(uuid));
 	if (!err)
 		err = forget_intents(uuid);
-	if (!err) {
-		s = sql("DELETE FROM volumes WHERE uuid = ?1");
-		sql_uuid(s, 1, uuid);
-		err = sql_done(s);
-	}
-	err = sql_end(err);
-	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
-	return err;
+	if (!err)
+		err = sql_run("DELETE FROM volumes WHERE uuid = ?1", sql_uuid(uuid));
+	return sql_end(err);
 }

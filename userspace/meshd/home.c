@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <systemd/sd-id128.h>
 #include <unistd.h>
 
 #include "userspace/format/json.h"
@@ -13,7 +12,6 @@
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"
 
-#define MACHINE_ID	"/etc/machine-id"
 #define BOARD_UUID	"/sys/class/dmi/id/product_uuid"
 
 static struct machine noted, here;
@@ -21,27 +19,16 @@ static bool refused;
 /* One answer to it at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * machine-id(5) forbids showing the ID itself: what is derived from it with a
- * key of meshd, as sd_id128_get_machine_app_specific() does, says as much.
- */
+/* machine-id(5) forbids showing the ID itself: what is derived from it for meshd says as much. */
 static struct muuid os_uuid(void)
 {
-	static const u8 app[16] = { 0x4d, 0x1f, 0x9c, 0x0a, 0x63, 0x2e, 0x4b, 0x77,
-				    0x9e, 0x51, 0xd8, 0x30, 0xc5, 0x12, 0xaa, 0x86 };
-	struct muuid u = { { 0 } }, raw;
-	char text[64], dashed[MUUID_TEXT];
-	u8 hmac[32];
+	static const sd_id128_t app = SD_ID128_MAKE(4d, 1f, 9c, 0a, 63, 2e, 4b, 77, 9e, 51, d8, 30, c5, 12,
+						    aa, 86);
+	struct muuid u = { { 0 } };
+	sd_id128_t id;
 
-	if (read_line(text, sizeof(text), MACHINE_ID) || strlen(text) != 32)
-		return u;
-	snprintf(dashed, sizeof(dashed), "%.8s-%.4s-%.4s-%.4s-%.12s", text, text + 8, text + 12,
-		 text + 16, text + 20);
-	if (muuid_parse(dashed, &raw) ||
-	    gnutls_hmac_fast(GNUTLS_MAC_SHA256, raw.b, sizeof(raw.b), app, sizeof(app), hmac))
-		return u;
-	memcpy(u.b, hmac, sizeof(u.b));
-	muuid_mark_random(&u);
+	if (!sd_id128_get_machine_app_specific(app, &id))
+		memcpy(u.b, id.bytes, sizeof(u.b));
 	return u;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "userspace/format/conf.h"
@@ -218,7 +219,7 @@ static int loop(int signals, int control)
 		return 1;
 	watch(ep, signals);
 	watch(ep, control);
-	notify_systemd("READY=1");
+	sd_notify(0, "READY=1");
 	log_info("ready");
 	for (;;) {
 		if (epoll_wait(ep, &e, 1, -1) != 1)
@@ -270,7 +271,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	err = loop(signals, control);
-	notify_systemd("STOPPING=1");
+	sd_notify(0, "STOPPING=1");
 	log_info("ends; drives stay exported and volumes attached");
 	unlink(D.socket);
 	if (write(D.stop, &one, sizeof(one)) < 0)

@@ -50,7 +50,4 @@ int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((forma
 /* modules.c */
 int modules_load(const char *name, char *why, size_t size);
 
-/* notify.c */
-void notify_systemd(const char *state);
-
 #endif

@@ -34,7 +34,7 @@ UNIT_LIBS_probe = -lnvme
 UNIT_LIBS_peers = -lpthread
 UNIT_LIBS_unexport = -lpthread -lnvme
 UNIT_LIBS_zero = -lpthread
-UNIT_LIBS_rescan = -lpthread
+UNIT_LIBS_rescan = -lpthread -ludev
 UNIT_LIBS_serve = -lpthread
 
 define pure_objs

@@ -6,8 +6,8 @@
  * administrator has to decide.
  */
 #include <errno.h>
+#include <libudev.h>
 #include <linux/fs.h>
-#include <linux/netlink.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "userspace/format/json.h"
@@ -23,6 +22,7 @@
 #include "userspace/meshd/export.h"
 
 #define STOP_MS		2000
+#define BURST_MS	300
 #define LEFT_MS		3000	/* between checks of what the kernel alone serves */
 
 static int wake_fd = -1;
@@ -457,29 +457,24 @@ void export_gone(const struct muuid *drive)
 	export_rescan();
 }
 
-/* Whether a burst of uevents has a whole disk in it. */
-static bool disk_events(int fd)
+/* Of whole disks, once udev and the scan of their partitions are done with them. */
+static struct udev_monitor *disk_events(void)
 {
-	char buf[8192];
-	bool disk = false;
-	ssize_t n;
+	struct udev *u = udev_new();
+	struct udev_monitor *m = u ? udev_monitor_new_from_netlink(u, "udev") : NULL;
 
-	while ((n = recv(fd, buf, sizeof(buf) - 1, MSG_DONTWAIT)) > 0) {
-		buf[n] = 0;
-		for (char *p = buf; p < buf + n; p += strlen(p) + 1)
-			disk = disk || !strcmp(p, "DEVTYPE=disk");
-	}
-	return disk;
+	if (!m || udev_monitor_filter_add_match_subsystem_devtype(m, "block", "disk") < 0 ||
+	    udev_monitor_enable_receiving(m) < 0)
+		log_warn("no events of udev: drives that return are seen only at the next start");
+	return m;
 }
 
-static int event_socket(void)
+static bool event_taken(struct udev_monitor *m)
 {
-	struct sockaddr_nl a = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	struct udev_device *d = m ? udev_monitor_receive_device(m) : NULL;
 
-	if (fd < 0 || bind(fd, (void *)&a, sizeof(a)))
-		log_warn("no uevents: drives that return are seen only at the next start");
-	return fd;
+	udev_device_unref(d);
+	return d;
 }
 
 /* No thread checks the label of such a drive: what another host says is all there is. */
@@ -493,10 +488,11 @@ static void look_at_left(void)
 static void *export_thread(void *arg)
 {
 	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
+	struct udev_monitor *m = arg;
 	u64 count;
 	int n;
 
-	fds[0].fd = (int)(long)arg;
+	fds[0].fd = m ? udev_monitor_get_fd(m) : -1;
 	fds[1].fd = wake_fd;
 	fds[2].fd = D.stop;
 	for (;;) {
@@ -509,22 +505,23 @@ static void *export_thread(void *arg)
 			break;
 		if (fds[1].revents && read(wake_fd, &count, sizeof(count)) < 0)
 			continue;
-		if (!fds[1].revents && !disk_events(fds[0].fd))
+		if (!fds[1].revents && !event_taken(m))
 			continue;
-		/* udev and the partition scan come first, and a burst is one. */
-		sleep_ms(300);
-		disk_events(fds[0].fd);
+		/* A burst, of a shelf that is switched on, is one. */
+		sleep_ms(BURST_MS);
+		while (event_taken(m))
+			;
 		look_for_drives();
 	}
-	close(fds[0].fd);
+	udev_monitor_unref(m);
 	return NULL;
 }
 
 int export_start(void)
 {
-	int fd = event_socket();	/* before the first scan: nothing is missed between */
+	struct udev_monitor *m = disk_events();	/* before the first scan: nothing is missed between */
 
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	look_for_drives();
-	return thread_start(export_thread, (void *)(long)fd);
+	return thread_start(export_thread, m);
 }

@@ -27,8 +27,6 @@ struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 void tdrive_submit(struct tdrive *d, struct tjob *j) { (void)d, (void)j; }
-bool tdrive_ending(struct tdrive *d) { (void)d; return false; }
-bool tdrive_leaving(struct tdrive *d) { (void)d; return false; }
 struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
 int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }

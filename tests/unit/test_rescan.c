@@ -217,15 +217,10 @@ void tdrive_put(struct tdrive *d)
 		__atomic_add_fetch(&drops, 1, __ATOMIC_SEQ_CST);
 }
 
-bool tdrive_ending(struct tdrive *d)
-{
-	return __atomic_load_n(&d->ending, __ATOMIC_SEQ_CST);
-}
-
 void tdrive_stop(struct tdrive *d, bool force)
 {
 	CU_ASSERT(force);
-	__atomic_store_n(&d->ending, true, __ATOMIC_SEQ_CST);
+	tdrive_set(d, &d->ending, true);
 	__atomic_add_fetch(&stops, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&slow, __ATOMIC_SEQ_CST))
 		usleep(1000);

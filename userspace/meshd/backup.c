@@ -95,11 +95,8 @@ static void make(struct tdrive *d, const struct label *l)
  */
 static bool half(struct tdrive *d)
 {
-	bool sick;
+	bool sick = tdrive_is(d, &d->sick);
 
-	pthread_mutex_lock(&d->lock);
-	sick = d->sick;
-	pthread_mutex_unlock(&d->lock);
 	if (sick) {
 		d->backup_due = true;
 		d->backup_ms = 0;

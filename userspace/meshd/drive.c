@@ -260,26 +260,6 @@ static void home_check(struct tdrive *d)
 			  d->path, D.state);
 }
 
-bool tdrive_leaving(struct tdrive *d)
-{
-	bool leaving;
-
-	pthread_mutex_lock(&d->lock);
-	leaving = d->leaving;
-	pthread_mutex_unlock(&d->lock);
-	return leaving;
-}
-
-bool tdrive_ending(struct tdrive *d)
-{
-	bool ending;
-
-	pthread_mutex_lock(&d->lock);
-	ending = d->ending;
-	pthread_mutex_unlock(&d->lock);
-	return ending;
-}
-
 void tdrive_submit(struct tdrive *d, struct tjob *j)
 {
 	int err;
@@ -539,9 +519,7 @@ int tdrive_commit(struct tdrive *d, struct label *l)
  */
 static void damaged(struct tdrive *d)
 {
-	pthread_mutex_lock(&d->lock);
-	d->sick = true;
-	pthread_mutex_unlock(&d->lock);
+	tdrive_set(d, &d->sick, true);
 	d->damaged = true;
 	log_error("%s: copy %d of its label is damaged, the other one is good; it is written again in a "
 		  "moment", d->path, d->disk.known[0] ? 1 : 0);
@@ -655,9 +633,7 @@ void tdrive_stop(struct tdrive *d, bool force)
 {
 	bool listed;
 
-	pthread_mutex_lock(&d->lock);
-	d->ending = true;
-	pthread_mutex_unlock(&d->lock);
+	tdrive_set(d, &d->ending, true);
 	tdrive_unserve(d, force);
 	pthread_mutex_lock(&tdrives.lock);
 	listed = unlink_from(&tdrives.first, d);

@@ -98,6 +98,24 @@ struct tdrive {
 	char	twin[MGMT_PATH];	/* a device with the same label that is not served */
 };
 
+/* One of the flags under @d->lock. */
+static inline bool tdrive_is(struct tdrive *d, const bool *flag)
+{
+	bool is;
+
+	pthread_mutex_lock(&d->lock);
+	is = *flag;
+	pthread_mutex_unlock(&d->lock);
+	return is;
+}
+
+static inline void tdrive_set(struct tdrive *d, bool *flag, bool to)
+{
+	pthread_mutex_lock(&d->lock);
+	*flag = to;
+	pthread_mutex_unlock(&d->lock);
+}
+
 /**
  * tdrive_start() - put a drive in the list and start its thread
  * @fd, @label: taken over, whatever is returned
@@ -131,8 +149,6 @@ unsigned int tdrive_silent(struct tdrive *d);
  */
 bool tdrive_read_begin(struct tdrive *d);
 void tdrive_read_end(struct tdrive *d);
-bool tdrive_leaving(struct tdrive *d);
-bool tdrive_ending(struct tdrive *d);
 /*
  * On the drive's thread, around what waits for the state folder or the store: its disk
  * may hang, and that is no silence of the drive. Not nested.

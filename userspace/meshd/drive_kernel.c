@@ -101,7 +101,7 @@ int tdrive_push(struct tdrive *d)
 	bool again;
 	int err;
 
-	if (tdrive_ending(d))
+	if (tdrive_is(d, &d->ending))
 		return -ENODEV;
 	m = mesh_open();
 	if (!m)
@@ -151,10 +151,7 @@ bool tdrive_lost(struct tdrive *d)
 	bool lost = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE;
 
 	mesh_close(m);
-	pthread_mutex_lock(&d->lock);
-	lost = lost && d->pushed;
-	pthread_mutex_unlock(&d->lock);
-	return lost;
+	return lost && tdrive_is(d, &d->pushed);
 }
 
 int tdrive_unserve(struct tdrive *d, bool force)
@@ -179,8 +176,7 @@ int tdrive_unserve(struct tdrive *d, bool force)
 	if (err)
 		log_debug("%s: %s", d->path, m ? mesh_why(m) : "no memory");
 	mesh_close(m);
-	pthread_mutex_lock(&d->lock);
-	d->pushed = d->pushed && err;
-	pthread_mutex_unlock(&d->lock);
+	if (!err)
+		tdrive_set(d, &d->pushed, false);
 	return err;
 }

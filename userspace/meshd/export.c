@@ -168,7 +168,7 @@ static int label_verdict(struct req *r, const struct probe *p)
 		return req_fail(r, "%s belongs to another cluster: set that cluster's key first (meshctl "
 				"host key set), or add --take-over to have it belong to this one", p->path);
 	d = tdrive_find(&p->drive);
-	if (d && tdrive_ending(d)) {
+	if (d && tdrive_is(d, &d->ending)) {
 		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", p->path);
 		tdrive_put(d);
 		return -1;
@@ -301,7 +301,7 @@ static int export_probed(struct req *r, struct probe *p, struct tdrive **d)
 
 	if (p->verdict == PROBE_EXPORTED) {
 		*d = tdrive_by_path(p->path);
-		if (*d && tdrive_leaving(*d))
+		if (*d && tdrive_is(*d, &(*d)->leaving))
 			return req_fail(r, "%s is being unexported; export it again when that is over",
 					p->path);
 		req_note(r, "%s is exported already", p->path);

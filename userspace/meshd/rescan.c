@@ -227,7 +227,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 		   size_t drives)
 {
 	struct tdrive *d = tdrive_find(&p[0]->drive);
-	struct twin *t = d && tdrive_ending(d) ? NULL : calloc(n, sizeof(*t));
+	struct twin *t = d && tdrive_is(d, &d->ending) ? NULL : calloc(n, sizeof(*t));
 	struct twin_id noted;
 	bool known = !device_noted(&p[0]->drive, &noted), left = false;
 	int pick = -1;
@@ -377,7 +377,7 @@ static void drop_gone(void)
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		if (!tdrive_ending(all[i]) && !still_there(all[i]))
+		if (!tdrive_is(all[i], &all[i]->ending) && !still_there(all[i]))
 			all[k++] = all[i];
 		else
 			tdrive_put(all[i]);
@@ -450,7 +450,7 @@ void export_gone(const struct muuid *drive)
 
 	if (!d)
 		return;
-	if (!tdrive_ending(d) && tdrive_lost(d))
+	if (!tdrive_is(d, &d->ending) && tdrive_lost(d))
 		stop_gone(&d, 1, 0);	/* other events do not wait for it */
 	else
 		tdrive_put(d);

@@ -358,13 +358,8 @@ static int restore(struct work *w, const struct probe *p)
 static int exported_now(struct req *r, const char *path)
 {
 	struct tdrive *d = tdrive_by_path(path);
-	bool sick = false;
+	bool sick = d && tdrive_is(d, &d->sick);
 
-	if (d) {
-		pthread_mutex_lock(&d->lock);
-		sick = d->sick;
-		pthread_mutex_unlock(&d->lock);
-	}
 	tdrive_put(d);
 	if (sick)
 		return req_fail(r, "%s is exported now, but its label is damaged, cannot be written or is "

@@ -360,16 +360,6 @@ static void listen_again(struct mesh *m)
 		log_error("cannot listen on %s port %u: %s", D.listen, D.port, mesh_why(m));
 }
 
-static bool pushed(struct tdrive *d)
-{
-	bool done;
-
-	pthread_mutex_lock(&d->lock);
-	done = d->pushed || d->gone;
-	pthread_mutex_unlock(&d->lock);
-	return done;
-}
-
 /* All drives to a kernel that knows none yet; one that hangs is not waited for long. */
 static void push_all(void)
 {
@@ -379,13 +369,12 @@ static void push_all(void)
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		pthread_mutex_lock(&all[i]->lock);
-		all[i]->pushed = false;
-		pthread_mutex_unlock(&all[i]->lock);
+		tdrive_set(all[i], &all[i]->pushed, false);
 		export_push(all[i]);
 	}
 	for (i = 0; all && i < n; i++) {
-		while (!pushed(all[i]) && now_ms() < until && !stopping())
+		while (!tdrive_is(all[i], &all[i]->pushed) && !tdrive_is(all[i], &all[i]->gone) &&
+		       now_ms() < until && !stopping())
 			sleep_ms(20);
 		tdrive_put(all[i]);
 	}

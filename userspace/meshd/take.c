@@ -212,11 +212,9 @@ static int open_probed(const struct probe *p, int flags)
 static void cache_off(struct tdrive *d)
 {
 	u32 result;
-	bool off = d->nvme && !nvme_set_features_volatile_wc(d->fd, false, false, &result);
 
-	pthread_mutex_lock(&d->lock);
-	d->cache_off = off;
-	pthread_mutex_unlock(&d->lock);
+	tdrive_set(d, &d->cache_off,
+		   d->nvme && !nvme_set_features_volatile_wc(d->fd, false, false, &result));
 }
 
 /* On a grown device the last copy of before stands in the middle of free room. */

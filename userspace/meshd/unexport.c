@@ -70,13 +70,6 @@ struct unexport {
 	u64	since;
 };
 
-static void leave(struct tdrive *d, bool leaving)
-{
-	pthread_mutex_lock(&d->lock);
-	d->leaving = leaving;
-	pthread_mutex_unlock(&d->lock);
-}
-
 /* It goes although its label cannot say so: the state folder does. */
 static bool unwritten(struct tdrive *d, int err)
 {
@@ -128,7 +121,7 @@ static int unexport_both(struct tdrive *d, const struct unexport *w)
 	if (unserve(d, w))
 		return SERVED;
 	err = unexport_label(d);
-	if (err == -EBADE && tdrive_ending(d))
+	if (err == -EBADE && tdrive_is(d, &d->ending))
 		return 0;		/* another host has it */
 	/* A label written elsewhere may name this host, as a copy of it does. */
 	if (err && (err == -EBADE || w->force) && unwritten(d, err))
@@ -148,7 +141,7 @@ static int unexport_job(struct tdrive *d, void *arg)
 	int err = unexport_both(d, w);
 
 	if (err && err != UNWRITTEN) {
-		leave(d, false);	/* the caller may have given up */
+		tdrive_set(d, &d->leaving, false);	/* the caller may have given up */
 		if (now_ms() - w->since > UNEXPORT_MS)
 			log_error("%s: it stays, although it was unexported: %s", d->path, err == SERVED ?
 				  "the kernel does not give it up" : strerror(-err));
@@ -260,10 +253,10 @@ static int unexport(struct req *r, struct tdrive *d)
 	w->force = arg_bool(r, "force");
 	w->preempt = arg_bool(r, "preempt");
 	w->since = now_ms();
-	leave(d, true);
+	tdrive_set(d, &d->leaving, true);
 	err = tdrive_run_for(d, unexport_job, w, free, UNEXPORT_MS);
 	if (err && err != -ETIMEDOUT)
-		leave(d, false);
+		tdrive_set(d, &d->leaving, false);
 	return err;
 }
 
@@ -286,7 +279,7 @@ int cmd_drive_unexport(struct req *r)
 		return err;
 	}
 	count_losses(d, &s);
-	if (tdrive_leaving(d)) {
+	if (tdrive_is(d, &d->leaving)) {
 		req_fail(r, "%s is being unexported already; it goes when the drive answers", what);
 	} else if (!unexport_verdict(r, what, &s)) {
 		if (arg_bool(r, "dry_run"))

@@ -165,9 +165,7 @@ static void rest(struct tdrive *d)
 
 	for (i = 0; i < 100 && !gone && !stopping(); i++) {
 		sleep_ms(100);
-		pthread_mutex_lock(&d->lock);
-		gone = d->gone;
-		pthread_mutex_unlock(&d->lock);
+		gone = tdrive_is(d, &d->gone);
 	}
 }
 
@@ -203,9 +201,7 @@ void zero_kick(struct tdrive *d)
 		return;
 	tdrive_get(d);
 	if (thread_start(zero_thread, d)) {
-		pthread_mutex_lock(&d->lock);
-		d->zeroing = false;
-		pthread_mutex_unlock(&d->lock);
+		tdrive_set(d, &d->zeroing, false);
 		tdrive_put(d);
 	}
 }

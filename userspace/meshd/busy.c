@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "userspace/meshd/busy.h"
 
@@ -27,7 +26,7 @@ static struct busy *busy_find(const struct muuid *volume)
 bool busy_take_wait(const struct muuid *volume, unsigned int ms)
 {
 	struct busy *mine = malloc(sizeof(*mine));
-	struct timespec until;
+	struct timespec until = ms_from_now(ms);
 	bool taken;
 	int err = 0;
 
@@ -35,8 +34,6 @@ bool busy_take_wait(const struct muuid *volume, unsigned int ms)
 		return false;
 	mine->volume = *volume;
 	mine->cancel = false;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
 	pthread_mutex_lock(&lock);
 	while (ms && !err && busy_find(volume))
 		err = pthread_cond_clockwait(&dropped, &lock, CLOCK_MONOTONIC, &until);
@@ -68,12 +65,10 @@ bool busy_is(const struct muuid *volume)
 
 bool busy_cancel(const struct muuid *volume, unsigned int ms)
 {
-	struct timespec until;
+	struct timespec until = ms_from_now(ms);
 	struct busy *b;
 	int err = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
 	pthread_mutex_lock(&lock);
 	while (!err && (b = busy_find(volume))) {
 		b->cancel = true;

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "userspace/meshd/done.h"
 #include "userspace/meshd/drive.h"
 #include "userspace/meshd/export.h"
 
 #define SILENT_MS	5000	/* for which a job may last */
-#define IDLE_S		3
+#define IDLE_MS		3000
 #define READERS_MAX	64	/* threads that read it at once, beside its own */
 
 static struct {
@@ -146,10 +146,8 @@ static void repair(struct tdrive *d)
  */
 static void wait_for_job(struct tdrive *d)
 {
-	struct timespec until;
+	struct timespec until = ms_from_now(IDLE_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += IDLE_S;
 	if (pthread_cond_clockwait(&d->wake, &d->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT ||
 	    d->jobs || d->gone)
 		return;
@@ -323,35 +321,22 @@ struct waited {
 	void *arg;
 	void (*drop)(void *arg);
 	int err;
-	bool done;
-	bool left;			/* the caller waits no more */
-	pthread_mutex_t lock;		/* of the three above */
-	pthread_cond_t wake;
+	struct done done;
 };
 
 static void waited_free(struct waited *w)
 {
 	if (w->drop)
 		w->drop(w->arg);
-	pthread_mutex_destroy(&w->lock);
-	pthread_cond_destroy(&w->wake);
 	free(w);
 }
 
 static void waited_fn(struct tdrive *d, struct tjob *j, int err)
 {
 	struct waited *w = (struct waited *)j;
-	bool left;
 
-	if (!err)
-		err = w->fn(d, w->arg);
-	pthread_mutex_lock(&w->lock);
-	w->err = err;
-	w->done = true;
-	left = w->left;
-	pthread_cond_signal(&w->wake);
-	pthread_mutex_unlock(&w->lock);
-	if (left)
+	w->err = err ? err : w->fn(d, w->arg);
+	if (!done_set(&w->done))
 		waited_free(w);
 }
 
@@ -359,8 +344,6 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 		   void (*drop)(void *arg), unsigned int ms)
 {
 	struct waited *w = calloc(1, sizeof(*w));
-	struct timespec until;
-	bool done;
 	int err;
 
 	if (!w) {
@@ -368,34 +351,18 @@ int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), voi
 			drop(arg);
 		return -ENOMEM;
 	}
-	w->job.fn = waited_fn;
-	w->fn = fn;
-	w->arg = arg;
-	w->drop = drop;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
+	*w = (struct waited) { .job.fn = waited_fn, .fn = fn, .arg = arg, .drop = drop, .done = DONE_INIT };
 	tdrive_submit(d, &w->job);
-	pthread_mutex_lock(&w->lock);
-	while (!w->done)
-		if (!ms)
-			pthread_cond_wait(&w->wake, &w->lock);
-		else if (pthread_cond_clockwait(&w->wake, &w->lock, CLOCK_MONOTONIC, &until) ==
-			 ETIMEDOUT)
-			break;
-	done = w->done;
-	w->left = true;
-	err = done ? w->err : -ETIMEDOUT;
-	pthread_mutex_unlock(&w->lock);
-	if (done)
-		waited_free(w);
+	if (!done_wait(&w->done, ms))
+		return -ETIMEDOUT;
+	err = w->err;
+	waited_free(w);
 	return err;
 }
 
 int tdrive_run(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg)
 {
-	return tdrive_run_for(d, fn, arg, NULL, 0);
+	return tdrive_run_for(d, fn, arg, NULL, DONE_FOREVER);
 }
 
 struct label *tdrive_edit(struct tdrive *d)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/export.h"
@@ -17,10 +16,8 @@ pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool export_lock_for(struct req *r)
 {
-	struct timespec until;
+	struct timespec until = ms_from_now(LOCK_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOCK_MS / 1000;
 	if (!pthread_mutex_clocklock(&export_lock, CLOCK_MONOTONIC, &until))
 		return true;
 	req_fail(r, "another drive is being exported, unexported or looked at, and does not answer (see "

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "userspace/meshd/fan.h"
 #include "userspace/meshd/meshd.h"
@@ -60,7 +59,6 @@ static void *part_thread(void *arg)
 static struct fan_group *group_new(const struct fan *f, size_t n, void **result)
 {
 	struct fan_group *g = calloc(1, sizeof(*g));
-	pthread_condattr_t a;
 
 	if (!g)
 		return NULL;
@@ -69,10 +67,7 @@ static struct fan_group *group_new(const struct fan *f, size_t n, void **result)
 	g->left = n;
 	g->result = result;
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_condattr_init(&a);
-	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-	pthread_cond_init(&g->wake, &a);
-	pthread_condattr_destroy(&a);
+	pthread_cond_init(&g->wake, NULL);
 	return g;
 }
 
@@ -91,20 +86,6 @@ static void part_start(struct fan_group *g, void *item, size_t at)
 	g->left--;
 	g->refs--;
 	pthread_mutex_unlock(&g->lock);
-}
-
-static struct timespec deadline(unsigned int ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000L;
-	if (t.tv_nsec >= 1000000000L) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000L;
-	}
-	return t;
 }
 
 static unsigned long steps(const struct fan *f, void **item, size_t n)
@@ -131,18 +112,18 @@ void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void *
 	}
 	if (!g)
 		return;
-	until = deadline(ms);
+	until = ms_from_now(ms);
 	for (i = 0; i < n; i++)
 		part_start(g, item[i], i);
 	pthread_mutex_lock(&g->lock);
 	while (g->left) {
-		if (pthread_cond_timedwait(&g->wake, &g->lock, &until) != ETIMEDOUT)
+		if (pthread_cond_clockwait(&g->wake, &g->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 			continue;
 		is = steps(f, item, n);
 		if (is == was)
 			break;
 		was = is;
-		until = deadline(ms);
+		until = ms_from_now(ms);
 	}
 	g->result = NULL;
 	group_put(g);

@@ -7,6 +7,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "userspace/format/uuid.h"
 
@@ -38,6 +39,16 @@ void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 u64 now_ms(void);		/* monotonic */
+static inline struct timespec ms_from_now(unsigned int ms)
+{
+	u64 ns;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ns = t.tv_nsec + ms % 1000 * 1000000ULL;
+	return (struct timespec) { t.tv_sec + ms / 1000 + ns / 1000000000, ns % 1000000000 };
+}
+
 void sleep_ms(unsigned int ms);
 bool stopping(void);
 void uuid_random(struct muuid *u);

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "userspace/libmesh/mesh.h"
+#include "userspace/meshd/done.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/roles.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/store.h"
 #include "userspace/meshd/volume.h"
 
-#define START_SECONDS	60
+#define START_MS	60000
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static bool up;				/* lock */
+static struct done up = DONE_INIT;
 
 static void client_start(void)
 {
@@ -34,10 +31,7 @@ static void *roles_thread(void *arg)
 	if (target_start())
 		log_error("the target role does not start");
 	client_start();
-	pthread_mutex_lock(&lock);
-	up = true;
-	pthread_cond_broadcast(&wake);
-	pthread_mutex_unlock(&lock);
+	done_set(&up);
 	log_info("roles started");
 	return NULL;
 }
@@ -59,9 +53,6 @@ int roles_start(void)
 
 int roles_need(struct req *r)
 {
-	struct timespec until;
-	int err = 0;
-
 	if (store_broken())
 		return req_fail(r, "%s; what is attached and exported stays so", store_words(-EIO));
 	if (home_refused())
@@ -69,13 +60,9 @@ int roles_need(struct req *r)
 				"or attached: 'meshctl host identity accept' if it is that host on new "
 				"hardware or installed again, 'meshctl host identity new' if it is a copy",
 				D.state);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += START_SECONDS;
-	pthread_mutex_lock(&lock);
-	while (!up && !err)
-		err = pthread_cond_clockwait(&wake, &lock, CLOCK_MONOTONIC, &until);
-	pthread_mutex_unlock(&lock);
-	return err ? req_fail(r, "meshd is still starting (modules, drives): see its log, try again") : 0;
+	if (!done_wait(&up, START_MS))
+		return req_fail(r, "meshd is still starting (modules, drives): see its log, try again");
+	return 0;
 }
 
 bool roles_in_use(void)

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/done.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
@@ -26,11 +26,8 @@
 
 /* A caller on this host, and what it waits for. */
 struct local {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	struct done done;
 	char	*text;
-	bool	done;
-	bool	left;		/* the caller waits no more */
 };
 
 struct ask {
@@ -53,25 +50,8 @@ static const char no_memory[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memo
 
 static void local_free(struct local *l)
 {
-	pthread_mutex_destroy(&l->lock);
-	pthread_cond_destroy(&l->wake);
 	free(l->text);
 	free(l);
-}
-
-/* @text is taken over. */
-static void local_reply(struct local *l, char *text)
-{
-	bool left;
-
-	pthread_mutex_lock(&l->lock);
-	l->text = text;
-	l->done = true;
-	left = l->left;
-	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
-	if (left)
-		local_free(l);
 }
 
 void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
@@ -86,7 +66,9 @@ void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
 		link_reply(a->r, text ? text : no_memory, strlen(text ? text : no_memory));
 		free(text);
 	} else {
-		local_reply(a->local, text);
+		a->local->text = text;
+		if (!done_set(&a->local->done))
+			local_free(a->local);
 	}
 	mgmt_req_clear(&a->req);
 	free(a);
@@ -261,32 +243,6 @@ static void on_request(struct link_req *r, const void *msg, size_t len)
 	begin(a, msg, len);
 }
 
-static int local_wait(struct local *l, void **rsp, size_t *rsp_len)
-{
-	struct timespec until;
-	bool done;
-	int err;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += LOCAL_MS / 1000;
-	pthread_mutex_lock(&l->lock);
-	while (!l->done &&
-	       pthread_cond_clockwait(&l->wake, &l->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
-		;
-	done = l->done;
-	l->left = true;
-	*rsp = l->text;
-	if (done)
-		l->text = NULL;
-	pthread_mutex_unlock(&l->lock);
-	if (!done)
-		return -ETIMEDOUT;
-	local_free(l);
-	err = *rsp ? 0 : -ENOMEM;
-	*rsp_len = err ? 0 : strlen(*rsp);
-	return err;
-}
-
 int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
 {
 	struct local *l = calloc(1, sizeof(*l));
@@ -299,11 +255,15 @@ int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
 		free(l);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->wake, NULL);
+	*l = (struct local) { .done = DONE_INIT };
 	a->local = l;
 	begin(a, msg, len);
-	return local_wait(l, rsp, rsp_len);
+	if (!done_wait(&l->done, LOCAL_MS))
+		return -ETIMEDOUT;
+	*rsp = l->text;
+	*rsp_len = l->text ? strlen(l->text) : 0;
+	free(l);
+	return *rsp ? 0 : -ENOMEM;
 }
 
 static void on_ask(void *priv, struct mesh_ask *q)
@@ -414,25 +374,11 @@ static void target_begin(bool first)
 			  strerror(-err));
 }
 
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool	begun;
-} target = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false };
-
-static bool target_begun(void)
-{
-	bool begun;
-
-	pthread_mutex_lock(&target.lock);
-	begun = target.begun;
-	pthread_mutex_unlock(&target.lock);
-	return begun;
-}
+static struct done target_begun = DONE_INIT;
 
 void target_tick(void)
 {
-	if (D.listen && target_begun())
+	if (D.listen && done_wait(&target_begun, 0))
 		target_begin(false);
 }
 
@@ -440,10 +386,7 @@ static void *target_thread(void *arg)
 {
 	(void)arg;
 	target_begin(true);
-	pthread_mutex_lock(&target.lock);
-	target.begun = true;
-	pthread_cond_signal(&target.wake);
-	pthread_mutex_unlock(&target.lock);
+	done_set(&target_begun);
 	return NULL;
 }
 
@@ -453,7 +396,6 @@ static void *target_thread(void *arg)
  */
 int target_start(void)
 {
-	struct timespec until;
 	char why[128];
 	int err;
 
@@ -464,13 +406,6 @@ int target_start(void)
 	err = thread_start(target_thread, NULL);
 	if (err)
 		return err;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += START_MS / 1000;
-	pthread_mutex_lock(&target.lock);
-	while (!target.begun &&
-	       pthread_cond_clockwait(&target.wake, &target.lock, CLOCK_MONOTONIC, &until) !=
-	       ETIMEDOUT)
-		;
-	pthread_mutex_unlock(&target.lock);
+	done_wait(&target_begun, START_MS);
 	return 0;
 }

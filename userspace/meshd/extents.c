@@ -15,8 +15,7 @@
 #define MIB	(1ULL << 20)
 
 struct choice {
-	struct store_host *hosts;
-	size_t nr_hosts;
+	struct query all;
 	struct place_drive *d;		/* candidates ... */
 	struct mgmt_drive *info;	/* ... what they are ... */
 	u32	*host;			/* ... and whose: index into hosts */
@@ -37,7 +36,7 @@ struct named {
 
 static void choice_free(struct choice *c)
 {
-	free(c->hosts);
+	query_free(&c->all);
 	free(c->d);
 	free(c->info);
 	free(c->host);
@@ -133,7 +132,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	m = &c->info[c->n];
 	if (mgmt_drive_unpack(j, m))
 		return 0;
-	take = wanted(c, w, &c->hosts[host], m);
+	take = wanted(c, w, &c->all.hosts[host], m);
 	if (strcmp(m->state, "up"))
 		return 0;
 	if (w->lba_max && m->lba > w->lba_max) {
@@ -142,26 +141,12 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	}
 	c->host[c->n] = host;
 	c->d[c->n] = (struct place_drive) {
-		.host = c->hosts[host].uuid, .drive = m->uuid, .free = m->free,
+		.host = c->all.hosts[host].uuid, .drive = m->uuid, .free = m->free,
 		.longest = m->longest, .lba = m->lba,
 		.wanted = take,
 	};
 	c->n++;
 	return 0;
-}
-
-/* The drives of all hosts, queried at once. */
-struct drives_of {
-	const struct store_host *hosts;
-	struct gather_host *said;
-};
-
-static void ask_drives(void *arg, size_t i)
-{
-	struct mgmt_req q = { .op = MGMT_DRIVES };
-	struct drives_of *d = arg;
-
-	d->said[i].err = peer_call(&d->hosts[i], &q, &d->said[i].data, d->said[i].why);
 }
 
 /* 1: it is not this host's to give, or that is unknown; -ENOTUNIQ when @w names it. */
@@ -175,33 +160,32 @@ static int choice_skips(struct choice *c, u32 host, const json_t *j, const struc
 	t = shown_find(&c->shown, &m.uuid);
 	if (t && !twin_hosts_doubt(t))
 		return t->host != host;
-	if (!shown_twice(&c->shown, &m.uuid, c->hosts, c->twice))
+	if (!shown_twice(&c->shown, &m.uuid, c->all.hosts, c->twice))
 		return 0;
-	return w->drives && wanted(c, w, &c->hosts[host], &m) ? -ENOTUNIQ : 1;
+	return w->drives && wanted(c, w, &c->all.hosts[host], &m) ? -ENOTUNIQ : 1;
 }
 
-static int choice_read(struct req *r, struct choice *c, const struct wish *w,
-		       struct gather_host *said)
+static int choice_read(struct req *r, struct choice *c, const struct wish *w)
 {
+	const struct gather_host *said = c->all.said;
 	struct mgmt_drive m;
 	size_t i, k;
 	json_t *j;
 	int err = 0;
 
-	for (i = 0; i < c->nr_hosts; i++) {
+	for (i = 0; i < c->all.n; i++) {
 		if (said[i].err) {
 			req_note(r, "%s; its drives are left out", said[i].why);
 			snprintf(c->deaf, sizeof(c->deaf), "%s", said[i].why);
 		}
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
 			if (!err && !mgmt_drive_unpack(j, &m) && !strcmp(m.state, "up"))
-				err = shown_add(&c->shown, &m.uuid, c->hosts, i, &m.owner);
+				err = shown_add(&c->shown, &m.uuid, c->all.hosts, i, &m.owner);
 	}
-	for (i = 0; i < c->nr_hosts; i++) {
+	for (i = 0; i < c->all.n; i++) {
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
 			if (err >= 0)
 				err = choice_skips(c, i, j, w) ?: choice_add(c, i, j, w);
-		json_decref(said[i].data);
 	}
 	if (err < 0)
 		return req_fail(r, "%s", err == -ENOTUNIQ ? c->twice : "no memory");
@@ -212,25 +196,18 @@ static int choice_read(struct req *r, struct choice *c, const struct wish *w,
 
 static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 {
-	struct drives_of d;
+	struct mgmt_req q = { .op = MGMT_DRIVES };
 	int err;
 
 	memset(c, 0, sizeof(*c));
 	c->named = calloc(json_array_size(w->drives) + 1, sizeof(*c->named));
-	err = store_hosts(&c->hosts, &c->nr_hosts);
+	err = c->named ? query_hosts(&c->all, &q) : -ENOMEM;
 	if (err)
 		return req_fail(r, "%s", store_words(err));
-	d = (struct drives_of) { c->hosts, calloc(c->nr_hosts + 1, sizeof(*d.said)) };
-	if (!c->named || !d.said) {
-		free(d.said);
-		return req_fail(r, "no memory");
-	}
-	peers_each(c->nr_hosts, ask_drives, &d);
-	err = choice_read(r, c, w, d.said);
-	free(d.said);
+	err = choice_read(r, c, w);
 	if (err)
 		return err;
-	if (!c->nr_hosts)
+	if (!c->all.n)
 		return req_fail(r, "no host is known; add those that export drives with meshctl host add ADDRESS");
 	if (all_found(r, c, w))
 		return -1;
@@ -267,7 +244,7 @@ static int too_few(struct req *r, const struct choice *c, const struct wish *w, 
 
 static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 bytes)
 {
-	const struct store_host *h = &c->hosts[c->host[drive]];
+	const struct store_host *h = &c->all.hosts[c->host[drive]];
 	struct layout_member *m = &l->member[l->members];
 
 	memset(m, 0, sizeof(*m));

@@ -26,6 +26,53 @@ static void ask_records(void *arg, size_t i)
 	json_decref(data);
 }
 
+struct query_part {
+	struct query *a;
+	const struct mgmt_req *q;
+};
+
+static void query_one(void *arg, size_t i)
+{
+	struct query_part *p = arg;
+	struct gather_host *s = &p->a->said[i];
+
+	s->err = peer_call(&p->a->hosts[i], p->q, &s->data, s->why);
+}
+
+int query_hosts(struct query *a, const struct mgmt_req *q)
+{
+	int err;
+
+	*a = (struct query) { 0 };
+	err = store_hosts(&a->hosts, &a->n);
+	a->said = err ? NULL : calloc(a->n + 1, sizeof(*a->said));
+	if (!a->said)
+		return err ? err : -ENOMEM;
+	peers_each(a->n, query_one, &(struct query_part) { a, q });
+	return 0;
+}
+
+json_t *query_failed(const struct query *a)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; a->said && i < a->n; i++)
+		if (a->said[i].err)
+			json_array_append_new(list, json_string(a->said[i].why));
+	return list;
+}
+
+void query_free(struct query *a)
+{
+	size_t i;
+
+	for (i = 0; a->said && i < a->n; i++)
+		json_decref(a->said[i].data);
+	free(a->said);
+	free(a->hosts);
+}
+
 int shown_add(struct shown *s, const struct muuid *drive, const struct store_host *hosts, u32 at,
 	      const struct muuid *owner)
 {

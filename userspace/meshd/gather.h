@@ -41,6 +41,19 @@ struct gather_host {
 	json_t	*data;		/* while the answers are read */
 };
 
+/* One request to all known hosts at once, and what each of them said. */
+struct query {
+	struct store_host *hosts;
+	struct gather_host *said;
+	size_t	n;
+};
+
+/* query_free() it whatever is returned. */
+int query_hosts(struct query *a, const struct mgmt_req *q);
+/* Why those did not answer that did not, as JSON. */
+json_t *query_failed(const struct query *a);
+void query_free(struct query *a);
+
 struct gather {
 	struct store_host *hosts;
 	struct gather_host *said;	/* of each of them */

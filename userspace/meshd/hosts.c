@@ -455,57 +455,28 @@ int cmd_host_key(struct req *r)
 	return 0;
 }
 
-struct all {
-	enum mgmt_op op;
-	const struct store_host *hosts;
-	struct answer {
-		json_t *data;
-		char why[REASON];
-		int err;
-	} *said;
-};
-
-static void ask_one(void *arg, size_t i)
-{
-	struct all *a = arg;
-	struct mgmt_req q = { .op = a->op };
-
-	a->said[i].err = peer_call(&a->hosts[i], &q, &a->said[i].data, a->said[i].why);
-}
-
 /* Query every known host at once, and append what @key of its answer has. */
 static int ask_all(struct req *r, enum mgmt_op op, const char *key)
 {
-	json_t *list = json_array(), *failed = json_array(), *item;
-	struct all a = { .op = op };
-	struct store_host *hosts;
-	size_t i, k, n;
-	int err;
+	struct mgmt_req q = { .op = op };
+	json_t *list = json_array(), *item;
+	struct query a;
+	size_t i, k;
+	int err = query_hosts(&a, &q);
 
-	err = store_hosts(&hosts, &n);
-	a.hosts = hosts;
-	a.said = calloc(n + 1, sizeof(*a.said));
-	if (a.said)
-		peers_each(n, ask_one, &a);
-	for (i = 0; a.said && i < n; i++) {
-		if (a.said[i].err)
-			json_array_append_new(failed, json_string(a.said[i].why));
+	for (i = 0; !err && i < a.n; i++) {
 		json_array_foreach(json_object_get(a.said[i].data, key), k, item) {
 			if (!json_is_object(item))
 				continue;
-			jset_str(item, "host", hosts[i].name);
-			jset_uuid(item, "host_uuid", &hosts[i].uuid);
+			jset_str(item, "host", a.hosts[i].name);
+			jset_uuid(item, "host_uuid", &a.hosts[i].uuid);
 			json_array_append(list, item);
 		}
-		json_decref(a.said[i].data);
 	}
-	r->result = json_object();
-	json_object_set_new(r->result, key, list);
-	json_object_set_new(r->result, "failed", failed);
-	if (!n && !err)
+	r->result = json_pack("{s:o, s:o}", key, list, "failed", query_failed(&a));
+	if (!a.n && !err)
 		req_note(r, "no host is known yet: meshctl host add ADDRESS (this host's own, too)");
-	free(a.said);
-	free(hosts);
+	query_free(&a);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 

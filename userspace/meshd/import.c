@@ -14,20 +14,10 @@ struct seen {
 };
 
 struct scan {
-	struct store_host *hosts;
-	struct gather_host *said;
-	size_t nr_hosts;
+	struct query all;
 	struct seen *seen;
 	size_t n;
 };
-
-static void ask_volumes(void *arg, size_t i)
-{
-	struct mgmt_req q = { .op = MGMT_VOLUMES };
-	struct scan *s = arg;
-
-	s->said[i].err = peer_call(&s->hosts[i], &q, &s->said[i].data, s->said[i].why);
-}
 
 static int seen_add(struct scan *s, const struct mgmt_volume *v)
 {
@@ -67,6 +57,7 @@ static int by_name(const void *a, const void *b)
 /* What the known hosts have. -1 after req_fail(). */
 static int scan(struct req *r, struct scan *s)
 {
+	struct mgmt_req q = { .op = MGMT_VOLUMES };
 	struct mgmt_volume v;
 	unsigned long long late;
 	size_t i, k;
@@ -74,21 +65,18 @@ static int scan(struct req *r, struct scan *s)
 	int err;
 
 	memset(s, 0, sizeof(*s));
-	err = store_hosts(&s->hosts, &s->nr_hosts);
-	s->said = calloc(s->nr_hosts + 1, sizeof(*s->said));
-	if (err || !s->said)
-		return req_fail(r, "%s", store_words(err ? err : -ENOMEM));
-	peers_each(s->nr_hosts, ask_volumes, s);
-	for (i = 0; i < s->nr_hosts; i++) {
-		json_array_foreach(json_object_get(s->said[i].data, "volumes"), k, j) {
+	err = query_hosts(&s->all, &q);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
+	for (i = 0; i < s->all.n; i++) {
+		json_array_foreach(json_object_get(s->all.said[i].data, "volumes"), k, j) {
 			if (!err && !mgmt_volume_unpack(j, &v))
 				err = seen_add(s, &v);
 		}
-		late = json_integer_value(json_object_get(s->said[i].data, "late"));
+		late = json_integer_value(json_object_get(s->all.said[i].data, "late"));
 		if (late)
 			req_note(r, "host %s: %llu of its drives did not answer in time and are left out",
-				 s->hosts[i].name, late);
-		json_decref(s->said[i].data);
+				 s->all.hosts[i].name, late);
 	}
 	if (err)
 		return req_fail(r, "out of memory");
@@ -99,8 +87,7 @@ static int scan(struct req *r, struct scan *s)
 
 static void scan_free(struct scan *s)
 {
-	free(s->hosts);
-	free(s->said);
+	query_free(&s->all);
 	free(s->seen);
 }
 
@@ -144,22 +131,17 @@ static json_t *seen_json(const struct mgmt_volume *v)
 /* Everything that is on the drives of the hosts that answer. */
 static int list_all(struct req *r)
 {
-	json_t *list = json_array(), *failed = json_array();
+	json_t *list = json_array();
 	struct scan s;
 	size_t i;
 	int err = scan(r, &s);
 
 	for (i = 0; !err && i < s.n; i++)
 		json_array_append_new(list, seen_json(&s.seen[i].v));
-	for (i = 0; !err && i < s.nr_hosts; i++)
-		if (s.said[i].err)
-			json_array_append_new(failed, json_string(s.said[i].why));
-	if (!err && !s.nr_hosts)
+	r->result = json_pack("{s:o, s:o}", "found", list, "failed", query_failed(&s.all));
+	if (!err && !s.all.n)
 		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
 	scan_free(&s);
-	r->result = json_object();
-	json_object_set_new(r->result, "found", list);
-	json_object_set_new(r->result, "failed", failed);
 	return err;
 }
 
@@ -171,9 +153,9 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 	struct scan s;
 	int err = scan(r, &s);
 
-	for (i = 0; !err && i < s.nr_hosts; i++)
-		if (s.said[i].err)
-			req_note(r, "%s; its drives are left out", s.said[i].why);
+	for (i = 0; !err && i < s.all.n; i++)
+		if (s.all.said[i].err)
+			req_note(r, "%s; its drives are left out", s.all.said[i].why);
 	for (i = 0; !err && i < s.n; i++) {
 		muuid_text(&s.seen[i].v.uuid, text);
 		if (strcmp(s.seen[i].v.name, what) && strcasecmp(text, what))
@@ -181,7 +163,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 		*out = s.seen[i].v;
 		hits++;
 	}
-	if (!err && !s.nr_hosts)
+	if (!err && !s.all.n)
 		err = req_fail(r, "no volume %s here, and no host is known to look for it; see meshctl "
 			       "host add", what);
 	else if (!err && !hits)

@@ -89,12 +89,7 @@ static int ask(enum mgmt_op op, const struct muuid *extent)
 {
 	struct ask a = asked(op, extent);
 
-	if (op == MGMT_ALLOC)
-		alloc_submit(d, &a);
-	else if (op == MGMT_FREE)
-		free_submit(d, &a);
-	else
-		release_submit(d, &a);
+	ask_submit(d, &a);
 	sem_wait(&answered);
 	return a.err;
 }
@@ -176,9 +171,9 @@ static void test_hangs(void)
 	CU_ASSERT_EQUAL(thread_start(later_thread, &later), 0);
 	while (!queued())
 		usleep(1000);
-	alloc_submit(d, &a[0]);
-	free_submit(d, &a[1]);
-	release_submit(d, &a[2]);
+	ask_submit(d, &a[0]);
+	ask_submit(d, &a[1]);
+	ask_submit(d, &a[2]);
 	tdrives_tick();
 	sem_getvalue(&answered, &got);
 	CU_ASSERT_EQUAL(got, 0);
@@ -277,7 +272,7 @@ static void test_unwritable(void)
 	bad_writes = 3;
 	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
 	a.req.believed = (struct mgmt_believed) { me, 1, 0 };
-	release_submit(d, &a);
+	ask_submit(d, &a);
 	sem_wait(&answered);
 	CU_ASSERT_EQUAL(a.err, -EIO);
 	tdrive_describe(d, &m);
@@ -336,7 +331,7 @@ static void test_released(void)
 		bad_writes = i < 2 ? 1 : 0;
 		a = asked(MGMT_RELEASE, &ext);
 		a.req.believed = (struct mgmt_believed) { me, 1, 0 };
-		release_submit(d, &a);
+		ask_submit(d, &a);
 		sem_wait(&answered);
 		CU_ASSERT_EQUAL(a.err, i < 2 ? -EIO : 0);
 	}
@@ -489,7 +484,7 @@ static void test_taken(void)
 			a.req.volume = other;
 		if (i == 2)
 			a.req.length = 8 * MIB;
-		alloc_submit(d, &a);
+		ask_submit(d, &a);
 		sem_wait(&answered);
 		CU_ASSERT_EQUAL(a.err, i ? -EEXIST : 0);
 	}

@@ -228,7 +228,7 @@ static int freed_as(const struct muuid *holder, u64 version, u64 commit, bool pr
 		.op = MGMT_FREE, .drive = disk, .extent = ext, .volume = vol, .preempt = preempt,
 		.believed = { holder ? *holder : (struct muuid) { { 0 } }, version, commit },
 	};
-	free_submit(&d, (struct ask *)&req);
+	ask_submit(&d, (struct ask *)&req);
 	there = label_find(&table, &ext);
 	CU_ASSERT(there == !!said);
 	CU_ASSERT(!said || why[0]);
@@ -292,10 +292,10 @@ static void test_other_volume(void)
 		begin(&me);
 		req = (struct mgmt_req) { .op = MGMT_FREE, .drive = disk, .extent = ext, .volume = other,
 					  .preempt = preempt, .believed = { me, 2, 9 } };
-		free_submit(&d, (struct ask *)&req);
+		ask_submit(&d, (struct ask *)&req);
 		CU_ASSERT(said == -EPERM && label_find(&table, &ext));
 		req.op = MGMT_RELEASE;
-		release_submit(&d, (struct ask *)&req);
+		ask_submit(&d, (struct ask *)&req);
 		CU_ASSERT(said == -EPERM && muuid_equal(&table.extent[0].holder, &me));
 	}
 }
@@ -318,7 +318,7 @@ static int released_as(const struct muuid *holder, u64 version, u64 commit)
 {
 	req = (struct mgmt_req) { .op = MGMT_RELEASE, .drive = disk, .extent = ext, .volume = vol,
 				  .believed = { *holder, version, commit } };
-	release_submit(&d, (struct ask *)&req);
+	ask_submit(&d, (struct ask *)&req);
 	return said;
 }
 

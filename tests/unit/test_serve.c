@@ -27,8 +27,7 @@ QUIET(log_error) QUIET(log_debug)
 ASKED(records_extents) ASKED(records_volumes) ASKED(records_records) ASKED(records_meta)
 ASKED(health_ask)
 
-#define SUBMITTED(name) void name(struct tdrive *d, struct ask *a) { (void)d, (void)a; }
-SUBMITTED(alloc_submit) SUBMITTED(free_submit) SUBMITTED(release_submit) SUBMITTED(record_submit)
+void ask_submit(struct tdrive *d, struct ask *a) { (void)d, (void)a; }
 
 void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *q)
 {

@@ -100,7 +100,6 @@ bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 struct ask_job {
 	struct tjob job;
 	struct ask *ask;
-	void (*fn)(struct tdrive *d, struct ask *a);
 };
 
 static void reply_extent(struct tdrive *d, struct ask *a)
@@ -353,6 +352,13 @@ static void record_fn(struct tdrive *d, struct ask *a)
 		reply_extent(d, a);
 }
 
+static void (*const on_thread[MGMT_OPS])(struct tdrive *d, struct ask *a) = {
+	[MGMT_ALLOC] = alloc_fn,
+	[MGMT_FREE] = free_fn,
+	[MGMT_RELEASE] = release_fn,
+	[MGMT_RECORD_PUT] = record_fn,
+};
+
 static void job_fn(struct tdrive *d, struct tjob *t, int err)
 {
 	struct ask_job *j = (struct ask_job *)t;
@@ -363,11 +369,11 @@ static void job_fn(struct tdrive *d, struct tjob *t, int err)
 	else if (err)
 		ask_refuse(j->ask, err, "the drive has just gone");
 	else
-		j->fn(d, j->ask);
+		on_thread[ask_req(j->ask)->op](d, j->ask);
 	free(j);
 }
 
-static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *d, struct ask *a))
+void ask_submit(struct tdrive *d, struct ask *a)
 {
 	struct ask_job *j = calloc(1, sizeof(*j));
 
@@ -378,26 +384,5 @@ static void submit(struct tdrive *d, struct ask *a, void (*fn)(struct tdrive *d,
 	j->job.fn = job_fn;
 	j->job.prompt = true;
 	j->ask = a;
-	j->fn = fn;
 	tdrive_submit(d, &j->job);
-}
-
-void alloc_submit(struct tdrive *d, struct ask *a)
-{
-	submit(d, a, alloc_fn);
-}
-
-void free_submit(struct tdrive *d, struct ask *a)
-{
-	submit(d, a, free_fn);
-}
-
-void release_submit(struct tdrive *d, struct ask *a)
-{
-	submit(d, a, release_fn);
-}
-
-void record_submit(struct tdrive *d, struct ask *a)
-{
-	submit(d, a, record_fn);
 }

@@ -167,57 +167,30 @@ static void drives(struct ask *a)
 	ask_refuse(a, err, "the kernel of this host does not say which drives it serves");
 }
 
-static void on_drive(struct ask *a, void (*submit)(struct tdrive *d, struct ask *a))
+static void on_drive(struct ask *a)
 {
 	struct tdrive *d = tdrive_find(&a->req.drive);
 
 	if (d)
-		submit(d, a);
+		ask_submit(d, a);
 	else
 		ask_refuse(a, -ENODEV, "its drive is not here");
 	tdrive_put(d);
 }
 
-static void dispatch(struct ask *a)
-{
-	switch (a->req.op) {
-	case MGMT_HELLO:
-		hello(a);
-		break;
-	case MGMT_DRIVES:
-		drives(a);
-		break;
-	case MGMT_EXTENTS:
-		records_extents(a);
-		break;
-	case MGMT_ALLOC:
-		on_drive(a, alloc_submit);
-		break;
-	case MGMT_FREE:
-		on_drive(a, free_submit);
-		break;
-	case MGMT_RELEASE:
-		on_drive(a, release_submit);
-		break;
-	case MGMT_RECORD_PUT:
-		on_drive(a, record_submit);
-		break;
-	case MGMT_VOLUMES:
-		records_volumes(a);
-		break;
-	case MGMT_RECORDS:
-		records_records(a);
-		break;
-	case MGMT_META:
-		records_meta(a);
-		break;
-	case MGMT_HEALTH:
-		health_ask(a);
-		break;
-	case MGMT_OPS:
-		ask_refuse(a, -EPROTONOSUPPORT, "no such request");
-	}
-}
+static void (*const answers[MGMT_OPS])(struct ask *a) = {
+	[MGMT_HELLO] = hello,
+	[MGMT_DRIVES] = drives,
+	[MGMT_EXTENTS] = records_extents,
+	[MGMT_ALLOC] = on_drive,
+	[MGMT_FREE] = on_drive,
+	[MGMT_VOLUMES] = records_volumes,
+	[MGMT_RECORDS] = records_records,
+	[MGMT_RECORD_PUT] = on_drive,
+	[MGMT_RELEASE] = on_drive,
+	[MGMT_META] = records_meta,
+	[MGMT_HEALTH] = health_ask,
+};
 
 static void begin(struct ask *a, const void *msg, size_t len)
 {
@@ -227,7 +200,7 @@ static void begin(struct ask *a, const void *msg, size_t len)
 		ask_refuse(a, err, "%s", err == -EPROTONOSUPPORT ?
 			   "this host runs another version of meshd" : "malformed request");
 	else
-		dispatch(a);
+		answers[a->req.op](a);
 }
 
 /* On a worker thread of the link, which may wait until the answer is there. */

@@ -41,10 +41,7 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 bool record_there(struct tdrive *d, const struct label_extent *e);
 
 /* alloc.c: jobs on the drive's thread */
-void alloc_submit(struct tdrive *d, struct ask *a);
-void free_submit(struct tdrive *d, struct ask *a);
-void release_submit(struct tdrive *d, struct ask *a);
-void record_submit(struct tdrive *d, struct ask *a);
+void ask_submit(struct tdrive *d, struct ask *a);	/* ALLOC, FREE, RELEASE, RECORD_PUT */
 void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask);
 /* Whether @b is what the label says; else words. */
 bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,

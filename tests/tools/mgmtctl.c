@@ -28,7 +28,7 @@ static int call(const char *addr, unsigned short port, const char *line)
 	char why[LINK_REASON] = "";
 	void *rsp = NULL;
 	size_t n = 0;
-	int err = link_call(addr, port, NULL, line, strlen(line), CALL_MS, &rsp, &n, why);
+	int err = links_call(links_own(), addr, port, NULL, line, strlen(line), CALL_MS, &rsp, &n, why);
 
 	if (err)
 		printf("%d %s\n", err, why);
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 	if (argc == 6)
 		n = unhex(argv[4], key, sizeof(key));
 	link_psk(key, n, argc == 6 ? atoi(argv[5]) : 0, &k);
-	link_keys(&k, 1);
+	links_keys(links_own(), &k, 1);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = 0;
 		if (call(argv[1], atoi(argv[2]), line))

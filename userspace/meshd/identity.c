@@ -129,7 +129,7 @@ static void push_links(void)
 	} else if (D.insecure) {
 		link_psk(NULL, 0, 0, &keys[n++]);
 	}
-	link_keys(keys, n);
+	links_keys(links_own(), keys, n);
 	explicit_bzero(keys, sizeof(keys));
 }
 
@@ -162,7 +162,7 @@ int identity_renew(void)
 	err = state_write("host", text);
 	if (!err) {
 		D.host = host;
-		link_host();
+		links_host(links_own(), &D.host);
 		log_warn("this host has a new UUID: %s", text);
 	}
 	return err;

@@ -496,60 +496,32 @@ int links_info(struct links *l, const char *addr, u16 port, struct link_info *ou
 	return a || out->up ? 0 : -ENOENT;
 }
 
-/* meshd's own, made when it is first used: this host's UUID must be known then. */
-static struct links *mine;
-
-static void make_mine(void)
+void links_host(struct links *l, const struct muuid *host)
 {
-	mine = links_new(&D.host);
-	if (!mine) {
-		log_error("links: out of memory");
-		abort();
-	}
-}
-
-static struct links *my_links(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, make_mine);
-	return mine;
-}
-
-void link_keys(const struct link_key *keys, size_t n)
-{
-	links_keys(my_links(), keys, n);
-}
-
-void link_host(void)
-{
-	struct links *l = my_links();
 	struct link_conn *c;
 
 	pthread_mutex_lock(&l->lock);
-	l->host = D.host;
+	l->host = *host;
 	for (c = l->conns; c; c = c->next)
 		conn_kill(c, -ESHUTDOWN, "this host has another UUID now");
 	pthread_mutex_unlock(&l->lock);
 }
 
-int link_listen(const char *addr, u16 port, link_serve_fn fn)
+static struct links *own;
+
+static void make_own(void)
 {
-	return links_listen(my_links(), addr, port, fn);
+	own = links_new(&D.host);
+	if (!own) {
+		log_error("links: out of memory");
+		abort();
+	}
 }
 
-int link_call(const char *addr, u16 port, const struct muuid *expect, const void *msg, size_t len,
-	      unsigned int deadline_ms, void **rsp, size_t *rsp_len, char *why)
+struct links *links_own(void)
 {
-	return links_call(my_links(), addr, port, expect, msg, len, deadline_ms, rsp, rsp_len, why);
-}
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void link_forget(const char *addr, u16 port)
-{
-	links_forget(my_links(), addr, port);
-}
-
-int link_info(const char *addr, u16 port, struct link_info *out)
-{
-	return links_info(my_links(), addr, port, out);
+	pthread_once(&once, make_own);
+	return own;
 }

@@ -47,6 +47,11 @@ struct link_info {
 	struct link_peer peer;	/* while up */
 };
 
+struct links;			/* the state of one host's links: meshd has one, tests have several */
+
+/* meshd's own, made when it is first used: D.host must be known then. */
+struct links *links_own(void);
+
 struct link_req;		/* a request of a peer that waits for its answer */
 
 /* @msg is valid until link_reply(). The answer may come later, from any thread. */
@@ -68,18 +73,18 @@ void link_psk(const void *key, size_t len, u16 id, struct link_key *out);
  * with -ENOKEY. Connections of keys that are gone are closed. Two keys of one id
  * cannot be distinguished by the called side: only the first counts there.
  */
-void link_keys(const struct link_key *keys, size_t n);
+void links_keys(struct links *l, const struct link_key *keys, size_t n);
 
 /**
- * link_listen() - serve requests
+ * links_listen() - serve requests
  * @addr: NULL: every address of this host, IPv4 and IPv6
  * @fn: called on a worker thread, up to 16 at once for a peer, 128 in all
  * Return: 0, also without a key (the port opens when one comes), or -EADDRINUSE...
  */
-int link_listen(const char *addr, u16 port, link_serve_fn fn);
+int links_listen(struct links *l, const char *addr, u16 port, link_serve_fn fn);
 
 /**
- * link_call() - one request and its answer
+ * links_call() - one request and its answer
  * @expect: NULL, or the host that must be there
  * @deadline_ms: for all of it: connecting, waiting for a place, the answer
  * @rsp: set to the answer, malloc()ed
@@ -97,13 +102,14 @@ int link_listen(const char *addr, u16 port, link_serve_fn fn);
  *   -ENOMEM
  * Context: any thread but a link_serve_fn that holds what the answer needs.
  */
-int link_call(const char *addr, u16 port, const struct muuid *expect, const void *msg, size_t len,
-	      unsigned int deadline_ms, void **rsp, size_t *rsp_len, char *why);
-/* D.host is another now: connections made under the old one end. */
-void link_host(void);
+int links_call(struct links *l, const char *addr, u16 port, const struct muuid *expect,
+	       const void *msg, size_t len, unsigned int deadline_ms, void **rsp, size_t *rsp_len,
+	       char *why);
+/* This host is @host now: connections made under its old UUID end. */
+void links_host(struct links *l, const struct muuid *host);
 /* Close the connections to an address and forget what was known of it. */
-void link_forget(const char *addr, u16 port);
+void links_forget(struct links *l, const char *addr, u16 port);
 /* -ENOENT: nothing was tried yet. */
-int link_info(const char *addr, u16 port, struct link_info *out);
+int links_info(struct links *l, const char *addr, u16 port, struct link_info *out);
 
 #endif

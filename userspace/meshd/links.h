@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inside link*.c: the state of one host's links. meshd has one, tests have several. */
+/* Inside link*.c: the state of one host's links. */
 #ifndef MESHD_LINKS_H
 #define MESHD_LINKS_H
 
@@ -138,12 +138,6 @@ struct links {
 /* link.c */
 struct links *links_new(const struct muuid *host);
 void links_free(struct links *l);
-void links_keys(struct links *l, const struct link_key *keys, size_t n);
-int links_call(struct links *l, const char *addr, u16 port, const struct muuid *expect,
-	       const void *msg, size_t len, unsigned int deadline_ms, void **rsp, size_t *rsp_len,
-	       char *why);
-void links_forget(struct links *l, const char *addr, u16 port);
-int links_info(struct links *l, const char *addr, u16 port, struct link_info *out);
 /* Under l->lock from here. */
 bool links_key_valid(const struct links *l, const struct link_key *k);
 void links_note(struct links *l, const char *addr, u16 port, int err, const char *why);
@@ -177,8 +171,5 @@ void addr_text(const void *sockaddr, char out[64]);
 /* link_serve.c; under l->lock */
 int serve_take(struct link_conn *c, struct link_msg *m, struct link_out **refuse);
 void serve_drop(struct link_conn *c);
-
-/* link_listen.c */
-int links_listen(struct links *l, const char *addr, u16 port, link_serve_fn fn);
 
 #endif

@@ -104,7 +104,7 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 	if (expect && muuid_equal(expect, &D.host))
 		err = serve_local(text, strlen(text), &rsp, &n);
 	else
-		err = link_call(h->addr, h->port, expect, text, strlen(text), ms, &rsp, &n, said);
+		err = links_call(links_own(), h->addr, h->port, expect, text, strlen(text), ms, &rsp, &n, said);
 	err = err ? explain(h, err, ms, said, why) : answered(h, rsp, n, data, why);
 	free(rsp);
 	free(text);
@@ -214,7 +214,7 @@ int peer_forget(const struct store_host *h, char *why)
 	else
 		err = store_host_del(h->id);
 	if (!err)
-		link_forget(h->addr, h->port);
+		links_forget(links_own(), h->addr, h->port);
 	pthread_mutex_unlock(&both);
 	mesh_close(m);
 	return err;

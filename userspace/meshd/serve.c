@@ -341,7 +341,7 @@ static void target_begin(bool first)
 	mesh_close(m);
 	if (!first)
 		return;
-	err = link_listen(D.listen, D.port, on_request);
+	err = links_listen(links_own(), D.listen, D.port, on_request);
 	if (err)
 		log_error("cannot serve other hosts on %s port %u: %s", D.listen, D.port,
 			  strerror(-err));

@@ -43,62 +43,53 @@ static int cmd_version(struct req *r)
 	return 0;
 }
 
-/* Answered before the roles are up, and on a machine that is not this host's. */
-static const char *const any_time[] = { "version", "host identity", NULL };
-/* Their result notes what it means to have no key. */
-static const char *const says_key[] = { "drive export", "host add", NULL };
+#define ANY_TIME	1	/* answered before the roles are up, and on a machine that is not this host's */
+#define SAYS_KEY	2	/* with a note what it means to have no key */
 
 static const struct {
 	const char *name;
 	int (*fn)(struct req *r);
+	unsigned int flags;
 } commands[] = {
-	{ "version", cmd_version },
-	{ "host identity", cmd_host_identity },
-	{ "stats", cmd_stats },
-	{ "drive scan", cmd_drive_scan },
-	{ "drive export", cmd_drive_export },
-	{ "drive unexport", cmd_drive_unexport },
-	{ "drive list", cmd_drive_list },
-	{ "drive extents", cmd_drive_extents },
-	{ "drive free", cmd_drive_free },
-	{ "drive restore-label", cmd_drive_restore },
-	{ "drive health", cmd_drive_health },
-	{ "host add", cmd_host_add },
-	{ "host list", cmd_host_list },
-	{ "host remove", cmd_host_remove },
-	{ "host check", cmd_host_check },
-	{ "host key", cmd_host_key },
-	{ "volume create", cmd_volume_create },
-	{ "volume list", cmd_volume_list },
-	{ "volume show", cmd_volume_show },
-	{ "volume attach", cmd_volume_attach },
-	{ "volume detach", cmd_volume_detach },
-	{ "volume extend", cmd_volume_extend },
-	{ "volume delete", cmd_volume_delete },
-	{ "volume rename", cmd_volume_rename },
-	{ "volume import", cmd_volume_import },
+	{ "version", cmd_version, ANY_TIME },
+	{ "host identity", cmd_host_identity, ANY_TIME },
+	{ "stats", cmd_stats, 0 },
+	{ "drive scan", cmd_drive_scan, 0 },
+	{ "drive export", cmd_drive_export, SAYS_KEY },
+	{ "drive unexport", cmd_drive_unexport, 0 },
+	{ "drive list", cmd_drive_list, 0 },
+	{ "drive extents", cmd_drive_extents, 0 },
+	{ "drive free", cmd_drive_free, 0 },
+	{ "drive restore-label", cmd_drive_restore, 0 },
+	{ "drive health", cmd_drive_health, 0 },
+	{ "host add", cmd_host_add, SAYS_KEY },
+	{ "host list", cmd_host_list, 0 },
+	{ "host remove", cmd_host_remove, 0 },
+	{ "host check", cmd_host_check, 0 },
+	{ "host key", cmd_host_key, 0 },
+	{ "volume create", cmd_volume_create, 0 },
+	{ "volume list", cmd_volume_list, 0 },
+	{ "volume show", cmd_volume_show, 0 },
+	{ "volume attach", cmd_volume_attach, 0 },
+	{ "volume detach", cmd_volume_detach, 0 },
+	{ "volume extend", cmd_volume_extend, 0 },
+	{ "volume delete", cmd_volume_delete, 0 },
+	{ "volume rename", cmd_volume_rename, 0 },
+	{ "volume import", cmd_volume_import, 0 },
 };
 
-static bool among(const char *const *list, const char *name)
+static int run(struct req *r, int (*fn)(struct req *r), unsigned int flags)
 {
-	while (*list && strcmp(*list, name))
-		list++;
-	return *list;
-}
-
-static int run(struct req *r, const char *name, int (*fn)(struct req *r))
-{
-	int err = among(any_time, name) ? 0 : roles_need(r);
+	int err = flags & ANY_TIME ? 0 : roles_need(r);
 
 	if (!err)
 		err = fn(r);
 	if (!err && arg_bool(r, "dry_run") && !json_object_get(r->result, "destroys")) {
 		if (!r->result)
 			r->result = json_object();
-		jset_bool(r->result, "dry_run", true);
-		json_object_set_new(r->result, "destroys", json_array());
+		json_object_update_new(r->result, json_pack("{s:b, s:[]}", "dry_run", true, "destroys"));
 	}
-	if (!err && among(says_key, name) && key_warning())
+	if (!err && flags & SAYS_KEY && key_warning())
 		req_note(r, "%s", key_warning());
 	return err;
 }
@@ -110,7 +101,7 @@ int command_run(struct req *r, const char *cmd)
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].name, cmd)) {
 			log_debug("%s", cmd);
-			return run(r, cmd, commands[i].fn);
+			return run(r, commands[i].fn, commands[i].flags);
 		}
 	}
 	return req_usage(r, "this meshd knows no \"%s\"; is it older than meshctl?", cmd);

@@ -82,13 +82,8 @@ void req_note(struct req *r, const char *fmt, ...)
 
 void req_progress(struct req *r, const char *what, u64 done, u64 total)
 {
-	json_t *p = json_object(), *j = json_object();
-
-	jset_str(p, "what", what);
-	jset_u64(p, "done", done);
-	jset_u64(p, "total", total);
-	json_object_set_new(j, "progress", p);
-	send_line(r->fd, j);
+	send_line(r->fd, json_pack("{s:{s:s, s:I, s:I}}", "progress", "what", what, "done",
+				   (json_int_t)done, "total", (json_int_t)total));
 }
 
 /*
@@ -141,9 +136,8 @@ u64 arg_num(const struct req *r, const char *key)
 
 static void answer(struct req *r)
 {
-	json_t *j = json_object();
+	json_t *j = json_pack("{s:b}", "ok", !r->error[0]);
 
-	jset_bool(j, "ok", !r->error[0]);
 	if (r->error[0]) {
 		jset_str(j, "error", r->error);
 		jset_u64(j, "code", r->status);

@@ -90,16 +90,14 @@ static json_t *health_silent(struct tdrive *d)
 	jset_str(j, "model", d->id.model);
 	jset_str(j, "serial", d->id.serial);
 	jset_str(j, "state", "silent");
-	json_object_set_new(j, "zeroing", json_null());
-	json_object_set_new(j, "volatile_cache", json_null());
-	jset_bool(j, "smart", false);
+	json_object_update_new(j, json_pack("{s:n, s:n, s:b}", "zeroing", "volatile_cache", "smart", false));
 	return j;
 }
 
 void health_ask(struct ask *a)
 {
 	static const struct fan f = { health_work, health_drop, health_discard, NULL };
-	json_t *list = json_array(), *data = json_object();
+	json_t *list = json_array();
 	const struct mgmt_req *r = ask_req(a);
 	struct tdrive **all;
 	size_t i, n, kept = 0;
@@ -125,6 +123,5 @@ void health_ask(struct ask *a)
 	}
 	free(result);
 	free(all);
-	json_object_set_new(data, "drives", list);
-	ask_reply(a, 0, NULL, data);
+	ask_reply(a, 0, NULL, json_pack("{s:o}", "drives", list));
 }

@@ -263,8 +263,7 @@ int cmd_host_list(struct req *r)
 	free(hosts);
 	free(t);
 	mesh_close(m);
-	r->result = json_object();
-	json_object_set_new(r->result, "hosts", list);
+	r->result = json_pack("{s:o}", "hosts", list);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
@@ -388,9 +387,7 @@ int cmd_host_check(struct req *r)
 		check_session(list, &h, &good);
 	else
 		verdict(list, true, "session", "not added yet: meshctl host add", &good);
-	r->result = json_object();
-	jset_bool(r->result, "ok", good);
-	json_object_set_new(r->result, "checks", list);
+	r->result = json_pack("{s:b, s:o}", "ok", good, "checks", list);
 	if (!good)
 		r->status = 1;
 	return 0;
@@ -447,11 +444,8 @@ int cmd_host_key(struct req *r)
 	r->result = json_object();
 	jset_u64(r->result, "key_id", key_id());
 	jset_bool(r->result, "insecure", D.insecure && !key_id());
-	json_object_set_new(r->result, "key", json_null());
-	if (key_id()) {
-		key_line(text);
-		jset_str(r->result, "key", text);
-	}
+	key_line(text);
+	json_object_set_new(r->result, "key", text[0] ? json_string(text) : json_null());
 	return 0;
 }
 

@@ -386,9 +386,7 @@ int cmd_drive_extents(struct req *r)
 	}
 	judge_end(&j);
 	survey_free(&s);
-	r->result = json_object();
-	json_object_set_new(r->result, "extents", list);
-	json_object_set_new(r->result, "failed", failed);
+	r->result = json_pack("{s:o, s:o}", "extents", list, "failed", failed);
 	return err;
 }
 

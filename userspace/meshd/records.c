@@ -217,10 +217,7 @@ json_t *records_local(const struct mgmt_req *q)
 
 void records_extents(struct ask *a)
 {
-	json_t *data = json_object();
-
-	json_object_set_new(data, "extents", records_local(ask_req(a)));
-	ask_reply(a, 0, NULL, data);
+	ask_reply(a, 0, NULL, json_pack("{s:o}", "extents", records_local(ask_req(a))));
 }
 
 /* MGMT_VOLUMES */
@@ -379,7 +376,6 @@ void records_volumes(struct ask *a)
 	/* As long as drives answer they have their time: they may have thousands of extents. */
 	static const struct fan f = { look_work, look_drop, found_free, look_steps };
 	struct found *sum = calloc(1, sizeof(*sum));
-	json_t *data = json_object();
 	struct opens *opens = opens_get();
 	struct look **k;
 	void **part;
@@ -396,11 +392,9 @@ void records_volumes(struct ask *a)
 	}
 	if (part) {
 		count_open(sum, k, n, opens);
-		json_object_set_new(data, "volumes", volumes_pack(sum));
-		jset_u64(data, "late", late);
-		ask_reply(a, 0, NULL, data);
+		ask_reply(a, 0, NULL, json_pack("{s:o, s:I}", "volumes", volumes_pack(sum), "late",
+						(json_int_t)late));
 	} else {
-		json_decref(data);
 		ask_refuse(a, -ENOMEM, "out of memory");
 	}
 	free(part);
@@ -485,7 +479,7 @@ static json_t *owners(void)
 
 static json_t *records_pack(struct look **k, size_t n, void **part)
 {
-	json_t *data = json_object(), *list = json_array(), *all = json_array(), *text;
+	json_t *list = json_array(), *all = json_array(), *text;
 	struct opens *opens = opens_get();
 	const struct records *r;
 	size_t i, t;
@@ -498,10 +492,7 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 				add_record(all, text);
 	}
 	opens_free(opens);
-	json_object_set_new(data, "owners", owners());
-	json_object_set_new(data, "extents", list);
-	json_object_set_new(data, "records", all);
-	return data;
+	return json_pack("{s:o, s:o, s:o}", "owners", owners(), "extents", list, "records", all);
 }
 
 void records_records(struct ask *a)
@@ -606,7 +597,6 @@ void records_meta(struct ask *a)
 	struct meta *m = calloc(1, sizeof(*m));
 	char why[MGMT_REASON] = "the drive is not here";
 	void *text = NULL;
-	json_t *data;
 	u64 at = 0;
 	int err;
 
@@ -625,7 +615,5 @@ void records_meta(struct ask *a)
 		ask_refuse(a, -EIO, "the drive cannot be read");
 		return;
 	}
-	data = json_object();
-	json_object_set_new(data, "bytes", text);
-	ask_reply(a, 0, NULL, data);
+	ask_reply(a, 0, NULL, json_pack("{s:o}", "bytes", text));
 }

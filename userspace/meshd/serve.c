@@ -138,8 +138,8 @@ static void hello(struct ask *a)
 
 static void drives(struct ask *a)
 {
-	json_t *list = json_array(), *data = json_object();
 	struct mgmt_drive d, *draining;
+	json_t *list = json_array();
 	struct tdrive **all;
 	size_t i, n;
 	int err;
@@ -157,12 +157,11 @@ static void drives(struct ask *a)
 	free(draining);
 	export_twins(list);
 	err = left_list(list);
-	json_object_set_new(data, "drives", list);
 	if (!err) {
-		ask_reply(a, 0, NULL, data);
+		ask_reply(a, 0, NULL, json_pack("{s:o}", "drives", list));
 		return;
 	}
-	json_decref(data);
+	json_decref(list);
 	/* An answer without it would let another host take over what is served. */
 	ask_refuse(a, err, "the kernel of this host does not say which drives it serves");
 }

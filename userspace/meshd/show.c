@@ -173,9 +173,7 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	jset_u64(j, "commit", l->commit);
 	jset_str(j, "state", volume_state(v, there ? &k : NULL));
 	jset_bool(j, "readonly", v->readonly);
-	json_object_set_new(j, "device", json_null());
-	json_object_set_new(j, "openers", json_null());
-	json_object_set_new(j, "reason", json_null());
+	json_object_update_new(j, json_pack("{s:n, s:n, s:n}", "device", "openers", "reason"));
 	if (there && k.disk[0]) {
 		snprintf(device, sizeof(device), "/dev/%s", k.disk);
 		jset_str(j, "device", device);
@@ -228,8 +226,7 @@ int cmd_volume_list(struct req *r)
 	}
 	free(v);
 	free(l);
-	r->result = json_object();
-	json_object_set_new(r->result, "volumes", list);
+	r->result = json_pack("{s:o}", "volumes", list);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
@@ -349,10 +346,8 @@ int cmd_stats(struct req *r)
 
 	if (!m)
 		return req_fail(r, "netlink does not work");
-	r->result = json_object();
-	json_object_set_new(r->result, "volumes", stat_volumes(m));
-	json_object_set_new(r->result, "targets", stat_targets(m));
-	json_object_set_new(r->result, "sessions", stat_sessions(m));
+	r->result = json_pack("{s:o, s:o, s:o}", "volumes", stat_volumes(m), "targets", stat_targets(m),
+			      "sessions", stat_sessions(m));
 	mesh_close(m);
 	return 0;
 }

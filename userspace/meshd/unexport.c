@@ -17,9 +17,7 @@
 void dry_begin(struct req *r)
 {
 	json_decref(r->result);
-	r->result = json_object();
-	jset_bool(r->result, "dry_run", true);
-	json_object_set_new(r->result, "destroys", json_array());
+	r->result = json_pack("{s:b, s:[]}", "dry_run", true, "destroys");
 }
 
 /* As it was before it was exported; the drive decides what it makes of it. */
@@ -331,18 +329,11 @@ static json_t *scan_json(const struct probe *p)
 
 static json_t *silent_json(const char *path)
 {
-	static const char *const unknown[] = { "model", "serial", "wwid", "size", "lba", "uuid" };
-	json_t *j = json_object();
 	char why[80];
-	size_t i;
 
 	snprintf(why, sizeof(why), "has not answered for %u s", take_silent(path));
-	jset_str(j, "path", path);
-	jset_str(j, "state", "silent");
-	jset_str(j, "reason", why);
-	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
-		json_object_set_new(j, unknown[i], json_null());
-	return j;
+	return json_pack("{s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:n}", "path", path, "state", "silent",
+			 "reason", why, "model", "serial", "wwid", "size", "lba", "uuid");
 }
 
 int cmd_drive_scan(struct req *r)
@@ -371,7 +362,6 @@ int cmd_drive_scan(struct req *r)
 	}
 	free(p);
 	free(all);
-	r->result = json_object();
-	json_object_set_new(r->result, "drives", list);
+	r->result = json_pack("{s:o}", "drives", list);
 	return 0;
 }

@@ -10,13 +10,6 @@
 
 #define ALIGN	4096
 
-static void *aligned(size_t bytes)
-{
-	void *p;
-
-	return posix_memalign(&p, ALIGN, bytes) ? NULL : p;
-}
-
 static size_t padded(size_t bytes)
 {
 	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -52,7 +45,7 @@ static int read_copy(int fd, u64 at, void *buf, struct label *l, struct label_di
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2])
 {
 	struct label *other = malloc(sizeof(*other));
-	void *buf = aligned(LABEL_AREA);
+	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
 	int pick = -ENOMEM;
 
 	memset(disk, 0, sizeof(*disk));
@@ -136,7 +129,7 @@ static int compare(int fd, const struct label *l, struct label_disk *disk, void 
 
 int label_same(int fd, const struct label *l, struct label_disk *disk)
 {
-	void *buf = aligned(LABEL_AREA);
+	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
 	int err = buf ? compare(fd, l, disk, buf) : -ENOMEM;
 
 	free(buf);
@@ -153,7 +146,7 @@ static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
 
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2])
 {
-	u8 *buf = aligned(LABEL_AREA);
+	u8 *buf = aligned_alloc(ALIGN, LABEL_AREA);
 	int n, copy;
 	size_t bytes;
 
@@ -184,7 +177,7 @@ int label_write(int fd, const struct label *l, struct label_disk *disk, int err[
 
 int label_wipe(int fd, u64 size)
 {
-	void *buf = aligned(LABEL_AREA);
+	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
 	int err = 0;
 
 	if (!buf)
@@ -199,7 +192,7 @@ int label_wipe(int fd, u64 size)
 
 int label_forget(int fd, u64 size)
 {
-	void *buf = aligned(ALIGN);
+	void *buf = aligned_alloc(ALIGN, ALIGN);
 	int err, copy;
 
 	if (!buf)

@@ -143,7 +143,7 @@ static int check_mounts(struct probe *p)
 static int check_fit(struct probe *p, int fd)
 {
 	char text[64];
-	struct nvme_id_ns *ns;
+	struct nvme_id_ns *ns = NULL;
 	u32 nsid;
 	int err;
 
@@ -157,7 +157,9 @@ static int check_fit(struct probe *p, int fd)
 		return verdict(p, PROBE_UNFIT, "blocks of %u bytes", p->lba);
 	if (p->size < SMALLEST)
 		return verdict(p, PROBE_UNFIT, "smaller than 64 MiB");
-	if (!p->nvme || nvme_get_nsid(fd, &nsid) || posix_memalign((void **)&ns, 4096, sizeof(*ns)))
+	if (p->nvme && !nvme_get_nsid(fd, &nsid))
+		ns = aligned_alloc(4096, sizeof(*ns));
+	if (!ns)
 		return 0;
 	err = nvme_identify_ns(fd, nsid, ns);
 	err = err ? 0 : le16toh(ns->lbaf[ns->flbas & 15].ms);
@@ -196,10 +198,10 @@ static bool lost_label(struct probe *p, int fd)
 	bool found = false;
 	struct muuid *all;
 	size_t i, n;
-	void *buf;
+	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	int copy;
 
-	if (posix_memalign(&buf, LAYOUT_PEEK, LAYOUT_PEEK))
+	if (!buf)
 		return false;
 	for (copy = 0; copy < LAYOUT_COPIES && !found; copy++)
 		found = pread(fd, buf, LAYOUT_PEEK, LABEL_AREA + copy * LAYOUT_COPY_BYTES) ==
@@ -482,12 +484,12 @@ bool probe_labelled(const char *path)
 
 	if (fd < 0)
 		return false;
-	if (!ioctl(fd, BLKGETSIZE64, &size) && size >= SMALLEST && !posix_memalign(&buf, 4096, 4096)) {
+	buf = aligned_alloc(4096, 4096);
+	if (buf && !ioctl(fd, BLKGETSIZE64, &size) && size >= SMALLEST)
 		for (copy = 0; copy < 2 && !found; copy++)
 			found = pread(fd, buf, 4096, copy ? size - LABEL_AREA : 0) == 4096 &&
 				label_magic(buf, 4096);
-		free(buf);
-	}
+	free(buf);
 	close(fd);
 	return found;
 }

@@ -13,13 +13,6 @@
 
 #include "userspace/meshd/records.h"
 
-void *record_buffer(size_t bytes)
-{
-	void *p;
-
-	return posix_memalign(&p, LAYOUT_PEEK, bytes) ? NULL : p;
-}
-
 /* The header first: records are short but for those of very large volumes. */
 int record_read(int fd, u64 at, void *buf, struct layout *l)
 {
@@ -57,7 +50,7 @@ int record_counts(int fd, const struct label_extent *e, void *buf, struct layout
 bool record_there(struct tdrive *d, const struct label_extent *e)
 {
 	struct layout *l = malloc(sizeof(*l));
-	void *buf = record_buffer(LAYOUT_COPY_BYTES);
+	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	bool there = l && buf && record_counts(d->fd, e, buf, l) >= 0;
 
 	free(buf);
@@ -182,7 +175,7 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 		return err;
 	}
 	spare = malloc(sizeof(*spare));
-	buf = record_buffer(LAYOUT_COPY_BYTES);
+	buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	snprintf(why, MGMT_REASON, "out of memory");
 	err = spare && buf ? put(d, q, host, buf, spare, why) : -ENOMEM;
 	free(buf);

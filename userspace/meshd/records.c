@@ -156,7 +156,7 @@ static struct seen seen_as(int err)
 static void *extents_work(struct look *k)
 {
 	struct seen *out = calloc(k->n + 1, sizeof(*out));
-	void *buf = record_buffer(LAYOUT_PEEK);
+	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	struct layout_head h;
 	u32 i;
 
@@ -296,7 +296,7 @@ static void told(struct mgmt_volume *v, const struct layout_head *h)
 static void *volumes_work(struct look *k)
 {
 	struct found *f = calloc(1, sizeof(*f));
-	void *buf = record_buffer(LAYOUT_PEEK);
+	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	struct found_volume *v;
 	struct layout_head h;
 	u32 i;
@@ -424,7 +424,7 @@ static void *records_work(struct look *k)
 {
 	struct records *r = calloc(1, sizeof(*r) + k->n * sizeof(*r->e));
 	struct layout *l = malloc(sizeof(*l));
-	void *buf = record_buffer(LAYOUT_COPY_BYTES);
+	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	u32 i, j;
 
 	if (r)
@@ -540,7 +540,7 @@ static void *meta_work(void *item)
 
 	if (!tdrive_read_begin(m->d))
 		return NULL;
-	buf = record_buffer(bytes);
+	buf = aligned_alloc(LAYOUT_PEEK, bytes);
 	if (buf && pread(m->d->fd, buf, bytes, from) == (ssize_t)bytes)
 		text = mgmt_hex_pack((u8 *)buf + skip, m->n);
 	free(buf);

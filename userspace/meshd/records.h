@@ -7,8 +7,7 @@
 
 /* record_put.c */
 
-void *record_buffer(size_t bytes);	/* aligned; free() it */
-/* One copy at byte @at. @buf: LAYOUT_COPY_BYTES bytes. As layout_decode(), or -EIO. */
+/* One copy at byte @at. @buf: LAYOUT_COPY_BYTES bytes, aligned. As layout_decode(), or -EIO. */
 int record_read(int fd, u64 at, void *buf, struct layout *l);
 /* Which copy is the record that the label means, or -ENODATA, -EIO: a copy cannot be read. */
 int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l);

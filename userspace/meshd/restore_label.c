@@ -62,7 +62,7 @@ static int work_begin(struct work *w, const struct probe *p)
 	w->line = calloc(LINES_MAX, sizeof(*w->line));
 	w->l = malloc(sizeof(*w->l));
 	w->spare = malloc(sizeof(*w->spare));
-	w->buf = record_buffer(LAYOUT_COPY_BYTES);
+	w->buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	if (!w->label || !w->out || !w->line || !w->l || !w->spare || !w->buf)
 		return -ENOMEM;
 	w->fd = open(p->path, O_RDWR | O_DIRECT | O_DSYNC | O_EXCL | O_CLOEXEC);

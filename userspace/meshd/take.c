@@ -220,9 +220,9 @@ static void cache_off(struct tdrive *d)
 /* On a grown device the last copy of before stands in the middle of free room. */
 static void forget_old_end(struct tdrive *d, u64 size)
 {
-	void *zero = NULL;
+	void *zero = aligned_alloc(4096, 4096);
 
-	if (posix_memalign(&zero, 4096, 4096))
+	if (!zero)
 		return;
 	memset(zero, 0, 4096);
 	if (pwrite(d->fd, zero, 4096, size - LABEL_AREA) != 4096)

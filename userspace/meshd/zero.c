@@ -50,10 +50,10 @@ static bool next_extent(struct tdrive *d, struct label_extent *out)
 static int write_step(int fd, u64 at, u64 n)
 {
 	static const size_t piece = 1 << 20;
-	void *buf;
+	void *buf = aligned_alloc(4096, piece);
 	int err = 0;
 
-	if (posix_memalign(&buf, 4096, piece))
+	if (!buf)
 		return -ENOMEM;
 	memset(buf, 0, piece);
 	for (; n && !err; at += piece, n -= piece)

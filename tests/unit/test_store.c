@@ -14,6 +14,7 @@
 
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
+#include "grow_rig.h"
 #include "suite.h"
 
 #define PAGE	4096
@@ -25,20 +26,6 @@ static const struct muuid vol = { { 7 } };
 
 void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
-void *mesh_grow(void **array, size_t *n, size_t size);
-
-/* As libmesh has it. */
-void *mesh_grow(void **array, size_t *n, size_t size)
-{
-	char *p = realloc(*array, (*n + 1) * size);
-
-	if (!p)
-		return NULL;
-	*array = p;
-	p += (*n)++ * size;
-	memset(p, 0, size);
-	return p;
-}
 
 static struct muuid number(int i)
 {

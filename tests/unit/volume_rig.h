@@ -17,6 +17,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/volume.h"
+#include "grow_rig.h"
 
 #define HOSTS	2
 #define EXTENTS	3
@@ -409,17 +410,6 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 void mesh_volume_free(struct mesh_volume *v)
 {
 	(void)v;
-}
-
-void *mesh_grow(void **array, size_t *n, size_t size)
-{
-	char *grown = realloc(*array, (*n + 1) * size);
-
-	if (!grown)
-		return NULL;
-	*array = grown;
-	memset(grown + *n * size, 0, size);
-	return grown + (*n)++ * size;
 }
 
 #ifndef RIG_EXTENTS		/* of a program that includes extents.c */

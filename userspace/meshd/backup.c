@@ -176,7 +176,7 @@ static int backup_of(const char *name, struct muuid *u)
 
 struct muuid *backup_list(size_t *n)
 {
-	struct muuid *out = NULL, *grown, u;
+	struct muuid *out = NULL, *at, u;
 	struct dirent *e;
 	char path[256];
 	DIR *dir;
@@ -187,11 +187,10 @@ struct muuid *backup_list(size_t *n)
 	while (dir && (e = readdir(dir))) {
 		if (backup_of(e->d_name, &u))
 			continue;
-		grown = realloc(out, (*n + 1) * sizeof(*out));
-		if (!grown)
+		at = mesh_grow((void **)&out, n, sizeof(*at));
+		if (!at)
 			break;
-		out = grown;
-		out[(*n)++] = u;
+		*at = u;
 	}
 	if (dir)
 		closedir(dir);

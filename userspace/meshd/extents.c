@@ -17,8 +17,7 @@
 struct choice {
 	struct query all;
 	struct place_drive *d;		/* candidates ... */
-	struct mgmt_drive *info;	/* ... what they are ... */
-	u32	*host;			/* ... and whose: index into hosts */
+	u32	*host;			/* ... and whose: index into the hosts */
 	size_t	n;
 	size_t	misfit;			/* drives left out for their block size */
 	struct shown shown;
@@ -38,7 +37,6 @@ static void choice_free(struct choice *c)
 {
 	query_free(&c->all);
 	free(c->d);
-	free(c->info);
 	free(c->host);
 	free(c->named);
 	shown_free(&c->shown);
@@ -111,38 +109,31 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 	return 0;
 }
 
-static bool choice_room(void **array, size_t n, size_t size)
-{
-	void *grown = realloc(*array, (n + 1) * size);
-
-	if (grown)
-		*array = grown;
-	return grown;
-}
-
 static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
-	struct mgmt_drive *m;
+	size_t drives = c->n, hosts = c->n;
+	struct place_drive *d;
+	struct mgmt_drive m;
 	bool take;
+	u32 *at;
 
-	if (!choice_room((void **)&c->d, c->n, sizeof(*c->d)) ||
-	    !choice_room((void **)&c->info, c->n, sizeof(*c->info)) ||
-	    !choice_room((void **)&c->host, c->n, sizeof(*c->host)))
-		return -ENOMEM;
-	m = &c->info[c->n];
-	if (mgmt_drive_unpack(j, m))
+	if (mgmt_drive_unpack(j, &m))
 		return 0;
-	take = wanted(c, w, &c->all.hosts[host], m);
-	if (strcmp(m->state, "up"))
+	take = wanted(c, w, &c->all.hosts[host], &m);
+	if (strcmp(m.state, "up"))
 		return 0;
-	if (w->lba_max && m->lba > w->lba_max) {
+	if (w->lba_max && m.lba > w->lba_max) {
 		c->misfit++;
 		return 0;
 	}
-	c->host[c->n] = host;
-	c->d[c->n] = (struct place_drive) {
-		.host = c->all.hosts[host].uuid, .drive = m->uuid, .free = m->free,
-		.longest = m->longest, .lba = m->lba,
+	d = mesh_grow((void **)&c->d, &drives, sizeof(*d));
+	at = mesh_grow((void **)&c->host, &hosts, sizeof(*at));
+	if (!d || !at)
+		return -ENOMEM;
+	*at = host;
+	*d = (struct place_drive) {
+		.host = c->all.hosts[host].uuid, .drive = m.uuid, .free = m.free,
+		.longest = m.longest, .lba = m.lba,
 		.wanted = take,
 	};
 	c->n++;
@@ -249,7 +240,7 @@ static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 b
 
 	memset(m, 0, sizeof(*m));
 	m->target = h->uuid;
-	m->drive = c->info[drive].uuid;
+	m->drive = c->d[drive].drive;
 	uuid_random(&m->extent);
 	m->size = bytes;
 	m->port = h->port;

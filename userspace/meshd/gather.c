@@ -80,17 +80,10 @@ int shown_add(struct shown *s, const struct muuid *drive, const struct store_hos
 	u32 *i = umap_put(&s->map, drive, &fresh);
 	const struct muuid *host = &hosts[at].uuid;
 	struct twin_hosts *t;
-	void *grown;
 
-	if (i && fresh) {
-		grown = realloc(s->t, (s->n + 1) * sizeof(*s->t));
-		if (!grown)
-			return -ENOMEM;
-		s->t = grown;
-		s->t[s->n] = (struct twin_hosts) { 0 };
-		*i = s->n++;
-	}
-	if (!i)
+	if (i && fresh)
+		*i = s->n;
+	if (!i || (fresh && !mesh_grow((void **)&s->t, &s->n, sizeof(*s->t))))
 		return -ENOMEM;
 	t = &s->t[*i];
 	/* Known at two addresses, but one host. */
@@ -133,16 +126,13 @@ static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
 {
 	const struct twin_hosts *t = shown_find(&g->shown, &e->drive);
 	struct found *f;
-	void *grown;
 
 	if (!muuid_equal(&e->volume, &g->volume) ||
 	    (t && (twin_hosts_doubt(t) || t->host != host)))
 		return 0;
-	grown = realloc(g->found, (g->nr_found + 1) * sizeof(*g->found));
-	if (!grown)
+	f = mesh_grow((void **)&g->found, &g->nr_found, sizeof(*f));
+	if (!f)
 		return -ENOMEM;
-	g->found = grown;
-	f = &g->found[g->nr_found++];
 	f->e = *e;
 	f->host = host;
 	return 0;
@@ -151,21 +141,21 @@ static int add_extent(struct gather *g, u32 host, const struct mgmt_extent *e)
 /* @l is taken over. */
 static int keep_record(struct gather *g, struct layout *l)
 {
-	void *grown;
+	struct layout **at = NULL;
+	bool skip;
 	size_t i;
 
 	for (i = 0; i < g->nr_records; i++)
 		if (g->record[i]->version == l->version && g->record[i]->commit == l->commit)
 			break;
-	grown = i < g->nr_records || i == RECORDS_MAX ? NULL :
-		realloc(g->record, (i + 1) * sizeof(*g->record));
-	if (!grown) {
+	skip = i < g->nr_records || i == RECORDS_MAX;
+	if (!skip)
+		at = mesh_grow((void **)&g->record, &g->nr_records, sizeof(*at));
+	if (at)
+		*at = l;
+	else
 		free(l);
-		return i < g->nr_records || i == RECORDS_MAX ? 0 : -ENOMEM;
-	}
-	g->record = grown;
-	g->record[g->nr_records++] = l;
-	return 0;
+	return at || skip ? 0 : -ENOMEM;
 }
 
 static int add_record(struct gather *g, const json_t *text)

@@ -8,14 +8,9 @@
 #include "userspace/format/json.h"
 #include "userspace/meshd/volume.h"
 
-/* What all hosts say of a volume, put together. */
-struct seen {
-	struct mgmt_volume v;	/* of the highest version; here and open are sums */
-};
-
 struct scan {
 	struct query all;
-	struct seen *seen;
+	struct mgmt_volume *seen;	/* of the highest version; here and open are sums */
 	size_t n;
 };
 
@@ -23,20 +18,17 @@ static int seen_add(struct scan *s, const struct mgmt_volume *v)
 {
 	struct mgmt_volume *had;
 	u32 here, open;
-	void *grown;
 	size_t i;
 
-	for (i = 0; i < s->n && !muuid_equal(&s->seen[i].v.uuid, &v->uuid); i++)
+	for (i = 0; i < s->n && !muuid_equal(&s->seen[i].uuid, &v->uuid); i++)
 		;
 	if (i == s->n) {
-		grown = realloc(s->seen, (i + 1) * sizeof(*s->seen));
-		if (!grown)
-			return -ENOMEM;
-		s->seen = grown;
-		s->seen[s->n++].v = *v;
-		return 0;
+		had = mesh_grow((void **)&s->seen, &s->n, sizeof(*had));
+		if (had)
+			*had = *v;
+		return had ? 0 : -ENOMEM;
 	}
-	had = &s->seen[i].v;
+	had = &s->seen[i];
 	here = had->here + v->here;
 	open = had->open + v->open;
 	if (v->version > had->version)
@@ -48,10 +40,10 @@ static int seen_add(struct scan *s, const struct mgmt_volume *v)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct seen *x = a, *y = b;
-	int c = strcmp(x->v.name, y->v.name);
+	const struct mgmt_volume *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
 
-	return c ? c : muuid_cmp(&x->v.uuid, &y->v.uuid);
+	return c ? c : muuid_cmp(&x->uuid, &y->uuid);
 }
 
 /* What the known hosts have. -1 after req_fail(). */
@@ -137,7 +129,7 @@ static int list_all(struct req *r)
 	int err = scan(r, &s);
 
 	for (i = 0; !err && i < s.n; i++)
-		json_array_append_new(list, seen_json(&s.seen[i].v));
+		json_array_append_new(list, seen_json(&s.seen[i]));
 	r->result = json_pack("{s:o, s:o}", "found", list, "failed", query_failed(&s.all));
 	if (!err && !s.all.n)
 		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
@@ -157,10 +149,10 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 		if (s.all.said[i].err)
 			req_note(r, "%s; its drives are left out", s.all.said[i].why);
 	for (i = 0; !err && i < s.n; i++) {
-		muuid_text(&s.seen[i].v.uuid, text);
-		if (strcmp(s.seen[i].v.name, what) && strcasecmp(text, what))
+		muuid_text(&s.seen[i].uuid, text);
+		if (strcmp(s.seen[i].name, what) && strcasecmp(text, what))
 			continue;
-		*out = s.seen[i].v;
+		*out = s.seen[i];
 		hits++;
 	}
 	if (!err && !s.all.n)

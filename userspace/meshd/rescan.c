@@ -95,14 +95,12 @@ static void refuse(struct finds *f, const struct probe *p, const char *state, co
 
 static void refuse(struct finds *f, const struct probe *p, const char *state, const char *fmt, ...)
 {
-	struct refused *grown = realloc(f->all, (f->n + 1) * sizeof(*f->all)), *t;
+	struct refused *t = mesh_grow((void **)&f->all, &f->n, sizeof(*t));
 	char was[240];
 	va_list ap;
 
-	if (!grown)
+	if (!t)
 		return;
-	f->all = grown;
-	t = &f->all[f->n++];
 	*t = (struct refused) { .drive = p->drive, .state = state, .size = p->size,
 				.lba = p->lba, .extents = p->extents, .id = p->id };
 	snprintf(t->path, sizeof(t->path), "%s", p->path);

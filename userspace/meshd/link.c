@@ -67,41 +67,6 @@ void links_thread_end(struct links *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static struct link_addr **addr_find(struct links *l, const char *addr, u16 port)
-{
-	struct link_addr **at;
-
-	for (at = &l->addrs; *at; at = &(*at)->next)
-		if ((*at)->port == port && !strcmp((*at)->addr, addr))
-			break;
-	return at;
-}
-
-void links_note(struct links *l, const char *addr, u16 port, int err, const char *why)
-{
-	struct link_addr **at = addr_find(l, addr, port), *a = *at, **last;
-	unsigned int n = 0;
-
-	if (!a) {
-		a = calloc(1, sizeof(*a));
-		if (!a)
-			return;
-		snprintf(a->addr, sizeof(a->addr), "%s", addr);
-		a->port = port;
-		for (last = &l->addrs; *last && ++n < LINK_ADDRS_MAX; last = &(*last)->next)
-			;
-		if (*last) {		/* the oldest are at the end */
-			free(*last);
-			*last = NULL;
-		}
-		a->next = l->addrs;
-		l->addrs = a;
-	}
-	a->since = now_ms();
-	a->err = err;
-	snprintf(a->why, sizeof(a->why), "%s", why);
-}
-
 bool links_key_valid(const struct links *l, const struct link_key *k)
 {
 	size_t i;
@@ -168,7 +133,6 @@ struct links *links_new(const struct muuid *host)
 void links_free(struct links *l)
 {
 	struct link_conn *c;
-	struct link_addr *a;
 	int i;
 
 	pthread_mutex_lock(&l->lock);
@@ -179,10 +143,6 @@ void links_free(struct links *l)
 	while (l->threads)
 		pthread_cond_wait(&l->cond, &l->lock);
 	pthread_mutex_unlock(&l->lock);
-	while ((a = l->addrs)) {
-		l->addrs = a->next;
-		free(a);
-	}
 	for (i = 0; i < 2; i++)
 		if (l->port_fd[i] >= 0)
 			close(l->port_fd[i]);
@@ -449,7 +409,6 @@ int links_call(struct links *l, const char *addr, u16 port, const struct muuid *
 
 void links_forget(struct links *l, const char *addr, u16 port)
 {
-	struct link_addr **at, *a;
 	struct link_conn *c;
 	char text[64];
 
@@ -459,41 +418,7 @@ void links_forget(struct links *l, const char *addr, u16 port)
 	for (c = l->conns; c; c = c->next)
 		if (c->port == port && !strcmp(c->addr, text))
 			conn_kill(c, -ESHUTDOWN, "the host was removed");
-	at = addr_find(l, text, port);
-	a = *at;
-	if (a) {
-		*at = a->next;
-		free(a);
-	}
 	pthread_mutex_unlock(&l->lock);
-}
-
-int links_info(struct links *l, const char *addr, u16 port, struct link_info *out)
-{
-	struct link_conn *c;
-	struct link_addr *a;
-	char text[64];
-
-	memset(out, 0, sizeof(*out));
-	if (addr_normal(addr, text))
-		return -EINVAL;
-	pthread_mutex_lock(&l->lock);
-	a = *addr_find(l, text, port);
-	if (a) {
-		out->since = a->since;
-		out->err = a->err;
-		memcpy(out->why, a->why, sizeof(out->why));
-	}
-	for (c = l->conns; c; c = c->next) {
-		if (c->kill || c->state != LINK_UP || c->port != port || strcmp(c->addr, text))
-			continue;
-		out->up = true;
-		out->peer = c->peer;
-		out->err = 0;
-		out->why[0] = 0;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return a || out->up ? 0 : -ENOENT;
 }
 
 void links_host(struct links *l, const struct muuid *host)

@@ -33,18 +33,6 @@ struct link_peer {
 	struct muuid host;	/* as it says in TLS: a holder of the key is believed */
 	struct muuid machine;	/* boot id of its machine; zero: unknown */
 	u64	boot;		/* of its meshd: a random number of each start */
-	char	addr[64];
-	u16	port;		/* where it listens; 0: nowhere */
-	bool	insecure;	/* without authentication: key id 0 */
-};
-
-/* What is known of the connection to an address, human-readable. */
-struct link_info {
-	bool	up;
-	u64	since;		/* now_ms() of the last change; 0: never tried */
-	int	err;		/* the last failure, 0: none */
-	char	why[LINK_REASON];
-	struct link_peer peer;	/* while up */
 };
 
 struct links;			/* the state of one host's links: meshd has one, tests have several */
@@ -107,9 +95,7 @@ int links_call(struct links *l, const char *addr, u16 port, const struct muuid *
 	       char *why);
 /* This host is @host now: connections made under its old UUID end. */
 void links_host(struct links *l, const struct muuid *host);
-/* Close the connections to an address and forget what was known of it. */
+/* Close the connections to an address. */
 void links_forget(struct links *l, const char *addr, u16 port);
-/* -ENOENT: nothing was tried yet. */
-int links_info(struct links *l, const char *addr, u16 port, struct link_info *out);
 
 #endif

@@ -289,18 +289,13 @@ static int greet(struct link_conn *c, const struct link_msg *m, char *why)
 	}
 	if (!links_key_valid(l, tls_key(c->tls)))
 		return -EKEYEXPIRED;
-	c->peer = (struct link_peer) { .host = h.host, .machine = h.machine, .boot = h.boot,
-				       .insecure = !tls_key(c->tls)->id };
+	c->peer = (struct link_peer) { .host = h.host, .machine = h.machine, .boot = h.boot };
 	if (!c->dialled)
 		c->port = h.port;
-	memcpy(c->peer.addr, c->addr, sizeof(c->peer.addr));
-	c->peer.port = c->port;
 	c->key = *tls_key(c->tls);
 	c->greeted = true;
 	c->state = LINK_UP;
 	c->used = now_ms();
-	if (c->dialled)
-		links_note(l, c->addr, c->port, 0, "");
 	pthread_cond_broadcast(&l->cond);
 	return 0;
 }
@@ -544,8 +539,6 @@ static void conn_end(struct link_conn *c, int err, const char *why)
 		close(fd);
 	link_rx_free(&c->rx);
 	pthread_mutex_lock(&l->lock);
-	if (c->dialled && err != -ESHUTDOWN && err != -EKEYEXPIRED)
-		links_note(l, c->addr, c->port, err, why);
 	c->state = LINK_DEAD;
 	c->err = err;
 	snprintf(c->why, sizeof(c->why), "%s", why);

@@ -9,7 +9,6 @@
 #include "userspace/meshd/link_tls.h"
 
 #define LINK_CONNS_MAX	512	/* connections of peers that hold the key */
-#define LINK_ADDRS_MAX	1024	/* addresses of which the last error is kept */
 #define LINK_WORKERS	128
 #define LINK_PEER_RUNS	16	/* workers of one connection */
 #define LINK_OUT_BYTES	(16U << 10)	/* one TLS record */
@@ -97,16 +96,6 @@ struct link_conn {
 	u8	in[TLS_READ_BYTES];
 };
 
-/* What is remembered of an address that was called. */
-struct link_addr {
-	struct link_addr *next;
-	char	addr[64];
-	u16	port;
-	u64	since;
-	int	err;
-	char	why[LINK_REASON];
-};
-
 struct links {
 	pthread_mutex_t lock;		/* all below; leaf */
 	pthread_cond_t cond;		/* a connection, a call or a thread changed state */
@@ -118,7 +107,6 @@ struct links {
 	size_t	nr_keys;
 	struct link_conn *conns;
 	unsigned int accepted;		/* connections that peers opened */
-	struct link_addr *addrs;
 	u64	last_id;
 	link_serve_fn fn;
 	unsigned int workers;
@@ -140,7 +128,6 @@ struct links *links_new(const struct muuid *host);
 void links_free(struct links *l);
 /* Under l->lock from here. */
 bool links_key_valid(const struct links *l, const struct link_key *k);
-void links_note(struct links *l, const char *addr, u16 port, int err, const char *why);
 /* False: no thread could be made. */
 bool links_thread(struct links *l, void *(*fn)(void *), void *arg);
 /* The last act of a thread. */

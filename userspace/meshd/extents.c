@@ -111,7 +111,7 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 
 static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
 {
-	size_t drives = c->n, hosts = c->n;
+	size_t drives, hosts;
 	struct place_drive *d;
 	struct mgmt_drive m;
 	bool take;
@@ -126,6 +126,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 		c->misfit++;
 		return 0;
 	}
+	drives = hosts = c->n;
 	d = mesh_grow((void **)&c->d, &drives, sizeof(*d));
 	at = mesh_grow((void **)&c->host, &hosts, sizeof(*at));
 	if (!d || !at)

@@ -226,17 +226,11 @@ static int in_use(struct req *r, const struct store_volume *v)
  */
 static int settle_first(struct req *r, struct store_volume *v)
 {
-	struct mesh_volume k;
 	char why[REASON];
-	u32 openers = 0;
 
 	if (!v->pending || arg_bool(r, "force") || !pending_settle(v, why) || arg_bool(r, "stale"))
 		return 0;
-	if (!kernel_volume(&v->uuid, &k)) {
-		openers = k.openers;
-		mesh_volume_free(&k);
-	}
-	if (openers)
+	if (kernel_openers(&v->uuid))
 		return in_use(r, v);
 	return req_fail(r, "a change of volume %s is not finished: %s; wait, or add --stale and it is "
 			"finished or undone later", v->name, why);

@@ -118,20 +118,14 @@ static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why
 /* Where the drives are by now. None is freed while one of them may be a copy. */
 static int find_now(const struct store_volume *v, struct store_free *f, size_t n, char *why)
 {
-	const struct found *at;
 	struct gather g;
 	int err = gather(&g, &v->uuid, false);
 	size_t i;
 
 	if (err)
 		return err;
-	for (i = 0; i < n && !err; i++) {
-		at = gather_find(&g, &f[i].extent);
-		if (at)
-			f[i].host = g.hosts[at->host].uuid;
-		if (shown_twice(&g.shown, &f[i].drive, g.hosts, why))
-			err = -ENOTUNIQ;
-	}
+	for (i = 0; i < n && !err; i++)
+		err = gather_home(&g, &f[i].extent, &f[i].drive, &f[i].host, why);
 	gather_free(&g);
 	return err;
 }
@@ -382,16 +376,11 @@ static int dry_run(struct req *r, const struct store_volume *v, const struct lay
 		   const struct gather *g)
 {
 	u64 bytes = 0, extents = l->members;
-	struct mesh_volume k;
 	char holder[80];
-	u32 i, openers = 0;
 	json_t *j;
+	u32 i;
 
-	if (!kernel_volume(&v->uuid, &k)) {
-		openers = k.openers;
-		mesh_volume_free(&k);
-	}
-	if (openers)
+	if (kernel_openers(&v->uuid))
 		return in_use(r, v);
 	for (i = 0; i < l->members; i++)
 		bytes += l->member[i].size;

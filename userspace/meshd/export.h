@@ -3,6 +3,8 @@
 #ifndef MESHD_EXPORT_H
 #define MESHD_EXPORT_H
 
+#include <string.h>
+
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/drive.h"
 
@@ -49,6 +51,16 @@ bool probe_passed_over(const char *path);
 bool probe_same_disk(const struct probe *p, int fd);
 /* A file system or partition table on @path: 1 and what, 0: none is known, or -EIO. */
 int probe_signature(const char *path, char *what, size_t size);
+/* Whether a command calls a drive so: by UUID or device, with or without /dev/. */
+static inline bool drive_called(const struct muuid *uuid, const char *path, const char *what)
+{
+	struct muuid u;
+
+	if (!muuid_parse(what, &u))
+		return muuid_equal(&u, uuid);
+	return !strcmp(path, what) || (!strncmp(path, "/dev/", 5) && !strcmp(path + 5, what));
+}
+
 /* What distinguishes it from others, from sysfs alone. */
 void probe_wwid_of(const char *path, struct twin_id *id);
 /* Whole disks by name, malloc()ed strings; free each and the list. */

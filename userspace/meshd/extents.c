@@ -487,20 +487,14 @@ static int named(struct store_volume *v, const struct gather *g, const struct st
 static int never_used(struct store_volume *v, struct layout *l, struct store_intent *in, size_t n,
 		      char *why)
 {
-	const struct found *f;
 	struct gather g;
 	int err = gather(&g, &v->uuid, false);
 	size_t i;
 
 	if (err)
 		return err;
-	for (i = 0; i < n && !err; i++) {
-		f = gather_find(&g, &in[i].extent);
-		if (f)
-			in[i].host = g.hosts[f->host].uuid;
-		if (shown_twice(&g.shown, &in[i].drive, g.hosts, why))
-			err = -ENOTUNIQ;
-	}
+	for (i = 0; i < n && !err; i++)
+		err = gather_home(&g, &in[i].extent, &in[i].drive, &in[i].host, why);
 	if (!err && v->state == STORE_CREATING && g.nr_records) {
 		err = found_made(v, l, &g);
 		gather_free(&g);

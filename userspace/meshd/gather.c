@@ -293,6 +293,16 @@ const struct found *gather_find(const struct gather *g, const struct muuid *exte
 	return NULL;
 }
 
+int gather_home(const struct gather *g, const struct muuid *extent, const struct muuid *drive,
+		struct muuid *host, char *why)
+{
+	const struct found *f = gather_find(g, extent);
+
+	if (f)
+		*host = g->hosts[f->host].uuid;
+	return shown_twice(&g->shown, drive, g->hosts, why) ? -ENOTUNIQ : 0;
+}
+
 const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid)
 {
 	size_t i;

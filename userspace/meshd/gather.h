@@ -76,6 +76,12 @@ void gather_free(struct gather *g);
 /* The store's layout of it: it counts like a record when a label names its version and commit. */
 int gather_know(struct gather *g, const struct layout *l);
 
+/*
+ * The host that has an extent by now; @host stays where none is found. -ENOTUNIQ and words:
+ * its drive may be a copy.
+ */
+int gather_home(const struct gather *g, const struct muuid *extent, const struct muuid *drive,
+		struct muuid *host, char *why);
 /* NULL: it was not found. */
 const struct found *gather_find(const struct gather *g, const struct muuid *extent);
 const struct store_host *gather_host(const struct gather *g, const struct muuid *uuid);

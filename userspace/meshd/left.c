@@ -179,15 +179,6 @@ static int end_one(const struct mesh_drive *k, bool force)
 	return err;
 }
 
-static bool called(const struct mesh_drive *k, const char *what)
-{
-	struct muuid u;
-
-	if (!muuid_parse(what, &u))
-		return muuid_equal(&k->uuid, &u);
-	return !strcmp(k->path, what) || (!strncmp(k->path, "/dev/", 5) && !strcmp(k->path + 5, what));
-}
-
 static int end_verdict(struct req *r, const struct mesh_drive *k)
 {
 	u32 i, open = 0;
@@ -244,7 +235,7 @@ int left_unexport(struct req *r, const char *what)
 	int err = left_drives(m, &k, &n);
 
 	mesh_close(m);
-	for (i = 0; i < n && !called(&k[i], what); i++)
+	for (i = 0; i < n && !drive_called(&k[i].uuid, k[i].path, what); i++)
 		;
 	if (err)
 		err = req_fail(r, "%s is not exported by this host, whose kernel does not say what it serves: %s",

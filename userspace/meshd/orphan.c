@@ -296,16 +296,6 @@ static json_t *extent_json(const struct mgmt_extent *e, const struct store_host 
 	return j;
 }
 
-/* By UUID or device, with or without /dev/. */
-static bool drive_called(const struct mgmt_drive *d, const char *what)
-{
-	struct muuid u;
-
-	if (!muuid_parse(what, &u))
-		return muuid_equal(&u, &d->uuid);
-	return !strcmp(d->path, what) || (!strncmp(d->path, "/dev/", 5) && !strcmp(d->path + 5, what));
-}
-
 /* The drives of @s that are meant; with @uuid: that one, if it is among them. */
 static bool drive_wanted(const char *what, const struct muuid *uuid, const struct host_said *s)
 {
@@ -315,7 +305,7 @@ static bool drive_wanted(const char *what, const struct muuid *uuid, const struc
 
 	json_array_foreach(json_object_get(s->drives, "drives"), i, j)
 		if (!mgmt_drive_unpack(j, &d) && (!uuid || muuid_equal(&d.uuid, uuid)) &&
-		    drive_called(&d, what))
+		    drive_called(&d.uuid, d.path, what))
 			return true;
 	return false;
 }

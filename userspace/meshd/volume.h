@@ -36,6 +36,19 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why);
 /* The kernel's view; -ENOENT. */
 int kernel_volume(const struct muuid *uuid, struct mesh_volume *out);
+/* How often its device is open here; 0 where it has none. */
+static inline u32 kernel_openers(const struct muuid *uuid)
+{
+	struct mesh_volume k;
+	u32 n;
+
+	if (kernel_volume(uuid, &k))
+		return 0;
+	n = k.openers;
+	mesh_volume_free(&k);
+	return n;
+}
+
 /* "/dev/mesh0", or "" while there is none */
 void kernel_device(const struct muuid *uuid, char *out, size_t size);
 /* Whether it is active, and at which version. */

@@ -60,10 +60,16 @@ int peer_extent(const struct store_host *h, const struct muuid *extent, struct m
 	return -ENOSYS;
 }
 
-int volume_take(struct req *q, const char *what, struct store_volume *v, struct layout *l)
+int volume_do(struct req *q, int (*fn)(struct req *r, struct store_volume *v, struct layout *l))
 {
-	(void)q;
-	return store_volume_find(what, v, l);
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+	int err = store_volume_find(arg_str(q, "volume"), &v, l);
+
+	if (!err)
+		err = fn(q, &v, l);
+	free(l);
+	return err;
 }
 
 struct mesh *mesh_open(void) { return (struct mesh *)&kernel; }

@@ -135,25 +135,28 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	return req_fail(r, "volume %s cannot be attached: %s", v->name, why);
 }
 
-int cmd_volume_attach(struct req *r)
+int volume_do(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l))
 {
-	const char *what = arg_str(r, "volume");
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
-	int err = 0;
+	int err = l ? volume_take(r, arg_str(r, "volume"), &v, l) : req_fail(r, "out of memory");
 
-	if (!l)
-		return req_fail(r, "out of memory");
-	if (store_volume_find(what, &v, l) == -ENOENT)
-		err = import_volume(r, what, &v);
-	if (!err)
-		err = volume_take(r, what, &v, l);
 	if (!err) {
-		err = attach(r, &v, l);
+		err = fn(r, &v, l);
 		busy_drop(&v.uuid);
 	}
 	free(l);
 	return err;
+}
+
+int cmd_volume_attach(struct req *r)
+{
+	const char *what = arg_str(r, "volume");
+	struct store_volume v;
+
+	if (store_volume_find(what, &v, NULL) == -ENOENT && import_volume(r, what, &v))
+		return -1;
+	return volume_do(r, attach);
 }
 
 int volume_detached(const struct muuid *volume, char *why)
@@ -302,15 +305,6 @@ static void make_way(struct req *r)
 
 int cmd_volume_detach(struct req *r)
 {
-	struct layout *l = malloc(sizeof(*l));
-	struct store_volume v;
-	int err = -1;
-
 	make_way(r);
-	if (l && !volume_take(r, arg_str(r, "volume"), &v, l)) {
-		err = detach(r, &v, l);
-		busy_drop(&v.uuid);
-	}
-	free(l);
-	return err;
+	return volume_do(r, detach);
 }

@@ -537,22 +537,17 @@ static int cancel(struct req *r, const struct store_volume *v)
 	return 0;
 }
 
+static int delete_volume(struct req *r, struct store_volume *v, struct layout *l)
+{
+	return v->state == STORE_LIVE ? delete_live(r, v, l) : delete_again(r, v);
+}
+
 int cmd_volume_delete(struct req *r)
 {
 	const char *what = arg_str(r, "volume");
-	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
-	int err = -1;
 
-	if (!l) {
-		req_fail(r, "out of memory");
-	} else if (what[0] && !store_volume_find(what, &v, NULL) && v.state == STORE_CREATING &&
-		   busy_is(&v.uuid)) {
-		err = cancel(r, &v);
-	} else if (!volume_take(r, what, &v, l)) {
-		err = v.state == STORE_LIVE ? delete_live(r, &v, l) : delete_again(r, &v);
-		busy_drop(&v.uuid);
-	}
-	free(l);
-	return err;
+	if (what[0] && !store_volume_find(what, &v, NULL) && v.state == STORE_CREATING && busy_is(&v.uuid))
+		return cancel(r, &v);
+	return volume_do(r, delete_volume);
 }

@@ -105,6 +105,8 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 
 /* attach.c */
 
+/* What a command does to the volume that it names, which is taken as busy meanwhile. */
+int volume_do(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l));
 /* Not in this kernel, or being removed; else -EBUSY and words. A failed query is an error. */
 int volume_detached(const struct muuid *volume, char *why);
 

@@ -33,6 +33,8 @@ static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
 	[MESHBLK_G_OFFSETS] = NLA_POLICY_MIN(NLA_BINARY, sizeof(u64)),
 };
 
+static_assert((int)PROT_LINEAR == MESHBLK_LEVEL_LINEAR && (int)PROT_EC == MESHBLK_LEVEL_EC);
+
 /* How much a message holds. */
 struct mesh_nl_counts {
 	u32 members;
@@ -107,23 +109,22 @@ static int mesh_nl_count(struct genl_info *info, struct mesh_nl_counts *n)
 	int rem1, rem2;
 
 	mesh_nl_for_each_entry(e, top, MESHBLK_A_MEMBERS, info, rem1, rem2) {
-		if (nla_type(e) != MESHBLK_A_MEMBER || ++n->members > MESHBLK_MEMBERS_MAX)
-			return mesh_nl_refuse(info, -EINVAL, "MEMBERS holds at most 4096 MEMBER");
+		if (nla_type(e) != MESHBLK_A_MEMBER)
+			return mesh_nl_refuse(info, -EINVAL, "MEMBERS holds MEMBER alone");
+		n->members++;
 	}
 	mesh_nl_for_each_entry(e, top, MESHBLK_A_SEGMENTS, info, rem1, rem2) {
 		struct nlattr *tb[MESHBLK_G_MAX + 1];
 		int err;
 
-		if (nla_type(e) != MESHBLK_A_SEGMENT || ++n->segments > MESHBLK_SEGMENTS_MAX)
-			return mesh_nl_refuse(info, -EINVAL,
-					      "SEGMENTS holds at most 16384 SEGMENT");
+		if (nla_type(e) != MESHBLK_A_SEGMENT)
+			return mesh_nl_refuse(info, -EINVAL, "SEGMENTS holds SEGMENT alone");
+		n->segments++;
 		err = nla_parse_nested(tb, MESHBLK_G_MAX, e, segment_policy, info->extack);
 		if (err)
 			return err;
 		if (tb[MESHBLK_G_MEMBERS])
 			n->places += nla_len(tb[MESHBLK_G_MEMBERS]) / sizeof(u32);
-		if (n->places > PROT_PLACES_MAX)
-			return mesh_nl_refuse(info, -EINVAL, "too many places");
 	}
 	if (!n->members || !n->segments || !n->places)
 		return mesh_nl_refuse(info, -EINVAL, "a layout needs members and segments");
@@ -275,7 +276,8 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 		return err;
 	bytes = prot_layout_bytes(n.segments, n.places, n.members);
 	if (!bytes)
-		return mesh_nl_refuse(info, -EINVAL, "the layout's counts are out of bounds");
+		return mesh_nl_refuse(info, -EINVAL,
+				      "a layout has at most 1024 members, 512 segments, 2048 places");
 	mem = kvzalloc(bytes, GFP_KERNEL);
 	*confs = kvcalloc(n.members, sizeof(**confs), GFP_KERNEL);
 	err = -ENOMEM;

@@ -20,9 +20,10 @@
 
 #include "driver/uapi/meshblk.h"
 
-#define PROT_SEGMENTS_MAX	16384U
-#define PROT_PLACES_MAX		65536U
-#define PROT_MEMBERS_MAX	4096U
+/* As many as fit a layout record, of which each extent has two copies. */
+#define PROT_SEGMENTS_MAX	512U
+#define PROT_PLACES_MAX		2048U
+#define PROT_MEMBERS_MAX	1024U
 #define PROT_STRIP_MIN		4096U
 #define PROT_STRIP_MAX		(1U << 20)
 #define PROT_COPIES_MAX		4

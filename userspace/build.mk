@@ -16,12 +16,14 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 	-Iuserspace/shim -I. -I/usr/include/libnl3
 
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
-MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC)
+# What judges layouts, here and in the kernel.
+LAYOUT_SRC  := $(addprefix protect/,layout.c op.c linear.c stripe.c redundant.c)
+MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) userspace/format/size.c \
 	userspace/format/printable.c
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
 	-lsystemd -ludev -lpthread
-USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h)
+USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h)
 
 MESHD_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user/%.o)
 MESHCTL_OBJ := $(MESHCTL_SRC:%.c=$(BUILD)/user/%.o)

@@ -19,8 +19,6 @@
 
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
-#define MESHBLK_MEMBERS_MAX	4096
-#define MESHBLK_SEGMENTS_MAX	16384
 
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,

@@ -117,7 +117,7 @@ static void fill_layout(struct layout *l, u32 k)
 	}
 	l->segments = 1;
 	l->segment[0] = (struct layout_segment) {
-		.length = l->size, .level = arg.drives > 1 ? LAYOUT_STRIPE : LAYOUT_LINEAR,
+		.length = l->size, .level = arg.drives > 1 ? PROT_STRIPE : PROT_LINEAR,
 		.data = arg.drives, .groups = 1, .strip = STRIP, .refs = arg.drives,
 	};
 }

@@ -43,11 +43,11 @@ static int two_segments(void)
 	}
 	a.refs = 5;
 	a.segment[0] = (struct layout_segment) {
-		.length = 256 * MIB, .level = LAYOUT_STRIPE, .data = 4, .groups = 1,
+		.length = 256 * MIB, .level = PROT_STRIPE, .data = 4, .groups = 1,
 		.strip = 65536, .refs = 4, .domain = LAYOUT_DOMAIN_HOST,
 	};
 	a.segment[1] = (struct layout_segment) {
-		.start = 256 * MIB, .length = 32 * MIB, .level = LAYOUT_LINEAR, .data = 1,
+		.start = 256 * MIB, .length = 32 * MIB, .level = PROT_LINEAR, .data = 1,
 		.groups = 1, .first_ref = 4, .refs = 1,
 	};
 	a.segments = 2;
@@ -84,7 +84,7 @@ static void test_peek(void)
 	CU_ASSERT_EQUAL(h.size, 288 * MIB);
 	CU_ASSERT_EQUAL(h.created, 1700000000);
 	CU_ASSERT_EQUAL(h.members, 5);
-	CU_ASSERT_EQUAL(h.level, LAYOUT_STRIPE);
+	CU_ASSERT_EQUAL(h.level, PROT_STRIPE);
 	CU_ASSERT_EQUAL(h.columns, 4);
 	memset(raw + 256, 0xaa, n - 256);
 	CU_ASSERT_EQUAL(layout_peek(raw, LAYOUT_PEEK, &h), 0);
@@ -158,11 +158,11 @@ static void test_meaning(void)
 	REFUSED(memset(a.name, 'x', sizeof(a.name)));
 	REFUSED(a.members = 0);
 	REFUSED(a.members = 4);
-	REFUSED(a.members = LAYOUT_MEMBERS_MAX + 1);
+	REFUSED(a.members = PROT_MEMBERS_MAX + 1);
 	REFUSED(a.segments = 0);
 	REFUSED(a.segments = 1);
 	REFUSED(a.refs = 6);
-	REFUSED(a.refs = LAYOUT_REFS_MAX + 1);
+	REFUSED(a.refs = PROT_PLACES_MAX + 1);
 	REFUSED(a.member[1].extent = a.member[0].extent);
 	REFUSED(a.member[1].extent = (struct muuid) { { 0 } });
 	REFUSED(a.member[1].size = 65 * MIB - 512);
@@ -224,9 +224,9 @@ static void test_largest(void)
 	a.version = 1;
 	a.commit = 1;
 	a.lba = 4096;
-	a.members = LAYOUT_MEMBERS_MAX;
-	a.refs = LAYOUT_REFS_MAX;
-	a.segments = LAYOUT_SEGMENTS_MAX;
+	a.members = PROT_MEMBERS_MAX;
+	a.refs = PROT_PLACES_MAX;
+	a.segments = PROT_SEGMENTS_MAX;
 	for (u32 i = 0; i < a.members; i++) {
 		a.member[i].extent = uuid(1000 + i);
 		a.member[i].size = 10 * MIB;
@@ -235,7 +235,7 @@ static void test_largest(void)
 		a.ref[i] = (struct layout_ref) { i / 2, i % 2 ? 2 * MIB : MIB };
 	for (u32 i = 0; i < a.segments; i++) {
 		a.segment[i] = (struct layout_segment) {
-			.start = i * 4 * MIB, .length = 4 * MIB, .level = LAYOUT_STRIPE,
+			.start = i * 4 * MIB, .length = 4 * MIB, .level = PROT_STRIPE,
 			.data = 4, .groups = 1, .strip = 4096, .first_ref = 4 * i, .refs = 4,
 		};
 	}

@@ -30,7 +30,7 @@ static struct layout *small(void)
 	l.size = 1 << 20;
 	l.members = l.segments = l.refs = 1;
 	l.member[0] = (struct layout_member) { .extent = u2, .size = 2 << 20 };
-	l.segment[0] = (struct layout_segment) { .length = 1 << 20, .level = LAYOUT_LINEAR,
+	l.segment[0] = (struct layout_segment) { .length = 1 << 20, .level = PROT_LINEAR,
 						 .data = 1, .groups = 1, .refs = 1 };
 	l.ref[0].offset = LAYOUT_DATA;
 	return &l;

@@ -101,7 +101,7 @@ static void begin(void)
 	l.size = MIB;
 	l.members = l.segments = l.refs = 1;
 	l.member[0] = (struct layout_member) { .extent = ext, .size = 4 * MIB };
-	l.segment[0] = (struct layout_segment) { .length = MIB, .level = LAYOUT_LINEAR,
+	l.segment[0] = (struct layout_segment) { .length = MIB, .level = PROT_LINEAR,
 						 .data = 1, .groups = 1, .refs = 1 };
 	l.ref[0].offset = LAYOUT_DATA;
 }

@@ -104,7 +104,7 @@ static void begin(unsigned int copies)
 	*l = (struct layout) { .volume = vol, .version = 1, .commit = 7, .name = "v", .lba = 512,
 			       .size = MIB, .members = 1, .segments = 1, .refs = 1 };
 	l->member[0] = (struct layout_member) { .extent = ext, .drive = id, .size = 4 * MIB };
-	l->segment[0] = (struct layout_segment) { .length = MIB, .level = LAYOUT_LINEAR, .data = 1,
+	l->segment[0] = (struct layout_segment) { .length = MIB, .level = PROT_LINEAR, .data = 1,
 						  .groups = 1, .refs = 1 };
 	l->ref[0].offset = LAYOUT_DATA;
 	CU_ASSERT_FATAL(layout_encode(l, buf, sizeof(buf)) > 0);

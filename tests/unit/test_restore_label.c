@@ -141,7 +141,7 @@ static void put_record(u64 version)
 	l.size = MIB;
 	l.members = l.segments = l.refs = 1;
 	l.member[0] = (struct layout_member) { .drive = drive, .extent = ext, .size = 4 * MIB };
-	l.segment[0] = (struct layout_segment) { .length = MIB, .level = LAYOUT_LINEAR,
+	l.segment[0] = (struct layout_segment) { .length = MIB, .level = PROT_LINEAR,
 						 .data = 1, .groups = 1, .refs = 1 };
 	l.ref[0].offset = LAYOUT_DATA;
 	n = layout_encode(&l, buf, sizeof(buf));

@@ -42,7 +42,7 @@ static void layout_make(struct layout *l, const struct muuid *uuid, const char *
 	l->members = l->segments = l->refs = 1;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	l->member[0] = (struct layout_member) { .extent = *uuid, .size = 4 << 20 };
-	l->segment[0] = (struct layout_segment) { .length = 1 << 20, .level = LAYOUT_LINEAR,
+	l->segment[0] = (struct layout_segment) { .length = 1 << 20, .level = PROT_LINEAR,
 						  .data = 1, .groups = 1, .refs = 1 };
 	l->ref[0] = (struct layout_ref) { 0, LAYOUT_DATA };
 }

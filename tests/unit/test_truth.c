@@ -78,7 +78,7 @@ static void objects(const struct world *w)
 		}
 		for (u8 i = 0; i < 2; i++)
 			l->segment[i] = (struct layout_segment) {
-				.start = i * MIB, .length = MIB, .level = LAYOUT_STRIPE,
+				.start = i * MIB, .length = MIB, .level = PROT_STRIPE,
 				.data = i ? 1 : old, .refs = i ? 1 : old,
 			};
 	}

@@ -67,7 +67,7 @@ static void rig_layout(struct layout *l, u32 members, u64 version, const char *n
 			.size = 4 << 20, .port = 4421, .addr = "10.0.0.1",
 		};
 		l->segment[i] = (struct layout_segment) {
-			.start = l->size, .length = 1 << 20, .level = LAYOUT_LINEAR, .data = 1,
+			.start = l->size, .length = 1 << 20, .level = PROT_LINEAR, .data = 1,
 			.groups = 1, .refs = 1, .first_ref = i,
 		};
 		l->ref[i] = (struct layout_ref) { i, LAYOUT_DATA };
@@ -217,7 +217,7 @@ static void answer_extents(u32 host, json_t *data)
 /* As one volume, by the record of the highest version. */
 static void answer_volumes(u32 host, json_t *data)
 {
-	struct mgmt_volume v = { .uuid = vol, .level = LAYOUT_LINEAR, .columns = 1 };
+	struct mgmt_volume v = { .uuid = vol, .level = PROT_LINEAR, .columns = 1 };
 	json_t *list = json_array();
 	u32 i;
 

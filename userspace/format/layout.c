@@ -3,10 +3,10 @@
 #include <asm/byteorder.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/string.h>
 #include <linux/xxhash.h>
 
+#include "protect/prot.h"
 #include "userspace/format/layout.h"
 
 static u64 layout_csum(const void *buf, size_t bytes)
@@ -79,76 +79,44 @@ bool layout_names(const struct layout *l, const struct muuid *extent)
 	return false;
 }
 
-static int check_shape(const struct layout_segment *s)
+/* What a record alone has rules for: its metadata area, and levels not served yet. */
+static int check_segment(const struct layout *l, const struct layout_segment *s)
 {
-	switch (s->level) {
-	case LAYOUT_LINEAR:
-		return s->data == 1 && s->refs == 1 ? 0 : -EUCLEAN;
-	case LAYOUT_STRIPE:
-		if (s->data < 2 || s->refs != s->data)
-			return -EUCLEAN;
-		if (s->strip < 4096 || s->strip > 1 << 20 || !is_power_of_2(s->strip))
-			return -EUCLEAN;
-		return s->length % ((u64)s->strip * s->data) ? -EUCLEAN : 0;
-	}
-	return -EUCLEAN;
-}
-
-static int check_segment(const struct layout *l, const struct layout_segment *s, u64 at, u32 ref)
-{
-	u64 bytes;
+	const struct prot_level_ops *level = prot_level(s->level);
 	u32 i;
 
-	if (s->start != at || !s->length || s->length > l->size - at || s->length % l->lba)
+	if (!level || level->redundant || s->groups != 1 || s->refs != s->data ||
+	    s->domain > LAYOUT_DOMAIN_HOST)
 		return -EUCLEAN;
-	if (s->domain > LAYOUT_DOMAIN_HOST)
-		return -EUCLEAN;
-	if (s->groups != 1 || s->parity || s->first_ref != ref || s->refs > l->refs - ref)
-		return -EUCLEAN;
-	if (check_shape(s))
-		return -EUCLEAN;
-	bytes = layout_member_bytes(s);
-	for (i = ref; i < ref + s->refs; i++) {
-		const struct layout_ref *r = &l->ref[i];
-
-		if (r->member >= l->members || r->offset < LAYOUT_DATA || r->offset % l->lba)
+	for (i = 0; i < s->refs; i++)
+		if (l->ref[s->first_ref + i].offset < LAYOUT_DATA)
 			return -EUCLEAN;
-		if (l->member[r->member].size < bytes ||
-		    r->offset > l->member[r->member].size - bytes)
-			return -EUCLEAN;
-	}
 	return 0;
 }
 
-/* Whether a run of a member, that of reference @i, overlaps one before it. */
-static bool ref_meets(const struct layout *l, u32 i, u64 bytes)
+/* The rest is judged by the code by which the kernel judges what it is given. */
+static int check_places(const struct layout *l)
 {
-	const struct layout_ref *r = &l->ref[i];
-	const struct layout_segment *s = l->segment;
-	u32 j;
-
-	for (j = 0; j < i; j++) {
-		while (j >= s->first_ref + s->refs)
-			s++;
-		if (l->ref[j].member == r->member &&
-		    l->ref[j].offset < r->offset + bytes &&
-		    r->offset < l->ref[j].offset + layout_member_bytes(s))
-			return true;
-	}
-	return false;
-}
-
-/* No byte of a member may belong to two places of the volume. */
-static int check_overlap(const struct layout *l)
-{
-	const struct layout_segment *s;
+	u64 mem[prot_layout_bytes(l->segments, l->refs, l->members) / sizeof(u64)];
+	struct prot_layout *p = prot_layout_init(mem, l->lba, l->segments, l->refs, l->members);
 	u32 i;
 
-	for (s = l->segment; s < l->segment + l->segments; s++)
-		for (i = s->first_ref; i < s->first_ref + s->refs; i++)
-			if (ref_meets(l, i, layout_member_bytes(s)))
-				return -EUCLEAN;
-	return 0;
+	for (i = 0; i < l->members; i++)
+		prot_member_sizes(p)[i] = l->member[i].size;
+	for (i = 0; i < l->refs; i++)
+		prot_places(p)[i] = (struct prot_place) { .member = l->ref[i].member,
+							  .offset = l->ref[i].offset };
+	for (i = 0; i < l->segments; i++) {
+		const struct layout_segment *s = &l->segment[i];
+
+		prot_segments(p)[i] = (struct prot_segment) {
+			.start = s->start, .length = s->length, .level = s->level,
+			.strip = s->strip || s->level != PROT_LINEAR ? s->strip : LAYOUT_NO_STRIP,
+			.data = s->data, .parity = s->parity, .groups = s->groups,
+			.first = s->first_ref,
+		};
+	}
+	return prot_layout_check(p) || p->size != l->size ? -EUCLEAN : 0;
 }
 
 static int check_members(const struct layout *l)
@@ -158,7 +126,7 @@ static int check_members(const struct layout *l)
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
 
-		if (m->size <= LAYOUT_DATA || m->size > 1ULL << 62 || muuid_null(&m->extent))
+		if (m->size <= LAYOUT_DATA || muuid_null(&m->extent))
 			return -EUCLEAN;
 		if (memchr(m->addr, 0, LAYOUT_ADDR) == NULL)
 			return -EUCLEAN;
@@ -171,28 +139,20 @@ static int check_members(const struct layout *l)
 
 int layout_check(const struct layout *l)
 {
-	u32 i, ref = 0;
-	u64 at = 0;
+	u32 i;
 
-	if (muuid_null(&l->volume) || !l->version || !l->commit || l->commit >> 63 ||
-	    !l->size || (l->lba != 512 && l->lba != 4096))
+	if (muuid_null(&l->volume) || !l->version || !l->commit || l->commit >> 63)
 		return -EUCLEAN;
 	if (!memchr(l->name, 0, LAYOUT_NAME) || !layout_name_ok(l->name))
 		return -EUCLEAN;
-	if (!l->members || l->members > LAYOUT_MEMBERS_MAX || l->refs > LAYOUT_REFS_MAX ||
-	    !l->segments || l->segments > LAYOUT_SEGMENTS_MAX)
+	if (!prot_layout_bytes(l->segments, l->refs, l->members))
 		return -EUCLEAN;
-	if (check_members(l))
+	if (check_members(l) || check_places(l))
 		return -EUCLEAN;
-	for (i = 0; i < l->segments; i++) {
-		if (check_segment(l, &l->segment[i], at, ref))
+	for (i = 0; i < l->segments; i++)
+		if (check_segment(l, &l->segment[i]))
 			return -EUCLEAN;
-		at += l->segment[i].length;
-		ref += l->segment[i].refs;
-	}
-	if (at != l->size || ref != l->refs)
-		return -EUCLEAN;
-	return check_overlap(l);
+	return 0;
 }
 
 static void encode_member(const struct layout_member *m, struct layout_disk_member *d)
@@ -363,8 +323,8 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 	l->members = le32_to_cpu(h.members);
 	l->segments = le32_to_cpu(h.segments);
 	l->refs = le32_to_cpu(h.refs);
-	if (h.flags || l->members > LAYOUT_MEMBERS_MAX || l->segments > LAYOUT_SEGMENTS_MAX ||
-	    l->refs > LAYOUT_REFS_MAX || bytes != layout_bytes(l->members, l->segments, l->refs))
+	if (h.flags || !prot_layout_bytes(l->segments, l->refs, l->members) ||
+	    bytes != layout_bytes(l->members, l->segments, l->refs))
 		return -EUCLEAN;
 	memcpy(l->volume.b, h.volume, 16);
 	memcpy(l->name, h.name, LAYOUT_NAME);

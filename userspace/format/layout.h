@@ -16,7 +16,7 @@
 
 #include <linux/types.h>
 
-#include "driver/uapi/meshblk.h"
+#include "protect/layout.h"
 #include "userspace/format/uuid.h"
 
 #define LAYOUT_MAGIC		0x4c4f564853454d42ULL	/* "BMESHVOL" */
@@ -25,9 +25,7 @@
 #define LAYOUT_COPY_BYTES	(256U << 10)
 #define LAYOUT_PEEK		4096U
 #define LAYOUT_DATA		(1ULL << 20)	/* where data begins in an extent */
-#define LAYOUT_MEMBERS_MAX	1024
-#define LAYOUT_SEGMENTS_MAX	512
-#define LAYOUT_REFS_MAX		2048
+#define LAYOUT_NO_STRIP		65536	/* of a linear segment, which has none */
 #define LAYOUT_NAME		64
 #define LAYOUT_ADDR		64
 
@@ -94,16 +92,10 @@ _Static_assert(sizeof(struct layout_disk_segment) == 64, "layout segment");
 _Static_assert(sizeof(struct layout_disk_ref) == 16, "layout reference");
 
 #define LAYOUT_BYTES_MAX (sizeof(struct layout_disk_head) +			\
-	LAYOUT_MEMBERS_MAX * sizeof(struct layout_disk_member) +		\
-	LAYOUT_SEGMENTS_MAX * sizeof(struct layout_disk_segment) +		\
-	LAYOUT_REFS_MAX * sizeof(struct layout_disk_ref))
+	PROT_MEMBERS_MAX * sizeof(struct layout_disk_member) +		\
+	PROT_SEGMENTS_MAX * sizeof(struct layout_disk_segment) +		\
+	PROT_PLACES_MAX * sizeof(struct layout_disk_ref))
 _Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
-
-/* The netlink interface has the numbers. */
-enum layout_level {
-	LAYOUT_LINEAR = MESHBLK_LEVEL_LINEAR,
-	LAYOUT_STRIPE = MESHBLK_LEVEL_STRIPE,
-};
 
 /* What no two members of a segment shared when their drives were chosen. */
 enum layout_domain {
@@ -128,7 +120,7 @@ struct layout_ref {
 struct layout_segment {
 	u64	start;		/* byte of the volume */
 	u64	length;
-	u8	level;
+	u8	level;		/* enum prot_level */
 	u8	data;		/* members that hold data, in a group */
 	u8	parity;
 	u8	domain;		/* for the next segment: drives move */
@@ -149,16 +141,14 @@ struct layout {
 	u32	members;
 	u32	segments;
 	u32	refs;
-	struct layout_member member[LAYOUT_MEMBERS_MAX];
-	struct layout_segment segment[LAYOUT_SEGMENTS_MAX];
-	struct layout_ref ref[LAYOUT_REFS_MAX];
+	struct layout_member member[PROT_MEMBERS_MAX];
+	struct layout_segment segment[PROT_SEGMENTS_MAX];
+	struct layout_ref ref[PROT_PLACES_MAX];
 };
 
 /**
  * layout_check() - whether a layout is valid
- * Segments follow each other without a gap from 0 to the volume's size, their
- * data lies within their members and behind the metadata area, and no byte of
- * a member is used twice.
+ * prot_layout_check() and what is of records: that data lies behind the metadata area.
  * Return: 0 or -EUCLEAN.
  */
 int layout_check(const struct layout *l);

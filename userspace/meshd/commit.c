@@ -9,7 +9,6 @@
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/volume.h"
 
-#define LINEAR_STRIP	65536	/* of no meaning there, but required */
 
 /* A host that the store has forgotten is in the record: address and UUID. */
 static int member_host(const struct layout_member *mb, struct store_host *h, char *why)
@@ -76,7 +75,7 @@ static int fill_segment(const struct layout *l, u32 i, struct mesh_segment *out)
 
 	*out = (struct mesh_segment) {
 		.start = s->start, .length = s->length, .level = s->level,
-		.strip = s->strip ? s->strip : LINEAR_STRIP, .data = s->data,
+		.strip = s->strip ? s->strip : LAYOUT_NO_STRIP, .data = s->data,
 		.parity = s->parity, .groups = s->groups, .nr_places = s->refs,
 	};
 	out->members = calloc(s->refs, sizeof(*out->members));

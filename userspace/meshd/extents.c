@@ -267,8 +267,8 @@ static void add_segment(struct layout *l, const struct wish *w, u32 first_member
 
 static bool layout_full(const struct layout *l, u32 more)
 {
-	return l->members + more > LAYOUT_MEMBERS_MAX || l->refs + more > LAYOUT_REFS_MAX ||
-	       l->segments >= LAYOUT_SEGMENTS_MAX;
+	return l->members + more > PROT_MEMBERS_MAX || l->refs + more > PROT_PLACES_MAX ||
+	       l->segments >= PROT_SEGMENTS_MAX;
 }
 
 /* The largest extent that each of @w->columns drives has room for; 0: none. */
@@ -294,7 +294,7 @@ static u64 most_bytes(const struct choice *c, const struct wish *w)
 	u64 sum = 0, each;
 	size_t i;
 
-	if (w->level != LAYOUT_LINEAR) {
+	if (w->level != PROT_LINEAR) {
 		each = most_each(c, w);
 		return each > LAYOUT_DATA ? (each - LAYOUT_DATA) * w->columns : 0;
 	}
@@ -697,9 +697,9 @@ int extents_get(struct req *r, struct store_volume *v, struct layout *l, const s
 		w.bytes = most_bytes(&c, &w);
 	if (!err && !w.bytes)
 		err = req_fail(r, "the drives that are exported have no room for %u members; see meshctl drive "
-			       "list", w.level == LAYOUT_LINEAR ? 1 : w.columns);
+			       "list", w.level == PROT_LINEAR ? 1 : w.columns);
 	if (!err)
-		err = w.level == LAYOUT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);
+		err = w.level == PROT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);
 	choice_free(&c);
 	if (err)
 		return err;

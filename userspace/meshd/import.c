@@ -105,10 +105,10 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "members", v->members);
 	jset_u64(j, "found", v->here);
-	if (v->level == LAYOUT_STRIPE)
+	if (v->level == PROT_STRIPE)
 		snprintf(text, sizeof(text), "stripe:%u", v->columns);
 	else
-		snprintf(text, sizeof(text), "%s", v->level == LAYOUT_LINEAR ? "linear" : "?");
+		snprintf(text, sizeof(text), "%s", v->level == PROT_LINEAR ? "linear" : "?");
 	jset_str(j, "layout", text);
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());

@@ -51,7 +51,7 @@ int volume_dying(struct req *r, const struct store_volume *v)
 
 static const char *level_name(u8 level)
 {
-	return level == LAYOUT_LINEAR ? "linear" : level == LAYOUT_STRIPE ? "stripe" : "?";
+	return level == PROT_LINEAR ? "linear" : level == PROT_STRIPE ? "stripe" : "?";
 }
 
 static json_t *segment_json(const struct layout *l, const struct layout_segment *s)
@@ -116,7 +116,7 @@ static void set_layout(json_t *j, const struct layout *l)
 	const struct layout_segment *s = &l->segment[0];
 	char text[32];
 
-	if (s->level == LAYOUT_STRIPE)
+	if (s->level == PROT_STRIPE)
 		snprintf(text, sizeof(text), "stripe:%u", s->data);
 	else
 		snprintf(text, sizeof(text), "%s", level_name(s->level));

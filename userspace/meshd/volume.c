@@ -42,14 +42,14 @@ static int create_wish(struct req *r, struct wish *w)
 	w->strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP;
 	w->columns = arg_num(r, "columns");
 	w->drives = json_object_get(r->args, "drives");
-	w->level = !strcmp(level, "linear") ? LAYOUT_LINEAR : LAYOUT_STRIPE;
+	w->level = !strcmp(level, "linear") ? PROT_LINEAR : PROT_STRIPE;
 	if (strcmp(level, "linear") && strcmp(level, "stripe"))
 		return req_usage(r, "--layout is linear or stripe:N");
 	if (domain_wish(r, w))
 		return -1;
 	if (!w->bytes || (w->bytes > 1ULL << 60 && w->bytes != SIZE_MAX_ROOM))
 		return req_usage(r, "--size is more than 0 and up to 1024P, or max");
-	if (w->level == LAYOUT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
+	if (w->level == PROT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
 		return req_usage(r, "a stripe goes over 2 to %d drives", COLUMNS_MAX);
 	if (arg_num(r, "strip") > 1 << 20 || w->strip < 4096 || w->strip & (w->strip - 1))
 		return req_usage(r, "--strip is a power of two from 4k to 1m");

@@ -19,8 +19,8 @@ LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 # What judges layouts, here and in the kernel.
 LAYOUT_SRC  := $(addprefix protect/,layout.c op.c linear.c stripe.c redundant.c)
 MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
-MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) userspace/format/size.c \
-	userspace/format/printable.c
+MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
+	printable.c layout_text.c verbs.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
 	-lsystemd -ludev -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h)

@@ -25,7 +25,7 @@ $(BUILD)/bin/mgmtctl: $(MGMTCTL_SRC) $(USER_HDR)
 	$(CC) $(USER_FLAGS) $(USER_CFLAGS) -o $@ $(MGMTCTL_SRC) -lgnutls -lpthread
 
 # With the formats alone: what it makes is what meshd must be able to read.
-MKDRIVES_SRC := tests/tools/mkdrives.c $(addprefix userspace/format/,label.c layout.c uuid.c) $(LAYOUT_SRC)
+MKDRIVES_SRC := tests/tools/mkdrives.c $(addprefix userspace/format/,label.c layout.c layout_text.c uuid.c) $(LAYOUT_SRC)
 
 $(BUILD)/bin/mkdrives: $(MKDRIVES_SRC) $(USER_HDR)
 	@mkdir -p $(@D)

@@ -6,6 +6,7 @@
 #include <linux/kernel.h>
 
 #include "userspace/format/layout.h"
+#include "userspace/format/layout_text.h"
 #include "suite.h"
 
 #define MIB	(1ULL << 20)

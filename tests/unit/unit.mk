@@ -18,7 +18,7 @@ SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=all
 UNIT_EXTRA =
 -include tests/unit/extra.mk
 # JSON: no library for s390x.
-S390X_SKIP += tests/unit/test_mgmt.c
+S390X_SKIP += tests/unit/test_mgmt.c tests/unit/test_verbs.c
 # Files of meshd, which include it.
 S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
 S390X_SKIP += tests/unit/test_take.c tests/unit/test_export.c tests/unit/test_probe.c tests/unit/test_peers.c
@@ -68,7 +68,7 @@ $(BUILD)/s390x/obj/%.o: %.c $(PURE_HDR)
 	$(S390X_CC) $(UNIT_CFLAGS) -Itests/unit/portable -c -o $@ $<
 
 # The formats that need no library are tried there too.
-FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c link_frame.c place.c size.c machine.c \
+FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c layout_text.c link_frame.c place.c size.c machine.c \
 	conf.c printable.c twin.c umap.c restore.c truth.c)
 S390X_OBJ = $(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC) $(FMT_PURE))
 

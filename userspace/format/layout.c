@@ -8,6 +8,7 @@
 
 #include "protect/prot.h"
 #include "userspace/format/layout.h"
+#include "userspace/format/layout_text.h"
 
 static u64 layout_csum(const void *buf, size_t bytes)
 {
@@ -32,34 +33,6 @@ static size_t layout_bytes(u32 members, u32 segments, u32 refs)
 {
 	return sizeof(struct layout_disk_head) + members * sizeof(struct layout_disk_member) +
 	       segments * sizeof(struct layout_disk_segment) + refs * sizeof(struct layout_disk_ref);
-}
-
-static bool name_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '.' || c == '_' || c == '-';
-}
-
-/* udev links partition 1 of "db" as db-part1, beside the link of each volume's name. */
-static bool name_of_partition(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	while (digits < len && name[len - digits - 1] >= '0' && name[len - digits - 1] <= '9')
-		digits++;
-	return digits && len - digits >= 5 && !memcmp(name + len - digits - 5, "-part", 5);
-}
-
-bool layout_name_ok(const char *name)
-{
-	size_t i;
-
-	if (!*name || *name == '.' || *name == '-')
-		return false;
-	for (i = 0; name[i]; i++)
-		if (i == LAYOUT_NAME - 1 || !name_char(name[i]))
-			return false;
-	return !name_of_partition(name, i);
 }
 
 u64 layout_member_bytes(const struct layout_segment *s)

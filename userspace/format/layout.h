@@ -188,9 +188,4 @@ u64 layout_member_bytes(const struct layout_segment *s);
 /* Whether an extent is one of its members. */
 bool layout_names(const struct layout *l, const struct muuid *extent);
 
-/* A name: 1 to 63 of letters, digits, '.', '_', '-', not starting with one of
- * the last two, and not ending like the link of a partition ("-part1").
- */
-bool layout_name_ok(const char *name);
-
 #endif

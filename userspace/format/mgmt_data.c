@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/format/mgmt.h"
 
 bool mgmt_printable(const char *text)

@@ -17,64 +17,57 @@ struct command {
 	bool	help;
 };
 
-static const char *verb_words(const struct verb *v)
-{
-	static char text[64];
-
-	snprintf(text, sizeof(text), "%s%s%s", v->noun ? v->noun : "", v->noun ? " " : "", v->name);
-	return text;
-}
-
 /* What follows an option; "" when it takes no value. */
-static const char *value_word(const struct opt *o)
+static const char *value_word(const struct verb_arg *o)
 {
 	static const char *const words[] = {
-		[OPT_FLAG] = "", [OPT_OFF] = "", [OPT_TEXT] = "TEXT", [OPT_SIZE] = "SIZE",
-		[OPT_SIZE_MAX] = "SIZE", [OPT_NUMBER] = "N", [OPT_LIST] = "DRIVE,...",
-		[OPT_LAYOUT] = "LAYOUT", [OPT_LINE] = "FILE",
+		[ARG_FLAG] = "", [ARG_OFF] = "", [ARG_TEXT] = "TEXT", [ARG_NAME] = "NAME",
+		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N",
+		[ARG_LIST] = "DRIVE,...", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
+		[ARG_LINE] = "FILE",
 	};
 
 	return words[o->kind];
 }
 
-/* Size and layout of a volume have no default. */
-static bool required(const struct opt *o)
-{
-	return o->kind == OPT_LAYOUT || o->kind == OPT_SIZE_MAX;
-}
-
 static void synopsis(const struct verb *v)
 {
-	const struct opt *o;
+	const struct verb_arg *a;
 	bool more = false;
 
-	printf("meshctl %s", verb_words(v));
-	if (v->operand)
-		printf(" %s", v->operand_name);
-	if (v->second)
-		printf(" %s", v->second_name);
-	for (o = v->opts; o->name; o++) {
-		more |= !required(o);
-		if (required(o))
-			printf(" --%s %s", o->name, value_word(o));
+	printf("meshctl %s", v->words);
+	for (a = v->operand; a < v->operand + VERB_OPERANDS && a->name; a++)
+		printf(" %s", a->name);
+	for (a = v->opts; a->name; a++) {
+		more |= !arg_required(a);
+		if (arg_required(a))
+			printf(" %s %s", a->name, value_word(a));
 	}
 	printf("%s\n", more ? " [OPTION...]" : "");
 }
 
 static void help_verb(const struct verb *v)
 {
-	const struct opt *o;
-	char words[32];
+	const struct verb_arg *o;
+	char words[40];
 
 	printf("Usage: ");
 	synopsis(v);
 	printf("\nTo %s.\n\nOptions:\n", v->summary);
 	for (o = v->opts; o->name; o++) {
 		snprintf(words, sizeof(words), "%s %s", o->name, value_word(o));
-		printf("  --%-17s %s\n", words, o->help);
+		printf("  %-19s %s\n", words, o->help);
 	}
-	printf("  --%-17s print the result as JSON\n  --%-17s this text\n\nExample:\n  %s\n",
-	       "json", "help", v->example);
+	printf("  %-19s print the result as JSON\n  %-19s this text\n\nExample:\n  %s\n",
+	       "--json", "--help", v->example);
+}
+
+/* Whether it is a verb of @noun; of any, when that is NULL. */
+static bool of_noun(const struct verb *v, const char *noun)
+{
+	size_t len = noun ? strlen(noun) : 0;
+
+	return !noun || (!strncmp(v->words, noun, len) && v->words[len] == ' ');
 }
 
 static void help_all(FILE *f, const char *noun)
@@ -83,30 +76,19 @@ static void help_all(FILE *f, const char *noun)
 
 	fprintf(f, "Usage: meshctl %s VERB ... (every verb has --help and --json)\n\n",
 		noun ? noun : "[NOUN]");
-	for (v = verbs; v->name; v++)
-		if (!noun || (v->noun && !strcmp(v->noun, noun)))
-			fprintf(f, "  %-20s %s\n", verb_words(v), v->summary);
+	for (v = verbs; v->words; v++)
+		if (of_noun(v, noun))
+			fprintf(f, "  %-20s %s\n", v->words, v->summary);
 	if (!noun)
 		fprintf(f, "\nSizes take binary suffixes: 64k, 10G, 1.5T. Manual: meshctl(8).\n");
-}
-
-static const struct verb *find_verb(const char *noun, const char *name)
-{
-	const struct verb *v;
-
-	for (v = verbs; v->name; v++)
-		if (noun ? v->noun && !strcmp(v->noun, noun) && !strcmp(v->name, name) :
-			   !v->noun && !strcmp(v->name, name))
-			return v;
-	return NULL;
 }
 
 static bool is_noun(const char *word)
 {
 	const struct verb *v;
 
-	for (v = verbs; v->name; v++)
-		if (v->noun && !strcmp(v->noun, word))
+	for (v = verbs; v->words; v++)
+		if (of_noun(v, word))
 			return true;
 	return false;
 }
@@ -116,104 +98,54 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-static int bad_value(const char *option, const char *value, const char *want)
+static int bad_value(const char *name, const char *value, const char *want)
 {
-	return complain(EXIT_USAGE, "--%s %s: %s", option, value, want);
+	return complain(EXIT_USAGE, "%s %s: %s", name, value, want);
 }
 
-/* "linear" or "stripe:N", 2 <= N <= 255 */
-static int set_layout(json_t *args, const struct opt *o, const char *value)
-{
-	char *end;
-	long n;
-
-	if (!strcmp(value, "linear")) {
-		json_object_set_new(args, "level", json_string("linear"));
-		json_object_set_new(args, "columns", json_integer(1));
-		return 0;
-	}
-	if (!strncmp(value, "mirror", 6) || !strncmp(value, "raid10", 6) ||
-	    !strncmp(value, "ec:", 3))
-		return bad_value(o->name, value, "volumes with redundancy are not served by "
-				 "this version yet; say linear or stripe:N");
-	if (strncmp(value, "stripe:", 7))
-		return bad_value(o->name, value, "say linear or stripe:N");
-	errno = 0;
-	n = strtol(value + 7, &end, 10);
-	if (errno || end == value + 7 || *end || n < 2 || n > 255)
-		return bad_value(o->name, value, "a stripe goes over 2 to 255 drives");
-	json_object_set_new(args, "level", json_string("stripe"));
-	json_object_set_new(args, "columns", json_integer(n));
-	return 0;
-}
-
-static int set_number(json_t *args, const struct opt *o, const char *value)
+/* What is not understood here stays text: arg_wrong() has the words for that. */
+static json_t *number(const char *text)
 {
 	char *end;
 	long n;
 
 	errno = 0;
-	n = strtol(value, &end, 10);
-	if (errno || end == value || *end || n < 1 || n > 65535)
-		return bad_value(o->name, value, "a number from 1 to 65535 is wanted");
-	json_object_set_new(args, o->key, json_integer(n));
-	return 0;
+	n = strtol(text, &end, 10);
+	return errno || end == text || *end ? json_string(text) : json_integer(n);
 }
 
-static int set_size(json_t *args, const struct opt *o, const char *value)
+static json_t *size(const char *text)
 {
 	u64 bytes;
-	int err;
+	int err = size_parse(text, &bytes);
 
-	if (o->kind == OPT_SIZE_MAX && !strcmp(value, "max")) {
-		json_object_set_new(args, o->key, json_string("max"));
-		return 0;
-	}
-	err = size_parse(value, &bytes);
-	if (err == -ERANGE)
-		return bad_value(o->name, value, "that is too large");
-	if (err || !bytes)
-		return bad_value(o->name, value, o->kind == OPT_SIZE_MAX ?
-				 "a size like 64k, 10G or 1.5T is wanted, or max" :
-				 "a size like 64k, 10G or 1.5T is wanted");
-	json_object_set_new(args, o->key, json_integer((json_int_t)bytes));
-	return 0;
+	if (err == -ERANGE || (!err && bytes > INT64_MAX))
+		return json_integer(INT64_MAX);
+	return err ? json_string(text) : json_integer((json_int_t)bytes);
 }
 
-static int set_list(json_t *args, const struct opt *o, const char *value)
+static json_t *list(const char *text)
 {
-	json_t *list = json_array();
-	char *copy = strdup(value), *save = NULL, *item;
+	json_t *j = json_array();
+	char *copy = strdup(text), *save = NULL, *item;
 
 	for (item = copy ? strtok_r(copy, ",", &save) : NULL; item; item = strtok_r(NULL, ",", &save))
-		json_array_append_new(list, json_string(item));
+		json_array_append_new(j, json_string(item));
 	free(copy);
-	json_object_set_new(args, o->key, list);
-	return 0;
-}
-
-static int set_text(json_t *args, const char *name, const char *key, const char *value)
-{
-	json_t *text = json_string(value);	/* NULL: no UTF-8 */
-
-	if (!text)
-		return bad_value(name, value, "this is no text in UTF-8");
-	json_object_set_new(args, key, text);
-	return 0;
+	return j;
 }
 
 /*
  * A secret must not be on a command line, where ps shows it to every user. The last
  * line that is not empty counts: what 'host key show' prints can be given as it is.
  */
-static int set_line(json_t *args, const struct opt *o, const char *path)
+static int last_line(const char *name, const char *path, json_t **text)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	char line[512] = "", next[512];
-	int ret;
 
 	if (!f)
-		return bad_value(o->name, path, strerror(errno));
+		return bad_value(name, path, strerror(errno));
 	while (fgets(next, sizeof(next), f)) {
 		next[strcspn(next, "\r\n")] = '\0';
 		if (*next)
@@ -221,78 +153,86 @@ static int set_line(json_t *args, const struct opt *o, const char *path)
 	}
 	if (f != stdin)
 		fclose(f);
-	ret = *line ? set_text(args, o->name, o->key, line) :
-		      bad_value(o->name, path, "there is nothing in it");
+	*text = *line ? json_string(line) : NULL;
 	explicit_bzero(line, sizeof(line));
 	explicit_bzero(next, sizeof(next));
-	return ret;
+	return *text ? 0 : bad_value(name, path, "there is nothing in it");
 }
 
-static int set_option(json_t *args, const struct opt *o, const char *value)
+/* @typed: NULL for an option that takes no value */
+static int set(struct command *c, const struct verb_arg *a, const char *typed)
 {
-	switch (o->kind) {
-	case OPT_FLAG:
-		return json_object_set_new(args, o->key, json_true()) ? EXIT_FAILED : 0;
-	case OPT_OFF:
-		return json_object_set_new(args, o->key, json_false()) ? EXIT_FAILED : 0;
-	case OPT_TEXT:
-		return set_text(args, o->name, o->key, value);
-	case OPT_SIZE:
-	case OPT_SIZE_MAX:
-		return set_size(args, o, value);
-	case OPT_NUMBER:
-		return set_number(args, o, value);
-	case OPT_LIST:
-		return set_list(args, o, value);
-	case OPT_LAYOUT:
-		return set_layout(args, o, value);
-	case OPT_LINE:
-		return set_line(args, o, value);
+	const char *wrong;
+	json_t *value;
+
+	switch (a->kind) {
+	case ARG_FLAG:
+	case ARG_OFF:
+		value = json_boolean(a->kind == ARG_FLAG);
+		break;
+	case ARG_NUMBER:
+		value = number(typed);
+		break;
+	case ARG_SIZE:
+	case ARG_STRIP:
+		value = size(typed);
+		break;
+	case ARG_LIST:
+		value = list(typed);
+		break;
+	case ARG_LINE:
+		if (last_line(a->name, typed, &value))
+			return EXIT_USAGE;
+		break;
+	default:
+		value = json_string(typed);	/* NULL: no UTF-8 */
 	}
-	return EXIT_USAGE;
+	wrong = arg_wrong(a, value);
+	if (wrong) {
+		json_decref(value);
+		return bad_value(a->name, typed, wrong);
+	}
+	return json_object_set_new(c->args, a->key, value) ? EXIT_FAILED : 0;
 }
 
 /* "--name", "--name=value" or "--name value"; *used: words taken besides the first */
 static int option(struct command *c, char **argv, int *used)
 {
-	const char *word = argv[0] + 2, *value = strchr(word, '=');
-	size_t len = value ? (size_t)(value - word) : strlen(word);
-	const struct opt *o;
+	const char *value = strchr(argv[0], '=');
+	size_t len = value ? (size_t)(value - argv[0]) : strlen(argv[0]);
+	const struct verb_arg *o;
 
 	*used = 0;
-	if (!value && !strcmp(word, "json"))
+	if (!strcmp(argv[0], "--json"))
 		return c->json = true, 0;
-	if (!value && is_help(argv[0]))
+	if (is_help(argv[0]))
 		return c->help = true, 0;
 	for (o = c->verb->opts; o->name; o++)
-		if (strlen(o->name) == len && !strncmp(o->name, word, len))
+		if (strlen(o->name) == len && !strncmp(o->name, argv[0], len))
 			break;
 	if (!o->name) {
-		return complain(EXIT_USAGE, "%s has no option --%.*s: see 'meshctl %s --help'",
-				verb_words(c->verb), (int)len, word, verb_words(c->verb));
+		return complain(EXIT_USAGE, "%s has no option %.*s: see 'meshctl %s --help'",
+				c->verb->words, (int)len, argv[0], c->verb->words);
 	}
-	if (o->kind == OPT_FLAG || o->kind == OPT_OFF)
-		return value ? bad_value(o->name, value + 1, "it takes no value") :
-			       set_option(c->args, o, NULL);
-	if (!value) {
-		if (!argv[1])
-			return complain(EXIT_USAGE, "--%s: a value is missing", o->name);
-		*used = 1;
-		return set_option(c->args, o, argv[1]);
-	}
-	return set_option(c->args, o, value + 1);
+	if (o->kind == ARG_FLAG || o->kind == ARG_OFF)
+		return value ? bad_value(o->name, value + 1, "it takes no value") : set(c, o, NULL);
+	if (value)
+		return set(c, o, value + 1);
+	if (!argv[1])
+		return complain(EXIT_USAGE, "%s: a value is missing", o->name);
+	*used = 1;
+	return set(c, o, argv[1]);
 }
 
 static int operand(struct command *c, const char *word)
 {
-	const char *key = c->operands == 0 ? c->verb->operand :
-			  c->operands == 1 ? c->verb->second : NULL;
+	const struct verb_arg *a = &c->verb->operand[c->operands];
 
-	if (!key)
+	if (c->operands == VERB_OPERANDS || !a->name)
 		return complain(EXIT_USAGE, "%s: '%s' is one word too many: see 'meshctl %s --help'",
-				verb_words(c->verb), word, verb_words(c->verb));
+				c->verb->words, word, c->verb->words);
 	c->operands++;
-	return set_text(c->args, key, key, word);
+	return set(c, a, word);
 }
 
 static int parse(struct command *c, char **argv)
@@ -317,26 +257,14 @@ static int parse(struct command *c, char **argv)
 	return 0;
 }
 
-static int missing(const struct verb *v, const char *what)
-{
-	return complain(EXIT_USAGE, "%s: %s is missing: see 'meshctl %s --help'", verb_words(v), what,
-			verb_words(v));
-}
-
-/* What a verb requires. */
+/* Each argument was checked as it came: one may be missing. */
 static int complete(const struct command *c)
 {
-	const struct verb *v = c->verb;
-	const struct opt *o;
+	char why[64];
 
-	if (v->operand && v->operand_name[0] != '[' && c->operands < 1)
-		return missing(v, v->operand_name);
-	if (v->second && c->operands < 2)
-		return missing(v, v->second_name);
-	for (o = v->opts; o->name; o++)
-		if (required(o) && !json_object_get(c->args, o->kind == OPT_LAYOUT ? "level" : o->key))
-			return missing(v, o->kind == OPT_LAYOUT ? "--layout" : "--size");
-	return 0;
+	return verb_ok(c->verb, c->args, why, sizeof(why)) ? 0 :
+	       complain(EXIT_USAGE, "%s: %s: see 'meshctl %s --help'", c->verb->words, why,
+			c->verb->words);
 }
 
 static void print_version(void)
@@ -346,16 +274,17 @@ static void print_version(void)
 
 static int run(struct command *c)
 {
+	enum verb_result kind = c->verb->result;
 	json_t *request, *result = NULL;
 	int status;
 
-	request = json_pack("{s:s, s:O}", "verb", verb_words(c->verb), "args", c->args);
+	request = json_pack("{s:s, s:O}", "verb", c->verb->words, "args", c->args);
 	status = control_call(c->socket, request, &result);
 	if (json_is_true(json_object_get(result, "dry_run")))
-		print_dry_run(c->json ? &print_json : &print_text, result);
-	else if (status == EXIT_DONE || status == EXIT_FOUND)
-		c->verb->print(c->json ? &print_json : &print_text, result);
-	else if (!c->json && !c->verb->noun && !strcmp(c->verb->name, "version"))
+		kind = RESULT_DRY_RUN;
+	if (status == EXIT_DONE || status == EXIT_FOUND)
+		(c->json ? json_show : print_text[kind])(result);
+	else if (!c->json && kind == RESULT_VERSION)
 		print_version();	/* meshctl's own is known without meshd */
 	if (status == EXIT_FOUND)
 		status = EXIT_FAILED;
@@ -369,8 +298,10 @@ static int run(struct command *c)
 /* Finds the verb; returns how many words it took, 0 when there is none. */
 static int which(struct command *c, char **argv)
 {
+	char words[64];
+
 	if (!is_noun(argv[1])) {
-		c->verb = find_verb(NULL, argv[1]);
+		c->verb = verb_find(argv[1]);
 		if (!c->verb)
 			complain(EXIT_USAGE, "no such command: '%s': see 'meshctl --help'", argv[1]);
 		return c->verb ? 2 : 0;
@@ -379,7 +310,8 @@ static int which(struct command *c, char **argv)
 		help_all(argv[2] ? stdout : stderr, argv[1]);
 		exit(argv[2] ? EXIT_DONE : EXIT_USAGE);
 	}
-	c->verb = find_verb(argv[1], argv[2]);
+	snprintf(words, sizeof(words), "%s %s", argv[1], argv[2]);
+	c->verb = verb_find(words);
 	if (!c->verb)
 		complain(EXIT_USAGE, "%s has no verb '%s': see 'meshctl %s --help'", argv[1], argv[2],
 			 argv[1]);

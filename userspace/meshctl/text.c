@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The human-readable backend: tables with a heading, one line a thing. */
+/* Human-readable results: tables with a heading, one line a thing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -326,21 +326,21 @@ static void done(const json_t *r)
 	(void)r;
 }
 
-const struct print_ops print_text = {
-	.version = version,
-	.scan = scan,
-	.drives = drives,
-	.health = health,
-	.hosts = hosts,
-	.checks = checks,
-	.key = key,
-	.volumes = volumes,
-	.volume = volume,
-	.device = device,
-	.stats = stats,
-	.done = done,
-	.extents = extents,
-	.candidates = candidates,
-	.identity = identity,
-	.dry_run = dry_run,
+const print_fn print_text[RESULTS] = {
+	[RESULT_VERSION] = version,
+	[RESULT_SCAN] = scan,
+	[RESULT_DRIVES] = drives,
+	[RESULT_HEALTH] = health,
+	[RESULT_HOSTS] = hosts,
+	[RESULT_CHECKS] = checks,
+	[RESULT_KEY] = key,
+	[RESULT_VOLUMES] = volumes,
+	[RESULT_VOLUME] = volume,
+	[RESULT_DEVICE] = device,
+	[RESULT_STATS] = stats,
+	[RESULT_DONE] = done,
+	[RESULT_EXTENTS] = extents,
+	[RESULT_CANDIDATES] = candidates,
+	[RESULT_IDENTITY] = identity,
+	[RESULT_DRY_RUN] = dry_run,
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/verbs.h"
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
@@ -96,8 +97,12 @@ static int run(struct req *r, int (*fn)(struct req *r), unsigned int flags)
 
 int command_run(struct req *r, const char *cmd)
 {
+	const struct verb *v = verb_find(cmd);
+	char why[REASON];
 	size_t i;
 
+	if (v && !verb_ok(v, r->args, why, sizeof(why)))
+		return req_usage(r, "%s: %s", cmd, why);
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(commands[i].name, cmd)) {
 			log_debug("%s", cmd);

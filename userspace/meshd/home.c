@@ -218,8 +218,6 @@ int cmd_host_identity(struct req *r)
 	const char *action = arg_str(r, "action");
 	int err = 0;
 
-	if (strcmp(action, "show") && strcmp(action, "accept") && strcmp(action, "new"))
-		return req_usage(r, "host identity show, accept or new, not %s", action);
 	pthread_mutex_lock(&lock);
 	if (strcmp(action, "show"))
 		err = settle(r, action);

@@ -212,14 +212,12 @@ int cmd_host_add(struct req *r)
 	struct mesh *m;
 	int err;
 
-	if (parse_addr(addr, &h) || arg_num(r, "port") > 65535)
+	if (parse_addr(addr, &h))
 		return req_usage(r, "\"%s\" is not an address; give an IP address of the RDMA network", addr);
 	if (arg_num(r, "port"))
 		h.port = arg_num(r, "port");
 	if (name[0] && arg_str(r, "replace")[0])
 		return req_usage(r, "--name does not go with --replace: the host keeps its name");
-	if (name[0] && !layout_name_ok(name))
-		return req_usage(r, "\"%s\" cannot be a name", name);
 	if (name[0] && !store_host_find(name, &other))
 		return req_fail(r, "there is a host %s already; choose another --name, or say --replace %s "
 				"instead if this is where it is now", name, name);
@@ -398,11 +396,10 @@ static int key_action(struct req *r, const char *action)
 	if (!strcmp(action, "generate"))
 		return key_generate();
 	if (!strcmp(action, "set"))
-		return arg_num(r, "key_id") > 65535 ? -EINVAL :
-		       key_set(arg_str(r, "key"), arg_num(r, "key_id"));
+		return key_set(arg_str(r, "key"), arg_num(r, "key_id"));
 	if (!strcmp(action, "clear"))
 		return key_clear();
-	return strcmp(action, "show") ? -ENOENT : 0;
+	return 0;
 }
 
 /* What the administrator has to do after a change of the key. */
@@ -429,8 +426,6 @@ int cmd_host_key(struct req *r)
 	if (strcmp(action, "set") && (arg_str(r, "key")[0] || arg_num(r, "key_id")))
 		return req_usage(r, "--key and --key-id go with 'host key set' alone");
 	err = key_action(r, action);
-	if (err == -ENOENT)
-		return req_usage(r, "host key generate, set, show or clear, not %s", action);
 	if (err == -EINVAL)
 		return req_usage(r, "give --key the line that 'meshctl host key show' printed, or 32 "
 				 "hex digits and more with --key-id");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/meshd/volume.h"
 
 struct scan {
@@ -105,10 +106,7 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "members", v->members);
 	jset_u64(j, "found", v->here);
-	if (v->level == PROT_STRIPE)
-		snprintf(text, sizeof(text), "stripe:%u", v->columns);
-	else
-		snprintf(text, sizeof(text), "%s", v->level == PROT_LINEAR ? "linear" : "?");
+	layout_text(v->level, v->columns, text);
 	jset_str(j, "layout", text);
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());
@@ -194,7 +192,6 @@ static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 
 int import_volume(struct req *r, const char *what, struct store_volume *v)
 {
-	const char *as = arg_str(r, "as");
 	struct mgmt_volume found = { 0 };
 	struct truth_pick p;
 	char why[REASON];
@@ -202,8 +199,6 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 	size_t i;
 	int err;
 
-	if (as[0] && !layout_name_ok(as))
-		return req_usage(r, "\"%s\" cannot be a name", as);
 	if (find(r, what, &found))
 		return -1;
 	err = gather(&g, &found.uuid, false);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/volume.h"
 
@@ -49,11 +50,6 @@ int volume_dying(struct req *r, const struct store_volume *v)
 			v->name);
 }
 
-static const char *level_name(u8 level)
-{
-	return level == PROT_LINEAR ? "linear" : level == PROT_STRIPE ? "stripe" : "?";
-}
-
 static json_t *segment_json(const struct layout *l, const struct layout_segment *s)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -61,7 +57,7 @@ static json_t *segment_json(const struct layout *l, const struct layout_segment 
 
 	jset_u64(j, "start", s->start);
 	jset_u64(j, "length", s->length);
-	jset_str(j, "level", level_name(s->level));
+	jset_str(j, "level", layout_level(s->level));
 	jset_u64(j, "columns", s->data);
 	jset_u64(j, "strip", s->strip);
 	jset_str(j, "domain", s->domain == LAYOUT_DOMAIN_HOST ? "host" : "drive");
@@ -114,12 +110,9 @@ static json_t *member_json(const struct layout *l, u32 i, const struct mesh_volu
 static void set_layout(json_t *j, const struct layout *l)
 {
 	const struct layout_segment *s = &l->segment[0];
-	char text[32];
+	char text[LAYOUT_TEXT];
 
-	if (s->level == PROT_STRIPE)
-		snprintf(text, sizeof(text), "stripe:%u", s->data);
-	else
-		snprintf(text, sizeof(text), "%s", level_name(s->level));
+	layout_text(s->level, s->data, text);
 	jset_str(j, "layout", text);
 	jset_u64(j, "strip", s->strip);
 }

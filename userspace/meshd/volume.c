@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/format/size.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/crash.h"
@@ -14,7 +15,6 @@
 
 #define ACTIVE_MS	20000
 #define STRIP		65536
-#define COLUMNS_MAX	255
 
 /* A number of bytes, or "max": as much as there is room for. */
 static u64 size_wanted(const struct req *r)
@@ -23,37 +23,9 @@ static u64 size_wanted(const struct req *r)
 }
 
 /* Without a word it stays what it is. */
-static int domain_wish(struct req *r, struct wish *w)
+static bool by_host(const struct req *r, bool is)
 {
-	const char *domain = arg_str(r, "domain");
-
-	if (!domain[0])
-		return 0;
-	w->by_host = !strcmp(domain, "host");
-	return w->by_host || !strcmp(domain, "drive") ? 0 :
-	       req_usage(r, "--domain is host or drive, not %s (racks are not known yet)", domain);
-}
-
-static int create_wish(struct req *r, struct wish *w)
-{
-	const char *level = arg_str(r, "level");
-
-	w->bytes = size_wanted(r);
-	w->strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP;
-	w->columns = arg_num(r, "columns");
-	w->drives = json_object_get(r->args, "drives");
-	w->level = !strcmp(level, "linear") ? PROT_LINEAR : PROT_STRIPE;
-	if (strcmp(level, "linear") && strcmp(level, "stripe"))
-		return req_usage(r, "--layout is linear or stripe:N");
-	if (domain_wish(r, w))
-		return -1;
-	if (!w->bytes || (w->bytes > 1ULL << 60 && w->bytes != SIZE_MAX_ROOM))
-		return req_usage(r, "--size is more than 0 and up to 1024P, or max");
-	if (w->level == PROT_STRIPE && (w->columns < 2 || w->columns > COLUMNS_MAX))
-		return req_usage(r, "a stripe goes over 2 to %d drives", COLUMNS_MAX);
-	if (arg_num(r, "strip") > 1 << 20 || w->strip < 4096 || w->strip & (w->strip - 1))
-		return req_usage(r, "--strip is a power of two from 4k to 1m");
-	return 0;
+	return arg_str(r, "domain")[0] ? !strcmp(arg_str(r, "domain"), "host") : is;
 }
 
 static int name_free(struct req *r, const char *name)
@@ -61,9 +33,6 @@ static int name_free(struct req *r, const char *name)
 	struct store_volume v;
 	int err;
 
-	if (!layout_name_ok(name))
-		return req_usage(r, "\"%s\" cannot be a name: up to 63 letters, digits, '.', '_', '-', and "
-				 "not ending like a partition's (-part1)", name);
 	err = store_volume_find(name, &v, NULL);
 	if (!err)
 		return req_fail(r, "there is a volume %s already; choose another name", name);
@@ -110,11 +79,14 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 int cmd_volume_create(struct req *r)
 {
 	const char *name = arg_str(r, "name");
-	struct wish w = { 0 };
+	struct wish w = { .bytes = size_wanted(r), .by_host = by_host(r, false),
+			  .strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP,
+			  .drives = json_object_get(r->args, "drives") };
 	struct layout *l;
 	int err;
 
-	if (create_wish(r, &w) || name_free(r, name))
+	layout_parse(arg_str(r, "layout"), &w.level, &w.columns);
+	if (name_free(r, name))
 		return -1;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -187,12 +159,10 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	u64 size = size_wanted(r);
 	/* Blocks of a disk cannot change their size under a file system. */
 	struct wish w = { .level = last->level, .columns = last->data, .strip = last->strip,
-			  .by_host = last->domain == LAYOUT_DOMAIN_HOST,
+			  .by_host = by_host(r, last->domain == LAYOUT_DOMAIN_HOST),
 			  .drives = json_object_get(r->args, "drives"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
 
-	if (domain_wish(r, &w))
-		return -1;
 	size_text(l->size, text);
 	if (size <= l->size)
 		return req_fail(r, "volume %s has %s already; --size is its new size, and it cannot "

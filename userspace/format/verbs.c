@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The table of everything that can be requested, and what each argument may be. */
+#include <stdio.h>
+#include <string.h>
+
+#include "userspace/format/layout_text.h"
+#include "userspace/format/verbs.h"
+
+/*
+ * --force is for data alone, on a drive, a volume or in use; each other thing that is
+ * overridden has an option that says which.
+ */
+#define VOLUME		{ "VOLUME", ARG_TEXT, "volume", NULL }
+#define DEVICE		{ "DEVICE", ARG_TEXT, "path", NULL }
+#define HOST		{ "HOST", ARG_TEXT, "host", NULL }
+#define OPT_DRY_RUN	{ "--dry-run", ARG_FLAG, "dry_run", "say what would be destroyed, and change nothing" }
+#define OPT_PREEMPT(help)	{ "--preempt", ARG_FLAG, "preempt", help }
+#define OPT_STALE(help)		{ "--stale", ARG_FLAG, "stale", help }
+#define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
+#define DOMAIN_HELP	"no two members on one host, or one drive"
+#define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
+
+static const struct verb_arg none[] = { OPT_END };
+
+static const struct verb_arg scan_opts[] = {
+	{ "--all", ARG_FLAG, "all", "every disk, not only NVMe drives" },
+	OPT_END,
+};
+
+static const struct verb_arg import_opts[] = {
+	{ "--as", ARG_NAME, "as", "list it here under this name, where its own is taken" },
+	OPT_STALE("although some of the hosts are silent"),
+	OPT_END,
+};
+
+static const struct verb_arg export_opts[] = {
+	{ "--force", ARG_FLAG, "force", "erase what is on it, or export it although it is on a network; never what was "
+	  "a drive with a label" },
+	{ "--erase-label", ARG_FLAG, "erase_label", "erase it although it was a drive whose label is damaged, lost or "
+	  "of another version" },
+	{ "--as-is", ARG_FLAG, "as_is", "take it up with its label as it is, although older than noted or of another "
+	  "size" },
+	{ "--take-over", ARG_FLAG, "take_over", "although its label names another host: it was moved here" },
+	OPT_STALE("with --take-over: although that host cannot be asked whether it still serves it"),
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg unexport_opts[] = {
+	{ "--force", ARG_FLAG, "force", "although volumes have extents on it; their data stays there" },
+	OPT_PREEMPT("although extents are open now: their I/O fails"),
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg extents_opts[] = {
+	{ "--all", ARG_FLAG, "all", "all extents, not only those that no volume claims" },
+	OPT_END,
+};
+
+static const struct verb_arg free_opts[] = {
+	OPT_PREEMPT("although a host is noted as its holder"),
+	OPT_STALE("although it may be claimed: by a silent host, a record that cannot be read, or work "
+		  "that goes on"),
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg restore_opts[] = {
+	{ "--force", ARG_FLAG, "force", "although something else is on it, or nothing but the device tells that it was that drive" },
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg host_add_opts[] = {
+	{ "--port", ARG_NUMBER, "port", "its listener's port (default 4421)" },
+	{ "--name", ARG_NAME, "name", "what to call it (default: what it calls itself)" },
+	{ "--replace", ARG_TEXT, "replace", "the known host, by name or address, that it is: installed again, or moved" },
+	{ "--no-wait", ARG_FLAG, "no_wait", "do not wait until it is connected" },
+	OPT_END,
+};
+
+static const struct verb_arg host_remove_opts[] = { OPT_DRY_RUN, OPT_END };
+
+static const struct verb_arg key_opts[] = {
+	{ "--key", ARG_TEXT, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
+	{ "--key-file", ARG_LINE, "key", "the same from a file, - is standard input: not seen in ps" },
+	{ "--key-id", ARG_NUMBER, "key_id", "number of a key in digits, 1 to 65535, the same on all hosts" },
+	OPT_END,
+};
+
+static const struct verb_arg create_opts[] = {
+	{ "--size", ARG_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T; max: all there is" },
+	{ "--layout", ARG_LAYOUT, "layout", "linear, or stripe:N over N drives" },
+	{ "--strip", ARG_STRIP, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
+	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default drive)" },
+	{ "--no-attach", ARG_OFF, "attach", "only make it" },
+	OPT_END,
+};
+
+static const struct verb_arg attach_opts[] = {
+	{ "--readonly", ARG_FLAG, "readonly", "open it for reading only" },
+	OPT_PREEMPT("take it from the host that holds it, which is fenced"),
+	OPT_STALE("although a host is silent that could know a later layout; undoes an extend whose new "
+		  "drive is lost"),
+	OPT_END,
+};
+
+static const struct verb_arg detach_opts[] = {
+	{ "--force", ARG_FLAG, "force", "although it is in use: I/O in flight fails" },
+	OPT_STALE("although a change of it is not finished, since hosts are silent"),
+	OPT_END,
+};
+
+static const struct verb_arg delete_opts[] = {
+	{ "--force", ARG_FLAG, "force", "although data is on it, or what is on it cannot be read: that is lost" },
+	OPT_PREEMPT("although another host holds it"),
+	OPT_STALE("although hosts with parts of it are silent"),
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg extend_opts[] = {
+	{ "--size", ARG_SIZE, "size", "its new size; max: all there is" },
+	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: as it was made or extended last)" },
+	OPT_END,
+};
+
+const struct verb verbs[] = {
+	{ "drive scan", { }, scan_opts,
+	  "list this machine's drives and say which can be exported, and why not",
+	  "meshctl drive scan", RESULT_SCAN },
+	{ "drive export", { DEVICE }, export_opts,
+	  "label a drive and export it to clients",
+	  "meshctl drive export /dev/nvme0n1", RESULT_DONE },
+	{ "drive unexport", { { "DRIVE", ARG_TEXT, "drive", NULL } }, unexport_opts,
+	  "stop exporting a drive; the label of an empty one is wiped",
+	  "meshctl drive unexport /dev/nvme0n1", RESULT_DONE },
+	{ "drive list", { }, none,
+	  "list the drives that all known hosts export",
+	  "meshctl drive list --json", RESULT_DRIVES },
+	{ "drive extents", { { "[DRIVE]", ARG_TEXT, "drive", NULL } }, extents_opts,
+	  "list extents that no volume claims, and why; then free them or import their volume",
+	  "meshctl drive extents", RESULT_EXTENTS },
+	{ "drive free", { { "EXTENT", ARG_TEXT, "extent", NULL } }, free_opts,
+	  "free an extent that no volume claims: what is on it is lost",
+	  "meshctl drive free 7c0d5f8e-0b53-4a0e-9a55-1f4f0a9d2c11 --dry-run", RESULT_DONE },
+	{ "drive restore-label", { DEVICE }, restore_opts,
+	  "write a drive's label again from its backup, when both copies are unreadable",
+	  "meshctl drive restore-label /dev/nvme0n1 --dry-run", RESULT_DONE },
+	{ "drive health", { }, none,
+	  "show how the exported drives of all known hosts are",
+	  "meshctl drive health", RESULT_HEALTH },
+
+	{ "host add", { { "ADDRESS", ARG_TEXT, "addr", NULL } }, host_add_opts,
+	  "get to know a host that exports drives, by its RDMA address",
+	  "meshctl host add 10.0.0.7", RESULT_DONE },
+	{ "host list", { }, none,
+	  "list the known hosts and the state of their sessions",
+	  "meshctl host list", RESULT_HOSTS },
+	{ "host remove", { HOST }, host_remove_opts,
+	  "forget a host",
+	  "meshctl host remove 10.0.0.7", RESULT_DONE },
+	{ "host check", { HOST }, none,
+	  "say in words what is wrong with the RDMA link to a host",
+	  "meshctl host check 10.0.0.7", RESULT_CHECKS },
+	{ "host key", { { "generate|set|show|clear", ARG_WORD, "action", NULL } }, key_opts,
+	  "manage the cluster's key, without which hosts are refused",
+	  "meshctl host key generate\n"
+	  "  meshctl host key show | ssh gpu7 meshctl host key set --key-file -", RESULT_KEY },
+	{ "host identity", { { "show|accept|new", ARG_WORD, "action", NULL } }, none,
+	  "say on which machine this host is at home; settle it after a move or a copy",
+	  "meshctl host identity accept", RESULT_IDENTITY },
+
+	{ "volume create", { { "NAME", ARG_NAME, "name", NULL } }, create_opts,
+	  "make a volume, attach it and print its device",
+	  "meshctl volume create data --size 1T --layout stripe:4\n"
+	  "  mkfs.xfs $(meshctl volume create scratch --size 200G --layout linear)", RESULT_DEVICE },
+	{ "volume list", { }, none,
+	  "list volumes",
+	  "meshctl volume list --json", RESULT_VOLUMES },
+	{ "volume show", { VOLUME }, none,
+	  "show a volume with its segments and members",
+	  "meshctl volume show data", RESULT_VOLUME },
+	{ "volume attach", { VOLUME }, attach_opts,
+	  "show a volume as /dev/meshN on this host and print the device",
+	  "meshctl volume attach data", RESULT_DEVICE },
+	{ "volume detach", { VOLUME }, detach_opts,
+	  "take its device away",
+	  "meshctl volume detach data", RESULT_DONE },
+	{ "volume extend", { VOLUME }, extend_opts,
+	  "make a volume larger, while it is used",
+	  "meshctl volume extend data --size 2T && xfs_growfs /data", RESULT_DEVICE },
+	{ "volume delete", { VOLUME }, delete_opts,
+	  "delete a volume and free its extents",
+	  "meshctl volume delete scratch", RESULT_DONE },
+	{ "volume rename", { VOLUME, { "NEW-NAME", ARG_NAME, "name", NULL } }, none,
+	  "give a volume another name",
+	  "meshctl volume rename data data-old", RESULT_DONE },
+	{ "volume import", { { "[VOLUME]", ARG_TEXT, "volume", NULL } }, import_opts,
+	  "find a volume on the known hosts' drives, by name or UUID; without: list all there are",
+	  "meshctl volume import\n"
+	  "  meshctl volume import data --as data-old", RESULT_CANDIDATES },
+
+	{ "stats", { }, none,
+	  "show counters of volumes and targets",
+	  "meshctl stats --json", RESULT_STATS },
+	{ "version", { }, none,
+	  "show versions, this host's UUID and the modules' state",
+	  "meshctl version", RESULT_VERSION },
+	{ NULL, { }, NULL, NULL, NULL, RESULT_DONE },
+};
+
+const struct verb *verb_find(const char *words)
+{
+	const struct verb *v;
+
+	for (v = verbs; v->words; v++)
+		if (!strcmp(v->words, words))
+			return v;
+	return NULL;
+}
+
+bool arg_required(const struct verb_arg *a)
+{
+	return a->name[0] == '-' ? a->kind == ARG_SIZE || a->kind == ARG_LAYOUT : a->name[0] != '[';
+}
+
+/* Whether @word is one of @words, "a|b|c". */
+static bool among(const char *words, const char *word)
+{
+	size_t n;
+
+	for (; *words; words += n + !!words[n]) {
+		n = strcspn(words, "|");
+		if (strlen(word) == n && !strncmp(word, words, n))
+			return true;
+	}
+	return false;
+}
+
+static bool is_list(const json_t *list)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, item)
+		if (!json_is_string(item))
+			return false;
+	return json_is_array(list);
+}
+
+static const char *size_wrong(const struct verb_arg *a, const char *text, json_int_t n)
+{
+	if (a->kind == ARG_STRIP)
+		return n <= 0 ? "a size like 64k, 10G or 1.5T is wanted" :
+		       n < PROT_STRIP_MIN || n > PROT_STRIP_MAX || n & (n - 1) ?
+		       "a power of two from 4k to 1m is wanted" : NULL;
+	if (n <= 0)
+		return !strcmp(text, "max") ? NULL : "a size like 64k, 10G or 1.5T is wanted, or max";
+	return n > 1LL << 60 ? "that is too large: up to 1024P, or max" : NULL;
+}
+
+const char *arg_wrong(const struct verb_arg *a, const json_t *value)
+{
+	const char *text = json_is_string(value) ? json_string_value(value) : "";
+	json_int_t n = json_integer_value(value);
+	u32 columns;
+	u8 level;
+
+	switch (a->kind) {
+	case ARG_FLAG:
+	case ARG_OFF:
+		return json_is_boolean(value) ? NULL : "true or false is wanted";
+	case ARG_NAME:
+		return layout_name_ok(text) ? NULL : "that cannot be a name: up to 63 letters, digits, "
+			"'.', '_', '-', and not ending like a partition's (-part1)";
+	case ARG_SIZE:
+	case ARG_STRIP:
+		return size_wrong(a, text, n);
+	case ARG_NUMBER:
+		return n >= 1 && n <= 65535 ? NULL : "a number from 1 to 65535 is wanted";
+	case ARG_LIST:
+		return is_list(value) ? NULL : "a list of texts is wanted";
+	case ARG_LAYOUT:
+		return layout_parse(text, &level, &columns);
+	case ARG_DOMAIN:
+		return among("host|drive", text) ? NULL : "host or drive is wanted (racks are not known yet)";
+	case ARG_WORD:
+		return among(a->name, text) ? NULL : "one of these is wanted";
+	default:
+		return json_is_string(value) ? NULL : "a text in UTF-8 is wanted";
+	}
+}
+
+static bool one_ok(const struct verb_arg *a, const json_t *args, char *why, size_t size)
+{
+	const json_t *value = json_object_get(args, a->key);
+	const char *wrong = value ? arg_wrong(a, value) : arg_required(a) ? "is missing" : NULL;
+
+	if (wrong)
+		snprintf(why, size, "%s%s %s", a->name, value ? ":" : "", wrong);
+	return !wrong;
+}
+
+bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
+{
+	const struct verb_arg *a;
+
+	for (a = v->operand; a < v->operand + VERB_OPERANDS && a->name; a++)
+		if (!one_ok(a, args, why, size))
+			return false;
+	for (a = v->opts; a->name; a++)
+		if (!one_ok(a, args, why, size))
+			return false;
+	return true;
+}

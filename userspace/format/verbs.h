@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What can be requested of meshd on its control socket, in a JSON object a line:
+ *
+ *   {"verb":"volume create", "args":{"name":"data", "size":1099511627776, ...}}
+ *
+ * meshctl reads command lines by this table and writes its help from it; meshd checks
+ * requests by it, for other programs may write to the socket, too.
+ */
+#ifndef FORMAT_VERBS_H
+#define FORMAT_VERBS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define VERB_OPERANDS	2
+
+/* What an argument is in a request; arg_wrong() has the limits. */
+enum arg_kind {
+	ARG_FLAG,	/* true */
+	ARG_OFF,	/* false */
+	ARG_TEXT,
+	ARG_NAME,	/* layout_name_ok() */
+	ARG_SIZE,	/* bytes, or "max"; no default */
+	ARG_STRIP,	/* bytes */
+	ARG_NUMBER,
+	ARG_LIST,	/* of texts */
+	ARG_LAYOUT,	/* layout_parse(); no default */
+	ARG_DOMAIN,
+	ARG_WORD,	/* an operand, one of the words of its name: "show|clear" */
+	ARG_LINE,	/* a text; typed: the file whose last line it is */
+};
+
+/**
+ * struct verb_arg - an operand or an option
+ * @name: as the help shows it: "NAME", "[NAME]" when it may be left out, "--option"
+ * @kind: what it is
+ * @key: in the request
+ * @help: of an option
+ */
+struct verb_arg {
+	const char *name;
+	enum arg_kind kind;
+	const char *key;
+	const char *help;
+};
+
+/* What is answered, for who prints it. */
+enum verb_result {
+	RESULT_DONE,		/* nothing */
+	RESULT_VERSION,
+	RESULT_SCAN,
+	RESULT_DRIVES,
+	RESULT_HEALTH,
+	RESULT_HOSTS,
+	RESULT_CHECKS,
+	RESULT_KEY,
+	RESULT_VOLUMES,
+	RESULT_VOLUME,
+	RESULT_DEVICE,
+	RESULT_STATS,
+	RESULT_EXTENTS,
+	RESULT_CANDIDATES,	/* what could be imported */
+	RESULT_IDENTITY,
+	RESULT_DRY_RUN,		/* of any verb, instead of its own */
+	RESULTS
+};
+
+/**
+ * struct verb - one thing that can be requested
+ * @words: as typed and in requests, "volume create"
+ * @operand: up to the first without a name
+ * @opts: ends with a NULL name; meshctl has --json and --help for each verb, too
+ * @summary: one line
+ * @example: lines of it
+ * @result: what is answered
+ */
+struct verb {
+	const char *words;
+	struct verb_arg operand[VERB_OPERANDS];
+	const struct verb_arg *opts;
+	const char *summary;
+	const char *example;
+	enum verb_result result;
+};
+
+extern const struct verb verbs[];	/* ends with NULL words */
+
+const struct verb *verb_find(const char *words);
+bool arg_required(const struct verb_arg *a);
+/* What is wanted instead of a value, or NULL when it will do. */
+const char *arg_wrong(const struct verb_arg *a, const json_t *value);
+/* Whether a request has all that its verb requires, and nothing wrong in it; else @why. */
+bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size);
+
+#endif

@@ -24,10 +24,11 @@
 #include <net/ipv6.h>
 
 #include "rdda/rdda.h"
+#include "rdda/wire.h"
 
 static char *addr = "10.77.0.1";
 module_param(addr, charp, 0444);
-static ushort port = 4421;
+static ushort port = RDDA_PORT;
 module_param(port, ushort, 0444);
 static char *extents = "";
 module_param(extents, charp, 0444);

@@ -21,12 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rdda/wire.h"
 #include "userspace/format/label.h"
 #include "userspace/format/layout.h"
 
 #define EXTENT		(2 * LABEL_AREA)	/* metadata and one MiB of data */
 #define STRIP		65536
-#define PORT		4421
 
 enum kind { KIND_DRIVE = 0xd0, KIND_VOLUME = 0xf0, KIND_EXTENT = 0xe0 };
 
@@ -112,7 +112,7 @@ static void fill_layout(struct layout *l, u32 k)
 		l->member[i].drive = name(KIND_DRIVE, i, 0);
 		l->member[i].extent = name(KIND_EXTENT, k, i);
 		l->member[i].size = EXTENT;
-		l->member[i].port = PORT;
+		l->member[i].port = RDDA_PORT;
 		l->ref[i] = (struct layout_ref) { i, LAYOUT_DATA };
 	}
 	l->segments = 1;

@@ -73,7 +73,7 @@ static const struct verb_arg restore_opts[] = {
 };
 
 static const struct verb_arg host_add_opts[] = {
-	{ "--port", ARG_NUMBER, "port", "its listener's port (default 4421)" },
+	{ "--port", ARG_NUMBER, "port", "its listener's port (default " MESH_PORT_TEXT ")" },
 	{ "--name", ARG_NAME, "name", "what to call it (default: what it calls itself)" },
 	{ "--replace", ARG_TEXT, "replace", "the known host, by name or address, that it is: installed again, or moved" },
 	{ "--no-wait", ARG_FLAG, "no_wait", "do not wait until it is connected" },

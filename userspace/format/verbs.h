@@ -13,6 +13,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "rdda/wire.h"
+
+#define MESHD_VERSION	"0.1"
+#define MESHD_SOCKET	"/run/meshd/meshd.sock"
+#define MESH_PORT	RDDA_PORT	/* of logins over RDMA and of meshd over TCP */
+#define MESH_PORT_TEXT	TEXT_OF(MESH_PORT)
+#define TEXT_OF(x)	TEXT_OF_(x)
+#define TEXT_OF_(x)	#x
 #define VERB_OPERANDS	2
 
 /* What an argument is in a request; arg_wrong() has the limits. */

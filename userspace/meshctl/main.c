@@ -269,7 +269,7 @@ static int complete(const struct command *c)
 
 static void print_version(void)
 {
-	printf("meshctl %s\n", MESHCTL_VERSION);
+	printf("meshctl %s\n", MESHD_VERSION);
 }
 
 static int run(struct command *c)
@@ -345,7 +345,7 @@ int main(int argc, char **argv)
 	struct command c = { .args = json_object() };
 	int words, status;
 
-	c.socket = getenv("MESHD_SOCKET") ? getenv("MESHD_SOCKET") : MESHCTL_SOCKET;
+	c.socket = getenv("MESHD_SOCKET") ? getenv("MESHD_SOCKET") : MESHD_SOCKET;
 	json_errors = wants_json(argv);
 	if (argc < 2) {
 		help_all(stderr, NULL);

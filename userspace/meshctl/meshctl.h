@@ -19,9 +19,6 @@
 
 #include "userspace/format/verbs.h"
 
-#define MESHCTL_VERSION	"0.1"
-#define MESHCTL_SOCKET	"/run/meshd/meshd.sock"
-
 /* EXIT_FOUND becomes EXIT_FAILED once the result is printed. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FOUND = 3 };
 

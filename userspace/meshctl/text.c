@@ -82,7 +82,7 @@ static void version(const json_t *r)
 {
 	const json_t *m = json_object_get(r, "modules");
 
-	printf("meshctl %s, meshd %s\n", MESHCTL_VERSION, str(r, "version"));
+	printf("meshctl %s, meshd %s\n", MESHD_VERSION, str(r, "version"));
 	printf("host     %s\n", str(r, "host_uuid"));
 	printf("modules  meshblk %s, meshtgt %s\n", str(m, "meshblk"), str(m, "meshtgt"));
 	if (json_integer_value(json_object_get(r, "key_id")))

@@ -32,7 +32,7 @@ static const char usage[] =
 	"  --state DIR      where host UUID, key and store are (" MESHD_STATE ")\n"
 	"  --socket PATH    where meshctl finds it (" MESHD_SOCKET ")\n"
 	"  --listen ADDR    address on which drives are exported (0.0.0.0)\n"
-	"  --port N         and port (4421)\n"
+	"  --port N         and port (" MESH_PORT_TEXT ")\n"
 	"  --no-target      export no drives\n"
 	"  --debug          say more\n"
 	"  --version, --help\n";

@@ -10,12 +10,10 @@
 #include <time.h>
 
 #include "userspace/format/uuid.h"
+#include "userspace/format/verbs.h"
 
-#define MESHD_VERSION	"0.1"
 #define MESHD_STATE	"/var/lib/meshd"
 #define MESHD_CONF	"/etc/meshblk/meshd.conf"
-#define MESHD_SOCKET	"/run/meshd/meshd.sock"
-#define MESH_PORT	4421
 
 struct meshd {
 	const char *state;	/* folder */

@@ -42,7 +42,7 @@ static int local_gid(const char *addr, union ibv_gid *gid, char *text, size_t si
 	socklen_t len = sizeof(self);
 	int fd, err = -EHOSTUNREACH;
 
-	if (getaddrinfo(addr, "4421", &hint, &ai))
+	if (getaddrinfo(addr, MESH_PORT_TEXT, &hint, &ai))
 		return -EINVAL;
 	fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !connect(fd, ai->ai_addr, ai->ai_addrlen) &&
@@ -95,7 +95,7 @@ static void reach_check(struct report *r, const char *addr)
 	socklen_t len = sizeof(int);
 	int err = 0, one = 1;
 
-	if (getaddrinfo(addr, "4421", &hint, &ai))
+	if (getaddrinfo(addr, MESH_PORT_TEXT, &hint, &ai))
 		return;
 	p.fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (p.fd >= 0)	/* what may pass, as a missing host may, is reported only on demand */

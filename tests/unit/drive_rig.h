@@ -101,14 +101,14 @@ struct mesh *mesh_open(void) { return malloc(1); }
 void mesh_close(struct mesh *m) { free(m); }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
 
-void mesh_drives_free(struct mesh_drive *all, size_t n)
+void meshtgt_drives_free(struct meshtgt_drive *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free(all[i].extents);
 	free(all);
 }
 
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
 	(void)m;
 	if (rig_silent)
@@ -126,7 +126,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 	return 0;
 }
 
-int mesh_drive_add(struct mesh *m, const struct mesh_drive *t)
+int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *t)
 {
 	u32 i;
 
@@ -140,12 +140,12 @@ int mesh_drive_add(struct mesh *m, const struct mesh_drive *t)
 	return 0;
 }
 
-int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
+int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *t)
 {
-	return mesh_drive_add(m, t);
+	return meshtgt_drive_add(m, t);
 }
 
-int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	(void)m, (void)uuid;
 	if (rig_opens && !force)

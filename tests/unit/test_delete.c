@@ -47,7 +47,7 @@ int volume_detached(const struct muuid *volume, char *words)
 	return kernel.there ? -EBUSY : 0;
 }
 
-int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool forced)
+int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool forced)
 {
 	(void)m;
 	CU_ASSERT(!forced);

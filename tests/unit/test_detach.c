@@ -60,7 +60,7 @@ const char *mesh_why(const struct mesh *m)
 	return "";
 }
 
-int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
+int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	(void)m;
 	(void)uuid;
@@ -75,21 +75,21 @@ int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 
 int kernel_del(const struct muuid *uuid, bool force)
 {
-	return mesh_volume_del(NULL, uuid, force);
+	return meshblk_volume_del(NULL, uuid, force);
 }
 
-int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
+int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
 	(void)uuid;
 	if (is.mute)
 		return -EIO;
 	if (!is.there)
 		return -ENOENT;
-	*out = (struct mesh_volume) { .state = "active", .openers = is.openers };
+	*out = (struct meshblk_volume) { .state = "active", .openers = is.openers };
 	return 0;
 }
 
-void mesh_volume_free(struct mesh_volume *v)
+void meshblk_volume_free(struct meshblk_volume *v)
 {
 	(void)v;
 }

@@ -33,7 +33,7 @@ int record_put(struct tdrive *t, const struct mgmt_req *q, const struct muuid *h
 	return -ENOSYS;
 }
 
-int mesh_grant_reply(struct mesh *m, u64 request, int err)
+int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	(void)m, (void)request;
 	granted = err;
@@ -96,8 +96,8 @@ static int ask(enum mgmt_op op, const struct muuid *extent)
 
 static int grant_to(const struct muuid *host, u8 access, u64 generation)
 {
-	struct mesh_ask q = { .host = *host, .drive = id, .extent = ext, .generation = generation,
-			      .access = access };
+	struct meshtgt_grant q = { .host = *host, .drive = id, .extent = ext,
+				   .generation = generation, .access = access };
 
 	grant_submit(d, NULL, &q);
 	sem_wait(&answered);

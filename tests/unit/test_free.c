@@ -69,7 +69,7 @@ int tdrive_push(struct tdrive *drive)
 	return 0;
 }
 
-int tdrive_table(const struct tdrive *drive, const struct label *l, struct mesh_drive *out)
+int tdrive_table(const struct tdrive *drive, const struct label *l, struct meshtgt_drive *out)
 {
 	(void)drive;
 	(void)l;
@@ -106,9 +106,9 @@ const char *mesh_why(const struct mesh *m)
 	return "";
 }
 
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
-	struct mesh_drive *one = calloc(1, sizeof(*one));
+	struct meshtgt_drive *one = calloc(1, sizeof(*one));
 
 	(void)m;
 	*out = one;
@@ -120,25 +120,25 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 	one->extents[0].opens = opens;
 	if (!kernel_err)
 		return 0;
-	mesh_drives_free(one, 1);
+	meshtgt_drives_free(one, 1);
 	return kernel_err;
 }
 
-void mesh_drives_free(struct mesh_drive *all, size_t n)
+void meshtgt_drives_free(struct meshtgt_drive *all, size_t n)
 {
 	while (n--)
 		free(all[n].extents);
 	free(all);
 }
 
-int mesh_extents_set(struct mesh *m, const struct mesh_drive *t)
+int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *t)
 {
 	(void)m;
 	(void)t;
 	return set_err;
 }
 
-int mesh_grant_reply(struct mesh *m, u64 request, int err)
+int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	(void)m;
 	(void)request;

@@ -45,13 +45,15 @@ static int pushed(int to, const struct mesh_key *keys, size_t n)
 	return 0;
 }
 
-int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n)
+int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t n)
 {
 	(void)m, (void)host;
 	return pushed(0, keys, n);
 }
 
-int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n)
+int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t n)
 {
 	(void)m, (void)host;
 	return pushed(1, keys, n);

@@ -49,10 +49,10 @@ int store_host_find(const char *what, struct store_host *out)
 	return strcmp(what, rows[0].name) ? -ENOENT : 0;
 }
 
-static struct mesh_target known[2] = { { .id = 1, .host = { { 11 } } }, { .id = 2 } };
+static struct meshblk_target known[2] = { { .id = 1, .host = { { 11 } } }, { .id = 2 } };
 static u32 deleted;
 
-int mesh_targets(struct mesh *m, struct mesh_target **t, size_t *n)
+int meshblk_targets(struct mesh *m, struct meshblk_target **t, size_t *n)
 {
 	(void)m;
 	*n = 2;
@@ -88,9 +88,14 @@ int identity_push(struct mesh *m) { (void)m; return 0; }
 struct mesh *mesh_open(void) { return (struct mesh *)rows; }
 void mesh_close(struct mesh *m) { (void)m; }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
-int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *t) { (void)m, (void)id, (void)t; return -1; }
-int mesh_target_del(struct mesh *m, u32 id) { (void)m, (void)id; return 0; }
-int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect)
+int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *t)
+{
+	(void)m, (void)id, (void)t;
+	return -1;
+}
+int meshblk_target_del(struct mesh *m, u32 id) { (void)m, (void)id; return 0; }
+int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port,
+		       const struct muuid *expect)
 {
 	(void)m, (void)id, (void)addr, (void)port, (void)expect;
 	return -1;

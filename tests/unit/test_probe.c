@@ -65,9 +65,9 @@ void tdrive_put(struct tdrive *d) { (void)d; }
 static const char *served = "";	/* the kernel's device of a drive */
 struct mesh *mesh_open(void) { return malloc(1); }
 void mesh_close(struct mesh *m) { free(m); }
-void mesh_drives_free(struct mesh_drive *all, size_t n) { (void)n; free(all); }
+void meshtgt_drives_free(struct meshtgt_drive *all, size_t n) { (void)n; free(all); }
 
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
 	(void)m;
 	*n = 1;

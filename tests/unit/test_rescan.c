@@ -155,7 +155,7 @@ struct mesh *mesh_open(void) { return malloc(1); }
 void mesh_close(struct mesh *m) { free(m); }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
 
-int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **all, size_t *n)
 {
 	size_t i;
 
@@ -176,7 +176,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **all, size_t *n)
 	return 0;
 }
 
-void mesh_drives_free(struct mesh_drive *all, size_t n)
+void meshtgt_drives_free(struct meshtgt_drive *all, size_t n)
 {
 	size_t i;
 
@@ -185,7 +185,7 @@ void mesh_drives_free(struct mesh_drive *all, size_t n)
 	free(all);
 }
 
-int mesh_drive_del(struct mesh *m, const struct muuid *u, bool force)
+int meshtgt_drive_del(struct mesh *m, const struct muuid *u, bool force)
 {
 	size_t i;
 

@@ -29,7 +29,7 @@ ASKED(health_ask)
 
 void ask_submit(struct tdrive *d, struct ask *a) { (void)d, (void)a; }
 
-void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *q)
+void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *q)
 {
 	(void)d, (void)m, (void)q;
 }
@@ -65,15 +65,16 @@ struct mesh *mesh_open(void) { return NULL; }
 void mesh_close(struct mesh *m) { (void)m; }
 const char *mesh_why(const struct mesh *m) { (void)m; return ""; }
 int mesh_family_id(struct mesh *m, bool target) { (void)m, (void)target; return 0; }
-int mesh_grant_reply(struct mesh *m, u64 q, int err) { (void)m, (void)q, (void)err; return 0; }
+int meshtgt_grant_reply(struct mesh *m, u64 q, int err) { (void)m, (void)q, (void)err; return 0; }
 
-int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port)
+int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
 {
 	(void)m, (void)addr, (void)port;
 	return 0;
 }
 
-int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *q), void *priv)
+int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *q),
+		  void *priv)
 {
 	(void)m, (void)stop, (void)fn, (void)priv;
 	return 0;

@@ -339,13 +339,13 @@ void uuid_random(struct muuid *u)
 	*u = (struct muuid) { { ++n, 1, 1, 1, 1, 1, 1, 1 } };
 }
 
-int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
+int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
 	(void)uuid;
 	if (!kernel.there)
 		return -ENOENT;
-	*out = (struct mesh_volume) { .state = "active", .version = kernel.version,
-				       .openers = kernel.openers };
+	*out = (struct meshblk_volume) { .state = "active", .version = kernel.version,
+					 .openers = kernel.openers };
 	return 0;
 }
 
@@ -407,7 +407,7 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 	return 0;
 }
 
-void mesh_volume_free(struct mesh_volume *v)
+void meshblk_volume_free(struct meshblk_volume *v)
 {
 	(void)v;
 }

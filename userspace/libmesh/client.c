@@ -6,8 +6,8 @@
 
 #include "userspace/libmesh/genl.h"
 
-int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
-		      size_t nr_keys)
+int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t nr_keys)
 {
 	struct nl_msg *msg;
 	int err;
@@ -20,7 +20,8 @@ int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mes
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect)
+int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port,
+		       const struct muuid *expect)
 {
 	struct nl_msg *msg;
 	int err;
@@ -37,7 +38,7 @@ int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const st
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-int mesh_target_del(struct mesh *m, u32 id)
+int meshblk_target_del(struct mesh *m, u32 id)
 {
 	struct nl_msg *msg;
 	int err;
@@ -49,7 +50,7 @@ int mesh_target_del(struct mesh *m, u32 id)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-static void parse_target(struct nlattr **tb, struct mesh_target *t)
+static void parse_target(struct nlattr **tb, struct meshblk_target *t)
 {
 	t->id = get_u32(tb[MESHBLK_A_TARGET_ID]);
 	get_uuid(tb[MESHBLK_A_HOST_UUID], &t->host);
@@ -72,7 +73,7 @@ struct list {
 static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_target *t = mesh_grow(&l->array, &l->n, sizeof(*t));
+	struct meshblk_target *t = mesh_grow(&l->array, &l->n, sizeof(*t));
 
 	(void)h;
 	if (!t)
@@ -81,7 +82,7 @@ static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	return 0;
 }
 
-int mesh_targets(struct mesh *m, struct mesh_target **out, size_t *n)
+int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n)
 {
 	struct list l = { NULL, 0 };
 	struct nl_msg *msg;
@@ -102,11 +103,11 @@ int mesh_targets(struct mesh *m, struct mesh_target **out, size_t *n)
 	return 0;
 }
 
-int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out)
+int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out)
 {
-	struct mesh_target *all;
+	struct meshblk_target *all;
 	size_t i, n;
-	int err = mesh_targets(m, &all, &n);
+	int err = meshblk_targets(m, &all, &n);
 
 	if (err)
 		return err;
@@ -121,7 +122,7 @@ int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out)
 	return err;
 }
 
-static void put_member(struct nl_msg *msg, const struct mesh_member *mb)
+static void put_member(struct nl_msg *msg, const struct meshblk_member *mb)
 {
 	nla_put_u8(msg, MESHBLK_M_KIND, mb->kind);
 	put_uuid(msg, MESHBLK_M_EXTENT_UUID, &mb->extent);
@@ -139,7 +140,7 @@ static void put_member(struct nl_msg *msg, const struct mesh_member *mb)
 	nla_put_u64(msg, MESHBLK_M_SIZE, mb->size);
 }
 
-static void put_members(struct nl_msg *msg, const struct mesh_volume *v)
+static void put_members(struct nl_msg *msg, const struct meshblk_volume *v)
 {
 	struct nlattr *table = NULL, *nest;
 	u32 i;
@@ -154,7 +155,7 @@ static void put_members(struct nl_msg *msg, const struct mesh_volume *v)
 		nla_nest_end(msg, table);
 }
 
-static void put_segment(struct nl_msg *msg, const struct mesh_segment *s)
+static void put_segment(struct nl_msg *msg, const struct meshblk_segment *s)
 {
 	nla_put_u64(msg, MESHBLK_G_START, s->start);
 	nla_put_u64(msg, MESHBLK_G_LENGTH, s->length);
@@ -167,7 +168,7 @@ static void put_segment(struct nl_msg *msg, const struct mesh_segment *s)
 	nla_put(msg, MESHBLK_G_OFFSETS, s->nr_places * sizeof(u64), s->offsets);
 }
 
-static void put_segments(struct nl_msg *msg, const struct mesh_volume *v)
+static void put_segments(struct nl_msg *msg, const struct meshblk_volume *v)
 {
 	struct nlattr *table = NULL, *nest;
 	u32 i;
@@ -182,7 +183,7 @@ static void put_segments(struct nl_msg *msg, const struct mesh_volume *v)
 		nla_nest_end(msg, table);
 }
 
-int mesh_volume_set(struct mesh *m, const struct mesh_volume *v)
+int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 {
 	size_t bytes = v->nr_members * 320;
 	struct nl_msg *msg;
@@ -209,7 +210,7 @@ int mesh_volume_set(struct mesh *m, const struct mesh_volume *v)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
+int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	struct nl_msg *msg;
 	int err;
@@ -223,7 +224,7 @@ int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-static void parse_member(struct nlattr *nest, struct mesh_member *mb)
+static void parse_member(struct nlattr *nest, struct meshblk_member *mb)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
 
@@ -241,7 +242,7 @@ static void parse_member(struct nlattr *nest, struct mesh_member *mb)
 	get_stats(tb[MESHBLK_M_STATS], &mb->stats);
 }
 
-static int parse_members(struct nlmsghdr *h, struct mesh_volume *v)
+static int parse_members(struct nlmsghdr *h, struct meshblk_volume *v)
 {
 	struct nlattr *a, *nest;
 	size_t n = v->nr_members;
@@ -251,8 +252,9 @@ static int parse_members(struct nlmsghdr *h, struct mesh_volume *v)
 		if (nla_type(a) != MESHBLK_A_MEMBERS)
 			continue;
 		nla_for_each_nested(nest, a, rest) {
-			struct mesh_member *mb = mesh_grow((void **)&v->members, &n, sizeof(*mb));
+			struct meshblk_member *mb;
 
+			mb = mesh_grow((void **)&v->members, &n, sizeof(*mb));
 			if (!mb)
 				return -ENOMEM;
 			v->nr_members = n;
@@ -262,7 +264,7 @@ static int parse_members(struct nlmsghdr *h, struct mesh_volume *v)
 	return 0;
 }
 
-static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct mesh_volume *v)
+static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_volume *v)
 {
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &v->uuid);
 	get_str(tb[MESHBLK_A_NAME], v->name, sizeof(v->name));
@@ -283,12 +285,12 @@ static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct mesh_volu
 static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_volume *v, part = { 0 };
+	struct meshblk_volume *v, part = { 0 };
 	int err;
 
 	/* A long volume may come in several messages: they are one volume. */
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &part.uuid);
-	v = l->n ? (struct mesh_volume *)l->array + l->n - 1 : NULL;
+	v = l->n ? (struct meshblk_volume *)l->array + l->n - 1 : NULL;
 	if (v && muuid_equal(&v->uuid, &part.uuid))
 		return parse_members(h, v);
 	v = mesh_grow(&l->array, &l->n, sizeof(*v));
@@ -296,7 +298,7 @@ static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	return err;
 }
 
-void mesh_volume_free(struct mesh_volume *v)
+void meshblk_volume_free(struct meshblk_volume *v)
 {
 	u32 i;
 
@@ -310,12 +312,12 @@ void mesh_volume_free(struct mesh_volume *v)
 	v->members = NULL;
 }
 
-void mesh_volumes_free(struct mesh_volume *v, size_t n)
+void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		mesh_volume_free(&v[i]);
+		meshblk_volume_free(&v[i]);
 	free(v);
 }
 
@@ -331,13 +333,13 @@ static int get_volumes(struct mesh *m, const struct muuid *uuid, struct list *l)
 		put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
 	err = mesh_call(m, MESH_BLK, msg, on_volume, l);
 	if (err) {
-		mesh_volumes_free(l->array, l->n);
+		meshblk_volumes_free(l->array, l->n);
 		memset(l, 0, sizeof(*l));
 	}
 	return err;
 }
 
-int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n)
+int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 {
 	struct list l = { NULL, 0 };
 	int err = get_volumes(m, NULL, &l);
@@ -347,7 +349,7 @@ int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n)
 	return err;
 }
 
-int mesh_volume_get(struct mesh *m, const struct muuid *uuid, struct mesh_volume *out)
+int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out)
 {
 	struct list l = { NULL, 0 };
 	int err = get_volumes(m, uuid, &l);
@@ -357,7 +359,7 @@ int mesh_volume_get(struct mesh *m, const struct muuid *uuid, struct mesh_volume
 		return err;
 	if (!l.n)
 		return -ENOENT;
-	*out = *(struct mesh_volume *)l.array;
+	*out = *(struct meshblk_volume *)l.array;
 	free(l.array);
 	return 0;
 }

@@ -8,8 +8,9 @@
  *     target.c    family meshtgt
  *     serve.c     the socket on which meshd answers the target's kernel
  *
- * All functions return 0 or a negative errno; mesh_why() then has the kernel's
- * own words, or the errno's. A family whose module is not loaded gives -ENOENT.
+ * What is of one family carries its name, as its commands do: meshblk_volume_set() sends
+ * MESHBLK_CMD_VOLUME_SET. All functions return 0 or a negative errno; mesh_why() then has
+ * the kernel's own words, or the errno's. A family whose module is not loaded gives -ENOENT.
  */
 #ifndef LIBMESH_MESH_H
 #define LIBMESH_MESH_H
@@ -40,7 +41,7 @@ void *mesh_grow(void **array, size_t *n, size_t size);
 
 /* Family meshblk */
 
-struct mesh_target {
+struct meshblk_target {
 	u32	id;
 	struct muuid host;	/* zero: not seen yet */
 	char	addr[64];
@@ -54,7 +55,7 @@ struct mesh_target {
 	struct mesh_stats stats;
 };
 
-struct mesh_member {
+struct meshblk_member {
 	u8	kind;
 	u32	target_id;
 	struct muuid extent;
@@ -69,7 +70,7 @@ struct mesh_member {
 	struct mesh_stats stats;
 };
 
-struct mesh_segment {
+struct meshblk_segment {
 	u64	start;
 	u64	length;
 	u8	level;
@@ -82,7 +83,7 @@ struct mesh_segment {
 	u64	*offsets;	/* ... and bytes */
 };
 
-struct mesh_volume {
+struct meshblk_volume {
 	struct muuid uuid;
 	char	name[MESHBLK_NAME_MAX + 1];
 	u64	version;
@@ -98,8 +99,8 @@ struct mesh_volume {
 	char	reason[128];
 	u32	nr_members;
 	u32	nr_segments;
-	struct mesh_member *members;
-	struct mesh_segment *segments;
+	struct meshblk_member *members;
+	struct meshblk_segment *segments;
 };
 
 struct mesh_key {
@@ -109,25 +110,26 @@ struct mesh_key {
 };
 
 /* @keys: the newest first, then the one before it, if any; none: no authentication. */
-int mesh_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
-		      size_t nr_keys);
-int mesh_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const struct muuid *expect);
-int mesh_target_del(struct mesh *m, u32 id);
+int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t nr_keys);
+int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port,
+		       const struct muuid *expect);
+int meshblk_target_del(struct mesh *m, u32 id);
 /* @out is malloc()ed. */
-int mesh_targets(struct mesh *m, struct mesh_target **out, size_t *n);
-int mesh_target_get(struct mesh *m, u32 id, struct mesh_target *out);
+int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n);
+int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out);
 
-int mesh_volume_set(struct mesh *m, const struct mesh_volume *v);
-int mesh_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
+int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v);
+int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
 /* Members and counters come along, segments do not. */
-int mesh_volume_get(struct mesh *m, const struct muuid *uuid, struct mesh_volume *out);
-int mesh_volumes(struct mesh *m, struct mesh_volume **out, size_t *n);
-void mesh_volume_free(struct mesh_volume *v);
-void mesh_volumes_free(struct mesh_volume *v, size_t n);
+int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);
+int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);
+void meshblk_volume_free(struct meshblk_volume *v);
+void meshblk_volumes_free(struct meshblk_volume *v, size_t n);
 
 /* Family meshtgt */
 
-struct mesh_extent {
+struct meshtgt_extent {
 	struct muuid uuid;
 	u64	start;
 	u64	length;
@@ -137,7 +139,7 @@ struct mesh_extent {
 	u32	opens;		/* in answers */
 };
 
-struct mesh_drive {
+struct meshtgt_drive {
 	struct muuid uuid;
 	struct muuid host;	/* read only: the target's host when it was given the table */
 	char	path[128];
@@ -145,10 +147,10 @@ struct mesh_drive {
 	u32	lba;
 	char	state[16];
 	u32	nr_extents;
-	struct mesh_extent *extents;
+	struct meshtgt_extent *extents;
 };
 
-struct mesh_session {
+struct meshtgt_session {
 	u32	id;
 	struct muuid host;
 	char	addr[64];
@@ -158,19 +160,19 @@ struct mesh_session {
 	struct mesh_stats stats;
 };
 
-int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
-			  size_t nr_keys);
-int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port);
-int mesh_drive_add(struct mesh *m, const struct mesh_drive *d);
-int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
-int mesh_extents_set(struct mesh *m, const struct mesh_drive *d);
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
-void mesh_drives_free(struct mesh_drive *d, size_t n);
-int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n);
-int mesh_session_del(struct mesh *m, u32 id);
+int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t nr_keys);
+int meshtgt_listen(struct mesh *m, const char *addr, u16 port);
+int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d);
+int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
+int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d);
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
+void meshtgt_drives_free(struct meshtgt_drive *d, size_t n);
+int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n);
+int meshtgt_session_del(struct mesh *m, u32 id);
 
 /* GRANT: what the target's kernel wants noted in a label before it grants an open. */
-struct mesh_ask {
+struct meshtgt_grant {
 	u64	request;
 	struct muuid host;	/* of the session that opens */
 	struct muuid drive;
@@ -180,15 +182,16 @@ struct mesh_ask {
 };
 
 /**
- * mesh_serve() - answer GRANT from now on
+ * meshtgt_serve() - answer GRANT from now on
  * @stop: an fd; readable means: return
  * @fn: called for each request, on the calling thread
  *
  * Return: 0 when stopped, or why the socket cannot serve any more.
  */
-int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *ask), void *priv);
+int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *grant),
+		  void *priv);
 /* From any thread, on the serving socket. */
-int mesh_grant_reply(struct mesh *m, u64 request, int err);
+int meshtgt_grant_reply(struct mesh *m, u64 request, int err);
 
 /* Events of both families */
 

@@ -13,30 +13,30 @@
 
 struct server {
 	struct mesh *m;
-	void (*fn)(void *priv, struct mesh_ask *ask);
+	void (*fn)(void *priv, struct meshtgt_grant *grant);
 	void *priv;
 };
 
-static int on_ask(struct nl_msg *msg, void *arg)
+static int on_grant(struct nl_msg *msg, void *arg)
 {
 	struct server *s = arg;
 	struct nlmsghdr *h = nlmsg_hdr(msg);
 	struct genlmsghdr *g = nlmsg_data(h);
 	struct nlattr *tb[MESHTGT_A_MAX + 1];
-	struct mesh_ask ask = { 0 };
+	struct meshtgt_grant grant = { 0 };
 
 	if (h->nlmsg_type != s->m->family[MESH_TGT] ||
 	    genlmsg_parse(h, 0, tb, MESHTGT_A_MAX, NULL) < 0)
 		return NL_OK;
 	if (g->cmd != MESHTGT_CMD_GRANT)
 		return NL_OK;
-	ask.request = get_u64(tb[MESHTGT_A_REQUEST]);
-	get_uuid(tb[MESHTGT_A_HOST_UUID], &ask.host);
-	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &ask.drive);
-	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &ask.extent);
-	ask.generation = get_u64(tb[MESHTGT_A_GENERATION]);
-	ask.access = get_u32(tb[MESHTGT_A_ACCESS]);
-	s->fn(s->priv, &ask);
+	grant.request = get_u64(tb[MESHTGT_A_REQUEST]);
+	get_uuid(tb[MESHTGT_A_HOST_UUID], &grant.host);
+	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &grant.drive);
+	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &grant.extent);
+	grant.generation = get_u64(tb[MESHTGT_A_GENERATION]);
+	grant.access = get_u32(tb[MESHTGT_A_ACCESS]);
+	s->fn(s->priv, &grant);
 	return NL_OK;
 }
 
@@ -56,7 +56,8 @@ static int on_refused(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 	return NL_SKIP;
 }
 
-int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask *ask), void *priv)
+int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *grant),
+		  void *priv)
 {
 	struct server s = { m, fn, priv };
 	struct pollfd fds[2] = { { .events = POLLIN }, { .fd = stop, .events = POLLIN } };
@@ -75,7 +76,7 @@ int mesh_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh_ask 
 	if (!cb)
 		return -ENOMEM;
 	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
-	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_ask, &s);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_grant, &s);
 	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
 	nl_socket_set_nonblocking(m->sock);
 	fds[0].fd = nl_socket_get_fd(m->sock);
@@ -106,7 +107,7 @@ static int send_reply(struct mesh *m, struct nl_msg *msg)
 	return err < 0 ? -EIO : 0;
 }
 
-int mesh_grant_reply(struct mesh *m, u64 request, int err)
+int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	struct nl_msg *msg;
 	int e;

@@ -6,8 +6,8 @@
 
 #include "userspace/libmesh/genl.h"
 
-int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
-			  size_t nr_keys)
+int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			 size_t nr_keys)
 {
 	struct nl_msg *msg;
 	int err;
@@ -20,7 +20,7 @@ int mesh_tgt_identity_set(struct mesh *m, const struct muuid *host, const struct
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port)
+int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
 {
 	struct nl_msg *msg;
 	int err;
@@ -34,13 +34,13 @@ int mesh_tgt_listen(struct mesh *m, const char *addr, u16 port)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-static void put_extents(struct nl_msg *msg, const struct mesh_drive *d)
+static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 {
 	struct nlattr *table = NULL, *nest;
 	u32 i;
 
 	for (i = 0; i < d->nr_extents; i++) {
-		const struct mesh_extent *e = &d->extents[i];
+		const struct meshtgt_extent *e = &d->extents[i];
 
 		table = table_piece(msg, table, MESHTGT_A_EXTENTS, i);
 		nest = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENT);
@@ -59,7 +59,7 @@ static void put_extents(struct nl_msg *msg, const struct mesh_drive *d)
 	nla_nest_end_keep_empty(msg, table);
 }
 
-int mesh_drive_add(struct mesh *m, const struct mesh_drive *d)
+int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
 {
 	struct nl_msg *msg;
 	int err;
@@ -73,7 +73,7 @@ int mesh_drive_add(struct mesh *m, const struct mesh_drive *d)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	struct nl_msg *msg;
 	int err;
@@ -87,7 +87,7 @@ int mesh_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-int mesh_extents_set(struct mesh *m, const struct mesh_drive *d)
+int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 {
 	struct nl_msg *msg;
 	int err;
@@ -105,7 +105,7 @@ struct list {
 	size_t n;
 };
 
-static int parse_extents(struct nlmsghdr *h, struct mesh_drive *d)
+static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 {
 	struct nlattr *tb[MESHTGT_X_MAX + 1], *a, *nest;
 	size_t n = d->nr_extents;
@@ -115,7 +115,7 @@ static int parse_extents(struct nlmsghdr *h, struct mesh_drive *d)
 		if (nla_type(a) != MESHTGT_A_EXTENTS)
 			continue;
 		nla_for_each_nested(nest, a, rest) {
-			struct mesh_extent *e;
+			struct meshtgt_extent *e;
 
 			if (nla_parse_nested(tb, MESHTGT_X_MAX, nest, NULL))
 				continue;
@@ -138,7 +138,7 @@ static int parse_extents(struct nlmsghdr *h, struct mesh_drive *d)
 static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_drive *d = l->n ? (struct mesh_drive *)l->array + l->n - 1 : NULL;
+	struct meshtgt_drive *d = l->n ? (struct meshtgt_drive *)l->array + l->n - 1 : NULL;
 	struct muuid uuid;
 
 	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &uuid);
@@ -156,7 +156,7 @@ static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	return parse_extents(h, d);
 }
 
-void mesh_drives_free(struct mesh_drive *d, size_t n)
+void meshtgt_drives_free(struct meshtgt_drive *d, size_t n)
 {
 	size_t i;
 
@@ -165,7 +165,7 @@ void mesh_drives_free(struct mesh_drive *d, size_t n)
 	free(d);
 }
 
-int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
 	struct list l = { NULL, 0 };
 	struct nl_msg *msg;
@@ -178,7 +178,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 		return err;
 	err = mesh_call(m, MESH_TGT, msg, on_drive, &l);
 	if (err) {
-		mesh_drives_free(l.array, l.n);
+		meshtgt_drives_free(l.array, l.n);
 		return err;
 	}
 	*out = l.array;
@@ -189,7 +189,7 @@ int mesh_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
 	struct list *l = arg;
-	struct mesh_session *s = mesh_grow(&l->array, &l->n, sizeof(*s));
+	struct meshtgt_session *s = mesh_grow(&l->array, &l->n, sizeof(*s));
 
 	(void)h;
 	if (!s)
@@ -204,7 +204,7 @@ static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	return 0;
 }
 
-int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n)
+int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n)
 {
 	struct list l = { NULL, 0 };
 	struct nl_msg *msg;
@@ -225,7 +225,7 @@ int mesh_sessions(struct mesh *m, struct mesh_session **out, size_t *n)
 	return 0;
 }
 
-int mesh_session_del(struct mesh *m, u32 id)
+int meshtgt_session_del(struct mesh *m, u32 id)
 {
 	struct nl_msg *msg;
 	int err;

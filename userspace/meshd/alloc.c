@@ -14,14 +14,14 @@
 struct grant_job {
 	struct tjob job;
 	struct mesh *m;
-	struct mesh_ask ask;
+	struct meshtgt_grant ask;
 };
 
 /*
  * Only the version whose record is on the drive is opened: no host invents
  * one, and a client that knows an older one has missed something.
  */
-static int grant_allowed(const struct label_extent *e, const struct mesh_ask *q)
+static int grant_allowed(const struct label_extent *e, const struct meshtgt_grant *q)
 {
 	if (!e)
 		return -ENOENT;
@@ -30,7 +30,7 @@ static int grant_allowed(const struct label_extent *e, const struct mesh_ask *q)
 	return !e->version || q->generation != e->version ? -ESTALE : 0;
 }
 
-static int grant_note(struct tdrive *d, const struct mesh_ask *q)
+static int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
 {
 	struct label_extent *e = label_find(d->label, &q->extent);
 	int err = grant_allowed(e, q);
@@ -59,16 +59,16 @@ static void grant_fn(struct tdrive *d, struct tjob *j, int err)
 
 	if (!err)
 		err = grant_note(d, &g->ask);
-	mesh_grant_reply(g->m, g->ask.request, err);
+	meshtgt_grant_reply(g->m, g->ask.request, err);
 	free(g);
 }
 
-void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask)
+void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *ask)
 {
 	struct grant_job *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		mesh_grant_reply(m, ask->request, -ENOMEM);
+		meshtgt_grant_reply(m, ask->request, -ENOMEM);
 		return;
 	}
 	g->job.fn = grant_fn;
@@ -175,12 +175,12 @@ static void alloc_fn(struct tdrive *d, struct ask *a)
  */
 static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muuid *extent)
 {
-	struct mesh_drive *all;
+	struct meshtgt_drive *all;
 	int opens = -1, err;
 	size_t i, n;
 	u32 k;
 
-	err = m ? mesh_drives(m, &all, &n) : -ENOMEM;
+	err = m ? meshtgt_drives(m, &all, &n) : -ENOMEM;
 	if (err)
 		return err == -ENOENT ? -1 : -2;
 	for (i = 0; i < n; i++) {
@@ -191,7 +191,7 @@ static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muu
 			if (muuid_equal(&all[i].extents[k].uuid, extent))
 				opens = all[i].extents[k].opens;
 	}
-	mesh_drives_free(all, n);
+	meshtgt_drives_free(all, n);
 	return opens;
 }
 
@@ -200,7 +200,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 {
 	struct label *l = tdrive_edit(d);
 	struct label_extent *e = l ? label_find(l, extent) : NULL;
-	struct mesh_drive table = { 0 };
+	struct meshtgt_drive table = { 0 };
 	struct mesh *m;
 	int err;
 
@@ -212,7 +212,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	m = mesh_open();
 	err = m ? tdrive_table(d, l, &table) : -ENOMEM;
 	if (!err)
-		err = mesh_extents_set(m, &table);
+		err = meshtgt_extents_set(m, &table);
 	/* Without the module, or the drive in it, no host has it open either. */
 	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) == -1)
 		err = 0;

@@ -161,12 +161,12 @@ int cmd_volume_attach(struct req *r)
 
 int volume_detached(const struct muuid *volume, char *why)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	int err = kernel_volume(volume, &k);
 	bool going = !err && !strcmp(k.state, "removing");
 
 	if (!err)
-		mesh_volume_free(&k);
+		meshblk_volume_free(&k);
 	if (err == -ENOENT || going)
 		return 0;
 	snprintf(why, REASON, err ? "the kernel does not say whether it is attached here" :
@@ -259,7 +259,7 @@ static int detach(struct req *r, struct store_volume *v, struct layout *l)
 	m = mesh_open();
 	v->attached = false;
 	lost = m ? store_volume_flags(v) : 0;
-	err = m ? mesh_volume_del(m, &v->uuid, arg_bool(r, "force")) : -ENOMEM;
+	err = m ? meshblk_volume_del(m, &v->uuid, arg_bool(r, "force")) : -ENOMEM;
 	if (err == -ENOENT && !was)
 		req_note(r, "volume %s was not attached", v->name);
 	if (err == -EBUSY) {

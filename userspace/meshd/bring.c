@@ -364,7 +364,7 @@ static int to_kernel(struct way *w)
 {
 	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took };
 	const struct store_host *h;
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	bool there = !kernel_volume(&w->v->uuid, &k);
 	int err;
 
@@ -372,7 +372,7 @@ static int to_kernel(struct way *w)
 	if (there) {
 		/* preempt does not reach members that the kernel has already. */
 		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
-		mesh_volume_free(&k);
+		meshblk_volume_free(&k);
 	}
 	err = adopt(w);
 	if (err)

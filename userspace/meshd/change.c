@@ -76,7 +76,7 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 {
 	struct kernel_set set = { .g = g };
 	const struct found *f;
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	char why[REASON];
 	bool ahead = false, runs;
 	u32 i;
@@ -93,7 +93,7 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
 		return;
 	runs = k.version == l->version && strcmp(k.state, "removing");
-	mesh_volume_free(&k);
+	meshblk_volume_free(&k);
 	if (runs && kernel_set(v, l, &set, why))
 		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);
 }

@@ -33,7 +33,7 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 		return err;
 	}
 	m = mesh_open();
-	err = m ? mesh_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
+	err = m ? meshblk_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 	if (err)
 		snprintf(why, REASON, "host %s: %.150s", h->addr, m ? mesh_why(m) : "no memory");
 	mesh_close(m);
@@ -45,14 +45,14 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
  * was not seen is at the layout's, or will be refused.
  */
 static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o,
-		       struct mesh_member *out, char *why)
+		       struct meshblk_member *out, char *why)
 {
 	const struct layout_member *mb = &l->member[i];
 	const struct found *f = o->g ? gather_find(o->g, &mb->extent) : NULL;
 	struct store_host h;
 	int err;
 
-	*out = (struct mesh_member) {
+	*out = (struct meshblk_member) {
 		.kind = MESHBLK_KIND_RDDA, .extent = mb->extent, .drive = mb->drive,
 		.generation = f ? f->e.version : l->version, .preempt = o->preempt,
 		.size = mb->size,
@@ -68,12 +68,12 @@ static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o
 	return err;
 }
 
-static int fill_segment(const struct layout *l, u32 i, struct mesh_segment *out)
+static int fill_segment(const struct layout *l, u32 i, struct meshblk_segment *out)
 {
 	const struct layout_segment *s = &l->segment[i];
 	u32 k;
 
-	*out = (struct mesh_segment) {
+	*out = (struct meshblk_segment) {
 		.start = s->start, .length = s->length, .level = s->level,
 		.strip = s->strip ? s->strip : LAYOUT_NO_STRIP, .data = s->data,
 		.parity = s->parity, .groups = s->groups, .nr_places = s->refs,
@@ -90,12 +90,12 @@ static int fill_segment(const struct layout *l, u32 i, struct mesh_segment *out)
 }
 
 static int build(const struct store_volume *v, const struct layout *l, const struct kernel_set *o,
-		 struct mesh_volume *out, char *why)
+		 struct meshblk_volume *out, char *why)
 {
 	int err = 0;
 	u32 i;
 
-	*out = (struct mesh_volume) {
+	*out = (struct meshblk_volume) {
 		.uuid = l->volume, .version = l->version, .size = l->size, .lba = l->lba,
 		.readonly = v->readonly, .io_timeout_ms = v->io_timeout_ms,
 		.nr_members = l->members, .nr_segments = l->segments,
@@ -112,14 +112,14 @@ static int build(const struct store_volume *v, const struct layout *l, const str
 	if (err == -ENOMEM)
 		snprintf(why, REASON, "out of memory");
 	if (err)
-		mesh_volume_free(out);
+		meshblk_volume_free(out);
 	return err;
 }
 
-int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
+int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
 	struct mesh *m = mesh_open();
-	int err = m ? mesh_volume_get(m, uuid, out) : -ENOMEM;
+	int err = m ? meshblk_volume_get(m, uuid, out) : -ENOMEM;
 
 	mesh_close(m);
 	return err;
@@ -127,45 +127,45 @@ int kernel_volume(const struct muuid *uuid, struct mesh_volume *out)
 
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
 {
-	struct mesh_volume v;
+	struct meshblk_volume v;
 
 	out[0] = 0;
 	if (kernel_volume(uuid, &v))
 		return;
 	if (v.disk[0] && strcmp(v.state, "opening"))
 		snprintf(out, size, "/dev/%s", v.disk);
-	mesh_volume_free(&v);
+	meshblk_volume_free(&v);
 }
 
 bool kernel_active(const struct muuid *uuid, u64 *version)
 {
-	struct mesh_volume v;
+	struct meshblk_volume v;
 	bool active;
 
 	if (kernel_volume(uuid, &v))
 		return false;
 	active = !strcmp(v.state, "active");
 	*version = v.version;
-	mesh_volume_free(&v);
+	meshblk_volume_free(&v);
 	return active;
 }
 
 /* What was set in sysfs applies to the next attach, too. */
 void kernel_keep(struct store_volume *v)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 
 	if (kernel_volume(&v->uuid, &k))
 		return;
 	if (k.io_timeout_ms)
 		v->io_timeout_ms = k.io_timeout_ms;
-	mesh_volume_free(&k);
+	meshblk_volume_free(&k);
 }
 
 int kernel_del(const struct muuid *uuid, bool force)
 {
 	struct mesh *m = mesh_open();
-	int err = m ? mesh_volume_del(m, uuid, force) : -ENOMEM;
+	int err = m ? meshblk_volume_del(m, uuid, force) : -ENOMEM;
 
 	mesh_close(m);
 	return err;
@@ -174,25 +174,25 @@ int kernel_del(const struct muuid *uuid, bool force)
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_volume mv;
+	struct meshblk_volume mv;
 	int err;
 
 	kernel_keep(v);
 	snprintf(why, REASON, "out of memory");
 	err = m ? build(v, l, o, &mv, why) : -ENOMEM;
 	if (!err) {
-		err = mesh_volume_set(m, &mv);
+		err = meshblk_volume_set(m, &mv);
 		if (err)
 			snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
 		else
 			crash_point(CRASH_KERNEL);
-		mesh_volume_free(&mv);
+		meshblk_volume_free(&mv);
 	}
 	mesh_close(m);
 	return err;
 }
 
-static const char *member_words(const struct mesh_member *m)
+static const char *member_words(const struct meshblk_member *m)
 {
 	switch (m->error) {
 	case -EBUSY:
@@ -205,7 +205,7 @@ static const char *member_words(const struct mesh_member *m)
 }
 
 /* The first member that cannot come up. The kernel opens all or none, so query each. */
-static void members_why(const struct mesh_volume *v, char *why)
+static void members_why(const struct meshblk_volume *v, char *why)
 {
 	char drive[MUUID_TEXT], asked[REASON];
 	struct mgmt_extent e;
@@ -219,7 +219,7 @@ static void members_why(const struct mesh_volume *v, char *why)
 	if (store_hosts(&hosts, &n))
 		return;
 	for (i = 0; i < v->nr_members && !v->reason[0]; i++) {
-		const struct mesh_member *m = &v->members[i];
+		const struct meshblk_member *m = &v->members[i];
 
 		for (k = 0; k < n && hosts[k].id != m->target_id; k++)
 			;
@@ -240,7 +240,7 @@ static void members_why(const struct mesh_volume *v, char *why)
 }
 
 /* A refusal explains more than a timeout. */
-static int member_error(const struct mesh_volume *v, int err)
+static int member_error(const struct meshblk_volume *v, int err)
 {
 	u32 i;
 
@@ -253,7 +253,7 @@ static int member_error(const struct mesh_volume *v, int err)
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
-	struct mesh_volume v;
+	struct meshblk_volume v;
 	char path[48];
 	bool over;
 	int err;
@@ -273,7 +273,7 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 			members_why(&v, why);
 			err = member_error(&v, err);
 		}
-		mesh_volume_free(&v);
+		meshblk_volume_free(&v);
 		if (over)
 			return err;
 		sleep_ms(50);

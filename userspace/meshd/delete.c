@@ -309,13 +309,13 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 /* The volume in this kernel, but for one that is being removed. */
 static bool in_kernel(const struct store_volume *v)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	bool there = !kernel_volume(&v->uuid, &k);
 
 	if (!there)
 		return false;
 	there = strcmp(k.state, "removing");
-	mesh_volume_free(&k);
+	meshblk_volume_free(&k);
 	return there;
 }
 
@@ -401,7 +401,7 @@ static int dry_run(struct req *r, const struct store_volume *v, const struct lay
 static int let_go(struct req *r, const struct store_volume *v)
 {
 	struct mesh *m = mesh_open();
-	int err = m ? mesh_volume_del(m, &v->uuid, false) : -ENOMEM;
+	int err = m ? meshblk_volume_del(m, &v->uuid, false) : -ENOMEM;
 
 	if (err == -EBUSY)
 		in_use(r, v);

@@ -182,7 +182,7 @@ int tdrive_settled(struct tdrive *d);
 int tdrive_held(struct tdrive *d, const struct label_extent *e);
 
 /* What the kernel is given of a label's table; free(out->extents). */
-int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out);
+int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_drive *out);
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
 

@@ -7,7 +7,7 @@
 
 #include "userspace/meshd/drive.h"
 
-int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_drive *out)
+int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_drive *out)
 {
 	u32 i;
 
@@ -21,7 +21,7 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct mesh_driv
 	for (i = 0; i < l->extents; i++) {
 		const struct label_extent *e = &l->extent[i];
 
-		out->extents[i] = (struct mesh_extent) {
+		out->extents[i] = (struct meshtgt_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
 			.holder = e->holder, .generation = e->version,
 			/* What is open stays so; no host gets more of what another one serves. */
@@ -37,9 +37,9 @@ enum kernel_view { KERNEL_HAS_NOT, KERNEL_HAS, KERNEL_GONE, KERNEL_OTHER, KERNEL
 static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char *path, size_t size)
 {
 	enum kernel_view view = KERNEL_HAS_NOT;
-	struct mesh_drive *all;
+	struct meshtgt_drive *all;
 	size_t i, n;
-	int err = mesh_drives(m, &all, &n);
+	int err = meshtgt_drives(m, &all, &n);
 
 	if (err)
 		return err == -ENOENT ? view : KERNEL_SILENT;
@@ -50,7 +50,7 @@ static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char 
 		       strcmp(all[i].path, d->path) ? KERNEL_OTHER : KERNEL_HAS;
 		snprintf(path, size, "%s", all[i].path);
 	}
-	mesh_drives_free(all, n);
+	meshtgt_drives_free(all, n);
 	return view;
 }
 
@@ -73,31 +73,31 @@ bool tdrive_elsewhere(struct tdrive *d)
 	return other;
 }
 
-static int push_table(struct mesh *m, struct tdrive *d, const struct mesh_drive *table)
+static int push_table(struct mesh *m, struct tdrive *d, const struct meshtgt_drive *table)
 {
 	char path[MGMT_PATH] = "";
 
 	switch (kernel_has(m, d, path, sizeof(path))) {
 	case KERNEL_HAS:
-		return mesh_extents_set(m, table);
+		return meshtgt_extents_set(m, table);
 	case KERNEL_OTHER:
 		other_served(d, path);
 		return -EEXIST;
 	case KERNEL_GONE:
 		/* What the kernel has is the drive before it went away. */
-		mesh_drive_del(m, &d->uuid, true);
+		meshtgt_drive_del(m, &d->uuid, true);
 		break;
 	case KERNEL_HAS_NOT:
 	case KERNEL_SILENT:
 		break;
 	}
-	return mesh_drive_add(m, table);
+	return meshtgt_drive_add(m, table);
 }
 
 int tdrive_push(struct tdrive *d)
 {
 	struct mesh *m;
-	struct mesh_drive table;
+	struct meshtgt_drive table;
 	bool again;
 	int err;
 
@@ -163,7 +163,7 @@ int tdrive_unserve(struct tdrive *d, bool force)
 	switch (m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_SILENT) {
 	case KERNEL_HAS:
 	case KERNEL_GONE:
-		err = mesh_drive_del(m, &d->uuid, force);
+		err = meshtgt_drive_del(m, &d->uuid, force);
 		break;
 	case KERNEL_SILENT:
 		err = -EIO;

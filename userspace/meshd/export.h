@@ -119,8 +119,8 @@ const char *export_twin_why(const char *path, char *why, size_t size);
 
 /* left.c: what the kernel serves from a meshd before this one, and no struct tdrive has. */
 
-/* All of it, also what it calls gone, for mesh_drives_free(). */
-int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n);
+/* All of it, also what it calls gone, for meshtgt_drives_free(). */
+int left_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
 /* What it serves of that goes into a list of drives, or is marked there. */
 int left_list(json_t *list);
 /* drive unexport of one of them, with export_lock. */

@@ -41,7 +41,7 @@ static int parse_addr(const char *text, struct store_host *h)
 	return inet_pton(AF_INET, bare, raw) == 1 || inet_pton(AF_INET6, bare, raw) == 1 ? 0 : -EINVAL;
 }
 
-static json_t *host_json(const struct store_host *h, const struct mesh_target *t)
+static json_t *host_json(const struct store_host *h, const struct meshblk_target *t)
 {
 	json_t *j = json_object();
 
@@ -68,9 +68,9 @@ static json_t *host_json(const struct store_host *h, const struct mesh_target *t
 static int add_other_address(struct req *r, const struct store_host *h, struct mesh *m)
 {
 	struct store_host other;
-	struct mesh_target t;
+	struct meshblk_target t;
 
-	if (mesh_target_get(m, h->id, &t) || muuid_null(&t.host) ||
+	if (meshblk_target_get(m, h->id, &t) || muuid_null(&t.host) ||
 	    store_host_by_uuid(&t.host, &other) || other.id == h->id)
 		return 0;
 	req_fail(r, "%s is host %s, known at %s already: one address a host", h->addr, other.name,
@@ -88,9 +88,9 @@ static int no_key(struct req *r, const struct store_host *h)
 static int add(struct req *r, struct store_host *h)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_target t;
+	struct meshblk_target t;
 	char why[REASON];
-	int err = m ? mesh_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
+	int err = m ? meshblk_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 
 	if (err) {
 		req_fail(r, "host %s cannot be added: %s", h->addr, m ? mesh_why(m) : "no memory");
@@ -105,7 +105,7 @@ static int add(struct req *r, struct store_host *h)
 		else
 			err = add_other_address(r, h, m);
 		/* Its session shows its UUID; our own meshd needs no way to itself. */
-		if (!err && !mesh_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
+		if (!err && !meshblk_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
 			h->uuid = t.host;
 		if (!err)
 			err = peer_greet(h, why);
@@ -122,7 +122,7 @@ static int add(struct req *r, struct store_host *h)
 static int from_kernel(struct req *r, const struct store_host *h)
 {
 	struct mesh *m = mesh_open();
-	int err = m ? mesh_target_del(m, h->id) : -ENOMEM;
+	int err = m ? meshblk_target_del(m, h->id) : -ENOMEM;
 
 	if (r && err && err != -ENOENT)
 		req_fail(r, "host %s: %s; detach the volumes that use it first", h->name,
@@ -207,7 +207,7 @@ static int add_new(struct req *r, struct store_host *h)
 int cmd_host_add(struct req *r)
 {
 	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
-	struct mesh_target t = { .state = "connecting" };
+	struct meshblk_target t = { .state = "connecting" };
 	struct store_host h = { 0 }, other;
 	struct mesh *m;
 	int err;
@@ -234,7 +234,7 @@ int cmd_host_add(struct req *r)
 		return -1;
 	m = mesh_open();
 	if (m)
-		mesh_target_get(m, h.id, &t);
+		meshblk_target_get(m, h.id, &t);
 	mesh_close(m);
 	r->result = host_json(&h, &t);
 	reconcile_kick();
@@ -245,13 +245,13 @@ int cmd_host_list(struct req *r)
 {
 	json_t *list = json_array();
 	struct mesh *m = mesh_open();
-	struct mesh_target *t = NULL;
+	struct meshblk_target *t = NULL;
 	struct store_host *hosts;
 	size_t i, k, n, known = 0;
 	int err;
 
 	if (m)
-		mesh_targets(m, &t, &known);
+		meshblk_targets(m, &t, &known);
 	err = store_hosts(&hosts, &n);
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
@@ -337,11 +337,11 @@ static const char *session_advice(int error, bool link_good)
 static void check_session(json_t *list, const struct store_host *h, bool *good)
 {
 	struct store_host copy = *h;
-	struct mesh_target t;
+	struct meshblk_target t;
 	struct mesh *m = mesh_open();
 	char text[REASON], why[REASON];
 
-	if (!m || mesh_target_get(m, h->id, &t)) {
+	if (!m || meshblk_target_get(m, h->id, &t)) {
 		verdict(list, false, "session", "the kernel does not know this host: is meshblk loaded?", good);
 	} else if (strcmp(t.state, "up")) {
 		snprintf(text, sizeof(text), "not connected: %.120s%s", t.reason[0] ? t.reason : "no answer",

@@ -210,8 +210,8 @@ int identity_push(struct mesh *m)
 	nr = k.id ? (o.id ? 2 : 1) : 0;
 	/* The target first: it then knows what the client says. Without the role: not ours. */
 	if (D.listen)
-		err = mesh_tgt_identity_set(m, &D.host, keys, nr);
-	e = mesh_identity_set(m, &D.host, keys, nr);
+		err = meshtgt_identity_set(m, &D.host, keys, nr);
+	e = meshblk_identity_set(m, &D.host, keys, nr);
 	explicit_bzero(&k, sizeof(k));
 	explicit_bzero(&o, sizeof(o));
 	if (err == -ENOENT)

@@ -17,12 +17,12 @@
 #define TAKEN_MS	2000	/* that other drives, and at the start peers, wait for those that hang */
 #define RETRY_MS	1000
 
-int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
+int left_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
-	struct mesh_drive *all = NULL;
+	struct meshtgt_drive *all = NULL;
 	struct tdrive *d;
 	size_t i, count = 0, k = 0;
-	int err = m ? mesh_drives(m, &all, &count) : -ENOMEM;
+	int err = m ? meshtgt_drives(m, &all, &count) : -ENOMEM;
 
 	*out = NULL;
 	*n = 0;
@@ -42,7 +42,7 @@ int left_drives(struct mesh *m, struct mesh_drive **out, size_t *n)
 }
 
 /* The entry of a device that is listed with its reason, which stays to be found in a scan. */
-static json_t *entry_of(json_t *list, const struct mesh_drive *k)
+static json_t *entry_of(json_t *list, const struct meshtgt_drive *k)
 {
 	struct mgmt_drive m;
 	json_t *j;
@@ -56,7 +56,7 @@ static json_t *entry_of(json_t *list, const struct mesh_drive *k)
 }
 
 /* The kernel serves it no more, and waits for commands that are not back. */
-static bool is_gone(const struct mesh_drive *k)
+static bool is_gone(const struct meshtgt_drive *k)
 {
 	return !strcmp(k->state, "gone");
 }
@@ -64,7 +64,7 @@ static bool is_gone(const struct mesh_drive *k)
 int left_list(json_t *list)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *k;
+	struct meshtgt_drive *k;
 	const char *state;
 	struct mgmt_drive d;
 	size_t i, n;
@@ -86,7 +86,7 @@ int left_list(json_t *list)
 		snprintf(d.path, sizeof(d.path), "%s", k[i].path);
 		json_array_append_new(list, mgmt_drive_pack(&d));
 	}
-	mesh_drives_free(k, n);
+	meshtgt_drives_free(k, n);
 	return err;
 }
 
@@ -103,7 +103,7 @@ static unsigned int drainers;
 /* Whether it was not exported again meanwhile. */
 static bool still_gone(struct mesh *m, const struct muuid *drive)
 {
-	struct mesh_drive *k;
+	struct meshtgt_drive *k;
 	bool is = false;
 	size_t i, n;
 
@@ -111,7 +111,7 @@ static bool still_gone(struct mesh *m, const struct muuid *drive)
 		return false;
 	for (i = 0; i < n; i++)
 		is = is || (muuid_equal(&k[i].uuid, drive) && is_gone(&k[i]));
-	mesh_drives_free(k, n);
+	meshtgt_drives_free(k, n);
 	return is;
 }
 
@@ -123,10 +123,11 @@ static void *end_work(void *item)
 	int err = -ENOMEM, *out;
 
 	if (m)
-		err = e->gone && !still_gone(m, &e->drive) ? -ENOENT : mesh_drive_del(m, &e->drive, e->force);
+		err = e->gone && !still_gone(m, &e->drive) ? -ENOENT :
+		      meshtgt_drive_del(m, &e->drive, e->force);
 	while (err == -EBUSY && !stopping() && still_gone(m, &e->drive)) {
 		sleep_ms(RETRY_MS);
-		err = mesh_drive_del(m, &e->drive, true);
+		err = meshtgt_drive_del(m, &e->drive, true);
 	}
 	if (err == -ENOENT)
 		err = 0;
@@ -152,7 +153,7 @@ static void ending_drop(void *item)
 
 static const struct fan enders = { .work = end_work, .drop = ending_drop, .discard = free };
 
-static struct ending *ending_of(const struct mesh_drive *k, bool force)
+static struct ending *ending_of(const struct meshtgt_drive *k, bool force)
 {
 	struct ending *e = malloc(sizeof(*e));
 
@@ -166,7 +167,7 @@ static struct ending *ending_of(const struct mesh_drive *k, bool force)
 }
 
 /* -ETIMEDOUT: it is not done yet, and will be when its commands are back. */
-static int end_one(const struct mesh_drive *k, bool force)
+static int end_one(const struct meshtgt_drive *k, bool force)
 {
 	struct ending *e = ending_of(k, force);
 	int *done = NULL, err;
@@ -179,7 +180,7 @@ static int end_one(const struct mesh_drive *k, bool force)
 	return err;
 }
 
-static int end_verdict(struct req *r, const struct mesh_drive *k)
+static int end_verdict(struct req *r, const struct meshtgt_drive *k)
 {
 	u32 i, open = 0;
 	u64 bytes = 0;
@@ -209,7 +210,7 @@ static int end_verdict(struct req *r, const struct mesh_drive *k)
 }
 
 /* Its label says nothing, or nothing that is believed here: it is not touched. */
-static int end_it(struct req *r, const struct mesh_drive *k)
+static int end_it(struct req *r, const struct meshtgt_drive *k)
 {
 	int err = end_one(k, arg_bool(r, "preempt"));
 
@@ -230,7 +231,7 @@ static int end_it(struct req *r, const struct mesh_drive *k)
 int left_unexport(struct req *r, const char *what)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *k;
+	struct meshtgt_drive *k;
 	size_t i, n;
 	int err = left_drives(m, &k, &n);
 
@@ -246,7 +247,7 @@ int left_unexport(struct req *r, const char *what)
 		err = end_verdict(r, &k[i]);
 	if (!err && !arg_bool(r, "dry_run"))
 		err = end_it(r, &k[i]);
-	mesh_drives_free(k, n);
+	meshtgt_drives_free(k, n);
 	return err;
 }
 
@@ -255,7 +256,7 @@ int left_unexport(struct req *r, const char *what)
  * does not answer, or has no whole label, says nothing of that, nor does the name that this
  * host had before its state was lost.
  */
-static bool names_other(const struct mesh_drive *k, const struct probe *p)
+static bool names_other(const struct meshtgt_drive *k, const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_THEIRS && muuid_equal(&p->drive, &k->uuid) &&
 	       !muuid_equal(&p->owner, &k->host);
@@ -279,7 +280,7 @@ static void end_all(void **ending, size_t n)
 }
 
 /* Those that no meshd waits for any more: their entries keep the devices from other uses. */
-static void end_gone(const struct mesh_drive *k, size_t n)
+static void end_gone(const struct meshtgt_drive *k, size_t n)
 {
 	void **ending = calloc(n + 1, sizeof(*ending));
 	size_t i, ends = 0;
@@ -293,7 +294,7 @@ static void end_gone(const struct mesh_drive *k, size_t n)
 	free(ending);
 }
 
-static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t n)
+static void end_taken_over(const struct meshtgt_drive *k, struct probe **p, size_t n)
 {
 	void **ending = calloc(n + 1, sizeof(*ending));
 	char owner[MUUID_TEXT];
@@ -316,7 +317,7 @@ static void end_taken_over(const struct mesh_drive *k, struct probe **p, size_t 
 bool left_end_taken_over(void)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *k;
+	struct meshtgt_drive *k;
 	size_t i, n, served = 0;
 	bool stays = left_drives(m, &k, &n) || n;
 	struct probe **p = calloc(n + 1, sizeof(*p));
@@ -344,7 +345,7 @@ bool left_end_taken_over(void)
 	}
 	free(p);
 	free(path);
-	mesh_drives_free(k, served);
+	meshtgt_drives_free(k, served);
 	mesh_close(m);
 	return stays;
 }

@@ -14,13 +14,13 @@ struct opens *opens_get(void)
 {
 	struct opens *o = calloc(1, sizeof(*o));
 	struct mesh *m = mesh_open();
-	struct mesh_drive *all;
+	struct meshtgt_drive *all;
 	size_t i, n = 0;
 	bool fresh;
 	u32 k, *at;
 	int err;
 
-	err = o && m ? mesh_drives(m, &all, &n) : -ENOMEM;
+	err = o && m ? meshtgt_drives(m, &all, &n) : -ENOMEM;
 	/* Without the module nothing is open. */
 	if (err) {
 		mesh_close(m);
@@ -38,7 +38,7 @@ struct opens *opens_get(void)
 				*at = all[i].extents[k].opens;
 		}
 	}
-	mesh_drives_free(all, n);
+	meshtgt_drives_free(all, n);
 	mesh_close(m);
 	return o;
 }

@@ -178,7 +178,7 @@ int peer_extent(const struct store_host *h, const struct muuid *extent, struct m
 
 static int push_one(struct mesh *m, const struct store_host *h)
 {
-	int err = mesh_target_set(m, h->id, h->addr, h->port, &h->uuid);
+	int err = meshblk_target_set(m, h->id, h->addr, h->port, &h->uuid);
 
 	if (err)
 		log_warn("host %s: %s", h->name, mesh_why(m));
@@ -189,7 +189,7 @@ static int push_one(struct mesh *m, const struct store_host *h)
  * The kernel may know hosts that a lost store does not. Its number is kept: a second
  * session to the same host would end the first one, and volumes name hosts by number.
  */
-static void adopt(const struct mesh_target *t)
+static void adopt(const struct meshblk_target *t)
 {
 	struct store_host h = { .id = t->id, .uuid = t->host, .port = t->port };
 
@@ -208,7 +208,7 @@ int peer_forget(const struct store_host *h, char *why)
 	int err;
 
 	pthread_mutex_lock(&both);
-	err = m ? mesh_target_del(m, h->id) : -ENOMEM;
+	err = m ? meshblk_target_del(m, h->id) : -ENOMEM;
 	if (err && err != -ENOENT)
 		snprintf(why, REASON, "host %s: %.150s", h->name, m ? mesh_why(m) : "no memory");
 	else
@@ -243,7 +243,7 @@ void peers_adding(bool begin)
  * One that was added without waiting shows its UUID by its session. A host has one
  * session with another: that of a second address and the first end each other for ever.
  */
-static void learn(const struct mesh_target *t, size_t known, struct store_host *all, size_t n)
+static void learn(const struct meshblk_target *t, size_t known, struct store_host *all, size_t n)
 {
 	const struct store_host *other;
 	char why[REASON];
@@ -268,12 +268,12 @@ static void learn(const struct mesh_target *t, size_t known, struct store_host *
 int peers_push(struct mesh *m)
 {
 	struct store_host *hosts;
-	struct mesh_target *t;
+	struct meshblk_target *t;
 	size_t i, k, n, known;
 	int err;
 
 	pthread_mutex_lock(&both);
-	err = mesh_targets(m, &t, &known);
+	err = meshblk_targets(m, &t, &known);
 	if (err) {
 		pthread_mutex_unlock(&both);
 		return err;
@@ -325,12 +325,12 @@ int peers_repush(void)
 int peer_wait_up(const struct store_host *h, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
-	struct mesh_target t = { 0 };
+	struct meshblk_target t = { 0 };
 	struct mesh *m = mesh_open();
 	int err = m ? 0 : -ENOMEM;
 
 	while (!err) {
-		err = mesh_target_get(m, h->id, &t);
+		err = meshblk_target_get(m, h->id, &t);
 		if (err) {
 			snprintf(why, REASON, "%s", mesh_why(m));
 			break;

@@ -379,16 +379,16 @@ static void describe(struct probe *p, int fd)
 static bool exported_by_kernel(const struct probe *p, struct muuid *as)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *all;
+	struct meshtgt_drive *all;
 	bool exported = false;
 	size_t i, n;
 
-	if (m && !mesh_drives(m, &all, &n)) {
+	if (m && !meshtgt_drives(m, &all, &n)) {
 		for (i = 0; i < n && !exported; i++) {
 			exported = !strcmp(all[i].path, p->path);
 			*as = all[i].uuid;
 		}
-		mesh_drives_free(all, n);
+		meshtgt_drives_free(all, n);
 	}
 	mesh_close(m);
 	return exported;

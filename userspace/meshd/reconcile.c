@@ -138,7 +138,7 @@ static void work_on(const struct muuid *volume, u64 kernel)
 	busy_drop(volume);
 }
 
-static u64 in_kernel(const struct mesh_volume *k, size_t n, const struct muuid *uuid)
+static u64 in_kernel(const struct meshblk_volume *k, size_t n, const struct muuid *uuid)
 {
 	size_t i;
 
@@ -195,12 +195,12 @@ static void settle_volumes(struct mesh *m)
 {
 	struct store_intent *in;
 	struct store_volume *v;
-	struct mesh_volume *k;
+	struct meshblk_volume *k;
 	size_t i, n, nk, ni;
 	u64 kernel;
 	int err;
 
-	if (mesh_volumes(m, &k, &nk))
+	if (meshblk_volumes(m, &k, &nk))
 		return;
 	err = store_volumes(&v, &n);
 	if (err)
@@ -218,7 +218,7 @@ static void settle_volumes(struct mesh *m)
 out_volumes:
 	free(v);
 out_kernel:
-	mesh_volumes_free(k, nk);
+	meshblk_volumes_free(k, nk);
 }
 
 static void look(void)

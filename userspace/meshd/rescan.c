@@ -137,7 +137,7 @@ static bool may_be_taken(const struct probe *p)
 	       !(p->label->flags & LABEL_F_UNEXPORTED) && !unexported_noted(&p->label->drive);
 }
 
-static bool kernel_serves(const struct mesh_drive *k, size_t n, const struct probe *p)
+static bool kernel_serves(const struct meshtgt_drive *k, size_t n, const struct probe *p)
 {
 	size_t i;
 
@@ -221,7 +221,7 @@ static void refuse_others(struct finds *f, struct probe **p, size_t n, int pick,
 }
 
 /* All the devices that carry the label of one drive. */
-static void decide(struct finds *f, struct probe **p, size_t n, const struct mesh_drive *k,
+static void decide(struct finds *f, struct probe **p, size_t n, const struct meshtgt_drive *k,
 		   size_t drives)
 {
 	struct tdrive *d = tdrive_find(&p[0]->drive);
@@ -278,11 +278,11 @@ static int by_drive(const void *a, const void *b)
 static void decide_all(struct probe **p, size_t n)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_drive *k = NULL;
+	struct meshtgt_drive *k = NULL;
 	struct finds f = { NULL, 0 };
 	size_t i, j, drives = 0;
 
-	if (m && mesh_drives(m, &k, &drives))
+	if (m && meshtgt_drives(m, &k, &drives))
 		drives = 0;
 	clear_twins();
 	qsort(p, n, sizeof(*p), by_drive);
@@ -293,7 +293,7 @@ static void decide_all(struct probe **p, size_t n)
 	}
 	finds_use(&f);
 	if (drives)
-		mesh_drives_free(k, drives);
+		meshtgt_drives_free(k, drives);
 	mesh_close(m);
 }
 

@@ -68,14 +68,14 @@ int roles_need(struct req *r)
 bool roles_in_use(void)
 {
 	struct mesh *m = mesh_open();
-	struct mesh_volume *v;
-	struct mesh_drive *d;
+	struct meshblk_volume *v;
+	struct meshtgt_drive *d;
 	size_t n = 0, k = 0;
 
-	if (m && !mesh_volumes(m, &v, &n))
-		mesh_volumes_free(v, n);
-	if (m && !mesh_drives(m, &d, &k))
-		mesh_drives_free(d, k);
+	if (m && !meshblk_volumes(m, &v, &n))
+		meshblk_volumes_free(v, n);
+	if (m && !meshtgt_drives(m, &d, &k))
+		meshtgt_drives_free(d, k);
 	mesh_close(m);
 	return n || k;
 }

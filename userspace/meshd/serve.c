@@ -238,7 +238,7 @@ int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
 	return *rsp ? 0 : -ENOMEM;
 }
 
-static void on_ask(void *priv, struct mesh_ask *q)
+static void on_ask(void *priv, struct meshtgt_grant *q)
 {
 	struct tdrive *d;
 
@@ -246,7 +246,7 @@ static void on_ask(void *priv, struct mesh_ask *q)
 	if (d)
 		grant_submit(d, priv, q);
 	else
-		mesh_grant_reply(priv, q->request, -ENODEV);
+		meshtgt_grant_reply(priv, q->request, -ENODEV);
 	tdrive_put(d);
 }
 
@@ -260,7 +260,7 @@ static int served_family;
 static void *serve_thread(void *arg)
 {
 	struct mesh *m = arg;
-	int err = mesh_serve(m, D.stop, on_ask, m);
+	int err = meshtgt_serve(m, D.stop, on_ask, m);
 
 	if (err) {
 		log_error("cannot answer the kernel: %s", mesh_why(m));
@@ -286,7 +286,7 @@ static int serve_again(struct mesh *m)
 
 static void listen_again(struct mesh *m)
 {
-	int err = mesh_tgt_listen(m, D.listen, D.port);
+	int err = meshtgt_listen(m, D.listen, D.port);
 
 	if (err && err != -EALREADY && err != -EEXIST)
 		log_error("cannot listen on %s port %u: %s", D.listen, D.port, mesh_why(m));

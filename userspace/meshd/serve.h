@@ -42,7 +42,7 @@ bool record_there(struct tdrive *d, const struct label_extent *e);
 
 /* alloc.c: jobs on the drive's thread */
 void ask_submit(struct tdrive *d, struct ask *a);	/* ALLOC, FREE, RELEASE, RECORD_PUT */
-void grant_submit(struct tdrive *d, struct mesh *m, const struct mesh_ask *ask);
+void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *ask);
 /* Whether @b is what the label says; else words. */
 bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 		    char why[MGMT_REASON]);

@@ -79,8 +79,8 @@ static json_t *stats_json(const struct mesh_stats *s)
 }
 
 /* What the kernel knows of a member; NULL: nothing. */
-static const struct mesh_member *kernel_member(const struct mesh_volume *k,
-					       const struct layout_member *m)
+static const struct meshblk_member *kernel_member(const struct meshblk_volume *k,
+						  const struct layout_member *m)
 {
 	u32 n;
 
@@ -90,10 +90,10 @@ static const struct mesh_member *kernel_member(const struct mesh_volume *k,
 	return NULL;
 }
 
-static json_t *member_json(const struct layout *l, u32 i, const struct mesh_volume *k)
+static json_t *member_json(const struct layout *l, u32 i, const struct meshblk_volume *k)
 {
 	const struct layout_member *m = &l->member[i];
-	const struct mesh_member *km = kernel_member(k, m);
+	const struct meshblk_member *km = kernel_member(k, m);
 	json_t *j = json_object();
 	struct store_host h;
 
@@ -118,14 +118,15 @@ static void set_layout(json_t *j, const struct layout *l)
 }
 
 /* What of it is not up, in words: the first member that is not. */
-static bool member_why(const struct layout *l, const struct mesh_volume *k, char *why, size_t size)
+static bool member_why(const struct layout *l, const struct meshblk_volume *k, char *why,
+		       size_t size)
 {
 	struct store_host h;
 	u32 i;
 
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
-		const struct mesh_member *km = kernel_member(k, m);
+		const struct meshblk_member *km = kernel_member(k, m);
 		const char *state = km ? km->state : "up";
 
 		if (!strcmp(state, "up"))
@@ -141,7 +142,7 @@ static bool member_why(const struct layout *l, const struct mesh_volume *k, char
 	return false;
 }
 
-static const char *volume_state(const struct store_volume *v, const struct mesh_volume *k)
+static const char *volume_state(const struct store_volume *v, const struct meshblk_volume *k)
 {
 	if (v->state == STORE_DELETING)
 		return "deleting";
@@ -152,7 +153,7 @@ static const char *volume_state(const struct store_volume *v, const struct mesh_
 
 json_t *volume_json(const struct store_volume *v, const struct layout *l)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	json_t *j = json_object();
 	bool there = !kernel_volume(&v->uuid, &k);
 	char device[48], why[REASON];
@@ -184,7 +185,7 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	else if (v->note[0])
 		jset_str(j, "reason", v->note);
 	if (there)
-		mesh_volume_free(&k);
+		meshblk_volume_free(&k);
 	return j;
 }
 
@@ -226,7 +227,7 @@ int cmd_volume_list(struct req *r)
 static void show(struct req *r, const struct store_volume *v, const struct layout *l)
 {
 	json_t *segments = json_array(), *members = json_array();
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	bool there = !kernel_volume(&v->uuid, &k);
 	u32 i;
 
@@ -238,7 +239,7 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 	json_object_set_new(r->result, "segments", segments);
 	json_object_set_new(r->result, "members", members);
 	if (there)
-		mesh_volume_free(&k);
+		meshblk_volume_free(&k);
 }
 
 int cmd_volume_show(struct req *r)
@@ -266,13 +267,13 @@ static void add_stats(struct mesh_stats *sum, const struct mesh_stats *s)
 
 static json_t *stat_volumes(struct mesh *m)
 {
-	struct mesh_volume *v;
+	struct meshblk_volume *v;
 	json_t *list = json_array(), *j;
 	char device[48];
 	size_t i, n;
 	u32 k;
 
-	if (mesh_volumes(m, &v, &n))
+	if (meshblk_volumes(m, &v, &n))
 		return list;
 	for (i = 0; i < n; i++) {
 		struct mesh_stats sum = { 0 };
@@ -287,17 +288,17 @@ static json_t *stat_volumes(struct mesh *m)
 		json_object_set_new(j, "stats", stats_json(&sum));
 		json_array_append_new(list, j);
 	}
-	mesh_volumes_free(v, n);
+	meshblk_volumes_free(v, n);
 	return list;
 }
 
 static json_t *stat_targets(struct mesh *m)
 {
 	json_t *list = json_array(), *j;
-	struct mesh_target *t;
+	struct meshblk_target *t;
 	size_t i, n;
 
-	if (mesh_targets(m, &t, &n))
+	if (meshblk_targets(m, &t, &n))
 		return list;
 	for (i = 0; i < n; i++) {
 		j = json_object();
@@ -314,10 +315,10 @@ static json_t *stat_targets(struct mesh *m)
 static json_t *stat_sessions(struct mesh *m)
 {
 	json_t *list = json_array(), *j;
-	struct mesh_session *s;
+	struct meshtgt_session *s;
 	size_t i, n;
 
-	if (mesh_sessions(m, &s, &n))
+	if (meshtgt_sessions(m, &s, &n))
 		return list;
 	for (i = 0; i < n; i++) {
 		j = json_object();

@@ -108,12 +108,12 @@ int cmd_volume_create(struct req *r)
 /* Only the host that holds a volume for writing may make a new version of it. */
 static int must_hold(struct req *r, const struct store_volume *v)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	bool there = !kernel_volume(&v->uuid, &k), active;
 
 	active = there && !strcmp(k.state, "active");
 	if (there)
-		mesh_volume_free(&k);
+		meshblk_volume_free(&k);
 	if (active && !v->readonly)
 		return 0;
 	if (v->readonly && there)

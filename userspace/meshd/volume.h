@@ -35,17 +35,17 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 /* Until it is active with its device: -ESTALE, -EBUSY when a member refuses, -ETIMEDOUT. */
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why);
 /* The kernel's view; -ENOENT. */
-int kernel_volume(const struct muuid *uuid, struct mesh_volume *out);
+int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out);
 /* How often its device is open here; 0 where it has none. */
 static inline u32 kernel_openers(const struct muuid *uuid)
 {
-	struct mesh_volume k;
+	struct meshblk_volume k;
 	u32 n;
 
 	if (kernel_volume(uuid, &k))
 		return 0;
 	n = k.openers;
-	mesh_volume_free(&k);
+	meshblk_volume_free(&k);
 	return n;
 }
 

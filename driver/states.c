@@ -4,6 +4,7 @@
 #include <linux/kernel.h>
 
 #include "driver/states.h"
+#include "driver/uapi/meshblk.h"
 
 #define B(s)	(1U << (s))
 
@@ -12,13 +13,13 @@ static const struct {
 	int err;
 	unsigned int next;
 } members[MESH_MEMBER_STATES] = {
-	[MESH_MEMBER_DOWN] = { "down", -ENOLINK,
+	[MESH_MEMBER_DOWN] = { MESHBLK_STATE_DOWN, -ENOLINK,
 		B(MESH_MEMBER_UP) | B(MESH_MEMBER_GONE) | B(MESH_MEMBER_REFUSED) },
-	[MESH_MEMBER_UP] = { "up", 0,
+	[MESH_MEMBER_UP] = { MESHBLK_STATE_UP, 0,
 		B(MESH_MEMBER_DOWN) | B(MESH_MEMBER_GONE) | B(MESH_MEMBER_REFUSED) },
-	[MESH_MEMBER_GONE] = { "gone", -ENODEV,
+	[MESH_MEMBER_GONE] = { MESHBLK_STATE_GONE, -ENODEV,
 		B(MESH_MEMBER_DOWN) | B(MESH_MEMBER_UP) },
-	[MESH_MEMBER_REFUSED] = { "refused", -EACCES,
+	[MESH_MEMBER_REFUSED] = { MESHBLK_STATE_REFUSED, -EACCES,
 		B(MESH_MEMBER_DOWN) },
 };
 
@@ -26,15 +27,15 @@ static const struct {
 	const char *name;
 	unsigned int next;
 } volumes[MESH_VOLUME_STATES] = {
-	[MESH_VOLUME_OPENING] = { "opening",
+	[MESH_VOLUME_OPENING] = { MESHBLK_STATE_OPENING,
 		B(MESH_VOLUME_ACTIVE) | B(MESH_VOLUME_REMOVING) },
-	[MESH_VOLUME_ACTIVE] = { "active",
+	[MESH_VOLUME_ACTIVE] = { MESHBLK_STATE_ACTIVE,
 		B(MESH_VOLUME_WAITING) | B(MESH_VOLUME_BROKEN) | B(MESH_VOLUME_REMOVING) },
-	[MESH_VOLUME_WAITING] = { "waiting",
+	[MESH_VOLUME_WAITING] = { MESHBLK_STATE_WAITING,
 		B(MESH_VOLUME_ACTIVE) | B(MESH_VOLUME_BROKEN) | B(MESH_VOLUME_REMOVING) },
-	[MESH_VOLUME_BROKEN] = { "broken",
+	[MESH_VOLUME_BROKEN] = { MESHBLK_STATE_BROKEN,
 		B(MESH_VOLUME_ACTIVE) | B(MESH_VOLUME_WAITING) | B(MESH_VOLUME_REMOVING) },
-	[MESH_VOLUME_REMOVING] = { "removing", 0 },
+	[MESH_VOLUME_REMOVING] = { MESHBLK_STATE_REMOVING, 0 },
 };
 
 const char *mesh_member_state_name(enum mesh_member_state s)

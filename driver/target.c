@@ -6,6 +6,7 @@
 #include <net/net_namespace.h>
 
 #include "driver/target.h"
+#include "driver/uapi/meshblk.h"
 #include "driver/volume.h"
 
 static DEFINE_MUTEX(mesh_targets_lock);
@@ -14,9 +15,9 @@ static LIST_HEAD(mesh_targets);
 const char *mesh_target_state_name(enum rdda_target_state s)
 {
 	static const char *const names[] = {
-		[RDDA_TARGET_DOWN] = "down",
-		[RDDA_TARGET_CONNECTING] = "connecting",
-		[RDDA_TARGET_UP] = "up",
+		[RDDA_TARGET_DOWN] = MESHBLK_STATE_DOWN,
+		[RDDA_TARGET_CONNECTING] = MESHBLK_STATE_CONNECTING,
+		[RDDA_TARGET_UP] = MESHBLK_STATE_UP,
 	};
 
 	return s < ARRAY_SIZE(names) ? names[s] : "?";

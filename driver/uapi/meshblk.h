@@ -20,6 +20,19 @@
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
 
+/* STATE of targets: up, down, connecting; of members: up, down, gone, refused */
+#define MESHBLK_STATE_UP		"up"
+#define MESHBLK_STATE_DOWN		"down"
+#define MESHBLK_STATE_CONNECTING	"connecting"
+#define MESHBLK_STATE_GONE		"gone"		/* or a target's drive */
+#define MESHBLK_STATE_REFUSED		"refused"
+/* STATE of volumes */
+#define MESHBLK_STATE_OPENING		"opening"
+#define MESHBLK_STATE_ACTIVE		"active"
+#define MESHBLK_STATE_WAITING		"waiting"
+#define MESHBLK_STATE_BROKEN		"broken"
+#define MESHBLK_STATE_REMOVING		"removing"
+
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,
 	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */

@@ -294,7 +294,8 @@ static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, 
 	    nla_put_string(skb, MESHTGT_A_PATH, d->path) ||
 	    nla_put_u64_64bit(skb, MESHTGT_A_SIZE, bdev_nr_bytes(d->bd), MESHTGT_A_PAD) ||
 	    nla_put_u32(skb, MESHTGT_A_LBA, 1U << d->lba_shift) ||
-	    nla_put_string(skb, MESHTGT_A_STATE, d->state == TGT_DRIVE_UP ? "up" : "gone"))
+	    nla_put_string(skb, MESHTGT_A_STATE, d->state == TGT_DRIVE_UP ?
+			   MESHBLK_STATE_UP : MESHBLK_STATE_GONE))
 		goto err;
 	do {
 		next = extents_fill(skb, d, at);

@@ -46,7 +46,7 @@ struct meshblk_target {
 	struct muuid host;	/* zero: not seen yet */
 	char	addr[64];
 	u16	port;
-	char	state[16];	/* "down", "connecting", "up" */
+	char	state[16];	/* MESHBLK_STATE_* */
 	s32	error;
 	char	reason[96];
 	u32	session;

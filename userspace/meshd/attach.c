@@ -163,7 +163,7 @@ int volume_detached(const struct muuid *volume, char *why)
 {
 	struct meshblk_volume k;
 	int err = kernel_volume(volume, &k);
-	bool going = !err && !strcmp(k.state, "removing");
+	bool going = !err && !strcmp(k.state, MESHBLK_STATE_REMOVING);
 
 	if (!err)
 		meshblk_volume_free(&k);

@@ -371,7 +371,8 @@ static int to_kernel(struct way *w)
 	set.preempt = set.preempt && (!w->v->readonly || gather_grace(&w->g, w->p.layout, &h));
 	if (there) {
 		/* preempt does not reach members that the kernel has already. */
-		there = !set.preempt || !strcmp(k.state, "active") || kernel_del(&w->v->uuid, false);
+		there = !set.preempt || !strcmp(k.state, MESHBLK_STATE_ACTIVE) ||
+			kernel_del(&w->v->uuid, false);
 		meshblk_volume_free(&k);
 	}
 	err = adopt(w);

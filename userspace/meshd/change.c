@@ -92,7 +92,7 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 	}
 	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
 		return;
-	runs = k.version == l->version && strcmp(k.state, "removing");
+	runs = k.version == l->version && strcmp(k.state, MESHBLK_STATE_REMOVING);
 	meshblk_volume_free(&k);
 	if (runs && kernel_set(v, l, &set, why))
 		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);

@@ -132,7 +132,7 @@ void kernel_device(const struct muuid *uuid, char *out, size_t size)
 	out[0] = 0;
 	if (kernel_volume(uuid, &v))
 		return;
-	if (v.disk[0] && strcmp(v.state, "opening"))
+	if (v.disk[0] && strcmp(v.state, MESHBLK_STATE_OPENING))
 		snprintf(out, size, "/dev/%s", v.disk);
 	meshblk_volume_free(&v);
 }
@@ -144,7 +144,7 @@ bool kernel_active(const struct muuid *uuid, u64 *version)
 
 	if (kernel_volume(uuid, &v))
 		return false;
-	active = !strcmp(v.state, "active");
+	active = !strcmp(v.state, MESHBLK_STATE_ACTIVE);
 	*version = v.version;
 	meshblk_volume_free(&v);
 	return active;
@@ -223,7 +223,7 @@ static void members_why(const struct meshblk_volume *v, char *why)
 
 		for (k = 0; k < n && hosts[k].id != m->target_id; k++)
 			;
-		if (!strcmp(m->state, "up") || k == n)
+		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)
 			continue;
 		muuid_text(&m->drive, drive);
 		err = peer_extent(&hosts[k], &m->extent, &e, asked);
@@ -266,7 +266,7 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 		}
 		snprintf(path, sizeof(path), "/dev/%s", v.disk);
 		err = v.error ? v.error : -ETIMEDOUT;
-		if (!strcmp(v.state, "active") && v.disk[0] && !access(path, F_OK))
+		if (!strcmp(v.state, MESHBLK_STATE_ACTIVE) && v.disk[0] && !access(path, F_OK))
 			err = 0;
 		over = !err || now_ms() >= until || stopping();
 		if (err && over) {

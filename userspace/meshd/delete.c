@@ -314,7 +314,7 @@ static bool in_kernel(const struct store_volume *v)
 
 	if (!there)
 		return false;
-	there = strcmp(k.state, "removing");
+	there = strcmp(k.state, MESHBLK_STATE_REMOVING);
 	meshblk_volume_free(&k);
 	return there;
 }

@@ -46,7 +46,7 @@ static enum kernel_view kernel_has(struct mesh *m, const struct tdrive *d, char 
 	for (i = 0; i < n; i++) {
 		if (!muuid_equal(&all[i].uuid, &d->uuid))
 			continue;
-		view = !strcmp(all[i].state, "gone") ? KERNEL_GONE :
+		view = !strcmp(all[i].state, MESHBLK_STATE_GONE) ? KERNEL_GONE :
 		       strcmp(all[i].path, d->path) ? KERNEL_OTHER : KERNEL_HAS;
 		snprintf(path, size, "%s", all[i].path);
 	}

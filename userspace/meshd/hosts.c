@@ -207,7 +207,7 @@ static int add_new(struct req *r, struct store_host *h)
 int cmd_host_add(struct req *r)
 {
 	const char *addr = arg_str(r, "addr"), *name = arg_str(r, "name");
-	struct meshblk_target t = { .state = "connecting" };
+	struct meshblk_target t = { .state = MESHBLK_STATE_CONNECTING };
 	struct store_host h = { 0 }, other;
 	struct mesh *m;
 	int err;
@@ -343,7 +343,7 @@ static void check_session(json_t *list, const struct store_host *h, bool *good)
 
 	if (!m || meshblk_target_get(m, h->id, &t)) {
 		verdict(list, false, "session", "the kernel does not know this host: is meshblk loaded?", good);
-	} else if (strcmp(t.state, "up")) {
+	} else if (strcmp(t.state, MESHBLK_STATE_UP)) {
 		snprintf(text, sizeof(text), "not connected: %.120s%s", t.reason[0] ? t.reason : "no answer",
 			 session_advice(t.error, *good));
 		verdict(list, false, "session", text, good);

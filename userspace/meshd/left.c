@@ -58,7 +58,7 @@ static json_t *entry_of(json_t *list, const struct meshtgt_drive *k)
 /* The kernel serves it no more, and waits for commands that are not back. */
 static bool is_gone(const struct meshtgt_drive *k)
 {
-	return !strcmp(k->state, "gone");
+	return !strcmp(k->state, MESHBLK_STATE_GONE);
 }
 
 int left_list(json_t *list)

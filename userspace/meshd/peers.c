@@ -335,7 +335,7 @@ int peer_wait_up(const struct store_host *h, unsigned int ms, char *why)
 			snprintf(why, REASON, "%s", mesh_why(m));
 			break;
 		}
-		if (!strcmp(t.state, "up"))
+		if (!strcmp(t.state, MESHBLK_STATE_UP))
 			break;
 		if (now_ms() > until || stopping()) {
 			snprintf(why, REASON, "%s", t.reason[0] ? t.reason : "no answer");

@@ -143,7 +143,7 @@ static bool kernel_serves(const struct meshtgt_drive *k, size_t n, const struct 
 
 	for (i = 0; i < n; i++)
 		if (muuid_equal(&k[i].uuid, &p->drive) && !strcmp(k[i].path, p->path) &&
-		    strcmp(k[i].state, "gone"))
+		    strcmp(k[i].state, MESHBLK_STATE_GONE))
 			return true;
 	return false;
 }

@@ -127,16 +127,18 @@ static bool member_why(const struct layout *l, const struct meshblk_volume *k, c
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
 		const struct meshblk_member *km = kernel_member(k, m);
-		const char *state = km ? km->state : "up";
+		const char *state = km ? km->state : MESHBLK_STATE_UP;
 
-		if (!strcmp(state, "up"))
+		if (!strcmp(state, MESHBLK_STATE_UP))
 			continue;
 		snprintf(why, size, "member %u: %s %s%s", i,
-			 !strcmp(state, "down") ? "no session with host" :
-			 !strcmp(state, "gone") ? "its drive is gone or not exported any more by host" :
-			 !strcmp(state, "refused") ? "another host has taken it, says host" : state,
+			 !strcmp(state, MESHBLK_STATE_DOWN) ? "no session with host" :
+			 !strcmp(state, MESHBLK_STATE_GONE) ?
+			 "its drive is gone or not exported any more by host" :
+			 !strcmp(state, MESHBLK_STATE_REFUSED) ?
+			 "another host has taken it, says host" : state,
 			 peer_of_member(m, &h) ? m->addr : h.name,
-			 !strcmp(state, "down") ? ", see meshctl host check" : "");
+			 !strcmp(state, MESHBLK_STATE_DOWN) ? ", see meshctl host check" : "");
 		return true;
 	}
 	return false;
@@ -148,7 +150,7 @@ static const char *volume_state(const struct store_volume *v, const struct meshb
 		return "deleting";
 	if (v->state == STORE_CREATING)
 		return "creating";
-	return k ? k->state : v->attached ? "waiting" : "detached";
+	return k ? k->state : v->attached ? MESHBLK_STATE_WAITING : "detached";
 }
 
 json_t *volume_json(const struct store_volume *v, const struct layout *l)
@@ -180,7 +182,8 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 		jset_str(j, "reason", "its extents are being zeroed; meshctl volume delete gives it up");
 	else if (there && k.reason[0])
 		jset_str(j, "reason", k.reason);
-	else if (there && strcmp(k.state, "active") && member_why(l, &k, why, sizeof(why)))
+	else if (there && strcmp(k.state, MESHBLK_STATE_ACTIVE) &&
+		 member_why(l, &k, why, sizeof(why)))
 		jset_str(j, "reason", why);
 	else if (v->note[0])
 		jset_str(j, "reason", v->note);

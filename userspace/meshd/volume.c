@@ -111,7 +111,7 @@ static int must_hold(struct req *r, const struct store_volume *v)
 	struct meshblk_volume k;
 	bool there = !kernel_volume(&v->uuid, &k), active;
 
-	active = there && !strcmp(k.state, "active");
+	active = there && !strcmp(k.state, MESHBLK_STATE_ACTIVE);
 	if (there)
 		meshblk_volume_free(&k);
 	if (active && !v->readonly)

@@ -34,7 +34,7 @@ static const s8 target_next[3][RDDA_TEV_NR] = {
 };
 
 /*
- *         ASK             OPENED
+ *         OPEN            OPENED
  *   DOWN ------> OPENING --------> UP      LATER: OPENING stays (backoff)
  *    ^              | REFUSED       |      LOST: any but REFUSED to DOWN
  *    |              '---> REFUSED <-'      GONE: OPENING, UP to GONE
@@ -45,7 +45,7 @@ static const s8 target_next[3][RDDA_TEV_NR] = {
  */
 static const s8 extent_next[5][RDDA_EEV_NR] = {
 	[RDDA_EXTENT_DOWN] = {
-		[RDDA_EEV_ASK]		= RDDA_EXTENT_OPENING,
+		[RDDA_EEV_OPEN]		= RDDA_EXTENT_OPENING,
 		[RDDA_EEV_OPENED]	= NO,
 		[RDDA_EEV_LATER]	= NO,
 		[RDDA_EEV_REFUSED]	= NO,
@@ -54,7 +54,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 		[RDDA_EEV_RENEW]	= RDDA_EXTENT_DOWN,
 	},
 	[RDDA_EXTENT_OPENING] = {
-		[RDDA_EEV_ASK]		= RDDA_EXTENT_OPENING,
+		[RDDA_EEV_OPEN]		= RDDA_EXTENT_OPENING,
 		[RDDA_EEV_OPENED]	= RDDA_EXTENT_UP,
 		[RDDA_EEV_LATER]	= RDDA_EXTENT_OPENING,
 		[RDDA_EEV_REFUSED]	= RDDA_EXTENT_REFUSED,
@@ -63,7 +63,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 		[RDDA_EEV_RENEW]	= RDDA_EXTENT_OPENING,
 	},
 	[RDDA_EXTENT_UP] = {
-		[RDDA_EEV_ASK]		= RDDA_EXTENT_UP,
+		[RDDA_EEV_OPEN]		= RDDA_EXTENT_UP,
 		[RDDA_EEV_OPENED]	= RDDA_EXTENT_UP,
 		[RDDA_EEV_LATER]	= RDDA_EXTENT_UP,
 		[RDDA_EEV_REFUSED]	= RDDA_EXTENT_REFUSED,
@@ -72,7 +72,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 		[RDDA_EEV_RENEW]	= RDDA_EXTENT_UP,
 	},
 	[RDDA_EXTENT_GONE] = {
-		[RDDA_EEV_ASK]		= RDDA_EXTENT_GONE,
+		[RDDA_EEV_OPEN]		= RDDA_EXTENT_GONE,
 		[RDDA_EEV_OPENED]	= RDDA_EXTENT_UP,
 		[RDDA_EEV_LATER]	= RDDA_EXTENT_GONE,
 		[RDDA_EEV_REFUSED]	= RDDA_EXTENT_REFUSED,
@@ -81,7 +81,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 		[RDDA_EEV_RENEW]	= RDDA_EXTENT_DOWN,
 	},
 	[RDDA_EXTENT_REFUSED] = {
-		[RDDA_EEV_ASK]		= NO,
+		[RDDA_EEV_OPEN]		= NO,
 		[RDDA_EEV_OPENED]	= NO,
 		[RDDA_EEV_LATER]	= NO,
 		[RDDA_EEV_REFUSED]	= RDDA_EXTENT_REFUSED,

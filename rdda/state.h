@@ -32,7 +32,7 @@ enum rdda_target_event {
 
 /* What can happen to an extent: see extent_next[] in state.c. */
 enum rdda_extent_event {
-	RDDA_EEV_ASK,		/* OPEN is being sent */
+	RDDA_EEV_OPEN,		/* OPEN is being sent */
 	RDDA_EEV_OPENED,
 	RDDA_EEV_LATER,		/* the target answered: try again */
 	RDDA_EEV_REFUSED,

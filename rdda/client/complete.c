@@ -207,7 +207,7 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	ch->counts.pushes += n;
 	spin_unlock_irqrestore(&ch->lock, flags);
 	if (!n) {
-		rdda_session_fail(ch->s, -EPROTO, "a push that was not asked for");
+		rdda_session_fail(ch->s, -EPROTO, "a push that was not requested");
 		return;
 	}
 	for (i = 0; i < n; i++)

@@ -59,11 +59,11 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
  * Notify the user of a change, when its I/O has ended as far as it must have. The
  * extent is busy, so it cannot go meanwhile.
  */
-static void extent_tell(struct rdda_extent *e)
+static void extent_notify(struct rdda_extent *e)
 {
-	if (e->ending || e->info.state == e->told)
+	if (e->ending || e->info.state == e->reported)
 		return;
-	e->told = e->info.state;
+	e->reported = e->info.state;
 	if (e->ops && e->ops->state)
 		e->ops->state(e->priv, e->info.state, e->info.err);
 }
@@ -97,7 +97,7 @@ struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g)
  * go of it. That can take as long as the drive likes, and nothing else waits for
  * it; but once the target says that the drive is back, nothing can be left.
  */
-static void extent_drain_look(struct rdda_extent *e, struct rdda_session *s)
+static void extent_check_drain(struct rdda_extent *e, struct rdda_session *s)
 {
 	bool uses = false, io = false;
 	unsigned int i;
@@ -116,7 +116,7 @@ static void extent_drain_look(struct rdda_extent *e, struct rdda_session *s)
 		rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
 	else if (io && e->stuck && time_after(jiffies, e->stuck_at + msecs_to_jiffies(s->dead_ms)))
 		rdda_session_fail(s, -ETIMEDOUT, "I/O did not end in time");
-	extent_tell(e);
+	extent_notify(e);
 }
 
 /* I/O that was never sent ends now; what is in flight, the target ends. */
@@ -132,7 +132,7 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 	e->draining = true;
 	e->ending = true;
 	e->drain_ends = false;
-	extent_drain_look(e, s);
+	extent_check_drain(e, s);
 }
 
 static void open_over(struct rdda_extent *e)
@@ -143,7 +143,7 @@ static void open_over(struct rdda_extent *e)
 }
 
 /* Send OPEN. Return: false when that has to wait. */
-static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
+static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
 	struct rdda_open m = {
@@ -159,11 +159,11 @@ static bool extent_ask(struct rdda_extent *e, struct rdda_session *s)
 		return false;
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
-	rdda_extent_set(e, RDDA_EEV_ASK, e->info.err);
+	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
 	m.generation = cpu_to_le64(e->generation);
 	e->opening = true;
 	spin_unlock_irq(&t->lock);
-	extent_tell(e);
+	extent_notify(e);
 	e->open_end = jiffies + msecs_to_jiffies(OPEN_TIMEOUT_MS);
 	e->open = (struct rdda_call) {
 		.type = RDDA_OPENED,
@@ -221,7 +221,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		extent_drain(e, s, e->io_err);
 	if (g)
 		kfree_rcu(g, rcu);
-	extent_tell(e);
+	extent_notify(e);
 }
 
 /*
@@ -240,9 +240,9 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	if (g) {
 		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
 		if (e->opening)		/* an answer comes */
-			rdda_extent_set(e, RDDA_EEV_ASK, -ENOLINK);
+			rdda_extent_set(e, RDDA_EEV_OPEN, -ENOLINK);
 		e->kept = g;	/* one is left only while there is no grant */
-		e->ask = true;
+		e->pending = true;
 		e->again = true;
 		e->due = jiffies;
 	}
@@ -272,9 +272,9 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		/* One that is drained is opened again after that: the answer says so too. */
 		if (e->info.state == RDDA_EXTENT_GONE)
-			e->ask = true;
+			e->pending = true;
 		else if (e->info.state == RDDA_EXTENT_REFUSED)
-			e->ask = false;
+			e->pending = false;
 		/* A writer is to be refused when another wrote since; a reader had to give way. */
 		e->again &= !revoked || e->rw;
 		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
@@ -288,7 +288,7 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
-			e->ask = true;
+			e->pending = true;
 			e->attempt = 0;
 			e->due = jiffies;
 		}
@@ -302,10 +302,10 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	}
 	if (g)
 		kfree_rcu(g, rcu);
-	extent_tell(e);
+	extent_notify(e);
 }
 
-enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_ASK };
+enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_OPEN };
 
 /* An OPEN may take as long as a label's write: what is kicked does not wait for that. */
 static unsigned int extent_news_now(const struct rdda_extent *e)
@@ -361,7 +361,7 @@ static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait
 		}
 		prev = e;
 		busy |= e->opening;
-		if (e->closing || e->released || !e->ask || e->draining || e->opening)
+		if (e->closing || e->released || !e->pending || e->draining || e->opening)
 			continue;
 		if (time_after_eq(now, e->due))
 			of_drive = extent_older(of_drive, e);
@@ -383,7 +383,7 @@ static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *
 		if (*todo != TODO_NOTHING)
 			return e;
 	}
-	*todo = TODO_ASK;
+	*todo = TODO_OPEN;
 	return extent_due(t, wait);
 }
 
@@ -398,10 +398,10 @@ static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent
 		extent_news(e, s, news);
 		break;
 	case TODO_DRAIN:
-		extent_drain_look(e, s);
+		extent_check_drain(e, s);
 		break;
 	default:
-		return extent_ask(e, s);
+		return extent_send_open(e, s);
 	}
 	return true;
 }
@@ -471,12 +471,12 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 }
 
 /**
- * rdda_extents_tell_lost() - extents are down; every I/O has ended
+ * rdda_extents_notify_lost() - extents are down; every I/O has ended
  * @t: target
  *
  * The target's work item.
  */
-void rdda_extents_tell_lost(struct rdda_target *t)
+void rdda_extents_notify_lost(struct rdda_target *t)
 {
 	struct rdda_extent *e;
 	bool more = true;
@@ -489,22 +489,23 @@ void rdda_extents_tell_lost(struct rdda_target *t)
 		list_for_each_entry(e, &t->extents, node) {
 			if (e->closing || e->released)
 				continue;
-			if (e->info.state == e->told && (e->told == RDDA_EXTENT_DOWN ||
-							 e->told == RDDA_EXTENT_REFUSED))
+			if (e->info.state == e->reported &&
+			    (e->reported == RDDA_EXTENT_DOWN ||
+			     e->reported == RDDA_EXTENT_REFUSED))
 				continue;
 			e->draining = false;
 			e->ending = false;
 			e->stuck = false;
 			if (e->info.state != RDDA_EXTENT_REFUSED) {
 				rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
-				e->ask = true;
+				e->pending = true;
 				e->due = jiffies;
 				e->attempt = 0;
 				e->news = 0;
 			}
 			e->busy = true;
 			spin_unlock_irq(&t->lock);
-			extent_tell(e);
+			extent_notify(e);
 			spin_lock_irq(&t->lock);
 			e->busy = false;
 			wake_up_all(&e->wait);
@@ -581,7 +582,7 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->info.state = RDDA_EXTENT_DOWN;
 	e->io_err = -ENOLINK;
 	e->info.drive = *drive;
-	e->ask = true;
+	e->pending = true;
 	e->due = jiffies;
 	init_waitqueue_head(&e->wait);
 	INIT_LIST_HEAD(&e->node);
@@ -646,7 +647,7 @@ void rdda_extent_release(struct rdda_extent *e)
 	e->draining = false;
 	e->ending = false;
 	e->stuck = false;
-	extent_tell(e);
+	extent_notify(e);
 	spin_lock_irq(&t->lock);
 	e->busy = false;
 	wake_up_all(&e->wait);

@@ -36,12 +36,13 @@ struct rdda_grant {
  * @grant: not NULL while I/O may be sent; written by the work item
  * @io_err: what I/O ends with while there is no grant; read in any context
  * @busy: the work item uses it or calls its user
+ * @pending: an OPEN is to be sent
  * @due: jiffies of the next OPEN
  * @news: EXTENT_* bits for the work item
  * @again: it was open before, in this session or another, and not given back since
  * @excused: the next OPEN does not say so: its user still holds what makes that safe;
  *	@lock
- * @told: state that its user was notified of; used by the work item only, as all
+ * @reported: state that its user was notified of; used by the work item only, as all
  *	that follows
  * @draining: commands of a grant that was taken away have not ended; no
  *	OPEN is sent before they have
@@ -74,14 +75,14 @@ struct rdda_extent {
 	int	io_err;
 	bool	busy;
 	bool	closing;
-	bool	ask;
+	bool	pending;
 	unsigned int attempt;
 	unsigned long due;
 	unsigned int news;
 	wait_queue_head_t wait;
 	bool	again;
 	bool	excused;
-	enum rdda_extent_state told;
+	enum rdda_extent_state reported;
 	bool	draining;
 	bool	ending;
 	bool	stuck;
@@ -108,7 +109,7 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err);
 void rdda_extent_sort(struct rdda_extent *e);
 struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g);
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
-void rdda_extents_tell_lost(struct rdda_target *t);
+void rdda_extents_notify_lost(struct rdda_target *t);
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
 

@@ -108,7 +108,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	case RDDA_EEV_OPENED:
 		info_fill(e, m);
 		rdda_extent_sort(e);
-		e->ask = e->news & EXTENT_RENEW;
+		e->pending = e->news & EXTENT_RENEW;
 		e->attempt = 0;
 		e->again = true;
 		/* A host that takes it from us later is not fenced in turn. */
@@ -125,7 +125,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		break;
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
-		e->ask = false;
+		e->pending = false;
 		break;
 	}
 	rdda_extent_set(e, ev, err);

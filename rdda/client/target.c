@@ -227,7 +227,7 @@ static void target_lost(struct rdda_target *t)
 	spin_unlock_irq(&t->lock);
 	target_backoff(t);
 	target_set(t, RDDA_TEV_LOST, err, reason);
-	rdda_extents_tell_lost(t);
+	rdda_extents_notify_lost(t);
 	target_leave(t, false);
 }
 

@@ -349,7 +349,7 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 	mutex_lock(&tgt_lock);
 	d->removing = false;
 	if (ret)
-		NL_SET_ERR_MSG(extack, "commands are still with the device; ask again");
+		NL_SET_ERR_MSG(extack, "commands are still with the device; try again");
 	else
 		d->closed = &closed;
 	if (!ret)

@@ -405,16 +405,16 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 /**
  * tgt_grant_open() - decide on an OPEN and carry it out
  * @ch: channel of the requesting session
- * @ask: what is requested
+ * @req: what is requested
  * @noted: meshd has just noted this grant in the label
  * @out: filled in, but for its header
  *
  * Context: process; takes tgt_lock.
- * Return: enum rdda_open_status; TGT_OPEN_ASK: meshd has to note the
+ * Return: enum rdda_open_status; TGT_OPEN_REQUEST: meshd has to note the
  * grant, the extent waits for that until tgt_grant_open() with @noted or
- * tgt_grant_unask(); -ESHUTDOWN: the session ended, no answer can be sent.
+ * tgt_grant_clear_pending(); -ESHUTDOWN: the session ended, no answer can be sent.
  */
-int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
+int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, bool noted,
 		   struct rdda_opened *out)
 {
 	struct tgt_session *s = ch->s;
@@ -423,22 +423,22 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	export_uuid(out->extent, &ask->extent);
+	export_uuid(out->extent, &req->extent);
 	mutex_lock(&tgt_lock);
-	e = extent_find(&ask->extent);
+	e = extent_find(&req->extent);
 	if (e && noted) {
-		e->asked = false;
-		e->generation = max(e->generation, ask->generation);
-		if (ask->rw)
+		e->pending = false;
+		e->generation = max(e->generation, req->generation);
+		if (req->rw)
 			uuid_copy(&e->holder, &s->host);
 	}
 	ret = -ESHUTDOWN;
 	if (tgt_session_state(s) != TGT_LIVE)
 		goto out;
-	ret = tgt_holders_decide(s, ask, noted, e, &self, out);
+	ret = tgt_holders_decide(s, req, noted, e, &self, out);
 	switch (ret) {
-	case TGT_OPEN_ASK:
-		e->asked = true;
+	case TGT_OPEN_REQUEST:
+		e->pending = true;
 		export_uuid(out->drive, &e->drive->uuid);
 		break;
 	case TGT_OPEN_FENCE:
@@ -451,7 +451,7 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted
 		break;
 	case RDDA_OPEN_OK:
 		if (!self)
-			self = open_create(s, e, ask->rw);
+			self = open_create(s, e, req->rw);
 		if (!IS_ERR(self))
 			opened_fill(self, out);
 		else	/* memory may be there at the next OPEN */
@@ -464,17 +464,17 @@ out:
 }
 
 /**
- * tgt_grant_unask() - meshd did not answer, or refused
+ * tgt_grant_clear_pending() - meshd did not answer, or refused
  * @extent: of that request
  */
-void tgt_grant_unask(const uuid_t *extent)
+void tgt_grant_clear_pending(const uuid_t *extent)
 {
 	struct tgt_extent *e;
 
 	mutex_lock(&tgt_lock);
 	e = extent_find(extent);
 	if (e)
-		e->asked = false;
+		e->pending = false;
 	mutex_unlock(&tgt_lock);
 }
 
@@ -678,7 +678,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 		n = table_find(extents, &e->uuid);
 		if (n && n->start == e->start && n->len == e->len) {
 			/* A grant that is being noted is perhaps not in meshd's table yet. */
-			n->asked = e->asked;
+			n->pending = e->pending;
 			n->claim = e->claim;
 			n->claim_until = e->claim_until;
 			n->generation = max(n->generation, e->generation);
@@ -731,6 +731,6 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 	ret = tgt_grant_wait(d);
 	tgt_drive_put(d);
 	if (ret == -EBUSY)
-		NL_SET_ERR_MSG(extack, "in force, but older commands are not back; ask again");
+		NL_SET_ERR_MSG(extack, "in force, but older commands are not back; try again");
 	return ret;
 }

@@ -26,7 +26,7 @@ struct tgt_session;
  * @generation: highest granted
  * @ready: zeroed
  * @opens: struct tgt_open
- * @asked: a grant was requested from meshd, which has not answered
+ * @pending: a grant was requested from meshd, which has not answered
  * @claim: host that is preempting, no other host gets it ...
  * @claim_until: ... before that, in jiffies
  */
@@ -40,7 +40,7 @@ struct tgt_extent {
 	u64			generation;
 	bool			ready;
 	struct list_head	opens;
-	bool			asked;
+	bool			pending;
 	uuid_t			claim;
 	unsigned long		claim_until;
 };
@@ -125,7 +125,7 @@ struct tgt_sdrive {
 	struct rcu_head		rcu;
 };
 
-struct tgt_ask {
+struct tgt_open_request {
 	uuid_t	extent;
 	u64	generation;
 	bool	rw;
@@ -133,9 +133,9 @@ struct tgt_ask {
 	bool	again;
 };
 
-int tgt_grant_open(struct tgt_channel *ch, const struct tgt_ask *ask, bool noted,
+int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, bool noted,
 		   struct rdda_opened *out);
-void tgt_grant_unask(const uuid_t *extent);
+void tgt_grant_clear_pending(const uuid_t *extent);
 int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag);
 void tgt_grant_session_end(struct tgt_session *s);
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
@@ -154,7 +154,7 @@ static inline void tgt_view_put(struct tgt_view *v)
 }
 
 /* holders.c */
-int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
+int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req, bool noted,
 		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out);
 void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e);
 

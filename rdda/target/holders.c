@@ -30,7 +30,7 @@ static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
 }
 
 /* Commands under an extent that was taken away, where the requested one is now. */
-static bool ghosts(const struct tgt_extent *e)
+static bool dying_others(const struct tgt_extent *e)
 {
 	const struct tgt_drive *d = e->drive;
 	u64 slba = e->start >> d->lba_shift, end = slba + (e->len >> d->lba_shift);
@@ -107,7 +107,7 @@ static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
 	switch (decision) {
 	case RDDA_OPEN_DRAINING:
 	case TGT_OPEN_FENCE:
-	case TGT_OPEN_ASK:
+	case TGT_OPEN_REQUEST:
 		if (claimed(e, host))
 			break;
 		uuid_copy(&e->claim, host);
@@ -122,7 +122,7 @@ static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
 /**
  * tgt_holders_decide() - decide on an OPEN
  * @s: session that sent it
- * @ask: what it requests
+ * @req: what it requests
  * @noted: meshd has just noted this grant in the label
  * @e: extent, NULL: there is none of that name
  * @self: set to the opening that @s has already, if so
@@ -130,14 +130,14 @@ static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
  *
  * Context: tgt_lock held. Return: as tgt_open_decide().
  */
-int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool noted,
+int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req, bool noted,
 		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)
 {
 	struct tgt_open_facts f = {
-		.rw = ask->rw,
-		.preempt = ask->preempt,
-		.again = ask->again,
-		.generation = ask->generation,
+		.rw = req->rw,
+		.preempt = req->preempt,
+		.again = req->again,
+		.generation = req->generation,
 		.noted = noted,
 		.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms)),
 	};
@@ -151,17 +151,17 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_ask *ask, bool no
 		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
 		f.ready = e->ready;
 		f.seen = e->generation;
-		f.asked = e->asked;
+		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
 		f.holder_self = uuid_equal(&e->holder, &s->host);
 		f.old_self = old_self(s, e->drive);
 		f.claimed = claimed(e, &s->host);
-		f.others_dying = ghosts(e);
+		f.others_dying = dying_others(e);
 		facts_others(&f, s, e, self, &holder);
 	}
 	ret = tgt_open_decide(&f);
 	/* A reader's ends grace times, and keeps no writer out that lost its session. */
-	if (e && ask->preempt && ask->rw)
+	if (e && req->preempt && req->rw)
 		claim(e, &s->host, ret);
 	if (ret == RDDA_OPEN_HELD)
 		export_uuid(out->holder, &holder);

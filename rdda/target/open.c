@@ -17,26 +17,27 @@
 #define TGT_GRANT_MS		5000
 
 /**
- * struct asked - a pending request to meshd to note a grant
- * @node: in asked_list; asked_lock. The path that takes it off answers the client
+ * struct open_pending - a pending request to meshd to note a grant
+ * @node: in open_pending_list; open_pending_lock. The path that takes it off answers
+ *	the client
  * @id: number in netlink
  * @ch: channel to answer; its session is referenced
  * @tag: of that answer
- * @ask: what the client wants
+ * @req: what the client wants
  * @late: the deadline
  */
-struct asked {
+struct open_pending {
 	struct list_head	node;
 	u64			id;
 	struct tgt_channel	*ch;
 	u64			tag;
-	struct tgt_ask		ask;
+	struct tgt_open_request	req;
 	struct delayed_work	late;
 };
 
-static DEFINE_SPINLOCK(asked_lock);
-static LIST_HEAD(asked_list);
-static u64 asked_id;		/* asked_lock */
+static DEFINE_SPINLOCK(open_pending_lock);
+static LIST_HEAD(open_pending_list);
+static u64 open_last_id;		/* open_pending_lock */
 
 static void opened_send(struct tgt_channel *ch, u64 tag, int status, struct rdda_opened *m)
 {
@@ -48,45 +49,45 @@ static void opened_send(struct tgt_channel *ch, u64 tag, int status, struct rdda
 	tgt_ctl_send(ch, m, sizeof(*m));
 }
 
-static struct asked *asked_take(u64 id)
+static struct open_pending *open_take(u64 id)
 {
-	struct asked *a, *found = NULL;
+	struct open_pending *a, *found = NULL;
 
-	spin_lock(&asked_lock);
-	list_for_each_entry(a, &asked_list, node) {
+	spin_lock(&open_pending_lock);
+	list_for_each_entry(a, &open_pending_list, node) {
 		if (a->id == id) {
 			list_del_init(&a->node);
 			found = a;
 			break;
 		}
 	}
-	spin_unlock(&asked_lock);
+	spin_unlock(&open_pending_lock);
 	return found;
 }
 
-static void asked_refuse(struct asked *a, int status)
+static void open_refuse(struct open_pending *a, int status)
 {
 	struct rdda_opened m = { };
 
-	tgt_grant_unask(&a->ask.extent);
-	export_uuid(m.extent, &a->ask.extent);
+	tgt_grant_clear_pending(&a->req.extent);
+	export_uuid(m.extent, &a->req.extent);
 	opened_send(a->ch, a->tag, status, &m);
 }
 
-static void asked_free(struct asked *a)
+static void open_free(struct open_pending *a)
 {
 	tgt_session_put(a->ch->s);
 	kfree(a);
 }
 
-static void late_work(struct work_struct *work)
+static void open_late_work(struct work_struct *work)
 {
-	struct asked *a = container_of(work, struct asked, late.work);
+	struct open_pending *a = container_of(work, struct open_pending, late.work);
 	unsigned int noio = memalloc_noio_save();
 
-	if (asked_take(a->id)) {
-		asked_refuse(a, RDDA_OPEN_NO_DAEMON);
-		asked_free(a);
+	if (open_take(a->id)) {
+		open_refuse(a, RDDA_OPEN_NO_DAEMON);
+		open_free(a);
 	}
 	memalloc_noio_restore(noio);
 }
@@ -100,7 +101,7 @@ static void late_work(struct work_struct *work)
  */
 int tgt_open_answered(u64 request, int err)
 {
-	struct asked *a = asked_take(request);
+	struct open_pending *a = open_take(request);
 	struct rdda_opened m;
 	int status;
 
@@ -108,20 +109,20 @@ int tgt_open_answered(u64 request, int err)
 		return -ENOENT;
 	cancel_delayed_work_sync(&a->late);
 	if (err) {
-		asked_refuse(a, err == -ESTALE ? RDDA_OPEN_STALE : RDDA_OPEN_NO_DAEMON);
+		open_refuse(a, err == -ESTALE ? RDDA_OPEN_STALE : RDDA_OPEN_NO_DAEMON);
 	} else {
-		status = tgt_grant_open(a->ch, &a->ask, true, &m);
+		status = tgt_grant_open(a->ch, &a->req, true, &m);
 		if (status >= 0)
 			opened_send(a->ch, a->tag, status, &m);
 	}
-	asked_free(a);
+	open_free(a);
 	return 0;
 }
 
-static int asked_start(struct tgt_channel *ch, const struct tgt_ask *ask, u64 tag,
-		       const uuid_t *drive)
+static int open_start_request(struct tgt_channel *ch, const struct tgt_open_request *req,
+			      u64 tag, const uuid_t *drive)
 {
-	struct asked *a = kzalloc(sizeof(*a), GFP_NOIO);
+	struct open_pending *a = kzalloc(sizeof(*a), GFP_NOIO);
 	u64 id;
 	int ret;
 
@@ -129,24 +130,24 @@ static int asked_start(struct tgt_channel *ch, const struct tgt_ask *ask, u64 ta
 		return -ENOMEM;
 	a->ch = ch;
 	a->tag = tag;
-	a->ask = *ask;
-	INIT_DELAYED_WORK(&a->late, late_work);
+	a->req = *req;
+	INIT_DELAYED_WORK(&a->late, open_late_work);
 	tgt_session_get(ch->s);
-	spin_lock(&asked_lock);
-	id = ++asked_id;
+	spin_lock(&open_pending_lock);
+	id = ++open_last_id;
 	a->id = id;
-	list_add_tail(&a->node, &asked_list);
-	spin_unlock(&asked_lock);
+	list_add_tail(&a->node, &open_pending_list);
+	spin_unlock(&open_pending_lock);
 	queue_delayed_work(tgt_wq, &a->late, msecs_to_jiffies(TGT_GRANT_MS));
-	ret = tgt_nl_grant(id, drive, &ask->extent, &ch->s->host, ask->generation, ask->rw);
+	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->host, req->generation, req->rw);
 	if (!ret)
 		return 0;
 	/* No meshd is there. When the deadline was faster, it has answered. */
-	a = asked_take(id);
+	a = open_take(id);
 	if (!a)
 		return 0;
 	cancel_delayed_work_sync(&a->late);
-	asked_free(a);
+	open_free(a);
 	return ret;
 }
 
@@ -159,7 +160,7 @@ static int asked_start(struct tgt_channel *ch, const struct tgt_ask *ask, u64 ta
  */
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
-	struct tgt_ask ask = {
+	struct tgt_open_request req = {
 		.generation = le64_to_cpu(m->generation),
 		.rw = m->access == RDDA_RW,
 		.preempt = m->hdr.flags & RDDA_OPEN_PREEMPT,
@@ -176,15 +177,15 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 		tgt_bad_peer(ch, "bad OPEN");
 		return;
 	}
-	import_uuid(&ask.extent, m->extent);
-	status = tgt_grant_open(ch, &ask, false, &out);
+	import_uuid(&req.extent, m->extent);
+	status = tgt_grant_open(ch, &req, false, &out);
 	if (status < 0)
 		return;
-	if (status == TGT_OPEN_ASK) {
+	if (status == TGT_OPEN_REQUEST) {
 		import_uuid(&drive, out.drive);
-		if (!asked_start(ch, &ask, tag, &drive))
+		if (!open_start_request(ch, &req, tag, &drive))
 			return;
-		tgt_grant_unask(&ask.extent);
+		tgt_grant_clear_pending(&req.extent);
 		status = RDDA_OPEN_NO_DAEMON;
 	}
 	opened_send(ch, tag, status, &out);
@@ -227,17 +228,17 @@ int tgt_open_init(void)
  */
 void tgt_open_exit(void)
 {
-	struct asked *a;
+	struct open_pending *a;
 
 	for (;;) {
-		spin_lock(&asked_lock);
-		a = list_first_entry_or_null(&asked_list, struct asked, node);
+		spin_lock(&open_pending_lock);
+		a = list_first_entry_or_null(&open_pending_list, struct open_pending, node);
 		if (a)
 			list_del_init(&a->node);
-		spin_unlock(&asked_lock);
+		spin_unlock(&open_pending_lock);
 		if (!a)
 			return;
 		cancel_delayed_work_sync(&a->late);
-		asked_free(a);
+		open_free(a);
 	}
 }

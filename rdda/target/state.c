@@ -48,7 +48,7 @@ const char *tgt_state_name(enum tgt_state state)
  * then the living; then the label, which must name a holder before that holder
  * writes.
  *
- * Return: enum rdda_open_status, TGT_OPEN_FENCE, TGT_OPEN_ASK or TGT_OPEN_REVOKE.
+ * Return: enum rdda_open_status, TGT_OPEN_FENCE, TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
@@ -85,11 +85,11 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_HELD;
 	if (f->noted)
 		return RDDA_OPEN_OK;
-	if (f->asked)
+	if (f->pending)
 		return RDDA_OPEN_DRAINING;
 	if (f->grace && !f->holder_none && !f->holder_self && !f->preempt && !reader)
 		return RDDA_OPEN_GRACE;
 	if (f->generation > f->seen || (f->rw && !f->holder_self))
-		return TGT_OPEN_ASK;
+		return TGT_OPEN_REQUEST;
 	return RDDA_OPEN_OK;
 }

@@ -46,7 +46,7 @@ const char *tgt_state_name(enum tgt_state state);
  * @other_rw: a living session has it open for writing
  * @other_ro: living sessions have it open for reading
  * @self_other: the requesting session has it open with another access
- * @asked: a grant of it was requested from meshd, which has not answered
+ * @pending: a grant of it was requested from meshd, which has not answered
  * @noted: meshd just wrote this grant into the label
  * @holder_none: the label names no holder
  * @holder_self: the label names the requesting host
@@ -67,7 +67,7 @@ struct tgt_open_facts {
 	bool	other_rw;
 	bool	other_ro;
 	bool	self_other;
-	bool	asked;
+	bool	pending;
 	bool	noted;
 	bool	holder_none;
 	bool	holder_self;
@@ -76,7 +76,7 @@ struct tgt_open_facts {
 
 /* Beyond enum rdda_open_status: */
 #define TGT_OPEN_FENCE	100	/* end the others' sessions, then DRAINING */
-#define TGT_OPEN_ASK	101	/* meshd must write the label first */
+#define TGT_OPEN_REQUEST	101	/* meshd must write the label first */
 #define TGT_OPEN_REVOKE	102	/* take the readers' openings away, then DRAINING */
 
 int tgt_open_decide(const struct tgt_open_facts *f);

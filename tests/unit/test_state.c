@@ -36,7 +36,7 @@ static void extent_table(void)
 {
 	static const char letters[] = "DOUGR";
 	static const char *const want[] = {
-		/* ASK, OPENED, LATER, REFUSED, GONE, LOST, RENEW */
+		/* OPEN, OPENED, LATER, REFUSED, GONE, LOST, RENEW */
 		[RDDA_EXTENT_DOWN]	= "O----DD",
 		[RDDA_EXTENT_OPENING]	= "OUORGDO",
 		[RDDA_EXTENT_UP]	= "UUURGDU",
@@ -52,7 +52,7 @@ static void extent_table(void)
 
 			CU_ASSERT_EQUAL(next < 0 ? '-' : letters[next], want[s][e]);
 		}
-	CU_ASSERT_EQUAL(rdda_extent_next(5, RDDA_EEV_ASK), -1);
+	CU_ASSERT_EQUAL(rdda_extent_next(5, RDDA_EEV_OPEN), -1);
 	CU_ASSERT_EQUAL(rdda_extent_next(0, RDDA_EEV_NR), -1);
 }
 

@@ -39,7 +39,7 @@ static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
 		.found = n & 1, .drive_gone = n & 2, .ready = n & 4, .rw = n & 8,
 		.preempt = n & 16, .old_self = n & 32, .others_dying = n & 64,
 		.other_rw = n & 128, .other_ro = n & 256, .self_other = n & 512,
-		.asked = n & 1024, .noted = n & 2048, .holder_none = n & 4096,
+		.pending = n & 1024, .noted = n & 2048, .holder_none = n & 4096,
 		.holder_self = n & 8192, .grace = n & 16384,
 		.again = n & 32768, .claimed = n & 65536,
 		.seen = 5, .generation = 4 + gen,
@@ -68,26 +68,26 @@ static void open_promises(void)
 			/* A host that is not the noted holder has to wait, or was there before. */
 			if (f.grace && !f.noted && !f.holder_none && !f.holder_self && !f.preempt &&
 			    !(f.again && !f.rw))
-				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
+				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_REQUEST);
 			/* A writer whose extent another host had meanwhile must attach again. */
 			if (f.again && f.rw && !f.holder_self && !f.preempt)
-				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_ASK);
+				CU_ASSERT(st != RDDA_OPEN_OK && st != TGT_OPEN_REQUEST);
 			/* Drives are being exported: nothing is known to be away. */
 			if (st == RDDA_OPEN_NO_EXTENT)
 				CU_ASSERT(!f.found && !f.grace);
 			if (f.found && f.drive_gone)
 				CU_ASSERT_EQUAL(st, RDDA_OPEN_DRIVE_GONE);
-			if (st == RDDA_OPEN_OK || st == TGT_OPEN_ASK) {
+			if (st == RDDA_OPEN_OK || st == TGT_OPEN_REQUEST) {
 				CU_ASSERT(!f.other_rw);
 				CU_ASSERT(!f.rw || !f.other_ro);
 				CU_ASSERT(!f.self_other);
 			}
 			if (st == RDDA_OPEN_OK && !f.noted) {
-				CU_ASSERT(f.generation == f.seen && !f.asked);
+				CU_ASSERT(f.generation == f.seen && !f.pending);
 				CU_ASSERT(!f.rw || f.holder_self);
 			}
-			if (st == TGT_OPEN_ASK) {
-				CU_ASSERT(!f.asked);
+			if (st == TGT_OPEN_REQUEST) {
+				CU_ASSERT(!f.pending);
 				CU_ASSERT(!f.rw || !f.grace || f.preempt || f.holder_none ||
 					  f.holder_self);
 			}
@@ -103,7 +103,7 @@ static void open_promises(void)
 	CU_ASSERT(seen[RDDA_OPEN_OK] && seen[RDDA_OPEN_NO_EXTENT] && seen[RDDA_OPEN_HELD]);
 	CU_ASSERT(seen[RDDA_OPEN_STALE] && seen[RDDA_OPEN_DRAINING] && seen[RDDA_OPEN_GRACE]);
 	CU_ASSERT(seen[RDDA_OPEN_DRIVE_GONE] && seen[RDDA_OPEN_NOT_READY]);
-	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_ASK] && seen[TGT_OPEN_REVOKE]);
+	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_REQUEST] && seen[TGT_OPEN_REVOKE]);
 }
 
 static void open_examples(void)
@@ -113,7 +113,7 @@ static void open_examples(void)
 		.holder_none = true,
 	};
 
-	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_ASK);	/* a first holder is noted */
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_REQUEST);	/* a first holder is noted */
 	f.noted = true;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_OK);
 	f.noted = false;
@@ -125,7 +125,7 @@ static void open_examples(void)
 	f.holder_self = false;
 	CU_ASSERT_EQUAL(tgt_open_decide(&f), RDDA_OPEN_GRACE);
 	f.preempt = true;
-	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_ASK);
+	CU_ASSERT_EQUAL(tgt_open_decide(&f), TGT_OPEN_REQUEST);
 	f.preempt = false;
 	f.grace = false;
 	f.other_ro = true;

@@ -18,8 +18,8 @@
 #include "rdda/wire.h"
 
 /* What waits, of one extent or, when @e is NULL, of all. */
-static void waiting_drop(struct rdda_chan *ch, const struct rdda_extent *e, int err,
-			 struct list_head *ended)
+static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e, int err,
+			      struct list_head *ended)
 {
 	struct rdda_drive_queue *dq, *ndq;
 	struct rdda_io *io, *nio;
@@ -50,7 +50,7 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->open = false;
 	rdda_sq_arm(ch);
-	waiting_drop(ch, NULL, -ENOLINK, ended);
+	chan_drop_waiting(ch, NULL, -ENOLINK, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		list_del(&slot->node);
 		rdda_slot_free(slot, -ENOLINK, ended);
@@ -100,7 +100,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->settle.needed = true;
-	waiting_drop(ch, e, err, ended);
+	chan_drop_waiting(ch, e, err, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		if (slot->io->extent != e)
 			continue;

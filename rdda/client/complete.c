@@ -23,7 +23,7 @@
 #include "rdda/wire.h"
 
 /* The batch's first completion: its receive was posted again over there. */
-static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)
+static void slot_return_credit(struct rdda_chan *ch, struct rdda_slot *slot)
 {
 	struct rdda_batch *b = &ch->batch.all[slot->batch];
 
@@ -36,13 +36,13 @@ static void credit_return(struct rdda_chan *ch, struct rdda_slot *slot)
 }
 
 /**
- * command_find() - the command in flight that a completion is for
+ * slot_find() - the command in flight that a completion is for
  * @ch: channel, locked
  * @cid: from the wire: any number
  *
  * Return: NULL when there is none; the caller ends the session.
  */
-static struct rdda_slot *command_find(struct rdda_chan *ch, u16 cid)
+static struct rdda_slot *slot_find(struct rdda_chan *ch, u16 cid)
 {
 	struct rdda_slot *slot;
 
@@ -57,7 +57,7 @@ static struct rdda_slot *command_find(struct rdda_chan *ch, u16 cid)
 }
 
 /* Ends a command, or lets it wait for what still names its memory. */
-static void command_end(struct rdda_slot *slot, int err, struct list_head *ended)
+static void slot_end(struct rdda_slot *slot, int err, struct list_head *ended)
 {
 	struct rdda_chan *ch = slot->ch;
 
@@ -70,7 +70,7 @@ static void command_end(struct rdda_slot *slot, int err, struct list_head *ended
 	rdda_slot_free(slot, err, ended);
 }
 
-static void read_post(struct rdda_chan *ch, struct rdda_slot *slot)
+static void slot_post_reads(struct rdda_chan *ch, struct rdda_slot *slot)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
 	struct ib_rdma_wr *wr;
@@ -108,7 +108,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_slot, node))) {
 		if (!ch->sq.reads_free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
 			break;
-		read_post(ch, slot);
+		slot_post_reads(ch, slot);
 		if (slot->read_left)
 			break;
 		list_del(&slot->node);
@@ -123,7 +123,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 /* One entry of DONE. Return: false when it is not an answer to anything. */
 static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct list_head *ended)
 {
-	struct rdda_slot *slot = command_find(ch, le16_to_cpu(d->cid));
+	struct rdda_slot *slot = slot_find(ch, le16_to_cpu(d->cid));
 	int err = rdda_status_errno(le16_to_cpu(d->status));
 
 	/* Sent when the extent was closed already: it never ran, and ends as new I/O does. */
@@ -133,9 +133,9 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	/* A push that worked is reported by its immediate alone. */
 	if (!slot || (slot->push && !err))
 		return false;
-	credit_return(ch, slot);
+	slot_return_credit(ch, slot);
 	if (slot->opcode != RDDA_OP_READ || err || !slot->io) {
-		command_end(slot, err, ended);
+		slot_end(slot, err, ended);
 		return true;
 	}
 	slot->state = RDDA_SLOT_READ;
@@ -168,12 +168,12 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
  * The reads that a push carries: the first by its CID, the others by the bounce
  * blocks that follow its own. Return: how many, 0 when none was requested.
  */
-static unsigned int run_take(struct rdda_chan *ch, u32 imm, struct rdda_slot **run)
+static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_slot **run)
 {
 	unsigned int i, block, gens = 0, n = RDDA_IMM_MORE(imm) + 1;
 	struct rdda_slot *slot;
 
-	run[0] = imm & ~RDDA_IMM_VALID ? NULL : command_find(ch, RDDA_IMM_CID(imm));
+	run[0] = imm & ~RDDA_IMM_VALID ? NULL : slot_find(ch, RDDA_IMM_CID(imm));
 	if (!run[0] || !run[0]->push)
 		return 0;
 	block = rdda_bounce_block(run[0]);
@@ -199,10 +199,10 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	n = run_take(ch, imm, run);
+	n = push_take_run(ch, imm, run);
 	for (i = 0; i < n; i++) {
 		run[i]->state = RDDA_SLOT_COPY;
-		credit_return(ch, run[i]);
+		slot_return_credit(ch, run[i]);
 	}
 	ch->counts.pushes += n;
 	spin_unlock_irqrestore(&ch->lock, flags);

@@ -411,7 +411,7 @@ static int chan_memory(struct rdda_chan *ch)
 	return ret;
 }
 
-static const char *connect_text(struct rdda_session *s, int err)
+static const char *session_reason(struct rdda_session *s, int err)
 {
 	unsigned int i, last = 0;
 
@@ -516,7 +516,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	if (!ret && rdda_session_dead(s))
 		ret = s->err;
 	if (ret) {
-		strscpy(reason, connect_text(s, ret), reason_len);
+		strscpy(reason, session_reason(s, ret), reason_len);
 		*err = ret;
 		rdda_session_end(s);
 		return NULL;

@@ -193,7 +193,7 @@ void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms
 }
 
 /* An answer: to a call that is there, with the type and size it expects. */
-static int answer_recv(struct rdda_session *s, const struct rdda_hdr *hdr, size_t len)
+static int control_recv_answer(struct rdda_session *s, const struct rdda_hdr *hdr, size_t len)
 {
 	struct rdda_call *c;
 	unsigned long flags;
@@ -222,7 +222,7 @@ out:
 	return ret;
 }
 
-static void reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
+static void control_reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
 {
 	struct rdda_note m = {
 		.hdr.type = type,
@@ -237,7 +237,7 @@ static void reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
 }
 
 /* Login, on channel 0: PROVED once, then ARENA once. Only stored here. */
-static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t len)
+static int control_recv_login(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t len)
 {
 	struct rdda_session *s = ch->s;
 
@@ -260,7 +260,7 @@ static int login_recv(struct rdda_chan *ch, const struct rdda_hdr *hdr, size_t l
 }
 
 /* During the login it may be refused: then a reason is there, as in a CM REJ. */
-static void bye_recv(struct rdda_session *s, const struct rdda_note *m, bool up)
+static void control_recv_bye(struct rdda_session *s, const struct rdda_note *m, bool up)
 {
 	u32 reason = le32_to_cpu(m->reason);
 
@@ -288,9 +288,9 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	switch (hdr->type) {
 	case RDDA_PROVED:
 	case RDDA_ARENA:
-		return login_recv(ch, hdr, len);
+		return control_recv_login(ch, hdr, len);
 	case RDDA_BYE:
-		bye_recv(s, msg, up);
+		control_recv_bye(s, msg, up);
 		return 0;
 	case RDDA_DONE:
 		return -EPROTO;
@@ -299,7 +299,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 		return -EPROTO;
 	switch (hdr->type) {
 	case RDDA_PING:
-		reply(ch, RDDA_PONG, hdr->tag, 0);
+		control_reply(ch, RDDA_PONG, hdr->tag, 0);
 		return 0;
 	case RDDA_PONG:
 		/* Of keep-alive, without a tag: it has served by arriving. */
@@ -309,13 +309,13 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	case RDDA_OPENED:
 	case RDDA_CLOSED:
 	case RDDA_ERROR:
-		return answer_recv(s, hdr, len);
+		return control_recv_answer(s, hdr, len);
 	case RDDA_EVENT:
 		if (up)
 			rdda_extent_event(s, msg);
 		return 0;
 	default:
-		reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);
+		control_reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);
 		return 0;
 	}
 }
@@ -324,7 +324,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
  * One at a time: while nothing has come since the last, another would only take
  * one more receive over there.
  */
-static void chan_ping(struct rdda_chan *ch, unsigned long every)
+static void control_ping(struct rdda_chan *ch, unsigned long every)
 {
 	struct rdda_hdr ping = { .type = RDDA_PING, .len = cpu_to_le32(sizeof(ping)) };
 	unsigned long last = ch->last_ping;
@@ -362,7 +362,7 @@ void rdda_alive_timer(struct timer_list *timer)
 			rdda_session_fail(s, -ETIMEDOUT, "no message for %u ms", s->dead_ms);
 			return;
 		}
-		chan_ping(ch, every);
+		control_ping(ch, every);
 	}
 	if (!rdda_session_dead(s))
 		mod_timer(&s->alive, jiffies + max(every / 2, 1UL));

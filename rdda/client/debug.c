@@ -35,14 +35,14 @@ struct rdda_dbg {
 	u32	seq;
 };
 
-static u32 ring_size(const struct rdda_chan *ch)
+static u32 dbg_ring_size(const struct rdda_chan *ch)
 {
 	return ch->sq_size * ch->sge_max;
 }
 
 int rdda_dbg_setup(struct rdda_chan *ch)
 {
-	ch->dbg = kvcalloc(ring_size(ch), sizeof(*ch->dbg), GFP_KERNEL);
+	ch->dbg = kvcalloc(dbg_ring_size(ch), sizeof(*ch->dbg), GFP_KERNEL);
 	return ch->dbg ? 0 : -ENOMEM;
 }
 
@@ -57,7 +57,7 @@ void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned in
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + ch->dbg_nr++) % ring_size(ch)];
+		struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + ch->dbg_nr++) % dbg_ring_size(ch)];
 
 		d->addr = sge[i].addr;
 		d->len = sge[i].length;
@@ -68,7 +68,7 @@ void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned in
 void rdda_dbg_done(struct rdda_chan *ch)
 {
 	while (ch->dbg_nr && rdda_chan_seq_done(ch, ch->dbg[ch->dbg_first].seq)) {
-		ch->dbg_first = (ch->dbg_first + 1) % ring_size(ch);
+		ch->dbg_first = (ch->dbg_first + 1) % dbg_ring_size(ch);
 		ch->dbg_nr--;
 	}
 }
@@ -78,12 +78,12 @@ void rdda_dbg_destroyed(struct rdda_chan *ch)
 	ch->dbg_nr = 0;
 }
 
-static void check_one(struct rdda_chan *ch, u64 addr, u32 len)
+static void dbg_check_one(struct rdda_chan *ch, u64 addr, u32 len)
 {
 	unsigned int i;
 
 	for (i = 0; i < ch->dbg_nr; i++) {
-		const struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + i) % ring_size(ch)];
+		const struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + i) % dbg_ring_size(ch)];
 
 		if (addr < d->addr + d->len && d->addr < addr + len) {
 			rule1_broken++;
@@ -106,7 +106,7 @@ void rdda_dbg_unmap(struct rdda_io *io)
 
 		spin_lock_irqsave(&ch->lock, flags);
 		for_each_sg(io->sg, sg, p->mapped, i) {
-			check_one(ch, sg_dma_address(sg), sg_dma_len(sg));
+			dbg_check_one(ch, sg_dma_address(sg), sg_dma_len(sg));
 			rule1_checked++;
 		}
 		spin_unlock_irqrestore(&ch->lock, flags);

@@ -65,7 +65,7 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 }
 
 /* Sizes that the block layer would warn about are invalid. */
-static u32 sane_size(u64 bytes, u32 lba_bytes)
+static u32 info_size(u64 bytes, u32 lba_bytes)
 {
 	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
 		return lba_bytes;
@@ -79,12 +79,12 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 
 	memcpy(&i->drive, m->drive, sizeof(i->drive));
 	i->lba_bytes = 1U << m->lba_shift;
-	i->phys_bytes = sane_size(le32_to_cpu(m->phys_bytes), i->lba_bytes);
+	i->phys_bytes = info_size(le32_to_cpu(m->phys_bytes), i->lba_bytes);
 	i->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
 	i->max_bytes = le32_to_cpu(m->max_bytes);
 	i->discard_bytes = 0;
 	if (flags & RDDA_DRIVE_DISCARD)
-		i->discard_bytes = sane_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
+		i->discard_bytes = info_size((u64)le32_to_cpu(m->discard_blocks) << m->lba_shift,
 					     i->lba_bytes);
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;

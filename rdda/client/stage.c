@@ -36,7 +36,7 @@ int rdda_stage_setup(struct rdda_chan *ch)
 }
 
 /* Pages that an I/O's commands take from the arena, at most. */
-static u32 arena_pages(struct rdda_chan *ch, u32 len)
+static u32 stage_pages(struct rdda_chan *ch, u32 len)
 {
 	u32 most = RDDA_PAGE << ch->max_order, n = len / most;
 	u32 rest = len % most;
@@ -51,7 +51,7 @@ static u32 arena_pages(struct rdda_chan *ch, u32 len)
  */
 void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 {
-	u32 pages = arena_pages(ch, io->len);
+	u32 pages = stage_pages(ch, io->len);
 	struct rdda_stage *st;
 
 	lockdep_assert_held(&ch->lock);

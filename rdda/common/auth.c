@@ -13,8 +13,8 @@
 
 #include "rdda/common/auth.h"
 
-static int digest(const struct rdda_key *key, const u8 *bytes, size_t len,
-		  u8 hmac[RDDA_HMAC_LEN])
+static int auth_digest(const struct rdda_key *key, const u8 *bytes, size_t len,
+		       u8 hmac[RDDA_HMAC_LEN])
 {
 	struct crypto_shash *tfm;
 	int ret;
@@ -31,7 +31,7 @@ static int digest(const struct rdda_key *key, const u8 *bytes, size_t len,
 }
 
 /* In constant time. @ret: of making @want, which is wiped. */
-static int compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret)
+static int auth_compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret)
 {
 	if (!ret && crypto_memneq(want, hmac, RDDA_HMAC_LEN))
 		ret = -EKEYREJECTED;
@@ -56,7 +56,7 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 	u8 bytes[RDDA_PROOF_BYTES];
 
 	rdda_proof_bytes(p, by_client, bytes);
-	return digest(key, bytes, sizeof(bytes), hmac);
+	return auth_digest(key, bytes, sizeof(bytes), hmac);
 }
 
 /**
@@ -74,7 +74,7 @@ int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool
 {
 	u8 want[RDDA_HMAC_LEN];
 
-	return compare(want, hmac, rdda_auth_make(key, p, by_client, want));
+	return auth_compare(want, hmac, rdda_auth_make(key, p, by_client, want));
 }
 
 /* As rdda_auth_make(), of another channel. */
@@ -84,7 +84,7 @@ int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof
 	u8 bytes[RDDA_JOIN_BYTES];
 
 	rdda_join_bytes(p, by_client, bytes);
-	return digest(key, bytes, sizeof(bytes), hmac);
+	return auth_digest(key, bytes, sizeof(bytes), hmac);
 }
 
 /* As rdda_auth_check(), of another channel. */
@@ -93,7 +93,7 @@ int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proo
 {
 	u8 want[RDDA_HMAC_LEN];
 
-	return compare(want, hmac, rdda_auth_join_make(key, p, by_client, want));
+	return auth_compare(want, hmac, rdda_auth_join_make(key, p, by_client, want));
 }
 
 /**

@@ -112,13 +112,13 @@ unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 	       (ch->rx.nr + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
 }
 
-static void fail_work(struct work_struct *work)
+static void channel_fail_work(struct work_struct *work)
 {
 	tgt_channel_kill(container_of(work, struct tgt_channel, fail), -EIO);
 }
 
 /* NICs report these from their interrupt, where no lock of ours may be taken. */
-static void qp_event(struct ib_event *ev, void *ctx)
+static void channel_qp_event(struct ib_event *ev, void *ctx)
 {
 	struct tgt_channel *ch = ctx;
 
@@ -126,7 +126,7 @@ static void qp_event(struct ib_event *ev, void *ctx)
 		queue_work(tgt_wq, &ch->fail);
 }
 
-static void cq_event(struct ib_event *ev, void *ctx)
+static void channel_cq_event(struct ib_event *ev, void *ctx)
 {
 	struct tgt_channel *ch = ctx;
 
@@ -155,7 +155,7 @@ static int qp_create(struct tgt_channel *ch)
 	const struct rdda_limits *lim = &ch->s->lim;
 	struct ib_cq_init_attr cq_attr = { };
 	struct ib_qp_init_attr attr = {
-		.event_handler = qp_event,
+		.event_handler = channel_qp_event,
 		.qp_context = ch,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
@@ -169,7 +169,7 @@ static int qp_create(struct tgt_channel *ch)
 	cq_attr.comp_vector = rdda_vector(dev);
 	if (cq_attr.cqe > lim->max_cqe || ch->rx.nr > lim->max_wr)
 		return -EOPNOTSUPP;
-	ch->cq = ib_create_cq(dev, tgt_queue_event, cq_event, ch, &cq_attr);
+	ch->cq = ib_create_cq(dev, tgt_queue_event, channel_cq_event, ch, &cq_attr);
 	if (IS_ERR(ch->cq)) {
 		ret = PTR_ERR(ch->cq);
 		ch->cq = NULL;
@@ -226,7 +226,7 @@ static int qp_start(struct tgt_channel *ch)
 }
 
 /* The proof did not come in time. */
-static void deadline_work(struct work_struct *work)
+static void channel_deadline_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, login.deadline.work);
 
@@ -248,8 +248,8 @@ static void channel_setup(struct tgt_channel *ch)
 	init_llist_head(&ch->cmd.done);
 	INIT_WORK(&ch->work, tgt_queue_work);
 	INIT_WORK(&ch->rx.ctl_work, tgt_ctl_work);
-	INIT_WORK(&ch->fail, fail_work);
-	INIT_DELAYED_WORK(&ch->login.deadline, deadline_work);
+	INIT_WORK(&ch->fail, channel_fail_work);
+	INIT_DELAYED_WORK(&ch->login.deadline, channel_deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
 	ch->tx.cqe.done = tgt_push_done;
 }
@@ -367,7 +367,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 	return ret ?: ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
 }
 
-static int proved_send(struct tgt_channel *ch)
+static int channel_send_proved(struct tgt_channel *ch)
 {
 	struct tgt_session *s = ch->s;
 	struct rdda_proved m = {
@@ -422,10 +422,10 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 	cancel_delayed_work_sync(&ch->login.deadline);
 	tgt_unproven_put(ch->s);
 	ret = channel_open_memory(ch);
-	return ret ?: proved_send(ch);
+	return ret ?: channel_send_proved(ch);
 }
 
-static int refuse_reason(int err)
+static int channel_refuse_reason(int err)
 {
 	switch (err) {
 	case -EBUSY:
@@ -451,7 +451,7 @@ static int refuse_reason(int err)
  */
 void tgt_channel_refuse(struct tgt_channel *ch, int err)
 {
-	int reason = refuse_reason(err);
+	int reason = channel_refuse_reason(err);
 	struct rdda_note m = {
 		.hdr.type = RDDA_BYE,
 		.hdr.len = cpu_to_le32(sizeof(m)),

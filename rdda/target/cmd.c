@@ -66,7 +66,7 @@ void tgt_cmd_abort(struct tgt_cmd *c)
 	tgt_push_end(c);
 }
 
-static void bio_done(struct bio *bio)
+static void cmd_bio_done(struct bio *bio)
 {
 	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
 	bool again = bio->bi_status == BLK_STS_AGAIN && bio->bi_opf & REQ_NOWAIT;
@@ -80,7 +80,7 @@ static void bio_done(struct bio *bio)
 }
 
 /* A step of several: the next one may sleep, so it is the drive's work's. */
-static void bio_step_done(struct bio *bio)
+static void cmd_step_done(struct bio *bio)
 {
 	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
 	struct tgt_drive *d = cmd_drive(c);
@@ -107,7 +107,7 @@ static void cmd_bio(struct tgt_cmd *c, blk_opf_t opf, bio_end_io_t *done)
 	c->bio.bi_end_io = done;
 }
 
-static void step_zeroes(struct tgt_cmd *c)
+static void cmd_step_zeroes(struct tgt_cmd *c)
 {
 	struct tgt_drive *d = cmd_drive(c);
 	blk_opf_t opf = REQ_OP_WRITE_ZEROES;
@@ -116,11 +116,11 @@ static void step_zeroes(struct tgt_cmd *c)
 	if (!c->by_pages && bdev_write_zeroes_sectors(d->bd)) {
 		if (!c->p.deac)
 			opf |= REQ_NOUNMAP;
-		cmd_bio(c, opf, bio_step_done);
+		cmd_bio(c, opf, cmd_step_done);
 		n = min_t(sector_t, c->left, STEP_SECTORS);
 		c->bio.bi_iter.bi_size = n << SECTOR_SHIFT;
 	} else {
-		cmd_bio(c, REQ_OP_WRITE, bio_step_done);
+		cmd_bio(c, REQ_OP_WRITE, cmd_step_done);
 		for (n = 0; n < c->left && c->bio.bi_vcnt < TGT_VECS;) {
 			unsigned int len = min_t(sector_t, (c->left - n) << SECTOR_SHIFT,
 						 PAGE_SIZE << ZERO_ORDER);
@@ -135,11 +135,11 @@ static void step_zeroes(struct tgt_cmd *c)
 	c->left -= n;
 }
 
-static void step_discard(struct tgt_cmd *c)
+static void cmd_step_discard(struct tgt_cmd *c)
 {
 	sector_t n = min_t(sector_t, c->left, STEP_SECTORS);
 
-	cmd_bio(c, REQ_OP_DISCARD, bio_step_done);
+	cmd_bio(c, REQ_OP_DISCARD, cmd_step_done);
 	c->bio.bi_iter.bi_sector = c->at;
 	c->bio.bi_iter.bi_size = n << SECTOR_SHIFT;
 	c->at += n;
@@ -162,7 +162,7 @@ static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 	else
 		opf |= REQ_OP_WRITE | REQ_SYNC | REQ_IDLE |
 		       (rdda_fault(RDDA_FAULT_FUA) ? 0 : REQ_FUA);
-	cmd_bio(c, opf, bio_done);
+	cmd_bio(c, opf, cmd_bio_done);
 	c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
 	if (WARN_ON_ONCE(tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
 			 tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1]))) {
@@ -194,12 +194,12 @@ void tgt_cmd_step(struct tgt_cmd *c)
 		return;
 	}
 	if (c->left && c->p.opcode == RDDA_OP_DSM) {
-		step_discard(c);
+		cmd_step_discard(c);
 	} else if (c->left) {
-		step_zeroes(c);
+		cmd_step_zeroes(c);
 	} else {
 		c->flushing = true;
-		cmd_bio(c, REQ_OP_WRITE | REQ_PREFLUSH, bio_step_done);
+		cmd_bio(c, REQ_OP_WRITE | REQ_PREFLUSH, cmd_step_done);
 	}
 	submit_bio(&c->bio);
 }
@@ -271,7 +271,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 		.max_bytes = RDDA_CMD_BYTES_MAX,
 		.arena_off = ch->arena_off,
 		.arena_len = ch->arena_len,
-		/* Pairs with the release in bounce_msg(): its key is there too. */
+		/* Pairs with the release in ctl_bounce(): its key is there too. */
 		.bounce_len = smp_load_acquire(&ch->s->bounce_len),
 		.lba_shift = SECTOR_SHIFT,
 	};
@@ -319,7 +319,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 	return c;
 }
 
-static void batch_drop(struct tgt_cmd **batch, unsigned int n)
+static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 {
 	while (n--)
 		tgt_cmd_abort(batch[n]);
@@ -345,7 +345,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct tgt_rbuf *rb)
 		batch[i] = cmd_admit(ch, &m->cmd[i]);
 		if (!IS_ERR(batch[i]))
 			continue;
-		batch_drop(batch, i);
+		cmd_drop_batch(batch, i);
 		tgt_bad_peer(ch, PTR_ERR(batch[i]) == -EOVERFLOW ?
 			     "more commands than granted" : "bad command");
 		return -EPROTO;
@@ -353,7 +353,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct tgt_rbuf *rb)
 	if (!rdda_fault(RDDA_FAULT_REPOST))
 		ret = tgt_rbuf_post(ch, rb);
 	if (ret) {
-		batch_drop(batch, n);
+		cmd_drop_batch(batch, n);
 		return ret;
 	}
 	for (i = 0; i < n; i++) {

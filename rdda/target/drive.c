@@ -21,10 +21,10 @@
 #define CHECK_MS	250
 
 LIST_HEAD(tgt_drives);			/* tgt_lock */
-static void check_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(checker, check_work);
+static void drive_check_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(checker, drive_check_work);
 
-static void close_work(struct work_struct *work)
+static void drive_close_work(struct work_struct *work)
 {
 	struct tgt_drive *d = container_of(work, struct tgt_drive, close);
 
@@ -100,7 +100,7 @@ void tgt_drive_check(struct tgt_drive *d)
 	tgt_nl_drive_gone(&d->uuid, d->path);
 }
 
-static void check_work(struct work_struct *work)
+static void drive_check_work(struct work_struct *work)
 {
 	unsigned int noio = memalloc_noio_save();
 	struct tgt_drive *d;
@@ -115,7 +115,7 @@ static void check_work(struct work_struct *work)
 }
 
 /* Why a device cannot be exported, human-readable. */
-static const char *device_unfit(struct block_device *bd)
+static const char *drive_unfit(struct block_device *bd)
 {
 	unsigned int lba = bdev_logical_block_size(bd);
 
@@ -189,7 +189,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 		goto err;
 	}
 	d->bd = d->handle.bdev;
-	unfit = device_unfit(d->bd);
+	unfit = drive_unfit(d->bd);
 	if (unfit) {
 		ret = -EOPNOTSUPP;
 		extack->_msg = unfit;
@@ -210,7 +210,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	INIT_LIST_HEAD(&d->turns);
 	INIT_LIST_HEAD(&d->slow);
 	INIT_WORK(&d->dispatch, tgt_sched_work);
-	INIT_WORK(&d->close, close_work);
+	INIT_WORK(&d->close, drive_close_work);
 	return d;
 err:
 	kfree(d->path);

@@ -15,7 +15,7 @@
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 
 /* An older incarnation that may still have commands on the drive. */
-static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
+static bool holders_old_self(const struct tgt_session *s, const struct tgt_drive *d)
 {
 	const struct tgt_sdrive *sd;
 
@@ -30,7 +30,7 @@ static bool old_self(const struct tgt_session *s, const struct tgt_drive *d)
 }
 
 /* Commands under an extent that was taken away, where the requested one is now. */
-static bool dying_others(const struct tgt_extent *e)
+static bool holders_dying(const struct tgt_extent *e)
 {
 	const struct tgt_drive *d = e->drive;
 	u64 slba = e->start >> d->lba_shift, end = slba + (e->len >> d->lba_shift);
@@ -46,8 +46,8 @@ static bool dying_others(const struct tgt_extent *e)
 	return false;
 }
 
-static void facts_others(struct tgt_open_facts *f, const struct tgt_session *s,
-			 const struct tgt_extent *e, struct tgt_open **self, uuid_t *holder)
+static void holders_others(struct tgt_open_facts *f, const struct tgt_session *s,
+			   const struct tgt_extent *e, struct tgt_open **self, uuid_t *holder)
 {
 	struct tgt_open *o;
 
@@ -92,7 +92,7 @@ void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e)
 }
 
 /* Another host is preempting it just now. */
-static bool claimed(const struct tgt_extent *e, const uuid_t *host)
+static bool holders_claimed(const struct tgt_extent *e, const uuid_t *host)
 {
 	return !uuid_is_null(&e->claim) && !uuid_equal(&e->claim, host) &&
 	       time_before(jiffies, e->claim_until);
@@ -102,13 +102,13 @@ static bool claimed(const struct tgt_extent *e, const uuid_t *host)
  * The host that preempts comes next, as long as it repeats its OPEN: the host it
  * fenced lives and would have its extents back before the other sends its next OPEN.
  */
-static void claim(struct tgt_extent *e, const uuid_t *host, int decision)
+static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision)
 {
 	switch (decision) {
 	case RDDA_OPEN_DRAINING:
 	case TGT_OPEN_FENCE:
 	case TGT_OPEN_REQUEST:
-		if (claimed(e, host))
+		if (holders_claimed(e, host))
 			break;
 		uuid_copy(&e->claim, host);
 		e->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
@@ -154,15 +154,15 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
 		f.holder_self = uuid_equal(&e->holder, &s->host);
-		f.old_self = old_self(s, e->drive);
-		f.claimed = claimed(e, &s->host);
-		f.others_dying = dying_others(e);
-		facts_others(&f, s, e, self, &holder);
+		f.old_self = holders_old_self(s, e->drive);
+		f.claimed = holders_claimed(e, &s->host);
+		f.others_dying = holders_dying(e);
+		holders_others(&f, s, e, self, &holder);
 	}
 	ret = tgt_open_decide(&f);
 	/* A reader's ends grace times, and keeps no writer out that lost its session. */
 	if (e && req->preempt && req->rw)
-		claim(e, &s->host, ret);
+		holders_claim(e, &s->host, ret);
 	if (ret == RDDA_OPEN_HELD)
 		export_uuid(out->holder, &holder);
 	return ret;

@@ -240,7 +240,7 @@ unsigned int tgt_unproven(void)
 	return n;
 }
 
-static int login_refuse(struct rdma_cm_id *cm, int reason)
+static int listen_refuse(struct rdma_cm_id *cm, int reason)
 {
 	struct rdda_reject rej = {
 		.magic = cpu_to_le32(RDDA_MAGIC),
@@ -295,7 +295,8 @@ static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 }
 
 /* A login that may be answered: nothing is made for others. */
-static int login_check(const struct rdda_login *l, size_t len, uuid_t *host, struct rdda_key *key)
+static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *host,
+			      struct rdda_key *key)
 {
 	int reason = rdda_login_check(l, len);
 
@@ -307,7 +308,8 @@ static int login_check(const struct rdda_login *l, size_t len, uuid_t *host, str
 }
 
 /* CM context: another login may run at the same time, on another device. */
-static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct rdda_limits *lim)
+static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
+			const struct rdda_limits *lim)
 {
 	const struct rdda_login *l = ev->param.conn.private_data;
 	struct rdda_proof p = { .qpn = { ev->param.conn.qp_num } };
@@ -318,16 +320,16 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 	uuid_t host;
 	int reason;
 
-	reason = login_check(l, ev->param.conn.private_data_len, &host, &key);
+	reason = listen_check_login(l, ev->param.conn.private_data_len, &host, &key);
 	if (reason)
-		return login_refuse(cm, reason);
+		return listen_refuse(cm, reason);
 	u = unproven_get(cm);
 	if (!u)
-		return login_refuse(cm, RDDA_REJ_BUSY);
+		return listen_refuse(cm, RDDA_REJ_BUSY);
 	s = tgt_session_login(cm, l, lim, &reason);
 	if (!s) {
 		unproven_free(u);
-		return login_refuse(cm, reason);
+		return listen_refuse(cm, reason);
 	}
 	unproven_set(u, s);
 	p.login = *l;
@@ -340,7 +342,7 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 		/* Here, since the device may go when @cm has gone. */
 		tgt_session_pd_put(s);
 		tgt_session_put(s);
-		return login_refuse(cm, RDDA_REJ_BUSY);
+		return listen_refuse(cm, RDDA_REJ_BUSY);
 	}
 	channel_accept(ch, &p.accept, sizeof(p.accept));
 	tgt_session_put(s);
@@ -348,8 +350,8 @@ static int login(struct rdma_cm_id *cm, struct rdma_cm_event *ev, const struct r
 }
 
 /* Another channel of @s: check that its request proves the key. */
-static int join_prove(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tgt_session *s,
-		      struct rdda_join_proof *p)
+static int listen_check_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tgt_session *s,
+			     struct rdda_join_proof *p)
 {
 	const struct rdda_join *j = ev->param.conn.private_data;
 	const struct tgt_channel *first = s->channel[0];
@@ -365,7 +367,7 @@ static int join_prove(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tg
 	return ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF) ? 0 : ret;
 }
 
-static int join_accept(struct tgt_channel *ch, struct rdda_join_proof *p)
+static int listen_accept_join(struct tgt_channel *ch, struct rdda_join_proof *p)
 {
 	struct rdda_joined m = {
 		.magic = cpu_to_le32(RDDA_MAGIC_JOIN),
@@ -389,7 +391,7 @@ static int join_accept(struct tgt_channel *ch, struct rdda_join_proof *p)
  * CM context. A channel after the first: it is proved before anything is made for
  * it. Its place is taken for good, so what goes wrong after that ends the session.
  */
-static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+static int listen_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
 	const struct rdda_join *j = ev->param.conn.private_data;
 	int ret, reason = RDDA_REJ_CHANNEL;
@@ -398,11 +400,11 @@ static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	struct tgt_session *s;
 
 	if (rdda_join_check(j, ev->param.conn.private_data_len))
-		return login_refuse(cm, RDDA_REJ_MALFORMED);
+		return listen_refuse(cm, RDDA_REJ_MALFORMED);
 	s = tgt_session_joined(cm, j);
 	if (!s)
-		return login_refuse(cm, reason);
-	if (join_prove(cm, ev, s, &p)) {
+		return listen_refuse(cm, reason);
+	if (listen_check_join(cm, ev, s, &p)) {
 		reason = RDDA_REJ_KEY;
 		goto refuse;
 	}
@@ -418,53 +420,53 @@ static int join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		reason = RDDA_REJ_BUSY;
 		goto refuse;
 	}
-	ret = join_accept(ch, &p);
+	ret = listen_accept_join(ch, &p);
 	if (ret)
 		tgt_session_kill(s, ret);
 	tgt_session_put(s);
 	return 0;
 refuse:
 	tgt_session_put(s);
-	return login_refuse(cm, reason);
+	return listen_refuse(cm, reason);
 }
 
 /* CM context. */
-static int request(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+static int listen_request(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
 	const __le32 *magic = ev->param.conn.private_data;
 	struct rdda_limits lim;
 
 	if (rdda_device_limits(cm->device, cm->port_num, &lim) || !magic ||
 	    ev->param.conn.private_data_len < sizeof(*magic))
-		return login_refuse(cm, RDDA_REJ_MALFORMED);
+		return listen_refuse(cm, RDDA_REJ_MALFORMED);
 	if (tgt_stopping)
-		return login_refuse(cm, RDDA_REJ_NOT_READY);
+		return listen_refuse(cm, RDDA_REJ_NOT_READY);
 	if (le32_to_cpu(*magic) == RDDA_MAGIC_JOIN)
-		return join(cm, ev);
-	return login(cm, ev, &lim);
+		return listen_join(cm, ev);
+	return listen_login(cm, ev, &lim);
 }
 
 /*
  * Context: the CM's worker. No I/O from its allocations: on a host that is its own
  * client, reclaim may wait for the very login that is being answered.
  */
-static int request_noio(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+static int listen_request_noio(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
 	unsigned int noio = memalloc_noio_save();
-	int ret = request(cm, ev);
+	int ret = listen_request(cm, ev);
 
 	memalloc_noio_restore(noio);
 	return ret;
 }
 
 /* Context: the CM's work queue; @cm's handler mutex is held. */
-static int cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
+static int listen_cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
 	struct tgt_channel *ch = cm->context;
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return request_noio(cm, ev);
+		return listen_request_noio(cm, ev);
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
@@ -486,8 +488,8 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		/* A new id inherits context and handler; it is a channel's from now on. */
 		cm->context = NULL;
-		cm->event_handler = cm_event;
-		return request_noio(cm, ev);
+		cm->event_handler = listen_cm_event;
+		return listen_request_noio(cm, ev);
 	}
 	/* ADDR_CHANGE: the address has moved to another port of a bond. */
 	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||

@@ -56,7 +56,7 @@ static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
 	[MESHTGT_X_READY]	= { .type = NLA_FLAG },
 };
 
-static int may_change(struct sk_buff *skb, struct genl_info *info)
+static int nl_may_change(struct sk_buff *skb, struct genl_info *info)
 {
 	if (netlink_capable(skb, CAP_SYS_ADMIN))
 		return 0;
@@ -64,14 +64,14 @@ static int may_change(struct sk_buff *skb, struct genl_info *info)
 	return -EPERM;
 }
 
-static struct nlattr *need(struct genl_info *info, int attr)
+static struct nlattr *nl_need(struct genl_info *info, int attr)
 {
 	if (!info->attrs[attr])
 		NL_SET_ERR_MSG(info->extack, "a needed attribute is missing");
 	return info->attrs[attr];
 }
 
-static void attr_uuid(const struct nlattr *a, uuid_t *uuid)
+static void nl_attr_uuid(const struct nlattr *a, uuid_t *uuid)
 {
 	import_uuid(uuid, nla_data(a));
 }
@@ -81,11 +81,11 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 	struct rdda_key key[2];
 	uuid_t host;
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_HOST_UUID))
+	if (!nl_need(info, MESHTGT_A_HOST_UUID))
 		return -EINVAL;
-	attr_uuid(info->attrs[MESHTGT_A_HOST_UUID], &host);
+	nl_attr_uuid(info->attrs[MESHTGT_A_HOST_UUID], &host);
 	if (uuid_is_null(&host)) {
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
 		return -EINVAL;
@@ -104,9 +104,9 @@ static int nl_listen(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *port = info->attrs[MESHTGT_A_PORT];
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_ADDR))
+	if (!nl_need(info, MESHTGT_A_ADDR))
 		return -EINVAL;
 	return tgt_listen(nla_data(info->attrs[MESHTGT_A_ADDR]),
 			  port ? nla_get_u16(port) : RDDA_PORT, info->extack);
@@ -129,11 +129,11 @@ static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink
 	if (!e)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&e->opens);
-	attr_uuid(tb[MESHTGT_X_UUID], &e->uuid);
+	nl_attr_uuid(tb[MESHTGT_X_UUID], &e->uuid);
 	e->start = nla_get_u64(tb[MESHTGT_X_START]);
 	e->len = nla_get_u64(tb[MESHTGT_X_LENGTH]);
 	if (tb[MESHTGT_X_HOLDER])
-		attr_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
+		nl_attr_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
 	if (tb[MESHTGT_X_GENERATION])
 		e->generation = nla_get_u64(tb[MESHTGT_X_GENERATION]);
 	e->ready = nla_get_flag(tb[MESHTGT_X_READY]);
@@ -169,13 +169,13 @@ static int nl_drive_add(struct sk_buff *skb, struct genl_info *info)
 	uuid_t uuid;
 	int ret;
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_DRIVE_UUID))
+	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
-	if (!need(info, MESHTGT_A_PATH))
+	if (!nl_need(info, MESHTGT_A_PATH))
 		return -EINVAL;
-	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	ret = extents_parse(info, &extents);
 	if (!ret)
 		ret = tgt_drive_add(&uuid, nla_data(info->attrs[MESHTGT_A_PATH]), &extents,
@@ -188,11 +188,11 @@ static int nl_drive_del(struct sk_buff *skb, struct genl_info *info)
 {
 	uuid_t uuid;
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_DRIVE_UUID))
+	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
-	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]), info->extack);
 }
 
@@ -202,11 +202,11 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
 	uuid_t uuid;
 	int ret;
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_DRIVE_UUID))
+	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
-	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	ret = extents_parse(info, &extents);
 	if (!ret)
 		ret = tgt_grant_table(&uuid, &extents, info->extack);
@@ -340,9 +340,9 @@ static int nl_drive_get(struct sk_buff *skb, struct genl_info *info)
 	long from = 0;
 	uuid_t uuid;
 
-	if (!need(info, MESHTGT_A_DRIVE_UUID))
+	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
-	attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
+	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	mutex_lock(&tgt_lock);
 	d = tgt_drive_find(&uuid);
 	if (d)
@@ -432,9 +432,9 @@ static int nl_session_del(struct sk_buff *skb, struct genl_info *info)
 {
 	struct tgt_session *s;
 
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_SESSION))
+	if (!nl_need(info, MESHTGT_A_SESSION))
 		return -EINVAL;
 	s = tgt_session_find(nla_get_u32(info->attrs[MESHTGT_A_SESSION]));
 	if (!s) {
@@ -449,13 +449,13 @@ static int nl_session_del(struct sk_buff *skb, struct genl_info *info)
 /* The newest one serves: a meshd that died without a trace must not stand in its way. */
 static int nl_serve(struct sk_buff *skb, struct genl_info *info)
 {
-	if (may_change(skb, info))
+	if (nl_may_change(skb, info))
 		return -EPERM;
 	atomic_set(&server, info->snd_portid);
 	return 0;
 }
 
-static int is_server(struct genl_info *info)
+static int nl_is_server(struct genl_info *info)
 {
 	if (atomic_read(&server) == info->snd_portid)
 		return 0;
@@ -468,9 +468,9 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *err = info->attrs[MESHTGT_A_ERROR];
 	int ret;
 
-	if (may_change(skb, info) || is_server(info))
+	if (nl_may_change(skb, info) || nl_is_server(info))
 		return -EPERM;
-	if (!need(info, MESHTGT_A_REQUEST))
+	if (!nl_need(info, MESHTGT_A_REQUEST))
 		return -EINVAL;
 	ret = tgt_open_answered(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
 				err ? nla_get_s32(err) : 0);
@@ -481,7 +481,7 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 
 /* To the server */
 
-static int server_send(struct sk_buff *msg, u32 port)
+static int nl_send_server(struct sk_buff *msg, u32 port)
 {
 	int ret = genlmsg_unicast(&init_net, msg, port);
 
@@ -526,12 +526,12 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const u
 		return -ENOMEM;
 	}
 	genlmsg_end(msg, h);
-	return server_send(msg, port);
+	return nl_send_server(msg, port);
 }
 
 /* To all listeners. */
 
-static struct sk_buff *event_new(u32 kind, void **h)
+static struct sk_buff *nl_new_event(u32 kind, void **h)
 {
 	struct sk_buff *msg = genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO);
 
@@ -544,7 +544,7 @@ static struct sk_buff *event_new(u32 kind, void **h)
 	return NULL;
 }
 
-static void event_send(struct sk_buff *msg, void *h)
+static void nl_send_event(struct sk_buff *msg, void *h)
 {
 	genlmsg_end(msg, h);
 	genlmsg_multicast_netns(&family, &init_net, msg, 0, 0, GFP_NOIO);
@@ -560,14 +560,14 @@ void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
 	struct sk_buff *msg;
 	void *h;
 
-	msg = event_new(MESHTGT_EV_DRIVE_GONE, &h);
+	msg = nl_new_event(MESHTGT_EV_DRIVE_GONE, &h);
 	if (!msg)
 		return;
 	if (nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
 	    nla_put_string(msg, MESHTGT_A_PATH, path))
 		nlmsg_free(msg);
 	else
-		event_send(msg, h);
+		nl_send_event(msg, h);
 }
 
 /**
@@ -579,7 +579,7 @@ void tgt_nl_session(struct tgt_session *s)
 	struct sk_buff *msg;
 	void *h;
 
-	msg = event_new(MESHTGT_EV_SESSION, &h);
+	msg = nl_new_event(MESHTGT_EV_SESSION, &h);
 	if (!msg)
 		return;
 	if (nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
@@ -587,11 +587,11 @@ void tgt_nl_session(struct tgt_session *s)
 	    nla_put_string(msg, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))))
 		nlmsg_free(msg);
 	else
-		event_send(msg, h);
+		nl_send_event(msg, h);
 }
 
 /* The server's socket closed. */
-static int released(struct notifier_block *nb, unsigned long event, void *data)
+static int nl_released(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct netlink_notify *n = data;
 
@@ -602,7 +602,7 @@ static int released(struct notifier_block *nb, unsigned long event, void *data)
 }
 
 static struct notifier_block release_nb = {
-	.notifier_call = released,
+	.notifier_call = nl_released,
 };
 
 #define OP(name, fn)	{ .cmd = MESHTGT_CMD_##name, .doit = fn }

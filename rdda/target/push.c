@@ -123,7 +123,7 @@ static bool push_follows(const struct tgt_cmd *last, const struct tgt_cmd *next)
 	return next->p.push && !next->status && next->p.bounce == last->p.bounce + last->p.bytes;
 }
 
-static void cmd_release(struct tgt_channel *ch, struct tgt_cmd *c)
+static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 {
 	list_del(&c->node);
 	llist_add(&c->done, &ch->cmd.free);
@@ -159,10 +159,10 @@ static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tg
 		nr += add;
 		gens += RDDA_CID_GEN(next->p.cid);
 		more++;
-		cmd_release(ch, c);
+		push_release_cmd(ch, c);
 		c = next;
 	}
-	cmd_release(ch, c);
+	push_release_cmd(ch, c);
 	while (i < nr) {
 		struct ib_rdma_wr *wr = &ch->sq.wr[n];
 		unsigned int k;
@@ -207,7 +207,7 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 		m->done[k].cid = cpu_to_le16(c->p.cid);
 		m->done[k].status = cpu_to_le16(c->status);
 		m->done[k].reserved = 0;
-		cmd_release(ch, c);
+		push_release_cmd(ch, c);
 		if (++k == RDDA_DONES_MAX)
 			break;
 	}
@@ -222,7 +222,7 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 	return n;
 }
 
-static void pend_collect(struct tgt_channel *ch)
+static void push_collect(struct tgt_channel *ch)
 {
 	struct llist_node *l = llist_reverse_order(llist_del_all(&ch->cmd.done));
 	struct tgt_cmd *c, *next;
@@ -245,7 +245,7 @@ void tgt_push_flush(struct tgt_channel *ch)
 	if (llist_empty(&ch->cmd.done) && list_empty(&ch->tx.pend) && list_empty(&ch->tx.ctl))
 		return;
 	spin_lock_bh(&ch->tx.lock);
-	pend_collect(ch);
+	push_collect(ch);
 	while (!ret && !READ_ONCE(ch->dead)) {
 		n = chain_controls(ch, 0);
 		n = chain_results(ch, n);
@@ -333,7 +333,7 @@ void tgt_push_drop(struct tgt_channel *ch)
 		mempool_free(c, ctl_pool);
 }
 
-static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool event)
+static int push_send_ctl(struct tgt_channel *ch, const void *msg, size_t len, bool event)
 {
 	struct ctl *c = NULL;
 	bool dead;
@@ -375,7 +375,7 @@ static int ctl_send(struct tgt_channel *ch, const void *msg, size_t len, bool ev
  */
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 {
-	return ctl_send(ch, msg, len, false);
+	return push_send_ctl(ch, msg, len, false);
 }
 
 /**
@@ -389,7 +389,7 @@ int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
  */
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
 {
-	return ctl_send(ch, msg, len, true);
+	return push_send_ctl(ch, msg, len, true);
 }
 
 /**

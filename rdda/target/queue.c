@@ -162,7 +162,7 @@ void tgt_queue_event(struct ib_cq *cq, void *ctx)
 	queue_work(tgt_io_wq, &ch->work);
 }
 
-static int poll_batch(struct tgt_channel *ch)
+static int queue_poll_batch(struct tgt_channel *ch)
 {
 	struct ib_wc wc[POLL_BATCH];
 	struct blk_plug plug;
@@ -201,7 +201,7 @@ void tgt_queue_work(struct work_struct *work)
 		goto out;
 	}
 	do {
-		while (poll_batch(ch) > 0) {
+		while (queue_poll_batch(ch) > 0) {
 			if (++rounds < POLL_ROUNDS)
 				continue;
 			queue_work(tgt_io_wq, &ch->work);
@@ -212,7 +212,7 @@ out:
 	memalloc_noio_restore(noio);
 }
 
-static void bounce_msg(struct tgt_channel *ch, const struct rdda_bounce *m)
+static void ctl_bounce(struct tgt_channel *ch, const struct rdda_bounce *m)
 {
 	struct tgt_session *s = ch->s;
 	u32 len = le32_to_cpu(m->len);
@@ -239,7 +239,7 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		tgt_channel_refuse(ch, ret);
 		break;
 	case RDDA_BOUNCE:
-		bounce_msg(ch, (const void *)h);
+		ctl_bounce(ch, (const void *)h);
 		break;
 	case RDDA_OPEN:
 		tgt_open_msg(ch, (const void *)h);

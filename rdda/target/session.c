@@ -129,7 +129,7 @@ u64 tgt_session_memory(struct tgt_session *s)
 	return n;
 }
 
-static void watch_work(struct work_struct *work)
+static void session_watch_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, watch.work);
 	unsigned long dead = msecs_to_jiffies(tgt_dead());
@@ -184,7 +184,7 @@ static void past_add(struct tgt_session *s)
 	s->past = NULL;
 }
 
-static void free_work(struct work_struct *work)
+static void session_free_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, free);
 	unsigned int noio = memalloc_noio_save();
@@ -238,7 +238,7 @@ void tgt_session_pd_put(struct tgt_session *s)
  * but the memory of the channels waits for it, unless the device goes, which waits
  * for the connections.
  */
-static void leave_work(struct work_struct *work)
+static void session_leave_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, leave.work);
 	unsigned int noio = memalloc_noio_save();
@@ -260,7 +260,7 @@ out:
 	memalloc_noio_restore(noio);
 }
 
-static void kill_work(struct work_struct *work)
+static void session_kill_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, kill);
 	unsigned int noio = memalloc_noio_save();
@@ -394,10 +394,10 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
 	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
-	INIT_DELAYED_WORK(&s->watch, watch_work);
-	INIT_WORK(&s->kill, kill_work);
-	INIT_DELAYED_WORK(&s->leave, leave_work);
-	INIT_WORK(&s->free, free_work);
+	INIT_DELAYED_WORK(&s->watch, session_watch_work);
+	INIT_WORK(&s->kill, session_kill_work);
+	INIT_DELAYED_WORK(&s->leave, session_leave_work);
+	INIT_WORK(&s->free, session_free_work);
 	import_uuid(&s->host, l->host_uuid);
 	s->boot = le32_to_cpu(l->boot);
 	s->number = le32_to_cpu(l->number);
@@ -425,7 +425,7 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
  * An incarnation that has been seen, or an older one, does not come back. Only
  * what proved the key was seen: any host can send the UUID of another.
  */
-static int login_stale(const struct rdda_login *l)
+static int session_stale_login(const struct rdda_login *l)
 {
 	struct tgt_session *s;
 
@@ -455,7 +455,7 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 	struct tgt_session *s;
 
 	mutex_lock(&tgt_lock);
-	*reason = login_stale(l);
+	*reason = session_stale_login(l);
 	mutex_unlock(&tgt_lock);
 	if (*reason)
 		return NULL;

@@ -17,7 +17,7 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 # What judges layouts, here and in the kernel.
-LAYOUT_SRC  := $(addprefix protect/,layout.c op.c linear.c stripe.c redundant.c)
+LAYOUT_SRC  := $(pure-protect:.o=.c)
 MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
 	printable.c layout_text.c verbs.c)

@@ -58,7 +58,7 @@ static int check_segment(const struct layout *l, const struct layout_segment *s)
 	const struct prot_level_ops *level = prot_level(s->level);
 	u32 i;
 
-	if (!level || level->redundant || s->groups != 1 || s->refs != s->data ||
+	if (!level || level->policy || s->groups != 1 || s->refs != s->data ||
 	    s->domain > LAYOUT_DOMAIN_HOST)
 		return -EUCLEAN;
 	for (i = 0; i < s->refs; i++)

@@ -53,7 +53,7 @@ int rdda_client_set_identity(const struct rdda_identity *id);
 
 /**
  * struct rdda_target_ops - notifications of a target to its user; called in process
- *	context, may sleep, never after rdda_target_put() of the last reference
+ *	context, may sleep, never after rdda_target_destroy()
  * @state: the session came up or went down; @err says why it is not up
  */
 struct rdda_target_ops {
@@ -83,7 +83,7 @@ struct rdda_target_info {
  * @ops: may be NULL
  * @priv: for @ops
  *
- * Returns at once; connects in the background until rdda_target_put().
+ * Returns at once; connects in the background until rdda_target_destroy().
  */
 struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, const uuid_t *expect,
 				       const struct rdda_target_ops *ops, void *priv);

@@ -7,7 +7,8 @@
  *   layout.c           a layout: members and policy; pinned, swapped, freed
  *   open_order.c       members that another host has: give back, try again
  *   disk.c             gendisk, tag set, limits
- *   request.c          blk-mq's calls, requeueing, time-outs, ends of requests
+ *   request.c          blk-mq's calls, time-outs, ends of requests
+ *   retry.c            requests that wait: a member is down, or memory is short
  *   plan.c             an op run: member I/Os, scatterlists
  *   sysfs.c events.c   what users and meshd see
  *

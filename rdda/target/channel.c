@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A channel: its queue pair and buffers, its proof, its end.
+ * A channel: its queue pair and buffers, its proof, or its refusal after that, its end.
  *
  * The queue pair is made here, not by rdda_qp_create(), for two reasons. Until
  * the client has proved the key it must have no remote rights, and the CM would

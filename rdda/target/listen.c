@@ -3,8 +3,10 @@
  * Listeners and logins.
  *
  * A login is checked, answered and connected here; nothing is given before the
- * client has proved the key (open.c's neighbour queue.c hands its PROVE to
- * channel.c). A refusal says why in the reject's private data, and is counted.
+ * client has proved the key (queue.c hands its PROVE to channel.c). The reject's
+ * private data says why. A wrong key, a second machine with one host UUID and an old
+ * incarnation show with the proof: tgt_channel_refuse() answers those with a BYE. All
+ * refusals are counted here.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/delay.h>

@@ -190,6 +190,8 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 	wrong = arg_wrong(a, value);
 	if (wrong) {
 		json_decref(value);
+		if (a->kind == ARG_WORD)
+			return complain(EXIT_USAGE, "%s: one of %s is wanted", typed, a->name);
 		return bad_value(a->name, typed, wrong);
 	}
 	return json_object_set_new(c->args, a->key, value) ? EXIT_FAILED : 0;

@@ -461,9 +461,11 @@ static struct udev_monitor *disk_events(void)
 	struct udev *u = udev_new();
 	struct udev_monitor *m = u ? udev_monitor_new_from_netlink(u, "udev") : NULL;
 
+	/* Without udevd libudev makes a monitor that receives nothing. */
 	if (!m || udev_monitor_filter_add_match_subsystem_devtype(m, "block", "disk") < 0 ||
-	    udev_monitor_enable_receiving(m) < 0)
+	    udev_monitor_enable_receiving(m) < 0 || access("/run/udev/control", F_OK))
 		log_warn("no events of udev: drives that return are seen only at the next start");
+	udev_unref(u);
 	return m;
 }
 

@@ -377,6 +377,13 @@ u64 prot_region_span(const struct prot_group *g, u64 addr)
 	return min(end, g->cfg.bytes) - addr;
 }
 
+/* Background work of such levels: as much as a buffer takes. */
+void prot_region_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+{
+	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
+				      prot_region_span(g, addr)));
+}
+
 u64 prot_group_span(const struct prot_group *g, u64 addr)
 {
 	return prot_policy(g)->span(g, addr);

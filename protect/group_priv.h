@@ -155,6 +155,7 @@ static inline bool prot_enough(const struct prot_group *g)
 /* group.c */
 u32 prot_take(u64 *end, u64 count, u32 each);
 u64 prot_region_span(const struct prot_group *g, u64 addr);
+void prot_region_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 void prot_unlock(struct prot_group *g, struct prot_gop *op);
 void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase);
 void prot_ready(struct prot_group *g, struct prot_gop *op);

@@ -430,12 +430,6 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 	}
 }
 
-static void mirror_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
-{
-	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
-				      prot_region_span(g, addr)));
-}
-
 /* A write in flight has its intent bit set, or no longer clear on all copies. */
 static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
 {
@@ -459,7 +453,7 @@ static const struct prot_policy mirror_policy = {
 	.config_ok = mirror_config_ok,
 	.span = prot_region_span,
 	.start = prot_start,
-	.start_rows = mirror_start_rows,
+	.start_rows = prot_region_start_rows,
 	.step = mirror_step,
 	.result = mirror_result,
 	.stop = mirror_stop,

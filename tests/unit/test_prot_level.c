@@ -128,12 +128,6 @@ static void twin_stop(struct prot_group *g, struct prot_gop *op)
 	prot_end(g, op, -EIO);
 }
 
-static void twin_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
-{
-	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : g->cfg.buf_bytes,
-				      prot_region_span(g, addr)));
-}
-
 static void twin_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;
@@ -153,7 +147,7 @@ static const struct prot_policy twin_policy = {
 	.config_ok = twin_config_ok,
 	.span = prot_region_span,
 	.start = prot_start,
-	.start_rows = twin_start_rows,
+	.start_rows = prot_region_start_rows,
 	.step = twin_step,
 	.result = twin_result,
 	.stop = twin_stop,

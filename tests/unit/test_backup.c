@@ -12,7 +12,7 @@ static ssize_t test_write(int fd, const void *buf, size_t n);
 #define write	test_write
 #include "userspace/meshd/backup.c"
 #undef write
-#include "grow_rig.h"
+#include "userspace/libmesh/grow.c"
 #include "suite.h"
 
 struct meshd D;

@@ -10,7 +10,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/gather.c"
-#include "grow_rig.h"
+#include "userspace/libmesh/grow.c"
 #include "suite.h"
 
 #define HOSTS	3

@@ -8,7 +8,7 @@
 #include "userspace/meshd/fan.c"
 #include "userspace/meshd/left.c"
 #include "userspace/meshd/rescan.c"
-#include "grow_rig.h"
+#include "userspace/libmesh/grow.c"
 #include "req_rig.h"
 #include "suite.h"
 

@@ -14,7 +14,7 @@
 
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
-#include "grow_rig.h"
+#include "userspace/libmesh/grow.c"
 #include "suite.h"
 
 #define PAGE	4096

@@ -51,7 +51,7 @@ $(BUILD)/unit/test_%: tests/unit/test_%.c $(call pure_objs,unit/obj) $(PURE_HDR)
 		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*)
 
 # Those that no big-endian machine runs include files of meshd, or could.
-$(S390X_SKIP:tests/unit/%.c=$(BUILD)/unit/%): $(wildcard userspace/meshd/*.[ch] tests/unit/*_rig.h)
+$(S390X_SKIP:tests/unit/%.c=$(BUILD)/unit/%): $(wildcard userspace/meshd/*.[ch] userspace/libmesh/grow.c tests/unit/*_rig.h)
 
 unit: $(UNIT_BIN)
 

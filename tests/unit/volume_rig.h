@@ -17,7 +17,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/volume.h"
-#include "grow_rig.h"
+#include "userspace/libmesh/grow.c"
 
 #define HOSTS	2
 #define EXTENTS	3

@@ -259,18 +259,6 @@ struct nlattr *table_piece(struct nl_msg *msg, struct nlattr *table, int attr, u
 	return nla_nest_start(msg, NLA_F_NESTED | attr);
 }
 
-void *mesh_grow(void **array, size_t *n, size_t size)
-{
-	char *p = realloc(*array, (*n + 1) * size);
-
-	if (!p)
-		return NULL;
-	*array = p;
-	p += (*n)++ * size;
-	memset(p, 0, size);
-	return p;
-}
-
 static const char *const stat_names[] = {
 	[MESHBLK_S_READS] = "reads",
 	[MESHBLK_S_READ_BYTES] = "read_bytes",

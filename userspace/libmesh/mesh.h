@@ -7,6 +7,7 @@
  *     client.c    family meshblk
  *     target.c    family meshtgt
  *     serve.c     the socket on which meshd answers the target's kernel
+ *   grow.c        arrays of what is answered, and of meshd's own
  *
  * What is of one family carries its name, as its commands do: meshblk_volume_set() sends
  * MESHBLK_CMD_VOLUME_SET. All functions return 0 or a negative errno; mesh_why() then has

@@ -1,8 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
-/* libmesh's arrays that grow, for files of meshd without the rest of libmesh. */
-#ifndef TESTS_UNIT_GROW_RIG_H
-#define TESTS_UNIT_GROW_RIG_H
-
+// SPDX-License-Identifier: GPL-2.0-only
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,5 +15,3 @@ void *mesh_grow(void **array, size_t *n, size_t size)
 	memset(p, 0, size);
 	return p;
 }
-
-#endif

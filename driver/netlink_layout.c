@@ -33,8 +33,6 @@ static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
 	[MESHBLK_G_OFFSETS] = NLA_POLICY_MIN(NLA_BINARY, sizeof(u64)),
 };
 
-static_assert((int)PROT_LINEAR == MESHBLK_LEVEL_LINEAR && (int)PROT_EC == MESHBLK_LEVEL_EC);
-
 /* How much a message holds. */
 struct mesh_nl_counts {
 	u32 members;

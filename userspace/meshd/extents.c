@@ -684,6 +684,24 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first)
 	return 0;
 }
 
+/* @most: bytes that fit; none where too few drives have room, which the plan explains. */
+static int check_room(struct req *r, struct wish *w, u64 most)
+{
+	char wanted[SIZE_TEXT], room[SIZE_TEXT];
+
+	if (w->bytes == SIZE_MAX_ROOM)
+		w->bytes = most;
+	if (!w->bytes)
+		return req_fail(r, "the drives that are exported have no room for %u members; see meshctl "
+				"drive list", w->level == PROT_LINEAR ? 1 : w->columns);
+	if (!most || w->bytes <= most)
+		return 0;
+	size_text(w->bytes, wanted);
+	size_text(most, room);
+	return req_fail(r, "%s do not fit, at most %s do: take --size max, a smaller size, other members, "
+			"or export more drives (meshctl drive list)", wanted, room);
+}
+
 int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *wanted,
 		const int *steps)
 {
@@ -693,11 +711,8 @@ int extents_get(struct req *r, struct store_volume *v, struct layout *l, const s
 	struct choice c;
 	int err = choice_get(r, &c, &w);
 
-	if (!err && w.bytes == SIZE_MAX_ROOM)
-		w.bytes = most_bytes(&c, &w);
-	if (!err && !w.bytes)
-		err = req_fail(r, "the drives that are exported have no room for %u members; see meshctl drive "
-			       "list", w.level == PROT_LINEAR ? 1 : w.columns);
+	if (!err)
+		err = check_room(r, &w, most_bytes(&c, &w));
 	if (!err)
 		err = w.level == PROT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);
 	choice_free(&c);

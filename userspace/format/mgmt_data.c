@@ -96,8 +96,7 @@ json_t *mgmt_extent_pack(const struct mgmt_extent *e)
 	jset_u64(j, "commit", e->commit);
 	jset_u64(j, "opens", e->opens);
 	jset_bool(j, "recorded", e->recorded);
-	if (e->unread)
-		jset_bool(j, "unread", true);
+	jset_bool(j, "unread", e->unread);
 	if (!muuid_null(&e->holder))
 		jset_uuid(j, "holder", &e->holder);
 	if (e->error)

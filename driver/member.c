@@ -10,7 +10,7 @@
 #include "driver/trace.h"
 
 /*
- * Guards the kinds, the registry, and conf.generation, conf.size, @opening and @dev
+ * Guards the kinds, the registry, and conf.epoch, conf.size, @opening and @dev
  * of its members. Not held while one is opened or closed, since a device or a target may
  * take any time for that; never taken on the I/O path.
  */
@@ -102,7 +102,7 @@ put:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* An open member with this conf, which learns a larger size or generation. */
+/* An open member with this conf, which learns a larger size or epoch. */
 static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf)
 {
 	struct mesh_member *m;
@@ -112,10 +112,10 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 		if (!mesh_member_same(&m->conf, conf) || !refcount_inc_not_zero(&m->refs))
 			continue;
 		m->conf.size = max(m->conf.size, conf->size);
-		if (conf->generation > m->conf.generation) {
-			m->conf.generation = conf->generation;
-			if (m->ops->generation)
-				m->ops->generation(m, conf->generation);
+		if (conf->epoch > m->conf.epoch) {
+			m->conf.epoch = conf->epoch;
+			if (m->ops->epoch)
+				m->ops->epoch(m, conf->epoch);
 		}
 		return m;
 	}

@@ -44,7 +44,7 @@ struct netlink_ext_ack;
  * @lba: MEM: block size to show
  * @uuid: of the extent
  * @drive: RDDA: opens go in this order
- * @generation: RDDA: passed on when it grows; not part of the comparison
+ * @epoch: RDDA: passed on when it grows; not part of the comparison
  * @size: bytes that may be used; the largest requested counts
  * @path: BDEV; MEM: a name, to be reached by another "path"
  */
@@ -56,7 +56,7 @@ struct mesh_member_conf {
 	u32	lba;
 	uuid_t	uuid;
 	uuid_t	drive;
-	u64	generation;
+	u64	epoch;
 	u64	size;
 	char	path[MESH_PATH_MAX];
 };
@@ -149,7 +149,7 @@ struct mesh_mio {
  *	@release; does not sleep
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
- * @generation: the conf's generation grew
+ * @epoch: the conf's epoch grew
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -162,7 +162,7 @@ struct mesh_member_ops {
 	void (*release)(struct mesh_member *m);
 	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
-	void (*generation)(struct mesh_member *m, u64 generation);
+	void (*epoch)(struct mesh_member *m, u64 epoch);
 };
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
@@ -175,7 +175,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
  * @state: written under @lock, read anywhere with READ_ONCE()
  * @err: why it is not UP; like @state
  * @stats: counters
- * @conf: fixed but for generation and size, which mesh_members_lock guards
+ * @conf: fixed but for epoch and size, which mesh_members_lock guards
  * @volume: the one whose layouts share it
  * @lock: serialises state changes; guards @there, @asked, @suspended and @links
  * @there: the kind says UP: what is REFUSED then is unfit

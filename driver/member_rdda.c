@@ -86,7 +86,7 @@ static int mesh_rdda_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	m->priv = mr;
 	mutex_lock(&mr->lock);
 	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive,
-				      m->conf.rw, m->conf.preempt, m->conf.generation,
+				      m->conf.rw, m->conf.preempt, m->conf.epoch,
 				      &mesh_rdda_extent_ops, mr);
 	if (IS_ERR_OR_NULL(mr->extent))
 		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
@@ -172,11 +172,11 @@ static void mesh_rdda_kick(struct mesh_member *m)
 	rdda_extent_kick(mr->extent);
 }
 
-static void mesh_rdda_generation(struct mesh_member *m, u64 generation)
+static void mesh_rdda_epoch(struct mesh_member *m, u64 epoch)
 {
 	struct mesh_rdda *mr = m->priv;
 
-	rdda_extent_set_generation(mr->extent, generation);
+	rdda_extent_set_epoch(mr->extent, epoch);
 }
 
 const struct mesh_member_ops mesh_rdda_ops = {
@@ -189,5 +189,5 @@ const struct mesh_member_ops mesh_rdda_ops = {
 	.release = mesh_rdda_release,
 	.retry = mesh_rdda_retry,
 	.kick = mesh_rdda_kick,
-	.generation = mesh_rdda_generation,
+	.epoch = mesh_rdda_epoch,
 };

@@ -14,7 +14,7 @@ static const struct nla_policy member_policy[MESHBLK_M_MAX + 1] = {
 	[MESHBLK_M_TARGET_ID] = { .type = NLA_U32 },
 	[MESHBLK_M_EXTENT_UUID] = MESH_NL_UUID,
 	[MESHBLK_M_DRIVE_UUID] = MESH_NL_UUID,
-	[MESHBLK_M_GENERATION] = { .type = NLA_U64 },
+	[MESHBLK_M_EPOCH] = { .type = NLA_U64 },
 	[MESHBLK_M_PREEMPT] = { .type = NLA_FLAG },
 	[MESHBLK_M_PATH] = { .type = NLA_NUL_STRING, .len = MESH_PATH_MAX - 1 },
 	[MESHBLK_M_SIZE] = NLA_POLICY_MIN(NLA_U64, 1),
@@ -50,8 +50,8 @@ static int mesh_nl_member_kind(struct mesh_member_conf *conf, struct nlattr **tb
 					      "an rdda member needs a target and a drive");
 		conf->target = nla_get_u32(tb[MESHBLK_M_TARGET_ID]);
 		import_uuid(&conf->drive, nla_data(tb[MESHBLK_M_DRIVE_UUID]));
-		if (tb[MESHBLK_M_GENERATION])
-			conf->generation = nla_get_u64(tb[MESHBLK_M_GENERATION]);
+		if (tb[MESHBLK_M_EPOCH])
+			conf->epoch = nla_get_u64(tb[MESHBLK_M_EPOCH]);
 		conf->preempt = nla_get_flag(tb[MESHBLK_M_PREEMPT]);
 		return 0;
 	case MESHBLK_KIND_BDEV:

@@ -11,7 +11,7 @@
  *   DOWN -> CONNECTING -> UP    DOWN -> OPENING -> UP
  *     ^--------'----------'       ^-------'--------'   (with its target)
  *                                 `-- GONE: the drive was unplugged
- *                                 `-- REFUSED: held, stale generation, revoked
+ *                                 `-- REFUSED: held, stale epoch, revoked
  *
  * What an I/O promises: @done is called once, after the last work request that
  * names its pages has completed or its queue pair was destroyed and drained,
@@ -127,7 +127,7 @@ struct rdda_extent_ops {
  * @drive: where it is thought to be; null: not known
  * @rw: for writing, else readers only
  * @preempt: fence another holder first
- * @generation: refused when the target has seen a higher one
+ * @epoch: refused when the target has seen a higher one
  * @ops: state changes
  * @priv: for @ops
  *
@@ -135,7 +135,7 @@ struct rdda_extent_ops {
  * made one after the other, those of different drives beside each other.
  */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
-				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
+				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
 				     const struct rdda_extent_ops *ops, void *priv);
 /* All I/O must have ended. Sends CLOSE when the target is there. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);
@@ -153,7 +153,7 @@ void rdda_extent_release(struct rdda_extent *e);
 void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Reopens use the new one; a live extent is opened with it at once. */
-void rdda_extent_set_generation(struct rdda_extent *e, u64 generation);
+void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
 
 enum rdda_io_op {
 	RDDA_READ,

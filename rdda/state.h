@@ -38,7 +38,7 @@ enum rdda_extent_event {
 	RDDA_EEV_REFUSED,
 	RDDA_EEV_GONE,		/* its drive is away */
 	RDDA_EEV_LOST,		/* the session went */
-	RDDA_EEV_RENEW,		/* drive back, or a new generation: OPEN from the start */
+	RDDA_EEV_RENEW,		/* drive back, or a new epoch: OPEN from the start */
 	RDDA_EEV_NR,
 };
 

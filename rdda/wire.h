@@ -224,7 +224,7 @@ enum rdda_access {
 struct rdda_open {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
-	__le64	generation;		/* older than the highest seen is refused */
+	__le64	epoch;			/* of the layout; older than the highest seen is refused */
 	u8	access;			/* enum rdda_access */
 	u8	reserved[7];
 } __attribute__((packed));
@@ -235,7 +235,7 @@ enum rdda_open_status {
 	RDDA_OPEN_OK		= 0,
 	RDDA_OPEN_NO_EXTENT	= 1,	/* not on this target (drive away, or freed) */
 	RDDA_OPEN_HELD		= 2,	/* by @holder; with -PREEMPT it is fenced */
-	RDDA_OPEN_STALE		= 3,	/* a higher generation was seen */
+	RDDA_OPEN_STALE		= 3,	/* a higher epoch was seen */
 	RDDA_OPEN_DRAINING	= 4,	/* commands of an old incarnation not dead yet: try again */
 	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: try again */
 	RDDA_OPEN_DRIVE_GONE	= 6,
@@ -321,7 +321,7 @@ enum rdda_opcode {
  * struct rdda_cmd - a real NVMe command
  * @opcode: enum rdda_opcode; all others are refused
  * @flags: zero (no fused operation, PRPs)
- * @cid: slot and generation, see RDDA_CID()
+ * @cid: command slot and generation, see RDDA_CID()
  * @nsid: the session's handle of a drive, from OPENED
  * @cdw2: zero
  * @cdw3: zero
@@ -388,7 +388,10 @@ struct rdda_dones {
 	struct rdda_done done[];
 } __attribute__((packed));
 
-/* CID: 10 bits of slot, 6 of generation; a late or forged one is recognized. */
+/*
+ * CID: 10 bits say which command slot, 6 are the generation, which changes with each use
+ * of that slot: a late or forged one is recognized.
+ */
 #define RDDA_CID_SLOT_BITS	10
 #define RDDA_SLOTS_MAX		(1U << RDDA_CID_SLOT_BITS)
 #define RDDA_CID(slot, gen)	((u16)((slot) | (gen) << RDDA_CID_SLOT_BITS))

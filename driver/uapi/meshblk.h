@@ -96,7 +96,7 @@ enum meshblk_member_attr {
 	MESHBLK_M_TARGET_ID,		/* u32, RDDA */
 	MESHBLK_M_EXTENT_UUID,		/* 16 bytes, RDDA: of the extent; else of the member */
 	MESHBLK_M_DRIVE_UUID,		/* 16 bytes, RDDA: opens go in this order */
-	MESHBLK_M_GENERATION,		/* u64, RDDA */
+	MESHBLK_M_EPOCH,		/* u64, RDDA: of its label, not of the message */
 	MESHBLK_M_PREEMPT,		/* flag, RDDA */
 	MESHBLK_M_PATH,			/* string, BDEV */
 	MESHBLK_M_SIZE,			/* u64: bytes of the member */
@@ -195,7 +195,7 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
 	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
 	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
-					 * GENERATION ACCESS: note it in the label, then reply
+					 * EPOCH ACCESS: note it in the label, then reply
 					 */
 	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR */
 	MESHTGT_CMD_EVENT,		/* multicast */
@@ -229,7 +229,7 @@ enum meshtgt_attr {
 	MESHTGT_A_REQUEST,		/* u64 */
 	MESHTGT_A_ERROR,		/* s32, negative errno */
 	MESHTGT_A_EXTENT_UUID,		/* 16 bytes */
-	MESHTGT_A_GENERATION,		/* u64 */
+	MESHTGT_A_EPOCH,		/* u64 */
 	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
 	__MESHTGT_A_MAX,
@@ -245,7 +245,7 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_START,		/* u64 byte on the drive */
 	MESHTGT_X_LENGTH,		/* u64 */
 	MESHTGT_X_HOLDER,		/* 16 bytes: host last granted rw, zero: none */
-	MESHTGT_X_GENERATION,		/* u64: highest granted */
+	MESHTGT_X_EPOCH,		/* u64: highest granted */
 	MESHTGT_X_READY,		/* flag: zeroed, may be opened */
 	MESHTGT_X_OPENS,		/* u32, in answers */
 	__MESHTGT_X_MAX,

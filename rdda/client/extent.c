@@ -160,7 +160,7 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
 	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
-	m.generation = cpu_to_le64(e->generation);
+	m.epoch = cpu_to_le64(e->epoch);
 	e->opening = true;
 	spin_unlock_irq(&t->lock);
 	extent_notify(e);
@@ -564,7 +564,7 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 
 /* rdda_extent_open() - open an extent and keep it open; see rdda.h */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
-				     const uuid_t *drive, bool rw, bool preempt, u64 generation,
+				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
 				     const struct rdda_extent_ops *ops, void *priv)
 {
 	struct rdda_extent *e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -576,7 +576,7 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	e->rw = rw;
 	e->preempt = preempt;
 	e->preempts = preempt;
-	e->generation = generation;
+	e->epoch = epoch;
 	e->ops = ops;
 	e->priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
@@ -683,13 +683,13 @@ void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info)
 	spin_unlock_irqrestore(&e->t->lock, flags);
 }
 
-/* rdda_extent_set_generation() - open with a new generation from now on; see rdda.h */
-void rdda_extent_set_generation(struct rdda_extent *e, u64 generation)
+/* rdda_extent_set_epoch() - open with a new epoch from now on; see rdda.h */
+void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&e->t->lock, flags);
-	e->generation = generation;
+	e->epoch = epoch;
 	e->news |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);

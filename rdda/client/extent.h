@@ -66,7 +66,7 @@ struct rdda_extent {
 	uuid_t	uuid;
 	bool	rw;
 	bool	preempt;
-	u64	generation;
+	u64	epoch;
 	const struct rdda_extent_ops *ops;
 	void	*priv;
 

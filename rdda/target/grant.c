@@ -428,7 +428,7 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, b
 	e = extent_find(&req->extent);
 	if (e && noted) {
 		e->pending = false;
-		e->generation = max(e->generation, req->generation);
+		e->epoch = max(e->epoch, req->epoch);
 		if (req->rw)
 			uuid_copy(&e->holder, &s->host);
 	}
@@ -681,7 +681,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 			n->pending = e->pending;
 			n->claim = e->claim;
 			n->claim_until = e->claim_until;
-			n->generation = max(n->generation, e->generation);
+			n->epoch = max(n->epoch, e->epoch);
 			list_splice_init(&e->opens, &n->opens);
 			list_for_each_entry(o, &n->opens, on_extent)
 				o->ext = n;

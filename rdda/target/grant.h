@@ -23,7 +23,7 @@ struct tgt_session;
  * @start: byte
  * @len: bytes
  * @holder: host last granted rw, as noted in the label
- * @generation: highest granted
+ * @epoch: highest granted
  * @ready: zeroed
  * @opens: struct tgt_open
  * @pending: a grant was requested from meshd, which has not answered
@@ -37,7 +37,7 @@ struct tgt_extent {
 	u64			start;
 	u64			len;
 	uuid_t			holder;
-	u64			generation;
+	u64			epoch;
 	bool			ready;
 	struct list_head	opens;
 	bool			pending;
@@ -127,7 +127,7 @@ struct tgt_sdrive {
 
 struct tgt_open_request {
 	uuid_t	extent;
-	u64	generation;
+	u64	epoch;
 	bool	rw;
 	bool	preempt;
 	bool	again;

@@ -137,7 +137,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		.rw = req->rw,
 		.preempt = req->preempt,
 		.again = req->again,
-		.generation = req->generation,
+		.epoch = req->epoch,
 		.noted = noted,
 		.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms)),
 	};
@@ -150,7 +150,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		tgt_drive_check(e->drive);
 		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
 		f.ready = e->ready;
-		f.seen = e->generation;
+		f.seen = e->epoch;
 		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
 		f.holder_self = uuid_equal(&e->holder, &s->host);

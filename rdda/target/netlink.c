@@ -52,7 +52,7 @@ static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
 	[MESHTGT_X_START]	= { .type = NLA_U64 },
 	[MESHTGT_X_LENGTH]	= { .type = NLA_U64 },
 	[MESHTGT_X_HOLDER]	= NLA_POLICY_EXACT_LEN(16),
-	[MESHTGT_X_GENERATION]	= { .type = NLA_U64 },
+	[MESHTGT_X_EPOCH]	= { .type = NLA_U64 },
 	[MESHTGT_X_READY]	= { .type = NLA_FLAG },
 };
 
@@ -134,8 +134,8 @@ static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink
 	e->len = nla_get_u64(tb[MESHTGT_X_LENGTH]);
 	if (tb[MESHTGT_X_HOLDER])
 		nl_attr_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
-	if (tb[MESHTGT_X_GENERATION])
-		e->generation = nla_get_u64(tb[MESHTGT_X_GENERATION]);
+	if (tb[MESHTGT_X_EPOCH])
+		e->epoch = nla_get_u64(tb[MESHTGT_X_EPOCH]);
 	e->ready = nla_get_flag(tb[MESHTGT_X_READY]);
 	return e;
 }
@@ -234,7 +234,7 @@ static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 	    nla_put_u64_64bit(skb, MESHTGT_X_START, e->start, MESHTGT_X_PAD) ||
 	    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
 	    nla_put(skb, MESHTGT_X_HOLDER, 16, &e->holder) ||
-	    nla_put_u64_64bit(skb, MESHTGT_X_GENERATION, e->generation, MESHTGT_X_PAD) ||
+	    nla_put_u64_64bit(skb, MESHTGT_X_EPOCH, e->epoch, MESHTGT_X_PAD) ||
 	    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
 	    nla_put_u32(skb, MESHTGT_X_OPENS, n))
 		return -EMSGSIZE;
@@ -498,13 +498,13 @@ static int nl_send_server(struct sk_buff *msg, u32 port)
  * @drive: UUID
  * @extent: UUID
  * @host: host that gets it
- * @generation: of the grant
+ * @epoch: of the grant
  * @rw: access
  *
  * Context: process. Return: 0, -EHOSTDOWN or -ENOMEM.
  */
 int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
-		 u64 generation, bool rw)
+		 u64 epoch, bool rw)
 {
 	u32 port = atomic_read(&server);
 	struct sk_buff *msg;
@@ -520,7 +520,7 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const u
 	    nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
 	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, extent) ||
 	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, host) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_GENERATION, generation, MESHTGT_A_PAD) ||
+	    nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, epoch, MESHTGT_A_PAD) ||
 	    nla_put_u8(msg, MESHTGT_A_ACCESS, rw ? RDDA_RW : RDDA_RO)) {
 		nlmsg_free(msg);
 		return -ENOMEM;

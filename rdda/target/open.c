@@ -95,7 +95,7 @@ static void open_late_work(struct work_struct *work)
 /**
  * tgt_open_answered() - meshd noted a grant, or did not
  * @request: its number
- * @err: 0, or a negative errno: -ESTALE means the label knows a higher generation
+ * @err: 0, or a negative errno: -ESTALE means the label knows a higher epoch
  *
  * Context: process; sleeps. Return: 0, or -ENOENT: too late, or never requested.
  */
@@ -139,7 +139,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	list_add_tail(&a->node, &open_pending_list);
 	spin_unlock(&open_pending_lock);
 	queue_delayed_work(tgt_wq, &a->late, msecs_to_jiffies(TGT_GRANT_MS));
-	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->host, req->generation, req->rw);
+	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->host, req->epoch, req->rw);
 	if (!ret)
 		return 0;
 	/* No meshd is there. When the deadline was faster, it has answered. */
@@ -161,7 +161,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
 	struct tgt_open_request req = {
-		.generation = le64_to_cpu(m->generation),
+		.epoch = le64_to_cpu(m->epoch),
 		.rw = m->access == RDDA_RW,
 		.preempt = m->hdr.flags & RDDA_OPEN_PREEMPT,
 		.again = m->hdr.flags & RDDA_OPEN_AGAIN,

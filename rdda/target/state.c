@@ -61,7 +61,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return f->grace ? RDDA_OPEN_NOT_READY : RDDA_OPEN_NO_EXTENT;
 	if (f->drive_gone)
 		return RDDA_OPEN_DRIVE_GONE;
-	if (f->generation < f->seen)
+	if (f->epoch < f->seen)
 		return RDDA_OPEN_STALE;
 	if (!f->ready)
 		return RDDA_OPEN_NOT_READY;
@@ -89,7 +89,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_DRAINING;
 	if (f->grace && !f->holder_none && !f->holder_self && !f->preempt && !reader)
 		return RDDA_OPEN_GRACE;
-	if (f->generation > f->seen || (f->rw && !f->holder_self))
+	if (f->epoch > f->seen || (f->rw && !f->holder_self))
 		return TGT_OPEN_REQUEST;
 	return RDDA_OPEN_OK;
 }

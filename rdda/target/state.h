@@ -37,7 +37,7 @@ const char *tgt_state_name(enum tgt_state state);
  * @rw: requested
  * @preempt: requested
  * @again: the requesting client had it open before
- * @generation: requested
+ * @epoch: requested
  * @seen: highest granted before
  * @old_self: an older incarnation of the requesting host has, or may have,
  *	commands on that drive
@@ -59,7 +59,7 @@ struct tgt_open_facts {
 	bool	rw;
 	bool	preempt;
 	bool	again;
-	u64	generation;
+	u64	epoch;
 	u64	seen;
 	bool	old_self;
 	bool	others_dying;

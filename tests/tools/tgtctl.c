@@ -4,7 +4,7 @@
  *
  *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]]
  *   listen ADDR [PORT]
- *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,gen=N][,holder=UUID]
+ *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,epoch=N][,holder=UUID]
  *   del UUID [force]
  *   table UUID [EXTENT...]
  *   drives | sessions                one line each
@@ -147,8 +147,8 @@ static void put_extent(struct nl_msg *m, char *spec)
 	while ((o = strtok(NULL, ","))) {
 		if (!strcmp(o, "ready"))
 			nla_put_flag(m, MESHTGT_X_READY);
-		else if (!strncmp(o, "gen=", 4))
-			nla_put_u64(m, MESHTGT_X_GENERATION, strtoull(o + 4, NULL, 0));
+		else if (!strncmp(o, "epoch=", 6))
+			nla_put_u64(m, MESHTGT_X_EPOCH, strtoull(o + 6, NULL, 0));
 		else if (!strncmp(o, "holder=", 7))
 			put_uuid(m, MESHTGT_X_HOLDER, o + 7);
 		else
@@ -197,9 +197,9 @@ static void print_extents(struct nlattr *nest)
 			continue;
 		printf("\n  extent=");
 		print_uuid(x[MESHTGT_X_UUID]);
-		printf(" start=%" PRIu64 " length=%" PRIu64 " generation=%" PRIu64 " opens=%u holder=",
+		printf(" start=%" PRIu64 " length=%" PRIu64 " epoch=%" PRIu64 " opens=%u holder=",
 		       nla_get_u64(x[MESHTGT_X_START]), nla_get_u64(x[MESHTGT_X_LENGTH]),
-		       nla_get_u64(x[MESHTGT_X_GENERATION]), nla_get_u32(x[MESHTGT_X_OPENS]));
+		       nla_get_u64(x[MESHTGT_X_EPOCH]), nla_get_u32(x[MESHTGT_X_OPENS]));
 		print_uuid(x[MESHTGT_X_HOLDER]);
 	}
 }

@@ -94,19 +94,19 @@ static int ask(enum mgmt_op op, const struct muuid *extent)
 	return a.err;
 }
 
-static int grant_to(const struct muuid *host, u8 access, u64 generation)
+static int grant_to(const struct muuid *host, u8 access, u64 version)
 {
 	struct meshtgt_grant q = { .host = *host, .drive = id, .extent = ext,
-				   .generation = generation, .access = access };
+				   .version = version, .access = access };
 
 	grant_submit(d, NULL, &q);
 	sem_wait(&answered);
 	return granted;
 }
 
-static int grant_at(u8 access, u64 generation)
+static int grant_at(u8 access, u64 version)
 {
-	return grant_to(&me, access, generation);
+	return grant_to(&me, access, version);
 }
 
 static int grant_as(const struct muuid *host, u8 access)
@@ -460,7 +460,7 @@ static void test_damaged(void)
 }
 
 /* Only the version whose record is there is opened: no older one, and none that is made up. */
-static void test_generation(void)
+static void test_version(void)
 {
 	for (u8 access = 1; access <= 2; access++) {
 		begin();
@@ -600,7 +600,7 @@ int main(void)
 		{ "another owner", test_taken_over },
 		{ "somebody else's label", test_foreign },
 		{ "damaged", test_damaged },
-		{ "generation", test_generation },
+		{ "version", test_version },
 		{ "taken", test_taken },
 		{ "another owner once", test_foreign_again },
 		{ "a second device", test_twin },

@@ -32,8 +32,8 @@ static void session_table(void)
 
 #define FLAGS 17	/* one bit each */
 
-/* Each bit of @n is one fact; generations: older, same, newer. */
-static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
+/* Each bit of @n is one fact; epochs: older, same, newer. */
+static struct tgt_open_facts facts(unsigned int n, unsigned int epoch)
 {
 	struct tgt_open_facts f = {
 		.found = n & 1, .drive_gone = n & 2, .ready = n & 4, .rw = n & 8,
@@ -42,7 +42,7 @@ static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
 		.pending = n & 1024, .noted = n & 2048, .holder_none = n & 4096,
 		.holder_self = n & 8192, .grace = n & 16384,
 		.again = n & 32768, .claimed = n & 65536,
-		.seen = 5, .generation = 4 + gen,
+		.seen = 5, .epoch = 4 + epoch,
 	};
 
 	return f;
@@ -51,18 +51,18 @@ static struct tgt_open_facts facts(unsigned int n, unsigned int gen)
 /* What a grant promises, stated apart from the order in which it is decided. */
 static void open_promises(void)
 {
-	unsigned int n, gen, seen[TGT_OPEN_REVOKE + 1] = { 0 };
+	unsigned int n, epoch, seen[TGT_OPEN_REVOKE + 1] = { 0 };
 
 	for (n = 0; n < 1U << FLAGS; n++)
-		for (gen = 0; gen < 3; gen++) {
-			struct tgt_open_facts f = facts(n, gen);
+		for (epoch = 0; epoch < 3; epoch++) {
+			struct tgt_open_facts f = facts(n, epoch);
 			int st = tgt_open_decide(&f);
 
 			CU_ASSERT_FATAL(st >= 0 && st <= TGT_OPEN_REVOKE);
 			seen[st]++;
 			if (st == RDDA_OPEN_OK || st >= TGT_OPEN_FENCE) {
 				CU_ASSERT(f.found && f.ready && !f.drive_gone);
-				CU_ASSERT(f.generation >= f.seen);
+				CU_ASSERT(f.epoch >= f.seen);
 				CU_ASSERT(!f.old_self && !f.others_dying && !f.claimed);
 			}
 			/* A host that is not the noted holder has to wait, or was there before. */
@@ -83,7 +83,7 @@ static void open_promises(void)
 				CU_ASSERT(!f.self_other);
 			}
 			if (st == RDDA_OPEN_OK && !f.noted) {
-				CU_ASSERT(f.generation == f.seen && !f.pending);
+				CU_ASSERT(f.epoch == f.seen && !f.pending);
 				CU_ASSERT(!f.rw || f.holder_self);
 			}
 			if (st == TGT_OPEN_REQUEST) {
@@ -109,7 +109,7 @@ static void open_promises(void)
 static void open_examples(void)
 {
 	struct tgt_open_facts f = {
-		.found = true, .ready = true, .rw = true, .generation = 5, .seen = 5,
+		.found = true, .ready = true, .rw = true, .epoch = 5, .seen = 5,
 		.holder_none = true,
 	};
 

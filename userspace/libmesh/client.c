@@ -129,7 +129,7 @@ static void put_member(struct nl_msg *msg, const struct meshblk_member *mb)
 	if (mb->kind == MESHBLK_KIND_RDDA) {
 		nla_put_u32(msg, MESHBLK_M_TARGET_ID, mb->target_id);
 		put_uuid(msg, MESHBLK_M_DRIVE_UUID, &mb->drive);
-		nla_put_u64(msg, MESHBLK_M_GENERATION, mb->generation);
+		nla_put_u64(msg, MESHBLK_M_EPOCH, mb->version);
 		if (mb->preempt)
 			nla_put_flag(msg, MESHBLK_M_PREEMPT);
 	}
@@ -234,7 +234,7 @@ static void parse_member(struct nlattr *nest, struct meshblk_member *mb)
 	mb->target_id = get_u32(tb[MESHBLK_M_TARGET_ID]);
 	get_uuid(tb[MESHBLK_M_EXTENT_UUID], &mb->extent);
 	get_uuid(tb[MESHBLK_M_DRIVE_UUID], &mb->drive);
-	mb->generation = get_u64(tb[MESHBLK_M_GENERATION]);
+	mb->version = get_u64(tb[MESHBLK_M_EPOCH]);
 	get_str(tb[MESHBLK_M_PATH], mb->path, sizeof(mb->path));
 	mb->size = get_u64(tb[MESHBLK_M_SIZE]);
 	get_str(tb[MESHBLK_M_STATE], mb->state, sizeof(mb->state));

@@ -61,7 +61,7 @@ struct meshblk_member {
 	u32	target_id;
 	struct muuid extent;
 	struct muuid drive;
-	u64	generation;
+	u64	version;
 	bool	preempt;
 	char	path[128];
 	u64	size;
@@ -135,7 +135,7 @@ struct meshtgt_extent {
 	u64	start;
 	u64	length;
 	struct muuid holder;
-	u64	generation;
+	u64	version;
 	bool	ready;
 	u32	opens;		/* in answers */
 };
@@ -178,7 +178,7 @@ struct meshtgt_grant {
 	struct muuid host;	/* of the session that opens */
 	struct muuid drive;
 	struct muuid extent;
-	u64	generation;
+	u64	version;
 	u8	access;
 };
 

@@ -34,7 +34,7 @@ static int on_grant(struct nl_msg *msg, void *arg)
 	get_uuid(tb[MESHTGT_A_HOST_UUID], &grant.host);
 	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &grant.drive);
 	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &grant.extent);
-	grant.generation = get_u64(tb[MESHTGT_A_GENERATION]);
+	grant.version = get_u64(tb[MESHTGT_A_EPOCH]);
 	grant.access = get_u32(tb[MESHTGT_A_ACCESS]);
 	s->fn(s->priv, &grant);
 	return NL_OK;

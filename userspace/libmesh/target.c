@@ -48,7 +48,7 @@ static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 		nla_put_u64(msg, MESHTGT_X_START, e->start);
 		nla_put_u64(msg, MESHTGT_X_LENGTH, e->length);
 		put_uuid(msg, MESHTGT_X_HOLDER, &e->holder);
-		nla_put_u64(msg, MESHTGT_X_GENERATION, e->generation);
+		nla_put_u64(msg, MESHTGT_X_EPOCH, e->version);
 		if (e->ready)
 			nla_put_flag(msg, MESHTGT_X_READY);
 		nla_nest_end(msg, nest);
@@ -127,7 +127,7 @@ static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 			e->start = get_u64(tb[MESHTGT_X_START]);
 			e->length = get_u64(tb[MESHTGT_X_LENGTH]);
 			get_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
-			e->generation = get_u64(tb[MESHTGT_X_GENERATION]);
+			e->version = get_u64(tb[MESHTGT_X_EPOCH]);
 			e->ready = tb[MESHTGT_X_READY];
 			e->opens = get_u32(tb[MESHTGT_X_OPENS]);
 		}

@@ -183,7 +183,7 @@ static void volumes(const json_t *r)
 {
 	static const struct column cols[] = {
 		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
-		{ "STRIP", "strip", SIZE }, { "EPOCH", "version", NUMBER }, { "STATE", "state", TEXT },
+		{ "STRIP", "strip", SIZE }, { "VERSION", "version", NUMBER }, { "STATE", "state", TEXT },
 		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { "WHY", "reason", TEXT },
 		{ NULL, NULL, TEXT },
 	};
@@ -208,7 +208,7 @@ static void volume(const json_t *r)
 	size_text((u64)json_number_value(json_object_get(r, "size")), size);
 	if (json_is_string(json_object_get(r, "reason")))
 		note_show(json_string_value(json_object_get(r, "reason")));
-	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nepoch   %lld\nstate   %s\ndevice  %s\n",
+	printf("name    %s\nuuid    %s\nsize    %s\nlayout  %s\nversion %lld\nstate   %s\ndevice  %s\n",
 	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
 	       (long long)json_integer_value(json_object_get(r, "version")), str(r, "state"),
 	       str(r, "device"));

@@ -27,7 +27,7 @@ static int grant_allowed(const struct label_extent *e, const struct meshtgt_gran
 		return -ENOENT;
 	if (e->state != LABEL_READY)
 		return -EAGAIN;
-	return !e->version || q->generation != e->version ? -ESTALE : 0;
+	return !e->version || q->version != e->version ? -ESTALE : 0;
 }
 
 static int grant_note(struct tdrive *d, const struct meshtgt_grant *q)

@@ -54,11 +54,11 @@ static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o
 
 	*out = (struct meshblk_member) {
 		.kind = MESHBLK_KIND_RDDA, .extent = mb->extent, .drive = mb->drive,
-		.generation = f ? f->e.version : l->version, .preempt = o->preempt,
+		.version = f ? f->e.version : l->version, .preempt = o->preempt,
 		.size = mb->size,
 	};
 	if (f && f->e.version < l->version && o->written)
-		out->generation = l->version;
+		out->version = l->version;
 	if (f) {
 		out->target_id = o->g->hosts[f->host].id;
 		return 0;

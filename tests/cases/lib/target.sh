@@ -85,7 +85,7 @@ session() { # NAME HOST NUMBER [KEYID KEY]
 }
 
 # OPEN until it is answered with something other than "try again".
-open() { # NAME EXTENT ro|rw GENERATION [preempt]
+open() { # NAME EXTENT ro|rw EPOCH [preempt]
 	for _ in {1..100}; do
 		say open "$@"
 		expect 'status='

@@ -10,7 +10,7 @@
  * peer_open() - OPEN an extent
  * @c: connection
  * @argc: words
- * @argv: EXTENT ro|rw GENERATION [preempt]
+ * @argv: EXTENT ro|rw EPOCH [preempt]
  */
 int peer_open(struct peer_conn *c, int argc, char **argv)
 {
@@ -20,13 +20,13 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	};
 	struct rdda_opened a;
 	uuid_t uuid;
-	u64 gen;
+	u64 epoch;
 	int ret;
 
-	if (argc < 3 || uuid_parse(argv[0], &uuid) || kstrtou64(argv[2], 0, &gen))
+	if (argc < 3 || uuid_parse(argv[0], &uuid) || kstrtou64(argv[2], 0, &epoch))
 		return -EINVAL;
 	export_uuid(m.extent, &uuid);
-	m.generation = cpu_to_le64(gen);
+	m.epoch = cpu_to_le64(epoch);
 	m.access = strcmp(argv[1], "rw") ? RDDA_RO : RDDA_RW;
 	if (argc > 3)
 		m.hdr.flags = strcmp(argv[3], "again") ? RDDA_OPEN_PREEMPT : RDDA_OPEN_AGAIN;

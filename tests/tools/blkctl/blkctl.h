@@ -23,7 +23,7 @@ struct uuid { unsigned char b[16]; };
 struct member {
 	int kind;
 	uint32_t target;
-	uint64_t generation, size;
+	uint64_t epoch, size;
 	uint32_t lba;
 	struct uuid uuid, drive;
 	char path[256];

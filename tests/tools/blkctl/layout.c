@@ -27,7 +27,7 @@ static void put_member(struct nl_msg *m, const struct member *x)
 	if (x->kind == MESHBLK_KIND_RDDA) {
 		nla_put_u32(m, MESHBLK_M_TARGET_ID, x->target);
 		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
-		nla_put_u64(m, MESHBLK_M_GENERATION, x->generation);
+		nla_put_u64(m, MESHBLK_M_EPOCH, x->epoch);
 	}
 	if (x->path[0])
 		nla_put_string(m, MESHBLK_M_PATH, x->path);
@@ -102,7 +102,7 @@ static struct member parse_member(const char *text, struct uuid uuid, uint32_t l
 		x.uuid = parse_uuid(f[2]);
 		x.drive = parse_uuid(f[3]);
 		x.size = parse_size(f[4]);
-		x.generation = n > 5 ? strtoull(f[5], NULL, 0) : 1;
+		x.epoch = n > 5 ? strtoull(f[5], NULL, 0) : 1;
 	} else {
 		die(2, "not a member: %s", text);
 	}

@@ -6,7 +6,7 @@
  *       -u UUID -n NAME -e EPOCH -b LBA -s STRIP -o OFFSET -t TIMEOUT_MS -q DEPTH
  *       -r (read-only) -w SECONDS (wait until active, print the disk) -x (do not
  *       round the last segment's length)
- *     MEMBER: mem:SIZE[:PATH]  bdev:PATH:SIZE  rdda:TARGET:EXTENT:DRIVE:SIZE[:GEN]
+ *     MEMBER: mem:SIZE[:PATH]  bdev:PATH:SIZE  rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
  *       each may be followed by @UUID; else a UUID is made from -u and its place
  *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())
  *   blkctl del UUID [force]

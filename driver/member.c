@@ -240,16 +240,16 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 }
 
 /**
- * mesh_member_ask() - try a member again that was refused
+ * mesh_member_retry() - try a member again that was refused
  * @m: member that can be given back
  *
- * It stays REFUSED until that is answered, and @asked meanwhile. Sleeps.
+ * It stays REFUSED until that is answered, and is @retrying meanwhile. Sleeps.
  */
-void mesh_member_ask(struct mesh_member *m)
+void mesh_member_retry(struct mesh_member *m)
 {
 	mutex_lock(&m->lock);
 	/* No answer follows for an unfit member until it has changed. */
-	WRITE_ONCE(m->asked, m->state == MESH_MEMBER_REFUSED && !m->there);
+	WRITE_ONCE(m->retrying, m->state == MESH_MEMBER_REFUSED && !m->there);
 	m->ops->retry(m, true);
 	mutex_unlock(&m->lock);
 }
@@ -360,7 +360,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 	mutex_lock(&m->lock);
 	m->there = state == MESH_MEMBER_UP;
 	if (state != MESH_MEMBER_DOWN)
-		WRITE_ONCE(m->asked, false);
+		WRITE_ONCE(m->retrying, false);
 	if (state != MESH_MEMBER_DOWN || m->state != MESH_MEMBER_REFUSED)
 		mesh_member_go(m, state, err);
 	mutex_unlock(&m->lock);

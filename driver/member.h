@@ -177,9 +177,9 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
  * @stats: counters
  * @conf: fixed but for epoch and size, which mesh_members_lock guards
  * @volume: the one whose layouts share it
- * @lock: serialises state changes; guards @there, @asked, @suspended and @links
+ * @lock: serialises state changes; guards @there, @retrying, @suspended and @links
  * @there: the kind says UP: what is REFUSED then is unfit
- * @asked: REFUSED, and tried again since: there is no answer yet
+ * @retrying: REFUSED, and tried again since: there is no answer yet
  * @suspended: layouts that have given the member back for a while
  * @links: layouts to notify
  * @refs: layouts, and the kick that is queued
@@ -201,7 +201,7 @@ struct mesh_member {
 	uuid_t			volume;
 	struct mutex		lock;	/* states, info, what follows */
 	bool			there;
-	bool			asked;
+	bool			retrying;
 	unsigned int		suspended;
 	struct list_head	links;
 	refcount_t		refs;
@@ -236,7 +236,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 void mesh_member_refit(struct mesh_member *m);
 void mesh_member_suspend(struct mesh_member *m);
 void mesh_member_resume(struct mesh_member *m);
-void mesh_member_ask(struct mesh_member *m);
+void mesh_member_retry(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);

@@ -33,7 +33,7 @@ static bool order_refused(struct mesh_layout *l)
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->slots[i].member;
 
-		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->asked))
+		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->retrying))
 			return true;
 	}
 	return false;
@@ -48,19 +48,19 @@ static bool order_holds(struct mesh_layout *l)
 		struct mesh_member *m = l->slots[i].member;
 
 		if (m->ops->release && READ_ONCE(m->state) == MESH_MEMBER_UP &&
-		    !READ_ONCE(m->asked))
+		    !READ_ONCE(m->retrying))
 			return true;
 	}
 	return false;
 }
 
 /* Whether a member that is tried again has not been answered. */
-static bool order_asks(struct mesh_layout *l)
+static bool order_retrying(struct mesh_layout *l)
 {
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		if (READ_ONCE(l->slots[i].member->asked))
+		if (READ_ONCE(l->slots[i].member->retrying))
 			return true;
 	return false;
 }
@@ -122,7 +122,7 @@ static void order_retry(struct mesh_layout *l)
 
 		if (m->ops->retry && !READ_ONCE(m->suspended) &&
 		    (all || READ_ONCE(m->err) != -EBUSY))
-			mesh_member_ask(m);
+			mesh_member_retry(m);
 	}
 }
 
@@ -138,7 +138,7 @@ static void order_work(struct work_struct *work)
 {
 	struct mesh_order *o = container_of(to_delayed_work(work), struct mesh_order, work);
 	struct mesh_layout *l = container_of(o, struct mesh_layout, order);
-	bool asks;
+	bool retrying;
 
 	if (percpu_ref_is_dying(&l->ref))
 		return;
@@ -147,14 +147,14 @@ static void order_work(struct work_struct *work)
 		return;
 	}
 	/* Before order_refused(): what is refused between the two is found by one of them. */
-	asks = order_asks(l);
+	retrying = order_retrying(l);
 	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
 		o->waiting = false;
 	} else if (!o->waiting && order_refused(l)) {
 		order_release(l);
 		order_wait(o);
-	} else if (!o->waiting && !asks) {
+	} else if (!o->waiting && !retrying) {
 		if (READ_ONCE(l->vol->disk))
 			o->tries = 0;
 		return;

@@ -7,7 +7,7 @@
  *
  * An rdda_target is the session and no more: RDDA knows neither meshd's numbers
  * nor who uses it. A mesh_target is what this folder adds: the number, the
- * references and how meshd asked for it, to tell a TARGET_SET that changes nothing.
+ * references and what meshd requested, to recognize a TARGET_SET that changes nothing.
  */
 #ifndef DRIVER_TARGET_H
 #define DRIVER_TARGET_H

@@ -51,12 +51,12 @@ static uint64_t rng;
 static int file_fd = -1;
 static uint64_t file_size;
 static struct page *buckets[BUCKETS];
-static volatile sig_atomic_t cut_asked;
+static volatile sig_atomic_t cut_requested;
 
 static void on_usr1(int sig)
 {
 	(void)sig;
-	cut_asked = 1;
+	cut_requested = 1;
 }
 
 /* splitmix64 */
@@ -158,9 +158,9 @@ static int maybe_cut(void)
 	uint64_t kept = 0, lost = 0;
 	FILE *f;
 
-	if (!cut_asked)
+	if (!cut_requested)
 		return 0;
-	cut_asked = 0;
+	cut_requested = 0;
 	if (empty_cache(false, &kept, &lost))
 		return -1;
 	nbdkit_debug("cut: %llu kept, %llu lost", (unsigned long long)kept,

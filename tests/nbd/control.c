@@ -188,7 +188,7 @@ static uint32_t need(void)
 /* The store takes its time: not before that many rounds after the request. */
 static bool store_is_slow(struct group *grp)
 {
-	if (!grp->ask && !grp->caught) {
+	if (!grp->requested && !grp->caught) {
 		grp->due = 0;
 		return false;
 	}
@@ -203,11 +203,11 @@ static void epochs(struct group *grp)
 
 	if ((grp->again && grp->jobs) || store_is_slow(grp))
 		return;
-	if (grp->ask) {
-		if ((uint32_t)__builtin_popcountll(in_sync(grp) & ~grp->ask) < need())
+	if (grp->requested) {
+		if ((uint32_t)__builtin_popcountll(in_sync(grp) & ~grp->requested) < need())
 			return;		/* no epoch can help */
-		leave(grp, grp->ask);
-		grp->ask = 0;
+		leave(grp, grp->requested);
+		grp->requested = 0;
 		grp->kick = true;
 		if (grp->again)
 			volume_attach(grp);
@@ -305,7 +305,7 @@ static void status(void)
 
 		serving += grp->admit;
 		stopped += grp->g->state == PROT_G_STOPPED;
-		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->ask ||
+		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->requested ||
 			grp->caught || grp->jobs || !prot_group_quiet(grp->g);
 		intents += grp->g->kept & PROT_BIT(PROT_INTENT) &&
 			   !prot_none(grp->g, PROT_SET_CLEARABLE);

@@ -181,7 +181,7 @@ static void event(struct group *grp, const struct prot_event *ev)
 			(uintmax_t)ev->members);
 		break;
 	case PROT_EV_EPOCH:
-		grp->ask |= ev->members;
+		grp->requested |= ev->members;
 		break;
 	case PROT_EV_CAUGHT_UP:
 		grp->caught |= ev->members;
@@ -190,7 +190,7 @@ static void event(struct group *grp, const struct prot_event *ev)
 		fprintf(stderr, "volume: group %u stopped, members %jx failed\n",
 			grp->first / grp->width, (uintmax_t)ev->members);
 		if (!grp->admit) {	/* half-way: begun again without those */
-			grp->ask |= ev->members;
+			grp->requested |= ev->members;
 			grp->again = true;
 		}
 		break;
@@ -253,7 +253,7 @@ void volume_attach(struct group *grp)
 	state_config(&vol.st, grp - vol.grp, &c);
 	memset(grp->mem, 0, prot_group_bytes(&c));
 	grp->g = prot_group_init(grp->mem, &c);
-	grp->ask = 0;
+	grp->requested = 0;
 	grp->caught = 0;
 	grp->again = false;
 	grp->admit = false;

@@ -57,7 +57,7 @@ struct group {
 	uint32_t first, width;		/* members */
 	struct piece *head, **tail;	/* wait for an op */
 	struct piece **of_op;
-	uint64_t ask, caught;		/* members that epochs are due for */
+	uint64_t requested, caught;		/* members that epochs are due for */
 	uint32_t due;			/* rounds until the store has one, plus one */
 	uint32_t jobs;
 	bool admit;			/* requests may come */

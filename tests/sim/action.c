@@ -154,10 +154,10 @@ static int expel(struct sim_world *w, int member)
 	uint64_t bit = 1ULL << member;
 
 	if (member >= w->cfg.copies || !(w->silent & w->store.in_sync & bit) || w->committed ||
-	    !w->serving || w->stopped || !survives(w, w->asked | bit))
+	    !w->serving || w->stopped || !survives(w, w->requested | bit))
 		return 0;
 	out_of_sync(w, bit);
-	w->asked &= ~bit;
+	w->requested &= ~bit;
 	w->committed = 1;
 	return 1;
 }
@@ -183,7 +183,7 @@ static int medium(struct sim_world *w, int member, int sector)
 		return 0;
 	before = w->bad_sectors[member];
 	w->bad_sectors[member] |= 1ULL << sector;
-	ok = enough(w, w->asked);
+	ok = enough(w, w->requested);
 	for (int i = 0; i < SIM_IOS; i++)	/* a write to it is in flight */
 		ok &= !(w->io[i].used && w->io[i].member == member &&
 			w->io[i].first <= sector && sector < w->io[i].first + w->io[i].sectors);
@@ -195,10 +195,10 @@ static int medium(struct sim_world *w, int member, int sector)
 
 static int commit(struct sim_world *w)
 {
-	if (!w->asked || w->committed || !survives(w, w->asked))
+	if (!w->requested || w->committed || !survives(w, w->requested))
 		return 0;
-	out_of_sync(w, w->asked);
-	w->asked = 0;
+	out_of_sync(w, w->requested);
+	w->requested = 0;
 	w->committed = 1;
 	return 1;
 }
@@ -267,7 +267,7 @@ static int promote(struct sim_world *w)
 {
 	uint64_t came = w->caught & sim_group(w)->told;
 
-	if (!came || w->committed || w->asked || !w->serving || w->stopped)
+	if (!came || w->committed || w->requested || !w->serving || w->stopped)
 		return 0;
 	w->store.epoch++;
 	w->store.in_sync |= came;

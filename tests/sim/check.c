@@ -96,7 +96,7 @@ int sim_rot(struct sim_world *w, int member, int sector)
 	uint64_t all = (1ULL << w->cfg.copies) - 1;
 	uint8_t *at = w->disk[member % SIM_WIDTH][w->meta + sector % SIM_DATA];
 
-	if (w->rot.on || !w->serving || w->stopped || w->silent || w->committed || w->asked ||
+	if (w->rot.on || !w->serving || w->stopped || w->silent || w->committed || w->requested ||
 	    w->store.in_sync != all || g->in_sync != all || g->failed || g->scrubbing || g->repairs ||
 	    g->repairing || sector >= sim_sectors(w) || member >= w->cfg.copies ||
 	    in_use(w, sector) || (!w->cfg.k && !member))

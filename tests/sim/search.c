@@ -543,7 +543,7 @@ static void explore(const struct sim_world *w, int depth)
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i });
 		try(w, depth, (struct sim_action){ .kind = ACT_RETURN, .a = i, .m = ~0ULL });
 	}
-	if (w->asked && !w->committed)
+	if (w->requested && !w->committed)
 		try(w, depth, (struct sim_action){ .kind = ACT_COMMIT });
 	if (w->committed)
 		try(w, depth, (struct sim_action){ .kind = ACT_TELL });

@@ -164,7 +164,7 @@ struct sim_world {
 	uint64_t now, io_seq;
 	uint32_t next_id, crashes, acks, reads;
 	uint8_t silent;			/* members that do not answer */
-	uint8_t asked;			/* epoch requested without these */
+	uint8_t requested;		/* epoch requested without these */
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;

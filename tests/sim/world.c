@@ -311,7 +311,7 @@ void sim_pump(struct sim_world *w)
 			w->store.fresh = 0;
 			break;
 		case PROT_EV_EPOCH:
-			w->asked |= ev.members;
+			w->requested |= ev.members;
 			break;
 		case PROT_EV_CAUGHT_UP:
 			w->caught |= ev.members;
@@ -321,7 +321,7 @@ void sim_pump(struct sim_world *w)
 			if (w->serving && !w->beyond)
 				sim_bad(w, "stopped, though enough members answer");
 			if (!w->serving)	/* begun again without those that failed */
-				w->asked |= ev.members;
+				w->requested |= ev.members;
 			break;
 		}
 	}
@@ -343,7 +343,7 @@ void sim_attach(struct sim_world *w)
 
 	tally(w);
 
-	w->asked = 0;
+	w->requested = 0;
 	w->committed = 0;
 	w->caught = 0;
 	w->serving = 0;

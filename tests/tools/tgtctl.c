@@ -248,7 +248,7 @@ static int dump(int cmd)
 
 static const char *mode = "";
 
-static int on_asked(struct nl_msg *m, void *arg)
+static int on_grant(struct nl_msg *m, void *arg)
 {
 	struct nlattr *a[MESHTGT_A_MAX + 1];
 	struct nl_msg *r;
@@ -284,7 +284,7 @@ static int serve(int argc, char **argv)
 		return 1;
 	printf("serving\n");
 	fflush(stdout);
-	return forever(on_asked);
+	return forever(on_grant);
 }
 
 static int events(void)

@@ -44,7 +44,7 @@ static inline u16 free_port(void)
 	return ntohs(a.sin_port);
 }
 
-static inline int ask(struct host *from, const struct host *to, const char *text, unsigned int ms,
+static inline int request(struct host *from, const struct host *to, const char *text, unsigned int ms,
 	       char *answer, size_t size, char *why)
 {
 	size_t n;
@@ -66,7 +66,7 @@ static inline void nested(struct link_req *r, const char *msg)
 
 	if (sscanf(msg, "n%u %u %u", &hops, &from, &to) == 3 && hops) {
 		snprintf(text, sizeof(text), "n%u %u %u", hops - 1, to, from);
-		ask(hosts[from], hosts[to], text, MS, answer, sizeof(answer), why);
+		request(hosts[from], hosts[to], text, MS, answer, sizeof(answer), why);
 	} else {
 		strcpy(answer, "end");
 	}
@@ -128,7 +128,7 @@ static inline void host_down(struct host *h)
 static inline void good(struct host *from, const struct host *to)
 {
 	char why[LINK_REASON], answer[64] = "";
-	int err = ask(from, to, "echo", MS, answer, sizeof(answer), why);
+	int err = request(from, to, "echo", MS, answer, sizeof(answer), why);
 
 	if (err)
 		printf("  %d: %s\n", err, why);
@@ -140,7 +140,7 @@ static inline void good(struct host *from, const struct host *to)
 static inline void bad_in(struct host *from, const struct host *to, unsigned int ms, int err, const char *words)
 {
 	char why[LINK_REASON], answer[64] = "";
-	int got = ask(from, to, "echo", ms, answer, sizeof(answer), why);
+	int got = request(from, to, "echo", ms, answer, sizeof(answer), why);
 
 	CU_ASSERT_EQUAL(got, err);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, words));
@@ -202,7 +202,7 @@ static inline void *caller(void *arg)
 	char why[LINK_REASON], answer[64];
 
 	for (unsigned int i = 0; i < c->times && !c->err; i++)
-		c->err = ask(c->from, c->to, c->text, c->ms, answer, sizeof(answer), why);
+		c->err = request(c->from, c->to, c->text, c->ms, answer, sizeof(answer), why);
 	return NULL;
 }
 

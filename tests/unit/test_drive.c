@@ -43,32 +43,32 @@ int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 
 /* Requests */
 
-struct ask {
+struct serve_req {
 	struct mgmt_req req;
 	int err;
 	char why[MGMT_REASON];
 };
 
-const struct mgmt_req *ask_req(const struct ask *a)
+const struct mgmt_req *serve_mgmt(const struct serve_req *s)
 {
-	return &a->req;
+	return &s->req;
 }
 
-const struct muuid *ask_host(const struct ask *a)
+const struct muuid *serve_host(const struct serve_req *s)
 {
-	(void)a;
+	(void)s;
 	return &me;
 }
 
-void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
+void serve_reply(struct serve_req *s, int err, const char *reason, json_t *data)
 {
 	json_decref(data);
-	a->err = err;
-	snprintf(a->why, sizeof(a->why), "%s", reason ? reason : "");
+	s->err = err;
+	snprintf(s->why, sizeof(s->why), "%s", reason ? reason : "");
 	sem_post(&answered);
 }
 
-void ask_refuse(struct ask *a, int err, const char *fmt, ...)
+void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
 {
 	char why[MGMT_REASON];
 	va_list ap;
@@ -76,22 +76,22 @@ void ask_refuse(struct ask *a, int err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	ask_reply(a, err, why, NULL);
+	serve_reply(s, err, why, NULL);
 }
 
-static struct ask asked(enum mgmt_op op, const struct muuid *extent)
+static struct serve_req request_of(enum mgmt_op op, const struct muuid *extent)
 {
-	return (struct ask) { .err = 1, .req = { .op = op, .drive = id, .extent = *extent,
+	return (struct serve_req) { .err = 1, .req = { .op = op, .drive = id, .extent = *extent,
 						 .volume = vol, .length = 4 * MIB } };
 }
 
-static int ask(enum mgmt_op op, const struct muuid *extent)
+static int request(enum mgmt_op op, const struct muuid *extent)
 {
-	struct ask a = asked(op, extent);
+	struct serve_req s = request_of(op, extent);
 
-	ask_submit(d, &a);
+	alloc_submit(d, &s);
 	sem_wait(&answered);
-	return a.err;
+	return s.err;
 }
 
 static int grant_to(const struct muuid *host, u8 access, u64 version)
@@ -159,8 +159,8 @@ static bool queued(void)
 static void test_hangs(void)
 {
 	struct hung h = { .job = { .fn = hung_fn } };
-	struct ask a[3] = { asked(MGMT_ALLOC, &other), asked(MGMT_FREE, &other),
-			    asked(MGMT_RELEASE, &ext) };
+	struct serve_req s[3] = { request_of(MGMT_ALLOC, &other), request_of(MGMT_FREE, &other),
+			    request_of(MGMT_RELEASE, &ext) };
 	struct later later = { 0 };
 	int i, got;
 
@@ -171,9 +171,9 @@ static void test_hangs(void)
 	CU_ASSERT_EQUAL(thread_start(later_thread, &later), 0);
 	while (!queued())
 		usleep(1000);
-	ask_submit(d, &a[0]);
-	ask_submit(d, &a[1]);
-	ask_submit(d, &a[2]);
+	alloc_submit(d, &s[0]);
+	alloc_submit(d, &s[1]);
+	alloc_submit(d, &s[2]);
 	tdrives_tick();
 	sem_getvalue(&answered, &got);
 	CU_ASSERT_EQUAL(got, 0);
@@ -186,11 +186,11 @@ static void test_hangs(void)
 	CU_ASSERT_EQUAL_FATAL(got, 3);
 	for (i = 0; i < 3; i++) {
 		sem_wait(&answered);
-		CU_ASSERT_EQUAL(a[i].err, -EREMOTEIO);
-		CU_ASSERT_PTR_NOT_NULL(strstr(a[i].why, "/dev/test has not answered for 8 s"));
+		CU_ASSERT_EQUAL(s[i].err, -EREMOTEIO);
+		CU_ASSERT_PTR_NOT_NULL(strstr(s[i].why, "/dev/test has not answered for 8 s"));
 	}
 	/* What comes now is not even queued. */
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EREMOTEIO);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EREMOTEIO);
 	CU_ASSERT_EQUAL(grant(1), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(later.ran, 0);
 
@@ -198,7 +198,7 @@ static void test_hangs(void)
 	sem_wait(&later.done);
 	CU_ASSERT_EQUAL(later.ran, 1);
 	CU_ASSERT_EQUAL(later.err, 0);
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), 0);
 	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
 
@@ -247,17 +247,17 @@ static void test_sick(void)
 {
 	begin();
 	bad_writes = 2;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EIO);
 	CU_ASSERT_STRING_EQUAL(rig_state(), "sick");
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
-	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_FREE, &vol), -EIO);
 	CU_ASSERT_EQUAL(kicks, 0);
 	/* What it serves it goes on to serve. */
 	CU_ASSERT_EQUAL(grant(1), 0);
 	CU_ASSERT_EQUAL(grant(2), 0);
 	bad_writes = 0;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
-	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), 0);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), 0);
+	CU_ASSERT_EQUAL(request(MGMT_FREE, &vol), 0);
 	CU_ASSERT(kicks == 1 && pushes == 1);
 	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
@@ -266,15 +266,15 @@ static void test_sick(void)
 static void test_unwritable(void)
 {
 	struct mgmt_drive m;
-	struct ask a = asked(MGMT_RELEASE, &ext);
+	struct serve_req s = request_of(MGMT_RELEASE, &ext);
 
 	begin();
 	bad_writes = 3;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
-	a.req.believed = (struct mgmt_believed) { me, 1, 0 };
-	ask_submit(d, &a);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EIO);
+	s.req.believed = (struct mgmt_believed) { me, 1, 0 };
+	alloc_submit(d, &s);
 	sem_wait(&answered);
-	CU_ASSERT_EQUAL(a.err, -EIO);
+	CU_ASSERT_EQUAL(s.err, -EIO);
 	tdrive_describe(d, &m);
 	CU_ASSERT(m.extents == 1 && m.sequence == 1);
 	CU_ASSERT(muuid_equal(&d->label->extent[0].holder, &me));
@@ -289,11 +289,11 @@ static void test_half_held(void)
 {
 	begin();
 	bad_writes = 2;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &vol), -EIO);
 	CU_ASSERT_EQUAL(grant(2), 0);
 	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
 	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &vol), -EIO);
 	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
 	CU_ASSERT_EQUAL(grant(1), 0);
 	bad_writes = 0;
@@ -314,26 +314,26 @@ static void test_sequence(void)
 
 	begin();
 	for (bad_writes = 1; bad_writes <= 3; bad_writes++)
-		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EIO);
+		CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EIO);
 	bad_writes = 0;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), 0);
 	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 	CU_ASSERT_EQUAL(l.sequence, 5);
 }
 
 static void test_released(void)
 {
-	struct ask a;
+	struct serve_req s;
 	int i;
 
 	begin();
 	for (i = 0; i < 3; i++) {
 		bad_writes = i < 2 ? 1 : 0;
-		a = asked(MGMT_RELEASE, &ext);
-		a.req.believed = (struct mgmt_believed) { me, 1, 0 };
-		ask_submit(d, &a);
+		s = request_of(MGMT_RELEASE, &ext);
+		s.req.believed = (struct mgmt_believed) { me, 1, 0 };
+		alloc_submit(d, &s);
 		sem_wait(&answered);
-		CU_ASSERT_EQUAL(a.err, i < 2 ? -EIO : 0);
+		CU_ASSERT_EQUAL(s.err, i < 2 ? -EIO : 0);
 	}
 	CU_ASSERT_EQUAL(pushes, 1);
 }
@@ -342,10 +342,10 @@ static void test_unreadable(void)
 {
 	begin();
 	bad_reads = 1;
-	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), 0);
+	CU_ASSERT_EQUAL(request(MGMT_FREE, &vol), 0);
 	CU_ASSERT_EQUAL(grant(1), 0);
 	bad_reads = 3;
-	CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), -EIO);
+	CU_ASSERT_EQUAL(request(MGMT_FREE, &vol), -EIO);
 	CU_ASSERT_EQUAL(grant(1), -EIO);
 	bad_reads = 0;
 	CU_ASSERT_EQUAL(grant(1), 0);
@@ -384,9 +384,9 @@ static void test_taken_over(void)
 				usleep(100000);
 		} else if (how == 3) {		/* its first copy is whole, the other not yet */
 			CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, SIZE - MIB + 30), 3);
-			CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EBADE);
+			CU_ASSERT_EQUAL(request(MGMT_ALLOC, &vol), -EBADE);
 		} else {
-			CU_ASSERT_EQUAL(how == 1 ? grant(2) : ask(MGMT_ALLOC, &vol), -EBADE);
+			CU_ASSERT_EQUAL(how == 1 ? grant(2) : request(MGMT_ALLOC, &vol), -EBADE);
 		}
 		CU_ASSERT_STRING_EQUAL(rig_state(), "gone");
 		CU_ASSERT(!kernel_state && !pushes);
@@ -401,7 +401,7 @@ static void test_taken_over(void)
 
 /*
  * Another label that names this host, too, was written: nothing is granted any
- * more, not even what is noted; not by the kernel either, which does so without asking.
+ * more, not even what is noted; not by the kernel either, which does so without a request.
  */
 static void test_foreign(void)
 {
@@ -419,12 +419,12 @@ static void test_foreign(void)
 			for (int i = 0; i < 600 && strcmp(rig_state(), "sick"); i++)
 				usleep(100000);
 		else
-			CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &vol), -EBADE);
+			CU_ASSERT_EQUAL(request(MGMT_ALLOC, &vol), -EBADE);
 		CU_ASSERT_STRING_EQUAL(rig_state(), "sick");
 		CU_ASSERT_EQUAL(grant(access), -EBADE);
 		CU_ASSERT(pushes == 2 && ready == 0);
-		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &ext), -EBADE);
-		CU_ASSERT_EQUAL(ask(MGMT_FREE, &vol), -EBADE);
+		CU_ASSERT_EQUAL(request(MGMT_ALLOC, &ext), -EBADE);
+		CU_ASSERT_EQUAL(request(MGMT_FREE, &vol), -EBADE);
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 		CU_ASSERT_EQUAL(l.sequence, 2);
 	}
@@ -448,14 +448,14 @@ static void test_damaged(void)
 		CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 		CU_ASSERT(!each[0] && !each[1]);
-		CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), 0);
+		CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), 0);
 	}
 	/* Erased meanwhile, it is not written to any more. */
 	begin();
 	CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[1]), 3);
 	CU_ASSERT_EQUAL(grant(1), 0);
 	CU_ASSERT_EQUAL(pwrite(d->fd, "rot", 3, at[0]), 3);
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EBADE);
 	CU_ASSERT(label_read(d->fd, SIZE, &l, &disk, each) < 0);
 }
 
@@ -475,18 +475,18 @@ static void test_version(void)
 /* An extent's UUID that is there already, for another volume or of another length. */
 static void test_taken(void)
 {
-	struct ask a;
+	struct serve_req s;
 
 	begin();
 	for (int i = 0; i < 3; i++) {
-		a = asked(MGMT_ALLOC, &ext);
+		s = request_of(MGMT_ALLOC, &ext);
 		if (i == 1)
-			a.req.volume = other;
+			s.req.volume = other;
 		if (i == 2)
-			a.req.length = 8 * MIB;
-		ask_submit(d, &a);
+			s.req.length = 8 * MIB;
+		alloc_submit(d, &s);
 		sem_wait(&answered);
-		CU_ASSERT_EQUAL(a.err, i ? -EEXIST : 0);
+		CU_ASSERT_EQUAL(s.err, i ? -EEXIST : 0);
 	}
 }
 
@@ -501,10 +501,10 @@ static void test_foreign_again(void)
 	taker = me;
 	rig_take_over();
 	taker = other;
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EBADE);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(pwrite(d->fd, was[i], LABEL_AREA, i ? SIZE - MIB : 0), (ssize_t)LABEL_AREA);
-	CU_ASSERT_EQUAL(ask(MGMT_ALLOC, &other), -EBADE);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EBADE);
 	CU_ASSERT_EQUAL(grant(2), -EBADE);
 }
 

@@ -167,31 +167,31 @@ void zero_kick(struct tdrive *drive)
 	(void)drive;
 }
 
-const struct mgmt_req *ask_req(const struct ask *a)
+const struct mgmt_req *serve_mgmt(const struct serve_req *s)
 {
-	(void)a;
+	(void)s;
 	return &req;
 }
 
-const struct muuid *ask_host(const struct ask *a)
+const struct muuid *serve_host(const struct serve_req *s)
 {
-	(void)a;
+	(void)s;
 	return &me;
 }
 
-void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
+void serve_reply(struct serve_req *s, int err, const char *reason, json_t *data)
 {
-	(void)a;
+	(void)s;
 	(void)reason;
 	said = err;
 	json_decref(data);
 }
 
-void ask_refuse(struct ask *a, int err, const char *fmt, ...)
+void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)a;
+	(void)s;
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
@@ -228,7 +228,7 @@ static int freed_as(const struct muuid *holder, u64 version, u64 commit, bool pr
 		.op = MGMT_FREE, .drive = disk, .extent = ext, .volume = vol, .preempt = preempt,
 		.believed = { holder ? *holder : (struct muuid) { { 0 } }, version, commit },
 	};
-	ask_submit(&d, (struct ask *)&req);
+	alloc_submit(&d, (struct serve_req *)&req);
 	there = label_find(&table, &ext);
 	CU_ASSERT(there == !!said);
 	CU_ASSERT(!said || why[0]);
@@ -292,10 +292,10 @@ static void test_other_volume(void)
 		begin(&me);
 		req = (struct mgmt_req) { .op = MGMT_FREE, .drive = disk, .extent = ext, .volume = other,
 					  .preempt = preempt, .believed = { me, 2, 9 } };
-		ask_submit(&d, (struct ask *)&req);
+		alloc_submit(&d, (struct serve_req *)&req);
 		CU_ASSERT(said == -EPERM && label_find(&table, &ext));
 		req.op = MGMT_RELEASE;
-		ask_submit(&d, (struct ask *)&req);
+		alloc_submit(&d, (struct serve_req *)&req);
 		CU_ASSERT(said == -EPERM && muuid_equal(&table.extent[0].holder, &me));
 	}
 }
@@ -318,7 +318,7 @@ static int released_as(const struct muuid *holder, u64 version, u64 commit)
 {
 	req = (struct mgmt_req) { .op = MGMT_RELEASE, .drive = disk, .extent = ext, .volume = vol,
 				  .believed = { *holder, version, commit } };
-	ask_submit(&d, (struct ask *)&req);
+	alloc_submit(&d, (struct serve_req *)&req);
 	return said;
 }
 

@@ -29,7 +29,7 @@ static void test_call(void)
 	/* The one that a made carries both ways. */
 	CU_ASSERT_EQUAL(nr_conns(&a), 1);
 	CU_ASSERT_EQUAL(nr_conns(&b), 1);
-	CU_ASSERT_EQUAL(ask(&a, &b, "hello", MS, answer, sizeof(answer), why), 0);
+	CU_ASSERT_EQUAL(request(&a, &b, "hello", MS, answer, sizeof(answer), why), 0);
 	muuid_text(&a.uuid, uuid);
 	CU_ASSERT_STRING_EQUAL(answer, uuid);
 	good(&a, &a);
@@ -190,7 +190,7 @@ static void test_nested(void)
 
 	host_up(&a, 1, &key1, 1);
 	host_up(&b, 2, &key1, 1);
-	CU_ASSERT_EQUAL(ask(&a, &b, "n12 2 1", MS, answer, sizeof(answer), why), 0);
+	CU_ASSERT_EQUAL(request(&a, &b, "n12 2 1", MS, answer, sizeof(answer), why), 0);
 	CU_ASSERT_STRING_EQUAL(answer, "end");
 	CU_ASSERT_EQUAL(nr_conns(&a), 1);
 	host_down(&a);

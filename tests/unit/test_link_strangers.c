@@ -673,7 +673,7 @@ static void test_not_begun(void)
 	struct caller c[8];
 	struct fake f = { 0 };
 	struct link_msg m = { 0 };
-	unsigned int asked = 0, i;
+	unsigned int requests = 0, i;
 	pthread_t t;
 	int lfd = listen_on(&fake, 3);
 
@@ -695,12 +695,12 @@ static void test_not_begun(void)
 	usleep(150000);
 	close(lfd);
 	fake_frame(&f, LINK_ANSWER, 1 + i, 5, "echo");
-	for (; asked < 1 + i && !fake_recv(&f, &m); free(m.buf))
-		asked += m.type == LINK_REQUEST;
+	for (; requests < 1 + i && !fake_recv(&f, &m); free(m.buf))
+		requests += m.type == LINK_REQUEST;
 	fake_close(&f);
 	for (i = 0; i < 7; i++)
 		CU_ASSERT(end(&c[i]) < 0);
-	CU_ASSERT(end(&c[7]) < 0 || asked == 9);
+	CU_ASSERT(end(&c[7]) < 0 || requests == 9);
 	pthread_join(t, NULL);
 	CU_ASSERT_EQUAL(big.err, -ECONNRESET);
 	host_down(&a);

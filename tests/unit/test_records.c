@@ -47,49 +47,49 @@ bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 	return false;
 }
 
-struct ask {
+struct serve_req {
 	struct mgmt_req req;
 	json_t *data;
 	int err;
 };
 
-const struct mgmt_req *ask_req(const struct ask *a)
+const struct mgmt_req *serve_mgmt(const struct serve_req *s)
 {
-	return &a->req;
+	return &s->req;
 }
 
-void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
+void serve_reply(struct serve_req *s, int err, const char *reason, json_t *data)
 {
 	(void)reason;
-	a->err = err;
-	a->data = data;
+	s->err = err;
+	s->data = data;
 }
 
-void ask_refuse(struct ask *a, int err, const char *fmt, ...)
+void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
 {
 	(void)fmt;
-	ask_reply(a, err, NULL, NULL);
+	serve_reply(s, err, NULL, NULL);
 }
 
 /* What was said of the extent, and how many records there were. */
 static struct mgmt_extent said;
 static size_t records;
 
-static void ask(void (*fn)(struct ask *a))
+static void request(void (*fn)(struct serve_req *s))
 {
-	struct ask a = { .req = { .drive = id, .volume = vol, .extent = ext, .length = 512 } };
+	struct serve_req s = { .req = { .drive = id, .volume = vol, .extent = ext, .length = 512 } };
 
 	memset(&said, 0, sizeof(said));
-	fn(&a);
+	fn(&s);
 	if (fn == records_meta) {
-		CU_ASSERT_EQUAL(a.err, reads ? 0 : -EIO);
+		CU_ASSERT_EQUAL(s.err, reads ? 0 : -EIO);
 	} else {
-		CU_ASSERT_FATAL(!a.err);
-		CU_ASSERT(!mgmt_extent_unpack(json_array_get(json_object_get(a.data, "extents"), 0), &said));
+		CU_ASSERT_FATAL(!s.err);
+		CU_ASSERT(!mgmt_extent_unpack(json_array_get(json_object_get(s.data, "extents"), 0), &said));
 		CU_ASSERT(muuid_equal(&said.uuid, &ext));
-		records = json_array_size(json_object_get(a.data, "records"));
+		records = json_array_size(json_object_get(s.data, "records"));
 	}
-	json_decref(a.data);
+	json_decref(s.data);
 }
 
 /* @copies: those of the record that are on the drive, as bits. */
@@ -123,11 +123,11 @@ static void test_read(void)
 	for (copies = 0; copies <= 3; copies++) {
 		begin(copies);
 		for (bad_records = 0; bad_records <= 3; bad_records++) {
-			ask(records_records);
+			request(records_records);
 			CU_ASSERT_EQUAL(said.recorded, !!(copies & ~bad_records));
 			CU_ASSERT_EQUAL(said.unread, !said.recorded && bad_records);
 			CU_ASSERT_EQUAL(records, said.recorded);
-			ask(records_extents);
+			request(records_extents);
 			CU_ASSERT_EQUAL(said.recorded, !!(copies & ~bad_records));
 			CU_ASSERT_EQUAL(said.unread, !said.recorded && bad_records);
 		}
@@ -135,7 +135,7 @@ static void test_read(void)
 	}
 	rig_begin(LABEL_ZEROING);	/* it has none yet, for sure */
 	bad_records = 3;
-	ask(records_records);
+	request(records_records);
 	CU_ASSERT(!said.recorded && !said.unread);
 	bad_records = 0;
 }
@@ -162,7 +162,7 @@ static void test_slow(void)
 	hang = true;
 	serve_ms = 20;
 	for (i = 0; i < READERS_MAX + 20; i++) {
-		ask(i % 2 ? records_records : records_extents);
+		request(i % 2 ? records_records : records_extents);
 		CU_ASSERT(!said.recorded && said.unread);
 	}
 	wait_readers(READERS_MAX);
@@ -182,10 +182,10 @@ static void test_silent(void)
 	__atomic_store_n(&clock_ms, 9000, __ATOMIC_RELAXED);
 	CU_ASSERT_EQUAL(tdrive_silent(d), 8);
 	for (int i = 0; i < 10; i++) {
-		ask(i % 2 ? records_records : records_extents);
+		request(i % 2 ? records_records : records_extents);
 		CU_ASSERT(!said.recorded && said.unread && said.version == 1);
 	}
-	ask(records_meta);
+	request(records_meta);
 	CU_ASSERT_EQUAL(reads, 0);
 	sem_post(&h.go);
 	sem_wait(&h.in);
@@ -193,7 +193,7 @@ static void test_silent(void)
 		usleep(1000);
 	wait_readers(0);
 	reads = 1;
-	ask(records_meta);
+	request(records_meta);
 	clock_ms = 0;
 }
 

@@ -23,11 +23,11 @@ int left_list(json_t *list)
 #define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
 QUIET(log_error) QUIET(log_debug)
 
-#define ASKED(name) void name(struct ask *a) { (void)a; }
-ASKED(records_extents) ASKED(records_volumes) ASKED(records_records) ASKED(records_meta)
-ASKED(health_ask)
+#define ANSWERS(name) void name(struct serve_req *s) { (void)s; }
+ANSWERS(records_extents) ANSWERS(records_volumes) ANSWERS(records_records) ANSWERS(records_meta)
+ANSWERS(health_drives)
 
-void ask_submit(struct tdrive *d, struct ask *a) { (void)d, (void)a; }
+void alloc_submit(struct tdrive *d, struct serve_req *s) { (void)d, (void)s; }
 
 void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *q)
 {

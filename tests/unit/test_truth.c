@@ -32,7 +32,7 @@ struct actor {
 };
 
 struct late {
-	u8 there, member, layout, asker;
+	u8 there, member, layout, requester;
 	struct label believed;
 };
 
@@ -121,11 +121,11 @@ static bool same(const struct label *a, const struct label *b)
 }
 
 /* RECORD_PUT at its target. */
-static bool put(struct world *w, u8 asker, u8 member, u8 layout, const struct label *believed)
+static bool put(struct world *w, u8 requester, u8 member, u8 layout, const struct label *believed)
 {
 	struct label *e = &w->m[member];
 
-	if (!e->here || (e->holder && e->holder != asker))
+	if (!e->here || (e->holder && e->holder != requester))
 		return e->here && e->commit == layout + 1;
 	if (e->commit == layout + 1)
 		return true;
@@ -133,7 +133,7 @@ static bool put(struct world *w, u8 asker, u8 member, u8 layout, const struct la
 		return false;
 	e->version = w->l[layout].version;
 	e->commit = layout + 1;
-	e->holder = asker;
+	e->holder = requester;
 	return true;
 }
 
@@ -143,10 +143,10 @@ static u8 members(const struct world *w, u8 layout)
 }
 
 /* The kernel has it open: it counts as used when all members let it. */
-static void use(struct world *w, u8 asker, u8 layout)
+static void use(struct world *w, u8 requester, u8 layout)
 {
 	for (u8 i = 0; i < members(w, layout); i++)
-		if (!w->m[i].here || w->m[i].holder != asker || w->m[i].version != w->l[layout].version)
+		if (!w->m[i].here || w->m[i].holder != requester || w->m[i].version != w->l[layout].version)
 			return;
 	if (w->l[layout].version < w->used_version)
 		wrong = "an older version was used after a newer one";
@@ -155,7 +155,7 @@ static void use(struct world *w, u8 asker, u8 layout)
 			wrong = "two layouts of one version were used";
 	if (w->used_grown && !w->l[layout].grown)
 		wrong = "what was appended is lost";
-	last_user = asker;
+	last_user = requester;
 	w->l[layout].used = 1;
 	w->used_version = w->l[layout].version;
 	w->used_grown |= w->l[layout].grown;
@@ -523,7 +523,7 @@ static void explore(const struct world *w)
 		explore(&next);
 	if (w->late.there && !wrong) {
 		next = *w;
-		put(&next, w->late.asker, w->late.member, w->late.layout, &w->late.believed);
+		put(&next, w->late.requester, w->late.member, w->late.layout, &w->late.believed);
 		memset(&next.late, 0, sizeof(next.late));
 		explore(&next);
 	}

@@ -14,9 +14,9 @@ static const struct muuid nobody;
 static char why[REASON];
 
 /* volume_bring() of what the store has, as attach does it. */
-static int bring(const char *asked, bool stale)
+static int bring(const char *named, bool stale)
 {
-	struct bring b = { .asked = asked, .stale = stale };
+	struct bring b = { .named = named, .stale = stale };
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
 	int err;
@@ -33,7 +33,7 @@ static int bring(const char *asked, bool stale)
 /* attach --readonly --preempt, or --stale. */
 static int read_now(bool stale)
 {
-	struct bring b = { .asked = "data", .preempt = !stale, .stale = stale };
+	struct bring b = { .named = "data", .preempt = !stale, .stale = stale };
 	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
 	int err;

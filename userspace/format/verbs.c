@@ -41,7 +41,7 @@ static const struct verb_arg export_opts[] = {
 	{ "--as-is", ARG_FLAG, "as_is", "take it up with its label as it is, although older than noted or of another "
 	  "size" },
 	{ "--take-over", ARG_FLAG, "take_over", "although its label names another host: it was moved here" },
-	OPT_STALE("with --take-over: although that host cannot be asked whether it still serves it"),
+	OPT_STALE("with --take-over: although that host does not say whether it still serves it"),
 	OPT_DRY_RUN,
 	OPT_END,
 };

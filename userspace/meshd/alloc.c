@@ -14,7 +14,7 @@
 struct grant_job {
 	struct tjob job;
 	struct mesh *m;
-	struct meshtgt_grant ask;
+	struct meshtgt_grant grant;
 };
 
 /*
@@ -58,23 +58,23 @@ static void grant_fn(struct tdrive *d, struct tjob *j, int err)
 	struct grant_job *g = (struct grant_job *)j;
 
 	if (!err)
-		err = grant_note(d, &g->ask);
-	meshtgt_grant_reply(g->m, g->ask.request, err);
+		err = grant_note(d, &g->grant);
+	meshtgt_grant_reply(g->m, g->grant.request, err);
 	free(g);
 }
 
-void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *ask)
+void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *grant)
 {
 	struct grant_job *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		meshtgt_grant_reply(m, ask->request, -ENOMEM);
+		meshtgt_grant_reply(m, grant->request, -ENOMEM);
 		return;
 	}
 	g->job.fn = grant_fn;
 	g->job.prompt = true;		/* the kernel does not wait for long either */
 	g->m = m;
-	g->ask = *ask;
+	g->grant = *grant;
 	tdrive_submit(d, &g->job);
 }
 
@@ -97,55 +97,55 @@ bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 	return false;
 }
 
-struct ask_job {
+struct alloc_job {
 	struct tjob job;
-	struct ask *ask;
+	struct serve_req *req;
 };
 
-static void reply_extent(struct tdrive *d, struct ask *a)
+static void reply_extent(struct tdrive *d, struct serve_req *s)
 {
-	const struct label_extent *e = label_find(d->label, &ask_req(a)->extent);
+	const struct label_extent *e = label_find(d->label, &serve_mgmt(s)->extent);
 	struct mgmt_extent out;
 
 	if (!e) {
-		ask_refuse(a, -ENOENT, "the extent has just been freed");
+		serve_refuse(s, -ENOENT, "the extent has just been freed");
 		return;
 	}
 	pthread_mutex_lock(&d->lock);
 	tdrive_extent(d, e, &out);
 	pthread_mutex_unlock(&d->lock);
 	out.recorded = record_there(d, e);
-	ask_reply(a, 0, NULL, mgmt_extent_pack(&out));
+	serve_reply(s, 0, NULL, mgmt_extent_pack(&out));
 }
 
 /* A repeated request has the same answer, if the drive still confirms it. */
-static bool settled(struct tdrive *d, struct ask *a)
+static bool settled(struct tdrive *d, struct serve_req *s)
 {
 	int err = tdrive_settled(d);
 
 	if (err == -EBADE)
-		ask_refuse(a, err, "drive %s has another owner's label by now", d->path);
+		serve_refuse(s, err, "drive %s has another owner's label by now", d->path);
 	else if (err)
-		ask_refuse(a, err, "drive %s is sick: its label cannot be %s", d->path,
-			   d->sick ? "written" : "read");
+		serve_refuse(s, err, "drive %s is sick: its label cannot be %s", d->path,
+			     d->sick ? "written" : "read");
 	return !err;
 }
 
-static void alloc_fn(struct tdrive *d, struct ask *a)
+static void alloc_fn(struct tdrive *d, struct serve_req *s)
 {
-	const struct mgmt_req *r = ask_req(a);
+	const struct mgmt_req *r = serve_mgmt(s);
 	struct label_extent *e = label_find(d->label, &r->extent);
 	struct label *l;
 	int err;
 
 	if (e && (e->length != r->length || !muuid_equal(&e->volume, &r->volume))) {
-		ask_refuse(a, -EEXIST, "this extent is another volume's");
+		serve_refuse(s, -EEXIST, "this extent is another volume's");
 		return;
 	}
 	if (e) {
-		if (!settled(d, a))
+		if (!settled(d, s))
 			return;
-		reply_extent(d, a);
+		reply_extent(d, s);
 		zero_kick(d);
 		return;
 	}
@@ -153,7 +153,7 @@ static void alloc_fn(struct tdrive *d, struct ask *a)
 	e = l && r->length % LABEL_AREA == 0 ? label_alloc(l, &r->extent, r->length) : NULL;
 	if (!e) {
 		free(l);
-		ask_refuse(a, -ENOSPC, "the drive has no free run of that length");
+		serve_refuse(s, -ENOSPC, "the drive has no free run of that length");
 		return;
 	}
 	e->volume = r->volume;
@@ -161,10 +161,10 @@ static void alloc_fn(struct tdrive *d, struct ask *a)
 	err = tdrive_commit(d, l);
 	crash_point(CRASH_ALLOC_LABEL);
 	if (err) {
-		ask_refuse(a, err, "the drive's label cannot be written");
+		serve_refuse(s, err, "the drive's label cannot be written");
 		return;
 	}
-	reply_extent(d, a);
+	reply_extent(d, s);
 	zero_kick(d);
 }
 
@@ -258,7 +258,7 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 	if (opens <= 0)
 		return 0;
 	snprintf(why, MGMT_REASON, "%s has this extent open; detach the volume there",
-		 mine ? "the host that asks, or a reader," : "another host");
+		 mine ? "the requesting host, or a reader," : "another host");
 	return mine ? -EAGAIN : -EBUSY;
 }
 
@@ -271,40 +271,40 @@ static int drive_err(int err)
 	return err == -EPERM || err == -EBUSY || err == -ESTALE ? -EIO : err;
 }
 
-static void free_fn(struct tdrive *d, struct ask *a)
+static void free_fn(struct tdrive *d, struct serve_req *s)
 {
-	const struct mgmt_req *r = ask_req(a);
+	const struct mgmt_req *r = serve_mgmt(s);
 	struct label_extent *e = label_find(d->label, &r->extent);
 	char why[MGMT_REASON] = "";
 	int err = 0;
 
 	if (!e) {
-		if (settled(d, a))
-			ask_reply(a, 0, NULL, json_object());
+		if (settled(d, s))
+			serve_reply(s, 0, NULL, json_object());
 		return;
 	}
 	if (!muuid_equal(&r->volume, &e->volume)) {
-		ask_refuse(a, -EPERM, "this extent is another volume's");
+		serve_refuse(s, -EPERM, "this extent is another volume's");
 		return;
 	}
 	if (!r->preempt)
-		err = in_use(d, e, ask_host(a), why);
+		err = in_use(d, e, serve_host(s), why);
 	if (!err && !alloc_believed(e, &r->believed, why))
 		err = -ESTALE;
 	if (err) {
-		ask_refuse(a, err, "%s", why);
+		serve_refuse(s, err, "%s", why);
 		return;
 	}
 	err = take_back(d, &r->extent);
 	if (err)
-		ask_refuse(a, drive_err(err), "the drive does not give it up: %s", strerror(-err));
+		serve_refuse(s, drive_err(err), "the drive does not give it up: %s", strerror(-err));
 	else
-		ask_reply(a, 0, NULL, json_object());
+		serve_reply(s, 0, NULL, json_object());
 }
 
-static void release_fn(struct tdrive *d, struct ask *a)
+static void release_fn(struct tdrive *d, struct serve_req *s)
 {
-	const struct mgmt_req *r = ask_req(a);
+	const struct mgmt_req *r = serve_mgmt(s);
 	struct label_extent *e = label_find(d->label, &r->extent);
 	char why[MGMT_REASON] = "no such extent on the drive";
 	struct label *l;
@@ -317,13 +317,13 @@ static void release_fn(struct tdrive *d, struct ask *a)
 	/* Sent twice: it is released already. */
 	if (!err && muuid_null(&e->holder) && e->version == r->believed.version &&
 	    e->commit == r->believed.commit) {
-		if (settled(d, a))
-			reply_extent(d, a);
+		if (settled(d, s))
+			reply_extent(d, s);
 		return;
 	}
 	if (!err && !alloc_believed(e, &r->believed, why))
 		err = -ESTALE;
-	if (!err && !muuid_equal(&e->holder, ask_host(a))) {
+	if (!err && !muuid_equal(&e->holder, serve_host(s))) {
 		err = -EBUSY;
 		snprintf(why, sizeof(why), "another host holds it");
 	}
@@ -334,25 +334,25 @@ static void release_fn(struct tdrive *d, struct ask *a)
 		snprintf(why, sizeof(why), "the drive's label cannot be written");
 	}
 	if (err || !l) {
-		ask_refuse(a, err ? err : -ENOMEM, "%s", why);
+		serve_refuse(s, err ? err : -ENOMEM, "%s", why);
 		return;
 	}
 	tdrive_push(d);
-	reply_extent(d, a);
+	reply_extent(d, s);
 }
 
-static void record_fn(struct tdrive *d, struct ask *a)
+static void record_fn(struct tdrive *d, struct serve_req *s)
 {
 	char why[MGMT_REASON] = "";
-	int err = record_put(d, ask_req(a), ask_host(a), why);
+	int err = record_put(d, serve_mgmt(s), serve_host(s), why);
 
 	if (err)
-		ask_refuse(a, err, "%s", why);
+		serve_refuse(s, err, "%s", why);
 	else
-		reply_extent(d, a);
+		reply_extent(d, s);
 }
 
-static void (*const on_thread[MGMT_OPS])(struct tdrive *d, struct ask *a) = {
+static void (*const on_thread[MGMT_OPS])(struct tdrive *d, struct serve_req *s) = {
 	[MGMT_ALLOC] = alloc_fn,
 	[MGMT_FREE] = free_fn,
 	[MGMT_RELEASE] = release_fn,
@@ -361,28 +361,28 @@ static void (*const on_thread[MGMT_OPS])(struct tdrive *d, struct ask *a) = {
 
 static void job_fn(struct tdrive *d, struct tjob *t, int err)
 {
-	struct ask_job *j = (struct ask_job *)t;
+	struct alloc_job *j = (struct alloc_job *)t;
 
 	if (err == -ETIMEDOUT)
-		ask_refuse(j->ask, -EREMOTEIO, "drive %s has not answered for %u s", d->path,
-			   tdrive_silent(d));
+		serve_refuse(j->req, -EREMOTEIO, "drive %s has not answered for %u s", d->path,
+			     tdrive_silent(d));
 	else if (err)
-		ask_refuse(j->ask, err, "the drive has just gone");
+		serve_refuse(j->req, err, "the drive has just gone");
 	else
-		on_thread[ask_req(j->ask)->op](d, j->ask);
+		on_thread[serve_mgmt(j->req)->op](d, j->req);
 	free(j);
 }
 
-void ask_submit(struct tdrive *d, struct ask *a)
+void alloc_submit(struct tdrive *d, struct serve_req *s)
 {
-	struct ask_job *j = calloc(1, sizeof(*j));
+	struct alloc_job *j = calloc(1, sizeof(*j));
 
 	if (!j) {
-		ask_refuse(a, -ENOMEM, "out of memory");
+		serve_refuse(s, -ENOMEM, "out of memory");
 		return;
 	}
 	j->job.fn = job_fn;
 	j->job.prompt = true;
-	j->ask = a;
+	j->req = s;
 	tdrive_submit(d, &j->job);
 }

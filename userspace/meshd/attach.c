@@ -88,7 +88,7 @@ static int attached_already(struct req *r, const struct store_volume *v)
 static int attach(struct req *r, struct store_volume *v, struct layout *l)
 {
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
-			   .stale = arg_bool(r, "stale"), .asked = arg_str(r, "volume") };
+			   .stale = arg_bool(r, "stale"), .named = arg_str(r, "volume") };
 	const struct store_volume was = *v;
 	char device[48], why[REASON];
 	int err;

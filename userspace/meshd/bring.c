@@ -55,18 +55,18 @@ int volume_adopt(struct store_volume *v, struct layout *l, const struct layout *
 }
 
 bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
-		    const char *asked, char *why)
+		    const char *named, char *why)
 {
 	const struct layout *found = p->layout;
 	char uuid[MUUID_TEXT];
 
 	/* A name of this host's own is not the volume's to change. */
-	if (!found || found->version < l->version || strcmp(asked, v->name) ||
+	if (!found || found->version < l->version || strcmp(named, v->name) ||
 	    strcmp(v->name, l->name) || !strcmp(v->name, found->name))
 		return false;
 	muuid_text(&v->uuid, uuid);
 	snprintf(why, REASON, "another host has renamed it to %s, and may have another %s by now; if it is "
-		 "meant, name it by its UUID, %s", found->name, asked, uuid);
+		 "meant, name it by its UUID, %s", found->name, named, uuid);
 	if (p->verdict == TRUTH_WHOLE && volume_adopt(v, l, found))
 		log_warn("volume %s: the store cannot be written", v->name);
 	return true;
@@ -341,7 +341,7 @@ static int learn(struct way *w)
 	err = gather_unique(&w->g, w->p.layout ? w->p.layout : w->l, w->why);
 	if (!err)
 		err = judge(w);
-	if (!err && w->o->asked && volume_renamed(w->v, w->l, &w->p, w->o->asked, w->why))
+	if (!err && w->o->named && volume_renamed(w->v, w->l, &w->p, w->o->named, w->why))
 		err = -ENOENT;
 	if (!err)
 		err = holders(w);

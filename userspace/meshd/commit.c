@@ -207,7 +207,7 @@ static const char *member_words(const struct meshblk_member *m)
 /* The first member that cannot come up. The kernel opens all or none, so query each. */
 static void members_why(const struct meshblk_volume *v, char *why)
 {
-	char drive[MUUID_TEXT], asked[REASON];
+	char drive[MUUID_TEXT], reason[REASON];
 	struct mgmt_extent e;
 	struct store_host *hosts;
 	size_t k, n;
@@ -226,9 +226,9 @@ static void members_why(const struct meshblk_volume *v, char *why)
 		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)
 			continue;
 		muuid_text(&m->drive, drive);
-		err = peer_extent(&hosts[k], &m->extent, &e, asked);
+		err = peer_extent(&hosts[k], &m->extent, &e, reason);
 		if (err && err != -ENOENT) {
-			snprintf(why, REASON, "%s", asked);
+			snprintf(why, REASON, "%s", reason);
 			break;
 		}
 		snprintf(why, REASON, "drive %s of host %s %s", drive, hosts[k].name,

@@ -284,7 +284,7 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 		return 0;
 	i = gather_missing(g, l, why);
 	if (i < l->members)
-		return req_fail(r, "member %u of volume %s cannot be asked who holds it: %s; or add --stale "
+		return req_fail(r, "member %u of volume %s does not say which host holds it: %s; or add --stale "
 				"to delete it without", i, v->name, why);
 	return 0;
 }

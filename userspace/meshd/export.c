@@ -102,7 +102,7 @@ static bool lists(const json_t *data, const struct muuid *drive)
  * Its kernel may go on serving it without a meshd: the administrator has to say that it
  * does not, unless its label says that it was unexported.
  */
-static int not_asked(struct req *r, const struct probe *p, const char *what)
+static int owner_silent(struct req *r, const struct probe *p, const char *what)
 {
 	if (!arg_bool(r, "stale") && !(p->label->flags & LABEL_F_UNEXPORTED))
 		return req_fail(r, "%s. When that host is off, or has the drive no more, add --stale", what);
@@ -111,7 +111,7 @@ static int not_asked(struct req *r, const struct probe *p, const char *what)
 }
 
 /* The owner knows best. One that is silent may have been taken away with the drive. */
-static int ask_owner(struct req *r, const struct probe *p, const char *owner)
+static int query_owner(struct req *r, const struct probe *p, const char *owner)
 {
 	struct mgmt_req q = { .op = MGMT_DRIVES };
 	char why[REASON], what[2 * REASON];
@@ -121,9 +121,9 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	int err;
 
 	if (store_host_by_uuid(&p->owner, &h)) {
-		snprintf(what, sizeof(what), "host %s, which exported %s last, is not known here and was not "
-			 "asked whether it still serves it", owner, p->path);
-		return not_asked(r, p, what);
+		snprintf(what, sizeof(what), "host %s, which exported %s last, is not known here: whether "
+			 "it still serves it was not checked", owner, p->path);
+		return owner_silent(r, p, what);
 	}
 	err = peer_call(&h, &q, &data, why);
 	/* Another version of meshd, which may serve it. */
@@ -132,7 +132,7 @@ static int ask_owner(struct req *r, const struct probe *p, const char *owner)
 	if (err) {
 		snprintf(what, sizeof(what), "host %s, which exported %s last, does not say whether it still "
 			 "serves it: %s", h.name, p->path, why);
-		return not_asked(r, p, what);
+		return owner_silent(r, p, what);
 	}
 	serves = lists(data, &p->drive);
 	json_decref(data);
@@ -153,7 +153,7 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	if (p->network[0] && !arg_bool(r, "force"))
 		return req_fail(r, "%s is on a network (%s): what host %s wrote may arrive later yet; "
 				"when that host is off, add --force", p->path, p->network, owner);
-	return ask_owner(r, p, owner);
+	return query_owner(r, p, owner);
 }
 
 static int label_verdict(struct req *r, const struct probe *p)

@@ -22,7 +22,7 @@ struct choice {
 	size_t	misfit;			/* drives left out for their block size */
 	struct shown shown;
 	char	twice[REASON];		/* of one left out since it may be a copy; "" */
-	struct named *named;		/* by index into the names of struct wish */
+	struct named *named;		/* by index into the names in struct segment_req */
 	char	deaf[REASON];		/* why some host could not be queried; "" */
 };
 
@@ -57,16 +57,16 @@ static bool called(const char *want, const struct store_host *h, const struct mg
 	       (strlen(want) >= 4 && !strncasecmp(uuid, want, strlen(want)));
 }
 
-/* Whether @w names it, or any drive. Notes which of the names have a drive. */
-static bool wanted(struct choice *c, const struct wish *w, const struct store_host *h,
+/* Whether @q names it, or any drive. Notes which of the names have a drive. */
+static bool wanted(struct choice *c, const struct segment_req *q, const struct store_host *h,
 		   const struct mgmt_drive *m)
 {
-	bool any = !w->drives;
+	bool any = !q->drives;
 	const char *want;
 	size_t i;
 	json_t *n;
 
-	json_array_foreach((json_t *)w->drives, i, n) {
+	json_array_foreach((json_t *)q->drives, i, n) {
 		want = json_string_value(n);
 		if (!want || !called(want, h, m))
 			continue;
@@ -83,14 +83,14 @@ static bool wanted(struct choice *c, const struct wish *w, const struct store_ho
  * A name without an exported drive is a mistake, or its host is silent; a drive that is
  * sick or hangs is named: neither counts as a drive without room.
  */
-static int all_found(struct req *r, const struct choice *c, const struct wish *w)
+static int all_found(struct req *r, const struct choice *c, const struct segment_req *q)
 {
 	const struct named *d;
 	const char *want;
 	size_t i;
 	json_t *n;
 
-	json_array_foreach((json_t *)w->drives, i, n) {
+	json_array_foreach((json_t *)q->drives, i, n) {
 		want = json_string_value(n);
 		d = &c->named[i];
 		if (!d->found && c->deaf[0])
@@ -109,7 +109,7 @@ static int all_found(struct req *r, const struct choice *c, const struct wish *w
 	return 0;
 }
 
-static int choice_add(struct choice *c, u32 host, const json_t *j, const struct wish *w)
+static int choice_add(struct choice *c, u32 host, const json_t *j, const struct segment_req *q)
 {
 	size_t drives, hosts;
 	struct place_drive *d;
@@ -119,10 +119,10 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 
 	if (mgmt_drive_unpack(j, &m))
 		return 0;
-	take = wanted(c, w, &c->all.hosts[host], &m);
+	take = wanted(c, q, &c->all.hosts[host], &m);
 	if (strcmp(m.state, "up"))
 		return 0;
-	if (w->lba_max && m.lba > w->lba_max) {
+	if (q->lba_max && m.lba > q->lba_max) {
 		c->misfit++;
 		return 0;
 	}
@@ -141,8 +141,8 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	return 0;
 }
 
-/* 1: it is not this host's to give, or that is unknown; -ENOTUNIQ when @w names it. */
-static int choice_skips(struct choice *c, u32 host, const json_t *j, const struct wish *w)
+/* 1: it is not this host's to give, or that is unknown; -ENOTUNIQ when @q names it. */
+static int choice_skips(struct choice *c, u32 host, const json_t *j, const struct segment_req *q)
 {
 	const struct twin_hosts *t;
 	struct mgmt_drive m;
@@ -154,10 +154,10 @@ static int choice_skips(struct choice *c, u32 host, const json_t *j, const struc
 		return t->host != host;
 	if (!shown_twice(&c->shown, &m.uuid, c->all.hosts, c->twice))
 		return 0;
-	return w->drives && wanted(c, w, &c->all.hosts[host], &m) ? -ENOTUNIQ : 1;
+	return q->drives && wanted(c, q, &c->all.hosts[host], &m) ? -ENOTUNIQ : 1;
 }
 
-static int choice_read(struct req *r, struct choice *c, const struct wish *w)
+static int choice_read(struct req *r, struct choice *c, const struct segment_req *q)
 {
 	const struct gather_host *said = c->all.said;
 	struct mgmt_drive m;
@@ -177,7 +177,7 @@ static int choice_read(struct req *r, struct choice *c, const struct wish *w)
 	for (i = 0; i < c->all.n; i++) {
 		json_array_foreach(json_object_get(said[i].data, "drives"), k, j)
 			if (err >= 0)
-				err = choice_skips(c, i, j, w) ?: choice_add(c, i, j, w);
+				err = choice_skips(c, i, j, q) ?: choice_add(c, i, j, q);
 	}
 	if (err < 0)
 		return req_fail(r, "%s", err == -ENOTUNIQ ? c->twice : "no memory");
@@ -186,26 +186,26 @@ static int choice_read(struct req *r, struct choice *c, const struct wish *w)
 	return 0;
 }
 
-static int choice_get(struct req *r, struct choice *c, const struct wish *w)
+static int choice_get(struct req *r, struct choice *c, const struct segment_req *q)
 {
-	struct mgmt_req q = { .op = MGMT_DRIVES };
+	struct mgmt_req drives = { .op = MGMT_DRIVES };
 	int err;
 
 	memset(c, 0, sizeof(*c));
-	c->named = calloc(json_array_size(w->drives) + 1, sizeof(*c->named));
-	err = c->named ? query_hosts(&c->all, &q) : -ENOMEM;
+	c->named = calloc(json_array_size(q->drives) + 1, sizeof(*c->named));
+	err = c->named ? query_hosts(&c->all, &drives) : -ENOMEM;
 	if (err)
 		return req_fail(r, "%s", store_words(err));
-	err = choice_read(r, c, w);
+	err = choice_read(r, c, q);
 	if (err)
 		return err;
 	if (!c->all.n)
 		return req_fail(r, "no host is known; add those that export drives with meshctl host add ADDRESS");
-	if (all_found(r, c, w))
+	if (all_found(r, c, q))
 		return -1;
 	if (!c->n && c->misfit)
 		return req_fail(r, "the drives that are exported have blocks of 4096 bytes, the volume has %u; "
-				"export others", w->lba_max);
+				"export others", q->lba_max);
 	if (!c->n && c->twice[0])
 		return req_fail(r, "%s", c->twice);
 	if (!c->n)
@@ -214,23 +214,24 @@ static int choice_get(struct req *r, struct choice *c, const struct wish *w)
 	return 0;
 }
 
-static int too_few(struct req *r, const struct choice *c, const struct wish *w, u32 got, u64 bytes)
+static int too_few(struct req *r, const struct choice *c, const struct segment_req *q, u32 got,
+		   u64 bytes)
 {
 	char text[SIZE_TEXT], misfit[80] = "";
 
 	size_text(bytes, text);
 	if (c->misfit)
 		snprintf(misfit, sizeof(misfit), "; %zu more have blocks of 4096 bytes, the volume %u",
-			 c->misfit, w->lba_max);
-	if (w->drives && json_array_size(w->drives) < w->columns)
+			 c->misfit, q->lba_max);
+	if (q->drives && json_array_size(q->drives) < q->columns)
 		return req_fail(r, "--drives names %zu, and %u are wanted; name more, or leave out "
-				"--drives", json_array_size(w->drives), w->columns);
-	if (w->by_host)
+				"--drives", json_array_size(q->drives), q->columns);
+	if (q->by_host)
 		return req_fail(r, "only %u of %u hosts have a drive with %s free in one run; take fewer "
-				"members, a smaller size or --domain drive", got, w->columns, text);
+				"members, a smaller size or --domain drive", got, q->columns, text);
 	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are exported%s%s); take %sa "
-			"smaller size, see meshctl drive list", got, w->columns, text, c->n,
-			w->drives ? ", --drives names some" : "", misfit,
+			"smaller size, see meshctl drive list", got, q->columns, text, c->n,
+			q->drives ? ", --drives names some" : "", misfit,
 			got ? "fewer members or " : "");
 }
 
@@ -249,16 +250,16 @@ static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 b
 	return l->members++;
 }
 
-static void add_segment(struct layout *l, const struct wish *w, u32 first_member, u32 members,
+static void add_segment(struct layout *l, const struct segment_req *q, u32 first_member, u32 members,
 			u64 bytes)
 {
 	struct layout_segment *s = &l->segment[l->segments++];
 	u32 i;
 
 	*s = (struct layout_segment) {
-		.start = l->size, .length = bytes, .level = w->level, .data = members,
-		.domain = w->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
-		.groups = 1, .strip = w->strip, .first_ref = l->refs, .refs = members,
+		.start = l->size, .length = bytes, .level = q->level, .data = members,
+		.domain = q->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
+		.groups = 1, .strip = q->strip, .first_ref = l->refs, .refs = members,
 	};
 	for (i = 0; i < members; i++)
 		l->ref[l->refs++] = (struct layout_ref) { first_member + i, LAYOUT_DATA };
@@ -271,16 +272,16 @@ static bool layout_full(const struct layout *l, u32 more)
 	       l->segments >= PROT_SEGMENTS_MAX;
 }
 
-/* The largest extent that each of @w->columns drives has room for; 0: none. */
-static u64 most_each(const struct choice *c, const struct wish *w)
+/* The largest extent that each of @q->columns drives has room for; 0: none. */
+static u64 most_each(const struct choice *c, const struct segment_req *q)
 {
 	u64 lo = 0, hi = 1ULL << 40, mid;	/* MiB */
 	u32 pick[256];
 
 	while (lo < hi) {
 		mid = lo + (hi - lo + 1) / 2;
-		if (place_stripe(c->d, c->n, mid * MIB, w->columns,
-				 w->by_host ? PLACE_HOST : PLACE_DRIVE, pick) == w->columns)
+		if (place_stripe(c->d, c->n, mid * MIB, q->columns,
+				 q->by_host ? PLACE_HOST : PLACE_DRIVE, pick) == q->columns)
 			lo = mid;
 		else
 			hi = mid - 1;
@@ -288,15 +289,15 @@ static u64 most_each(const struct choice *c, const struct wish *w)
 	return lo * MIB;
 }
 
-/* All the room there is, as one segment of @w can use it. */
-static u64 most_bytes(const struct choice *c, const struct wish *w)
+/* All the room there is, as one segment of @q can use it. */
+static u64 most_bytes(const struct choice *c, const struct segment_req *q)
 {
 	u64 sum = 0, each;
 	size_t i;
 
-	if (w->level != PROT_LINEAR) {
-		each = most_each(c, w);
-		return each > LAYOUT_DATA ? (each - LAYOUT_DATA) * w->columns : 0;
+	if (q->level != PROT_LINEAR) {
+		each = most_each(c, q);
+		return each > LAYOUT_DATA ? (each - LAYOUT_DATA) * q->columns : 0;
 	}
 	for (i = 0; i < c->n; i++)
 		if (c->d[i].wanted && c->d[i].longest >= 2 * LABEL_AREA)
@@ -305,31 +306,31 @@ static u64 most_bytes(const struct choice *c, const struct wish *w)
 }
 
 static int plan_stripe(struct req *r, struct layout *l, const struct choice *c,
-		       const struct wish *w)
+		       const struct segment_req *q)
 {
-	u64 each = (w->bytes + w->columns - 1) / w->columns;
+	u64 each = (q->bytes + q->columns - 1) / q->columns;
 	u32 pick[256], got, i, first = l->members;
 
 	each = (each + MIB - 1) / MIB * MIB;
-	if (layout_full(l, w->columns))
+	if (layout_full(l, q->columns))
 		return req_fail(r, "the volume has too many pieces; copy it to a new one");
-	got = place_stripe(c->d, c->n, each + LAYOUT_DATA, w->columns,
-			   w->by_host ? PLACE_HOST : PLACE_DRIVE, pick);
-	if (got < w->columns)
-		return too_few(r, c, w, got, each + LAYOUT_DATA);
+	got = place_stripe(c->d, c->n, each + LAYOUT_DATA, q->columns,
+			   q->by_host ? PLACE_HOST : PLACE_DRIVE, pick);
+	if (got < q->columns)
+		return too_few(r, c, q, got, each + LAYOUT_DATA);
 	for (i = 0; i < got; i++) {
 		add_member(l, c, pick[i], each + LAYOUT_DATA);
 		if (c->d[pick[i]].lba > l->lba)
 			l->lba = c->d[pick[i]].lba;
 	}
-	add_segment(l, w, first, got, each * got);
+	add_segment(l, q, first, got, each * got);
 	return 0;
 }
 
 /* One extent if a drive holds it, else several, the longest runs first. */
-static int plan_linear(struct req *r, struct layout *l, struct choice *c, const struct wish *w)
+static int plan_linear(struct req *r, struct layout *l, struct choice *c, const struct segment_req *q)
 {
-	u64 left = (w->bytes + MIB - 1) / MIB * MIB, take;
+	u64 left = (q->bytes + MIB - 1) / MIB * MIB, take;
 	char text[SIZE_TEXT];
 	int d;
 
@@ -346,7 +347,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 			return req_fail(r, "the volume has too many pieces; copy it to a new one");
 		take = c->d[d].longest - LAYOUT_DATA;
 		take = take < left ? take : left;
-		add_segment(l, w, add_member(l, c, d, take + LAYOUT_DATA), 1, take);
+		add_segment(l, q, add_member(l, c, d, take + LAYOUT_DATA), 1, take);
 		if (c->d[d].lba > l->lba)
 			l->lba = c->d[d].lba;
 		/* What is left of that run may serve again, another run of it may not. */
@@ -609,7 +610,7 @@ struct zeroing {
 	char (*why)[REASON];
 };
 
-static void ask_zeroed(void *arg, size_t i)
+static void query_zeroed(void *arg, size_t i)
 {
 	struct zeroing *z = arg;
 	const struct layout_member *m = &z->l->member[z->first + i];
@@ -639,7 +640,7 @@ static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all
 	*done = 0;
 	*all = true;
 	if (!err)
-		peers_each(n, ask_zeroed, &z);
+		peers_each(n, query_zeroed, &z);
 	for (i = 0; i < n && !err; i++) {
 		err = z.err[i];
 		if (err)
@@ -685,36 +686,36 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first)
 }
 
 /* @most: bytes that fit; none where too few drives have room, which the plan explains. */
-static int check_room(struct req *r, struct wish *w, u64 most)
+static int check_room(struct req *r, struct segment_req *q, u64 most)
 {
 	char wanted[SIZE_TEXT], room[SIZE_TEXT];
 
-	if (w->bytes == SIZE_MAX_ROOM)
-		w->bytes = most;
-	if (!w->bytes)
+	if (q->bytes == SIZE_MAX_ROOM)
+		q->bytes = most;
+	if (!q->bytes)
 		return req_fail(r, "the drives that are exported have no room for %u members; see meshctl "
-				"drive list", w->level == PROT_LINEAR ? 1 : w->columns);
-	if (!most || w->bytes <= most)
+				"drive list", q->level == PROT_LINEAR ? 1 : q->columns);
+	if (!most || q->bytes <= most)
 		return 0;
-	size_text(w->bytes, wanted);
+	size_text(q->bytes, wanted);
 	size_text(most, room);
 	return req_fail(r, "%s do not fit, at most %s do: take --size max, a smaller size, other members, "
 			"or export more drives (meshctl drive list)", wanted, room);
 }
 
-int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *wanted,
-		const int *steps)
+int extents_get(struct req *r, struct store_volume *v, struct layout *l,
+		const struct segment_req *wanted, const int *steps)
 {
-	struct wish w = *wanted;
+	struct segment_req q = *wanted;
 	u32 first = l->members;
 	char why[REASON];
 	struct choice c;
-	int err = choice_get(r, &c, &w);
+	int err = choice_get(r, &c, &q);
 
 	if (!err)
-		err = check_room(r, &w, most_bytes(&c, &w));
+		err = check_room(r, &q, most_bytes(&c, &q));
 	if (!err)
-		err = w.level == PROT_LINEAR ? plan_linear(r, l, &c, &w) : plan_stripe(r, l, &c, &w);
+		err = q.level == PROT_LINEAR ? plan_linear(r, l, &c, &q) : plan_stripe(r, l, &c, &q);
 	choice_free(&c);
 	if (err)
 		return err;

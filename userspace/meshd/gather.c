@@ -9,7 +9,7 @@
 
 #define RECORDS_MAX	64	/* different ones of one volume; more is an attack */
 
-static void ask_records(void *arg, size_t i)
+static void query_records(void *arg, size_t i)
 {
 	struct gather *g = arg;
 	struct gather_host *s = &g->said[i];
@@ -250,7 +250,7 @@ int gather(struct gather *g, const struct muuid *volume, bool greet)
 	if (!g->said)
 		err = -ENOMEM;
 	if (!err)
-		peers_each(g->nr_hosts, ask_records, g);
+		peers_each(g->nr_hosts, query_records, g);
 	for (i = 0; i < g->nr_hosts && !err; i++) {
 		if (!g->said[i].err)
 			err = read_owners(g, i);

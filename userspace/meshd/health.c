@@ -94,11 +94,11 @@ static json_t *health_silent(struct tdrive *d)
 	return j;
 }
 
-void health_ask(struct ask *a)
+void health_drives(struct serve_req *s)
 {
 	static const struct fan f = { health_work, health_drop, health_discard, NULL };
 	json_t *list = json_array();
-	const struct mgmt_req *r = ask_req(a);
+	const struct mgmt_req *r = serve_mgmt(s);
 	struct tdrive **all;
 	size_t i, n, kept = 0;
 	void **result;
@@ -123,5 +123,5 @@ void health_ask(struct ask *a)
 	}
 	free(result);
 	free(all);
-	ask_reply(a, 0, NULL, json_pack("{s:o}", "drives", list));
+	serve_reply(s, 0, NULL, json_pack("{s:o}", "drives", list));
 }

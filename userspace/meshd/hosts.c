@@ -445,7 +445,7 @@ int cmd_host_key(struct req *r)
 }
 
 /* Query every known host at once, and append what @key of its answer has. */
-static int ask_all(struct req *r, enum mgmt_op op, const char *key)
+static int query_all(struct req *r, enum mgmt_op op, const char *key)
 {
 	struct mgmt_req q = { .op = op };
 	json_t *list = json_array(), *item;
@@ -496,7 +496,7 @@ static void mark_twice(json_t *list)
 
 int cmd_drive_list(struct req *r)
 {
-	int err = ask_all(r, MGMT_DRIVES, "drives");
+	int err = query_all(r, MGMT_DRIVES, "drives");
 
 	mark_twice(json_object_get(r->result, "drives"));
 	return err;
@@ -504,5 +504,5 @@ int cmd_drive_list(struct req *r)
 
 int cmd_drive_health(struct req *r)
 {
-	return ask_all(r, MGMT_HEALTH, "drives");
+	return query_all(r, MGMT_HEALTH, "drives");
 }

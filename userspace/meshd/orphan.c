@@ -38,7 +38,7 @@ struct survey {
 	struct umap drives;		/* those that some host exports now */
 };
 
-static void ask_host_of(void *arg, size_t i)
+static void query_host_of(void *arg, size_t i)
 {
 	struct host_said *s = &((struct survey *)arg)->host[i];
 	struct mgmt_req q = { .op = MGMT_EXTENTS };
@@ -89,7 +89,7 @@ static int survey(struct survey *v)
 		v->host[n].h.uuid = D.host;
 		snprintf(v->host[n].h.name, sizeof(v->host[n].h.name), "%.63s", D.hostname);
 	}
-	peers_each(v->n, ask_host_of, v);
+	peers_each(v->n, query_host_of, v);
 	for (i = 0; i < v->n; i++)
 		note_drives(v, v->host[i].drives);
 	return 0;

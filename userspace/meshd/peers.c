@@ -42,7 +42,7 @@ static int explain(const struct store_host *h, int err, unsigned int ms, const c
 {
 	switch (err) {
 	case -ENOKEY:
-		snprintf(why, REASON, "no key is set here, so other hosts cannot be asked: bring the cluster's "
+		snprintf(why, REASON, "no key is set here, so other hosts cannot be queried: bring the cluster's "
 			 "(meshctl host key show on host %s, host key set here); only where there is none "
 			 "yet: host key generate", h->name);
 		return err;

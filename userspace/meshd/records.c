@@ -215,9 +215,9 @@ json_t *records_local(const struct mgmt_req *q)
 	return list;
 }
 
-void records_extents(struct ask *a)
+void records_extents(struct serve_req *s)
 {
-	ask_reply(a, 0, NULL, json_pack("{s:o}", "extents", records_local(ask_req(a))));
+	serve_reply(s, 0, NULL, json_pack("{s:o}", "extents", records_local(serve_mgmt(s))));
 }
 
 /* MGMT_VOLUMES */
@@ -371,7 +371,7 @@ static json_t *volumes_pack(struct found *f)
 	return list;
 }
 
-void records_volumes(struct ask *a)
+void records_volumes(struct serve_req *s)
 {
 	/* As long as drives answer they have their time: they may have thousands of extents. */
 	static const struct fan f = { look_work, look_drop, found_free, look_steps };
@@ -381,7 +381,7 @@ void records_volumes(struct ask *a)
 	void **part;
 	size_t i, n, late = 0;
 
-	k = looks(ask_req(a), &n);
+	k = looks(serve_mgmt(s), &n);
 	part = sum && k ? run_looks(&f, volumes_work, k, n) : NULL;
 	for (i = 0; part && i < n; i++) {
 		if (part[i])
@@ -392,10 +392,10 @@ void records_volumes(struct ask *a)
 	}
 	if (part) {
 		count_open(sum, k, n, opens);
-		ask_reply(a, 0, NULL, json_pack("{s:o, s:I}", "volumes", volumes_pack(sum), "late",
-						(json_int_t)late));
+		serve_reply(s, 0, NULL, json_pack("{s:o, s:I}", "volumes", volumes_pack(sum), "late",
+						  (json_int_t)late));
 	} else {
-		ask_refuse(a, -ENOMEM, "out of memory");
+		serve_refuse(s, -ENOMEM, "out of memory");
 	}
 	free(part);
 	looks_free(k, n);
@@ -495,19 +495,19 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 	return json_pack("{s:o, s:o, s:o}", "owners", owners(), "extents", list, "records", all);
 }
 
-void records_records(struct ask *a)
+void records_records(struct serve_req *s)
 {
 	static const struct fan f = { look_work, look_drop, records_free, NULL };
 	struct look **k;
 	void **part;
 	size_t i, n;
 
-	k = looks(ask_req(a), &n);
+	k = looks(serve_mgmt(s), &n);
 	part = k ? run_looks(&f, records_work, k, n) : NULL;
 	if (part)
-		ask_reply(a, 0, NULL, records_pack(k, n, part));
+		serve_reply(s, 0, NULL, records_pack(k, n, part));
 	else
-		ask_refuse(a, -ENOMEM, "out of memory");
+		serve_refuse(s, -ENOMEM, "out of memory");
 	for (i = 0; part && i < n; i++)
 		records_free(part[i]);
 	free(part);
@@ -589,10 +589,10 @@ static int meta_free(const struct mgmt_req *q, char why[MGMT_REASON])
 	return n ? -EBUSY : 0;
 }
 
-void records_meta(struct ask *a)
+void records_meta(struct serve_req *s)
 {
 	static const struct fan f = { meta_work, meta_drop, meta_discard, NULL };
-	const struct mgmt_req *q = ask_req(a);
+	const struct mgmt_req *q = serve_mgmt(s);
 	struct tdrive *d = tdrive_find(&q->drive);
 	struct meta *m = calloc(1, sizeof(*m));
 	char why[MGMT_REASON] = "the drive is not here";
@@ -606,14 +606,14 @@ void records_meta(struct ask *a)
 	if (err) {
 		tdrive_put(d);
 		free(m);
-		ask_refuse(a, err, "%s", why);
+		serve_refuse(s, err, "%s", why);
 		return;
 	}
 	*m = (struct meta) { d, at, q->length };
 	fan_run(&f, (void **)&m, 1, SERVE_MS, &text);
 	if (!text) {
-		ask_refuse(a, -EIO, "the drive cannot be read");
+		serve_refuse(s, -EIO, "the drive cannot be read");
 		return;
 	}
-	ask_reply(a, 0, NULL, json_pack("{s:o}", "bytes", text));
+	serve_reply(s, 0, NULL, json_pack("{s:o}", "bytes", text));
 }

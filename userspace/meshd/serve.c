@@ -30,20 +30,20 @@ struct local {
 	char	*text;
 };
 
-struct ask {
+struct serve_req {
 	struct link_req *r;	/* NULL: this host's own, in @local */
 	struct local *local;
 	struct mgmt_req req;
 };
 
-const struct mgmt_req *ask_req(const struct ask *a)
+const struct mgmt_req *serve_mgmt(const struct serve_req *s)
 {
-	return &a->req;
+	return &s->req;
 }
 
-const struct muuid *ask_host(const struct ask *a)
+const struct muuid *serve_host(const struct serve_req *s)
 {
-	return a->r ? &link_req_peer(a->r)->host : &D.host;
+	return s->r ? &link_req_peer(s->r)->host : &D.host;
 }
 
 static const char no_memory[] = "{\"v\":2,\"error\":-12,\"reason\":\"out of memory\"}";
@@ -54,7 +54,7 @@ static void local_free(struct local *l)
 	free(l);
 }
 
-void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
+void serve_reply(struct serve_req *s, int err, const char *reason, json_t *data)
 {
 	char *text = mgmt_rsp_encode(err, reason, data);
 
@@ -62,19 +62,19 @@ void ask_reply(struct ask *a, int err, const char *reason, json_t *data)
 		free(text);
 		text = mgmt_rsp_encode(-E2BIG, "the answer does not fit a message", NULL);
 	}
-	if (a->r) {
-		link_reply(a->r, text ? text : no_memory, strlen(text ? text : no_memory));
+	if (s->r) {
+		link_reply(s->r, text ? text : no_memory, strlen(text ? text : no_memory));
 		free(text);
 	} else {
-		a->local->text = text;
-		if (!done_set(&a->local->done))
-			local_free(a->local);
+		s->local->text = text;
+		if (!done_set(&s->local->done))
+			local_free(s->local);
 	}
-	mgmt_req_clear(&a->req);
-	free(a);
+	mgmt_req_clear(&s->req);
+	free(s);
 }
 
-void ask_refuse(struct ask *a, int err, const char *fmt, ...)
+void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
 {
 	char why[MGMT_REASON];
 	va_list ap;
@@ -82,7 +82,7 @@ void ask_refuse(struct ask *a, int err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	ask_reply(a, err, why, NULL);
+	serve_reply(s, err, why, NULL);
 }
 
 /*
@@ -126,17 +126,17 @@ static u32 grace_left(void)
 	return grace_began && gone < grace ? grace - gone : 0;
 }
 
-static void hello(struct ask *a)
+static void hello(struct serve_req *s)
 {
 	struct mgmt_hello h = { .host = D.host, .version = MESHD_VERSION };
 
 	snprintf(h.hostname, sizeof(h.hostname), "%s", D.hostname);
 	home_words(h.machine);
 	h.grace_ms = grace_left();
-	ask_reply(a, 0, NULL, mgmt_hello_pack(&h));
+	serve_reply(s, 0, NULL, mgmt_hello_pack(&h));
 }
 
-static void drives(struct ask *a)
+static void drives(struct serve_req *s)
 {
 	struct mgmt_drive d, *draining;
 	json_t *list = json_array();
@@ -158,26 +158,26 @@ static void drives(struct ask *a)
 	export_twins(list);
 	err = left_list(list);
 	if (!err) {
-		ask_reply(a, 0, NULL, json_pack("{s:o}", "drives", list));
+		serve_reply(s, 0, NULL, json_pack("{s:o}", "drives", list));
 		return;
 	}
 	json_decref(list);
 	/* An answer without it would let another host take over what is served. */
-	ask_refuse(a, err, "the kernel of this host does not say which drives it serves");
+	serve_refuse(s, err, "the kernel of this host does not say which drives it serves");
 }
 
-static void on_drive(struct ask *a)
+static void on_drive(struct serve_req *s)
 {
-	struct tdrive *d = tdrive_find(&a->req.drive);
+	struct tdrive *d = tdrive_find(&s->req.drive);
 
 	if (d)
-		ask_submit(d, a);
+		alloc_submit(d, s);
 	else
-		ask_refuse(a, -ENODEV, "its drive is not here");
+		serve_refuse(s, -ENODEV, "its drive is not here");
 	tdrive_put(d);
 }
 
-static void (*const answers[MGMT_OPS])(struct ask *a) = {
+static void (*const answers[MGMT_OPS])(struct serve_req *s) = {
 	[MGMT_HELLO] = hello,
 	[MGMT_DRIVES] = drives,
 	[MGMT_EXTENTS] = records_extents,
@@ -188,48 +188,48 @@ static void (*const answers[MGMT_OPS])(struct ask *a) = {
 	[MGMT_RECORD_PUT] = on_drive,
 	[MGMT_RELEASE] = on_drive,
 	[MGMT_META] = records_meta,
-	[MGMT_HEALTH] = health_ask,
+	[MGMT_HEALTH] = health_drives,
 };
 
-static void begin(struct ask *a, const void *msg, size_t len)
+static void begin(struct serve_req *s, const void *msg, size_t len)
 {
-	int err = mgmt_req_decode(msg, len, &a->req);
+	int err = mgmt_req_decode(msg, len, &s->req);
 
 	if (err)
-		ask_refuse(a, err, "%s", err == -EPROTONOSUPPORT ?
-			   "this host runs another version of meshd" : "malformed request");
+		serve_refuse(s, err, "%s", err == -EPROTONOSUPPORT ?
+			     "this host runs another version of meshd" : "malformed request");
 	else
-		answers[a->req.op](a);
+		answers[s->req.op](s);
 }
 
 /* On a worker thread of the link, which may wait until the answer is there. */
 static void on_request(struct link_req *r, const void *msg, size_t len)
 {
-	struct ask *a = calloc(1, sizeof(*a));
+	struct serve_req *s = calloc(1, sizeof(*s));
 
-	if (!a) {
+	if (!s) {
 		link_reply(r, no_memory, strlen(no_memory));
 		return;
 	}
-	a->r = r;
-	begin(a, msg, len);
+	s->r = r;
+	begin(s, msg, len);
 }
 
 int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
 {
 	struct local *l = calloc(1, sizeof(*l));
-	struct ask *a = calloc(1, sizeof(*a));
+	struct serve_req *s = calloc(1, sizeof(*s));
 
 	*rsp = NULL;
 	*rsp_len = 0;
-	if (!a || !l) {
-		free(a);
+	if (!s || !l) {
+		free(s);
 		free(l);
 		return -ENOMEM;
 	}
 	*l = (struct local) { .done = DONE_INIT };
-	a->local = l;
-	begin(a, msg, len);
+	s->local = l;
+	begin(s, msg, len);
 	if (!done_wait(&l->done, LOCAL_MS))
 		return -ETIMEDOUT;
 	*rsp = l->text;
@@ -238,7 +238,7 @@ int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len)
 	return *rsp ? 0 : -ENOMEM;
 }
 
-static void on_ask(void *priv, struct meshtgt_grant *q)
+static void on_grant(void *priv, struct meshtgt_grant *q)
 {
 	struct tdrive *d;
 
@@ -260,7 +260,7 @@ static int served_family;
 static void *serve_thread(void *arg)
 {
 	struct mesh *m = arg;
-	int err = meshtgt_serve(m, D.stop, on_ask, m);
+	int err = meshtgt_serve(m, D.stop, on_grant, m);
 
 	if (err) {
 		log_error("cannot answer the kernel: %s", mesh_why(m));

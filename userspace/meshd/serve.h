@@ -17,21 +17,22 @@ void target_tick(void);
 /* A request of this host to itself: as over the link, without it. @rsp is malloc()ed. */
 int serve_local(const void *msg, size_t len, void **rsp, size_t *rsp_len);
 
-struct ask;			/* a request of a meshd that waits for its answer */
+struct serve_req;		/* a request of a meshd that waits for its answer */
 
 /* Answer one request and forget it. @data is taken over. */
-void ask_reply(struct ask *a, int err, const char *reason, json_t *data);
+void serve_reply(struct serve_req *s, int err, const char *reason, json_t *data);
 /* The same with a reason in words. */
-void ask_refuse(struct ask *a, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-const struct mgmt_req *ask_req(const struct ask *a);
-const struct muuid *ask_host(const struct ask *a);	/* proved by its session */
+void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+const struct mgmt_req *serve_mgmt(const struct serve_req *s);
+const struct muuid *serve_host(const struct serve_req *s);	/* proved by its session */
 
 /* Long scans of drives, each drive on its own thread: records.c, health.c */
-void records_extents(struct ask *a);
-void records_volumes(struct ask *a);
-void records_records(struct ask *a);
-void records_meta(struct ask *a);
-void health_ask(struct ask *a);
+void records_extents(struct serve_req *s);
+void records_volumes(struct serve_req *s);
+void records_records(struct serve_req *s);
+void records_meta(struct serve_req *s);
+void health_drives(struct serve_req *s);
 /* Extents of the drives here that @q wants, struct mgmt_extent as JSON. */
 json_t *records_local(const struct mgmt_req *q);
 /* On the drive's thread: a record and the label that makes it count. */
@@ -41,8 +42,8 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 bool record_there(struct tdrive *d, const struct label_extent *e);
 
 /* alloc.c: jobs on the drive's thread */
-void ask_submit(struct tdrive *d, struct ask *a);	/* ALLOC, FREE, RELEASE, RECORD_PUT */
-void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *ask);
+void alloc_submit(struct tdrive *d, struct serve_req *s);	/* ALLOC, FREE, RELEASE, RECORD_PUT */
+void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *grant);
 /* Whether @b is what the label says; else words. */
 bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 		    char why[MGMT_REASON]);

@@ -63,7 +63,7 @@ static int create_live(struct req *r, struct store_volume *v, struct layout *l, 
 	return volume_result(r, &l->volume);
 }
 
-static int create(struct req *r, const struct wish *w, struct layout *l)
+static int create(struct req *r, const struct segment_req *q, struct layout *l)
 {
 	static const int steps[] = {
 		CRASH_CREATE_INTENT, CRASH_CREATE_SOME, CRASH_CREATE_ALL, CRASH_CREATE_READY,
@@ -71,7 +71,7 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 	struct store_volume v = { .uuid = l->volume, .version = 1, .state = STORE_CREATING };
 
 	memcpy(v.name, l->name, sizeof(v.name));
-	if (extents_get(r, &v, l, w, steps))
+	if (extents_get(r, &v, l, q, steps))
 		return -1;
 	return create_live(r, &v, l, !json_is_false(json_object_get(r->args, "attach")));
 }
@@ -79,13 +79,13 @@ static int create(struct req *r, const struct wish *w, struct layout *l)
 int cmd_volume_create(struct req *r)
 {
 	const char *name = arg_str(r, "name");
-	struct wish w = { .bytes = size_wanted(r), .by_host = by_host(r, false),
+	struct segment_req q = { .bytes = size_wanted(r), .by_host = by_host(r, false),
 			  .strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP,
 			  .drives = json_object_get(r->args, "drives") };
 	struct layout *l;
 	int err;
 
-	layout_parse(arg_str(r, "layout"), &w.level, &w.columns);
+	layout_parse(arg_str(r, "layout"), &q.level, &q.columns);
 	if (name_free(r, name))
 		return -1;
 	l = calloc(1, sizeof(*l));
@@ -98,7 +98,7 @@ int cmd_volume_create(struct req *r)
 	l->lba = 512;
 	l->created = time(NULL);
 	busy_take(&l->volume);
-	err = create(r, &w, l);
+	err = create(r, &q, l);
 	busy_drop(&l->volume);
 	reconcile_kick();
 	free(l);
@@ -158,7 +158,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	const struct layout_segment *last = &l->segment[l->segments - 1];
 	u64 size = size_wanted(r);
 	/* Blocks of a disk cannot change their size under a file system. */
-	struct wish w = { .level = last->level, .columns = last->data, .strip = last->strip,
+	struct segment_req q = { .level = last->level, .columns = last->data, .strip = last->strip,
 			  .by_host = by_host(r, last->domain == LAYOUT_DOMAIN_HOST),
 			  .drives = json_object_get(r->args, "drives"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
@@ -167,9 +167,9 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	if (size <= l->size)
 		return req_fail(r, "volume %s has %s already; --size is its new size, and it cannot "
 				"shrink", l->name, text);
-	w.bytes = size == SIZE_MAX_ROOM ? size : size - l->size;
+	q.bytes = size == SIZE_MAX_ROOM ? size : size - l->size;
 	memcpy(next, l, sizeof(*next));
-	if (extents_get(r, v, next, &w, steps))
+	if (extents_get(r, v, next, &q, steps))
 		return -1;
 	/* It may have been taken while zeroes were written. */
 	if (must_hold(r, v)) {

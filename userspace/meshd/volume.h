@@ -62,7 +62,7 @@ void kernel_keep(struct store_volume *v);
 /**
  * struct bring - how a volume is brought to the kernel
  * @r: the request that waits, for progress; NULL: none
- * @asked: the volume as a command named it; NULL: none did
+ * @named: the volume as a command named it; NULL: none did
  * @wait_ms: how long it may take to become active
  * @preempt: take it from the host that holds it
  * @stale: go on although some host may know more
@@ -70,7 +70,7 @@ void kernel_keep(struct store_volume *v);
  */
 struct bring {
 	struct req *r;
-	const char *asked;
+	const char *named;
 	unsigned int wait_ms;
 	bool	preempt;
 	bool	stale;
@@ -89,11 +89,11 @@ bool volume_rehome(const struct gather *g, struct layout *l);
 /* Whether it has members on @h, in words that follow "has extents there": what to do. */
 bool volume_uses(const struct store_volume *v, struct layout *l, const struct store_host *h, char *why);
 /*
- * Whether @asked is a former name of the volume here, in words: then another one may be
+ * Whether @named is a former name of the volume here, in words: then another one may be
  * meant. Its new name is adopted.
  */
 bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth_pick *p,
-		    const char *asked, char *why);
+		    const char *named, char *why);
 /*
  * Into the store by @put, with the name that it has since. One that another volume has here
  * does not come with it: @had stays, as a name of this host's own.
@@ -138,8 +138,8 @@ bool pending_extend(struct store_volume *v);
 
 /* extents.c */
 
-/* What a segment needs. */
-struct wish {
+/* What is requested of a new segment. */
+struct segment_req {
 	u8	level;
 	u32	columns;
 	u32	strip;
@@ -152,13 +152,13 @@ struct wish {
 #define SIZE_MAX_ROOM	(~0ULL)
 
 /**
- * extents_get() - members and segments for @w, appended to @l
+ * extents_get() - members and segments for @q, appended to @l
  * Chooses drives, notes the intents, allocates, waits for zeroes. What fails, and
  * what no client waits for any more, is undone. @v: a new volume, which is noted as
  * CREATING with its intents. @steps: crash points for intent, some, all, ready.
  */
-int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct wish *w,
-		const int *steps);
+int extents_get(struct req *r, struct store_volume *v, struct layout *l,
+		const struct segment_req *q, const int *steps);
 /* Free what an intent names, if no record ever named it, and forget it. */
 int intent_undo(const struct store_intent *i, char *why);
 /* All of a volume's; one that is CREATING is forgotten with the last of them. */

@@ -55,11 +55,11 @@ say() {
 	[ "$1" != login ] || set -- login "$2" $addr 4421 "${@:3}"
 	echo "$*" >$do
 	said=$(<$do)
-	asked="$*"
+	verb="$*"
 }
 
 expect() { # REGEX
-	[[ $said =~ $1 ]] || fail "$asked: expected '$1', got '$said'"
+	[[ $said =~ $1 ]] || fail "$verb: expected '$1', got '$said'"
 }
 
 becomes() { # NAME REGEX: so does its state, on a busy machine in a while
@@ -99,8 +99,8 @@ open() { # NAME EXTENT ro|rw EPOCH [preempt]
 io() { # as meshpeer's io; must succeed, and reads must see what was written
 	say io "$@"
 	expect 'status=0'
-	[[ $said != *differs* ]] || fail "$asked: $said"
-	[ "$2" != push ] || [[ $said == *pushed* ]] || fail "$asked: not pushed: $said"
+	[[ $said != *differs* ]] || fail "$verb: $said"
+	[ "$2" != push ] || [[ $said == *pushed* ]] || fail "$verb: not pushed: $said"
 }
 
 sessions_gone() {

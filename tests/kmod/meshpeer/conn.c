@@ -390,7 +390,7 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 		return ret;
 	if (argc && strcmp(argv[0], "boot"))
 		m.hmac[5] ^= 1;
-	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
+	ret = peer_request(c, &m, sizeof(m), &a, sizeof(a));
 	if (c->bye)
 		peer_say("refused reason=%u\n", c->bye);
 	if (ret)

@@ -30,7 +30,7 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	m.access = strcmp(argv[1], "rw") ? RDDA_RO : RDDA_RW;
 	if (argc > 3)
 		m.hdr.flags = strcmp(argv[3], "again") ? RDDA_OPEN_PREEMPT : RDDA_OPEN_AGAIN;
-	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
+	ret = peer_request(c, &m, sizeof(m), &a, sizeof(a));
 	if (ret)
 		return ret;
 	peer_say("status=%u nsid=%u handle=%u slba=%llu blocks=%llu", a.status,
@@ -59,7 +59,7 @@ int peer_close(struct peer_conn *c, int argc, char **argv)
 	if (argc < 1 || kstrtou32(argv[0], 0, &handle))
 		return -EINVAL;
 	m.handle = cpu_to_le32(handle);
-	ret = peer_ask(c, &m, sizeof(m), &a, sizeof(a));
+	ret = peer_request(c, &m, sizeof(m), &a, sizeof(a));
 	if (!ret)
 		peer_say("status=%u\n", le32_to_cpu(a.status));
 	return ret;

@@ -109,14 +109,14 @@ static bool has_answer(struct peer_conn *c, long arg)
 }
 
 /**
- * peer_ask() - SEND a control message and wait for its answer
+ * peer_request() - SEND a control message and wait for its answer
  * @c: connection
  * @msg: message; its tag is set here
  * @len: bytes
  * @answer: filled in
  * @size: bytes the answer must have
  */
-int peer_ask(struct peer_conn *c, void *msg, size_t len, void *answer, size_t size)
+int peer_request(struct peer_conn *c, void *msg, size_t len, void *answer, size_t size)
 {
 	struct rdda_hdr *h = msg;
 	int ret;

@@ -144,7 +144,7 @@ void peer_conn_free(struct peer_conn *c);
 int peer_rx_setup(struct peer_conn *c, unsigned int nr);
 void peer_rx_free(struct peer_conn *c);
 int peer_send(struct peer_conn *c, const void *msg, size_t len);
-int peer_ask(struct peer_conn *c, void *msg, size_t len, void *answer, size_t size);
+int peer_request(struct peer_conn *c, void *msg, size_t len, void *answer, size_t size);
 int peer_post(struct peer_conn *c, struct ib_send_wr *first, struct ib_send_wr *last);
 bool peer_wait(struct peer_conn *c, bool (*cond)(struct peer_conn *c, long arg), long arg,
 	       unsigned int ms);

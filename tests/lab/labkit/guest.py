@@ -248,7 +248,7 @@ class Guest:
             return ""
 
     def dump_tasks(self):
-        """Ask a guest that hangs, by SysRq over its serial line, what it
+        """Query a guest that hangs, by SysRq over its serial line: what it
         waits for; the answer is in the console log."""
         try:
             with socket.socket(socket.AF_UNIX) as con, self.qmp() as q:

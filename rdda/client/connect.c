@@ -590,7 +590,7 @@ void rdda_session_end(struct rdda_session *s)
 }
 
 /* Whether its connect request has left, so that letting it go sends a message. */
-static bool chan_asked(const struct rdda_chan *ch)
+static bool chan_requested(const struct rdda_chan *ch)
 {
 	return ch->login.proof.login.magic || ch->login.join.magic;
 }
@@ -611,7 +611,7 @@ void rdda_session_leave(struct rdda_session *s, bool force)
 
 	force |= test_bit(SESSION_REMOVED, &s->flags);
 	for (i = 0; !force && i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
-		if (chan_asked(s->chan[i]) && !rdda_port_active(s->chan[i]->login.id))
+		if (chan_requested(s->chan[i]) && !rdda_port_active(s->chan[i]->login.id))
 			return;
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->login.id)

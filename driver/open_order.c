@@ -23,7 +23,7 @@
 
 #include "driver/volume.h"
 
-#define ORDER_LOOK_MS	100	/* for the layout to become the current one */
+#define ORDER_POLL_MS	100	/* for the layout to become the current one */
 
 /* Whether a member was refused, and is not being tried again. */
 static bool order_refused(struct mesh_layout *l)
@@ -143,7 +143,7 @@ static void order_work(struct work_struct *work)
 	if (percpu_ref_is_dying(&l->ref))
 		return;
 	if (rcu_access_pointer(l->vol->layout) != l) {
-		queue_delayed_work(mesh_wq, &o->work, msecs_to_jiffies(ORDER_LOOK_MS));
+		queue_delayed_work(mesh_wq, &o->work, msecs_to_jiffies(ORDER_POLL_MS));
 		return;
 	}
 	/* Before order_refused(): what is refused between the two is found by one of them. */
@@ -161,7 +161,7 @@ static void order_work(struct work_struct *work)
 	}
 	/* After a retry too: one that is refused again reports no change of state. */
 	queue_delayed_work(mesh_wq, &o->work, o->waiting ? max_t(long, o->retry_at - jiffies, 1) :
-			   msecs_to_jiffies(ORDER_LOOK_MS));
+			   msecs_to_jiffies(ORDER_POLL_MS));
 }
 
 void mesh_order_init(struct mesh_order *o)

@@ -249,6 +249,6 @@ const char *rdda_reject_text(unsigned int reason)
 	case RDDA_REJ_TWIN:
 		return "another host lives under this host's UUID";
 	default:
-		return "nobody serves RDDA there";
+		return "nothing there serves RDDA";
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * Extents: opened, one of a drive at a time, and kept open, over reconnects and
  * over drives that go and come back. States change in the target's work item
- * alone, which waits for no answer; what arrives from the target is left in @news
+ * alone, which waits for no answer; what arrives from the target is left in @reports
  * and @opened for it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
@@ -257,14 +257,14 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	extent_drain(e, s, -ENOLINK);
 }
 
-static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned int news)
+static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsigned int reports)
 {
 	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
-	bool revoked = news & EXTENT_REVOKED;
+	bool revoked = reports & EXTENT_REVOKED;
 	int err = revoked ? -EACCES : -ENODEV;
 
-	if (news & (EXTENT_GONE | EXTENT_REVOKED)) {
+	if (reports & (EXTENT_GONE | EXTENT_REVOKED)) {
 		spin_lock_irq(&t->lock);
 		g = rdda_grant_swap(e, NULL);
 		/* I/O that comes now must already fail with the right error. */
@@ -282,10 +282,10 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		if (g)
 			extent_drain(e, s, err);
 	}
-	if (news & (EXTENT_BACK | EXTENT_RENEW)) {
+	if (reports & (EXTENT_BACK | EXTENT_RENEW)) {
 		spin_lock_irq(&t->lock);
 		/* A pending OPEN may have waited for just that. */
-		if (news & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
+		if (reports & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
 			e->pending = true;
@@ -294,9 +294,9 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 		}
 		spin_unlock_irq(&t->lock);
 	}
-	if (news & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->draining))
+	if (reports & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->draining))
 		extent_stuck(e, s);
-	if (news & EXTENT_BACK && e->draining && !e->drain_ends) {
+	if (reports & EXTENT_BACK && e->draining && !e->drain_ends) {
 		e->drain_end = jiffies + msecs_to_jiffies(s->dead_ms);
 		e->drain_ends = true;
 	}
@@ -305,12 +305,12 @@ static void extent_news(struct rdda_extent *e, struct rdda_session *s, unsigned 
 	extent_notify(e);
 }
 
-enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_NEWS, TODO_DRAIN, TODO_OPEN };
+enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_REPORT, TODO_DRAIN, TODO_OPEN };
 
 /* An OPEN may take as long as a label's write: what is kicked does not wait for that. */
-static unsigned int extent_news_now(const struct rdda_extent *e)
+static unsigned int extent_reports_now(const struct rdda_extent *e)
 {
-	return e->opening ? e->news & EXTENT_STUCK : e->news;
+	return e->opening ? e->reports & EXTENT_STUCK : e->reports;
 }
 
 /* What is due now for an extent, except OPEN; *wait shrinks to what is due later. */
@@ -325,8 +325,8 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 	} else if (e->closing || e->released) {
 		return TODO_NOTHING;
 	}
-	if (extent_news_now(e))
-		return TODO_NEWS;
+	if (extent_reports_now(e))
+		return TODO_REPORT;
 	if (!e->draining)
 		return TODO_NOTHING;
 	if (time_after_eq(now, e->drain_due))
@@ -388,14 +388,14 @@ static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *
 }
 
 static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent_todo todo,
-		      unsigned int news)
+		      unsigned int reports)
 {
 	switch (todo) {
 	case TODO_ANSWER:
 		extent_answered(e, s);
 		break;
-	case TODO_NEWS:
-		extent_news(e, s, news);
+	case TODO_REPORT:
+		extent_reports(e, s, reports);
 		break;
 	case TODO_DRAIN:
 		extent_check_drain(e, s);
@@ -419,7 +419,7 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 	unsigned long wait = MAX_JIFFY_OFFSET;
 	enum extent_todo todo;
 	struct rdda_extent *e;
-	unsigned int news;
+	unsigned int reports;
 	bool room = true;
 
 	spin_lock_irq(&t->lock);
@@ -429,11 +429,11 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 		if (!e)
 			break;
 		e->busy = true;
-		news = extent_news_now(e);
-		if (todo == TODO_NEWS)
-			e->news &= ~news;
+		reports = extent_reports_now(e);
+		if (todo == TODO_REPORT)
+			e->reports &= ~reports;
 		spin_unlock_irq(&t->lock);
-		room = extent_do(e, s, todo, news);
+		room = extent_do(e, s, todo, reports);
 		spin_lock_irq(&t->lock);
 		e->busy = false;
 		wake_up_all(&e->wait);
@@ -443,7 +443,7 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 }
 
 /**
- * rdda_extents_lost() - take every grant back: the session is dead
+ * rdda_extents_lost() - drop every grant: the session is dead
  * @t: target
  * @s: its session
  *
@@ -501,7 +501,7 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 				e->pending = true;
 				e->due = jiffies;
 				e->attempt = 0;
-				e->news = 0;
+				e->reports = 0;
 			}
 			e->busy = true;
 			spin_unlock_irq(&t->lock);
@@ -516,8 +516,8 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 	spin_unlock_irq(&t->lock);
 }
 
-static unsigned int event_news(const struct rdda_extent *e, const struct rdda_event *ev,
-			       u32 kind)
+static unsigned int event_reports(const struct rdda_extent *e, const struct rdda_event *ev,
+				  u32 kind)
 {
 	const struct rdda_grant *g = rcu_dereference_protected(e->grant,
 							       lockdep_is_held(&e->t->lock));
@@ -557,7 +557,7 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 
 	spin_lock_irqsave(&t->lock, flags);
 	list_for_each_entry(e, &t->extents, node)
-		e->news |= event_news(e, ev, kind);
+		e->reports |= event_reports(e, ev, kind);
 	spin_unlock_irqrestore(&t->lock, flags);
 	rdda_target_kick(t);
 }
@@ -667,7 +667,7 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 		/* Without a session the OPEN is later: anything may be lost by then. */
 		e->excused = refused && e->info.err == -EBUSY && t->session;
 		e->released = false;
-		e->news |= EXTENT_RENEW;
+		e->reports |= EXTENT_RENEW;
 	}
 	spin_unlock_irqrestore(&t->lock, flags);
 	rdda_target_kick(t);
@@ -690,7 +690,7 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 
 	spin_lock_irqsave(&e->t->lock, flags);
 	e->epoch = epoch;
-	e->news |= EXTENT_RENEW;
+	e->reports |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);
 }
@@ -702,7 +702,7 @@ void rdda_extent_kick(struct rdda_extent *e)
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->lock, flags);
-	e->news |= EXTENT_STUCK;
+	e->reports |= EXTENT_STUCK;
 	spin_unlock_irqrestore(&t->lock, flags);
 	rdda_target_kick(t);
 }

@@ -38,7 +38,7 @@ struct rdda_grant {
  * @busy: the work item uses it or calls its user
  * @pending: an OPEN is to be sent
  * @due: jiffies of the next OPEN
- * @news: EXTENT_* bits for the work item
+ * @reports: EXTENT_* bits of what the target reported, for the work item
  * @again: it was open before, in this session or another, and not given back since
  * @excused: the next OPEN does not say so: its user still holds what makes that safe;
  *	@lock
@@ -78,7 +78,7 @@ struct rdda_extent {
 	bool	pending;
 	unsigned int attempt;
 	unsigned long due;
-	unsigned int news;
+	unsigned int reports;
 	wait_queue_head_t wait;
 	bool	again;
 	bool	excused;

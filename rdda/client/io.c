@@ -31,7 +31,7 @@
  */
 static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
-MODULE_PARM_DESC(sends_ahead, "command messages on their way before further commands are gathered");
+MODULE_PARM_DESC(sends_ahead, "command messages in flight before further commands are gathered");
 
 /**
  * rdda_cursor_fill() - scatter entries for the next bytes

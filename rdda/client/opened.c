@@ -108,7 +108,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	case RDDA_EEV_OPENED:
 		info_fill(e, m);
 		rdda_extent_sort(e);
-		e->pending = e->news & EXTENT_RENEW;
+		e->pending = e->reports & EXTENT_RENEW;
 		e->attempt = 0;
 		e->again = true;
 		/* A host that takes it from us later is not fenced in turn. */

@@ -57,7 +57,7 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
  */
 int rdda_client_set_identity(const struct rdda_identity *id)
 {
-	bool open_lab = id->key[0].id == RDDA_KEY_NONE;
+	bool insecure = id->key[0].id == RDDA_KEY_NONE;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(id->key); i++)
@@ -69,8 +69,8 @@ int rdda_client_set_identity(const struct rdda_identity *id)
 	mutex_lock(&identity_lock);
 	identity = *id;
 	mutex_unlock(&identity_lock);
-	if (open_lab)
-		pr_notice("no cluster key is set: this is an open lab, any host may connect\n");
+	if (insecure)
+		pr_notice("no cluster key is set: any host may connect\n");
 	return 0;
 }
 

@@ -496,7 +496,7 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	/* ADDR_CHANGE: the address has moved to another port of a bond. */
 	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
 	    ev->event == RDMA_CM_EVENT_ADDR_CHANGE) {
-		pr_warn("listener on %pISpc lost its device: nobody logs in there before it is listened on again\n",
+		pr_warn("listener on %pISpc lost its device: no login there before it is listened on again\n",
 			&li->ss);
 		mutex_lock(&listen_lock);
 		ours = li->cm == cm;

@@ -475,7 +475,7 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 	ret = tgt_open_answered(nla_get_u64(info->attrs[MESHTGT_A_REQUEST]),
 				err ? nla_get_s32(err) : 0);
 	if (ret)
-		NL_SET_ERR_MSG(info->extack, "nobody waits for this answer (any more)");
+		NL_SET_ERR_MSG(info->extack, "no request waits for this answer (any more)");
 	return ret;
 }
 

@@ -138,7 +138,7 @@ static void session_watch_work(struct work_struct *work)
 		return;
 	/* A CPU that does nothing ends nothing, either. */
 	if (time_after(jiffies, READ_ONCE(s->heard) + dead) && !rdda_fault(RDDA_FAULT_DEAF)) {
-		pr_info("session %u of %pUb: nothing heard for %u ms; ended\n", s->id, &s->host,
+		pr_info("session %u of %pUb: no sign of life for %u ms; ended\n", s->id, &s->host,
 			jiffies_to_msecs(jiffies - s->heard));
 		tgt_session_kill(s, -ETIMEDOUT);
 		return;

@@ -82,7 +82,7 @@ static void open_log(const char *path, uint64_t n)
 	}
 }
 
-static void look(uint64_t sector, const uint8_t *at)
+static void check(uint64_t sector, const uint8_t *at)
 {
 	struct entry *e = &sectors->of[sector];
 	uint64_t of = sector, is = stamp_read(at, &of);
@@ -177,7 +177,7 @@ static void finish(struct nbd_handle *nbd, struct slot *s)
 	}
 	for (uint64_t i = 0; i < s->count; i++) {
 		if (s->kind == READ) {
-			look(s->first + i, s->buf + i * SECTOR);
+			check(s->first + i, s->buf + i * SECTOR);
 			continue;
 		}
 		sectors->of[s->first + i].now = s->write;
@@ -241,7 +241,7 @@ static int verify(struct nbd_handle *nbd)
 		}
 		for (uint64_t k = 0; k < n; k++) {
 			maybe += sectors->of[i + k].maybe != STAMP_NONE;
-			look(i + k, buf + k * SECTOR);
+			check(i + k, buf + k * SECTOR);
 		}
 	}
 	printf("acked: %ju sectors, %ju of them old or new, %ju wrong\n",

@@ -283,7 +283,7 @@ static void scrubbed(char *to, size_t n)
 		rewritten += g->rewritten;
 		on |= g->scrubbing;
 	}
-	snprintf(to, n, "scrubs %u%s, mended %ju, unexplained %ju, rewritten %ju", vol.scrubs,
+	snprintf(to, n, "scrubs %u%s, repaired %ju, unexplained %ju, rewritten %ju", vol.scrubs,
 		 on ? " going on" : "", (uintmax_t)mismatches, (uintmax_t)unexplained,
 		 (uintmax_t)rewritten);
 }
@@ -379,7 +379,7 @@ static int find_members(struct group *grp)
 			close(fd);
 			fd = -1;
 		}
-		/* one that is out is looked for when the group serves */
+		/* one that is out is searched for when the group serves */
 		vol.member[member].gone = fd < 0 || !vol.st.member[member].in_sync;
 		vol.member[member].fd = fd;
 		if (fd < 0 && vol.st.member[member].in_sync)

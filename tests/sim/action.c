@@ -56,7 +56,7 @@ static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 	w->now++;
 	w->crashes++;
 	w->beyond = 0;
-	sim_resolve(w, sim_all(w) | 1ULL << SIM_NOBODY, m);
+	sim_resolve(w, sim_all(w) | 1ULL << SIM_NO_MEMBER, m);
 	sim_crashed(w);
 	for (int i = 0; i < SIM_REQS; i++)
 		w->req[i].used = 0;
@@ -203,14 +203,14 @@ static int commit(struct sim_world *w)
 	return 1;
 }
 
-static int tell(struct sim_world *w)
+static int notify(struct sim_world *w)
 {
 	if (!w->committed)
 		return 0;
 	w->committed = 0;
 	if (w->stopped && !w->serving) {
 		/* its attachment failed half-way; what was in flight is resolved */
-		sim_resolve(w, sim_all(w) | 1ULL << SIM_NOBODY, 0x5555555555555555ULL);
+		sim_resolve(w, sim_all(w) | 1ULL << SIM_NO_MEMBER, 0x5555555555555555ULL);
 		sim_attach(w);
 		return 1;
 	}
@@ -281,7 +281,7 @@ static int finish(struct sim_world *w)
 {
 	sim_pump(w);
 	for (int i = 0; i < 4000; i++)
-		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || tell(w)))
+		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || notify(w)))
 			return 1;
 	sim_bad(w, "does not come to an end");
 	return 1;
@@ -312,8 +312,8 @@ static int action(struct sim_world *w, const struct sim_action *a)
 		return mutate(w, a->a);
 	case ACT_COMMIT:
 		return commit(w);
-	case ACT_TELL:
-		return tell(w);
+	case ACT_NOTIFY:
+		return notify(w);
 	case ACT_IDLE:
 		prot_group_idle(sim_group(w));
 		sim_pump(w);
@@ -355,7 +355,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 {
 	static const char *const names[ACT_KINDS] = {
 		"none", "submit", "complete", "together", "silence", "fail", "mutate", "commit",
-		"tell", "expel", "leave", "medium error", "rot", "idle", "scrub", "return", "replace", "promote", "drain", "crash", "grow",
+		"notify", "expel", "leave", "medium error", "rot", "idle", "scrub", "return", "replace", "promote", "drain", "crash", "grow",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 
@@ -366,7 +366,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 		fprintf(f, " member %d sector %d", a->a, a->b);
 	else if (a->kind == ACT_CRASH)
 		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
-	else if (a->kind != ACT_COMMIT && a->kind != ACT_TELL && a->kind != ACT_IDLE &&
+	else if (a->kind != ACT_COMMIT && a->kind != ACT_NOTIFY && a->kind != ACT_IDLE &&
 		 a->kind != ACT_DRAIN)
 		fprintf(f, " %d", a->a);
 	fprintf(f, "\n");

@@ -147,15 +147,15 @@ int sim_rotten(const struct sim_world *w, int first, int count)
 void sim_scrubbed(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);
-	int mends = w->cfg.m != 1, same;
+	int repairs = w->cfg.m != 1, same;
 
 	if (!w->rot.on || g->scrubbing || prot_gop(g, PROT_OP_SCRUB)->phase != PROT_P_FREE)
 		return;
 	same = !memcmp(w->disk[w->rot.member][w->meta + w->rot.sector], w->rot.was, SIM_LBA);
-	if (mends != same || g->mismatches < w->rot.mismatches + mends ||
-	    (w->cfg.k && g->unexplained != w->rot.unexplained + !mends))
+	if (repairs != same || g->mismatches < w->rot.mismatches + repairs ||
+	    (w->cfg.k && g->unexplained != w->rot.unexplained + !repairs))
 		sim_bad(w, "a scrub did not %s sector %d of member %d, which changed by itself",
-			mends ? "mend" : "report", w->rot.sector, w->rot.member);
+			repairs ? "repair" : "report", w->rot.sector, w->rot.member);
 	sim_unrot(w);
 }
 
@@ -191,7 +191,7 @@ static void read_all(struct sim_world *w)
 	}
 	for (int i = 0; i < w->cfg.copies && !w->bad[0]; i++)
 		if (w->store.in_sync >> i & 1 && w->bad_sectors[i] & w->refused[i])
-			sim_bad(w, "what member %d could not read was not written anew", i);
+			sim_bad(w, "what member %d could not read was not written again", i);
 }
 
 /* A scrub leaves nothing that can't be read on members in sync. */

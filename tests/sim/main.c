@@ -170,7 +170,7 @@ static void random_weights(uint32_t *weight)
 {
 	static const uint32_t base[ACT_KINDS] = {
 		[ACT_SUBMIT] = 30, [ACT_COMPLETE] = 60, [ACT_SILENCE] = 3, [ACT_FAIL] = 8,
-		[ACT_MUTATE] = 2, [ACT_COMMIT] = 8, [ACT_TELL] = 12, [ACT_IDLE] = 6,
+		[ACT_MUTATE] = 2, [ACT_COMMIT] = 8, [ACT_NOTIFY] = 12, [ACT_IDLE] = 6,
 		[ACT_SCRUB] = 2, [ACT_RETURN] = 10, [ACT_REPLACE] = 3, [ACT_PROMOTE] = 12,
 		[ACT_CRASH] = 3, [ACT_DRAIN] = 6, [ACT_EXPEL] = 3, [ACT_LEAVE] = 3,
 		[ACT_MEDIUM] = 2, [ACT_ROT] = 2,
@@ -196,7 +196,7 @@ static void random_weights(uint32_t *weight)
 	weight[ACT_PROMOTE] += 4;
 	weight[ACT_FAIL] += 1;
 	weight[ACT_COMMIT] += 1;
-	weight[ACT_TELL] += 1;
+	weight[ACT_NOTIFY] += 1;
 }
 
 static int next_sector;		/* where a write goes that is submitted with the one before; -1 */
@@ -330,7 +330,7 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 		s->act[s->n++] = a;
 		if (a.kind == ACT_CRASH && !rnd(2))
 			soon = 1 + rnd(30);
-		if ((a.kind == ACT_PROMOTE || a.kind == ACT_TELL || a.kind == ACT_IDLE) && !rnd(4))
+		if ((a.kind == ACT_PROMOTE || a.kind == ACT_NOTIFY || a.kind == ACT_IDLE) && !rnd(4))
 			soon = 1 + rnd(8);
 	}
 	sim_settle(w);
@@ -529,8 +529,8 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_NO_MISS] = "dirty regions not marked missed when attached",
 	[PROT_MUT_MISSED_LATE] = "intent cleared before missed is durable",
 	[PROT_MUT_SKIP_BELOW] = "caught-up regions of a joining member skipped",
-	[PROT_MUT_STALE_BACK] = "stale member taken back without catching up",
-	[PROT_MUT_NO_INTENT_JOIN] = "member taken back without its bitmaps",
+	[PROT_MUT_STALE_BACK] = "stale member readmitted without catching up",
+	[PROT_MUT_NO_INTENT_JOIN] = "member readmitted without its bitmaps",
 	[PROT_MUT_DISCARD] = "discard assumed to read zero",
 	[PROT_MUT_NO_SUM] = "bitmaps believed without their checksum",
 	[PROT_MUT_OLD_MISSED] = "missed bitmap of another absence believed",
@@ -552,7 +552,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_EARLY] = "in place before the gate",
 	[PROT_MUT_EC_GATE_NO_EPOCH] = "gate without a committed epoch",
 	[PROT_MUT_EC_NO_PARITY] = "parity update lost on re-plan",
-	[PROT_MUT_EC_NO_DRAIN] = "member taken back without drain and bump",
+	[PROT_MUT_EC_NO_DRAIN] = "member readmitted without drain and bump",
 	[PROT_MUT_EC_MISSED_LATE] = "retired before missed is durable",
 	[PROT_MUT_EC_LIVE_PAGES] = "parity and data of different pages",
 	[PROT_MUT_EC_RING_JAM] = "whole ring in flight",

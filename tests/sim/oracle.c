@@ -140,7 +140,7 @@ void sim_read(struct sim_world *w, uint32_t sector, uint32_t value, uint64_t beg
 			changing |= o->v[i].changing;
 		}
 	if (!found)
-		sim_bad(w, "sector %u reads as %s%u, which it may not", sector,
+		sim_bad(w, "sector %u reads as %s%u, which it must not", sector,
 			value == SIM_GARBAGE ? "garbage " : "write ", value);
 	else if (!changing)
 		rule_out(o, began, value);

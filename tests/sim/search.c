@@ -454,7 +454,7 @@ static int ends_alone(const struct sim_world *w, int n)
 
 		for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
 			if (io->used && !io->dead && io->seq > seq && (!best || io->seq < best->seq) &&
-			    (io->member == SIM_NOBODY || !(w->silent >> io->member & 1)))
+			    (io->member == SIM_NO_MEMBER || !(w->silent >> io->member & 1)))
 				best = io;
 		if (!best || !n)
 			return best && by_itself(w, best);
@@ -482,7 +482,7 @@ static void endings(const struct sim_world *w, int depth)
 
 		if (!io->used || io->dead)
 			continue;
-		if (io->member != SIM_NOBODY && w->silent >> io->member & 1) {
+		if (io->member != SIM_NO_MEMBER && w->silent >> io->member & 1) {
 			silent++;
 			continue;
 		}
@@ -546,7 +546,7 @@ static void explore(const struct sim_world *w, int depth)
 	if (w->requested && !w->committed)
 		try(w, depth, (struct sim_action){ .kind = ACT_COMMIT });
 	if (w->committed)
-		try(w, depth, (struct sim_action){ .kind = ACT_TELL });
+		try(w, depth, (struct sim_action){ .kind = ACT_NOTIFY });
 	if (w->caught)
 		try(w, depth, (struct sim_action){ .kind = ACT_PROMOTE });
 	if (w->left.idles)

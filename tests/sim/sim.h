@@ -66,7 +66,7 @@
 #define SIM_ENGINE	262144
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
-#define SIM_NOBODY	63		/* "member" of copies and codec work */
+#define SIM_NO_MEMBER	63		/* "member" of copies and codec work */
 
 struct sim_config {
 	uint8_t copies;			/* ec: members */
@@ -90,7 +90,7 @@ enum sim_action_kind {
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
 	ACT_MUTATE,		/* a: request whose buffer changes in flight */
 	ACT_COMMIT,		/* the store takes the epoch that was requested, ... */
-	ACT_TELL,		/* ... and the engine is notified */
+	ACT_NOTIFY,		/* ... and the engine is notified */
 	ACT_EXPEL,		/* a: the store takes one without a request */
 	ACT_LEAVE,		/* a: a silent member that catches up: it has gone */
 	ACT_MEDIUM,		/* a: member, b: sector that it can't read any more */
@@ -200,7 +200,7 @@ static inline uint64_t sim_all(const struct sim_world *w)
 
 /* world.c */
 void sim_init(struct sim_world *w, const struct sim_config *c);
-void sim_attach(struct sim_world *w);		/* the engine begins anew, from the store */
+void sim_attach(struct sim_world *w);		/* the engine begins again, from the store */
 void sim_pump(struct sim_world *w);		/* until it has nothing more to say */
 int sim_complete(struct sim_world *w, int n);	/* the n-th of those answered ends */
 int sim_together(struct sim_world *w, uint32_t op);	/* all those answered of an op end */

@@ -52,7 +52,7 @@ static void story_complete(struct sim_world *w, struct schedule *s,
 				const struct sim_io *io = &w->io[i];
 
 				if (!io->used || io->dead || io->seq != seq ||
-				    (io->member < SIM_NOBODY && (uint64_t)w->silent >> io->member & 1))
+				    (io->member < SIM_NO_MEMBER && (uint64_t)w->silent >> io->member & 1))
 					continue;
 				found = wanted(w, io);
 				n += !found;

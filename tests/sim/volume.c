@@ -324,7 +324,7 @@ static void send(struct volume *v, struct piece *p)
 	p->sent = 1;
 }
 
-/* A value is looked at when it comes: by the end of all pieces it may be an old one. */
+/* A value is checked when it comes: by the end of all pieces it may be an old one. */
 static void piece_done(struct volume *v, struct piece *p)
 {
 	const struct sim_req *r = &v->g[p->group]->req[p->slot], *up = &v->front->req[p->req];
@@ -397,7 +397,7 @@ static int act(struct volume *v, const struct step *s)
 /* One thing after the other, so that what ends first goes up first. */
 static int finish_one(struct volume *v)
 {
-	static const uint8_t kinds[] = { ACT_COMPLETE, ACT_FAIL, ACT_COMMIT, ACT_TELL };
+	static const uint8_t kinds[] = { ACT_COMPLETE, ACT_FAIL, ACT_COMMIT, ACT_NOTIFY };
 
 	for (int g = 0; g < v->groups + v->growing; g++)
 		for (uint32_t k = 0; k < sizeof(kinds); k++) {
@@ -441,7 +441,7 @@ static void random_step(const struct volume *v, struct step *s)
 {
 	static const uint8_t kinds[] = { PROT_WRITE, PROT_WRITE, PROT_WRITE, PROT_READ, PROT_READ,
 					 PROT_DISCARD, PROT_ZEROES };
-	static const uint8_t of_group[] = { ACT_FAIL, ACT_FAIL, ACT_COMMIT, ACT_TELL, ACT_IDLE,
+	static const uint8_t of_group[] = { ACT_FAIL, ACT_FAIL, ACT_COMMIT, ACT_NOTIFY, ACT_IDLE,
 					    ACT_RETURN, ACT_RETURN, ACT_PROMOTE, ACT_SILENCE,
 					    ACT_SCRUB, ACT_REPLACE, ACT_EXPEL, ACT_LEAVE,
 					    ACT_MEDIUM };

@@ -185,7 +185,7 @@ static void start_work(struct sim_world *w, const struct prot_event *ev)
 
 	if (!io)
 		return;
-	io->member = SIM_NOBODY;
+	io->member = SIM_NO_MEMBER;
 	io->kind = PROT_READ;
 	io->work = ev->kind;
 	io->tag = ev->io.tag;
@@ -485,7 +485,7 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 
 static uint64_t answering(const struct sim_world *w)
 {
-	return (sim_all(w) & ~w->silent) | 1ULL << SIM_NOBODY;
+	return (sim_all(w) & ~w->silent) | 1ULL << SIM_NO_MEMBER;
 }
 
 const struct sim_io *sim_answered(struct sim_world *w, int n)

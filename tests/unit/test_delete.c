@@ -12,7 +12,7 @@
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
-static const struct muuid nobody, other = { { 12 } };
+static const struct muuid no_host, other = { { 12 } };
 static struct req r;
 static bool force, stale, preempt, dry;	/* what it says */
 static bool attached;			/* it has a device here ... */
@@ -177,7 +177,7 @@ static void test_held(void)
 		stale = true;
 		at[i].e.holder = other;
 		CU_ASSERT(refuses("is held by host h1"));
-		at[i].e.holder = nobody;
+		at[i].e.holder = no_host;
 		at[i].e.opens = 1;		/* a reader: in no label */
 		CU_ASSERT(refuses("is open on another host"));
 		preempt = true;
@@ -212,7 +212,7 @@ static void test_copied(void)
 	begin();
 	stale = preempt = true;
 	at[1].copied = true;
-	at[1].owner = nobody;
+	at[1].owner = no_host;
 	CU_ASSERT(refuses("one has a copy"));
 }
 
@@ -224,12 +224,12 @@ static void test_newer(void)
 	begin();
 	rig_layout(l, 3, 2, "data");
 	for (u32 i = 0; i < 3; i++)
-		rig_record(i, l, nobody);
+		rig_record(i, l, no_host);
 	CU_ASSERT(!delete() && !rig_extents() && gone());
 	/* A change that is in one label alone: each is freed as its own label says. */
 	begin();
 	rig_layout(l, 2, 2, "data");
-	rig_record(0, l, nobody);
+	rig_record(0, l, no_host);
 	CU_ASSERT(deletes());
 	free(l);
 }
@@ -272,11 +272,11 @@ static void test_goes_on(void)
 	CU_ASSERT(begun() == -ESTALE && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	begin();
 	rig_layout(l, 2, 2, "data");
-	rig_record(0, l, nobody);
+	rig_record(0, l, no_host);
 	CU_ASSERT(begun() == -ESTALE && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE));
 	begin();
 	at[1].copied = true;
-	at[1].owner = nobody;
+	at[1].owner = no_host;
 	CU_ASSERT(begun() == -ENOTUNIQ && rig_extents() == EXTENTS && rig_state_is(STORE_DELETING));
 	free(l);
 }

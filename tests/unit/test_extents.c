@@ -13,7 +13,7 @@
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
-static const struct muuid nobody;
+static const struct muuid no_host;
 static char why[REASON];
 
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
@@ -94,7 +94,7 @@ static void test_made(void)
 		begin(2, 0);
 		rig_layout(l, 2, 1, "data");
 		for (u32 i = 0; i < records; i++)
-			rig_record(i, l, nobody);
+			rig_record(i, l, no_host);
 		CU_ASSERT(!undo() && rig_extents() == EXTENTS && rig_state_is(STORE_LIVE) && !rig_intents());
 	}
 	/* Its records are not to be read, but a label says that there is one. */
@@ -181,7 +181,7 @@ static void test_copied(void)
 	for (u32 first = 0; first <= 2; first += 2) {
 		begin(3, first);
 		at[2].copied = true;
-		at[2].owner = nobody;
+		at[2].owner = no_host;
 		CU_ASSERT(undo() == -ENOTUNIQ && rig_extents() == EXTENTS && has(why, "one has a copy"));
 		CU_ASSERT(rig_intents() == 3 - first);
 	}

@@ -9,7 +9,7 @@
 #include "userspace/meshd/gather.c"
 #include "userspace/meshd/import.c"
 
-static const struct muuid nobody;
+static const struct muuid no_host;
 static struct req r;
 static bool stale;
 static const char *as, *what;
@@ -100,7 +100,7 @@ static void test_copied(void)
 {
 	begin();
 	at[1].copied = true;
-	at[1].owner = nobody;
+	at[1].owner = no_host;
 	CU_ASSERT(refuses("one has a copy"));
 	stale = true;
 	CU_ASSERT(refuses("one has a copy"));
@@ -113,7 +113,7 @@ static void test_half_way(void)
 
 	begin();
 	rig_layout(l, 3, 2, "data");
-	rig_record(0, l, nobody);
+	rig_record(0, l, no_host);
 	CU_ASSERT(!import() && known(1, "data"));
 	free(l);
 }

@@ -19,7 +19,7 @@ static bool connected(struct host *h, const struct host *to, u16 key)
 static void test_call(void)
 {
 	char why[LINK_REASON], answer[64], uuid[MUUID_TEXT];
-	struct host a, b, nobody = { .addr = "127.0.0.1" };
+	struct host a, b, absent = { .addr = "127.0.0.1" };
 
 	host_up(&a, 1, &key1, 1);
 	host_up(&b, 2, &key1, 1);
@@ -34,9 +34,9 @@ static void test_call(void)
 	CU_ASSERT_STRING_EQUAL(answer, uuid);
 	good(&a, &a);
 	CU_ASSERT(connected(&a, &b, key1.id));
-	nobody.port = free_port();
-	bad(&a, &nobody, -EHOSTDOWN, "nothing listens");
-	links_forget(a.l, nobody.addr, nobody.port);
+	absent.port = free_port();
+	bad(&a, &absent, -EHOSTDOWN, "nothing listens");
+	links_forget(a.l, absent.addr, absent.port);
 	links_forget(a.l, b.addr, b.port);
 	CU_ASSERT(becomes(&b, 0));
 	good(&a, &b);

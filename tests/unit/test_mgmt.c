@@ -105,7 +105,7 @@ static void test_believed(void)
 			else if (i == 1)
 				json_object_set_new(j, "believed", json_true());
 			else if (i == 2)
-				json_object_set_new(b, "holder", json_string("nobody"));
+				json_object_set_new(b, "holder", json_string("no uuid"));
 			else if (i == 3)
 				json_object_del(b, "holder"), json_object_del(b, "version");
 			else

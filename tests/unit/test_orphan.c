@@ -9,7 +9,7 @@
 #include "userspace/meshd/gather.c"
 #include "userspace/meshd/orphan.c"
 
-static const struct muuid nobody;
+static const struct muuid no_host;
 static char why[CLAIM_WHY];
 static bool stale, preempt, dry;	/* what drive free says ... */
 static char extent[MUUID_TEXT];		/* ... and names */
@@ -83,7 +83,7 @@ static void test_extend(void)
 	CU_ASSERT(claim(2) == CLAIM_UNKNOWN && has(why, "may be extending"));
 	rig_record(1, l, D.host);
 	CU_ASSERT(claim(2) == CLAIM_NONE);
-	rig_record(1, l, nobody);
+	rig_record(1, l, no_host);
 	at[2].e.ready = false;
 	CU_ASSERT(claim(2) == CLAIM_UNKNOWN);
 	free(l);
@@ -138,7 +138,7 @@ static void test_half_way(void)
 
 	rig_new(2);
 	rig_layout(l, 3, 2, "data");
-	rig_record(0, l, nobody);
+	rig_record(0, l, no_host);
 	CU_ASSERT(claim(2) == CLAIM_HELD);
 	free(l);
 }
@@ -185,7 +185,7 @@ static void test_free(void)
 		rig_new(2);
 		store_volume_erase(&vol);
 		at[0].unread = at[1].unread = true;
-		rig_record(2, at[0].record, nobody);
+		rig_record(2, at[0].record, no_host);
 		at[2].unread = true;
 		free_with(opts, true, false, "add --stale");
 		rig_new(2);
@@ -205,7 +205,7 @@ static void test_free(void)
 		/* Nor what may be a copy's. */
 		rig_new(2);
 		at[2].copied = true;
-		at[2].owner = nobody;
+		at[2].owner = no_host;
 		CU_ASSERT(freed(2) == -1 && has(r.error, "one has a copy"));
 		stale = preempt = false;
 	}

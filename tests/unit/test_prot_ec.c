@@ -598,24 +598,24 @@ static void test_folded_silent(void)
 	free(g);
 }
 
-static struct prot_group *told;	/* of an epoch, when the first record is in flight */
+static struct prot_group *notified;	/* of an epoch, when the first record is in flight */
 static u64 named[2][2];
 static u32 nr_named;
 
-static void tell_between(const struct prot_event *ev)
+static void notify_between(const struct prot_event *ev)
 {
 	const struct prot_slot_hdr *h;
 
 	count(ev);
 	if (ev->io.kind != PROT_WRITE || ev->io.addr >= meta || ev->io.length <= LBA)
 		return;
-	h = (const void *)((u8 *)prot_group_buffer(told, ev->runs[0].buffer) +
+	h = (const void *)((u8 *)prot_group_buffer(notified, ev->runs[0].buffer) +
 			   ev->runs[0].offset);
 	CU_ASSERT_FATAL(nr_named < 2);
 	named[nr_named][0] = le64_to_cpu(h->holders);
 	named[nr_named][1] = le64_to_cpu(h->participants);
 	if (!nr_named++)
-		prot_group_epoch(told, 2, 6);
+		prot_group_epoch(notified, 2, 6);
 }
 
 /* A member that is out between two records: both name it, or recovery believes none. */
@@ -626,8 +626,8 @@ static void test_records_agree(void)
 	fill(4 * STRIP, 6);
 	broken = 1;
 	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 2 * STRIP), 1);
-	told = g;
-	saw = tell_between;
+	notified = g;
+	saw = notify_between;
 	request(g, PROT_WRITE, 6 * STRIP, 2 * STRIP);
 	CU_ASSERT_EQUAL(done, 2);	/* the epoch lets the first one go on, too */
 	CU_ASSERT_EQUAL(nr_named, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An erasure-coded group by hand: what comes after what. Members that are taken back
+ * An erasure-coded group by hand: what comes after what. Members that are readmitted
  * in turn, writes of the same rows next to one that does not come to an end.
  */
 #include <errno.h>
@@ -197,7 +197,7 @@ static u64 newest_attach(u32 member)
 }
 
 /*
- * Two are taken back one after the other, the second in the middle of the bump for
+ * Two are readmitted one after the other, the second in the middle of the bump for
  * the first, or after it: all have the last number, or records on them would be dead
  * to an attachment that finds only them.
  */
@@ -234,7 +234,7 @@ int main(void)
 		{ "parity of an older write", test_stale_parity },
 		{ "writes covered in part", test_covered_part },
 		{ "the shortest queues", test_shortest_queues },
-		{ "attach numbers of two taken back", test_attach_bumps },
+		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },
 	};
 

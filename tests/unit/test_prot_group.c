@@ -301,7 +301,7 @@ static void test_promoted_bits(void)
 	free(g);
 }
 
-/* No member is taken back while earlier I/O is in flight, or earlier records of its own. */
+/* No member is readmitted while earlier I/O is in flight, or earlier records of its own. */
 static void test_join_busy(void)
 {
 	struct prot_group *g = make(2);
@@ -435,7 +435,7 @@ int main(void)
 		{ "balance", test_balance },
 		{ "cost of attaching", test_attach_cost },
 		{ "intent bits of the promoted", test_promoted_bits },
-		{ "taken back while busy", test_join_busy },
+		{ "readmitted while busy", test_join_busy },
 		{ "missed before intent is cleared", test_missed_first },
 		{ "stalled until members change", test_stalled },
 		{ "left again", test_left_again },

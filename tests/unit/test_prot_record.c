@@ -204,7 +204,7 @@ static void test_slot_fields(void)
 #undef BAD
 }
 
-/* The same record, looked for elsewhere. */
+/* The same record, expected elsewhere. */
 static void test_slot_others(void)
 {
 	u8 payload[1536];

@@ -17,7 +17,7 @@
 #define BLOCK	(3456ULL * REGION)	/* bytes whose bits are in one block */
 
 static u64 broken;	/* members whose I/O ends with -EIO */
-static u64 told;	/* of PROT_EV_CAUGHT_UP */
+static u64 caught_up;	/* of PROT_EV_CAUGHT_UP */
 static u32 done, ios, meta_ios;
 
 static void run(struct prot_group *g)
@@ -30,7 +30,7 @@ static void run(struct prot_group *g)
 			return;
 		done += ev.kind == PROT_EV_DONE;
 		if (ev.kind == PROT_EV_CAUGHT_UP)
-			told |= ev.members;
+			caught_up |= ev.members;
 		if (ev.kind == PROT_EV_COPY || ev.kind == PROT_EV_CODEC)
 			prot_group_result(g, ev.io.tag, 0);
 		if (ev.kind != PROT_EV_IO)
@@ -49,7 +49,7 @@ static struct prot_group *make_many(u16 ops, u16 bufs)
 				       .data = { 1 << 20, 1 << 20 }, .fresh = 1 };
 	struct prot_group *g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
 
-	broken = told = 0;
+	broken = caught_up = 0;
 	run(g);
 	CU_ASSERT_EQUAL_FATAL(g->state, PROT_G_SERVING);
 	CU_ASSERT_EQUAL_FATAL(g->shape.nr_regions, REGIONS);
@@ -74,7 +74,7 @@ static u64 write_at(struct prot_group *g, u64 addr)
 	return prot_looked;
 }
 
-static u64 look(struct prot_group *g)
+static u64 scan(struct prot_group *g)
 {
 	struct prot_event ev;
 
@@ -95,7 +95,7 @@ static void test_write(void)
 {
 	struct prot_group *g = make();
 
-	CU_ASSERT(look(g) <= 16);
+	CU_ASSERT(scan(g) <= 16);
 	ios = meta_ios = 0;
 	write_at(g, 300 * BLOCK);
 	CU_ASSERT_EQUAL(meta_ios, 2);
@@ -139,20 +139,20 @@ static void test_catch_up(void)
 	run(g);
 	for (i = 1; i < 3; i++)
 		write_at(g, i * 100 * BLOCK);
-	CU_ASSERT(look(g) <= 16);
+	CU_ASSERT(scan(g) <= 16);
 	broken = 0;
 	synced = g->synced;
 	CU_ASSERT_EQUAL(prot_group_join(g, 1), 0);
 	prot_looked = 0;
 	run(g);
 	CU_ASSERT_EQUAL(g->synced - synced, 3 * REGION);
-	CU_ASSERT_EQUAL(told, 2);
+	CU_ASSERT_EQUAL(caught_up, 2);
 	/* ... and while the epoch is awaited nothing is searched for */
-	CU_ASSERT(look(g) <= 32);
+	CU_ASSERT(scan(g) <= 32);
 	CU_ASSERT(write_at(g, 100 * BLOCK) <= 160);
 	prot_group_epoch(g, 3, 3);
 	run(g);
-	CU_ASSERT(look(g) <= 16);
+	CU_ASSERT(scan(g) <= 16);
 	free(g);
 }
 

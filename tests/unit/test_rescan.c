@@ -40,7 +40,7 @@ static struct probe *drive_found(void)
 }
 
 /* The state in which drives that are not served are listed; "": it is not. */
-static const char *look(struct probe *p)
+static const char *scan(struct probe *p)
 {
 	static char state[64];
 	json_t *list = json_array();
@@ -245,11 +245,11 @@ int read_line(char *out, size_t size, const char *fmt, ...)
 static void test_older(void)
 {
 	newer = 57;
-	CU_ASSERT_STRING_EQUAL(look(drive_found()), "refused");
+	CU_ASSERT_STRING_EQUAL(scan(drive_found()), "refused");
 	CU_ASSERT_EQUAL(taken, 0);
 	CU_ASSERT(strstr(why, "sequence 12") && strstr(why, "57"));
 	newer = 12;
-	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_STRING_EQUAL(scan(drive_found()), "");
 	CU_ASSERT_EQUAL(taken, 1);
 	CU_ASSERT_STRING_EQUAL(why, "");
 }
@@ -265,7 +265,7 @@ static void test_older_twin(void)
 	strcpy(second->path, "/dev/twin");
 	strcpy(second->id.wwid, "second");
 	second->label->sequence = newer = 57;
-	look(p);
+	scan(p);
 	CU_ASSERT_EQUAL(taken, 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, "an older state"));
 	CU_ASSERT_STRING_EQUAL(export_twin_why("/dev/twin", why, sizeof(why)), "twice");
@@ -281,10 +281,10 @@ static void test_unexported(void)
 {
 	newer = 0;
 	noted = true;
-	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_STRING_EQUAL(scan(drive_found()), "");
 	CU_ASSERT_EQUAL(taken, 0);
 	noted = false;
-	look(drive_found());
+	scan(drive_found());
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
@@ -296,16 +296,16 @@ static void test_not_ours(void)
 	for (int verdict = PROBE_OK; verdict <= PROBE_UNFIT; verdict++) {
 		p = drive_found();
 		p->verdict = verdict;
-		look(p);
+		scan(p);
 		CU_ASSERT_EQUAL(taken, verdict == PROBE_OURS);
 	}
 	p = drive_found();
 	p->err = -EIO;
-	look(p);
+	scan(p);
 	CU_ASSERT_EQUAL(taken, 0);
 	p = drive_found();
 	p->label->flags = LABEL_F_UNEXPORTED;
-	look(p);
+	scan(p);
 	CU_ASSERT_EQUAL(taken, 0);
 }
 
@@ -313,11 +313,11 @@ static void test_not_ours(void)
 static void test_cluster(void)
 {
 	strange = true;
-	CU_ASSERT_STRING_EQUAL(look(drive_found()), "refused");
+	CU_ASSERT_STRING_EQUAL(scan(drive_found()), "refused");
 	CU_ASSERT_EQUAL(taken, 0);
 	CU_ASSERT(strstr(why, "another cluster") && strstr(why, "export /dev/test --take-over"));
 	strange = false;
-	CU_ASSERT_STRING_EQUAL(look(drive_found()), "");
+	CU_ASSERT_STRING_EQUAL(scan(drive_found()), "");
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
@@ -333,22 +333,22 @@ static void test_lost(void)
 {
 	losts = 3;
 	slow = true;
-	look(NULL);
+	scan(NULL);
 	wait_for(&stops, 3);
 	CU_ASSERT_EQUAL(drops, 3);	/* a scan's own */
-	look(NULL);			/* they are ending already */
+	scan(NULL);			/* they are ending already */
 	CU_ASSERT_EQUAL(stops, 3);
 	CU_ASSERT_EQUAL(drops, 9);
 	/* One that came back meanwhile is checked again later. */
 	ending = &lost[0];
-	look(drive_found());
+	scan(drive_found());
 	CU_ASSERT_EQUAL(taken, 0);
 	CU_ASSERT_STRING_EQUAL(why, "");
 	__atomic_store_n(&slow, false, __ATOMIC_SEQ_CST);
 	wait_for(&drops, 19);
 	losts = 0;
 	ending = NULL;
-	look(drive_found());
+	scan(drive_found());
 	CU_ASSERT_EQUAL(taken, 1);
 }
 
@@ -362,11 +362,11 @@ static void test_no_descriptor(void)
 	losts = 1;
 	for (size_t i = 0; i < sizeof(errs) / sizeof(*errs); i++) {
 		read_err = errs[i];
-		look(NULL);
+		scan(NULL);
 		CU_ASSERT(!lost[0].ending);
 	}
 	read_err = -ENOENT;
-	look(NULL);
+	scan(NULL);
 	wait_for(&stops, 1);
 	losts = 0;
 }
@@ -391,7 +391,7 @@ static void test_taken_over(void)
 		{ 18, "up", 18, 2, false, 2 },	/* this host's identity before its state was lost */
 	}, sizeof(kernel));
 	nr_kernel = 9;
-	look(NULL);
+	scan(NULL);
 	for (size_t i = 0; i < nr_kernel; i++)
 		CU_ASSERT_EQUAL(kernel[i].gone, goes[i]);
 	nr_kernel = 0;
@@ -407,7 +407,7 @@ static void test_taken_hang(void)
 	nr_kernel = 2;
 	dels = 0;
 	slow = true;
-	look(NULL);
+	scan(NULL);
 	CU_ASSERT_EQUAL(__atomic_load_n(&dels, __ATOMIC_SEQ_CST), 2);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT(!__atomic_load_n(&kernel[i].gone, __ATOMIC_SEQ_CST));
@@ -472,7 +472,7 @@ static void test_left_later(void)
 	nr_kernel = 1;
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	D.stop = eventfd(0, EFD_CLOEXEC);
-	look(NULL);
+	scan(NULL);
 	CU_ASSERT(!kernel[0].gone);
 	__atomic_store_n(&kernel[0].owner, 2, __ATOMIC_SEQ_CST);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, export_thread, NULL), 0);
@@ -515,7 +515,7 @@ int main(void)
 		{ "taken over and hanging", test_taken_hang },
 		{ "left to the kernel", test_left },
 		{ "taken over later", test_left_later },
-		{ "told gone", test_event },
+		{ "reported gone", test_event },
 		{ NULL, NULL },
 	};
 

@@ -10,7 +10,7 @@
 #include "userspace/meshd/change.c"
 #include "userspace/meshd/gather.c"
 
-static const struct muuid nobody;
+static const struct muuid no_host;
 static char why[REASON];
 
 /* volume_bring() of what the store has, as attach does it. */
@@ -77,7 +77,7 @@ static void test_reader_writes_not(void)
 	rig_new(2);
 	rig_layout(l, 3, 2, "data");
 	for (u32 i = 0; i < 2; i++)
-		rig_record(i, l, nobody);
+		rig_record(i, l, no_host);
 	for (int i = 0; i < 2; i++) {
 		b.stale = b.preempt = i;
 		rig_load(&v, l);
@@ -105,7 +105,7 @@ static void rename_elsewhere(u32 members)
 
 	rig_layout(l, members, 2, "data2");
 	for (i = 0; i < members; i++)
-		rig_record(i, l, nobody);
+		rig_record(i, l, no_host);
 	free(l);
 }
 
@@ -418,13 +418,13 @@ static void test_lost_member(void)
 	at[1].e.holder = (struct muuid) { { 12 } };
 	CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN);
 	/* Nor after it gave that back. */
-	at[0].e.holder = at[1].e.holder = nobody;
+	at[0].e.holder = at[1].e.holder = no_host;
 	CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN);
 	at[0].e.holder = at[1].e.holder = D.host;
 	/* It is there, and a copy of it on another host: neither lost nor to be given up. */
 	at[2].host = 0;
 	at[2].copied = true;
-	at[2].owner = nobody;
+	at[2].owner = no_host;
 	CU_ASSERT(pending_undo(&v, false, why) == -ENOTUNIQ && has(why, "one has a copy"));
 	at[2].host = HOSTS;
 	at[2].copied = false;
@@ -466,7 +466,7 @@ static void test_lost_and_taken(void)
 		rig_layout(next, 3, 2, "data");
 		CU_ASSERT_FATAL(!store_pending_set(&vol, next));
 		for (u32 i = 0; i < 2; i++)
-			rig_record(i, next, held ? other : nobody);
+			rig_record(i, next, held ? other : no_host);
 		at[2].host = HOSTS;
 		rig_load(&v, l);
 		CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN && has(why, "add --preempt"));
@@ -555,7 +555,7 @@ static void test_copied(void)
 {
 	rig_new(2);
 	at[1].copied = true;
-	at[1].owner = nobody;
+	at[1].owner = no_host;
 	for (int stale = 0; stale < 2; stale++) {
 		CU_ASSERT(bring("data", stale) == -ENOTUNIQ && !kernel.there);
 		CU_ASSERT(has(why, "one has a copy"));
@@ -570,7 +570,7 @@ static void test_discard(void)
 
 	rig_new(2);
 	rig_layout(l, 2, 3, "data");
-	rig_record(1, l, nobody);
+	rig_record(1, l, no_host);
 	at[1].unreadable = true;
 	CU_ASSERT(bring("data", false) == -EHOSTUNREACH && has(why, "add --stale") && !kernel.there);
 	CU_ASSERT(!bring("data", true) && kernel.there && kernel.version == 4);
@@ -587,9 +587,9 @@ static void test_two_commits(void)
 
 	rig_new(2);
 	rig_layout(l, 2, 2, "data");
-	rig_record(0, l, nobody);
+	rig_record(0, l, no_host);
 	l->commit = 7;
-	rig_record(1, l, nobody);
+	rig_record(1, l, no_host);
 	CU_ASSERT_FATAL(!gather(&g, &vol, false));
 	CU_ASSERT(g.truth.records == 2);
 	gather_free(&g);

@@ -67,7 +67,7 @@ static const struct verb_arg free_opts[] = {
 };
 
 static const struct verb_arg restore_opts[] = {
-	{ "--force", ARG_FLAG, "force", "although something else is on it, or nothing but the device tells that it was that drive" },
+	{ "--force", ARG_FLAG, "force", "although something else is on it, or nothing but the device says that it was that drive" },
 	OPT_DRY_RUN,
 	OPT_END,
 };

@@ -53,7 +53,7 @@ struct verb_arg {
 	const char *help;
 };
 
-/* What is answered, for who prints it. */
+/* What is answered, for the printer of it. */
 enum verb_result {
 	RESULT_DONE,		/* nothing */
 	RESULT_VERSION,

@@ -59,7 +59,7 @@ static int write_all(const struct gather *g, const struct layout *next, char *wh
 	return err;
 }
 
-static int look(struct gather *g, const struct store_volume *v, char *why)
+static int gather_labels(struct gather *g, const struct store_volume *v, char *why)
 {
 	int err = gather(g, &v->uuid, false);
 
@@ -118,7 +118,7 @@ static int decided(struct store_volume *v, struct layout *l, const struct gather
 		memcpy(now.name, next->name, sizeof(now.name));
 	err = volume_put_as(&now, next, v->name, store_volume_commit);
 	if (err) {
-		if (!look(&written, v, why)) {
+		if (!gather_labels(&written, v, why)) {
 			follow(v, l, &written);
 			gather_free(&written);
 		}
@@ -266,7 +266,7 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
 {
 	struct gather g;
-	int err = look(&g, v, why);
+	int err = gather_labels(&g, v, why);
 
 	if (err)
 		return err;
@@ -323,10 +323,10 @@ static int take(const struct store_volume *v, const struct layout *l, const stru
 	return err;
 }
 
-static int undo_look(struct gather *g, const struct store_volume *v, const struct layout *l,
-		     const struct layout *next, char *why)
+static int undo_gather(struct gather *g, const struct store_volume *v, const struct layout *l,
+		       const struct layout *next, char *why)
 {
-	int err = look(g, v, why);
+	int err = gather_labels(g, v, why);
 
 	if (err)
 		return err;
@@ -365,13 +365,13 @@ static int undo_by(struct store_volume *v, struct layout *l, const struct layout
 		   char *why)
 {
 	struct gather g;
-	int err = undo_look(&g, v, l, next, why);
+	int err = undo_gather(&g, v, l, next, why);
 
 	if (!err && preempt && truth_undo(&g.truth, l, next, &D.host) == UNDO_HELD) {
 		err = take(v, l, &g, why);
 		gather_free(&g);
 		if (!err)
-			err = undo_look(&g, v, l, next, why);
+			err = undo_gather(&g, v, l, next, why);
 	}
 	if (err)
 		return err;

@@ -41,7 +41,7 @@ static void pause_while(const char *file, enum crash_step step)
 	fd = open(here, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		close(fd);
-	log_info("waits at step %d, as told", step);
+	log_info("waits at step %d, as requested", step);
 	while (!access(file, F_OK) && !stopping())
 		sleep_ms(PAUSE_MS);
 	unlink(here);
@@ -54,7 +54,7 @@ void crash_point(enum crash_step step)
 		pause_while(pauses, step);
 	if (!ordered(orders, step) || unlink(orders))
 		return;
-	log_info("dies at step %d, as told", step);
+	log_info("dies at step %d, as requested", step);
 	kill(getpid(), SIGKILL);
 	for (;;)
 		pause();

@@ -18,8 +18,8 @@
 
 #define CANCEL_MS	10000
 #define CLOSED_MS	5000
-#define LOOKS		256	/* places of a volume that are read before it is deleted */
-#define LOOK_BYTES	4096
+#define PROBES		256	/* places of a volume that are read before it is deleted */
+#define PROBE_BYTES	4096
 
 /* What one FREE came to. */
 struct freed {
@@ -218,18 +218,18 @@ static int data_on(const char *device, char *out, size_t size)
  */
 static int written_on(const char *device)
 {
-	static const u8 zero[LOOK_BYTES];
+	static const u8 zero[PROBE_BYTES];
 	int fd = open(device, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -errno : 0;
 	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END), at;
-	u8 buf[LOOK_BYTES];
+	u8 buf[PROBE_BYTES];
 	ssize_t n;
 	int i;
 
 	if (fd >= 0)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-	for (i = 0; i < LOOKS && !rc; i++) {
-		at = end / LOOKS * i / LOOK_BYTES * LOOK_BYTES;
-		n = pread(fd, buf, LOOK_BYTES, at);
+	for (i = 0; i < PROBES && !rc; i++) {
+		at = end / PROBES * i / PROBE_BYTES * PROBE_BYTES;
+		n = pread(fd, buf, PROBE_BYTES, at);
 		if (n < 0)
 			rc = -errno;
 		else if (memcmp(buf, zero, n))

@@ -20,7 +20,7 @@ bool export_lock_for(struct req *r)
 
 	if (!pthread_mutex_clocklock(&export_lock, CLOCK_MONOTONIC, &until))
 		return true;
-	req_fail(r, "another drive is being exported, unexported or looked at, and does not answer (see "
+	req_fail(r, "another drive is being exported, unexported or checked, and does not answer (see "
 		 "meshctl drive list); nothing was done, try again later");
 	return false;
 }
@@ -249,7 +249,7 @@ static void export_errors(struct req *r, int err, const struct tdrive *d, const 
 		req_fail(r, "%s has its label, but the kernel does not serve it: %s (is meshtgt loaded?)",
 			 path, strerror(-err));
 	else if (err == -ETIMEDOUT)
-		req_fail(r, "%s does not answer; look at the drive (dmesg), then at meshctl drive list",
+		req_fail(r, "%s does not answer; check the drive (dmesg), then see meshctl drive list",
 			 path);
 	else if (err == -EBUSY)
 		req_fail(r, "%s: its last use as a drive has not ended yet; try again in a while", path);

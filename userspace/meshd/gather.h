@@ -89,8 +89,8 @@ const struct store_host *gather_host(const struct gather *g, const struct muuid 
 const struct found *gather_unread(const struct gather *g);
 /*
  * -ENOTUNIQ and words when a member's drive is shown by several hosts and none of them is
- * known to be right: what such a host says is left out of @found, so the member looks as
- * if it were away, but no option makes up for that.
+ * known to be right: what such a host says is left out of @found, so the member appears
+ * to be away, but no option makes up for that.
  */
 int gather_unique(const struct gather *g, const struct layout *l, char *why);
 /* Why a member is missing, and what to do, in words. */

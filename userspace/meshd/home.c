@@ -32,7 +32,7 @@ static struct muuid os_uuid(void)
 	return u;
 }
 
-static struct machine look(void)
+static struct machine machine_here(void)
 {
 	struct machine m = { .os = os_uuid() };
 	char text[64];
@@ -83,7 +83,7 @@ int home_load(void)
 	struct machine m;
 	int err = read_line(line, sizeof(line), "%s/machine", D.state);
 
-	here = look();
+	here = machine_here();
 	memset(&noted, 0, sizeof(noted));
 	if (!err)
 		err = machine_parse(line, &noted);

@@ -331,7 +331,7 @@ static const char *session_advice(int error, bool link_good)
 	if (error == -EKEYREJECTED || error == -EACCES)
 		return "; carry the key over with meshctl host key";
 	return link_good ? "; is meshd running there? Soft-RoCE whose interface was down is "
-			   "mended by 'rdma link delete' and 'rdma link add'" : "";
+			   "repaired by 'rdma link delete' and 'rdma link add'" : "";
 }
 
 static void check_session(json_t *list, const struct store_host *h, bool *good)

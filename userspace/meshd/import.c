@@ -130,7 +130,7 @@ static int list_all(struct req *r)
 		json_array_append_new(list, seen_json(&s.seen[i]));
 	r->result = json_pack("{s:o, s:o}", "found", list, "failed", query_failed(&s.all));
 	if (!err && !s.all.n)
-		err = req_fail(r, "no host is known to look for volumes; see meshctl host add");
+		err = req_fail(r, "no host is known to search for volumes; see meshctl host add");
 	scan_free(&s);
 	return err;
 }
@@ -154,7 +154,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 		hits++;
 	}
 	if (!err && !s.all.n)
-		err = req_fail(r, "no volume %s here, and no host is known to look for it; see meshctl "
+		err = req_fail(r, "no volume %s here, and no host is known to search for it; see meshctl "
 			       "host add", what);
 	else if (!err && !hits)
 		err = req_fail(r, "no volume %s here or on the drives of the known hosts; see meshctl volume "

@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 	log_info("ends; drives stay exported and volumes attached");
 	unlink(D.socket);
 	if (write(D.stop, &one, sizeof(one)) < 0)
-		log_error("threads are not told");
+		log_error("threads are not notified");
 	/* Transactions are whole whenever they end: no need to wait for the threads. */
 	usleep(100000);
 	store_close();

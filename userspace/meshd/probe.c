@@ -188,7 +188,7 @@ static void describe_label(struct probe *p)
 }
 
 /*
- * A drive of ours whose label was overwritten looks empty: whether there is a layout
+ * A drive of ours whose label was overwritten appears empty: whether there is a layout
  * record where the first extent begins, or this device was exported with extents.
  */
 static bool lost_label(struct probe *p, int fd)

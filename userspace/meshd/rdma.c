@@ -108,7 +108,7 @@ static void reach_check(struct report *r, const char *addr)
 		close(p.fd);
 	freeaddrinfo(ai);
 	if (err == EHOSTUNREACH)
-		line(r, true, "nobody has the address %s on the network: is that host up, is the "
+		line(r, true, "no host has the address %s on the network: is that host up, is the "
 		     "address right?", addr);
 	else if (err == ECONNREFUSED)
 		line(r, false, "a host answers at %s", addr);

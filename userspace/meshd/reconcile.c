@@ -22,14 +22,14 @@
 #define BRING_MS	3000	/* commands on the volume wait meanwhile */
 
 static int kick_fd = -1;
-static int told_family;
+static int identity_family;
 
 void reconcile_kick(void)
 {
 	u64 one = 1;
 
 	if (kick_fd >= 0 && write(kick_fd, &one, sizeof(one)) < 0)
-		log_debug("a look is pending already");
+		log_debug("a check is pending already");
 }
 
 /* One volume that needs work, on its own thread: its hosts may hang. */
@@ -221,7 +221,7 @@ out_kernel:
 	meshblk_volumes_free(k, nk);
 }
 
-static void look(void)
+static void check(void)
 {
 	struct mesh *m = mesh_open();
 	int id;
@@ -230,8 +230,8 @@ static void look(void)
 	if (!m)
 		return;
 	id = mesh_family_id(m, false);
-	if (id && id != told_family && !identity_push(m))
-		told_family = id;
+	if (id && id != identity_family && !identity_push(m))
+		identity_family = id;
 	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
@@ -282,7 +282,7 @@ static void *reconcile_thread(void *arg)
 	fds[0].fd = kick_fd;
 	fds[1].fd = D.stop;
 	while (!stopping()) {
-		look();
+		check();
 		if (poll(fds, 2, TICK_MS) < 0 && errno != EINTR)
 			break;
 		if (fds[0].revents && read(kick_fd, &count, sizeof(count)) < 0)

@@ -16,18 +16,18 @@
 #include "userspace/meshd/records.h"
 
 /* A drive's part of the work: a copy of its table, so that no lock is held. */
-struct look {
+struct scan {
 	struct tdrive *d;
 	struct label_extent *e;
 	u32	n;
-	void	*(*work)(struct look *k);
+	void	*(*work)(struct scan *k);
 	int	refs;		/* atomic: the thread's and the caller's */
 	unsigned long steps;		/* atomic: extents that were read */
 };
 
 static void look_drop(void *item)
 {
-	struct look *k = item;
+	struct scan *k = item;
 
 	if (__atomic_sub_fetch(&k->refs, 1, __ATOMIC_ACQ_REL))
 		return;
@@ -42,9 +42,9 @@ static bool wanted(const struct mgmt_req *q, const struct label_extent *e)
 	       (muuid_null(&q->extent) || muuid_equal(&q->extent, &e->uuid));
 }
 
-static struct look *look_new(struct tdrive *d, const struct mgmt_req *q)
+static struct scan *scan_new(struct tdrive *d, const struct mgmt_req *q)
 {
-	struct look *k = calloc(1, sizeof(*k));
+	struct scan *k = calloc(1, sizeof(*k));
 	const struct label *l;
 	u32 i;
 
@@ -68,10 +68,10 @@ static struct look *look_new(struct tdrive *d, const struct mgmt_req *q)
 }
 
 /* What @q wants of each drive; a drive with nothing of it is not read. */
-static struct look **looks(const struct mgmt_req *q, size_t *n)
+static struct scan **scans(const struct mgmt_req *q, size_t *n)
 {
 	struct tdrive **all;
-	struct look **out, *k;
+	struct scan **out, *k;
 	size_t i, drives;
 
 	*n = 0;
@@ -79,7 +79,7 @@ static struct look **looks(const struct mgmt_req *q, size_t *n)
 	out = calloc(drives + 1, sizeof(*out));
 	for (i = 0; all && i < drives; i++) {
 		k = out && (muuid_null(&q->drive) || muuid_equal(&q->drive, &all[i]->uuid)) ?
-		    look_new(all[i], q) : NULL;
+		    scan_new(all[i], q) : NULL;
 		if (k && !k->n)
 			look_drop(k);
 		else if (k)
@@ -92,12 +92,12 @@ static struct look **looks(const struct mgmt_req *q, size_t *n)
 
 static unsigned long look_steps(void *item)
 {
-	return __atomic_load_n(&((struct look *)item)->steps, __ATOMIC_RELAXED);
+	return __atomic_load_n(&((struct scan *)item)->steps, __ATOMIC_RELAXED);
 }
 
 static void *look_work(void *item)
 {
-	struct look *k = item;
+	struct scan *k = item;
 	void *result;
 
 	if (!tdrive_read_begin(k->d))
@@ -108,7 +108,7 @@ static void *look_work(void *item)
 }
 
 /* Run @f with @work on all of @k, which stay the caller's; NULL: no memory. */
-static void **run_looks(const struct fan *f, void *(*work)(struct look *k), struct look **k, size_t n)
+static void **run_scans(const struct fan *f, void *(*work)(struct scan *k), struct scan **k, size_t n)
 {
 	void **result = calloc(n + 1, sizeof(*result));
 	size_t i;
@@ -124,7 +124,7 @@ static void **run_looks(const struct fan *f, void *(*work)(struct look *k), stru
 }
 
 /* The header that counts of an extent; 0 or -ENODATA, -EIO. */
-static int peek(struct look *k, const struct label_extent *e, void *buf, struct layout_head *h)
+static int peek(struct scan *k, const struct label_extent *e, void *buf, struct layout_head *h)
 {
 	int copy, err = -ENODATA;
 
@@ -153,7 +153,7 @@ static struct seen seen_as(int err)
 	return (struct seen) { .recorded = err >= 0, .unread = err < 0 && err != -ENODATA };
 }
 
-static void *extents_work(struct look *k)
+static void *extents_work(struct scan *k)
 {
 	struct seen *out = calloc(k->n + 1, sizeof(*out));
 	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
@@ -167,7 +167,7 @@ static void *extents_work(struct look *k)
 }
 
 /* @seen: NULL: the drive did not answer in time. */
-static void add_extents(json_t *list, struct look *k, const struct seen *seen,
+static void add_extents(json_t *list, struct scan *k, const struct seen *seen,
 			const struct opens *opens)
 {
 	struct mgmt_extent m;
@@ -184,7 +184,7 @@ static void add_extents(json_t *list, struct look *k, const struct seen *seen,
 	}
 }
 
-static void looks_free(struct look **k, size_t n)
+static void scans_free(struct scan **k, size_t n)
 {
 	size_t i;
 
@@ -198,19 +198,19 @@ json_t *records_local(const struct mgmt_req *q)
 	static const struct fan f = { look_work, look_drop, free, NULL };
 	json_t *list = json_array();
 	struct opens *opens = opens_get();
-	struct look **k;
+	struct scan **k;
 	size_t i, n;
 	void **seen;
 
-	k = looks(q, &n);
-	seen = k ? run_looks(&f, extents_work, k, n) : NULL;
+	k = scans(q, &n);
+	seen = k ? run_scans(&f, extents_work, k, n) : NULL;
 	for (i = 0; k && i < n; i++) {
 		add_extents(list, k[i], seen ? seen[i] : NULL, opens);
 		if (seen)
 			free(seen[i]);
 	}
 	free(seen);
-	looks_free(k, n);
+	scans_free(k, n);
 	opens_free(opens);
 	return list;
 }
@@ -281,7 +281,7 @@ static void vote(struct found_volume *v, const struct muuid *holder, u32 votes)
 	}
 }
 
-static void told(struct mgmt_volume *v, const struct layout_head *h)
+static void from_head(struct mgmt_volume *v, const struct layout_head *h)
 {
 	v->uuid = h->volume;
 	v->version = h->version;
@@ -293,7 +293,7 @@ static void told(struct mgmt_volume *v, const struct layout_head *h)
 	snprintf(v->name, sizeof(v->name), "%s", h->name);
 }
 
-static void *volumes_work(struct look *k)
+static void *volumes_work(struct scan *k)
 {
 	struct found *f = calloc(1, sizeof(*f));
 	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
@@ -315,7 +315,7 @@ static void *volumes_work(struct look *k)
 							v->v.commit == k->e[i].commit))
 			continue;
 		if (!peek(k, &k->e[i], buf, &h))
-			told(&v->v, &h);
+			from_head(&v->v, &h);
 	}
 	free(buf);
 	return f;
@@ -344,7 +344,7 @@ static void merge(struct found *sum, const struct found *part)
 }
 
 /* How many of each volume's extents are open now. */
-static void count_open(struct found *f, struct look **k, size_t n, const struct opens *o)
+static void count_open(struct found *f, struct scan **k, size_t n, const struct opens *o)
 {
 	size_t i;
 	u32 j, *at;
@@ -377,12 +377,12 @@ void records_volumes(struct serve_req *s)
 	static const struct fan f = { look_work, look_drop, found_free, look_steps };
 	struct found *sum = calloc(1, sizeof(*sum));
 	struct opens *opens = opens_get();
-	struct look **k;
+	struct scan **k;
 	void **part;
 	size_t i, n, late = 0;
 
-	k = looks(serve_mgmt(s), &n);
-	part = sum && k ? run_looks(&f, volumes_work, k, n) : NULL;
+	k = scans(serve_mgmt(s), &n);
+	part = sum && k ? run_scans(&f, volumes_work, k, n) : NULL;
 	for (i = 0; part && i < n; i++) {
 		if (part[i])
 			merge(sum, part[i]);
@@ -398,7 +398,7 @@ void records_volumes(struct serve_req *s)
 		serve_refuse(s, -ENOMEM, "out of memory");
 	}
 	free(part);
-	looks_free(k, n);
+	scans_free(k, n);
 	opens_free(opens);
 	found_free(sum);
 }
@@ -420,7 +420,7 @@ static void records_free(void *result)
 }
 
 /* The record text of (version, commit) is made once for a drive. */
-static void *records_work(struct look *k)
+static void *records_work(struct scan *k)
 {
 	struct records *r = calloc(1, sizeof(*r) + k->n * sizeof(*r->e));
 	struct layout *l = malloc(sizeof(*l));
@@ -477,7 +477,7 @@ static json_t *owners(void)
 	return j;
 }
 
-static json_t *records_pack(struct look **k, size_t n, void **part)
+static json_t *records_pack(struct scan **k, size_t n, void **part)
 {
 	json_t *list = json_array(), *all = json_array(), *text;
 	struct opens *opens = opens_get();
@@ -498,12 +498,12 @@ static json_t *records_pack(struct look **k, size_t n, void **part)
 void records_records(struct serve_req *s)
 {
 	static const struct fan f = { look_work, look_drop, records_free, NULL };
-	struct look **k;
+	struct scan **k;
 	void **part;
 	size_t i, n;
 
-	k = looks(serve_mgmt(s), &n);
-	part = k ? run_looks(&f, records_work, k, n) : NULL;
+	k = scans(serve_mgmt(s), &n);
+	part = k ? run_scans(&f, records_work, k, n) : NULL;
 	if (part)
 		serve_reply(s, 0, NULL, records_pack(k, n, part));
 	else
@@ -511,7 +511,7 @@ void records_records(struct serve_req *s)
 	for (i = 0; part && i < n; i++)
 		records_free(part[i]);
 	free(part);
-	looks_free(k, n);
+	scans_free(k, n);
 }
 
 /* MGMT_META */

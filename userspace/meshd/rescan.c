@@ -385,7 +385,7 @@ static void drop_gone(void)
 	free(all);
 }
 
-/* The disks to look at: neither served already nor below something else. */
+/* The disks to check: neither served already nor below something else. */
 static size_t candidates(char **all, size_t n)
 {
 	size_t i, k = 0;

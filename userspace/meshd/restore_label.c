@@ -24,9 +24,9 @@
 
 static const char *const what_words[] = {
 	[RESTORE_CONFIRMED] = "confirmed by its record",
-	[RESTORE_KEPT] = "kept, although no record names it: look at it with drive extents",
+	[RESTORE_KEPT] = "kept, although no record names it: check it with drive extents",
 	[RESTORE_FOUND] = "found on the drive, not in the backup",
-	[RESTORE_NAMELESS] = "found, but which member it is cannot be told: an orphan",
+	[RESTORE_NAMELESS] = "found, but which member it is does not show: an orphan",
 	[RESTORE_DROPPED] = "left out: never recorded, or the trace of what was freed",
 };
 
@@ -173,18 +173,18 @@ static int unread(struct req *r, const char *what, u64 at)
 
 /*
  * Every place where an extent may begin. What is inside one that the backup
- * confirms is data, whatever it looks like; behind others each MiB is checked.
+ * confirms is data, whatever it contains; behind others each MiB is checked.
  */
 static int scan_drive(struct work *w)
 {
-	u64 at, next, length, told = 0;
+	u64 at, next, length, said = 0;
 	int err, rec;
 
 	for (at = LABEL_AREA; at + LABEL_AREA < w->size; at = next) {
 		next = at + LABEL_AREA;
-		if (now_ms() - told > 500) {
-			req_progress(w->r, "looking for layout records", at, w->size);
-			told = now_ms();
+		if (now_ms() - said > 500) {
+			req_progress(w->r, "scanning for layout records", at, w->size);
+			said = now_ms();
 			if (req_cancelled(w->r))
 				return -ECANCELED;
 		}
@@ -304,7 +304,7 @@ static int check_records(struct work *w, const char *path, int n)
 		    w->line[i].what == RESTORE_NAMELESS)
 			return 0;
 	muuid_text(&w->out->drive, drive);
-	return objection(w, "no layout record on %s names drive %s: nothing but the device tells that it "
+	return objection(w, "no layout record on %s names drive %s: nothing but the device says that it "
 			 "was that drive once", path, drive);
 }
 

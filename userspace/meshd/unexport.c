@@ -293,7 +293,7 @@ int cmd_drive_unexport(struct req *r)
 		return req_fail(r, "%s does not answer; it goes when it does", what);
 	if (err == UNWRITTEN)
 		req_note(r, "%s is unexported, but its label cannot be written: this host does not take it "
-			 "up again, another one is told that it is exported here", what);
+			 "up again, another one is notified that it is exported here", what);
 	if (err == SERVED)
 		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened, or its "
 				"commands hang; it stays, try again%s", what,

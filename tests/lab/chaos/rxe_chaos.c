@@ -3,7 +3,7 @@
  * Late WRITEs and READs out of order for rdma_rxe; rxe_chaos.h says what they do and
  * what never. One lock and one list for all QPs: this is for finding faults,
  * not for speed, and a copy is made under the lock so that a flusher
- * knows that nothing of its own is being placed when it returns.
+ * knows that none of its packets is being placed when it returns.
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>

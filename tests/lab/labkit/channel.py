@@ -49,7 +49,7 @@ class Command:
         self.send(b"H", json.dumps(self.job).encode())
 
     def run(self, deadline=None, boot_deadline=None, alive=None):
-        """alive() tells whether the guest still runs; deadlines are
+        """alive() says whether the guest still runs; deadlines are
         time.monotonic() values: for the command, and for its begin."""
         self.sock = socket.socket(socket.AF_UNIX)
         try:

@@ -14,7 +14,7 @@ from . import accel, image, kernel, volatile
 from .common import LAB, TOP, LabError, die_with_parent
 from .qmp import Qmp
 
-# no_timer_check: on a busy host no timer tick may come while the kernel looks for one.
+# no_timer_check: on a busy host no timer tick may come while the kernel waits for one.
 CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
            "sysrq_always_enabled rcupdate.rcu_cpu_stall_timeout=100 "
            "net.ifnames=0 random.trust_cpu=on watchdog_thresh=60 no_timer_check")

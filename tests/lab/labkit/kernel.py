@@ -97,7 +97,7 @@ def built_modules(kernel, faults=False):
 
 def built_programs():
     """Userspace and the tests' tools: the guest finds them in build/bin. A lab
-    that uses yesterday's tells lies."""
+    that uses those of yesterday misleads."""
     os.makedirs(BUILD, exist_ok=True)
     with open(os.path.join(BUILD, ".lab-lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

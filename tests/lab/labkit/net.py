@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A bridge in a network namespace of its own, with a tap for each node."""
+"""A bridge in its own network namespace, with a tap for each node."""
 import subprocess
 
 from .common import must

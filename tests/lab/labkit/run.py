@@ -70,7 +70,7 @@ def keep_log(guest, name):
 
 
 def verdict(guest, name, status, why, quiet=False):
-    """Apply the gate; returns the exit status and tells what failed."""
+    """Apply the gate; returns the exit status and prints what failed."""
     bad = warnings.find(guest.console)
     if not bad and not why:
         if status or not quiet:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The gate: what a kernel may not say on its console."""
+"""The gate: what a kernel must not say on its console."""
 import os
 import re
 

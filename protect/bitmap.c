@@ -90,12 +90,12 @@ static bool dirty(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 /* Each block of @member was written at least once since it was forgotten. */
 bool prot_bitmap_has(struct prot_group *g, u32 member)
 {
-	u64 look = kept(g, member);
+	u64 left = kept(g, member);
 
 	if (PROT_MUTANT(NO_INTENT_JOIN))
 		return true;
-	for (; look; look &= look - 1)
-		if (*prot_unwritten(g, member, prot_lowest(look)))
+	for (; left; left &= left - 1)
+		if (*prot_unwritten(g, member, prot_lowest(left)))
 			return false;
 	return true;
 }

@@ -186,7 +186,7 @@ static bool zeroes(const struct prot_gop *op)
 
 static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
-	prot_ec_tell_joined(g, op, err);
+	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
 }
 
@@ -446,7 +446,7 @@ static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, stru
 			g->load[member]++;
 			fill_private(g, op, member, PROT_READ, at, from, length, ev);
 			return true;
-		case PROT_AT_NOBODY:
+		case PROT_AT_NEITHER:
 			break;
 		}
 	}
@@ -537,7 +537,7 @@ static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event 
 	}
 	prot_phase(g, op, PROT_P_EC_PLACE);
 	prot_ec_supersede(g, op);
-	prot_ec_tell_joined(g, op, 0);
+	prot_ec_notify_joined(g, op, 0);
 	op->acked = 1;
 	work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;

@@ -156,7 +156,7 @@ struct prot_ec_range {
 enum prot_ec_at {
 	PROT_AT_MEMBER,		/* in place */
 	PROT_AT_OP,		/* in the private buffer of an op */
-	PROT_AT_NOBODY,		/* here and there: wait until it is in place */
+	PROT_AT_NEITHER,	/* here and there: wait until it is in place */
 };
 
 /**
@@ -338,7 +338,7 @@ void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at);
 void prot_ec_join(struct prot_group *g, struct prot_gop *op);
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
-void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err);
+void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err);
 
 /* ec_recover.c */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);

@@ -275,7 +275,7 @@ static u64 new_attach(const struct prot_group *g)
 	return max_t(u64, g->cfg.attach, g->cfg.fresh ? 1 : g->attach + 1);
 }
 
-/* Members that need not be told: none. */
+/* Members that need no notice: none. */
 static u64 bump_spares(const struct prot_group *g)
 {
 	if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)

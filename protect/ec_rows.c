@@ -213,7 +213,7 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		if (o->phase == PROT_P_EC_PLACE &&
 		    !((o->ok | (x->skip & ~x->over)) >> member & 1))
 			placed = false;
-		at = placed ? PROT_AT_MEMBER : PROT_AT_NOBODY;
+		at = placed ? PROT_AT_MEMBER : PROT_AT_NEITHER;
 		if (olo <= lo && hi <= ohi && ((x->data | x->want) & ~x->stale) >> strip & 1) {
 			at = PROT_AT_OP;
 			*src = o;
@@ -373,7 +373,7 @@ void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Those that @op took along are over, for their submitters. */
-void prot_ec_tell_joined(struct prot_group *g, struct prot_gop *op, int err)
+void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u16 i = e->joined;

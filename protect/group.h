@@ -310,8 +310,8 @@ struct prot_group {
 	u64	failed;		/* in sync, wrote with an error: wait for an epoch */
 	u64	joining;	/* catching up */
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
-	u64	told;		/* ... and announced to the caller */
-	u64	asked;		/* failed members an epoch was requested for */
+	u64	announced;	/* ... and announced to the caller */
+	u64	requested;	/* failed members an epoch was requested for */
 	u64	kept;		/* bitmaps in use: INTENT, MISSED of used absent slots */
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
@@ -338,7 +338,7 @@ struct prot_group {
 	u8	scrubbing;
 	u8	repairs;	/* of @repair, in use */
 	u8	repairing;	/* the scrub's op is at one of these */
-	u8	serving_told, stopped_told;
+	u8	serving_reported, stopped_reported;
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
 	u8	bump;		/* ec: attach number is being written */

@@ -4,7 +4,7 @@
  *
  *   in sync --write fails--> failed --epoch without it--> absent <-.
  *      ^                        ^                           | join, replace
- *      '--epoch with it-- told -' <- promoting <----- joining --fails--'
+ *      '-epoch with it-announced' <- promoting <----- joining --fails--'
  *                                  misses nothing,     what it missed is
  *                                  gets its bitmaps    copied (sync.c)
  *
@@ -109,7 +109,7 @@ static void drop_joining(struct prot_group *g, u32 member)
 
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
-	g->told &= ~bit;
+	g->announced &= ~bit;
 	g->sync.slots &= ~slot;
 	miss_unfinished(g, prot_lowest(slot));
 	strike(g, bit);
@@ -123,9 +123,9 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	 * One that was announced to the caller may be called in sync by an epoch in
 	 * flight: it needs an epoch without it, like those that are in sync.
 	 */
-	if (g->joining & ~g->told & bit) {
+	if (g->joining & ~g->announced & bit) {
 		drop_joining(g, member);
-	} else if ((g->in_sync | g->told) & ~g->failed & bit) {
+	} else if ((g->in_sync | g->announced) & ~g->failed & bit) {
 		g->failed |= bit;
 		if (!prot_enough(g) || g->state != PROT_G_SERVING)
 			stop(g);
@@ -158,7 +158,7 @@ static void arrive(struct prot_group *g, u32 member)
 	g->taken &= ~bit;
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
-	g->told &= ~bit;
+	g->announced &= ~bit;
 }
 
 void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
@@ -166,13 +166,13 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 	u64 left = g->in_sync & ~in_sync, came = in_sync & ~g->in_sync;
 	u32 i;
 
-	if (WARN_ON_ONCE(came & ~g->told))
+	if (WARN_ON_ONCE(came & ~g->announced))
 		return;
 	g->cfg.epoch = epoch;
 	for (i = 0; i < g->cfg.width; i++) {
 		if (left >> i & 1)
 			depart(g, i, epoch);
-		if (g->told & g->failed & ~in_sync & PROT_BIT(i)) {
+		if (g->announced & g->failed & ~in_sync & PROT_BIT(i)) {
 			drop_joining(g, i);
 			g->absent[prot_lowest(prot_member_slot(g, i))].left = epoch;
 		}
@@ -181,7 +181,7 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 	}
 	g->in_sync = in_sync;
 	g->failed &= in_sync;
-	g->asked &= in_sync;
+	g->requested &= in_sync;
 	g->sync.stalled = 0;
 	strike(g, left);
 	if (!prot_enough(g))
@@ -236,7 +236,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	return prot_group_join(g, member);
 }
 
-static bool tell(struct prot_event *ev, u8 kind, u64 members)
+static bool report(struct prot_event *ev, u8 kind, u64 members)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = kind;
@@ -248,27 +248,27 @@ static bool tell(struct prot_event *ev, u8 kind, u64 members)
 bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
-	u64 ask = g->failed & ~g->asked;
+	u64 lost = g->failed & ~g->requested;
 	u32 i;
 
-	if (g->state == PROT_G_STOPPED && !g->stopped_told) {
-		g->stopped_told = 1;
-		return tell(ev, PROT_EV_STOPPED, g->failed);
+	if (g->state == PROT_G_STOPPED && !g->stopped_reported) {
+		g->stopped_reported = 1;
+		return report(ev, PROT_EV_STOPPED, g->failed);
 	}
-	if (g->state == PROT_G_SERVING && !g->serving_told) {
-		g->serving_told = 1;
-		return tell(ev, PROT_EV_SERVING, g->replayed);
+	if (g->state == PROT_G_SERVING && !g->serving_reported) {
+		g->serving_reported = 1;
+		return report(ev, PROT_EV_SERVING, g->replayed);
 	}
 	/* with too few left in sync no epoch can help */
-	if (ask && prot_enough(g)) {
-		g->asked |= ask;
-		return tell(ev, PROT_EV_EPOCH, ask);
+	if (lost && prot_enough(g)) {
+		g->requested |= lost;
+		return report(ev, PROT_EV_EPOCH, lost);
 	}
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->promoting & ~g->told & PROT_BIT(i) && prot_bitmap_has(g, i) &&
+		if (g->promoting & ~g->announced & PROT_BIT(i) && prot_bitmap_has(g, i) &&
 		    (!policy->may_join || policy->may_join(g, i))) {
-			g->told |= PROT_BIT(i);
-			return tell(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
+			g->announced |= PROT_BIT(i);
+			return report(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
 		}
 	return false;
 }

@@ -153,7 +153,7 @@ static void watch(struct group *grp, uint32_t i)
 			grp->kick = true;
 		}
 	}
-	if (m->gone && !((g->in_sync | g->joining | g->told) & bit))
+	if (m->gone && !((g->in_sync | g->joining | g->announced) & bit))
 		look_for(grp, member);
 }
 
@@ -213,10 +213,10 @@ static void epochs(struct group *grp)
 			volume_attach(grp);
 		else
 			prot_group_epoch(grp->g, vol.st.epoch, in_sync(grp));
-		grp->caught &= grp->g->told;
+		grp->caught &= grp->g->announced;
 		return;
 	}
-	came = grp->caught & grp->g->told & ~grp->g->failed;
+	came = grp->caught & grp->g->announced & ~grp->g->failed;
 	grp->caught = 0;
 	if (!came)
 		return;
@@ -234,7 +234,7 @@ static void epochs(struct group *grp)
 static bool all_serve(void)
 {
 	for (uint32_t i = 0; i < vol.st.groups; i++)
-		if (vol.grp[i].g->state != PROT_G_SERVING || !vol.grp[i].g->serving_told)
+		if (vol.grp[i].g->state != PROT_G_SERVING || !vol.grp[i].g->serving_reported)
 			return false;
 	return true;
 }

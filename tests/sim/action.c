@@ -265,7 +265,7 @@ static int replace(struct sim_world *w, int member, uint64_t m)
 
 static int promote(struct sim_world *w)
 {
-	uint64_t came = w->caught & sim_group(w)->told;
+	uint64_t came = w->caught & sim_group(w)->announced;
 
 	if (!came || w->committed || w->requested || !w->serving || w->stopped)
 		return 0;

@@ -8,7 +8,7 @@
  *   GATHER   P0: old data and parity, or the other data strips; nothing for full
  *            stripes
  *   CODEC    new parity
- *   TXID     P1: a slot of the ring; from here on the contents stay as they are
+ *   TXID     P1: a ring slot; from here on the contents stay as they are
  *   RECORD   P2: header and payload to each member that changes
  *   (gate)   P3: all of them durable, or their member out by a committed epoch;
  *            acknowledged
@@ -774,7 +774,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 	}
 }
 
-/* Whatever is in flight is missed by the member of this slot. */
+/* Whatever is in flight is missed by the member of this absent slot. */
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;

@@ -165,7 +165,7 @@ enum prot_ec_at {
  * @oldest: the oldest that is not retired; @next when there is none
  * @durable: watermark that is on enough members to survive
  * @recorded: the last transaction with rows
- * @retired: by slot, those from @oldest on that are
+ * @retired: by ring slot, those from @oldest on that are
  * @known: LOADING: highest watermark found
  */
 struct prot_ring {

@@ -4,7 +4,7 @@
  *
  *   ATTACH   the highest number on any member in sync is that of the last
  *            attachment that served; records of others are dead
- *   RINGS    all slots and MISSED bitmaps are read. By ring: below the highest
+ *   RINGS    all ring slots and MISSED bitmaps are read. By ring: below the highest
  *            watermark all is in place; of the rest, what all holders in sync
  *            have is complete, what one lacks is dropped
  *   ERASE    dropped records are made invalid, or the loss of the member that
@@ -116,7 +116,7 @@ static void take_slot(struct prot_group *g, u32 member)
 	if (!PROT_MUTANT(EC_NO_WATERMARK))
 		l->known = max(l->known, le64_to_cpu(h->watermark));
 	if (le64_to_cpu(h->txid) < t->txid)
-		return;		/* the slot was used again: a watermark says it is dead */
+		return;		/* the ring slot was used again: a watermark says it is dead */
 	own = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
 				.holders = le64_to_cpu(h->holders),
 				.parts = le64_to_cpu(h->participants),

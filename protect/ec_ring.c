@@ -78,7 +78,7 @@ static bool slot_dead(const struct prot_group *g, const struct prot_ring *l)
 	return l->next < l->durable + g->cfg.slots || PROT_MUTANT(EC_SLOT_FINISHED);
 }
 
-/* Whether @ring may give out its next id: one slot stays unused by what is in flight. */
+/* Whether @ring may give out its next id: one ring slot stays unused by what is in flight. */
 static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
@@ -106,7 +106,7 @@ static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 	return prot_weight(e->parts) == 1 && !e->joins && !replayable(prot_ring(g, e->ring));
 }
 
-/* P1: the participants are settled and a slot taken; the phase says what follows. */
+/* P1: the participants are settled and a ring slot taken; the phase says what follows. */
 bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

@@ -13,7 +13,7 @@
  *   T2 {D1,P,Q}           | records | gate: D1, P, Q ... both over
  *
  * For that T1 holds P and Q back as long as T2 has not passed its gate and waits
- * for nothing that T1 has: a buffer, a slot of the ring, a strip that only T1 can
+ * for nothing that T1 has: a buffer, a ring slot, a strip that only T1 can
  * put in place. Strips that a later write covers in part go in place in order.
  *
  * Those that have not begun at all need no transaction of their own: the first one

@@ -53,7 +53,7 @@
 
 /* Buffers that runs name; PROT_BUFFER_REQUEST is the op's own payload. */
 #define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs of buf_bytes */
-#define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a slot each */
+#define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
 #define PROT_TAG_META		0x80000000U	/* + member */
 
 /**
@@ -74,9 +74,9 @@
  * @k: ec: data strips of a stripe
  * @m: ec: parity strips
  * @strip: ec: bytes, a power of two
- * @slot_bytes: ec: of payload in a slot, a power of two; a write of more rows
+ * @slot_bytes: ec: of payload in a ring slot, a power of two; a write of more rows
  *	becomes several
- * @slot_head: ec: bytes of a slot before its payload, at least @lba; 4096, so that
+ * @slot_head: ec: bytes of a ring slot before its payload, at least @lba; 4096, so that
  *	payloads are aligned
  * @rings: ec: rings; stripes of different rings share nothing
  * @slots: ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight
@@ -297,7 +297,7 @@ struct prot_shape {
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
-	u32	off_waiting;	/* set of ops that wait for a buffer or a slot */
+	u32	off_waiting;	/* set of ops that wait for a buffer or a ring slot */
 	u32	off_bufs, off_meta, off_rings, off_ecops, off_ranges, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
@@ -389,7 +389,7 @@ struct prot_event {
 
 /*
  * Bytes from @addr on that one op may cover: it stays within a region; ec: within
- * a stripe (a full one is best), or within a slot's worth of a strip larger than that:
+ * a stripe (a full one is best), or within a ring slot's worth of a strip larger than that:
  * such pieces of one row, submitted together, become one write of all of the row.
  */
 u64 prot_group_span(const struct prot_group *g, u64 addr);

@@ -18,7 +18,7 @@
 #include "protect/group_priv.h"
 
 /*
- * A member's slot is its index, always: if each attachment gave out slots
+ * A member's absent slot is its index, always: if each attachment gave out slots
  * again, a block of an earlier one could be valid for the same absence and
  * know less.
  */
@@ -27,7 +27,7 @@ u64 prot_member_slot(const struct prot_group *g, u32 member)
 	return g->absent[member].used ? PROT_BIT(member) : 0;
 }
 
-/* @member is out since epoch @left: its slot is in use. */
+/* @member is out since epoch @left: its absent slot is in use. */
 void prot_absent_take(struct prot_group *g, u32 member, u64 left)
 {
 	g->absent[member] = (struct prot_absent){ .left = left, .member = member, .used = 1 };
@@ -79,7 +79,7 @@ static void stop(struct prot_group *g)
 	prot_ready_all(g);
 }
 
-/* Whatever may be in flight is missed by the member of this slot. */
+/* Whatever may be in flight is missed by the member of this absent slot. */
 static void miss_unfinished(struct prot_group *g, u32 slot)
 {
 	if (!PROT_MUTANT(MISSED_EMPTY))

@@ -39,7 +39,7 @@ enum prot_mutant {
 	PROT_MUT_EC_STALE_REPLAYED,	/* records of other attachments replayed */
 	PROT_MUT_EC_NO_SUM,	/* records believed without their checksum */
 	PROT_MUT_EC_NO_WATERMARK,	/* dead records replayed */
-	PROT_MUT_EC_SLOT_FINISHED,	/* slot reused when finished */
+	PROT_MUT_EC_SLOT_FINISHED,	/* ring slot reused when finished */
 	PROT_MUT_EC_NO_ERASE,	/* dropped records not erased, nor dead before reads */
 	PROT_MUT_EC_NO_BUMP,	/* attach number not bumped */
 	PROT_MUT_EC_BUMP_ONE,	/* ... on one member only */

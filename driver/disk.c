@@ -42,7 +42,7 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 
 		/* One that is lost just now may come up as something else. */
 		mutex_lock(&m->lock);

@@ -13,7 +13,7 @@
 static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_state state,
 				int err)
 {
-	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
+	struct mesh_member_slot *slot = container_of(link, struct mesh_member_slot, link);
 	struct mesh_layout *l = slot->layout;
 
 	if (state == MESH_MEMBER_REFUSED)
@@ -21,13 +21,13 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	/* Members of an old layout are not reported. */
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
-	mesh_event_member(l->vol, slot - l->slots, state, err);
+	mesh_event_member(l->vol, slot - l->member_slots, state, err);
 	mesh_retry_wake(l->vol);
 	mesh_volume_changed(l->vol);
 }
 
 /* Why a member whose info is known cannot serve its layout, or NULL. */
-static const char *mesh_slot_unfit(const struct mesh_slot *slot, u32 lba)
+static const char *mesh_layout_slot_unfit(const struct mesh_member_slot *slot, u32 lba)
 {
 	const struct mesh_member_info *info = &slot->member->info;
 
@@ -41,11 +41,11 @@ static const char *mesh_slot_unfit(const struct mesh_slot *slot, u32 lba)
 /* A layout that is not in use yet refuses itself (mesh_layout_unfit()). */
 static bool mesh_layout_link_unfit(struct mesh_member_link *link)
 {
-	struct mesh_slot *slot = container_of(link, struct mesh_slot, link);
+	struct mesh_member_slot *slot = container_of(link, struct mesh_member_slot, link);
 	struct mesh_volume *vol = slot->layout->vol;
 
 	return rcu_access_pointer(vol->layout) == slot->layout &&
-	       mesh_slot_unfit(slot, vol->conf.lba);
+	       mesh_layout_slot_unfit(slot, vol->conf.lba);
 }
 
 static void mesh_layout_close(struct mesh_layout *l)
@@ -53,13 +53,13 @@ static void mesh_layout_close(struct mesh_layout *l)
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		if (l->slots[i].member)
-			mesh_member_unlink(l->slots[i].member, &l->slots[i].link);
+		if (l->member_slots[i].member)
+			mesh_member_unlink(l->member_slots[i].member, &l->member_slots[i].link);
 	/* Nothing starts it any more, and it needs the members. */
 	mesh_order_end(l);
 	for (i = l->nr; i--;)
-		if (l->slots[i].member)
-			mesh_member_put(l->slots[i].member);
+		if (l->member_slots[i].member)
+			mesh_member_put(l->member_slots[i].member);
 }
 
 static void mesh_layout_less(atomic_t *n, struct completion *none)
@@ -101,7 +101,7 @@ static void mesh_layout_release(struct percpu_ref *ref)
  */
 struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members)
 {
-	struct mesh_layout *l = kvzalloc(struct_size(l, slots, members), GFP_KERNEL);
+	struct mesh_layout *l = kvzalloc(struct_size(l, member_slots, members), GFP_KERNEL);
 	u32 i;
 
 	if (!l)
@@ -116,7 +116,7 @@ struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 me
 	INIT_WORK(&l->free_work, mesh_layout_free_work);
 	mesh_order_init(&l->order);
 	for (i = 0; i < members; i++)
-		l->slots[i].layout = l;
+		l->member_slots[i].layout = l;
 	return l;
 }
 
@@ -132,7 +132,7 @@ void mesh_layout_discard(struct mesh_layout *l)
 /**
  * mesh_layout_open() - open the members
  * @l: layout
- * @confs: one for each slot
+ * @confs: one for each member slot
  * @extack: says why not
  *
  * What is done when another host has some of them is in open_order.c. Sleeps. On an
@@ -144,7 +144,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_slot *slot = &l->slots[i];
+		struct mesh_member_slot *slot = &l->member_slots[i];
 		int err = mesh_member_get(&confs[i], &l->vol->conf.uuid, &slot->member,
 					  extack);
 
@@ -174,9 +174,9 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 
 	for (i = 0; i < l->nr; i++) {
 		/* pairs with mesh_member_step(): the member's info is there */
-		if (smp_load_acquire(&l->slots[i].member->state) != MESH_MEMBER_UP)
+		if (smp_load_acquire(&l->member_slots[i].member->state) != MESH_MEMBER_UP)
 			continue;
-		why = mesh_slot_unfit(&l->slots[i], lba);
+		why = mesh_layout_slot_unfit(&l->member_slots[i], lba);
 		if (why)
 			return why;
 	}
@@ -197,11 +197,11 @@ const char *mesh_layout_refit(struct mesh_layout *l, u32 lba)
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 
 		mesh_member_refit(m);
 		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && READ_ONCE(m->err) == -EINVAL)
-			why = mesh_slot_unfit(&l->slots[i], lba) ?: why;
+			why = mesh_layout_slot_unfit(&l->member_slots[i], lba) ?: why;
 	}
 	return why;
 }
@@ -214,7 +214,7 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	    memcmp(a->prot, b->prot, a->prot->bytes))
 		return false;
 	for (i = 0; i < a->nr; i++)
-		if (a->slots[i].member != b->slots[i].member)
+		if (a->member_slots[i].member != b->member_slots[i].member)
 			return false;
 	return true;
 }
@@ -227,7 +227,7 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	*down = 0;
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 		int err = mesh_member_errno(READ_ONCE(m->state), READ_ONCE(m->err));
 
 		*down += err == -ENOLINK || READ_ONCE(m->suspended);
@@ -300,7 +300,7 @@ void mesh_layout_kick(struct mesh_volume *vol)
 	mutex_lock(&vol->layouts_lock);
 	list_for_each_entry(l, &vol->layouts, node)
 		for (i = 0; i < l->nr; i++)
-			if (mesh_member_inflight(l->slots[i].member))
-				mesh_member_kick(l->slots[i].member);
+			if (mesh_member_inflight(l->member_slots[i].member))
+				mesh_member_kick(l->member_slots[i].member);
 	mutex_unlock(&vol->layouts_lock);
 }

@@ -93,7 +93,7 @@ static int mesh_nl_put_stats(struct sk_buff *skb, struct mesh_member *m)
 	return 0;
 }
 
-static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_slot *slot)
+static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot)
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
 	struct mesh_member *m = slot->member;
@@ -128,7 +128,7 @@ static int mesh_nl_put_members(struct sk_buff *skb, struct mesh_layout *l)
 		if (!nest)
 			return -EMSGSIZE;
 		for (end = min(l->nr, i + MESH_NL_MEMBERS_CHUNK); i < end; i++) {
-			err = mesh_nl_put_member(skb, &l->slots[i]);
+			err = mesh_nl_put_member(skb, &l->member_slots[i]);
 			if (err)
 				return err;
 		}

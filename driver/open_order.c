@@ -31,7 +31,7 @@ static bool order_refused(struct mesh_layout *l)
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 
 		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->retrying))
 			return true;
@@ -45,7 +45,7 @@ static bool order_holds(struct mesh_layout *l)
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 
 		if (m->ops->release && READ_ONCE(m->state) == MESH_MEMBER_UP &&
 		    !READ_ONCE(m->retrying))
@@ -60,7 +60,7 @@ static bool order_retrying(struct mesh_layout *l)
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		if (READ_ONCE(l->slots[i].member->retrying))
+		if (READ_ONCE(l->member_slots[i].member->retrying))
 			return true;
 	return false;
 }
@@ -71,8 +71,8 @@ static void order_each(struct mesh_layout *l, void (*what)(struct mesh_member *m
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		if (l->slots[i].member->ops->release)
-			what(l->slots[i].member);
+		if (l->member_slots[i].member->ops->release)
+			what(l->member_slots[i].member);
 }
 
 /* No disk of the volume may come up between the decision and its being noted. */
@@ -118,7 +118,7 @@ static void order_retry(struct mesh_layout *l)
 
 	order_resume(l);
 	for (i = 0; i < l->nr; i++) {
-		struct mesh_member *m = l->slots[i].member;
+		struct mesh_member *m = l->member_slots[i].member;
 
 		if (m->ops->retry && !READ_ONCE(m->suspended) &&
 		    (all || READ_ONCE(m->err) != -EBUSY))

@@ -163,7 +163,7 @@ static void mesh_plan_free(struct mesh_volume *vol, struct mesh_req *req, struct
 static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const struct prot_io *io,
 			   void (*done)(struct mesh_mio *mio, int err))
 {
-	mio->member = req->layout->slots[io->member].member;
+	mio->member = req->layout->member_slots[io->member].member;
 	mio->io.addr = io->addr;
 	mio->io.len = io->length;
 	mio->io.queue = req->queue;

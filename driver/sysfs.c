@@ -126,7 +126,7 @@ static ssize_t vol_inflight_show(struct mesh_volume *vol, struct mesh_layout *l,
 	u32 i;
 
 	for (i = 0; i < l->nr; i++)
-		sum += mesh_member_inflight(l->slots[i].member);
+		sum += mesh_member_inflight(l->member_slots[i].member);
 	return sysfs_emit(buf, "%llu\n", sum);
 }
 
@@ -198,7 +198,7 @@ static ssize_t mesh_dir_show_member(struct kobject *kobj, struct attribute *attr
 	ssize_t n = -ENODEV;
 
 	if (l && d->index < l->nr) {
-		m = l->slots[d->index].member;
+		m = l->member_slots[d->index].member;
 		if (a->show) {
 			n = a->show(m, buf);
 		} else {

@@ -80,8 +80,8 @@ struct mesh_order {
  * @free_work: does what the release of @ref must not
  * @node: in vol->layouts while its requests have not all ended
  * @order: members that are refused
- * @nr: entries of @slots
- * @slots: the members, in the message's order
+ * @nr: entries of @member_slots
+ * @member_slots: the members, in the message's order
  */
 struct mesh_layout {
 	struct percpu_ref	ref;
@@ -92,12 +92,12 @@ struct mesh_layout {
 	struct list_head	node;
 	struct mesh_order	order;
 	u32			nr;
-	struct mesh_slot {
+	struct mesh_member_slot {
 		struct mesh_member	*member;
 		struct mesh_member_link	link;
 		struct mesh_layout	*layout;
 		u64			size;	/* bytes that it must have */
-	} slots[];
+	} member_slots[];
 };
 
 /**

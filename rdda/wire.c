@@ -46,7 +46,7 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 	if (le32_to_cpu(a->features) & ~le32_to_cpu(login->features))
 		return -EPROTO;
 	if (!a->credits || !a->cmds || !a->controls ||
-	    le16_to_cpu(a->cmds) > RDDA_SLOTS_MAX ||
+	    le16_to_cpu(a->cmds) > RDDA_CMD_SLOTS_MAX ||
 	    le16_to_cpu(a->credits) > le16_to_cpu(a->cmds) ||
 	    le16_to_cpu(a->controls) > 64)
 		return -EPROTO;

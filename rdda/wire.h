@@ -393,9 +393,9 @@ struct rdda_dones {
  * of that slot: a late or forged one is recognized.
  */
 #define RDDA_CID_SLOT_BITS	10
-#define RDDA_SLOTS_MAX		(1U << RDDA_CID_SLOT_BITS)
+#define RDDA_CMD_SLOTS_MAX	(1U << RDDA_CID_SLOT_BITS)
 #define RDDA_CID(slot, gen)	((u16)((slot) | (gen) << RDDA_CID_SLOT_BITS))
-#define RDDA_CID_SLOT(cid)	((cid) & (RDDA_SLOTS_MAX - 1))
+#define RDDA_CID_SLOT(cid)	((cid) & (RDDA_CMD_SLOTS_MAX - 1))
 #define RDDA_CID_GEN(cid)	((u16)(cid) >> RDDA_CID_SLOT_BITS)
 #define RDDA_GEN_MASK		0x3f
 

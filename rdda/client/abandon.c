@@ -44,7 +44,7 @@ static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e,
  */
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 {
-	struct rdda_slot *slot, *next;
+	struct rdda_cmd_slot *slot, *next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
@@ -53,7 +53,7 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 	chan_drop_waiting(ch, NULL, -ENOLINK, ended);
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
 		list_del(&slot->node);
-		rdda_slot_free(slot, -ENOLINK, ended);
+		rdda_cmd_slot_free(slot, -ENOLINK, ended);
 	}
 	ch->npending = 0;
 	spin_unlock_irqrestore(&ch->lock, flags);
@@ -70,14 +70,14 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; ch->slots && i < ch->cmds; i++) {
-		struct rdda_slot *slot = &ch->slots[i];
+	for (i = 0; ch->cmd_slots && i < ch->cmds; i++) {
+		struct rdda_cmd_slot *slot = &ch->cmd_slots[i];
 
 		if (slot->state == RDDA_SLOT_FREE)
 			continue;
 		/* What only waited for its send completion has its outcome. */
-		rdda_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK,
-			       ended);
+		rdda_cmd_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK,
+				   ended);
 	}
 	INIT_LIST_HEAD(&ch->to_read);
 	INIT_LIST_HEAD(&ch->sq_wait);
@@ -95,7 +95,7 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended)
 {
-	struct rdda_slot *slot, *next;
+	struct rdda_cmd_slot *slot, *next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
@@ -106,7 +106,7 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			continue;
 		list_del(&slot->node);
 		ch->npending--;
-		rdda_slot_free(slot, err, ended);
+		rdda_cmd_slot_free(slot, err, ended);
 	}
 	/* Others may wait for what it held. */
 	rdda_chan_run(ch, ended);
@@ -132,7 +132,7 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 	spin_lock_irqsave(&ch->lock, flags);
 	rdda_sq_scan(ch, ended);
 	for (i = 0; i < ch->cmds; i++) {
-		struct rdda_slot *slot = &ch->slots[i];
+		struct rdda_cmd_slot *slot = &ch->cmd_slots[i];
 		struct rdda_io *io = slot->io;
 
 		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
@@ -160,10 +160,10 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 
 	spin_lock_irqsave(&ch->lock, flags);
 	for (i = 0; i < ch->cmds; i++) {
-		if (ch->slots[i].extent != e)
+		if (ch->cmd_slots[i].extent != e)
 			continue;
 		uses = true;
-		if (ch->slots[i].io)
+		if (ch->cmd_slots[i].io)
 			*io = true;
 	}
 	list_for_each_entry(f, &ch->poll.finished, node) {
@@ -188,8 +188,8 @@ void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e)
 
 	spin_lock_irqsave(&ch->lock, flags);
 	for (i = 0; i < ch->cmds; i++)
-		if (ch->slots[i].extent == e)
-			ch->slots[i].extent = NULL;
+		if (ch->cmd_slots[i].extent == e)
+			ch->cmd_slots[i].extent = NULL;
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 

@@ -178,8 +178,8 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 	ch->nr_bounce = s->bounce_bytes / s->push_bytes / s->nchan;
 	ch->bounce_off = ch->index * ch->nr_bounce * s->push_bytes;
 	ch->bounce.map = bitmap_zalloc(ch->nr_bounce + 1, GFP_KERNEL);
-	ch->bounce.slot = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce.slot), GFP_KERNEL);
-	return ch->bounce.map && ch->bounce.slot ? ret : -ENOMEM;
+	ch->bounce.cmd = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce.cmd), GFP_KERNEL);
+	return ch->bounce.map && ch->bounce.cmd ? ret : -ENOMEM;
 }
 
 /**
@@ -192,7 +192,7 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
  *
  * Return: false when there is none.
  */
-bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot)
+bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	unsigned int b;
 
@@ -203,14 +203,14 @@ bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot)
 	if (b >= ch->nr_bounce)
 		return false;
 	__set_bit(b, ch->bounce.map);
-	ch->bounce.slot[b] = slot->idx;
+	ch->bounce.cmd[b] = slot->idx;
 	ch->bounce.next = b + 1;
 	slot->bounce = ch->bounce_off + b * ch->s->push_bytes;
 	return true;
 }
 
 /* The block is free again: its data was copied out, or will never come. */
-void rdda_bounce_give(struct rdda_slot *slot)
+void rdda_bounce_give(struct rdda_cmd_slot *slot)
 {
 	struct rdda_chan *ch = slot->ch;
 
@@ -245,7 +245,7 @@ void rdda_bounce_free(struct rdda_session *s)
  * The pages are not read otherwise: what came is the drive's data or false data of
  * a hostile target, and either is only bytes.
  */
-void rdda_bounce_copy(struct rdda_slot *slot)
+void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 {
 	struct rdda_session *s = slot->ch->s;
 	struct rdda_io *io = slot->io;

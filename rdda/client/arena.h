@@ -13,15 +13,15 @@ int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
 void rdda_arena_free(struct rdda_chan *ch, u32 off);
 const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
 /* Which of its channel's bounce blocks a pushed read has. */
-static inline unsigned int rdda_bounce_block(const struct rdda_slot *slot)
+static inline unsigned int rdda_bounce_block(const struct rdda_cmd_slot *slot)
 {
 	return (slot->bounce - slot->ch->bounce_off) / slot->ch->s->push_bytes;
 }
 
-bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_slot *slot);
-void rdda_bounce_give(struct rdda_slot *slot);
+bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot);
+void rdda_bounce_give(struct rdda_cmd_slot *slot);
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch);
 void rdda_bounce_free(struct rdda_session *s);
-void rdda_bounce_copy(struct rdda_slot *slot);
+void rdda_bounce_copy(struct rdda_cmd_slot *slot);
 
 #endif

@@ -150,7 +150,7 @@ static int chan_arrays(struct rdda_chan *ch)
 {
 	unsigned int i;
 
-	ch->slots = kvcalloc(ch->cmds, sizeof(*ch->slots), GFP_KERNEL);
+	ch->cmd_slots = kvcalloc(ch->cmds, sizeof(*ch->cmd_slots), GFP_KERNEL);
 	ch->drive_queues = kvcalloc(RDDA_DRIVE_QUEUES, sizeof(*ch->drive_queues), GFP_KERNEL);
 	ch->slot_free = kvcalloc(ch->cmds, sizeof(*ch->slot_free), GFP_KERNEL);
 	ch->batch.all = kcalloc(ch->nr_batches, sizeof(*ch->batch.all), GFP_KERNEL);
@@ -160,7 +160,7 @@ static int chan_arrays(struct rdda_chan *ch)
 	ch->sq.sig = kvcalloc(ch->sq.sig_mask + 1, sizeof(*ch->sq.sig), GFP_KERNEL);
 	ch->chain.wr = kvcalloc(RDDA_CHAIN, sizeof(*ch->chain.wr), GFP_KERNEL);
 	ch->chain.sge = kvcalloc(RDDA_CHAIN, ch->sge_max * sizeof(*ch->chain.sge), GFP_KERNEL);
-	if (!ch->slots || !ch->drive_queues || !ch->slot_free || !ch->batch.all ||
+	if (!ch->cmd_slots || !ch->drive_queues || !ch->slot_free || !ch->batch.all ||
 	    !ch->batch.free || !ch->ctl_free || !ch->sq.sig || !ch->chain.wr ||
 	    !ch->chain.sge)
 		return -ENOMEM;
@@ -170,9 +170,9 @@ static int chan_arrays(struct rdda_chan *ch)
 	}
 	/* Stacks; the lowest number is on top. */
 	for (i = 0; i < ch->cmds; i++) {
-		ch->slots[i].ch = ch;
-		ch->slots[i].idx = i;
-		ch->slots[i].read_cqe.done = rdda_read_done;
+		ch->cmd_slots[i].ch = ch;
+		ch->cmd_slots[i].idx = i;
+		ch->cmd_slots[i].read_cqe.done = rdda_read_done;
 		ch->slot_free[ch->nslot_free++] = ch->cmds - 1 - i;
 	}
 	for (i = 0; i < ch->nr_batches; i++)
@@ -229,11 +229,11 @@ void rdda_chan_release(struct rdda_chan *ch)
 /* The last of it; staged payloads may have kept it. */
 void rdda_chan_free(struct rdda_chan *ch)
 {
-	kvfree(ch->slots);
+	kvfree(ch->cmd_slots);
 	kvfree(ch->drive_queues);
 	kvfree(ch->slot_free);
 	bitmap_free(ch->bounce.map);
-	kvfree(ch->bounce.slot);
+	kvfree(ch->bounce.cmd);
 	kfree(ch->batch.all);
 	kfree(ch->batch.free);
 	kfree(ch->ctl_free);

@@ -15,7 +15,7 @@
 struct rdda_dbg;
 struct rdda_drive_queue;
 struct rdda_session;
-struct rdda_slot;
+struct rdda_cmd_slot;
 struct rdda_stage;
 
 #define RDDA_CLIENT_CMDS	128	/* commands in flight we want per channel */
@@ -98,7 +98,7 @@ struct rdda_counts {
  * @to_read: commands whose data is to be READ, oldest first; complete.c
  * @sq_wait: commands that wait for a send completion only; complete.c, sq.c
  * @npending: entries of @pending
- * @slot_free: numbers of commands not in use; io.c
+ * @slot_free: numbers of command slots not in use; io.c
  * @last_rx: jiffies of the last message, written by the CQ handler, as @rx_copy
  */
 struct rdda_chan {
@@ -141,14 +141,14 @@ struct rdda_chan {
 	struct list_head to_read;
 	struct list_head sq_wait;
 	u32	npending;
-	struct rdda_slot *slots;
+	struct rdda_cmd_slot *cmd_slots;
 	u16	*slot_free;
 	u16	nslot_free;
 
 	/* blocks for pushed reads: arena.c */
 	struct {
 		unsigned long *map;		/* in use, one bit each */
-		u16	*slot;			/* the command that each was last taken for */
+		u16	*cmd;			/* the command that each was last taken for */
 		u16	next;			/* where the search begins */
 	} bounce;
 

@@ -23,7 +23,7 @@
 #include "rdda/wire.h"
 
 /* The batch's first completion: its receive was posted again over there. */
-static void slot_return_credit(struct rdda_chan *ch, struct rdda_slot *slot)
+static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	struct rdda_batch *b = &ch->batch.all[slot->batch];
 
@@ -42,13 +42,13 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_slot *slot)
  *
  * Return: NULL when there is none; the caller ends the session.
  */
-static struct rdda_slot *slot_find(struct rdda_chan *ch, u16 cid)
+static struct rdda_cmd_slot *slot_find(struct rdda_chan *ch, u16 cid)
 {
-	struct rdda_slot *slot;
+	struct rdda_cmd_slot *slot;
 
 	if (RDDA_CID_SLOT(cid) >= ch->cmds)
 		return NULL;
-	slot = &ch->slots[RDDA_CID_SLOT(cid)];
+	slot = &ch->cmd_slots[RDDA_CID_SLOT(cid)];
 	if (slot->state != RDDA_SLOT_FLIGHT)
 		return NULL;
 	if (slot->gen != RDDA_CID_GEN(cid) && !rdda_fault(RDDA_FAULT_GEN))
@@ -57,7 +57,7 @@ static struct rdda_slot *slot_find(struct rdda_chan *ch, u16 cid)
 }
 
 /* Ends a command, or lets it wait for what still names its memory. */
-static void slot_end(struct rdda_slot *slot, int err, struct list_head *ended)
+static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ended)
 {
 	struct rdda_chan *ch = slot->ch;
 
@@ -67,10 +67,10 @@ static void slot_end(struct rdda_slot *slot, int err, struct list_head *ended)
 		list_add_tail(&slot->node, &ch->sq_wait);
 		return;
 	}
-	rdda_slot_free(slot, err, ended);
+	rdda_cmd_slot_free(slot, err, ended);
 }
 
-static void slot_post_reads(struct rdda_chan *ch, struct rdda_slot *slot)
+static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
 	struct ib_rdma_wr *wr;
@@ -102,10 +102,10 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_slot *slot)
  */
 void rdda_reads_run(struct rdda_chan *ch)
 {
-	struct rdda_slot *slot;
+	struct rdda_cmd_slot *slot;
 
 	lockdep_assert_held(&ch->lock);
-	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_slot, node))) {
+	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_cmd_slot, node))) {
 		if (!ch->sq.reads_free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
 			break;
 		slot_post_reads(ch, slot);
@@ -123,7 +123,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 /* One entry of DONE. Return: false when it is not an answer to anything. */
 static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct list_head *ended)
 {
-	struct rdda_slot *slot = slot_find(ch, le16_to_cpu(d->cid));
+	struct rdda_cmd_slot *slot = slot_find(ch, le16_to_cpu(d->cid));
 	int err = rdda_status_errno(le16_to_cpu(d->status));
 
 	/* Sent when the extent was closed already: it never ran, and ends as new I/O does. */
@@ -168,10 +168,10 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
  * The reads that a push carries: the first by its CID, the others by the bounce
  * blocks that follow its own. Return: how many, 0 when none was requested.
  */
-static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_slot **run)
+static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_cmd_slot **run)
 {
 	unsigned int i, block, gens = 0, n = RDDA_IMM_MORE(imm) + 1;
-	struct rdda_slot *slot;
+	struct rdda_cmd_slot *slot;
 
 	run[0] = imm & ~RDDA_IMM_VALID ? NULL : slot_find(ch, RDDA_IMM_CID(imm));
 	if (!run[0] || !run[0]->push)
@@ -180,7 +180,7 @@ static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_slo
 	if (n > ch->nr_bounce - block)
 		return 0;
 	for (i = 1; i < n; i++) {
-		slot = &ch->slots[ch->bounce.slot[block + i]];
+		slot = &ch->cmd_slots[ch->bounce.cmd[block + i]];
 		if (slot->state != RDDA_SLOT_FLIGHT || !slot->push ||
 		    slot->bounce != run[0]->bounce + i * ch->s->push_bytes)
 			return 0;
@@ -193,7 +193,7 @@ static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_slo
 /* Pushed reads: the receive is posted again already. */
 static void push_recv(struct rdda_chan *ch, u32 imm)
 {
-	struct rdda_slot *run[RDDA_RUN_MAX];
+	struct rdda_cmd_slot *run[RDDA_RUN_MAX];
 	unsigned int i, n;
 	LIST_HEAD(ended);
 	unsigned long flags;
@@ -216,7 +216,7 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	spin_lock_irqsave(&ch->lock, flags);
 	rdda_sq_scan(ch, &ended);
 	for (i = 0; i < n; i++)
-		rdda_slot_free(run[i], 0, &ended);
+		rdda_cmd_slot_free(run[i], 0, &ended);
 	rdda_chan_run(ch, &ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);

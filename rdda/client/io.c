@@ -3,9 +3,10 @@
  * I/O in: an rdda_io becomes commands, commands become messages.
  *
  *   rdda_submit() -> [waiting] -> make commands -> [pending] -> batch -> post
- *                      ^ no slot, arena or bounce     ^ no credit, no room in
- *                        page: drives take turns,       the send queue, or an
- *                        the oldest of each first       earlier message in flight
+ *                      ^ no command slot, arena or    ^ no credit, no room in
+ *                        bounce page: drives take      the send queue, or an
+ *                        turns, the oldest of each     earlier message in flight
+ *                        first
  *
  * One post is the data of up to 16 commands, the WRITEs of each payload, and
  * then the one SEND that carries the commands. It is signalled: its send
@@ -153,12 +154,12 @@ void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 }
 
 /**
- * rdda_slot_free() - a command has ended
+ * rdda_cmd_slot_free() - a command has ended
  * @slot: nothing names its memory any more; its channel is locked
  * @err: outcome
  * @ended: its I/O is added when this was the last command of it
  */
-void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
+void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended)
 {
 	struct rdda_chan *ch = slot->ch;
 	struct rdda_io *io = slot->io;
@@ -168,7 +169,7 @@ void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended)
 		rdda_arena_free(ch, slot->arena);
 	if (slot->push)
 		rdda_bounce_give(slot);
-	slot->dq->slots--;
+	slot->dq->cmds--;
 	slot->dq->pages -= slot->pages;
 	slot->has_arena = false;
 	slot->push = false;
@@ -222,7 +223,7 @@ static bool chan_alone(const struct rdda_chan *ch)
  * a read is pushed; one that finds none is READ. *bytes shrinks when no block is that
  * large and nothing of the same drive is in flight that would set one free.
  */
-static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_slot *slot,
+static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_cmd_slot *slot,
 			  u32 *bytes)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
@@ -238,7 +239,7 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 	if (!rdda_share_may(dq->pages, ch->buddy.avail, ch->buddy.pages, chan_alone(ch)))
 		return -ENOMEM;
 	while (rdda_arena_alloc(ch, *bytes, &slot->arena)) {
-		if (dq->slots || *bytes <= RDDA_PAGE)
+		if (dq->cmds || *bytes <= RDDA_PAGE)
 			return -ENOMEM;
 		*bytes = RDDA_PAGE << (rdda_buddy_order(*bytes) - 1);
 	}
@@ -261,12 +262,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	u32 bytes = command_bytes(ch, g, io), wrs = 0;
 	struct rdda_drive_queue *dq = p->dq;
 	struct rdda_cursor next;
-	struct rdda_slot *slot;
+	struct rdda_cmd_slot *slot;
 	int err;
 
-	if (!rdda_share_may(dq->slots, ch->nslot_free, ch->cmds, chan_alone(ch)))
+	if (!rdda_share_may(dq->cmds, ch->nslot_free, ch->cmds, chan_alone(ch)))
 		return -ENOMEM;
-	slot = &ch->slots[ch->slot_free[ch->nslot_free - 1]];
+	slot = &ch->cmd_slots[ch->slot_free[ch->nslot_free - 1]];
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;
@@ -286,7 +287,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->part = p->cmds;
 	slot->len = bytes;
 	slot->pages = slot->has_arena ? 1U << rdda_buddy_order(bytes) : 0;
-	dq->slots++;
+	dq->cmds++;
 	dq->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
 	slot->err = 0;
@@ -302,7 +303,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	return 0;
 }
 
-/* Return: false when it has to wait for memory or a slot. */
+/* Return: false when it has to wait for memory or a command slot. */
 static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head *ended)
 {
 	const struct rdda_grant *g;
@@ -323,7 +324,7 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	return all;
 }
 
-static void command_encode(const struct rdda_slot *slot, struct rdda_cmd *cmd)
+static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 {
 	const struct rdda_io *io = slot->io;
 	const struct rdda_grant *g;
@@ -363,7 +364,7 @@ static void command_encode(const struct rdda_slot *slot, struct rdda_cmd *cmd)
 		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
 }
 
-static void data_write(struct rdda_chan *on, struct rdda_slot *slot)
+static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(on->s, slot->arena);
 	u64 to = slot->arena - le32_to_cpu(piece->off);
@@ -382,7 +383,7 @@ static void data_write(struct rdda_chan *on, struct rdda_slot *slot)
 }
 
 /* The data goes before its command, on the command's own channel. */
-static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
+static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	struct rdda_chan *other;
 
@@ -404,7 +405,7 @@ static void data_post(struct rdda_chan *ch, struct rdda_slot *slot)
 static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
 {
 	u32 room = ch->sq.free, wrs = 1 + RDDA_CLIENT_CONTROLS;
-	struct rdda_slot *slot, *next;
+	struct rdda_cmd_slot *slot, *next;
 	unsigned int n = 0;
 
 	list_for_each_entry_safe(slot, next, &ch->pending, node) {
@@ -423,7 +424,7 @@ static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
 /* Up to 16 commands in one message; false when nothing could be sent. */
 static bool batch_post(struct rdda_chan *ch)
 {
-	struct rdda_slot *slot, *next;
+	struct rdda_cmd_slot *slot, *next;
 	LIST_HEAD(send);
 	struct ib_rdma_wr *wr;
 	struct rdda_batch *b;
@@ -439,7 +440,7 @@ static bool batch_post(struct rdda_chan *ch)
 		return false;
 	idx = ch->batch.free[--ch->batch.nfree];
 	b = &ch->batch.all[idx];
-	b->dq = list_first_entry(&send, struct rdda_slot, node)->dq;
+	b->dq = list_first_entry(&send, struct rdda_cmd_slot, node)->dq;
 	b->dq->credits++;
 	b->gen++;
 	b->unsent = true;
@@ -514,7 +515,7 @@ static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
  */
 static bool queue_starves(const struct rdda_drive_queue *dq)
 {
-	return !dq->slots;
+	return !dq->cmds;
 }
 
 /* Behind others of its drive, or one that would starve. */

@@ -52,22 +52,22 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
  * struct rdda_drive_queue - what one drive has of a channel; under the channel's lock
  * @waiting: I/O with commands still to be made, oldest first
  * @turn: in rdda_chan.turns while there is some
- * @slots: commands that have not ended
+ * @cmds: commands that have not ended
  * @credits: held by messages that begin with a command of this drive
  * @pages: of the arena, held by its commands
  *
- * Drives share slots, credits and arena by rdda_share_may(): one that hangs keeps
+ * Drives share command slots, credits and arena by rdda_share_may(): one that hangs keeps
  * its part, and the others go on with theirs, also those that are opened later.
  */
 struct rdda_drive_queue {
 	struct list_head waiting;
 	struct list_head turn;
-	u16	slots;
+	u16	cmds;
 	u16	credits;
 	u32	pages;
 };
 
-enum rdda_slot_state {
+enum rdda_cmd_slot_state {
 	RDDA_SLOT_FREE,
 	RDDA_SLOT_PENDING,	/* built, not sent */
 	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
@@ -77,7 +77,7 @@ enum rdda_slot_state {
 };
 
 /**
- * struct rdda_slot - one command; all under its channel's lock
+ * struct rdda_cmd_slot - room for one command, and that command; all under its channel's lock
  * @ch: its channel
  * @io: what it is a part of; NULL: no I/O waits for it any more
  * @extent: of @io, also when that was abandoned: to be compared only; NULL when
@@ -100,14 +100,14 @@ enum rdda_slot_state {
  * @pages: of the arena that its drive queue counts for it
  * @idx: its number
  * @gen: changes with each use
- * @state: enum rdda_slot_state
+ * @state: enum rdda_cmd_slot_state
  * @opcode: enum rdda_opcode
  * @has_arena: @arena is its own, to be freed
  * @data: has its own payload to WRITE
  * @push: a pushed read
  * @err: outcome
  */
-struct rdda_slot {
+struct rdda_cmd_slot {
 	struct rdda_chan *ch;
 	struct rdda_io *io;
 	struct rdda_extent *extent;
@@ -139,7 +139,7 @@ struct rdda_slot {
 
 /* io.c */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended);
-void rdda_slot_free(struct rdda_slot *slot, int err, struct list_head *ended);
+void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended);
 void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);
 unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,

@@ -23,13 +23,13 @@
 /* What has outlived its answer, and waits for this one. */
 static void sq_wait_run(struct rdda_chan *ch)
 {
-	struct rdda_slot *slot, *next;
+	struct rdda_cmd_slot *slot, *next;
 
 	list_for_each_entry_safe(slot, next, &ch->sq_wait, node) {
 		if (!rdda_chan_seq_done(ch, slot->seq))
 			continue;
 		list_del(&slot->node);
-		rdda_slot_free(slot, slot->err, ch->poll.ended);
+		rdda_cmd_slot_free(slot, slot->err, ch->poll.ended);
 	}
 }
 
@@ -95,13 +95,13 @@ void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
  */
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rdda_slot *slot = container_of(wc->wr_cqe, struct rdda_slot, read_cqe);
+	struct rdda_cmd_slot *slot = container_of(wc->wr_cqe, struct rdda_cmd_slot, read_cqe);
 	struct rdda_chan *ch = slot->ch;
 
 	if (!sq_done(ch, wc))
 		return;
 	if (!--slot->read_out && !slot->read_left)
-		rdda_slot_free(slot, 0, ch->poll.ended);
+		rdda_cmd_slot_free(slot, 0, ch->poll.ended);
 }
 
 /* One that failed comes though it was not signalled, and has no handler then. */

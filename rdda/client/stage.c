@@ -76,7 +76,7 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
  * rdda_stage_keep() - whether a staged payload keeps this command's arena block
  * @slot: command that succeeded; its channel is locked
  */
-bool rdda_stage_keep(struct rdda_slot *slot)
+bool rdda_stage_keep(struct rdda_cmd_slot *slot)
 {
 	struct rdda_stage *st = rdda_io_priv(slot->io)->staging;
 

@@ -9,7 +9,7 @@
 struct rdda_chan;
 struct rdda_io;
 struct rdda_session;
-struct rdda_slot;
+struct rdda_cmd_slot;
 
 #define RDDA_STAGES		32	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
@@ -41,7 +41,7 @@ struct rdda_stage {
 
 int rdda_stage_setup(struct rdda_chan *ch);
 void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io);
-bool rdda_stage_keep(struct rdda_slot *slot);
+bool rdda_stage_keep(struct rdda_cmd_slot *slot);
 void rdda_stage_finish(struct rdda_io *io);
 int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io);
 

@@ -78,7 +78,7 @@ static void test_accept(void)
 	BAD(credits, 0);
 	BAD(credits, cpu_to_le16(129));
 	BAD(cmds, 0);
-	BAD(cmds, cpu_to_le16(RDDA_SLOTS_MAX + 1));
+	BAD(cmds, cpu_to_le16(RDDA_CMD_SLOTS_MAX + 1));
 	BAD(controls, 0);
 	BAD(controls, cpu_to_le16(65));
 	BAD(cmd_bytes, cpu_to_le32(RDDA_CMD_BYTES_MAX + RDDA_PAGE));
@@ -494,7 +494,7 @@ static void test_cid(void)
 {
 	unsigned int slot, gen;
 
-	for (slot = 0; slot < RDDA_SLOTS_MAX; slot++)
+	for (slot = 0; slot < RDDA_CMD_SLOTS_MAX; slot++)
 		for (gen = 0; gen <= RDDA_GEN_MASK; gen++) {
 			u16 cid = RDDA_CID(slot, gen);
 

@@ -147,7 +147,7 @@ static bool all_ended(struct peer_conn *c, long arg)
 {
 	unsigned int i;
 
-	for (i = 0; i < RDDA_SLOTS_MAX && !c->lost; i++)
+	for (i = 0; i < RDDA_CMD_SLOTS_MAX && !c->lost; i++)
 		if (c->cmd[i].busy && !c->cmd[i].ended)
 			return false;
 	return true;
@@ -290,9 +290,9 @@ int peer_io(struct peer_conn *c, int argc, char **argv)
 	if (m.cmd.opcode == RDDA_OP_WRITE || m.cmd.opcode == RDDA_OP_READ)
 		if (!io.blocks || io.blocks << io.shift > PEER_BUF)
 			return -EINVAL;
-	for (slot = 0; slot < RDDA_SLOTS_MAX && c->cmd[slot].busy; slot++)
+	for (slot = 0; slot < RDDA_CMD_SLOTS_MAX && c->cmd[slot].busy; slot++)
 		;
-	if (slot == RDDA_SLOTS_MAX)
+	if (slot == RDDA_CMD_SLOTS_MAX)
 		return -EBUSY;
 	memset(&c->cmd[slot], 0, sizeof(c->cmd[slot]));
 	c->cmd[slot].busy = true;
@@ -329,7 +329,7 @@ int peer_io_wait(struct peer_conn *c, int argc, char **argv)
 	if (argc && kstrtouint(argv[0], 0, &ms))
 		return -EINVAL;
 	peer_wait(c, all_ended, 0, ms);
-	for (i = 0; i < RDDA_SLOTS_MAX; i++) {
+	for (i = 0; i < RDDA_CMD_SLOTS_MAX; i++) {
 		if (!c->cmd[i].busy)
 			continue;
 		if (!c->cmd[i].ended) {

@@ -35,7 +35,7 @@ struct peer_rx {
 	void		*msg;
 };
 
-/* A command in flight, by CID slot. */
+/* A command in flight, by the command slot of its CID. */
 struct peer_cmd {
 	bool	busy;		/* sent */
 	bool	ended;		/* completed ... */
@@ -113,7 +113,7 @@ struct peer_conn {
 	unsigned int		nr_pieces;
 	u32			arena_off;
 	u32			arena_len;
-	struct peer_cmd		cmd[RDDA_SLOTS_MAX];
+	struct peer_cmd		cmd[RDDA_CMD_SLOTS_MAX];
 
 	void			*buf;
 	u64			buf_dma;

@@ -416,8 +416,8 @@ static int run_workers(void)
 	return ret;
 }
 
-/* bench: each slot sends its next I/O when one is done */
-struct slot {
+/* bench: each stream sends its next I/O when one is done */
+struct stream {
 	struct rdda_io io;
 	struct scatterlist sg;
 	struct page *page;
@@ -427,7 +427,7 @@ static atomic_t to_do, running;
 static DECLARE_COMPLETION(bench_over);
 static struct rnd_state bench_rnd;
 
-static void bench_next(struct slot *s)
+static void bench_next(struct stream *s)
 {
 	u64 blocks = min_t(u64, info[0].bytes, 128 << 20) / bs;
 
@@ -438,7 +438,7 @@ static void bench_next(struct slot *s)
 
 static void bench_done(struct rdda_io *io, int err)
 {
-	struct slot *s = container_of(io, struct slot, io);
+	struct stream *s = container_of(io, struct stream, io);
 
 	if (err)
 		atomic_inc(&bad);
@@ -463,36 +463,36 @@ static void bench_report(u64 ns, const struct rdda_target_info *a, const struct 
 
 static int bench(void)
 {
-	struct slot *slots = kcalloc(qd, sizeof(*slots), GFP_KERNEL);
+	struct stream *streams = kcalloc(qd, sizeof(*streams), GFP_KERNEL);
 	struct rdda_target_info a, b;
 	unsigned int i;
 	ktime_t t;
 	int ret = 0;
 
-	if (!slots)
+	if (!streams)
 		return -ENOMEM;
 	prandom_seed_state(&bench_rnd, seed);
 	for (i = 0; i < qd; i++) {
-		slots[i].page = alloc_pages(GFP_KERNEL | __GFP_ZERO, get_order(bs));
-		if (!slots[i].page) {
+		streams[i].page = alloc_pages(GFP_KERNEL | __GFP_ZERO, get_order(bs));
+		if (!streams[i].page) {
 			ret = -ENOMEM;
 			goto out;
 		}
-		sg_init_table(&slots[i].sg, 1);
-		sg_set_page(&slots[i].sg, slots[i].page, bs, 0);
-		slots[i].io.op = write ? RDDA_WRITE : RDDA_READ;
-		slots[i].io.queue = i;
-		slots[i].io.len = bs;
-		slots[i].io.sg = &slots[i].sg;
-		slots[i].io.nents = 1;
-		slots[i].io.done = bench_done;
+		sg_init_table(&streams[i].sg, 1);
+		sg_set_page(&streams[i].sg, streams[i].page, bs, 0);
+		streams[i].io.op = write ? RDDA_WRITE : RDDA_READ;
+		streams[i].io.queue = i;
+		streams[i].io.len = bs;
+		streams[i].io.sg = &streams[i].sg;
+		streams[i].io.nents = 1;
+		streams[i].io.done = bench_done;
 	}
 	atomic_set(&to_do, nops - qd);
 	atomic_set(&running, qd);
 	rdda_target_info(target, &a);
 	t = ktime_get();
 	for (i = 0; i < qd; i++)
-		bench_next(&slots[i]);
+		bench_next(&streams[i]);
 	wait_for_completion(&bench_over);
 	t = ktime_sub(ktime_get(), t);
 	rdda_target_info(target, &b);
@@ -500,9 +500,9 @@ static int bench(void)
 	ret = atomic_read(&bad) ? -EIO : 0;
 out:
 	for (i = 0; i < qd; i++)
-		if (slots[i].page)
-			__free_pages(slots[i].page, get_order(bs));
-	kfree(slots);
+		if (streams[i].page)
+			__free_pages(streams[i].page, get_order(bs));
+	kfree(streams);
 	return ret;
 }
 

@@ -34,7 +34,7 @@ struct log {
 	struct entry of[];
 };
 
-struct slot {
+struct request {
 	uint8_t *buf;
 	uint64_t first, count, write;
 	int used, ended, err;
@@ -42,7 +42,7 @@ struct slot {
 };
 
 static struct log *sectors;
-static struct slot slots[DEPTH_MAX];
+static struct request requests[DEPTH_MAX];
 static uint8_t *busy;		/* sectors with a request in flight */
 static uint64_t acked, reads, wrong, failed;
 static uint64_t unit = 1;	/* sectors that requests are multiples of */
@@ -108,14 +108,14 @@ static void check(uint64_t sector, const uint8_t *at)
 
 static int on_end(void *data, int *error)
 {
-	struct slot *s = data;
+	struct request *s = data;
 
 	s->ended = 1;
 	s->err = *error;
 	return 1;
 }
 
-static int pick(struct slot *s)
+static int pick(struct request *s)
 {
 	static const uint32_t most[] = { 1, 8, 8, 16, 128, 128, 512, REQUEST_MAX / SECTOR };
 	uint64_t kind = rnd(100);
@@ -134,7 +134,7 @@ static int pick(struct slot *s)
 }
 
 /* Log first, then send: a write that was never sent is allowed, not wanted. */
-static int start(struct nbd_handle *nbd, struct slot *s)
+static int start(struct nbd_handle *nbd, struct request *s)
 {
 	nbd_completion_callback cb = { .callback = on_end, .user_data = s };
 	uint64_t at = s->first * SECTOR, bytes = s->count * SECTOR;
@@ -165,7 +165,7 @@ static int dead(struct nbd_handle *nbd)
 	return nbd_aio_is_dead(nbd) || nbd_aio_is_closed(nbd);
 }
 
-static void finish(struct nbd_handle *nbd, struct slot *s)
+static void finish(struct nbd_handle *nbd, struct request *s)
 {
 	s->used = 0;
 	memset(busy + s->first, 0, s->count);
@@ -203,21 +203,21 @@ static void load(struct nbd_handle *nbd, double seconds, int depth)
 	int flying = 0;
 
 	for (int i = 0; i < depth; i++)
-		slots[i].buf = malloc(REQUEST_MAX);
+		requests[i].buf = malloc(REQUEST_MAX);
 	while (flying || clock_now() < end) {
 		for (int i = 0; i < depth && clock_now() < end && !dead(nbd); i++)
-			if (!slots[i].used && pick(&slots[i])) {
+			if (!requests[i].used && pick(&requests[i])) {
 				flying++;
-				if (start(nbd, &slots[i]))
-					slots[i].ended = slots[i].err = EIO;
+				if (start(nbd, &requests[i]))
+					requests[i].ended = requests[i].err = EIO;
 			}
 		if (!dead(nbd))
 			nbd_poll(nbd, 100);
 		for (int i = 0; i < depth; i++)
-			if (slots[i].used && (slots[i].ended || dead(nbd))) {
-				if (!slots[i].ended)
-					slots[i].err = ENOTCONN;
-				finish(nbd, &slots[i]);
+			if (requests[i].used && (requests[i].ended || dead(nbd))) {
+				if (!requests[i].ended)
+					requests[i].err = ENOTCONN;
+				finish(nbd, &requests[i]);
 				flying--;
 			}
 		if (dead(nbd))

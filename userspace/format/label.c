@@ -219,7 +219,7 @@ struct label_extent *label_alloc(struct label *l, const struct muuid *uuid, u64 
 {
 	u64 start, room, best = ~0ULL, at = 0;
 	struct label_extent *e;
-	u32 i, slot = 0;
+	u32 i, place = 0;
 
 	if (!length || length % LABEL_AREA || l->extents == LABEL_EXTENTS_MAX)
 		return NULL;
@@ -228,13 +228,13 @@ struct label_extent *label_alloc(struct label *l, const struct muuid *uuid, u64 
 		if (room >= length && room < best) {
 			best = room;
 			at = start;
-			slot = i;
+			place = i;
 		}
 	}
 	if (best == ~0ULL)
 		return NULL;
-	e = &l->extent[slot];
-	memmove(e + 1, e, (l->extents - slot) * sizeof(*e));
+	e = &l->extent[place];
+	memmove(e + 1, e, (l->extents - place) * sizeof(*e));
 	memset(e, 0, sizeof(*e));
 	e->uuid = *uuid;
 	e->start = at;

@@ -15,13 +15,13 @@ static size_t place(const struct umap *m, const struct muuid *uuid)
 	return (a ^ a >> 29) & (m->room - 1);
 }
 
-static struct umap_slot *find(const struct umap *m, const struct muuid *uuid)
+static struct umap_entry *find(const struct umap *m, const struct muuid *uuid)
 {
 	size_t i = place(m, uuid);
 
-	while (m->slot[i].used && !muuid_equal(&m->slot[i].uuid, uuid))
+	while (m->entry[i].used && !muuid_equal(&m->entry[i].uuid, uuid))
 		i = (i + 1) & (m->room - 1);
-	return &m->slot[i];
+	return &m->entry[i];
 }
 
 static bool grow(struct umap *m)
@@ -29,20 +29,20 @@ static bool grow(struct umap *m)
 	struct umap bigger = { .room = m->room ? 2 * m->room : 64, .n = m->n };
 	size_t i;
 
-	bigger.slot = calloc(bigger.room, sizeof(*bigger.slot));
-	if (!bigger.slot)
+	bigger.entry = calloc(bigger.room, sizeof(*bigger.entry));
+	if (!bigger.entry)
 		return false;
 	for (i = 0; i < m->room; i++)
-		if (m->slot[i].used)
-			*find(&bigger, &m->slot[i].uuid) = m->slot[i];
-	free(m->slot);
+		if (m->entry[i].used)
+			*find(&bigger, &m->entry[i].uuid) = m->entry[i];
+	free(m->entry);
 	*m = bigger;
 	return true;
 }
 
 u32 *umap_put(struct umap *m, const struct muuid *uuid, bool *fresh)
 {
-	struct umap_slot *s;
+	struct umap_entry *s;
 
 	*fresh = false;
 	if (2 * m->n >= m->room && !grow(m))
@@ -58,13 +58,13 @@ u32 *umap_put(struct umap *m, const struct muuid *uuid, bool *fresh)
 
 u32 *umap_get(const struct umap *m, const struct muuid *uuid)
 {
-	struct umap_slot *s = m->room ? find(m, uuid) : NULL;
+	struct umap_entry *s = m->room ? find(m, uuid) : NULL;
 
 	return s && s->used ? &s->value : NULL;
 }
 
 void umap_free(struct umap *m)
 {
-	free(m->slot);
+	free(m->entry);
 	memset(m, 0, sizeof(*m));
 }

@@ -10,11 +10,11 @@
 
 /* All-zero is an empty one. */
 struct umap {
-	struct umap_slot {
+	struct umap_entry {
 		struct muuid	uuid;
 		u32		value;
 		bool		used;
-	}	*slot;
+	}	*entry;
 	size_t	room;		/* a power of two, or 0 */
 	size_t	n;
 };

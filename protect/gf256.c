@@ -84,7 +84,7 @@ const u8 prot_gf_log[256] = {
 };
 
 /*
- * Gauss-Jordan on the pair (a | out). A pivot of zero is looked for below,
+ * Gauss-Jordan on the pair (a | out). A pivot of zero is replaced below,
  * although no submatrix of a Cauchy matrix, nor of P and Q, ever needs it: the
  * function is right for any matrix.
  */

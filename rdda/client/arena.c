@@ -112,13 +112,13 @@ static int bounce_pages(struct rdda_session *s)
 		return -ENOMEM;
 	for_each_sg(s->bounce_sgt.sgl, sg, n, i) {
 		u32 len = min_t(u32, PAGE_SIZE, s->bounce_bytes - i * PAGE_SIZE);
-		struct page *page = rdda_page_get(s->t);
+		struct page *page = rdda_page_get(&s->t->pages);
 
 		if (!page)
 			return -ENOMEM;
 		s->bounce_dma[i] = ib_dma_map_page(s->dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
 		if (ib_dma_mapping_error(s->dev, s->bounce_dma[i])) {
-			rdda_page_put(s->t, page);
+			rdda_page_put(&s->t->pages, page);
 			return -ENOMEM;
 		}
 		s->bounce_page[i] = page;
@@ -140,7 +140,7 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 	s->bounce_bytes = all * s->push_bytes;
 	if (bounce_pages(s))
 		return -ENOMEM;
-	s->bounce_mr = rdda_mr_register(&ch->q, s->bounce_sgt.sgl, s->bounce_sgt.orig_nents,
+	s->bounce_mr = rdda_mr_register(ch->q.qp, s->bounce_sgt.sgl, s->bounce_sgt.orig_nents,
 					s->bounce_bytes,
 					IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 	if (IS_ERR(s->bounce_mr)) {
@@ -230,7 +230,7 @@ void rdda_bounce_free(struct rdda_session *s)
 		ib_dereg_mr(s->bounce_mr);
 	for (i = 0; s->bounce_page && i < n && s->bounce_page[i]; i++) {
 		ib_dma_unmap_page(s->dev, s->bounce_dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
-		rdda_page_put(s->t, s->bounce_page[i]);
+		rdda_page_put(&s->t->pages, s->bounce_page[i]);
 	}
 	sg_free_table(&s->bounce_sgt);
 	kvfree(s->bounce_dma);

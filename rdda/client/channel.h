@@ -9,7 +9,7 @@
 #include <linux/spinlock.h>
 
 #include "rdda/buddy.h"
-#include "rdda/common/verbs.h"
+#include "rdda/common/qp.h"
 #include "rdda/wire.h"
 
 struct rdda_dbg;
@@ -30,32 +30,6 @@ struct rdda_stage;
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
 
-/* A DMA-mapped message buffer, of either direction. */
-struct rdda_buf {
-	struct ib_cqe cqe;
-	struct rdda_chan *ch;
-	void	*data;
-	u64	dma;
-};
-
-/**
- * struct rdda_bufs - message buffers, several to a page
- * @buf: the buffers
- * @nr: how many
- * @page: their memory, of the target's pages
- * @page_dma: its mapping
- * @pages: how many
- * @dir: of the mapping
- */
-struct rdda_bufs {
-	struct rdda_buf *buf;
-	unsigned int nr;
-	struct page **page;
-	u64	*page_dma;
-	unsigned int pages;
-	enum dma_data_direction dir;
-};
-
 /**
  * struct rdda_batch - one CMDS message and the credit it holds
  * @gen: identifies a late completion of an older use
@@ -68,12 +42,6 @@ struct rdda_batch {
 	u16	gen;
 	bool	unsent;
 	bool	credit;
-};
-
-/* What a signalled work request retires when it completes. */
-struct rdda_sig {
-	u16	wrs;
-	u16	reads;
 };
 
 struct rdda_counts {
@@ -121,9 +89,6 @@ struct rdda_chan {
 	} login;
 
 	struct rdda_qp q;
-	u32	sq_size;
-	u32	sge_max;
-	u32	read_sge;
 	u16	cmds;
 	u16	nr_batches;
 	u16	nr_ctl;
@@ -170,19 +135,14 @@ struct rdda_chan {
 		u32	pages;			/* of the arena, held by all */
 	} stage;
 
-	/* work requests that are posted: channel.c */
+	struct rdda_sq sq;			/* channel.c */
+
+	/* READs: channel.c */
 	struct {
-		u32	free;			/* that may be posted */
-		u32	reads_max;		/* READs in flight; constant once connected */
-		u32	reads_free;		/* of them, those that may still be posted */
-		u32	unsig;			/* posted since the last signalled one ... */
-		u32	unsig_reads;		/* ... and READs of these */
-		u32	sig_posted;		/* signalled ones, counts on */
-		u32	sig_done;		/* of them, completed */
-		u32	sig_mask;
-		struct rdda_sig *sig;
-		struct ib_cqe mark_cqe;
-	} sq;
+		u32	sge;			/* of one; constant, as @max once connected */
+		u32	max;			/* in flight */
+		u32	free;			/* of them, those that may still be posted */
+	} reads;
 
 	/* send completions: sq.c, but for what abandon.c adds to @finished */
 	struct {
@@ -194,14 +154,6 @@ struct rdda_chan {
 		bool	armed;			/* an event will come, or the softirq runs */
 		struct irq_poll irq;
 	} poll;
-
-	/* work requests that are being built: channel.c */
-	struct {
-		struct ib_rdma_wr *wr;
-		struct ib_sge *sge;
-		u32	nr;
-		int	err;			/* of the last post */
-	} chain;
 
 	struct rdda_counts counts;
 	u16	*ctl_free;			/* control.c takes, sq.c gives back */
@@ -232,9 +184,9 @@ int rdda_chan_setup(struct rdda_chan *ch);
 int rdda_chan_qp(struct rdda_chan *ch);
 void rdda_chan_release(struct rdda_chan *ch);
 void rdda_chan_free(struct rdda_chan *ch);
-int rdda_rx_post(struct rdda_chan *ch, struct rdda_buf *b);
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode);
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe);
+void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
 static inline bool rdda_chan_seq_done(struct rdda_chan *ch, u32 seq)

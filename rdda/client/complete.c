@@ -82,11 +82,11 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 
 		wr = rdda_chain_add(ch, IB_WR_RDMA_READ);
 		wr->wr.num_sge = rdda_cursor_fill(&slot->at, slot->read_left, wr->wr.sg_list,
-						  ch->read_sge, ch->s->pd->local_dma_lkey, &done);
+						  ch->reads.sge, ch->s->pd->local_dma_lkey, &done);
 		wr->remote_addr = from - le32_to_cpu(piece->off);
 		wr->rkey = le32_to_cpu(piece->rkey);
 		slot->read_left -= done;
-		last = !slot->read_left || ch->sq.reads_free == 1 ||
+		last = !slot->read_left || ch->reads.free == 1 ||
 		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1;
 		rdda_chain_end(ch, wr, last ? &slot->read_cqe : NULL);
 	} while (!last);
@@ -106,7 +106,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 
 	lockdep_assert_held(&ch->lock);
 	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_cmd_slot, node))) {
-		if (!ch->sq.reads_free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
+		if (!ch->reads.free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
 			break;
 		slot_post_reads(ch, slot);
 		if (slot->read_left)
@@ -248,7 +248,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	bool push = wc->opcode == IB_WC_RECV_RDMA_WITH_IMM;
-	struct rdda_chan *ch = b->ch;
+	struct rdda_chan *ch = cq->cq_context;
 	struct rdda_session *s = ch->s;
 	u32 len = wc->byte_len, imm = 0;
 	int ret;
@@ -270,7 +270,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		ib_dma_sync_single_for_cpu(s->dev, b->dma, len, DMA_FROM_DEVICE);
 		memcpy(ch->rx_copy, b->data, len);
 	}
-	ret = rdda_rx_post(ch, b);
+	ret = rdda_buf_post(&ch->q, b);
 	if (ret) {
 		rdda_session_fail(s, -ENOLINK, "posting a receive failed: %d", ret);
 		return;

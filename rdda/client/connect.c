@@ -99,8 +99,8 @@ static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
 		memcpy(&ch->login.accept, p->private_data, sizeof(ch->login.accept));
 	}
 	ch->login.peer_qpn = p->qp_num;
-	ch->sq.reads_max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
-	ch->sq.reads_free = ch->sq.reads_max;
+	ch->reads.max = clamp_t(u32, p->initiator_depth, 1, ch->s->lim.rd_out);
+	ch->reads.free = ch->reads.max;
 	return 0;
 }
 

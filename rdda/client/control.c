@@ -30,7 +30,6 @@
  */
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 {
-	struct ib_rdma_wr *wr;
 	struct rdda_buf *b;
 	unsigned long flags;
 	int ret = 0;
@@ -44,14 +43,7 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 		b = &ch->ctl.buf[ch->ctl_free[--ch->nctl_free]];
 		ib_dma_sync_single_for_cpu(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
 		memcpy(b->data, msg, len);
-		ib_dma_sync_single_for_device(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
-		wr = rdda_chain_add(ch, IB_WR_SEND);
-		wr->wr.sg_list[0].addr = b->dma;
-		wr->wr.sg_list[0].length = len;
-		wr->wr.sg_list[0].lkey = ch->s->pd->local_dma_lkey;
-		wr->wr.num_sge = 1;
-		rdda_chain_end(ch, wr, &b->cqe);
-		rdda_chain_post(ch);
+		rdda_chain_send(ch, b, len);
 		rdda_sq_arm(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);

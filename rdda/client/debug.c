@@ -37,7 +37,7 @@ struct rdda_dbg {
 
 static u32 dbg_ring_size(const struct rdda_chan *ch)
 {
-	return ch->sq_size * ch->sge_max;
+	return ch->sq.size * ch->sq.sge_max;
 }
 
 int rdda_dbg_setup(struct rdda_chan *ch)

@@ -273,8 +273,8 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 		return err;
 	next = p->cur;
 	if (p->mapped)
-		wrs = cursor_skip(&next, bytes, ch->sge_max);
-	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq_size) {
+		wrs = cursor_skip(&next, bytes, ch->sq.sge_max);
+	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq.size) {
 		rdda_arena_free(ch, slot->arena);	/* a push has no pieces */
 		return -EMSGSIZE;
 	}
@@ -374,7 +374,7 @@ static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
 
 	for (; left; left -= done, to += done) {
 		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
-		wr->wr.num_sge = rdda_cursor_fill(&cur, left, wr->wr.sg_list, on->sge_max,
+		wr->wr.num_sge = rdda_cursor_fill(&cur, left, wr->wr.sg_list, on->sq.sge_max,
 						  on->s->pd->local_dma_lkey, &done);
 		wr->remote_addr = to;
 		wr->rkey = le32_to_cpu(piece->rkey);
@@ -426,7 +426,6 @@ static bool batch_post(struct rdda_chan *ch)
 {
 	struct rdda_cmd_slot *slot, *next;
 	LIST_HEAD(send);
-	struct ib_rdma_wr *wr;
 	struct rdda_batch *b;
 	struct rdda_hdr *hdr;
 	unsigned int n;
@@ -464,17 +463,10 @@ static bool batch_post(struct rdda_chan *ch)
 		slot->seq = ch->sq.sig_posted + 1;
 		slot->state = RDDA_SLOT_FLIGHT;
 	}
-	ib_dma_sync_single_for_device(ch->s->dev, ch->tx.buf[idx].dma, len, DMA_TO_DEVICE);
-	wr = rdda_chain_add(ch, IB_WR_SEND);
-	wr->wr.sg_list[0].addr = ch->tx.buf[idx].dma;
-	wr->wr.sg_list[0].length = len;
-	wr->wr.sg_list[0].lkey = ch->s->pd->local_dma_lkey;
-	wr->wr.num_sge = 1;
-	rdda_chain_end(ch, wr, &ch->tx.buf[idx].cqe);
 	ch->npending -= n;
 	ch->counts.commands += n;
 	ch->poll.sends_out++;
-	rdda_chain_post(ch);
+	rdda_chain_send(ch, &ch->tx.buf[idx], len);
 	return true;
 }
 

@@ -49,7 +49,7 @@ static bool sq_done(struct rdda_chan *ch, struct ib_wc *wc)
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
-	struct rdda_chan *ch = b->ch;
+	struct rdda_chan *ch = cq->cq_context;
 	u16 idx = b - ch->tx.buf;
 
 	if (!sq_done(ch, wc))
@@ -67,7 +67,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
  */
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
-	sq_done(container_of(wc->wr_cqe, struct rdda_chan, sq.mark_cqe), wc);
+	sq_done(cq->cq_context, wc);
 }
 
 /**
@@ -78,7 +78,7 @@ void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
-	struct rdda_chan *ch = b->ch;
+	struct rdda_chan *ch = cq->cq_context;
 
 	if (!sq_done(ch, wc))
 		return;
@@ -104,15 +104,6 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 		rdda_cmd_slot_free(slot, 0, ch->poll.ended);
 }
 
-/* One that failed comes though it was not signalled, and has no handler then. */
-static void sq_one(struct rdda_chan *ch, struct ib_wc *wc)
-{
-	if (wc->wr_cqe)
-		wc->wr_cqe->done(ch->q.send_cq, wc);
-	else if (!WARN_ON_ONCE(wc->status == IB_WC_SUCCESS))
-		rdda_chan_sent(ch, wc);
-}
-
 /**
  * rdda_sq_poll() - take the send completions that are there
  * @ch: channel, locked
@@ -128,7 +119,7 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 	ch->poll.ended = ended;
 	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc)) > 0)
 		for (i = 0; i < n; i++)
-			sq_one(ch, &ch->poll.wc[i]);
+			ch->poll.wc[i].wr_cqe->done(ch->q.send_cq, &ch->poll.wc[i]);
 	ch->poll.ended = NULL;
 }
 
@@ -178,7 +169,7 @@ void rdda_sq_check(struct rdda_chan *ch)
 static bool sq_wanted(const struct rdda_chan *ch)
 {
 	return !ch->open || ch->npending || !list_empty(&ch->sq_wait) ||
-	       !list_empty(&ch->to_read) || ch->sq.reads_free != ch->sq.reads_max ||
+	       !list_empty(&ch->to_read) || ch->reads.free != ch->reads.max ||
 	       ch->nctl_free != ch->nr_ctl;
 }
 

@@ -94,24 +94,6 @@ struct rdda_session *rdda_session_get(struct rdda_target *t)
 	return s;
 }
 
-/* A zeroed page that stays the target's. The target's work item. */
-struct page *rdda_page_get(struct rdda_target *t)
-{
-	struct page *page = list_first_entry_or_null(&t->pages, struct page, lru);
-
-	if (!page)
-		return alloc_page(GFP_KERNEL | __GFP_ZERO);
-	list_del(&page->lru);
-	clear_page(page_address(page));
-	return page;
-}
-
-/* The same work item; the page is unmapped. */
-void rdda_page_put(struct rdda_target *t, struct page *page)
-{
-	list_add(&page->lru, &t->pages);
-}
-
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
 {

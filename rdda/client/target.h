@@ -11,7 +11,6 @@
 #include "rdda/client/channel.h"
 #include "rdda/rdda.h"
 
-struct page;
 struct rdda_session;
 
 /**
@@ -62,8 +61,6 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older);
 u32 rdda_session_number(void);
 const u8 *rdda_boot_id(void);
 void rdda_target_kick(struct rdda_target *t);
-struct page *rdda_page_get(struct rdda_target *t);
-void rdda_page_put(struct rdda_target *t, struct page *page);
 struct rdda_session *rdda_session_get(struct rdda_target *t);
 
 /* stats.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Queue pairs, registrations and device limits; see verbs.h. */
+/* Timeouts, registrations and device limits; see verbs.h. */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -22,9 +22,6 @@ MODULE_PARM_DESC(ack_timeout, "a queue pair sends again after 4.096 us << this, 
 
 /* CMA_CM_RESPONSE_TIMEOUT of the core, 4.096 us << 20, as it rounds it. */
 #define CM_RESPONSE_MS	4096
-
-/* The drain marker of each queue. */
-#define DRAIN_WR	1
 
 static u32 sge_clamp(u32 sge)
 {
@@ -63,7 +60,7 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	lim->read_sge = sge_clamp(max(min(a->max_send_sge, a->max_sge_rd), 1));
 	lim->rd_out = clamp(a->max_qp_init_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
-	lim->max_wr = a->max_qp_wr - DRAIN_WR;
+	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;
 	lim->max_cqe = a->max_cqe;
 	lim->mr_pages = a->max_fast_reg_page_list_len;
 	return 0;
@@ -136,124 +133,6 @@ unsigned int rdda_vector(struct ib_device *dev)
 	return (unsigned int)atomic_inc_return(&next) % dev->num_comp_vectors;
 }
 
-static void qp_event(struct ib_event *event, void *context)
-{
-	/* Completions and the connection manager report what matters. */
-	pr_debug("QP event %s\n", ib_event_msg(event->event));
-}
-
-static void cq_event(struct ib_event *event, void *context)
-{
-	/* An overrun; the queue pair is in error with it, which its receives report. */
-	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
-}
-
-/* The receives' first: their handler, which may still run, polls the other one. */
-static void cqs_destroy(struct rdda_qp *q)
-{
-	ib_free_cq(q->cq);
-	if (q->send_cq)
-		ib_destroy_cq(q->send_cq);
-	q->send_cq = NULL;
-	q->cq = NULL;
-}
-
-static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdda_qp_size *size,
-		      void *context)
-{
-	u32 sends = size->send_wr + DRAIN_WR, recvs = size->recv_wr + DRAIN_WR;
-	struct ib_cq_init_attr attr = {
-		.cqe = sends,
-		.comp_vector = rdda_vector(dev),
-	};
-	struct ib_cq *cq;
-
-	cq = ib_alloc_cq(dev, context, size->send_event ? recvs : sends + recvs, attr.comp_vector,
-			 size->poll);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	q->cq = cq;
-	if (!size->send_event)
-		return 0;
-	cq = ib_create_cq(dev, size->send_event, cq_event, context, &attr);
-	if (!IS_ERR(cq)) {
-		q->send_cq = cq;
-		return 0;
-	}
-	cqs_destroy(q);
-	return PTR_ERR(cq);
-}
-
-/**
- * rdda_qp_create() - a queue pair and its CQs for a connection
- * @q: filled in
- * @id: connection with a device
- * @pd: of the session
- * @size: what it must hold
- * @context: of the CQs, for completion handlers
- *
- * Sleeps. Return: 0 or a negative errno, with nothing left behind.
- */
-int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
-		   const struct rdda_qp_size *size, void *context)
-{
-	struct ib_qp_init_attr attr = {
-		.event_handler = qp_event,
-		.qp_context = context,
-		.qp_type = IB_QPT_RC,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.cap = {
-			.max_send_wr = size->send_wr + DRAIN_WR,
-			.max_recv_wr = size->recv_wr + DRAIN_WR,
-			.max_send_sge = size->sge,
-			.max_recv_sge = 1,
-		},
-	};
-	int ret;
-
-	ret = cqs_create(q, id->device, size, context);
-	if (ret)
-		return ret;
-	attr.send_cq = q->send_cq ?: q->cq;
-	attr.recv_cq = q->cq;
-	ret = rdma_create_qp(id, pd, &attr);
-	if (ret) {
-		cqs_destroy(q);
-		return ret;
-	}
-	q->id = id;
-	q->qp = id->qp;
-	return 0;
-}
-
-/**
- * rdda_qp_drain() - put the queue pair in error and wait for every completion
- * @q: any, also one without a queue pair
- *
- * Nothing may be posted any more by others. When this returns, the handler of
- * each work request has run. Sleeps.
- */
-void rdda_qp_drain(struct rdda_qp *q)
-{
-	if (q->qp)
-		ib_drain_qp(q->qp);
-}
-
-/**
- * rdda_qp_destroy() - end a drained queue pair and its CQs
- * @q: any, also one without a queue pair
- *
- * After it no work request can touch memory. Sleeps.
- */
-void rdda_qp_destroy(struct rdda_qp *q)
-{
-	if (!q->qp)
-		return;
-	rdma_destroy_qp(q->id);
-	q->qp = NULL;
-	cqs_destroy(q);
-}
-
 struct reg_wait {
 	struct ib_cqe cqe;
 	struct completion done;
@@ -270,7 +149,7 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rdda_mr_register() - register memory for the other side, zero-based
- * @q: connected queue pair; takes one work request of its send queue, which the
+ * @qp: connected queue pair; takes one work request of its send queue, which the
  *	caller keeps free
  * @sg: mapped scatterlist
  * @nents: its mapped entries, page aligned
@@ -280,7 +159,7 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
  * Sleeps until the registration is in force. The page size is RDDA_PAGE,
  * whatever PAGE_SIZE is. Return: the MR, for ib_dereg_mr(), or an ERR_PTR().
  */
-struct ib_mr *rdda_mr_register(struct rdda_qp *q, struct scatterlist *sg, int nents,
+struct ib_mr *rdda_mr_register(struct ib_qp *qp, struct scatterlist *sg, int nents,
 			       u32 bytes, int access)
 {
 	struct reg_wait w = { .cqe.done = reg_done };
@@ -288,7 +167,7 @@ struct ib_mr *rdda_mr_register(struct rdda_qp *q, struct scatterlist *sg, int ne
 	struct ib_mr *mr;
 	int ret;
 
-	mr = ib_alloc_mr(q->qp->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(bytes, RDDA_PAGE));
+	mr = ib_alloc_mr(qp->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(bytes, RDDA_PAGE));
 	if (IS_ERR(mr))
 		return mr;
 	ret = ib_map_mr_sg(mr, sg, nents, NULL, RDDA_PAGE);
@@ -305,7 +184,7 @@ struct ib_mr *rdda_mr_register(struct rdda_qp *q, struct scatterlist *sg, int ne
 	wr.mr = mr;
 	wr.key = mr->rkey;
 	wr.access = access;
-	ret = ib_post_send(q->qp, &wr.wr, NULL);
+	ret = ib_post_send(qp, &wr.wr, NULL);
 	if (ret)
 		goto out_mr;
 	wait_for_completion(&w.done);

@@ -2,9 +2,8 @@
 /*
  * A channel: its queue pair and buffers, its proof, or its refusal after that, its end.
  *
- * The queue pair is made here, not by rdda_qp_create(), for two reasons. Until
- * the client has proved the key it must have no remote rights, and the CM would
- * hand them out at rdma_accept(). And queue.c polls by itself.
+ * The queue pair is moved here, not by the CM: until the client has proved the key
+ * it must have no remote rights, and the CM would hand them out at rdma_accept().
  *
  * Some NICs (irdma) grant remote rights when a queue pair is made, whatever is
  * requested later. So none that is not proved shares a protection domain with a
@@ -30,75 +29,28 @@
 
 #define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
 
-static struct kmem_cache *msg_cache;
-
-static void *msg_map(struct ib_device *dev, enum dma_data_direction dir, u64 *dma)
-{
-	void *msg = kmem_cache_alloc(msg_cache, GFP_NOIO);
-
-	if (!msg)
-		return NULL;
-	*dma = ib_dma_map_single(dev, msg, RDDA_MSG_MAX, dir);
-	if (!ib_dma_mapping_error(dev, *dma))
-		return msg;
-	kmem_cache_free(msg_cache, msg);
-	return NULL;
-}
-
-static void msg_unmap(struct ib_device *dev, void *msg, u64 dma, enum dma_data_direction dir)
-{
-	if (!msg)
-		return;
-	ib_dma_unmap_single(dev, dma, RDDA_MSG_MAX, dir);
-	kmem_cache_free(msg_cache, msg);
-}
-
-static void buffers_free(struct tgt_channel *ch)
-{
-	struct ib_device *dev = ch->s->dev;
-	unsigned int i;
-
-	for (i = 0; ch->rx.buf && i < ch->rx.nr; i++)
-		msg_unmap(dev, ch->rx.buf[i].msg, ch->rx.buf[i].sge.addr, DMA_FROM_DEVICE);
-	kfree(ch->rx.buf);
-	ch->rx.buf = NULL;
-	for (i = 0; i < TGT_TX_BUFS; i++) {
-		msg_unmap(dev, ch->tx.msg[i], ch->tx.dma[i], DMA_TO_DEVICE);
-		ch->tx.msg[i] = NULL;
-	}
-}
-
 static int buffers_alloc(struct tgt_channel *ch)
 {
+	const struct rdda_accept *a = &ch->login.proof.accept;
+	unsigned int nr = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2, i;
 	struct ib_device *dev = ch->s->dev;
-	unsigned int i;
+	int ret;
 
-	ch->rx.buf = kcalloc(ch->rx.nr, sizeof(*ch->rx.buf), GFP_NOIO);
 	ch->cmd.all = kvcalloc(ch->cmd.nr, sizeof(*ch->cmd.all), GFP_NOIO);
-	if (!ch->rx.buf || !ch->cmd.all)
-		goto err;
-	for (i = 0; i < ch->rx.nr; i++) {
-		struct tgt_rbuf *rb = &ch->rx.buf[i];
-
-		rb->msg = msg_map(dev, DMA_FROM_DEVICE, &rb->sge.addr);
-		if (!rb->msg)
-			goto err;
-		rb->sge.length = RDDA_MSG_MAX;
-		rb->sge.lkey = ch->s->pd->local_dma_lkey;
-	}
-	for (i = 0; i < TGT_TX_BUFS; i++) {
-		ch->tx.msg[i] = msg_map(dev, DMA_TO_DEVICE, &ch->tx.dma[i]);
-		if (!ch->tx.msg[i])
-			goto err;
-	}
+	if (!ch->cmd.all)
+		return -ENOMEM;
 	for (i = 0; i < ch->cmd.nr; i++) {
 		ch->cmd.all[i].ch = ch;
 		llist_add(&ch->cmd.all[i].done, &ch->cmd.free);
 	}
-	return 0;
-err:
-	buffers_free(ch);
-	return -ENOMEM;
+	ret = rdda_bufs_alloc(&ch->rx.msg, dev, NULL, nr, DMA_FROM_DEVICE, tgt_recv_done);
+	return ret ?: rdda_bufs_alloc(&ch->tx.msg, dev, NULL, TGT_TX_BUFS, DMA_TO_DEVICE, NULL);
+}
+
+static void buffers_free(struct tgt_channel *ch)
+{
+	rdda_bufs_free(&ch->rx.msg);
+	rdda_bufs_free(&ch->tx.msg);
 }
 
 /**
@@ -107,9 +59,8 @@ err:
  */
 unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 {
-	return sizeof(*ch) + ch->cmd.nr * sizeof(struct tgt_cmd) +
-	       ch->rx.nr * sizeof(struct tgt_rbuf) +
-	       (ch->rx.nr + TGT_TX_BUFS) * kmem_cache_size(msg_cache);
+	return sizeof(*ch) + ch->cmd.nr * sizeof(struct tgt_cmd) + rdda_sq_memory(&ch->sq) +
+	       rdda_bufs_memory(&ch->rx.msg) + rdda_bufs_memory(&ch->tx.msg);
 }
 
 static void channel_fail_work(struct work_struct *work)
@@ -146,48 +97,29 @@ static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 	attr.qp_access_flags = ch->proven ? IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE : 0;
 	attr.max_dest_rd_atomic = ch->login.reads;
 	attr.max_rd_atomic = 0;		/* we make no READs */
-	return ib_modify_qp(ch->qp, &attr, mask);
+	return ib_modify_qp(ch->q.qp, &attr, mask);
 }
 
 static int qp_create(struct tgt_channel *ch)
 {
-	struct ib_device *dev = ch->s->dev;
 	const struct rdda_limits *lim = &ch->s->lim;
-	struct ib_cq_init_attr cq_attr = { };
-	struct ib_qp_init_attr attr = {
-		.event_handler = channel_qp_event,
-		.qp_context = ch,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-		.port_num = ch->cm->port_num,
+	struct rdda_qp_attr attr = {
+		.send_wr = min(ch->cmd.nr + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr),
+		.recv_wr = ch->rx.msg.nr,
+		.sge = min(lim->send_sge, TGT_SGES + 0U),
+		.cq_event = tgt_queue_event,
+		.by_hand = true,
+		.qp_failed = channel_qp_event,
+		.cq_failed = channel_cq_event,
 	};
 	int ret;
 
-	ch->sq.max_sge = min(lim->send_sge, TGT_SGES + 0U);
-	ch->sq.size = min(ch->cmd.nr + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr);
-	cq_attr.cqe = ch->sq.size + ch->rx.nr + 4;
-	cq_attr.comp_vector = rdda_vector(dev);
-	if (cq_attr.cqe > lim->max_cqe || ch->rx.nr > lim->max_wr)
-		return -EOPNOTSUPP;
-	ch->cq = ib_create_cq(dev, tgt_queue_event, channel_cq_event, ch, &cq_attr);
-	if (IS_ERR(ch->cq)) {
-		ret = PTR_ERR(ch->cq);
-		ch->cq = NULL;
-		return ret;
-	}
-	attr.send_cq = ch->cq;
-	attr.recv_cq = ch->cq;
-	attr.cap.max_send_wr = ch->sq.size + 1;		/* one to drain with */
-	attr.cap.max_recv_wr = ch->rx.nr + 1;
-	attr.cap.max_send_sge = ch->sq.max_sge;
-	attr.cap.max_recv_sge = 1;
-	ch->qp = ib_create_qp(ch->s->pd, &attr);
-	if (IS_ERR(ch->qp)) {
-		ret = PTR_ERR(ch->qp);
-		ch->qp = NULL;
-		return ret;
-	}
-	return qp_state(ch, IB_QPS_INIT);
+	ch->sq.size = attr.send_wr;
+	ch->sq.sge_max = attr.sge;
+	ret = rdda_sq_init(&ch->sq, &ch->q, TGT_CHAIN, tgt_push_done);
+	if (!ret)
+		ret = rdda_qp_create(&ch->q, ch->cm, ch->s->pd, &attr, ch);
+	return ret ?: qp_state(ch, IB_QPS_INIT);
 }
 
 /*
@@ -196,16 +128,11 @@ static int qp_create(struct tgt_channel *ch)
  * cancel: that run sees @drained and leaves the queue alone. After the queue is
  * destroyed there are no events.
  */
-static void qp_destroy(struct tgt_channel *ch)
+static void channel_qp_end(struct tgt_channel *ch)
 {
-	if (ch->qp)
-		ib_destroy_qp(ch->qp);
-	ch->qp = NULL;
 	WRITE_ONCE(ch->drained, true);
 	cancel_work_sync(&ch->work);
-	if (ch->cq)
-		ib_destroy_cq(ch->cq);
-	ch->cq = NULL;
+	rdda_qp_destroy(&ch->q);
 	cancel_work_sync(&ch->work);
 	cancel_work_sync(&ch->fail);
 }
@@ -215,9 +142,9 @@ static int qp_start(struct tgt_channel *ch)
 	unsigned int i;
 	int ret;
 
-	ib_req_notify_cq(ch->cq, IB_CQ_NEXT_COMP);
-	for (i = 0; i < ch->rx.nr; i++) {
-		ret = tgt_rbuf_post(ch, &ch->rx.buf[i]);
+	ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP);
+	for (i = 0; i < ch->rx.msg.nr; i++) {
+		ret = tgt_rbuf_post(ch, &ch->rx.msg.buf[i]);
 		if (ret)
 			return ret;
 	}
@@ -251,7 +178,6 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_WORK(&ch->fail, channel_fail_work);
 	INIT_DELAYED_WORK(&ch->login.deadline, channel_deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
-	ch->tx.cqe.done = tgt_push_done;
 }
 
 /**
@@ -283,7 +209,6 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	ch->proven = index;
 	ch->login.runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
 	ch->cmd.nr = le16_to_cpu(a->cmds);
-	ch->rx.nr = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2;
 	if (index)
 		channel_part(s, index, &ch->arena_off, &ch->arena_len);
 	return ch;
@@ -323,7 +248,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		ret = qp_start(ch);
 	if (ret)
 		goto err;
-	ch->login.proof.qpn[1] = ch->qp->qp_num;
+	ch->login.proof.qpn[1] = ch->q.qp->qp_num;
 	if (!index) {
 		ch->login.key = *key;
 		rdda_auth_gids(cm, false, ch->login.proof.gid);
@@ -334,7 +259,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		return ch;
 err:
 	WRITE_ONCE(ch->dead, true);
-	qp_destroy(ch);
+	channel_qp_end(ch);
 	cancel_work_sync(&ch->rx.ctl_work);
 	buffers_free(ch);
 	tgt_session_pd_put(s);
@@ -364,7 +289,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 		return ret;
 	tgt_sysfs_add(s);
 	ret = tgt_session_live(s);
-	return ret ?: ib_modify_qp(ch->qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
+	return ret ?: ib_modify_qp(ch->q.qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
 }
 
 static int channel_send_proved(struct tgt_channel *ch)
@@ -497,10 +422,10 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	spin_lock_bh(&ch->tx.lock);
 	spin_unlock_bh(&ch->tx.lock);
 	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
-	ib_drain_qp(ch->qp);
+	rdda_qp_drain(&ch->q);
 	cancel_work_sync(&ch->rx.ctl_work);
 	cancel_delayed_work_sync(&ch->login.deadline);
-	qp_destroy(ch);
+	channel_qp_end(ch);
 	if (!ch->index)
 		tgt_unproven_put(ch->s);
 	tgt_push_drop(ch);
@@ -529,24 +454,6 @@ void tgt_channel_free(struct tgt_channel *ch)
 	tasklet_kill(&ch->kick);
 	tgt_push_drop(ch);
 	kvfree(ch->cmd.all);
+	rdda_sq_free(&ch->sq);
 	kfree_sensitive(ch);
-}
-
-/**
- * tgt_channel_init() - memory for messages
- *
- * Return: 0 or -ENOMEM.
- */
-int tgt_channel_init(void)
-{
-	msg_cache = kmem_cache_create("meshtgt_msg", RDDA_MSG_MAX, 0, SLAB_HWCACHE_ALIGN, NULL);
-	return msg_cache ? 0 : -ENOMEM;
-}
-
-/**
- * tgt_channel_exit() - release what tgt_channel_init() made
- */
-void tgt_channel_exit(void)
-{
-	kmem_cache_destroy(msg_cache);
 }

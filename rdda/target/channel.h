@@ -7,7 +7,7 @@
 #include <linux/workqueue.h>
 
 #include "rdda/common/auth.h"
-#include "rdda/common/verbs.h"
+#include "rdda/common/qp.h"
 #include "rdda/wire.h"
 
 struct tgt_cmd;
@@ -16,22 +16,6 @@ struct tgt_session;
 #define TGT_TX_BUFS		16	/* sends of ours in flight */
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
-
-/**
- * struct tgt_rbuf - a posted receive; in no memory region: a private copy
- * @cqe: completion
- * @sge: its mapping
- * @node: in tgt_channel.rx.ctl while a control message waits for its work
- * @len: bytes that arrived
- * @msg: what arrived
- */
-struct tgt_rbuf {
-	struct ib_cqe	cqe;
-	struct ib_sge	sge;
-	struct list_head node;
-	u32		len;
-	void		*msg;
-};
 
 /**
  * struct tgt_channel - one connection
@@ -45,12 +29,11 @@ struct tgt_rbuf {
  * @refused: the login was refused after its proof was read: why, negative errno;
  *	written by the control work only
  * @dead: nothing is posted or admitted any more
- * @drained: @cq is not polled any more; set by the teardown
+ * @drained: the CQ is not polled any more; set by the teardown
  * @cm: connection
- * @cq: for everything on @qp; polled by @work alone
- * @qp: queue pair
+ * @q: queue pair, with one CQ for everything on it, polled by @work alone
  * @fail: the NIC reported an error
- * @work: polls @cq
+ * @work: polls the CQ
  * @kick: tasklet: posts completions when bios end outside of @work
  * @batcher: task that runs @work now and will post by itself; queue.c
  * @arena_off: of this channel
@@ -64,8 +47,7 @@ struct tgt_channel {
 	bool			dead;
 	bool			drained;
 	struct rdma_cm_id	*cm;
-	struct ib_cq		*cq;
-	struct ib_qp		*qp;
+	struct rdda_qp		q;
 
 	/* channel.c */
 	struct {
@@ -83,8 +65,7 @@ struct tgt_channel {
 
 	/* receives: queue.c */
 	struct {
-		struct tgt_rbuf		*buf;
-		unsigned int		nr;
+		struct rdda_bufs	msg;
 		spinlock_t		ctl_lock;	/* ctl */
 		struct list_head	ctl;	/* control messages that need to sleep */
 		struct work_struct	ctl_work;	/* handles them */
@@ -106,36 +87,18 @@ struct tgt_channel {
 		struct list_head	pend;	/* ended commands, oldest first */
 		struct list_head	ctl;	/* control messages */
 		unsigned int		nr_ctl;	/* how many of them are answers */
-		void			*msg[TGT_TX_BUFS];	/* of sends in flight, a ring */
-		u64			dma[TGT_TX_BUFS];
-		struct ib_cqe		cqe;
+		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
 		unsigned int		tail;	/* buffers given back, ever */
 	} tx;
 
-	/* the send queue: push.c */
-	struct {
-		unsigned int		size;
-		unsigned int		used;	/* our own count */
-		unsigned int		sig_wrs;	/* since the last signalled one */
-		unsigned int		sig_bufs;
-		unsigned int		sig_head;
-		unsigned int		sig_tail;
-		struct {
-			u16 wrs, bufs;
-		} sig[64];			/* what the completion of each frees */
-		unsigned int		max_sge;
-		struct ib_rdma_wr	wr[TGT_CHAIN];	/* chain being built */
-		struct ib_sge		sge[TGT_CHAIN][TGT_SGES];
-	} sq;
+	struct rdda_sq		sq;	/* push.c; under tx.lock */
 };
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,
 				       const struct rdda_key *key, u8 reads);
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
-int tgt_channel_init(void);
-void tgt_channel_exit(void);
 void tgt_channel_kill(struct tgt_channel *ch, int err);
 void tgt_channel_refuse(struct tgt_channel *ch, int err);
 void tgt_channel_stop(struct tgt_channel *ch);
@@ -146,7 +109,8 @@ unsigned int tgt_channel_memory(const struct tgt_channel *ch);
 /* queue.c */
 void tgt_queue_work(struct work_struct *work);
 void tgt_queue_event(struct ib_cq *cq, void *ctx);
-int tgt_rbuf_post(struct tgt_channel *ch, struct tgt_rbuf *rb);
+void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
 void tgt_ctl_work(struct work_struct *work);
 void tgt_bad_peer(struct tgt_channel *ch, const char *why);
 

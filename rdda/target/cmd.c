@@ -334,9 +334,9 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
  * Context: the channel's work. Return: 0 or a negative errno after the channel
  * was killed.
  */
-int tgt_cmds_msg(struct tgt_channel *ch, struct tgt_rbuf *rb)
+int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
-	const struct rdda_cmds *m = rb->msg;
+	const struct rdda_cmds *m = rb->data;
 	unsigned int i, n = le16_to_cpu(m->hdr.count);
 	struct tgt_cmd *batch[RDDA_CMDS_MAX];
 	int ret = 0;

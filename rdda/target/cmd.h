@@ -8,8 +8,8 @@
 
 #include "rdda/wire.h"
 
+struct rdda_buf;
 struct tgt_channel;
-struct tgt_rbuf;
 struct tgt_view;
 
 #define TGT_VECS		6	/* runs, cut where pieces end */
@@ -47,7 +47,7 @@ struct tgt_cmd {
 	u32			cost;
 };
 
-int tgt_cmds_msg(struct tgt_channel *ch, struct tgt_rbuf *rb);
+int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);
 void tgt_cmd_submit(struct tgt_cmd *c);
 void tgt_cmd_abort(struct tgt_cmd *c);
 void tgt_cmd_step(struct tgt_cmd *c);

@@ -77,12 +77,9 @@ static int __init tgt_init(void)
 	tgt_io_wq = alloc_workqueue("meshtgt-io", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!tgt_io_wq)
 		goto err_wq;
-	ret = tgt_channel_init();
-	if (ret)
-		goto err_io_wq;
 	ret = tgt_push_init();
 	if (ret)
-		goto err_channel;
+		goto err_io_wq;
 	ret = tgt_cmd_init();
 	if (ret)
 		goto err_push;
@@ -116,8 +113,6 @@ err_cmd:
 	tgt_cmd_exit();
 err_push:
 	tgt_push_exit();
-err_channel:
-	tgt_channel_exit();
 err_io_wq:
 	destroy_workqueue(tgt_io_wq);
 err_wq:
@@ -139,7 +134,6 @@ static void __exit tgt_exit(void)
 	tgt_open_exit();
 	tgt_cmd_exit();
 	tgt_push_exit();
-	tgt_channel_exit();
 	destroy_workqueue(tgt_io_wq);
 	destroy_workqueue(tgt_wq);
 	rcu_barrier();

@@ -9,7 +9,6 @@
  * grow into larger messages.
  *
  * Few sends are signalled: one in a quarter of the queue or of the buffers.
- * ch->sq.sig remembers how many work requests and buffers each completion frees.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
@@ -41,69 +40,49 @@ struct ctl {
 /* A PONG must go out when there is no memory, or the client gives us up. */
 static mempool_t *ctl_pool;
 
-static void chain_wr(struct tgt_channel *ch, unsigned int n, unsigned int bufs)
+/* One in a quarter of the buffers is signalled, too. */
+static void chain_end(struct tgt_channel *ch, struct ib_rdma_wr *wr, unsigned int bufs)
 {
-	struct ib_send_wr *wr = &ch->sq.wr[n].wr;
+	bool quarter = ch->sq.unsig_held + bufs >= TGT_TX_BUFS / 4;
 
-	wr->wr_cqe = &ch->tx.cqe;
-	wr->next = NULL;
-	wr->sg_list = ch->sq.sge[n];
-	wr->send_flags = 0;
-	if (n)
-		ch->sq.wr[n - 1].wr.next = wr;
-	ch->sq.used++;
-	ch->sq.sig_wrs++;
-	ch->sq.sig_bufs += bufs;
-	if (ch->sq.sig_wrs < ch->sq.size / 4 && ch->sq.sig_bufs < TGT_TX_BUFS / 4)
-		return;
-	wr->send_flags = IB_SEND_SIGNALED;
-	ch->sq.sig[ch->sq.sig_head % ARRAY_SIZE(ch->sq.sig)].wrs = ch->sq.sig_wrs;
-	ch->sq.sig[ch->sq.sig_head % ARRAY_SIZE(ch->sq.sig)].bufs = ch->sq.sig_bufs;
-	ch->sq.sig_head++;
-	ch->sq.sig_wrs = 0;
-	ch->sq.sig_bufs = 0;
+	rdda_sq_end(&ch->sq, wr, bufs, quarter ? &ch->sq.mark : NULL);
 }
 
-static bool chain_room(const struct tgt_channel *ch, unsigned int n, unsigned int wrs)
+static bool chain_room(const struct tgt_channel *ch, unsigned int wrs)
 {
-	return n + wrs <= TGT_CHAIN && ch->sq.used + wrs <= ch->sq.size &&
-	       ch->sq.sig_head - ch->sq.sig_tail + wrs <= ARRAY_SIZE(ch->sq.sig);
+	return ch->sq.nr + wrs <= TGT_CHAIN && wrs <= ch->sq.free;
 }
 
-static bool chain_buf(const struct tgt_channel *ch)
+/* The buffer of the next SEND; NULL: all are in flight. */
+static struct rdda_buf *chain_buf(struct tgt_channel *ch)
 {
-	return ch->tx.head - ch->tx.tail < TGT_TX_BUFS;
+	return ch->tx.head - ch->tx.tail < TGT_TX_BUFS ?
+	       &ch->tx.msg.buf[ch->tx.head % TGT_TX_BUFS] : NULL;
 }
 
-/* The SEND of the buffer at tx_head. */
-static void chain_send(struct tgt_channel *ch, unsigned int n, u32 len)
+/* The SEND of it. */
+static void chain_send(struct tgt_channel *ch, struct rdda_buf *b, u32 len)
 {
-	unsigned int b = ch->tx.head++ % TGT_TX_BUFS;
-
-	ib_dma_sync_single_for_device(ch->s->dev, ch->tx.dma[b], len, DMA_TO_DEVICE);
-	ch->sq.sge[n][0].addr = ch->tx.dma[b];
-	ch->sq.sge[n][0].length = len;
-	ch->sq.sge[n][0].lkey = ch->s->pd->local_dma_lkey;
-	ch->sq.wr[n].wr.opcode = IB_WR_SEND;
-	ch->sq.wr[n].wr.num_sge = 1;
-	chain_wr(ch, n, 1);
+	ch->tx.head++;
+	chain_end(ch, rdda_sq_send(&ch->sq, b, len), 1);
+	atomic64_inc(&ch->s->stats.sends);
 }
 
-static unsigned int chain_controls(struct tgt_channel *ch, unsigned int n)
+static void chain_controls(struct tgt_channel *ch)
 {
 	struct ctl *c, *next;
+	struct rdda_buf *b;
 
 	list_for_each_entry_safe(c, next, &ch->tx.ctl, node) {
-		if (!chain_room(ch, n, 1) || !chain_buf(ch))
+		b = chain_buf(ch);
+		if (!b || !chain_room(ch, 1))
 			break;
-		memcpy(ch->tx.msg[ch->tx.head % TGT_TX_BUFS], c->msg, c->len);
-		chain_send(ch, n++, c->len);
+		memcpy(b->data, c->msg, c->len);
+		chain_send(ch, b, c->len);
 		list_del(&c->node);
 		ch->tx.nr_ctl -= !c->event;
 		mempool_free(c, ctl_pool);
-		atomic64_inc(&ch->s->stats.sends);
 	}
-	return n;
 }
 
 /* Where a read's data lies in the arena: both its runs. */
@@ -132,16 +111,13 @@ static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 /**
  * chain_push() - push a read, and those behind it whose bounce pages follow its own
  * @ch: channel, tx.lock held
- * @n: work requests in the chain
  * @c: first of @ch->tx.pend; released, as are those that went with it
  *
  * Reads go together only where one work request carries them all. One alone
  * takes several if the device has few scatter entries: the last carries the
  * immediate, and its receive completion makes all of them visible.
- *
- * Return: work requests in the chain now.
  */
-static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tgt_cmd *c)
+static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 {
 	unsigned int i = 0, nr, more = 0, gens = 0, add, at = c->p.bounce;
 	u16 cid = c->p.cid;
@@ -151,10 +127,10 @@ static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tg
 	nr = push_sge(ch->s, sge, TGT_VECS, c);
 	while (ch->login.runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->tx.pend)) {
 		next = list_next_entry(c, node);
-		if (!push_follows(c, next) || nr >= ch->sq.max_sge)
+		if (!push_follows(c, next) || nr >= ch->sq.sge_max)
 			break;
-		add = push_sge(ch->s, sge + nr, ch->sq.max_sge - nr, next);
-		if (nr + add > ch->sq.max_sge)
+		add = push_sge(ch->s, sge + nr, ch->sq.sge_max - nr, next);
+		if (nr + add > ch->sq.sge_max)
 			break;
 		nr += add;
 		gens += RDDA_CID_GEN(next->p.cid);
@@ -164,45 +140,45 @@ static unsigned int chain_push(struct tgt_channel *ch, unsigned int n, struct tg
 	}
 	push_release_cmd(ch, c);
 	while (i < nr) {
-		struct ib_rdma_wr *wr = &ch->sq.wr[n];
+		struct ib_rdma_wr *wr = rdda_sq_add(&ch->sq, IB_WR_RDMA_WRITE);
 		unsigned int k;
 
 		wr->remote_addr = at;
 		wr->rkey = ch->s->bounce_rkey;
-		for (k = 0; k < ch->sq.max_sge && i < nr; k++, i++) {
-			ch->sq.sge[n][k] = sge[i];
+		for (k = 0; k < ch->sq.sge_max && i < nr; k++, i++) {
+			wr->wr.sg_list[k] = sge[i];
 			at += sge[i].length;
 		}
 		wr->wr.num_sge = k;
-		wr->wr.opcode = IB_WR_RDMA_WRITE;
 		if (i == nr) {
 			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(cid, more, gens));
 		}
-		chain_wr(ch, n++, 0);
+		chain_end(ch, wr, 0);
 	}
 	atomic64_add(more + 1, &ch->s->stats.pushes);
-	return n;
 }
 
-/* Push what is to be pushed, gather the rest in the buffer at tx_head. */
-static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
+/* Push what is to be pushed, gather the rest in the next buffer. */
+static void chain_results(struct tgt_channel *ch)
 {
+	struct rdda_buf *b = NULL;
 	struct rdda_dones *m = NULL;
 	struct tgt_cmd *c;
 	unsigned int k = 0;
 
 	while ((c = list_first_entry_or_null(&ch->tx.pend, struct tgt_cmd, node))) {
 		if (c->p.push && !c->status) {
-			if (!chain_room(ch, n, TGT_VECS + !!m))
+			if (!chain_room(ch, TGT_VECS + !!m))
 				break;
-			n = chain_push(ch, n, c);
+			chain_push(ch, c);
 			continue;
 		}
 		if (!m) {
-			if (!chain_room(ch, n, 1) || !chain_buf(ch))
+			b = chain_buf(ch);
+			if (!b || !chain_room(ch, 1))
 				break;
-			m = ch->tx.msg[ch->tx.head % TGT_TX_BUFS];
+			m = b->data;
 		}
 		m->done[k].cid = cpu_to_le16(c->p.cid);
 		m->done[k].status = cpu_to_le16(c->status);
@@ -212,14 +188,12 @@ static unsigned int chain_results(struct tgt_channel *ch, unsigned int n)
 			break;
 	}
 	if (!m)
-		return n;
+		return;
 	memset(&m->hdr, 0, sizeof(m->hdr));
 	m->hdr.type = RDDA_DONE;
 	m->hdr.count = cpu_to_le16(k);
 	m->hdr.len = cpu_to_le32(sizeof(*m) + k * sizeof(m->done[0]));
-	chain_send(ch, n++, sizeof(*m) + k * sizeof(m->done[0]));
-	atomic64_inc(&ch->s->stats.sends);
-	return n;
+	chain_send(ch, b, sizeof(*m) + k * sizeof(m->done[0]));
 }
 
 static void push_collect(struct tgt_channel *ch)
@@ -239,7 +213,6 @@ static void push_collect(struct tgt_channel *ch)
  */
 void tgt_push_flush(struct tgt_channel *ch)
 {
-	unsigned int n;
 	int ret = 0;
 
 	if (llist_empty(&ch->cmd.done) && list_empty(&ch->tx.pend) && list_empty(&ch->tx.ctl))
@@ -247,11 +220,11 @@ void tgt_push_flush(struct tgt_channel *ch)
 	spin_lock_bh(&ch->tx.lock);
 	push_collect(ch);
 	while (!ret && !READ_ONCE(ch->dead)) {
-		n = chain_controls(ch, 0);
-		n = chain_results(ch, n);
-		if (!n)
+		chain_controls(ch);
+		chain_results(ch);
+		if (!ch->sq.nr)
 			break;
-		ret = ib_post_send(ch->qp, &ch->sq.wr[0].wr, NULL);
+		ret = rdda_sq_post(&ch->sq);
 	}
 	spin_unlock_bh(&ch->tx.lock);
 	if (ret)
@@ -278,7 +251,6 @@ void tgt_push_kick(struct tasklet_struct *t)
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct tgt_channel *ch = cq->cq_context;
-	unsigned int i;
 
 	if (READ_ONCE(ch->dead))
 		return;
@@ -287,11 +259,7 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	spin_lock_bh(&ch->tx.lock);
-	if (!WARN_ON_ONCE(ch->sq.sig_tail == ch->sq.sig_head)) {
-		i = ch->sq.sig_tail++ % ARRAY_SIZE(ch->sq.sig);
-		ch->sq.used -= ch->sq.sig[i].wrs;
-		ch->tx.tail += ch->sq.sig[i].bufs;
-	}
+	ch->tx.tail += rdda_sq_retire(&ch->sq);
 	spin_unlock_bh(&ch->tx.lock);
 }
 

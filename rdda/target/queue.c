@@ -34,8 +34,6 @@ void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 	tgt_channel_kill(ch, -EPROTO);
 }
 
-static void rx_done(struct ib_cq *cq, struct ib_wc *wc);
-
 /**
  * tgt_rbuf_post() - give a receive buffer to the NIC
  * @ch: channel
@@ -43,29 +41,22 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc);
  *
  * Return: 0, or a negative errno after the channel was killed.
  */
-int tgt_rbuf_post(struct tgt_channel *ch, struct tgt_rbuf *rb)
+int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb)
 {
-	struct ib_recv_wr wr = {
-		.wr_cqe = &rb->cqe,
-		.sg_list = &rb->sge,
-		.num_sge = 1,
-	};
 	int ret;
 
 	if (READ_ONCE(ch->dead))
 		return -ESHUTDOWN;
-	rb->cqe.done = rx_done;
-	ib_dma_sync_single_for_device(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
-	ret = ib_post_recv(ch->qp, &wr, NULL);
+	ret = rdda_buf_post(&ch->q, rb);
 	if (ret)
 		tgt_channel_kill(ch, ret);
 	return ret;
 }
 
 /* An unknown control message is answered, so that newer clients can probe. */
-static void rx_unknown(struct tgt_channel *ch, struct tgt_rbuf *rb)
+static void rx_unknown(struct tgt_channel *ch, struct rdda_buf *rb)
 {
-	const struct rdda_hdr *h = rb->msg;
+	const struct rdda_hdr *h = rb->data;
 	struct rdda_note m = {
 		.hdr.type = RDDA_ERROR,
 		.hdr.len = cpu_to_le32(sizeof(m)),
@@ -77,7 +68,7 @@ static void rx_unknown(struct tgt_channel *ch, struct tgt_rbuf *rb)
 		tgt_ctl_send(ch, &m, sizeof(m));
 }
 
-static void rx_sleeping(struct tgt_channel *ch, struct tgt_rbuf *rb)
+static void rx_sleeping(struct tgt_channel *ch, struct rdda_buf *rb)
 {
 	spin_lock(&ch->rx.ctl_lock);
 	list_add_tail(&rb->node, &ch->rx.ctl);
@@ -85,9 +76,9 @@ static void rx_sleeping(struct tgt_channel *ch, struct tgt_rbuf *rb)
 	queue_work(tgt_wq, &ch->rx.ctl_work);
 }
 
-static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
+static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 {
-	const struct rdda_hdr *h = rb->msg;
+	const struct rdda_hdr *h = rb->data;
 	u64 tag = le64_to_cpu(h->tag);
 
 	switch (h->type) {
@@ -109,18 +100,23 @@ static void rx_control(struct tgt_channel *ch, struct tgt_rbuf *rb)
 	tgt_rbuf_post(ch, rb);
 }
 
-static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
+/**
+ * tgt_recv_done() - a message came
+ * @cq: of a channel
+ * @wc: completion of one of its receives
+ */
+void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct tgt_rbuf *rb = container_of(wc->wr_cqe, struct tgt_rbuf, cqe);
+	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct tgt_channel *ch = cq->cq_context;
-	const struct rdda_hdr *h = rb->msg;
+	const struct rdda_hdr *h = rb->data;
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
-	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(ch->s->dev, rb->dma, RDDA_MSG_MAX, DMA_FROM_DEVICE);
 	/* The connection's end may overtake the good-bye before it. */
 	if (READ_ONCE(ch->dead) && h->type != RDDA_BYE)
 		return;
@@ -129,7 +125,7 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	rb->len = wc->byte_len;
-	ret = rdda_msg_check(rb->msg, wc->byte_len, true);
+	ret = rdda_msg_check(rb->data, wc->byte_len, true);
 	if (ret && ret != -EOPNOTSUPP) {
 		tgt_bad_peer(ch, "malformed message");
 		return;
@@ -166,7 +162,7 @@ static int queue_poll_batch(struct tgt_channel *ch)
 {
 	struct ib_wc wc[POLL_BATCH];
 	struct blk_plug plug;
-	int i, n = ib_poll_cq(ch->cq, POLL_BATCH, wc);
+	int i, n = ib_poll_cq(ch->q.cq, POLL_BATCH, wc);
 
 	if (n <= 0)
 		return n;
@@ -174,7 +170,7 @@ static int queue_poll_batch(struct tgt_channel *ch)
 	blk_start_plug(&plug);
 	for (i = 0; i < n; i++)
 		if (wc[i].wr_cqe && wc[i].wr_cqe->done)
-			wc[i].wr_cqe->done(ch->cq, &wc[i]);
+			wc[i].wr_cqe->done(ch->q.cq, &wc[i]);
 	blk_finish_plug(&plug);
 	/* First say that no batch flushes for them, then flush: none is left behind. */
 	WRITE_ONCE(ch->batcher, NULL);
@@ -192,7 +188,7 @@ void tgt_queue_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
-	if (READ_ONCE(ch->drained))	/* set in qp_destroy(), before it cancels this work */
+	if (READ_ONCE(ch->drained))	/* set in channel_qp_end(), before it cancels this work */
 		goto out;
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
 	    !READ_ONCE(ch->dead)) {
@@ -207,7 +203,7 @@ void tgt_queue_work(struct work_struct *work)
 			queue_work(tgt_io_wq, &ch->work);
 			goto out;
 		}
-	} while (ib_req_notify_cq(ch->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
+	} while (ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
 out:
 	memalloc_noio_restore(noio);
 }
@@ -261,18 +257,18 @@ void tgt_ctl_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, rx.ctl_work);
 	unsigned int noio = memalloc_noio_save();
-	struct tgt_rbuf *rb;
+	struct rdda_buf *rb;
 	u64 copy[16];		/* none of these messages is longer */
 
 	for (;;) {
 		spin_lock(&ch->rx.ctl_lock);
-		rb = list_first_entry_or_null(&ch->rx.ctl, struct tgt_rbuf, node);
+		rb = list_first_entry_or_null(&ch->rx.ctl, struct rdda_buf, node);
 		if (rb)
 			list_del(&rb->node);
 		spin_unlock(&ch->rx.ctl_lock);
 		if (!rb || READ_ONCE(ch->dead) || WARN_ON_ONCE(rb->len > sizeof(copy)))
 			break;
-		memcpy(copy, rb->msg, rb->len);
+		memcpy(copy, rb->data, rb->len);
 		if (tgt_rbuf_post(ch, rb))
 			break;
 		ctl_handle(ch, (const struct rdda_hdr *)copy);

@@ -105,10 +105,9 @@ static int buffers_setup(struct peer_conn *c)
 int peer_conn_setup(struct peer_conn *c)
 {
 	struct rdma_cm_id *id = c->q.id;
-	struct rdda_qp_size size = {
+	struct rdda_qp_attr size = {
 		.send_wr = PEER_SENDS,
 		.recv_wr = 512,
-		.poll = IB_POLL_SOFTIRQ,
 	};
 	int ret;
 
@@ -428,7 +427,7 @@ int peer_bounce(struct peer_conn *c)
 	sg_init_one(&c->bounce_sg, c->bounce, PEER_BUF);
 	if (ib_dma_map_sg(c->pd->device, &c->bounce_sg, 1, DMA_FROM_DEVICE) != 1)
 		return -EIO;
-	c->bounce_mr = rdda_mr_register(&c->q, &c->bounce_sg, 1, PEER_BUF,
+	c->bounce_mr = rdda_mr_register(c->q.qp, &c->bounce_sg, 1, PEER_BUF,
 					IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 	if (IS_ERR(c->bounce_mr)) {
 		int ret = PTR_ERR(c->bounce_mr);

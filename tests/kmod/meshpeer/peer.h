@@ -20,6 +20,7 @@
 #include <linux/workqueue.h>
 
 #include "rdda/common/auth.h"
+#include "rdda/common/qp.h"
 #include "rdda/common/verbs.h"
 #include "rdda/wire.h"
 

@@ -79,7 +79,7 @@ static int arena_register(struct peer_conn *c)
 	sg_init_one(&sv->arena_sg, c->buf, PEER_BUF);
 	if (ib_dma_map_sg(c->pd->device, &sv->arena_sg, 1, DMA_BIDIRECTIONAL) != 1)
 		return -EIO;
-	sv->arena_mr = rdda_mr_register(&c->q, &sv->arena_sg, 1, PEER_BUF, IB_ACCESS_LOCAL_WRITE |
+	sv->arena_mr = rdda_mr_register(c->q.qp, &sv->arena_sg, 1, PEER_BUF, IB_ACCESS_LOCAL_WRITE |
 					IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE);
 	if (!IS_ERR(sv->arena_mr))
 		return 0;

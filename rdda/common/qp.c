@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A connection's queue pair, message buffers and send queue; see qp.h. */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "rdda/common/qp.h"
+#include "rdda/common/verbs.h"
+#include "rdda/wire.h"
+
+/* On lines of their own, also where DMA is not coherent. */
+#define BUF_STRIDE	ALIGN(RDDA_MSG_MAX, 128)
+#define PAGE_BUFS	(PAGE_SIZE / BUF_STRIDE)
+
+static void qp_event(struct ib_event *event, void *context)
+{
+	/* Completions and the connection manager report what matters. */
+	pr_debug("QP event %s\n", ib_event_msg(event->event));
+}
+
+static void cq_event(struct ib_event *event, void *context)
+{
+	/* An overrun; the queue pair is in error with it, which its receives report. */
+	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
+}
+
+/* The receives' first: their handler, which may still run, polls the other one. */
+static void cqs_destroy(struct rdda_qp *q)
+{
+	if (q->own_cq)
+		ib_destroy_cq(q->cq);
+	else
+		ib_free_cq(q->cq);
+	if (q->send_cq)
+		ib_destroy_cq(q->send_cq);
+	q->send_cq = NULL;
+	q->cq = NULL;
+}
+
+static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdda_qp_attr *a,
+		      void *context)
+{
+	u32 sends = a->send_wr + RDDA_DRAIN_WR, recvs = a->recv_wr + RDDA_DRAIN_WR;
+	void (*failed)(struct ib_event *event, void *context) = a->cq_failed ?: cq_event;
+	struct ib_cq_init_attr attr = {
+		.cqe = a->send_event ? recvs : sends + recvs,
+		.comp_vector = rdda_vector(dev),
+	};
+	struct ib_cq *cq;
+
+	if (max(attr.cqe, sends) > dev->attrs.max_cqe)
+		return -EOPNOTSUPP;
+	q->own_cq = a->cq_event;
+	if (q->own_cq)
+		cq = ib_create_cq(dev, a->cq_event, failed, context, &attr);
+	else
+		cq = ib_alloc_cq(dev, context, attr.cqe, attr.comp_vector, IB_POLL_SOFTIRQ);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	q->cq = cq;
+	if (!a->send_event)
+		return 0;
+	attr.cqe = sends;
+	cq = ib_create_cq(dev, a->send_event, failed, context, &attr);
+	if (!IS_ERR(cq)) {
+		q->send_cq = cq;
+		return 0;
+	}
+	cqs_destroy(q);
+	return PTR_ERR(cq);
+}
+
+/**
+ * rdda_qp_create() - a queue pair and its CQs for a connection
+ * @q: filled in
+ * @id: connection with a device
+ * @pd: of the session
+ * @a: what it must hold
+ * @context: of the CQs, for completion handlers
+ *
+ * Sleeps. Return: 0 or a negative errno, with nothing left behind: -EOPNOTSUPP when
+ * that is more than the device has.
+ */
+int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
+		   const struct rdda_qp_attr *a, void *context)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = a->qp_failed ?: qp_event,
+		.qp_context = context,
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.port_num = id->port_num,
+		.cap = {
+			.max_send_wr = a->send_wr + RDDA_DRAIN_WR,
+			.max_recv_wr = a->recv_wr + RDDA_DRAIN_WR,
+			.max_send_sge = a->sge,
+			.max_recv_sge = 1,
+		},
+	};
+	struct ib_qp *qp;
+	int ret;
+
+	if (max(attr.cap.max_send_wr, attr.cap.max_recv_wr) > id->device->attrs.max_qp_wr)
+		return -EOPNOTSUPP;
+	ret = cqs_create(q, id->device, a, context);
+	if (ret)
+		return ret;
+	attr.send_cq = q->send_cq ?: q->cq;
+	attr.recv_cq = q->cq;
+	if (a->by_hand) {
+		qp = ib_create_qp(pd, &attr);
+	} else {
+		ret = rdma_create_qp(id, pd, &attr);
+		qp = ret ? ERR_PTR(ret) : id->qp;
+	}
+	if (IS_ERR(qp)) {
+		cqs_destroy(q);
+		return PTR_ERR(qp);
+	}
+	q->id = id;
+	q->qp = qp;
+	return 0;
+}
+
+/**
+ * rdda_qp_drain() - put the queue pair in error and wait for every completion
+ * @q: any, also one without a queue pair
+ *
+ * Nothing may be posted any more by others. When this returns, the handler of
+ * each work request has run. Sleeps.
+ */
+void rdda_qp_drain(struct rdda_qp *q)
+{
+	if (q->qp)
+		ib_drain_qp(q->qp);
+}
+
+/**
+ * rdda_qp_destroy() - end a drained queue pair and its CQs
+ * @q: any, also one without a queue pair
+ *
+ * After it no work request can touch memory. Sleeps.
+ */
+void rdda_qp_destroy(struct rdda_qp *q)
+{
+	if (!q->qp)
+		return;
+	if (q->id->qp)
+		rdma_destroy_qp(q->id);
+	else			/* moved by hand: the CM does not know it */
+		ib_destroy_qp(q->qp);
+	q->qp = NULL;
+	cqs_destroy(q);
+}
+
+/**
+ * rdda_page_get() - a zeroed page for messages and bounce blocks
+ * @kept: pages of before, to be taken first; NULL: there are none
+ *
+ * The caller keeps others from @kept. Sleeps, without I/O. Return: it, or NULL.
+ */
+struct page *rdda_page_get(struct list_head *kept)
+{
+	struct page *page = kept ? list_first_entry_or_null(kept, struct page, lru) : NULL;
+
+	if (!page)
+		return alloc_page(GFP_NOIO | __GFP_ZERO);
+	list_del(&page->lru);
+	clear_page(page_address(page));
+	return page;
+}
+
+/**
+ * rdda_page_put() - give back what rdda_page_get() gave
+ * @kept: as there
+ * @page: unmapped
+ */
+void rdda_page_put(struct list_head *kept, struct page *page)
+{
+	if (kept)
+		list_add(&page->lru, kept);
+	else
+		__free_page(page);
+}
+
+/**
+ * rdda_bufs_alloc() - message buffers, mapped for a device
+ * @b: zeroed; filled in; rdda_bufs_free() also after an error
+ * @dev: device
+ * @kept: as for rdda_page_get()
+ * @nr: how many
+ * @dir: which way they go
+ * @done: their completion handler
+ *
+ * Sleeps, without I/O. Return: 0 or -ENOMEM.
+ */
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_device *dev, struct list_head *kept,
+		    unsigned int nr, enum dma_data_direction dir,
+		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	unsigned int i, pages = DIV_ROUND_UP(nr, PAGE_BUFS);
+
+	b->dir = dir;
+	b->dev = dev;
+	b->kept = kept;
+	b->buf = kvcalloc(nr, sizeof(*b->buf), GFP_NOIO);
+	b->page = kcalloc(pages, sizeof(*b->page), GFP_NOIO);
+	b->page_dma = kcalloc(pages, sizeof(*b->page_dma), GFP_NOIO);
+	if (!b->buf || !b->page || !b->page_dma)
+		return -ENOMEM;
+	for (i = 0; i < pages; i++) {
+		struct page *page = rdda_page_get(kept);
+
+		if (!page)
+			return -ENOMEM;
+		b->page_dma[i] = ib_dma_map_page(dev, page, 0, PAGE_SIZE, dir);
+		if (ib_dma_mapping_error(dev, b->page_dma[i])) {
+			rdda_page_put(kept, page);
+			return -ENOMEM;
+		}
+		b->page[i] = page;
+		b->pages++;
+	}
+	for (i = 0; i < nr; i++) {
+		b->buf[i].cqe.done = done;
+		b->buf[i].data = page_address(b->page[i / PAGE_BUFS]) + i % PAGE_BUFS * BUF_STRIDE;
+		b->buf[i].dma = b->page_dma[i / PAGE_BUFS] + i % PAGE_BUFS * BUF_STRIDE;
+	}
+	b->nr = nr;
+	return 0;
+}
+
+/**
+ * rdda_bufs_free() - give message buffers back; the queue pair is gone
+ * @b: any, also one never filled in
+ */
+void rdda_bufs_free(struct rdda_bufs *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->pages; i++) {
+		ib_dma_unmap_page(b->dev, b->page_dma[i], PAGE_SIZE, b->dir);
+		rdda_page_put(b->kept, b->page[i]);
+	}
+	kfree(b->page_dma);
+	kfree(b->page);
+	kvfree(b->buf);
+	memset(b, 0, sizeof(*b));
+}
+
+/**
+ * rdda_bufs_memory() - what they cost, in bytes
+ * @b: buffers
+ */
+size_t rdda_bufs_memory(const struct rdda_bufs *b)
+{
+	return b->pages * PAGE_SIZE + b->nr * sizeof(*b->buf);
+}
+
+/**
+ * rdda_buf_post() - hand a receive buffer to the queue pair
+ * @q: queue pair
+ * @b: buffer, its message dealt with
+ *
+ * Any context. Return: 0 or a negative errno.
+ */
+int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
+{
+	struct ib_sge sge = {
+		.addr = b->dma,
+		.length = RDDA_MSG_MAX,
+		.lkey = q->qp->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = {
+		.wr_cqe = &b->cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	ib_dma_sync_single_for_device(q->qp->device, b->dma, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	return ib_post_recv(q->qp, &wr, NULL);
+}
+
+/**
+ * rdda_sq_init() - a send queue of which nothing is used
+ * @sq: zeroed, but for @size and @sge_max; rdda_sq_free() also after an error
+ * @q: its queue pair
+ * @chain_max: work requests of one post
+ * @done: handler of those that no other is named for
+ *
+ * Sleeps, without I/O. Return: 0 or -ENOMEM.
+ */
+int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
+		 void (*done)(struct ib_cq *cq, struct ib_wc *wc))
+{
+	sq->q = q;
+	sq->free = sq->size;
+	sq->mark.done = done;
+	sq->chain_max = chain_max;
+	sq->sig_mask = roundup_pow_of_two(sq->size) - 1;
+	sq->sig = kvcalloc(sq->sig_mask + 1, sizeof(*sq->sig), GFP_NOIO);
+	sq->wr = kvcalloc(chain_max, sizeof(*sq->wr), GFP_NOIO);
+	sq->sge = kvcalloc(chain_max, sq->sge_max * sizeof(*sq->sge), GFP_NOIO);
+	return sq->sig && sq->wr && sq->sge ? 0 : -ENOMEM;
+}
+
+/**
+ * rdda_sq_free() - release what rdda_sq_init() made
+ * @sq: any, also one never set up
+ */
+void rdda_sq_free(struct rdda_sq *sq)
+{
+	kvfree(sq->sig);
+	kvfree(sq->wr);
+	kvfree(sq->sge);
+}
+
+/**
+ * rdda_sq_memory() - what it costs, in bytes
+ * @sq: send queue
+ */
+size_t rdda_sq_memory(const struct rdda_sq *sq)
+{
+	return (sq->sig_mask + 1) * sizeof(*sq->sig) +
+	       sq->chain_max * (sizeof(*sq->wr) + sq->sge_max * sizeof(*sq->sge));
+}
+
+/**
+ * rdda_sq_add() - begin a work request at the end of the chain
+ * @sq: locked, with room in the queue and in the chain
+ * @opcode: of it
+ *
+ * Return: zeroed but for @opcode and its scatter list; for rdda_sq_end().
+ */
+struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode)
+{
+	struct ib_rdma_wr *wr = &sq->wr[sq->nr];
+
+	memset(wr, 0, sizeof(*wr));
+	wr->wr.opcode = opcode;
+	wr->wr.sg_list = &sq->sge[sq->nr * sq->sge_max];
+	return wr;
+}
+
+/**
+ * rdda_sq_send() - the same: the SEND of a message
+ * @sq: as there
+ * @b: holds the message, which the CPU does not touch any more
+ * @len: its bytes
+ */
+struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len)
+{
+	struct ib_rdma_wr *wr = rdda_sq_add(sq, IB_WR_SEND);
+	struct ib_qp *qp = sq->q->qp;
+
+	ib_dma_sync_single_for_device(qp->device, b->dma, len, DMA_TO_DEVICE);
+	wr->wr.sg_list[0].addr = b->dma;
+	wr->wr.sg_list[0].length = len;
+	wr->wr.sg_list[0].lkey = qp->pd->local_dma_lkey;
+	wr->wr.num_sge = 1;
+	return wr;
+}
+
+/**
+ * rdda_sq_end() - account for a work request that is complete
+ * @sq: locked
+ * @wr: as rdda_sq_add() gave it, now filled in
+ * @held: what it holds that the owner counts
+ * @cqe: signalled, with this handler; or NULL: signalled only when a quarter of the
+ *	send queue would otherwise be unsignalled
+ *
+ * One that fails completes though it was not signalled: each has a handler.
+ */
+void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held, struct ib_cqe *cqe)
+{
+	struct rdda_sig *sig;
+
+	sq->nr++;
+	sq->free--;
+	sq->unsig++;
+	sq->unsig_held += held;
+	wr->wr.wr_cqe = cqe ?: &sq->mark;
+	if (!cqe && sq->unsig < sq->size / 4)
+		return;
+	wr->wr.send_flags |= IB_SEND_SIGNALED;
+	sig = &sq->sig[sq->sig_posted++ & sq->sig_mask];
+	sig->wrs = sq->unsig;
+	sig->held = sq->unsig_held;
+	sq->unsig = 0;
+	sq->unsig_held = 0;
+}
+
+/**
+ * rdda_sq_post() - post what was built
+ * @sq: locked
+ *
+ * Once one post has failed there is no other: it would run without what it needs.
+ * Return: 0, or the negative errno of that one.
+ */
+int rdda_sq_post(struct rdda_sq *sq)
+{
+	unsigned int i;
+
+	if (!sq->nr)
+		return 0;
+	for (i = 1; i < sq->nr; i++)
+		sq->wr[i - 1].wr.next = &sq->wr[i].wr;
+	sq->wr[sq->nr - 1].wr.next = NULL;
+	sq->nr = 0;
+	if (!sq->err)
+		sq->err = ib_post_send(sq->q->qp, &sq->wr[0].wr, NULL);
+	return sq->err;
+}
+
+/**
+ * rdda_sq_retire() - account for the send completion of a signalled request
+ * @sq: locked; the request succeeded
+ *
+ * Return: what the owner said that it and those before it hold.
+ */
+u32 rdda_sq_retire(struct rdda_sq *sq)
+{
+	const struct rdda_sig *sig;
+
+	if (WARN_ON_ONCE(sq->sig_done == sq->sig_posted))
+		return 0;
+	sig = &sq->sig[sq->sig_done++ & sq->sig_mask];
+	sq->free += sig->wrs;
+	return sig->held;
+}

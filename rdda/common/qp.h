@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queue pair of a connection, its message buffers and its send queue: one code
+ * for client and target.
+ *
+ *   rdda_bufs --- rdda_buf_post() ------------------------> receives --.
+ *       '-------- rdda_sq_send() --.                                   rdda_qp
+ *   rdda_sq_add() ... rdda_sq_end() -'-- rdda_sq_post() ---> sends ----'
+ *
+ * A queue pair and its CQs are sized for every work request, signalled or not: in
+ * error it flushes them all.
+ *
+ * What stays with its owner, and why:
+ *   moving it       the CM moves the client's; the target moves its own, which has no
+ *                   remote rights before the key is proved: the CM would give them
+ *   CQs             the target polls one, to know where a batch ends; the core polls the
+ *                   client's receives, while its send queue has a CQ that is armed only
+ *                   when something waits for it
+ *   what to signal  the client what a command waits for, the target one in some buffers
+ */
+#ifndef RDDA_COMMON_QP_H
+#define RDDA_COMMON_QP_H
+
+#include <linux/list.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+struct page;
+
+/**
+ * struct rdda_qp - a queue pair of a connection, and its CQs
+ * @id: its connection
+ * @qp: NULL before rdda_qp_create() and after rdda_qp_destroy()
+ * @cq: the same; of both queues, or of the receives alone
+ * @send_cq: of the send queue then, polled by its owner
+ * @own_cq: @cq is polled by its owner, too
+ */
+struct rdda_qp {
+	struct rdma_cm_id *id;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct ib_cq *send_cq;
+	bool own_cq;
+};
+
+/**
+ * struct rdda_qp_attr - what a queue pair must hold, and who drives it
+ * @send_wr: work requests of the send queue, drain marker not counted
+ * @recv_wr: receives, drain marker not counted
+ * @sge: of a send work request
+ * @cq_event: event of the CQ, polled by its owner; NULL: the core polls it, in softirq
+ * @send_event: event of the send queue's own CQ; NULL: it has none
+ * @by_hand: the owner moves it through its states, not the CM
+ * @qp_failed: of errors that the NIC reports, from its interrupt; NULL: logged
+ * @cq_failed: the same, of an owner's CQ
+ */
+struct rdda_qp_attr {
+	u32 send_wr;
+	u32 recv_wr;
+	u32 sge;
+	ib_comp_handler cq_event;
+	ib_comp_handler send_event;
+	bool by_hand;
+	void (*qp_failed)(struct ib_event *event, void *context);
+	void (*cq_failed)(struct ib_event *event, void *context);
+};
+
+/**
+ * struct rdda_buf - a DMA-mapped message buffer, of either direction
+ * @cqe: its completion's handler; the owner is the CQ's context
+ * @node: for the owner, while a message that came waits in it
+ * @len: the same: bytes that came
+ * @data: in no memory region: a private copy of what came
+ * @dma: its mapping
+ */
+struct rdda_buf {
+	struct ib_cqe cqe;
+	struct list_head node;
+	u32	len;
+	void	*data;
+	u64	dma;
+};
+
+/**
+ * struct rdda_bufs - message buffers, several to a page
+ * @buf: the buffers
+ * @nr: how many
+ * @page: their memory
+ * @page_dma: its mapping
+ * @pages: how many
+ * @dir: of the mapping
+ * @dev: device they are mapped for
+ * @kept: where their pages come from and go to; see rdda_page_get()
+ */
+struct rdda_bufs {
+	struct rdda_buf *buf;
+	unsigned int nr;
+	struct page **page;
+	u64	*page_dma;
+	unsigned int pages;
+	enum dma_data_direction dir;
+	struct ib_device *dev;
+	struct list_head *kept;
+};
+
+/* What a signalled work request retires when it completes. */
+struct rdda_sig {
+	u16	wrs;
+	u16	held;
+};
+
+/**
+ * struct rdda_sq - our own count of a send queue, and the chain being built for it
+ * @q: its queue pair
+ * @size: work requests that may be outstanding
+ * @free: of them, those that may be posted
+ * @sge_max: scatter entries of one
+ * @unsig: work requests since the last signalled one ...
+ * @unsig_held: ... and what the owner said they hold: READs, message buffers
+ * @sig_posted: signalled ones, counts on
+ * @sig_done: of them, completed
+ * @sig_mask: of @sig
+ * @sig: ring: what the completion of each sets free
+ * @mark: of those that no other handler is named for
+ * @nr: work requests of the chain
+ * @err: of the first post that failed: there is none after it
+ * @wr: the chain
+ * @sge: @sge_max for each of @wr
+ * @chain_max: room in @wr
+ *
+ * A signalled request retires itself and every unsignalled one before it: send
+ * completions of one queue come in order. Everything is under the owner's lock.
+ */
+struct rdda_sq {
+	struct rdda_qp *q;
+	u32	size;
+	u32	free;
+	u32	sge_max;
+	u32	unsig;
+	u32	unsig_held;
+	u32	sig_posted;
+	u32	sig_done;
+	u32	sig_mask;
+	struct rdda_sig *sig;
+	struct ib_cqe mark;
+	u32	nr;
+	int	err;
+	struct ib_rdma_wr *wr;
+	struct ib_sge *sge;
+	u32	chain_max;
+};
+
+int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
+		   const struct rdda_qp_attr *a, void *context);
+void rdda_qp_drain(struct rdda_qp *q);
+void rdda_qp_destroy(struct rdda_qp *q);
+
+struct page *rdda_page_get(struct list_head *kept);
+void rdda_page_put(struct list_head *kept, struct page *page);
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_device *dev, struct list_head *kept,
+		    unsigned int nr, enum dma_data_direction dir,
+		    void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+void rdda_bufs_free(struct rdda_bufs *b);
+size_t rdda_bufs_memory(const struct rdda_bufs *b);
+int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b);
+
+int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
+		 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+void rdda_sq_free(struct rdda_sq *sq);
+size_t rdda_sq_memory(const struct rdda_sq *sq);
+struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode);
+struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len);
+void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held, struct ib_cqe *cqe);
+int rdda_sq_post(struct rdda_sq *sq);
+u32 rdda_sq_retire(struct rdda_sq *sq);
+
+#endif

@@ -25,7 +25,7 @@ static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e,
 	struct rdda_io *io, *nio;
 
 	lockdep_assert_held(&ch->lock);
-	list_for_each_entry_safe(dq, ndq, &ch->turns, turn) {
+	list_for_each_entry_safe(dq, ndq, &ch->queues.turns, turn) {
 		list_for_each_entry_safe(io, nio, &dq->waiting, node) {
 			if (e && io->extent != e)
 				continue;
@@ -51,11 +51,11 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 	ch->open = false;
 	rdda_sq_arm(ch);
 	chan_drop_waiting(ch, NULL, -ENOLINK, ended);
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
 		list_del(&slot->node);
 		rdda_cmd_slot_free(slot, -ENOLINK, ended);
 	}
-	ch->npending = 0;
+	ch->pending.nr = 0;
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
@@ -70,8 +70,8 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; ch->cmd_slots && i < ch->cmds; i++) {
-		struct rdda_cmd_slot *slot = &ch->cmd_slots[i];
+	for (i = 0; ch->slot.all && i < ch->slot.nr; i++) {
+		struct rdda_cmd_slot *slot = &ch->slot.all[i];
 
 		if (slot->state == RDDA_SLOT_FREE)
 			continue;
@@ -79,8 +79,8 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 		rdda_cmd_slot_free(slot, slot->state == RDDA_SLOT_SQ_WAIT ? slot->err : -ENOLINK,
 				   ended);
 	}
-	INIT_LIST_HEAD(&ch->to_read);
-	INIT_LIST_HEAD(&ch->sq_wait);
+	INIT_LIST_HEAD(&ch->reads.todo);
+	INIT_LIST_HEAD(&ch->poll.waiting);
 	list_splice_tail_init(&ch->poll.finished, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
@@ -101,11 +101,11 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	spin_lock_irqsave(&ch->lock, flags);
 	ch->settle.needed = true;
 	chan_drop_waiting(ch, e, err, ended);
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
+	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
 		if (slot->io->extent != e)
 			continue;
 		list_del(&slot->node);
-		ch->npending--;
+		ch->pending.nr--;
 		rdda_cmd_slot_free(slot, err, ended);
 	}
 	/* Others may wait for what it held. */
@@ -131,8 +131,8 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 
 	spin_lock_irqsave(&ch->lock, flags);
 	rdda_sq_scan(ch, ended);
-	for (i = 0; i < ch->cmds; i++) {
-		struct rdda_cmd_slot *slot = &ch->cmd_slots[i];
+	for (i = 0; i < ch->slot.nr; i++) {
+		struct rdda_cmd_slot *slot = &ch->slot.all[i];
 		struct rdda_io *io = slot->io;
 
 		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
@@ -159,11 +159,11 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; i < ch->cmds; i++) {
-		if (ch->cmd_slots[i].extent != e)
+	for (i = 0; i < ch->slot.nr; i++) {
+		if (ch->slot.all[i].extent != e)
 			continue;
 		uses = true;
-		if (ch->cmd_slots[i].io)
+		if (ch->slot.all[i].io)
 			*io = true;
 	}
 	list_for_each_entry(f, &ch->poll.finished, node) {
@@ -187,9 +187,9 @@ void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e)
 	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	for (i = 0; i < ch->cmds; i++)
-		if (ch->cmd_slots[i].extent == e)
-			ch->cmd_slots[i].extent = NULL;
+	for (i = 0; i < ch->slot.nr; i++)
+		if (ch->slot.all[i].extent == e)
+			ch->slot.all[i].extent = NULL;
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 

@@ -37,17 +37,17 @@ int rdda_arena_check(struct rdda_session *s)
 	u32 end = 0, off, len, borders = RDDA_PAGE << RDDA_ORDER_MAX;
 	unsigned int i;
 
-	for (i = 0; i < s->nr_pieces; i++) {
-		off = le32_to_cpu(s->pieces[i].off);
-		len = le32_to_cpu(s->pieces[i].len);
+	for (i = 0; i < s->arena.nr; i++) {
+		off = le32_to_cpu(s->arena.pieces[i].off);
+		len = le32_to_cpu(s->arena.pieces[i].len);
 		if (off != end || off % RDDA_PAGE || !len || len % RDDA_PAGE || off + len < off)
 			return -EPROTO;
 		borders |= off;
 		end += len;
 	}
-	if (end != s->arena_bytes)
+	if (end != s->arena.bytes)
 		return -EPROTO;
-	s->max_order = min_t(u32, __ffs(borders) - RDDA_PAGE_SHIFT, RDDA_ORDER_MAX);
+	s->arena.max_order = min_t(u32, __ffs(borders) - RDDA_PAGE_SHIFT, RDDA_ORDER_MAX);
 	return 0;
 }
 
@@ -59,19 +59,19 @@ int rdda_arena_check(struct rdda_session *s)
  */
 int rdda_arena_setup(struct rdda_chan *ch)
 {
-	u32 off = ch->arena_off, len = ch->arena_len;
+	u32 off = ch->arena.off, len = ch->arena.len;
 
-	if (off > ch->s->arena_bytes || len > ch->s->arena_bytes - off)
+	if (off > ch->s->arena.bytes || len > ch->s->arena.bytes - off)
 		return -EPROTO;
-	ch->buddy_mem = kvcalloc(len / RDDA_PAGE + 1, sizeof(*ch->buddy_mem), GFP_KERNEL);
-	if (!ch->buddy_mem)
+	ch->arena.mem = kvcalloc(len / RDDA_PAGE + 1, sizeof(*ch->arena.mem), GFP_KERNEL);
+	if (!ch->arena.mem)
 		return -ENOMEM;
-	ch->max_order = ch->s->max_order;
-	if (rdda_buddy_init(&ch->buddy, ch->buddy_mem, off, len, ch->max_order))
+	ch->arena.max_order = ch->s->arena.max_order;
+	if (rdda_buddy_init(&ch->arena.buddy, ch->arena.mem, off, len, ch->arena.max_order))
 		return -EPROTO;
 	/* No command may be larger than the largest block that is there. */
-	while (ch->max_order && ch->buddy.head[ch->max_order] == 0xffff)
-		ch->max_order--;
+	while (ch->arena.max_order && ch->arena.buddy.head[ch->arena.max_order] == 0xffff)
+		ch->arena.max_order--;
 	return 0;
 }
 
@@ -79,14 +79,14 @@ int rdda_arena_setup(struct rdda_chan *ch)
 int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
 {
 	lockdep_assert_held(&ch->lock);
-	return rdda_buddy_alloc(&ch->buddy, rdda_buddy_order(bytes), off);
+	return rdda_buddy_alloc(&ch->arena.buddy, rdda_buddy_order(bytes), off);
 }
 
 /* Nothing reads or writes it any more. Channel locked. */
 void rdda_arena_free(struct rdda_chan *ch, u32 off)
 {
 	lockdep_assert_held(&ch->lock);
-	WARN_ON_ONCE(rdda_buddy_free(&ch->buddy, off));
+	WARN_ON_ONCE(rdda_buddy_free(&ch->arena.buddy, off));
 }
 
 /* The piece that a block lies in. */
@@ -94,36 +94,36 @@ const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off)
 {
 	unsigned int i;
 
-	for (i = 0; i + 1 < s->nr_pieces; i++)
-		if (off < le32_to_cpu(s->pieces[i + 1].off))
+	for (i = 0; i + 1 < s->arena.nr; i++)
+		if (off < le32_to_cpu(s->arena.pieces[i + 1].off))
 			break;
-	return &s->pieces[i];
+	return &s->arena.pieces[i];
 }
 
 /* One page an entry, mapped by itself, so that each can be handed to the CPU. */
 static int bounce_pages(struct rdda_session *s)
 {
-	unsigned int i, n = DIV_ROUND_UP(s->bounce_bytes, PAGE_SIZE);
+	unsigned int i, n = DIV_ROUND_UP(s->bounce.bytes, PAGE_SIZE);
 	struct scatterlist *sg;
 
-	s->bounce_page = kvcalloc(n, sizeof(*s->bounce_page), GFP_KERNEL);
-	s->bounce_dma = kvcalloc(n, sizeof(*s->bounce_dma), GFP_KERNEL);
-	if (!s->bounce_page || !s->bounce_dma || sg_alloc_table(&s->bounce_sgt, n, GFP_KERNEL))
+	s->bounce.page = kvcalloc(n, sizeof(*s->bounce.page), GFP_KERNEL);
+	s->bounce.dma = kvcalloc(n, sizeof(*s->bounce.dma), GFP_KERNEL);
+	if (!s->bounce.page || !s->bounce.dma || sg_alloc_table(&s->bounce.sgt, n, GFP_KERNEL))
 		return -ENOMEM;
-	for_each_sg(s->bounce_sgt.sgl, sg, n, i) {
-		u32 len = min_t(u32, PAGE_SIZE, s->bounce_bytes - i * PAGE_SIZE);
+	for_each_sg(s->bounce.sgt.sgl, sg, n, i) {
+		u32 len = min_t(u32, PAGE_SIZE, s->bounce.bytes - i * PAGE_SIZE);
 		struct page *page = rdda_page_get(&s->t->pages);
 
 		if (!page)
 			return -ENOMEM;
-		s->bounce_dma[i] = ib_dma_map_page(s->dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
-		if (ib_dma_mapping_error(s->dev, s->bounce_dma[i])) {
+		s->bounce.dma[i] = ib_dma_map_page(s->dev, page, 0, PAGE_SIZE, DMA_FROM_DEVICE);
+		if (ib_dma_mapping_error(s->dev, s->bounce.dma[i])) {
 			rdda_page_put(&s->t->pages, page);
 			return -ENOMEM;
 		}
-		s->bounce_page[i] = page;
+		s->bounce.page[i] = page;
 		sg_set_page(sg, page, len, 0);
-		sg_dma_address(sg) = s->bounce_dma[i];
+		sg_dma_address(sg) = s->bounce.dma[i];
 		sg_dma_len(sg) = len;
 	}
 	return 0;
@@ -134,19 +134,21 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 	unsigned int all;
 
 	/* One block a command would be best; one registration bounds it. */
-	s->push_bytes = clamp_t(u32, ALIGN(READ_ONCE(push_bytes), RDDA_PAGE), RDDA_PAGE, SZ_64K);
-	all = min_t(u64, s->nchan * ch->cmds,
-		    (u64)s->lim.mr_pages * RDDA_PAGE / s->push_bytes);
-	s->bounce_bytes = all * s->push_bytes;
+	s->bounce.push_bytes = clamp_t(u32, ALIGN(READ_ONCE(push_bytes), RDDA_PAGE), RDDA_PAGE,
+				       SZ_64K);
+	all = min_t(u64, s->nchan * ch->slot.nr,
+		    (u64)s->lim.mr_pages * RDDA_PAGE / s->bounce.push_bytes);
+	s->bounce.bytes = all * s->bounce.push_bytes;
+	s->bounce.blocks = all / s->nchan;
 	if (bounce_pages(s))
 		return -ENOMEM;
-	s->bounce_mr = rdda_mr_register(ch->q.qp, s->bounce_sgt.sgl, s->bounce_sgt.orig_nents,
-					s->bounce_bytes,
+	s->bounce.mr = rdda_mr_register(ch->q.qp, s->bounce.sgt.sgl, s->bounce.sgt.orig_nents,
+					s->bounce.bytes,
 					IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	if (IS_ERR(s->bounce_mr)) {
-		int ret = PTR_ERR(s->bounce_mr);
+	if (IS_ERR(s->bounce.mr)) {
+		int ret = PTR_ERR(s->bounce.mr);
 
-		s->bounce_mr = NULL;
+		s->bounce.mr = NULL;
 		return ret;
 	}
 	return 0;
@@ -171,14 +173,13 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 		ret = bounce_register(s, ch);
 		if (ret)
 			return ret;
-		msg.rkey = cpu_to_le32(s->bounce_mr->rkey);
-		msg.len = cpu_to_le32(s->bounce_bytes);
+		msg.rkey = cpu_to_le32(s->bounce.mr->rkey);
+		msg.len = cpu_to_le32(s->bounce.bytes);
 		ret = rdda_control_send(ch, &msg, sizeof(msg));
 	}
-	ch->nr_bounce = s->bounce_bytes / s->push_bytes / s->nchan;
-	ch->bounce_off = ch->index * ch->nr_bounce * s->push_bytes;
-	ch->bounce.map = bitmap_zalloc(ch->nr_bounce + 1, GFP_KERNEL);
-	ch->bounce.cmd = kvcalloc(ch->nr_bounce + 1, sizeof(*ch->bounce.cmd), GFP_KERNEL);
+	ch->bounce.off = ch->index * s->bounce.blocks * s->bounce.push_bytes;
+	ch->bounce.map = bitmap_zalloc(s->bounce.blocks + 1, GFP_KERNEL);
+	ch->bounce.cmd = kvcalloc(s->bounce.blocks + 1, sizeof(*ch->bounce.cmd), GFP_KERNEL);
 	return ch->bounce.map && ch->bounce.cmd ? ret : -ENOMEM;
 }
 
@@ -194,18 +195,18 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
  */
 bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
-	unsigned int b;
+	unsigned int b, nr = ch->s->bounce.blocks;
 
 	lockdep_assert_held(&ch->lock);
-	b = find_next_zero_bit(ch->bounce.map, ch->nr_bounce, ch->bounce.next);
-	if (b >= ch->nr_bounce)
-		b = find_first_zero_bit(ch->bounce.map, ch->nr_bounce);
-	if (b >= ch->nr_bounce)
+	b = find_next_zero_bit(ch->bounce.map, nr, ch->bounce.next);
+	if (b >= nr)
+		b = find_first_zero_bit(ch->bounce.map, nr);
+	if (b >= nr)
 		return false;
 	__set_bit(b, ch->bounce.map);
 	ch->bounce.cmd[b] = slot->idx;
 	ch->bounce.next = b + 1;
-	slot->bounce = ch->bounce_off + b * ch->s->push_bytes;
+	slot->bounce = ch->bounce.off + b * ch->s->bounce.push_bytes;
 	return true;
 }
 
@@ -224,18 +225,18 @@ void rdda_bounce_give(struct rdda_cmd_slot *slot)
  */
 void rdda_bounce_free(struct rdda_session *s)
 {
-	unsigned int i, n = DIV_ROUND_UP(s->bounce_bytes, PAGE_SIZE);
+	unsigned int i, n = DIV_ROUND_UP(s->bounce.bytes, PAGE_SIZE);
 
-	if (s->bounce_mr)
-		ib_dereg_mr(s->bounce_mr);
-	for (i = 0; s->bounce_page && i < n && s->bounce_page[i]; i++) {
-		ib_dma_unmap_page(s->dev, s->bounce_dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
-		rdda_page_put(&s->t->pages, s->bounce_page[i]);
+	if (s->bounce.mr)
+		ib_dereg_mr(s->bounce.mr);
+	for (i = 0; s->bounce.page && i < n && s->bounce.page[i]; i++) {
+		ib_dma_unmap_page(s->dev, s->bounce.dma[i], PAGE_SIZE, DMA_FROM_DEVICE);
+		rdda_page_put(&s->t->pages, s->bounce.page[i]);
 	}
-	sg_free_table(&s->bounce_sgt);
-	kvfree(s->bounce_dma);
-	kvfree(s->bounce_page);
-	s->bounce_page = NULL;
+	sg_free_table(&s->bounce.sgt);
+	kvfree(s->bounce.dma);
+	kvfree(s->bounce.page);
+	s->bounce.page = NULL;
 }
 
 /**
@@ -254,11 +255,11 @@ void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 	while (left) {
 		u32 page = off / PAGE_SIZE, in_page = off % PAGE_SIZE;
 		u32 n = min_t(u32, left, PAGE_SIZE - in_page);
-		u64 dma = s->bounce_dma[page] + in_page;
+		u64 dma = s->bounce.dma[page] + in_page;
 
 		ib_dma_sync_single_for_cpu(s->dev, dma, n, DMA_FROM_DEVICE);
 		sg_pcopy_from_buffer(io->sg, io->nents,
-				     page_address(s->bounce_page[page]) + in_page, n, to);
+				     page_address(s->bounce.page[page]) + in_page, n, to);
 		ib_dma_sync_single_for_device(s->dev, dma, n, DMA_FROM_DEVICE);
 		off += n;
 		to += n;

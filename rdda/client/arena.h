@@ -15,7 +15,7 @@ const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
 /* Which of its channel's bounce blocks a pushed read has. */
 static inline unsigned int rdda_bounce_block(const struct rdda_cmd_slot *slot)
 {
-	return (slot->bounce - slot->ch->bounce_off) / slot->ch->s->push_bytes;
+	return (slot->bounce - slot->ch->bounce.off) / slot->ch->s->bounce.push_bytes;
 }
 
 bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot);

@@ -52,30 +52,30 @@ static int chan_arrays(struct rdda_chan *ch)
 {
 	unsigned int i;
 
-	ch->cmd_slots = kvcalloc(ch->cmds, sizeof(*ch->cmd_slots), GFP_KERNEL);
-	ch->drive_queues = kvcalloc(RDDA_DRIVE_QUEUES, sizeof(*ch->drive_queues), GFP_KERNEL);
-	ch->slot_free = kvcalloc(ch->cmds, sizeof(*ch->slot_free), GFP_KERNEL);
-	ch->batch.all = kcalloc(ch->nr_batches, sizeof(*ch->batch.all), GFP_KERNEL);
-	ch->batch.free = kcalloc(ch->nr_batches, sizeof(*ch->batch.free), GFP_KERNEL);
-	ch->ctl_free = kcalloc(ch->nr_ctl, sizeof(*ch->ctl_free), GFP_KERNEL);
-	if (!ch->cmd_slots || !ch->drive_queues || !ch->slot_free || !ch->batch.all ||
-	    !ch->batch.free || !ch->ctl_free)
+	ch->slot.all = kvcalloc(ch->slot.nr, sizeof(*ch->slot.all), GFP_KERNEL);
+	ch->queues.all = kvcalloc(RDDA_DRIVE_QUEUES, sizeof(*ch->queues.all), GFP_KERNEL);
+	ch->slot.free = kvcalloc(ch->slot.nr, sizeof(*ch->slot.free), GFP_KERNEL);
+	ch->batch.all = kcalloc(ch->batch.nr, sizeof(*ch->batch.all), GFP_KERNEL);
+	ch->batch.free = kcalloc(ch->batch.nr, sizeof(*ch->batch.free), GFP_KERNEL);
+	ch->ctl.free = kcalloc(ch->ctl.nr, sizeof(*ch->ctl.free), GFP_KERNEL);
+	if (!ch->slot.all || !ch->queues.all || !ch->slot.free || !ch->batch.all ||
+	    !ch->batch.free || !ch->ctl.free)
 		return -ENOMEM;
 	for (i = 0; i < RDDA_DRIVE_QUEUES; i++) {
-		INIT_LIST_HEAD(&ch->drive_queues[i].waiting);
-		INIT_LIST_HEAD(&ch->drive_queues[i].turn);
+		INIT_LIST_HEAD(&ch->queues.all[i].waiting);
+		INIT_LIST_HEAD(&ch->queues.all[i].turn);
 	}
 	/* Stacks; the lowest number is on top. */
-	for (i = 0; i < ch->cmds; i++) {
-		ch->cmd_slots[i].ch = ch;
-		ch->cmd_slots[i].idx = i;
-		ch->cmd_slots[i].read_cqe.done = rdda_read_done;
-		ch->slot_free[ch->nslot_free++] = ch->cmds - 1 - i;
+	for (i = 0; i < ch->slot.nr; i++) {
+		ch->slot.all[i].ch = ch;
+		ch->slot.all[i].idx = i;
+		ch->slot.all[i].read_cqe.done = rdda_read_done;
+		ch->slot.free[ch->slot.nfree++] = ch->slot.nr - 1 - i;
 	}
-	for (i = 0; i < ch->nr_batches; i++)
-		ch->batch.free[ch->batch.nfree++] = ch->nr_batches - 1 - i;
-	for (i = 0; i < ch->nr_ctl; i++)
-		ch->ctl_free[ch->nctl_free++] = ch->nr_ctl - 1 - i;
+	for (i = 0; i < ch->batch.nr; i++)
+		ch->batch.free[ch->batch.nfree++] = ch->batch.nr - 1 - i;
+	for (i = 0; i < ch->ctl.nr; i++)
+		ch->ctl.free[ch->ctl.nfree++] = ch->ctl.nr - 1 - i;
 	return rdda_sq_init(&ch->sq, &ch->q, RDDA_CHAIN, rdda_mark_sent);
 }
 
@@ -92,23 +92,23 @@ int rdda_chan_setup(struct rdda_chan *ch)
 	struct list_head *kept = &ch->s->t->pages;
 	int ret;
 
-	ch->cmds = min_t(u32, le16_to_cpu(ch->login.accept.cmds), RDDA_CLIENT_CMDS);
-	ch->nr_batches = min_t(u32, le16_to_cpu(ch->login.accept.credits), ch->cmds);
-	ch->nr_ctl = RDDA_CLIENT_CONTROLS;
+	ch->slot.nr = min_t(u32, le16_to_cpu(ch->login.accept.cmds), RDDA_CLIENT_CMDS);
+	ch->batch.nr = min_t(u32, le16_to_cpu(ch->login.accept.credits), ch->slot.nr);
+	ch->ctl.nr = RDDA_CLIENT_CONTROLS;
 	ret = chan_arrays(ch);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->rx, ch->s->dev, kept, ch->cmds + controls + 2,
+		ret = rdda_bufs_alloc(&ch->rx.msg, ch->s->dev, kept, ch->slot.nr + controls + 2,
 				      DMA_FROM_DEVICE, rdda_recv_done);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->tx, ch->s->dev, kept, ch->nr_batches, DMA_TO_DEVICE,
+		ret = rdda_bufs_alloc(&ch->batch.msg, ch->s->dev, kept, ch->batch.nr, DMA_TO_DEVICE,
 				      rdda_batch_sent);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->ctl, ch->s->dev, kept, ch->nr_ctl, DMA_TO_DEVICE,
+		ret = rdda_bufs_alloc(&ch->ctl.msg, ch->s->dev, kept, ch->ctl.nr, DMA_TO_DEVICE,
 				      rdda_control_sent);
 	if (!ret)
 		ret = rdda_dbg_setup(ch);
-	for (i = 0; !ret && i < ch->rx.nr; i++)
-		ret = rdda_buf_post(&ch->q, &ch->rx.buf[i]);
+	for (i = 0; !ret && i < ch->rx.msg.nr; i++)
+		ret = rdda_buf_post(&ch->q, &ch->rx.msg.buf[i]);
 	return ret;
 }
 
@@ -118,25 +118,25 @@ int rdda_chan_setup(struct rdda_chan *ch)
  */
 void rdda_chan_release(struct rdda_chan *ch)
 {
-	rdda_bufs_free(&ch->rx);
-	rdda_bufs_free(&ch->tx);
-	rdda_bufs_free(&ch->ctl);
+	rdda_bufs_free(&ch->rx.msg);
+	rdda_bufs_free(&ch->batch.msg);
+	rdda_bufs_free(&ch->ctl.msg);
 	rdda_dbg_free(ch);
 }
 
 /* The last of it; staged payloads may have kept it. */
 void rdda_chan_free(struct rdda_chan *ch)
 {
-	kvfree(ch->cmd_slots);
-	kvfree(ch->drive_queues);
-	kvfree(ch->slot_free);
+	kvfree(ch->slot.all);
+	kvfree(ch->queues.all);
+	kvfree(ch->slot.free);
 	bitmap_free(ch->bounce.map);
 	kvfree(ch->bounce.cmd);
 	kfree(ch->batch.all);
 	kfree(ch->batch.free);
-	kfree(ch->ctl_free);
+	kfree(ch->ctl.free);
 	rdda_sq_free(&ch->sq);
-	kvfree(ch->buddy_mem);
+	kvfree(ch->arena.mem);
 	kvfree(ch->stage.all);
 	kfree(ch);
 }

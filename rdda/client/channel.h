@@ -55,19 +55,11 @@ struct rdda_counts {
 /**
  * struct rdda_chan - one connection of a session
  *
- * Set up before the channel is used and constant then: @s, @index, @login.id, @q,
- * the sizes, the arrays and buffers. All from @lock to @ctl_free is under it.
+ * Set up before the channel is used and constant then: @s, @index, @q, and in each
+ * part the sizes, the arrays and the buffers. All from @lock to @ctl is under it.
  * A part names the file that writes it, but for its set-up in channel.c, connect.c.
  *
  * @open: I/O may be posted; set by connect.c, cleared by abandon.c
- * @drive_queues: RDDA_DRIVE_QUEUES drives; io.c
- * @turns: drive queues where I/O waits; the first comes next; io.c, abandon.c
- * @pending: commands that are built, oldest first; io.c, abandon.c
- * @to_read: commands whose data is to be READ, oldest first; complete.c
- * @sq_wait: commands that wait for a send completion only; complete.c, sq.c
- * @npending: entries of @pending
- * @slot_free: numbers of command slots not in use; io.c
- * @last_rx: jiffies of the last message, written by the CQ handler, as @rx_copy
  */
 struct rdda_chan {
 	struct rdda_session *s;
@@ -89,32 +81,36 @@ struct rdda_chan {
 	} login;
 
 	struct rdda_qp q;
-	u16	cmds;
-	u16	nr_batches;
-	u16	nr_ctl;
-	u32	arena_off;
-	u32	arena_len;
-	u32	max_order;
-	u32	bounce_off;
-	u16	nr_bounce;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;
-	struct rdda_drive_queue *drive_queues;
-	struct list_head turns;
-	struct list_head pending;
-	struct list_head to_read;
-	struct list_head sq_wait;
-	u32	npending;
-	struct rdda_cmd_slot *cmd_slots;
-	u16	*slot_free;
-	u16	nslot_free;
+
+	/* I/O that waits for memory or a command: io.c, abandon.c */
+	struct {
+		struct rdda_drive_queue *all;	/* of RDDA_DRIVE_QUEUES drives */
+		struct list_head turns;		/* those where some waits; the first comes next */
+	} queues;
+
+	/* commands that are built, oldest first: io.c, abandon.c */
+	struct {
+		struct list_head cmds;
+		u32	nr;
+	} pending;
+
+	/* commands: io.c */
+	struct {
+		struct rdda_cmd_slot *all;
+		u16	*free;			/* numbers of those not in use */
+		u16	nfree;
+		u16	nr;
+	} slot;
 
 	/* blocks for pushed reads: arena.c */
 	struct {
 		unsigned long *map;		/* in use, one bit each */
 		u16	*cmd;			/* the command that each was last taken for */
 		u16	next;			/* where the search begins */
+		u32	off;			/* of the first, in the session's bounce arena */
 	} bounce;
 
 	/* CMDS messages: io.c takes, sq.c and complete.c give back */
@@ -122,11 +118,18 @@ struct rdda_chan {
 		struct rdda_batch *all;
 		u16	*free;
 		u16	nfree;
+		u16	nr;
+		struct rdda_bufs msg;
 	} batch;
 
-	/* arena.c */
-	struct rdda_buddy buddy;
-	struct rdda_buddy_page *buddy_mem;
+	/* its part of the target's arena: arena.c */
+	struct {
+		struct rdda_buddy buddy;
+		struct rdda_buddy_page *mem;	/* of @buddy */
+		u32	max_order;		/* of a block; constant */
+		u32	off;			/* as granted: connect.c */
+		u32	len;
+	} arena;
 
 	/* stage.c */
 	struct {
@@ -137,8 +140,9 @@ struct rdda_chan {
 
 	struct rdda_sq sq;			/* channel.c */
 
-	/* READs: channel.c */
+	/* READs: channel.c, but for @todo */
 	struct {
+		struct list_head todo;		/* commands, oldest first: complete.c */
 		u32	sge;			/* of one; constant, as @max once connected */
 		u32	max;			/* in flight */
 		u32	free;			/* of them, those that may still be posted */
@@ -146,6 +150,7 @@ struct rdda_chan {
 
 	/* send completions: sq.c, but for what abandon.c adds to @finished */
 	struct {
+		struct list_head waiting;	/* commands, for one only; complete.c adds */
 		u32	sends_out;		/* CMDS messages without one; io.c counts up */
 		struct ib_wc wc[16];		/* being handled */
 		struct list_head *ended;	/* for I/O that ended; set while they run */
@@ -156,11 +161,20 @@ struct rdda_chan {
 	} poll;
 
 	struct rdda_counts counts;
-	u16	*ctl_free;			/* control.c takes, sq.c gives back */
-	u16	nctl_free;
 
-	unsigned long last_rx;
-	unsigned long last_ping;		/* keep-alive timer only */
+	/* control messages: control.c takes, sq.c gives back */
+	struct {
+		u16	*free;
+		u16	nfree;
+		u16	nr;
+		struct rdda_bufs msg;
+	} ctl;
+
+	/* jiffies of the last message, and of the last PING: CQ handler, keep-alive timer */
+	struct {
+		unsigned long last_rx;
+		unsigned long last_ping;
+	} alive;
 
 	/* extents that were taken away: abandon.c, from the work item only */
 	struct {
@@ -169,14 +183,18 @@ struct rdda_chan {
 		u64	seen;			/* of the last PONG; control.c, CQ handler */
 	} settle;
 
-	struct rdda_bufs rx;
-	struct rdda_bufs tx;			/* of batches */
-	struct rdda_bufs ctl;
-	u8	rx_copy[RDDA_MSG_MAX] __aligned(8);
+	/* receives: complete.c, CQ handler */
+	struct {
+		struct rdda_bufs msg;
+		u8	copy[RDDA_MSG_MAX] __aligned(8);
+	} rx;
 #ifdef MESH_FAULTS
-	struct rdda_dbg *dbg;
-	u32	dbg_first;
-	u32	dbg_nr;
+	/* debug.c */
+	struct {
+		struct rdda_dbg *ring;
+		u32	first;
+		u32	nr;
+	} dbg;
 #endif
 };
 

@@ -46,9 +46,9 @@ static struct rdda_cmd_slot *slot_find(struct rdda_chan *ch, u16 cid)
 {
 	struct rdda_cmd_slot *slot;
 
-	if (RDDA_CID_SLOT(cid) >= ch->cmds)
+	if (RDDA_CID_SLOT(cid) >= ch->slot.nr)
 		return NULL;
-	slot = &ch->cmd_slots[RDDA_CID_SLOT(cid)];
+	slot = &ch->slot.all[RDDA_CID_SLOT(cid)];
 	if (slot->state != RDDA_SLOT_FLIGHT)
 		return NULL;
 	if (slot->gen != RDDA_CID_GEN(cid) && !rdda_fault(RDDA_FAULT_GEN))
@@ -64,7 +64,7 @@ static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ende
 	if (slot->data && !rdda_chan_seq_done(ch, slot->seq) && !rdda_fault(RDDA_FAULT_SQ_WAIT)) {
 		slot->err = err;
 		slot->state = RDDA_SLOT_SQ_WAIT;
-		list_add_tail(&slot->node, &ch->sq_wait);
+		list_add_tail(&slot->node, &ch->poll.waiting);
 		return;
 	}
 	rdda_cmd_slot_free(slot, err, ended);
@@ -105,7 +105,7 @@ void rdda_reads_run(struct rdda_chan *ch)
 	struct rdda_cmd_slot *slot;
 
 	lockdep_assert_held(&ch->lock);
-	while ((slot = list_first_entry_or_null(&ch->to_read, struct rdda_cmd_slot, node))) {
+	while ((slot = list_first_entry_or_null(&ch->reads.todo, struct rdda_cmd_slot, node))) {
 		if (!ch->reads.free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
 			break;
 		slot_post_reads(ch, slot);
@@ -141,7 +141,7 @@ static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct lis
 	slot->state = RDDA_SLOT_READ;
 	slot->read_left = slot->len;
 	slot->read_out = 0;
-	list_add_tail(&slot->node, &ch->to_read);
+	list_add_tail(&slot->node, &ch->reads.todo);
 	return true;
 }
 
@@ -177,12 +177,12 @@ static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_cmd
 	if (!run[0] || !run[0]->push)
 		return 0;
 	block = rdda_bounce_block(run[0]);
-	if (n > ch->nr_bounce - block)
+	if (n > ch->s->bounce.blocks - block)
 		return 0;
 	for (i = 1; i < n; i++) {
-		slot = &ch->cmd_slots[ch->bounce.cmd[block + i]];
+		slot = &ch->slot.all[ch->bounce.cmd[block + i]];
 		if (slot->state != RDDA_SLOT_FLIGHT || !slot->push ||
-		    slot->bounce != run[0]->bounce + i * ch->s->push_bytes)
+		    slot->bounce != run[0]->bounce + i * ch->s->bounce.push_bytes)
 			return 0;
 		gens += slot->gen;
 		run[i] = slot;
@@ -259,7 +259,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	if (rdda_session_dead(s))
 		return;
-	WRITE_ONCE(ch->last_rx, jiffies);
+	WRITE_ONCE(ch->alive.last_rx, jiffies);
 	if (push) {
 		imm = be32_to_cpu(wc->ex.imm_data);
 	} else {
@@ -268,7 +268,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			return;
 		}
 		ib_dma_sync_single_for_cpu(s->dev, b->dma, len, DMA_FROM_DEVICE);
-		memcpy(ch->rx_copy, b->data, len);
+		memcpy(ch->rx.copy, b->data, len);
 	}
 	ret = rdda_buf_post(&ch->q, b);
 	if (ret) {
@@ -279,14 +279,14 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		push_recv(ch, imm);
 		return;
 	}
-	ret = rdda_msg_check(ch->rx_copy, len, false);
-	if (!ret && ch->rx_copy[0] == RDDA_DONE && test_bit(SESSION_UP, &s->flags)) {
-		done_recv(ch, (const struct rdda_dones *)ch->rx_copy);
+	ret = rdda_msg_check(ch->rx.copy, len, false);
+	if (!ret && ch->rx.copy[0] == RDDA_DONE && test_bit(SESSION_UP, &s->flags)) {
+		done_recv(ch, (const struct rdda_dones *)ch->rx.copy);
 		return;
 	}
 	if (!ret || ret == -EOPNOTSUPP)
-		ret = rdda_control_recv(ch, ch->rx_copy, len);
+		ret = rdda_control_recv(ch, ch->rx.copy, len);
 	if (ret)
-		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx_copy[0],
+		rdda_session_fail(s, ret, "a bad message of type %u, %u bytes", ch->rx.copy[0],
 				  len);
 }

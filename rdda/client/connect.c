@@ -60,13 +60,14 @@ void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 
 	if (test_and_set_bit(SESSION_FAILING, &s->flags))
 		return;
-	s->err = err;
+	s->end.err = err;
 	va_start(args, fmt);
-	vscnprintf(s->reason, sizeof(s->reason), fmt, args);
+	vscnprintf(s->end.reason, sizeof(s->end.reason), fmt, args);
 	va_end(args);
 	session_dead(s);
 	if (test_bit(SESSION_UP, &s->flags) && !test_bit(SESSION_LEAVING, &s->flags))
-		pr_warn_ratelimited("%pISpc: session %u lost: %s\n", &s->t->addr, s->id, s->reason);
+		pr_warn_ratelimited("%pISpc: session %u lost: %s\n", &s->t->addr, s->login.id,
+				    s->end.reason);
 	rdda_target_kick(s->t);
 }
 
@@ -75,7 +76,7 @@ static void session_close(struct rdda_session *s)
 {
 	if (test_and_set_bit(SESSION_FAILING, &s->flags))
 		return;
-	s->err = -ENOLINK;
+	s->end.err = -ENOLINK;
 	session_dead(s);
 }
 
@@ -176,11 +177,11 @@ static int cm_wait(struct rdda_chan *ch, unsigned int ms)
 
 	while (!wait_for_completion_timeout(&ch->login.cm_done, msecs_to_jiffies(CM_SLICE_MS))) {
 		if (rdda_session_dead(ch->s))
-			return ch->s->err;
+			return ch->s->end.err;
 		if (READ_ONCE(t->stop) || leaving_removed(t) || time_after(jiffies, end))
 			return -ETIMEDOUT;
 	}
-	return rdda_session_dead(ch->s) ? ch->s->err : ch->login.cm_err;
+	return rdda_session_dead(ch->s) ? ch->s->end.err : ch->login.cm_err;
 }
 
 static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
@@ -192,15 +193,15 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	ch->s = s;
 	ch->index = index;
 	spin_lock_init(&ch->lock);
-	INIT_LIST_HEAD(&ch->turns);
-	INIT_LIST_HEAD(&ch->pending);
-	INIT_LIST_HEAD(&ch->to_read);
-	INIT_LIST_HEAD(&ch->sq_wait);
+	INIT_LIST_HEAD(&ch->queues.turns);
+	INIT_LIST_HEAD(&ch->pending.cmds);
+	INIT_LIST_HEAD(&ch->reads.todo);
+	INIT_LIST_HEAD(&ch->poll.waiting);
 	INIT_LIST_HEAD(&ch->poll.finished);
 	INIT_LIST_HEAD(&ch->stage.free);
 	init_completion(&ch->login.cm_done);
-	ch->last_rx = jiffies;
-	ch->last_ping = ch->last_rx;	/* none yet */
+	ch->alive.last_rx = jiffies;
+	ch->alive.last_ping = ch->alive.last_rx;	/* none yet */
 	s->chan[index] = ch;
 	return ch;
 }
@@ -271,11 +272,11 @@ static int chan_login(struct rdda_chan *ch)
 	l->version_min = RDDA_VERSION;
 	l->version_max = RDDA_VERSION;
 	l->features = cpu_to_le32(RDDA_FEATURES);
-	l->key_id = cpu_to_le16(s->key.id);
-	memcpy(l->host_uuid, &s->host, sizeof(l->host_uuid));
+	l->key_id = cpu_to_le16(s->login.key.id);
+	memcpy(l->host_uuid, &s->login.host, sizeof(l->host_uuid));
 	get_random_bytes(l->nonce, sizeof(l->nonce));
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
-	l->number = cpu_to_le32(s->number);
+	l->number = cpu_to_le32(s->login.number);
 	ret = chan_request(ch, l, sizeof(*l));
 	if (!ret && le16_to_cpu(ch->login.accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
@@ -298,7 +299,7 @@ static int chan_prove(struct rdda_chan *ch)
 	p->qpn[1] = ch->login.peer_qpn;
 	rdda_auth_gids(ch->login.id, true, p->gid);
 	memcpy(m.boot_id, p->boot_id, sizeof(m.boot_id));
-	ret = rdda_auth_make(&s->key, p, true, m.hmac);
+	ret = rdda_auth_make(&s->login.key, p, true, m.hmac);
 	if (!ret)
 		ret = rdda_control_send(ch, &m, sizeof(m));
 	/* PROVED completes this, and ARENA the next one in session_granted(). */
@@ -311,7 +312,7 @@ static int chan_prove(struct rdda_chan *ch)
 	p->arena_bytes = le32_to_cpu(ch->login.proved.arena_bytes);
 	p->arena_len = le32_to_cpu(ch->login.proved.arena_len);
 	p->channels = le16_to_cpu(ch->login.proved.channels);
-	return rdda_auth_check(&s->key, p, false, ch->login.proved.hmac);
+	return rdda_auth_check(&s->login.key, p, false, ch->login.proved.hmac);
 }
 
 /* What the proven target says about the whole session; channel 0. */
@@ -322,21 +323,21 @@ static int session_granted(struct rdda_session *s)
 	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
 	int ret;
 
-	s->id = le32_to_cpu(a->session);
-	s->keepalive_ms = le32_to_cpu(a->keepalive_ms);
-	s->dead_ms = le32_to_cpu(a->dead_ms);
-	s->arena_bytes = ch->login.proof.arena_bytes;
-	s->room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
+	s->login.id = le32_to_cpu(a->session);
+	s->alive.every_ms = le32_to_cpu(a->keepalive_ms);
+	s->alive.dead_ms = le32_to_cpu(a->dead_ms);
+	s->arena.bytes = ch->login.proof.arena_bytes;
+	s->calls.room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
 		  RDDA_PING_ROOM;
 	s->nchan = min3((unsigned int)ch->login.proof.channels, most,
 			(unsigned int)RDDA_CHANNELS_MAX);
-	ch->arena_len = ch->login.proof.arena_len;
+	ch->arena.len = ch->login.proof.arena_len;
 	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
 	if (!ret)
 		ret = rdda_arena_check(s);
 	/* Joining the other channels may take longer than dead_ms, on either side. */
 	if (!ret)
-		mod_timer(&s->alive, jiffies + 1);
+		mod_timer(&s->alive.timer, jiffies + 1);
 	return ret;
 }
 
@@ -346,7 +347,7 @@ static int chan_join(struct rdda_chan *ch)
 	const struct rdda_proof *first = &ch->s->chan[0]->login.proof;
 	struct rdda_join *j = &ch->login.join;
 	struct rdda_join_proof p = {
-		.session = ch->s->id,
+		.session = ch->s->login.id,
 		.channel = ch->index,
 		.qpn[0] = ch->q.qp->qp_num,
 	};
@@ -358,7 +359,7 @@ static int chan_join(struct rdda_chan *ch)
 	j->magic = cpu_to_le32(RDDA_MAGIC_JOIN);
 	j->session = cpu_to_le32(p.session);
 	j->channel = p.channel;
-	ret = rdda_auth_join_make(&ch->s->key, &p, true, j->hmac);
+	ret = rdda_auth_join_make(&ch->s->login.key, &p, true, j->hmac);
 	if (!ret)
 		ret = chan_request(ch, j, sizeof(*j));
 	if (ret)
@@ -366,12 +367,12 @@ static int chan_join(struct rdda_chan *ch)
 	p.qpn[1] = ch->login.peer_qpn;
 	p.arena_off = le32_to_cpu(ch->login.joined.arena_off);
 	p.arena_len = le32_to_cpu(ch->login.joined.arena_len);
-	ret = rdda_auth_join_check(&ch->s->key, &p, false, ch->login.joined.hmac);
+	ret = rdda_auth_join_check(&ch->s->login.key, &p, false, ch->login.joined.hmac);
 	if (ret)
 		return ret;
 	ch->login.accept = first->accept;
-	ch->arena_off = p.arena_off;
-	ch->arena_len = p.arena_len;
+	ch->arena.off = p.arena_off;
+	ch->arena.len = p.arena_len;
 	ch->login.got_proved = true;
 	return rdda_chan_setup(ch);
 }
@@ -421,8 +422,8 @@ static const char *session_reason(struct rdda_session *s, int err)
 		return rdda_reject_text(s->chan[last]->login.cm_reason);
 	if (err == -EKEYREJECTED)
 		return "the cluster's key was not proved";
-	if (s->reason[0])
-		return s->reason;
+	if (s->end.reason[0])
+		return s->end.reason;
 	switch (err) {
 	case -ECONNREFUSED:
 		return rdda_reject_text(0);
@@ -456,7 +457,7 @@ static void session_free(struct work_struct *work)
 	for (i = 0; i < RDDA_CHANNELS_MAX; i++)
 		if (s->chan[i])
 			rdda_chan_free(s->chan[i]);
-	memzero_explicit(&s->key, sizeof(s->key));
+	memzero_explicit(&s->login.key, sizeof(s->login.key));
 	kfree(s);
 }
 
@@ -499,12 +500,12 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	kref_init(&s->ref);
 	s->t = t;
 	s->nchan = 1;
-	s->number = rdda_session_number();
+	s->login.number = rdda_session_number();
 	init_waitqueue_head(&s->wait);
-	spin_lock_init(&s->call_lock);
-	INIT_LIST_HEAD(&s->calls);
-	timer_setup(&s->alive, rdda_alive_timer, 0);
-	rdda_identity_get(&s->host, &s->key, t->older_key);
+	spin_lock_init(&s->calls.lock);
+	INIT_LIST_HEAD(&s->calls.list);
+	timer_setup(&s->alive.timer, rdda_alive_timer, 0);
+	rdda_identity_get(&s->login.host, &s->login.key, t->older_key);
 	ret = chan_connect(s, 0);
 	if (!ret && !t->expect_any &&
 	    memcmp(s->chan[0]->login.accept.host_uuid, &t->expect, sizeof(t->expect)))
@@ -514,7 +515,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	for (i = 0; !ret && i < s->nchan; i++)
 		ret = chan_memory(s->chan[i]);
 	if (!ret && rdda_session_dead(s))
-		ret = s->err;
+		ret = s->end.err;
 	if (ret) {
 		strscpy(reason, session_reason(s, ret), reason_len);
 		*err = ret;
@@ -524,7 +525,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	for (i = 0; i < s->nchan; i++) {
 		spin_lock_irq(&s->chan[i]->lock);
 		/* It may have waited for the last one longer than dead_ms. */
-		WRITE_ONCE(s->chan[i]->last_rx, jiffies);
+		WRITE_ONCE(s->chan[i]->alive.last_rx, jiffies);
 		s->chan[i]->open = true;
 		spin_unlock_irq(&s->chan[i]->lock);
 	}
@@ -543,7 +544,7 @@ static void session_bye(struct rdda_session *s)
 	set_bit(SESSION_LEAVING, &s->flags);
 	if (rdda_session_dead(s) || !ch->login.got_proved || rdda_control_send(ch, &m, sizeof(m)))
 		return;
-	wait_event_timeout(s->wait, READ_ONCE(ch->nctl_free) == ch->nr_ctl || rdda_session_dead(s),
+	wait_event_timeout(s->wait, READ_ONCE(ch->ctl.nfree) == ch->ctl.nr || rdda_session_dead(s),
 			   msecs_to_jiffies(BYE_TIMEOUT_MS));
 }
 
@@ -566,7 +567,7 @@ void rdda_session_end(struct rdda_session *s)
 		session_bye(s);
 	session_close(s);
 	/* The session is dead by now: it does not set itself again. */
-	timer_delete_sync(&s->alive);
+	timer_delete_sync(&s->alive.timer);
 	for (i = 0; i < n; i++)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);

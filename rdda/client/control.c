@@ -37,10 +37,10 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 	spin_lock_irqsave(&ch->lock, flags);
 	if (rdda_session_dead(ch->s)) {
 		ret = -ENOLINK;
-	} else if (!ch->nctl_free || !ch->sq.free) {
+	} else if (!ch->ctl.nfree || !ch->sq.free) {
 		ret = -EAGAIN;
 	} else {
-		b = &ch->ctl.buf[ch->ctl_free[--ch->nctl_free]];
+		b = &ch->ctl.msg.buf[ch->ctl.free[--ch->ctl.nfree]];
 		ib_dma_sync_single_for_cpu(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
 		memcpy(b->data, msg, len);
 		rdda_chain_send(ch, b, len);
@@ -55,11 +55,11 @@ static bool room_try(struct rdda_session *s, unsigned int keep)
 	unsigned long flags;
 	bool got;
 
-	spin_lock_irqsave(&s->call_lock, flags);
-	got = s->room > keep;
+	spin_lock_irqsave(&s->calls.lock, flags);
+	got = s->calls.room > keep;
 	if (got)
-		s->room--;
-	spin_unlock_irqrestore(&s->call_lock, flags);
+		s->calls.room--;
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 	return got;
 }
 
@@ -74,9 +74,9 @@ void rdda_room_give(struct rdda_session *s)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&s->call_lock, flags);
-	s->room++;
-	spin_unlock_irqrestore(&s->call_lock, flags);
+	spin_lock_irqsave(&s->calls.lock, flags);
+	s->calls.room++;
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 	wake_up_all(&s->wait);
 }
 
@@ -91,18 +91,18 @@ void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
 
 	init_completion(&c->done);
 	c->err = -ENOLINK;
-	spin_lock_irqsave(&s->call_lock, flags);
-	c->tag = ++s->next_tag;
+	spin_lock_irqsave(&s->calls.lock, flags);
+	c->tag = ++s->calls.next_tag;
 	if (rdda_session_dead(s)) {
 		INIT_LIST_HEAD(&c->node);
 		complete(&c->done);
 	} else {
-		list_add_tail(&c->node, &s->calls);
+		list_add_tail(&c->node, &s->calls.list);
 	}
-	spin_unlock_irqrestore(&s->call_lock, flags);
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 }
 
-/* The call is over: under call_lock, after which its owner may free it. */
+/* The call is over: under calls.lock, after which its owner may free it. */
 static void call_finish(struct rdda_call *c, int err)
 {
 	list_del_init(&c->node);
@@ -123,12 +123,12 @@ int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&s->call_lock, flags);
+	spin_lock_irqsave(&s->calls.lock, flags);
 	if (!list_empty(&c->node)) {
 		list_del_init(&c->node);
 		c->err = -ETIMEDOUT;
 	}
-	spin_unlock_irqrestore(&s->call_lock, flags);
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 	return c->err;
 }
 
@@ -141,10 +141,10 @@ void rdda_calls_abort(struct rdda_session *s)
 	struct rdda_call *c, *next;
 	unsigned long flags;
 
-	spin_lock_irqsave(&s->call_lock, flags);
-	list_for_each_entry_safe(c, next, &s->calls, node)
+	spin_lock_irqsave(&s->calls.lock, flags);
+	list_for_each_entry_safe(c, next, &s->calls.list, node)
 		call_finish(c, -ENOLINK);
-	spin_unlock_irqrestore(&s->call_lock, flags);
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 	wake_up_all(&s->wait);
 }
 
@@ -191,8 +191,8 @@ static int control_recv_answer(struct rdda_session *s, const struct rdda_hdr *hd
 	unsigned long flags;
 	int ret = -EPROTO;
 
-	spin_lock_irqsave(&s->call_lock, flags);
-	list_for_each_entry(c, &s->calls, node) {
+	spin_lock_irqsave(&s->calls.lock, flags);
+	list_for_each_entry(c, &s->calls.list, node) {
 		if (c->tag != le64_to_cpu(hdr->tag))
 			continue;
 		if (hdr->type == RDDA_ERROR) {
@@ -207,10 +207,10 @@ static int control_recv_answer(struct rdda_session *s, const struct rdda_hdr *hd
 		goto out;
 	}
 	/* A drive may take its time to let go of an extent: CLOSE may have been given up. */
-	if (hdr->type == RDDA_CLOSED && le64_to_cpu(hdr->tag) - 1 < s->next_tag)
+	if (hdr->type == RDDA_CLOSED && le64_to_cpu(hdr->tag) - 1 < s->calls.next_tag)
 		ret = 0;
 out:
-	spin_unlock_irqrestore(&s->call_lock, flags);
+	spin_unlock_irqrestore(&s->calls.lock, flags);
 	return ret;
 }
 
@@ -241,11 +241,11 @@ static int control_recv_login(struct rdda_chan *ch, const struct rdda_hdr *hdr, 
 		memcpy(&ch->login.proved, hdr, sizeof(ch->login.proved));
 		ch->login.got_proved = true;
 	} else {
-		if (!ch->login.got_proved || s->got_arena)
+		if (!ch->login.got_proved || s->arena.got)
 			return -EPROTO;
-		s->nr_pieces = le16_to_cpu(hdr->count);
-		memcpy(s->pieces, hdr + 1, len - sizeof(*hdr));
-		s->got_arena = true;
+		s->arena.nr = le16_to_cpu(hdr->count);
+		memcpy(s->arena.pieces, hdr + 1, len - sizeof(*hdr));
+		s->arena.got = true;
 	}
 	complete(&ch->login.cm_done);
 	return 0;
@@ -319,14 +319,14 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 static void control_ping(struct rdda_chan *ch, unsigned long every)
 {
 	struct rdda_hdr ping = { .type = RDDA_PING, .len = cpu_to_le32(sizeof(ping)) };
-	unsigned long last = ch->last_ping;
+	unsigned long last = ch->alive.last_ping;
 
-	if (time_before(jiffies, last + every) || time_before(READ_ONCE(ch->last_rx), last))
+	if (time_before(jiffies, last + every) || time_before(READ_ONCE(ch->alive.last_rx), last))
 		return;
 	/* Before it is sent: its answer must not be older. */
-	ch->last_ping = jiffies;
+	ch->alive.last_ping = jiffies;
 	if (rdda_control_send(ch, &ping, sizeof(ping)))
-		ch->last_ping = last;
+		ch->alive.last_ping = last;
 }
 
 /**
@@ -343,19 +343,20 @@ static void control_ping(struct rdda_chan *ch, unsigned long every)
  */
 void rdda_alive_timer(struct timer_list *timer)
 {
-	struct rdda_session *s = container_of(timer, struct rdda_session, alive);
-	unsigned long every = msecs_to_jiffies(s->keepalive_ms);
+	struct rdda_session *s = container_of(timer, struct rdda_session, alive.timer);
+	unsigned long every = msecs_to_jiffies(s->alive.every_ms);
+	unsigned long dead = msecs_to_jiffies(s->alive.dead_ms);
 	unsigned int i, n = test_bit_acquire(SESSION_UP, &s->flags) ? s->nchan : 1;
 
 	for (i = 0; i < n; i++) {
 		struct rdda_chan *ch = s->chan[i];
 
-		if (time_after(jiffies, READ_ONCE(ch->last_rx) + msecs_to_jiffies(s->dead_ms))) {
-			rdda_session_fail(s, -ETIMEDOUT, "no message for %u ms", s->dead_ms);
+		if (time_after(jiffies, READ_ONCE(ch->alive.last_rx) + dead)) {
+			rdda_session_fail(s, -ETIMEDOUT, "no message for %u ms", s->alive.dead_ms);
 			return;
 		}
 		control_ping(ch, every);
 	}
 	if (!rdda_session_dead(s))
-		mod_timer(&s->alive, jiffies + max(every / 2, 1UL));
+		mod_timer(&s->alive.timer, jiffies + max(every / 2, 1UL));
 }

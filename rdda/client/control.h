@@ -18,14 +18,14 @@ struct timer_list;
 
 /**
  * struct rdda_call - a request that waits for its answer
- * @node: on the session's calls, under call_lock
+ * @node: on the session's calls, under calls.lock
  * @tag: in both
  * @type: the answer must have
  * @rsp: where the answer goes
  * @rsp_max: room there
  * @err: 0 when answered
  * @waiter: target whose work item takes the answer; NULL: a caller waits for @done
- * @done: completed under call_lock after @node was taken off
+ * @done: completed under calls.lock after @node was taken off
  */
 struct rdda_call {
 	struct list_head node;

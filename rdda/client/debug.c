@@ -42,22 +42,23 @@ static u32 dbg_ring_size(const struct rdda_chan *ch)
 
 int rdda_dbg_setup(struct rdda_chan *ch)
 {
-	ch->dbg = kvcalloc(dbg_ring_size(ch), sizeof(*ch->dbg), GFP_KERNEL);
-	return ch->dbg ? 0 : -ENOMEM;
+	ch->dbg.ring = kvcalloc(dbg_ring_size(ch), sizeof(*ch->dbg.ring), GFP_KERNEL);
+	return ch->dbg.ring ? 0 : -ENOMEM;
 }
 
 void rdda_dbg_free(struct rdda_chan *ch)
 {
-	kvfree(ch->dbg);
-	ch->dbg = NULL;
+	kvfree(ch->dbg.ring);
+	ch->dbg.ring = NULL;
 }
 
 void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned int nr, u32 seq)
 {
-	unsigned int i;
+	unsigned int i, at = ch->dbg.first + ch->dbg.nr;
 
+	ch->dbg.nr += nr;
 	for (i = 0; i < nr; i++) {
-		struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + ch->dbg_nr++) % dbg_ring_size(ch)];
+		struct rdda_dbg *d = &ch->dbg.ring[(at + i) % dbg_ring_size(ch)];
 
 		d->addr = sge[i].addr;
 		d->len = sge[i].length;
@@ -67,23 +68,23 @@ void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned in
 
 void rdda_dbg_done(struct rdda_chan *ch)
 {
-	while (ch->dbg_nr && rdda_chan_seq_done(ch, ch->dbg[ch->dbg_first].seq)) {
-		ch->dbg_first = (ch->dbg_first + 1) % dbg_ring_size(ch);
-		ch->dbg_nr--;
+	while (ch->dbg.nr && rdda_chan_seq_done(ch, ch->dbg.ring[ch->dbg.first].seq)) {
+		ch->dbg.first = (ch->dbg.first + 1) % dbg_ring_size(ch);
+		ch->dbg.nr--;
 	}
 }
 
 void rdda_dbg_destroyed(struct rdda_chan *ch)
 {
-	ch->dbg_nr = 0;
+	ch->dbg.nr = 0;
 }
 
 static void dbg_check_one(struct rdda_chan *ch, u64 addr, u32 len)
 {
 	unsigned int i;
 
-	for (i = 0; i < ch->dbg_nr; i++) {
-		const struct rdda_dbg *d = &ch->dbg[(ch->dbg_first + i) % dbg_ring_size(ch)];
+	for (i = 0; i < ch->dbg.nr; i++) {
+		const struct rdda_dbg *d = &ch->dbg.ring[(ch->dbg.first + i) % dbg_ring_size(ch)];
 
 		if (addr < d->addr + d->len && d->addr < addr + len) {
 			rule1_broken++;

@@ -3,7 +3,7 @@
  * Extents: opened, one of a drive at a time, and kept open, over reconnects and
  * over drives that go and come back. States change in the target's work item
  * alone, which waits for no answer; what arrives from the target is left in @reports
- * and @opened for it.
+ * and @open.answer for it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/delay.h>
@@ -61,11 +61,11 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
  */
 static void extent_notify(struct rdda_extent *e)
 {
-	if (e->ending || e->info.state == e->reported)
+	if (e->drain.ending || e->info.state == e->user.reported)
 		return;
-	e->reported = e->info.state;
-	if (e->ops && e->ops->state)
-		e->ops->state(e->priv, e->info.state, e->info.err);
+	e->user.reported = e->info.state;
+	if (e->user.ops && e->user.ops->state)
+		e->user.ops->state(e->user.priv, e->info.state, e->info.err);
 }
 
 /* Ascending drive UUID; those whose drive is not known yet come last. */
@@ -103,18 +103,19 @@ static void extent_check_drain(struct rdda_extent *e, struct rdda_session *s)
 	unsigned int i;
 	LIST_HEAD(ended);
 
-	for (i = 0; e->stuck && i < s->nchan; i++)
+	for (i = 0; e->drain.stuck && i < s->nchan; i++)
 		rdda_chan_abandon(s->chan[i], e, &ended);
 	rdda_ios_end(&ended);
 	for (i = 0; i < s->nchan; i++)
 		uses |= rdda_chan_uses(s->chan[i], e, &io);
-	e->ending = io;
-	e->draining = uses;
-	e->stuck &= uses;
-	e->drain_due = jiffies + msecs_to_jiffies(io ? DRAIN_LOOK_MS : ORPHAN_LOOK_MS);
-	if (uses && e->drain_ends && time_after(jiffies, e->drain_end))
+	e->drain.ending = io;
+	e->drain.active = uses;
+	e->drain.stuck &= uses;
+	e->drain.due = jiffies + msecs_to_jiffies(io ? DRAIN_LOOK_MS : ORPHAN_LOOK_MS);
+	if (uses && e->drain.ends && time_after(jiffies, e->drain.end))
 		rdda_session_fail(s, -ETIMEDOUT, "commands to a lost drive did not end");
-	else if (io && e->stuck && time_after(jiffies, e->stuck_at + msecs_to_jiffies(s->dead_ms)))
+	else if (io && e->drain.stuck &&
+		 time_after(jiffies, e->drain.stuck_at + msecs_to_jiffies(s->alive.dead_ms)))
 		rdda_session_fail(s, -ETIMEDOUT, "I/O did not end in time");
 	extent_notify(e);
 }
@@ -129,16 +130,16 @@ static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 	for (i = 0; i < s->nchan; i++)
 		rdda_chan_fail_extent(s->chan[i], e, err, &ended);
 	rdda_ios_end(&ended);
-	e->draining = true;
-	e->ending = true;
-	e->drain_ends = false;
+	e->drain.active = true;
+	e->drain.ending = true;
+	e->drain.ends = false;
 	extent_check_drain(e, s);
 }
 
 static void open_over(struct rdda_extent *e)
 {
 	lockdep_assert_held(&e->t->lock);
-	e->opening = false;
+	e->open.in_flight = false;
 	wake_up_all(&e->wait);
 }
 
@@ -149,9 +150,9 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	struct rdda_open m = {
 		.hdr.type = RDDA_OPEN,
 		.hdr.len = cpu_to_le32(sizeof(m)),
-		.hdr.flags = (e->preempt ? RDDA_OPEN_PREEMPT : 0) |
-			     (e->again && !e->excused ? RDDA_OPEN_AGAIN : 0),
-		.access = e->rw ? RDDA_RW : RDDA_RO,
+		.hdr.flags = (e->next.preempt ? RDDA_OPEN_PREEMPT : 0) |
+			     (e->next.again && !e->next.excused ? RDDA_OPEN_AGAIN : 0),
+		.access = e->want.rw ? RDDA_RW : RDDA_RO,
 	};
 	int ret;
 
@@ -160,23 +161,23 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
 	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
-	m.epoch = cpu_to_le64(e->epoch);
-	e->opening = true;
+	m.epoch = cpu_to_le64(e->want.epoch);
+	e->open.in_flight = true;
 	spin_unlock_irq(&t->lock);
 	extent_notify(e);
-	e->open_end = jiffies + msecs_to_jiffies(OPEN_TIMEOUT_MS);
-	e->open = (struct rdda_call) {
+	e->open.end = jiffies + msecs_to_jiffies(OPEN_TIMEOUT_MS);
+	e->open.call = (struct rdda_call) {
 		.type = RDDA_OPENED,
-		.rsp = &e->opened,
-		.rsp_max = sizeof(e->opened),
+		.rsp = &e->open.answer,
+		.rsp_max = sizeof(e->open.answer),
 		.waiter = t,
 	};
-	rdda_call_start(s, &e->open);
-	m.hdr.tag = cpu_to_le64(e->open.tag);
+	rdda_call_start(s, &e->open.call);
+	m.hdr.tag = cpu_to_le64(e->open.call.tag);
 	ret = rdda_control_send(s->chan[0], &m, sizeof(m));
 	if (!ret)
 		return true;
-	rdda_call_end(s, &e->open);
+	rdda_call_end(s, &e->open.call);
 	rdda_room_give(s);
 	spin_lock_irq(&t->lock);
 	open_over(e);
@@ -189,13 +190,13 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 /* OPEN was answered, or the target has had its time. */
 static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 {
-	const struct rdda_opened *a = &e->opened;
+	const struct rdda_opened *a = &e->open.answer;
 	struct rdda_target *t = e->t;
 	struct rdda_grant *g = NULL;
 	bool drain = false;
 	int ret;
 
-	ret = rdda_call_end(s, &e->open);
+	ret = rdda_call_end(s, &e->open.call);
 	rdda_room_give(s);
 	if (!ret && a->status == RDDA_OPEN_OK)
 		ret = rdda_opened_check(e, a);
@@ -204,7 +205,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	spin_lock_irq(&t->lock);
 	open_over(e);
 	/* Kicked since: it keeps what it had, and sends OPEN again when that is drained. */
-	if (!ret && !e->draining) {
+	if (!ret && !e->drain.active) {
 		g = rdda_opened_apply(e, a, g);
 		drain = g && !rcu_access_pointer(e->grant);
 	}
@@ -239,17 +240,17 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	g = rdda_grant_swap(e, NULL);
 	if (g) {
 		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
-		if (e->opening)		/* an answer comes */
+		if (e->open.in_flight)		/* an answer comes */
 			rdda_extent_set(e, RDDA_EEV_OPEN, -ENOLINK);
 		e->kept = g;	/* one is left only while there is no grant */
-		e->pending = true;
-		e->again = true;
-		e->due = jiffies;
+		e->next.pending = true;
+		e->next.again = true;
+		e->next.due = jiffies;
 	}
 	spin_unlock_irq(&t->lock);
-	if (!e->stuck)
-		e->stuck_at = jiffies;
-	e->stuck = true;
+	if (!e->drain.stuck)
+		e->drain.stuck_at = jiffies;
+	e->drain.stuck = true;
 	if (!g)
 		return;
 	pr_warn_ratelimited("%pISpc: drive %pUb does not end its commands\n", &t->addr,
@@ -272,12 +273,12 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
 		/* One that is drained is opened again after that: the answer says so too. */
 		if (e->info.state == RDDA_EXTENT_GONE)
-			e->pending = true;
+			e->next.pending = true;
 		else if (e->info.state == RDDA_EXTENT_REFUSED)
-			e->pending = false;
+			e->next.pending = false;
 		/* A writer is to be refused when another wrote since; a reader had to give way. */
-		e->again &= !revoked || e->rw;
-		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
+		e->next.again &= !revoked || e->want.rw;
+		e->next.due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);
 		if (g)
 			extent_drain(e, s, err);
@@ -288,17 +289,17 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 		if (reports & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
-			e->pending = true;
-			e->attempt = 0;
-			e->due = jiffies;
+			e->next.pending = true;
+			e->next.attempt = 0;
+			e->next.due = jiffies;
 		}
 		spin_unlock_irq(&t->lock);
 	}
-	if (reports & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->draining))
+	if (reports & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->drain.active))
 		extent_stuck(e, s);
-	if (reports & EXTENT_BACK && e->draining && !e->drain_ends) {
-		e->drain_end = jiffies + msecs_to_jiffies(s->dead_ms);
-		e->drain_ends = true;
+	if (reports & EXTENT_BACK && e->drain.active && !e->drain.ends) {
+		e->drain.end = jiffies + msecs_to_jiffies(s->alive.dead_ms);
+		e->drain.ends = true;
 	}
 	if (g)
 		kfree_rcu(g, rcu);
@@ -310,7 +311,7 @@ enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_REPORT, TODO_DRAIN, TODO_OPEN
 /* An OPEN may take as long as a label's write: what is kicked does not wait for that. */
 static unsigned int extent_reports_now(const struct rdda_extent *e)
 {
-	return e->opening ? e->reports & EXTENT_STUCK : e->reports;
+	return e->open.in_flight ? e->reports & EXTENT_STUCK : e->reports;
 }
 
 /* What is due now for an extent, except OPEN; *wait shrinks to what is due later. */
@@ -318,27 +319,27 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
 	unsigned long now = jiffies;
 
-	if (e->opening) {
-		if (completion_done(&e->open.done) || time_after_eq(now, e->open_end))
+	if (e->open.in_flight) {
+		if (completion_done(&e->open.call.done) || time_after_eq(now, e->open.end))
 			return TODO_ANSWER;
-		*wait = min(*wait, e->open_end - now);
+		*wait = min(*wait, e->open.end - now);
 	} else if (e->closing || e->released) {
 		return TODO_NOTHING;
 	}
 	if (extent_reports_now(e))
 		return TODO_REPORT;
-	if (!e->draining)
+	if (!e->drain.active)
 		return TODO_NOTHING;
-	if (time_after_eq(now, e->drain_due))
+	if (time_after_eq(now, e->drain.due))
 		return TODO_DRAIN;
-	*wait = min(*wait, e->drain_due - now);
+	*wait = min(*wait, e->drain.due - now);
 	return TODO_NOTHING;
 }
 
 /* The one that is due longer; either may be NULL. */
 static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
 {
-	return a && (!b || time_before_eq(a->due, b->due)) ? a : b;
+	return a && (!b || time_before_eq(a->next.due, b->next.due)) ? a : b;
 }
 
 /*
@@ -360,13 +361,14 @@ static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait
 			busy = false;
 		}
 		prev = e;
-		busy |= e->opening;
-		if (e->closing || e->released || !e->pending || e->draining || e->opening)
+		busy |= e->open.in_flight;
+		if (e->closing || e->released || !e->next.pending || e->drain.active ||
+		    e->open.in_flight)
 			continue;
-		if (time_after_eq(now, e->due))
+		if (time_after_eq(now, e->next.due))
 			of_drive = extent_older(of_drive, e);
 		else
-			*wait = min(*wait, e->due - now);
+			*wait = min(*wait, e->next.due - now);
 	}
 	return extent_older(best, busy ? NULL : of_drive);
 }
@@ -456,8 +458,8 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 
 	spin_lock_irq(&t->lock);
 	list_for_each_entry(e, &t->extents, node) {
-		if (e->opening) {
-			rdda_call_end(s, &e->open);
+		if (e->open.in_flight) {
+			rdda_call_end(s, &e->open.call);
 			open_over(e);
 		}
 		g = rdda_grant_swap(e, NULL);
@@ -483,24 +485,24 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 
 	spin_lock_irq(&t->lock);
 	list_for_each_entry(e, &t->extents, node)
-		e->excused = false;	/* its user has not lost anything else yet */
+		e->next.excused = false;	/* its user has not lost anything else yet */
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
 			if (e->closing || e->released)
 				continue;
-			if (e->info.state == e->reported &&
-			    (e->reported == RDDA_EXTENT_DOWN ||
-			     e->reported == RDDA_EXTENT_REFUSED))
+			if (e->info.state == e->user.reported &&
+			    (e->user.reported == RDDA_EXTENT_DOWN ||
+			     e->user.reported == RDDA_EXTENT_REFUSED))
 				continue;
-			e->draining = false;
-			e->ending = false;
-			e->stuck = false;
+			e->drain.active = false;
+			e->drain.ending = false;
+			e->drain.stuck = false;
 			if (e->info.state != RDDA_EXTENT_REFUSED) {
 				rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
-				e->pending = true;
-				e->due = jiffies;
-				e->attempt = 0;
+				e->next.pending = true;
+				e->next.due = jiffies;
+				e->next.attempt = 0;
 				e->reports = 0;
 			}
 			e->busy = true;
@@ -523,7 +525,7 @@ static unsigned int event_reports(const struct rdda_extent *e, const struct rdda
 							       lockdep_is_held(&e->t->lock));
 
 	/* It may be about the OPENED that the work item has not handled yet. */
-	unsigned int unsure = e->busy || e->opening ? EXTENT_RENEW : 0;
+	unsigned int unsure = e->busy || e->open.in_flight ? EXTENT_RENEW : 0;
 
 	switch (kind) {
 	case RDDA_EV_DRIVE_GONE:
@@ -573,17 +575,17 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 		return ERR_PTR(-ENOMEM);
 	e->t = t;
 	e->uuid = *extent;
-	e->rw = rw;
-	e->preempt = preempt;
-	e->preempts = preempt;
-	e->epoch = epoch;
-	e->ops = ops;
-	e->priv = priv;
+	e->want.rw = rw;
+	e->next.preempt = preempt;
+	e->want.preempt = preempt;
+	e->want.epoch = epoch;
+	e->user.ops = ops;
+	e->user.priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
 	e->io_err = -ENOLINK;
 	e->info.drive = *drive;
-	e->pending = true;
-	e->due = jiffies;
+	e->next.pending = true;
+	e->next.due = jiffies;
 	init_waitqueue_head(&e->wait);
 	INIT_LIST_HEAD(&e->node);
 	spin_lock_irq(&t->lock);
@@ -597,12 +599,12 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 static void extent_leave(struct rdda_extent *e, struct rdda_grant *g)
 {
 	/* One whose drive hangs is left to the target at once. */
-	unsigned int i, ms = e->stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
+	unsigned int i, ms = e->drain.stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
 	struct rdda_session *s = rdda_session_get(e->t);
 
 	for (i = 0; s && i < s->nchan; i++)
 		rdda_chan_forget(s->chan[i], e);
-	if (s && g && s->number == g->number)
+	if (s && g && s->login.number == g->number)
 		rdda_call_close(s, g->handle, ms);
 	if (s)
 		rdda_session_put(s);
@@ -619,7 +621,7 @@ void rdda_extent_close(struct rdda_extent *e)
 	spin_lock_irq(&t->lock);
 	e->closing = true;
 	/* One that is in flight is answered first: what it opens must be closed. */
-	wait_event_lock_irq(e->wait, !e->busy && !e->opening, t->lock);
+	wait_event_lock_irq(e->wait, !e->busy && !e->open.in_flight, t->lock);
 	list_del(&e->node);
 	g = rdda_grant_swap(e, NULL) ?: e->kept;
 	spin_unlock_irq(&t->lock);
@@ -635,18 +637,18 @@ void rdda_extent_release(struct rdda_extent *e)
 
 	spin_lock_irq(&t->lock);
 	e->released = true;
-	wait_event_lock_irq(e->wait, !e->busy && !e->opening, t->lock);
+	wait_event_lock_irq(e->wait, !e->busy && !e->open.in_flight, t->lock);
 	e->busy = true;
 	g = rdda_grant_swap(e, NULL) ?: e->kept;
 	e->kept = NULL;
 	if (e->info.state != RDDA_EXTENT_REFUSED)
 		rdda_extent_set(e, RDDA_EEV_LOST, -EBUSY);
-	e->again = false;
+	e->next.again = false;
 	spin_unlock_irq(&t->lock);
 	extent_leave(e, g);
-	e->draining = false;
-	e->ending = false;
-	e->stuck = false;
+	e->drain.active = false;
+	e->drain.ending = false;
+	e->drain.stuck = false;
 	extent_notify(e);
 	spin_lock_irq(&t->lock);
 	e->busy = false;
@@ -663,9 +665,9 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	spin_lock_irqsave(&t->lock, flags);
 	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
-			e->preempt = e->preempts;
+			e->next.preempt = e->want.preempt;
 		/* Without a session the OPEN is later: anything may be lost by then. */
-		e->excused = refused && e->info.err == -EBUSY && t->session;
+		e->next.excused = refused && e->info.err == -EBUSY && t->session;
 		e->released = false;
 		e->reports |= EXTENT_RENEW;
 	}
@@ -689,7 +691,7 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 	unsigned long flags;
 
 	spin_lock_irqsave(&e->t->lock, flags);
-	e->epoch = epoch;
+	e->want.epoch = epoch;
 	e->reports |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);

@@ -33,70 +33,73 @@ struct rdda_grant {
 /**
  * struct rdda_extent - an extent that is kept open; under its target's lock
  *
+ * Written by extent.c, and by opened.c where a part says so.
+ *
  * @grant: not NULL while I/O may be sent; written by the work item
  * @io_err: what I/O ends with while there is no grant; read in any context
  * @busy: the work item uses it or calls its user
- * @pending: an OPEN is to be sent
- * @due: jiffies of the next OPEN
- * @reports: EXTENT_* bits of what the target reported, for the work item
- * @again: it was open before, in this session or another, and not given back since
- * @excused: the next OPEN does not say so: its user still holds what makes that safe;
- *	@lock
- * @reported: state that its user was notified of; used by the work item only, as all
- *	that follows
- * @draining: commands of a grant that was taken away have not ended; no
- *	OPEN is sent before they have
- * @ending: nor has I/O of it, and the user is notified of its state when it has
- * @stuck: since @stuck_at: I/O ends where its pages allow it, whatever the drive does
+ * @released: not to be opened before rdda_extent_retry()
+ * @reports: EXTENT_* bits for the work item
  * @kept: a grant that was taken away, when stuck or REFUSED; the target has it open
- *	until it is closed or opened again; @lock
- * @drain_due: jiffies of the next check
- * @drain_end: the session ends if they have not ended by then
- * @drain_ends: @drain_end counts
- * @open: the OPEN in flight, while @opening
- * @opened: its answer
- * @opening: an OPEN is in flight; @lock. The extent is not freed meanwhile
- * @open_end: jiffies when the target has had time enough for it
- * @released: not to be opened before rdda_extent_retry(); @lock
- * @preempts: @preempt as the user wants it, whenever it begins again
+ *	until it is closed or opened again; opened.c, too
  */
 struct rdda_extent {
 	struct rdda_target *t;
 	struct list_head node;
 	uuid_t	uuid;
-	bool	rw;
-	bool	preempt;
-	u64	epoch;
-	const struct rdda_extent_ops *ops;
-	void	*priv;
+
+	/* what its user wants; constant, but for @epoch */
+	struct {
+		bool	rw;
+		bool	preempt;		/* whenever it begins again */
+		u64	epoch;
+	} want;
+
+	/* its user */
+	struct {
+		const struct rdda_extent_ops *ops;
+		void	*priv;
+		enum rdda_extent_state reported;	/* to it; used by the work item only */
+	} user;
 
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
 	int	io_err;
 	bool	busy;
 	bool	closing;
-	bool	pending;
-	unsigned int attempt;
-	unsigned long due;
+	bool	released;
 	unsigned int reports;
 	wait_queue_head_t wait;
-	bool	again;
-	bool	excused;
-	enum rdda_extent_state reported;
-	bool	draining;
-	bool	ending;
-	bool	stuck;
-	unsigned long stuck_at;
 	struct rdda_grant *kept;
-	unsigned long drain_due;
-	unsigned long drain_end;
-	bool	drain_ends;
-	struct rdda_call open;
-	struct rdda_opened opened;
-	bool	opening;
-	unsigned long open_end;
-	bool	released;
-	bool	preempts;
+
+	/* the next OPEN: extent.c, and opened.c by the answer to the one before */
+	struct {
+		bool	pending;	/* it is to be sent ... */
+		unsigned long due;	/* ... at these jiffies */
+		unsigned int attempt;
+		bool	preempt;
+		bool	again;		/* was open before, in any session, and not given back */
+		bool	excused;	/* does not say so: its user holds what makes that safe */
+	} next;
+
+	/* the OPEN in flight; used by the work item only, but for @in_flight */
+	struct {
+		struct rdda_call call;
+		struct rdda_opened answer;
+		unsigned long end;	/* jiffies when the target has had time enough */
+		bool	in_flight;	/* the extent is not freed meanwhile */
+	} open;
+
+	/* what a grant that was taken away has left; used by the work item only */
+	struct {
+		bool	active;		/* commands have not ended: no OPEN is sent before */
+		bool	ending;		/* nor has I/O: its user is notified when it has */
+		bool	stuck;		/* I/O ends where its pages allow it, whatever the ... */
+		unsigned long stuck_at;	/* ... drive does, since these jiffies */
+		unsigned long due;	/* jiffies of the next check */
+		unsigned long end;	/* the session ends if they have not ended by then; ... */
+		bool	ends;		/* ... this says that it counts */
+	} drain;
 };
 
 #define EXTENT_GONE	1

@@ -176,7 +176,7 @@ void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *e
 	slot->state = RDDA_SLOT_FREE;
 	slot->gen = (slot->gen + 1) & RDDA_GEN_MASK;
 	slot->io = NULL;
-	ch->slot_free[ch->nslot_free++] = slot->idx;
+	ch->slot.free[ch->slot.nfree++] = slot->idx;
 	slot->extent = NULL;
 	if (io)			/* else abandoned; its extent may be gone */
 		rdda_io_drop(io, err, ended);
@@ -195,15 +195,15 @@ static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struc
 	default:
 		if (io->stage)
 			return min(left, io->stage->len[rdda_io_priv(io)->cmds]);
-		left = min3(left, RDDA_PAGE << ch->max_order, g->max_bytes);
+		left = min3(left, RDDA_PAGE << ch->arena.max_order, g->max_bytes);
 		return min_t(u32, left, le32_to_cpu(ch->login.accept.cmd_bytes));
 	}
 }
 
 static bool io_pushes(struct rdda_chan *ch, const struct rdda_io *io)
 {
-	return io->op == RDDA_READ && !(io->flags & RDDA_IO_P2P) && ch->nr_bounce &&
-	       io->len <= ch->s->push_bytes;
+	return io->op == RDDA_READ && !(io->flags & RDDA_IO_P2P) && ch->s->bounce.blocks &&
+	       io->len <= ch->s->bounce.push_bytes;
 }
 
 static const u8 opcodes[] = {
@@ -215,7 +215,7 @@ static const u8 opcodes[] = {
 
 static bool chan_alone(const struct rdda_chan *ch)
 {
-	return READ_ONCE(ch->s->nr_drive_queues) < 2;
+	return READ_ONCE(ch->s->queues.nr) < 2;
 }
 
 /*
@@ -236,7 +236,8 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 		slot->arena = io->stage ? io->stage->off[p->cmds] : 0;
 		return 0;
 	}
-	if (!rdda_share_may(dq->pages, ch->buddy.avail, ch->buddy.pages, chan_alone(ch)))
+	if (!rdda_share_may(dq->pages, ch->arena.buddy.avail, ch->arena.buddy.pages,
+			    chan_alone(ch)))
 		return -ENOMEM;
 	while (rdda_arena_alloc(ch, *bytes, &slot->arena)) {
 		if (dq->cmds || *bytes <= RDDA_PAGE)
@@ -265,9 +266,9 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	struct rdda_cmd_slot *slot;
 	int err;
 
-	if (!rdda_share_may(dq->cmds, ch->nslot_free, ch->cmds, chan_alone(ch)))
+	if (!rdda_share_may(dq->cmds, ch->slot.nfree, ch->slot.nr, chan_alone(ch)))
 		return -ENOMEM;
-	slot = &ch->cmd_slots[ch->slot_free[ch->nslot_free - 1]];
+	slot = &ch->slot.all[ch->slot.free[ch->slot.nfree - 1]];
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;
@@ -278,7 +279,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 		rdda_arena_free(ch, slot->arena);	/* a push has no pieces */
 		return -EMSGSIZE;
 	}
-	ch->nslot_free--;
+	ch->slot.nfree--;
 	slot->io = io;
 	slot->extent = io->extent;
 	slot->dq = dq;
@@ -295,8 +296,8 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->at = p->cur;
 	p->cur = next;
 	slot->state = RDDA_SLOT_PENDING;
-	list_add_tail(&slot->node, &ch->pending);
-	ch->npending++;
+	list_add_tail(&slot->node, &ch->pending.cmds);
+	ch->pending.nr++;
 	p->cmds++;
 	io->issued += bytes;
 	atomic_inc(&io->left);
@@ -408,8 +409,8 @@ static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
 	struct rdda_cmd_slot *slot, *next;
 	unsigned int n = 0;
 
-	list_for_each_entry_safe(slot, next, &ch->pending, node) {
-		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->nr_batches,
+	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
+		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->batch.nr,
 				    chan_alone(ch)))
 			continue;
 		wrs += slot->wrs;
@@ -444,9 +445,9 @@ static bool batch_post(struct rdda_chan *ch)
 	b->gen++;
 	b->unsent = true;
 	b->credit = true;
-	hdr = ch->tx.buf[idx].data;
+	hdr = ch->batch.msg.buf[idx].data;
 	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);
-	ib_dma_sync_single_for_cpu(ch->s->dev, ch->tx.buf[idx].dma, len, DMA_TO_DEVICE);
+	ib_dma_sync_single_for_cpu(ch->s->dev, ch->batch.msg.buf[idx].dma, len, DMA_TO_DEVICE);
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->type = RDDA_CMDS;
 	hdr->count = cpu_to_le16(n);
@@ -463,10 +464,10 @@ static bool batch_post(struct rdda_chan *ch)
 		slot->seq = ch->sq.sig_posted + 1;
 		slot->state = RDDA_SLOT_FLIGHT;
 	}
-	ch->npending -= n;
+	ch->pending.nr -= n;
 	ch->counts.commands += n;
 	ch->poll.sends_out++;
-	rdda_chain_send(ch, &ch->tx.buf[idx], len);
+	rdda_chain_send(ch, &ch->batch.msg.buf[idx], len);
 	return true;
 }
 
@@ -474,12 +475,12 @@ static bool batch_post(struct rdda_chan *ch)
 static bool chan_gathers(const struct rdda_chan *ch)
 {
 	return ch->poll.sends_out >= max(READ_ONCE(sends_ahead), 1U) &&
-	       ch->npending < RDDA_CMDS_MAX;
+	       ch->pending.nr < RDDA_CMDS_MAX;
 }
 
 static void chan_flush(struct rdda_chan *ch)
 {
-	while (ch->npending && !chan_gathers(ch) && batch_post(ch))
+	while (ch->pending.nr && !chan_gathers(ch) && batch_post(ch))
 		;
 	rdda_sq_arm(ch);
 }
@@ -487,7 +488,7 @@ static void chan_flush(struct rdda_chan *ch)
 /* Post what was submitted; its messages may have been taken without our noticing. */
 static void chan_commit(struct rdda_chan *ch)
 {
-	if (ch->npending && chan_gathers(ch))
+	if (ch->pending.nr && chan_gathers(ch))
 		rdda_sq_check(ch);
 	chan_flush(ch);
 }
@@ -498,7 +499,7 @@ static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
 
 	list_add_tail(&io->node, &dq->waiting);
 	if (list_empty(&dq->turn))
-		list_add_tail(&dq->turn, &ch->turns);
+		list_add_tail(&dq->turn, &ch->queues.turns);
 }
 
 /*
@@ -513,10 +514,10 @@ static bool queue_starves(const struct rdda_drive_queue *dq)
 /* Behind others of its drive, or one that would starve. */
 static bool io_must_wait(struct rdda_chan *ch, struct rdda_io *io)
 {
-	if (likely(list_empty(&ch->turns)))
+	if (likely(list_empty(&ch->queues.turns)))
 		return false;
 	return !list_empty(&rdda_io_priv(io)->dq->waiting) ||
-	       queue_starves(list_first_entry(&ch->turns, struct rdda_drive_queue, turn));
+	       queue_starves(list_first_entry(&ch->queues.turns, struct rdda_drive_queue, turn));
 }
 
 /* One I/O of each drive in turn, as far as there is room. */
@@ -526,11 +527,11 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 	struct rdda_io *io;
 	LIST_HEAD(stuck);
 
-	while ((dq = list_first_entry_or_null(&ch->turns, struct rdda_drive_queue, turn))) {
+	while ((dq = list_first_entry_or_null(&ch->queues.turns, struct rdda_drive_queue, turn))) {
 		io = list_first_entry(&dq->waiting, struct rdda_io, node);
 		list_del(&io->node);
 		if (io_issue(ch, io, ended)) {
-			list_move_tail(&dq->turn, &ch->turns);
+			list_move_tail(&dq->turn, &ch->queues.turns);
 			if (list_empty(&dq->waiting))
 				list_del_init(&dq->turn);
 			continue;
@@ -540,7 +541,7 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 			break;
 		list_move_tail(&dq->turn, &stuck);
 	}
-	list_splice_tail(&stuck, &ch->turns);
+	list_splice_tail(&stuck, &ch->queues.turns);
 }
 
 /**
@@ -590,7 +591,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		ch = io->stage->ch;
 	}
 	p->ch = ch;
-	p->dq = &ch->drive_queues[g->dq];
+	p->dq = &ch->queues.all[g->dq];
 	if (io_has_pages(io) && !io_pushes(ch, io)) {
 		ret = io_map(ch, io);
 		if (ret)
@@ -606,7 +607,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 			rdda_stage_begin(ch, io);
 		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
-		if (ch->npending >= RDDA_CMDS_MAX || io->stage)
+		if (ch->pending.nr >= RDDA_CMDS_MAX || io->stage)
 			chan_commit(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);

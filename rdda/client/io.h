@@ -3,7 +3,7 @@
  * A command: its states, its memory, and the I/O that it is a part of.
  *
  *   FREE -> PENDING -> FLIGHT --------> COPY --------------> FREE   pushed read
- *                         |-----------> READ (to_read list,
+ *                         |-----------> READ (reads.todo,
  *                         |                   then posted) -> FREE   other read
  *                         '-----------> SQ_WAIT (until the send
  *                                       completion came)    -> FREE   the rest
@@ -51,7 +51,7 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
 /**
  * struct rdda_drive_queue - what one drive has of a channel; under the channel's lock
  * @waiting: I/O with commands still to be made, oldest first
- * @turn: in rdda_chan.turns while there is some
+ * @turn: in rdda_chan.queues.turns while there is some
  * @cmds: commands that have not ended
  * @credits: held by messages that begin with a command of this drive
  * @pages: of the arena, held by its commands
@@ -83,7 +83,7 @@ enum rdda_cmd_slot_state {
  * @extent: of @io, also when that was abandoned: to be compared only; NULL when
  *	free, or when the extent has gone
  * @dq: of its drive
- * @node: on pending, to_read or sq_wait
+ * @node: on pending.cmds, reads.todo or poll.waiting
  * @read_cqe: send completion of its READs
  * @at: where its payload lies in the I/O's scatterlist
  * @io_off: the same in bytes of the I/O

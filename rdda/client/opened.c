@@ -34,13 +34,13 @@ static u8 grant_queue(struct rdda_session *s, const u8 *drive, u32 nsid)
 {
 	unsigned int i;
 
-	for (i = 0; i < s->nr_drive_queues; i++)
-		if (!memcmp(&s->queue_drive[i], drive, sizeof(uuid_t)))
+	for (i = 0; i < s->queues.nr; i++)
+		if (!memcmp(&s->queues.drive[i], drive, sizeof(uuid_t)))
 			return i;
 	if (i == RDDA_DRIVE_QUEUES)
 		return nsid % RDDA_DRIVE_QUEUES;
-	import_uuid(&s->queue_drive[i], drive);
-	WRITE_ONCE(s->nr_drive_queues, i + 1);
+	import_uuid(&s->queues.drive[i], drive);
+	WRITE_ONCE(s->queues.nr, i + 1);
 	return i;
 }
 
@@ -52,7 +52,7 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 	if (!g)
 		return NULL;
 	g->s = s;
-	g->number = s->number;
+	g->number = s->login.number;
 	g->nsid = le32_to_cpu(m->nsid);
 	g->handle = le32_to_cpu(m->handle);
 	g->slba = le64_to_cpu(m->slba);
@@ -60,7 +60,7 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 	g->bytes = le64_to_cpu(m->blocks) << m->lba_shift;
 	g->max_bytes = le32_to_cpu(m->max_bytes);
 	g->dq = grant_queue(s, m->drive, g->nsid);
-	g->rw = e->rw;
+	g->rw = e->want.rw;
 	return g;
 }
 
@@ -108,28 +108,28 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	case RDDA_EEV_OPENED:
 		info_fill(e, m);
 		rdda_extent_sort(e);
-		e->pending = e->reports & EXTENT_RENEW;
-		e->attempt = 0;
-		e->again = true;
+		e->next.pending = e->reports & EXTENT_RENEW;
+		e->next.attempt = 0;
+		e->next.again = true;
 		/* A host that takes it from us later is not fenced in turn. */
-		e->preempt = false;
+		e->next.preempt = false;
 		kfree(e->kept);		/* the same handle, or one that is gone */
 		e->kept = NULL;
 		break;
 	case RDDA_EEV_LATER:
-		ms = rdda_backoff_ms(e->attempt++, get_random_u32());
-		e->due = jiffies + msecs_to_jiffies(ms);
+		ms = rdda_backoff_ms(e->next.attempt++, get_random_u32());
+		e->next.due = jiffies + msecs_to_jiffies(ms);
 		break;
 	case RDDA_EEV_GONE:
-		e->due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
+		e->next.due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
 		break;
 	default:
 		memcpy(&e->info.holder, m->holder, sizeof(uuid_t));
-		e->pending = false;
+		e->next.pending = false;
 		break;
 	}
 	rdda_extent_set(e, ev, err);
-	e->excused = false;	/* it was for this OPEN: things change until the next one */
+	e->next.excused = false;	/* it was for this OPEN: things change until the next one */
 	/* A live extent that must be opened again goes on with what it has. */
 	if (ev == RDDA_EEV_LATER)
 		return g;

@@ -23,15 +23,11 @@ struct rdda_target;
  *
  * Memory lives as long as @ref (staged payloads hold one); what belongs to the
  * device dies in rdda_session_end(), in the target's work item.
+ * A part names the file that writes it.
  *
- * @dead: set once, by rdda_session_fail(); @err and @reason before it, by the
- *	same
- * @up: logged in; from then on a lost connection is the session's end
- * @queue_drive: drives by the number of their queue; used by the work item only
- * @nr_drive_queues: how many; written by the work item
- * @calls: under @call_lock
- * @next_tag: under @call_lock
- * @room: OPENs and CLOSEs that may be sent unanswered, under @call_lock
+ * @flags: SESSION_*, atomic bits; once up, a lost connection is the session's end
+ * @wait: for room, and for buffers
+ * @leave_node: in @t's leaving
  */
 struct rdda_session {
 	struct kref ref;
@@ -39,45 +35,68 @@ struct rdda_session {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	struct rdda_limits lim;
-	u32	number;
-	u32	id;			/* the target's number for it */
-	struct rdda_key key;
-	uuid_t	host;
+	unsigned long flags;
+	wait_queue_head_t wait;
 
-	unsigned long flags;		/* SESSION_*, atomic bits */
-	int	err;
-	char	reason[64];
-	wait_queue_head_t wait;		/* room, buffers */
+	/* connect.c */
+	struct {
+		u32	number;
+		u32	id;			/* the target's number for it */
+		struct rdda_key key;
+		uuid_t	host;
+	} login;
+
+	/* set once, by rdda_session_fail(), before SESSION_DEAD: connect.c */
+	struct {
+		int	err;
+		char	reason[64];
+	} end;
 
 	unsigned int nchan;
 	struct rdda_chan *chan[RDDA_CHANNELS_MAX];
 
-	struct rdda_piece pieces[RDDA_PIECES_MAX];
-	unsigned int nr_pieces;
-	bool	got_arena;		/* CQ handler of channel 0, then constant */
-	u32	arena_bytes;
-	u32	max_order;		/* what the borders of pieces allow */
+	/* of the target: control.c, CQ handler of channel 0, until @got; then constant */
+	struct {
+		struct rdda_piece pieces[RDDA_PIECES_MAX];
+		unsigned int nr;
+		bool	got;
+		u32	bytes;			/* as granted: connect.c */
+		u32	max_order;		/* what the borders of pieces allow: arena.c */
+	} arena;
 
-	u32	push_bytes;		/* of one bounce block */
-	u32	bounce_bytes;
-	struct page **bounce_page;
-	struct sg_table bounce_sgt;
-	u64	*bounce_dma;
-	struct ib_mr *bounce_mr;
+	/* arena.c */
+	struct {
+		u32	push_bytes;		/* of one block */
+		u32	bytes;
+		u16	blocks;			/* of each channel */
+		struct page **page;
+		struct sg_table sgt;
+		u64	*dma;
+		struct ib_mr *mr;
+	} bounce;
 
-	uuid_t	queue_drive[RDDA_DRIVE_QUEUES];
-	unsigned int nr_drive_queues;
+	/* drives by the number of their queue: opened.c, from the work item only */
+	struct {
+		uuid_t	drive[RDDA_DRIVE_QUEUES];
+		unsigned int nr;
+	} queues;
 
-	u32	keepalive_ms;
-	u32	dead_ms;
-	struct timer_list alive;
+	/* keep-alive: control.c, with the times that connect.c was granted */
+	struct {
+		u32	every_ms;
+		u32	dead_ms;
+		struct timer_list timer;
+	} alive;
 
-	spinlock_t call_lock;		/* calls, next_tag, room */
-	struct list_head calls;
-	u64	next_tag;
-	unsigned int room;
+	/* requests that wait for an answer: control.c */
+	struct {
+		spinlock_t lock;		/* this part */
+		struct list_head list;
+		u64	next_tag;
+		unsigned int room;		/* OPENs and CLOSEs that may be sent unanswered */
+	} calls;
 
-	struct list_head leave_node;	/* in @t's leaving */
+	struct list_head leave_node;
 	struct work_struct free_work;
 };
 

@@ -25,7 +25,7 @@ static void sq_wait_run(struct rdda_chan *ch)
 {
 	struct rdda_cmd_slot *slot, *next;
 
-	list_for_each_entry_safe(slot, next, &ch->sq_wait, node) {
+	list_for_each_entry_safe(slot, next, &ch->poll.waiting, node) {
 		if (!rdda_chan_seq_done(ch, slot->seq))
 			continue;
 		list_del(&slot->node);
@@ -50,7 +50,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct rdda_chan *ch = cq->cq_context;
-	u16 idx = b - ch->tx.buf;
+	u16 idx = b - ch->batch.msg.buf;
 
 	if (!sq_done(ch, wc))
 		return;
@@ -82,7 +82,7 @@ void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (!sq_done(ch, wc))
 		return;
-	ch->ctl_free[ch->nctl_free++] = b - ch->ctl.buf;
+	ch->ctl.free[ch->ctl.nfree++] = b - ch->ctl.msg.buf;
 	wake_up_all(&ch->s->wait);
 }
 
@@ -133,8 +133,8 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 
 	rdda_sq_poll(ch, &ch->poll.finished);
 	return ch->sq.sig_done != done &&
-	       ((pending && ch->npending) || !list_empty(&ch->poll.finished) ||
-		!list_empty(&ch->to_read) || !list_empty(&ch->turns));
+	       ((pending && ch->pending.nr) || !list_empty(&ch->poll.finished) ||
+		!list_empty(&ch->reads.todo) || !list_empty(&ch->queues.turns));
 }
 
 /**
@@ -168,9 +168,9 @@ void rdda_sq_check(struct rdda_chan *ch)
  */
 static bool sq_wanted(const struct rdda_chan *ch)
 {
-	return !ch->open || ch->npending || !list_empty(&ch->sq_wait) ||
-	       !list_empty(&ch->to_read) || ch->reads.free != ch->reads.max ||
-	       ch->nctl_free != ch->nr_ctl;
+	return !ch->open || ch->pending.nr || !list_empty(&ch->poll.waiting) ||
+	       !list_empty(&ch->reads.todo) || ch->reads.free != ch->reads.max ||
+	       ch->ctl.nfree != ch->ctl.nr;
 }
 
 /**

@@ -38,10 +38,10 @@ int rdda_stage_setup(struct rdda_chan *ch)
 /* Pages that an I/O's commands take from the arena, at most. */
 static u32 stage_pages(struct rdda_chan *ch, u32 len)
 {
-	u32 most = RDDA_PAGE << ch->max_order, n = len / most;
+	u32 most = RDDA_PAGE << ch->arena.max_order, n = len / most;
 	u32 rest = len % most;
 
-	return (n << ch->max_order) + (rest ? 1U << rdda_buddy_order(rest) : 0);
+	return (n << ch->arena.max_order) + (rest ? 1U << rdda_buddy_order(rest) : 0);
 }
 
 /**
@@ -56,8 +56,8 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 
 	lockdep_assert_held(&ch->lock);
 	st = list_first_entry_or_null(&ch->stage.free, struct rdda_stage, node);
-	if (!st || ch->stage.pages + pages > ch->buddy.pages / 2 ||
-	    DIV_ROUND_UP(io->len, RDDA_PAGE << ch->max_order) > RDDA_STAGE_CMDS)
+	if (!st || ch->stage.pages + pages > ch->arena.buddy.pages / 2 ||
+	    DIV_ROUND_UP(io->len, RDDA_PAGE << ch->arena.max_order) > RDDA_STAGE_CMDS)
 		return;
 	list_del_init(&st->node);
 	kref_get(&ch->s->ref);
@@ -101,7 +101,7 @@ static void stage_free(struct rdda_stage *st)
 	ch->stage.pages -= st->pages;
 	list_add(&st->node, &ch->stage.free);
 	/* I/O that waits for arena pages is sent from there. */
-	if (ch->open && !list_empty(&ch->turns))
+	if (ch->open && !list_empty(&ch->queues.turns))
 		rdda_sq_later(ch);
 }
 

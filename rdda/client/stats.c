@@ -53,9 +53,9 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 	spin_unlock_irqrestore(&t->lock, flags);
 	if (s) {
 		rdda_counts_add(&c, s);
-		info->session = s->id;
+		info->session = s->login.id;
 		info->channels = s->nchan;
-		info->arena_bytes = s->arena_bytes;
+		info->arena_bytes = s->arena.bytes;
 		rdda_session_put(s);
 	}
 	info->sends = c.sends;

@@ -164,8 +164,8 @@ static void target_connect(struct rdda_target *t)
 		target_leave(t, false);
 		return;
 	}
-	pr_info("%pISpc: session %u, %u channels, %u KiB\n", &t->addr, s->id, s->nchan,
-		s->arena_bytes >> 10);
+	pr_info("%pISpc: session %u, %u channels, %u KiB\n", &t->addr, s->login.id, s->nchan,
+		s->arena.bytes >> 10);
 	spin_lock_irq(&t->lock);
 	t->session = s;
 	if (!uuid_is_null(&t->uuid))		/* logged in before */
@@ -188,13 +188,13 @@ static void target_lost(struct rdda_target *t)
 	t->session = NULL;
 	spin_unlock_irq(&t->lock);
 	if (rdda_session_dead(s)) {
-		err = s->err;
-		strscpy(reason, s->reason, sizeof(reason));
+		err = s->end.err;
+		strscpy(reason, s->end.reason, sizeof(reason));
 	} else {
 		strscpy(reason, "", sizeof(reason));
 	}
 	/* A login alone proves nothing: only a session that lasted resets the backoff. */
-	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->dead_ms)))
+	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms)))
 		t->attempt = 0;
 	kref_get(&s->ref);
 	rdda_session_end(s);

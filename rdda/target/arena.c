@@ -233,7 +233,7 @@ static bool spares_for(const struct tgt_session *s)
 {
 	uuid_t host;
 
-	return tgt_identity(&host) && uuid_equal(&s->host, &host);
+	return tgt_identity(&host) && uuid_equal(&s->client.host, &host);
 }
 
 /**

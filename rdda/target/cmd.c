@@ -272,7 +272,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 		.arena_off = ch->arena_off,
 		.arena_len = ch->arena_len,
 		/* Pairs with the release in ctl_bounce(): its key is there too. */
-		.bounce_len = smp_load_acquire(&ch->s->bounce_len),
+		.bounce_len = smp_load_acquire(&ch->s->bounce.len),
 		.lba_shift = SECTOR_SHIFT,
 	};
 	int ret;

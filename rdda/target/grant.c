@@ -70,11 +70,11 @@ static void sdrive_free(struct tgt_sdrive *sd)
 {
 	struct tgt_session *s = sd->s;
 
-	xa_erase(&s->drives, sd->nsid);
+	xa_erase(&s->grants.drives, sd->nsid);
 	list_del(&sd->on_drive);
 	tgt_drive_put(sd->d);
 	kfree_rcu(sd, rcu);
-	s->undrained--;
+	s->grants.undrained--;
 	tgt_session_drained(s);
 	tgt_session_put(s);
 }
@@ -101,8 +101,8 @@ static void open_closed(struct tgt_open *o)
 	if (o->ext)
 		list_del(&o->on_extent);
 	list_del(&o->on_sdrive);
-	xa_erase(&s->opens, o->handle);
-	s->nr_opens--;
+	xa_erase(&s->grants.opens, o->handle);
+	s->grants.nr_opens--;
 	kfree(o);
 }
 
@@ -206,7 +206,7 @@ struct tgt_view *tgt_view_get(struct tgt_session *s, u32 nsid, bool *gone)
 	struct tgt_sdrive *sd;
 
 	rcu_read_lock();
-	sd = xa_load(&s->drives, nsid);
+	sd = xa_load(&s->grants.drives, nsid);
 	if (sd) {
 		*gone = READ_ONCE(sd->gone);
 		/* One that was just killed has been replaced before that. */
@@ -241,13 +241,14 @@ static struct tgt_sdrive *sdrive_create(struct tgt_session *s, struct tgt_drive 
 	sd->s = s;
 	sd->d = d;
 	/* Cyclic: a number that was just given back does not mean another drive at once. */
-	if (xa_alloc_cyclic(&s->drives, &sd->nsid, sd, xa_limit_31b, &s->next_nsid, GFP_NOIO) < 0) {
+	if (xa_alloc_cyclic(&s->grants.drives, &sd->nsid, sd, xa_limit_31b,
+			    &s->grants.next_nsid, GFP_NOIO) < 0) {
 		kfree(sd);
 		return NULL;
 	}
 	tgt_session_get(s);
 	kref_get(&d->ref);
-	s->undrained++;
+	s->grants.undrained++;
 	list_add_tail(&sd->on_drive, &d->sdrives);
 	return sd;
 }
@@ -308,7 +309,7 @@ static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e,
 	struct tgt_open *o;
 	struct tgt_view *v;
 
-	if (s->nr_opens >= TGT_OPENS_MAX)
+	if (s->grants.nr_opens >= TGT_OPENS_MAX)
 		return ERR_PTR(-ENOSPC);
 	if (!try_module_get(THIS_MODULE))
 		return ERR_PTR(-ENODEV);
@@ -324,7 +325,8 @@ static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e,
 	o->rw = rw;
 	o->slba = e->start >> e->drive->lba_shift;
 	o->blocks = e->len >> e->drive->lba_shift;
-	if (xa_alloc_cyclic(&s->opens, &o->handle, o, xa_limit_31b, &s->next_handle, GFP_NOIO) < 0)
+	if (xa_alloc_cyclic(&s->grants.opens, &o->handle, o, xa_limit_31b,
+			    &s->grants.next_handle, GFP_NOIO) < 0)
 		goto err_open;
 	open_insert(sd, o);
 	v = view_build(sd);
@@ -332,12 +334,12 @@ static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e,
 		goto err_handle;
 	view_swap(sd, v);
 	list_add_tail(&o->on_extent, &e->opens);
-	s->nr_opens++;
+	s->grants.nr_opens++;
 	return o;
 
 err_handle:
 	list_del(&o->on_sdrive);
-	xa_erase(&s->opens, o->handle);
+	xa_erase(&s->grants.opens, o->handle);
 err_open:
 	kfree(o);
 err_sdrive:
@@ -430,7 +432,7 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, b
 		e->pending = false;
 		e->epoch = max(e->epoch, req->epoch);
 		if (req->rw)
-			uuid_copy(&e->holder, &s->host);
+			uuid_copy(&e->holder, &s->client.host);
 	}
 	ret = -ESHUTDOWN;
 	if (tgt_session_state(s) != TGT_LIVE)
@@ -493,7 +495,7 @@ int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag)
 	int ret = -ENOENT;
 
 	mutex_lock(&tgt_lock);
-	o = xa_load(&ch->s->opens, handle);
+	o = xa_load(&ch->s->grants.opens, handle);
 	if (o && !o->ch && tgt_session_state(ch->s) == TGT_LIVE) {
 		sd = o->sd;
 		o->ch = ch;
@@ -531,9 +533,9 @@ void tgt_grant_session_end(struct tgt_session *s)
 	unsigned long i;
 
 	lockdep_assert_held(&tgt_lock);
-	xa_for_each(&s->opens, i, o)
+	xa_for_each(&s->grants.opens, i, o)
 		o->ch = NULL;
-	xa_for_each(&s->drives, i, sd) {
+	xa_for_each(&s->grants.drives, i, sd) {
 		sdrive_close_all(sd);
 		tgt_sched_purge(sd);
 		sdrive_check(sd);

@@ -22,7 +22,7 @@ static bool holders_old_self(const struct tgt_session *s, const struct tgt_drive
 	if (rdda_fault(RDDA_FAULT_OPEN))
 		return false;
 	list_for_each_entry(sd, &d->sdrives, on_drive)
-		if (sd->s != s && uuid_equal(&sd->s->host, &s->host) &&
+		if (sd->s != s && uuid_equal(&sd->s->client.host, &s->client.host) &&
 		    !(list_empty(&sd->views) && list_empty(&sd->opens) &&
 		      list_empty(&sd->closing)))
 			return true;
@@ -61,12 +61,12 @@ static void holders_others(struct tgt_open_facts *f, const struct tgt_session *s
 				f->self_other = true;
 		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
 			/* old_self makes its host wait; a fault may skip that. */
-			if (!uuid_equal(&o->sd->s->host, &s->host))
+			if (!uuid_equal(&o->sd->s->client.host, &s->client.host))
 				f->others_dying = true;
 		} else {
 			f->other_rw |= o->rw;
 			f->other_ro |= !o->rw;
-			uuid_copy(holder, &o->sd->s->host);
+			uuid_copy(holder, &o->sd->s->client.host);
 		}
 	}
 }
@@ -85,8 +85,8 @@ void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e)
 	list_for_each_entry(o, &e->opens, on_extent) {
 		if (o->sd->s == s)
 			continue;
-		pr_info("session %u of %pUb: fenced by %pUb\n", o->sd->s->id, &o->sd->s->host,
-			&s->host);
+		pr_info("session %u of %pUb: fenced by %pUb\n", o->sd->s->id,
+			&o->sd->s->client.host, &s->client.host);
 		tgt_session_kill(o->sd->s, -EACCES);
 	}
 }
@@ -153,16 +153,16 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		f.seen = e->epoch;
 		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
-		f.holder_self = uuid_equal(&e->holder, &s->host);
+		f.holder_self = uuid_equal(&e->holder, &s->client.host);
 		f.old_self = holders_old_self(s, e->drive);
-		f.claimed = holders_claimed(e, &s->host);
+		f.claimed = holders_claimed(e, &s->client.host);
 		f.others_dying = holders_dying(e);
 		holders_others(&f, s, e, self, &holder);
 	}
 	ret = tgt_open_decide(&f);
 	/* A reader's ends grace times, and keeps no writer out that lost its session. */
 	if (e && req->preempt && req->rw)
-		holders_claim(e, &s->host, ret);
+		holders_claim(e, &s->client.host, ret);
 	if (ret == RDDA_OPEN_HELD)
 		export_uuid(out->holder, &holder);
 	return ret;

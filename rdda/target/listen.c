@@ -410,7 +410,8 @@ static int listen_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		reason = RDDA_REJ_KEY;
 		goto refuse;
 	}
-	WRITE_ONCE(s->heard, jiffies);	/* its CPU made the proof; PINGs begin after the last */
+	/* Its CPU made the proof; PINGs begin after the last. */
+	WRITE_ONCE(s->client.heard, jiffies);
 	if (!tgt_session_take(s, j->channel))
 		goto refuse;
 	if (rdda_fault(RDDA_FAULT_JOIN))
@@ -473,7 +474,7 @@ static int listen_cm_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		WRITE_ONCE(ch->s->removed, true);
+		WRITE_ONCE(ch->s->end.removed, true);
 		tgt_channel_kill(ch, -ENODEV);
 		return 0;	/* the CM waits until the channel has destroyed @cm */
 	default:

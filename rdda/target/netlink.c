@@ -397,7 +397,7 @@ static int session_fill(struct sk_buff *skb, struct tgt_session *s, u32 port, u3
 	if (!h)
 		return -EMSGSIZE;
 	if (nla_put_u32(skb, MESHTGT_A_SESSION, s->id) ||
-	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &s->host) ||
+	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &s->client.host) ||
 	    nla_put_string(skb, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))) ||
 	    nla_put_s32(skb, MESHTGT_A_ERROR, s->err) ||
 	    nla_put_u32(skb, MESHTGT_A_CHANNELS, s->nr_channels) ||
@@ -417,7 +417,7 @@ static int nl_session_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node) {
-		if (!s->proved || i++ < cb->args[0])
+		if (!s->client.proved || i++ < cb->args[0])
 			continue;
 		if (session_fill(skb, s, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				 NLM_F_MULTI))
@@ -583,7 +583,7 @@ void tgt_nl_session(struct tgt_session *s)
 	if (!msg)
 		return;
 	if (nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
-	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->host) ||
+	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->client.host) ||
 	    nla_put_string(msg, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))))
 		nlmsg_free(msg);
 	else

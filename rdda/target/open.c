@@ -139,7 +139,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	list_add_tail(&a->node, &open_pending_list);
 	spin_unlock(&open_pending_lock);
 	queue_delayed_work(tgt_wq, &a->late, msecs_to_jiffies(TGT_GRANT_MS));
-	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->host, req->epoch, req->rw);
+	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->client.host, req->epoch, req->rw);
 	if (!ret)
 		return 0;
 	/* No meshd is there. When the deadline was faster, it has answered. */

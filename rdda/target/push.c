@@ -144,7 +144,7 @@ static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 		unsigned int k;
 
 		wr->remote_addr = at;
-		wr->rkey = ch->s->bounce_rkey;
+		wr->rkey = ch->s->bounce.rkey;
 		for (k = 0; k < ch->sq.sge_max && i < nr; k++, i++) {
 			wr->wr.sg_list[k] = sge[i];
 			at += sge[i].length;

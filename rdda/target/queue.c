@@ -30,7 +30,7 @@
  */
 void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 {
-	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->host, why);
+	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->client.host, why);
 	tgt_channel_kill(ch, -EPROTO);
 }
 
@@ -87,7 +87,7 @@ static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 			tgt_ctl_pong(ch, tag);
 		return;
 	case RDDA_BYE:
-		WRITE_ONCE(ch->s->left, true);
+		WRITE_ONCE(ch->s->client.left, true);
 		tgt_channel_kill(ch, 0);
 		return;
 	case RDDA_PONG:
@@ -137,7 +137,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			rx_sleeping(ch, rb);
 		return;
 	}
-	WRITE_ONCE(ch->s->heard, jiffies);	/* made by its CPU, not by its NIC */
+	WRITE_ONCE(ch->s->client.heard, jiffies);	/* made by its CPU, not by its NIC */
 	if (ret)
 		rx_unknown(ch, rb);
 	else if (h->type == RDDA_CMDS)
@@ -213,13 +213,13 @@ static void ctl_bounce(struct tgt_channel *ch, const struct rdda_bounce *m)
 	struct tgt_session *s = ch->s;
 	u32 len = le32_to_cpu(m->len);
 
-	if (ch->index || s->bounce_len || !len || len % RDDA_PAGE) {
+	if (ch->index || s->bounce.len || !len || len % RDDA_PAGE) {
 		tgt_bad_peer(ch, "bad bounce arena");
 		return;
 	}
-	s->bounce_rkey = le32_to_cpu(m->rkey);
+	s->bounce.rkey = le32_to_cpu(m->rkey);
 	/* A reader that sees the length sees the key. */
-	smp_store_release(&s->bounce_len, len);
+	smp_store_release(&s->bounce.len, len);
 }
 
 static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
@@ -231,7 +231,7 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		ret = tgt_channel_prove(ch, (const void *)h);
 		if (!ret)
 			break;
-		pr_info_ratelimited("host %pUb: login refused: %d\n", &ch->s->host, ret);
+		pr_info_ratelimited("host %pUb: login refused: %d\n", &ch->s->client.host, ret);
 		tgt_channel_refuse(ch, ret);
 		break;
 	case RDDA_BOUNCE:

@@ -58,9 +58,9 @@ static void session_release(struct kref *ref)
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_channel_free(s->channel[i]);
-	xa_destroy(&s->drives);
-	xa_destroy(&s->opens);
-	kfree(s->past);
+	xa_destroy(&s->grants.drives);
+	xa_destroy(&s->grants.opens);
+	kfree(s->end.past);
 	kfree(s);
 }
 
@@ -88,7 +88,7 @@ static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
 			s->err = err;
 	}
 	spin_unlock_bh(&s->lock);
-	if (ok && to != TGT_DYING && s->proved)
+	if (ok && to != TGT_DYING && s->client.proved)
 		tgt_nl_session(s);
 	return ok;
 }
@@ -120,7 +120,7 @@ u64 tgt_session_memory(struct tgt_session *s)
 
 	lockdep_assert_held(&tgt_lock);
 	n += (u64)s->arena.nr << s->arena.shift;
-	n += s->nr_opens * (u64)(sizeof(struct tgt_open) + sizeof(struct rdda_extent_view));
+	n += s->grants.nr_opens * (u64)(sizeof(struct tgt_open) + sizeof(struct rdda_extent_view));
 	spin_lock_bh(&s->lock);
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
@@ -131,26 +131,27 @@ u64 tgt_session_memory(struct tgt_session *s)
 
 static void session_watch_work(struct work_struct *work)
 {
-	struct tgt_session *s = container_of(work, struct tgt_session, watch.work);
+	struct tgt_session *s = container_of(work, struct tgt_session, end.watch.work);
 	unsigned long dead = msecs_to_jiffies(tgt_dead());
 
 	if (tgt_session_state(s) != TGT_LIVE)
 		return;
 	/* A CPU that does nothing ends nothing, either. */
-	if (time_after(jiffies, READ_ONCE(s->heard) + dead) && !rdda_fault(RDDA_FAULT_DEAF)) {
-		pr_info("session %u of %pUb: no sign of life for %u ms; ended\n", s->id, &s->host,
-			jiffies_to_msecs(jiffies - s->heard));
+	if (time_after(jiffies, READ_ONCE(s->client.heard) + dead) &&
+	    !rdda_fault(RDDA_FAULT_DEAF)) {
+		pr_info("session %u of %pUb: nothing heard for %u ms; ended\n", s->id,
+			&s->client.host, jiffies_to_msecs(jiffies - s->client.heard));
 		tgt_session_kill(s, -ETIMEDOUT);
 		return;
 	}
-	queue_delayed_work(tgt_wq, &s->watch, dead / 8 + 1);
+	queue_delayed_work(tgt_wq, &s->end.watch, dead / 8 + 1);
 }
 
 /* When its host last sent something, plus the dead time; a clock that does not wrap. */
 static u64 session_until(const struct tgt_session *s)
 {
 	/* signed: it may send between the two reads of the clock */
-	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->heard)) +
+	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->client.heard)) +
 	       msecs_to_jiffies(tgt_dead());
 }
 
@@ -174,19 +175,19 @@ static void past_add(struct tgt_session *s)
 {
 	lockdep_assert_held(&tgt_lock);
 	past_prune(NULL);
-	if (!s->proved || READ_ONCE(s->left))
+	if (!s->client.proved || READ_ONCE(s->client.left))
 		return;
-	s->past->host = s->host;
-	memcpy(s->past->boot_id, s->boot_id, sizeof(s->boot_id));
-	s->past->addr = s->addr;
-	s->past->until = session_until(s);
-	list_add(&s->past->node, &past);
-	s->past = NULL;
+	s->end.past->host = s->client.host;
+	memcpy(s->end.past->boot_id, s->client.boot_id, sizeof(s->client.boot_id));
+	s->end.past->addr = s->client.addr;
+	s->end.past->until = session_until(s);
+	list_add(&s->end.past->node, &past);
+	s->end.past = NULL;
 }
 
 static void session_free_work(struct work_struct *work)
 {
-	struct tgt_session *s = container_of(work, struct tgt_session, free);
+	struct tgt_session *s = container_of(work, struct tgt_session, end.free);
 	unsigned int noio = memalloc_noio_save();
 
 	tgt_sysfs_del(s);
@@ -197,7 +198,7 @@ static void session_free_work(struct work_struct *work)
 	list_del(&s->node);
 	past_add(s);
 	mutex_unlock(&tgt_lock);
-	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->host);
+	pr_info_ratelimited("session %u of %pUb: gone\n", s->id, &s->client.host);
 	tgt_session_put(s);
 	wake_up_all(&empty_wait);
 	memalloc_noio_restore(noio);
@@ -212,10 +213,10 @@ static void session_free_work(struct work_struct *work)
 void tgt_session_drained(struct tgt_session *s)
 {
 	lockdep_assert_held(&tgt_lock);
-	if (s->undrained || s->freeing || tgt_session_state(s) != TGT_DRAINING)
+	if (s->grants.undrained || s->end.freeing || tgt_session_state(s) != TGT_DRAINING)
 		return;
-	s->freeing = true;
-	queue_work(tgt_wq, &s->free);
+	s->end.freeing = true;
+	queue_work(tgt_wq, &s->end.free);
 }
 
 /**
@@ -240,15 +241,15 @@ void tgt_session_pd_put(struct tgt_session *s)
  */
 static void session_leave_work(struct work_struct *work)
 {
-	struct tgt_session *s = container_of(work, struct tgt_session, leave.work);
+	struct tgt_session *s = container_of(work, struct tgt_session, end.leave.work);
 	unsigned int noio = memalloc_noio_save();
-	bool force = READ_ONCE(tgt_stopping) || READ_ONCE(s->removed);
+	bool force = READ_ONCE(tgt_stopping) || READ_ONCE(s->end.removed);
 	unsigned int i;
 
 	for (i = 0; i < TGT_CHANNELS_MAX && !force; i++) {
 		if (!s->channel[i] || rdda_port_active(s->channel[i]->cm))
 			continue;
-		queue_delayed_work(tgt_wq, &s->leave, msecs_to_jiffies(TGT_PORT_MS));
+		queue_delayed_work(tgt_wq, &s->end.leave, msecs_to_jiffies(TGT_PORT_MS));
 		goto out;
 	}
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
@@ -262,11 +263,11 @@ out:
 
 static void session_kill_work(struct work_struct *work)
 {
-	struct tgt_session *s = container_of(work, struct tgt_session, kill);
+	struct tgt_session *s = container_of(work, struct tgt_session, end.kill);
 	unsigned int noio = memalloc_noio_save();
 	unsigned int i;
 
-	if (s->proved)
+	if (s->client.proved)
 		tgt_nl_session(s);
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
@@ -277,7 +278,7 @@ static void session_kill_work(struct work_struct *work)
 		if (s->channel[i])
 			tgt_channel_stop(s->channel[i]);
 	/* The proof that armed it, or found the session over, is through by now. */
-	cancel_delayed_work_sync(&s->watch);
+	cancel_delayed_work_sync(&s->end.watch);
 	tgt_arena_unregister(s);
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
@@ -290,7 +291,7 @@ static void session_kill_work(struct work_struct *work)
 	tgt_grant_session_end(s);
 	tgt_session_drained(s);
 	mutex_unlock(&tgt_lock);
-	queue_delayed_work(tgt_wq, &s->leave, 0);	/* has our reference */
+	queue_delayed_work(tgt_wq, &s->end.leave, 0);	/* has our reference */
 	memalloc_noio_restore(noio);
 }
 
@@ -305,9 +306,9 @@ void tgt_session_kill(struct tgt_session *s, int err)
 {
 	if (!session_set(s, TGT_DYING, err))
 		return;
-	pr_info_ratelimited("session %u of %pUb: ends: %d\n", s->id, &s->host, err);
+	pr_info_ratelimited("session %u of %pUb: ends: %d\n", s->id, &s->client.host, err);
 	tgt_session_get(s);
-	queue_work(tgt_wq, &s->kill);
+	queue_work(tgt_wq, &s->end.kill);
 }
 
 /**
@@ -392,23 +393,23 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	kref_init(&s->ref);
 	refcount_set(&s->pd_users, 1);
 	spin_lock_init(&s->lock);
-	xa_init_flags(&s->drives, XA_FLAGS_ALLOC1);
-	xa_init_flags(&s->opens, XA_FLAGS_ALLOC1);
-	INIT_DELAYED_WORK(&s->watch, session_watch_work);
-	INIT_WORK(&s->kill, session_kill_work);
-	INIT_DELAYED_WORK(&s->leave, session_leave_work);
-	INIT_WORK(&s->free, session_free_work);
-	import_uuid(&s->host, l->host_uuid);
-	s->boot = le32_to_cpu(l->boot);
-	s->number = le32_to_cpu(l->number);
-	s->addr = cm->route.addr.dst_addr;
+	xa_init_flags(&s->grants.drives, XA_FLAGS_ALLOC1);
+	xa_init_flags(&s->grants.opens, XA_FLAGS_ALLOC1);
+	INIT_DELAYED_WORK(&s->end.watch, session_watch_work);
+	INIT_WORK(&s->end.kill, session_kill_work);
+	INIT_DELAYED_WORK(&s->end.leave, session_leave_work);
+	INIT_WORK(&s->end.free, session_free_work);
+	import_uuid(&s->client.host, l->host_uuid);
+	s->client.boot = le32_to_cpu(l->boot);
+	s->client.number = le32_to_cpu(l->number);
+	s->client.addr = cm->route.addr.dst_addr;
 	s->dev = cm->device;
 	s->lim = *lim;
-	s->heard = jiffies;
-	s->past = kzalloc(sizeof(*s->past), GFP_NOIO);
-	if (s->past && !session_pd_alloc(s))
+	s->client.heard = jiffies;
+	s->end.past = kzalloc(sizeof(*s->end.past), GFP_NOIO);
+	if (s->end.past && !session_pd_alloc(s))
 		return s;
-	kfree(s->past);
+	kfree(s->end.past);
 	kfree(s);
 	return NULL;
 }
@@ -418,7 +419,7 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
 	uuid_t host;
 
 	import_uuid(&host, l->host_uuid);
-	return uuid_equal(&s->host, &host);
+	return uuid_equal(&s->client.host, &host);
 }
 
 /*
@@ -431,8 +432,9 @@ static int session_stale_login(const struct rdda_login *l)
 
 	lockdep_assert_held(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		if (s->proved && session_same_host(s, l) && s->boot == le32_to_cpu(l->boot) &&
-		    s->number >= le32_to_cpu(l->number))
+		if (s->client.proved && session_same_host(s, l) &&
+		    s->client.boot == le32_to_cpu(l->boot) &&
+		    s->client.number >= le32_to_cpu(l->number))
 			return RDDA_REJ_STALE;
 	return 0;
 }
@@ -537,7 +539,7 @@ int tgt_session_attach(struct tgt_channel *ch)
 static int session_twin(const struct tgt_session *s, const struct sockaddr_storage *addr)
 {
 	pr_warn_ratelimited("host %pUb: login from %pIS refused, the same UUID lives at %pIS: two hosts with one UUID?\n",
-			    &s->host, &s->addr, addr);
+			    &s->client.host, &s->client.addr, addr);
 	return -ENOTUNIQ;
 }
 
@@ -557,19 +559,19 @@ static int session_admit(const struct tgt_session *s)
 	lockdep_assert_held(&tgt_lock);
 	past_prune(NULL);
 	list_for_each_entry(o, &tgt_sessions, node) {
-		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host))
+		if (o == s || !o->client.proved || !uuid_equal(&o->client.host, &s->client.host))
 			continue;
-		if (memcmp(o->boot_id, s->boot_id, sizeof(s->boot_id))) {
-			if (!READ_ONCE(o->left) &&
+		if (memcmp(o->client.boot_id, s->client.boot_id, sizeof(s->client.boot_id))) {
+			if (!READ_ONCE(o->client.left) &&
 			    time_before64(get_jiffies_64(), session_until(o)))
-				return session_twin(s, &o->addr);
-		} else if (o->number >= s->number) {
+				return session_twin(s, &o->client.addr);
+		} else if (o->client.number >= s->client.number) {
 			return -ESTALE;
 		}
 	}
 	list_for_each_entry(p, &past, node)
-		if (uuid_equal(&p->host, &s->host) &&
-		    memcmp(p->boot_id, s->boot_id, sizeof(s->boot_id)))
+		if (uuid_equal(&p->host, &s->client.host) &&
+		    memcmp(p->boot_id, s->client.boot_id, sizeof(s->client.boot_id)))
 			return session_twin(s, &p->addr);
 	return 0;
 }
@@ -590,7 +592,7 @@ static int session_reserve(struct tgt_session *s)
 	list_for_each_entry(o, &tgt_sessions, node) {
 		enum tgt_state state = tgt_session_state(o);
 
-		if (o == s || !o->proved || !uuid_equal(&o->host, &s->host) ||
+		if (o == s || !o->client.proved || !uuid_equal(&o->client.host, &s->client.host) ||
 		    (state != TGT_LIVE && state != TGT_DYING))
 			continue;
 		bytes += o->arena.bytes;
@@ -614,7 +616,7 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 	int ret;
 
 	mutex_lock(&tgt_lock);
-	memcpy(s->boot_id, boot_id, sizeof(s->boot_id));
+	memcpy(s->client.boot_id, boot_id, sizeof(s->client.boot_id));
 	ret = session_admit(s);
 	if (!ret)
 		ret = session_reserve(s);
@@ -637,26 +639,26 @@ int tgt_session_live(struct tgt_session *s)
 	ret = session_admit(s);		/* another may have come since */
 	if (ret)
 		goto out;
-	WRITE_ONCE(s->heard, jiffies);
-	s->proved = true;
+	WRITE_ONCE(s->client.heard, jiffies);
+	s->client.proved = true;
 	ret = -ESTALE;
 	if (!session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;
 	/* It was admitted beside them: from here on it alone speaks for its host. */
-	past_prune(&s->host);
+	past_prune(&s->client.host);
 	list_for_each_entry(o, &tgt_sessions, node) {
-		if (o == s || !uuid_equal(&o->host, &s->host) || !o->proved)
+		if (o == s || !uuid_equal(&o->client.host, &s->client.host) || !o->client.proved)
 			continue;
-		WRITE_ONCE(o->left, true);
+		WRITE_ONCE(o->client.left, true);
 		tgt_session_kill(o, -ESTALE);
 	}
-	queue_delayed_work(tgt_wq, &s->watch, 1);
+	queue_delayed_work(tgt_wq, &s->end.watch, 1);
 out:
 	mutex_unlock(&tgt_lock);
 	if (!ret)
 		pr_info_ratelimited("session %u of %pUb: live, %u channels, %u KiB\n", s->id,
-				    &s->host, s->nr_channels, s->arena.bytes >> 10);
+				    &s->client.host, s->nr_channels, s->arena.bytes >> 10);
 	return ret;
 }
 

@@ -24,19 +24,12 @@ struct tgt_unproven;
 
 /**
  * struct tgt_session - one incarnation of one client
+ *
+ * A part names the file that writes it, but for its set-up in session.c.
+ *
  * @ref: the list, channels, sdrives, opens and grants requested from meshd hold it
  * @node: in tgt_sessions; tgt_lock
  * @id: number on the wire and in netlink
- * @host: client's host UUID
- * @addr: of the client, where channel 0 comes from; for the log
- * @boot: first 32 bits of its boot id
- * @number: of the session within that boot
- * @boot_id: whole, set by the proof of channel 0, under tgt_lock
- * @proved: its client has proved the key: only then does it count for others.
- *	Set under tgt_lock, with LIVE; never cleared
- * @left: its client said good-bye, or has a newer session: it is no evidence any more
- *	that its host lives; set once
- * @past: what is left of it when it ends without that
  * @unproven: its place among those that are not; taken away by listen.c
  * @lock: @state, @err, @channel, @taken
  * @state: see state.h
@@ -47,39 +40,31 @@ struct tgt_unproven;
  *	that has not proved the key once there is memory
  * @pd_users: the arena and each channel; the last one frees @pd
  * @arena: memory given; reserved and built once before LIVE, read only then
- * @bounce_rkey: of the client's bounce arena; valid once @bounce_len is not 0
- * @bounce_len: set once with release, read with acquire
  * @nr_channels: granted; 0 before the proof
  * @channel: by index
  * @taken: channels that have proved themselves, as bits; never taken again
- * @drives: nsid -> struct tgt_sdrive; changed under tgt_lock, read under RCU
- * @opens: handle -> struct tgt_open; tgt_lock
- * @nr_opens: entries of @opens; tgt_lock
- * @next_nsid: for cyclic allocation; tgt_lock
- * @next_handle: the same
- * @undrained: sdrives whose views live; tgt_lock
- * @freeing: @free is queued or runs; tgt_lock
- * @heard: jiffies of the last message that the client's CPU made
- * @watch: ends the session when @heard is too old
- * @kill: tears down queue pairs and regions
- * @leave: lets go of the connections, after @kill
- * @removed: @dev goes, and waits for that; set once
- * @free: gives memory back when the bios are
- * @shown: its device in sysfs; set before LIVE is announced, cleared by @free
+ * @shown: its device in sysfs; set before LIVE is announced, cleared by @end.free
  * @stats: counters
  */
 struct tgt_session {
 	struct kref		ref;
 	struct list_head	node;
 	u32			id;
-	uuid_t			host;
-	struct sockaddr_storage	addr;
-	u32			boot;
-	u32			number;
-	u8			boot_id[RDDA_UUID_LEN];
-	bool			proved;
-	bool			left;
-	struct tgt_past		*past;
+
+	/* session.c */
+	struct {
+		uuid_t			host;
+		struct sockaddr_storage	addr;	/* where channel 0 comes from; for the log */
+		u32			boot;	/* first 32 bits of its boot id */
+		u32			number;	/* of the session within that boot */
+		u8			boot_id[RDDA_UUID_LEN];	/* whole; by the proof, tgt_lock */
+		bool			proved;	/* the key: only then does it count for others; */
+						/* under tgt_lock, with LIVE; never cleared */
+		bool			left;	/* good-bye said (queue.c), or a newer session: */
+						/* no evidence any more that its host lives */
+		unsigned long		heard;	/* jiffies of what its CPU sent last; queue.c */
+	} client;
+
 	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* state, err, channel, taken */
 	enum tgt_state		state;
@@ -89,24 +74,38 @@ struct tgt_session {
 	struct ib_pd		*pd;
 	refcount_t		pd_users;
 	struct tgt_arena	arena;
-	u32			bounce_rkey;
-	u32			bounce_len;
+
+	/* the client's bounce arena: queue.c */
+	struct {
+		u32			rkey;	/* valid once @len is not 0 */
+		u32			len;	/* set once with release, read with acquire */
+	} bounce;
+
 	unsigned int		nr_channels;
 	struct tgt_channel	*channel[TGT_CHANNELS_MAX];
 	unsigned long		taken;
-	struct xarray		drives;
-	struct xarray		opens;
-	unsigned int		nr_opens;
-	u32			next_nsid;
-	u32			next_handle;
-	unsigned int		undrained;
-	bool			freeing;
-	unsigned long		heard;
-	struct delayed_work	watch;
-	struct work_struct	kill;
-	struct delayed_work	leave;
-	bool			removed;
-	struct work_struct	free;
+
+	/* tgt_lock: grant.c */
+	struct {
+		struct xarray		drives;	/* nsid -> struct tgt_sdrive; read under RCU */
+		struct xarray		opens;	/* handle -> struct tgt_open */
+		unsigned int		nr_opens;
+		u32			next_nsid;	/* for cyclic allocation */
+		u32			next_handle;
+		unsigned int		undrained;	/* sdrives whose views live */
+	} grants;
+
+	/* session.c */
+	struct {
+		struct delayed_work	watch;	/* ends it when @client.heard is too old */
+		struct work_struct	kill;	/* tears down queue pairs and regions */
+		struct delayed_work	leave;	/* lets go of the connections, after @kill */
+		bool			removed;	/* @dev goes, and waits: listen.c */
+		struct work_struct	free;	/* gives memory back when the bios are */
+		bool			freeing;	/* that is queued or runs; tgt_lock */
+		struct tgt_past		*past;	/* left of it when it ends without a good-bye */
+	} end;
+
 	struct device		*shown;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;

@@ -31,7 +31,7 @@ static ssize_t sessions_show(struct device *dev, struct device_attribute *attr, 
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		n += s->proved;
+		n += s->client.proved;
 	mutex_unlock(&tgt_lock);
 	return sysfs_emit(buf, "%u\n", n);
 }
@@ -126,7 +126,7 @@ static ssize_t host_show(struct device *dev, struct device_attribute *attr, char
 {
 	struct tgt_session *s = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%pUb\n", &s->host);
+	return sysfs_emit(buf, "%pUb\n", &s->client.host);
 }
 static DEVICE_ATTR_RO(host);
 
@@ -160,7 +160,7 @@ static ssize_t opens_show(struct device *dev, struct device_attribute *attr, cha
 {
 	struct tgt_session *s = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%u\n", READ_ONCE(s->nr_opens));
+	return sysfs_emit(buf, "%u\n", READ_ONCE(s->grants.nr_opens));
 }
 static DEVICE_ATTR_RO(opens);
 

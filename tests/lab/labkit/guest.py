@@ -41,6 +41,7 @@ class Guest:
         self.mem = "2G"
         self.drives = []
         self.icount = False
+        self.plugin = None              # of TCG: "FILE.so,ARG=VALUE"
         self.append = ""
         self.addr = "10.77.0.1"
         self.tap = None                 # (interface, mac)
@@ -106,6 +107,8 @@ class Guest:
              "-qmp", f"unix:{self.path('qmp.sock')},server=on,wait=off",
              "-device", "virtio-rng-pci"]
         a += self._accel()
+        if self.plugin:
+            a += ["-plugin", f"file={self.plugin},dir={self.path('run')}"]
         for tag, path, ro in (("host", "/", "on"), ("tree", self.tree, "on"),
                               ("run", self.path("run"), "off")):
             a += ["-virtfs", f"local,path={path},mount_tag={tag},"

@@ -43,6 +43,9 @@ def make_guest(folder, args):
     g.cpus = 1 if args.icount else args.cpus
     g.mem = args.mem if args.mem[-1].isalpha() else args.mem + "G"
     g.icount = args.icount
+    g.plugin = args.plugin
+    if args.plugin:
+        g.accel = "tcg"
     g.append = args.append
     if args.leaks:
         g.append += " kmemleak=on"
@@ -67,6 +70,13 @@ def keep_log(guest, name):
     if os.path.exists(guest.console):
         shutil.copy(guest.console, dst)
     return dst
+
+
+def keep_results(guest, folder):
+    """What the script left, in place of what an earlier one did."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(guest.path("run/results"), exist_ok=True)
+    shutil.copytree(guest.path("run/results"), folder)
 
 
 def verdict(guest, name, status, why, quiet=False):
@@ -116,6 +126,8 @@ def _once(folder, args, argv):
     finally:
         guest.quit()
         volatile.stop(guest)
+    if args.results:
+        keep_results(guest, args.results)
     return guest, status, why, cmd.begun
 
 

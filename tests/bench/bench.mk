@@ -10,5 +10,6 @@ bench: deps
 		tests/bench/compare $(BENCH_ARGS)
 
 -include tests/bench/codec.mk
+-include tests/bench/profile/profile.mk
 
 .PHONY: bench

@@ -61,7 +61,6 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	lim->rd_out = clamp(a->max_qp_init_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;
-	lim->max_cqe = a->max_cqe;
 	lim->mr_pages = a->max_fast_reg_page_list_len;
 	return 0;
 }

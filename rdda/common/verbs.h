@@ -25,7 +25,6 @@
  * @rd_out: READs in flight that we may request
  * @rd_in: READs in flight that we may serve
  * @max_wr: work requests of a queue
- * @max_cqe: entries of a CQ
  * @mr_pages: RDDA_PAGEs of one registration
  */
 struct rdda_limits {
@@ -34,7 +33,6 @@ struct rdda_limits {
 	u32 rd_out;
 	u32 rd_in;
 	u32 max_wr;
-	u32 max_cqe;
 	u32 mr_pages;
 };
 

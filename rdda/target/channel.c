@@ -137,12 +137,12 @@ static void channel_qp_end(struct tgt_channel *ch)
 	cancel_work_sync(&ch->fail);
 }
 
+/* Nothing is polled, and so nothing answered, before the session has the channel. */
 static int qp_start(struct tgt_channel *ch)
 {
 	unsigned int i;
 	int ret;
 
-	ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP);
 	for (i = 0; i < ch->rx.msg.nr; i++) {
 		ret = tgt_rbuf_post(ch, &ch->rx.msg.buf[i]);
 		if (ret)

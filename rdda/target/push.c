@@ -25,9 +25,9 @@
 
 /**
  * struct ctl - a control message to be sent
- * @node: in tgt_channel.ctl_q
+ * @node: in tgt_channel.tx.ctl
  * @len: bytes
- * @event: not an answer to a request: not counted in tgt_channel.ctl_nr
+ * @event: not an answer to a request: not counted in tgt_channel.tx.nr_ctl
  * @msg: message
  */
 struct ctl {

@@ -110,6 +110,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct tgt_channel *ch = cq->cq_context;
 	const struct rdda_hdr *h = rb->data;
+	unsigned long now = jiffies;
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
@@ -137,7 +138,9 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			rx_sleeping(ch, rb);
 		return;
 	}
-	WRITE_ONCE(ch->s->client.heard, jiffies);	/* made by its CPU, not by its NIC */
+	/* Made by its CPU, not by its NIC. Other channels' CPUs read what lies beside it. */
+	if (READ_ONCE(ch->s->client.heard) != now)
+		WRITE_ONCE(ch->s->client.heard, now);
 	if (ret)
 		rx_unknown(ch, rb);
 	else if (h->type == RDDA_CMDS)

@@ -58,7 +58,20 @@ enum prot_mutant {
 	PROT_MUT_EC_JOIN_PAST,	/* writes joined past others of their rows */
 	/* the volume's op */
 	PROT_MUT_OP_EARLY,	/* done when its first I/O is */
-	PROT_MUTANTS_END
+	/* rosters: sim-roster */
+	PROT_MUT_R_FIRST,
+	PROT_MUT_R_EPOCH = PROT_MUT_R_FIRST,	/* highest epoch, whatever the attach number */
+	PROT_MUT_R_NUMBER,	/* attach number not noted by OPEN */
+	PROT_MUT_R_COMMIT,	/* committed before it is durable on all */
+	PROT_MUT_R_ALONE,	/* removal not noted first, with a witness */
+	PROT_MUT_R_KEEP,	/* an uncommitted add is kept by the removal after it */
+	PROT_MUT_R_NOTE_EARLY,	/* an add is noted before it is committed */
+	PROT_MUT_R_ANY_STORE,	/* store trusted though the roster names no witness */
+	PROT_MUT_R_FEW,		/* attaches though k were not opened */
+	PROT_MUT_R_READ_OLD,	/* reads what the pending roster removes */
+	PROT_MUT_R_WRITE_NEW,	/* a write needs only what the pending roster has */
+	PROT_MUT_R_END,
+	PROT_MUTANTS_END = PROT_MUT_R_END
 };
 
 #ifdef PROT_MUTANTS

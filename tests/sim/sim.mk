@@ -45,6 +45,10 @@ $(BUILD)/sim/sim-search-ec%: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL_EC -DSIM_WIDTH=$* -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
 
+$(BUILD)/sim/sim-roster: tests/sim/roster.c protect/roster.c protect/membership.c $(SIM_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -o $@ tests/sim/roster.c protect/roster.c protect/membership.c -lxxhash
+
 sim: $(BUILD)/sim/sim$(if $(filter 4096,$(LBA)),-4k)
 	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
@@ -57,7 +61,7 @@ sim-mutants: $(BUILD)/sim/sim
 sim-exhaustive: $(SIM_SEARCH)
 	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
-check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan) $(SIM_SEARCH)
+check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster) $(SIM_SEARCH)
 	@tests/sim/check $(if $(TIER),$(TIER),check) $(BUILD)/sim
 
 .PHONY: sim sim-volume sim-mutants sim-exhaustive check-sim

@@ -4,5 +4,6 @@
 
 /* The lowest bit that is set; @x is not 0. */
 #define __ffs64(x)		((unsigned long)__builtin_ctzll(x))
+#define hweight64(x)		((unsigned int)__builtin_popcountll(x))
 
 #endif

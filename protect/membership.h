@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which members of a group may be read, and which must be written before a write is
+ * acknowledged, while its rosters change. The rules have been searched exhaustively
+ * with two hosts, partitions, crashes and lost stores: tests/sim/roster.c.
+ *
+ *     begin          durable on all of it        a change, maybe removals after it
+ *   ----------> ATTACHING ---------------> SERVING ---------------> CHANGING
+ *                   | a member fails:         ^  durable on all of it   |
+ *                   v begins again            +-------------------------+
+ *
+ * A roster is committed when it is durable on every member that it calls in sync.
+ * Until then a write needs the members of the committed one and of each that was
+ * begun since, and a read goes only to members that are in the committed and in the
+ * pending one. Only removals follow a roster that is not committed, and what that one
+ * would have added is out again; at least k of the members of the committed one stay.
+ *
+ * An attach takes the highest roster of the members that it has opened, each of them
+ * read after its own fence. That roster may be out of date: what was removed last may
+ * be all that was opened. k or more of its members in sync were not opened: then
+ * another host, or this one before, may have gone on with those, and only a witness
+ * says that it did not. This host's store is one when the roster says that each
+ * removal was noted there before it was written.
+ *
+ * Pure: the caller locks, writes rosters and knows what time is.
+ */
+#ifndef PROTECT_MEMBERSHIP_H
+#define PROTECT_MEMBERSHIP_H
+
+#include "protect/roster.h"
+
+/**
+ * struct prot_membership - of a group that this host has attached
+ * @cur: the committed roster; before the first commit the one that was taken
+ * @pend: the one that is being written, while @pending
+ * @named: members that @pend and those begun before it call in sync
+ * @durable: members that have @pend
+ * @serving: the first roster of this attachment is committed
+ * @pending: @pend counts
+ * @noted: one of @cur and those begun since says WITNESS, so a removal is noted first
+ */
+struct prot_membership {
+	struct prot_roster cur;
+	struct prot_roster pend;
+	u64	named;
+	u64	durable;
+	bool	serving;
+	bool	pending;
+	bool	noted;
+};
+
+/**
+ * struct prot_attach - what an attach knows
+ * @found: the highest roster of the members that were opened
+ * @store: the roster that this host's store notes, or NULL: none, or the store was lost
+ * @highest: attach number of the labels of what was opened, of all rosters that were
+ *	read and of the store: the highest
+ * @opened: UUIDs of the extents that were opened, each fenced for this host
+ * @n: how many
+ * @host: this one
+ * @witness: meshd notes the roster before any of it is written
+ * @stale: the administrator says that nothing newer than @found exists
+ */
+struct prot_attach {
+	const struct prot_roster *found;
+	const struct prot_roster *store;
+	u64	highest;
+	const u8 (*opened)[PROT_UUID_LEN];
+	u32	n;
+	u8	host[PROT_UUID_LEN];
+	bool	witness;
+	bool	stale;
+};
+
+/**
+ * prot_membership_begin() - decide on an attach
+ * @m: filled on success: ATTACHING, with a roster of this attachment pending
+ * @a: what is known
+ *
+ * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or
+ * more of them were not, and nothing says that they have no newer data.
+ */
+int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a);
+
+/* Members that were in sync fail, or are given up. Return: 0, or -EBUSY: not now. */
+int prot_membership_remove(struct prot_membership *m, u64 members);
+
+/* A member has caught up and gets every write. Return: 0, or -EBUSY. */
+int prot_membership_add(struct prot_membership *m, u32 member);
+
+/* Another extent becomes member @member, which is not in sync. Return: 0, or -EBUSY. */
+int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uuid);
+
+/* meshd notes removals from now on, and has noted this roster; or it is away. */
+int prot_membership_witness(struct prot_membership *m, bool on);
+
+/* All is in place and drained; ends with the attachment. Return: 0, or -EBUSY. */
+int prot_membership_clean(struct prot_membership *m);
+
+/*
+ * The store notes the pending roster before any of it is written: a removal, or the
+ * first that says WITNESS. Any other one must not be noted before it is committed: a
+ * store that knows of a member's add would witness for a member that no roster names.
+ */
+bool prot_membership_must_note(const struct prot_membership *m);
+
+/* Members that the pending roster has yet to be written to; each at any time, in any order. */
+u64 prot_membership_unwritten(const struct prot_membership *m);
+
+/* It is durable on these. Return: true: that committed it. */
+bool prot_membership_written(struct prot_membership *m, u64 members);
+
+/* Members that may be read; fewer than k: reads wait. */
+u64 prot_membership_readers(const struct prot_membership *m);
+
+/* Members that a write needs before it is acknowledged. */
+u64 prot_membership_writers(const struct prot_membership *m);
+
+#endif

@@ -89,6 +89,15 @@ static void membership_next(struct prot_membership *m)
 	m->pend.flags &= ~PROT_ROSTER_CLEAN;
 }
 
+/* All but removals change what is committed, one at a time. */
+static int membership_change(struct prot_membership *m)
+{
+	if (!m->serving || m->pending)
+		return -EBUSY;
+	membership_next(m);
+	return 0;
+}
+
 int prot_membership_remove(struct prot_membership *m, u64 members)
 {
 	const struct prot_roster *last = m->pending ? &m->pend : &m->cur;
@@ -110,9 +119,8 @@ int prot_membership_remove(struct prot_membership *m, u64 members)
 
 int prot_membership_add(struct prot_membership *m, u32 member)
 {
-	if (!m->serving || m->pending)
+	if (membership_change(m))
 		return -EBUSY;
-	membership_next(m);
 	m->pend.in_sync |= 1ULL << member;
 	membership_propose(m);
 	return 0;
@@ -120,9 +128,8 @@ int prot_membership_add(struct prot_membership *m, u32 member)
 
 int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uuid)
 {
-	if (!m->serving || m->pending || m->cur.in_sync >> member & 1)
+	if (m->cur.in_sync >> member & 1 || membership_change(m))
 		return -EBUSY;
-	membership_next(m);
 	memcpy(m->pend.uuid[member], uuid, PROT_UUID_LEN);
 	m->pend.left[member] = m->pend.epoch;
 	membership_propose(m);
@@ -131,9 +138,8 @@ int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uui
 
 int prot_membership_witness(struct prot_membership *m, bool on)
 {
-	if (!m->serving || m->pending || m->cur.flags & PROT_ROSTER_AUTONOMOUS)
+	if (m->cur.flags & PROT_ROSTER_AUTONOMOUS || membership_change(m))
 		return -EBUSY;
-	membership_next(m);
 	if (on)
 		m->pend.flags |= PROT_ROSTER_WITNESS;
 	else
@@ -144,9 +150,8 @@ int prot_membership_witness(struct prot_membership *m, bool on)
 
 int prot_membership_clean(struct prot_membership *m)
 {
-	if (!m->serving || m->pending)
+	if (membership_change(m))
 		return -EBUSY;
-	membership_next(m);
 	m->pend.flags |= PROT_ROSTER_CLEAN;
 	membership_propose(m);
 	return 0;

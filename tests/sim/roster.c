@@ -729,10 +729,12 @@ static int mutants(bool large, int seconds)
 	int passed = 0, failed = 0;
 
 	for (int i = 0; i < PROT_MUT_R_END - PROT_MUT_R_FIRST; i++) {
-		if ((mutant[i].large && !large) || !bounds(mutant[i].bounds))
+		if (mutant[i].large && !large)
 			continue;
 		prot_mutant = PROT_MUT_R_FIRST + i;
-		search(time(NULL) + seconds, false);
+		bad = NULL;
+		if (bounds(mutant[i].bounds))
+			search(time(NULL) + seconds, false);
 		printf("%s  roster mutant %-52s %s %u states\n", bad ? "ok  " : "FAIL",
 		       mutant[i].name, bad ? "caught after" : "not caught in", n_all);
 		fflush(stdout);
@@ -752,8 +754,8 @@ static int one(const char *text, int seconds)
 		return 2;
 	}
 	ok = search(time(NULL) + seconds, true);
-	printf("%s  rosters %s: %u states, %llu edges, %s\n", ok ? "ok  " : "FAIL", text, n_all,
-	       (unsigned long long)edges, bad ? "VIOLATED" : ok ? "complete" : "not finished");
+	printf("rosters %s: %u states, %llu edges, %s\n", text, n_all, (unsigned long long)edges,
+	       bad ? "VIOLATED" : ok ? "complete" : "not finished");
 	return !ok;
 }
 

@@ -7,6 +7,14 @@ import time
 
 ADDR = "10.77.0.1"
 NQN = "nqn.2020-01.meshblk.bench"
+ROWS = [  # name, fio rw, block size, queue depth
+    ("4K read QD1", "randread", "4k", 1),
+    ("4K read QD32", "randread", "4k", 32),
+    ("4K write QD1", "randwrite", "4k", 1),
+    ("4K write QD32", "randwrite", "4k", 32),
+    ("128K read QD8", "randread", "128k", 8),
+    ("128K write QD8", "randwrite", "128k", 8),
+]
 
 
 def sh(cmd, check=True):

@@ -17,7 +17,7 @@
 #include "protect/group_priv.h"
 
 /* A block that differs from what @member holds is in its set, and no other. */
-static void compare(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+static void bitmap_compare(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u64 *set = prot_dirty(g, member, bitmap);
 	u32 n = g->shape.nr_blocks;
@@ -33,28 +33,28 @@ static void compare(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 }
 
 /* @member holds this version now; 0: nothing that counts. */
-static void holds(struct prot_group *g, u32 member, u32 bitmap, u32 block, u32 version)
+static void bitmap_holds(struct prot_group *g, u32 member, u32 bitmap, u32 block, u32 version)
 {
 	u32 *w = prot_written(g, member, bitmap, block);
 
 	*prot_unwritten(g, member, bitmap) += !version - !*w;
 	*w = version;
-	compare(g, member, bitmap, block);
+	bitmap_compare(g, member, bitmap, block);
 }
 
-static void changed(struct prot_group *g, u32 bitmap, u32 block)
+static void bitmap_changed(struct prot_group *g, u32 bitmap, u32 block)
 {
 	u32 *version = prot_version(g, bitmap, block), i;
 
 	if (!++*version)
 		++*version;	/* 0 is "never written" */
 	for (i = 0; i < g->cfg.width; i++)
-		compare(g, i, bitmap, block);
+		bitmap_compare(g, i, bitmap, block);
 }
 
 void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region)
 {
-	changed(g, bitmap, prot_block_of(g, region));
+	bitmap_changed(g, bitmap, prot_block_of(g, region));
 }
 
 void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
@@ -62,7 +62,7 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
 	u32 b;
 
 	for (b = 0; b < g->shape.nr_blocks; b++)
-		changed(g, bitmap, b);
+		bitmap_changed(g, bitmap, b);
 }
 
 /* @member holds nothing that counts: all its blocks are to be written. */
@@ -72,25 +72,25 @@ void prot_bitmap_forget(struct prot_group *g, u32 member)
 
 	for (n = 0; n < g->shape.nr_bitmaps; n++)
 		for (b = 0; b < g->shape.nr_blocks; b++)
-			holds(g, member, n, b, 0);
+			bitmap_holds(g, member, n, b, 0);
 }
 
 /* Bitmaps that are kept on @member: those in use and not about itself. */
-static u64 kept(const struct prot_group *g, u32 member)
+static u64 bitmap_kept(const struct prot_group *g, u32 member)
 {
 	return g->kept & ~PROT_BIT(PROT_MISSED + member);
 }
 
-static bool dirty(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
+static bool bitmap_dirty(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
-	return kept(g, member) >> bitmap & 1 &&
+	return bitmap_kept(g, member) >> bitmap & 1 &&
 	       prot_set_has(prot_dirty(g, member, bitmap), block);
 }
 
 /* Each block of @member was written at least once since it was forgotten. */
 bool prot_bitmap_has(struct prot_group *g, u32 member)
 {
-	u64 left = kept(g, member);
+	u64 left = bitmap_kept(g, member);
 
 	if (PROT_MUTANT(NO_INTENT_JOIN))
 		return true;
@@ -108,7 +108,7 @@ bool prot_missed_durable(const struct prot_group *g, u32 region)
 	for (; missed; missed &= missed - 1)
 		for (i = 0; i < g->cfg.width; i++)
 			if (g->in_sync >> i & 1 &&
-			    dirty(g, i, PROT_MISSED + prot_lowest(missed), b))
+			    bitmap_dirty(g, i, PROT_MISSED + prot_lowest(missed), b))
 				return false;
 	return true;
 }
@@ -119,13 +119,13 @@ bool prot_bitmap_settled(const struct prot_group *g)
 	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->in_sync >> i & 1 && g->meta[i].dirty & kept(g, i))
+		if (g->in_sync >> i & 1 && g->meta[i].dirty & bitmap_kept(g, i))
 			return false;
 	return true;
 }
 
-static void fill_header(const struct prot_group *g, struct prot_bitmap_hdr *h, u32 member,
-			u32 bitmap, u32 block)
+static void bitmap_fill_header(const struct prot_group *g, struct prot_bitmap_hdr *h, u32 member,
+			       u32 bitmap, u32 block)
 {
 	memset(h, 0, sizeof(*h));
 	h->kind = bitmap;
@@ -140,7 +140,7 @@ static void fill_header(const struct prot_group *g, struct prot_bitmap_hdr *h, u
 	}
 }
 
-static bool bit_in_memory(const struct prot_group *g, u32 bitmap, u32 region)
+static bool bitmap_bit_in_memory(const struct prot_group *g, u32 bitmap, u32 region)
 {
 	const struct prot_region *r = prot_region(g, region);
 
@@ -149,17 +149,17 @@ static bool bit_in_memory(const struct prot_group *g, u32 bitmap, u32 region)
 	return r->missed >> (bitmap - PROT_MISSED) & 1;
 }
 
-static void fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+static void bitmap_fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
 	u8 *bytes = prot_bitmap_bytes(mem);
 
 	memset(mem, 0, g->cfg.lba);
-	fill_header(g, mem, member, bitmap, block);
+	bitmap_fill_header(g, mem, member, bitmap, block);
 	((struct prot_bitmap_hdr *)mem)->seq = cpu_to_le64(++g->seq);
 	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
-		if (bit_in_memory(g, bitmap, first + i))
+		if (bitmap_bit_in_memory(g, bitmap, first + i))
 			bytes[i / 8] |= 1U << (i & 7);
 		else if (bitmap == PROT_INTENT && !PROT_MUTANT(CLEAR_RACE))
 			prot_region(g, first + i)->durable &= ~PROT_BIT(member);
@@ -167,8 +167,8 @@ static void fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 	prot_bitmap_seal(mem, g->cfg.lba, &g->cfg.owner);
 }
 
-static void block_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
-		     struct prot_event *ev)
+static void bitmap_block_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
+			    struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 
@@ -189,15 +189,15 @@ bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev)
 	for (; m->cursor < g->shape.nr_bitmaps * g->shape.nr_blocks; m->cursor++) {
 		u32 bitmap = m->cursor / g->shape.nr_blocks, block = m->cursor % g->shape.nr_blocks;
 
-		if (!(kept(g, member) >> bitmap & 1))
+		if (!(bitmap_kept(g, member) >> bitmap & 1))
 			continue;
-		block_io(g, member, PROT_READ, bitmap, block, ev);
+		bitmap_block_io(g, member, PROT_READ, bitmap, block, ev);
 		return true;
 	}
 	return false;
 }
 
-static bool loaded(const struct prot_group *g)
+static bool bitmap_loaded(const struct prot_group *g)
 {
 	u32 all = g->shape.nr_bitmaps * g->shape.nr_blocks, i;
 
@@ -208,23 +208,23 @@ static bool loaded(const struct prot_group *g)
 }
 
 /* @member lacks the intent bit of a region that another one has: that is written first. */
-static void add_bit(struct prot_group *g, u32 member, u32 region)
+static void bitmap_add_bit(struct prot_group *g, u32 member, u32 region)
 {
 	if (PROT_MUTANT(NO_UNION))
 		prot_region(g, region)->durable |= PROT_BIT(member);
 	else
-		holds(g, member, PROT_INTENT, prot_block_of(g, region), 0);
+		bitmap_holds(g, member, PROT_INTENT, prot_block_of(g, region), 0);
 }
 
 /* What was read becomes the union of it, and that goes to all copies first. */
-static void unite(struct prot_group *g)
+static void bitmap_unite(struct prot_group *g)
 {
 	bool alone = prot_weight(g->in_sync) == 1;
 	u32 i, j, b;
 
 	for (i = 0; i < g->cfg.width; i++)
 		for (b = 0; b < g->shape.nr_blocks; b++)
-			holds(g, i, PROT_INTENT, b, *prot_version(g, PROT_INTENT, b));
+			bitmap_holds(g, i, PROT_INTENT, b, *prot_version(g, PROT_INTENT, b));
 	for (j = 0; j < g->shape.nr_regions; j++) {
 		struct prot_region *r = prot_region(g, j);
 
@@ -237,17 +237,18 @@ static void unite(struct prot_group *g)
 			prot_mark_missed(g, j, 0);
 		for (i = 0; i < g->cfg.width; i++)
 			if (g->in_sync & ~r->durable & PROT_BIT(i))
-				add_bit(g, i, j);
+				bitmap_add_bit(g, i, j);
 	}
 	g->state = PROT_G_UNITING;
 }
 
-static void check_united(struct prot_group *g)
+static void bitmap_check_united(struct prot_group *g)
 {
 	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->in_sync >> i & 1 && g->meta[i].dirty & kept(g, i) & PROT_BIT(PROT_INTENT))
+		if (g->in_sync >> i & 1 &&
+		    g->meta[i].dirty & bitmap_kept(g, i) & PROT_BIT(PROT_INTENT))
 			return;
 	g->state = PROT_G_SERVING;
 }
@@ -261,12 +262,12 @@ bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev)
 		for (i = 0; i < g->cfg.width; i++)
 			if (prot_live(g) >> i & 1 && !g->meta[i].busy && prot_bitmap_load(g, i, ev))
 				return true;
-		if (!loaded(g))
+		if (!bitmap_loaded(g))
 			return false;
-		unite(g);
+		bitmap_unite(g);
 	}
 	if (g->state == PROT_G_UNITING)
-		check_united(g);
+		bitmap_check_united(g);
 	return false;
 }
 
@@ -281,25 +282,25 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to >> i & 1) || g->meta[i].busy)
 			continue;
-		todo = g->meta[i].dirty & kept(g, i);
+		todo = g->meta[i].dirty & bitmap_kept(g, i);
 		if (!todo)
 			continue;
 		n = prot_lowest(todo);
 		b = prot_set_next(prot_dirty(g, i, n), g->shape.nr_blocks, 0);
-		fill_block(g, i, n, b);
-		block_io(g, i, PROT_WRITE, n, b, ev);
+		bitmap_fill_block(g, i, n, b);
+		bitmap_block_io(g, i, PROT_WRITE, n, b, ev);
 		return true;
 	}
 	return false;
 }
 
 /* Whether the block that was read is this one, of this absence. */
-static bool block_valid(const struct prot_group *g, const struct prot_bitmap_hdr *h, u32 member,
-			u32 bitmap, u32 block)
+static bool bitmap_block_valid(const struct prot_group *g, const struct prot_bitmap_hdr *h,
+			       u32 member, u32 bitmap, u32 block)
 {
 	struct prot_bitmap_hdr want;
 
-	fill_header(g, &want, member, bitmap, block);
+	bitmap_fill_header(g, &want, member, bitmap, block);
 	if (PROT_MUTANT(OLD_MISSED)) {
 		want.epoch = h->epoch;
 		memcpy(want.uuid, h->uuid, PROT_UUID_LEN);
@@ -308,11 +309,11 @@ static bool block_valid(const struct prot_group *g, const struct prot_bitmap_hdr
 }
 
 /* A block was read while LOADING; one that is not valid counts as all ones. */
-static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+static void bitmap_take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
-	bool valid = block_valid(g, mem, member, bitmap, block);
+	bool valid = bitmap_block_valid(g, mem, member, bitmap, block);
 
 	if (PROT_MUTANT(UNION_ONE) && bitmap == PROT_INTENT && member != prot_lowest(g->in_sync))
 		return;
@@ -332,7 +333,7 @@ static void take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 }
 
 /* What is durable changes what ops of this block's regions may do. */
-static void wake_block(struct prot_group *g, u32 block)
+static void bitmap_wake_block(struct prot_group *g, u32 block)
 {
 	u32 i;
 
@@ -345,7 +346,7 @@ static void wake_block(struct prot_group *g, u32 block)
 	}
 }
 
-static void block_arrived(struct prot_group *g, u32 member, u32 block)
+static void bitmap_block_arrived(struct prot_group *g, u32 member, u32 block)
 {
 	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	const u8 *bytes = prot_bitmap_bytes(prot_group_buffer(g, PROT_BUFFER_META + member));
@@ -353,7 +354,7 @@ static void block_arrived(struct prot_group *g, u32 member, u32 block)
 	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++)
 		if (bytes[i / 8] >> (i & 7) & 1)
 			prot_region(g, first + i)->durable |= PROT_BIT(member);
-	wake_block(g, block);
+	bitmap_wake_block(g, block);
 }
 
 void prot_bitmap_result(struct prot_group *g, u32 member, int err)
@@ -366,21 +367,21 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 		return;
 	}
 	if (g->state == PROT_G_LOADING) {
-		take_block(g, member, m->bitmap, m->block);
+		bitmap_take_block(g, member, m->bitmap, m->block);
 		m->cursor++;
 		return;
 	}
 	if (!((g->in_sync | g->promoting) >> member & 1))
 		return;		/* it has left meanwhile */
-	holds(g, member, m->bitmap, m->block, m->version);
+	bitmap_holds(g, member, m->bitmap, m->block, m->version);
 	if (m->bitmap == PROT_INTENT)
-		block_arrived(g, member, m->block);
+		bitmap_block_arrived(g, member, m->block);
 	else
-		wake_block(g, m->block);
+		bitmap_wake_block(g, m->block);
 }
 
 /* No write uses the region, and what it missed is known without the intent bit. */
-static bool may_clear(struct prot_group *g, u32 region)
+static bool bitmap_may_clear(struct prot_group *g, u32 region)
 {
 	return (!prot_region(g, region)->users || PROT_MUTANT(CLEAR_BUSY)) &&
 	       (prot_missed_durable(g, region) || PROT_MUTANT(MISSED_LATE));
@@ -395,7 +396,7 @@ void prot_bitmap_clear(struct prot_group *g)
 		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
 		if (i == PROT_SET_NONE)
 			return;
-		if (!may_clear(g, i))
+		if (!bitmap_may_clear(g, i))
 			continue;
 		prot_region_unflag(g, i, PROT_R_INTENT);
 		prot_bitmap_touch(g, PROT_INTENT, i);

@@ -24,7 +24,7 @@ int prot_code_init(struct prot_code *code, unsigned int k, unsigned int m)
 }
 
 /* Row of strip @s over the data: a unit row for data, the code's for parity. */
-static u8 strip_coef(const struct prot_code *code, unsigned int s, unsigned int j)
+static u8 codec_strip_coef(const struct prot_code *code, unsigned int s, unsigned int j)
 {
 	return s < code->k ? s == j : code->coef[s - code->k][j];
 }
@@ -76,7 +76,7 @@ struct unknowns {
  * Missing data is solved for alone: with as many equations as unknowns, the
  * matrix to invert is at most m x m, never k x k.
  */
-static int unknowns_find(struct unknowns *u, const struct prot_code *code, prot_strips_t have)
+static int codec_unknowns_find(struct unknowns *u, const struct prot_code *code, prot_strips_t have)
 {
 	u8 a[PROT_GF_ORDER_MAX][PROT_GF_ORDER_MAX];
 	unsigned int s, i, j, n = 0;
@@ -104,15 +104,16 @@ static int unknowns_find(struct unknowns *u, const struct prot_code *code, prot_
  * weight[e]: how much of equation e strip @s takes. Unknown i is the sum over e
  * of inv[i][e] times (parity e minus what the known data adds to it).
  */
-static void unknowns_weigh(const struct unknowns *u, const struct prot_code *code,
-			   unsigned int s, u8 *weight)
+static void codec_unknowns_weigh(const struct unknowns *u, const struct prot_code *code,
+				 unsigned int s, u8 *weight)
 {
 	unsigned int i, e;
 
 	memset(weight, 0, PROT_CODEC_M_MAX);
 	for (e = 0; e < u->n; e++)
 		for (i = 0; i < u->n; i++)
-			weight[e] ^= prot_gf_mul(strip_coef(code, s, u->data[i]), u->inv[i][e]);
+			weight[e] ^= prot_gf_mul(codec_strip_coef(code, s, u->data[i]),
+						 u->inv[i][e]);
 }
 
 static void map_row(struct prot_map *map, u8 *row, const struct unknowns *u,
@@ -121,7 +122,7 @@ static void map_row(struct prot_map *map, u8 *row, const struct unknowns *u,
 	u8 weight[PROT_CODEC_M_MAX];	/* of the parities at hand, in strip s */
 	unsigned int src, e = 0, i, n = 0;
 
-	unknowns_weigh(u, code, s, weight);
+	codec_unknowns_weigh(u, code, s, weight);
 	for (src = 0; src < code->k + code->m; src++) {
 		if (!(have >> src & 1))
 			continue;
@@ -129,7 +130,7 @@ static void map_row(struct prot_map *map, u8 *row, const struct unknowns *u,
 			row[n++] = weight[e++];
 			continue;
 		}
-		row[n] = strip_coef(code, s, src);
+		row[n] = codec_strip_coef(code, s, src);
 		for (i = 0; i < u->n; i++)
 			row[n] ^= prot_gf_mul(weight[i], code->coef[u->parity[i]][src]);
 		n++;
@@ -147,7 +148,7 @@ int prot_map_init(struct prot_map *map, const struct prot_codec_ops *ops,
 
 	if ((have | want) & ~all || have & want)
 		return -EINVAL;
-	err = unknowns_find(&u, code, have);
+	err = codec_unknowns_find(&u, code, have);
 	if (err)
 		return err;
 	memset(map->coef, 0, sizeof(map->coef));
@@ -222,7 +223,7 @@ void prot_codec_syndrome(const struct prot_map *enc, const struct prot_codec_ops
 }
 
 /* Find the strip that explains column @x of the syndromes. */
-static int locate_column(const struct prot_code *code, u8 *const *syndrome, size_t x)
+static int codec_locate_column(const struct prot_code *code, u8 *const *syndrome, size_t x)
 {
 	unsigned int r, j, wrong = 0;
 	int last = PROT_LOCATE_CLEAN;
@@ -254,7 +255,7 @@ int prot_code_locate(const struct prot_code *code, u8 *const *syndrome, size_t l
 	size_t x;
 
 	for (x = 0; x < len; x++) {
-		int here = locate_column(code, syndrome, x);
+		int here = codec_locate_column(code, syndrome, x);
 
 		if (here == PROT_LOCATE_CLEAN)
 			continue;

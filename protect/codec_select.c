@@ -11,7 +11,7 @@
 #define STRIDE	PROT_CODEC_SELFTEST_STRIDE
 
 /* Bytes that differ from strip to strip and do not repeat in step with vectors. */
-static void fill(u8 *p, unsigned int seed)
+static void select_fill(u8 *p, unsigned int seed)
 {
 	u32 x = seed * 0x9e3779b9u + 1;
 	unsigned int i;
@@ -23,12 +23,12 @@ static void fill(u8 *p, unsigned int seed)
 }
 
 /* Whether strip @k + r is row r of the definition, with nothing written behind it. */
-static bool parity_is(const struct prot_code *code, u8 *const *strip, unsigned int r)
+static bool select_parity_is(const struct prot_code *code, u8 *const *strip, unsigned int r)
 {
 	u8 guard[STRIDE];
 	unsigned int i, j;
 
-	fill(guard, code->k + r);
+	select_fill(guard, code->k + r);
 	for (i = 0; i < LEN; i++) {
 		u8 sum = 0;
 
@@ -40,20 +40,20 @@ static bool parity_is(const struct prot_code *code, u8 *const *strip, unsigned i
 	return !memcmp(strip[code->k + r] + LEN, guard + LEN, STRIDE - LEN);
 }
 
-static bool all_parity_is(const struct prot_code *code, u8 *const *strip)
+static bool select_all_parity_is(const struct prot_code *code, u8 *const *strip)
 {
 	unsigned int r;
 
 	for (r = 0; r < code->m; r++)
-		if (!parity_is(code, strip, r))
+		if (!select_parity_is(code, strip, r))
 			return false;
 	return true;
 }
 
 /* Lose the data strips 1.. and rebuild them into the spare buffers. */
-static bool rebuilds(const struct prot_code *code, const struct prot_codec_ops *ops,
-		     struct prot_map *map, u8 *const *strip, u8 *const *spare,
-		     unsigned int lost)
+static bool select_rebuilds(const struct prot_code *code, const struct prot_codec_ops *ops,
+			    struct prot_map *map, u8 *const *strip, u8 *const *spare,
+			    unsigned int lost)
 {
 	prot_strips_t want = ((1ULL << lost) - 1) << 1;
 	prot_strips_t have = prot_code_data(code) & ~want;
@@ -73,8 +73,8 @@ static bool rebuilds(const struct prot_code *code, const struct prot_codec_ops *
 	return true;
 }
 
-static bool check_code(const struct prot_codec_ops *ops, struct prot_map *map, u8 *scratch,
-		       unsigned int m)
+static bool select_check_code(const struct prot_codec_ops *ops, struct prot_map *map, u8 *scratch,
+			      unsigned int m)
 {
 	u8 *strip[17];
 	struct prot_code code;
@@ -84,11 +84,11 @@ static bool check_code(const struct prot_codec_ops *ops, struct prot_map *map, u
 		return false;
 	for (s = 0; s < 17; s++) {
 		strip[s] = scratch + s * STRIDE;
-		fill(strip[s], s);
+		select_fill(strip[s], s);
 	}
 	prot_map_encode(map, ops, &code);
 	prot_map_apply(map, ops, strip, strip + K, LEN);
-	if (!all_parity_is(&code, strip))
+	if (!select_all_parity_is(&code, strip))
 		return false;
 
 	/* Strip 2 becomes another; buffer 15 is its difference, made by hand. */
@@ -97,17 +97,17 @@ static bool check_code(const struct prot_codec_ops *ops, struct prot_map *map, u
 		strip[2][s] ^= strip[15][s];
 	}
 	prot_codec_delta(map, ops, 2, strip[15], NULL, strip + K, LEN);
-	if (!all_parity_is(&code, strip))
+	if (!select_all_parity_is(&code, strip))
 		return false;
 	/* And strip 3, by its bytes before (14) and after. */
 	memcpy(strip[14], strip[3], LEN);
-	fill(strip[3], 77);
+	select_fill(strip[3], 77);
 	prot_codec_delta(map, ops, 3, strip[14], strip[3], strip + K, LEN);
-	if (!all_parity_is(&code, strip))
+	if (!select_all_parity_is(&code, strip))
 		return false;
 
 	for (s = 1; s <= m; s++)
-		if (!rebuilds(&code, ops, map, strip, strip + K + m, s))
+		if (!select_rebuilds(&code, ops, map, strip, strip + K + m, s))
 			return false;
 	return true;
 }
@@ -117,14 +117,14 @@ int prot_codec_selftest(const struct prot_codec_ops *ops, struct prot_map *map, 
 	unsigned int m;
 
 	for (m = PROT_CODEC_M_MIN; m <= PROT_CODEC_M_MAX; m++)
-		if (!check_code(ops, map, scratch, m))
+		if (!select_check_code(ops, map, scratch, m))
 			return -EILSEQ;
 	return 0;
 }
 
 /* The best of a few rounds: an interrupt only ever makes one slower. */
-static u64 race_one(const struct prot_codec_ops *ops, struct prot_map *map, u8 *scratch,
-		    u64 (*clock)(void))
+static u64 select_race_one(const struct prot_codec_ops *ops, struct prot_map *map, u8 *scratch,
+			   u64 (*clock)(void))
 {
 	u8 *strip[PROT_CODEC_RACE_STRIPS];
 	struct prot_code code;
@@ -162,7 +162,7 @@ prot_codec_select(const struct prot_codec_ops *const *list, struct prot_map *map
 			continue;
 		if (prot_codec_selftest(*list, map, scratch))
 			continue;
-		t = race_one(*list, map, scratch, clock);
+		t = select_race_one(*list, map, scratch, clock);
 		if (t < fastest) {
 			fastest = t;
 			best = *list;

@@ -13,20 +13,20 @@
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
-static bool has_ymm(void)
+static bool x86_has_ymm(void)
 {
 	return cpu_has_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM, NULL);
 }
 
-static bool has_zmm(void)
+static bool x86_has_zmm(void)
 {
-	return has_ymm() && cpu_has_xfeatures(XFEATURE_MASK_AVX512, NULL);
+	return x86_has_ymm() && cpu_has_xfeatures(XFEATURE_MASK_AVX512, NULL);
 }
 
 #define HAS_SSSE3	boot_cpu_has(X86_FEATURE_SSSE3)
-#define HAS_AVX2	(boot_cpu_has(X86_FEATURE_AVX2) && has_ymm())
+#define HAS_AVX2	(boot_cpu_has(X86_FEATURE_AVX2) && x86_has_ymm())
 #define HAS_GFNI	boot_cpu_has(X86_FEATURE_GFNI)
-#define HAS_AVX512	(boot_cpu_has(X86_FEATURE_AVX512BW) && has_zmm())
+#define HAS_AVX512	(boot_cpu_has(X86_FEATURE_AVX512BW) && x86_has_zmm())
 #else
 /* The compiler's test includes that the operating system saves the registers. */
 #define HAS_SSSE3	__builtin_cpu_supports("ssse3")

@@ -28,7 +28,7 @@
 
 #include "protect/ec_priv.h"
 
-static u32 stripe_bytes(const struct prot_group *g)
+static u32 ec_stripe_bytes(const struct prot_group *g)
 {
 	return g->cfg.k * g->cfg.strip;
 }
@@ -46,10 +46,10 @@ u64 prot_ec_span(const struct prot_group *g, u64 addr)
 {
 	u32 at;
 
-	div_u64_rem(addr, stripe_bytes(g), &at);
+	div_u64_rem(addr, ec_stripe_bytes(g), &at);
 	if (g->shape.window < g->cfg.strip)
 		return g->shape.window - (at & (g->shape.window - 1));
-	return stripe_bytes(g) - at;
+	return ec_stripe_bytes(g) - at;
 }
 
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
@@ -67,10 +67,10 @@ void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 str
 }
 
 /* The part of @strip in the op's own request. */
-static struct prot_ec_range own_part(const struct prot_group *g, const struct prot_ecop *e,
-				     u32 strip)
+static struct prot_ec_range ec_own_part(const struct prot_group *g, const struct prot_ecop *e,
+					u32 strip)
 {
-	u64 base = e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip;
+	u64 base = e->stripe * ec_stripe_bytes(g) + (u64)strip * g->cfg.strip;
 	struct prot_ec_range part;
 
 	part.lo = max(e->start, base) - base;
@@ -90,12 +90,12 @@ bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 st
 }
 
 /* Members that hold requested strips and cannot be read now. */
-static u64 unreadable(const struct prot_group *g, const struct prot_ecop *e)
+static u64 ec_unreadable(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_members(g, e, e->data) & ~(prot_live(g) & ~e->tried);
 }
 
-static void set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
+static void ec_set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
 {
 	u32 rot;
 
@@ -112,7 +112,7 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 at, first, last, strip, rows = bytes;
 
-	set_stripe(g, e, div_u64_rem(start, stripe_bytes(g), &at));
+	ec_set_stripe(g, e, div_u64_rem(start, ec_stripe_bytes(g), &at));
 	e->start = start;
 	e->bytes = bytes;
 	first = at / g->cfg.strip;
@@ -120,20 +120,20 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	e->data = (PROT_BIT(last + 1) - 1) & ~(PROT_BIT(first) - 1);
 	e->own = e->data;
 	for (strip = first; strip <= last; strip++)
-		*prot_ec_range(g, op, strip) = own_part(g, e, strip);
+		*prot_ec_range(g, op, strip) = ec_own_part(g, e, strip);
 	e->row = at & (g->cfg.strip - 1);
 	if (first != last) {
 		e->row = 0;
 		rows = g->cfg.strip;
 	}
 	e->strips = e->data;
-	if (op->kind == PROT_READ && unreadable(g, e) && !PROT_MUTANT(EC_READ_RACE))
+	if (op->kind == PROT_READ && ec_unreadable(g, e) && !PROT_MUTANT(EC_READ_RACE))
 		e->strips = ~0ULL;
 	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
 }
 
 /* Rows that background work takes at a time: of one stripe. */
-static u32 rows_at(const struct prot_group *g, u64 addr)
+static u32 ec_rows_at(const struct prot_group *g, u64 addr)
 {
 	return g->shape.window - (addr & (g->shape.window - 1));
 }
@@ -142,11 +142,11 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, boo
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
-	set_stripe(g, e, addr >> ilog2(g->cfg.strip));
+	ec_set_stripe(g, e, addr >> ilog2(g->cfg.strip));
 	e->row = addr & (g->cfg.strip - 1);
 	/* no op reads what catches up */
 	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
-	prot_start(g, op, addr, narrow ? g->cfg.lba : rows_at(g, addr));
+	prot_start(g, op, addr, narrow ? g->cfg.lba : ec_rows_at(g, addr));
 }
 
 /* Whether @b waits for @a, an earlier op of the same rows. */
@@ -160,8 +160,8 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
 }
 
-static void work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
-		     struct prot_event *ev)
+static void ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
+			struct prot_event *ev)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = kind;
@@ -172,14 +172,14 @@ static void work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
 }
 
 /* Byte of the request's payload that is byte @from of @strip. */
-static u32 payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from)
+static u32 ec_payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
-	return e->stripe * stripe_bytes(g) + (u64)strip * g->cfg.strip + from - e->start;
+	return e->stripe * ec_stripe_bytes(g) + (u64)strip * g->cfg.strip + from - e->start;
 }
 
-static bool zeroes(const struct prot_gop *op)
+static bool ec_zeroes(const struct prot_gop *op)
 {
 	return op->kind == PROT_ZEROES || op->kind == PROT_DISCARD;
 }
@@ -190,14 +190,14 @@ static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
 	prot_end(g, op, err);
 }
 
-static void gathered(struct prot_group *g, struct prot_gop *op)
+static void ec_gathered(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
 		ec_end(g, op, 0);	/* all can be read; without all, no more can be said */
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
-		 (op->purpose == PROT_FOR_REQUEST && zeroes(op)))
+		 (op->purpose == PROT_FOR_REQUEST && ec_zeroes(op)))
 		prot_phase(g, op, PROT_P_EC_CODEC);
 	else
 		prot_phase(g, op, PROT_P_EC_TXID);
@@ -208,7 +208,7 @@ static void gathered(struct prot_group *g, struct prot_gop *op)
  * another, or have been repaired since: the op begins again after the rows were
  * checked one by one.
  */
-static void too_few(struct prot_group *g, struct prot_gop *op, int err)
+static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 {
 	if (op->purpose == PROT_FOR_REQUEST && !op->retried && prot_enough(g) &&
 	    prot_repair_rows(g, op->addr, op->length)) {
@@ -239,7 +239,7 @@ void prot_ec_repaired(struct prot_group *g)
 }
 
 /* Decide what to read; again whenever a source fails. */
-static void plan(struct prot_group *g, struct prot_gop *op)
+static void ec_plan(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool write = op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
@@ -256,11 +256,11 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 	else
 		err = write ? prot_ec_plan_write(g, op) : prot_ec_plan_rebuild(g, op);
 	if (err)
-		too_few(g, op, err);
+		ec_too_few(g, op, err);
 	else if (e->gather)
 		prot_phase(g, op, PROT_P_EC_GATHER);
 	else if (write)
-		gathered(g, op);
+		ec_gathered(g, op);
 	else if (op->purpose == PROT_FOR_REQUEST)
 		prot_phase(g, op, PROT_P_EC_READ);	/* nothing is lost any more */
 	else
@@ -268,7 +268,7 @@ static void plan(struct prot_group *g, struct prot_gop *op)
 }
 
 /* A read has to rebuild: that excludes writers of other strips of its rows too. */
-static void degrade(struct prot_group *g, struct prot_gop *op)
+static void ec_degrade(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
@@ -283,19 +283,19 @@ static void degrade(struct prot_group *g, struct prot_gop *op)
 	} else if (op->buf == PROT_NONE16) {
 		prot_phase(g, op, PROT_P_BUF);
 	} else {
-		plan(g, op);
+		ec_plan(g, op);
 	}
 }
 
 /* The row lock was granted. */
-static void begin(struct prot_group *g, struct prot_gop *op)
+static void ec_begin(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 region = prot_region_of(g, op->addr);
 
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ) {
-		if (unreadable(g, e))
-			degrade(g, op);
+		if (ec_unreadable(g, e))
+			ec_degrade(g, op);
 		else
 			prot_phase(g, op, PROT_P_EC_READ);
 		return;
@@ -311,7 +311,7 @@ static void begin(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_BUF);
 }
 
-static void got_buffer(struct prot_group *g, struct prot_gop *op)
+static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
@@ -319,22 +319,22 @@ static void got_buffer(struct prot_group *g, struct prot_gop *op)
 		e->kind = PROT_SLOT_BARRIER;
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
-		plan(g, op);
-	} else if (!zeroes(op)) {
+		ec_plan(g, op);
+	} else if (!ec_zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
 		prot_phase(g, op, PROT_P_EC_COPY);
-	} else if (e->bytes == stripe_bytes(g)) {
+	} else if (e->bytes == ec_stripe_bytes(g)) {
 		e->kind = PROT_SLOT_ZERO;
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else {
 		e->kind = PROT_SLOT_PAYLOAD;
-		plan(g, op);
+		ec_plan(g, op);
 	}
 }
 
 /* The op whose payload is in hand: @op, or one that was joined to it. */
-static struct prot_gop *copying(const struct prot_group *g, struct prot_gop *op)
+static struct prot_gop *ec_copying(const struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
@@ -342,29 +342,29 @@ static struct prot_gop *copying(const struct prot_group *g, struct prot_gop *op)
 }
 
 /* Its strips that are to be copied still. */
-static u64 to_copy(const struct prot_group *g, struct prot_gop *op)
+static u64 ec_to_copy(const struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->kind == PROT_READ)
 		return e->lost & e->data & ~e->copied;
-	return prot_ecop(g, copying(g, op))->own & ~e->copied;
+	return prot_ecop(g, ec_copying(g, op))->own & ~e->copied;
 }
 
-static void copied_all(struct prot_group *g, struct prot_gop *op)
+static void ec_copied_all(struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->kind == PROT_READ)
 		prot_phase(g, op, PROT_P_EC_READ);
 	else if (e->got || e->gather)
-		gathered(g, op);
+		ec_gathered(g, op);
 	else
-		plan(g, op);
+		ec_plan(g, op);
 }
 
 /* The next strip to be copied from, or to, the payload; of later writes last. */
-static bool copy(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	struct prot_ec_range part;
@@ -374,23 +374,23 @@ static bool copy(struct prot_group *g, struct prot_gop *op, struct prot_event *e
 
 	if (op->sent & ~op->ended)
 		return false;
-	src = copying(g, op);
-	for (left = to_copy(g, op); !left; left = to_copy(g, op)) {
+	src = ec_copying(g, op);
+	for (left = ec_to_copy(g, op); !left; left = ec_to_copy(g, op)) {
 		if (op->kind == PROT_READ || !prot_ecop(g, src)->joined) {
-			copied_all(g, op);
+			ec_copied_all(g, op);
 			return false;
 		}
 		e->copying = prot_ecop(g, src)->joined;
 		e->copied = 0;
-		src = copying(g, op);
+		src = ec_copying(g, op);
 	}
 	strip = prot_lowest(left);
-	part = own_part(g, prot_ecop(g, src), strip);
-	work_tag(g, op, PROT_EV_COPY, ev);
+	part = ec_own_part(g, prot_ecop(g, src), strip);
+	ec_work_tag(g, op, PROT_EV_COPY, ev);
 	op->ended &= ~PROT_BIT(PROT_TAG_WORK);
 	ev->op = prot_gop_index(g, src);
 	ev->cookie = src->cookie;
-	ev->copy.request = payload_at(g, src, strip, part.lo);
+	ev->copy.request = ec_payload_at(g, src, strip, part.lo);
 	ev->copy.buffer = PROT_BUFFER_PRIVATE + op->buf;
 	ev->copy.offset = prot_ec_new(g, strip) + part.lo - e->row;
 	ev->copy.length = part.hi - part.lo;
@@ -398,8 +398,8 @@ static bool copy(struct prot_group *g, struct prot_gop *op, struct prot_event *e
 	return true;
 }
 
-static void fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
-			 u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
+static void ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
+			    u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
 {
 	prot_io_fill(g, op, member, kind, op->addr + from, length, ev);
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
@@ -407,8 +407,8 @@ static void fill_private(const struct prot_group *g, const struct prot_gop *op, 
 }
 
 /* Bytes of @strip that are gathered, and where in the private buffer they go. */
-static u32 gather_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-		       u32 *from, u32 *length)
+static u32 ec_gather_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+			  u32 *from, u32 *length)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
@@ -426,7 +426,8 @@ static u32 gather_part(const struct prot_group *g, const struct prot_gop *op, u3
 }
 
 /* Of strips @left, the next to be read; what is not in place yet is at hand, or waited for. */
-static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, struct prot_event *ev)
+static bool ec_gather_one(struct prot_group *g, struct prot_gop *op, u64 left,
+			  struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	const struct prot_gop *src = NULL;
@@ -434,7 +435,7 @@ static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, stru
 
 	for (; left; left &= left - 1) {
 		strip = prot_lowest(left);
-		at = gather_part(g, op, strip, &from, &length);
+		at = ec_gather_part(g, op, strip, &from, &length);
 		switch (prot_ec_at_hand(g, op, strip, from, length, &src)) {
 		case PROT_AT_OP:
 			prot_ec_take_from(g, op, src, strip, from, length, at);
@@ -444,7 +445,7 @@ static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, stru
 			member = prot_ec_member(g, e, strip);
 			op->sent |= PROT_BIT(member);
 			g->load[member]++;
-			fill_private(g, op, member, PROT_READ, at, from, length, ev);
+			ec_fill_private(g, op, member, PROT_READ, at, from, length, ev);
 			return true;
 		case PROT_AT_NEITHER:
 			break;
@@ -454,12 +455,12 @@ static bool gather_one(struct prot_group *g, struct prot_gop *op, u64 left, stru
 }
 
 /* The next strip to be read into the private buffer; or all are there. */
-static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried & ~op->sent);
 
-	if (gather_one(g, op, e->gather & ~e->got & can, ev))
+	if (ec_gather_one(g, op, e->gather & ~e->got & can, ev))
 		return true;
 	if (e->gather & ~e->got & can) {
 		/* older writes of these rows are not to wait for this one */
@@ -472,23 +473,23 @@ static bool gather(struct prot_group *g, struct prot_gop *op, struct prot_event 
 	if (op->sent & ~op->ended)
 		return false;
 	if (!(e->gather & ~e->got)) {
-		gathered(g, op);
+		ec_gathered(g, op);
 		return false;
 	}
-	plan(g, op);
-	return op->phase == PROT_P_EC_GATHER && gather(g, op, ev);
+	ec_plan(g, op);
+	return op->phase == PROT_P_EC_GATHER && ec_gather(g, op, ev);
 }
 
-static bool codec(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_codec(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	if (op->sent)
 		return false;
-	work_tag(g, op, PROT_EV_CODEC, ev);
+	ec_work_tag(g, op, PROT_EV_CODEC, ev);
 	return true;
 }
 
 /* The strips that can be read where they are go straight to the payload. */
-static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = e->data & ~e->lost & ~prot_ec_strips(g, e, op->sent);
@@ -499,7 +500,7 @@ static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_e
 		if (op->sent & ~op->ended)
 			return false;
 		if (left || (op->sent & ~op->ok))
-			degrade(g, op);
+			ec_degrade(g, op);
 		else
 			ec_end(g, op, 0);
 		return false;
@@ -510,12 +511,12 @@ static bool read_strips(struct prot_group *g, struct prot_gop *op, struct prot_e
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
 	prot_io_fill(g, op, member, PROT_READ, op->addr + from, length, ev);
-	ev->runs[0].offset = payload_at(g, op, strip, e->row + from);
+	ev->runs[0].offset = ec_payload_at(g, op, strip, e->row + from);
 	return true;
 }
 
 /* The next record; once all are durable: the gate. */
-static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_record(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = e->holders & ~op->sent & ~g->failed;
@@ -539,12 +540,12 @@ static bool record(struct prot_group *g, struct prot_gop *op, struct prot_event 
 	prot_ec_supersede(g, op);
 	prot_ec_notify_joined(g, op, 0);
 	op->acked = 1;
-	work_tag(g, op, PROT_EV_DONE, ev);
+	ec_work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;
 	return true;
 }
 
-static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
+static u64 ec_place_to(const struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
@@ -553,7 +554,7 @@ static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
 	return op->purpose == PROT_FOR_SCRUB ? e->fix : e->parts | e->joins;
 }
 
-static void placed(struct prot_group *g, struct prot_gop *op)
+static void ec_placed(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
@@ -564,7 +565,7 @@ static void placed(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Of members @to, those whose turn it is. */
-static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
+static u64 ec_place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = to & ~op->sent & ~g->failed, now = 0;
@@ -579,13 +580,13 @@ static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 
 }
 
 /* That members which are out miss these rows will be known after a crash. */
-static bool missed_known(const struct prot_group *g, const struct prot_gop *op)
+static bool ec_missed_known(const struct prot_group *g, const struct prot_gop *op)
 {
 	return prot_missed_durable(g, prot_region_of(g, op->addr)) || PROT_MUTANT(EC_MISSED_LATE);
 }
 
 /* In place on all of @to, by this op or a later one. */
-static bool all_placed(const struct prot_group *g, const struct prot_gop *op, u64 to)
+static bool ec_all_placed(const struct prot_group *g, const struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
@@ -594,10 +595,10 @@ static bool all_placed(const struct prot_group *g, const struct prot_gop *op, u6
 	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
 }
 
-static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool ec_place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 to = place_to(g, op), left;
+	u64 to = ec_place_to(g, op), left;
 	u32 member, strip, from, length;
 
 	if (e->txid && !e->yielded) {
@@ -605,13 +606,13 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		op->again = 1;
 		return false;
 	}
-	left = place_now(g, op, to);
+	left = ec_place_now(g, op, to);
 	/* only the bit says that members that are out miss this */
-	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !missed_known(g, op))
+	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !ec_missed_known(g, op))
 		return false;
 	if (!left) {
-		if (all_placed(g, op, to))
-			placed(g, op);
+		if (ec_all_placed(g, op, to))
+			ec_placed(g, op);
 		return false;
 	}
 	member = prot_lowest(left);
@@ -622,7 +623,7 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		prot_io_fill(g, op, member, op->kind, op->addr, op->length, ev);
 		return true;
 	}
-	fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from, length, ev);
+	ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from, length, ev);
 	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
 		ev->io.stage_do = PROT_STAGE_LAST;
 		ev->io.stage = ev->io.tag;
@@ -631,9 +632,9 @@ static bool place(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	return true;
 }
 
-static void retire(struct prot_group *g, struct prot_gop *op)
+static void ec_retire(struct prot_group *g, struct prot_gop *op)
 {
-	if (!missed_known(g, op))
+	if (!ec_missed_known(g, op))
 		return;
 	prot_ec_retire(g, op);
 	ec_end(g, op, 0);
@@ -652,31 +653,31 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	switch (op->phase) {
 	case PROT_P_LOCK:
 		if (prot_lock_free(g, op))
-			begin(g, op);
+			ec_begin(g, op);
 		return false;
 	case PROT_P_BUF:
 		if (prot_buf_get(g, op))
-			got_buffer(g, op);
+			ec_got_buffer(g, op);
 		return false;
 	case PROT_P_EC_COPY:
-		return copy(g, op, ev);
+		return ec_copy(g, op, ev);
 	case PROT_P_EC_GATHER:
-		return gather(g, op, ev);
+		return ec_gather(g, op, ev);
 	case PROT_P_EC_CODEC:
-		return codec(g, op, ev);
+		return ec_codec(g, op, ev);
 	case PROT_P_EC_READ:
-		return read_strips(g, op, ev);
+		return ec_read_strips(g, op, ev);
 	case PROT_P_EC_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_EC_RECORD)
 			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
 	case PROT_P_EC_RECORD:
-		return record(g, op, ev);
+		return ec_record(g, op, ev);
 	case PROT_P_EC_PLACE:
-		return place(g, op, ev);
+		return ec_place(g, op, ev);
 	case PROT_P_EC_RETIRE:
-		retire(g, op);
+		ec_retire(g, op);
 		return false;
 	default:
 		return false;
@@ -684,7 +685,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 }
 
 /* The data once more, parity as it is. */
-static void copy_again(struct prot_group *g, struct prot_gop *op)
+static void ec_copy_again(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
@@ -696,13 +697,13 @@ static void copy_again(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_EC_COPY);
 }
 
-static void work_done(struct prot_group *g, struct prot_gop *op)
+static void ec_work_done(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool out = op->kind == PROT_READ;
 
 	if (op->phase == PROT_P_EC_COPY) {
-		e->copied |= PROT_BIT(prot_lowest(to_copy(g, op)));
+		e->copied |= PROT_BIT(prot_lowest(ec_to_copy(g, op)));
 		return;
 	}
 	if (op->purpose == PROT_FOR_SYNC || op->purpose == PROT_FOR_SCRUB) {
@@ -713,8 +714,8 @@ static void work_done(struct prot_group *g, struct prot_gop *op)
 	} else if (out) {
 		e->copied = 0;
 		prot_phase(g, op, PROT_P_EC_COPY);
-	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !zeroes(op) && e->want) {
-		copy_again(g, op);
+	} else if (PROT_MUTANT(EC_LIVE_PAGES) && !ec_zeroes(op) && e->want) {
+		ec_copy_again(g, op);
 	} else {
 		prot_phase(g, op, PROT_P_EC_TXID);
 	}
@@ -725,7 +726,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (member == PROT_TAG_WORK) {
-		work_done(g, op);
+		ec_work_done(g, op);
 		return;
 	}
 	if (op->phase == PROT_P_EC_GATHER || op->phase == PROT_P_EC_READ) {
@@ -743,7 +744,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	}
 }
 
-static void leave_out_parity(const struct prot_group *g, struct prot_ecop *e, u64 left)
+static void ec_leave_out_parity(const struct prot_group *g, struct prot_ecop *e, u64 left)
 {
 	u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts & ~left;
 
@@ -765,7 +766,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 		if (op->phase == PROT_P_FREE)
 			continue;
 		if (PROT_MUTANT(EC_NO_PARITY) && e->parts & left && op->phase == PROT_P_EC_RECORD)
-			leave_out_parity(g, e, left);
+			ec_leave_out_parity(g, e, left);
 		e->holders &= ~left;
 		e->parts &= ~left;
 		e->joins &= ~left;

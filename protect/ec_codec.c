@@ -26,7 +26,7 @@ u32 prot_group_codec_bytes(const struct prot_group *g, u32 op)
 }
 
 /* @want from @have, out of @src into @dst, both by strip. */
-static void apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const *dst)
+static void codec_apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const *dst)
 {
 	u8 *from[PROT_CODEC_STRIPS_MAX], *to[PROT_CODEC_STRIPS_MAX];
 	u32 strip, n = 0, m = 0;
@@ -43,7 +43,7 @@ static void apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const 
 }
 
 /* The bytes of a strip's part that lie in the piece. */
-static bool clip(const struct work *w, u32 from, u32 length, u32 *skip, u32 *n)
+static bool codec_clip(const struct work *w, u32 from, u32 length, u32 *skip, u32 *n)
 {
 	u32 lo = max(from, w->from), hi = min(from + length, w->from + w->length);
 
@@ -54,7 +54,7 @@ static bool clip(const struct work *w, u32 from, u32 length, u32 *skip, u32 *n)
 	return true;
 }
 
-static void zero(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+static void codec_zero(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 strip, from, length, skip, n;
@@ -63,12 +63,12 @@ static void zero(const struct prot_group *g, const struct prot_gop *op, struct w
 		if (!(e->data >> strip & 1))
 			continue;
 		prot_ec_part(g, op, strip, &from, &length);
-		if (clip(w, from, length, &skip, &n))
+		if (codec_clip(w, from, length, &skip, &n))
 			memset(w->fresh[strip] + skip, 0, n);
 	}
 }
 
-static void delta(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+static void codec_delta(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 strip, from, length, skip, n, r;
@@ -81,7 +81,7 @@ static void delta(const struct prot_group *g, const struct prot_gop *op, struct 
 		if (!(e->data >> strip & 1))
 			continue;
 		prot_ec_part(g, op, strip, &from, &length);
-		if (!clip(w, from, length, &skip, &n))
+		if (!codec_clip(w, from, length, &skip, &n))
 			continue;
 		for (r = 0; r < w->code.m; r++)
 			parity[r] = e->want >> (w->code.k + r) & 1 ?
@@ -91,7 +91,7 @@ static void delta(const struct prot_group *g, const struct prot_gop *op, struct 
 	}
 }
 
-static void encode(const struct prot_group *g, const struct prot_gop *op, struct work *w)
+static void codec_encode(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 strip, from, length, skip, n;
@@ -100,7 +100,7 @@ static void encode(const struct prot_group *g, const struct prot_gop *op, struct
 	for (strip = 0; strip < w->code.k + w->code.m; strip++)
 		src[strip] = strip < w->code.k ? w->old[strip] : w->fresh[strip];
 	if (e->lost)
-		apply(w, e->have, e->lost, src, src);
+		codec_apply(w, e->have, e->lost, src, src);
 	for (strip = 0; strip < w->code.k; strip++) {
 		if (!(e->data >> strip & 1))
 			continue;
@@ -109,13 +109,13 @@ static void encode(const struct prot_group *g, const struct prot_gop *op, struct
 			continue;
 		}
 		prot_ec_part(g, op, strip, &from, &length);
-		if (clip(w, from, length, &skip, &n))
+		if (codec_clip(w, from, length, &skip, &n))
 			memcpy(src[strip] + skip, w->fresh[strip] + skip, n);
 	}
-	apply(w, prot_code_data(&w->code), e->want, src, w->fresh);
+	codec_apply(w, prot_code_data(&w->code), e->want, src, w->fresh);
 }
 
-static bool all_zero(u8 *const *p, u32 n, u32 length)
+static bool codec_all_zero(u8 *const *p, u32 n, u32 length)
 {
 	u32 i, j;
 
@@ -127,7 +127,7 @@ static bool all_zero(u8 *const *p, u32 n, u32 length)
 }
 
 /* Row by row: find the one strip that explains what is wrong, and its right content. */
-static void verify(struct prot_group *g, struct prot_gop *op, struct work *w)
+static void codec_verify(struct prot_group *g, struct prot_gop *op, struct work *w)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 all = PROT_BIT(g->cfg.width) - 1, have;
@@ -138,13 +138,13 @@ static void verify(struct prot_group *g, struct prot_gop *op, struct work *w)
 	prot_codec_syndrome(w->map, w->ops, w->fresh, w->old, w->length);
 	w->length = g->cfg.lba;
 	for (at = 0; at < end; at += g->cfg.lba) {
-		if (!all_zero(w->old, w->code.m, g->cfg.lba)) {
+		if (!codec_all_zero(w->old, w->code.m, g->cfg.lba)) {
 			bad = prot_code_locate(&w->code, w->old, g->cfg.lba);
 			if (bad >= 0) {
 				have = all & ~PROT_BIT(bad);
 				for (i = g->cfg.width; prot_weight(have) > g->cfg.k; i--)
 					have &= ~PROT_BIT(i - 1);
-				apply(w, have, PROT_BIT(bad), w->fresh, w->fresh);
+				codec_apply(w, have, PROT_BIT(bad), w->fresh, w->fresh);
 				e->fix |= PROT_BIT(prot_ec_member(g, e, bad));
 				e->found++;
 			} else {
@@ -175,19 +175,19 @@ void prot_group_codec(struct prot_group *g, u32 op_index, const struct prot_code
 			w.old[strip] = frame + prot_ec_old(g, strip) + e->from + from;
 	}
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ && op->kind != PROT_WRITE)
-		zero(g, op, &w);
+		codec_zero(g, op, &w);
 	switch (e->plan) {
 	case PROT_PLAN_DELTA:
-		delta(g, op, &w);
+		codec_delta(g, op, &w);
 		break;
 	case PROT_PLAN_ENCODE:
-		encode(g, op, &w);
+		codec_encode(g, op, &w);
 		break;
 	case PROT_PLAN_REBUILD:
-		apply(&w, e->have, e->lost, w.fresh, w.fresh);
+		codec_apply(&w, e->have, e->lost, w.fresh, w.fresh);
 		break;
 	case PROT_PLAN_VERIFY:
-		verify(g, op, &w);
+		codec_verify(g, op, &w);
 		break;
 	}
 }

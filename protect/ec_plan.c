@@ -18,13 +18,14 @@
 #include "protect/ec_priv.h"
 
 /* Strips whose content in place can be read. */
-static u64 readable(const struct prot_group *g, const struct prot_ecop *e)
+static u64 plan_readable(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_strips(g, e, prot_live(g) & ~e->tried);
 }
 
 /* @n more of @from into @set, those of members with the shortest queues first. */
-static u64 pick(const struct prot_group *g, const struct prot_ecop *e, u64 set, u64 from, int n)
+static u64 plan_pick(const struct prot_group *g, const struct prot_ecop *e, u64 set, u64 from,
+		     int n)
 {
 	for (from &= ~set; n > 0 && from; n--) {
 		u32 best = prot_lowest(from), i;
@@ -42,21 +43,21 @@ static u64 pick(const struct prot_group *g, const struct prot_ecop *e, u64 set, 
 static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 can = readable(g, e);
+	u64 can = plan_readable(g, e);
 
 	e->plan = PROT_PLAN_ENCODE;
 	e->gather = need;
 	if (!(need & ~can))
 		return 0;
 	e->lost = need & ~can;
-	e->have = pick(g, e, need & can, can, g->cfg.k - prot_weight(need & can));
+	e->have = plan_pick(g, e, need & can, can, g->cfg.k - prot_weight(need & can));
 	e->gather = e->have;
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
 
 /* Whether it takes a read to get the old content of @strip. */
-static bool costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
-		  u32 length)
+static bool plan_costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
+		       u32 length)
 {
 	const struct prot_gop *src;
 
@@ -69,7 +70,8 @@ struct price {
 	u64 delta_bytes, encode_bytes;
 };
 
-static void price(const struct prot_group *g, const struct prot_gop *op, u64 need, struct price *p)
+static void plan_price(const struct prot_group *g, const struct prot_gop *op, u64 need,
+		       struct price *p)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 strip, from, length;
@@ -78,12 +80,12 @@ static void price(const struct prot_group *g, const struct prot_gop *op, u64 nee
 	for (strip = 0; strip < g->cfg.width; strip++) {
 		if ((e->data | e->want) >> strip & 1) {
 			prot_ec_part(g, op, strip, &from, &length);
-			if (costs(g, op, strip, from, length)) {
+			if (plan_costs(g, op, strip, from, length)) {
 				p->delta++;
 				p->delta_bytes += length;
 			}
 		}
-		if (need >> strip & 1 && costs(g, op, strip, 0, op->length)) {
+		if (need >> strip & 1 && plan_costs(g, op, strip, 0, op->length)) {
 			p->encode++;
 			p->encode_bytes += op->length;
 		}
@@ -91,7 +93,7 @@ static void price(const struct prot_group *g, const struct prot_gop *op, u64 nee
 }
 
 /* Parity strips to write: of members in sync or catching up that answer. */
-static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
+static u64 plan_wanted(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_strips(g, e, (prot_ec_full(g) | e->joins) & ~g->failed) &
 	       prot_ec_all_parity(g);
@@ -100,11 +102,11 @@ static u64 wanted(const struct prot_group *g, const struct prot_ecop *e)
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 need = prot_ec_all_data(g), can = readable(g, e);
+	u64 need = prot_ec_all_data(g), can = plan_readable(g, e);
 	struct price p;
 	u32 strip;
 
-	e->want = wanted(g, e);
+	e->want = plan_wanted(g, e);
 	e->from = 0;
 	e->length = op->length;
 	if (!e->want) {
@@ -114,7 +116,7 @@ int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 	for (strip = 0; strip < g->cfg.k; strip++)
 		if (prot_ec_whole(g, op, strip))
 			need &= ~PROT_BIT(strip);
-	price(g, op, need, &p);
+	plan_price(g, op, need, &p);
 	if (need & ~can) {
 		p.encode = g->cfg.k;
 		p.encode_bytes = (u64)g->cfg.k * op->length;
@@ -129,7 +131,7 @@ int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Rows that are requested of any lost strip. */
-static void lost_rows(struct prot_group *g, struct prot_gop *op)
+static void plan_lost_rows(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 strip, from, length, lo = op->length, hi = 0;
@@ -149,7 +151,7 @@ static void lost_rows(struct prot_group *g, struct prot_gop *op)
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 can = readable(g, e);
+	u64 can = plan_readable(g, e);
 
 	e->plan = PROT_PLAN_REBUILD;
 	if (op->purpose == PROT_FOR_SYNC) {
@@ -160,11 +162,11 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 	} else {
 		e->lost = e->data & ~can;
 		if (e->lost)
-			lost_rows(g, op);
+			plan_lost_rows(g, op);
 	}
 	if (!e->lost)
 		return 0;
-	e->have = pick(g, e, 0, can, g->cfg.k);
+	e->have = plan_pick(g, e, 0, can, g->cfg.k);
 	e->gather = e->have;
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
@@ -178,12 +180,12 @@ int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
 	e->from = 0;
 	e->length = op->length;
 	e->fix = prot_live(g) & e->tried;
-	e->gather = readable(g, e);
+	e->gather = plan_readable(g, e);
 	if (!e->fix)
 		return 0;
 	e->plan = PROT_PLAN_REBUILD;
 	e->lost = prot_ec_strips(g, e, e->fix);
-	e->have = pick(g, e, 0, e->gather, g->cfg.k);
+	e->have = plan_pick(g, e, 0, e->gather, g->cfg.k);
 	e->gather = e->have;
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }

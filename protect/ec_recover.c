@@ -18,7 +18,7 @@
  * over when all members are through with it; a member that fails ends the
  * attachment, and the next one, after an epoch without it, begins again too.
  *
- * The number is bumped once more before a member is readmitted: see promote().
+ * The number is bumped once more before a member is readmitted: see recover_promote().
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -26,20 +26,20 @@
 
 #include "protect/ec_priv.h"
 
-static void *meta_buffer(struct prot_group *g, u32 member)
+static void *recover_meta_buffer(struct prot_group *g, u32 member)
 {
 	return prot_group_buffer(g, PROT_BUFFER_META + member);
 }
 
-static u64 attach_at(const struct prot_group *g, u32 member, u32 block)
+static u64 recover_attach_at(const struct prot_group *g, u32 member, u32 block)
 {
 	return g->cfg.meta[member] + (u64)block * g->cfg.lba;
 }
 
 /* Not over the newest of the two: a torn write leaves that one. */
-static void write_attach(struct prot_group *g, u32 member, struct prot_event *ev)
+static void recover_write_attach(struct prot_group *g, u32 member, struct prot_event *ev)
 {
-	struct prot_attach_rec *r = meta_buffer(g, member);
+	struct prot_attach_rec *r = recover_meta_buffer(g, member);
 
 	memset(r, 0, g->cfg.lba);
 	r->member = member;
@@ -48,12 +48,13 @@ static void write_attach(struct prot_group *g, u32 member, struct prot_event *ev
 	r->epoch = cpu_to_le64(g->cfg.epoch);
 	prot_attach_seal(r, &g->cfg.owner);
 	prot_meta_io(g, member, PROT_META_ATTACH, PROT_WRITE,
-		     attach_at(g, member, !g->meta[member].attach_block), 0, g->cfg.lba, ev);
+		     recover_attach_at(g, member, !g->meta[member].attach_block), 0, g->cfg.lba,
+		     ev);
 }
 
-static void take_attach(struct prot_group *g, u32 member)
+static void recover_take_attach(struct prot_group *g, u32 member)
 {
-	const struct prot_attach_rec *r = meta_buffer(g, member);
+	const struct prot_attach_rec *r = recover_meta_buffer(g, member);
 	struct prot_meta *m = &g->meta[member];
 	u32 block = m->pos++;
 
@@ -63,8 +64,8 @@ static void take_attach(struct prot_group *g, u32 member)
 	m->attach_block = block;
 }
 
-static void place_of(const struct prot_group *g, u32 member, u32 ring, u32 slot,
-		     struct prot_slot_place *at)
+static void recover_place_of(const struct prot_group *g, u32 member, u32 ring, u32 slot,
+			     struct prot_slot_place *at)
 {
 	*at = (struct prot_slot_place){ .attach = g->attach, .strip_bytes = g->cfg.strip,
 					.slot_bytes = g->cfg.slot_bytes, .ring = ring,
@@ -76,40 +77,40 @@ static void place_of(const struct prot_group *g, u32 member, u32 ring, u32 slot,
 		at->attach = 0;
 }
 
-static void slot_of(const struct prot_group *g, u32 n, u32 *ring, u32 *slot)
+static void recover_slot_of(const struct prot_group *g, u32 n, u32 *ring, u32 *slot)
 {
 	*ring = n / g->cfg.slots;
 	*slot = n % g->cfg.slots;
 }
 
-static void read_slot(struct prot_group *g, u32 member, u32 ring, u32 slot, u8 what,
-		      struct prot_event *ev)
+static void recover_read_slot(struct prot_group *g, u32 member, u32 ring, u32 slot, u8 what,
+			      struct prot_event *ev)
 {
 	prot_meta_io(g, member, what, PROT_READ, prot_ec_slot(g, member, ring, slot), 0,
 		     g->cfg.lba + g->cfg.slot_bytes, ev);
 }
 
-static bool record_valid(struct prot_group *g, u32 member, u32 ring, u32 slot)
+static bool recover_record_valid(struct prot_group *g, u32 member, u32 ring, u32 slot)
 {
-	const struct prot_slot_hdr *h = meta_buffer(g, member);
+	const struct prot_slot_hdr *h = recover_meta_buffer(g, member);
 	struct prot_slot_place at;
 
-	place_of(g, member, ring, slot, &at);
+	recover_place_of(g, member, ring, slot, &at);
 	return !prot_slot_check(h, &g->cfg.owner, &at) &&
 	       !prot_slot_check_payload(h, (const u8 *)h + g->cfg.lba, &g->cfg.owner);
 }
 
-static void take_slot(struct prot_group *g, u32 member)
+static void recover_take_slot(struct prot_group *g, u32 member)
 {
-	const struct prot_slot_hdr *h = meta_buffer(g, member);
+	const struct prot_slot_hdr *h = recover_meta_buffer(g, member);
 	struct prot_tx *t, own;
 	struct prot_ring *l;
 	u32 ring, slot;
 
-	slot_of(g, g->meta[member].pos++, &ring, &slot);
+	recover_slot_of(g, g->meta[member].pos++, &ring, &slot);
 	g->slots_read++;
 	/* none was ever written */
-	if (!g->attach || !record_valid(g, member, ring, slot))
+	if (!g->attach || !recover_record_valid(g, member, ring, slot))
 		return;
 	t = prot_tx(g, ring, slot);
 	l = prot_ring(g, ring);
@@ -130,14 +131,14 @@ static void take_slot(struct prot_group *g, u32 member)
 }
 
 /* R2: what is dead, complete, dropped. */
-static void judge(struct prot_group *g)
+static void recover_judge(struct prot_group *g)
 {
 	u32 n, ring, slot;
 
 	for (n = 0; n < (u32)g->cfg.rings * g->cfg.slots; n++) {
 		struct prot_tx *t;
 
-		slot_of(g, n, &ring, &slot);
+		recover_slot_of(g, n, &ring, &slot);
 		t = prot_tx(g, ring, slot);
 		t->live = t->txid && t->txid >= prot_ring(g, ring)->known;
 		t->complete = !(t->holders & g->in_sync & ~t->have);
@@ -150,7 +151,7 @@ static void judge(struct prot_group *g)
 }
 
 /* R3: the next dropped record that @member has. */
-static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
+static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 	u32 ring, slot;
@@ -158,12 +159,12 @@ static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 	for (; m->pos < (u32)g->cfg.rings * g->cfg.slots; m->pos++) {
 		const struct prot_tx *t;
 
-		slot_of(g, m->pos, &ring, &slot);
+		recover_slot_of(g, m->pos, &ring, &slot);
 		t = prot_tx(g, ring, slot);
 		if (!t->live || t->complete || !(t->have >> member & 1) ||
 		    PROT_MUTANT(EC_NO_ERASE))
 			continue;
-		memset(meta_buffer(g, member), 0, g->cfg.lba);
+		memset(recover_meta_buffer(g, member), 0, g->cfg.lba);
 		prot_meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
 			     prot_ec_slot(g, member, ring, slot), 0, g->cfg.lba, ev);
 		m->pos++;
@@ -173,8 +174,8 @@ static bool erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 }
 
 /* The oldest transaction of @ring after @after that is to be replayed. */
-static const struct prot_tx *replay_after(const struct prot_group *g, u32 ring, u64 after,
-					  u32 *slot)
+static const struct prot_tx *recover_replay_after(const struct prot_group *g, u32 ring, u64 after,
+						  u32 *slot)
 {
 	const struct prot_tx *best = NULL;
 	u32 i;
@@ -190,9 +191,9 @@ static const struct prot_tx *replay_after(const struct prot_group *g, u32 ring, 
 	return best;
 }
 
-static void write_replayed(struct prot_group *g, u32 member, struct prot_event *ev)
+static void recover_write_replayed(struct prot_group *g, u32 member, struct prot_event *ev)
 {
-	const struct prot_slot_hdr *h = meta_buffer(g, member);
+	const struct prot_slot_hdr *h = recover_meta_buffer(g, member);
 
 	g->places_written++;
 	prot_meta_io(g, member, PROT_META_PLACE, PROT_WRITE,
@@ -201,7 +202,7 @@ static void write_replayed(struct prot_group *g, u32 member, struct prot_event *
 }
 
 /* R4: the next step of bringing @member up to what was recorded. */
-static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
+static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 	const struct prot_tx *t;
@@ -209,11 +210,11 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 
 	if (m->loaded) {
 		m->loaded = 0;
-		write_replayed(g, member, ev);
+		recover_write_replayed(g, member, ev);
 		return true;
 	}
 	for (; m->pos < g->cfg.rings; m->pos++, m->last = 0)
-		while ((t = replay_after(g, m->pos, m->last, &slot))) {
+		while ((t = recover_replay_after(g, m->pos, m->last, &slot))) {
 			m->last = t->txid;
 			if (t->kind == PROT_SLOT_ZERO) {
 				g->places_written++;
@@ -226,14 +227,14 @@ static bool replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 			if (t->kind != PROT_SLOT_PAYLOAD ||
 			    !(t->parts & t->have & PROT_BIT(member)))
 				continue;
-			read_slot(g, member, m->pos, slot, PROT_META_REPLAY, ev);
+			recover_read_slot(g, member, m->pos, slot, PROT_META_REPLAY, ev);
 			return true;
 		}
 	return false;
 }
 
 /* The next I/O of @member in this stage; false: it is through. */
-static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
+static bool recover_stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
 	u32 ring, slot;
@@ -243,24 +244,24 @@ static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 		if (m->pos == 2)
 			return false;
 		prot_meta_io(g, member, PROT_META_ATTACH, PROT_READ,
-			     attach_at(g, member, m->pos), 0, g->cfg.lba, ev);
+			     recover_attach_at(g, member, m->pos), 0, g->cfg.lba, ev);
 		return true;
 	case PROT_EC_RINGS:
 		if (prot_bitmap_load(g, member, ev))
 			return true;
 		if (m->pos == (u32)g->cfg.rings * g->cfg.slots)
 			return false;
-		slot_of(g, m->pos, &ring, &slot);
-		read_slot(g, member, ring, slot, PROT_META_SLOT, ev);
+		recover_slot_of(g, m->pos, &ring, &slot);
+		recover_read_slot(g, member, ring, slot, PROT_META_SLOT, ev);
 		return true;
 	case PROT_EC_ERASE:
-		return erase_next(g, member, ev);
+		return recover_erase_next(g, member, ev);
 	case PROT_EC_REPLAY:
-		return replay_next(g, member, ev);
+		return recover_replay_next(g, member, ev);
 	case PROT_EC_BUMP:
 		if (g->bumped >> member & 1)
 			return false;
-		write_attach(g, member, ev);
+		recover_write_attach(g, member, ev);
 		return true;
 	default:
 		return false;
@@ -268,7 +269,7 @@ static bool stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 }
 
 /* A number that no record has, found or to be found. */
-static u64 new_attach(const struct prot_group *g)
+static u64 recover_new_attach(const struct prot_group *g)
 {
 	if (PROT_MUTANT(EC_NO_BUMP))
 		return max_t(u64, g->attach, 1);
@@ -276,7 +277,7 @@ static u64 new_attach(const struct prot_group *g)
 }
 
 /* Members that need no notice: none. */
-static u64 bump_spares(const struct prot_group *g)
+static u64 recover_bump_spares(const struct prot_group *g)
 {
 	if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)
 		return g->in_sync;
@@ -284,7 +285,7 @@ static u64 bump_spares(const struct prot_group *g)
 }
 
 /* Reads are served while the bump is in flight. */
-static void serve_early(struct prot_group *g)
+static void recover_serve_early(struct prot_group *g)
 {
 	g->state = PROT_G_SERVING;
 	g->draining = 1;
@@ -293,7 +294,7 @@ static void serve_early(struct prot_group *g)
 }
 
 /* All members are through. */
-static void stage_over(struct prot_group *g)
+static void recover_stage_over(struct prot_group *g)
 {
 	u64 known = 0;
 	u32 i;
@@ -305,14 +306,14 @@ static void stage_over(struct prot_group *g)
 		g->attach = known;
 		break;
 	case PROT_EC_RINGS:
-		judge(g);
+		recover_judge(g);
 		g->state = PROT_G_UNITING;
 		break;
 	case PROT_EC_MISS:
-		g->attach = new_attach(g);
-		g->bumped = bump_spares(g);
+		g->attach = recover_new_attach(g);
+		g->bumped = recover_bump_spares(g);
 		if (PROT_MUTANT(EC_NO_ERASE))
-			serve_early(g);
+			recover_serve_early(g);
 		break;
 	case PROT_EC_BUMP:
 		prot_ec_rings_reset(g);
@@ -327,7 +328,7 @@ static void stage_over(struct prot_group *g)
 	}
 }
 
-static bool attach_next(struct prot_group *g, struct prot_event *ev)
+static bool recover_attach_next(struct prot_group *g, struct prot_event *ev)
 {
 	bool busy;
 	u32 i;
@@ -338,13 +339,13 @@ static bool attach_next(struct prot_group *g, struct prot_event *ev)
 			if (!(g->in_sync >> i & 1))
 				continue;
 			busy |= g->meta[i].busy;
-			if (!g->meta[i].busy && stage_next(g, i, ev))
+			if (!g->meta[i].busy && recover_stage_next(g, i, ev))
 				return true;
 		}
 		if (g->ec_stage == PROT_EC_MISS && !prot_bitmap_settled(g))
 			return false;
 		if (!busy)
-			stage_over(g);
+			recover_stage_over(g);
 	} while (!busy && g->state != PROT_G_SERVING);
 	return false;
 }
@@ -356,7 +357,7 @@ static bool attach_next(struct prot_group *g, struct prot_event *ev)
  * it takes part in each. Once begun on one member in sync, the bump has to be
  * finished on all, or the records of some would not count.
  */
-static bool promote(struct prot_group *g, struct prot_event *ev)
+static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 {
 	u64 due = 0, to;
 	u32 i;
@@ -384,7 +385,7 @@ static bool promote(struct prot_group *g, struct prot_event *ev)
 	for (i = 0; i < g->cfg.width; i++) {
 		if (!(to & ~g->bumped & ~g->failed & PROT_BIT(i)) || g->meta[i].busy)
 			continue;
-		write_attach(g, i, ev);
+		recover_write_attach(g, i, ev);
 		return true;
 	}
 	if (to & ~g->bumped)
@@ -401,8 +402,8 @@ static bool promote(struct prot_group *g, struct prot_event *ev)
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 {
 	if (g->state == PROT_G_SERVING)
-		return promote(g, ev);
-	return attach_next(g, ev);
+		return recover_promote(g, ev);
+	return recover_attach_next(g, ev);
 }
 
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
@@ -418,19 +419,19 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 	switch (m->what) {
 	case PROT_META_ATTACH:
 		if (g->state == PROT_G_LOADING) {
-			take_attach(g, member);
+			recover_take_attach(g, member);
 			break;
 		}
 		m->attach_block = !m->attach_block;
 		g->bumped |= PROT_BIT(member) & (g->in_sync | g->promoting);
 		break;
 	case PROT_META_SLOT:
-		take_slot(g, member);
+		recover_take_slot(g, member);
 		break;
 	case PROT_META_REPLAY:
 		div_u64_rem(m->last, g->cfg.slots, &slot);
 		ring = m->pos;
-		if (record_valid(g, member, ring, slot))
+		if (recover_record_valid(g, member, ring, slot))
 			m->loaded = 1;
 		else
 			prot_member_failed(g, member);	/* it was a moment ago */

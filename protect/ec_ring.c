@@ -20,7 +20,7 @@
 
 #include "protect/ec_priv.h"
 
-static u64 rings_at(const struct prot_group_config *c, u64 records)
+static u64 ring_rings_at(const struct prot_group_config *c, u64 records)
 {
 	return round_up(records, (u64)c->slot_head);
 }
@@ -28,7 +28,7 @@ static u64 rings_at(const struct prot_group_config *c, u64 records)
 /* Bytes of the rings, and of what aligns them behind @records bytes. */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
 {
-	return rings_at(c, records) - records +
+	return ring_rings_at(c, records) - records +
 	       (u64)c->rings * c->slots * (c->slot_head + c->slot_bytes);
 }
 
@@ -37,7 +37,7 @@ u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot)
 	u64 records = (u64)g->cfg.lba * (2 + g->shape.nr_bitmaps * g->shape.nr_blocks);
 	u64 head = g->cfg.slot_head - g->cfg.lba;
 
-	return g->cfg.meta[member] + rings_at(&g->cfg, records) + head +
+	return g->cfg.meta[member] + ring_rings_at(&g->cfg, records) + head +
 	       ((u64)ring * g->cfg.slots + slot) * (g->cfg.slot_head + g->cfg.slot_bytes);
 }
 
@@ -50,7 +50,7 @@ void prot_ec_rings_reset(struct prot_group *g)
 }
 
 /* Records needed so that one survives: of those that are in sync or about to be. */
-static int holders_needed(const struct prot_group *g)
+static int ring_holders_needed(const struct prot_group *g)
 {
 	int out = g->cfg.width - prot_weight(g->in_sync);
 
@@ -58,10 +58,10 @@ static int holders_needed(const struct prot_group *g)
 }
 
 /* Header-only holders: in sync first. */
-static u64 pick_holders(const struct prot_group *g)
+static u64 ring_pick_holders(const struct prot_group *g)
 {
 	u64 from = prot_ec_full(g), set = 0;
-	int need = PROT_MUTANT(EC_HOLDERS_ONE) ? 1 : holders_needed(g);
+	int need = PROT_MUTANT(EC_HOLDERS_ONE) ? 1 : ring_holders_needed(g);
 
 	for (; need > 0 && from; need--) {
 		u64 pool = from & g->in_sync ? from & g->in_sync : from;
@@ -73,21 +73,21 @@ static u64 pick_holders(const struct prot_group *g)
 }
 
 /* What was in the ring's next slot is below a watermark that survives. */
-static bool slot_dead(const struct prot_group *g, const struct prot_ring *l)
+static bool ring_slot_dead(const struct prot_group *g, const struct prot_ring *l)
 {
 	return l->next < l->durable + g->cfg.slots || PROT_MUTANT(EC_SLOT_FINISHED);
 }
 
 /* Whether @ring may give out its next id: one ring slot stays unused by what is in flight. */
-static bool slot_free(const struct prot_group *g, const struct prot_ring *l)
+static bool ring_slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
 
-	return slot_dead(g, l) && l->next + keep <= l->oldest + g->cfg.slots;
+	return ring_slot_dead(g, l) && l->next + keep <= l->oldest + g->cfg.slots;
 }
 
 /* After a crash, the last record of @ring could still go in place. */
-static bool replayable(const struct prot_ring *l)
+static bool ring_replayable(const struct prot_ring *l)
 {
 	return l->recorded && l->recorded >= l->durable && !PROT_MUTANT(EC_UNRECORDED);
 }
@@ -96,14 +96,14 @@ static bool replayable(const struct prot_ring *l)
  * One sector is written whole or not at all, so a lone strip needs no record;
  * unless an older record of the stripe could still be replayed over it.
  */
-static bool unrecorded(const struct prot_group *g, const struct prot_ecop *e)
+static bool ring_unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 {
 	if (PROT_MUTANT(EC_NO_JOURNAL) && e->kind == PROT_SLOT_PAYLOAD)
 		return true;
 	if (PROT_MUTANT(EC_INTENT_ONLY) && e->kind == PROT_SLOT_PAYLOAD &&
 	    e->bytes == g->cfg.k * g->cfg.strip)
 		return true;
-	return prot_weight(e->parts) == 1 && !e->joins && !replayable(prot_ring(g, e->ring));
+	return prot_weight(e->parts) == 1 && !e->joins && !ring_replayable(prot_ring(g, e->ring));
 }
 
 /* P1: the participants are settled and a ring slot taken; the phase says what follows. */
@@ -124,17 +124,17 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	changed = prot_ec_members(g, e, strips);
 	e->parts = changed & prot_ec_full(g);
 	e->joins &= changed & g->joining & ~e->parts;
-	if (e->kind != PROT_SLOT_BARRIER && unrecorded(g, e)) {
+	if (e->kind != PROT_SLOT_BARRIER && ring_unrecorded(g, e)) {
 		prot_phase(g, op, PROT_P_EC_PLACE);
 		return true;
 	}
-	if (!slot_free(g, l)) {
+	if (!ring_slot_free(g, l)) {
 		prot_wait(g, op);
 		return false;
 	}
 	e->mark = l->oldest;
 	e->txid = l->next++;
-	e->holders = e->kind == PROT_SLOT_PAYLOAD ? e->parts : pick_holders(g);
+	e->holders = e->kind == PROT_SLOT_PAYLOAD ? e->parts : ring_pick_holders(g);
 	e->named_holders = e->holders;
 	e->named_parts = e->parts;
 	if (e->kind != PROT_SLOT_BARRIER)
@@ -207,7 +207,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 	struct prot_ring *l = prot_ring(g, e->ring);
 
 	if (e->mark > l->durable &&
-	    prot_weight(e->holders & prot_ec_full(g)) >= holders_needed(g)) {
+	    prot_weight(e->holders & prot_ec_full(g)) >= ring_holders_needed(g)) {
 		l->durable = e->mark;
 		prot_wake(g, PROT_P_EC_TXID);
 	}

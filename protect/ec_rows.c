@@ -25,21 +25,21 @@
 
 #include "protect/ec_priv.h"
 
-static bool is_write(const struct prot_gop *op)
+static bool rows_is_write(const struct prot_gop *op)
 {
 	return op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
 }
 
 /* Recorded durably, and not over. */
-static bool gated(const struct prot_group *g, const struct prot_gop *op)
+static bool rows_gated(const struct prot_group *g, const struct prot_gop *op)
 {
-	return is_write(op) && prot_ecop(g, op)->txid &&
+	return rows_is_write(op) && prot_ecop(g, op)->txid &&
 	       (op->phase == PROT_P_EC_PLACE || op->phase == PROT_P_EC_RETIRE);
 }
 
 /* Bytes of @strip that @op writes; none: false. */
-static bool extent(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-		   u32 *lo, u32 *hi)
+static bool rows_extent(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+			u32 *lo, u32 *hi)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 length;
@@ -53,21 +53,21 @@ static bool extent(const struct prot_group *g, const struct prot_gop *op, u32 st
 }
 
 /* All that @o writes of @strip, @op writes too. */
-static bool covers(const struct prot_group *g, const struct prot_gop *op,
-		   const struct prot_gop *o, u32 strip)
+static bool rows_covers(const struct prot_group *g, const struct prot_gop *op,
+			const struct prot_gop *o, u32 strip)
 {
 	u32 lo, hi, olo, ohi;
 
-	return extent(g, op, strip, &lo, &hi) && extent(g, o, strip, &olo, &ohi) &&
+	return rows_extent(g, op, strip, &lo, &hi) && rows_extent(g, o, strip, &olo, &ohi) &&
 	       lo <= olo && ohi <= hi;
 }
 
-static bool meets(const struct prot_group *g, const struct prot_gop *op,
-		  const struct prot_gop *o, u32 strip)
+static bool rows_meets(const struct prot_group *g, const struct prot_gop *op,
+		       const struct prot_gop *o, u32 strip)
 {
 	u32 lo, hi, olo, ohi;
 
-	return extent(g, op, strip, &lo, &hi) && extent(g, o, strip, &olo, &ohi) &&
+	return rows_extent(g, op, strip, &lo, &hi) && rows_extent(g, o, strip, &olo, &ohi) &&
 	       lo < ohi && olo < hi;
 }
 
@@ -75,16 +75,16 @@ static bool meets(const struct prot_group *g, const struct prot_gop *op,
 bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 		     const struct prot_gop *op)
 {
-	return is_write(op) && gated(g, o) && prot_ecop(g, o)->kind == PROT_SLOT_PAYLOAD;
+	return rows_is_write(op) && rows_gated(g, o) && prot_ecop(g, o)->kind == PROT_SLOT_PAYLOAD;
 }
 
-static u64 met(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *o)
+static u64 rows_met(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *o)
 {
 	u64 strips = 0;
 	u32 strip;
 
 	for (strip = 0; strip < g->cfg.width; strip++)
-		if (meets(g, op, o, strip))
+		if (rows_meets(g, op, o, strip))
 			strips |= PROT_BIT(strip);
 	return strips;
 }
@@ -100,16 +100,16 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 		struct prot_ecop *x = prot_ecop(g, o);
 		u64 left;
 
-		if (!gated(g, o) || !prot_rows_meet(o, op))
+		if (!rows_gated(g, o) || !prot_rows_meet(o, op))
 			continue;
-		x->stale |= met(g, op, o);
+		x->stale |= rows_met(g, op, o);
 		if (o->phase != PROT_P_EC_PLACE)
 			continue;
 		left = (x->parts | x->joins) & (e->parts | e->joins) & ~o->sent & ~x->skip;
 		for (; left; left &= left - 1) {
 			u32 member = prot_lowest(left);
 
-			if (!covers(g, op, o, prot_ec_strip(g, e, member)))
+			if (!rows_covers(g, op, o, prot_ec_strip(g, e, member)))
 				continue;
 			x->skip |= PROT_BIT(member);
 			x->over |= PROT_BIT(member);
@@ -129,30 +129,30 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 		const struct prot_gop *o = prot_gop(g, i);
 		struct prot_ecop *x = prot_ecop(g, o);
 
-		if (gated(g, o) && x->over >> member & 1 && prot_rows_meet(o, op) &&
-		    covers(g, op, o, strip))
+		if (rows_gated(g, o) && x->over >> member & 1 && prot_rows_meet(o, op) &&
+		    rows_covers(g, op, o, strip))
 			x->over &= ~PROT_BIT(member);
 	}
 	prot_wake_rows(g, op);
 }
 
 /* Whether @o has still to write on @member itself. */
-static bool owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
+static bool rows_owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
 {
 	const struct prot_ecop *x = prot_ecop(g, o);
 
-	return is_write(o) && o->phase == PROT_P_EC_PLACE &&
+	return rows_is_write(o) && o->phase == PROT_P_EC_PLACE &&
 	       ((x->parts | x->joins) & ~o->ok & ~x->skip) >> member & 1;
 }
 
 /* Whether @o will soon write on @member what @op writes there, waiting for nothing of it. */
-static bool will_replace(const struct prot_group *g, const struct prot_gop *o,
-			 const struct prot_gop *op, u32 member)
+static bool rows_will_replace(const struct prot_group *g, const struct prot_gop *o,
+			      const struct prot_gop *op, u32 member)
 {
 	const struct prot_ecop *x = prot_ecop(g, o);
 	u32 strip = prot_ec_strip(g, x, member);
 
-	if (!is_write(o) || !covers(g, o, op, strip))
+	if (!rows_is_write(o) || !rows_covers(g, o, op, strip))
 		return false;
 	/* with a failed holder, it may wait long for an epoch */
 	if (o->phase == PROT_P_EC_RECORD)
@@ -178,8 +178,8 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 		}
 		if (!prot_rows_meet(o, op))
 			continue;
-		if (newer ? will_replace(g, o, op, member) :
-			    owes(g, o, member) && meets(g, o, op, strip))
+		if (newer ? rows_will_replace(g, o, op, member) :
+			    rows_owes(g, o, member) && rows_meets(g, o, op, strip))
 			return false;
 	}
 	return true;
@@ -207,8 +207,8 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		const struct prot_gop *o = prot_gop(g, i);
 		const struct prot_ecop *x = prot_ecop(g, o);
 
-		if (!gated(g, o) || !prot_rows_meet(o, op) || !extent(g, o, strip, &olo, &ohi) ||
-		    lo >= ohi || olo >= hi)
+		if (!rows_gated(g, o) || !prot_rows_meet(o, op) ||
+		    !rows_extent(g, o, strip, &olo, &ohi) || lo >= ohi || olo >= hi)
 			continue;
 		if (o->phase == PROT_P_EC_PLACE &&
 		    !((o->ok | (x->skip & ~x->over)) >> member & 1))
@@ -243,8 +243,8 @@ struct joint {
 };
 
 /* Whether both make one write, of hardly more rows than they have by themselves. */
-static bool fits(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *f,
-		 struct joint *j)
+static bool rows_fits(const struct prot_group *g, const struct prot_gop *op,
+		      const struct prot_gop *f, struct joint *j)
 {
 	const struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, f);
 	u32 strip, end;
@@ -269,15 +269,15 @@ static bool fits(const struct prot_group *g, const struct prot_gop *op, const st
 }
 
 /* Whether @o, which is between the two and has not begun, has to stay before @f. */
-static bool between(const struct prot_group *g, const struct prot_gop *o,
-		    const struct prot_gop *f)
+static bool rows_between(const struct prot_group *g, const struct prot_gop *o,
+			 const struct prot_gop *f)
 {
 	return prot_rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
 }
 
 /* Whether the joint write, in @op's place, blocks no other op and none blocks it. */
-static bool undisputed(const struct prot_group *g, const struct prot_gop *op,
-		       const struct prot_gop *f, const struct joint *j)
+static bool rows_undisputed(const struct prot_group *g, const struct prot_gop *op,
+			    const struct prot_gop *f, const struct joint *j)
 {
 	bool newer = false, behind = false, free;
 	u16 i;
@@ -293,15 +293,15 @@ static bool undisputed(const struct prot_group *g, const struct prot_gop *op,
 		if (!newer)
 			free = prot_ec_follows(g, o, op);
 		else
-			free = o->phase == PROT_P_LOCK && (behind || !between(g, o, f));
+			free = o->phase == PROT_P_LOCK && (behind || !rows_between(g, o, f));
 		if (!free)
 			return PROT_MUTANT(EC_JOIN_PAST);
 	}
 	return true;
 }
 
-static void take_along(struct prot_group *g, struct prot_gop *op, struct prot_gop *f,
-		       const struct joint *j)
+static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct prot_gop *f,
+			    const struct joint *j)
 {
 	struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, f);
 	u32 strip;
@@ -348,9 +348,9 @@ void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 			struct prot_gop *f = prot_gop(g, i);
 
 			next = f->next;
-			if (!fits(g, op, f, &j) || !undisputed(g, op, f, &j))
+			if (!rows_fits(g, op, f, &j) || !rows_undisputed(g, op, f, &j))
 				continue;
-			take_along(g, op, f, &j);
+			rows_take_along(g, op, f, &j);
 			more = true;
 		}
 	}

@@ -26,7 +26,7 @@ u32 prot_take(u64 *end, u64 count, u32 each)
 }
 
 /* Place everything behind the header. */
-static void arrange(struct prot_shape *h, const struct prot_group_config *c)
+static void group_arrange(struct prot_shape *h, const struct prot_group_config *c)
 {
 	const struct prot_policy *policy = prot_level(c->level)->policy;
 	u64 end = sizeof(struct prot_group);
@@ -74,7 +74,7 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
 	    !level || !level->policy || !level->policy->config_ok(c))
 		return 0;
-	arrange(&h, c);
+	group_arrange(&h, c);
 	return h.bytes;
 }
 
@@ -84,7 +84,7 @@ u64 prot_group_meta_bytes(const struct prot_group_config *c)
 	struct prot_shape h;
 	u64 records;
 
-	arrange(&h, c);
+	group_arrange(&h, c);
 	records = (u64)c->lba * (2 + h.nr_bitmaps * h.nr_blocks);
 	return records + (policy->meta_bytes ? policy->meta_bytes(c, records) : 0);
 }
@@ -104,7 +104,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	u32 i;
 
 	g->cfg = *c;
-	arrange(&g->shape, c);
+	group_arrange(&g->shape, c);
 	g->in_sync = c->in_sync;
 	g->ready_head = PROT_NONE16;
 	g->ready_tail = PROT_NONE16;
@@ -142,7 +142,7 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 	       (size_t)(buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
 }
 
-static bool may_follow(const struct prot_group *g, u8 before, u8 phase)
+static bool group_may_follow(const struct prot_group *g, u8 before, u8 phase)
 {
 	if (before == PROT_P_FREE)
 		return phase == PROT_P_LOCK;
@@ -154,7 +154,7 @@ static bool may_follow(const struct prot_group *g, u8 before, u8 phase)
 /* The one setter of an op's phase. */
 void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase)
 {
-	if (WARN_ON_ONCE(!may_follow(g, op->phase, phase)))
+	if (WARN_ON_ONCE(!group_may_follow(g, op->phase, phase)))
 		return;
 	prot_set_drop(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
 	op->phase = phase;
@@ -187,7 +187,7 @@ void prot_ready_all(struct prot_group *g)
 			prot_ready(g, prot_gop(g, i));
 }
 
-static void pop_ready(struct prot_group *g)
+static void group_pop_ready(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, g->ready_head);
 
@@ -198,8 +198,8 @@ static void pop_ready(struct prot_group *g)
 }
 
 /* Whether @op has to wait for @o, which is before it in its bucket. */
-static bool excludes(const struct prot_group *g, const struct prot_gop *o,
-		     const struct prot_gop *op)
+static bool group_excludes(const struct prot_group *g, const struct prot_gop *o,
+			   const struct prot_gop *op)
 {
 	if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
 		return false;
@@ -215,12 +215,12 @@ bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 	u16 i = *prot_bucket(g, op), self = prot_gop_index(g, op);
 
 	for (; i != self; i = prot_gop(g, i)->next)
-		if (excludes(g, prot_gop(g, i), op))
+		if (group_excludes(g, prot_gop(g, i), op))
 			return false;
 	return true;
 }
 
-static bool needs_sync(const struct prot_group *g, u64 addr)
+static bool group_needs_sync(const struct prot_group *g, u64 addr)
 {
 	return prot_region(g, prot_region_of(g, addr))->flags & PROT_R_UNSYNCED;
 }
@@ -232,7 +232,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	op->addr = addr;
 	op->length = length;
 	op->exclusive = op->kind != PROT_READ || op->purpose != PROT_FOR_REQUEST ||
-			needs_sync(g, addr) || op->retried;
+			group_needs_sync(g, addr) || op->retried;
 	op->targets = 0;
 	op->tried = 0;
 	op->pos = 0;
@@ -420,10 +420,10 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 }
 
 /* An op that has ended: background ops go on by themselves, requests are announced. */
-static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool group_ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	prot_phase(g, op, PROT_P_FREE);
-	pop_ready(g);
+	group_pop_ready(g);
 	if (op->purpose == PROT_FOR_SYNC)
 		prot_sync_ended(g, op);
 	else if (op->purpose == PROT_FOR_SCRUB)
@@ -442,7 +442,7 @@ static bool ended(struct prot_group *g, struct prot_gop *op, struct prot_event *
 }
 
 /* What @op wants done, if anything, in this phase or those that follow at once. */
-static bool op_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool group_op_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
 	u8 before;
@@ -471,12 +471,12 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 			struct prot_gop *op = prot_gop(g, g->ready_head);
 
 			if (op->phase == PROT_P_ENDED) {
-				if (ended(g, op, ev))
+				if (group_ended(g, op, ev))
 					return;
-			} else if (op_next(g, op, ev)) {
+			} else if (group_op_next(g, op, ev)) {
 				return;
 			} else if (op->phase != PROT_P_ENDED) {
-				pop_ready(g);
+				group_pop_ready(g);
 				if (op->again)
 					prot_ready(g, op);
 				op->again = 0;

@@ -27,7 +27,7 @@ void prot_slot_seal(struct prot_slot_hdr *h, const struct prot_owner *o)
 	h->sum = cpu_to_le64(xxh64(h, offsetof(struct prot_slot_hdr, sum), o->salt));
 }
 
-static bool place_fits(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
+static bool journal_place_fits(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
 {
 	u64 txid = le64_to_cpu(h->txid), mark = le64_to_cpu(h->watermark);
 	u32 slot;
@@ -38,7 +38,7 @@ static bool place_fits(const struct prot_slot_hdr *h, const struct prot_slot_pla
 	       txid && mark && mark <= txid && slot == at->slot;
 }
 
-static bool rows_fit(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
+static bool journal_rows_fit(const struct prot_slot_hdr *h, const struct prot_slot_place *at)
 {
 	u32 first = le32_to_cpu(h->first), length = le32_to_cpu(h->length), ring, rot;
 	u64 stripe = le64_to_cpu(h->stripe);
@@ -70,7 +70,7 @@ int prot_slot_check(const struct prot_slot_hdr *h, const struct prot_owner *o,
 	if (!PROT_MUTANT(EC_NO_SUM) &&
 	    le64_to_cpu(h->sum) != xxh64(h, offsetof(struct prot_slot_hdr, sum), o->salt))
 		return -EBADMSG;
-	if (!place_fits(h, at) || !rows_fit(h, at))
+	if (!journal_place_fits(h, at) || !journal_rows_fit(h, at))
 		return -EBADMSG;
 	if (!(le64_to_cpu(h->holders) >> at->member & 1) ||
 	    (le64_to_cpu(h->holders) | le64_to_cpu(h->participants)) & ~in)

@@ -37,19 +37,19 @@ struct prot_layout *prot_layout_init(void *mem, u32 lba, u32 nr_segments, u32 nr
 	return l;
 }
 
-static struct prot_span *spans(const struct prot_layout *l)
+static struct prot_span *layout_spans(const struct prot_layout *l)
 {
 	return (struct prot_span *)(prot_member_sizes(l) + l->nr_members);
 }
 
 /* Data members of all groups: what a member holds is length / this. */
-static u32 data_columns(const struct prot_segment *s)
+static u32 layout_data_columns(const struct prot_segment *s)
 {
 	return s->columns * (s->unit / s->strip);
 }
 
-static const char *check_segment(const struct prot_layout *l, struct prot_segment *s,
-				 u64 start, u32 place)
+static const char *layout_check_segment(const struct prot_layout *l, struct prot_segment *s,
+					u64 start, u32 place)
 {
 	const struct prot_level_ops *level = prot_level(s->level);
 	const char *why;
@@ -75,7 +75,7 @@ static const char *check_segment(const struct prot_layout *l, struct prot_segmen
 	if (s->length > PROT_SIZE_MAX - start)
 		return "volume is too large";
 	row = (u64)s->columns * s->unit;
-	if (data_columns(s) > 1) {
+	if (layout_data_columns(s) > 1) {
 		u32 rest;
 
 		if (row >> 32)	/* more than 4095 columns of 1m */
@@ -91,7 +91,7 @@ static const char *check_segment(const struct prot_layout *l, struct prot_segmen
 	return NULL;
 }
 
-static const char *check_groups(const struct prot_layout *l, const struct prot_segment *s)
+static const char *layout_check_groups(const struct prot_layout *l, const struct prot_segment *s)
 {
 	const struct prot_place *p = prot_places(l) + s->first;
 	u32 g, i, j;
@@ -104,11 +104,11 @@ static const char *check_groups(const struct prot_layout *l, const struct prot_s
 	return NULL;
 }
 
-static const char *check_places(const struct prot_layout *l, const struct prot_segment *s)
+static const char *layout_check_places(const struct prot_layout *l, const struct prot_segment *s)
 {
 	const u64 *sizes = prot_member_sizes(l);
 	u32 n = prot_segment_places(s), i;
-	u64 used = div_u64(s->length, data_columns(s));
+	u64 used = div_u64(s->length, layout_data_columns(s));
 
 	for (i = s->first; i < s->first + n; i++) {
 		const struct prot_place *p = prot_places(l) + i;
@@ -119,12 +119,12 @@ static const char *check_places(const struct prot_layout *l, const struct prot_s
 			return "data of a member is not aligned to the block size";
 		if (p->offset > sizes[p->member] || used > sizes[p->member] - p->offset)
 			return "segment goes beyond the end of a member";
-		spans(l)[i] = (struct prot_span){ p->member, p->offset, p->offset + used };
+		layout_spans(l)[i] = (struct prot_span){ p->member, p->offset, p->offset + used };
 	}
-	return check_groups(l, s);
+	return layout_check_groups(l, s);
 }
 
-static int span_cmp(const void *a, const void *b)
+static int layout_span_cmp(const void *a, const void *b)
 {
 	const struct prot_span *x = a, *y = b;
 
@@ -135,12 +135,12 @@ static int span_cmp(const void *a, const void *b)
 	return 0;
 }
 
-static const char *check_overlap(const struct prot_layout *l)
+static const char *layout_check_overlap(const struct prot_layout *l)
 {
-	struct prot_span *sp = spans(l);
+	struct prot_span *sp = layout_spans(l);
 	u32 i;
 
-	sort(sp, l->nr_places, sizeof(*sp), span_cmp, NULL);
+	sort(sp, l->nr_places, sizeof(*sp), layout_span_cmp, NULL);
 	for (i = 1; i < l->nr_places; i++)
 		if (sp[i].member == sp[i - 1].member && sp[i].start < sp[i - 1].end)
 			return "two segments use the same bytes of a member";
@@ -162,9 +162,9 @@ const char *prot_layout_check(struct prot_layout *l)
 		if (prot_member_sizes(l)[i] > PROT_SIZE_MAX)
 			return "member is too large";
 	for (i = 0; i < l->nr_segments; i++, s++) {
-		why = check_segment(l, s, start, place);
+		why = layout_check_segment(l, s, start, place);
 		if (!why)
-			why = check_places(l, s);
+			why = layout_check_places(l, s);
 		if (why)
 			return why;
 		start += s->length;
@@ -172,7 +172,7 @@ const char *prot_layout_check(struct prot_layout *l)
 	}
 	if (place != l->nr_places)
 		return "more members are given than segments use";
-	why = check_overlap(l);
+	why = layout_check_overlap(l);
 	if (why)
 		return why;
 	l->size = start;
@@ -204,7 +204,7 @@ void prot_layout_limits(const struct prot_layout *l, struct prot_limits *limits)
 	memset(limits, 0, sizeof(*limits));
 	limits->max_bytes = l->max_bytes;
 	for (i = 0; i < l->nr_segments; i++, s++) {
-		u64 opt = data_columns(s) > 1 ? (u64)s->columns * s->unit : 0;
+		u64 opt = layout_data_columns(s) > 1 ? (u64)s->columns * s->unit : 0;
 
 		if (opt)
 			limits->io_min = max(limits->io_min, s->strip);

@@ -73,21 +73,21 @@ void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 	}
 }
 
-static void stop(struct prot_group *g)
+static void member_stop(struct prot_group *g)
 {
 	g->state = PROT_G_STOPPED;
 	prot_ready_all(g);
 }
 
 /* Whatever may be in flight is missed by the member of this absent slot. */
-static void miss_unfinished(struct prot_group *g, u32 slot)
+static void member_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	if (!PROT_MUTANT(MISSED_EMPTY))
 		prot_policy(g)->miss_unfinished(g, slot);
 	prot_bitmap_touch_all(g, PROT_MISSED + slot);
 }
 
-static void strike(struct prot_group *g, u64 left)
+static void member_strike(struct prot_group *g, u64 left)
 {
 	u32 i;
 
@@ -102,7 +102,7 @@ static void strike(struct prot_group *g, u64 left)
 }
 
 /* A joining member has failed or left; what it lacks is remembered. */
-static void drop_joining(struct prot_group *g, u32 member)
+static void member_drop_joining(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
 	u64 slot = prot_member_slot(g, member);
@@ -111,8 +111,8 @@ static void drop_joining(struct prot_group *g, u32 member)
 	g->promoting &= ~bit;
 	g->announced &= ~bit;
 	g->sync.slots &= ~slot;
-	miss_unfinished(g, prot_lowest(slot));
-	strike(g, bit);
+	member_miss_unfinished(g, prot_lowest(slot));
+	member_strike(g, bit);
 }
 
 void prot_member_failed(struct prot_group *g, u32 member)
@@ -124,11 +124,11 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	 * flight: it needs an epoch without it, like those that are in sync.
 	 */
 	if (g->joining & ~g->announced & bit) {
-		drop_joining(g, member);
+		member_drop_joining(g, member);
 	} else if ((g->in_sync | g->announced) & ~g->failed & bit) {
 		g->failed |= bit;
 		if (!prot_enough(g) || g->state != PROT_G_SERVING)
-			stop(g);
+			member_stop(g);
 		prot_ready_all(g);
 	}
 }
@@ -139,13 +139,13 @@ void prot_group_leave(struct prot_group *g, u8 member)
 		prot_member_failed(g, member);
 }
 
-static void depart(struct prot_group *g, u32 member, u64 epoch)
+static void member_depart(struct prot_group *g, u32 member, u64 epoch)
 {
 	prot_absent_take(g, member, epoch);
-	miss_unfinished(g, member);
+	member_miss_unfinished(g, member);
 }
 
-static void arrive(struct prot_group *g, u32 member)
+static void member_arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
 	u64 slot = prot_member_slot(g, member);
@@ -171,24 +171,24 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 	g->cfg.epoch = epoch;
 	for (i = 0; i < g->cfg.width; i++) {
 		if (left >> i & 1)
-			depart(g, i, epoch);
+			member_depart(g, i, epoch);
 		if (g->announced & g->failed & ~in_sync & PROT_BIT(i)) {
-			drop_joining(g, i);
+			member_drop_joining(g, i);
 			g->absent[prot_lowest(prot_member_slot(g, i))].left = epoch;
 		}
 		if (came >> i & 1)
-			arrive(g, i);
+			member_arrive(g, i);
 	}
 	g->in_sync = in_sync;
 	g->failed &= in_sync;
 	g->requested &= in_sync;
 	g->sync.stalled = 0;
-	strike(g, left);
+	member_strike(g, left);
 	if (!prot_enough(g))
-		stop(g);
+		member_stop(g);
 }
 
-static bool io_out(const struct prot_group *g, u32 member)
+static bool member_io_out(const struct prot_group *g, u32 member)
 {
 	u32 i;
 
@@ -205,7 +205,7 @@ int prot_group_join(struct prot_group *g, u8 member)
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
 		return -EINVAL;
-	if (io_out(g, member))
+	if (member_io_out(g, member))
 		return -EBUSY;
 	for (i = 0; i < g->shape.nr_regions; i++)
 		prot_region(g, i)->durable &= ~PROT_BIT(member);
@@ -225,7 +225,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
 		return -EINVAL;
-	if (io_out(g, member))
+	if (member_io_out(g, member))
 		return -EBUSY;
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = epoch;
@@ -236,7 +236,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	return prot_group_join(g, member);
 }
 
-static bool report(struct prot_event *ev, u8 kind, u64 members)
+static bool member_report(struct prot_event *ev, u8 kind, u64 members)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = kind;
@@ -253,22 +253,22 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 
 	if (g->state == PROT_G_STOPPED && !g->stopped_reported) {
 		g->stopped_reported = 1;
-		return report(ev, PROT_EV_STOPPED, g->failed);
+		return member_report(ev, PROT_EV_STOPPED, g->failed);
 	}
 	if (g->state == PROT_G_SERVING && !g->serving_reported) {
 		g->serving_reported = 1;
-		return report(ev, PROT_EV_SERVING, g->replayed);
+		return member_report(ev, PROT_EV_SERVING, g->replayed);
 	}
 	/* with too few left in sync no epoch can help */
 	if (lost && prot_enough(g)) {
 		g->requested |= lost;
-		return report(ev, PROT_EV_EPOCH, lost);
+		return member_report(ev, PROT_EV_EPOCH, lost);
 	}
 	for (i = 0; i < g->cfg.width; i++)
 		if (g->promoting & ~g->announced & PROT_BIT(i) && prot_bitmap_has(g, i) &&
 		    (!policy->may_join || policy->may_join(g, i))) {
 			g->announced |= PROT_BIT(i);
-			return report(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
+			return member_report(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
 		}
 	return false;
 }

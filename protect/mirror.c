@@ -60,7 +60,7 @@ static const u32 mirror_phases[PROT_P_MIRROR_END] = {
 };
 
 /* The copy to read: a sequential run stays, else the shortest queue. */
-static int pick_source(const struct prot_group *g, const struct prot_gop *op)
+static int mirror_pick_source(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 from = prot_live(g) & ~op->tried;
 	int best = -1;
@@ -77,7 +77,7 @@ static int pick_source(const struct prot_group *g, const struct prot_gop *op)
 	return best;
 }
 
-static bool dirty_read(const struct prot_group *g, const struct prot_gop *op)
+static bool mirror_dirty_read(const struct prot_group *g, const struct prot_gop *op)
 {
 	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
 
@@ -88,13 +88,13 @@ static bool dirty_read(const struct prot_group *g, const struct prot_gop *op)
 }
 
 /* Bytes that an op makes equal at a time; at its second try, what a copy may have alone. */
-static u32 chunk(const struct prot_group *g, const struct prot_gop *op)
+static u32 mirror_chunk(const struct prot_group *g, const struct prot_gop *op)
 {
 	return min_t(u32, op->length - op->pos, op->retried ? g->cfg.lba : g->cfg.buf_bytes);
 }
 
 /* No copy could read the whole request: once more, as if they differed, sector by sector. */
-static void unreadable(struct prot_group *g, struct prot_gop *op)
+static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2) {
 		prot_end(g, op, -EIO);
@@ -107,14 +107,14 @@ static void unreadable(struct prot_group *g, struct prot_gop *op)
 }
 
 /* What cannot be read is rewritten also where writes go on: its rows are locked. */
-static bool scrub_skips(const struct prot_group *g, const struct prot_gop *op)
+static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
 	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
 
 	return (g->repairing ? flags & PROT_R_UNSYNCED : flags) || prot_weight(g->in_sync) < 2;
 }
 
-static void begin_write(struct prot_group *g, struct prot_gop *op)
+static void mirror_begin_write(struct prot_group *g, struct prot_gop *op)
 {
 	u32 region = prot_region_of(g, op->addr);
 	struct prot_region *r = prot_region(g, region);
@@ -129,38 +129,38 @@ static void begin_write(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_MIRROR_WRITE);
 }
 
-static void end_write(struct prot_group *g, struct prot_gop *op)
+static void mirror_end_write(struct prot_group *g, struct prot_gop *op)
 {
 	prot_region(g, prot_region_of(g, op->addr))->users--;
 	prot_end(g, op, op->ok & g->in_sync ? 0 : -EIO);
 }
 
 /* The row lock was granted. */
-static void begin(struct prot_group *g, struct prot_gop *op)
+static void mirror_begin(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ)
-		begin_write(g, op);
-	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
+		mirror_begin_write(g, op);
+	else if (op->purpose == PROT_FOR_REQUEST && !mirror_dirty_read(g, op))
 		prot_phase(g, op, PROT_P_MIRROR_READ);
-	else if (op->purpose == PROT_FOR_SCRUB && scrub_skips(g, op))
+	else if (op->purpose == PROT_FOR_SCRUB && mirror_scrub_skips(g, op))
 		prot_end(g, op, 0);
 	else
 		prot_phase(g, op, PROT_P_BUF);
 }
 
-static void got_buffer(struct prot_group *g, struct prot_gop *op)
+static void mirror_got_buffer(struct prot_group *g, struct prot_gop *op)
 {
-	op->chunk = chunk(g, op);
+	op->chunk = mirror_chunk(g, op);
 	if (op->purpose == PROT_FOR_SCRUB)
 		prot_phase(g, op, PROT_P_MIRROR_SCRUB_READ);
-	else if (op->purpose == PROT_FOR_REQUEST && !dirty_read(g, op))
+	else if (op->purpose == PROT_FOR_REQUEST && !mirror_dirty_read(g, op))
 		prot_phase(g, op, PROT_P_MIRROR_READ);	/* it was synced while this waited */
 	else
 		prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
 /* Members that a chunk is copied to, once it was read from @src. */
-static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
+static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 to = g->in_sync | (prot_targets(g, prot_region_of(g, op->addr)) & g->joining);
 
@@ -174,7 +174,7 @@ static u64 sync_targets(const struct prot_group *g, const struct prot_gop *op)
  * when it is in sync; for a joining one on all that are in sync: its own would not
  * count after a crash, and each survivor has to know that it was changed.
  */
-static u64 bits_first(const struct prot_group *g, u32 member)
+static u64 mirror_bits_first(const struct prot_group *g, u32 member)
 {
 	bool joining = g->joining >> member & 1;
 
@@ -185,7 +185,7 @@ static u64 bits_first(const struct prot_group *g, u32 member)
 }
 
 /* Whether data may go to @member now. */
-static bool bit_allows(const struct prot_group *g, const struct prot_gop *op, u32 member)
+static bool mirror_bit_allows(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	/*
 	 * Resync: the bits were set before the group served, or the copies are
@@ -193,28 +193,29 @@ static bool bit_allows(const struct prot_group *g, const struct prot_gop *op, u3
 	 */
 	if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ)
 		return true;
-	return !(bits_first(g, member) & ~prot_region(g, prot_region_of(g, op->addr))->durable);
+	return !(mirror_bits_first(g, member) &
+		 ~prot_region(g, prot_region_of(g, op->addr))->durable);
 }
 
-static void private_run(struct prot_event *ev, u32 buf)
+static void mirror_private_run(struct prot_event *ev, u32 buf)
 {
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + buf;
 }
 
 /* Read from the best copy that was not tried; false: nothing to start. */
-static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length,
-		       struct prot_event *ev)
+static bool mirror_start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length,
+			      struct prot_event *ev)
 {
 	int src;
 
 	if (op->sent)
 		return false;
-	src = pick_source(g, op);
+	src = mirror_pick_source(g, op);
 	/* copies that differ where no bit is set: the first is believed, always */
 	if (PROT_MUTANT(NO_RESOLVE) || op->purpose == PROT_FOR_SCRUB)
 		src = prot_live(g) & ~op->tried ? (int)prot_lowest(prot_live(g) & ~op->tried) : -1;
 	if (src < 0) {
-		unreadable(g, op);
+		mirror_unreadable(g, op);
 		return false;
 	}
 	op->src = src;
@@ -223,25 +224,25 @@ static bool start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 
 	g->last[src] = addr + length;
 	prot_io_fill(g, op, src, PROT_READ, addr, length, ev);
 	if (op->phase != PROT_P_MIRROR_READ)
-		private_run(ev, op->buf);
+		mirror_private_run(ev, op->buf);
 	return true;
 }
 
 /* The next copy that may be written now. */
-static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool mirror_start_write(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	u64 to = op->targets & ~op->sent & ~g->failed;
 	u32 i;
 
 	for (i = 0; i < g->cfg.width; i++) {
-		if (!(to >> i & 1) || !bit_allows(g, op, i))
+		if (!(to >> i & 1) || !mirror_bit_allows(g, op, i))
 			continue;
 		op->sent |= PROT_BIT(i);
 		if (op->phase == PROT_P_MIRROR_WRITE) {
 			prot_io_fill(g, op, i, op->kind, op->addr, op->length, ev);
 		} else {
 			prot_io_fill(g, op, i, PROT_WRITE, op->addr + op->pos, op->chunk, ev);
-			private_run(ev, op->buf);
+			mirror_private_run(ev, op->buf);
 		}
 		return true;
 	}
@@ -249,7 +250,7 @@ static bool start_write(struct prot_group *g, struct prot_gop *op, struct prot_e
 }
 
 /* Copies that have to have it: failed ones, too, until they are out by an epoch. */
-static u64 must_have(const struct prot_group *g, const struct prot_gop *op)
+static u64 mirror_must_have(const struct prot_group *g, const struct prot_gop *op)
 {
 	if (PROT_MUTANT(LOSE_ACK) && op->ok)
 		return 0;
@@ -257,13 +258,13 @@ static u64 must_have(const struct prot_group *g, const struct prot_gop *op)
 }
 
 /* All that is in flight has ended, and a member without it is out. */
-static bool written(const struct prot_group *g, const struct prot_gop *op)
+static bool mirror_written(const struct prot_group *g, const struct prot_gop *op)
 {
-	return !(op->sent & ~op->ended) && !(must_have(g, op) & ~op->ok);
+	return !(op->sent & ~op->ended) && !(mirror_must_have(g, op) & ~op->ok);
 }
 
 /* A chunk is equal everywhere: the next one, or what the op came for. */
-static void chunk_done(struct prot_group *g, struct prot_gop *op)
+static void mirror_chunk_done(struct prot_group *g, struct prot_gop *op)
 {
 	op->pos += op->chunk;
 	op->tried = 0;
@@ -276,12 +277,12 @@ static void chunk_done(struct prot_group *g, struct prot_gop *op)
 		}
 		return;
 	}
-	op->chunk = chunk(g, op);
+	op->chunk = mirror_chunk(g, op);
 	prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
 /* The next copy that the scrub has not checked. */
-static bool scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool mirror_scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	u64 left = prot_live(g) & ~op->tried;
 
@@ -294,11 +295,11 @@ static bool scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_ev
 	op->src = prot_lowest(left);
 	op->sent = PROT_BIT(op->src);
 	prot_io_fill(g, op, op->src, PROT_READ, op->addr, op->length, ev);
-	private_run(ev, op->buf + 1);
+	mirror_private_run(ev, op->buf + 1);
 	return true;
 }
 
-static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+static bool mirror_scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	if (op->sent)
 		return false;
@@ -308,7 +309,7 @@ static bool scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	}
 	op->sent = PROT_BIT(op->src);
 	prot_io_fill(g, op, op->src, PROT_WRITE, op->addr, op->length, ev);
-	private_run(ev, op->buf);
+	mirror_private_run(ev, op->buf);
 	return true;
 }
 
@@ -324,39 +325,39 @@ static bool mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_e
 	switch (op->phase) {
 	case PROT_P_LOCK:
 		if (prot_lock_free(g, op))
-			begin(g, op);
+			mirror_begin(g, op);
 		return false;
 	case PROT_P_BUF:
 		if (prot_buf_get(g, op))
-			got_buffer(g, op);
+			mirror_got_buffer(g, op);
 		return false;
 	case PROT_P_MIRROR_READ:
 	case PROT_P_MIRROR_SCRUB_READ:
-		return start_read(g, op, op->addr, op->length, ev);
+		return mirror_start_read(g, op, op->addr, op->length, ev);
 	case PROT_P_MIRROR_SYNC_READ:
-		return start_read(g, op, op->addr + op->pos, op->chunk, ev);
+		return mirror_start_read(g, op, op->addr + op->pos, op->chunk, ev);
 	case PROT_P_MIRROR_WRITE:
-		if (start_write(g, op, ev))
+		if (mirror_start_write(g, op, ev))
 			return true;
-		if (written(g, op))
-			end_write(g, op);
+		if (mirror_written(g, op))
+			mirror_end_write(g, op);
 		return false;
 	case PROT_P_MIRROR_SYNC_WRITE:
-		if (start_write(g, op, ev))
+		if (mirror_start_write(g, op, ev))
 			return true;
-		if (written(g, op))
-			chunk_done(g, op);
+		if (mirror_written(g, op))
+			mirror_chunk_done(g, op);
 		return false;
 	case PROT_P_MIRROR_SCRUB_PEER:
-		return scrub_peer(g, op, ev);
+		return mirror_scrub_peer(g, op, ev);
 	case PROT_P_MIRROR_SCRUB_FIX:
-		return scrub_fix(g, op, ev);
+		return mirror_scrub_fix(g, op, ev);
 	default:
 		return false;
 	}
 }
 
-static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+static void mirror_read_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
 {
 	g->load[member]--;
 	if (err) {
@@ -375,7 +376,7 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 		break;
 	case PROT_P_MIRROR_SYNC_READ:
 		prot_phase(g, op, PROT_P_MIRROR_SYNC_WRITE);
-		op->targets = sync_targets(g, op);
+		op->targets = mirror_sync_targets(g, op);
 		break;
 	default:
 		op->tried = PROT_BIT(member);
@@ -383,7 +384,7 @@ static void read_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 	}
 }
 
-static void peer_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+static void mirror_peer_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
 {
 	const u8 *a = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf);
 	const u8 *b = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf + 1);
@@ -413,10 +414,10 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 	case PROT_P_MIRROR_READ:
 	case PROT_P_MIRROR_SYNC_READ:
 	case PROT_P_MIRROR_SCRUB_READ:
-		read_result(g, op, member, err);
+		mirror_read_result(g, op, member, err);
 		break;
 	case PROT_P_MIRROR_SCRUB_PEER:
-		peer_result(g, op, member, err);
+		mirror_peer_result(g, op, member, err);
 		break;
 	case PROT_P_MIRROR_SCRUB_FIX:
 		if (err)
@@ -462,7 +463,7 @@ static const struct prot_policy mirror_policy = {
 	.idle = prot_bitmap_clear,
 };
 
-static const char *check_copies(struct prot_segment *s)
+static const char *mirror_check_copies(struct prot_segment *s)
 {
 	if (s->parity)
 		return "a mirror has no parity";
@@ -476,14 +477,14 @@ static const char *mirror_check(struct prot_segment *s)
 {
 	if (s->groups != 1)
 		return "mirror is one group of copies; raid10 is more";
-	return check_copies(s);
+	return mirror_check_copies(s);
 }
 
 static const char *raid10_check(struct prot_segment *s)
 {
 	if (s->groups < 2)
 		return "raid10 has at least two groups of copies";
-	return check_copies(s);
+	return mirror_check_copies(s);
 }
 
 const struct prot_level_ops prot_mirror_ops = {

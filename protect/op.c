@@ -14,7 +14,7 @@
 #include "protect/mutant.h"
 #include "protect/prot.h"
 
-static void begin_part(struct prot_op *op, const struct prot_layout *l)
+static void op_begin_part(struct prot_op *op, const struct prot_layout *l)
 {
 	const struct prot_segment *s = prot_segments(l) + op->segment;
 
@@ -39,7 +39,7 @@ int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct p
 	op->start = rq->offset;
 	op->end = rq->offset + rq->length;
 	op->segment = prot_segment_at(l, rq->offset);
-	begin_part(op, l);
+	op_begin_part(op, l);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,
 		op->start = op->part_end;
 		op->segment++;
 		if (op->start < op->end)
-			begin_part(op, l);
+			op_begin_part(op, l);
 	}
 	if (PROT_MUTANT(OP_EARLY) && op->out < op->batch)
 		return PROT_DONE;

@@ -8,7 +8,7 @@
 
 #include "protect/record.h"
 
-static u64 bitmap_sum(const void *block, u32 lba, u64 salt)
+static u64 record_bitmap_sum(const void *block, u32 lba, u64 salt)
 {
 	u64 seed = xxh64(block, offsetof(struct prot_bitmap_hdr, sum), salt);
 
@@ -25,7 +25,7 @@ void prot_bitmap_seal(void *block, u32 lba, const struct prot_owner *o)
 	memcpy(h->volume, o->volume, PROT_UUID_LEN);
 	h->group = cpu_to_le32(o->group);
 	h->reserved = 0;
-	h->sum = cpu_to_le64(bitmap_sum(block, lba, o->salt));
+	h->sum = cpu_to_le64(record_bitmap_sum(block, lba, o->salt));
 }
 
 int prot_bitmap_check(const void *block, u32 lba, const struct prot_owner *o,
@@ -43,7 +43,7 @@ int prot_bitmap_check(const void *block, u32 lba, const struct prot_owner *o,
 	    (h->absent != want->absent || h->epoch != want->epoch ||
 	     memcmp(h->uuid, want->uuid, PROT_UUID_LEN)))
 		return -EBADMSG;
-	return le64_to_cpu(h->sum) == bitmap_sum(block, lba, o->salt) ? 0 : -EBADMSG;
+	return le64_to_cpu(h->sum) == record_bitmap_sum(block, lba, o->salt) ? 0 : -EBADMSG;
 }
 
 void prot_attach_seal(struct prot_attach_rec *r, const struct prot_owner *o)

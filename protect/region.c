@@ -8,7 +8,7 @@
 
 #include "protect/group_priv.h"
 
-static void place(struct prot_group *g, u32 set, u32 region, bool in)
+static void region_place(struct prot_group *g, u32 set, u32 region, bool in)
 {
 	if (in)
 		prot_set_put(prot_regions(g, set), g->shape.nr_regions, region);
@@ -16,7 +16,7 @@ static void place(struct prot_group *g, u32 set, u32 region, bool in)
 		prot_set_drop(prot_regions(g, set), g->shape.nr_regions, region);
 }
 
-static void set_flags(struct prot_group *g, u32 region, u8 flags)
+static void region_set_flags(struct prot_group *g, u32 region, u8 flags)
 {
 	struct prot_region *r = prot_region(g, region);
 
@@ -24,29 +24,29 @@ static void set_flags(struct prot_group *g, u32 region, u8 flags)
 		return;
 	g->unsynced += !!(flags & PROT_R_UNSYNCED) - !!(r->flags & PROT_R_UNSYNCED);
 	r->flags = flags;
-	place(g, PROT_SET_CLEARABLE, region, flags == PROT_R_INTENT ||
-	      (flags & PROT_R_INTENT && PROT_MUTANT(CLEAR_DIRTY)));
-	place(g, PROT_SET_UNSYNCED, region, flags & PROT_R_UNSYNCED);
+	region_place(g, PROT_SET_CLEARABLE, region, flags == PROT_R_INTENT ||
+		     (flags & PROT_R_INTENT && PROT_MUTANT(CLEAR_DIRTY)));
+	region_place(g, PROT_SET_UNSYNCED, region, flags & PROT_R_UNSYNCED);
 }
 
 void prot_region_flag(struct prot_group *g, u32 region, u8 flag)
 {
-	set_flags(g, region, prot_region(g, region)->flags | flag);
+	region_set_flags(g, region, prot_region(g, region)->flags | flag);
 }
 
 void prot_region_unflag(struct prot_group *g, u32 region, u8 flag)
 {
-	set_flags(g, region, prot_region(g, region)->flags & ~flag);
+	region_set_flags(g, region, prot_region(g, region)->flags & ~flag);
 }
 
 void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 {
 	prot_region(g, region)->missed |= PROT_BIT(slot);
-	place(g, PROT_SET_MISSED + slot, region, true);
+	region_place(g, PROT_SET_MISSED + slot, region, true);
 }
 
 void prot_region_got(struct prot_group *g, u32 region, u32 slot)
 {
 	prot_region(g, region)->missed &= ~PROT_BIT(slot);
-	place(g, PROT_SET_MISSED + slot, region, false);
+	region_place(g, PROT_SET_MISSED + slot, region, false);
 }

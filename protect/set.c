@@ -8,7 +8,7 @@
 
 #define LEVELS	6	/* of 64 each: any u32 */
 
-static u32 words(u32 n)
+static u32 set_words(u32 n)
 {
 	return (n - 1) / 64 + 1;
 }
@@ -18,7 +18,7 @@ u32 prot_set_words(u32 n)
 	u32 sum = 0;
 
 	do {
-		n = words(n);
+		n = set_words(n);
 		sum += n;
 	} while (n > 1);
 	return sum;
@@ -30,7 +30,7 @@ void prot_set_put(u64 *set, u32 n, u32 i)
 		bool had = set[i / 64];
 
 		set[i / 64] |= 1ULL << (i % 64);
-		n = words(n);
+		n = set_words(n);
 		if (had || n == 1)
 			return;
 	}
@@ -40,7 +40,7 @@ void prot_set_drop(u64 *set, u32 n, u32 i)
 {
 	for (;; set += n, i /= 64) {
 		set[i / 64] &= ~(1ULL << (i % 64));
-		n = words(n);
+		n = set_words(n);
 		if (set[i / 64] || n == 1)
 			return;
 	}
@@ -63,7 +63,7 @@ u32 prot_set_next(const u64 *set, u32 n, u32 from)
 			i += __ffs64(word);
 			break;
 		}
-		n = words(n);
+		n = set_words(n);
 		if (n == 1)
 			return PROT_SET_NONE;
 		level[up + 1] = level[up] + n;

@@ -40,7 +40,7 @@ static const char *stripe_check(struct prot_segment *s)
 }
 
 /* Bytes of the segment that unit @u shares with the part [from, to). */
-static u64 clip(u64 u, u32 unit, u64 from, u64 to, u64 *start)
+static u64 stripe_clip(u64 u, u32 unit, u64 from, u64 to, u64 *start)
 {
 	*start = max(u * unit, from);
 	return min(u * unit + unit, to) - *start;
@@ -65,7 +65,7 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 	u = op->unit - 1;
 	row = div_u64_rem(u, columns, &column);
 	p = prot_places(l) + s->first + column * s->width;
-	clip(u, unit, from, to, &at);
+	stripe_clip(u, unit, from, to, &at);
 	io->addr = row * unit + (at - u * unit);
 	if (s->width > 1) {
 		io->group_io = true;
@@ -79,9 +79,9 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 		/* no payload, so no runs to count: the middle ones are whole units */
 		u64 n = div_u64(last - u, columns), tail = u + n * columns;
 
-		io->length = clip(u, unit, from, to, &at);
+		io->length = stripe_clip(u, unit, from, to, &at);
 		if (n)
-			io->length += (n - 1) * unit + clip(tail, unit, from, to, &at);
+			io->length += (n - 1) * unit + stripe_clip(tail, unit, from, to, &at);
 		u = last + 1;
 	}
 	if (columns == 1 && u <= last) {	/* one group: the request as it is */
@@ -91,7 +91,7 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 		u = last + 1;
 	}
 	for (; u <= last && io->nr_runs < PROT_RUNS_MAX; u += columns) {
-		u32 len = clip(u, unit, from, to, &at);
+		u32 len = stripe_clip(u, unit, from, to, &at);
 
 		runs[io->nr_runs++] = (struct prot_run){ .offset = op->base + (at - from),
 							 .length = len };

@@ -17,7 +17,7 @@
 #include "protect/group_priv.h"
 
 /* Absent slots whose member is joining. */
-static u64 joining_slots(const struct prot_group *g)
+static u64 sync_joining_slots(const struct prot_group *g)
 {
 	u64 slots = 0;
 	u32 i;
@@ -29,7 +29,7 @@ static u64 joining_slots(const struct prot_group *g)
 }
 
 /* The first region at or after @from that is unsynced or missed by a joining member. */
-static u32 next_region(const struct prot_group *g, u64 joining, u32 from)
+static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 {
 	u32 best = prot_set_next(prot_regions(g, PROT_SET_UNSYNCED), g->shape.nr_regions, from), i;
 
@@ -41,9 +41,9 @@ static u32 next_region(const struct prot_group *g, u64 joining, u32 from)
 }
 
 /* Take the next region that needs it in hand; false: none does. */
-static bool pick_region(struct prot_group *g)
+static bool sync_pick_region(struct prot_group *g)
 {
-	u64 joining = joining_slots(g);
+	u64 joining = sync_joining_slots(g);
 	bool around = false;
 	u32 i = g->sync.scan;
 
@@ -51,10 +51,10 @@ static bool pick_region(struct prot_group *g)
 		struct prot_region *r;
 		bool unsynced;
 
-		i = next_region(g, joining, i);
+		i = sync_next_region(g, joining, i);
 		if (i == PROT_SET_NONE && !around) {
 			around = true;
-			i = next_region(g, joining, 0);
+			i = sync_next_region(g, joining, 0);
 		}
 		if (i == PROT_SET_NONE)
 			return false;
@@ -75,9 +75,9 @@ static bool pick_region(struct prot_group *g)
 }
 
 /* Joining members that miss nothing are promoted: they get the bitmaps. */
-static bool promote(struct prot_group *g)
+static bool sync_promote(struct prot_group *g)
 {
-	u64 joining = joining_slots(g);
+	u64 joining = sync_joining_slots(g);
 	u64 before = g->promoting;
 	u32 i;
 
@@ -88,23 +88,23 @@ static bool promote(struct prot_group *g)
 }
 
 /* Background work takes up the rows at @addr, or only the first of them. */
-static void start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+static void sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
 {
 	op->flags = 0;
 	prot_policy(g)->start_rows(g, op, addr, narrow);
 }
 
-static void start_chunk(struct prot_group *g)
+static void sync_start_chunk(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, PROT_OP_SYNC);
 
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
-	start_rows(g, op, ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos,
-		   g->sync.narrow);
+	sync_start_rows(g, op, ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos,
+			g->sync.narrow);
 }
 
-static void start_scrub(struct prot_group *g)
+static void sync_start_scrub(struct prot_group *g)
 {
 	struct prot_rows *r = g->repair + g->repairs - !!g->repairs;
 	struct prot_gop *op = prot_gop(g, PROT_OP_SCRUB);
@@ -114,7 +114,7 @@ static void start_scrub(struct prot_group *g)
 	op->kind = PROT_READ;
 	op->purpose = PROT_FOR_SCRUB;
 	g->repairing = !!g->repairs;
-	start_rows(g, op, g->repairing ? r->addr : g->scrub_pos, g->repairing && r->narrow);
+	sync_start_rows(g, op, g->repairing ? r->addr : g->scrub_pos, g->repairing && r->narrow);
 	if (!g->repairing)
 		return;
 	if (op->length >= r->length) {
@@ -130,18 +130,18 @@ bool prot_sync_next(struct prot_group *g)
 {
 	if (g->state != PROT_G_SERVING)
 		return false;
-	start_scrub(g);
+	sync_start_scrub(g);
 	if (prot_gop(g, PROT_OP_SYNC)->phase == PROT_P_FREE && !g->sync.stalled) {
-		if (g->sync.region != PROT_NO_REGION || pick_region(g))
-			start_chunk(g);
-		else if (promote(g))
+		if (g->sync.region != PROT_NO_REGION || sync_pick_region(g))
+			sync_start_chunk(g);
+		else if (sync_promote(g))
 			return true;
 	}
 	return g->ready_head != PROT_NONE16;
 }
 
 /* The region in hand is whole for all that it was copied to. */
-static void region_done(struct prot_group *g)
+static void sync_region_done(struct prot_group *g)
 {
 	struct prot_region *r = prot_region(g, g->sync.region);
 	u32 i;
@@ -173,7 +173,7 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 	g->sync.pos += op->length;
 	g->synced += op->length;
 	if (g->sync.pos >= g->cfg.region || op->addr + op->length == g->cfg.bytes)
-		region_done(g);
+		sync_region_done(g);
 }
 
 void prot_group_scrub(struct prot_group *g)

@@ -97,13 +97,13 @@ int rdda_chan_setup(struct rdda_chan *ch)
 	ch->ctl.nr = RDDA_CLIENT_CONTROLS;
 	ret = chan_arrays(ch);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->rx.msg, ch->s->dev, kept, ch->slot.nr + controls + 2,
+		ret = rdda_bufs_alloc(&ch->rx.msg, ch->s->pd, kept, ch->slot.nr + controls + 2,
 				      DMA_FROM_DEVICE, rdda_recv_done);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->batch.msg, ch->s->dev, kept, ch->batch.nr, DMA_TO_DEVICE,
+		ret = rdda_bufs_alloc(&ch->batch.msg, ch->s->pd, kept, ch->batch.nr, DMA_TO_DEVICE,
 				      rdda_batch_sent);
 	if (!ret)
-		ret = rdda_bufs_alloc(&ch->ctl.msg, ch->s->dev, kept, ch->ctl.nr, DMA_TO_DEVICE,
+		ret = rdda_bufs_alloc(&ch->ctl.msg, ch->s->pd, kept, ch->ctl.nr, DMA_TO_DEVICE,
 				      rdda_control_sent);
 	if (!ret)
 		ret = rdda_dbg_setup(ch);

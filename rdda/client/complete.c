@@ -267,7 +267,7 @@ void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			rdda_session_fail(s, -EPROTO, "a message of %u bytes", len);
 			return;
 		}
-		ib_dma_sync_single_for_cpu(s->dev, b->dma, len, DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_cpu(s->dev, b->sge.addr, len, DMA_FROM_DEVICE);
 		memcpy(ch->rx.copy, b->data, len);
 	}
 	ret = rdda_buf_post(&ch->q, b);

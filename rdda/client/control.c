@@ -41,7 +41,7 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 		ret = -EAGAIN;
 	} else {
 		b = &ch->ctl.msg.buf[ch->ctl.free[--ch->ctl.nfree]];
-		ib_dma_sync_single_for_cpu(ch->s->dev, b->dma, len, DMA_TO_DEVICE);
+		ib_dma_sync_single_for_cpu(ch->s->dev, b->sge.addr, len, DMA_TO_DEVICE);
 		memcpy(b->data, msg, len);
 		rdda_chain_send(ch, b, len);
 		rdda_sq_arm(ch);

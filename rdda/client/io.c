@@ -447,7 +447,8 @@ static bool batch_post(struct rdda_chan *ch)
 	b->credit = true;
 	hdr = ch->batch.msg.buf[idx].data;
 	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);
-	ib_dma_sync_single_for_cpu(ch->s->dev, ch->batch.msg.buf[idx].dma, len, DMA_TO_DEVICE);
+	ib_dma_sync_single_for_cpu(ch->s->dev, ch->batch.msg.buf[idx].sge.addr, len,
+				   DMA_TO_DEVICE);
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->type = RDDA_CMDS;
 	hdr->count = cpu_to_le16(n);

@@ -186,7 +186,7 @@ void rdda_page_put(struct list_head *kept, struct page *page)
 /**
  * rdda_bufs_alloc() - message buffers, mapped for a device
  * @b: zeroed; filled in; rdda_bufs_free() also after an error
- * @dev: device
+ * @pd: of the queue pair
  * @kept: as for rdda_page_get()
  * @nr: how many
  * @dir: which way they go
@@ -194,11 +194,12 @@ void rdda_page_put(struct list_head *kept, struct page *page)
  *
  * Sleeps, without I/O. Return: 0 or -ENOMEM.
  */
-int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_device *dev, struct list_head *kept,
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kept,
 		    unsigned int nr, enum dma_data_direction dir,
 		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {
 	unsigned int i, pages = DIV_ROUND_UP(nr, PAGE_BUFS);
+	struct ib_device *dev = pd->device;
 
 	b->dir = dir;
 	b->dev = dev;
@@ -224,7 +225,9 @@ int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_device *dev, struct list_head
 	for (i = 0; i < nr; i++) {
 		b->buf[i].cqe.done = done;
 		b->buf[i].data = page_address(b->page[i / PAGE_BUFS]) + i % PAGE_BUFS * BUF_STRIDE;
-		b->buf[i].dma = b->page_dma[i / PAGE_BUFS] + i % PAGE_BUFS * BUF_STRIDE;
+		b->buf[i].sge.addr = b->page_dma[i / PAGE_BUFS] + i % PAGE_BUFS * BUF_STRIDE;
+		b->buf[i].sge.length = RDDA_MSG_MAX;
+		b->buf[i].sge.lkey = pd->local_dma_lkey;
 	}
 	b->nr = nr;
 	return 0;
@@ -266,18 +269,13 @@ size_t rdda_bufs_memory(const struct rdda_bufs *b)
  */
 int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 {
-	struct ib_sge sge = {
-		.addr = b->dma,
-		.length = RDDA_MSG_MAX,
-		.lkey = q->qp->pd->local_dma_lkey,
-	};
 	struct ib_recv_wr wr = {
 		.wr_cqe = &b->cqe,
-		.sg_list = &sge,
+		.sg_list = &b->sge,
 		.num_sge = 1,
 	};
 
-	ib_dma_sync_single_for_device(q->qp->device, b->dma, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_device(q->qp->device, b->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
 	return ib_post_recv(q->qp, &wr, NULL);
 }
 
@@ -326,71 +324,6 @@ size_t rdda_sq_memory(const struct rdda_sq *sq)
 }
 
 /**
- * rdda_sq_add() - begin a work request at the end of the chain
- * @sq: locked, with room in the queue and in the chain
- * @opcode: of it
- *
- * Return: zeroed but for @opcode and its scatter list; for rdda_sq_end().
- */
-struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode)
-{
-	struct ib_rdma_wr *wr = &sq->wr[sq->nr];
-
-	memset(wr, 0, sizeof(*wr));
-	wr->wr.opcode = opcode;
-	wr->wr.sg_list = &sq->sge[sq->nr * sq->sge_max];
-	return wr;
-}
-
-/**
- * rdda_sq_send() - the same: the SEND of a message
- * @sq: as there
- * @b: holds the message, which the CPU does not touch any more
- * @len: its bytes
- */
-struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len)
-{
-	struct ib_rdma_wr *wr = rdda_sq_add(sq, IB_WR_SEND);
-	struct ib_qp *qp = sq->q->qp;
-
-	ib_dma_sync_single_for_device(qp->device, b->dma, len, DMA_TO_DEVICE);
-	wr->wr.sg_list[0].addr = b->dma;
-	wr->wr.sg_list[0].length = len;
-	wr->wr.sg_list[0].lkey = qp->pd->local_dma_lkey;
-	wr->wr.num_sge = 1;
-	return wr;
-}
-
-/**
- * rdda_sq_end() - account for a work request that is complete
- * @sq: locked
- * @wr: as rdda_sq_add() gave it, now filled in
- * @held: what it holds that the owner counts
- * @cqe: signalled, with this handler; or NULL: signalled only when a quarter of the
- *	send queue would otherwise be unsignalled
- *
- * One that fails completes though it was not signalled: each has a handler.
- */
-void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held, struct ib_cqe *cqe)
-{
-	struct rdda_sig *sig;
-
-	sq->nr++;
-	sq->free--;
-	sq->unsig++;
-	sq->unsig_held += held;
-	wr->wr.wr_cqe = cqe ?: &sq->mark;
-	if (!cqe && sq->unsig < sq->size / 4)
-		return;
-	wr->wr.send_flags |= IB_SEND_SIGNALED;
-	sig = &sq->sig[sq->sig_posted++ & sq->sig_mask];
-	sig->wrs = sq->unsig;
-	sig->held = sq->unsig_held;
-	sq->unsig = 0;
-	sq->unsig_held = 0;
-}
-
-/**
  * rdda_sq_post() - post what was built
  * @sq: locked
  *
@@ -399,12 +332,8 @@ void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held, struct ib_
  */
 int rdda_sq_post(struct rdda_sq *sq)
 {
-	unsigned int i;
-
 	if (!sq->nr)
 		return 0;
-	for (i = 1; i < sq->nr; i++)
-		sq->wr[i - 1].wr.next = &sq->wr[i].wr;
 	sq->wr[sq->nr - 1].wr.next = NULL;
 	sq->nr = 0;
 	if (!sq->err)

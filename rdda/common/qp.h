@@ -71,14 +71,14 @@ struct rdda_qp_attr {
  * @node: for the owner, while a message that came waits in it
  * @len: the same: bytes that came
  * @data: in no memory region: a private copy of what came
- * @dma: its mapping
+ * @sge: its mapping, as a work request names it
  */
 struct rdda_buf {
 	struct ib_cqe cqe;
 	struct list_head node;
 	u32	len;
 	void	*data;
-	u64	dma;
+	struct ib_sge sge;
 };
 
 /**
@@ -125,7 +125,7 @@ struct rdda_sig {
  * @nr: work requests of the chain
  * @err: of the first post that failed: there is none after it
  * @wr: the chain
- * @sge: @sge_max for each of @wr
+ * @sge: @sge_max for each of @wr; a SEND has that of its buffer
  * @chain_max: room in @wr
  *
  * A signalled request retires itself and every unsignalled one before it: send
@@ -157,7 +157,7 @@ void rdda_qp_destroy(struct rdda_qp *q);
 
 struct page *rdda_page_get(struct list_head *kept);
 void rdda_page_put(struct list_head *kept, struct page *page);
-int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_device *dev, struct list_head *kept,
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kept,
 		    unsigned int nr, enum dma_data_direction dir,
 		    void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 void rdda_bufs_free(struct rdda_bufs *b);
@@ -168,10 +168,76 @@ int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 		 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 void rdda_sq_free(struct rdda_sq *sq);
 size_t rdda_sq_memory(const struct rdda_sq *sq);
-struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode);
-struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len);
-void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held, struct ib_cqe *cqe);
 int rdda_sq_post(struct rdda_sq *sq);
 u32 rdda_sq_retire(struct rdda_sq *sq);
+
+/* Inline: what is run for each work request. */
+
+/**
+ * rdda_sq_add() - begin a work request at the end of the chain
+ * @sq: locked, with room in the queue and in the chain
+ * @opcode: of it
+ *
+ * The fields that @opcode has no use for are of an earlier one.
+ * Return: for rdda_sq_end(), when its scatter list and its fields are filled in.
+ */
+static inline struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode)
+{
+	struct ib_rdma_wr *wr = &sq->wr[sq->nr];
+
+	wr->wr.next = &wr[1].wr;	/* rdda_sq_post() ends the chain */
+	wr->wr.opcode = opcode;
+	wr->wr.send_flags = 0;
+	wr->wr.sg_list = &sq->sge[sq->nr * sq->sge_max];
+	return wr;
+}
+
+/**
+ * rdda_sq_send() - the same: the SEND of a message
+ * @sq: as there
+ * @b: holds the message, which the CPU does not touch any more
+ * @len: its bytes
+ */
+static inline struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len)
+{
+	struct ib_rdma_wr *wr;
+
+	ib_dma_sync_single_for_device(sq->q->qp->device, b->sge.addr, len, DMA_TO_DEVICE);
+	b->sge.length = len;
+	wr = rdda_sq_add(sq, IB_WR_SEND);
+	wr->wr.sg_list = &b->sge;
+	wr->wr.num_sge = 1;
+	return wr;
+}
+
+/**
+ * rdda_sq_end() - account for a work request that is complete
+ * @sq: locked
+ * @wr: as rdda_sq_add() gave it, now filled in
+ * @held: what it holds that the owner counts
+ * @cqe: signalled, with this handler; or NULL: signalled only when a quarter of the
+ *	send queue would otherwise be unsignalled
+ *
+ * One that fails completes though it was not signalled: each has a handler.
+ */
+static inline void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held,
+			       struct ib_cqe *cqe)
+{
+	struct rdda_sig *sig;
+
+	sq->nr++;
+	sq->free--;
+	sq->unsig++;
+	sq->unsig_held += held;
+	wr->wr.wr_cqe = cqe ?: &sq->mark;
+	if (!cqe && sq->unsig < sq->size / 4)
+		return;
+	wr->wr.send_flags |= IB_SEND_SIGNALED;
+	sig = &sq->sig[sq->sig_posted++ & sq->sig_mask];
+	sig->wrs = sq->unsig;
+	sig->held = sq->unsig_held;
+	sq->unsig = 0;
+	sq->unsig_held = 0;
+}
 
 #endif

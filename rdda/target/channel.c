@@ -33,7 +33,7 @@ static int buffers_alloc(struct tgt_channel *ch)
 {
 	const struct rdda_accept *a = &ch->login.proof.accept;
 	unsigned int nr = le16_to_cpu(a->credits) + le16_to_cpu(a->controls) + 2, i;
-	struct ib_device *dev = ch->s->dev;
+	struct ib_pd *pd = ch->s->pd;
 	int ret;
 
 	ch->cmd.all = kvcalloc(ch->cmd.nr, sizeof(*ch->cmd.all), GFP_NOIO);
@@ -43,8 +43,8 @@ static int buffers_alloc(struct tgt_channel *ch)
 		ch->cmd.all[i].ch = ch;
 		llist_add(&ch->cmd.all[i].done, &ch->cmd.free);
 	}
-	ret = rdda_bufs_alloc(&ch->rx.msg, dev, NULL, nr, DMA_FROM_DEVICE, tgt_recv_done);
-	return ret ?: rdda_bufs_alloc(&ch->tx.msg, dev, NULL, TGT_TX_BUFS, DMA_TO_DEVICE, NULL);
+	ret = rdda_bufs_alloc(&ch->rx.msg, pd, NULL, nr, DMA_FROM_DEVICE, tgt_recv_done);
+	return ret ?: rdda_bufs_alloc(&ch->tx.msg, pd, NULL, TGT_TX_BUFS, DMA_TO_DEVICE, NULL);
 }
 
 static void buffers_free(struct tgt_channel *ch)

@@ -117,7 +117,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
-	ib_dma_sync_single_for_cpu(ch->s->dev, rb->dma, RDDA_MSG_MAX, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
 	/* The connection's end may overtake the good-bye before it. */
 	if (READ_ONCE(ch->dead) && h->type != RDDA_BYE)
 		return;

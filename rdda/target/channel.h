@@ -84,15 +84,18 @@ struct tgt_channel {
 	/* what is to be sent: push.c */
 	struct {
 		spinlock_t		lock;	/* this part and the next */
+		unsigned int		nr_ctl;	/* how many of @ctl are answers */
 		struct list_head	pend;	/* ended commands, oldest first */
 		struct list_head	ctl;	/* control messages */
-		unsigned int		nr_ctl;	/* how many of them are answers */
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
 		unsigned int		tail;	/* buffers given back, ever */
 	} tx;
 
 	struct rdda_sq		sq;	/* push.c; under tx.lock */
+
+	/* completions being handled: queue.c; on the stack many kernels would clear it first */
+	struct ib_wc		wc[16];
 };
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,

@@ -20,7 +20,6 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define POLL_BATCH	16
 #define POLL_ROUNDS	32	/* then others of this CPU have a turn */
 
 /**
@@ -163,9 +162,9 @@ void tgt_queue_event(struct ib_cq *cq, void *ctx)
 
 static int queue_poll_batch(struct tgt_channel *ch)
 {
-	struct ib_wc wc[POLL_BATCH];
+	struct ib_wc *wc = ch->wc;
 	struct blk_plug plug;
-	int i, n = ib_poll_cq(ch->q.cq, POLL_BATCH, wc);
+	int i, n = ib_poll_cq(ch->q.cq, ARRAY_SIZE(ch->wc), wc);
 
 	if (n <= 0)
 		return n;

@@ -65,14 +65,9 @@ static void parse_target(struct nlattr **tb, struct meshblk_target *t)
 	get_stats(tb[MESHBLK_A_STATS], &t->stats);
 }
 
-struct list {
-	void *array;
-	size_t n;
-};
-
 static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
-	struct list *l = arg;
+	struct mesh_list *l = arg;
 	struct meshblk_target *t = mesh_grow(&l->array, &l->n, sizeof(*t));
 
 	(void)h;
@@ -84,23 +79,16 @@ static int on_target(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 
 int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n)
 {
-	struct list l = { NULL, 0 };
-	struct nl_msg *msg;
-	int err;
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_BLK, MESHBLK_CMD_TARGET_GET, on_target, &l);
 
-	*out = NULL;
-	*n = 0;
-	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_TARGET_GET, NLM_F_DUMP, 0, &err);
-	if (!msg)
-		return err;
-	err = mesh_call(m, MESH_BLK, msg, on_target, &l);
 	if (err) {
 		free(l.array);
-		return err;
+		l = (struct mesh_list) { NULL, 0 };
 	}
 	*out = l.array;
 	*n = l.n;
-	return 0;
+	return err;
 }
 
 int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out)
@@ -109,15 +97,12 @@ int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out)
 	size_t i, n;
 	int err = meshblk_targets(m, &all, &n);
 
-	if (err)
-		return err;
-	err = -ENOENT;
-	for (i = 0; i < n && err; i++) {
-		if (all[i].id == id) {
-			*out = all[i];
-			err = 0;
-		}
-	}
+	for (i = 0; i < n && all[i].id != id; i++)
+		;
+	if (i < n)
+		*out = all[i];
+	else if (!err)
+		err = -ENOENT;
 	free(all);
 	return err;
 }
@@ -284,18 +269,16 @@ static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_v
 
 static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
-	struct list *l = arg;
-	struct meshblk_volume *v, part = { 0 };
-	int err;
+	struct mesh_list *l = arg;
+	struct meshblk_volume *v = l->n ? (struct meshblk_volume *)l->array + l->n - 1 : NULL;
+	struct muuid uuid;
 
 	/* A long volume may come in several messages: they are one volume. */
-	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &part.uuid);
-	v = l->n ? (struct meshblk_volume *)l->array + l->n - 1 : NULL;
-	if (v && muuid_equal(&v->uuid, &part.uuid))
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &uuid);
+	if (v && muuid_equal(&v->uuid, &uuid))
 		return parse_members(h, v);
 	v = mesh_grow(&l->array, &l->n, sizeof(*v));
-	err = v ? parse_volume(tb, h, v) : -ENOMEM;
-	return err;
+	return v ? parse_volume(tb, h, v) : -ENOMEM;
 }
 
 void meshblk_volume_free(struct meshblk_volume *v)
@@ -321,29 +304,15 @@ void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
 	free(v);
 }
 
-static int get_volumes(struct mesh *m, const struct muuid *uuid, struct list *l)
-{
-	struct nl_msg *msg;
-	int err;
-
-	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, uuid ? 0 : NLM_F_DUMP, 0, &err);
-	if (!msg)
-		return err;
-	if (uuid)
-		put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
-	err = mesh_call(m, MESH_BLK, msg, on_volume, l);
-	if (err) {
-		meshblk_volumes_free(l->array, l->n);
-		memset(l, 0, sizeof(*l));
-	}
-	return err;
-}
-
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 {
-	struct list l = { NULL, 0 };
-	int err = get_volumes(m, NULL, &l);
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, on_volume, &l);
 
+	if (err) {
+		meshblk_volumes_free(l.array, l.n);
+		l = (struct mesh_list) { NULL, 0 };
+	}
 	*out = l.array;
 	*n = l.n;
 	return err;
@@ -351,14 +320,20 @@ int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out)
 {
-	struct list l = { NULL, 0 };
-	int err = get_volumes(m, uuid, &l);
+	struct mesh_list l = { NULL, 0 };
+	struct nl_msg *msg;
+	int err;
 
 	memset(out, 0, sizeof(*out));
-	if (err)
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, 0, 0, &err);
+	if (!msg)
 		return err;
-	if (!l.n)
-		return -ENOENT;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	err = mesh_call(m, MESH_BLK, msg, on_volume, &l);
+	if (err || !l.n) {
+		meshblk_volumes_free(l.array, l.n);
+		return err ? err : -ENOENT;
+	}
 	*out = *(struct meshblk_volume *)l.array;
 	free(l.array);
 	return 0;

@@ -191,6 +191,16 @@ int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse
 	return 0;
 }
 
+int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l)
+{
+	struct nl_msg *msg;
+	int err;
+
+	*l = (struct mesh_list) { NULL, 0 };
+	msg = mesh_msg(m, f, cmd, NLM_F_DUMP, 0, &err);
+	return msg ? mesh_call(m, f, msg, fn, l) : err;
+}
+
 void put_uuid(struct nl_msg *msg, int attr, const struct muuid *u)
 {
 	nla_put(msg, attr, sizeof(u->b), u->b);

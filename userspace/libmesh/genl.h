@@ -34,6 +34,15 @@ struct nl_msg *mesh_msg(struct mesh *m, enum mesh_family f, u8 cmd, int flags, s
 /* Send, take the answers (each to @fn), wait for the end; frees @msg. */
 int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse_fn fn, void *arg);
 
+/* What a dump answers: mesh_grow() makes it. */
+struct mesh_list {
+	void	*array;
+	size_t	n;
+};
+
+/* Dump with @cmd, each answer to @fn with @l, which has what came before an error, too. */
+int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l);
+
 void put_uuid(struct nl_msg *msg, int attr, const struct muuid *u);
 /* @first: the attribute of the first key's number; behind it that key, then the next one's. */
 void put_keys(struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n);

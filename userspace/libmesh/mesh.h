@@ -170,7 +170,6 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
 void meshtgt_drives_free(struct meshtgt_drive *d, size_t n);
 int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n);
-int meshtgt_session_del(struct mesh *m, u32 id);
 
 /* GRANT: what the target's kernel wants noted in a label before it grants an open. */
 struct meshtgt_grant {

@@ -100,11 +100,6 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-struct list {
-	void *array;
-	size_t n;
-};
-
 static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 {
 	struct nlattr *tb[MESHTGT_X_MAX + 1], *a, *nest;
@@ -137,7 +132,7 @@ static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 
 static int on_drive(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
-	struct list *l = arg;
+	struct mesh_list *l = arg;
 	struct meshtgt_drive *d = l->n ? (struct meshtgt_drive *)l->array + l->n - 1 : NULL;
 	struct muuid uuid;
 
@@ -167,28 +162,21 @@ void meshtgt_drives_free(struct meshtgt_drive *d, size_t n)
 
 int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 {
-	struct list l = { NULL, 0 };
-	struct nl_msg *msg;
-	int err;
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_TGT, MESHTGT_CMD_DRIVE_GET, on_drive, &l);
 
-	*out = NULL;
-	*n = 0;
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_GET, NLM_F_DUMP, 0, &err);
-	if (!msg)
-		return err;
-	err = mesh_call(m, MESH_TGT, msg, on_drive, &l);
 	if (err) {
 		meshtgt_drives_free(l.array, l.n);
-		return err;
+		l = (struct mesh_list) { NULL, 0 };
 	}
 	*out = l.array;
 	*n = l.n;
-	return 0;
+	return err;
 }
 
 static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 {
-	struct list *l = arg;
+	struct mesh_list *l = arg;
 	struct meshtgt_session *s = mesh_grow(&l->array, &l->n, sizeof(*s));
 
 	(void)h;
@@ -206,33 +194,14 @@ static int on_session(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 
 int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n)
 {
-	struct list l = { NULL, 0 };
-	struct nl_msg *msg;
-	int err;
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_TGT, MESHTGT_CMD_SESSION_GET, on_session, &l);
 
-	*out = NULL;
-	*n = 0;
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SESSION_GET, NLM_F_DUMP, 0, &err);
-	if (!msg)
-		return err;
-	err = mesh_call(m, MESH_TGT, msg, on_session, &l);
 	if (err) {
 		free(l.array);
-		return err;
+		l = (struct mesh_list) { NULL, 0 };
 	}
 	*out = l.array;
 	*n = l.n;
-	return 0;
-}
-
-int meshtgt_session_del(struct mesh *m, u32 id)
-{
-	struct nl_msg *msg;
-	int err;
-
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SESSION_DEL, 0, 0, &err);
-	if (!msg)
-		return err;
-	nla_put_u32(msg, MESHTGT_A_SESSION, id);
-	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+	return err;
 }

@@ -200,8 +200,8 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 {
 	struct label *l = tdrive_edit(d);
 	struct label_extent *e = l ? label_find(l, extent) : NULL;
+	struct mesh *m __free(mesh_close) = NULL;
 	struct meshtgt_drive table = { 0 };
-	struct mesh *m;
 	int err;
 
 	if (!e) {
@@ -216,11 +216,9 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	/* Without the module, or the drive in it, no host has it open either. */
 	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) == -1)
 		err = 0;
-	if (err)
-		log_warn("%s: an extent is not given up: %s", d->path, m ? mesh_why(m) : "no memory");
 	free(table.extents);
-	mesh_close(m);
 	if (err) {
+		log_warn("%s: an extent is not given up: %s", d->path, m ? mesh_why(m) : "no memory");
 		free(l);
 		return err;
 	}
@@ -238,9 +236,9 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 static int in_use(struct tdrive *d, const struct label_extent *e, const struct muuid *host,
 		  char why[MGMT_REASON])
 {
+	struct mesh *m __free(mesh_close) = NULL;
 	bool mine = muuid_equal(&e->holder, host);
 	char text[MUUID_TEXT];
-	struct mesh *m;
 	int opens;
 
 	if (!mine && !muuid_null(&e->holder)) {
@@ -250,7 +248,6 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 	}
 	m = mesh_open();
 	opens = kernel_opens(m, d, &e->uuid);
-	mesh_close(m);
 	if (opens == -2) {
 		snprintf(why, MGMT_REASON, "the kernel does not say whether the extent is open");
 		return -EIO;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <pthread.h>
-#include <stdlib.h>
-
 #include "userspace/meshd/busy.h"
+#include "userspace/meshd/guard.h"
 
 struct busy {
 	struct busy *next;
@@ -55,12 +53,8 @@ bool busy_take(const struct muuid *volume)
 
 bool busy_is(const struct muuid *volume)
 {
-	bool is;
-
-	pthread_mutex_lock(&lock);
-	is = busy_find(volume);
-	pthread_mutex_unlock(&lock);
-	return is;
+	guard(&lock);
+	return busy_find(volume);
 }
 
 bool busy_cancel(const struct muuid *volume, unsigned int ms)
@@ -69,39 +63,33 @@ bool busy_cancel(const struct muuid *volume, unsigned int ms)
 	struct busy *b;
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	while (!err && (b = busy_find(volume))) {
 		b->cancel = true;
 		err = pthread_cond_clockwait(&dropped, &lock, CLOCK_MONOTONIC, &until);
 	}
-	pthread_mutex_unlock(&lock);
 	return !err;
 }
 
 bool busy_cancelled(const struct muuid *volume)
 {
 	struct busy *b;
-	bool is;
 
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	b = busy_find(volume);
-	is = b && b->cancel;
-	pthread_mutex_unlock(&lock);
-	return is;
+	return b && b->cancel;
 }
 
 void busy_drop(const struct muuid *volume)
 {
-	struct busy **p, *b = NULL;
+	struct busy **p, *b;
 
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	for (p = &first; *p && !muuid_equal(&(*p)->volume, volume); p = &(*p)->next)
 		;
-	if (*p) {
-		b = *p;
+	b = *p;
+	if (b)
 		*p = b->next;
-	}
-	pthread_cond_broadcast(&dropped);
-	pthread_mutex_unlock(&lock);
 	free(b);
+	pthread_cond_broadcast(&dropped);
 }

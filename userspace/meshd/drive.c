@@ -25,7 +25,7 @@ struct tdrive **tdrives_all(size_t *n)
 	struct tdrive **out = NULL, *d;
 	size_t i = 0;
 
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	for (d = tdrives.first; d; d = d->next)
 		i++;
 	out = calloc(i + 1, sizeof(*out));
@@ -33,7 +33,6 @@ struct tdrive **tdrives_all(size_t *n)
 		d->refs++;
 		out[(*n)++] = d;
 	}
-	pthread_mutex_unlock(&tdrives.lock);
 	return out;
 }
 
@@ -44,7 +43,7 @@ struct mgmt_drive *tdrives_draining(size_t *n)
 	size_t i = 0;
 
 	*n = 0;
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	for (d = tdrives.ending; d; d = d->next)
 		i++;
 	out = calloc(i + 1, sizeof(*out));
@@ -54,7 +53,6 @@ struct mgmt_drive *tdrives_draining(size_t *n)
 					   .state = MGMT_DRAINING };
 		snprintf(m->path, sizeof(m->path), "%s", d->path);
 	}
-	pthread_mutex_unlock(&tdrives.lock);
 	return out;
 }
 
@@ -62,12 +60,11 @@ struct tdrive *tdrive_find(const struct muuid *uuid)
 {
 	struct tdrive *d;
 
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	for (d = tdrives.first; d && !muuid_equal(&d->uuid, uuid); d = d->next)
 		;
 	if (d)
 		d->refs++;
-	pthread_mutex_unlock(&tdrives.lock);
 	return d;
 }
 
@@ -75,20 +72,18 @@ struct tdrive *tdrive_by_path(const char *path)
 {
 	struct tdrive *d;
 
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	for (d = tdrives.first; d && strcmp(d->path, path); d = d->next)
 		;
 	if (d)
 		d->refs++;
-	pthread_mutex_unlock(&tdrives.lock);
 	return d;
 }
 
 void tdrive_get(struct tdrive *d)
 {
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	d->refs++;
-	pthread_mutex_unlock(&tdrives.lock);
 }
 
 static bool unlink_from(struct tdrive **list, const struct tdrive *d)
@@ -201,46 +196,38 @@ static unsigned int silent(const struct tdrive *d)
 
 unsigned int tdrive_silent(struct tdrive *d)
 {
-	unsigned int s;
-
-	pthread_mutex_lock(&d->lock);
-	s = silent(d);
-	pthread_mutex_unlock(&d->lock);
-	return s;
+	guard(&d->lock);
+	return silent(d);
 }
 
 bool tdrive_read_begin(struct tdrive *d)
 {
 	bool may;
 
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	may = !silent(d) && d->readers < READERS_MAX;
 	d->readers += may;
-	pthread_mutex_unlock(&d->lock);
 	return may;
 }
 
 void tdrive_read_end(struct tdrive *d)
 {
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	d->readers--;
-	pthread_mutex_unlock(&d->lock);
 }
 
 /* The host's own disk may hang: that is no silence of the drive. */
 void tdrive_home_begin(struct tdrive *d)
 {
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	d->home_since = now_ms();
-	pthread_mutex_unlock(&d->lock);
 }
 
 void tdrive_home_end(struct tdrive *d)
 {
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	d->job_since += d->job_since ? now_ms() - d->home_since : 0;
 	d->home_since = 0;
-	pthread_mutex_unlock(&d->lock);
 }
 
 /* Said once each time. */
@@ -280,7 +267,7 @@ static struct tjob *take_prompt(struct tdrive *d)
 {
 	struct tjob *out = NULL, **end = &out, **at = &d->jobs, *j;
 
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	while (silent(d) && (j = *at)) {
 		if (!j->prompt) {
 			at = &j->next;
@@ -293,13 +280,12 @@ static struct tjob *take_prompt(struct tdrive *d)
 	}
 	for (d->jobs_end = &d->jobs; *d->jobs_end; d->jobs_end = &(*d->jobs_end)->next)
 		;
-	pthread_mutex_unlock(&d->lock);
 	return out;
 }
 
 void tdrives_tick(void)
 {
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	struct tjob *j, *next;
 	size_t i, n;
 
@@ -312,7 +298,6 @@ void tdrives_tick(void)
 		}
 		tdrive_put(all[i]);
 	}
-	free(all);
 }
 
 struct waited {
@@ -406,17 +391,15 @@ static bool same_table(const struct label *a, const struct label *b)
 /* By its label: its new owner may open what is open here, since this host was declared off. */
 static bool taken_over(const struct tdrive *d, struct muuid *owner)
 {
-	struct label *l = malloc(sizeof(*l));
+	struct label *l __free(free) = malloc(sizeof(*l));
 	struct label_disk disk;
 	int each[2];
-	bool is;
 
-	is = l && !label_read(d->fd, d->size, l, &disk, each) && muuid_equal(&l->drive, &d->uuid) &&
-	     !muuid_equal(&l->owner, &D.host);
-	if (is)
-		*owner = l->owner;
-	free(l);
-	return is;
+	if (!l || label_read(d->fd, d->size, l, &disk, each) || !muuid_equal(&l->drive, &d->uuid) ||
+	    muuid_equal(&l->owner, &D.host))
+		return false;
+	*owner = l->owner;
+	return true;
 }
 
 /* A label was written to it elsewhere. */
@@ -552,21 +535,17 @@ static struct tdrive *tdrive_new(const char *path, int fd, struct label *label)
 static int list_it(struct tdrive *d)
 {
 	const struct tdrive *o;
-	int err = 0;
 
-	pthread_mutex_lock(&tdrives.lock);
+	guard(&tdrives.lock);
 	for (o = tdrives.first; o; o = o->next)
 		if (muuid_equal(&o->uuid, &d->uuid))
-			err = -EEXIST;
-	for (o = tdrives.ending; o && !err; o = o->next)
+			return -EEXIST;
+	for (o = tdrives.ending; o; o = o->next)
 		if (muuid_equal(&o->uuid, &d->uuid))
-			err = -EBUSY;
-	if (!err) {
-		d->next = tdrives.first;
-		tdrives.first = d;
-	}
-	pthread_mutex_unlock(&tdrives.lock);
-	return err;
+			return -EBUSY;
+	d->next = tdrives.first;
+	tdrives.first = d;
+	return 0;
 }
 
 int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
@@ -640,7 +619,7 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 	snprintf(out->serial, sizeof(out->serial), "%s", d->id.serial);
 	out->size = d->size;
 	out->lba = d->lba;
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	out->free = label_room(d->label, &out->longest);
 	out->extents = d->label->extents;
 	out->sequence = d->label->sequence;
@@ -650,7 +629,6 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)
 		snprintf(out->state, sizeof(out->state), "same label as %.48s", d->twin);
 	else
 		snprintf(out->state, sizeof(out->state), "%s", state_word(d));
-	pthread_mutex_unlock(&d->lock);
 }
 
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out)

@@ -30,12 +30,10 @@
 #ifndef MESHD_DRIVE_H
 #define MESHD_DRIVE_H
 
-#include <pthread.h>
-
 #include "userspace/format/label.h"
 #include "userspace/format/mgmt.h"
 #include "userspace/format/twin.h"
-#include "userspace/libmesh/mesh.h"
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/meshd.h"
 
 struct tdrive;
@@ -101,19 +99,14 @@ struct tdrive {
 /* One of the flags under @d->lock. */
 static inline bool tdrive_is(struct tdrive *d, const bool *flag)
 {
-	bool is;
-
-	pthread_mutex_lock(&d->lock);
-	is = *flag;
-	pthread_mutex_unlock(&d->lock);
-	return is;
+	guard(&d->lock);
+	return *flag;
 }
 
 static inline void tdrive_set(struct tdrive *d, bool *flag, bool to)
 {
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	*flag = to;
-	pthread_mutex_unlock(&d->lock);
 }
 
 /**
@@ -226,6 +219,8 @@ void backup_aside(const struct muuid *drive);
 int backup_erased(const struct twin_id *is);
 /* The drives that there are backups of, malloc()ed. */
 struct muuid *backup_list(size_t *n);
+/* Those that the device @is was noted as. */
+struct muuid *backup_list_of(const struct twin_id *is, size_t *n);
 /* The device that was served last under a label. */
 int device_note(const struct muuid *drive, const struct twin_id *id);
 int device_noted(const struct muuid *drive, struct twin_id *id);

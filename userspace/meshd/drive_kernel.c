@@ -63,14 +63,13 @@ static void other_served(const struct tdrive *d, const char *path)
 
 bool tdrive_elsewhere(struct tdrive *d)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	char path[MGMT_PATH];
-	bool other = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_OTHER;
 
-	mesh_close(m);
-	if (other)
-		other_served(d, path);
-	return other;
+	if (!m || kernel_has(m, d, path, sizeof(path)) != KERNEL_OTHER)
+		return false;
+	other_served(d, path);
+	return true;
 }
 
 static int push_table(struct mesh *m, struct tdrive *d, const struct meshtgt_drive *table)
@@ -96,7 +95,7 @@ static int push_table(struct mesh *m, struct tdrive *d, const struct meshtgt_dri
 
 int tdrive_push(struct tdrive *d)
 {
-	struct mesh *m;
+	struct mesh *m __free(mesh_close) = NULL;
 	struct meshtgt_drive table;
 	bool again;
 	int err;
@@ -117,7 +116,6 @@ int tdrive_push(struct tdrive *d)
 	if (err && !again)
 		log_warn("%s: the kernel does not take it: %s", d->path, mesh_why(m));
 	free(table.extents);
-	mesh_close(m);
 	return err;
 }
 
@@ -146,17 +144,15 @@ void tdrive_push_again(struct tdrive *d)
  */
 bool tdrive_lost(struct tdrive *d)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	char path[MGMT_PATH];
-	bool lost = m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE;
 
-	mesh_close(m);
-	return lost && tdrive_is(d, &d->pushed);
+	return m && kernel_has(m, d, path, sizeof(path)) == KERNEL_GONE && tdrive_is(d, &d->pushed);
 }
 
 int tdrive_unserve(struct tdrive *d, bool force)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	char path[MGMT_PATH];
 	int err = 0;
 
@@ -175,8 +171,7 @@ int tdrive_unserve(struct tdrive *d, bool force)
 	}
 	if (err)
 		log_debug("%s: %s", d->path, m ? mesh_why(m) : "no memory");
-	mesh_close(m);
-	if (!err)
+	else
 		tdrive_set(d, &d->pushed, false);
 	return err;
 }

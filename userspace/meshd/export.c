@@ -65,7 +65,7 @@ static int cluster_job(struct tdrive *d, void *arg)
 
 void export_cluster(struct req *r)
 {
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	size_t i, n;
 	int err;
 
@@ -78,7 +78,6 @@ void export_cluster(struct req *r)
 				 all[i]->path, strerror(-err), all[i]->path);
 		tdrive_put(all[i]);
 	}
-	free(all);
 }
 
 /*

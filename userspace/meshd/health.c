@@ -97,11 +97,11 @@ static json_t *health_silent(struct tdrive *d)
 void health_drives(struct serve_req *s)
 {
 	static const struct fan f = { health_work, health_drop, health_discard, NULL };
-	json_t *list = json_array();
 	const struct mgmt_req *r = serve_mgmt(s);
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
+	void **result __free(free) = NULL;
+	json_t *list = json_array();
 	size_t i, n, kept = 0;
-	void **result;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
@@ -111,17 +111,13 @@ void health_drives(struct serve_req *s)
 			tdrive_put(all[i]);
 	}
 	result = calloc(kept + 1, sizeof(*result));
-	for (i = 0; i < kept; i++) {
-		if (result)
-			tdrive_get(all[i]);	/* the threads' */
-	}
+	for (i = 0; result && i < kept; i++)
+		tdrive_get(all[i]);	/* the threads' */
 	if (result)
 		fan_run(&f, (void **)all, kept, SERVE_MS, result);
 	for (i = 0; i < kept; i++) {
 		json_array_append_new(list, result && result[i] ? result[i] : health_silent(all[i]));
 		tdrive_put(all[i]);
 	}
-	free(result);
-	free(all);
 	serve_reply(s, 0, NULL, json_pack("{s:o}", "drives", list));
 }

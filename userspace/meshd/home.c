@@ -8,6 +8,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/machine.h"
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"
@@ -218,11 +219,10 @@ int cmd_host_identity(struct req *r)
 	const char *action = arg_str(r, "action");
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	if (strcmp(action, "show"))
 		err = settle(r, action);
 	if (!err)
 		r->result = describe();
-	pthread_mutex_unlock(&lock);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/link.h"
 
@@ -237,14 +238,13 @@ u16 key_id(void)
 
 void key_line(char out[KEY_LINE])
 {
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	print_key(&key, out);
-	pthread_mutex_unlock(&lock);
 }
 
 void key_words(char *out, size_t size)
 {
-	pthread_mutex_lock(&lock);
+	guard(&lock);
 	if (key.id)
 		snprintf(out, size, "key %u, fingerprint %08llx", key.id,
 			 (unsigned long long)(xxh64(key.bytes, key.len, 0x6d657368) >> 32));
@@ -253,7 +253,6 @@ void key_words(char *out, size_t size)
 			 "insecure, any host may log in, and one that has a key refuses this one" :
 			 "other hosts can neither be used nor use this one until it has the cluster's "
 			 "(meshctl host key set)");
-	pthread_mutex_unlock(&lock);
 }
 
 /* The key before stays valid for hosts that have not got the new one yet. */

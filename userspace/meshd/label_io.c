@@ -44,15 +44,17 @@ static int read_copy(int fd, u64 at, void *buf, struct label *l, struct label_di
 
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2])
 {
-	struct label *other = malloc(sizeof(*other));
-	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
-	int pick = -ENOMEM;
+	struct label *other __free(free) = NULL;
+	void *buf __free(free) = NULL;
+	int pick;
 
 	memset(disk, 0, sizeof(*disk));
-	if (!buf || !other || size < 3 * LABEL_AREA) {
-		pick = size < 3 * LABEL_AREA ? -ENODATA : -ENOMEM;
-		goto out;
-	}
+	if (size < 3 * LABEL_AREA)
+		return -ENODATA;
+	other = malloc(sizeof(*other));
+	buf = aligned_alloc(ALIGN, LABEL_AREA);
+	if (!buf || !other)
+		return -ENOMEM;
 	l->sequence = other->sequence = 0;
 	err[0] = read_copy(fd, copy_at(size, 0), buf, l, disk, 0);
 	err[1] = read_copy(fd, copy_at(size, 1), buf, other, disk, 1);
@@ -66,9 +68,6 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
 	/* The end of a grown device never had a copy: nothing to compare with. */
 	if (pick >= 0 && l->size != size)
 		disk->known[1] = false;
-out:
-	free(buf);
-	free(other);
 	return pick < 0 ? pick : 0;
 }
 
@@ -107,7 +106,7 @@ static int copy_as_left(int fd, const struct label *l, const struct label_disk *
  */
 static int compare(int fd, const struct label *l, struct label_disk *disk, void *buf)
 {
-	struct label *spare = malloc(sizeof(*spare));
+	struct label *spare __free(free) = malloc(sizeof(*spare));
 	int copy, is[2] = { 0 }, err = spare ? 0 : -ENOMEM;
 
 	for (copy = 0; copy < 2 && !err; copy++) {
@@ -115,7 +114,6 @@ static int compare(int fd, const struct label *l, struct label_disk *disk, void 
 		if (is[copy] < 0 && is[copy] != -EIO)
 			err = is[copy];
 	}
-	free(spare);
 	for (copy = 0; copy < 2 && !err; copy++) {
 		if (is[copy] != DAMAGED)
 			continue;
@@ -129,11 +127,9 @@ static int compare(int fd, const struct label *l, struct label_disk *disk, void 
 
 int label_same(int fd, const struct label *l, struct label_disk *disk)
 {
-	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
-	int err = buf ? compare(fd, l, disk, buf) : -ENOMEM;
+	void *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
 
-	free(buf);
-	return err;
+	return buf ? compare(fd, l, disk, buf) : -ENOMEM;
 }
 
 static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
@@ -146,7 +142,7 @@ static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
 
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2])
 {
-	u8 *buf = aligned_alloc(ALIGN, LABEL_AREA);
+	u8 *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
 	int n, copy;
 	size_t bytes;
 
@@ -156,10 +152,8 @@ int label_write(int fd, const struct label *l, struct label_disk *disk, int err[
 	n = compare(fd, l, disk, buf);
 	if (!n)
 		n = label_encode(l, buf, LABEL_AREA);
-	if (n < 0) {
-		free(buf);
+	if (n < 0)
 		return n;
-	}
 	bytes = padded(n);
 	memset(buf + n, 0, bytes - n);
 	if (l->sequence > disk->tried)
@@ -171,28 +165,23 @@ int label_write(int fd, const struct label *l, struct label_disk *disk, int err[
 		if (!copy)
 			crash_point(CRASH_LABEL_FIRST);
 	}
-	free(buf);
 	return err[0] && err[1] ? err[0] : 0;
 }
 
 int label_wipe(int fd, u64 size)
 {
-	void *buf = aligned_alloc(ALIGN, LABEL_AREA);
-	int err = 0;
+	void *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
 
 	if (!buf)
 		return -ENOMEM;
 	memset(buf, 0, LABEL_AREA);
-	if (pwrite(fd, buf, LABEL_AREA, copy_at(size, 1)) != (ssize_t)LABEL_AREA ||
-	    pwrite(fd, buf, LABEL_AREA, copy_at(size, 0)) != (ssize_t)LABEL_AREA)
-		err = -EIO;
-	free(buf);
-	return err;
+	return pwrite(fd, buf, LABEL_AREA, copy_at(size, 1)) != (ssize_t)LABEL_AREA ||
+	       pwrite(fd, buf, LABEL_AREA, copy_at(size, 0)) != (ssize_t)LABEL_AREA ? -EIO : 0;
 }
 
 int label_forget(int fd, u64 size)
 {
-	void *buf = aligned_alloc(ALIGN, ALIGN);
+	void *buf __free(free) = aligned_alloc(ALIGN, ALIGN);
 	int err, copy;
 
 	if (!buf)
@@ -201,6 +190,5 @@ int label_forget(int fd, u64 size)
 	err = label_wipe(fd, size);
 	for (copy = 0; copy < LAYOUT_COPIES && !err; copy++)
 		err = write_copy(fd, buf, ALIGN, LABEL_AREA + copy * LAYOUT_COPY_BYTES);
-	free(buf);
 	return err;
 }

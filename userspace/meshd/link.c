@@ -83,7 +83,7 @@ void links_keys(struct links *l, const struct link_key *keys, size_t n)
 	struct link_conn *c;
 
 	n = n < LINK_KEYS ? n : LINK_KEYS;
-	pthread_mutex_lock(&l->lock);
+	guard(&l->lock);
 	memset(l->keys, 0, sizeof(l->keys));
 	if (n)
 		memcpy(l->keys, keys, n * sizeof(*keys));
@@ -92,7 +92,6 @@ void links_keys(struct links *l, const struct link_key *keys, size_t n)
 		if (c->state == LINK_UP && !links_key_valid(l, &c->key))
 			conn_kill(c, -EKEYEXPIRED, "its key was replaced");
 	links_wake(l->port_wake);
-	pthread_mutex_unlock(&l->lock);
 }
 
 static void machine_boot(struct muuid *u)
@@ -366,15 +365,14 @@ static int call_once(struct call *k, const void *msg, size_t len, void **rsp, si
 		snprintf(k->why, LINK_REASON, "out of memory");
 		return -ENOMEM;
 	}
-	pthread_mutex_lock(&k->l->lock);
+	guard(&k->l->lock);
 	err = call_conn(k, &c);
 	if (err) {
 		free(o);
-	} else {
-		err = call_on(k, c, o, rsp, rsp_len);
-		conn_put(c);
+		return err;
 	}
-	pthread_mutex_unlock(&k->l->lock);
+	err = call_on(k, c, o, rsp, rsp_len);
+	conn_put(c);
 	return err;
 }
 
@@ -414,22 +412,20 @@ void links_forget(struct links *l, const char *addr, u16 port)
 
 	if (addr_normal(addr, text))
 		return;
-	pthread_mutex_lock(&l->lock);
+	guard(&l->lock);
 	for (c = l->conns; c; c = c->next)
 		if (c->port == port && !strcmp(c->addr, text))
 			conn_kill(c, -ESHUTDOWN, "the host was removed");
-	pthread_mutex_unlock(&l->lock);
 }
 
 void links_host(struct links *l, const struct muuid *host)
 {
 	struct link_conn *c;
 
-	pthread_mutex_lock(&l->lock);
+	guard(&l->lock);
 	l->host = *host;
 	for (c = l->conns; c; c = c->next)
 		conn_kill(c, -ESHUTDOWN, "this host has another UUID now");
-	pthread_mutex_unlock(&l->lock);
 }
 
 static struct links *own;

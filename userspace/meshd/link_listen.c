@@ -89,9 +89,8 @@ static int port_open(struct links *l, int out[2])
 
 static void set_port(struct links *l, const int fd[2])
 {
-	pthread_mutex_lock(&l->lock);
+	guard(&l->lock);
 	memcpy(l->port_fd, fd, sizeof(l->port_fd));
-	pthread_mutex_unlock(&l->lock);
 }
 
 static void stranger_free(struct stranger *s)

@@ -13,7 +13,7 @@ struct opens {
 struct opens *opens_get(void)
 {
 	struct opens *o = calloc(1, sizeof(*o));
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *all;
 	size_t i, n = 0;
 	bool fresh;
@@ -22,10 +22,9 @@ struct opens *opens_get(void)
 
 	err = o && m ? meshtgt_drives(m, &all, &n) : -ENOMEM;
 	/* Without the module nothing is open. */
+	if (err == -ENOENT)
+		return o;
 	if (err) {
-		mesh_close(m);
-		if (err == -ENOENT)
-			return o;
 		free(o);
 		return NULL;
 	}
@@ -39,7 +38,6 @@ struct opens *opens_get(void)
 		}
 	}
 	meshtgt_drives_free(all, n);
-	mesh_close(m);
 	return o;
 }
 

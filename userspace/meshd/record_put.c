@@ -49,13 +49,10 @@ int record_counts(int fd, const struct label_extent *e, void *buf, struct layout
 
 bool record_there(struct tdrive *d, const struct label_extent *e)
 {
-	struct layout *l = malloc(sizeof(*l));
-	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
-	bool there = l && buf && record_counts(d->fd, e, buf, l) >= 0;
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 
-	free(buf);
-	free(l);
-	return there;
+	return l && buf && record_counts(d->fd, e, buf, l) >= 0;
 }
 
 static int write_copy(struct tdrive *d, const struct label_extent *e, int copy, const void *buf,
@@ -157,8 +154,8 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 	       char why[MGMT_REASON])
 {
 	const struct label_extent *e = label_find(d->label, &q->extent);
-	struct layout *spare;
-	void *buf;
+	struct layout *spare __free(free) = NULL;
+	void *buf __free(free) = NULL;
 	int err;
 
 	if (!e) {
@@ -177,8 +174,5 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 	spare = malloc(sizeof(*spare));
 	buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	snprintf(why, MGMT_REASON, "out of memory");
-	err = spare && buf ? put(d, q, host, buf, spare, why) : -ENOMEM;
-	free(buf);
-	free(spare);
-	return err;
+	return spare && buf ? put(d, q, host, buf, spare, why) : -ENOMEM;
 }

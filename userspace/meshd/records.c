@@ -70,7 +70,7 @@ static struct scan *scan_new(struct tdrive *d, const struct mgmt_req *q)
 /* What @q wants of each drive; a drive with nothing of it is not read. */
 static struct scan **scans(const struct mgmt_req *q, size_t *n)
 {
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	struct scan **out, *k;
 	size_t i, drives;
 
@@ -86,7 +86,6 @@ static struct scan **scans(const struct mgmt_req *q, size_t *n)
 			out[(*n)++] = k;
 		tdrive_put(all[i]);
 	}
-	free(all);
 	return out;
 }
 
@@ -156,13 +155,12 @@ static struct seen seen_as(int err)
 static void *extents_work(struct scan *k)
 {
 	struct seen *out = calloc(k->n + 1, sizeof(*out));
-	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
+	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	struct layout_head h;
 	u32 i;
 
 	for (i = 0; out && i < k->n; i++)
 		out[i] = seen_as(buf ? peek(k, &k->e[i], buf, &h) : -ENOMEM);
-	free(buf);
 	return out;
 }
 
@@ -198,9 +196,9 @@ json_t *records_local(const struct mgmt_req *q)
 	static const struct fan f = { look_work, look_drop, free, NULL };
 	json_t *list = json_array();
 	struct opens *opens = opens_get();
+	void **seen __free(free) = NULL;
 	struct scan **k;
 	size_t i, n;
-	void **seen;
 
 	k = scans(q, &n);
 	seen = k ? run_scans(&f, extents_work, k, n) : NULL;
@@ -209,7 +207,6 @@ json_t *records_local(const struct mgmt_req *q)
 		if (seen)
 			free(seen[i]);
 	}
-	free(seen);
 	scans_free(k, n);
 	opens_free(opens);
 	return list;
@@ -296,7 +293,7 @@ static void from_head(struct mgmt_volume *v, const struct layout_head *h)
 static void *volumes_work(struct scan *k)
 {
 	struct found *f = calloc(1, sizeof(*f));
-	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
+	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	struct found_volume *v;
 	struct layout_head h;
 	u32 i;
@@ -317,7 +314,6 @@ static void *volumes_work(struct scan *k)
 		if (!peek(k, &k->e[i], buf, &h))
 			from_head(&v->v, &h);
 	}
-	free(buf);
 	return f;
 }
 
@@ -377,8 +373,8 @@ void records_volumes(struct serve_req *s)
 	static const struct fan f = { look_work, look_drop, found_free, look_steps };
 	struct found *sum = calloc(1, sizeof(*sum));
 	struct opens *opens = opens_get();
+	void **part __free(free) = NULL;
 	struct scan **k;
-	void **part;
 	size_t i, n, late = 0;
 
 	k = scans(serve_mgmt(s), &n);
@@ -397,7 +393,6 @@ void records_volumes(struct serve_req *s)
 	} else {
 		serve_refuse(s, -ENOMEM, "out of memory");
 	}
-	free(part);
 	scans_free(k, n);
 	opens_free(opens);
 	found_free(sum);
@@ -423,8 +418,8 @@ static void records_free(void *result)
 static void *records_work(struct scan *k)
 {
 	struct records *r = calloc(1, sizeof(*r) + k->n * sizeof(*r->e));
-	struct layout *l = malloc(sizeof(*l));
-	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 	u32 i, j;
 
 	if (r)
@@ -438,8 +433,6 @@ static void *records_work(struct scan *k)
 		if (r->e[i].recorded && j == i)
 			json_array_append_new(r->record, mgmt_record_pack(l));
 	}
-	free(buf);
-	free(l);
 	return r;
 }
 
@@ -459,7 +452,7 @@ static void add_record(json_t *all, json_t *text)
 static json_t *owners(void)
 {
 	json_t *j = json_object();
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	struct muuid owner;
 	char text[MUUID_TEXT];
 	size_t i, n;
@@ -473,7 +466,6 @@ static json_t *owners(void)
 		jset_uuid(j, text, &owner);
 		tdrive_put(all[i]);
 	}
-	free(all);
 	return j;
 }
 
@@ -498,8 +490,8 @@ static json_t *records_pack(struct scan **k, size_t n, void **part)
 void records_records(struct serve_req *s)
 {
 	static const struct fan f = { look_work, look_drop, records_free, NULL };
+	void **part __free(free) = NULL;
 	struct scan **k;
-	void **part;
 	size_t i, n;
 
 	k = scans(serve_mgmt(s), &n);
@@ -510,7 +502,6 @@ void records_records(struct serve_req *s)
 		serve_refuse(s, -ENOMEM, "out of memory");
 	for (i = 0; part && i < n; i++)
 		records_free(part[i]);
-	free(part);
 	scans_free(k, n);
 }
 
@@ -535,15 +526,14 @@ static void *meta_work(void *item)
 	struct meta *m = item;
 	u64 from = m->at / LAYOUT_PEEK * LAYOUT_PEEK, skip = m->at - from;
 	size_t bytes = (skip + m->n + LAYOUT_PEEK - 1) / LAYOUT_PEEK * LAYOUT_PEEK;
+	void *buf __free(free) = NULL;
 	json_t *text = NULL;
-	void *buf;
 
 	if (!tdrive_read_begin(m->d))
 		return NULL;
 	buf = aligned_alloc(LAYOUT_PEEK, bytes);
 	if (buf && pread(m->d->fd, buf, bytes, from) == (ssize_t)bytes)
 		text = mgmt_hex_pack((u8 *)buf + skip, m->n);
-	free(buf);
 	tdrive_read_end(m->d);
 	return text;
 }
@@ -557,25 +547,24 @@ static void meta_discard(void *result)
 static int meta_place(struct tdrive *d, const struct mgmt_req *q, u64 *at, char why[MGMT_REASON])
 {
 	struct label_extent *e;
-	int err = 0;
 
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	e = label_find(d->label, &q->extent);
 	if (!e) {
-		err = -ENOENT;
 		snprintf(why, MGMT_REASON, "no such extent on the drive");
-	} else if (!muuid_equal(&e->volume, &q->volume)) {
-		err = -EPERM;
-		snprintf(why, MGMT_REASON, "this extent is another volume's");
-	} else if (q->length > MGMT_META_MAX || q->offset > LAYOUT_DATA ||
-		   q->length > LAYOUT_DATA - q->offset) {
-		err = -EINVAL;
-		snprintf(why, MGMT_REASON, "that is not in the metadata of an extent");
-	} else {
-		*at = e->start + q->offset;
+		return -ENOENT;
 	}
-	pthread_mutex_unlock(&d->lock);
-	return err;
+	if (!muuid_equal(&e->volume, &q->volume)) {
+		snprintf(why, MGMT_REASON, "this extent is another volume's");
+		return -EPERM;
+	}
+	if (q->length > MGMT_META_MAX || q->offset > LAYOUT_DATA ||
+	    q->length > LAYOUT_DATA - q->offset) {
+		snprintf(why, MGMT_REASON, "that is not in the metadata of an extent");
+		return -EINVAL;
+	}
+	*at = e->start + q->offset;
+	return 0;
 }
 
 static int meta_free(const struct mgmt_req *q, char why[MGMT_REASON])

@@ -5,6 +5,7 @@
 
 #include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/done.h"
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/roles.h"
 #include "userspace/meshd/serve.h"
@@ -67,7 +68,7 @@ int roles_need(struct req *r)
 
 bool roles_in_use(void)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshblk_volume *v;
 	struct meshtgt_drive *d;
 	size_t n = 0, k = 0;
@@ -76,6 +77,5 @@ bool roles_in_use(void)
 		meshblk_volumes_free(v, n);
 	if (m && !meshtgt_drives(m, &d, &k))
 		meshtgt_drives_free(d, k);
-	mesh_close(m);
 	return n || k;
 }

@@ -138,9 +138,9 @@ static void hello(struct serve_req *s)
 
 static void drives(struct serve_req *s)
 {
-	struct mgmt_drive d, *draining;
+	struct mgmt_drive d, *draining __free(free) = NULL;
+	struct tdrive **all __free(free) = NULL;
 	json_t *list = json_array();
-	struct tdrive **all;
 	size_t i, n;
 	int err;
 
@@ -150,11 +150,9 @@ static void drives(struct serve_req *s)
 		json_array_append_new(list, mgmt_drive_pack(&d));
 		tdrive_put(all[i]);
 	}
-	free(all);
 	draining = tdrives_draining(&n);
 	for (i = 0; i < n; i++)
 		json_array_append_new(list, mgmt_drive_pack(&draining[i]));
-	free(draining);
 	export_twins(list);
 	err = left_list(list);
 	if (!err) {
@@ -295,8 +293,8 @@ static void listen_again(struct mesh *m)
 /* All drives to a kernel that knows none yet; one that hangs is not waited for long. */
 static void push_all(void)
 {
+	struct tdrive **all __free(free) = NULL;
 	u64 until = now_ms() + PUSH_MS;
-	struct tdrive **all;
 	size_t i, n;
 
 	all = tdrives_all(&n);
@@ -310,7 +308,6 @@ static void push_all(void)
 			sleep_ms(20);
 		tdrive_put(all[i]);
 	}
-	free(all);
 }
 
 /*

@@ -194,21 +194,20 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 
 int volume_result(struct req *r, const struct muuid *uuid)
 {
-	struct layout *l = malloc(sizeof(*l));
+	struct layout *l __free(free) = malloc(sizeof(*l));
 	struct store_volume v;
-	int err = l ? store_volume_get(uuid, &v, l) : -ENOMEM;
 
-	if (!err)
-		r->result = volume_json(&v, l);
-	free(l);
-	return err ? req_fail(r, "the store has lost the volume") : 0;
+	if (!l || store_volume_get(uuid, &v, l))
+		return req_fail(r, "the store has lost the volume");
+	r->result = volume_json(&v, l);
+	return 0;
 }
 
 int cmd_volume_list(struct req *r)
 {
-	struct layout *l = malloc(sizeof(*l));
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	struct store_volume *v __free(free) = NULL, full;
 	json_t *list = json_array();
-	struct store_volume *v, full;
 	size_t i, n;
 	int err = store_volumes(&v, &n);
 
@@ -221,8 +220,6 @@ int cmd_volume_list(struct req *r)
 		else if (err == -ENOENT)
 			err = 0;	/* deleted just now */
 	}
-	free(v);
-	free(l);
 	r->result = json_pack("{s:o}", "volumes", list);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
@@ -247,14 +244,13 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 
 int cmd_volume_show(struct req *r)
 {
+	struct layout *l __free(free) = malloc(sizeof(*l));
 	const char *what = arg_str(r, "volume");
-	struct layout *l = malloc(sizeof(*l));
 	struct store_volume v;
 	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
 
 	if (!err)
 		show(r, &v, l);
-	free(l);
 	if (err == -ENOENT)
 		return req_fail(r, "no volume %s; see meshctl volume list", what);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
@@ -298,11 +294,10 @@ static json_t *stat_volumes(struct mesh *m)
 static json_t *stat_targets(struct mesh *m)
 {
 	json_t *list = json_array(), *j;
-	struct meshblk_target *t;
+	struct meshblk_target *t __free(free) = NULL;
 	size_t i, n;
 
-	if (meshblk_targets(m, &t, &n))
-		return list;
+	meshblk_targets(m, &t, &n);
 	for (i = 0; i < n; i++) {
 		j = json_object();
 		jset_str(j, "addr", t[i].addr);
@@ -311,18 +306,16 @@ static json_t *stat_targets(struct mesh *m)
 		json_object_set_new(j, "stats", stats_json(&t[i].stats));
 		json_array_append_new(list, j);
 	}
-	free(t);
 	return list;
 }
 
 static json_t *stat_sessions(struct mesh *m)
 {
 	json_t *list = json_array(), *j;
-	struct meshtgt_session *s;
+	struct meshtgt_session *s __free(free) = NULL;
 	size_t i, n;
 
-	if (meshtgt_sessions(m, &s, &n))
-		return list;
+	meshtgt_sessions(m, &s, &n);
 	for (i = 0; i < n; i++) {
 		j = json_object();
 		jset_u64(j, "session", s[i].id);
@@ -333,18 +326,16 @@ static json_t *stat_sessions(struct mesh *m)
 		json_object_set_new(j, "stats", stats_json(&s[i].stats));
 		json_array_append_new(list, j);
 	}
-	free(s);
 	return list;
 }
 
 int cmd_stats(struct req *r)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 
 	if (!m)
 		return req_fail(r, "netlink does not work");
 	r->result = json_pack("{s:o, s:o, s:o}", "volumes", stat_volumes(m), "targets", stat_targets(m),
 			      "sessions", stat_sessions(m));
-	mesh_close(m);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "userspace/libmesh/mesh.h"
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
@@ -320,20 +321,17 @@ static bool host_is(const struct store_host *h, const char *what)
 
 int store_host_find(const char *what, struct store_host *out)
 {
-	struct store_host *all;
+	struct store_host *all __free(free) = NULL;
 	size_t i, n;
 	int err = store_hosts(&all, &n);
 
-	if (!err)
-		err = -ENOENT;
-	for (i = 0; i < n && err; i++) {
+	for (i = 0; i < n; i++) {
 		if (host_is(&all[i], what)) {
 			*out = all[i];
-			err = 0;
+			return 0;
 		}
 	}
-	free(all);
-	return err;
+	return err ? err : -ENOENT;
 }
 
 int store_host_by_uuid(const struct muuid *uuid, struct store_host *out)

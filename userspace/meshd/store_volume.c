@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 
@@ -97,7 +98,7 @@ int store_volume_begin(const struct store_volume *v, const struct layout *l,
 		       const struct store_intent *i, size_t n)
 {
 	int bytes, err;
-	void *record = encode(l, &bytes);
+	void *record __free(free) = encode(l, &bytes);
 
 	if (!record)
 		return bytes;
@@ -105,9 +106,7 @@ int store_volume_begin(const struct store_volume *v, const struct layout *l,
 	err = put_row(v, record, bytes, true);
 	if (!err)
 		err = intents_put(i, n);
-	err = sql_end(err);
-	free(record);
-	return err;
+	return sql_end(err);
 }
 
 /* @last: nothing that was begun is left. */
@@ -115,7 +114,7 @@ static int volume_put(const struct store_volume *v, const struct layout *l, bool
 {
 	struct store_volume old;
 	int bytes, err;
-	void *record = encode(l, &bytes);
+	void *record __free(free) = encode(l, &bytes);
 
 	if (!record)
 		return bytes;
@@ -127,9 +126,7 @@ static int volume_put(const struct store_volume *v, const struct layout *l, bool
 		err = put_row(v, record, bytes, last);
 	if (!err && last)
 		err = forget_intents(&v->uuid);
-	err = sql_end(err);
-	free(record);
-	return err;
+	return sql_end(err);
 }
 
 int store_volume_commit(const struct store_volume *v, const struct layout *l)
@@ -153,15 +150,12 @@ int store_volume_flags(const struct store_volume *v)
 int store_pending_set(const struct muuid *uuid, const struct layout *l)
 {
 	int bytes = 0;
-	void *record = l ? encode(l, &bytes) : NULL;
-	int err;
+	void *record __free(free) = l ? encode(l, &bytes) : NULL;
 
 	if (l && !record)
 		return bytes;
-	err = sql_run("UPDATE volumes SET pending = ?2 WHERE uuid = ?1", sql_uuid(uuid),
-		      sql_bytes(record, bytes));
-	free(record);
-	return err;
+	return sql_run("UPDATE volumes SET pending = ?2 WHERE uuid = ?1", sql_uuid(uuid),
+		       sql_bytes(record, bytes));
 }
 
 int store_pending_get(const struct muuid *uuid, struct layout *l)

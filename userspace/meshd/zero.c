@@ -28,39 +28,34 @@
 
 static bool next_extent(struct tdrive *d, struct label_extent *out)
 {
-	bool found = false;
 	u32 i;
 
-	pthread_mutex_lock(&d->lock);
-	for (i = 0; i < d->label->extents && !found && !d->gone && !d->foreign; i++) {
+	guard(&d->lock);
+	for (i = 0; i < d->label->extents && !d->gone && !d->foreign; i++) {
 		if (d->label->extent[i].state != LABEL_ZEROING)
 			continue;
 		*out = d->label->extent[i];
 		d->zero_extent = out->uuid;
 		d->zero_at = out->zeroed;
 		d->zero_error = 0;
-		found = true;
+		return true;
 	}
-	if (!found)
-		d->zeroing = false;
-	pthread_mutex_unlock(&d->lock);
-	return found;
+	d->zeroing = false;
+	return false;
 }
 
 static int write_step(int fd, u64 at, u64 n)
 {
 	static const size_t piece = 1 << 20;
-	void *buf = aligned_alloc(4096, piece);
-	int err = 0;
+	void *buf __free(free) = aligned_alloc(4096, piece);
 
 	if (!buf)
 		return -ENOMEM;
 	memset(buf, 0, piece);
-	for (; n && !err; at += piece, n -= piece)
+	for (; n; at += piece, n -= piece)
 		if (pwrite(fd, buf, piece, at) != (ssize_t)piece)
-			err = errno ? -errno : -EIO;
-	free(buf);
-	return err;
+			return errno ? -errno : -EIO;
+	return 0;
 }
 
 /*

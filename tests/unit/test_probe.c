@@ -36,20 +36,14 @@ int blkid_probe_lookup_value(blkid_probe p, const char *name, const char **value
 	return 0;
 }
 
-struct muuid *backup_list(size_t *n)
+struct muuid *backup_list_of(const struct twin_id *is, size_t *n)
 {
+	static const struct twin_id was = { .wwid = "w" };
 	struct muuid *all = calloc(1, sizeof(*all));
 
-	*n = noted;
+	*n = noted && twin_match(&was, is) == TWIN_SAME;
 	*all = id;
 	return all;
-}
-
-int device_noted(const struct muuid *drive, struct twin_id *is)
-{
-	(void)drive;
-	*is = (struct twin_id) { .wwid = "w" };
-	return 0;
 }
 
 int backup_read(const struct muuid *drive, struct label *l)

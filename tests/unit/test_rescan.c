@@ -141,7 +141,7 @@ void sleep_ms(unsigned int ms) { (void)ms; }
 bool stopping(void) { return false; }
 void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
 bool probe_passed_over(const char *path) { (void)path; return false; }
-struct muuid *backup_list(size_t *n) { *n = 0; return NULL; }
+struct muuid *backup_list_of(const struct twin_id *t, size_t *n) { (void)t; *n = 0; return NULL; }
 
 int device_noted(const struct muuid *u, struct twin_id *t)
 {

@@ -123,31 +123,28 @@ void backup_idle(struct tdrive *d)
 int backup_read(const struct muuid *drive, struct label *l)
 {
 	static const char *const suffixes[] = { "", ".old" };
-	void *buf = malloc(LABEL_BYTES_MAX);
+	void *buf __free(free) = malloc(LABEL_BYTES_MAX);
 	char path[256];
 	int n, err = -ENOENT;
 	size_t i;
 
-	for (i = 0; buf && err && i < 2; i++) {
+	if (!buf)
+		return -ENOMEM;
+	for (i = 0; err && i < 2; i++) {
 		file_of(path, sizeof(path), drive, suffixes[i]);
 		n = file_get(path, buf, LABEL_BYTES_MAX);
 		err = n < 0 ? n : label_decode(buf, n, l);
 		if (!err && !muuid_equal(&l->drive, drive))
 			err = -EUCLEAN;
 	}
-	free(buf);
-	return buf ? err : -ENOMEM;
+	return err;
 }
 
 u64 backup_newer(const struct label *l)
 {
-	struct label *kept = malloc(sizeof(*kept));
-	u64 newer = 0;
+	struct label *kept __free(free) = malloc(sizeof(*kept));
 
-	if (kept && !backup_read(&l->drive, kept) && kept->sequence > l->sequence)
-		newer = kept->sequence;
-	free(kept);
-	return newer;
+	return kept && !backup_read(&l->drive, kept) && kept->sequence > l->sequence ? kept->sequence : 0;
 }
 
 void backup_aside(const struct muuid *drive)
@@ -206,22 +203,29 @@ static int file_erased(const struct muuid *drive, const char *suffix)
 	return rename(path, aside) && errno != ENOENT ? -errno : 0;
 }
 
+struct muuid *backup_list_of(const struct twin_id *is, size_t *n)
+{
+	struct twin_id noted;
+	size_t i, all;
+	struct muuid *out = backup_list(&all);
+
+	for (*n = i = 0; i < all; i++)
+		if (!device_noted(&out[i], &noted) && twin_match(&noted, is) == TWIN_SAME)
+			out[(*n)++] = out[i];
+	return out;
+}
+
 int backup_erased(const struct twin_id *is)
 {
 	static const char *const suffixes[] = { "", ".old", ".device" };
-	struct twin_id noted;
-	struct muuid *all;
+	struct muuid *all __free(free) = NULL;
 	size_t i, k, n;
 	int err = 0;
 
-	all = backup_list(&n);
-	for (i = 0; i < n; i++) {
-		if (device_noted(&all[i], &noted) || twin_match(&noted, is) != TWIN_SAME)
-			continue;
+	all = backup_list_of(is, &n);
+	for (i = 0; i < n; i++)
 		for (k = 0; k < 3 && !err; k++)
 			err = file_erased(&all[i], suffixes[k]);
-	}
-	free(all);
 	if (err)
 		log_error("%s/labels: what it has of a drive that is to be erased cannot be renamed: %s",
 			  D.state, strerror(-err));

@@ -43,6 +43,14 @@ struct probe {
 
 int probe_device(const char *path, struct probe *p);
 void probe_clear(struct probe *p);
+/* Of take_probes(); or NULL. */
+static inline void probe_free(void *p)
+{
+	if (p)
+		probe_clear(p);
+	free(p);
+}
+
 /* A quick check without side effects: whether it begins or ends like an exported drive. */
 bool probe_labelled(const char *path);
 /* Whether a disk must not be probed without a command: stacked on others, or in use by them. */

@@ -63,7 +63,7 @@ static bool is_gone(const struct meshtgt_drive *k)
 
 int left_list(json_t *list)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *k;
 	const char *state;
 	struct mgmt_drive d;
@@ -71,7 +71,6 @@ int left_list(json_t *list)
 	json_t *j;
 	int err = left_drives(m, &k, &n);
 
-	mesh_close(m);
 	for (i = 0; i < n; i++) {
 		/* What clients sent before may land yet: another host must not serve it. */
 		state = is_gone(&k[i]) ? MGMT_DRAINING : MGMT_UNMANAGED;
@@ -119,7 +118,7 @@ static bool still_gone(struct mesh *m, const struct muuid *drive)
 static void *end_work(void *item)
 {
 	const struct ending *e = item;
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int err = -ENOMEM, *out;
 
 	if (m)
@@ -135,7 +134,6 @@ static void *end_work(void *item)
 		log_error("%s: %s", e->path, m ? mesh_why(m) : strerror(-err));
 	else
 		log_info("%s: the kernel does not serve it any more", e->path);
-	mesh_close(m);
 	out = malloc(sizeof(*out));
 	if (out)
 		*out = err;
@@ -170,14 +168,12 @@ static struct ending *ending_of(const struct meshtgt_drive *k, bool force)
 static int end_one(const struct meshtgt_drive *k, bool force)
 {
 	struct ending *e = ending_of(k, force);
-	int *done = NULL, err;
+	int *done __free(free) = NULL;
 
 	if (!e)
 		return -ENOMEM;
 	fan_run(&enders, (void **)&e, 1, END_MS, (void **)&done);
-	err = done ? *done : -ETIMEDOUT;
-	free(done);
-	return err;
+	return done ? *done : -ETIMEDOUT;
 }
 
 static int end_verdict(struct req *r, const struct meshtgt_drive *k)
@@ -230,12 +226,11 @@ static int end_it(struct req *r, const struct meshtgt_drive *k)
 
 int left_unexport(struct req *r, const char *what)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *k;
 	size_t i, n;
 	int err = left_drives(m, &k, &n);
 
-	mesh_close(m);
 	for (i = 0; i < n && !drive_called(&k[i].uuid, k[i].path, what); i++)
 		;
 	if (err)
@@ -265,7 +260,7 @@ static bool names_other(const struct meshtgt_drive *k, const struct probe *p)
 /* All at once; one whose commands hang is left to its thread. */
 static void end_all(void **ending, size_t n)
 {
-	void **done = calloc(n + 1, sizeof(*done));
+	void **done __free(free) = calloc(n + 1, sizeof(*done));
 	size_t i;
 
 	if (done)
@@ -276,13 +271,12 @@ static void end_all(void **ending, size_t n)
 		else
 			ending_drop(ending[i]);
 	}
-	free(done);
 }
 
 /* Those that no meshd waits for any more: their entries keep the devices from other uses. */
 static void end_gone(const struct meshtgt_drive *k, size_t n)
 {
-	void **ending = calloc(n + 1, sizeof(*ending));
+	void **ending __free(free) = calloc(n + 1, sizeof(*ending));
 	size_t i, ends = 0;
 
 	for (i = 0; ending && i < n; i++) {
@@ -291,12 +285,11 @@ static void end_gone(const struct meshtgt_drive *k, size_t n)
 	}
 	if (ends)
 		end_all(ending, ends);
-	free(ending);
 }
 
 static void end_taken_over(const struct meshtgt_drive *k, struct probe **p, size_t n)
 {
-	void **ending = calloc(n + 1, sizeof(*ending));
+	void **ending __free(free) = calloc(n + 1, sizeof(*ending));
 	char owner[MUUID_TEXT];
 	size_t i, ends = 0;
 
@@ -311,17 +304,16 @@ static void end_taken_over(const struct meshtgt_drive *k, struct probe **p, size
 	}
 	if (ends)
 		end_all(ending, ends);
-	free(ending);
 }
 
 bool left_end_taken_over(void)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *k;
 	size_t i, n, served = 0;
 	bool stays = left_drives(m, &k, &n) || n;
-	struct probe **p = calloc(n + 1, sizeof(*p));
-	char **path = calloc(n + 1, sizeof(*path));
+	struct probe **p __free(free) = calloc(n + 1, sizeof(*p));
+	char **path __free(free) = calloc(n + 1, sizeof(*path));
 
 	if (!__atomic_load_n(&drainers, __ATOMIC_RELAXED))
 		end_gone(k, n);
@@ -338,14 +330,8 @@ bool left_end_taken_over(void)
 		take_probes(path, served, false, p);
 	if (served)
 		end_taken_over(k, p, served);
-	for (i = 0; i < served; i++) {
-		if (p[i])
-			probe_clear(p[i]);
-		free(p[i]);
-	}
-	free(p);
-	free(path);
+	for (i = 0; i < served; i++)
+		probe_free(p[i]);
 	meshtgt_drives_free(k, served);
-	mesh_close(m);
 	return stays;
 }

@@ -193,26 +193,23 @@ static void describe_label(struct probe *p)
  */
 static bool lost_label(struct probe *p, int fd)
 {
-	struct twin_id noted;
+	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
+	struct muuid *was __free(free) = NULL;
 	struct layout_head h;
-	bool found = false;
-	struct muuid *all;
 	size_t i, n;
-	void *buf = aligned_alloc(LAYOUT_PEEK, LAYOUT_PEEK);
 	int copy;
 
 	if (!buf)
 		return false;
-	for (copy = 0; copy < LAYOUT_COPIES && !found; copy++)
-		found = pread(fd, buf, LAYOUT_PEEK, LABEL_AREA + copy * LAYOUT_COPY_BYTES) ==
-			LAYOUT_PEEK && !layout_peek(buf, LAYOUT_PEEK, &h);
-	free(buf);
-	all = backup_list(&n);
-	for (i = 0; i < n && !found; i++)
-		found = !device_noted(&all[i], &noted) && twin_match(&noted, &p->id) == TWIN_SAME &&
-			!backup_read(&all[i], p->label) && p->label->extents;
-	free(all);
-	return found;
+	for (copy = 0; copy < LAYOUT_COPIES; copy++)
+		if (pread(fd, buf, LAYOUT_PEEK, LABEL_AREA + copy * LAYOUT_COPY_BYTES) ==
+		    LAYOUT_PEEK && !layout_peek(buf, LAYOUT_PEEK, &h))
+			return true;
+	was = backup_list_of(&p->id, &n);
+	for (i = 0; i < n; i++)
+		if (!backup_read(&was[i], p->label) && p->label->extents)
+			return true;
+	return false;
 }
 
 static int check_signature(struct probe *p);
@@ -378,19 +375,18 @@ static void describe(struct probe *p, int fd)
 /* Our own kernel may still hold what a meshd before this one exported; @as: the drive it is there. */
 static bool exported_by_kernel(const struct probe *p, struct muuid *as)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *all;
 	bool exported = false;
 	size_t i, n;
 
-	if (m && !meshtgt_drives(m, &all, &n)) {
-		for (i = 0; i < n && !exported; i++) {
-			exported = !strcmp(all[i].path, p->path);
-			*as = all[i].uuid;
-		}
-		meshtgt_drives_free(all, n);
+	if (!m || meshtgt_drives(m, &all, &n))
+		return false;
+	for (i = 0; i < n && !exported; i++) {
+		exported = !strcmp(all[i].path, p->path);
+		*as = all[i].uuid;
 	}
-	mesh_close(m);
+	meshtgt_drives_free(all, n);
 	return exported;
 }
 

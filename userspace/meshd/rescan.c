@@ -48,18 +48,16 @@ static struct {
 
 const char *export_twin_why(const char *path, char *why, size_t size)
 {
-	const char *state = NULL;
 	size_t i;
 
-	pthread_mutex_lock(&refused.lock);
-	for (i = 0; i < refused.n && !state; i++) {
+	guard(&refused.lock);
+	for (i = 0; i < refused.n; i++) {
 		if (strcmp(refused.all[i].path, path))
 			continue;
-		state = refused.all[i].state ? refused.all[i].state : "twice";
 		snprintf(why, size, "%s", refused.all[i].why);
+		return refused.all[i].state ? refused.all[i].state : "twice";
 	}
-	pthread_mutex_unlock(&refused.lock);
-	return state;
+	return NULL;
 }
 
 void export_twins(json_t *list)
@@ -67,7 +65,7 @@ void export_twins(json_t *list)
 	struct mgmt_drive m;
 	size_t i;
 
-	pthread_mutex_lock(&refused.lock);
+	guard(&refused.lock);
 	for (i = 0; i < refused.n; i++) {
 		const struct refused *t = &refused.all[i];
 
@@ -81,7 +79,6 @@ void export_twins(json_t *list)
 		snprintf(m.serial, sizeof(m.serial), "%s", t->id.serial);
 		json_array_append_new(list, mgmt_drive_pack(&m));
 	}
-	pthread_mutex_unlock(&refused.lock);
 }
 
 /* What a scan finds, before it replaces what the last one found. */
@@ -113,22 +110,17 @@ static void refuse(struct finds *f, const struct probe *p, const char *state, co
 
 static void finds_use(struct finds *f)
 {
-	struct refused *old;
-
-	pthread_mutex_lock(&refused.lock);
-	old = refused.all;
+	guard(&refused.lock);
+	free(refused.all);
 	refused.all = f->all;
 	refused.n = f->n;
-	pthread_mutex_unlock(&refused.lock);
-	free(old);
 }
 
 /* Of a drive that is served: which device claims to be it, too. */
 static void mark_twin(struct tdrive *d, const char *path)
 {
-	pthread_mutex_lock(&d->lock);
+	guard(&d->lock);
 	snprintf(d->twin, sizeof(d->twin), "%s", path);
-	pthread_mutex_unlock(&d->lock);
 }
 
 static bool may_be_taken(const struct probe *p)
@@ -256,7 +248,7 @@ static void decide(struct finds *f, struct probe **p, size_t n, const struct mes
 
 static void clear_twins(void)
 {
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	size_t i, n;
 
 	all = tdrives_all(&n);
@@ -264,7 +256,6 @@ static void clear_twins(void)
 		mark_twin(all[i], "");
 		tdrive_put(all[i]);
 	}
-	free(all);
 }
 
 static int by_drive(const void *a, const void *b)
@@ -277,7 +268,7 @@ static int by_drive(const void *a, const void *b)
 
 static void decide_all(struct probe **p, size_t n)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive *k = NULL;
 	struct finds f = { NULL, 0 };
 	size_t i, j, drives = 0;
@@ -294,23 +285,17 @@ static void decide_all(struct probe **p, size_t n)
 	finds_use(&f);
 	if (drives)
 		meshtgt_drives_free(k, drives);
-	mesh_close(m);
 }
 
 /* A drive that was stacked and exported by command is taken up again as it was. */
 static bool was_exported(const char *path)
 {
-	struct twin_id is, noted;
-	struct muuid *all;
-	bool found = false;
-	size_t i, n;
+	struct twin_id is;
+	size_t n;
 
 	probe_wwid_of(path, &is);
-	all = backup_list(&n);
-	for (i = 0; i < n && !found; i++)
-		found = !device_noted(&all[i], &noted) && twin_match(&noted, &is) == TWIN_SAME;
-	free(all);
-	return found;
+	free(backup_list_of(&is, &n));
+	return n;
 }
 
 static bool exported(const char *path)
@@ -355,7 +340,7 @@ static void stop_drop(void *item)
 static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
 {
 	static const struct fan f = { .work = stop_work, .drop = stop_drop };
-	void **none = calloc(n + 1, sizeof(*none));
+	void **none __free(free) = calloc(n + 1, sizeof(*none));
 	size_t i;
 
 	for (i = 0; i < n; i++)
@@ -365,12 +350,11 @@ static void stop_gone(struct tdrive **d, size_t n, unsigned int ms)
 			tdrive_put(d[i]);
 	if (none && n)
 		fan_run(&f, (void **)d, n, ms, none);
-	free(none);
 }
 
 static void drop_gone(void)
 {
-	struct tdrive **all;
+	struct tdrive **all __free(free) = NULL;
 	size_t i, n, k = 0;
 
 	all = tdrives_all(&n);
@@ -382,7 +366,6 @@ static void drop_gone(void)
 	}
 	if (all)
 		stop_gone(all, k, STOP_MS);
-	free(all);
 }
 
 /* The disks to check: neither served already nor below something else. */
@@ -401,11 +384,11 @@ static size_t candidates(char **all, size_t n)
 
 static void look_for_drives(void)
 {
-	struct probe **p;
+	struct probe **p __free(free) = NULL;
+	char **all __free(free) = NULL;
 	size_t i, n, k = 0;
-	char **all;
 
-	pthread_mutex_lock(&export_lock);
+	guard(&export_lock);
 	drop_gone();
 	all = probe_list(&n);
 	n = candidates(all, n);
@@ -413,25 +396,18 @@ static void look_for_drives(void)
 	if (p)
 		take_probes(all, n, true, p);
 	for (i = 0; p && i < n; i++) {
-		if (may_be_taken(p[i])) {
+		if (may_be_taken(p[i]))
 			p[k++] = p[i];
-		} else if (p[i]) {
-			probe_clear(p[i]);
-			free(p[i]);
-		}
+		else
+			probe_free(p[i]);
 	}
 	if (p)
 		decide_all(p, k);
-	for (i = 0; p && i < k; i++) {
-		probe_clear(p[i]);
-		free(p[i]);
-	}
+	for (i = 0; p && i < k; i++)
+		probe_free(p[i]);
 	for (i = 0; i < n; i++)
 		free(all[i]);
-	free(p);
-	free(all);
 	left_served = left_end_taken_over();
-	pthread_mutex_unlock(&export_lock);
 }
 
 void export_rescan(void)
@@ -480,9 +456,8 @@ static bool event_taken(struct udev_monitor *m)
 /* No thread checks the label of such a drive: what another host says is all there is. */
 static void look_at_left(void)
 {
-	pthread_mutex_lock(&export_lock);
+	guard(&export_lock);
 	left_served = left_end_taken_over();
-	pthread_mutex_unlock(&export_lock);
 }
 
 static void *export_thread(void *arg)

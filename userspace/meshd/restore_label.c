@@ -112,8 +112,8 @@ static u32 confirmed_by(struct work *w, const struct label *l)
 static int choose_backup(struct work *w, const struct twin_id *id, struct muuid was[2])
 {
 	u32 best = 0, n, devices = 0;
+	struct muuid *all __free(free) = NULL;
 	struct twin_id noted;
-	struct muuid *all;
 	size_t i, count;
 	bool same;
 
@@ -130,7 +130,6 @@ static int choose_backup(struct work *w, const struct twin_id *id, struct muuid 
 			memcpy(w->label, w->out, sizeof(*w->label));
 		}
 	}
-	free(all);
 	return devices > 1 ? -ENOTUNIQ : best ? 0 : -ENOENT;
 }
 

@@ -101,14 +101,10 @@ static void disk_late(const char *path)
 unsigned int take_silent(const char *path)
 {
 	const struct busy_disk *b;
-	u64 ms = 0;
 
-	pthread_mutex_lock(&disks.lock);
+	guard(&disks.lock);
 	b = disk_find(path);
-	if (b && b->late)
-		ms = now_ms() - b->since;
-	pthread_mutex_unlock(&disks.lock);
-	return (ms + 999) / 1000;
+	return b && b->late ? (now_ms() - b->since + 999) / 1000 : 0;
 }
 
 /* Another thread's check of it ends soon, or is found to be late. */
@@ -148,16 +144,10 @@ static void *probe_work(void *item)
 	return p;
 }
 
-static void probe_discard(void *result)
-{
-	probe_clear(result);
-	free(result);
-}
-
 void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 {
-	static const struct fan f = { probe_work, free, probe_discard, NULL };
-	void **item = calloc(n + 1, sizeof(*item));
+	static const struct fan f = { probe_work, free, probe_free, NULL };
+	void **item __free(free) = calloc(n + 1, sizeof(*item));
 	struct probing *w;
 	size_t i, k = 0;
 
@@ -176,13 +166,12 @@ void take_probes(char **path, size_t n, bool labelled_only, struct probe **out)
 	for (i = 0; i < k; i++)
 		if (!out[i])
 			disk_late(path[i]);
-	free(item);
 }
 
 int take_probe(const char *path, struct probe *p)
 {
 	char *one = (char *)path;
-	struct probe *out = NULL;
+	struct probe *out __free(free) = NULL;
 
 	memset(p, 0, sizeof(*p));
 	if (access(path, F_OK))
@@ -191,7 +180,6 @@ int take_probe(const char *path, struct probe *p)
 	if (!out)
 		return -ETIMEDOUT;
 	*p = *out;
-	free(out);
 	return p->err;
 }
 
@@ -220,14 +208,13 @@ static void cache_off(struct tdrive *d)
 /* On a grown device the last copy of before stands in the middle of free room. */
 static void forget_old_end(struct tdrive *d, u64 size)
 {
-	void *zero = aligned_alloc(4096, 4096);
+	void *zero __free(free) = aligned_alloc(4096, 4096);
 
 	if (!zero)
 		return;
 	memset(zero, 0, 4096);
 	if (pwrite(d->fd, zero, 4096, size - LABEL_AREA) != 4096)
 		log_warn("%s: the old last copy of its label cannot be wiped", d->path);
-	free(zero);
 }
 
 /* What the label of a drive that is taken up again lacks. */
@@ -441,8 +428,7 @@ static void take_discard(void *result)
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 {
 	static const struct fan f = { take_work, take_drop, take_discard, NULL };
-	struct taking *t = calloc(1, sizeof(*t)), *done = NULL;
-	int err;
+	struct taking *t = calloc(1, sizeof(*t)), *done __free(free) = NULL;
 
 	*out = NULL;
 	if (!t)
@@ -455,8 +441,6 @@ int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 		disk_late(p->path);
 		return -ETIMEDOUT;
 	}
-	err = done->err;
 	*out = done->d;
-	free(done);
-	return err;
+	return done->err;
 }

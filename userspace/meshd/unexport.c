@@ -338,10 +338,10 @@ static json_t *silent_json(const char *path)
 
 int cmd_drive_scan(struct req *r)
 {
+	struct probe **p __free(free) = NULL;
 	json_t *list = json_array();
-	struct probe **p;
 	size_t i, n, k = 0;
-	char **all = probe_list(&n);
+	char **all __free(free) = probe_list(&n);
 
 	for (i = 0; i < n; i++) {
 		if (!strncmp(all[i], "/dev/nvme", 9) || arg_bool(r, "all"))
@@ -354,14 +354,10 @@ int cmd_drive_scan(struct req *r)
 		take_probes(all, k, false, p);
 	for (i = 0; i < k; i++) {
 		json_array_append_new(list, p && p[i] ? scan_json(p[i]) : silent_json(all[i]));
-		if (p && p[i])
-			probe_clear(p[i]);
 		if (p)
-			free(p[i]);
+			probe_free(p[i]);
 		free(all[i]);
 	}
-	free(p);
-	free(all);
 	r->result = json_pack("{s:o}", "drives", list);
 	return 0;
 }

@@ -246,6 +246,13 @@ const struct found *gather_find(const struct gather *g, const struct muuid *exte
 	return is.seen ? &f : NULL;
 }
 
+struct put put_to(const struct gather *g, const struct found *f, enum mgmt_op op,
+		  const struct layout *record)
+{
+	(void)record;
+	return (struct put) { .h = g->hosts, .q = { .op = op, .believed = { .holder = f->e.holder } } };
+}
+
 void puts_run(struct put *p, size_t n)
 {
 	size_t i;

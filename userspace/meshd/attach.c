@@ -22,11 +22,10 @@ static void off_set(const struct muuid *volume, bool is)
 	bool fresh;
 	u32 *at;
 
-	pthread_mutex_lock(&off_lock);
+	guard(&off_lock);
 	at = is ? umap_put(&off, volume, &fresh) : umap_get(&off, volume);
 	if (at)
 		*at = is;
-	pthread_mutex_unlock(&off_lock);
 }
 
 bool volume_off(struct store_volume *v)
@@ -137,15 +136,14 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 
 int volume_do(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l))
 {
-	struct layout *l = malloc(sizeof(*l));
+	struct layout *l __free(free) = malloc(sizeof(*l));
 	struct store_volume v;
 	int err = l ? volume_take(r, arg_str(r, "volume"), &v, l) : req_fail(r, "out of memory");
 
-	if (!err) {
-		err = fn(r, &v, l);
-		busy_drop(&v.uuid);
-	}
-	free(l);
+	if (err)
+		return err;
+	err = fn(r, &v, l);
+	busy_drop(&v.uuid);
 	return err;
 }
 
@@ -162,12 +160,9 @@ int cmd_volume_attach(struct req *r)
 int volume_detached(const struct muuid *volume, char *why)
 {
 	struct meshblk_volume k;
-	int err = kernel_volume(volume, &k);
-	bool going = !err && !strcmp(k.state, MESHBLK_STATE_REMOVING);
+	int err = kernel_head(volume, &k);
 
-	if (!err)
-		meshblk_volume_free(&k);
-	if (err == -ENOENT || going)
+	if (err == -ENOENT || (!err && !strcmp(k.state, MESHBLK_STATE_REMOVING)))
 		return 0;
 	snprintf(why, REASON, err ? "the kernel does not say whether it is attached here" :
 		 "it is attached here");
@@ -176,7 +171,7 @@ int volume_detached(const struct muuid *volume, char *why)
 
 int volume_release(const struct store_volume *v, const struct layout *l, char *why)
 {
-	struct put *p = calloc(l->members, sizeof(*p));
+	struct put *p __free(free) = NULL;
 	const struct found *f;
 	struct gather g;
 	size_t n = 0;
@@ -186,34 +181,24 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 	/* Only while this host has held it since is it certain that no other used the change. */
 	if (v->pending) {
 		snprintf(why, REASON, "a change of it is not finished");
-		free(p);
 		return -EAGAIN;
 	}
 	err = volume_detached(&v->uuid, why);
-	if (err) {
-		free(p);
+	if (err)
 		return err;
-	}
-	err = p ? gather(&g, &v->uuid, false) : -ENOMEM;
-	if (err) {
-		snprintf(why, REASON, "%s", store_words(err));
-		free(p);
+	err = gather(&g, &v->uuid, false);
+	snprintf(why, REASON, "%s", store_words(err ? err : -ENOMEM));
+	if (err)
 		return err;
-	}
-	for (i = 0; i < l->members; i++) {
+	p = calloc(l->members, sizeof(*p));
+	for (i = 0; p && i < l->members; i++) {
 		f = gather_find(&g, &l->member[i].extent);
-		if (!f || !muuid_equal(&f->e.holder, &D.host))
-			continue;
-		p[n].h = &g.hosts[f->host];
-		p[n++].q = (struct mgmt_req) {
-			.op = MGMT_RELEASE, .drive = f->e.drive, .extent = f->e.uuid,
-			.volume = v->uuid, .believed = { f->e.holder, f->e.version, f->e.commit },
-		};
+		if (f && muuid_equal(&f->e.holder, &D.host))
+			p[n++] = put_to(&g, f, MGMT_RELEASE, NULL);
 	}
 	puts_run(p, n);
-	err = puts_result(p, n, why);
+	err = p ? puts_result(p, n, why) : -ENOMEM;
 	gather_free(&g);
-	free(p);
 	return err;
 }
 

@@ -104,12 +104,11 @@ static void pick(struct way *w)
  */
 static bool undo_first(const struct way *w)
 {
-	struct layout *next = malloc(sizeof(*next));
+	struct layout *next __free(free) = malloc(sizeof(*next));
 	int err = next ? store_pending_get(&w->v->uuid, next) : -ENOMEM;
 	bool own = err ? err != -ENOENT : next->version == w->p.layout->version &&
 					  next->commit == w->p.layout->commit;
 
-	free(next);
 	return own && !w->v->readonly;
 }
 
@@ -159,14 +158,11 @@ static bool open_elsewhere(const struct way *w)
  */
 static int holders(struct way *w)
 {
-	int at = truth_held(&w->g.truth, w->p.layout, &D.host);
-	const struct truth_label *e;
-	char who[80];
+	char who[HOST_WORDS];
 
-	if (at < 0 || (w->v->readonly ? !w->o->preempt || !open_elsewhere(w) : w->o->preempt))
+	if (!gather_held(&w->g, w->p.layout, who) ||
+	    (w->v->readonly ? !w->o->preempt || !open_elsewhere(w) : w->o->preempt))
 		return 0;
-	e = truth_find(&w->g.truth, &w->p.layout->member[at].extent);
-	host_words(&e->holder, who, sizeof(who));
 	snprintf(w->why, REASON, w->v->readonly ? "%s holds it, and it is open; detach it there: --preempt takes "
 		 "it from no host that is alive when it is for reading" : "%s holds it; detach it there, or add "
 		 "--preempt to take it (that host's writes then fail)", who);
@@ -284,8 +280,7 @@ static int adopt(struct way *w)
 /* The content of the layout that counts, under a version that no label or record has reached. */
 static int discard(struct way *w)
 {
-	struct layout *n = malloc(sizeof(*n));
-	int err;
+	struct layout *n __free(free) = malloc(sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
@@ -295,9 +290,7 @@ static int discard(struct way *w)
 	volume_rehome(&w->g, n);
 	log_info("volume %s: version %llu goes back to what %llu was", w->v->name,
 		 (unsigned long long)n->version, (unsigned long long)w->p.layout->version);
-	err = put_records(&w->g, n, false, w->why);
-	free(n);
-	return err;
+	return put_records(&w->g, n, false, w->why);
 }
 
 /* With the volume held: 1 when something was written, 0 when all labels agree. */
@@ -365,16 +358,13 @@ static int to_kernel(struct way *w)
 	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took };
 	const struct store_host *h;
 	struct meshblk_volume k;
-	bool there = !kernel_volume(&w->v->uuid, &k);
+	bool there = !kernel_head(&w->v->uuid, &k);
 	int err;
 
 	set.preempt = set.preempt && (!w->v->readonly || gather_grace(&w->g, w->p.layout, &h));
-	if (there) {
-		/* preempt does not reach members that the kernel has already. */
-		there = !set.preempt || !strcmp(k.state, MESHBLK_STATE_ACTIVE) ||
-			kernel_del(&w->v->uuid, false);
-		meshblk_volume_free(&k);
-	}
+	/* preempt does not reach members that the kernel has already. */
+	there = there && (!set.preempt || !strcmp(k.state, MESHBLK_STATE_ACTIVE) ||
+			  kernel_del(&w->v->uuid, false));
 	err = adopt(w);
 	if (err)
 		return err;

@@ -18,15 +18,12 @@
 static int unchanged(const struct gather *g, const struct layout *l, char *why)
 {
 	struct truth_pick p = truth_pick(&g->truth);
-	const struct truth_label *e;
-	char who[80];
-	int at = truth_held(&g->truth, l, &D.host), err = gather_unique(g, l, why);
+	char who[HOST_WORDS];
+	int err = gather_unique(g, l, why);
 
 	if (err)
 		return err;
-	if (at >= 0) {
-		e = truth_find(&g->truth, &l->member[at].extent);
-		host_words(&e->holder, who, sizeof(who));
+	if (gather_held(g, l, who)) {
 		snprintf(why, REASON, "%s has taken it meanwhile", who);
 		return -EBUSY;
 	}
@@ -78,7 +75,7 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 	const struct found *f;
 	struct meshblk_volume k;
 	char why[REASON];
-	bool ahead = false, runs;
+	bool ahead = false;
 	u32 i;
 
 	for (i = 0; i < l->members; i++) {
@@ -90,11 +87,8 @@ static void follow(struct store_volume *v, const struct layout *l, const struct 
 			return;
 		ahead = true;
 	}
-	if (!ahead || !v->attached || kernel_volume(&v->uuid, &k))
-		return;
-	runs = k.version == l->version && strcmp(k.state, MESHBLK_STATE_REMOVING);
-	meshblk_volume_free(&k);
-	if (runs && kernel_set(v, l, &set, why))
+	if (ahead && v->attached && !kernel_head(&v->uuid, &k) && k.version == l->version &&
+	    strcmp(k.state, MESHBLK_STATE_REMOVING) && kernel_set(v, l, &set, why))
 		log_warn("volume %s: the kernel does not get the versions of its labels: %s", v->name, why);
 }
 
@@ -188,14 +182,8 @@ static size_t fence_puts(const struct gather *g, const struct layout *old,
 		if (!f || f->e.version > next->version ||
 		    (f->e.version == next->version && f->e.commit != next->commit))
 			continue;
-		if (!muuid_null(&f->e.holder) && !muuid_equal(&f->e.holder, &D.host))
-			continue;
-		p[n].h = &g->hosts[f->host];
-		p[n++].q = (struct mgmt_req) {
-			.op = MGMT_RECORD_PUT, .drive = f->e.drive, .extent = f->e.uuid,
-			.volume = old->volume, .record = x,
-			.believed = { f->e.holder, f->e.version, f->e.commit },
-		};
+		if (muuid_null(&f->e.holder) || muuid_equal(&f->e.holder, &D.host))
+			p[n++] = put_to(g, f, MGMT_RECORD_PUT, x);
 	}
 	return n;
 }
@@ -208,15 +196,15 @@ static size_t fence_puts(const struct gather *g, const struct layout *old,
 static int fence(struct store_volume *v, struct layout *old, const struct layout *next,
 		 const struct gather *g, char *why)
 {
-	struct put *p = calloc(old->members, sizeof(*p));
-	struct layout *x = malloc(sizeof(*x));
+	struct put *p __free(free) = calloc(old->members, sizeof(*p));
+	struct layout *x __free(free) = malloc(sizeof(*x));
 	struct kernel_set set = { .g = g, .written = true };
 	u64 version;
 	size_t n;
-	int err = -ENOMEM;
+	int err;
 
 	if (!p || !x)
-		goto out;
+		return -ENOMEM;
 	memcpy(x, old, sizeof(*x));
 	x->version = truth_version(&g->truth) + 1;
 	x->commit = commit_id();
@@ -229,18 +217,14 @@ static int fence(struct store_volume *v, struct layout *old, const struct layout
 	if (!err && n < old->members)
 		err = store_volume_flags(v);
 	if (err || n < old->members)
-		goto out;
+		return err;
 	err = volume_adopt(v, old, x);
 	if (!err && v->attached && kernel_active(&v->uuid, &version))
 		err = kernel_set(v, old, &set, why);
-	if (!err) {
-		v->recorded = v->version;
-		err = store_volume_flags(v);
-	}
-out:
-	free(p);
-	free(x);
-	return err;
+	if (err)
+		return err;
+	v->recorded = v->version;
+	return store_volume_flags(v);
 }
 
 static int drop(struct store_volume *v, struct layout *old, const struct layout *next,
@@ -345,19 +329,16 @@ static int undo_allowed(const struct gather *g, const struct layout *l, const st
 			bool preempt, char *why)
 {
 	enum truth_undo is = truth_undo(&g->truth, l, next, &D.host);
-	int at = truth_held(&g->truth, l, &D.host);
-	char who[80];
+	char who[HOST_WORDS];
 
 	if (is == UNDO_FREE || (is == UNDO_USED && preempt))
 		return 0;
 	snprintf(why, REASON, is == UNDO_NEVER ? "its new drives are all there, or another host went on from it; when one of them hangs, pull it out" :
 		 "another host has had it since, and may have used what would be given up; add --preempt "
 		 "to undo it nevertheless");
-	if (is == UNDO_HELD) {
-		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
+	if (is == UNDO_HELD && gather_held(g, l, who))
 		snprintf(why, REASON, "%s holds it; detach it there, or add --preempt to undo it nevertheless",
 			 who);
-	}
 	return -EAGAIN;
 }
 
@@ -396,22 +377,14 @@ static int pending_with(struct store_volume *v, char *why,
 			int (*fn)(struct store_volume *v, struct layout *l, const struct layout *next,
 				  char *why))
 {
-	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct layout *l __free(free) = malloc(sizeof(*l)), *next __free(free) = malloc(sizeof(*next));
 	struct store_volume fresh;
-	int err = l && next ? 0 : -ENOMEM;
+	int err = l && next ? store_volume_get(&v->uuid, &fresh, l) : -ENOMEM;
 
-	if (!err)
-		err = store_volume_get(&v->uuid, &fresh, l);
 	if (!err)
 		err = store_pending_get(&v->uuid, next);
 	snprintf(why, REASON, "%s", store_words(err));
-	if (err == -ENOENT)
-		err = 0;
-	else if (!err)
-		err = fn(v, l, next, why);
-	free(l);
-	free(next);
-	return err;
+	return err == -ENOENT ? 0 : err ? err : fn(v, l, next, why);
 }
 
 int pending_settle(struct store_volume *v, char *why)

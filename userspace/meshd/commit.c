@@ -13,7 +13,7 @@
 /* A host that the store has forgotten is in the record: address and UUID. */
 static int member_host(const struct layout_member *mb, struct store_host *h, char *why)
 {
-	struct mesh *m;
+	struct mesh *m __free(mesh_close) = NULL;
 	int err = peer_of_member(mb, h);
 
 	if (!err)
@@ -36,7 +36,6 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 	err = m ? meshblk_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 	if (err)
 		snprintf(why, REASON, "host %s: %.150s", h->addr, m ? mesh_why(m) : "no memory");
-	mesh_close(m);
 	return err;
 }
 
@@ -118,11 +117,9 @@ static int build(const struct store_volume *v, const struct layout *l, const str
 
 int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
-	struct mesh *m = mesh_open();
-	int err = m ? meshblk_volume_get(m, uuid, out) : -ENOMEM;
+	struct mesh *m __free(mesh_close) = mesh_open();
 
-	mesh_close(m);
-	return err;
+	return m ? meshblk_volume_get(m, uuid, out) : -ENOMEM;
 }
 
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
@@ -130,24 +127,18 @@ void kernel_device(const struct muuid *uuid, char *out, size_t size)
 	struct meshblk_volume v;
 
 	out[0] = 0;
-	if (kernel_volume(uuid, &v))
-		return;
-	if (v.disk[0] && strcmp(v.state, MESHBLK_STATE_OPENING))
+	if (!kernel_head(uuid, &v) && v.disk[0] && strcmp(v.state, MESHBLK_STATE_OPENING))
 		snprintf(out, size, "/dev/%s", v.disk);
-	meshblk_volume_free(&v);
 }
 
 bool kernel_active(const struct muuid *uuid, u64 *version)
 {
 	struct meshblk_volume v;
-	bool active;
 
-	if (kernel_volume(uuid, &v))
+	if (kernel_head(uuid, &v))
 		return false;
-	active = !strcmp(v.state, MESHBLK_STATE_ACTIVE);
 	*version = v.version;
-	meshblk_volume_free(&v);
-	return active;
+	return !strcmp(v.state, MESHBLK_STATE_ACTIVE);
 }
 
 /* What was set in sysfs applies to the next attach, too. */
@@ -155,40 +146,34 @@ void kernel_keep(struct store_volume *v)
 {
 	struct meshblk_volume k;
 
-	if (kernel_volume(&v->uuid, &k))
-		return;
-	if (k.io_timeout_ms)
+	if (!kernel_head(&v->uuid, &k) && k.io_timeout_ms)
 		v->io_timeout_ms = k.io_timeout_ms;
-	meshblk_volume_free(&k);
 }
 
 int kernel_del(const struct muuid *uuid, bool force)
 {
-	struct mesh *m = mesh_open();
-	int err = m ? meshblk_volume_del(m, uuid, force) : -ENOMEM;
+	struct mesh *m __free(mesh_close) = mesh_open();
 
-	mesh_close(m);
-	return err;
+	return m ? meshblk_volume_del(m, uuid, force) : -ENOMEM;
 }
 
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshblk_volume mv;
 	int err;
 
 	kernel_keep(v);
 	snprintf(why, REASON, "out of memory");
 	err = m ? build(v, l, o, &mv, why) : -ENOMEM;
-	if (!err) {
-		err = meshblk_volume_set(m, &mv);
-		if (err)
-			snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
-		else
-			crash_point(CRASH_KERNEL);
-		meshblk_volume_free(&mv);
-	}
-	mesh_close(m);
+	if (err)
+		return err;
+	err = meshblk_volume_set(m, &mv);
+	if (err)
+		snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
+	else
+		crash_point(CRASH_KERNEL);
+	meshblk_volume_free(&mv);
 	return err;
 }
 
@@ -208,8 +193,8 @@ static const char *member_words(const struct meshblk_member *m)
 static void members_why(const struct meshblk_volume *v, char *why)
 {
 	char drive[MUUID_TEXT], reason[REASON];
+	struct store_host *hosts __free(free) = NULL;
 	struct mgmt_extent e;
-	struct store_host *hosts;
 	size_t k, n;
 	u32 i;
 	int err;
@@ -229,14 +214,13 @@ static void members_why(const struct meshblk_volume *v, char *why)
 		err = peer_extent(&hosts[k], &m->extent, &e, reason);
 		if (err && err != -ENOENT) {
 			snprintf(why, REASON, "%s", reason);
-			break;
+			return;
 		}
 		snprintf(why, REASON, "drive %s of host %s %s", drive, hosts[k].name,
 			 err ? "is not exported there" : member_words(m));
 		if (err || m->error == -EBUSY || m->error == -ESTALE)
-			break;
+			return;
 	}
-	free(hosts);
 }
 
 /* A refusal explains more than a timeout. */

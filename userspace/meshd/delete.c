@@ -21,11 +21,10 @@
 #define PROBES		256	/* places of a volume that are read before it is deleted */
 #define PROBE_BYTES	4096
 
-/* What one FREE came to. */
+/* What is freed, and what each FREE came to. */
 struct freed {
 	struct store_free *f;
-	int *err;
-	char (*why)[REASON];
+	struct outcome *o;
 	struct store_host *hosts;
 	size_t nr_hosts;
 	size_t first;
@@ -44,37 +43,47 @@ static int free_at(const struct store_free *f, const struct store_host *h, char 
 	return err;
 }
 
+/* Its drive may be on another host by now. */
+static bool not_there(int err)
+{
+	return err == -ENODEV || err == -EHOSTUNREACH || err == -EHOSTDOWN || err == -EREMOTEIO;
+}
+
 static void free_one(void *arg, size_t i)
 {
 	struct freed *d = arg;
 	const struct store_free *f = &d->f[d->first + i];
-	char *why = d->why[d->first + i], other[REASON];
+	struct outcome *o = &d->o[d->first + i], other;
 	bool known = false;
-	int err = -ENODEV, e;
 	size_t k;
 
-	snprintf(why, REASON, "its host was removed");
+	o->err = -ENODEV;
+	snprintf(o->why, REASON, "its host was removed");
 	for (k = 0; k < d->nr_hosts; k++) {
 		if (!muuid_equal(&d->hosts[k].uuid, &f->host))
 			continue;
 		known = true;
-		err = free_at(f, &d->hosts[k], why);
+		o->err = free_at(f, &d->hosts[k], o->why);
 	}
-	for (k = 0; k < d->nr_hosts && (err == -ENODEV || err == -EHOSTUNREACH ||
-					err == -EHOSTDOWN || err == -EREMOTEIO); k++) {
+	for (k = 0; k < d->nr_hosts && not_there(o->err); k++) {
 		if (muuid_equal(&d->hosts[k].uuid, &f->host))
 			continue;
-		e = free_at(f, &d->hosts[k], other);
-		if (e == -ENODEV || e == -EHOSTUNREACH || e == -EHOSTDOWN || e == -EREMOTEIO)
-			continue;
-		err = e;
-		memcpy(why, other, REASON);
+		other.err = free_at(f, &d->hosts[k], other.why);
+		if (!not_there(other.err))
+			*o = other;
 	}
 	/* A host that was removed takes its extents with it: they are orphans. */
-	d->err[d->first + i] = err == -ENODEV && !known ? 0 : err;
+	if (o->err == -ENODEV && !known)
+		o->err = 0;
 }
 
-/* Another host holds or changed it since: no part of it is freed any more. */
+/* Another host holds or changed it since. */
+static bool is_changed(int err)
+{
+	return err == -EBUSY || err == -ESTALE || err == -EPERM;
+}
+
+/* Then no part of it is freed any more. */
 static int undelete(struct store_volume *v, const char *why)
 {
 	struct store_free *f;
@@ -98,19 +107,19 @@ static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (d->err[i] == -EBUSY || d->err[i] == -ESTALE || d->err[i] == -EPERM) {
-			snprintf(why, REASON, "%s", d->why[i]);
+		if (is_changed(d->o[i].err)) {
+			snprintf(why, REASON, "%s", d->o[i].why);
 			undelete(v, why);
-			return d->err[i];
+			return d->o[i].err;
 		}
 	}
 	for (i = 0; i < n; i++) {
-		if (!d->err[i]) {
+		if (!d->o[i].err) {
 			store_free_del(&d->f[i].extent);
 			continue;
 		}
-		failed = d->err[i];
-		snprintf(why, REASON, "%s", d->why[i]);
+		failed = d->o[i].err;
+		snprintf(why, REASON, "%s", d->o[i].why);
 	}
 	return failed;
 }
@@ -142,6 +151,28 @@ static int not_attached(struct store_volume *v, char *why)
 	return err;
 }
 
+static int free_noted(struct store_volume *v, struct freed *d, size_t n, char *why)
+{
+	int err = find_now(v, d->f, n, why);
+
+	if (err == -ENOTUNIQ)
+		return err;
+	d->o = calloc(n + 1, sizeof(*d->o));
+	if (!err && !d->o)
+		err = -ENOMEM;
+	snprintf(why, REASON, "%s", store_words(err));
+	if (err)
+		return err;
+	/* The first alone: if it is another's by now, none of the others is touched. */
+	if (n)
+		free_one(d, 0);
+	crash_point(n && !d->o[0].err ? CRASH_DELETE_SOME : CRASH_NONE);
+	d->first = 1;
+	if (n > 1 && d->o[0].err != -EBUSY && d->o[0].err != -ESTALE)
+		peers_each(n - 1, free_one, d);
+	return free_all(v, d, n, why);
+}
+
 int volume_finish_delete(struct store_volume *v, char *why)
 {
 	struct freed d = { 0 };
@@ -153,30 +184,13 @@ int volume_finish_delete(struct store_volume *v, char *why)
 	err = store_frees(&v->uuid, &d.f, &n);
 	if (!err)
 		err = store_hosts(&d.hosts, &d.nr_hosts);
-	if (!err)
-		err = find_now(v, d.f, n, why);
-	if (err == -ENOTUNIQ)
-		goto out;
-	d.err = calloc(n + 1, sizeof(*d.err));
-	d.why = calloc(n + 1, sizeof(*d.why));
-	if (!err && (!d.err || !d.why))
-		err = -ENOMEM;
-	snprintf(why, REASON, "%s", store_words(err));
-	if (!err) {
-		/* The first alone: if it is another's by now, none of the others is touched. */
-		if (n)
-			free_one(&d, 0);
-		crash_point(n && !d.err[0] ? CRASH_DELETE_SOME : CRASH_NONE);
-		d.first = 1;
-		if (n > 1 && d.err[0] != -EBUSY && d.err[0] != -ESTALE)
-			peers_each(n - 1, free_one, &d);
-		err = free_all(v, &d, n, why);
-	}
-out:
+	if (err)
+		snprintf(why, REASON, "%s", store_words(err));
+	else
+		err = free_noted(v, &d, n, why);
 	free(d.f);
 	free(d.hosts);
-	free(d.err);
-	free(d.why);
+	free(d.o);
 	/* The members of an unfinished extend: free by themselves, if no host used them. */
 	if (!err)
 		err = intents_undo(&v->uuid, why);
@@ -269,17 +283,14 @@ static int data_may_go(struct req *r, const struct store_volume *v)
 static int labels_allow(struct req *r, const struct store_volume *v, const struct layout *l,
 			const struct gather *g)
 {
-	int at = truth_held(&g->truth, l, &D.host);
-	char why[REASON], who[80];
+	char why[REASON], who[HOST_WORDS];
 	u32 i;
 
 	if (gather_unique(g, l, why))
 		return req_fail(r, "volume %s cannot be deleted: %s", v->name, why);
-	if (at >= 0 && !arg_bool(r, "preempt")) {
-		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who, sizeof(who));
+	if (!arg_bool(r, "preempt") && gather_held(g, l, who))
 		return req_fail(r, "volume %s is held by %s; detach it there, or add --preempt to delete it "
 				"under that host", v->name, who);
-	}
 	if (arg_bool(r, "stale"))
 		return 0;
 	i = gather_missing(g, l, why);
@@ -310,13 +321,8 @@ static void fill_free(const struct gather *g, const struct layout *l, u32 i, boo
 static bool in_kernel(const struct store_volume *v)
 {
 	struct meshblk_volume k;
-	bool there = !kernel_volume(&v->uuid, &k);
 
-	if (!there)
-		return false;
-	there = strcmp(k.state, MESHBLK_STATE_REMOVING);
-	meshblk_volume_free(&k);
-	return there;
+	return !kernel_head(&v->uuid, &k) && strcmp(k.state, MESHBLK_STATE_REMOVING);
 }
 
 /*
@@ -352,7 +358,7 @@ static int only_here(struct req *r, const struct store_volume *v, struct gather 
 /* What is being allocated for the volume, but for members of @l: how many, and bytes of it. */
 static int count_intents(const struct store_volume *v, const struct layout *l, u64 *extents, u64 *bytes)
 {
-	struct store_intent *in;
+	struct store_intent *in __free(free) = NULL;
 	size_t i, n;
 	int err = store_intents(&in, &n);
 
@@ -362,7 +368,6 @@ static int count_intents(const struct store_volume *v, const struct layout *l, u
 		*extents += 1;
 		*bytes += in[i].length;
 	}
-	free(in);
 	return err;
 }
 
@@ -376,7 +381,7 @@ static int dry_run(struct req *r, const struct store_volume *v, const struct lay
 		   const struct gather *g)
 {
 	u64 bytes = 0, extents = l->members;
-	char holder[80];
+	char holder[HOST_WORDS];
 	json_t *j;
 	u32 i;
 
@@ -391,7 +396,7 @@ static int dry_run(struct req *r, const struct store_volume *v, const struct lay
 	jset_u64(j, "extents", extents);
 	jset_u64(j, "bytes", bytes);
 	if (g->nr_found && !muuid_null(&g->found[0].e.holder)) {
-		host_words(&g->found[0].e.holder, holder, sizeof(holder));
+		host_words(&g->found[0].e.holder, holder);
 		jset_str(j, "holder", holder);
 	}
 	return 0;
@@ -400,20 +405,30 @@ static int dry_run(struct req *r, const struct store_volume *v, const struct lay
 /* Out of this kernel: -1 after req_fail(). */
 static int let_go(struct req *r, const struct store_volume *v)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int err = m ? meshblk_volume_del(m, &v->uuid, false) : -ENOMEM;
 
 	if (err == -EBUSY)
-		in_use(r, v);
-	else if (err && err != -ENOENT)
-		req_fail(r, "volume %s cannot be let go: %s", v->name, m ? mesh_why(m) : "no memory");
-	mesh_close(m);
-	return r->error[0] ? -1 : 0;
+		return in_use(r, v);
+	return !err || err == -ENOENT ? 0 : req_fail(r, "volume %s cannot be let go: %s", v->name,
+						     m ? mesh_why(m) : "no memory");
+}
+
+/* What an attempt to free its extents came to, for the administrator. */
+static int deleted(struct req *r, const struct store_volume *v, int err, const char *why)
+{
+	if (is_changed(err))
+		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
+	if (err)
+		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring "
+				"that back and meshd frees them, or forget them with --force", v->name,
+				why);
+	return 0;
 }
 
 static int doom(struct req *r, struct store_volume *v, const struct layout *l, const struct gather *g)
 {
-	struct store_free *f = calloc(l->members, sizeof(*f));
+	struct store_free *f __free(free) = calloc(l->members, sizeof(*f));
 	char why[REASON] = "";
 	int err = f ? 0 : -ENOMEM;
 	u32 i;
@@ -425,18 +440,10 @@ static int doom(struct req *r, struct store_volume *v, const struct layout *l, c
 	v->note[0] = 0;
 	if (!err)
 		err = store_volume_doom(v, f, l->members);
-	free(f);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	crash_point(CRASH_DELETE_STORED);
-	err = volume_finish_delete(v, why);
-	if (err == -EBUSY || err == -ESTALE || err == -EPERM)
-		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
-	if (err)
-		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring "
-				"that back and meshd frees them, or forget them with --force", v->name,
-				why);
-	return 0;
+	return deleted(r, v, volume_finish_delete(v, why), why);
 }
 
 static int delete_live(struct req *r, struct store_volume *v, struct layout *l)
@@ -511,16 +518,11 @@ static int delete_again(struct req *r, struct store_volume *v)
 	if (arg_bool(r, "dry_run"))
 		return dry_again(r, v);
 	err = v->state == STORE_CREATING ? intents_undo(&v->uuid, why) : volume_finish_delete(v, why);
-	if (err == -EBUSY || err == -ESTALE || err == -EPERM)
-		return req_fail(r, "volume %s is not deleted, it changed meanwhile: %s", v->name, why);
-	if (err && arg_bool(r, "force")) {
+	if (err && !is_changed(err) && arg_bool(r, "force")) {
 		req_note(r, "%s; what volume %s has there stays allocated", why, v->name);
 		err = store_volume_erase(&v->uuid);
 	}
-	if (err)
-		return req_fail(r, "volume %s is gone, but not all its extents are free yet: %s; bring that "
-				"back and meshd frees them, or forget them with --force", v->name, why);
-	return 0;
+	return deleted(r, v, err, why);
 }
 
 /* `volume create` still runs: it undoes what it did. */

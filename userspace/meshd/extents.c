@@ -361,8 +361,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 static int note_intents(const struct store_volume *v, const struct layout *l, u32 first)
 {
 	u32 n = l->members - first, i;
-	struct store_intent *in = calloc(n, sizeof(*in));
-	int err;
+	struct store_intent *in __free(free) = calloc(n, sizeof(*in));
 
 	if (!in)
 		return -ENOMEM;
@@ -375,9 +374,7 @@ static int note_intents(const struct store_volume *v, const struct layout *l, u3
 		};
 		memcpy(in[i].name, l->name, sizeof(in[i].name));
 	}
-	err = v->state == STORE_CREATING ? store_volume_begin(v, l, in, n) : store_intents_add(in, n);
-	free(in);
-	return err;
+	return v->state == STORE_CREATING ? store_volume_begin(v, l, in, n) : store_intents_add(in, n);
 }
 
 /*
@@ -414,17 +411,15 @@ int intent_undo(const struct store_intent *i, char *why)
 }
 
 struct undo {
-	struct store_intent *in;
-	size_t n;
-	int *err;
-	char (*why)[REASON];
+	const struct store_intent *in;
+	struct outcome *o;
 };
 
 static void undo_one(void *arg, size_t i)
 {
 	struct undo *u = arg;
 
-	u->err[i] = intent_undo(&u->in[i], u->why[i]);
+	u->o[i].err = intent_undo(&u->in[i], u->o[i].why);
 }
 
 /* Those of one volume, moved to the front. */
@@ -512,31 +507,25 @@ static int never_used(struct store_volume *v, struct layout *l, struct store_int
 
 static int undo_all(const struct store_intent *in, size_t n, char *why)
 {
-	struct undo u = { .in = (struct store_intent *)in, .n = n };
-	int err = 0;
+	struct outcome *o __free(free) = calloc(n + 1, sizeof(*o));
 	size_t i;
 
-	u.err = calloc(n + 1, sizeof(*u.err));
-	u.why = calloc(n + 1, sizeof(*u.why));
-	if (u.err && u.why)
-		peers_each(n, undo_one, &u);
-	else
-		err = -ENOMEM;
-	for (i = 0; i < n && !err; i++) {
-		if (!u.err[i] || u.err[i] == -ESTALE)
+	if (!o)
+		return -ENOMEM;
+	peers_each(n, undo_one, &(struct undo) { in, o });
+	for (i = 0; i < n; i++) {
+		if (!o[i].err || o[i].err == -ESTALE)
 			continue;
-		err = u.err[i];
-		snprintf(why, REASON, "%s", u.why[i]);
+		snprintf(why, REASON, "%s", o[i].why);
+		return o[i].err;
 	}
-	free(u.err);
-	free(u.why);
-	return err;
+	return 0;
 }
 
 int intents_undo(const struct muuid *volume, char *why)
 {
-	struct layout *l = malloc(sizeof(*l));
-	struct store_intent *in;
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	struct store_intent *in __free(free) = NULL;
 	struct store_volume v = { 0 };
 	size_t n;
 	int err = store_intents(&in, &n);
@@ -551,32 +540,31 @@ int intents_undo(const struct muuid *volume, char *why)
 		err = undo_all(in, n, why);
 	if (!err && v.state == STORE_CREATING)
 		err = store_volume_erase(volume);
-	free(in);
-	free(l);
 	/* Made after all: there is nothing to undo. */
 	return err == -ESTALE ? 0 : err;
 }
 
 static int allocate(struct req *r, const struct layout *l, u32 first, const int *steps)
 {
+	struct store_host *h __free(free) = NULL;
+	struct put *p __free(free) = NULL;
 	u32 n = l->members - first, i;
-	struct put *p = calloc(n, sizeof(*p));
-	struct store_host *h;
 	size_t nr_hosts, k;
 	char why[REASON];
 	int err = store_hosts(&h, &nr_hosts);
 
-	if (err) {
-		free(p);
+	if (err)
 		return req_fail(r, "%s", store_words(err));
-	}
-	for (i = 0; p && i < n && !err; i++) {
+	p = calloc(n, sizeof(*p));
+	if (!p)
+		return req_fail(r, "no memory");
+	for (i = 0; i < n; i++) {
 		const struct layout_member *m = &l->member[first + i];
 
 		for (k = 0; k < nr_hosts && !muuid_equal(&h[k].uuid, &m->target); k++)
 			;
 		if (k == nr_hosts)
-			err = -ENOENT;
+			return req_fail(r, "a host was removed meanwhile; try again");
 		p[i].h = &h[k];
 		p[i].q = (struct mgmt_req) {
 			.op = MGMT_ALLOC, .drive = m->drive, .extent = m->extent,
@@ -584,48 +572,44 @@ static int allocate(struct req *r, const struct layout *l, u32 first, const int 
 		};
 		memcpy(p[i].q.name, l->name, sizeof(p[i].q.name));
 	}
-	if (!p || err) {
-		req_fail(r, "%s", p ? "a host was removed meanwhile; try again" : "no memory");
-	} else {
-		puts_run(p, 1);
-		crash_point(p[0].err ? CRASH_NONE : steps[1]);
-		if (!p[0].err && n > 1)
-			puts_run(p + 1, n - 1);
-		err = puts_result(p, n, why);
-		if (err)
-			req_fail(r, "an extent cannot be had: %s", why);
-		else
-			crash_point(steps[2]);
-	}
-	free(h);
-	free(p);
-	return r->error[0] ? -1 : 0;
+	puts_run(p, 1);
+	crash_point(p[0].err ? CRASH_NONE : steps[1]);
+	if (!p[0].err && n > 1)
+		puts_run(p + 1, n - 1);
+	if (puts_result(p, n, why))
+		return req_fail(r, "an extent cannot be had: %s", why);
+	crash_point(steps[2]);
+	return 0;
 }
+
+struct zeroed {
+	struct mgmt_extent e;
+	struct outcome o;
+};
 
 struct zeroing {
 	const struct layout *l;
 	u32 first;
-	struct mgmt_extent *e;
-	int *err;
-	char (*why)[REASON];
+	struct zeroed *d;
 };
 
 static void query_zeroed(void *arg, size_t i)
 {
 	struct zeroing *z = arg;
 	const struct layout_member *m = &z->l->member[z->first + i];
+	struct zeroed *d = &z->d[i];
 	struct store_host h;
 
 	if (peer_of_member(m, &h)) {
-		snprintf(z->why[i], REASON, "its host was removed");
-		z->err[i] = -EHOSTUNREACH;
+		snprintf(d->o.why, REASON, "its host was removed");
+		d->o.err = -EHOSTUNREACH;
 		return;
 	}
-	z->err[i] = peer_extent(&h, &m->extent, &z->e[i], z->why[i]);
-	if (!z->err[i] && z->e[i].error) {
-		z->err[i] = z->e[i].error;
-		snprintf(z->why[i], REASON, "host %s cannot zero an extent: %s", h.name,
-			 strerror(-z->e[i].error));
+	d->o.err = peer_extent(&h, &m->extent, &d->e, d->o.why);
+	if (!d->o.err && d->e.error) {
+		d->o.err = d->e.error;
+		snprintf(d->o.why, REASON, "host %s cannot zero an extent: %s", h.name,
+			 strerror(-d->e.error));
 	}
 }
 
@@ -633,24 +617,20 @@ static void query_zeroed(void *arg, size_t i)
 static int zeroed_so_far(const struct layout *l, u32 first, u64 *done, bool *all, char *why)
 {
 	u32 n = l->members - first, i;
-	struct zeroing z = { l, first, calloc(n, sizeof(*z.e)), calloc(n, sizeof(*z.err)),
-			     calloc(n, sizeof(*z.why)) };
-	int err = z.e && z.err && z.why ? 0 : -ENOMEM;
+	struct zeroed *d __free(free) = calloc(n, sizeof(*d));
+	int err = d ? 0 : -ENOMEM;
 
 	*done = 0;
 	*all = true;
-	if (!err)
-		peers_each(n, query_zeroed, &z);
+	if (d)
+		peers_each(n, query_zeroed, &(struct zeroing) { l, first, d });
 	for (i = 0; i < n && !err; i++) {
-		err = z.err[i];
+		err = d[i].o.err;
 		if (err)
-			snprintf(why, REASON, "%s", z.why[i]);
-		*done += z.e[i].zeroed;
-		*all = *all && z.e[i].ready;
+			snprintf(why, REASON, "%s", d[i].o.why);
+		*done += d[i].e.zeroed;
+		*all = *all && d[i].e.ready;
 	}
-	free(z.e);
-	free(z.err);
-	free(z.why);
 	return err;
 }
 

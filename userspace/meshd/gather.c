@@ -323,18 +323,27 @@ const struct found *gather_unread(const struct gather *g)
 	return NULL;
 }
 
-void host_words(const struct muuid *uuid, char *out, size_t size)
+void host_words(const struct muuid *uuid, char out[HOST_WORDS])
 {
 	char text[MUUID_TEXT];
 	struct store_host h;
 
 	muuid_text(uuid, text);
 	if (muuid_equal(uuid, &D.host))
-		snprintf(out, size, "this host");
+		snprintf(out, HOST_WORDS, "this host");
 	else if (!store_host_by_uuid(uuid, &h))
-		snprintf(out, size, "host %s", h.name);
+		snprintf(out, HOST_WORDS, "host %s", h.name);
 	else
-		snprintf(out, size, "host %s", text);
+		snprintf(out, HOST_WORDS, "host %s", text);
+}
+
+bool gather_held(const struct gather *g, const struct layout *l, char who[HOST_WORDS])
+{
+	int at = truth_held(&g->truth, l, &D.host);
+
+	if (at >= 0)
+		host_words(&truth_find(&g->truth, &l->member[at].extent)->holder, who);
+	return at >= 0;
 }
 
 /* Its drive is exported all right. */
@@ -358,7 +367,7 @@ static bool there(const struct gather *g, const struct layout_member *m, const c
 void gather_away(const struct gather *g, const struct layout_member *m, char *why)
 {
 	const struct store_host *h = gather_host(g, &m->target);
-	char drive[MUUID_TEXT], where[80];
+	char drive[MUUID_TEXT], where[HOST_WORDS];
 	size_t i;
 
 	if (shown_twice(&g->shown, &m->drive, g->hosts, why))
@@ -378,7 +387,7 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 			 g->said[i].why);
 		return;
 	}
-	host_words(&m->target, where, sizeof(where));
+	host_words(&m->target, where);
 	snprintf(why, REASON, "drive %s, last on %.70s, is not exported by any known host; bring it back, or "
 		 "meshctl host add the host that has it", drive, where);
 }
@@ -456,6 +465,16 @@ static void put_host(void *arg, size_t at)
 	}
 }
 
+struct put put_to(const struct gather *g, const struct found *f, enum mgmt_op op,
+		  const struct layout *record)
+{
+	return (struct put) {
+		.h = &g->hosts[f->host],
+		.q = { .op = op, .drive = f->e.drive, .extent = f->e.uuid, .volume = g->volume,
+		       .record = record, .believed = { f->e.holder, f->e.version, f->e.commit } },
+	};
+}
+
 void puts_run(struct put *p, size_t n)
 {
 	struct puts s = { .p = p, .n = n, .host = calloc(n + 1, sizeof(*s.host)) };
@@ -490,11 +509,10 @@ int puts_result(const struct put *p, size_t n, char *why)
 
 int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why)
 {
-	struct put *p = calloc(l->members, sizeof(*p));
+	struct put *p __free(free) = calloc(l->members, sizeof(*p));
 	const struct found *f;
 	size_t n = 0;
 	u32 i;
-	int err;
 
 	if (!p) {
 		snprintf(why, REASON, "out of memory");
@@ -504,22 +522,13 @@ int put_records(const struct gather *g, const struct layout *l, bool fresh, char
 		f = gather_find(g, &l->member[i].extent);
 		if (!f) {
 			gather_away(g, &l->member[i], why);
-			free(p);
 			return -ENODEV;
 		}
-		if (fresh != !f->e.version || (f->e.version == l->version && f->e.commit == l->commit))
-			continue;
-		p[n].h = &g->hosts[f->host];
-		p[n++].q = (struct mgmt_req) {
-			.op = MGMT_RECORD_PUT, .drive = f->e.drive, .extent = f->e.uuid,
-			.volume = l->volume, .record = l,
-			.believed = { f->e.holder, f->e.version, f->e.commit },
-		};
+		if (fresh == !f->e.version && (f->e.version != l->version || f->e.commit != l->commit))
+			p[n++] = put_to(g, f, MGMT_RECORD_PUT, l);
 	}
 	puts_run(p, n);
-	err = puts_result(p, n, why);
-	free(p);
-	return err;
+	return puts_result(p, n, why);
 }
 
 u64 commit_id(void)

@@ -98,18 +98,24 @@ void gather_away(const struct gather *g, const struct layout_member *m, char *wh
 /* The first member that was not found, and why; as many as it has: all were. */
 u32 gather_missing(const struct gather *g, const struct layout *l, char *why);
 /* "host db7", or its UUID */
-void host_words(const struct muuid *uuid, char *out, size_t size);
+#define HOST_WORDS	80
+void host_words(const struct muuid *uuid, char out[HOST_WORDS]);
+/* Whether another host than this one holds a member of @l, and which. */
+bool gather_held(const struct gather *g, const struct layout *l, char who[HOST_WORDS]);
 /* The longest grace time that is left on a host with members of @l, and that host. */
 u32 gather_grace(const struct gather *g, const struct layout *l, const struct store_host **h);
 
 /* What is done to one member by its host; for puts_run(). */
 struct put {
-	struct mgmt_req q;	/* drive, extent, volume, record are set by the user */
+	struct mgmt_req q;
 	const struct store_host *h;
 	int	err;
 	char	why[REASON];
 };
 
+/* To the host that has @f, with what its label says as believed. @record: of RECORD_PUT. */
+struct put put_to(const struct gather *g, const struct found *f, enum mgmt_op op,
+		  const struct layout *record);
 /* Carry them all out, those of one host in turn, the hosts at once. */
 void puts_run(struct put *p, size_t n);
 /* What the first that failed says; 0: none did. @worst: -ESTALE and -EBUSY before others. */

@@ -85,49 +85,48 @@ static int no_key(struct req *r, const struct store_host *h)
 			"none yet: host key generate here, host key set there", h->addr);
 }
 
-static int add(struct req *r, struct store_host *h)
+static int connected(struct req *r, struct store_host *h, struct mesh *m)
 {
-	struct mesh *m = mesh_open();
 	struct meshblk_target t;
 	char why[REASON];
+	int err = peer_wait_up(h, UP_MS, why);
+
+	if (err)
+		req_fail(r, "host %s does not connect: %s; see meshctl host check %s", h->addr,
+			 why, h->addr);
+	else
+		err = add_other_address(r, h, m);
+	/* Its session shows its UUID; our own meshd needs no way to itself. */
+	if (!err && !meshblk_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
+		h->uuid = t.host;
+	if (!err)
+		err = peer_greet(h, why);
+	if (err == -ENOKEY)
+		no_key(r, h);
+	if (err && !r->error[0])
+		req_fail(r, "%s", why);
+	return err;
+}
+
+static int add(struct req *r, struct store_host *h)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int err = m ? meshblk_target_set(m, h->id, h->addr, h->port, &h->uuid) : -ENOMEM;
 
-	if (err) {
+	if (err)
 		req_fail(r, "host %s cannot be added: %s", h->addr, m ? mesh_why(m) : "no memory");
-		mesh_close(m);
-		return err;
-	}
-	if (!arg_bool(r, "no_wait")) {
-		err = peer_wait_up(h, UP_MS, why);
-		if (err)
-			req_fail(r, "host %s does not connect: %s; see meshctl host check %s", h->addr,
-				 why, h->addr);
-		else
-			err = add_other_address(r, h, m);
-		/* Its session shows its UUID; our own meshd needs no way to itself. */
-		if (!err && !meshblk_target_get(m, h->id, &t) && muuid_equal(&t.host, &D.host))
-			h->uuid = t.host;
-		if (!err)
-			err = peer_greet(h, why);
-		if (err == -ENOKEY)
-			no_key(r, h);
-		if (err && !r->error[0])
-			req_fail(r, "%s", why);
-	}
-	mesh_close(m);
-	return err;
+	return err || arg_bool(r, "no_wait") ? err : connected(r, h, m);
 }
 
 /* @r: for words, or NULL. */
 static int from_kernel(struct req *r, const struct store_host *h)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int err = m ? meshblk_target_del(m, h->id) : -ENOMEM;
 
 	if (r && err && err != -ENOENT)
 		req_fail(r, "host %s: %s; detach the volumes that use it first", h->name,
 			 m ? mesh_why(m) : "no memory");
-	mesh_close(m);
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -243,24 +242,18 @@ int cmd_host_add(struct req *r)
 
 int cmd_host_list(struct req *r)
 {
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshblk_target *t __free(free) = NULL;
+	struct store_host *hosts __free(free) = NULL;
 	json_t *list = json_array();
-	struct mesh *m = mesh_open();
-	struct meshblk_target *t = NULL;
-	struct store_host *hosts;
-	size_t i, k, n, known = 0;
+	size_t i, n, known = 0;
 	int err;
 
 	if (m)
 		meshblk_targets(m, &t, &known);
 	err = store_hosts(&hosts, &n);
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
-			;
-		json_array_append_new(list, host_json(&hosts[i], k < known ? &t[k] : NULL));
-	}
-	free(hosts);
-	free(t);
-	mesh_close(m);
+	for (i = 0; i < n; i++)
+		json_array_append_new(list, host_json(&hosts[i], target_of(t, known, &hosts[i])));
 	r->result = json_pack("{s:o}", "hosts", list);
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
@@ -268,25 +261,21 @@ int cmd_host_list(struct req *r)
 /* 1, the name of a volume with a member there and what to do; 0; or a negative errno. */
 static int in_use(const struct store_host *h, char *name, size_t size, char *why)
 {
-	struct layout *l = malloc(sizeof(*l));
-	struct store_volume *v, full;
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	struct store_volume *v __free(free) = NULL, full;
 	size_t i, n;
-	bool used = false;
 	int err = store_volumes(&v, &n);
 
 	if (!err && !l)
 		err = -ENOMEM;
-	for (i = 0; i < n && !used && !err; i++) {
+	for (i = 0; i < n && !err; i++) {
 		err = store_volume_get(&v[i].uuid, &full, l);
-		if (err)
-			break;
-		used = volume_uses(&full, l, h, why);
-		if (used)
+		if (!err && volume_uses(&full, l, h, why)) {
 			snprintf(name, size, "%s", full.name);
+			return 1;
+		}
 	}
-	free(v);
-	free(l);
-	return err && err != -ENOENT ? err : used;
+	return err == -ENOENT ? 0 : err;
 }
 
 int cmd_host_remove(struct req *r)
@@ -472,7 +461,7 @@ static int query_all(struct req *r, enum mgmt_op op, const char *key)
 /* A drive and a copy of it on two hosts: neither is used until one of them goes. */
 static void mark_twice(json_t *list)
 {
-	struct store_host *host = calloc(json_array_size(list) + 1, sizeof(*host));
+	struct store_host *host __free(free) = calloc(json_array_size(list) + 1, sizeof(*host));
 	struct shown s = { 0 };
 	const struct twin_hosts *t;
 	struct mgmt_drive m;
@@ -491,7 +480,6 @@ static void mark_twice(json_t *list)
 			jset_str(j, "state", twin_hosts_doubt(t) ? "doubtful" : "copy");
 	}
 	shown_free(&s);
-	free(host);
 }
 
 int cmd_drive_list(struct req *r)

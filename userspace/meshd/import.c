@@ -97,7 +97,7 @@ static json_t *seen_json(const struct mgmt_volume *v)
 {
 	struct store_volume known;
 	json_t *j = json_object();
-	char text[96];
+	char text[HOST_WORDS];
 
 	jset_str(j, "name", v->name);
 	jset_uuid(j, "uuid", &v->uuid);
@@ -111,7 +111,7 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());
 	if (!muuid_null(&v->holder)) {
-		host_words(&v->holder, text, sizeof(text));
+		host_words(&v->holder, text);
 		jset_str(j, "holder", text);
 		jset_uuid(j, "holder_uuid", &v->holder);
 	}

@@ -66,7 +66,7 @@ static void note_drives(struct survey *v, json_t *data)
 /* This host is checked even if it does not know itself as a host. */
 static int survey(struct survey *v)
 {
-	struct store_host *hosts;
+	struct store_host *hosts __free(free) = NULL;
 	bool self = false;
 	size_t i, n;
 	int err = store_hosts(&hosts, &n);
@@ -75,15 +75,12 @@ static int survey(struct survey *v)
 	if (err)
 		return err;
 	v->host = calloc(n + 1, sizeof(*v->host));
-	if (!v->host) {
-		free(hosts);
+	if (!v->host)
 		return -ENOMEM;
-	}
 	for (i = 0; i < n; i++) {
 		v->host[i].h = hosts[i];
 		self = self || muuid_equal(&hosts[i].uuid, &D.host);
 	}
-	free(hosts);
 	v->n = n + !self;
 	if (!self) {
 		v->host[n].h.uuid = D.host;
@@ -110,9 +107,9 @@ static void survey_free(struct survey *v)
 /* What this host's store says: layouts of its volumes, and what is being allocated. */
 static int store_claims(struct umap *claims)
 {
-	struct layout *l = malloc(sizeof(*l));
-	struct store_volume *v, full;
-	struct store_intent *in;
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	struct store_volume *v __free(free) = NULL, full;
+	struct store_intent *in __free(free) = NULL;
 	size_t i, n;
 	bool fresh;
 	int err = l ? store_volumes(&v, &n) : -ENOMEM;
@@ -124,15 +121,10 @@ static int store_claims(struct umap *claims)
 			err = umap_put(claims, &l->member[k].extent, &fresh) ? 0 : -ENOMEM;
 		err = err == -ENOENT ? 0 : err;	/* deleted just now */
 	}
-	free(l ? v : NULL);
-	free(l);
 	if (!err)
 		err = store_intents(&in, &n);
-	if (err)
-		return err;
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; !err && i < n; i++)
 		err = umap_put(claims, &in[i].extent, &fresh) ? 0 : -ENOMEM;
-	free(in);
 	return err;
 }
 
@@ -178,7 +170,7 @@ static bool claim_unread(const struct gather *g, const struct mgmt_extent *e, ch
 static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
 	const struct mgmt_extent *o;
-	char who[80];
+	char who[HOST_WORDS];
 	size_t i;
 
 	for (i = 0; i < g->nr_found; i++) {
@@ -189,7 +181,7 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 			return CLAIM_UNKNOWN;
 		}
 		if (!muuid_null(&o->holder) && !muuid_equal(&o->holder, &D.host)) {
-			host_words(&o->holder, who, sizeof(who));
+			host_words(&o->holder, who);
 			snprintf(why, CLAIM_WHY, "%s holds volume %s and may be extending it", who, e->name);
 			return CLAIM_UNKNOWN;
 		}
@@ -333,7 +325,7 @@ static int by_volume(const void *a, const void *b)
 static void list_host(struct req *r, json_t *list, struct judge *j, const struct host_said *s)
 {
 	json_t *all = json_object_get(s->extents, "extents"), *item;
-	struct mgmt_extent *e = calloc(json_array_size(all) + 1, sizeof(*e));
+	struct mgmt_extent *e __free(free) = calloc(json_array_size(all) + 1, sizeof(*e));
 	const char *what = arg_str(r, "drive");
 	char why[CLAIM_WHY];
 	enum claim claim;
@@ -350,7 +342,6 @@ static void list_host(struct req *r, json_t *list, struct judge *j, const struct
 		if (claim != CLAIM_HELD || arg_bool(r, "all"))
 			json_array_append_new(list, extent_json(&e[i], &s->h, claim, why));
 	}
-	free(e);
 }
 
 int cmd_drive_extents(struct req *r)

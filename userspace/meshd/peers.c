@@ -89,9 +89,9 @@ static int answered(const struct store_host *h, const void *rsp, size_t n, json_
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why)
 {
 	const struct muuid *expect = muuid_null(&h->uuid) ? NULL : &h->uuid;
-	char *text = mgmt_req_encode(q), said[LINK_REASON] = "";
+	char *text __free(free) = mgmt_req_encode(q), said[LINK_REASON] = "";
 	unsigned int ms = deadline(q->op);
-	void *rsp = NULL;
+	void *rsp __free(free) = NULL;
 	size_t n = 0;
 	int err;
 
@@ -105,10 +105,7 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
 		err = serve_local(text, strlen(text), &rsp, &n);
 	else
 		err = links_call(links_own(), h->addr, h->port, expect, text, strlen(text), ms, &rsp, &n, said);
-	err = err ? explain(h, err, ms, said, why) : answered(h, rsp, n, data, why);
-	free(rsp);
-	free(text);
-	return err;
+	return err ? explain(h, err, ms, said, why) : answered(h, rsp, n, data, why);
 }
 
 struct each {
@@ -199,24 +196,34 @@ static void adopt(const struct meshblk_target *t)
 		log_info("host %s: known to the kernel, not to the store; noted", t->addr);
 }
 
+const struct meshblk_target *target_of(const struct meshblk_target *t, size_t n,
+				       const struct store_host *h)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (t[i].id == h->id)
+			return &t[i];
+	return NULL;
+}
+
 /* The kernel's hosts and the store's are changed together, or compared. */
 static pthread_mutex_t both = PTHREAD_MUTEX_INITIALIZER;
 
 int peer_forget(const struct store_host *h, char *why)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int err;
 
-	pthread_mutex_lock(&both);
+	guard(&both);
 	err = m ? meshblk_target_del(m, h->id) : -ENOMEM;
-	if (err && err != -ENOENT)
+	if (err && err != -ENOENT) {
 		snprintf(why, REASON, "host %s: %.150s", h->name, m ? mesh_why(m) : "no memory");
-	else
-		err = store_host_del(h->id);
+		return err;
+	}
+	err = store_host_del(h->id);
 	if (!err)
 		links_forget(links_own(), h->addr, h->port);
-	pthread_mutex_unlock(&both);
-	mesh_close(m);
 	return err;
 }
 
@@ -246,18 +253,18 @@ void peers_adding(bool begin)
 static void learn(const struct meshblk_target *t, size_t known, struct store_host *all, size_t n)
 {
 	const struct store_host *other;
+	const struct meshblk_target *is;
 	char why[REASON];
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i < n && !__atomic_load_n(&adding, __ATOMIC_RELAXED); i++) {
-		for (k = 0; k < known && t[k].id != all[i].id; k++)
-			;
-		if (k == known || muuid_null(&t[k].host) || !muuid_null(&all[i].uuid))
+		is = target_of(t, known, &all[i]);
+		if (!is || muuid_null(&is->host) || !muuid_null(&all[i].uuid))
 			continue;
-		other = other_row(all, n, &all[i], &t[k].host);
+		other = other_row(all, n, &all[i], &is->host);
 		if (!other) {
-			all[i].uuid = t[k].host;
-			store_host_learn(all[i].id, &t[k].host);
+			all[i].uuid = is->host;
+			store_host_learn(all[i].id, &is->host);
 		} else if (!peer_forget(&all[i], why)) {
 			log_error("host %s is host %s, known at %s already: one address a host, so it is "
 				  "forgotten", all[i].addr, other->name, other->addr);
@@ -265,49 +272,51 @@ static void learn(const struct meshblk_target *t, size_t known, struct store_hos
 	}
 }
 
-int peers_push(struct mesh *m)
+/* The kernel's hosts, and the store's as they are when each side knows those of the other. */
+static int compare(struct mesh *m, struct meshblk_target **t, size_t *known,
+		   struct store_host **hosts, size_t *n)
 {
-	struct store_host *hosts;
-	struct meshblk_target *t;
-	size_t i, k, n, known;
+	size_t i, k;
 	int err;
 
-	pthread_mutex_lock(&both);
-	err = meshblk_targets(m, &t, &known);
-	if (err) {
-		pthread_mutex_unlock(&both);
-		return err;
-	}
+	*n = 0;
+	guard(&both);
+	err = meshblk_targets(m, t, known);
 	/* The kernel's first: a host that is put into an empty store must not take a number of these. */
-	err = store_hosts(&hosts, &n);
-	for (k = 0; k < known && !err; k++) {
-		for (i = 0; i < n && t[k].id != hosts[i].id; i++)
-			;
-		if (i == n)
-			adopt(&t[k]);
-	}
-	free(hosts);
 	if (!err)
-		err = store_hosts(&hosts, &n);
-	else
-		n = 0;
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < known && t[k].id != hosts[i].id; k++)
+		err = store_hosts(hosts, n);
+	for (k = 0; k < *known && !err; k++) {
+		for (i = 0; i < *n && (*t)[k].id != (*hosts)[i].id; i++)
 			;
-		if (k == known)
-			push_one(m, &hosts[i]);
+		if (i == *n)
+			adopt(&(*t)[k]);
 	}
-	pthread_mutex_unlock(&both);
+	free(*hosts);
+	*hosts = NULL;
+	*n = 0;
+	if (!err)
+		err = store_hosts(hosts, n);
+	for (i = 0; i < *n; i++)
+		if (!target_of(*t, *known, &(*hosts)[i]))
+			push_one(m, &(*hosts)[i]);
+	return err;
+}
+
+int peers_push(struct mesh *m)
+{
+	struct meshblk_target *t __free(free) = NULL;
+	struct store_host *hosts __free(free) = NULL;
+	size_t n, known = 0;
+	int err = compare(m, &t, &known, &hosts, &n);
+
 	learn(t, known, hosts, n);
-	free(n ? hosts : NULL);
-	free(t);
 	return err;
 }
 
 int peers_repush(void)
 {
-	struct mesh *m = mesh_open();
-	struct store_host *hosts;
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct store_host *hosts __free(free) = NULL;
 	size_t i, n;
 	int err;
 
@@ -317,8 +326,6 @@ int peers_repush(void)
 	store_hosts(&hosts, &n);
 	for (i = 0; i < n; i++)
 		push_one(m, &hosts[i]);
-	free(hosts);
-	mesh_close(m);
 	return err;
 }
 
@@ -326,26 +333,24 @@ int peer_wait_up(const struct store_host *h, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
 	struct meshblk_target t = { 0 };
-	struct mesh *m = mesh_open();
-	int err = m ? 0 : -ENOMEM;
+	struct mesh *m __free(mesh_close) = mesh_open();
+	int err;
 
-	while (!err) {
+	while (m) {
 		err = meshblk_target_get(m, h->id, &t);
 		if (err) {
 			snprintf(why, REASON, "%s", mesh_why(m));
-			break;
+			return err;
 		}
 		if (!strcmp(t.state, MESHBLK_STATE_UP))
-			break;
+			return 0;
 		if (now_ms() > until || stopping()) {
 			snprintf(why, REASON, "%s", t.reason[0] ? t.reason : "no answer");
-			err = t.error ? t.error : -ETIMEDOUT;
-			break;
+			return t.error ? t.error : -ETIMEDOUT;
 		}
 		sleep_ms(50);
 	}
-	mesh_close(m);
-	return err;
+	return -ENOMEM;
 }
 
 int peer_of_member(const struct layout_member *mb, struct store_host *out)
@@ -362,19 +367,17 @@ int peer_of_member(const struct layout_member *mb, struct store_host *out)
 static int peer_known(const struct store_host *h, const struct muuid *uuid, char *why)
 {
 	const struct store_host *other;
-	struct store_host *all;
+	struct store_host *all __free(free) = NULL;
 	size_t n;
 	int err = store_hosts(&all, &n);
 
 	snprintf(why, REASON, "%s", store_words(err));
 	other = err ? NULL : other_row(all, n, h, uuid);
-	if (other) {
-		snprintf(why, REASON, "%.60s is host %.60s, known at %.60s already: one address a host; "
-			 "meshctl host remove one", h->addr, other->name, other->addr);
-		err = -EEXIST;
-	}
-	free(all);
-	return err;
+	if (!other)
+		return err;
+	snprintf(why, REASON, "%.60s is host %.60s, known at %.60s already: one address a host; "
+		 "meshctl host remove one", h->addr, other->name, other->addr);
+	return -EEXIST;
 }
 
 int peer_greet(struct store_host *h, char *why)

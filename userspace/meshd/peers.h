@@ -6,6 +6,7 @@
 #include "userspace/format/mgmt.h"
 #include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/control.h"
+#include "userspace/meshd/guard.h"
 #include "userspace/meshd/store.h"
 
 #define REASON	256
@@ -25,10 +26,19 @@ int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **dat
  */
 void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg);
 
+/* What came of one of them. */
+struct outcome {
+	int	err;
+	char	why[REASON];
+};
+
 /* One extent of a host. -ENOENT when it is not there. */
 int peer_extent(const struct store_host *h, const struct muuid *extent, struct mgmt_extent *out,
 		char *why);
 
+/* What the kernel has of a host; NULL: nothing. */
+const struct meshblk_target *target_of(const struct meshblk_target *t, size_t n,
+				       const struct store_host *h);
 /* Announce to the kernel all hosts that it does not know; forget second addresses of one. */
 int peers_push(struct mesh *m);
 /* A command waits for the host that answers at an address that it adds. */

@@ -105,8 +105,8 @@ static void note(struct store_volume *v, int err, const char *why)
 
 static void *settle_thread(void *arg)
 {
-	struct layout *l = malloc(sizeof(*l));
-	struct work *w = arg;
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	struct work *w __free(free) = arg;
 	struct store_volume v;
 	char why[REASON] = "";
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
@@ -116,8 +116,6 @@ static void *settle_thread(void *arg)
 		note(&v, err, why[0] ? why : strerror(err < 0 ? -err : 0));
 	}
 	busy_drop(&w->volume);
-	free(w);
-	free(l);
 	return NULL;
 }
 
@@ -193,37 +191,28 @@ static void undo_strays(const struct store_intent *in, size_t n)
 
 static void settle_volumes(struct mesh *m)
 {
-	struct store_intent *in;
-	struct store_volume *v;
+	struct store_intent *in __free(free) = NULL;
+	struct store_volume *v __free(free) = NULL;
 	struct meshblk_volume *k;
 	size_t i, n, nk, ni;
 	u64 kernel;
-	int err;
 
 	if (meshblk_volumes(m, &k, &nk))
 		return;
-	err = store_volumes(&v, &n);
-	if (err)
-		goto out_kernel;
-	err = store_intents(&in, &ni);
-	if (err)
-		goto out_volumes;
-	for (i = 0; i < n; i++) {
-		kernel = in_kernel(k, nk, &v[i].uuid);
-		if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
-			work_on(&v[i].uuid, kernel);
+	if (!store_volumes(&v, &n) && !store_intents(&in, &ni)) {
+		for (i = 0; i < n; i++) {
+			kernel = in_kernel(k, nk, &v[i].uuid);
+			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
+				work_on(&v[i].uuid, kernel);
+		}
+		undo_strays(in, ni);
 	}
-	undo_strays(in, ni);
-	free(in);
-out_volumes:
-	free(v);
-out_kernel:
 	meshblk_volumes_free(k, nk);
 }
 
 static void check(void)
 {
-	struct mesh *m = mesh_open();
+	struct mesh *m __free(mesh_close) = mesh_open();
 	int id;
 
 	target_tick();
@@ -235,7 +224,6 @@ static void check(void)
 	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
-	mesh_close(m);
 }
 
 static void on_event(void *priv, const struct mesh_event *e)

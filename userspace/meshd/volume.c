@@ -31,9 +31,8 @@ static bool by_host(const struct req *r, bool is)
 static int name_free(struct req *r, const char *name)
 {
 	struct store_volume v;
-	int err;
+	int err = store_volume_find(name, &v, NULL);
 
-	err = store_volume_find(name, &v, NULL);
 	if (!err)
 		return req_fail(r, "there is a volume %s already; choose another name", name);
 	return err == -ENOENT ? 0 : req_fail(r, "%s", store_words(err));
@@ -82,7 +81,7 @@ int cmd_volume_create(struct req *r)
 	struct segment_req q = { .bytes = size_wanted(r), .by_host = by_host(r, false),
 			  .strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP,
 			  .drives = json_object_get(r->args, "drives") };
-	struct layout *l;
+	struct layout *l __free(free) = NULL;
 	int err;
 
 	layout_parse(arg_str(r, "layout"), &q.level, &q.columns);
@@ -101,7 +100,6 @@ int cmd_volume_create(struct req *r)
 	err = create(r, &q, l);
 	busy_drop(&l->volume);
 	reconcile_kick();
-	free(l);
 	return err;
 }
 
@@ -109,14 +107,11 @@ int cmd_volume_create(struct req *r)
 static int must_hold(struct req *r, const struct store_volume *v)
 {
 	struct meshblk_volume k;
-	bool there = !kernel_volume(&v->uuid, &k), active;
+	bool there = !kernel_head(&v->uuid, &k);
 
-	active = there && !strcmp(k.state, MESHBLK_STATE_ACTIVE);
-	if (there)
-		meshblk_volume_free(&k);
-	if (active && !v->readonly)
+	if (there && !v->readonly && !strcmp(k.state, MESHBLK_STATE_ACTIVE))
 		return 0;
-	if (v->readonly && there)
+	if (there && v->readonly)
 		return req_fail(r, "volume %s is attached for reading only; detach it, and attach it for "
 				"writing first", v->name);
 	return req_fail(r, "volume %s is not %s here; %s first", v->name, there ? "active" : "attached",
@@ -201,20 +196,21 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l, st
 static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l,
 					      struct layout *next))
 {
-	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct layout *l __free(free) = malloc(sizeof(*l)), *next __free(free) = NULL;
 	struct store_volume v;
-	int err = -1;
+	int err = l ? volume_take(r, arg_str(r, "volume"), &v, l) : req_fail(r, "out of memory");
 
-	if (!l || !next) {
-		req_fail(r, "out of memory");
-	} else if (!volume_take(r, arg_str(r, "volume"), &v, l)) {
-		if (!volume_dying(r, &v) && !settled(r, &v, l) && !must_hold(r, &v))
-			err = fn(r, &v, l, next);
-		busy_drop(&v.uuid);
-		reconcile_kick();
-	}
-	free(l);
-	free(next);
+	if (err)
+		return err;
+	next = malloc(sizeof(*next));
+	if (!next)
+		err = req_fail(r, "out of memory");
+	else if (volume_dying(r, &v) || settled(r, &v, l) || must_hold(r, &v))
+		err = -1;
+	else
+		err = fn(r, &v, l, next);
+	busy_drop(&v.uuid);
+	reconcile_kick();
 	return err;
 }
 

@@ -36,17 +36,22 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why);
 /* The kernel's view; -ENOENT. */
 int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out);
+/* The same without the members: there is nothing to free. */
+static inline int kernel_head(const struct muuid *uuid, struct meshblk_volume *out)
+{
+	int err = kernel_volume(uuid, out);
+
+	if (!err)
+		meshblk_volume_free(out);
+	return err;
+}
+
 /* How often its device is open here; 0 where it has none. */
 static inline u32 kernel_openers(const struct muuid *uuid)
 {
 	struct meshblk_volume k;
-	u32 n;
 
-	if (kernel_volume(uuid, &k))
-		return 0;
-	n = k.openers;
-	meshblk_volume_free(&k);
-	return n;
+	return kernel_head(uuid, &k) ? 0 : k.openers;
 }
 
 /* "/dev/mesh0", or "" while there is none */

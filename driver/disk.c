@@ -99,12 +99,7 @@ static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info
 	return blk_mq_alloc_tag_set(&vol->set);
 }
 
-/**
- * mesh_disk_alloc() - make the disk of a volume whose members are all up
- * @vol: locked
- *
- * Sleeps. Return: 0 or a negative errno.
- */
+/* Make the disk of a volume whose members are all up. @vol: locked. Sleeps. */
 int mesh_disk_alloc(struct mesh_volume *vol)
 {
 	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
@@ -157,13 +152,10 @@ void mesh_disk_free(struct mesh_volume *vol)
 	blk_mq_free_tag_set(&vol->set);
 }
 
-/**
- * mesh_disk_claim() - refuse further opens of the disk, unless it is open
- * @vol: locked
- *
- * A partition scan holds open_mutex for as long as its reads are requeued, so that
- * is not waited for either. A forced detach needs none of this: it sets @dying at
- * once, and an opener that comes later gets errors.
+/*
+ * Refuse further opens of the disk, unless it is open. @vol: locked. A partition scan holds
+ * open_mutex for as long as its reads are requeued, so that is not waited for either. A forced
+ * detach needs none of this: it sets @dying at once, and an opener that comes later gets errors.
  * Return: 0, or -EBUSY.
  */
 int mesh_disk_claim(struct mesh_volume *vol)

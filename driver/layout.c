@@ -93,11 +93,9 @@ static void mesh_layout_release(struct percpu_ref *ref)
 	queue_work(mesh_wq, &l->free_work);
 }
 
-/**
- * mesh_layout_alloc() - a layout without members
- * @vol: its volume; a reference is taken when the layout becomes current
- * @epoch: of it
- * @members: how many
+/*
+ * A layout without members. @vol: its volume; a reference is taken when the layout becomes
+ * current.
  */
 struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members)
 {
@@ -129,14 +127,9 @@ void mesh_layout_discard(struct mesh_layout *l)
 	kvfree(l);
 }
 
-/**
- * mesh_layout_open() - open the members
- * @l: layout
- * @confs: one for each member slot
- * @extack: says why not
- *
- * What is done when another host has some of them is in open_order.c. Sleeps. On an
- * error what was opened is closed by mesh_layout_discard().
+/*
+ * Open the members. @confs: one for each member slot. What is done when another host has some of
+ * them is in open_order.c. Sleeps. On an error what was opened is closed by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     struct netlink_ext_ack *extack)
@@ -160,13 +153,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 	return 0;
 }
 
-/**
- * mesh_layout_unfit() - why members that are up cannot serve a layout
- * @l: layout
- * @lba: of the volume
- *
- * Return: NULL or a static string.
- */
+/* Why members that are up cannot serve a layout. Return: NULL or a static string. */
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 {
 	const char *why;
@@ -183,13 +170,10 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 	return NULL;
 }
 
-/**
- * mesh_layout_refit() - have those members UP that can serve the layout in use
- * @l: layout
- * @lba: of the volume
- *
- * Members are checked when they come up; this finds those that did so before the
- * layout came into use. Sleeps. Return: why a member is refused for that, or NULL.
+/*
+ * Have those members UP that can serve the layout in use. Members are checked when they come up;
+ * this finds those that did so before the layout came into use. Sleeps. Return: why a member is
+ * refused for that, or NULL.
  */
 const char *mesh_layout_refit(struct mesh_layout *l, u32 lba)
 {
@@ -235,13 +219,10 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 	}
 }
 
-/**
- * mesh_layout_swap() - make a layout the current one
- * @vol: its volume, locked
- * @new: the layout, NULL when the volume goes
- *
- * Requests in flight end with the old layout; those that come, and those
- * that were requeued, take the new one.
+/*
+ * Make a layout the current one. @vol: its volume, locked. @new: the layout, NULL when the volume
+ * goes. Requests in flight end with the old layout; those that come, and those that were requeued,
+ * take the new one.
  */
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 {
@@ -266,11 +247,9 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 	mesh_retry_wake(vol);
 }
 
-/**
- * mesh_layout_pin() - the current layout, held until mesh_layout_unpin()
- * @vol: volume
- *
- * Any context. Return: NULL when the volume goes.
+/*
+ * The current layout, held until mesh_layout_unpin(). Any context. Return: NULL when the volume
+ * goes.
  */
 struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 {
@@ -285,12 +264,9 @@ struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 	return l;
 }
 
-/**
- * mesh_layout_kick() - end what is stuck in any layout of a volume
- * @vol: volume that is being removed
- *
- * Members without I/O in flight are left alone: a kick may cost other volumes
- * the session that they share.
+/*
+ * End what is stuck in any layout of a volume. Members without I/O in flight are left alone: a
+ * kick may cost other volumes the session that they share.
  */
 void mesh_layout_kick(struct mesh_volume *vol)
 {

@@ -26,10 +26,9 @@ static const struct mesh_member_ops *mesh_member_kinds[] = {
 	[MESHBLK_KIND_MEM] = NULL,	/* tests/kmod/meshmem.c */
 };
 
-/**
- * mesh_member_set_kind() - have members of a kind that a module, for tests, implements
- * @kind: one of those without
- * @ops: of the module; NULL: it goes, and pinned by no member any more
+/*
+ * Have members of a kind that a module, for tests, implements. @ops: of the module; NULL: it goes,
+ * and pinned by no member any more.
  */
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops)
 {
@@ -158,14 +157,9 @@ static void mesh_member_drop(struct mesh_member *m)
 	kfree(m);
 }
 
-/**
- * mesh_member_get() - open a member, or share one that is open
- * @conf: how it is reached
- * @volume: the one whose layouts share it; any other is refused
- * @mp: set when it is
- * @extack: says why not, may be NULL
- *
- * Sleeps. Return: 0 or a negative errno.
+/*
+ * Open a member, or share one that is open. @volume: the one whose layouts share it; any other is
+ * refused. @mp: set when it is. @extack: says why not, may be NULL. Sleeps.
  */
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack)
@@ -215,14 +209,10 @@ void mesh_member_put(struct mesh_member *m)
 	mesh_member_drop(m);
 }
 
-/**
- * mesh_member_bdev_taken() - whether a device is in use under another extent UUID
- * @m: member that is being opened; else the device is noted for it
- * @dev: the device
- *
- * One holder stands behind all our exclusive opens, so that a member can be
- * reached by two paths for a while; two extents on one device are detected
- * here.
+/*
+ * Whether a device is in use under another extent UUID. @m: member that is being opened; else the
+ * device is noted for it. One holder stands behind all our exclusive opens, so that a member can
+ * be reached by two paths for a while; two extents on one device are detected here.
  */
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 {
@@ -239,11 +229,9 @@ bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 	return taken;
 }
 
-/**
- * mesh_member_retry() - try a member again that was refused
- * @m: member that can be given back
- *
- * It stays REFUSED until that is answered, and is @retrying meanwhile. Sleeps.
+/*
+ * Try a member again that was refused. @m: member that can be given back. It stays REFUSED until
+ * that is answered, and is @retrying meanwhile. Sleeps.
  */
 void mesh_member_retry(struct mesh_member *m)
 {
@@ -254,12 +242,9 @@ void mesh_member_retry(struct mesh_member *m)
 	mutex_unlock(&m->lock);
 }
 
-/**
- * mesh_member_link() - a layout has the member
- * @m: member
- * @link: of the layout
- *
- * One that a layout gave back, which is being closed, is opened again. Sleeps.
+/*
+ * A layout has the member. One that a layout gave back, which is being closed, is opened again.
+ * Sleeps.
  */
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
 {
@@ -290,11 +275,9 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 		link->changed(link, state, err);
 }
 
-/**
- * mesh_member_suspend() - note that a layout gives the member back for a while
- * @m: member; the caller releases it after this
- *
- * No disk comes up with it before mesh_member_resume().
+/*
+ * Note that a layout gives the member back for a while. @m: member; the caller releases it after
+ * this. No disk comes up with it before mesh_member_resume().
  */
 void mesh_member_suspend(struct mesh_member *m)
 {
@@ -303,11 +286,9 @@ void mesh_member_suspend(struct mesh_member *m)
 	mutex_unlock(&m->lock);
 }
 
-/**
- * mesh_member_resume() - the layout that gave the member back wants it again, or goes
- * @m: member, released
- *
- * It is opened if any layout has it, and no other has given it back. Sleeps.
+/*
+ * The layout that gave the member back wants it again, or goes. @m: member, released. It is opened
+ * if any layout has it, and no other has given it back. Sleeps.
  */
 void mesh_member_resume(struct mesh_member *m)
 {
@@ -345,15 +326,10 @@ static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, 
 	}
 }
 
-/**
- * mesh_member_set_state() - the one setter of a member's state, for the kinds
- * @m: member
- * @state: new state
- * @err: why it is not UP, 0 for UP
- *
- * Process context, sleeps. Where the table knows no direct way, by DOWN. One that
- * cannot serve a layout that has it is REFUSED with -EINVAL instead of UP, and a
- * REFUSED one that is tried again stays REFUSED until that is answered.
+/*
+ * The one setter of a member's state, for the kinds. Process context, sleeps. Where the table
+ * knows no direct way, by DOWN. One that cannot serve a layout that has it is REFUSED with -EINVAL
+ * instead of UP, and a REFUSED one that is tried again stays REFUSED until that is answered.
  */
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
 {
@@ -376,11 +352,9 @@ void mesh_member_refit(struct mesh_member *m)
 	mutex_unlock(&m->lock);
 }
 
-/**
- * mesh_member_kick() - have stuck I/O ended, where the kind can do that
- * @m: member; the caller holds a reference, by a pinned layout say
- *
- * Any context.
+/*
+ * Have stuck I/O ended, where the kind can do that. @m: member; the caller holds a reference, by a
+ * pinned layout say. Any context.
  */
 void mesh_member_kick(struct mesh_member *m)
 {
@@ -428,12 +402,9 @@ bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
 	return s.last && time_before(jiffies, (unsigned long)s.last + recent);
 }
 
-/**
- * mesh_member_submit() - send an I/O to a member
- * @m: member
- * @mio: filled in; its done() may be called before this returns
- *
- * Any context but hard interrupt. To be followed by mesh_member_commit().
+/*
+ * Send an I/O to a member. @mio: filled in; its done() may be called before this returns. Any
+ * context but hard interrupt. To be followed by mesh_member_commit().
  */
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 {

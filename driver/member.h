@@ -35,52 +35,30 @@ struct netlink_ext_ack;
 
 #define MESH_PATH_MAX	256
 
-/**
- * struct mesh_member_conf - how a member is reached; equal confs share a member
- * @kind: enum meshblk_member_kind
- * @rw: opened for writing
- * @preempt: RDDA: fence another holder; not part of the comparison
- * @target: RDDA: id
- * @lba: MEM: block size to show
- * @uuid: of the extent
- * @drive: RDDA: opens go in this order
- * @epoch: RDDA: passed on when it grows; not part of the comparison
- * @size: bytes that may be used; the largest requested counts
- * @path: BDEV; MEM: a name, to be reached by another "path"
- */
+/* How a member is reached; equal confs share a member. */
 struct mesh_member_conf {
-	u8	kind;
-	bool	rw;
-	bool	preempt;
-	u32	target;
-	u32	lba;
-	uuid_t	uuid;
-	uuid_t	drive;
-	u64	epoch;
-	u64	size;
-	char	path[MESH_PATH_MAX];
+	u8	kind;			/* enum meshblk_member_kind */
+	bool	rw;			/* opened for writing */
+	bool	preempt;		/* RDDA: fence another holder; not part of the comparison */
+	u32	target;			/* RDDA: id */
+	u32	lba;			/* MEM: block size to show */
+	uuid_t	uuid;			/* of the extent */
+	uuid_t	drive;			/* RDDA: opens go in this order */
+	u64	epoch;	/* RDDA: passed on when it grows; not part of the comparison */
+	u64	size;			/* bytes that may be used; the largest requested counts */
+	char	path[MESH_PATH_MAX];	/* BDEV; MEM: a name, to be reached by another "path" */
 };
 
-/**
- * struct mesh_member_info - what an open member can do; set while it is not UP
- * @bytes: its size
- * @lba: 512 or 4096
- * @phys: physical block
- * @queues: hardware queues worth having
- * @discard_bytes: granularity, 0: none
- * @write_zeroes: it can
- * @rotational: it is
- * @dma_mask: bits that must be zero in the address and length of each page's
- *	part; 0: no such limit
- */
+/* What an open member can do; set while it is not UP. */
 struct mesh_member_info {
-	u64	bytes;
-	u32	lba;
-	u32	phys;
-	u32	queues;
-	u32	discard_bytes;
-	bool	write_zeroes;
-	bool	rotational;
+	u64	bytes;		/* its size */
+	u32	lba;		/* 512 or 4096 */
+	u32	phys;		/* physical block */
+	u32	queues;		/* hardware queues worth having */
+	u32	discard_bytes;	/* granularity, 0: none */
+	bool	write_zeroes;	/* it can */
+	bool	rotational;	/* it is */
+	/* bits that must be zero in the address and length of each page's part; 0: no such limit */
 	u32	dma_mask;
 };
 
@@ -101,35 +79,29 @@ struct mesh_member_stats {
 	u64	last;
 };
 
-/**
- * struct mesh_mio - one I/O to a member
- * @member: where
- * @io: where in the member, pages, queue and flags, for members of any kind; its own
- *	op, stage and done are RDDA's. The length is 0 with @op FLUSH
- * @op: enum prot_kind
- * @tag: of the prot_io, for the submitter
- * @err: how it ended; for the submitter
- * @stage: WRITE: a stage of this member to write from, NULL: the pages travel;
- *	set when done() is called for a successful RDDA_IO_STAGE
- * @stage_offset: byte of the stage where the payload begins
- * @done: any context, hard interrupts of local devices too; may free the I/O
- * @next: the submitter's
- * @priv: the submitter's
- * @node, @bio: of a kind on this host, while in flight
- */
+/* One I/O to a member. */
 struct mesh_mio {
-	struct mesh_member *member;
+	struct mesh_member *member;	/* where */
+	/*
+	 * where in the member, pages, queue and flags, for members of any kind; its own op, stage
+	 * and done are RDDA's. The length is 0 with @op FLUSH
+	 */
 	struct rdda_io io;
-	u8	op;
-	u32	tag;
-	int	err;
+	u8	op;			/* enum prot_kind */
+	u32	tag;			/* of the prot_io, for the submitter */
+	int	err;			/* how it ended; for the submitter */
+	/*
+	 * WRITE: a stage of this member to write from, NULL: the pages travel; set when done() is
+	 * called for a successful RDDA_IO_STAGE
+	 */
 	void	*stage;
-	u32	stage_offset;
+	u32	stage_offset;		/* byte of the stage where the payload begins */
+	/* any context, hard interrupts of local devices too; may free the I/O */
 	void	(*done)(struct mesh_mio *mio, int err);
-	struct mesh_mio *next;
-	void	*priv;
-	struct llist_node node;
-	struct bio *bio;
+	struct mesh_mio *next;		/* the submitter's */
+	void	*priv;			/* the submitter's */
+	struct llist_node node;		/* of a kind on this host, while in flight */
+	struct bio *bio;		/* the same */
 };
 
 /**
@@ -167,49 +139,36 @@ struct mesh_member_ops {
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
 
-/**
- * struct mesh_member - an open member
- * @ops: its kind
- * @priv: of the kind
- * @info: written under @lock while it is not UP
- * @state: written under @lock, read anywhere with READ_ONCE()
- * @err: why it is not UP; like @state
- * @stats: counters
- * @conf: fixed but for epoch and size, which mesh_members_lock guards
- * @volume: the one whose layouts share it
- * @lock: serialises state changes; guards @there, @retrying, @suspended and @links
- * @there: the kind says UP: what is REFUSED then is unfit
- * @retrying: REFUSED, and tried again since: there is no answer yet
- * @suspended: layouts that have given the member back for a while
- * @links: layouts to notify
- * @refs: layouts, and the kick that is queued
- * @node: in the registry, under mesh_members_lock
- * @opening: ops->open is at work; under mesh_members_lock
- * @dev: BDEV: the device, once it is known; under mesh_members_lock
- * @kick_work: runs ops->kick; holds a reference while queued
- * @put_work: gives back that reference when it was the last
- */
+/* An open member. */
 struct mesh_member {
-	const struct mesh_member_ops *ops;
-	void			*priv;
-	struct mesh_member_info	info;
-	enum mesh_member_state	state;
-	int			err;
-	struct mesh_member_stats __percpu *stats;
+	const struct mesh_member_ops *ops;	/* its kind */
+	void			*priv;		/* of the kind */
+	struct mesh_member_info	info;		/* written under @lock while it is not UP */
+	enum mesh_member_state	state;	/* written under @lock, read anywhere with READ_ONCE() */
+	int			err;		/* why it is not UP; like @state */
+	struct mesh_member_stats __percpu *stats;	/* counters */
 
+	/* fixed but for epoch and size, which mesh_members_lock guards */
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
-	uuid_t			volume;
-	struct mutex		lock;	/* states, info, what follows */
-	bool			there;
+	uuid_t			volume;		/* the one whose layouts share it */
+	/*
+	 * serialises state changes; guards @there, @retrying, @suspended and @links; states, info,
+	 * what follows
+	 */
+	struct mutex		lock;
+	bool			there;	/* the kind says UP: what is REFUSED then is unfit */
+	/* REFUSED, and tried again since: there is no answer yet */
 	bool			retrying;
+	/* layouts that have given the member back for a while */
 	unsigned int		suspended;
-	struct list_head	links;
-	refcount_t		refs;
-	struct list_head	node;
-	bool			opening;
+	struct list_head	links;		/* layouts to notify */
+	refcount_t		refs;		/* layouts, and the kick that is queued */
+	struct list_head	node;		/* in the registry, under mesh_members_lock */
+	bool			opening;	/* ops->open is at work; under mesh_members_lock */
+	/* BDEV: the device, once it is known; under mesh_members_lock */
 	dev_t			dev;
-	struct work_struct	kick_work;
-	struct work_struct	put_work;
+	struct work_struct	kick_work;	/* runs ops->kick; holds a reference while queued */
+	struct work_struct	put_work;	/* gives back that reference when it was the last */
 };
 
 /**

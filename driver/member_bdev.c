@@ -30,22 +30,18 @@
 /* How often an idle device is polled; one with I/O reports by itself. */
 #define MESH_BDEV_LOOK_MS	1000
 
-/**
- * struct mesh_bdev - a member
- * @member: back
- * @handle: the open device
- * @queue: bios to be sent, newest first
- * @work: sends them
- * @look_work: checks whether the device has gone. Kernels before 6.5 do not
- *	notify its holder, so all are polled
- * @wq: not shared, so that a device that blocks delays no other
- */
+/* A member. */
 struct mesh_bdev {
-	struct mesh_member	*member;
-	struct mesh_bdev_handle	handle;
-	struct llist_head	queue;
-	struct work_struct	work;
+	struct mesh_member	*member;	/* back */
+	struct mesh_bdev_handle	handle;		/* the open device */
+	struct llist_head	queue;		/* bios to be sent, newest first */
+	struct work_struct	work;		/* sends them */
+	/*
+	 * checks whether the device has gone. Kernels before 6.5 do not notify its holder, so all
+	 * are polled
+	 */
 	struct delayed_work	look_work;
+	/* not shared, so that a device that blocks delays no other */
 	struct workqueue_struct	*wq;
 };
 

@@ -7,18 +7,12 @@
 #include "driver/member.h"
 #include "driver/target.h"
 
-/**
- * struct mesh_rdda - a member
- * @member: back
- * @target: a reference
- * @lock: makes the first callbacks wait until @extent is known
- * @extent: the opened extent
- */
+/* A member. */
 struct mesh_rdda {
-	struct mesh_member	*member;
-	struct mesh_target	*target;
-	struct mutex		lock;	/* extent */
-	struct rdda_extent	*extent;
+	struct mesh_member	*member;	/* back */
+	struct mesh_target	*target;	/* a reference */
+	struct mutex		lock;	/* makes the first callbacks wait until @extent is known */
+	struct rdda_extent	*extent;	/* the opened extent */
 };
 
 static const struct {

@@ -251,13 +251,9 @@ static const char *mesh_nl_unserved(const struct prot_layout *l)
 	return NULL;
 }
 
-/**
- * mesh_nl_layout() - the layout of a VOLUME_SET
- * @info: message
- * @lba: of the volume
- * @rw: members are opened for writing
- * @prot: set to a checked layout, to be freed with kvfree()
- * @confs: set to its members, to be freed with kvfree()
+/*
+ * The layout of a VOLUME_SET. @rw: members are opened for writing. @prot: set to a checked layout,
+ * to be freed with kvfree(). @confs: set to its members, to be freed with kvfree().
  */
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs)

@@ -179,17 +179,12 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 	smp_store_release(&req->mios, mio);
 }
 
-/**
- * mesh_plan_batch() - plan and send what the op requests
- * @req: planned with its layout pinned; the caller holds req->left
- * @batch: gets the members that want a commit
- * @done: how each I/O ends; sets mio->err
- * @sent: how many were sent
- *
- * In an RCU read section. Nothing is sent in a hard interrupt, where a local
- * device may end the batch before: members cannot be given I/O there.
- * Return: true when the op is over; op.err says how. False with nothing sent:
- * to be called again from elsewhere.
+/*
+ * Plan and send what the op requests. @req: planned with its layout pinned; the caller holds
+ * req->left. @batch: gets the members that want a commit. @done: how each I/O ends; sets mio->err.
+ * In an RCU read section. Nothing is sent in a hard interrupt, where a local device may end the
+ * batch before: members cannot be given I/O there. Return: true when the op is over; op.err says
+ * how. False with nothing sent: to be called again from elsewhere.
  */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent)
@@ -254,12 +249,9 @@ void mesh_batch_flush(struct mesh_batch *batch)
 	smp_store_release(&batch->n, 0);
 }
 
-/**
- * mesh_batch_add() - remember that a member wants a commit
- * @batch: of the caller, in an RCU read section until it is flushed: that is
- *	what keeps the members there
- * @m: member
- * @queue: hardware queue
+/*
+ * Remember that a member wants a commit. @batch: of the caller, in an RCU read section until it is
+ * flushed: that is what keeps the members there.
  */
 void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue)
 {

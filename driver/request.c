@@ -95,10 +95,10 @@ static void mesh_req_over(struct mesh_req *req)
 
 static void mesh_req_io_done(struct mesh_mio *mio, int err);
 
-/**
- * mesh_req_run() - plan batch after batch, as long as each ends while it is sent
- * @req: all I/O of its last batch has ended; owned by the caller until here
- * @batch: as for mesh_plan_batch(), in an RCU read section
+/*
+ * Plan batch after batch, as long as each ends while it is sent. @req: all I/O of its last batch
+ * has ended; owned by the caller until here. @batch: as for mesh_plan_batch(), in an RCU read
+ * section.
  */
 static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 {
@@ -121,12 +121,9 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 	mesh_req_over(req);
 }
 
-/**
- * mesh_req_drop() - @n I/Os of a request have ended
- * @req: request; gone when this returns
- * @n: how many
- *
- * Any context: local devices end I/O in hard interrupts.
+/*
+ * @n I/Os of a request have ended. @req: request; gone when this returns. Any context: local
+ * devices end I/O in hard interrupts.
  */
 static void mesh_req_drop(struct mesh_req *req, int n)
 {
@@ -200,10 +197,9 @@ static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
 	return prot_op_init(&req->op, l, &want);
 }
 
-/**
- * mesh_req_begin() - plan a request again, with the current layout
- * @req: owned by the caller until here
- * @batch: as for mesh_plan_batch(), in an RCU read section
+/*
+ * Plan a request again, with the current layout. @req: owned by the caller until here. @batch: as
+ * for mesh_plan_batch(), in an RCU read section.
  */
 static void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 {

@@ -11,13 +11,10 @@
 #include "driver/trace.h"
 #include "driver/volume.h"
 
-/**
- * mesh_retry_add() - have a request tried again later
- * @vol: its volume
- * @req: owned by the caller until here, without a pinned layout
- *
- * Any context. A wake-up of the queue between the request's failure and here
- * costs no more than the first, short, wait.
+/*
+ * Have a request tried again later. @req: owned by the caller until here, without a pinned layout.
+ * Any context. A wake-up of the queue between the request's failure and here costs no more than
+ * the first, short, wait.
  */
 void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 {
@@ -45,11 +42,9 @@ void mesh_retry_wake(struct mesh_volume *vol)
 	mod_delayed_work(vol->wq, &vol->retry_work, 0);
 }
 
-/**
- * mesh_retry_take() - take all requests off the queue
- * @vol: their volume
- * @due: gets those to be tried now
- * @later: gets the others, for mesh_retry_put()
+/*
+ * Take all requests off the queue. @due: gets those to be tried now. @later: gets the others, for
+ * mesh_retry_put().
  */
 void mesh_retry_take(struct mesh_volume *vol, struct list_head *due, struct list_head *later)
 {

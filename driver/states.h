@@ -60,13 +60,10 @@ bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to);
  */
 int mesh_member_errno(enum mesh_member_state s, int err);
 
-/**
- * mesh_volume_wants() - the state that a volume's members call for
- * @now: state now
- * @down: members whose I/O waits
- * @lost: members GONE or REFUSED, whose I/O fails
- *
- * OPENING is left only when every member is up at once, REMOVING never.
+/*
+ * The state that a volume's members call for. @now: state now. @down: members whose I/O waits.
+ * @lost: members GONE or REFUSED, whose I/O fails. OPENING is left only when every member is up at
+ * once, REMOVING never.
  */
 enum mesh_volume_state mesh_volume_wants(enum mesh_volume_state now, unsigned int down,
 					 unsigned int lost);

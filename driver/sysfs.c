@@ -15,16 +15,11 @@
 
 #include "driver/volume.h"
 
-/**
- * struct mesh_dir - a directory of ours
- * @kobj: it
- * @vol: a counted reference
- * @index: of a member, in members/<i>
- */
+/* A directory of ours. */
 struct mesh_dir {
 	struct kobject		kobj;
-	struct mesh_volume	*vol;
-	u32			index;
+	struct mesh_volume	*vol;	/* a counted reference */
+	u32			index;	/* of a member, in members/<i> */
 };
 
 static void mesh_dir_release(struct kobject *kobj)
@@ -317,12 +312,9 @@ static void mesh_dir_del(struct kobject *kobj)
 	kobject_put(kobj);
 }
 
-/**
- * mesh_sysfs_members() - have one directory for each member
- * @vol: locked, with its disk added
- * @nr: members now
- *
- * A directory that cannot be made matters to readers of sysfs only.
+/*
+ * Have one directory for each member. @vol: locked, with its disk added. A directory that cannot
+ * be made matters to readers of sysfs only.
  */
 void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 {

@@ -142,13 +142,9 @@ static bool mesh_target_same(const struct mesh_target_conf *a, const struct mesh
 	return a->port == b->port && !strcmp(a->addr, b->addr) && uuid_equal(&a->host, &b->host);
 }
 
-/**
- * mesh_target_set() - begin to keep a session with a target
- * @conf: of it
- * @extack: says why not
- *
- * Return: 0, also when it is there already; -EBUSY when it is there at another
- * address and members use it.
+/*
+ * Begin to keep a session with a target. Return: 0, also when it is there already; -EBUSY when it
+ * is there at another address and members use it.
  */
 int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack *extack)
 {

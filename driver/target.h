@@ -21,34 +21,22 @@ struct netlink_ext_ack;
 
 #define MESH_ADDR_MAX	64
 
-/**
- * struct mesh_target_conf - how a target is reached
- * @id: key
- * @port: of its listener
- * @addr: as text
- * @host: the UUID that it must show; zero: any
- */
+/* How a target is reached. */
 struct mesh_target_conf {
-	u32	id;
-	u16	port;
-	char	addr[MESH_ADDR_MAX];
-	uuid_t	host;
+	u32	id;			/* key */
+	u16	port;			/* of its listener */
+	char	addr[MESH_ADDR_MAX];	/* as text */
+	uuid_t	host;			/* the UUID that it must show; zero: any */
 };
 
-/**
- * struct mesh_target - a target
- * @conf: fixed
- * @refs: members, one for being registered; under the registry's lock
- * @node: in the registry
- * @lock: makes the first callbacks wait until @rdda is known
- * @rdda: the session
- */
+/* A target. */
 struct mesh_target {
-	struct mesh_target_conf	conf;
+	struct mesh_target_conf	conf;	/* fixed */
+	/* members, one for being registered; under the registry's lock */
 	unsigned int		refs;
-	struct list_head	node;
-	struct mutex		lock;	/* rdda */
-	struct rdda_target	*rdda;
+	struct list_head	node;	/* in the registry */
+	struct mutex		lock;	/* makes the first callbacks wait until @rdda is known */
+	struct rdda_target	*rdda;	/* the session */
 };
 
 int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack *extack);

@@ -89,12 +89,7 @@ struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
 	return vol;
 }
 
-/**
- * mesh_volume_next() - for dumps: the volume after the first @skip
- * @skip: how many to pass over
- *
- * Return: with a reference, or NULL.
- */
+/* For dumps: the volume after the first @skip. Return: with a reference, or NULL. */
 struct mesh_volume *mesh_volume_next(unsigned int skip)
 {
 	struct mesh_volume *vol, *found = NULL;
@@ -392,18 +387,12 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
 		blk_queue_rq_timeout(vol->disk->queue, vol->timeout);
 }
 
-/**
- * mesh_volume_set() - attach a volume, or give it another layout
- * @conf: of the volume
- * @epoch: of the layout
- * @prot: checked; taken over, whatever is returned
- * @members: as many as @prot has
- * @extack: says why not
- *
- * Sleeps, but not for targets: the disk appears when its members are up. Opening
- * a local device may take any time, so members are opened, and those that are not
- * wanted after all closed, without a lock.
- * Return: 0, also for what is there already; or a negative errno.
+/*
+ * Attach a volume, or give it another layout. @prot: checked; taken over, whatever is returned.
+ * @members: as many as @prot has. Sleeps, but not for targets: the disk appears when its members
+ * are up. Opening a local device may take any time, so members are opened, and those that are not
+ * wanted after all closed, without a lock. Return: 0, also for what is there already; or a
+ * negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
 		    const struct mesh_member_conf *members, struct netlink_ext_ack *extack)
@@ -491,15 +480,10 @@ static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink
 	return left ?: -ETIMEDOUT;
 }
 
-/**
- * mesh_volume_del() - take a volume away
- * @uuid: of it
- * @force: also when it is open; its openers get errors
- * @extack: says why not
- *
- * Sleeps until the disk has gone and the members are closed; forced, until the
- * disk has gone. Return: 0, -ENOENT, -EBUSY, or -ETIMEDOUT: I/O of a member does
- * not end; the removal goes on by itself.
+/*
+ * Take a volume away. @force: also when it is open; its openers get errors. Sleeps until the disk
+ * has gone and the members are closed; forced, until the disk has gone. Return: 0, -ENOENT,
+ * -EBUSY, or -ETIMEDOUT: I/O of a member does not end; the removal goes on by itself.
  */
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
 {

@@ -55,200 +55,130 @@
 #define MESH_RETRY_MS_MIN	20	/* a requeued request is tried after ... */
 #define MESH_RETRY_MS_MAX	1000	/* ... doubling up to this */
 
-/**
- * struct mesh_order - members of a layout that another host has; open_order.c's own
- * @work: handles them
- * @retry_at: jiffies when they are tried again, while @waiting
- * @tries: so far
- * @waiting: for @retry_at
- * @released: all members are given back for that time; @work's own
- */
+/* Members of a layout that another host has; open_order.c's own. */
 struct mesh_order {
-	struct delayed_work	work;
+	struct delayed_work	work;		/* handles them */
+	/* jiffies when they are tried again, while @waiting */
 	unsigned long		retry_at;
-	unsigned int		tries;
-	bool			waiting;
+	unsigned int		tries;		/* so far */
+	bool			waiting;	/* for @retry_at */
+	/* all members are given back for that time; @work's own */
 	bool			released;
 };
 
-/**
- * struct mesh_layout - one epoch of a volume
- * @ref: a pin for each request in flight, one for being the current one
- * @vol: a counted reference
- * @epoch: of the message
- * @prot: the policy's view
- * @free_work: does what the release of @ref must not
- * @node: in vol->layouts while its requests have not all ended
- * @order: members that are refused
- * @nr: entries of @member_slots
- * @member_slots: the members, in the message's order
- */
+/* One epoch of a volume. */
 struct mesh_layout {
+	/* a pin for each request in flight, one for being the current one */
 	struct percpu_ref	ref;
-	struct mesh_volume	*vol;
-	u64			epoch;
-	struct prot_layout	*prot;
-	struct work_struct	free_work;
-	struct list_head	node;
-	struct mesh_order	order;
-	u32			nr;
+	struct mesh_volume	*vol;		/* a counted reference */
+	u64			epoch;		/* of the message */
+	struct prot_layout	*prot;		/* the policy's view */
+	struct work_struct	free_work;	/* does what the release of @ref must not */
+	struct list_head	node;	/* in vol->layouts while its requests have not all ended */
+	struct mesh_order	order;		/* members that are refused */
+	u32			nr;		/* entries of @member_slots */
 	struct mesh_member_slot {
 		struct mesh_member	*member;
 		struct mesh_member_link	link;
 		struct mesh_layout	*layout;
 		u64			size;	/* bytes that it must have */
-	} member_slots[];
+	} member_slots[];			/* the members, in the message's order */
 };
 
-/**
- * struct mesh_volume_conf - what a message says of a volume beside its layout
- * @uuid: key
- * @name: human-readable; empty: keep
- * @lba: 512 or 4096
- * @ro: read-only
- * @depth: requests per hardware queue, 0: default
- * @timeout_ms: io_timeout, 0: default or keep
- */
+/* What a message says of a volume beside its layout. */
 struct mesh_volume_conf {
-	uuid_t	uuid;
-	char	name[MESHBLK_NAME_MAX + 1];
-	u32	lba;
-	bool	ro;
-	u32	depth;
-	u32	timeout_ms;
+	uuid_t	uuid;				/* key */
+	char	name[MESHBLK_NAME_MAX + 1];	/* human-readable; empty: keep */
+	u32	lba;				/* 512 or 4096 */
+	bool	ro;				/* read-only */
+	u32	depth;				/* requests per hardware queue, 0: default */
+	u32	timeout_ms;			/* io_timeout, 0: default or keep */
 };
 
-/**
- * struct mesh_volume - a volume and its disk
- * @layout: current; RCU, written under @lock; NULL when removed
- * @timeout: io_timeout in jiffies; READ_ONCE
- * @dying: being removed: requests end at once, opens of the disk fail; set once
- * @mios: reserve for requests that are split
- * @sgs: reserve for long scatterlists
- * @retry_lock: guards @retry; any context
- * @retry: requests that wait to be tried again
- * @woken: all of them are to be tried now
- * @retry_work: tries them
- * @ready: requests to go on with from @ready_work
- * @ready_work: goes on with what must not run in a hard interrupt
- * @wq: for @retry_work alone
- * @lock: attach, replace, detach; guards what follows
- * @conf: as set; name is written under @event_lock too
- * @state: written under @event_lock too, read with READ_ONCE()
- * @event_lock: for readers; orders states and their events
- * @err: why it is not attached, or a member is refused; written under @event_lock too
- * @reason: the same, human-readable, a static string; likewise
- * @disk: once its members were up
- * @live: @disk is there to be seen; written under @event_lock too
- * @set: its tag set
- * @index: N of meshN
- * @kobj: /sys/block/meshN/mesh
- * @members_dir: below it
- * @members: one directory for each member
- * @nr_members: of those
- * @state_work: sets @state by the members', attaches
- * @ref: registry, layouts, disk
- * @node: in the registry, under mesh_volumes_lock
- * @layouts_lock: guards @layouts; taken alone or inside @lock
- * @layouts: that have requests in flight, or may get some
- * @draining: those, and one until the volume is removed
- * @closing: layouts whose members are not closed, and one as above
- * @drained: @draining came to 0
- * @closed: @closing came to 0
- * @removed: the disk has gone
- * @remove_work: takes it away
- * @free_work: last of all
- */
+/* A volume and its disk. */
 struct mesh_volume {
+	/* current; RCU, written under @lock; NULL when removed */
 	struct mesh_layout __rcu *layout;
-	unsigned long		timeout;
+	unsigned long		timeout;	/* io_timeout in jiffies; READ_ONCE */
+	/* being removed: requests end at once, opens of the disk fail; set once */
 	bool			dying;
-	mempool_t		mios;
-	mempool_t		sgs;
+	mempool_t		mios;		/* reserve for requests that are split */
+	mempool_t		sgs;		/* reserve for long scatterlists */
 
+	/* guards @retry; any context */
 	spinlock_t		retry_lock ____cacheline_aligned_in_smp;
-	struct list_head	retry;
-	bool			woken;
-	struct delayed_work	retry_work;
-	struct llist_head	ready;
+	struct list_head	retry;		/* requests that wait to be tried again */
+	bool			woken;		/* all of them are to be tried now */
+	struct delayed_work	retry_work;	/* tries them */
+	struct llist_head	ready;		/* requests to go on with from @ready_work */
+	/* goes on with what must not run in a hard interrupt */
 	struct work_struct	ready_work;
-	struct workqueue_struct	*wq;
+	struct workqueue_struct	*wq;		/* for @retry_work alone */
 
-	struct mutex		lock;	/* what follows */
-	struct mesh_volume_conf	conf;
-	enum mesh_volume_state	state;
-	struct mutex		event_lock;	/* state, conf.name, err, reason, live */
+	struct mutex		lock;		/* attach, replace, detach; guards what follows */
+	struct mesh_volume_conf	conf;		/* as set; name is written under @event_lock too */
+	enum mesh_volume_state	state;	/* written under @event_lock too, read with READ_ONCE() */
+	/* for readers; orders states and their events; state, conf.name, err, reason, live */
+	struct mutex		event_lock;
+	/* why it is not attached, or a member is refused; written under @event_lock too */
 	int			err;
+	/* the same, human-readable, a static string; likewise */
 	const char		*reason;
-	struct gendisk		*disk;
+	struct gendisk		*disk;		/* once its members were up */
+	/* @disk is there to be seen; written under @event_lock too */
 	bool			live;
-	struct blk_mq_tag_set	set;
-	int			index;
-	struct kobject		*kobj;
-	struct kobject		*members_dir;
-	struct kobject		**members;
-	u32			nr_members;
-	struct work_struct	state_work;
-	struct kref		ref;
-	struct list_head	node;
-	struct mutex		layouts_lock;	/* layouts */
-	struct list_head	layouts;
-	atomic_t		draining;
+	struct blk_mq_tag_set	set;		/* its tag set */
+	int			index;		/* N of meshN */
+	struct kobject		*kobj;		/* /sys/block/meshN/mesh */
+	struct kobject		*members_dir;	/* below it */
+	struct kobject		**members;	/* one directory for each member */
+	u32			nr_members;	/* of those */
+	struct work_struct	state_work;	/* sets @state by the members', attaches */
+	struct kref		ref;		/* registry, layouts, disk */
+	struct list_head	node;		/* in the registry, under mesh_volumes_lock */
+	struct mutex		layouts_lock;	/* guards @layouts; taken alone or inside @lock */
+	struct list_head	layouts;	/* that have requests in flight, or may get some */
+	atomic_t		draining;	/* those, and one until the volume is removed */
+	/* layouts whose members are not closed, and one as above */
 	atomic_t		closing;
-	struct completion	drained;
-	struct completion	closed;
-	struct completion	removed;
-	struct work_struct	remove_work;
-	struct work_struct	free_work;
+	struct completion	drained;	/* @draining came to 0 */
+	struct completion	closed;		/* @closing came to 0 */
+	struct completion	removed;	/* the disk has gone */
+	struct work_struct	remove_work;	/* takes it away */
+	struct work_struct	free_work;	/* last of all */
 };
 
-/**
- * struct mesh_req - what a request carries, blk-mq's per-request data
- * @op: the policy's state
- * @layout: pinned while @op runs
- * @left: I/Os of the batch that have not ended, many more while it is planned,
- *	and one while the time-out handler checks; the context that brings it
- *	to 0 goes on with the request
- * @queue: hardware queue
- * @mios: I/Os of the batch, newest first; @mio when it is in use is the last
- * @busy: @mio is in use
- * @tries: times that it was requeued
- * @deadline: jiffies
- * @retry_at: jiffies, while in vol->retry
- * @node: in vol->retry, under its lock
- * @ready: in vol->ready
- * @mio: the first I/O, or the only one
- * @sg: of @mio, when that is enough
- */
+/* What a request carries, blk-mq's per-request data. */
 struct mesh_req {
-	struct prot_op		op;
-	struct mesh_layout	*layout;
+	struct prot_op		op;		/* the policy's state */
+	struct mesh_layout	*layout;	/* pinned while @op runs */
+	/*
+	 * I/Os of the batch that have not ended, many more while it is planned, and one while the
+	 * time-out handler checks; the context that brings it to 0 goes on with the request
+	 */
 	atomic_t		left;
-	u16			queue;
-	bool			busy;
-	u32			tries;
+	u16			queue;		/* hardware queue */
+	bool			busy;		/* @mio is in use */
+	u32			tries;		/* times that it was requeued */
+	/* I/Os of the batch, newest first; @mio when it is in use is the last */
 	struct mesh_mio		*mios;
-	unsigned long		deadline;
-	unsigned long		retry_at;
+	unsigned long		deadline;	/* jiffies */
+	unsigned long		retry_at;	/* jiffies, while in vol->retry */
 	union {
-		struct list_head	node;
-		struct llist_node	ready;
+		struct list_head	node;	/* in vol->retry, under its lock */
+		struct llist_node	ready;	/* in vol->ready */
 	};
-	struct mesh_mio		mio;
-	struct scatterlist	sg[MESH_SG_INLINE];
+	struct mesh_mio		mio;		/* the first I/O, or the only one */
+	struct scatterlist	sg[MESH_SG_INLINE];	/* of @mio, when that is enough */
 };
 
-/**
- * struct mesh_batch - members that were given I/O and want a commit
- * @n: entries
- * @to: these members, pinned by each context that added one
- */
+/* Members that were given I/O and want a commit. */
 struct mesh_batch {
-	unsigned int n;
+	unsigned int n;	/* entries */
 	struct {
 		struct mesh_member *member;
 		u16 queue;
-	} to[8];
+	} to[8];	/* these members, pinned by each context that added one */
 };
 
 /* layout.c */

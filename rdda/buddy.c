@@ -39,15 +39,10 @@ static void take(struct rdda_buddy *b, u32 i)
 	p->state = PAGE_INSIDE;
 }
 
-/**
- * rdda_buddy_init() - take over a run of the arena, all free
- * @b: allocator
- * @mem: one entry for each page of the run
- * @off: arena offset of the run, a multiple of RDDA_PAGE
- * @len: its bytes, a multiple of RDDA_PAGE, not zero
- * @max_order: largest block, at most RDDA_ORDER_MAX
- *
- * Return: 0, or -EINVAL.
+/*
+ * Take over a run of the arena, all free. @mem: one entry for each page of the run. @off: arena
+ * offset of the run, a multiple of RDDA_PAGE. @len: its bytes, a multiple of RDDA_PAGE, not zero.
+ * @max_order: largest block, at most RDDA_ORDER_MAX. Return: 0, or -EINVAL.
  */
 int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, u32 len,
 		    unsigned int max_order)
@@ -77,10 +72,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 	return 0;
 }
 
-/**
- * rdda_buddy_order() - the smallest order that holds this many bytes
- * @bytes: at most RDDA_PAGE << RDDA_ORDER_MAX
- */
+/* The smallest order that holds this many bytes. @bytes: at most RDDA_PAGE << RDDA_ORDER_MAX. */
 unsigned int rdda_buddy_order(u32 bytes)
 {
 	unsigned int order = 0;
@@ -90,13 +82,9 @@ unsigned int rdda_buddy_order(u32 bytes)
 	return order;
 }
 
-/**
- * rdda_buddy_alloc() - take a block
- * @b: allocator
- * @order: its size, RDDA_PAGE << @order
- * @off: its arena offset
- *
- * Return: 0, or -ENOMEM when no block of that size is free now.
+/*
+ * Take a block. @order: its size, RDDA_PAGE << @order. Return: 0, or -ENOMEM when no block of that
+ * size is free now.
  */
 int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 {
@@ -121,12 +109,9 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 	return 0;
 }
 
-/**
- * rdda_buddy_free() - give a block back
- * @b: allocator
- * @off: as rdda_buddy_alloc() gave it
- *
- * Return: 0, or -EINVAL when no block in use begins there.
+/*
+ * Give a block back. @off: as rdda_buddy_alloc() gave it. Return: 0, or -EINVAL when no block in
+ * use begins there.
  */
 int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 {

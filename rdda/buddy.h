@@ -19,36 +19,22 @@
 #define RDDA_ORDER_MAX		5	/* 4 KiB << 5 = 128 KiB */
 #define RDDA_BUDDY_PAGES_MAX	0xffff
 
-/**
- * struct rdda_buddy_page - what is known of one page
- * @next: next free block of this order, by page index; a list end is NO_PAGE
- * @prev: the one before
- * @order: of the block that begins here
- * @state: a block begins here and is free, is used; or none begins
- */
+/* What is known of one page. */
 struct rdda_buddy_page {
-	u16	next;
-	u16	prev;
-	u8	order;
-	u8	state;
+	u16	next;	/* next free block of this order, by page index; a list end is NO_PAGE */
+	u16	prev;	/* the one before */
+	u8	order;	/* of the block that begins here */
+	u8	state;	/* a block begins here and is free, is used; or none begins */
 };
 
-/**
- * struct rdda_buddy - the pages of one run of the arena
- * @page: one entry a page, the caller's memory
- * @first: page number of the run's start, in the arena
- * @pages: how many
- * @avail: free ones
- * @max_order: largest block
- * @head: free blocks per order
- */
+/* The pages of one run of the arena. */
 struct rdda_buddy {
-	struct rdda_buddy_page *page;
-	u32	first;
-	u32	pages;
-	u32	avail;
-	u8	max_order;
-	u16	head[RDDA_ORDER_MAX + 1];
+	struct rdda_buddy_page *page;		/* one entry a page, the caller's memory */
+	u32	first;				/* page number of the run's start, in the arena */
+	u32	pages;				/* how many */
+	u32	avail;				/* free ones */
+	u8	max_order;			/* largest block */
+	u16	head[RDDA_ORDER_MAX + 1];	/* free blocks per order */
 };
 
 int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, u32 len,

@@ -91,13 +91,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 	},
 };
 
-/**
- * rdda_target_next() - the state after an event
- * @state: enum rdda_target_state
- * @ev: what happened
- *
- * Return: the next state, or -1 when @ev cannot happen in @state.
- */
+/* The state after an event. Return: the next state, or -1 when @ev cannot happen in @state. */
 int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 {
 	if (state >= ARRAY_SIZE(target_next) || ev >= RDDA_TEV_NR)
@@ -105,13 +99,7 @@ int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 	return target_next[state][ev];
 }
 
-/**
- * rdda_extent_next() - the state after an event
- * @state: enum rdda_extent_state
- * @ev: what happened
- *
- * Return: the next state, or -1 when @ev cannot happen in @state.
- */
+/* The state after an event. Return: the next state, or -1 when @ev cannot happen in @state. */
 int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 {
 	if (state >= ARRAY_SIZE(extent_next) || ev >= RDDA_EEV_NR)
@@ -119,12 +107,9 @@ int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 	return extent_next[state][ev];
 }
 
-/**
- * rdda_backoff_ms() - how long to wait before the next attempt
- * @attempt: failed ones so far, from 0
- * @random: any number; spreads many clients of one target
- *
- * Doubles from 100 ms to 5 s; the wait is between half of that and all of it.
+/*
+ * How long to wait before the next attempt. @random: any number; spreads many clients of one
+ * target. Doubles from 100 ms to 5 s; the wait is between half of that and all of it.
  */
 u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 {
@@ -135,11 +120,7 @@ u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 	return max_t(u32, most / 2 + random % (most / 2 + 1), RDDA_BACKOFF_MIN_MS);
 }
 
-/**
- * rdda_open_event() - what an answer to OPEN means for the extent
- * @status: enum rdda_open_status, from the wire
- * @err: why not UP, negative; 0 when it is
- */
+/* What an answer to OPEN means for the extent. @status: enum rdda_open_status, from the wire. */
 enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 {
 	switch (status) {
@@ -175,9 +156,9 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 	}
 }
 
-/**
- * rdda_status_errno() - NVMe status of a completion as a negative errno
- * @status: enum rdda_status, from the wire: any number
+/*
+ * NVMe status of a completion as a negative errno. @status: enum rdda_status, from the wire: any
+ * number.
  */
 int rdda_status_errno(u16 status)
 {
@@ -197,9 +178,9 @@ int rdda_status_errno(u16 status)
 	}
 }
 
-/**
- * rdda_reject_errno() - a refused login as a negative errno
- * @reason: enum rdda_reject_reason, from the wire; 0: refused without a reason
+/*
+ * A refused login as a negative errno. @reason: enum rdda_reject_reason, from the wire; 0: refused
+ * without a reason.
  */
 int rdda_reject_errno(unsigned int reason)
 {
@@ -225,10 +206,7 @@ int rdda_reject_errno(unsigned int reason)
 	}
 }
 
-/**
- * rdda_reject_text() - human-readable reason of a refused login
- * @reason: enum rdda_reject_reason, from the wire
- */
+/* Human-readable reason of a refused login. @reason: enum rdda_reject_reason, from the wire. */
 const char *rdda_reject_text(unsigned int reason)
 {
 	switch (reason) {

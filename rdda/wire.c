@@ -7,12 +7,9 @@
 
 #include "rdda/wire.h"
 
-/**
- * rdda_login_check() - check that CM private data is a login we can answer
- * @data: private data of a CM REQ; may be padded with zeroes by the fabric
- * @len: its length
- *
- * Return: 0, or the enum rdda_reject_reason to refuse with.
+/*
+ * Check that CM private data is a login we can answer. @data: private data of a CM REQ; may be
+ * padded with zeroes by the fabric. Return: 0, or the enum rdda_reject_reason to refuse with.
  */
 int rdda_login_check(const void *data, size_t len)
 {
@@ -25,13 +22,9 @@ int rdda_login_check(const void *data, size_t len)
 	return 0;
 }
 
-/**
- * rdda_accept_check() - check that an answer fits the login that it answers
- * @data: private data of a CM REP
- * @len: its length
- * @login: what was sent
- *
- * Return: 0, or -EPROTO.
+/*
+ * Check that an answer fits the login that it answers. @data: private data of a CM REP. Return: 0,
+ * or -EPROTO.
  */
 int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login)
 {
@@ -58,12 +51,9 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 	return 0;
 }
 
-/**
- * rdda_join_check() - check that CM private data is a channel that joins its session
- * @data: private data of a CM REQ that begins with RDDA_MAGIC_JOIN
- * @len: its length
- *
- * Return: 0, or the enum rdda_reject_reason to refuse with.
+/*
+ * Check that CM private data is a channel that joins its session. @data: private data of a CM REQ
+ * that begins with RDDA_MAGIC_JOIN. Return: 0, or the enum rdda_reject_reason to refuse with.
  */
 int rdda_join_check(const void *data, size_t len)
 {
@@ -74,13 +64,9 @@ int rdda_join_check(const void *data, size_t len)
 	return 0;
 }
 
-/**
- * rdda_joined_check() - check that an answer fits the join that it answers
- * @data: private data of a CM REP
- * @len: its length
- * @join: what was sent
- *
- * Return: 0, or -EPROTO.
+/*
+ * Check that an answer fits the join that it answers. @data: private data of a CM REP. Return: 0,
+ * or -EPROTO.
  */
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join)
 {
@@ -94,12 +80,7 @@ int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join
 	return 0;
 }
 
-/**
- * rdda_proved_check() - check that a client can use what PROVED grants
- * @m: a whole message
- *
- * Return: 0, or -EPROTO.
- */
+/* Check that a client can use what PROVED grants. Return: 0, or -EPROTO. */
 int rdda_proved_check(const struct rdda_proved *m)
 {
 	u32 bytes = le32_to_cpu(m->arena_bytes), first = le32_to_cpu(m->arena_len);
@@ -141,17 +122,11 @@ static const struct msg_rule msg_rules[] = {
 	[RDDA_ERROR]	= { sizeof(struct rdda_note), 0, 0, true, true },
 };
 
-/**
- * rdda_msg_check() - check that a SEND is well formed
- * @msg: a whole message, aligned to 8 bytes
- * @len: bytes that arrived
- * @from_client: the client sent it, else the target
- *
- * Only the frame is checked here: type, direction, sizes, counts. What the
- * fields mean is checked where they are used.
- *
- * Return: 0; -EOPNOTSUPP for a control message of a type we do not know (it is
- * answered with RDDA_ERROR); -EPROTO for anything else.
+/*
+ * Check that a SEND is well formed. @msg: a whole message, aligned to 8 bytes. @from_client: the
+ * client sent it, else the target. Only the frame is checked here: type, direction, sizes, counts.
+ * What the fields mean is checked where they are used. Return: 0; -EOPNOTSUPP for a control
+ * message of a type we do not know (it is answered with RDDA_ERROR); -EPROTO for anything else.
  */
 int rdda_msg_check(const void *msg, size_t len, bool from_client)
 {
@@ -305,18 +280,13 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 	return 0;
 }
 
-/**
- * rdda_cmd_parse() - check one command against what its session may do
- * @cmd: a private copy (a receive buffer: no peer can write it)
- * @chk: the grants and the arena it is checked against
- * @out: the command in host order, whole only when 0 is returned
- *
- * NVM Command Set specification, Read, Write, Write Zeroes, Dataset
- * Management; Base specification, Flush.
- *
- * Return: 0; -EPROTO for a command that no honest client sends (the channel
- * ends); else the positive enum rdda_status to complete it with: an honest
- * client can meet those when a grant was taken away meanwhile.
+/*
+ * Check one command against what its session may do. @cmd: a private copy (a receive buffer: no
+ * peer can write it). @chk: the grants and the arena it is checked against. @out: the command in
+ * host order, whole only when 0 is returned. NVM Command Set specification, Read, Write, Write
+ * Zeroes, Dataset Management; Base specification, Flush. Return: 0; -EPROTO for a command that no
+ * honest client sends (the channel ends); else the positive enum rdda_status to complete it with:
+ * an honest client can meet those when a grant was taken away meanwhile.
  */
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out)
@@ -361,11 +331,9 @@ static u8 *put_le32(u8 *at, u32 value)
 	return put(at, &v, sizeof(v));
 }
 
-/**
- * rdda_proof_bytes() - the bytes that a side's HMAC of channel 0 is taken over
- * @p: what both sides know of this connection
- * @by_client: whose proof; the role label keeps one from serving as the other
- * @out: RDDA_PROOF_BYTES bytes
+/*
+ * The bytes that a side's HMAC of channel 0 is taken over. @by_client: whose proof; the role label
+ * keeps one from serving as the other. @out: RDDA_PROOF_BYTES bytes.
  */
 void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES])
 {
@@ -386,12 +354,7 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	put_le32(at, by_client ? 0 : p->channels);
 }
 
-/**
- * rdda_join_bytes() - the same of another channel
- * @p: what both sides know of it
- * @by_client: whose proof
- * @out: RDDA_JOIN_BYTES bytes
- */
+/* The same of another channel. @out: RDDA_JOIN_BYTES bytes. */
 void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
 {
 	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };

@@ -159,20 +159,13 @@ enum rdda_type {
 	RDDA_SHRINK	= 32,	/* reserved: target requests arena back */
 };
 
-/**
- * struct rdda_hdr - what every SEND begins with
- * @type: enum rdda_type
- * @flags: per type, else zero
- * @count: entries that follow, for the types that have several
- * @len: bytes of the whole message, this header included
- * @tag: of a request; its answer carries the same
- */
+/* What every SEND begins with. */
 struct rdda_hdr {
-	u8	type;
-	u8	flags;
-	__le16	count;
-	__le32	len;
-	__le64	tag;
+	u8	type;	/* enum rdda_type */
+	u8	flags;	/* per type, else zero */
+	__le16	count;	/* entries that follow, for the types that have several */
+	__le32	len;	/* bytes of the whole message, this header included */
+	__le64	tag;	/* of a request; its answer carries the same */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
 
@@ -317,42 +310,28 @@ enum rdda_opcode {
 #define RDDA_DSM_AD		0x4	/* deallocate, in cdw13 */
 #define RDDA_MPTR_PUSH		1	/* the rest of mptr is a bounce offset */
 
-/**
- * struct rdda_cmd - a real NVMe command
- * @opcode: enum rdda_opcode; all others are refused
- * @flags: zero (no fused operation, PRPs)
- * @cid: command slot and generation, see RDDA_CID()
- * @nsid: the session's handle of a drive, from OPENED
- * @cdw2: zero
- * @cdw3: zero
- * @mptr: of a pushed read: bounce offset (a multiple of RDDA_PAGE) |
- *	RDDA_MPTR_PUSH; else zero
- * @prp1: arena offset where the payload begins; runs to the end of its page
- * @prp2: arena offset of the rest, a multiple of RDDA_PAGE, one run; zero when
- *	the first page holds all
- * @slba: first block, absolute on the drive
- * @nlb: blocks - 1; of DSM the low half of a 32-bit count of blocks
- * @control: FUA; DEAC of write zeroes; of DSM the high half of its count
- * @cdw13: zero; DSM: RDDA_DSM_AD
- * @cdw14: zero
- * @cdw15: zero
- */
+/* A real NVMe command. */
 struct rdda_cmd {
-	u8	opcode;
-	u8	flags;
-	__le16	cid;
-	__le32	nsid;
-	__le32	cdw2;
-	__le32	cdw3;
+	u8	opcode;		/* enum rdda_opcode; all others are refused */
+	u8	flags;		/* zero (no fused operation, PRPs) */
+	__le16	cid;		/* command slot and generation, see RDDA_CID() */
+	__le32	nsid;		/* the session's handle of a drive, from OPENED */
+	__le32	cdw2;		/* zero */
+	__le32	cdw3;		/* zero */
+	/* of a pushed read: bounce offset (a multiple of RDDA_PAGE) | RDDA_MPTR_PUSH; else zero */
 	__le64	mptr;
-	__le64	prp1;
+	__le64	prp1;	/* arena offset where the payload begins; runs to the end of its page */
+	/*
+	 * arena offset of the rest, a multiple of RDDA_PAGE, one run; zero when the first page
+	 * holds all
+	 */
 	__le64	prp2;
-	__le64	slba;
-	__le16	nlb;
-	__le16	control;
-	__le32	cdw13;
-	__le32	cdw14;
-	__le32	cdw15;
+	__le64	slba;		/* first block, absolute on the drive */
+	__le16	nlb;		/* blocks - 1; of DSM the low half of a 32-bit count of blocks */
+	__le16	control;	/* FUA; DEAC of write zeroes; of DSM the high half of its count */
+	__le32	cdw13;		/* zero; DSM: RDDA_DSM_AD */
+	__le32	cdw14;		/* zero */
+	__le32	cdw15;		/* zero */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_cmd) == 64, "NVMe 2.0: a command is 64 bytes");
 
@@ -415,65 +394,38 @@ struct rdda_dones {
 
 /* Checks: pure, shared by modules, unit tests and fuzzers (wire.c) */
 
-/**
- * struct rdda_extent_view - an opened extent as command checking sees it
- * @slba: first block on the drive
- * @blocks: length
- * @rw: opened for writing
- */
+/* An opened extent as command checking sees it. */
 struct rdda_extent_view {
-	u64	slba;
-	u64	blocks;
-	bool	rw;
+	u64	slba;	/* first block on the drive */
+	u64	blocks;	/* length */
+	bool	rw;	/* opened for writing */
 };
 
-/**
- * struct rdda_check - what a command is checked against
- * @ext: opened extents of the drive that @nsid names, sorted by slba, not
- *	overlapping
- * @nr_ext: how many; zero when the session has no such drive
- * @lba_shift: of the drive
- * @max_bytes: payload a command may have
- * @arena_off: the channel's part of the arena
- * @arena_len: its length
- * @bounce_len: the client's bounce arena; zero before BOUNCE
- */
+/* What a command is checked against. */
 struct rdda_check {
+	/* opened extents of the drive that @nsid names, sorted by slba, not overlapping */
 	const struct rdda_extent_view *ext;
-	unsigned int nr_ext;
-	unsigned int lba_shift;
-	u32	max_bytes;
-	u32	arena_off;
-	u32	arena_len;
-	u32	bounce_len;
+	unsigned int nr_ext;	/* how many; zero when the session has no such drive */
+	unsigned int lba_shift;	/* of the drive */
+	u32	max_bytes;	/* payload a command may have */
+	u32	arena_off;	/* the channel's part of the arena */
+	u32	arena_len;	/* its length */
+	u32	bounce_len;	/* the client's bounce arena; zero before BOUNCE */
 };
 
-/**
- * struct rdda_parsed - a command that passed, in host order
- * @opcode: enum rdda_opcode
- * @cid: as sent
- * @fua: of a write or write zeroes
- * @deac: write zeroes may deallocate
- * @push: a read to be pushed to @bounce
- * @slba: first block
- * @blocks: how many
- * @bytes: of payload; zero for discard, write zeroes, flush
- * @off: arena offsets of the two runs
- * @len: their bytes
- * @bounce: offset in the client's bounce arena
- */
+/* A command that passed, in host order. */
 struct rdda_parsed {
-	u8	opcode;
-	u16	cid;
-	bool	fua;
-	bool	deac;
-	bool	push;
-	u64	slba;
-	u64	blocks;
-	u32	bytes;
-	u32	off[2];
-	u32	len[2];
-	u32	bounce;
+	u8	opcode;	/* enum rdda_opcode */
+	u16	cid;	/* as sent */
+	bool	fua;	/* of a write or write zeroes */
+	bool	deac;	/* write zeroes may deallocate */
+	bool	push;	/* a read to be pushed to @bounce */
+	u64	slba;	/* first block */
+	u64	blocks;	/* how many */
+	u32	bytes;	/* of payload; zero for discard, write zeroes, flush */
+	u32	off[2];	/* arena offsets of the two runs */
+	u32	len[2];	/* their bytes */
+	u32	bounce;	/* offset in the client's bounce arena */
 };
 
 int rdda_login_check(const void *data, size_t len);
@@ -485,49 +437,32 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
 
-/**
- * struct rdda_proof - what both sides know of channel 0 and prove the key over
- * @login: as sent by the client, byte for byte
- * @accept: as sent by the target
- * @boot_id: the client's, whole
- * @qpn: of client and target
- * @gid: of client and target
- * @arena_bytes: granted, as in PROVED; in the target's proof only
- * @arena_len: the same
- * @channels: the same
- */
+/* What both sides know of channel 0 and prove the key over. */
 struct rdda_proof {
-	struct rdda_login login;
-	struct rdda_accept accept;
-	u8	boot_id[RDDA_UUID_LEN];
-	u32	qpn[2];
-	u8	gid[2][16];
-	u32	arena_bytes;
-	u32	arena_len;
-	u16	channels;
+	struct rdda_login login;	/* as sent by the client, byte for byte */
+	struct rdda_accept accept;	/* as sent by the target */
+	u8	boot_id[RDDA_UUID_LEN];	/* the client's, whole */
+	u32	qpn[2];			/* of client and target */
+	u8	gid[2][16];		/* of client and target */
+	u32	arena_bytes;		/* granted, as in PROVED; in the target's proof only */
+	u32	arena_len;		/* the same */
+	u16	channels;		/* the same */
 };
 
 #define RDDA_PROOF_BYTES	(16 + 54 + 84 + 16 + 2 * 20 + 12)
 void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
 
-/**
- * struct rdda_join_proof - the same of another channel of a proved session
- * @session: number, from the accept of channel 0
- * @channel: index
- * @nonce: of client and target, from login and accept of channel 0
- * @qpn: of client and target, of this channel; the target's in its own proof only
- * @gid: of client and target, of this channel
- * @arena_off: granted to this channel; in the target's proof only
- * @arena_len: the same
- */
+/* The same of another channel of a proved session. */
 struct rdda_join_proof {
-	u32	session;
-	u32	channel;
+	u32	session;	/* number, from the accept of channel 0 */
+	u32	channel;	/* index */
+	/* of client and target, from login and accept of channel 0 */
 	u8	nonce[2][RDDA_NONCE_LEN];
+	/* of client and target, of this channel; the target's in its own proof only */
 	u32	qpn[2];
-	u8	gid[2][16];
-	u32	arena_off;
-	u32	arena_len;
+	u8	gid[2][16];	/* of client and target, of this channel */
+	u32	arena_off;	/* granted to this channel; in the target's proof only */
+	u32	arena_len;	/* the same */
 };
 
 #define RDDA_JOIN_BYTES		(16 + 8 + 2 * RDDA_NONCE_LEN + 2 * 20 + 8)

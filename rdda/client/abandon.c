@@ -37,11 +37,7 @@ static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e,
 	}
 }
 
-/**
- * rdda_chan_close() - take no more I/O, and end what was never sent
- * @ch: channel of a dead session
- * @ended: I/O that ended
- */
+/* Take no more I/O, and end what was never sent. */
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 {
 	struct rdda_cmd_slot *slot, *next;
@@ -59,11 +55,7 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/**
- * rdda_chan_fail_all() - end what was in flight
- * @ch: channel whose queue pair is drained and destroyed
- * @ended: I/O that ended
- */
+/* End what was in flight. @ch: channel whose queue pair is drained and destroyed. */
 void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 {
 	unsigned long flags;
@@ -85,13 +77,7 @@ void rdda_chan_fail_all(struct rdda_chan *ch, struct list_head *ended)
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/**
- * rdda_chan_fail_extent() - end an extent's I/O that was never sent
- * @ch: channel
- * @e: extent without a grant
- * @err: outcome
- * @ended: I/O that ended
- */
+/* End an extent's I/O that was never sent. @e: extent without a grant. */
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended)
 {
@@ -113,16 +99,12 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/**
- * rdda_chan_abandon() - end I/O whose commands a drive does not end
- * @ch: channel
- * @e: extent without a grant
- * @ended: I/O that ended
- *
- * A command in flight names only memory of the target and a bounce block once a
- * send completion says that its WRITEs are done, so its I/O may end with -ENOLINK, while the
- * command keeps all that it names until the target answers. What still names pages
- * or a staged payload stays: it ends by itself, or with the session.
+/*
+ * End I/O whose commands a drive does not end. @e: extent without a grant. A command in flight
+ * names only memory of the target and a bounce block once a send completion says that its WRITEs
+ * are done, so its I/O may end with -ENOLINK, while the command keeps all that it names until the
+ * target answers. What still names pages or a staged payload stays: it ends by itself, or with the
+ * session.
  */
 void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended)
 {
@@ -145,11 +127,9 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
-/**
- * rdda_chan_uses() - whether a channel has commands of an extent in flight
- * @ch: channel
- * @e: extent
- * @io: set when I/O of it has not ended, or its end is still to be reported
+/*
+ * Whether a channel has commands of an extent in flight. @io: set when I/O of it has not ended, or
+ * its end is still to be reported.
  */
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 {
@@ -174,12 +154,9 @@ bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io)
 	return uses || *io;
 }
 
-/**
- * rdda_chan_forget() - an extent goes, or begins as one that was never open
- * @ch: channel
- * @e: extent; its I/O has ended
- *
- * What is abandoned has no extent now: another extent may get the same address.
+/*
+ * An extent goes, or begins as one that was never open. @e: extent; its I/O has ended. What is
+ * abandoned has no extent now: another extent may get the same address.
  */
 void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e)
 {
@@ -216,13 +193,10 @@ static bool chan_settled(struct rdda_chan *ch)
 	return false;
 }
 
-/**
- * rdda_session_settled() - whether extents may be opened
- * @s: session
- *
- * Not while a channel may carry commands for an extent that was taken away: one that
- * the target has not seen yet would be admitted under what is opened now, and write
- * over what is newer. The target's work item, which polls until it is so.
+/*
+ * Whether extents may be opened. Not while a channel may carry commands for an extent that was
+ * taken away: one that the target has not seen yet would be admitted under what is opened now, and
+ * write over what is newer. The target's work item, which polls until it is so.
  */
 bool rdda_session_settled(struct rdda_session *s)
 {

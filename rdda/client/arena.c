@@ -23,14 +23,10 @@ static unsigned int push_bytes = 4096;
 module_param(push_bytes, uint, 0644);
 MODULE_PARM_DESC(push_bytes, "reads up to this size are pushed by the target and copied; taken at login");
 
-/**
- * rdda_arena_check() - check that the pieces that the target named are usable
- * @s: session with its pieces
- *
- * A block of the buddy allocator must not cross pieces: the largest one is
- * limited to what their borders are aligned to.
- *
- * Return: 0 or -EPROTO.
+/*
+ * Check that the pieces that the target named are usable. A block of the buddy allocator must not
+ * cross pieces: the largest one is limited to what their borders are aligned to. Return: 0 or
+ * -EPROTO.
  */
 int rdda_arena_check(struct rdda_session *s)
 {
@@ -51,10 +47,8 @@ int rdda_arena_check(struct rdda_session *s)
 	return 0;
 }
 
-/**
- * rdda_arena_setup() - take over a channel's part of the arena
- * @ch: proved, with @arena_off and @arena_len as granted
- *
+/*
+ * Take over a channel's part of the arena. @ch: proved, with @arena_off and @arena_len as granted.
  * Return: 0, -EPROTO for a part outside the arena, or -ENOMEM.
  */
 int rdda_arena_setup(struct rdda_chan *ch)
@@ -154,12 +148,9 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 	return 0;
 }
 
-/**
- * rdda_bounce_setup() - a channel's part of the bounce arena
- * @s: session
- * @ch: proved; channel 0 first, which registers all of it and sends the target its key
- *
- * Return: 0 or a negative errno.
+/*
+ * A channel's part of the bounce arena. @ch: proved; channel 0 first, which registers all of it
+ * and sends the target its key.
  */
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 {
@@ -183,15 +174,10 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 	return ch->bounce.map && ch->bounce.cmd ? ret : -ENOMEM;
 }
 
-/**
- * rdda_bounce_take() - a bounce block for a read that is to be pushed
- * @ch: channel, locked
- * @slot: its command
- *
- * Blocks go round, so that those of reads that were submitted one after the
- * other lie side by side and may be pushed together.
- *
- * Return: false when there is none.
+/*
+ * A bounce block for a read that is to be pushed. @ch: channel, locked. Blocks go round, so that
+ * those of reads that were submitted one after the other lie side by side and may be pushed
+ * together. Return: false when there is none.
  */
 bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
@@ -219,10 +205,7 @@ void rdda_bounce_give(struct rdda_cmd_slot *slot)
 	__clear_bit(rdda_bounce_block(slot), ch->bounce.map);
 }
 
-/**
- * rdda_bounce_free() - give the bounce arena back
- * @s: session whose queue pairs are destroyed
- */
+/* Give the bounce arena back. @s: session whose queue pairs are destroyed. */
 void rdda_bounce_free(struct rdda_session *s)
 {
 	unsigned int i, n = DIV_ROUND_UP(s->bounce.bytes, PAGE_SIZE);
@@ -239,12 +222,10 @@ void rdda_bounce_free(struct rdda_session *s)
 	s->bounce.page = NULL;
 }
 
-/**
- * rdda_bounce_copy() - copy pushed data out to the I/O's pages
- * @slot: in state COPY: no other path touches it
- *
- * The pages are not read otherwise: what came is the drive's data or false data of
- * a hostile target, and either is only bytes.
+/*
+ * Copy pushed data out to the I/O's pages. @slot: in state COPY: no other path touches it. The
+ * pages are not read otherwise: what came is the drive's data or false data of a hostile target,
+ * and either is only bytes.
  */
 void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 {

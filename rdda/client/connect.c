@@ -46,13 +46,9 @@ static void session_dead(struct rdda_session *s)
 	rdda_calls_abort(s);
 }
 
-/**
- * rdda_session_fail() - a session is over
- * @s: session; only the first call counts
- * @err: why
- * @fmt: the same, human-readable, short
- *
- * Any context, locks held or not. The target's work item does the rest.
+/*
+ * A session is over. @s: session; only the first call counts. Any context, locks held or not. The
+ * target's work item does the rest.
  */
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 {
@@ -476,15 +472,9 @@ void rdda_session_put(struct rdda_session *s)
 	kref_put(&s->ref, session_release);
 }
 
-/**
- * rdda_session_connect() - log in at a target
- * @t: target
- * @err: why not, negative
- * @reason: the same, human-readable
- * @reason_len: room there
- *
- * The target's work item, in noio scope; sleeps for some seconds at most.
- * Return: a session that is up, or NULL with nothing left behind.
+/*
+ * Log in at a target. @err: why not, negative. The target's work item, in noio scope; sleeps for
+ * some seconds at most. Return: a session that is up, or NULL with nothing left behind.
  */
 struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
 					  size_t reason_len)
@@ -548,13 +538,10 @@ static void session_bye(struct rdda_session *s)
 			   msecs_to_jiffies(BYE_TIMEOUT_MS));
 }
 
-/**
- * rdda_session_end() - tear a session down, in order
- * @s: any, also one that never came up; no extent has a grant of it any more
- *
- * The target's work item; sleeps. Every I/O of it has ended when this returns, and
- * only its connections are left, in the target's @leaving, with the caller's
- * reference.
+/*
+ * Tear a session down, in order. @s: any, also one that never came up; no extent has a grant of it
+ * any more. The target's work item; sleeps. Every I/O of it has ended when this returns, and only
+ * its connections are left, in the target's @leaving, with the caller's reference.
  */
 void rdda_session_end(struct rdda_session *s)
 {
@@ -596,15 +583,12 @@ static bool chan_requested(const struct rdda_chan *ch)
 	return ch->login.proof.login.magic || ch->login.join.magic;
 }
 
-/**
- * rdda_session_leave() - let go of the connections of a session that ended
- * @s: session
- * @force: also when its port is down
- *
- * That sends a message for each that was begun, also the one that disconnects it:
- * the check whether the port may send it can hang in firmware, so nothing of a
- * session's end waits for this. The target's work item; sleeps.
- * Drops the reference, or leaves the session where it is until its port is back.
+/*
+ * Let go of the connections of a session that ended. @force: also when its port is down. That
+ * sends a message for each that was begun, also the one that disconnects it: the check whether the
+ * port may send it can hang in firmware, so nothing of a session's end waits for this. The
+ * target's work item; sleeps. Drops the reference, or leaves the session where it is until its
+ * port is back.
  */
 void rdda_session_leave(struct rdda_session *s, bool force)
 {

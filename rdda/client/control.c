@@ -20,14 +20,7 @@
 
 #define SEND_LOOK_MS	10	/* for one more buffer */
 
-/**
- * rdda_control_send() - post a control message
- * @ch: channel
- * @msg: whole message; copied
- * @len: its bytes
- *
- * Any context. Return: 0, -EAGAIN when no buffer is free now, -ENOLINK.
- */
+/* Post a control message. Any context. Return: 0, -EAGAIN when no buffer is free now, -ENOLINK. */
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 {
 	struct rdda_buf *b;
@@ -80,11 +73,7 @@ void rdda_room_give(struct rdda_session *s)
 	wake_up_all(&s->wait);
 }
 
-/**
- * rdda_call_start() - expect an answer
- * @s: session
- * @c: with @type, @rsp and @rsp_max set; gets a tag
- */
+/* Expect an answer. @c: with @type, @rsp and @rsp_max set; gets a tag. */
 void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
 {
 	unsigned long flags;
@@ -112,12 +101,9 @@ static void call_finish(struct rdda_call *c, int err)
 		rdda_target_kick(c->waiter);
 }
 
-/**
- * rdda_call_end() - take the answer, or give up the call without one
- * @s: session
- * @c: started
- *
- * Any context. Return: 0, -ETIMEDOUT, -ENOLINK, or what the target answered.
+/*
+ * Take the answer, or give up the call without one. Any context. Return: 0, -ETIMEDOUT, -ENOLINK,
+ * or what the target answered.
  */
 int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
 {
@@ -132,10 +118,7 @@ int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
 	return c->err;
 }
 
-/**
- * rdda_calls_abort() - end all calls: the session is dead, no answer will come
- * @s: marked dead
- */
+/* End all calls: the session is dead, no answer will come. @s: marked dead. */
 void rdda_calls_abort(struct rdda_session *s)
 {
 	struct rdda_call *c, *next;
@@ -148,14 +131,9 @@ void rdda_calls_abort(struct rdda_session *s)
 	wake_up_all(&s->wait);
 }
 
-/**
- * rdda_call_close() - have the target close an extent
- * @s: session
- * @handle: of the extent
- * @timeout_ms: for the answer
- *
- * Sending it waits as long as it has to: nothing but that or the session's end
- * closes the extent. Sleeps.
+/*
+ * Have the target close an extent. Sending it waits as long as it has to: nothing but that or the
+ * session's end closes the extent. Sleeps.
  */
 void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms)
 {
@@ -263,13 +241,9 @@ static void control_recv_bye(struct rdda_session *s, const struct rdda_note *m, 
 		rdda_session_fail(s, rdda_reject_errno(reason), "%s", rdda_reject_text(reason));
 }
 
-/**
- * rdda_control_recv() - a control message came
- * @ch: channel
- * @msg: a private copy of it; rdda_msg_check() passed, or did not know its type
- * @len: its bytes
- *
- * CQ handler. Return: 0; a negative errno ends the session.
+/*
+ * A control message came. @msg: a private copy of it; rdda_msg_check() passed, or did not know its
+ * type. CQ handler. Return: 0; a negative errno ends the session.
  */
 int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 {
@@ -329,17 +303,12 @@ static void control_ping(struct rdda_chan *ch, unsigned long every)
 		ch->alive.last_ping = last;
 }
 
-/**
- * rdda_alive_timer() - ping every channel, and give a silent target up
- * @timer: of a session
- *
- * A timer, not work: connecting to targets that do not answer blocks workers
- * for seconds, and without new ones work would come too late to keep a healthy
- * session alive. Whatever is locked in here is locked with interrupts off
- * elsewhere. It sets itself again until the session is dead. Until all channels are
- * joined it is about the first: the target waits for a join no longer than dead_ms.
- *
- * Context: softirq.
+/*
+ * Ping every channel, and give a silent target up. A timer, not work: connecting to targets that
+ * do not answer blocks workers for seconds, and without new ones work would come too late to keep
+ * a healthy session alive. Whatever is locked in here is locked with interrupts off elsewhere. It
+ * sets itself again until the session is dead. Until all channels are joined it is about the
+ * first: the target waits for a join no longer than dead_ms. Context: softirq.
  */
 void rdda_alive_timer(struct timer_list *timer)
 {

@@ -16,26 +16,17 @@ struct timer_list;
 #define RDDA_PING_ROOM		3
 #define RDDA_CLOSE_ROOM		2	/* the same: CLOSE */
 
-/**
- * struct rdda_call - a request that waits for its answer
- * @node: on the session's calls, under calls.lock
- * @tag: in both
- * @type: the answer must have
- * @rsp: where the answer goes
- * @rsp_max: room there
- * @err: 0 when answered
- * @waiter: target whose work item takes the answer; NULL: a caller waits for @done
- * @done: completed under calls.lock after @node was taken off
- */
+/* A request that waits for its answer. */
 struct rdda_call {
-	struct list_head node;
-	u64	tag;
-	u8	type;
-	void	*rsp;
-	u32	rsp_max;
-	int	err;
+	struct list_head node;	/* on the session's calls, under calls.lock */
+	u64	tag;		/* in both */
+	u8	type;		/* the answer must have */
+	void	*rsp;		/* where the answer goes */
+	u32	rsp_max;	/* room there */
+	int	err;		/* 0 when answered */
+	/* target whose work item takes the answer; NULL: a caller waits for @done */
 	struct rdda_target *waiter;
-	struct completion done;
+	struct completion done;	/* completed under calls.lock after @node was taken off */
 };
 
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);

@@ -408,13 +408,9 @@ static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent
 	return true;
 }
 
-/**
- * rdda_extents_run() - open what is to be opened, handle notifications
- * @t: target
- * @s: its session
- *
- * The target's work item; never waits for an answer. Return: jiffies until it wants
- * to run again.
+/*
+ * Open what is to be opened, handle notifications. The target's work item; never waits for an
+ * answer. Return: jiffies until it wants to run again.
  */
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 {
@@ -444,12 +440,9 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 	return room ? wait : max(msecs_to_jiffies(ROOM_LOOK_MS), 1UL);
 }
 
-/**
- * rdda_extents_lost() - drop every grant: the session is dead
- * @t: target
- * @s: its session
- *
- * The target's work item. No new I/O reaches the session when this returns.
+/*
+ * Drop every grant: the session is dead. The target's work item. No new I/O reaches the session
+ * when this returns.
  */
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 {
@@ -472,12 +465,7 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 	synchronize_rcu();
 }
 
-/**
- * rdda_extents_notify_lost() - extents are down; every I/O has ended
- * @t: target
- *
- * The target's work item.
- */
+/* Extents are down; every I/O has ended. The target's work item. */
 void rdda_extents_notify_lost(struct rdda_target *t)
 {
 	struct rdda_extent *e;
@@ -543,11 +531,8 @@ static unsigned int event_reports(const struct rdda_extent *e, const struct rdda
 	}
 }
 
-/**
- * rdda_extent_event() - the target says something about a drive
- * @s: session
- * @ev: a private copy; kinds we do not know are ignored
- *
+/*
+ * The target says something about a drive. @ev: a private copy; kinds we do not know are ignored.
  * CQ handler.
  */
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)

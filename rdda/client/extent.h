@@ -13,9 +13,7 @@
 struct rdda_session;
 struct rdda_target;
 
-/**
- * struct rdda_grant - an opened extent in one session; read under RCU
- */
+/* An opened extent in one session; read under RCU. */
 struct rdda_grant {
 	struct rcu_head rcu;
 	struct rdda_session *s;
@@ -30,18 +28,9 @@ struct rdda_grant {
 	bool	rw;
 };
 
-/**
- * struct rdda_extent - an extent that is kept open; under its target's lock
- *
- * Written by extent.c, and by opened.c where a part says so.
- *
- * @grant: not NULL while I/O may be sent; written by the work item
- * @io_err: what I/O ends with while there is no grant; read in any context
- * @busy: the work item uses it or calls its user
- * @released: not to be opened before rdda_extent_retry()
- * @reports: EXTENT_* bits for the work item
- * @kept: a grant that was taken away, when stuck or REFUSED; the target has it open
- *	until it is closed or opened again; opened.c, too
+/*
+ * An extent that is kept open; under its target's lock. Written by extent.c, and by opened.c where
+ * a part says so.
  */
 struct rdda_extent {
 	struct rdda_target *t;
@@ -62,14 +51,19 @@ struct rdda_extent {
 		enum rdda_extent_state reported;	/* to it; used by the work item only */
 	} user;
 
+	/* not NULL while I/O may be sent; written by the work item */
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
-	int	io_err;
-	bool	busy;
+	int	io_err;	/* what I/O ends with while there is no grant; read in any context */
+	bool	busy;		/* the work item uses it or calls its user */
 	bool	closing;
-	bool	released;
-	unsigned int reports;
+	bool	released;	/* not to be opened before rdda_extent_retry() */
+	unsigned int reports;	/* EXTENT_* bits for the work item */
 	wait_queue_head_t wait;
+	/*
+	 * a grant that was taken away, when stuck or REFUSED; the target has it open until it is
+	 * closed or opened again; opened.c, too
+	 */
 	struct rdda_grant *kept;
 
 	/* the next OPEN: extent.c, and opened.c by the answer to the one before */

@@ -18,16 +18,10 @@ struct rdda_target;
 #define RDDA_CHANNELS_MAX	16
 #define RDDA_DRIVE_QUEUES		64	/* drives of a target with their own queues */
 
-/**
- * struct rdda_session - one incarnation at a target
- *
- * Memory lives as long as @ref (staged payloads hold one); what belongs to the
- * device dies in rdda_session_end(), in the target's work item.
- * A part names the file that writes it.
- *
- * @flags: SESSION_*, atomic bits; once up, a lost connection is the session's end
- * @wait: for room, and for buffers
- * @leave_node: in @t's leaving
+/*
+ * One incarnation at a target. Memory lives as long as @ref (staged payloads hold one); what
+ * belongs to the device dies in rdda_session_end(), in the target's work item. A part names the
+ * file that writes it.
  */
 struct rdda_session {
 	struct kref ref;
@@ -35,8 +29,9 @@ struct rdda_session {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	struct rdda_limits lim;
+	/* SESSION_*, atomic bits; once up, a lost connection is the session's end */
 	unsigned long flags;
-	wait_queue_head_t wait;
+	wait_queue_head_t wait;		/* for room, and for buffers */
 
 	/* connect.c */
 	struct {
@@ -96,7 +91,7 @@ struct rdda_session {
 		unsigned int room;		/* OPENs and CLOSEs that may be sent unanswered */
 	} calls;
 
-	struct list_head leave_node;
+	struct list_head leave_node;	/* in @t's leaving */
 	struct work_struct free_work;
 };
 

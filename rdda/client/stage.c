@@ -44,11 +44,7 @@ static u32 stage_pages(struct rdda_chan *ch, u32 len)
 	return (n << ch->arena.max_order) + (rest ? 1U << rdda_buddy_order(rest) : 0);
 }
 
-/**
- * rdda_stage_begin() - try to have a write's payload kept
- * @ch: channel, locked
- * @io: about to be issued
- */
+/* Try to have a write's payload kept. @ch: channel, locked. @io: about to be issued. */
 void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 {
 	u32 pages = stage_pages(ch, io->len);
@@ -72,9 +68,9 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 	rdda_io_priv(io)->staging = st;
 }
 
-/**
- * rdda_stage_keep() - whether a staged payload keeps this command's arena block
- * @slot: command that succeeded; its channel is locked
+/*
+ * Whether a staged payload keeps this command's arena block. @slot: command that succeeded; its
+ * channel is locked.
  */
 bool rdda_stage_keep(struct rdda_cmd_slot *slot)
 {
@@ -105,12 +101,9 @@ static void stage_free(struct rdda_stage *st)
 		rdda_sq_later(ch);
 }
 
-/**
- * rdda_stage_use() - an I/O sends a staged payload
- * @ch: the stage's channel, locked
- * @io: with a stage of this session
- *
- * Return: 0, or -EINVAL when it is no write of exactly that payload.
+/*
+ * An I/O sends a staged payload. @ch: the stage's channel, locked. @io: with a stage of this
+ * session. Return: 0, or -EINVAL when it is no write of exactly that payload.
  */
 int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io)
 {
@@ -121,10 +114,7 @@ int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io)
 	return 0;
 }
 
-/**
- * rdda_stage_finish() - an I/O that keeps or sends a staged payload has ended
- * @io: any; its channel is not locked
- */
+/* An I/O that keeps or sends a staged payload has ended. @io: any; its channel is not locked. */
 void rdda_stage_finish(struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
@@ -151,10 +141,7 @@ void rdda_stage_finish(struct rdda_io *io)
 		rdda_session_put(s);
 }
 
-/**
- * rdda_stage_put() - give a staged payload's memory back; see rdda.h
- * @st: as io->stage gave it, or NULL
- */
+/* Give a staged payload's memory back; see rdda.h. @st: as io->stage gave it, or NULL. */
 void rdda_stage_put(struct rdda_stage *st)
 {
 	struct rdda_session *s = NULL;

@@ -6,11 +6,7 @@
 #include "rdda/client/session.h"
 #include "rdda/client/target.h"
 
-/**
- * rdda_counts_add() - sum a session's channels up
- * @to: added to
- * @s: session
- */
+/* Sum a session's channels up. */
 void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 {
 	unsigned long flags;
@@ -31,11 +27,7 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 	}
 }
 
-/**
- * rdda_target_info() - state and counts of a target; see rdda.h
- * @t: target
- * @info: filled in
- */
+/* State and counts of a target; see rdda.h. */
 void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 {
 	struct rdda_session *s = rdda_session_get(t);

@@ -51,10 +51,7 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
 	mutex_unlock(&identity_lock);
 }
 
-/**
- * rdda_client_set_identity() - our identity from the next login on; see rdda.h
- * @id: identity
- */
+/* Our identity from the next login on; see rdda.h. */
 int rdda_client_set_identity(const struct rdda_identity *id)
 {
 	bool insecure = id->key[0].id == RDDA_KEY_NONE;
@@ -283,11 +280,7 @@ void rdda_target_destroy(struct rdda_target *t)
 	kfree(t);
 }
 
-/**
- * rdda_client_init() - before anything else of the client
- *
- * Return: 0 or a negative errno.
- */
+/* Before anything else of the client. */
 int rdda_client_init(void)
 {
 	uuid_gen(&boot_id);
@@ -297,9 +290,7 @@ int rdda_client_init(void)
 	return rdda_wq ? 0 : -ENOMEM;
 }
 
-/**
- * rdda_client_exit() - every target is destroyed, every stage given back
- */
+/* Every target is destroyed, every stage given back. */
 void rdda_client_exit(void)
 {
 	destroy_workqueue(rdda_wq);

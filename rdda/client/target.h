@@ -13,20 +13,7 @@
 
 struct rdda_session;
 
-/**
- * struct rdda_target - a target that is kept connected
- *
- * @work: the one place where states change; @lock guards what others read:
- *	@state, @err, @reason, @session, @extents, @stop, @counts
- * @attempt: logins since a session lasted; used by the work item only, as all that
- *	follows up to @lock
- * @next_try: jiffies
- * @up_at: jiffies when @session came up
- * @older_key: log in with the key before the newest: the target refused that one
- * @leaving: sessions that ended, but for their connections
- * @pages: for messages and bounce blocks, kept from one session to the next: many
- *	sessions are made again at once when memory can be got by their I/O only
- */
+/* A target that is kept connected. */
 struct rdda_target {
 	struct sockaddr_storage addr;
 	uuid_t	expect;
@@ -34,13 +21,26 @@ struct rdda_target {
 	const struct rdda_target_ops *ops;
 	void	*priv;
 
+	/*
+	 * the one place where states change; @lock guards what others read: @state, @err, @reason,
+	 * @session, @extents, @stop, @counts
+	 */
 	struct delayed_work work;
 	struct completion stopped;
+	/*
+	 * logins since a session lasted; used by the work item only, as all that follows up to
+	 * @lock
+	 */
 	unsigned int attempt;
-	unsigned long next_try;
-	unsigned long up_at;
+	unsigned long next_try;		/* jiffies */
+	unsigned long up_at;		/* jiffies when @session came up */
+	/* log in with the key before the newest: the target refused that one */
 	bool	older_key;
-	struct list_head leaving;
+	struct list_head leaving;	/* sessions that ended, but for their connections */
+	/*
+	 * for messages and bounce blocks, kept from one session to the next: many sessions are made
+	 * again at once when memory can be got by their I/O only
+	 */
 	struct list_head pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */

@@ -39,16 +39,10 @@ static int auth_compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], in
 	return ret;
 }
 
-/**
- * rdda_auth_make() - one side's proof of the key, of channel 0
- * @key: RDDA_KEY_NONE is one of zeroes
- * @p: the connection
- * @by_client: whose proof
- * @hmac: result
- *
- * Context: process; sleeps. Allocates: call it under memalloc_noio_save()
- * where reclaim could come back here.
- * Return: 0, or a negative errno when the kernel has no hmac(sha256).
+/*
+ * One side's proof of the key, of channel 0. @key: RDDA_KEY_NONE is one of zeroes. Context:
+ * process; sleeps. Allocates: call it under memalloc_noio_save() where reclaim could come back
+ * here. Return: 0, or a negative errno when the kernel has no hmac(sha256).
  */
 int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		   u8 hmac[RDDA_HMAC_LEN])
@@ -59,15 +53,9 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 	return auth_digest(key, bytes, sizeof(bytes), hmac);
 }
 
-/**
- * rdda_auth_check() - check the proof of the other side
- * @key: that this connection was opened with
- * @p: the connection
- * @by_client: whose proof it should be
- * @hmac: what came
- *
- * Context: process; sleeps.
- * Return: 0, -EKEYREJECTED, or another negative errno.
+/*
+ * Check the proof of the other side. @by_client: whose proof it should be. Context: process;
+ * sleeps. Return: 0, -EKEYREJECTED, or another negative errno.
  */
 int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		    const u8 hmac[RDDA_HMAC_LEN])
@@ -96,11 +84,9 @@ int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proo
 	return auth_compare(want, hmac, rdda_auth_join_make(key, p, by_client, want));
 }
 
-/**
- * rdda_auth_gids() - fill in the GIDs of a connection
- * @id: after route resolution (client) or in a connect request (target)
- * @client: which side we are
- * @gid: of client and target
+/*
+ * Fill in the GIDs of a connection. @id: after route resolution (client) or in a connect request
+ * (target). @client: which side we are.
  */
 void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 {
@@ -113,13 +99,11 @@ void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 	memcpy(gid[client], dgid.raw, sizeof(dgid.raw));
 }
 
-/**
- * rdda_keys_get() - the keys of a message that carries a host's identity
- * @attrs: of the message, checked against its policy
- * @first: the newest key's id; behind it that key, then both of the key before it
- * @key: set; what is not in the message: RDDA_KEY_NONE
- *
- * Return: 0, or -EINVAL: a key goes with its id, a second one with a first.
+/*
+ * The keys of a message that carries a host's identity. @attrs: of the message, checked against
+ * its policy. @first: the newest key's id; behind it that key, then both of the key before it.
+ * @key: set; what is not in the message: RDDA_KEY_NONE. Return: 0, or -EINVAL: a key goes with its
+ * id, a second one with a first.
  */
 int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2])
 {

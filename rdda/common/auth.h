@@ -8,16 +8,11 @@
 struct nlattr;
 struct rdma_cm_id;
 
-/**
- * struct rdda_key - one of the cluster's keys
- * @id: RDDA_KEY_NONE: no key, @len is then 0 and @key zeroes
- * @len: bytes of @key
- * @key: the secret itself
- */
+/* One of the cluster's keys. */
 struct rdda_key {
-	u16	id;
-	u8	len;
-	u8	key[64];
+	u16	id;		/* RDDA_KEY_NONE: no key, @len is then 0 and @key zeroes */
+	u8	len;		/* bytes of @key */
+	u8	key[64];	/* the secret itself */
 };
 
 int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,

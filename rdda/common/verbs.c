@@ -30,17 +30,11 @@ static u32 sge_clamp(u32 sge)
 	return limit ? min(sge, limit) : sge;
 }
 
-/**
- * rdda_device_limits() - check that RDDA can run on this port, and find its limits
- * @dev: device
- * @port: its port
- * @lim: filled in on success
- *
- * RDDA wants reliable connections with immediates and fast registration: iWARP
- * has no immediates and would need a remotely writable registration for each
- * READ.
- *
- * Return: 0, or -EOPNOTSUPP after a line in the log.
+/*
+ * Check that RDDA can run on this port, and find its limits. @lim: filled in on success. RDDA
+ * wants reliable connections with immediates and fast registration: iWARP has no immediates and
+ * would need a remotely writable registration for each READ. Return: 0, or -EOPNOTSUPP after a
+ * line in the log.
  */
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 {
@@ -70,12 +64,9 @@ static unsigned int ack_timeout_now(void)
 	return clamp(READ_ONCE(ack_timeout), 8U, 20U);
 }
 
-/**
- * rdda_cm_tune() - our own timeouts for a connection
- * @id: before its route is resolved (client), or before rdma_accept()
- *
- * The defaults take 17 s to notice a dead peer, and wait 655 ms after an RNR.
- * Return: 0 or a negative errno.
+/*
+ * Our own timeouts for a connection. @id: before its route is resolved (client), or before
+ * rdma_accept(). The defaults take 17 s to notice a dead peer, and wait 655 ms after an RNR.
  */
 int rdda_cm_tune(struct rdma_cm_id *id)
 {
@@ -104,12 +95,10 @@ unsigned int rdda_cm_connect_ms(void)
 	return 2 * (CM_RESPONSE_MS + (1U << (ack_timeout_now() - 8)));
 }
 
-/**
- * rdda_port_active() - whether messages of the connection manager may be sent
- * @id: connection with a device
- *
- * They are held back while the port is down: they would be lost, and Soft-RoCE's
- * queue pair for them would never work again after one that it could not send.
+/*
+ * Whether messages of the connection manager may be sent. @id: connection with a device. They are
+ * held back while the port is down: they would be lost, and Soft-RoCE's queue pair for them would
+ * never work again after one that it could not send.
  */
 bool rdda_port_active(struct rdma_cm_id *id)
 {
@@ -118,12 +107,9 @@ bool rdda_port_active(struct rdma_cm_id *id)
 	return !ib_query_port(id->device, id->port_num, &attr) && attr.state == IB_PORT_ACTIVE;
 }
 
-/**
- * rdda_vector() - a completion vector for one more CQ
- * @dev: device
- *
- * Round, over all connections: each session's first channel on vector 0 would
- * be all of the work of a target with many clients.
+/*
+ * A completion vector for one more CQ. Round, over all connections: each session's first channel
+ * on vector 0 would be all of the work of a target with many clients.
  */
 unsigned int rdda_vector(struct ib_device *dev)
 {
@@ -146,17 +132,12 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&w->done);
 }
 
-/**
- * rdda_mr_register() - register memory for the other side, zero-based
- * @qp: connected queue pair; takes one work request of its send queue, which the
- *	caller keeps free
- * @sg: mapped scatterlist
- * @nents: its mapped entries, page aligned
- * @bytes: their sum
- * @access: IB_ACCESS_*, no more than the peer needs
- *
- * Sleeps until the registration is in force. The page size is RDDA_PAGE,
- * whatever PAGE_SIZE is. Return: the MR, for ib_dereg_mr(), or an ERR_PTR().
+/*
+ * Register memory for the other side, zero-based. @qp: connected queue pair; takes one work
+ * request of its send queue, which the caller keeps free. @nents: its mapped entries, page
+ * aligned. @access: IB_ACCESS_*, no more than the peer needs. Sleeps until the registration is in
+ * force. The page size is RDDA_PAGE, whatever PAGE_SIZE is. Return: the MR, for ib_dereg_mr(), or
+ * an ERR_PTR().
  */
 struct ib_mr *rdda_mr_register(struct ib_qp *qp, struct scatterlist *sg, int nents,
 			       u32 bytes, int access)

@@ -18,22 +18,14 @@
 #define RDDA_DRAIN_WR		1	/* marker of each queue when it is drained */
 #define RDDA_CM_TIMEOUT_MS	3000	/* address, route; connect: rdda_cm_connect_ms() */
 
-/**
- * struct rdda_limits - what a device lets one queue pair do
- * @send_sge: gather entries of a SEND or WRITE
- * @read_sge: scatter entries of a READ
- * @rd_out: READs in flight that we may request
- * @rd_in: READs in flight that we may serve
- * @max_wr: work requests of a queue
- * @mr_pages: RDDA_PAGEs of one registration
- */
+/* What a device lets one queue pair do. */
 struct rdda_limits {
-	u32 send_sge;
-	u32 read_sge;
-	u32 rd_out;
-	u32 rd_in;
-	u32 max_wr;
-	u32 mr_pages;
+	u32 send_sge;	/* gather entries of a SEND or WRITE */
+	u32 read_sge;	/* scatter entries of a READ */
+	u32 rd_out;	/* READs in flight that we may request */
+	u32 rd_in;	/* READs in flight that we may serve */
+	u32 max_wr;	/* work requests of a queue */
+	u32 mr_pages;	/* RDDA_PAGEs of one registration */
 };
 
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);

@@ -59,25 +59,17 @@ static unsigned int channels_used;	/* budget_lock */
 static LIST_HEAD(spare);		/* pages of ended sessions; budget_lock */
 static unsigned int spare_bytes;	/* budget_lock */
 
-/**
- * tgt_arena_limit() - the arena of all sessions, at most, in bytes
- */
+/* The arena of all sessions, at most, in bytes. */
 unsigned long tgt_arena_limit(void)
 {
 	return READ_ONCE(arena_budget) ?: totalram_pages() << (PAGE_SHIFT - 2);
 }
 
-/**
- * tgt_arena_reserve() - what a new session may have
- * @channels: set to how many channels
- * @old_bytes: arena of sessions that it takes the place of: as good as free
- * @old_channels: their channels
- *
- * No session gets more than a quarter of the memory that is left, nor more
- * than an eighth of the channels: many sessions get less each, and none stays
- * without for long.
- *
- * Return: bytes of arena, 0 when the budget is used up.
+/*
+ * What a new session may have. @channels: set to how many channels. @old_bytes: arena of sessions
+ * that it takes the place of: as good as free. No session gets more than a quarter of the memory
+ * that is left, nor more than an eighth of the channels: many sessions get less each, and none
+ * stays without for long. Return: bytes of arena, 0 when the budget is used up.
  */
 u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
 		      unsigned int old_channels)
@@ -111,11 +103,7 @@ out:
 	return bytes;
 }
 
-/**
- * tgt_arena_unreserve() - release what tgt_arena_reserve() gave
- * @bytes: of arena
- * @channels: of the session
- */
+/* Release what tgt_arena_reserve() gave. */
 void tgt_arena_unreserve(u32 bytes, unsigned int channels)
 {
 	spin_lock(&budget_lock);
@@ -185,9 +173,7 @@ static bool spare_put(struct page *page)
 	return room;
 }
 
-/**
- * tgt_arena_exit() - free what ended sessions left
- */
+/* Free what ended sessions left. */
 void tgt_arena_exit(void)
 {
 	spare_free();
@@ -236,11 +222,9 @@ static bool spares_for(const struct tgt_session *s)
 	return tgt_identity(&host) && uuid_equal(&s->client.host, &host);
 }
 
-/**
- * tgt_arena_alloc() - the pages, zeroed: the client must not read what was there before
- * @s: session, its @arena.bytes reserved
- *
- * Context: process, noio. Return: 0 or -ENOMEM.
+/*
+ * The pages, zeroed: the client must not read what was there before. @s: session, its @arena.bytes
+ * reserved. Context: process, noio. Return: 0 or -ENOMEM.
  */
 int tgt_arena_alloc(struct tgt_session *s)
 {
@@ -288,12 +272,9 @@ static int piece_register(struct tgt_session *s, struct tgt_channel *ch, struct 
 	return 0;
 }
 
-/**
- * tgt_arena_register() - one memory region a piece, for this session alone
- * @s: session
- * @ch: its channel 0, proven, nothing else posted on it yet
- *
- * Context: control work of @ch. Return: 0 or a negative errno.
+/*
+ * One memory region a piece, for this session alone. @ch: its channel 0, proven, nothing else
+ * posted on it yet. Context: control work of @ch.
  */
 int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
 {
@@ -310,10 +291,7 @@ int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
 	return 0;
 }
 
-/**
- * tgt_arena_unregister() - end all access to this memory by RDMA
- * @s: session; its queue pairs are destroyed
- */
+/* End all access to this memory by RDMA. @s: session; its queue pairs are destroyed. */
 void tgt_arena_unregister(struct tgt_session *s)
 {
 	unsigned int i;
@@ -333,20 +311,15 @@ void tgt_arena_unregister(struct tgt_session *s)
 	}
 }
 
-/**
- * tgt_arena_free() - give the pages back, or keep them for the next session
- * @s: session; no bio of it is in flight
+/*
+ * Give the pages back, or keep them for the next session. @s: session; no bio of it is in flight.
  */
 void tgt_arena_free(struct tgt_session *s)
 {
 	pieces_free(&s->arena, spares_for(s));
 }
 
-/**
- * tgt_arena_send() - send the client the pieces and their keys
- * @s: session
- * @ch: its channel 0
- */
+/* Send the client the pieces and their keys. */
 void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
 {
 	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
@@ -372,14 +345,9 @@ void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
 	kfree(h);
 }
 
-/**
- * tgt_arena_bio() - add a run of the arena to a bio
- * @s: session
- * @bio: with room for it
- * @off: arena offset, checked
- * @len: bytes, checked
- *
- * Return: 0, or -ENOSPC when the bio has no room.
+/*
+ * Add a run of the arena to a bio. @bio: with room for it. @off: arena offset, checked. @len:
+ * bytes, checked. Return: 0, or -ENOSPC when the bio has no room.
  */
 int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
 {
@@ -398,14 +366,8 @@ int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
 	return 0;
 }
 
-/**
- * tgt_arena_sge() - a run of the arena as source of a WRITE
- * @s: session
- * @sge: filled in
- * @max: entries there
- * @off: arena offset, checked
- * @len: bytes, checked
- *
+/*
+ * A run of the arena as source of a WRITE. @off: arena offset, checked. @len: bytes, checked.
  * Return: entries used; @max + 1 when they do not suffice.
  */
 unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,

@@ -14,16 +14,11 @@ struct page;
 struct tgt_channel;
 struct tgt_session;
 
-/**
- * struct tgt_piece - physically contiguous pages behind one memory region
- * @page: the first; zeroed before it is given
- * @sg: the piece, mapped for the session's device
- * @mr: remote read and write, zero based
- */
+/* Physically contiguous pages behind one memory region. */
 struct tgt_piece {
-	struct page *page;
-	struct scatterlist sg;
-	struct ib_mr *mr;
+	struct page *page;	/* the first; zeroed before it is given */
+	struct scatterlist sg;	/* the piece, mapped for the session's device */
+	struct ib_mr *mr;	/* remote read and write, zero based */
 };
 
 struct tgt_arena {

@@ -44,21 +44,13 @@ static void drive_release(struct kref *ref)
 	queue_work(tgt_wq, &d->close);
 }
 
-/**
- * tgt_drive_put() - drop a reference
- * @d: drive
- */
+/* Drop a reference. */
 void tgt_drive_put(struct tgt_drive *d)
 {
 	kref_put(&d->ref, drive_release);
 }
 
-/**
- * tgt_drive_find() - by UUID, without a reference
- * @uuid: of the drive
- *
- * Context: tgt_lock held.
- */
+/* By UUID, without a reference. Context: tgt_lock held. */
 struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 {
 	struct tgt_drive *d;
@@ -70,11 +62,9 @@ struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 	return NULL;
 }
 
-/**
- * tgt_drive_there() - whether the device is there, and not about to be removed
- * @d: drive
- *
- * One that is pulled out fails I/O before it is no more.
+/*
+ * Whether the device is there, and not about to be removed. One that is pulled out fails I/O
+ * before it is no more.
  */
 bool tgt_drive_there(const struct tgt_drive *d)
 {
@@ -83,12 +73,7 @@ bool tgt_drive_there(const struct tgt_drive *d)
 	return disk_live(disk) && !test_bit(GD_DEAD, &disk->state);
 }
 
-/**
- * tgt_drive_check() - if this drive was unplugged, notify all that use it
- * @d: drive
- *
- * Context: tgt_lock held.
- */
+/* If this drive was unplugged, notify all that use it. Context: tgt_lock held. */
 void tgt_drive_check(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -130,14 +115,7 @@ static const char *drive_unfit(struct block_device *bd)
 	return NULL;
 }
 
-/**
- * tgt_table_check() - check that a table can be that of a drive
- * @d: drive
- * @extents: table
- * @extack: says what is wrong
- *
- * Return: 0 or -EINVAL.
- */
+/* Check that a table can be that of a drive. Return: 0 or -EINVAL. */
 int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 		    struct netlink_ext_ack *extack)
 {
@@ -247,14 +225,9 @@ static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
 	return 0;
 }
 
-/**
- * tgt_drive_add() - export a block device
- * @uuid: of the drive, from its label
- * @path: device node
- * @extents: its table, in order of start; taken over on success
- * @extack: says what is wrong
- *
- * Context: process; sleeps. Return: 0 or a negative errno.
+/*
+ * Export a block device. @extents: its table, in order of start; taken over on success. Context:
+ * process; sleeps.
  */
 int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents,
 		  struct netlink_ext_ack *extack)
@@ -307,15 +280,10 @@ static bool drive_opened(const struct tgt_drive *d)
 	return false;
 }
 
-/**
- * tgt_drive_del() - stop exporting it
- * @uuid: of the drive
- * @force: take opened extents away from their sessions
- * @extack: says what is wrong
- *
- * Answers when every command is back, and the device can be used by others.
- *
- * Context: process; sleeps. Return: 0, -ENOENT, -EBUSY, or -EINTR.
+/*
+ * Stop exporting it. @force: take opened extents away from their sessions. Answers when every
+ * command is back, and the device can be used by others. Context: process; sleeps. Return: 0,
+ * -ENOENT, -EBUSY, or -EINTR.
  */
 int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
 {
@@ -361,19 +329,13 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 	return ret;
 }
 
-/**
- * tgt_drive_init() - nothing is exported yet
- *
- * Return: 0.
- */
+/* Nothing is exported yet. */
 int tgt_drive_init(void)
 {
 	return 0;
 }
 
-/**
- * tgt_drive_exit() - give all devices back; no session is left
- */
+/* Give all devices back; no session is left. */
 void tgt_drive_exit(void)
 {
 	struct tgt_drive *d, *next;

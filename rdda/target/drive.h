@@ -22,55 +22,37 @@ enum tgt_drive_state {
 	TGT_DRIVE_GONE,
 };
 
-/**
- * struct tgt_drive - a block device that is exported
- * @ref: the list, sdrives and netlink hold it
- * @node: in tgt_drives; tgt_lock
- * @uuid: from its label
- * @host: host UUID of this target when it was given the table; tgt_lock
- * @path: as meshd gave it
- * @handle: how @bd was opened
- * @bd: held exclusively
- * @lba_shift: 9 or 12
- * @cost_min: what the smallest command counts for; keeps the device's tags from
- *	running out, which would make a submitter of other drives' commands sleep
- * @close: gives @bd back
- * @closed: completed by it, may be NULL; tgt_lock
- * @state: written under tgt_lock
- * @removing: DRIVE_DEL is at work; tgt_lock
- * @extents: by start; tgt_lock
- * @sdrives: sessions that use it; tgt_lock
- * @waiters: for views to be gone; tgt_lock
- * @inflight: bytes given to the device
- * @waiting: commands queued; written under sched_lock
- * @sched_lock: @turns and what hangs there
- * @turns: sdrives with queued commands, round robin
- * @dispatch: submits them
- * @slow: commands that take several bios; sched_lock
- */
+/* A block device that is exported. */
 struct tgt_drive {
-	struct kref		ref;
-	struct list_head	node;
-	uuid_t			uuid;
+	struct kref		ref;		/* the list, sdrives and netlink hold it */
+	struct list_head	node;		/* in tgt_drives; tgt_lock */
+	uuid_t			uuid;		/* from its label */
+	/* host UUID of this target when it was given the table; tgt_lock */
 	uuid_t			host;
-	char			*path;
-	struct mesh_bdev_handle	handle;
-	struct block_device	*bd;
-	u32			lba_shift;
+	char			*path;		/* as meshd gave it */
+	struct mesh_bdev_handle	handle;		/* how @bd was opened */
+	struct block_device	*bd;		/* held exclusively */
+	u32			lba_shift;	/* 9 or 12 */
+	/*
+	 * what the smallest command counts for; keeps the device's tags from running out, which
+	 * would make a submitter of other drives' commands sleep
+	 */
 	u32			cost_min;
-	struct work_struct	close;
-	struct completion	*closed;
-	enum tgt_drive_state	state;
-	bool			removing;
-	struct list_head	extents;
-	struct list_head	sdrives;
-	struct list_head	waiters;
+	struct work_struct	close;		/* gives @bd back */
+	struct completion	*closed;	/* completed by it, may be NULL; tgt_lock */
+	enum tgt_drive_state	state;		/* written under tgt_lock */
+	bool			removing;	/* DRIVE_DEL is at work; tgt_lock */
+	struct list_head	extents;	/* by start; tgt_lock */
+	struct list_head	sdrives;	/* sessions that use it; tgt_lock */
+	struct list_head	waiters;	/* for views to be gone; tgt_lock */
+	/* bytes given to the device */
 	atomic64_t		inflight ____cacheline_aligned_in_smp;
-	unsigned int		waiting;
-	spinlock_t		sched_lock;	/* waiting, turns, slow */
-	struct list_head	turns;
-	struct list_head	slow;
-	struct work_struct	dispatch;
+	unsigned int		waiting;	/* commands queued; written under sched_lock */
+	/* @turns and what hangs there; waiting, turns, slow */
+	spinlock_t		sched_lock;
+	struct list_head	turns;		/* sdrives with queued commands, round robin */
+	struct list_head	slow;		/* commands that take several bios; sched_lock */
+	struct work_struct	dispatch;	/* submits them */
 };
 
 extern struct list_head tgt_drives;

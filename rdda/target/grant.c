@@ -34,16 +34,11 @@
 
 static u64 view_seq;		/* tgt_lock */
 
-/**
- * struct waiter - a netlink request waits until no view older than @cut lives on a drive
- * @node: in tgt_drive.waiters
- * @cut: views below it are waited for
- * @done: completed then
- */
+/* A netlink request waits until no view older than @cut lives on a drive. */
 struct waiter {
-	struct list_head	node;
-	u64			cut;
-	struct completion	done;
+	struct list_head	node;	/* in tgt_drive.waiters */
+	u64			cut;	/* views below it are waited for */
+	struct completion	done;	/* completed then */
 };
 
 static bool view_older(const struct tgt_sdrive *sd, u64 cut)
@@ -191,14 +186,10 @@ static void view_swap(struct tgt_sdrive *sd, struct tgt_view *v)
 	}
 }
 
-/**
- * tgt_view_get() - what a session may reach on a drive, for one command
- * @s: session
- * @nsid: its number of the drive
- * @gone: set when the drive was lost
- *
- * Any context. Return: a view to be put with tgt_view_put() when the command's
- * last bio is back; NULL when nothing is open there.
+/*
+ * What a session may reach on a drive, for one command. @gone: set when the drive was lost. Any
+ * context. Return: a view to be put with tgt_view_put() when the command's last bio is back; NULL
+ * when nothing is open there.
  */
 struct tgt_view *tgt_view_get(struct tgt_session *s, u32 nsid, bool *gone)
 {
@@ -404,17 +395,11 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 	}
 }
 
-/**
- * tgt_grant_open() - decide on an OPEN and carry it out
- * @ch: channel of the requesting session
- * @req: what is requested
- * @noted: meshd has just noted this grant in the label
- * @out: filled in, but for its header
- *
- * Context: process; takes tgt_lock.
- * Return: enum rdda_open_status; TGT_OPEN_REQUEST: meshd has to note the
- * grant, the extent waits for that until tgt_grant_open() with @noted or
- * tgt_grant_clear_pending(); -ESHUTDOWN: the session ended, no answer can be sent.
+/*
+ * Decide on an OPEN and carry it out. @noted: meshd has just noted this grant in the label. @out:
+ * filled in, but for its header. Context: process; takes tgt_lock. Return: enum rdda_open_status;
+ * TGT_OPEN_REQUEST: meshd has to note the grant, the extent waits for that until tgt_grant_open()
+ * with @noted or tgt_grant_clear_pending(); -ESHUTDOWN: the session ended, no answer can be sent.
  */
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, bool noted,
 		   struct rdda_opened *out)
@@ -465,10 +450,7 @@ out:
 	return ret;
 }
 
-/**
- * tgt_grant_clear_pending() - meshd did not answer, or refused
- * @extent: of that request
- */
+/* meshd did not answer, or refused. */
 void tgt_grant_clear_pending(const uuid_t *extent)
 {
 	struct tgt_extent *e;
@@ -480,14 +462,7 @@ void tgt_grant_clear_pending(const uuid_t *extent)
 	mutex_unlock(&tgt_lock);
 }
 
-/**
- * tgt_grant_close() - a CLOSE; answered when its last command is back
- * @ch: channel that sent it
- * @handle: of the opening
- * @tag: of the answer
- *
- * Return: 0, or -ENOENT: no such handle.
- */
+/* A CLOSE; answered when its last command is back. Return: 0, or -ENOENT: no such handle. */
 int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag)
 {
 	struct tgt_sdrive *sd;
@@ -520,10 +495,8 @@ static void sdrive_close_all(struct tgt_sdrive *sd)
 	view_swap(sd, NULL);
 }
 
-/**
- * tgt_grant_session_end() - take everything from a session that is over
- * @s: session; its queue pairs are destroyed
- *
+/*
+ * Take everything from a session that is over. @s: session; its queue pairs are destroyed.
  * Context: tgt_lock held.
  */
 void tgt_grant_session_end(struct tgt_session *s)
@@ -542,11 +515,9 @@ void tgt_grant_session_end(struct tgt_session *s)
 	}
 }
 
-/**
- * tgt_grant_drive_lost() - take a drive from all that have it open, and notify them
- * @d: drive, not UP any more
- *
- * Context: tgt_lock held.
+/*
+ * Take a drive from all that have it open, and notify them. @d: drive, not UP any more. Context:
+ * tgt_lock held.
  */
 void tgt_grant_drive_lost(struct tgt_drive *d)
 {
@@ -563,12 +534,7 @@ void tgt_grant_drive_lost(struct tgt_drive *d)
 	}
 }
 
-/**
- * tgt_grant_drive_forget() - drop what is left of a lost drive
- * @d: drive; its commands are back
- *
- * Context: tgt_lock held.
- */
+/* Drop what is left of a lost drive. @d: drive; its commands are back. Context: tgt_lock held. */
 void tgt_grant_drive_forget(struct tgt_drive *d)
 {
 	struct tgt_sdrive *sd, *next;
@@ -580,12 +546,7 @@ void tgt_grant_drive_forget(struct tgt_drive *d)
 	}
 }
 
-/**
- * tgt_grant_drive_back() - notify all sessions that a drive is here
- * @drive: its UUID
- *
- * Context: tgt_lock held.
- */
+/* Notify all sessions that a drive is here. Context: tgt_lock held. */
 void tgt_grant_drive_back(const uuid_t *drive)
 {
 	struct tgt_session *s;
@@ -595,24 +556,16 @@ void tgt_grant_drive_back(const uuid_t *drive)
 		drive_event(s, drive, RDDA_EV_DRIVE_BACK, 0, 0);
 }
 
-/**
- * tgt_grant_drained() - whether all commands under what was taken away are back
- * @d: drive
- *
- * Context: tgt_lock held.
- */
+/* Whether all commands under what was taken away are back. Context: tgt_lock held. */
 bool tgt_grant_drained(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
 	return !drive_older(d, view_seq + 1);
 }
 
-/**
- * tgt_grant_wait() - wait until the commands under what was taken away are back
- * @d: drive, referenced
- *
- * Context: process; takes tgt_lock.
- * Return: 0, -EBUSY after 30 s (call again), or -EINTR when killed.
+/*
+ * Wait until the commands under what was taken away are back. @d: drive, referenced. Context:
+ * process; takes tgt_lock. Return: 0, -EBUSY after 30 s (call again), or -EINTR when killed.
  */
 int tgt_grant_wait(struct tgt_drive *d)
 {
@@ -638,10 +591,7 @@ int tgt_grant_wait(struct tgt_drive *d)
 	return ret;
 }
 
-/**
- * tgt_extents_free() - free a table
- * @extents: no session has any of it open
- */
+/* Free a table. @extents: no session has any of it open. */
 void tgt_extents_free(struct list_head *extents)
 {
 	struct tgt_extent *e, *next;
@@ -696,16 +646,11 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 	list_splice_init(extents, &d->extents);
 }
 
-/**
- * tgt_grant_table() - a drive's table as meshd has it now
- * @uuid: of the drive
- * @extents: in order of start; taken over
- * @extack: says what is wrong
- *
- * Context: process; takes tgt_lock. Returns when every command is back that was
- * admitted under what the new table takes away: its extents may then be given
- * to others.
- * Return: 0, -EBUSY (the table is in force; call again), or a negative errno.
+/*
+ * A drive's table as meshd has it now. @extents: in order of start; taken over. Context: process;
+ * takes tgt_lock. Returns when every command is back that was admitted under what the new table
+ * takes away: its extents may then be given to others. Return: 0, -EBUSY (the table is in force;
+ * call again), or a negative errno.
  */
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 		    struct netlink_ext_ack *extack)

@@ -15,113 +15,67 @@ struct tgt_channel;
 struct tgt_drive;
 struct tgt_session;
 
-/**
- * struct tgt_extent - a line of a drive's table
- * @node: in tgt_drive.extents, by start; tgt_lock for all
- * @drive: where it is
- * @uuid: name
- * @start: byte
- * @len: bytes
- * @holder: host last granted rw, as noted in the label
- * @epoch: highest granted
- * @ready: zeroed
- * @opens: struct tgt_open
- * @pending: a grant was requested from meshd, which has not answered
- * @claim: host that is preempting, no other host gets it ...
- * @claim_until: ... before that, in jiffies
- */
+/* A line of a drive's table. */
 struct tgt_extent {
-	struct list_head	node;
-	struct tgt_drive	*drive;
-	uuid_t			uuid;
-	u64			start;
-	u64			len;
-	uuid_t			holder;
-	u64			epoch;
-	bool			ready;
-	struct list_head	opens;
+	struct list_head	node;	/* in tgt_drive.extents, by start; tgt_lock for all */
+	struct tgt_drive	*drive;		/* where it is */
+	uuid_t			uuid;		/* name */
+	u64			start;		/* byte */
+	u64			len;		/* bytes */
+	uuid_t			holder;		/* host last granted rw, as noted in the label */
+	u64			epoch;		/* highest granted */
+	bool			ready;		/* zeroed */
+	struct list_head	opens;		/* struct tgt_open */
+	/* a grant was requested from meshd, which has not answered */
 	bool			pending;
-	uuid_t			claim;
-	unsigned long		claim_until;
+	uuid_t			claim;	/* host that is preempting, no other host gets it ... */
+	unsigned long		claim_until;	/* ... before that, in jiffies */
 };
 
-/**
- * struct tgt_open - an opened extent of a session
- * @on_extent: in tgt_extent.opens; tgt_lock for all
- * @on_sdrive: in tgt_sdrive.opens by slba, or .closing
- * @sd: session and drive
- * @ext: NULL once revoked
- * @handle: on the wire
- * @slba: first block
- * @blocks: length
- * @rw: access
- * @closing: no command is admitted any more
- * @cut: commands of views older than this may still run
- * @ch: to be answered with CLOSED, may be NULL
- * @tag: of that answer
- */
+/* An opened extent of a session. */
 struct tgt_open {
-	struct list_head	on_extent;
-	struct list_head	on_sdrive;
-	struct tgt_sdrive	*sd;
-	struct tgt_extent	*ext;
-	u32			handle;
-	u64			slba;
-	u64			blocks;
-	bool			rw;
-	bool			closing;
-	u64			cut;
-	struct tgt_channel	*ch;
-	u64			tag;
+	struct list_head	on_extent;	/* in tgt_extent.opens; tgt_lock for all */
+	struct list_head	on_sdrive;	/* in tgt_sdrive.opens by slba, or .closing */
+	struct tgt_sdrive	*sd;		/* session and drive */
+	struct tgt_extent	*ext;		/* NULL once revoked */
+	u32			handle;		/* on the wire */
+	u64			slba;		/* first block */
+	u64			blocks;		/* length */
+	bool			rw;		/* access */
+	bool			closing;	/* no command is admitted any more */
+	u64			cut;	/* commands of views older than this may still run */
+	struct tgt_channel	*ch;		/* to be answered with CLOSED, may be NULL */
+	u64			tag;		/* of that answer */
 };
 
-/**
- * struct tgt_view - the extents that a session may reach on a drive
- * @ref: 1 while in force, and one for each command admitted under it
- * @node: in tgt_sdrive.views, whether in force or not; tgt_lock
- * @seq: grows with each view made, on any drive
- * @killed: not in force any more; tgt_lock
- */
+/* The extents that a session may reach on a drive. */
 struct tgt_view {
+	/* 1 while in force, and one for each command admitted under it */
 	struct percpu_ref	ref;
-	struct list_head	node;
+	struct list_head	node;	/* in tgt_sdrive.views, whether in force or not; tgt_lock */
 	struct tgt_sdrive	*sd;
-	u64			seq;
-	bool			killed;
+	u64			seq;	/* grows with each view made, on any drive */
+	bool			killed;	/* not in force any more; tgt_lock */
 	struct work_struct	work;
 	struct rcu_head		rcu;
 	unsigned int		nr;
 	struct rdda_extent_view	ext[];
 };
 
-/**
- * struct tgt_sdrive - a drive as one session sees it
- * @s: session, referenced
- * @d: drive, referenced
- * @nsid: its handle on the wire
- * @view: in force; NULL when nothing is open
- * @views: all that live; tgt_lock, as all lists here
- * @opens: by slba
- * @closing: waiting for views
- * @on_drive: in tgt_drive.sdrives
- * @gone: the drive was lost; its commands end with that status
- * @queue: commands waiting for their turn; sched_lock
- * @turn: in tgt_drive.turns; sched_lock
- * @deficit: bytes it may submit in this round; sched_lock
- */
+/* A drive as one session sees it. */
 struct tgt_sdrive {
-	struct tgt_session	*s;
-	struct tgt_drive	*d;
-	u32			nsid;
-	struct tgt_view __rcu	*view;
-	struct list_head	views;
-	struct list_head	opens;
-	struct list_head	closing;
-	struct list_head	on_drive;
-	bool			gone;
-	struct list_head	queue;
-	struct list_head	turn;
-	s64			deficit;
+	struct tgt_session	*s;		/* session, referenced */
+	struct tgt_drive	*d;		/* drive, referenced */
+	u32			nsid;		/* its handle on the wire */
+	struct tgt_view __rcu	*view;		/* in force; NULL when nothing is open */
+	struct list_head	views;		/* all that live; tgt_lock, as all lists here */
+	struct list_head	opens;		/* by slba */
+	struct list_head	closing;	/* waiting for views */
+	struct list_head	on_drive;	/* in tgt_drive.sdrives */
+	bool			gone;	/* the drive was lost; its commands end with that status */
+	struct list_head	queue;		/* commands waiting for their turn; sched_lock */
+	struct list_head	turn;		/* in tgt_drive.turns; sched_lock */
+	s64			deficit;	/* bytes it may submit in this round; sched_lock */
 	struct rcu_head		rcu;
 };
 

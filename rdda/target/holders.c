@@ -71,13 +71,7 @@ static void holders_others(struct tgt_open_facts *f, const struct tgt_session *s
 	}
 }
 
-/**
- * tgt_holders_fence() - end the sessions of all others that have an extent open
- * @s: session that preempts
- * @e: extent
- *
- * Context: tgt_lock held.
- */
+/* End the sessions of all others that have an extent open. Context: tgt_lock held. */
 void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e)
 {
 	struct tgt_open *o;
@@ -119,16 +113,10 @@ static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision
 	}
 }
 
-/**
- * tgt_holders_decide() - decide on an OPEN
- * @s: session that sent it
- * @req: what it requests
- * @noted: meshd has just noted this grant in the label
- * @e: extent, NULL: there is none of that name
- * @self: set to the opening that @s has already, if so
- * @out: its holder is filled in with RDDA_OPEN_HELD
- *
- * Context: tgt_lock held. Return: as tgt_open_decide().
+/*
+ * Decide on an OPEN. @noted: meshd has just noted this grant in the label. @e: extent, NULL: there
+ * is none of that name. @self: set to the opening that @s has already, if so. @out: its holder is
+ * filled in with RDDA_OPEN_HELD. Context: tgt_lock held. Return: as tgt_open_decide().
  */
 int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req, bool noted,
 		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)

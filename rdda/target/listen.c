@@ -28,15 +28,11 @@
 #define TGT_UNPROVEN_ADDR	4	/* ... of one address */
 #define TGT_CONTROLS		16	/* control messages in flight, each way */
 
-/**
- * struct listener - one bound address
- * @node: in listeners; listen_lock
- * @ss: address and port
- * @cm: NULL after its device was removed, until the address is listened on again
- */
+/* One bound address. */
 struct listener {
-	struct list_head	node;
-	struct sockaddr_storage	ss;
+	struct list_head	node;	/* in listeners; listen_lock */
+	struct sockaddr_storage	ss;	/* address and port */
+	/* NULL after its device was removed, until the address is listened on again */
 	struct rdma_cm_id	*cm;
 };
 
@@ -47,31 +43,20 @@ static DEFINE_SPINLOCK(identity_lock);
 static uuid_t identity_host;		/* identity_lock */
 static struct rdda_key identity_key[2];	/* identity_lock */
 
-/**
- * struct tgt_unproven - a connection that has not proved the key
- * @node: in unproven; unproven_lock for all
- * @gid: where it comes from
- * @s: its session, which lives as long as this is in the list; NULL while it is
- *	being made
- * @evicted: @s was ended in favour of a newer one
- */
+/* A connection that has not proved the key. */
 struct tgt_unproven {
-	struct list_head	node;
-	u8			gid[16];
+	struct list_head	node;		/* in unproven; unproven_lock for all */
+	u8			gid[16];	/* where it comes from */
+	/* its session, which lives as long as this is in the list; NULL while it is being made */
 	struct tgt_session	*s;
-	bool			evicted;
+	bool			evicted;	/* @s was ended in favour of a newer one */
 };
 
 static DEFINE_SPINLOCK(unproven_lock);
 static LIST_HEAD(unproven);		/* oldest first */
 static atomic64_t refused[RDDA_REJ_TWIN + 1];
 
-/**
- * tgt_identity() - the identity of this target
- * @host: its UUID
- *
- * Return: false while meshd has not set it.
- */
+/* The identity of this target. Return: false while meshd has not set it. */
 bool tgt_identity(uuid_t *host)
 {
 	spin_lock(&identity_lock);
@@ -80,10 +65,9 @@ bool tgt_identity(uuid_t *host)
 	return !uuid_is_null(host);
 }
 
-/**
- * tgt_identity_set() - set the target's UUID and keys, for later logins
- * @host: UUID
- * @key: the one in use and the one before it; RDDA_KEY_NONE: not there
+/*
+ * Set the target's UUID and keys, for later logins. @key: the one in use and the one before it;
+ * RDDA_KEY_NONE: not there.
  */
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
 {
@@ -114,20 +98,14 @@ static bool identity_key_find(u16 id, struct rdda_key *key)
 	return found;
 }
 
-/**
- * tgt_refused() - count a refused login
- * @reason: enum rdda_reject_reason
- */
+/* Count a refused login. */
 void tgt_refused(int reason)
 {
 	if (reason > 0 && reason <= RDDA_REJ_TWIN)
 		atomic64_inc(&refused[reason]);
 }
 
-/**
- * tgt_refused_count() - refused logins since start
- * @reason: enum rdda_reject_reason, 0 for all
- */
+/* Refused logins since start. @reason: enum rdda_reject_reason, 0 for all. */
 u64 tgt_refused_count(int reason)
 {
 	u64 n = 0;
@@ -218,18 +196,15 @@ static void unproven_set(struct tgt_unproven *u, struct tgt_session *s)
 	spin_unlock(&unproven_lock);
 }
 
-/**
- * tgt_unproven_put() - a session's connection proved the key, or ended
- * @s: session; called once or twice, counts once
+/*
+ * A session's connection proved the key, or ended. @s: session; called once or twice, counts once.
  */
 void tgt_unproven_put(struct tgt_session *s)
 {
 	unproven_free(xchg(&s->unproven, NULL));
 }
 
-/**
- * tgt_unproven() - connections that have not proved the key yet
- */
+/* Connections that have not proved the key yet. */
 unsigned int tgt_unproven(void)
 {
 	struct tgt_unproven *u;
@@ -537,16 +512,10 @@ static struct listener *listener_find(const struct sockaddr_storage *ss)
 	return NULL;
 }
 
-/**
- * tgt_listen() - take logins on an address
- * @addr: "0.0.0.0", "::", an address, or one with a scope
- * @port: port
- * @extack: says what is wrong
- *
- * May be repeated at any time: the same address again is no error, and makes a
- * listener again that a reset of its NIC has taken away.
- *
- * Context: process. Return: 0 or a negative errno.
+/*
+ * Take logins on an address. @addr: "0.0.0.0", "::", an address, or one with a scope. May be
+ * repeated at any time: the same address again is no error, and makes a listener again that a
+ * reset of its NIC has taken away.
  */
 int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
 {
@@ -590,9 +559,7 @@ out:
 	return ret;
 }
 
-/**
- * tgt_listen_exit() - take no more logins; waits for those being answered
- */
+/* Take no more logins; waits for those being answered. */
 void tgt_listen_exit(void)
 {
 	struct listener *li;

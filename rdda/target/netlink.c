@@ -492,17 +492,7 @@ static int nl_send_server(struct sk_buff *msg, u32 port)
 	return -EHOSTDOWN;	/* for the client a full socket is the same */
 }
 
-/**
- * tgt_nl_grant() - request meshd to note a grant in a drive's label
- * @request: number for the answer
- * @drive: UUID
- * @extent: UUID
- * @host: host that gets it
- * @epoch: of the grant
- * @rw: access
- *
- * Context: process. Return: 0, -EHOSTDOWN or -ENOMEM.
- */
+/* Request meshd to note a grant in a drive's label. Return: 0, -EHOSTDOWN or -ENOMEM. */
 int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
 		 u64 epoch, bool rw)
 {
@@ -550,11 +540,7 @@ static void nl_send_event(struct sk_buff *msg, void *h)
 	genlmsg_multicast_netns(&family, &init_net, msg, 0, 0, GFP_NOIO);
 }
 
-/**
- * tgt_nl_drive_gone() - notify meshd that a drive was unplugged
- * @drive: UUID
- * @path: where it was
- */
+/* Notify meshd that a drive was unplugged. */
 void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
 {
 	struct sk_buff *msg;
@@ -570,10 +556,7 @@ void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
 		nl_send_event(msg, h);
 }
 
-/**
- * tgt_nl_session() - notify meshd that a session came, or where it is in its end
- * @s: session
- */
+/* Notify meshd that a session came, or where it is in its end. */
 void tgt_nl_session(struct tgt_session *s)
 {
 	struct sk_buff *msg;
@@ -639,11 +622,7 @@ static struct genl_family family __ro_after_init = {
 	.n_mcgrps	= ARRAY_SIZE(groups),
 };
 
-/**
- * tgt_nl_init() - take orders
- *
- * Return: 0 or a negative errno.
- */
+/* Take orders. */
 int __init tgt_nl_init(void)
 {
 	int ret = netlink_register_notifier(&release_nb);
@@ -656,9 +635,7 @@ int __init tgt_nl_init(void)
 	return ret;
 }
 
-/**
- * tgt_nl_exit() - take no more orders; waits for those being carried out
- */
+/* Take no more orders; waits for those being carried out. */
 void tgt_nl_exit(void)
 {
 	genl_unregister_family(&family);

@@ -16,23 +16,15 @@
 
 #define TGT_GRANT_MS		5000
 
-/**
- * struct open_pending - a pending request to meshd to note a grant
- * @node: in open_pending_list; open_pending_lock. The path that takes it off answers
- *	the client
- * @id: number in netlink
- * @ch: channel to answer; its session is referenced
- * @tag: of that answer
- * @req: what the client wants
- * @late: the deadline
- */
+/* A pending request to meshd to note a grant. */
 struct open_pending {
+	/* in open_pending_list; open_pending_lock. The path that takes it off answers the client */
 	struct list_head	node;
-	u64			id;
-	struct tgt_channel	*ch;
-	u64			tag;
-	struct tgt_open_request	req;
-	struct delayed_work	late;
+	u64			id;	/* number in netlink */
+	struct tgt_channel	*ch;	/* channel to answer; its session is referenced */
+	u64			tag;	/* of that answer */
+	struct tgt_open_request	req;	/* what the client wants */
+	struct delayed_work	late;	/* the deadline */
 };
 
 static DEFINE_SPINLOCK(open_pending_lock);
@@ -92,12 +84,9 @@ static void open_late_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/**
- * tgt_open_answered() - meshd noted a grant, or did not
- * @request: its number
- * @err: 0, or a negative errno: -ESTALE means the label knows a higher epoch
- *
- * Context: process; sleeps. Return: 0, or -ENOENT: too late, or never requested.
+/*
+ * meshd noted a grant, or did not. @err: 0, or a negative errno: -ESTALE means the label knows a
+ * higher epoch. Context: process; sleeps. Return: 0, or -ENOENT: too late, or never requested.
  */
 int tgt_open_answered(u64 request, int err)
 {
@@ -151,13 +140,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	return ret;
 }
 
-/**
- * tgt_open_msg() - a client wants an extent
- * @ch: channel
- * @m: message, a private copy
- *
- * Context: control work of @ch.
- */
+/* A client wants an extent. Context: control work of @ch. */
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
 	struct tgt_open_request req = {
@@ -191,13 +174,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 	opened_send(ch, tag, status, &out);
 }
 
-/**
- * tgt_close_msg() - a client is done with an opening
- * @ch: channel
- * @m: message, a private copy
- *
- * Context: control work of @ch.
- */
+/* A client is done with an opening. Context: control work of @ch. */
 void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m)
 {
 	struct rdda_close out = {
@@ -213,19 +190,13 @@ void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m)
 		tgt_ctl_send(ch, &out, sizeof(out));
 }
 
-/**
- * tgt_open_init() - no request to meshd is pending yet
- *
- * Return: 0.
- */
+/* No request to meshd is pending yet. */
 int tgt_open_init(void)
 {
 	return 0;
 }
 
-/**
- * tgt_open_exit() - drop the pending requests to meshd; no session is left
- */
+/* Drop the pending requests to meshd; no session is left. */
 void tgt_open_exit(void)
 {
 	struct open_pending *a;

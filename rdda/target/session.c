@@ -25,20 +25,13 @@
 
 #define TGT_PORT_MS		500	/* between two polls of a port that is down */
 
-/**
- * struct tgt_past - a session that ended without a good-bye
- * @node: in past; tgt_lock for all
- * @host: of its client
- * @boot_id: the same
- * @addr: where it came from
- * @until: the jiffies at which its host counts as silent
- */
+/* A session that ended without a good-bye. */
 struct tgt_past {
-	struct list_head	node;
-	uuid_t			host;
-	u8			boot_id[RDDA_UUID_LEN];
-	struct sockaddr_storage	addr;
-	u64			until;
+	struct list_head	node;	/* in past; tgt_lock for all */
+	uuid_t			host;	/* of its client */
+	u8			boot_id[RDDA_UUID_LEN];	/* the same */
+	struct sockaddr_storage	addr;	/* where it came from */
+	u64			until;	/* the jiffies at which its host counts as silent */
 };
 
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
@@ -64,12 +57,7 @@ static void session_release(struct kref *ref)
 	kfree(s);
 }
 
-/**
- * tgt_session_put() - drop a reference; the last one frees it and its channels
- * @s: session
- *
- * Context: process.
- */
+/* Drop a reference; the last one frees it and its channels. */
 void tgt_session_put(struct tgt_session *s)
 {
 	kref_put(&s->ref, session_release);
@@ -93,10 +81,7 @@ static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
 	return ok;
 }
 
-/**
- * tgt_session_state() - where a session is in its life
- * @s: session
- */
+/* Where a session is in its life. */
 enum tgt_state tgt_session_state(struct tgt_session *s)
 {
 	enum tgt_state state;
@@ -107,12 +92,7 @@ enum tgt_state tgt_session_state(struct tgt_session *s)
 	return state;
 }
 
-/**
- * tgt_session_memory() - bytes given to a session and used for it
- * @s: session
- *
- * Context: tgt_lock held.
- */
+/* Bytes given to a session and used for it. Context: tgt_lock held. */
 u64 tgt_session_memory(struct tgt_session *s)
 {
 	u64 n = sizeof(*s);
@@ -204,12 +184,7 @@ static void session_free_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/**
- * tgt_session_drained() - queue the free of a dead session when its views are gone
- * @s: session
- *
- * Context: tgt_lock held.
- */
+/* Queue the free of a dead session when its views are gone. Context: tgt_lock held. */
 void tgt_session_drained(struct tgt_session *s)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -219,10 +194,7 @@ void tgt_session_drained(struct tgt_session *s)
 	queue_work(tgt_wq, &s->end.free);
 }
 
-/**
- * tgt_session_pd_put() - a queue pair, or the arena, needs the domain no more
- * @s: session
- */
+/* A queue pair, or the arena, needs the domain no more. */
 void tgt_session_pd_put(struct tgt_session *s)
 {
 	if (!refcount_dec_and_test(&s->pd_users))
@@ -295,12 +267,9 @@ static void session_kill_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/**
- * tgt_session_kill() - end a session; a second time does nothing
- * @s: session
- * @err: why, negative errno; 0: the client said good-bye
- *
- * Any context but hard interrupt. Returns at once.
+/*
+ * End a session; a second time does nothing. @err: why, negative errno; 0: the client said
+ * good-bye. Any context but hard interrupt. Returns at once.
  */
 void tgt_session_kill(struct tgt_session *s, int err)
 {
@@ -311,10 +280,7 @@ void tgt_session_kill(struct tgt_session *s, int err)
 	queue_work(tgt_wq, &s->end.kill);
 }
 
-/**
- * tgt_session_kill_all() - end all
- * @err: why
- */
+/* End all. */
 void tgt_session_kill_all(int err)
 {
 	struct tgt_session *s;
@@ -337,10 +303,7 @@ static bool sessions_quiet(void)
 	return quiet;
 }
 
-/**
- * tgt_session_quiet() - wait until no queue pair is left: no client writes here any more
- * @ms: no longer than that
- */
+/* Wait until no queue pair is left: no client writes here any more. */
 void tgt_session_quiet(unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
@@ -349,10 +312,7 @@ void tgt_session_quiet(unsigned int ms)
 		msleep(20);
 }
 
-/**
- * tgt_session_find() - by number, with a reference
- * @id: number
- */
+/* By number, with a reference. */
 struct tgt_session *tgt_session_find(u32 id)
 {
 	struct tgt_session *s, *found = NULL;
@@ -439,17 +399,11 @@ static int session_stale_login(const struct rdda_login *l)
 	return 0;
 }
 
-/**
- * tgt_session_login() - a session for a login
- * @cm: its connection
- * @l: login
- * @lim: of its device
- * @reason: set to the enum rdda_reject_reason when there is none
- *
- * Nothing here is proved yet: no other session is touched. What it allocates is
- * allocated before tgt_lock is taken, under which fencing must not wait for memory.
- *
- * Context: CM's work queue, noio. Return: a referenced session or NULL.
+/*
+ * A session for a login. @reason: set to the enum rdda_reject_reason when there is none. Nothing
+ * here is proved yet: no other session is touched. What it allocates is allocated before tgt_lock
+ * is taken, under which fencing must not wait for memory. Context: CM's work queue, noio. Return:
+ * a referenced session or NULL.
  */
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason)
@@ -473,12 +427,9 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 	return s;
 }
 
-/**
- * tgt_session_joined() - the session that another channel is for
- * @cm: its connection
- * @j: join, not proved
- *
- * Return: a referenced session that was live just now, or NULL.
+/*
+ * The session that another channel is for. @j: join, not proved. Return: a referenced session that
+ * was live just now, or NULL.
  */
 struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j)
 {
@@ -493,12 +444,9 @@ struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_
 	return NULL;
 }
 
-/**
- * tgt_session_take() - a channel has proved itself: its place is taken for good
- * @s: session
- * @channel: index
- *
- * Return: false when it was taken before, or the session has ended.
+/*
+ * A channel has proved itself: its place is taken for good. Return: false when it was taken
+ * before, or the session has ended.
  */
 bool tgt_session_take(struct tgt_session *s, unsigned int channel)
 {
@@ -510,14 +458,10 @@ bool tgt_session_take(struct tgt_session *s, unsigned int channel)
 	return took;
 }
 
-/**
- * tgt_session_attach() - from now on the session ends the channel
- * @ch: channel, ready to be accepted
- *
- * The deadline of a proof is armed under the lock too: what ends the channel
- * comes later, and stops that.
- *
- * Return: 0, or -ESTALE when the session has ended.
+/*
+ * From now on the session ends the channel. @ch: channel, ready to be accepted. The deadline of a
+ * proof is armed under the lock too: what ends the channel comes later, and stops that. Return: 0,
+ * or -ESTALE when the session has ended.
  */
 int tgt_session_attach(struct tgt_channel *ch)
 {
@@ -603,14 +547,10 @@ static int session_reserve(struct tgt_session *s)
 	return s->arena.bytes ? 0 : -EBUSY;
 }
 
-/**
- * tgt_session_grant() - reserve what a session gets; its client has proved the key
- * @s: session
- * @boot_id: the client's, whole
- *
- * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same
- * boot came first; -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget
- * is used up.
+/*
+ * Reserve what a session gets; its client has proved the key. @boot_id: the client's, whole.
+ * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same boot came first;
+ * -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget is used up.
  */
 int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 {
@@ -625,11 +565,9 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 	return ret;
 }
 
-/**
- * tgt_session_live() - its memory is there: older incarnations of its client end
- * @s: session, granted
- *
- * Return: 0, -ESTALE when the session ended meanwhile, or as tgt_session_grant().
+/*
+ * Its memory is there: older incarnations of its client end. Return: 0, -ESTALE when the session
+ * ended meanwhile, or as tgt_session_grant().
  */
 int tgt_session_live(struct tgt_session *s)
 {
@@ -663,15 +601,9 @@ out:
 	return ret;
 }
 
-/**
- * tgt_session_event() - send the client a message that answers no request
- * @s: session
- * @msg: message
- * @len: bytes
- *
- * Before PROVED has been sent there is nothing that a client would do about it.
- *
- * Context: process, tgt_lock held, which keeps the channel.
+/*
+ * Send the client a message that answers no request. Before PROVED has been sent there is nothing
+ * that a client would do about it. Context: process, tgt_lock held, which keeps the channel.
  */
 void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
 {
@@ -680,11 +612,7 @@ void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
 		tgt_ctl_event(s->channel[0], msg, len);
 }
 
-/**
- * tgt_session_init() - nothing is there yet
- *
- * Return: 0.
- */
+/* Nothing is there yet. */
 int tgt_session_init(void)
 {
 	get_random_bytes(&next_id, sizeof(next_id));
@@ -702,9 +630,7 @@ static bool sessions_empty(void)
 	return empty;
 }
 
-/**
- * tgt_session_exit() - end all and wait until their bios are back
- */
+/* End all and wait until their bios are back. */
 void tgt_session_exit(void)
 {
 	struct tgt_past *p, *next;

@@ -22,34 +22,15 @@ struct tgt_unproven;
 
 #define TGT_CHANNELS_MAX	16	/* of a session */
 
-/**
- * struct tgt_session - one incarnation of one client
- *
- * A part names the file that writes it, but for its set-up in session.c.
- *
- * @ref: the list, channels, sdrives, opens and grants requested from meshd hold it
- * @node: in tgt_sessions; tgt_lock
- * @id: number on the wire and in netlink
- * @unproven: its place among those that are not; taken away by listen.c
- * @lock: @state, @err, @channel, @taken
- * @state: see state.h
- * @err: why it ended, negative errno
- * @dev: RDMA device all its channels are on
- * @lim: what @dev can do
- * @pd: its own; no other session's keys reach its memory, and no queue pair is on it
- *	that has not proved the key once there is memory
- * @pd_users: the arena and each channel; the last one frees @pd
- * @arena: memory given; reserved and built once before LIVE, read only then
- * @nr_channels: granted; 0 before the proof
- * @channel: by index
- * @taken: channels that have proved themselves, as bits; never taken again
- * @shown: its device in sysfs; set before LIVE is announced, cleared by @end.free
- * @stats: counters
+/*
+ * One incarnation of one client. A part names the file that writes it, but for its set-up in
+ * session.c.
  */
 struct tgt_session {
+	/* the list, channels, sdrives, opens and grants requested from meshd hold it */
 	struct kref		ref;
-	struct list_head	node;
-	u32			id;
+	struct list_head	node;		/* in tgt_sessions; tgt_lock */
+	u32			id;		/* number on the wire and in netlink */
 
 	/* session.c */
 	struct {
@@ -65,14 +46,21 @@ struct tgt_session {
 		unsigned long		heard;	/* jiffies of what its CPU sent last; queue.c */
 	} client;
 
+	/* its place among those that are not; taken away by listen.c */
 	struct tgt_unproven	*unproven;
-	spinlock_t		lock;		/* state, err, channel, taken */
-	enum tgt_state		state;
-	int			err;
-	struct ib_device	*dev;
-	struct rdda_limits	lim;
+	spinlock_t		lock;		/* @state, @err, @channel, @taken */
+	enum tgt_state		state;		/* see state.h */
+	int			err;		/* why it ended, negative errno */
+	struct ib_device	*dev;		/* RDMA device all its channels are on */
+	struct rdda_limits	lim;		/* what @dev can do */
+	/*
+	 * its own; no other session's keys reach its memory, and no queue pair is on it that has
+	 * not proved the key once there is memory
+	 */
 	struct ib_pd		*pd;
+	/* the arena and each channel; the last one frees @pd */
 	refcount_t		pd_users;
+	/* memory given; reserved and built once before LIVE, read only then */
 	struct tgt_arena	arena;
 
 	/* the client's bounce arena: queue.c */
@@ -81,8 +69,9 @@ struct tgt_session {
 		u32			len;	/* set once with release, read with acquire */
 	} bounce;
 
-	unsigned int		nr_channels;
-	struct tgt_channel	*channel[TGT_CHANNELS_MAX];
+	unsigned int		nr_channels;	/* granted; 0 before the proof */
+	struct tgt_channel	*channel[TGT_CHANNELS_MAX];	/* by index */
+	/* channels that have proved themselves, as bits; never taken again */
 	unsigned long		taken;
 
 	/* tgt_lock: grant.c */
@@ -106,11 +95,12 @@ struct tgt_session {
 		struct tgt_past		*past;	/* left of it when it ends without a good-bye */
 	} end;
 
+	/* its device in sysfs; set before LIVE is announced, cleared by @end.free */
 	struct device		*shown;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;
 		atomic64_t discards, errors, sends, pushes, commands;
-	} stats;
+	} stats;				/* counters */
 };
 
 extern struct list_head tgt_sessions;

@@ -17,11 +17,7 @@ static const struct {
 	[TGT_DEAD]	= { "dead",	0 },
 };
 
-/**
- * tgt_state_may() - whether a session may go from one state to another
- * @from: where it is
- * @to: where it would go
- */
+/* Whether a session may go from one state to another. */
 bool tgt_state_may(enum tgt_state from, enum tgt_state to)
 {
 	if ((unsigned int)from >= TGT_STATES || (unsigned int)to >= TGT_STATES)
@@ -29,26 +25,18 @@ bool tgt_state_may(enum tgt_state from, enum tgt_state to)
 	return states[from].next & (1 << to);
 }
 
-/**
- * tgt_state_name() - human-readable name of a state
- * @state: of a session
- */
+/* Human-readable name of a state. */
 const char *tgt_state_name(enum tgt_state state)
 {
 	return (unsigned int)state < TGT_STATES ? states[state].name : "?";
 }
 
-/**
- * tgt_open_decide() - answer an OPEN
- * @f: all that counts
- *
- * The order matters. What can never succeed is said first; then the dead:
- * nothing is granted on a drive where an older incarnation of the same host
- * may still have commands, nor an extent whose last holder is not dead yet;
- * then the living; then the label, which must name a holder before that holder
- * writes.
- *
- * Return: enum rdda_open_status, TGT_OPEN_FENCE, TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
+/*
+ * Answer an OPEN. The order matters. What can never succeed is said first; then the dead: nothing
+ * is granted on a drive where an older incarnation of the same host may still have commands, nor
+ * an extent whose last holder is not dead yet; then the living; then the label, which must name a
+ * holder before that holder writes. Return: enum rdda_open_status, TGT_OPEN_FENCE,
+ * TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {

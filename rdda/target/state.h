@@ -29,49 +29,28 @@ enum tgt_state {
 bool tgt_state_may(enum tgt_state from, enum tgt_state to);
 const char *tgt_state_name(enum tgt_state state);
 
-/**
- * struct tgt_open_facts - what an OPEN is decided from
- * @found: this target has such an extent
- * @drive_gone: its drive was unplugged
- * @ready: it is zeroed
- * @rw: requested
- * @preempt: requested
- * @again: the requesting client had it open before
- * @epoch: requested
- * @seen: highest granted before
- * @old_self: an older incarnation of the requesting host has, or may have,
- *	commands on that drive
- * @others_dying: a session of another host that had it open is being torn down
- * @claimed: another host is preempting it
- * @other_rw: a living session has it open for writing
- * @other_ro: living sessions have it open for reading
- * @self_other: the requesting session has it open with another access
- * @pending: a grant of it was requested from meshd, which has not answered
- * @noted: meshd just wrote this grant into the label
- * @holder_none: the label names no holder
- * @holder_self: the label names the requesting host
- * @grace: the target just started
- */
+/* What an OPEN is decided from. */
 struct tgt_open_facts {
-	bool	found;
-	bool	drive_gone;
-	bool	ready;
-	bool	rw;
-	bool	preempt;
-	bool	again;
-	u64	epoch;
-	u64	seen;
+	bool	found;		/* this target has such an extent */
+	bool	drive_gone;	/* its drive was unplugged */
+	bool	ready;		/* it is zeroed */
+	bool	rw;		/* requested */
+	bool	preempt;	/* requested */
+	bool	again;		/* the requesting client had it open before */
+	u64	epoch;		/* requested */
+	u64	seen;		/* highest granted before */
+	/* an older incarnation of the requesting host has, or may have, commands on that drive */
 	bool	old_self;
-	bool	others_dying;
-	bool	claimed;
-	bool	other_rw;
-	bool	other_ro;
-	bool	self_other;
-	bool	pending;
-	bool	noted;
-	bool	holder_none;
-	bool	holder_self;
-	bool	grace;
+	bool	others_dying;	/* a session of another host that had it open is being torn down */
+	bool	claimed;	/* another host is preempting it */
+	bool	other_rw;	/* a living session has it open for writing */
+	bool	other_ro;	/* living sessions have it open for reading */
+	bool	self_other;	/* the requesting session has it open with another access */
+	bool	pending;	/* a grant of it was requested from meshd, which has not answered */
+	bool	noted;		/* meshd just wrote this grant into the label */
+	bool	holder_none;	/* the label names no holder */
+	bool	holder_self;	/* the label names the requesting host */
+	bool	grace;		/* the target just started */
 };
 
 /* Beyond enum rdda_open_status: */

@@ -203,11 +203,9 @@ static struct attribute *session_attrs[] = {
 };
 ATTRIBUTE_GROUPS(session);
 
-/**
- * tgt_sysfs_add() - show a session
- * @s: session, proven; shown until tgt_sysfs_del()
- *
- * Context: process, noio. A session that cannot be shown works nevertheless.
+/*
+ * Show a session. @s: session, proven; shown until tgt_sysfs_del(). Context: process, noio. A
+ * session that cannot be shown works nevertheless.
  */
 void tgt_sysfs_add(struct tgt_session *s)
 {
@@ -220,11 +218,9 @@ void tgt_sysfs_add(struct tgt_session *s)
 		s->shown = dev;
 }
 
-/**
- * tgt_sysfs_del() - stop showing a session; waits for readers
- * @s: session, shown or not
- *
- * Context: process, without tgt_lock.
+/*
+ * Stop showing a session; waits for readers. @s: session, shown or not. Context: process, without
+ * tgt_lock.
  */
 void tgt_sysfs_del(struct tgt_session *s)
 {
@@ -233,11 +229,7 @@ void tgt_sysfs_del(struct tgt_session *s)
 	s->shown = NULL;
 }
 
-/**
- * tgt_sysfs_init() - the class and the host's own files
- *
- * Return: 0 or a negative errno.
- */
+/* The class and the host's own files. */
 int tgt_sysfs_init(void)
 {
 	int ret = class_register(&tgt_class);
@@ -252,9 +244,7 @@ int tgt_sysfs_init(void)
 	return PTR_ERR(host_dev);
 }
 
-/**
- * tgt_sysfs_exit() - release what tgt_sysfs_init() made; no session is left
- */
+/* Release what tgt_sysfs_init() made; no session is left. */
 void tgt_sysfs_exit(void)
 {
 	device_unregister(host_dev);

@@ -329,12 +329,6 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 	return ret;
 }
 
-/* Nothing is exported yet. */
-int tgt_drive_init(void)
-{
-	return 0;
-}
-
 /* Give all devices back; no session is left. */
 void tgt_drive_exit(void)
 {

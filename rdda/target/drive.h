@@ -65,7 +65,6 @@ int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 		    struct netlink_ext_ack *extack);
 bool tgt_drive_there(const struct tgt_drive *d);
 void tgt_drive_check(struct tgt_drive *d);
-int tgt_drive_init(void);
 void tgt_drive_exit(void);
 
 /* sched.c */

@@ -116,7 +116,6 @@ void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e);
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m);
 void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m);
 int tgt_open_answered(u64 request, int err);
-int tgt_open_init(void);
 void tgt_open_exit(void);
 
 #endif

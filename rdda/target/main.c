@@ -83,18 +83,10 @@ static int __init tgt_init(void)
 	ret = tgt_cmd_init();
 	if (ret)
 		goto err_push;
-	ret = tgt_open_init();
-	if (ret)
-		goto err_cmd;
-	ret = tgt_drive_init();
-	if (ret)
-		goto err_open;
 	ret = tgt_sysfs_init();
 	if (ret)
-		goto err_drive;
-	ret = tgt_session_init();
-	if (ret)
-		goto err_sysfs;
+		goto err_cmd;
+	tgt_session_init();
 	ret = tgt_nl_init();
 	if (ret)
 		goto err_session;
@@ -103,12 +95,7 @@ static int __init tgt_init(void)
 
 err_session:
 	tgt_session_exit();
-err_sysfs:
 	tgt_sysfs_exit();
-err_drive:
-	tgt_drive_exit();
-err_open:
-	tgt_open_exit();
 err_cmd:
 	tgt_cmd_exit();
 err_push:

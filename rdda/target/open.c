@@ -190,12 +190,6 @@ void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m)
 		tgt_ctl_send(ch, &out, sizeof(out));
 }
 
-/* No request to meshd is pending yet. */
-int tgt_open_init(void)
-{
-	return 0;
-}
-
 /* Drop the pending requests to meshd; no session is left. */
 void tgt_open_exit(void)
 {

@@ -612,12 +612,10 @@ void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
 		tgt_ctl_event(s->channel[0], msg, len);
 }
 
-/* Nothing is there yet. */
-int tgt_session_init(void)
+void tgt_session_init(void)
 {
 	get_random_bytes(&next_id, sizeof(next_id));
 	next_id &= 0xffff;
-	return 0;
 }
 
 static bool sessions_empty(void)

@@ -121,7 +121,7 @@ void tgt_session_pd_put(struct tgt_session *s);
 void tgt_session_drained(struct tgt_session *s);
 u64 tgt_session_memory(struct tgt_session *s);
 enum tgt_state tgt_session_state(struct tgt_session *s);
-int tgt_session_init(void);
+void tgt_session_init(void);
 void tgt_session_exit(void);
 
 static inline void tgt_session_get(struct tgt_session *s)

@@ -22,7 +22,7 @@ static ssize_t records_pread(int fd, void *buf, size_t n, off_t at)
 	return bad_records & 1U << (at >= (off_t)(MIB + LAYOUT_COPY_BYTES)) ? -1 : pread(fd, buf, n, at);
 }
 
-#include "userspace/meshd/records.h"
+#include "userspace/meshd/serve.h"
 #undef SERVE_MS
 #define SERVE_MS	serve_ms
 

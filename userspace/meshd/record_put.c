@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/meshd/records.h"
+#include "userspace/meshd/serve.h"
 
 /* The header first: records are short but for those of very large volumes. */
 int record_read(int fd, u64 at, void *buf, struct layout *l)

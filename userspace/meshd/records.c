@@ -13,7 +13,7 @@
 #include "userspace/format/json.h"
 #include "userspace/format/umap.h"
 #include "userspace/meshd/fan.h"
-#include "userspace/meshd/records.h"
+#include "userspace/meshd/serve.h"
 
 /* A drive's part of the work: a copy of its table, so that no lock is held. */
 struct scan {

@@ -18,7 +18,7 @@
 #include "userspace/format/json.h"
 #include "userspace/format/restore.h"
 #include "userspace/meshd/export.h"
-#include "userspace/meshd/records.h"
+#include "userspace/meshd/serve.h"
 
 #define LINES_MAX	(3 * LABEL_EXTENTS_MAX)
 

@@ -35,10 +35,17 @@ void records_meta(struct serve_req *s);
 void health_drives(struct serve_req *s);
 /* Extents of the drives here that @q wants, struct mgmt_extent as JSON. */
 json_t *records_local(const struct mgmt_req *q);
+
+/* record_put.c: layout records on this host's drives; any thread reads */
+
 /* On the drive's thread: a record and the label that makes it count. */
 int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *host,
 	       char why[MGMT_REASON]);
-/* Whether one of the two copies at @e is the record of the label's version. */
+/* One copy at byte @at. @buf: LAYOUT_COPY_BYTES bytes, aligned. As layout_decode(), or -EIO. */
+int record_read(int fd, u64 at, void *buf, struct layout *l);
+/* Which copy is the record that the label means, or -ENODATA, -EIO: a copy cannot be read. */
+int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l);
+/* Whether there is one. */
 bool record_there(struct tdrive *d, const struct label_extent *e);
 
 /* alloc.c: jobs on the drive's thread */

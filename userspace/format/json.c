@@ -24,10 +24,7 @@ void jset_str(json_t *j, const char *key, const char *v)
 
 void jset_uuid(json_t *j, const char *key, const struct muuid *u)
 {
-	char text[MUUID_TEXT];
-
-	muuid_text(u, text);
-	json_object_set_new(j, key, json_string(text));
+	json_object_set_new(j, key, json_string(muuid_str(u).s));
 }
 
 int jget_u64(const json_t *j, const char *key, u64 *v)

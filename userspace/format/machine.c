@@ -57,11 +57,7 @@ struct muuid machine_uuid(const char *text)
 
 void machine_print(const struct machine *m, char out[MACHINE_TEXT])
 {
-	char os[MUUID_TEXT], board[MUUID_TEXT];
-
-	muuid_text(&m->os, os);
-	muuid_text(&m->board, board);
-	snprintf(out, MACHINE_TEXT, HEAD "%s:%s", os, board);
+	snprintf(out, MACHINE_TEXT, HEAD "%s:%s", muuid_str(&m->os).s, muuid_str(&m->board).s);
 }
 
 int machine_parse(const char *text, struct machine *m)

@@ -12,6 +12,19 @@ struct muuid {
 #define MUUID_TEXT	37	/* bytes of the text with its end */
 
 void muuid_text(const struct muuid *u, char out[MUUID_TEXT]);
+/* For an argument of printf(): muuid_str(u).s is there until the call returns. */
+struct muuid_str {
+	char s[MUUID_TEXT];
+};
+
+static inline struct muuid_str muuid_str(const struct muuid *u)
+{
+	struct muuid_str text = { "" };
+
+	muuid_text(u, text.s);
+	return text;
+}
+
 /* 0, or -EINVAL when @text is not a whole UUID. */
 int muuid_parse(const char *text, struct muuid *u);
 bool muuid_null(const struct muuid *u);

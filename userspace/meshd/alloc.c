@@ -238,12 +238,11 @@ static int in_use(struct tdrive *d, const struct label_extent *e, const struct m
 {
 	struct mesh *m __free(mesh_close) = NULL;
 	bool mine = muuid_equal(&e->holder, host);
-	char text[MUUID_TEXT];
 	int opens;
 
 	if (!mine && !muuid_null(&e->holder)) {
-		muuid_text(&e->holder, text);
-		snprintf(why, MGMT_REASON, "host %s holds this extent; detach the volume there", text);
+		snprintf(why, MGMT_REASON, "host %s holds this extent; detach the volume there",
+			 muuid_str(&e->holder).s);
 		return -EBUSY;
 	}
 	m = mesh_open();

@@ -27,10 +27,7 @@
 
 static void file_of(char *out, size_t size, const struct muuid *drive, const char *suffix)
 {
-	char text[MUUID_TEXT];
-
-	muuid_text(drive, text);
-	snprintf(out, size, "%s/labels/%s%s", D.state, text, suffix);
+	snprintf(out, size, "%s/labels/%s%s", D.state, muuid_str(drive).s, suffix);
 }
 
 /* Whole and durable under its name, or not at all; what was there becomes @old, if any. */

@@ -58,15 +58,13 @@ bool volume_renamed(struct store_volume *v, struct layout *l, const struct truth
 		    const char *named, char *why)
 {
 	const struct layout *found = p->layout;
-	char uuid[MUUID_TEXT];
 
 	/* A name of this host's own is not the volume's to change. */
 	if (!found || found->version < l->version || strcmp(named, v->name) ||
 	    strcmp(v->name, l->name) || !strcmp(v->name, found->name))
 		return false;
-	muuid_text(&v->uuid, uuid);
 	snprintf(why, REASON, "another host has renamed it to %s, and may have another %s by now; if it is "
-		 "meant, name it by its UUID, %s", found->name, named, uuid);
+		 "meant, name it by its UUID, %s", found->name, named, muuid_str(&v->uuid).s);
 	if (p->verdict == TRUTH_WHOLE && volume_adopt(v, l, found))
 		log_warn("volume %s: the store cannot be written", v->name);
 	return true;
@@ -116,7 +114,6 @@ static bool undo_first(const struct way *w)
 static int judge(struct way *w)
 {
 	const struct layout *l = w->p.layout;
-	char drive[MUUID_TEXT];
 
 	if (w->p.verdict == TRUTH_NONE && w->l->members) {
 		gather_away(&w->g, &w->l->member[0], w->why);
@@ -131,9 +128,9 @@ static int judge(struct way *w)
 		return -EHOSTUNREACH;
 	}
 	if (w->p.verdict == TRUTH_BLIND && !w->o->stale) {
-		muuid_text(&l->member[w->p.member].drive, drive);
 		snprintf(w->why, REASON, "drive %s has a later version than %llu that cannot be read; "
-			 "add --stale to go back to this one", drive, (unsigned long long)l->version);
+			 "add --stale to go back to this one", muuid_str(&l->member[w->p.member].drive).s,
+			 (unsigned long long)l->version);
 		return -EHOSTUNREACH;
 	}
 	return 0;

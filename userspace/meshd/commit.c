@@ -192,7 +192,7 @@ static const char *member_words(const struct meshblk_member *m)
 /* The first member that cannot come up. The kernel opens all or none, so query each. */
 static void members_why(const struct meshblk_volume *v, char *why)
 {
-	char drive[MUUID_TEXT], reason[REASON];
+	char reason[REASON];
 	struct store_host *hosts __free(free) = NULL;
 	struct mgmt_extent e;
 	size_t k, n;
@@ -210,13 +210,12 @@ static void members_why(const struct meshblk_volume *v, char *why)
 			;
 		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)
 			continue;
-		muuid_text(&m->drive, drive);
 		err = peer_extent(&hosts[k], &m->extent, &e, reason);
 		if (err && err != -ENOENT) {
 			snprintf(why, REASON, "%s", reason);
 			return;
 		}
-		snprintf(why, REASON, "drive %s of host %s %s", drive, hosts[k].name,
+		snprintf(why, REASON, "drive %s of host %s %s", muuid_str(&m->drive).s, hosts[k].name,
 			 err ? "is not exported there" : member_words(m));
 		if (err || m->error == -EBUSY || m->error == -ESTALE)
 			return;

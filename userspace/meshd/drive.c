@@ -406,7 +406,6 @@ static bool taken_over(const struct tdrive *d, struct muuid *owner)
 static void strayed(struct tdrive *d)
 {
 	static const int none[2];
-	char text[MUUID_TEXT];
 	struct muuid owner;
 
 	pthread_mutex_lock(&d->lock);
@@ -417,9 +416,8 @@ static void strayed(struct tdrive *d)
 		tdrive_push(d);
 		return;
 	}
-	muuid_text(&owner, text);
 	log_error("%s: host %s has taken it over: it is not served here any more, and what was open "
-		  "is taken away", d->path, text);
+		  "is taken away", d->path, muuid_str(&owner).s);
 	tdrive_stop(d, true);
 }
 

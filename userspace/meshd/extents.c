@@ -45,16 +45,15 @@ static void choice_free(struct choice *c)
 /* A drive is named by UUID, a start of it, device, or HOST:DEVICE. */
 static bool called(const char *want, const struct store_host *h, const struct mgmt_drive *m)
 {
-	char uuid[MUUID_TEXT], host_path[200], host_base[200];
+	char host_path[200], host_base[200];
 	const char *base = strrchr(m->path, '/');
 
 	base = base ? base + 1 : m->path;
-	muuid_text(&m->uuid, uuid);
 	snprintf(host_path, sizeof(host_path), "%s:%s", h->name, m->path);
 	snprintf(host_base, sizeof(host_base), "%s:%s", h->name, base);
 	return !strcmp(want, m->path) || !strcmp(want, base) || !strcmp(want, host_path) ||
 	       !strcmp(want, host_base) ||
-	       (strlen(want) >= 4 && !strncasecmp(uuid, want, strlen(want)));
+	       (strlen(want) >= 4 && !strncasecmp(muuid_str(&m->uuid).s, want, strlen(want)));
 }
 
 /* Whether @q names it, or any drive. Notes which of the names have a drive. */
@@ -455,13 +454,11 @@ static int named(struct store_volume *v, const struct gather *g, const struct st
 		 char *why)
 {
 	const struct found *f = gather_unread(g);
-	char drive[MUUID_TEXT];
 	size_t i;
 
 	if (f) {
-		muuid_text(&f->e.drive, drive);
 		snprintf(why, REASON, "its layout record on drive %s of host %s cannot be read now; see "
-			 "meshctl drive health", drive, g->hosts[f->host].name);
+			 "meshctl drive health", muuid_str(&f->e.drive).s, g->hosts[f->host].name);
 		return -EAGAIN;
 	}
 	for (i = 0; i < n; i++) {

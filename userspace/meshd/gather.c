@@ -105,14 +105,12 @@ bool shown_twice(const struct shown *s, const struct muuid *drive, const struct 
 		 char *why)
 {
 	const struct twin_hosts *t = shown_find(s, drive);
-	char text[MUUID_TEXT];
 
 	if (!t || !twin_hosts_doubt(t))
 		return false;
-	muuid_text(drive, text);
 	snprintf(why, REASON, "drive %s is exported by host %.40s and by host %.40s, so one has a copy; "
-		 "there meshctl drive unexport --force (--preempt if extents are open)", text, hosts[t->host].name,
-		 hosts[t->other].name);
+		 "there meshctl drive unexport --force (--preempt if extents are open)",
+		 muuid_str(drive).s, hosts[t->host].name, hosts[t->other].name);
 	return true;
 }
 
@@ -325,16 +323,14 @@ const struct found *gather_unread(const struct gather *g)
 
 void host_words(const struct muuid *uuid, char out[HOST_WORDS])
 {
-	char text[MUUID_TEXT];
 	struct store_host h;
 
-	muuid_text(uuid, text);
 	if (muuid_equal(uuid, &D.host))
 		snprintf(out, HOST_WORDS, "this host");
 	else if (!store_host_by_uuid(uuid, &h))
 		snprintf(out, HOST_WORDS, "host %s", h.name);
 	else
-		snprintf(out, HOST_WORDS, "host %s", text);
+		snprintf(out, HOST_WORDS, "host %s", muuid_str(uuid).s);
 }
 
 bool gather_held(const struct gather *g, const struct layout *l, char who[HOST_WORDS])

@@ -68,12 +68,9 @@ static const char *difference(void)
 
 static void say_refused(void)
 {
-	char text[MUUID_TEXT];
-
-	muuid_text(&D.host, text);
 	log_error("%s belongs to another machine: another %s than noted. No drive is exported and no "
 		  "volume attached, since two machines that are both host %s would both be granted "
-		  "its volumes", D.state, difference(), text);
+		  "its volumes", D.state, difference(), muuid_str(&D.host).s);
 	log_error("is this that host, on new hardware or installed again? 'meshctl host identity "
 		  "accept'. Is it a copy of it? 'meshctl host identity new'");
 }

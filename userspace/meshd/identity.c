@@ -85,14 +85,12 @@ static int parse_key(const char *line, struct key *k)
 
 static void print_key(const struct key *k, char out[KEY_LINE])
 {
-	char cluster[MUUID_TEXT];
 	int at;
 
 	out[0] = 0;
 	if (!k->id)
 		return;
-	muuid_text(&k->cluster, cluster);
-	at = snprintf(out, KEY_LINE, "meshkey1:%u:%s:", k->id, cluster);
+	at = snprintf(out, KEY_LINE, "meshkey1:%u:%s:", k->id, muuid_str(&k->cluster).s);
 	for (size_t i = 0; i < k->len; i++)
 		at += sprintf(out + at, "%02x", k->bytes[i]);
 }

@@ -138,7 +138,6 @@ static int list_all(struct req *r)
 /* The one volume that the command names. */
 static int find(struct req *r, const char *what, struct mgmt_volume *out)
 {
-	char text[MUUID_TEXT];
 	size_t i, hits = 0;
 	struct scan s;
 	int err = scan(r, &s);
@@ -147,8 +146,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 		if (s.all.said[i].err)
 			req_note(r, "%s; its drives are left out", s.all.said[i].why);
 	for (i = 0; !err && i < s.n; i++) {
-		muuid_text(&s.seen[i].uuid, text);
-		if (strcmp(s.seen[i].name, what) && strcasecmp(text, what))
+		if (strcmp(s.seen[i].name, what) && strcasecmp(muuid_str(&s.seen[i].uuid).s, what))
 			continue;
 		*out = s.seen[i];
 		hits++;
@@ -168,7 +166,7 @@ static int find(struct req *r, const char *what, struct mgmt_volume *out)
 static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 {
 	const char *as = arg_str(r, "as");
-	char device[48], text[MUUID_TEXT];
+	char device[48];
 	int err;
 
 	kernel_device(&l->volume, device, sizeof(device));
@@ -179,10 +177,9 @@ static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 	kernel_keep(v);
 	snprintf(v->name, sizeof(v->name), "%s", as[0] ? as : l->name);
 	err = store_volume_commit(v, l);
-	muuid_text(&l->volume, text);
 	if (err == -EEXIST)
 		return req_fail(r, "another volume here is called %s: meshctl volume import %s --as NAME",
-				v->name, text);
+				v->name, muuid_str(&l->volume).s);
 	if (err)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	req_note(r, "volume %s was imported from its drives, version %llu", v->name,

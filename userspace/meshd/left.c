@@ -290,15 +290,14 @@ static void end_gone(const struct meshtgt_drive *k, size_t n)
 static void end_taken_over(const struct meshtgt_drive *k, struct probe **p, size_t n)
 {
 	void **ending __free(free) = calloc(n + 1, sizeof(*ending));
-	char owner[MUUID_TEXT];
 	size_t i, ends = 0;
 
 	for (i = 0; ending && i < n; i++) {
 		if (!names_other(&k[i], p[i]))
 			continue;
-		muuid_text(&p[i]->owner, owner);
 		log_error("%s: host %s has taken it over: the kernel, which had it from a meshd before this "
-			  "one, serves it no more, and what was open is taken away", k[i].path, owner);
+			  "one, serves it no more, and what was open is taken away", k[i].path,
+			  muuid_str(&p[i]->owner).s);
 		ending[ends] = ending_of(&k[i], true);
 		ends += !!ending[ends];
 	}

@@ -263,14 +263,10 @@ static int call_conn(struct call *k, struct link_conn **out)
 
 static int call_check(const struct call *k, const struct link_conn *c)
 {
-	char is[MUUID_TEXT], want[MUUID_TEXT];
-
 	if (!k->expect || muuid_equal(k->expect, &c->peer.host))
 		return 0;
-	muuid_text(&c->peer.host, is);
-	muuid_text(k->expect, want);
 	snprintf(k->why, LINK_REASON, "%s is host %s, not %s: another host has that address now", k->addr,
-		 is, want);
+		 muuid_str(&c->peer.host).s, muuid_str(k->expect).s);
 	return -EXDEV;
 }
 

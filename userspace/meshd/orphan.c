@@ -156,13 +156,11 @@ static enum claim claim_partial(const struct survey *s, const struct gather *g,
 static bool claim_unread(const struct gather *g, const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
 	const struct found *f = gather_unread(g);
-	char drive[MUUID_TEXT];
 
 	if (!f)
 		return false;
-	muuid_text(&f->e.drive, drive);
 	snprintf(why, CLAIM_WHY, "volume %s, whose layout record on drive %s of host %s cannot be read now",
-		 e->name, drive, g->hosts[f->host].name);
+		 e->name, muuid_str(&f->e.drive).s, g->hosts[f->host].name);
 	return true;
 }
 
@@ -422,11 +420,9 @@ static int free_place(struct req *r, const struct survey *s, const struct judge 
 static int free_dry(struct req *r, const struct mgmt_extent *e, const struct store_host *h,
 		    const char *why)
 {
-	char text[MUUID_TEXT];
 	json_t *j;
 
-	muuid_text(&e->uuid, text);
-	j = req_destroys(r, "extent", text);
+	j = req_destroys(r, "extent", muuid_str(&e->uuid).s);
 	jset_str(j, "host", h->name);
 	jset_uuid(j, "drive", &e->drive);
 	jset_str(j, "volume", e->name);

@@ -171,19 +171,18 @@ static int check_fit(struct probe *p, int fd)
 static void describe_label(struct probe *p)
 {
 	const struct label *l = p->label;
-	char text[MUUID_TEXT], owner[MUUID_TEXT], size[64] = "";
+	char owner[MUUID_TEXT], size[64] = "";
 	bool mine = muuid_equal(&l->owner, &D.host);
 
 	p->drive = l->drive;
 	p->owner = l->owner;
 	p->extents = l->extents;
-	muuid_text(&l->drive, text);
 	muuid_text(&l->owner, owner);
 	if (l->size != p->size)
 		snprintf(size, sizeof(size), ", made for %llu bytes, not %llu",
 			 (unsigned long long)l->size, (unsigned long long)p->size);
-	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s", text,
-		l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
+	verdict(p, mine ? PROBE_OURS : PROBE_THEIRS, "drive %s with %u extents%s%s%s%s",
+		muuid_str(&l->drive).s, l->extents, mine ? "" : ", exported last by host ", mine ? "" : owner,
 		l->flags & LABEL_F_UNEXPORTED || unexported_noted(&l->drive) ? ", unexported" : "", size);
 }
 

@@ -68,8 +68,6 @@ static int write_copy(struct tdrive *d, const struct label_extent *e, int copy, 
 static int put_allowed(const struct label_extent *e, const struct mgmt_req *q,
 		       const struct muuid *host, char why[MGMT_REASON])
 {
-	char text[MUUID_TEXT];
-
 	if (!muuid_equal(&q->volume, &e->volume)) {
 		snprintf(why, MGMT_REASON, "this extent is another volume's");
 		return -EPERM;
@@ -79,9 +77,8 @@ static int put_allowed(const struct label_extent *e, const struct mgmt_req *q,
 		return -EINVAL;
 	}
 	if (!muuid_null(&e->holder) && !muuid_equal(&e->holder, host)) {
-		muuid_text(&e->holder, text);
-		snprintf(why, MGMT_REASON, "host %s holds this extent at version %llu", text,
-			 (unsigned long long)e->version);
+		snprintf(why, MGMT_REASON, "host %s holds this extent at version %llu",
+			 muuid_str(&e->holder).s, (unsigned long long)e->version);
 		return -EBUSY;
 	}
 	if (e->state != LABEL_READY) {

@@ -454,16 +454,14 @@ static json_t *owners(void)
 	json_t *j = json_object();
 	struct tdrive **all __free(free) = NULL;
 	struct muuid owner;
-	char text[MUUID_TEXT];
 	size_t i, n;
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		muuid_text(&all[i]->uuid, text);
 		pthread_mutex_lock(&all[i]->lock);
 		owner = all[i]->foreign ? (struct muuid) { { 0 } } : all[i]->label->owner;
 		pthread_mutex_unlock(&all[i]->lock);
-		jset_uuid(j, text, &owner);
+		jset_uuid(j, muuid_str(&all[i]->uuid).s, &owner);
 		tdrive_put(all[i]);
 	}
 	return j;

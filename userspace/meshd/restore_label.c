@@ -135,7 +135,6 @@ static int choose_backup(struct work *w, const struct twin_id *id, struct muuid 
 
 static int backup_verdict(struct work *w, const struct probe *p)
 {
-	char one[MUUID_TEXT], two[MUUID_TEXT];
 	struct muuid was[2];
 	int err = choose_backup(w, &p->id, was);
 
@@ -144,11 +143,9 @@ static int backup_verdict(struct work *w, const struct probe *p)
 				"nor a layout record on it matches one", D.state, p->path);
 	if (!err)
 		return 0;
-	muuid_text(&was[0], one);
-	muuid_text(&was[1], two);
 	return req_fail(w->r, "%s has been drive %s and drive %s: one of them was erased, and the copies of "
 			"labels in %s/labels do not say which; move what that folder has of the erased one "
-			"away, then try again", p->path, one, two, D.state);
+			"away, then try again", p->path, muuid_str(&was[0]).s, muuid_str(&was[1]).s, D.state);
 }
 
 /* Bytes of the extent at @start, if the backup has it and its record agrees; else 0. */
@@ -295,16 +292,14 @@ static int check_signature(struct work *w, const char *path)
 /* The device alone may be another drive's by now: one that was erased and used again. */
 static int check_records(struct work *w, const char *path, int n)
 {
-	char drive[MUUID_TEXT];
 	int i;
 
 	for (i = 0; i < n; i++)
 		if (w->line[i].what == RESTORE_CONFIRMED || w->line[i].what == RESTORE_FOUND ||
 		    w->line[i].what == RESTORE_NAMELESS)
 			return 0;
-	muuid_text(&w->out->drive, drive);
 	return objection(w, "no layout record on %s names drive %s: nothing but the device says that it "
-			 "was that drive once", path, drive);
+			 "was that drive once", path, muuid_str(&w->out->drive).s);
 }
 
 static int restore(struct work *w, const struct probe *p)

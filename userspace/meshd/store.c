@@ -311,12 +311,11 @@ int store_hosts(struct store_host **out, size_t *n)
 
 static bool host_is(const struct store_host *h, const char *what)
 {
-	char text[MUUID_TEXT], both[80];
+	char both[80];
 
-	muuid_text(&h->uuid, text);
 	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
 	return !strcmp(h->name, what) || !strcmp(h->addr, what) || !strcmp(both, what) ||
-	       !strcasecmp(text, what);
+	       !strcasecmp(muuid_str(&h->uuid).s, what);
 }
 
 int store_host_find(const char *what, struct store_host *out)
@@ -336,12 +335,9 @@ int store_host_find(const char *what, struct store_host *out)
 
 int store_host_by_uuid(const struct muuid *uuid, struct store_host *out)
 {
-	char text[MUUID_TEXT];
-
 	if (muuid_null(uuid))
 		return -ENOENT;
-	muuid_text(uuid, text);
-	return store_host_find(text, out);
+	return store_host_find(muuid_str(uuid).s, out);
 }
 
 int store_drive_put(const struct muuid *uuid, const char *path)

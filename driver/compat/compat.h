@@ -31,12 +31,9 @@ typedef struct request *mesh_rq_list_t;
 	static int name##_disk(struct gendisk *disk, fmode_t mode)
 #endif
 
-/**
- * mesh_compat_alloc_disk() - blk_mq_alloc_disk() with limits and features
- * @set: tag set
- * @lim: limits; zero fields keep their defaults
- * @rotational: of the queue
- * @data: queuedata
+/*
+ * blk_mq_alloc_disk() with limits and features. @set: tag set. @lim: limits; zero fields keep
+ * their defaults. @rotational: of the queue. @data: queuedata.
  */
 static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 						     struct queue_limits *lim,

@@ -78,28 +78,25 @@ enum label_extent_state {
 	LABEL_READY = 2,
 };
 
-/**
- * struct label_extent - a run of the drive that was given out
- * @uuid: made by the host that requested it
- * @volume: the one it belongs to, and @name, for display and for import
- * @holder: host that was last granted writing; zero: none was, or that host gave it back
- * @start: byte on the drive, a multiple of LABEL_AREA
- * @length: bytes, a multiple of LABEL_AREA
- * @version: of the volume's layout: that of the record that counts here; 0: none
- *	was written yet, so no host can have opened it
- * @commit: of that record. A record with another version or commit than these
- *	was being written when its writer stopped
- * @zeroed: bytes known to read zero while @state is LABEL_ZEROING
- */
+/* A run of the drive that was given out. */
 struct label_extent {
-	struct muuid uuid;
-	struct muuid volume;
+	struct muuid uuid;	/* made by the host that requested it */
+	struct muuid volume;	/* the one it belongs to, and @name, for display and for import */
+	/* host that was last granted writing; zero: none was, or that host gave it back */
 	struct muuid holder;
-	u64	start;
-	u64	length;
+	u64	start;		/* byte on the drive, a multiple of LABEL_AREA */
+	u64	length;		/* bytes, a multiple of LABEL_AREA */
+	/*
+	 * of the volume's layout: that of the record that counts here; 0: none was written yet, so
+	 * no host can have opened it
+	 */
 	u64	version;
+	/*
+	 * of that record. A record with another version or commit than these was being written when
+	 * its writer stopped
+	 */
 	u64	commit;
-	u64	zeroed;
+	u64	zeroed;		/* bytes known to read zero while @state is LABEL_ZEROING */
 	u8	state;
 	char	name[LABEL_NAME];
 };

@@ -29,15 +29,12 @@ struct truth_label {
 	bool	ready;
 };
 
-/**
- * struct truth - all that was seen of one volume
- * @label: of each extent that was found; what is missing here was not seen
- * @record: each different record that an extent has
- */
+/* All that was seen of one volume. */
 struct truth {
+	/* of each extent that was found; what is missing here was not seen */
 	const struct truth_label *label;
 	u32	labels;
-	const struct layout *const *record;
+	const struct layout *const *record;	/* each different record that an extent has */
 	u32	records;
 };
 
@@ -48,15 +45,11 @@ enum truth_verdict {
 	TRUTH_BLIND,	/* @layout would count, but @member names a record that was not found */
 };
 
-/**
- * struct truth_pick - which record counts
- * @layout: that one, or the one that waits for @member
- * @top: a later record that is not decided, or NULL
- */
+/* Which record counts. */
 struct truth_pick {
 	enum truth_verdict verdict;
-	const struct layout *layout;
-	const struct layout *top;
+	const struct layout *layout;	/* that one, or the one that waits for @member */
+	const struct layout *top;	/* a later record that is not decided, or NULL */
 	u32	member;
 };
 

@@ -41,18 +41,12 @@ enum twin_match twin_match(const struct twin_id *noted, const struct twin_id *is
  */
 int twin_pick(const struct twin *t, size_t n, const struct twin_id *noted);
 
-/**
- * struct twin_hosts - the hosts that export one drive UUID
- * @hosts: number of them
- * @owners: how many of them the label there names as its owner
- * @host: index of the one that has the drive: the owner, else the first
- * @other: another one, when there is one
- */
+/* The hosts that export one drive UUID. */
 struct twin_hosts {
-	u32	hosts;
-	u32	owners;
-	u32	host;
-	u32	other;
+	u32	hosts;	/* number of them */
+	u32	owners;	/* how many of them the label there names as its owner */
+	u32	host;	/* index of the one that has the drive: the owner, else the first */
+	u32	other;	/* another one, when there is one */
 };
 
 /* @t begins as zero. @owner: the label that @host serves names @host as its owner. */

@@ -39,18 +39,13 @@ enum arg_kind {
 	ARG_LINE,	/* a text; typed: the file whose last line it is */
 };
 
-/**
- * struct verb_arg - an operand or an option
- * @name: as the help shows it: "NAME", "[NAME]" when it may be left out, "--option"
- * @kind: what it is
- * @key: in the request
- * @help: of an option
- */
+/* An operand or an option. */
 struct verb_arg {
+	/* as the help shows it: "NAME", "[NAME]" when it may be left out, "--option" */
 	const char *name;
-	enum arg_kind kind;
-	const char *key;
-	const char *help;
+	enum arg_kind kind;	/* what it is */
+	const char *key;	/* in the request */
+	const char *help;	/* of an option */
 };
 
 /* What is answered, for the printer of it. */
@@ -74,22 +69,15 @@ enum verb_result {
 	RESULTS
 };
 
-/**
- * struct verb - one thing that can be requested
- * @words: as typed and in requests, "volume create"
- * @operand: up to the first without a name
- * @opts: ends with a NULL name; meshctl has --json and --help for each verb, too
- * @summary: one line
- * @example: lines of it
- * @result: what is answered
- */
+/* One thing that can be requested. */
 struct verb {
-	const char *words;
-	struct verb_arg operand[VERB_OPERANDS];
+	const char *words;			/* as typed and in requests, "volume create" */
+	struct verb_arg operand[VERB_OPERANDS];	/* up to the first without a name */
+	/* ends with a NULL name; meshctl has --json and --help for each verb, too */
 	const struct verb_arg *opts;
-	const char *summary;
-	const char *example;
-	enum verb_result result;
+	const char *summary;			/* one line */
+	const char *example;			/* lines of it */
+	enum verb_result result;		/* what is answered */
 };
 
 extern const struct verb verbs[];	/* ends with NULL words */

@@ -109,11 +109,10 @@ static inline void tdrive_set(struct tdrive *d, bool *flag, bool to)
 	*flag = to;
 }
 
-/**
- * tdrive_start() - put a drive in the list and start its thread
- * @fd, @label: taken over, whatever is returned
- * Return: 0, -EEXIST: its UUID is listed, -EBUSY: the last use of it has not
- * ended, or another errno.
+/*
+ * Put a drive in the list and start its thread. @fd, @label: taken over, whatever is returned.
+ * Return: 0, -EEXIST: its UUID is listed, -EBUSY: the last use of it has not ended, or another
+ * errno.
  */
 int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
 		 const struct twin_id *id, struct tdrive **out);
@@ -179,19 +178,16 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_d
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
 
-/**
- * label_read() - the better copy of a drive's label
- * @disk: set to what is on the drive, for label_write()
- * @err: what each copy is
- * Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
+/*
+ * The better copy of a drive's label. @disk: set to what is on the drive, for label_write(). @err:
+ * what each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
  */
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
-/**
- * label_write() - both copies, the first durable before the second is begun
- * @disk: what is known of them; noted before and after
- * @err: what became of each copy
- * Return: 0 when at least one is durable, -EBADE: they are not what was written
- * last, nothing was written, or another errno: none may be durable.
+/*
+ * Both copies, the first durable before the second is begun. @disk: what is known of them; noted
+ * before and after. @err: what became of each copy. Return: 0 when at least one is durable,
+ * -EBADE: they are not what was written last, nothing was written, or another errno: none may be
+ * durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
 /*

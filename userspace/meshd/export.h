@@ -77,10 +77,7 @@ const char *probe_word(enum probe_verdict v);
 
 /* take.c: probing with deadlines, and taking up. */
 
-/**
- * take_probe() - probe_device() with a deadline
- * Return: as probe_device(), or -ETIMEDOUT: it does not answer.
- */
+/* probe_device() with a deadline. Return: as probe_device(), or -ETIMEDOUT: it does not answer. */
 int take_probe(const char *path, struct probe *p);
 /* All of @path at once; out[i]: malloc()ed, NULL: it does not answer. */
 void take_probes(char **path, size_t n, bool labelled_only, struct probe **out);
@@ -95,10 +92,9 @@ struct take_how {
 	bool	fresh;		/* a new label; what was on it is lost */
 };
 
-/**
- * take_up() - serve a drive that has a label, or is given a new one
- * @p: stays the caller's, without its label
- * Return: 0, -ETIMEDOUT: the drive does not answer, else why it is not served.
+/*
+ * Serve a drive that has a label, or is given a new one. @p: stays the caller's, without its
+ * label. Return: 0, -ETIMEDOUT: the drive does not answer, else why it is not served.
  */
 int take_up(struct probe *p, const struct take_how *how, struct tdrive **out);
 

@@ -8,27 +8,23 @@
 
 #include <stddef.h>
 
-/**
- * struct fan - what is done with each thing
- * @work: what it returns is the result; runs on a thread, @item is its own
- * @drop: an item is done with, also when the deadline is over
- * @discard: a result that came too late
- * @steps: how far the work on an item is, or NULL. With it the deadline is for the
- *	next step of any of them, and the caller keeps all items until fan_run() returns
- */
+/* What is done with each thing. */
 struct fan {
+	/* what it returns is the result; runs on a thread, @item is its own */
 	void	*(*work)(void *item);
-	void	(*drop)(void *item);
-	void	(*discard)(void *result);
+	void	(*drop)(void *item);	/* an item is done with, also when the deadline is over */
+	void	(*discard)(void *result);	/* a result that came too late */
+	/*
+	 * how far the work on an item is, or NULL. With it the deadline is for the next step of any
+	 * of them, and the caller keeps all items until fan_run() returns
+	 */
 	unsigned long (*steps)(void *item);
 };
 
-/**
- * fan_run() - work on all of @item
- * @item: taken over, each of them, not the array
- * @ms: the deadline, for all of them together
- * @result: set to the results in the same order; NULL: it came too late, or
- *	there was no thread for it
+/*
+ * Work on all of @item. @item: taken over, each of them, not the array. @ms: the deadline, for all
+ * of them together. @result: set to the results in the same order; NULL: it came too late, or
+ * there was no thread for it.
  */
 void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result);
 

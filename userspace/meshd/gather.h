@@ -118,13 +118,12 @@ struct put put_to(const struct gather *g, const struct found *f, enum mgmt_op op
 		  const struct layout *record);
 /* Carry them all out, those of one host in turn, the hosts at once. */
 void puts_run(struct put *p, size_t n);
-/* What the first that failed says; 0: none did. @worst: -ESTALE and -EBUSY before others. */
+/* What the first that failed says; 0: none did. -ESTALE and -EBUSY come before others. */
 int puts_result(const struct put *p, size_t n, char *why);
 
-/**
- * put_records() - write a record to members of it, as the labels stand in @g
- * @fresh: to those of version 0 alone; else to those of another version than 0
- * Members whose label has it already are skipped.
+/*
+ * Write a record to members of it, as the labels stand in @g. @fresh: to those of version 0 alone;
+ * else to those of another version than 0. Members whose label has it already are skipped.
  */
 int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why);
 

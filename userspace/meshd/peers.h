@@ -11,18 +11,16 @@
 
 #define REASON	256
 
-/**
- * peer_call() - one request to the meshd of a host; this host's own is called directly
- * @data: set to the answer, a new reference
- * @why: REASON bytes: set to words when it fails
- * Return: 0, what the other side refused it with, or -EREMOTEIO when it is
- * unknown whether it was carried out.
+/*
+ * One request to the meshd of a host; this host's own is called directly. @data: set to the
+ * answer, a new reference. @why: REASON bytes: set to words when it fails. Return: 0, what the
+ * other side refused it with, or -EREMOTEIO when it is unknown whether it was carried out.
  */
 int peer_call(const struct store_host *h, const struct mgmt_req *q, json_t **data, char *why);
 
-/**
- * peers_each() - call @fn for 0 to @n - 1, each on its own thread
- * Returns when all of them have: what they wait for has a deadline.
+/*
+ * Call @fn for 0 to @n - 1, each on its own thread. Returns when all of them have: what they wait
+ * for has a deadline.
  */
 void peers_each(size_t n, void (*fn)(void *arg, size_t i), void *arg);
 

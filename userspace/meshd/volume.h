@@ -19,16 +19,12 @@
 
 /* commit.c */
 
-/**
- * struct kernel_set - how a layout goes to the kernel
- * @g: where its members are and what their labels say; NULL: as the record says
- * @written: the labels say by now what the layout does
- * @preempt: fence another holder, in this one call
- */
+/* How a layout goes to the kernel. */
 struct kernel_set {
+	/* where its members are and what their labels say; NULL: as the record says */
 	const struct gather *g;
-	bool	written;
-	bool	preempt;
+	bool	written;	/* the labels say by now what the layout does */
+	bool	preempt;	/* fence another holder, in this one call */
 };
 
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why);
@@ -64,22 +60,14 @@ void kernel_keep(struct store_volume *v);
 
 /* bring.c */
 
-/**
- * struct bring - how a volume is brought to the kernel
- * @r: the request that waits, for progress; NULL: none
- * @named: the volume as a command named it; NULL: none did
- * @wait_ms: how long it may take to become active
- * @preempt: take it from the host that holds it
- * @stale: go on although some host may know more
- * @made: set when this call made the kernel's volume
- */
+/* How a volume is brought to the kernel. */
 struct bring {
-	struct req *r;
-	const char *named;
-	unsigned int wait_ms;
-	bool	preempt;
-	bool	stale;
-	bool	made;
+	struct req *r;		/* the request that waits, for progress; NULL: none */
+	const char *named;	/* the volume as a command named it; NULL: none did */
+	unsigned int wait_ms;	/* how long it may take to become active */
+	bool	preempt;	/* take it from the host that holds it */
+	bool	stale;		/* go on although some host may know more */
+	bool	made;		/* set when this call made the kernel's volume */
 };
 
 /**

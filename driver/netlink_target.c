@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* IDENTITY_SET, TARGET_SET, TARGET_DEL, TARGET_GET. */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/slab.h>
 
 #include "driver/netlink.h"
 #include "driver/target.h"

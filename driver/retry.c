@@ -6,7 +6,6 @@
  * takes those that are due.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/slab.h>
 
 #include "driver/trace.h"
 #include "driver/volume.h"

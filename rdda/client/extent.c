@@ -6,9 +6,6 @@
  * and @open.answer for it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
-#include <linux/delay.h>
-#include <linux/log2.h>
-#include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 

@@ -6,7 +6,6 @@
  *                   dead session, stop. It is the only one that changes states.
  */
 #define pr_fmt(fmt) "rdda: " fmt
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>

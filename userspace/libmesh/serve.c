@@ -5,8 +5,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/libmesh/genl.h"

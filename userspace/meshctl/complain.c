@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What went wrong: in words on standard error, for scripts as the one object. */
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "userspace/format/printable.h"
 #include "userspace/meshctl/meshctl.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A bar with the time left, on a terminal only. */
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The health of drives: SMART where it is NVMe, and what meshd saw itself. */
-#include <errno.h>
 #include <libnvme.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

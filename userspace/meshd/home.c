@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
-#include <unistd.h>
 
 #include "userspace/format/json.h"
 #include "userspace/format/machine.h"

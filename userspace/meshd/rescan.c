@@ -17,7 +17,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "userspace/format/json.h"
 #include "userspace/meshd/fan.h"
 #include "userspace/meshd/export.h"
 

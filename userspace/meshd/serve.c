@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/format/json.h"
 #include "userspace/meshd/done.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "userspace/format/json.h"
 #include "userspace/format/layout_text.h"
 #include "userspace/format/size.h"
 #include "userspace/meshd/busy.h"

@@ -20,6 +20,7 @@
  * as many as one takes.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/bio.h>
 #include <linux/dma-mapping.h>
 #include <linux/list.h>
 #include <linux/mm.h>

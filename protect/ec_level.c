@@ -45,6 +45,7 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
 	h->first_op = PROT_OP_BARRIER + 1;
+	h->nr_queues = PROT_Q_RING + c->rings;
 	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
 	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
 	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));

@@ -23,6 +23,7 @@
 
 #include "protect/group_priv.h"
 
+#define PROT_Q_RING		PROT_Q_LEVEL	/* + ring: ops that wait for its next slot */
 #define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 

@@ -114,7 +114,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	u64 strips = e->data | prot_ec_all_parity(g), changed;
 
 	if (g->draining) {
-		prot_wait(g, op);
+		prot_wait(g, op, PROT_Q_RING + e->ring);
 		return false;
 	}
 	if (e->kind == PROT_SLOT_ZERO)
@@ -128,8 +128,8 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 		prot_phase(g, op, PROT_P_EC_PLACE);
 		return true;
 	}
-	if (!ring_slot_free(g, l)) {
-		prot_wait(g, op);
+	if (!ring_slot_free(g, l) || !prot_turn(g, op, PROT_Q_RING + e->ring)) {
+		prot_wait(g, op, PROT_Q_RING + e->ring);
 		return false;
 	}
 	e->mark = l->oldest;
@@ -209,7 +209,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 	if (e->mark > l->durable &&
 	    prot_weight(e->holders & prot_ec_full(g)) >= ring_holders_needed(g)) {
 		l->durable = e->mark;
-		prot_wake(g, PROT_P_EC_TXID);
+		prot_wake(g, PROT_Q_RING + e->ring);
 	}
 }
 
@@ -228,7 +228,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 			break;
 		l->retired &= ~PROT_BIT(slot);
 	}
-	prot_wake(g, PROT_P_EC_TXID);
+	prot_wake(g, PROT_Q_RING + e->ring);
 }
 
 /* Move the next ring's watermark on, whose last record would hold up a lone write. */

@@ -35,6 +35,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->nr_regions = (c->bytes + c->region - 1) >> h->region_shift;
 	h->nr_blocks = DIV_ROUND_UP(h->nr_regions, prot_bitmap_bits(c->lba));
 	h->nr_buckets = c->ops;
+	h->nr_queues = PROT_Q_LEVEL;
 	h->bucket_shift = h->region_shift;
 	h->data = 1;
 	h->nr_absent = policy->nr_absent ? policy->nr_absent : c->width;
@@ -50,7 +51,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_written = prot_take(&end, c->width * h->nr_bitmaps * h->nr_blocks, sizeof(u32));
 	h->off_buckets = prot_take(&end, h->nr_buckets, sizeof(u16));
 	h->off_free_ops = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
-	h->off_waiting = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
+	h->off_queues = prot_take(&end, h->nr_queues, sizeof(struct prot_queue));
 	h->off_free_bufs = prot_take(&end, prot_set_words(c->bufs), sizeof(u64));
 	h->off_unwritten = prot_take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
@@ -110,6 +111,8 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	g->ready_tail = PROT_NONE16;
 	g->sync.region = PROT_NO_REGION;
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
+	for (i = 0; i < g->shape.nr_queues; i++)
+		*prot_queue(g, i) = (struct prot_queue){ PROT_NONE16, PROT_NONE16 };
 	for (i = 0; i < c->ops; i++)
 		prot_gop(g, i)->next = PROT_NONE16;
 	for (i = g->shape.first_op; i < c->ops; i++)
@@ -151,12 +154,33 @@ static bool group_may_follow(const struct prot_group *g, u8 before, u8 phase)
 	return phase == PROT_P_ENDED || prot_policy(g)->phases[before] >> phase & 1;
 }
 
+/* @op waits no more, for whatever reason: the next one is the first, or may be. */
+static void group_wait_over(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_queue *q = prot_queue(g, op->waits - 1);
+
+	if (op->wait_prev != PROT_NONE16)
+		prot_gop(g, op->wait_prev)->wait_next = op->wait_next;
+	else
+		q->head = op->wait_next;
+	if (op->wait_next != PROT_NONE16)
+		prot_gop(g, op->wait_next)->wait_prev = op->wait_prev;
+	else
+		q->tail = op->wait_prev;
+	if (op->wait_prev == PROT_NONE16)
+		prot_wake(g, op->waits - 1);
+	op->waits = 0;
+	op->wait_next = 0;
+	op->wait_prev = 0;
+}
+
 /* The one setter of an op's phase. */
 void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase)
 {
 	if (WARN_ON_ONCE(!group_may_follow(g, op->phase, phase)))
 		return;
-	prot_set_drop(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
+	if (op->waits)
+		group_wait_over(g, op);
 	op->phase = phase;
 	op->sent = 0;
 	op->ended = 0;
@@ -272,21 +296,42 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	op->next = PROT_NONE16;
 }
 
-/* @op waits, in this phase, for what others will release. */
-void prot_wait(struct prot_group *g, struct prot_gop *op)
+/* Whether no op waited for it longer than @op does. */
+bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue)
 {
-	prot_set_put(prot_waiting(g), g->cfg.ops, prot_gop_index(g, op));
+	u16 head = prot_queue(g, queue)->head;
+
+	return head == PROT_NONE16 || head == prot_gop_index(g, op);
 }
 
-/* Those that wait in @phase check again. */
-void prot_wake(struct prot_group *g, u8 phase)
+/*
+ * @op waits, as long as it is in this phase, for what others will release: behind
+ * those that wait already. It is ready again when it is the first.
+ */
+void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 {
-	u64 *set = prot_waiting(g);
-	u32 i = prot_set_next(set, g->cfg.ops, 0);
+	struct prot_queue *q = prot_queue(g, queue);
+	u16 i = prot_gop_index(g, op);
 
-	for (; i != PROT_SET_NONE; i = prot_set_next(set, g->cfg.ops, i + 1))
-		if (prot_gop(g, i)->phase == phase)
-			prot_ready(g, prot_gop(g, i));
+	if (op->waits)
+		return;
+	op->waits = queue + 1;
+	op->wait_next = PROT_NONE16;
+	op->wait_prev = q->tail;
+	if (q->tail == PROT_NONE16)
+		q->head = i;
+	else
+		prot_gop(g, q->tail)->wait_next = i;
+	q->tail = i;
+}
+
+/* Something was released: the first that waits for it checks again. */
+void prot_wake(struct prot_group *g, u32 queue)
+{
+	u16 head = prot_queue(g, queue)->head;
+
+	if (head != PROT_NONE16)
+		prot_ready(g, prot_gop(g, head));
 }
 
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
@@ -298,8 +343,8 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 		return true;
 	}
 	i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
-	if (i == PROT_SET_NONE) {
-		prot_wait(g, op);
+	if (i == PROT_SET_NONE || !prot_turn(g, op, PROT_Q_BUF)) {
+		prot_wait(g, op, PROT_Q_BUF);
 		return false;
 	}
 	prot_set_drop(prot_free_bufs(g), g->cfg.bufs, i);
@@ -311,7 +356,7 @@ void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->buf != PROT_NONE16 && op->buf >= PROT_BUF_FIRST) {
 		prot_set_put(prot_free_bufs(g), g->cfg.bufs, op->buf);
-		prot_wake(g, PROT_P_BUF);
+		prot_wake(g, PROT_Q_BUF);
 	}
 	op->buf = PROT_NONE16;
 }

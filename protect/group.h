@@ -169,6 +169,9 @@ enum prot_purpose {
  * @again: to be tried again, after the others that are ready
  * @retried: no source could read all of its rows: it is at its second try
  * @acked: its end was reported to the submitter before it is over
+ * @waits: the queue that it is in, plus one (see prot_wait()); 0: none
+ * @wait_next: the op behind it there, or PROT_NONE16
+ * @wait_prev: the op before it there, or PROT_NONE16
  */
 struct prot_gop {
 	u64	cookie;
@@ -185,6 +188,8 @@ struct prot_gop {
 	u16	next;
 	u16	ready;
 	u16	buf;
+	u16	wait_next;
+	u16	wait_prev;
 	u8	kind;
 	u8	flags;
 	u8	phase;
@@ -195,6 +200,22 @@ struct prot_gop {
 	u8	again;
 	u8	retried;
 	u8	acked;
+	u8	waits;
+};
+
+/*
+ * Ops that wait for one of a kind, oldest first: for a private buffer, and what else
+ * the level has queues for (ec: one a ring, for its next slot). What is free goes to
+ * the first of them and to no op beside it, so the longest wait is that of the queue.
+ */
+struct prot_queue {
+	u16	head;		/* PROT_NONE16: none waits */
+	u16	tail;
+};
+
+enum {
+	PROT_Q_BUF,
+	PROT_Q_LEVEL,		/* the first of the level's own */
 };
 
 #define PROT_R_INTENT	1	/* its bit is, or is to be, set on all copies */
@@ -292,12 +313,13 @@ struct prot_shape {
 	u32	nr_absent;	/* absent slots */
 	u32	first_op;	/* of requests: those before it are for background work */
 	u32	nr_buckets;
+	u32	nr_queues;
 	u32	buf_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
-	u32	off_waiting;	/* set of ops that wait for a buffer or a ring slot */
+	u32	off_queues;	/* of ops that wait for a buffer or a ring slot */
 	u32	off_bufs, off_meta, off_rings, off_ecops, off_ranges, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */

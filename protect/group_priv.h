@@ -92,7 +92,7 @@ static inline u32 prot_block_of(const struct prot_group *g, u32 region)
 	return region / prot_bitmap_bits(g->cfg.lba);
 }
 
-/* Unused ops and private buffers of requests; ops that wait for them. */
+/* Unused ops and private buffers of requests. */
 static inline u64 *prot_free_ops(const struct prot_group *g)
 {
 	return prot_at(g, g->shape.off_free_ops);
@@ -103,9 +103,9 @@ static inline u64 *prot_free_bufs(const struct prot_group *g)
 	return prot_at(g, g->shape.off_free_bufs);
 }
 
-static inline u64 *prot_waiting(const struct prot_group *g)
+static inline struct prot_queue *prot_queue(const struct prot_group *g, u32 queue)
 {
-	return prot_at(g, g->shape.off_waiting);
+	return (struct prot_queue *)prot_at(g, g->shape.off_queues) + queue;
 }
 
 static inline bool prot_overlap(u64 a, u32 a_bytes, u64 b, u32 b_bytes)
@@ -165,8 +165,9 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
 void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
-void prot_wait(struct prot_group *g, struct prot_gop *op);
-void prot_wake(struct prot_group *g, u8 phase);
+bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue);
+void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
+void prot_wake(struct prot_group *g, u32 queue);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,

@@ -30,6 +30,36 @@ static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
 		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
 }
 
+/* Ops that wait are in one queue each, whole from either end, and for what is not there. */
+static void check_queues(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t waiting = 0, queued = 0;
+
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		waiting += !!prot_gop(g, i)->waits;
+	for (uint32_t n = 0; n < g->shape.nr_queues; n++) {
+		uint16_t before = PROT_NONE16, i = prot_queue(g, n)->head;
+
+		for (; i != PROT_NONE16 && queued <= waiting; i = prot_gop(g, i)->wait_next) {
+			const struct prot_gop *op = prot_gop(g, i);
+
+			if (op->waits != n + 1 || op->wait_prev != before ||
+			    (op->phase == PROT_P_BUF) != (n == PROT_Q_BUF))
+				sim_bad(w, "op %u waits in the wrong queue", i);
+			before = i;
+			queued++;
+		}
+		if (prot_queue(g, n)->tail != before)
+			sim_bad(w, "queue %u has lost its end", n);
+	}
+	if (queued != waiting)
+		sim_bad(w, "%u ops wait, %u are in queues", waiting, queued);
+	if (prot_queue(g, PROT_Q_BUF)->head != PROT_NONE16 && g->state == PROT_G_SERVING &&
+	    prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0) != PROT_SET_NONE)
+		sim_bad(w, "an op waits for a buffer, and one is free");
+}
+
 /* The sets that the engine scans hold what a scan of everything would find. */
 void sim_check_sets(struct sim_world *w)
 {
@@ -41,6 +71,7 @@ void sim_check_sets(struct sim_world *w)
 		sim_bad(w, "a scrub finds wrong what is right");
 	if (prot_mutant)
 		return;
+	check_queues(w);
 	for (uint32_t i = 0; i < g->shape.nr_regions; i++) {
 		const struct prot_region *r = prot_region(g, i);
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How long a request waits in a group under load, in virtual time: nothing starves,
+ * whatever there is too little of. What a request costs in CPU is printed, not judged.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "clock_rig.h"
+
+#define MIB	(1ULL << 20)
+#define TIB	(1ULL << 40)
+
+static struct prot_group *ec(u8 k, u8 m, u16 bufs, u16 rings, u16 slots)
+{
+	struct prot_group_config c = { .level = PROT_EC, .k = k, .m = m, .width = k + m,
+				       .lba = 4096, .strip = 65536, .slot_bytes = 65536,
+				       .slot_head = 4096, .rings = rings, .slots = slots,
+				       .region = 4 * MIB, .bytes = 4096 * MIB, .ops = 1100,
+				       .bufs = bufs, .in_sync = PROT_BIT(k + m) - 1, .epoch = 1,
+				       .attach = 1, .fresh = 1 };
+	u32 i;
+
+	for (i = 0; i < c.width; i++)
+		c.data[i] = 64 * MIB;
+	return clock_group(&c);
+}
+
+/* No wait is longer than ten of the usual ones. */
+static void check(const char *what, const struct clock_result *r)
+{
+	clock_print(what, r);
+	CU_ASSERT(r->longest <= 10 * r->mean);
+}
+
+/* A thousand requests, and twenty private buffers. */
+static void test_buffers(void)
+{
+	struct clock_load l = { .depth = 1024, .requests = 10000, .length = 4096 };
+	struct prot_group *g = ec(4, 2, 20 + PROT_BUF_FIRST, 8, 16);
+	struct clock_result r;
+
+	l.range = g->cfg.bytes * g->cfg.k;
+	r = clock_load(g, &l);
+	check("ec:4+2, 1024 in flight, 20 buffers", &r);
+	free(g);
+}
+
+/* One ring of four slots: three transactions at a time. */
+static void test_slots(void)
+{
+	struct clock_load l = { .depth = 200, .requests = 4000, .length = 4096 };
+	struct prot_group *g = ec(4, 2, 253 + PROT_BUF_FIRST, 1, 4);
+	struct clock_result r;
+
+	l.range = g->cfg.bytes * g->cfg.k;
+	r = clock_load(g, &l);
+	check("ec:4+2, 200 in flight, a ring of 4 slots", &r);
+	free(g);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "private buffers", test_buffers },
+		{ "slots", test_slots },
+		{ NULL, NULL },
+	};
+
+	return suite_main("prot_wait", tests);
+}

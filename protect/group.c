@@ -476,13 +476,12 @@ static bool group_ended(struct prot_group *g, struct prot_gop *op, struct prot_e
 	if (op->purpose != PROT_FOR_REQUEST)
 		return false;
 	prot_set_put(prot_free_ops(g), g->cfg.ops, prot_gop_index(g, op));
-	if (op->acked)
-		return false;
 	memset(ev, 0, sizeof(*ev));
-	ev->kind = PROT_EV_DONE;
+	ev->kind = op->acked ? PROT_EV_FREE : PROT_EV_DONE;
 	ev->cookie = op->cookie;
-	ev->err = op->err;
+	ev->err = op->acked ? 0 : op->err;
 	ev->op = prot_gop_index(g, op);
+	ev->freed = true;
 	return true;
 }
 

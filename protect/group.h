@@ -35,8 +35,7 @@
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
  *   place from its private copy and does not touch the request's payload again. It
  *   may leave a place to a later op: what it has staged is dropped when the same
- *   number is staged again. Its op is free only when all is in place, which no
- *   event announces: after -EAGAIN the caller tries again after any result.
+ *   number is staged again. Its op is free only when all is in place: PROT_EV_FREE.
  * Writes that are submitted before prot_group_next() is called may become one: submit
  * all pieces of a request, and all requests at hand, first.
  */
@@ -387,6 +386,7 @@ enum prot_event_kind {
 	PROT_EV_STOPPED,
 	PROT_EV_COPY,		/* @copy: do it, then prot_group_result(io.tag) */
 	PROT_EV_CODEC,		/* prot_group_codec(@op), then prot_group_result(io.tag) */
+	PROT_EV_FREE,		/* @op is free, whose PROT_EV_DONE said that it was not yet */
 };
 
 /* Bytes to be moved between the payload of the event's op and a private buffer. */
@@ -407,6 +407,7 @@ struct prot_event {
 	s32	err;
 	u16	op;		/* IO: whose payload PROT_BUFFER_REQUEST is */
 	u8	kind;
+	bool	freed;		/* DONE: @op is free with it; else PROT_EV_FREE follows */
 };
 
 /*
@@ -425,6 +426,10 @@ u64 prot_group_span(const struct prot_group *g, u64 addr);
  *
  * Return: index of the op (PROT_EV_IO names it), -EAGAIN when the group
  * is not serving yet or all ops are in use, -EIO when it has stopped.
+ *
+ * The op, and what is staged by its numbers (prot_io.stage), is the request's until an
+ * event says that it is free. A caller with more requests than ops keeps those beyond in
+ * an order of its own, and submits the first of them at each such event.
  */
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie);
 void prot_group_next(struct prot_group *g, struct prot_event *ev);

@@ -238,8 +238,7 @@ void volume_drive(void)
 				if (ev.kind == PROT_EV_NONE)
 					break;
 				event(grp, &ev);
-				if (ev.kind == PROT_EV_DONE)
-					grp->kick = true;	/* an op is free */
+				grp->kick |= ev.freed;
 			}
 		}
 	}

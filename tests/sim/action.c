@@ -99,6 +99,9 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	if (op < 0)
 		return 0;
 	w->now++;
+	if (w->taken >> op & 1)
+		sim_bad(w, "op %d was never called free, and is given out", op);
+	w->taken |= 1ULL << op;
 	*r = (struct sim_req){ .used = 1, .kind = a->a, .first = a->b, .count = a->c, .op = op,
 			       .began = w->now };
 	if (a->a == PROT_WRITE) {

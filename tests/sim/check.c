@@ -53,6 +53,9 @@ static void check_queues(struct sim_world *w)
 		if (prot_queue(g, n)->tail != before)
 			sim_bad(w, "queue %u has lost its end", n);
 	}
+	for (uint32_t i = g->shape.first_op; i < g->cfg.ops; i++)
+		if (prot_set_has(prot_free_ops(g), i) == (w->taken >> i & 1))
+			sim_bad(w, "op %u is free, or not, and its submitter was told the contrary", i);
 	if (queued != waiting)
 		sim_bad(w, "%u ops wait, %u are in queues", waiting, queued);
 	if (prot_queue(g, PROT_Q_BUF)->head != PROT_NONE16 && g->state == PROT_G_SERVING &&

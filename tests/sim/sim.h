@@ -168,6 +168,7 @@ struct sim_world {
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
+	uint64_t taken;			/* ops that the engine has not called free again */
 	uint8_t beyond;			/* more are silent than it stands: requests may fail */
 	uint64_t bad_sectors[SIM_WIDTH];	/* that can't be read until they are written */
 	struct {			/* a sector that changed by itself, until scrubbed */

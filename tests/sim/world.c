@@ -250,6 +250,14 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	trace_io(w, "start", io);
 }
 
+/* The request's op may be another one's from now on. */
+static void op_free(struct sim_world *w, const struct prot_event *ev)
+{
+	if (!(w->taken >> ev->op & 1))
+		sim_bad(w, "op %d is called free twice", ev->op);
+	w->taken &= ~(1ULL << ev->op);
+}
+
 static void request_done(struct sim_world *w, const struct prot_event *ev)
 {
 	struct sim_req *r = &w->req[ev->cookie];
@@ -267,6 +275,8 @@ static void request_done(struct sim_world *w, const struct prot_event *ev)
 	if (ev->err && !w->stopped && !w->beyond)
 		sim_bad(w, "request failed (%d) in a group that serves", ev->err);
 	r->used = 0;
+	if (ev->freed)
+		op_free(w, ev);
 }
 
 /* What an attachment did before it served is bounded by the rings. */
@@ -300,6 +310,9 @@ void sim_pump(struct sim_world *w)
 			break;
 		case PROT_EV_DONE:
 			request_done(w, &ev);
+			break;
+		case PROT_EV_FREE:
+			op_free(w, &ev);
 			break;
 		case PROT_EV_COPY:
 		case PROT_EV_CODEC:
@@ -344,6 +357,7 @@ void sim_attach(struct sim_world *w)
 	tally(w);
 
 	w->requested = 0;
+	w->taken = 0;
 	w->committed = 0;
 	w->caught = 0;
 	w->serving = 0;

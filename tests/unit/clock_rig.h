@@ -16,6 +16,7 @@
 
 #define CLOCK_READ	100	/* microseconds of a member's read, and up to a quarter more */
 #define CLOCK_WRITE	30
+#define CLOCK_DEPTH	4096	/* requests in flight, at most */
 
 struct clock_io {
 	u64 when;		/* virtual nanoseconds, no two alike */
@@ -99,9 +100,17 @@ static struct clock_io clock_pop(void)
 }
 
 static struct {
-	u64 began[4096];	/* by cookie: a request's */
-	u16 spare[4096];	/* cookies not in use */
+	struct {
+		u64 began;
+		u64 addr;
+		u8 kind;
+	} rq[CLOCK_DEPTH];	/* by cookie */
+	u16 spare[CLOCK_DEPTH];	/* cookies not in use */
 	u32 nr_spare;
+	u16 fifo[CLOCK_DEPTH];	/* requests that the group has no op for yet */
+	u32 first;
+	u32 nr_fifo;
+	u32 ops;		/* that the group has free, by its events */
 	u32 begun;
 	u32 over;
 	u64 sum;
@@ -126,11 +135,15 @@ static void clock_event(struct prot_group *g, const struct prot_event *ev)
 		break;
 	case PROT_EV_DONE:
 		CU_ASSERT_EQUAL(ev->err, 0);
-		us = (clock_now - clock_run.began[ev->cookie]) / 1000;
+		us = (clock_now - clock_run.rq[ev->cookie].began) / 1000;
 		clock_run.sum += us;
 		clock_run.r.longest = max(clock_run.r.longest, us);
 		clock_run.spare[clock_run.nr_spare++] = ev->cookie;
 		clock_run.over++;
+		clock_run.ops += ev->freed;
+		break;
+	case PROT_EV_FREE:
+		clock_run.ops++;
 		break;
 	}
 }
@@ -151,19 +164,25 @@ static void clock_events(struct prot_group *g)
 	} while (ev.kind != PROT_EV_NONE);
 }
 
-/* A request that began to wait when the one before it in its place was over. */
-static bool clock_submit(struct prot_group *g, const struct clock_load *l)
+/* Requests begin where others were over; those that find no op wait for one, in order. */
+static void clock_submit(struct prot_group *g, const struct clock_load *l)
 {
-	u16 cookie = clock_run.spare[clock_run.nr_spare - 1];
-	u8 kind = clock_random(100) < l->reads ? PROT_READ : PROT_WRITE;
-	u64 addr = clock_random(l->range / l->length) * l->length;
+	u16 cookie;
 
-	if (prot_group_submit(g, kind, 0, addr, l->length, cookie) < 0)
-		return false;
-	clock_run.nr_spare--;
-	clock_run.began[cookie] = clock_now;
-	clock_run.begun++;
-	return true;
+	for (; clock_run.nr_spare && clock_run.begun < l->requests; clock_run.begun++) {
+		cookie = clock_run.spare[--clock_run.nr_spare];
+		clock_run.rq[cookie].began = clock_now;
+		clock_run.rq[cookie].kind = clock_random(100) < l->reads ? PROT_READ : PROT_WRITE;
+		clock_run.rq[cookie].addr = clock_random(l->range / l->length) * l->length;
+		clock_run.fifo[(clock_run.first + clock_run.nr_fifo++) % CLOCK_DEPTH] = cookie;
+	}
+	for (; clock_run.nr_fifo && clock_run.ops; clock_run.nr_fifo--, clock_run.ops--) {
+		cookie = clock_run.fifo[clock_run.first];
+		clock_run.first = (clock_run.first + 1) % CLOCK_DEPTH;
+		CU_ASSERT_FATAL(prot_group_submit(g, clock_run.rq[cookie].kind, 0,
+						  clock_run.rq[cookie].addr, l->length,
+						  cookie) >= 0);
+	}
 }
 
 static inline struct clock_result clock_load(struct prot_group *g, const struct clock_load *l)
@@ -174,11 +193,11 @@ static inline struct clock_result clock_load(struct prot_group *g, const struct 
 
 	memset(&clock_run, 0, sizeof(clock_run));
 	clock_run.timed = l->timed;
+	clock_run.ops = g->cfg.ops - g->shape.first_op;
 	for (i = 0; i < l->depth; i++)
 		clock_run.spare[clock_run.nr_spare++] = i;
 	while (clock_run.over < l->requests) {
-		while (clock_run.nr_spare && clock_run.begun < l->requests && clock_submit(g, l))
-			;
+		clock_submit(g, l);
 		clock_events(g);
 		if (!clock_flying)
 			break;
@@ -195,7 +214,12 @@ static inline struct clock_result clock_load(struct prot_group *g, const struct 
 				break;
 		}
 	}
+	while (clock_flying) {		/* what goes on behind those that are over */
+		prot_group_result(g, clock_pop().tag, 0);
+		clock_events(g);
+	}
 	CU_ASSERT_EQUAL(clock_run.over, l->requests);
+	CU_ASSERT_EQUAL(clock_run.ops, (u32)g->cfg.ops - g->shape.first_op);
 	clock_run.r.took = (clock_now - start) / 1000;
 	clock_run.r.mean = clock_run.sum / l->requests;
 	clock_run.r.cpu = (clock_cpu() - cpu) / l->requests;

@@ -11,13 +11,13 @@
 #define MIB	(1ULL << 20)
 #define TIB	(1ULL << 40)
 
-static struct prot_group *ec(u8 k, u8 m, u16 bufs, u16 rings, u16 slots)
+static struct prot_group *ec(u16 ops, u16 bufs, u16 rings, u16 slots)
 {
-	struct prot_group_config c = { .level = PROT_EC, .k = k, .m = m, .width = k + m,
+	struct prot_group_config c = { .level = PROT_EC, .k = 4, .m = 2, .width = 6,
 				       .lba = 4096, .strip = 65536, .slot_bytes = 65536,
 				       .slot_head = 4096, .rings = rings, .slots = slots,
-				       .region = 4 * MIB, .bytes = 4096 * MIB, .ops = 1100,
-				       .bufs = bufs, .in_sync = PROT_BIT(k + m) - 1, .epoch = 1,
+				       .region = 4 * MIB, .bytes = 4096 * MIB, .ops = ops,
+				       .bufs = bufs, .in_sync = 0x3f, .epoch = 1,
 				       .attach = 1, .fresh = 1 };
 	u32 i;
 
@@ -37,7 +37,7 @@ static void check(const char *what, const struct clock_result *r)
 static void test_buffers(void)
 {
 	struct clock_load l = { .depth = 1024, .requests = 10000, .length = 4096 };
-	struct prot_group *g = ec(4, 2, 20 + PROT_BUF_FIRST, 8, 16);
+	struct prot_group *g = ec(1100, 20 + PROT_BUF_FIRST, 8, 16);
 	struct clock_result r;
 
 	l.range = g->cfg.bytes * g->cfg.k;
@@ -50,7 +50,7 @@ static void test_buffers(void)
 static void test_slots(void)
 {
 	struct clock_load l = { .depth = 200, .requests = 4000, .length = 4096 };
-	struct prot_group *g = ec(4, 2, 253 + PROT_BUF_FIRST, 1, 4);
+	struct prot_group *g = ec(1100, 253 + PROT_BUF_FIRST, 1, 4);
 	struct clock_result r;
 
 	l.range = g->cfg.bytes * g->cfg.k;
@@ -59,11 +59,29 @@ static void test_slots(void)
 	free(g);
 }
 
+/* Sixty-four ops, whose ends are all that the submitter goes by. */
+static void test_ops(void)
+{
+	struct clock_load l = { .depth = 1024, .requests = 10000, .length = 4096 };
+	struct prot_group *g = ec(64, 64, 8, 16);
+	struct clock_result r;
+
+	l.range = g->cfg.bytes * g->cfg.k;
+	r = clock_load(g, &l);
+	check("ec:4+2, 1024 in flight, 61 ops", &r);
+	l.reads = 50;
+	l.range = MIB;
+	r = clock_load(g, &l);
+	check("ec:4+2, 1024 in flight in 1 MiB, half of them reads, 61 ops", &r);
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "private buffers", test_buffers },
 		{ "slots", test_slots },
+		{ "ops", test_ops },
 		{ NULL, NULL },
 	};
 

@@ -36,7 +36,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->nr_blocks = DIV_ROUND_UP(h->nr_regions, prot_bitmap_bits(c->lba));
 	h->nr_buckets = c->ops;
 	h->nr_queues = PROT_Q_LEVEL;
-	h->bucket_shift = h->region_shift;
+	h->bucket_shift = min_t(u32, h->region_shift, PROT_BUCKET_SHIFT);
 	h->data = 1;
 	h->nr_absent = policy->nr_absent ? policy->nr_absent : c->width;
 	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
@@ -233,11 +233,17 @@ static bool group_excludes(const struct prot_group *g, const struct prot_gop *o,
 	       (!prot_policy(g)->conflict || prot_policy(g)->conflict(g, o, op));
 }
 
-/* Row locks: an op waits for those before it in its bucket that it overlaps. */
+/*
+ * Row locks: an op waits for those before it in its bucket that it overlaps. Where that
+ * is all there is to it they are counted once, and each one that ends is subtracted; a
+ * level's own rule may change its answer while both are there, so it is put each time.
+ */
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 {
 	u16 i = *prot_bucket(g, op), self = prot_gop_index(g, op);
 
+	if (!prot_policy(g)->conflict)
+		return !op->blockers;
 	for (; i != self; i = prot_gop(g, i)->next)
 		if (group_excludes(g, prot_gop(g, i), op))
 			return false;
@@ -264,8 +270,9 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	op->err = 0;
 	op->buf = PROT_NONE16;
 	op->next = PROT_NONE16;
+	op->blockers = 0;
 	for (link = prot_bucket(g, op); *link != PROT_NONE16; link = &prot_gop(g, *link)->next)
-		;
+		op->blockers += group_excludes(g, prot_gop(g, *link), op);
 	*link = prot_gop_index(g, op);
 	prot_phase(g, op, PROT_P_LOCK);
 	prot_ready(g, op);
@@ -284,6 +291,19 @@ void prot_wake_rows(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
+/* @op, out of its bucket, blocks those behind it no more; the last blocker sets them going. */
+static void group_unblock(struct prot_group *g, const struct prot_gop *op)
+{
+	u16 i;
+
+	for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		struct prot_gop *o = prot_gop(g, i);
+
+		if (group_excludes(g, op, o) && !--o->blockers)
+			prot_ready(g, o);
+	}
+}
+
 /* Take an op out of its bucket and let others of its rows check again. */
 void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
@@ -292,7 +312,10 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	while (*link != self)
 		link = &prot_gop(g, *link)->next;
 	*link = op->next;
-	prot_wake_rows(g, op);
+	if (prot_policy(g)->conflict)
+		prot_wake_rows(g, op);
+	else
+		group_unblock(g, op);
 	op->next = PROT_NONE16;
 }
 
@@ -414,10 +437,10 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 	ev->runs[0].length = length;
 }
 
-/* To the end of the region, for levels whose bytes are those of each member. */
+/* To the end of the bucket, and so of the region, where bytes are those of each member. */
 u64 prot_region_span(const struct prot_group *g, u64 addr)
 {
-	u64 end = round_down(addr, (u64)g->cfg.region) + g->cfg.region;
+	u64 end = ((addr >> g->shape.bucket_shift) + 1) << g->shape.bucket_shift;
 
 	return min(end, g->cfg.bytes) - addr;
 }

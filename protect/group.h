@@ -168,6 +168,8 @@ enum prot_purpose {
  * @again: to be tried again, after the others that are ready
  * @retried: no source could read all of its rows: it is at its second try
  * @acked: its end was reported to the submitter before it is over
+ * @blockers: those before it in its bucket that it waits for, where the level has no
+ *	rule of its own (prot_policy.conflict): counted at its start
  * @waits: the queue that it is in, plus one (see prot_wait()); 0: none
  * @wait_next: the op behind it there, or PROT_NONE16
  * @wait_prev: the op before it there, or PROT_NONE16
@@ -189,6 +191,7 @@ struct prot_gop {
 	u16	buf;
 	u16	wait_next;
 	u16	wait_prev;
+	u16	blockers;
 	u8	kind;
 	u8	flags;
 	u8	phase;
@@ -304,7 +307,7 @@ struct prot_rows {
 struct prot_shape {
 	u32	bytes;		/* of all */
 	u32	region_shift;
-	u32	bucket_shift;	/* ops whose rows may overlap are of one bucket */
+	u32	bucket_shift;	/* ops whose rows may overlap are of one bucket: none crosses one */
 	u32	data;		/* members that hold data of a row: as many as must be left */
 	u32	nr_regions;
 	u32	nr_blocks;	/* of one bitmap */

@@ -18,6 +18,8 @@
 /* Background ops have the private buffers of their numbers; a scrub the next one, too. */
 #define PROT_BUF_FIRST	3
 
+#define PROT_BUCKET_SHIFT	20	/* at most, where bytes are those of each member */
+
 #define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
 
 #define PROT_BIT(i)	(1ULL << (i))

@@ -40,6 +40,7 @@ struct clock_result {
 	u64 longest;
 	u64 ios;
 	u64 meta;
+	u64 looked;		/* entries of tables a request, where they are counted */
 	u64 cpu;		/* nanoseconds a request, this rig's own among them */
 	u64 worst;		/* nanoseconds of CPU of the longest prot_group_next() */
 };
@@ -62,6 +63,15 @@ static u64 clock_cpu(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static u64 clock_looked(void)
+{
+#ifdef PROT_COUNT
+	return prot_looked;
+#else
+	return 0;
+#endif
 }
 
 static void clock_swap(u32 a, u32 b)
@@ -188,7 +198,7 @@ static void clock_submit(struct prot_group *g, const struct clock_load *l)
 static inline struct clock_result clock_load(struct prot_group *g, const struct clock_load *l)
 {
 	u64 start = clock_now, next_idle = clock_now + l->idle_us * 1000;
-	u64 cpu = clock_cpu();
+	u64 cpu = clock_cpu(), looked = clock_looked();
 	u32 i;
 
 	memset(&clock_run, 0, sizeof(clock_run));
@@ -199,7 +209,7 @@ static inline struct clock_result clock_load(struct prot_group *g, const struct 
 	while (clock_run.over < l->requests) {
 		clock_submit(g, l);
 		clock_events(g);
-		if (!clock_flying)
+		if (!clock_flying && !clock_run.nr_spare)
 			break;
 		if (l->idle_us && clock_now >= next_idle) {
 			prot_group_idle(g);
@@ -220,6 +230,7 @@ static inline struct clock_result clock_load(struct prot_group *g, const struct 
 	}
 	CU_ASSERT_EQUAL(clock_run.over, l->requests);
 	CU_ASSERT_EQUAL(clock_run.ops, (u32)g->cfg.ops - g->shape.first_op);
+	clock_run.r.looked = (clock_looked() - looked) / l->requests;
 	clock_run.r.took = (clock_now - start) / 1000;
 	clock_run.r.mean = clock_run.sum / l->requests;
 	clock_run.r.cpu = (clock_cpu() - cpu) / l->requests;
@@ -248,6 +259,8 @@ static inline void clock_print(const char *what, const struct clock_result *r)
 	       (unsigned long long)r->longest, (unsigned long long)r->took,
 	       (unsigned long long)r->ios, (unsigned long long)r->meta,
 	       (unsigned long long)r->cpu);
+	if (r->looked)
+		printf(", %llu entries read", (unsigned long long)r->looked);
 	if (r->worst)
 		printf(", longest call %llu ns", (unsigned long long)r->worst);
 	printf("\n");

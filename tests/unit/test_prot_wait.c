@@ -26,6 +26,16 @@ static struct prot_group *ec(u16 ops, u16 bufs, u16 rings, u16 slots)
 	return clock_group(&c);
 }
 
+static struct prot_group *mirror(u64 bytes, u16 ops)
+{
+	struct prot_group_config c = { .level = PROT_MIRROR, .width = 2, .lba = 4096,
+				       .region = 64 * MIB, .bytes = bytes, .ops = ops,
+				       .bufs = 4, .buf_bytes = 65536, .in_sync = 3, .epoch = 1,
+				       .data = { 64 * MIB, 64 * MIB }, .fresh = 1 };
+
+	return clock_group(&c);
+}
+
 /* No wait is longer than ten of the usual ones. */
 static void check(const char *what, const struct clock_result *r)
 {
@@ -76,12 +86,39 @@ static void test_ops(void)
 	free(g);
 }
 
+/*
+ * All of it in one region, in whose rows few meet: what a request costs does not grow
+ * with those beside it. Counted in a build with PROT_COUNT.
+ */
+static void test_hot(void)
+{
+	static const u32 depths[] = { 1, 256, 1024 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
+		struct clock_load l = { .depth = depths[i], .requests = 20000, .length = 4096,
+					.range = 64 * MIB };
+		struct prot_group *g = mirror(TIB, 1100);
+		struct clock_result r;
+		char what[64];
+
+		snprintf(what, sizeof(what), "mirror:2, %u in flight in 64 MiB", depths[i]);
+		r = clock_load(g, &l);
+		check(what, &r);
+#ifdef PROT_COUNT
+		CU_ASSERT(r.looked < 300);
+#endif
+		free(g);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "private buffers", test_buffers },
 		{ "slots", test_slots },
 		{ "ops", test_ops },
+		{ "a hot region", test_hot },
 		{ NULL, NULL },
 	};
 

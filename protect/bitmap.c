@@ -3,8 +3,8 @@
  * INTENT and MISSED bitmaps on the members.
  *
  * A block in memory has a version, each member the version that it holds. What
- * differs is written, one block at a time and member, so a set waits for the
- * clear in flight. A bit that an outgoing block does not carry stops counting
+ * differs is written, several blocks at a time and member, but of each one write: a
+ * set waits for the clear in flight. A bit that an outgoing block does not carry stops counting
  * as durable when the block is sent; one that it carries counts when it has
  * arrived.
  */
@@ -102,7 +102,7 @@ bool prot_bitmap_has(struct prot_group *g, u32 member)
 
 bool prot_missed_durable(const struct prot_group *g, u32 region)
 {
-	u64 missed = prot_region(g, region)->missed;
+	u64 missed = prot_region_missed(g, region);
 	u32 i, b = prot_block_of(g, region);
 
 	for (; missed; missed &= missed - 1)
@@ -140,45 +140,62 @@ static void bitmap_fill_header(const struct prot_group *g, struct prot_bitmap_hd
 	}
 }
 
-static bool bitmap_bit_in_memory(const struct prot_group *g, u32 bitmap, u32 region)
+/* The set that says what a block of @bitmap holds. */
+static u32 bitmap_set(u32 bitmap)
 {
-	const struct prot_region *r = prot_region(g, region);
-
-	if (bitmap == PROT_INTENT)
-		return r->flags & PROT_R_INTENT;
-	return r->missed >> (bitmap - PROT_MISSED) & 1;
+	return bitmap == PROT_INTENT ? PROT_SET_INTENT : PROT_SET_MISSED + bitmap - PROT_MISSED;
 }
 
-static void bitmap_fill_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
+/* Regions of @block, of which the first one is at @first. */
+static u32 bitmap_regions(const struct prot_group *g, u32 block, u32 *first)
 {
-	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
-	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
-	u8 *bytes = prot_bitmap_bytes(mem);
+	u32 bits = prot_bitmap_bits(g->cfg.lba);
+
+	*first = block * bits;
+	return min(bits, g->shape.nr_regions - *first);
+}
+
+/* 64 bits of a block in its buffer, from bit @at on, of which @n are of regions. */
+static u64 bitmap_get(void *mem, u32 at, u32 n)
+{
+	__le64 word;
+
+	memcpy(&word, prot_bitmap_bytes(mem) + at / 8, sizeof(word));
+	return le64_to_cpu(word) & (n - at < 64 ? PROT_BIT(n - at) - 1 : ~0ULL);
+}
+
+/* What is not on its way to @member with the others stops counting as durable there. */
+static void bitmap_undurable(struct prot_group *g, u32 member, u32 from, u64 gone)
+{
+	gone &= prot_set_word(prot_regions(g, prot_durable(g, member)), g->shape.nr_regions, from);
+	for (; gone; gone &= gone - 1)
+		prot_region_drop(g, prot_durable(g, member), from + prot_lowest(gone));
+}
+
+static void bitmap_fill_block(struct prot_group *g, void *mem, u32 member, u32 bitmap, u32 block)
+{
+	const u64 *set = prot_regions(g, bitmap_set(bitmap));
+	u32 first, n = bitmap_regions(g, block, &first), i;
 
 	memset(mem, 0, g->cfg.lba);
 	bitmap_fill_header(g, mem, member, bitmap, block);
 	((struct prot_bitmap_hdr *)mem)->seq = cpu_to_le64(++g->seq);
-	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
-		if (bitmap_bit_in_memory(g, bitmap, first + i))
-			bytes[i / 8] |= 1U << (i & 7);
-		else if (bitmap == PROT_INTENT && !PROT_MUTANT(CLEAR_RACE))
-			prot_region(g, first + i)->durable &= ~PROT_BIT(member);
+	for (i = 0; i < n; i += 64) {
+		u64 all = n - i < 64 ? PROT_BIT(n - i) - 1 : ~0ULL;
+		u64 bits = prot_set_word(set, g->shape.nr_regions, first + i) & all;
+		__le64 word = cpu_to_le64(bits);
+
+		memcpy(prot_bitmap_bytes(mem) + i / 8, &word, sizeof(word));
+		if (bitmap == PROT_INTENT && !PROT_MUTANT(CLEAR_RACE))
+			bitmap_undurable(g, member, first + i, all & ~bits);
 	}
 	prot_bitmap_seal(mem, g->cfg.lba, &g->cfg.owner);
 }
 
-static void bitmap_block_io(struct prot_group *g, u32 member, u8 kind, u32 bitmap, u32 block,
-			    struct prot_event *ev)
+static u64 bitmap_addr(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
-	struct prot_meta *m = &g->meta[member];
-
-	m->bitmap = bitmap;
-	m->block = block;
-	m->version = *prot_version(g, bitmap, block);
-	prot_meta_io(g, member, PROT_META_BITMAP, kind,
-		     g->cfg.meta[member] +
-		     (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block),
-		     0, g->cfg.lba, ev);
+	return g->cfg.meta[member] +
+	       (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block);
 }
 
 /* LOADING: the next block that this attachment wants of @member. */
@@ -191,7 +208,10 @@ bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev)
 
 		if (!(bitmap_kept(g, member) >> bitmap & 1))
 			continue;
-		bitmap_block_io(g, member, PROT_READ, bitmap, block, ev);
+		m->bitmap = bitmap;
+		m->block = block;
+		prot_meta_io(g, member, PROT_META_BITMAP, PROT_READ,
+			     bitmap_addr(g, member, bitmap, block), 0, g->cfg.lba, ev);
 		return true;
 	}
 	return false;
@@ -207,38 +227,47 @@ static bool bitmap_loaded(const struct prot_group *g)
 	return true;
 }
 
-/* @member lacks the intent bit of a region that another one has: that is written first. */
-static void bitmap_add_bit(struct prot_group *g, u32 member, u32 region)
+/* 64 regions from @at on: what was read becomes the union of it. */
+static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 {
-	if (PROT_MUTANT(NO_UNION))
-		prot_region(g, region)->durable |= PROT_BIT(member);
-	else
-		bitmap_holds(g, member, PROT_INTENT, prot_block_of(g, region), 0);
+	u64 dirty = prot_set_word(prot_regions(g, PROT_SET_INTENT), g->shape.nr_regions, at), left;
+	u32 i;
+
+	if (!dirty)
+		return;
+	g->replayed += prot_weight(dirty);
+	if (!alone)
+		prot_regions_put(g, PROT_SET_UNSYNCED, at, dirty);
+	if (!PROT_MUTANT(NO_MISS) && g->kept >> PROT_MISSED)
+		for (left = dirty; left; left &= left - 1)
+			prot_mark_missed(g, at + prot_lowest(left), 0);
+	for (i = 0; i < g->cfg.width; i++) {
+		const u64 *has = prot_regions(g, prot_durable(g, i));
+
+		if (!(g->in_sync >> i & 1))
+			continue;
+		/* bits that another one has are written first */
+		left = dirty & ~prot_set_word(has, g->shape.nr_regions, at);
+		if (PROT_MUTANT(NO_UNION))
+			prot_regions_put(g, prot_durable(g, i), at, left);
+		else
+			for (; left; left &= left - 1)
+				bitmap_holds(g, i, PROT_INTENT,
+					     prot_block_of(g, at + prot_lowest(left)), 0);
+	}
 }
 
 /* What was read becomes the union of it, and that goes to all copies first. */
 static void bitmap_unite(struct prot_group *g)
 {
 	bool alone = prot_weight(g->in_sync) == 1;
-	u32 i, j, b;
+	u32 i, b;
 
 	for (i = 0; i < g->cfg.width; i++)
 		for (b = 0; b < g->shape.nr_blocks; b++)
 			bitmap_holds(g, i, PROT_INTENT, b, *prot_version(g, PROT_INTENT, b));
-	for (j = 0; j < g->shape.nr_regions; j++) {
-		struct prot_region *r = prot_region(g, j);
-
-		if (!(r->flags & PROT_R_INTENT))
-			continue;
-		g->replayed++;
-		if (!alone)
-			prot_region_flag(g, j, PROT_R_UNSYNCED);
-		if (!PROT_MUTANT(NO_MISS))
-			prot_mark_missed(g, j, 0);
-		for (i = 0; i < g->cfg.width; i++)
-			if (g->in_sync & ~r->durable & PROT_BIT(i))
-				bitmap_add_bit(g, i, j);
-	}
+	for (i = 0; i < g->shape.nr_regions; i += 64)
+		bitmap_unite_word(g, i, alone);
 	g->state = PROT_G_UNITING;
 }
 
@@ -271,26 +300,111 @@ bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev)
 	return false;
 }
 
+bool prot_bitmap_busy(const struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < g->shape.nr_block_ios; i++)
+		if (prot_block_io(g, member, i)->busy)
+			return true;
+	return false;
+}
+
+/* An I/O that is free for a block of @member; NULL: all are in flight. */
+static struct prot_block_io *bitmap_free_io(const struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < g->shape.nr_block_ios; i++)
+		if (!prot_block_io(g, member, i)->busy)
+			return prot_block_io(g, member, i);
+	return NULL;
+}
+
+/* A block of which a write is in flight is not written beside it. */
+static bool bitmap_flying(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
+{
+	u32 i;
+
+	for (i = 0; i < g->shape.nr_block_ios; i++) {
+		const struct prot_block_io *io = prot_block_io(g, member, i);
+
+		if (io->busy && io->bitmap == bitmap && io->block == block)
+			return true;
+	}
+	return false;
+}
+
+/* The next block of @bitmap, at or after @from, that @member lacks. */
+static u32 bitmap_search(const struct prot_group *g, u32 member, u32 bitmap, u32 from)
+{
+	const u64 *set = prot_dirty(g, member, bitmap);
+	u32 b = prot_set_next(set, g->shape.nr_blocks, from);
+
+	while (b != PROT_SET_NONE && bitmap_flying(g, member, bitmap, b))
+		b = prot_set_next(set, g->shape.nr_blocks, b + 1);
+	return b;
+}
+
+/*
+ * The next block that @member lacks, in turn: from the one after the last on, through
+ * all bitmaps, and around. So each is written however often those before it change.
+ */
+static bool bitmap_turn(const struct prot_group *g, u32 member, u64 todo, u32 *bitmap, u32 *block)
+{
+	u32 n = g->shape.nr_blocks, at = g->meta[member].turn, i;
+
+	*bitmap = at / n;
+	for (i = 0; i <= g->shape.nr_bitmaps; i++) {
+		if (todo >> *bitmap & 1) {
+			*block = bitmap_search(g, member, *bitmap, i ? 0 : at % n);
+			if (*block != PROT_SET_NONE)
+				return true;
+		}
+		*bitmap = *bitmap + 1 < g->shape.nr_bitmaps ? *bitmap + 1 : 0;
+	}
+	return false;
+}
+
+/* Write the next block of @member, if there is one. */
+static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev)
+{
+	u64 todo = g->meta[member].dirty & bitmap_kept(g, member);
+	struct prot_block_io *io;
+	u32 bitmap, block, n, buffer;
+
+	if (!todo)
+		return false;
+	io = bitmap_free_io(g, member);
+	if (!io || !bitmap_turn(g, member, todo, &bitmap, &block))
+		return false;
+	n = g->shape.nr_bitmaps * g->shape.nr_blocks;
+	g->meta[member].turn = bitmap * g->shape.nr_blocks + block + 1;
+	if (g->meta[member].turn == n)
+		g->meta[member].turn = 0;
+	buffer = PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0));
+	bitmap_fill_block(g, prot_group_buffer(g, buffer), member, bitmap, block);
+	io->busy = 1;
+	io->bitmap = bitmap;
+	io->block = block;
+	io->version = *prot_version(g, bitmap, block);
+	prot_records_io(ev, member, PROT_WRITE, bitmap_addr(g, member, bitmap, block),
+			g->cfg.lba, buffer);
+	ev->io.tag |= (io - prot_block_io(g, member, 0) + 1) << PROT_TAG_SHIFT;
+	return true;
+}
+
 /* Write the next block of any member, if there is one. */
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 {
-	u64 to = (g->in_sync | g->promoting) & ~g->failed, todo;
-	u32 i, n, b;
+	u64 to = (g->in_sync | g->promoting) & ~g->failed;
+	u32 i;
 
 	if (g->state == PROT_G_STOPPED || g->state == PROT_G_LOADING)
 		return false;
-	for (i = 0; i < g->cfg.width; i++) {
-		if (!(to >> i & 1) || g->meta[i].busy)
-			continue;
-		todo = g->meta[i].dirty & bitmap_kept(g, i);
-		if (!todo)
-			continue;
-		n = prot_lowest(todo);
-		b = prot_set_next(prot_dirty(g, i, n), g->shape.nr_blocks, 0);
-		bitmap_fill_block(g, i, n, b);
-		bitmap_block_io(g, i, PROT_WRITE, n, b, ev);
-		return true;
-	}
+	for (i = 0; i < g->cfg.width; i++)
+		if (to >> i & 1 && bitmap_write(g, i, ev))
+			return true;
 	return false;
 }
 
@@ -311,24 +425,20 @@ static bool bitmap_block_valid(const struct prot_group *g, const struct prot_bit
 /* A block was read while LOADING; one that is not valid counts as all ones. */
 static void bitmap_take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
-	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
 	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
 	bool valid = bitmap_block_valid(g, mem, member, bitmap, block);
+	u32 first, n = bitmap_regions(g, block, &first), i;
 
 	if (PROT_MUTANT(UNION_ONE) && bitmap == PROT_INTENT && member != prot_lowest(g->in_sync))
 		return;
-	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++) {
-		struct prot_region *r = prot_region(g, first + i);
+	if (!valid)
+		memset(prot_bitmap_bytes(mem), 0xff, g->cfg.lba - sizeof(struct prot_bitmap_hdr));
+	for (i = 0; i < n; i += 64) {
+		u64 bits = bitmap_get(mem, i, n);
 
-		if (valid && !(prot_bitmap_bytes(mem)[i / 8] >> (i & 7) & 1))
-			continue;
-		if (bitmap >= PROT_MISSED) {
-			prot_region_miss(g, first + i, bitmap - PROT_MISSED);
-			continue;
-		}
-		prot_region_flag(g, first + i, PROT_R_INTENT);
-		if (valid)
-			r->durable |= PROT_BIT(member);
+		prot_regions_put(g, bitmap_set(bitmap), first + i, bits);
+		if (bitmap == PROT_INTENT && valid)
+			prot_regions_put(g, prot_durable(g, member), first + i, bits);
 	}
 }
 
@@ -346,17 +456,16 @@ static void bitmap_wake_block(struct prot_group *g, u32 block)
 	}
 }
 
-static void bitmap_block_arrived(struct prot_group *g, u32 member, u32 block)
+static void bitmap_block_arrived(struct prot_group *g, u32 member, const struct prot_block_io *io)
 {
-	u32 bits = prot_bitmap_bits(g->cfg.lba), first = block * bits, i;
-	const u8 *bytes = prot_bitmap_bytes(prot_group_buffer(g, PROT_BUFFER_META + member));
+	u32 first, n = bitmap_regions(g, io->block, &first), i;
+	void *mem = prot_group_buffer(g, PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0)));
 
-	for (i = 0; i < bits && first + i < g->shape.nr_regions; i++)
-		if (bytes[i / 8] >> (i & 7) & 1)
-			prot_region(g, first + i)->durable |= PROT_BIT(member);
-	bitmap_wake_block(g, block);
+	for (i = 0; i < n; i += 64)
+		prot_regions_put(g, prot_durable(g, member), first + i, bitmap_get(mem, i, n));
 }
 
+/* A block was read. */
 void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -366,18 +475,26 @@ void prot_bitmap_result(struct prot_group *g, u32 member, int err)
 		prot_member_failed(g, member);
 		return;
 	}
-	if (g->state == PROT_G_LOADING) {
-		bitmap_take_block(g, member, m->bitmap, m->block);
-		m->cursor++;
+	bitmap_take_block(g, member, m->bitmap, m->block);
+	m->cursor++;
+}
+
+/* The write of a block of @member has ended, the @n-th of those that may be in flight. */
+void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
+{
+	struct prot_block_io *io = prot_block_io(g, member, n);
+
+	io->busy = 0;
+	if (err) {
+		prot_member_failed(g, member);
 		return;
 	}
 	if (!((g->in_sync | g->promoting) >> member & 1))
 		return;		/* it has left meanwhile */
-	bitmap_holds(g, member, m->bitmap, m->block, m->version);
-	if (m->bitmap == PROT_INTENT)
-		bitmap_block_arrived(g, member, m->block);
-	else
-		bitmap_wake_block(g, m->block);
+	bitmap_holds(g, member, io->bitmap, io->block, io->version);
+	if (io->bitmap == PROT_INTENT)
+		bitmap_block_arrived(g, member, io);
+	bitmap_wake_block(g, io->block);
 }
 
 /* No write uses the region, and what it missed is known without the intent bit. */
@@ -387,18 +504,54 @@ static bool bitmap_may_clear(struct prot_group *g, u32 region)
 	       (prot_missed_durable(g, region) || PROT_MUTANT(MISSED_LATE));
 }
 
-/* What no write is using needs no intent bit any more. */
+/* Clear what is idle of 64 regions from @at on. */
+static void bitmap_age_word(struct prot_group *g, u32 at)
+{
+	u32 n = g->shape.nr_regions, touched = PROT_SET_NONE;
+	u64 recent = prot_set_word(prot_regions(g, PROT_SET_RECENT), n, at);
+	u64 old = prot_set_word(prot_regions(g, PROT_SET_INTENT), n, at) & ~recent;
+
+	if (!PROT_MUTANT(CLEAR_DIRTY))
+		old &= ~prot_set_word(prot_regions(g, PROT_SET_UNSYNCED), n, at);
+	for (; recent; recent &= recent - 1)
+		prot_region_drop(g, PROT_SET_RECENT, at + prot_lowest(recent));
+	for (; old; old &= old - 1) {
+		u32 region = at + prot_lowest(old);
+
+		if (!bitmap_may_clear(g, region))
+			continue;
+		prot_region_drop(g, PROT_SET_INTENT, region);
+		if (prot_block_of(g, region) != touched)
+			prot_bitmap_touch(g, PROT_INTENT, region);
+		touched = prot_block_of(g, region);
+	}
+}
+
+/*
+ * A step of the pass that clears bits which are not needed any more; true: there is
+ * more of it. A region's bit outlives one pass after its last write, so those that are
+ * written now and then keep theirs.
+ */
+bool prot_bitmap_age(struct prot_group *g)
+{
+	const u64 *intent = prot_regions(g, PROT_SET_INTENT);
+	u32 steps, i;
+
+	for (steps = 0; g->aging && steps < 16; steps++) {
+		i = prot_set_next(intent, g->shape.nr_regions, g->aging - 1);
+		if (i == PROT_SET_NONE || g->failed || g->state != PROT_G_SERVING) {
+			g->aging = 0;
+			return steps;
+		}
+		bitmap_age_word(g, i - i % 64);
+		g->aging = i - i % 64 + 64 + 1;
+	}
+	return steps;
+}
+
+/* What no write is using needs no intent bit any more: begin a pass, unless one goes on. */
 void prot_bitmap_clear(struct prot_group *g)
 {
-	u32 i = 0;
-
-	for (;; i++) {
-		i = prot_set_next(prot_regions(g, PROT_SET_CLEARABLE), g->shape.nr_regions, i);
-		if (i == PROT_SET_NONE)
-			return;
-		if (!bitmap_may_clear(g, i))
-			continue;
-		prot_region_unflag(g, i, PROT_R_INTENT);
-		prot_bitmap_touch(g, PROT_INTENT, i);
-	}
+	if (!g->aging)
+		g->aging = 1;
 }

@@ -11,6 +11,7 @@
 
 #ifdef PROT_MUTANTS
 enum prot_mutant prot_mutant;
+u32 prot_bitmap_few;
 #endif
 #ifdef PROT_COUNT
 u64 prot_looked;
@@ -55,11 +56,16 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_free_bufs = prot_take(&end, prot_set_words(c->bufs), sizeof(u64));
 	h->off_unwritten = prot_take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
-	h->off_sets = prot_take(&end, (PROT_SET_MISSED + h->nr_absent) * h->set_words, sizeof(u64));
+	h->off_sets = prot_take(&end, (u64)h->set_words * (PROT_SET_MISSED + h->nr_absent +
+							   (policy->intent ? c->width : 0)),
+				sizeof(u64));
+	h->nr_block_ios = min_t(u32, h->nr_blocks, PROT_BLOCK_IOS);
+	h->off_blocks = prot_take(&end, c->width * h->nr_block_ios, sizeof(struct prot_block_io));
 	h->dirty_words = prot_set_words(h->nr_blocks);
 	h->off_dirty = prot_take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));
 	h->off_bufs = prot_take(&end, c->bufs, h->buf_bytes);
 	h->off_meta = prot_take(&end, c->width, h->meta_buf_bytes);
+	h->off_block_bufs = prot_take(&end, c->width * h->nr_block_ios, c->lba);
 	h->bytes = end >> 32 ? 0 : end;
 }
 
@@ -138,6 +144,9 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 
 void *prot_group_buffer(struct prot_group *g, u32 buffer)
 {
+	if (buffer >= PROT_BUFFER_BLOCK)
+		return (u8 *)prot_at(g, g->shape.off_block_bufs) +
+		       (buffer - PROT_BUFFER_BLOCK) * g->cfg.lba;
 	if (buffer >= PROT_BUFFER_META)
 		return (u8 *)prot_at(g, g->shape.off_meta) +
 		       (buffer - PROT_BUFFER_META) * g->shape.meta_buf_bytes;
@@ -252,7 +261,7 @@ bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 
 static bool group_needs_sync(const struct prot_group *g, u64 addr)
 {
-	return prot_region(g, prot_region_of(g, addr))->flags & PROT_R_UNSYNCED;
+	return prot_region_in(g, PROT_SET_UNSYNCED, prot_region_of(g, addr));
 }
 
 void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
@@ -412,14 +421,10 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 	}
 }
 
-/* The one I/O to the records of @member that is in flight, @from its metadata buffer. */
-void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
-		  u32 length, struct prot_event *ev)
+/* An I/O to the records of @member; the caller completes its tag and place in @buffer. */
+void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
+		     u32 buffer)
 {
-	struct prot_meta *m = &g->meta[member];
-
-	m->busy = 1;
-	m->what = what;
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = PROT_EV_IO;
 	ev->op = PROT_NONE16;
@@ -432,9 +437,20 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 	if (kind > PROT_WRITE)
 		return;
 	ev->io.nr_runs = 1;
-	ev->runs[0].buffer = PROT_BUFFER_META + member;
-	ev->runs[0].offset = from;
+	ev->runs[0].buffer = buffer;
 	ev->runs[0].length = length;
+}
+
+/* The one I/O of these to @member that is in flight, @from its metadata buffer. */
+void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
+		  u32 length, struct prot_event *ev)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	m->busy = 1;
+	m->what = what;
+	prot_records_io(ev, member, kind, addr, length, PROT_BUFFER_META + member);
+	ev->runs[0].offset = from;
 }
 
 /* To the end of the bucket, and so of the region, where bytes are those of each member. */
@@ -558,15 +574,20 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 	if (prot_member_event(g, ev))
 		return;
 	memset(ev, 0, sizeof(*ev));
+	if (prot_bitmap_age(g))
+		ev->kind = PROT_EV_AGAIN;
 }
 
 void prot_group_result(struct prot_group *g, u32 tag, int err)
 {
 	struct prot_gop *op;
 	u32 member = tag & ((1U << PROT_TAG_SHIFT) - 1);
+	u32 block = (tag & ~PROT_TAG_META) >> PROT_TAG_SHIFT;
 
 	if (tag & PROT_TAG_META) {
-		if (g->meta[member].what == PROT_META_BITMAP)
+		if (block)
+			prot_bitmap_written(g, member, block - 1, err);
+		else if (g->meta[member].what == PROT_META_BITMAP)
 			prot_bitmap_result(g, member, err);
 		else
 			prot_policy(g)->meta_result(g, member, err);
@@ -595,7 +616,7 @@ bool prot_group_quiet(const struct prot_group *g)
 		if (prot_gop(g, i)->phase != PROT_P_FREE)
 			return false;
 	for (i = 0; i < g->cfg.width; i++)
-		if (g->meta[i].busy)
+		if (g->meta[i].busy || prot_bitmap_busy(g, i))
 			return false;
 	return true;
 }

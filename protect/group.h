@@ -9,7 +9,9 @@
  *
  * One flat memory without pointers: the header below, then arrays at offsets.
  * All calls about a group are made one at a time (the caller's lock), none
- * sleeps. After each call, call prot_group_next() until it gives PROT_EV_NONE.
+ * sleeps. After each call, call prot_group_next() until it gives PROT_EV_NONE. A call
+ * goes through a bounded number of regions, where it goes through any one by one;
+ * PROT_EV_AGAIN is a place to let others have the CPU, or the lock.
  *
  * Life of a group:
  *
@@ -53,7 +55,8 @@
 /* Buffers that runs name; PROT_BUFFER_REQUEST is the op's own payload. */
 #define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs of buf_bytes */
 #define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
-#define PROT_TAG_META		0x80000000U	/* + member */
+#define PROT_BUFFER_BLOCK	0x20000	/* + which of the bitmap blocks that are written */
+#define PROT_TAG_META		0x80000000U	/* + member, and which block << 6 */
 
 /**
  * struct prot_group_config - what a group is
@@ -220,22 +223,9 @@ enum {
 	PROT_Q_LEVEL,		/* the first of the level's own */
 };
 
-#define PROT_R_INTENT	1	/* its bit is, or is to be, set on all copies */
-#define PROT_R_UNSYNCED	2	/* copies may differ: M5 */
-
-/**
- * struct prot_region - what is known of a region
- * @durable: copies on which its INTENT bit is set on the medium
- * @missed: absent slots whose member lacks writes to it
- * @flags: PROT_R_*
- * @users: ops that may change it
- */
-struct prot_region {	/* @flags and @missed change by prot_region_*() only */
-	u64	missed;
-	u8	durable;
-	u8	flags;
-	u8	reserved[2];
-	u32	users;
+/* What is known of a region besides the sets that it is in. */
+struct prot_region {
+	u32	users;		/* ops that may change it */
 };
 
 /* An absent slot, that of the member of the same index: used when it is out. */
@@ -248,7 +238,7 @@ struct prot_absent {
 
 /* What the one I/O of records in flight on a member is about. */
 enum prot_meta_what {
-	PROT_META_BITMAP,
+	PROT_META_BITMAP,	/* a block is read, LOADING; written ones are prot_block_io */
 	PROT_META_LEVEL,	/* the first of the level's own */
 	PROT_META_ATTACH = PROT_META_LEVEL,	/* ec, as all that follow */
 	PROT_META_SLOT,		/* read when attached */
@@ -257,10 +247,24 @@ enum prot_meta_what {
 	PROT_META_PLACE,
 };
 
-/* The one I/O of records in flight on a member. */
-struct prot_meta {
+/*
+ * A bitmap block on its way to a member. Of one block there is one at a time, so a set
+ * waits for the clear in flight; of different ones there are several.
+ */
+struct prot_block_io {
 	u32	version;	/* of the block when its content was frozen */
 	u32	block;
+	u8	bitmap;		/* enum prot_bitmap_kind */
+	u8	busy;
+	u8	reserved[2];
+};
+
+#define PROT_BLOCK_IOS	8	/* in flight a member, at most */
+
+/* The one I/O of other records in flight on a member. */
+struct prot_meta {
+	u32	turn;		/* block, all bitmaps counted, after which to go on writing */
+	u32	block;		/* LOADING: the one that is read */
 	u8	bitmap;		/* enum prot_bitmap_kind */
 	u8	busy;
 	u8	what;		/* enum prot_meta_what */
@@ -274,11 +278,17 @@ struct prot_meta {
 	u8	reserved[7];
 };
 
-/* Sets of regions, so that a search for one does not scan all. */
+/*
+ * Sets of regions: a search for one does not scan all, and what bitmap blocks hold is in
+ * them as it goes to the medium, 64 bits at a time.
+ */
 enum prot_set_kind {
-	PROT_SET_CLEARABLE,	/* INTENT and not UNSYNCED */
-	PROT_SET_UNSYNCED,
+	PROT_SET_INTENT,	/* the bit is, or is to be, set on all copies */
+	PROT_SET_UNSYNCED,	/* copies may differ: M5 */
+	PROT_SET_RECENT,	/* written since the last pass that clears idle ones */
 	PROT_SET_MISSED,	/* by the member of absent slot 0, and so on */
+	/* and behind those, one a member: PROT_SET_MISSED + nr_absent */
+	/* + i: the INTENT bit is set on the medium of member i */
 };
 
 /* Background work: one region at a time, chunk by chunk. */
@@ -325,6 +335,9 @@ struct prot_shape {
 	u32	off_bufs, off_meta, off_rings, off_ecops, off_ranges, off_txs;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
+	u32	off_blocks;	/* struct prot_block_io, nr_block_ios a member */
+	u32	off_block_bufs;	/* an LBA for each of them */
+	u32	nr_block_ios;
 	u32	set_words, dirty_words;	/* of one set */
 };
 
@@ -357,6 +370,7 @@ struct prot_group {
 	struct prot_sync sync;
 	struct prot_shape shape;
 	u32	unsynced;	/* regions */
+	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
 	u16	ready_head, ready_tail;
 	u8	state;
 	u8	scrubbing;
@@ -389,6 +403,7 @@ enum prot_event_kind {
 	PROT_EV_STOPPED,
 	PROT_EV_COPY,		/* @copy: do it, then prot_group_result(io.tag) */
 	PROT_EV_CODEC,		/* prot_group_codec(@op), then prot_group_result(io.tag) */
+	PROT_EV_AGAIN,		/* nothing to be done, but there is more: call once more */
 	PROT_EV_FREE,		/* @op is free, whose PROT_EV_DONE said that it was not yet */
 };
 
@@ -450,8 +465,9 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
 /*
- * There is time: clear intent bits of idle regions; ec: move watermarks on. What
- * background work could not read is tried again.
+ * There is time, every few seconds: clear intent bits of regions that were idle since
+ * the last time; ec: move watermarks on. What background work could not read is tried
+ * again.
  */
 void prot_group_idle(struct prot_group *g);
 /*

@@ -84,6 +84,23 @@ static inline u64 *prot_regions(const struct prot_group *g, u32 set)
 	return (u64 *)prot_at(g, g->shape.off_sets) + set * g->shape.set_words;
 }
 
+/* Regions whose INTENT bit is set on the medium of @member. */
+static inline u32 prot_durable(const struct prot_group *g, u32 member)
+{
+	return PROT_SET_MISSED + g->shape.nr_absent + member;
+}
+
+static inline bool prot_region_in(const struct prot_group *g, u32 set, u32 region)
+{
+	return prot_set_has(prot_regions(g, set), region);
+}
+
+static inline struct prot_block_io *prot_block_io(const struct prot_group *g, u32 member, u32 n)
+{
+	return (struct prot_block_io *)prot_at(g, g->shape.off_blocks) +
+	       member * g->shape.nr_block_ios + n;
+}
+
 static inline bool prot_none(const struct prot_group *g, u32 set)
 {
 	return prot_set_next(prot_regions(g, set), g->shape.nr_regions, 0) == PROT_SET_NONE;
@@ -172,6 +189,8 @@ void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
 void prot_wake(struct prot_group *g, u32 queue);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
+void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
+		     u32 buffer);
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
 		  u32 length, struct prot_event *ev);
 void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
@@ -192,6 +211,9 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap);
 bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev);
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev);
 void prot_bitmap_result(struct prot_group *g, u32 member, int err);
+void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err);
+bool prot_bitmap_busy(const struct prot_group *g, u32 member);
+bool prot_bitmap_age(struct prot_group *g);
 bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev);
 bool prot_bitmap_settled(const struct prot_group *g);
 void prot_bitmap_forget(struct prot_group *g, u32 member);
@@ -200,10 +222,18 @@ void prot_bitmap_clear(struct prot_group *g);
 bool prot_missed_durable(const struct prot_group *g, u32 region);
 
 /* region.c */
-void prot_region_flag(struct prot_group *g, u32 region, u8 flag);
-void prot_region_unflag(struct prot_group *g, u32 region, u8 flag);
-void prot_region_miss(struct prot_group *g, u32 region, u32 slot);
-void prot_region_got(struct prot_group *g, u32 region, u32 slot);
+void prot_region_put(struct prot_group *g, u32 set, u32 region);
+void prot_region_drop(struct prot_group *g, u32 set, u32 region);
+void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits);
+void prot_regions_none(struct prot_group *g, u32 set);
+void prot_regions_all(struct prot_group *g, u32 set);
+u64 prot_region_missed(const struct prot_group *g, u32 region);
+bool prot_durable_on(const struct prot_group *g, u32 region, u64 members);
+void prot_durable_strike(struct prot_group *g, u64 members);
+static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
+{
+	prot_region_put(g, PROT_SET_MISSED + slot, region);
+}
 
 /* sync.c */
 bool prot_sync_next(struct prot_group *g);

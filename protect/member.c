@@ -48,7 +48,7 @@ u64 prot_slot_members(const struct prot_group *g, u64 slots)
 /* Members that are written in a region: in sync, or joining and whole there. */
 u64 prot_targets(const struct prot_group *g, u32 region)
 {
-	u64 missed = prot_region(g, region)->missed;
+	u64 missed = prot_region_missed(g, region);
 
 	if (PROT_MUTANT(SKIP_BELOW))
 		return g->in_sync;
@@ -61,11 +61,12 @@ u64 prot_targets(const struct prot_group *g, u32 region)
 /* Those that are out and not in @got lack a write to @region from now on. */
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 {
-	struct prot_region *r = prot_region(g, region);
-	u32 i;
+	u64 slots = g->kept >> PROT_MISSED;
 
-	for (i = 0; i < g->shape.nr_absent; i++) {
-		if (!g->absent[i].used || r->missed >> i & 1 ||
+	for (; slots; slots &= slots - 1) {
+		u32 i = prot_lowest(slots);
+
+		if (prot_region_in(g, PROT_SET_MISSED + i, region) ||
 		    got >> g->absent[i].member & 1)
 			continue;
 		prot_region_miss(g, region, i);
@@ -93,8 +94,7 @@ static void member_strike(struct prot_group *g, u64 left)
 
 	for (i = 0; i < g->cfg.ops; i++)
 		prot_gop(g, i)->targets &= ~left;
-	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region(g, i)->durable &= ~left;
+	prot_durable_strike(g, left);
 	g->sync.copies &= ~left;
 	if (prot_policy(g)->strike)
 		prot_policy(g)->strike(g, left);
@@ -149,10 +149,8 @@ static void member_arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
 	u64 slot = prot_member_slot(g, member);
-	u32 i;
 
-	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region_got(g, i, prot_lowest(slot));
+	prot_regions_none(g, PROT_SET_MISSED + prot_lowest(slot));
 	g->absent[prot_lowest(slot)].used = 0;
 	g->kept &= ~PROT_BIT(PROT_MISSED + prot_lowest(slot));
 	g->taken &= ~bit;
@@ -195,33 +193,29 @@ static bool member_io_out(const struct prot_group *g, u32 member)
 	for (i = 0; i < g->cfg.ops; i++)
 		if ((prot_gop(g, i)->sent & ~prot_gop(g, i)->ended) >> member & 1)
 			return true;
-	return g->meta[member].busy;
+	return g->meta[member].busy || prot_bitmap_busy(g, member);
 }
 
 int prot_group_join(struct prot_group *g, u8 member)
 {
 	u64 slot = prot_member_slot(g, member);
-	u32 i;
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
 		return -EINVAL;
 	if (member_io_out(g, member))
 		return -EBUSY;
-	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region(g, i)->durable &= ~PROT_BIT(member);
+	prot_durable_strike(g, PROT_BIT(member));
 	g->joining |= PROT_BIT(member);
 	g->sync.stalled = 0;
 	prot_bitmap_forget(g, member);
 	if (PROT_MUTANT(STALE_BACK))
-		for (i = 0; i < g->shape.nr_regions; i++)
-			prot_region_got(g, i, prot_lowest(slot));
+		prot_regions_none(g, PROT_SET_MISSED + prot_lowest(slot));
 	return 0;
 }
 
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch)
 {
 	u64 slot = prot_member_slot(g, member);
-	u32 i;
 
 	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
 		return -EINVAL;
@@ -230,8 +224,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = epoch;
 	g->absent[prot_lowest(slot)].left = epoch;
-	for (i = 0; i < g->shape.nr_regions; i++)
-		prot_region_miss(g, i, prot_lowest(slot));
+	prot_regions_all(g, PROT_SET_MISSED + prot_lowest(slot));
 	prot_bitmap_touch_all(g, PROT_MISSED + prot_lowest(slot));
 	return prot_group_join(g, member);
 }

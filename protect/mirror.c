@@ -79,12 +79,12 @@ static int mirror_pick_source(const struct prot_group *g, const struct prot_gop 
 
 static bool mirror_dirty_read(const struct prot_group *g, const struct prot_gop *op)
 {
-	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
+	bool unsynced = prot_region_in(g, PROT_SET_UNSYNCED, prot_region_of(g, op->addr));
 
 	if (PROT_MUTANT(BALANCED) || PROT_MUTANT(NO_RESOLVE))
 		return false;
 	return op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ &&
-	       (flags & PROT_R_UNSYNCED || op->retried) && prot_weight(g->in_sync) > 1;
+	       (unsynced || op->retried) && prot_weight(g->in_sync) > 1;
 }
 
 /* Bytes that an op makes equal at a time; at its second try, what a copy may have alone. */
@@ -109,21 +109,23 @@ static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 /* What cannot be read is rewritten also where writes go on: its rows are locked. */
 static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
-	u8 flags = prot_region(g, prot_region_of(g, op->addr))->flags;
+	u32 region = prot_region_of(g, op->addr);
 
-	return (g->repairing ? flags & PROT_R_UNSYNCED : flags) || prot_weight(g->in_sync) < 2;
+	return prot_region_in(g, PROT_SET_UNSYNCED, region) ||
+	       (!g->repairing && prot_region_in(g, PROT_SET_INTENT, region)) ||
+	       prot_weight(g->in_sync) < 2;
 }
 
 static void mirror_begin_write(struct prot_group *g, struct prot_gop *op)
 {
 	u32 region = prot_region_of(g, op->addr);
-	struct prot_region *r = prot_region(g, region);
 
 	op->targets = prot_targets(g, region);
 	prot_mark_missed(g, region, op->targets);
-	r->users++;
-	if (!(r->flags & PROT_R_INTENT)) {
-		prot_region_flag(g, region, PROT_R_INTENT);
+	prot_region(g, region)->users++;
+	prot_region_put(g, PROT_SET_RECENT, region);
+	if (!prot_region_in(g, PROT_SET_INTENT, region)) {
+		prot_region_put(g, PROT_SET_INTENT, region);
 		prot_bitmap_touch(g, PROT_INTENT, region);
 	}
 	prot_phase(g, op, PROT_P_MIRROR_WRITE);
@@ -193,8 +195,7 @@ static bool mirror_bit_allows(const struct prot_group *g, const struct prot_gop 
 	 */
 	if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ)
 		return true;
-	return !(mirror_bits_first(g, member) &
-		 ~prot_region(g, prot_region_of(g, op->addr))->durable);
+	return prot_durable_on(g, prot_region_of(g, op->addr), mirror_bits_first(g, member));
 }
 
 static void mirror_private_run(struct prot_event *ev, u32 buf)
@@ -434,11 +435,15 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 /* A write in flight has its intent bit set, or no longer clear on all copies. */
 static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
 {
-	u32 i;
+	u32 n = g->shape.nr_regions, i, at;
 
-	for (i = 0; i < g->shape.nr_regions; i++)
-		if (prot_region(g, i)->flags & PROT_R_INTENT || prot_region(g, i)->durable)
-			prot_region_miss(g, i, slot);
+	for (at = 0; at < n; at += 64) {
+		u64 bits = prot_set_word(prot_regions(g, PROT_SET_INTENT), n, at);
+
+		for (i = 0; i < g->cfg.width; i++)
+			bits |= prot_set_word(prot_regions(g, prot_durable(g, i)), n, at);
+		prot_regions_put(g, PROT_SET_MISSED + slot, at, bits);
+	}
 }
 
 static bool mirror_config_ok(const struct prot_group_config *c)

@@ -107,9 +107,17 @@ struct prot_owner {
 	u32	group;
 };
 
+#ifdef PROT_MUTANTS
+extern u32 prot_bitmap_few;	/* the simulator: so many, and blocks are several; 0: all */
+#else
+#define prot_bitmap_few	0
+#endif
+
 /* Bits of one bitmap block of @lba bytes. */
 static inline u32 prot_bitmap_bits(u32 lba)
 {
+	if (prot_bitmap_few)
+		return prot_bitmap_few;
 	return (lba - sizeof(struct prot_bitmap_hdr)) * 8;
 }
 

@@ -1,52 +1,76 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What is known of regions, and the sets that find those with something to do.
- * A set's membership is a function of the region's fields, so each change of
- * them goes through here.
- */
+/* What is known of regions: sets, in words where many change at once. */
 #include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "protect/group_priv.h"
 
-static void region_place(struct prot_group *g, u32 set, u32 region, bool in)
+void prot_region_put(struct prot_group *g, u32 set, u32 region)
 {
-	if (in)
-		prot_set_put(prot_regions(g, set), g->shape.nr_regions, region);
-	else
-		prot_set_drop(prot_regions(g, set), g->shape.nr_regions, region);
+	if (set == PROT_SET_UNSYNCED)
+		g->unsynced += !prot_region_in(g, set, region);
+	prot_set_put(prot_regions(g, set), g->shape.nr_regions, region);
 }
 
-static void region_set_flags(struct prot_group *g, u32 region, u8 flags)
+void prot_region_drop(struct prot_group *g, u32 set, u32 region)
 {
-	struct prot_region *r = prot_region(g, region);
+	if (set == PROT_SET_UNSYNCED)
+		g->unsynced -= prot_region_in(g, set, region);
+	prot_set_drop(prot_regions(g, set), g->shape.nr_regions, region);
+}
 
-	if (r->flags == flags)
+/* Those from @from on with a bit in @bits. */
+void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits)
+{
+	u64 *s = prot_regions(g, set);
+
+	if (set == PROT_SET_UNSYNCED)
+		g->unsynced += prot_weight(bits & ~prot_set_word(s, g->shape.nr_regions, from));
+	prot_set_put_word(s, g->shape.nr_regions, from, bits);
+}
+
+void prot_regions_none(struct prot_group *g, u32 set)
+{
+	memset(prot_regions(g, set), 0, g->shape.set_words * sizeof(u64));
+}
+
+void prot_regions_all(struct prot_group *g, u32 set)
+{
+	u32 n = g->shape.nr_regions, i;
+
+	for (i = 0; i < n; i += 64)
+		prot_regions_put(g, set, i, n - i < 64 ? PROT_BIT(n - i) - 1 : ~0ULL);
+}
+
+/* Absent slots whose member lacks writes to @region: of those in use, if of any. */
+u64 prot_region_missed(const struct prot_group *g, u32 region)
+{
+	u64 slots = g->kept >> PROT_MISSED, missed = 0;
+
+	for (; slots; slots &= slots - 1) {
+		u32 slot = prot_lowest(slots);
+
+		if (prot_region_in(g, PROT_SET_MISSED + slot, region))
+			missed |= PROT_BIT(slot);
+	}
+	return missed;
+}
+
+/* Whether the INTENT bit of @region is set on the media of all @members. */
+bool prot_durable_on(const struct prot_group *g, u32 region, u64 members)
+{
+	for (; members; members &= members - 1)
+		if (!prot_region_in(g, prot_durable(g, prot_lowest(members)), region))
+			return false;
+	return true;
+}
+
+/* Nothing on the media of @members counts any more. */
+void prot_durable_strike(struct prot_group *g, u64 members)
+{
+	if (!prot_policy(g)->intent)
 		return;
-	g->unsynced += !!(flags & PROT_R_UNSYNCED) - !!(r->flags & PROT_R_UNSYNCED);
-	r->flags = flags;
-	region_place(g, PROT_SET_CLEARABLE, region, flags == PROT_R_INTENT ||
-		     (flags & PROT_R_INTENT && PROT_MUTANT(CLEAR_DIRTY)));
-	region_place(g, PROT_SET_UNSYNCED, region, flags & PROT_R_UNSYNCED);
-}
-
-void prot_region_flag(struct prot_group *g, u32 region, u8 flag)
-{
-	region_set_flags(g, region, prot_region(g, region)->flags | flag);
-}
-
-void prot_region_unflag(struct prot_group *g, u32 region, u8 flag)
-{
-	region_set_flags(g, region, prot_region(g, region)->flags & ~flag);
-}
-
-void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
-{
-	prot_region(g, region)->missed |= PROT_BIT(slot);
-	region_place(g, PROT_SET_MISSED + slot, region, true);
-}
-
-void prot_region_got(struct prot_group *g, u32 region, u32 slot)
-{
-	prot_region(g, region)->missed &= ~PROT_BIT(slot);
-	region_place(g, PROT_SET_MISSED + slot, region, false);
+	for (; members; members &= members - 1)
+		prot_regions_none(g, prot_durable(g, prot_lowest(members)));
 }

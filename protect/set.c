@@ -36,6 +36,34 @@ void prot_set_put(u64 *set, u32 n, u32 i)
 	}
 }
 
+static void set_put_aligned(u64 *set, u32 n, u32 word, u64 bits)
+{
+	bool had = set[word];
+
+	set[word] |= bits;
+	if (bits && !had && set_words(n) > 1)
+		prot_set_put(set + set_words(n), set_words(n), word);
+}
+
+void prot_set_put_word(u64 *set, u32 n, u32 from, u64 bits)
+{
+	u32 shift = from % 64;
+
+	set_put_aligned(set, n, from / 64, bits << shift);
+	if (shift && bits >> (64 - shift))
+		set_put_aligned(set, n, from / 64 + 1, bits >> (64 - shift));
+}
+
+u64 prot_set_word(const u64 *set, u32 n, u32 from)
+{
+	u32 shift = from % 64, i = from / 64;
+	u64 bits = set[i] >> shift;
+
+	if (shift && i + 1 < set_words(n))
+		bits |= set[i + 1] << (64 - shift);
+	return n - from < 64 ? bits & ((1ULL << (n - from)) - 1) : bits;
+}
+
 void prot_set_drop(u64 *set, u32 n, u32 i)
 {
 	for (;; set += n, i /= 64) {

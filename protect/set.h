@@ -23,6 +23,12 @@ u32 prot_set_words(u32 n);
 void prot_set_put(u64 *set, u32 n, u32 i);
 void prot_set_drop(u64 *set, u32 n, u32 i);
 
+/* Numbers @from.. @from + 63, a bit each in @bits, into it; none of them reaches @n. */
+void prot_set_put_word(u64 *set, u32 n, u32 from, u64 bits);
+
+/* The numbers from @from on, a bit each; those that are @n or higher are not in it. */
+u64 prot_set_word(const u64 *set, u32 n, u32 from);
+
 static inline bool prot_set_has(const u64 *set, u32 i)
 {
 	return set[i / 64] >> (i % 64) & 1;

@@ -48,8 +48,8 @@ static bool sync_pick_region(struct prot_group *g)
 	u32 i = g->sync.scan;
 
 	for (;; i++) {
-		struct prot_region *r;
 		bool unsynced;
+		u64 missed;
 
 		i = sync_next_region(g, joining, i);
 		if (i == PROT_SET_NONE && !around) {
@@ -58,17 +58,17 @@ static bool sync_pick_region(struct prot_group *g)
 		}
 		if (i == PROT_SET_NONE)
 			return false;
-		r = prot_region(g, i);
-		unsynced = r->flags & PROT_R_UNSYNCED;
-		if (unsynced && prot_weight(g->in_sync) == 1 && !(r->missed & joining)) {
-			prot_region_unflag(g, i, PROT_R_UNSYNCED);	/* with itself */
+		unsynced = prot_region_in(g, PROT_SET_UNSYNCED, i);
+		missed = prot_region_missed(g, i) & joining;
+		if (unsynced && prot_weight(g->in_sync) == 1 && !missed) {
+			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* with itself */
 			continue;
 		}
 		g->sync.region = i;
 		g->sync.pos = 0;
 		g->sync.narrow = 0;
 		g->sync.scan = i;
-		g->sync.slots = r->missed & joining;
+		g->sync.slots = missed;
 		g->sync.copies = unsynced ? g->in_sync : 0;
 		return true;
 	}
@@ -143,16 +143,14 @@ bool prot_sync_next(struct prot_group *g)
 /* The region in hand is whole for all that it was copied to. */
 static void sync_region_done(struct prot_group *g)
 {
-	struct prot_region *r = prot_region(g, g->sync.region);
-	u32 i;
+	u64 slots = prot_region_missed(g, g->sync.region) & g->sync.slots;
 
 	if (g->sync.copies)
-		prot_region_unflag(g, g->sync.region, PROT_R_UNSYNCED);
-	for (i = 0; i < g->shape.nr_absent; i++)
-		if (r->missed & g->sync.slots & PROT_BIT(i)) {
-			prot_region_got(g, g->sync.region, i);
-			prot_bitmap_touch(g, PROT_MISSED + i, g->sync.region);
-		}
+		prot_region_drop(g, PROT_SET_UNSYNCED, g->sync.region);
+	for (; slots; slots &= slots - 1) {
+		prot_region_drop(g, PROT_SET_MISSED + prot_lowest(slots), g->sync.region);
+		prot_bitmap_touch(g, PROT_MISSED + prot_lowest(slots), g->sync.region);
+	}
 	g->sync.region = PROT_NO_REGION;
 	g->sync.slots = 0;
 }

@@ -308,7 +308,7 @@ static void status(void)
 		busy += grp->g->unsynced || grp->g->joining || grp->g->failed || grp->requested ||
 			grp->caught || grp->jobs || !prot_group_quiet(grp->g);
 		intents += grp->g->kept & PROT_BIT(PROT_INTENT) &&
-			   !prot_none(grp->g, PROT_SET_CLEARABLE);
+			   !prot_none(grp->g, PROT_SET_INTENT);
 		in += __builtin_popcountll(grp->g->in_sync);
 		synced += grp->g->synced;
 	}

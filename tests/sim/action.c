@@ -318,8 +318,10 @@ static int action(struct sim_world *w, const struct sim_action *a)
 	case ACT_NOTIFY:
 		return notify(w);
 	case ACT_IDLE:
-		prot_group_idle(sim_group(w));
-		sim_pump(w);
+		for (int i = a->a % 2; i < 2; i++) {
+			prot_group_idle(sim_group(w));
+			sim_pump(w);
+		}
 		return w->serving;
 	case ACT_SCRUB:
 		if (!w->serving || sim_group(w)->scrubbing)

@@ -30,6 +30,20 @@ static void check_blocks(struct sim_world *w, uint32_t member, uint32_t bitmap)
 		sim_bad(w, "bitmap %u of member %u is miscounted", bitmap, member);
 }
 
+/* A set's upper levels say what is below them. */
+static void check_levels(struct sim_world *w, uint32_t set)
+{
+	const struct prot_group *g = sim_group(w);
+	uint32_t n = g->shape.nr_regions, next = PROT_SET_NONE;
+
+	for (uint32_t i = n; i--;) {
+		if (in_set(g, set, i))
+			next = i;
+		if (prot_set_next(prot_regions(g, set), n, i) != next)
+			sim_bad(w, "set %u does not find region %u", set, next);
+	}
+}
+
 /* Ops that wait are in one queue each, whole from either end, and for what is not there. */
 static void check_queues(struct sim_world *w)
 {
@@ -76,16 +90,15 @@ void sim_check_sets(struct sim_world *w)
 		return;
 	check_queues(w);
 	for (uint32_t i = 0; i < g->shape.nr_regions; i++) {
-		const struct prot_region *r = prot_region(g, i);
-
-		unsynced += !!(r->flags & PROT_R_UNSYNCED);
-		if (in_set(g, PROT_SET_CLEARABLE, i) != (r->flags == PROT_R_INTENT) ||
-		    in_set(g, PROT_SET_UNSYNCED, i) != !!(r->flags & PROT_R_UNSYNCED))
-			sim_bad(w, "region %u is in the wrong set", i);
+		unsynced += in_set(g, PROT_SET_UNSYNCED, i);
+		if (!w->cfg.k && in_set(g, PROT_SET_UNSYNCED, i) && !in_set(g, PROT_SET_INTENT, i))
+			sim_bad(w, "region %u is unsynced without its intent bit", i);
 		for (uint32_t n = 0; n < g->shape.nr_absent; n++)
-			if (in_set(g, PROT_SET_MISSED + n, i) != (int)(r->missed >> n & 1))
-				sim_bad(w, "region %u is in the wrong set of missed ones", i);
+			if (in_set(g, PROT_SET_MISSED + n, i) && !g->absent[n].used)
+				sim_bad(w, "region %u is missed by a member that is not out", i);
 	}
+	for (uint32_t n = 0; n < PROT_SET_MISSED + g->shape.nr_absent; n++)
+		check_levels(w, n);
 	if (unsynced != g->unsynced)
 		sim_bad(w, "%u regions are unsynced, not %u", unsynced, g->unsynced);
 	for (uint32_t m = 0; m < g->cfg.width; m++)
@@ -121,7 +134,8 @@ static int in_use(struct sim_world *w, int sector)
 	}
 	if (w->cfg.k)
 		return 0;
-	return prot_region(g, prot_region_of(g, lo))->flags || sim_tainted(w, sector);
+	return in_set(g, PROT_SET_UNSYNCED, prot_region_of(g, lo)) ||
+	       in_set(g, PROT_SET_INTENT, prot_region_of(g, lo)) || sim_tainted(w, sector);
 }
 
 int sim_rot(struct sim_world *w, int member, int sector)

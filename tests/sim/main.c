@@ -46,7 +46,7 @@ static void random_ec(struct sim_config *c)
 {
 	static const uint8_t shapes[][2] = { { 2, 1 }, { 2, 1 }, { 2, 2 }, { 2, 2 }, { 3, 1 },
 					     { 3, 2 }, { 4, 2 }, { 2, 3 }, { 2, 4 } };
-	uint32_t shape = rnd(sizeof(shapes) / sizeof(shapes[0]));
+	uint32_t shape = rnd(sizeof(shapes) / sizeof(shapes[0])), regions, blocks;
 
 	c->k = shapes[shape][0];
 	c->m = shapes[shape][1];
@@ -59,6 +59,11 @@ static void random_ec(struct sim_config *c)
 	c->sectors = c->k * c->strip * (2 + rnd(3));
 	c->ops = 2 + rnd(5);
 	c->fresh = 1;
+	c->bits = 1 + rnd(2);
+	regions = c->sectors / c->k / c->region + 1;
+	blocks = (regions + c->bits - 1) / c->bits;
+	if (rnd(2) || 2 + (1 + c->copies) * blocks + c->rings * c->slots * (1 + c->slot) > SIM_META)
+		c->bits = 0;
 }
 
 static void random_config(struct sim_config *c)
@@ -75,6 +80,7 @@ static void random_config(struct sim_config *c)
 	c->chunk = 1 + rnd(4);
 	c->ops = 2 + rnd(5);
 	c->fresh = rnd(8) != 0;
+	c->bits = rnd(2) ? 0 : 3 + rnd(2);
 }
 
 /*
@@ -129,8 +135,10 @@ static int slow_member;
 
 static int is_bitmap(const struct sim_world *w, const struct sim_io *io)
 {
+	const struct prot_group *g = (const struct prot_group *)w->engine;
+
 	return io->kind == PROT_WRITE && io->first >= 2 &&
-	       io->first < 2 + PROT_MISSED + w->cfg.copies;
+	       (uint32_t)io->first < 2 + (PROT_MISSED + w->cfg.copies) * g->shape.nr_blocks;
 }
 
 static int is_attach(const struct sim_world *w, const struct sim_io *io)

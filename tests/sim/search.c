@@ -103,6 +103,21 @@ static void even_buffers(struct prot_group *g)
 			memset(prot_group_buffer(g, PROT_BUFFER_PRIVATE + i), 0, g->shape.buf_bytes);
 }
 
+/* Bitmap blocks that are not in flight, and when those that are were filled. */
+static void even_blocks(struct prot_group *g, uint32_t m)
+{
+	for (uint32_t n = 0; n < g->shape.nr_block_ios; n++) {
+		struct prot_block_io *io = prot_block_io(g, m, n);
+		uint8_t *at = prot_group_buffer(g, PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0)));
+
+		even_record(at);
+		if (io->busy)
+			continue;
+		memset(io, 0, sizeof(*io));
+		memset(at, 0, g->cfg.lba);
+	}
+}
+
 static void even_engine(struct sim_world *w)
 {
 	struct prot_group *g = sim_group(w);
@@ -121,16 +136,21 @@ static void even_engine(struct sim_world *w)
 		for (uint32_t b = 0; b < g->shape.nr_bitmaps; b++) {
 			uint32_t *wr = prot_written(g, m, b, 0), v = *prot_version(g, b, 0);
 
-			if (g->meta[m].busy && g->meta[m].bitmap == b)
-				g->meta[m].version = g->meta[m].version == v;
+			for (uint32_t n = 0; n < g->shape.nr_block_ios; n++)
+				if (prot_block_io(g, m, n)->busy && prot_block_io(g, m, n)->bitmap == b)
+					prot_block_io(g, m, n)->version =
+						prot_block_io(g, m, n)->version == v;
 			*wr = *wr == v ? 1 : *wr ? 2 : 0;
 		}
 		if (!g->meta[m].busy && g->state == PROT_G_SERVING) {
 			uint8_t block = g->meta[m].attach_block;
+			uint32_t turn = g->meta[m].turn;
 
 			memset(&g->meta[m], 0, sizeof(g->meta[m]));
 			g->meta[m].attach_block = block;
+			g->meta[m].turn = turn;
 		}
+		even_blocks(g, m);
 		if (!g->meta[m].busy && !g->meta[m].loaded)
 			memset(prot_group_buffer(g, PROT_BUFFER_META + m), 0,
 			       g->shape.meta_buf_bytes);

@@ -78,6 +78,7 @@ struct sim_config {
 	uint8_t chunk;			/* sectors of a private buffer */
 	uint8_t ops;			/* requests at a time */
 	uint8_t fresh;			/* extents known to be equal at first */
+	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
 	uint8_t noise;			/* what the records' bytes are before */
 };
 
@@ -95,7 +96,7 @@ enum sim_action_kind {
 	ACT_LEAVE,		/* a: a silent member that catches up: it has gone */
 	ACT_MEDIUM,		/* a: member, b: sector that it can't read any more */
 	ACT_ROT,		/* a: member, b: sector that changes by itself; scrubbed */
-	ACT_IDLE,
+	ACT_IDLE,		/* long enough for all that is idle; a odd: for half of that */
 	ACT_SCRUB,
 	ACT_RETURN,		/* a: absent member comes back, stale */
 	ACT_REPLACE,		/* a: a spare takes its place */

@@ -47,6 +47,7 @@ struct prot_group *sim_group(struct sim_world *w)
 
 static void config(const struct sim_world *w, struct prot_group_config *c)
 {
+	prot_bitmap_few = w->cfg.bits;
 	memset(c, 0, sizeof(*c));
 	memset(c->owner.volume, 0x5a, PROT_UUID_LEN);
 	c->owner.salt = 0x1234567890abcdefULL;

@@ -184,6 +184,8 @@ static void test_scrub(void)
 	CU_ASSERT(!memcmp(disk[2] + META, disk[0] + META, DATA));
 	prot_group_idle(g);
 	run(g);
+	prot_group_idle(g);
+	run(g);
 	prot_group_scrub(g);
 	run(g);
 	CU_ASSERT_EQUAL(g->mismatches, 2);

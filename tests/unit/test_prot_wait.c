@@ -112,6 +112,37 @@ static void test_hot(void)
 	}
 }
 
+/*
+ * First writes to idle regions, each of which needs its intent bit first: 16 TiB have
+ * nine blocks of them, and all change all the time.
+ */
+static void test_cold(void)
+{
+	struct clock_load l = { .depth = 256, .requests = 20000, .length = 4096,
+				.range = 16 * TIB, .idle_us = 2000 };
+	struct prot_group *g = mirror(16 * TIB, 300);
+	struct clock_result r = clock_load(g, &l);
+
+	check("mirror:2 of 16 TiB, 256 in flight, cold", &r);
+	CU_ASSERT(r.longest < 50000);
+	free(g);
+}
+
+/* No call takes as long as there are regions. */
+static void test_calls(void)
+{
+	struct clock_load l = { .depth = 64, .requests = 5000, .length = 4096,
+				.range = 16 * TIB, .idle_us = 2000, .timed = true };
+	struct prot_group *g = mirror(16 * TIB, 300);
+	struct clock_result r = clock_load(g, &l);
+	u64 before = clock_cpu();
+
+	check("mirror:2 of 16 TiB, 64 in flight, each call timed", &r);
+	prot_group_epoch(g, 2, 1);
+	printf("  a copy leaves: %llu ns\n", (unsigned long long)(clock_cpu() - before));
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -119,6 +150,8 @@ int main(void)
 		{ "slots", test_slots },
 		{ "ops", test_ops },
 		{ "a hot region", test_hot },
+		{ "cold regions", test_cold },
+		{ "calls", test_calls },
 		{ NULL, NULL },
 	};
 

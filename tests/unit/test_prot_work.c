@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 
 #include "protect/group_priv.h"
 #include "suite.h"
@@ -88,6 +89,7 @@ static u64 idle(struct prot_group *g)
 {
 	prot_looked = 0;
 	prot_group_idle(g);
+	run(g);
 	return prot_looked;
 }
 
@@ -115,13 +117,79 @@ static void test_idle(void)
 	CU_ASSERT(idle(g) <= 16);
 	for (i = 0; i < 5; i++)
 		write_at(g, i * 50 * BLOCK + 1000 * REGION);
-	CU_ASSERT(idle(g) <= 5 * 32);
+	/* the first pass only notes what is written from now on */
 	meta_ios = 0;
-	run(g);
+	CU_ASSERT(idle(g) <= 5 * 32);
+	CU_ASSERT_EQUAL(meta_ios, 0);
+	write_at(g, 50 * BLOCK + 1000 * REGION);
+	CU_ASSERT(idle(g) <= 5 * 128);
+	CU_ASSERT_EQUAL(meta_ios, 8);
+	CU_ASSERT_EQUAL(prot_set_next(prot_regions(g, PROT_SET_INTENT), REGIONS, 0),
+			prot_region_of(g, 50 * BLOCK + 1000 * REGION));
+	idle(g);
 	CU_ASSERT_EQUAL(meta_ios, 10);
-	for (i = 0; i < REGIONS; i++)
-		CU_ASSERT_EQUAL_FATAL(prot_region(g, i)->flags, 0);
+	CU_ASSERT(prot_none(g, PROT_SET_INTENT));
 	CU_ASSERT(idle(g) <= 16);
+	free(g);
+}
+
+/* With all of a million bits to be cleared, a call clears some of them. */
+static void test_idle_steps(void)
+{
+	struct prot_group *g = make();
+	struct prot_event ev;
+	u64 worst = 0;
+	u32 again = 0;
+
+	prot_regions_all(g, PROT_SET_INTENT);
+	prot_bitmap_touch_all(g, PROT_INTENT);
+	run(g);
+	prot_group_idle(g);
+	do {
+		prot_looked = 0;
+		prot_group_next(g, &ev);
+		worst = max(worst, prot_looked);
+		if (ev.kind == PROT_EV_IO)
+			prot_group_result(g, ev.io.tag, 0);
+		again += ev.kind == PROT_EV_AGAIN;
+	} while (ev.kind != PROT_EV_NONE);
+	CU_ASSERT(prot_none(g, PROT_SET_INTENT));
+	CU_ASSERT(again >= 1024);
+	CU_ASSERT(worst <= 4096);
+	free(g);
+}
+
+/* Blocks are written in turn, several at a time, and none twice at a time. */
+static void test_blocks(void)
+{
+	struct prot_group *g = make_many(16, 4);
+	u32 tag[PROT_BLOCK_IOS + 1], n = 0, i;
+	struct prot_event ev;
+	u64 at[PROT_BLOCK_IOS + 1];
+
+	for (i = 0; i < 8; i++)
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, i * 30 * BLOCK, LBA, 0) >= 0);
+	for (i = 0; i < 2; i++) {
+		for (n = 0, prot_group_next(g, &ev); ev.kind != PROT_EV_NONE;
+		     prot_group_next(g, &ev)) {
+			CU_ASSERT_EQUAL_FATAL(ev.kind, PROT_EV_IO);
+			if (ev.io.member || !(ev.io.tag & PROT_TAG_META))
+				continue;	/* does not end */
+			CU_ASSERT_FATAL(n < PROT_BLOCK_IOS);
+			at[n] = ev.io.addr;
+			tag[n++] = ev.io.tag;
+		}
+		if (i)
+			break;
+		CU_ASSERT_EQUAL(n, 8);
+		/* changed again: while it is in flight it is not written; of those behind it ... */
+		prot_bitmap_touch(g, PROT_INTENT, 0);
+		prot_bitmap_touch(g, PROT_INTENT, prot_region_of(g, 240 * BLOCK));
+		prot_group_result(g, tag[0], 0);
+	}
+	/* ... the next one has its turn first */
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_EQUAL(at[0], LBA * (2 + 240));
 	free(g);
 }
 
@@ -253,6 +321,8 @@ int main(void)
 		{ "set", test_set },
 		{ "write", test_write },
 		{ "idle", test_idle },
+		{ "idle, step by step", test_idle_steps },
+		{ "bitmap blocks", test_blocks },
 		{ "catch-up", test_catch_up },
 		{ "thousands of requests", test_many },
 		{ "thousands of ops, erasure coding", test_many_ec },

@@ -546,10 +546,13 @@ static bool group_op_next(struct prot_group *g, struct prot_gop *op, struct prot
 void prot_group_next(struct prot_group *g, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
+	u32 turns = 0;
 
 	do {
 		if (prot_member_event(g, ev))
 			return;
+		if (turns++ == PROT_TURNS)
+			break;
 		while (g->ready_head != PROT_NONE16) {
 			struct prot_gop *op = prot_gop(g, g->ready_head);
 
@@ -574,7 +577,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 	if (prot_member_event(g, ev))
 		return;
 	memset(ev, 0, sizeof(*ev));
-	if (prot_bitmap_age(g))
+	if (turns > PROT_TURNS || g->sync.more || prot_bitmap_age(g))
 		ev->kind = PROT_EV_AGAIN;
 }
 

@@ -300,7 +300,7 @@ struct prot_sync {
 	u8	copies;		/* in-sync members that it makes equal */
 	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
 	u8	narrow;		/* a chunk could not be read: sector by sector from there on */
-	u8	reserved;
+	u8	more;		/* the last step ended before there was something to start */
 };
 
 #define PROT_NO_REGION	0xffffffffU
@@ -364,6 +364,7 @@ struct prot_group {
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	u64	scrub_pos;	/* byte the scrub is at */
+	u64	skipped;	/* bytes of each member that it left out */
 	struct prot_rows repair[PROT_REPAIRS];	/* a read failed: the scrub's op goes there first */
 	struct prot_absent absent[PROT_WIDTH_MAX];
 	struct prot_meta meta[PROT_WIDTH_MAX];
@@ -471,10 +472,11 @@ void prot_group_leave(struct prot_group *g, u8 member);
  */
 void prot_group_idle(struct prot_group *g);
 /*
- * Compare and repair all copies once, from the start; what a member cannot read is
- * rebuilt, also in a group with members out.
+ * Compare and repair all copies once, from byte @from of each on; what a member cannot
+ * read is rebuilt, also in a group with members out. prot_group.scrubbing says when it is
+ * over, @skipped how much of it was not compared.
  */
-void prot_group_scrub(struct prot_group *g);
+void prot_group_scrub(struct prot_group *g, u64 from);
 /* Nothing is out, nothing is to be done but what waits for the caller. */
 bool prot_group_quiet(const struct prot_group *g);
 

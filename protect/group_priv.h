@@ -22,6 +22,8 @@
 
 #define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
 
+#define PROT_TURNS		64	/* of prot_group_next(), before it lets others have theirs */
+
 #define PROT_BIT(i)	(1ULL << (i))
 
 static inline void *prot_at(const struct prot_group *g, u32 off)

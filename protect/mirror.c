@@ -106,14 +106,19 @@ static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 	prot_start(g, op, op->addr, op->length);
 }
 
-/* What cannot be read is rewritten also where writes go on: its rows are locked. */
+/* Where writes go on copies are equal all the same, in rows that are locked. */
 static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
 	u32 region = prot_region_of(g, op->addr);
 
-	return prot_region_in(g, PROT_SET_UNSYNCED, region) ||
-	       (!g->repairing && prot_region_in(g, PROT_SET_INTENT, region)) ||
-	       prot_weight(g->in_sync) < 2;
+	return prot_region_in(g, PROT_SET_UNSYNCED, region) || prot_weight(g->in_sync) < 2;
+}
+
+static void mirror_skip(struct prot_group *g, struct prot_gop *op)
+{
+	if (!g->repairing)
+		g->skipped += op->length;
+	prot_end(g, op, 0);
 }
 
 static void mirror_begin_write(struct prot_group *g, struct prot_gop *op)
@@ -145,7 +150,7 @@ static void mirror_begin(struct prot_group *g, struct prot_gop *op)
 	else if (op->purpose == PROT_FOR_REQUEST && !mirror_dirty_read(g, op))
 		prot_phase(g, op, PROT_P_MIRROR_READ);
 	else if (op->purpose == PROT_FOR_SCRUB && mirror_scrub_skips(g, op))
-		prot_end(g, op, 0);
+		mirror_skip(g, op);
 	else
 		prot_phase(g, op, PROT_P_BUF);
 }

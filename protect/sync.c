@@ -16,6 +16,8 @@
 
 #include "protect/group_priv.h"
 
+#define SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
+
 /* Absent slots whose member is joining. */
 static u64 sync_joining_slots(const struct prot_group *g)
 {
@@ -40,14 +42,14 @@ static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 	return best;
 }
 
-/* Take the next region that needs it in hand; false: none does. */
+/* Take the next region that needs it in hand; false: none does, or the step is over. */
 static bool sync_pick_region(struct prot_group *g)
 {
 	u64 joining = sync_joining_slots(g);
 	bool around = false;
-	u32 i = g->sync.scan;
+	u32 i = g->sync.scan, steps;
 
-	for (;; i++) {
+	for (steps = 0; steps < SYNC_STEPS; steps++, i++) {
 		bool unsynced;
 		u64 missed;
 
@@ -72,6 +74,9 @@ static bool sync_pick_region(struct prot_group *g)
 		g->sync.copies = unsynced ? g->in_sync : 0;
 		return true;
 	}
+	g->sync.scan = i;
+	g->sync.more = 1;
+	return false;
 }
 
 /* Joining members that miss nothing are promoted: they get the bitmaps. */
@@ -104,12 +109,42 @@ static void sync_start_chunk(struct prot_group *g)
 			g->sync.narrow);
 }
 
+/*
+ * Go on to rows that can be compared; false: there are none, or the step is over. A
+ * region that is resynchronised is made equal by that, and a single member has nothing
+ * to be compared with: what is left out is counted.
+ */
+static bool sync_scrub_rows(struct prot_group *g)
+{
+	u32 steps;
+
+	for (steps = 0; steps < SYNC_STEPS; steps++) {
+		u64 end = g->cfg.bytes;
+
+		if (g->scrub_pos >= end) {
+			g->scrubbing = 0;
+			return false;
+		}
+		if (prot_weight(g->in_sync) > 1) {
+			u32 region = prot_region_of(g, g->scrub_pos);
+
+			if (!prot_region_in(g, PROT_SET_UNSYNCED, region))
+				return true;
+			end = min(end, (u64)(region + 1) << g->shape.region_shift);
+		}
+		g->skipped += end - g->scrub_pos;
+		g->scrub_pos = end;
+	}
+	g->sync.more = 1;
+	return false;
+}
+
 static void sync_start_scrub(struct prot_group *g)
 {
 	struct prot_rows *r = g->repair + g->repairs - !!g->repairs;
 	struct prot_gop *op = prot_gop(g, PROT_OP_SCRUB);
 
-	if (!(g->scrubbing || g->repairs) || op->phase != PROT_P_FREE)
+	if (op->phase != PROT_P_FREE || !(g->repairs || (g->scrubbing && sync_scrub_rows(g))))
 		return;
 	op->kind = PROT_READ;
 	op->purpose = PROT_FOR_SCRUB;
@@ -125,9 +160,10 @@ static void sync_start_scrub(struct prot_group *g)
 	}
 }
 
-/* True: there is more to fetch from the group than before. */
+/* True: there is more to fetch from the group than before; or @sync.more, with what is next. */
 bool prot_sync_next(struct prot_group *g)
 {
+	g->sync.more = 0;
 	if (g->state != PROT_G_SERVING)
 		return false;
 	sync_start_scrub(g);
@@ -174,10 +210,11 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 		sync_region_done(g);
 }
 
-void prot_group_scrub(struct prot_group *g)
+void prot_group_scrub(struct prot_group *g, u64 from)
 {
 	g->scrubbing = 1;
-	g->scrub_pos = 0;
+	g->scrub_pos = from & ~(u64)(g->cfg.lba - 1);
+	g->skipped = 0;
 }
 
 /* @op could not read these rows of a member; one of the scrub's knows already. */

@@ -264,7 +264,7 @@ static void look_for_scrub(void)
 		return;
 	vol.scrubs++;
 	for (uint32_t i = 0; i < vol.st.groups; i++) {
-		prot_group_scrub(vol.grp[i].g);
+		prot_group_scrub(vol.grp[i].g, 0);
 		vol.grp[i].kick = true;
 	}
 }

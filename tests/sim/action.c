@@ -326,7 +326,7 @@ static int action(struct sim_world *w, const struct sim_action *a)
 	case ACT_SCRUB:
 		if (!w->serving || sim_group(w)->scrubbing)
 			return 0;
-		prot_group_scrub(sim_group(w));
+		prot_group_scrub(sim_group(w), 0);
 		sim_pump(w);
 		return 1;
 	case ACT_RETURN:

@@ -134,8 +134,7 @@ static int in_use(struct sim_world *w, int sector)
 	}
 	if (w->cfg.k)
 		return 0;
-	return in_set(g, PROT_SET_UNSYNCED, prot_region_of(g, lo)) ||
-	       in_set(g, PROT_SET_INTENT, prot_region_of(g, lo)) || sim_tainted(w, sector);
+	return in_set(g, PROT_SET_UNSYNCED, prot_region_of(g, lo)) || sim_tainted(w, sector);
 }
 
 int sim_rot(struct sim_world *w, int member, int sector)

@@ -284,14 +284,14 @@ static void test_scrub(void)
 			memcpy(was, disk[member] + meta + STRIP + LBA, LBA);
 			disk[member][meta + STRIP + LBA + 9] ^= 0x40;
 			disk[(member + 1) % 3][meta + STRIP + 3 * LBA] ^= 1;
-			prot_group_scrub(g);
+			prot_group_scrub(g, 0);
 			run(g);
 			CU_ASSERT_EQUAL(g->scrubbing, 0);
 			CU_ASSERT_EQUAL(g->mismatches, m > 1 ? 2 : 0);
 			CU_ASSERT_EQUAL(g->unexplained, m > 1 ? 0 : 2);
 			if (m > 1)
 				CU_ASSERT(!memcmp(was, disk[member] + meta + STRIP + LBA, LBA));
-			prot_group_scrub(g);
+			prot_group_scrub(g, 0);
 			run(g);
 			CU_ASSERT_EQUAL(g->mismatches, m > 1 ? 2 : 0);
 			free(g);

@@ -133,29 +133,38 @@ static void test_idle(void)
 	free(g);
 }
 
+/* Until the group has nothing more to say; what the longest call of prot_group_next() read. */
+static u64 longest(struct prot_group *g, u32 *again)
+{
+	struct prot_event ev;
+	u64 worst = 0;
+
+	do {
+		prot_looked = 0;
+		prot_group_next(g, &ev);
+		worst = max(worst, prot_looked);
+		if (ev.kind == PROT_EV_IO) {
+			ios++;
+			prot_group_result(g, ev.io.tag, 0);
+		}
+		*again += ev.kind == PROT_EV_AGAIN;
+	} while (ev.kind != PROT_EV_NONE);
+	return worst;
+}
+
 /* With all of a million bits to be cleared, a call clears some of them. */
 static void test_idle_steps(void)
 {
 	struct prot_group *g = make();
-	struct prot_event ev;
-	u64 worst = 0;
 	u32 again = 0;
 
 	prot_regions_all(g, PROT_SET_INTENT);
 	prot_bitmap_touch_all(g, PROT_INTENT);
 	run(g);
 	prot_group_idle(g);
-	do {
-		prot_looked = 0;
-		prot_group_next(g, &ev);
-		worst = max(worst, prot_looked);
-		if (ev.kind == PROT_EV_IO)
-			prot_group_result(g, ev.io.tag, 0);
-		again += ev.kind == PROT_EV_AGAIN;
-	} while (ev.kind != PROT_EV_NONE);
-	CU_ASSERT(prot_none(g, PROT_SET_INTENT));
+	CU_ASSERT(longest(g, &again) <= 4096);
 	CU_ASSERT(again >= 1024);
-	CU_ASSERT(worst <= 4096);
+	CU_ASSERT(prot_none(g, PROT_SET_INTENT));
 	free(g);
 }
 
@@ -221,6 +230,50 @@ static void test_catch_up(void)
 	prot_group_epoch(g, 3, 3);
 	run(g);
 	CU_ASSERT(scan(g) <= 16);
+	free(g);
+}
+
+/* A scrub compares what is written now and then, too, from where it is to begin. */
+static void test_scrub(void)
+{
+	struct prot_group *g = make();
+	u32 again = 0;
+
+	write_at(g, (REGIONS - 1ULL) * REGION);
+	ios = 0;
+	prot_group_scrub(g, (REGIONS - 2ULL) * REGION);
+	longest(g, &again);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	CU_ASSERT_EQUAL(ios, 4);
+	CU_ASSERT_EQUAL(g->skipped, 0);
+	free(g);
+}
+
+/* What it leaves out it goes through in steps, and counts. */
+static void test_scrub_skips(void)
+{
+	struct prot_group *g = make();
+	u32 again = 0;
+
+	prot_regions_all(g, PROT_SET_UNSYNCED);
+	g->sync.stalled = 1;	/* nothing of it is resynchronised meanwhile */
+	ios = 0;
+	prot_group_scrub(g, 10 * REGION);
+	CU_ASSERT(longest(g, &again) <= 4096);
+	CU_ASSERT(again >= REGIONS / 1024);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	CU_ASSERT_EQUAL(ios, 0);
+	CU_ASSERT_EQUAL(g->skipped, (REGIONS - 10ULL) * REGION);
+	free(g);
+	g = make();
+	prot_group_epoch(g, 2, 1);
+	longest(g, &again);
+	ios = 0;
+	prot_group_scrub(g, 0);
+	CU_ASSERT(longest(g, &again) <= 4096);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	CU_ASSERT_EQUAL(ios, 0);
+	CU_ASSERT_EQUAL(g->skipped, (u64)REGIONS * REGION);
 	free(g);
 }
 
@@ -324,6 +377,8 @@ int main(void)
 		{ "idle, step by step", test_idle_steps },
 		{ "bitmap blocks", test_blocks },
 		{ "catch-up", test_catch_up },
+		{ "scrub", test_scrub },
+		{ "scrub, what it leaves out", test_scrub_skips },
 		{ "thousands of requests", test_many },
 		{ "thousands of ops, erasure coding", test_many_ec },
 		{ NULL, NULL },

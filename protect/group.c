@@ -46,6 +46,9 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->meta_buf_bytes = c->lba;
 	if (policy->arrange)
 		policy->arrange(h, c, &end);
+	h->next_ops = h->first_op;
+	h->first_op += 2 * (prot_depth(c) - 1);
+	h->first_buf = PROT_BUF_FIRST * prot_depth(c);
 	h->off_ops = prot_take(&end, c->ops, sizeof(struct prot_gop));
 	h->off_regions = prot_take(&end, h->nr_regions, sizeof(struct prot_region));
 	h->off_versions = prot_take(&end, h->nr_bitmaps * h->nr_blocks, sizeof(u32));
@@ -82,6 +85,8 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 	    !level || !level->policy || !level->policy->config_ok(c))
 		return 0;
 	group_arrange(&h, c);
+	if (c->depth > PROT_DEPTH_MAX || c->ops <= h.first_op || c->bufs <= h.first_buf)
+		return 0;
 	return h.bytes;
 }
 
@@ -116,6 +121,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	g->ready_head = PROT_NONE16;
 	g->ready_tail = PROT_NONE16;
 	g->sync.region = PROT_NO_REGION;
+	g->sync.bad = PROT_NO_BAD;
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < g->shape.nr_queues; i++)
 		*prot_queue(g, i) = (struct prot_queue){ PROT_NONE16, PROT_NONE16 };
@@ -123,7 +129,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 		prot_gop(g, i)->next = PROT_NONE16;
 	for (i = g->shape.first_op; i < c->ops; i++)
 		prot_set_put(prot_free_ops(g), c->ops, i);
-	for (i = PROT_BUF_FIRST; i < c->bufs; i++)
+	for (i = g->shape.first_buf; i < c->bufs; i++)
 		prot_set_put(prot_free_bufs(g), c->bufs, i);
 	g->kept = prot_policy(g)->intent ? PROT_BIT(PROT_INTENT) : 0;
 	if (prot_policy(g)->init)
@@ -366,12 +372,23 @@ void prot_wake(struct prot_group *g, u32 queue)
 		prot_ready(g, prot_gop(g, head));
 }
 
+/* The private buffer of a background op. */
+static u32 group_own_buf(const struct prot_group *g, const struct prot_gop *op)
+{
+	u32 i = prot_gop_index(g, op);
+
+	if (i < g->shape.next_ops)
+		return i;
+	i -= g->shape.next_ops;
+	return PROT_BUF_FIRST * (i / 2 + 1) + i % 2;
+}
+
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 {
 	u32 i;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
-		op->buf = prot_gop_index(g, op);
+		op->buf = group_own_buf(g, op);
 		return true;
 	}
 	i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
@@ -386,7 +403,7 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 
 void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
-	if (op->buf != PROT_NONE16 && op->buf >= PROT_BUF_FIRST) {
+	if (op->buf != PROT_NONE16 && op->buf >= g->shape.first_buf) {
 		prot_set_put(prot_free_bufs(g), g->cfg.bufs, op->buf);
 		prot_wake(g, PROT_Q_BUF);
 	}

@@ -89,6 +89,8 @@
  * @bufs: private buffers, at least 4; ec: one per write in flight, of a size
  *	that the group knows (prot_shape.buf_bytes)
  * @buf_bytes: of each; ec: ignored
+ * @depth: chunks of background work in flight, of resynchronisation as of a scrub, at
+ *	most PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
  */
 struct prot_group_config {
 	struct prot_owner owner;
@@ -115,7 +117,10 @@ struct prot_group_config {
 	u8	k;
 	u8	m;
 	u8	fresh;
+	u8	depth;
 };
+
+#define PROT_DEPTH_MAX		16
 
 enum prot_group_state {
 	PROT_G_LOADING,
@@ -294,10 +299,14 @@ enum prot_set_kind {
 /* Background work: one region at a time, chunk by chunk. */
 struct prot_sync {
 	u32	region;		/* PROT_NO_REGION: none in hand */
-	u32	pos;		/* bytes of it that are done */
+	u32	pos;		/* byte of it at which the next chunk begins */
+	u32	bad;		/* where the first chunk began that could not be read; or ... */
+#define PROT_NO_BAD	0xffffffffU
 	u32	scan;		/* where to search on for the next one */
 	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
+	u8	out;		/* chunks in flight */
+	u8	lost;		/* one sector of them could not be read from any source */
 	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
 	u8	narrow;		/* a chunk could not be read: sector by sector from there on */
 	u8	more;		/* the last step ended before there was something to start */
@@ -323,7 +332,9 @@ struct prot_shape {
 	u32	nr_blocks;	/* of one bitmap */
 	u32	nr_bitmaps;	/* INTENT, and a MISSED one for each absent slot */
 	u32	nr_absent;	/* absent slots */
-	u32	first_op;	/* of requests: those before it are for background work */
+	u32	first_op;	/* of requests: those before it are for background work, ... */
+	u32	next_ops;	/* ... from here on those of its second chunk, and so on */
+	u32	first_buf;	/* of requests */
 	u32	nr_buckets;
 	u32	nr_queues;
 	u32	buf_bytes;	/* of a private buffer */
@@ -363,7 +374,7 @@ struct prot_group {
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
-	u64	scrub_pos;	/* byte the scrub is at */
+	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	u64	skipped;	/* bytes of each member that it left out */
 	struct prot_rows repair[PROT_REPAIRS];	/* a read failed: the scrub's op goes there first */
 	struct prot_absent absent[PROT_WIDTH_MAX];
@@ -375,6 +386,7 @@ struct prot_group {
 	u16	ready_head, ready_tail;
 	u8	state;
 	u8	scrubbing;
+	u8	scrub_out;	/* chunks of it in flight */
 	u8	repairs;	/* of @repair, in use */
 	u8	repairing;	/* the scrub's op is at one of these */
 	u8	serving_reported, stopped_reported;

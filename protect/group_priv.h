@@ -15,14 +15,17 @@
 #define PROT_OP_SCRUB	1	/* ... of the scrub, ... */
 #define PROT_OP_FIRST	2	/* ... and the first of a request */
 
-/* Background ops have the private buffers of their numbers; a scrub the next one, too. */
+/*
+ * Background ops have the private buffers of their numbers; a scrub the next one, too.
+ * Those for further chunks (prot_group_config.depth) come behind, and before the requests'.
+ */
 #define PROT_BUF_FIRST	3
 
 #define PROT_BUCKET_SHIFT	20	/* at most, where bytes are those of each member */
 
 #define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
 
-#define PROT_TURNS		64	/* of prot_group_next(), before it lets others have theirs */
+#define PROT_TURNS		64	/* of prot_group_next(), before others get theirs */
 
 #define PROT_BIT(i)	(1ULL << (i))
 
@@ -35,6 +38,11 @@ static inline struct prot_gop *prot_gop(const struct prot_group *g, u32 i)
 {
 	PROT_LOOK();
 	return (struct prot_gop *)prot_at(g, g->shape.off_ops) + i;
+}
+
+static inline u32 prot_depth(const struct prot_group_config *c)
+{
+	return c->depth ? c->depth : 1;
 }
 
 static inline u32 prot_gop_index(const struct prot_group *g, const struct prot_gop *op)
@@ -171,6 +179,12 @@ static inline u64 prot_live(const struct prot_group *g)
 static inline bool prot_enough(const struct prot_group *g)
 {
 	return (u32)prot_weight(prot_live(g)) >= g->shape.data;
+}
+
+/* Whether @op is at rows that could not be read, not at those that a scrub is at. */
+static inline bool prot_repairing(const struct prot_group *g, const struct prot_gop *op)
+{
+	return g->repairing && op == prot_gop(g, PROT_OP_SCRUB);
 }
 
 /* group.c */

@@ -116,7 +116,7 @@ static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop
 
 static void mirror_skip(struct prot_group *g, struct prot_gop *op)
 {
-	if (!g->repairing)
+	if (!prot_repairing(g, op))
 		g->skipped += op->length;
 	prot_end(g, op, 0);
 }

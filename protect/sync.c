@@ -99,14 +99,30 @@ static void sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr,
 	prot_policy(g)->start_rows(g, op, addr, narrow);
 }
 
-static void sync_start_chunk(struct prot_group *g)
+/* The @n-th op of those that are like @first. */
+static struct prot_gop *sync_op(const struct prot_group *g, u32 first, u32 n)
 {
-	struct prot_gop *op = prot_gop(g, PROT_OP_SYNC);
+	return prot_gop(g, n ? g->shape.next_ops + 2 * (n - 1) + first : first);
+}
 
+static u64 sync_region_start(const struct prot_group *g)
+{
+	return (u64)g->sync.region << g->shape.region_shift;
+}
+
+/* The next chunk of the region in hand; false: there is none, or not before others ended. */
+static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
+{
+	u64 addr = sync_region_start(g) + g->sync.pos;
+
+	if (g->sync.bad != PROT_NO_BAD || g->sync.pos >= g->cfg.region || addr >= g->cfg.bytes)
+		return false;
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
-	sync_start_rows(g, op, ((u64)g->sync.region << g->shape.region_shift) + g->sync.pos,
-			g->sync.narrow);
+	sync_start_rows(g, op, addr, g->sync.narrow);
+	g->sync.pos += op->length;
+	g->sync.out++;
+	return true;
 }
 
 /*
@@ -122,7 +138,7 @@ static bool sync_scrub_rows(struct prot_group *g)
 		u64 end = g->cfg.bytes;
 
 		if (g->scrub_pos >= end) {
-			g->scrubbing = 0;
+			g->scrubbing = !!g->scrub_out;
 			return false;
 		}
 		if (prot_weight(g->in_sync) > 1) {
@@ -139,25 +155,57 @@ static bool sync_scrub_rows(struct prot_group *g)
 	return false;
 }
 
-static void sync_start_scrub(struct prot_group *g)
+/* The scrub's first op goes to rows that could not be read, before all else. */
+static void sync_start_repair(struct prot_group *g, struct prot_gop *op)
 {
-	struct prot_rows *r = g->repair + g->repairs - !!g->repairs;
-	struct prot_gop *op = prot_gop(g, PROT_OP_SCRUB);
+	struct prot_rows *r = g->repair + g->repairs - 1;
 
-	if (op->phase != PROT_P_FREE || !(g->repairs || (g->scrubbing && sync_scrub_rows(g))))
-		return;
 	op->kind = PROT_READ;
 	op->purpose = PROT_FOR_SCRUB;
-	g->repairing = !!g->repairs;
-	sync_start_rows(g, op, g->repairing ? r->addr : g->scrub_pos, g->repairing && r->narrow);
-	if (!g->repairing)
-		return;
+	g->repairing = 1;
+	sync_start_rows(g, op, r->addr, r->narrow);
 	if (op->length >= r->length) {
 		g->repairs--;
 	} else {
 		r->addr += op->length;
 		r->length -= op->length;
 	}
+}
+
+static void sync_start_scrub(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < prot_depth(&g->cfg); i++) {
+		struct prot_gop *op = sync_op(g, PROT_OP_SCRUB, i);
+
+		if (op->phase != PROT_P_FREE)
+			continue;
+		if (!i && g->repairs) {
+			sync_start_repair(g, op);
+			continue;
+		}
+		if (!g->scrubbing || !sync_scrub_rows(g))
+			return;
+		op->kind = PROT_READ;
+		op->purpose = PROT_FOR_SCRUB;
+		sync_start_rows(g, op, g->scrub_pos, false);
+		g->scrub_pos += op->length;
+		g->scrub_out++;
+	}
+}
+
+/* Chunks of the region in hand, or of the next one when there is none. */
+static void sync_start(struct prot_group *g)
+{
+	u32 i;
+
+	if (g->sync.stalled || (g->sync.region == PROT_NO_REGION && !sync_pick_region(g)))
+		return;
+	for (i = 0; i < prot_depth(&g->cfg); i++)
+		if (sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
+		    !sync_start_chunk(g, sync_op(g, PROT_OP_SYNC, i)))
+			return;
 }
 
 /* True: there is more to fetch from the group than before; or @sync.more, with what is next. */
@@ -167,12 +215,9 @@ bool prot_sync_next(struct prot_group *g)
 	if (g->state != PROT_G_SERVING)
 		return false;
 	sync_start_scrub(g);
-	if (prot_gop(g, PROT_OP_SYNC)->phase == PROT_P_FREE && !g->sync.stalled) {
-		if (g->sync.region != PROT_NO_REGION || sync_pick_region(g))
-			sync_start_chunk(g);
-		else if (sync_promote(g))
-			return true;
-	}
+	sync_start(g);
+	if (!g->sync.stalled && g->sync.region == PROT_NO_REGION && sync_promote(g))
+		return true;
 	return g->ready_head != PROT_NONE16;
 }
 
@@ -191,23 +236,34 @@ static void sync_region_done(struct prot_group *g)
 	g->sync.slots = 0;
 }
 
+/* A chunk is over. What could not be read is read again when those beside it are over, too. */
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 {
-	if (op->err && op->length > g->cfg.lba && !g->sync.narrow) {
-		g->sync.narrow = 1;
-		return;
-	}
+	u32 pos = op->addr - sync_region_start(g);
+
+	g->sync.out--;
 	if (op->err) {
+		g->sync.bad = min(g->sync.bad, pos);
+		g->sync.lost |= op->length <= g->cfg.lba || g->sync.narrow;
+	} else {
+		g->synced += op->length;
+	}
+	if (g->sync.out)
+		return;
+	if (g->sync.lost) {
 		/* nothing could be read: begin the region again when members change */
 		g->sync.stalled = 1;
 		g->sync.region = PROT_NO_REGION;
 		g->sync.slots = 0;
-		return;
-	}
-	g->sync.pos += op->length;
-	g->synced += op->length;
-	if (g->sync.pos >= g->cfg.region || op->addr + op->length == g->cfg.bytes)
+	} else if (g->sync.bad != PROT_NO_BAD) {
+		g->sync.narrow = 1;
+		g->sync.pos = g->sync.bad;
+	} else if (g->sync.pos >= g->cfg.region ||
+		   sync_region_start(g) + g->sync.pos >= g->cfg.bytes) {
 		sync_region_done(g);
+	}
+	g->sync.bad = PROT_NO_BAD;
+	g->sync.lost = 0;
 }
 
 void prot_group_scrub(struct prot_group *g, u64 from)
@@ -244,13 +300,13 @@ void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op)
 {
 	if (op->err && op->length > g->cfg.lba && g->state == PROT_G_SERVING)
 		prot_repair_rows(g, op->addr, op->length);
-	if (g->repairing) {
+	if (prot_repairing(g, op)) {
 		g->repairing = 0;
 		if (!g->repairs && prot_policy(g)->repaired)
 			prot_policy(g)->repaired(g);
 		return;
 	}
-	g->scrub_pos = op->addr + op->length;
-	if (g->scrub_pos >= g->cfg.bytes || g->state != PROT_G_SERVING)
+	g->scrub_out--;
+	if (g->state != PROT_G_SERVING)
 		g->scrubbing = 0;
 }

@@ -70,6 +70,7 @@ static void random_config(struct sim_config *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->noise = rnd(2) ? 0 : 1 + rnd(255);
+	c->depth = rnd(2) ? 0 : 2 + rnd(2);
 	if (ec) {
 		random_ec(c);
 		return;

@@ -55,7 +55,7 @@
 #define SIM_VALUES	64
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
-#define SIM_ENGINE	(131072 * (SIM_LBA / 512))
+#define SIM_ENGINE	(196608 * (SIM_LBA / 512))
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA
@@ -77,6 +77,7 @@ struct sim_config {
 	uint8_t region;			/* sectors */
 	uint8_t chunk;			/* sectors of a private buffer */
 	uint8_t ops;			/* requests at a time */
+	uint8_t depth;			/* chunks of background work in flight */
 	uint8_t fresh;			/* extents known to be equal at first */
 	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
 	uint8_t noise;			/* what the records' bytes are before */

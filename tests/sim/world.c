@@ -67,8 +67,13 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->slots = w->cfg.slots;
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
+	c->depth = w->cfg.depth;
 	c->bufs = w->cfg.k ? 3 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
 	c->ops = (w->cfg.k ? 3 : 2) + w->cfg.ops;
+	if (c->depth) {
+		c->bufs += 3 * (c->depth - 1);
+		c->ops += 2 * (c->depth - 1);
+	}
 	c->in_sync = w->store.in_sync;
 	c->epoch = w->store.epoch;
 	c->fresh = w->store.fresh;

@@ -26,14 +26,20 @@ static struct prot_group *ec(u16 ops, u16 bufs, u16 rings, u16 slots)
 	return clock_group(&c);
 }
 
-static struct prot_group *mirror(u64 bytes, u16 ops)
+static struct prot_group *mirror_deep(u64 bytes, u16 ops, u8 depth)
 {
 	struct prot_group_config c = { .level = PROT_MIRROR, .width = 2, .lba = 4096,
 				       .region = 64 * MIB, .bytes = bytes, .ops = ops,
-				       .bufs = 4, .buf_bytes = 65536, .in_sync = 3, .epoch = 1,
+				       .bufs = 50, .buf_bytes = 65536, .in_sync = 3, .epoch = 1,
+				       .depth = depth,
 				       .data = { 64 * MIB, 64 * MIB }, .fresh = 1 };
 
 	return clock_group(&c);
+}
+
+static struct prot_group *mirror(u64 bytes, u16 ops)
+{
+	return mirror_deep(bytes, ops, 1);
 }
 
 /* No wait is longer than ten of the usual ones. */
@@ -143,6 +149,50 @@ static void test_calls(void)
 	free(g);
 }
 
+/* Virtual microseconds until nothing is in flight. */
+static u64 until_quiet(struct prot_group *g)
+{
+	u64 start = clock_now;
+
+	clock_events(g);
+	while (clock_flying) {
+		struct clock_io io = clock_pop();
+
+		clock_now = io.when;
+		prot_group_result(g, io.tag, 0);
+		clock_events(g);
+	}
+	return (clock_now - start) / 1000;
+}
+
+/* A spare is filled, and copies are compared, by as many chunks at a time as the caller says. */
+static void test_depth(void)
+{
+	static const u8 spare[PROT_UUID_LEN] = { 7 };
+	u64 scrub[2], rebuild[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct prot_group *g = mirror_deep(256 * MIB, 64, i ? 8 : 0);
+
+		prot_group_scrub(g, 0);
+		scrub[i] = until_quiet(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		prot_group_epoch(g, 2, 1);
+		until_quiet(g);
+		CU_ASSERT_EQUAL(prot_group_replace(g, 1, spare, 3), 0);
+		rebuild[i] = until_quiet(g);
+		CU_ASSERT_EQUAL(g->synced, g->cfg.bytes);
+		CU_ASSERT_EQUAL(g->announced, 2);
+		free(g);
+	}
+	printf("256 MiB, 1 and 8 chunks in flight: scrub %llu and %llu us, rebuild %llu and %llu us\n",
+	       (unsigned long long)scrub[0], (unsigned long long)scrub[1],
+	       (unsigned long long)rebuild[0], (unsigned long long)rebuild[1]);
+	CU_ASSERT(scrub[1] * 6 < scrub[0]);
+	CU_ASSERT(rebuild[1] * 6 < rebuild[0]);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -152,6 +202,7 @@ int main(void)
 		{ "a hot region", test_hot },
 		{ "cold regions", test_cold },
 		{ "calls", test_calls },
+		{ "chunks in flight", test_depth },
 		{ NULL, NULL },
 	};
 

@@ -617,6 +617,8 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 	op->ended |= PROT_BIT(member);
 	if (!err)
 		op->ok |= PROT_BIT(member);
+	if (PROT_MUTANT(BACK_ALONE) && !err && g->failed >> member & 1)
+		prot_member_believe(g, member);
 	prot_policy(g)->result(g, op, member, err);
 	prot_ready(g, op);
 }

@@ -214,6 +214,7 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 
 /* member.c */
 void prot_member_failed(struct prot_group *g, u32 member);
+void prot_member_believe(struct prot_group *g, u32 member);	/* a mutant */
 u64 prot_targets(const struct prot_group *g, u32 region);
 u64 prot_slot_members(const struct prot_group *g, u64 slots);
 u64 prot_member_slot(const struct prot_group *g, u32 member);

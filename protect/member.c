@@ -133,6 +133,18 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	}
 }
 
+/* A mutant: as if what it failed to write were there. */
+void prot_member_believe(struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	g->failed &= ~PROT_BIT(member);
+	g->requested &= ~PROT_BIT(member);
+	for (i = 0; i < g->cfg.ops; i++)
+		prot_gop(g, i)->ok |= prot_gop(g, i)->ended & PROT_BIT(member);
+	prot_ready_all(g);
+}
+
 void prot_group_leave(struct prot_group *g, u8 member)
 {
 	if (g->joining >> member & 1)

@@ -10,6 +10,7 @@ static void out_of_sync(struct sim_world *w, uint64_t members)
 {
 	w->store.epoch++;
 	w->store.in_sync &= ~members;
+	w->flaky &= ~members;
 	for (int i = 0; i < w->cfg.copies; i++)
 		if (members >> i & 1)
 			w->store.left[i] = w->store.epoch;
@@ -43,7 +44,26 @@ static int survives(const struct sim_world *w, uint64_t out)
 /* The same for those that the engine relies on too. */
 static int enough(const struct sim_world *w, uint64_t out)
 {
-	return survives(w, out | w->silent | ~((const struct prot_group *)w->engine)->in_sync);
+	return survives(w, out | w->silent | w->flaky |
+			   ~((const struct prot_group *)w->engine)->in_sync);
+}
+
+/* One write fails of a member that goes on to answer. */
+static int hiccup(struct sim_world *w, const struct sim_action *a)
+{
+	const struct sim_io *io;
+	int at = 0, n = a->a;
+
+	for (; (io = sim_answered(w, at)); at++)
+		if (io->kind != PROT_READ && !n--)
+			break;
+	if (!io || !w->serving || w->stopped)
+		return 0;
+	if (a->b == HICCUP_GONE && w->store.in_sync >> io->member & 1 &&
+	    !enough(w, 1ULL << io->member))
+		return 0;
+	sim_unrot(w);
+	return sim_hiccup(w, at, a->b, a->m);
 }
 
 static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
@@ -62,6 +82,7 @@ static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 		w->req[i].used = 0;
 	/* those that are silent stay away, or the crash brought them back */
 	w->silent = lost & sim_all(w);
+	w->flaky = 0;
 	out = w->silent & w->store.in_sync;
 	if (out)
 		out_of_sync(w, out);
@@ -244,6 +265,7 @@ static int comes_back(struct sim_world *w, int member, uint64_t m)
 	if (prot_group_join(sim_group(w), member))
 		return 0;
 	w->silent &= ~(1 << member);
+	w->flaky &= ~(1 << member);
 	sim_pump(w);
 	return 1;
 }
@@ -262,6 +284,7 @@ static int replace(struct sim_world *w, int member, uint64_t m)
 	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch))
 		return 0;
 	w->silent &= ~(1 << member);
+	w->flaky &= ~(1 << member);
 	sim_pump(w);
 	return 1;
 }
@@ -283,9 +306,11 @@ static int promote(struct sim_world *w)
 static int finish(struct sim_world *w)
 {
 	sim_pump(w);
-	for (int i = 0; i < 4000; i++)
+	for (int i = 0; i < 4000; i++) {
+		sim_round(w);
 		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || notify(w)))
 			return 1;
+	}
 	sim_bad(w, "does not come to an end");
 	return 1;
 }
@@ -311,6 +336,8 @@ static int action(struct sim_world *w, const struct sim_action *a)
 		return sim_rot(w, a->a, a->b);
 	case ACT_FAIL:
 		return sim_fail(w, a->a);
+	case ACT_HICCUP:
+		return hiccup(w, a);
 	case ACT_MUTATE:
 		return mutate(w, a->a);
 	case ACT_COMMIT:
@@ -359,14 +386,19 @@ int sim_do(struct sim_world *w, const struct sim_action *a)
 void sim_print_action(FILE *f, const struct sim_action *a)
 {
 	static const char *const names[ACT_KINDS] = {
-		"none", "submit", "complete", "together", "silence", "fail", "mutate", "commit",
-		"notify", "expel", "leave", "medium error", "rot", "idle", "scrub", "return", "replace", "promote", "drain", "crash", "grow",
+		"none", "submit", "complete", "together", "silence", "fail", "hiccup", "mutate", "commit",
+		"notify", "expel", "leave", "medium error", "rot", "idle", "scrub", "return",
+		"replace", "promote", "drain", "crash", "grow",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
+
+	static const char *const hiccups[] = { "sent again", "gone" };
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
 		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
+	else if (a->kind == ACT_HICCUP)
+		fprintf(f, " %d %s", a->a, hiccups[a->b]);
 	else if (a->kind == ACT_MEDIUM || a->kind == ACT_ROT)
 		fprintf(f, " member %d sector %d", a->a, a->b);
 	else if (a->kind == ACT_CRASH)

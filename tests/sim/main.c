@@ -182,7 +182,7 @@ static void random_weights(uint32_t *weight)
 		[ACT_MUTATE] = 2, [ACT_COMMIT] = 8, [ACT_NOTIFY] = 12, [ACT_IDLE] = 6,
 		[ACT_SCRUB] = 2, [ACT_RETURN] = 10, [ACT_REPLACE] = 3, [ACT_PROMOTE] = 12,
 		[ACT_CRASH] = 3, [ACT_DRAIN] = 6, [ACT_EXPEL] = 3, [ACT_LEAVE] = 3,
-		[ACT_MEDIUM] = 2, [ACT_ROT] = 2,
+		[ACT_MEDIUM] = 2, [ACT_ROT] = 2, [ACT_HICCUP] = 8,
 	};
 	static const uint32_t factor[] = { 0, 1, 1, 1, 4 };
 	static int (*const starving[])(const struct sim_world *w, const struct sim_io *io) = {
@@ -197,7 +197,8 @@ static void random_weights(uint32_t *weight)
 		weight[k] = base[k] * factor[rnd(5)];
 	if (rnd(2))		/* no more than what protocols are made for */
 		for (int k = 0; k < ACT_KINDS; k++)
-			if (k == ACT_MEDIUM || k == ACT_ROT || k == ACT_EXPEL || k == ACT_LEAVE)
+			if (k == ACT_MEDIUM || k == ACT_ROT || k == ACT_EXPEL || k == ACT_LEAVE ||
+			    k == ACT_HICCUP)
 				weight[k] = 0;
 	weight[ACT_SUBMIT] += 5;
 	weight[ACT_COMPLETE] += 5 + rnd(60);
@@ -285,6 +286,11 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 		break;
 	case ACT_FAIL:
 		a->a = rnd(4) ? 0 : rnd(8);
+		break;
+	case ACT_HICCUP:
+		a->a = rnd(rnd(2) ? 1 : 8);
+		a->b = rnd(HICCUPS);
+		a->m = rnd64();
 		break;
 	case ACT_MUTATE:
 		a->a = rnd(SIM_REQS);
@@ -416,7 +422,17 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
 	uint64_t slots_read, replayed, places, joined, folded;
+	uint64_t hiccups[HICCUPS];
+	uint32_t longest[4];		/* by kind of request */
 };
+
+static void add_counts(struct totals *t, const uint64_t *hiccups, const uint32_t *longest)
+{
+	for (int i = 0; i < HICCUPS; i++)
+		t->hiccups[i] += hiccups[i];
+	for (int i = 0; i < 4; i++)
+		t->longest[i] = t->longest[i] > longest[i] ? t->longest[i] : longest[i];
+}
 
 static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals *t, uint64_t *bad)
 {
@@ -437,6 +453,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->places += w->places_written;
 		t->joined += w->joined;
 		t->folded += w->folded;
+		add_counts(t, w->hiccups, w->longest);
 		if (w->bad[0]) {
 			*bad = i;
 			failed = 1;
@@ -501,6 +518,7 @@ static int many(uint64_t n, uint64_t first)
 		sum.places += r.t.places;
 		sum.joined += r.t.joined;
 		sum.folded += r.t.folded;
+		add_counts(&sum, r.t.hiccups, r.t.longest);
 		if (r.failed && r.bad < bad)
 			bad = r.bad;
 	}
@@ -511,6 +529,11 @@ static int many(uint64_t n, uint64_t first)
 	       (unsigned long long)sum.acks);
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
 	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
+	printf("    %llu writes sent again, %llu failed of members that answer; ",
+	       (unsigned long long)sum.hiccups[HICCUP_RETRY],
+	       (unsigned long long)sum.hiccups[HICCUP_GONE]);
+	printf("longest wait: reads %u rounds, writes %u, zeroes %u\n", sum.longest[PROT_READ],
+	       sum.longest[PROT_WRITE], sum.longest[PROT_ZEROES]);
 	if (ec) {
 		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
 		       (unsigned long long)sum.slots_read, (unsigned long long)sum.replayed,
@@ -548,6 +571,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
 	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
 	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
+	[PROT_MUT_BACK_ALONE] = "failed member believed when it answers again",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -577,7 +601,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
-	PROT_MUT_NO_REPAIR,
+	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -54,11 +54,13 @@ static void even_times(struct sim_world *w)
 				w->oracle[s].v[i].ended = rank(t, n, w->oracle[s].v[i].ended);
 			else
 				memset(&w->oracle[s].v[i], 0, sizeof(w->oracle[s].v[i]));
-	for (int i = 0; i < SIM_REQS; i++)
+	for (int i = 0; i < SIM_REQS; i++) {
+		w->req[i].rounds = 0;
 		if (w->req[i].used)
 			w->req[i].began = rank(t, n, w->req[i].began);
 		else
 			memset(&w->req[i], 0, sizeof(w->req[i]));
+	}
 }
 
 static int by_seq(const void *a, const void *b)
@@ -235,6 +237,8 @@ static int known(const struct sim_world *w)
 	s.replayed = 0;
 	s.joined = 0;
 	s.folded = 0;
+	s.round_end = 0;
+	memset(s.longest, 0, sizeof(s.longest));
 	even_times(&s);
 	even_ios(&s);
 	even_engine(&s);

@@ -66,6 +66,8 @@
 #define SIM_ENGINE	262144
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
+#define SIM_READ_ROUNDS		120		/* a request waits for no more */
+#define SIM_WRITE_ROUNDS	150
 #define SIM_NO_MEMBER	63		/* "member" of copies and codec work */
 
 struct sim_config {
@@ -90,6 +92,9 @@ enum sim_action_kind {
 	ACT_TOGETHER,		/* a: op: all its I/Os that are answered end */
 	ACT_SILENCE,		/* a: member: no answer from now on; b: even beyond m */
 	ACT_FAIL,		/* a: which I/O of silent members ends with an error */
+	ACT_HICCUP,		/* a: which write of members that answer fails, others go on;
+				 * b: enum sim_hiccup, m: what of it lands
+				 */
 	ACT_MUTATE,		/* a: request whose buffer changes in flight */
 	ACT_COMMIT,		/* the store takes the epoch that was requested, ... */
 	ACT_NOTIFY,		/* ... and the engine is notified */
@@ -106,6 +111,13 @@ enum sim_action_kind {
 	ACT_CRASH,		/* a: members lost with it, m: sectors that land */
 	ACT_GROW,		/* of a volume (volume.c): one more group */
 	ACT_KINDS
+};
+
+/* How one write fails. */
+enum sim_hiccup {
+	HICCUP_RETRY,		/* for now: it is sent again, and the engine never knows */
+	HICCUP_GONE,		/* the member is said to be gone; it may land later */
+	HICCUPS
 };
 
 struct sim_action {
@@ -132,6 +144,7 @@ struct sim_req {
 	uint16_t op;
 	uint32_t id;			/* value being written */
 	uint64_t began;
+	uint32_t rounds;		/* that it has waited for */
 	uint32_t got[SIM_REQ_SECTORS];	/* what a read has brought */
 };
 
@@ -166,7 +179,8 @@ struct sim_world {
 	uint64_t now, io_seq;
 	uint32_t next_id, crashes, acks, reads;
 	uint8_t silent;			/* members that do not answer */
-	uint8_t requested;		/* epoch requested without these */
+	uint8_t flaky;			/* ... that do, but the engine takes them for gone */
+	uint8_t requested;			/* epoch requested without these */
 	uint8_t committed;		/* the engine is behind the store */
 	uint8_t caught;			/* members that may be promoted */
 	uint8_t serving, stopped, attaches;
@@ -183,6 +197,9 @@ struct sim_world {
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	uint64_t joined, folded;	/* writes, places */
+	uint64_t round_end;		/* the last I/O of this round */
+	uint32_t longest[4];		/* rounds that a request of each kind waited for */
+	uint64_t hiccups[HICCUPS];
 	struct {			/* what the search may still do */
 		uint8_t requests, crashes, silences, idles;
 	} left;
@@ -208,6 +225,9 @@ void sim_pump(struct sim_world *w);		/* until it has nothing more to say */
 int sim_complete(struct sim_world *w, int n);	/* the n-th of those answered ends */
 int sim_together(struct sim_world *w, uint32_t op);	/* all those answered of an op end */
 int sim_fail(struct sim_world *w, int n);	/* the n-th of silent members ends with an error */
+/* The n-th write of members that answer fails, and seems to land as @m says. */
+int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m);
+void sim_round(struct sim_world *w);	/* virtual time: what was in flight has ended */
 /* What is in flight to @members is over: what @m says lands. */
 void sim_resolve(struct sim_world *w, uint64_t members, uint64_t m);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */

@@ -444,7 +444,7 @@ static void random_step(const struct volume *v, struct step *s)
 	static const uint8_t of_group[] = { ACT_FAIL, ACT_FAIL, ACT_COMMIT, ACT_NOTIFY, ACT_IDLE,
 					    ACT_RETURN, ACT_RETURN, ACT_PROMOTE, ACT_SILENCE,
 					    ACT_SCRUB, ACT_REPLACE, ACT_EXPEL, ACT_LEAVE,
-					    ACT_MEDIUM };
+					    ACT_MEDIUM, ACT_HICCUP };
 	const struct sim_world *w;
 
 	memset(s, 0, sizeof(*s));
@@ -472,6 +472,8 @@ static void random_step(const struct volume *v, struct step *s)
 		s->a.kind = of_group[rnd(sizeof(of_group))];
 		s->a.a = s->a.kind == ACT_FAIL ? rnd(4) : rnd(v->copies);
 		s->a.m = rnd(2) ? ~0ULL : 0;
+		if (s->a.kind == ACT_HICCUP)
+			s->a.b = rnd(HICCUPS);
 		if (s->a.kind == ACT_MEDIUM)
 			s->a.b = w->meta + rnd(sim_sectors(w));
 	}

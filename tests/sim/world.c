@@ -547,6 +547,78 @@ int sim_together(struct sim_world *w, uint32_t op)
 	}
 }
 
+/* What it writes is settled, and it may land at any time. */
+static void freeze(struct sim_world *w, struct sim_io *io)
+{
+	io->dead = 1;
+	if (io->kind != PROT_WRITE || io->req == SIM_REQS)
+		return;
+	for (int k = 0; k < io->sectors; k++)
+		sim_fill(w, io->data + k * SIM_LBA, w->req[io->req].id, io->first + k - w->meta);
+	io->req = SIM_REQS;
+}
+
+/* Sectors, or pieces of records, that @m says land at once. */
+static void land_in_part(struct sim_world *w, struct sim_io *io, uint64_t m)
+{
+	int bit = 0;
+
+	for (int k = 0; k < io->sectors; k++) {
+		tear(w, io, k, m >> (bit & 63) | m << (-bit & 63));
+		bit += sim_pieces(w, io, k);
+	}
+}
+
+int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
+{
+	struct sim_io *io = nth_io(w, n, answering(w));
+	uint32_t tag = io->tag;
+
+	trace_io(w, "hiccup", io);
+	w->hiccups[how]++;
+	w->now++;
+	switch (how) {
+	case HICCUP_RETRY:
+		land_in_part(w, io, m);
+		io->seq = ++w->io_seq;
+		return 1;
+	case HICCUP_GONE:
+		w->flaky |= 1 << io->member;
+		freeze(w, io);
+		prot_group_result(sim_group(w), tag, -EIO);
+		break;
+	}
+	sim_pump(w);
+	return 1;
+}
+
+/*
+ * Virtual time, of members that answer: a round ends when all that was in flight when
+ * it began has ended. How many a request may wait for, while nothing is silent and no
+ * epoch is requested, is bounded.
+ */
+void sim_round(struct sim_world *w)
+{
+	static const uint32_t bound[4] = { SIM_READ_ROUNDS, SIM_WRITE_ROUNDS, SIM_WRITE_ROUNDS,
+					   SIM_WRITE_ROUNDS };
+
+	for (int i = 0; i < SIM_IOS; i++)
+		if (w->io[i].used && !w->io[i].dead &&
+		    (w->io[i].seq <= w->round_end || !(answering(w) >> w->io[i].member & 1)))
+			return;
+	w->round_end = w->io_seq;
+	for (int i = 0; i < SIM_REQS; i++) {
+		struct sim_req *r = &w->req[i];
+
+		if (!r->used || w->requested || w->committed || w->beyond || w->stopped)
+			continue;
+		if (++r->rounds > w->longest[r->kind])
+			w->longest[r->kind] = r->rounds;
+		if (r->rounds > bound[r->kind])
+			sim_bad(w, "a request waits for %u rounds", r->rounds);
+	}
+}
+
 /* An I/O to a silent member ends with an error; a write may land later. */
 int sim_fail(struct sim_world *w, int n)
 {
@@ -557,17 +629,10 @@ int sim_fail(struct sim_world *w, int n)
 		return 0;
 	tag = io->tag;
 	trace_io(w, "fail", io);
-	if (io->kind == PROT_READ) {
+	if (io->kind == PROT_READ)
 		io->used = 0;
-	} else {
-		io->dead = 1;
-		if (io->kind == PROT_WRITE && io->req < SIM_REQS) {
-			for (int k = 0; k < io->sectors; k++)
-				sim_fill(w, io->data + k * SIM_LBA, w->req[io->req].id,
-					 io->first + k - w->meta);
-			io->req = SIM_REQS;
-		}
-	}
+	else
+		freeze(w, io);
 	w->now++;
 	prot_group_result(sim_group(w), tag, -EIO);
 	sim_pump(w);

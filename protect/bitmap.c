@@ -73,6 +73,8 @@ void prot_bitmap_forget(struct prot_group *g, u32 member)
 	for (n = 0; n < g->shape.nr_bitmaps; n++)
 		for (b = 0; b < g->shape.nr_blocks; b++)
 			bitmap_holds(g, member, n, b, 0);
+	for (n = 0; n < g->shape.nr_block_ios; n++)
+		prot_block_io(g, member, n)->again = 0;
 }
 
 /* Bitmaps that are kept on @member: those in use and not about itself. */
@@ -316,12 +318,23 @@ static struct prot_block_io *bitmap_free_io(const struct prot_group *g, u32 memb
 	u32 i;
 
 	for (i = 0; i < g->shape.nr_block_ios; i++)
-		if (!prot_block_io(g, member, i)->busy)
+		if (!prot_block_io(g, member, i)->busy && !prot_block_io(g, member, i)->again)
 			return prot_block_io(g, member, i);
 	return NULL;
 }
 
-/* A block of which a write is in flight is not written beside it. */
+/* One that failed and is to be sent once more, the same bytes; NULL: none. */
+static struct prot_block_io *bitmap_failed_io(const struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < g->shape.nr_block_ios; i++)
+		if (prot_block_io(g, member, i)->again)
+			return prot_block_io(g, member, i);
+	return NULL;
+}
+
+/* A block of which a write is in flight, or is sent once more, is not written beside it. */
 static bool bitmap_flying(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u32 i;
@@ -329,7 +342,7 @@ static bool bitmap_flying(const struct prot_group *g, u32 member, u32 bitmap, u3
 	for (i = 0; i < g->shape.nr_block_ios; i++) {
 		const struct prot_block_io *io = prot_block_io(g, member, i);
 
-		if (io->busy && io->bitmap == bitmap && io->block == block)
+		if ((io->busy || io->again) && io->bitmap == bitmap && io->block == block)
 			return true;
 	}
 	return false;
@@ -366,13 +379,33 @@ static bool bitmap_turn(const struct prot_group *g, u32 member, u64 todo, u32 *b
 	return false;
 }
 
+static u32 bitmap_buffer(const struct prot_group *g, const struct prot_block_io *io)
+{
+	return PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0));
+}
+
+static void bitmap_send(struct prot_group *g, u32 member, struct prot_block_io *io,
+			struct prot_event *ev)
+{
+	io->busy = 1;
+	io->twice = io->again;
+	io->again = 0;
+	prot_records_io(ev, member, PROT_WRITE, bitmap_addr(g, member, io->bitmap, io->block),
+			g->cfg.lba, bitmap_buffer(g, io));
+	ev->io.tag |= (io - prot_block_io(g, member, 0) + 1) << PROT_TAG_SHIFT;
+}
+
 /* Write the next block of @member, if there is one. */
 static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	u64 todo = g->meta[member].dirty & bitmap_kept(g, member);
-	struct prot_block_io *io;
-	u32 bitmap, block, n, buffer;
+	struct prot_block_io *io = bitmap_failed_io(g, member);
+	u32 bitmap, block, n;
 
+	if (io) {
+		bitmap_send(g, member, io, ev);
+		return true;
+	}
 	if (!todo)
 		return false;
 	io = bitmap_free_io(g, member);
@@ -382,15 +415,11 @@ static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev
 	g->meta[member].turn = bitmap * g->shape.nr_blocks + block + 1;
 	if (g->meta[member].turn == n)
 		g->meta[member].turn = 0;
-	buffer = PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0));
-	bitmap_fill_block(g, prot_group_buffer(g, buffer), member, bitmap, block);
-	io->busy = 1;
+	bitmap_fill_block(g, prot_group_buffer(g, bitmap_buffer(g, io)), member, bitmap, block);
 	io->bitmap = bitmap;
 	io->block = block;
 	io->version = *prot_version(g, bitmap, block);
-	prot_records_io(ev, member, PROT_WRITE, bitmap_addr(g, member, bitmap, block),
-			g->cfg.lba, buffer);
-	ev->io.tag |= (io - prot_block_io(g, member, 0) + 1) << PROT_TAG_SHIFT;
+	bitmap_send(g, member, io, ev);
 	return true;
 }
 
@@ -459,7 +488,7 @@ static void bitmap_wake_block(struct prot_group *g, u32 block)
 static void bitmap_block_arrived(struct prot_group *g, u32 member, const struct prot_block_io *io)
 {
 	u32 first, n = bitmap_regions(g, io->block, &first), i;
-	void *mem = prot_group_buffer(g, PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0)));
+	void *mem = prot_group_buffer(g, bitmap_buffer(g, io));
 
 	for (i = 0; i < n; i += 64)
 		prot_regions_put(g, prot_durable(g, member), first + i, bitmap_get(mem, i, n));
@@ -485,6 +514,10 @@ void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 	struct prot_block_io *io = prot_block_io(g, member, n);
 
 	io->busy = 0;
+	if (prot_class(err) == PROT_C_MEDIUM && !io->twice) {
+		io->again = 1;
+		return;
+	}
 	if (err) {
 		prot_member_failed(g, member);
 		return;

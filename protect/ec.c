@@ -620,7 +620,7 @@ static bool ec_place(struct prot_group *g, struct prot_gop *op, struct prot_even
 	prot_ec_part(g, op, strip, &from, &length);
 	op->sent |= PROT_BIT(member);
 	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
-		prot_io_fill(g, op, member, op->kind, op->addr, op->length, ev);
+		prot_zeroes_fill(g, op, member, ev);
 		return true;
 	}
 	ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from, length, ev);
@@ -733,12 +733,13 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		g->load[member]--;
 		if (err) {
 			e->tried |= PROT_BIT(member);
-			prot_repair_note(g, op, op->addr, op->length);
+			if (prot_read_failed(g, member, err))
+				prot_repair_note(g, op, op->addr, op->length);
 		} else {
 			e->got |= PROT_BIT(prot_ec_strip(g, e, member));
 		}
 	} else if (err) {
-		prot_member_failed(g, member);
+		prot_write_failed(g, op, member, err);
 	} else if (op->phase == PROT_P_EC_PLACE && op->purpose == PROT_FOR_REQUEST) {
 		prot_ec_landed(g, op, member);
 	}

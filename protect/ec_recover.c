@@ -201,6 +201,18 @@ static void recover_write_replayed(struct prot_group *g, u32 member, struct prot
 		     le32_to_cpu(h->first), g->cfg.lba, le32_to_cpu(h->length), ev);
 }
 
+static void recover_place_zeroes(struct prot_group *g, u32 member, u64 addr, struct prot_event *ev)
+{
+	u8 kind = PROT_MUTANT(DISCARD) ? PROT_DISCARD : PROT_ZEROES;
+	bool plain = g->no_zeroes >> member & 1;
+
+	g->places_written++;
+	prot_meta_io(g, member, PROT_META_PLACE, plain ? PROT_WRITE : kind,
+		     g->cfg.data[member] + addr, 0, g->cfg.strip, ev);
+	if (plain)
+		ev->runs[0].buffer = PROT_BUFFER_ZERO;
+}
+
 /* R4: the next step of bringing @member up to what was recorded. */
 static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
@@ -217,11 +229,7 @@ static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_ev
 		while ((t = recover_replay_after(g, m->pos, m->last, &slot))) {
 			m->last = t->txid;
 			if (t->kind == PROT_SLOT_ZERO) {
-				g->places_written++;
-				prot_meta_io(g, member, PROT_META_PLACE,
-					     PROT_MUTANT(DISCARD) ? PROT_DISCARD : PROT_ZEROES,
-					     g->cfg.data[member] + t->stripe * g->cfg.strip, 0,
-					     g->cfg.strip, ev);
+				recover_place_zeroes(g, member, t->stripe * g->cfg.strip, ev);
 				return true;
 			}
 			if (t->kind != PROT_SLOT_PAYLOAD ||
@@ -406,12 +414,25 @@ bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 	return recover_attach_next(g, ev);
 }
 
+/* What was begun last is done once more. */
+static void recover_step_back(struct prot_meta *m)
+{
+	if (m->what == PROT_META_ERASE)
+		m->pos--;
+	else if (m->what == PROT_META_PLACE)
+		m->last--;	/* its record is read again, too */
+}
+
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 {
 	struct prot_meta *m = &g->meta[member];
 	u32 ring, slot;
 
 	m->busy = 0;
+	if (prot_meta_again(g, member, err)) {
+		recover_step_back(m);
+		return;
+	}
 	if (err) {
 		prot_member_failed(g, member);
 		return;

@@ -200,6 +200,8 @@ void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase)
 	op->sent = 0;
 	op->ended = 0;
 	op->ok = 0;
+	op->twice = 0;
+	op->plain = 0;
 }
 
 void prot_ready(struct prot_group *g, struct prot_gop *op)
@@ -466,6 +468,7 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 
 	m->busy = 1;
 	m->what = what;
+	m->kind = kind;
 	prot_records_io(ev, member, kind, addr, length, PROT_BUFFER_META + member);
 	ev->runs[0].offset = from;
 }

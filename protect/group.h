@@ -24,10 +24,29 @@
  * has lost too much: every request ends with -EIO.
  *
  * What the caller owes: each I/O ends exactly once, and touches its buffer no more
- * then, a failed read included; after an error nothing is
- * sent to that member any more, and what may still be in flight there is dead
- * before prot_group_join() names the member again or a new attachment begins
- * (fencing). An error of a write means "unknown", never "not written".
+ * then, a failed read included. It ends with one of these classes:
+ *
+ *   0                  done; a write is durable
+ *   -ENODATA, -EILSEQ  MEDIUM: the member answers. Read: not this range. Write: each
+ *                      sector is old, new or unreadable, and nothing is in flight any more
+ *   -EOPNOTSUPP        UNSUPPORTED, of DISCARD and ZEROES: nothing was done
+ *   -ENOMEM, -EAGAIN   RETRY: the caller's to send again, never to be delivered
+ *   any other          GONE: what the write did is unknown, and it may still do it
+ *
+ * After GONE nothing is sent to that member any more, and what may still be in flight
+ * there is dead before prot_group_join() names the member again or a new attachment
+ * begins (fencing).
+ *
+ * What the engine makes of it. A member in sync holds all that was acknowledged: it is
+ * read from, and recovery waits for its records. So a write that failed there is
+ * made good while its rows are still locked, or its member is out by an epoch, whose
+ * MISSED bits cover the rows of all that was not over; there is nothing between.
+ *
+ *   MEDIUM, write      sent once more, the same bytes; failing again is GONE
+ *   MEDIUM, read       other members serve, and the rows are rewritten
+ *   UNSUPPORTED        zeroes are written there, now and for the rest of the attachment
+ *   GONE               an epoch is requested without the member
+ *   RETRY              the caller's mistake; as GONE, which is right whatever happened
  *
  * Erasure coding (PROT_EC) needs three things more:
  * - PROT_EV_COPY: move bytes between the request's payload and a private buffer;
@@ -57,6 +76,7 @@
 #define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
 #define PROT_BUFFER_BLOCK	0x20000	/* + which of the bitmap blocks that are written */
 #define PROT_TAG_META		0x80000000U	/* + member, and which block << 6 */
+#define PROT_BUFFER_ZERO	0x30000	/* zeroes of any length, which have no memory */
 
 /**
  * struct prot_group_config - what a group is
@@ -160,6 +180,8 @@ enum prot_purpose {
  * @ended: of these, those whose I/O has ended
  * @ok: of these, without error
  * @tried: sources that could not be read
+ * @twice: members whose write was sent once more in this phase
+ * @plain: members that zeroes were written to, since they take no other zeroing
  * @pos: bytes made equal so far (sync before a read)
  * @chunk: bytes in hand of that
  * @err: result
@@ -190,6 +212,8 @@ struct prot_gop {
 	u64	ended;
 	u64	ok;
 	u64	tried;
+	u64	twice;
+	u64	plain;
 	u32	length;
 	u32	pos;
 	u32	chunk;
@@ -261,7 +285,8 @@ struct prot_block_io {
 	u32	block;
 	u8	bitmap;		/* enum prot_bitmap_kind */
 	u8	busy;
-	u8	reserved[2];
+	u8	again;		/* it failed: kept, to be sent once more */
+	u8	twice;		/* it was sent once more */
 };
 
 #define PROT_BLOCK_IOS	8	/* in flight a member, at most */
@@ -280,7 +305,9 @@ struct prot_meta {
 	u64	attach;		/* ec, LOADING: highest attach number found */
 	u64	last;		/* ec, replay: transaction in hand */
 	u8	loaded;		/* ec, replay: its record was read */
-	u8	reserved[7];
+	u8	kind;		/* enum prot_kind, of the I/O */
+	u8	twice;		/* a write was sent once more */
+	u8	reserved[5];
 };
 
 /*
@@ -355,7 +382,8 @@ struct prot_shape {
 struct prot_group {
 	struct prot_group_config cfg;
 	u64	in_sync;
-	u64	failed;		/* in sync, wrote with an error: wait for an epoch */
+	u64	failed;		/* in sync, gone: wait for an epoch */
+	u64	no_zeroes;	/* members that take neither DISCARD nor ZEROES */
 	u64	joining;	/* catching up */
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
 	u64	announced;	/* ... and announced to the caller */

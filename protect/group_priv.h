@@ -212,6 +212,21 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
 		  u64 addr, u32 length, struct prot_event *ev);
 
+/* error.c */
+enum prot_class {
+	PROT_C_OK,
+	PROT_C_MEDIUM,
+	PROT_C_UNSUPPORTED,
+	PROT_C_GONE,
+};
+
+enum prot_class prot_class(int err);
+void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+bool prot_read_failed(struct prot_group *g, u32 member, int err);
+bool prot_meta_again(struct prot_group *g, u32 member, int err);
+void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
+		      struct prot_event *ev);
+
 /* member.c */
 void prot_member_failed(struct prot_group *g, u32 member);
 void prot_member_believe(struct prot_group *g, u32 member);	/* a mutant */

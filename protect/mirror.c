@@ -234,6 +234,15 @@ static bool mirror_start_read(struct prot_group *g, struct prot_gop *op, u64 add
 	return true;
 }
 
+static void mirror_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
+			struct prot_event *ev)
+{
+	if (op->kind == PROT_WRITE)
+		prot_io_fill(g, op, member, PROT_WRITE, op->addr, op->length, ev);
+	else
+		prot_zeroes_fill(g, op, member, ev);
+}
+
 /* The next copy that may be written now. */
 static bool mirror_start_write(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
@@ -245,7 +254,7 @@ static bool mirror_start_write(struct prot_group *g, struct prot_gop *op, struct
 			continue;
 		op->sent |= PROT_BIT(i);
 		if (op->phase == PROT_P_MIRROR_WRITE) {
-			prot_io_fill(g, op, i, op->kind, op->addr, op->length, ev);
+			mirror_fill(g, op, i, ev);
 		} else {
 			prot_io_fill(g, op, i, PROT_WRITE, op->addr + op->pos, op->chunk, ev);
 			mirror_private_run(ev, op->buf);
@@ -367,7 +376,9 @@ static void mirror_read_result(struct prot_group *g, struct prot_gop *op, u32 me
 {
 	g->load[member]--;
 	if (err) {
-		if (op->phase == PROT_P_MIRROR_SYNC_READ)
+		if (!prot_read_failed(g, member, err))
+			;
+		else if (op->phase == PROT_P_MIRROR_SYNC_READ)
 			prot_repair_note(g, op, op->addr + op->pos, op->chunk);
 		else
 			prot_repair_note(g, op, op->addr, op->length);
@@ -401,6 +412,8 @@ static void mirror_peer_result(struct prot_group *g, struct prot_gop *op, u32 me
 	op->sent = 0;
 	op->ended = 0;
 	if (err) {
+		if (!prot_read_failed(g, member, err))
+			return;
 		g->rewritten++;
 		prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
 		return;
@@ -427,13 +440,13 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 		break;
 	case PROT_P_MIRROR_SCRUB_FIX:
 		if (err)
-			prot_member_failed(g, member);
-		if (op->phase == PROT_P_MIRROR_SCRUB_FIX)
+			prot_write_failed(g, op, member, err);
+		if (op->sent)
 			prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
 		break;
 	default:
 		if (err)
-			prot_member_failed(g, member);
+			prot_write_failed(g, op, member, err);
 	}
 }
 

@@ -33,6 +33,7 @@ enum prot_mutant {
 	PROT_MUT_JOIN_FIRST,	/* a joining copy written before the bits are durable */
 	PROT_MUT_NO_REPAIR,	/* what a member could not read stays so */
 	PROT_MUT_BACK_ALONE,	/* a failed member that answers again is believed */
+	PROT_MUT_ERROR_DONE,	/* a write that is to be sent once more counts as done */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */

@@ -113,7 +113,7 @@ static int medium(const struct job *j, uint32_t *seed)
 	    grp->bad_addr >= j->addr + j->length)
 		return 0;
 	grp->bad = j->kind == PROT_READ;
-	return grp->bad ? -EIO : 0;
+	return grp->bad ? -ENODATA : 0;
 }
 
 static void do_copy(const struct job *j)

@@ -96,6 +96,10 @@ static void payload(struct job *j, struct group *grp, const struct prot_run *run
 	struct prot_run out[PROT_RUNS_MAX];
 	uint32_t n;
 
+	if (run->buffer == PROT_BUFFER_ZERO) {
+		j->kind = PROT_ZEROES;
+		return;
+	}
 	if (run->buffer != PROT_BUFFER_REQUEST) {
 		j->vec[j->nr].at = (uint8_t *)prot_group_buffer(grp->g, run->buffer) + run->offset;
 		j->vec[j->nr++].length = run->length;

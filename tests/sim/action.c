@@ -59,7 +59,7 @@ static int hiccup(struct sim_world *w, const struct sim_action *a)
 			break;
 	if (!io || !w->serving || w->stopped)
 		return 0;
-	if (a->b == HICCUP_GONE && w->store.in_sync >> io->member & 1 &&
+	if (a->b != HICCUP_RETRY && w->store.in_sync >> io->member & 1 &&
 	    !enough(w, 1ULL << io->member))
 		return 0;
 	sim_unrot(w);
@@ -392,7 +392,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 
-	static const char *const hiccups[] = { "sent again", "gone" };
+	static const char *const hiccups[] = { "sent again", "medium error", "gone" };
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)

@@ -71,6 +71,7 @@ static void random_config(struct sim_config *c)
 	memset(c, 0, sizeof(*c));
 	c->noise = rnd(2) ? 0 : 1 + rnd(255);
 	c->depth = rnd(2) ? 0 : 2 + rnd(2);
+	c->plain = rnd(4) ? 0 : rnd(1 << SIM_WIDTH);
 	if (ec) {
 		random_ec(c);
 		return;
@@ -291,6 +292,7 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 		a->a = rnd(rnd(2) ? 1 : 8);
 		a->b = rnd(HICCUPS);
 		a->m = rnd64();
+		a->m = rnd(2) ? a->m : rnd(2) ? ~0ULL >> 1 : rnd(2) ? 1ULL << 63 : 0;
 		break;
 	case ACT_MUTATE:
 		a->a = rnd(SIM_REQS);
@@ -529,8 +531,9 @@ static int many(uint64_t n, uint64_t first)
 	       (unsigned long long)sum.acks);
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
 	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
-	printf("    %llu writes sent again, %llu failed of members that answer; ",
+	printf("    %llu writes sent again, %llu and %llu failed of members that answer; ",
 	       (unsigned long long)sum.hiccups[HICCUP_RETRY],
+	       (unsigned long long)sum.hiccups[HICCUP_MEDIUM],
 	       (unsigned long long)sum.hiccups[HICCUP_GONE]);
 	printf("longest wait: reads %u rounds, writes %u, zeroes %u\n", sum.longest[PROT_READ],
 	       sum.longest[PROT_WRITE], sum.longest[PROT_ZEROES]);
@@ -572,6 +575,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
 	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
 	[PROT_MUT_BACK_ALONE] = "failed member believed when it answers again",
+	[PROT_MUT_ERROR_DONE] = "write that failed of a member that answers is done",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -601,7 +605,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
-	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE,
+	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -113,7 +113,7 @@ static void even_blocks(struct prot_group *g, uint32_t m)
 		uint8_t *at = prot_group_buffer(g, PROT_BUFFER_BLOCK + (io - prot_block_io(g, 0, 0)));
 
 		even_record(at);
-		if (io->busy)
+		if (io->busy || io->again)
 			continue;
 		memset(io, 0, sizeof(*io));
 		memset(at, 0, g->cfg.lba);

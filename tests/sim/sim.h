@@ -82,6 +82,7 @@ struct sim_config {
 	uint8_t depth;			/* chunks of background work in flight */
 	uint8_t fresh;			/* extents known to be equal at first */
 	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
+	uint8_t plain;			/* members that take no DISCARD and no ZEROES */
 	uint8_t noise;			/* what the records' bytes are before */
 };
 
@@ -116,6 +117,7 @@ enum sim_action_kind {
 /* How one write fails. */
 enum sim_hiccup {
 	HICCUP_RETRY,		/* for now: it is sent again, and the engine never knows */
+	HICCUP_MEDIUM,		/* each sector is old or new, or unreadable */
 	HICCUP_GONE,		/* the member is said to be gone; it may land later */
 	HICCUPS
 };

@@ -249,7 +249,7 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 		io->req = request_of(w, ev->op);
 		if (io->kind <= PROT_WRITE && io->req == SIM_REQS)
 			sim_bad(w, "I/O of no request");
-	} else if (io->kind == PROT_WRITE) {
+	} else if (io->kind == PROT_WRITE && io->buffer != PROT_BUFFER_ZERO) {
 		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
 				 io->offset, ev->io.length);
 	}
@@ -446,6 +446,19 @@ static void got_sector(struct sim_world *w, const struct sim_io *io, int k, cons
 	r->got[at] = sim_value_of(w, from, r->first + at);
 }
 
+/* The member answers, with an error: the engine may find that it is to be replaced. */
+static void refuse(struct sim_world *w, struct sim_io *io, int err)
+{
+	uint64_t bit = 1ULL << io->member, before = sim_group(w)->failed;
+
+	io->used = 0;
+	w->now++;
+	prot_group_result(sim_group(w), io->tag, err);
+	w->flaky |= sim_group(w)->failed & ~before & bit;
+	if (err == -EOPNOTSUPP && sim_group(w)->failed & ~before & bit)
+		sim_bad(w, "member %d takes no zeroes, and has failed", io->member);
+}
+
 /* The member is there and says that it can't read this. */
 static int medium_error(struct sim_world *w, struct sim_io *io)
 {
@@ -476,6 +489,12 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 		sim_pump(w);
 		return 1;
 	}
+	if (io->kind > PROT_WRITE && w->cfg.plain >> io->member & 1) {
+		trace_io(w, "unsupported", io);
+		refuse(w, io, -EOPNOTSUPP);
+		sim_pump(w);
+		return 1;
+	}
 	for (int k = 0; k < io->sectors; k++)
 		if (io->kind == PROT_READ && w->bad_sectors[io->member] >> (io->first + k) & 1)
 			return medium_error(w, io);
@@ -490,7 +509,7 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 			memcpy((uint8_t *)prot_group_buffer(g, io->buffer) + io->offset +
 			       k * SIM_LBA, from, SIM_LBA);
 	}
-	if (io->kind == PROT_WRITE && io->req == SIM_REQS &&
+	if (io->kind == PROT_WRITE && io->req == SIM_REQS && io->buffer != PROT_BUFFER_ZERO &&
 	    memcmp(io->data, (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset,
 		   io->sectors * SIM_LBA))
 		sim_bad(w, "a private buffer changed under its write");
@@ -558,34 +577,42 @@ static void freeze(struct sim_world *w, struct sim_io *io)
 	io->req = SIM_REQS;
 }
 
-/* Sectors, or pieces of records, that @m says land at once. */
-static void land_in_part(struct sim_world *w, struct sim_io *io, uint64_t m)
+/* Sectors, or pieces of records, that @m says land at once; @bad: others are unreadable. */
+static void land_in_part(struct sim_world *w, struct sim_io *io, uint64_t m, int bad)
 {
 	int bit = 0;
 
 	for (int k = 0; k < io->sectors; k++) {
-		tear(w, io, k, m >> (bit & 63) | m << (-bit & 63));
-		bit += sim_pieces(w, io, k);
+		int n = sim_pieces(w, io, k);
+		uint64_t landed = (m >> (bit & 63) | m << (-bit & 63)) & ((1ULL << n) - 1);
+
+		tear(w, io, k, landed);
+		if (bad && !landed)
+			w->bad_sectors[io->member] |= 1ULL << (io->first + k);
+		bit += n;
 	}
 }
 
 int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
 {
 	struct sim_io *io = nth_io(w, n, answering(w));
-	uint32_t tag = io->tag;
 
 	trace_io(w, "hiccup", io);
 	w->hiccups[how]++;
-	w->now++;
 	switch (how) {
 	case HICCUP_RETRY:
-		land_in_part(w, io, m);
+		land_in_part(w, io, m, 0);
 		io->seq = ++w->io_seq;
 		return 1;
+	case HICCUP_MEDIUM:
+		land_in_part(w, io, m, m >> 63);
+		refuse(w, io, -ENODATA);
+		break;
 	case HICCUP_GONE:
 		w->flaky |= 1 << io->member;
 		freeze(w, io);
-		prot_group_result(sim_group(w), tag, -EIO);
+		w->now++;
+		prot_group_result(sim_group(w), io->tag, -EIO);
 		break;
 	}
 	sim_pump(w);

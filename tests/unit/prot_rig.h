@@ -19,7 +19,8 @@
 
 static u8 disk[PROT_WIDTH_MAX][RIG_DISK];
 static u8 payload[2 << 20];	/* of requests: each from the byte that is its cookie */
-static u64 broken, unreadable;	/* members whose I/O (reads) ends with -EIO */
+static u64 broken, unreadable;	/* members whose I/O ends with -EIO, whose reads with -ENODATA */
+static int (*rig_refuses)(const struct prot_event *ev);	/* an error of this one, or 0 */
 static bool hold;		/* I/O does not end before let_go() */
 static struct prot_event held[64];
 static u32 nr_held;
@@ -33,9 +34,19 @@ static void rig_end_io(struct prot_group *g, const struct prot_event *ev)
 {
 	u8 *at = disk[ev->io.member] + ev->io.addr, *buf = payload;
 
-	if (broken >> ev->io.member & 1 ||
-	    (ev->io.kind == PROT_READ && unreadable >> ev->io.member & 1)) {
-		prot_group_result(g, ev->io.tag, -EIO);
+	int err = broken >> ev->io.member & 1 ? -EIO : 0;
+
+	if (!err && ev->io.kind == PROT_READ && unreadable >> ev->io.member & 1)
+		err = -ENODATA;
+	if (!err && rig_refuses)
+		err = rig_refuses(ev);
+	if (err) {
+		prot_group_result(g, ev->io.tag, err);
+		return;
+	}
+	if (ev->io.kind == PROT_WRITE && ev->runs[0].buffer == PROT_BUFFER_ZERO) {
+		memset(at, 0, ev->io.length);
+		prot_group_result(g, ev->io.tag, 0);
 		return;
 	}
 	if (ev->runs[0].buffer)

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How I/O to members ends, and what follows from it: the rules in group.h. */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+
+#include "protect/group_priv.h"
+
+enum prot_class prot_class(int err)
+{
+	switch (err) {
+	case 0:
+		return PROT_C_OK;
+	case -ENODATA:
+	case -EILSEQ:
+		return PROT_C_MEDIUM;
+	case -EOPNOTSUPP:
+		return PROT_C_UNSUPPORTED;
+	default:
+		return PROT_C_GONE;
+	}
+}
+
+/* A write of @op on @member is to be sent, and counts as never sent. */
+static void error_unsend(struct prot_gop *op, u32 member)
+{
+	op->sent &= ~PROT_BIT(member);
+	op->ended &= ~PROT_BIT(member);
+}
+
+/* Whether what @op writes on @member is sent once more; else the member has failed. */
+static bool error_write_again(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	u64 bit = PROT_BIT(member);
+
+	switch (prot_class(err)) {
+	case PROT_C_MEDIUM:
+		if (op->twice & bit || (g->failed & bit))
+			return false;
+		op->twice |= bit;
+		break;
+	case PROT_C_UNSUPPORTED:
+		if (op->kind <= PROT_WRITE || op->plain & bit)
+			return false;
+		g->no_zeroes |= bit;
+		break;
+	default:
+		return false;
+	}
+	if (PROT_MUTANT(ERROR_DONE))
+		op->ok |= bit;
+	else
+		error_unsend(op, member);
+	return true;
+}
+
+void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, int err)
+{
+	if (!error_write_again(g, op, member, err))
+		prot_member_failed(g, member);
+}
+
+/* Whether @member is there, and only this range of it cannot be read. */
+bool prot_read_failed(struct prot_group *g, u32 member, int err)
+{
+	if (prot_class(err) == PROT_C_MEDIUM)
+		return true;
+	prot_member_failed(g, member);
+	return false;
+}
+
+/* The same of records: whether the one that is about to end is to be sent once more. */
+bool prot_meta_again(struct prot_group *g, u32 member, int err)
+{
+	struct prot_meta *m = &g->meta[member];
+
+	if (!err)
+		m->twice = 0;
+	switch (prot_class(err)) {
+	case PROT_C_MEDIUM:
+		if (m->kind == PROT_READ || m->twice)
+			return false;
+		m->twice = 1;
+		return true;
+	case PROT_C_UNSUPPORTED:
+		if (m->kind <= PROT_WRITE)
+			return false;
+		g->no_zeroes |= PROT_BIT(member);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* All of @op's rows become zero on @member, in the way that it takes. */
+void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
+		      struct prot_event *ev)
+{
+	bool plain = g->no_zeroes >> member & 1;
+
+	prot_io_fill(g, op, member, plain ? PROT_WRITE : op->kind, op->addr, op->length, ev);
+	if (!plain)
+		return;
+	op->plain |= PROT_BIT(member);
+	ev->runs[0].buffer = PROT_BUFFER_ZERO;
+}

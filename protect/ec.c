@@ -160,8 +160,8 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
 }
 
-static void ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
-			struct prot_event *ev)
+void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
+		      struct prot_event *ev)
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->kind = kind;
@@ -184,7 +184,7 @@ static bool ec_zeroes(const struct prot_gop *op)
 	return op->kind == PROT_ZEROES || op->kind == PROT_DISCARD;
 }
 
-static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
+void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
@@ -195,7 +195,7 @@ static void ec_gathered(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
-		ec_end(g, op, 0);	/* all can be read; without all, no more can be said */
+		prot_ec_end(g, op, 0);	/* all can be read; without all, no more can be said */
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 		 (op->purpose == PROT_FOR_REQUEST && ec_zeroes(op)))
 		prot_phase(g, op, PROT_P_EC_CODEC);
@@ -219,7 +219,7 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
-	ec_end(g, op, err);
+	prot_ec_end(g, op, err);
 }
 
 /* The scrub's op has repaired what it could: those that waited begin again. */
@@ -264,7 +264,7 @@ static void ec_plan(struct prot_group *g, struct prot_gop *op)
 	else if (op->purpose == PROT_FOR_REQUEST)
 		prot_phase(g, op, PROT_P_EC_READ);	/* nothing is lost any more */
 	else
-		ec_end(g, op, 0);
+		prot_ec_end(g, op, 0);
 }
 
 /* A read has to rebuild: that excludes writers of other strips of its rows too. */
@@ -386,7 +386,7 @@ static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event
 	}
 	strip = prot_lowest(left);
 	part = ec_own_part(g, prot_ecop(g, src), strip);
-	ec_work_tag(g, op, PROT_EV_COPY, ev);
+	prot_ec_work_tag(g, op, PROT_EV_COPY, ev);
 	op->ended &= ~PROT_BIT(PROT_TAG_WORK);
 	ev->op = prot_gop_index(g, src);
 	ev->cookie = src->cookie;
@@ -398,8 +398,8 @@ static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event
 	return true;
 }
 
-static void ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
-			    u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
+void prot_ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
+			  u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
 {
 	prot_io_fill(g, op, member, kind, op->addr + from, length, ev);
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
@@ -445,7 +445,7 @@ static bool ec_gather_one(struct prot_group *g, struct prot_gop *op, u64 left,
 			member = prot_ec_member(g, e, strip);
 			op->sent |= PROT_BIT(member);
 			g->load[member]++;
-			ec_fill_private(g, op, member, PROT_READ, at, from, length, ev);
+			prot_ec_fill_private(g, op, member, PROT_READ, at, from, length, ev);
 			return true;
 		case PROT_AT_NEITHER:
 			break;
@@ -484,7 +484,7 @@ static bool ec_codec(struct prot_group *g, struct prot_gop *op, struct prot_even
 {
 	if (op->sent)
 		return false;
-	ec_work_tag(g, op, PROT_EV_CODEC, ev);
+	prot_ec_work_tag(g, op, PROT_EV_CODEC, ev);
 	return true;
 }
 
@@ -502,7 +502,7 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 		if (left || (op->sent & ~op->ok))
 			ec_degrade(g, op);
 		else
-			ec_end(g, op, 0);
+			prot_ec_end(g, op, 0);
 		return false;
 	}
 	strip = prot_lowest(left & can);
@@ -515,136 +515,11 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 	return true;
 }
 
-/* The next record; once all are durable: the gate. */
-static bool ec_record(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
-{
-	struct prot_ecop *e = prot_ecop(g, op);
-	u64 left = e->holders & ~op->sent & ~g->failed;
-	u32 member;
-
-	if (left) {
-		member = prot_lowest(left);
-		op->sent |= PROT_BIT(member);
-		prot_ec_record(g, op, member, ev);
-		return true;
-	}
-	if (!prot_ec_gate(g, op))
-		return false;
-	prot_ec_gated(g, op);
-	if (op->purpose == PROT_FOR_BARRIER) {
-		prot_ec_retire(g, op);
-		ec_end(g, op, 0);
-		return false;
-	}
-	prot_phase(g, op, PROT_P_EC_PLACE);
-	prot_ec_supersede(g, op);
-	prot_ec_notify_joined(g, op, 0);
-	op->acked = 1;
-	ec_work_tag(g, op, PROT_EV_DONE, ev);
-	op->sent = 0;
-	return true;
-}
-
-static u64 ec_place_to(const struct prot_group *g, const struct prot_gop *op)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-
-	if (op->purpose == PROT_FOR_SYNC)
-		return op->targets;
-	return op->purpose == PROT_FOR_SCRUB ? e->fix : e->parts | e->joins;
-}
-
-static void ec_placed(struct prot_group *g, struct prot_gop *op)
-{
-	struct prot_ecop *e = prot_ecop(g, op);
-
-	if (op->purpose == PROT_FOR_REQUEST && e->txid)
-		prot_phase(g, op, PROT_P_EC_RETIRE);
-	else
-		ec_end(g, op, 0);
-}
-
-/* Of members @to, those whose turn it is. */
-static u64 ec_place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u64 left = to & ~op->sent & ~g->failed, now = 0;
-
-	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
-	if (op->purpose != PROT_FOR_REQUEST)
-		return left;
-	for (; left; left &= left - 1)
-		if (prot_ec_may_place(g, op, prot_lowest(left)))
-			now |= left & -left;
-	return now;
-}
-
-/* That members which are out miss these rows will be known after a crash. */
-static bool ec_missed_known(const struct prot_group *g, const struct prot_gop *op)
-{
-	return prot_missed_durable(g, prot_region_of(g, op->addr)) || PROT_MUTANT(EC_MISSED_LATE);
-}
-
-/* In place on all of @to, by this op or a later one. */
-static bool ec_all_placed(const struct prot_group *g, const struct prot_gop *op, u64 to)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-
-	to = prot_ec_must_have(g, to);
-	return !(op->sent & ~op->ended) && !(e->over & to) &&
-	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
-}
-
-static bool ec_place(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
-{
-	struct prot_ecop *e = prot_ecop(g, op);
-	u64 to = ec_place_to(g, op), left;
-	u32 member, strip, from, length;
-
-	if (e->txid && !e->yielded) {
-		e->yielded = 1;
-		op->again = 1;
-		return false;
-	}
-	left = ec_place_now(g, op, to);
-	/* only the bit says that members that are out miss this */
-	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !ec_missed_known(g, op))
-		return false;
-	if (!left) {
-		if (ec_all_placed(g, op, to))
-			ec_placed(g, op);
-		return false;
-	}
-	member = prot_lowest(left);
-	strip = prot_ec_strip(g, e, member);
-	prot_ec_part(g, op, strip, &from, &length);
-	op->sent |= PROT_BIT(member);
-	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
-		prot_zeroes_fill(g, op, member, ev);
-		return true;
-	}
-	ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from, length, ev);
-	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
-		ev->io.stage_do = PROT_STAGE_LAST;
-		ev->io.stage = ev->io.tag;
-		ev->io.stage_offset = g->cfg.lba;
-	}
-	return true;
-}
-
-static void ec_retire(struct prot_group *g, struct prot_gop *op)
-{
-	if (!ec_missed_known(g, op))
-		return;
-	prot_ec_retire(g, op);
-	ec_end(g, op, 0);
-}
-
 /* One that was joined ends with the other. */
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->phase != PROT_P_EC_JOINED)
-		ec_end(g, op, -EIO);
+		prot_ec_end(g, op, -EIO);
 }
 
 /* Start an I/O or work of @op if it has one to start, or go on to its next phase. */
@@ -673,11 +548,11 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
 	case PROT_P_EC_RECORD:
-		return ec_record(g, op, ev);
+		return prot_ec_record_next(g, op, ev);
 	case PROT_P_EC_PLACE:
-		return ec_place(g, op, ev);
+		return prot_ec_place_next(g, op, ev);
 	case PROT_P_EC_RETIRE:
-		ec_retire(g, op);
+		prot_ec_retire_next(g, op);
 		return false;
 	default:
 		return false;

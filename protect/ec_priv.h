@@ -308,6 +308,17 @@ void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 str
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
 
+void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
+		      struct prot_event *ev);
+void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err);
+void prot_ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
+			  u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev);
+
+/* ec_place.c */
+bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_ec_retire_next(struct prot_group *g, struct prot_gop *op);
+
 /* ec_plan.c: -EIO when there are not enough members to read from */
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A transaction on its members: records, the gate, in place, retirement (P2 to P6).
+ * Resynchronisation and the scrub go in place by the same steps, without records.
+ */
+#include <linux/kernel.h>
+
+#include "protect/ec_priv.h"
+
+/* The next record; once all are durable: the gate. */
+bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = e->holders & ~op->sent & ~g->failed;
+	u32 member;
+
+	if (left) {
+		member = prot_lowest(left);
+		op->sent |= PROT_BIT(member);
+		prot_ec_record(g, op, member, ev);
+		return true;
+	}
+	if (!prot_ec_gate(g, op))
+		return false;
+	prot_ec_gated(g, op);
+	if (op->purpose == PROT_FOR_BARRIER) {
+		prot_ec_retire(g, op);
+		prot_ec_end(g, op, 0);
+		return false;
+	}
+	prot_phase(g, op, PROT_P_EC_PLACE);
+	prot_ec_supersede(g, op);
+	prot_ec_notify_joined(g, op, 0);
+	op->acked = 1;
+	prot_ec_work_tag(g, op, PROT_EV_DONE, ev);
+	op->sent = 0;
+	return true;
+}
+
+static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_SYNC)
+		return op->targets;
+	return op->purpose == PROT_FOR_SCRUB ? e->fix : e->parts | e->joins;
+}
+
+static void place_over(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_REQUEST && e->txid)
+		prot_phase(g, op, PROT_P_EC_RETIRE);
+	else
+		prot_ec_end(g, op, 0);
+}
+
+/* Of members @to, those whose turn it is. */
+static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = to & ~op->sent & ~g->failed, now = 0;
+
+	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
+	if (op->purpose != PROT_FOR_REQUEST)
+		return left;
+	for (; left; left &= left - 1)
+		if (prot_ec_may_place(g, op, prot_lowest(left)))
+			now |= left & -left;
+	return now;
+}
+
+/* That members which are out miss these rows will be known after a crash. */
+static bool place_missed_known(const struct prot_group *g, const struct prot_gop *op)
+{
+	return prot_missed_durable(g, prot_region_of(g, op->addr)) || PROT_MUTANT(EC_MISSED_LATE);
+}
+
+/* In place on all of @to, by this op or a later one. */
+static bool place_all(const struct prot_group *g, const struct prot_gop *op, u64 to)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	to = prot_ec_must_have(g, to);
+	return !(op->sent & ~op->ended) && !(e->over & to) &&
+	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
+}
+
+bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 to = place_to(g, op), left;
+	u32 member, strip, from, length;
+
+	if (e->txid && !e->yielded) {
+		e->yielded = 1;
+		op->again = 1;
+		return false;
+	}
+	left = place_now(g, op, to);
+	/* only the bit says that members that are out miss this */
+	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !place_missed_known(g, op))
+		return false;
+	if (!left) {
+		if (place_all(g, op, to))
+			place_over(g, op);
+		return false;
+	}
+	member = prot_lowest(left);
+	strip = prot_ec_strip(g, e, member);
+	prot_ec_part(g, op, strip, &from, &length);
+	op->sent |= PROT_BIT(member);
+	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
+		prot_zeroes_fill(g, op, member, ev);
+		return true;
+	}
+	prot_ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from,
+			     length, ev);
+	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
+		ev->io.stage_do = PROT_STAGE_LAST;
+		ev->io.stage = ev->io.tag;
+		ev->io.stage_offset = g->cfg.lba;
+	}
+	return true;
+}
+
+void prot_ec_retire_next(struct prot_group *g, struct prot_gop *op)
+{
+	if (!place_missed_known(g, op))
+		return;
+	prot_ec_retire(g, op);
+	prot_ec_end(g, op, 0);
+}

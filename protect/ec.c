@@ -15,8 +15,8 @@
  *   PLACE    P4: the same payload in place
  *   RETIRE   P5, P6: in place everywhere; the transaction is over
  *
- * Until its gate no other op changes these rows, and until its end no op reads the
- * strips that change but the next write of them (ec_rows.c, which also says how
+ * Until its gate no other op changes these rows; no op reads a strip that changes until
+ * that strip is in place, but the next write of them (ec_rows.c, which also says how
  * writes that are queued together become one). A member that fails on the way is
  * struck off by the epoch, all else of the transaction stays: what a lost data strip
  * was to become lives in parity.
@@ -157,7 +157,7 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		return false;
 	if (a->exclusive && b->exclusive)
 		return !prot_ec_follows(g, a, b);
-	return prot_ecop(g, a)->strips & prot_ecop(g, b)->strips;
+	return prot_ec_unplaced(g, a) & prot_ecop(g, b)->strips;
 }
 
 void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,

@@ -341,6 +341,7 @@ bool prot_ec_drained(const struct prot_group *g);
 /* ec_rows.c */
 bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 		     const struct prot_gop *op);
+u64 prot_ec_unplaced(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_supersede(struct prot_group *g, struct prot_gop *op);
 void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member);
 bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member);

@@ -78,6 +78,23 @@ bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 	return rows_is_write(op) && rows_gated(g, o) && prot_ecop(g, o)->kind == PROT_SLOT_PAYLOAD;
 }
 
+/*
+ * Strips that a later read must not read where they are. Past the gate a crash ends with
+ * the new content, so each strip may be read as soon as it is in place; that of a member
+ * which has failed is not read at all.
+ */
+u64 prot_ec_unplaced(const struct prot_group *g, const struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = e->parts & prot_live(g) & ~op->ok & ~(e->skip & ~e->over);
+
+	if (!rows_gated(g, op) || PROT_MUTANT(EC_READ_WAITS))
+		return e->strips;
+	if (op->phase == PROT_P_EC_RETIRE || PROT_MUTANT(EC_READ_EARLY))
+		return 0;
+	return prot_ec_strips(g, e, left);
+}
+
 static u64 rows_met(const struct prot_group *g, const struct prot_gop *op, const struct prot_gop *o)
 {
 	u64 strips = 0;
@@ -214,7 +231,8 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		    !((o->ok | (x->skip & ~x->over)) >> member & 1))
 			placed = false;
 		at = placed ? PROT_AT_MEMBER : PROT_AT_NEITHER;
-		if (olo <= lo && hi <= ohi && ((x->data | x->want) & ~x->stale) >> strip & 1) {
+		if (x->kind == PROT_SLOT_PAYLOAD && olo <= lo && hi <= ohi &&
+		    ((x->data | x->want) & ~x->stale) >> strip & 1) {
 			at = PROT_AT_OP;
 			*src = o;
 		}

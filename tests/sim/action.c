@@ -308,6 +308,7 @@ static int finish(struct sim_world *w)
 	sim_pump(w);
 	for (int i = 0; i < 4000; i++) {
 		sim_round(w);
+		sim_check_reads(w);
 		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || notify(w)))
 			return 1;
 	}

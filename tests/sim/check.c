@@ -106,6 +106,75 @@ void sim_check_sets(struct sim_world *w)
 			check_blocks(w, m, n);
 }
 
+/* Whether a write that is not acknowledged has to do with a stripe. */
+static int written(const struct sim_world *w, int stripe)
+{
+	int n = w->cfg.k * w->cfg.strip;
+
+	for (int i = 0; i < SIM_REQS; i++) {
+		const struct sim_req *r = &w->req[i];
+
+		if (r->used && r->kind != PROT_READ && r->first / n <= stripe &&
+		    stripe <= (r->first + r->count - 1) / n)
+			return 1;
+	}
+	return 0;
+}
+
+/* Members that hold what @r reads. */
+static uint64_t read_from(const struct sim_world *w, const struct sim_req *r)
+{
+	const struct prot_group *g = (const struct prot_group *)w->engine;
+	int n = w->cfg.k * w->cfg.strip;
+	uint64_t members = 0;
+
+	for (int s = r->first; s < r->first + r->count; s++)
+		members |= 1ULL << prot_group_member(g, s / n, s % n / w->cfg.strip);
+	return members;
+}
+
+/* Whether it waits for a member that was sent its read. */
+static int waits_for_io(const struct sim_world *w, const struct sim_req *r)
+{
+	for (int i = 0; i < SIM_IOS; i++)
+		if (w->io[i].used && !w->io[i].dead && !(w->io[i].tag & PROT_TAG_META) &&
+		    w->io[i].tag >> PROT_TAG_SHIFT == r->op)
+			return 1;
+	return 0;
+}
+
+/* Background work has rows in hand: a scrub waits for writes of them, and reads for it. */
+static int scrub_has_rows(const struct prot_group *g)
+{
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		if (prot_gop(g, i)->phase != PROT_P_FREE && prot_gop(g, i)->purpose == PROT_FOR_SCRUB)
+			return 1;
+	return 0;
+}
+
+void sim_check_reads(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+
+	if (!w->cfg.k || !w->serving || w->stopped || w->beyond || sim_answered(w, 0) ||
+	    scrub_has_rows(g) || g->ready_head != PROT_NONE16)
+		return;
+	for (int i = 0; i < w->cfg.copies; i++)
+		if (w->bad_sectors[i])
+			return;
+	for (int i = 0; i < SIM_REQS; i++) {
+		const struct sim_req *r = &w->req[i];
+		uint64_t from = read_from(w, r);
+
+		if (!r->used || r->kind != PROT_READ || waits_for_io(w, r) ||
+		    prot_gop(g, r->op)->phase == PROT_P_BUF ||
+		    written(w, r->first / (w->cfg.k * w->cfg.strip)))
+			continue;
+		if (!(from & ~(g->in_sync & ~g->failed & ~(uint64_t)w->silent)))
+			sim_bad(w, "a read of sector %d waits for what it does not read", r->first);
+	}
+}
+
 static int act(struct sim_world *w, struct sim_action a)
 {
 	return sim_do(w, &a);

@@ -485,6 +485,28 @@ static int one_seed(uint64_t seed)
 	return bad ? 1 : 0;
 }
 
+static void print_totals(const struct totals *t)
+{
+	printf("%s: %llu schedules, %llu actions, %llu writes acknowledged, ",
+	       ec ? "ec" : "mirror", (unsigned long long)t->schedules, (unsigned long long)t->actions,
+	       (unsigned long long)t->acks);
+	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)t->reads,
+	       (unsigned long long)t->crashes, (unsigned long long)t->attaches);
+	printf("    %llu writes sent again, %llu and %llu failed of members that answer; ",
+	       (unsigned long long)t->hiccups[HICCUP_RETRY],
+	       (unsigned long long)t->hiccups[HICCUP_MEDIUM],
+	       (unsigned long long)t->hiccups[HICCUP_GONE]);
+	printf("longest wait: reads %u rounds, writes %u, zeroes %u\n", t->longest[PROT_READ],
+	       t->longest[PROT_WRITE], t->longest[PROT_ZEROES]);
+	if (ec) {
+		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
+		       (unsigned long long)t->slots_read, (unsigned long long)t->replayed,
+		       (unsigned long long)t->places);
+		printf("    %llu writes joined to others, %llu writes in place folded\n",
+		       (unsigned long long)t->joined, (unsigned long long)t->folded);
+	}
+}
+
 /* N schedules on all cores (or SIM_JOBS of them). */
 static int many(uint64_t n, uint64_t first)
 {
@@ -526,24 +548,7 @@ static int many(uint64_t n, uint64_t first)
 	}
 	while (wait(NULL) > 0)
 		;
-	printf("%s: %llu schedules, %llu actions, %llu writes acknowledged, ",
-	       ec ? "ec" : "mirror", (unsigned long long)sum.schedules, (unsigned long long)sum.actions,
-	       (unsigned long long)sum.acks);
-	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)sum.reads,
-	       (unsigned long long)sum.crashes, (unsigned long long)sum.attaches);
-	printf("    %llu writes sent again, %llu and %llu failed of members that answer; ",
-	       (unsigned long long)sum.hiccups[HICCUP_RETRY],
-	       (unsigned long long)sum.hiccups[HICCUP_MEDIUM],
-	       (unsigned long long)sum.hiccups[HICCUP_GONE]);
-	printf("longest wait: reads %u rounds, writes %u, zeroes %u\n", sum.longest[PROT_READ],
-	       sum.longest[PROT_WRITE], sum.longest[PROT_ZEROES]);
-	if (ec) {
-		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
-		       (unsigned long long)sum.slots_read, (unsigned long long)sum.replayed,
-		       (unsigned long long)sum.places);
-		printf("    %llu writes joined to others, %llu writes in place folded\n",
-		       (unsigned long long)sum.joined, (unsigned long long)sum.folded);
-	}
+	print_totals(&sum);
 	if (bad == ~0ULL)
 		return 0;
 	one_seed(bad);
@@ -598,6 +603,8 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_READ_RACE] = "rebuilding reads next to writes in place",
 	[PROT_MUT_EC_REWRITE] = "superseded strip written again by the older write",
 	[PROT_MUT_EC_OLD_VALUES] = "old values read in place while newer ones are pending",
+	[PROT_MUT_EC_READ_WAITS] = "read waits for strips that it does not read",
+	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 };
 

@@ -456,15 +456,19 @@ static void in_order(const struct sim_world *w, int depth)
 
 /*
  * Whether it matters when this one of an op's I/Os ends. Records; and in place, where the
- * ring has room for a write that begins meanwhile and waits for one strip at a time.
+ * ring has room for a write that begins meanwhile and waits for one strip at a time, or a
+ * read waits for the strips that it reads.
  */
 static int by_itself(const struct sim_world *w, const struct sim_io *io)
 {
 	const struct prot_group *g = (const struct prot_group *)w->engine;
+	int reads = 0;
 
 	if (io->tag & PROT_TAG_META)
 		return 1;
-	return w->cfg.slots > 2 &&
+	for (int i = 0; i < SIM_REQS; i++)
+		reads |= w->req[i].used && w->req[i].kind == PROT_READ;
+	return (w->cfg.slots > 2 || reads) &&
 	       prot_gop(g, io->tag >> PROT_TAG_SHIFT)->phase == PROT_P_EC_PLACE;
 }
 

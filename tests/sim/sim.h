@@ -250,6 +250,8 @@ void sim_print_action(FILE *f, const struct sim_action *a);
 /* Finish everything, then check every sector and copy. */
 void sim_settle(struct sim_world *w);
 void sim_check_sets(struct sim_world *w);
+/* What answers has answered: no read is to wait for the rest. */
+void sim_check_reads(struct sim_world *w);
 /* A sector of @member changes; a scrub has to repair it, or to report it. */
 int sim_rot(struct sim_world *w, int member, int sector);
 void sim_unrot(struct sim_world *w);		/* something is about to need it */

@@ -165,6 +165,48 @@ static void test_covered_part(void)
 	free(g);
 }
 
+/*
+ * Acknowledged, and in place but for the last parity, whose member does not answer: what
+ * is in place is read at once; what rebuilds from that parity's row waits until it has failed.
+ */
+static void test_read_placed(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	submit(g, 0, LBA);
+	run(g);
+	hold = true;
+	submit(g, 0, LBA);
+	run(g);
+	while (done < 2) {
+		let_go(g);
+		run(g);
+	}
+	for (i = 0; i < nr_held; i++)		/* all but parity 1, of member 5 */
+		if (held[i].io.member == 5)
+			held[0] = held[i];
+		else
+			rig_end_io(g, &held[i]);
+	nr_held = 1;
+	hold = false;
+	run(g);
+	payload[0] = 0;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 0);
+	CU_ASSERT_EQUAL(payload[0], byte_at(0));
+	unreadable = 1;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 1);
+	unreadable = 0;
+	prot_group_result(g, held[0].io.tag, -EIO);
+	run(g);
+	CU_ASSERT_EQUAL(done, 4);
+	CU_ASSERT_EQUAL(last_err, 0);
+	prot_group_epoch(g, 2, 0x1f);
+	run(g);
+	CU_ASSERT(prot_group_quiet(g));
+	free(g);
+}
+
 /* Of five that can be read, the four with the least to do rebuild the sixth. */
 static void test_shortest_queues(void)
 {
@@ -233,6 +275,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "parity of an older write", test_stale_parity },
 		{ "writes covered in part", test_covered_part },
+		{ "reads of strips in place", test_read_placed },
 		{ "the shortest queues", test_shortest_queues },
 		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },

@@ -34,11 +34,13 @@ static bool ec_config_ok(const struct prot_group_config *c)
 	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
 	       c->rings && c->rings <= PROT_RINGS_MAX &&
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
-	       c->ops > PROT_OP_BARRIER + 1;
+	       c->ops > PROT_OP_BARRIER + 1 && c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1;
 }
 
 static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, u64 *end)
 {
+	u32 own = PROT_BUF_FIRST * prot_depth(c);
+
 	h->data = c->k;
 	h->bucket_shift = ilog2(c->strip);
 	h->window = min(c->strip, c->slot_bytes);
@@ -46,6 +48,7 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
 	h->first_op = PROT_OP_BARRIER + 1;
 	h->nr_queues = PROT_Q_RING + c->rings;
+	h->kept_bufs = c->bufs < own + 8 ? 1 : min_t(u32, (c->bufs - own) / 4, 4);
 	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
 	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
 	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));

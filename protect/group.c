@@ -184,6 +184,8 @@ static void group_wait_over(struct prot_group *g, struct prot_gop *op)
 		q->tail = op->wait_prev;
 	if (op->wait_prev == PROT_NONE16)
 		prot_wake(g, op->waits - 1);
+	if (q->head == PROT_NONE16 && op->waits - 1 == PROT_Q_BUF)
+		prot_wake(g, PROT_Q_READ_BUF);
 	op->waits = 0;
 	op->wait_next = 0;
 	op->wait_prev = 0;
@@ -385,6 +387,32 @@ static u32 group_own_buf(const struct prot_group *g, const struct prot_gop *op)
 	return PROT_BUF_FIRST * (i / 2 + 1) + i % 2;
 }
 
+static u32 group_buf_queue(const struct prot_gop *op)
+{
+	return op->kind == PROT_READ ? PROT_Q_READ_BUF : PROT_Q_BUF;
+}
+
+/*
+ * A buffer for @op, in its turn. All that writes have may wait for an epoch, and without
+ * one no read could be served that has to rebuild: so reads have a share that writes
+ * leave to them, and wait in a queue of their own. Beyond it, writes that wait come first.
+ */
+static u32 group_free_buf(const struct prot_group *g, const struct prot_gop *op)
+{
+	u32 keep = g->shape.kept_bufs - min(g->shape.kept_bufs, g->read_bufs);
+	u32 i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
+
+	if (!prot_turn(g, op, group_buf_queue(op)))
+		return PROT_SET_NONE;
+	if (op->kind == PROT_READ)
+		return keep || prot_queue(g, PROT_Q_BUF)->head == PROT_NONE16 ? i : PROT_SET_NONE;
+	if (PROT_MUTANT(NO_RESERVE))
+		return i;
+	for (; keep && i != PROT_SET_NONE; keep--)
+		i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, i + 1);
+	return i;
+}
+
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 {
 	u32 i;
@@ -393,12 +421,13 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
 		op->buf = group_own_buf(g, op);
 		return true;
 	}
-	i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
-	if (i == PROT_SET_NONE || !prot_turn(g, op, PROT_Q_BUF)) {
-		prot_wait(g, op, PROT_Q_BUF);
+	i = group_free_buf(g, op);
+	if (i == PROT_SET_NONE) {
+		prot_wait(g, op, group_buf_queue(op));
 		return false;
 	}
 	prot_set_drop(prot_free_bufs(g), g->cfg.bufs, i);
+	g->read_bufs += op->kind == PROT_READ;
 	op->buf = i;
 	return true;
 }
@@ -407,7 +436,9 @@ void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->buf != PROT_NONE16 && op->buf >= g->shape.first_buf) {
 		prot_set_put(prot_free_bufs(g), g->cfg.bufs, op->buf);
+		g->read_bufs -= op->kind == PROT_READ;
 		prot_wake(g, PROT_Q_BUF);
+		prot_wake(g, PROT_Q_READ_BUF);
 	}
 	op->buf = PROT_NONE16;
 }

@@ -106,8 +106,8 @@
  *	read, all bitmaps are written empty before the group serves
  * @lba: 512 or 4096
  * @ops: requests in flight, at most
- * @bufs: private buffers, at least 4; ec: one per write in flight, of a size
- *	that the group knows (prot_shape.buf_bytes)
+ * @bufs: private buffers, at least 4; ec: at least 5, one per write in flight, of a size
+ *	that the group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
  * @buf_bytes: of each; ec: ignored
  * @depth: chunks of background work in flight, of resynchronisation as of a scrub, at
  *	most PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
@@ -238,7 +238,7 @@ struct prot_gop {
 };
 
 /*
- * Ops that wait for one of a kind, oldest first: for a private buffer, and what else
+ * Ops that wait for one of a kind, oldest first: for private buffers, and what else
  * the level has queues for (ec: one a ring, for its next slot). What is free goes to
  * the first of them and to no op beside it, so the longest wait is that of the queue.
  */
@@ -248,7 +248,8 @@ struct prot_queue {
 };
 
 enum {
-	PROT_Q_BUF,
+	PROT_Q_BUF,		/* writes, for a private buffer */
+	PROT_Q_READ_BUF,	/* reads, which have a share that writes leave to them */
 	PROT_Q_LEVEL,		/* the first of the level's own */
 };
 
@@ -366,6 +367,7 @@ struct prot_shape {
 	u32	nr_queues;
 	u32	buf_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
+	u32	kept_bufs;	/* private buffers that writes leave to reads */
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
@@ -410,6 +412,7 @@ struct prot_group {
 	struct prot_sync sync;
 	struct prot_shape shape;
 	u32	unsynced;	/* regions */
+	u32	read_bufs;	/* private buffers that reads have */
 	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
 	u16	ready_head, ready_tail;
 	u8	state;

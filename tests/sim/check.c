@@ -44,6 +44,29 @@ static void check_levels(struct sim_world *w, uint32_t set)
 	}
 }
 
+/* No op waits for a buffer that it may have: reads have a share, beyond it writes go first. */
+static void check_buffers(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	int write_waits = prot_queue(g, PROT_Q_BUF)->head != PROT_NONE16;
+	int read_waits = prot_queue(g, PROT_Q_READ_BUF)->head != PROT_NONE16;
+	uint32_t unused = 0, reads = 0, kept = g->shape.kept_bufs;
+
+	for (uint32_t i = g->shape.first_buf; i < g->cfg.bufs; i++)
+		unused += prot_set_has(prot_free_bufs(g), i);
+	for (uint32_t i = g->shape.first_op; i < g->cfg.ops; i++)
+		reads += prot_gop(g, i)->phase != PROT_P_FREE && prot_gop(g, i)->buf != PROT_NONE16 &&
+			 prot_gop(g, i)->kind == PROT_READ;
+	if (reads != g->read_bufs)
+		sim_bad(w, "%u reads have buffers, not %u", reads, g->read_bufs);
+	if (g->state != PROT_G_SERVING)
+		return;
+	if (write_waits && unused + (reads < kept ? reads : kept) > kept)
+		sim_bad(w, "a write waits for a buffer, and one is free");
+	if (read_waits && unused && (reads < kept || !write_waits))
+		sim_bad(w, "a read waits for a buffer, and one is free");
+}
+
 /* Ops that wait are in one queue each, whole from either end, and for what is not there. */
 static void check_queues(struct sim_world *w)
 {
@@ -59,7 +82,8 @@ static void check_queues(struct sim_world *w)
 			const struct prot_gop *op = prot_gop(g, i);
 
 			if (op->waits != n + 1 || op->wait_prev != before ||
-			    (op->phase == PROT_P_BUF) != (n == PROT_Q_BUF))
+			    (op->phase == PROT_P_BUF) != (n < PROT_Q_LEVEL) ||
+			    (n < PROT_Q_LEVEL && (op->kind == PROT_READ) != (n == PROT_Q_READ_BUF)))
 				sim_bad(w, "op %u waits in the wrong queue", i);
 			before = i;
 			queued++;
@@ -72,9 +96,7 @@ static void check_queues(struct sim_world *w)
 			sim_bad(w, "op %u is free, or not, and its submitter was told the contrary", i);
 	if (queued != waiting)
 		sim_bad(w, "%u ops wait, %u are in queues", waiting, queued);
-	if (prot_queue(g, PROT_Q_BUF)->head != PROT_NONE16 && g->state == PROT_G_SERVING &&
-	    prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0) != PROT_SET_NONE)
-		sim_bad(w, "an op waits for a buffer, and one is free");
+	check_buffers(w);
 }
 
 /* The sets that the engine scans hold what a scan of everything would find. */
@@ -167,10 +189,9 @@ void sim_check_reads(struct sim_world *w)
 		uint64_t from = read_from(w, r);
 
 		if (!r->used || r->kind != PROT_READ || waits_for_io(w, r) ||
-		    prot_gop(g, r->op)->phase == PROT_P_BUF ||
 		    written(w, r->first / (w->cfg.k * w->cfg.strip)))
 			continue;
-		if (!(from & ~(g->in_sync & ~g->failed & ~(uint64_t)w->silent)))
+		if (!sim_flying(w) || !(from & ~(g->in_sync & ~g->failed & ~(uint64_t)w->silent)))
 			sim_bad(w, "a read of sector %d waits for what it does not read", r->first);
 	}
 }

@@ -604,6 +604,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_REWRITE] = "superseded strip written again by the older write",
 	[PROT_MUT_EC_OLD_VALUES] = "old values read in place while newer ones are pending",
 	[PROT_MUT_EC_READ_WAITS] = "read waits for strips that it does not read",
+	[PROT_MUT_NO_RESERVE] = "no buffers kept for reads",
 	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 };

@@ -35,7 +35,7 @@
 #define SIM_VALUES	8
 #define SIM_REQ_SECTORS	4
 #define SIM_IO_SECTORS	2
-#define SIM_ENGINE	(15360 + 9216 * (SIM_WIDTH - 1))
+#define SIM_ENGINE	(20480 + 9216 * (SIM_WIDTH - 1))
 #elif defined(SIM_SMALL)		/* the search copies worlds all the time */
 #define SIM_WIDTH	3
 #define SIM_META	8		/* sectors of records, at most */
@@ -55,7 +55,7 @@
 #define SIM_VALUES	64
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
-#define SIM_ENGINE	(196608 * (SIM_LBA / 512))
+#define SIM_ENGINE	(229376 * (SIM_LBA / 512))
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA

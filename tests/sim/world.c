@@ -68,7 +68,7 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
 	c->depth = w->cfg.depth;
-	c->bufs = w->cfg.k ? 3 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
+	c->bufs = w->cfg.k ? 4 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
 	c->ops = (w->cfg.k ? 3 : 2) + w->cfg.ops;
 	if (c->depth) {
 		c->bufs += 3 * (c->depth - 1);

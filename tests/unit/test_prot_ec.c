@@ -128,7 +128,7 @@ static void test_config(void)
 	BAD(slots, 1);
 	BAD(slots, PROT_SLOTS_MAX + 1);
 	BAD(ops, 3);
-	BAD(bufs, 3);
+	BAD(bufs, 4);
 #undef BAD
 	c = config(32, 4);
 	CU_ASSERT(prot_group_bytes(&c) > 0);

@@ -207,6 +207,36 @@ static void test_read_placed(void)
 	free(g);
 }
 
+/*
+ * A member has failed, no epoch comes, and writes that wait for it have all the private
+ * buffers that writes get: a read that has to rebuild is served.
+ */
+static void test_read_reserve(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	broken = 1;
+	for (i = 0; i < 8; i++)
+		if (prot_group_member(g, i, 5) == 0 || prot_group_member(g, i, 4) == 0 || i < 4)
+			CU_ASSERT(prot_group_submit(g, PROT_WRITE, 0, i * 4 * STRIP, LBA, 0) >= 0);
+	run(g);
+	for (i = 0; i < 4; i++) {
+		CU_ASSERT(prot_group_submit(g, PROT_WRITE, 0, i * 4 * STRIP + LBA, LBA, 0) >= 0);
+		run(g);
+	}
+	CU_ASSERT(seen >> PROT_EV_EPOCH & 1);
+	done = 0;
+	/* strip 0 of stripe 6, which is on member 0 */
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 6 * 4 * STRIP + 2 * LBA, LBA), 0);
+	CU_ASSERT_EQUAL(done, 1);
+	broken = 0;
+	prot_group_epoch(g, 2, 0x3e);
+	run(g);
+	CU_ASSERT(prot_group_quiet(g));
+	free(g);
+}
+
 /* Of five that can be read, the four with the least to do rebuild the sixth. */
 static void test_shortest_queues(void)
 {
@@ -276,6 +306,7 @@ int main(void)
 		{ "parity of an older write", test_stale_parity },
 		{ "writes covered in part", test_covered_part },
 		{ "reads of strips in place", test_read_placed },
+		{ "buffers kept for reads", test_read_reserve },
 		{ "the shortest queues", test_shortest_queues },
 		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },

@@ -210,32 +210,24 @@ static void ec_gathered(struct prot_group *g, struct prot_gop *op)
  */
 static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 {
-	if (op->purpose == PROT_FOR_REQUEST && !op->retried && prot_enough(g) &&
-	    prot_repair_rows(g, op->addr, op->length)) {
-		op->retried = 1;
+	if (op->purpose == PROT_FOR_REQUEST && prot_enough(g) && prot_repair_wait(op)) {
 		prot_ec_unjoin(g, op);
 		prot_buf_put(g, op);
 		prot_phase(g, op, PROT_P_EC_REPAIR);
+		prot_repair_queue(g, op);
 		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
 	prot_ec_end(g, op, err);
 }
 
-/* The scrub's op has repaired what it could: those that waited begin again. */
-void prot_ec_repaired(struct prot_group *g)
+/* The scrub's op has repaired what it could of @op's rows. */
+void prot_ec_repaired(struct prot_group *g, struct prot_gop *op)
 {
-	u32 i;
+	const struct prot_ecop *e = prot_ecop(g, op);
 
-	for (i = 0; i < g->cfg.ops; i++) {
-		struct prot_gop *op = prot_gop(g, i);
-		const struct prot_ecop *e = prot_ecop(g, op);
-
-		if (op->phase != PROT_P_EC_REPAIR)
-			continue;
-		prot_unlock(g, op);
-		prot_ec_start(g, op, e->start, e->bytes);
-	}
+	prot_unlock(g, op);
+	prot_ec_start(g, op, e->start, e->bytes);
 }
 
 /* Decide what to read; again whenever a source fails. */
@@ -572,6 +564,12 @@ static void ec_copy_again(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_EC_COPY);
 }
 
+static void ec_count_errors(struct prot_group *g, u64 members)
+{
+	for (; members; members &= members - 1)
+		prot_error_count(g, prot_lowest(members));
+}
+
 static void ec_work_done(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -585,6 +583,7 @@ static void ec_work_done(struct prot_group *g, struct prot_gop *op)
 		g->mismatches += e->found;
 		g->unexplained += e->unexplained;
 		g->rewritten += prot_weight(e->fix & e->tried);
+		ec_count_errors(g, e->fix & e->tried);
 		prot_phase(g, op, PROT_P_EC_PLACE);
 	} else if (out) {
 		e->copied = 0;

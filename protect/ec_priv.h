@@ -295,7 +295,7 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 u64 prot_ec_span(const struct prot_group *g, u64 addr);
 void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
 void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
-void prot_ec_repaired(struct prot_group *g);
+void prot_ec_repaired(struct prot_group *g, struct prot_gop *op);
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
 bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);

@@ -2,6 +2,7 @@
 /* How I/O to members ends, and what follows from it: the rules in group.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "protect/group_priv.h"
 
@@ -37,6 +38,9 @@ static bool error_write_again(struct prot_group *g, struct prot_gop *op, u32 mem
 		if (op->twice & bit || (g->failed & bit))
 			return false;
 		op->twice |= bit;
+		prot_error_count(g, member);
+		if (!((g->in_sync | g->joining) & ~g->failed & bit))
+			return true;	/* that was one too many */
 		break;
 	case PROT_C_UNSUPPORTED:
 		if (op->kind <= PROT_WRITE || op->plain & bit)
@@ -57,6 +61,22 @@ void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, in
 {
 	if (!error_write_again(g, op, member, err))
 		prot_member_failed(g, member);
+}
+
+/* One more error of @member was made good; past its budget the next may be one too many. */
+void prot_error_count(struct prot_group *g, u32 member)
+{
+	u32 most = g->cfg.errors ? g->cfg.errors : PROT_ERRORS_HOUR;
+
+	if (++g->errors[member] <= most)
+		return;
+	if ((u32)prot_weight(prot_live(g) & ~PROT_BIT(member)) >= g->shape.data)
+		prot_member_failed(g, member);
+}
+
+void prot_group_hour(struct prot_group *g)
+{
+	memset(g->errors, 0, sizeof(g->errors));
 }
 
 /* Whether @member is there, and only this range of it cannot be read. */

@@ -204,6 +204,8 @@ void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase)
 	op->ok = 0;
 	op->twice = 0;
 	op->plain = 0;
+	g->repair_ops -= op->repair;
+	op->repair = 0;
 }
 
 void prot_ready(struct prot_group *g, struct prot_gop *op)

@@ -44,6 +44,8 @@
  *
  *   MEDIUM, write      sent once more, the same bytes; failing again is GONE
  *   MEDIUM, read       other members serve, and the rows are rewritten
+ *   MEDIUM, often      more than prot_group_config.errors made good since the last
+ *                      prot_group_hour(): GONE, if those that are left are enough
  *   UNSUPPORTED        zeroes are written there, now and for the rest of the attachment
  *   GONE               an epoch is requested without the member
  *   RETRY              the caller's mistake; as GONE, which is right whatever happened
@@ -105,6 +107,7 @@
  * @fresh: first attachment ever, of members that hold the same: nothing is
  *	read, all bitmaps are written empty before the group serves
  * @lba: 512 or 4096
+ * @errors: medium errors of a member that are made good an hour; 0: PROT_ERRORS_HOUR
  * @ops: requests in flight, at most
  * @bufs: private buffers, at least 4; ec: at least 5, one per write in flight, of a size
  *	that the group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
@@ -132,6 +135,7 @@ struct prot_group_config {
 	u16	bufs;
 	u16	rings;
 	u16	slots;
+	u16	errors;
 	u8	level;
 	u8	width;
 	u8	k;
@@ -196,7 +200,8 @@ enum prot_purpose {
  * @queued: on the ready list
  * @exclusive: holds its rows alone, not with other readers
  * @again: to be tried again, after the others that are ready
- * @retried: no source could read all of its rows: it is at its second try
+ * @retried: how often no source could read all of its rows, so that it began again
+ * @repair: it waits for its rows to be repaired, @pos bytes of them so far
  * @acked: its end was reported to the submitter before it is over
  * @blockers: those before it in its bucket that it waits for, where the level has no
  *	rule of its own (prot_policy.conflict): counted at its start
@@ -233,6 +238,7 @@ struct prot_gop {
 	u8	exclusive;
 	u8	again;
 	u8	retried;
+	u8	repair;
 	u8	acked;
 	u8	waits;
 };
@@ -343,6 +349,8 @@ struct prot_sync {
 #define PROT_NO_REGION	0xffffffffU
 
 #define PROT_REPAIRS	8	/* those beyond are left to the next scrub */
+#define PROT_RETRIES	4	/* of a request, after its rows were repaired */
+#define PROT_ERRORS_HOUR	20
 
 struct prot_rows {
 	u64	addr;
@@ -402,11 +410,12 @@ struct prot_group {
 	u64	attach;		/* ec: number that records carry */
 	u64	joined;		/* ec: writes that went with an older one */
 	u64	folded;		/* ec: writes in place that a later op made instead */
+	u32	errors[PROT_WIDTH_MAX];	/* medium errors made good this hour */
 	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	u64	skipped;	/* bytes of each member that it left out */
-	struct prot_rows repair[PROT_REPAIRS];	/* a read failed: the scrub's op goes there first */
+	struct prot_rows repair[PROT_REPAIRS + PROT_DEPTH_MAX];	/* a read failed: the scrub's op goes there first */
 	struct prot_absent absent[PROT_WIDTH_MAX];
 	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;
@@ -419,6 +428,8 @@ struct prot_group {
 	u8	scrubbing;
 	u8	scrub_out;	/* chunks of it in flight */
 	u8	repairs;	/* of @repair, in use */
+	u16	repair_ops;	/* that wait for theirs */
+	u16	repair_at;	/* the one in hand, or to be checked next */
 	u8	repairing;	/* the scrub's op is at one of these */
 	u8	serving_reported, stopped_reported;
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
@@ -514,6 +525,8 @@ void prot_group_leave(struct prot_group *g, u8 member);
  * again.
  */
 void prot_group_idle(struct prot_group *g);
+/* An hour has gone by: errors of members are counted from 0 again. */
+void prot_group_hour(struct prot_group *g);
 /*
  * Compare and repair all copies once, from byte @from of each on; what a member cannot
  * read is rebuilt, also in a group with members out. prot_group.scrubbing says when it is

@@ -222,6 +222,7 @@ enum prot_class {
 
 enum prot_class prot_class(int err);
 void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+void prot_error_count(struct prot_group *g, u32 member);
 bool prot_read_failed(struct prot_group *g, u32 member, int err);
 bool prot_meta_again(struct prot_group *g, u32 member, int err);
 void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
@@ -271,7 +272,14 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 bool prot_sync_next(struct prot_group *g);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
+
+/* repair.c */
 void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length);
-bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length);
+void prot_repair_rows(struct prot_group *g, u64 addr, u32 length, bool narrow);
+bool prot_repair_wait(struct prot_gop *op);
+void prot_repair_queue(struct prot_group *g, struct prot_gop *op);
+bool prot_repair_next(struct prot_group *g, struct prot_rows *rows);
+void prot_repair_began(struct prot_group *g, u32 length);
+void prot_repair_ended(struct prot_group *g);
 
 #endif

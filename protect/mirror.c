@@ -416,6 +416,7 @@ static void mirror_peer_result(struct prot_group *g, struct prot_gop *op, u32 me
 			return;
 		g->rewritten++;
 		prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
+		prot_error_count(g, member);
 		return;
 	}
 	for (i = 0; i < op->length; i += g->cfg.lba)

@@ -46,7 +46,8 @@
  * @strike: these members are out by a committed epoch, or joined and failed; or NULL
  * @miss_unfinished: prot_region_miss() the regions that writes in flight may change
  * @may_join: whether @member, which misses nothing, may be called in sync; NULL: it may
- * @repaired: what could not be read was rewritten, row by row; or NULL
+ * @repaired: the rows of @op, which waits for that, were rewritten one by one; or NULL
+ *	where none waits (prot_repair_queue())
  * @idle: there is time; or NULL
  * @background: start an op of PROT_FOR_LEVEL; false: there is none to start; or NULL
  */
@@ -71,7 +72,7 @@ struct prot_policy {
 	void (*strike)(struct prot_group *g, u64 left);
 	void (*miss_unfinished)(struct prot_group *g, u32 slot);
 	bool (*may_join)(const struct prot_group *g, u32 member);
-	void (*repaired)(struct prot_group *g);
+	void (*repaired)(struct prot_group *g, struct prot_gop *op);
 	void (*idle)(struct prot_group *g);
 	bool (*background)(struct prot_group *g);
 };

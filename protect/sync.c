@@ -155,23 +155,22 @@ static bool sync_scrub_rows(struct prot_group *g)
 	return false;
 }
 
-/* The scrub's first op goes to rows that could not be read, before all else. */
-static void sync_start_repair(struct prot_group *g, struct prot_gop *op)
+/* The scrub's first op goes to rows that could not be read, before all else; false: to none. */
+static bool sync_start_repair(struct prot_group *g, struct prot_gop *op)
 {
-	struct prot_rows *r = g->repair + g->repairs - 1;
+	struct prot_rows rows;
 
+	if (!prot_repair_next(g, &rows))
+		return false;
 	op->kind = PROT_READ;
 	op->purpose = PROT_FOR_SCRUB;
 	g->repairing = 1;
-	sync_start_rows(g, op, r->addr, r->narrow);
-	if (op->length >= r->length) {
-		g->repairs--;
-	} else {
-		r->addr += op->length;
-		r->length -= op->length;
-	}
+	sync_start_rows(g, op, rows.addr, rows.narrow);
+	prot_repair_began(g, op->length);
+	return true;
 }
 
+/* What a chunk cannot read is noted for that op: there has to be room for it. */
 static void sync_start_scrub(struct prot_group *g)
 {
 	u32 i;
@@ -181,11 +180,9 @@ static void sync_start_scrub(struct prot_group *g)
 
 		if (op->phase != PROT_P_FREE)
 			continue;
-		if (!i && g->repairs) {
-			sync_start_repair(g, op);
+		if (!i && sync_start_repair(g, op))
 			continue;
-		}
-		if (!g->scrubbing || !sync_scrub_rows(g))
+		if (!g->scrubbing || g->repairs >= PROT_REPAIRS || !sync_scrub_rows(g))
 			return;
 		op->kind = PROT_READ;
 		op->purpose = PROT_FOR_SCRUB;
@@ -273,37 +270,13 @@ void prot_group_scrub(struct prot_group *g, u64 from)
 	g->skipped = 0;
 }
 
-/* @op could not read these rows of a member; one of the scrub's knows already. */
-void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length)
-{
-	u32 i;
-
-	if (op->purpose == PROT_FOR_SCRUB || PROT_MUTANT(NO_REPAIR))
-		return;
-	for (i = 0; i < g->repairs; i++)
-		if (g->repair[i].addr == addr && g->repair[i].length >= length)
-			return;
-	if (g->repairs < PROT_REPAIRS)
-		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length };
-}
-
-/* Not enough members can read all of these rows: repair them one by one, next. */
-bool prot_repair_rows(struct prot_group *g, u64 addr, u32 length)
-{
-	if (g->repairs == PROT_REPAIRS || PROT_MUTANT(NO_REPAIR))
-		return false;
-	g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length, .narrow = 1 };
-	return true;
-}
-
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op)
 {
 	if (op->err && op->length > g->cfg.lba && g->state == PROT_G_SERVING)
-		prot_repair_rows(g, op->addr, op->length);
+		prot_repair_rows(g, op->addr, op->length, true);
 	if (prot_repairing(g, op)) {
 		g->repairing = 0;
-		if (!g->repairs && prot_policy(g)->repaired)
-			prot_policy(g)->repaired(g);
+		prot_repair_ended(g);
 		return;
 	}
 	g->scrub_out--;

@@ -145,6 +145,7 @@ void state_config(const struct state *s, uint32_t group, struct prot_group_confi
 	c->bytes = s->bytes;
 	c->buf_bytes = 32768;
 	c->ops = 34;
+	c->errors = 0xffff;
 	c->bufs = 12;
 	c->epoch = s->epoch;
 	c->fresh = s->fresh;

@@ -74,6 +74,7 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->bufs += 3 * (c->depth - 1);
 		c->ops += 2 * (c->depth - 1);
 	}
+	c->errors = 1000;
 	c->in_sync = w->store.in_sync;
 	c->epoch = w->store.epoch;
 	c->fresh = w->store.fresh;

@@ -32,7 +32,7 @@ static struct prot_group_config config(u8 k, u8 m)
 				       .region = 2 * STRIP, .lba = LBA, .ops = 8, .bufs = 6,
 				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
 				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
-				       .rings = 2, .slots = 4, .fresh = 1 };
+				       .rings = 2, .slots = 4, .fresh = 1, .errors = 0xffff };
 	u32 i;
 
 	meta = prot_group_meta_bytes(&c);

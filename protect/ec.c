@@ -634,6 +634,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 
 	g->taken &= ~left;
 	g->bumped &= ~left;
+	g->half &= ~left;
 	for (i = 0; i < g->cfg.ops; i++) {
 		struct prot_gop *op = prot_gop(g, i);
 		struct prot_ecop *e = prot_ecop(g, op);

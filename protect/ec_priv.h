@@ -182,6 +182,7 @@ struct prot_ring {
 struct prot_tx {
 	u64	txid;		/* 0: none */
 	u64	have;		/* members with a valid record */
+	u64	unread;		/* members whose slot cannot be read */
 	u64	holders;
 	u64	parts;
 	u64	stripe;

@@ -4,11 +4,12 @@
  *
  *   ATTACH   the highest number on any member in sync is that of the last
  *            attachment that served; records of others are dead
- *   RINGS    all ring slots and MISSED bitmaps are read. By ring: below the highest
+ *   RINGS    all ring slots and MISSED bitmaps are read; those of a slot that one
+ *            cannot read are judged by the others. By ring: below the highest
  *            watermark all is in place; of the rest, what all holders in sync
  *            have is complete, what one lacks is dropped
- *   ERASE    dropped records are made invalid, or the loss of the member that
- *            lacks one would complete it later
+ *   ERASE    dropped records, and what could not be read, are made invalid, or the
+ *            loss of the member that lacks one would complete it later
  *   REPLAY   complete ones go in place again, oldest first, to each member from
  *            its own record
  *   MISS     members that are out miss all of these regions, durably
@@ -130,6 +131,25 @@ static void recover_take_slot(struct prot_group *g, u32 member)
 		t->have |= PROT_BIT(member);
 }
 
+/*
+ * Slots that members in @unread answer for, but cannot read. What was recorded there lives
+ * only if all its holders in sync have it, of which more than one is left for each
+ * member that may still be lost: where enough others can read theirs, they know of it.
+ * If it is none that these members hold, theirs is dead, or is to be dropped.
+ */
+static void recover_judge_unread(struct prot_group *g, const struct prot_tx *t)
+{
+	u64 unread = t->unread & g->in_sync, known = unread;
+	int spare = g->cfg.m - (g->cfg.width - prot_weight(g->in_sync));
+
+	if (prot_weight(unread) <= spare)
+		known &= t->live ? t->holders : 0;
+	if (PROT_MUTANT(EC_UNREAD_DEAD))
+		known = 0;
+	for (; known; known &= known - 1)
+		prot_member_failed(g, prot_lowest(known));
+}
+
 /* R2: what is dead, complete, dropped. */
 static void recover_judge(struct prot_group *g)
 {
@@ -142,6 +162,7 @@ static void recover_judge(struct prot_group *g)
 		t = prot_tx(g, ring, slot);
 		t->live = t->txid && t->txid >= prot_ring(g, ring)->known;
 		t->complete = !(t->holders & g->in_sync & ~t->have);
+		recover_judge_unread(g, t);
 		if (!t->live || !t->complete || t->kind == PROT_SLOT_BARRIER)
 			continue;
 		g->replayed++;
@@ -154,19 +175,22 @@ static void recover_judge(struct prot_group *g)
 static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
-	u32 ring, slot;
+	u32 ring, slot, bytes;
 
 	for (; m->pos < (u32)g->cfg.rings * g->cfg.slots; m->pos++) {
 		const struct prot_tx *t;
 
 		recover_slot_of(g, m->pos, &ring, &slot);
 		t = prot_tx(g, ring, slot);
-		if (!t->live || t->complete || !(t->have >> member & 1) ||
-		    PROT_MUTANT(EC_NO_ERASE))
+		bytes = g->cfg.lba;
+		if (t->unread >> member & 1)
+			bytes += g->cfg.slot_bytes;	/* it can be read again */
+		else if (!t->live || t->complete || !(t->have >> member & 1) ||
+			 PROT_MUTANT(EC_NO_ERASE))
 			continue;
-		memset(recover_meta_buffer(g, member), 0, g->cfg.lba);
+		memset(recover_meta_buffer(g, member), 0, bytes);
 		prot_meta_io(g, member, PROT_META_ERASE, PROT_WRITE,
-			     prot_ec_slot(g, member, ring, slot), 0, g->cfg.lba, ev);
+			     prot_ec_slot(g, member, ring, slot), 0, bytes, ev);
 		m->pos++;
 		return true;
 	}
@@ -315,6 +339,8 @@ static void recover_stage_over(struct prot_group *g)
 		break;
 	case PROT_EC_RINGS:
 		recover_judge(g);
+		if (g->state == PROT_G_STOPPED)
+			return;
 		g->state = PROT_G_UNITING;
 		break;
 	case PROT_EC_MISS:
@@ -354,7 +380,7 @@ static bool recover_attach_next(struct prot_group *g, struct prot_event *ev)
 			return false;
 		if (!busy)
 			recover_stage_over(g);
-	} while (!busy && g->state != PROT_G_SERVING);
+	} while (!busy && g->state != PROT_G_SERVING && g->state != PROT_G_STOPPED);
 	return false;
 }
 
@@ -386,6 +412,7 @@ static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 			return false;
 		g->bump = 1;
 		g->bumped = 0;
+		g->half = 0;
 		g->bumping = g->in_sync | due;
 		g->attach++;
 	}
@@ -414,6 +441,20 @@ bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 	return recover_attach_next(g, ev);
 }
 
+/*
+ * Readmission writes both blocks: what the other one of a member that was away says is
+ * older than all that is recorded from now on, and either may be all that can be read.
+ */
+static void recover_attach_written(struct prot_group *g, u64 bit)
+{
+	if (g->state == PROT_G_SERVING && !(g->half & bit)) {
+		g->half |= bit;
+		return;
+	}
+	g->half &= ~bit;
+	g->bumped |= bit;
+}
+
 /* What was begun last is done once more. */
 static void recover_step_back(struct prot_meta *m)
 {
@@ -433,6 +474,12 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 		recover_step_back(m);
 		return;
 	}
+	if (m->what == PROT_META_SLOT && prot_class(err) == PROT_C_MEDIUM) {
+		recover_slot_of(g, m->pos++, &ring, &slot);
+		prot_tx(g, ring, slot)->unread |= PROT_BIT(member);
+		g->slots_read++;
+		return;
+	}
 	if (err) {
 		prot_member_failed(g, member);
 		return;
@@ -444,7 +491,7 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 			break;
 		}
 		m->attach_block = !m->attach_block;
-		g->bumped |= PROT_BIT(member) & (g->in_sync | g->promoting);
+		recover_attach_written(g, PROT_BIT(member) & (g->in_sync | g->promoting));
 		break;
 	case PROT_META_SLOT:
 		recover_take_slot(g, member);

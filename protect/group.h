@@ -437,6 +437,7 @@ struct prot_group {
 	u8	bump;		/* ec: attach number is being written */
 	u8	barriers;	/* ec: ring to check next, plus one; 0: none */
 	u64	bumped;		/* ec: members that have the new attach number */
+	u64	half;		/* ec: members that have it in one of their two blocks */
 	u64	bumping;	/* ec: members that are to have it */
 	u64	taken;		/* ec: joining members that records are written to */
 };

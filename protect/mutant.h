@@ -60,6 +60,7 @@ enum prot_mutant {
 	PROT_MUT_EC_JOIN_PAST,	/* writes joined past others of their rows */
 	PROT_MUT_EC_READ_WAITS,	/* reads wait for strips that they do not read */
 	PROT_MUT_NO_RESERVE,	/* no buffers are kept for reads */
+	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */
 	PROT_MUT_EC_READ_EARLY,	/* reads wait for no strip of a write past its gate */
 	/* the volume's op */
 	PROT_MUT_OP_EARLY,	/* done when its first I/O is */

@@ -306,7 +306,7 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 		a->a = rnd(w->cfg.copies);
 		a->b = rnd(sim_sectors(w));
 		if (a->kind == ACT_MEDIUM)
-			a->b = rnd(20) ? w->meta + a->b : rnd(w->meta);
+			a->b = rnd(8) ? w->meta + a->b : rnd(w->meta);
 		break;
 	case ACT_CRASH:
 		random_crash(w, a);
@@ -605,6 +605,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_OLD_VALUES] = "old values read in place while newer ones are pending",
 	[PROT_MUT_EC_READ_WAITS] = "read waits for strips that it does not read",
 	[PROT_MUT_NO_RESERVE] = "no buffers kept for reads",
+	[PROT_MUT_EC_UNREAD_DEAD] = "live record that cannot be read is dropped",
 	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 };

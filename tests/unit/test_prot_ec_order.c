@@ -11,6 +11,7 @@
 #include <asm/byteorder.h>
 
 #include "prot_rig.h"
+#include "protect/ec_priv.h"
 #include "protect/record.h"
 
 #define LBA	512
@@ -260,12 +261,13 @@ static void test_shortest_queues(void)
 	free(g);
 }
 
-static u64 newest_attach(u32 member)
+/* The number that both blocks of a member have. */
+static u64 attach_of(u32 member)
 {
 	const struct prot_attach_rec *r = (const void *)disk[member];
 	const struct prot_attach_rec *s = (const void *)(disk[member] + LBA);
 
-	return max(le64_to_cpu(r->attach), le64_to_cpu(s->attach));
+	return min(le64_to_cpu(r->attach), le64_to_cpu(s->attach));
 }
 
 /*
@@ -295,9 +297,64 @@ static void test_attach_bumps(void)
 		CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
 		CU_ASSERT_EQUAL(g->attach, 3);
 		for (i = 0; i < 4; i++)
-			CU_ASSERT_EQUAL(newest_attach(i), 3);
+			CU_ASSERT_EQUAL(attach_of(i), 3);
 		free(g);
 	}
+}
+
+static u64 slots_gone;		/* of ring 0, a bit each, that member 0, or 1, cannot read */
+static u64 slot_at, slot_size;
+
+static int no_slot(const struct prot_event *ev)
+{
+	u64 n = (ev->io.addr - slot_at) / slot_size;
+
+	if (ev->io.kind != PROT_READ || ev->io.addr < slot_at || ev->io.addr >= meta ||
+	    ev->io.member > 1 || n > 7)
+		return 0;
+	return slots_gone >> (2 * n + ev->io.member) & 1 ? -ENODATA : 0;
+}
+
+/*
+ * Two members of one parity cannot read a slot each: one that is dead by what the others
+ * say, one that was never used. The group serves with all of them.
+ */
+static void test_dead_slots(void)
+{
+	struct prot_group *g = make(2, 1);
+	struct prot_group_config c;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		submit(g, 0, LBA);
+		run(g);
+	}
+	prot_group_idle(g);
+	run(g);
+	c = g->cfg;
+	slot_at = prot_ec_slot(g, 0, 0, 0);
+	slot_size = c.slot_head + c.slot_bytes;
+	free(g);
+	c.fresh = 0;
+	slots_gone = 1ULL << (2 * 1) | 1ULL << (2 * 7 + 1);
+	rig_refuses = no_slot;
+	g = rig_start(&c);
+	CU_ASSERT(!(seen >> PROT_EV_EPOCH & 1));
+	CU_ASSERT_EQUAL(g->failed, 0);
+	rig_refuses = NULL;
+	payload[0] = 0;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, LBA), 0);
+	CU_ASSERT_EQUAL(payload[0], byte_at(0));
+	free(g);
+	/* one that may live, on a member that holds it: the others go on without that member */
+	slots_gone = ~0ULL >> 2;
+	rig_refuses = no_slot;
+	broken = unreadable = seen = done = 0;
+	g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_STOPPED & 1);
+	rig_refuses = NULL;
+	free(g);
 }
 
 int main(void)
@@ -307,6 +364,7 @@ int main(void)
 		{ "writes covered in part", test_covered_part },
 		{ "reads of strips in place", test_read_placed },
 		{ "buffers kept for reads", test_read_reserve },
+		{ "slots that cannot be read", test_dead_slots },
 		{ "the shortest queues", test_shortest_queues },
 		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },

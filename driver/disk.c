@@ -78,12 +78,12 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		.max_segment_size = MESH_SEGMENT_BYTES,
 		.dma_alignment = all->dma_mask | (SECTOR_SIZE - 1),
 	};
-	if (all->discard_bytes) {
+	if (all->discard_bytes && pl.discard) {
 		lim->max_hw_discard_sectors = MESH_DISCARD_BYTES >> SECTOR_SHIFT;
 		lim->discard_granularity = max(vol->conf.lba, all->discard_bytes);
 	}
 	if (all->write_zeroes)
-		lim->max_write_zeroes_sectors = MESH_ZEROES_BYTES >> SECTOR_SHIFT;
+		lim->max_write_zeroes_sectors = (pl.max_zeroes ?: MESH_ZEROES_BYTES) >> SECTOR_SHIFT;
 }
 
 static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)

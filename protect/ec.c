@@ -47,8 +47,6 @@ u64 prot_ec_span(const struct prot_group *g, u64 addr)
 	u32 at;
 
 	div_u64_rem(addr, ec_stripe_bytes(g), &at);
-	if (g->shape.window < g->cfg.strip)
-		return g->shape.window - (at & (g->shape.window - 1));
 	return ec_stripe_bytes(g) - at;
 }
 

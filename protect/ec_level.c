@@ -30,7 +30,7 @@ static bool ec_config_ok(const struct prot_group_config *c)
 	       c->width == c->k + c->m && is_power_of_2(c->strip) && c->strip >= c->lba &&
 	       c->strip <= PROT_STRIP_MAX && c->region >= c->strip &&
 	       !(c->bytes & (c->strip - 1)) && is_power_of_2(c->slot_bytes) &&
-	       c->slot_bytes >= c->lba && c->slot_bytes <= PROT_STRIP_MAX &&
+	       c->slot_bytes >= c->strip && c->slot_bytes <= PROT_STRIP_MAX &&
 	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
 	       c->rings && c->rings <= PROT_RINGS_MAX &&
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
@@ -43,7 +43,8 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 
 	h->data = c->k;
 	h->bucket_shift = ilog2(c->strip);
-	h->window = min(c->strip, c->slot_bytes);
+	h->window = c->strip;
+	h->zeroes_max = c->k * c->strip;	/* less than a stripe costs more */
 	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
 	h->first_op = PROT_OP_BARRIER + 1;

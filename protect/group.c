@@ -42,6 +42,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->nr_absent = policy->nr_absent ? policy->nr_absent : c->width;
 	h->nr_bitmaps = PROT_MISSED + h->nr_absent;
 	h->first_op = PROT_OP_FIRST;
+	h->zeroes_max = PROT_ZEROES_MAX;
 	h->buf_bytes = c->buf_bytes;
 	h->meta_buf_bytes = c->lba;
 	if (policy->arrange)
@@ -521,9 +522,11 @@ void prot_region_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr,
 				      prot_region_span(g, addr)));
 }
 
-u64 prot_group_span(const struct prot_group *g, u64 addr)
+u64 prot_group_span(const struct prot_group *g, u8 kind, u64 addr)
 {
-	return prot_policy(g)->span(g, addr);
+	u64 span = prot_policy(g)->span(g, addr);
+
+	return kind > PROT_WRITE ? min_t(u64, span, g->shape.zeroes_max) : span;
 }
 
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie)
@@ -536,7 +539,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	if (g->state != PROT_G_SERVING)
 		return -EAGAIN;
 	if (kind > PROT_ZEROES || !length || addr >= g->cfg.bytes * g->shape.data ||
-	    length > prot_group_span(g, addr) || (addr | length) & (g->cfg.lba - 1))
+	    length > prot_group_span(g, kind, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
 	i = prot_set_next(prot_free_ops(g), g->cfg.ops, 0);
 	if (i == PROT_SET_NONE)

@@ -98,8 +98,8 @@
  * @k: ec: data strips of a stripe
  * @m: ec: parity strips
  * @strip: ec: bytes, a power of two
- * @slot_bytes: ec: of payload in a ring slot, a power of two; a write of more rows
- *	becomes several
+ * @slot_bytes: ec: of payload in a ring slot, a power of two, at least @strip: zeroes of
+ *	a part of a strip are a read-modify-write of all parity
  * @slot_head: ec: bytes of a ring slot before its payload, at least @lba; 4096, so that
  *	payloads are aligned
  * @rings: ec: rings; stripes of different rings share nothing
@@ -375,6 +375,7 @@ struct prot_shape {
 	u32	nr_queues;
 	u32	buf_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
+	u32	zeroes_max;	/* bytes of a DISCARD or ZEROES */
 	u32	kept_bufs;	/* private buffers that writes leave to reads */
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
@@ -485,11 +486,10 @@ struct prot_event {
 };
 
 /*
- * Bytes from @addr on that one op may cover: it stays within a region; ec: within
- * a stripe (a full one is best), or within a ring slot's worth of a strip larger than that:
- * such pieces of one row, submitted together, become one write of all of the row.
+ * Bytes from @addr on that one op of @kind may cover: it stays within a MiB of a region,
+ * DISCARD and ZEROES within PROT_ZEROES_MAX; ec: within a stripe (a full one is best).
  */
-u64 prot_group_span(const struct prot_group *g, u64 addr);
+u64 prot_group_span(const struct prot_group *g, u8 kind, u64 addr);
 
 /**
  * prot_group_submit() - take a request

@@ -203,9 +203,13 @@ void prot_layout_limits(const struct prot_layout *l, struct prot_limits *limits)
 
 	memset(limits, 0, sizeof(*limits));
 	limits->max_bytes = l->max_bytes;
+	limits->discard = true;
 	for (i = 0; i < l->nr_segments; i++, s++) {
 		u64 opt = layout_data_columns(s) > 1 ? (u64)s->columns * s->unit : 0;
 
+		limits->discard &= prot_level(s->level)->discard;
+		if (s->width > 1)
+			limits->max_zeroes = PROT_ZEROES_MAX;
 		if (opt)
 			limits->io_min = max(limits->io_min, s->strip);
 		if (!i)

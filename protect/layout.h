@@ -160,12 +160,16 @@ u32 prot_segment_at(const struct prot_layout *l, u64 offset);
 /**
  * struct prot_limits - what a queue should say about a volume
  * @max_bytes: largest READ or WRITE
+ * @max_zeroes: largest ZEROES; 0: any
+ * @discard: all levels say that it is worth its price
  * @io_min: bytes, the largest strip; 0 where nothing is striped
  * @io_opt: bytes of a full stripe when all segments agree, else 0
  */
 struct prot_limits {
 	u32	max_bytes;
+	u32	max_zeroes;
 	u32	io_min;
+	bool	discard;
 	u64	io_opt;
 };
 

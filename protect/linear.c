@@ -31,6 +31,7 @@ static bool linear_next(struct prot_op *op, const struct prot_layout *l,
 
 const struct prot_level_ops prot_linear_ops = {
 	.name = "linear",
+	.discard = true,
 	.check = linear_check,
 	.next = linear_next,
 };

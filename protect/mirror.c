@@ -513,6 +513,7 @@ static const char *raid10_check(struct prot_segment *s)
 
 const struct prot_level_ops prot_mirror_ops = {
 	.name = "mirror",
+	.discard = true,
 	.check = mirror_check,
 	.next = prot_stripe_next,
 	.policy = &mirror_policy,
@@ -520,6 +521,7 @@ const struct prot_level_ops prot_mirror_ops = {
 
 const struct prot_level_ops prot_raid10_ops = {
 	.name = "raid10",
+	.discard = true,
 	.check = raid10_check,
 	.next = prot_stripe_next,
 	.policy = &mirror_policy,

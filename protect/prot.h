@@ -37,6 +37,7 @@
 #define PROT_RUNS_MAX		64	/* runs of one I/O */
 #define PROT_BATCH_MAX		320	/* I/Os of one batch */
 #define PROT_REQUEST_MAX	(1U << 20)	/* bytes of a READ or WRITE */
+#define PROT_ZEROES_MAX		(8U << 20)	/* bytes of ZEROES where there is redundancy */
 #define PROT_BUFFER_REQUEST	0	/* the request's own pages */
 
 enum prot_kind {
@@ -164,6 +165,7 @@ struct prot_policy;
  * @next: the next I/O of the part in hand, into @io and @runs; false when the
  *	part has no more
  * @policy: what its groups do; NULL where @width is 1
+ * @discard: DISCARD is worth its price: ec writes zeroes of what is no whole stripe
  */
 struct prot_level_ops {
 	const char *name;
@@ -171,6 +173,7 @@ struct prot_level_ops {
 	bool (*next)(struct prot_op *op, const struct prot_layout *l,
 		     struct prot_io *io, struct prot_run *runs);
 	const struct prot_policy *policy;
+	bool discard;
 };
 
 /* The table of levels, NULL where there is none of that number. */

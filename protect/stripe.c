@@ -107,6 +107,7 @@ bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 
 const struct prot_level_ops prot_stripe_ops = {
 	.name = "stripe",
+	.discard = true,
 	.check = stripe_check,
 	.next = prot_stripe_next,
 };

@@ -57,7 +57,7 @@ static void cut(struct request *rq, const struct prot_io *io, const struct prot_
 	*gio = (struct group_io){ .rq = rq, .tag = io->tag };
 	while (at < io->length) {
 		struct piece *p = calloc(1, sizeof(*p));
-		uint64_t span = prot_group_span(grp->g, io->addr + at);
+		uint64_t span = prot_group_span(grp->g, io->kind, io->addr + at);
 
 		p->io = gio;
 		p->addr = io->addr + at;

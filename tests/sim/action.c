@@ -114,7 +114,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 		r++;
 	if (!w->serving || w->stopped || r == w->req + SIM_REQS || !a->c ||
 	    a->b + a->c > w->cfg.sectors || a->c > SIM_REQ_SECTORS ||
-	    a->c * SIM_LBA > prot_group_span(g, addr) || sim_rotten(w, a->b, a->c))
+	    a->c * SIM_LBA > prot_group_span(g, a->a, addr) || sim_rotten(w, a->b, a->c))
 		return 0;
 	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
 	if (op < 0)

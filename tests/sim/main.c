@@ -52,7 +52,7 @@ static void random_ec(struct sim_config *c)
 	c->m = shapes[shape][1];
 	c->copies = c->k + c->m;
 	c->strip = 1 << rnd(2);
-	c->slot = rnd(4) ? c->strip : 1 + rnd(2);
+	c->slot = rnd(4) ? c->strip : 2;
 	c->rings = 1 + rnd(2);
 	c->slots = 2 + rnd(c->copies > 5 ? 2 : 3);
 	c->region = c->strip << rnd(3);

@@ -220,7 +220,7 @@ static void cut(struct volume *v, int req, const struct prot_io *io, const struc
 	while (*left)		/* as many as there are pieces, so one is free */
 		left++;
 	for (uint64_t at = 0; at < io->length;) {
-		uint64_t n = prot_group_span(sim_group(v->g[group]), io->addr + at);
+		uint64_t n = prot_group_span(sim_group(v->g[group]), io->kind, io->addr + at);
 		struct piece *p = new_piece(v);
 		uint32_t runs_of = 0, k = 0;
 

@@ -142,6 +142,8 @@ static void test_together(void)
 	CU_ASSERT(!prot_layout_check(l));
 	prot_layout_limits(l, &lim);
 	CU_ASSERT_EQUAL(lim.io_min, 16384);
+	CU_ASSERT(lim.discard);
+	CU_ASSERT_EQUAL(lim.max_zeroes, 0);
 	CU_ASSERT_EQUAL(lim.io_opt, 0);
 	free(l);
 }

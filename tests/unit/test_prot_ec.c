@@ -121,7 +121,7 @@ static void test_config(void)
 	BAD(region, STRIP / 2);
 	BAD(bytes, DATA + LBA);
 	BAD(slot_bytes, 3 * LBA);
-	BAD(slot_bytes, 256);
+	BAD(slot_bytes, LBA);		/* of strips of four */
 	BAD(slot_head, 256);
 	BAD(rings, 0);
 	BAD(rings, PROT_RINGS_MAX + 1);
@@ -297,27 +297,6 @@ static void test_scrub(void)
 			free(g);
 		}
 	}
-}
-
-/* Strips larger than a slot: cut into windows, still right. */
-static void test_windows(void)
-{
-	struct prot_group_config c = config(2, 2);
-	struct prot_group *g;
-
-	c.slot_bytes = LBA;
-	c.data[0] = c.data[1] = c.data[2] = c.data[3] = meta = prot_group_meta_bytes(&c);
-	memset(disk, 0, sizeof(disk[0]) * 4);
-	g = start(&c);
-	CU_ASSERT_EQUAL(prot_group_span(g, 0), LBA);
-	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 0, 2 * LBA, 0), -EINVAL);
-	fill(LBA, 1);
-	CU_ASSERT_EQUAL(request(g, PROT_WRITE, STRIP + LBA, LBA), 0);
-	unreadable = 3;
-	memset(payload, 0, LBA);
-	CU_ASSERT_EQUAL(request(g, PROT_READ, STRIP + LBA, LBA), 0);
-	CU_ASSERT(filled(LBA, 0, 1));
-	free(g);
 }
 
 #define COST(r, j, p) do { \
@@ -636,53 +615,6 @@ static void test_records_agree(void)
 	free(g);
 }
 
-/* Full stripes of strips larger than a slot: in slices of rows, without reads. */
-static void test_slices(void)
-{
-	struct prot_group *g = make_wide(STRIP, 2 * LBA);
-	const u32 mib = 1 << 20, slot = 128 << 10;
-	struct prot_group_config c;
-	u32 i;
-
-	fill(4 * STRIP, 6);
-	memset(&cost, 0, sizeof(cost));
-	for (i = 0; i < 4 * STRIP; i += 2 * LBA)
-		submit(g, i, 2 * LBA);
-	run(g);
-	COST(0, 2 * 6, 2 * 6);
-	CU_ASSERT_EQUAL(done, 8);
-	for (i = 0; i < 4 * STRIP; i += 2 * LBA) {
-		unreadable = 3ULL << i / STRIP;
-		memset(payload, 0, 2 * LBA);
-		CU_ASSERT_EQUAL(request(g, PROT_READ, i, 2 * LBA), 0);
-		CU_ASSERT(filled(2 * LBA, i, 6));
-	}
-	unreadable = 0;
-	free(g);
-	/* the largest strips: two requests of 1 MiB each, in pieces of a slot */
-	c = config(2, 1);
-	c.strip = c.region = c.bytes = mib;
-	c.slot_bytes = slot;
-	c.ops = 24;
-	c.bufs = 12;
-	c.rings = 1;
-	c.data[0] = c.data[1] = c.data[2] = meta = prot_group_meta_bytes(&c);
-	memset(disk, 0, sizeof(disk[0]) * 3);
-	g = start(&c);
-	fill(2 * mib, 7);
-	memset(&cost, 0, sizeof(cost));
-	for (i = 0; i < 2 * mib; i += slot)
-		submit(g, i, prot_group_span(g, i));
-	run(g);
-	COST(0, 8 * 3, 8 * 3);
-	CU_ASSERT_EQUAL(done, 16);
-	for (i = 0; i < 3 * mib; i++)
-		if (disk[i / mib][meta + i % mib] !=
-		    (i < 2 * mib ? payload[i] : payload[i - 2 * mib] ^ payload[i - mib]))
-			break;
-	CU_ASSERT_EQUAL(i, 3 * mib);
-	free(g);
-}
 #undef COST
 
 /* The rings are read, and what is not retired is written again; no more. */
@@ -766,7 +698,6 @@ int main(void)
 		{ "medium errors", test_media },
 		{ "beyond redundancy", test_beyond },
 		{ "scrub", test_scrub },
-		{ "strips larger than slots", test_windows },
 		{ "cost of writes without a member", test_degraded_cost },
 		{ "writes joined", test_joined },
 		{ "writes with a gap between them", test_joined_gap },
@@ -776,7 +707,6 @@ int main(void)
 		{ "writes of the same rows folded", test_folded_same },
 		{ "folded next to a silent member", test_folded_silent },
 		{ "members that records name", test_records_agree },
-		{ "slices of strips larger than slots", test_slices },
 		{ "cost of attaching", test_attach_cost },
 		{ "attach number", test_attach_number },
 		{ "attach number kept", test_attach_kept },

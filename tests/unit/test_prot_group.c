@@ -54,6 +54,7 @@ static struct prot_group *make(u8 width)
 static void test_config(void)
 {
 	struct prot_group_config c = config(2);
+	struct prot_group *g;
 
 	CU_ASSERT(prot_group_bytes(&c) > 0);
 	CU_ASSERT_EQUAL(prot_group_meta_bytes(&c), (2 + PROT_BITMAPS) * LBA);
@@ -82,6 +83,11 @@ static void test_config(void)
 	c.region = 64 << 20;
 	c.buf_bytes = 65536;
 	CU_ASSERT(prot_group_bytes(&c) > 0 && prot_group_bytes(&c) < 32 << 20);
+	g = prot_group_init(calloc(1, prot_group_bytes(&c)), &c);
+	CU_ASSERT_EQUAL(prot_group_span(g, PROT_WRITE, 0), 1 << 20);
+	CU_ASSERT_EQUAL(prot_group_span(g, PROT_ZEROES, LBA * 8), (1 << 20) - LBA * 8);
+	CU_ASSERT_EQUAL(prot_group_span(g, PROT_DISCARD, (64 << 20) - LBA * 8), LBA * 8);
+	free(g);
 }
 
 static void test_refused(void)
@@ -93,7 +99,7 @@ static void test_refused(void)
 	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, 100, LBA, 0), -EINVAL);
 	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_READ, 0, DATA, LBA, 0), -EINVAL);
 	CU_ASSERT_EQUAL(prot_group_submit(g, PROT_WRITE, 0, 3 * LBA, 2 * LBA, 0), -EINVAL);
-	CU_ASSERT_EQUAL(prot_group_span(g, 3 * LBA), LBA);
+	CU_ASSERT_EQUAL(prot_group_span(g, PROT_READ, 3 * LBA), LBA);
 	CU_ASSERT_EQUAL(prot_group_join(g, 0), -EINVAL);
 	while (prot_group_submit(g, PROT_WRITE, 0, 0, LBA, 0) >= 0)
 		;

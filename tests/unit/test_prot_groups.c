@@ -233,6 +233,8 @@ static void test_merged(void)
 	prot_layout_limits(l, &lim);
 	CU_ASSERT_EQUAL(lim.io_min, STRIP);
 	CU_ASSERT_EQUAL(lim.io_opt, 2 * 4 * STRIP);
+	CU_ASSERT(!lim.discard);
+	CU_ASSERT_EQUAL(lim.max_zeroes, PROT_ZEROES_MAX);
 	CU_ASSERT_EQUAL_FATAL(prot_op_init(&op, l, &rq), 0);
 	for (i = 0; i < 2; i++) {
 		CU_ASSERT_EQUAL(prot_op_next(&op, l, &io, runs), PROT_IO);

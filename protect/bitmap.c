@@ -166,7 +166,7 @@ static u64 bitmap_get(void *mem, u32 at, u32 n)
 	return le64_to_cpu(word) & (n - at < 64 ? PROT_BIT(n - at) - 1 : ~0ULL);
 }
 
-/* What is not on its way to @member with the others stops counting as durable there. */
+/* What does not go to @member with the others stops counting as durable there. */
 static void bitmap_undurable(struct prot_group *g, u32 member, u32 from, u64 gone)
 {
 	gone &= prot_set_word(prot_regions(g, prot_durable(g, member)), g->shape.nr_regions, from);

@@ -284,7 +284,7 @@ enum prot_meta_what {
 };
 
 /*
- * A bitmap block on its way to a member. Of one block there is one at a time, so a set
+ * A bitmap block that goes to a member. Of one block there is one at a time, so a set
  * waits for the clear in flight; of different ones there are several.
  */
 struct prot_block_io {

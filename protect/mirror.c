@@ -106,7 +106,7 @@ static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 	prot_start(g, op, op->addr, op->length);
 }
 
-/* Where writes go on copies are equal all the same, in rows that are locked. */
+/* Copies are equal where writes go on, too: the rows are locked. */
 static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
 	u32 region = prot_region_of(g, op->addr);

@@ -108,7 +108,7 @@ struct prot_owner {
 };
 
 #ifdef PROT_MUTANTS
-extern u32 prot_bitmap_few;	/* the simulator: so many, and blocks are several; 0: all */
+extern u32 prot_bitmap_few;	/* the simulator: this many, so that blocks are several; 0: all */
 #else
 #define prot_bitmap_few	0
 #endif

@@ -93,7 +93,7 @@ static void check_queues(struct sim_world *w)
 	}
 	for (uint32_t i = g->shape.first_op; i < g->cfg.ops; i++)
 		if (prot_set_has(prot_free_ops(g), i) == (w->taken >> i & 1))
-			sim_bad(w, "op %u is free, or not, and its submitter was told the contrary", i);
+			sim_bad(w, "op %u is free, or not, and its submitter knows the contrary", i);
 	if (queued != waiting)
 		sim_bad(w, "%u ops wait, %u are in queues", waiting, queued);
 	check_buffers(w);

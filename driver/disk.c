@@ -83,7 +83,8 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 		lim->discard_granularity = max(vol->conf.lba, all->discard_bytes);
 	}
 	if (all->write_zeroes)
-		lim->max_write_zeroes_sectors = (pl.max_zeroes ?: MESH_ZEROES_BYTES) >> SECTOR_SHIFT;
+		lim->max_write_zeroes_sectors =
+			(pl.max_zeroes ?: MESH_ZEROES_BYTES) >> SECTOR_SHIFT;
 }
 
 static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)

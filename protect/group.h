@@ -416,7 +416,8 @@ struct prot_group {
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	u64	skipped;	/* bytes of each member that it left out */
-	struct prot_rows repair[PROT_REPAIRS + PROT_DEPTH_MAX];	/* a read failed: the scrub's op goes there first */
+	/* a read failed: the scrub's op goes there first */
+	struct prot_rows repair[PROT_REPAIRS + PROT_DEPTH_MAX];
 	struct prot_absent absent[PROT_WIDTH_MAX];
 	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;

@@ -109,15 +109,15 @@ struct prot_owner {
 
 #ifdef PROT_MUTANTS
 extern u32 prot_bitmap_few;	/* the simulator: this many, so that blocks are several; 0: all */
-#else
-#define prot_bitmap_few	0
 #endif
 
 /* Bits of one bitmap block of @lba bytes. */
 static inline u32 prot_bitmap_bits(u32 lba)
 {
+#ifdef PROT_MUTANTS
 	if (prot_bitmap_few)
 		return prot_bitmap_few;
+#endif
 	return (lba - sizeof(struct prot_bitmap_hdr)) * 8;
 }
 

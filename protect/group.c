@@ -63,7 +63,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_sets = prot_take(&end, (u64)h->set_words * (PROT_SET_MISSED + h->nr_absent +
 							   (policy->intent ? c->width : 0)),
 				sizeof(u64));
-	h->nr_block_ios = min_t(u32, h->nr_blocks, PROT_BLOCK_IOS);
+	h->nr_block_ios = min_t(u32, h->nr_bitmaps * h->nr_blocks, PROT_BLOCK_IOS);
 	h->off_blocks = prot_take(&end, c->width * h->nr_block_ios, sizeof(struct prot_block_io));
 	h->dirty_words = prot_set_words(h->nr_blocks);
 	h->off_dirty = prot_take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));

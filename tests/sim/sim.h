@@ -35,7 +35,7 @@
 #define SIM_VALUES	8
 #define SIM_REQ_SECTORS	4
 #define SIM_IO_SECTORS	2
-#define SIM_ENGINE	(20480 + 9216 * (SIM_WIDTH - 1))
+#define SIM_ENGINE	(24576 + 11264 * (SIM_WIDTH - 1))
 #elif defined(SIM_SMALL)		/* the search copies worlds all the time */
 #define SIM_WIDTH	3
 #define SIM_META	8		/* sectors of records, at most */
@@ -45,7 +45,7 @@
 #define SIM_VALUES	8		/* a sector may have, at a time */
 #define SIM_REQ_SECTORS	1
 #define SIM_IO_SECTORS	1
-#define SIM_ENGINE	13312		/* bytes of a group, at most */
+#define SIM_ENGINE	20480		/* bytes of a group, at most */
 #else
 #define SIM_WIDTH	6
 #define SIM_META	36

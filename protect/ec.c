@@ -513,10 +513,23 @@ void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Start an I/O or work of @op if it has one to start, or go on to its next phase. */
+/* A read that had to rebuild when it came waits for no more strips when it need not any more. */
+static void ec_narrow(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose != PROT_FOR_REQUEST || op->kind != PROT_READ || e->strips == e->data ||
+	    ec_unreadable(g, e))
+		return;
+	e->strips = e->data;
+	prot_wake_rows(g, op);
+}
+
 bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	switch (op->phase) {
 	case PROT_P_LOCK:
+		ec_narrow(g, op);
 		if (prot_lock_free(g, op))
 			ec_begin(g, op);
 		return false;

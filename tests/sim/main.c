@@ -7,11 +7,8 @@
  *
  * SIM_LEVEL=mirror or ec in the environment; mutants are of both.
  */
-#include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -353,30 +350,28 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 	sim_settle(w);
 }
 
-#define STUCK_SECONDS 5		/* of CPU; a schedule takes a thousandth */
+struct seeded {
+	struct sim_world *w;
+	struct schedule *s;
+	uint64_t seed;
+};
 
-static sigjmp_buf stuck;
-
-static void on_stuck(int sig)
+static void run_seeded(void *arg)
 {
-	(void)sig;
-	siglongjmp(stuck, 1);
+	const struct seeded *a = arg;
+
+	run_seed(a->w, a->seed, a->s);
 }
 
 /* The same, of an engine that may never come to rest. False: it did not. */
 static int run_guarded(struct sim_world *w, uint64_t seed, struct schedule *s)
 {
-	struct itimerval limit = { .it_value.tv_sec = STUCK_SECONDS }, none = { 0 };
+	struct seeded a = { w, s, seed };
+	int rests = sim_guarded(run_seeded, &a);
 
-	signal(SIGVTALRM, on_stuck);
-	if (sigsetjmp(stuck, 1)) {
+	if (!rests)
 		sim_bad(w, "the engine does not come to rest");
-		return 0;
-	}
-	setitimer(ITIMER_VIRTUAL, &limit, NULL);
-	run_seed(w, seed, s);
-	setitimer(ITIMER_VIRTUAL, &none, NULL);
-	return 1;
+	return rests;
 }
 
 static void run_list(struct sim_world *w, const struct schedule *s)

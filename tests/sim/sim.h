@@ -244,6 +244,8 @@ extern int sim_trace;				/* print what happens */
 /* action.c */
 /* Do it if it is possible now; false: it was not. */
 int sim_do(struct sim_world *w, const struct sim_action *a);
+/* Run @run; false: it has not come to rest in five seconds of CPU. */
+int sim_guarded(void (*run)(void *arg), void *arg);
 void sim_print_action(FILE *f, const struct sim_action *a);
 
 /* check.c */

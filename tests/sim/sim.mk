@@ -16,7 +16,8 @@ SIM_PURE    := layout level op linear stripe record journal set region group mem
 SIM_PURE    += ec ec_level ec_place ec_plan ec_rows ec_codec ec_ring ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c)
-SIM_MAIN    := tests/sim/main.c tests/sim/story.c
+SIM_MAIN    := $(addprefix tests/sim/,main.c story.c guard.c)
+SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
 SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
@@ -32,9 +33,9 @@ $(BUILD)/sim/sim-asan: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) $(SANITIZE) -o $@ $(SIM_MAIN) $(SIM_FILES) -lxxhash
 
-$(BUILD)/sim/sim-volume: tests/sim/volume.c $(SIM_FILES) $(SIM_HDR)
+$(BUILD)/sim/sim-volume: $(SIM_VOLUME) $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) -DSIM_VOLUME -o $@ tests/sim/volume.c $(SIM_FILES) -lxxhash
+	$(CC) $(SIM_CFLAGS) -DSIM_VOLUME -o $@ $(SIM_VOLUME) $(SIM_FILES) -lxxhash
 
 $(BUILD)/sim/sim-search: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)

@@ -561,13 +561,29 @@ static struct volume *new_volume(void)
 	return v;
 }
 
+struct seeded {
+	struct volume *v;
+	struct schedule *s;
+	uint64_t seed;
+};
+
+static void run_seeded(void *arg)
+{
+	const struct seeded *a = arg;
+
+	run_seed(a->v, a->seed, a->s);
+}
+
 /* How many schedules until one fails; 0: none did. */
 static uint64_t many(struct volume *v, uint64_t first, uint64_t n, uint64_t *sum, uint64_t *crashes)
 {
 	static struct schedule s;
 
 	for (uint64_t i = first; i < first + n; i++) {
-		run_seed(v, i, &s);
+		struct seeded a = { v, &s, i };
+
+		if (!sim_guarded(run_seeded, &a))
+			sim_bad(v->front, "an engine does not come to rest");
 		*sum += v->front->acks;
 		*crashes += v->front->crashes;
 		if (bad(v))

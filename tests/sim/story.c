@@ -143,6 +143,30 @@ static void run_story_dropped(struct sim_world *w, struct schedule *s)
 }
 
 /*
+ * Seed 3, erasure coding: a write is acknowledged and nothing of it in place; crash, and
+ * one of its two records cannot be read any more. The other one says that it lives.
+ */
+static void run_story_unread(struct sim_world *w, struct schedule *s)
+{
+	struct sim_action medium = { .kind = ACT_MEDIUM };
+
+	story_begin(w, s, small_ec(1, 4, 8));
+	story_write(w, s, 0);
+	story_complete(w, s, is_read);
+	while (!w->acks && sim_flying(w) && s->n < STEPS_MAX) {
+		for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+			if (io->used && !io->work && io->kind == PROT_WRITE && io->first < w->meta) {
+				medium.a = io->member;
+				medium.b = io->first;
+			}
+		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
+	}
+	story_step(w, s, medium);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH });
+	sim_settle(w);
+}
+
+/*
  * Seed 0, mirrors: 2 is out; 1 misses a write, is caught up and called in sync; the
  * only other copy is lost at once; 2 comes back, and 1 has to know what 2 misses.
  */
@@ -195,7 +219,8 @@ int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
 	typedef void story_fn(struct sim_world *w, struct schedule *s);
 	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared };
-	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped };
+	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
+					 run_story_unread };
 
 	if (seed >= (ec ? sizeof(of_ec) / sizeof(of_ec[0]) :
 			  sizeof(of_mirror) / sizeof(of_mirror[0])))

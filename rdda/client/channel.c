@@ -18,12 +18,7 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
-/**
- * rdda_chan_qp() - the queue pair, before what the target grants is known
- * @ch: with a resolved route
- *
- * Return: 0 or a negative errno.
- */
+/* Make the queue pair, before what the target grants is known. @ch: with a resolved route. */
 int rdda_chan_qp(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
@@ -79,12 +74,9 @@ static int chan_arrays(struct rdda_chan *ch)
 	return rdda_sq_init(&ch->sq, &ch->q, RDDA_CHAIN, rdda_mark_sent);
 }
 
-/**
- * rdda_chan_setup() - what an established channel needs, by what it was granted
- * @ch: with a queue pair and an accept that was checked
- *
- * Posts every receive, before the target is sent anything that it could answer.
- * Return: 0 or a negative errno.
+/*
+ * What an established channel needs, by what it was granted. @ch: with a queue pair and an accept
+ * that was checked. Posts every receive, before the target is sent anything that it could answer.
  */
 int rdda_chan_setup(struct rdda_chan *ch)
 {
@@ -112,10 +104,7 @@ int rdda_chan_setup(struct rdda_chan *ch)
 	return ret;
 }
 
-/**
- * rdda_chan_release() - give back what belongs to the device
- * @ch: its queue pair is destroyed
- */
+/* Give back what belongs to the device. @ch: its queue pair is destroyed. */
 void rdda_chan_release(struct rdda_chan *ch)
 {
 	rdda_bufs_free(&ch->rx.msg);
@@ -141,11 +130,9 @@ void rdda_chan_free(struct rdda_chan *ch)
 	kfree(ch);
 }
 
-/**
- * rdda_chain_post() - post what was built
- * @ch: channel, locked
- *
- * An error ends the session; whatever was in the chain ends with it.
+/*
+ * Post what was built. @ch: locked. An error ends the session; whatever was in the chain ends with
+ * it.
  */
 void rdda_chain_post(struct rdda_chan *ch)
 {
@@ -168,12 +155,9 @@ static void chain_room(struct rdda_chan *ch)
 		rdda_chain_post(ch);
 }
 
-/**
- * rdda_chain_add() - begin a work request at the end of the chain
- * @ch: channel, locked, with room in its send queue
- * @opcode: of it
- *
- * Return: as of rdda_sq_add().
+/*
+ * Begin a work request at the end of the chain. @ch: locked, with room in its send queue. Return:
+ * as of rdda_sq_add().
  */
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode)
 {
@@ -181,11 +165,9 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
 	return rdda_sq_add(&ch->sq, opcode);
 }
 
-/**
- * rdda_chain_send() - the SEND of a message ends the chain, which is posted
- * @ch: as there
- * @b: holds the message, and has its handler
- * @len: its bytes
+/*
+ * End the chain with the SEND of a message, and post it. @ch: as for rdda_chain_add(). @b: holds
+ * the message, and has its handler.
  */
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 {
@@ -194,11 +176,9 @@ void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 	rdda_chain_post(ch);
 }
 
-/**
- * rdda_chain_end() - account for a work request that is complete
- * @ch: channel, locked
- * @wr: as rdda_chain_add() gave it, now filled in
- * @cqe: as for rdda_sq_end()
+/*
+ * Account for a work request that is complete. @ch: locked. @wr: as rdda_chain_add() gave it, now
+ * filled in. @cqe: as for rdda_sq_end().
  */
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe)
 {
@@ -217,12 +197,9 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *
 	rdda_sq_end(&ch->sq, wr, read, cqe);
 }
 
-/**
- * rdda_chan_sent() - account for the send completion of a signalled request
- * @ch: channel, locked
- * @wc: its completion
- *
- * Return: false when the channel is broken; nothing is released then.
+/*
+ * Account for the send completion of a signalled request. @ch: locked. Return: false when the
+ * channel is broken; nothing is released then.
  */
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc)
 {

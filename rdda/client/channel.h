@@ -30,18 +30,12 @@ struct rdda_stage;
 /* A command of 128 KiB in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MIN		512
 
-/**
- * struct rdda_batch - one CMDS message and the credit it holds
- * @gen: identifies a late completion of an older use
- * @unsent: its SEND has no send completion yet
- * @credit: no completion of its commands has come yet
- * @dq: that the credit counts for
- */
+/* One CMDS message and the credit it holds. */
 struct rdda_batch {
-	struct rdda_drive_queue *dq;
-	u16	gen;
-	bool	unsent;
-	bool	credit;
+	struct rdda_drive_queue *dq;	/* that the credit counts for */
+	u16	gen;			/* identifies a late completion of an older use */
+	bool	unsent;			/* its SEND has no send completion yet */
+	bool	credit;			/* no completion of its commands has come yet */
 };
 
 struct rdda_counts {
@@ -52,14 +46,10 @@ struct rdda_counts {
 	u64	commands;
 };
 
-/**
- * struct rdda_chan - one connection of a session
- *
- * Set up before the channel is used and constant then: @s, @index, @q, and in each
- * part the sizes, the arrays and the buffers. All from @lock to @ctl is under it.
- * A part names the file that writes it, but for its set-up in channel.c, connect.c.
- *
- * @open: I/O may be posted; set by connect.c, cleared by abandon.c
+/*
+ * One connection of a session. Set up before the channel is used and constant then: @s, @index, @q,
+ * and in each part the sizes, the arrays and the buffers. All from @lock to @ctl is under it. A
+ * part names the file that writes it, but for its set-up in channel.c, connect.c.
  */
 struct rdda_chan {
 	struct rdda_session *s;
@@ -83,7 +73,7 @@ struct rdda_chan {
 	struct rdda_qp q;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
-	bool	open;
+	bool	open;	/* I/O may be posted; set by connect.c, cleared by abandon.c */
 
 	/* I/O that waits for memory or a command: io.c, abandon.c */
 	struct {

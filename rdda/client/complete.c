@@ -35,11 +35,8 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		ch->batch.free[ch->batch.nfree++] = slot->batch;
 }
 
-/**
- * slot_find() - the command in flight that a completion is for
- * @ch: channel, locked
- * @cid: from the wire: any number
- *
+/*
+ * The command in flight that a completion is for. @ch: locked. @cid: from the wire: any number.
  * Return: NULL when there is none; the caller ends the session.
  */
 static struct rdda_cmd_slot *slot_find(struct rdda_chan *ch, u16 cid)
@@ -93,12 +90,10 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 	slot->read_out++;
 }
 
-/**
- * rdda_reads_run() - READ the data of completed commands, as far as there is room
- * @ch: channel, locked
- *
- * READs in flight stay under what the connection negotiated. This is never in
- * one post with what made the data valid: that was a receive completion.
+/*
+ * READ the data of completed commands, as far as there is room. @ch: locked. READs in flight stay
+ * under what the connection negotiated. This is never in one post with what made the data valid:
+ * that was a receive completion.
  */
 void rdda_reads_run(struct rdda_chan *ch)
 {
@@ -236,13 +231,9 @@ static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
 			  status == IB_WC_WR_FLUSH_ERR ? "closed" : ib_wc_status_msg(status));
 }
 
-/**
- * rdda_recv_done() - a message or a push came
- * @cq: of a channel
- * @wc: completion of one of its receives
- *
- * The message is copied out and its receive posted again before anything is
- * done about it: what it sets free may bring the next one.
+/*
+ * A message or a push came. The message is copied out and its receive posted again before anything
+ * is done about it: what it sets free may bring the next one.
  */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {

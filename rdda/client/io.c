@@ -34,16 +34,10 @@ static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
 MODULE_PARM_DESC(sends_ahead, "command messages in flight before further commands are gathered");
 
-/**
- * rdda_cursor_fill() - scatter entries for the next bytes
- * @cur: where to begin; moved on
- * @bytes: how many at most
- * @sge: where to put entries, or NULL to only count
- * @max: entries at most
- * @lkey: for them
- * @done: bytes that they hold
- *
- * Return: number of entries.
+/*
+ * Scatter entries for the next bytes. @cur: where to begin; moved on. @bytes, @max: limits, either
+ * may end it. @sge: where to put entries, or NULL to only count. @done: set to the bytes that they
+ * hold. Return: number of entries.
  */
 unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
 			      unsigned int max, u32 lkey, u32 *done)
@@ -121,11 +115,9 @@ static void io_unmap(struct rdda_chan *ch, struct rdda_io *io)
 	p->mapped = 0;
 }
 
-/**
- * rdda_ios_end() - report to users that their I/O ended
- * @ended: list of struct rdda_io; no lock is held
- *
- * Nothing names their pages any more: they are unmapped first.
+/*
+ * Report to users that their I/O ended. @ended: list of struct rdda_io; no lock is held. Nothing
+ * names their pages any more: they are unmapped first.
  */
 void rdda_ios_end(struct list_head *ended)
 {
@@ -139,11 +131,10 @@ void rdda_ios_end(struct list_head *ended)
 	}
 }
 
-/**
- * rdda_io_drop() - one of the things that an I/O waits for has ended
- * @io: may be gone when @ended is gone through
- * @err: outcome of that one
- * @ended: it is added when this was the last; its channel is locked
+/*
+ * One of the things that an I/O waits for has ended. @io: its channel is locked; may be gone when
+ * @ended is gone through. @err: outcome of that one thing. @ended: the I/O is added when this was
+ * the last.
  */
 void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 {
@@ -153,11 +144,9 @@ void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 		list_add_tail(&io->node, ended);
 }
 
-/**
- * rdda_cmd_slot_free() - a command has ended
- * @slot: nothing names its memory any more; its channel is locked
- * @err: outcome
- * @ended: its I/O is added when this was the last command of it
+/*
+ * A command has ended. @slot: nothing names its memory any more; its channel is locked. @ended:
+ * its I/O is added when this was the last command of it.
  */
 void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended)
 {
@@ -545,11 +534,7 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 	list_splice_tail(&stuck, &ch->queues.turns);
 }
 
-/**
- * rdda_chan_run() - use what completions have set free
- * @ch: channel, locked
- * @ended: I/O that ended
- */
+/* Use what completions have set free. @ch: locked. @ended: gets the I/O that ended. */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 {
 	lockdep_assert_held(&ch->lock);
@@ -617,11 +602,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	return ret;
 }
 
-/**
- * rdda_submit() - send an I/O; see rdda.h
- * @e: extent
- * @io: stays RDDA's until its @done, which may be called from in here
- */
+/* Send an I/O; see rdda.h. @io: stays RDDA's until its @done, which may be called from in here. */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 {
 	LIST_HEAD(ended);
@@ -641,11 +622,7 @@ void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 	rcu_read_unlock();
 }
 
-/**
- * rdda_commit() - post what was submitted; see rdda.h
- * @e: extent
- * @queue: as in the I/Os
- */
+/* Post what was submitted; see rdda.h. @queue: as in the I/Os. */
 void rdda_commit(struct rdda_extent *e, unsigned int queue)
 {
 	const struct rdda_grant *g;

@@ -25,21 +25,14 @@ struct rdda_cursor {
 	u32 off;
 };
 
-/**
- * struct rdda_io_priv - ours inside struct rdda_io (its @private)
- * @ch: channel that carries it
- * @cur: where its next command's payload begins
- * @mapped: DMA-mapped entries, 0: not mapped
- * @staging: payload being kept, for RDDA_IO_STAGE
- * @dq: of its drive in @ch
- */
+/* Ours inside struct rdda_io (its @private). */
 struct rdda_io_priv {
-	struct rdda_chan *ch;
-	struct rdda_drive_queue *dq;
-	struct rdda_cursor cur;
-	u32 mapped;
+	struct rdda_chan *ch;		/* channel that carries it */
+	struct rdda_drive_queue *dq;	/* of its drive in @ch */
+	struct rdda_cursor cur;		/* where its next command's payload begins */
+	u32 mapped;			/* DMA-mapped entries, 0: not mapped */
 	u32 cmds;
-	struct rdda_stage *staging;
+	struct rdda_stage *staging;	/* payload being kept, for RDDA_IO_STAGE */
 };
 
 static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
@@ -48,23 +41,17 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
 	return (struct rdda_io_priv *)io->private;
 }
 
-/**
- * struct rdda_drive_queue - what one drive has of a channel; under the channel's lock
- * @waiting: I/O with commands still to be made, oldest first
- * @turn: in rdda_chan.queues.turns while there is some
- * @cmds: commands that have not ended
- * @credits: held by messages that begin with a command of this drive
- * @pages: of the arena, held by its commands
- *
- * Drives share command slots, credits and arena by rdda_share_may(): one that hangs keeps
- * its part, and the others go on with theirs, also those that are opened later.
+/*
+ * What one drive has of a channel; under the channel's lock. Drives share command slots, credits
+ * and arena by rdda_share_may(): one that hangs keeps its part, and the others go on with theirs,
+ * also those that are opened later.
  */
 struct rdda_drive_queue {
-	struct list_head waiting;
-	struct list_head turn;
-	u16	cmds;
-	u16	credits;
-	u32	pages;
+	struct list_head waiting;	/* I/O with commands still to be made, oldest first */
+	struct list_head turn;		/* in rdda_chan.queues.turns while there is some */
+	u16	cmds;			/* commands that have not ended */
+	u16	credits;	/* held by messages that begin with a command of this drive */
+	u32	pages;			/* of the arena, held by its commands */
 };
 
 enum rdda_cmd_slot_state {
@@ -76,65 +63,40 @@ enum rdda_cmd_slot_state {
 	RDDA_SLOT_SQ_WAIT,	/* completed; the send completion of its WRITEs is pending */
 };
 
-/**
- * struct rdda_cmd_slot - room for one command, and that command; all under its channel's lock
- * @ch: its channel
- * @io: what it is a part of; NULL: no I/O waits for it any more
- * @extent: of @io, also when that was abandoned: to be compared only; NULL when
- *	free, or when the extent has gone
- * @dq: of its drive
- * @node: on pending.cmds, reads.todo or poll.waiting
- * @read_cqe: send completion of its READs
- * @at: where its payload lies in the I/O's scatterlist
- * @io_off: the same in bytes of the I/O
- * @len: payload bytes; of discard and zeroing, bytes of the range
- * @arena: offset of its arena block
- * @bounce: offset of its bounce block
- * @wrs: WRITEs that its payload takes
- * @seq: of the signalled request whose completion says that its WRITEs are done
- * @read_left: bytes not yet READ
- * @read_out: signalled READs posted
- * @batch: message it went with
- * @batch_gen: that message's generation
- * @part: which command of its I/O it is
- * @pages: of the arena that its drive queue counts for it
- * @idx: its number
- * @gen: changes with each use
- * @state: enum rdda_cmd_slot_state
- * @opcode: enum rdda_opcode
- * @has_arena: @arena is its own, to be freed
- * @data: has its own payload to WRITE
- * @push: a pushed read
- * @err: outcome
- */
+/* Room for one command, and that command; all under its channel's lock. */
 struct rdda_cmd_slot {
-	struct rdda_chan *ch;
-	struct rdda_io *io;
+	struct rdda_chan *ch;		/* its channel */
+	struct rdda_io *io;	/* what it is a part of; NULL: no I/O waits for it any more */
+	/*
+	 * of @io, also when that was abandoned: to be compared only; NULL when free, or when the
+	 * extent has gone
+	 */
 	struct rdda_extent *extent;
-	struct rdda_drive_queue *dq;
-	struct list_head node;
-	struct ib_cqe read_cqe;
-	struct rdda_cursor at;
-	u32	io_off;
-	u32	len;
-	u32	arena;
-	u32	bounce;
-	u32	wrs;
+	struct rdda_drive_queue *dq;	/* of its drive */
+	struct list_head node;		/* on pending.cmds, reads.todo or poll.waiting */
+	struct ib_cqe read_cqe;		/* send completion of its READs */
+	struct rdda_cursor at;		/* where its payload lies in the I/O's scatterlist */
+	u32	io_off;			/* the same in bytes of the I/O */
+	u32	len;	/* payload bytes; of discard and zeroing, bytes of the range */
+	u32	arena;			/* offset of its arena block */
+	u32	bounce;			/* offset of its bounce block */
+	u32	wrs;			/* WRITEs that its payload takes */
+	/* of the signalled request whose completion says that its WRITEs are done */
 	u32	seq;
-	u32	read_left;
-	u16	read_out;
-	u16	batch;
-	u16	batch_gen;
-	u16	part;
-	u16	pages;
-	u16	idx;
-	u8	gen;
-	u8	state;
-	u8	opcode;
-	bool	has_arena;
-	bool	data;
-	bool	push;
-	int	err;
+	u32	read_left;		/* bytes not yet READ */
+	u16	read_out;		/* signalled READs posted */
+	u16	batch;			/* message it went with */
+	u16	batch_gen;		/* that message's generation */
+	u16	part;			/* which command of its I/O it is */
+	u16	pages;			/* of the arena that its drive queue counts for it */
+	u16	idx;			/* its number */
+	u8	gen;			/* changes with each use */
+	u8	state;			/* enum rdda_cmd_slot_state */
+	u8	opcode;			/* enum rdda_opcode */
+	bool	has_arena;		/* @arena is its own, to be freed */
+	bool	data;			/* has its own payload to WRITE */
+	bool	push;			/* a pushed read */
+	int	err;			/* outcome */
 };
 
 /* io.c */

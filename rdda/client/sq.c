@@ -41,11 +41,7 @@ static bool sq_done(struct rdda_chan *ch, struct ib_wc *wc)
 	return true;
 }
 
-/**
- * rdda_batch_sent() - send completion of a CMDS message
- * @cq: of send completions
- * @wc: its completion
- */
+/* Send completion of a CMDS message. */
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
@@ -60,21 +56,13 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 		ch->batch.free[ch->batch.nfree++] = idx;
 }
 
-/**
- * rdda_mark_sent() - send completion of a request signalled only to keep count
- * @cq: of send completions
- * @wc: its completion
- */
+/* Send completion of a request that is signalled only to keep count. */
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	sq_done(cq->cq_context, wc);
 }
 
-/**
- * rdda_control_sent() - send completion of a control message
- * @cq: of send completions
- * @wc: its completion
- */
+/* Send completion of a control message. */
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *b = container_of(wc->wr_cqe, struct rdda_buf, cqe);
@@ -86,12 +74,9 @@ void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 	wake_up_all(&ch->s->wait);
 }
 
-/**
- * rdda_read_done() - send completion of a command's READs
- * @cq: of send completions
- * @wc: its completion
- *
- * Only now is the arena block free: a WRITE may pass an earlier READ.
+/*
+ * Send completion of a command's READs. Only now is the arena block free: a WRITE may pass an
+ * earlier READ.
  */
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -104,12 +89,9 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 		rdda_cmd_slot_free(slot, 0, ch->poll.ended);
 }
 
-/**
- * rdda_sq_poll() - take the send completions that are there
- * @ch: channel, locked
- * @ended: I/O that only waited for them
- *
- * The caller runs the channel afterwards, for what was set free.
+/*
+ * Take the send completions that are there. @ch: locked. @ended: gets the I/O that only waited for
+ * them. The caller runs the channel afterwards, for what was set free.
  */
 void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 {
@@ -137,11 +119,9 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 		!list_empty(&ch->reads.todo) || !list_empty(&ch->queues.turns));
 }
 
-/**
- * rdda_sq_later() - let the softirq run the channel, and end what is finished
- * @ch: channel with a queue pair, locked
- *
- * It may be running already, and past that: its end checks @again.
+/*
+ * Let the softirq run the channel, and end what is finished. @ch: with a queue pair, locked. The
+ * softirq may be running already, and past that: its end checks @again.
  */
 void rdda_sq_later(struct rdda_chan *ch)
 {
@@ -150,11 +130,9 @@ void rdda_sq_later(struct rdda_chan *ch)
 	irq_poll_sched(&ch->poll.irq);
 }
 
-/**
- * rdda_sq_check() - handle send completions now, without an event
- * @ch: channel, locked by the submitter
- *
- * Ending I/O in there would submit more, and so on. The caller sends what it can.
+/*
+ * Handle send completions now, without an event. @ch: locked by the submitter. I/O is not ended in
+ * here: that would submit more, and so on. The caller sends what it can.
  */
 void rdda_sq_check(struct rdda_chan *ch)
 {
@@ -173,9 +151,9 @@ static bool sq_wanted(const struct rdda_chan *ch)
 	       ch->ctl.nfree != ch->ctl.nr;
 }
 
-/**
- * rdda_sq_arm() - arm the CQ for an event, if a send completion is waited for
- * @ch: channel, locked; to be called wherever that may have begun
+/*
+ * Arm the CQ for an event, if a send completion is waited for. @ch: locked. To be called wherever
+ * that may have begun.
  */
 void rdda_sq_arm(struct rdda_chan *ch)
 {
@@ -187,11 +165,7 @@ void rdda_sq_arm(struct rdda_chan *ch)
 		irq_poll_sched(&ch->poll.irq);
 }
 
-/**
- * rdda_sq_event() - the CQ has something; may be the NIC's interrupt
- * @cq: of send completions
- * @context: channel
- */
+/* The CQ of send completions has something. Context: may be the NIC's interrupt. */
 void rdda_sq_event(struct ib_cq *cq, void *context)
 {
 	struct rdda_chan *ch = context;
@@ -199,14 +173,11 @@ void rdda_sq_event(struct ib_cq *cq, void *context)
 	irq_poll_sched(&ch->poll.irq);
 }
 
-/**
- * rdda_sq_softirq() - the event's second half
- * @iop: of a channel
- * @budget: unused: all that is there is taken at once, the send queue bounds it
- *
- * The channel counts as armed until the end, when it is armed again if need be.
- * Events that come before irq_poll_complete() are lost, so the CQ is polled for
- * their completions after it.
+/*
+ * The event's second half. @budget is unused: all that is there is taken at once, the send queue
+ * bounds it. The channel counts as armed until the end, when it is armed again if need be. Events
+ * that come before irq_poll_complete() are lost, so the CQ is polled for their completions after
+ * it.
  */
 int rdda_sq_softirq(struct irq_poll *iop, int budget)
 {
@@ -233,12 +204,7 @@ int rdda_sq_softirq(struct irq_poll *iop, int budget)
 	return 0;
 }
 
-/**
- * rdda_sq_stop() - no handler runs after this
- * @ch: channel whose queue pair is drained, or that has none
- *
- * Sleeps.
- */
+/* No handler runs after this. @ch: its queue pair is drained, or it has none. Sleeps. */
 void rdda_sq_stop(struct rdda_chan *ch)
 {
 	if (!ch->q.qp)

@@ -14,29 +14,18 @@ struct rdda_cmd_slot;
 #define RDDA_STAGES		32	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
 
-/**
- * struct rdda_stage - a payload that stays in the arena; under its channel's lock
- * @s: holds a reference, while it is in use
- * @ch: whose arena part it is in
- * @off: arena blocks, one for each command that wrote it
- * @len: their payload
- * @nr: how many
- * @bytes: all of it
- * @pages: of the arena that are counted for it
- * @users: I/Os that send it now
- * @dropped: given back while it had users
- */
+/* A payload that stays in the arena; under its channel's lock. */
 struct rdda_stage {
 	struct list_head node;
-	struct rdda_session *s;
-	struct rdda_chan *ch;
-	u32	off[RDDA_STAGE_CMDS];
-	u32	len[RDDA_STAGE_CMDS];
-	unsigned int nr;
-	u32	bytes;
-	u32	pages;
-	u32	users;
-	bool	dropped;
+	struct rdda_session *s;		/* holds a reference, while it is in use */
+	struct rdda_chan *ch;		/* whose arena part it is in */
+	u32	off[RDDA_STAGE_CMDS];	/* arena blocks, one for each command that wrote it */
+	u32	len[RDDA_STAGE_CMDS];	/* their payload */
+	unsigned int nr;		/* how many */
+	u32	bytes;			/* all of it */
+	u32	pages;			/* of the arena that are counted for it */
+	u32	users;			/* I/Os that send it now */
+	bool	dropped;		/* given back while it had users */
 };
 
 int rdda_stage_setup(struct rdda_chan *ch);

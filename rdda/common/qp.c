@@ -70,16 +70,10 @@ static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdd
 	return PTR_ERR(cq);
 }
 
-/**
- * rdda_qp_create() - a queue pair and its CQs for a connection
- * @q: filled in
- * @id: connection with a device
- * @pd: of the session
- * @a: what it must hold
- * @context: of the CQs, for completion handlers
- *
- * Sleeps. Return: 0 or a negative errno, with nothing left behind: -EOPNOTSUPP when
- * that is more than the device has.
+/*
+ * A queue pair and its CQs for a connection. @id: connection with a device. @context: of the CQs,
+ * for completion handlers. Sleeps. Return: 0 or a negative errno, with nothing left behind:
+ * -EOPNOTSUPP when @a is more than the device has.
  */
 int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 		   const struct rdda_qp_attr *a, void *context)
@@ -122,12 +116,10 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 	return 0;
 }
 
-/**
- * rdda_qp_drain() - put the queue pair in error and wait for every completion
- * @q: any, also one without a queue pair
- *
- * Nothing may be posted any more by others. When this returns, the handler of
- * each work request has run. Sleeps.
+/*
+ * Put the queue pair in error and wait for every completion. @q: any, also one without a queue
+ * pair. Others must not post any more. When this returns, the handler of each work request has
+ * run. Sleeps.
  */
 void rdda_qp_drain(struct rdda_qp *q)
 {
@@ -135,11 +127,9 @@ void rdda_qp_drain(struct rdda_qp *q)
 		ib_drain_qp(q->qp);
 }
 
-/**
- * rdda_qp_destroy() - end a drained queue pair and its CQs
- * @q: any, also one without a queue pair
- *
- * After it no work request can touch memory. Sleeps.
+/*
+ * End a drained queue pair and its CQs. @q: any, also one without a queue pair. After it no work
+ * request can touch memory. Sleeps.
  */
 void rdda_qp_destroy(struct rdda_qp *q)
 {
@@ -153,11 +143,9 @@ void rdda_qp_destroy(struct rdda_qp *q)
 	cqs_destroy(q);
 }
 
-/**
- * rdda_page_get() - a zeroed page for messages and bounce blocks
- * @kept: pages of before, to be taken first; NULL: there are none
- *
- * The caller keeps others from @kept. Sleeps, without I/O. Return: it, or NULL.
+/*
+ * A zeroed page for messages and bounce blocks. @kept: pages of before, to be taken first; NULL:
+ * there are none. The caller keeps others from @kept. Sleeps, without I/O. Return: it, or NULL.
  */
 struct page *rdda_page_get(struct list_head *kept)
 {
@@ -170,11 +158,7 @@ struct page *rdda_page_get(struct list_head *kept)
 	return page;
 }
 
-/**
- * rdda_page_put() - give back what rdda_page_get() gave
- * @kept: as there
- * @page: unmapped
- */
+/* Give back what rdda_page_get() gave. @kept: as there. @page: unmapped. */
 void rdda_page_put(struct list_head *kept, struct page *page)
 {
 	if (kept)
@@ -183,16 +167,10 @@ void rdda_page_put(struct list_head *kept, struct page *page)
 		__free_page(page);
 }
 
-/**
- * rdda_bufs_alloc() - message buffers, mapped for a device
- * @b: zeroed; filled in; rdda_bufs_free() also after an error
- * @pd: of the queue pair
- * @kept: as for rdda_page_get()
- * @nr: how many
- * @dir: which way they go
- * @done: their completion handler
- *
- * Sleeps, without I/O. Return: 0 or -ENOMEM.
+/*
+ * Message buffers, mapped for a device. @b: zeroed; rdda_bufs_free() also after an error. @kept:
+ * as for rdda_page_get(). @done: their completion handler. Sleeps, without I/O. Return: 0 or
+ * -ENOMEM.
  */
 int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kept,
 		    unsigned int nr, enum dma_data_direction dir,
@@ -233,10 +211,7 @@ int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kep
 	return 0;
 }
 
-/**
- * rdda_bufs_free() - give message buffers back; the queue pair is gone
- * @b: any, also one never filled in
- */
+/* Give message buffers back; the queue pair is gone. @b: any, also one never filled in. */
 void rdda_bufs_free(struct rdda_bufs *b)
 {
 	unsigned int i;
@@ -251,22 +226,13 @@ void rdda_bufs_free(struct rdda_bufs *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/**
- * rdda_bufs_memory() - what they cost, in bytes
- * @b: buffers
- */
+/* What message buffers cost, in bytes. */
 size_t rdda_bufs_memory(const struct rdda_bufs *b)
 {
 	return b->pages * PAGE_SIZE + b->nr * sizeof(*b->buf);
 }
 
-/**
- * rdda_buf_post() - hand a receive buffer to the queue pair
- * @q: queue pair
- * @b: buffer, its message dealt with
- *
- * Any context. Return: 0 or a negative errno.
- */
+/* Hand a receive buffer to the queue pair. @b: its message is dealt with. Any context. */
 int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 {
 	struct ib_recv_wr wr = {
@@ -279,14 +245,10 @@ int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 	return ib_post_recv(q->qp, &wr, NULL);
 }
 
-/**
- * rdda_sq_init() - a send queue of which nothing is used
- * @sq: zeroed, but for @size and @sge_max; rdda_sq_free() also after an error
- * @q: its queue pair
- * @chain_max: work requests of one post
- * @done: handler of those that no other is named for
- *
- * Sleeps, without I/O. Return: 0 or -ENOMEM.
+/*
+ * A send queue of which nothing is used. @sq: zeroed, but for @size and @sge_max; rdda_sq_free()
+ * also after an error. @chain_max: work requests of one post. @done: handler of those that no
+ * other is named for. Sleeps, without I/O. Return: 0 or -ENOMEM.
  */
 int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 		 void (*done)(struct ib_cq *cq, struct ib_wc *wc))
@@ -302,10 +264,7 @@ int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 	return sq->sig && sq->wr && sq->sge ? 0 : -ENOMEM;
 }
 
-/**
- * rdda_sq_free() - release what rdda_sq_init() made
- * @sq: any, also one never set up
- */
+/* Release what rdda_sq_init() made. @sq: any, also one never set up. */
 void rdda_sq_free(struct rdda_sq *sq)
 {
 	kvfree(sq->sig);
@@ -313,22 +272,16 @@ void rdda_sq_free(struct rdda_sq *sq)
 	kvfree(sq->sge);
 }
 
-/**
- * rdda_sq_memory() - what it costs, in bytes
- * @sq: send queue
- */
+/* What a send queue costs, in bytes. */
 size_t rdda_sq_memory(const struct rdda_sq *sq)
 {
 	return (sq->sig_mask + 1) * sizeof(*sq->sig) +
 	       sq->chain_max * (sizeof(*sq->wr) + sq->sge_max * sizeof(*sq->sge));
 }
 
-/**
- * rdda_sq_post() - post what was built
- * @sq: locked
- *
- * Once one post has failed there is no other: it would run without what it needs.
- * Return: 0, or the negative errno of that one.
+/*
+ * Post what was built. @sq: locked. Once one post has failed there is no other: it would run
+ * without what it needs. Return: 0, or the negative errno of that one.
  */
 int rdda_sq_post(struct rdda_sq *sq)
 {
@@ -341,10 +294,8 @@ int rdda_sq_post(struct rdda_sq *sq)
 	return sq->err;
 }
 
-/**
- * rdda_sq_retire() - account for the send completion of a signalled request
- * @sq: locked; the request succeeded
- *
+/*
+ * Account for the send completion of a signalled request. @sq: locked; the request succeeded.
  * Return: what the owner said that it and those before it hold.
  */
 u32 rdda_sq_retire(struct rdda_sq *sq)

@@ -78,17 +78,17 @@ int rdda_cm_tune(struct rdma_cm_id *id)
 	return ret;
 }
 
-/**
- * rdda_cm_connect_ms() - how long a connect request may take
+/*
+ * How long a connect request may take.
  *
- * The core sends a request, or its answer, again when nothing has come for its own
- * response time and twice the life of a packet. The first is not ours to set; the
- * second is, on RoCE, half of our ACK timeout, rounded as 1 << (timeout - 8) ms:
+ * The core sends a request, or its answer, again when nothing has come for its own response time
+ * and twice the life of a packet. The first is not ours to set; the second is, on RoCE, half of
+ * our ACK timeout, rounded as 1 << (timeout - 8) ms:
  *
  *   4096 ms + 256 ms = 4.4 s with an ack_timeout of 16, 8.2 s with 20
  *
- * Twice that: one message may be lost, and the next one has as long as the first.
- * A step shorter than once ends before anything was sent again.
+ * Twice that: one message may be lost, and the next one has as long as the first. A step shorter
+ * than once ends before anything was sent again.
  */
 unsigned int rdda_cm_connect_ms(void)
 {

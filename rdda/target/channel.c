@@ -53,10 +53,7 @@ static void buffers_free(struct tgt_channel *ch)
 	rdda_bufs_free(&ch->tx.msg);
 }
 
-/**
- * tgt_channel_memory() - what a channel costs, in bytes, without its arena
- * @ch: channel
- */
+/* What a channel costs, in bytes, without its arena. */
 unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 {
 	return sizeof(*ch) + ch->cmd.nr * sizeof(struct tgt_cmd) + rdda_sq_memory(&ch->sq) +
@@ -180,13 +177,7 @@ static void channel_setup(struct tgt_channel *ch)
 	tasklet_setup(&ch->kick, tgt_push_kick);
 }
 
-/**
- * channel_part() - a channel's part of its session's arena
- * @s: session, granted
- * @index: of the channel
- * @off: set to where it begins
- * @len: set to its bytes
- */
+/* A channel's part of its session's arena. @s: granted. */
 static void channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len)
 {
 	*len = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
@@ -214,16 +205,12 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	return ch;
 }
 
-/**
- * tgt_channel_create() - make a connection ready to be accepted
- * @cm: id of the connect request; the channel's from success on
- * @s: its session, which owns the channel from success on
- * @index: in the session; any but 0 has proved the key
- * @p: login and answer of the session; of channel 0, the client's QPN too
- * @key: of channel 0, that the login named; else NULL
- * @reads: READs in flight that it requests
- *
- * Context: CM work queue. Return: channel or ERR_PTR.
+/*
+ * Make a connection ready to be accepted. @cm: id of the connect request; the channel's from
+ * success on. @s: owns the channel from success on. @index: in the session; any but 0 has proved
+ * the key. @p: login and answer of the session; of channel 0, the client's QPN too. @key: of
+ * channel 0, the one that the login named; else NULL. @reads: READs in flight that the client
+ * requests. Context: CM work queue. Return: channel or ERR_PTR().
  */
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,
@@ -321,13 +308,9 @@ static int channel_send_proved(struct tgt_channel *ch)
 	return ret;
 }
 
-/**
- * tgt_channel_prove() - the client's first message: check it, answer with ours
- * @ch: channel
- * @m: message
- *
- * Context: control work of @ch. Return: 0, or a negative errno: the channel
- * has to end.
+/*
+ * The client's first message: check it, answer with ours. Context: control work of @ch. Return: 0,
+ * or a negative errno: the channel has to end.
  */
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 {
@@ -365,14 +348,10 @@ static int channel_refuse_reason(int err)
 	}
 }
 
-/**
- * tgt_channel_refuse() - say why a login is refused, then end the channel
- * @ch: channel 0, not proven
- * @err: why, negative errno
- *
- * A connection that just ends would leave the reason unknown.
- *
- * Context: control work of @ch.
+/*
+ * Say why a login is refused, then end the channel: a connection that just ends would leave the
+ * reason unknown. @ch: channel 0, not proven. @err: why, negative errno. Context: control work of
+ * @ch.
  */
 void tgt_channel_refuse(struct tgt_channel *ch, int err)
 {
@@ -395,25 +374,19 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 	mod_delayed_work(tgt_wq, &ch->login.deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
-/**
- * tgt_channel_kill() - end a channel, and its session with it
- * @ch: channel
- * @err: why, negative errno; 0: in order
- *
- * Any context but hard interrupt. Returns at once.
+/*
+ * End a channel, and its session with it. @err: why, negative errno; 0: in order. Any context but
+ * hard interrupt. Returns at once.
  */
 void tgt_channel_kill(struct tgt_channel *ch, int err)
 {
 	tgt_session_kill(ch->s, err);
 }
 
-/**
- * tgt_channel_stop() - nothing of this channel touches memory any more
- * @ch: channel
- *
- * Its commands may still be with their drives; they end in @ch->cmd.all, which
- * stays. tgt_session_pd_put() and tgt_channel_leave() are still to be called.
- * Context: process, not a handler or work of @ch; sleeps.
+/*
+ * Nothing of this channel touches memory any more. Its commands may still be with their drives;
+ * they end in @ch->cmd.all, which stays. tgt_session_pd_put() and tgt_channel_leave() are still to
+ * be called. Context: process, not a handler or work of @ch; sleeps.
  */
 void tgt_channel_stop(struct tgt_channel *ch)
 {
@@ -432,11 +405,9 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	buffers_free(ch);
 }
 
-/**
- * tgt_channel_leave() - let go of a stopped channel's connection
- * @ch: channel; its session's protection domain and regions are given back
- *
- * This disconnects it, too. A device that is being removed waits for its connections'
+/*
+ * Let go of a stopped channel's connection. @ch: its session's protection domain and regions are
+ * given back. This disconnects it, too. A device that is being removed waits for its connections'
  * ids, and for nothing else: so this comes after all that is the device's.
  */
 void tgt_channel_leave(struct tgt_channel *ch)
@@ -445,10 +416,7 @@ void tgt_channel_leave(struct tgt_channel *ch)
 	ch->cm = NULL;
 }
 
-/**
- * tgt_channel_free() - give back the memory of a stopped channel
- * @ch: channel; none of its commands is with a drive
- */
+/* Give back the memory of a stopped channel. @ch: none of its commands is with a drive. */
 void tgt_channel_free(struct tgt_channel *ch)
 {
 	tasklet_kill(&ch->kick);

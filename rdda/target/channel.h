@@ -17,36 +17,25 @@ struct tgt_session;
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 
-/**
- * struct tgt_channel - one connection
- *
- * A part names the file that writes it, but for its set-up in channel.c.
- *
- * @s: session; set at login
- * @index: in the session
- * @proven: both proofs were right: of channel 0 written by its control work only,
- *	under tgt_lock; of others set when they are made
- * @refused: the login was refused after its proof was read: why, negative errno;
- *	written by the control work only
- * @dead: nothing is posted or admitted any more
- * @drained: the CQ is not polled any more; set by the teardown
- * @cm: connection
- * @q: queue pair, with one CQ for everything on it, polled by @work alone
- * @fail: the NIC reported an error
- * @work: polls the CQ
- * @kick: tasklet: posts completions when bios end outside of @work
- * @batcher: task that runs @work now and will post by itself; queue.c
- * @arena_off: of this channel
- * @arena_len: of this channel
- */
+/* One connection. A part names the file that writes it, but for its set-up in channel.c. */
 struct tgt_channel {
-	struct tgt_session	*s;
-	unsigned int		index;
+	struct tgt_session	*s;		/* session; set at login */
+	unsigned int		index;		/* in the session */
+	/*
+	 * both proofs were right: of channel 0 written by its control work only, under tgt_lock; of
+	 * others set when they are made
+	 */
 	bool			proven;
+	/*
+	 * the login was refused after its proof was read: why, negative errno; written by the
+	 * control work only
+	 */
 	int			refused;
-	bool			dead;
+	bool			dead;		/* nothing is posted or admitted any more */
+	/* the CQ is not polled any more; set by the teardown */
 	bool			drained;
-	struct rdma_cm_id	*cm;
+	struct rdma_cm_id	*cm;		/* connection */
+	/* queue pair, with one CQ for everything on it, polled by @work alone */
 	struct rdda_qp		q;
 
 	/* channel.c */
@@ -57,10 +46,12 @@ struct tgt_channel {
 		bool			runs;	/* one push may carry several reads */
 		struct delayed_work	deadline;	/* of the proof */
 	} login;
-	struct work_struct	fail;
+	struct work_struct	fail;		/* the NIC reported an error */
 
-	struct work_struct	work;
+	struct work_struct	work;		/* polls the CQ */
+	/* tasklet: posts completions when bios end outside of @work */
 	struct tasklet_struct	kick;
+	/* task that runs @work now and will post by itself; queue.c */
 	struct task_struct	*batcher;
 
 	/* receives: queue.c */
@@ -78,7 +69,7 @@ struct tgt_channel {
 		struct llist_head	free;	/* not in use; taken by @work alone: cmd.c */
 		struct llist_head	done;	/* ended, newest first: push.c */
 	} cmd;
-	u32			arena_off;
+	u32			arena_off;	/* its part of the session's arena, in bytes */
 	u32			arena_len;
 
 	/* what is to be sent: push.c */

@@ -56,10 +56,7 @@ static void cmd_end(struct tgt_cmd *c, u16 status)
 	tgt_push_end(c);
 }
 
-/**
- * tgt_cmd_abort() - end a command that has no bio: its session is over
- * @c: command, not counted in tgt_drive.inflight
- */
+/* End a command that has no bio: its session is over. @c: not counted in tgt_drive.inflight. */
 void tgt_cmd_abort(struct tgt_cmd *c)
 {
 	c->status = RDDA_ST_INTERNAL;
@@ -173,11 +170,9 @@ static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 	submit_bio(&c->bio);
 }
 
-/**
- * tgt_cmd_step() - the next bio of a command that could not be done at once
- * @c: command
- *
- * Context: the drive's work; may sleep for the device.
+/*
+ * The next bio of a command that could not be done at once. Context: the drive's work; may sleep
+ * for the device.
  */
 void tgt_cmd_step(struct tgt_cmd *c)
 {
@@ -204,16 +199,11 @@ void tgt_cmd_step(struct tgt_cmd *c)
 	submit_bio(&c->bio);
 }
 
-/**
- * tgt_cmd_submit() - hand a command to its device
- * @c: command, counted in tgt_drive.inflight
- *
- * Does not sleep for a device: the channel's work serves other drives too, and
- * keeps the session alive. What cannot be done at once, what takes several bios,
- * and all for a device that may sleep over any bio (none of blk-mq's does) is left
- * to the drive's own work.
- *
- * Context: process.
+/*
+ * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
+ * the channel's work serves other drives too, and keeps the session alive. What cannot be done at
+ * once, what takes several bios, and all for a device that may sleep over any bio (none of
+ * blk-mq's does) is left to the drive's own work. Context: process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {
@@ -325,14 +315,10 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 		tgt_cmd_abort(batch[n]);
 }
 
-/**
- * tgt_cmds_msg() - a SEND of commands
- * @ch: channel
- * @rb: the receive that holds it; posted again before anything of it can
- *	complete, since a completion is the credit for the next SEND
- *
- * Context: the channel's work. Return: 0 or a negative errno after the channel
- * was killed.
+/*
+ * A SEND of commands. @rb: the receive that holds it; posted again before anything of it can
+ * complete, since a completion is the credit for the next SEND. Context: the channel's work.
+ * Return: 0, or a negative errno after the channel was killed.
  */
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
@@ -369,20 +355,14 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 	return ret;
 }
 
-/**
- * tgt_cmd_init() - zeroes
- *
- * Return: 0 or -ENOMEM.
- */
+/* Allocate the zeroes. Return: 0 or -ENOMEM. */
 int tgt_cmd_init(void)
 {
 	zeroes = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, ZERO_ORDER);
 	return zeroes ? 0 : -ENOMEM;
 }
 
-/**
- * tgt_cmd_exit() - release what tgt_cmd_init() made
- */
+/* Release what tgt_cmd_init() made. */
 void tgt_cmd_exit(void)
 {
 	__free_pages(zeroes, ZERO_ORDER);

@@ -14,37 +14,26 @@ struct tgt_view;
 
 #define TGT_VECS		6	/* runs, cut where pieces end */
 
-/**
- * struct tgt_cmd - a command in flight; preallocated with its channel
- * @bio: what the device is doing for it now
- * @vec: of @bio
- * @ch: where it came from
- * @view: that it was admitted under; put last, at the end of its last bio
- * @p: what it requests
- * @status: enum rdda_status, once ended
- * @queued: waits for its turn
- * @flushing: all of a discard or zeroing is done, and now made durable
- * @by_pages: zeroes are written, the device does not make them
- * @at: next sector of a discard or zeroing
- * @left: sectors left of it
- * @step: sectors that the bio zeroes
- * @cost: bytes it counts for in tgt_drive.inflight
- */
+/* A command in flight; preallocated with its channel. */
 struct tgt_cmd {
-	struct bio		bio;
-	struct bio_vec		vec[TGT_VECS];
-	struct llist_node	done;
+	struct bio		bio;		/* what the device is doing for it now */
+	struct bio_vec		vec[TGT_VECS];	/* of @bio */
+	struct llist_node	done;		/* in tgt_channel.cmd.done or .free */
+	/* in tgt_sdrive.queue, tgt_drive.slow or tgt_channel.tx.pend */
 	struct list_head	node;
-	struct tgt_channel	*ch;
+	struct tgt_channel	*ch;		/* where it came from */
+	/* that it was admitted under; put last, at the end of its last bio */
 	struct tgt_view		*view;
-	struct rdda_parsed	p;
-	u16			status;
+	struct rdda_parsed	p;		/* what it requests */
+	u16			status;		/* enum rdda_status, once ended */
+	/* all of a discard or zeroing is done, and now made durable */
 	bool			flushing;
+	/* zeroes are written, the device does not make them */
 	bool			by_pages;
-	sector_t		at;
-	sector_t		left;
-	sector_t		step;
-	u32			cost;
+	sector_t		at;		/* next sector of a discard or zeroing */
+	sector_t		left;		/* sectors left of it */
+	sector_t		step;		/* sectors that the bio zeroes */
+	u32			cost;		/* bytes it counts for in tgt_drive.inflight */
 };
 
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);

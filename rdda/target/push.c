@@ -23,16 +23,11 @@
 
 #define TGT_CTL_MAX		256	/* answers that wait to be sent */
 
-/**
- * struct ctl - a control message to be sent
- * @node: in tgt_channel.tx.ctl
- * @len: bytes
- * @event: not an answer to a request: not counted in tgt_channel.tx.nr_ctl
- * @msg: message
- */
+/* A control message to be sent. */
 struct ctl {
-	struct list_head	node;
-	u32			len;
+	struct list_head	node;	/* in tgt_channel.tx.ctl */
+	u32			len;	/* bytes */
+	/* not an answer to a request: not counted in tgt_channel.tx.nr_ctl */
 	bool			event;
 	u8			msg[RDDA_MSG_MAX] __aligned(8);
 };
@@ -108,14 +103,11 @@ static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 	llist_add(&c->done, &ch->cmd.free);
 }
 
-/**
- * chain_push() - push a read, and those behind it whose bounce pages follow its own
- * @ch: channel, tx.lock held
- * @c: first of @ch->tx.pend; released, as are those that went with it
- *
- * Reads go together only where one work request carries them all. One alone
- * takes several if the device has few scatter entries: the last carries the
- * immediate, and its receive completion makes all of them visible.
+/*
+ * Push a read, and those behind it whose bounce pages follow its own. @ch: tx.lock held. @c: first
+ * of @ch->tx.pend; released, as are those that went with it. Reads go together only where one work
+ * request carries them all. One alone takes several if the device has few scatter entries: the
+ * last carries the immediate, and its receive completion makes all of them visible.
  */
 static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 {
@@ -205,12 +197,7 @@ static void push_collect(struct tgt_channel *ch)
 		list_add_tail(&c->node, &ch->tx.pend);
 }
 
-/**
- * tgt_push_flush() - post all that is ready
- * @ch: channel
- *
- * Context: process or softirq.
- */
+/* Post all that is ready. Context: process or softirq. */
 void tgt_push_flush(struct tgt_channel *ch)
 {
 	int ret = 0;
@@ -231,10 +218,7 @@ void tgt_push_flush(struct tgt_channel *ch)
 		tgt_channel_kill(ch, ret);
 }
 
-/**
- * tgt_push_kick() - commands ended outside of the channel's own work
- * @t: of the channel
- */
+/* Tasklet: commands ended outside of the channel's own work. */
 void tgt_push_kick(struct tasklet_struct *t)
 {
 	struct tgt_channel *ch = from_tasklet(ch, t, kick);
@@ -243,11 +227,7 @@ void tgt_push_kick(struct tasklet_struct *t)
 		tgt_push_flush(ch);
 }
 
-/**
- * tgt_push_done() - a signalled send is complete, and all before it
- * @cq: of the channel
- * @wc: completion
- */
+/* A signalled send is complete, and all before it. */
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct tgt_channel *ch = cq->cq_context;
@@ -263,11 +243,9 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock_bh(&ch->tx.lock);
 }
 
-/**
- * tgt_push_end() - a command ended: it is reported to the client with the next post
- * @c: command, its status set; not the caller's any more, nor is its view
- *
- * Any context.
+/*
+ * A command ended: it is reported to the client with the next post. @c: its status set; not the
+ * caller's any more, nor is its view. Any context.
  */
 void tgt_push_end(struct tgt_cmd *c)
 {
@@ -285,10 +263,7 @@ void tgt_push_end(struct tgt_cmd *c)
 		tgt_view_put(v);
 }
 
-/**
- * tgt_push_drop() - forget what was not sent
- * @ch: channel, stopped
- */
+/* Forget what was not sent. @ch: stopped. */
 void tgt_push_drop(struct tgt_channel *ch)
 {
 	struct ctl *c, *next;
@@ -332,39 +307,25 @@ static int push_send_ctl(struct tgt_channel *ch, const void *msg, size_t len, bo
 	return 0;
 }
 
-/**
- * tgt_ctl_send() - send a control message
- * @ch: channel
- * @msg: message, copied
- * @len: bytes
- *
- * Any context but hard interrupt. Return: 0, -ESHUTDOWN, or -ENOMEM after the
- * channel was killed: a client that waits for an answer must not wait forever.
+/*
+ * Send a control message. @msg: copied. Any context but hard interrupt. Return: 0, -ESHUTDOWN, or
+ * -ENOMEM after the channel was killed: a client that waits for an answer must not wait forever.
  */
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 {
 	return push_send_ctl(ch, msg, len, false);
 }
 
-/**
- * tgt_ctl_event() - send a control message that answers no request
- * @ch: channel
- * @msg: message, copied
- * @len: bytes
- *
- * As tgt_ctl_send(), but many of them are no fault of the client: a new table
- * may take all from it that it has open.
+/*
+ * Send a control message that answers no request. As tgt_ctl_send(), but many of them are no fault
+ * of the client: a new table may take all from it that it has open.
  */
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
 {
 	return push_send_ctl(ch, msg, len, true);
 }
 
-/**
- * tgt_ctl_pong() - answer a PING
- * @ch: channel
- * @tag: of the PING
- */
+/* Answer a PING. Context and Return: as tgt_ctl_send(). */
 int tgt_ctl_pong(struct tgt_channel *ch, u64 tag)
 {
 	struct rdda_hdr h = {
@@ -376,20 +337,14 @@ int tgt_ctl_pong(struct tgt_channel *ch, u64 tag)
 	return tgt_ctl_send(ch, &h, sizeof(h));
 }
 
-/**
- * tgt_push_init() - a reserve of control messages
- *
- * Return: 0 or -ENOMEM.
- */
+/* A reserve of control messages. Return: 0 or -ENOMEM. */
 int tgt_push_init(void)
 {
 	ctl_pool = mempool_create_kmalloc_pool(64, sizeof(struct ctl));
 	return ctl_pool ? 0 : -ENOMEM;
 }
 
-/**
- * tgt_push_exit() - release what tgt_push_init() made
- */
+/* Release what tgt_push_init() made. */
 void tgt_push_exit(void)
 {
 	mempool_destroy(ctl_pool);

@@ -22,23 +22,16 @@
 
 #define POLL_ROUNDS	32	/* then others of this CPU have a turn */
 
-/**
- * tgt_bad_peer() - a message that no honest client sends: log it once, end the session
- * @ch: where it came
- * @why: human-readable
- */
+/* A message that no honest client sends: log it and end the session. */
 void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 {
 	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->client.host, why);
 	tgt_channel_kill(ch, -EPROTO);
 }
 
-/**
- * tgt_rbuf_post() - give a receive buffer to the NIC
- * @ch: channel
- * @rb: buffer, its message dealt with
- *
- * Return: 0, or a negative errno after the channel was killed.
+/*
+ * Give a receive buffer to the NIC. @rb: its message is dealt with. Return: 0, or a negative errno
+ * after the channel was killed.
  */
 int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb)
 {
@@ -99,11 +92,7 @@ static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 	tgt_rbuf_post(ch, rb);
 }
 
-/**
- * tgt_recv_done() - a message came
- * @cq: of a channel
- * @wc: completion of one of its receives
- */
+/* A message came. */
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
@@ -148,11 +137,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rx_control(ch, rb);
 }
 
-/**
- * tgt_queue_event() - the completion queue has something
- * @cq: unused
- * @ctx: channel
- */
+/* The completion queue has something. */
 void tgt_queue_event(struct ib_cq *cq, void *ctx)
 {
 	struct tgt_channel *ch = ctx;
@@ -180,10 +165,7 @@ static int queue_poll_batch(struct tgt_channel *ch)
 	return n;
 }
 
-/**
- * tgt_queue_work() - deal with all that has completed
- * @work: of the channel
- */
+/* Deal with all that has completed. */
 void tgt_queue_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, work);
@@ -248,12 +230,9 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 	}
 }
 
-/**
- * tgt_ctl_work() - control messages that need to sleep, one after the other
- * @work: of the channel
- *
- * The message is copied and its buffer posted again before it is answered: the
- * answer lets the client send the next one.
+/*
+ * Control messages that need to sleep, one after the other. The message is copied and its buffer
+ * posted again before it is answered: the answer lets the client send the next one.
  */
 void tgt_ctl_work(struct work_struct *work)
 {

@@ -38,11 +38,9 @@ static bool sched_take(struct tgt_drive *d, u32 cost)
 	return false;
 }
 
-/**
- * tgt_sched_submit() - a checked command goes to its device, or waits its turn
- * @c: command with its view
- *
- * Context: process; may sleep for the device.
+/*
+ * A checked command goes to its device, or waits its turn. @c: with its view. Context: process;
+ * does not sleep for a device, see tgt_cmd_submit().
  */
 void tgt_sched_submit(struct tgt_cmd *c)
 {
@@ -64,28 +62,16 @@ void tgt_sched_submit(struct tgt_cmd *c)
 	spin_unlock_irq(&d->sched_lock);
 }
 
-/**
- * tgt_sched_done() - a command left its device
- * @d: drive
- * @cost: what it counted for
- *
- * Any context.
- */
+/* A command left its device. @cost: what it counted for. Any context. */
 void tgt_sched_done(struct tgt_drive *d, u32 cost)
 {
-	/* A full barrier: either we see the command that waits, or it sees the room. */
+	/* A full barrier, pairs with sched_take(): we see what waits, or it sees the room. */
 	atomic64_sub_return(cost, &d->inflight);
 	if (READ_ONCE(d->waiting))
 		queue_work(tgt_wq, &d->dispatch);
 }
 
-/**
- * tgt_sched_slow() - a command needs its next bio
- * @d: drive
- * @c: command
- *
- * Any context.
- */
+/* A command needs its next bio: leave it to the drive's work. Any context. */
 void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c)
 {
 	unsigned long flags;
@@ -129,10 +115,7 @@ static struct tgt_cmd *sched_next(struct tgt_drive *d)
 	return NULL;
 }
 
-/**
- * tgt_sched_work() - serve the queues of a drive while it has room
- * @work: of the drive
- */
+/* Serve the queues of a drive while it has room. */
 void tgt_sched_work(struct work_struct *work)
 {
 	struct tgt_drive *d = container_of(work, struct tgt_drive, dispatch);
@@ -158,12 +141,7 @@ void tgt_sched_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/**
- * tgt_sched_purge() - end what waits for its turn: the session is over
- * @sd: session and drive
- *
- * Context: process.
- */
+/* End what waits for its turn: the session is over. Context: process. */
 void tgt_sched_purge(struct tgt_sdrive *sd)
 {
 	struct tgt_drive *d = sd->d;

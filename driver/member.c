@@ -27,8 +27,8 @@ static const struct mesh_member_ops *mesh_member_kinds[] = {
 };
 
 /*
- * Have members of a kind that a module, for tests, implements. @ops: of the module; NULL: it goes,
- * and pinned by no member any more.
+ * Have members of a kind that a test module implements. @kind: one that has nothing here. @ops: of
+ * the module; NULL: the module goes, and no member pins it any more.
  */
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops)
 {
@@ -159,7 +159,7 @@ static void mesh_member_drop(struct mesh_member *m)
 
 /*
  * Open a member, or share one that is open. @volume: the one whose layouts share it; any other is
- * refused. @mp: set when it is. @extack: says why not, may be NULL. Sleeps.
+ * refused. @mp: set on success. @extack: says why not, may be NULL. Sleeps.
  */
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack)
@@ -210,9 +210,9 @@ void mesh_member_put(struct mesh_member *m)
 }
 
 /*
- * Whether a device is in use under another extent UUID. @m: member that is being opened; else the
- * device is noted for it. One holder stands behind all our exclusive opens, so that a member can
- * be reached by two paths for a while; two extents on one device are detected here.
+ * Whether a device is in use under another extent UUID; if not, it is noted for @m, which is being
+ * opened. One holder stands behind all our exclusive opens, so that a member can be reached by two
+ * paths for a while; two extents on one device are detected here.
  */
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
 {
@@ -327,9 +327,10 @@ static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, 
 }
 
 /*
- * The one setter of a member's state, for the kinds. Process context, sleeps. Where the table
- * knows no direct way, by DOWN. One that cannot serve a layout that has it is REFUSED with -EINVAL
- * instead of UP, and a REFUSED one that is tried again stays REFUSED until that is answered.
+ * The one setter of a member's state, for the kinds. @err: why it is not UP, 0 for UP. Process
+ * context, sleeps. Where the table knows no direct way, it goes by DOWN. A member that cannot
+ * serve a layout that has it is REFUSED with -EINVAL instead of UP, and a REFUSED one that is
+ * tried again stays REFUSED until that is answered.
  */
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
 {

@@ -151,10 +151,7 @@ struct mesh_member {
 	/* fixed but for epoch and size, which mesh_members_lock guards */
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
 	uuid_t			volume;		/* the one whose layouts share it */
-	/*
-	 * serialises state changes; guards @there, @retrying, @suspended and @links; states, info,
-	 * what follows
-	 */
+	/* serialises state changes; guards @state, @info, and what follows up to @links */
 	struct mutex		lock;
 	bool			there;	/* the kind says UP: what is REFUSED then is unfit */
 	/* REFUSED, and tried again since: there is no answer yet */

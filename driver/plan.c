@@ -182,9 +182,10 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 /*
  * Plan and send what the op requests. @req: planned with its layout pinned; the caller holds
  * req->left. @batch: gets the members that want a commit. @done: how each I/O ends; sets mio->err.
- * In an RCU read section. Nothing is sent in a hard interrupt, where a local device may end the
- * batch before: members cannot be given I/O there. Return: true when the op is over; op.err says
- * how. False with nothing sent: to be called again from elsewhere.
+ * @sent: set to the number of I/Os sent. In an RCU read section. Nothing is sent in a hard
+ * interrupt, where a local device may end the batch before: members cannot be given I/O there.
+ * Return: true when the op is over; op.err says how. False with nothing sent: to be called again
+ * from elsewhere.
  */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent)

@@ -118,7 +118,7 @@ struct mesh_volume {
 	struct mutex		lock;		/* attach, replace, detach; guards what follows */
 	struct mesh_volume_conf	conf;		/* as set; name is written under @event_lock too */
 	enum mesh_volume_state	state;	/* written under @event_lock too, read with READ_ONCE() */
-	/* for readers; orders states and their events; state, conf.name, err, reason, live */
+	/* for readers: guards @state, conf.name, @err, @reason, @live; orders states and events */
 	struct mutex		event_lock;
 	/* why it is not attached, or a member is refused; written under @event_lock too */
 	int			err;

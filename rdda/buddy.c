@@ -83,8 +83,8 @@ unsigned int rdda_buddy_order(u32 bytes)
 }
 
 /*
- * Take a block. @order: its size, RDDA_PAGE << @order. Return: 0, or -ENOMEM when no block of that
- * size is free now.
+ * Take a block. @order: its size is RDDA_PAGE << @order. @off: set to its arena offset. Return: 0,
+ * or -ENOMEM when no block of that size is free now.
  */
 int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 {

@@ -91,7 +91,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 	},
 };
 
-/* The state after an event. Return: the next state, or -1 when @ev cannot happen in @state. */
+/* A target's state after an event. Return: -1 when @ev cannot happen in @state. */
 int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 {
 	if (state >= ARRAY_SIZE(target_next) || ev >= RDDA_TEV_NR)
@@ -99,7 +99,7 @@ int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 	return target_next[state][ev];
 }
 
-/* The state after an event. Return: the next state, or -1 when @ev cannot happen in @state. */
+/* An extent's state after an event. Return: -1 when @ev cannot happen in @state. */
 int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 {
 	if (state >= ARRAY_SIZE(extent_next) || ev >= RDDA_EEV_NR)
@@ -108,8 +108,9 @@ int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 }
 
 /*
- * How long to wait before the next attempt. @random: any number; spreads many clients of one
- * target. Doubles from 100 ms to 5 s; the wait is between half of that and all of it.
+ * How long to wait before the next attempt. @attempt: failed ones so far, from 0. @random: any
+ * number; spreads many clients of one target. Doubles from 100 ms to 5 s; the wait is between half
+ * of that and all of it.
  */
 u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 {
@@ -120,7 +121,10 @@ u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 	return max_t(u32, most / 2 + random % (most / 2 + 1), RDDA_BACKOFF_MIN_MS);
 }
 
-/* What an answer to OPEN means for the extent. @status: enum rdda_open_status, from the wire. */
+/*
+ * What an answer to OPEN means for the extent. @status: enum rdda_open_status, from the wire: any
+ * number. @err: set to why it is not UP, negative; 0 when it is.
+ */
 enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 {
 	switch (status) {

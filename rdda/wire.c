@@ -80,7 +80,7 @@ int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join
 	return 0;
 }
 
-/* Check that a client can use what PROVED grants. Return: 0, or -EPROTO. */
+/* Check that a client can use what PROVED grants. @m: a whole message. Return: 0, or -EPROTO. */
 int rdda_proved_check(const struct rdda_proved *m)
 {
 	u32 bytes = le32_to_cpu(m->arena_bytes), first = le32_to_cpu(m->arena_len);
@@ -354,7 +354,7 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	put_le32(at, by_client ? 0 : p->channels);
 }
 
-/* The same of another channel. @out: RDDA_JOIN_BYTES bytes. */
+/* As rdda_proof_bytes(), of another channel. @out: RDDA_JOIN_BYTES bytes. */
 void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
 {
 	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };

@@ -409,7 +409,7 @@ struct rdda_check {
 	unsigned int lba_shift;	/* of the drive */
 	u32	max_bytes;	/* payload a command may have */
 	u32	arena_off;	/* the channel's part of the arena */
-	u32	arena_len;	/* its length */
+	u32	arena_len;	/* length of that part */
 	u32	bounce_len;	/* the client's bounce arena; zero before BOUNCE */
 };
 

@@ -32,8 +32,8 @@ typedef struct request *mesh_rq_list_t;
 #endif
 
 /*
- * blk_mq_alloc_disk() with limits and features. @set: tag set. @lim: limits; zero fields keep
- * their defaults. @rotational: of the queue. @data: queuedata.
+ * blk_mq_alloc_disk() with limits and features. @lim: zero fields keep their defaults. @data:
+ * queuedata.
  */
 static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 						     struct queue_limits *lim,

@@ -37,7 +37,7 @@ static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e,
 	}
 }
 
-/* Take no more I/O, and end what was never sent. */
+/* Take no more I/O, and end what was never sent. @ch: of a dead session. @ended: gets that I/O. */
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 {
 	struct rdda_cmd_slot *slot, *next;

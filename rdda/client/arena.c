@@ -149,8 +149,8 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 }
 
 /*
- * A channel's part of the bounce arena. @ch: proved; channel 0 first, which registers all of it
- * and sends the target its key.
+ * Set up a channel's part of the bounce arena. @ch: proved; channel 0 first, which registers all
+ * of it and sends the target its key.
  */
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 {

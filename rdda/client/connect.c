@@ -47,8 +47,9 @@ static void session_dead(struct rdda_session *s)
 }
 
 /*
- * A session is over. @s: session; only the first call counts. Any context, locks held or not. The
- * target's work item does the rest.
+ * A session is over. @s: only the first call counts. @err: why, negative. @fmt: the same,
+ * human-readable, short: it is cut to end.reason. Any context, locks held or not. The target's
+ * work item does the rest.
  */
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 {

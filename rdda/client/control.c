@@ -20,7 +20,10 @@
 
 #define SEND_LOOK_MS	10	/* for one more buffer */
 
-/* Post a control message. Any context. Return: 0, -EAGAIN when no buffer is free now, -ENOLINK. */
+/*
+ * Post a control message. @msg: whole; copied. Any context. Return: 0, -EAGAIN when no buffer is
+ * free now, -ENOLINK.
+ */
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 {
 	struct rdda_buf *b;

@@ -62,7 +62,7 @@ struct rdda_extent {
 	wait_queue_head_t wait;
 	/*
 	 * a grant that was taken away, when stuck or REFUSED; the target has it open until it is
-	 * closed or opened again; opened.c, too
+	 * closed or opened again; opened.c writes it, too
 	 */
 	struct rdda_grant *kept;
 

@@ -289,7 +289,7 @@ int rdda_client_init(void)
 	return rdda_wq ? 0 : -ENOMEM;
 }
 
-/* Every target is destroyed, every stage given back. */
+/* When every target is destroyed and every stage given back. */
 void rdda_client_exit(void)
 {
 	destroy_workqueue(rdda_wq);

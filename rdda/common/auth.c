@@ -54,8 +54,9 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 }
 
 /*
- * Check the proof of the other side. @by_client: whose proof it should be. Context: process;
- * sleeps. Return: 0, -EKEYREJECTED, or another negative errno.
+ * Check the proof of the other side. @key: the one that this connection was opened with.
+ * @by_client: whose proof it should be. Context: process; sleeps. Return: 0, -EKEYREJECTED, or
+ * another negative errno.
  */
 int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		    const u8 hmac[RDDA_HMAC_LEN])
@@ -86,7 +87,7 @@ int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proo
 
 /*
  * Fill in the GIDs of a connection. @id: after route resolution (client) or in a connect request
- * (target). @client: which side we are.
+ * (target). @client: which side we are. @gid: of client and target, in this order.
  */
 void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 {

@@ -134,10 +134,10 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /*
  * Register memory for the other side, zero-based. @qp: connected queue pair; takes one work
- * request of its send queue, which the caller keeps free. @nents: its mapped entries, page
- * aligned. @access: IB_ACCESS_*, no more than the peer needs. Sleeps until the registration is in
- * force. The page size is RDDA_PAGE, whatever PAGE_SIZE is. Return: the MR, for ib_dereg_mr(), or
- * an ERR_PTR().
+ * request of its send queue, which the caller keeps free. @sg: mapped, each entry page aligned.
+ * @nents: its mapped entries. @bytes: their sum. @access: IB_ACCESS_*, no more than the peer
+ * needs. Sleeps until the registration is in force. The page size is RDDA_PAGE, whatever PAGE_SIZE
+ * is. Return: the MR, for ib_dereg_mr(), or an ERR_PTR().
  */
 struct ib_mr *rdda_mr_register(struct ib_qp *qp, struct scatterlist *sg, int nents,
 			       u32 bytes, int access)

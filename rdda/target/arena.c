@@ -224,7 +224,7 @@ static bool spares_for(const struct tgt_session *s)
 }
 
 /*
- * The pages, zeroed: the client must not read what was there before. @s: session, its @arena.bytes
+ * Allocate the pages, zeroed: the client must not read what was there before. @s: its @arena.bytes
  * reserved. Context: process, noio. Return: 0 or -ENOMEM.
  */
 int tgt_arena_alloc(struct tgt_session *s)
@@ -320,7 +320,7 @@ void tgt_arena_free(struct tgt_session *s)
 	pieces_free(&s->arena, spares_for(s));
 }
 
-/* Send the client the pieces and their keys. */
+/* Send the client the pieces and their keys. @ch: its channel 0. */
 void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
 {
 	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
@@ -368,8 +368,8 @@ int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
 }
 
 /*
- * A run of the arena as source of a WRITE. @off: arena offset, checked. @len: bytes, checked.
- * Return: entries used; @max + 1 when they do not suffice.
+ * A run of the arena as source of a WRITE. @max: entries at @sge. @off: arena offset, checked.
+ * @len: bytes, checked. Return: entries used; @max + 1 when @max do not suffice.
  */
 unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
 			   u32 off, u32 len)

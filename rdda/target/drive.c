@@ -50,7 +50,7 @@ void tgt_drive_put(struct tgt_drive *d)
 	kref_put(&d->ref, drive_release);
 }
 
-/* By UUID, without a reference. Context: tgt_lock held. */
+/* A drive by UUID, without a reference. Context: tgt_lock held. */
 struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 {
 	struct tgt_drive *d;

@@ -48,7 +48,7 @@ struct tgt_drive {
 	/* bytes given to the device */
 	atomic64_t		inflight ____cacheline_aligned_in_smp;
 	unsigned int		waiting;	/* commands queued; written under sched_lock */
-	/* @turns and what hangs there; waiting, turns, slow */
+	/* guards @waiting, @turns and what hangs there, @slow */
 	spinlock_t		sched_lock;
 	struct list_head	turns;		/* sdrives with queued commands, round robin */
 	struct list_head	slow;		/* commands that take several bios; sched_lock */

@@ -492,7 +492,10 @@ static int nl_send_server(struct sk_buff *msg, u32 port)
 	return -EHOSTDOWN;	/* for the client a full socket is the same */
 }
 
-/* Request meshd to note a grant in a drive's label. Return: 0, -EHOSTDOWN or -ENOMEM. */
+/*
+ * Request meshd to note a grant in a drive's label. @request: number for the answer. Context:
+ * process. Return: 0, -EHOSTDOWN or -ENOMEM.
+ */
 int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
 		 u64 epoch, bool rw)
 {

@@ -140,7 +140,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	return ret;
 }
 
-/* A client wants an extent. Context: control work of @ch. */
+/* A client wants an extent. @m: a private copy. Context: control work of @ch. */
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
 	struct tgt_open_request req = {
@@ -174,7 +174,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 	opened_send(ch, tag, status, &out);
 }
 
-/* A client is done with an opening. Context: control work of @ch. */
+/* A client is done with an opening. @m: a private copy. Context: control work of @ch. */
 void tgt_close_msg(struct tgt_channel *ch, const struct rdda_close *m)
 {
 	struct rdda_close out = {

@@ -57,7 +57,7 @@ static void session_release(struct kref *ref)
 	kfree(s);
 }
 
-/* Drop a reference; the last one frees it and its channels. */
+/* Drop a reference; the last one frees it and its channels. Context: process. */
 void tgt_session_put(struct tgt_session *s)
 {
 	kref_put(&s->ref, session_release);
@@ -280,7 +280,7 @@ void tgt_session_kill(struct tgt_session *s, int err)
 	queue_work(tgt_wq, &s->end.kill);
 }
 
-/* End all. */
+/* End all sessions. @err: why, as for tgt_session_kill(). */
 void tgt_session_kill_all(int err)
 {
 	struct tgt_session *s;
@@ -303,7 +303,7 @@ static bool sessions_quiet(void)
 	return quiet;
 }
 
-/* Wait until no queue pair is left: no client writes here any more. */
+/* Wait, for @ms at most, until no queue pair is left: no client writes here any more. */
 void tgt_session_quiet(unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
@@ -312,7 +312,7 @@ void tgt_session_quiet(unsigned int ms)
 		msleep(20);
 }
 
-/* By number, with a reference. */
+/* A session by number, with a reference. */
 struct tgt_session *tgt_session_find(u32 id)
 {
 	struct tgt_session *s, *found = NULL;
@@ -400,10 +400,10 @@ static int session_stale_login(const struct rdda_login *l)
 }
 
 /*
- * A session for a login. @reason: set to the enum rdda_reject_reason when there is none. Nothing
- * here is proved yet: no other session is touched. What it allocates is allocated before tgt_lock
- * is taken, under which fencing must not wait for memory. Context: CM's work queue, noio. Return:
- * a referenced session or NULL.
+ * A session for a login. @l: nothing of it is proved yet: no other session is touched. @lim: of
+ * the connection's device. @reason: set to the enum rdda_reject_reason when there is none. What it
+ * allocates is allocated before tgt_lock is taken, under which fencing must not wait for memory.
+ * Context: CM's work queue, noio. Return: a referenced session or NULL.
  */
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason)
@@ -566,8 +566,8 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 }
 
 /*
- * Its memory is there: older incarnations of its client end. Return: 0, -ESTALE when the session
- * ended meanwhile, or as tgt_session_grant().
+ * The memory of @s, granted, is there: older incarnations of its client end. Return: 0, -ESTALE
+ * when the session ended meanwhile, or as tgt_session_grant().
  */
 int tgt_session_live(struct tgt_session *s)
 {

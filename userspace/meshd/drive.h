@@ -111,7 +111,7 @@ static inline void tdrive_set(struct tdrive *d, bool *flag, bool to)
 
 /*
  * Put a drive in the list and start its thread. @fd, @label: taken over, whatever is returned.
- * Return: 0, -EEXIST: its UUID is listed, -EBUSY: the last use of it has not ended, or another
+ * Return: 0; -EEXIST: its UUID is listed; -EBUSY: the last use of it has not ended; or another
  * errno.
  */
 int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
@@ -179,14 +179,15 @@ void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
 
 /*
- * The better copy of a drive's label. @disk: set to what is on the drive, for label_write(). @err:
- * what each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
+ * Read the better copy of a drive's label. @disk: set to what is on the drive, for label_write().
+ * @err: what each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two
+ * drives.
  */
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
 /*
- * Both copies, the first durable before the second is begun. @disk: what is known of them; noted
- * before and after. @err: what became of each copy. Return: 0 when at least one is durable,
- * -EBADE: they are not what was written last, nothing was written, or another errno: none may be
+ * Write both copies, the first durable before the second is begun. @disk: what is known of them;
+ * noted before and after. @err: what became of each copy. Return: 0 when at least one is durable;
+ * -EBADE: they are not what was written last, nothing was written; another errno: none may be
  * durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);

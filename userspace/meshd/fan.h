@@ -22,9 +22,9 @@ struct fan {
 };
 
 /*
- * Work on all of @item. @item: taken over, each of them, not the array. @ms: the deadline, for all
- * of them together. @result: set to the results in the same order; NULL: it came too late, or
- * there was no thread for it.
+ * Work on all of @item. @item: each of them is taken over, the array is not. @ms: the deadline,
+ * for all of them together. @result: set to the results in the same order; NULL: it came too late,
+ * or there was no thread for it.
  */
 void fan_run(const struct fan *f, void **item, size_t n, unsigned int ms, void **result);
 

@@ -122,7 +122,7 @@ void puts_run(struct put *p, size_t n);
 int puts_result(const struct put *p, size_t n, char *why);
 
 /*
- * Write a record to members of it, as the labels stand in @g. @fresh: to those of version 0 alone;
+ * Write a record to its members, as the labels stand in @g. @fresh: to those of version 0 alone;
  * else to those of another version than 0. Members whose label has it already are skipped.
  */
 int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why);

@@ -12,7 +12,7 @@
 #define REASON	256
 
 /*
- * One request to the meshd of a host; this host's own is called directly. @data: set to the
+ * Send one request to the meshd of a host; this host's own is called directly. @data: set to the
  * answer, a new reference. @why: REASON bytes: set to words when it fails. Return: 0, what the
  * other side refused it with, or -EREMOTEIO when it is unknown whether it was carried out.
  */

@@ -246,6 +246,18 @@ int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 }
 
 /*
+ * An unsignalled request has completed: it failed. One that did not would be taken for the next
+ * signalled one, and pages would be let go of early.
+ */
+static void sq_quiet_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rdda_sq *sq = container_of(wc->wr_cqe, struct rdda_sq, quiet);
+
+	if (!WARN_ON_ONCE(wc->status == IB_WC_SUCCESS))
+		sq->mark.done(cq, wc);
+}
+
+/*
  * A send queue of which nothing is used. @sq: zeroed, but for @size and @sge_max; rdda_sq_free()
  * also after an error. @chain_max: work requests of one post. @done: handler of those that no
  * other is named for. Sleeps, without I/O. Return: 0 or -ENOMEM.
@@ -256,6 +268,7 @@ int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 	sq->q = q;
 	sq->free = sq->size;
 	sq->mark.done = done;
+	sq->quiet.done = sq_quiet_done;
 	sq->chain_max = chain_max;
 	sq->sig_mask = roundup_pow_of_two(sq->size) - 1;
 	sq->sig = kvcalloc(sq->sig_mask + 1, sizeof(*sq->sig), GFP_NOIO);

@@ -121,7 +121,8 @@ struct rdda_sig {
  * @sig_done: of them, completed
  * @sig_mask: of @sig
  * @sig: ring: what the completion of each sets free
- * @mark: of those that no other handler is named for
+ * @mark: of signalled ones that no other handler is named for
+ * @quiet: of unsignalled ones, which complete only when they fail
  * @nr: work requests of the chain
  * @err: of the first post that failed: there is none after it
  * @wr: the chain
@@ -143,6 +144,7 @@ struct rdda_sq {
 	u32	sig_mask;
 	struct rdda_sig *sig;
 	struct ib_cqe mark;
+	struct ib_cqe quiet;
 	u32	nr;
 	int	err;
 	struct ib_rdma_wr *wr;
@@ -229,9 +231,11 @@ static inline void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 he
 	sq->free--;
 	sq->unsig++;
 	sq->unsig_held += held;
-	wr->wr.wr_cqe = cqe ?: &sq->mark;
+	wr->wr.wr_cqe = cqe ?: &sq->quiet;
 	if (!cqe && sq->unsig < sq->size / 4)
 		return;
+	if (!cqe)
+		wr->wr.wr_cqe = &sq->mark;
 	wr->wr.send_flags |= IB_SEND_SIGNALED;
 	sig = &sq->sig[sq->sig_posted++ & sq->sig_mask];
 	sig->wrs = sq->unsig;

@@ -98,7 +98,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct tgt_channel *ch = cq->cq_context;
 	const struct rdda_hdr *h = rb->data;
-	unsigned long now = jiffies;
+	unsigned long now;
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
@@ -126,7 +126,11 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			rx_sleeping(ch, rb);
 		return;
 	}
-	/* Made by its CPU, not by its NIC. Other channels' CPUs read what lies beside it. */
+	/*
+	 * Made by its CPU, not by its NIC. Other channels' CPUs read what lies beside it, and
+	 * write it: the time is taken no earlier than here, so that it is not set back.
+	 */
+	now = jiffies;
 	if (READ_ONCE(ch->s->client.heard) != now)
 		WRITE_ONCE(ch->s->client.heard, now);
 	if (ret)

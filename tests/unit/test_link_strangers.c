@@ -582,14 +582,16 @@ static void test_half_proved(void)
 	f.fd = tcp_to(&b, 9);
 	fcntl(f.fd, F_SETFL, O_NONBLOCK);
 	f.tls = tls_new(f.fd, false, &key1, 1);
-	CU_ASSERT_EQUAL_FATAL(tls_shake(f.tls), -EAGAIN);
-	wait_ready(&f, POLLIN);		/* the answer to its first message */
+	err = tls_shake(f.tls);
+	/* A listener that is quick may have answered already. */
+	if (err == -EAGAIN)
+		wait_ready(&f, POLLIN);
 	for (n = 0; n < 210; n++) {
 		fd[n] = tcp_to(&b, n < 10 ? 9 : 256 + n / 2);
 		CU_ASSERT_EQUAL(send(fd[n], "\x16", 1, MSG_NOSIGNAL), 1);
 	}
 	CU_ASSERT_EQUAL(soon_open(fd, n, 63), 63);
-	while ((err = tls_shake(f.tls)) == -EAGAIN)
+	while (err == -EAGAIN && (err = tls_shake(f.tls)) == -EAGAIN)
 		wait_ready(&f, tls_wants(f.tls));
 	CU_ASSERT_EQUAL(err, 0);
 	fake_hello(&f, 3);

@@ -195,21 +195,13 @@ static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muu
 	return opens;
 }
 
-/* The kernel first: when it answers, nothing admitted before is in flight. */
-static int take_back(struct tdrive *d, const struct muuid *extent)
+/* Have the kernel give up an extent that @l, the drive's next label, has not. */
+static int kernel_take_back(struct tdrive *d, const struct label *l, const struct muuid *extent)
 {
-	struct label *l = tdrive_edit(d);
-	struct label_extent *e = l ? label_find(l, extent) : NULL;
-	struct mesh *m __free(mesh_close) = NULL;
+	struct mesh *m __free(mesh_close) = mesh_open();
 	struct meshtgt_drive table = { 0 };
 	int err;
 
-	if (!e) {
-		free(l);
-		return l ? 0 : -ENOMEM;
-	}
-	label_free(l, e);
-	m = mesh_open();
 	err = m ? tdrive_table(d, l, &table) : -ENOMEM;
 	if (!err)
 		err = meshtgt_extents_set(m, &table);
@@ -217,8 +209,25 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 	if ((err == -ENOENT || err == -ENODEV) && kernel_opens(m, d, extent) == -1)
 		err = 0;
 	free(table.extents);
-	if (err) {
+	if (err)
 		log_warn("%s: an extent is not given up: %s", d->path, m ? mesh_why(m) : "no memory");
+	return err;
+}
+
+/* The kernel first: when it answers, nothing admitted before is in flight. */
+static int take_back(struct tdrive *d, const struct muuid *extent)
+{
+	struct label *l = tdrive_edit(d);
+	struct label_extent *e = l ? label_find(l, extent) : NULL;
+	int err;
+
+	if (!e) {
+		free(l);
+		return l ? 0 : -ENOMEM;
+	}
+	label_free(l, e);
+	err = kernel_take_back(d, l, extent);
+	if (err) {
 		free(l);
 		return err;
 	}

@@ -440,7 +440,8 @@ static struct udev_monitor *disk_events(void)
 	if (!m || udev_monitor_filter_add_match_subsystem_devtype(m, "block", "disk") < 0 ||
 	    udev_monitor_enable_receiving(m) < 0 || access("/run/udev/control", F_OK))
 		log_warn("no events of udev: drives that return are seen only at the next start");
-	udev_unref(u);
+	if (!m)
+		udev_unref(u);
 	return m;
 }
 
@@ -463,6 +464,7 @@ static void *export_thread(void *arg)
 {
 	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
 	struct udev_monitor *m = arg;
+	struct udev *u;
 	u64 count;
 	int n;
 
@@ -487,7 +489,10 @@ static void *export_thread(void *arg)
 			;
 		look_for_drives();
 	}
+	/* the monitor names it, without a reference */
+	u = m ? udev_monitor_get_udev(m) : NULL;
 	udev_monitor_unref(m);
+	udev_unref(u);
 	return NULL;
 }
 

@@ -16,53 +16,71 @@
 
 struct field {
 	size_t at, bytes;
+	const char *says;	/* in its row: two fields of one size may change places there */
 };
 
-#define F(s, f)		{ offsetof(struct s, f), sizeof(((struct s *)NULL)->f) }
-#define SPAN(s, f, l)	{ offsetof(struct s, f), \
-			  offsetof(struct s, l) + sizeof(((struct s *)NULL)->l) - offsetof(struct s, f) }
+#define F(s, f, says)		{ offsetof(struct s, f), sizeof(((struct s *)NULL)->f), says }
+#define SPAN(s, f, l, says)	{ offsetof(struct s, f), offsetof(struct s, l) + \
+				  sizeof(((struct s *)NULL)->l) - offsetof(struct s, f), says }
 
 static const struct field label_head[] = {
-	F(label_disk_head, magic), F(label_disk_head, version), F(label_disk_head, bytes),
-	F(label_disk_head, csum), F(label_disk_head, sequence), F(label_disk_head, drive),
-	F(label_disk_head, cluster), F(label_disk_head, owner), F(label_disk_head, size),
-	F(label_disk_head, lba), F(label_disk_head, flags), F(label_disk_head, extents),
-	F(label_disk_head, reserved),
+	F(label_disk_head, magic, "magic"), F(label_disk_head, version, "version"),
+	F(label_disk_head, bytes, "bytes of header"), F(label_disk_head, csum, "checksum"),
+	F(label_disk_head, sequence, "sequence"), F(label_disk_head, drive, "UUID of the drive"),
+	F(label_disk_head, cluster, "UUID of the cluster"),
+	F(label_disk_head, owner, "UUID of the host"),
+	F(label_disk_head, size, "size of the drive"), F(label_disk_head, lba, "block size"),
+	F(label_disk_head, flags, "flags"), F(label_disk_head, extents, "number of records"),
+	F(label_disk_head, reserved, "zero"),
 };
 
 static const struct field label_extent[] = {
-	F(label_disk_extent, uuid), F(label_disk_extent, volume), F(label_disk_extent, holder),
-	F(label_disk_extent, start), F(label_disk_extent, length), F(label_disk_extent, version),
-	F(label_disk_extent, zeroed), F(label_disk_extent, commit), F(label_disk_extent, state),
-	F(label_disk_extent, reserved), F(label_disk_extent, name),
+	F(label_disk_extent, uuid, "UUID of the extent"),
+	F(label_disk_extent, volume, "UUID of the volume"), F(label_disk_extent, holder, "holder"),
+	F(label_disk_extent, start, "start"), F(label_disk_extent, length, "length"),
+	F(label_disk_extent, version, "version"),
+	F(label_disk_extent, zeroed, "bytes known to read zero"),
+	F(label_disk_extent, commit, "commit"), F(label_disk_extent, state, "state"),
+	F(label_disk_extent, reserved, "zero"), F(label_disk_extent, name, "name"),
 };
 
 static const struct field layout_head[] = {
-	F(layout_disk_head, magic), F(layout_disk_head, version), F(layout_disk_head, bytes),
-	F(layout_disk_head, csum), F(layout_disk_head, layout_version), F(layout_disk_head, volume),
-	F(layout_disk_head, size), F(layout_disk_head, lba), F(layout_disk_head, flags),
-	F(layout_disk_head, members), F(layout_disk_head, segments), F(layout_disk_head, refs),
-	F(layout_disk_head, reserved0), F(layout_disk_head, created), F(layout_disk_head, name),
-	F(layout_disk_head, commit), F(layout_disk_head, head_csum), F(layout_disk_head, level),
-	F(layout_disk_head, columns), SPAN(layout_disk_head, reserved1, reserved),
+	F(layout_disk_head, magic, "magic"), F(layout_disk_head, version, "version of the format"),
+	F(layout_disk_head, bytes, "bytes of the whole record"),
+	F(layout_disk_head, csum, "checksum, as"),
+	F(layout_disk_head, layout_version, "version of the layout"),
+	F(layout_disk_head, volume, "UUID of the volume"), F(layout_disk_head, size, "its size"),
+	F(layout_disk_head, lba, "block size"), F(layout_disk_head, flags, "flags"),
+	F(layout_disk_head, members, "members"), F(layout_disk_head, segments, "segments"),
+	F(layout_disk_head, refs, "references"), F(layout_disk_head, reserved0, "zero"),
+	F(layout_disk_head, created, "when it was made"), F(layout_disk_head, name, "name"),
+	F(layout_disk_head, commit, "commit"),
+	F(layout_disk_head, head_csum, "checksum of this header"),
+	F(layout_disk_head, level, "level"), F(layout_disk_head, columns, "data members"),
+	SPAN(layout_disk_head, reserved1, reserved, "zero"),
 };
 
 static const struct field layout_member[] = {
-	F(layout_disk_member, target), F(layout_disk_member, drive), F(layout_disk_member, extent),
-	F(layout_disk_member, size), F(layout_disk_member, port), F(layout_disk_member, reserved),
-	F(layout_disk_member, addr),
+	F(layout_disk_member, target, "UUID of the target"),
+	F(layout_disk_member, drive, "UUID of the drive"),
+	F(layout_disk_member, extent, "UUID of the extent"),
+	F(layout_disk_member, size, "size of the extent"), F(layout_disk_member, port, "port"),
+	F(layout_disk_member, reserved, "zero"), F(layout_disk_member, addr, "address"),
 };
 
 static const struct field layout_segment[] = {
-	F(layout_disk_segment, start), F(layout_disk_segment, length), F(layout_disk_segment, level),
-	F(layout_disk_segment, data), F(layout_disk_segment, parity), F(layout_disk_segment, domain),
-	F(layout_disk_segment, strip), F(layout_disk_segment, groups),
-	F(layout_disk_segment, reserved1), F(layout_disk_segment, first_ref),
-	F(layout_disk_segment, refs), F(layout_disk_segment, reserved),
+	F(layout_disk_segment, start, "start"), F(layout_disk_segment, length, "length"),
+	F(layout_disk_segment, level, "level"), F(layout_disk_segment, data, "data members"),
+	F(layout_disk_segment, parity, "parity members"), F(layout_disk_segment, domain, "domain"),
+	F(layout_disk_segment, strip, "strip"), F(layout_disk_segment, groups, "groups"),
+	F(layout_disk_segment, reserved1, "zero"),
+	F(layout_disk_segment, first_ref, "first reference"),
+	F(layout_disk_segment, refs, "references"), F(layout_disk_segment, reserved, "zero"),
 };
 
 static const struct field layout_ref[] = {
-	F(layout_disk_ref, member), F(layout_disk_ref, reserved), F(layout_disk_ref, offset),
+	F(layout_disk_ref, member, "member"), F(layout_disk_ref, reserved, "zero"),
+	F(layout_disk_ref, offset, "byte of the extent"),
 };
 
 #define TABLE(title, fields, s) { title, fields, sizeof(fields) / sizeof((fields)[0]), sizeof(struct s) }
@@ -104,6 +122,10 @@ static void check_table(FILE *f, const struct table *t)
 			CU_ASSERT_FATAL(n < t->n);
 			if (at != t->field[n].at || bytes != t->field[n].bytes)
 				fprintf(stderr, "%s: row %zu is %s", t->title, n, line);
+			if (!strstr(line, t->field[n].says))
+				fprintf(stderr, "%s: row %zu is not of %s: %s", t->title, n,
+					t->field[n].says, line);
+			CU_ASSERT_PTR_NOT_NULL(strstr(line, t->field[n].says));
 			CU_ASSERT_EQUAL(at, t->field[n].at);
 			CU_ASSERT_EQUAL(bytes, t->field[n].bytes);
 			CU_ASSERT_EQUAL(at, end);

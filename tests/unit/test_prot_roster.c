@@ -239,6 +239,14 @@ static void test_changes(void)
 	CU_ASSERT_EQUAL(prot_membership_remove(&m, 1), -EBUSY);
 	CU_ASSERT(prot_membership_written(&m, 1));
 	CU_ASSERT_EQUAL(m.cur.flags, PROT_ROSTER_WITNESS | PROT_ROSTER_CLEAN);
+	/* What comes after it does not say that. */
+	CU_ASSERT_EQUAL(prot_membership_add(&m, 1), 0);
+	CU_ASSERT_EQUAL(m.pend.flags, PROT_ROSTER_WITNESS);
+	CU_ASSERT(prot_membership_written(&m, 3));
+	CU_ASSERT_EQUAL(prot_membership_clean(&m), 0);
+	CU_ASSERT(prot_membership_written(&m, 3));
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 2), 0);
+	CU_ASSERT_EQUAL(m.pend.flags, PROT_ROSTER_WITNESS);
 }
 
 static const struct suite_test tests[] = {

@@ -47,3 +47,8 @@ $(foreach t,$(RIG_TEST),$(eval UNIT_EXTRA_$(t) := $(STORE_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 $(RIG_TEST:%=$(BUILD)/unit/test_%): $(STORE_OBJ) tests/unit/volume_rig.h $(wildcard userspace/meshd/*.h) \
 	$(addprefix userspace/meshd/,bring.c change.c delete.c extents.c gather.c import.c orphan.c)
+
+# The queue pair code, over verbs of its own.
+UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
+S390X_SKIP += tests/unit/test_qp.c
+$(BUILD)/unit/test_qp: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)

@@ -186,7 +186,7 @@ void tgt_queue_work(struct work_struct *work)
 	}
 	do {
 		while (queue_poll_batch(ch) > 0) {
-			if (++rounds < POLL_ROUNDS)
+			if (++rounds < POLL_ROUNDS && !rdda_fault(RDDA_FAULT_TURN))
 				continue;
 			queue_work(tgt_io_wq, &ch->work);
 			goto out;

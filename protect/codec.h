@@ -43,15 +43,11 @@
 /* Set of strips by number: bit s is strip s. */
 typedef u64 prot_strips_t;
 
-/**
- * struct prot_code - a code, constant after prot_code_init()
- * @k: data strips
- * @m: parity strips
- * @coef: parity r = sum over j of coef[r][j] * data j
- */
+/* A code, constant after prot_code_init(). */
 struct prot_code {
-	u8	k;
-	u8	m;
+	u8	k;	/* data strips */
+	u8	m;	/* parity strips */
+	/* parity r = sum over j of coef[r][j] * data j */
 	u8	coef[PROT_CODEC_M_MAX][PROT_CODEC_K_MAX];
 };
 
@@ -62,22 +58,20 @@ enum prot_map_shape {
 	PROT_MAP_PQ,		/* a row of ones, a row 1, 2, 4, 8, ... */
 };
 
-/**
- * struct prot_map - wanted strips as sums over strips at hand
- * @nsrc: sources, in the order of their strip numbers
- * @ndst: destinations, likewise; 0 is allowed and does nothing
- * @shape: enum prot_map_shape
- * @coef: dst r = sum over j of coef[r][j] * src j
- * @tbl: the same as tables of the ops that the map was made for, each
- *	@ops->coef_size bytes; source by source, in each row by row
- *
- * Constant after prot_map_init(); any number of threads may apply it at once.
+/*
+ * Wanted strips as sums over strips at hand. Constant after prot_map_init(); any number of
+ * threads may apply it at once.
  */
 struct prot_map {
-	u8	nsrc;
-	u8	ndst;
-	u8	shape;
+	u8	nsrc;	/* sources, in the order of their strip numbers */
+	u8	ndst;	/* destinations, likewise; 0 is allowed and does nothing */
+	u8	shape;	/* enum prot_map_shape */
+	/* dst r = sum over j of coef[r][j] * src j */
 	u8	coef[PROT_CODEC_M_MAX][PROT_CODEC_K_MAX];
+	/*
+	 * the same as tables of the ops that the map was made for, each of their coef_size bytes;
+	 * source by source, in each row by row
+	 */
 	u8	tbl[PROT_CODEC_M_MAX * PROT_CODEC_K_MAX * PROT_CODEC_COEF_MAX]
 			__attribute__((aligned(64)));
 };
@@ -89,32 +83,30 @@ struct prot_map {
  */
 #define PROT_CODEC_FPU		(1U << 0)
 
-/**
- * struct prot_codec_ops - one implementation
- * @name: human-readable
- * @flags: PROT_CODEC_*
- * @coef_size: bytes of tables per coefficient, at most PROT_CODEC_COEF_MAX
- * @usable: whether this CPU has what the loops need; NULL: always
- * @prepare: write the tables of coefficient @c to @tbl
- * @dot: dst r = sum tbl[j][r] * src j, for a map of any shape
- * @xor: dst = sum src j; n >= 1
- * @pq: P = sum src j, Q = sum 2^j src j; n >= 1. The pointers to P and Q follow
- *	those to the data in one array, as raid6_call.gen_syndrome() wants them
- * @mad: dst r ^= tbl r * (a ^ b); b may be NULL. Unlike elsewhere @dst are
- *	read, and a or b may be the same buffer
- *
- * None of them keeps state or fails. To use other loops for the shapes of
+/*
+ * One implementation. None of them keeps state or fails. To use other loops for the shapes of
  * m <= 2, copy the struct and replace @xor and @pq.
  */
 struct prot_codec_ops {
-	const char	*name;
-	unsigned int	flags;
+	const char	*name;			/* human-readable */
+	unsigned int	flags;			/* PROT_CODEC_* */
+	/* bytes of tables per coefficient, at most PROT_CODEC_COEF_MAX */
 	unsigned int	coef_size;
-	bool	(*usable)(void);
-	void	(*prepare)(u8 c, u8 *tbl);
+	bool	(*usable)(void);	/* whether this CPU has what the loops need; NULL: always */
+	void	(*prepare)(u8 c, u8 *tbl);	/* write the tables of coefficient @c to @tbl */
+	/* dst r = sum tbl[j][r] * src j, for a map of any shape */
 	void	(*dot)(const struct prot_map *map, u8 *const *src, u8 *const *dst, size_t len);
+	/* dst = sum src j; n >= 1 */
 	void	(*xor)(unsigned int n, u8 *const *src, u8 *dst, size_t len);
+	/*
+	 * P = sum src j, Q = sum 2^j src j; n >= 1. The pointers to P and Q follow those to the
+	 * data in one array, as raid6_call.gen_syndrome() wants them
+	 */
 	void	(*pq)(unsigned int n, u8 *const *strips, size_t len);
+	/*
+	 * dst r ^= tbl r * (a ^ b); b may be NULL. Unlike elsewhere @dst are read, and a or b may
+	 * be the same buffer
+	 */
 	void	(*mad)(const u8 *const *tbl, unsigned int ndst, const u8 *a, const u8 *b,
 		       u8 *const *dst, size_t len);
 };

@@ -512,7 +512,6 @@ void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
 		prot_ec_end(g, op, -EIO);
 }
 
-/* Start an I/O or work of @op if it has one to start, or go on to its next phase. */
 /* A read that had to rebuild when it came waits for no more strips when it need not any more. */
 static void ec_narrow(struct prot_group *g, struct prot_gop *op)
 {

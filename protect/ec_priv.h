@@ -62,89 +62,51 @@ enum prot_ec_plan {
 	PROT_PLAN_VERIFY,	/* all strips against each other: scrub */
 };
 
-/**
- * struct prot_ecop - what an op of an erasure-coded group has besides
- * @start: byte of the group's data it begins at
- * @stripe: number
- * @strips: what others that overlap its rows have to wait for, as strips
- * @data: data strips requested
- * @gather: strips to be read into private buffers
- * @got: of these, read
- * @have: the k strips that rebuild @lost
- * @lost: strips to be rebuilt
- * @want: parity strips to be computed
- * @copied: strips copied from or to the payload
- * @tried: members that could not be read
- * @own: data strips of its own request; @data may be more when others
- *	were joined to it
- * @holders: members that get a record
- * @parts: members in sync whose strips change
- * @named_holders: @holders as all records name them: the gate forgets a member that is
- *	out by an epoch, but records that differ are none of one transaction
- * @named_parts: @parts, likewise
- * @joins: members that catch up, and get this in place only
- * @fix: members that a scrub rewrites
- * @stale: strips that a later gated write changes too: the newest content is not
- *	here, even when that write is over first
- * @skip: members whose strip is superseded: a later write has it, never this one
- * @over: of @skip, where the later content is not in place yet
- * @found: sectors that a scrub repairs
- * @unexplained: sectors of rows that it can't
- * @txid: 0: not recorded
- * @mark: watermark in its records
- * @bytes: requested
- * @row: byte of the strip where its rows begin
- * @from: first byte to be gathered, counted from @row (reads)
- * @length: bytes to be gathered
- * @ring: that its stripe belongs to
- * @rot: stripe mod width
- * @plan: enum prot_ec_plan
- * @kind: enum prot_slot_kind
- * @waits: for an older write of its rows to be in place
- * @yielded: let others of its rows begin before it went in place
- * @joined: the first op that goes with this one, or the next one that does; 0: none
- * @last: the last one
- * @copying: of these, the one whose payload is in hand; 0: its own
- */
+/* What an op of an erasure-coded group has besides. */
 struct prot_ecop {
-	u64	start;
-	u64	stripe;
-	u64	strips;
-	u64	data;
-	u64	gather;
-	u64	got;
-	u64	have;
-	u64	lost;
-	u64	want;
-	u64	copied;
-	u64	tried;
-	u64	own;
-	u64	holders;
-	u64	parts;
+	u64	start;		/* byte of the group's data it begins at */
+	u64	stripe;		/* number */
+	u64	strips;		/* what others that overlap its rows have to wait for, as strips */
+	u64	data;		/* data strips requested */
+	u64	gather;		/* strips to be read into private buffers */
+	u64	got;		/* of these, read */
+	u64	have;		/* the k strips that rebuild @lost */
+	u64	lost;		/* strips to be rebuilt */
+	u64	want;		/* parity strips to be computed */
+	u64	copied;		/* strips copied from or to the payload */
+	u64	tried;		/* members that could not be read */
+	u64	own;		/* of @data, those of its own request, not of a joined one */
+	u64	holders;	/* members that get a record */
+	u64	parts;		/* members in sync whose strips change */
+	/*
+	 * @holders and @parts as all records name them: the gate forgets a member that is out by
+	 * an epoch, but records that differ are none of one transaction
+	 */
 	u64	named_holders;
 	u64	named_parts;
-	u64	joins;
-	u64	fix;
-	u64	skip;
+	u64	joins;		/* members that catch up, and get this in place only */
+	u64	fix;		/* members that a scrub rewrites */
+	u64	skip;		/* members whose strip a later write has, never this one */
+	/* strips whose newest content is a later gated write's, even when that is over first */
 	u64	stale;
-	u64	over;
-	u64	txid;
-	u64	mark;
-	u32	bytes;
-	u32	row;
-	u32	from;
-	u32	length;
-	u32	ring;
-	u32	found;
-	u32	unexplained;
-	u8	rot;
-	u8	plan;
-	u8	kind;
-	u8	waits;
-	u8	yielded;
-	u16	joined;
-	u16	last;
-	u16	copying;
+	u64	over;		/* of @skip, where the later content is not in place yet */
+	u64	txid;		/* 0: not recorded */
+	u64	mark;		/* watermark in its records */
+	u32	bytes;		/* requested */
+	u32	row;		/* byte of the strip where its rows begin */
+	u32	from;		/* first byte to be gathered, counted from @row (reads) */
+	u32	length;		/* bytes to be gathered */
+	u32	ring;		/* that its stripe belongs to */
+	u32	found;		/* sectors that a scrub repairs */
+	u32	unexplained;	/* sectors of rows that it can't */
+	u8	rot;		/* stripe mod width */
+	u8	plan;		/* enum prot_ec_plan */
+	u8	kind;		/* enum prot_slot_kind */
+	u8	waits;		/* for an older write of its rows to be in place */
+	u8	yielded;	/* let others of its rows begin before it went in place */
+	u16	joined;		/* the first op that goes with this one, or the next; 0: none */
+	u16	last;		/* the last one */
+	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
 };
 
 /* What an op requests of a data strip: bytes of the strip. */
@@ -160,22 +122,13 @@ enum prot_ec_at {
 	PROT_AT_NEITHER,	/* here and there: wait until it is in place */
 };
 
-/**
- * struct prot_ring - a ring
- * @next: transaction id to be given out next
- * @oldest: the oldest that is not retired; @next when there is none
- * @durable: watermark that is on enough members to survive
- * @recorded: the last transaction with rows
- * @retired: by ring slot, those from @oldest on that are
- * @known: LOADING: highest watermark found
- */
 struct prot_ring {
-	u64	next;
-	u64	oldest;
-	u64	durable;
-	u64	recorded;
-	u64	retired;
-	u64	known;
+	u64	next;		/* transaction id to be given out next */
+	u64	oldest;		/* the oldest that is not retired; @next when there is none */
+	u64	durable;	/* watermark that is on enough members to survive */
+	u64	recorded;	/* the last transaction with rows */
+	u64	retired;	/* by ring slot, those from @oldest on that are */
+	u64	known;		/* LOADING: highest watermark found */
 };
 
 /* A transaction found in the rings, by ring and slot. */

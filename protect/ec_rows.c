@@ -202,14 +202,9 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 	return true;
 }
 
-/**
- * prot_ec_at_hand() - find the newest gated content of a strip
- * @g: the group
- * @op: the one that reads it
- * @strip: which
- * @from: first byte, counted from @op's first row
- * @length: bytes
- * @src: PROT_AT_OP: the op that has it
+/*
+ * Find the newest gated content of a strip, for @op to read. @from: byte, counted from @op's first
+ * row. @src: PROT_AT_OP: the op that has it.
  */
 enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 				u32 from, u32 length, const struct prot_gop **src)

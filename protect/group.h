@@ -80,67 +80,60 @@
 #define PROT_TAG_META		0x80000000U	/* + member, and which block << 6 */
 #define PROT_BUFFER_ZERO	0x30000	/* zeroes of any length, which have no memory */
 
-/**
- * struct prot_group_config - what a group is
- * @owner: volume, salt, group number, for records
- * @uuid: of each member
- * @left: epoch at which an absent member left, or a spare took its place
- * @meta: byte of each member where the records begin
- * @data: byte of each member where data begins
- * @bytes: of data on each member; ec: whole strips
- * @attach: ec: number of this attachment, from the store, always growing; the
- *	group takes a higher one when members know a higher one
- * @region: bytes of a region, a power of two; ec: at least a strip
- * @in_sync: members that the committed epoch calls in sync
- * @epoch: the committed one
- * @level: enum prot_level, of one with a policy
- * @width: members; ec: @k + @m
- * @k: ec: data strips of a stripe
- * @m: ec: parity strips
- * @strip: ec: bytes, a power of two
- * @slot_bytes: ec: of payload in a ring slot, a power of two, at least @strip: zeroes of
- *	a part of a strip are a read-modify-write of all parity
- * @slot_head: ec: bytes of a ring slot before its payload, at least @lba; 4096, so that
- *	payloads are aligned
- * @rings: ec: rings; stripes of different rings share nothing
- * @slots: ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight
- * @fresh: first attachment ever, of members that hold the same: nothing is
- *	read, all bitmaps are written empty before the group serves
- * @lba: 512 or 4096
- * @errors: medium errors of a member that are made good an hour; 0: PROT_ERRORS_HOUR
- * @ops: requests in flight, at most
- * @bufs: private buffers, at least 4; ec: at least 5, one per write in flight, of a size
- *	that the group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
- * @buf_bytes: of each; ec: ignored
- * @depth: chunks of background work in flight, of resynchronisation as of a scrub, at
- *	most PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
- */
+/* What a group is. */
 struct prot_group_config {
-	struct prot_owner owner;
-	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];
+	struct prot_owner owner;	/* volume, salt, group number, for records */
+	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];	/* of each member */
+	/* epoch at which an absent member left, or a spare took its place */
 	u64	left[PROT_WIDTH_MAX];
-	u64	meta[PROT_WIDTH_MAX];
-	u64	data[PROT_WIDTH_MAX];
-	u64	bytes;
+	u64	meta[PROT_WIDTH_MAX];	/* byte of each member where the records begin */
+	u64	data[PROT_WIDTH_MAX];	/* byte of each member where data begins */
+	u64	bytes;			/* of data on each member; ec: whole strips */
+	/*
+	 * ec: number of this attachment, from the store, always growing; the group takes a higher
+	 * one when members know a higher one
+	 */
 	u64	attach;
-	u64	in_sync;
-	u64	epoch;
-	u32	region;
-	u32	lba;
-	u32	buf_bytes;
-	u32	strip;
+	u64	in_sync;		/* members that the committed epoch calls in sync */
+	u64	epoch;			/* the committed one */
+	u32	region;	/* bytes of a region, a power of two; ec: at least a strip */
+	u32	lba;			/* 512 or 4096 */
+	u32	buf_bytes;		/* of a private buffer; ec: ignored */
+	u32	strip;			/* ec: bytes, a power of two */
+	/*
+	 * ec: of payload in a ring slot, a power of two, at least @strip: zeroes of a part of a
+	 * strip are a read-modify-write of all parity
+	 */
 	u32	slot_bytes;
+	/*
+	 * ec: bytes of a ring slot before its payload, at least @lba; 4096, so that payloads are
+	 * aligned
+	 */
 	u32	slot_head;
-	u16	ops;
+	u16	ops;			/* requests in flight, at most */
+	/*
+	 * private buffers, at least 4; ec: at least 5, one per write in flight, of a size that the
+	 * group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
+	 */
 	u16	bufs;
-	u16	rings;
+	u16	rings;			/* ec: rings; stripes of different rings share nothing */
+	/* ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight */
 	u16	slots;
+	/* medium errors of a member that are made good an hour; 0: PROT_ERRORS_HOUR */
 	u16	errors;
-	u8	level;
-	u8	width;
-	u8	k;
-	u8	m;
+	u8	level;			/* enum prot_level, of one with a policy */
+	u8	width;			/* members; ec: @k + @m */
+	u8	k;			/* ec: data strips of a stripe */
+	u8	m;			/* ec: parity strips */
+	/*
+	 * first attachment ever, of members that hold the same: nothing is read, all bitmaps are
+	 * written empty before the group serves
+	 */
 	u8	fresh;
+	/*
+	 * chunks of background work in flight, of resynchronisation as of a scrub, at most
+	 * PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
+	 */
 	u8	depth;
 };
 
@@ -174,73 +167,44 @@ enum prot_purpose {
 	PROT_FOR_LEVEL,		/* background work of the level's own */
 };
 
-/**
- * struct prot_gop - an op in a group
- * @cookie: the submitter's
- * @addr: byte of the group's rows (= of each member's data) it begins at
- * @length: bytes; all in one region
- * @targets: members to be written
- * @sent: members that an I/O went to in this phase
- * @ended: of these, those whose I/O has ended
- * @ok: of these, without error
- * @tried: sources that could not be read
- * @twice: members whose write was sent once more in this phase
- * @plain: members that zeroes were written to, since they take no other zeroing
- * @pos: bytes made equal so far (sync before a read)
- * @chunk: bytes in hand of that
- * @err: result
- * @next: in the list of its bucket, older first
- * @ready: in the list of ops that may have I/O to start
- * @buf: first of its private buffers
- * @kind: enum prot_kind
- * @flags: of the request
- * @phase: enum prot_phase, or of the level
- * @purpose: enum prot_purpose
- * @src: member read from
- * @queued: on the ready list
- * @exclusive: holds its rows alone, not with other readers
- * @again: to be tried again, after the others that are ready
- * @retried: how often no source could read all of its rows, so that it began again
- * @repair: it waits for its rows to be repaired, @pos bytes of them so far
- * @acked: its end was reported to the submitter before it is over
- * @blockers: those before it in its bucket that it waits for, where the level has no
- *	rule of its own (prot_policy.conflict): counted at its start
- * @waits: the queue that it is in, plus one (see prot_wait()); 0: none
- * @wait_next: the op behind it there, or PROT_NONE16
- * @wait_prev: the op before it there, or PROT_NONE16
- */
+/* An op in a group. */
 struct prot_gop {
-	u64	cookie;
-	u64	addr;
-	u64	targets;
-	u64	sent;
-	u64	ended;
-	u64	ok;
-	u64	tried;
-	u64	twice;
-	u64	plain;
-	u32	length;
-	u32	pos;
-	u32	chunk;
-	s32	err;
-	u16	next;
-	u16	ready;
-	u16	buf;
-	u16	wait_next;
-	u16	wait_prev;
+	u64	cookie;		/* the submitter's */
+	u64	addr;	/* byte of the group's rows (= of each member's data) it begins at */
+	u64	targets;	/* members to be written */
+	u64	sent;		/* members that an I/O went to in this phase */
+	u64	ended;		/* of these, those whose I/O has ended */
+	u64	ok;		/* of these, without error */
+	u64	tried;		/* sources that could not be read */
+	u64	twice;		/* members whose write was sent once more in this phase */
+	u64	plain;	/* members that zeroes were written to, since they take no other zeroing */
+	u32	length;		/* bytes; all in one region */
+	u32	pos;		/* bytes made equal so far (sync before a read) */
+	u32	chunk;		/* bytes in hand of that */
+	s32	err;		/* result */
+	u16	next;		/* in the list of its bucket, older first */
+	u16	ready;		/* in the list of ops that may have I/O to start */
+	u16	buf;		/* first of its private buffers */
+	u16	wait_next;	/* the op behind it in the queue that it is in, or PROT_NONE16 */
+	u16	wait_prev;	/* the op before it there, or PROT_NONE16 */
+	/*
+	 * those before it in its bucket that it waits for, where the level has no rule of its own
+	 * (prot_policy.conflict): counted at its start
+	 */
 	u16	blockers;
-	u8	kind;
-	u8	flags;
-	u8	phase;
-	u8	purpose;
-	u8	src;
-	u8	queued;
-	u8	exclusive;
-	u8	again;
+	u8	kind;		/* enum prot_kind */
+	u8	flags;		/* of the request */
+	u8	phase;		/* enum prot_phase, or of the level */
+	u8	purpose;	/* enum prot_purpose */
+	u8	src;		/* member read from */
+	u8	queued;		/* on the ready list */
+	u8	exclusive;	/* holds its rows alone, not with other readers */
+	u8	again;		/* to be tried again, after the others that are ready */
+	/* how often no source could read all of its rows, so that it began again */
 	u8	retried;
-	u8	repair;
-	u8	acked;
-	u8	waits;
+	u8	repair;	/* it waits for its rows to be repaired, @pos bytes of them so far */
+	u8	acked;		/* its end was reported to the submitter before it is over */
+	u8	waits;		/* the queue that it is in, plus one (see prot_wait()); 0: none */
 };
 
 /*

@@ -44,50 +44,28 @@ enum prot_slot_kind {
 	PROT_SLOT_KINDS
 };
 
-/**
- * struct prot_slot_hdr - header of a record; the rest of its LBA is zero
- * @magic: PROT_SLOT_MAGIC
- * @version: PROT_RECORD_VERSION
- * @kind: enum prot_slot_kind
- * @member: index in the group
- * @strip: PAYLOAD: which strip of the stripe the member holds
- * @group: which group of the volume
- * @ring: which ring
- * @attach: number of the attachment
- * @txid: of the transaction, counted per ring, from 1 in each attachment
- * @watermark: every transaction of the ring below it is in place
- * @epoch: of the layout; informative
- * @participants: members whose strips change
- * @holders: members that hold a record of it
- * @stripe: number in the group
- * @first: byte of the strip where the payload goes
- * @length: of the payload; 0: the member holds the header only
- * @volume: UUID
- * @payload_sum: xxh64 of the payload, seeded as said above; 0 without one
- * @reserved: zero
- * @sum: over all before it, seeded with the salt
- */
+/* Header of a record; the rest of its LBA is zero. */
 struct prot_slot_hdr {
-	__le32	magic;
-	u8	version;
-	u8	kind;
-	u8	member;
-	u8	strip;
-	__le32	group;
-	__le32	ring;
-	__le64	attach;
-	__le64	txid;
-	__le64	watermark;
-	__le64	epoch;
-	__le64	participants;
-	__le64	holders;
-	__le64	stripe;
-	__le32	first;
-	__le32	length;
-	u8	volume[PROT_UUID_LEN];
-	__le64	payload_sum;
-	__le64	reserved;
-	__le64	sum;
+	__le32	magic;			/* PROT_SLOT_MAGIC */
+	u8	version;		/* PROT_RECORD_VERSION */
+	u8	kind;			/* enum prot_slot_kind */
+	u8	member;			/* index in the group */
+	u8	strip;			/* PAYLOAD: which strip of the stripe the member holds */
+	__le32	group;			/* which group of the volume */
+	__le32	ring;			/* which ring */
+	__le64	attach;			/* number of the attachment */
+	__le64	txid;	/* of the transaction, counted per ring, from 1 in each attachment */
+	__le64	watermark;		/* every transaction of the ring below it is in place */
+	__le64	epoch;			/* of the layout; informative */
+	__le64	participants;		/* members whose strips change */
+	__le64	holders;		/* members that hold a record of it */
+	__le64	stripe;			/* number in the group */
+	__le32	first;			/* byte of the strip where the payload goes */
+	__le32	length;			/* of the payload; 0: the member holds the header only */
+	u8	volume[PROT_UUID_LEN];	/* its UUID */
+	__le64	payload_sum;	/* xxh64 of the payload, seeded as said above; 0 without one */
+	__le64	reserved;		/* zero */
+	__le64	sum;			/* over all before it, seeded with the salt */
 };
 
 static_assert(sizeof(struct prot_slot_hdr) == 120, "on disk");

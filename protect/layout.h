@@ -42,44 +42,27 @@ enum prot_level {
 	PROT_LEVELS
 };
 
-/**
- * struct prot_segment - a run of the volume, striped over equal groups
- * @start: byte of the volume; segments lie in order and without gaps
- * @length: bytes; for all but linear and mirror whole rows of all groups
- * @strip: bytes of one member in a row, a power of two
- * @level: enum prot_level
- * @data: data members of a group (ec), copies (mirror, raid10), columns
- * @parity: parity members of a group (ec), else 0
- * @groups: how many equal groups
- * @first: index of its first place; places lie group after group
- * @columns: groups side by side; set by the check, as the two below
- * @unit: bytes of the volume that one group holds of a row
- * @width: members of a group: 1 where there is no redundancy
- */
+/* A run of the volume, striped over equal groups. */
 struct prot_segment {
-	u64	start;
-	u64	length;
-	u32	strip;
-	u8	level;
-	u8	data;
-	u8	parity;
-	u8	width;
-	u16	groups;
+	u64	start;		/* byte of the volume; segments lie in order and without gaps */
+	u64	length;		/* bytes; for all but linear and mirror whole rows of all groups */
+	u32	strip;		/* bytes of one member in a row, a power of two */
+	u8	level;		/* enum prot_level */
+	u8	data;		/* data members of a group (ec), copies (mirror, raid10), columns */
+	u8	parity;		/* parity members of a group (ec), else 0 */
+	u8	width;		/* members of a group: 1 where there is no redundancy */
+	u16	groups;		/* how many equal groups */
 	u16	reserved;
-	u32	first;
-	u32	columns;
-	u32	unit;
+	u32	first;		/* index of its first place; places lie group after group */
+	u32	columns;	/* groups side by side; set by the check, as @unit and @width */
+	u32	unit;		/* bytes of the volume that one group holds of a row */
 };
 
-/**
- * struct prot_place - what one column of a segment stands on
- * @member: index in the volume's member table
- * @offset: byte of the member where the segment's data begins
- */
+/* What one column of a segment stands on. */
 struct prot_place {
-	u32	member;
+	u32	member;	/* index in the volume's member table */
 	u32	reserved;
-	u64	offset;
+	u64	offset;	/* byte of the member where the segment's data begins */
 };
 
 /* What a place takes of its member; scratch of the check. */
@@ -89,24 +72,15 @@ struct prot_span {
 	u64	end;
 };
 
-/**
- * struct prot_layout - header of the flat layout
- * @size: bytes of the volume; set by prot_layout_check()
- * @bytes: of this whole structure
- * @lba: 512 or 4096, of the volume
- * @nr_segments: entries of prot_segments()
- * @nr_places: entries of prot_places()
- * @nr_members: entries of prot_member_sizes()
- * @max_bytes: largest READ or WRITE that an op takes; set by the check
- */
+/* Header of the flat layout. */
 struct prot_layout {
-	u64	size;
-	u32	bytes;
-	u32	lba;
-	u32	nr_segments;
-	u32	nr_places;
-	u32	nr_members;
-	u32	max_bytes;
+	u64	size;		/* bytes of the volume; set by prot_layout_check() */
+	u32	bytes;		/* of this whole structure */
+	u32	lba;		/* 512 or 4096, of the volume */
+	u32	nr_segments;	/* entries of prot_segments() */
+	u32	nr_places;	/* entries of prot_places() */
+	u32	nr_members;	/* entries of prot_member_sizes() */
+	u32	max_bytes;	/* largest READ or WRITE that an op takes; set by the check */
 };
 
 static inline struct prot_segment *prot_segments(const struct prot_layout *l)
@@ -157,20 +131,13 @@ const char *prot_layout_check(struct prot_layout *l);
 /* The segment that holds byte @offset of the volume, which is below its size. */
 u32 prot_segment_at(const struct prot_layout *l, u64 offset);
 
-/**
- * struct prot_limits - what a queue should say about a volume
- * @max_bytes: largest READ or WRITE
- * @max_zeroes: largest ZEROES; 0: any
- * @discard: all levels say that it is worth its price
- * @io_min: bytes, the largest strip; 0 where nothing is striped
- * @io_opt: bytes of a full stripe when all segments agree, else 0
- */
+/* What a queue should say about a volume. */
 struct prot_limits {
-	u32	max_bytes;
-	u32	max_zeroes;
-	u32	io_min;
-	bool	discard;
-	u64	io_opt;
+	u32	max_bytes;	/* largest READ or WRITE */
+	u32	max_zeroes;	/* largest ZEROES; 0: any */
+	u32	io_min;		/* bytes, the largest strip; 0 where nothing is striped */
+	bool	discard;	/* all levels say that it is worth its price */
+	u64	io_opt;		/* bytes of a full stripe when all segments agree, else 0 */
 };
 
 void prot_layout_limits(const struct prot_layout *l, struct prot_limits *limits);

@@ -29,47 +29,31 @@
 
 #include "protect/roster.h"
 
-/**
- * struct prot_membership - of a group that this host has attached
- * @cur: the committed roster; before the first commit the one that was taken
- * @pend: the one that is being written, while @pending
- * @named: members that @pend and those begun before it call in sync
- * @durable: members that have @pend
- * @serving: the first roster of this attachment is committed
- * @pending: @pend counts
- * @noted: one of @cur and those begun since says WITNESS, so a removal is noted first
- */
+/* The membership of a group that this host has attached. */
 struct prot_membership {
+	/* the committed roster; before the first commit the one that was taken */
 	struct prot_roster cur;
-	struct prot_roster pend;
-	u64	named;
-	u64	durable;
-	bool	serving;
-	bool	pending;
+	struct prot_roster pend;	/* the one that is being written, while @pending */
+	u64	named;	/* members that @pend and those begun before it call in sync */
+	u64	durable;		/* members that have @pend */
+	bool	serving;		/* the first roster of this attachment is committed */
+	bool	pending;		/* @pend counts */
+	/* one of @cur and those begun since says WITNESS, so a removal is noted first */
 	bool	noted;
 };
 
-/**
- * struct prot_attach - what an attach knows
- * @found: the highest roster of the members that were opened
- * @store: the roster that this host's store notes, or NULL: none, or the store was lost
- * @highest: attach number of the labels of what was opened, of all rosters that were
- *	read and of the store: the highest
- * @opened: UUIDs of the extents that were opened, each fenced for this host
- * @n: how many
- * @host: this one
- * @witness: meshd notes the roster before any of it is written
- * @stale: the administrator says that nothing newer than @found exists
- */
+/* What an attach knows. */
 struct prot_attach {
-	const struct prot_roster *found;
+	const struct prot_roster *found;	/* the highest roster of the members opened */
+	/* the one that this host's store notes, or NULL: none, or the store was lost */
 	const struct prot_roster *store;
+	/* the highest attach number of the labels opened, of all rosters read and of the store */
 	u64	highest;
-	const u8 (*opened)[PROT_UUID_LEN];
-	u32	n;
-	u8	host[PROT_UUID_LEN];
-	bool	witness;
-	bool	stale;
+	const u8 (*opened)[PROT_UUID_LEN];	/* extents opened, each fenced for this host */
+	u32	n;			/* how many */
+	u8	host[PROT_UUID_LEN];	/* this one */
+	bool	witness;		/* meshd notes the roster before any of it is written */
+	bool	stale;	/* the administrator says that nothing newer than @found exists */
 };
 
 /**

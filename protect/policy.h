@@ -22,58 +22,53 @@
 
 #define PROT_TO(phase)	(1U << PROT_P_##phase)
 
-/**
- * struct prot_policy - operations; those that may be NULL say so
- * @phases: by phase, those of the level and PROT_P_LOCK or _BUF that may follow it
- * @nr_absent: MISSED bitmaps on each member; 0: one for each member
- * @intent: INTENT bitmaps are kept, too
- * @config_ok: whether all that is the level's in a config is right
- * @arrange: what of the shape is not as preset by group.c, and, with prot_take(), where
- *	the level's own memory is; or NULL
- * @meta_bytes: bytes of records on a member beyond the @records of bitmaps; or NULL
- * @init: a group begins, before its members are known; or NULL
- * @span: prot_group_span()
- * @start: a request's op: fill it in, then prot_start()
- * @start_rows: an op of background work, likewise, at row @addr; @narrow: one block of it
- * @conflict: whether @b waits for @a, older and of the same rows, one of them
- *	@exclusive; NULL: always
- * @step: start an I/O or work of @op: true, it is @ev; or go on to its next phase
- * @result: of the I/O to @member, or of work
- * @stop: the group has stopped and nothing of @op is in flight: prot_end() it
- * @meta_next: the next I/O of records, in @ev, by prot_meta_io(); first of all what
- *	makes the group serve: prot_bitmap_attach(), where bitmaps are all there is
- * @meta_result: its result, where it is PROT_META_LEVEL or later; or NULL
- * @strike: these members are out by a committed epoch, or joined and failed; or NULL
- * @miss_unfinished: prot_region_miss() the regions that writes in flight may change
- * @may_join: whether @member, which misses nothing, may be called in sync; NULL: it may
- * @repaired: the rows of @op, which waits for that, were rewritten one by one; or NULL
- *	where none waits (prot_repair_queue())
- * @idle: there is time; or NULL
- * @background: start an op of PROT_FOR_LEVEL; false: there is none to start; or NULL
- */
+/* Operations; those that may be NULL say so. */
 struct prot_policy {
+	/* by phase, those of the level and PROT_P_LOCK or _BUF that may follow it */
 	const u32 *phases;
-	u32 nr_absent;
-	bool intent;
+	u32 nr_absent;		/* MISSED bitmaps on each member; 0: one for each member */
+	bool intent;		/* INTENT bitmaps are kept, too */
+	/* whether all that is the level's in a config is right */
 	bool (*config_ok)(const struct prot_group_config *c);
+	/*
+	 * what of the shape is not as preset by group.c, and, with prot_take(), where the level's
+	 * own memory is; or NULL
+	 */
 	void (*arrange)(struct prot_shape *h, const struct prot_group_config *c, u64 *end);
+	/* bytes of records on a member beyond the @records of bitmaps; or NULL */
 	u64 (*meta_bytes)(const struct prot_group_config *c, u64 records);
-	void (*init)(struct prot_group *g);
-	u64 (*span)(const struct prot_group *g, u64 addr);
+	void (*init)(struct prot_group *g);	/* before its members are known; or NULL */
+	u64 (*span)(const struct prot_group *g, u64 addr);	/* prot_group_span() */
+	/* a request's op: fill it in, then prot_start() */
 	void (*start)(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
+	/* an op of background work, likewise, at row @addr; @narrow: one block of it */
 	void (*start_rows)(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
+	/* whether @b waits for @a, older and of the same rows, one @exclusive; NULL: always */
 	bool (*conflict)(const struct prot_group *g, const struct prot_gop *a,
 			 const struct prot_gop *b);
+	/* start an I/O or work of @op: true, it is @ev; or go on to its next phase */
 	bool (*step)(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+	/* of the I/O to @member, or of work */
 	void (*result)(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+	/* the group has stopped and nothing of @op is in flight: prot_end() it */
 	void (*stop)(struct prot_group *g, struct prot_gop *op);
+	/*
+	 * the next I/O of records, in @ev, by prot_meta_io(); first of all what makes the group
+	 * serve: prot_bitmap_attach(), where bitmaps are all there is
+	 */
 	bool (*meta_next)(struct prot_group *g, struct prot_event *ev);
+	/* its result, where it is PROT_META_LEVEL or later; or NULL */
 	void (*meta_result)(struct prot_group *g, u32 member, int err);
+	/* these members are out by a committed epoch, or joined and failed; or NULL */
 	void (*strike)(struct prot_group *g, u64 left);
+	/* prot_region_miss() the regions that writes in flight may change */
 	void (*miss_unfinished)(struct prot_group *g, u32 slot);
+	/* whether @member, which misses nothing, may be called in sync; NULL: it may */
 	bool (*may_join)(const struct prot_group *g, u32 member);
+	/* @op's rows, which it waits for, were rewritten one by one; or NULL where none waits */
 	void (*repaired)(struct prot_group *g, struct prot_gop *op);
-	void (*idle)(struct prot_group *g);
+	void (*idle)(struct prot_group *g);	/* there is time; or NULL */
+	/* start an op of PROT_FOR_LEVEL; false: there is none to start; or NULL */
 	bool (*background)(struct prot_group *g);
 };
 

@@ -52,30 +52,19 @@ enum prot_kind {
 #define PROT_META	2	/* file system metadata: never the relaxed path */
 #define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
 
-/**
- * struct prot_request - a request to the volume
- * @offset: byte of the volume, a multiple of the LBA
- * @length: bytes, a multiple of the LBA, not 0; FLUSH: both 0
- * @kind: enum prot_kind
- * @flags: PROT_FUA, PROT_META, PROT_NOUNMAP
- */
+/* A request to the volume. */
 struct prot_request {
-	u64	offset;
-	u64	length;
-	u8	kind;
-	u8	flags;
+	u64	offset;	/* byte of the volume, a multiple of the LBA */
+	u64	length;	/* bytes, a multiple of the LBA, not 0; FLUSH: both 0 */
+	u8	kind;	/* enum prot_kind */
+	u8	flags;	/* PROT_FUA, PROT_META, PROT_NOUNMAP */
 };
 
-/**
- * struct prot_run - a piece of a buffer
- * @offset: byte within the buffer
- * @length: bytes
- * @buffer: PROT_BUFFER_REQUEST, or a private buffer of the op
- */
+/* A piece of a buffer. */
 struct prot_run {
-	u32	offset;
-	u32	length;
-	u32	buffer;
+	u32	offset;	/* byte within the buffer */
+	u32	length;	/* bytes */
+	u32	buffer;	/* PROT_BUFFER_REQUEST, or a private buffer of the op */
 };
 
 /* What else happens to an I/O's payload. */
@@ -88,33 +77,20 @@ enum prot_stage {
 	PROT_STAGE_LAST,	/* the same, and the stage may go afterwards */
 };
 
-/**
- * struct prot_io - one I/O to a member (or, for redundant levels, to a group)
- * @addr: byte of the member; of the group's data where @group_io
- * @length: bytes
- * @member: index in the member table; of the group's first place where @group_io
- * @tag: to be given back with the result
- * @nr_runs: payload runs in the caller's array, in order; none for DISCARD,
- *	ZEROES and FLUSH
- * @stage: number of the staged payload, when @stage_do says so
- * @stage_offset: byte of the staged payload where a STAGE_USE write begins
- * @kind: enum prot_kind
- * @flags: PROT_FUA, ...
- * @stage_do: enum prot_stage
- * @group_io: to be given to the group's engine
- */
+/* One I/O to a member, or, for redundant levels, to a group. */
 struct prot_io {
-	u64	addr;
-	u64	length;
-	u32	member;
-	u32	tag;
-	u32	stage;
-	u32	stage_offset;
+	u64	addr;		/* byte of the member; of the group's data where @group_io */
+	u64	length;		/* bytes */
+	u32	member;	/* index in the member table; of the group's first place where @group_io */
+	u32	tag;		/* to be given back with the result */
+	u32	stage;		/* number of the staged payload, when @stage_do says so */
+	u32	stage_offset;	/* byte of the staged payload where a STAGE_USE write begins */
+	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
 	u16	nr_runs;
-	u8	kind;
-	u8	flags;
-	u8	stage_do;
-	bool	group_io;
+	u8	kind;		/* enum prot_kind */
+	u8	flags;		/* PROT_FUA, ... */
+	u8	stage_do;	/* enum prot_stage */
+	bool	group_io;	/* to be given to the group's engine */
 };
 
 enum prot_verdict {
@@ -123,56 +99,38 @@ enum prot_verdict {
 	PROT_DONE,		/* over, op.err says how */
 };
 
-/**
- * struct prot_op - a request in flight; all fields are the op's own but @err
- * @start: next byte of the volume to plan, start of the part in hand
- * @end: end of the request
- * @part_end: end of that part: what of the request lies in one segment
- * @unit: next unit of column @column that has no I/O yet, within the segment
- * @base: byte of the request's pages where the part begins
- * @column: column in hand, counted from that of the part's first byte
- * @segment: index
- * @out: I/Os started and not ended
- * @batch: I/Os of the batch in hand
- * @tag: of the next I/O
- * @err: the first error, the request's result in the end
- * @kind: of the request
- * @flags: of the request
- */
+/* A request in flight; all fields are the op's own but @err. */
 struct prot_op {
-	u64	start;
-	u64	end;
-	u64	part_end;
-	u64	unit;
-	u32	base;
-	u32	column;
-	u32	segment;
-	u32	out;
-	u32	batch;
-	u32	tag;
-	s32	err;
-	u8	kind;
-	u8	flags;
+	u64	start;		/* next byte of the volume to plan, start of the part in hand */
+	u64	end;		/* end of the request */
+	u64	part_end;	/* end of that part: what of the request lies in one segment */
+	u64	unit;	/* next unit of column @column that has no I/O yet, within the segment */
+	u32	base;		/* byte of the request's pages where the part begins */
+	u32	column;		/* column in hand, counted from that of the part's first byte */
+	u32	segment;	/* index */
+	u32	out;		/* I/Os started and not ended */
+	u32	batch;		/* I/Os of the batch in hand */
+	u32	tag;		/* of the next I/O */
+	s32	err;		/* the first error, the request's result in the end */
+	u8	kind;		/* of the request */
+	u8	flags;		/* of the request */
 };
 
 struct prot_policy;
 
-/**
- * struct prot_level_ops - a level; one file each, linear.c the shortest
- * @name: human-readable
- * @check: why the shape of a segment is wrong, or NULL; sets what of @columns,
- *	@width and @unit is not one group of one member a column
- * @next: the next I/O of the part in hand, into @io and @runs; false when the
- *	part has no more
- * @policy: what its groups do; NULL where @width is 1
- * @discard: DISCARD is worth its price: ec writes zeroes of what is no whole stripe
- */
+/* A level; one file each, linear.c the shortest. */
 struct prot_level_ops {
-	const char *name;
+	const char *name;			/* human-readable */
+	/*
+	 * why the shape of a segment is wrong, or NULL; sets what of @columns, @width and @unit is
+	 * not one group of one member a column
+	 */
 	const char *(*check)(struct prot_segment *s);
+	/* the next I/O of the part in hand, into @io and @runs; false: the part has no more */
 	bool (*next)(struct prot_op *op, const struct prot_layout *l,
 		     struct prot_io *io, struct prot_run *runs);
-	const struct prot_policy *policy;
+	const struct prot_policy *policy;	/* what its groups do; NULL where @width is 1 */
+	/* DISCARD is worth its price: ec writes zeroes of what is no whole stripe */
 	bool discard;
 };
 

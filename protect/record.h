@@ -36,66 +36,38 @@ enum prot_bitmap_kind {
 	PROT_BITMAPS	= PROT_MISSED + PROT_ABSENT_MAX
 };
 
-/**
- * struct prot_bitmap_hdr - begins a bitmap block; the bits follow
- * @magic: PROT_BITMAP_MAGIC
- * @version: PROT_RECORD_VERSION
- * @kind: enum prot_bitmap_kind
- * @member: whose block it is: index in the group
- * @absent: MISSED: index in the group of the member that is out
- * @seq: grows with each write of the block
- * @epoch: MISSED: at which @absent left
- * @volume: UUID
- * @uuid: MISSED: of the member that is out
- * @group: which group of the volume
- * @block: which block of the bitmap
- * @reserved: zero
- * @sum: over the header before it and the bits after it
- */
+/* Begins a bitmap block; the bits follow. */
 struct prot_bitmap_hdr {
-	__le32	magic;
-	u8	version;
-	u8	kind;
-	u8	member;
-	u8	absent;
-	__le64	seq;
-	__le64	epoch;
-	u8	volume[PROT_UUID_LEN];
-	u8	uuid[PROT_UUID_LEN];
-	__le32	group;
-	__le32	block;
-	__le64	reserved;
-	__le64	sum;
+	__le32	magic;			/* PROT_BITMAP_MAGIC */
+	u8	version;		/* PROT_RECORD_VERSION */
+	u8	kind;			/* enum prot_bitmap_kind */
+	u8	member;			/* whose block it is: index in the group */
+	u8	absent;			/* MISSED: index in the group of the member that is out */
+	__le64	seq;			/* grows with each write of the block */
+	__le64	epoch;			/* MISSED: at which @absent left */
+	u8	volume[PROT_UUID_LEN];	/* its UUID */
+	u8	uuid[PROT_UUID_LEN];	/* MISSED: of the member that is out */
+	__le32	group;			/* which group of the volume */
+	__le32	block;			/* which block of the bitmap */
+	__le64	reserved;		/* zero */
+	__le64	sum;			/* over the header before it and the bits after it */
 };
 
 static_assert(sizeof(struct prot_bitmap_hdr) == 80, "on disk");
 
-/**
- * struct prot_attach_rec - which attachment of the volume wrote the rings last
- * @magic: PROT_ATTACH_MAGIC
- * @version: PROT_RECORD_VERSION
- * @member: index in the group
- * @reserved: zero
- * @seq: the higher one of the two blocks counts
- * @attach: number of the attachment, always growing
- * @epoch: of the layout, at that time
- * @volume: UUID
- * @group: which group of the volume
- * @reserved2: zero
- * @sum: over all before it
- */
+/* Which attachment of the volume wrote the rings last. */
 struct prot_attach_rec {
-	__le32	magic;
-	u8	version;
-	u8	member;
-	__le16	reserved;
-	__le64	seq;
-	__le64	attach;
-	__le64	epoch;
-	u8	volume[PROT_UUID_LEN];
-	__le32	group;
-	__le32	reserved2;
-	__le64	sum;
+	__le32	magic;			/* PROT_ATTACH_MAGIC */
+	u8	version;		/* PROT_RECORD_VERSION */
+	u8	member;			/* index in the group */
+	__le16	reserved;		/* zero */
+	__le64	seq;			/* the higher one of the two blocks counts */
+	__le64	attach;			/* number of the attachment, always growing */
+	__le64	epoch;			/* of the layout, at that time */
+	u8	volume[PROT_UUID_LEN];	/* its UUID */
+	__le32	group;			/* which group of the volume */
+	__le32	reserved2;		/* zero */
+	__le64	sum;			/* over all before it */
 };
 
 static_assert(sizeof(struct prot_attach_rec) == 64, "on disk");

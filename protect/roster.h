@@ -46,25 +46,16 @@ struct prot_geometry {
 	u8	width;
 };
 
-/**
- * struct prot_roster - a roster in memory
- * @attach: number of the attachment that wrote it, never 0
- * @epoch: grows with each roster of the group
- * @in_sync: bit i: member i has every acknowledged write
- * @flags: enum prot_roster_flag
- * @host: that wrote it
- * @left: epoch at which member i left, if it is not in sync
- * @uuid: extent that is member i
- */
+/* A roster in memory. */
 struct prot_roster {
-	u64	attach;
-	u64	epoch;
-	u64	in_sync;
-	u32	flags;
-	u8	host[PROT_UUID_LEN];
+	u64	attach;			/* number of the attachment that wrote it, never 0 */
+	u64	epoch;			/* grows with each roster of the group */
+	u64	in_sync;		/* bit i: member i has every acknowledged write */
+	u32	flags;			/* enum prot_roster_flag */
+	u8	host[PROT_UUID_LEN];	/* that wrote it */
 	struct prot_geometry geo;
-	u64	left[PROT_WIDTH_MAX];
-	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];
+	u64	left[PROT_WIDTH_MAX];	/* epoch at which member i left, if it is not in sync */
+	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];	/* extent that is member i */
 };
 
 struct prot_roster_entry {
@@ -72,17 +63,12 @@ struct prot_roster_entry {
 	u8	uuid[PROT_UUID_LEN];
 };
 
-/**
- * struct prot_roster_rec - a roster on a member
- * @length: of the record, without the zeroes behind it
- * @member: on which it is
- * @sum: xxh64 of the whole record with @sum as zero, seeded with the volume's salt
- */
+/* A roster on a member. */
 struct prot_roster_rec {
 	__le32	magic;
 	u8	version;
-	u8	member;
-	__le16	length;
+	u8	member;	/* on which it is */
+	__le16	length;	/* of the record, without the zeroes behind it */
 	__le64	attach;
 	__le64	epoch;
 	__le64	in_sync;
@@ -103,6 +89,7 @@ struct prot_roster_rec {
 	u8	width;
 	u8	reserved[5];
 	__le64	reserved2;
+	/* xxh64 of @entry, its seed that of all before @sum, whose seed is the volume's salt */
 	__le64	sum;
 	struct prot_roster_entry entry[PROT_WIDTH_MAX];
 };

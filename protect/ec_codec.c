@@ -42,11 +42,17 @@ static void codec_apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *
 	prot_map_apply(w->map, w->ops, from, to, w->length);
 }
 
-/* The bytes of a strip's part that lie in the piece. */
-static bool codec_clip(const struct work *w, u32 from, u32 length, u32 *skip, u32 *n)
+/* The bytes that the op requests of @strip and that lie in the piece; none: false. */
+static bool codec_part(const struct prot_group *g, const struct prot_gop *op,
+		       const struct work *w, u32 strip, u32 *skip, u32 *n)
 {
-	u32 lo = max(from, w->from), hi = min(from + length, w->from + w->length);
+	u32 from, length, lo, hi;
 
+	if (!(prot_ecop(g, op)->data >> strip & 1))
+		return false;
+	prot_ec_part(g, op, strip, &from, &length);
+	lo = max(from, w->from);
+	hi = min(from + length, w->from + w->length);
 	if (lo >= hi)
 		return false;
 	*skip = lo - w->from;
@@ -56,32 +62,24 @@ static bool codec_clip(const struct work *w, u32 from, u32 length, u32 *skip, u3
 
 static void codec_zero(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u32 strip, from, length, skip, n;
+	u32 strip, skip, n;
 
-	for (strip = 0; strip < w->code.k; strip++) {
-		if (!(e->data >> strip & 1))
-			continue;
-		prot_ec_part(g, op, strip, &from, &length);
-		if (codec_clip(w, from, length, &skip, &n))
+	for (strip = 0; strip < w->code.k; strip++)
+		if (codec_part(g, op, w, strip, &skip, &n))
 			memset(w->fresh[strip] + skip, 0, n);
-	}
 }
 
 static void codec_delta(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
-	u32 strip, from, length, skip, n, r;
+	u32 strip, skip, n, r;
 	u8 *parity[PROT_CODEC_M_MAX];
 
 	if (!e->want)
 		return;
 	prot_map_encode(w->map, w->ops, &w->code);
 	for (strip = 0; strip < w->code.k; strip++) {
-		if (!(e->data >> strip & 1))
-			continue;
-		prot_ec_part(g, op, strip, &from, &length);
-		if (!codec_clip(w, from, length, &skip, &n))
+		if (!codec_part(g, op, w, strip, &skip, &n))
 			continue;
 		for (r = 0; r < w->code.m; r++)
 			parity[r] = e->want >> (w->code.k + r) & 1 ?
@@ -94,7 +92,7 @@ static void codec_delta(const struct prot_group *g, const struct prot_gop *op, s
 static void codec_encode(const struct prot_group *g, const struct prot_gop *op, struct work *w)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
-	u32 strip, from, length, skip, n;
+	u32 strip, skip, n;
 	u8 *src[PROT_CODEC_STRIPS_MAX];
 
 	for (strip = 0; strip < w->code.k + w->code.m; strip++)
@@ -102,14 +100,9 @@ static void codec_encode(const struct prot_group *g, const struct prot_gop *op, 
 	if (e->lost)
 		codec_apply(w, e->have, e->lost, src, src);
 	for (strip = 0; strip < w->code.k; strip++) {
-		if (!(e->data >> strip & 1))
-			continue;
-		if (prot_ec_whole(g, op, strip)) {
+		if (prot_ec_whole(g, op, strip))
 			src[strip] = w->fresh[strip];
-			continue;
-		}
-		prot_ec_part(g, op, strip, &from, &length);
-		if (codec_clip(w, from, length, &skip, &n))
+		else if (codec_part(g, op, w, strip, &skip, &n))
 			memcpy(src[strip] + skip, w->fresh[strip] + skip, n);
 	}
 	codec_apply(w, prot_code_data(&w->code), e->want, src, w->fresh);

@@ -281,7 +281,7 @@ int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 /* ec_ring.c */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
 u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* its address */
-bool prot_ec_txid(struct prot_group *g, struct prot_gop *op);
+void prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);
 u64 prot_ec_must_have(const struct prot_group *g, u64 members);

@@ -107,7 +107,7 @@ static bool ring_unrecorded(const struct prot_group *g, const struct prot_ecop *
 }
 
 /* P1: the participants are settled and a ring slot taken; the phase says what follows. */
-bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
+void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	struct prot_ring *l = prot_ring(g, e->ring);
@@ -115,7 +115,7 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 
 	if (g->draining) {
 		prot_wait(g, op, PROT_Q_RING + e->ring);
-		return false;
+		return;
 	}
 	if (e->kind == PROT_SLOT_ZERO)
 		strips = PROT_BIT(g->cfg.width) - 1;
@@ -126,11 +126,11 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->joins &= changed & g->joining & ~e->parts;
 	if (e->kind != PROT_SLOT_BARRIER && ring_unrecorded(g, e)) {
 		prot_phase(g, op, PROT_P_EC_PLACE);
-		return true;
+		return;
 	}
 	if (!ring_slot_free(g, l) || !prot_turn(g, op, PROT_Q_RING + e->ring)) {
 		prot_wait(g, op, PROT_Q_RING + e->ring);
-		return false;
+		return;
 	}
 	e->mark = l->oldest;
 	e->txid = l->next++;
@@ -140,7 +140,6 @@ bool prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	if (e->kind != PROT_SLOT_BARRIER)
 		l->recorded = e->txid;
 	prot_phase(g, op, PROT_P_EC_RECORD);
-	return true;
 }
 
 /* P2: the record of @member. */

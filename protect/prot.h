@@ -71,10 +71,9 @@ struct prot_run {
 enum prot_stage {
 	PROT_STAGE_NONE,
 	PROT_STAGE_KEEP,	/* WRITE of the runs; the payload stays staged as @stage */
-	PROT_STAGE_USE,		/* WRITE of @stage from @stage_offset: no runs travel, they
-				 * are there in case the stage was dropped
+	PROT_STAGE_LAST,	/* WRITE of @stage, which may go afterwards, from @stage_offset: no
+				 * runs travel, they are there in case the stage was dropped
 				 */
-	PROT_STAGE_LAST,	/* the same, and the stage may go afterwards */
 };
 
 /* One I/O to a member, or, for redundant levels, to a group. */
@@ -84,7 +83,7 @@ struct prot_io {
 	u32	member;	/* index in the member table; of the group's first place where @group_io */
 	u32	tag;		/* to be given back with the result */
 	u32	stage;		/* number of the staged payload, when @stage_do says so */
-	u32	stage_offset;	/* byte of the staged payload where a STAGE_USE write begins */
+	u32	stage_offset;	/* byte of the staged payload where a STAGE_LAST write begins */
 	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
 	u16	nr_runs;
 	u8	kind;		/* enum prot_kind */

@@ -134,11 +134,9 @@ static void bitmap_fill_header(const struct prot_group *g, struct prot_bitmap_hd
 	h->member = member;
 	h->block = cpu_to_le32(block);
 	if (bitmap >= PROT_MISSED) {
-		const struct prot_absent *a = &g->absent[bitmap - PROT_MISSED];
-
-		h->absent = a->member;
-		h->epoch = cpu_to_le64(a->left);
-		memcpy(h->uuid, g->cfg.uuid[a->member], PROT_UUID_LEN);
+		h->absent = bitmap - PROT_MISSED;
+		h->epoch = cpu_to_le64(g->cfg.left[h->absent]);
+		memcpy(h->uuid, g->cfg.uuid[h->absent], PROT_UUID_LEN);
 	}
 }
 
@@ -240,7 +238,7 @@ static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 	g->replayed += prot_weight(dirty);
 	if (!alone)
 		prot_regions_put(g, PROT_SET_UNSYNCED, at, dirty);
-	if (!PROT_MUTANT(NO_MISS) && g->kept >> PROT_MISSED)
+	if (!PROT_MUTANT(NO_MISS) && prot_absent(g))
 		for (left = dirty; left; left &= left - 1)
 			prot_mark_missed(g, at + prot_lowest(left), 0);
 	for (i = 0; i < g->cfg.width; i++) {

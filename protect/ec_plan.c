@@ -155,7 +155,7 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 
 	e->plan = PROT_PLAN_REBUILD;
 	if (op->purpose == PROT_FOR_SYNC) {
-		op->targets = prot_slot_members(g, g->sync.slots) & g->joining;
+		op->targets = g->sync.slots & prot_absent(g) & g->joining;
 		e->lost = prot_ec_strips(g, e, op->targets);
 		e->from = 0;
 		e->length = op->length;

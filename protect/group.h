@@ -84,7 +84,7 @@
 struct prot_group_config {
 	struct prot_owner owner;	/* volume, salt, group number, for records */
 	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];	/* of each member */
-	/* epoch at which an absent member left, or a spare took its place */
+	/* epoch at which an absent member left, or a spare took its place; kept up to date */
 	u64	left[PROT_WIDTH_MAX];
 	u64	meta[PROT_WIDTH_MAX];	/* byte of each member where the records begin */
 	u64	data[PROT_WIDTH_MAX];	/* byte of each member where data begins */
@@ -228,14 +228,6 @@ struct prot_region {
 	u32	users;		/* ops that may change it */
 };
 
-/* An absent slot, that of the member of the same index: used when it is out. */
-struct prot_absent {
-	u64	left;		/* epoch */
-	u8	member;
-	u8	used;
-	u8	reserved[6];
-};
-
 /* What the one I/O of records in flight on a member is about. */
 enum prot_meta_what {
 	PROT_META_BITMAP,	/* a block is read, LOADING; written ones are prot_block_io */
@@ -363,7 +355,7 @@ struct prot_group {
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
 	u64	announced;	/* ... and announced to the caller */
 	u64	requested;	/* failed members an epoch was requested for */
-	u64	kept;		/* bitmaps in use: INTENT, MISSED of used absent slots */
+	u64	kept;		/* bitmaps in use: INTENT, MISSED of members that are out */
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
 	u64	seq;		/* of bitmap blocks */
@@ -382,7 +374,6 @@ struct prot_group {
 	u64	skipped;	/* bytes of each member that it left out */
 	/* a read failed: the scrub's op goes there first */
 	struct prot_rows repair[PROT_REPAIRS + PROT_DEPTH_MAX];
-	struct prot_absent absent[PROT_WIDTH_MAX];
 	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;
 	struct prot_shape shape;

@@ -170,6 +170,16 @@ static inline const struct prot_policy *prot_policy(const struct prot_group *g)
 	return prot_level(g->cfg.level)->policy;
 }
 
+/*
+ * Absent slots in use: those of members that are out. A member's slot is its index, always:
+ * if each attachment gave out slots again, a block of an earlier one could be valid for the
+ * same absence and know less.
+ */
+static inline u64 prot_absent(const struct prot_group *g)
+{
+	return g->kept >> PROT_MISSED;
+}
+
 static inline u64 prot_live(const struct prot_group *g)
 {
 	return g->in_sync & ~g->failed;
@@ -232,8 +242,6 @@ void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 membe
 void prot_member_failed(struct prot_group *g, u32 member);
 void prot_member_believe(struct prot_group *g, u32 member);	/* a mutant */
 u64 prot_targets(const struct prot_group *g, u32 region);
-u64 prot_slot_members(const struct prot_group *g, u64 slots);
-u64 prot_member_slot(const struct prot_group *g, u32 member);
 void prot_absent_take(struct prot_group *g, u32 member, u64 left);
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
 bool prot_member_event(struct prot_group *g, struct prot_event *ev);

@@ -17,32 +17,11 @@
 
 #include "protect/group_priv.h"
 
-/*
- * A member's absent slot is its index, always: if each attachment gave out slots
- * again, a block of an earlier one could be valid for the same absence and
- * know less.
- */
-u64 prot_member_slot(const struct prot_group *g, u32 member)
-{
-	return g->absent[member].used ? PROT_BIT(member) : 0;
-}
-
 /* @member is out since epoch @left: its absent slot is in use. */
 void prot_absent_take(struct prot_group *g, u32 member, u64 left)
 {
-	g->absent[member] = (struct prot_absent){ .left = left, .member = member, .used = 1 };
+	g->cfg.left[member] = left;
 	g->kept |= PROT_BIT(PROT_MISSED + member);
-}
-
-u64 prot_slot_members(const struct prot_group *g, u64 slots)
-{
-	u64 mask = 0;
-	u32 i;
-
-	for (i = 0; i < g->shape.nr_absent; i++)
-		if (slots >> i & 1 && g->absent[i].used)
-			mask |= PROT_BIT(g->absent[i].member);
-	return mask;
 }
 
 /* Members that are written in a region: in sync, or joining and whole there. */
@@ -55,19 +34,18 @@ u64 prot_targets(const struct prot_group *g, u32 region)
 	/* while a region is being copied, new writes reach the one it is for */
 	if (g->sync.region == region)
 		missed &= ~g->sync.slots;
-	return g->in_sync | (g->joining & ~prot_slot_members(g, missed));
+	return g->in_sync | (g->joining & ~missed);
 }
 
 /* Those that are out and not in @got lack a write to @region from now on. */
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 {
-	u64 slots = g->kept >> PROT_MISSED;
+	u64 slots = prot_absent(g) & ~got;
 
 	for (; slots; slots &= slots - 1) {
 		u32 i = prot_lowest(slots);
 
-		if (prot_region_in(g, PROT_SET_MISSED + i, region) ||
-		    got >> g->absent[i].member & 1)
+		if (prot_region_in(g, PROT_SET_MISSED + i, region))
 			continue;
 		prot_region_miss(g, region, i);
 		prot_bitmap_touch(g, PROT_MISSED + i, region);
@@ -105,13 +83,12 @@ static void member_strike(struct prot_group *g, u64 left)
 static void member_drop_joining(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
-	u64 slot = prot_member_slot(g, member);
 
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
 	g->announced &= ~bit;
-	g->sync.slots &= ~slot;
-	member_miss_unfinished(g, prot_lowest(slot));
+	g->sync.slots &= ~bit;
+	member_miss_unfinished(g, member);
 	member_strike(g, bit);
 }
 
@@ -160,11 +137,9 @@ static void member_depart(struct prot_group *g, u32 member, u64 epoch)
 static void member_arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
-	u64 slot = prot_member_slot(g, member);
 
-	prot_regions_none(g, PROT_SET_MISSED + prot_lowest(slot));
-	g->absent[prot_lowest(slot)].used = 0;
-	g->kept &= ~PROT_BIT(PROT_MISSED + prot_lowest(slot));
+	prot_regions_none(g, PROT_SET_MISSED + member);
+	g->kept &= ~PROT_BIT(PROT_MISSED + member);
 	g->taken &= ~bit;
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
@@ -184,7 +159,7 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 			member_depart(g, i, epoch);
 		if (g->announced & g->failed & ~in_sync & PROT_BIT(i)) {
 			member_drop_joining(g, i);
-			g->absent[prot_lowest(prot_member_slot(g, i))].left = epoch;
+			g->cfg.left[i] = epoch;
 		}
 		if (came >> i & 1)
 			member_arrive(g, i);
@@ -210,9 +185,7 @@ static bool member_io_out(const struct prot_group *g, u32 member)
 
 int prot_group_join(struct prot_group *g, u8 member)
 {
-	u64 slot = prot_member_slot(g, member);
-
-	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
+	if (!((prot_absent(g) & ~g->joining) >> member & 1) || g->state != PROT_G_SERVING)
 		return -EINVAL;
 	if (member_io_out(g, member))
 		return -EBUSY;
@@ -221,23 +194,21 @@ int prot_group_join(struct prot_group *g, u8 member)
 	g->sync.stalled = 0;
 	prot_bitmap_forget(g, member);
 	if (PROT_MUTANT(STALE_BACK))
-		prot_regions_none(g, PROT_SET_MISSED + prot_lowest(slot));
+		prot_regions_none(g, PROT_SET_MISSED + member);
 	return 0;
 }
 
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch)
 {
-	u64 slot = prot_member_slot(g, member);
-
-	if (!slot || g->joining >> member & 1 || g->state != PROT_G_SERVING)
+	if (!((prot_absent(g) & ~g->joining) >> member & 1) || g->state != PROT_G_SERVING)
 		return -EINVAL;
 	if (member_io_out(g, member))
 		return -EBUSY;
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = epoch;
-	g->absent[prot_lowest(slot)].left = epoch;
-	prot_regions_all(g, PROT_SET_MISSED + prot_lowest(slot));
-	prot_bitmap_touch_all(g, PROT_MISSED + prot_lowest(slot));
+	g->cfg.left[member] = epoch;
+	prot_regions_all(g, PROT_SET_MISSED + member);
+	prot_bitmap_touch_all(g, PROT_MISSED + member);
 	return prot_group_join(g, member);
 }
 

@@ -172,7 +172,7 @@ static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop
 	u64 to = g->in_sync | (prot_targets(g, prot_region_of(g, op->addr)) & g->joining);
 
 	if (op->purpose == PROT_FOR_SYNC)
-		to = g->sync.copies | prot_slot_members(g, g->sync.slots);
+		to = g->sync.copies | (g->sync.slots & prot_absent(g));
 	return to & ~PROT_BIT(op->src);
 }
 

@@ -46,7 +46,7 @@ void prot_regions_all(struct prot_group *g, u32 set)
 /* Absent slots whose member lacks writes to @region: of those in use, if of any. */
 u64 prot_region_missed(const struct prot_group *g, u32 region)
 {
-	u64 slots = g->kept >> PROT_MISSED, missed = 0;
+	u64 slots = prot_absent(g), missed = 0;
 
 	for (; slots; slots &= slots - 1) {
 		u32 slot = prot_lowest(slots);

@@ -18,18 +18,6 @@
 
 #define SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
 
-/* Absent slots whose member is joining. */
-static u64 sync_joining_slots(const struct prot_group *g)
-{
-	u64 slots = 0;
-	u32 i;
-
-	for (i = 0; i < g->shape.nr_absent; i++)
-		if (g->absent[i].used && g->joining >> g->absent[i].member & 1)
-			slots |= PROT_BIT(i);
-	return slots;
-}
-
 /* The first region at or after @from that is unsynced or missed by a joining member. */
 static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 {
@@ -45,7 +33,7 @@ static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 /* Take the next region that needs it in hand; false: none does, or the step is over. */
 static bool sync_pick_region(struct prot_group *g)
 {
-	u64 joining = sync_joining_slots(g);
+	u64 joining = g->joining & prot_absent(g);
 	bool around = false;
 	u32 i = g->sync.scan, steps;
 
@@ -82,13 +70,13 @@ static bool sync_pick_region(struct prot_group *g)
 /* Joining members that miss nothing are promoted: they get the bitmaps. */
 static bool sync_promote(struct prot_group *g)
 {
-	u64 joining = sync_joining_slots(g);
+	u64 joining = g->joining & prot_absent(g);
 	u64 before = g->promoting;
 	u32 i;
 
 	for (i = 0; i < g->shape.nr_absent; i++)
 		if (joining >> i & 1 && prot_none(g, PROT_SET_MISSED + i))
-			g->promoting |= PROT_BIT(g->absent[i].member);
+			g->promoting |= PROT_BIT(i);
 	return g->promoting != before;
 }
 

@@ -116,7 +116,7 @@ void sim_check_sets(struct sim_world *w)
 		if (!w->cfg.k && in_set(g, PROT_SET_UNSYNCED, i) && !in_set(g, PROT_SET_INTENT, i))
 			sim_bad(w, "region %u is unsynced without its intent bit", i);
 		for (uint32_t n = 0; n < g->shape.nr_absent; n++)
-			if (in_set(g, PROT_SET_MISSED + n, i) && !g->absent[n].used)
+			if (in_set(g, PROT_SET_MISSED + n, i) && !(prot_absent(g) >> n & 1))
 				sim_bad(w, "region %u is missed by a member that is not out", i);
 	}
 	for (uint32_t n = 0; n < PROT_SET_MISSED + g->shape.nr_absent; n++)

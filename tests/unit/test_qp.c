@@ -120,7 +120,8 @@ int ib_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, void *bad)
 	return post_err;
 }
 
-static void done(struct ib_cq *cq, struct ib_wc *wc) { (void)cq, (void)wc; }
+static int dones;
+static void done(struct ib_cq *cq, struct ib_wc *wc) { (void)cq, (void)wc, dones++; }
 
 /* Each in lines of its own; after any failure all goes back, once. */
 static void test_bufs(void)
@@ -191,7 +192,9 @@ static bool add(struct rdda_sq *sq, u32 held, struct ib_cqe *cqe)
 
 	wr->wr.num_sge = 1;
 	rdda_sq_end(sq, wr, held, cqe);
-	CU_ASSERT(wr->wr.wr_cqe == (cqe ?: &sq->mark));
+	if (!cqe)
+		cqe = wr->wr.send_flags & IB_SEND_SIGNALED ? &sq->mark : &sq->quiet;
+	CU_ASSERT(wr->wr.wr_cqe == cqe);
 	if (sq->nr == CHAIN)
 		CU_ASSERT(!rdda_sq_post(sq));
 	return wr->wr.send_flags & IB_SEND_SIGNALED;
@@ -225,6 +228,21 @@ static void test_count(void)
 		CU_ASSERT(add(&sq, i, &cqe));
 	for (i = 0; i < SIZE; i++)
 		CU_ASSERT(rdda_sq_retire(&sq) == i && sq.free == i + 1);
+	rdda_sq_free(&sq);
+}
+
+/* An unsignalled one completes only when it fails. */
+static void test_quiet(void)
+{
+	struct rdda_sq sq = { .size = SIZE, .sge_max = 3 };
+	struct ib_wc wc = { .wr_cqe = &sq.quiet, .status = IB_WC_WR_FLUSH_ERR };
+	struct rdda_qp q = { .qp = &ibqp };
+	struct ib_cq cq = { 0 };
+
+	CU_ASSERT_FATAL(!rdda_sq_init(&sq, &q, CHAIN, done));
+	dones = 0;
+	sq.quiet.done(&cq, &wc);
+	CU_ASSERT(dones == 1);
 	rdda_sq_free(&sq);
 }
 
@@ -269,6 +287,7 @@ int main(void)
 		{ "message buffers", test_bufs },
 		{ "made and ended", test_create },
 		{ "what is signalled, and sets free", test_count },
+		{ "unsignalled ones that fail", test_quiet },
 		{ "the chain", test_chain },
 		{ NULL, NULL },
 	};

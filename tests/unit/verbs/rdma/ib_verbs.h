@@ -89,6 +89,13 @@ struct ib_cqe {
 	void (*done)(struct ib_cq *cq, struct ib_wc *wc);
 };
 
+enum ib_wc_status { IB_WC_SUCCESS, IB_WC_WR_FLUSH_ERR };
+
+struct ib_wc {
+	struct ib_cqe *wr_cqe;
+	enum ib_wc_status status;
+};
+
 struct ib_sge {
 	u64 addr;
 	u32 length, lkey;

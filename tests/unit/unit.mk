@@ -26,6 +26,7 @@ S390X_SKIP += tests/unit/test_unexport.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
 S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c tests/unit/test_busy.c
+S390X_SKIP += tests/unit/test_rdma.c
 UNIT_LIBS_busy = -lpthread
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_records = -lpthread

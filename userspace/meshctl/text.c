@@ -160,7 +160,8 @@ static void checks(const json_t *r)
 	size_t i;
 
 	json_array_foreach(json_object_get(r, "checks"), i, c)
-		printf("%-4s %s: %s\n", json_is_true(json_object_get(c, "ok")) ? "ok" : "BAD",
+		printf("%-4s %s: %s\n", json_is_true(json_object_get(c, "ok")) ? "ok" :
+		       json_is_null(json_object_get(c, "ok")) ? "note" : "BAD",
 		       str(c, "what"), str(c, "says"));
 }
 

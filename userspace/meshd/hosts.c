@@ -311,6 +311,17 @@ static void verdict(json_t *list, bool ok, const char *what, const char *text, b
 	*good = *good && ok;
 }
 
+/* Not checked, and why: it is neither good nor bad. */
+static void no_verdict(json_t *list, const char *what, const char *text)
+{
+	json_t *j = json_object();
+
+	jset_str(j, "what", what);
+	json_object_set_new(j, "ok", json_null());
+	jset_str(j, "says", text);
+	json_array_append_new(list, j);
+}
+
 /*
  * Soft-RoCE's queue pair for connection messages goes to its error state when one
  * is sent while the interface is down, and never leaves it: nothing else shows that.
@@ -321,6 +332,14 @@ static const char *session_advice(int error, bool link_good)
 		return "; carry the key over with meshctl host key";
 	return link_good ? "; is meshd running there? Soft-RoCE whose interface was down is "
 			   "repaired by 'rdma link delete' and 'rdma link add'" : "";
+}
+
+static bool has_session(const struct store_host *h)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshblk_target t;
+
+	return m && !meshblk_target_get(m, h->id, &t) && !strcmp(t.state, MESHBLK_STATE_UP);
 }
 
 static void check_session(json_t *list, const struct store_host *h, bool *good)
@@ -363,7 +382,7 @@ int cmd_host_check(struct req *r)
 		json_decref(list);
 		return req_fail(r, "no host %s; give an address, or see meshctl host list", what);
 	}
-	n = rdma_check(h.addr, lines, 16);
+	n = rdma_check(h.addr, known && has_session(&h), lines, 16);
 	for (i = 0; i < n; i++)
 		verdict(list, !lines[i].bad, "link", lines[i].text, &good);
 	key_words(text, sizeof(text));
@@ -373,7 +392,7 @@ int cmd_host_check(struct req *r)
 	if (known)
 		check_session(list, &h, &good);
 	else
-		verdict(list, true, "session", "not added yet: meshctl host add", &good);
+		no_verdict(list, "session", "not added yet: meshctl host add");
 	r->result = json_pack("{s:b, s:o}", "ok", good, "checks", list);
 	if (!good)
 		r->status = 1;

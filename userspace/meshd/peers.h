@@ -67,7 +67,8 @@ struct rdma_line {
 	char	text[200];
 };
 
-size_t rdma_check(const char *addr, struct rdma_line *out, size_t max);
+/* @connected: a host with a session is there, although a firewall may block other packets. */
+size_t rdma_check(const char *addr, bool connected, struct rdma_line *out, size_t max);
 /* Whether @addr is this host's own. */
 bool rdma_own(const char *addr);
 

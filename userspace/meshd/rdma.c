@@ -13,6 +13,7 @@
 #include "userspace/meshd/peers.h"
 
 #define REACH_MS	5000
+#define REACH_EACH_MS	1000
 
 struct report {
 	struct rdma_line *out;
@@ -83,35 +84,53 @@ bool rdma_own(const char *addr)
 	return own;
 }
 
+/* What came of packets to a connected socket: 0 when nothing came. */
+static int reach_error(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	socklen_t len = sizeof(int);
+	int ms, err = 0;
+
+	/* Hosts limit how many of these errors they send: one may be missing. */
+	for (ms = 0; ms < REACH_MS && !err; ms += REACH_EACH_MS) {
+		if (send(fd, "", 1, 0) < 0)
+			err = errno;
+		else if (poll(&p, 1, REACH_EACH_MS) == 1)
+			getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	}
+	return err;
+}
+
 /*
  * Whether a host answers at that address. One that is there says that it has no
  * such UDP port, unless a firewall blocks that; for one that is not, our own
  * kernel says so when its ARP gets no answer.
  */
-static void reach_check(struct report *r, const char *addr)
+static void reach_check(struct report *r, const char *addr, bool connected)
 {
 	struct addrinfo hint = { .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST }, *ai;
-	struct pollfd p = { .events = POLLIN };
-	socklen_t len = sizeof(int);
-	int err = 0, one = 1;
+	int fd, err = 0, one = 1;
 
 	if (getaddrinfo(addr, MESH_PORT_TEXT, &hint, &ai))
 		return;
-	p.fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (p.fd >= 0)	/* what may pass, as a missing host may, is reported only on demand */
-		setsockopt(p.fd, ai->ai_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP,
+	fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)	/* what may pass, as a missing host may, is reported only on demand */
+		setsockopt(fd, ai->ai_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP,
 			   ai->ai_family == AF_INET6 ? IPV6_RECVERR : IP_RECVERR, &one, sizeof(one));
-	if (p.fd >= 0 && !connect(p.fd, ai->ai_addr, ai->ai_addrlen) && send(p.fd, "", 1, 0) == 1 &&
-	    poll(&p, 1, REACH_MS) == 1)
-		getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	if (p.fd >= 0)
-		close(p.fd);
+	err = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) ? errno : reach_error(fd);
+	if (fd >= 0)
+		close(fd);
 	freeaddrinfo(ai);
 	if (err == EHOSTUNREACH)
 		line(r, true, "no host has the address %s on the network: is that host up, is the "
 		     "address right?", addr);
 	else if (err == ECONNREFUSED)
 		line(r, false, "a host answers at %s", addr);
+	else if (err)
+		line(r, true, "%s cannot be reached: %s", addr, strerror(err));
+	else if (!connected)
+		line(r, true, "no answer from %s in %d s: the host is down, or a firewall drops packets",
+		     addr, REACH_MS / 1000);
 }
 
 static bool has_gid(struct ibv_context *ctx, int port, int n, const union ibv_gid *want)
@@ -146,11 +165,13 @@ static bool port_check(struct report *r, struct ibv_context *ctx, int port,
 		     "bring its network interface up (ip link set … up)");
 		return mine;
 	}
-	if (!mine) {
-		line(r, false, "port %s/%d is active, but has not the address %s", name, port, self);
+	if (!gid)
+		line(r, false, "port %s/%d is active", name, port);
+	else
+		line(r, false, "port %s/%d is active%s the address %s", name, port,
+		     mine ? " and has" : ", but has not", self);
+	if (!mine)
 		return false;
-	}
-	line(r, false, "port %s/%d is active and has the address %s", name, port, self);
 	if (mtu < 4096)
 		line(r, mtu < 1024, "port %s/%d has an RDMA MTU of %u: an interface MTU of 9000 gives 4096",
 		     name, port, mtu);
@@ -159,10 +180,10 @@ static bool port_check(struct report *r, struct ibv_context *ctx, int port,
 	return true;
 }
 
-size_t rdma_check(const char *addr, struct rdma_line *out, size_t max)
+size_t rdma_check(const char *addr, bool connected, struct rdma_line *out, size_t max)
 {
 	struct report r = { .out = out, .max = max };
-	char self[64] = "?";
+	char self[64] = "";
 	struct ibv_device **list;
 	struct ibv_device_attr a;
 	struct ibv_context *ctx;
@@ -192,7 +213,7 @@ size_t rdma_check(const char *addr, struct rdma_line *out, size_t max)
 	if (list)
 		ibv_free_device_list(list);
 	if (routed)
-		reach_check(&r, addr);
+		reach_check(&r, addr, connected);
 	if (n && routed && !any)
 		line(&r, true, "no RDMA port has the address %s, by which %s is reached: "
 		     "use an address of the RDMA network", self, addr);

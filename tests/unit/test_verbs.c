@@ -52,6 +52,9 @@ static void test_bad(void)
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"strip\":6144}", "power of two" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"strip\":2097152}", "power of two" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"drives\":[1]}", "--drives: a list" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"drives\":[]}", "--drives: name at least one" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"drives\":[\"\", \"\"]}", "--drives: name at" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"drives\":[\"a\", \"\"]}", "--drives: a name in" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"domain\":\"ho\"}", "--domain: host or" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"attach\":\"no\"}", "--no-attach: true or" },
 	};

@@ -241,15 +241,19 @@ static bool among(const char *words, const char *word)
 	return false;
 }
 
-static bool is_list(const json_t *list)
+static const char *list_wrong(const json_t *list)
 {
+	size_t i, named = 0, n = json_array_size(list);
 	const json_t *item;
-	size_t i;
 
-	json_array_foreach((json_t *)list, i, item)
+	if (!json_is_array(list))
+		return "a list of texts is wanted";
+	json_array_foreach((json_t *)list, i, item) {
 		if (!json_is_string(item))
-			return false;
-	return json_is_array(list);
+			return "a list of texts is wanted";
+		named += json_string_length(item) > 0;
+	}
+	return !named ? "name at least one drive" : named < n ? "a name in it is empty" : NULL;
 }
 
 static const char *size_wrong(const struct verb_arg *a, const char *text, json_int_t n)
@@ -283,7 +287,7 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 	case ARG_NUMBER:
 		return n >= 1 && n <= 65535 ? NULL : "a number from 1 to 65535 is wanted";
 	case ARG_LIST:
-		return is_list(value) ? NULL : "a list of texts is wanted";
+		return list_wrong(value);
 	case ARG_LAYOUT:
 		return layout_parse(text, &level, &columns);
 	case ARG_DOMAIN:

@@ -127,9 +127,9 @@ static json_t *size(const char *text)
 static json_t *list(const char *text)
 {
 	json_t *j = json_array();
-	char *copy = strdup(text), *save = NULL, *item;
+	char *copy = strdup(text), *rest = copy, *item;
 
-	for (item = copy ? strtok_r(copy, ",", &save) : NULL; item; item = strtok_r(NULL, ",", &save))
+	while ((item = strsep(&rest, ",")))
 		json_array_append_new(j, json_string(item));
 	free(copy);
 	return j;

@@ -339,8 +339,8 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 			d = place_one(c->d, c->n, 2 * LABEL_AREA);
 		if (d < 0) {
 			size_text(left, text);
-			return req_fail(r, "%s more than the exported drives have free; export more, or take a "
-					"smaller size (meshctl drive list)", text);
+			return req_fail(r, "the exported drives have %s too little free space; export more, "
+					"or take a smaller size (meshctl drive list)", text);
 		}
 		if (layout_full(l, 1))
 			return req_fail(r, "the volume has too many pieces; copy it to a new one");

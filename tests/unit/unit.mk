@@ -26,7 +26,7 @@ S390X_SKIP += tests/unit/test_unexport.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
 S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c tests/unit/test_busy.c
-S390X_SKIP += tests/unit/test_rdma.c
+S390X_SKIP += tests/unit/test_rdma.c tests/unit/test_show.c
 UNIT_LIBS_busy = -lpthread
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_records = -lpthread
@@ -38,6 +38,8 @@ UNIT_LIBS_unexport = -lpthread -lnvme
 UNIT_LIBS_zero = -lpthread
 UNIT_LIBS_rescan = -lpthread -ludev
 UNIT_LIBS_serve = -lpthread
+UNIT_CFLAGS_show = -I/usr/include/libnl3
+UNIT_LIBS_show = -lnl-genl-3 -lnl-3 -lpthread
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

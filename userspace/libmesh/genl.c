@@ -256,8 +256,10 @@ void get_stats(struct nlattr *a, struct mesh_stats *s)
 	if (!a)
 		return;
 	nla_for_each_nested(n, a, left)
-		if (nla_type(n) <= MESHBLK_S_MAX)
+		if (nla_type(n) <= MESHBLK_S_MAX) {
 			s->v[nla_type(n)] = get_u64(n);
+			s->kept |= 1u << nla_type(n);
+		}
 }
 
 struct nlattr *table_piece(struct nl_msg *msg, struct nlattr *table, int attr, u32 i)

@@ -30,9 +30,10 @@ const char *mesh_why(const struct mesh *m);
 /* Number of a family, another after its module was loaded again; 0: not there. */
 int mesh_family_id(struct mesh *m, bool target);
 
-/* Counters by MESHBLK_S_*; absent ones are zero. */
+/* Counters by MESHBLK_S_*; one that is not @kept is zero. */
 struct mesh_stats {
 	u64	v[MESHBLK_S_MAX + 1];
+	u32	kept;		/* a bit for each counter that the object has */
 };
 
 const char *mesh_stat_name(unsigned int s);

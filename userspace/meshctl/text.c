@@ -238,7 +238,8 @@ static void counters(const char *what, const char *name, const json_t *stats)
 
 	printf("%s %s\n", what, name);
 	json_object_foreach((json_t *)stats, k, v)
-		printf("  %-14s %lld\n", safe(k), (long long)json_integer_value(v));
+		if (!json_is_null(v))
+			printf("  %-14s %lld\n", safe(k), (long long)json_integer_value(v));
 }
 
 static void stats(const json_t *r)

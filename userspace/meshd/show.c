@@ -74,7 +74,8 @@ static json_t *stats_json(const struct mesh_stats *s)
 
 	for (i = MESHBLK_S_READS; i <= MESHBLK_S_MAX; i++)
 		if (mesh_stat_name(i))
-			jset_u64(j, mesh_stat_name(i), s->v[i]);
+			json_object_set_new(j, mesh_stat_name(i), s->kept & 1u << i ?
+					    json_integer((json_int_t)s->v[i]) : json_null());
 	return j;
 }
 
@@ -268,6 +269,7 @@ static json_t *stat_volumes(struct mesh *m)
 {
 	struct meshblk_volume *v;
 	json_t *list = json_array(), *j;
+	sum->kept |= s->kept;
 	char device[48];
 	size_t i, n;
 	u32 k;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What volume list, show and stats print of what applies, and of what does not. */
+#define _GNU_SOURCE
+#include <linux/kernel.h>
+#include <stdlib.h>
+
+#include "userspace/libmesh/mesh.h"
+
+struct mesh *genl_open(void);
+void genl_close(struct mesh *m);
+
+#define mesh_open	genl_open
+#define mesh_close	genl_close
+#include "userspace/libmesh/genl.c"
+#undef mesh_open
+#undef mesh_close
+#include "userspace/meshd/show.c"
+#include "suite.h"
+#include "req_rig.h"
+
+/* The store and the kernel: one volume, @kernel is what is known of it. */
+
+struct meshd D;
+static struct layout made;
+static struct meshblk_volume kernel;
+static struct meshblk_target target;
+
+struct mesh *mesh_open(void) { return (void *)&kernel; }
+void mesh_close(struct mesh *m) { (void)m; }
+int store_volume_find(const char *w, struct store_volume *v, struct layout *l) { (void)w; return store_volume_get(NULL, v, l); }
+const char *store_words(int err) { (void)err; return ""; }
+bool busy_take_wait(const struct muuid *u, unsigned int ms) { (void)u, (void)ms; return true; }
+void busy_drop(const struct muuid *u) { (void)u; }
+int peer_of_member(const struct layout_member *m, struct store_host *h) { (void)m, (void)h; return -ENOENT; }
+void meshblk_volume_free(struct meshblk_volume *v) { (void)v; }
+void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)v, (void)n; }
+const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+int kernel_volume(const struct muuid *u, struct meshblk_volume *v) { (void)u; *v = kernel; return 0; }
+
+int store_volume_get(const struct muuid *u, struct store_volume *v, struct layout *l)
+{
+	(void)u;
+	*v = (struct store_volume) { .state = STORE_LIVE };
+	memcpy(l, &made, sizeof(made));
+	return 0;
+}
+
+int store_volumes(struct store_volume **v, size_t *n)
+{
+	*n = 0;
+	*v = NULL;
+	return 0;
+}
+
+int meshblk_volumes(struct mesh *m, struct meshblk_volume **v, size_t *n)
+{
+	(void)m;
+	*v = &kernel;
+	*n = 1;
+	return 0;
+}
+
+int meshblk_targets(struct mesh *m, struct meshblk_target **t, size_t *n)
+{
+	(void)m;
+	*n = 1;
+	*t = malloc(sizeof(target));
+	**t = target;
+	return 0;
+}
+
+int meshtgt_sessions(struct mesh *m, struct meshtgt_session **s, size_t *n)
+{
+	(void)m;
+	*s = NULL;
+	*n = 0;
+	return 0;
+}
+
+/* As the kernel puts them: @a counts 7, @b 0. */
+static struct mesh_stats counted(int a, int b)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+	struct nlattr *nest = nla_nest_start(msg, MESHBLK_A_STATS);
+	struct mesh_stats s;
+
+	nla_put_u64(msg, a, 7);
+	nla_put_u64(msg, b, 0);
+	nla_nest_end(msg, nest);
+	get_stats(nest, &s);
+	nlmsg_free(msg);
+	return s;
+}
+
+static json_t *stat(const json_t *r, const char *list, const char *name)
+{
+	return json_object_get(json_object_get(json_array_get(json_object_get(r, list), 0), "stats"), name);
+}
+
+/* A counter that is zero is another thing than one that is not kept. */
+static void test_stats(void)
+{
+	struct meshblk_member members[2] = {
+		{ .stats = counted(MESHBLK_S_READS, MESHBLK_S_ERRORS) },
+		{ .stats = counted(MESHBLK_S_READS, MESHBLK_S_ERRORS) },
+	};
+	struct req r = { 0 };
+
+	kernel = (struct meshblk_volume) { .members = members, .nr_members = 2 };
+	target = (struct meshblk_target) { .stats = counted(MESHBLK_S_RDMA_SENDS, MESHBLK_S_RECONNECTS) };
+	CU_ASSERT_EQUAL(cmd_stats(&r), 0);
+	CU_ASSERT_EQUAL(json_integer_value(stat(r.result, "volumes", "reads")), 14);
+	CU_ASSERT(json_is_integer(stat(r.result, "volumes", "errors")));
+	CU_ASSERT(json_is_null(stat(r.result, "volumes", "rdma_sends")));
+	CU_ASSERT_EQUAL(json_integer_value(stat(r.result, "targets", "rdma_sends")), 7);
+	CU_ASSERT(json_is_integer(stat(r.result, "targets", "reconnects")));
+	CU_ASSERT(json_is_null(stat(r.result, "targets", "reads")));
+	json_decref(r.result);
+	kernel = (struct meshblk_volume) { 0 };
+}
+
+/* The store notes a strip for a linear segment, too. */
+static void test_strip(void)
+{
+	static const u8 levels[] = { PROT_LINEAR, PROT_STRIPE };
+	const json_t *segment;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct req r = { 0 };
+
+		made = (struct layout) { .segments = 1 };
+		made.segment[0] = (struct layout_segment) { .level = levels[i], .data = i + 1, .strip = 65536 };
+		CU_ASSERT_EQUAL(cmd_volume_show(&r), 0);
+		segment = json_array_get(json_object_get(r.result, "segments"), 0);
+		if (levels[i] == PROT_LINEAR) {
+			CU_ASSERT(json_is_null(json_object_get(r.result, "strip")));
+			CU_ASSERT(json_is_null(json_object_get(segment, "strip")));
+		} else {
+			CU_ASSERT_EQUAL(json_integer_value(json_object_get(r.result, "strip")), 65536);
+			CU_ASSERT_EQUAL(json_integer_value(json_object_get(segment, "strip")), 65536);
+		}
+		json_decref(r.result);
+	}
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "counters", test_stats },
+		{ "a strip", test_strip },
+		{ NULL, NULL },
+	};
+
+	return suite_main("show", tests);
+}

@@ -92,7 +92,7 @@ static const struct verb_arg key_opts[] = {
 static const struct verb_arg create_opts[] = {
 	{ "--size", ARG_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T; max: all there is" },
 	{ "--layout", ARG_LAYOUT, "layout", "linear, or stripe:N over N drives" },
-	{ "--strip", ARG_STRIP, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
+	{ "--strip", ARG_STRIP, "strip", "with stripe: bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default drive)" },
 	{ "--no-attach", ARG_OFF, "attach", "only make it" },
@@ -309,6 +309,15 @@ static bool one_ok(const struct verb_arg *a, const json_t *args, char *why, size
 	return !wrong;
 }
 
+static bool is_linear(const json_t *args)
+{
+	const char *layout = json_string_value(json_object_get(args, "layout"));
+	u32 columns;
+	u8 level;
+
+	return layout && !layout_parse(layout, &level, &columns) && level == PROT_LINEAR;
+}
+
 bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 {
 	const struct verb_arg *a;
@@ -319,5 +328,9 @@ bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 	for (a = v->opts; a->name; a++)
 		if (!one_ok(a, args, why, size))
 			return false;
+	if (json_object_get(args, "strip") && is_linear(args)) {
+		snprintf(why, size, "--strip: a linear volume has no strips");
+		return false;
+	}
 	return true;
 }

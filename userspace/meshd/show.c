@@ -50,6 +50,12 @@ int volume_dying(struct req *r, const struct store_volume *v)
 			v->name);
 }
 
+/* A linear segment's is not used. */
+static json_t *strip_json(const struct layout_segment *s)
+{
+	return s->level == PROT_LINEAR ? json_null() : json_integer(s->strip);
+}
+
 static json_t *segment_json(const struct layout *l, const struct layout_segment *s)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -59,7 +65,7 @@ static json_t *segment_json(const struct layout *l, const struct layout_segment 
 	jset_u64(j, "length", s->length);
 	jset_str(j, "level", layout_level(s->level));
 	jset_u64(j, "columns", s->data);
-	jset_u64(j, "strip", s->strip);
+	json_object_set_new(j, "strip", strip_json(s));
 	jset_str(j, "domain", s->domain == LAYOUT_DOMAIN_HOST ? "host" : "drive");
 	for (i = 0; i < s->refs; i++)
 		json_array_append_new(members, json_integer(l->ref[s->first_ref + i].member));
@@ -115,7 +121,7 @@ static void set_layout(json_t *j, const struct layout *l)
 
 	layout_text(s->level, s->data, text);
 	jset_str(j, "layout", text);
-	jset_u64(j, "strip", s->strip);
+	json_object_set_new(j, "strip", strip_json(s));
 }
 
 /* What of it is not up, in words: the first member that is not. */
@@ -263,13 +269,13 @@ static void add_stats(struct mesh_stats *sum, const struct mesh_stats *s)
 
 	for (i = 0; i <= MESHBLK_S_MAX; i++)
 		sum->v[i] += s->v[i];
+	sum->kept |= s->kept;
 }
 
 static json_t *stat_volumes(struct mesh *m)
 {
 	struct meshblk_volume *v;
 	json_t *list = json_array(), *j;
-	sum->kept |= s->kept;
 	char device[48];
 	size_t i, n;
 	u32 k;

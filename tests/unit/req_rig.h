@@ -30,10 +30,20 @@ static json_t *destroyed;
 
 json_t *req_destroys(struct req *q, const char *what, const char *name)
 {
-	(void)q, (void)what, (void)name;
+	(void)q;
 	json_decref(destroyed);
-	destroyed = json_object();
+	destroyed = json_pack("{s:s, s:s}", "what", what, "name", name);
 	return destroyed;
+}
+
+static json_t *unreachable;
+
+json_t *req_unreachable(struct req *q, const char *what, const char *name)
+{
+	(void)q;
+	json_decref(unreachable);
+	unreachable = json_pack("{s:s, s:s}", "what", what, "name", name);
+	return unreachable;
 }
 
 #endif

@@ -59,6 +59,9 @@ static int unexport_with(bool force, bool preempt, bool dry)
 {
 	int err;
 
+	json_decref(destroyed);
+	json_decref(unreachable);
+	destroyed = unreachable = NULL;
 	r = (struct req) { .args = json_pack("{s:s, s:b, s:b, s:b}", "drive", "/dev/test", "force", force,
 					     "preempt", preempt, "dry_run", dry) };
 	err = cmd_drive_unexport(&r);
@@ -117,10 +120,15 @@ static void test_options(void)
 		CU_ASSERT_EQUAL(listed(), dry || !may);
 		CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 		CU_ASSERT_EQUAL(l.sequence, listed() ? 1 : 2);
+		/* What volumes have on it stays there. */
+		CU_ASSERT(!destroyed && !unreachable == !(dry && may));
+		CU_ASSERT(!unreachable || json_integer_value(json_object_get(unreachable, "extents")) == 1);
 	}
 	opens = 0;
 	rig_begin(0);
 	CU_ASSERT_EQUAL(unexport_with(true, true, true), 0);
+	CU_ASSERT(!unreachable && destroyed);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(destroyed, "what")) ?: "", "label");
 	CU_ASSERT(listed());
 	CU_ASSERT_EQUAL(label_read(d->fd, SIZE, &l, &disk, each), 0);
 }
@@ -213,6 +221,7 @@ static void test_left(void)
 		CU_ASSERT_EQUAL(unexport_with(force, preempt, dry), may ? 0 : -1);
 		CU_ASSERT_EQUAL(!kernel_state, may && !dry);
 		CU_ASSERT_EQUAL(noted, may && !dry);
+		CU_ASSERT(!destroyed && !unreachable == !(dry && may));
 		if (!may)
 			CU_ASSERT_PTR_NOT_NULL(strstr(r.error, force ? "add --preempt" : "add --force"));
 	}

@@ -297,17 +297,16 @@ static void identity(const json_t *r)
 	       str(r, "machine"), str(r, "noted"), str(r, "state"));
 }
 
-static void dry_run(const json_t *r)
+/* The things of a dry run for which @would holds. */
+static void dry_things(const json_t *things, const char *would)
 {
 	static const char *const more[] = { "uuid", "host", "drive", "volume", "holder" };
 	const json_t *d, *v;
 	char size[SIZE_TEXT];
 	size_t i, k;
 
-	if (!json_array_size(json_object_get(r, "destroys")))
-		printf("nothing that is recognised would be destroyed\n");
-	json_array_foreach(json_object_get(r, "destroys"), i, d) {
-		printf("would destroy %s %s", str(d, "what"), str(d, "name"));
+	json_array_foreach((json_t *)things, i, d) {
+		printf("%s %s %s", would, str(d, "what"), str(d, "name"));
 		v = json_object_get(d, "bytes");
 		if (json_is_number(v)) {
 			size_text((u64)json_number_value(v), size);
@@ -315,12 +314,21 @@ static void dry_run(const json_t *r)
 		}
 		v = json_object_get(d, "extents");
 		if (json_is_number(v))
-			printf(", %lld extents", (long long)json_integer_value(v));
+			printf(", %lld extent%s", (long long)json_integer_value(v),
+			       json_integer_value(v) == 1 ? "" : "s");
 		for (k = 0; k < sizeof(more) / sizeof(*more); k++)
 			if (json_is_string(json_object_get(d, more[k])))
 				printf(", %s %s", more[k], str(d, more[k]));
 		putchar('\n');
 	}
+}
+
+static void dry_run(const json_t *r)
+{
+	if (!json_array_size(json_object_get(r, "destroys")))
+		printf("nothing that is recognised would be destroyed\n");
+	dry_things(json_object_get(r, "destroys"), "would destroy");
+	dry_things(json_object_get(r, "unreachable"), "would become unreachable:");
 }
 
 static void done(const json_t *r)

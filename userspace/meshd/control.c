@@ -97,22 +97,32 @@ bool req_cancelled(const struct req *r)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-json_t *req_destroys(struct req *r, const char *what, const char *name)
+static json_t *dry_add(struct req *r, const char *key, const char *what, const char *name)
 {
 	json_t *j = json_object(), *list;
 
 	if (!r->result)
 		r->result = json_object();
 	jset_bool(r->result, "dry_run", true);
-	list = json_object_get(r->result, "destroys");
+	list = json_object_get(r->result, key);
 	if (!list) {
 		list = json_array();
-		json_object_set_new(r->result, "destroys", list);
+		json_object_set_new(r->result, key, list);
 	}
 	jset_str(j, "what", what);
 	jset_str(j, "name", name);
 	json_array_append_new(list, j);
 	return j;
+}
+
+json_t *req_destroys(struct req *r, const char *what, const char *name)
+{
+	return dry_add(r, "destroys", what, name);
+}
+
+json_t *req_unreachable(struct req *r, const char *what, const char *name)
+{
+	return dry_add(r, "unreachable", what, name);
 }
 
 const char *arg_str(const struct req *r, const char *key)

@@ -30,6 +30,8 @@ bool req_cancelled(const struct req *r);
  * @what: "volume", "extent", "drive", "label", "host"
  */
 json_t *req_destroys(struct req *r, const char *what, const char *name);
+/* The same for what stays as it is, but could not be reached any more: "unreachable". */
+json_t *req_unreachable(struct req *r, const char *what, const char *name);
 
 /* Arguments; a missing one is "", false, 0. */
 const char *arg_str(const struct req *r, const char *key);

@@ -195,7 +195,7 @@ static int end_verdict(struct req *r, const struct meshtgt_drive *k)
 	if (!arg_bool(r, "dry_run"))
 		return 0;
 	dry_begin(r);
-	j = req_destroys(r, "drive", k->path);
+	j = req_unreachable(r, "drive", k->path);
 	jset_uuid(j, "uuid", &k->uuid);
 	jset_u64(j, "extents", k->nr_extents);
 	jset_u64(j, "bytes", bytes);

@@ -228,16 +228,16 @@ static void unexport_dry(struct req *r, const struct tdrive *d, const struct los
 
 	dry_begin(r);
 	if (!s->extents) {
-		req_note(r, "%s holds no extents; its label would be wiped", d->path);
+		jset_uuid(req_destroys(r, "label", d->path), "uuid", &d->uuid);
 		return;
 	}
-	j = req_destroys(r, "drive", d->path);
+	j = req_unreachable(r, "drive", d->path);
 	jset_uuid(j, "uuid", &d->uuid);
 	jset_str(j, "volume", s->names);
 	jset_u64(j, "extents", s->extents);
 	jset_u64(j, "bytes", s->bytes);
 	jset_u64(j, "open", s->open);
-	req_note(r, "its data stays on the drive, but volumes %s cannot reach it until it is exported "
+	req_note(r, "its data stays on the drive, but volumes (%s) cannot reach it until it is exported "
 		 "again; %u of its extents are open now", s->names, s->open);
 }
 

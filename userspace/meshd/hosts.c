@@ -434,9 +434,12 @@ int cmd_host_key(struct req *r)
 	if (strcmp(action, "set") && (arg_str(r, "key")[0] || arg_num(r, "key_id")))
 		return req_usage(r, "--key and --key-id go with 'host key set' alone");
 	err = key_action(r, action);
+	if (err == -EINVAL && !arg_str(r, "key")[0])
+		return req_usage(r, "give the key: --key-file FILE (or - for standard input), or --key LINE; "
+				 "bare hex digits need --key-id");
 	if (err == -EINVAL)
-		return req_usage(r, "give --key the line that 'meshctl host key show' printed, or 32 "
-				 "hex digits and more with --key-id");
+		return req_usage(r, "that is no key: give the line that 'meshctl host key show' printed, or "
+				 "32 hex digits and more with --key-id");
 	if (err)
 		return req_fail(r, "the key cannot be kept: %s", strerror(-err));
 	if (strcmp(action, "show")) {

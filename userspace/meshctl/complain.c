@@ -8,6 +8,7 @@
 #define LINE_BYTES	1024
 
 bool json_errors;
+json_t *json_more;
 
 /* It may be words of another host, or of a drive from elsewhere. */
 static void line(const char *text)
@@ -39,6 +40,8 @@ int complain(int status, const char *fmt, ...)
 		printable(text, safe, sizeof(safe));
 		j = json_pack("{s:s, s:i}", "error", safe, "code", status);
 	}
+	if (j && json_more)
+		json_object_update(j, json_more);
 	json_show(j);
 	json_decref(j);
 	return status;

@@ -281,20 +281,34 @@ static int run(struct command *c)
 	int status;
 
 	request = json_pack("{s:s, s:O}", "verb", c->verb->words, "args", c->args);
+	if (kind == RESULT_VERSION)	/* meshctl's own is known without meshd */
+		json_more = json_pack("{s:s}", "version", MESHD_VERSION);
 	status = control_call(c->socket, request, &result);
 	if (json_is_true(json_object_get(result, "dry_run")))
 		kind = RESULT_DRY_RUN;
 	if (status == EXIT_DONE || status == EXIT_FOUND)
 		(c->json ? json_show : print_text[kind])(result);
 	else if (!c->json && kind == RESULT_VERSION)
-		print_version();	/* meshctl's own is known without meshd */
+		print_version();
 	if (status == EXIT_FOUND)
 		status = EXIT_FAILED;
 	json_decref(result);
 	json_decref(request);
+	json_decref(json_more);
 	if (fflush(stdout) || ferror(stdout))
 		return EXIT_FAILED;
 	return status;
+}
+
+/* The same command line in its order, as far as it is known. */
+static void option_first(char **argv)
+{
+	const char *noun = argv[2] ? argv[2] : "NOUN", *verb = "";
+
+	if (!argv[2] || is_noun(noun))
+		verb = argv[2] && argv[3] ? argv[3] : "VERB";
+	complain(EXIT_USAGE, "options go behind the verb: meshctl %s%s%s %s", noun, *verb ? " " : "",
+		 verb, argv[1]);
 }
 
 /* Finds the verb; returns how many words it took, 0 when there is none. */
@@ -302,6 +316,10 @@ static int which(struct command *c, char **argv)
 {
 	char words[64];
 
+	if (argv[1][0] == '-') {
+		option_first(argv);
+		return 0;
+	}
 	if (!is_noun(argv[1])) {
 		c->verb = verb_find(argv[1]);
 		if (!c->verb)

@@ -29,6 +29,7 @@ extern const print_fn print_text[RESULTS];
 
 /* complain.c: one line on standard error; with --json, an object on standard output. */
 extern bool json_errors;
+extern json_t *json_more;	/* what is known beside the error; NULL: nothing */
 int complain(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void note_show(const char *text);
 

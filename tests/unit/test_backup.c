@@ -3,15 +3,24 @@
 #define _GNU_SOURCE
 #include <linux/kernel.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static ssize_t test_write(int fd, const void *buf, size_t n);
 
+static int test_fsync(int fd);
+static int test_rename(const char *from, const char *to);
+
 #define write	test_write
+#define fsync	test_fsync
+#define rename	test_rename
+#include "userspace/meshd/durable.c"
 #include "userspace/meshd/backup.c"
 #undef write
+#undef fsync
+#undef rename
 #include "userspace/libmesh/grow.c"
 #include "suite.h"
 
@@ -21,6 +30,31 @@ static const struct muuid id = { { 5 } };
 static struct tdrive d = { .uuid = { { 5 } }, .path = "/dev/test" };
 static struct label l, kept;
 static bool full;
+static size_t at_once = SIZE_MAX;	/* bytes that a write takes */
+static char steps[32];			/* f: a file is synced, d: a folder, r: renamed */
+
+static void step(char c)
+{
+	size_t n = strlen(steps);
+
+	if (n + 1 < sizeof(steps))
+		steps[n] = c;
+}
+
+static int test_fsync(int fd)
+{
+	struct stat st;
+
+	step(!fstat(fd, &st) && S_ISDIR(st.st_mode) ? 'd' : 'f');
+	return fsync(fd);
+}
+
+static int test_rename(const char *from, const char *to)
+{
+	step('r');
+	return rename(from, to);
+}
+
 static bool home, written_home;		/* the drive's job is said to wait for the folder; while it did */
 static u64 clock_ms = 1;
 
@@ -28,7 +62,7 @@ static ssize_t test_write(int fd, const void *buf, size_t n)
 {
 	written_home = home;
 	if (!full)
-		return write(fd, buf, n);
+		return write(fd, buf, n < at_once ? n : at_once);
 	errno = ENOSPC;
 	return -1;
 }
@@ -201,6 +235,26 @@ static void test_erased(void)
 	}
 }
 
+/* A folder's entries are durable once it is synced itself, after they were made. */
+static void test_durable(void)
+{
+	begin();
+	memset(steps, 0, sizeof(steps));
+	CU_ASSERT_EQUAL(unexported_note(&id), 0);
+	CU_ASSERT_STRING_EQUAL(steps, "dfrd");
+	memset(steps, 0, sizeof(steps));
+	CU_ASSERT_EQUAL(unexported_note(&id), 0);
+	CU_ASSERT_STRING_EQUAL(steps, "frd");
+	/* Not all at once, and no error of another call. */
+	at_once = 100;
+	wrote(7);
+	CU_ASSERT_EQUAL(reads(), 7);
+	at_once = 0;
+	errno = ENOENT;
+	CU_ASSERT_EQUAL(device_note(&id, &(struct twin_id) { .wwid = "w" }), -EIO);
+	at_once = SIZE_MAX;
+}
+
 /* The host's own disk may hang: that is no silence of the drive. */
 static void test_home(void)
 {
@@ -219,6 +273,7 @@ int main(void)
 		{ "one copy alone", test_half },
 		{ "no space", test_full },
 		{ "erased", test_erased },
+		{ "durable", test_durable },
 		{ "written as the state folder's", test_home },
 		{ NULL, NULL },
 	};

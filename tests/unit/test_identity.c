@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/meshd/durable.c"
 #include "userspace/meshd/identity.c"
 #include "suite.h"
 

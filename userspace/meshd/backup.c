@@ -30,29 +30,21 @@ static void file_of(char *out, size_t size, const struct muuid *drive, const cha
 	snprintf(out, size, "%s/labels/%s%s", D.state, muuid_str(drive).s, suffix);
 }
 
-/* Whole and durable under its name, or not at all; what was there becomes @old, if any. */
+/* As file_replace(), in a folder that may have to be made first. */
 static int file_put(const char *path, const char *old, const void *buf, size_t n)
 {
-	char tmp[320];
-	int fd, err = 0;
+	char folder[256];
+	int err;
 
-	snprintf(tmp, sizeof(tmp), "%s/labels", D.state);
-	if (mkdir(tmp, 0700) && errno != EEXIST)
+	snprintf(folder, sizeof(folder), "%s/labels", D.state);
+	if (!mkdir(folder, 0700)) {
+		err = folder_sync(D.state);
+		if (err)
+			return err;
+	} else if (errno != EEXIST) {
 		return -errno;
-	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, buf, n) != (ssize_t)n || fdatasync(fd))
-		err = errno ? -errno : -EIO;
-	close(fd);
-	if (!err && old && rename(path, old) && errno != ENOENT)
-		log_debug("%s: %s", path, strerror(errno));
-	if (!err && rename(tmp, path))
-		err = -errno;
-	if (err)
-		unlink(tmp);
-	return err;
+	}
+	return file_replace(path, old, buf, n);
 }
 
 static int file_get(const char *path, void *buf, size_t size)

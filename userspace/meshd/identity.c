@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/xxhash.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,26 +30,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int state_write(const char *name, const char *text)
 {
-	char path[256], tmp[272];
-	size_t n = strlen(text);
-	int fd, dir, err = 0;
+	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", D.state, name);
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, n) != (ssize_t)n || fsync(fd))
-		err = -EIO;
-	close(fd);
-	if (!err && rename(tmp, path))
-		err = -errno;
-	dir = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0) {
-		fsync(dir);
-		close(dir);
-	}
-	return err;
+	return file_replace(path, NULL, text, strlen(text));
 }
 
 static int unhex(const char *text, u8 *out, size_t size)

@@ -56,6 +56,14 @@ u16 port_parse(const char *text);	/* 0: it is no port */
 /* First line of a small file without its end; 0 or a negative errno. */
 int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/*
+ * durable.c: make @path the @n bytes of @buf, durably, or leave it as it was; what was there
+ * becomes @old, unless that is NULL. @path has a folder.
+ */
+int file_replace(const char *path, const char *old, const void *buf, size_t n);
+/* What was made, renamed or removed in a folder stays so. */
+int folder_sync(const char *path);
+
 /* modules.c */
 int modules_load(const char *name, char *why, size_t size);
 

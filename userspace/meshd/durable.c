@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Small files of the state folder that are whole after a crash. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "userspace/meshd/meshd.h"
+
+static int write_all(int fd, const char *buf, size_t n)
+{
+	ssize_t done;
+
+	for (; n; buf += done, n -= done) {
+		done = write(fd, buf, n);
+		if (done < 0)
+			return -errno;
+		if (!done)
+			return -EIO;
+	}
+	return fsync(fd) ? -errno : 0;
+}
+
+int folder_sync(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	/* Some file systems have no fsync of a folder. */
+	err = fsync(fd) && errno != EINVAL ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+int file_replace(const char *path, const char *old, const void *buf, size_t n)
+{
+	char tmp[320];
+	int fd, err;
+
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, buf, n);
+	close(fd);
+	if (!err && old && rename(path, old) && errno != ENOENT)
+		log_debug("%s: %s", path, strerror(errno));
+	if (!err && rename(tmp, path))
+		err = -errno;
+	if (err) {
+		unlink(tmp);
+		return err;
+	}
+	snprintf(tmp, sizeof(tmp), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return folder_sync(tmp);
+}

@@ -43,7 +43,7 @@ struct mesh_member_conf {
 	u32	target;			/* RDDA: id */
 	u32	lba;			/* MEM: block size to show */
 	uuid_t	uuid;			/* of the extent */
-	uuid_t	drive;			/* RDDA: opens go in this order */
+	uuid_t	drive;			/* RDDA: that the extent is on */
 	u64	epoch;	/* RDDA: passed on when it grows; not part of the comparison */
 	u64	size;			/* bytes that may be used; the largest requested counts */
 	char	path[MESH_PATH_MAX];	/* BDEV; MEM: a name, to be reached by another "path" */

@@ -95,7 +95,7 @@ enum meshblk_member_attr {
 	MESHBLK_M_KIND,			/* u8: enum meshblk_member_kind */
 	MESHBLK_M_TARGET_ID,		/* u32, RDDA */
 	MESHBLK_M_EXTENT_UUID,		/* 16 bytes, RDDA: of the extent; else of the member */
-	MESHBLK_M_DRIVE_UUID,		/* 16 bytes, RDDA: opens go in this order */
+	MESHBLK_M_DRIVE_UUID,		/* 16 bytes, RDDA: of the drive it is on */
 	MESHBLK_M_EPOCH,		/* u64, RDDA: of its label, not of the message */
 	MESHBLK_M_PREEMPT,		/* flag, RDDA */
 	MESHBLK_M_PATH,			/* string, BDEV */

@@ -48,7 +48,7 @@ struct rdda_target {
 	int	err;
 	char	reason[64];
 	struct rdda_session *session;
-	struct list_head extents;	/* ascending drive UUID, unknown ones last */
+	struct list_head extents;	/* by drive UUID, unknown ones last */
 	bool	stop;
 	uuid_t	uuid;
 	u64	reconnects;

@@ -144,7 +144,7 @@ static int counts(void)
 {
 	static u8 buf[LAYOUT_COPY_BYTES];
 
-	return record_counts(d.fd, &table.extent[0], buf, &got);
+	return record_current(d.fd, &table.extent[0], buf, &got);
 }
 
 static void test_life(void)

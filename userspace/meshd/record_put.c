@@ -30,7 +30,7 @@ int record_read(int fd, u64 at, void *buf, struct layout *l)
 	return layout_decode(buf, bytes, l);
 }
 
-int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l)
+int record_current(int fd, const struct label_extent *e, void *buf, struct layout *l)
 {
 	int copy, err, worst = -ENODATA;
 
@@ -52,7 +52,7 @@ bool record_there(struct tdrive *d, const struct label_extent *e)
 	struct layout *l __free(free) = malloc(sizeof(*l));
 	void *buf __free(free) = aligned_alloc(LAYOUT_PEEK, LAYOUT_COPY_BYTES);
 
-	return l && buf && record_counts(d->fd, e, buf, l) >= 0;
+	return l && buf && record_current(d->fd, e, buf, l) >= 0;
 }
 
 static int write_copy(struct tdrive *d, const struct label_extent *e, int copy, const void *buf,
@@ -125,7 +125,7 @@ static int put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 	snprintf(why, MGMT_REASON, "the drive's label cannot be confirmed: %s", strerror(-err));
 	if (err)
 		return err;
-	first = record_counts(d->fd, e, buf, spare) == 0;
+	first = record_current(d->fd, e, buf, spare) == 0;
 	n = layout_encode(q->record, buf, LAYOUT_COPY_BYTES);
 	if (n < 0)
 		return n;

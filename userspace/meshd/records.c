@@ -425,7 +425,7 @@ static void *records_work(struct scan *k)
 	if (r)
 		r->record = json_array();
 	for (i = 0; r && i < k->n; i++) {
-		r->e[i] = seen_as(l && buf ? record_counts(k->d->fd, &k->e[i], buf, l) : -ENOMEM);
+		r->e[i] = seen_as(l && buf ? record_current(k->d->fd, &k->e[i], buf, l) : -ENOMEM);
 		for (j = 0; j < i; j++)
 			if (r->e[j].recorded && k->e[j].version == k->e[i].version &&
 			    k->e[j].commit == k->e[i].commit)

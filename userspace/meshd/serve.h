@@ -44,7 +44,7 @@ int record_put(struct tdrive *d, const struct mgmt_req *q, const struct muuid *h
 /* One copy at byte @at. @buf: LAYOUT_COPY_BYTES bytes, aligned. As layout_decode(), or -EIO. */
 int record_read(int fd, u64 at, void *buf, struct layout *l);
 /* Which copy is the record that the label means, or -ENODATA, -EIO: a copy cannot be read. */
-int record_counts(int fd, const struct label_extent *e, void *buf, struct layout *l);
+int record_current(int fd, const struct label_extent *e, void *buf, struct layout *l);
 /* Whether there is one. */
 bool record_there(struct tdrive *d, const struct label_extent *e);
 

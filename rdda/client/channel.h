@@ -34,7 +34,7 @@ struct rdda_stage;
 struct rdda_batch {
 	struct rdda_drive_queue *dq;	/* that the credit counts for */
 	u16	gen;			/* identifies a late completion of an older use */
-	bool	unsent;			/* its SEND has no send completion yet */
+	bool	sending;		/* its SEND has no send completion yet */
 	bool	credit;			/* no completion of its commands has come yet */
 };
 

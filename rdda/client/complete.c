@@ -31,7 +31,7 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		return;
 	b->credit = false;
 	b->dq->credits--;
-	if (!b->unsent)
+	if (!b->sending)
 		ch->batch.free[ch->batch.nfree++] = slot->batch;
 }
 

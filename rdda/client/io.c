@@ -432,7 +432,7 @@ static bool batch_post(struct rdda_chan *ch)
 	b->dq = list_first_entry(&send, struct rdda_cmd_slot, node)->dq;
 	b->dq->credits++;
 	b->gen++;
-	b->unsent = true;
+	b->sending = true;
 	b->credit = true;
 	hdr = ch->batch.msg.buf[idx].data;
 	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);

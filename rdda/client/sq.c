@@ -51,7 +51,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (!sq_done(ch, wc))
 		return;
 	ch->poll.sends_out--;
-	ch->batch.all[idx].unsent = false;
+	ch->batch.all[idx].sending = false;
 	if (!ch->batch.all[idx].credit)
 		ch->batch.free[ch->batch.nfree++] = idx;
 }

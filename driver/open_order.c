@@ -6,7 +6,7 @@
  *                     |    open all again
  *                     '- otherwise: wait, try that member again
  *
- * Members are opened beside each other, on many targets: no order of theirs keeps
+ * Members are opened in parallel, on many targets: no order of theirs keeps
  * two hosts apart. The one that is refused gives back what it has, and the waits
  * differ by chance and double, so that one of them gets all. Refused for another
  * reason than a holder, it gives way too: it would keep the rest from a host that

@@ -21,7 +21,7 @@
 #include "protect/record.h"
 
 #define PROT_ROSTER_MAGIC	0x5453524d	/* "MRST" */
-#define PROT_ROSTER_BLOCK	4096		/* each of the two has one of its own */
+#define PROT_ROSTER_BLOCK	4096		/* one for each of the two */
 
 /* The numbers are on disk. */
 enum prot_roster_flag {

@@ -74,7 +74,7 @@ void prot_set_drop(u64 *set, u32 n, u32 i)
 	}
 }
 
-/* Up until a level knows of one at @i or later, then down to it. */
+/* Up until a level knows of one at @from or later, then down to it. */
 u32 prot_set_next(const u64 *set, u32 n, u32 from)
 {
 	const u64 *level[LEVELS] = { set };

@@ -132,7 +132,7 @@ struct rdda_extent_ops {
  * @priv: for @ops
  *
  * Returns at once in state DOWN or OPENING; several opens of one drive are
- * made one after the other, those of different drives beside each other.
+ * made one after the other, those of different drives in parallel.
  */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
 				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
@@ -146,7 +146,7 @@ void rdda_extent_close(struct rdda_extent *e);
 void rdda_extent_release(struct rdda_extent *e);
 /*
  * Open a released extent again, now, and if @refused also one that is REFUSED, even
- * where another host had it meanwhile: any other does so by itself. A mounted
+ * where another host had it meanwhile: other refused extents are retried automatically. A mounted
  * volume that is refused a newer layout keeps what it has: the target closes it when the
  * extent ends or is released.
  */
@@ -178,7 +178,7 @@ enum rdda_io_op {
  * @stage: WRITE with a payload staged before: @sg is not read unless the
  *	stage was dropped (-ESTALE: send again with @sg)
  * @done: any context but hard interrupt; may free the I/O
- * @priv: RDDA's own while the I/O is in flight
+ * @private: used by RDDA while the I/O is in flight
  */
 struct rdda_io {
 	enum rdda_io_op	op;

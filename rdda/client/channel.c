@@ -2,7 +2,7 @@
 /*
  * A channel's queue pair, its buffers, and chains of work requests.
  *
- *   chain_add() chain_end() chain_add() chain_end() ... chain_post()
+ *   rdda_chain_add() rdda_chain_end() rdda_chain_add() ... rdda_chain_post()
  *
  * builds one linked post.
  */

@@ -137,15 +137,16 @@ void rdda_qp_destroy(struct rdda_qp *q)
 		return;
 	if (q->id->qp)
 		rdma_destroy_qp(q->id);
-	else			/* moved by hand: the CM does not know it */
+	else			/* state set with ib_modify_qp(): the CM does not know it */
 		ib_destroy_qp(q->qp);
 	q->qp = NULL;
 	cqs_destroy(q);
 }
 
 /*
- * A zeroed page for messages and bounce blocks. @kept: pages of before, to be taken first; NULL:
- * there are none. The caller keeps others from @kept. Sleeps, without I/O. Return: it, or NULL.
+ * A zeroed page for messages and bounce blocks. @kept: pages kept from an earlier session, to be
+ * taken first, under the caller's lock; NULL: there are none. Sleeps, without I/O. Return: it, or
+ * NULL.
  */
 struct page *rdda_page_get(struct list_head *kept)
 {

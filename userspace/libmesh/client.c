@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Family meshblk: targets, volumes, metadata, messages to other meshds. */
+/* Family meshblk: identity, targets, volumes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

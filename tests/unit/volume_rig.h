@@ -252,7 +252,7 @@ static int answer_free(u32 host, const struct mgmt_req *q, char *why)
 
 		if (at[i].host != host || !muuid_equal(&e->drive, &q->drive))
 			continue;
-		snprintf(why, REASON, "the drive knows better");
+		snprintf(why, REASON, "the drive's label differs");
 		if (e->length && (!muuid_equal(&e->holder, &q->believed.holder) ||
 				  e->version != q->believed.version ||
 				  e->commit != q->believed.commit))
@@ -275,7 +275,7 @@ static int answer_put(u32 host, const struct mgmt_req *q, char *why)
 
 		if (at[i].host != host || !e->length || !muuid_equal(&e->uuid, &q->extent))
 			continue;
-		snprintf(why, REASON, "the drive knows better");
+		snprintf(why, REASON, "the drive's label differs");
 		if (!muuid_null(&e->holder) && !muuid_equal(&e->holder, &D.host))
 			return -EBUSY;
 		if (!muuid_equal(&e->holder, &q->believed.holder) ||

@@ -25,7 +25,7 @@ static bool witness(const struct truth_label *e, const struct layout *l)
 			      (e->version == l->version && e->commit != l->commit));
 }
 
-/* A record counts only if a label of one of its own members confirms it. */
+/* A record counts only if a label of one of its members confirms it. */
 static bool confirmed(const struct truth *t, const struct layout *l)
 {
 	const struct truth_label *e;

@@ -95,7 +95,7 @@ static const struct verb_arg create_opts[] = {
 	{ "--strip", ARG_STRIP, "strip", "with stripe: bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default drive)" },
-	{ "--no-attach", ARG_OFF, "attach", "only make it" },
+	{ "--no-attach", ARG_OFF, "attach", "do not attach it" },
 	OPT_END,
 };
 
@@ -151,7 +151,7 @@ const struct verb verbs[] = {
 	  "write a drive's label again from its backup, when both copies are unreadable",
 	  "meshctl drive restore-label /dev/nvme0n1 --dry-run", RESULT_DONE },
 	{ "drive health", { }, none,
-	  "show how the exported drives of all known hosts are",
+	  "show SMART health of the exported drives of all known hosts",
 	  "meshctl drive health", RESULT_HEALTH },
 
 	{ "host add", { { "ADDRESS", ARG_TEXT, "addr", NULL } }, host_add_opts,
@@ -188,7 +188,7 @@ const struct verb verbs[] = {
 	  "show a volume as /dev/meshN on this host and print the device",
 	  "meshctl volume attach data", RESULT_DEVICE },
 	{ "volume detach", { VOLUME }, detach_opts,
-	  "take its device away",
+	  "remove the volume's block device from this host",
 	  "meshctl volume detach data", RESULT_DONE },
 	{ "volume extend", { VOLUME }, extend_opts,
 	  "make a volume larger, while it is used",

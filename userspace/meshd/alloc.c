@@ -90,7 +90,7 @@ bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 		muuid_text(&e->holder, is);
 	if (!muuid_null(&b->holder))
 		muuid_text(&b->holder, was);
-	snprintf(why, MGMT_REASON, "the drive knows better: held by %s at version %llu (commit %llx), "
+	snprintf(why, MGMT_REASON, "the drive's label differs: held by %s at version %llu (commit %llx), "
 		 "not by %s at %llu (%llx)", is, (unsigned long long)e->version,
 		 (unsigned long long)e->commit, was, (unsigned long long)b->version,
 		 (unsigned long long)b->commit);

@@ -79,10 +79,10 @@ static void make(struct tdrive *d, const struct label *l)
 }
 
 /*
- * What one copy alone has is no measure: when that copy rots, the other one would be
- * an older state. Made as soon as both have it.
+ * A label that only one copy holds is not backed up: if that copy became unreadable, the other
+ * would look older than the backup. Made as soon as both have it.
  */
-static bool half(struct tdrive *d)
+static bool one_copy_only(struct tdrive *d)
 {
 	bool sick = tdrive_is(d, &d->sick);
 
@@ -95,7 +95,7 @@ static bool half(struct tdrive *d)
 
 void backup_label(struct tdrive *d, const struct label *l, bool now)
 {
-	if (half(d))
+	if (one_copy_only(d))
 		return;
 	if (now || !d->backup_ms || now_ms() - d->backup_ms > EVERY_MS)
 		make(d, l);
@@ -105,7 +105,7 @@ void backup_label(struct tdrive *d, const struct label *l, bool now)
 
 void backup_idle(struct tdrive *d)
 {
-	if (d->backup_due && (!d->backup_ms || now_ms() - d->backup_ms > EVERY_MS) && !half(d))
+	if (d->backup_due && (!d->backup_ms || now_ms() - d->backup_ms > EVERY_MS) && !one_copy_only(d))
 		make(d, d->label);
 }
 

@@ -338,7 +338,7 @@ static int learn(struct way *w)
 	if (err)
 		return err;
 	fresh = fresh_members(&w->g, w->p.layout);
-	/* A reader finishes no change, and one of its own host must be undone first. */
+	/* A reader finishes no change, and one that its host began must be undone first. */
 	if (w->v->readonly && (fresh || (w->v->pending && w->p.layout->version != w->l->version))) {
 		snprintf(w->why, REASON, "a change of it was begun and not finished; attach it for "
 			 "writing once");

@@ -117,7 +117,7 @@ static void words(const struct machine *m, char out[HOME_WORDS])
 
 	muuid_text(&m->os, os);
 	muuid_text(&m->board, board);
-	snprintf(out, HOME_WORDS, "os %.8s, board %.8s", muuid_null(&m->os) ? "unknown" : os,
+	snprintf(out, HOME_WORDS, "machine-id hash %.8s, firmware UUID %.8s", muuid_null(&m->os) ? "unknown" : os,
 		 muuid_null(&m->board) ? "unknown" : board);
 }
 

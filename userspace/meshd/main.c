@@ -34,7 +34,7 @@ static const char usage[] =
 	"  --listen ADDR    address on which drives are exported (0.0.0.0)\n"
 	"  --port N         and port (" MESH_PORT_TEXT ")\n"
 	"  --no-target      export no drives\n"
-	"  --debug          say more\n"
+	"  --debug          log debug messages\n"
 	"  --version, --help\n";
 
 static u16 port_option(const char *text)

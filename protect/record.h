@@ -72,7 +72,7 @@ struct prot_attach_rec {
 
 static_assert(sizeof(struct prot_attach_rec) == 64, "on disk");
 
-/* Whose records these are; all of it must fit what a block says. */
+/* The volume and group that records belong to; all of it must fit what a block says. */
 struct prot_owner {
 	u8	volume[PROT_UUID_LEN];
 	u64	salt;

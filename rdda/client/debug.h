@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who still names which page, asserted in MESH_FAULTS builds. */
+/* Which pages are still named, and by what, asserted in MESH_FAULTS builds. */
 #ifndef RDDA_CLIENT_DEBUG_H
 #define RDDA_CLIENT_DEBUG_H
 

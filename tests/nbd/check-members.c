@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * check-members FOLDER: do the copies of a stopped volume agree, is its parity
- * right, and does each stamped sector lie where it should?
+ * check-members FOLDER: checks that the copies of a stopped volume agree, that its
+ * parity is right, and that each stamped sector lies where it should.
  *
  * A second opinion, from docs/protection.md and docs/codec.md alone: nothing of
  * protect/ is included. Multiplication is bit by bit, as the polynomial 0x11d

@@ -170,7 +170,7 @@ static void test_foreign(void)
 	CU_ASSERT(is(SIZE) == PROBE_FOREIGN);
 }
 
-/* No device here has that name, as if it were held: by our own kernel, and as what? */
+/* No device here has that name, as if it were held: by our own kernel, as a drive that it serves. */
 static void test_held(void)
 {
 	static const struct muuid another = { { 6 } };

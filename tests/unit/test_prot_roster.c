@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rosters on members, which one counts, who may attach and what may follow a roster. */
+/* Rosters on members, the one that counts, the hosts that may attach and what may follow a roster. */
 #include <errno.h>
 #include <string.h>
 #include <linux/kernel.h>

@@ -333,8 +333,9 @@ static int undo_allowed(const struct gather *g, const struct layout *l, const st
 
 	if (is == UNDO_FREE || (is == UNDO_USED && preempt))
 		return 0;
-	snprintf(why, REASON, is == UNDO_NEVER ? "it cannot be undone: all its new drives are present, or another host has "
-		 "changed the volume since. If a drive hangs, remove it and try again" :
+	snprintf(why, REASON, is == UNDO_NEVER ?
+		 "it cannot be undone: all its new drives are present, or another host has changed the "
+		 "volume since. If a drive hangs, remove it and try again" :
 		 "another host has had it since, and may have used what would be given up; add --preempt "
 		 "to undo it nevertheless");
 	if (is == UNDO_HELD && gather_held(g, l, who))

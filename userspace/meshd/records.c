@@ -448,7 +448,7 @@ static void add_record(json_t *all, json_t *text)
 	json_array_append(all, text);
 }
 
-/* Whose each drive is: another host may show the same, and one of them is a copy. */
+/* The owner of each drive: another host may show the same, and one of them is a copy. */
 static json_t *owners(void)
 {
 	json_t *j = json_object();

@@ -183,7 +183,9 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS */
-	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] */
+	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] [GONE]: with GONE one that is served
+					 * (again) stays, EEXIST
+					 */
 	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID; HOST_UUID is whose it was when
 					 * it was given its table; in a dump a long table goes on in
 					 * messages with the same DRIVE_UUID
@@ -232,6 +234,7 @@ enum meshtgt_attr {
 	MESHTGT_A_EPOCH,		/* u64 */
 	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
+	MESHTGT_A_GONE,			/* flag: only a drive in this state */
 	__MESHTGT_A_MAX,
 };
 

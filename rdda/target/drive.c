@@ -281,11 +281,12 @@ static bool drive_opened(const struct tgt_drive *d)
 }
 
 /*
- * Stop exporting it. @force: take opened extents away from their sessions. Answers when every
+ * Stop exporting it. @force: take opened extents away from their sessions. @gone: only what is
+ * left of a drive that is gone; the caller cannot see whether it is back. Answers when every
  * command is back, and the device can be used by others. Context: process; sleeps. Return: 0,
- * -ENOENT, -EBUSY, or -EINTR.
+ * -ENOENT, -EEXIST, -EBUSY, or -EINTR.
  */
-int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
+int tgt_drive_del(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack)
 {
 	DECLARE_COMPLETION_ONSTACK(closed);
 	struct tgt_drive *d;
@@ -299,6 +300,9 @@ int tgt_drive_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack
 	} else if (d->removing) {
 		NL_SET_ERR_MSG(extack, "the drive is being unexported already");
 		ret = -EBUSY;
+	} else if (gone && d->state == TGT_DRIVE_UP) {
+		NL_SET_ERR_MSG(extack, "the drive is not gone");
+		ret = -EEXIST;
 	} else if (!force && drive_opened(d)) {
 		NL_SET_ERR_MSG(extack, "extents are open; use FORCE to take them away");
 		ret = -EBUSY;

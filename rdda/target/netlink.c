@@ -45,6 +45,7 @@ static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_SESSION]	= { .type = NLA_U32 },
 	[MESHTGT_A_REQUEST]	= { .type = NLA_U64 },
 	[MESHTGT_A_ERROR]	= NLA_POLICY_RANGE(NLA_S32, -MAX_ERRNO, 0),
+	[MESHTGT_A_GONE]	= { .type = NLA_FLAG },
 };
 
 static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
@@ -193,7 +194,8 @@ static int nl_drive_del(struct sk_buff *skb, struct genl_info *info)
 	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
 	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
-	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]), info->extack);
+	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]),
+			     nla_get_flag(info->attrs[MESHTGT_A_GONE]), info->extack);
 }
 
 static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)

@@ -5,7 +5,7 @@
  *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]]
  *   listen ADDR [PORT]
  *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,epoch=N][,holder=UUID]
- *   del UUID [force]
+ *   del UUID [force|gone]
  *   table UUID [EXTENT...]
  *   drives | sessions                one line each
  *   fence SESSION
@@ -354,6 +354,10 @@ static int run(const char *verb, int argc, char **argv)
 		put_uuid(m, MESHTGT_A_DRIVE_UUID, argv[0]);
 		if (argc > 1 && !strcmp(argv[1], "force"))
 			nla_put_flag(m, MESHTGT_A_FORCE);
+		if (argc > 1 && !strcmp(argv[1], "gone")) {
+			nla_put_flag(m, MESHTGT_A_FORCE);
+			nla_put_flag(m, MESHTGT_A_GONE);
+		}
 		return send_wait(m);
 	}
 	if (!strcmp(verb, "fence")) {

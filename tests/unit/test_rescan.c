@@ -24,6 +24,8 @@ static size_t losts;
 static struct tdrive *ending;		/* the one of the drive that is found */
 static int stops, drops, dels;
 static bool slow;			/* the kernel waits for what they have in flight */
+static bool back;			/* the first one returns while what it has in flight is waited for */
+static u8 hangs;			/* the one of which the kernel gives up waiting once */
 static char why[240];
 
 static struct probe *drive_found(void)
@@ -137,7 +139,6 @@ bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return
 void dry_begin(struct req *r) { (void)r; }
 bool unexported_noted(const struct muuid *u) { (void)u; return noted; }
 void probe_clear(struct probe *p) { free(p->label); }
-void sleep_ms(unsigned int ms) { (void)ms; }
 bool stopping(void) { return false; }
 void probe_wwid_of(const char *path, struct twin_id *t) { (void)path, (void)t; }
 bool probe_passed_over(const char *path) { (void)path; return false; }
@@ -197,6 +198,32 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *u, bool force)
 	for (i = 0; i < nr_kernel; i++)
 		kernel[i].gone = kernel[i].gone || kernel[i].uuid == u->b[0];
 	return 0;
+}
+
+/* The kernel decides whether it is gone, whatever it said before. */
+int meshtgt_gone_del(struct mesh *m, const struct muuid *u)
+{
+	size_t i;
+
+	if (u->b[0] == __atomic_load_n(&hangs, __ATOMIC_SEQ_CST)) {
+		__atomic_add_fetch(&dels, 1, __ATOMIC_SEQ_CST);
+		usleep(1000);
+		return -EBUSY;
+	}
+	for (i = 0; i < nr_kernel; i++)
+		if (kernel[i].uuid == u->b[0] && strcmp(kernel[i].state, MESHBLK_STATE_GONE))
+			return -EEXIST;
+	return meshtgt_drive_del(m, u, true);
+}
+
+/* The thread of a drive that is gone waits before it tries again. */
+void sleep_ms(unsigned int ms)
+{
+	(void)ms;
+	if (!__atomic_load_n(&back, __ATOMIC_SEQ_CST))
+		return;
+	kernel[0].state = MESHBLK_STATE_UP;
+	__atomic_store_n(&hangs, 0, __ATOMIC_SEQ_CST);
 }
 
 struct tdrive *tdrive_find(const struct muuid *u) { return u->b[0] ? ending : &lost[0]; }
@@ -418,6 +445,49 @@ static void test_taken_hang(void)
 	nr_kernel = 0;
 }
 
+static void wait_ended(void)
+{
+	for (int i = 0; i < 10000 && __atomic_load_n(&endings, __ATOMIC_SEQ_CST); i++)
+		usleep(1000);
+	CU_ASSERT_PTR_NULL_FATAL(endings);
+}
+
+/* It comes back between two tries to end it: it is served, and must stay. */
+static void test_gone_back(void)
+{
+	memcpy(kernel, (typeof(kernel)) { { 16, "gone", 16, 1, false, 1 } }, sizeof(kernel));
+	nr_kernel = 1;
+	hangs = 16;
+	__atomic_store_n(&back, true, __ATOMIC_SEQ_CST);
+	scan(NULL);
+	wait_ended();
+	CU_ASSERT(!kernel[0].gone && !strcmp(kernel[0].state, MESHBLK_STATE_UP));
+	back = false;
+	nr_kernel = 0;
+}
+
+/* One whose commands never come back has a thread; others that go then are ended. */
+static void test_gone_hangs(void)
+{
+	memcpy(kernel, (typeof(kernel)) {
+		{ 16, "gone", 16, 1, false, 1 },
+		{ 17, "up", 17, 1, false, 1 },
+	}, sizeof(kernel));
+	nr_kernel = 2;
+	hangs = 16;
+	scan(NULL);
+	CU_ASSERT(!kernel[0].gone && !kernel[1].gone);
+	kernel[1].state = "gone";
+	scan(NULL);
+	CU_ASSERT(!kernel[0].gone && kernel[1].gone);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(endings);
+	CU_ASSERT_PTR_NULL(endings->next);
+	__atomic_store_n(&hangs, 0, __ATOMIC_SEQ_CST);
+	wait_ended();
+	CU_ASSERT(kernel[0].gone);
+	nr_kernel = 0;
+}
+
 /* What is reported to peers: it is served, whatever a check of its label says. */
 static void test_left(void)
 {
@@ -513,6 +583,8 @@ int main(void)
 		{ "no descriptor", test_no_descriptor },
 		{ "taken over", test_taken_over },
 		{ "taken over and hanging", test_taken_hang },
+		{ "gone and back", test_gone_back },
+		{ "gone and hanging", test_gone_hangs },
 		{ "left to the kernel", test_left },
 		{ "taken over later", test_left_later },
 		{ "reported gone", test_event },

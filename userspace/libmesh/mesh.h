@@ -167,6 +167,8 @@ int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct 
 int meshtgt_listen(struct mesh *m, const char *addr, u16 port);
 int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
+/* What is left of a drive that is gone, by force; -EEXIST: it is served again, and stays. */
+int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid);
 int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
 void meshtgt_drives_free(struct meshtgt_drive *d, size_t n);

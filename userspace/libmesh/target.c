@@ -73,7 +73,7 @@ int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)
 {
 	struct nl_msg *msg;
 	int err;
@@ -84,7 +84,19 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, uuid);
 	if (force)
 		nla_put_flag(msg, MESHTGT_A_FORCE);
+	if (gone)
+		nla_put_flag(msg, MESHTGT_A_GONE);
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	return drive_del(m, uuid, force, false);
+}
+
+int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid)
+{
+	return drive_del(m, uuid, true, true);
 }
 
 int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)

@@ -90,14 +90,16 @@ int left_list(json_t *list)
 }
 
 struct ending {
+	struct ending *next;	/* in endings */
 	struct muuid drive;
 	char	path[MGMT_PATH];
 	bool	force;
-	bool	gone;		/* already: counted in drainers */
+	bool	gone;		/* already when it began */
 };
 
-/* Threads that wait for the commands of drives that are gone. */
-static unsigned int drainers;
+static pthread_mutex_t endings_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Drives with a thread that waits for their commands. */
+static struct ending *endings;
 
 /* Whether it was not exported again meanwhile. */
 static bool still_gone(struct mesh *m, const struct muuid *drive)
@@ -122,15 +124,17 @@ static void *end_work(void *item)
 	int err = -ENOMEM, *out;
 
 	if (m)
-		err = e->gone && !still_gone(m, &e->drive) ? -ENOENT :
-		      meshtgt_drive_del(m, &e->drive, e->force);
+		err = e->gone ? meshtgt_gone_del(m, &e->drive) : meshtgt_drive_del(m, &e->drive, e->force);
+	/* Unless its extents are merely open. It may come back at any time, and is not ended then. */
 	while (err == -EBUSY && !stopping() && still_gone(m, &e->drive)) {
 		sleep_ms(RETRY_MS);
-		err = meshtgt_drive_del(m, &e->drive, true);
+		err = meshtgt_gone_del(m, &e->drive);
 	}
 	if (err == -ENOENT)
 		err = 0;
-	if (err)
+	if (err == -EEXIST)
+		log_info("%s: it came back, and is served again", e->path);
+	else if (err)
 		log_error("%s: %s", e->path, m ? mesh_why(m) : strerror(-err));
 	else
 		log_info("%s: the kernel does not serve it any more", e->path);
@@ -142,11 +146,25 @@ static void *end_work(void *item)
 
 static void ending_drop(void *item)
 {
-	const struct ending *e = item;
+	struct ending *e = item, **p;
 
-	if (e->gone)
-		__atomic_sub_fetch(&drainers, 1, __ATOMIC_RELAXED);
-	free(item);
+	pthread_mutex_lock(&endings_lock);
+	for (p = &endings; *p != e; p = &(*p)->next)
+		;
+	*p = e->next;
+	pthread_mutex_unlock(&endings_lock);
+	free(e);
+}
+
+static bool is_ending(const struct muuid *drive)
+{
+	const struct ending *e;
+
+	guard(&endings_lock);
+	for (e = endings; e; e = e->next)
+		if (muuid_equal(&e->drive, drive))
+			return true;
+	return false;
 }
 
 static const struct fan enders = { .work = end_work, .drop = ending_drop, .discard = free };
@@ -159,8 +177,9 @@ static struct ending *ending_of(const struct meshtgt_drive *k, bool force)
 		return NULL;
 	*e = (struct ending) { .drive = k->uuid, .force = force, .gone = is_gone(k) };
 	snprintf(e->path, sizeof(e->path), "%s", k->path);
-	if (e->gone)
-		__atomic_add_fetch(&drainers, 1, __ATOMIC_RELAXED);
+	guard(&endings_lock);
+	e->next = endings;
+	endings = e;
 	return e;
 }
 
@@ -213,6 +232,8 @@ static int end_it(struct req *r, const struct meshtgt_drive *k)
 	if (err == -EBUSY)
 		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened; it "
 				"stays, try again or add --preempt", k->path);
+	if (err == -EEXIST)
+		return req_fail(r, "%s came back meanwhile, and is served again", k->path);
 	if (err && err != -ETIMEDOUT)
 		return req_fail(r, "the kernel does not give %s up: %s", k->path, strerror(-err));
 	if (unexported_note(&k->uuid))
@@ -273,14 +294,14 @@ static void end_all(void **ending, size_t n)
 	}
 }
 
-/* Those that no meshd waits for any more: their entries keep the devices from other uses. */
+/* Those that no thread of a meshd waits for: their entries keep the devices from other uses. */
 static void end_gone(const struct meshtgt_drive *k, size_t n)
 {
 	void **ending __free(free) = calloc(n + 1, sizeof(*ending));
 	size_t i, ends = 0;
 
 	for (i = 0; ending && i < n; i++) {
-		ending[ends] = is_gone(&k[i]) ? ending_of(&k[i], true) : NULL;
+		ending[ends] = is_gone(&k[i]) && !is_ending(&k[i].uuid) ? ending_of(&k[i], true) : NULL;
 		ends += !!ending[ends];
 	}
 	if (ends)
@@ -314,8 +335,7 @@ bool left_end_taken_over(void)
 	struct probe **p __free(free) = calloc(n + 1, sizeof(*p));
 	char **path __free(free) = calloc(n + 1, sizeof(*path));
 
-	if (!__atomic_load_n(&drainers, __ATOMIC_RELAXED))
-		end_gone(k, n);
+	end_gone(k, n);
 	for (i = 0; i < n; i++) {
 		if (!path || !p || is_gone(&k[i])) {
 			free(k[i].extents);

@@ -39,8 +39,14 @@ void links_keys(struct links *l, const struct link_key *keys, size_t n)
 
 void links_host(struct links *l, const struct muuid *host) { (void)l, (void)host; }
 
+static int slow;			/* 1: the next call takes long, 2: it is under way */
+
 static int pushed(int to, const struct mesh_key *keys, size_t n)
 {
+	int one = 1;
+
+	if (__atomic_compare_exchange_n(&slow, &one, 2, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		usleep(200000);
 	nr[to] = n;
 	memcpy(kernels[to], keys, n * sizeof(*keys));
 	return 0;
@@ -198,12 +204,113 @@ static void test_damaged(void)
 	CU_ASSERT(!start(false) && D.host.b[0] == 0x0c);
 }
 
+static void same_in_file(const char *name, const struct key *k)
+{
+	char line[KEY_LINE], file[KEY_LINE];
+
+	print_key(k, line);
+	CU_ASSERT_EQUAL(read_line(file, sizeof(file), "%s/%s", folder, name), 0);
+	CU_ASSERT_STRING_EQUAL(file, line);
+}
+
+#define THREADS	6
+#define TURNS	15
+
+static void *changer(void *arg)
+{
+	long *fails = arg;
+
+	for (int i = 0; i < TURNS; i++)
+		*fails += !!key_generate() + !!identity_push(NULL);
+	return NULL;
+}
+
+/* What was changed last is in force everywhere, and after the next start. */
+static void test_at_once(void)
+{
+	long fails[THREADS] = { 0 };
+	pthread_t t[THREADS];
+
+	CU_ASSERT_EQUAL(clean(), 0);
+	CU_ASSERT_EQUAL(start(false), 0);
+	for (int i = 0; i < THREADS; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&t[i], NULL, changer, &fails[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(t[i], NULL);
+		CU_ASSERT_EQUAL(fails[i], 0);
+	}
+	CU_ASSERT(key.id == THREADS * TURNS && old_key.id == key.id - 1);
+	same_in_file("key", &key);
+	same_in_file("key.old", &old_key);
+	CU_ASSERT(link_id[0] == key.id && link_id[1] == old_key.id);
+	for (int to = 0; to < 2; to++)
+		CU_ASSERT(kernels[to][0].id == key.id && kernels[to][1].id == old_key.id);
+}
+
+static void *pusher(void *arg)
+{
+	identity_push(NULL);
+	return arg;
+}
+
+/* A key that was read before another one was set does not reach the kernels after it. */
+static void test_push_order(void)
+{
+	pthread_t t;
+
+	CU_ASSERT_EQUAL(clean(), 0);
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT_EQUAL(key_generate(), 0);
+	slow = 1;
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, pusher, NULL), 0);
+	while (__atomic_load_n(&slow, __ATOMIC_SEQ_CST) == 1)
+		usleep(1000);
+	CU_ASSERT(!key_generate() && !identity_push(NULL));
+	pthread_join(t, NULL);
+	slow = 0;
+	for (int to = 0; to < 2; to++)
+		CU_ASSERT_EQUAL(kernels[to][0].id, key.id);
+}
+
+/* What cannot be written changes nothing, now or at the next start. */
+static void test_not_written(void)
+{
+	static const char *const taken[] = { "key.new", "key.old.new" };
+	char path[256];
+
+	CU_ASSERT_EQUAL(clean(), 0);
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT_EQUAL(key_set("meshkey1:3:" CLUSTER ":" HEX, 0), 0);
+	CU_ASSERT_EQUAL(key_generate(), 0);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, taken[i]);
+		CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+		CU_ASSERT(key_generate() < 0 && key.id == 4 && old_key.id == 3);
+		CU_ASSERT(key_clear() < 0 && key.id == 4 && old_key.id == 3);
+		CU_ASSERT_EQUAL(rmdir(path), 0);
+		same_in_file("key", &key);
+		same_in_file("key.old", &old_key);
+	}
+	/* Nor what can, but cannot be put in its place. */
+	snprintf(path, sizeof(path), "%s/key", folder);
+	CU_ASSERT(!unlink(path) && !mkdir(path, 0700));
+	CU_ASSERT(key_generate() < 0 && key.id == 4 && old_key.id == 3);
+	same_in_file("key.old", &old_key);
+	CU_ASSERT_EQUAL(rmdir(path), 0);
+	CU_ASSERT(!key_generate() && key.id == 5);
+	CU_ASSERT_EQUAL(start(false), 0);
+	CU_ASSERT(key.id == 5 && old_key.id == 4);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "no key", test_none },
 		{ "keys", test_keys },
 		{ "damaged", test_damaged },
+		{ "changed at once", test_at_once },
+		{ "pushed at once", test_push_order },
+		{ "not written", test_not_written },
 		{ NULL, NULL },
 	};
 	int err;

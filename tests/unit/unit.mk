@@ -40,6 +40,7 @@ UNIT_LIBS_rescan = -lpthread -ludev
 UNIT_LIBS_serve = -lpthread
 UNIT_CFLAGS_show = -I/usr/include/libnl3
 UNIT_LIBS_show = -lnl-genl-3 -lnl-3 -lpthread
+UNIT_LIBS_identity = -lpthread
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

@@ -427,7 +427,7 @@ static void key_advice(struct req *r, const char *action, u16 before)
 int cmd_host_key(struct req *r)
 {
 	const char *action = arg_str(r, "action");
-	u16 before = key_id();
+	u16 before = key_id(), id;
 	char text[KEY_LINE];
 	int err;
 
@@ -448,9 +448,9 @@ int cmd_host_key(struct req *r)
 	}
 	key_advice(r, action, before);
 	r->result = json_object();
-	jset_u64(r->result, "key_id", key_id());
-	jset_bool(r->result, "insecure", D.insecure && !key_id());
-	key_line(text);
+	id = key_line(text);
+	jset_u64(r->result, "key_id", id);
+	jset_bool(r->result, "insecure", D.insecure && !id);
 	json_object_set_new(r->result, "key", text[0] ? json_string(text) : json_null());
 	return 0;
 }

@@ -26,14 +26,62 @@ struct key {
 
 static struct key key, old_key;
 static struct key alone;		/* made at the start, in memory only */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of both keys */
+/* Held by what changes them, over their files and the links as well; taken before the one above. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+/* Kernels must not get an older key after a newer one; apart, since a disk that hangs holds that up. */
+static pthread_mutex_t pushing = PTHREAD_MUTEX_INITIALIZER;
+
+static void state_drop(const char *name)
+{
+	char tmp[272];
+
+	snprintf(tmp, sizeof(tmp), "%s/%s.new", D.state, name);
+	unlink(tmp);
+}
+
+/* What shall be in the file, beside it. */
+static int state_prepare(const char *name, const char *text)
+{
+	size_t n = strlen(text);
+	char tmp[272];
+	int fd, err = 0;
+
+	snprintf(tmp, sizeof(tmp), "%s/%s.new", D.state, name);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, n) != (ssize_t)n || fsync(fd))
+		err = -EIO;
+	close(fd);
+	if (err)
+		unlink(tmp);
+	return err;
+}
+
+static int state_commit(const char *name)
+{
+	char path[256], tmp[272];
+	int dir, err;
+
+	snprintf(path, sizeof(path), "%s/%s", D.state, name);
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	err = rename(tmp, path) ? -errno : 0;
+	if (err)
+		unlink(tmp);
+	dir = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0) {
+		fsync(dir);
+		close(dir);
+	}
+	return err;
+}
 
 int state_write(const char *name, const char *text)
 {
-	char path[256];
+	int err = state_prepare(name, text);
 
-	snprintf(path, sizeof(path), "%s/%s", D.state, name);
-	return file_replace(path, NULL, text, strlen(text));
+	return err ? err : state_commit(name);
 }
 
 static int unhex(const char *text, u8 *out, size_t size)
@@ -98,7 +146,7 @@ static int load_key(const char *name, struct key *k)
 	return err;
 }
 
-/* The links between meshds have other keys, derived from these. */
+/* The links between meshds have other keys, derived from these. Context: changing held. */
 static void push_links(void)
 {
 	struct link_key keys[2];
@@ -183,6 +231,7 @@ int identity_push(struct mesh *m)
 	int err = 0, e;
 	size_t nr;
 
+	guard(&pushing);
 	pthread_mutex_lock(&lock);
 	k = key.id || D.insecure ? key : alone;
 	o = old_key;
@@ -203,7 +252,7 @@ int identity_push(struct mesh *m)
 
 const char *key_warning(void)
 {
-	if (key.id)
+	if (key_id())
 		return NULL;
 	return D.insecure ?
 	       "INSECURE: no key is set and insecure = yes: any host that reaches this one can read "
@@ -214,13 +263,15 @@ const char *key_warning(void)
 
 u16 key_id(void)
 {
+	guard(&lock);
 	return key.id;
 }
 
-void key_line(char out[KEY_LINE])
+u16 key_line(char out[KEY_LINE])
 {
 	guard(&lock);
 	print_key(&key, out);
+	return key.id;
 }
 
 void key_words(char *out, size_t size)
@@ -236,21 +287,49 @@ void key_words(char *out, size_t size)
 			 "(meshctl host key set)");
 }
 
-/* The key before stays valid for hosts that have not got the new one yet. */
-static int key_use(const struct key *k)
+/* Both files are replaced, or none: the disk may be full. */
+static int keep_keys(const struct key *k, const struct key *old)
 {
 	char line[KEY_LINE];
 	int err;
 
-	print_key(&key, line);
-	err = state_write("key.old", k->id ? line : "");
+	print_key(old, line);
+	err = state_prepare("key.old", line);
 	print_key(k, line);
+	if (err)
+		return err;
+	err = state_prepare("key", line);
+	if (err) {
+		state_drop("key.old");
+		return err;
+	}
+	err = state_commit("key.old");
+	if (err) {
+		state_drop("key");
+		return err;
+	}
+	err = state_commit("key");
 	if (!err)
-		err = state_write("key", line);
+		return 0;
+	print_key(&old_key, line);
+	if (state_write("key.old", line))
+		log_error("%s/key.old: the key that was in it is lost", D.state);
+	return err;
+}
+
+/*
+ * The key before stays valid for hosts that have not got the new one yet. Context: changing
+ * held.
+ */
+static int key_use(const struct key *k)
+{
+	struct key old = k->id ? key : (struct key) { 0 };
+	int err = keep_keys(k, &old);
+
 	if (err)
 		return err;
 	pthread_mutex_lock(&lock);
-	old_key = k->id ? key : (struct key) { 0 };
+	old_key = old;
 	key = *k;
 	D.cluster = k->cluster;
 	pthread_mutex_unlock(&lock);
@@ -260,8 +339,10 @@ static int key_use(const struct key *k)
 
 int key_generate(void)
 {
-	struct key k = { .id = key.id % 0xffff + 1, .cluster = key.cluster, .len = KEY_BYTES };
+	struct key k;
 
+	guard(&changing);
+	k = (struct key) { .id = key.id % 0xffff + 1, .cluster = key.cluster, .len = KEY_BYTES };
 	if (muuid_null(&k.cluster))
 		uuid_random(&k.cluster);
 	if (getrandom(k.bytes, k.len, 0) != (ssize_t)k.len)
@@ -292,8 +373,10 @@ static int parse_bare(const char *hex, u16 id, struct key *k)
 int key_set(const char *text, u16 id)
 {
 	struct key k = { 0 };
-	int err = parse_key(text, &k);
+	int err;
 
+	guard(&changing);
+	err = parse_key(text, &k);
 	if (err)
 		err = parse_bare(text, id, &k);
 	if (err)
@@ -307,5 +390,6 @@ int key_clear(void)
 {
 	struct key none = { 0 };
 
+	guard(&changing);
 	return key_use(&none);
 }

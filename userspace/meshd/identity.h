@@ -29,8 +29,8 @@ int identity_push(struct mesh *m);
 u16 key_id(void);		/* 0: no key is set */
 /* What no key, or none and insecure, means; NULL with a key. */
 const char *key_warning(void);
-/* The line to carry to other hosts; "" without a key. */
-void key_line(char out[KEY_LINE]);
+/* The line to carry to other hosts; "" without a key. Return: its id. */
+u16 key_line(char out[KEY_LINE]);
 /* "key 3, fingerprint 1f6a…" */
 void key_words(char *out, size_t size);
 int key_generate(void);

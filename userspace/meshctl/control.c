@@ -79,30 +79,50 @@ static int take(const char *line, json_t **result)
 	return status;
 }
 
+static bool send_request(int fd, const json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	size_t n = text ? strlen(text) : 0, at = 0;
+	ssize_t k;
+
+	if (text)
+		text[n++] = '\n';	/* in place of the end */
+	while (at < n) {
+		k = send(fd, text + at, n - at, MSG_NOSIGNAL);
+		if (k > 0)
+			at += k;
+		else if (errno != EINTR)
+			break;
+	}
+	free(text);
+	return n && at == n;
+}
+
 int control_call(const char *socket_path, const json_t *request, json_t **result)
 {
 	int fd = connect_to(socket_path), status = -1;
 	char *line = NULL;
 	size_t room = 0;
+	bool sent;
 	FILE *f;
 
 	if (fd < 0)
 		return EXIT_FAILED;
-	f = fdopen(fd, "r+");
+	f = fdopen(fd, "r");
 	if (!f) {
 		close(fd);
 		return EXIT_FAILED;
 	}
-	if (json_dumpf(request, f, JSON_COMPACT) || fputc('\n', f) == EOF || fflush(f)) {
-		fclose(f);
-		return complain(EXIT_FAILED, "meshd hung up: see its log");
-	}
+	/* It may have refused the request without reading it: it says why. */
+	sent = send_request(fd, request);
 	while (status < 0 && getline(&line, &room, f) > 0)
 		status = take(line, result);
 	if (status < 0) {
 		progress_end();
-		status = complain(EXIT_FAILED, "meshd went away before it was done: "
-				  "see 'journalctl -u meshd', then try again");
+		status = complain(EXIT_FAILED, "%s",
+				  sent ? "meshd went away before it was done: see "
+					 "'journalctl -u meshd', then try again" :
+					 "meshd hung up: see its log");
 	}
 	free(line);
 	fclose(f);

@@ -244,6 +244,16 @@ int control_listen(const char *path)
 	return fd;
 }
 
+/* A request that is not even read. Few bytes on a new connection: they are sent without waiting. */
+static void refuse(int fd, const char *why)
+{
+	struct req r = { .fd = fd };
+
+	req_fail(&r, "%s", why);
+	answer(&r);
+	close(fd);
+}
+
 void control_accept(int fd)
 {
 	struct timeval limit = { .tv_sec = 30 };
@@ -255,18 +265,17 @@ void control_accept(int fd)
 	/* A client that stops reading or writing holds one thread, not for long. */
 	setsockopt(c, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(c, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	r = calloc(1, sizeof(*r));
-	if (!r || __atomic_add_fetch(&running, 1, __ATOMIC_RELAXED) > REQUESTS_MAX) {
-		if (r)
-			__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
-		free(r);
-		close(c);
+	if (__atomic_add_fetch(&running, 1, __ATOMIC_RELAXED) > REQUESTS_MAX) {
+		__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
+		refuse(c, "meshd has too many requests in hand; try again");
 		return;
 	}
-	r->fd = c;
-	if (thread_start(request_thread, r)) {
+	r = calloc(1, sizeof(*r));
+	if (r)
+		r->fd = c;
+	if (!r || thread_start(request_thread, r)) {
 		__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
-		close(c);
+		refuse(c, "meshd cannot start another thread; try again");
 		free(r);
 	}
 }

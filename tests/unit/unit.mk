@@ -26,7 +26,7 @@ S390X_SKIP += tests/unit/test_unexport.c tests/unit/test_zero.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
 S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c tests/unit/test_busy.c
-S390X_SKIP += tests/unit/test_rdma.c tests/unit/test_show.c tests/unit/test_control.c
+S390X_SKIP += tests/unit/test_rdma.c tests/unit/test_show.c tests/unit/test_control.c tests/unit/test_start.c
 UNIT_LIBS_busy = -lpthread
 UNIT_LIBS_drive = -lpthread
 UNIT_LIBS_records = -lpthread
@@ -42,6 +42,7 @@ UNIT_CFLAGS_show = -I/usr/include/libnl3
 UNIT_LIBS_show = -lnl-genl-3 -lnl-3 -lpthread
 UNIT_LIBS_identity = -lpthread
 UNIT_LIBS_control = -lpthread
+UNIT_LIBS_start = -lpthread -lsystemd
 
 define pure_objs
 $(patsubst %.c,$(BUILD)/$(1)/%.o,$(PURE_SRC) $(FMT_SRC))

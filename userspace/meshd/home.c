@@ -84,8 +84,10 @@ int home_load(void)
 	memset(&noted, 0, sizeof(noted));
 	if (!err)
 		err = machine_parse(line, &noted);
-	if (err == -EINVAL)
+	if (err == -EINVAL || err == -ENODATA)
 		log_error("%s/machine is damaged: remove it on the machine whose folder this is", D.state);
+	else if (err && err != -ENOENT)
+		log_error("%s/machine cannot be read: %s", D.state, strerror(-err));
 	if (err && err != -ENOENT)
 		return err;
 	switch (machine_judge(&noted, &here)) {

@@ -212,7 +212,7 @@ int identity_load(void)
 	} else if (!err && muuid_parse(line, &D.host)) {
 		err = -EINVAL;
 	}
-	if (err == -EINVAL)
+	if (err == -EINVAL || err == -ENODATA)
 		log_error("%s/host has no UUID in it: put the right one back, or remove the file, and "
 			  "this is another host to all that it talks to", D.state);
 	else if (err)

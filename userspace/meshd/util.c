@@ -112,8 +112,10 @@ int read_line(char *out, size_t size, const char *fmt, ...)
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
-	if (!fgets(out, size, f))
-		err = -EIO;
+	if (!fgets(out, size, f)) {
+		err = ferror(f) ? -errno : -ENODATA;
+		out[0] = 0;
+	}
 	fclose(f);
 	out[strcspn(out, "\n")] = 0;
 	for (size_t n = strlen(out); n && out[n - 1] == ' '; n--)

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What meshd says when it does not start: never nothing. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "userspace/meshd/util.c"
+#include "userspace/meshd/home.c"
+#include "req_rig.h"
+#include "suite.h"
+
+static char folder[] = "/tmp/meshd-start-XXXXXX";
+
+/* The rest of meshd */
+
+int state_write(const char *name, const char *text) { (void)name, (void)text; return 0; }
+int identity_renew(void) { return 0; }
+int roles_start(void) { return 0; }
+bool roles_in_use(void) { return false; }
+void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
+const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+
+/* What @fn has on standard error. */
+static const char *words_of(int (*fn)(void), int *err)
+{
+	static char said[1024];
+	char path[64];
+	int was = dup(2), fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/said", folder);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	dup2(fd, 2);
+	*err = fn();
+	dup2(was, 2);
+	n = pread(fd, said, sizeof(said) - 1, 0);
+	said[n < 0 ? 0 : n] = 0;
+	close(was);
+	close(fd);
+	unlink(path);
+	return said;
+}
+
+/* @n bytes of @c, and @text behind them; @c 0: a folder. */
+static const char *file(const char *name, char c, size_t n, const char *text)
+{
+	static char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	remove(path);
+	if (!c) {
+		CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+		return path;
+	}
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	while (n--)
+		fputc(c, f);
+	fputs(text, f);
+	fclose(f);
+	return path;
+}
+
+static void test_machine(void)
+{
+	static const struct { char c; const char *text, *says; int err; } in[] = {
+		{ 'x', "", "machine is damaged: remove it", -ENODATA },
+		{ 'x', "\n", "machine is damaged: remove it", -EINVAL },
+		{ 'x', "rot", "machine is damaged: remove it", -EINVAL },
+		{ 0, "", "machine cannot be read: Is a directory", -EISDIR },
+	};
+	const char *path = NULL, *said;
+	int err;
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(*in); i++) {
+		path = file("machine", in[i].c, 0, in[i].text);
+		said = words_of(home_load, &err);
+		CU_ASSERT_EQUAL(err, in[i].err);
+		CU_ASSERT_PTR_NOT_NULL(strstr(said, in[i].says));
+	}
+	remove(path);
+	said = words_of(home_load, &err);
+	CU_ASSERT_EQUAL(err, 0);
+	CU_ASSERT_STRING_EQUAL(said, "");
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "machine", test_machine },
+		{ NULL, NULL },
+	};
+	int err;
+
+	D.state = mkdtemp(folder);
+	err = suite_main("start", tests);
+	return rmdir(folder) ? 2 : err;
+}

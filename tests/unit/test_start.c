@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What meshd says when it does not start: never nothing. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "userspace/meshd/util.c"
 #include "userspace/meshd/home.c"
+#define main meshd_main
+#include "userspace/meshd/main.c"
+#undef main
 #include "req_rig.h"
 #include "suite.h"
 
@@ -16,8 +15,12 @@ static char folder[] = "/tmp/meshd-start-XXXXXX";
 
 int state_write(const char *name, const char *text) { (void)name, (void)text; return 0; }
 int identity_renew(void) { return 0; }
+int identity_load(void) { return 0; }
 int roles_start(void) { return 0; }
 bool roles_in_use(void) { return false; }
+void store_close(void) { }
+int control_listen(const char *p) { (void)p; return -EIO; }
+void control_accept(int fd) { (void)fd; }
 void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
 
@@ -86,10 +89,40 @@ static void test_machine(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
+static void test_config(void)
+{
+	static const struct { char c; size_t n; const char *text, *says; } in[] = {
+		{ 'x', 0, "", "" },
+		{ 'x', 0, "port = 4421", "" },
+		{ '\n', 8192 - 12, "port = 4421\n", "" },
+		{ '\n', 8192 - 11, "port = 4421\n", ": the file is longer than 8 KiB\n" },
+		{ '#', 100000, "\n", ": the file is longer than 8 KiB\n" },
+		{ '\n', 2, "port = x\n", ", line 3: a number from 1 to 65535 is wanted\n" },
+		{ 0, 0, "", ": Is a directory\n" },
+	};
+	const char *said;
+	char want[256];
+	int err;
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(*in); i++) {
+		config = file("conf", in[i].c, in[i].n, in[i].text);
+		D.port = 1;
+		said = words_of(configure, &err);
+		CU_ASSERT_EQUAL(err, in[i].says[0] ? 2 : 0);
+		snprintf(want, sizeof(want), "meshd: %s%s", config, in[i].says);
+		CU_ASSERT_STRING_EQUAL(said, in[i].says[0] ? want : "");
+		CU_ASSERT(in[i].says[0] || D.port == (in[i].text[0] ? 4421 : 1));
+	}
+	remove(config);
+	words_of(configure, &err);
+	CU_ASSERT_EQUAL(err, 2);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "machine", test_machine },
+		{ "configuration", test_config },
 		{ NULL, NULL },
 	};
 	int err;

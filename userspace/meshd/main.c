@@ -149,12 +149,15 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 	return why;
 }
 
+#define CONF_BYTES	(8 << 10)
+
 /* meshd must not run without the values that an invalid file should have given. */
 static int configure(void)
 {
 	const char *path = config ? config : MESHD_CONF, *why;
-	char text[8192];
+	char text[CONF_BYTES + 2];	/* one more, to see that there is more, and the end */
 	unsigned int line;
+	int err;
 	size_t n;
 	FILE *f = fopen(path, "re");
 
@@ -164,10 +167,15 @@ static int configure(void)
 		fprintf(stderr, "meshd: %s: %s\n", path, strerror(errno));
 		return 2;
 	}
-	n = fread(text, 1, sizeof(text) - 1, f);
+	n = fread(text, 1, CONF_BYTES + 1, f);
 	text[n] = 0;
+	err = ferror(f) ? errno : 0;
 	fclose(f);
-	why = n == sizeof(text) - 1 ? "too long" : conf_parse(text, conf_line, NULL, &line);
+	if (err || n > CONF_BYTES) {
+		fprintf(stderr, "meshd: %s: %s\n", path, err ? strerror(err) : "the file is longer than 8 KiB");
+		return 2;
+	}
+	why = conf_parse(text, conf_line, NULL, &line);
 	if (!why)
 		return 0;
 	fprintf(stderr, "meshd: %s, line %u: %s\n", path, line, why);

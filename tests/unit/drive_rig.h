@@ -157,6 +157,12 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 	return -EBUSY;
 }
 
+/* Of drives that are left over: this one is not. */
+int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid)
+{
+	return meshtgt_drive_del(m, uuid, true);
+}
+
 static void rig_end(void)
 {
 	bad_reads = bad_writes = 0;

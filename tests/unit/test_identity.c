@@ -39,7 +39,7 @@ void links_keys(struct links *l, const struct link_key *keys, size_t n)
 
 void links_host(struct links *l, const struct muuid *host) { (void)l, (void)host; }
 
-static int slow;			/* 1: the next call takes long, 2: it is under way */
+static int slow;			/* 1: the next call takes long, 2: it is in that */
 
 static int pushed(int to, const struct mesh_key *keys, size_t n)
 {

@@ -34,7 +34,7 @@ int folder_sync(const char *path)
 	return err;
 }
 
-int file_replace(const char *path, const char *old, const void *buf, size_t n)
+int file_prepare(const char *path, const void *buf, size_t n)
 {
 	char tmp[320];
 	int fd, err;
@@ -45,14 +45,36 @@ int file_replace(const char *path, const char *old, const void *buf, size_t n)
 		return -errno;
 	err = write_all(fd, buf, n);
 	close(fd);
-	if (!err && old && rename(path, old) && errno != ENOENT)
+	if (err)
+		unlink(tmp);
+	return err;
+}
+
+int file_commit(const char *path, const char *old)
+{
+	char tmp[320];
+
+	snprintf(tmp, sizeof(tmp), "%s.new", path);
+	if (old && rename(path, old) && errno != ENOENT)
 		log_debug("%s: %s", path, strerror(errno));
-	if (!err && rename(tmp, path))
-		err = -errno;
-	if (err) {
+	if (rename(tmp, path)) {
+		int err = -errno;
+
 		unlink(tmp);
 		return err;
 	}
-	snprintf(tmp, sizeof(tmp), "%.*s", (int)(strrchr(path, '/') - path), path);
-	return folder_sync(tmp);
+	return 0;
+}
+
+int file_replace(const char *path, const char *old, const void *buf, size_t n)
+{
+	int err = file_prepare(path, buf, n);
+	char folder[320];
+
+	if (!err)
+		err = file_commit(path, old);
+	if (err)
+		return err;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return folder_sync(folder);
 }

@@ -43,45 +43,30 @@ static void state_drop(const char *name)
 /* What shall be in the file, beside it. */
 static int state_prepare(const char *name, const char *text)
 {
-	size_t n = strlen(text);
-	char tmp[272];
-	int fd, err = 0;
+	char path[256];
 
-	snprintf(tmp, sizeof(tmp), "%s/%s.new", D.state, name);
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, n) != (ssize_t)n || fsync(fd))
-		err = -EIO;
-	close(fd);
-	if (err)
-		unlink(tmp);
-	return err;
+	snprintf(path, sizeof(path), "%s/%s", D.state, name);
+	return file_prepare(path, text, strlen(text));
 }
 
 static int state_commit(const char *name)
 {
-	char path[256], tmp[272];
-	int dir, err;
+	char path[256];
+	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", D.state, name);
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	err = rename(tmp, path) ? -errno : 0;
-	if (err)
-		unlink(tmp);
-	dir = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0) {
-		fsync(dir);
-		close(dir);
-	}
+	err = file_commit(path, NULL);
+	if (!err)
+		folder_sync(D.state);
 	return err;
 }
 
 int state_write(const char *name, const char *text)
 {
-	int err = state_prepare(name, text);
+	char path[256];
 
-	return err ? err : state_commit(name);
+	snprintf(path, sizeof(path), "%s/%s", D.state, name);
+	return file_replace(path, NULL, text, strlen(text));
 }
 
 static int unhex(const char *text, u8 *out, size_t size)

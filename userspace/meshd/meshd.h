@@ -61,6 +61,9 @@ int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((forma
  * becomes @old, unless that is NULL. @path has a folder.
  */
 int file_replace(const char *path, const char *old, const void *buf, size_t n);
+/* The two steps of that, without what makes the second one durable: folder_sync(). */
+int file_prepare(const char *path, const void *buf, size_t n);
+int file_commit(const char *path, const char *old);
 /* What was made, renamed or removed in a folder stays so. */
 int folder_sync(const char *path);
 

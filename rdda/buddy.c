@@ -13,7 +13,7 @@ enum page_state {
 	PAGE_USED,
 };
 
-static void push(struct rdda_buddy *b, u32 i, unsigned int order)
+static void buddy_push(struct rdda_buddy *b, u32 i, unsigned int order)
 {
 	struct rdda_buddy_page *p = &b->page[i];
 
@@ -26,7 +26,7 @@ static void push(struct rdda_buddy *b, u32 i, unsigned int order)
 	b->head[order] = i;
 }
 
-static void take(struct rdda_buddy *b, u32 i)
+static void buddy_take(struct rdda_buddy *b, u32 i)
 {
 	struct rdda_buddy_page *p = &b->page[i];
 
@@ -67,7 +67,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 			if (!((b->first + i) % (1U << order)) && b->pages - i >= 1U << order)
 				break;
 		n = 1U << order;
-		push(b, i, order);
+		buddy_push(b, i, order);
 	}
 	return 0;
 }
@@ -97,10 +97,10 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 	if (o > b->max_order)
 		return -ENOMEM;
 	i = b->head[o];
-	take(b, i);
+	buddy_take(b, i);
 	while (o > order) {
 		o--;
-		push(b, i + (1U << o), o);
+		buddy_push(b, i + (1U << o), o);
 	}
 	b->page[i].state = PAGE_USED;
 	b->page[i].order = order;
@@ -129,10 +129,10 @@ int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 		if (mate >= b->pages || b->page[mate].state != PAGE_FREE ||
 		    b->page[mate].order != order)
 			break;
-		take(b, mate);
+		buddy_take(b, mate);
 		n &= ~(1U << order);
 		order++;
 	}
-	push(b, n - b->first, order);
+	buddy_push(b, n - b->first, order);
 	return 0;
 }

@@ -154,7 +154,7 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 }
 
 /* The first of the extents that ends behind @slba; @chk->nr_ext when none does. */
-static unsigned int range_find(const struct rdda_check *chk, u64 slba)
+static unsigned int wire_range_find(const struct rdda_check *chk, u64 slba)
 {
 	unsigned int low = 0, high = chk->nr_ext;
 
@@ -171,13 +171,13 @@ static unsigned int range_find(const struct rdda_check *chk, u64 slba)
 }
 
 /* Whether one opened extent, or several that touch, hold all of the blocks. */
-static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
+static int wire_range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
 {
 	unsigned int i;
 
 	if (!blocks || slba + blocks < slba)
 		return RDDA_ST_LBA_RANGE;
-	for (i = range_find(chk, slba); i < chk->nr_ext; i++) {
+	for (i = wire_range_find(chk, slba); i < chk->nr_ext; i++) {
 		const struct rdda_extent_view *e = &chk->ext[i];
 		u64 n;
 
@@ -194,7 +194,7 @@ static int range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool 
 	return RDDA_ST_LBA_RANGE;
 }
 
-static bool in_arena(const struct rdda_check *chk, u64 off, u32 len)
+static bool wire_in_arena(const struct rdda_check *chk, u64 off, u32 len)
 {
 	return off >= chk->arena_off && off - chk->arena_off <= chk->arena_len &&
 	       len <= chk->arena_len - (off - chk->arena_off);
@@ -211,13 +211,13 @@ static int payload_parse(const struct rdda_cmd *cmd, const struct rdda_check *ch
 		return -EPROTO;
 	out->len[0] = out->bytes < first ? out->bytes : first;
 	out->len[1] = out->bytes - out->len[0];
-	if (!in_arena(chk, prp1, out->len[0]))
+	if (!wire_in_arena(chk, prp1, out->len[0]))
 		return -EPROTO;
 	out->off[0] = prp1;
 	out->off[1] = 0;
 	if (!out->len[1])
 		return prp2 ? -EPROTO : 0;
-	if (prp2 & (RDDA_PAGE - 1) || !in_arena(chk, prp2, out->len[1]))
+	if (prp2 & (RDDA_PAGE - 1) || !wire_in_arena(chk, prp2, out->len[1]))
 		return -EPROTO;
 	out->off[1] = prp2;
 	return 0;
@@ -315,20 +315,20 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 	}
 	if (cmd->opcode == RDDA_OP_FLUSH)
 		return 0;
-	return range_check(chk, out->slba, out->blocks, cmd->opcode != RDDA_OP_READ);
+	return wire_range_check(chk, out->slba, out->blocks, cmd->opcode != RDDA_OP_READ);
 }
 
-static u8 *put(u8 *at, const void *from, size_t len)
+static u8 *wire_put(u8 *at, const void *from, size_t len)
 {
 	memcpy(at, from, len);
 	return at + len;
 }
 
-static u8 *put_le32(u8 *at, u32 value)
+static u8 *wire_put_le32(u8 *at, u32 value)
 {
 	__le32 v = cpu_to_le32(value);
 
-	return put(at, &v, sizeof(v));
+	return wire_put(at, &v, sizeof(v));
 }
 
 /*
@@ -341,17 +341,17 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	u8 *at = out;
 	unsigned int i;
 
-	at = put(at, label[by_client], 16);
-	at = put(at, &p->login, sizeof(p->login));
-	at = put(at, &p->accept, sizeof(p->accept));
-	at = put(at, p->boot_id, sizeof(p->boot_id));
+	at = wire_put(at, label[by_client], 16);
+	at = wire_put(at, &p->login, sizeof(p->login));
+	at = wire_put(at, &p->accept, sizeof(p->accept));
+	at = wire_put(at, p->boot_id, sizeof(p->boot_id));
 	for (i = 0; i < 2; i++) {
-		at = put_le32(at, p->qpn[i]);
-		at = put(at, p->gid[i], 16);
+		at = wire_put_le32(at, p->qpn[i]);
+		at = wire_put(at, p->gid[i], 16);
 	}
-	at = put_le32(at, by_client ? 0 : p->arena_bytes);
-	at = put_le32(at, by_client ? 0 : p->arena_len);
-	put_le32(at, by_client ? 0 : p->channels);
+	at = wire_put_le32(at, by_client ? 0 : p->arena_bytes);
+	at = wire_put_le32(at, by_client ? 0 : p->arena_len);
+	wire_put_le32(at, by_client ? 0 : p->channels);
 }
 
 /* As rdda_proof_bytes(), of another channel. @out: RDDA_JOIN_BYTES bytes. */
@@ -360,14 +360,14 @@ void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDD
 	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };
 	u8 *at = out;
 
-	at = put(at, label[by_client], 16);
-	at = put_le32(at, p->session);
-	at = put_le32(at, p->channel);
-	at = put(at, p->nonce, sizeof(p->nonce));
-	at = put_le32(at, p->qpn[0]);
-	at = put(at, p->gid[0], 16);
-	at = put_le32(at, by_client ? 0 : p->qpn[1]);
-	at = put(at, p->gid[1], 16);
-	at = put_le32(at, by_client ? 0 : p->arena_off);
-	put_le32(at, by_client ? 0 : p->arena_len);
+	at = wire_put(at, label[by_client], 16);
+	at = wire_put_le32(at, p->session);
+	at = wire_put_le32(at, p->channel);
+	at = wire_put(at, p->nonce, sizeof(p->nonce));
+	at = wire_put_le32(at, p->qpn[0]);
+	at = wire_put(at, p->gid[0], 16);
+	at = wire_put_le32(at, by_client ? 0 : p->qpn[1]);
+	at = wire_put(at, p->gid[1], 16);
+	at = wire_put_le32(at, by_client ? 0 : p->arena_off);
+	wire_put_le32(at, by_client ? 0 : p->arena_len);
 }

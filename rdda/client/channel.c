@@ -148,7 +148,7 @@ void rdda_chain_post(struct rdda_chan *ch)
 		rdda_session_fail(ch->s, -ENOLINK, "posting failed: %d", ret);
 }
 
-static void chain_room(struct rdda_chan *ch)
+static void chan_room(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
 	if (ch->sq.nr == RDDA_CHAIN)
@@ -161,7 +161,7 @@ static void chain_room(struct rdda_chan *ch)
  */
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode)
 {
-	chain_room(ch);
+	chan_room(ch);
 	return rdda_sq_add(&ch->sq, opcode);
 }
 
@@ -171,7 +171,7 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
  */
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 {
-	chain_room(ch);
+	chan_room(ch);
 	rdda_chain_end(ch, rdda_sq_send(&ch->sq, b, len), &b->cqe);
 	rdda_chain_post(ch);
 }

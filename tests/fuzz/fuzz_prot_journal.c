@@ -14,7 +14,7 @@
 
 static const struct prot_group_config config = {
 	.owner = { .salt = 7 }, .bytes = 16 * LBA, .in_sync = 0xb, .epoch = 9, .region = 2 * LBA,
-	.lba = LBA, .ops = 4, .bufs = 4, .level = PROT_EC, .width = 4, .k = 2, .m = 2,
+	.lba = LBA, .ops = 4, .bufs = 5, .level = PROT_EC, .width = 4, .k = 2, .m = 2,
 	.strip = 2 * LBA, .slot_bytes = 2 * LBA, .slot_head = LBA, .rings = 2, .slots = 3,
 };
 

@@ -128,14 +128,39 @@ def stop():
         p.wait()
 
 
+class Clock:
+    """When a run must have ended, in time.monotonic()."""
+
+    end = float("inf")
+
+    @classmethod
+    def left(cls):
+        return max(cls.end - time.monotonic(), 0)
+
+
+def end_at(when):
+    """A run that is out of time names what it did not reach; one that is killed names nothing."""
+    Clock.end = when
+
+
+def _not_reached(kernel, cases, report):
+    for c in cases:
+        r = Result(c, kernel)
+        r.why.append("not reached: the run's time was up")
+        report(r)
+
+
 def run_batch(kernel, cases, tier, report):
     """Boot as often as it takes to run all of them; report(Result) each."""
     left = list(cases)
     while left and not _stopped.is_set():
+        if not Clock.left():
+            return _not_reached(kernel, left, report)
         done = _one_boot(kernel, left, tier)
         for r in done if not _stopped.is_set() else ():
             report(r)
         left = left[len(done):]
+    return None
 
 
 def _one_boot(kernel, cases, tier):
@@ -156,8 +181,12 @@ def _one_boot(kernel, cases, tier):
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors="replace")
         _running.add(p)
+        watch = threading.Timer(min(Clock.left(), threading.TIMEOUT_MAX), p.terminate)
+        watch.daemon = True
+        watch.start()
         results, tail = _read(p.stdout, cases, kernel)
         p.wait()
+        watch.cancel()
         _running.discard(p)
         _split_warnings(console, results)
     done = list(results.values())
@@ -165,7 +194,8 @@ def _one_boot(kernel, cases, tier):
     if not ended or not done:
         if not done:
             done = [Result(cases[0], kernel)]
-        done[-1].why.append("the guest died or hung in it")
+        done[-1].why.append("the guest died or hung in it" if Clock.left() else
+                            "the run's time was up in it")
         done[-1].output += tail
     elif p.returncode and not any(r.why for r in done):
         done[-1].why.append(f"lab run ended with status {p.returncode}")
@@ -201,8 +231,17 @@ def _read(stream, cases, kernel):
     return results, tail
 
 
-def run_multi(kernels, case, tier, report):
-    """A case of several nodes: a program of the host, with a lab around it."""
+def run_multis(kernels, cases, tier, report):
+    """Cases of several nodes, one after another."""
+    for i, c in enumerate(cases):
+        if not Clock.left():
+            return _not_reached(kernels, cases[i:], report)
+        _run_multi(kernels, c, tier, report)
+    return None
+
+
+def _run_multi(kernels, case, tier, report):
+    """A program of the host, with a lab around it."""
     r = Result(case, kernels)
     env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_TIER=tier,
                LAB=os.path.join(LAB, "lab"))
@@ -214,7 +253,8 @@ def run_multi(kernels, case, tier, report):
                              stdin=subprocess.DEVNULL, text=True, errors="replace",
                              env=env, start_new_session=True)
         try:
-            r.output += p.communicate(timeout=timeout)[0].splitlines()
+            limit = timeout if argv[1:2] == ["down"] else min(timeout, Clock.left())
+            r.output += p.communicate(timeout=limit)[0].splitlines()
             return p.returncode
         except subprocess.TimeoutExpired:
             os.killpg(p.pid, signal.SIGTERM)

@@ -35,12 +35,14 @@ static const struct block_device_operations mesh_disk_ops = {
 	.free_disk = mesh_disk_release_data,
 };
 
-/* What all members, which are up, can do. */
+/* What all members that were up can do. */
 static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *all)
 {
 	struct mesh_member_info info;
+	bool first = true;
 	u32 i;
 
+	*all = (struct mesh_member_info) { .queues = 1 };
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->member_slots[i].member;
 
@@ -48,8 +50,11 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 		mutex_lock(&m->lock);
 		info = m->info;
 		mutex_unlock(&m->lock);
-		if (!i)
+		if (!info.lba)	/* of a group that does without it */
+			continue;
+		if (first)
 			*all = info;
+		first = false;
 		all->phys = max(all->phys, info.phys);
 		all->queues = max(all->queues, info.queues);
 		if (!info.discard_bytes || !all->discard_bytes)
@@ -115,7 +120,8 @@ int mesh_disk_alloc(struct mesh_volume *vol)
 	err = mesh_disk_tags(vol, &all);
 	if (err)
 		return err;
-	disk = mesh_compat_alloc_disk(&vol->set, &lim, all.rotational, vol);
+	/* what copies and parity are made of must not change meanwhile */
+	disk = mesh_compat_alloc_disk(&vol->set, &lim, all.rotational, mesh_groups_any(l), vol);
 	if (IS_ERR(disk)) {
 		blk_mq_free_tag_set(&vol->set);
 		return PTR_ERR(disk);

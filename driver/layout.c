@@ -52,6 +52,7 @@ static void mesh_layout_close(struct mesh_layout *l)
 {
 	u32 i;
 
+	mesh_groups_close(l);
 	for (i = 0; i < l->nr; i++)
 		if (l->member_slots[i].member)
 			mesh_member_unlink(l->member_slots[i].member, &l->member_slots[i].link);
@@ -123,16 +124,18 @@ void mesh_layout_discard(struct mesh_layout *l)
 {
 	mesh_layout_close(l);
 	percpu_ref_exit(&l->ref);
+	kvfree(l->fresh);
 	kvfree(l->prot);
 	kvfree(l);
 }
 
 /*
- * Open the members. @confs: one for each member slot. What is done when another host has some of
- * them is in open_order.c. Sleeps. On an error what was opened is closed by mesh_layout_discard().
+ * Open the members, and the groups of them. @confs: one for each member slot. What is done when
+ * another host has some of them is in open_order.c. Sleeps. On an error what was opened is closed
+ * by mesh_layout_discard().
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
-		     struct netlink_ext_ack *extack)
+		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack)
 {
 	u32 i;
 
@@ -150,7 +153,7 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 	}
 	/* Those that it shares may have been refused before. */
 	mesh_order_refused(l);
-	return 0;
+	return mesh_groups_open(l, groups, extack);
 }
 
 /* Why members that are up cannot serve a layout. Return: NULL or a static string. */
@@ -203,17 +206,19 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	return true;
 }
 
-/* How many members are waited for, or given back, and how many are lost. */
+/* How many members and groups are waited for, or given back, and how many members are lost. */
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
 {
 	u32 i;
 
-	*down = 0;
+	*down = mesh_groups_down(l);
 	*lost = 0;
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->member_slots[i].member;
 		int err = mesh_member_errno(READ_ONCE(m->state), READ_ONCE(m->err));
 
+		if (l->member_slots[i].grouped)
+			continue;
 		*down += err == -ENOLINK || READ_ONCE(m->suspended);
 		*lost += err && err != -ENOLINK;
 	}

@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
 
+#include "driver/codec.h"
 #include "driver/netlink.h"
 #include "driver/target.h"
 #include "driver/volume.h"
@@ -15,6 +16,8 @@ static const struct {
 	{ rdda_client_init, rdda_client_exit },
 	{ NULL, mesh_targets_exit },
 	{ mesh_plan_init, mesh_plan_exit },
+	{ mesh_codec_init, NULL },
+	{ mesh_group_pools_init, mesh_group_pools_exit },
 	{ mesh_bdev_init, mesh_bdev_exit },
 	{ NULL, mesh_members_exit },
 	{ mesh_volumes_init, mesh_volumes_exit },
@@ -24,7 +27,8 @@ static const struct {
 static void mesh_stop(int n)
 {
 	while (n--)
-		parts[n].exit();
+		if (parts[n].exit)
+			parts[n].exit();
 }
 
 static int __init mesh_init(void)

@@ -366,6 +366,18 @@ void mesh_member_kick(struct mesh_member *m)
 		refcount_dec(&m->refs);		/* the caller's is left */
 }
 
+/*
+ * Have the extent note an attach number, durably, while its I/O goes on. @m: member, opened for
+ * writing; one call at a time. @number: not zero, less than 2^63. Process context, sleeps.
+ * Return: 0, also for kinds without numbers; -ESTALE: a higher one is noted, or the same of another
+ * host, and the member is REFUSED; -ENOLINK: it is not UP now, or the target could not note it,
+ * though it may do so later.
+ */
+int mesh_member_attach(struct mesh_member *m, u64 number)
+{
+	return m->ops->attach ? m->ops->attach(m, number) : 0;
+}
+
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
 {
 	int cpu, i;

@@ -49,7 +49,7 @@ struct mesh_member_conf {
 	char	path[MESH_PATH_MAX];	/* BDEV; MEM: a name, to be reached by another "path" */
 };
 
-/* What an open member can do; set while it is not UP. */
+/* What an open member can do; set while it is not UP, but for @attach. */
 struct mesh_member_info {
 	u64	bytes;		/* its size */
 	u32	lba;		/* 512 or 4096 */
@@ -58,6 +58,8 @@ struct mesh_member_info {
 	u32	discard_bytes;	/* granularity, 0: none */
 	bool	write_zeroes;	/* it can */
 	bool	rotational;	/* it is */
+	/* highest attach number that the extent has noted; 0: none, or a kind without numbers */
+	u64	attach;
 	/* bits that must be zero in the address and length of each page's part; 0: no such limit */
 	u32	dma_mask;
 };
@@ -122,6 +124,9 @@ struct mesh_mio {
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @epoch: the conf's epoch grew
+ * @attach: have the extent note an attach number, and carry it whenever it is opened again;
+ *	process context, sleeps until that is answered; NULL: a kind without numbers. It
+ *	returns what mesh_member_attach() does
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -135,6 +140,7 @@ struct mesh_member_ops {
 	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
 	void (*epoch)(struct mesh_member *m, u64 epoch);
+	int (*attach)(struct mesh_member *m, u64 number);
 };
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
@@ -143,7 +149,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
 struct mesh_member {
 	const struct mesh_member_ops *ops;	/* its kind */
 	void			*priv;		/* of the kind */
-	struct mesh_member_info	info;		/* written under @lock while it is not UP */
+	struct mesh_member_info	info;	/* written under @lock; while it is UP, @attach alone */
 	enum mesh_member_state	state;	/* written under @lock, read anywhere with READ_ONCE() */
 	int			err;		/* why it is not UP; like @state */
 	struct mesh_member_stats __percpu *stats;	/* counters */
@@ -194,6 +200,7 @@ void mesh_member_suspend(struct mesh_member *m);
 void mesh_member_resume(struct mesh_member *m);
 void mesh_member_retry(struct mesh_member *m);
 void mesh_member_kick(struct mesh_member *m);
+int mesh_member_attach(struct mesh_member *m, u64 number);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent);

@@ -42,6 +42,7 @@ static void mesh_rdda_know(struct mesh_rdda *mr)
 		.discard_bytes = x.discard_bytes,
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,
+		.attach = x.attach,
 	};
 	mutex_unlock(&m->lock);
 }
@@ -173,6 +174,21 @@ static void mesh_rdda_epoch(struct mesh_member *m, u64 epoch)
 	rdda_extent_set_epoch(mr->extent, epoch);
 }
 
+static int mesh_rdda_attach(struct mesh_member *m, u64 number)
+{
+	struct mesh_rdda *mr = m->priv;
+	struct rdda_extent_info x;
+	int err;
+
+	err = rdda_extent_attach(mr->extent, number);
+	/* An extent that stays UP reports no change. */
+	rdda_extent_info(mr->extent, &x);
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->info.attach, x.attach);
+	mutex_unlock(&m->lock);
+	return err;
+}
+
 const struct mesh_member_ops mesh_rdda_ops = {
 	.kind = "rdda",
 	.open = mesh_rdda_open,
@@ -184,4 +200,5 @@ const struct mesh_member_ops mesh_rdda_ops = {
 	.retry = mesh_rdda_retry,
 	.kick = mesh_rdda_kick,
 	.epoch = mesh_rdda_epoch,
+	.attach = mesh_rdda_attach,
 };

@@ -44,6 +44,9 @@ static const struct nla_policy volume_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_IO_TIMEOUT_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &timeout_range),
 	[MESHBLK_A_MEMBERS] = { .type = NLA_NESTED },
 	[MESHBLK_A_SEGMENTS] = { .type = NLA_NESTED },
+	[MESHBLK_A_SALT] = { .type = NLA_U64 },
+	[MESHBLK_A_ATTACH] = { .type = NLA_U64 },
+	[MESHBLK_A_STALE] = { .type = NLA_FLAG },
 };
 
 static const struct nla_policy volume_del_policy[MESHBLK_A_MAX + 1] = {

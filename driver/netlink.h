@@ -26,7 +26,7 @@ extern struct genl_family mesh_nl_family;
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
-		   struct mesh_member_conf **confs);
+		   struct mesh_member_conf **confs, unsigned long **fresh);
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);

@@ -5,7 +5,7 @@
 #include <linux/sort.h>
 
 #include "driver/netlink.h"
-#include "protect/prot.h"
+#include "protect/geometry.h"
 
 #define MESH_NL_UUID	NLA_POLICY_EXACT_LEN(UUID_SIZE)
 
@@ -31,6 +31,7 @@ static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
 	[MESHBLK_G_GROUPS] = { .type = NLA_U16 },
 	[MESHBLK_G_MEMBERS] = NLA_POLICY_MIN(NLA_BINARY, sizeof(u32)),
 	[MESHBLK_G_OFFSETS] = NLA_POLICY_MIN(NLA_BINARY, sizeof(u64)),
+	[MESHBLK_G_FRESH] = { .type = NLA_FLAG },
 };
 
 /* How much a message holds. */
@@ -156,7 +157,7 @@ static u32 mesh_nl_u8_or(struct nlattr *attr, u8 otherwise)
 
 /* Returns the number of its places, or a negative errno. */
 static int mesh_nl_segment(struct nlattr *attr, struct prot_layout *l, u32 index, u32 first,
-			   struct genl_info *info)
+			   unsigned long *fresh, struct genl_info *info)
 {
 	struct nlattr *tb[MESHBLK_G_MAX + 1];
 	int err, n;
@@ -170,6 +171,8 @@ static int mesh_nl_segment(struct nlattr *attr, struct prot_layout *l, u32 index
 	n = mesh_nl_places(l, first, tb, info);
 	if (n < 0)
 		return n;
+	if (nla_get_flag(tb[MESHBLK_G_FRESH]))
+		__set_bit(index, fresh);
 	prot_segments(l)[index] = (struct prot_segment) {
 		.start = nla_get_u64(tb[MESHBLK_G_START]),
 		.length = nla_get_u64(tb[MESHBLK_G_LENGTH]),
@@ -183,14 +186,15 @@ static int mesh_nl_segment(struct nlattr *attr, struct prot_layout *l, u32 index
 	return n;
 }
 
-static int mesh_nl_segments(struct genl_info *info, struct prot_layout *l)
+static int mesh_nl_segments(struct genl_info *info, struct prot_layout *l,
+			    unsigned long *fresh)
 {
 	u32 index = 0, first = 0;
 	struct nlattr *top, *e;
 	int rem1, rem2, n;
 
 	mesh_nl_for_each_entry(e, top, MESHBLK_A_SEGMENTS, info, rem1, rem2) {
-		n = mesh_nl_segment(e, l, index++, first, info);
+		n = mesh_nl_segment(e, l, index++, first, fresh, info);
 		if (n < 0)
 			return n;
 		first += n;
@@ -240,23 +244,31 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 	return twice ? mesh_nl_refuse(info, -EINVAL, "an extent is a member twice") : 0;
 }
 
-/* Layouts that the policy knows and this driver has no group engine under yet. */
-static const char *mesh_nl_unserved(const struct prot_layout *l)
+/* Why groups of the layout cannot be served, or NULL. */
+static const char *mesh_nl_unserved(const struct prot_layout *l, bool rw)
 {
-	u32 i;
+	u32 i, n;
 
-	for (i = 0; i < l->nr_segments; i++)
-		if (prot_segments(l)[i].width > 1)
-			return "mirror, raid10 and ec are not served by this version yet";
+	for (i = 0; i < l->nr_segments; i++) {
+		const struct prot_segment *s = prot_segments(l) + i;
+		u64 area = prot_geometry_area(s, l->lba);
+
+		if (area && !rw)
+			return "mirror, raid10 and ec are not attached read-only yet";
+		for (n = 0; area && n < prot_segment_places(s); n++)
+			if (prot_places(l)[s->first + n].offset < area)
+				return "data of a group leaves no room for its records";
+	}
 	return NULL;
 }
 
 /*
  * The layout of a VOLUME_SET. @rw: members are opened for writing. @prot: set to a checked layout,
- * to be freed with kvfree(). @confs: set to its members, to be freed with kvfree().
+ * @confs: to its members, @fresh: to a bit for each segment that was never attached; each to be
+ * freed with kvfree().
  */
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
-		   struct mesh_member_conf **confs)
+		   struct mesh_member_conf **confs, unsigned long **fresh)
 {
 	struct mesh_nl_counts n = { 0 };
 	struct prot_layout *l;
@@ -274,15 +286,16 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 				      "a layout has at most 1024 members, 512 segments, 2048 places");
 	mem = kvzalloc(bytes, GFP_KERNEL);
 	*confs = kvcalloc(n.members, sizeof(**confs), GFP_KERNEL);
+	*fresh = kvcalloc(BITS_TO_LONGS(n.segments), sizeof(**fresh), GFP_KERNEL);
 	err = -ENOMEM;
-	if (!mem || !*confs)
+	if (!mem || !*confs || !*fresh)
 		goto free;
 	l = prot_layout_init(mem, lba, n.segments, n.places, n.members);
 	err = mesh_nl_members(info, l, *confs, rw) ?: mesh_nl_unique(*confs, n.members, info) ?:
-	      mesh_nl_segments(info, l);
+	      mesh_nl_segments(info, l, *fresh);
 	if (err)
 		goto free;
-	why = prot_layout_check(l) ?: mesh_nl_unserved(l);
+	why = prot_layout_check(l) ?: mesh_nl_unserved(l, rw);
 	if (why) {
 		err = -EINVAL;
 		if (info->extack)
@@ -292,6 +305,7 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 	*prot = l;
 	return 0;
 free:
+	kvfree(*fresh);
 	kvfree(*confs);
 	kvfree(mem);
 	return err;

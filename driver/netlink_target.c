@@ -7,6 +7,8 @@
 
 #define MESH_NL_TARGET_BYTES	1024
 
+uuid_t mesh_host_uuid;
+
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr **a = info->attrs;
@@ -25,6 +27,8 @@ int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		GENL_SET_ERR_MSG(info, "a key goes with its id, a second one with a first");
 	else
 		err = rdda_client_set_identity(&id);
+	if (!err)
+		mesh_host_uuid = id.host;
 	memzero_explicit(&id, sizeof(id));
 	return err;
 }

@@ -33,6 +33,9 @@ static bool order_refused(struct mesh_layout *l)
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->member_slots[i].member;
 
+		/* a group may do without one that no other host holds */
+		if (l->member_slots[i].grouped && READ_ONCE(m->err) != -EBUSY)
+			continue;
 		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->retrying))
 			return true;
 	}

@@ -14,21 +14,14 @@
 
 #include "driver/trace.h"
 #include "driver/volume.h"
+#include "driver/walk.h"
 
 #define MESH_RESERVE_MIOS	32
 #define MESH_RESERVE_SGS	8
 
-static struct kmem_cache *mesh_mio_cache, *mesh_sg_cache;
+#define MESH_RESERVE_PARTS	16
 
-/*
- * Kernels that clear every local variable would clear 800 bytes here for each
- * request; prot_op_next() writes what is read.
- */
-#if __has_attribute(__uninitialized__)
-#define __mesh_uninit	__attribute__((__uninitialized__))
-#else
-#define __mesh_uninit
-#endif
+static struct kmem_cache *mesh_mio_cache, *mesh_sg_cache, *mesh_part_cache;
 
 #ifdef MESH_FAULTS
 static unsigned int mesh_starve;
@@ -49,54 +42,6 @@ static bool mesh_plan_starved(void)
 }
 #endif
 
-/* A place in a request's pages. */
-struct mesh_walk {
-	struct bio *bio;
-	struct bvec_iter iter;
-	u32 at;
-};
-
-static void mesh_walk_start(struct mesh_walk *w, struct request *rq)
-{
-	w->bio = rq->bio;
-	w->iter = rq->bio->bi_iter;
-	w->at = 0;
-}
-
-static void mesh_walk_on(struct mesh_walk *w, u32 n)
-{
-	w->at += n;
-	bvec_iter_advance(w->bio->bi_io_vec, &w->iter, n);
-	if (!w->iter.bi_size && w->bio->bi_next) {
-		w->bio = w->bio->bi_next;
-		w->iter = w->bio->bi_iter;
-	}
-}
-
-static void mesh_walk_to(struct mesh_walk *w, u32 at)
-{
-	while (w->at < at)
-		mesh_walk_on(w, min(at - w->at, w->iter.bi_size));
-}
-
-static struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
-					struct scatterlist *sg)
-{
-	u32 left = run->length;
-
-	mesh_walk_to(w, run->offset);
-	while (left) {
-		struct bio_vec bv = mp_bvec_iter_bvec(w->bio->bi_io_vec, w->iter);
-		u32 n = min3(left, bv.bv_len, MESH_SEGMENT_BYTES);
-
-		sg_set_page(sg++, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), n,
-			    offset_in_page(bv.bv_offset));
-		mesh_walk_on(w, n);
-		left -= n;
-	}
-	return sg;
-}
-
 /* The pages of an I/O; its sg has room for them. */
 static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct prot_io *io,
 			 const struct prot_run *runs)
@@ -111,8 +56,7 @@ static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct 
 	}
 	mesh_walk_start(&w, rq);
 	for (i = 0; i < io->nr_runs; i++) {
-		if (runs[i].offset < w.at)
-			mesh_walk_start(&w, rq);
+		mesh_walk_seek(&w, rq, runs[i].offset);
 		sg = mesh_walk_sg(&w, &runs[i], sg);
 	}
 	mio->io.nents = sg - mio->io.sg;
@@ -160,10 +104,10 @@ static void mesh_plan_free(struct mesh_volume *vol, struct mesh_req *req, struct
 		mempool_free(mio, &vol->mios);
 }
 
-static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const struct prot_io *io,
-			   void (*done)(struct mesh_mio *mio, int err))
+static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, struct mesh_member *m,
+			   const struct prot_io *io)
 {
-	mio->member = req->layout->member_slots[io->member].member;
+	mio->member = m;
 	mio->io.addr = io->addr;
 	mio->io.len = io->length;
 	mio->io.queue = req->queue;
@@ -172,11 +116,131 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 	mio->tag = io->tag;
 	mio->err = MESH_MIO_RUNNING;
 	mio->stage = NULL;
-	mio->done = done;
-	mio->priv = req;
 	mio->next = req->mios;
 	/* the time-out handler walks these while more are planned */
 	smp_store_release(&req->mios, mio);
+}
+
+/*
+ * Send a member I/O of the request. @done, @priv: how it ends; sets mio->err. Return: whether there
+ * was memory for it.
+ */
+static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *m,
+				      const struct prot_io *io, const struct prot_run *runs,
+				      void (*done)(struct mesh_mio *mio, int err), void *priv,
+				      struct mesh_batch *batch)
+{
+	struct request *rq = blk_mq_rq_from_pdu(req);
+	unsigned int entries = 0;
+	struct mesh_mio *mio;
+
+	/* runs are cut out of segments: each end may cut one in two */
+	if (io->nr_runs)
+		entries = blk_rq_nr_phys_segments(rq) + io->nr_runs - 1;
+	mio = mesh_plan_mio(rq->q->queuedata, req, entries);
+	if (unlikely(!mio))
+		return false;
+	mesh_plan_sg(rq, mio, io, runs);
+	mio->done = done;
+	mio->priv = priv;
+	mesh_plan_fill(req, mio, m, io);
+	mesh_member_submit(m, mio);
+	mesh_batch_add(batch, m, req->queue);
+	return true;
+}
+
+/* Have the groups take what they were given. */
+void mesh_batch_run(struct mesh_batch *batch)
+{
+	unsigned int i, n = batch->nr_groups;
+
+	batch->nr_groups = 0;
+	for (i = 0; i < n; i++)
+		mesh_group_run(batch->groups[i]);
+}
+
+/* All requests of a batch are in a group's inbox before it is run, so writes may join. */
+static void plan_run_later(struct mesh_batch *batch, struct mesh_group *g)
+{
+	unsigned int i;
+
+	for (i = batch->nr_groups; i--;)
+		if (batch->groups[i] == g)
+			return;
+	if (batch->nr_groups == ARRAY_SIZE(batch->groups))
+		mesh_batch_run(batch);
+	batch->groups[batch->nr_groups++] = g;
+}
+
+static void plan_read_done(struct mesh_mio *mio, int err)
+{
+	WRITE_ONCE(mio->err, err);
+	mesh_group_read_ended(mio->priv, err);
+}
+
+/* A piece of a read that goes around its group's engine. Return: 0 or -ENOMEM. */
+static int plan_read_piece(struct mesh_part *part, struct mesh_member *m, struct prot_io *io,
+			   struct mesh_batch *batch)
+{
+	struct prot_run runs[PROT_RUNS_MAX] __mesh_uninit;
+
+	io->nr_runs = prot_runs_cut(part->runs, part->nr_runs, part->pos - io->length, io->length,
+				    runs);
+	io->kind = PROT_READ;
+	io->flags = part->flags;
+	io->tag = part->tag;
+	return plan_send(part->req, m, io, runs, plan_read_done, part, batch) ? 0 : -ENOMEM;
+}
+
+/* Send a read's pieces to the members themselves. Return: false: it is for the engine. */
+static bool plan_read(struct mesh_part *part, struct mesh_batch *batch)
+{
+	struct mesh_member *m;
+	struct prot_io io;
+	int err = 0;
+
+	if (!mesh_group_read_begin(part))
+		return false;
+	while (!err && (m = mesh_group_read_next(part, &io))) {
+		err = plan_read_piece(part, m, &io, batch);
+		if (err)
+			mesh_group_read_ended(part, err);
+	}
+	mesh_group_read_ended(part, err);
+	return true;
+}
+
+/* A group's I/O of the batch. Return: whether there was memory for it. */
+static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
+			   const struct prot_run *runs, struct mesh_batch *batch)
+{
+	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
+	struct mesh_part *part;
+
+	part = mesh_plan_starved() ? NULL : mempool_alloc(&vol->parts, GFP_ATOMIC | __GFP_NOWARN);
+	if (!part)
+		return false;
+	part->msg.kind = MESH_MSG_PART;
+	part->group = req->layout->groups[io->member];
+	part->req = req;
+	part->addr = io->addr;
+	part->length = io->length;
+	part->pos = 0;
+	part->out = 0;
+	part->tag = io->tag;
+	part->err = MESH_MIO_RUNNING;
+	part->worst = 0;
+	part->kind = io->kind;
+	part->flags = io->flags;
+	part->nr_runs = io->nr_runs;
+	memcpy(part->runs, runs, io->nr_runs * sizeof(*runs));
+	part->next = req->parts;
+	req->parts = part;
+	if (part->kind == PROT_READ && plan_read(part, batch))
+		return true;
+	llist_add(&part->msg.node, &part->group->inbox);
+	plan_run_later(batch, part->group);
+	return true;
 }
 
 /*
@@ -190,17 +254,13 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, const str
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent)
 {
-	struct request *rq = blk_mq_rq_from_pdu(req);
-	struct mesh_volume *vol = rq->q->queuedata;
 	struct prot_run runs[PROT_RUNS_MAX] __mesh_uninit;
 	struct prot_io io __mesh_uninit;
 
 	for (*sent = 0;; ++*sent) {
 		struct prot_op saved = req->op;
 		enum prot_verdict v = prot_op_next(&req->op, req->layout->prot, &io, runs);
-		unsigned int entries = 0;
 		struct mesh_member *m;
-		struct mesh_mio *mio;
 
 		if (v != PROT_IO)
 			return v == PROT_DONE;
@@ -208,22 +268,22 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 			req->op = saved;
 			return false;
 		}
-		/* runs are cut out of segments: each end may cut one in two */
-		if (io.nr_runs)
-			entries = blk_rq_nr_phys_segments(rq) + io.nr_runs - 1;
-		mio = mesh_plan_mio(vol, req, entries);
-		if (unlikely(!mio)) {
+		if (unlikely(io.group_io)) {
+			if (mesh_plan_part(req, &io, runs, batch))
+				continue;
+			req->op = saved;
+			if (!*sent)
+				req->op.err = -ENOMEM;
+			return !*sent;
+		}
+		m = req->layout->member_slots[io.member].member;
+		if (unlikely(!plan_send(req, m, &io, runs, done, req, batch))) {
 			/* later, when an I/O of this batch has ended */
 			req->op = saved;
 			if (!*sent)
 				req->op.err = -ENOMEM;
 			return !*sent;
 		}
-		mesh_plan_sg(rq, mio, &io, runs);
-		mesh_plan_fill(req, mio, &io, done);
-		m = mio->member;
-		mesh_member_submit(m, mio);
-		mesh_batch_add(batch, m, req->queue);
 	}
 }
 
@@ -231,11 +291,19 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 void mesh_plan_collect(struct mesh_req *req)
 {
 	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
+	struct mesh_part *part = req->parts, *next_part;
 	struct mesh_mio *mio = req->mios, *next;
 
+	for (req->parts = NULL; unlikely(part); part = next_part) {
+		next_part = part->next;
+		prot_op_result(&req->op, part->tag, part->err);
+		mempool_free(part, &vol->parts);
+	}
 	for (req->mios = NULL; mio; mio = next) {
 		next = mio->next;
-		prot_op_result(&req->op, mio->tag, mio->err);
+		/* pieces of a read end with their part */
+		if (likely(mio->done != plan_read_done))
+			prot_op_result(&req->op, mio->tag, mio->err);
 		mesh_plan_free(vol, req, mio);
 	}
 }
@@ -244,6 +312,8 @@ void mesh_batch_flush(struct mesh_batch *batch)
 {
 	unsigned int i;
 
+	if (unlikely(batch->nr_groups))
+		mesh_batch_run(batch);
 	for (i = 0; i < batch->n; i++)
 		mesh_member_commit(batch->to[i].member, batch->to[i].queue);
 	/* pairs with mesh_hctx_flush(): a CPU that sees it empty may let the members go */
@@ -275,12 +345,21 @@ int mesh_plan_pools(struct mesh_volume *vol)
 		return err;
 	err = mempool_init_slab_pool(&vol->sgs, MESH_RESERVE_SGS, mesh_sg_cache);
 	if (err)
-		mempool_exit(&vol->mios);
+		goto exit_mios;
+	err = mempool_init_slab_pool(&vol->parts, MESH_RESERVE_PARTS, mesh_part_cache);
+	if (err)
+		goto exit_sgs;
+	return 0;
+exit_sgs:
+	mempool_exit(&vol->sgs);
+exit_mios:
+	mempool_exit(&vol->mios);
 	return err;
 }
 
 void mesh_plan_pools_exit(struct mesh_volume *vol)
 {
+	mempool_exit(&vol->parts);
 	mempool_exit(&vol->sgs);
 	mempool_exit(&vol->mios);
 }
@@ -288,19 +367,18 @@ void mesh_plan_pools_exit(struct mesh_volume *vol)
 int mesh_plan_init(void)
 {
 	mesh_mio_cache = KMEM_CACHE(mesh_mio, SLAB_HWCACHE_ALIGN);
-	if (!mesh_mio_cache)
-		return -ENOMEM;
+	mesh_part_cache = KMEM_CACHE(mesh_part, 0);
 	mesh_sg_cache = kmem_cache_create("mesh_sg", sizeof(struct scatterlist) * MESH_SG_MAX,
 					  0, SLAB_HWCACHE_ALIGN, NULL);
-	if (!mesh_sg_cache) {
-		kmem_cache_destroy(mesh_mio_cache);
-		return -ENOMEM;
-	}
-	return 0;
+	if (mesh_mio_cache && mesh_part_cache && mesh_sg_cache)
+		return 0;
+	mesh_plan_exit();
+	return -ENOMEM;
 }
 
 void mesh_plan_exit(void)
 {
 	kmem_cache_destroy(mesh_sg_cache);
+	kmem_cache_destroy(mesh_part_cache);
 	kmem_cache_destroy(mesh_mio_cache);
 }

@@ -145,6 +145,13 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err)
 	mesh_req_drop(mio->priv, 1);
 }
 
+/* What a request had in a group has ended. Any context. */
+void mesh_part_done(struct mesh_part *part, int err)
+{
+	part->err = err;
+	mesh_req_drop(part->req, 1);
+}
+
 /* Go on with requests whose batch ended in a hard interrupt. */
 static void mesh_req_ready_work(struct work_struct *work)
 {
@@ -238,6 +245,7 @@ static void mesh_req_retry_work(struct work_struct *work)
 			continue;
 		}
 		batch.n = 0;
+		batch.nr_groups = 0;
 		rcu_read_lock();
 		mesh_req_begin(req, &batch);
 		mesh_batch_flush(&batch);
@@ -267,6 +275,7 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 	rq->mq_hctx->tags->rqs[rq->tag] = rq;
 	trace_mesh_request_start(rq, mesh_req_kind(rq));
 	req->mios = NULL;
+	req->parts = NULL;
 	req->tries = 0;
 	req->queue = rq->mq_hctx->queue_num;
 	req->deadline = jiffies + READ_ONCE(vol->timeout);
@@ -304,6 +313,7 @@ static blk_status_t mesh_mq_queue_rq(struct blk_mq_hw_ctx *hctx,
 		mesh_hctx_flush(hc);
 		return BLK_STS_OK;
 	}
+	mesh_batch_run(&batch);
 	spin_lock(&hc->lock);
 	for (i = 0; i < batch.n; i++)
 		mesh_batch_add(&hc->batch, batch.to[i].member, batch.to[i].queue);

@@ -29,6 +29,9 @@ struct mesh_target_conf {
 	uuid_t	host;			/* the UUID that it must show; zero: any */
 };
 
+/* This host, as IDENTITY_SET said; rosters name it. Written by netlink_target.c. */
+extern uuid_t mesh_host_uuid;
+
 /* A target. */
 struct mesh_target {
 	struct mesh_target_conf	conf;	/* fixed */

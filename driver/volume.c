@@ -180,7 +180,10 @@ static void mesh_volume_state_work(struct work_struct *work)
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
 	why = mesh_layout_refit(l, vol->conf.lba);
-	mesh_volume_set_err(vol, why ? -EINVAL : 0, why);
+	if (why)
+		mesh_volume_set_err(vol, -EINVAL, why);
+	else
+		mesh_volume_set_err(vol, 0, mesh_groups_why(l));
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
 	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
@@ -389,27 +392,31 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
 
 /*
  * Attach a volume, or give it another layout. @prot: checked; taken over, whatever is returned.
- * @members: as many as @prot has. Sleeps, but not for targets: the disk appears when its members
- * are up. Opening a local device may take any time, so members are opened, and those that are not
- * wanted after all closed, without a lock. Return: 0, also for what is there already; or a
- * negative errno.
+ * @members: as many as @prot has. @fresh: a bit for each of its segments, taken over likewise.
+ * Sleeps, but not for targets: the disk appears when its members are up. Opening a local device
+ * may take any time, so members are opened, and those that are not wanted after all closed,
+ * without a lock. Return: 0, also for what is there already; or a negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
-		    const struct mesh_member_conf *members, struct netlink_ext_ack *extack)
+		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
+		    unsigned long *fresh, struct netlink_ext_ack *extack)
 {
 	struct mesh_volume *vol = mesh_volume_want(conf);
 	struct mesh_layout *new;
 	int err = -ENOMEM;
 
 	if (IS_ERR(vol)) {
+		kvfree(fresh);
 		kvfree(prot);
 		return PTR_ERR(vol);
 	}
 	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
 	if (new) {
 		new->prot = prot;
-		err = mesh_layout_open(new, members, extack);
+		new->fresh = fresh;
+		err = mesh_layout_open(new, members, groups, extack);
 	} else {
+		kvfree(fresh);
 		kvfree(prot);
 	}
 	mutex_lock(&vol->lock);

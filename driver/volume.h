@@ -38,8 +38,19 @@
 #include <linux/mempool.h>
 #include <linux/percpu-refcount.h>
 
+#include "driver/group.h"
 #include "driver/member.h"
 #include "protect/prot.h"
+
+/*
+ * Kernels that clear every local variable would clear hundreds of bytes for each request where
+ * all that is read is written first.
+ */
+#if __has_attribute(__uninitialized__)
+#define __mesh_uninit	__attribute__((__uninitialized__))
+#else
+#define __mesh_uninit
+#endif
 
 #define MESH_DEPTH_DEFAULT	128
 #define MESH_DEPTH_MAX		1024
@@ -76,12 +87,17 @@ struct mesh_layout {
 	struct work_struct	free_work;	/* does what the release of @ref must not */
 	struct list_head	node;	/* in vol->layouts while its requests have not all ended */
 	struct mesh_order	order;		/* members that are refused */
+	/* by the index of a group's first place; NULL: no redundancy, or no group begins there */
+	struct mesh_group	**groups;
+	/* segments whose groups were never attached, a bit each; taken over */
+	unsigned long		*fresh;
 	u32			nr;		/* entries of @member_slots */
 	struct mesh_member_slot {
 		struct mesh_member	*member;
 		struct mesh_member_link	link;
 		struct mesh_layout	*layout;
 		u64			size;	/* bytes that it must have */
+		bool			grouped;	/* a group decides what its loss means */
 	} member_slots[];			/* the members, in the message's order */
 };
 
@@ -104,6 +120,7 @@ struct mesh_volume {
 	bool			dying;
 	mempool_t		mios;		/* reserve for requests that are split */
 	mempool_t		sgs;		/* reserve for long scatterlists */
+	mempool_t		parts;		/* reserve for what requests have in groups */
 
 	/* guards @retry; any context */
 	spinlock_t		retry_lock ____cacheline_aligned_in_smp;
@@ -162,6 +179,7 @@ struct mesh_req {
 	u32			tries;		/* times that it was requeued */
 	/* I/Os of the batch, newest first; @mio when it is in use is the last */
 	struct mesh_mio		*mios;
+	struct mesh_part	*parts;		/* of the batch, in groups; newest first */
 	unsigned long		deadline;	/* jiffies */
 	unsigned long		retry_at;	/* jiffies, while in vol->retry */
 	union {
@@ -175,6 +193,8 @@ struct mesh_req {
 /* Members that were given I/O and want a commit. */
 struct mesh_batch {
 	unsigned int n;	/* entries */
+	unsigned int nr_groups;	/* that were given parts, and are to be run; likewise pinned */
+	struct mesh_group *groups[4];
 	struct {
 		struct mesh_member *member;
 		u16 queue;
@@ -184,7 +204,7 @@ struct mesh_batch {
 /* layout.c */
 struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members);
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
-		     struct netlink_ext_ack *extack);
+		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
 const char *mesh_layout_refit(struct mesh_layout *l, u32 lba);
@@ -207,6 +227,7 @@ void mesh_order_end(struct mesh_layout *l);
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent);
+void mesh_batch_run(struct mesh_batch *batch);
 void mesh_plan_collect(struct mesh_req *req);
 void mesh_batch_flush(struct mesh_batch *batch);
 void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue);
@@ -238,7 +259,8 @@ const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *p
 
 /* volume.c */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
-		    const struct mesh_member_conf *members, struct netlink_ext_ack *extack);
+		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
+		    unsigned long *fresh, struct netlink_ext_ack *extack);
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack);
 struct mesh_volume *mesh_volume_find(const uuid_t *uuid);
 struct mesh_volume *mesh_volume_next(unsigned int skip);

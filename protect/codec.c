@@ -53,11 +53,16 @@ static enum prot_map_shape map_shape(const struct prot_map *map)
 	return PROT_MAP_PQ;
 }
 
-static void map_tables(struct prot_map *map, const struct prot_codec_ops *ops)
+static void map_tables(struct prot_map *map, const struct prot_codec_ops *ops,
+		       const struct prot_code *code, prot_strips_t have, prot_strips_t want)
 {
 	u8 *tbl = map->tbl;
 	unsigned int r, j;
 
+	map->m = code->m;
+	map->ops = ops;
+	map->have = have;
+	map->want = want;
 	map->shape = map_shape(map);
 	for (j = 0; j < map->nsrc; j++)
 		for (r = 0; r < map->ndst; r++, tbl += ops->coef_size)
@@ -157,8 +162,18 @@ int prot_map_init(struct prot_map *map, const struct prot_codec_ops *ops,
 	for (s = 0; s < code->k + code->m; s++)
 		if (want >> s & 1)
 			map_row(map, map->coef[map->ndst++], &u, code, have, s);
-	map_tables(map, ops);
+	map_tables(map, ops, code, have, want);
 	return 0;
+}
+
+int prot_map_keep(struct prot_map *map, const struct prot_codec_ops *ops,
+		  const struct prot_code *code, prot_strips_t have, prot_strips_t want)
+{
+	/* k and m say which code it is */
+	if (map->ops == ops && map->nsrc == code->k && map->m == code->m && map->have == have &&
+	    map->want == want)
+		return 0;
+	return prot_map_init(map, ops, code, have, want);
 }
 
 void prot_map_encode(struct prot_map *map, const struct prot_codec_ops *ops,
@@ -167,7 +182,7 @@ void prot_map_encode(struct prot_map *map, const struct prot_codec_ops *ops,
 	memcpy(map->coef, code->coef, sizeof(map->coef));
 	map->nsrc = code->k;
 	map->ndst = code->m;
-	map_tables(map, ops);
+	map_tables(map, ops, code, prot_code_data(code), prot_code_parity(code));
 }
 
 void prot_map_apply(const struct prot_map *map, const struct prot_codec_ops *ops,

@@ -4,7 +4,7 @@
  * back the rest.
  *
  *   struct prot_code     which code: its m x k matrix
- *        |  prot_map_init(map, ops, code, have, want)
+ *        |  prot_map_init(map, ops, code, have, want), or prot_map_keep() the one that is there
  *        v
  *   struct prot_map      strips had -> strips wanted, tables for one ops
  *        |  prot_map_apply(), prot_codec_delta(), prot_codec_syndrome()
@@ -58,6 +58,8 @@ enum prot_map_shape {
 	PROT_MAP_PQ,		/* a row of ones, a row 1, 2, 4, 8, ... */
 };
 
+struct prot_codec_ops;
+
 /*
  * Wanted strips as sums over strips at hand. Constant after prot_map_init(); any number of
  * threads may apply it at once.
@@ -66,6 +68,10 @@ struct prot_map {
 	u8	nsrc;	/* sources, in the order of their strip numbers */
 	u8	ndst;	/* destinations, likewise; 0 is allowed and does nothing */
 	u8	shape;	/* enum prot_map_shape */
+	/* what it was made of; @ops is NULL: of nothing yet */
+	u8	m;
+	const struct prot_codec_ops *ops;
+	prot_strips_t have, want;
 	/* dst r = sum over j of coef[r][j] * src j */
 	u8	coef[PROT_CODEC_M_MAX][PROT_CODEC_K_MAX];
 	/*
@@ -150,6 +156,15 @@ static inline prot_strips_t prot_code_parity(const struct prot_code *code)
  * Return: 0, or -EINVAL when @have or @want are not as said.
  */
 int prot_map_init(struct prot_map *map, const struct prot_codec_ops *ops,
+		  const struct prot_code *code, prot_strips_t have, prot_strips_t want);
+
+/**
+ * prot_map_keep() - as prot_map_init(), unless @map is this map already
+ * @map: zeroed, or made before, by any of these functions for whatever code
+ *
+ * Tables take more than a write of 4 KiB, so it pays to keep the map of the last one.
+ */
+int prot_map_keep(struct prot_map *map, const struct prot_codec_ops *ops,
 		  const struct prot_code *code, prot_strips_t have, prot_strips_t want);
 
 /**

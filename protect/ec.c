@@ -27,6 +27,7 @@
 #include <linux/string.h>
 
 #include "protect/ec_priv.h"
+#include "protect/geometry.h"
 
 static u32 ec_stripe_bytes(const struct prot_group *g)
 {
@@ -35,11 +36,7 @@ static u32 ec_stripe_bytes(const struct prot_group *g)
 
 u8 prot_group_member(const struct prot_group *g, u64 stripe, u8 strip)
 {
-	u32 rot;
-
-	div_u64_rem(stripe, g->cfg.width, &rot);
-	rot += strip;
-	return rot < g->cfg.width ? rot : rot - g->cfg.width;
+	return prot_geometry_member(g->cfg.width, stripe, strip);
 }
 
 u64 prot_ec_span(const struct prot_group *g, u64 addr)
@@ -87,10 +84,12 @@ bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 st
 	return length == op->length;
 }
 
-/* Members that hold requested strips and cannot be read now. */
-static u64 ec_unreadable(const struct prot_group *g, const struct prot_ecop *e)
+/* Members that hold requested strips and are not to be read now. */
+static u64 ec_unreadable(const struct prot_group *g, const struct prot_gop *op)
 {
-	return prot_ec_members(g, e, e->data) & ~(prot_live(g) & ~e->tried);
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	return prot_ec_members(g, e, e->data) & ~prot_ec_sources(g, op);
 }
 
 static void ec_set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
@@ -125,7 +124,7 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 		rows = g->cfg.strip;
 	}
 	e->strips = e->data;
-	if (op->kind == PROT_READ && ec_unreadable(g, e) && !PROT_MUTANT(EC_READ_RACE))
+	if (op->kind == PROT_READ && ec_unreadable(g, op) && !PROT_MUTANT(EC_READ_RACE))
 		e->strips = ~0ULL;
 	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
 }
@@ -284,7 +283,7 @@ static void ec_begin(struct prot_group *g, struct prot_gop *op)
 	u32 region = prot_region_of(g, op->addr);
 
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ) {
-		if (ec_unreadable(g, e))
+		if (ec_unreadable(g, op))
 			ec_degrade(g, op);
 		else
 			prot_phase(g, op, PROT_P_EC_READ);
@@ -382,7 +381,7 @@ static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event
 	ev->cookie = src->cookie;
 	ev->copy.request = ec_payload_at(g, src, strip, part.lo);
 	ev->copy.buffer = PROT_BUFFER_PRIVATE + op->buf;
-	ev->copy.offset = prot_ec_new(g, strip) + part.lo - e->row;
+	ev->copy.offset = prot_ec_new(g, op, strip) + part.lo - e->row;
 	ev->copy.length = part.hi - part.lo;
 	ev->copy.out = op->kind == PROT_READ;
 	return true;
@@ -410,9 +409,9 @@ static u32 ec_gather_part(const struct prot_group *g, const struct prot_gop *op,
 	} else if (strip < g->cfg.k) {
 		if (e->plan == PROT_PLAN_DELTA)
 			prot_ec_part(g, op, strip, from, length);
-		return prot_ec_old(g, strip) + *from;
+		return prot_ec_old(g, op, strip) + *from;
 	}
-	return prot_ec_new(g, strip) + *from;
+	return prot_ec_new(g, op, strip) + *from;
 }
 
 /* Of strips @left, the next to be read; what is not in place yet is at hand, or waited for. */
@@ -448,7 +447,7 @@ static bool ec_gather_one(struct prot_group *g, struct prot_gop *op, u64 left,
 static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried & ~op->sent);
+	u64 can = prot_ec_strips(g, e, prot_ec_sources(g, op) & ~op->sent);
 
 	if (ec_gather_one(g, op, e->gather & ~e->got & can, ev))
 		return true;
@@ -483,7 +482,7 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = e->data & ~e->lost & ~prot_ec_strips(g, e, op->sent);
-	u64 can = prot_ec_strips(g, e, prot_live(g) & ~e->tried);
+	u64 can = prot_ec_strips(g, e, prot_ec_sources(g, op));
 	u32 strip, member, from, length;
 
 	if (!(left & can)) {
@@ -518,7 +517,7 @@ static void ec_narrow(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->purpose != PROT_FOR_REQUEST || op->kind != PROT_READ || e->strips == e->data ||
-	    ec_unreadable(g, e))
+	    ec_unreadable(g, op))
 		return;
 	e->strips = e->data;
 	prot_wake_rows(g, op);
@@ -533,7 +532,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 			ec_begin(g, op);
 		return false;
 	case PROT_P_BUF:
-		if (prot_buf_get(g, op))
+		if (prot_buf_get(g, op, prot_ec_grows(g, op)))
 			ec_got_buffer(g, op);
 		return false;
 	case PROT_P_EC_COPY:

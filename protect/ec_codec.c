@@ -6,14 +6,13 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "protect/codec.h"
 #include "protect/ec_priv.h"
 
 /* One call: buffers, by strip, at the piece's first byte. */
 struct work {
 	const struct prot_codec_ops *ops;
 	struct prot_map *map;
-	struct prot_code code;
+	const struct prot_code *code;
 	u8 *fresh[PROT_CODEC_STRIPS_MAX];
 	u8 *old[PROT_CODEC_STRIPS_MAX];
 	u32 from;
@@ -25,19 +24,26 @@ u32 prot_group_codec_bytes(const struct prot_group *g, u32 op)
 	return prot_ecop(g, prot_gop(g, op))->length;
 }
 
+/* From all data to all parity; the code's own, so that it cannot fail. */
+static void codec_encode_map(struct work *w)
+{
+	prot_map_keep(w->map, w->ops, w->code, prot_code_data(w->code),
+		      prot_code_parity(w->code));
+}
+
 /* @want from @have, out of @src into @dst, both by strip. */
 static void codec_apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const *dst)
 {
 	u8 *from[PROT_CODEC_STRIPS_MAX], *to[PROT_CODEC_STRIPS_MAX];
 	u32 strip, n = 0, m = 0;
 
-	for (strip = 0; strip < w->code.k + w->code.m; strip++) {
+	for (strip = 0; strip < w->code->k + w->code->m; strip++) {
 		if (have >> strip & 1)
 			from[n++] = src[strip];
 		if (want >> strip & 1)
 			to[m++] = dst[strip];
 	}
-	if (WARN_ON_ONCE(prot_map_init(w->map, w->ops, &w->code, have, want)))
+	if (WARN_ON_ONCE(prot_map_keep(w->map, w->ops, w->code, have, want)))
 		return;
 	prot_map_apply(w->map, w->ops, from, to, w->length);
 }
@@ -64,7 +70,7 @@ static void codec_zero(const struct prot_group *g, const struct prot_gop *op, st
 {
 	u32 strip, skip, n;
 
-	for (strip = 0; strip < w->code.k; strip++)
+	for (strip = 0; strip < w->code->k; strip++)
 		if (codec_part(g, op, w, strip, &skip, &n))
 			memset(w->fresh[strip] + skip, 0, n);
 }
@@ -77,13 +83,13 @@ static void codec_delta(const struct prot_group *g, const struct prot_gop *op, s
 
 	if (!e->want)
 		return;
-	prot_map_encode(w->map, w->ops, &w->code);
-	for (strip = 0; strip < w->code.k; strip++) {
+	codec_encode_map(w);
+	for (strip = 0; strip < w->code->k; strip++) {
 		if (!codec_part(g, op, w, strip, &skip, &n))
 			continue;
-		for (r = 0; r < w->code.m; r++)
-			parity[r] = e->want >> (w->code.k + r) & 1 ?
-				    w->fresh[w->code.k + r] + skip : NULL;
+		for (r = 0; r < w->code->m; r++)
+			parity[r] = e->want >> (w->code->k + r) & 1 ?
+				    w->fresh[w->code->k + r] + skip : NULL;
 		prot_codec_delta(w->map, w->ops, strip, w->old[strip] + skip,
 				 w->fresh[strip] + skip, parity, n);
 	}
@@ -95,17 +101,17 @@ static void codec_encode(const struct prot_group *g, const struct prot_gop *op, 
 	u32 strip, skip, n;
 	u8 *src[PROT_CODEC_STRIPS_MAX];
 
-	for (strip = 0; strip < w->code.k + w->code.m; strip++)
-		src[strip] = strip < w->code.k ? w->old[strip] : w->fresh[strip];
+	for (strip = 0; strip < w->code->k + w->code->m; strip++)
+		src[strip] = strip < w->code->k ? w->old[strip] : w->fresh[strip];
 	if (e->lost)
 		codec_apply(w, e->have, e->lost, src, src);
-	for (strip = 0; strip < w->code.k; strip++) {
+	for (strip = 0; strip < w->code->k; strip++) {
 		if (prot_ec_whole(g, op, strip))
 			src[strip] = w->fresh[strip];
 		else if (codec_part(g, op, w, strip, &skip, &n))
 			memcpy(src[strip] + skip, w->fresh[strip] + skip, n);
 	}
-	codec_apply(w, prot_code_data(&w->code), e->want, src, w->fresh);
+	codec_apply(w, prot_code_data(w->code), e->want, src, w->fresh);
 }
 
 static bool codec_all_zero(u8 *const *p, u32 n, u32 length)
@@ -127,12 +133,12 @@ static void codec_verify(struct prot_group *g, struct prot_gop *op, struct work 
 	u32 end = w->length, at, i;
 	int bad;
 
-	prot_map_encode(w->map, w->ops, &w->code);
+	codec_encode_map(w);
 	prot_codec_syndrome(w->map, w->ops, w->fresh, w->old, w->length);
 	w->length = g->cfg.lba;
 	for (at = 0; at < end; at += g->cfg.lba) {
-		if (!codec_all_zero(w->old, w->code.m, g->cfg.lba)) {
-			bad = prot_code_locate(&w->code, w->old, g->cfg.lba);
+		if (!codec_all_zero(w->old, w->code->m, g->cfg.lba)) {
+			bad = prot_code_locate(w->code, w->old, g->cfg.lba);
 			if (bad >= 0) {
 				have = all & ~PROT_BIT(bad);
 				for (i = g->cfg.width; prot_weight(have) > g->cfg.k; i--)
@@ -156,16 +162,15 @@ void prot_group_codec(struct prot_group *g, u32 op_index, const struct prot_code
 {
 	struct prot_gop *op = prot_gop(g, op_index);
 	struct prot_ecop *e = prot_ecop(g, op);
-	struct work w = { .ops = ops, .map = map, .from = from, .length = length };
+	struct work w = { .ops = ops, .map = map, .code = prot_ec_code(g), .from = from,
+			  .length = length };
 	u8 *frame = prot_ec_frame(g, op);
 	u32 strip;
 
-	if (WARN_ON_ONCE(prot_code_init(&w.code, g->cfg.k, g->cfg.m)))
-		return;
 	for (strip = 0; strip < g->cfg.width; strip++) {
-		w.fresh[strip] = frame + prot_ec_new(g, strip) + e->from + from;
+		w.fresh[strip] = frame + prot_ec_new(g, op, strip) + e->from + from;
 		if (strip < max_t(u32, g->cfg.k, g->cfg.m))
-			w.old[strip] = frame + prot_ec_old(g, strip) + e->from + from;
+			w.old[strip] = frame + prot_ec_old(g, op, strip) + e->from + from;
 	}
 	if (op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ && op->kind != PROT_WRITE)
 		codec_zero(g, op, &w);

@@ -6,6 +6,8 @@
 
 #include "protect/ec_priv.h"
 
+#define EC_HEAD_MAX	4096	/* of private buffers: a page */
+
 static const u32 ec_phases[PROT_P_EC_END] = {
 	[PROT_P_LOCK] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED),
 	[PROT_P_BUF] = PROT_TO(EC_COPY) | PROT_TO(EC_GATHER) | PROT_TO(EC_CODEC) |
@@ -34,7 +36,21 @@ static bool ec_config_ok(const struct prot_group_config *c)
 	       is_power_of_2(c->slot_head) && c->slot_head >= c->lba &&
 	       c->rings && c->rings <= PROT_RINGS_MAX &&
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
+	       (!c->smalls || (c->smalls > 1 && is_power_of_2(c->small) && c->small >= c->lba &&
+			       c->small <= c->strip)) &&
 	       c->ops > PROT_OP_BARRIER + 1 && c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1;
+}
+
+static u32 ec_frame_bytes(const struct prot_shape *h, const struct prot_group_config *c,
+			  u32 window)
+{
+	return c->width * (h->head + window) + max(c->k, c->m) * window;
+}
+
+/* A share of @n buffers. */
+static u32 ec_kept(u32 n)
+{
+	return n < 8 ? 1 : min_t(u32, n / 4, 4);
 }
 
 static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, u64 *end)
@@ -45,11 +61,16 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->bucket_shift = ilog2(c->strip);
 	h->window = c->strip;
 	h->zeroes_max = c->k * c->strip;	/* less than a stripe costs more */
-	h->buf_bytes = c->width * (c->lba + h->window) + max(c->k, c->m) * h->window;
+	h->head = min_t(u32, c->slot_head, EC_HEAD_MAX);
+	h->align = h->head;
+	h->buf_bytes = ec_frame_bytes(h, c, h->window);
+	h->small_bytes = ec_frame_bytes(h, c, c->small);
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
 	h->first_op = PROT_OP_BARRIER + 1;
 	h->nr_queues = PROT_Q_RING + c->rings;
-	h->kept_bufs = c->bufs < own + 8 ? 1 : min_t(u32, (c->bufs - own) / 4, 4);
+	h->kept_bufs[0] = c->bufs < own + 8 ? 1 : ec_kept(c->bufs - own);
+	h->kept_bufs[1] = ec_kept(c->smalls);
+	h->off_code = prot_take(end, 1, sizeof(struct prot_code));
 	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
 	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
 	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
@@ -61,6 +82,7 @@ static void ec_init(struct prot_group *g)
 	g->ec_stage = g->cfg.fresh ? PROT_EC_MISS : PROT_EC_ATTACH;
 	g->attach = max_t(u64, g->cfg.attach, 1);
 	prot_ec_rings_reset(g);
+	WARN_ON_ONCE(prot_code_init(prot_ec_code(g), g->cfg.k, g->cfg.m));
 }
 
 static bool ec_may_join(const struct prot_group *g, u32 member)

@@ -115,7 +115,7 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 		prot_zeroes_fill(g, op, member, ev);
 		return true;
 	}
-	prot_ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, strip) + from, from,
+	prot_ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, op, strip) + from, from,
 			     length, ev);
 	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
 		ev->io.stage_do = PROT_STAGE_LAST;

@@ -17,10 +17,10 @@
 
 #include "protect/ec_priv.h"
 
-/* Strips whose content in place can be read. */
-static u64 plan_readable(const struct prot_group *g, const struct prot_ecop *e)
+/* Strips whose content in place is to be read. */
+static u64 plan_readable(const struct prot_group *g, const struct prot_gop *op)
 {
-	return prot_ec_strips(g, e, prot_live(g) & ~e->tried);
+	return prot_ec_strips(g, prot_ecop(g, op), prot_ec_sources(g, op));
 }
 
 /* @n more of @from into @set, those of members with the shortest queues first. */
@@ -43,7 +43,7 @@ static u64 plan_pick(const struct prot_group *g, const struct prot_ecop *e, u64 
 static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 can = plan_readable(g, e);
+	u64 can = plan_readable(g, op);
 
 	e->plan = PROT_PLAN_ENCODE;
 	e->gather = need;
@@ -102,7 +102,7 @@ static u64 plan_wanted(const struct prot_group *g, const struct prot_ecop *e)
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 need = prot_ec_all_data(g), can = plan_readable(g, e);
+	u64 need = prot_ec_all_data(g), can = plan_readable(g, op);
 	struct price p;
 	u32 strip;
 
@@ -151,7 +151,7 @@ static void plan_lost_rows(struct prot_group *g, struct prot_gop *op)
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	u64 can = plan_readable(g, e);
+	u64 can = plan_readable(g, op);
 
 	e->plan = PROT_PLAN_REBUILD;
 	if (op->purpose == PROT_FOR_SYNC) {
@@ -180,7 +180,7 @@ int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
 	e->from = 0;
 	e->length = op->length;
 	e->fix = prot_live(g) & e->tried;
-	e->gather = plan_readable(g, e);
+	e->gather = plan_readable(g, op);
 	if (!e->fix)
 		return 0;
 	e->plan = PROT_PLAN_REBUILD;

@@ -8,12 +8,15 @@
  *
  * A private buffer of an op:
  *
- *   NEW 0: | header | window bytes | NEW 1: | header | window | .. NEW k+m-1 |
+ *   NEW 0: | head | window bytes | NEW 1: | head | window | .. NEW k+m-1 |
  *   OLD 0: | window | .. OLD max(k,m)-1 |
  *
+ * A window is a strip long, in a small buffer prot_group_config.small. Heads are a page where
+ * slots' are, so windows are aligned to pages.
+ *
  * A byte of a strip lies at the same place of each window: that of the op's
- * first row is at 0. A record is the header, moved up to the first byte of the
- * payload that goes with it, so it is one run.
+ * first row is at 0. A record is the header, in the head's last block or moved up to the
+ * first byte of the payload that goes with it, so it is one run.
  */
 #ifndef PROTECT_EC_PRIV_H
 #define PROTECT_EC_PRIV_H
@@ -21,6 +24,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
+#include "protect/codec.h"
 #include "protect/group_priv.h"
 
 #define PROT_Q_RING		PROT_Q_LEVEL	/* + ring: ops that wait for its next slot */
@@ -168,6 +172,12 @@ static inline struct prot_ec_range *prot_ec_range(const struct prot_group *g,
 	       prot_gop_index(g, op) * g->cfg.k + strip;
 }
 
+/* Which code it is. */
+static inline struct prot_code *prot_ec_code(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_code);
+}
+
 static inline struct prot_ring *prot_ring(const struct prot_group *g, u32 ring)
 {
 	return (struct prot_ring *)prot_at(g, g->shape.off_rings) + ring;
@@ -188,6 +198,15 @@ static inline u8 prot_ec_member(const struct prot_group *g, const struct prot_ec
 static inline u8 prot_ec_strip(const struct prot_group *g, const struct prot_ecop *e, u32 member)
 {
 	return member >= e->rot ? member - e->rot : member + g->cfg.width - e->rot;
+}
+
+/* Members to read from: in sync, and of these those that are not late, if they are enough. */
+static inline u64 prot_ec_sources(const struct prot_group *g, const struct prot_gop *op)
+{
+	u64 from = prot_live(g) & ~prot_ecop(g, op)->tried;
+
+	/* a scrub checks them all */
+	return op->purpose == PROT_FOR_SCRUB ? from : prot_prompt(g, op, from, g->cfg.k);
 }
 
 /* Strips as members, and back. */
@@ -215,20 +234,28 @@ static inline u64 prot_ec_all_parity(const struct prot_group *g)
 	return (PROT_BIT(g->cfg.m) - 1) << g->cfg.k;
 }
 
-/* Byte of the private buffer where the window of a strip begins. */
-static inline u32 prot_ec_new(const struct prot_group *g, u32 strip)
+/* Rows that the op's private buffer holds. */
+static inline u32 prot_ec_window(const struct prot_group *g, const struct prot_gop *op)
 {
-	return strip * (g->cfg.lba + g->shape.window) + g->cfg.lba;
+	return op->buf < g->cfg.bufs ? g->shape.window : g->cfg.small;
 }
 
-static inline u32 prot_ec_old(const struct prot_group *g, u32 strip)
+/* Byte of the op's private buffer where the window of a strip begins. */
+static inline u32 prot_ec_new(const struct prot_group *g, const struct prot_gop *op, u32 strip)
 {
-	return g->cfg.width * (g->cfg.lba + g->shape.window) + strip * g->shape.window;
+	return strip * (g->shape.head + prot_ec_window(g, op)) + g->shape.head;
+}
+
+static inline u32 prot_ec_old(const struct prot_group *g, const struct prot_gop *op, u32 strip)
+{
+	u32 window = prot_ec_window(g, op);
+
+	return g->cfg.width * (g->shape.head + window) + strip * window;
 }
 
 static inline u8 *prot_ec_frame(const struct prot_group *g, const struct prot_gop *op)
 {
-	return (u8 *)prot_at(g, g->shape.off_bufs) + (size_t)op->buf * g->shape.buf_bytes;
+	return prot_private(g, op->buf);
 }
 
 /* Members that take part in transactions: in sync, or about to be called so. */
@@ -303,6 +330,7 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 				u32 from, u32 length, const struct prot_gop **src);
 void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at);
+bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_join(struct prot_group *g, struct prot_gop *op);
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
 void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err);

@@ -152,7 +152,7 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 
 	if (e->kind == PROT_SLOT_PAYLOAD)
 		prot_ec_part(g, op, strip, &from, &length);
-	at = prot_ec_new(g, strip) + from - g->cfg.lba;
+	at = prot_ec_new(g, op, strip) + from - g->cfg.lba;
 	h = (struct prot_slot_hdr *)(prot_ec_frame(g, op) + at);
 	memset(h, 0, g->cfg.lba);
 	h->kind = e->kind;

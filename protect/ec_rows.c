@@ -243,8 +243,8 @@ void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
 {
 	u32 skip = prot_ecop(g, op)->row + from - prot_ecop(g, src)->row;
 
-	memcpy(prot_ec_frame(g, op) + at, prot_ec_frame(g, src) + prot_ec_new(g, strip) + skip,
-	       length);
+	memcpy(prot_ec_frame(g, op) + at,
+	       prot_ec_frame(g, src) + prot_ec_new(g, src, strip) + skip, length);
 }
 
 /* What a write would be with another one in it. */
@@ -255,9 +255,9 @@ struct joint {
 	u32 length;
 };
 
-/* Whether both make one write, of hardly more rows than they have by themselves. */
+/* Whether both make one write of @most rows, hardly more than they have by themselves. */
 static bool rows_fits(const struct prot_group *g, const struct prot_gop *op,
-		      const struct prot_gop *f, struct joint *j)
+		      const struct prot_gop *f, u32 most, struct joint *j)
 {
 	const struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, f);
 	u32 strip, end;
@@ -277,8 +277,7 @@ static bool rows_fits(const struct prot_group *g, const struct prot_gop *op,
 	j->row = min(e->row, x->row);
 	j->addr = min(op->addr, f->addr);
 	j->length = end - j->row;
-	return j->length <= op->length + f->length &&
-	       !((j->row ^ (end - 1)) & ~(g->shape.window - 1));
+	return j->length <= op->length + f->length && j->length <= most;
 }
 
 /* Whether @o, which is between the two and has not begun, has to stay before @f. */
@@ -348,9 +347,25 @@ static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct pr
 	g->joined++;
 }
 
+/* Whether a small buffer is too small for @op, with one that would be joined to it. */
+bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op)
+{
+	struct joint j;
+	u16 i;
+
+	if (!rows_is_write(op) || op->kind != PROT_WRITE || op->length > g->cfg.small)
+		return false;
+	for (i = op->next; i != PROT_NONE16; i = prot_gop(g, i)->next)
+		if (rows_fits(g, op, prot_gop(g, i), g->shape.window, &j) &&
+		    j.length > g->cfg.small && rows_undisputed(g, op, prot_gop(g, i), &j))
+			return true;
+	return false;
+}
+
 /* @op begins: with it, what has not begun and makes one write with it. */
 void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 {
+	u32 most = PROT_MUTANT(EC_SMALL_JOIN) ? g->shape.window : prot_ec_window(g, op);
 	bool more = true;
 	struct joint j;
 	u16 i, next;
@@ -361,7 +376,7 @@ void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 			struct prot_gop *f = prot_gop(g, i);
 
 			next = f->next;
-			if (!rows_fits(g, op, f, &j) || !rows_undisputed(g, op, f, &j))
+			if (!rows_fits(g, op, f, most, &j) || !rows_undisputed(g, op, f, &j))
 				continue;
 			rows_take_along(g, op, f, &j);
 			more = true;

@@ -45,6 +45,8 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->zeroes_max = PROT_ZEROES_MAX;
 	h->buf_bytes = c->buf_bytes;
 	h->meta_buf_bytes = c->lba;
+	/* drives may want what they read and write in memory aligned to their blocks */
+	h->align = c->lba;
 	if (policy->arrange)
 		policy->arrange(h, c, &end);
 	h->next_ops = h->first_op;
@@ -57,7 +59,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_buckets = prot_take(&end, h->nr_buckets, sizeof(u16));
 	h->off_free_ops = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
 	h->off_queues = prot_take(&end, h->nr_queues, sizeof(struct prot_queue));
-	h->off_free_bufs = prot_take(&end, prot_set_words(c->bufs), sizeof(u64));
+	h->off_free_bufs = prot_take(&end, prot_set_words(prot_nr_bufs(c)), sizeof(u64));
 	h->off_unwritten = prot_take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
 	h->off_sets = prot_take(&end, (u64)h->set_words * (PROT_SET_MISSED + h->nr_absent +
@@ -67,7 +69,9 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_blocks = prot_take(&end, c->width * h->nr_block_ios, sizeof(struct prot_block_io));
 	h->dirty_words = prot_set_words(h->nr_blocks);
 	h->off_dirty = prot_take(&end, c->width * h->nr_bitmaps * h->dirty_words, sizeof(u64));
+	end = round_up(end, h->align);
 	h->off_bufs = prot_take(&end, c->bufs, h->buf_bytes);
+	h->off_smalls = prot_take(&end, c->smalls, h->small_bytes);
 	h->off_meta = prot_take(&end, c->width, h->meta_buf_bytes);
 	h->off_block_bufs = prot_take(&end, c->width * h->nr_block_ios, c->lba);
 	h->bytes = end >> 32 ? 0 : end;
@@ -82,7 +86,7 @@ size_t prot_group_bytes(const struct prot_group_config *c)
 	    !is_power_of_2(c->region) || c->region < c->lba ||
 	    c->bytes >> ilog2(c->region) >= 1U << 22 ||
 	    c->ops < PROT_OP_FIRST + 1 || c->ops > 4096 ||
-	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 ||
+	    c->bufs < PROT_BUF_FIRST + 1 || c->bufs > 256 || c->smalls > 4096 ||
 	    !level || !level->policy || !level->policy->config_ok(c))
 		return 0;
 	group_arrange(&h, c);
@@ -130,8 +134,8 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 		prot_gop(g, i)->next = PROT_NONE16;
 	for (i = g->shape.first_op; i < c->ops; i++)
 		prot_set_put(prot_free_ops(g), c->ops, i);
-	for (i = g->shape.first_buf; i < c->bufs; i++)
-		prot_set_put(prot_free_bufs(g), c->bufs, i);
+	for (i = g->shape.first_buf; i < prot_nr_bufs(c); i++)
+		prot_set_put(prot_free_bufs(g), prot_nr_bufs(c), i);
 	g->kept = prot_policy(g)->intent ? PROT_BIT(PROT_INTENT) : 0;
 	if (prot_policy(g)->init)
 		prot_policy(g)->init(g);
@@ -157,8 +161,7 @@ void *prot_group_buffer(struct prot_group *g, u32 buffer)
 	if (buffer >= PROT_BUFFER_META)
 		return (u8 *)prot_at(g, g->shape.off_meta) +
 		       (buffer - PROT_BUFFER_META) * g->shape.meta_buf_bytes;
-	return (u8 *)prot_at(g, g->shape.off_bufs) +
-	       (size_t)(buffer - PROT_BUFFER_PRIVATE) * g->shape.buf_bytes;
+	return prot_private(g, buffer - PROT_BUFFER_PRIVATE);
 }
 
 static bool group_may_follow(const struct prot_group *g, u8 before, u8 phase)
@@ -187,6 +190,8 @@ static void group_wait_over(struct prot_group *g, struct prot_gop *op)
 		prot_wake(g, op->waits - 1);
 	if (q->head == PROT_NONE16 && op->waits - 1 == PROT_Q_BUF)
 		prot_wake(g, PROT_Q_READ_BUF);
+	if (q->head == PROT_NONE16 && op->waits - 1 == PROT_Q_SMALL)
+		prot_wake(g, PROT_Q_SMALL_READ);
 	op->waits = 0;
 	op->wait_next = 0;
 	op->wait_prev = 0;
@@ -390,9 +395,18 @@ static u32 group_own_buf(const struct prot_group *g, const struct prot_gop *op)
 	return PROT_BUF_FIRST * (i / 2 + 1) + i % 2;
 }
 
-static u32 group_buf_queue(const struct prot_gop *op)
+static u32 group_buf_queue(const struct prot_gop *op, bool small)
 {
-	return op->kind == PROT_READ ? PROT_Q_READ_BUF : PROT_Q_BUF;
+	if (op->kind == PROT_READ)
+		return small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF;
+	return small ? PROT_Q_SMALL : PROT_Q_BUF;
+}
+
+/* A free one, from @i on. */
+static u32 group_next_buf(const struct prot_group *g, u32 i, bool small)
+{
+	i = prot_set_next(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
+	return small || i < g->cfg.bufs ? i : PROT_SET_NONE;
 }
 
 /*
@@ -400,48 +414,60 @@ static u32 group_buf_queue(const struct prot_gop *op)
  * one no read could be served that has to rebuild: so reads have a share that writes
  * leave to them, and wait in a queue of their own. Beyond it, writes that wait come first.
  */
-static u32 group_free_buf(const struct prot_group *g, const struct prot_gop *op)
+static u32 group_free_buf(const struct prot_group *g, const struct prot_gop *op, bool small)
 {
-	u32 keep = g->shape.kept_bufs - min(g->shape.kept_bufs, g->read_bufs);
-	u32 i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, 0);
+	u32 keep = g->shape.kept_bufs[small];
+	u32 i = group_next_buf(g, small ? g->cfg.bufs : 0, small);
 
-	if (!prot_turn(g, op, group_buf_queue(op)))
+	keep -= min(keep, g->read_bufs[small]);
+	if (!prot_turn(g, op, group_buf_queue(op, small)))
 		return PROT_SET_NONE;
 	if (op->kind == PROT_READ)
-		return keep || prot_queue(g, PROT_Q_BUF)->head == PROT_NONE16 ? i : PROT_SET_NONE;
+		return keep || prot_queue(g, small ? PROT_Q_SMALL : PROT_Q_BUF)->head ==
+			       PROT_NONE16 ? i : PROT_SET_NONE;
 	if (PROT_MUTANT(NO_RESERVE))
 		return i;
 	for (; keep && i != PROT_SET_NONE; keep--)
-		i = prot_set_next(prot_free_bufs(g), g->cfg.bufs, i + 1);
+		i = group_next_buf(g, i + 1, small);
 	return i;
 }
 
-bool prot_buf_get(struct prot_group *g, struct prot_gop *op)
+/*
+ * What fits a small one waits for one of these alone, so large requests never hold it up; it
+ * gets another one if that is there at once and it @grows: others could go with it then.
+ */
+bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows)
 {
-	u32 i;
+	bool small = g->cfg.smalls && op->length <= g->cfg.small;
+	u32 i = PROT_SET_NONE;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
 		op->buf = group_own_buf(g, op);
 		return true;
 	}
-	i = group_free_buf(g, op);
+	if (!small || grows)
+		i = group_free_buf(g, op, false);
+	if (small && i == PROT_SET_NONE)
+		i = group_free_buf(g, op, true);
 	if (i == PROT_SET_NONE) {
-		prot_wait(g, op, group_buf_queue(op));
+		prot_wait(g, op, group_buf_queue(op, small));
 		return false;
 	}
-	prot_set_drop(prot_free_bufs(g), g->cfg.bufs, i);
-	g->read_bufs += op->kind == PROT_READ;
+	prot_set_drop(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
+	g->read_bufs[i >= g->cfg.bufs] += op->kind == PROT_READ;
 	op->buf = i;
 	return true;
 }
 
 void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
+	bool small = op->buf >= g->cfg.bufs;
+
 	if (op->buf != PROT_NONE16 && op->buf >= g->shape.first_buf) {
-		prot_set_put(prot_free_bufs(g), g->cfg.bufs, op->buf);
-		g->read_bufs -= op->kind == PROT_READ;
-		prot_wake(g, PROT_Q_BUF);
-		prot_wake(g, PROT_Q_READ_BUF);
+		prot_set_put(prot_free_bufs(g), prot_nr_bufs(&g->cfg), op->buf);
+		g->read_bufs[small] -= op->kind == PROT_READ;
+		prot_wake(g, small ? PROT_Q_SMALL : PROT_Q_BUF);
+		prot_wake(g, small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF);
 	}
 	op->buf = PROT_NONE16;
 }

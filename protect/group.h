@@ -73,8 +73,10 @@
 
 #define PROT_NONE16		0xffff
 
+#define PROT_TAG_SHIFT		6	/* tag of an I/O or work of an op: op << 6 | member */
+
 /* Buffers that runs name; PROT_BUFFER_REQUEST is the op's own payload. */
-#define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs of buf_bytes */
+#define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs, and then .smalls */
 #define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
 #define PROT_BUFFER_BLOCK	0x20000	/* + which of the bitmap blocks that are written */
 #define PROT_TAG_META		0x80000000U	/* + member, and which block << 6 */
@@ -100,6 +102,8 @@ struct prot_group_config {
 	u32	lba;			/* 512 or 4096 */
 	u32	buf_bytes;		/* of a private buffer; ec: ignored */
 	u32	strip;			/* ec: bytes, a power of two */
+	/* ec: bytes of each strip that a small private buffer holds, a power of two */
+	u32	small;
 	/*
 	 * ec: of payload in a ring slot, a power of two, at least @strip: zeroes of a part of a
 	 * strip are a read-modify-write of all parity
@@ -116,6 +120,11 @@ struct prot_group_config {
 	 * group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
 	 */
 	u16	bufs;
+	/*
+	 * ec: small private buffers besides, for requests of no more than @small rows; 0, or at
+	 * least 2. As many are for reads as of the others
+	 */
+	u16	smalls;
 	u16	rings;			/* ec: rings; stripes of different rings share nothing */
 	/* ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight */
 	u16	slots;
@@ -220,6 +229,8 @@ struct prot_queue {
 enum {
 	PROT_Q_BUF,		/* writes, for a private buffer */
 	PROT_Q_READ_BUF,	/* reads, which have a share that writes leave to them */
+	PROT_Q_SMALL,		/* the same for small ones */
+	PROT_Q_SMALL_READ,
 	PROT_Q_LEVEL,		/* the first of the level's own */
 };
 
@@ -329,15 +340,18 @@ struct prot_shape {
 	u32	first_buf;	/* of requests */
 	u32	nr_buckets;
 	u32	nr_queues;
-	u32	buf_bytes;	/* of a private buffer */
+	u32	buf_bytes, small_bytes;	/* of a private buffer */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
 	u32	zeroes_max;	/* bytes of a DISCARD or ZEROES */
-	u32	kept_bufs;	/* private buffers that writes leave to reads */
+	u32	kept_bufs[2];	/* private buffers, and small ones, that writes leave to reads */
 	u32	window;		/* ec: bytes of a strip that a private buffer holds */
+	u32	head;		/* ec: bytes before each window */
+	u32	align;		/* of private buffers in memory */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
 	u32	off_queues;	/* of ops that wait for a buffer or a ring slot */
-	u32	off_bufs, off_meta, off_rings, off_ecops, off_ranges, off_txs;
+	u32	off_bufs, off_smalls, off_meta;
+	u32	off_rings, off_ecops, off_ranges, off_txs, off_code;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
 	u32	off_blocks;	/* struct prot_block_io, nr_block_ios a member */
@@ -355,6 +369,7 @@ struct prot_group {
 	u64	promoting;	/* joining, misses nothing, gets its bitmaps */
 	u64	announced;	/* ... and announced to the caller */
 	u64	requested;	/* failed members an epoch was requested for */
+	u64	avoid;		/* late members: read from only where the others are too few */
 	u64	kept;		/* bitmaps in use: INTENT, MISSED of members that are out */
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
@@ -378,7 +393,7 @@ struct prot_group {
 	struct prot_sync sync;
 	struct prot_shape shape;
 	u32	unsynced;	/* regions */
-	u32	read_bufs;	/* private buffers that reads have */
+	u32	read_bufs[2];	/* private buffers, and small ones, that reads have */
 	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
 	u16	ready_head, ready_tail;
 	u8	state;
@@ -476,6 +491,16 @@ int prot_group_join(struct prot_group *g, u8 member);
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch);
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
+/* The member is given up, as if an I/O of it had ended with -ENODEV. */
+void prot_group_fail(struct prot_group *g, u8 member);
+/*
+ * These members, and no others, are late: they answer nothing at present. Reads, and what
+ * writes and background work read, are of the others where these are enough; what is in
+ * flight already is waited for. All else goes on as if they answered.
+ */
+void prot_group_avoid(struct prot_group *g, u64 members);
+/* Bytes that the member has yet to be given; 0 for one in sync. */
+u64 prot_group_behind(const struct prot_group *g, u8 member);
 /*
  * There is time, every few seconds: clear intent bits of regions that were idle since
  * the last time; ec: move watermarks on. What background work could not read is tried
@@ -505,7 +530,7 @@ u32 prot_group_codec_bytes(const struct prot_group *g, u32 op);
  * prot_group_codec() - the work of a PROT_EV_CODEC, or a piece of it
  * @op: of the event
  * @ops: which loops; where they want PROT_CODEC_FPU the caller has begun it
- * @map: the caller's scratch
+ * @map: the caller's scratch, zeroed at first; what is left in it saves the next call work
  * @from: byte to begin at, a multiple of the LBA
  * @length: bytes, likewise; all of [0, prot_group_codec_bytes()) is to be done
  *	once, in any pieces, one after the other

@@ -23,8 +23,6 @@
 
 #define PROT_BUCKET_SHIFT	20	/* at most, where bytes are those of each member */
 
-#define PROT_TAG_SHIFT	6	/* tag: op << 6 | member */
-
 #define PROT_TURNS		64	/* of prot_group_next(), before others get theirs */
 
 #define PROT_BIT(i)	(1ULL << (i))
@@ -132,6 +130,19 @@ static inline u64 *prot_free_bufs(const struct prot_group *g)
 	return prot_at(g, g->shape.off_free_bufs);
 }
 
+static inline u32 prot_nr_bufs(const struct prot_group_config *c)
+{
+	return c->bufs + c->smalls;
+}
+
+static inline u8 *prot_private(const struct prot_group *g, u32 buf)
+{
+	if (buf >= g->cfg.bufs)
+		return (u8 *)prot_at(g, g->shape.off_smalls) +
+		       (size_t)(buf - g->cfg.bufs) * g->shape.small_bytes;
+	return (u8 *)prot_at(g, g->shape.off_bufs) + (size_t)buf * g->shape.buf_bytes;
+}
+
 static inline struct prot_queue *prot_queue(const struct prot_group *g, u32 queue)
 {
 	return (struct prot_queue *)prot_at(g, g->shape.off_queues) + queue;
@@ -185,6 +196,17 @@ static inline u64 prot_live(const struct prot_group *g)
 	return g->in_sync & ~g->failed;
 }
 
+/* Of members @from, those for @op to read from: those that are not late, if they are @enough. */
+static inline u64 prot_prompt(const struct prot_group *g, const struct prot_gop *op, u64 from,
+			      int enough)
+{
+	u64 prompt = from & ~g->avoid;
+
+	if (PROT_MUTANT(AVOID_OUT) && g->avoid && op->purpose == PROT_FOR_REQUEST)
+		prompt |= g->joining;
+	return prot_weight(prompt) < enough || PROT_MUTANT(AVOID_NONE) ? from : prompt;
+}
+
 /* Whether enough members are left to know what was written. */
 static inline bool prot_enough(const struct prot_group *g)
 {
@@ -213,7 +235,7 @@ void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
 bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue);
 void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
 void prot_wake(struct prot_group *g, u32 queue);
-bool prot_buf_get(struct prot_group *g, struct prot_gop *op);
+bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
 void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
 		     u32 buffer);

@@ -48,23 +48,32 @@ static u32 layout_data_columns(const struct prot_segment *s)
 	return s->columns * (s->unit / s->strip);
 }
 
-static const char *layout_check_segment(const struct prot_layout *l, struct prot_segment *s,
-					u64 start, u32 place)
+u64 prot_segment_member_bytes(const struct prot_segment *s)
 {
-	const struct prot_level_ops *level = prot_level(s->level);
-	const char *why;
-	u64 row;
+	return div_u64(s->length, layout_data_columns(s));
+}
 
-	if (!level)
-		return "segment of unknown level";
-	if (s->strip < PROT_STRIP_MIN || s->strip > PROT_STRIP_MAX || !is_power_of_2(s->strip))
-		return "strip is not a power of two from 4k to 1m";
+const char *prot_segment_shape(struct prot_segment *s)
+{
 	if (!s->groups || !s->data)
 		return "segment without members";
 	s->columns = s->groups;
 	s->width = 1;
 	s->unit = s->strip;
-	why = level->check(s);
+	return prot_level(s->level)->check(s);
+}
+
+static const char *layout_check_segment(const struct prot_layout *l, struct prot_segment *s,
+					u64 start, u32 place)
+{
+	const char *why;
+	u64 row;
+
+	if (!prot_level(s->level))
+		return "segment of unknown level";
+	if (s->strip < PROT_STRIP_MIN || s->strip > PROT_STRIP_MAX || !is_power_of_2(s->strip))
+		return "strip is not a power of two from 4k to 1m";
+	why = prot_segment_shape(s);
 	if (why)
 		return why;
 	if (s->start != start)
@@ -108,7 +117,7 @@ static const char *layout_check_places(const struct prot_layout *l, const struct
 {
 	const u64 *sizes = prot_member_sizes(l);
 	u32 n = prot_segment_places(s), i;
-	u64 used = div_u64(s->length, layout_data_columns(s));
+	u64 used = prot_segment_member_bytes(s);
 
 	for (i = s->first; i < s->first + n; i++) {
 		const struct prot_place *p = prot_places(l) + i;

@@ -105,6 +105,15 @@ static inline u32 prot_segment_places(const struct prot_segment *s)
 	return s->columns * s->width;
 }
 
+/* Bytes of data that each member of a segment holds, whose shape is set. */
+u64 prot_segment_member_bytes(const struct prot_segment *s);
+
+/*
+ * Set @columns, @width and @unit of a segment, whose level is known and whose strip is not 0. A
+ * part of prot_layout_check(). Return: NULL, or why its shape is wrong.
+ */
+const char *prot_segment_shape(struct prot_segment *s);
+
 /* Bytes of a layout with that many entries; 0 when a count is out of bounds. */
 size_t prot_layout_bytes(u32 nr_segments, u32 nr_places, u32 nr_members);
 

@@ -13,6 +13,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "protect/group_priv.h"
@@ -126,6 +127,32 @@ void prot_group_leave(struct prot_group *g, u8 member)
 {
 	if (g->joining >> member & 1)
 		prot_member_failed(g, member);
+}
+
+void prot_group_fail(struct prot_group *g, u8 member)
+{
+	prot_member_failed(g, member);
+}
+
+void prot_group_avoid(struct prot_group *g, u64 members)
+{
+	if (g->avoid == members)
+		return;
+	g->avoid = members;
+	prot_ready_all(g);	/* a read that was to rebuild may wait for less */
+}
+
+u64 prot_group_behind(const struct prot_group *g, u8 member)
+{
+	const u64 *set = prot_regions(g, PROT_SET_MISSED + member);
+	u64 n = 0;
+	u32 i;
+
+	if (!(prot_absent(g) >> member & 1))
+		return 0;
+	for (i = 0; i < g->shape.nr_regions; i += 64)
+		n += prot_weight(prot_set_word(set, g->shape.nr_regions, i));
+	return min(n << g->shape.region_shift, g->cfg.bytes);
 }
 
 static void member_depart(struct prot_group *g, u32 member, u64 epoch)

@@ -59,10 +59,10 @@ static const u32 mirror_phases[PROT_P_MIRROR_END] = {
 	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_PEER),
 };
 
-/* The copy to read: a sequential run stays, else the shortest queue. */
+/* The copy to read, of those that answer: a sequential run stays, else the shortest queue. */
 static int mirror_pick_source(const struct prot_group *g, const struct prot_gop *op)
 {
-	u64 from = prot_live(g) & ~op->tried;
+	u64 from = prot_prompt(g, op, prot_live(g) & ~op->tried, 1);
 	int best = -1;
 	u32 i;
 
@@ -343,7 +343,7 @@ static bool mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_e
 			mirror_begin(g, op);
 		return false;
 	case PROT_P_BUF:
-		if (prot_buf_get(g, op))
+		if (prot_buf_get(g, op, false))
 			mirror_got_buffer(g, op);
 		return false;
 	case PROT_P_MIRROR_READ:
@@ -467,7 +467,7 @@ static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
 
 static bool mirror_config_ok(const struct prot_group_config *c)
 {
-	return c->width >= 2 && c->width <= PROT_COPIES_MAX && c->buf_bytes &&
+	return c->width >= 2 && c->width <= PROT_COPIES_MAX && c->buf_bytes && !c->smalls &&
 	       !(c->buf_bytes & (c->lba - 1)) && c->buf_bytes <= PROT_REQUEST_MAX;
 }
 

@@ -34,6 +34,8 @@ enum prot_mutant {
 	PROT_MUT_NO_REPAIR,	/* what a member could not read stays so */
 	PROT_MUT_BACK_ALONE,	/* a failed member that answers again is believed */
 	PROT_MUT_ERROR_DONE,	/* a write that is to be sent once more counts as done */
+	PROT_MUT_AVOID_NONE,	/* late members are read like the others */
+	PROT_MUT_AVOID_OUT,	/* ... and others that still catch up, instead of them */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */
@@ -58,6 +60,7 @@ enum prot_mutant {
 	PROT_MUT_EC_REWRITE,	/* superseded strips written again by the older op */
 	PROT_MUT_EC_OLD_VALUES,	/* old values read in place, though newer ones are pending */
 	PROT_MUT_EC_JOIN_PAST,	/* writes joined past others of their rows */
+	PROT_MUT_EC_SMALL_JOIN,	/* ... or more of them than their buffer holds */
 	PROT_MUT_EC_READ_WAITS,	/* reads wait for strips that they do not read */
 	PROT_MUT_NO_RESERVE,	/* no buffers are kept for reads */
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */

@@ -101,6 +101,7 @@ struct rdda_extent_info {
 	int	err;			/* why not UP */
 	uuid_t	drive;
 	uuid_t	holder;			/* when REFUSED because held */
+	u64	attach;			/* highest attach number noted there, 0: none */
 	u64	bytes;
 	u32	lba_bytes;		/* 512 or 4096 */
 	u32	phys_bytes;
@@ -154,6 +155,18 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Reopens use the new one; a live extent is opened with it at once. */
 void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
+/**
+ * rdda_extent_attach() - have the target note an attach number, durably
+ * @e: extent, open for writing, that is UP, or REFUSED for an older number
+ * @number: not zero, less than 2^63; every later OPEN of @e carries it, also where this fails
+ *
+ * One call at a time. I/O goes on meanwhile. Sleeps until it is answered, 30 s at most.
+ *
+ * Return: 0; -EINVAL; -ESTALE: a higher one is noted, or the same of another host, and the extent
+ * is REFUSED, so that I/O waits as for an old epoch; -ENOLINK: not UP, or the target
+ * could not note it, though it may do so later.
+ */
+int rdda_extent_attach(struct rdda_extent *e, u64 number);
 
 enum rdda_io_op {
 	RDDA_READ,

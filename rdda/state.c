@@ -149,6 +149,7 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 		*err = -EBUSY;
 		return RDDA_EEV_REFUSED;
 	case RDDA_OPEN_STALE:
+	case RDDA_OPEN_OLD_ATTACH:
 		*err = -ESTALE;
 		return RDDA_EEV_REFUSED;
 	case RDDA_OPEN_LIMIT:

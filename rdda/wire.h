@@ -51,6 +51,7 @@
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
 #define RDDA_FEATURES		RDDA_FEAT_RUNS
 
+#define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* numbers of attachments */
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
 #define RDDA_DONES_MAX		64		/* completions in one SEND */
 #define RDDA_MSG_MAX		1040		/* header + 16 commands */
@@ -218,10 +219,11 @@ struct rdda_open {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
 	__le64	epoch;			/* of the layout; older than the highest seen is refused */
+	__le64	attach;			/* number to be noted, with RDDA_RW alone; 0: none */
 	u8	access;			/* enum rdda_access */
 	u8	reserved[7];
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_open) == 48, "wire format");
+static_assert(sizeof(struct rdda_open) == 56, "wire format");
 
 /* Status of OPENED and CLOSED: what a client does about it differs. */
 enum rdda_open_status {
@@ -235,6 +237,7 @@ enum rdda_open_status {
 	RDDA_OPEN_NO_DAEMON	= 7,	/* the label must be written first and no meshd is there */
 	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are being exported: try again */
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
+	RDDA_OPEN_OLD_ATTACH	= 10,	/* a higher attach number is noted, or another host's */
 };
 
 #define RDDA_DRIVE_WRITE_ZEROES		2
@@ -248,6 +251,7 @@ struct rdda_opened {
 	u8	holder[RDDA_UUID_LEN];	/* with RDDA_OPEN_HELD */
 	__le64	slba;			/* where the extent begins on the drive */
 	__le64	blocks;			/* its length */
+	__le64	attach;			/* highest number noted, with any status; 0: none */
 	__le32	nsid;			/* the session's handle of the drive */
 	__le32	handle;			/* of this opening, for CLOSE */
 	__le32	max_bytes;		/* a command to this drive */
@@ -257,7 +261,7 @@ struct rdda_opened {
 	__le16	flags;			/* RDDA_DRIVE_* */
 	__le32	phys_bytes;		/* physical block size */
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_opened) == 104, "wire format");
+static_assert(sizeof(struct rdda_opened) == 112, "wire format");
 
 struct rdda_close {
 	struct rdda_hdr hdr;

@@ -32,16 +32,18 @@ typedef struct request *mesh_rq_list_t;
 #endif
 
 /*
- * blk_mq_alloc_disk() with limits and features. @lim: zero fields keep their defaults. @data:
- * queuedata.
+ * blk_mq_alloc_disk() with limits and features. @lim: zero fields keep their defaults. @stable:
+ * pages must not change under a write. @data: queuedata.
  */
 static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 						     struct queue_limits *lim,
-						     bool rotational, void *data)
+						     bool rotational, bool stable, void *data)
 {
 #if defined(HAVE_ALLOC_DISK_LIMITS) && defined(HAVE_BLK_FEATURES)
 	if (rotational)
 		lim->features |= BLK_FEAT_ROTATIONAL;
+	if (stable)
+		lim->features |= BLK_FEAT_STABLE_WRITES;
 	return blk_mq_alloc_disk(set, lim, data);
 #else
 	struct gendisk *disk = blk_mq_alloc_disk(set, data);
@@ -63,6 +65,8 @@ static inline struct gendisk *mesh_compat_alloc_disk(struct blk_mq_tag_set *set,
 	q->limits.discard_granularity = lim->discard_granularity;
 	if (!rotational)
 		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+	if (stable)
+		blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, q);
 	return disk;
 #endif
 }

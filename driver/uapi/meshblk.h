@@ -83,6 +83,11 @@ enum meshblk_attr {
 	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
+	MESHBLK_A_SALT,			/* u64: seeds the checksums of records; protected levels */
+	MESHBLK_A_ATTACH,		/* u64: number of this attachment at least; likewise */
+	MESHBLK_A_STALE,		/* flag: attach, though newer data may exist elsewhere */
+	MESHBLK_A_GROUPS,		/* nested array of GROUP, in answers */
+	MESHBLK_A_GROUP,		/* nest of MESHBLK_P_* */
 	__MESHBLK_A_MAX,
 };
 
@@ -128,6 +133,8 @@ enum meshblk_segment_attr {
 	MESHBLK_G_GROUPS,		/* u16: equal groups striped over */
 	MESHBLK_G_MEMBERS,		/* u32[]: indexes into MEMBERS, group after group */
 	MESHBLK_G_OFFSETS,		/* u64[]: byte of each member where its data begins */
+	/* flag: its members are zeroed and were never attached; where records say so too */
+	MESHBLK_G_FRESH,
 	__MESHBLK_G_MAX,
 };
 
@@ -140,6 +147,37 @@ enum meshblk_level {
 	MESHBLK_LEVEL_MIRROR = 3,
 	MESHBLK_LEVEL_RAID10 = 4,
 	MESHBLK_LEVEL_EC = 5,
+};
+
+/* MESHBLK_A_GROUP: a protection group */
+enum meshblk_group_attr {
+	MESHBLK_P_UNSPEC,
+	MESHBLK_P_PAD,
+	MESHBLK_P_SEGMENT,		/* u32: index */
+	MESHBLK_P_COLUMN,		/* u32: which group of the segment */
+	MESHBLK_P_STATE,		/* string: opening, active, waiting, broken */
+	MESHBLK_P_REASON,		/* human-readable string: why it does not serve */
+	MESHBLK_P_ATTACH,		/* u64: number of the attachment */
+	MESHBLK_P_EPOCH,		/* u64: of its roster */
+	MESHBLK_P_MEMBERS,		/* u32[]: indexes into MEMBERS */
+	MESHBLK_P_ROLES,		/* u8[]: enum meshblk_role, of each */
+	MESHBLK_P_BEHIND,		/* u64[]: bytes that each has yet to be given */
+	MESHBLK_P_SYNCED,		/* u64: bytes given to members since the attach */
+	MESHBLK_P_MISMATCHES,		/* u64: sectors that a scrub found unequal */
+	MESHBLK_P_READS,		/* u64: pieces of reads that went through the engine */
+	MESHBLK_P_REDONE,		/* u64: reads around it that it had to do after all */
+	__MESHBLK_P_MAX,
+};
+
+#define MESHBLK_P_MAX (__MESHBLK_P_MAX - 1)
+
+/* What a member is to its group. */
+enum meshblk_role {
+	MESHBLK_ROLE_IN_SYNC = 1,	/* has every acknowledged write */
+	MESHBLK_ROLE_SUSPECT = 2,	/* in sync, and does not answer at present */
+	MESHBLK_ROLE_FAILED = 3,	/* in sync until the roster without it is written */
+	MESHBLK_ROLE_OUT = 4,		/* lacks writes */
+	MESHBLK_ROLE_JOINING = 5,	/* is given what it lacks */
 };
 
 /* Counters, u64 each */
@@ -197,9 +235,11 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
 	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
 	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
-					 * EPOCH ACCESS: note it in the label, then reply
+					 * EPOCH ATTACH ACCESS: note it in the label, then reply
 					 */
-	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR */
+	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR: ESTALE, the label has another epoch;
+					 * EEXIST, a higher attach number, or another host's
+					 */
 	MESHTGT_CMD_EVENT,		/* multicast */
 	__MESHTGT_CMD_MAX,
 };
@@ -235,6 +275,7 @@ enum meshtgt_attr {
 	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
 	MESHTGT_A_GONE,			/* flag: only a drive in this state */
+	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
 	__MESHTGT_A_MAX,
 };
 
@@ -251,6 +292,8 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_EPOCH,		/* u64: highest granted */
 	MESHTGT_X_READY,		/* flag: zeroed, may be opened */
 	MESHTGT_X_OPENS,		/* u32, in answers */
+	MESHTGT_X_ATTACH,		/* u64: highest attach number noted, 0: none */
+	MESHTGT_X_ATTACHER,		/* 16 bytes: host that it was noted for */
 	__MESHTGT_X_MAX,
 };
 

@@ -17,6 +17,7 @@
 #include "rdda/wire.h"
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
+#define ATTACH_TIMEOUT_MS	30000	/* OPEN may have to be sent again */
 #define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
 #define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
 #define DRAIN_LOOK_MS		5
@@ -40,6 +41,16 @@ static int extent_io_err(enum rdda_extent_state state, int err)
 	}
 }
 
+/* The waiter of rdda_extent_attach(), if there is one, has its answer. */
+void rdda_attach_end(struct rdda_extent *e, int err)
+{
+	lockdep_assert_held(&e->t->lock);
+	if (e->attach_err != -EINPROGRESS)
+		return;
+	e->attach_err = err;
+	wake_up_all(&e->wait);
+}
+
 void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 {
 	int next = rdda_extent_next(e->info.state, ev);
@@ -47,6 +58,8 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 	lockdep_assert_held(&e->t->lock);
 	if (WARN_ON_ONCE(next < 0))
 		return;
+	if (ev == RDDA_EEV_LOST)
+		rdda_attach_end(e, -ENOLINK);
 	e->info.err = err;
 	e->info.state = next;
 	WRITE_ONCE(e->io_err, extent_io_err(next, err));
@@ -159,6 +172,8 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	spin_lock_irq(&t->lock);
 	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
 	m.epoch = cpu_to_le64(e->want.epoch);
+	m.attach = cpu_to_le64(e->want.attach);
+	e->open.attach = e->want.attach;
 	e->open.in_flight = true;
 	spin_unlock_irq(&t->lock);
 	extent_notify(e);
@@ -265,6 +280,7 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 	if (reports & (EXTENT_GONE | EXTENT_REVOKED)) {
 		spin_lock_irq(&t->lock);
 		g = rdda_grant_swap(e, NULL);
+		rdda_attach_end(e, -ENOLINK);
 		/* I/O that comes now must already fail with the right error. */
 		if (e->info.state == RDDA_EXTENT_UP)
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
@@ -452,6 +468,7 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 			rdda_call_end(s, &e->open.call);
 			open_over(e);
 		}
+		rdda_attach_end(e, -ENOLINK);
 		g = rdda_grant_swap(e, NULL);
 		if (g)
 			kfree_rcu(g, rcu);
@@ -677,6 +694,42 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 	e->reports |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);
+}
+
+static bool extent_may_attach(const struct rdda_extent *e)
+{
+	return e->info.state == RDDA_EXTENT_UP ||
+	       (e->info.state == RDDA_EXTENT_REFUSED && e->info.err == -ESTALE);
+}
+
+/*
+ * rdda_extent_attach() - have the target note a number; see rdda.h. The work item sends OPEN as for
+ * a new epoch: while it is UP its I/O goes on under what it has.
+ */
+int rdda_extent_attach(struct rdda_extent *e, u64 number)
+{
+	struct rdda_target *t = e->t;
+	int err = 0;
+
+	spin_lock_irq(&t->lock);
+	if (!e->want.rw || !number || number > RDDA_ATTACH_MAX)
+		err = -EINVAL;
+	else if (number < e->want.attach)
+		err = -ESTALE;
+	else if (e->released || !extent_may_attach(e))
+		err = -ENOLINK;
+	if (!err) {
+		e->want.attach = number;
+		e->attach_err = -EINPROGRESS;
+		e->reports |= EXTENT_RENEW;
+		rdda_target_kick(t);
+		wait_event_lock_irq_timeout(e->wait, e->attach_err != -EINPROGRESS, t->lock,
+					    msecs_to_jiffies(ATTACH_TIMEOUT_MS));
+		rdda_attach_end(e, -ENOLINK);
+		err = e->attach_err;
+	}
+	spin_unlock_irq(&t->lock);
+	return err;
 }
 
 /* rdda_extent_kick() - end in-flight I/O that is stuck; see rdda.h */

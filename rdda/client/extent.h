@@ -37,12 +37,19 @@ struct rdda_extent {
 	struct list_head node;
 	uuid_t	uuid;
 
-	/* what its user wants; constant, but for @epoch */
+	/* what its user wants; constant, but for @epoch and @attach */
 	struct {
 		bool	rw;
 		bool	preempt;		/* whenever it begins again */
 		u64	epoch;
+		u64	attach;			/* number in every OPEN; 0: none */
 	} want;
+
+	/*
+	 * how the OPEN with @want.attach ended: 0, or a negative errno; -EINPROGRESS: not yet, and
+	 * rdda_extent_attach() waits for it
+	 */
+	int	attach_err;
 
 	/* its user */
 	struct {
@@ -80,6 +87,7 @@ struct rdda_extent {
 	struct {
 		struct rdda_call call;
 		struct rdda_opened answer;
+		u64	attach;		/* number that it carries */
 		unsigned long end;	/* jiffies when the target has had time enough */
 		bool	in_flight;	/* the extent is not freed meanwhile */
 	} open;
@@ -104,6 +112,7 @@ struct rdda_extent {
 
 void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err);
 void rdda_extent_sort(struct rdda_extent *e);
+void rdda_attach_end(struct rdda_extent *e, int err);
 struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g);
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
 void rdda_extents_notify_lost(struct rdda_target *t);

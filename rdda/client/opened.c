@@ -8,6 +8,7 @@
 
 #include "rdda/client/extent.h"
 #include "rdda/client/session.h"
+#include "rdda/client/target.h"
 #include "rdda/wire.h"
 
 /* Whatever the target says of an extent must make sense before it is used. */
@@ -90,6 +91,28 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
 }
 
+/* An older OPEN, without the number that the user waits for, says nothing of that number. */
+static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
+			     enum rdda_extent_event ev)
+{
+	u64 noted = le64_to_cpu(m->attach);
+
+	if (ev == RDDA_EEV_OPENED || m->status == RDDA_OPEN_OLD_ATTACH)
+		e->info.attach = noted;
+	if (m->status == RDDA_OPEN_OLD_ATTACH)
+		pr_warn_ratelimited("%pISpc: extent %pUb: attach number %llu is refused: %llu is noted, or that of another host\n",
+				    &e->t->addr, &e->uuid, e->open.attach, noted);
+	if (e->open.attach != e->want.attach)
+		return;
+	if (ev == RDDA_EEV_OPENED)
+		rdda_attach_end(e, 0);
+	else if (m->status == RDDA_OPEN_OLD_ATTACH)
+		rdda_attach_end(e, -ESTALE);
+	/* What passes soon is waited for; not a label that cannot be written. */
+	else if (ev != RDDA_EEV_LATER || m->status == RDDA_OPEN_NO_DAEMON)
+		rdda_attach_end(e, -ENOLINK);
+}
+
 /* Under the lock: apply the answer. Return: a grant to be freed. */
 struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
 				     struct rdda_grant *g)
@@ -104,6 +127,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		err = -ENOMEM;
 	}
 	memset(&e->info.holder, 0, sizeof(uuid_t));
+	info_note_attach(e, m, ev);
 	switch (ev) {
 	case RDDA_EEV_OPENED:
 		info_fill(e, m);

@@ -395,6 +395,26 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 	}
 }
 
+/* A higher number stays, with the host that has it. */
+static void extent_attach(struct tgt_extent *e, u64 attach, const uuid_t *host)
+{
+	if (attach <= e->attach)
+		return;
+	e->attach = attach;
+	uuid_copy(&e->attacher, host);
+}
+
+/* meshd has noted a grant in the label. */
+static void extent_note(struct tgt_extent *e, const struct tgt_open_request *req,
+			const uuid_t *host)
+{
+	e->pending = false;
+	e->epoch = max(e->epoch, req->epoch);
+	extent_attach(e, req->attach, host);
+	if (req->rw)
+		uuid_copy(&e->holder, host);
+}
+
 /*
  * Decide on an OPEN and carry it out. @noted: meshd has just noted this grant in the label. @out:
  * filled in, but for its header. Context: process; takes tgt_lock. Return: enum rdda_open_status;
@@ -413,20 +433,23 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, b
 	export_uuid(out->extent, &req->extent);
 	mutex_lock(&tgt_lock);
 	e = extent_find(&req->extent);
-	if (e && noted) {
-		e->pending = false;
-		e->epoch = max(e->epoch, req->epoch);
-		if (req->rw)
-			uuid_copy(&e->holder, &s->client.host);
-	}
+	if (e && noted)
+		extent_note(e, req, &s->client.host);
 	ret = -ESHUTDOWN;
 	if (tgt_session_state(s) != TGT_LIVE)
 		goto out;
 	ret = tgt_holders_decide(s, req, noted, e, &self, out);
+	if (e)
+		out->attach = cpu_to_le64(e->attach);
 	switch (ret) {
 	case TGT_OPEN_REQUEST:
 		e->pending = true;
 		export_uuid(out->drive, &e->drive->uuid);
+		break;
+	case RDDA_OPEN_OLD_ATTACH:
+		pr_info_ratelimited("session %u of %pUb: attach number %llu of extent %pUb is refused: %llu of %pUb is noted\n",
+				    s->id, &s->client.host, req->attach, &e->uuid, e->attach,
+				    &e->attacher);
 		break;
 	case TGT_OPEN_FENCE:
 		tgt_holders_fence(s, e);
@@ -450,15 +473,20 @@ out:
 	return ret;
 }
 
-/* meshd did not answer, or refused. */
-void tgt_grant_clear_pending(const uuid_t *extent)
+/*
+ * meshd did not answer, or refused, and may have given the kernel a newer table before that. @out:
+ * the highest attach number is filled in.
+ */
+void tgt_grant_clear_pending(const uuid_t *extent, struct rdda_opened *out)
 {
 	struct tgt_extent *e;
 
 	mutex_lock(&tgt_lock);
 	e = extent_find(extent);
-	if (e)
+	if (e) {
 		e->pending = false;
+		out->attach = cpu_to_le64(e->attach);
+	}
 	mutex_unlock(&tgt_lock);
 }
 
@@ -634,6 +662,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 			n->claim = e->claim;
 			n->claim_until = e->claim_until;
 			n->epoch = max(n->epoch, e->epoch);
+			extent_attach(n, e->attach, &e->attacher);
 			list_splice_init(&e->opens, &n->opens);
 			list_for_each_entry(o, &n->opens, on_extent)
 				o->ext = n;

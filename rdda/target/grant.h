@@ -24,6 +24,8 @@ struct tgt_extent {
 	u64			len;		/* bytes */
 	uuid_t			holder;		/* host last granted rw, as noted in the label */
 	u64			epoch;		/* highest granted */
+	u64			attach;		/* highest number noted in the label */
+	uuid_t			attacher;	/* host that it was noted for */
 	bool			ready;		/* zeroed */
 	struct list_head	opens;		/* struct tgt_open */
 	/* a grant was requested from meshd, which has not answered */
@@ -82,6 +84,7 @@ struct tgt_sdrive {
 struct tgt_open_request {
 	uuid_t	extent;
 	u64	epoch;
+	u64	attach;
 	bool	rw;
 	bool	preempt;
 	bool	again;
@@ -89,7 +92,7 @@ struct tgt_open_request {
 
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, bool noted,
 		   struct rdda_opened *out);
-void tgt_grant_clear_pending(const uuid_t *extent);
+void tgt_grant_clear_pending(const uuid_t *extent, struct rdda_opened *out);
 int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag);
 void tgt_grant_session_end(struct tgt_session *s);
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,

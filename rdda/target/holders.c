@@ -126,6 +126,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		.preempt = req->preempt,
 		.again = req->again,
 		.epoch = req->epoch,
+		.attach = req->attach,
 		.noted = noted,
 		.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms)),
 	};
@@ -139,6 +140,8 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		f.drive_gone = e->drive->state == TGT_DRIVE_GONE;
 		f.ready = e->ready;
 		f.seen = e->epoch;
+		f.attach_seen = e->attach;
+		f.attach_self = uuid_equal(&e->attacher, &s->client.host);
 		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
 		f.holder_self = uuid_equal(&e->holder, &s->client.host);

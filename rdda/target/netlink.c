@@ -55,6 +55,8 @@ static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
 	[MESHTGT_X_HOLDER]	= NLA_POLICY_EXACT_LEN(16),
 	[MESHTGT_X_EPOCH]	= { .type = NLA_U64 },
 	[MESHTGT_X_READY]	= { .type = NLA_FLAG },
+	[MESHTGT_X_ATTACH]	= { .type = NLA_U64 },
+	[MESHTGT_X_ATTACHER]	= NLA_POLICY_EXACT_LEN(16),
 };
 
 static int nl_may_change(struct sk_buff *skb, struct genl_info *info)
@@ -137,6 +139,10 @@ static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink
 		nl_attr_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
 	if (tb[MESHTGT_X_EPOCH])
 		e->epoch = nla_get_u64(tb[MESHTGT_X_EPOCH]);
+	if (tb[MESHTGT_X_ATTACH])
+		e->attach = nla_get_u64(tb[MESHTGT_X_ATTACH]);
+	if (tb[MESHTGT_X_ATTACHER])
+		nl_attr_uuid(tb[MESHTGT_X_ATTACHER], &e->attacher);
 	e->ready = nla_get_flag(tb[MESHTGT_X_READY]);
 	return e;
 }
@@ -222,7 +228,7 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
  * counts its extents.
  */
 
-#define X_BYTES		128	/* of one EXTENT, rounded up */
+#define X_BYTES		160	/* of one EXTENT, rounded up */
 
 static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 {
@@ -237,6 +243,8 @@ static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 	    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
 	    nla_put(skb, MESHTGT_X_HOLDER, 16, &e->holder) ||
 	    nla_put_u64_64bit(skb, MESHTGT_X_EPOCH, e->epoch, MESHTGT_X_PAD) ||
+	    nla_put_u64_64bit(skb, MESHTGT_X_ATTACH, e->attach, MESHTGT_X_PAD) ||
+	    nla_put(skb, MESHTGT_X_ATTACHER, 16, &e->attacher) ||
 	    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
 	    nla_put_u32(skb, MESHTGT_X_OPENS, n))
 		return -EMSGSIZE;
@@ -498,8 +506,8 @@ static int nl_send_server(struct sk_buff *msg, u32 port)
  * Request meshd to note a grant in a drive's label. @request: number for the answer. Context:
  * process. Return: 0, -EHOSTDOWN or -ENOMEM.
  */
-int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const uuid_t *host,
-		 u64 epoch, bool rw)
+int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *host,
+		 const struct tgt_open_request *req)
 {
 	u32 port = atomic_read(&server);
 	struct sk_buff *msg;
@@ -513,10 +521,11 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *extent, const u
 	h = genlmsg_put(msg, port, 0, &family, 0, MESHTGT_CMD_GRANT);
 	if (!h || nla_put_u64_64bit(msg, MESHTGT_A_REQUEST, request, MESHTGT_A_PAD) ||
 	    nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
-	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, extent) ||
+	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, &req->extent) ||
 	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, host) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, epoch, MESHTGT_A_PAD) ||
-	    nla_put_u8(msg, MESHTGT_A_ACCESS, rw ? RDDA_RW : RDDA_RO)) {
+	    nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, req->epoch, MESHTGT_A_PAD) ||
+	    nla_put_u64_64bit(msg, MESHTGT_A_ATTACH, req->attach, MESHTGT_A_PAD) ||
+	    nla_put_u8(msg, MESHTGT_A_ACCESS, req->rw ? RDDA_RW : RDDA_RO)) {
 		nlmsg_free(msg);
 		return -ENOMEM;
 	}

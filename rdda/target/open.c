@@ -61,7 +61,7 @@ static void open_refuse(struct open_pending *a, int status)
 {
 	struct rdda_opened m = { };
 
-	tgt_grant_clear_pending(&a->req.extent);
+	tgt_grant_clear_pending(&a->req.extent, &m);
 	export_uuid(m.extent, &a->req.extent);
 	opened_send(a->ch, a->tag, status, &m);
 }
@@ -84,9 +84,23 @@ static void open_late_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+/* What the client is answered when the label does not allow a grant, or was not written. */
+static int open_refused(int err)
+{
+	switch (err) {
+	case -ESTALE:
+		return RDDA_OPEN_STALE;
+	case -EEXIST:
+		return RDDA_OPEN_OLD_ATTACH;
+	default:
+		return RDDA_OPEN_NO_DAEMON;
+	}
+}
+
 /*
  * meshd noted a grant, or did not. @err: 0, or a negative errno: -ESTALE means the label knows a
- * higher epoch. Context: process; sleeps. Return: 0, or -ENOENT: too late, or never requested.
+ * higher epoch, -EEXIST a higher attach number, or another host's. Context: process; sleeps.
+ * Return: 0, or -ENOENT: too late, or never requested.
  */
 int tgt_open_answered(u64 request, int err)
 {
@@ -98,7 +112,7 @@ int tgt_open_answered(u64 request, int err)
 		return -ENOENT;
 	cancel_delayed_work_sync(&a->late);
 	if (err) {
-		open_refuse(a, err == -ESTALE ? RDDA_OPEN_STALE : RDDA_OPEN_NO_DAEMON);
+		open_refuse(a, open_refused(err));
 	} else {
 		status = tgt_grant_open(a->ch, &a->req, true, &m);
 		if (status >= 0)
@@ -128,7 +142,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	list_add_tail(&a->node, &open_pending_list);
 	spin_unlock(&open_pending_lock);
 	queue_delayed_work(tgt_wq, &a->late, msecs_to_jiffies(TGT_GRANT_MS));
-	ret = tgt_nl_grant(id, drive, &req->extent, &ch->s->client.host, req->epoch, req->rw);
+	ret = tgt_nl_grant(id, drive, &ch->s->client.host, req);
 	if (!ret)
 		return 0;
 	/* No meshd is there. When the deadline was faster, it has answered. */
@@ -145,6 +159,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
 	struct tgt_open_request req = {
 		.epoch = le64_to_cpu(m->epoch),
+		.attach = le64_to_cpu(m->attach),
 		.rw = m->access == RDDA_RW,
 		.preempt = m->hdr.flags & RDDA_OPEN_PREEMPT,
 		.again = m->hdr.flags & RDDA_OPEN_AGAIN,
@@ -155,6 +170,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 	int status;
 
 	if ((m->access != RDDA_RO && m->access != RDDA_RW) ||
+	    req.attach > (req.rw ? RDDA_ATTACH_MAX : 0) ||
 	    m->hdr.flags & ~(RDDA_OPEN_PREEMPT | RDDA_OPEN_AGAIN) ||
 	    memchr_inv(m->reserved, 0, sizeof(m->reserved))) {
 		tgt_bad_peer(ch, "bad OPEN");
@@ -168,7 +184,7 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 		import_uuid(&drive, out.drive);
 		if (!open_start_request(ch, &req, tag, &drive))
 			return;
-		tgt_grant_clear_pending(&req.extent);
+		tgt_grant_clear_pending(&req.extent, &out);
 		status = RDDA_OPEN_NO_DAEMON;
 	}
 	opened_send(ch, tag, status, &out);

@@ -32,11 +32,21 @@ const char *tgt_state_name(enum tgt_state state)
 }
 
 /*
+ * Of those that attach, the one with the higher number wins; two hosts that choose the same are
+ * distinguished by which was noted first.
+ */
+static bool open_old_attach(const struct tgt_open_facts *f)
+{
+	return f->attach && (f->attach < f->attach_seen ||
+			     (f->attach == f->attach_seen && !f->attach_self));
+}
+
+/*
  * Answer an OPEN. The order matters. What can never succeed is said first; then the dead: nothing
  * is granted on a drive where an older incarnation of the same host may still have commands, nor
  * an extent whose last holder is not dead yet; then the living; then the label, which must name a
- * holder before that holder writes. Return: enum rdda_open_status, TGT_OPEN_FENCE,
- * TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
+ * holder and an attach number before that holder writes. Return: enum rdda_open_status,
+ * TGT_OPEN_FENCE, TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
@@ -51,6 +61,8 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_DRIVE_GONE;
 	if (f->epoch < f->seen)
 		return RDDA_OPEN_STALE;
+	if (open_old_attach(f))
+		return RDDA_OPEN_OLD_ATTACH;
 	if (!f->ready)
 		return RDDA_OPEN_NOT_READY;
 	if (f->old_self || f->others_dying || f->claimed)
@@ -77,7 +89,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_DRAINING;
 	if (f->grace && !f->holder_none && !f->holder_self && !f->preempt && !reader)
 		return RDDA_OPEN_GRACE;
-	if (f->epoch > f->seen || (f->rw && !f->holder_self))
+	if (f->epoch > f->seen || (f->rw && !f->holder_self) || f->attach > f->attach_seen)
 		return TGT_OPEN_REQUEST;
 	return RDDA_OPEN_OK;
 }

@@ -39,6 +39,9 @@ struct tgt_open_facts {
 	bool	again;		/* the requesting client had it open before */
 	u64	epoch;		/* requested */
 	u64	seen;		/* highest granted before */
+	u64	attach;		/* requested number; 0: none */
+	u64	attach_seen;	/* highest noted before */
+	bool	attach_self;	/* that was noted for the requesting host */
 	/* an older incarnation of the requesting host has, or may have, commands on that drive */
 	bool	old_self;
 	bool	others_dying;	/* a session of another host that had it open is being torn down */

@@ -130,7 +130,7 @@ static void do_copy(const struct job *j)
 static void *work(void *arg)
 {
 	uint32_t seed = (uintptr_t)arg * 2654435761U;
-	struct prot_map *map = malloc(sizeof(*map));
+	struct prot_map *map = calloc(1, sizeof(*map));
 
 	pthread_mutex_lock(&vol.lock);
 	for (;;) {

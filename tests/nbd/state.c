@@ -159,6 +159,8 @@ void state_config(const struct state *s, uint32_t group, struct prot_group_confi
 		c->rings = 4;
 		c->slots = 8;
 		c->bufs = 20;
+		c->small = s->lba;
+		c->smalls = 8;
 	}
 	for (uint32_t i = 0; i < width; i++) {
 		memcpy(c->uuid[i], s->member[first + i].uuid, PROT_UUID_LEN);

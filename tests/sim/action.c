@@ -83,6 +83,7 @@ static int crash(struct sim_world *w, uint64_t lost, uint64_t m)
 	/* those that are silent stay away, or the crash brought them back */
 	w->silent = lost & sim_all(w);
 	w->flaky = 0;
+	w->late = 0;
 	out = w->silent & w->store.in_sync;
 	if (out)
 		out_of_sync(w, out);
@@ -160,10 +161,7 @@ static int silence(struct sim_world *w, const struct sim_action *a)
 		return 0;
 	if (!enough(w, 1ULL << a->a)) {
 		/* not where the store would give up what only this one can read */
-		for (int i = 0; i < w->cfg.copies; i++)
-			if (w->bad_sectors[i])
-				return 0;
-		if (!a->b || !w->serving)
+		if (sim_rotten(w) || !a->b || !w->serving)
 			return 0;
 		w->beyond = 1;
 	}
@@ -240,6 +238,7 @@ static int notify(struct sim_world *w)
 	}
 	sim_unrot(w);
 	w->caught &= ~w->store.in_sync;
+	w->late_since = ++w->now;	/* before, those that answer may have been too few */
 	prot_group_epoch(sim_group(w), w->store.epoch, w->store.in_sync);
 	sim_pump(w);
 	return 1;
@@ -302,6 +301,32 @@ static int promote(struct sim_world *w)
 	return 1;
 }
 
+/* A member is late from now on, or any more. */
+static int late(struct sim_world *w, int member, int on)
+{
+	uint64_t bit = 1ULL << member;
+
+	if (member >= w->cfg.copies || !w->serving || !!(w->late & bit) == on)
+		return 0;
+	w->late ^= bit;
+	w->late_since = ++w->now;
+	prot_group_avoid(sim_group(w), w->late);
+	sim_pump(w);
+	return 1;
+}
+
+/* Only late members are waited for. */
+static int late_answer(struct sim_world *w)
+{
+	if (!w->late)
+		return 0;
+	sim_check_late(w);
+	w->late = 0;
+	prot_group_avoid(sim_group(w), 0);
+	sim_pump(w);
+	return 1;
+}
+
 /* All that is in flight comes to its end. */
 static int finish(struct sim_world *w)
 {
@@ -309,7 +334,8 @@ static int finish(struct sim_world *w)
 	for (int i = 0; i < 4000; i++) {
 		sim_round(w);
 		sim_check_reads(w);
-		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || notify(w)))
+		if (w->bad[0] || !(sim_complete(w, 0) || sim_fail(w, 0) || commit(w) || notify(w) ||
+				   late_answer(w)))
 			return 1;
 	}
 	sim_bad(w, "does not come to an end");
@@ -345,6 +371,9 @@ static int action(struct sim_world *w, const struct sim_action *a)
 		return commit(w);
 	case ACT_NOTIFY:
 		return notify(w);
+	case ACT_LATE:
+	case ACT_PROMPT:
+		return late(w, a->a, a->kind == ACT_LATE);
 	case ACT_IDLE:
 		for (int i = a->a % 2; i < 2; i++) {
 			prot_group_idle(sim_group(w));
@@ -389,7 +418,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 	static const char *const names[ACT_KINDS] = {
 		"none", "submit", "complete", "together", "silence", "fail", "hiccup", "mutate", "commit",
 		"notify", "expel", "leave", "medium error", "rot", "idle", "scrub", "return",
-		"replace", "promote", "drain", "crash", "grow",
+		"replace", "promote", "drain", "crash", "grow", "late", "prompt",
 	};
 	static const char *const kinds[] = { "read", "write", "discard", "zeroes" };
 

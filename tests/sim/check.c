@@ -44,21 +44,33 @@ static void check_levels(struct sim_world *w, uint32_t set)
 	}
 }
 
-/* No op waits for a buffer that it may have: reads have a share, beyond it writes go first. */
-static void check_buffers(struct sim_world *w)
+/*
+ * No op waits for a buffer of its size that it may have: reads have a share, beyond it
+ * writes go first.
+ */
+static void check_buffers(struct sim_world *w, int small)
 {
 	const struct prot_group *g = sim_group(w);
-	int write_waits = prot_queue(g, PROT_Q_BUF)->head != PROT_NONE16;
-	int read_waits = prot_queue(g, PROT_Q_READ_BUF)->head != PROT_NONE16;
-	uint32_t unused = 0, reads = 0, kept = g->shape.kept_bufs;
+	int write_waits = prot_queue(g, small ? PROT_Q_SMALL : PROT_Q_BUF)->head != PROT_NONE16;
+	int read_waits = prot_queue(g, small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF)->head !=
+			 PROT_NONE16;
+	uint32_t unused = 0, reads = 0, kept = g->shape.kept_bufs[small];
+	uint32_t first = small ? g->cfg.bufs : g->shape.first_buf;
+	uint32_t end = small ? prot_nr_bufs(&g->cfg) : g->cfg.bufs;
 
-	for (uint32_t i = g->shape.first_buf; i < g->cfg.bufs; i++)
+	for (uint32_t i = first; i < end; i++)
 		unused += prot_set_has(prot_free_bufs(g), i);
-	for (uint32_t i = g->shape.first_op; i < g->cfg.ops; i++)
-		reads += prot_gop(g, i)->phase != PROT_P_FREE && prot_gop(g, i)->buf != PROT_NONE16 &&
-			 prot_gop(g, i)->kind == PROT_READ;
-	if (reads != g->read_bufs)
-		sim_bad(w, "%u reads have buffers, not %u", reads, g->read_bufs);
+	for (uint32_t i = g->shape.first_op; i < g->cfg.ops; i++) {
+		const struct prot_gop *op = prot_gop(g, i);
+
+		if (op->phase == PROT_P_FREE || op->buf == PROT_NONE16)
+			continue;
+		reads += op->buf >= first && op->buf < end && op->kind == PROT_READ;
+		if (g->cfg.smalls && op->buf >= g->cfg.bufs && op->length > g->cfg.small)
+			sim_bad(w, "op %u has more rows than its small buffer", i);
+	}
+	if (reads != g->read_bufs[small])
+		sim_bad(w, "%u reads have buffers, not %u", reads, g->read_bufs[small]);
 	if (g->state != PROT_G_SERVING)
 		return;
 	if (write_waits && unused + (reads < kept ? reads : kept) > kept)
@@ -83,7 +95,9 @@ static void check_queues(struct sim_world *w)
 
 			if (op->waits != n + 1 || op->wait_prev != before ||
 			    (op->phase == PROT_P_BUF) != (n < PROT_Q_LEVEL) ||
-			    (n < PROT_Q_LEVEL && (op->kind == PROT_READ) != (n == PROT_Q_READ_BUF)))
+			    (n < PROT_Q_LEVEL && (op->kind == PROT_READ) != (n & 1)) ||
+			    (n < PROT_Q_LEVEL && (op->length <= g->cfg.small) !=
+						 (n >= PROT_Q_SMALL) && g->cfg.smalls))
 				sim_bad(w, "op %u waits in the wrong queue", i);
 			before = i;
 			queued++;
@@ -96,7 +110,8 @@ static void check_queues(struct sim_world *w)
 			sim_bad(w, "op %u is free, or not, and its submitter knows the contrary", i);
 	if (queued != waiting)
 		sim_bad(w, "%u ops wait, %u are in queues", waiting, queued);
-	check_buffers(w);
+	check_buffers(w, 0);
+	check_buffers(w, 1);
 }
 
 /* The sets that the engine scans hold what a scan of everything would find. */
@@ -179,11 +194,8 @@ void sim_check_reads(struct sim_world *w)
 	const struct prot_group *g = sim_group(w);
 
 	if (!w->cfg.k || !w->serving || w->stopped || w->beyond || sim_answered(w, 0) ||
-	    scrub_has_rows(g) || g->ready_head != PROT_NONE16)
+	    scrub_has_rows(g) || g->ready_head != PROT_NONE16 || sim_rotten(w))
 		return;
-	for (int i = 0; i < w->cfg.copies; i++)
-		if (w->bad_sectors[i])
-			return;
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
 		uint64_t from = read_from(w, r);
@@ -191,8 +203,53 @@ void sim_check_reads(struct sim_world *w)
 		if (!r->used || r->kind != PROT_READ || waits_for_io(w, r) ||
 		    written(w, r->first / (w->cfg.k * w->cfg.strip)))
 			continue;
-		if (!sim_flying(w) || !(from & ~(g->in_sync & ~g->failed & ~(uint64_t)w->silent)))
+		if (!sim_flying(w) || !(from & ~(g->in_sync & ~g->failed & ~(uint64_t)(w->silent | w->late))))
 			sim_bad(w, "a read of sector %d waits for what it does not read", r->first);
+	}
+}
+
+/* A write, or background work, has rows of @op, or it has to make copies equal itself. */
+static int rows_taken(const struct prot_group *g, const struct prot_gop *op)
+{
+	if (op->exclusive)
+		return 1;
+	for (uint32_t i = 0; i < g->cfg.ops; i++) {
+		const struct prot_gop *o = prot_gop(g, i);
+
+		if (o != op && o->phase != PROT_P_FREE && prot_rows_meet(o, op) && o->exclusive)
+			return 1;
+	}
+	return 0;
+}
+
+/* A read that came before has a buffer, and waits for a late member. */
+static int buffer_held(const struct sim_world *w, const struct prot_group *g)
+{
+	for (int i = 0; i < SIM_REQS; i++) {
+		const struct sim_req *r = &w->req[i];
+
+		if (r->used && r->kind == PROT_READ && r->began <= w->late_since &&
+		    prot_gop(g, r->op)->buf != PROT_NONE16)
+			return 1;
+	}
+	return 0;
+}
+
+void sim_check_late(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	uint64_t prompt = g->in_sync & ~g->failed & ~(uint64_t)w->late;
+
+	if (!w->serving || w->stopped || w->beyond || w->requested || w->committed ||
+	    prot_weight(prompt) < (w->cfg.k ? w->cfg.k : 1) || sim_rotten(w))
+		return;
+	for (int i = 0; i < SIM_REQS; i++) {
+		const struct sim_req *r = &w->req[i];
+
+		if (!r->used || r->kind != PROT_READ || r->began <= w->late_since ||
+		    rows_taken(g, prot_gop(g, r->op)) || buffer_held(w, g))
+			continue;
+		sim_bad(w, "a read of sector %d waits for a late member", r->first);
 	}
 }
 
@@ -253,6 +310,14 @@ int sim_rot(struct sim_world *w, int member, int sector)
 }
 
 /* It was never so, but a scrub may have read it already. */
+int sim_rotten(const struct sim_world *w)
+{
+	for (int i = 0; i < w->cfg.copies; i++)
+		if (w->bad_sectors[i])
+			return 1;
+	return 0;
+}
+
 void sim_unrot(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);

@@ -39,7 +39,7 @@ static void seed_random(uint64_t seed)
 		rnd(2);
 }
 
-static void random_ec(struct sim_config *c)
+static void random_ec(struct sim_config *c, uint64_t seed)
 {
 	static const uint8_t shapes[][2] = { { 2, 1 }, { 2, 1 }, { 2, 2 }, { 2, 2 }, { 3, 1 },
 					     { 3, 2 }, { 4, 2 }, { 2, 3 }, { 2, 4 } };
@@ -59,18 +59,19 @@ static void random_ec(struct sim_config *c)
 	c->bits = 1 + rnd(2);
 	regions = c->sectors / c->k / c->region + 1;
 	blocks = (regions + c->bits - 1) / c->bits;
+	c->smalls = c->strip > 1 && seed % 3 ? 3 : 0;
 	if (rnd(2) || 2 + (1 + c->copies) * blocks + c->rings * c->slots * (1 + c->slot) > SIM_META)
 		c->bits = 0;
 }
 
-static void random_config(struct sim_config *c)
+static void random_config(struct sim_config *c, uint64_t seed)
 {
 	memset(c, 0, sizeof(*c));
 	c->noise = rnd(2) ? 0 : 1 + rnd(255);
 	c->depth = rnd(2) ? 0 : 2 + rnd(2);
 	c->plain = rnd(4) ? 0 : rnd(1 << SIM_WIDTH);
 	if (ec) {
-		random_ec(c);
+		random_ec(c, seed);
 		return;
 	}
 	c->copies = 2 + rnd(3);
@@ -173,7 +174,7 @@ static int random_completion(struct sim_world *w)
 }
 
 /* Swarm testing: each schedule likes some kinds of action and shuns others. */
-static void random_weights(uint32_t *weight)
+static void random_weights(uint32_t *weight, uint64_t seed)
 {
 	static const uint32_t base[ACT_KINDS] = {
 		[ACT_SUBMIT] = 30, [ACT_COMPLETE] = 60, [ACT_SILENCE] = 3, [ACT_FAIL] = 8,
@@ -191,7 +192,7 @@ static void random_weights(uint32_t *weight)
 	hot = rnd(3) ? 0 : 1 + rnd(4);
 	starved = starving[rnd(sizeof(starving) / sizeof(starving[0]))];
 	slow_member = rnd(SIM_WIDTH);
-	for (int k = 0; k < ACT_KINDS; k++)
+	for (int k = 0; k < ACT_LATE; k++)
 		weight[k] = base[k] * factor[rnd(5)];
 	if (rnd(2))		/* no more than what protocols are made for */
 		for (int k = 0; k < ACT_KINDS; k++)
@@ -205,6 +206,9 @@ static void random_weights(uint32_t *weight)
 	weight[ACT_FAIL] += 1;
 	weight[ACT_COMMIT] += 1;
 	weight[ACT_NOTIFY] += 1;
+	/* in one of four, for a late member keeps schedules from getting far */
+	weight[ACT_LATE] = seed % 4 == 3 ? 6 : 0;
+	weight[ACT_PROMPT] = seed % 4 == 3 ? 4 : 0;
 }
 
 static int next_sector;		/* where a write goes that is submitted with the one before; -1 */
@@ -323,8 +327,8 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 	if (sim_story(w, seed, ec, s))
 		return;
 	seed_random(seed);
-	random_config(&s->cfg);
-	random_weights(weight);
+	random_config(&s->cfg, seed);
+	random_weights(weight, seed);
 	steps = 20 + rnd(STEPS_MAX - 20);
 	next_sector = -1;
 	s->n = 0;
@@ -576,6 +580,8 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
 	[PROT_MUT_BACK_ALONE] = "failed member believed when it answers again",
 	[PROT_MUT_ERROR_DONE] = "write that failed of a member that answers is done",
+	[PROT_MUT_AVOID_NONE] = "late members read like the others",
+	[PROT_MUT_AVOID_OUT] = "members that catch up read instead of late ones",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -603,13 +609,15 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_UNREAD_DEAD] = "live record that cannot be read is dropped",
 	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
+	[PROT_MUT_EC_SMALL_JOIN] = "more writes joined than their buffer holds",
 };
 
 /* Rules that both levels live by, as they read for erasure coding. */
 static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
-	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE,
+	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE, PROT_MUT_AVOID_NONE,
+	PROT_MUT_AVOID_OUT,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -55,7 +55,7 @@
 #define SIM_VALUES	64
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
-#define SIM_ENGINE	(229376 * (SIM_LBA / 512))
+#define SIM_ENGINE	(262144 * (SIM_LBA / 512))
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA
@@ -82,6 +82,7 @@ struct sim_config {
 	uint8_t depth;			/* chunks of background work in flight */
 	uint8_t fresh;			/* extents known to be equal at first */
 	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
+	uint8_t smalls;			/* private buffers of one sector a strip, besides */
 	uint8_t plain;			/* members that take no DISCARD and no ZEROES */
 	uint8_t noise;			/* what the records' bytes are before */
 };
@@ -111,6 +112,8 @@ enum sim_action_kind {
 	ACT_DRAIN,		/* all in flight comes to its end, epochs too */
 	ACT_CRASH,		/* a: members lost with it, m: sectors that land */
 	ACT_GROW,		/* of a volume (volume.c): one more group */
+	ACT_LATE,		/* a: member, that answers nothing until ACT_PROMPT, or the end */
+	ACT_PROMPT,		/* a: member */
 	ACT_KINDS
 };
 
@@ -181,6 +184,8 @@ struct sim_world {
 	uint64_t now, io_seq;
 	uint32_t next_id, crashes, acks, reads;
 	uint8_t silent;			/* members that do not answer */
+	uint8_t late;			/* ... that will, and the engine knows that they do not now */
+	uint64_t late_since;		/* when they last changed, or who is in sync */
 	uint8_t flaky;			/* ... that do, but the engine takes them for gone */
 	uint8_t requested;			/* epoch requested without these */
 	uint8_t committed;		/* the engine is behind the store */
@@ -254,8 +259,11 @@ void sim_settle(struct sim_world *w);
 void sim_check_sets(struct sim_world *w);
 /* What answers has answered: no read is to wait for the rest. */
 void sim_check_reads(struct sim_world *w);
+/* All but late members have answered: no read that came since then is to wait for these. */
+void sim_check_late(struct sim_world *w);
 /* A sector of @member changes; a scrub has to repair it, or to report it. */
 int sim_rot(struct sim_world *w, int member, int sector);
+int sim_rotten(const struct sim_world *w);	/* a sector cannot be read */
 void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);
 void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */

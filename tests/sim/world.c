@@ -65,6 +65,8 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->slot_head = SIM_LBA;
 		c->rings = w->cfg.rings;
 		c->slots = w->cfg.slots;
+		c->small = SIM_LBA;
+		c->smalls = w->cfg.smalls;
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
 	c->depth = w->cfg.depth;
@@ -525,7 +527,7 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 
 static uint64_t answering(const struct sim_world *w)
 {
-	return (sim_all(w) & ~w->silent) | 1ULL << SIM_NO_MEMBER;
+	return (sim_all(w) & ~w->silent & ~w->late) | 1ULL << SIM_NO_MEMBER;
 }
 
 const struct sim_io *sim_answered(struct sim_world *w, int n)

@@ -28,6 +28,8 @@ struct clock_load {
 	u32 requests;		/* in all */
 	u32 length;
 	u32 reads;		/* of a hundred */
+	u32 large;		/* likewise: of @large_length */
+	u32 large_length;
 	u64 range;		/* bytes of the group that they lie in */
 	u64 idle_us;		/* prot_group_idle() this often; 0: never */
 	bool timed;		/* each call is timed, which takes longer than the call */
@@ -113,6 +115,7 @@ static struct {
 	struct {
 		u64 began;
 		u64 addr;
+		u32 length;
 		u8 kind;
 	} rq[CLOCK_DEPTH];	/* by cookie */
 	u16 spare[CLOCK_DEPTH];	/* cookies not in use */
@@ -183,15 +186,18 @@ static void clock_submit(struct prot_group *g, const struct clock_load *l)
 		cookie = clock_run.spare[--clock_run.nr_spare];
 		clock_run.rq[cookie].began = clock_now;
 		clock_run.rq[cookie].kind = clock_random(100) < l->reads ? PROT_READ : PROT_WRITE;
-		clock_run.rq[cookie].addr = clock_random(l->range / l->length) * l->length;
+		clock_run.rq[cookie].length = l->large && clock_random(100) < l->large ?
+					      l->large_length : l->length;
+		clock_run.rq[cookie].addr = clock_random(l->range / clock_run.rq[cookie].length) *
+					    clock_run.rq[cookie].length;
 		clock_run.fifo[(clock_run.first + clock_run.nr_fifo++) % CLOCK_DEPTH] = cookie;
 	}
 	for (; clock_run.nr_fifo && clock_run.ops; clock_run.nr_fifo--, clock_run.ops--) {
 		cookie = clock_run.fifo[clock_run.first];
 		clock_run.first = (clock_run.first + 1) % CLOCK_DEPTH;
 		CU_ASSERT_FATAL(prot_group_submit(g, clock_run.rq[cookie].kind, 0,
-						  clock_run.rq[cookie].addr, l->length,
-						  cookie) >= 0);
+						  clock_run.rq[cookie].addr,
+						  clock_run.rq[cookie].length, cookie) >= 0);
 	}
 }
 

@@ -34,6 +34,11 @@ bool arg_bool(const struct req *q, const char *key)
 	       !strcmp(key, "preempt") ? preempt : dry;
 }
 
+void volume_attached(struct store_volume *v, struct layout *l)
+{
+	(void)v, (void)l;
+}
+
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
 {
 	(void)uuid;

@@ -42,6 +42,8 @@ static const struct field label_extent[] = {
 	F(label_disk_extent, zeroed, "bytes known to read zero"),
 	F(label_disk_extent, commit, "commit"), F(label_disk_extent, state, "state"),
 	F(label_disk_extent, reserved, "zero"), F(label_disk_extent, name, "name"),
+	F(label_disk_extent, attach, "attach"), F(label_disk_extent, attacher, "attacher"),
+	F(label_disk_extent, reserved2, "zero"),
 };
 
 static const struct field layout_head[] = {
@@ -57,7 +59,9 @@ static const struct field layout_head[] = {
 	F(layout_disk_head, commit, "commit"),
 	F(layout_disk_head, head_csum, "checksum of this header"),
 	F(layout_disk_head, level, "level"), F(layout_disk_head, columns, "data members"),
-	SPAN(layout_disk_head, reserved1, reserved, "zero"),
+	F(layout_disk_head, parity, "parity members"), F(layout_disk_head, reserved1, "zero"),
+	F(layout_disk_head, groups, "groups"), F(layout_disk_head, reserved2, "zero"),
+	F(layout_disk_head, salt, "salt"), F(layout_disk_head, reserved, "zero"),
 };
 
 static const struct field layout_member[] = {
@@ -65,6 +69,7 @@ static const struct field layout_member[] = {
 	F(layout_disk_member, drive, "UUID of the drive"),
 	F(layout_disk_member, extent, "UUID of the extent"),
 	F(layout_disk_member, size, "size of the extent"), F(layout_disk_member, port, "port"),
+	F(layout_disk_member, kind, "kind"),
 	F(layout_disk_member, reserved, "zero"), F(layout_disk_member, addr, "address"),
 };
 
@@ -73,7 +78,7 @@ static const struct field layout_segment[] = {
 	F(layout_disk_segment, level, "level"), F(layout_disk_segment, data, "data members"),
 	F(layout_disk_segment, parity, "parity members"), F(layout_disk_segment, domain, "domain"),
 	F(layout_disk_segment, strip, "strip"), F(layout_disk_segment, groups, "groups"),
-	F(layout_disk_segment, reserved1, "zero"),
+	F(layout_disk_segment, flags, "flags"),
 	F(layout_disk_segment, first_ref, "first reference"),
 	F(layout_disk_segment, refs, "references"), F(layout_disk_segment, reserved, "zero"),
 };
@@ -91,7 +96,7 @@ static const struct table {
 	size_t n, bytes;
 } tables[] = {
 	TABLE("Header, 512 bytes", label_head, label_disk_head),
-	TABLE("A record for each extent, 128 bytes", label_extent, label_disk_extent),
+	TABLE("A record for each extent, 160 bytes", label_extent, label_disk_extent),
 	TABLE("Header, 256 bytes", layout_head, layout_disk_head),
 	TABLE("Then the members, 128 bytes each", layout_member, layout_disk_member),
 	TABLE("Then the segments, 64 bytes each", layout_segment, layout_disk_segment),

@@ -94,14 +94,28 @@ static int request(enum mgmt_op op, const struct muuid *extent)
 	return s.err;
 }
 
+static int grant_of(const struct meshtgt_grant *q)
+{
+	grant_submit(d, NULL, q);
+	sem_wait(&answered);
+	return granted;
+}
+
 static int grant_to(const struct muuid *host, u8 access, u64 version)
 {
 	struct meshtgt_grant q = { .host = *host, .drive = id, .extent = ext,
 				   .version = version, .access = access };
 
-	grant_submit(d, NULL, &q);
-	sem_wait(&answered);
-	return granted;
+	return grant_of(&q);
+}
+
+/* A writer that attaches with a number. */
+static int attach(const struct muuid *host, u64 number)
+{
+	struct meshtgt_grant q = { .host = *host, .drive = id, .extent = ext,
+				   .version = 1, .access = 2, .attach = number };
+
+	return grant_of(&q);
 }
 
 static int grant_at(u8 access, u64 version)
@@ -303,6 +317,69 @@ static void test_half_held(void)
 	CU_ASSERT_EQUAL(grant(2), -EIO);
 	CU_ASSERT_EQUAL(grant_as(&other, 2), -EIO);
 	bad_writes = 0;
+}
+
+/* What the label on the drive, in both copies, says of the extent; and the copies of it. */
+static bool noted(u64 number, const struct muuid *attacher, const struct muuid *holder, int kept)
+{
+	static struct label l;
+	struct label_disk disk;
+	int each[2];
+
+	if (label_read(d->fd, SIZE, &l, &disk, each) || each[0] || each[1])
+		return false;
+	return l.extent[0].attach == number && muuid_equal(&l.extent[0].attacher, attacher) &&
+	       muuid_equal(&l.extent[0].holder, holder) && backups == kept &&
+	       disk.head[0].sequence == disk.head[1].sequence;
+}
+
+/*
+ * A higher number is in the label and its copy in the state folder before the answer; a lower
+ * one, or the same of another host, changes nothing, and the kernel gets to know why.
+ */
+static void test_attach(void)
+{
+	static const struct muuid none;
+
+	begin();
+	CU_ASSERT(noted(0, &none, &me, 0));
+	CU_ASSERT_EQUAL(attach(&me, 5), 0);
+	CU_ASSERT(noted(5, &me, &me, 1));
+	CU_ASSERT_EQUAL(attach(&me, 5), 0);
+	CU_ASSERT(noted(5, &me, &me, 1) && d->label->sequence == 2 && !pushes);
+	CU_ASSERT_EQUAL(attach(&other, 4), -EEXIST);
+	CU_ASSERT_EQUAL(attach(&other, 5), -EEXIST);
+	CU_ASSERT_EQUAL(attach(&me, 4), -EEXIST);
+	CU_ASSERT(noted(5, &me, &me, 1) && d->label->sequence == 2 && pushes == 3);
+	CU_ASSERT_EQUAL(attach(&other, 6), 0);
+	CU_ASSERT(noted(6, &other, &other, 2));
+	CU_ASSERT_EQUAL(grant(2), 0);		/* without a number */
+	CU_ASSERT(noted(6, &other, &me, 2));
+	CU_ASSERT_EQUAL(attach(&me, 6), -EEXIST);
+	CU_ASSERT_EQUAL(attach(&me, LABEL_ATTACH_MAX), 0);
+	CU_ASSERT(noted(LABEL_ATTACH_MAX, &me, &me, 3));
+	CU_ASSERT_EQUAL(attach(&me, LABEL_ATTACH_MAX + 1), -EUCLEAN);
+	CU_ASSERT(noted(LABEL_ATTACH_MAX, &me, &me, 3));
+}
+
+/* A number that did not reach both copies is not granted, and not taken when it reached none. */
+static void test_attach_unwritten(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(attach(&me, 5), 0);
+	bad_writes = 3;
+	CU_ASSERT_EQUAL(attach(&me, 7), -EIO);
+	bad_writes = 0;
+	CU_ASSERT(noted(5, &me, &me, 1));
+	CU_ASSERT_EQUAL(attach(&other, 6), 0);
+	CU_ASSERT(noted(6, &other, &other, 2));
+	bad_writes = 2;
+	CU_ASSERT_EQUAL(attach(&other, 8), -EIO);
+	CU_ASSERT_EQUAL(attach(&other, 8), -EIO);
+	CU_ASSERT_EQUAL(attach(&me, 8), -EEXIST);
+	bad_writes = 0;
+	CU_ASSERT_EQUAL(attach(&other, 8), 0);
+	CU_ASSERT(noted(8, &other, &other, backups));
 }
 
 /* A write that failed may have landed: its number means nothing else later. */
@@ -594,6 +671,8 @@ int main(void)
 		{ "sick", test_sick },
 		{ "unwritable", test_unwritable },
 		{ "half held", test_half_held },
+		{ "attach numbers", test_attach },
+		{ "attach numbers that were not written", test_attach_unwritten },
 		{ "sequence", test_sequence },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },

@@ -11,6 +11,7 @@
 #include "suite.h"
 
 #define MIB	(1ULL << 20)
+#define EXTENT	160	/* bytes of a record */
 
 static struct label a, b;
 static u8 raw[LABEL_BYTES_MAX], other[LABEL_BYTES_MAX];
@@ -53,6 +54,8 @@ static int used(void)
 	e->holder = uuid(3);
 	e->version = 0x123456789abcULL;
 	e->commit = 0x7edcba9876543210ULL;
+	e->attach = 0x0fedcba987654321ULL;
+	e->attacher = uuid(5);
 	e->volume = uuid(4);
 	strcpy(e->name, "scratch");
 	return label_encode(&a, raw, sizeof(raw));
@@ -62,12 +65,14 @@ static void test_round_trip(void)
 {
 	int n = used();
 
-	CU_ASSERT_EQUAL_FATAL(n, 512 + 3 * 128);
+	CU_ASSERT_EQUAL_FATAL(n, 512 + 3 * EXTENT);
 	CU_ASSERT_EQUAL(label_decode(raw, sizeof(raw), &b), 0);
 	CU_ASSERT_EQUAL(label_encode(&b, other, sizeof(other)), n);
 	CU_ASSERT(!memcmp(raw, other, n));
 	CU_ASSERT_EQUAL(b.extent[2].version, 0x123456789abcULL);
 	CU_ASSERT_EQUAL(b.extent[2].commit, 0x7edcba9876543210ULL);
+	CU_ASSERT_EQUAL(b.extent[2].attach, 0x0fedcba987654321ULL);
+	CU_ASSERT(muuid_equal(&b.extent[2].attacher, &a.extent[2].attacher));
 	CU_ASSERT_STRING_EQUAL(b.extent[2].name, "scratch");
 	CU_ASSERT(muuid_equal(&b.extent[2].holder, &a.extent[2].holder));
 }
@@ -76,13 +81,14 @@ static void test_round_trip(void)
 static void test_bytes(void)
 {
 	used();
-	CU_ASSERT(!memcmp(raw, "BMSDRIVE\2\0\0\0", 12));
-	CU_ASSERT_EQUAL(raw[12], 0x80);
+	CU_ASSERT(!memcmp(raw, "BMSDRIVE\3\0\0\0", 12));
+	CU_ASSERT_EQUAL(raw[12], 0xe0);
 	CU_ASSERT_EQUAL(raw[13], 0x03);
 	CU_ASSERT_EQUAL(raw[24], 7);
 	CU_ASSERT_EQUAL(raw[512 + 48 + 2], 0x10);	/* start: 1 MiB */
-	CU_ASSERT_EQUAL(raw[512 + 2 * 128 + 80], 0x10);	/* commit, low byte */
-	CU_ASSERT_EQUAL(raw[512 + 2 * 128 + 88], LABEL_READY);
+	CU_ASSERT_EQUAL(raw[512 + 2 * EXTENT + 80], 0x10);	/* commit, low byte */
+	CU_ASSERT_EQUAL(raw[512 + 2 * EXTENT + 88], LABEL_READY);
+	CU_ASSERT_EQUAL(raw[512 + 2 * EXTENT + 128], 0x21);	/* attach, low byte */
 }
 
 static void test_every_flipped_bit(void)
@@ -168,6 +174,7 @@ static void test_meaning(void)
 {
 	static const struct { size_t at; u8 value; } bad[] = {
 		{ 8, 1 },			/* version */
+		{ 8, 2 },
 		{ 80 + 1, 3 },			/* size: hardly anything */
 		{ 88, 1 },			/* block size */
 		{ 92, 2 },			/* unknown flag */
@@ -176,11 +183,14 @@ static void test_meaning(void)
 		{ 512 + 48 + 2, 0 },		/* start in the label */
 		{ 512 + 56 + 2, 0 },		/* length zero */
 		{ 512 + 56 + 2, 0xf0 },		/* length runs into the next */
-		{ 512 + 2 * 128 + 48 + 7, 0x80 },	/* start far away */
+		{ 512 + 2 * EXTENT + 48 + 7, 0x80 },	/* start far away */
 		{ 512 + 72 + 7, 1 },		/* more zeroed than there is */
 		{ 512 + 88, 0 },		/* state */
 		{ 512 + 88, 3 },
 		{ 512 + 96 + 31, 'x' },		/* name without an end */
+		{ 512 + 128, 1 },		/* attach number of no host */
+		{ 512 + 136, 1 },		/* host without an attach number */
+		{ 512 + 2 * EXTENT + 128 + 7, 0x80 },	/* the last one: none is higher */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -193,16 +203,33 @@ static void test_meaning(void)
 	}
 	/* As long as the drive itself: where it may begin must not wrap. */
 	used();
-	memset(raw + 512 + 2 * 128 + 56, 0, 8);
-	raw[512 + 2 * 128 + 56 + 2] = 0x40;
-	raw[512 + 2 * 128 + 56 + 3] = 0x06;		/* 100 MiB */
+	memset(raw + 512 + 2 * EXTENT + 56, 0, 8);
+	raw[512 + 2 * EXTENT + 56 + 2] = 0x40;
+	raw[512 + 2 * EXTENT + 56 + 3] = 0x06;		/* 100 MiB */
 	CU_ASSERT_EQUAL(resealed(), -EUCLEAN);
 	used();
-	memcpy(raw + 512, raw + 512 + 128, 16);		/* one UUID twice */
+	memcpy(raw + 512, raw + 512 + EXTENT, 16);		/* one UUID twice */
 	CU_ASSERT_EQUAL(resealed(), -EUCLEAN);
 	used();
 	memset(raw + 512, 0, 16);
 	CU_ASSERT_EQUAL(resealed(), -EUCLEAN);
+}
+
+/* Every pair of small numbers, and of the attacher and another host. */
+static void test_attach(void)
+{
+	static const struct muuid none;
+	struct muuid host[] = { uuid(1), uuid(2) };
+
+	for (u64 number = 0; number < 4; number++)
+		for (u64 noted = 0; noted < 4; noted++)
+			for (int who = 0; who < 2; who++) {
+				struct label_extent e = { .attach = noted,
+							  .attacher = noted ? host[0] : none };
+				bool want = !number || number > noted || (number == noted && !who);
+
+				CU_ASSERT_EQUAL(label_attach_may(&e, &host[who], number), want);
+			}
 }
 
 static void test_foreign(void)
@@ -298,6 +325,7 @@ int main(void)
 		{ "torn", test_torn },
 		{ "which copy", test_pick },
 		{ "meaning", test_meaning },
+		{ "attach numbers", test_attach },
 		{ "foreign", test_foreign },
 		{ "allocation", test_alloc },
 		{ "odd size", test_odd_size },

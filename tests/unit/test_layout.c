@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <asm/byteorder.h>
 #include <linux/kernel.h>
+#include <linux/xxhash.h>
 
 #include "userspace/format/layout.h"
 #include "userspace/format/layout_text.h"
@@ -67,7 +69,7 @@ static void test_round_trip(void)
 	CU_ASSERT(b.segment[0].domain == LAYOUT_DOMAIN_HOST && !b.segment[1].domain);
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);
 	CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[1]), 32 * MIB);
-	CU_ASSERT(!memcmp(raw, "BMESHVOL\2\0\0\0", 12));
+	CU_ASSERT(!memcmp(raw, "BMESHVOL\3\0\0\0", 12));
 }
 
 /* The head alone has what a list needs, and the tail may be anything. */
@@ -85,8 +87,9 @@ static void test_peek(void)
 	CU_ASSERT_EQUAL(h.size, 288 * MIB);
 	CU_ASSERT_EQUAL(h.created, 1700000000);
 	CU_ASSERT_EQUAL(h.members, 5);
-	CU_ASSERT_EQUAL(h.level, PROT_STRIPE);
-	CU_ASSERT_EQUAL(h.columns, 4);
+	CU_ASSERT_EQUAL(h.shape.level, PROT_STRIPE);
+	CU_ASSERT_EQUAL(h.shape.data, 4);
+	CU_ASSERT_EQUAL(h.shape.groups, 1);
 	memset(raw + 256, 0xaa, n - 256);
 	CU_ASSERT_EQUAL(layout_peek(raw, LAYOUT_PEEK, &h), 0);
 	CU_ASSERT_EQUAL(layout_decode(raw, sizeof(raw), &b), -EBADMSG);
@@ -179,6 +182,8 @@ static void test_meaning(void)
 	REFUSED(a.segment[0].groups = 0);
 	REFUSED(a.segment[0].parity = 1);
 	REFUSED(a.segment[0].domain = 2);
+	REFUSED(a.segment[0].fresh = true);
+	REFUSED(a.member[1].kind = LAYOUT_KIND_BDEV);
 	REFUSED(a.segment[0].length -= 65536);
 	REFUSED(a.segment[0].refs = 3);
 	REFUSED(a.segment[1].start += 512);
@@ -215,6 +220,125 @@ static void test_petabyte(void)
 	CU_ASSERT(layout_encode(&a, raw, sizeof(raw)) > 0);
 	CU_ASSERT_EQUAL(layout_decode(raw, sizeof(raw), &b), 0);
 	CU_ASSERT_EQUAL(b.size, a.size);
+}
+
+/* Groups of @level over one extent a member, each with @each bytes of data. */
+static void groups(u8 level, u8 data, u8 parity, u16 groups, u64 each, u32 lba)
+{
+	u32 width = data + parity;
+	u64 at;
+
+	memset(&a, 0, sizeof(a));
+	a.volume = uuid(1);
+	strcpy(a.name, "safe");
+	a.version = a.commit = 1;
+	a.salt = 0x5a17;
+	a.lba = lba;
+	a.segments = 1;
+	a.members = a.refs = groups * width;
+	a.segment[0] = (struct layout_segment) {
+		.length = each * groups * (parity ? data : 1), .level = level, .data = data,
+		.parity = parity, .groups = groups, .strip = 65536, .refs = a.refs, .fresh = true,
+	};
+	a.size = a.segment[0].length;
+	at = layout_data_at(&a.segment[0], lba);
+	for (u32 i = 0; i < a.members; i++) {
+		a.member[i].extent = uuid(300 + i);
+		a.member[i].size = at + each;
+		a.ref[i] = (struct layout_ref) { i, at };
+	}
+}
+
+static void test_groups(void)
+{
+	static const struct { u8 level, data, parity; u16 groups; } s[] = {
+		{ PROT_MIRROR, 2, 0, 1 }, { PROT_MIRROR, 4, 0, 1 }, { PROT_RAID10, 3, 0, 5 },
+		{ PROT_EC, 2, 1, 1 }, { PROT_EC, 8, 3, 2 }, { PROT_EC, 32, 4, 7 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(s); i++) {
+		for (u32 lba = 512; lba <= 4096; lba *= 8) {
+			struct layout_head h;
+			int n;
+
+			groups(s[i].level, s[i].data, s[i].parity, s[i].groups, 64 * MIB, lba);
+			n = layout_encode(&a, raw, sizeof(raw));
+			CU_ASSERT_FATAL(n > 0);
+			CU_ASSERT(!layout_decode(raw, n, &b) && !layout_peek(raw, n, &h));
+			CU_ASSERT(b.salt == 0x5a17 && b.segment[0].fresh && layout_fresh(&b));
+			CU_ASSERT(layout_protected(&b));
+			CU_ASSERT(h.shape.groups == s[i].groups && h.shape.parity == s[i].parity);
+			CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);
+			CU_ASSERT(b.ref[0].offset >= 2 * MIB && !(b.ref[0].offset % MIB));
+			a.segment[0].fresh = false;
+			CU_ASSERT(layout_encode(&a, other, sizeof(other)) == n && memcmp(raw, other, n));
+		}
+	}
+	groups(PROT_MIRROR, 2, 0, 1, 64 * MIB, 512);
+	layout_encode(&a, raw, sizeof(raw));
+	CU_ASSERT_FALSE(two_segments() < 0 || layout_protected(&a) || layout_fresh(&a));
+}
+
+static void further(void)
+{
+	for (u32 i = 0; i < a.members; i++) {
+		a.ref[i].offset += MIB;
+		a.member[i].size += MIB;
+	}
+}
+
+/* A linear segment behind a group's data. */
+static void linear_behind(void)
+{
+	a.ref[a.refs] = (struct layout_ref) { 0, a.member[0].size };
+	a.member[0].size += MIB;
+	a.segment[a.segments++] = (struct layout_segment) {
+		.start = a.size, .length = MIB, .level = PROT_LINEAR, .data = 1, .groups = 1,
+		.first_ref = a.refs++, .refs = 1,
+	};
+	a.size += MIB;
+}
+
+static void test_groups_meaning(void)
+{
+#define REFUSED_GROUPS(change) do {					\
+		groups(PROT_EC, 2, 1, 2, 64 * MIB, 512);		\
+		CU_ASSERT_EQUAL(layout_check(&a), 0);			\
+		change;							\
+		CU_ASSERT_EQUAL(layout_check(&a), -EUCLEAN);		\
+	} while (0)
+
+	REFUSED_GROUPS(a.salt = 0);
+	REFUSED_GROUPS(a.segment[0].parity = 0);
+	REFUSED_GROUPS(a.segment[0].parity = 5);
+	REFUSED_GROUPS(a.segment[0].groups = 1);
+	REFUSED_GROUPS(a.segment[0].level = PROT_MIRROR);
+	REFUSED_GROUPS(a.segment[0].strip = 0);
+	REFUSED_GROUPS(a.ref[0].offset -= MIB);		/* in the records */
+	REFUSED_GROUPS(further());			/* room that no records have */
+	REFUSED_GROUPS(a.ref[1].member = 0);		/* twice in a group */
+	REFUSED_GROUPS(a.ref[3].member = 0);		/* in two groups */
+	REFUSED_GROUPS(a.member[2].size -= 512);
+	REFUSED_GROUPS(linear_behind());
+}
+
+/* A flag of a later version, with all checksums right. */
+static void test_unknown_flag(void)
+{
+	struct layout_disk_segment s;
+	struct layout_disk_head h;
+	int n;
+
+	groups(PROT_MIRROR, 2, 0, 1, 64 * MIB, 512);
+	n = layout_encode(&a, raw, sizeof(raw));
+	memcpy(&s, raw + 256 + 2 * 128, sizeof(s));
+	s.flags = cpu_to_le16(le16_to_cpu(s.flags) | 2);
+	memcpy(raw + 256 + 2 * 128, &s, sizeof(s));
+	memcpy(&h, raw, sizeof(h));
+	h.csum = 0;
+	h.csum = cpu_to_le64(xxh64(raw + 256, n - 256, xxh64(&h, sizeof(h), 0)));
+	memcpy(raw, &h, sizeof(h));
+	CU_ASSERT_EQUAL(layout_decode(raw, n, &b), -EUCLEAN);
 }
 
 static void test_largest(void)
@@ -308,6 +432,9 @@ int main(void)
 		{ "meaning", test_meaning },
 		{ "shared member", test_shared_member },
 		{ "petabyte", test_petabyte },
+		{ "groups", test_groups },
+		{ "groups: meaning", test_groups_meaning },
+		{ "unknown flag", test_unknown_flag },
 		{ "largest", test_largest },
 		{ "names", test_names },
 		{ "UUID text", test_uuid_text },

@@ -233,10 +233,11 @@ static void test_structures(void)
 				.sequence = 12, .lba = 4096, .extents = 2 }, d2 = { 0 };
 	struct mgmt_extent e = { .uuid = u1, .drive = u2, .volume = u3, .holder = u1, .name = "v",
 				 .start = 1 << 20, .length = 2 << 20, .zeroed = 7,
-				 .version = 9, .commit = 10, .opens = 2, .recorded = true,
+				 .version = 9, .commit = 10, .attach = ~0ULL >> 1, .attacher = u2,
+				 .opens = 2, .recorded = true,
 				 .unread = true, .error = -EIO }, e2 = { 0 };
 	struct mgmt_volume v = { .uuid = u1, .name = "v", .version = 4, .size = 5, .members = 2,
-				 .commit = 8, .here = 1, .open = 1, .level = 2, .columns = 200,
+				 .commit = 8, .here = 1, .open = 1, .shape = { 2, 200, 3, 4 },
 				 .holder = u2 }, v2 = { 0 };
 	struct mgmt_hello h = { .host = u1, .hostname = "n1", .version = "1", .machine = "m",
 				.grace_ms = 60000 }, h2 = { 0 };
@@ -254,12 +255,19 @@ static void test_structures(void)
 	CU_ASSERT(!memcmp(&e, &e2, sizeof(e)));
 	json_object_del(j, "unread");		/* as of a meshd before it */
 	CU_ASSERT(!mgmt_extent_unpack(j, &e2) && !e2.unread);
+	json_object_del(j, "attach");		/* as of one without a number */
+	CU_ASSERT(!mgmt_extent_unpack(j, &e2) && !e2.attach && muuid_null(&e2.attacher));
+	jset_u64(j, "attach", 5);
+	CU_ASSERT(!mgmt_extent_unpack(j, &e2) && e2.attach == 5);
+	json_object_del(j, "attacher");
+	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), -EINVAL);
+	json_object_del(j, "attach");
 	jset_u64(j, "zeroed", 3 << 20);
 	CU_ASSERT_EQUAL(mgmt_extent_unpack(j, &e2), -EINVAL);
 	json_decref(j);
 	j = mgmt_volume_pack(&v);
 	CU_ASSERT_EQUAL(mgmt_volume_unpack(j, &v2), 0);
-	CU_ASSERT(!memcmp(&v, &v2, sizeof(v)));
+	CU_ASSERT(!memcmp(&v, &v2, offsetof(struct mgmt_volume, shape) + sizeof(v.shape)));
 	jset_str(j, "name", "a/b");
 	CU_ASSERT_EQUAL(mgmt_volume_unpack(j, &v2), -EINVAL);
 	json_decref(j);

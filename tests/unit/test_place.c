@@ -85,6 +85,109 @@ static void test_wanted_and_lba(void)
 	CU_ASSERT(out[0] + out[1] == 3 + 5);
 }
 
+/* Whether the groups from @at on can be placed at all: every choice is tried. */
+static bool possible(u32 n, const struct place_groups *p, u32 lba, u32 at, u32 *out)
+{
+	u32 first = at - at % p->width, i, k, used;
+
+	if (at == p->groups * p->width)
+		return true;
+	/* Members of a group in rising order: the order is of no matter. */
+	for (i = at > first ? out[at - 1] + 1 : 0; i < n; i++) {
+		for (k = used = 0; k < at; k++)
+			used += out[k] == i;
+		if (drives[i].lba != lba || !drives[i].wanted || drives[i].longest / p->bytes <= used)
+			continue;
+		for (k = first; k < at; k++)
+			if (p->domain == PLACE_HOST && muuid_equal(&drives[out[k]].host, &drives[i].host))
+				break;
+		out[at] = i;
+		if (k == at && possible(n, p, lba, at + 1, out))
+			return true;
+	}
+	return false;
+}
+
+/* What was chosen keeps all that is wanted. */
+static bool lawful(const struct place_groups *p, const u32 *out)
+{
+	u32 n = p->groups * p->width, i, k, used;
+
+	for (i = 0; i < n; i++) {
+		for (k = used = 0; k < n; k++) {
+			used += out[k] == out[i];
+			if (k == i || k / p->width != i / p->width)
+				continue;
+			if (out[k] == out[i] || (p->domain == PLACE_HOST &&
+			    muuid_equal(&drives[out[k]].host, &drives[out[i]].host)))
+				return false;
+		}
+		if (drives[out[i]].longest < used * p->bytes || !drives[out[i]].wanted ||
+		    drives[out[i]].lba != drives[out[0]].lba)
+			return false;
+	}
+	return true;
+}
+
+/* All shapes over random drives: what is chosen is lawful, what is refused impossible. */
+static void test_groups(void)
+{
+	u32 seed = 1, out[12], none[12], n, yes = 0, no = 0;
+
+	for (u32 round = 0; round < 4000; round++) {
+		struct place_groups p;
+		bool can;
+		int err;
+
+		memset(drives, 0, sizeof(drives));
+		for (u32 i = 0; i < 6; i++) {
+			seed = seed * 1103515245 + 12345;
+			drives[i].host.b[0] = (seed >> 16) % 4;
+			drives[i].drive.b[0] = i + 1;
+			drives[i].longest = drives[i].free = (seed >> 20) % 4 * G;
+			drives[i].lba = (seed >> 24) % 6 ? 512 : 4096;
+			drives[i].wanted = (seed >> 27) % 8;
+		}
+		n = 2 + (seed >> 12) % 5;
+		p = (struct place_groups) { G, 1 + round % 3, 2 + round / 3 % 3,
+					    round & 1 ? PLACE_HOST : PLACE_DRIVE };
+		err = place_groups(drives, n, &p, out);
+		can = possible(n, &p, 512, 0, none) || possible(n, &p, 4096, 0, none);
+		CU_ASSERT_EQUAL(err, can ? 0 : -ENOSPC);
+		CU_ASSERT(err || lawful(&p, out));
+		yes += can;
+		no += !can;
+	}
+	CU_ASSERT(yes > 500 && no > 500);
+}
+
+/* Load goes where there is least of it. */
+static void test_groups_spread(void)
+{
+	struct place_groups p = { G, 3, 2, PLACE_HOST };
+	u32 out[12], used[6] = { 0 }, i;
+
+	six();
+	CU_ASSERT_EQUAL_FATAL(place_groups(drives, 6, &p, out), 0);
+	for (i = 0; i < 6; i++)
+		used[out[i]]++;
+	for (i = 0; i < 6; i++)
+		CU_ASSERT(used[i] <= 2);
+	CU_ASSERT(lawful(&p, out));
+	p = (struct place_groups) { G, 1, 4, PLACE_HOST };
+	CU_ASSERT_EQUAL(place_groups(drives, 6, &p, out), -ENOSPC);
+	CU_ASSERT_EQUAL(place_domains(drives, 6, G, PLACE_HOST), 3);
+	CU_ASSERT_EQUAL(place_domains(drives, 6, G, PLACE_DRIVE), 6);
+	CU_ASSERT_EQUAL(place_domains(drives, 6, 16 * G, PLACE_HOST), 2);
+	p.domain = PLACE_DRIVE;
+	CU_ASSERT(!place_groups(drives, 6, &p, out) && lawful(&p, out));
+	/* All of 12 members on 6 drives, two of each. */
+	p = (struct place_groups) { 5 * G, 2, 6, PLACE_DRIVE };
+	CU_ASSERT_EQUAL(place_groups(drives, 6, &p, out), -ENOSPC);
+	p.bytes = 2 * G;
+	CU_ASSERT(!place_groups(drives, 6, &p, out) && lawful(&p, out));
+}
+
 static void test_sizes(void)
 {
 	static const struct { const char *text; int err; u64 v; } s[] = {
@@ -121,6 +224,8 @@ int main(void)
 		{ "domain host", test_domain_host },
 		{ "room", test_room },
 		{ "wanted drives, block sizes", test_wanted_and_lba },
+		{ "groups: every choice", test_groups },
+		{ "groups: spread", test_groups_spread },
 		{ "sizes", test_sizes },
 		{ NULL, NULL },
 	};

@@ -94,7 +94,7 @@ static bool twin_step(struct prot_group *g, struct prot_gop *op, struct prot_eve
 			twin_begin(g, op);
 		return false;
 	case PROT_P_BUF:
-		if (prot_buf_get(g, op))
+		if (prot_buf_get(g, op, false))
 			prot_phase(g, op, PROT_P_TWIN_READ);
 		return false;
 	case PROT_P_TWIN_READ:

@@ -11,19 +11,25 @@
 #define MIB	(1ULL << 20)
 #define TIB	(1ULL << 40)
 
-static struct prot_group *ec(u16 ops, u16 bufs, u16 rings, u16 slots)
+static struct prot_group *ec_small(u16 ops, u16 bufs, u16 smalls, u16 rings, u16 slots)
 {
 	struct prot_group_config c = { .level = PROT_EC, .k = 4, .m = 2, .width = 6,
 				       .lba = 4096, .strip = 65536, .slot_bytes = 65536,
 				       .slot_head = 4096, .rings = rings, .slots = slots,
 				       .region = 4 * MIB, .bytes = 4096 * MIB, .ops = ops,
-				       .bufs = bufs, .in_sync = 0x3f, .epoch = 1,
+				       .bufs = bufs, .small = 4096, .smalls = smalls,
+				       .in_sync = 0x3f, .epoch = 1,
 				       .attach = 1, .fresh = 1 };
 	u32 i;
 
 	for (i = 0; i < c.width; i++)
 		c.data[i] = 64 * MIB;
 	return clock_group(&c);
+}
+
+static struct prot_group *ec(u16 ops, u16 bufs, u16 rings, u16 slots)
+{
+	return ec_small(ops, bufs, 0, rings, slots);
 }
 
 static struct prot_group *mirror_deep(u64 bytes, u16 ops, u8 depth)
@@ -59,6 +65,40 @@ static void test_buffers(void)
 	l.range = g->cfg.bytes * g->cfg.k;
 	r = clock_load(g, &l);
 	check("ec:4+2, 1024 in flight, 20 buffers", &r);
+	free(g);
+}
+
+/* The same of small ones, by themselves and with large requests beside them. */
+static void test_smalls(void)
+{
+	struct clock_load l = { .depth = 1024, .requests = 10000, .length = 4096,
+				.large_length = 65536 };
+	struct prot_group *g = ec_small(1100, 20 + PROT_BUF_FIRST, 20, 8, 16);
+	struct clock_result r;
+
+	l.range = g->cfg.bytes * g->cfg.k;
+	r = clock_load(g, &l);
+	check("ec:4+2, 1024 in flight, 20 small buffers", &r);
+	l.large = 30;
+	l.reads = 30;
+	r = clock_load(g, &l);
+	check("ec:4+2, 1024 in flight, 30% of 64k, 20 buffers of either size", &r);
+	free(g);
+}
+
+/* What 64 MiB hold: more writes of 4 KiB than rings have slots, beside 40 large ones. */
+static void test_memory(void)
+{
+	struct prot_group *g = ec_small(1100, 40 + PROT_BUF_FIRST, 500, 8, 16);
+	u32 i, waits = 0;
+
+	CU_ASSERT(g->shape.bytes < 64 * MIB);
+	for (i = 0; i < 400; i++)
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, i * 262144ULL, 4096, 0) >= 0);
+	clock_events(g);
+	for (i = 0; i < g->cfg.ops; i++)
+		waits += prot_gop(g, i)->phase == PROT_P_BUF;
+	CU_ASSERT_EQUAL(waits, 0);
 	free(g);
 }
 
@@ -197,6 +237,8 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "private buffers", test_buffers },
+		{ "small buffers", test_smalls },
+		{ "memory", test_memory },
 		{ "slots", test_slots },
 		{ "ops", test_ops },
 		{ "a hot region", test_hot },

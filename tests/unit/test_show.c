@@ -15,6 +15,7 @@ void genl_close(struct mesh *m);
 #undef mesh_open
 #undef mesh_close
 #include "userspace/meshd/show.c"
+#include "userspace/meshd/groups.c"
 #include "suite.h"
 #include "req_rig.h"
 
@@ -35,6 +36,15 @@ int peer_of_member(const struct layout_member *m, struct store_host *h) { (void)
 void meshblk_volume_free(struct meshblk_volume *v) { (void)v; }
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)v, (void)n; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+static bool degraded;			/* --degraded */
+bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return degraded; }
+static u32 polls;			/* how often it was waited */
+static void (*on_poll)(void);
+void sleep_ms(unsigned int ms) { (void)ms; polls++; on_poll(); }
+bool stopping(void) { return polls > 9; }
+bool req_cancelled(const struct req *r) { (void)r; return false; }
+static u64 shown_done, shown_total;
+void req_progress(struct req *r, const char *what, u64 done, u64 total) { (void)r, (void)what; shown_done = done; shown_total = total; }
 int kernel_volume(const struct muuid *u, struct meshblk_volume *v) { (void)u; *v = kernel; return 0; }
 
 int store_volume_get(const struct muuid *u, struct store_volume *v, struct layout *l)
@@ -45,10 +55,12 @@ int store_volume_get(const struct muuid *u, struct store_volume *v, struct layou
 	return 0;
 }
 
+static size_t volumes;
+
 int store_volumes(struct store_volume **v, size_t *n)
 {
-	*n = 0;
-	*v = NULL;
+	*n = volumes;
+	*v = calloc(volumes + 1, sizeof(**v));
 	return 0;
 }
 
@@ -143,11 +155,121 @@ static void test_strip(void)
 	}
 }
 
+/* Two mirrors, the second of them with a member in @role and @behind bytes. */
+static struct meshblk_group two[2];
+
+static void mirrors(u8 role, u64 behind)
+{
+	for (u32 i = 0; i < 2; i++) {
+		two[i] = (struct meshblk_group) { .column = i, .state = "active", .nr = 2,
+						  .members = { 2 * i, 2 * i + 1 },
+						  .roles = { MESHBLK_ROLE_IN_SYNC, MESHBLK_ROLE_IN_SYNC } };
+	}
+	two[1].roles[1] = role;
+	two[1].behind[1] = behind;
+	kernel = (struct meshblk_volume) { .state = "active", .groups = two, .nr_groups = 2 };
+	made = (struct layout) { .segments = 1, .members = 4, .refs = 4 };
+	made.segment[0] = (struct layout_segment) { .level = PROT_RAID10, .data = 2, .groups = 2,
+						    .strip = 65536, .refs = 4 };
+	strcpy(made.member[3].addr, "10.0.0.4");
+}
+
+static void test_health(void)
+{
+	static const struct { u8 role; const char *health, *why; } of[] = {
+		{ MESHBLK_ROLE_IN_SYNC, "whole", NULL },
+		{ MESHBLK_ROLE_JOINING, "rebuilding", "group 0.1: member 3 on host 10.0.0.4 is rebuilding" },
+		{ MESHBLK_ROLE_SUSPECT, "degraded", "member 3 on host 10.0.0.4 is silent" },
+		{ MESHBLK_ROLE_FAILED, "degraded", "member 3 on host 10.0.0.4 is failed" },
+		{ MESHBLK_ROLE_OUT, "degraded", "member 3 on host 10.0.0.4 is out" },
+	};
+	const char *why;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct req r = { 0 };
+		json_t *group;
+
+		mirrors(of[i].role, 4096);
+		CU_ASSERT_EQUAL(cmd_volume_show(&r), 0);
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "layout")), "raid10:2x2");
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "health")), of[i].health);
+		why = json_string_value(json_object_get(r.result, "reason"));
+		CU_ASSERT(of[i].why ? why && strstr(why, of[i].why) : !why);
+		group = json_array_get(json_object_get(r.result, "groups"), 1);
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(group, "health")), of[i].health);
+		CU_ASSERT_EQUAL(json_array_size(json_object_get(group, "members")), 2);
+		json_decref(r.result);
+	}
+	mirrors(MESHBLK_ROLE_OUT, 0);
+	strcpy(two[0].state, "opening");
+	strcpy(two[0].reason, "too few members are here");
+	struct req r = { 0 };
+
+	cmd_volume_show(&r);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "health")), "down");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "reason")),
+			       "group 0.0: too few members are here");
+	json_decref(r.result);
+	kernel = (struct meshblk_volume) { .state = "active" };
+	r = (struct req) { 0 };
+	cmd_volume_show(&r);
+	CU_ASSERT(json_is_null(json_object_get(r.result, "health")));
+	json_decref(r.result);
+}
+
+static void test_list_degraded(void)
+{
+	static const u8 roles[] = { MESHBLK_ROLE_IN_SYNC, MESHBLK_ROLE_OUT };
+
+	volumes = 1;
+	for (int only = 0; only < 2; only++) {
+		for (size_t i = 0; i < 2; i++) {
+			struct req r = { 0 };
+
+			mirrors(roles[i], 0);
+			degraded = only;
+			CU_ASSERT_EQUAL(cmd_volume_list(&r), 0);
+			CU_ASSERT_EQUAL(json_array_size(json_object_get(r.result, "volumes")), !only || i);
+			CU_ASSERT_EQUAL(r.status, only && i);
+			json_decref(r.result);
+		}
+	}
+	volumes = 0;
+}
+
+/* It is out, then given what it lacks. */
+static void poll_once(void)
+{
+	two[1].roles[1] = polls < 3 ? MESHBLK_ROLE_OUT : polls < 6 ? MESHBLK_ROLE_JOINING : MESHBLK_ROLE_IN_SYNC;
+	two[1].behind[1] = polls < 3 ? 6 << 20 : (u64)(6 - polls) << 20;
+}
+
+static void nothing(void) { }
+
+static void test_wait(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_OUT, 6 << 20);
+	on_poll = poll_once;
+	CU_ASSERT(!cmd_volume_wait(&r) && polls == 6);
+	CU_ASSERT(shown_total == 6 << 20 && shown_done == 5 << 20);
+	polls = 0;
+	CU_ASSERT(!cmd_volume_wait(&r) && !polls);
+	/* Not whole when meshd ends. */
+	mirrors(MESHBLK_ROLE_OUT, 0);
+	on_poll = nothing;
+	CU_ASSERT(cmd_volume_wait(&r) && r.status == 1);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "counters", test_stats },
 		{ "a strip", test_strip },
+		{ "health of groups", test_health },
+		{ "list of what is degraded", test_list_degraded },
+		{ "wait", test_wait },
 		{ NULL, NULL },
 	};
 

@@ -87,7 +87,8 @@ static void open_answers(void)
 		[RDDA_OPEN_NO_DAEMON]	= { RDDA_EEV_LATER, -EHOSTDOWN },
 		[RDDA_OPEN_NOT_READY]	= { RDDA_EEV_LATER, -EAGAIN },
 		[RDDA_OPEN_LIMIT]	= { RDDA_EEV_REFUSED, -ENOSPC },
-		[10]			= { RDDA_EEV_REFUSED, -EPROTO },
+		[RDDA_OPEN_OLD_ATTACH]	= { RDDA_EEV_REFUSED, -ESTALE },
+		[11]			= { RDDA_EEV_REFUSED, -EPROTO },
 	};
 	unsigned int i;
 	int err;

@@ -106,6 +106,67 @@ static void open_promises(void)
 	CU_ASSERT(seen[TGT_OPEN_FENCE] && seen[TGT_OPEN_REQUEST] && seen[TGT_OPEN_REVOKE]);
 }
 
+/*
+ * Every set of facts with every small number: a number that is too old is refused whatever else
+ * holds, fences and revokes nothing; one that is noted changes no answer; a higher one needs meshd.
+ */
+static void open_attach(void)
+{
+	unsigned int n, i;
+
+	for (n = 0; n < 1U << FLAGS; n++)
+		for (i = 0; i < 4 * 4 * 2; i++) {
+			struct tgt_open_facts f = facts(n, 1);
+			int want = tgt_open_decide(&f);
+			bool may;
+
+			f.attach = i % 4;
+			f.attach_seen = i / 4 % 4;
+			f.attach_self = i / 16;
+			may = !f.attach || f.attach > f.attach_seen ||
+			      (f.attach == f.attach_seen && f.attach_self);
+			if (!may && f.found && !f.drive_gone)
+				want = RDDA_OPEN_OLD_ATTACH;
+			if (f.attach > f.attach_seen && want == RDDA_OPEN_OK && !f.noted)
+				want = TGT_OPEN_REQUEST;
+			CU_ASSERT_EQUAL_FATAL(tgt_open_decide(&f), want);
+		}
+}
+
+#define HOSTS	3
+#define NUMBERS	3
+#define STEPS	5
+
+/* Whatever hosts try: the numbers that were taken never fall, and none is two hosts'. */
+static void attach_sequences(void)
+{
+	unsigned int all = 1, s, i, step;
+
+	for (i = 0; i < STEPS; i++)
+		all *= HOSTS * NUMBERS;
+	for (s = 0; s < all; s++) {
+		unsigned int host_of[NUMBERS + 1] = { 0 }, noted = 0, by = 0;
+
+		for (i = 0, step = s; i < STEPS; i++, step /= HOSTS * NUMBERS) {
+			unsigned int host = 1 + step % HOSTS, number = 1 + step / HOSTS % NUMBERS;
+			struct tgt_open_facts f = {
+				.found = true, .ready = true, .rw = true, .holder_self = true,
+				.attach = number, .attach_seen = noted, .attach_self = by == host,
+			};
+			int st = tgt_open_decide(&f);
+
+			CU_ASSERT_EQUAL_FATAL(st == TGT_OPEN_REQUEST, number > noted);
+			if (st == RDDA_OPEN_OLD_ATTACH)
+				continue;
+			CU_ASSERT_FATAL(number >= noted);
+			CU_ASSERT_FATAL(!host_of[number] || host_of[number] == host);
+			host_of[number] = host;
+			noted = number;
+			by = host;
+		}
+	}
+}
+
 static void open_examples(void)
 {
 	struct tgt_open_facts f = {
@@ -195,6 +256,8 @@ static void open_claimed(void)
 static const struct suite_test tests[] = {
 	{ "session states", session_table },
 	{ "what a grant promises", open_promises },
+	{ "attach numbers", open_attach },
+	{ "attach numbers of several hosts", attach_sequences },
 	{ "answers to OPEN", open_examples },
 	{ "after a start", open_after_start },
 	{ "while another preempts", open_claimed },

@@ -612,6 +612,104 @@ static void test_set_back(void)
 	free(l);
 }
 
+/* mirror:2 on two drives, in the store as just made; the labels as @version says. */
+static void mirror(u64 version)
+{
+	struct layout *l = malloc(sizeof(*l));
+	u64 data;
+
+	rig_new(2);
+	rig_layout(l, 2, version, "data");
+	l->salt = 5;
+	l->segments = 1;
+	l->size = 1 << 20;
+	l->segment[0] = (struct layout_segment) {
+		.length = 1 << 20, .level = PROT_MIRROR, .data = 2, .groups = 1, .strip = 65536,
+		.refs = 2, .fresh = version == 1,
+	};
+	data = layout_data_at(&l->segment[0], 512);
+	for (u32 i = 0; i < 2; i++) {
+		l->ref[i].offset = data;
+		l->member[i].size = data + (1 << 20);
+	}
+	for (u32 i = 0; i < 2; i++)
+		rig_record(i, l, no_host);
+	store_volume_erase(&vol);
+	rig_store(l);
+	free(l);
+}
+
+/* The first attach that has groups notes in a new version that they are fresh no more. */
+static void test_mirror_fresh(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	mirror(1);
+	kernel.health = HEALTH_WHOLE;
+	CU_ASSERT(!bring("data", false) && kernel.there && kernel.version == 2 && !kernel.fresh);
+	CU_ASSERT(at[0].e.version == 2 && at[1].e.version == 2 && !kernel.stale);
+	rig_load(&v, l);
+	CU_ASSERT(v.version == 2 && !layout_fresh(l) && l->salt == 5);
+	/* Not as long as the groups do not serve. */
+	mirror(1);
+	kernel.health = HEALTH_DOWN;
+	CU_ASSERT(!bring("data", false) && kernel.version == 1 && kernel.fresh && at[0].e.version == 1);
+	kernel.health = HEALTH_WHOLE;
+	CU_ASSERT(!bring("data", false) && kernel.version == 2 && !kernel.fresh);
+	free(l);
+}
+
+/* One of two is away: that is enough where the layout is known to count. */
+static void test_mirror_degraded(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	mirror(2);
+	at[1].host = HOSTS;
+	CU_ASSERT(!bring("data", false) && kernel.there && kernel.version == 2);
+	CU_ASSERT(at[0].e.version == 2 && muuid_equal(&at[0].e.holder, &D.host));
+	/* Both are too many. */
+	mirror(2);
+	at[0].host = at[1].host = HOSTS;
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	/* This host has not seen that version: what is away may be at the one before. */
+	mirror(3);
+	rig_load(&v, l);
+	l->version = v.version = l->commit = 2;
+	store_volume_erase(&vol);
+	rig_store(l);
+	at[1].host = HOSTS;
+	CU_ASSERT(bring("data", false) == -EHOSTUNREACH && !kernel.there);
+	CU_ASSERT(!bring("data", true) && kernel.version == 3 && kernel.stale);
+	/* It is. */
+	mirror(3);
+	at[1].host = HOSTS;
+	at[0].e.version = 4;
+	CU_ASSERT(bring("data", false) && !kernel.there);
+	free(l);
+}
+
+/* What is not whole is not changed. */
+static void test_mirror_change(void)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v;
+
+	mirror(2);
+	CU_ASSERT(!bring("data", false));
+	at[1].host = HOSTS;
+	rig_load(&v, l);
+	memcpy(next, l, sizeof(*next));
+	strcpy(next->name, "other");
+	CU_ASSERT(volume_change(&v, l, next, why) == -EHOSTUNREACH && at[0].e.version == 2 && !v.pending);
+	at[1].host = 0;
+	CU_ASSERT(!volume_change(&v, l, next, why) && at[0].e.version == 3 && at[1].e.version == 3);
+	free(next);
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -636,6 +734,9 @@ int main(void)
 		{ "a version that is left behind", test_discard },
 		{ "records that cannot be read", test_unreadable },
 		{ "drives that went back in time", test_set_back },
+		{ "a mirror: the first attach", test_mirror_fresh },
+		{ "a mirror: a member is away", test_mirror_degraded },
+		{ "a mirror: changes", test_mirror_change },
 		{ NULL, NULL },
 	};
 	int err = suite_main("volume", tests);

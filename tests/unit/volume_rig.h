@@ -47,6 +47,9 @@ static struct {
 	bool	preempted;
 	u32	openers;
 	u64	opens_at[EXTENTS];	/* the version at which each member is opened again */
+	u32	groups;			/* of the layout; they attach when members enough are there */
+	enum health health;		/* of these */
+	bool	fresh, stale;		/* as it was given at last */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
 static void (*on_put)(void);		/* before a record is written; NULL: nothing */
@@ -217,7 +220,7 @@ static void answer_extents(u32 host, json_t *data)
 /* As one volume, by the record of the highest version. */
 static void answer_volumes(u32 host, json_t *data)
 {
-	struct mgmt_volume v = { .uuid = vol, .level = PROT_LINEAR, .columns = 1 };
+	struct mgmt_volume v = { .uuid = vol, .shape = { PROT_LINEAR, 1, 0, 1 } };
 	json_t *list = json_array();
 	u32 i;
 
@@ -345,8 +348,13 @@ int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 	if (!kernel.there)
 		return -ENOENT;
 	*out = (struct meshblk_volume) { .state = "active", .version = kernel.version,
-					 .openers = kernel.openers };
+					 .openers = kernel.openers, .nr_groups = kernel.groups };
 	return 0;
+}
+
+enum health volume_health(const struct meshblk_volume *k)
+{
+	return k->nr_groups ? kernel.health : HEALTH_NONE;
 }
 
 bool kernel_active(const struct muuid *uuid, u64 *version)
@@ -380,7 +388,7 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 	for (i = 0; i < l->members; i++) {
 		x = l->member[i].extent.b[1];
 		f = gather_find(o->g, &l->member[i].extent);
-		if ((!f || at[x].host == HOSTS) && !has)
+		if ((!f || at[x].host == HOSTS) && !has && !layout_protected(l))
 			return -ETIMEDOUT;
 		if (f && !v->readonly && !preempts && !muuid_null(&f->e.holder) &&
 		    !muuid_equal(&f->e.holder, &D.host))
@@ -392,6 +400,9 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 			at[x].e.holder = D.host;
 	}
 	kernel.there = true;
+	kernel.groups = layout_protected(l);
+	kernel.fresh = layout_fresh(l);
+	kernel.stale = o->stale;
 	kernel.preempted = o->preempt;
 	kernel.version = l->version;
 	kernel.members = l->members;

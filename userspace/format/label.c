@@ -44,6 +44,8 @@ static void encode_extent(const struct label_extent *e, struct label_disk_extent
 	d->zeroed = cpu_to_le64(e->zeroed);
 	d->state = e->state;
 	memcpy(d->name, e->name, LABEL_NAME);
+	d->attach = cpu_to_le64(e->attach);
+	memcpy(d->attacher, e->attacher.b, 16);
 }
 
 static void decode_extent(const struct label_disk_extent *d, struct label_extent *e)
@@ -58,6 +60,8 @@ static void decode_extent(const struct label_disk_extent *d, struct label_extent
 	e->zeroed = le64_to_cpu(d->zeroed);
 	e->state = d->state;
 	memcpy(e->name, d->name, LABEL_NAME);
+	e->attach = le64_to_cpu(d->attach);
+	memcpy(e->attacher.b, d->attacher, 16);
 }
 
 int label_encode(const struct label *l, void *buf, size_t len)
@@ -138,6 +142,8 @@ static int check_extent(const struct label *l, const struct label_extent *e, u64
 	if (e->state != LABEL_ZEROING && e->state != LABEL_READY)
 		return -EUCLEAN;
 	if (e->zeroed > e->length || muuid_null(&e->uuid))
+		return -EUCLEAN;
+	if (!e->attach != muuid_null(&e->attacher) || e->attach > LABEL_ATTACH_MAX)
 		return -EUCLEAN;
 	return e->name[LABEL_NAME - 1] ? -EUCLEAN : 0;
 }
@@ -250,6 +256,12 @@ void label_free(struct label *l, struct label_extent *e)
 
 	memmove(e, e + 1, (l->extents - i - 1) * sizeof(*e));
 	l->extents--;
+}
+
+bool label_attach_may(const struct label_extent *e, const struct muuid *host, u64 number)
+{
+	return !number || number > e->attach ||
+	       (number == e->attach && muuid_equal(host, &e->attacher));
 }
 
 u64 label_room(const struct label *l, u64 *longest)

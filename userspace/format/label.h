@@ -7,7 +7,7 @@
  *   | label, copy 0 | extents, each aligned to 1 MiB          | label, copy 1 |
  *   +---------------+-----------------------------------------+---------------+
  *
- * A copy is a header of 512 bytes and one record of 128 bytes for each extent,
+ * A copy is a header of 512 bytes and one record of 160 bytes for each extent,
  * under one xxh64. Copy 0 is written and durable before copy 1 is begun, both
  * with a sequence one higher than before: a torn copy fails its checksum and
  * loses to the other, a stale one loses by its sequence. Only the meshd of the
@@ -27,10 +27,11 @@
 #include "userspace/format/uuid.h"
 
 #define LABEL_MAGIC		0x4556495244534d42ULL	/* "BMSDRIVE" */
-#define LABEL_VERSION		2
+#define LABEL_VERSION		3
 #define LABEL_AREA		(1ULL << 20)	/* of each copy; extents align to it */
 #define LABEL_EXTENTS_MAX	4000
 #define LABEL_NAME		32		/* of the volume, human-readable */
+#define LABEL_ATTACH_MAX	(~0ULL >> 1)
 
 struct label_disk_head {
 	__le64	magic;
@@ -62,10 +63,13 @@ struct label_disk_extent {
 	u8	state;
 	u8	reserved[7];
 	char	name[LABEL_NAME];
+	__le64	attach;
+	u8	attacher[16];
+	u8	reserved2[8];
 };
 
 _Static_assert(sizeof(struct label_disk_head) == 512, "label header");
-_Static_assert(sizeof(struct label_disk_extent) == 128, "label extent");
+_Static_assert(sizeof(struct label_disk_extent) == 160, "label extent");
 
 #define LABEL_BYTES_MAX	(sizeof(struct label_disk_head) + \
 			 LABEL_EXTENTS_MAX * sizeof(struct label_disk_extent))
@@ -97,6 +101,9 @@ struct label_extent {
 	 */
 	u64	commit;
 	u64	zeroed;		/* bytes known to read zero while @state is LABEL_ZEROING */
+	/* highest number of a host that attached the volume with it; 0: none, and no @attacher */
+	u64	attach;
+	struct muuid attacher;	/* that host: another one with the same number came too late */
 	u8	state;
 	char	name[LABEL_NAME];
 };
@@ -152,6 +159,12 @@ struct label_extent *label_find(struct label *l, const struct muuid *uuid);
  */
 struct label_extent *label_alloc(struct label *l, const struct muuid *uuid, u64 length);
 void label_free(struct label *l, struct label_extent *e);
+
+/*
+ * Whether a host may open the extent with an attach number; 0, no number, always may.
+ * A number above @e->attach is to be noted first.
+ */
+bool label_attach_may(const struct label_extent *e, const struct muuid *host, u64 number);
 
 /* Bytes that no extent has, and the longest run of them. */
 u64 label_room(const struct label *l, u64 *longest);

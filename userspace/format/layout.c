@@ -6,9 +6,9 @@
 #include <linux/string.h>
 #include <linux/xxhash.h>
 
+#include "protect/geometry.h"
 #include "protect/prot.h"
 #include "userspace/format/layout.h"
-#include "userspace/format/layout_text.h"
 
 static u64 layout_csum(const void *buf, size_t bytes)
 {
@@ -35,11 +35,60 @@ static size_t layout_bytes(u32 members, u32 segments, u32 refs)
 	       segments * sizeof(struct layout_disk_segment) + refs * sizeof(struct layout_disk_ref);
 }
 
+static struct prot_segment to_prot(const struct layout_segment *s)
+{
+	return (struct prot_segment) {
+		.start = s->start, .length = s->length, .level = s->level,
+		.strip = s->strip || s->level != PROT_LINEAR ? s->strip : LAYOUT_NO_STRIP,
+		.data = s->data, .parity = s->parity, .groups = s->groups,
+		.first = s->first_ref,
+	};
+}
+
+/* Return: whether the shape of a segment can be. */
+static bool shaped(const struct layout_segment *s, struct prot_segment *p)
+{
+	*p = to_prot(s);
+	return prot_level(s->level) && p->strip && !prot_segment_shape(p);
+}
+
 u64 layout_member_bytes(const struct layout_segment *s)
 {
-	u32 data = s->refs - s->groups * s->parity;
+	struct prot_segment p;
 
-	return data ? s->length / data : 0;
+	return shaped(s, &p) ? prot_segment_member_bytes(&p) : 0;
+}
+
+u64 layout_data_at(const struct layout_segment *s, u32 lba)
+{
+	struct prot_segment p;
+
+	return shaped(s, &p) ? LAYOUT_DATA + prot_geometry_area(&p, lba) : 0;
+}
+
+static bool grouped(const struct layout_segment *s)
+{
+	return prot_level(s->level) && prot_level(s->level)->policy;
+}
+
+bool layout_protected(const struct layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->segments; i++)
+		if (grouped(&l->segment[i]))
+			return true;
+	return false;
+}
+
+bool layout_fresh(const struct layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->segments; i++)
+		if (l->segment[i].fresh)
+			return true;
+	return false;
 }
 
 bool layout_names(const struct layout *l, const struct muuid *extent)
@@ -52,17 +101,30 @@ bool layout_names(const struct layout *l, const struct muuid *extent)
 	return false;
 }
 
-/* What a record alone has rules for: its metadata area, and levels not served yet. */
-static int check_segment(const struct layout *l, const struct layout_segment *s)
+/* How many references name each member. */
+static void count_refs(const struct layout *l, u16 *uses)
 {
-	const struct prot_level_ops *level = prot_level(s->level);
 	u32 i;
 
-	if (!level || level->policy || s->groups != 1 || s->refs != s->data ||
-	    s->domain > LAYOUT_DOMAIN_HOST)
+	memset(uses, 0, l->members * sizeof(*uses));
+	for (i = 0; i < l->refs; i++)
+		uses[l->ref[i].member]++;
+}
+
+/* What a record alone has rules for: its metadata area, and that of groups. @p: was checked. */
+static int check_segment(const struct layout *l, const struct layout_segment *s,
+			 const struct prot_segment *p, const u16 *uses)
+{
+	u64 data = LAYOUT_DATA + prot_geometry_area(p, l->lba);
+	bool policy = grouped(s);
+	u32 i;
+
+	if (s->refs != prot_segment_places(p) || s->domain > LAYOUT_DOMAIN_HOST ||
+	    (policy ? !l->salt : s->fresh || s->groups != 1))
 		return -EUCLEAN;
-	for (i = 0; i < s->refs; i++)
-		if (l->ref[s->first_ref + i].offset < LAYOUT_DATA)
+	for (i = s->first_ref; i < s->first_ref + s->refs; i++)
+		if (policy ? l->ref[i].offset != data || uses[l->ref[i].member] != 1 :
+			     l->ref[i].offset < data)
 			return -EUCLEAN;
 	return 0;
 }
@@ -72,6 +134,7 @@ static int check_places(const struct layout *l)
 {
 	u64 mem[prot_layout_bytes(l->segments, l->refs, l->members) / sizeof(u64)];
 	struct prot_layout *p = prot_layout_init(mem, l->lba, l->segments, l->refs, l->members);
+	u16 uses[PROT_MEMBERS_MAX];
 	u32 i;
 
 	for (i = 0; i < l->members; i++)
@@ -79,17 +142,15 @@ static int check_places(const struct layout *l)
 	for (i = 0; i < l->refs; i++)
 		prot_places(p)[i] = (struct prot_place) { .member = l->ref[i].member,
 							  .offset = l->ref[i].offset };
-	for (i = 0; i < l->segments; i++) {
-		const struct layout_segment *s = &l->segment[i];
-
-		prot_segments(p)[i] = (struct prot_segment) {
-			.start = s->start, .length = s->length, .level = s->level,
-			.strip = s->strip || s->level != PROT_LINEAR ? s->strip : LAYOUT_NO_STRIP,
-			.data = s->data, .parity = s->parity, .groups = s->groups,
-			.first = s->first_ref,
-		};
-	}
-	return prot_layout_check(p) || p->size != l->size ? -EUCLEAN : 0;
+	for (i = 0; i < l->segments; i++)
+		prot_segments(p)[i] = to_prot(&l->segment[i]);
+	if (prot_layout_check(p) || p->size != l->size)
+		return -EUCLEAN;
+	count_refs(l, uses);
+	for (i = 0; i < l->segments; i++)
+		if (check_segment(l, &l->segment[i], &prot_segments(p)[i], uses))
+			return -EUCLEAN;
+	return 0;
 }
 
 static int check_members(const struct layout *l)
@@ -99,7 +160,7 @@ static int check_members(const struct layout *l)
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
 
-		if (m->size <= LAYOUT_DATA || muuid_null(&m->extent))
+		if (m->size <= LAYOUT_DATA || muuid_null(&m->extent) || m->kind != LAYOUT_KIND_RDDA)
 			return -EUCLEAN;
 		if (memchr(m->addr, 0, LAYOUT_ADDR) == NULL)
 			return -EUCLEAN;
@@ -112,20 +173,13 @@ static int check_members(const struct layout *l)
 
 int layout_check(const struct layout *l)
 {
-	u32 i;
-
 	if (muuid_null(&l->volume) || !l->version || !l->commit || l->commit >> 63)
 		return -EUCLEAN;
 	if (!memchr(l->name, 0, LAYOUT_NAME) || !layout_name_ok(l->name))
 		return -EUCLEAN;
 	if (!prot_layout_bytes(l->segments, l->refs, l->members))
 		return -EUCLEAN;
-	if (check_members(l) || check_places(l))
-		return -EUCLEAN;
-	for (i = 0; i < l->segments; i++)
-		if (check_segment(l, &l->segment[i]))
-			return -EUCLEAN;
-	return 0;
+	return check_members(l) || check_places(l) ? -EUCLEAN : 0;
 }
 
 static void encode_member(const struct layout_member *m, struct layout_disk_member *d)
@@ -136,6 +190,7 @@ static void encode_member(const struct layout_member *m, struct layout_disk_memb
 	memcpy(d->extent, m->extent.b, 16);
 	d->size = cpu_to_le64(m->size);
 	d->port = cpu_to_le16(m->port);
+	d->kind = m->kind;
 	memcpy(d->addr, m->addr, LAYOUT_ADDR);
 }
 
@@ -150,6 +205,7 @@ static void encode_segment(const struct layout_segment *s, struct layout_disk_se
 	d->domain = s->domain;
 	d->strip = cpu_to_le32(s->strip);
 	d->groups = cpu_to_le16(s->groups);
+	d->flags = cpu_to_le16(s->fresh ? LAYOUT_FRESH : 0);
 	d->first_ref = cpu_to_le32(s->first_ref);
 	d->refs = cpu_to_le32(s->refs);
 }
@@ -182,8 +238,11 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 	h->refs = cpu_to_le32(l->refs);
 	h->created = cpu_to_le64(l->created);
 	h->commit = cpu_to_le64(l->commit);
+	h->salt = cpu_to_le64(l->salt);
 	h->level = l->segment[0].level;
 	h->columns = l->segment[0].data;
+	h->parity = l->segment[0].parity;
+	h->groups = cpu_to_le16(l->segment[0].groups);
 	memcpy(h->name, l->name, LAYOUT_NAME);
 	for (i = 0; i < l->members; i++)
 		encode_member(&l->member[i], m++);
@@ -215,11 +274,13 @@ static const u8 *decode_members(const u8 *p, struct layout *l)
 		memcpy(m->extent.b, d.extent, 16);
 		m->size = le64_to_cpu(d.size);
 		m->port = le16_to_cpu(d.port);
+		m->kind = d.kind;
 		memcpy(m->addr, d.addr, LAYOUT_ADDR);
 	}
 	return p;
 }
 
+/* NULL: a flag is not known. */
 static const u8 *decode_segments(const u8 *p, struct layout *l)
 {
 	struct layout_disk_segment d;
@@ -227,10 +288,12 @@ static const u8 *decode_segments(const u8 *p, struct layout *l)
 
 	for (i = 0; i < l->segments; i++, p += sizeof(d)) {
 		memcpy(&d, p, sizeof(d));
+		if (le16_to_cpu(d.flags) & ~LAYOUT_FRESH)
+			return NULL;
 		l->segment[i] = (struct layout_segment) {
 			.start = le64_to_cpu(d.start), .length = le64_to_cpu(d.length),
 			.level = d.level, .data = d.data, .parity = d.parity,
-			.domain = d.domain,
+			.domain = d.domain, .fresh = le16_to_cpu(d.flags) & LAYOUT_FRESH,
 			.strip = le32_to_cpu(d.strip), .groups = le16_to_cpu(d.groups),
 			.first_ref = le32_to_cpu(d.first_ref), .refs = le32_to_cpu(d.refs),
 		};
@@ -271,8 +334,7 @@ int layout_peek(const void *buf, size_t len, struct layout_head *out)
 	out->size = le64_to_cpu(h.size);
 	out->created = le64_to_cpu(h.created);
 	out->members = le32_to_cpu(h.members);
-	out->level = h.level;
-	out->columns = h.columns;
+	out->shape = (struct layout_shape) { h.level, h.columns, h.parity, le16_to_cpu(h.groups) };
 	if (muuid_null(&out->volume) || !out->version || !out->commit ||
 	    !memchr(out->name, 0, LAYOUT_NAME) || !layout_name_ok(out->name))
 		return -EUCLEAN;
@@ -305,9 +367,12 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 	l->size = le64_to_cpu(h.size);
 	l->created = le64_to_cpu(h.created);
 	l->commit = le64_to_cpu(h.commit);
+	l->salt = le64_to_cpu(h.salt);
 	l->lba = le32_to_cpu(h.lba);
 	p = decode_members((const u8 *)buf + sizeof(h), l);
 	p = decode_segments(p, l);
+	if (!p)
+		return -EUCLEAN;
 	for (i = 0; i < l->refs; i++, p += sizeof(r)) {
 		memcpy(&r, p, sizeof(r));
 		l->ref[i].member = le32_to_cpu(r.member);

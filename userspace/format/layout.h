@@ -2,10 +2,12 @@
 /*
  * The layout record: what a volume is, stored in each of its extents.
  *
- *   byte 0        256 KiB       512 KiB                   1 MiB
- *   +-------------+-------------+-------------------------+----------------
- *   | copy 0      | copy 1      | the protection's records| data
- *   +-------------+-------------+-------------------------+----------------
+ *   byte 0        256 KiB       512 KiB       1 MiB
+ *   +-------------+-------------+-------------+---------------------+-------
+ *   | copy 0      | copy 1      | unused      | records of a group  | data
+ *   +-------------+-------------+-------------+---------------------+-------
+ *                                              '- prot_geometry_area(), nothing
+ *                                                 where there is no redundancy
  *
  * Every extent of a volume carries the whole layout, so that any one of them
  * shows where the others are. Copy 0 is durable before copy 1 is begun; the
@@ -17,14 +19,15 @@
 #include <linux/types.h>
 
 #include "protect/layout.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/format/uuid.h"
 
 #define LAYOUT_MAGIC		0x4c4f564853454d42ULL	/* "BMESHVOL" */
-#define LAYOUT_VERSION		2
+#define LAYOUT_VERSION		3
 #define LAYOUT_COPIES		2
 #define LAYOUT_COPY_BYTES	(256U << 10)
 #define LAYOUT_PEEK		4096U
-#define LAYOUT_DATA		(1ULL << 20)	/* where data begins in an extent */
+#define LAYOUT_DATA		(1ULL << 20)	/* where data, or records, begin in an extent */
 #define LAYOUT_NO_STRIP		65536	/* of a linear segment, which has none */
 #define LAYOUT_NAME		64
 #define LAYOUT_ADDR		64
@@ -51,8 +54,12 @@ struct layout_disk_head {
 	__le64	head_csum;	/* xxh64 of this header, both checksums taken as zero */
 	u8	level;		/* of the first segment, for lists that read no more */
 	u8	columns;
-	u8	reserved1[2];
-	__le32	reserved[21];
+	u8	parity;
+	u8	reserved1;
+	__le16	groups;
+	u8	reserved2[2];
+	__le64	salt;		/* random, made with the volume, never changed */
+	__le32	reserved[18];
 };
 
 struct layout_disk_member {
@@ -61,7 +68,8 @@ struct layout_disk_member {
 	u8	extent[16];
 	__le64	size;		/* of the extent, in bytes */
 	__le16	port;
-	__le16	reserved[3];
+	u8	kind;		/* enum layout_kind */
+	u8	reserved[5];
 	char	addr[LAYOUT_ADDR];	/* of the target when this was written */
 };
 
@@ -74,7 +82,7 @@ struct layout_disk_segment {
 	u8	domain;
 	__le32	strip;
 	__le16	groups;
-	__le16	reserved1;
+	__le16	flags;		/* LAYOUT_FRESH */
 	__le32	first_ref;
 	__le32	refs;
 	__le32	reserved[7];
@@ -97,7 +105,16 @@ _Static_assert(sizeof(struct layout_disk_ref) == 16, "layout reference");
 	PROT_PLACES_MAX * sizeof(struct layout_disk_ref))
 _Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
 
-/* What no two members of a segment shared when their drives were chosen. */
+/* Of a segment: its members are zeroed, and no host has attached its groups yet. */
+#define LAYOUT_FRESH	1U
+
+/* How a member is reached. */
+enum layout_kind {
+	LAYOUT_KIND_RDDA = 0,
+	LAYOUT_KIND_BDEV = 1,	/* refused so far */
+};
+
+/* What no two members of a group shared when their drives were chosen. */
 enum layout_domain {
 	LAYOUT_DOMAIN_DRIVE = 0,
 	LAYOUT_DOMAIN_HOST = 1,
@@ -109,6 +126,7 @@ struct layout_member {
 	struct muuid extent;
 	u64	size;
 	u16	port;
+	u8	kind;		/* enum layout_kind */
 	char	addr[LAYOUT_ADDR];
 };
 
@@ -124,6 +142,7 @@ struct layout_segment {
 	u8	data;		/* members that hold data, in a group */
 	u8	parity;
 	u8	domain;		/* for the next segment: drives move */
+	bool	fresh;		/* LAYOUT_FRESH */
 	u16	groups;
 	u32	strip;
 	u32	first_ref;	/* of its run in refs */
@@ -137,6 +156,7 @@ struct layout {
 	u64	commit;
 	u64	size;
 	u64	created;
+	u64	salt;		/* seeds the checksums of records; not 0 where there are any */
 	u32	lba;
 	u32	members;
 	u32	segments;
@@ -148,7 +168,8 @@ struct layout {
 
 /**
  * layout_check() - whether a layout is valid
- * prot_layout_check() and what is of records: that data lies behind the metadata area.
+ * prot_layout_check() and what is of records: that data lies behind the metadata area, and that
+ * of a group right behind the group's records, in extents that nothing else has a part of.
  * Return: 0 or -EUCLEAN.
  */
 int layout_check(const struct layout *l);
@@ -172,8 +193,7 @@ struct layout_head {
 	u64	size;
 	u64	created;
 	u32	members;
-	u8	level;
-	u8	columns;
+	struct layout_shape shape;	/* of the first segment */
 };
 
 /**
@@ -182,8 +202,21 @@ struct layout_head {
  */
 int layout_peek(const void *buf, size_t len, struct layout_head *h);
 
+static inline struct layout_shape layout_shape(const struct layout_segment *s)
+{
+	return (struct layout_shape) { s->level, s->data, s->parity, s->groups };
+}
+
 /* Bytes of data that each member of @s holds. */
 u64 layout_member_bytes(const struct layout_segment *s);
+
+/* Byte of each of its extents where the data of @s begins, by its length; 0: it cannot be. */
+u64 layout_data_at(const struct layout_segment *s, u32 lba);
+
+/* Whether a segment is one of groups that outlive the loss of members. */
+bool layout_protected(const struct layout *l);
+/* Whether one of them was never attached. */
+bool layout_fresh(const struct layout *l);
 
 /* Whether an extent is one of its members. */
 bool layout_names(const struct layout *l, const struct muuid *extent);

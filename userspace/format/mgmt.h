@@ -118,6 +118,8 @@ struct mgmt_extent {
 	u64	zeroed;
 	u64	version;		/* of the label, as is ... */
 	u64	commit;			/* ... this */
+	u64	attach;			/* highest attach number noted, 0: none */
+	struct muuid attacher;		/* for that host */
 	u32	opens;			/* how often it is open now, by any host */
 	bool	ready;
 	bool	recorded;		/* one of the two copies is the record of that version */
@@ -135,8 +137,7 @@ struct mgmt_volume {
 	u32	members;
 	u32	here;			/* members found on that host */
 	u32	open;			/* of these, open now */
-	u8	level;
-	u8	columns;
+	struct layout_shape shape;	/* of its first segment */
 };
 
 /* Requests. Encoders return malloc()ed text, NULL when out of memory. */

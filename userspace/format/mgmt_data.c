@@ -99,6 +99,10 @@ json_t *mgmt_extent_pack(const struct mgmt_extent *e)
 	jset_bool(j, "unread", e->unread);
 	if (!muuid_null(&e->holder))
 		jset_uuid(j, "holder", &e->holder);
+	if (e->attach) {
+		jset_u64(j, "attach", e->attach);
+		jset_uuid(j, "attacher", &e->attacher);
+	}
 	if (e->error)
 		json_object_set_new(j, "error", json_integer(e->error));
 	return j;
@@ -110,6 +114,11 @@ int mgmt_extent_unpack(const json_t *j, struct mgmt_extent *e)
 
 	memset(&e->holder, 0, sizeof(e->holder));
 	if (json_object_get(j, "holder") && jget_uuid(j, "holder", &e->holder))
+		return -EINVAL;
+	e->attach = 0;
+	memset(&e->attacher, 0, sizeof(e->attacher));
+	if (json_object_get(j, "attach") &&
+	    (jget_u64(j, "attach", &e->attach) || jget_uuid(j, "attacher", &e->attacher)))
 		return -EINVAL;
 	if (error > 0 || error < -4095)
 		return -EINVAL;
@@ -137,8 +146,10 @@ json_t *mgmt_volume_pack(const struct mgmt_volume *v)
 	jset_u64(j, "members", v->members);
 	jset_u64(j, "here", v->here);
 	jset_u64(j, "open", v->open);
-	jset_u64(j, "level", v->level);
-	jset_u64(j, "columns", v->columns);
+	jset_u64(j, "level", v->shape.level);
+	jset_u64(j, "columns", v->shape.data);
+	jset_u64(j, "parity", v->shape.parity);
+	jset_u64(j, "groups", v->shape.groups);
 	if (!muuid_null(&v->holder))
 		jset_uuid(j, "holder", &v->holder);
 	return j;
@@ -146,7 +157,7 @@ json_t *mgmt_volume_pack(const struct mgmt_volume *v)
 
 int mgmt_volume_unpack(const json_t *j, struct mgmt_volume *v)
 {
-	u32 level, columns;
+	u32 level, columns, parity, groups;
 
 	memset(&v->holder, 0, sizeof(v->holder));
 	if (json_object_get(j, "holder") && jget_uuid(j, "holder", &v->holder))
@@ -156,10 +167,10 @@ int mgmt_volume_unpack(const json_t *j, struct mgmt_volume *v)
 	    jget_u64(j, "size", &v->size) || jget_u32(j, "members", &v->members) ||
 	    jget_u32(j, "here", &v->here) || jget_u32(j, "open", &v->open) ||
 	    jget_u32(j, "level", &level) || jget_u32(j, "columns", &columns) ||
-	    level > 255 || columns > 255)
+	    jget_u32(j, "parity", &parity) || jget_u32(j, "groups", &groups) ||
+	    level > 255 || columns > 255 || parity > 255 || groups > 65535)
 		return -EINVAL;
-	v->level = level;
-	v->columns = columns;
+	v->shape = (struct layout_shape) { level, columns, parity, groups };
 	return layout_name_ok(v->name) ? 0 : -EINVAL;
 }
 

@@ -21,6 +21,14 @@ struct place_drive {
 	bool	wanted;		/* named by the caller; set for all when none is */
 };
 
+/* Groups of which each outlives the loss of members. */
+struct place_groups {
+	u64	bytes;		/* that each of the extents needs */
+	u32	groups;
+	u32	width;		/* members of each */
+	enum place_domain domain;
+};
+
 /**
  * place_stripe() - choose drives for a group
  * @d: candidates
@@ -37,6 +45,24 @@ struct place_drive {
  */
 u32 place_stripe(const struct place_drive *d, u32 n, u64 bytes, u32 members,
 		 enum place_domain domain, u32 *out);
+
+/**
+ * place_groups() - choose drives for groups
+ * @d: candidates
+ * @n: how many
+ * @p: what is wanted
+ * @out: set to @groups * @width indexes into @d, group after group
+ *
+ * Where there is a choice it takes the drive that is used least, of those the one on the host that
+ * is used least, of those the one with most room. A drive may serve several groups: its longest
+ * run holds their extents. Drives of one block size only, 512 first.
+ *
+ * Return: 0; -ENOSPC: impossible; -ENOMEM.
+ */
+int place_groups(const struct place_drive *d, u32 n, const struct place_groups *p, u32 *out);
+
+/* How many domains have a drive with room for one extent, of the block size that has most. */
+u32 place_domains(const struct place_drive *d, u32 n, u64 bytes, enum place_domain domain);
 
 /* The drive with the longest free run of at least @bytes, or -1. */
 int place_one(const struct place_drive *d, u32 n, u64 bytes);

@@ -149,7 +149,8 @@ bool truth_grows(const struct layout *old, const struct layout *next)
 		const struct layout_segment *a = &old->segment[i], *b = &next->segment[i];
 
 		if (a->start != b->start || a->length != b->length || a->level != b->level ||
-		    a->strip != b->strip || a->data != b->data || a->refs != b->refs)
+		    a->strip != b->strip || a->data != b->data || a->parity != b->parity ||
+		    a->groups != b->groups || a->refs != b->refs)
 			return false;
 	}
 	for (i = 0; i < old->refs; i++)

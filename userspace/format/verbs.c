@@ -17,7 +17,7 @@
 #define OPT_PREEMPT(help)	{ "--preempt", ARG_FLAG, "preempt", help }
 #define OPT_STALE(help)		{ "--stale", ARG_FLAG, "stale", help }
 #define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
-#define DOMAIN_HELP	"no two members on one host, or one drive"
+#define DOMAIN_HELP	"no two members of a group, or stripe, on one host, or one drive"
 #define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
 
 static const struct verb_arg none[] = { OPT_END };
@@ -91,19 +91,27 @@ static const struct verb_arg key_opts[] = {
 
 static const struct verb_arg create_opts[] = {
 	{ "--size", ARG_SIZE, "size", "bytes, or with a suffix: 10G, 1.5T; max: all there is" },
-	{ "--layout", ARG_LAYOUT, "layout", "linear, or stripe:N over N drives" },
-	{ "--strip", ARG_STRIP, "strip", "with stripe: bytes on one drive before the next, 4k to 1m (default 64k)" },
+	{ "--layout", ARG_LAYOUT, "layout", "linear, stripe:N, mirror:C (C copies), raid10:NxC (a stripe over N "
+	  "mirrors), or ec:K+M (K for data, any M may be lost)" },
+	{ "--groups", ARG_NUMBER, "groups", "with mirror and ec: a stripe over that many of them" },
+	{ "--strip", ARG_STRIP, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
-	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default drive)" },
+	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: host for mirror, "
+	  "raid10 and ec, else drive)" },
 	{ "--no-attach", ARG_OFF, "attach", "do not attach it" },
+	OPT_END,
+};
+
+static const struct verb_arg list_opts[] = {
+	{ "--degraded", ARG_FLAG, "degraded", "those alone that lack members; ends with status 1 if there are any" },
 	OPT_END,
 };
 
 static const struct verb_arg attach_opts[] = {
 	{ "--readonly", ARG_FLAG, "readonly", "open it for reading only" },
 	OPT_PREEMPT("take it from the host that holds it, which is fenced"),
-	OPT_STALE("although a host is silent that could know a later layout; undoes an extend whose new "
-		  "drive is lost"),
+	OPT_STALE("although a host is silent that could know a later layout, or members are missing that may "
+		  "have newer data, which is given up; undoes an extend whose new drive is lost"),
 	OPT_END,
 };
 
@@ -176,14 +184,18 @@ const struct verb verbs[] = {
 
 	{ "volume create", { { "NAME", ARG_NAME, "name", NULL } }, create_opts,
 	  "make a volume, attach it and print its device",
-	  "meshctl volume create data --size 1T --layout stripe:4\n"
+	  "meshctl volume create data --size 1T --layout mirror:2\n"
+	  "  meshctl volume create big --size 40T --layout ec:4+2 --groups 2\n"
 	  "  mkfs.xfs $(meshctl volume create scratch --size 200G --layout linear)", RESULT_DEVICE },
-	{ "volume list", { }, none,
-	  "list volumes",
+	{ "volume list", { }, list_opts,
+	  "list volumes, and whether members are missing",
 	  "meshctl volume list --json", RESULT_VOLUMES },
 	{ "volume show", { VOLUME }, none,
-	  "show a volume with its segments and members",
+	  "show a volume with its segments, groups and members",
 	  "meshctl volume show data", RESULT_VOLUME },
+	{ "volume wait", { VOLUME }, none,
+	  "wait until all members of a volume have all data again",
+	  "meshctl volume wait data", RESULT_DONE },
 	{ "volume attach", { VOLUME }, attach_opts,
 	  "show a volume as /dev/meshN on this host and print the device",
 	  "meshctl volume attach data", RESULT_DEVICE },
@@ -271,8 +283,7 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 {
 	const char *text = json_is_string(value) ? json_string_value(value) : "";
 	json_int_t n = json_integer_value(value);
-	u32 columns;
-	u8 level;
+	struct layout_shape shape;
 
 	switch (a->kind) {
 	case ARG_FLAG:
@@ -289,7 +300,7 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 	case ARG_LIST:
 		return list_wrong(value);
 	case ARG_LAYOUT:
-		return layout_parse(text, &level, &columns);
+		return layout_parse(text, &shape);
 	case ARG_DOMAIN:
 		return among("host|drive", text) ? NULL : "host or drive is wanted (racks are not known yet)";
 	case ARG_WORD:
@@ -309,18 +320,29 @@ static bool one_ok(const struct verb_arg *a, const json_t *args, char *why, size
 	return !wrong;
 }
 
-static bool is_linear(const json_t *args)
+/* NULL, or what is wrong with arguments that are good one by one. */
+static const char *together_wrong(const json_t *args)
 {
 	const char *layout = json_string_value(json_object_get(args, "layout"));
-	u32 columns;
-	u8 level;
+	const json_t *groups = json_object_get(args, "groups");
+	bool strip = json_object_get(args, "strip");
+	struct layout_shape shape;
+	const char *wrong;
 
-	return layout && !layout_parse(layout, &level, &columns) && level == PROT_LINEAR;
+	if (!layout || layout_parse(layout, &shape))
+		return NULL;
+	wrong = groups ? layout_regroup(&shape, (u32)json_integer_value(groups)) : NULL;
+	if (wrong)
+		return wrong;
+	if (strip && shape.level == PROT_LINEAR)
+		return "--strip: a linear volume has no strips";
+	return strip && shape.level == PROT_MIRROR ? "--strip: a single mirror has no strips" : NULL;
 }
 
 bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 {
 	const struct verb_arg *a;
+	const char *wrong;
 
 	for (a = v->operand; a < v->operand + VERB_OPERANDS && a->name; a++)
 		if (!one_ok(a, args, why, size))
@@ -328,9 +350,8 @@ bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 	for (a = v->opts; a->name; a++)
 		if (!one_ok(a, args, why, size))
 			return false;
-	if (json_object_get(args, "strip") && is_linear(args)) {
-		snprintf(why, size, "--strip: a linear volume has no strips");
-		return false;
-	}
-	return true;
+	wrong = together_wrong(args);
+	if (wrong)
+		snprintf(why, size, "%s", wrong);
+	return !wrong;
 }

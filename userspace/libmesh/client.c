@@ -151,6 +151,8 @@ static void put_segment(struct nl_msg *msg, const struct meshblk_segment *s)
 	nla_put_u16(msg, MESHBLK_G_GROUPS, s->groups);
 	nla_put(msg, MESHBLK_G_MEMBERS, s->nr_places * sizeof(u32), s->members);
 	nla_put(msg, MESHBLK_G_OFFSETS, s->nr_places * sizeof(u64), s->offsets);
+	if (s->fresh)
+		nla_put_flag(msg, MESHBLK_G_FRESH);
 }
 
 static void put_segments(struct nl_msg *msg, const struct meshblk_volume *v)
@@ -184,6 +186,12 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	nla_put_string(msg, MESHBLK_A_NAME, v->name);
 	nla_put_u64(msg, MESHBLK_A_EPOCH, v->version);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
+	if (v->salt) {
+		nla_put_u64(msg, MESHBLK_A_SALT, v->salt);
+		nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
+	}
+	if (v->stale)
+		nla_put_flag(msg, MESHBLK_A_STALE);
 	if (v->readonly)
 		nla_put_flag(msg, MESHBLK_A_READONLY);
 	if (v->io_timeout_ms)
@@ -209,9 +217,10 @@ int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
-static void parse_member(struct nlattr *nest, struct meshblk_member *mb)
+static void parse_member(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
+	struct meshblk_member *mb = entry;
 
 	if (nla_parse_nested(tb, MESHBLK_M_MAX, nest, NULL))
 		return;
@@ -227,26 +236,67 @@ static void parse_member(struct nlattr *nest, struct meshblk_member *mb)
 	get_stats(tb[MESHBLK_M_STATS], &mb->stats);
 }
 
-static int parse_members(struct nlmsghdr *h, struct meshblk_volume *v)
+/* Up to @n entries of @size bytes. Return: how many it has. */
+static u32 get_array(const struct nlattr *a, void *out, u32 n, size_t size)
+{
+	u32 has = a ? nla_len(a) / size : 0;
+
+	has = has < n ? has : n;
+	if (has)
+		memcpy(out, nla_data(a), has * size);
+	return has;
+}
+
+static void parse_group(struct nlattr *nest, void *entry)
+{
+	struct nlattr *tb[MESHBLK_P_MAX + 1];
+	struct meshblk_group *g = entry;
+
+	if (nla_parse_nested(tb, MESHBLK_P_MAX, nest, NULL))
+		return;
+	g->segment = get_u32(tb[MESHBLK_P_SEGMENT]);
+	g->column = get_u32(tb[MESHBLK_P_COLUMN]);
+	get_str(tb[MESHBLK_P_STATE], g->state, sizeof(g->state));
+	get_str(tb[MESHBLK_P_REASON], g->reason, sizeof(g->reason));
+	g->attach = get_u64(tb[MESHBLK_P_ATTACH]);
+	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
+	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);
+	g->mismatches = get_u64(tb[MESHBLK_P_MISMATCHES]);
+	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
+	get_array(tb[MESHBLK_P_ROLES], g->roles, MESH_GROUP_MAX, sizeof(u8));
+	get_array(tb[MESHBLK_P_BEHIND], g->behind, MESH_GROUP_MAX, sizeof(u64));
+}
+
+/* Entries of attributes of @type behind the @nr that are there, of @size bytes each. */
+static int parse_table(struct nlmsghdr *h, int type, void **array, u32 *nr, size_t size,
+		       void (*parse)(struct nlattr *nest, void *entry))
 {
 	struct nlattr *a, *nest;
-	size_t n = v->nr_members;
+	size_t n = *nr;
 	int left, rest;
+	void *entry;
 
 	nlmsg_for_each_attr(a, h, GENL_HDRLEN, left) {
-		if (nla_type(a) != MESHBLK_A_MEMBERS)
+		if (nla_type(a) != type)
 			continue;
 		nla_for_each_nested(nest, a, rest) {
-			struct meshblk_member *mb;
-
-			mb = mesh_grow((void **)&v->members, &n, sizeof(*mb));
-			if (!mb)
+			entry = mesh_grow(array, &n, size);
+			if (!entry)
 				return -ENOMEM;
-			v->nr_members = n;
-			parse_member(nest, mb);
+			*nr = n;
+			parse(nest, entry);
 		}
 	}
 	return 0;
+}
+
+static int parse_tables(struct nlmsghdr *h, struct meshblk_volume *v)
+{
+	int err = parse_table(h, MESHBLK_A_MEMBERS, (void **)&v->members, &v->nr_members,
+			      sizeof(*v->members), parse_member);
+
+	return err ? err : parse_table(h, MESHBLK_A_GROUPS, (void **)&v->groups, &v->nr_groups,
+				       sizeof(*v->groups), parse_group);
 }
 
 static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_volume *v)
@@ -264,7 +314,7 @@ static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_v
 	get_str(tb[MESHBLK_A_REASON], v->reason, sizeof(v->reason));
 	v->io_timeout_ms = get_u32(tb[MESHBLK_A_IO_TIMEOUT_MS]);
 	v->queue_depth = get_u32(tb[MESHBLK_A_QUEUE_DEPTH]);
-	return parse_members(h, v);
+	return parse_tables(h, v);
 }
 
 static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
@@ -276,7 +326,7 @@ static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	/* A long volume may come in several messages: they are one volume. */
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &uuid);
 	if (v && muuid_equal(&v->uuid, &uuid))
-		return parse_members(h, v);
+		return parse_tables(h, v);
 	v = mesh_grow(&l->array, &l->n, sizeof(*v));
 	return v ? parse_volume(tb, h, v) : -ENOMEM;
 }
@@ -291,8 +341,10 @@ void meshblk_volume_free(struct meshblk_volume *v)
 	}
 	free(v->segments);
 	free(v->members);
+	free(v->groups);
 	v->segments = NULL;
 	v->members = NULL;
+	v->groups = NULL;
 }
 
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n)

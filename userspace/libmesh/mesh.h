@@ -83,6 +83,25 @@ struct meshblk_segment {
 	u32	nr_places;
 	u32	*members;	/* nr_places indexes ... */
 	u64	*offsets;	/* ... and bytes */
+	bool	fresh;		/* its members are zeroed and were never attached */
+};
+
+#define MESH_GROUP_MAX	36	/* members of one: 32 + 4 of ec */
+
+/* A protection group, in answers. */
+struct meshblk_group {
+	u32	segment;
+	u32	column;		/* which group of the segment */
+	char	state[16];
+	char	reason[128];	/* why it does not serve */
+	u64	attach;
+	u64	version;	/* of its roster */
+	u64	synced;		/* bytes given to members since the attach */
+	u64	mismatches;
+	u32	nr;
+	u32	members[MESH_GROUP_MAX];	/* indexes into the volume's */
+	u8	roles[MESH_GROUP_MAX];		/* MESHBLK_ROLE_* */
+	u64	behind[MESH_GROUP_MAX];		/* bytes */
 };
 
 struct meshblk_volume {
@@ -91,6 +110,9 @@ struct meshblk_volume {
 	u64	version;
 	u64	size;		/* in answers: the segments say it */
 	u32	lba;
+	u64	salt;		/* of a volume with groups; 0: it has none */
+	u64	attach;		/* its number at least, likewise */
+	bool	stale;		/* attach, though newer data may exist elsewhere */
 	bool	readonly;
 	u32	io_timeout_ms;	/* 0: the kernel's default */
 	u32	queue_depth;
@@ -101,8 +123,10 @@ struct meshblk_volume {
 	char	reason[128];
 	u32	nr_members;
 	u32	nr_segments;
+	u32	nr_groups;	/* in answers */
 	struct meshblk_member *members;
 	struct meshblk_segment *segments;
+	struct meshblk_group *groups;
 };
 
 struct mesh_key {
@@ -123,7 +147,7 @@ int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out);
 
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v);
 int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
-/* Members and counters come along, segments do not. */
+/* Members, groups and counters come along, segments do not. */
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);
 void meshblk_volume_free(struct meshblk_volume *v);
@@ -137,6 +161,8 @@ struct meshtgt_extent {
 	u64	length;
 	struct muuid holder;
 	u64	version;
+	u64	attach;		/* highest attach number noted, 0: none */
+	struct muuid attacher;	/* for that host */
 	bool	ready;
 	u32	opens;		/* in answers */
 };
@@ -181,6 +207,7 @@ struct meshtgt_grant {
 	struct muuid drive;
 	struct muuid extent;
 	u64	version;
+	u64	attach;		/* number to be noted, 0: none */
 	u8	access;
 };
 
@@ -193,7 +220,7 @@ struct meshtgt_grant {
  */
 int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *grant),
 		  void *priv);
-/* From any thread, on the serving socket. */
+/* @err: -ESTALE, -EEXIST as in the uapi. From any thread, on the serving socket. */
 int meshtgt_grant_reply(struct mesh *m, u64 request, int err);
 
 /* Events of both families */

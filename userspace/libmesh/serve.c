@@ -33,6 +33,7 @@ static int on_grant(struct nl_msg *msg, void *arg)
 	get_uuid(tb[MESHTGT_A_DRIVE_UUID], &grant.drive);
 	get_uuid(tb[MESHTGT_A_EXTENT_UUID], &grant.extent);
 	grant.version = get_u64(tb[MESHTGT_A_EPOCH]);
+	grant.attach = get_u64(tb[MESHTGT_A_ATTACH]);
 	grant.access = get_u32(tb[MESHTGT_A_ACCESS]);
 	s->fn(s->priv, &grant);
 	return NL_OK;

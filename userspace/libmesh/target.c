@@ -34,6 +34,8 @@ int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
+#define X_BYTES	128	/* of one EXTENT, rounded up */
+
 static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 {
 	struct nlattr *table = NULL, *nest;
@@ -49,6 +51,8 @@ static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 		nla_put_u64(msg, MESHTGT_X_LENGTH, e->length);
 		put_uuid(msg, MESHTGT_X_HOLDER, &e->holder);
 		nla_put_u64(msg, MESHTGT_X_EPOCH, e->version);
+		nla_put_u64(msg, MESHTGT_X_ATTACH, e->attach);
+		put_uuid(msg, MESHTGT_X_ATTACHER, &e->attacher);
 		if (e->ready)
 			nla_put_flag(msg, MESHTGT_X_READY);
 		nla_nest_end(msg, nest);
@@ -64,7 +68,7 @@ int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
 	struct nl_msg *msg;
 	int err;
 
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_ADD, 0, d->nr_extents * 128, &err);
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_ADD, 0, d->nr_extents * X_BYTES, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
@@ -104,7 +108,7 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 	struct nl_msg *msg;
 	int err;
 
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_EXTENTS_SET, 0, d->nr_extents * 128, &err);
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_EXTENTS_SET, 0, d->nr_extents * X_BYTES, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
@@ -135,6 +139,8 @@ static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 			e->length = get_u64(tb[MESHTGT_X_LENGTH]);
 			get_uuid(tb[MESHTGT_X_HOLDER], &e->holder);
 			e->version = get_u64(tb[MESHTGT_X_EPOCH]);
+			e->attach = get_u64(tb[MESHTGT_X_ATTACH]);
+			get_uuid(tb[MESHTGT_X_ATTACHER], &e->attacher);
 			e->ready = tb[MESHTGT_X_READY];
 			e->opens = get_u32(tb[MESHTGT_X_OPENS]);
 		}

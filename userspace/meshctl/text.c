@@ -10,8 +10,8 @@
 #define CELL_MAX	160
 #define TEXT_MAX	512
 
-/* How a column's values are shown. */
-enum shape { TEXT, NUMBER, SIZE };
+/* How a column's values are shown. SOME: a number, and no column where no row has one. */
+enum shape { TEXT, NUMBER, SIZE, SOME };
 
 struct column {
 	const char *heading;
@@ -47,6 +47,31 @@ static void cell(const json_t *row, const struct column *c, char out[CELL_MAX])
 		snprintf(out, CELL_MAX, "%.159s", str(row, c->key));
 }
 
+/* 0: the column is left out. */
+static int width_of(const json_t *rows, const struct column *c)
+{
+	int width = (int)strlen(c->heading);
+	bool some = c->shape != SOME;
+	char text[CELL_MAX];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach((json_t *)rows, i, row) {
+		cell(row, c, text);
+		if ((int)strlen(text) > width)
+			width = (int)strlen(text);
+		some = some || json_object_get(row, c->key);
+	}
+	return some ? width : 0;
+}
+
+/* The last column ends the line, and is never left out. */
+static void put(const char *text, int width, const struct column *c)
+{
+	if (width)
+		printf("%*s%s", c->shape == TEXT ? -width : width, text, c[1].heading ? "  " : "\n");
+}
+
 /* A table as wide as its widest cells; numbers to the right. */
 static void table(const json_t *rows, const struct column *cols, const char *none)
 {
@@ -59,22 +84,14 @@ static void table(const json_t *rows, const struct column *cols, const char *non
 		printf("%s\n", none);
 		return;
 	}
-	for (c = 0; cols[c].heading; c++) {
-		width[c] = (int)strlen(cols[c].heading);
-		json_array_foreach((json_t *)rows, i, row) {
-			cell(row, &cols[c], text);
-			if ((int)strlen(text) > width[c])
-				width[c] = (int)strlen(text);
-		}
-	}
 	for (c = 0; cols[c].heading; c++)
-		printf("%*s%s", cols[c].shape == TEXT ? -width[c] : width[c], cols[c].heading,
-		       cols[c + 1].heading ? "  " : "\n");
+		width[c] = width_of(rows, &cols[c]);
+	for (c = 0; cols[c].heading; c++)
+		put(cols[c].heading, width[c], &cols[c]);
 	json_array_foreach((json_t *)rows, i, row)
 		for (c = 0; cols[c].heading; c++) {
 			cell(row, &cols[c], text);
-			printf("%*s%s", cols[c].shape == TEXT ? -width[c] : width[c], text,
-			       cols[c + 1].heading ? "  " : "\n");
+			put(text, width[c], &cols[c]);
 		}
 }
 
@@ -185,11 +202,53 @@ static void volumes(const json_t *r)
 	static const struct column cols[] = {
 		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
 		{ "STRIP", "strip", SIZE }, { "VERSION", "version", NUMBER }, { "STATE", "state", TEXT },
+		{ "HEALTH", "health", TEXT },
 		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { "WHY", "reason", TEXT },
 		{ NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "volumes"), cols, "no volumes yet: 'meshctl volume create'");
+	table(json_object_get(r, "volumes"), cols, json_is_true(json_object_get(r, "degraded_alone")) ?
+	      "no volume that is attached here lacks members" : "no volumes yet: 'meshctl volume create'");
+}
+
+/* A row for each member of the group, as the volume's members have it. */
+static void group_rows(json_t *rows, const json_t *group, const json_t *members)
+{
+	json_t *m, *row;
+	char name[48];
+	size_t i;
+
+	snprintf(name, sizeof(name), "%lld.%lld",
+		 (long long)json_integer_value(json_object_get(group, "segment")),
+		 (long long)json_integer_value(json_object_get(group, "group")));
+	json_array_foreach(json_object_get(group, "members"), i, m) {
+		row = json_copy(json_array_get(members, json_integer_value(json_object_get(m, "index"))));
+		if (!row)
+			continue;
+		json_object_update(row, m);
+		json_object_set_new(row, "group", json_string(name));
+		json_object_set(row, "health", json_object_get(group, "health"));
+		json_array_append_new(rows, row);
+	}
+}
+
+static void groups(const json_t *r)
+{
+	static const struct column cols[] = {
+		{ "GROUP", "group", TEXT }, { "HEALTH", "health", TEXT }, { "MEMBER", "index", NUMBER },
+		{ "ROLE", "role", TEXT }, { "BEHIND", "behind", SIZE }, { "STATE", "state", TEXT },
+		{ "HOST", "host", TEXT }, { "DRIVE", "drive", TEXT }, { NULL, NULL, TEXT },
+	};
+	json_t *rows = json_array(), *group;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "groups"), i, group)
+		group_rows(rows, group, json_object_get(r, "members"));
+	if (json_array_size(rows)) {
+		putchar('\n');
+		table(rows, cols, "");
+	}
+	json_decref(rows);
 }
 
 static void volume(const json_t *r)
@@ -201,7 +260,8 @@ static void volume(const json_t *r)
 	};
 	static const struct column segments[] = {
 		{ "SEGMENT AT", "start", SIZE }, { "LENGTH", "length", SIZE },
-		{ "LEVEL", "level", TEXT }, { "COLUMNS", "columns", NUMBER },
+		{ "LEVEL", "level", TEXT }, { "GROUPS", "groups", NUMBER },
+		{ "DATA", "columns", NUMBER }, { "PARITY", "parity", NUMBER },
 		{ "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
 	};
 	char size[SIZE_TEXT];
@@ -213,8 +273,11 @@ static void volume(const json_t *r)
 	       str(r, "name"), str(r, "uuid"), size, str(r, "layout"),
 	       (long long)json_integer_value(json_object_get(r, "version")), str(r, "state"),
 	       str(r, "device"));
+	if (json_is_string(json_object_get(r, "health")))
+		printf("health  %s\n", str(r, "health"));
 	putchar('\n');
 	table(json_object_get(r, "segments"), segments, "no segments");
+	groups(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
 }
@@ -264,8 +327,8 @@ static void extents(const json_t *r)
 	static const struct column cols[] = {
 		{ "EXTENT", "uuid", TEXT }, { "HOST", "host", TEXT }, { "DRIVE", "drive", TEXT },
 		{ "VOLUME", "name", TEXT }, { "SIZE", "length", SIZE }, { "VERSION", "version", NUMBER },
-		{ "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT }, { "WHY", "reason", TEXT },
-		{ NULL, NULL, TEXT },
+		{ "ATTACH", "attach", SOME }, { "HOLDER", "holder", TEXT }, { "STATE", "state", TEXT },
+		{ "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
 	};
 
 	table(json_object_get(r, "extents"), cols, "no extents that no volume claims");

@@ -44,12 +44,22 @@ static int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
 		return err;
 	if (q->access != 2)
 		return tdrive_current(d);
-	if (muuid_equal(&e->holder, &q->host))
+	if (!label_attach_may(e, &q->host, q->attach)) {
+		/* The kernel missed an answer: with the label's number it refuses by itself. */
+		tdrive_push(d);
+		return -EEXIST;
+	}
+	if (muuid_equal(&e->holder, &q->host) && q->attach <= e->attach)
 		return tdrive_held(d, e);
 	l = tdrive_edit(d);
 	if (!l)
 		return -ENOMEM;
-	label_find(l, &q->extent)->holder = q->host;
+	e = label_find(l, &q->extent);
+	e->holder = q->host;
+	if (q->attach > e->attach) {
+		e->attach = q->attach;
+		e->attacher = q->host;
+	}
 	return tdrive_commit(d, l);
 }
 

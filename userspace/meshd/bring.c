@@ -13,6 +13,7 @@
 #include "userspace/meshd/volume.h"
 
 #define ROUNDS		6	/* each of them changes something */
+#define GROUPS_MS	35000	/* the kernel's attach_wait_ms, and time for the rosters */
 
 /* One volume that is brought. */
 struct way {
@@ -110,6 +111,46 @@ static bool undo_first(const struct way *w)
 	return own && !w->v->readonly;
 }
 
+/* Of each group of @s as many members are there as it needs; all that are must say @l. */
+static bool segment_serves(const struct way *w, const struct layout *l, const struct layout_segment *s)
+{
+	struct layout_shape shape = layout_shape(s);
+	u32 width = layout_width(&shape), needs = width, here, g, i;
+	const struct truth_label *e;
+
+	if (width > 1)
+		needs = s->parity ? s->data : 1;
+	for (g = 0; g < s->refs; g += width) {
+		for (i = here = 0; i < width; i++) {
+			e = truth_find(&w->g.truth, &l->member[l->ref[s->first_ref + g + i].member].extent);
+			if (e && (e->version != l->version || e->commit != l->commit))
+				return false;
+			here += !!e;
+		}
+		if (here < needs)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a volume can do without the members that are away. Which of their data counts is written
+ * in the rosters of its groups. The layout counts if this host has used it, or if it is the first.
+ */
+static bool serves_degraded(const struct way *w)
+{
+	const struct layout *l = w->p.layout;
+	u32 i;
+
+	if (w->p.top || !layout_protected(l) ||
+	    (l->version > 1 && (w->l->version != l->version || w->l->commit != l->commit)))
+		return false;
+	for (i = 0; i < l->segments; i++)
+		if (!segment_serves(w, l, &l->segment[i]))
+			return false;
+	return true;
+}
+
 /* -EHOSTUNREACH and words when what counts cannot be known. */
 static int judge(struct way *w)
 {
@@ -123,6 +164,8 @@ static int judge(struct way *w)
 		snprintf(w->why, REASON, "no record of it is on the drives of the known hosts");
 		return -ENOENT;
 	}
+	if (w->p.verdict == TRUTH_AWAY && serves_degraded(w))
+		return 0;
 	if (w->p.verdict == TRUTH_AWAY && (!w->o->stale || undo_first(w))) {
 		gather_away(&w->g, &l->member[w->p.member], w->why);
 		return -EHOSTUNREACH;
@@ -352,16 +395,19 @@ static int learn(struct way *w)
 
 static int to_kernel(struct way *w)
 {
-	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took };
+	struct kernel_set set = { .g = &w->g, .preempt = w->o->preempt && !w->took,
+				  .stale = w->o->stale };
+	bool waits = layout_protected(w->p.layout) && w->o->r;
 	const struct store_host *h;
 	struct meshblk_volume k;
 	bool there = !kernel_head(&w->v->uuid, &k);
+	char words[REASON];
 	int err;
 
 	set.preempt = set.preempt && (!w->v->readonly || gather_grace(&w->g, w->p.layout, &h));
-	/* preempt does not reach members that the kernel has already. */
-	there = there && (!set.preempt || !strcmp(k.state, MESHBLK_STATE_ACTIVE) ||
-			  kernel_del(&w->v->uuid, false));
+	/* preempt does not reach members that the kernel has already, and stale no groups. */
+	there = there && (!(set.preempt || (set.stale && layout_protected(w->p.layout))) ||
+			  !strcmp(k.state, MESHBLK_STATE_ACTIVE) || kernel_del(&w->v->uuid, false));
 	err = adopt(w);
 	if (err)
 		return err;
@@ -369,7 +415,9 @@ static int to_kernel(struct way *w)
 	if (err)
 		return err;
 	w->o->made = w->o->made || !there;
-	err = kernel_wait(&w->v->uuid, w->o->wait_ms, w->why);
+	if (waits && gather_missing(&w->g, w->l, words) < w->l->members)
+		req_note(w->o->r, "%s; the volume goes on without it if it is not there within 30 s", words);
+	err = kernel_wait(&w->v->uuid, w->o->wait_ms + (waits ? GROUPS_MS : 0), w->why);
 	w->took = w->took || !err;
 	return err;
 }
@@ -427,6 +475,8 @@ int volume_bring(struct store_volume *v, struct layout *l, struct bring *o, char
 	for (i = 0; i < ROUNDS && err == 1; i++)
 		err = bring_once(&w);
 	gather_free(&w.g);
+	if (!err)
+		volume_attached(v, l);
 	if (err != 1)
 		return err;
 	snprintf(why, REASON, "it changes faster than it can be followed; is it attached elsewhere?");

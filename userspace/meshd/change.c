@@ -169,6 +169,44 @@ out:
 	return err;
 }
 
+/* Whether this kernel has attached all groups of @l: their members have rosters. */
+static bool groups_attached(const struct store_volume *v, const struct layout *l)
+{
+	struct meshblk_volume k;
+	struct layout_shape shape;
+	u32 i, groups = 0;
+	bool all;
+
+	for (i = 0; i < l->segments; i++) {
+		shape = layout_shape(&l->segment[i]);
+		groups += layout_width(&shape) > 1 ? shape.groups : 0;
+	}
+	if (kernel_volume(&v->uuid, &k))
+		return false;
+	all = k.nr_groups == groups && volume_health(&k) < HEALTH_DOWN;
+	meshblk_volume_free(&k);
+	return all;
+}
+
+void volume_attached(struct store_volume *v, struct layout *l)
+{
+	struct layout *next __free(free) = NULL;
+	char why[REASON];
+	u32 i;
+
+	/* Too early it would make them groups without a beginning; too late does no harm. */
+	if (!layout_fresh(l) || v->readonly || v->pending || !groups_attached(v, l))
+		return;
+	next = malloc(sizeof(*next));
+	if (!next)
+		return;
+	memcpy(next, l, sizeof(*next));
+	for (i = 0; i < next->segments; i++)
+		next->segment[i].fresh = false;
+	if (volume_change(v, l, next, why))
+		log_info("volume %s: its groups are still noted as never attached: %s", v->name, why);
+}
+
 /* Members whose label no host but this one may change. */
 static size_t fence_puts(const struct gather *g, const struct layout *old,
 			 const struct layout *next, const struct layout *x, struct put *p)

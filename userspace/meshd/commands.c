@@ -71,6 +71,7 @@ static const struct {
 	{ "volume create", cmd_volume_create, 0 },
 	{ "volume list", cmd_volume_list, 0 },
 	{ "volume show", cmd_volume_show, 0 },
+	{ "volume wait", cmd_volume_wait, 0 },
 	{ "volume attach", cmd_volume_attach, 0 },
 	{ "volume detach", cmd_volume_detach, 0 },
 	{ "volume extend", cmd_volume_extend, 0 },

@@ -75,7 +75,7 @@ static int fill_segment(const struct layout *l, u32 i, struct meshblk_segment *o
 	*out = (struct meshblk_segment) {
 		.start = s->start, .length = s->length, .level = s->level,
 		.strip = s->strip ? s->strip : LAYOUT_NO_STRIP, .data = s->data,
-		.parity = s->parity, .groups = s->groups, .nr_places = s->refs,
+		.parity = s->parity, .groups = s->groups, .nr_places = s->refs, .fresh = s->fresh,
 	};
 	out->members = calloc(s->refs, sizeof(*out->members));
 	out->offsets = calloc(s->refs, sizeof(*out->offsets));
@@ -86,6 +86,18 @@ static int fill_segment(const struct layout *l, u32 i, struct meshblk_segment *o
 		out->offsets[k] = l->ref[s->first_ref + k].offset;
 	}
 	return 0;
+}
+
+/* Above what the labels have; the kernel, which reads the rosters, goes on from there. */
+static u64 attach_number(const struct gather *g)
+{
+	u64 highest = 0;
+	size_t i;
+
+	for (i = 0; g && i < g->nr_found; i++)
+		if (g->found[i].e.attach > highest)
+			highest = g->found[i].e.attach;
+	return highest + 1;
 }
 
 static int build(const struct store_volume *v, const struct layout *l, const struct kernel_set *o,
@@ -100,6 +112,11 @@ static int build(const struct store_volume *v, const struct layout *l, const str
 		.nr_members = l->members, .nr_segments = l->segments,
 	};
 	snprintf(out->name, sizeof(out->name), "%s", v->name);
+	if (layout_protected(l)) {
+		out->salt = l->salt;
+		out->attach = attach_number(o->g);
+		out->stale = o->stale;
+	}
 	out->members = calloc(l->members, sizeof(*out->members));
 	out->segments = calloc(l->segments, sizeof(*out->segments));
 	if (!out->members || !out->segments)
@@ -249,7 +266,9 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 		}
 		snprintf(path, sizeof(path), "/dev/%s", v.disk);
 		err = v.error ? v.error : -ETIMEDOUT;
-		if (!strcmp(v.state, MESHBLK_STATE_ACTIVE) && v.disk[0] && !access(path, F_OK))
+		/* Groups of a segment that is new come up behind the others. */
+		if (!strcmp(v.state, MESHBLK_STATE_ACTIVE) && v.disk[0] && !access(path, F_OK) &&
+		    volume_health(&v) != HEALTH_DOWN)
 			err = 0;
 		over = !err || now_ms() >= until || stopping();
 		if (err && over) {

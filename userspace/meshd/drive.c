@@ -374,7 +374,7 @@ static void commit_failed(struct tdrive *d, int err, const int each[2])
 			  strerror(-(each[0] ? each[0] : each[1])));
 }
 
-/* The same table of extents, apart from holders and versions. */
+/* The same table of extents, apart from holders. */
 static bool same_table(const struct label *a, const struct label *b)
 {
 	u32 i;
@@ -383,7 +383,8 @@ static bool same_table(const struct label *a, const struct label *b)
 		return false;
 	for (i = 0; i < a->extents; i++)
 		if (!muuid_equal(&a->extent[i].uuid, &b->extent[i].uuid) ||
-		    a->extent[i].version != b->extent[i].version)
+		    a->extent[i].version != b->extent[i].version ||
+		    a->extent[i].attach != b->extent[i].attach)
 			return false;
 	return true;
 }
@@ -504,7 +505,8 @@ int tdrive_held(struct tdrive *d, const struct label_extent *e)
 {
 	const struct label_extent *was = d->both ? label_find(d->both, &e->uuid) : e;
 
-	return was && muuid_equal(&was->holder, &e->holder) ? tdrive_current(d) : tdrive_settled(d);
+	return was && muuid_equal(&was->holder, &e->holder) && was->attach == e->attach ?
+	       tdrive_current(d) : tdrive_settled(d);
 }
 
 static struct tdrive *tdrive_new(const char *path, int fd, struct label *label)
@@ -636,6 +638,8 @@ void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct 
 	out->drive = d->uuid;
 	out->volume = e->volume;
 	out->holder = e->holder;
+	out->attach = e->attach;
+	out->attacher = e->attacher;
 	memcpy(out->name, e->name, LABEL_NAME);
 	out->start = e->start;
 	out->length = e->length;

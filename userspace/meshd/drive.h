@@ -170,7 +170,10 @@ bool tdrive_elsewhere(struct tdrive *d);
 int tdrive_current(struct tdrive *d);
 /* ... and durable in both copies. Before an answer that changes nothing. */
 int tdrive_settled(struct tdrive *d);
-/* The same as tdrive_current() while the noted holder of @e, of d->label, is in both copies. */
+/*
+ * The same as tdrive_current() while the noted holder and attach number of @e, of d->label, are in
+ * both copies.
+ */
 int tdrive_held(struct tdrive *d, const struct label_extent *e);
 
 /* What the kernel is given of a label's table; free(out->extents). */

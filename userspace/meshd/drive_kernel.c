@@ -24,6 +24,7 @@ int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_d
 		out->extents[i] = (struct meshtgt_extent) {
 			.uuid = e->uuid, .start = e->start, .length = e->length,
 			.holder = e->holder, .version = e->version,
+			.attach = e->attach, .attacher = e->attacher,
 			/* What is open stays so; no host gets more of what another one serves. */
 			.ready = e->state == LABEL_READY && !d->foreign,
 		};

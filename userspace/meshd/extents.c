@@ -213,23 +213,52 @@ static int choice_get(struct req *r, struct choice *c, const struct segment_req 
 	return 0;
 }
 
+static enum place_domain domain_of(const struct segment_req *q)
+{
+	return q->by_host ? PLACE_HOST : PLACE_DRIVE;
+}
+
+static int too_few_of_groups(struct req *r, const struct choice *c, const struct segment_req *q,
+			     u64 bytes)
+{
+	u32 width = layout_width(&q->shape), have = place_domains(c->d, c->n, bytes, domain_of(q));
+	char text[SIZE_TEXT];
+
+	size_text(bytes, text);
+	if (have >= width)
+		return req_fail(r, "%u groups of %u members with %s each do not fit on the drives; take fewer "
+				"groups, a smaller size, or export more drives (meshctl drive list)",
+				q->shape.groups, width, text);
+	if (q->by_host)
+		return req_fail(r, "no two members of a group may be on one host, and only %u of the %u hosts "
+				"that takes have a drive with %s free in one run; add hosts, take fewer members "
+				"or a smaller size, or --domain drive", have, width, text);
+	return req_fail(r, "no two members of a group may be on one drive, and only %u of the %u drives that "
+			"takes have %s free in one run; export more, take fewer members or a smaller size (meshctl "
+			"drive list)", have, width, text);
+}
+
 static int too_few(struct req *r, const struct choice *c, const struct segment_req *q, u32 got,
 		   u64 bytes)
 {
+	u32 n = layout_members(&q->shape), width = layout_width(&q->shape);
 	char text[SIZE_TEXT], misfit[80] = "";
 
 	size_text(bytes, text);
 	if (c->misfit)
 		snprintf(misfit, sizeof(misfit), "; %zu more have blocks of 4096 bytes, the volume %u",
 			 c->misfit, q->lba_max);
-	if (q->drives && json_array_size(q->drives) < q->columns)
+	/* Groups may share drives, members of one do not. */
+	if (q->drives && json_array_size(q->drives) < (width > 1 ? width : n))
 		return req_fail(r, "--drives names %zu, and %u are wanted; name more, or leave out "
-				"--drives", json_array_size(q->drives), q->columns);
+				"--drives", json_array_size(q->drives), width > 1 ? width : n);
+	if (width > 1)
+		return too_few_of_groups(r, c, q, bytes);
 	if (q->by_host)
 		return req_fail(r, "only %u of %u hosts have a drive with %s free in one run; take fewer "
-				"members, a smaller size or --domain drive", got, q->columns, text);
+				"members, a smaller size or --domain drive", got, n, text);
 	return req_fail(r, "only %u of %u drives have %s free in one run (%zu are exported%s%s); take %sa "
-			"smaller size, see meshctl drive list", got, q->columns, text, c->n,
+			"smaller size, see meshctl drive list", got, n, text, c->n,
 			q->drives ? ", --drives names some" : "", misfit,
 			got ? "fewer members or " : "");
 }
@@ -249,20 +278,46 @@ static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 b
 	return l->members++;
 }
 
-static void add_segment(struct layout *l, const struct segment_req *q, u32 first_member, u32 members,
-			u64 bytes)
+/* Members that hold data side by side: each has the same part of the segment. */
+static u32 data_columns(const struct layout_shape *s)
+{
+	return s->level == PROT_MIRROR || s->level == PROT_RAID10 ? s->groups : s->groups * s->data;
+}
+
+/* What @q wants, with @each bytes of data on each member. */
+static struct layout_segment segment_of(const struct segment_req *q, u64 each)
+{
+	return (struct layout_segment) {
+		.length = each * data_columns(&q->shape), .level = q->shape.level,
+		.data = q->shape.data, .parity = q->shape.parity, .groups = q->shape.groups,
+		.domain = q->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
+		.strip = q->strip, .fresh = layout_width(&q->shape) > 1,
+	};
+}
+
+/* Of an extent with its metadata, whatever block size the volume gets. */
+static u64 extent_bytes(const struct segment_req *q, u64 each)
+{
+	struct layout_segment s = segment_of(q, each);
+	u64 small = layout_data_at(&s, 512), large = layout_data_at(&s, 4096);
+
+	return each + (small > large ? small : large);
+}
+
+static void add_segment(struct layout *l, const struct segment_req *q, u32 first_member, u64 each)
 {
 	struct layout_segment *s = &l->segment[l->segments++];
+	u64 data;
 	u32 i;
 
-	*s = (struct layout_segment) {
-		.start = l->size, .length = bytes, .level = q->level, .data = members,
-		.domain = q->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
-		.groups = 1, .strip = q->strip, .first_ref = l->refs, .refs = members,
-	};
-	for (i = 0; i < members; i++)
-		l->ref[l->refs++] = (struct layout_ref) { first_member + i, LAYOUT_DATA };
-	l->size += bytes;
+	*s = segment_of(q, each);
+	data = layout_data_at(s, l->lba);
+	s->start = l->size;
+	s->first_ref = l->refs;
+	s->refs = layout_members(&q->shape);
+	for (i = 0; i < s->refs; i++)
+		l->ref[l->refs++] = (struct layout_ref) { first_member + i, data };
+	l->size += s->length;
 }
 
 static bool layout_full(const struct layout *l, u32 more)
@@ -271,16 +326,26 @@ static bool layout_full(const struct layout *l, u32 more)
 	       l->segments >= PROT_SEGMENTS_MAX;
 }
 
-/* The largest extent that each of @q->columns drives has room for; 0: none. */
+/* Drives for @q. Return: how many were found, as many as it has members when it can be. */
+static u32 choose(const struct choice *c, const struct segment_req *q, u64 bytes, u32 *pick)
+{
+	struct place_groups p = { bytes, q->shape.groups, layout_width(&q->shape), domain_of(q) };
+	u32 n = layout_members(&q->shape);
+
+	if (p.width < 2)
+		return place_stripe(c->d, c->n, bytes, n, p.domain, pick);
+	return place_groups(c->d, c->n, &p, pick) ? 0 : n;
+}
+
+/* The most data that each member of @q has room for; 0: none. */
 static u64 most_each(const struct choice *c, const struct segment_req *q)
 {
 	u64 lo = 0, hi = 1ULL << 40, mid;	/* MiB */
-	u32 pick[256];
+	u32 pick[LAYOUT_COLUMNS_MAX];
 
 	while (lo < hi) {
 		mid = lo + (hi - lo + 1) / 2;
-		if (place_stripe(c->d, c->n, mid * MIB, q->columns,
-				 q->by_host ? PLACE_HOST : PLACE_DRIVE, pick) == q->columns)
+		if (choose(c, q, extent_bytes(q, mid * MIB), pick) == layout_members(&q->shape))
 			lo = mid;
 		else
 			hi = mid - 1;
@@ -291,38 +356,36 @@ static u64 most_each(const struct choice *c, const struct segment_req *q)
 /* All the room there is, as one segment of @q can use it. */
 static u64 most_bytes(const struct choice *c, const struct segment_req *q)
 {
-	u64 sum = 0, each;
+	u64 sum = 0;
 	size_t i;
 
-	if (q->level != PROT_LINEAR) {
-		each = most_each(c, q);
-		return each > LAYOUT_DATA ? (each - LAYOUT_DATA) * q->columns : 0;
-	}
+	if (q->shape.level != PROT_LINEAR)
+		return most_each(c, q) * data_columns(&q->shape);
 	for (i = 0; i < c->n; i++)
 		if (c->d[i].wanted && c->d[i].longest >= 2 * LABEL_AREA)
 			sum += (c->d[i].longest - LAYOUT_DATA) / MIB * MIB;
 	return sum;
 }
 
-static int plan_stripe(struct req *r, struct layout *l, const struct choice *c,
-		       const struct segment_req *q)
+static int plan_striped(struct req *r, struct layout *l, const struct choice *c,
+			const struct segment_req *q)
 {
-	u64 each = (q->bytes + q->columns - 1) / q->columns;
-	u32 pick[256], got, i, first = l->members;
+	u32 pick[LAYOUT_COLUMNS_MAX], got, i, first = l->members, n = layout_members(&q->shape);
+	u64 each = (q->bytes + data_columns(&q->shape) - 1) / data_columns(&q->shape), bytes;
 
 	each = (each + MIB - 1) / MIB * MIB;
-	if (layout_full(l, q->columns))
+	bytes = extent_bytes(q, each);
+	if (layout_full(l, n))
 		return req_fail(r, "the volume has too many pieces; copy it to a new one");
-	got = place_stripe(c->d, c->n, each + LAYOUT_DATA, q->columns,
-			   q->by_host ? PLACE_HOST : PLACE_DRIVE, pick);
-	if (got < q->columns)
-		return too_few(r, c, q, got, each + LAYOUT_DATA);
-	for (i = 0; i < got; i++) {
-		add_member(l, c, pick[i], each + LAYOUT_DATA);
+	got = choose(c, q, bytes, pick);
+	if (got < n)
+		return too_few(r, c, q, got, bytes);
+	for (i = 0; i < n; i++) {
+		add_member(l, c, pick[i], bytes);
 		if (c->d[pick[i]].lba > l->lba)
 			l->lba = c->d[pick[i]].lba;
 	}
-	add_segment(l, q, first, got, each * got);
+	add_segment(l, q, first, each);
 	return 0;
 }
 
@@ -346,7 +409,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 			return req_fail(r, "the volume has too many pieces; copy it to a new one");
 		take = c->d[d].longest - LAYOUT_DATA;
 		take = take < left ? take : left;
-		add_segment(l, q, add_member(l, c, d, take + LAYOUT_DATA), 1, take);
+		add_segment(l, q, add_member(l, c, d, take + LAYOUT_DATA), take);
 		if (c->d[d].lba > l->lba)
 			l->lba = c->d[d].lba;
 		/* What is left of that run may serve again, another run of it may not. */
@@ -671,7 +734,7 @@ static int check_room(struct req *r, struct segment_req *q, u64 most)
 		q->bytes = most;
 	if (!q->bytes)
 		return req_fail(r, "the drives that are exported have no room for %u members; see meshctl "
-				"drive list", q->level == PROT_LINEAR ? 1 : q->columns);
+				"drive list", q->shape.level == PROT_LINEAR ? 1 : layout_members(&q->shape));
 	if (!most || q->bytes <= most)
 		return 0;
 	size_text(q->bytes, wanted);
@@ -692,7 +755,7 @@ int extents_get(struct req *r, struct store_volume *v, struct layout *l,
 	if (!err)
 		err = check_room(r, &q, most_bytes(&c, &q));
 	if (!err)
-		err = q.level == PROT_LINEAR ? plan_linear(r, l, &c, &q) : plan_stripe(r, l, &c, &q);
+		err = q.shape.level == PROT_LINEAR ? plan_linear(r, l, &c, &q) : plan_striped(r, l, &c, &q);
 	choice_free(&c);
 	if (err)
 		return err;

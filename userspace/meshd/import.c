@@ -106,7 +106,7 @@ static json_t *seen_json(const struct mgmt_volume *v)
 	jset_u64(j, "commit", v->commit);
 	jset_u64(j, "members", v->members);
 	jset_u64(j, "found", v->here);
-	layout_text(v->level, v->columns, text);
+	layout_text(&v->shape, text);
 	jset_str(j, "layout", text);
 	jset_str(j, "state", seen_state(v, !store_volume_get(&v->uuid, &known, NULL)));
 	json_object_set_new(j, "holder", json_null());

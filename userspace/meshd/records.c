@@ -285,8 +285,7 @@ static void from_head(struct mgmt_volume *v, const struct layout_head *h)
 	v->commit = h->commit;
 	v->size = h->size;
 	v->members = h->members;
-	v->level = h->level;
-	v->columns = h->columns;
+	v->shape = h->shape;
 	snprintf(v->name, sizeof(v->name), "%s", h->name);
 }
 

@@ -50,10 +50,10 @@ int volume_dying(struct req *r, const struct store_volume *v)
 			v->name);
 }
 
-/* A linear segment's is not used. */
+/* That of a segment that is not striped is not used. */
 static json_t *strip_json(const struct layout_segment *s)
 {
-	return s->level == PROT_LINEAR ? json_null() : json_integer(s->strip);
+	return s->level == PROT_LINEAR || s->level == PROT_MIRROR ? json_null() : json_integer(s->strip);
 }
 
 static json_t *segment_json(const struct layout *l, const struct layout_segment *s)
@@ -65,6 +65,8 @@ static json_t *segment_json(const struct layout *l, const struct layout_segment 
 	jset_u64(j, "length", s->length);
 	jset_str(j, "level", layout_level(s->level));
 	jset_u64(j, "columns", s->data);
+	jset_u64(j, "parity", s->parity);
+	jset_u64(j, "groups", s->groups);
 	json_object_set_new(j, "strip", strip_json(s));
 	jset_str(j, "domain", s->domain == LAYOUT_DOMAIN_HOST ? "host" : "drive");
 	for (i = 0; i < s->refs; i++)
@@ -116,12 +118,12 @@ static json_t *member_json(const struct layout *l, u32 i, const struct meshblk_v
 
 static void set_layout(json_t *j, const struct layout *l)
 {
-	const struct layout_segment *s = &l->segment[0];
+	const struct layout_shape shape = layout_shape(&l->segment[0]);
 	char text[LAYOUT_TEXT];
 
-	layout_text(s->level, s->data, text);
+	layout_text(&shape, text);
 	jset_str(j, "layout", text);
-	json_object_set_new(j, "strip", strip_json(s));
+	json_object_set_new(j, "strip", strip_json(&l->segment[0]));
 }
 
 /* What of it is not up, in words: the first member that is not. */
@@ -176,7 +178,9 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	jset_u64(j, "commit", l->commit);
 	jset_str(j, "state", volume_state(v, there ? &k : NULL));
 	jset_bool(j, "readonly", v->readonly);
-	json_object_update_new(j, json_pack("{s:n, s:n, s:n}", "device", "openers", "reason"));
+	json_object_update_new(j, json_pack("{s:n, s:n, s:n, s:n}", "device", "openers", "reason", "health"));
+	if (there && volume_health(&k))
+		jset_str(j, "health", health_name(volume_health(&k)));
 	if (there && k.disk[0]) {
 		snprintf(device, sizeof(device), "/dev/%s", k.disk);
 		jset_str(j, "device", device);
@@ -187,6 +191,8 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 			 "back, or forget them with meshctl volume delete --force");
 	else if (v->state == STORE_CREATING)
 		jset_str(j, "reason", "its extents are being zeroed; meshctl volume delete gives it up");
+	else if (there && groups_why(l, &k, why, sizeof(why)))
+		jset_str(j, "reason", why);
 	else if (there && k.reason[0])
 		jset_str(j, "reason", k.reason);
 	else if (there && strcmp(k.state, MESHBLK_STATE_ACTIVE) &&
@@ -210,6 +216,21 @@ int volume_result(struct req *r, const struct muuid *uuid)
 	return 0;
 }
 
+/* @all: else those alone that lack members, of which any makes the command fail. */
+static void list_one(struct req *r, json_t *list, const struct store_volume *v, const struct layout *l,
+		     bool all)
+{
+	json_t *j = volume_json(v, l);
+	const char *health = json_string_value(json_object_get(j, "health"));
+
+	if (all || (health && strcmp(health, health_name(HEALTH_WHOLE)))) {
+		json_array_append_new(list, j);
+		r->status = all ? r->status : 1;
+	} else {
+		json_decref(j);
+	}
+}
+
 int cmd_volume_list(struct req *r)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
@@ -223,11 +244,11 @@ int cmd_volume_list(struct req *r)
 	for (i = 0; i < n && !err; i++) {
 		err = store_volume_get(&v[i].uuid, &full, l);
 		if (!err)
-			json_array_append_new(list, volume_json(&full, l));
+			list_one(r, list, &full, l, !arg_bool(r, "degraded"));
 		else if (err == -ENOENT)
 			err = 0;	/* deleted just now */
 	}
-	r->result = json_pack("{s:o}", "volumes", list);
+	r->result = json_pack("{s:o, s:b}", "volumes", list, "degraded_alone", arg_bool(r, "degraded"));
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
@@ -244,6 +265,7 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 	for (i = 0; i < l->members; i++)
 		json_array_append_new(members, member_json(l, i, there ? &k : NULL));
 	json_object_set_new(r->result, "segments", segments);
+	json_object_set_new(r->result, "groups", there ? groups_json(&k) : json_array());
 	json_object_set_new(r->result, "members", members);
 	if (there)
 		meshblk_volume_free(&k);

@@ -77,13 +77,17 @@ static int create(struct req *r, const struct segment_req *q, struct layout *l)
 int cmd_volume_create(struct req *r)
 {
 	const char *name = arg_str(r, "name");
-	struct segment_req q = { .bytes = size_wanted(r), .by_host = by_host(r, false),
+	struct segment_req q = { .bytes = size_wanted(r),
 			  .strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP,
 			  .drives = json_object_get(r->args, "drives") };
 	struct layout *l __free(free) = NULL;
 	int err;
 
-	layout_parse(arg_str(r, "layout"), &q.level, &q.columns);
+	layout_parse(arg_str(r, "layout"), &q.shape);
+	if (arg_num(r, "groups"))
+		layout_regroup(&q.shape, arg_num(r, "groups"));
+	/* Redundancy that goes with one host is little of it. */
+	q.by_host = by_host(r, layout_width(&q.shape) > 1);
 	if (name_free(r, name))
 		return -1;
 	l = calloc(1, sizeof(*l));
@@ -95,6 +99,7 @@ int cmd_volume_create(struct req *r)
 	l->commit = commit_id();
 	l->lba = 512;
 	l->created = time(NULL);
+	l->salt = commit_id();
 	busy_take(&l->volume);
 	err = create(r, &q, l);
 	busy_drop(&l->volume);
@@ -115,6 +120,21 @@ static int must_hold(struct req *r, const struct store_volume *v)
 				"writing first", v->name);
 	return req_fail(r, "volume %s is not %s here; %s first", v->name, there ? "active" : "attached",
 			there ? "see meshctl volume show what it waits for" : "attach it");
+}
+
+/* A new layout is decided by the labels of all members: none of them may be away. */
+static int all_there(struct req *r, const struct store_volume *v, const struct layout *l)
+{
+	struct meshblk_volume k;
+	char why[REASON] = "";
+	bool lacks;
+
+	if (kernel_volume(&v->uuid, &k))
+		return 0;
+	lacks = volume_health(&k) >= HEALTH_DEGRADED && groups_why(l, &k, why, sizeof(why));
+	meshblk_volume_free(&k);
+	return lacks ? req_fail(r, "volume %s lacks a member, and is changed only with all of them: %s; bring "
+				"it back first", v->name, why) : 0;
 }
 
 /* What was begun before and is not settled cannot be built upon. */
@@ -152,7 +172,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	const struct layout_segment *last = &l->segment[l->segments - 1];
 	u64 size = size_wanted(r);
 	/* Blocks of a disk cannot change their size under a file system. */
-	struct segment_req q = { .level = last->level, .columns = last->data, .strip = last->strip,
+	struct segment_req q = { .shape = layout_shape(last), .strip = last->strip,
 			  .by_host = by_host(r, last->domain == LAYOUT_DOMAIN_HOST),
 			  .drives = json_object_get(r->args, "drives"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
@@ -171,7 +191,10 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 			log_warn("an extent of %s stays allocated for now: %s", v->name, why);
 		return -1;
 	}
-	return change(r, v, l, next);
+	if (change(r, v, l, next))
+		return -1;
+	volume_attached(v, l);
+	return 0;
 }
 
 static int rename_to(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
@@ -204,7 +227,7 @@ static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume
 	next = malloc(sizeof(*next));
 	if (!next)
 		err = req_fail(r, "out of memory");
-	else if (volume_dying(r, &v) || settled(r, &v, l) || must_hold(r, &v))
+	else if (volume_dying(r, &v) || settled(r, &v, l) || must_hold(r, &v) || all_there(r, &v, l))
 		err = -1;
 	else
 		err = fn(r, &v, l, next);

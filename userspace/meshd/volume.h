@@ -25,6 +25,7 @@ struct kernel_set {
 	const struct gather *g;
 	bool	written;	/* the labels say by now what the layout does */
 	bool	preempt;	/* fence another holder, in this one call */
+	bool	stale;		/* groups attach, though newer data may be elsewhere */
 };
 
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why);
@@ -118,6 +119,8 @@ bool volume_off(struct store_volume *v);
 
 /* @next: @l with what is changed. Its version and commit are set here. */
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
+/* Its groups were attached once by now: the layout says so from the next version on. */
+void volume_attached(struct store_volume *v, struct layout *l);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
 /*
@@ -133,8 +136,7 @@ bool pending_extend(struct store_volume *v);
 
 /* What is requested of a new segment. */
 struct segment_req {
-	u8	level;
-	u32	columns;
+	struct layout_shape shape;
 	u32	strip;
 	u64	bytes;			/* of the volume, at least; SIZE_MAX_ROOM: all there is */
 	bool	by_host;		/* failure domain */
@@ -167,6 +169,25 @@ int cmd_volume_import(struct req *r);
 int cmd_volume_list(struct req *r);
 int cmd_volume_show(struct req *r);
 int cmd_stats(struct req *r);
+
+/* groups.c */
+
+/* How whole the groups of a volume are; the worst of them counts. */
+enum health {
+	HEALTH_NONE,		/* it has none, or is not attached */
+	HEALTH_WHOLE,
+	HEALTH_REBUILDING,	/* what lacks data is given it */
+	HEALTH_DEGRADED,	/* a member is missing */
+	HEALTH_DOWN,		/* a group does not serve */
+};
+
+enum health volume_health(const struct meshblk_volume *k);
+/* NULL for HEALTH_NONE. */
+const char *health_name(enum health h);
+/* What is wrong with the worst group, in words; false: nothing. */
+bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *why, size_t size);
+json_t *groups_json(const struct meshblk_volume *k);
+int cmd_volume_wait(struct req *r);
 
 /* delete.c: free what was noted of a deleted volume, then forget it. */
 int volume_finish_delete(struct store_volume *v, char *why);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Answers and events as JSON. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/tools/blkctl/blkctl.h"
 
@@ -56,6 +57,56 @@ static json_t *member_json(struct nlattr *nest)
 	return o;
 }
 
+static const char *role_name(unsigned char role)
+{
+	static const char *const names[] = {
+		[MESHBLK_ROLE_IN_SYNC] = "in_sync", [MESHBLK_ROLE_SUSPECT] = "suspect",
+		[MESHBLK_ROLE_FAILED] = "failed", [MESHBLK_ROLE_OUT] = "out",
+		[MESHBLK_ROLE_JOINING] = "joining",
+	};
+
+	return role && role < sizeof(names) / sizeof(names[0]) ? names[role] : "?";
+}
+
+/* Roles are one string, by which cases wait: "in_sync out". */
+static json_t *group_json(struct nlattr *nest)
+{
+	static const char *const numbers[MESHBLK_P_MAX + 1] = {
+		[MESHBLK_P_ATTACH] = "attach", [MESHBLK_P_EPOCH] = "group_epoch",
+		[MESHBLK_P_SYNCED] = "synced", [MESHBLK_P_MISMATCHES] = "mismatches",
+		[MESHBLK_P_READS] = "engine_reads", [MESHBLK_P_REDONE] = "redone",
+	};
+	json_t *o = json_object(), *behind = json_array();
+	char roles[1024] = "";
+	struct nlattr *a;
+	int rem, i, n = 0;
+
+	nla_for_each_nested(a, nest, rem) {
+		const char *data = nla_data(a);
+
+		if (nla_type(a) == MESHBLK_P_STATE || nla_type(a) == MESHBLK_P_REASON)
+			json_object_set_new(o, nla_type(a) == MESHBLK_P_STATE ? "group_state" :
+					    "group_reason", json_string(data));
+		else if (nla_type(a) == MESHBLK_P_ROLES)
+			for (i = 0; i < nla_len(a); i++)
+				n += snprintf(roles + n, sizeof(roles) - n, "%s%s", i ? " " : "",
+					      role_name(data[i]));
+		else if (nla_type(a) == MESHBLK_P_BEHIND)
+			for (i = 0; i < nla_len(a) / 8; i++) {
+				uint64_t v;
+
+				memcpy(&v, data + i * 8, sizeof(v));
+				json_array_append_new(behind, json_integer(v));
+			}
+		else if (nla_type(a) <= MESHBLK_P_MAX && numbers[nla_type(a)])
+			json_object_set_new(o, numbers[nla_type(a)],
+					    json_integer(nla_get_u64(a)));
+	}
+	json_object_set_new(o, "roles", json_string(roles));
+	json_object_set_new(o, "behind", behind);
+	return o;
+}
+
 static json_t *value_json(struct nlattr *a)
 {
 	switch (nla_type(a)) {
@@ -95,7 +146,7 @@ json_t *answer_json(struct nl_msg *msg)
 		[MESHBLK_A_STATS] = "stats", [MESHBLK_A_HOST_UUID] = "host",
 	};
 	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(msg));
-	json_t *o = json_object(), *members = NULL;
+	json_t *o = json_object(), *members = NULL, *groups = NULL;
 	struct nlattr *a, *e;
 	int rem, rem2;
 
@@ -107,6 +158,13 @@ json_t *answer_json(struct nl_msg *msg)
 			}
 			nla_for_each_nested(e, a, rem2)
 				json_array_append_new(members, member_json(e));
+		} else if (nla_type(a) == MESHBLK_A_GROUPS) {
+			if (!groups) {
+				groups = json_array();
+				json_object_set_new(o, "groups", groups);
+			}
+			nla_for_each_nested(e, a, rem2)
+				json_array_append_new(groups, group_json(e));
 		} else if (nla_type(a) <= MESHBLK_A_MAX && names[nla_type(a)]) {
 			json_object_set_new(o, names[nla_type(a)], value_json(a));
 		}

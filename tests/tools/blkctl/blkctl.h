@@ -31,7 +31,7 @@ struct member {
 
 struct segment {
 	uint64_t start, length;
-	int level, data, parity, groups;
+	int level, data, parity, groups, fresh;
 	uint32_t strip;
 	uint32_t nr, *members;
 	uint64_t *offsets;

@@ -7,6 +7,8 @@
 
 #include "tests/tools/blkctl/blkctl.h"
 
+#define TEST_SALT	0x7e57ab1e5a17ULL
+
 /* A UUID for member @i of volume @vol, always the same. */
 struct uuid derive_uuid(struct uuid vol, unsigned int i)
 {
@@ -49,6 +51,8 @@ static void put_segment(struct nl_msg *m, const struct segment *s)
 	nla_put_u16(m, MESHBLK_G_GROUPS, s->groups);
 	nla_put(m, MESHBLK_G_MEMBERS, s->nr * 4, s->members);
 	nla_put(m, MESHBLK_G_OFFSETS, s->nr * 8, s->offsets);
+	if (s->fresh)
+		nla_put_flag(m, MESHBLK_G_FRESH);
 	nla_nest_end(m, n);
 }
 
@@ -131,35 +135,56 @@ static struct segment make_segment(const struct member *members, int first, int 
 	return s;
 }
 
-int cmd_make(int argc, char **argv)
+/* "mirror", "raid10:COPIES" or "ec:K+M": into a segment that was made as a stripe. */
+static void protect_segment(struct segment *s, const char *level)
 {
-	struct uuid vol = parse_uuid("11111111-2222-4333-8444-555555555555");
-	const char *name = "v", *uuid = "11111111-2222-4333-8444-555555555555";
-	uint64_t epoch = 1, offset = 0, start = 0;
-	uint32_t lba = 512, strip = 65536, timeout = 0, depth = 0;
-	struct member *members = calloc(4096, sizeof(*members));
-	struct segment *segs = calloc(4096, sizeof(*segs));
-	int c, nm = 0, ns = 0, first = 0, ro = 0, exact = 0, err;
-	double wait = 0;
-	struct nl_msg *m;
+	unsigned int k = 0, m = 0, width = s->nr, data = s->nr;
 
-	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:x")) != -1) {
-		switch (c) {
-		case 'u': uuid = optarg; vol = parse_uuid(uuid); break;
-		case 'n': name = optarg; break;
-		case 'e': epoch = strtoull(optarg, NULL, 0); break;
-		case 'b': lba = strtoul(optarg, NULL, 0); break;
-		case 's': strip = parse_size(optarg); break;
-		case 'o': offset = parse_size(optarg); break;
-		case 't': timeout = strtoul(optarg, NULL, 0); break;
-		case 'q': depth = strtoul(optarg, NULL, 0); break;
-		case 'r': ro = 1; break;
-		case 'w': wait = atof(optarg); break;
-		case 'x': exact = 1; break;
-		default: return 2;
-		}
+	s->level = MESHBLK_LEVEL_EC;
+	if (!strcmp(level, "mirror")) {
+		s->level = MESHBLK_LEVEL_MIRROR;
+	} else if (sscanf(level, "raid10:%u", &data) == 1 && data) {
+		s->level = MESHBLK_LEVEL_RAID10;
+		width = data;
+	} else if (sscanf(level, "ec:%u+%u", &k, &m) == 2 && k + m) {
+		data = k;
+		width = k + m;
+	} else {
+		die(2, "not a level: %s", level);
 	}
+	if (s->nr % width)
+		die(2, "%u members are no groups of %u", s->nr, width);
+	s->length = s->length / s->nr / s->strip * s->strip;	/* of a member */
+	s->groups = s->nr / width;
+	s->data = data;
+	s->parity = m;
+	s->length *= s->groups * (m ? k : 1);
+}
+
+static struct nl_msg *new_volume(const char *uuid, const char *name, uint64_t epoch, uint32_t lba)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_SET, 0);
+	struct uuid vol = parse_uuid(uuid);
+
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &vol);
+	nla_put_string(m, MESHBLK_A_NAME, name);
+	nla_put_u64(m, MESHBLK_A_EPOCH, epoch);
+	nla_put_u32(m, MESHBLK_A_LBA, lba);
+	nla_put_u64(m, MESHBLK_A_SALT, TEST_SALT);
+	return m;
+}
+
+/* "-l LEVEL" and the rest of the command line, + between segments. */
+static int parse_segments(int argc, char **argv, const struct segment *like, struct uuid vol,
+			  uint32_t lba, const char *level, uint64_t offset, int exact,
+			  struct member *members, struct segment *segs, int *ns)
+{
+	int nm = 0, first = 0;
+	uint64_t start = 0;
+
 	for (; optind <= argc; optind++) {
+		struct segment *s = &segs[*ns];
+
 		if (optind < argc && strcmp(argv[optind], "+")) {
 			members[nm] = parse_member(argv[optind], derive_uuid(vol, nm), lba);
 			nm++;
@@ -167,21 +192,62 @@ int cmd_make(int argc, char **argv)
 		}
 		if (nm == first)
 			die(2, "a segment needs members");
-		segs[ns] = make_segment(members, first, nm - first, start, strip, offset, exact);
-		start += segs[ns++].length;
+		*s = make_segment(members, first, nm - first, start, like->strip, offset, exact);
+		s->fresh = like->fresh;
+		if (level)
+			protect_segment(s, level);
+		start += s->length;
 		first = nm;
+		++*ns;
 	}
-	m = new_msg(MESHBLK_CMD_VOLUME_SET, 0);
-	put_uuid(m, MESHBLK_A_VOLUME_UUID, &vol);
-	nla_put_string(m, MESHBLK_A_NAME, name);
-	nla_put_u64(m, MESHBLK_A_EPOCH, epoch);
-	nla_put_u32(m, MESHBLK_A_LBA, lba);
+	return nm;
+}
+
+int cmd_make(int argc, char **argv)
+{
+	struct uuid vol = parse_uuid("11111111-2222-4333-8444-555555555555");
+	const char *level = NULL, *name = "v", *uuid = "11111111-2222-4333-8444-555555555555";
+	uint64_t epoch = 1, offset = 0, attach = 0;
+	uint32_t lba = 512, timeout = 0, depth = 0;
+	struct segment like = { .strip = 65536 };
+	struct member *members = calloc(4096, sizeof(*members));
+	struct segment *segs = calloc(4096, sizeof(*segs));
+	int c, nm, ns = 0, ro = 0, exact = 0, stale = 0, err;
+	struct nl_msg *m;
+	double wait = 0;
+
+	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:xl:FSa:")) != -1) {
+		switch (c) {
+		case 'u': uuid = optarg; vol = parse_uuid(uuid); break;
+		case 'n': name = optarg; break;
+		case 'e': epoch = strtoull(optarg, NULL, 0); break;
+		case 'b': lba = strtoul(optarg, NULL, 0); break;
+		case 's': like.strip = parse_size(optarg); break;
+		case 'o': offset = parse_size(optarg); break;
+		case 't': timeout = strtoul(optarg, NULL, 0); break;
+		case 'q': depth = strtoul(optarg, NULL, 0); break;
+		case 'r': ro = 1; break;
+		case 'w': wait = atof(optarg); break;
+		case 'x': exact = 1; break;
+		case 'l': level = optarg; offset = offset ? offset : 16 << 20; break;
+		case 'F': like.fresh = 1; break;
+		case 'S': stale = 1; break;
+		case 'a': attach = strtoull(optarg, NULL, 0); break;
+		default: return 2;
+		}
+	}
+	nm = parse_segments(argc, argv, &like, vol, lba, level, offset, exact, members, segs, &ns);
+	m = new_volume(uuid, name, epoch, lba);
 	if (ro)
 		nla_put_flag(m, MESHBLK_A_READONLY);
 	if (timeout)
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, timeout);
 	if (depth)
 		nla_put_u32(m, MESHBLK_A_QUEUE_DEPTH, depth);
+	if (attach)
+		nla_put_u64(m, MESHBLK_A_ATTACH, attach);
+	if (stale)
+		nla_put_flag(m, MESHBLK_A_STALE);
 	put_layout(m, members, nm, segs, ns);
 	err = finish(talk(m, NULL, NULL));
 	return err || !wait ? err : wait_state(uuid, "active", wait);
@@ -213,6 +279,7 @@ static struct segment j_segment(json_t *o)
 		.level = j_u64(o, "level", MESHBLK_LEVEL_LINEAR), .data = j_u64(o, "data", 1),
 		.parity = j_u64(o, "parity", 0), .groups = j_u64(o, "groups", 1),
 		.strip = j_u64(o, "strip", 65536), .nr = json_array_size(members),
+		.fresh = json_is_true(json_object_get(o, "fresh")),
 	};
 	uint32_t i;
 
@@ -229,7 +296,7 @@ static struct segment j_segment(json_t *o)
  * { "uuid", "name", "epoch", "lba", "readonly", "io_timeout_ms",
  *   "members": ["mem:1G@UUID", ...],
  *   "segments": [{ "start", "length", "level": 1, "strip", "data", "parity",
- *                  "groups", "members": [0], "offsets": [0] }] }
+ *                  "groups", "members": [0], "offsets": [0], "fresh" }] }
  */
 int cmd_set(int argc, char **argv)
 {
@@ -260,6 +327,7 @@ int cmd_set(int argc, char **argv)
 		nla_put_flag(m, MESHBLK_A_READONLY);
 	if (json_object_get(o, "io_timeout_ms"))
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, j_u64(o, "io_timeout_ms", 0));
+	nla_put_u64(m, MESHBLK_A_SALT, TEST_SALT);
 	put_layout(m, x, json_array_size(members), s, json_array_size(segments));
 	return finish(talk(m, NULL, NULL));
 }

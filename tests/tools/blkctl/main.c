@@ -6,6 +6,8 @@
  *       -u UUID -n NAME -e EPOCH -b LBA -s STRIP -o OFFSET -t TIMEOUT_MS -q DEPTH
  *       -r (read-only) -w SECONDS (wait until active, print the disk) -x (do not
  *       round the last segment's length)
+ *       -l mirror|raid10:C|ec:K+M (data begins at 16M, or -o) -F (fresh) -S (stale)
+ *       -a ATTACH
  *     MEMBER: mem:SIZE[:PATH]  bdev:PATH:SIZE  rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
  *       each may be followed by @UUID; else a UUID is made from -u and its place
  *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())

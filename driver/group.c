@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Groups: found or made by a layout, put when no layout has them; what people see of them. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/netlink.h>
+#include <linux/slab.h>
+
+#include "driver/group.h"
+#include "driver/volume.h"
+
+#define GROUP_OPS	1024
+#define GROUP_DEPTH	4	/* chunks of background work */
+#define GROUP_BUFS	(3 * GROUP_DEPTH + 4)	/* mirrors, whose writes need none */
+#define GROUP_FRAME_BYTES	(64U << 20)	/* of an ec group's buffers, at most */
+#define GROUP_FRAMES	128	/* likewise, of whole windows */
+#define GROUP_FRAMES_MIN	8
+#define GROUP_SMALL	4096	/* bytes of each strip in a small one */
+#define GROUP_SMALLS	512
+#define GROUP_SMALLS_MIN	16
+#define GROUP_STRIP_MAX	SZ_512K	/* of ec: a record is an LBA longer, and one bio's pages */
+
+/* Guards the list, and the references of the groups in it; no I/O is waited for under it. */
+static DEFINE_MUTEX(mesh_groups_lock);
+static LIST_HEAD(mesh_groups);
+
+/* For those that want members that a group, which ends, may still have I/O at. */
+static DECLARE_WAIT_QUEUE_HEAD(mesh_groups_ended);
+
+void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why)
+{
+	WRITE_ONCE(g->why, why);
+	WRITE_ONCE(g->state, state);
+}
+
+const char *mesh_group_state_name(struct mesh_group *g)
+{
+	static const char *const names[] = {
+		[MESH_GROUP_OPENING] = MESHBLK_STATE_OPENING,
+		[MESH_GROUP_LOADING] = MESHBLK_STATE_OPENING,
+		[MESH_GROUP_ACTIVE] = MESHBLK_STATE_ACTIVE,
+		[MESH_GROUP_STOPPED] = MESHBLK_STATE_WAITING,
+	};
+
+	return names[READ_ONCE(g->state)];
+}
+
+/* A member's part in the group, as of some moment. */
+u8 mesh_group_role(struct mesh_group *g, u32 i)
+{
+	u64 bit = BIT_ULL(i);
+
+	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
+		return READ_ONCE(g->slots[i].member->state) == MESH_MEMBER_UP ?
+		       MESHBLK_ROLE_IN_SYNC : MESHBLK_ROLE_SUSPECT;
+	if (READ_ONCE(g->engine->joining) & bit)
+		return MESHBLK_ROLE_JOINING;
+	if (!(READ_ONCE(g->engine->in_sync) & bit))
+		return MESHBLK_ROLE_OUT;
+	if (READ_ONCE(g->engine->failed) & bit)
+		return MESHBLK_ROLE_FAILED;
+	return READ_ONCE(g->slots[i].late) ? MESHBLK_ROLE_SUSPECT : MESHBLK_ROLE_IN_SYNC;
+}
+
+u64 mesh_group_behind(struct mesh_group *g, u32 i)
+{
+	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
+		return 0;
+	return prot_group_behind(g->engine, i);
+}
+
+static void group_member_changed(struct mesh_member_link *link, enum mesh_member_state state,
+				 int err)
+{
+	struct mesh_group_slot *slot = container_of(link, struct mesh_group_slot, link);
+
+	mesh_group_flag(slot->group, MESH_G_STATE);
+	if (!test_bit(MESH_G_CLOSING, &slot->group->flags))
+		mod_delayed_work(mesh_wq, &slot->group->start_work, 0);
+}
+
+/* The layout that has the group checks its members. */
+static bool group_member_unfit(struct mesh_member_link *link)
+{
+	return false;
+}
+
+/* Whether a group with that many frames takes more than @room, or than can be counted. */
+static bool group_exceeds(struct prot_group_config *c, u32 frames, u32 smalls, size_t room)
+{
+	size_t bytes;
+
+	c->bufs = 3 * c->depth + frames;
+	c->smalls = smalls;
+	bytes = prot_group_bytes(c);
+	return !bytes || bytes > room;
+}
+
+/*
+ * Frames of ec, whose size follows from the rest: half of the room for whole windows, which
+ * background work has some of, and what is left for the small ones of small requests.
+ */
+static void group_frames(struct prot_group_config *c)
+{
+	u32 frames = GROUP_FRAMES, smalls = GROUP_SMALLS;
+
+	c->small = min_t(u32, c->strip, GROUP_SMALL);
+	while (c->depth > 1 &&
+	       group_exceeds(c, GROUP_FRAMES_MIN, GROUP_SMALLS_MIN, GROUP_FRAME_BYTES))
+		c->depth--;
+	while (frames > GROUP_FRAMES_MIN &&
+	       group_exceeds(c, frames, GROUP_SMALLS_MIN, GROUP_FRAME_BYTES / 2))
+		frames--;
+	while (smalls > GROUP_SMALLS_MIN && group_exceeds(c, frames, smalls, GROUP_FRAME_BYTES))
+		smalls--;
+}
+
+/* What the segment says of the engine. */
+static void group_config(struct mesh_group *g, const struct mesh_layout *l,
+			 const struct prot_segment *s, u32 first)
+{
+	struct prot_group_config *c = &g->cfg;
+	u64 area = prot_geometry_area(s, l->prot->lba);
+	u32 i;
+
+	prot_geometry_init(&g->geo, s, l->prot->lba);
+	prot_geometry_config(&g->geo, c);
+	c->ops = GROUP_OPS;
+	c->depth = GROUP_DEPTH;
+	c->bufs = GROUP_BUFS;
+	memcpy(c->owner.volume, &g->vol->conf.uuid, PROT_UUID_LEN);
+	c->owner.salt = g->conf.salt;
+	c->owner.group = first;
+	for (i = 0; i < g->width; i++) {
+		g->slots[i].data = prot_places(l->prot)[first + i].offset;
+		c->data[i] = g->slots[i].data;
+		c->meta[i] = prot_geometry_records(g->slots[i].data, area);
+		memcpy(c->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
+	}
+	if (c->m)
+		group_frames(c);
+}
+
+static void group_free(struct mesh_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		kfree(g->slots[i].block);
+	mesh_group_io_exit(g);
+	kvfree(g);
+}
+
+static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
+{
+	struct mesh_group *g = kvzalloc(struct_size(g, slots, width), GFP_KERNEL);
+	u32 i;
+
+	if (!g)
+		return NULL;
+	g->width = width;
+	g->vol = l->vol;
+	kref_init(&g->ref);
+	mutex_init(&g->lock);
+	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
+	mesh_group_set_state(g, MESH_GROUP_OPENING, "its members are opened");
+	for (i = 0; i < width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+
+		slot->group = g;
+		slot->kick_at = jiffies;
+		slot->ended_at = jiffies;
+		slot->join_at = jiffies;
+		INIT_LIST_HEAD(&slot->flying);
+		INIT_LIST_HEAD(&slot->held);
+		init_completion(&slot->done);
+		slot->link.changed = group_member_changed;
+		slot->link.unfit = group_member_unfit;
+	}
+	return g;
+}
+
+static int group_memory(struct mesh_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->width; i++) {
+		g->slots[i].block = kzalloc(2 * PROT_ROSTER_BLOCK, GFP_KERNEL);
+		if (!g->slots[i].block)
+			return -ENOMEM;
+	}
+	return mesh_group_io_init(g);
+}
+
+/* A group of column @column of a segment. Return: with one reference, or an error. */
+static struct mesh_group *group_make(struct mesh_layout *l, u32 segment, u32 column,
+				     const struct mesh_group_conf *conf)
+{
+	const struct prot_segment *s = prot_segments(l->prot) + segment;
+	u32 first = s->first + column * s->width, i;
+	struct mesh_group *g = group_alloc(l, s->width);
+
+	if (!g)
+		return ERR_PTR(-ENOMEM);
+	g->segment = segment;
+	g->column = column;
+	g->conf = *conf;
+	g->conf.fresh = l->fresh && test_bit(segment, l->fresh);
+	for (i = 0; i < g->width; i++)
+		g->slots[i].member = l->member_slots[prot_places(l->prot)[first + i].member].member;
+	group_config(g, l, s, first);
+	if (group_memory(g)) {
+		group_free(g);
+		return ERR_PTR(-ENOMEM);
+	}
+	mesh_group_run_init(g);
+	for (i = 0; i < g->width; i++) {
+		refcount_inc(&g->slots[i].member->refs);
+		mesh_member_link(g->slots[i].member, &g->slots[i].link);
+	}
+	queue_delayed_work(mesh_wq, &g->start_work, 0);
+	return g;
+}
+
+/* The same members at the same places. -EBUSY in @err: of these, but reached in another way. */
+static bool group_same(const struct mesh_group *g, const struct mesh_layout *l,
+		       const struct prot_segment *s, u32 first, int *err)
+{
+	struct prot_geometry geo;
+	bool same = true;
+	u32 i;
+
+	prot_geometry_init(&geo, s, l->prot->lba);
+	if (g->ending || g->vol != l->vol || g->width != s->width ||
+	    memcmp(&geo, &g->geo, sizeof(geo)) || g->cfg.owner.group != first)
+		return false;
+	for (i = 0; i < g->width; i++) {
+		const struct prot_place *p = prot_places(l->prot) + first + i;
+		const struct mesh_member *m = l->member_slots[p->member].member;
+
+		if (memcmp(g->cfg.uuid[i], &m->conf.uuid, PROT_UUID_LEN) ||
+		    g->slots[i].data != p->offset)
+			return false;
+		same &= g->slots[i].member == m;
+	}
+	if (!same)
+		*err = -EBUSY;
+	return same;
+}
+
+/* What a loss of these members means is the group's to decide. */
+static void group_claim(struct mesh_layout *l, const struct prot_segment *s, u32 first)
+{
+	u32 i;
+
+	for (i = first; i < first + s->width; i++)
+		l->member_slots[prot_places(l->prot)[i].member].grouped = true;
+}
+
+/* Whether a group that ends has a member of these places: its I/O must be back first. */
+static bool group_ending(const struct mesh_layout *l, const struct prot_segment *s, u32 first)
+{
+	struct mesh_group *g;
+	u32 i, n;
+
+	lockdep_assert_held(&mesh_groups_lock);
+	list_for_each_entry(g, &mesh_groups, node)
+		for (i = 0; g->ending && i < g->width; i++)
+			for (n = first; n < first + s->width; n++) {
+				u32 member = prot_places(l->prot)[n].member;
+
+				if (!memcmp(g->cfg.uuid[i],
+					    &l->member_slots[member].member->conf.uuid,
+					    PROT_UUID_LEN))
+					return true;
+			}
+	return false;
+}
+
+static int group_open(struct mesh_layout *l, u32 segment, u32 column,
+		      const struct mesh_group_conf *conf)
+{
+	const struct prot_segment *s = prot_segments(l->prot) + segment;
+	u32 first = s->first + column * s->width;
+	struct mesh_group *g;
+	int err = 0;
+
+	lockdep_assert_held(&mesh_groups_lock);
+	wait_event_cmd(mesh_groups_ended, !group_ending(l, s, first),
+		       mutex_unlock(&mesh_groups_lock), mutex_lock(&mesh_groups_lock));
+	list_for_each_entry(g, &mesh_groups, node)
+		if (group_same(g, l, s, first, &err)) {
+			kref_get(&g->ref);
+			l->groups[first] = g;
+			group_claim(l, s, first);
+			return 0;
+		}
+	if (err)
+		return err;
+	g = group_make(l, segment, column, conf);
+	if (IS_ERR(g))
+		return PTR_ERR(g);
+	list_add_tail(&g->node, &mesh_groups);
+	l->groups[first] = g;
+	group_claim(l, s, first);
+	return 0;
+}
+
+/*
+ * The groups of a layout whose members are open. Sleeps. On an error mesh_groups_close() puts
+ * those that were opened.
+ */
+int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
+		     struct netlink_ext_ack *extack)
+{
+	u32 i, c;
+	int err = 0;
+
+	l->groups = kvcalloc(l->prot->nr_places, sizeof(*l->groups), GFP_KERNEL);
+	if (!l->groups)
+		return -ENOMEM;
+	mutex_lock(&mesh_groups_lock);
+	for (i = 0; i < l->prot->nr_segments && !err; i++) {
+		const struct prot_segment *s = prot_segments(l->prot) + i;
+
+		if (s->parity && s->strip > GROUP_STRIP_MAX)
+			err = -E2BIG;
+		for (c = 0; s->width > 1 && c < s->columns && !err; c++)
+			err = group_open(l, i, c, conf);
+	}
+	mutex_unlock(&mesh_groups_lock);
+	if (err == -EBUSY)
+		NL_SET_ERR_MSG(extack,
+			       "a member of a group is reached in another way now; detach first");
+	if (err == -E2BIG)
+		NL_SET_ERR_MSG(extack, "strips of erasure coding are 512 KiB at most");
+	return err;
+}
+
+/* The last layout that had it has gone: nothing submits to it. Sleeps. */
+static void group_end(struct mesh_group *g)
+{
+	u32 i;
+
+	mesh_group_run_exit(g);
+	cancel_delayed_work_sync(&g->start_work);
+	for (i = 0; i < g->width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+
+		mesh_member_unlink(slot->member, &slot->link);
+		/* a roster that was given up; its end needs its memory */
+		if (slot->begun && !completion_done(&slot->done)) {
+			mesh_member_kick(slot->member);
+			wait_for_completion(&slot->done);
+		}
+	}
+	/* a change of a member's state may have queued it again */
+	cancel_delayed_work_sync(&g->start_work);
+	for (i = 0; i < g->width; i++)
+		mesh_member_put(g->slots[i].member);
+	mutex_lock(&mesh_groups_lock);
+	list_del(&g->node);
+	mutex_unlock(&mesh_groups_lock);
+	wake_up_all(&mesh_groups_ended);
+	group_free(g);
+}
+
+static void group_release(struct kref *ref)
+{
+	struct mesh_group *g = container_of(ref, struct mesh_group, ref);
+
+	g->ending = true;
+	mutex_unlock(&mesh_groups_lock);
+}
+
+void mesh_groups_close(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (g && kref_put_mutex(&g->ref, group_release, &mesh_groups_lock))
+			group_end(g);
+	}
+	kvfree(l->groups);
+	l->groups = NULL;
+}
+
+bool mesh_groups_any(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++)
+		if (l->groups[i])
+			return true;
+	return false;
+}
+
+/* How many groups do not serve. */
+u32 mesh_groups_down(struct mesh_layout *l)
+{
+	u32 i, n = 0;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++)
+		n += l->groups[i] && READ_ONCE(l->groups[i]->state) != MESH_GROUP_ACTIVE;
+	return n;
+}
+
+/* Why a group does not serve, or NULL. */
+const char *mesh_groups_why(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++)
+		if (l->groups[i] && READ_ONCE(l->groups[i]->state) != MESH_GROUP_ACTIVE)
+			return READ_ONCE(l->groups[i]->why);
+	return NULL;
+}
+
+/* The volume goes: what waits ends now. */
+void mesh_groups_wake(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++)
+		if (l->groups[i])
+			mesh_group_flag(l->groups[i], MESH_G_TICK);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A protection group in the kernel: protect/'s engine, fed by requests and by its members.
+ *
+ *   request --part--> inbox --runner--> engine (protect/group.h)
+ *                       ^                  | events
+ *     member I/O ended -+                  v
+ *     work done --------'     I/O to a member, copy, codec, end of a part
+ *
+ *   group.c         life: found or made by a layout, put; what people see of it
+ *   group_start.c   attach: which members, whose roster, a fresh group, again after a stop
+ *   group_run.c     the inbox and who runs the engine
+ *   group_io.c      parts into the engine, its events out of it
+ *   group_read.c    reads that go around the engine
+ *   group_member.c  a member that is late, down, failed, back
+ *   group_roster.c  rosters read from members, and written to them
+ *
+ * Execution. The engine is not under a lock: a context that posts a message and finds it not run
+ * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
+ * after it was let go, so no byte of payload is touched while others wait for it. A poster never
+ * waits. A hard interrupt only posts, and so does what ends within a runner; irq_poll runs it then.
+ *
+ * Life
+ *
+ *   OPENING --roster durable--> LOADING --engine serves--> ACTIVE
+ *      ^                           |                          |
+ *      '------ nothing in flight --+---- STOPPED <------------'
+ *
+ * A group that has stopped keeps the parts that it was given, and begins again when enough members
+ * are up; those that are older than io_timeout end with an error. A group outlives a layout: the
+ * next one takes it over where it names the same members in the same way.
+ *
+ * Locks: RUN_OWNER (a bit, never waited for but by group_start.c) guards all that the runner
+ * touches; group->lock (a mutex) the membership, inside it nothing but member->lock.
+ */
+#ifndef DRIVER_GROUP_H
+#define DRIVER_GROUP_H
+
+#include <linux/irq_poll.h>
+#include <linux/kref.h>
+#include <linux/llist.h>
+#include <linux/mempool.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+
+#include "driver/member.h"
+#include "protect/geometry.h"
+#include "protect/group.h"
+#include "protect/membership.h"
+
+struct mesh_volume;
+struct mesh_layout;
+struct mesh_batch;
+
+enum mesh_group_state {
+	MESH_GROUP_OPENING,
+	MESH_GROUP_LOADING,
+	MESH_GROUP_ACTIVE,
+	MESH_GROUP_STOPPED,
+};
+
+/* Bits of mesh_group.flags; those of the runner's work are cleared by it. */
+enum {
+	MESH_G_OWNED,		/* the engine is run */
+	MESH_G_TICK,		/* time has passed */
+	MESH_G_STATE,		/* a member's state has changed */
+	MESH_G_COMMITTED,	/* a roster is committed: @commit */
+	MESH_G_BEGUN,		/* the engine was begun again */
+	MESH_G_CLOSING,		/* nothing is started any more; set once */
+	MESH_G_WAKE = BIT(MESH_G_TICK) | BIT(MESH_G_STATE) | BIT(MESH_G_COMMITTED) |
+		      BIT(MESH_G_BEGUN),
+};
+
+enum mesh_group_msg_kind {
+	MESH_MSG_PART,		/* a part comes */
+	MESH_MSG_IO,		/* a member I/O has ended */
+	MESH_MSG_WORK,		/* a copy or the codec's work is done */
+};
+
+/* A message to the runner, embedded in what it is about. */
+struct mesh_group_msg {
+	struct llist_node	node;
+	u8			kind;	/* enum mesh_group_msg_kind */
+};
+
+/* What a request has in a group: one I/O of its batch. */
+struct mesh_part {
+	struct mesh_group_msg		msg;
+	struct mesh_group	*group;
+	struct mesh_req		*req;
+	struct mesh_part	*next;		/* of the request, newest first */
+	struct mesh_part	*ended_next;	/* of those that a run has ended */
+	/* around the engine, with @pos and @worst: pieces in flight, and what was at its start: */
+	atomic_t		pieces;
+	u32			seen;		/* of the buckets */
+	u64			readable;	/* slots */
+	/* in group->waiting or group->active; the runner's */
+	struct list_head	node;
+	u64	addr;				/* byte of the group's data */
+	u64	length;
+	u64	pos;				/* bytes given to the engine; the runner's */
+	u32	out;				/* ops of it there; the runner's */
+	u32	tag;				/* of the policy's I/O */
+	int	err;				/* how it ended, MESH_MIO_RUNNING before */
+	int	worst;				/* of its ops, so far; the runner's */
+	u8	kind;				/* enum prot_kind */
+	u8	flags;				/* PROT_FUA, ... */
+	u16	nr_runs;
+	struct prot_run runs[PROT_RUNS_MAX];	/* its pages, @nr_runs of them */
+};
+
+/* An I/O to a member of a group. */
+struct mesh_gio {
+	struct mesh_mio		mio;		/* of it; pages in @sg or of the pool */
+	struct mesh_group_msg		msg;
+	struct mesh_group	*group;
+	struct list_head	node;		/* in slot->flying or slot->held; the runner's */
+	struct mesh_gio		*next;		/* to be sent */
+	unsigned long		since;		/* jiffies when it was first sent */
+	struct prot_io		io;
+	struct prot_run		runs[2];	/* its payload; io.nr_runs of them */
+	int			err;
+	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
+	bool			pooled;		/* its scatterlist is of the pool */
+	struct scatterlist	sg[4];		/* when that is enough */
+};
+
+/* An op of the engine, and the one copy or codec's work of it at a time. */
+struct mesh_gop {
+	struct mesh_part	*part;		/* whose piece it is */
+	u32			at;		/* byte of the part where the piece begins */
+	u64			addr;		/* a write's */
+	u32			length;		/* likewise; 0: it is none */
+	struct mesh_group_msg		msg;
+	struct mesh_gop		*next;		/* to be done */
+	struct mesh_gop		*payload;	/* COPY: of whose piece; NULL: codec's work */
+	struct prot_copy	copy;
+	u32			tag;
+};
+
+/* A member's place in a group. */
+struct mesh_group_slot {
+	struct mesh_member	*member;	/* a reference */
+	struct mesh_member_link	link;
+	struct mesh_group	*group;
+	u64			data;		/* byte of the member where its data begins */
+	u64			size;		/* bytes that it must have */
+	struct list_head	flying;		/* I/O at the member; the runner's */
+	struct list_head	held;		/* that waits for it; the runner's */
+	u32			nr_flying;	/* the runner's */
+	unsigned long		late_since;	/* jiffies, while @late; the runner's */
+	/* I/O of the member that had ended at the last tick; jiffies when that grew; likewise */
+	u64			ended;
+	unsigned long		ended_at;
+	unsigned long		kick_at;	/* jiffies, while @failing; the runner's */
+	/* jiffies: it is not let join before, and how long after that; the runner's */
+	unsigned long		join_at, join_wait;
+	bool			late;		/* does not answer; the runner's */
+	bool			failing;	/* is given up: nothing is held for it; likewise */
+	bool			noted;		/* has this attachment's number; group->lock */
+	void			*block;		/* PROT_ROSTER_BLOCK, twice; group->lock */
+	u8			next_block;	/* to be written; group->lock */
+	struct mesh_mio		mio;		/* of a roster */
+	struct scatterlist	sg;
+	struct completion	done;
+	bool			begun;		/* @mio was sent once; group->lock */
+};
+
+/* What a message says about the attachment. */
+struct mesh_group_conf {
+	u64	salt;
+	u64	attach;		/* the number is above it */
+	bool	fresh;
+	bool	stale;
+};
+
+struct mesh_group {
+	struct llist_head	inbox;
+	unsigned long		flags;
+	struct prot_group	*engine;	/* the runner's */
+	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
+	/* parts that the engine has not taken, and those that it has; the runner's */
+	struct list_head	waiting;
+	struct list_head	active;
+	struct list_head	starved;	/* gios that found no memory; the runner's */
+	struct mesh_gio		*spare;		/* for the next event; the runner's */
+	/* member I/O and work, started and not handled; the runner's */
+	u32			flying;
+	mempool_t		gios;
+	mempool_t		sgs;
+	struct irq_poll		iop;
+	/* slots that may be read around the engine; written by the owner; READ_ONCE() elsewhere */
+	u64			readable;
+	atomic_t		*writes;	/* see group_read.c */
+	atomic64_t		redone;		/* reads that writes came between */
+	u64			read;		/* reads of the engine; the runner's */
+	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
+	struct timer_list	timer;		/* sets MESH_G_TICK */
+
+	/* written by the owner; READ_ONCE() elsewhere */
+	enum mesh_group_state	state;
+	const char		*why;		/* it is not ACTIVE: static; like @state */
+	struct mesh_volume	*vol;		/* no reference: groups go before it */
+	struct prot_group_config cfg;	/* written while the engine is not run */
+	struct prot_geometry	geo;
+	struct mesh_group_conf	conf;		/* group->lock */
+	u32			segment, column;
+	u32			width;
+
+	/* one attach, roster or join at a time; guards what names it */
+	struct mutex		lock;
+	struct prot_membership	ms;		/* group->lock */
+	/* with MESH_G_COMMITTED; written under group->lock, owned */
+	struct { u64 epoch, in_sync; } commit;
+	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
+	unsigned long		since;
+	struct delayed_work	start_work;	/* attach; joins; rosters */
+	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
+	struct kref		ref;		/* layouts */
+	struct list_head	node;		/* of all groups, under mesh_groups_lock */
+	bool			ending;		/* no layout has it; under mesh_groups_lock */
+	struct mesh_group_slot	slots[];	/* @width */
+};
+
+/* group.c */
+int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
+		     struct netlink_ext_ack *extack);
+void mesh_groups_close(struct mesh_layout *l);
+const char *mesh_groups_why(struct mesh_layout *l);
+u32 mesh_groups_down(struct mesh_layout *l);
+bool mesh_groups_any(struct mesh_layout *l);
+void mesh_groups_wake(struct mesh_layout *l);
+u8 mesh_group_role(struct mesh_group *g, u32 slot);
+u64 mesh_group_behind(struct mesh_group *g, u32 slot);
+void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
+const char *mesh_group_state_name(struct mesh_group *g);
+
+/* group_run.c */
+bool mesh_group_abandoned(struct mesh_group *g);
+void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
+void mesh_group_run(struct mesh_group *g);
+void mesh_group_flag(struct mesh_group *g, unsigned int flag);
+void mesh_group_own(struct mesh_group *g);
+void mesh_group_release(struct mesh_group *g);
+void mesh_group_run_init(struct mesh_group *g);
+void mesh_group_run_exit(struct mesh_group *g);
+
+/* What the runner has to do once the engine is let go. */
+struct mesh_group_todo {
+	struct mesh_gio		*ios, **last_io;
+	struct mesh_gop		*works, **last_work;
+	struct mesh_part	*ended;
+	u64			kick;		/* members */
+	bool			changed;	/* people are to see something */
+};
+
+/* group_io.c; all but the first with the engine owned */
+void mesh_part_done(struct mesh_part *part, int err);
+void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg,
+		     struct mesh_group_todo *todo);
+bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
+void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo);
+bool mesh_group_drained(struct mesh_group *g);
+void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo);
+int mesh_group_io_init(struct mesh_group *g);
+void mesh_group_io_exit(struct mesh_group *g);
+int mesh_group_pools_init(void);
+void mesh_group_pools_exit(void);
+
+/* group_read.c */
+void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length);
+void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length);
+void mesh_group_reads_reset(struct mesh_group *g);
+void mesh_group_reads_allow(struct mesh_group *g);
+bool mesh_group_read_begin(struct mesh_part *part);
+struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io);
+void mesh_group_read_ended(struct mesh_part *part, int err);
+int mesh_group_reads_init(struct mesh_group *g);
+void mesh_group_reads_exit(struct mesh_group *g);
+
+/* group_member.c; with the engine owned */
+void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
+unsigned long mesh_group_member_timeout(void);
+
+/* group_start.c */
+void mesh_group_start_work(struct work_struct *work);
+
+/* group_roster.c; with group->lock */
+int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);
+u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken);
+
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Members of a group that are late, down, failed, back.
+ *
+ *   in sync --late: down, or an I/O older than 1 s--> late --answers--> in sync
+ *                                                       | (reads avoid it)
+ *                           member_timeout, and those that answer are enough
+ *                                                       v
+ *        joining <--up, nothing in flight-- out <--roster-- failing: I/O is kicked, the engine
+ *           '--caught up, roster--> in sync                 gets errors
+ *
+ * The engine is given final results alone. I/O that a lost channel has ended is held, and sent
+ * again in order when the member is up: its rows are still locked, and the member's OPEN has
+ * proved that what was sent before is dead. Where too few members answer nothing is given up
+ * before io_timeout: three of six targets behind a dead switch cost a pause.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/moduleparam.h>
+
+#include "driver/group.h"
+#include "driver/volume.h"
+
+#define MEMBER_LATE	HZ		/* age of an I/O that makes its member late */
+#define MEMBER_KICK	(2 * HZ)	/* between kicks of one that fails */
+
+static unsigned int member_timeout_ms = 8000;
+module_param(member_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(member_timeout_ms, "a member of a group that answers nothing is out after that");
+
+unsigned long mesh_group_member_timeout(void)
+{
+	return msecs_to_jiffies(max(READ_ONCE(member_timeout_ms), 100U));
+}
+
+static bool member_up(const struct mesh_group_slot *slot)
+{
+	/* pairs with mesh_member_step() */
+	return smp_load_acquire(&slot->member->state) == MESH_MEMBER_UP;
+}
+
+static bool member_uses(struct mesh_group *g, u32 i)
+{
+	return (g->engine->in_sync | g->engine->joining) >> i & 1;
+}
+
+/* It has I/O, also what goes around the engine, and none ends. */
+static bool member_stuck(struct mesh_group_slot *slot)
+{
+	struct mesh_member_stats s;
+
+	mesh_member_stats(slot->member, &s);
+	if (s.ended != slot->ended || s.started == s.ended) {
+		slot->ended = s.ended;
+		slot->ended_at = jiffies;
+	}
+	return time_after(jiffies, slot->ended_at + MEMBER_LATE);
+}
+
+static bool member_is_late(struct mesh_group_slot *slot)
+{
+	const struct mesh_gio *oldest = list_first_entry_or_null(&slot->flying, struct mesh_gio,
+								 node);
+
+	return !member_up(slot) || !list_empty(&slot->held) || member_stuck(slot) ||
+	       (oldest && time_after(jiffies, oldest->since + MEMBER_LATE));
+}
+
+/* While it is late the engine reads from others. */
+static void member_note_late(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	bool late = member_is_late(slot);
+	u64 avoid = g->engine->avoid & ~BIT_ULL(i);
+
+	if (late && !slot->late)
+		slot->late_since = jiffies;
+	slot->late = late;
+	prot_group_avoid(g->engine, late ? avoid | BIT_ULL(i) : avoid);
+}
+
+/* An I/O has ended, and is in no list. */
+void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
+{
+	struct mesh_group_slot *slot = &g->slots[gio->io.member];
+	int err = gio->err;
+
+	/* the member, or memory, has got room */
+	if (err != -ENOMEM && err != -EAGAIN && !list_empty(&g->starved)) {
+		struct mesh_gio *starved = list_first_entry(&g->starved, struct mesh_gio, node);
+
+		list_del(&starved->node);
+		mesh_group_send(g, starved, todo);
+	}
+	if (g->state == MESH_GROUP_STOPPED || slot->failing || !err)
+		mesh_group_deliver(g, gio, err == -ENOMEM || err == -EAGAIN ? -EIO : err);
+	else if (err == -ENOMEM || err == -EAGAIN)
+		list_add_tail(&gio->node, &g->starved);
+	else if (err == -ENOLINK)
+		list_add_tail(&gio->node, &slot->held);
+	else
+		mesh_group_deliver(g, gio, err);
+	/* it answers again, or its connection is lost */
+	if (slot->late || err)
+		member_note_late(g, slot - g->slots);
+}
+
+/* Send what waited for members that are up, and what found no memory. */
+static void member_resend(struct mesh_group *g, struct mesh_group_todo *todo)
+{
+	struct mesh_gio *gio, *next;
+	LIST_HEAD(again);
+	u32 i;
+
+	list_splice_init(&g->starved, &again);
+	for (i = 0; i < g->width; i++)
+		if (member_up(&g->slots[i]))
+			list_splice_tail_init(&g->slots[i].held, &again);
+	list_for_each_entry_safe(gio, next, &again, node) {
+		list_del(&gio->node);
+		mesh_group_send(g, gio, todo);
+	}
+}
+
+/* A member's state has changed, or time has passed: which are late, and what can be sent again. */
+void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
+{
+	u32 i;
+
+	if (g->state == MESH_GROUP_OPENING)
+		return;
+	if (g->state != MESH_GROUP_STOPPED)
+		member_resend(g, todo);
+	for (i = 0; i < g->width; i++)
+		member_note_late(g, i);
+}
+
+/* Nothing is held for it any more, and what it has is called back. */
+static void member_fail(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	struct mesh_gio *gio, *next;
+
+	slot->failing = true;
+	slot->kick_at = jiffies;
+	pr_warn("%s: member %u of group %u.%u does not answer, it is given up\n",
+		g->vol->conf.name, i, g->segment, g->column);
+	list_for_each_entry_safe(gio, next, &slot->held, node) {
+		list_del(&gio->node);
+		mesh_group_deliver(g, gio, -ENOLINK);
+	}
+	prot_group_fail(g->engine, i);
+}
+
+/* One that is given up: until its I/O is back and the engine is without it. */
+static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *todo)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+
+	if ((slot->nr_flying || mesh_member_inflight(slot->member)) &&
+	    time_after_eq(jiffies, slot->kick_at)) {
+		slot->kick_at = jiffies + MEMBER_KICK;
+		todo->kick |= BIT_ULL(i);
+	}
+	if (!slot->nr_flying && !member_uses(g, i)) {
+		slot->failing = false;
+		if (member_up(slot))
+			queue_delayed_work(mesh_wq, &g->start_work, 0);
+	}
+}
+
+/* One that is here and out, as its join failed: again, ever later; in sync: at once next time. */
+static void member_rejoin(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+
+	if (g->engine->in_sync >> i & 1) {
+		slot->join_wait = 0;
+		slot->join_at = jiffies;
+	} else if (!member_uses(g, i) && member_up(slot) &&
+		   time_after_eq(jiffies, slot->join_at)) {
+		queue_delayed_work(mesh_wq, &g->start_work, 0);
+	}
+}
+
+/* Whether the group can go on without its late members. */
+static bool member_enough(struct mesh_group *g)
+{
+	u64 live = g->engine->in_sync & ~g->engine->failed;
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		if (g->slots[i].late)
+			live &= ~BIT_ULL(i);
+	return hweight64(live) >= g->geo.k;
+}
+
+/*
+ * Late for too long, with something to wait for: a member in use, after @limit; or one that is out
+ * by now, which I/O from before is held for, or still at.
+ */
+static bool member_overdue(struct mesh_group *g, u32 i, unsigned long limit)
+{
+	const struct mesh_group_slot *slot = &g->slots[i];
+
+	if (!member_uses(g, i)) {
+		if (!slot->nr_flying && list_empty(&slot->held))
+			return false;
+		limit = mesh_group_member_timeout();
+	}
+	return slot->late && time_after_eq(jiffies, slot->late_since + limit);
+}
+
+/* Time has passed, and mesh_group_retry() was called. */
+void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo)
+{
+	unsigned long limit = mesh_group_member_timeout();
+	u32 i;
+
+	if (g->state == MESH_GROUP_OPENING)
+		return;
+	if (!member_enough(g))
+		limit = READ_ONCE(g->vol->timeout);
+	for (i = 0; i < g->width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+
+		if (slot->failing)
+			member_failing(g, i, todo);
+		else if (g->state != MESH_GROUP_STOPPED && member_overdue(g, i, limit))
+			member_fail(g, i);
+		else if (g->state == MESH_GROUP_ACTIVE)
+			member_rejoin(g, i);
+		if (g->state == MESH_GROUP_STOPPED && slot->nr_flying &&
+		    time_after_eq(jiffies, slot->kick_at)) {
+			slot->kick_at = jiffies + MEMBER_KICK;
+			todo->kick |= BIT_ULL(i);
+		}
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads that go around the engine, straight to the members: what most reads of a clean group do.
+ *
+ *   writes[bucket]    | 20 bits: writes begun | 12 bits: writes whose rows are not free |
+ *
+ *   read:  no write is in flight in its buckets, the members it needs are whole --> I/O
+ *          all ended well, and the buckets are as they were --> it was right
+ *          else the engine reads it again, like one that never came here
+ *
+ * A write is counted before any I/O of it is sent, and until its rows are free. So nothing is
+ * returned that a crash could lose, and no read that began after a write was acknowledged
+ * misses it: where a write went on without a member, the mask was without that member before the
+ * write ended, and who sees the write's end in the bucket sees the mask.
+ */
+#include <linux/math64.h>
+#include <linux/slab.h>
+
+#include "driver/group.h"
+#include "driver/volume.h"
+
+#define READ_BUCKETS	4096		/* a power of two */
+#define READ_MIRROR	SZ_1M		/* bytes of a bucket; of ec: a stripe: no write leaves it */
+#define READ_OPEN	0xfffU		/* writes in flight in a bucket */
+#define READ_BEGUN	(READ_OPEN + 1)	/* one more */
+
+static u32 read_bucket_bytes(const struct mesh_group *g)
+{
+	return g->cfg.m ? (u32)g->cfg.k * g->cfg.strip : READ_MIRROR;
+}
+
+static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
+{
+	u64 at = div_u64(addr, read_bucket_bytes(g));
+	u64 last = div_u64(addr + length - 1, read_bucket_bytes(g));
+
+	for (; at <= last; at++)
+		atomic_add(add, &g->writes[at % READ_BUCKETS]);
+}
+
+/* Before I/O of a write is sent; with the engine owned. */
+void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length)
+{
+	read_count(g, addr, length, READ_BEGUN + 1);
+}
+
+/* Its rows are free; with the engine owned. */
+void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length)
+{
+	read_count(g, addr, length, -1);
+}
+
+/* The engine begins again, without what it had; with the engine owned. */
+void mesh_group_reads_reset(struct mesh_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < READ_BUCKETS; i++)
+		atomic_set(&g->writes[i],
+			   (atomic_read(&g->writes[i]) & ~READ_OPEN) + READ_BEGUN);
+}
+
+/*
+ * Which members may be read from; with the engine owned, before a request ends under what has
+ * changed. None while copies may differ, or are made equal.
+ */
+void mesh_group_reads_allow(struct mesh_group *g)
+{
+	const struct prot_group *e = g->engine;
+	u64 mask = 0;
+
+	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->scrubbing && !e->repairs)
+		mask = e->in_sync & ~e->failed & ~e->avoid;
+	if (mask != g->readable)
+		WRITE_ONCE(g->readable, mask);
+}
+
+/* The sum of the part's buckets, which no write leaves as it was. Return: whether none is open. */
+static bool read_sum(struct mesh_group *g, const struct mesh_part *part, u32 *sum)
+{
+	u64 at = div_u64(part->addr, read_bucket_bytes(g));
+	u64 last = div_u64(part->addr + part->length - 1, read_bucket_bytes(g));
+	u32 open = 0, v;
+
+	for (*sum = 0; at <= last; at++) {
+		v = atomic_read(&g->writes[at % READ_BUCKETS]);
+		*sum += v;
+		open |= v & READ_OPEN;
+	}
+	return !open;
+}
+
+/* A copy of a MiB is always read from the same member, so its sequential reads stay one stream. */
+static u32 read_copy(u64 mask, u64 addr)
+{
+	u32 n = hash_64(addr >> 20, 16) % hweight64(mask);
+
+	while (n--)
+		mask &= mask - 1;
+	return __ffs64(mask);
+}
+
+/*
+ * The piece of a part from byte @pos on that one member has: its slot, where, how much.
+ * Return: whether it may be read from.
+ */
+static bool read_piece(const struct mesh_group *g, const struct mesh_part *part, u64 pos,
+		       struct prot_io *io)
+{
+	u64 addr = part->addr + pos, stripe;
+	u32 at, strip;
+
+	io->length = part->length - pos;
+	if (!g->cfg.m) {
+		io->member = read_copy(part->readable, part->addr);
+	} else {
+		stripe = div_u64_rem(addr, read_bucket_bytes(g), &at);
+		strip = at / g->cfg.strip;
+		at %= g->cfg.strip;
+		io->member = prot_geometry_member(g->width, stripe, strip);
+		io->length = min_t(u64, io->length, g->cfg.strip - at);
+		addr = stripe * g->cfg.strip + at;
+	}
+	io->addr = g->cfg.data[io->member] + addr;
+	return part->readable >> io->member & 1;
+}
+
+/* Whether a part may go to the members themselves; then mesh_group_read_next() has its pieces. */
+bool mesh_group_read_begin(struct mesh_part *part)
+{
+	struct mesh_group *g = part->group;
+	struct prot_io io __mesh_uninit;
+	u64 pos;
+
+	if (!READ_ONCE(g->readable) || !read_sum(g, part, &part->seen))
+		return false;
+	smp_rmb();	/* whose end is seen of a write without a member, its mask is, too */
+	part->readable = READ_ONCE(g->readable);
+	if (!part->readable)
+		return false;
+	for (pos = 0; pos < part->length; pos += io.length)
+		if (!read_piece(g, part, pos, &io))
+			return false;
+	atomic_set(&part->pieces, 1);
+	return true;
+}
+
+/* The next piece. @io: its length, and its byte of the member. Return: which; NULL: no more. */
+struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io)
+{
+	if (part->pos == part->length)
+		return NULL;
+	read_piece(part->group, part, part->pos, io);
+	part->pos += io->length;
+	atomic_inc(&part->pieces);
+	return part->group->slots[io->member].member;
+}
+
+/* A piece has ended, or, as the last, all were sent. Any context. */
+void mesh_group_read_ended(struct mesh_part *part, int err)
+{
+	struct mesh_group *g = part->group;
+	u32 sum;
+
+	if (unlikely(err))
+		WRITE_ONCE(part->worst, err);
+	if (!atomic_dec_and_test(&part->pieces))
+		return;
+	smp_rmb();	/* the data was there before the buckets are read */
+	read_sum(g, part, &sum);
+	if (likely(!part->worst && sum == part->seen)) {
+		mesh_part_done(part, 0);
+		return;
+	}
+	atomic64_inc(&g->redone);
+	part->pos = 0;
+	part->worst = 0;
+	mesh_group_post(g, &part->msg);
+}
+
+int mesh_group_reads_init(struct mesh_group *g)
+{
+	g->writes = kvcalloc(READ_BUCKETS, sizeof(*g->writes), GFP_KERNEL);
+	return g->writes ? 0 : -ENOMEM;
+}
+
+void mesh_group_reads_exit(struct mesh_group *g)
+{
+	kvfree(g->writes);
+}

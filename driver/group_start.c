@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The group's own work, which may sleep: attach, rosters, members that come back.
+ *
+ *   enough members up -> read rosters -> decide (protect/membership.h) -> targets note the number
+ *        ^                                                                     |
+ *        '------- a member fails: without it ------- roster durable on all <---'
+ *                                                          |
+ *                                                          v
+ *                                                    engine begins: LOADING
+ *
+ * One work item does it all, so only one roster is written at a time.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/moduleparam.h>
+
+#include "driver/group.h"
+#include "driver/target.h"
+#include "driver/volume.h"
+
+#define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
+#define START_JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */
+#define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
+
+static unsigned int attach_wait_ms = 30000;
+module_param(attach_wait_ms, uint, 0644);
+MODULE_PARM_DESC(attach_wait_ms, "an attach waits that long for members beyond those it needs");
+
+static void start_again(struct mesh_group *g, unsigned long delay)
+{
+	if (!test_bit(MESH_G_CLOSING, &g->flags))
+		queue_delayed_work(mesh_wq, &g->start_work, delay);
+}
+
+static bool start_up(const struct mesh_group_slot *slot)
+{
+	/* pairs with mesh_member_step() */
+	return smp_load_acquire(&slot->member->state) == MESH_MEMBER_UP &&
+	       !READ_ONCE(slot->member->suspended);
+}
+
+static u64 start_members_up(struct mesh_group *g)
+{
+	u64 up = 0;
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		if (start_up(&g->slots[i]))
+			up |= BIT_ULL(i);
+	return up;
+}
+
+/* What an attach has found on the members that are up. */
+struct start_found {
+	struct prot_roster best;
+	u64	opened;		/* members whose blocks could be read */
+	u64	blank;		/* of these, those that have no roster */
+	u64	highest;	/* attach number */
+	bool	any;		/* @best is one */
+};
+
+/* Return: whether the roster is one of this group. */
+static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
+{
+	return !memcmp(&r->geo, &g->geo, sizeof(g->geo)) &&
+	       !memcmp(r->uuid[i], g->cfg.uuid[i], PROT_UUID_LEN);
+}
+
+/* Return: NULL, or why the group cannot be attached. */
+static const char *start_read(struct mesh_group *g, u64 up, struct start_found *f)
+{
+	struct prot_roster *r = &g->ms.pend;	/* free until the decision */
+	u32 i;
+
+	memset(f, 0, sizeof(*f));
+	f->highest = g->conf.attach;
+	for (i = 0; i < g->width; i++) {
+		int err = up >> i & 1 ? mesh_roster_read(g, i, r) : -ENOLINK;
+
+		if (err && err != -ENODATA)
+			continue;
+		f->opened |= BIT_ULL(i);
+		f->highest = max(f->highest, READ_ONCE(g->slots[i].member->info.attach));
+		if (err) {
+			f->blank |= BIT_ULL(i);
+			continue;
+		}
+		if (!start_fits(g, r, i))
+			return "the records of a member are those of another group";
+		f->highest = max(f->highest, r->attach);
+		if (!f->any || prot_roster_cmp(r, &f->best) > 0)
+			f->best = *r;
+		f->any = true;
+	}
+	return NULL;
+}
+
+/* The roster before the first one: members that hold the same, nothing. */
+static void start_first(struct mesh_group *g, struct prot_roster *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->geo = g->geo;
+	r->in_sync = GENMASK_ULL(g->width - 1, 0);
+	memcpy(r->uuid, g->cfg.uuid, sizeof(r->uuid));
+	memcpy(r->host, &mesh_host_uuid, PROT_UUID_LEN);
+}
+
+/* Return: NULL, or why the group cannot be attached now. */
+static const char *start_decide(struct mesh_group *g, struct start_found *f)
+{
+	struct prot_attach a = { .highest = f->highest, .stale = g->conf.stale };
+	u8 (*opened)[PROT_UUID_LEN];
+	int err;
+	u32 i;
+
+	g->cfg.fresh = !f->any;
+	if (!f->any) {
+		if (!g->conf.fresh || f->blank != GENMASK_ULL(g->width - 1, 0))
+			return "no member that is here has records of the group";
+		start_first(g, &f->best);
+	}
+	opened = kcalloc(g->width, PROT_UUID_LEN, GFP_KERNEL);
+	if (!opened)
+		return "no memory";
+	for (i = 0; i < g->width; i++)
+		if (f->opened >> i & 1)
+			memcpy(opened[a.n++], g->cfg.uuid[i], PROT_UUID_LEN);
+	a.found = &f->best;
+	a.opened = opened;
+	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
+	err = prot_membership_begin(&g->ms, &a);
+	kfree(opened);
+	if (err == -ENODATA)
+		return "too few of the members that have all writes are here";
+	if (err)
+		return "the members that are missing may have newer data; stale: go on without it";
+	return NULL;
+}
+
+/* Have targets note the number of this attachment. Return: members that did not. */
+static u64 start_note(struct mesh_group *g, u64 members)
+{
+	u64 bad = 0;
+	u32 i;
+
+	for (i = 0; i < g->width; i++) {
+		g->slots[i].noted = false;	/* that was an earlier number */
+		if (!(members >> i & 1))
+			continue;
+		g->slots[i].noted = !mesh_member_attach(g->slots[i].member, g->ms.pend.attach);
+		if (!g->slots[i].noted)
+			bad |= BIT_ULL(i);
+	}
+	return bad;
+}
+
+/* The engine begins with the committed roster. */
+static void start_engine(struct mesh_group *g)
+{
+	const struct prot_roster *r = &g->ms.cur;
+	u32 i;
+
+	mesh_group_own(g);
+	g->cfg.attach = r->attach;
+	g->cfg.epoch = r->epoch;
+	g->cfg.in_sync = r->in_sync;
+	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
+	memset(g->engine, 0, prot_group_bytes(&g->cfg));
+	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
+	prot_group_init(g->engine, &g->cfg);
+	mesh_group_reads_reset(g);
+	for (i = 0; i < g->width; i++) {
+		g->slots[i].failing = false;
+		g->slots[i].late = false;
+	}
+	mesh_group_set_state(g, MESH_GROUP_LOADING, "its records are read");
+	set_bit(MESH_G_BEGUN, &g->flags);
+	mesh_group_release(g);
+}
+
+/* Return: NULL: it is begun; or why not now. */
+static const char *start_attach(struct mesh_group *g, u64 up)
+{
+	struct start_found *f = kmalloc(sizeof(*f), GFP_KERNEL);
+	const char *why = f ? NULL : "no memory";
+	u64 bad, broken;
+
+	while (!why) {
+		why = start_read(g, up, f) ?: start_decide(g, f);
+		if (why)
+			break;
+		bad = start_note(g, f->opened);
+		if (!bad) {
+			u64 want = prot_membership_unwritten(&g->ms);
+			u64 good = mesh_roster_write(g, want, &broken);
+
+			bad = want & ~good;
+			if (prot_membership_written(&g->ms, good))
+				break;
+		}
+		up &= ~bad;	/* as if they had not been there: decide again */
+		if (!bad || hweight64(up) < g->geo.k)
+			why = "members fail while the group is attached";
+	}
+	kfree(f);
+	return why;
+}
+
+/* Whether to attach now with the members that are up, or to wait for more. */
+static bool start_now(struct mesh_group *g, u64 up)
+{
+	unsigned long wait = g->cfg.epoch ? START_RESTART :
+					    msecs_to_jiffies(READ_ONCE(attach_wait_ms));
+
+	if (hweight64(up) < g->geo.k) {
+		g->since = 0;
+		mesh_group_set_state(g, MESH_GROUP_OPENING, "too few members are here");
+		return false;
+	}
+	if (up == GENMASK_ULL(g->width - 1, 0))
+		return true;
+	if (!g->since)
+		g->since = jiffies | 1;
+	if (time_after_eq(jiffies, g->since + wait))
+		return true;
+	mesh_group_set_state(g, MESH_GROUP_OPENING, "a member is waited for");
+	start_again(g, min_t(unsigned long, g->since + wait - jiffies + 1, HZ));
+	return false;
+}
+
+static void start_open(struct mesh_group *g)
+{
+	u64 up = start_members_up(g);
+	const char *why;
+
+	if (!start_now(g, up))
+		return;
+	why = start_attach(g, up);
+	g->since = 0;
+	if (why) {
+		mesh_group_set_state(g, MESH_GROUP_OPENING, why);
+		mesh_volume_changed(g->vol);
+		start_again(g, START_AGAIN);
+		return;
+	}
+	/* that was for this attach alone: what is missing at the next one is not given up */
+	g->conf.stale = false;
+	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
+		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
+			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
+	start_engine(g);
+}
+
+/*
+ * A roster without members that the engine has lost, or with one that has caught up: what the
+ * engine waits for and the newest roster does not say. Return: 0; -EBUSY: not now; -EAGAIN: the
+ * engine is to be given the committed one again, as a joining member that failed waits for it.
+ */
+static int start_propose(struct mesh_group *g)
+{
+	const struct prot_roster *last = g->ms.pending ? &g->ms.pend : &g->ms.cur;
+	const struct prot_group *e = g->engine;
+	u64 lost, add, gone;
+
+	mesh_group_own(g);
+	lost = e->failed & e->requested & last->in_sync;
+	gone = e->failed & e->announced & ~last->in_sync;
+	add = e->announced & ~e->failed & ~e->in_sync & ~last->in_sync;
+	mesh_group_release(g);
+	if (lost)
+		return prot_membership_remove(&g->ms, lost);
+	if (g->ms.pending)
+		return 0;
+	if (gone)
+		return -EAGAIN;
+	return add ? prot_membership_add(&g->ms, __ffs64(add)) : 0;
+}
+
+/* Members on which a roster cannot be written are no members. */
+static void start_broken(struct mesh_group *g, u64 members)
+{
+	u32 i;
+
+	mesh_group_own(g);
+	for (i = 0; i < g->width && g->state == MESH_GROUP_ACTIVE; i++)
+		if (members >> i & 1)
+			prot_group_fail(g->engine, i);
+	mesh_group_release(g);
+}
+
+static void start_commit(struct mesh_group *g)
+{
+	u64 before = READ_ONCE(g->engine->in_sync), now = g->ms.cur.in_sync;
+
+	mesh_group_own(g);
+	g->commit.epoch = g->ms.cur.epoch;
+	g->commit.in_sync = now;
+	set_bit(MESH_G_COMMITTED, &g->flags);
+	mesh_group_release(g);
+	if (before & ~now)
+		pr_warn("%s: group %u.%u goes on without members %#llx, %u of %u are left\n",
+			g->vol->conf.name, g->segment, g->column, before & ~now,
+			(unsigned int)hweight64(now), g->width);
+	if (now & ~before)
+		pr_info("%s: group %u.%u has members %#llx again\n", g->vol->conf.name,
+			g->segment, g->column, now & ~before);
+}
+
+/*
+ * Rosters, one after the other, until there is nothing to say. One that a member did not take is
+ * written again later: that the member is lost is not decided here.
+ */
+static void start_rosters(struct mesh_group *g)
+{
+	u64 want, good, broken;
+	int err;
+
+	while (!test_bit(MESH_G_CLOSING, &g->flags) && READ_ONCE(g->state) == MESH_GROUP_ACTIVE) {
+		err = start_propose(g);
+		if (err == -EAGAIN)
+			start_commit(g);
+		if (!g->ms.pending) {
+			if (err)
+				start_again(g, START_AGAIN);
+			return;
+		}
+		want = prot_membership_unwritten(&g->ms);
+		good = mesh_roster_write(g, want, &broken);
+		if (prot_membership_written(&g->ms, good)) {
+			start_commit(g);
+			continue;
+		}
+		start_broken(g, broken);
+		start_again(g, START_AGAIN);
+		return;
+	}
+}
+
+/* With the engine owned. Return: 0: it catches up now. */
+static int start_join(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	int err;
+
+	if (!slot->noted || g->state != MESH_GROUP_ACTIVE || slot->nr_flying)
+		return -EAGAIN;
+	err = prot_group_join(g->engine, i);
+	if (!err) {
+		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, START_JOIN_MAX);
+		slot->join_at = jiffies + slot->join_wait;
+	}
+	return err;
+}
+
+/* Members that are out, and here: let them catch up. */
+static void start_joins(struct mesh_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+		int err;
+
+		if (!start_up(slot) || READ_ONCE(slot->failing) ||
+		    mesh_group_role(g, i) != MESHBLK_ROLE_OUT ||
+		    time_before(jiffies, READ_ONCE(slot->join_at)))
+			continue;
+		if (!slot->noted)
+			slot->noted = !mesh_member_attach(slot->member, g->ms.cur.attach);
+		mesh_group_own(g);
+		err = start_join(g, i);
+		mesh_group_release(g);
+		if (err)
+			start_again(g, START_AGAIN);
+		else
+			pr_info("%s: member %u of group %u.%u is back and catches up\n",
+				g->vol->conf.name, i, g->segment, g->column);
+		mesh_volume_changed(g->vol);
+	}
+}
+
+/* A group that has stopped, with nothing in flight: begin again. */
+static void start_stopped(struct mesh_group *g)
+{
+	mesh_group_own(g);
+	if (g->state == MESH_GROUP_STOPPED && mesh_group_drained(g)) {
+		mesh_group_set_state(g, MESH_GROUP_OPENING, "too few members answer");
+		g->since = 0;
+	}
+	mesh_group_release(g);
+}
+
+void mesh_group_start_work(struct work_struct *work)
+{
+	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, start_work);
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&g->lock);
+	if (!mesh_group_abandoned(g)) {
+		if (READ_ONCE(g->state) == MESH_GROUP_STOPPED)
+			start_stopped(g);
+		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
+			start_open(g);
+		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE) {
+			start_rosters(g);
+			start_joins(g);
+		}
+	}
+	mutex_unlock(&g->lock);
+	memalloc_noio_restore(noio);
+}

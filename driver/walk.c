@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pages of a request. See walk.h. */
+#include <linux/highmem.h>
+
+#include "driver/volume.h"
+#include "driver/walk.h"
+
+void mesh_walk_start(struct mesh_walk *w, struct request *rq)
+{
+	w->bio = rq->bio;
+	w->iter = rq->bio->bi_iter;
+	w->at = 0;
+}
+
+static void walk_on(struct mesh_walk *w, u32 n)
+{
+	w->at += n;
+	bvec_iter_advance(w->bio->bi_io_vec, &w->iter, n);
+	if (!w->iter.bi_size && w->bio->bi_next) {
+		w->bio = w->bio->bi_next;
+		w->iter = w->bio->bi_iter;
+	}
+}
+
+static void walk_to(struct mesh_walk *w, u32 at)
+{
+	while (w->at < at)
+		walk_on(w, min(at - w->at, w->iter.bi_size));
+}
+
+/* The pages of @run, which does not begin before @w, into @sg. Return: the next free entry. */
+struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
+				 struct scatterlist *sg)
+{
+	u32 left = run->length;
+
+	walk_to(w, run->offset);
+	while (left) {
+		struct bio_vec bv = mp_bvec_iter_bvec(w->bio->bi_io_vec, w->iter);
+		u32 n = min3(left, bv.bv_len, MESH_SEGMENT_BYTES);
+
+		sg_set_page(sg++, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), n,
+			    offset_in_page(bv.bv_offset));
+		walk_on(w, n);
+		left -= n;
+	}
+	return sg;
+}
+
+/* Copy the bytes of @run from the request to @buf, or to the request if @out. */
+void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, bool out)
+{
+	u32 left = run->length;
+
+	walk_to(w, run->offset);
+	while (left) {
+		struct bio_vec bv = bvec_iter_bvec(w->bio->bi_io_vec, w->iter);
+		u32 n = min(left, bv.bv_len);
+
+		if (out)
+			memcpy_to_page(bv.bv_page, bv.bv_offset, buf, n);
+		else
+			memcpy_from_page(buf, bv.bv_page, bv.bv_offset, n);
+		buf += n;
+		walk_on(w, n);
+		left -= n;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pages of a request: scatterlists of pieces of it, and copies from and to it. */
+#ifndef DRIVER_WALK_H
+#define DRIVER_WALK_H
+
+#include <linux/blk-mq.h>
+#include <linux/scatterlist.h>
+
+#include "protect/prot.h"
+
+/* A place in a request's pages. */
+struct mesh_walk {
+	struct bio *bio;
+	struct bvec_iter iter;
+	u32 at;
+};
+
+void mesh_walk_start(struct mesh_walk *w, struct request *rq);
+struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
+				 struct scatterlist *sg);
+void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, bool out);
+
+/* Pieces of a request in any order: where the next one begins. */
+static inline void mesh_walk_seek(struct mesh_walk *w, struct request *rq, u32 at)
+{
+	if (at < w->at)
+		mesh_walk_start(w, rq);
+}
+
+#endif

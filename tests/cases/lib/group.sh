@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases about protection groups; of the usual volume, and without meshd.
+
+# shellcheck source=tests/cases/lib/vol.sh
+. "$(dirname "${BASH_SOURCE[0]}")/vol.sh"
+
+params=/sys/module/meshblk/parameters
+
+# Short times, so that a case need not wait for those that people get.
+group_up() {
+	vol_up
+	echo 2000 >$params/member_timeout_ms
+	echo 3000 >$params/attach_wait_ms
+	blkctl identity 77777777-2222-4333-8444-555555555555
+}
+
+# shellcheck disable=SC2154 # sys comes from vol.sh
+fault() { echo "$(<"$sys/members/$1/uuid") $2" >/sys/module/meshmem/parameters/fault; }
+
+# What VOLUME_GET says of the groups, one value a line.
+# shellcheck disable=SC2154
+groups() { # KEY
+	blkctl get "$vol" | grep -o "\"$1\":\(\"[^\"]*\"\|[0-9]*\)" | cut -d: -f2- | tr -d '"'
+}
+
+# The roles of all members of the volume's only group, in a time that a busy machine may need.
+roles_are() { # ROLES
+	for _ in $(seq 300); do
+		[ "$(groups roles)" != "$1" ] || return 0
+		sleep 0.2
+	done
+	blkctl get "$vol"
+	fail "the roles are '$(groups roles)', not '$1'"
+}
+
+# N roles, all in sync but those named: I=ROLE.
+all_but() { # N [I=ROLE]...
+	local n=$1 i r=() e; shift
+	for ((i = 0; i < n; i++)); do r[i]=in_sync; done
+	for e in "$@"; do r[${e%=*}]=${e#*=}; done
+	echo "${r[*]}"
+}
+
+group_in_sync() { # N: of one group
+	roles_are "$(all_but "$1")"
+}

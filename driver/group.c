@@ -43,14 +43,27 @@ const char *mesh_group_state_name(struct mesh_group *g)
 	return names[READ_ONCE(g->state)];
 }
 
+/* Whether the slot's member is here. With group->lock, or in an RCU section. */
+bool mesh_group_up(const struct mesh_group_slot *slot)
+{
+	struct mesh_member *m = READ_ONCE(slot->member);
+
+	/* pairs with mesh_member_step() */
+	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended);
+}
+
 /* A member's part in the group, as of some moment. */
 u8 mesh_group_role(struct mesh_group *g, u32 i)
 {
 	u64 bit = BIT_ULL(i);
+	bool up;
 
-	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
-		return READ_ONCE(g->slots[i].member->state) == MESH_MEMBER_UP ?
-		       MESHBLK_ROLE_IN_SYNC : MESHBLK_ROLE_SUSPECT;
+	if (READ_ONCE(g->state) == MESH_GROUP_OPENING) {
+		rcu_read_lock();
+		up = mesh_group_up(&g->slots[i]);
+		rcu_read_unlock();
+		return up ? MESHBLK_ROLE_IN_SYNC : MESHBLK_ROLE_SUSPECT;
+	}
 	if (READ_ONCE(g->engine->joining) & bit)
 		return MESHBLK_ROLE_JOINING;
 	if (!(READ_ONCE(g->engine->in_sync) & bit))
@@ -160,7 +173,9 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	g->vol = l->vol;
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
+	mutex_init(&g->note_lock);
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
+	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
 	mesh_group_set_state(g, MESH_GROUP_OPENING, "its members are opened");
 	for (i = 0; i < width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
@@ -220,30 +235,55 @@ static struct mesh_group *group_make(struct mesh_layout *l, u32 segment, u32 col
 	return g;
 }
 
-/* The same members at the same places. -EBUSY in @err: of these, but reached in another way. */
-static bool group_same(const struct mesh_group *g, const struct mesh_layout *l,
-		       const struct prot_segment *s, u32 first, int *err)
+static bool group_has(const struct mesh_group *g, u32 i, const uuid_t *uuid)
+{
+	bool has;
+
+	rcu_read_lock();
+	has = uuid_equal(&READ_ONCE(g->slots[i].member)->conf.uuid, uuid);
+	rcu_read_unlock();
+	return has;
+}
+
+/* Whether this is the group that serves these places now. */
+static bool group_serves(const struct mesh_group *g, const struct mesh_layout *l, u32 first)
+{
+	return !g->ending && g->vol == l->vol && g->cfg.owner.group == first;
+}
+
+/*
+ * Why a group cannot become what a layout says, or NULL: all but one of its members are the same,
+ * at the same places, and that one is out. The new one comes when the layout is in use
+ * (group_join.c).
+ */
+static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l,
+			       const struct prot_segment *s, u32 first)
 {
 	struct prot_geometry geo;
-	bool same = true;
-	u32 i;
+	u32 i, others = 0;
+	u8 role;
 
 	prot_geometry_init(&geo, s, l->prot->lba);
-	if (g->ending || g->vol != l->vol || g->width != s->width ||
-	    memcmp(&geo, &g->geo, sizeof(geo)) || g->cfg.owner.group != first)
-		return false;
+	if (g->width != s->width || memcmp(&geo, &g->geo, sizeof(geo)))
+		return "the shape of a group in use does not change";
 	for (i = 0; i < g->width; i++) {
 		const struct prot_place *p = prot_places(l->prot) + first + i;
 		const struct mesh_member *m = l->member_slots[p->member].member;
 
-		if (memcmp(g->cfg.uuid[i], &m->conf.uuid, PROT_UUID_LEN) ||
-		    g->slots[i].data != p->offset)
-			return false;
-		same &= g->slots[i].member == m;
+		if (g->slots[i].data != p->offset)
+			return "the places of a group in use do not change";
+		if (READ_ONCE(g->slots[i].member) == m)
+			continue;
+		if (group_has(g, i, &m->conf.uuid))
+			return "a member of a group is reached in another way now; detach first";
+		if (others++)
+			return "of a group one member is replaced at a time";
+		role = mesh_group_role(g, i);
+		if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE ||
+		    (role != MESHBLK_ROLE_OUT && role != MESHBLK_ROLE_JOINING))
+			return "a member is replaced when it is out of its group, and that serves";
 	}
-	if (!same)
-		*err = -EBUSY;
-	return same;
+	return NULL;
 }
 
 /* What a loss of these members means is the group's to decide. */
@@ -267,34 +307,32 @@ static bool group_ending(const struct mesh_layout *l, const struct prot_segment 
 			for (n = first; n < first + s->width; n++) {
 				u32 member = prot_places(l->prot)[n].member;
 
-				if (!memcmp(g->cfg.uuid[i],
-					    &l->member_slots[member].member->conf.uuid,
-					    PROT_UUID_LEN))
+				if (group_has(g, i, &l->member_slots[member].member->conf.uuid))
 					return true;
 			}
 	return false;
 }
 
 static int group_open(struct mesh_layout *l, u32 segment, u32 column,
-		      const struct mesh_group_conf *conf)
+		      const struct mesh_group_conf *conf, const char **why)
 {
 	const struct prot_segment *s = prot_segments(l->prot) + segment;
 	u32 first = s->first + column * s->width;
 	struct mesh_group *g;
-	int err = 0;
 
 	lockdep_assert_held(&mesh_groups_lock);
 	wait_event_cmd(mesh_groups_ended, !group_ending(l, s, first),
 		       mutex_unlock(&mesh_groups_lock), mutex_lock(&mesh_groups_lock));
 	list_for_each_entry(g, &mesh_groups, node)
-		if (group_same(g, l, s, first, &err)) {
+		if (group_serves(g, l, first)) {
+			*why = group_unfit(g, l, s, first);
+			if (*why)
+				return -EBUSY;
 			kref_get(&g->ref);
 			l->groups[first] = g;
 			group_claim(l, s, first);
 			return 0;
 		}
-	if (err)
-		return err;
 	g = group_make(l, segment, column, conf);
 	if (IS_ERR(g))
 		return PTR_ERR(g);
@@ -311,6 +349,7 @@ static int group_open(struct mesh_layout *l, u32 segment, u32 column,
 int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 		     struct netlink_ext_ack *extack)
 {
+	const char *why = NULL;
 	u32 i, c;
 	int err = 0;
 
@@ -324,12 +363,11 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 		if (s->parity && s->strip > GROUP_STRIP_MAX)
 			err = -E2BIG;
 		for (c = 0; s->width > 1 && c < s->columns && !err; c++)
-			err = group_open(l, i, c, conf);
+			err = group_open(l, i, c, conf, &why);
 	}
 	mutex_unlock(&mesh_groups_lock);
-	if (err == -EBUSY)
-		NL_SET_ERR_MSG(extack,
-			       "a member of a group is reached in another way now; detach first");
+	if (why && extack)
+		extack->_msg = why;
 	if (err == -E2BIG)
 		NL_SET_ERR_MSG(extack, "strips of erasure coding are 512 KiB at most");
 	return err;
@@ -341,7 +379,8 @@ static void group_end(struct mesh_group *g)
 	u32 i;
 
 	mesh_group_run_exit(g);
-	cancel_delayed_work_sync(&g->start_work);
+	cancel_delayed_work_sync(&g->start_work);	/* it queues the other */
+	cancel_delayed_work_sync(&g->join_work);
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
 
@@ -393,6 +432,16 @@ bool mesh_groups_any(struct mesh_layout *l)
 		if (l->groups[i])
 			return true;
 	return false;
+}
+
+/* The layout is in use: its groups look which members they are to have. */
+void mesh_groups_taken(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++)
+		if (l->groups[i])
+			mod_delayed_work(mesh_wq, &l->groups[i]->start_work, 0);
 }
 
 /* How many groups do not serve. */

@@ -9,6 +9,7 @@
  *
  *   group.c         life: found or made by a layout, put; what people see of it
  *   group_start.c   attach: which members, whose roster, a fresh group, again after a stop
+ *   group_join.c    members that come back, or in another one's place
  *   group_run.c     the inbox and who runs the engine
  *   group_io.c      parts into the engine, its events out of it
  *   group_read.c    reads that go around the engine
@@ -140,7 +141,8 @@ struct mesh_gop {
 
 /* A member's place in a group. */
 struct mesh_group_slot {
-	struct mesh_member	*member;	/* a reference */
+	/* a reference; written with the engine owned, under group->lock, while it is out */
+	struct mesh_member	*member;
 	struct mesh_member_link	link;
 	struct mesh_group	*group;
 	u64			data;		/* byte of the member where its data begins */
@@ -210,11 +212,13 @@ struct mesh_group {
 	/* one attach, roster or join at a time; guards what names it */
 	struct mutex		lock;
 	struct prot_membership	ms;		/* group->lock */
+	struct mutex		note_lock;	/* mesh_member_attach(); inside of group->lock */
 	/* with MESH_G_COMMITTED; written under group->lock, owned */
 	struct { u64 epoch, in_sync; } commit;
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
 	unsigned long		since;
-	struct delayed_work	start_work;	/* attach; joins; rosters */
+	struct delayed_work	start_work;	/* attach; rosters */
+	struct delayed_work	join_work;	/* members that are out, and here */
 	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
 	struct kref		ref;		/* layouts */
 	struct list_head	node;		/* of all groups, under mesh_groups_lock */
@@ -232,6 +236,8 @@ bool mesh_groups_any(struct mesh_layout *l);
 void mesh_groups_wake(struct mesh_layout *l);
 u8 mesh_group_role(struct mesh_group *g, u32 slot);
 u64 mesh_group_behind(struct mesh_group *g, u32 slot);
+bool mesh_group_up(const struct mesh_group_slot *slot);
+void mesh_groups_taken(struct mesh_layout *l);
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
 const char *mesh_group_state_name(struct mesh_group *g);
 
@@ -289,6 +295,11 @@ unsigned long mesh_group_member_timeout(void);
 
 /* group_start.c */
 void mesh_group_start_work(struct work_struct *work);
+
+/* group_join.c; the first two with group->lock */
+bool mesh_group_named(const struct mesh_group *g, u32 slot);
+void mesh_group_swap(struct mesh_group *g);
+void mesh_group_join_work(struct work_struct *work);
 
 /* group_roster.c; with group->lock */
 int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);

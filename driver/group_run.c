@@ -194,9 +194,14 @@ static void run_kick(struct mesh_group *g)
 {
 	u32 i;
 
-	for (i = 0; i < g->width; i++)
-		if (mesh_member_inflight(g->slots[i].member))
-			mesh_member_kick(g->slots[i].member);
+	rcu_read_lock();
+	for (i = 0; i < g->width; i++) {
+		struct mesh_member *m = READ_ONCE(g->slots[i].member);
+
+		if (mesh_member_inflight(m))
+			mesh_member_kick(m);
+	}
+	rcu_read_unlock();
 }
 
 /* Wait until nothing is in flight; nothing runs the engine afterwards. Sleeps. */

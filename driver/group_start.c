@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The group's own work, which may sleep: attach, rosters, members that come back.
+ * The group's own work, which may sleep: attach, rosters.
  *
  *   enough members up -> read rosters -> decide (protect/membership.h) -> targets note the number
  *        ^                                                                     |
@@ -19,7 +19,6 @@
 #include "driver/volume.h"
 
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
-#define START_JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
 
 static unsigned int attach_wait_ms = 30000;
@@ -32,20 +31,13 @@ static void start_again(struct mesh_group *g, unsigned long delay)
 		queue_delayed_work(mesh_wq, &g->start_work, delay);
 }
 
-static bool start_up(const struct mesh_group_slot *slot)
-{
-	/* pairs with mesh_member_step() */
-	return smp_load_acquire(&slot->member->state) == MESH_MEMBER_UP &&
-	       !READ_ONCE(slot->member->suspended);
-}
-
 static u64 start_members_up(struct mesh_group *g)
 {
 	u64 up = 0;
 	u32 i;
 
 	for (i = 0; i < g->width; i++)
-		if (start_up(&g->slots[i]))
+		if (mesh_group_up(&g->slots[i]))
 			up |= BIT_ULL(i);
 	return up;
 }
@@ -63,7 +55,7 @@ struct start_found {
 static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
 {
 	return !memcmp(&r->geo, &g->geo, sizeof(g->geo)) &&
-	       !memcmp(r->uuid[i], g->cfg.uuid[i], PROT_UUID_LEN);
+	       !memcmp(r->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 }
 
 /* Return: NULL, or why the group cannot be attached. */
@@ -98,10 +90,13 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 /* The roster before the first one: members that hold the same, nothing. */
 static void start_first(struct mesh_group *g, struct prot_roster *r)
 {
+	u32 i;
+
 	memset(r, 0, sizeof(*r));
 	r->geo = g->geo;
 	r->in_sync = GENMASK_ULL(g->width - 1, 0);
-	memcpy(r->uuid, g->cfg.uuid, sizeof(r->uuid));
+	for (i = 0; i < g->width; i++)
+		memcpy(r->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 	memcpy(r->host, &mesh_host_uuid, PROT_UUID_LEN);
 }
 
@@ -124,7 +119,7 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 		return "no memory";
 	for (i = 0; i < g->width; i++)
 		if (f->opened >> i & 1)
-			memcpy(opened[a.n++], g->cfg.uuid[i], PROT_UUID_LEN);
+			memcpy(opened[a.n++], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 	a.found = &f->best;
 	a.opened = opened;
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
@@ -147,7 +142,9 @@ static u64 start_note(struct mesh_group *g, u64 members)
 		g->slots[i].noted = false;	/* that was an earlier number */
 		if (!(members >> i & 1))
 			continue;
+		mutex_lock(&g->note_lock);
 		g->slots[i].noted = !mesh_member_attach(g->slots[i].member, g->ms.pend.attach);
+		mutex_unlock(&g->note_lock);
 		if (!g->slots[i].noted)
 			bad |= BIT_ULL(i);
 	}
@@ -165,6 +162,8 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
 	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
+	/* where the layout names another extent by now, that one comes when this one serves */
+	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
 	memset(g->engine, 0, prot_group_bytes(&g->cfg));
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
@@ -252,8 +251,8 @@ static void start_open(struct mesh_group *g)
 }
 
 /*
- * A roster without members that the engine has lost, or with one that has caught up: what the
- * engine waits for and the newest roster does not say. Return: 0; -EBUSY: not now; -EAGAIN: the
+ * A roster without members that the engine has lost, with another one in a slot, or with one that
+ * has caught up: what the engine or the layout has and the newest roster does not say. Return: 0; -EBUSY: not now; -EAGAIN: the
  * engine is to be given the committed one again, as a joining member that failed waits for it.
  */
 static int start_propose(struct mesh_group *g)
@@ -261,6 +260,7 @@ static int start_propose(struct mesh_group *g)
 	const struct prot_roster *last = g->ms.pending ? &g->ms.pend : &g->ms.cur;
 	const struct prot_group *e = g->engine;
 	u64 lost, add, gone;
+	u32 i;
 
 	mesh_group_own(g);
 	lost = e->failed & e->requested & last->in_sync;
@@ -273,6 +273,10 @@ static int start_propose(struct mesh_group *g)
 		return 0;
 	if (gone)
 		return -EAGAIN;
+	for (i = 0; i < g->width; i++)
+		if (!(last->in_sync >> i & 1) && !mesh_group_named(g, i))
+			return prot_membership_replace(&g->ms, i,
+						       (u8 *)&g->slots[i].member->conf.uuid);
 	return add ? prot_membership_add(&g->ms, __ffs64(add)) : 0;
 }
 
@@ -336,49 +340,6 @@ static void start_rosters(struct mesh_group *g)
 	}
 }
 
-/* With the engine owned. Return: 0: it catches up now. */
-static int start_join(struct mesh_group *g, u32 i)
-{
-	struct mesh_group_slot *slot = &g->slots[i];
-	int err;
-
-	if (!slot->noted || g->state != MESH_GROUP_ACTIVE || slot->nr_flying)
-		return -EAGAIN;
-	err = prot_group_join(g->engine, i);
-	if (!err) {
-		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, START_JOIN_MAX);
-		slot->join_at = jiffies + slot->join_wait;
-	}
-	return err;
-}
-
-/* Members that are out, and here: let them catch up. */
-static void start_joins(struct mesh_group *g)
-{
-	u32 i;
-
-	for (i = 0; i < g->width; i++) {
-		struct mesh_group_slot *slot = &g->slots[i];
-		int err;
-
-		if (!start_up(slot) || READ_ONCE(slot->failing) ||
-		    mesh_group_role(g, i) != MESHBLK_ROLE_OUT ||
-		    time_before(jiffies, READ_ONCE(slot->join_at)))
-			continue;
-		if (!slot->noted)
-			slot->noted = !mesh_member_attach(slot->member, g->ms.cur.attach);
-		mesh_group_own(g);
-		err = start_join(g, i);
-		mesh_group_release(g);
-		if (err)
-			start_again(g, START_AGAIN);
-		else
-			pr_info("%s: member %u of group %u.%u is back and catches up\n",
-				g->vol->conf.name, i, g->segment, g->column);
-		mesh_volume_changed(g->vol);
-	}
-}
-
 /* A group that has stopped, with nothing in flight: begin again. */
 static void start_stopped(struct mesh_group *g)
 {
@@ -399,11 +360,13 @@ void mesh_group_start_work(struct work_struct *work)
 	if (!mesh_group_abandoned(g)) {
 		if (READ_ONCE(g->state) == MESH_GROUP_STOPPED)
 			start_stopped(g);
+		if (READ_ONCE(g->state) != MESH_GROUP_LOADING)
+			mesh_group_swap(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
 			start_open(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE) {
 			start_rosters(g);
-			start_joins(g);
+			queue_delayed_work(mesh_wq, &g->join_work, 0);
 		}
 	}
 	mutex_unlock(&g->lock);

@@ -55,9 +55,13 @@ static void mesh_member_kick_work(struct work_struct *work)
 	struct mesh_member *m = container_of(work, struct mesh_member, kick_work);
 
 	m->ops->kick(m);
-	/* The last one closes the member, which waits for a target: not here,
-	 * where other members wait for their kick to get memory free.
-	 */
+	/* not here, where other members wait for their kick to get memory free */
+	mesh_member_put_later(m);
+}
+
+/* As mesh_member_put(), without waiting for a target or a device that is closed. Any context. */
+void mesh_member_put_later(struct mesh_member *m)
+{
 	if (!refcount_dec_not_one(&m->refs))
 		queue_work(mesh_wq, &m->put_work);
 }

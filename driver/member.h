@@ -192,6 +192,7 @@ void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops);
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack);
 void mesh_member_put(struct mesh_member *m);
+void mesh_member_put_later(struct mesh_member *m);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);

@@ -348,6 +348,7 @@ static void mesh_volume_rename(struct mesh_volume *vol, const struct mesh_volume
 static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new)
 {
 	mesh_layout_swap(vol, new);
+	mesh_groups_taken(new);
 	if (vol->disk)
 		set_capacity_and_notify(vol->disk, new->prot->size >> SECTOR_SHIFT);
 	if (vol->live)

@@ -232,7 +232,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	if (member_io_out(g, member))
 		return -EBUSY;
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
-	g->cfg.epoch = epoch;
+	g->cfg.epoch = max(g->cfg.epoch, epoch);
 	g->cfg.left[member] = epoch;
 	prot_regions_all(g, PROT_SET_MISSED + member);
 	prot_bitmap_touch_all(g, PROT_MISSED + member);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Members that come to a group: back after they were out, or in another one's place.
+ *
+ *   the layout names another extent --> the slot is out, nothing in flight --> its member is that
+ *                                                                                      |
+ *   in sync <--roster-- joining <--catch-up, or all of it-- its target notes  <-- roster with
+ *                                                           the attachment       its UUID
+ *
+ * What a slot is to be is in the layout in use, so nothing has to be remembered across a crash:
+ * where the roster names another UUID than the layout, the slot is replaced.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/sched/mm.h>
+
+#include "driver/group.h"
+#include "driver/volume.h"
+
+#define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
+#define JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */
+
+static void join_again(struct delayed_work *work, struct mesh_group *g)
+{
+	if (!test_bit(MESH_G_CLOSING, &g->flags))
+		queue_delayed_work(mesh_wq, work, JOIN_AGAIN);
+}
+
+/* Whether the slot's member is the one that the roster names. */
+bool mesh_group_named(const struct mesh_group *g, u32 i)
+{
+	lockdep_assert_held(&g->lock);
+	return !memcmp(g->ms.cur.uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
+}
+
+/* The member that the layout in use has for a slot, with a reference; NULL: the one it has. */
+static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
+{
+	struct mesh_layout *l = mesh_layout_pin(g->vol);
+	u32 first = g->cfg.owner.group;
+	struct mesh_member *m = NULL;
+
+	if (!l)
+		return NULL;
+	if (l->groups && first < l->prot->nr_places && l->groups[first] == g) {
+		m = l->member_slots[prot_places(l->prot)[first + i].member].member;
+		if (m == g->slots[i].member)
+			m = NULL;
+		else
+			refcount_inc(&m->refs);
+	}
+	mesh_layout_unpin(l);
+	return m;
+}
+
+/*
+ * Whether nothing uses the slot's member any more. One that is joining is dropped: what it has got
+ * is of no use. One that has become in sync meanwhile leaves only if the others are enough.
+ */
+static bool join_vacant(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	struct prot_group *e = g->engine;
+	bool vacant = !slot->nr_flying && list_empty(&slot->held);
+	u64 bit = BIT_ULL(i);
+
+	lockdep_assert_held(&g->lock);
+	mesh_group_own(g);
+	if (g->state == MESH_GROUP_ACTIVE && (e->in_sync | e->joining | e->announced) & bit) {
+		vacant = false;
+		if (!(e->in_sync & bit) || hweight64(e->in_sync & ~e->failed & ~bit) >= g->geo.k)
+			prot_group_fail(e, i);
+	}
+	mesh_group_release(g);
+	if (!vacant || (slot->begun && !completion_done(&slot->done)))
+		return false;
+	/* reads around the engine that saw it in sync are sent */
+	synchronize_rcu();
+	return !mesh_member_inflight(slot->member);
+}
+
+/* Another member takes the slot; it is out, as the one before it was. */
+static void join_take(struct mesh_group *g, u32 i, struct mesh_member *m)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	struct mesh_member *old = slot->member;
+	struct mesh_member_stats s;
+
+	lockdep_assert_held(&g->lock);
+	mesh_member_unlink(old, &slot->link);
+	mesh_member_stats(m, &s);
+	mesh_group_own(g);
+	WRITE_ONCE(slot->member, m);
+	slot->noted = false;
+	slot->failing = false;
+	slot->join_wait = 0;
+	slot->join_at = jiffies;
+	slot->late_since = jiffies;
+	slot->ended = s.ended;
+	slot->ended_at = jiffies;
+	mesh_group_release(g);
+	mesh_member_link(m, &slot->link);
+	synchronize_rcu();
+	mesh_member_put_later(old);	/* its close may take any time */
+	pr_info("%s: member %u of group %u.%u is replaced\n", g->vol->conf.name, i, g->segment,
+		g->column);
+}
+
+/* The slots get the members that the layout in use has for them; the start work's. */
+void mesh_group_swap(struct mesh_group *g)
+{
+	struct mesh_member *m;
+	u32 i;
+
+	for (i = 0; i < g->width; i++) {
+		m = join_wanted(g, i);
+		if (!m)
+			continue;
+		if (join_vacant(g, i)) {
+			join_take(g, i, m);
+			continue;
+		}
+		/* a drive that answers nothing has its I/O called back */
+		mesh_member_kick(g->slots[i].member);
+		mesh_member_put_later(m);
+		join_again(&g->start_work, g);
+	}
+}
+
+/* Whether a member that is out is here and may come; with group->lock. */
+static bool join_due(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+
+	return READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !mesh_group_abandoned(g) &&
+	       mesh_group_up(slot) && !READ_ONCE(slot->failing) &&
+	       mesh_group_role(g, i) == MESHBLK_ROLE_OUT && mesh_group_named(g, i) &&
+	       time_after_eq(jiffies, READ_ONCE(slot->join_at));
+}
+
+/* It catches up, or is given all. Return: 0, or a negative errno: not now. */
+static int join_begin(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+	const struct prot_roster *r = &g->ms.cur;
+	int err = -EAGAIN;
+
+	lockdep_assert_held(&g->lock);
+	mesh_group_own(g);
+	if (slot->noted && g->state == MESH_GROUP_ACTIVE && !slot->nr_flying) {
+		err = memcmp(g->engine->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN) ?
+		      prot_group_replace(g->engine, i, r->uuid[i], r->left[i]) :
+		      prot_group_join(g->engine, i);
+	}
+	if (!err) {
+		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, JOIN_MAX);
+		slot->join_at = jiffies + slot->join_wait;
+	}
+	mesh_group_release(g);
+	return err;
+}
+
+/* Its target notes the attachment without group->lock: that may take half a minute. */
+static void join_member(struct mesh_group *g, u32 i)
+{
+	struct mesh_member *m = NULL;
+	bool noted = false;
+	u64 attach = 0;
+	int err = 0;
+
+	mutex_lock(&g->lock);
+	if (join_due(g, i)) {
+		m = g->slots[i].member;
+		refcount_inc(&m->refs);
+		attach = g->ms.cur.attach;
+		noted = g->slots[i].noted;
+	}
+	mutex_unlock(&g->lock);
+	if (!m)
+		return;
+	if (!noted) {
+		mutex_lock(&g->note_lock);
+		noted = !mesh_member_attach(m, attach);
+		mutex_unlock(&g->note_lock);
+	}
+	mutex_lock(&g->lock);
+	if (join_due(g, i) && g->slots[i].member == m && g->ms.cur.attach == attach) {
+		g->slots[i].noted = noted;
+		err = join_begin(g, i);
+		if (!err)
+			pr_info("%s: member %u of group %u.%u is here and catches up\n",
+				g->vol->conf.name, i, g->segment, g->column);
+	}
+	mutex_unlock(&g->lock);
+	mesh_member_put(m);
+	if (err)
+		join_again(&g->join_work, g);
+	mesh_volume_changed(g->vol);
+}
+
+/* Members that are out, and here. */
+void mesh_group_join_work(struct work_struct *work)
+{
+	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, join_work);
+	unsigned int noio = memalloc_noio_save();
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		join_member(g, i);
+	memalloc_noio_restore(noio);
+}

@@ -161,7 +161,7 @@ static int silence(struct sim_world *w, const struct sim_action *a)
 		return 0;
 	if (!enough(w, 1ULL << a->a)) {
 		/* not where the store would give up what only this one can read */
-		if (sim_rotten(w) || !a->b || !w->serving)
+		if (sim_unreadable(w) || !a->b || !w->serving)
 			return 0;
 		w->beyond = 1;
 	}

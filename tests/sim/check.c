@@ -194,7 +194,7 @@ void sim_check_reads(struct sim_world *w)
 	const struct prot_group *g = sim_group(w);
 
 	if (!w->cfg.k || !w->serving || w->stopped || w->beyond || sim_answered(w, 0) ||
-	    scrub_has_rows(g) || g->ready_head != PROT_NONE16 || sim_rotten(w))
+	    scrub_has_rows(g) || g->ready_head != PROT_NONE16 || sim_unreadable(w))
 		return;
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
@@ -241,7 +241,7 @@ void sim_check_late(struct sim_world *w)
 	uint64_t prompt = g->in_sync & ~g->failed & ~(uint64_t)w->late;
 
 	if (!w->serving || w->stopped || w->beyond || w->requested || w->committed ||
-	    prot_weight(prompt) < (w->cfg.k ? w->cfg.k : 1) || sim_rotten(w))
+	    prot_weight(prompt) < (w->cfg.k ? w->cfg.k : 1) || sim_unreadable(w))
 		return;
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
@@ -309,8 +309,7 @@ int sim_rot(struct sim_world *w, int member, int sector)
 	return act(w, (struct sim_action){ .kind = ACT_SCRUB });
 }
 
-/* It was never so, but a scrub may have read it already. */
-int sim_rotten(const struct sim_world *w)
+int sim_unreadable(const struct sim_world *w)
 {
 	for (int i = 0; i < w->cfg.copies; i++)
 		if (w->bad_sectors[i])
@@ -318,6 +317,7 @@ int sim_rotten(const struct sim_world *w)
 	return 0;
 }
 
+/* It was never so, but a scrub may have read it already. */
 void sim_unrot(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);

@@ -263,9 +263,9 @@ void sim_check_reads(struct sim_world *w);
 void sim_check_late(struct sim_world *w);
 /* A sector of @member changes; a scrub has to repair it, or to report it. */
 int sim_rot(struct sim_world *w, int member, int sector);
-int sim_rotten(const struct sim_world *w);	/* a sector cannot be read */
 void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);
+int sim_unreadable(const struct sim_world *w);	/* a sector of any member */
 void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
 
 /* oracle.c */

@@ -54,6 +54,10 @@ void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 str
 
 	*from = 0;
 	*length = op->length;
+	if (op->purpose == PROT_FOR_SCRUB) {
+		*from = prot_ecop(g, op)->from;
+		*length = prot_ecop(g, op)->length;
+	}
 	if (strip >= g->cfg.k || op->purpose != PROT_FOR_REQUEST)
 		return;
 	r = prot_ec_range(g, op, strip);
@@ -191,8 +195,10 @@ static void ec_gathered(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
-	if (e->plan == PROT_PLAN_VERIFY && prot_weight(e->gather) < g->cfg.width)
-		prot_ec_end(g, op, 0);	/* all can be read; without all, no more can be said */
+	if (e->plan == PROT_PLAN_VERIFY &&
+	    (prot_weight(e->gather) < g->cfg.width || !prot_scrub_counts(g, op)))
+		/* all can be read; without all, no more can be said */
+		prot_ec_scrub_next(g, op, false);
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 		 (op->purpose == PROT_FOR_REQUEST && ec_zeroes(op)))
 		prot_phase(g, op, PROT_P_EC_CODEC);
@@ -215,7 +221,10 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 		prot_ready_all(g);	/* it blocks no other op now */
 		return;
 	}
-	prot_ec_end(g, op, err);
+	if (op->purpose == PROT_FOR_SCRUB)
+		prot_ec_scrub_next(g, op, false);
+	else
+		prot_ec_end(g, op, err);
 }
 
 /* The scrub's op has repaired what it could of @op's rows. */
@@ -228,7 +237,7 @@ void prot_ec_repaired(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Decide what to read; again whenever a source fails. */
-static void ec_plan(struct prot_group *g, struct prot_gop *op)
+void prot_ec_plan(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool write = op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
@@ -272,7 +281,7 @@ static void ec_degrade(struct prot_group *g, struct prot_gop *op)
 	} else if (op->buf == PROT_NONE16) {
 		prot_phase(g, op, PROT_P_BUF);
 	} else {
-		ec_plan(g, op);
+		prot_ec_plan(g, op);
 	}
 }
 
@@ -308,7 +317,8 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 		e->kind = PROT_SLOT_BARRIER;
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
-		ec_plan(g, op);
+		op->chunk = op->length;
+		prot_ec_plan(g, op);
 	} else if (!ec_zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
@@ -318,7 +328,7 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else {
 		e->kind = PROT_SLOT_PAYLOAD;
-		ec_plan(g, op);
+		prot_ec_plan(g, op);
 	}
 }
 
@@ -349,7 +359,7 @@ static void ec_copied_all(struct prot_group *g, struct prot_gop *op)
 	else if (e->got || e->gather)
 		ec_gathered(g, op);
 	else
-		ec_plan(g, op);
+		prot_ec_plan(g, op);
 }
 
 /* The next strip to be copied from, or to, the payload; of later writes last. */
@@ -465,7 +475,7 @@ static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_eve
 		ec_gathered(g, op);
 		return false;
 	}
-	ec_plan(g, op);
+	prot_ec_plan(g, op);
 	return op->phase == PROT_P_EC_GATHER && ec_gather(g, op, ev);
 }
 
@@ -573,12 +583,6 @@ static void ec_copy_again(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_EC_COPY);
 }
 
-static void ec_count_errors(struct prot_group *g, u64 members)
-{
-	for (; members; members &= members - 1)
-		prot_error_count(g, prot_lowest(members));
-}
-
 static void ec_work_done(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -589,10 +593,8 @@ static void ec_work_done(struct prot_group *g, struct prot_gop *op)
 		return;
 	}
 	if (op->purpose == PROT_FOR_SYNC || op->purpose == PROT_FOR_SCRUB) {
-		g->mismatches += e->found;
-		g->unexplained += e->unexplained;
-		g->rewritten += prot_weight(e->fix & e->tried);
-		ec_count_errors(g, e->fix & e->tried);
+		if (op->purpose == PROT_FOR_SCRUB)
+			prot_ec_scrub_computed(g, op);
 		prot_phase(g, op, PROT_P_EC_PLACE);
 	} else if (out) {
 		e->copied = 0;

@@ -125,31 +125,40 @@ static bool codec_all_zero(u8 *const *p, u32 n, u32 length)
 	return true;
 }
 
+/* One row whose syndrome is @w->old: its right content, if it is known. Return: PROT_ROW_. */
+static u8 codec_verify_row(const struct prot_group *g, const struct prot_ecop *e, struct work *w)
+{
+	u64 have = PROT_BIT(g->cfg.width) - 1;
+	int bad = prot_code_locate(w->code, w->old, g->cfg.lba);
+	u32 i;
+
+	if (bad < 0) {
+		if (e->remake)
+			codec_apply(w, prot_code_data(w->code), prot_code_parity(w->code),
+				    w->fresh, w->fresh);
+		return PROT_ROW_UNEXPLAINED;
+	}
+	have &= ~PROT_BIT(bad);
+	for (i = g->cfg.width; prot_weight(have) > g->cfg.k; i--)
+		have &= ~PROT_BIT(i - 1);
+	codec_apply(w, have, PROT_BIT(bad), w->fresh, w->fresh);
+	return bad + 1;
+}
+
 /* Row by row: find the one strip that explains what is wrong, and its right content. */
 static void codec_verify(struct prot_group *g, struct prot_gop *op, struct work *w)
 {
-	struct prot_ecop *e = prot_ecop(g, op);
-	u64 all = PROT_BIT(g->cfg.width) - 1, have;
 	u32 end = w->length, at, i;
-	int bad;
 
 	codec_encode_map(w);
 	prot_codec_syndrome(w->map, w->ops, w->fresh, w->old, w->length);
 	w->length = g->cfg.lba;
 	for (at = 0; at < end; at += g->cfg.lba) {
-		if (!codec_all_zero(w->old, w->code->m, g->cfg.lba)) {
-			bad = prot_code_locate(w->code, w->old, g->cfg.lba);
-			if (bad >= 0) {
-				have = all & ~PROT_BIT(bad);
-				for (i = g->cfg.width; prot_weight(have) > g->cfg.k; i--)
-					have &= ~PROT_BIT(i - 1);
-				codec_apply(w, have, PROT_BIT(bad), w->fresh, w->fresh);
-				e->fix |= PROT_BIT(prot_ec_member(g, e, bad));
-				e->found++;
-			} else {
-				e->unexplained++;
-			}
-		}
+		u8 row = PROT_ROW_RIGHT;
+
+		if (!codec_all_zero(w->old, w->code->m, g->cfg.lba))
+			row = codec_verify_row(g, prot_ecop(g, op), w);
+		*w->old[0] = row;
 		for (i = 0; i < g->cfg.width; i++) {
 			w->fresh[i] += g->cfg.lba;
 			w->old[i] += g->cfg.lba;

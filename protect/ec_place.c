@@ -52,6 +52,8 @@ static void place_over(struct prot_group *g, struct prot_gop *op)
 
 	if (op->purpose == PROT_FOR_REQUEST && e->txid)
 		prot_phase(g, op, PROT_P_EC_RETIRE);
+	else if (op->purpose == PROT_FOR_SCRUB)
+		prot_ec_scrub_next(g, op, e->plan == PROT_PLAN_VERIFY);
 	else
 		prot_ec_end(g, op, 0);
 }

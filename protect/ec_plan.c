@@ -171,14 +171,22 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
 
-/* All that can be read against each other; what can't, from the others. */
+/*
+ * All that can be read against each other; what can't, from the others, and only that: where
+ * a strip has rows that cannot be read, they are gone through one by one.
+ */
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
+	if (prot_live(g) & e->tried && op->chunk > g->cfg.lba) {
+		op->chunk = g->cfg.lba;
+		e->tried = 0;
+	}
 	e->plan = PROT_PLAN_VERIFY;
-	e->from = 0;
-	e->length = op->length;
+	e->from = op->pos;
+	e->length = op->chunk;
+	e->remake = prot_scrub_repairs(g, op);
 	e->fix = prot_live(g) & e->tried;
 	e->gather = plan_readable(g, op);
 	if (!e->fix)

@@ -38,7 +38,7 @@
  *   read      LOCK -> READ, or when a member is out:
  *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (what is not lost)
  *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
- *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE
+ *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE (-> GATHER, row by row)
  *   barrier   LOCK -> TXID -> RECORD
  *   a write that goes with an older one: LOCK, or BUF -> JOINED
  */
@@ -57,6 +57,10 @@ enum {
 };
 
 #define PROT_FOR_BARRIER	PROT_FOR_LEVEL	/* moves a ring's watermark */
+
+/* What VERIFY says of a row, in the first byte of OLD 0: a strip plus one, or one of these. */
+#define PROT_ROW_RIGHT		0
+#define PROT_ROW_UNEXPLAINED	0xff
 
 /* How an op gets what it needs. */
 enum prot_ec_plan {
@@ -101,12 +105,11 @@ struct prot_ecop {
 	u32	from;		/* first byte to be gathered, counted from @row (reads) */
 	u32	length;		/* bytes to be gathered */
 	u32	ring;		/* that its stripe belongs to */
-	u32	found;		/* sectors that a scrub repairs */
-	u32	unexplained;	/* sectors of rows that it can't */
 	u8	rot;		/* stripe mod width */
 	u8	plan;		/* enum prot_ec_plan */
 	u8	kind;		/* enum prot_slot_kind */
 	u8	waits;		/* for an older write of its rows to be in place */
+	u8	remake;		/* scrub: parity is made again where no strip explains a row */
 	u8	yielded;	/* let others of its rows begin before it went in place */
 	u16	joined;		/* the first op that goes with this one, or the next; 0: none */
 	u16	last;		/* the last one */
@@ -288,6 +291,7 @@ void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
+void prot_ec_plan(struct prot_group *g, struct prot_gop *op);
 
 void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
 		      struct prot_event *ev);
@@ -304,6 +308,10 @@ void prot_ec_retire_next(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
+
+/* ec_scrub.c */
+void prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all);
+void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);

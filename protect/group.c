@@ -295,6 +295,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	op->pos = 0;
 	op->chunk = 0;
 	op->err = 0;
+	op->unread = 0;
 	op->buf = PROT_NONE16;
 	op->next = PROT_NONE16;
 	op->blockers = 0;

@@ -187,8 +187,9 @@ struct prot_gop {
 	u64	tried;		/* sources that could not be read */
 	u64	twice;		/* members whose write was sent once more in this phase */
 	u64	plain;	/* members that zeroes were written to, since they take no other zeroing */
+	u64	unread;		/* scrub: members that could not read some of it */
 	u32	length;		/* bytes; all in one region */
-	u32	pos;		/* bytes made equal so far (sync before a read) */
+	u32	pos;		/* bytes made equal so far (sync before a read), or scrubbed */
 	u32	chunk;		/* bytes in hand of that */
 	s32	err;		/* result */
 	u16	next;		/* in the list of its bucket, older first */
@@ -214,6 +215,7 @@ struct prot_gop {
 	u8	repair;	/* it waits for its rows to be repaired, @pos bytes of them so far */
 	u8	acked;		/* its end was reported to the submitter before it is over */
 	u8	waits;		/* the queue that it is in, plus one (see prot_wait()); 0: none */
+	u8	turn;		/* scrub: prot_group.scrub_turn when it began */
 };
 
 /*
@@ -315,6 +317,23 @@ struct prot_sync {
 
 #define PROT_NO_REGION	0xffffffffU
 
+#define PROT_NO_SOURCE	0xff	/* no member, or not known which */
+#define PROT_DIFFS	16	/* of a scrub, that are kept */
+
+/* What a scrub does, besides rewriting what a member cannot read. */
+struct prot_scrub {
+	u64	from;		/* byte of each member's data at which it begins */
+	u8	repair;		/* what differs is changed; 0: counted and left */
+	u8	source;		/* mirror: the member that is right, to repair from; or none */
+};
+
+/* Sectors next to each other that a scrub found unequal. */
+struct prot_diff {
+	u64	addr;		/* byte of the member's data */
+	u32	length;
+	u8	member;		/* or PROT_NO_SOURCE */
+};
+
 #define PROT_REPAIRS	8	/* those beyond are left to the next scrub */
 #define PROT_RETRIES	4	/* of a request, after its rows were repaired */
 #define PROT_ERRORS_HOUR	20
@@ -322,7 +341,7 @@ struct prot_sync {
 struct prot_rows {
 	u64	addr;
 	u32	length;
-	u32	narrow;		/* not all at once: sector by sector */
+	u32	narrow;		/* not all at once: a sector each time */
 };
 
 /* Where everything lies behind the header, and how much of it there is. */
@@ -374,7 +393,12 @@ struct prot_group {
 	u64	load[PROT_WIDTH_MAX];	/* reads in flight, for balancing */
 	u64	last[PROT_WIDTH_MAX];	/* byte after the last read */
 	u64	seq;		/* of bitmap blocks */
-	u64	mismatches;	/* sectors that a scrub repaired */
+	/* of the scrub, since the last one that began at byte 0 */
+	u64	compared;	/* bytes of each member */
+	u64	skipped;	/* ... that it did not compare */
+	u64	mismatches;	/* sectors found unequal, ec: one of each such row */
+	u64	unexplained;	/* ec: of these, where no strip alone explains it */
+	u64	repaired;	/* sectors rewritten, unreadable or unequal; of repairs, too */
 	u64	synced;		/* bytes that background work made equal */
 	u64	replayed;	/* dirty regions found when attached; ec: records replayed */
 	u64	slots_read;	/* ec: of rings, when attached */
@@ -383,12 +407,14 @@ struct prot_group {
 	u64	joined;		/* ec: writes that went with an older one */
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u32	errors[PROT_WIDTH_MAX];	/* medium errors made good this hour */
-	u64	unexplained;	/* ec: sectors whose row a scrub found wrong, and left */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
-	u64	skipped;	/* bytes of each member that it left out */
+	struct prot_scrub scrub;	/* the last that was begun */
+	struct prot_diff diffs[PROT_DIFFS];	/* the first that it found */
+	struct prot_diff diff_beyond;	/* the last one of those that are not kept */
+	u32	nr_diffs;	/* those beyond PROT_DIFFS, too */
 	/* a read failed: the scrub's op goes there first */
-	struct prot_rows repair[PROT_REPAIRS + PROT_DEPTH_MAX];
+	struct prot_rows repair[PROT_REPAIRS];
 	struct prot_meta meta[PROT_WIDTH_MAX];
 	struct prot_sync sync;
 	struct prot_shape shape;
@@ -399,6 +425,8 @@ struct prot_group {
 	u8	state;
 	u8	scrubbing;
 	u8	scrub_out;	/* chunks of it in flight */
+	u8	scrub_stop;	/* it begins no more of them */
+	u8	scrub_turn;	/* changes when counts start again */
 	u8	repairs;	/* of @repair, in use */
 	u16	repair_ops;	/* that wait for theirs */
 	u16	repair_at;	/* the one in hand, or to be checked next */
@@ -510,11 +538,24 @@ void prot_group_idle(struct prot_group *g);
 /* An hour has gone by: errors of members are counted from 0 again. */
 void prot_group_hour(struct prot_group *g);
 /*
- * Compare and repair all copies once, from byte @from of each on; what a member cannot
- * read is rebuilt, also in a group with members out. prot_group.scrubbing says when it is
- * over, @skipped how much of it was not compared.
+ * Go through all copies once, from byte @how->from of each on. What a member cannot read is
+ * always rewritten from the others, also in a group with members out. What members can read,
+ * and what is not equal, is counted and named by member and place (prot_group.diffs), and is
+ * changed only with @how->repair:
+ *
+ *   mirror   to what @how->source has; where it is out, or cannot read it, nothing is changed.
+ *            Without a source: to what more copies have than have anything else; or to what
+ *            the lowest member in sync has. Those that differ from it are named
+ *   ec       the one strip that alone explains it; where none does (m = 1: never), parity is
+ *            made again from the data, and no member is named
+ *
+ * Counts and differences start again with a scrub from byte 0; prot_group.scrubbing says when
+ * it is over. Rows of writes in flight are compared when these are over, regions that are not
+ * resynchronised yet are left out.
  */
-void prot_group_scrub(struct prot_group *g, u64 from);
+void prot_group_scrub(struct prot_group *g, const struct prot_scrub *how);
+/* No more chunks begin; prot_group.scrubbing says when those in flight are over. */
+void prot_group_scrub_stop(struct prot_group *g);
 /* Nothing is out, nothing is to be done but what waits for the caller. */
 bool prot_group_quiet(const struct prot_group *g);
 

@@ -299,13 +299,25 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 }
 
 /* sync.c */
+#define PROT_SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
+
+struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n);
+void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 bool prot_sync_next(struct prot_group *g);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
+
+/* scrub.c */
+void prot_scrub_start(struct prot_group *g);
 void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op);
+bool prot_scrub_counts(const struct prot_group *g, const struct prot_gop *op);
+bool prot_scrub_repairs(const struct prot_group *g, const struct prot_gop *op);
+bool prot_scrub_unsynced(const struct prot_group *g, u32 region);
+void prot_scrub_compared(struct prot_group *g, const struct prot_gop *op, u32 bytes, bool all);
+void prot_scrub_found(struct prot_group *g, u8 member, u64 addr);
+u64 prot_scrub_unread(struct prot_group *g, struct prot_gop *op, u64 members);
 
 /* repair.c */
 void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length);
-void prot_repair_rows(struct prot_group *g, u64 addr, u32 length, bool narrow);
 bool prot_repair_wait(struct prot_gop *op);
 void prot_repair_queue(struct prot_group *g, struct prot_gop *op);
 bool prot_repair_next(struct prot_group *g, struct prot_rows *rows);

@@ -11,7 +11,7 @@
  *     where it reads, so no later recovery can answer otherwise.
  *
  * No private copy is taken: a sector whose buffer changes in flight may differ
- * between copies until it is written or scrubbed, and only such a sector.
+ * between copies until it is written, or a scrub repairs it, and only such a sector.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -28,7 +28,8 @@
  *         '-> BUF -> SYNC_READ -> SYNC_WRITE -.
  *             | ^------next chunk-------------+
  *             |                               'READ  (M5)
- *             '-> SCRUB_READ -> SCRUB_PEER -> SCRUB_FIX
+ *             '-> SCRUB_READ -> SCRUB_FIX -.
+ *                   ^---- next chunk ------'
  *
  * A read that fails on one member is served by the others, and the scrub's op goes
  * to these rows next: what cannot be read there is rewritten. A member that does
@@ -40,9 +41,8 @@ enum {
 	PROT_P_MIRROR_WRITE,
 	PROT_P_MIRROR_SYNC_READ,	/* reads what copies are to agree on */
 	PROT_P_MIRROR_SYNC_WRITE,
-	PROT_P_MIRROR_SCRUB_READ,	/* reads the trusted copy, ... */
-	PROT_P_MIRROR_SCRUB_PEER,	/* ... another one, ... */
-	PROT_P_MIRROR_SCRUB_FIX,	/* ... and makes it equal */
+	PROT_P_MIRROR_SCRUB_READ,	/* reads all copies, ... */
+	PROT_P_MIRROR_SCRUB_FIX,	/* ... and rewrites those that are to change */
 	PROT_P_MIRROR_END
 };
 
@@ -54,9 +54,8 @@ static const u32 mirror_phases[PROT_P_MIRROR_END] = {
 	[PROT_P_MIRROR_READ] = PROT_TO(LOCK),
 	[PROT_P_MIRROR_SYNC_READ] = PROT_TO(MIRROR_SYNC_WRITE) | PROT_TO(LOCK),
 	[PROT_P_MIRROR_SYNC_WRITE] = PROT_TO(MIRROR_SYNC_READ) | PROT_TO(MIRROR_READ),
-	[PROT_P_MIRROR_SCRUB_READ] = PROT_TO(MIRROR_SCRUB_PEER),
-	[PROT_P_MIRROR_SCRUB_PEER] = PROT_TO(MIRROR_SCRUB_PEER) | PROT_TO(MIRROR_SCRUB_FIX),
-	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_PEER),
+	[PROT_P_MIRROR_SCRUB_READ] = PROT_TO(MIRROR_SCRUB_READ) | PROT_TO(MIRROR_SCRUB_FIX),
+	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_READ),
 };
 
 /* The copy to read, of those that answer: a sequential run stays, else the shortest queue. */
@@ -109,15 +108,12 @@ static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 /* Copies are equal where writes go on, too: the rows are locked. */
 static bool mirror_scrub_skips(const struct prot_group *g, const struct prot_gop *op)
 {
-	u32 region = prot_region_of(g, op->addr);
-
-	return prot_region_in(g, PROT_SET_UNSYNCED, region) || prot_weight(g->in_sync) < 2;
+	return prot_scrub_unsynced(g, prot_region_of(g, op->addr)) || prot_weight(g->in_sync) < 2;
 }
 
 static void mirror_skip(struct prot_group *g, struct prot_gop *op)
 {
-	if (!prot_repairing(g, op))
-		g->skipped += op->length;
+	prot_scrub_compared(g, op, op->length, false);
 	prot_end(g, op, 0);
 }
 
@@ -157,7 +153,7 @@ static void mirror_begin(struct prot_group *g, struct prot_gop *op)
 
 static void mirror_got_buffer(struct prot_group *g, struct prot_gop *op)
 {
-	op->chunk = mirror_chunk(g, op);
+	op->chunk = op->purpose == PROT_FOR_SCRUB ? op->length : mirror_chunk(g, op);
 	if (op->purpose == PROT_FOR_SCRUB)
 		prot_phase(g, op, PROT_P_MIRROR_SCRUB_READ);
 	else if (op->purpose == PROT_FOR_REQUEST && !mirror_dirty_read(g, op))
@@ -217,8 +213,7 @@ static bool mirror_start_read(struct prot_group *g, struct prot_gop *op, u64 add
 	if (op->sent)
 		return false;
 	src = mirror_pick_source(g, op);
-	/* copies that differ where no bit is set: the first is believed, always */
-	if (PROT_MUTANT(NO_RESOLVE) || op->purpose == PROT_FOR_SCRUB)
+	if (PROT_MUTANT(NO_RESOLVE))
 		src = prot_live(g) & ~op->tried ? (int)prot_lowest(prot_live(g) & ~op->tried) : -1;
 	if (src < 0) {
 		mirror_unreadable(g, op);
@@ -296,36 +291,166 @@ static void mirror_chunk_done(struct prot_group *g, struct prot_gop *op)
 	prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
-/* The next copy that the scrub has not checked. */
-static bool mirror_scrub_peer(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+/*
+ * A scrub's two buffers hold a chunk of each copy; two each, side by side, where there are
+ * more copies than buffers.
+ */
+static u32 mirror_copies_each(const struct prot_group *g)
 {
-	u64 left = prot_live(g) & ~op->tried;
+	return g->cfg.width > 2 ? 2 : 1;
+}
 
-	if (op->sent)
-		return false;
-	if (!left) {
+/* Bytes of such a chunk, at most. */
+static u32 mirror_scrub_bytes(const struct prot_group *g)
+{
+	return g->shape.buf_bytes / mirror_copies_each(g) & ~(g->cfg.lba - 1);
+}
+
+static u32 mirror_scrub_offset(const struct prot_group *g, u32 member)
+{
+	return member % mirror_copies_each(g) * mirror_scrub_bytes(g);
+}
+
+static u8 *mirror_scrub_copy(const struct prot_group *g, const struct prot_gop *op, u32 member)
+{
+	return prot_private(g, op->buf + member / mirror_copies_each(g)) +
+	       mirror_scrub_offset(g, member);
+}
+
+static void mirror_scrub_io(struct prot_group *g, struct prot_gop *op, u32 member, u8 kind,
+			    struct prot_event *ev)
+{
+	op->sent |= PROT_BIT(member);
+	g->load[member] += kind == PROT_READ;
+	prot_io_fill(g, op, member, kind, op->addr + op->pos, op->chunk, ev);
+	mirror_private_run(ev, op->buf + member / mirror_copies_each(g));
+	ev->runs[0].offset = mirror_scrub_offset(g, member);
+}
+
+/* The rows from @op->pos on are read, at once or after others had their turn. */
+static void mirror_scrub_go_on(struct prot_group *g, struct prot_gop *op)
+{
+	op->tried = 0;
+	if (op->pos == op->length) {
 		prot_end(g, op, 0);
-		return false;
+		return;
 	}
-	op->src = prot_lowest(left);
-	op->sent = PROT_BIT(op->src);
-	prot_io_fill(g, op, op->src, PROT_READ, op->addr, op->length, ev);
-	mirror_private_run(ev, op->buf + 1);
-	return true;
+	op->again = 1;
+	prot_phase(g, op, PROT_P_MIRROR_SCRUB_READ);
+}
+
+static void mirror_scrub_done(struct prot_group *g, struct prot_gop *op)
+{
+	op->pos += op->chunk;
+	mirror_scrub_go_on(g, op);
+}
+
+static bool mirror_scrub_equal(const struct prot_group *g, const struct prot_gop *op, u32 a,
+			       u32 b, u32 at, u32 length)
+{
+	return a == b || !memcmp(mirror_scrub_copy(g, op, a) + at,
+				 mirror_scrub_copy(g, op, b) + at, length);
+}
+
+/* Of members @read, the one whose content more have than have another; else the lowest. */
+static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop *op, u64 read,
+			      u32 at)
+{
+	u32 best = prot_lowest(read), most = 0, n;
+	u64 a, b;
+
+	for (a = read; a; a &= a - 1) {
+		for (b = read, n = 0; b; b &= b - 1)
+			n += mirror_scrub_equal(g, op, prot_lowest(a), prot_lowest(b), at,
+						g->cfg.lba);
+		if (n > most)
+			best = prot_lowest(a);
+		most = max(most, n);
+	}
+	return best;
+}
+
+/* @member is to have what @right has. */
+static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 member, u32 right,
+			      u32 at)
+{
+	memcpy(mirror_scrub_copy(g, op, member) + at, mirror_scrub_copy(g, op, right) + at,
+	       g->cfg.lba);
+	op->targets |= PROT_BIT(member);
+}
+
+/* One sector of the chunk, which members @read could read, and @unread could not. */
+static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 read, u64 unread,
+				u32 at)
+{
+	u32 right = mirror_scrub_right(g, op, read, at), source = g->scrub.source, member;
+	bool change = prot_scrub_repairs(g, op);
+
+	if (change && source != PROT_NO_SOURCE && !PROT_MUTANT(SCRUB_SOURCE)) {
+		change = source < g->cfg.width && read >> source & 1;
+		if (change)
+			right = source;
+	}
+	for (; unread; unread &= unread - 1)
+		mirror_scrub_take(g, op, prot_lowest(unread), right, at);
+	for (; read && prot_scrub_counts(g, op); read &= read - 1) {
+		member = prot_lowest(read);
+		if (mirror_scrub_equal(g, op, member, right, at, g->cfg.lba))
+			continue;
+		prot_scrub_found(g, member, op->addr + op->pos + at);
+		g->repaired += change;
+		if (change)
+			mirror_scrub_take(g, op, member, right, at);
+	}
+}
+
+/* All copies that can be read were. The chunk of one that cannot is read again by sectors. */
+static void mirror_scrub_compare(struct prot_group *g, struct prot_gop *op)
+{
+	u64 read = op->ok & prot_live(g), unread = op->tried & prot_live(g), left;
+	bool equal = true;
+	u32 at;
+
+	if (unread && op->chunk > g->cfg.lba) {
+		op->chunk = g->cfg.lba;
+		mirror_scrub_go_on(g, op);
+		return;
+	}
+	prot_scrub_compared(g, op, op->chunk, prot_weight(read) > 1);
+	op->targets = 0;
+	if (read)
+		unread = prot_scrub_unread(g, op, unread);
+	for (left = read; left; left &= left - 1)
+		equal &= mirror_scrub_equal(g, op, prot_lowest(read), prot_lowest(left), 0,
+					    op->chunk);
+	for (at = 0; read && (unread || !equal) && at < op->chunk; at += g->cfg.lba)
+		mirror_scrub_sector(g, op, read, unread, at);
+	if (op->targets)
+		prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
+	else
+		mirror_scrub_done(g, op);
+}
+
+static bool mirror_scrub_read(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+{
+	u64 left = prot_live(g) & ~op->sent;
+
+	if (left)
+		mirror_scrub_io(g, op, prot_lowest(left), PROT_READ, ev);
+	else if (!(op->sent & ~op->ended))
+		mirror_scrub_compare(g, op);
+	return left;
 }
 
 static bool mirror_scrub_fix(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
-	if (op->sent)
-		return false;
-	if (!(prot_live(g) >> op->src & 1)) {
-		prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
-		return false;
-	}
-	op->sent = PROT_BIT(op->src);
-	prot_io_fill(g, op, op->src, PROT_WRITE, op->addr, op->length, ev);
-	mirror_private_run(ev, op->buf);
-	return true;
+	u64 left = op->targets & prot_live(g) & ~op->sent;
+
+	if (left)
+		mirror_scrub_io(g, op, prot_lowest(left), PROT_WRITE, ev);
+	else if (!(op->sent & ~op->ended))
+		mirror_scrub_done(g, op);
+	return left;
 }
 
 static void mirror_stop(struct prot_group *g, struct prot_gop *op)
@@ -347,7 +472,6 @@ static bool mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_e
 			mirror_got_buffer(g, op);
 		return false;
 	case PROT_P_MIRROR_READ:
-	case PROT_P_MIRROR_SCRUB_READ:
 		return mirror_start_read(g, op, op->addr, op->length, ev);
 	case PROT_P_MIRROR_SYNC_READ:
 		return mirror_start_read(g, op, op->addr + op->pos, op->chunk, ev);
@@ -363,8 +487,8 @@ static bool mirror_step(struct prot_group *g, struct prot_gop *op, struct prot_e
 		if (mirror_written(g, op))
 			mirror_chunk_done(g, op);
 		return false;
-	case PROT_P_MIRROR_SCRUB_PEER:
-		return mirror_scrub_peer(g, op, ev);
+	case PROT_P_MIRROR_SCRUB_READ:
+		return mirror_scrub_read(g, op, ev);
 	case PROT_P_MIRROR_SCRUB_FIX:
 		return mirror_scrub_fix(g, op, ev);
 	default:
@@ -387,45 +511,12 @@ static void mirror_read_result(struct prot_group *g, struct prot_gop *op, u32 me
 		op->ended = 0;
 		return;
 	}
-	switch (op->phase) {
-	case PROT_P_MIRROR_READ:
+	if (op->phase == PROT_P_MIRROR_READ) {
 		prot_end(g, op, 0);
-		break;
-	case PROT_P_MIRROR_SYNC_READ:
-		prot_phase(g, op, PROT_P_MIRROR_SYNC_WRITE);
-		op->targets = mirror_sync_targets(g, op);
-		break;
-	default:
-		op->tried = PROT_BIT(member);
-		prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
-	}
-}
-
-static void mirror_peer_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
-{
-	const u8 *a = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf);
-	const u8 *b = prot_group_buffer(g, PROT_BUFFER_PRIVATE + op->buf + 1);
-	u64 bad = 0;
-	u32 i;
-
-	op->tried |= PROT_BIT(member);
-	op->sent = 0;
-	op->ended = 0;
-	if (err) {
-		if (!prot_read_failed(g, member, err))
-			return;
-		g->rewritten++;
-		prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
-		prot_error_count(g, member);
 		return;
 	}
-	for (i = 0; i < op->length; i += g->cfg.lba)
-		if (memcmp(a + i, b + i, g->cfg.lba))
-			bad++;
-	if (!bad)
-		return;
-	g->mismatches += bad;
-	prot_phase(g, op, PROT_P_MIRROR_SCRUB_FIX);
+	prot_phase(g, op, PROT_P_MIRROR_SYNC_WRITE);
+	op->targets = mirror_sync_targets(g, op);
 }
 
 static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member, int err)
@@ -433,17 +524,12 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 	switch (op->phase) {
 	case PROT_P_MIRROR_READ:
 	case PROT_P_MIRROR_SYNC_READ:
-	case PROT_P_MIRROR_SCRUB_READ:
 		mirror_read_result(g, op, member, err);
 		break;
-	case PROT_P_MIRROR_SCRUB_PEER:
-		mirror_peer_result(g, op, member, err);
-		break;
-	case PROT_P_MIRROR_SCRUB_FIX:
-		if (err)
-			prot_write_failed(g, op, member, err);
-		if (op->sent)
-			prot_phase(g, op, PROT_P_MIRROR_SCRUB_PEER);
+	case PROT_P_MIRROR_SCRUB_READ:
+		g->load[member]--;
+		if (err && prot_read_failed(g, member, err))
+			op->tried |= PROT_BIT(member);
 		break;
 	default:
 		if (err)
@@ -471,14 +557,30 @@ static bool mirror_config_ok(const struct prot_group_config *c)
 	       !(c->buf_bytes & (c->lba - 1)) && c->buf_bytes <= PROT_REQUEST_MAX;
 }
 
+/* A block of two copies has to fit a buffer of a scrub. */
+static void mirror_arrange(struct prot_shape *h, const struct prot_group_config *c, u64 *end)
+{
+	(void)end;
+	if (c->width > 2)
+		h->buf_bytes = max(c->buf_bytes, 2 * c->lba);
+}
+
+static void mirror_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+{
+	u32 most = op->purpose == PROT_FOR_SCRUB ? mirror_scrub_bytes(g) : g->cfg.buf_bytes;
+
+	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : most, prot_region_span(g, addr)));
+}
+
 static const struct prot_policy mirror_policy = {
 	.phases = mirror_phases,
 	.nr_absent = PROT_ABSENT_MAX,	/* of the format, whatever the width */
 	.intent = true,
 	.config_ok = mirror_config_ok,
+	.arrange = mirror_arrange,
 	.span = prot_region_span,
 	.start = prot_start,
-	.start_rows = prot_region_start_rows,
+	.start_rows = mirror_start_rows,
 	.step = mirror_step,
 	.result = mirror_result,
 	.stop = mirror_stop,

@@ -36,6 +36,9 @@ enum prot_mutant {
 	PROT_MUT_ERROR_DONE,	/* a write that is to be sent once more counts as done */
 	PROT_MUT_AVOID_NONE,	/* late members are read like the others */
 	PROT_MUT_AVOID_OUT,	/* ... and others that still catch up, instead of them */
+	PROT_MUT_SCRUB_REWRITES,	/* a scrub that is only to compare repairs, too */
+	PROT_MUT_SCRUB_SOURCE,	/* ... and what it is to repair from is ignored */
+	PROT_MUT_SCRUB_UNSYNCED,	/* ... and compares regions not resynchronised yet */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */

@@ -7,20 +7,20 @@
  * turns, each until all of its rows were checked one by one, and begin again then. So
  * none waits for more than the others that wait.
  * Then a set of rows that other members could serve: rows that meet are one entry, the
- * oldest goes first, and what finds no room is left to the next scrub. A scrub itself begins
- * no chunk without room, and has entries of its own for those that it has begun.
+ * oldest goes first, and what finds no room is left to the next scrub. A scrub rewrites what
+ * it meets itself.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
 #include "protect/group_priv.h"
 
-/* @narrow: one by one, since a scrub could not read them all at once. */
-void prot_repair_rows(struct prot_group *g, u64 addr, u32 length, bool narrow)
+/* @op could not read these rows of a member; one of the scrub's knows already. */
+void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length)
 {
 	struct prot_rows *r = g->repair;
 
-	if (PROT_MUTANT(NO_REPAIR))
+	if (op->purpose == PROT_FOR_SCRUB || PROT_MUTANT(NO_REPAIR))
 		return;
 	for (; r < g->repair + g->repairs; r++) {
 		u64 first = min(r->addr, addr), end = max(r->addr + r->length, addr + length);
@@ -30,19 +30,10 @@ void prot_repair_rows(struct prot_group *g, u64 addr, u32 length, bool narrow)
 			continue;
 		r->addr = first;
 		r->length = end - first;
-		r->narrow |= narrow;
 		return;
 	}
-	if (g->repairs < PROT_REPAIRS + (narrow ? prot_depth(&g->cfg) : 0))
-		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length,
-							      .narrow = narrow };
-}
-
-/* @op could not read these rows of a member; one of the scrub's knows already. */
-void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length)
-{
-	if (op->purpose != PROT_FOR_SCRUB)
-		prot_repair_rows(g, addr, length, false);
+	if (g->repairs < PROT_REPAIRS)
+		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length };
 }
 
 /* Whether @op may begin again, after its rows. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Background work: resynchronisation of dirty regions, catch-up and rebuild of
- * joining members (all three are one thing: copy a region, chunk by chunk,
- * under its row lock), and the scrub.
+ * joining members: all three are one thing, to copy a region, chunk by chunk,
+ * under its row lock.
  *
  *   region in hand   |#####done#####|chunk|......|
  *
@@ -15,8 +15,6 @@
 #include <linux/string.h>
 
 #include "protect/group_priv.h"
-
-#define SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
 
 /* The first region at or after @from that is unsynced or missed by a joining member. */
 static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
@@ -37,7 +35,7 @@ static bool sync_pick_region(struct prot_group *g)
 	bool around = false;
 	u32 i = g->sync.scan, steps;
 
-	for (steps = 0; steps < SYNC_STEPS; steps++, i++) {
+	for (steps = 0; steps < PROT_SYNC_STEPS; steps++, i++) {
 		bool unsynced;
 		u64 missed;
 
@@ -81,14 +79,14 @@ static bool sync_promote(struct prot_group *g)
 }
 
 /* Background work takes up the rows at @addr, or only the first of them. */
-static void sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
+void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
 {
 	op->flags = 0;
 	prot_policy(g)->start_rows(g, op, addr, narrow);
 }
 
 /* The @n-th op of those that are like @first. */
-static struct prot_gop *sync_op(const struct prot_group *g, u32 first, u32 n)
+struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n)
 {
 	return prot_gop(g, n ? g->shape.next_ops + 2 * (n - 1) + first : first);
 }
@@ -107,77 +105,10 @@ static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 		return false;
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
-	sync_start_rows(g, op, addr, g->sync.narrow);
+	prot_sync_start_rows(g, op, addr, g->sync.narrow);
 	g->sync.pos += op->length;
 	g->sync.out++;
 	return true;
-}
-
-/*
- * Go on to rows that can be compared; false: there are none, or the step is over. A
- * region that is resynchronised is made equal by that, and a single member has nothing
- * to be compared with: what is left out is counted.
- */
-static bool sync_scrub_rows(struct prot_group *g)
-{
-	u32 steps;
-
-	for (steps = 0; steps < SYNC_STEPS; steps++) {
-		u64 end = g->cfg.bytes;
-
-		if (g->scrub_pos >= end) {
-			g->scrubbing = !!g->scrub_out;
-			return false;
-		}
-		if (prot_weight(g->in_sync) > 1) {
-			u32 region = prot_region_of(g, g->scrub_pos);
-
-			if (!prot_region_in(g, PROT_SET_UNSYNCED, region))
-				return true;
-			end = min(end, (u64)(region + 1) << g->shape.region_shift);
-		}
-		g->skipped += end - g->scrub_pos;
-		g->scrub_pos = end;
-	}
-	g->sync.more = 1;
-	return false;
-}
-
-/* The scrub's first op goes to rows that could not be read, before all else; false: to none. */
-static bool sync_start_repair(struct prot_group *g, struct prot_gop *op)
-{
-	struct prot_rows rows;
-
-	if (!prot_repair_next(g, &rows))
-		return false;
-	op->kind = PROT_READ;
-	op->purpose = PROT_FOR_SCRUB;
-	g->repairing = 1;
-	sync_start_rows(g, op, rows.addr, rows.narrow);
-	prot_repair_began(g, op->length);
-	return true;
-}
-
-/* What a chunk cannot read is noted for that op: there has to be room for it. */
-static void sync_start_scrub(struct prot_group *g)
-{
-	u32 i;
-
-	for (i = 0; i < prot_depth(&g->cfg); i++) {
-		struct prot_gop *op = sync_op(g, PROT_OP_SCRUB, i);
-
-		if (op->phase != PROT_P_FREE)
-			continue;
-		if (!i && sync_start_repair(g, op))
-			continue;
-		if (!g->scrubbing || g->repairs >= PROT_REPAIRS || !sync_scrub_rows(g))
-			return;
-		op->kind = PROT_READ;
-		op->purpose = PROT_FOR_SCRUB;
-		sync_start_rows(g, op, g->scrub_pos, false);
-		g->scrub_pos += op->length;
-		g->scrub_out++;
-	}
 }
 
 /* Chunks of the region in hand, or of the next one when there is none. */
@@ -188,8 +119,8 @@ static void sync_start(struct prot_group *g)
 	if (g->sync.stalled || (g->sync.region == PROT_NO_REGION && !sync_pick_region(g)))
 		return;
 	for (i = 0; i < prot_depth(&g->cfg); i++)
-		if (sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
-		    !sync_start_chunk(g, sync_op(g, PROT_OP_SYNC, i)))
+		if (prot_sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
+		    !sync_start_chunk(g, prot_sync_op(g, PROT_OP_SYNC, i)))
 			return;
 }
 
@@ -199,7 +130,7 @@ bool prot_sync_next(struct prot_group *g)
 	g->sync.more = 0;
 	if (g->state != PROT_G_SERVING)
 		return false;
-	sync_start_scrub(g);
+	prot_scrub_start(g);
 	sync_start(g);
 	if (!g->sync.stalled && g->sync.region == PROT_NO_REGION && sync_promote(g))
 		return true;
@@ -249,25 +180,4 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 	}
 	g->sync.bad = PROT_NO_BAD;
 	g->sync.lost = 0;
-}
-
-void prot_group_scrub(struct prot_group *g, u64 from)
-{
-	g->scrubbing = 1;
-	g->scrub_pos = from & ~(u64)(g->cfg.lba - 1);
-	g->skipped = 0;
-}
-
-void prot_scrub_ended(struct prot_group *g, const struct prot_gop *op)
-{
-	if (op->err && op->length > g->cfg.lba && g->state == PROT_G_SERVING)
-		prot_repair_rows(g, op->addr, op->length, true);
-	if (prot_repairing(g, op)) {
-		g->repairing = 0;
-		prot_repair_ended(g);
-		return;
-	}
-	g->scrub_out--;
-	if (g->state != PROT_G_SERVING)
-		g->scrubbing = 0;
 }

@@ -8,7 +8,8 @@
  *   another, label zero   a spare: gets a new UUID, is rebuilt
  *   any other file        not ours, left alone
  *
- * A file `scrub` in the folder has all groups scrubbed once, and is removed.
+ * A file `scrub` in the folder has all groups compared and repaired once, one `compare` has
+ * them compared; it is removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -255,16 +256,21 @@ static void admit(void)
 		}
 }
 
-static void look_for_scrub(void)
+static void look_for_scrub(const char *name, bool repair)
 {
+	const struct prot_scrub how = { .repair = repair, .source = PROT_NO_SOURCE };
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/scrub", vol.dir);
+	snprintf(path, sizeof(path), "%s/%s", vol.dir, name);
 	if (unlink(path))
 		return;
 	vol.scrubs++;
 	for (uint32_t i = 0; i < vol.st.groups; i++) {
-		prot_group_scrub(vol.grp[i].g, 0);
+		struct prot_group *g = vol.grp[i].g;
+
+		vol.unequal += g->mismatches;
+		vol.unexplained += g->unexplained;
+		prot_group_scrub(g, &how);
 		vol.grp[i].kick = true;
 	}
 }
@@ -272,19 +278,19 @@ static void look_for_scrub(void)
 /* What scrubs and repairs did, in all groups since they were attached. */
 static void scrubbed(char *to, size_t n)
 {
-	uint64_t mismatches = 0, unexplained = 0, rewritten = 0;
+	uint64_t unequal = vol.unequal, unexplained = vol.unexplained, rewritten = 0;
 	bool on = false;
 
 	for (uint32_t i = 0; i < vol.st.groups; i++) {
 		const struct prot_group *g = vol.grp[i].g;
 
-		mismatches += g->mismatches;
+		unequal += g->mismatches;
 		unexplained += g->unexplained;
 		rewritten += g->rewritten;
 		on |= g->scrubbing;
 	}
-	snprintf(to, n, "scrubs %u%s, repaired %ju, unexplained %ju, rewritten %ju", vol.scrubs,
-		 on ? " going on" : "", (uintmax_t)mismatches, (uintmax_t)unexplained,
+	snprintf(to, n, "scrubs %u%s, unequal %ju, unexplained %ju, rewritten %ju", vol.scrubs,
+		 on ? " going on" : "", (uintmax_t)unequal, (uintmax_t)unexplained,
 		 (uintmax_t)rewritten);
 }
 
@@ -349,7 +355,8 @@ static void *control(void *arg)
 			}
 		}
 		admit();
-		look_for_scrub();
+		look_for_scrub("scrub", true);
+		look_for_scrub("compare", false);
 		volume_drive();
 		status();
 		turn++;

@@ -103,6 +103,7 @@ struct volume {
 	uint32_t slow_rounds;		/* of control, that an epoch may take */
 	uint32_t medium;		/* one read in that many meets a bad sector; 0: none */
 	uint32_t scrubs;		/* begun */
+	uint64_t unequal, unexplained;	/* found by those before the last one */
 	bool over;
 };
 

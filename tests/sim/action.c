@@ -360,7 +360,7 @@ static int action(struct sim_world *w, const struct sim_action *a)
 	case ACT_MEDIUM:
 		return medium(w, a->a, a->b);
 	case ACT_ROT:
-		return sim_rot(w, a->a, a->b);
+		return sim_rot(w, a);
 	case ACT_FAIL:
 		return sim_fail(w, a->a);
 	case ACT_HICCUP:
@@ -381,11 +381,7 @@ static int action(struct sim_world *w, const struct sim_action *a)
 		}
 		return w->serving;
 	case ACT_SCRUB:
-		if (!w->serving || sim_group(w)->scrubbing)
-			return 0;
-		prot_group_scrub(sim_group(w), 0);
-		sim_pump(w);
-		return 1;
+		return sim_scrub(w, a);
 	case ACT_RETURN:
 		return comes_back(w, a->a, a->m);
 	case ACT_REPLACE:
@@ -429,8 +425,10 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
 	else if (a->kind == ACT_HICCUP)
 		fprintf(f, " %d %s", a->a, hiccups[a->b]);
-	else if (a->kind == ACT_MEDIUM || a->kind == ACT_ROT)
+	else if (a->kind == ACT_MEDIUM)
 		fprintf(f, " member %d sector %d", a->a, a->b);
+	else if (a->kind == ACT_ROT || a->kind == ACT_SCRUB)
+		fprintf(f, " member %d sector %d how %d", a->a, a->b, a->c);
 	else if (a->kind == ACT_CRASH)
 		fprintf(f, " lost=%x landed=%llx", a->a, (unsigned long long)a->m);
 	else if (a->kind != ACT_COMMIT && a->kind != ACT_NOTIFY && a->kind != ACT_IDLE &&

@@ -114,15 +114,49 @@ static void check_queues(struct sim_world *w)
 	check_buffers(w, 1);
 }
 
+/* The scrub names what it counts, and nothing else than what may differ. */
+static void check_scrub(struct sim_world *w)
+{
+	const struct prot_group *g = sim_group(w);
+	uint64_t may = w->scrub.rotten | w->scrub.changed, sectors = 0;
+
+	for (uint32_t i = 0; i < g->nr_diffs && i < PROT_DIFFS; i++) {
+		const struct prot_diff *d = &g->diffs[i];
+
+		for (uint64_t at = d->addr; at < d->addr + d->length; at += SIM_LBA, sectors++)
+			if (!(may >> at / SIM_LBA & 1))
+				sim_bad(w, "a scrub finds sector %u wrong, which is right",
+					(uint32_t)(at / SIM_LBA));
+		if (d->member >= w->cfg.copies && (!w->cfg.k || d->member != PROT_NO_SOURCE))
+			sim_bad(w, "a scrub names member %u", d->member);
+	}
+	if (g->nr_diffs <= PROT_DIFFS && sectors != g->mismatches)
+		sim_bad(w, "a scrub names %u sectors of %u", (uint32_t)sectors,
+			(uint32_t)g->mismatches);
+	if (w->scrub.stopped && g->scrub_pos != w->scrub.pos)
+		sim_bad(w, "a scrub goes on though it was stopped");
+}
+
+void sim_check_scrub_io(struct sim_world *w, const struct sim_io *io)
+{
+	const struct prot_group *g = sim_group(w);
+	const struct prot_gop *op = prot_gop(g, io->tag >> PROT_TAG_SHIFT);
+	uint64_t sectors = ((1ULL << io->sectors) - 1) << io->first;
+
+	if (io->tag & PROT_TAG_META || io->kind == PROT_READ || op->purpose != PROT_FOR_SCRUB ||
+	    (g->scrub.repair && !prot_repairing(g, op)))
+		return;
+	if (sectors & ~(w->bad_sectors[io->member] | w->refused[io->member]))
+		sim_bad(w, "a scrub that is to compare writes what member %u can read", io->member);
+}
+
 /* The sets that the engine scans hold what a scan of everything would find. */
 void sim_check_sets(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);
 	uint32_t unsynced = 0;
 
-	if (w->cfg.k && (g->mismatches > w->rot.mismatches + w->rot.on ||
-			 g->unexplained > w->rot.unexplained + w->rot.on))
-		sim_bad(w, "a scrub finds wrong what is right");
+	check_scrub(w);
 	if (prot_mutant)
 		return;
 	check_queues(w);
@@ -284,16 +318,77 @@ static int in_use(struct sim_world *w, int sector)
 	return in_set(g, PROT_SET_UNSYNCED, prot_region_of(g, lo)) || sim_tainted(w, sector);
 }
 
-int sim_rot(struct sim_world *w, int member, int sector)
+int sim_scrub(struct sim_world *w, const struct sim_action *a)
+{
+	struct prot_scrub how = { .repair = a->c & 1, .source = PROT_NO_SOURCE };
+	struct prot_group *g = sim_group(w);
+
+	if (!w->serving)
+		return 0;
+	if (g->scrubbing) {
+		if (w->rot.on || !(a->c & 4))
+			return 0;
+		prot_group_scrub_stop(g);
+		w->scrub.stopped = 1;
+		w->scrub.pos = g->scrub_pos;
+		sim_pump(w);
+		return 1;
+	}
+	if (a->c & 2)
+		how.source = a->a;
+	w->scrub.stopped = 0;
+	w->scrub.rotten = w->rot.on ? 1ULL << w->rot.sector : 0;
+	w->scrub.changed = 0;
+	for (int s = 0; s < w->cfg.sectors && !w->cfg.k; s++)
+		w->scrub.changed |= (uint64_t)sim_tainted(w, s) << s;
+	prot_group_scrub(g, &how);
+	sim_pump(w);
+	return 1;
+}
+
+static int is_parity(struct sim_world *w, int member, int sector)
+{
+	for (int i = w->cfg.k; i < w->cfg.copies; i++)
+		if (prot_group_member(sim_group(w), sector / w->cfg.strip, i) == member)
+			return 1;
+	return 0;
+}
+
+/*
+ * How the scrub goes that is to find it: the repair is right where a majority or a source
+ * says what is, or m > 1, or parity alone has changed. It names who has changed, as far as
+ * that can be known.
+ */
+static struct sim_action rot_scrub(struct sim_world *w, const struct sim_action *a)
+{
+	struct sim_action scrub = { .kind = ACT_SCRUB, .c = a->c & 3 };
+	int member = w->rot.member;
+
+	scrub.a = (member + 1 + (a->c >> 2) % (w->cfg.copies - 1)) % w->cfg.copies;
+	w->rot.named = member;
+	if (w->cfg.m == 1) {
+		w->rot.named = PROT_NO_SOURCE;
+		if (!is_parity(w, member, w->rot.sector))
+			scrub.c &= ~1;
+	} else if (!w->cfg.k && w->cfg.copies == 2 && !member) {
+		scrub.c |= (scrub.c & 1) << 1;
+		if (!(scrub.c & 1))
+			w->rot.named = 1;
+	}
+	w->rot.repair = scrub.c & 1;
+	return scrub;
+}
+
+int sim_rot(struct sim_world *w, const struct sim_action *a)
 {
 	struct prot_group *g = sim_group(w);
 	uint64_t all = (1ULL << w->cfg.copies) - 1;
+	int member = a->a, sector = a->b;
 	uint8_t *at = w->disk[member % SIM_WIDTH][w->meta + sector % SIM_DATA];
 
 	if (w->rot.on || !w->serving || w->stopped || w->silent || w->committed || w->requested ||
 	    w->store.in_sync != all || g->in_sync != all || g->failed || g->scrubbing || g->repairs ||
-	    g->repairing || sector >= sim_sectors(w) || member >= w->cfg.copies ||
-	    in_use(w, sector) || (!w->cfg.k && !member))
+	    g->repairing || sector >= sim_sectors(w) || member >= w->cfg.copies || in_use(w, sector))
 		return 0;
 	for (int i = 0; i < w->cfg.copies; i++)
 		if (w->bad_sectors[i] >> w->meta)
@@ -301,12 +396,10 @@ int sim_rot(struct sim_world *w, int member, int sector)
 	w->rot.on = 1;
 	w->rot.member = member;
 	w->rot.sector = sector;
-	w->rot.mismatches = g->mismatches;
-	w->rot.unexplained = g->unexplained;
 	w->rots++;
 	memcpy(w->rot.was, at, SIM_LBA);
 	at[w->rots % SIM_LBA] ^= 1 + w->rots % 255;
-	return act(w, (struct sim_action){ .kind = ACT_SCRUB });
+	return act(w, rot_scrub(w, a));
 }
 
 int sim_unreadable(const struct sim_world *w)
@@ -320,13 +413,9 @@ int sim_unreadable(const struct sim_world *w)
 /* It was never so, but a scrub may have read it already. */
 void sim_unrot(struct sim_world *w)
 {
-	const struct prot_group *g = sim_group(w);
-
 	if (!w->rot.on)
 		return;
 	memcpy(w->disk[w->rot.member][w->meta + w->rot.sector], w->rot.was, SIM_LBA);
-	w->rot.mismatches = g->mismatches + g->scrubbing;
-	w->rot.unexplained = g->unexplained + g->scrubbing;
 	w->rot.on = 0;
 }
 
@@ -345,19 +434,32 @@ int sim_rotten(const struct sim_world *w, int first, int count)
 	return from * SIM_LBA < hi && lo < to * SIM_LBA;
 }
 
-/* One strip can be found wrong where there are two equations, or a copy that is believed. */
+/* Whether the scrub has named the sector, or has more to name than it can. */
+static int rot_named(const struct sim_world *w, const struct prot_group *g)
+{
+	uint64_t at = (uint64_t)w->rot.sector * SIM_LBA;
+
+	for (uint32_t i = 0; i < g->nr_diffs && i < PROT_DIFFS; i++) {
+		const struct prot_diff *d = &g->diffs[i];
+
+		if (d->member == w->rot.named && d->addr <= at && at < d->addr + d->length)
+			return 1;
+	}
+	return g->nr_diffs > PROT_DIFFS;
+}
+
 void sim_scrubbed(struct sim_world *w)
 {
 	const struct prot_group *g = sim_group(w);
-	int repairs = w->cfg.m != 1, same;
+	int same;
 
-	if (!w->rot.on || g->scrubbing || prot_gop(g, PROT_OP_SCRUB)->phase != PROT_P_FREE)
+	if (!w->rot.on || g->scrubbing)
 		return;
 	same = !memcmp(w->disk[w->rot.member][w->meta + w->rot.sector], w->rot.was, SIM_LBA);
-	if (repairs != same || g->mismatches < w->rot.mismatches + repairs ||
-	    (w->cfg.k && g->unexplained != w->rot.unexplained + !repairs))
+	if (w->rot.repair != same || !rot_named(w, g) || (same && !g->repaired) ||
+	    g->unexplained != (w->cfg.m == 1))
 		sim_bad(w, "a scrub did not %s sector %d of member %d, which changed by itself",
-			repairs ? "repair" : "report", w->rot.sector, w->rot.member);
+			w->rot.repair ? "repair" : "report", w->rot.sector, w->rot.member);
 	sim_unrot(w);
 }
 

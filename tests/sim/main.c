@@ -306,11 +306,16 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 	case ACT_ROT:
 		a->a = rnd(w->cfg.copies);
 		a->b = rnd(sim_sectors(w));
+		a->c = a->kind == ACT_ROT ? rnd(16) : 0;
 		if (a->kind == ACT_MEDIUM)
 			a->b = rnd(8) ? w->meta + a->b : rnd(w->meta);
 		break;
 	case ACT_CRASH:
 		random_crash(w, a);
+		break;
+	case ACT_SCRUB:
+		a->a = rnd(w->cfg.copies);
+		a->c = rnd(8);
 		break;
 	default:
 		a->a = rnd(w->cfg.copies);
@@ -582,6 +587,9 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_ERROR_DONE] = "write that failed of a member that answers is done",
 	[PROT_MUT_AVOID_NONE] = "late members read like the others",
 	[PROT_MUT_AVOID_OUT] = "members that catch up read instead of late ones",
+	[PROT_MUT_SCRUB_REWRITES] = "scrub that is to compare rewrites what differs",
+	[PROT_MUT_SCRUB_SOURCE] = "scrub does not repair from its source",
+	[PROT_MUT_SCRUB_UNSYNCED] = "regions compared before they are resynchronised",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -617,7 +625,7 @@ static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
 	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE, PROT_MUT_AVOID_NONE,
-	PROT_MUT_AVOID_OUT,
+	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -82,8 +82,10 @@ void sim_changed(struct sim_world *w, const struct sim_req *r, uint32_t old)
 				o->v[i].changing = !w->cfg.k;
 		/* ec has a private copy: one of the two it is, from the first read on */
 		add(w, o, r, !w->cfg.k);
-		if (!w->cfg.k)
+		if (!w->cfg.k) {
 			o->tainted = w->now;
+			w->scrub.changed |= 1ULL << s;
+		}
 	}
 }
 

@@ -131,7 +131,8 @@ static void even_engine(struct sim_world *w)
 	g->synced = 0;
 	g->joined = 0;
 	g->folded = 0;
-	g->mismatches = 0;
+	g->repaired = 0;
+	g->rewritten = 0;
 	memset(g->last, 0, sizeof(g->last));
 	for (uint32_t m = 0; m < g->cfg.width; m++) {
 		even_record(prot_group_buffer(g, PROT_BUFFER_META + m));

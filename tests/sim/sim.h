@@ -103,9 +103,11 @@ enum sim_action_kind {
 	ACT_EXPEL,		/* a: the store takes one without a request */
 	ACT_LEAVE,		/* a: a silent member that catches up: it has gone */
 	ACT_MEDIUM,		/* a: member, b: sector that it can't read any more */
-	ACT_ROT,		/* a: member, b: sector that changes by itself; scrubbed */
+	ACT_ROT,		/* a: member, b: sector that changes by itself; scrubbed, c odd:
+				 * to repair, from another member if c & 2, which one c >> 2 says
+				 */
 	ACT_IDLE,		/* long enough for all that is idle; a odd: for half of that */
-	ACT_SCRUB,
+	ACT_SCRUB,		/* c odd: to repair, if c & 2 from member a; one stops if c & 4 */
 	ACT_RETURN,		/* a: absent member comes back, stale */
 	ACT_REPLACE,		/* a: a spare takes its place */
 	ACT_PROMOTE,		/* the store calls caught-up members in sync */
@@ -195,11 +197,16 @@ struct sim_world {
 	uint8_t beyond;			/* more are silent than it stands: requests may fail */
 	uint64_t bad_sectors[SIM_WIDTH];	/* that can't be read until they are written */
 	struct {			/* a sector that changed by itself, until scrubbed */
-		uint8_t on, member;
+		uint8_t on, member, repair;
+		uint8_t named;			/* member that the scrub has to name */
 		uint16_t sector;
-		uint64_t mismatches, unexplained;	/* before */
 		uint8_t was[SIM_LBA];
 	} rot;
+	struct {			/* of the scrub since it began */
+		uint8_t stopped;
+		uint64_t pos;			/* where it was then */
+		uint64_t rotten, changed;	/* sectors that it may find unequal */
+	} scrub;
 	uint64_t refused[SIM_WIDTH];		/* of these, what reads were refused */
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
@@ -261,8 +268,11 @@ void sim_check_sets(struct sim_world *w);
 void sim_check_reads(struct sim_world *w);
 /* All but late members have answered: no read that came since then is to wait for these. */
 void sim_check_late(struct sim_world *w);
-/* A sector of @member changes; a scrub has to repair it, or to report it. */
-int sim_rot(struct sim_world *w, int member, int sector);
+/* A sector of @member changes; a scrub has to repair it, or to name it. */
+int sim_rot(struct sim_world *w, const struct sim_action *a);
+int sim_scrub(struct sim_world *w, const struct sim_action *a);
+/* An I/O of background work that is only to compare: nothing that can be read is written. */
+void sim_check_scrub_io(struct sim_world *w, const struct sim_io *io);
 void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);
 int sim_unreadable(const struct sim_world *w);	/* a sector of any member */

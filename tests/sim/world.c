@@ -256,6 +256,7 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
 				 io->offset, ev->io.length);
 	}
+	sim_check_scrub_io(w, io);
 	trace_io(w, "start", io);
 }
 
@@ -382,6 +383,7 @@ void sim_attach(struct sim_world *w)
 	memset(w->engine, 0, prot_group_bytes(&c));
 	prot_group_init(w->engine, &c);
 	memset(&w->rot, 0, sizeof(w->rot));
+	memset(&w->scrub, 0, sizeof(w->scrub));
 	sim_pump(w);
 }
 

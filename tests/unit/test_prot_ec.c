@@ -268,9 +268,10 @@ static void test_beyond(void)
 	free(g);
 }
 
-/* One strip of a row wrong: found and repaired where m >= 2, else counted. */
+/* One strip of a row wrong: found and repaired where m >= 2, else parity is made again. */
 static void test_scrub(void)
 {
+	const struct prot_scrub how = { .repair = 1, .source = PROT_NO_SOURCE };
 	struct prot_group *g;
 	u32 m, member;
 
@@ -284,16 +285,17 @@ static void test_scrub(void)
 			memcpy(was, disk[member] + meta + STRIP + LBA, LBA);
 			disk[member][meta + STRIP + LBA + 9] ^= 0x40;
 			disk[(member + 1) % 3][meta + STRIP + 3 * LBA] ^= 1;
-			prot_group_scrub(g, 0);
+			prot_group_scrub(g, &how);
 			run(g);
 			CU_ASSERT_EQUAL(g->scrubbing, 0);
-			CU_ASSERT_EQUAL(g->mismatches, m > 1 ? 2 : 0);
+			CU_ASSERT_EQUAL(g->mismatches, 2);
 			CU_ASSERT_EQUAL(g->unexplained, m > 1 ? 0 : 2);
+			CU_ASSERT_EQUAL(g->repaired, 2);
 			if (m > 1)
 				CU_ASSERT(!memcmp(was, disk[member] + meta + STRIP + LBA, LBA));
-			prot_group_scrub(g, 0);
+			prot_group_scrub(g, &how);
 			run(g);
-			CU_ASSERT_EQUAL(g->mismatches, m > 1 ? 2 : 0);
+			CU_ASSERT_EQUAL(g->mismatches, 0);
 			free(g);
 		}
 	}

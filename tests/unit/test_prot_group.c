@@ -183,7 +183,7 @@ static void test_scrub(void)
 	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, 4 * LBA), 0);
 	disk[1][META + LBA] ^= 1;
 	disk[2][META + 9 * LBA] ^= 1;
-	prot_group_scrub(g, 0);
+	prot_group_scrub(g, &(struct prot_scrub){ .repair = 1, .source = PROT_NO_SOURCE });
 	run(g);
 	/* one of them in a region that has its intent bit set */
 	CU_ASSERT_EQUAL(g->mismatches, 2);

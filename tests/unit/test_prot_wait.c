@@ -215,7 +215,7 @@ static void test_depth(void)
 	for (i = 0; i < 2; i++) {
 		struct prot_group *g = mirror_deep(256 * MIB, 64, i ? 8 : 0);
 
-		prot_group_scrub(g, 0);
+		prot_group_scrub(g, &(struct prot_scrub){ .repair = 1, .source = PROT_NO_SOURCE });
 		scrub[i] = until_quiet(g);
 		CU_ASSERT_EQUAL(g->scrubbing, 0);
 		prot_group_epoch(g, 2, 1);

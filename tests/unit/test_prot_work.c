@@ -241,7 +241,8 @@ static void test_scrub(void)
 
 	write_at(g, (REGIONS - 1ULL) * REGION);
 	ios = 0;
-	prot_group_scrub(g, (REGIONS - 2ULL) * REGION);
+	prot_group_scrub(g, &(struct prot_scrub){ .from = (REGIONS - 2ULL) * REGION,
+					     .source = PROT_NO_SOURCE });
 	longest(g, &again);
 	CU_ASSERT_EQUAL(g->scrubbing, 0);
 	CU_ASSERT_EQUAL(ios, 4);
@@ -258,7 +259,8 @@ static void test_scrub_skips(void)
 	prot_regions_all(g, PROT_SET_UNSYNCED);
 	g->sync.stalled = 1;	/* nothing of it is resynchronised meanwhile */
 	ios = 0;
-	prot_group_scrub(g, 10 * REGION);
+	prot_group_scrub(g, &(struct prot_scrub){ .from = 10 * REGION,
+					     .source = PROT_NO_SOURCE });
 	CU_ASSERT(longest(g, &again) <= 4096);
 	CU_ASSERT(again >= REGIONS / 1024);
 	CU_ASSERT_EQUAL(g->scrubbing, 0);
@@ -269,7 +271,7 @@ static void test_scrub_skips(void)
 	prot_group_epoch(g, 2, 1);
 	longest(g, &again);
 	ios = 0;
-	prot_group_scrub(g, 0);
+	prot_group_scrub(g, &(struct prot_scrub){ .repair = 1, .source = PROT_NO_SOURCE });
 	CU_ASSERT(longest(g, &again) <= 4096);
 	CU_ASSERT_EQUAL(g->scrubbing, 0);
 	CU_ASSERT_EQUAL(ios, 0);

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scrub: what it counts and names, what it changes and what it leaves, of two copies, of
+ * three, and of ec:4+2.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+
+#include "prot_rig.h"
+#include "protect/group_priv.h"
+
+#define LBA	512
+#define STRIP	(4 * LBA)
+#define STRIPES	16
+#define SECTORS	(STRIPES * 4)
+#define BYTES	(STRIPES * STRIP)
+
+static u64 data;
+static u64 bad[6];		/* sectors of a member that cannot be read */
+static u8 before[6][BYTES];
+
+static void nothing(const struct prot_event *ev)
+{
+	(void)ev;
+}
+
+static int refuses(const struct prot_event *ev)
+{
+	u64 sectors;
+
+	if (ev->io.addr < data)
+		return 0;
+	sectors = ((1ULL << ev->io.length / LBA) - 1) << (ev->io.addr - data) / LBA;
+	if (ev->io.kind == PROT_READ)
+		return bad[ev->io.member] & sectors ? -ENODATA : 0;
+	bad[ev->io.member] &= ~sectors;
+	return 0;
+}
+
+static u8 *at(u32 member, u32 sector)
+{
+	return disk[member] + data + sector * LBA;
+}
+
+/* The sector changes by itself: to @how, which differs from what is there. */
+static void rot(u32 member, u32 sector, u8 how)
+{
+	at(member, sector)[7] ^= how;
+}
+
+static void keep(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++)
+		memcpy(before[i], at(i, 0), BYTES);
+}
+
+static bool same(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.width; i++)
+		if (memcmp(before[i], at(i, 0), BYTES))
+			return false;
+	return true;
+}
+
+/* ec:4+2 for six members, else copies; all of it written. */
+static struct prot_group *make(u8 width, u8 depth)
+{
+	struct prot_group_config c = { .bytes = BYTES, .epoch = 1, .region = 4 * STRIP, .lba = LBA,
+				       .buf_bytes = STRIP, .ops = 32, .bufs = 24, .depth = depth,
+				       .level = PROT_MIRROR, .width = width, .fresh = 1 };
+	struct prot_group *g;
+	u32 i, unit = STRIP;
+
+	if (width == 6) {
+		c.level = PROT_EC;
+		c.k = 4;
+		c.m = 2;
+		c.strip = c.slot_bytes = STRIP;
+		c.slot_head = 4096;
+		c.rings = 1;
+		c.slots = 8;
+		unit *= 4;
+	}
+	c.in_sync = PROT_BIT(width) - 1;
+	data = prot_group_meta_bytes(&c);
+	for (i = 0; i < width; i++)
+		c.data[i] = data;
+	memset(disk, 0, sizeof(disk[0]) * width);
+	memset(bad, 0, sizeof(bad));
+	rig_refuses = refuses;
+	saw = nothing;
+	g = rig_start(&c);
+	for (i = 0; i < STRIPES; i++) {
+		memset(payload, i + 1, unit);
+		CU_ASSERT_EQUAL_FATAL(rig_request(g, PROT_WRITE, (u64)i * unit, unit), 0);
+	}
+	keep(g);
+	return g;
+}
+
+static void begin(struct prot_group *g, u8 repair, u8 source)
+{
+	prot_group_scrub(g, &(struct prot_scrub){ .repair = repair, .source = source });
+}
+
+static void scrub(struct prot_group *g, u8 repair, u8 source)
+{
+	begin(g, repair, source);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	CU_ASSERT_EQUAL(g->scrub_pos, BYTES);
+}
+
+/* The next scrub has nothing to say. */
+static void clean(struct prot_group *g)
+{
+	scrub(g, 0, PROT_NO_SOURCE);
+	CU_ASSERT_EQUAL(g->mismatches, 0);
+	CU_ASSERT_EQUAL(g->repaired, 0);
+	CU_ASSERT_EQUAL(g->nr_diffs, 0);
+	CU_ASSERT_EQUAL(g->compared, BYTES);
+}
+
+static bool named(const struct prot_group *g, u32 i, u8 member, u32 sector, u32 sectors)
+{
+	const struct prot_diff *d = &g->diffs[i];
+
+	return d->member == member && d->addr == sector * LBA && d->length == sectors * LBA;
+}
+
+static u8 holder(const struct prot_group *g, u32 sector, u8 strip)
+{
+	return prot_group_member(g, sector / 4, strip);
+}
+
+/* Nothing is changed, and all is named. */
+static void test_compare(void)
+{
+	static const u8 widths[] = { 2, 3, 6 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 0);
+
+		rot(1, 5, 1);
+		rot(1, 6, 1);
+		rot(0, 20, 1);
+		rot(widths[i] - 1, 40, 1);
+		keep(g);
+		scrub(g, 0, 0);	/* a source says nothing to one that does not repair */
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->mismatches, 4);
+		CU_ASSERT_EQUAL(g->repaired, 0);
+		CU_ASSERT_EQUAL(g->unexplained, 0);
+		CU_ASSERT_EQUAL(g->nr_diffs, 3);
+		CU_ASSERT_EQUAL(g->compared, BYTES);
+		CU_ASSERT_EQUAL(g->skipped, 0);
+		CU_ASSERT(named(g, 0, 1, 5, 2));
+		CU_ASSERT(named(g, 1, widths[i] == 2 ? 1 : 0, 20, 1));
+		CU_ASSERT(named(g, 2, widths[i] - 1, 40, 1));
+		free(g);
+	}
+}
+
+/* Two strips of a row: nobody is named, and parity is made of the data as it is. */
+static void test_unexplained(void)
+{
+	struct prot_group *g = make(6, 0);
+	u8 a = holder(g, 9, 0), b = holder(g, 9, 2);
+
+	rot(a, 9, 1);
+	rot(b, 9, 2);
+	keep(g);
+	scrub(g, 0, PROT_NO_SOURCE);
+	CU_ASSERT(same(g));
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	CU_ASSERT_EQUAL(g->unexplained, 1);
+	CU_ASSERT(named(g, 0, PROT_NO_SOURCE, 9, 1));
+	scrub(g, 1, PROT_NO_SOURCE);
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	CU_ASSERT_EQUAL(g->unexplained, 1);
+	CU_ASSERT_EQUAL(g->repaired, 2);
+	CU_ASSERT(!memcmp(at(a, 0), before[a], BYTES));
+	CU_ASSERT(!memcmp(at(b, 0), before[b], BYTES));
+	clean(g);
+	free(g);
+}
+
+/* By the majority, or the equations; else as the lowest member has it. */
+static void test_repair(void)
+{
+	static const u8 widths[] = { 2, 3, 4, 6 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], i & 1 ? 3 : 0);
+
+		rot(1, 5, 1);
+		rot(widths[i] - 1, 40, 1);
+		if (widths[i] > 2)
+			rot(0, 20, 1);
+		scrub(g, 1, PROT_NO_SOURCE);
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->mismatches, widths[i] > 2 ? 3 : 2);
+		CU_ASSERT_EQUAL(g->repaired, g->mismatches);
+		clean(g);
+		free(g);
+	}
+	for (i = 3; i <= 4; i++) {	/* no majority: all differ, or two and two */
+		struct prot_group *g = make(i, 0);
+
+		rot(1, 5, 1);
+		rot(2, 5, i == 3 ? 2 : 1);
+		scrub(g, 1, PROT_NO_SOURCE);
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->mismatches, 2);
+		CU_ASSERT(named(g, 0, 1, 5, 1));
+		CU_ASSERT(named(g, 1, 2, 5, 1));
+		free(g);
+	}
+}
+
+static void test_source(void)
+{
+	u32 width;
+	u8 right[LBA];
+
+	for (width = 2; width <= 3; width++) {
+		struct prot_group *g = make(width, 0);
+		u8 source = width - 1, i;
+
+		rot(source, 5, 1);
+		memcpy(right, at(source, 5), LBA);
+		scrub(g, 1, source);
+		for (i = 0; i < width; i++)
+			CU_ASSERT(!memcmp(at(i, 5), right, LBA));
+		CU_ASSERT_EQUAL(g->mismatches, width - 1);
+		CU_ASSERT_EQUAL(g->repaired, width - 1);
+		CU_ASSERT(named(g, 0, 0, 5, 1));
+		clean(g);
+		free(g);
+	}
+}
+
+/* What the source does not say is left, but what could not be read. */
+static void test_source_mute(void)
+{
+	struct prot_group *g = make(3, 0);
+
+	rot(0, 5, 1);
+	keep(g);
+	scrub(g, 1, 3);		/* there is no such member */
+	CU_ASSERT(same(g));
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	bad[2] = 1 << 5;
+	scrub(g, 1, 2);		/* the other two differ: the lowest of them */
+	CU_ASSERT_EQUAL(bad[2], 0);
+	CU_ASSERT(!memcmp(at(2, 5), at(0, 5), LBA));
+	CU_ASSERT(!memcmp(at(0, 0), before[0], BYTES));
+	CU_ASSERT(!memcmp(at(1, 0), before[1], BYTES));
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	CU_ASSERT_EQUAL(g->repaired, 1);
+	prot_group_epoch(g, 2, 3);
+	run(g);
+	keep(g);
+	scrub(g, 1, 2);		/* it is out */
+	CU_ASSERT(same(g));
+	CU_ASSERT_EQUAL(g->mismatches, 1);
+	free(g);
+}
+
+/* What a member cannot read is rewritten in both modes, and nothing beside it. */
+static void test_unreadable(void)
+{
+	static const u8 widths[] = { 2, 3, 6 };
+	u32 i, repair;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i / 2], 0);
+
+		repair = i & 1;
+		memset(at(1, 5), 0xee, LBA);	/* what it would read, if it could */
+		bad[1] = 1 << 5;
+		rot(1, 6, 1);			/* of the same chunk */
+		keep(g);
+		memcpy(before[1] + 5 * LBA, at(1, 4), LBA);	/* of a strip, all are alike */
+		if (repair)
+			before[1][6 * LBA + 7] ^= 1;
+		scrub(g, repair, PROT_NO_SOURCE);
+		CU_ASSERT_EQUAL(bad[1], 0);
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->mismatches, 1);
+		CU_ASSERT_EQUAL(g->repaired, 1 + repair);
+		CU_ASSERT_EQUAL(g->rewritten, 1);
+		CU_ASSERT(named(g, 0, 1, 6, 1));
+		CU_ASSERT_EQUAL(g->skipped, widths[i / 2] == 3 ? 0 : LBA);
+		CU_ASSERT_EQUAL(g->compared + g->skipped, BYTES);
+		free(g);
+	}
+}
+
+/* A request's read that failed is repaired, and its rows are no scrub's. */
+static void test_request(void)
+{
+	static const u8 widths[] = { 2, 3, 6 };
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 0);
+
+		scrub(g, 1, PROT_NO_SOURCE);
+		bad[0] = 1;
+		rot(1, 1, 1);
+		keep(g);
+		for (n = 0; n < 3; n++)
+			CU_ASSERT_EQUAL(rig_request(g, PROT_READ, 0, 2 * LBA), 0);
+		CU_ASSERT_EQUAL(bad[0], 0);
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->mismatches, 0);
+		CU_ASSERT_EQUAL(g->repaired, 1);
+		free(g);
+	}
+}
+
+/* Chunks in flight end, and no more begin; another one goes on from there. */
+static void test_stop(void)
+{
+	static const u8 widths[] = { 2, 3, 6 };
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 2);
+		u64 pos;
+
+		rot(1, 0, 1);
+		rot(1, SECTORS - 1, 1);
+		hold = true;
+		begin(g, 0, PROT_NO_SOURCE);
+		run(g);
+		CU_ASSERT(nr_held > 0);
+		prot_group_scrub_stop(g);
+		pos = g->scrub_pos;
+		CU_ASSERT_EQUAL(pos, widths[i] == 3 ? STRIP : 2 * STRIP);
+		CU_ASSERT_EQUAL(g->scrubbing, 1);
+		for (n = 0; nr_held && n < 100; n++)
+			let_go(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		CU_ASSERT_EQUAL(g->scrub_pos, pos);
+		CU_ASSERT_EQUAL(g->compared, pos);
+		CU_ASSERT_EQUAL(g->mismatches, 1);
+		hold = false;
+		prot_group_scrub(g, &(struct prot_scrub){ .from = pos, .source = PROT_NO_SOURCE });
+		run(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		CU_ASSERT_EQUAL(g->compared, BYTES);
+		CU_ASSERT_EQUAL(g->mismatches, 2);
+		begin(g, 0, PROT_NO_SOURCE);
+		prot_group_scrub_stop(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		run(g);
+		CU_ASSERT_EQUAL(g->compared, 0);
+		free(g);
+	}
+}
+
+/* One that begins again counts nothing that the one before has in flight, nor repairs that. */
+static void test_again(void)
+{
+	static const u8 widths[] = { 2, 6 };
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 2);
+
+		rot(1, 0, 1);
+		keep(g);
+		hold = true;
+		begin(g, 1, PROT_NO_SOURCE);
+		run(g);
+		begin(g, 0, PROT_NO_SOURCE);
+		for (n = 0; nr_held && n < 1000; n++)
+			let_go(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		CU_ASSERT(same(g));
+		CU_ASSERT_EQUAL(g->compared, BYTES);
+		CU_ASSERT_EQUAL(g->mismatches, 1);
+		free(g);
+	}
+}
+
+/* Some copies have a write, some do not yet: it is waited for. */
+static void test_writes(void)
+{
+	static const u8 widths[] = { 2, 3, 6 };
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 2);
+		struct prot_event last;
+
+		memset(payload, 0x77, sizeof(payload));
+		hold = true;
+		CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+		for (n = 0; n < 100 && (held[0].io.kind != PROT_WRITE || held[0].io.addr != data);
+		     n++)
+			let_go(g);
+		CU_ASSERT_FATAL(nr_held > 1);
+		last = held[--nr_held];
+		hold = false;
+		let_go(g);
+		begin(g, 1, PROT_NO_SOURCE);
+		run(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 1);
+		CU_ASSERT_EQUAL(g->compared, BYTES - (widths[i] == 3 ? STRIP / 2 : STRIP));
+		CU_ASSERT_EQUAL(g->mismatches, 0);
+		rig_end_io(g, &last);
+		run(g);
+		CU_ASSERT_EQUAL(g->scrubbing, 0);
+		CU_ASSERT_EQUAL(g->compared, BYTES);
+		CU_ASSERT_EQUAL(g->mismatches, 0);
+		free(g);
+	}
+}
+
+/* Copies of a region that is not resynchronised may differ. */
+static void test_unsynced(void)
+{
+	u32 width, repair;
+
+	for (width = 2; width <= 3; width++)
+		for (repair = 0; repair < 2; repair++) {
+			struct prot_group *g = make(width, 0);
+
+			prot_region_put(g, PROT_SET_UNSYNCED, 1);
+			g->sync.stalled = 1;	/* it stays so */
+			rot(1, 16, 1);
+			rot(1, 31, 1);
+			keep(g);
+			scrub(g, repair, PROT_NO_SOURCE);
+			CU_ASSERT(same(g));
+			CU_ASSERT_EQUAL(g->mismatches, 0);
+			CU_ASSERT_EQUAL(g->skipped, 4 * STRIP);
+			CU_ASSERT_EQUAL(g->compared, BYTES - 4 * STRIP);
+			free(g);
+		}
+}
+
+/* ec: with a member out there is no equation left to check. */
+static void test_member_out(void)
+{
+	struct prot_group *g = make(6, 0);
+
+	prot_group_epoch(g, 2, 0x1f);
+	run(g);
+	rot(1, 5, 1);
+	bad[2] = 1 << 5;
+	scrub(g, 1, PROT_NO_SOURCE);
+	CU_ASSERT_EQUAL(bad[2], 0);
+	CU_ASSERT_EQUAL(g->mismatches, 0);
+	CU_ASSERT_EQUAL(g->compared, 0);
+	CU_ASSERT_EQUAL(g->skipped, BYTES);
+	CU_ASSERT_EQUAL(g->repaired, 1);
+	free(g);
+}
+
+/* The first ones are kept, all are counted. */
+static void test_many(void)
+{
+	static const u8 widths[] = { 2, 6 };
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		struct prot_group *g = make(widths[i], 0);
+
+		for (n = 0; n < 20; n++)
+			rot(1, 1 + 2 * n, 1);
+		rot(1, 40, 1);
+		scrub(g, 0, PROT_NO_SOURCE);
+		CU_ASSERT_EQUAL(g->mismatches, 21);
+		CU_ASSERT_EQUAL(g->nr_diffs, 20);	/* 39 and 40 are one */
+		for (n = 0; n < PROT_DIFFS; n++)
+			CU_ASSERT(named(g, n, 1, 1 + 2 * n, 1));
+		free(g);
+	}
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "compare", test_compare },
+		{ "unexplained rows", test_unexplained },
+		{ "repair", test_repair },
+		{ "repair from a source", test_source },
+		{ "source that does not say", test_source_mute },
+		{ "unreadable sectors", test_unreadable },
+		{ "repair for a request", test_request },
+		{ "stop", test_stop },
+		{ "begun again", test_again },
+		{ "writes in flight", test_writes },
+		{ "regions not resynchronised", test_unsynced },
+		{ "member out", test_member_out },
+		{ "more than are kept", test_many },
+		{ NULL, NULL },
+	};
+
+	return suite_main("prot_scrub", tests);
+}

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "driver/group.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define GROUP_OPS	1024
@@ -27,6 +28,8 @@ static DECLARE_WAIT_QUEUE_HEAD(mesh_groups_ended);
 
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why)
 {
+	if (g->state != state)
+		trace_mesh_group_state(g, state);
 	WRITE_ONCE(g->why, why);
 	WRITE_ONCE(g->state, state);
 }
@@ -173,7 +176,6 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	g->vol = l->vol;
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
-	mutex_init(&g->note_lock);
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
 	mesh_group_set_state(g, MESH_GROUP_OPENING, "its members are opened");
@@ -245,6 +247,20 @@ static bool group_has(const struct mesh_group *g, u32 i, const uuid_t *uuid)
 	return has;
 }
 
+/* Whether the layout in use has that member at the place already: it is waited for. */
+static bool group_awaits(struct mesh_group *g, u32 place, const struct mesh_member *m)
+{
+	struct mesh_layout *l = mesh_layout_pin(g->vol);
+	bool awaits;
+
+	if (!l)
+		return false;
+	awaits = l->groups && place < l->prot->nr_places &&
+		 l->member_slots[prot_places(l->prot)[place].member].member == m;
+	mesh_layout_unpin(l);
+	return awaits;
+}
+
 /* Whether this is the group that serves these places now. */
 static bool group_serves(const struct mesh_group *g, const struct mesh_layout *l, u32 first)
 {
@@ -278,6 +294,8 @@ static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l
 			return "a member of a group is reached in another way now; detach first";
 		if (others++)
 			return "of a group one member is replaced at a time";
+		if (group_awaits(g, first + i, m))
+			continue;
 		role = mesh_group_role(g, i);
 		if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE ||
 		    (role != MESHBLK_ROLE_OUT && role != MESHBLK_ROLE_JOINING))
@@ -393,12 +411,16 @@ static void group_end(struct mesh_group *g)
 	}
 	/* a change of a member's state may have queued it again */
 	cancel_delayed_work_sync(&g->start_work);
-	for (i = 0; i < g->width; i++)
-		mesh_member_put(g->slots[i].member);
+	/* while it is in the list others look which members it has */
 	mutex_lock(&mesh_groups_lock);
 	list_del(&g->node);
 	mutex_unlock(&mesh_groups_lock);
 	wake_up_all(&mesh_groups_ended);
+	for (i = 0; i < g->width; i++) {
+		mesh_member_put(g->slots[i].member);
+		if (g->slots[i].before)
+			mesh_member_put(g->slots[i].before);
+	}
 	group_free(g);
 }
 
@@ -463,6 +485,36 @@ const char *mesh_groups_why(struct mesh_layout *l)
 		if (l->groups[i] && READ_ONCE(l->groups[i]->state) != MESH_GROUP_ACTIVE)
 			return READ_ONCE(l->groups[i]->why);
 	return NULL;
+}
+
+void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum)
+{
+	u32 i, n;
+
+	memset(sum, 0, sizeof(*sum));
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (!g)
+			continue;
+		sum->groups++;
+		sum->synced += READ_ONCE(g->engine->synced);
+		sum->mismatches += READ_ONCE(g->engine->mismatches);
+		sum->skipped += READ_ONCE(g->engine->skipped);
+		if (READ_ONCE(g->engine->scrubbing)) {
+			sum->scrubbing++;
+			sum->repair |= READ_ONCE(g->engine->scrub.repair);
+			sum->scrubbed += READ_ONCE(g->engine->scrub_pos);
+			sum->bytes += g->geo.bytes;
+		}
+		for (n = 0; n < g->width; n++) {
+			u8 role = mesh_group_role(g, n);
+
+			sum->out += role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING;
+			sum->joining += role == MESHBLK_ROLE_JOINING;
+			sum->behind += mesh_group_behind(g, n);
+		}
+	}
 }
 
 /* The volume goes: what waits ends now. */

@@ -15,6 +15,7 @@
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
  *   group_roster.c  rosters read from members, and written to them
+ *   group_scrub.c   all copies compared, at an administrator's word
  *
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
  * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
@@ -37,6 +38,7 @@
 #ifndef DRIVER_GROUP_H
 #define DRIVER_GROUP_H
 
+#include <linux/completion.h>
 #include <linux/irq_poll.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
@@ -58,6 +60,16 @@ enum mesh_group_state {
 	MESH_GROUP_LOADING,
 	MESH_GROUP_ACTIVE,
 	MESH_GROUP_STOPPED,
+};
+
+/* What happens to a member of a group; traced. */
+enum mesh_group_turn {
+	MESH_TURN_LATE,
+	MESH_TURN_ANSWERS,
+	MESH_TURN_GIVEN_UP,
+	MESH_TURN_HELD,		/* an I/O of it waits until it is up */
+	MESH_TURN_JOINS,
+	MESH_TURN_REPLACED,
 };
 
 /* Bits of mesh_group.flags; those of the runner's work are cleared by it. */
@@ -143,6 +155,8 @@ struct mesh_gop {
 struct mesh_group_slot {
 	/* a reference; written with the engine owned, under group->lock, while it is out */
 	struct mesh_member	*member;
+	/* a reference: the one that was replaced, while I/O may be at it; group->lock */
+	struct mesh_member	*before;
 	struct mesh_member_link	link;
 	struct mesh_group	*group;
 	u64			data;		/* byte of the member where its data begins */
@@ -212,7 +226,6 @@ struct mesh_group {
 	/* one attach, roster or join at a time; guards what names it */
 	struct mutex		lock;
 	struct prot_membership	ms;		/* group->lock */
-	struct mutex		note_lock;	/* mesh_member_attach(); inside of group->lock */
 	/* with MESH_G_COMMITTED; written under group->lock, owned */
 	struct { u64 epoch, in_sync; } commit;
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
@@ -226,11 +239,25 @@ struct mesh_group {
 	struct mesh_group_slot	slots[];	/* @width */
 };
 
+/* All groups of a layout, as of some moment. */
+struct mesh_groups_sum {
+	u32	groups;
+	u32	out;		/* members that lack writes */
+	u32	joining;	/* of these, those that are given what they lack */
+	u32	scrubbing;	/* groups */
+	bool	repair;		/* ... with this */
+	u64	behind;		/* bytes that members have yet to be given, */
+	u64	synced;		/* ... and those that they were given since the attach */
+	u64	scrubbed, bytes;	/* of each member of groups that are scrubbed */
+	u64	mismatches, skipped;
+};
+
 /* group.c */
 int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 		     struct netlink_ext_ack *extack);
 void mesh_groups_close(struct mesh_layout *l);
 const char *mesh_groups_why(struct mesh_layout *l);
+void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum);
 u32 mesh_groups_down(struct mesh_layout *l);
 bool mesh_groups_any(struct mesh_layout *l);
 void mesh_groups_wake(struct mesh_layout *l);
@@ -240,6 +267,17 @@ bool mesh_group_up(const struct mesh_group_slot *slot);
 void mesh_groups_taken(struct mesh_layout *l);
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
 const char *mesh_group_state_name(struct mesh_group *g);
+
+/* What a scrub does where readable copies differ. */
+struct mesh_scrub_conf {
+	bool	repair;
+	s32	source;		/* index of the member that is right, or -1 */
+};
+
+/* group_scrub.c */
+int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
+		      struct netlink_ext_ack *extack);
+void mesh_groups_scrub_stop(struct mesh_layout *l);
 
 /* group_run.c */
 bool mesh_group_abandoned(struct mesh_group *g);
@@ -299,6 +337,7 @@ void mesh_group_start_work(struct work_struct *work);
 /* group_join.c; the first two with group->lock */
 bool mesh_group_named(const struct mesh_group *g, u32 slot);
 void mesh_group_swap(struct mesh_group *g);
+int mesh_group_note(struct mesh_member *m, u64 attach);
 void mesh_group_join_work(struct work_struct *work);
 
 /* group_roster.c; with group->lock */

@@ -14,6 +14,7 @@
 #include <linux/sched/mm.h>
 
 #include "driver/group.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
@@ -52,30 +53,71 @@ static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
 	return m;
 }
 
+/* Whether I/O of the group is at the slot's member, or waits for it; with the engine owned. */
+static bool join_busy(struct mesh_group *g, u32 i)
+{
+	const struct mesh_group_slot *slot = &g->slots[i];
+	const struct mesh_gio *gio;
+
+	list_for_each_entry(gio, &g->starved, node)
+		if (gio->io.member == i)
+			return true;
+	return slot->nr_flying || !list_empty(&slot->held);
+}
+
+/* Whether the group can go on without the slot's member; with the engine owned. */
+static bool join_spares(struct mesh_group *g, u32 i)
+{
+	u64 left = g->engine->in_sync & ~g->engine->failed & ~BIT_ULL(i);
+	u32 n;
+
+	for (n = 0; n < g->width; n++)
+		if (g->slots[n].late)
+			left &= ~BIT_ULL(n);
+	return hweight64(left) >= g->geo.k;
+}
+
 /*
- * Whether nothing uses the slot's member any more. One that is joining is dropped: what it has got
- * is of no use. One that has become in sync meanwhile leaves only if the others are enough.
+ * Whether the slot's member can go: no roster calls it in sync, and nothing uses it. One that is
+ * joining is dropped: what it has got is of no use. One that has become in sync meanwhile leaves
+ * only if others that answer are enough.
  */
 static bool join_vacant(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
+	u64 in_sync = g->ms.cur.in_sync | (g->ms.pending ? g->ms.pend.in_sync : 0);
 	struct prot_group *e = g->engine;
-	bool vacant = !slot->nr_flying && list_empty(&slot->held);
 	u64 bit = BIT_ULL(i);
+	bool vacant;
 
 	lockdep_assert_held(&g->lock);
 	mesh_group_own(g);
-	if (g->state == MESH_GROUP_ACTIVE && (e->in_sync | e->joining | e->announced) & bit) {
-		vacant = false;
-		if (!(e->in_sync & bit) || hweight64(e->in_sync & ~e->failed & ~bit) >= g->geo.k)
+	if (g->state == MESH_GROUP_ACTIVE && ((e->joining | e->announced | e->in_sync) & bit)) {
+		if (!(in_sync & bit) || join_spares(g, i))
 			prot_group_fail(e, i);
+		in_sync |= bit;
 	}
+	vacant = !(in_sync & bit) && !join_busy(g, i) &&
+		 (!slot->begun || completion_done(&slot->done)) && !slot->before;
+	if (!vacant)	/* it is not to come back before it goes */
+		slot->join_at = jiffies + 2 * JOIN_AGAIN;
 	mesh_group_release(g);
-	if (!vacant || (slot->begun && !completion_done(&slot->done)))
-		return false;
-	/* reads around the engine that saw it in sync are sent */
-	synchronize_rcu();
-	return !mesh_member_inflight(slot->member);
+	return vacant;
+}
+
+/* Reads around the engine may still be at the member that a slot had before. */
+static void join_forget(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+
+	if (!slot->before)
+		return;
+	if (mesh_member_inflight(slot->before)) {
+		join_again(&g->start_work, g);
+		return;
+	}
+	mesh_member_put_later(slot->before);	/* its close may take any time */
+	slot->before = NULL;
 }
 
 /* Another member takes the slot; it is out, as the one before it was. */
@@ -97,10 +139,13 @@ static void join_take(struct mesh_group *g, u32 i, struct mesh_member *m)
 	slot->late_since = jiffies;
 	slot->ended = s.ended;
 	slot->ended_at = jiffies;
+	trace_mesh_group_member(g, i, MESH_TURN_REPLACED);
 	mesh_group_release(g);
 	mesh_member_link(m, &slot->link);
+	/* those that saw it in sync, or read the pointer, have sent what they send */
 	synchronize_rcu();
-	mesh_member_put_later(old);	/* its close may take any time */
+	slot->before = old;
+	join_forget(g, i);
 	pr_info("%s: member %u of group %u.%u is replaced\n", g->vol->conf.name, i, g->segment,
 		g->column);
 }
@@ -112,6 +157,7 @@ void mesh_group_swap(struct mesh_group *g)
 	u32 i;
 
 	for (i = 0; i < g->width; i++) {
+		join_forget(g, i);
 		m = join_wanted(g, i);
 		if (!m)
 			continue;
@@ -119,8 +165,6 @@ void mesh_group_swap(struct mesh_group *g)
 			join_take(g, i, m);
 			continue;
 		}
-		/* a drive that answers nothing has its I/O called back */
-		mesh_member_kick(g->slots[i].member);
 		mesh_member_put_later(m);
 		join_again(&g->start_work, g);
 	}
@@ -152,11 +196,21 @@ static int join_begin(struct mesh_group *g, u32 i)
 		      prot_group_join(g->engine, i);
 	}
 	if (!err) {
+		trace_mesh_group_member(g, i, MESH_TURN_JOINS);
 		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, JOIN_MAX);
 		slot->join_at = jiffies + slot->join_wait;
 	}
 	mesh_group_release(g);
 	return err;
+}
+
+/*
+ * Have the member's target note an attachment. Of an extent that another group has, too, it may
+ * know a higher number by now: that of the same host fences as well. Return: 0, or why not.
+ */
+int mesh_group_note(struct mesh_member *m, u64 attach)
+{
+	return mesh_member_attach(m, max(attach, READ_ONCE(m->info.attach)));
 }
 
 /* Its target notes the attachment without group->lock: that may take half a minute. */
@@ -177,11 +231,8 @@ static void join_member(struct mesh_group *g, u32 i)
 	mutex_unlock(&g->lock);
 	if (!m)
 		return;
-	if (!noted) {
-		mutex_lock(&g->note_lock);
-		noted = !mesh_member_attach(m, attach);
-		mutex_unlock(&g->note_lock);
-	}
+	if (!noted)
+		noted = !mesh_group_note(m, attach);
 	mutex_lock(&g->lock);
 	if (join_due(g, i) && g->slots[i].member == m && g->ms.cur.attach == attach) {
 		g->slots[i].noted = noted;
@@ -191,7 +242,7 @@ static void join_member(struct mesh_group *g, u32 i)
 				g->vol->conf.name, i, g->segment, g->column);
 	}
 	mutex_unlock(&g->lock);
-	mesh_member_put(m);
+	mesh_member_put_later(m);
 	if (err)
 		join_again(&g->join_work, g);
 	mesh_volume_changed(g->vol);

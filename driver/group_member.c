@@ -18,6 +18,7 @@
 #include <linux/moduleparam.h>
 
 #include "driver/group.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define MEMBER_LATE	HZ		/* age of an I/O that makes its member late */
@@ -72,10 +73,19 @@ static void member_note_late(struct mesh_group *g, u32 i)
 	bool late = member_is_late(slot);
 	u64 avoid = g->engine->avoid & ~BIT_ULL(i);
 
+	if (late != slot->late)
+		trace_mesh_group_member(g, i, late ? MESH_TURN_LATE : MESH_TURN_ANSWERS);
 	if (late && !slot->late)
 		slot->late_since = jiffies;
 	slot->late = late;
 	prot_group_avoid(g->engine, late ? avoid | BIT_ULL(i) : avoid);
+}
+
+/* Its channel is lost: sent again when the member is up. */
+static void member_hold(struct mesh_group *g, struct mesh_gio *gio)
+{
+	list_add_tail(&gio->node, &g->slots[gio->io.member].held);
+	trace_mesh_group_member(g, gio->io.member, MESH_TURN_HELD);
 }
 
 /* An I/O has ended, and is in no list. */
@@ -96,7 +106,7 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 	else if (err == -ENOMEM || err == -EAGAIN)
 		list_add_tail(&gio->node, &g->starved);
 	else if (err == -ENOLINK)
-		list_add_tail(&gio->node, &slot->held);
+		member_hold(g, gio);
 	else
 		mesh_group_deliver(g, gio, err);
 	/* it answers again, or its connection is lost */
@@ -140,6 +150,7 @@ static void member_fail(struct mesh_group *g, u32 i)
 	struct mesh_group_slot *slot = &g->slots[i];
 	struct mesh_gio *gio, *next;
 
+	trace_mesh_group_member(g, i, MESH_TURN_GIVEN_UP);
 	slot->failing = true;
 	slot->kick_at = jiffies;
 	pr_warn("%s: member %u of group %u.%u does not answer, it is given up\n",

@@ -16,6 +16,7 @@
 
 #include "driver/group.h"
 #include "driver/target.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
@@ -142,9 +143,7 @@ static u64 start_note(struct mesh_group *g, u64 members)
 		g->slots[i].noted = false;	/* that was an earlier number */
 		if (!(members >> i & 1))
 			continue;
-		mutex_lock(&g->note_lock);
-		g->slots[i].noted = !mesh_member_attach(g->slots[i].member, g->ms.pend.attach);
-		mutex_unlock(&g->note_lock);
+		g->slots[i].noted = !mesh_group_note(g->slots[i].member, g->ms.pend.attach);
 		if (!g->slots[i].noted)
 			bad |= BIT_ULL(i);
 	}
@@ -177,6 +176,15 @@ static void start_engine(struct mesh_group *g)
 	mesh_group_release(g);
 }
 
+/* The pending roster is durable on these members. Return: whether that committed it. */
+static bool start_written(struct mesh_group *g, u64 good)
+{
+	bool committed = prot_membership_written(&g->ms, good);
+
+	trace_mesh_group_roster(g, committed ? &g->ms.cur : &g->ms.pend, good, committed);
+	return committed;
+}
+
 /* Return: NULL: it is begun; or why not now. */
 static const char *start_attach(struct mesh_group *g, u64 up)
 {
@@ -194,7 +202,7 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 			u64 good = mesh_roster_write(g, want, &broken);
 
 			bad = want & ~good;
-			if (prot_membership_written(&g->ms, good))
+			if (start_written(g, good))
 				break;
 		}
 		up &= ~bad;	/* as if they had not been there: decide again */
@@ -252,8 +260,9 @@ static void start_open(struct mesh_group *g)
 
 /*
  * A roster without members that the engine has lost, with another one in a slot, or with one that
- * has caught up: what the engine or the layout has and the newest roster does not say. Return: 0; -EBUSY: not now; -EAGAIN: the
- * engine is to be given the committed one again, as a joining member that failed waits for it.
+ * has caught up: what the engine or the layout has and the newest roster does not say. Return: 0;
+ * -EBUSY: not now; -EAGAIN: the engine is to be given the committed one again, as a joining member
+ * that failed waits for it.
  */
 static int start_propose(struct mesh_group *g)
 {
@@ -330,7 +339,7 @@ static void start_rosters(struct mesh_group *g)
 		}
 		want = prot_membership_unwritten(&g->ms);
 		good = mesh_roster_write(g, want, &broken);
-		if (prot_membership_written(&g->ms, good)) {
+		if (start_written(g, good)) {
 			start_commit(g);
 			continue;
 		}

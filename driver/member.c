@@ -91,6 +91,7 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 	m->volume = *volume;
 	m->err = -ENOLINK;
 	m->opening = true;
+	mutex_init(&m->attach_lock);
 	mutex_init(&m->lock);
 	INIT_LIST_HEAD(&m->links);
 	INIT_WORK(&m->kick_work, mesh_member_kick_work);
@@ -372,14 +373,21 @@ void mesh_member_kick(struct mesh_member *m)
 
 /*
  * Have the extent note an attach number, durably, while its I/O goes on. @m: member, opened for
- * writing; one call at a time. @number: not zero, less than 2^63. Process context, sleeps.
+ * writing. @number: not zero, less than 2^63. Process context, sleeps.
  * Return: 0, also for kinds without numbers; -ESTALE: a higher one is noted, or the same of another
  * host, and the member is REFUSED; -ENOLINK: it is not UP now, or the target could not note it,
  * though it may do so later.
  */
 int mesh_member_attach(struct mesh_member *m, u64 number)
 {
-	return m->ops->attach ? m->ops->attach(m, number) : 0;
+	int err;
+
+	if (!m->ops->attach)
+		return 0;
+	mutex_lock(&m->attach_lock);
+	err = m->ops->attach(m, number);
+	mutex_unlock(&m->attach_lock);
+	return err;
 }
 
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)

@@ -157,6 +157,7 @@ struct mesh_member {
 	/* fixed but for epoch and size, which mesh_members_lock guards */
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
 	uuid_t			volume;		/* the one whose layouts share it */
+	struct mutex		attach_lock;	/* one number is noted at a time; @lock is inside */
 	/* serialises state changes; guards @state, @info, and what follows up to @links */
 	struct mutex		lock;
 	bool			there;	/* the kind says UP: what is REFUSED then is unfit */

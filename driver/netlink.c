@@ -54,6 +54,13 @@ static const struct nla_policy volume_del_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_FORCE] = { .type = NLA_FLAG },
 };
 
+static const struct nla_policy volume_scrub_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_STOP] = { .type = NLA_FLAG },
+	[MESHBLK_A_REPAIR] = { .type = NLA_FLAG },
+	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
+};
+
 static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
@@ -71,6 +78,7 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(VOLUME_SET, volume_policy, mesh_nl_volume_set),
 	MESH_NL_OP(VOLUME_DEL, volume_del_policy, mesh_nl_volume_del),
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
+	MESH_NL_OP(VOLUME_SCRUB, volume_scrub_policy, mesh_nl_volume_scrub),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {

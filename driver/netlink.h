@@ -5,6 +5,7 @@
  *   netlink.c          the family: commands, policies, permissions
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
+ *   netlink_group.c    groups in answers; VOLUME_SCRUB
  *   netlink_target.c   IDENTITY_SET, TARGET_*
  *   events.c           multicast
  */
@@ -16,6 +17,8 @@
 #include "driver/member.h"
 #include "driver/uapi/meshblk.h"
 
+struct mesh_layout;
+struct mesh_volume;
 struct prot_layout;
 
 extern struct genl_family mesh_nl_family;
@@ -28,11 +31,14 @@ bool mesh_nl_text(const char *s);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs, unsigned long **fresh);
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
+int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l);
+struct mesh_volume *mesh_nl_volume(struct genl_info *info);
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);

@@ -8,12 +8,10 @@
 
 /* Room for a volume, and for each of its members, in an answer. */
 #define MESH_NL_VOLUME_BYTES	1024
-#define MESH_NL_MEMBER_BYTES	512
+#define MESH_NL_MEMBER_BYTES	768
 
 /* Members in one MEMBERS attribute, which holds 64 KiB at most. */
 #define MESH_NL_MEMBERS_CHUNK	64
-/* The same of groups, and room for one, whose members have theirs. */
-#define MESH_NL_GROUPS_CHUNK	64
 
 static int mesh_nl_conf(struct genl_info *info, struct mesh_volume_conf *conf)
 {
@@ -153,62 +151,6 @@ static int mesh_nl_put_members(struct sk_buff *skb, struct mesh_layout *l)
 	return 0;
 }
 
-static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 first)
-{
-	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUP);
-	struct mesh_group *g = l->groups[first];
-	const char *why = READ_ONCE(g->why);
-	u32 members[PROT_WIDTH_MAX], i;
-	u64 behind[PROT_WIDTH_MAX];
-	u8 roles[PROT_WIDTH_MAX];
-
-	for (i = 0; i < g->width; i++) {
-		members[i] = prot_places(l->prot)[first + i].member;
-		roles[i] = mesh_group_role(g, i);
-		behind[i] = mesh_group_behind(g, i);
-	}
-	if (!nest || nla_put_u32(skb, MESHBLK_P_SEGMENT, g->segment) ||
-	    nla_put_u32(skb, MESHBLK_P_COLUMN, g->column) ||
-	    nla_put_string(skb, MESHBLK_P_STATE, mesh_group_state_name(g)) ||
-	    (why && nla_put_string(skb, MESHBLK_P_REASON, why)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_ATTACH, READ_ONCE(g->cfg.attach)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_EPOCH, READ_ONCE(g->cfg.epoch)) ||
-	    nla_put(skb, MESHBLK_P_MEMBERS, g->width * sizeof(*members), members) ||
-	    nla_put(skb, MESHBLK_P_ROLES, g->width, roles) ||
-	    nla_put(skb, MESHBLK_P_BEHIND, g->width * sizeof(*behind), behind) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_SYNCED, READ_ONCE(g->engine->synced)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_MISMATCHES, READ_ONCE(g->engine->mismatches)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)))
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
-/* Groups, in as many attributes as they need. */
-static int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
-{
-	u32 i = 0, n;
-	int err;
-
-	while (l->groups && i < l->prot->nr_places) {
-		struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUPS);
-
-		if (!nest)
-			return -EMSGSIZE;
-		for (n = 0; n < MESH_NL_GROUPS_CHUNK && i < l->prot->nr_places; i++) {
-			if (!l->groups[i])
-				continue;
-			err = mesh_nl_put_group(skb, l, i);
-			if (err)
-				return err;
-			n++;
-		}
-		nla_nest_end(skb, nest);
-	}
-	return 0;
-}
-
 /* Without vol->lock, which may be held for as long as an attach or detach takes. */
 static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 {
@@ -251,7 +193,8 @@ static int mesh_nl_put_volume(struct sk_buff *skb, struct mesh_volume *vol,
 	return members ? mesh_nl_put_members(skb, l) ?: mesh_nl_put_groups(skb, l) : 0;
 }
 
-static struct mesh_volume *mesh_nl_volume(struct genl_info *info)
+/* The volume that a message is about, with a reference, or an error. */
+struct mesh_volume *mesh_nl_volume(struct genl_info *info)
 {
 	struct mesh_volume *vol;
 	uuid_t u;

@@ -3,6 +3,7 @@
  * /sys/block/meshN/mesh/: what the volume is, its members, its tunables.
  *
  *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
+ *   degraded sync_action sync_completed mismatches skipped
  *   members/<i>/ uuid kind state error path reads ...
  *
  * Nothing here takes vol->lock, under which directories come and go: readers
@@ -13,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "driver/group.h"
 #include "driver/volume.h"
 
 /* A directory of ours. */
@@ -145,6 +147,70 @@ static int vol_io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
 	return 0;
 }
 
+static ssize_t vol_degraded_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_groups_sum s;
+
+	mesh_groups_sum(l, &s);
+	return sysfs_emit(buf, "%u\n", s.out);
+}
+
+static ssize_t vol_sync_action_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_groups_sum s;
+
+	mesh_groups_sum(l, &s);
+	return sysfs_emit(buf, "%s\n", !s.groups ? "none" : s.joining ? "recover" :
+			  s.repair ? "repair" : s.scrubbing ? "check" : "idle");
+}
+
+static int vol_sync_action_store(struct mesh_volume *vol, const char *buf)
+{
+	struct mesh_scrub_conf conf = { .source = -1, .repair = sysfs_streq(buf, "repair") };
+	struct mesh_layout *l;
+	int err = 0;
+
+	if (!conf.repair && !sysfs_streq(buf, "check") && !sysfs_streq(buf, "idle"))
+		return -EINVAL;
+	l = mesh_layout_pin(vol);
+	if (!l)
+		return -EBUSY;
+	if (sysfs_streq(buf, "idle"))
+		mesh_groups_scrub_stop(l);
+	else
+		err = mesh_groups_scrub(l, &conf, NULL);
+	mesh_layout_unpin(l);
+	return err;
+}
+
+static ssize_t vol_sync_completed_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_groups_sum s;
+
+	mesh_groups_sum(l, &s);
+	if (s.joining)
+		return sysfs_emit(buf, "%llu / %llu\n", s.synced, s.synced + s.behind);
+	if (s.scrubbing)
+		return sysfs_emit(buf, "%llu / %llu\n", s.scrubbed, s.bytes);
+	return sysfs_emit(buf, "none\n");
+}
+
+static ssize_t vol_mismatches_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_groups_sum s;
+
+	mesh_groups_sum(l, &s);
+	return sysfs_emit(buf, "%llu\n", s.mismatches);
+}
+
+static ssize_t vol_skipped_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_groups_sum s;
+
+	mesh_groups_sum(l, &s);
+	return sysfs_emit(buf, "%llu\n", s.skipped);
+}
+
 #define MESH_VOL_RO(n) \
 	static struct mesh_vol_attr vol_##n = { \
 		.attr = { .name = #n, .mode = 0444 }, .show = vol_##n##_show }
@@ -162,10 +228,17 @@ MESH_VOL_RO(layout);
 MESH_VOL_RO(inflight);
 MESH_VOL_RO(queue_depth);
 MESH_VOL_RW(io_timeout_ms);
+MESH_VOL_RO(degraded);
+MESH_VOL_RW(sync_action);
+MESH_VOL_RO(sync_completed);
+MESH_VOL_RO(mismatches);
+MESH_VOL_RO(skipped);
 
 static struct attribute *mesh_vol_attrs[] = {
 	&vol_uuid.attr, &vol_name.attr, &vol_epoch.attr, &vol_state.attr, &vol_size.attr,
 	&vol_layout.attr, &vol_inflight.attr, &vol_queue_depth.attr, &vol_io_timeout_ms.attr,
+	&vol_degraded.attr, &vol_sync_action.attr, &vol_sync_completed.attr,
+	&vol_mismatches.attr, &vol_skipped.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(mesh_vol);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints meshblk:*: a request, its member I/Os, and states of members. */
+/* Tracepoints meshblk:*: a request, its member I/Os, states of members; groups and their members. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM meshblk
 
@@ -9,6 +9,7 @@
 #include <linux/blk-mq.h>
 #include <linux/tracepoint.h>
 
+#include "driver/group.h"
 #include "driver/member.h"
 
 #define mesh_show_op(op) __print_symbolic(op, { PROT_READ, "read" }, { PROT_WRITE, "write" }, \
@@ -129,6 +130,79 @@ TRACE_EVENT(mesh_member_state,
 		__entry->err = err;
 	),
 	TP_printk("%pUb %d -> %d err %d", __entry->uuid, __entry->from, __entry->to, __entry->err)
+);
+
+#define mesh_show_group_state(s) __print_symbolic(s, { MESH_GROUP_OPENING, "opening" }, \
+	{ MESH_GROUP_LOADING, "loading" }, { MESH_GROUP_ACTIVE, "active" }, \
+	{ MESH_GROUP_STOPPED, "stopped" })
+
+TRACE_EVENT(mesh_group_state,
+	TP_PROTO(struct mesh_group *g, enum mesh_group_state state),
+	TP_ARGS(g, state),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(int, from)
+		__field(int, to)
+	),
+	TP_fast_assign(
+		__entry->segment = g->segment;
+		__entry->column = g->column;
+		__entry->from = g->state;
+		__entry->to = state;
+	),
+	TP_printk("group %u.%u %s -> %s", __entry->segment, __entry->column,
+		  mesh_show_group_state(__entry->from), mesh_show_group_state(__entry->to))
+);
+
+#define mesh_show_turn(turn) __print_symbolic(turn, { MESH_TURN_LATE, "late" }, \
+	{ MESH_TURN_ANSWERS, "answers" }, { MESH_TURN_GIVEN_UP, "given up" }, \
+	{ MESH_TURN_HELD, "held" }, { MESH_TURN_JOINS, "joins" }, \
+	{ MESH_TURN_REPLACED, "replaced" })
+
+TRACE_EVENT(mesh_group_member,
+	TP_PROTO(struct mesh_group *g, u32 slot, enum mesh_group_turn turn),
+	TP_ARGS(g, slot, turn),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(unsigned int, slot)
+		__field(int, turn)
+	),
+	TP_fast_assign(
+		__entry->segment = g->segment;
+		__entry->column = g->column;
+		__entry->slot = slot;
+		__entry->turn = turn;
+	),
+	TP_printk("group %u.%u member %u %s", __entry->segment, __entry->column, __entry->slot,
+		  mesh_show_turn(__entry->turn))
+);
+
+TRACE_EVENT(mesh_group_roster,
+	TP_PROTO(struct mesh_group *g, const struct prot_roster *r, u64 good, bool committed),
+	TP_ARGS(g, r, good, committed),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(u64, attach)
+		__field(u64, epoch)
+		__field(u64, in_sync)
+		__field(u64, good)
+		__field(bool, committed)
+	),
+	TP_fast_assign(
+		__entry->segment = g->segment;
+		__entry->column = g->column;
+		__entry->attach = r->attach;
+		__entry->epoch = r->epoch;
+		__entry->in_sync = r->in_sync;
+		__entry->good = good;
+		__entry->committed = committed;
+	),
+	TP_printk("group %u.%u attach %llu epoch %llu in sync %#llx written %#llx%s",
+		  __entry->segment, __entry->column, __entry->attach, __entry->epoch,
+		  __entry->in_sync, __entry->good, __entry->committed ? " committed" : "")
 );
 
 #endif

@@ -43,6 +43,8 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
+	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: all groups; INDEX: the mirrors' copy that is right */
+	MESHBLK_CMD_VOLUME_SCRUB,
 	__MESHBLK_CMD_MAX,
 };
 
@@ -88,6 +90,8 @@ enum meshblk_attr {
 	MESHBLK_A_STALE,		/* flag: attach, though newer data may exist elsewhere */
 	MESHBLK_A_GROUPS,		/* nested array of GROUP, in answers */
 	MESHBLK_A_GROUP,		/* nest of MESHBLK_P_* */
+	MESHBLK_A_STOP,			/* flag: end a scrub */
+	MESHBLK_A_REPAIR,		/* flag: change readable copies that differ */
 	__MESHBLK_A_MAX,
 };
 
@@ -166,6 +170,16 @@ enum meshblk_group_attr {
 	MESHBLK_P_MISMATCHES,		/* u64: sectors that a scrub found unequal */
 	MESHBLK_P_READS,		/* u64: pieces of reads that went through the engine */
 	MESHBLK_P_REDONE,		/* u64: reads around it that it had to do after all */
+	MESHBLK_P_SCRUBBING,		/* flag */
+	MESHBLK_P_SCRUBBED,		/* u64: bytes of each member compared in this scrub */
+	MESHBLK_P_BYTES,		/* u64: of data on each member */
+	MESHBLK_P_REPAIRED,		/* u64: sectors that scrubs have rewritten */
+	MESHBLK_P_SKIPPED,		/* u64: bytes that could not be compared */
+	/*
+	 * the first sectors that the scrub found unequal: { u64 byte of the member's data, u32
+	 * length, u32 index into MEMBERS, 0xffffffff: not known which }[]
+	 */
+	MESHBLK_P_DIFFS,
 	__MESHBLK_P_MAX,
 };
 

@@ -68,6 +68,26 @@ static const char *role_name(unsigned char role)
 	return role && role < sizeof(names) / sizeof(names[0]) ? names[role] : "?";
 }
 
+/* MESHBLK_P_DIFFS as "MEMBER:BYTE+LENGTH", one behind the other. */
+static json_t *diffs_json(struct nlattr *a)
+{
+	char text[2048] = "";
+	int n = 0, i;
+
+	for (i = 0; i < nla_len(a) / 16; i++) {
+		const char *p = (const char *)nla_data(a) + 16 * i;
+		uint32_t length, member;
+		uint64_t addr;
+
+		memcpy(&addr, p, sizeof(addr));
+		memcpy(&length, p + 8, sizeof(length));
+		memcpy(&member, p + 12, sizeof(member));
+		n += snprintf(text + n, sizeof(text) - n, "%s%d:%llu+%u", i ? " " : "",
+			      (int)member, (unsigned long long)addr, length);
+	}
+	return json_string(text);
+}
+
 /* Roles are one string, by which cases wait: "in_sync out". */
 static json_t *group_json(struct nlattr *nest)
 {
@@ -75,6 +95,8 @@ static json_t *group_json(struct nlattr *nest)
 		[MESHBLK_P_ATTACH] = "attach", [MESHBLK_P_EPOCH] = "group_epoch",
 		[MESHBLK_P_SYNCED] = "synced", [MESHBLK_P_MISMATCHES] = "mismatches",
 		[MESHBLK_P_READS] = "engine_reads", [MESHBLK_P_REDONE] = "redone",
+		[MESHBLK_P_SCRUBBED] = "scrubbed", [MESHBLK_P_BYTES] = "member_bytes",
+		[MESHBLK_P_REPAIRED] = "repaired", [MESHBLK_P_SKIPPED] = "skipped",
 	};
 	json_t *o = json_object(), *behind = json_array();
 	char roles[1024] = "";
@@ -98,6 +120,10 @@ static json_t *group_json(struct nlattr *nest)
 				memcpy(&v, data + i * 8, sizeof(v));
 				json_array_append_new(behind, json_integer(v));
 			}
+		else if (nla_type(a) == MESHBLK_P_SCRUBBING)
+			json_object_set_new(o, "scrubbing", json_integer(1));
+		else if (nla_type(a) == MESHBLK_P_DIFFS)
+			json_object_set_new(o, "diffs", diffs_json(a));
 		else if (nla_type(a) <= MESHBLK_P_MAX && numbers[nla_type(a)])
 			json_object_set_new(o, numbers[nla_type(a)],
 					    json_integer(nla_get_u64(a)));

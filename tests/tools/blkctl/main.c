@@ -109,6 +109,23 @@ static int cmd_del(int argc, char **argv)
 	return finish(talk(m, NULL, NULL));
 }
 
+/* scrub UUID [stop | repair [MEMBER]] */
+static int cmd_scrub(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_SCRUB, 0);
+	struct uuid u;
+
+	if (argc < 2)
+		die(2, "scrub: which volume?");
+	u = parse_uuid(argv[1]);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
+	if (argc > 2)
+		nla_put_flag(m, strcmp(argv[2], "stop") ? MESHBLK_A_REPAIR : MESHBLK_A_STOP);
+	if (argc > 3)
+		nla_put_u32(m, MESHBLK_A_INDEX, strtoul(argv[3], NULL, 0));
+	return finish(talk(m, NULL, NULL));
+}
+
 static int cmd_get(int argc, char **argv)
 {
 	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_GET, argc > 1 ? 0 : NLM_F_DUMP);
@@ -240,6 +257,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
+	{ "scrub", cmd_scrub },
 	{ "wait", cmd_wait },
 	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
@@ -256,5 +274,5 @@ int main(int argc, char **argv)
 		connect_family();
 		return verbs[i].run(argc - 1, argv + 1);
 	}
-	die(2, "make|set|del|get|wait|read|write|identity|target-set|target-del|target-get|events|storm");
+	die(2, "make|set|del|get|scrub|wait|read|write|identity|target-set|target-del|target-get|events|storm");
 }

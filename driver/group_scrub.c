@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Scrubs of a volume's groups: begun, stopped, and how far they are. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/netlink.h>
+
+#include "driver/group.h"
+#include "driver/volume.h"
+
+/* The slot that a member of the layout has in a group, or PROT_NO_SOURCE. */
+static u8 scrub_slot(const struct mesh_layout *l, const struct mesh_group *g, u32 member)
+{
+	u32 first = g->cfg.owner.group, i;
+
+	for (i = 0; i < g->width; i++)
+		if (prot_places(l->prot)[first + i].member == member)
+			return i;
+	return PROT_NO_SOURCE;
+}
+
+/* Why a scrub of the layout's groups cannot begin, or NULL. */
+static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_conf *conf)
+{
+	bool found = conf->source < 0;
+	u32 i, n = 0;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (!g)
+			continue;
+		n++;
+		if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
+			return "a group does not serve";
+		if (READ_ONCE(g->engine->scrubbing))
+			return "a scrub goes on; stop it first";
+		if (conf->source < 0)
+			continue;
+		if (g->cfg.m)
+			return "a right copy is named for mirrors alone";
+		if (scrub_slot(l, g, conf->source) != PROT_NO_SOURCE) {
+			if (mesh_group_role(g, scrub_slot(l, g, conf->source)) !=
+			    MESHBLK_ROLE_IN_SYNC)
+				return "the copy that is to be right lacks writes";
+			found = true;
+		}
+	}
+	if (!n)
+		return "the volume has no redundancy";
+	return found ? NULL : "no group has that member";
+}
+
+/*
+ * Begin a scrub of all groups of a layout; with a source, of the one that it is in. Sleeps.
+ * Return: 0, -EBUSY or -EINVAL, with @extack set.
+ */
+int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
+		      struct netlink_ext_ack *extack)
+{
+	const char *why = scrub_unfit(l, conf);
+	u32 i;
+
+	if (why) {
+		if (extack)
+			extack->_msg = why;
+		return -EBUSY;
+	}
+	for (i = 0; i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+		struct prot_scrub how = { .repair = conf->repair, .source = PROT_NO_SOURCE };
+
+		if (!g)
+			continue;
+		if (conf->source >= 0) {
+			how.source = scrub_slot(l, g, conf->source);
+			if (how.source == PROT_NO_SOURCE)
+				continue;
+		}
+		mesh_group_own(g);
+		if (g->state == MESH_GROUP_ACTIVE)
+			prot_group_scrub(g->engine, &how);
+		mesh_group_release(g);
+	}
+	return 0;
+}
+
+/* End scrubs; chunks in flight still end. Sleeps. */
+void mesh_groups_scrub_stop(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (!g)
+			continue;
+		mesh_group_own(g);
+		if (g->state == MESH_GROUP_ACTIVE)
+			prot_group_scrub_stop(g->engine);
+		mesh_group_release(g);
+	}
+}

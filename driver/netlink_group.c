@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Groups in answers, and VOLUME_SCRUB. */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include "driver/group.h"
+#include "driver/netlink.h"
+#include "driver/volume.h"
+
+/* Groups in one GROUPS attribute, which holds 64 KiB at most. */
+#define MESH_NL_GROUPS_CHUNK	32
+
+/* An entry of MESHBLK_P_DIFFS. */
+struct mesh_nl_diff {
+	u64	addr;
+	u32	length;
+	u32	member;
+};
+
+static int mesh_nl_put_diffs(struct sk_buff *skb, struct mesh_layout *l, struct mesh_group *g,
+			     u32 first)
+{
+	struct mesh_nl_diff diffs[PROT_DIFFS];
+	u32 n = min_t(u32, READ_ONCE(g->engine->nr_diffs), PROT_DIFFS), i;
+
+	/* as of some moment: the engine may go on */
+	for (i = 0; i < n; i++) {
+		const struct prot_diff *d = &g->engine->diffs[i];
+		u32 slot = READ_ONCE(d->member);
+
+		diffs[i] = (struct mesh_nl_diff) {
+			.addr = READ_ONCE(d->addr),
+			.length = READ_ONCE(d->length),
+			.member = slot < g->width ? prot_places(l->prot)[first + slot].member :
+						    U32_MAX,
+		};
+	}
+	return n ? nla_put(skb, MESHBLK_P_DIFFS, n * sizeof(*diffs), diffs) : 0;
+}
+
+static int mesh_nl_put_scrub(struct sk_buff *skb, struct mesh_layout *l, struct mesh_group *g,
+			     u32 first)
+{
+	const struct prot_group *e = g->engine;
+
+	if ((READ_ONCE(e->scrubbing) && nla_put_flag(skb, MESHBLK_P_SCRUBBING)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_SCRUBBED, READ_ONCE(e->scrub_pos)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_BYTES, g->geo.bytes) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_MISMATCHES, READ_ONCE(e->mismatches)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_REPAIRED, READ_ONCE(e->repaired)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_SKIPPED, READ_ONCE(e->skipped)))
+		return -EMSGSIZE;
+	return mesh_nl_put_diffs(skb, l, g, first);
+}
+
+static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 first)
+{
+	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUP);
+	struct mesh_group *g = l->groups[first];
+	const char *why = READ_ONCE(g->why);
+	u32 members[PROT_WIDTH_MAX], i;
+	u64 behind[PROT_WIDTH_MAX];
+	u8 roles[PROT_WIDTH_MAX];
+
+	for (i = 0; i < g->width; i++) {
+		members[i] = prot_places(l->prot)[first + i].member;
+		roles[i] = mesh_group_role(g, i);
+		behind[i] = mesh_group_behind(g, i);
+	}
+	if (!nest || nla_put_u32(skb, MESHBLK_P_SEGMENT, g->segment) ||
+	    nla_put_u32(skb, MESHBLK_P_COLUMN, g->column) ||
+	    nla_put_string(skb, MESHBLK_P_STATE, mesh_group_state_name(g)) ||
+	    (why && nla_put_string(skb, MESHBLK_P_REASON, why)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_ATTACH, READ_ONCE(g->cfg.attach)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_EPOCH, READ_ONCE(g->cfg.epoch)) ||
+	    nla_put(skb, MESHBLK_P_MEMBERS, g->width * sizeof(*members), members) ||
+	    nla_put(skb, MESHBLK_P_ROLES, g->width, roles) ||
+	    nla_put(skb, MESHBLK_P_BEHIND, g->width * sizeof(*behind), behind) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_SYNCED, READ_ONCE(g->engine->synced)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
+	    mesh_nl_put_scrub(skb, l, g, first))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Groups of a layout, in as many attributes as they need. Return: 0 or -EMSGSIZE. */
+int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
+{
+	u32 i = 0, n;
+	int err;
+
+	while (l->groups && i < l->prot->nr_places) {
+		struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUPS);
+
+		if (!nest)
+			return -EMSGSIZE;
+		for (n = 0; n < MESH_NL_GROUPS_CHUNK && i < l->prot->nr_places; i++) {
+			if (!l->groups[i])
+				continue;
+			err = mesh_nl_put_group(skb, l, i);
+			if (err)
+				return err;
+			n++;
+		}
+		nla_nest_end(skb, nest);
+	}
+	return 0;
+}
+
+int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mesh_scrub_conf conf = { .source = -1 };
+	struct nlattr **a = info->attrs;
+	struct mesh_volume *vol;
+	struct mesh_layout *l;
+	int err = mesh_nl_admin(skb, info);
+
+	if (err)
+		return err;
+	conf.repair = nla_get_flag(a[MESHBLK_A_REPAIR]);
+	if (a[MESHBLK_A_INDEX]) {
+		if (!conf.repair || nla_get_u32(a[MESHBLK_A_INDEX]) > S32_MAX)
+			return mesh_nl_refuse(info, -EINVAL, "INDEX says what REPAIR takes");
+		conf.source = nla_get_u32(a[MESHBLK_A_INDEX]);
+	}
+	vol = mesh_nl_volume(info);
+	if (IS_ERR(vol))
+		return PTR_ERR(vol);
+	l = mesh_layout_pin(vol);
+	if (!l)
+		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
+	else if (nla_get_flag(a[MESHBLK_A_STOP]))
+		mesh_groups_scrub_stop(l);
+	else
+		err = mesh_groups_scrub(l, &conf, info->extack);
+	if (l)
+		mesh_layout_unpin(l);
+	mesh_volume_put(vol);
+	return err;
+}

@@ -306,6 +306,7 @@ struct prot_sync {
 	u32	bad;		/* where the first chunk began that could not be read; or ... */
 #define PROT_NO_BAD	0xffffffffU
 	u32	scan;		/* where to search on for the next one */
+	u32	unread;	/* the first that could not be read since one was; or PROT_NO_REGION */
 	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
 	u8	out;		/* chunks in flight */

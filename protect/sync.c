@@ -150,6 +150,26 @@ static void sync_region_done(struct prot_group *g)
 	}
 	g->sync.region = PROT_NO_REGION;
 	g->sync.slots = 0;
+	g->sync.unread = PROT_NO_REGION;
+}
+
+/*
+ * A sector of the region in hand cannot be read from any source: the others go on, and when it
+ * has its turn again with none of them done meanwhile, all of it waits.
+ */
+static void sync_region_unread(struct prot_group *g)
+{
+	u32 region = g->sync.region;
+
+	g->sync.region = PROT_NO_REGION;
+	g->sync.slots = 0;
+	g->sync.scan = region + 1;
+	if (g->sync.unread == region) {
+		g->sync.stalled = 1;
+		g->sync.unread = PROT_NO_REGION;
+	} else if (g->sync.unread == PROT_NO_REGION) {
+		g->sync.unread = region;
+	}
 }
 
 /* A chunk is over. What could not be read is read again when those beside it are over, too. */
@@ -167,10 +187,7 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 	if (g->sync.out)
 		return;
 	if (g->sync.lost) {
-		/* nothing could be read: begin the region again when members change */
-		g->sync.stalled = 1;
-		g->sync.region = PROT_NO_REGION;
-		g->sync.slots = 0;
+		sync_region_unread(g);
 	} else if (g->sync.bad != PROT_NO_BAD) {
 		g->sync.narrow = 1;
 		g->sync.pos = g->sync.bad;

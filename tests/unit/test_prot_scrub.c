@@ -491,6 +491,39 @@ static void test_many(void)
 	}
 }
 
+/*
+ * Two regions have a sector that no source can read: all others are copied, and those when it
+ * can be read.
+ */
+static void test_rebuild_past(void)
+{
+	struct prot_group *g = make(2, 0);
+	u32 i, region = 4 * STRIP;
+
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	for (i = 0; i < BYTES / STRIP; i++)
+		CU_ASSERT_EQUAL_FATAL(rig_request(g, PROT_WRITE, (u64)i * STRIP, STRIP), 0);
+	CU_ASSERT_EQUAL(prot_group_behind(g, 1), BYTES);
+	bad[0] = 1ULL << 5 | 1ULL << 40;
+	CU_ASSERT_EQUAL_FATAL(prot_group_join(g, 1), 0);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_behind(g, 1), 2 * region);
+	prot_group_idle(g);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_behind(g, 1), 2 * region);
+	bad[0] = 1ULL << 40;
+	prot_group_idle(g);
+	run(g);
+	CU_ASSERT_EQUAL(prot_group_behind(g, 1), region);
+	CU_ASSERT(!(seen >> PROT_EV_CAUGHT_UP & 1));
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 40 * LBA, LBA), 0);
+	prot_group_idle(g);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -507,6 +540,7 @@ int main(void)
 		{ "regions not resynchronised", test_unsynced },
 		{ "member out", test_member_out },
 		{ "more than are kept", test_many },
+		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};
 

@@ -15,6 +15,7 @@
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
  *   group_roster.c  rosters read from members, and written to them
+ *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
  *
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
@@ -211,6 +212,8 @@ struct mesh_group {
 	atomic64_t		redone;		/* reads that writes came between */
 	u64			read;		/* reads of the engine; the runner's */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
+	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
+	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
 	struct timer_list	timer;		/* sets MESH_G_TICK */
 
 	/* written by the owner; READ_ONCE() elsewhere */
@@ -330,6 +333,10 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
 unsigned long mesh_group_member_timeout(void);
+
+/* group_pace.c; the first with the engine owned */
+void mesh_group_pace(struct mesh_group *g);
+void mesh_group_used(struct mesh_group *g);
 
 /* group_start.c */
 void mesh_group_start_work(struct work_struct *work);

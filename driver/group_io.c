@@ -154,6 +154,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	switch (msg->kind) {
 	case MESH_MSG_PART:
 		part = container_of(msg, struct mesh_part, msg);
+		mesh_group_used(g);
 		list_add_tail(&part->node, &g->waiting);
 		break;
 	case MESH_MSG_IO:
@@ -342,6 +343,7 @@ void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 			io_part_over(part, -ENOLINK, todo);
 	if (g->state != MESH_GROUP_ACTIVE)
 		return;
+	mesh_group_pace(g);
 	if (time_after(jiffies, g->idle_at + 5 * HZ)) {
 		g->idle_at = jiffies;
 		prot_group_idle(g->engine);

@@ -62,14 +62,15 @@ void mesh_group_reads_reset(struct mesh_group *g)
 
 /*
  * Which members may be read from; with the engine owned, before a request ends under what has
- * changed. None while copies may differ, or are made equal.
+ * changed. None while copies may differ, or unreadable sectors are rewritten. A scrub writes only
+ * what cannot be read, or what differed before.
  */
 void mesh_group_reads_allow(struct mesh_group *g)
 {
 	const struct prot_group *e = g->engine;
 	u64 mask = 0;
 
-	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->scrubbing && !e->repairs)
+	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->repairs)
 		mask = e->in_sync & ~e->failed & ~e->avoid;
 	if (mask != g->readable)
 		WRITE_ONCE(g->readable, mask);
@@ -142,6 +143,7 @@ bool mesh_group_read_begin(struct mesh_part *part)
 		if (!read_piece(g, part, pos, &io))
 			return false;
 	atomic_set(&part->pieces, 1);
+	mesh_group_used(g);
 	return true;
 }
 

@@ -85,7 +85,8 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 
 static void run_timer(struct mesh_group *g)
 {
-	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active);
+	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
+		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced;
 
 	if (!test_bit(MESH_G_CLOSING, &g->flags))
 		mod_timer(&g->timer, jiffies + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK));
@@ -186,6 +187,8 @@ void mesh_group_run_init(struct mesh_group *g)
 	timer_setup(&g->timer, run_tick, 0);
 	init_waitqueue_head(&g->idle);
 	g->idle_at = jiffies;
+	g->paced_at = jiffies;
+	g->used_at = jiffies;
 	g->hour_at = jiffies;
 	mod_timer(&g->timer, jiffies + RUN_IDLE_TICK);
 }

@@ -3,7 +3,7 @@
  * /sys/block/meshN/mesh/: what the volume is, its members, its tunables.
  *
  *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
- *   degraded sync_action sync_completed mismatches skipped
+ *   degraded sync_action sync_completed sync_min sync_max mismatches skipped
  *   members/<i>/ uuid kind state error path reads ...
  *
  * Nothing here takes vol->lock, under which directories come and go: readers
@@ -195,6 +195,36 @@ static ssize_t vol_sync_completed_show(struct mesh_volume *vol, struct mesh_layo
 	return sysfs_emit(buf, "none\n");
 }
 
+static int vol_speed_store(u32 *speed, const char *buf)
+{
+	u32 mbs;
+
+	if (kstrtou32(buf, 0, &mbs))
+		return -EINVAL;
+	WRITE_ONCE(*speed, mbs);
+	return 0;
+}
+
+static ssize_t vol_sync_min_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(vol->sync_min));
+}
+
+static int vol_sync_min_store(struct mesh_volume *vol, const char *buf)
+{
+	return vol_speed_store(&vol->sync_min, buf);
+}
+
+static ssize_t vol_sync_max_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(vol->sync_max));
+}
+
+static int vol_sync_max_store(struct mesh_volume *vol, const char *buf)
+{
+	return vol_speed_store(&vol->sync_max, buf);
+}
+
 static ssize_t vol_mismatches_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	struct mesh_groups_sum s;
@@ -231,6 +261,8 @@ MESH_VOL_RW(io_timeout_ms);
 MESH_VOL_RO(degraded);
 MESH_VOL_RW(sync_action);
 MESH_VOL_RO(sync_completed);
+MESH_VOL_RW(sync_min);
+MESH_VOL_RW(sync_max);
 MESH_VOL_RO(mismatches);
 MESH_VOL_RO(skipped);
 
@@ -238,7 +270,7 @@ static struct attribute *mesh_vol_attrs[] = {
 	&vol_uuid.attr, &vol_name.attr, &vol_epoch.attr, &vol_state.attr, &vol_size.attr,
 	&vol_layout.attr, &vol_inflight.attr, &vol_queue_depth.attr, &vol_io_timeout_ms.attr,
 	&vol_degraded.attr, &vol_sync_action.attr, &vol_sync_completed.attr,
-	&vol_mismatches.attr, &vol_skipped.attr,
+	&vol_sync_min.attr, &vol_sync_max.attr, &vol_mismatches.attr, &vol_skipped.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(mesh_vol);

@@ -28,6 +28,9 @@
 #define MESH_FORCE_MS	5000
 #define MESH_CLOSE_MS	300
 
+/* MB/s of each member that background work has beside requests, unless it is set. */
+#define MESH_SYNC_MIN	100
+
 static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
 static DEFINE_IDA(mesh_index);
@@ -272,6 +275,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	}
 	vol->conf = *conf;
 	vol->timeout = msecs_to_jiffies(conf->timeout_ms ?: MESH_TIMEOUT_MS);
+	vol->sync_min = MESH_SYNC_MIN;
 	mutex_init(&vol->lock);
 	mutex_init(&vol->event_lock);
 	kref_init(&vol->ref);

@@ -147,6 +147,7 @@ struct prot_group_config {
 };
 
 #define PROT_DEPTH_MAX		16
+#define PROT_NO_LIMIT		(~0ULL)
 
 enum prot_group_state {
 	PROT_G_LOADING,
@@ -409,6 +410,8 @@ struct prot_group {
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u32	errors[PROT_WIDTH_MAX];	/* medium errors made good this hour */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
+	/* bytes of background work that may still begin; PROT_NO_LIMIT: any */
+	u64	allowance;
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	struct prot_scrub scrub;	/* the last that was begun */
 	struct prot_diff diffs[PROT_DIFFS];	/* the first that it found */
@@ -536,6 +539,11 @@ u64 prot_group_behind(const struct prot_group *g, u8 member);
  * again.
  */
 void prot_group_idle(struct prot_group *g);
+/*
+ * From now on chunks of background work begin for that many bytes in all, or for any, with
+ * PROT_NO_LIMIT, as at first. Those that have begun go on: their rows are locked.
+ */
+void prot_group_allow(struct prot_group *g, u64 bytes);
 /* An hour has gone by: errors of members are counted from 0 again. */
 void prot_group_hour(struct prot_group *g);
 /*

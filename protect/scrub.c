@@ -76,12 +76,13 @@ void prot_scrub_start(struct prot_group *g)
 			continue;
 		if (!i && scrub_start_repair(g, op))
 			continue;
-		if (!g->scrubbing || g->scrub_stop || !scrub_rows(g))
+		if (!g->scrubbing || g->scrub_stop || !g->allowance || !scrub_rows(g))
 			return;
 		op->kind = PROT_READ;
 		op->purpose = PROT_FOR_SCRUB;
 		op->turn = g->scrub_turn;
 		prot_sync_start_rows(g, op, g->scrub_pos, false);
+		prot_sync_used(g, op->length);
 		g->scrub_pos += op->length;
 		g->scrub_out++;
 	}

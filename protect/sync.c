@@ -96,16 +96,30 @@ static u64 sync_region_start(const struct prot_group *g)
 	return (u64)g->sync.region << g->shape.region_shift;
 }
 
+void prot_group_allow(struct prot_group *g, u64 bytes)
+{
+	g->allowance = bytes;
+}
+
+/* A chunk of background work begins. */
+void prot_sync_used(struct prot_group *g, u32 bytes)
+{
+	if (g->allowance != PROT_NO_LIMIT)
+		g->allowance -= min_t(u64, g->allowance, bytes);
+}
+
 /* The next chunk of the region in hand; false: there is none, or not before others ended. */
 static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 {
 	u64 addr = sync_region_start(g) + g->sync.pos;
 
-	if (g->sync.bad != PROT_NO_BAD || g->sync.pos >= g->cfg.region || addr >= g->cfg.bytes)
+	if (g->sync.bad != PROT_NO_BAD || g->sync.pos >= g->cfg.region ||
+	    addr >= g->cfg.bytes || !g->allowance)
 		return false;
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
 	prot_sync_start_rows(g, op, addr, g->sync.narrow);
+	prot_sync_used(g, op->length);
 	g->sync.pos += op->length;
 	g->sync.out++;
 	return true;

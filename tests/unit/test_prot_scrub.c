@@ -524,6 +524,39 @@ static void test_rebuild_past(void)
 	free(g);
 }
 
+/* Background work goes as far as it is allowed to, and on with the next allowance. */
+static void test_allowance(void)
+{
+	struct prot_group *g = make(2, 0);
+	u32 i;
+
+	prot_group_epoch(g, 2, 1);
+	run(g);
+	for (i = 0; i < BYTES / STRIP; i++)
+		CU_ASSERT_EQUAL_FATAL(rig_request(g, PROT_WRITE, (u64)i * STRIP, STRIP), 0);
+	prot_group_allow(g, 0);
+	CU_ASSERT_EQUAL_FATAL(prot_group_join(g, 1), 0);
+	run(g);
+	CU_ASSERT_EQUAL(g->synced, 0);
+	prot_group_allow(g, 3 * STRIP);
+	run(g);
+	CU_ASSERT_EQUAL(g->synced, 3 * STRIP);
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 0);
+	prot_group_allow(g, PROT_NO_LIMIT);
+	run(g);
+	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	prot_group_epoch(g, 3, 3);
+	prot_group_allow(g, 5 * STRIP);
+	begin(g, 0, PROT_NO_SOURCE);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 5 * STRIP);
+	CU_ASSERT_EQUAL(g->scrubbing, 1);
+	prot_group_allow(g, BYTES);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -540,6 +573,7 @@ int main(void)
 		{ "regions not resynchronised", test_unsynced },
 		{ "member out", test_member_out },
 		{ "more than are kept", test_many },
+		{ "allowance", test_allowance },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};

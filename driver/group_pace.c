@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How fast a group's background work may be: resynchronisation, catch-up, rebuild, scrub.
+ *
+ *   requests in the last PACE_RECENT:  sync_min    none:  sync_max (0: any)
+ *
+ * in MB/s of each member, given out at each tick of the timer, without what was left over.
+ */
+#include "driver/group.h"
+#include "driver/volume.h"
+
+#define PACE_RECENT	(HZ / 4)
+#define PACE_MB		1000000
+
+/* A request comes; any context. */
+void mesh_group_used(struct mesh_group *g)
+{
+	if (READ_ONCE(g->used_at) != jiffies)
+		WRITE_ONCE(g->used_at, jiffies);
+}
+
+/* Time has passed. */
+void mesh_group_pace(struct mesh_group *g)
+{
+	bool used = time_before(jiffies, READ_ONCE(g->used_at) + PACE_RECENT);
+	u64 rate = used ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
+	u64 ms = jiffies_to_msecs(min_t(unsigned long, jiffies - g->paced_at, HZ));
+
+	g->paced_at = jiffies;
+	prot_group_allow(g->engine, rate ? div_u64(rate * PACE_MB * ms, 1000) : PROT_NO_LIMIT);
+}

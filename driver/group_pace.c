@@ -15,8 +15,11 @@
 /* A request comes; any context. */
 void mesh_group_used(struct mesh_group *g)
 {
-	if (READ_ONCE(g->used_at) != jiffies)
-		WRITE_ONCE(g->used_at, jiffies);
+	unsigned long now = jiffies;
+
+	/* requests of all CPUs come here: written once a tick of the clock */
+	if (READ_ONCE(g->used_at) ^ now)
+		WRITE_ONCE(g->used_at, now);
 }
 
 /* Time has passed. */

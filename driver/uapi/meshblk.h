@@ -43,7 +43,7 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
-	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: all groups; INDEX: the mirrors' copy that is right */
+	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the copy that is right */
 	MESHBLK_CMD_VOLUME_SCRUB,
 	__MESHBLK_CMD_MAX,
 };

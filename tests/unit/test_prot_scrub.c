@@ -169,7 +169,7 @@ static void test_compare(void)
 	}
 }
 
-/* Two strips of a row: nobody is named, and parity is made of the data as it is. */
+/* Two strips of a row: no member is named, and parity is made of the data as it is. */
 static void test_unexplained(void)
 {
 	struct prot_group *g = make(6, 0);

@@ -122,7 +122,7 @@ static void recover_take_slot(struct prot_group *g, u32 member)
 	own = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
 				.holders = le64_to_cpu(h->holders),
 				.parts = le64_to_cpu(h->participants),
-				.stripe = le64_to_cpu(h->stripe) };
+				.stripe = le64_to_cpu(h->stripe), .unread = t->unread };
 	if (own.txid > t->txid)
 		*t = own;
 	/* records of one transaction agree; one that does not is none */

@@ -9,6 +9,7 @@
 
 #include "userspace/meshd/bring.c"
 #include "userspace/meshd/delete.c"
+#include "userspace/meshd/choose.c"
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 

@@ -69,7 +69,7 @@ static const struct field layout_member[] = {
 	F(layout_disk_member, drive, "UUID of the drive"),
 	F(layout_disk_member, extent, "UUID of the extent"),
 	F(layout_disk_member, size, "size of the extent"), F(layout_disk_member, port, "port"),
-	F(layout_disk_member, kind, "kind"),
+	F(layout_disk_member, kind, "kind"), F(layout_disk_member, flags, "flags"),
 	F(layout_disk_member, reserved, "zero"), F(layout_disk_member, addr, "address"),
 };
 

@@ -10,6 +10,7 @@
 #include "req_rig.h"
 #include "suite.h"
 
+#include "userspace/meshd/choose.c"
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 

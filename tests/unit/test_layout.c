@@ -322,11 +322,21 @@ static void test_groups_meaning(void)
 	REFUSED_GROUPS(linear_behind());
 }
 
+static void sum_again(int n)
+{
+	struct layout_disk_head h;
+
+	memcpy(&h, raw, sizeof(h));
+	h.csum = 0;
+	h.csum = cpu_to_le64(xxh64(raw + 256, n - 256, xxh64(&h, sizeof(h), 0)));
+	memcpy(raw, &h, sizeof(h));
+}
+
 /* A flag of a later version, with all checksums right. */
 static void test_unknown_flag(void)
 {
 	struct layout_disk_segment s;
-	struct layout_disk_head h;
+	struct layout_disk_member m;
 	int n;
 
 	groups(PROT_MIRROR, 2, 0, 1, 64 * MIB, 512);
@@ -334,11 +344,29 @@ static void test_unknown_flag(void)
 	memcpy(&s, raw + 256 + 2 * 128, sizeof(s));
 	s.flags = cpu_to_le16(le16_to_cpu(s.flags) | 2);
 	memcpy(raw + 256 + 2 * 128, &s, sizeof(s));
-	memcpy(&h, raw, sizeof(h));
-	h.csum = 0;
-	h.csum = cpu_to_le64(xxh64(raw + 256, n - 256, xxh64(&h, sizeof(h), 0)));
-	memcpy(raw, &h, sizeof(h));
+	sum_again(n);
 	CU_ASSERT_EQUAL(layout_decode(raw, n, &b), -EUCLEAN);
+	n = layout_encode(&a, raw, sizeof(raw));
+	memcpy(&m, raw + 256, sizeof(m));
+	m.flags = 2;
+	memcpy(raw + 256, &m, sizeof(m));
+	sum_again(n);
+	CU_ASSERT_EQUAL(layout_decode(raw, n, &b), -EUCLEAN);
+}
+
+/* Members that were away when it was made. */
+static void test_late(void)
+{
+	int n;
+
+	groups(PROT_MIRROR, 2, 0, 1, 64 * MIB, 512);
+	CU_ASSERT(!layout_late(&a));
+	a.member[1].late = true;
+	n = layout_encode(&a, raw, sizeof(raw));
+	CU_ASSERT(n > 0 && !layout_decode(raw, n, &b));
+	CU_ASSERT(b.member[1].late && !b.member[0].late && layout_late(&b));
+	layout_none_late(&b);
+	CU_ASSERT(!layout_late(&b));
 }
 
 static void test_largest(void)
@@ -435,6 +463,7 @@ int main(void)
 		{ "groups", test_groups },
 		{ "groups: meaning", test_groups_meaning },
 		{ "unknown flag", test_unknown_flag },
+		{ "members that are late", test_late },
 		{ "largest", test_largest },
 		{ "names", test_names },
 		{ "UUID text", test_uuid_text },

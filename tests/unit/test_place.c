@@ -188,6 +188,26 @@ static void test_groups_spread(void)
 	CU_ASSERT(!place_groups(drives, 6, &p, out) && lawful(&p, out));
 }
 
+static void test_spare(void)
+{
+	struct place_drive taken[2];
+
+	six();
+	taken[0] = drives[4];
+	taken[1] = drives[1];
+	/* On none of these drives; on another host if there is one; with most room. */
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_DRIVE, taken, 2), 5);
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_HOST, taken, 2), 5);
+	drives[5].longest = G / 2;
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_DRIVE, taken, 2), 2);
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_HOST, taken, 2), -1);
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_HOST, taken, 1), 1);
+	drives[1].wanted = drives[2].wanted = false;
+	CU_ASSERT_EQUAL(place_spare(drives, 6, G, PLACE_HOST, taken, 1), 0);
+	CU_ASSERT_EQUAL(place_spare(drives, 6, 100 * G, PLACE_DRIVE, taken, 1), -1);
+	CU_ASSERT_EQUAL(place_spare(drives, 0, G, PLACE_DRIVE, taken, 1), -1);
+}
+
 static void test_sizes(void)
 {
 	static const struct { const char *text; int err; u64 v; } s[] = {
@@ -226,6 +246,7 @@ int main(void)
 		{ "wanted drives, block sizes", test_wanted_and_lba },
 		{ "groups: every choice", test_groups },
 		{ "groups: spread", test_groups_spread },
+		{ "a spare", test_spare },
 		{ "sizes", test_sizes },
 		{ NULL, NULL },
 	};

@@ -20,7 +20,9 @@
 #include "userspace/libmesh/grow.c"
 
 #define HOSTS	2
+#ifndef EXTENTS
 #define EXTENTS	3
+#endif
 
 struct meshd D = { .state = ".", .host = { { 9 } } };
 
@@ -50,6 +52,8 @@ static struct {
 	u32	groups;			/* of the layout; they attach when members enough are there */
 	enum health health;		/* of these */
 	bool	fresh, stale;		/* as it was given at last */
+	u32	without;		/* bits: members that groups go on without */
+	bool	busy;			/* it takes no new layout */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
 static void (*on_put)(void);		/* before a record is written; NULL: nothing */
@@ -357,6 +361,18 @@ enum health volume_health(const struct meshblk_volume *k)
 	return k->nr_groups ? kernel.health : HEALTH_NONE;
 }
 
+u8 groups_role(const struct meshblk_volume *k, u32 member)
+{
+	(void)k;
+	return kernel.without & 1 << member ? MESHBLK_ROLE_OUT : MESHBLK_ROLE_IN_SYNC;
+}
+
+bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
+{
+	(void)v;
+	return kernel.there && kernel.version == l->version && kernel.without & 1 << member;
+}
+
 bool kernel_active(const struct muuid *uuid, u64 *version)
 {
 	(void)uuid;
@@ -385,6 +401,8 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 	u32 i, x;
 
 	snprintf(why, REASON, "its members do not come up");
+	if (kernel.busy && kernel.there && l->version != kernel.version && l->member[1].extent.b[1] == 2)
+		return -EBUSY;
 	for (i = 0; i < l->members; i++) {
 		x = l->member[i].extent.b[1];
 		f = gather_find(o->g, &l->member[i].extent);

@@ -91,6 +91,23 @@ bool layout_fresh(const struct layout *l)
 	return false;
 }
 
+bool layout_late(const struct layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->members && !l->member[i].late; i++)
+		;
+	return i < l->members;
+}
+
+void layout_none_late(struct layout *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		l->member[i].late = false;
+}
+
 bool layout_names(const struct layout *l, const struct muuid *extent)
 {
 	u32 i;
@@ -191,6 +208,7 @@ static void encode_member(const struct layout_member *m, struct layout_disk_memb
 	d->size = cpu_to_le64(m->size);
 	d->port = cpu_to_le16(m->port);
 	d->kind = m->kind;
+	d->flags = m->late ? LAYOUT_LATE : 0;
 	memcpy(d->addr, m->addr, LAYOUT_ADDR);
 }
 
@@ -260,6 +278,7 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 	return bytes;
 }
 
+/* NULL: a flag is not known. */
 static const u8 *decode_members(const u8 *p, struct layout *l)
 {
 	struct layout_disk_member d;
@@ -269,9 +288,12 @@ static const u8 *decode_members(const u8 *p, struct layout *l)
 		struct layout_member *m = &l->member[i];
 
 		memcpy(&d, p, sizeof(d));
+		if (d.flags & ~LAYOUT_LATE)
+			return NULL;
 		memcpy(m->target.b, d.target, 16);
 		memcpy(m->drive.b, d.drive, 16);
 		memcpy(m->extent.b, d.extent, 16);
+		m->late = d.flags & LAYOUT_LATE;
 		m->size = le64_to_cpu(d.size);
 		m->port = le16_to_cpu(d.port);
 		m->kind = d.kind;
@@ -370,7 +392,7 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 	l->salt = le64_to_cpu(h.salt);
 	l->lba = le32_to_cpu(h.lba);
 	p = decode_members((const u8 *)buf + sizeof(h), l);
-	p = decode_segments(p, l);
+	p = p ? decode_segments(p, l) : NULL;
 	if (!p)
 		return -EUCLEAN;
 	for (i = 0; i < l->refs; i++, p += sizeof(r)) {

@@ -69,7 +69,8 @@ struct layout_disk_member {
 	__le64	size;		/* of the extent, in bytes */
 	__le16	port;
 	u8	kind;		/* enum layout_kind */
-	u8	reserved[5];
+	u8	flags;		/* LAYOUT_LATE */
+	u8	reserved[4];
 	char	addr[LAYOUT_ADDR];	/* of the target when this was written */
 };
 
@@ -108,6 +109,12 @@ _Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
 /* Of a segment: its members are zeroed, and no host has attached its groups yet. */
 #define LAYOUT_FRESH	1U
 
+/*
+ * Of a member: it was away when this version was made, and its group went on without it. It gets
+ * the record when it is back; until then its older label says nothing against this version.
+ */
+#define LAYOUT_LATE	1U
+
 /* How a member is reached. */
 enum layout_kind {
 	LAYOUT_KIND_RDDA = 0,
@@ -127,6 +134,7 @@ struct layout_member {
 	u64	size;
 	u16	port;
 	u8	kind;		/* enum layout_kind */
+	bool	late;		/* LAYOUT_LATE */
 	char	addr[LAYOUT_ADDR];
 };
 
@@ -217,6 +225,11 @@ u64 layout_data_at(const struct layout_segment *s, u32 lba);
 bool layout_protected(const struct layout *l);
 /* Whether one of them was never attached. */
 bool layout_fresh(const struct layout *l);
+
+/* Whether a member of it was away when it was made. */
+bool layout_late(const struct layout *l);
+/* No member of it is late: the next version is to be written to all. */
+void layout_none_late(struct layout *l);
 
 /* Whether an extent is one of its members. */
 bool layout_names(const struct layout *l, const struct muuid *extent);

@@ -80,3 +80,28 @@ int place_one(const struct place_drive *d, u32 n, u64 bytes)
 			best = i;
 	return best;
 }
+
+int place_spare(const struct place_drive *d, u32 n, u64 bytes, enum place_domain domain,
+		const struct place_drive *taken, u32 nr_taken)
+{
+	bool same, near, best_near = false;
+	int best = -1;
+	u32 i, k;
+
+	for (i = 0; i < n; i++) {
+		if (!d[i].wanted || d[i].longest < bytes)
+			continue;
+		same = near = false;
+		for (k = 0; k < nr_taken; k++) {
+			same = same || muuid_equal(&d[i].drive, &taken[k].drive);
+			near = near || muuid_equal(&d[i].host, &taken[k].host);
+		}
+		if (same || (near && domain == PLACE_HOST))
+			continue;
+		if (best < 0 || (near != best_near ? best_near : d[i].free > d[best].free)) {
+			best = i;
+			best_near = near;
+		}
+	}
+	return best;
+}

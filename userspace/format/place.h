@@ -61,6 +61,14 @@ u32 place_stripe(const struct place_drive *d, u32 n, u64 bytes, u32 members,
  */
 int place_groups(const struct place_drive *d, u32 n, const struct place_groups *p, u32 *out);
 
+/*
+ * A drive for one member of a group beside @taken, those of its others: on none of these drives
+ * and, for PLACE_HOST, hosts. Where there is a choice, on another host, then the one with most room.
+ * Return: index into @d, or -1.
+ */
+int place_spare(const struct place_drive *d, u32 n, u64 bytes, enum place_domain domain,
+		const struct place_drive *taken, u32 nr_taken);
+
 /* How many domains have a drive with room for one extent, of the block size that has most. */
 u32 place_domains(const struct place_drive *d, u32 n, u64 bytes, enum place_domain domain);
 

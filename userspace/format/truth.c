@@ -25,6 +25,12 @@ static bool witness(const struct truth_label *e, const struct layout *l)
 			      (e->version == l->version && e->commit != l->commit));
 }
 
+/* One that was away when @l was made, and has not been given its record since. */
+static bool behind(const struct truth_label *e, const struct layout *l, u32 member)
+{
+	return l->member[member].late && e->version && e->version < l->version;
+}
+
 /* A record counts only if a label of one of its members confirms it. */
 static bool confirmed(const struct truth *t, const struct layout *l)
 {
@@ -46,7 +52,7 @@ static bool decided(const struct truth *t, const struct layout *l)
 
 	for (i = 0; i < l->members; i++) {
 		e = truth_find(t, &l->member[i].extent);
-		if (e && witness(e, l))
+		if (e && witness(e, l) && !behind(e, l, i))
 			return false;
 	}
 	return true;
@@ -160,8 +166,33 @@ bool truth_grows(const struct layout *old, const struct layout *next)
 	return true;
 }
 
+bool truth_lags(const struct truth *t, const struct layout *l, u32 member)
+{
+	const struct truth_label *e = truth_find(t, &l->member[member].extent);
+
+	return e && behind(e, l, member);
+}
+
+int truth_swapped(const struct layout *old, const struct layout *next)
+{
+	int at = -1;
+	u32 i;
+
+	if (old->members != next->members)
+		return -1;
+	for (i = 0; i < old->members; i++) {
+		if (muuid_equal(&old->member[i].extent, &next->member[i].extent))
+			continue;
+		if (at >= 0)
+			return -1;
+		at = i;
+	}
+	return at;
+}
+
 enum truth_next truth_next(const struct truth *t, const struct truth_pick *p)
 {
+	enum truth_next next = TRUTH_SAME;
 	const struct truth_label *e;
 	u32 i;
 
@@ -170,10 +201,12 @@ enum truth_next truth_next(const struct truth *t, const struct truth_pick *p)
 		       TRUTH_COMPLETE : TRUTH_DISCARD;
 	for (i = 0; i < p->layout->members; i++) {
 		e = truth_find(t, &p->layout->member[i].extent);
-		if (e && e->version && !says(e, p->layout))
+		if (e && behind(e, p->layout, i))
+			next = TRUTH_LATE;
+		else if (e && e->version && !says(e, p->layout))
 			return TRUTH_DISCARD;
 	}
-	return TRUTH_SAME;
+	return next;
 }
 
 u64 truth_version(const struct truth *t)
@@ -204,16 +237,18 @@ int truth_held(const struct truth *t, const struct layout *l, const struct muuid
 enum truth_pending truth_pending(const struct truth *t, const struct layout *old,
 				 const struct layout *next)
 {
-	bool ours = false, moved = false, all = true, beyond = true;
+	bool ours = false, moved = false, all = true, beyond = true, due;
 	const struct truth_label *e;
 	u32 i;
 
 	for (i = 0; i < next->members; i++) {
 		e = truth_find(t, &next->member[i].extent);
-		if (i < old->members)
+		/* It was to be written: neither new nor left out. */
+		due = layout_names(old, &next->member[i].extent) && !next->member[i].late;
+		if (due)
 			beyond = beyond && e && e->version > next->version;
 		if (!e) {
-			all = all && i >= old->members;
+			all = all && !due;
 			continue;
 		}
 		ours = ours || says(e, next);

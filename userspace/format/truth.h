@@ -15,6 +15,10 @@
  *                                          it. What has version 0 is written now
  *   a member of H that cannot be seen      it could be a witness or not: H stays
  *                                          as it is until the member is back
+ *
+ * A member of a group may be gone for good, and only a new version names another in its place. It
+ * is made while the group serves without those that are away, and H marks these as late: their
+ * lower versions are no witnesses. That none of them serves alone is for the rosters to ensure.
  */
 #ifndef FORMAT_TRUTH_H
 #define FORMAT_TRUTH_H
@@ -59,6 +63,7 @@ struct truth_pick truth_pick(const struct truth *t);
 
 enum truth_next {
 	TRUTH_SAME,	/* all labels say what @layout says */
+	TRUTH_LATE,	/* all but those of members that were away: write it to them */
 	TRUTH_COMPLETE,	/* write @top to those that do not have it */
 	TRUTH_DISCARD,	/* write @layout's content under truth_version() */
 };
@@ -109,6 +114,12 @@ enum truth_undo truth_undo(const struct truth *t, const struct layout *old, cons
  * record on other new members does not count: a later layout is whole without @extent.
  */
 bool truth_half_made(const struct truth *t, const struct muuid *extent);
+
+/* Whether @member of @l is one of those that were away, is back, and lacks the record. */
+bool truth_lags(const struct truth *t, const struct layout *l, u32 member);
+
+/* The one member that has another extent in @next; -1: none, or more has changed. */
+int truth_swapped(const struct layout *old, const struct layout *next);
 
 /* Whether @next has all members and segments of @old, at the same places. */
 bool truth_grows(const struct layout *old, const struct layout *next);

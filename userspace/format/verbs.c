@@ -136,6 +136,12 @@ static const struct verb_arg extend_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg replace_opts[] = {
+	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE or a device (default: the one "
+	  "with most room that keeps the failure domain)" },
+	OPT_END,
+};
+
 const struct verb verbs[] = {
 	{ "drive scan", { }, scan_opts,
 	  "list this machine's drives and say which can be exported, and why not",
@@ -205,6 +211,10 @@ const struct verb verbs[] = {
 	{ "volume extend", { VOLUME }, extend_opts,
 	  "make a volume larger, while it is used",
 	  "meshctl volume extend data --size 2T && xfs_growfs /data", RESULT_DEVICE },
+	{ "volume replace", { VOLUME, { "MEMBER", ARG_TEXT, "member", NULL } }, replace_opts,
+	  "give a member that is lost a new extent on another drive, and rebuild it",
+	  "meshctl volume replace data 2\n"
+	  "  meshctl volume replace data 2 --with gpu3:nvme1n1", RESULT_DEVICE },
 	{ "volume delete", { VOLUME }, delete_opts,
 	  "delete a volume and free its extents",
 	  "meshctl volume delete scratch", RESULT_DONE },

@@ -123,6 +123,8 @@ static bool segment_serves(const struct way *w, const struct layout *l, const st
 	for (g = 0; g < s->refs; g += width) {
 		for (i = here = 0; i < width; i++) {
 			e = truth_find(&w->g.truth, &l->member[l->ref[s->first_ref + g + i].member].extent);
+			if (e && truth_lags(&w->g.truth, l, l->ref[s->first_ref + g + i].member))
+				continue;
 			if (e && (e->version != l->version || e->commit != l->commit))
 				return false;
 			here += !!e;
@@ -321,16 +323,43 @@ static int adopt(struct way *w)
 static int discard(struct way *w)
 {
 	struct layout *n __free(free) = malloc(sizeof(*n));
+	u32 i;
 
 	if (!n)
 		return -ENOMEM;
 	memcpy(n, w->p.layout, sizeof(*n));
 	n->version = truth_version(&w->g.truth);
 	n->commit = commit_id();
+	for (i = 0; i < n->members; i++)
+		n->member[i].late = n->member[i].late && !gather_find(&w->g, &n->member[i].extent);
 	volume_rehome(&w->g, n);
 	log_info("volume %s: version %llu goes back to what %llu was", w->v->name,
 		 (unsigned long long)n->version, (unsigned long long)w->p.layout->version);
 	return put_records(&w->g, n, false, w->why);
+}
+
+/* Members that were away at the last change get its record, and the kernel opens them. */
+static int catch_up(struct way *w)
+{
+	struct kernel_set set = { .g = &w->g, .written = true };
+	int err = put_late(&w->g, w->p.layout, w->why);
+
+	if (!err)
+		log_info("volume %s: what was away at version %llu is given it", w->v->name,
+			 (unsigned long long)w->p.layout->version);
+	return err ? err : kernel_set(w->v, w->p.layout, &set, w->why);
+}
+
+/* Whether some of them are away still: then this is to be done again. */
+static bool lacks_late(const struct way *w)
+{
+	const struct layout *l = w->p.layout;
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		if (l->member[i].late && !gather_find(&w->g, &l->member[i].extent))
+			return true;
+	return false;
 }
 
 /* With the volume held: 1 when something was written, 0 when all labels agree. */
@@ -349,6 +378,9 @@ static int agree(struct way *w)
 		return err ? err : 1;
 	case TRUTH_DISCARD:
 		err = discard(w);
+		return err ? err : 1;
+	case TRUTH_LATE:
+		err = catch_up(w);
 		return err ? err : 1;
 	default:
 		return 0;
@@ -447,7 +479,7 @@ static int bring_once(struct way *w)
 			return err;
 		err = rehome(w);
 		if (!err) {
-			w->v->recorded = w->v->version;
+			w->v->recorded = lacks_late(w) ? 0 : w->v->version;
 			err = store_volume_flags(w->v);
 		}
 		if (err)

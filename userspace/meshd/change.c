@@ -14,8 +14,34 @@
 
 #define ACTIVE_MS	20000
 
+/*
+ * The members whose labels were not seen: none but those that @next names no more, or that it
+ * does without. Those of @next that were seen are written.
+ */
+static int lacking(const struct gather *g, const struct layout *l, struct layout *next, char *why)
+{
+	u32 i;
+
+	for (i = 0; i < next->members; i++) {
+		if (gather_find(g, &next->member[i].extent))
+			next->member[i].late = false;
+		else if (layout_names(l, &next->member[i].extent) && !next->member[i].late) {
+			gather_away(g, &next->member[i], why);
+			return -EHOSTUNREACH;
+		}
+	}
+	for (i = 0; i < l->members; i++) {
+		if (layout_names(next, &l->member[i].extent) || truth_swapped(l, next) == (int)i ||
+		    gather_find(g, &l->member[i].extent))
+			continue;
+		gather_away(g, &l->member[i], why);
+		return -EHOSTUNREACH;
+	}
+	return 0;
+}
+
 /* The labels say what the store says, and no other host holds a member. */
-static int unchanged(const struct gather *g, const struct layout *l, char *why)
+static int unchanged(const struct gather *g, const struct layout *l, struct layout *next, char *why)
 {
 	struct truth_pick p = truth_pick(&g->truth);
 	char who[HOST_WORDS];
@@ -27,15 +53,14 @@ static int unchanged(const struct gather *g, const struct layout *l, char *why)
 		snprintf(why, REASON, "%s has taken it meanwhile", who);
 		return -EBUSY;
 	}
-	if (p.verdict == TRUTH_AWAY) {
-		gather_away(g, &p.layout->member[p.member], why);
-		return -EHOSTUNREACH;
-	}
 	if (p.verdict == TRUTH_NONE && !p.top) {
 		gather_away(g, &l->member[0], why);
 		return -EHOSTUNREACH;
 	}
-	if (p.verdict != TRUTH_WHOLE || p.layout->version != l->version ||
+	err = lacking(g, l, next, why);
+	if (err)
+		return err;
+	if ((p.verdict != TRUTH_WHOLE && p.verdict != TRUTH_AWAY) || p.layout->version != l->version ||
 	    p.layout->commit != l->commit || truth_next(&g->truth, &p) != TRUTH_SAME) {
 		snprintf(why, REASON, "its drives have another version than this host; detach it and "
 			 "attach it again");
@@ -105,7 +130,8 @@ static int decided(struct store_volume *v, struct layout *l, const struct gather
 	u64 version;
 	int err;
 
-	now.version = now.recorded = next->version;
+	now.version = next->version;
+	now.recorded = layout_late(next) ? 0 : next->version;	/* volume_bring() sees to them */
 	now.note[0] = 0;
 	now.pending = false;
 	if (!strcmp(v->name, l->name))
@@ -127,7 +153,7 @@ static int decided(struct store_volume *v, struct layout *l, const struct gather
 	return err ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
 }
 
-int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	char settled[REASON];
 	struct gather g;
@@ -140,7 +166,7 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 		snprintf(why, REASON, "%s", store_words(err));
 		goto out;
 	}
-	err = unchanged(&g, l, why);
+	err = unchanged(&g, l, next, why);
 	if (err)
 		goto out;
 	next->version = truth_version(&g.truth);
@@ -167,6 +193,12 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 out:
 	gather_free(&g);
 	return err;
+}
+
+int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+{
+	layout_none_late(next);
+	return volume_swap(v, l, next, why);
 }
 
 /* Whether this kernel has attached all groups of @l: their members have rosters. */
@@ -207,6 +239,32 @@ void volume_attached(struct store_volume *v, struct layout *l)
 		log_info("volume %s: its groups are still noted as never attached: %s", v->name, why);
 }
 
+/*
+ * What goes back to @old: a member that is away stays as late as @next has it, and the one that
+ * @next names no more may be gone. -EAGAIN and words: of another one it must be known.
+ */
+static int fence_layout(const struct gather *g, const struct layout *old, const struct layout *next,
+			struct layout *x, u32 *due, char *why)
+{
+	int swapped = truth_swapped(old, next);
+	u32 i;
+
+	memcpy(x, old, sizeof(*x));
+	x->version = truth_version(&g->truth) + 1;
+	x->commit = commit_id();
+	*due = 0;
+	for (i = 0; i < x->members; i++) {
+		x->member[i].late = !gather_find(g, &x->member[i].extent);
+		*due += !x->member[i].late;
+		if (!x->member[i].late || (int)i == swapped || next->member[i].late)
+			continue;
+		gather_away(g, &x->member[i], why);
+		return -EAGAIN;
+	}
+	volume_rehome(g, x);
+	return 0;
+}
+
 /* Members whose label no host but this one may change. */
 static size_t fence_puts(const struct gather *g, const struct layout *old,
 			 const struct layout *next, const struct layout *x, struct put *p)
@@ -237,31 +295,31 @@ static int fence(struct store_volume *v, struct layout *old, const struct layout
 	struct put *p __free(free) = calloc(old->members, sizeof(*p));
 	struct layout *x __free(free) = malloc(sizeof(*x));
 	struct kernel_set set = { .g = g, .written = true };
+	size_t n = 0;
 	u64 version;
-	size_t n;
+	u32 due = 0;
 	int err;
 
 	if (!p || !x)
 		return -ENOMEM;
-	memcpy(x, old, sizeof(*x));
-	x->version = truth_version(&g->truth) + 1;
-	x->commit = commit_id();
-	volume_rehome(g, x);
-	n = fence_puts(g, old, next, x, p);
-	puts_run(p, n);
-	err = puts_result(p, n, why);
-	if (!err && n && n < old->members)
+	err = fence_layout(g, old, next, x, &due, why);
+	if (!err) {
+		n = fence_puts(g, old, next, x, p);
+		puts_run(p, n);
+		err = puts_result(p, n, why);
+	}
+	if (!err && n && n < due)
 		v->recorded = 0;	/* the labels differ: volume_bring() sees to that */
-	if (!err && n < old->members)
+	if (!err && n < due)
 		err = store_volume_flags(v);
-	if (err || n < old->members)
+	if (err || n < due)
 		return err;
 	err = volume_adopt(v, old, x);
 	if (!err && v->attached && kernel_active(&v->uuid, &version))
 		err = kernel_set(v, old, &set, why);
 	if (err)
 		return err;
-	v->recorded = v->version;
+	v->recorded = layout_late(old) ? 0 : v->version;
 	return store_volume_flags(v);
 }
 
@@ -285,15 +343,62 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 	return 0;
 }
 
-static int settle(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+/*
+ * A drive that is replaced may be one of several that go, one after the other. What went since
+ * this change was noted is late, too, in a version beyond it.
+ */
+static int amend(const struct store_volume *v, const struct layout *l, struct layout *next,
+		 const struct gather *g, char *why)
 {
+	bool more = false;
+	int err;
+	u32 i;
+
+	for (i = 0; i < next->members && truth_swapped(l, next) >= 0; i++) {
+		if (next->member[i].late || gather_find(g, &next->member[i].extent) ||
+		    !layout_names(l, &next->member[i].extent) || !volume_goes_without(v, l, i))
+			continue;
+		next->member[i].late = more = true;
+	}
+	if (!more)
+		return 0;
+	next->version = truth_version(&g->truth);
+	next->commit = commit_id();
+	err = store_pending_set(&v->uuid, next);
+	if (err)
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+	return err;
+}
+
+/* The drive that was to take the place of another is lost, too, before a kernel has seen it. */
+static bool swap_lost(const struct store_volume *v, const struct layout *l, const struct layout *next,
+		      const struct gather *g)
+{
+	int at = truth_swapped(l, next);
+	u64 version;
+
+	return at >= 0 && !gather_find(g, &next->member[at].extent) && v->attached &&
+	       kernel_active(&v->uuid, &version) && version == l->version;
+}
+
+static int settle(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+{
+	enum truth_pending how;
 	struct gather g;
 	int err = gather_labels(&g, v, why);
 
 	if (err)
 		return err;
 	follow(v, l, &g);
-	switch (truth_pending(&g.truth, l, next)) {
+	err = amend(v, l, next, &g, why);
+	if (err) {
+		gather_free(&g);
+		return err;
+	}
+	how = truth_pending(&g.truth, l, next);
+	if (how == PENDING_COMPLETE && swap_lost(v, l, next, &g))
+		how = PENDING_DROP;
+	switch (how) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);
 		if (!err)
@@ -403,19 +508,18 @@ static int undo_by(struct store_volume *v, struct layout *l, const struct layout
 	return err;
 }
 
-static int undo(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+static int undo(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	return undo_by(v, l, next, false, why);
 }
 
-static int undo_taking(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+static int undo_taking(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	return undo_by(v, l, next, true, why);
 }
 
 static int pending_with(struct store_volume *v, char *why,
-			int (*fn)(struct store_volume *v, struct layout *l, const struct layout *next,
-				  char *why))
+			int (*fn)(struct store_volume *v, struct layout *l, struct layout *next, char *why))
 {
 	struct layout *l __free(free) = malloc(sizeof(*l)), *next __free(free) = malloc(sizeof(*next));
 	struct store_volume fresh;
@@ -432,7 +536,7 @@ int pending_settle(struct store_volume *v, char *why)
 	return pending_with(v, why, settle);
 }
 
-static int adds_members(struct store_volume *v, struct layout *l, const struct layout *next, char *why)
+static int adds_members(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	(void)v, (void)why;
 	return next->members > l->members;

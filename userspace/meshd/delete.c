@@ -426,11 +426,31 @@ static int deleted(struct req *r, const struct store_volume *v, int err, const c
 	return 0;
 }
 
+/* What was noted when members were replaced, as the labels are now. */
+static int renew_frees(const struct store_volume *v, const struct gather *g)
+{
+	struct store_free *f __free(free) = NULL;
+	const struct found *at;
+	size_t i, n;
+	int err = store_frees(&v->uuid, &f, &n);
+
+	for (i = 0; i < n && !err; i++) {
+		at = gather_find(g, &f[i].extent);
+		if (!at)
+			continue;
+		f[i].host = g->hosts[at->host].uuid;
+		f[i].holder = at->e.holder;
+		f[i].version = at->e.version;
+		f[i].commit = at->e.commit;
+	}
+	return err ? err : store_frees_add(f, n);
+}
+
 static int doom(struct req *r, struct store_volume *v, const struct layout *l, const struct gather *g)
 {
 	struct store_free *f __free(free) = calloc(l->members, sizeof(*f));
 	char why[REASON] = "";
-	int err = f ? 0 : -ENOMEM;
+	int err = f ? renew_frees(v, g) : -ENOMEM;
 	u32 i;
 
 	for (i = 0; !err && i < l->members; i++)

@@ -516,6 +516,8 @@ int put_records(const struct gather *g, const struct layout *l, bool fresh, char
 	}
 	for (i = 0; i < l->members; i++) {
 		f = gather_find(g, &l->member[i].extent);
+		if (!f && l->member[i].late)
+			continue;
 		if (!f) {
 			gather_away(g, &l->member[i], why);
 			return -ENODEV;
@@ -523,6 +525,22 @@ int put_records(const struct gather *g, const struct layout *l, bool fresh, char
 		if (fresh == !f->e.version && (f->e.version != l->version || f->e.commit != l->commit))
 			p[n++] = put_to(g, f, MGMT_RECORD_PUT, l);
 	}
+	puts_run(p, n);
+	return puts_result(p, n, why);
+}
+
+int put_late(const struct gather *g, const struct layout *l, char *why)
+{
+	struct put *p __free(free) = calloc(l->members, sizeof(*p));
+	size_t n = 0;
+	u32 i;
+
+	snprintf(why, REASON, "out of memory");
+	if (!p)
+		return -ENOMEM;
+	for (i = 0; i < l->members; i++)
+		if (truth_lags(&g->truth, l, i))
+			p[n++] = put_to(g, gather_find(g, &l->member[i].extent), MGMT_RECORD_PUT, l);
 	puts_run(p, n);
 	return puts_result(p, n, why);
 }

@@ -123,9 +123,13 @@ int puts_result(const struct put *p, size_t n, char *why);
 
 /*
  * Write a record to its members, as the labels stand in @g. @fresh: to those of version 0 alone;
- * else to those of another version than 0. Members whose label has it already are skipped.
+ * else to those of another version than 0. Members whose label has it already are skipped, and
+ * late ones that are away still.
  */
 int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why);
+
+/* Write a record to those of its late members that are back, and to no others. */
+int put_late(const struct gather *g, const struct layout *l, char *why);
 
 /* Another random number of a commit, never 0. */
 u64 commit_id(void);

@@ -59,6 +59,29 @@ const char *health_name(enum health h)
 	return names[h];
 }
 
+u8 groups_role(const struct meshblk_volume *k, u32 member)
+{
+	u32 i, m;
+
+	for (i = 0; i < k->nr_groups; i++)
+		for (m = 0; m < k->groups[i].nr; m++)
+			if (k->groups[i].members[m] == member)
+				return k->groups[i].roles[m];
+	return 0;
+}
+
+bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
+{
+	struct meshblk_volume k;
+	bool is;
+
+	if (!v->attached || kernel_volume(&v->uuid, &k))
+		return false;
+	is = k.version == l->version && groups_role(&k, member) == MESHBLK_ROLE_OUT;
+	meshblk_volume_free(&k);
+	return is;
+}
+
 /* The first member of the group that is not in sync; @g->nr: all are. */
 static u32 first_out(const struct meshblk_group *g)
 {

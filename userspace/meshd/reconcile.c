@@ -19,6 +19,7 @@
 #include "userspace/meshd/volume.h"
 
 #define TICK_MS		2000
+#define FREES_MS	10000
 #define BRING_MS	3000	/* commands on the volume wait meanwhile */
 
 static int kick_fd = -1;
@@ -43,14 +44,26 @@ static int bring(struct store_volume *v, struct layout *l, char *why)
 	struct bring b = { .wait_ms = BRING_MS };
 	int err = volume_bring(v, l, &b, why);
 
-	if (!err)
+	if (!err && v->recorded == v->version)
 		log_info("volume %s: at version %llu everywhere", v->name,
 			 (unsigned long long)v->version);
 	return err;
 }
 
+/* A kernel with the layout before keeps it where a member is replaced that it has in sync. */
+static int bring_or_undo(struct store_volume *v, struct layout *l, u64 kernel, char *why)
+{
+	char undone[REASON];
+	int err = bring(v, l, why);
+
+	if (err != -EBUSY || !kernel || kernel >= v->version || replace_undo(v, l, undone))
+		return err;
+	return 0;
+}
+
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
 {
+	char left[REASON] = "";
 	int err;
 
 	if (v->state == STORE_CREATING)
@@ -78,8 +91,14 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 	}
 	if (v->attached && volume_off(v))
 		return 0;
-	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version))
-		return bring(v, l, why);
+	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version)) {
+		err = bring_or_undo(v, l, kernel, why);
+		if (err)
+			return err;
+		why[0] = 0;
+	}
+	if (replace_finish(v, l, left))
+		log_debug("volume %s: an extent stays for now: %s", v->name, left);
 	if (!v->attached && v->version == 1 && !v->recorded)
 		return volume_record(v, l, why);
 	/* Left by a command that was killed: a LIVE volume's change that never began. */
@@ -165,6 +184,30 @@ static bool needs_work(const struct store_volume *v, u64 kernel)
 	return !kernel || kernel != v->version || v->recorded < v->version;
 }
 
+/* Whether a member of a LIVE volume was replaced, and its extent is not free yet. */
+static bool has_frees(const struct store_free *f, size_t n, const struct muuid *volume)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (muuid_equal(&f[i].volume, volume))
+			return true;
+	return false;
+}
+
+/* What waits for drives that are away, for good perhaps, is tried now and then. */
+static size_t frees_due(struct store_free **f)
+{
+	static u64 next;
+	size_t n = 0;
+
+	*f = NULL;
+	if (now_ms() < next || store_frees(NULL, f, &n))
+		return 0;
+	next = now_ms() + FREES_MS;
+	return n;
+}
+
 /* Intents of a volume that the store does not have at all. */
 static void undo_strays(const struct store_intent *in, size_t n)
 {
@@ -193,16 +236,19 @@ static void settle_volumes(struct mesh *m)
 {
 	struct store_intent *in __free(free) = NULL;
 	struct store_volume *v __free(free) = NULL;
+	struct store_free *f __free(free) = NULL;
 	struct meshblk_volume *k;
-	size_t i, n, nk, ni;
+	size_t i, n, nk, ni, nf;
 	u64 kernel;
 
 	if (meshblk_volumes(m, &k, &nk))
 		return;
+	nf = frees_due(&f);
 	if (!store_volumes(&v, &n) && !store_intents(&in, &ni)) {
 		for (i = 0; i < n; i++) {
 			kernel = in_kernel(k, nk, &v[i].uuid);
-			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid))
+			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid) ||
+			    has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel);
 		}
 		undo_strays(in, ni);

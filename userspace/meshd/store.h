@@ -118,6 +118,9 @@ int store_intent_del(const struct muuid *extent);
 
 /* Mark @v as deleted and note what is to be freed, in one. */
 int store_volume_doom(const struct store_volume *v, const struct store_free *f, size_t n);
+/* The same for extents of a LIVE volume: those that its layout does not name are to be freed. */
+int store_frees_add(const struct store_free *f, size_t n);
+/* @volume NULL: of all. */
 int store_frees(const struct muuid *volume, struct store_free **out, size_t *n);
 int store_free_del(const struct muuid *extent);
 

@@ -55,14 +55,24 @@ static int free_put(const struct store_free *f)
 
 int store_volume_doom(const struct store_volume *v, const struct store_free *f, size_t n)
 {
-	int err;
+	int err = 0;
 
+	/* What is noted already, of members that were replaced, goes with the rest. */
 	sql_begin();
-	err = sql_run("DELETE FROM frees WHERE volume = ?1", sql_uuid(&v->uuid));
 	for (; n && !err; n--, f++)
 		err = free_put(f);
 	if (!err)
 		err = store_volume_flags(v);
+	return sql_end(err);
+}
+
+int store_frees_add(const struct store_free *f, size_t n)
+{
+	int err = 0;
+
+	sql_begin();
+	for (; n && !err; n--, f++)
+		err = free_put(f);
 	return sql_end(err);
 }
 
@@ -83,7 +93,8 @@ static void free_row(sqlite3_stmt *s, void *item)
 int store_frees(const struct muuid *volume, struct store_free **out, size_t *n)
 {
 	return sql_list(sql("SELECT extent, volume, host, drive, holder, version, number, preempt"
-			    " FROM frees WHERE volume = ?1", sql_uuid(volume)), free_row,
+			    " FROM frees WHERE volume = ?1 OR ?1 IS NULL",
+			    volume ? sql_uuid(volume) : sql_bytes(NULL, 0)), free_row,
 			sizeof(**out), (void **)out, n);
 }
 

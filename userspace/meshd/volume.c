@@ -108,7 +108,7 @@ int cmd_volume_create(struct req *r)
 }
 
 /* Only the host that holds a volume for writing may make a new version of it. */
-static int must_hold(struct req *r, const struct store_volume *v)
+int volume_must_hold(struct req *r, const struct store_volume *v)
 {
 	struct meshblk_volume k;
 	bool there = !kernel_head(&v->uuid, &k);
@@ -151,12 +151,13 @@ static int settled(struct req *r, struct store_volume *v, struct layout *l)
 
 static int change(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
 {
+	const u64 had = v->version;
 	char why[REASON];
 	int err = volume_change(v, l, next, why);
 
 	if (err == -EBUSY || err == -ESTALE)
 		return req_fail(r, "volume %s is not this host's to change: %s", v->name, why);
-	if (err && v->version == next->version)
+	if (err && v->version > had && v->version == next->version)
 		return req_fail(r, "volume %s has its new version, but not here yet: %s", v->name, why);
 	if (err)
 		return req_fail(r, "volume %s is not changed yet: %s; meshctl volume list says how it goes "
@@ -186,7 +187,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	if (extents_get(r, v, next, &q, steps))
 		return -1;
 	/* It may have been taken while zeroes were written. */
-	if (must_hold(r, v)) {
+	if (volume_must_hold(r, v)) {
 		if (intents_undo(&v->uuid, why))
 			log_warn("an extent of %s stays allocated for now: %s", v->name, why);
 		return -1;
@@ -215,8 +216,8 @@ static int rename_to(struct req *r, struct store_volume *v, struct layout *l, st
 	return 0;
 }
 
-static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume *v, struct layout *l,
-					      struct layout *next))
+int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct store_volume *v,
+							  struct layout *l, struct layout *next))
 {
 	struct layout *l __free(free) = malloc(sizeof(*l)), *next __free(free) = NULL;
 	struct store_volume v;
@@ -227,7 +228,8 @@ static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume
 	next = malloc(sizeof(*next));
 	if (!next)
 		err = req_fail(r, "out of memory");
-	else if (volume_dying(r, &v) || settled(r, &v, l) || must_hold(r, &v) || all_there(r, &v, l))
+	else if (volume_dying(r, &v) || settled(r, &v, l) || volume_must_hold(r, &v) ||
+		 (whole && all_there(r, &v, l)))
 		err = -1;
 	else
 		err = fn(r, &v, l, next);
@@ -238,10 +240,10 @@ static int with_next(struct req *r, int (*fn)(struct req *r, struct store_volume
 
 int cmd_volume_extend(struct req *r)
 {
-	return with_next(r, extend_by);
+	return volume_with_next(r, true, extend_by);
 }
 
 int cmd_volume_rename(struct req *r)
 {
-	return with_next(r, rename_to);
+	return volume_with_next(r, true, rename_to);
 }

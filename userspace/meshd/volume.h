@@ -119,6 +119,11 @@ bool volume_off(struct store_volume *v);
 
 /* @next: @l with what is changed. Its version and commit are set here. */
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why);
+/*
+ * The same where members are away: @next names another extent in the place of one of them, and
+ * of those that it has as late the record is done without. The store has notes of both extents.
+ */
+int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, char *why);
 /* Its groups were attached once by now: the layout says so from the next version on. */
 void volume_attached(struct store_volume *v, struct layout *l);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
@@ -154,10 +159,41 @@ struct segment_req {
  */
 int extents_get(struct req *r, struct store_volume *v, struct layout *l,
 		const struct segment_req *q, const int *steps);
+/*
+ * The same for one extent in the place of member @slot, of a group: on another drive than the
+ * group's, and in another failure domain. Of @q the drives count alone, NULL or one name.
+ */
+int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 slot,
+		 const struct segment_req *q, const int *steps);
 /* Free what an intent names, if no record ever named it, and forget it. */
 int intent_undo(const struct store_intent *i, char *why);
 /* All of a volume's; one that is CREATING is forgotten with the last of them. */
 int intents_undo(const struct muuid *volume, char *why);
+
+/* volume.c */
+
+/* Only the host that holds a volume for writing may make a new version of it: -1 after req_fail(). */
+int volume_must_hold(struct req *r, const struct store_volume *v);
+/*
+ * A change of the volume that a command names, which is busy meanwhile: what was begun before is
+ * settled, and it is held. @whole: all its members are there. @next is @fn's to fill.
+ */
+int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct store_volume *v,
+							  struct layout *l, struct layout *next));
+
+/* replace.c */
+
+/* A member that is to have a new extent; for the spare, too. -1 after req_fail(). */
+int replace_member(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
+		   u32 member);
+/*
+ * A kernel that refuses a layout with -EBUSY, since the member that it replaces is in sync, gets
+ * that back in a new version. -ENOENT: no member was replaced.
+ */
+int replace_undo(struct store_volume *v, struct layout *l, char *why);
+/* Free what members were replaced on, once this kernel has the layout that does not name it. */
+int replace_finish(struct store_volume *v, const struct layout *l, char *why);
+int cmd_volume_replace(struct req *r);
 
 int cmd_volume_create(struct req *r);
 int cmd_volume_extend(struct req *r);
@@ -187,6 +223,13 @@ const char *health_name(enum health h);
 /* What is wrong with the worst group, in words; false: nothing. */
 bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *why, size_t size);
 json_t *groups_json(const struct meshblk_volume *k);
+/* The role of a member of the volume in its group; 0: it is in none. */
+u8 groups_role(const struct meshblk_volume *k, u32 member);
+/*
+ * Whether a roster without a member is written: its group goes on here without it. @l: the layout
+ * that the kernel has, else false.
+ */
+bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member);
 int cmd_volume_wait(struct req *r);
 
 /* delete.c: free what was noted of a deleted volume, then forget it. */

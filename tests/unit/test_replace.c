@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A member of a group that gets a new extent: what the labels, the store and the kernel have in the
+ * end, also when meshd was cut off at a step and began anew.
+ */
+#include <CUnit/Basic.h>
+
+#define EXTENTS	4
+#include "volume_rig.h"
+#include "req_rig.h"
+#include "suite.h"
+
+#include "userspace/meshd/bring.c"
+#include "userspace/meshd/change.c"
+#include "userspace/meshd/gather.c"
+#include "userspace/meshd/replace.c"
+
+#define SPARE	2	/* the extent that takes the place of member 1 */
+
+static char why[REASON];
+static struct layout old, new;
+static bool lost_zeroing;	/* the member comes back while the new extent is zeroed */
+
+/* Chosen, allocated and zeroed; extents.c is tested elsewhere. */
+int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 slot,
+		 const struct segment_req *q, const int *steps)
+{
+	(void)r, (void)v, (void)q, (void)steps;
+	l->member[slot].extent = (struct muuid) { { 2, SPARE } };
+	l->member[slot].drive = (struct muuid) { { 3, SPARE } };
+	at[SPARE].e.length = l->member[slot].size;
+	if (lost_zeroing)
+		kernel.without = 0;
+	return 0;
+}
+
+int volume_must_hold(struct req *r, const struct store_volume *v) { (void)r, (void)v; return 0; }
+int volume_result(struct req *r, const struct muuid *u) { (void)r, (void)u; return 0; }
+const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+
+int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct store_volume *v,
+							  struct layout *l, struct layout *next))
+{
+	(void)r, (void)whole, (void)fn;
+	return -1;
+}
+
+static struct store_volume stored(struct layout *l)
+{
+	struct store_volume v;
+
+	rig_load(&v, l);
+	v.attached = true;
+	return v;
+}
+
+/* mirror:@copies at version 2, attached; member 1 is away and out. @new is what is to be made. */
+static void lose(u32 copies)
+{
+	struct store_volume v;
+	u64 data;
+
+	rig_new(copies);
+	rig_layout(&old, copies, 2, "data");
+	old.salt = 5;
+	old.segments = 1;
+	old.size = 1 << 20;
+	old.segment[0] = (struct layout_segment) {
+		.length = 1 << 20, .level = PROT_MIRROR, .data = copies, .groups = 1, .strip = 65536,
+		.refs = copies,
+	};
+	data = layout_data_at(&old.segment[0], 512);
+	for (u32 i = 0; i < copies; i++) {
+		old.ref[i].offset = data;
+		old.member[i].size = data + (1 << 20);
+		rig_record(i, &old, D.host);
+	}
+	/* The last of three has another number: SPARE is the spare's. */
+	for (u32 i = copies; i < EXTENTS; i++)
+		at[i].e.length = 0;
+	store_volume_erase(&vol);
+	rig_store(&old);
+	v = stored(&old);
+	CU_ASSERT_FATAL(!store_volume_flags(&v));
+	kernel.there = true;
+	kernel.version = 2;
+	kernel.groups = 1;
+	kernel.health = HEALTH_DEGRADED;
+	kernel.without = 1 << 1;
+	kernel.busy = lost_zeroing = false;
+	at[1].host = HOSTS;
+	memcpy(&new, &old, sizeof(new));
+	new.member[1].extent = (struct muuid) { { 2, SPARE } };
+	new.member[1].drive = (struct muuid) { { 3, SPARE } };
+	new.version = new.commit = 3;
+}
+
+static int replace_it(struct req *r)
+{
+	struct layout *l = malloc(sizeof(*l)), *next = malloc(sizeof(*next));
+	struct store_volume v = stored(l);
+	int err;
+
+	r->error[0] = 0;
+	err = replace_member(r, &v, l, next, 1);
+	free(next);
+	free(l);
+	return err;
+}
+
+/* Of the volume in the store, by the extent of its member 1. */
+static bool has_extent(u32 x)
+{
+	struct layout *l = malloc(sizeof(*l));
+	bool is;
+
+	stored(l);
+	is = l->member[1].extent.b[1] == x;
+	free(l);
+	return is;
+}
+
+static size_t frees(void)
+{
+	struct store_free *f;
+	size_t n;
+
+	CU_ASSERT_FATAL(!store_frees(&vol, &f, &n));
+	free(f);
+	return n;
+}
+
+static int finish(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v = stored(l);
+	int err;
+
+	err = replace_finish(&v, l, why);
+	free(l);
+	return err;
+}
+
+static int settle_it(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v = stored(l);
+	int err;
+
+	v.pending = true;
+	err = pending_settle(&v, why);
+	free(l);
+	return err;
+}
+
+static int bring_it(void)
+{
+	struct bring b = { 0 };
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v = stored(l);
+	int err;
+
+	v.recorded = 0;
+	err = volume_bring(&v, l, &b, why);
+	free(l);
+	return err;
+}
+
+static void test_replaced(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE) && kernel.version == 3);
+	CU_ASSERT(at[0].e.version == 3 && at[SPARE].e.version == 3 && at[1].e.version == 2);
+	/* Its drive is away: the note of it stays, that of the new one went. */
+	CU_ASSERT(frees() == 1 && finish() == -EAGAIN && frees() == 1);
+	/* It comes back with what it had: that is no member's, and is freed. */
+	at[1].host = 0;
+	CU_ASSERT(!bring_it() && kernel.version == 3 && has_extent(SPARE));
+	CU_ASSERT(!finish() && !frees() && !at[1].e.length && at[0].e.length && at[SPARE].e.length);
+}
+
+/* A drive that is there and bad: its extent is given back at once. */
+static void test_present(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	at[1].host = 0;
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE) && !frees() && !at[1].e.length);
+}
+
+static void test_refused(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	kernel.without = 0;
+	CU_ASSERT(replace_it(&r) && has(r.error, "in sync") && at[0].e.version == 2 && !frees());
+	kernel.there = false;
+	CU_ASSERT(replace_it(&r) && has(r.error, "attach it first"));
+	lose(2);
+	lost_zeroing = true;
+	CU_ASSERT(replace_it(&r) && has(r.error, "in sync") && at[0].e.version == 2 && has_extent(1));
+	/* Another member is away, and its group has not gone on without it. */
+	lose(2);
+	at[0].host = HOSTS;
+	CU_ASSERT(replace_it(&r) && has(r.error, "not changed") && has_extent(1) && !at[SPARE].e.version);
+}
+
+/* The kernel says that the old one is in sync after all. */
+static void test_undone(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	at[1].host = 0;
+	kernel.busy = true;
+	CU_ASSERT(replace_it(&r) && has(r.error, "is not replaced") && has_extent(1));
+	CU_ASSERT(kernel.version == 4 && at[0].e.version == 4 && at[1].e.version == 4);
+	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length && at[1].e.length);
+	/* Or meshd was killed before it could ask. */
+	lose(2);
+	at[1].host = 0;
+	kernel.busy = true;
+	rig_record(0, &new, D.host);
+	at[SPARE].e.length = 4 << 20;
+	rig_record(SPARE, &new, D.host);
+	CU_ASSERT(!note_both(&old, &new, 1, why));
+	{
+		struct layout *l = malloc(sizeof(*l));
+		struct store_volume v = stored(l);
+
+		v.version = 3;
+		CU_ASSERT(!store_volume_commit(&v, &new));
+		memcpy(l, &new, sizeof(*l));
+		CU_ASSERT(bring_it() == -EBUSY && kernel.version == 2);
+		CU_ASSERT(!replace_undo(&v, l, why) && kernel.version == 4 && has_extent(1));
+		free(l);
+	}
+	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length && at[1].e.length);
+}
+
+/* Cut off: the notes, then the pending version, then one record after the other. */
+static void test_cut_off(void)
+{
+	lose(2);
+	at[SPARE].e.length = 4 << 20;
+	CU_ASSERT(!note_both(&old, &new, 1, why) && frees() == 2);
+	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length && has_extent(1));
+	for (u32 records = 0; records <= 2; records++) {
+		lose(2);
+		at[SPARE].e.length = 4 << 20;
+		CU_ASSERT(!note_both(&old, &new, 1, why) && !store_pending_set(&vol, &new));
+		CU_ASSERT(!finish() && frees() == 2 && at[SPARE].e.length);
+		if (records > 0)
+			rig_record(0, &new, D.host);
+		if (records > 1)
+			rig_record(SPARE, &new, D.host);
+		CU_ASSERT(!settle_it());
+		CU_ASSERT(has_extent(records ? SPARE : 1));
+		CU_ASSERT(at[0].e.version == (records ? 3 : 4) && kernel.version == at[0].e.version);
+		CU_ASSERT(at[SPARE].e.version == (records ? 3 : 0) && at[1].e.version == 2);
+	}
+}
+
+/* The new drive goes as well, while its records are written: the one before is not given up. */
+static void test_new_lost(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	at[SPARE].e.length = 4 << 20;
+	CU_ASSERT(!note_both(&old, &new, 1, why) && !store_pending_set(&vol, &new));
+	rig_record(0, &new, D.host);
+	at[SPARE].host = HOSTS;
+	CU_ASSERT(!settle_it() && has_extent(1) && at[0].e.version == 5 && kernel.version == 5);
+	/* The old one is late by now, and gets the record when it is back. */
+	CU_ASSERT(!bring_it() && at[1].e.version == 2);
+	at[1].host = 0;
+	CU_ASSERT(!bring_it() && at[1].e.version == 5 && kernel.opens_at[1] == 5);
+	/* The same within the command; what it had of the new one is freed when that is back. */
+	lose(2);
+	at[SPARE].host = HOSTS;
+	CU_ASSERT(replace_it(&r) && has_extent(1) && at[0].e.version == 4 && frees() == 2);
+	CU_ASSERT(has(r.error, "is not changed"));
+	at[SPARE].host = 0;
+	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length);
+}
+
+/* Two of three are lost: one is replaced without the other, which comes back. */
+static void test_late(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct req r = { 0 };
+
+	lose(3);
+	/* Member 2 is on extent 3, so that 2 is the spare's. */
+	old.member[2].extent.b[1] = old.member[2].drive.b[1] = 3;
+	rig_store(&old);
+	for (u32 i = 0; i < EXTENTS; i++)
+		if (i != SPARE)
+			rig_record(i, &old, D.host);
+	at[3].e.length = 4 << 20;
+	at[SPARE].e.length = at[SPARE].e.version = at[SPARE].e.commit = 0;
+	free(at[SPARE].record);
+	at[SPARE].record = NULL;
+	memset(&at[SPARE].e.holder, 0, sizeof(at[SPARE].e.holder));
+	at[3].host = HOSTS;
+	/* It might have just gone: it is known to be out first. */
+	CU_ASSERT(replace_it(&r) && has_extent(1) && at[0].e.version == 2);
+	kernel.without |= 1 << 2;
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE) && at[0].e.version == 3 && at[SPARE].e.version == 3);
+	stored(l);
+	CU_ASSERT(l->member[2].late && !l->member[1].late && !l->member[0].late);
+	CU_ASSERT(!bring_it() && at[3].e.version == 2);
+	/* Its label has an older version: that is no reason to go back. */
+	at[3].host = 0;
+	CU_ASSERT(!bring_it() && at[3].e.version == 3 && kernel.opens_at[3] == 3 && kernel.version == 3);
+	/* All are there: the next version is for all. */
+	kernel.without = 0;
+	{
+		struct layout *next = malloc(sizeof(*next));
+		struct store_volume v = stored(l);
+
+		memcpy(next, l, sizeof(*next));
+		strcpy(next->name, "other");
+		CU_ASSERT(!volume_change(&v, l, next, why) && !layout_late(l) && at[3].e.version == 4);
+		free(next);
+	}
+	free(l);
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "a member is replaced", test_replaced },
+		{ "a member whose drive is there", test_present },
+		{ "refused", test_refused },
+		{ "undone", test_undone },
+		{ "cut off", test_cut_off },
+		{ "the new drive is lost", test_new_lost },
+		{ "another member is away", test_late },
+		{ NULL, NULL },
+	};
+	int err = suite_main("replace", tests);
+
+	rig_end();
+	return err;
+}

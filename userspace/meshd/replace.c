@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * meshctl volume replace: a member of a group that is lost gets a new extent on another drive.
+ *
+ *   intent -> allocated, zeroed -> both extents noted as to be freed, the next version as pending
+ *   -> its record on the members that are there -> on the new one -> in the store -> the kernel,
+ *   which rebuilds it -> the old extent is freed, when its drive is there
+ *
+ * The notes need no order: an extent that the volume's layout names is not freed, and its note is
+ * dropped when no change is pending. So whichever of the two it is that is not used, in the end or
+ * after a crash, is given back.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/crash.h"
+#include "userspace/meshd/volume.h"
+
+static struct store_free note_of(const struct gather *g, const struct layout *l,
+				 const struct layout_member *m)
+{
+	const struct found *f = gather_find(g, &m->extent);
+
+	return (struct store_free) {
+		.volume = l->volume, .drive = m->drive, .extent = m->extent,
+		.host = f ? g->hosts[f->host].uuid : m->target, .holder = f ? f->e.holder : D.host,
+		.version = f ? f->e.version : l->version, .commit = f ? f->e.commit : l->commit,
+	};
+}
+
+/* Before anything is written that names the new one. */
+static int note_both(const struct layout *l, const struct layout *next, u32 member, char *why)
+{
+	struct store_free both[2];
+	struct gather g;
+	int err = gather(&g, &l->volume, false);
+
+	if (!err) {
+		both[0] = note_of(&g, l, &l->member[member]);
+		both[1] = note_of(&g, l, &next->member[member]);
+		gather_free(&g);
+		err = store_frees_add(both, 2);
+	}
+	if (err)
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+	return err;
+}
+
+/*
+ * @next is the layout but for one extent; the members that groups go on without may be away. @undo:
+ * no kernel has used @l, so what was late in it is still.
+ */
+static int swap(struct store_volume *v, struct layout *l, struct layout *next, u32 member, bool undo,
+		char *why)
+{
+	int err = note_both(l, next, member, why);
+	u32 i;
+
+	for (i = 0; i < next->members; i++)
+		next->member[i].late = i != member &&
+				       (undo ? l->member[i].late : volume_goes_without(v, l, i));
+	/* Groups that serve have been attached. */
+	for (i = 0; i < next->segments; i++)
+		next->segment[i].fresh = false;
+	return err ? err : volume_swap(v, l, next, why);
+}
+
+/* The extent that was replaced last, by the notes, and the record that names it: its member. */
+static int replaced(const struct store_volume *v, const struct layout *l, const struct gather *g,
+		    struct layout_member *old)
+{
+	struct store_free *f __free(free) = NULL;
+	const struct layout *was;
+	size_t i, k, n;
+	u32 m;
+
+	if (store_frees(&v->uuid, &f, &n))
+		return -EIO;
+	for (i = 0; i < n; i++) {
+		if (layout_names(l, &f[i].extent) || !gather_find(g, &f[i].extent))
+			continue;
+		for (k = 0; k < g->nr_records; k++) {
+			was = g->record[k];
+			m = truth_swapped(was, l);
+			if (m >= was->members || !muuid_equal(&was->member[m].extent, &f[i].extent))
+				continue;
+			*old = was->member[m];
+			return m;
+		}
+	}
+	return -ENOENT;
+}
+
+int replace_undo(struct store_volume *v, struct layout *l, char *why)
+{
+	struct layout *next __free(free) = malloc(sizeof(*next));
+	struct layout_member old;
+	struct gather g;
+	int err = next ? gather(&g, &v->uuid, false) : -ENOMEM, at;
+
+	if (err)
+		return err;
+	at = replaced(v, l, &g, &old);
+	gather_free(&g);
+	if (at < 0)
+		return at;
+	memcpy(next, l, sizeof(*next));
+	next->member[at] = old;
+	err = swap(v, l, next, at, true, why);
+	if (!err)
+		log_warn("volume %s: member %d is not replaced: the kernel has it in sync", v->name, at);
+	return err;
+}
+
+/* Held by this host still, and at a version before the one that counts: then it is ours to free. */
+static int free_one(const struct layout *l, const struct gather *g, const struct store_free *f, char *why)
+{
+	const struct found *at = gather_find(g, &f->extent);
+	struct put p;
+
+	if (!at) {
+		snprintf(why, REASON, "the drive of a member that was replaced is away");
+		return -EAGAIN;
+	}
+	if (at->e.version > l->version ||
+	    (!muuid_null(&at->e.holder) && !muuid_equal(&at->e.holder, &D.host))) {
+		log_warn("volume %s: the extent of a member that was replaced is another's by now: it stays; "
+			 "see meshctl drive extents", l->name);
+		return 0;
+	}
+	p = put_to(g, at, MGMT_FREE, NULL);
+	puts_run(&p, 1);
+	return puts_result(&p, 1, why);
+}
+
+int replace_finish(struct store_volume *v, const struct layout *l, char *why)
+{
+	struct store_free *f __free(free) = NULL;
+	u64 version = 0;
+	struct gather g;
+	size_t i, n, left = 0;
+	int err = store_frees(&v->uuid, &f, &n);
+
+	if (err || !n || v->pending || v->state != STORE_LIVE)
+		return err;
+	err = gather(&g, &v->uuid, false);
+	if (err)
+		return err;
+	for (i = 0; i < n; i++) {
+		if (layout_names(l, &f[i].extent)) {
+			store_free_del(&f[i].extent);
+		} else if (v->attached && kernel_active(&v->uuid, &version) && version == l->version) {
+			err = free_one(l, &g, &f[i], why);
+			left += !!err;
+			if (!err)
+				store_free_del(&f[i].extent);
+		}
+	}
+	gather_free(&g);
+	return left ? -EAGAIN : 0;
+}
+
+/* By its number, or by the UUID of its drive or extent or a start of that; -1: none or several. */
+static int member_named(const struct layout *l, const char *what)
+{
+	size_t len = strlen(what);
+	int hit = -1;
+	char *end;
+	u64 n = strtoul(what, &end, 10);
+	u32 i;
+
+	if (len && !*end && len < 4)
+		return n < l->members ? (int)n : -1;
+	for (i = 0; i < l->members && len >= 4; i++) {
+		if (strncasecmp(muuid_str(&l->member[i].drive).s, what, len) &&
+		    strncasecmp(muuid_str(&l->member[i].extent).s, what, len))
+			continue;
+		if (hit >= 0)
+			return -1;
+		hit = i;
+	}
+	return hit;
+}
+
+/* The kernel judges this again, by what is so then. */
+static int may_replace(struct req *r, const struct store_volume *v, const struct layout *l, u32 member)
+{
+	struct meshblk_volume k;
+	u8 role;
+
+	if (kernel_volume(&v->uuid, &k))
+		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
+	role = k.version == l->version ? groups_role(&k, member) : 0;
+	meshblk_volume_free(&k);
+	if (role == MESHBLK_ROLE_FAILED || role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING)
+		return 0;
+	if (role == MESHBLK_ROLE_SUSPECT)
+		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try again "
+				"when meshctl volume show says that it is out", member, v->name);
+	if (role)
+		return req_fail(r, "member %u of volume %s is in sync: only one that is lost is replaced", member,
+				v->name);
+	return req_fail(r, "member %u of volume %s is in no group that is attached: what is on it cannot be "
+			"made again", member, v->name);
+}
+
+static int swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next, u32 member)
+{
+	const u64 had = v->version;
+	char why[REASON], left[REASON];
+	int err = swap(v, l, next, member, false, why);
+	/* Undone, it has another version again. */
+	bool made = v->version > had && v->version == next->version;
+
+	if (err == -EBUSY && made && !replace_undo(v, l, left))
+		return req_fail(r, "member %u of volume %s is not replaced: %s", member, v->name, why);
+	if (err && !made && !v->pending && intents_undo(&v->uuid, left))
+		log_warn("an extent of %s stays allocated for now: %s", l->name, left);
+	if (err && made)
+		return req_fail(r, "volume %s has its new version, but not here yet: %s", v->name, why);
+	if (err && v->pending)
+		return req_fail(r, "volume %s is not changed yet: %s; meshctl volume list says how it goes on",
+				v->name, why);
+	if (err)
+		return req_fail(r, "volume %s is not changed: %s", v->name, why);
+	log_info("volume %s: member %u is replaced, and rebuilt on drive %s", v->name, member,
+		 muuid_str(&l->member[member].drive).s);
+	if (replace_finish(v, l, left))
+		log_info("volume %s: %s: its extent is freed when it can be", v->name, left);
+	return 0;
+}
+
+int replace_member(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
+		   u32 member)
+{
+	static const int steps[] = {
+		CRASH_EXTEND_INTENT, CRASH_NONE, CRASH_NONE, CRASH_EXTEND_READY,
+	};
+	const char *with = arg_str(r, "with");
+	struct segment_req q = { .lba_max = l->lba };
+	char why[REASON];
+	json_t *drives = with[0] ? json_pack("[s]", with) : NULL;
+	int err;
+
+	q.drives = drives;
+	memcpy(next, l, sizeof(*next));
+	err = may_replace(r, v, l, member);
+	if (!err)
+		err = extents_swap(r, v, next, member, &q, steps);
+	json_decref(drives);
+	if (err)
+		return -1;
+	/* It may have come back, or been taken, while zeroes were written. */
+	if (volume_must_hold(r, v) || may_replace(r, v, l, member)) {
+		if (intents_undo(&v->uuid, why))
+			log_warn("an extent of %s stays allocated for now: %s", l->name, why);
+		return -1;
+	}
+	return swap_in(r, v, l, next, member);
+}
+
+static int replace(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
+{
+	const char *what = arg_str(r, "member");
+	int member = member_named(l, what);
+
+	if (!layout_protected(l))
+		return req_fail(r, "volume %s has no redundancy: what is on a member is nowhere else", v->name);
+	if (member < 0)
+		return req_fail(r, "volume %s has no member %.100s; meshctl volume show %s numbers them", v->name,
+				what, v->name);
+	if (replace_member(r, v, l, next, member))
+		return -1;
+	return volume_result(r, &v->uuid);
+}
+
+int cmd_volume_replace(struct req *r)
+{
+	return volume_with_next(r, false, replace);
+}

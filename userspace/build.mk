@@ -78,6 +78,9 @@ install: modules userspace
 	install -D -m 644 userspace/udev/60-meshblk.rules $(DESTDIR)$(UDEVDIR)/60-meshblk.rules
 	install -d $(DESTDIR)$(UNITDIR)
 	sed 's,/usr/sbin/,$(SBINDIR)/,' userspace/systemd/meshd.service >$(DESTDIR)$(UNITDIR)/meshd.service
+	sed 's,/usr/sbin/,$(SBINDIR)/,' userspace/systemd/meshblk-scrub.service \
+		>$(DESTDIR)$(UNITDIR)/meshblk-scrub.service
+	install -m 644 userspace/systemd/meshblk-scrub.timer $(DESTDIR)$(UNITDIR)/meshblk-scrub.timer
 	install -D -m 644 userspace/completion/meshctl $(DESTDIR)$(COMPDIR)/meshctl
 	@$(if $(DESTDIR),,udevadm control --reload 2>/dev/null || true; systemctl daemon-reload 2>/dev/null || true)
 	@echo "installed for $(kdir-release); start it with: systemctl enable --now meshd"
@@ -85,10 +88,11 @@ install: modules userspace
 # What install put there, for whatever kernels; /var/lib/meshd with host UUID
 # and store stays. Volumes that are attached stay until they are detached.
 uninstall:
-	@$(if $(DESTDIR),,systemctl disable --now meshd 2>/dev/null || true)
+	@$(if $(DESTDIR),,systemctl disable --now meshd meshblk-scrub.timer 2>/dev/null || true)
 	rm -f $(DESTDIR)$(SBINDIR)/meshd $(DESTDIR)$(SBINDIR)/meshctl \
 		$(DESTDIR)$(MANDIR)/man8/meshd.8 $(DESTDIR)$(MANDIR)/man8/meshctl.8 \
 		$(DESTDIR)$(UDEVDIR)/60-meshblk.rules $(DESTDIR)$(UNITDIR)/meshd.service \
+		$(DESTDIR)$(UNITDIR)/meshblk-scrub.service $(DESTDIR)$(UNITDIR)/meshblk-scrub.timer \
 		$(DESTDIR)$(COMPDIR)/meshctl
 	@for d in $(DESTDIR)/lib/modules/*/updates; do \
 		[ -e "$$d/meshblk.ko" ] || [ -e "$$d/meshtgt.ko" ] || continue; \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A member of a group that gets a new extent: what the labels, the store and the kernel have in the
- * end, also when meshd was cut off at a step and began anew.
+ * end, also when meshd was cut off at a step and started again.
  */
 #include <CUnit/Basic.h>
 
@@ -220,7 +220,7 @@ static void test_undone(void)
 	CU_ASSERT(replace_it(&r) && has(r.error, "is not replaced") && has_extent(1));
 	CU_ASSERT(kernel.version == 4 && at[0].e.version == 4 && at[1].e.version == 4);
 	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length && at[1].e.length);
-	/* Or meshd was killed before it could ask. */
+	/* Or meshd was killed before the kernel had it. */
 	lose(2);
 	at[1].host = 0;
 	kernel.busy = true;

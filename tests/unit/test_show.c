@@ -8,20 +8,38 @@
 
 struct mesh *genl_open(void);
 void genl_close(struct mesh *m);
+const char *genl_why(const struct mesh *m);
 
 #define mesh_open	genl_open
 #define mesh_close	genl_close
+#define mesh_why	genl_why
 #include "userspace/libmesh/genl.c"
 #undef mesh_open
 #undef mesh_close
+#undef mesh_why
+/* Its parser; what it calls are stand-ins below. */
+#define meshblk_targets		client_targets
+#define meshblk_volumes		client_volumes
+#define meshblk_volume_free	client_volume_free
+#define meshblk_volumes_free	client_volumes_free
+#define meshblk_volume_scrub	client_volume_scrub
+#include "userspace/libmesh/client.c"
+#include "userspace/libmesh/grow.c"
+#undef meshblk_targets
+#undef meshblk_volumes
+#undef meshblk_volume_free
+#undef meshblk_volumes_free
+#undef meshblk_volume_scrub
 #include "userspace/meshd/show.c"
 #include "userspace/meshd/groups.c"
+#include "userspace/meshd/scrub.c"
 #include "suite.h"
 #include "req_rig.h"
 
 /* The store and the kernel: one volume, @kernel is what is known of it. */
 
 struct meshd D;
+static u64 slept;
 static struct layout made;
 static struct meshblk_volume kernel;
 static struct meshblk_target target;
@@ -35,12 +53,20 @@ void busy_drop(const struct muuid *u) { (void)u; }
 int peer_of_member(const struct layout_member *m, struct store_host *h) { (void)m, (void)h; return -ENOENT; }
 void meshblk_volume_free(struct meshblk_volume *v) { (void)v; }
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)v, (void)n; }
-const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+const char *arg_str(const struct req *r, const char *key) { const char *s = json_string_value(json_object_get(r->args, key)); return s ? s : ""; }
 static bool degraded;			/* --degraded */
-bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return degraded; }
+bool arg_bool(const struct req *r, const char *key) { return !strcmp(key, "degraded") ? degraded : json_is_true(json_object_get(r->args, key)); }
+u64 arg_num(const struct req *r, const char *key) { return json_integer_value(json_object_get(r->args, key)); }
+u64 now_ms(void) { return slept; }
+static u32 notes;
+void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; notes++; }
+const char *mesh_why(const struct mesh *m) { (void)m; return "a scrub runs already"; }
+static struct mesh_scrub scrubbed;	/* as the kernel got it last */
+static int scrubs, scrub_err;
+int meshblk_volume_scrub(struct mesh *m, const struct muuid *u, const struct mesh_scrub *s) { (void)m, (void)u; scrubbed = *s; scrubs++; return scrub_err; }
 static u32 polls;			/* how often it was waited */
 static void (*on_poll)(void);
-void sleep_ms(unsigned int ms) { (void)ms; polls++; on_poll(); }
+void sleep_ms(unsigned int ms) { slept += ms; polls++; on_poll(); }
 bool stopping(void) { return polls > 9; }
 bool req_cancelled(const struct req *r) { (void)r; return false; }
 static u64 shown_done, shown_total;
@@ -50,7 +76,7 @@ int kernel_volume(const struct muuid *u, struct meshblk_volume *v) { (void)u; *v
 int store_volume_get(const struct muuid *u, struct store_volume *v, struct layout *l)
 {
 	(void)u;
-	*v = (struct store_volume) { .state = STORE_LIVE };
+	*v = (struct store_volume) { .state = STORE_LIVE, .attached = true };
 	memcpy(l, &made, sizeof(made));
 	return 0;
 }
@@ -61,6 +87,8 @@ int store_volumes(struct store_volume **v, size_t *n)
 {
 	*n = volumes;
 	*v = calloc(volumes + 1, sizeof(**v));
+	for (size_t i = 0; i < volumes; i++)
+		(*v)[i].attached = true;
 	return 0;
 }
 
@@ -262,6 +290,125 @@ static void test_wait(void)
 	CU_ASSERT(cmd_volume_wait(&r) && r.status == 1);
 }
 
+/* Both groups are scrubbed, one after the other. */
+static void scrub_once(void)
+{
+	for (u32 i = 0; i < 2; i++) {
+		two[i].bytes = 4 << 20;
+		two[i].scrubbed = polls > 4 * i ? (u64)(polls - 4 * i) << 20 : 0;
+		two[i].scrubbing = two[i].scrubbed < two[i].bytes;
+	}
+}
+
+static void test_wait_scrub(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+	polls = 0;
+	on_poll = scrub_once;
+	scrub_once();
+	CU_ASSERT(!cmd_volume_wait(&r) && polls == 8 && shown_done == 7 << 20 && shown_total == 8 << 20);
+	/* Not for ever. */
+	mirrors(MESHBLK_ROLE_OUT, 0);
+	on_poll = nothing;
+	polls = 0;
+	r = (struct req) { .args = json_pack("{s:i}", "timeout", 1) };
+	CU_ASSERT(cmd_volume_wait(&r) && r.status == 1 && strstr(r.error, "not done after 1 s"));
+	CU_ASSERT(strstr(r.error, "member 3 on host 10.0.0.4 is out") && polls == 4);
+	json_decref(r.args);
+}
+
+/* As the kernel puts them. */
+static void test_parse(void)
+{
+	static const struct mesh_diff diffs[] = { { 4096, 512, 1 }, { 8192, 1024, MESH_NO_MEMBER } };
+	struct nl_msg *msg = nlmsg_alloc();
+	struct nlattr *nest = nla_nest_start(msg, MESHBLK_A_GROUP);
+	struct meshblk_group g = { 0 };
+	const json_t *list;
+	json_t *j;
+
+	nla_put_flag(msg, MESHBLK_P_SCRUBBING);
+	nla_put_u64(msg, MESHBLK_P_SCRUBBED, 3);
+	nla_put_u64(msg, MESHBLK_P_BYTES, 4);
+	nla_put_u64(msg, MESHBLK_P_MISMATCHES, 5);
+	nla_put_u64(msg, MESHBLK_P_REPAIRED, 6);
+	nla_put_u64(msg, MESHBLK_P_SKIPPED, 7);
+	nla_put(msg, MESHBLK_P_DIFFS, sizeof(diffs), diffs);
+	nla_nest_end(msg, nest);
+	parse_group(nest, &g);
+	CU_ASSERT(g.scrubbing && g.scrubbed == 3 && g.bytes == 4 && g.mismatches == 5 && g.repaired == 6);
+	CU_ASSERT(g.skipped == 7 && g.nr_diffs == 2 && !memcmp(g.diffs, diffs, sizeof(diffs)));
+	j = group_json(&g);
+	CU_ASSERT(json_is_true(json_object_get(j, "scrubbing")));
+	CU_ASSERT(json_integer_value(json_object_get(j, "repaired")) == 6);
+	list = json_object_get(j, "diffs");
+	CU_ASSERT(json_integer_value(json_object_get(json_array_get(list, 0), "member")) == 1);
+	CU_ASSERT(json_integer_value(json_object_get(json_array_get(list, 1), "at")) == 8192);
+	CU_ASSERT(json_is_null(json_object_get(json_array_get(list, 1), "member")));
+	json_decref(j);
+	nlmsg_free(msg);
+	/* A kernel without scrubs. */
+	msg = nlmsg_alloc();
+	nest = nla_nest_start(msg, MESHBLK_A_GROUP);
+	nla_nest_end(msg, nest);
+	parse_group(nest, &g);
+	CU_ASSERT(!g.scrubbing && !g.nr_diffs && !g.bytes);
+	nlmsg_free(msg);
+}
+
+static int scrub_with(struct req *r, json_t *args)
+{
+	int err;
+
+	json_decref(r->args);
+	*r = (struct req) { .args = args };
+	scrubs = 0;
+	notes = 0;
+	err = cmd_volume_scrub(r);
+	return err;
+}
+
+static void test_scrub(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+	for (u32 i = 0; i < 4; i++)
+		made.ref[i].member = i;
+	scrub_err = 0;
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s}", "volume", "v")) && scrubs == 1);
+	CU_ASSERT(!scrubbed.stop && !scrubbed.repair && !scrubbed.from);
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "stop", 1)) && scrubbed.stop);
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s, s:b, s:s}", "volume", "v", "repair", 1, "from", "3")));
+	CU_ASSERT(scrubbed.repair && scrubbed.from && scrubbed.index == 3);
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:s}", "volume", "v", "from", "3")) && !scrubs);
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b, s:b}", "volume", "v", "repair", 1, "stop", 1)) && !scrubs);
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b, s:s}", "volume", "v", "repair", 1, "from", "4")));
+	CU_ASSERT(strstr(r.error, "no member 4") && !scrubs);
+	CU_ASSERT(scrub_with(&r, json_object()) && scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "all", 1)));
+	made.segment[0].level = PROT_EC;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b, s:s}", "volume", "v", "repair", 1, "from", "3")));
+	CU_ASSERT(!!strstr(r.error, "no copy of a mirror"));
+	made.segment[0].level = PROT_STRIPE;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s}", "volume", "v")) && strstr(r.error, "no redundancy"));
+	made.segment[0].level = PROT_MIRROR;
+	scrub_err = -EBUSY;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s}", "volume", "v")) && strstr(r.error, "a scrub runs already"));
+	/* The timer's: of all, unless it is not wanted. */
+	volumes = 3;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:b}", "all", 1)) && scrubs == 3 && notes == 3 && r.status == 1);
+	scrub_err = 0;
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:b}", "timer", 1)) && scrubs == 3 && !notes);
+	D.scrub_never = true;
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:b}", "timer", 1)) && !scrubs);
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:b}", "all", 1)) && scrubs == 3);
+	D.scrub_never = false;
+	volumes = 0;
+	json_decref(r.args);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -270,6 +417,9 @@ int main(void)
 		{ "health of groups", test_health },
 		{ "list of what is degraded", test_list_degraded },
 		{ "wait", test_wait },
+		{ "wait: a scrub, and not for ever", test_wait_scrub },
+		{ "a scrub in answers", test_parse },
+		{ "scrub", test_scrub },
 		{ NULL, NULL },
 	};
 

@@ -142,6 +142,21 @@ static const struct verb_arg replace_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg wait_opts[] = {
+	{ "--timeout", ARG_NUMBER, "timeout", "give up after that many seconds" },
+	OPT_END,
+};
+
+static const struct verb_arg scrub_opts[] = {
+	{ "--repair", ARG_FLAG, "repair", "write again what differs: what --from names of a mirror, what explains it of "
+	  "ec" },
+	{ "--from", ARG_TEXT, "from", "with --repair: the member of a mirror whose copy is right" },
+	{ "--stop", ARG_FLAG, "stop", "end the scrub that runs" },
+	{ "--all", ARG_FLAG, "all", "every volume with redundancy that is attached here" },
+	{ "--timer", ARG_FLAG, "timer", "the same, but nothing where meshd.conf has scrub = never" },
+	OPT_END,
+};
+
 const struct verb verbs[] = {
 	{ "drive scan", { }, scan_opts,
 	  "list this machine's drives and say which can be exported, and why not",
@@ -199,8 +214,8 @@ const struct verb verbs[] = {
 	{ "volume show", { VOLUME }, none,
 	  "show a volume with its segments, groups and members",
 	  "meshctl volume show data", RESULT_VOLUME },
-	{ "volume wait", { VOLUME }, none,
-	  "wait until all members of a volume have all data again",
+	{ "volume wait", { VOLUME }, wait_opts,
+	  "wait until all members of a volume have all data again, and a scrub is done",
 	  "meshctl volume wait data", RESULT_DONE },
 	{ "volume attach", { VOLUME }, attach_opts,
 	  "show a volume as /dev/meshN on this host and print the device",
@@ -215,6 +230,9 @@ const struct verb verbs[] = {
 	  "give a member that is lost a new extent on another drive, and rebuild it",
 	  "meshctl volume replace data 2\n"
 	  "  meshctl volume replace data 2 --with gpu3:nvme1n1", RESULT_DEVICE },
+	{ "volume scrub", { { "[VOLUME]", ARG_TEXT, "volume", NULL } }, scrub_opts,
+	  "compare all members of a volume in the background",
+	  "meshctl volume scrub data && meshctl volume wait data", RESULT_DONE },
 	{ "volume delete", { VOLUME }, delete_opts,
 	  "delete a volume and free its extents",
 	  "meshctl volume delete scratch", RESULT_DONE },

@@ -217,6 +217,24 @@ int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
+int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_SCRUB, 0, 0, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	if (s->stop)
+		nla_put_flag(msg, MESHBLK_A_STOP);
+	if (s->repair)
+		nla_put_flag(msg, MESHBLK_A_REPAIR);
+	if (s->repair && s->from)
+		nla_put_u32(msg, MESHBLK_A_INDEX, s->index);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
 static void parse_member(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
@@ -247,6 +265,17 @@ static u32 get_array(const struct nlattr *a, void *out, u32 n, size_t size)
 	return has;
 }
 
+static void parse_scrub(struct nlattr **tb, struct meshblk_group *g)
+{
+	g->scrubbing = tb[MESHBLK_P_SCRUBBING];
+	g->scrubbed = get_u64(tb[MESHBLK_P_SCRUBBED]);
+	g->bytes = get_u64(tb[MESHBLK_P_BYTES]);
+	g->mismatches = get_u64(tb[MESHBLK_P_MISMATCHES]);
+	g->repaired = get_u64(tb[MESHBLK_P_REPAIRED]);
+	g->skipped = get_u64(tb[MESHBLK_P_SKIPPED]);
+	g->nr_diffs = get_array(tb[MESHBLK_P_DIFFS], g->diffs, MESH_DIFFS_MAX, sizeof(*g->diffs));
+}
+
 static void parse_group(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_P_MAX + 1];
@@ -261,7 +290,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->attach = get_u64(tb[MESHBLK_P_ATTACH]);
 	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
 	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);
-	g->mismatches = get_u64(tb[MESHBLK_P_MISMATCHES]);
+	parse_scrub(tb, g);
 	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
 	get_array(tb[MESHBLK_P_ROLES], g->roles, MESH_GROUP_MAX, sizeof(u8));
 	get_array(tb[MESHBLK_P_BEHIND], g->behind, MESH_GROUP_MAX, sizeof(u64));

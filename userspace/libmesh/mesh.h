@@ -87,6 +87,15 @@ struct meshblk_segment {
 };
 
 #define MESH_GROUP_MAX	36	/* members of one: 32 + 4 of ec */
+#define MESH_DIFFS_MAX	64	/* places of a group that are listed */
+#define MESH_NO_MEMBER	0xffffffffU
+
+/* A place that a scrub found unequal, as MESHBLK_P_DIFFS has it. */
+struct mesh_diff {
+	u64	addr;		/* byte of the member's data area */
+	u32	length;
+	u32	member;		/* index into the volume's, or MESH_NO_MEMBER */
+};
 
 /* A protection group, in answers. */
 struct meshblk_group {
@@ -97,7 +106,14 @@ struct meshblk_group {
 	u64	attach;
 	u64	version;	/* of its roster */
 	u64	synced;		/* bytes given to members since the attach */
-	u64	mismatches;
+	bool	scrubbing;
+	u64	scrubbed;	/* bytes of each member compared in this scrub */
+	u64	bytes;		/* of data of each member */
+	u64	mismatches;	/* sectors found unequal ... */
+	u64	repaired;	/* ... and written again */
+	u64	skipped;	/* bytes that could not be compared */
+	u32	nr_diffs;
+	struct mesh_diff diffs[MESH_DIFFS_MAX];
 	u32	nr;
 	u32	members[MESH_GROUP_MAX];	/* indexes into the volume's */
 	u8	roles[MESH_GROUP_MAX];		/* MESHBLK_ROLE_* */
@@ -147,6 +163,15 @@ int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out);
 
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v);
 int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
+/* What a scrub is to do: nothing but compare, or one of these. */
+struct mesh_scrub {
+	bool	stop;
+	bool	repair;		/* write again what is unequal ... */
+	bool	from;		/* ... with what member @index has, of a mirror */
+	u32	index;
+};
+
+int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s);
 /* Members, groups and counters come along, segments do not. */
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);

@@ -251,6 +251,58 @@ static void groups(const json_t *r)
 	json_decref(rows);
 }
 
+static u64 number_of(const json_t *o, const char *key)
+{
+	return (u64)json_integer_value(json_object_get(o, key));
+}
+
+/* Where members differ, by the byte of the member's data. */
+static void scrub_places(const json_t *group, const json_t *members)
+{
+	const json_t *d, *m;
+	size_t i;
+
+	json_array_foreach(json_object_get(group, "diffs"), i, d) {
+		m = json_object_get(d, "member");
+		if (json_is_integer(m))
+			printf("  member %lld on host %s differs", (long long)json_integer_value(m),
+			       str(json_array_get(members, json_integer_value(m)), "host"));
+		else
+			printf("  members differ, and which is wrong is not known,");
+		printf(" at byte %llu of its data, %llu bytes\n", (unsigned long long)number_of(d, "at"),
+		       (unsigned long long)number_of(d, "length"));
+	}
+}
+
+/* A line for each group that is scrubbed, or whose scrub found something. */
+static void scrubs(const json_t *r)
+{
+	char bytes[SIZE_TEXT], skipped[SIZE_TEXT];
+	const json_t *g;
+	u64 all, done;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "groups"), i, g) {
+		bool runs = json_is_true(json_object_get(g, "scrubbing"));
+
+		if (!runs && !number_of(g, "mismatches") && !number_of(g, "skipped") &&
+		    !number_of(g, "repaired"))
+			continue;
+		all = number_of(g, "bytes");
+		done = number_of(g, "scrubbed");
+		size_text(all, bytes);
+		size_text(number_of(g, "skipped"), skipped);
+		printf("%sscrub of group %llu.%llu: ", i ? "" : "\n",
+		       (unsigned long long)number_of(g, "segment"), (unsigned long long)number_of(g, "group"));
+		if (runs)
+			printf("%u %% of %s, ", all ? (unsigned int)((double)done * 100 / (double)all) : 0, bytes);
+		printf("%llu sectors differed, %llu were written again, %s not compared\n",
+		       (unsigned long long)number_of(g, "mismatches"),
+		       (unsigned long long)number_of(g, "repaired"), skipped);
+		scrub_places(g, json_object_get(r, "members"));
+	}
+}
+
 static void volume(const json_t *r)
 {
 	static const struct column members[] = {
@@ -278,6 +330,7 @@ static void volume(const json_t *r)
 	putchar('\n');
 	table(json_object_get(r, "segments"), segments, "no segments");
 	groups(r);
+	scrubs(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
 }

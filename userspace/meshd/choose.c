@@ -491,14 +491,15 @@ static int no_spare(struct req *r, const struct choice *c, const struct segment_
 				"another member of its group; name one on another host (meshctl drive list)" :
 				"drive %.100s has a member of the group already; name another (meshctl drive "
 				"list)", named);
-	return req_fail(r, domain == PLACE_HOST ? "every drive with a run of %s free is the member's own, or "
-			"on a host with another member of its group; export a drive of another host" :
+	return req_fail(r, domain == PLACE_HOST ? "every drive with a run of %s free is the member's own, "
+			"or on a host with another member of its group; export a drive of another host" :
 			"every drive with a run of %s free has a member of the group already; export another",
 			text);
 }
 
 /* The member's own drive is none of its domain's: another one of the same host may do. */
-int choice_swap(struct req *r, struct layout *l, u32 slot, struct choice *c, const struct segment_req *q)
+int choice_swap(struct req *r, struct layout *l, u32 slot, struct choice *c,
+		const struct segment_req *q)
 {
 	struct place_drive taken[LAYOUT_COLUMNS_MAX + 1];
 	u64 bytes = l->member[slot].size;

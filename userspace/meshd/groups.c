@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the kernel says of the groups of a volume with redundancy; meshctl volume wait */
+/* What the kernel says of the groups of a volume with redundancy */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 
 #include "userspace/format/json.h"
 #include "userspace/meshd/volume.h"
-
-#define POLL_MS		300
 
 static const char *role_name(u8 role)
 {
@@ -82,6 +80,27 @@ bool volume_goes_without(const struct store_volume *v, const struct layout *l, u
 	return is;
 }
 
+int member_named(const struct layout *l, const char *what)
+{
+	size_t len = strlen(what);
+	int hit = -1;
+	char *end;
+	u64 n = strtoul(what, &end, 10);
+	u32 i;
+
+	if (len && !*end && len < 4)
+		return n < l->members ? (int)n : -1;
+	for (i = 0; i < l->members && len >= 4; i++) {
+		if (strncasecmp(muuid_str(&l->member[i].drive).s, what, len) &&
+		    strncasecmp(muuid_str(&l->member[i].extent).s, what, len))
+			continue;
+		if (hit >= 0)
+			return -1;
+		hit = i;
+	}
+	return hit;
+}
+
 /* The first member of the group that is not in sync; @g->nr: all are. */
 static u32 first_out(const struct meshblk_group *g)
 {
@@ -124,6 +143,28 @@ bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *wh
 	return true;
 }
 
+static void scrub_json(json_t *j, const struct meshblk_group *g)
+{
+	json_t *diffs = json_array(), *d;
+	u32 i;
+
+	jset_bool(j, "scrubbing", g->scrubbing);
+	jset_u64(j, "scrubbed", g->scrubbed);
+	jset_u64(j, "bytes", g->bytes);
+	jset_u64(j, "mismatches", g->mismatches);
+	jset_u64(j, "repaired", g->repaired);
+	jset_u64(j, "skipped", g->skipped);
+	for (i = 0; i < g->nr_diffs; i++) {
+		d = json_object();
+		jset_u64(d, "at", g->diffs[i].addr);
+		jset_u64(d, "length", g->diffs[i].length);
+		json_object_set_new(d, "member", g->diffs[i].member == MESH_NO_MEMBER ? json_null() :
+				    json_integer(g->diffs[i].member));
+		json_array_append_new(diffs, d);
+	}
+	json_object_set_new(j, "diffs", diffs);
+}
+
 static json_t *group_json(const struct meshblk_group *g)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -137,7 +178,7 @@ static json_t *group_json(const struct meshblk_group *g)
 	jset_u64(j, "attach", g->attach);
 	jset_u64(j, "version", g->version);
 	jset_u64(j, "synced", g->synced);
-	jset_u64(j, "mismatches", g->mismatches);
+	scrub_json(j, g);
 	for (i = 0; i < g->nr; i++)
 		json_array_append_new(members, json_pack("{s:I, s:s, s:I}", "index",
 							 (json_int_t)g->members[i], "role",
@@ -155,61 +196,4 @@ json_t *groups_json(const struct meshblk_volume *k)
 	for (i = 0; i < k->nr_groups; i++)
 		json_array_append_new(list, group_json(&k->groups[i]));
 	return list;
-}
-
-static u64 behind(const struct meshblk_volume *k)
-{
-	u64 sum = 0;
-	u32 i, m;
-
-	for (i = 0; i < k->nr_groups; i++)
-		for (m = 0; m < k->groups[i].nr; m++)
-			sum += k->groups[i].behind[m];
-	return sum;
-}
-
-/* One poll: 1 when it is whole; @most: the largest number of bytes seen to be missing. */
-static int wait_step(struct req *r, const struct store_volume *v, const struct layout *l, u64 *most)
-{
-	struct meshblk_volume k;
-	char why[REASON] = "waiting for its groups";
-	enum health h;
-	u64 left;
-
-	if (kernel_volume(&v->uuid, &k))
-		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
-	h = volume_health(&k);
-	/* It is being attached. */
-	if (h == HEALTH_NONE && layout_protected(l))
-		h = HEALTH_DOWN;
-	left = behind(&k);
-	*most = left > *most ? left : *most;
-	if (h == HEALTH_REBUILDING)
-		snprintf(why, sizeof(why), "rebuilding");
-	else
-		groups_why(l, &k, why, sizeof(why));
-	if (h > HEALTH_WHOLE)
-		req_progress(r, why, *most - left, *most ? *most : 1);
-	meshblk_volume_free(&k);
-	return h <= HEALTH_WHOLE;
-}
-
-int cmd_volume_wait(struct req *r)
-{
-	struct layout *l __free(free) = malloc(sizeof(*l));
-	const char *what = arg_str(r, "volume");
-	struct store_volume v;
-	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
-	u64 most = 0;
-
-	if (err == -ENOENT)
-		return req_fail(r, "no volume %s; see meshctl volume list", what);
-	if (err)
-		return req_fail(r, "%s", store_words(err));
-	while (!(err = wait_step(r, &v, l, &most))) {
-		if (stopping() || req_cancelled(r))
-			return req_fail(r, "cancelled");
-		sleep_ms(POLL_MS);
-	}
-	return err < 0 ? -1 : 0;
 }

@@ -124,6 +124,16 @@ static const char *conf_flag(const char *value, bool *out)
 	return conf_bool(value, out) ? "yes or no is wanted" : NULL;
 }
 
+/* The second of two words is true. */
+static const char *conf_word(const char *value, const char *no, const char *yes, bool *out)
+{
+	static char wanted[48];
+
+	snprintf(wanted, sizeof(wanted), "%s or %s is wanted", no, yes);
+	*out = !strcmp(value, yes);
+	return *out || !strcmp(value, no) ? NULL : wanted;
+}
+
 static const char *conf_line(void *priv, const char *key, const char *value)
 {
 	const char *why = NULL;
@@ -134,6 +144,8 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 		why = conf_flag(value, &D.insecure);
 	} else if (!strcmp(key, "debug")) {
 		why = conf_flag(value, &D.debug);
+	} else if (!strcmp(key, "scrub")) {
+		why = conf_word(value, "monthly", "never", &D.scrub_never);
 	} else if (!strcmp(key, "target")) {
 		why = conf_flag(value, &target);
 		if (!target)

@@ -22,6 +22,7 @@ struct meshd {
 	u16	port;
 	bool	debug;
 	bool	insecure;	/* without a key every host may log in */
+	bool	scrub_never;	/* the timer scrubs nothing */
 	u64	started;	/* now_ms() */
 	int	stop;		/* eventfd: readable when all shall end */
 	struct muuid host;

@@ -52,8 +52,8 @@ static int note_both(const struct layout *l, const struct layout *next, u32 memb
  * @next is the layout but for one extent; the members that groups go on without may be away. @undo:
  * no kernel has used @l, so what was late in it is still.
  */
-static int swap(struct store_volume *v, struct layout *l, struct layout *next, u32 member, bool undo,
-		char *why)
+static int swap(struct store_volume *v, struct layout *l, struct layout *next, u32 member,
+		bool undo, char *why)
 {
 	int err = note_both(l, next, member, why);
 	u32 i;
@@ -95,10 +95,10 @@ static int replaced(const struct store_volume *v, const struct layout *l, const 
 
 int replace_undo(struct store_volume *v, struct layout *l, char *why)
 {
-	struct layout *next __free(free) = malloc(sizeof(*next));
+	struct layout *next __free(free) = NULL;
 	struct layout_member old;
 	struct gather g;
-	int err = next ? gather(&g, &v->uuid, false) : -ENOMEM, at;
+	int err = gather(&g, &v->uuid, false), at;
 
 	if (err)
 		return err;
@@ -106,6 +106,9 @@ int replace_undo(struct store_volume *v, struct layout *l, char *why)
 	gather_free(&g);
 	if (at < 0)
 		return at;
+	next = malloc(sizeof(*next));
+	if (!next)
+		return -ENOMEM;
 	memcpy(next, l, sizeof(*next));
 	next->member[at] = old;
 	err = swap(v, l, next, at, true, why);
@@ -115,7 +118,8 @@ int replace_undo(struct store_volume *v, struct layout *l, char *why)
 }
 
 /* Held by this host still, and at a version before the one that counts: then it is ours to free. */
-static int free_one(const struct layout *l, const struct gather *g, const struct store_free *f, char *why)
+static int free_one(const struct layout *l, const struct gather *g, const struct store_free *f,
+		    char *why)
 {
 	const struct found *at = gather_find(g, &f->extent);
 	struct put p;
@@ -162,30 +166,9 @@ int replace_finish(struct store_volume *v, const struct layout *l, char *why)
 	return left ? -EAGAIN : 0;
 }
 
-/* By its number, or by the UUID of its drive or extent or a start of that; -1: none or several. */
-static int member_named(const struct layout *l, const char *what)
-{
-	size_t len = strlen(what);
-	int hit = -1;
-	char *end;
-	u64 n = strtoul(what, &end, 10);
-	u32 i;
-
-	if (len && !*end && len < 4)
-		return n < l->members ? (int)n : -1;
-	for (i = 0; i < l->members && len >= 4; i++) {
-		if (strncasecmp(muuid_str(&l->member[i].drive).s, what, len) &&
-		    strncasecmp(muuid_str(&l->member[i].extent).s, what, len))
-			continue;
-		if (hit >= 0)
-			return -1;
-		hit = i;
-	}
-	return hit;
-}
-
 /* The kernel judges this again, by what is so then. */
-static int may_replace(struct req *r, const struct store_volume *v, const struct layout *l, u32 member)
+static int may_replace(struct req *r, const struct store_volume *v, const struct layout *l,
+		       u32 member)
 {
 	struct meshblk_volume k;
 	u8 role;
@@ -197,16 +180,17 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 	if (role == MESHBLK_ROLE_FAILED || role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING)
 		return 0;
 	if (role == MESHBLK_ROLE_SUSPECT)
-		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try again "
-				"when meshctl volume show says that it is out", member, v->name);
+		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try "
+				"again when meshctl volume show says that it is out", member, v->name);
 	if (role)
 		return req_fail(r, "member %u of volume %s is in sync: only one that is lost is replaced", member,
 				v->name);
-	return req_fail(r, "member %u of volume %s is in no group that is attached: what is on it cannot be "
-			"made again", member, v->name);
+	return req_fail(r, "member %u of volume %s is in no group that is attached: what is on it cannot "
+			"be made again", member, v->name);
 }
 
-static int swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next, u32 member)
+static int swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
+		   u32 member)
 {
 	const u64 had = v->version;
 	char why[REASON], left[REASON];

@@ -230,7 +230,15 @@ u8 groups_role(const struct meshblk_volume *k, u32 member);
  * that the kernel has, else false.
  */
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member);
+/*
+ * A member of a volume as people name it: its number, or the UUID of its drive or extent or a start
+ * of that. -1: there is none, or several.
+ */
+int member_named(const struct layout *l, const char *what);
+
+/* scrub.c */
 int cmd_volume_wait(struct req *r);
+int cmd_volume_scrub(struct req *r);
 
 /* delete.c: free what was noted of a deleted volume, then forget it. */
 int volume_finish_delete(struct store_volume *v, char *why);

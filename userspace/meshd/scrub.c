@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* meshctl volume scrub, wait: what the groups of a volume do in the background. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/meshd/volume.h"
+
+#define POLL_MS		300
+
+/* Bytes done and to do, of all members and groups. */
+struct work_left {
+	u64	behind;		/* to be given to members */
+	u64	scrubbed, bytes;
+	bool	scrubs;
+};
+
+static struct work_left work_left(const struct meshblk_volume *k)
+{
+	struct work_left w = { 0 };
+	u32 i, m;
+
+	for (i = 0; i < k->nr_groups; i++) {
+		const struct meshblk_group *g = &k->groups[i];
+
+		for (m = 0; m < g->nr; m++)
+			w.behind += g->behind[m];
+		w.scrubs = w.scrubs || g->scrubbing;
+		w.bytes += g->scrubbing || g->scrubbed ? g->bytes : 0;
+		w.scrubbed += g->scrubbing ? g->scrubbed : g->scrubbed ? g->bytes : 0;
+	}
+	return w;
+}
+
+/* What is waited for, in words, with its progress; false: nothing. */
+static bool to_wait(struct req *r, const struct layout *l, const struct meshblk_volume *k,
+		    u64 *most, char *why)
+{
+	enum health h = volume_health(k);
+	struct work_left w = work_left(k);
+
+	/* It is being attached. */
+	if (h == HEALTH_NONE && layout_protected(l))
+		h = HEALTH_DOWN;
+	*most = w.behind > *most ? w.behind : *most;
+	snprintf(why, REASON, "waiting for its groups");
+	if (h == HEALTH_REBUILDING)
+		snprintf(why, REASON, "rebuilding");
+	else if (h > HEALTH_WHOLE)
+		groups_why(l, k, why, REASON);
+	if (h > HEALTH_WHOLE) {
+		req_progress(r, why, *most - w.behind, *most ? *most : 1);
+		return true;
+	}
+	if (w.scrubs) {
+		snprintf(why, REASON, "scrubbing");
+		req_progress(r, why, w.scrubbed < w.bytes ? w.scrubbed : w.bytes, w.bytes ? w.bytes : 1);
+	}
+	return w.scrubs;
+}
+
+/* One poll: 1 when there is nothing to wait for; @most: the most bytes seen to be missing. */
+static int wait_step(struct req *r, const struct store_volume *v, const struct layout *l, u64 *most,
+		     char *why)
+{
+	struct meshblk_volume k;
+	bool more;
+
+	if (kernel_volume(&v->uuid, &k))
+		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
+	more = to_wait(r, l, &k, most, why);
+	meshblk_volume_free(&k);
+	return !more;
+}
+
+int cmd_volume_wait(struct req *r)
+{
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	u64 most = 0, seconds = arg_num(r, "timeout"), until = now_ms() + seconds * 1000;
+	const char *what = arg_str(r, "volume");
+	struct store_volume v;
+	char why[REASON];
+	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
+
+	if (err == -ENOENT)
+		return req_fail(r, "no volume %s; see meshctl volume list", what);
+	if (err)
+		return req_fail(r, "%s", store_words(err));
+	while (!(err = wait_step(r, &v, l, &most, why))) {
+		if (stopping() || req_cancelled(r))
+			return req_fail(r, "cancelled");
+		if (seconds && now_ms() >= until)
+			return req_fail(r, "volume %s is not done after %llu s: %s; wait longer, or see meshctl "
+					"volume show %s", v.name, (unsigned long long)seconds, why, v.name);
+		sleep_ms(POLL_MS);
+	}
+	return err < 0 ? -1 : 0;
+}
+
+/* Whether @member is one of a mirror: what it has may be taken for right. */
+static bool is_copy(const struct layout *l, u32 member)
+{
+	u32 i, k;
+
+	for (i = 0; i < l->segments; i++) {
+		const struct layout_segment *s = &l->segment[i];
+
+		if (s->level != PROT_MIRROR && s->level != PROT_RAID10)
+			continue;
+		for (k = s->first_ref; k < s->first_ref + s->refs; k++)
+			if (l->ref[k].member == member)
+				return true;
+	}
+	return false;
+}
+
+static int scrub_options(struct req *r, const struct layout *l, struct mesh_scrub *s)
+{
+	const char *from = arg_str(r, "from");
+	int member;
+
+	*s = (struct mesh_scrub) { .stop = arg_bool(r, "stop"), .repair = arg_bool(r, "repair") };
+	if (s->stop && (s->repair || from[0]))
+		return req_usage(r, "--stop ends a scrub, and goes with no other option");
+	if (!from[0])
+		return 0;
+	if (!s->repair)
+		return req_usage(r, "--from says what --repair writes; add --repair");
+	member = member_named(l, from);
+	if (member < 0)
+		return req_fail(r, "there is no member %.100s; meshctl volume show numbers them", from);
+	if (!is_copy(l, member))
+		return req_fail(r, "member %d is no copy of a mirror: leave out --from, and what the others say "
+				"of it counts", member);
+	s->from = true;
+	s->index = member;
+	return 0;
+}
+
+static int scrub(struct req *r, const struct store_volume *v, const struct mesh_scrub *s)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
+	int err = m ? meshblk_volume_scrub(m, &v->uuid, s) : -ENOMEM;
+
+	if (err == -ENOENT)
+		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
+	return err ? req_fail(r, "volume %s is not scrubbed: %s", v->name, m ? mesh_why(m) :
+			      "no memory") : 0;
+}
+
+/* Every volume with groups that is attached here. One that cannot be is noted; the others go on. */
+static int scrub_all(struct req *r)
+{
+	struct layout *l __free(free) = NULL;
+	struct store_volume *all __free(free) = NULL, v;
+	struct mesh_scrub s;
+	size_t i, n = 0;
+	int err = store_volumes(&all, &n);
+
+	l = err ? NULL : malloc(sizeof(*l));
+	if (!l)
+		return req_fail(r, "%s", store_words(err ? err : -ENOMEM));
+	for (i = 0; i < n; i++) {
+		if (!all[i].attached || store_volume_get(&all[i].uuid, &v, l) || !layout_protected(l))
+			continue;
+		if (scrub_options(r, l, &s))
+			return -1;
+		if (!scrub(r, &v, &s))
+			continue;
+		req_note(r, "%s", r->error);
+		r->error[0] = 0;
+		r->status = 0;
+		err = -1;
+	}
+	return err ? req_fail(r, "not every volume is scrubbed") : 0;
+}
+
+int cmd_volume_scrub(struct req *r)
+{
+	struct layout *l __free(free) = NULL;
+	bool timer = arg_bool(r, "timer"), all = timer || arg_bool(r, "all");
+	const char *what = arg_str(r, "volume");
+	struct store_volume v;
+	struct mesh_scrub s;
+	int err;
+
+	if (timer && D.scrub_never)
+		return 0;
+	if (all == !!what[0] || (all && arg_str(r, "from")[0]))
+		return req_usage(r, all ? "--all scrubs every volume: leave out its name and --from" :
+				 "name a volume, or add --all");
+	if (all)
+		return scrub_all(r);
+	l = malloc(sizeof(*l));
+	err = l ? store_volume_find(what, &v, l) : -ENOMEM;
+	if (err)
+		return err == -ENOENT ? req_fail(r, "no volume %s; see meshctl volume list", what) :
+		       req_fail(r, "%s", store_words(err));
+	if (!layout_protected(l))
+		return req_fail(r, "volume %s has no redundancy: there is nothing to compare", v.name);
+	if (scrub_options(r, l, &s))
+		return -1;
+	return scrub(r, &v, &s);
+}

@@ -124,6 +124,8 @@ static const char *ec_check(struct prot_segment *s)
 		return "ec has 2 to 32 data members in a group";
 	if (!s->parity || s->parity > PROT_PARITY_MAX)
 		return "ec has 1 to 4 parity members in a group";
+	if (s->strip > PROT_EC_STRIP_MAX)
+		return "strips of erasure coding are 512k at most";
 	s->width = s->data + s->parity;
 	s->unit = s->strip * s->data;
 	return NULL;

@@ -26,6 +26,7 @@
 #define PROT_MEMBERS_MAX	1024U
 #define PROT_STRIP_MIN		4096U
 #define PROT_STRIP_MAX		(1U << 20)
+#define PROT_EC_STRIP_MAX	(512U << 10)	/* a record is an LBA longer, and one bio's pages */
 #define PROT_COPIES_MAX		4
 #define PROT_DATA_MAX		32	/* K of ec:K+M */
 #define PROT_PARITY_MAX		4	/* M */

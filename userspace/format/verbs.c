@@ -364,6 +364,9 @@ static const char *together_wrong(const json_t *args)
 		return wrong;
 	if (strip && shape.level == PROT_LINEAR)
 		return "--strip: a linear volume has no strips";
+	if (shape.level == PROT_EC &&
+	    json_integer_value(json_object_get(args, "strip")) > PROT_EC_STRIP_MAX)
+		return "--strip: strips of erasure coding are 512k at most";
 	return strip && shape.level == PROT_MIRROR ? "--strip: a single mirror has no strips" : NULL;
 }
 

@@ -17,7 +17,6 @@
 #define GROUP_SMALL	4096	/* bytes of each strip in a small one */
 #define GROUP_SMALLS	512
 #define GROUP_SMALLS_MIN	16
-#define GROUP_STRIP_MAX	SZ_512K	/* of ec: a record is an LBA longer, and one bio's pages */
 
 /* Guards the list, and the references of the groups in it; no I/O is waited for under it. */
 static DEFINE_MUTEX(mesh_groups_lock);
@@ -378,16 +377,12 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 	for (i = 0; i < l->prot->nr_segments && !err; i++) {
 		const struct prot_segment *s = prot_segments(l->prot) + i;
 
-		if (s->parity && s->strip > GROUP_STRIP_MAX)
-			err = -E2BIG;
 		for (c = 0; s->width > 1 && c < s->columns && !err; c++)
 			err = group_open(l, i, c, conf, &why);
 	}
 	mutex_unlock(&mesh_groups_lock);
 	if (why && extack)
 		extack->_msg = why;
-	if (err == -E2BIG)
-		NL_SET_ERR_MSG(extack, "strips of erasure coding are 512 KiB at most");
 	return err;
 }
 

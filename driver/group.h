@@ -212,6 +212,7 @@ struct mesh_group {
 	atomic64_t		redone;		/* reads that writes came between */
 	u64			read;		/* reads of the engine; the runner's */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
+	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
 	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
 	struct timer_list	timer;		/* sets MESH_G_TICK */
@@ -233,6 +234,7 @@ struct mesh_group {
 	struct { u64 epoch, in_sync; } commit;
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
 	unsigned long		since;
+	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */
 	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
@@ -281,6 +283,8 @@ struct mesh_scrub_conf {
 int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		      struct netlink_ext_ack *extack);
 void mesh_groups_scrub_stop(struct mesh_layout *l);
+void mesh_group_scrub_watch(struct mesh_group *g);
+void mesh_group_scrub_lost(struct mesh_group *g);
 
 /* group_run.c */
 bool mesh_group_abandoned(struct mesh_group *g);

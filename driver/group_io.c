@@ -344,6 +344,7 @@ void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 	if (g->state != MESH_GROUP_ACTIVE)
 		return;
 	mesh_group_pace(g);
+	mesh_group_scrub_watch(g);
 	if (time_after(jiffies, g->idle_at + 5 * HZ)) {
 		g->idle_at = jiffies;
 		prot_group_idle(g->engine);

@@ -76,11 +76,42 @@ int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 				continue;
 		}
 		mesh_group_own(g);
-		if (g->state == MESH_GROUP_ACTIVE)
+		if (g->state == MESH_GROUP_ACTIVE) {
 			prot_group_scrub(g->engine, &how);
+			g->scrubs = true;
+		}
 		mesh_group_release(g);
 	}
 	return 0;
+}
+
+/* Time has passed: what a scrub that has ended found is said once; with the engine owned. */
+void mesh_group_scrub_watch(struct mesh_group *g)
+{
+	const struct prot_group *e = g->engine;
+
+	if (!g->scrubs || e->scrubbing)
+		return;
+	g->scrubs = false;
+	if (e->scrub_pos < g->geo.bytes)
+		pr_info("%s: the scrub of group %u.%u has ended at byte %llu of %llu\n",
+			g->vol->conf.name, g->segment, g->column, e->scrub_pos, g->geo.bytes);
+	if (e->mismatches || e->repaired || e->skipped)
+		pr_warn("%s: group %u.%u: %llu sectors differ, %llu were written again, %llu bytes could not be compared\n",
+			g->vol->conf.name, g->segment, g->column, e->mismatches, e->repaired,
+			e->skipped);
+	else
+		pr_info("%s: group %u.%u: what was compared is equal\n", g->vol->conf.name,
+			g->segment, g->column);
+}
+
+/* The engine begins again, and knows of no scrub. */
+void mesh_group_scrub_lost(struct mesh_group *g)
+{
+	if (g->scrubs)
+		pr_warn("%s: the scrub of group %u.%u ends as the group has stopped; begin it again\n",
+			g->vol->conf.name, g->segment, g->column);
+	g->scrubs = false;
 }
 
 /* End scrubs; chunks in flight still end. Sleeps. */

@@ -50,6 +50,7 @@ struct start_found {
 	u64	blank;		/* of these, those that have no roster */
 	u64	highest;	/* attach number */
 	bool	any;		/* @best is one */
+	int	refused;	/* why these are not enough */
 };
 
 /* Return: whether the roster is one of this group. */
@@ -126,6 +127,7 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
 	err = prot_membership_begin(&g->ms, &a);
 	kfree(opened);
+	f->refused = err;
 	if (err == -ENODATA)
 		return "too few of the members that have all writes are here";
 	if (err)
@@ -167,6 +169,7 @@ static void start_engine(struct mesh_group *g)
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
 	mesh_group_reads_reset(g);
+	mesh_group_scrub_lost(g);
 	for (i = 0; i < g->width; i++) {
 		g->slots[i].failing = false;
 		g->slots[i].late = false;
@@ -190,10 +193,12 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 {
 	struct start_found *f = kmalloc(sizeof(*f), GFP_KERNEL);
 	const char *why = f ? NULL : "no memory";
-	u64 bad, broken;
+	u64 bad, broken, had = up;
 
 	while (!why) {
 		why = start_read(g, up, f) ?: start_decide(g, f);
+		/* where some have failed meanwhile the next try may go better */
+		WRITE_ONCE(g->refused, up == had ? f->refused : 0);
 		if (why)
 			break;
 		bad = start_note(g, f->opened);

@@ -77,6 +77,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    mesh_nl_put_u64(skb, MESHBLK_P_SYNCED, READ_ONCE(g->engine->synced)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
+	    nla_put_s32(skb, MESHBLK_P_ERROR, READ_ONCE(g->refused)) ||
 	    mesh_nl_put_scrub(skb, l, g, first))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);

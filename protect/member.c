@@ -227,6 +227,8 @@ int prot_group_join(struct prot_group *g, u8 member)
 
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch)
 {
+	u32 i;
+
 	if (!((prot_absent(g) & ~g->joining) >> member & 1) || g->state != PROT_G_SERVING)
 		return -EINVAL;
 	if (member_io_out(g, member))
@@ -234,6 +236,10 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = max(g->cfg.epoch, epoch);
 	g->cfg.left[member] = epoch;
+	/* what a scrub has found there was the other one's */
+	for (i = 0; i < min_t(u32, g->nr_diffs, PROT_DIFFS); i++)
+		if (g->diffs[i].member == member)
+			g->diffs[i].member = PROT_NO_SOURCE;
 	prot_regions_all(g, PROT_SET_MISSED + member);
 	prot_bitmap_touch_all(g, PROT_MISSED + member);
 	return prot_group_join(g, member);

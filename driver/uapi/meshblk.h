@@ -180,6 +180,11 @@ enum meshblk_group_attr {
 	 * length, u32 index into MEMBERS, 0xffffffff: not known which }[]
 	 */
 	MESHBLK_P_DIFFS,
+	/*
+	 * s32: why the members that are here are not enough for an attach, though it has waited for
+	 * more: -ENODATA, too few of them have all writes; -ESTALE, others may have newer data
+	 */
+	MESHBLK_P_ERROR,
 	__MESHBLK_P_MAX,
 };
 

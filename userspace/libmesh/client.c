@@ -287,6 +287,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->column = get_u32(tb[MESHBLK_P_COLUMN]);
 	get_str(tb[MESHBLK_P_STATE], g->state, sizeof(g->state));
 	get_str(tb[MESHBLK_P_REASON], g->reason, sizeof(g->reason));
+	g->error = get_s32(tb[MESHBLK_P_ERROR]);
 	g->attach = get_u64(tb[MESHBLK_P_ATTACH]);
 	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
 	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);

@@ -250,6 +250,17 @@ static int member_error(const struct meshblk_volume *v, int err)
 	return err;
 }
 
+/* A group has waited for more members, and may not be attached with those that are here. */
+static bool groups_refused(const struct meshblk_volume *v)
+{
+	u32 i;
+
+	for (i = 0; i < v->nr_groups; i++)
+		if (v->groups[i].error && !strcmp(v->groups[i].state, MESHBLK_STATE_OPENING))
+			return true;
+	return false;
+}
+
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;
@@ -270,7 +281,7 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 		if (!strcmp(v.state, MESHBLK_STATE_ACTIVE) && v.disk[0] && !access(path, F_OK) &&
 		    volume_health(&v) != HEALTH_DOWN)
 			err = 0;
-		over = !err || now_ms() >= until || stopping();
+		over = !err || now_ms() >= until || stopping() || groups_refused(&v);
 		if (err && over) {
 			members_why(&v, why);
 			err = member_error(&v, err);

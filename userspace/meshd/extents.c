@@ -59,7 +59,11 @@ int intent_undo(const struct store_intent *i, char *why)
 		store_intent_del(&i->extent);
 		return -ESTALE;
 	}
-	return err ? err : store_intent_del(&i->extent);
+	if (err)
+		return err;
+	/* One that was to replace a member has a note, too: there is nothing more to free. */
+	store_free_del(&i->extent);
+	return store_intent_del(&i->extent);
 }
 
 struct undo {
@@ -317,7 +321,7 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first, u32 n)
 		total += l->member[i].size;
 	while (!all) {
 		if (stopping())
-			return req_fail(r, "meshd is being stopped; the volume is not made");
+			return req_fail(r, "meshd is being stopped; nothing is made");
 		if (cancelled(r, l))
 			return req_fail(r, "cancelled");
 		if (zeroed_so_far(l, first, n, &done, &all, why))

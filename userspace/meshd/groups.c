@@ -95,7 +95,7 @@ int member_named(const struct layout *l, const char *what)
 		    strncasecmp(muuid_str(&l->member[i].extent).s, what, len))
 			continue;
 		if (hit >= 0)
-			return -1;
+			return -2;
 		hit = i;
 	}
 	return hit;

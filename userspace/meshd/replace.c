@@ -48,6 +48,16 @@ static int note_both(const struct layout *l, const struct layout *next, u32 memb
 	return err;
 }
 
+static bool has_member(const struct layout *l, const struct layout_segment *s, u32 member)
+{
+	u32 i;
+
+	for (i = s->first_ref; i < s->first_ref + s->refs; i++)
+		if (l->ref[i].member == member)
+			return true;
+	return false;
+}
+
 /*
  * @next is the layout but for one extent; the members that groups go on without may be away. @undo:
  * no kernel has used @l, so what was late in it is still.
@@ -61,9 +71,10 @@ static int swap(struct store_volume *v, struct layout *l, struct layout *next, u
 	for (i = 0; i < next->members; i++)
 		next->member[i].late = i != member &&
 				       (undo ? l->member[i].late : volume_goes_without(v, l, i));
-	/* Groups that serve have been attached. */
+	/* A group whose member is replaced was attached; others may not have been, yet. */
 	for (i = 0; i < next->segments; i++)
-		next->segment[i].fresh = false;
+		if (has_member(next, &next->segment[i], member))
+			next->segment[i].fresh = false;
 	return err ? err : volume_swap(v, l, next, why);
 }
 
@@ -177,9 +188,9 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
 	role = k.version == l->version ? groups_role(&k, member) : 0;
 	meshblk_volume_free(&k);
-	if (role == MESHBLK_ROLE_FAILED || role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING)
+	if (role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING)
 		return 0;
-	if (role == MESHBLK_ROLE_SUSPECT)
+	if (role == MESHBLK_ROLE_SUSPECT || role == MESHBLK_ROLE_FAILED)
 		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try "
 				"again when meshctl volume show says that it is out", member, v->name);
 	if (role)
@@ -252,6 +263,9 @@ static int replace(struct req *r, struct store_volume *v, struct layout *l, stru
 
 	if (!layout_protected(l))
 		return req_fail(r, "volume %s has no redundancy: what is on a member is nowhere else", v->name);
+	if (member == -2)
+		return req_fail(r, "volume %s has several members like %.100s; use one's number", v->name,
+				what);
 	if (member < 0)
 		return req_fail(r, "volume %s has no member %.100s; meshctl volume show %s numbers them", v->name,
 				what, v->name);

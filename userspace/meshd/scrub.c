@@ -129,7 +129,7 @@ static int scrub_options(struct req *r, const struct layout *l, struct mesh_scru
 		return req_usage(r, "--from says what --repair writes; add --repair");
 	member = member_named(l, from);
 	if (member < 0)
-		return req_fail(r, "there is no member %.100s; meshctl volume show numbers them", from);
+		return req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them", from);
 	if (!is_copy(l, member))
 		return req_fail(r, "member %d is no copy of a mirror: leave out --from, and what the others say "
 				"of it counts", member);

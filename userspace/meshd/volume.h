@@ -232,7 +232,7 @@ u8 groups_role(const struct meshblk_volume *k, u32 member);
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member);
 /*
  * A member of a volume as people name it: its number, or the UUID of its drive or extent or a start
- * of that. -1: there is none, or several.
+ * of that. -1: there is none; -2: several.
  */
 int member_named(const struct layout *l, const char *what);
 

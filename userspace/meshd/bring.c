@@ -380,8 +380,13 @@ static int agree(struct way *w)
 		err = discard(w);
 		return err ? err : 1;
 	case TRUTH_LATE:
-		err = catch_up(w);
-		return err ? err : 1;
+		if (!catch_up(w))
+			return 1;
+		/* One that cannot be written is as good as away: the others do not wait for it. */
+		log_debug("volume %s: a member that is back does not take its record: %s", w->v->name,
+			  w->why);
+		w->why[0] = 0;
+		return 0;
 	default:
 		return 0;
 	}

@@ -45,7 +45,7 @@ static int unchanged(const struct gather *g, const struct layout *l, struct layo
 {
 	struct truth_pick p = truth_pick(&g->truth);
 	char who[HOST_WORDS];
-	int err = gather_unique(g, l, why);
+	int err = gather_unique(g, l, why), next_is;
 
 	if (err)
 		return err;
@@ -60,8 +60,12 @@ static int unchanged(const struct gather *g, const struct layout *l, struct layo
 	err = lacking(g, l, next, why);
 	if (err)
 		return err;
+	next_is = truth_next(&g->truth, &p);
+	/* A late member that is back, and has not got its record yet, gets the next one. */
+	if (next_is == TRUTH_LATE && truth_swapped(l, next) >= 0)
+		next_is = TRUTH_SAME;
 	if ((p.verdict != TRUTH_WHOLE && p.verdict != TRUTH_AWAY) || p.layout->version != l->version ||
-	    p.layout->commit != l->commit || truth_next(&g->truth, &p) != TRUTH_SAME) {
+	    p.layout->commit != l->commit || next_is != TRUTH_SAME) {
 		snprintf(why, REASON, "its drives have another version than this host; detach it and "
 			 "attach it again");
 		return -ESTALE;

@@ -327,12 +327,17 @@ static void *flooder(void *arg)
 			tcp_drop(fd[i]);
 		fd[i] = tcp_to(f->at, f->from);
 		if (fd[i] >= 0 && f->talk && send(fd[i], "\x16\x03\x03\x01", 4, MSG_NOSIGNAL) == 4)
-			f->count++;
+			__atomic_fetch_add(&f->count, 1, __ATOMIC_RELAXED);
 	}
 	for (i = 0; i < 16; i++)
 		if (fd[i] > 0)
 			tcp_drop(fd[i]);
 	return NULL;
+}
+
+static int flooded(struct flooder *f)
+{
+	return __atomic_load_n(&f->count, __ATOMIC_RELAXED);
 }
 
 /* Strangers that hammer the port cost a host with the key no call. */
@@ -349,7 +354,8 @@ static void test_flood(void)
 		if (pthread_create(&f[i].t, NULL, flooder, &f[i]))
 			abort();
 	}
-	for (i = 0; i < 60; i++) {
+	/* On a loaded machine the strangers come slowly: the calls go on until they have come. */
+	for (i = 0; i < 60 || (i < 3000 && flooded(&f[0]) <= 100); i++) {
 		good_fresh(&a, &b);
 		good(&b, &a);
 		usleep(10000);
@@ -358,7 +364,7 @@ static void test_flood(void)
 		__atomic_store_n(&f[i].stop, 1, __ATOMIC_RELAXED);
 		pthread_join(f[i].t, NULL);
 	}
-	CU_ASSERT(f[0].count > 100);
+	CU_ASSERT(flooded(&f[0]) > 100);
 	host_down(&a);
 	host_down(&b);
 }

@@ -23,7 +23,7 @@ static DECLARE_WAIT_QUEUE_HEAD(mesh_members_settled);
 static const struct mesh_member_ops *mesh_member_kinds[] = {
 	[MESHBLK_KIND_RDDA] = &mesh_rdda_ops,
 	[MESHBLK_KIND_BDEV] = &mesh_bdev_ops,
-	[MESHBLK_KIND_MEM] = NULL,	/* tests/kmod/meshmem.c */
+	[MESHBLK_KIND_MEM] = NULL,	/* tests/kmod/meshmem */
 };
 
 /*

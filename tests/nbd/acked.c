@@ -10,29 +10,13 @@
  * server lives, or it cannot be reached.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <libnbd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "tests/nbd/stamp.h"
+#include "tests/nbd/acklog.h"
 
 #define DEPTH_MAX	64
 #define REQUEST_MAX	(1U << 20)
-
-struct entry {
-	uint64_t now;		/* the write that it holds, 0: zeroes */
-	uint64_t maybe;		/* in flight, or STAMP_NONE */
-};
-
-/* The log is a mapped file, so it outlives this program too. */
-struct log {
-	uint64_t sectors, writes;
-	struct entry of[];
-};
 
 struct request {
 	uint8_t *buf;
@@ -41,7 +25,7 @@ struct request {
 	enum { READ, WRITE, ZERO, TRIM } kind;
 };
 
-static struct log *sectors;
+static struct acklog *sectors;
 static struct request requests[DEPTH_MAX];
 static uint8_t *busy;		/* sectors with a request in flight */
 static uint64_t acked, reads, wrong, failed;
@@ -54,56 +38,6 @@ static uint64_t rnd(uint64_t below)
 	seed ^= seed >> 7;
 	seed ^= seed << 17;
 	return (seed >> 11) % below;
-}
-
-static void open_log(const char *path, uint64_t n)
-{
-	size_t bytes = sizeof(struct log) + n * sizeof(struct entry);
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
-
-	if (fd < 0 || ftruncate(fd, bytes)) {
-		perror(path);
-		exit(2);
-	}
-	sectors = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (sectors == MAP_FAILED) {
-		perror(path);
-		exit(2);
-	}
-	if (!sectors->sectors) {	/* new: all zeroes, nothing in flight */
-		sectors->sectors = n;
-		for (uint64_t i = 0; i < n; i++)
-			sectors->of[i].maybe = STAMP_NONE;
-	}
-	if (sectors->sectors != n) {
-		fprintf(stderr, "acked: the log is of another volume\n");
-		exit(2);
-	}
-}
-
-static void check(uint64_t sector, const uint8_t *at)
-{
-	struct entry *e = &sectors->of[sector];
-	uint64_t of = sector, is = stamp_read(at, &of);
-
-	if (is != STAMP_NONE && of == sector &&
-	    (is == e->now || (e->maybe != STAMP_NONE && is == e->maybe))) {
-		e->now = is;
-		e->maybe = STAMP_NONE;
-		return;
-	}
-	if (wrong++ < 10) {
-		fprintf(stderr, "acked: sector %ju reads as ", (uintmax_t)sector);
-		if (is == STAMP_NONE)
-			fprintf(stderr, "garbage");
-		else
-			fprintf(stderr, "write %ju of sector %ju", (uintmax_t)is, (uintmax_t)of);
-		fprintf(stderr, ", not as write %ju", (uintmax_t)e->now);
-		if (e->maybe != STAMP_NONE)
-			fprintf(stderr, " or %ju", (uintmax_t)e->maybe);
-		fprintf(stderr, "\n");
-	}
 }
 
 static int on_end(void *data, int *error)
@@ -177,7 +111,7 @@ static void finish(struct nbd_handle *nbd, struct request *s)
 	}
 	for (uint64_t i = 0; i < s->count; i++) {
 		if (s->kind == READ) {
-			check(s->first + i, s->buf + i * SECTOR);
+			acklog_check(sectors, s->first + i, s->buf + i * SECTOR, &wrong);
 			continue;
 		}
 		sectors->of[s->first + i].now = s->write;
@@ -241,7 +175,7 @@ static int verify(struct nbd_handle *nbd)
 		}
 		for (uint64_t k = 0; k < n; k++) {
 			maybe += sectors->of[i + k].maybe != STAMP_NONE;
-			check(i + k, buf + k * SECTOR);
+			acklog_check(sectors, i + k, buf + k * SECTOR, &wrong);
 		}
 	}
 	printf("acked: %ju sectors, %ju of them old or new, %ju wrong\n",
@@ -267,7 +201,7 @@ int main(int argc, char **argv)
 	}
 	if (nbd_get_block_size(nbd, LIBNBD_SIZE_MINIMUM) > SECTOR)
 		unit = nbd_get_block_size(nbd, LIBNBD_SIZE_MINIMUM) / SECTOR;
-	open_log(argv[3], size / SECTOR);
+	sectors = acklog_open(argv[3], size / SECTOR);
 	busy = calloc(sectors->sectors, 1);
 	if (!strcmp(argv[1], "verify")) {
 		err = verify(nbd);

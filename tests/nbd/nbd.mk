@@ -22,7 +22,7 @@ endef
 $(eval $(call nbd_rules,obj,,meshprot.so))
 $(eval $(call nbd_rules,obj-mutants,-DPROT_MUTANTS,meshprot-mutants.so))
 
-$(BUILD)/nbd/acked: tests/nbd/acked.c tests/nbd/stamp.h
+$(BUILD)/nbd/acked: tests/nbd/acked.c tests/nbd/acklog.h tests/nbd/stamp.h
 	@mkdir -p $(@D)
 	$(CC) $(NBD_CFLAGS) -o $@ $< -lnbd
 

@@ -7,30 +7,17 @@
  *   echo "UUID FAULT" >/sys/module/meshmem/parameters/fault
  *
  *   FAULT: down, up, gone or refused: it is; hold: I/O hangs; stick: the next I/O
- *   hangs; eio: I/O fails; stale: staged payloads are lost; none of these
+ *   hangs; eio: I/O fails; stale: staged payloads are lost; none of these. Of bytes that are
+ *   kept without a member (store.c): down, up
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
- *                        '-> held back, failed or lost: mem_faults()
+ *                        '-> held back, failed or lost: mem_faults(), or never done: store_cut()
  */
 #define pr_fmt(fmt) "meshmem: " fmt
-#include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/xarray.h>
 
-#include "driver/member.h"
-
-/**
- * struct mesh_mem_store - the bytes of a UUID
- * @refs: members, under mems_lock
- * @lock: makes each I/O atomic, as a drive's sector is
- * @pages: by byte / PAGE_SIZE; a page that is not there reads zero
- */
-struct mesh_mem_store {
-	unsigned int	refs;
-	struct mutex	lock;	/* one I/O at a time */
-	struct xarray	pages;
-};
+#include "tests/kmod/meshmem/store.h"
 
 /* Faults, bits of mesh_mem.faults */
 enum {
@@ -52,22 +39,19 @@ enum {
  * @faults: bits
  * @held: I/O taken off @queue, of @work alone
  * @stuck: that of MEM_STUCK, of @work alone
+ * @cut: I/O that the client's end left, of @work alone
  */
 struct mesh_mem {
 	struct list_head	node;
 	struct mesh_member	*member;
-	struct mesh_mem_store	*store;
+	struct mem_store	*store;
 	struct llist_head	queue;
 	struct work_struct	work;
 	struct workqueue_struct	*wq;
 	unsigned long		faults;
 	struct llist_node	*held;
 	struct llist_node	*stuck;
-};
-
-struct mesh_mem_stage {
-	u32	len;
-	u8	data[];
+	struct llist_node	*cut;
 };
 
 static DEFINE_MUTEX(mems_lock);
@@ -83,200 +67,6 @@ static struct mesh_mem *mem_find(const uuid_t *uuid)
 		if (uuid_equal(&mm->member->conf.uuid, uuid))
 			return mm;
 	return NULL;
-}
-
-/* The bytes of a member that has joined those of its UUID, or NULL. */
-static struct mesh_mem_store *store_get(struct mesh_mem *mm)
-{
-	struct mesh_mem *other;
-	struct mesh_mem_store *s;
-
-	mutex_lock(&mems_lock);
-	other = mem_find(&mm->member->conf.uuid);
-	s = other ? other->store : kzalloc(sizeof(*s), GFP_KERNEL);
-	if (s) {
-		if (!s->refs++) {
-			mutex_init(&s->lock);
-			xa_init(&s->pages);
-		}
-		mm->store = s;
-		list_add(&mm->node, &mems);
-	}
-	mutex_unlock(&mems_lock);
-	return s;
-}
-
-static void store_put(struct mesh_mem_store *s)
-{
-	struct page *page;
-	unsigned long i;
-	bool last;
-
-	mutex_lock(&mems_lock);
-	last = !--s->refs;
-	mutex_unlock(&mems_lock);
-	if (!last)
-		return;
-	xa_for_each(&s->pages, i, page)
-		__free_page(page);
-	xa_destroy(&s->pages);
-	mutex_destroy(&s->lock);
-	kfree(s);
-}
-
-/* The page that holds byte @at, made when @make. NULL: none, or -ENOMEM. */
-static struct page *store_page(struct mesh_mem_store *s, u64 at, bool make)
-{
-	struct page *page = xa_load(&s->pages, at >> PAGE_SHIFT);
-
-	lockdep_assert_held(&s->lock);
-	if (page || !make)
-		return page;
-	page = alloc_page(GFP_NOIO | __GFP_ZERO | __GFP_HIGHMEM);
-	if (page && xa_err(xa_store(&s->pages, at >> PAGE_SHIFT, page, GFP_NOIO))) {
-		__free_page(page);
-		page = NULL;
-	}
-	return page;
-}
-
-/* @n bytes of @buf, within a page, to or from byte @at. */
-static int store_copy(struct mesh_mem_store *s, u64 at, void *buf, size_t n, bool write)
-{
-	struct page *page = store_page(s, at, write);
-
-	if (write) {
-		if (!page)
-			return -ENOMEM;
-		memcpy_to_page(page, offset_in_page(at), buf, n);
-	} else if (page) {
-		memcpy_from_page(buf, page, offset_in_page(at), n);
-	} else {
-		memset(buf, 0, n);
-	}
-	return 0;
-}
-
-static int store_buffer(struct mesh_mem_store *s, u64 at, void *buf, size_t len, bool write)
-{
-	while (len) {
-		size_t n = min_t(size_t, len, PAGE_SIZE - offset_in_page(at));
-		int err = store_copy(s, at, buf, n, write);
-
-		if (err)
-			return err;
-		at += n;
-		buf += n;
-		len -= n;
-	}
-	return 0;
-}
-
-static int store_sg(struct mesh_mem_store *s, struct mesh_mio *mio)
-{
-	bool write = mio->op == PROT_WRITE;
-	struct sg_mapping_iter it;
-	u64 at = mio->io.addr;
-	u32 left = mio->io.len;
-	int err = 0;
-
-	sg_miter_start(&it, mio->io.sg, mio->io.nents, write ? SG_MITER_FROM_SG : SG_MITER_TO_SG);
-	while (!err && left && sg_miter_next(&it)) {
-		u32 n = min_t(u32, left, it.length);
-
-		err = store_buffer(s, at, it.addr, n, write);
-		at += n;
-		left -= n;
-	}
-	sg_miter_stop(&it);
-	return err ?: left ? -EINVAL : 0;
-}
-
-static int store_zero(struct mesh_mem_store *s, u64 at, u64 len)
-{
-	u64 end = at + len, first = DIV_ROUND_UP_ULL(at, PAGE_SIZE), last = end >> PAGE_SHIFT;
-	struct page *page;
-	unsigned long i;
-
-	/* whole pages go, parts of one are cleared */
-	if (first < last) {
-		xa_for_each_range(&s->pages, i, page, first, last - 1) {
-			xa_erase(&s->pages, i);
-			__free_page(page);
-		}
-	}
-	while (at < end) {
-		u64 n = min_t(u64, end - at, PAGE_SIZE - offset_in_page(at));
-
-		if (n == PAGE_SIZE) {
-			at = last << PAGE_SHIFT;
-			continue;
-		}
-		page = store_page(s, at, false);
-		if (page)
-			memzero_page(page, offset_in_page(at), n);
-		at += n;
-	}
-	return 0;
-}
-
-static int mem_stage_keep(struct mesh_mem *mm, struct mesh_mio *mio)
-{
-	struct mesh_mem_stage *st;
-
-	st = kvmalloc(struct_size(st, data, mio->io.len), GFP_NOIO);
-	if (!st)
-		return -ENOMEM;
-	st->len = mio->io.len;
-	sg_copy_to_buffer(mio->io.sg, mio->io.nents, st->data, mio->io.len);
-	mio->stage = st;
-	return 0;
-}
-
-static int mem_stage_write(struct mesh_mem *mm, struct mesh_mio *mio)
-{
-	struct mesh_mem_stage *st = mio->stage;
-
-	if (test_bit(MEM_STALE, &mm->faults))
-		return -ESTALE;
-	if (mio->stage_offset > st->len || mio->io.len > st->len - mio->stage_offset)
-		return -EINVAL;
-	return store_buffer(mm->store, mio->io.addr, st->data + mio->stage_offset, mio->io.len,
-			    true);
-}
-
-static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
-{
-	struct mesh_mem_store *s = mm->store;
-	u64 size = mm->member->info.bytes;
-	int err;
-
-	if (test_bit(MEM_EIO, &mm->faults))
-		return -EIO;
-	if (mio->io.addr > size || mio->io.len > size - mio->io.addr)
-		return -EINVAL;
-	mutex_lock(&s->lock);
-	switch (mio->op) {
-	case PROT_READ:
-		err = store_sg(s, mio);
-		break;
-	case PROT_WRITE:
-		if (mio->stage)
-			err = mem_stage_write(mm, mio);
-		else
-			err = store_sg(s, mio);
-		break;
-	case PROT_DISCARD:
-	case PROT_ZEROES:
-		err = store_zero(s, mio->io.addr, mio->io.len);
-		break;
-	default:
-		err = 0;
-	}
-	mutex_unlock(&s->lock);
-	if (!err && mio->io.flags & RDDA_IO_STAGE)
-		err = mem_stage_keep(mm, mio);
-	return err;
 }
 
 /* What is to be done now of what was held and of @list, which came after it. */
@@ -304,6 +94,28 @@ static struct llist_node *mem_faults(struct mesh_mem *mm, struct llist_node *lis
 	return list;
 }
 
+static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	if (test_bit(MEM_EIO, &mm->faults))
+		return -EIO;
+	if (test_bit(MEM_STALE, &mm->faults) && mio->op == PROT_WRITE && mio->stage)
+		return -ESTALE;
+	return store_do(mm->store, mio, mm->member->info.bytes);
+}
+
+/* What a client that ended has left, once it is forced to let go. */
+static void mem_end_cut(struct mesh_mem *mm)
+{
+	struct llist_node *list = mm->cut;
+	struct mesh_mio *mio, *next;
+
+	if (READ_ONCE(mm->member->state) == MESH_MEMBER_UP)
+		return;
+	mm->cut = NULL;
+	llist_for_each_entry_safe(mio, next, list, node)
+		mesh_mio_end(mio, -ENOLINK);
+}
+
 static void mem_work(struct work_struct *work)
 {
 	struct mesh_mem *mm = container_of(work, struct mesh_mem, work);
@@ -315,8 +127,14 @@ static void mem_work(struct work_struct *work)
 		/* what was held when it went down is lost, done or not */
 		bool up = READ_ONCE(mm->member->state) == MESH_MEMBER_UP;
 
+		if (up && store_cut(mm->store, mio)) {
+			mio->node.next = mm->cut;
+			mm->cut = &mio->node;
+			continue;
+		}
 		mesh_mio_end(mio, up ? mem_do(mm, mio) : -ENOLINK);
 	}
+	mem_end_cut(mm);
 }
 
 static void mem_submit(struct mesh_member *m, struct mesh_mio *mio)
@@ -343,7 +161,7 @@ static void mem_kick(struct mesh_member *m)
 	struct mesh_mem *mm = m->priv;
 
 	/* like a session that is given up: down, in-flight lost, up again */
-	if (!(READ_ONCE(mm->faults) & (BIT(MEM_HOLD) | BIT(MEM_STUCK))))
+	if (!(READ_ONCE(mm->faults) & (BIT(MEM_HOLD) | BIT(MEM_STUCK))) && !READ_ONCE(mm->cut))
 		return;
 	/* down first: other I/O may have the work run at any time, which does what is let go */
 	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
@@ -351,7 +169,8 @@ static void mem_kick(struct mesh_member *m)
 	clear_bit(MEM_STUCK, &mm->faults);
 	queue_work(mm->wq, &mm->work);
 	flush_work(&mm->work);
-	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+	if (!store_is_cut())
+		mesh_member_set_state(m, MESH_MEMBER_UP, 0);
 }
 
 static int mem_fault(struct mesh_mem *mm, const char *what)
@@ -397,6 +216,8 @@ static int fault_set(const char *val, const struct kernel_param *kp)
 	mutex_lock(&mems_lock);
 	mm = mem_find(&uuid);
 	err = mm ? mem_fault(mm, what) : -ENODEV;
+	if (mm ? !strcmp(what, "up") : !strcmp(what, "up") || !strcmp(what, "down"))
+		err = store_lost(&uuid, what[0] == 'd');
 	mutex_unlock(&mems_lock);
 	return err;
 }
@@ -408,6 +229,7 @@ MODULE_PARM_DESC(fault, "the UUID of a member, and what is wrong with it");
 static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
 	struct mesh_mem *mm = kzalloc(sizeof(*mm), GFP_KERNEL);
+	bool lost = false;
 
 	if (!mm)
 		return -ENOMEM;
@@ -426,9 +248,13 @@ static int mem_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 		.discard_bytes = PAGE_SIZE,
 		.write_zeroes = true,
 	};
-	if (!store_get(mm))
+	mm->store = store_get(&m->conf.uuid, &lost);
+	if (!mm->store)
 		goto destroy;
-	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+	mutex_lock(&mems_lock);
+	list_add(&mm->node, &mems);
+	mutex_unlock(&mems_lock);
+	mesh_member_set_state(m, lost ? MESH_MEMBER_DOWN : MESH_MEMBER_UP, lost ? -ENOLINK : 0);
 	return 0;
 destroy:
 	destroy_workqueue(mm->wq);
@@ -469,6 +295,7 @@ static int __init meshmem_init(void)
 static void __exit meshmem_exit(void)
 {
 	mesh_member_set_kind(MESHBLK_KIND_MEM, NULL);
+	store_exit();
 }
 
 module_init(meshmem_init);

@@ -8,22 +8,23 @@
 /* Groups in one GROUPS attribute, which holds 64 KiB at most. */
 #define MESH_NL_GROUPS_CHUNK	32
 
-/* An entry of MESHBLK_P_DIFFS. */
+/* An entry of MESHBLK_P_DIFFS and MESHBLK_P_UNREAD. */
 struct mesh_nl_diff {
 	u64	addr;
 	u32	length;
 	u32	member;
 };
 
-static int mesh_nl_put_diffs(struct sk_buff *skb, struct mesh_layout *l, struct mesh_group *g,
-			     u32 first)
+/* @has of these; as of some moment: the engine may go on. */
+static int mesh_nl_put_diffs(struct sk_buff *skb, int type, const struct mesh_layout *l, u32 first,
+			     const struct prot_diff *from, u32 has)
 {
+	const struct mesh_group *g = l->groups[first];
 	struct mesh_nl_diff diffs[PROT_DIFFS];
-	u32 n = min_t(u32, READ_ONCE(g->engine->nr_diffs), PROT_DIFFS), i;
+	u32 n = min_t(u32, has, PROT_DIFFS), i;
 
-	/* as of some moment: the engine may go on */
 	for (i = 0; i < n; i++) {
-		const struct prot_diff *d = &g->engine->diffs[i];
+		const struct prot_diff *d = &from[i];
 		u32 slot = READ_ONCE(d->member);
 
 		diffs[i] = (struct mesh_nl_diff) {
@@ -33,12 +34,12 @@ static int mesh_nl_put_diffs(struct sk_buff *skb, struct mesh_layout *l, struct 
 						    U32_MAX,
 		};
 	}
-	return n ? nla_put(skb, MESHBLK_P_DIFFS, n * sizeof(*diffs), diffs) : 0;
+	return n ? nla_put(skb, type, n * sizeof(*diffs), diffs) : 0;
 }
 
-static int mesh_nl_put_scrub(struct sk_buff *skb, struct mesh_layout *l, struct mesh_group *g,
-			     u32 first)
+static int mesh_nl_put_scrub(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
 {
+	const struct mesh_group *g = l->groups[first];
 	const struct prot_group *e = g->engine;
 
 	if ((READ_ONCE(e->scrubbing) && nla_put_flag(skb, MESHBLK_P_SCRUBBING)) ||
@@ -48,7 +49,17 @@ static int mesh_nl_put_scrub(struct sk_buff *skb, struct mesh_layout *l, struct 
 	    mesh_nl_put_u64(skb, MESHBLK_P_REPAIRED, READ_ONCE(e->repaired)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_SKIPPED, READ_ONCE(e->skipped)))
 		return -EMSGSIZE;
-	return mesh_nl_put_diffs(skb, l, g, first);
+	return mesh_nl_put_diffs(skb, MESHBLK_P_DIFFS, l, first, e->diffs,
+				 READ_ONCE(e->nr_diffs));
+}
+
+/* What keeps members that join from being whole; of those that have left it is of no interest. */
+static int mesh_nl_put_unread(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
+{
+	const struct prot_group *e = l->groups[first]->engine;
+
+	return READ_ONCE(e->joining) ? mesh_nl_put_diffs(skb, MESHBLK_P_UNREAD, l, first, e->unread,
+							 READ_ONCE(e->nr_unread)) : 0;
 }
 
 static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 first)
@@ -78,7 +89,8 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
 	    nla_put_s32(skb, MESHBLK_P_ERROR, READ_ONCE(g->refused)) ||
-	    mesh_nl_put_scrub(skb, l, g, first))
+	    mesh_nl_put_unread(skb, l, first) ||
+	    mesh_nl_put_scrub(skb, l, first))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -329,12 +329,14 @@ struct prot_scrub {
 	u8	source;		/* mirror: the member that is right, to repair from; or none */
 };
 
-/* Sectors next to each other that a scrub found unequal. */
+/* Sectors next to each other that a scrub found unequal, or that could not be read. */
 struct prot_diff {
 	u64	addr;		/* byte of the member's data */
 	u32	length;
 	u8	member;		/* or PROT_NO_SOURCE */
 };
+
+#define PROT_UNREADS	8	/* regions that background work could not finish, that are kept */
 
 #define PROT_REPAIRS	8	/* those beyond are left to the next scrub */
 #define PROT_RETRIES	4	/* of a request, after its rows were repaired */
@@ -417,6 +419,12 @@ struct prot_group {
 	struct prot_diff diffs[PROT_DIFFS];	/* the first that it found */
 	struct prot_diff diff_beyond;	/* the last one of those that are not kept */
 	u32	nr_diffs;	/* those beyond PROT_DIFFS, too */
+	/*
+	 * the first sectors of a region that no source could read, and a member that is to get
+	 * them; until the region is whole
+	 */
+	struct prot_diff unread[PROT_UNREADS];
+	u32	nr_unread;
 	/* a read failed: the scrub's op goes there first */
 	struct prot_rows repair[PROT_REPAIRS];
 	struct prot_meta meta[PROT_WIDTH_MAX];

@@ -151,11 +151,34 @@ bool prot_sync_next(struct prot_group *g)
 	return g->ready_head != PROT_NONE16;
 }
 
+/* Forget what could not be read of a region. */
+static void sync_unread_drop(struct prot_group *g, u32 region)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < g->nr_unread; i++)
+		if (g->unread[i].addr >> g->shape.region_shift != region)
+			g->unread[left++] = g->unread[i];
+	g->nr_unread = left;
+}
+
+static void sync_unread_keep(struct prot_group *g)
+{
+	sync_unread_drop(g, g->sync.region);
+	if (g->nr_unread < PROT_UNREADS)
+		g->unread[g->nr_unread++] = (struct prot_diff) {
+			.addr = sync_region_start(g) + g->sync.bad,
+			.length = g->cfg.lba,
+			.member = g->sync.slots ? prot_lowest(g->sync.slots) : PROT_NO_SOURCE,
+		};
+}
+
 /* The region in hand is whole for all that it was copied to. */
 static void sync_region_done(struct prot_group *g)
 {
 	u64 slots = prot_region_missed(g, g->sync.region) & g->sync.slots;
 
+	sync_unread_drop(g, g->sync.region);
 	if (g->sync.copies)
 		prot_region_drop(g, PROT_SET_UNSYNCED, g->sync.region);
 	for (; slots; slots &= slots - 1) {
@@ -175,6 +198,7 @@ static void sync_region_unread(struct prot_group *g)
 {
 	u32 region = g->sync.region;
 
+	sync_unread_keep(g);
 	g->sync.region = PROT_NO_REGION;
 	g->sync.slots = 0;
 	g->sync.scan = region + 1;

@@ -185,6 +185,8 @@ enum meshblk_group_attr {
 	 * more: -ENODATA, too few of them have all writes; -ESTALE, others may have newer data
 	 */
 	MESHBLK_P_ERROR,
+	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
+	MESHBLK_P_UNREAD,
 	__MESHBLK_P_MAX,
 };
 

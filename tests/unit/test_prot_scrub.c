@@ -512,15 +512,24 @@ static void test_rebuild_past(void)
 	prot_group_idle(g);
 	run(g);
 	CU_ASSERT_EQUAL(prot_group_behind(g, 1), 2 * region);
+	CU_ASSERT_EQUAL(g->nr_unread, 2);
+	for (i = 0; i < 2; i++) {
+		CU_ASSERT(g->unread[i].addr == 5 * LBA || g->unread[i].addr == 40 * LBA);
+		CU_ASSERT_EQUAL(g->unread[i].length, LBA);
+		CU_ASSERT_EQUAL(g->unread[i].member, 1);
+	}
 	bad[0] = 1ULL << 40;
 	prot_group_idle(g);
 	run(g);
 	CU_ASSERT_EQUAL(prot_group_behind(g, 1), region);
+	CU_ASSERT_EQUAL(g->nr_unread, 1);
+	CU_ASSERT_EQUAL(g->unread[0].addr, 40 * LBA);
 	CU_ASSERT(!(seen >> PROT_EV_CAUGHT_UP & 1));
 	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 40 * LBA, LBA), 0);
 	prot_group_idle(g);
 	run(g);
 	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+	CU_ASSERT_EQUAL(g->nr_unread, 0);
 	free(g);
 }
 

@@ -274,6 +274,7 @@ static void parse_scrub(struct nlattr **tb, struct meshblk_group *g)
 	g->repaired = get_u64(tb[MESHBLK_P_REPAIRED]);
 	g->skipped = get_u64(tb[MESHBLK_P_SKIPPED]);
 	g->nr_diffs = get_array(tb[MESHBLK_P_DIFFS], g->diffs, MESH_DIFFS_MAX, sizeof(*g->diffs));
+	g->nr_unread = get_array(tb[MESHBLK_P_UNREAD], g->unread, MESH_DIFFS_MAX, sizeof(*g->unread));
 }
 
 static void parse_group(struct nlattr *nest, void *entry)

@@ -90,7 +90,7 @@ struct meshblk_segment {
 #define MESH_DIFFS_MAX	64	/* places of a group that are listed */
 #define MESH_NO_MEMBER	0xffffffffU
 
-/* A place that a scrub found unequal, as MESHBLK_P_DIFFS has it. */
+/* A place of MESHBLK_P_DIFFS or MESHBLK_P_UNREAD. */
 struct mesh_diff {
 	u64	addr;		/* byte of the member's data area */
 	u32	length;
@@ -115,6 +115,8 @@ struct meshblk_group {
 	u64	skipped;	/* bytes that could not be compared */
 	u32	nr_diffs;
 	struct mesh_diff diffs[MESH_DIFFS_MAX];
+	u32	nr_unread;	/* what no member can give to the one that lacks it */
+	struct mesh_diff unread[MESH_DIFFS_MAX];
 	u32	nr;
 	u32	members[MESH_GROUP_MAX];	/* indexes into the volume's */
 	u8	roles[MESH_GROUP_MAX];		/* MESHBLK_ROLE_* */

@@ -274,6 +274,20 @@ static void scrub_places(const json_t *group, const json_t *members)
 	}
 }
 
+/* What keeps members from being made whole. */
+static void unread_places(const json_t *r)
+{
+	const json_t *g, *d;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(r, "groups"), i, g)
+		json_array_foreach(json_object_get(g, "unread"), k, d)
+			printf("member %lld lacks %llu bytes at byte %llu of its data, which no other member can "
+			       "read: a write there heals it\n", (long long)number_of(d, "member"),
+			       (unsigned long long)number_of(d, "length"),
+			       (unsigned long long)number_of(d, "at"));
+}
+
 /* A line for each group that is scrubbed, or whose scrub found something. */
 static void scrubs(const json_t *r)
 {
@@ -330,6 +344,7 @@ static void volume(const json_t *r)
 	putchar('\n');
 	table(json_object_get(r, "segments"), segments, "no segments");
 	groups(r);
+	unread_places(r);
 	scrubs(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");

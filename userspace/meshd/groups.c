@@ -143,26 +143,32 @@ bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *wh
 	return true;
 }
 
-static void scrub_json(json_t *j, const struct meshblk_group *g)
+static json_t *places_json(const struct mesh_diff *place, u32 n)
 {
-	json_t *diffs = json_array(), *d;
+	json_t *places = json_array(), *d;
 	u32 i;
 
+	for (i = 0; i < n; i++) {
+		d = json_object();
+		jset_u64(d, "at", place[i].addr);
+		jset_u64(d, "length", place[i].length);
+		json_object_set_new(d, "member", place[i].member == MESH_NO_MEMBER ? json_null() :
+				    json_integer(place[i].member));
+		json_array_append_new(places, d);
+	}
+	return places;
+}
+
+static void scrub_json(json_t *j, const struct meshblk_group *g)
+{
 	jset_bool(j, "scrubbing", g->scrubbing);
 	jset_u64(j, "scrubbed", g->scrubbed);
 	jset_u64(j, "bytes", g->bytes);
 	jset_u64(j, "mismatches", g->mismatches);
 	jset_u64(j, "repaired", g->repaired);
 	jset_u64(j, "skipped", g->skipped);
-	for (i = 0; i < g->nr_diffs; i++) {
-		d = json_object();
-		jset_u64(d, "at", g->diffs[i].addr);
-		jset_u64(d, "length", g->diffs[i].length);
-		json_object_set_new(d, "member", g->diffs[i].member == MESH_NO_MEMBER ? json_null() :
-				    json_integer(g->diffs[i].member));
-		json_array_append_new(diffs, d);
-	}
-	json_object_set_new(j, "diffs", diffs);
+	json_object_set_new(j, "diffs", places_json(g->diffs, g->nr_diffs));
+	json_object_set_new(j, "unread", places_json(g->unread, g->nr_unread));
 }
 
 static json_t *group_json(const struct meshblk_group *g)

@@ -8,12 +8,20 @@
 #include "userspace/meshd/volume.h"
 
 #define POLL_MS		300
+#define STUCK_MS	20000	/* the kernel tries again each 5 s what it could not read */
 
 /* Bytes done and to do, of all members and groups. */
 struct work_left {
 	u64	behind;		/* to be given to members */
 	u64	scrubbed, bytes;
 	bool	scrubs;
+};
+
+/* What was seen while waiting. */
+struct wait {
+	u64	most;		/* bytes that were missing, at most */
+	u64	behind;		/* those that are ... */
+	u64	since;		/* ... since that time, while some cannot be read; now_ms() */
 };
 
 static struct work_left work_left(const struct meshblk_volume *k)
@@ -33,9 +41,26 @@ static struct work_left work_left(const struct meshblk_volume *k)
 	return w;
 }
 
+/* A place that keeps a member from being made whole, in words. */
+static bool unread_why(const struct meshblk_volume *k, char *why)
+{
+	const struct mesh_diff *d;
+	u32 i;
+
+	for (i = 0; i < k->nr_groups; i++) {
+		d = k->groups[i].unread;
+		if (!k->groups[i].nr_unread)
+			continue;
+		snprintf(why, REASON, "member %d lacks %u bytes at byte %llu of its data, which no other "
+			 "member can read", (int)d->member, d->length, (unsigned long long)d->addr);
+		return true;
+	}
+	return false;
+}
+
 /* What is waited for, in words, with its progress; false: nothing. */
 static bool to_wait(struct req *r, const struct layout *l, const struct meshblk_volume *k,
-		    u64 *most, char *why)
+		    struct wait *wait, char *why)
 {
 	enum health h = volume_health(k);
 	struct work_left w = work_left(k);
@@ -43,14 +68,17 @@ static bool to_wait(struct req *r, const struct layout *l, const struct meshblk_
 	/* It is being attached. */
 	if (h == HEALTH_NONE && layout_protected(l))
 		h = HEALTH_DOWN;
-	*most = w.behind > *most ? w.behind : *most;
+	wait->most = w.behind > wait->most ? w.behind : wait->most;
+	if (w.behind != wait->behind || !wait->since || !unread_why(k, why))
+		wait->since = now_ms();
+	wait->behind = w.behind;
 	snprintf(why, REASON, "waiting for its groups");
 	if (h == HEALTH_REBUILDING)
 		snprintf(why, REASON, "rebuilding");
 	else if (h > HEALTH_WHOLE)
 		groups_why(l, k, why, REASON);
 	if (h > HEALTH_WHOLE) {
-		req_progress(r, why, *most - w.behind, *most ? *most : 1);
+		req_progress(r, why, wait->most - w.behind, wait->most ? wait->most : 1);
 		return true;
 	}
 	if (w.scrubs) {
@@ -60,25 +88,30 @@ static bool to_wait(struct req *r, const struct layout *l, const struct meshblk_
 	return w.scrubs;
 }
 
-/* One poll: 1 when there is nothing to wait for; @most: the most bytes seen to be missing. */
-static int wait_step(struct req *r, const struct store_volume *v, const struct layout *l, u64 *most,
-		     char *why)
+/* One poll: 1 when there is nothing to wait for. */
+static int wait_step(struct req *r, const struct store_volume *v, const struct layout *l,
+		     struct wait *wait, char *why)
 {
 	struct meshblk_volume k;
-	bool more;
+	bool more, stuck;
 
 	if (kernel_volume(&v->uuid, &k))
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
-	more = to_wait(r, l, &k, most, why);
+	more = to_wait(r, l, &k, wait, why);
+	stuck = more && now_ms() - wait->since >= STUCK_MS && unread_why(&k, why);
 	meshblk_volume_free(&k);
+	if (stuck)
+		return req_fail(r, "volume %s cannot be made whole: %s; it is when something is written there, "
+				"or a member that has it is back", v->name, why);
 	return !more;
 }
 
 int cmd_volume_wait(struct req *r)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
-	u64 most = 0, seconds = arg_num(r, "timeout"), until = now_ms() + seconds * 1000;
+	u64 seconds = arg_num(r, "timeout"), until = now_ms() + seconds * 1000;
 	const char *what = arg_str(r, "volume");
+	struct wait wait = { 0 };
 	struct store_volume v;
 	char why[REASON];
 	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
@@ -87,7 +120,7 @@ int cmd_volume_wait(struct req *r)
 		return req_fail(r, "no volume %s; see meshctl volume list", what);
 	if (err)
 		return req_fail(r, "%s", store_words(err));
-	while (!(err = wait_step(r, &v, l, &most, why))) {
+	while (!(err = wait_step(r, &v, l, &wait, why))) {
 		if (stopping() || req_cancelled(r))
 			return req_fail(r, "cancelled");
 		if (seconds && now_ms() >= until)

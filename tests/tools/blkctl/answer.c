@@ -68,7 +68,7 @@ static const char *role_name(unsigned char role)
 	return role && role < sizeof(names) / sizeof(names[0]) ? names[role] : "?";
 }
 
-/* MESHBLK_P_DIFFS as "MEMBER:BYTE+LENGTH", one behind the other. */
+/* MESHBLK_P_DIFFS or UNREAD as "MEMBER:BYTE+LENGTH", one behind the other. */
 static json_t *diffs_json(struct nlattr *a)
 {
 	char text[2048] = "";
@@ -124,6 +124,8 @@ static json_t *group_json(struct nlattr *nest)
 			json_object_set_new(o, "scrubbing", json_integer(1));
 		else if (nla_type(a) == MESHBLK_P_DIFFS)
 			json_object_set_new(o, "diffs", diffs_json(a));
+		else if (nla_type(a) == MESHBLK_P_UNREAD)
+			json_object_set_new(o, "unread", diffs_json(a));
 		else if (nla_type(a) <= MESHBLK_P_MAX && numbers[nla_type(a)])
 			json_object_set_new(o, numbers[nla_type(a)],
 					    json_integer(nla_get_u64(a)));

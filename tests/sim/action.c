@@ -282,6 +282,7 @@ static int replace(struct sim_world *w, int member, uint64_t m)
 	uuid[1] = ++w->store.uuid[member];
 	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch))
 		return 0;
+	w->scrub.replaced = 1;
 	w->silent &= ~(1 << member);
 	w->flaky &= ~(1 << member);
 	sim_pump(w);

@@ -127,7 +127,8 @@ static void check_scrub(struct sim_world *w)
 			if (!(may >> at / SIM_LBA & 1))
 				sim_bad(w, "a scrub finds sector %u wrong, which is right",
 					(uint32_t)(at / SIM_LBA));
-		if (d->member >= w->cfg.copies && (!w->cfg.k || d->member != PROT_NO_SOURCE))
+		if (d->member >= w->cfg.copies &&
+		    (d->member != PROT_NO_SOURCE || !(w->cfg.k || w->scrub.replaced)))
 			sim_bad(w, "a scrub names member %u", d->member);
 	}
 	if (g->nr_diffs <= PROT_DIFFS && sectors != g->mismatches)
@@ -337,6 +338,7 @@ int sim_scrub(struct sim_world *w, const struct sim_action *a)
 	if (a->c & 2)
 		how.source = a->a;
 	w->scrub.stopped = 0;
+	w->scrub.replaced = 0;
 	w->scrub.rotten = w->rot.on ? 1ULL << w->rot.sector : 0;
 	w->scrub.changed = 0;
 	for (int s = 0; s < w->cfg.sectors && !w->cfg.k; s++)

@@ -206,6 +206,7 @@ struct sim_world {
 		uint8_t stopped;
 		uint64_t pos;			/* where it was then */
 		uint64_t rotten, changed;	/* sectors that it may find unequal */
+		uint8_t replaced;		/* a member that it may have named is another one */
 	} scrub;
 	uint64_t refused[SIM_WIDTH];		/* of these, what reads were refused */
 	uint32_t mediums, medium_errors, rots;

@@ -159,6 +159,14 @@ void mesh_disk_free(struct mesh_volume *vol)
 	blk_mq_free_tag_set(&vol->set);
 }
 
+/* Without openers all requests have ended: groups finish what they have begun for these. */
+static void disk_retire(struct mesh_volume *vol)
+{
+	WRITE_ONCE(vol->orderly, vol->live);
+	smp_wmb();	/* pairs with mesh_group_abandoned() */
+	WRITE_ONCE(vol->dying, true);
+}
+
 /*
  * Refuse further opens of the disk, unless it is open. @vol: locked. A partition scan holds
  * open_mutex for as long as its reads are requeued, so that is not waited for either. A forced
@@ -180,7 +188,7 @@ int mesh_disk_claim(struct mesh_volume *vol)
 		if (mutex_trylock(&vol->disk->open_mutex)) {
 			claimed = !disk_openers(vol->disk);
 			if (claimed)
-				WRITE_ONCE(vol->dying, true);
+				disk_retire(vol);
 			mutex_unlock(&vol->disk->open_mutex);
 		}
 		if (claimed)

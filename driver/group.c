@@ -150,6 +150,7 @@ static void group_config(struct mesh_group *g, const struct mesh_layout *l,
 		c->meta[i] = prot_geometry_records(g->slots[i].data, area);
 		memcpy(c->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 	}
+	c->ro = g->vol->conf.ro;
 	if (c->m)
 		group_frames(c);
 }
@@ -291,6 +292,8 @@ static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l
 			continue;
 		if (group_has(g, i, &m->conf.uuid))
 			return "a member of a group is reached in another way now; detach first";
+		if (g->cfg.ro)
+			return "what is attached for reading keeps its members; detach first";
 		if (others++)
 			return "of a group one member is replaced at a time";
 		if (group_awaits(g, first + i, m))
@@ -391,6 +394,7 @@ static void group_end(struct mesh_group *g)
 {
 	u32 i;
 
+	mesh_group_clean(g);
 	mesh_group_run_exit(g);
 	cancel_delayed_work_sync(&g->start_work);	/* it queues the other */
 	cancel_delayed_work_sync(&g->join_work);

@@ -17,6 +17,7 @@
  *   group_roster.c  rosters read from members, and written to them
  *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
+ *   group_clean.c   a detach that leaves nothing to be recovered
  *
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
  * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
@@ -80,6 +81,7 @@ enum {
 	MESH_G_STATE,		/* a member's state has changed */
 	MESH_G_COMMITTED,	/* a roster is committed: @commit */
 	MESH_G_BEGUN,		/* the engine was begun again */
+	MESH_G_ENDING,		/* no request comes any more, what is begun is finished; set once */
 	MESH_G_CLOSING,		/* nothing is started any more; set once */
 	MESH_G_WAKE = BIT(MESH_G_TICK) | BIT(MESH_G_STATE) | BIT(MESH_G_COMMITTED) |
 		      BIT(MESH_G_BEGUN),
@@ -211,6 +213,7 @@ struct mesh_group {
 	atomic_t		*writes;	/* see group_read.c */
 	atomic64_t		redone;		/* reads that writes came between */
 	u64			read;		/* reads of the engine; the runner's */
+	bool			few;		/* too few members are here to read; the runner's */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
@@ -234,6 +237,8 @@ struct mesh_group {
 	struct { u64 epoch, in_sync; } commit;
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
 	unsigned long		since;
+	/* jiffies when a holder that is cut off has noticed, 0: none may be; group->lock */
+	unsigned long		dead_at;
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */
@@ -344,6 +349,9 @@ void mesh_group_used(struct mesh_group *g);
 
 /* group_start.c */
 void mesh_group_start_work(struct work_struct *work);
+
+/* group_clean.c; sleeps */
+void mesh_group_clean(struct mesh_group *g);
 
 /* group_join.c; the first two with group->lock */
 bool mesh_group_named(const struct mesh_group *g, u32 slot);

@@ -103,6 +103,9 @@ static void io_piece_done(struct mesh_group *g, const struct prot_event *ev,
 /* Give the engine what it takes of a part. Return: whether that was all. */
 static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 {
+	/* others may have gone on without those that are here */
+	if (g->few && part->kind == PROT_READ)
+		return false;
 	while (part->pos < part->length) {
 		u64 addr = part->addr + part->pos;
 		u32 n = min_t(u64, part->length - part->pos,
@@ -192,7 +195,8 @@ void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gro
 /* The engine gets the result of an I/O that is in no list. */
 void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err)
 {
-	prot_group_result(g->engine, gio->io.tag, err);
+	/* of what is attached for reading no member is ever out: it is read from others */
+	prot_group_result(g->engine, gio->io.tag, err && g->cfg.ro ? -EILSEQ : err);
 	io_free(g, gio);
 }
 

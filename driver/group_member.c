@@ -33,10 +33,30 @@ unsigned long mesh_group_member_timeout(void)
 	return msecs_to_jiffies(max(READ_ONCE(member_timeout_ms), 100U));
 }
 
+/*
+ * Whether it is here; of what is attached for reading: and no writer has attached it since, whose
+ * data is not what the roster says.
+ */
 static bool member_up(const struct mesh_group_slot *slot)
 {
+	const struct mesh_group *g = slot->group;
+	const struct mesh_member *m = slot->member;
+
 	/* pairs with mesh_member_step() */
-	return smp_load_acquire(&slot->member->state) == MESH_MEMBER_UP;
+	return smp_load_acquire(&m->state) == MESH_MEMBER_UP &&
+	       !(g->cfg.ro && READ_ONCE(m->info.attach) > g->cfg.attach);
+}
+
+/* Fewer members than a read needs are here; requests wait, as they may come back. */
+static void member_count(struct mesh_group *g)
+{
+	u64 here = g->engine->in_sync & ~g->engine->failed;
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		if (!member_up(&g->slots[i]))
+			here &= ~BIT_ULL(i);
+	g->few = hweight64(here) < g->geo.k;
 }
 
 static bool member_uses(struct mesh_group *g, u32 i)
@@ -142,6 +162,7 @@ void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
 		member_resend(g, todo);
 	for (i = 0; i < g->width; i++)
 		member_note_late(g, i);
+	member_count(g);
 }
 
 /* Nothing is held for it any more, and what it has is called back. */
@@ -159,7 +180,8 @@ static void member_fail(struct mesh_group *g, u32 i)
 		list_del(&gio->node);
 		mesh_group_deliver(g, gio, -ENOLINK);
 	}
-	prot_group_fail(g->engine, i);
+	if (!g->cfg.ro)
+		prot_group_fail(g->engine, i);
 }
 
 /* One that is given up: until its I/O is back and the engine is without it. */
@@ -172,7 +194,7 @@ static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *
 		slot->kick_at = jiffies + MEMBER_KICK;
 		todo->kick |= BIT_ULL(i);
 	}
-	if (!slot->nr_flying && !member_uses(g, i)) {
+	if (!slot->nr_flying && (g->cfg.ro ? member_up(slot) : !member_uses(g, i))) {
 		slot->failing = false;
 		if (member_up(slot))
 			queue_delayed_work(mesh_wq, &g->start_work, 0);

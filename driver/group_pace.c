@@ -30,5 +30,9 @@ void mesh_group_pace(struct mesh_group *g)
 	u64 ms = jiffies_to_msecs(min_t(unsigned long, jiffies - g->paced_at, HZ));
 
 	g->paced_at = jiffies;
+	if (test_bit(MESH_G_ENDING, &g->flags)) {
+		prot_group_allow(g->engine, 0);
+		return;
+	}
 	prot_group_allow(g->engine, rate ? div_u64(rate * PACE_MB * ms, 1000) : PROT_NO_LIMIT);
 }

@@ -26,7 +26,12 @@ static DEFINE_PER_CPU(struct mesh_group *, run_inside);
 /* Nothing is started any more: the volume goes, or no layout has the group. */
 bool mesh_group_abandoned(struct mesh_group *g)
 {
-	return test_bit(MESH_G_CLOSING, &g->flags) || READ_ONCE(g->vol->dying);
+	if (test_bit(MESH_G_CLOSING, &g->flags))
+		return true;
+	if (!READ_ONCE(g->vol->dying))
+		return false;
+	smp_rmb();	/* pairs with disk_retire() */
+	return !READ_ONCE(g->vol->orderly);
 }
 
 static bool run_pending(struct mesh_group *g)

@@ -31,6 +31,8 @@ static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_co
 		n++;
 		if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
 			return "a group does not serve";
+		if (g->cfg.ro)
+			return "the volume is attached for reading";
 		if (READ_ONCE(g->engine->scrubbing))
 			return "a scrub goes on; stop it first";
 		if (conf->source < 0)

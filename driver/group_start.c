@@ -21,6 +21,7 @@
 
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
+#define START_DEAD	(6 * HZ)	/* a session is dead after 5 s of silence, and some */
 
 static unsigned int attach_wait_ms = 30000;
 module_param(attach_wait_ms, uint, 0644);
@@ -125,14 +126,29 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	a.found = &f->best;
 	a.opened = opened;
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
-	err = prot_membership_begin(&g->ms, &a);
+	err = g->cfg.ro ? prot_membership_read(&g->ms, &a) : prot_membership_begin(&g->ms, &a);
 	kfree(opened);
 	f->refused = err;
 	if (err == -ENODATA)
 		return "too few of the members that have all writes are here";
+	if (err == -EUCLEAN)
+		return "it was not detached cleanly; attach it for writing once, and detach it";
 	if (err)
 		return "the members that are missing may have newer data; stale: go on without it";
 	return NULL;
+}
+
+/*
+ * When it may serve: another host that had it, and to which no member that was not opened says
+ * anything of this attach, reads on until it has noticed that too few members answer.
+ */
+static void start_wait_dead(struct mesh_group *g, const struct start_found *f)
+{
+	bool all = !(f->best.in_sync & ~g->ms.cur.in_sync);
+
+	g->dead_at = 0;
+	if (!all && memcmp(f->best.host, &mesh_host_uuid, PROT_UUID_LEN))
+		g->dead_at = (jiffies + START_DEAD) | 1;
 }
 
 /* Have targets note the number of this attachment. Return: members that did not. */
@@ -162,6 +178,10 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.attach = r->attach;
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
+	/* a member that came in another one's place, and that the writer gave nothing */
+	for (i = 0; g->cfg.ro && i < g->width; i++)
+		if (!mesh_group_named(g, i))
+			g->cfg.in_sync &= ~BIT_ULL(i);
 	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
 	/* where the layout names another extent by now, that one comes when this one serves */
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
@@ -199,7 +219,7 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 		why = start_read(g, up, f) ?: start_decide(g, f);
 		/* where some have failed meanwhile the next try may go better */
 		WRITE_ONCE(g->refused, up == had ? f->refused : 0);
-		if (why)
+		if (why || g->cfg.ro)
 			break;
 		bad = start_note(g, f->opened);
 		if (!bad) {
@@ -207,8 +227,10 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 			u64 good = mesh_roster_write(g, want, &broken);
 
 			bad = want & ~good;
-			if (start_written(g, good))
+			if (start_written(g, good)) {
+				start_wait_dead(g, f);
 				break;
+			}
 		}
 		up &= ~bad;	/* as if they had not been there: decide again */
 		if (!bad || hweight64(up) < g->geo.k)
@@ -240,6 +262,15 @@ static bool start_now(struct mesh_group *g, u64 up)
 	return false;
 }
 
+static void start_serve(struct mesh_group *g)
+{
+	g->dead_at = 0;
+	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
+		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
+			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
+	start_engine(g);
+}
+
 static void start_open(struct mesh_group *g)
 {
 	u64 up = start_members_up(g);
@@ -248,19 +279,33 @@ static void start_open(struct mesh_group *g)
 	if (!start_now(g, up))
 		return;
 	why = start_attach(g, up);
-	g->since = 0;
-	if (why) {
+	if (why) {	/* it has waited: from now on each try is at once */
 		mesh_group_set_state(g, MESH_GROUP_OPENING, why);
 		mesh_volume_changed(g->vol);
 		start_again(g, START_AGAIN);
 		return;
 	}
+	g->since = 0;
 	/* that was for this attach alone: what is missing at the next one is not given up */
 	g->conf.stale = false;
-	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
-		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
-			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
-	start_engine(g);
+	if (g->dead_at) {
+		mesh_group_set_state(g, MESH_GROUP_OPENING,
+				     "a host that held it may not know it yet");
+		start_again(g, START_DEAD);
+		return;
+	}
+	start_serve(g);
+}
+
+/* A group that is attached already waits for its time. */
+static void start_opening(struct mesh_group *g)
+{
+	if (!g->dead_at)
+		start_open(g);
+	else if (time_before(jiffies, g->dead_at))
+		start_again(g, g->dead_at - jiffies + 1);
+	else
+		start_serve(g);
 }
 
 /*
@@ -374,11 +419,12 @@ void mesh_group_start_work(struct work_struct *work)
 	if (!mesh_group_abandoned(g)) {
 		if (READ_ONCE(g->state) == MESH_GROUP_STOPPED)
 			start_stopped(g);
-		if (READ_ONCE(g->state) != MESH_GROUP_LOADING)
+		if (READ_ONCE(g->state) != MESH_GROUP_LOADING && !g->cfg.ro)
 			mesh_group_swap(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
-			start_open(g);
-		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE) {
+			start_opening(g);
+		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro &&
+		    !test_bit(MESH_G_ENDING, &g->flags)) {
 			start_rosters(g);
 			queue_delayed_work(mesh_wq, &g->join_work, 0);
 		}

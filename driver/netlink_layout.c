@@ -245,7 +245,7 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 }
 
 /* Why groups of the layout cannot be served, or NULL. */
-static const char *mesh_nl_unserved(const struct prot_layout *l, bool rw)
+static const char *mesh_nl_unserved(const struct prot_layout *l)
 {
 	u32 i, n;
 
@@ -253,8 +253,6 @@ static const char *mesh_nl_unserved(const struct prot_layout *l, bool rw)
 		const struct prot_segment *s = prot_segments(l) + i;
 		u64 area = prot_geometry_area(s, l->lba);
 
-		if (area && !rw)
-			return "mirror, raid10 and ec are not attached read-only yet";
 		for (n = 0; area && n < prot_segment_places(s); n++)
 			if (prot_places(l)[s->first + n].offset < area)
 				return "data of a group leaves no room for its records";
@@ -295,7 +293,7 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 	      mesh_nl_segments(info, l, *fresh);
 	if (err)
 		goto free;
-	why = prot_layout_check(l) ?: mesh_nl_unserved(l, rw);
+	why = prot_layout_check(l) ?: mesh_nl_unserved(l);
 	if (why) {
 		err = -EINVAL;
 		if (info->extack)

@@ -119,6 +119,8 @@ struct mesh_volume {
 	u32			sync_min, sync_max;	/* MB/s, 0: any; READ_ONCE; group_pace.c */
 	/* being removed: requests end at once, opens of the disk fail; set once */
 	bool			dying;
+	/* ... without force: groups finish what they have begun; set before @dying */
+	bool			orderly;
 	mempool_t		mios;		/* reserve for requests that are split */
 	mempool_t		sgs;		/* reserve for long scatterlists */
 	mempool_t		parts;		/* reserve for what requests have in groups */

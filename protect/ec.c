@@ -213,7 +213,8 @@ static void ec_gathered(struct prot_group *g, struct prot_gop *op)
  */
 static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 {
-	if (op->purpose == PROT_FOR_REQUEST && prot_enough(g) && prot_repair_wait(op)) {
+	if (op->purpose == PROT_FOR_REQUEST && prot_enough(g) && !g->cfg.ro &&
+	    prot_repair_wait(op)) {
 		prot_ec_unjoin(g, op);
 		prot_buf_put(g, op);
 		prot_phase(g, op, PROT_P_EC_REPAIR);

@@ -149,7 +149,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 			g->shape.nr_blocks;
 	for (i = 0; i < g->shape.nr_bitmaps; i++)
 		prot_bitmap_touch_all(g, i);
-	g->state = c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
+	g->state = c->ro ? PROT_G_SERVING : c->fresh ? PROT_G_UNITING : PROT_G_LOADING;
 	if (!prot_enough(g))
 		g->state = PROT_G_STOPPED;
 	return g;
@@ -567,6 +567,8 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 		return -EIO;
 	if (g->state != PROT_G_SERVING)
 		return -EAGAIN;
+	if (g->cfg.ro && kind != PROT_READ)
+		return -EROFS;
 	if (kind > PROT_ZEROES || !length || addr >= g->cfg.bytes * g->shape.data ||
 	    length > prot_group_span(g, kind, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
@@ -653,6 +655,8 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 				op->again = 0;
 			}
 		}
+		if (g->cfg.ro)
+			break;
 		if (g->state != PROT_G_STOPPED && policy->meta_next(g, ev))
 			return;
 		if (prot_bitmap_next(g, ev))
@@ -694,7 +698,7 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 void prot_group_idle(struct prot_group *g)
 {
 	g->sync.stalled = 0;
-	if (g->state == PROT_G_SERVING && !g->failed && prot_policy(g)->idle)
+	if (g->state == PROT_G_SERVING && !g->failed && !g->cfg.ro && prot_policy(g)->idle)
 		prot_policy(g)->idle(g);
 }
 

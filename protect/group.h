@@ -140,6 +140,11 @@ struct prot_group_config {
 	 */
 	u8	fresh;
 	/*
+	 * nothing is written, and all is whole: the group serves at once. The caller delivers each
+	 * error of a member as one of the medium, so that others serve and no epoch is wanted
+	 */
+	u8	ro;
+	/*
 	 * chunks of background work in flight, of resynchronisation as of a scrub, at most
 	 * PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
 	 */

@@ -53,19 +53,29 @@ static void membership_propose(struct prot_membership *m)
 	m->noted |= !!(m->pend.flags & PROT_ROSTER_WITNESS);
 }
 
+/* Whether the members of @base that were opened are enough. @may: for those that are not, too. */
+static int membership_enough(const struct prot_roster *base, const struct prot_attach *a, bool may)
+{
+	u64 opened = membership_opened(base, a);
+	u8 k = base->geo.k;
+
+	if (hweight64(base->in_sync & opened) < k)
+		return -ENODATA;
+	if (hweight64(base->in_sync & ~opened) >= k && !may && !PROT_MUTANT(R_FEW))
+		return -ESTALE;
+	return 0;
+}
+
 int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a)
 {
 	bool witness = membership_is_witness(a);
 	const struct prot_roster *base = witness ? a->store : a->found;
-	u64 opened = membership_opened(base, a);
-	u8 k = base->geo.k;
-	bool many = hweight64(base->in_sync & ~opened) >= k;
-
-	if (hweight64(base->in_sync & opened) < k)
-		return -ENODATA;
 	/* Such a store goes on as a witness: without it the next attach is refused. */
-	if (many && !(witness && a->witness) && !a->stale && !PROT_MUTANT(R_FEW))
-		return -ESTALE;
+	int err = membership_enough(base, a, (witness && a->witness) || a->stale);
+	u8 k = base->geo.k;
+
+	if (err)
+		return err;
 	memset(m, 0, sizeof(*m));
 	m->cur = *base;
 	m->pend = *base;
@@ -75,8 +85,23 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 	m->pend.flags &= PROT_ROSTER_AUTONOMOUS;
 	if (a->witness && !m->pend.flags && k <= base->geo.width - k)
 		m->pend.flags = PROT_ROSTER_WITNESS;
-	membership_leave(&m->pend, base->in_sync & ~opened);
+	membership_leave(&m->pend, base->in_sync & ~membership_opened(base, a));
 	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
+{
+	int err = membership_enough(a->found, a, a->stale);
+
+	if (!err && !(a->found->flags & PROT_ROSTER_CLEAN))
+		err = -EUCLEAN;
+	if (err)
+		return err;
+	memset(m, 0, sizeof(*m));
+	m->cur = *a->found;
+	m->named = m->cur.in_sync;
+	m->serving = true;
 	return 0;
 }
 

@@ -66,6 +66,18 @@ struct prot_attach {
  */
 int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a);
 
+/**
+ * prot_membership_read() - decide on an attach that only reads
+ * @m: filled on success: SERVING by the roster found, and no other one follows
+ * @a: what is known; no store is a witness, as none is noted before it is read
+ *
+ * With the rule of prot_membership_begin() fewer than k members were not opened, so no writer can
+ * go on without one that is held for reading. @a->highest is not needed.
+ *
+ * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach.
+ */
+int prot_membership_read(struct prot_membership *m, const struct prot_attach *a);
+
 /* Members that were in sync fail, or are given up. Return: 0, or -EBUSY: not now. */
 int prot_membership_remove(struct prot_membership *m, u64 members);
 

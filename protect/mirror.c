@@ -95,7 +95,8 @@ static u32 mirror_chunk(const struct prot_group *g, const struct prot_gop *op)
 /* No copy could read the whole request: once more, as if they differed, sector by sector. */
 static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 {
-	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2) {
+	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2 ||
+	    g->cfg.ro) {
 		prot_end(g, op, -EIO);
 		return;
 	}

@@ -20,7 +20,7 @@ void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr,
 {
 	struct prot_rows *r = g->repair;
 
-	if (op->purpose == PROT_FOR_SCRUB || PROT_MUTANT(NO_REPAIR))
+	if (op->purpose == PROT_FOR_SCRUB || g->cfg.ro || PROT_MUTANT(NO_REPAIR))
 		return;
 	for (; r < g->repair + g->repairs; r++) {
 		u64 first = min(r->addr, addr), end = max(r->addr + r->length, addr + length);

@@ -116,9 +116,6 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	}
 	if (store_volume_get(&v->uuid, v, l))
 		return req_fail(r, "the store has lost the volume");
-	if (arg_bool(r, "readonly") && layout_protected(l))
-		return req_fail(r, "volume %s has redundancy, and such a volume is not attached for reading only "
-				"yet; attach it for writing", v->name);
 	v->attached = true;
 	v->readonly = arg_bool(r, "readonly");
 	v->recorded = 0;	/* until its labels were seen to agree */

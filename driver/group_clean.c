@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of a group by a detach: all that was acknowledged is in place on all members in sync, and
+ * a last roster says so. Only such a group is attached for reading, since that recovers nothing.
+ *
+ *   no request comes any more -> background work ends -> the engine is quiet -> roster CLEAN
+ *
+ * Where that takes too long, or members fail, the next attach for writing recovers as ever.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/delay.h>
+
+#include "driver/group.h"
+#include "driver/trace.h"
+#include "driver/volume.h"
+
+#define CLEAN_WAIT	(8 * HZ)	/* within what mesh_volume_await() waits */
+#define CLEAN_POLL_MS	10
+
+/* Whether nothing is left to be done for what was acknowledged; with the engine owned. */
+static bool clean_quiet(struct mesh_group *g)
+{
+	return !g->flying && list_empty(&g->waiting) && list_empty(&g->active) &&
+	       llist_empty(&g->inbox) && prot_group_quiet(g->engine);
+}
+
+/* Return: NULL, or why it is not clean. */
+static const char *clean_unfit(struct mesh_group *g)
+{
+	const struct prot_group *e = g->engine;
+
+	if (g->state != MESH_GROUP_ACTIVE)
+		return "it does not serve";
+	if (e->failed)
+		return "members have failed";
+	return e->unsynced || e->repairs ? "copies may differ" : NULL;
+}
+
+/* Wait until it is quiet. Return: NULL, or why it is not. */
+static const char *clean_wait(struct mesh_group *g)
+{
+	unsigned long end = jiffies + CLEAN_WAIT;
+	const char *why;
+	bool quiet;
+
+	do {
+		if (!READ_ONCE(g->vol->orderly))
+			return "the detach is forced";
+		mesh_group_own(g);
+		quiet = clean_quiet(g);
+		why = clean_unfit(g);
+		mesh_group_release(g);
+		if (quiet || why)
+			return why;
+		msleep(CLEAN_POLL_MS);
+	} while (time_before(jiffies, end));
+	return "writes in flight do not end";
+}
+
+/* With group->lock. Return: NULL, or why the roster is not written. */
+static const char *clean_roster(struct mesh_group *g)
+{
+	u64 broken, good;
+
+	if (prot_membership_clean(&g->ms))
+		return "a roster is not written yet";
+	good = mesh_roster_write(g, prot_membership_unwritten(&g->ms), &broken);
+	trace_mesh_group_roster(g, &g->ms.pend, good, !(g->ms.pend.in_sync & ~good));
+	return prot_membership_written(&g->ms, good) ? NULL : "a member does not take its roster";
+}
+
+void mesh_group_clean(struct mesh_group *g)
+{
+	const char *why;
+
+	if (g->cfg.ro || !READ_ONCE(g->vol->orderly) || READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
+		return;
+	set_bit(MESH_G_ENDING, &g->flags);
+	mesh_group_flag(g, MESH_G_TICK);	/* no more background work */
+	why = clean_wait(g);
+	if (!why) {
+		mutex_lock(&g->lock);
+		why = clean_roster(g);
+		mutex_unlock(&g->lock);
+	}
+	if (why)
+		pr_info("%s: group %u.%u is not detached cleanly, as %s: before it is attached for reading it has to be attached for writing\n",
+			g->vol->conf.name, g->segment, g->column, why);
+}

@@ -61,7 +61,8 @@ static const struct field layout_head[] = {
 	F(layout_disk_head, level, "level"), F(layout_disk_head, columns, "data members"),
 	F(layout_disk_head, parity, "parity members"), F(layout_disk_head, reserved1, "zero"),
 	F(layout_disk_head, groups, "groups"), F(layout_disk_head, reserved2, "zero"),
-	F(layout_disk_head, salt, "salt"), F(layout_disk_head, reserved, "zero"),
+	F(layout_disk_head, salt, "salt"), F(layout_disk_head, spares, "spares:"),
+	F(layout_disk_head, spares_used, "spares used"), F(layout_disk_head, reserved, "zero"),
 };
 
 static const struct field layout_member[] = {

@@ -233,6 +233,8 @@ static void groups(u8 level, u8 data, u8 parity, u16 groups, u64 each, u32 lba)
 	strcpy(a.name, "safe");
 	a.version = a.commit = 1;
 	a.salt = 0x5a17;
+	a.spares = 258;
+	a.spares_used = 3;
 	a.lba = lba;
 	a.segments = 1;
 	a.members = a.refs = groups * width;
@@ -266,6 +268,7 @@ static void test_groups(void)
 			CU_ASSERT_FATAL(n > 0);
 			CU_ASSERT(!layout_decode(raw, n, &b) && !layout_peek(raw, n, &h));
 			CU_ASSERT(b.salt == 0x5a17 && b.segment[0].fresh && layout_fresh(&b));
+			CU_ASSERT(b.spares == 258 && b.spares_used == 3 && layout_spares_left(&b) == 255);
 			CU_ASSERT(layout_protected(&b));
 			CU_ASSERT(h.shape.groups == s[i].groups && h.shape.parity == s[i].parity);
 			CU_ASSERT_EQUAL(layout_member_bytes(&b.segment[0]), 64 * MIB);

@@ -245,6 +245,29 @@ static void test_health(void)
 	json_decref(r.result);
 }
 
+/* Numbers where members can be replaced, else null. */
+static void test_spares(void)
+{
+	for (u16 used = 0; used < 4; used++) {
+		struct req r = { 0 };
+
+		mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+		made.spares = 2;
+		made.spares_used = used;
+		CU_ASSERT_EQUAL(cmd_volume_show(&r), 0);
+		CU_ASSERT_EQUAL(json_integer_value(json_object_get(r.result, "spares")), 2);
+		CU_ASSERT_EQUAL(json_integer_value(json_object_get(r.result, "spares_left")), used < 2 ? 2 - used : 0);
+		json_decref(r.result);
+	}
+	struct req r = { 0 };
+
+	made.segment[0].level = PROT_LINEAR;
+	CU_ASSERT_EQUAL(cmd_volume_show(&r), 0);
+	CU_ASSERT(json_is_null(json_object_get(r.result, "spares")));
+	CU_ASSERT(json_is_null(json_object_get(r.result, "spares_left")));
+	json_decref(r.result);
+}
+
 static void test_list_degraded(void)
 {
 	static const u8 roles[] = { MESHBLK_ROLE_IN_SYNC, MESHBLK_ROLE_OUT };
@@ -415,6 +438,7 @@ int main(void)
 		{ "counters", test_stats },
 		{ "a strip", test_strip },
 		{ "health of groups", test_health },
+		{ "spares of a volume", test_spares },
 		{ "list of what is degraded", test_list_degraded },
 		{ "wait", test_wait },
 		{ "wait: a scrub, and not for ever", test_wait_scrub },

@@ -58,6 +58,8 @@ static void test_bad(void)
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"drives\":[\"a\", \"\"]}", "--drives: a name in" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"strip\":4096}", "--strip: a linear volume" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"ec:2+1\", \"strip\":1048576}", "512k at most" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"stripe:2\", \"spares\":1}", "without redundancy" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"mirror:2\", \"spares\":0}", "from 1 to 65535" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"domain\":\"ho\"}", "--domain: host or" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"attach\":\"no\"}", "--no-attach: true or" },
 	};

@@ -257,6 +257,8 @@ int layout_encode(const struct layout *l, void *buf, size_t len)
 	h->created = cpu_to_le64(l->created);
 	h->commit = cpu_to_le64(l->commit);
 	h->salt = cpu_to_le64(l->salt);
+	h->spares = cpu_to_le16(l->spares);
+	h->spares_used = cpu_to_le16(l->spares_used);
 	h->level = l->segment[0].level;
 	h->columns = l->segment[0].data;
 	h->parity = l->segment[0].parity;
@@ -390,6 +392,8 @@ int layout_decode(const void *buf, size_t len, struct layout *l)
 	l->created = le64_to_cpu(h.created);
 	l->commit = le64_to_cpu(h.commit);
 	l->salt = le64_to_cpu(h.salt);
+	l->spares = le16_to_cpu(h.spares);
+	l->spares_used = le16_to_cpu(h.spares_used);
 	l->lba = le32_to_cpu(h.lba);
 	p = decode_members((const u8 *)buf + sizeof(h), l);
 	p = p ? decode_segments(p, l) : NULL;

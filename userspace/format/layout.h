@@ -59,7 +59,9 @@ struct layout_disk_head {
 	__le16	groups;
 	u8	reserved2[2];
 	__le64	salt;		/* random, made with the volume, never changed */
-	__le32	reserved[18];
+	__le16	spares;		/* members that may be replaced by themselves ... */
+	__le16	spares_used;	/* ... and that were */
+	__le32	reserved[17];
 };
 
 struct layout_disk_member {
@@ -165,6 +167,8 @@ struct layout {
 	u64	size;
 	u64	created;
 	u64	salt;		/* seeds the checksums of records; not 0 where there are any */
+	u16	spares;		/* members that meshd may replace by itself ... */
+	u16	spares_used;	/* ... and that it has: more than those, if configured so */
 	u32	lba;
 	u32	members;
 	u32	segments;
@@ -213,6 +217,12 @@ int layout_peek(const void *buf, size_t len, struct layout_head *h);
 static inline struct layout_shape layout_shape(const struct layout_segment *s)
 {
 	return (struct layout_shape) { s->level, s->data, s->parity, s->groups };
+}
+
+/* How often a member may still be replaced without a command. */
+static inline u32 layout_spares_left(const struct layout *l)
+{
+	return l->spares > l->spares_used ? l->spares - l->spares_used : 0;
 }
 
 /* Bytes of data that each member of @s holds. */

@@ -98,6 +98,8 @@ static const struct verb_arg create_opts[] = {
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: host for mirror, "
 	  "raid10 and ec, else drive)" },
+	{ "--spares", ARG_NUMBER, "spares", "members that may be lost and are replaced without a command, where there "
+	  "is room; see spare_delay in meshd(8)" },
 	{ "--no-attach", ARG_OFF, "attach", "do not attach it" },
 	OPT_END,
 };
@@ -362,6 +364,8 @@ static const char *together_wrong(const json_t *args)
 	wrong = groups ? layout_regroup(&shape, (u32)json_integer_value(groups)) : NULL;
 	if (wrong)
 		return wrong;
+	if (json_object_get(args, "spares") && layout_width(&shape) < 2)
+		return "--spares: a layout without redundancy has nothing that a spare could be made from";
 	if (strip && shape.level == PROT_LINEAR)
 		return "--strip: a linear volume has no strips";
 	if (shape.level == PROT_EC &&

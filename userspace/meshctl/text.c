@@ -341,6 +341,9 @@ static void volume(const json_t *r)
 	       str(r, "device"));
 	if (json_is_string(json_object_get(r, "health")))
 		printf("health  %s\n", str(r, "health"));
+	if (number_of(r, "spares"))
+		printf("spares  %llu, %llu left\n", (unsigned long long)number_of(r, "spares"),
+		       (unsigned long long)number_of(r, "spares_left"));
 	putchar('\n');
 	table(json_object_get(r, "segments"), segments, "no segments");
 	groups(r);

@@ -174,6 +174,9 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 	jset_u64(j, "size", l->size);
 	set_layout(j, l);
 	jset_u64(j, "lba", l->lba);
+	json_object_set_new(j, "spares", layout_protected(l) ? json_integer(l->spares) : json_null());
+	json_object_set_new(j, "spares_left", layout_protected(l) ? json_integer(layout_spares_left(l)) :
+			    json_null());
 	jset_u64(j, "version", v->version);
 	jset_u64(j, "commit", l->commit);
 	jset_str(j, "state", volume_state(v, there ? &k : NULL));

@@ -100,6 +100,7 @@ int cmd_volume_create(struct req *r)
 	l->lba = 512;
 	l->created = time(NULL);
 	l->salt = commit_id();
+	l->spares = arg_num(r, "spares");
 	busy_take(&l->volume);
 	err = create(r, &q, l);
 	busy_drop(&l->volume);

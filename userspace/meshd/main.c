@@ -20,6 +20,7 @@
 #include "userspace/format/conf.h"
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/event.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"
@@ -119,6 +120,10 @@ static int options(int argc, char **argv)
 	return 0;
 }
 
+#define CONF_BYTES		(8 << 10)
+#define CONF_SECONDS_MAX	9999999
+#define SPARE_DELAY		600
+
 static const char *conf_flag(const char *value, bool *out)
 {
 	return conf_bool(value, out) ? "yes or no is wanted" : NULL;
@@ -134,6 +139,31 @@ static const char *conf_word(const char *value, const char *no, const char *yes,
 	return *out || !strcmp(value, no) ? NULL : wanted;
 }
 
+static const char *conf_seconds(const char *value, u32 *out)
+{
+	u32 n = 0;
+
+	for (; *value >= '0' && *value <= '9' && n <= CONF_SECONDS_MAX; value++)
+		n = n * 10 + (*value - '0');
+	*out = n;
+	return *value || !n || n > CONF_SECONDS_MAX ? "a number of seconds from 1 to 9999999 is wanted" : NULL;
+}
+
+/* Of volumes that are used here. */
+static const char *conf_client(const char *key, const char *value)
+{
+	if (!strcmp(key, "scrub"))
+		return conf_word(value, "monthly", "never", &D.scrub_never);
+	if (!strcmp(key, "spare"))
+		return conf_word(value, "none", "auto", &D.spare_auto);
+	if (!strcmp(key, "spare_delay"))
+		return conf_seconds(value, &D.spare_delay);
+	if (strcmp(key, "hook"))
+		return "no such key; meshd(8) has them all";
+	D.hook = strdup(value);
+	return value[0] == '/' ? NULL : "a path that begins with / is wanted";
+}
+
 static const char *conf_line(void *priv, const char *key, const char *value)
 {
 	const char *why = NULL;
@@ -144,8 +174,6 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 		why = conf_flag(value, &D.insecure);
 	} else if (!strcmp(key, "debug")) {
 		why = conf_flag(value, &D.debug);
-	} else if (!strcmp(key, "scrub")) {
-		why = conf_word(value, "monthly", "never", &D.scrub_never);
 	} else if (!strcmp(key, "target")) {
 		why = conf_flag(value, &target);
 		if (!target)
@@ -156,12 +184,11 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 		D.port = port_parse(value);
 		why = D.port ? NULL : "a number from 1 to 65535 is wanted";
 	} else {
-		why = "no such key; meshd(8) has them all";
+		why = conf_client(key, value);
 	}
 	return why;
 }
 
-#define CONF_BYTES	(8 << 10)
 
 /* meshd must not run without the values that an invalid file should have given. */
 static int configure(void)
@@ -263,6 +290,7 @@ int main(int argc, char **argv)
 	D.socket = MESHD_SOCKET;
 	D.listen = "0.0.0.0";
 	D.port = MESH_PORT;
+	D.spare_delay = SPARE_DELAY;
 	/* The first pass finds the file; what is on the command line wins over it. */
 	err = options(argc, argv);
 	if (!err)
@@ -283,6 +311,8 @@ int main(int argc, char **argv)
 	umask(0077);
 	/* Before any thread: what they map is locked, too. */
 	stay_in_memory();
+	if (D.hook && hook_wrong(D.hook))
+		log_warn("hook %s is not run: %s", D.hook, hook_wrong(D.hook));
 	if (open_state())
 		return 1;
 	control = control_listen(D.socket);

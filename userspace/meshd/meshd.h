@@ -23,6 +23,9 @@ struct meshd {
 	bool	debug;
 	bool	insecure;	/* without a key every host may log in */
 	bool	scrub_never;	/* the timer scrubs nothing */
+	bool	spare_auto;	/* lost members of every volume are replaced */
+	u32	spare_delay;	/* seconds until then */
+	const char *hook;	/* run at events of volumes; NULL: none */
 	u64	started;	/* now_ms() */
 	int	stop;		/* eventfd: readable when all shall end */
 	struct muuid host;

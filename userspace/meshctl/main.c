@@ -197,6 +197,20 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 	return json_object_set_new(c->args, a->key, value) ? EXIT_FAILED : 0;
 }
 
+/* What an administrator may try in order to have more redundancy, or less, of a volume that is there. */
+static bool is_shape(const char *verb, const char *option, size_t len)
+{
+	static const char *const names[] = { "--copies", "--layout", "--groups", "--parity", "--mirror" };
+	size_t i;
+
+	if (strncmp(verb, "volume ", 7) || !strcmp(verb, "volume create"))
+		return false;
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strlen(names[i]) == len && !strncmp(option, names[i], len))
+			return true;
+	return false;
+}
+
 /* "--name", "--name=value" or "--name value"; *used: words taken besides the first */
 static int option(struct command *c, char **argv, int *used)
 {
@@ -212,6 +226,10 @@ static int option(struct command *c, char **argv, int *used)
 	for (o = c->verb->opts; o->name; o++)
 		if (strlen(o->name) == len && !strncmp(o->name, argv[0], len))
 			break;
+	if (!o->name && is_shape(c->verb->words, argv[0], len))
+		return complain(EXIT_USAGE, "%s: the layout of a volume does not change, nor its copies or "
+				"parity: make another volume and copy it; a lost member gets a new drive by "
+				"'meshctl volume replace'", c->verb->words);
 	if (!o->name) {
 		return complain(EXIT_USAGE, "%s has no option %.*s: see 'meshctl %s --help'",
 				c->verb->words, (int)len, argv[0], c->verb->words);

@@ -36,6 +36,7 @@ void probe_clear(struct probe *p) { (void)p; }
 int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void sleep_ms(unsigned int ms) { (void)ms; }
 void export_rescan(void) { }
+void spare_again(void) { }
 void dry_begin(struct req *q) { (void)q; }
 void req_note(struct req *q, const char *fmt, ...) { (void)q, (void)fmt; }
 const char *arg_str(const struct req *q, const char *key) { (void)q, (void)key; return ""; }

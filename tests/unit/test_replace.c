@@ -19,6 +19,8 @@
 
 static char why[REASON];
 static struct layout old, new;
+static bool allowed;		/* a spare is */
+static bool back_zeroing;	/* the member gets what it lacks while ... */
 static bool lost_zeroing;	/* the member comes back while the new extent is zeroed */
 
 /* Chosen, allocated and zeroed; extents.c is tested elsewhere. */
@@ -31,9 +33,12 @@ int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 sl
 	at[SPARE].e.length = l->member[slot].size;
 	if (lost_zeroing)
 		kernel.without = 0;
+	if (back_zeroing)
+		kernel.joining = 1 << 1;
 	return 0;
 }
 
+bool spare_allowed(const struct layout *l) { (void)l; return allowed; }
 int volume_must_hold(struct req *r, const struct store_volume *v) { (void)r, (void)v; return 0; }
 int volume_result(struct req *r, const struct muuid *u) { (void)r, (void)u; return 0; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
@@ -87,7 +92,8 @@ static void lose(u32 copies)
 	kernel.groups = 1;
 	kernel.health = HEALTH_DEGRADED;
 	kernel.without = 1 << 1;
-	kernel.busy = lost_zeroing = false;
+	kernel.busy = lost_zeroing = back_zeroing = allowed = false;
+	kernel.joining = 0;
 	at[1].host = HOSTS;
 	memcpy(&new, &old, sizeof(new));
 	new.member[1].extent = (struct muuid) { { 2, SPARE } };
@@ -332,6 +338,48 @@ static void test_late(void)
 	free(l);
 }
 
+/* Spares that were used, as the store has it. */
+static u16 used(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	u16 n;
+
+	stored(l);
+	n = l->spares_used;
+	free(l);
+	return n;
+}
+
+/* Without a command: counted with the version that has it, and only what stays away. */
+static void test_spare(void)
+{
+	struct req r = { .fd = -1 }, command = { 0 };
+
+	lose(2);
+	CU_ASSERT(replace_it(&r) && has(r.error, "no spare left") && has_extent(1) && !used() && !frees());
+	allowed = true;
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE) && used() == 1);
+	CU_ASSERT(at[0].record->spares_used == 1 && at[SPARE].record->spares_used == 1);
+	lose(2);
+	CU_ASSERT(!replace_it(&command) && has_extent(SPARE) && !used());
+	/* It is back, before or while the new extent is zeroed. */
+	for (int late = 0; late < 2; late++) {
+		lose(2);
+		allowed = true;
+		back_zeroing = late;
+		kernel.joining = late ? 0 : 1 << 1;
+		CU_ASSERT(replace_it(&r) && has(r.error, "is back") && has_extent(1) && !used());
+	}
+	lose(2);
+	kernel.joining = 1 << 1;
+	CU_ASSERT(!replace_it(&command) && has_extent(SPARE));
+	/* Undone, it was none. */
+	lose(2);
+	allowed = kernel.busy = true;
+	at[1].host = 0;
+	CU_ASSERT(replace_it(&r) && has(r.error, "is not replaced") && has_extent(1) && !used());
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -342,6 +390,7 @@ int main(void)
 		{ "cut off", test_cut_off },
 		{ "the new drive is lost", test_new_lost },
 		{ "another member is away", test_late },
+		{ "a spare", test_spare },
 		{ NULL, NULL },
 	};
 	int err = suite_main("replace", tests);

@@ -19,6 +19,7 @@ int identity_load(void) { return 0; }
 int roles_start(void) { return 0; }
 bool roles_in_use(void) { return false; }
 void store_close(void) { }
+const char *hook_wrong(const char *path) { (void)path; return NULL; }
 int control_listen(const char *p) { (void)p; return -EIO; }
 void control_accept(int fd) { (void)fd; }
 void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; }
@@ -89,6 +90,41 @@ static void test_machine(void)
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
+/* Keys of spares and of the hook, and what they cannot be. */
+static void test_spare_keys(void)
+{
+	static const struct { const char *text, *says; u32 delay; bool is_auto; } in[] = {
+		{ "spare = auto\nspare_delay = 30\n", "", 30, true },
+		{ "spare = none\nspare_delay = 9999999\nhook = /etc/h\n", "", 9999999, false },
+		{ "spare = yes\n", ", line 1: none or auto is wanted\n", 600, false },
+		{ "spare_delay = 0\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
+		{ "spare_delay = 10000000\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
+		{ "spare_delay = 42949672960\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
+		{ "spare_delay = 5m\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
+		{ "\nhook = h\n", ", line 2: a path that begins with / is wanted\n", 600, false },
+		{ "hooks = /h\n", ", line 1: no such key; meshd(8) has them all\n", 600, false },
+	};
+	const char *said;
+	char want[256];
+	int err;
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(*in); i++) {
+		config = file("conf", 'x', 0, in[i].text);
+		D.spare_delay = 600;
+		D.spare_auto = false;
+		D.hook = NULL;
+		said = words_of(configure, &err);
+		CU_ASSERT_EQUAL(err, in[i].says[0] ? 2 : 0);
+		snprintf(want, sizeof(want), "meshd: %s%s", config, in[i].says);
+		CU_ASSERT_STRING_EQUAL(said, in[i].says[0] ? want : "");
+		if (!in[i].says[0])
+			CU_ASSERT(D.spare_delay == in[i].delay && D.spare_auto == in[i].is_auto);
+		CU_ASSERT(i != 1 || !strcmp(D.hook, "/etc/h"));
+		free((void *)D.hook);
+	}
+	remove(config);
+}
+
 static void test_config(void)
 {
 	static const struct { char c; size_t n; const char *text, *says; } in[] = {
@@ -122,6 +158,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "machine", test_machine },
+		{ "keys of spares and of the hook", test_spare_keys },
 		{ "configuration", test_config },
 		{ NULL, NULL },
 	};

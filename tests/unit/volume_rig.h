@@ -53,6 +53,7 @@ static struct {
 	enum health health;		/* of these */
 	bool	fresh, stale;		/* as it was given at last */
 	u32	without;		/* bits: members that groups go on without */
+	u32	joining;		/* bits: members that are back, and get what they lack */
 	bool	busy;			/* it takes no new layout */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
@@ -364,6 +365,8 @@ enum health volume_health(const struct meshblk_volume *k)
 u8 groups_role(const struct meshblk_volume *k, u32 member)
 {
 	(void)k;
+	if (kernel.joining & 1 << member)
+		return MESHBLK_ROLE_JOINING;
 	return kernel.without & 1 << member ? MESHBLK_ROLE_OUT : MESHBLK_ROLE_IN_SYNC;
 }
 

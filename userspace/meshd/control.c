@@ -50,10 +50,10 @@ int req_usage(struct req *r, const char *fmt, ...)
 static void send_line(int fd, json_t *j)
 {
 	char *text = json_dumps(j, JSON_COMPACT);
-	size_t n = text ? strlen(text) : 0, at = 0;
+	size_t n = text && fd >= 0 ? strlen(text) : 0, at = 0;
 	ssize_t k;
 
-	if (text)
+	if (n)
 		text[n++] = '\n';	/* in place of the end */
 	while (at < n) {
 		k = send(fd, text + at, n - at, MSG_NOSIGNAL);

@@ -9,12 +9,17 @@
 
 /* A request of meshctl, on its own thread. */
 struct req {
-	int	fd;
+	int	fd;		/* of the client; negative: meshd's own, and none waits for it */
 	json_t	*args;
 	json_t	*result;	/* set by the command */
 	int	status;		/* 1 failed, 2 wrong usage */
 	char	error[480];
 };
+
+static inline bool req_own(const struct req *r)
+{
+	return r->fd < 0;
+}
 
 /* Set the one line that says what to do next; always returns -1. */
 int req_fail(struct req *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -8,6 +8,7 @@
 #include "userspace/format/json.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/peers.h"
+#include "userspace/meshd/spare.h"
 
 #define CLUSTER_MS	5000
 #define LOCK_MS		15000
@@ -336,8 +337,10 @@ int cmd_drive_export(struct req *r)
 	probe_clear(&p);
 	pthread_mutex_unlock(&export_lock);
 	export_errors(r, err, d, path);
-	if (!r->error[0] && d)
+	if (!r->error[0] && d) {
 		export_result(r, d);
+		spare_again();
+	}
 	tdrive_put(d);
 	/* Which of several devices is the drive is decided now. */
 	export_rescan();

@@ -16,7 +16,9 @@
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/serve.h"
+#include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
+#include "userspace/meshd/watch.h"
 
 #define TICK_MS		2000
 #define FREES_MS	10000
@@ -155,14 +157,26 @@ static void work_on(const struct muuid *volume, u64 kernel)
 	busy_drop(volume);
 }
 
-static u64 in_kernel(const struct meshblk_volume *k, size_t n, const struct muuid *uuid)
+static const struct meshblk_volume *in_kernel(const struct meshblk_volume *k, size_t n,
+					      const struct muuid *uuid)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
 		if (muuid_equal(&k[i].uuid, uuid))
-			return k[i].version ? k[i].version : 1;
-	return 0;
+			return &k[i];
+	return NULL;
+}
+
+/* Its members, if it has any that may be lost: what happened to them, and what to do. */
+static void watch(const struct store_volume *v, const struct meshblk_volume *k)
+{
+	const u64 now = now_ms();
+
+	if (v->state != STORE_LIVE)
+		return;
+	watch_volume(v, k, now);
+	spare_check(v, k, now);
 }
 
 static bool has_intents(const struct store_intent *in, size_t n, const struct muuid *volume)
@@ -237,6 +251,7 @@ static void settle_volumes(struct mesh *m)
 	struct store_intent *in __free(free) = NULL;
 	struct store_volume *v __free(free) = NULL;
 	struct store_free *f __free(free) = NULL;
+	const struct meshblk_volume *here;
 	struct meshblk_volume *k;
 	size_t i, n, nk, ni, nf;
 	u64 kernel;
@@ -246,12 +261,17 @@ static void settle_volumes(struct mesh *m)
 	nf = frees_due(&f);
 	if (!store_volumes(&v, &n) && !store_intents(&in, &ni)) {
 		for (i = 0; i < n; i++) {
-			kernel = in_kernel(k, nk, &v[i].uuid);
+			here = in_kernel(k, nk, &v[i].uuid);
+			kernel = here ? here->version ? here->version : 1 : 0;
+			if (here)
+				watch(&v[i], here);
 			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid) ||
 			    has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel);
 		}
 		undo_strays(in, ni);
+		watch_done();
+		spare_done();
 	}
 	meshblk_volumes_free(k, nk);
 }
@@ -277,9 +297,11 @@ static void on_event(void *priv, const struct mesh_event *e)
 	(void)priv;
 	if (e->target && e->event == MESHTGT_EV_DRIVE_GONE)
 		export_gone(&e->uuid);
-	else if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
+	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE) {
 		log_info("host %u is %s%s%s", e->id, e->state, e->reason[0] ? ": " : "", e->reason);
-	else if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)
+		spare_again();
+	}
+	if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)
 		log_info("a volume is %s at version %llu", e->state, (unsigned long long)e->version);
 }
 

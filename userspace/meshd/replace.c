@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
 
 static struct store_free note_of(const struct gather *g, const struct layout *l,
@@ -80,7 +81,7 @@ static int swap(struct store_volume *v, struct layout *l, struct layout *next, u
 
 /* The extent that was replaced last, by the notes, and the record that names it: its member. */
 static int replaced(const struct store_volume *v, const struct layout *l, const struct gather *g,
-		    struct layout_member *old)
+		    struct layout_member *old, u16 *spares_used)
 {
 	struct store_free *f __free(free) = NULL;
 	const struct layout *was;
@@ -98,6 +99,7 @@ static int replaced(const struct store_volume *v, const struct layout *l, const 
 			if (m >= was->members || !muuid_equal(&was->member[m].extent, &f[i].extent))
 				continue;
 			*old = was->member[m];
+			*spares_used = was->spares_used;
 			return m;
 		}
 	}
@@ -109,11 +111,12 @@ int replace_undo(struct store_volume *v, struct layout *l, char *why)
 	struct layout *next __free(free) = NULL;
 	struct layout_member old;
 	struct gather g;
+	u16 used = 0;
 	int err = gather(&g, &v->uuid, false), at;
 
 	if (err)
 		return err;
-	at = replaced(v, l, &g, &old);
+	at = replaced(v, l, &g, &old, &used);
 	gather_free(&g);
 	if (at < 0)
 		return at;
@@ -122,6 +125,7 @@ int replace_undo(struct store_volume *v, struct layout *l, char *why)
 		return -ENOMEM;
 	memcpy(next, l, sizeof(*next));
 	next->member[at] = old;
+	next->spares_used = used;
 	err = swap(v, l, next, at, true, why);
 	if (!err)
 		log_warn("volume %s: member %d is not replaced: the kernel has it in sync", v->name, at);
@@ -188,8 +192,12 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
 	role = k.version == l->version ? groups_role(&k, member) : 0;
 	meshblk_volume_free(&k);
-	if (role == MESHBLK_ROLE_OUT || role == MESHBLK_ROLE_JOINING)
+	/* Only a command replaces one that has come back. */
+	if (role == MESHBLK_ROLE_OUT || (role == MESHBLK_ROLE_JOINING && !req_own(r)))
 		return 0;
+	if (role == MESHBLK_ROLE_JOINING)
+		return req_fail(r, "member %u of volume %s is back, and is given what it missed", member,
+				v->name);
 	if (role == MESHBLK_ROLE_SUSPECT || role == MESHBLK_ROLE_FAILED)
 		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try "
 				"again when meshctl volume show says that it is out", member, v->name);
@@ -220,8 +228,10 @@ static int swap_in(struct req *r, struct store_volume *v, struct layout *l, stru
 				v->name, why);
 	if (err)
 		return req_fail(r, "volume %s is not changed: %s", v->name, why);
-	log_info("volume %s: member %u is replaced, and rebuilt on drive %s", v->name, member,
-		 muuid_str(&l->member[member].drive).s);
+	/* That of a spare is an event. */
+	if (!req_own(r))
+		log_info("volume %s: member %u is replaced, and rebuilt on drive %s", v->name, member,
+			 muuid_str(&l->member[member].drive).s);
 	if (replace_finish(v, l, left))
 		log_info("volume %s: %s: its extent is freed when it can be", v->name, left);
 	return 0;
@@ -241,7 +251,10 @@ int replace_member(struct req *r, struct store_volume *v, struct layout *l, stru
 
 	q.drives = drives;
 	memcpy(next, l, sizeof(*next));
-	err = may_replace(r, v, l, member);
+	if (req_own(r))
+		next->spares_used += next->spares_used < 0xffff;
+	err = req_own(r) && !spare_allowed(l) ? req_fail(r, "volume %s has no spare left", v->name) :
+	      may_replace(r, v, l, member);
 	if (!err)
 		err = extents_swap(r, v, next, member, &q, steps);
 	json_decref(drives);

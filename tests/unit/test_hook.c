@@ -80,7 +80,7 @@ static void script(const char *text)
 	FILE *f = fopen(hook, "w");
 
 	CU_ASSERT_FATAL(f != NULL);
-	fprintf(f, "#!/bin/sh\ncd %s\n%s\n", folder, text);
+	fprintf(f, "#!/bin/bash\ncd %s\n%s\n", folder, text);
 	fclose(f);
 	chmod(hook, 0700);
 	unlink(out);
@@ -241,6 +241,7 @@ static void test_hanging(void)
 static void test_queue(void)
 {
 	struct event e = event_of(EVENT_DOWN, "data");
+	u64 began;
 	int i;
 
 	script("echo $MESHBLK_EVENT >>out");
@@ -260,12 +261,14 @@ static void test_queue(void)
 	finish();
 	CU_ASSERT_EQUAL(strlen(read_out()), HOOK_QUEUE * strlen("down\n"));
 	/* meshd ends: one that runs is left, and the others are not begun. */
-	script("exec sleep 0.3");
+	script("exec sleep 5");
 	event_report(&e);
 	event_report(&e);
 	poll(NULL, 0, 100);
 	stops = true;
+	began = now_ms();
 	finish();
+	CU_ASSERT(now_ms() - began < 3000);
 	CU_ASSERT(!runs && queued == 1);
 	first = queued = 0;
 }

@@ -103,7 +103,7 @@ static void test_due(void)
 			bool out = kind >= ARRAY_SIZE(roles);
 
 			group[i / WIDTH].roles[i % WIDTH] = out ? MESHBLK_ROLE_OUT : roles[kind];
-			since[i] = out ? times[kind - ARRAY_SIZE(roles)] : 0;
+			since[i] = out ? times[kind - ARRAY_SIZE(roles)] : 1;
 		}
 		strcpy(group[1].state, states[n & 1]);
 		group[0].scrubbing = n & 2;

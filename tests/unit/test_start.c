@@ -99,7 +99,7 @@ static void test_spare_keys(void)
 		{ "spare = yes\n", ", line 1: none or auto is wanted\n", 600, false },
 		{ "spare_delay = 0\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
 		{ "spare_delay = 10000000\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
-		{ "spare_delay = 42949672960\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
+		{ "spare_delay = 4294967326\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
 		{ "spare_delay = 5m\n", ", line 1: a number of seconds from 1 to 9999999 is wanted\n", 0, false },
 		{ "\nhook = h\n", ", line 2: a path that begins with / is wanted\n", 600, false },
 		{ "hooks = /h\n", ", line 1: no such key; meshd(8) has them all\n", 600, false },

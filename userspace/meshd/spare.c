@@ -249,8 +249,8 @@ static void start(const struct store_volume *v, const struct layout *l, u32 memb
 /* What a command on the volume would be refused for, or wait for, is waited for here. */
 static bool ready(const struct store_volume *v, const struct meshblk_volume *k)
 {
-	return v->attached && !v->readonly && !v->pending && k->version == v->version &&
-	       !strcmp(k->state, MESHBLK_STATE_ACTIVE) && !busy_is(&v->uuid);
+	return v->attached && !v->readonly && !v->pending && !strcmp(k->state, MESHBLK_STATE_ACTIVE) &&
+	       !busy_is(&v->uuid);
 }
 
 void spare_check(const struct store_volume *v, const struct meshblk_volume *k, u64 now)

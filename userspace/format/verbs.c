@@ -365,7 +365,7 @@ static const char *together_wrong(const json_t *args)
 	if (wrong)
 		return wrong;
 	if (json_object_get(args, "spares") && layout_width(&shape) < 2)
-		return "--spares: a layout without redundancy has nothing that a spare could be made from";
+		return "--spares: a layout without redundancy has no use for them";
 	if (strip && shape.level == PROT_LINEAR)
 		return "--strip: a linear volume has no strips";
 	if (shape.level == PROT_EC &&

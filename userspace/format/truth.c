@@ -25,6 +25,13 @@ static bool witness(const struct truth_label *e, const struct layout *l)
 			      (e->version == l->version && e->commit != l->commit));
 }
 
+bool truth_objects(const struct truth *t, const struct layout *l, const struct muuid *extent)
+{
+	const struct truth_label *e = truth_find(t, extent);
+
+	return e && layout_names(l, extent) && witness(e, l);
+}
+
 /* One that was away when @l was made, and has not been given its record since. */
 static bool behind(const struct truth_label *e, const struct layout *l, u32 member)
 {
@@ -52,7 +59,8 @@ static bool decided(const struct truth *t, const struct layout *l)
 
 	for (i = 0; i < l->members; i++) {
 		e = truth_find(t, &l->member[i].extent);
-		if (e && witness(e, l) && !behind(e, l, i))
+		/* One that was away may have another record of the same version as well. */
+		if (e && witness(e, l) && !l->member[i].late)
 			return false;
 	}
 	return true;
@@ -282,21 +290,33 @@ static bool undone(const struct truth *t, const struct truth_label *e, const str
 	return false;
 }
 
+/* Its label is one that a change from @old to @next, or an undo of it, may have left. */
+static bool undoable(const struct truth *t, const struct truth_label *e, const struct layout *old,
+		     const struct layout *next, u32 member)
+{
+	return says(e, old) || says(e, next) || behind(e, old, member) || undone(t, e, old, next);
+}
+
 enum truth_undo truth_undo(const struct truth *t, const struct layout *old, const struct layout *next,
 			   const struct muuid *self)
 {
+	bool lost = false, before = false, ours = true, due;
+	int swapped = truth_swapped(old, next);
 	const struct truth_label *e;
-	bool lost = false, before = false, ours = true;
 	u32 i;
 
 	for (i = 0; i < old->members; i++) {
+		/* @next is decided without the others, whatever their labels say. */
+		due = swapped < 0 || (i != (u32)swapped && !next->member[i].late);
 		e = truth_find(t, &old->member[i].extent);
-		if (!e || (!says(e, old) && !says(e, next) && !undone(t, e, old, next)))
+		if (!e && !due)
+			continue;
+		if (!e || !undoable(t, e, old, next, i))
 			return UNDO_NEVER;
-		before = before || says(e, old);
-		ours = ours && muuid_equal(&e->holder, self);
+		before = before || (due && says(e, old));
+		ours = ours && (!due || muuid_equal(&e->holder, self));
 	}
-	for (; i < next->members; i++)
+	for (i = 0; i < next->members; i++)
 		lost = lost || !truth_find(t, &next->member[i].extent);
 	if (!lost)
 		return UNDO_NEVER;

@@ -74,6 +74,12 @@ enum truth_next truth_next(const struct truth *t, const struct truth_pick *p);
 /* The first version that no label and no record has reached. */
 u64 truth_version(const struct truth *t);
 
+/*
+ * Whether the label of @extent is a witness against @l. Where @l is discarded, this label is the
+ * last to be written: without one @l would be decided, before what discards it is.
+ */
+bool truth_objects(const struct truth *t, const struct layout *l, const struct muuid *extent);
+
 /* Index of a member that another host than @self holds, or -1. */
 int truth_held(const struct truth *t, const struct layout *l, const struct muuid *self);
 

@@ -153,6 +153,21 @@ static bool serves_degraded(const struct way *w)
 	return true;
 }
 
+/* The kernel has what may count, and groups that go on without the members that are away. */
+static bool held_without(const struct way *w)
+{
+	const struct layout *l = w->p.layout;
+	u64 version = 0;
+	u32 i;
+
+	if (!kernel_active(&w->v->uuid, &version) || version != l->version)
+		return false;
+	for (i = 0; i < l->members; i++)
+		if (!gather_find(&w->g, &l->member[i].extent) && !volume_goes_without(w->v, l, i))
+			return false;
+	return true;
+}
+
 /* -EHOSTUNREACH and words when what counts cannot be known. */
 static int judge(struct way *w)
 {
@@ -166,7 +181,7 @@ static int judge(struct way *w)
 		snprintf(w->why, REASON, "no record of it is on the drives of the known hosts");
 		return -ENOENT;
 	}
-	if (w->p.verdict == TRUTH_AWAY && serves_degraded(w))
+	if (w->p.verdict == TRUTH_AWAY && (serves_degraded(w) || held_without(w)))
 		return 0;
 	if (w->p.verdict == TRUTH_AWAY && (!w->o->stale || undo_first(w))) {
 		gather_away(&w->g, &l->member[w->p.member], w->why);
@@ -331,11 +346,14 @@ static int discard(struct way *w)
 	n->version = truth_version(&w->g.truth);
 	n->commit = commit_id();
 	for (i = 0; i < n->members; i++)
-		n->member[i].late = n->member[i].late && !gather_find(&w->g, &n->member[i].extent);
+		n->member[i].late = gather_find(&w->g, &n->member[i].extent) ?
+				    truth_lags(&w->g.truth, w->p.layout, i) :
+				    n->member[i].late || w->o->stale ||
+				    volume_goes_without(w->v, w->p.layout, i);
 	volume_rehome(&w->g, n);
 	log_info("volume %s: version %llu goes back to what %llu was", w->v->name,
 		 (unsigned long long)n->version, (unsigned long long)w->p.layout->version);
-	return put_records(&w->g, n, false, w->why);
+	return put_discard(&w->g, n, w->p.top, w->why);
 }
 
 /* Members that were away at the last change get its record, and the kernel opens them. */

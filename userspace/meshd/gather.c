@@ -503,7 +503,9 @@ int puts_result(const struct put *p, size_t n, char *why)
 	return bad ? bad->err : 0;
 }
 
-int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why)
+/* @top: NULL, or only to members whose label objects to it, or only to the others. */
+static int put_some(const struct gather *g, const struct layout *l, bool fresh, const struct layout *top,
+		    bool objects, char *why)
 {
 	struct put *p __free(free) = calloc(l->members, sizeof(*p));
 	const struct found *f;
@@ -522,11 +524,25 @@ int put_records(const struct gather *g, const struct layout *l, bool fresh, char
 			gather_away(g, &l->member[i], why);
 			return -ENODEV;
 		}
+		if (top && truth_objects(&g->truth, top, &l->member[i].extent) != objects)
+			continue;
 		if (fresh == !f->e.version && (f->e.version != l->version || f->e.commit != l->commit))
 			p[n++] = put_to(g, f, MGMT_RECORD_PUT, l);
 	}
 	puts_run(p, n);
 	return puts_result(p, n, why);
+}
+
+int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why)
+{
+	return put_some(g, l, fresh, NULL, false, why);
+}
+
+int put_discard(const struct gather *g, const struct layout *l, const struct layout *top, char *why)
+{
+	int err = put_some(g, l, false, top, false, why);
+
+	return err || !top ? err : put_some(g, l, false, top, true, why);
 }
 
 int put_late(const struct gather *g, const struct layout *l, char *why)

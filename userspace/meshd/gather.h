@@ -128,6 +128,12 @@ int puts_result(const struct put *p, size_t n, char *why);
  */
 int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why);
 
+/*
+ * The same to those of another version than 0, where @top, or NULL, is not to count: members whose
+ * labels object to it come last.
+ */
+int put_discard(const struct gather *g, const struct layout *l, const struct layout *top, char *why);
+
 /* Write a record to those of its late members that are back, and to no others. */
 int put_late(const struct gather *g, const struct layout *l, char *why);
 

@@ -117,10 +117,19 @@ int pending_settle(struct store_volume *v, char *why)
 	return -EHOSTUNREACH;
 }
 
-bool pending_extend(struct store_volume *v)
+bool pending_members(struct store_volume *v)
 {
 	(void)v;
 	return false;
+}
+
+int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why)
+{
+	(void)v;
+	(void)l;
+	(void)stale;
+	(void)why;
+	return -ENOENT;
 }
 
 int pending_undo(struct store_volume *v, bool preempt, char *why)

@@ -242,7 +242,7 @@ static void test_undone(void)
 		CU_ASSERT(!store_volume_commit(&v, &new));
 		memcpy(l, &new, sizeof(*l));
 		CU_ASSERT(bring_it() == -EBUSY && kernel.version == 2);
-		CU_ASSERT(!replace_undo(&v, l, why) && kernel.version == 4 && has_extent(1));
+		CU_ASSERT(!replace_undo(&v, l, false, why) && kernel.version == 4 && has_extent(1));
 		free(l);
 	}
 	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length && at[1].e.length);
@@ -293,6 +293,103 @@ static void test_new_lost(void)
 	CU_ASSERT(has(r.error, "is not changed"));
 	at[SPARE].host = 0;
 	CU_ASSERT(!finish() && !frees() && !at[SPARE].e.length);
+}
+
+/*
+ * The same, and this host has restarted: the volume does not wait for the one drive or the other.
+ */
+static void test_new_lost_restarted(void)
+{
+	lose(2);
+	kernel.there = false;
+	at[SPARE].e.length = 4 << 20;
+	CU_ASSERT(!note_both(&old, &new, 1, why) && !store_pending_set(&vol, &new));
+	rig_record(0, &new, D.host);
+	at[SPARE].host = HOSTS;
+	CU_ASSERT(!settle_it() && has_extent(1) && at[0].e.version == 5);
+	CU_ASSERT(!bring_it() && kernel.version == 5);
+	/* Another host may have used it: that is said, and --preempt gives it up. */
+	lose(2);
+	kernel.there = false;
+	at[SPARE].e.length = 4 << 20;
+	CU_ASSERT(!note_both(&old, &new, 1, why) && !store_pending_set(&vol, &new));
+	rig_record(0, &new, (struct muuid) { { 0 } });
+	at[SPARE].host = HOSTS;
+	CU_ASSERT(settle_it() && has_extent(1));
+	{
+		struct layout *l = malloc(sizeof(*l));
+		struct store_volume v = stored(l);
+
+		v.pending = true;
+		CU_ASSERT(pending_members(&v));
+		CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN && has(why, "--preempt"));
+		CU_ASSERT(!pending_undo(&v, true, why) && has_extent(1) && at[0].e.version == 5);
+		free(l);
+	}
+	CU_ASSERT(!bring_it() && kernel.version == 5);
+}
+
+/*
+ * The power goes after the records, and before the kernel had them: it has the old member in sync
+ * by its rosters, and the other one does not do without.
+ */
+static void test_power_cut(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	for (int served = 0; served < 2; served++) {
+		lose(2);
+		kernel.there = false;
+		kernel.without = 0;
+		kernel.refuses = true;
+		at[1].host = 0;
+		at[SPARE].e.length = 4 << 20;
+		at[SPARE].e.attach = served;
+		rig_record(0, &new, D.host);
+		rig_record(SPARE, &new, D.host);
+		v = stored(l);
+		v.version = 3;
+		CU_ASSERT(!store_volume_commit(&v, &new));
+		memcpy(l, &new, sizeof(*l));
+		CU_ASSERT(bring_it() && kernel.version == 3 && kernel.refused);
+		/* A kernel has used the new one: then it is not given up. */
+		CU_ASSERT(!replace_undo(&v, l, false, why) == !served);
+		CU_ASSERT(has_extent(1) == !served);
+		if (!served)
+			CU_ASSERT(!bring_it() && kernel.version == 4 && !kernel.refused);
+	}
+	kernel.refuses = false;
+	free(l);
+}
+
+/* Only what the kernel keeps is undone, and of several extents before the last one comes back. */
+static void test_undo_which(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+	struct store_volume v;
+
+	/* Another error than that it is in sync. */
+	lose(2);
+	at[1].host = 0;
+	at[SPARE].e.length = 4 << 20;
+	rig_record(0, &new, D.host);
+	rig_record(SPARE, &new, D.host);
+	v = stored(l);
+	v.version = 3;
+	CU_ASSERT(!note_both(&old, &new, 1, why) && !store_volume_commit(&v, &new));
+	memcpy(l, &new, sizeof(*l));
+	CU_ASSERT(replace_undo(&v, l, false, why) == -ENOENT && has_extent(SPARE));
+	/* Extent 3 was there before extent 1. */
+	kernel.without = 0;
+	at[3].e.length = 4 << 20;
+	at[3].e.holder = D.host;
+	old.member[1].extent.b[1] = old.member[1].drive.b[1] = 3;
+	old.version = old.commit = 1;
+	rig_record(3, &old, D.host);
+	CU_ASSERT(!note_both(&old, &new, 1, why));
+	CU_ASSERT(!replace_undo(&v, l, false, why) && has_extent(1));
+	free(l);
 }
 
 /* Two of three are lost: one is replaced without the other, which comes back. */
@@ -389,6 +486,9 @@ int main(void)
 		{ "undone", test_undone },
 		{ "cut off", test_cut_off },
 		{ "the new drive is lost", test_new_lost },
+		{ "the new drive is lost, and the host restarted", test_new_lost_restarted },
+		{ "a power cut before the kernel has it", test_power_cut },
+		{ "what is undone", test_undo_which },
 		{ "another member is away", test_late },
 		{ "a spare", test_spare },
 		{ NULL, NULL },

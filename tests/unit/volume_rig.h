@@ -55,6 +55,8 @@ static struct {
 	u32	without;		/* bits: members that groups go on without */
 	u32	joining;		/* bits: members that are back, and get what they lack */
 	bool	busy;			/* it takes no new layout */
+	bool	refused;		/* they did not, at last */
+	bool	refuses;		/* its groups do not attach without extent 1 */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
 static void (*on_put)(void);		/* before a record is written; NULL: nothing */
@@ -352,8 +354,10 @@ int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 	(void)uuid;
 	if (!kernel.there)
 		return -ENOENT;
-	*out = (struct meshblk_volume) { .state = "active", .version = kernel.version,
+	*out = (struct meshblk_volume) { .state = "opening", .version = kernel.version,
 					 .openers = kernel.openers, .nr_groups = kernel.groups };
+	if (!kernel.refused)
+		strcpy(out->state, "active");
 	return 0;
 }
 
@@ -373,14 +377,21 @@ u8 groups_role(const struct meshblk_volume *k, u32 member)
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
 {
 	(void)v;
-	return kernel.there && kernel.version == l->version && kernel.without & 1 << member;
+	return kernel.there && !kernel.refused && kernel.version == l->version &&
+	       kernel.without & 1 << member;
+}
+
+bool kernel_refuses(const struct muuid *uuid)
+{
+	(void)uuid;
+	return kernel.there && kernel.refused;
 }
 
 bool kernel_active(const struct muuid *uuid, u64 *version)
 {
 	(void)uuid;
 	*version = kernel.version;
-	return kernel.there;
+	return kernel.there && !kernel.refused;
 }
 
 int kernel_del(const struct muuid *uuid, bool force)
@@ -404,8 +415,10 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 	u32 i, x;
 
 	snprintf(why, REASON, "its members do not come up");
-	if (kernel.busy && kernel.there && l->version != kernel.version && l->member[1].extent.b[1] == 2)
+	if (kernel.busy && kernel.there && l->version != kernel.version && l->member[1].extent.b[1] == 2) {
+		kernel.without = 0;	/* it is in sync after all */
 		return -EBUSY;
+	}
 	for (i = 0; i < l->members; i++) {
 		x = l->member[i].extent.b[1];
 		f = gather_find(o->g, &l->member[i].extent);
@@ -420,6 +433,10 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 		if (f && !v->readonly)
 			at[x].e.holder = D.host;
 	}
+	kernel.refused = kernel.refuses && !layout_names(l, &(struct muuid) { { 2, 1 } });
+	for (i = 0; i < l->members && layout_protected(l) && !kernel.refused; i++)
+		if (gather_find(o->g, &l->member[i].extent))
+			at[l->member[i].extent.b[1]].e.attach = 1;
 	kernel.there = true;
 	kernel.groups = layout_protected(l);
 	kernel.fresh = layout_fresh(l);
@@ -436,7 +453,7 @@ int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 	(void)uuid;
 	(void)ms;
 	(void)why;
-	return 0;
+	return kernel.refused ? -ETIMEDOUT : 0;
 }
 
 void meshblk_volume_free(struct meshblk_volume *v)

@@ -89,7 +89,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	struct bring b = { .r = r, .wait_ms = ACTIVE_MS, .preempt = arg_bool(r, "preempt"),
 			   .stale = arg_bool(r, "stale"), .named = arg_str(r, "volume") };
 	const struct store_volume was = *v;
-	char device[48], why[REASON];
+	char device[48], why[REASON], left[REASON];
 	int err;
 
 	if (volume_dying(r, v))
@@ -111,8 +111,8 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 				 "new members given up", v->name);
 		else
 			req_note(r, "an earlier change of volume %s is not finished: %s%s", v->name, why,
-				 b.stale || !pending_extend(v) ? "" :
-				 "; if that is lost for good, --stale undoes the extend");
+				 b.stale || !pending_members(v) ? "" :
+				 "; if that is lost for good, --stale undoes it");
 	}
 	if (store_volume_get(&v->uuid, v, l))
 		return req_fail(r, "the store has lost the volume");
@@ -124,6 +124,9 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	off_set(&v->uuid, false);
 	err = volume_bring(v, l, &b, why);
+	/* A member was replaced that has all writes, and the new one none: it is a member again. */
+	if (err && !replace_undo(v, l, b.stale, left))
+		err = volume_bring(v, l, &b, why);
 	if (!err && v->note[0]) {
 		v->note[0] = 0;		/* what it waited for, or why it was not deleted */
 		store_volume_flags(v);

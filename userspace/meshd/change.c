@@ -23,9 +23,11 @@ static int lacking(const struct gather *g, const struct layout *l, struct layout
 	u32 i;
 
 	for (i = 0; i < next->members; i++) {
-		if (gather_find(g, &next->member[i].extent))
-			next->member[i].late = false;
-		else if (layout_names(l, &next->member[i].extent) && !next->member[i].late) {
+		if (gather_find(g, &next->member[i].extent)) {
+			/* Of one that lacks @l's record the label says nothing: it may be the last to get it. */
+			next->member[i].late = layout_names(l, &next->member[i].extent) &&
+					       truth_lags(&g->truth, l, i);
+		} else if (layout_names(l, &next->member[i].extent) && !next->member[i].late) {
 			gather_away(g, &next->member[i], why);
 			return -EHOSTUNREACH;
 		}
@@ -41,7 +43,8 @@ static int lacking(const struct gather *g, const struct layout *l, struct layout
 }
 
 /* The labels say what the store says, and no other host holds a member. */
-static int unchanged(const struct gather *g, const struct layout *l, struct layout *next, char *why)
+static int unchanged(const struct gather *g, const struct layout *l, struct layout *next, bool undo,
+		     char *why)
 {
 	struct truth_pick p = truth_pick(&g->truth);
 	char who[HOST_WORDS];
@@ -62,7 +65,7 @@ static int unchanged(const struct gather *g, const struct layout *l, struct layo
 		return err;
 	next_is = truth_next(&g->truth, &p);
 	/* A late member that is back, and has not got its record yet, gets the next one. */
-	if (next_is == TRUTH_LATE && truth_swapped(l, next) >= 0)
+	if (undo || (next_is == TRUTH_LATE && truth_swapped(l, next) >= 0))
 		next_is = TRUTH_SAME;
 	if ((p.verdict != TRUTH_WHOLE && p.verdict != TRUTH_AWAY) || p.layout->version != l->version ||
 	    p.layout->commit != l->commit || next_is != TRUTH_SAME) {
@@ -157,7 +160,7 @@ static int decided(struct store_volume *v, struct layout *l, const struct gather
 	return err ? err : kernel_wait(&v->uuid, ACTIVE_MS, why);
 }
 
-int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, bool undo, char *why)
 {
 	char settled[REASON];
 	struct gather g;
@@ -170,7 +173,7 @@ int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, c
 		snprintf(why, REASON, "%s", store_words(err));
 		goto out;
 	}
-	err = unchanged(&g, l, next, why);
+	err = unchanged(&g, l, next, undo, why);
 	if (err)
 		goto out;
 	next->version = truth_version(&g.truth);
@@ -202,7 +205,7 @@ out:
 int volume_change(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	layout_none_late(next);
-	return volume_swap(v, l, next, why);
+	return volume_swap(v, l, next, false, why);
 }
 
 /* Whether this kernel has attached all groups of @l: their members have rosters. */
@@ -251,16 +254,20 @@ static int fence_layout(const struct gather *g, const struct layout *old, const 
 			struct layout *x, u32 *due, char *why)
 {
 	int swapped = truth_swapped(old, next);
+	bool away;
 	u32 i;
 
 	memcpy(x, old, sizeof(*x));
 	x->version = truth_version(&g->truth) + 1;
+	if (x->version <= next->version)	/* of whose labels none may be seen */
+		x->version = next->version + 1;
 	x->commit = commit_id();
 	*due = 0;
 	for (i = 0; i < x->members; i++) {
-		x->member[i].late = !gather_find(g, &x->member[i].extent);
-		*due += !x->member[i].late;
-		if (!x->member[i].late || (int)i == swapped || next->member[i].late)
+		away = !gather_find(g, &x->member[i].extent);
+		x->member[i].late = away || truth_lags(&g->truth, old, i);
+		*due += !away;
+		if (!away || (int)i == swapped || next->member[i].late)
 			continue;
 		gather_away(g, &x->member[i], why);
 		return -EAGAIN;
@@ -366,7 +373,9 @@ static int amend(const struct store_volume *v, const struct layout *l, struct la
 	}
 	if (!more)
 		return 0;
-	next->version = truth_version(&g->truth);
+	/* What went may have the one before: a label of the same version would pass for another host's. */
+	next->version = truth_version(&g->truth) > next->version ? truth_version(&g->truth) :
+			next->version + 1;
 	next->commit = commit_id();
 	err = store_pending_set(&v->uuid, next);
 	if (err)
@@ -374,15 +383,17 @@ static int amend(const struct store_volume *v, const struct layout *l, struct la
 	return err;
 }
 
-/* The drive that was to take the place of another is lost, too, before a kernel has seen it. */
-static bool swap_lost(const struct store_volume *v, const struct layout *l, const struct layout *next,
-		      const struct gather *g)
+/*
+ * The drive that was to take the place of another is lost, too, before a kernel has seen it. The
+ * volume is not kept from serving until that one is back, or the one that it was to replace.
+ */
+static bool swap_lost(const struct layout *l, const struct layout *next, const struct gather *g)
 {
 	int at = truth_swapped(l, next);
-	u64 version;
 
-	return at >= 0 && !gather_find(g, &next->member[at].extent) && v->attached &&
-	       kernel_active(&v->uuid, &version) && version == l->version;
+	if (at < 0 || gather_find(g, &next->member[at].extent))
+		return false;
+	return truth_undo(&g->truth, l, next, &D.host) == UNDO_FREE;
 }
 
 static int settle(struct store_volume *v, struct layout *l, struct layout *next, char *why)
@@ -400,7 +411,7 @@ static int settle(struct store_volume *v, struct layout *l, struct layout *next,
 		return err;
 	}
 	how = truth_pending(&g.truth, l, next);
-	if (how == PENDING_COMPLETE && swap_lost(v, l, next, &g))
+	if (how == PENDING_COMPLETE && swap_lost(l, next, &g))
 		how = PENDING_DROP;
 	switch (how) {
 	case PENDING_COMPLETE:
@@ -454,15 +465,31 @@ static int take(const struct store_volume *v, const struct layout *l, const stru
 	return err;
 }
 
+/*
+ * @next is one that replaces a member: it is given up together with members that are away, which
+ * are late from then on. The rosters say whether the others have all writes.
+ */
+static bool undo_without(const struct gather *g, const struct layout *l, struct layout *next)
+{
+	u32 i;
+
+	if (truth_swapped(l, next) < 0)
+		return false;
+	for (i = 0; i < next->members; i++)
+		if (layout_names(l, &next->member[i].extent) && !gather_find(g, &next->member[i].extent))
+			next->member[i].late = true;
+	return true;
+}
+
 static int undo_gather(struct gather *g, const struct store_volume *v, const struct layout *l,
-		       const struct layout *next, char *why)
+		       struct layout *next, char *why)
 {
 	int err = gather_labels(g, v, why);
 
 	if (err)
 		return err;
 	err = gather_unique(g, next, why);
-	if (!err && gather_missing(g, l, why) < l->members)
+	if (!err && !undo_without(g, l, next) && gather_missing(g, l, why) < l->members)
 		err = -EHOSTUNREACH;
 	if (!err)
 		err = silent(g, l, next, why);
@@ -491,8 +518,7 @@ static int undo_allowed(const struct gather *g, const struct layout *l, const st
 	return -EAGAIN;
 }
 
-static int undo_by(struct store_volume *v, struct layout *l, const struct layout *next, bool preempt,
-		   char *why)
+static int undo_by(struct store_volume *v, struct layout *l, struct layout *next, bool preempt, char *why)
 {
 	struct gather g;
 	int err = undo_gather(&g, v, l, next, why);
@@ -540,17 +566,17 @@ int pending_settle(struct store_volume *v, char *why)
 	return pending_with(v, why, settle);
 }
 
-static int adds_members(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+static int names_others(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	(void)v, (void)why;
-	return next->members > l->members;
+	return next->members > l->members || truth_swapped(l, next) >= 0;
 }
 
-bool pending_extend(struct store_volume *v)
+bool pending_members(struct store_volume *v)
 {
 	char why[REASON];
 
-	return v->pending && pending_with(v, why, adds_members) > 0;
+	return v->pending && pending_with(v, why, names_others) > 0;
 }
 
 int pending_undo(struct store_volume *v, bool preempt, char *why)

@@ -261,6 +261,18 @@ static bool groups_refused(const struct meshblk_volume *v)
 	return false;
 }
 
+bool kernel_refuses(const struct muuid *uuid)
+{
+	struct meshblk_volume v;
+	bool is;
+
+	if (kernel_volume(uuid, &v))
+		return false;
+	is = groups_refused(&v);
+	meshblk_volume_free(&v);
+	return is;
+}
+
 int kernel_wait(const struct muuid *uuid, unsigned int ms, char *why)
 {
 	u64 until = now_ms() + ms;

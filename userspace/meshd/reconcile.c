@@ -52,15 +52,16 @@ static int bring(struct store_volume *v, struct layout *l, char *why)
 	return err;
 }
 
-/* A kernel with the layout before keeps it where a member is replaced that it has in sync. */
-static int bring_or_undo(struct store_volume *v, struct layout *l, u64 kernel, char *why)
+/*
+ * A kernel with the layout before keeps it where a member is replaced that it has in sync; and after
+ * a power cut the members that are left may not do without that one.
+ */
+static int bring_or_undo(struct store_volume *v, struct layout *l, char *why)
 {
 	char undone[REASON];
 	int err = bring(v, l, why);
 
-	if (err != -EBUSY || !kernel || kernel >= v->version || replace_undo(v, l, undone))
-		return err;
-	return 0;
+	return !err || replace_undo(v, l, false, undone) ? err : 0;
 }
 
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
@@ -94,7 +95,7 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 	if (v->attached && volume_off(v))
 		return 0;
 	if (v->attached && (!kernel || kernel != v->version || v->recorded < v->version)) {
-		err = bring_or_undo(v, l, kernel, why);
+		err = bring_or_undo(v, l, why);
 		if (err)
 			return err;
 		why[0] = 0;

@@ -19,6 +19,12 @@
 #include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
 
+enum swap {
+	SWAP_REPLACE,
+	SWAP_UNDO,
+	SWAP_STALE,
+};
+
 static struct store_free note_of(const struct gather *g, const struct layout *l,
 				 const struct layout_member *m)
 {
@@ -59,76 +65,120 @@ static bool has_member(const struct layout *l, const struct layout_segment *s, u
 	return false;
 }
 
+/* Whether this kernel, with the layout before @l, goes on without a member of both. */
+static bool was_without(const struct store_volume *v, const struct layout *l, u32 member)
+{
+	struct meshblk_volume k;
+	bool is;
+
+	if (!v->attached || kernel_volume(&v->uuid, &k))
+		return false;
+	is = k.version < l->version && groups_role(&k, member) == MESHBLK_ROLE_OUT;
+	meshblk_volume_free(&k);
+	return is;
+}
+
 /*
  * @next is the layout but for one extent; the members that groups go on without may be away. @undo:
- * no kernel has used @l, so what was late in it is still.
+ * no kernel has used @l, so what was late in it is still; SWAP_STALE: and whatever else is away.
  */
 static int swap(struct store_volume *v, struct layout *l, struct layout *next, u32 member,
-		bool undo, char *why)
+		enum swap how, char *why)
 {
 	int err = note_both(l, next, member, why);
 	u32 i;
 
 	for (i = 0; i < next->members; i++)
 		next->member[i].late = i != member &&
-				       (undo ? l->member[i].late : volume_goes_without(v, l, i));
+			(how == SWAP_STALE || (how == SWAP_REPLACE ? volume_goes_without(v, l, i) :
+					       l->member[i].late || was_without(v, l, i)));
 	/* A group whose member is replaced was attached; others may not have been, yet. */
 	for (i = 0; i < next->segments; i++)
 		if (has_member(next, &next->segment[i], member))
 			next->segment[i].fresh = false;
-	return err ? err : volume_swap(v, l, next, why);
+	return err ? err : volume_swap(v, l, next, how != SWAP_REPLACE, why);
 }
 
-/* The extent that was replaced last, by the notes, and the record that names it: its member. */
-static int replaced(const struct store_volume *v, const struct layout *l, const struct gather *g,
-		    struct layout_member *old, u16 *spares_used)
+/*
+ * The extent that was replaced last, by the latest record that has another one in the place of one
+ * member: that member. Notes are in this host's store alone, and one of several says nothing.
+ */
+static int replaced(const struct layout *l, const struct gather *g, struct layout_member *old,
+		    u16 *spares_used)
 {
-	struct store_free *f __free(free) = NULL;
-	const struct layout *was;
-	size_t i, k, n;
-	u32 m;
+	const struct layout *was, *best = NULL;
+	int at = -ENOENT, m;
+	size_t k;
 
-	if (store_frees(&v->uuid, &f, &n))
-		return -EIO;
-	for (i = 0; i < n; i++) {
-		if (layout_names(l, &f[i].extent) || !gather_find(g, &f[i].extent))
+	for (k = 0; k < g->nr_records; k++) {
+		was = g->record[k];
+		m = truth_swapped(was, l);
+		if (m < 0 || was->version >= l->version || (best && was->version <= best->version) ||
+		    !gather_find(g, &was->member[m].extent))
 			continue;
-		for (k = 0; k < g->nr_records; k++) {
-			was = g->record[k];
-			m = truth_swapped(was, l);
-			if (m >= was->members || !muuid_equal(&was->member[m].extent, &f[i].extent))
-				continue;
-			*old = was->member[m];
-			*spares_used = was->spares_used;
-			return m;
-		}
+		best = was;
+		at = m;
+		*old = was->member[m];
+		*spares_used = was->spares_used;
 	}
-	return -ENOENT;
+	return at;
 }
 
-int replace_undo(struct store_volume *v, struct layout *l, char *why)
+/* Whether this kernel has a layout before @l in use, and does not go on without the member. */
+static bool keeps(const struct store_volume *v, const struct layout *l, u32 member)
+{
+	struct meshblk_volume k;
+	u8 role;
+
+	if (!v->attached || kernel_volume(&v->uuid, &k))
+		return false;
+	role = groups_role(&k, member);
+	meshblk_volume_free(&k);
+	return k.version < l->version && role && role != MESHBLK_ROLE_OUT && role != MESHBLK_ROLE_JOINING;
+}
+
+/*
+ * Whether the groups are refused, and no kernel has given the new extent any data: an attach
+ * notes its number in the label of each member before that is used.
+ */
+static bool never_served(const struct store_volume *v, const struct layout *l, const struct gather *g,
+			 u32 member, bool stale)
+{
+	const struct found *f = gather_find(g, &l->member[member].extent);
+
+	return (f ? !f->e.attach : stale) && kernel_refuses(&v->uuid);
+}
+
+int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why)
 {
 	struct layout *next __free(free) = NULL;
 	struct layout_member old;
 	struct gather g;
 	u16 used = 0;
+	bool kept, may;
 	int err = gather(&g, &v->uuid, false), at;
 
 	if (err)
 		return err;
-	at = replaced(v, l, &g, &old, &used);
+	at = v->pending ? -EAGAIN : replaced(l, &g, &old, &used);
+	kept = at >= 0 && keeps(v, l, at);
+	may = kept || (at >= 0 && never_served(v, l, &g, at, stale));
 	gather_free(&g);
-	if (at < 0)
-		return at;
+	if (!may)
+		return at < 0 ? at : -ENOENT;
 	next = malloc(sizeof(*next));
 	if (!next)
 		return -ENOMEM;
+	/* A group that does not serve takes no other member in. */
+	if (!kept)
+		kernel_del(&v->uuid, false);
 	memcpy(next, l, sizeof(*next));
 	next->member[at] = old;
 	next->spares_used = used;
-	err = swap(v, l, next, at, true, why);
+	err = swap(v, l, next, at, kept || !stale ? SWAP_UNDO : SWAP_STALE, why);
 	if (!err)
-		log_warn("volume %s: member %d is not replaced: the kernel has it in sync", v->name, at);
+		log_warn("volume %s: member %d is not replaced: %s", v->name, at, kept ? "the kernel has it in sync" :
+			 "its group does not serve without the former one, and the new one has no data");
 	return err;
 }
 
@@ -213,11 +263,11 @@ static int swap_in(struct req *r, struct store_volume *v, struct layout *l, stru
 {
 	const u64 had = v->version;
 	char why[REASON], left[REASON];
-	int err = swap(v, l, next, member, false, why);
+	int err = swap(v, l, next, member, SWAP_REPLACE, why);
 	/* Undone, it has another version again. */
 	bool made = v->version > had && v->version == next->version;
 
-	if (err == -EBUSY && made && !replace_undo(v, l, left))
+	if (err == -EBUSY && made && !replace_undo(v, l, false, left))
 		return req_fail(r, "member %u of volume %s is not replaced: %s", member, v->name, why);
 	if (err && !made && !v->pending && intents_undo(&v->uuid, left))
 		log_warn("an extent of %s stays allocated for now: %s", l->name, left);

@@ -43,6 +43,9 @@ static inline int kernel_head(const struct muuid *uuid, struct meshblk_volume *o
 	return err;
 }
 
+/* Whether it is there, and its groups have said that the members that are here do not do. */
+bool kernel_refuses(const struct muuid *uuid);
+
 /* How often its device is open here; 0 where it has none. */
 static inline u32 kernel_openers(const struct muuid *uuid)
 {
@@ -122,8 +125,9 @@ int volume_change(struct store_volume *v, struct layout *l, struct layout *next,
 /*
  * The same where members are away: @next names another extent in the place of one of them, and
  * of those that it has as late the record is done without. The store has notes of both extents.
+ * @undo: no kernel has used @l, whose records may have been half undone before.
  */
-int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, char *why);
+int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, bool undo, char *why);
 /* Its groups were attached once by now: the layout says so from the next version on. */
 void volume_attached(struct store_volume *v, struct layout *l);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
@@ -134,8 +138,8 @@ int pending_settle(struct store_volume *v, char *why);
  * not allow it; any other error: it may later.
  */
 int pending_undo(struct store_volume *v, bool preempt, char *why);
-/* Whether a change that is not settled adds members: no other one can be undone. */
-bool pending_extend(struct store_volume *v);
+/* Whether a change that is not settled names new extents: no other one can be undone. */
+bool pending_members(struct store_volume *v);
 
 /* extents.c */
 
@@ -187,10 +191,11 @@ int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct 
 int replace_member(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
 		   u32 member);
 /*
- * A kernel that refuses a layout with -EBUSY, since the member that it replaces is in sync, gets
- * that back in a new version. -ENOENT: no member was replaced.
+ * A kernel that refuses a layout, since the member that it replaces is in sync, or since its groups
+ * do not serve without that one, gets it back in a new version. @stale: also where the new one, or
+ * another member, is away. -ENOENT: no member was replaced, or the new one was in use.
  */
-int replace_undo(struct store_volume *v, struct layout *l, char *why);
+int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why);
 /* Free what members were replaced on, once this kernel has the layout that does not name it. */
 int replace_finish(struct store_volume *v, const struct layout *l, char *why);
 int cmd_volume_replace(struct req *r);

@@ -187,6 +187,23 @@ static void test_replaced(void)
 	CU_ASSERT(!finish() && !frees() && !at[1].e.length && at[0].e.length && at[SPARE].e.length);
 }
 
+/* What is on it was written later, by attach --stale; and one that its drive has no more. */
+static void test_not_freed(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	CU_ASSERT(!replace_it(&r) && frees() == 1);
+	at[1].host = 0;
+	at[1].e.attach = 9;
+	CU_ASSERT(!finish() && !frees() && at[1].e.length);
+	lose(2);
+	CU_ASSERT(!replace_it(&r) && finish() == -EAGAIN && frees() == 1);
+	at[1].host = 0;
+	at[1].e.length = 0;
+	CU_ASSERT(!finish() && !frees());
+}
+
 /* A drive that is there and bad: its extent is given back at once. */
 static void test_present(void)
 {
@@ -482,6 +499,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "a member is replaced", test_replaced },
 		{ "a member whose drive is there", test_present },
+		{ "an extent that is not freed", test_not_freed },
 		{ "refused", test_refused },
 		{ "undone", test_undone },
 		{ "cut off", test_cut_off },

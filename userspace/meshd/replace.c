@@ -182,6 +182,21 @@ int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why
 	return err;
 }
 
+/* Attached, as an older layout, after all of the members: what was written then is on it alone. */
+static bool written_later(const struct layout *l, const struct gather *g, const struct found *at)
+{
+	const struct found *f;
+	u64 highest = 0;
+	u32 i;
+
+	for (i = 0; i < l->members; i++) {
+		f = gather_find(g, &l->member[i].extent);
+		if (f && f->e.attach > highest)
+			highest = f->e.attach;
+	}
+	return at->e.attach > highest;
+}
+
 /* Held by this host still, and at a version before the one that counts: then it is ours to free. */
 static int free_one(const struct layout *l, const struct gather *g, const struct store_free *f,
 		    char *why)
@@ -189,6 +204,9 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	const struct found *at = gather_find(g, &f->extent);
 	struct put p;
 
+	/* Its drive is there, and has no such extent: it was freed, or the drive begun again. */
+	if (!at && shown_find(&g->shown, &f->drive))
+		return 0;
 	if (!at) {
 		snprintf(why, REASON, "the drive of a member that was replaced is away");
 		return -EAGAIN;
@@ -197,6 +215,12 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	    (!muuid_null(&at->e.holder) && !muuid_equal(&at->e.holder, &D.host))) {
 		log_warn("volume %s: the extent of a member that was replaced is another's by now: it stays; "
 			 "see meshctl drive extents", l->name);
+		return 0;
+	}
+	if (written_later(l, g, at)) {
+		log_warn("volume %s: the extent on drive %s, which was replaced, was attached later than its "
+			 "members: what was written then is there alone, and it stays; copy that, or free it "
+			 "as meshctl drive extents says", l->name, muuid_str(&f->drive).s);
 		return 0;
 	}
 	p = put_to(g, at, MGMT_FREE, NULL);

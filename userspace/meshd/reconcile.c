@@ -22,6 +22,7 @@
 
 #define TICK_MS		2000
 #define FREES_MS	10000
+#define LATE_MS		30000	/* between tries to find members that were away at a change */
 #define BRING_MS	3000	/* commands on the volume wait meanwhile */
 
 static int kick_fd = -1;
@@ -125,6 +126,30 @@ static void note(struct store_volume *v, int err, const char *why)
 	store_volume_flags(&now);
 }
 
+/* Seconds, when the labels of a volume whose late members stay away are read again. */
+static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct umap late;
+
+static void late_set(const struct muuid *volume)
+{
+	bool fresh;
+	u32 *at;
+
+	guard(&late_lock);
+	at = umap_put(&late, volume, &fresh);
+	if (at)
+		*at = (now_ms() + LATE_MS) / 1000;
+}
+
+static bool late_due(const struct muuid *volume)
+{
+	const u32 *at;
+
+	guard(&late_lock);
+	at = umap_get(&late, volume);
+	return !at || now_ms() / 1000 >= *at;
+}
+
 static void *settle_thread(void *arg)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
@@ -135,6 +160,9 @@ static void *settle_thread(void *arg)
 
 	if (!err) {
 		err = settle(&v, l, w->kernel, why);
+		/* All is done but for members that are away: that is not repeated all the time. */
+		if (!err && v.attached && v.recorded < v.version)
+			late_set(&w->volume);
 		note(&v, err, why[0] ? why : strerror(err < 0 ? -err : 0));
 	}
 	busy_drop(&w->volume);
@@ -196,7 +224,7 @@ static bool needs_work(const struct store_volume *v, u64 kernel)
 		return true;
 	if (!v->attached)
 		return kernel || (v->version == 1 && !v->recorded);
-	return !kernel || kernel != v->version || v->recorded < v->version;
+	return !kernel || kernel != v->version || (v->recorded < v->version && late_due(&v->uuid));
 }
 
 /* Whether a member of a LIVE volume was replaced, and its extent is not free yet. */

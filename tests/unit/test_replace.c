@@ -187,6 +187,20 @@ static void test_replaced(void)
 	CU_ASSERT(!finish() && !frees() && !at[1].e.length && at[0].e.length && at[SPARE].e.length);
 }
 
+/* Another host has replaced the member: this one frees what it had, too. */
+static void test_by_another_host(void)
+{
+	lose(2);
+	kernel.there = false;
+	kernel.without = 0;
+	at[SPARE].e.length = 4 << 20;
+	rig_record(0, &new, (struct muuid) { { 0 } });
+	rig_record(SPARE, &new, (struct muuid) { { 0 } });
+	CU_ASSERT(!bring_it() && kernel.version == 3 && has_extent(SPARE) && frees() == 1);
+	at[1].host = 0;
+	CU_ASSERT(!finish() && !frees() && !at[1].e.length && at[SPARE].e.length);
+}
+
 /* What is on it was written later, by attach --stale; and one that its drive has no more. */
 static void test_not_freed(void)
 {
@@ -499,6 +513,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "a member is replaced", test_replaced },
 		{ "a member whose drive is there", test_present },
+		{ "replaced by another host", test_by_another_host },
 		{ "an extent that is not freed", test_not_freed },
 		{ "refused", test_refused },
 		{ "undone", test_undone },

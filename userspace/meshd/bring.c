@@ -317,12 +317,35 @@ bool volume_uses(const struct store_volume *v, struct layout *l, const struct st
 	return i < l->members;
 }
 
+/*
+ * A member that another host has replaced, or this one before its store was put back: what it was
+ * on is freed as what this host replaces is.
+ */
+static int note_replaced(const struct way *w)
+{
+	int at = truth_swapped(w->l, w->p.layout);
+	const struct layout_member *m = at < 0 ? NULL : &w->l->member[at];
+	const struct found *f = m ? gather_find(&w->g, &m->extent) : NULL;
+	struct store_free note;
+
+	if (!m || w->v->readonly || w->v->state != STORE_LIVE)
+		return 0;
+	note = (struct store_free) {
+		.volume = w->l->volume, .drive = m->drive, .extent = m->extent,
+		.host = f ? w->g.hosts[f->host].uuid : m->target, .holder = f ? f->e.holder : D.host,
+		.version = f ? f->e.version : w->l->version, .commit = f ? f->e.commit : w->l->commit,
+	};
+	return store_frees_add(&note, 1);
+}
+
 /* What was found, into the store. A version that was there once does not go away by itself. */
 static int adopt(struct way *w)
 {
 	unsigned long long had = w->v->version, found = w->p.layout->version;
-	int err = volume_adopt(w->v, w->l, w->p.layout);
+	int err = note_replaced(w);
 
+	if (!err)
+		err = volume_adopt(w->v, w->l, w->p.layout);
 	if (err == -ESTALE) {
 		snprintf(w->why, REASON, "its drives have version %llu, and this host has seen version "
 			 "%llu: they were set back (a snapshot, a restored copy); bring the later state "

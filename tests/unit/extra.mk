@@ -40,6 +40,9 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ) tests/unit/link_rig.h
 S390X_SKIP += tests/unit/test_detach.c
 $(BUILD)/unit/test_detach: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)
 
+$(BUILD)/unit/test_truth_replace $(BUILD)/s390x/test_truth_replace: tests/unit/replace_world.h \
+	tests/unit/replace_hosts.h
+
 RIG_TEST := volume orphan delete extents import replace
 
 S390X_SKIP += $(RIG_TEST:%=tests/unit/test_%.c)

@@ -435,6 +435,7 @@ void mesh_groups_close(struct mesh_layout *l)
 {
 	u32 i;
 
+	mesh_groups_ending(l);
 	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];
 

@@ -177,6 +177,8 @@ struct mesh_group_slot {
 	bool			late;		/* does not answer; the runner's */
 	bool			failing;	/* is given up: nothing is held for it; likewise */
 	bool			noted;		/* has this attachment's number; group->lock */
+	/* of its label when the roster was read, or the roster's; written before it serves */
+	u64			number;
 	void			*block;		/* PROT_ROSTER_BLOCK, twice; group->lock */
 	u8			next_block;	/* to be written; group->lock */
 	struct mesh_mio		mio;		/* of a roster */
@@ -214,6 +216,7 @@ struct mesh_group {
 	atomic64_t		redone;		/* reads that writes came between */
 	u64			read;		/* reads of the engine; the runner's */
 	bool			few;		/* too few members are here to read; the runner's */
+	bool			overtaken;	/* ... as a writer has it now; likewise */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
@@ -237,8 +240,8 @@ struct mesh_group {
 	struct { u64 epoch, in_sync; } commit;
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
 	unsigned long		since;
-	/* jiffies when a holder that is cut off has noticed, 0: none may be; group->lock */
-	unsigned long		dead_at;
+	u64			since_up;	/* members that were up then; group->lock */
+	unsigned long		clean_by;	/* jiffies, while ENDING */
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */
@@ -340,6 +343,7 @@ void mesh_group_reads_exit(struct mesh_group *g);
 /* group_member.c; with the engine owned */
 void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
+bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
 unsigned long mesh_group_member_timeout(void);
 
@@ -350,7 +354,8 @@ void mesh_group_used(struct mesh_group *g);
 /* group_start.c */
 void mesh_group_start_work(struct work_struct *work);
 
-/* group_clean.c; sleeps */
+/* group_clean.c; the second sleeps */
+void mesh_groups_ending(struct mesh_layout *l);
 void mesh_group_clean(struct mesh_group *g);
 
 /* group_join.c; the first two with group->lock */

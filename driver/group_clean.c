@@ -31,29 +31,34 @@ static const char *clean_unfit(struct mesh_group *g)
 
 	if (g->state != MESH_GROUP_ACTIVE)
 		return "it does not serve";
-	if (e->failed)
-		return "members have failed";
 	return e->unsynced || e->repairs ? "copies may differ" : NULL;
+}
+
+/* Return: whether it is quiet; or never will be, and @why says why, else that is NULL. */
+static bool clean_ready(struct mesh_group *g, const char **why)
+{
+	bool quiet;
+
+	mesh_group_own(g);
+	*why = clean_unfit(g);
+	/* one that has failed is out with the next roster */
+	quiet = clean_quiet(g) && !g->engine->failed;
+	mesh_group_release(g);
+	return quiet || *why;
 }
 
 /* Wait until it is quiet. Return: NULL, or why it is not. */
 static const char *clean_wait(struct mesh_group *g)
 {
-	unsigned long end = jiffies + CLEAN_WAIT;
 	const char *why;
-	bool quiet;
 
 	do {
-		if (!READ_ONCE(g->vol->orderly))
+		if (READ_ONCE(g->vol->forced))
 			return "the detach is forced";
-		mesh_group_own(g);
-		quiet = clean_quiet(g);
-		why = clean_unfit(g);
-		mesh_group_release(g);
-		if (quiet || why)
+		if (clean_ready(g, &why))
 			return why;
 		msleep(CLEAN_POLL_MS);
-	} while (time_before(jiffies, end));
+	} while (time_before(jiffies, g->clean_by));
 	return "writes in flight do not end";
 }
 
@@ -61,7 +66,11 @@ static const char *clean_wait(struct mesh_group *g)
 static const char *clean_roster(struct mesh_group *g)
 {
 	u64 broken, good;
+	const char *why;
 
+	/* once more: an attach after a stop may have come before the lock */
+	if (!clean_ready(g, &why) || why)
+		return why ?: "writes go on";
 	if (prot_membership_clean(&g->ms))
 		return "a roster is not written yet";
 	good = mesh_roster_write(g, prot_membership_unwritten(&g->ms), &broken);
@@ -69,14 +78,33 @@ static const char *clean_roster(struct mesh_group *g)
 	return prot_membership_written(&g->ms, good) ? NULL : "a member does not take its roster";
 }
 
+static bool clean_may(const struct mesh_group *g)
+{
+	return !g->cfg.ro && READ_ONCE(g->vol->orderly) && !READ_ONCE(g->vol->forced);
+}
+
+/* All groups of the volume have the same time to end. */
+void mesh_groups_ending(struct mesh_layout *l)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (!g || !clean_may(g))
+			continue;
+		g->clean_by = jiffies + CLEAN_WAIT;
+		set_bit(MESH_G_ENDING, &g->flags);
+		mesh_group_flag(g, MESH_G_TICK);	/* no more background work */
+	}
+}
+
 void mesh_group_clean(struct mesh_group *g)
 {
 	const char *why;
 
-	if (g->cfg.ro || !READ_ONCE(g->vol->orderly) || READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
+	if (!clean_may(g) || !test_bit(MESH_G_ENDING, &g->flags))
 		return;
-	set_bit(MESH_G_ENDING, &g->flags);
-	mesh_group_flag(g, MESH_G_TICK);	/* no more background work */
 	why = clean_wait(g);
 	if (!why) {
 		mutex_lock(&g->lock);

@@ -103,6 +103,11 @@ static void io_piece_done(struct mesh_group *g, const struct prot_event *ev,
 /* Give the engine what it takes of a part. Return: whether that was all. */
 static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 {
+	if (g->overtaken) {
+		part->worst = -ESTALE;
+		part->pos = part->length;
+		return true;
+	}
 	/* others may have gone on without those that are here */
 	if (g->few && part->kind == PROT_READ)
 		return false;
@@ -115,7 +120,8 @@ static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 
 		if (op == -EAGAIN || op == -EIO)
 			return false;
-		if (WARN_ON_ONCE(op < 0)) {
+		/* the disk is read-only then, but a bio may come yet */
+		if (op == -EROFS || WARN_ON_ONCE(op < 0)) {
 			part->worst = op;
 			part->pos = part->length;
 			return true;
@@ -184,6 +190,10 @@ void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gro
 {
 	struct mesh_group_slot *slot = &g->slots[gio->io.member];
 
+	if (mesh_group_overtaken(slot)) {
+		mesh_group_deliver(g, gio, -ESTALE);
+		return;
+	}
 	list_add_tail(&gio->node, &slot->flying);
 	slot->nr_flying++;
 	g->flying++;

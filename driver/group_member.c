@@ -33,30 +33,36 @@ unsigned long mesh_group_member_timeout(void)
 	return msecs_to_jiffies(max(READ_ONCE(member_timeout_ms), 100U));
 }
 
-/*
- * Whether it is here; of what is attached for reading: and no writer has attached it since, whose
- * data is not what the roster says.
- */
+/* Attached for reading, and a writer has it since: what is there is not what the roster says. */
+bool mesh_group_overtaken(const struct mesh_group_slot *slot)
+{
+	return slot->group->cfg.ro && READ_ONCE(slot->member->info.attach) > slot->number;
+}
+
 static bool member_up(const struct mesh_group_slot *slot)
 {
-	const struct mesh_group *g = slot->group;
-	const struct mesh_member *m = slot->member;
-
 	/* pairs with mesh_member_step() */
-	return smp_load_acquire(&m->state) == MESH_MEMBER_UP &&
-	       !(g->cfg.ro && READ_ONCE(m->info.attach) > g->cfg.attach);
+	return smp_load_acquire(&slot->member->state) == MESH_MEMBER_UP &&
+	       !mesh_group_overtaken(slot);
 }
 
 /* Fewer members than a read needs are here; requests wait, as they may come back. */
 static void member_count(struct mesh_group *g)
 {
-	u64 here = g->engine->in_sync & ~g->engine->failed;
+	u64 here = g->engine->in_sync & ~g->engine->failed, lost = 0;
+	bool before = g->overtaken;
 	u32 i;
 
-	for (i = 0; i < g->width; i++)
+	for (i = 0; i < g->width; i++) {
 		if (!member_up(&g->slots[i]))
 			here &= ~BIT_ULL(i);
+		lost += mesh_group_overtaken(&g->slots[i]);
+	}
 	g->few = hweight64(here) < g->geo.k;
+	g->overtaken = g->few && lost;
+	if (g->overtaken && !before)
+		pr_warn("%s: group %u.%u: another host has attached it for writing; detach it, and attach it again\n",
+			g->vol->conf.name, g->segment, g->column);
 }
 
 static bool member_uses(struct mesh_group *g, u32 i)
@@ -125,7 +131,7 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 		mesh_group_deliver(g, gio, err == -ENOMEM || err == -EAGAIN ? -EIO : err);
 	else if (err == -ENOMEM || err == -EAGAIN)
 		list_add_tail(&gio->node, &g->starved);
-	else if (err == -ENOLINK)
+	else if (err == -ENOLINK && !(g->cfg.ro && !g->few))
 		member_hold(g, gio);
 	else
 		mesh_group_deliver(g, gio, err);
@@ -206,6 +212,8 @@ static void member_rejoin(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
 
+	if (g->cfg.ro)
+		return;
 	if (g->engine->in_sync >> i & 1) {
 		slot->join_wait = 0;
 		slot->join_at = jiffies;

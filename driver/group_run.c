@@ -26,7 +26,7 @@ static DEFINE_PER_CPU(struct mesh_group *, run_inside);
 /* Nothing is started any more: the volume goes, or no layout has the group. */
 bool mesh_group_abandoned(struct mesh_group *g)
 {
-	if (test_bit(MESH_G_CLOSING, &g->flags))
+	if (test_bit(MESH_G_CLOSING, &g->flags) || READ_ONCE(g->vol->forced))
 		return true;
 	if (!READ_ONCE(g->vol->dying))
 		return false;
@@ -76,7 +76,9 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 		mesh_group_take(g, msg, todo);
 	if (test_and_clear_bit(MESH_G_COMMITTED, &g->flags))
 		run_commit(g, todo);
-	state = test_and_clear_bit(MESH_G_STATE, &g->flags);
+	/* an engine that has begun knows of no member that is late */
+	state = test_and_clear_bit(MESH_G_STATE, &g->flags) |
+		test_and_clear_bit(MESH_G_BEGUN, &g->flags);
 	tick = test_and_clear_bit(MESH_G_TICK, &g->flags);
 	if (state || tick)
 		mesh_group_retry(g, todo);
@@ -84,7 +86,6 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 		mesh_group_watch(g, todo);
 		mesh_group_expire(g, todo);
 	}
-	clear_bit(MESH_G_BEGUN, &g->flags);
 	return tick;
 }
 

@@ -21,7 +21,7 @@
 
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
-#define START_DEAD	(6 * HZ)	/* a session is dead after 5 s of silence, and some */
+#define START_FAILED	(2 * HZ)	/* of one that labels were written for */
 
 static unsigned int attach_wait_ms = 30000;
 module_param(attach_wait_ms, uint, 0644);
@@ -69,12 +69,15 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 
 	memset(f, 0, sizeof(*f));
 	f->highest = g->conf.attach;
+	for (i = 0; i < g->width; i++)
+		g->slots[i].number = 0;
 	for (i = 0; i < g->width; i++) {
 		int err = up >> i & 1 ? mesh_roster_read(g, i, r) : -ENOLINK;
 
 		if (err && err != -ENODATA)
 			continue;
 		f->opened |= BIT_ULL(i);
+		g->slots[i].number = READ_ONCE(g->slots[i].member->info.attach);
 		f->highest = max(f->highest, READ_ONCE(g->slots[i].member->info.attach));
 		if (err) {
 			f->blank |= BIT_ULL(i);
@@ -138,19 +141,6 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	return NULL;
 }
 
-/*
- * When it may serve: another host that had it, and to which no member that was not opened says
- * anything of this attach, reads on until it has noticed that too few members answer.
- */
-static void start_wait_dead(struct mesh_group *g, const struct start_found *f)
-{
-	bool all = !(f->best.in_sync & ~g->ms.cur.in_sync);
-
-	g->dead_at = 0;
-	if (!all && memcmp(f->best.host, &mesh_host_uuid, PROT_UUID_LEN))
-		g->dead_at = (jiffies + START_DEAD) | 1;
-}
-
 /* Have targets note the number of this attachment. Return: members that did not. */
 static u64 start_note(struct mesh_group *g, u64 members)
 {
@@ -178,10 +168,13 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.attach = r->attach;
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
-	/* a member that came in another one's place, and that the writer gave nothing */
-	for (i = 0; g->cfg.ro && i < g->width; i++)
+	for (i = 0; g->cfg.ro && i < g->width; i++) {
+		/* a member that came in another one's place, and that the writer gave nothing */
 		if (!mesh_group_named(g, i))
 			g->cfg.in_sync &= ~BIT_ULL(i);
+		/* of one that comes later; of one that is here: maybe of an attach that failed */
+		g->slots[i].number = max(g->slots[i].number, r->attach);
+	}
 	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
 	/* where the layout names another extent by now, that one comes when this one serves */
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
@@ -227,10 +220,8 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 			u64 good = mesh_roster_write(g, want, &broken);
 
 			bad = want & ~good;
-			if (start_written(g, good)) {
-				start_wait_dead(g, f);
+			if (start_written(g, good))
 				break;
-			}
 		}
 		up &= ~bad;	/* as if they had not been there: decide again */
 		if (!bad || hweight64(up) < g->geo.k)
@@ -240,35 +231,42 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 	return why;
 }
 
+/*
+ * How long members beyond those that are needed are waited for. Another host that had the group may
+ * be cut off from those that are here, and read on from one that is not: it has noticed by then.
+ */
+static unsigned long start_wait(const struct mesh_group *g)
+{
+	unsigned int ms = READ_ONCE(attach_wait_ms);
+	u32 i;
+
+	if (g->cfg.epoch)
+		return START_RESTART;
+	for (i = 0; i < g->width; i++)
+		ms = max(ms, 2 * READ_ONCE(g->slots[i].member->info.dead_ms));
+	return msecs_to_jiffies(ms);
+}
+
 /* Whether to attach now with the members that are up, or to wait for more. */
 static bool start_now(struct mesh_group *g, u64 up)
 {
-	unsigned long wait = g->cfg.epoch ? START_RESTART :
-					    msecs_to_jiffies(READ_ONCE(attach_wait_ms));
+	unsigned long wait = start_wait(g);
 
 	if (hweight64(up) < g->geo.k) {
 		g->since = 0;
 		mesh_group_set_state(g, MESH_GROUP_OPENING, "too few members are here");
 		return false;
 	}
-	if (up == GENMASK_ULL(g->width - 1, 0))
-		return true;
-	if (!g->since)
+	/* from the last one on that has come, and so fences others, or has gone */
+	if (!g->since || up != g->since_up) {
 		g->since = jiffies | 1;
-	if (time_after_eq(jiffies, g->since + wait))
+		g->since_up = up;
+	}
+	if (up == GENMASK_ULL(g->width - 1, 0) || time_after_eq(jiffies, g->since + wait))
 		return true;
 	mesh_group_set_state(g, MESH_GROUP_OPENING, "a member is waited for");
 	start_again(g, min_t(unsigned long, g->since + wait - jiffies + 1, HZ));
 	return false;
-}
-
-static void start_serve(struct mesh_group *g)
-{
-	g->dead_at = 0;
-	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
-		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
-			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
-	start_engine(g);
 }
 
 static void start_open(struct mesh_group *g)
@@ -282,30 +280,16 @@ static void start_open(struct mesh_group *g)
 	if (why) {	/* it has waited: from now on each try is at once */
 		mesh_group_set_state(g, MESH_GROUP_OPENING, why);
 		mesh_volume_changed(g->vol);
-		start_again(g, START_AGAIN);
+		start_again(g, g->refused ? START_AGAIN : START_FAILED);
 		return;
 	}
 	g->since = 0;
 	/* that was for this attach alone: what is missing at the next one is not given up */
 	g->conf.stale = false;
-	if (g->dead_at) {
-		mesh_group_set_state(g, MESH_GROUP_OPENING,
-				     "a host that held it may not know it yet");
-		start_again(g, START_DEAD);
-		return;
-	}
-	start_serve(g);
-}
-
-/* A group that is attached already waits for its time. */
-static void start_opening(struct mesh_group *g)
-{
-	if (!g->dead_at)
-		start_open(g);
-	else if (time_before(jiffies, g->dead_at))
-		start_again(g, g->dead_at - jiffies + 1);
-	else
-		start_serve(g);
+	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
+		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
+			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
+	start_engine(g);
 }
 
 /*
@@ -422,11 +406,11 @@ void mesh_group_start_work(struct work_struct *work)
 		if (READ_ONCE(g->state) != MESH_GROUP_LOADING && !g->cfg.ro)
 			mesh_group_swap(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
-			start_opening(g);
-		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro &&
-		    !test_bit(MESH_G_ENDING, &g->flags)) {
+			start_open(g);
+		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro) {
 			start_rosters(g);
-			queue_delayed_work(mesh_wq, &g->join_work, 0);
+			if (!test_bit(MESH_G_ENDING, &g->flags))
+				queue_delayed_work(mesh_wq, &g->join_work, 0);
 		}
 	}
 	mutex_unlock(&g->lock);

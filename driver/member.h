@@ -60,6 +60,8 @@ struct mesh_member_info {
 	bool	rotational;	/* it is */
 	/* highest attach number that the extent has noted; 0: none, or a kind without numbers */
 	u64	attach;
+	/* RDDA: of silence, and a host that is cut off has noticed; else 0 */
+	u32	dead_ms;
 	/* bits that must be zero in the address and length of each page's part; 0: no such limit */
 	u32	dma_mask;
 };

@@ -43,6 +43,7 @@ static void mesh_rdda_know(struct mesh_rdda *mr)
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,
 		.attach = x.attach,
+		.dead_ms = x.dead_ms,
 	};
 	mutex_unlock(&m->lock);
 }

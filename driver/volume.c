@@ -453,13 +453,11 @@ static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 	 * all of it ends when it is woken now.
 	 */
 	if (force) {
-		WRITE_ONCE(vol->orderly, false);
+		WRITE_ONCE(vol->forced, true);
 		WRITE_ONCE(vol->dying, true);
 		mesh_retry_wake(vol);
 	}
 	mutex_lock(&vol->lock);
-	if (force)	/* the claim of another detach has come between */
-		WRITE_ONCE(vol->orderly, false);
 	if (vol->state == MESH_VOLUME_REMOVING) {
 		NL_SET_ERR_MSG(extack, "the volume is being removed");
 		err = -EBUSY;

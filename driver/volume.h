@@ -121,6 +121,7 @@ struct mesh_volume {
 	bool			dying;
 	/* ... without force: groups finish what they have begun; set before @dying */
 	bool			orderly;
+	bool			forced;		/* they do not; set before @dying */
 	mempool_t		mios;		/* reserve for requests that are split */
 	mempool_t		sgs;		/* reserve for long scatterlists */
 	mempool_t		parts;		/* reserve for what requests have in groups */

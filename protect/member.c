@@ -89,6 +89,7 @@ static void member_drop_joining(struct prot_group *g, u32 member)
 	g->promoting &= ~bit;
 	g->announced &= ~bit;
 	g->sync.slots &= ~bit;
+	prot_sync_forget(g, member);
 	member_miss_unfinished(g, member);
 	member_strike(g, bit);
 }

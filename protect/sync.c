@@ -162,6 +162,17 @@ static void sync_unread_drop(struct prot_group *g, u32 region)
 	g->nr_unread = left;
 }
 
+/* Another takes the member's place, or it has all. */
+void prot_sync_forget(struct prot_group *g, u32 member)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < g->nr_unread; i++)
+		if (g->unread[i].member != member)
+			g->unread[left++] = g->unread[i];
+	g->nr_unread = left;
+}
+
 static void sync_unread_keep(struct prot_group *g)
 {
 	sync_unread_drop(g, g->sync.region);

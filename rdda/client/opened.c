@@ -73,7 +73,8 @@ static u32 info_size(u64 bytes, u32 lba_bytes)
 	return bytes;
 }
 
-static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
+static void info_fill(struct rdda_extent *e, const struct rdda_opened *m,
+		      const struct rdda_session *s)
 {
 	struct rdda_extent_info *i = &e->info;
 	u16 flags = le16_to_cpu(m->flags);
@@ -89,6 +90,7 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m)
 					     i->lba_bytes);
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
+	i->dead_ms = s->alive.dead_ms;
 }
 
 /* An older OPEN, without the number that the user waits for, says nothing of that number. */
@@ -130,7 +132,7 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	info_note_attach(e, m, ev);
 	switch (ev) {
 	case RDDA_EEV_OPENED:
-		info_fill(e, m);
+		info_fill(e, m, g->s);
 		rdda_extent_sort(e);
 		e->next.pending = e->reports & EXTENT_RENEW;
 		e->next.attempt = 0;

@@ -154,6 +154,8 @@ struct mesh_gop {
 	u32			tag;
 };
 
+#define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
+
 /* A member's place in a group. */
 struct mesh_group_slot {
 	/* a reference; written with the engine owned, under group->lock, while it is out */
@@ -179,6 +181,10 @@ struct mesh_group_slot {
 	bool			noted;		/* has this attachment's number; group->lock */
 	/* of its label when the roster was read, or the roster's; written before it serves */
 	u64			number;
+	/* when it left the group, jiffies of the last times; group->lock */
+	unsigned long		left[MESH_GROUP_LEAVES];
+	u32			leaves;		/* how often; group->lock */
+	bool			barred;		/* left too often; group->lock, READ_ONCE() */
 	void			*block;		/* PROT_ROSTER_BLOCK, twice; group->lock */
 	u8			next_block;	/* to be written; group->lock */
 	struct mesh_mio		mio;		/* of a roster */
@@ -358,10 +364,12 @@ void mesh_group_start_work(struct work_struct *work);
 void mesh_groups_ending(struct mesh_layout *l);
 void mesh_group_clean(struct mesh_group *g);
 
-/* group_join.c; the first two with group->lock */
+/* group_join.c; the first two, and the one of members that left, with group->lock */
 bool mesh_group_named(const struct mesh_group *g, u32 slot);
 void mesh_group_swap(struct mesh_group *g);
 int mesh_group_note(struct mesh_member *m, u64 attach);
+void mesh_group_left(struct mesh_group *g, u64 members);
+bool mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);
 
 /* group_roster.c; with group->lock */

@@ -11,6 +11,7 @@
  * where the roster names another UUID than the layout, the slot is replaced.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 
 #include "driver/group.h"
@@ -19,6 +20,10 @@
 
 #define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */
+
+static bool bar_members = true;
+module_param(bar_members, bool, 0644);
+MODULE_PARM_DESC(bar_members, "a member that left its group 5 times in an hour stays out until it is let in");
 
 static void join_again(struct delayed_work *work, struct mesh_group *g)
 {
@@ -134,6 +139,8 @@ static void join_take(struct mesh_group *g, u32 i, struct mesh_member *m)
 	WRITE_ONCE(slot->member, m);
 	slot->noted = false;
 	slot->failing = false;
+	slot->barred = false;
+	slot->leaves = 0;
 	slot->join_wait = 0;
 	slot->join_at = jiffies;
 	slot->late_since = jiffies;
@@ -176,9 +183,57 @@ static bool join_due(struct mesh_group *g, u32 i)
 	struct mesh_group_slot *slot = &g->slots[i];
 
 	return READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !mesh_group_abandoned(g) &&
-	       mesh_group_up(slot) && !READ_ONCE(slot->failing) &&
+	       mesh_group_up(slot) && !READ_ONCE(slot->failing) && !slot->barred &&
 	       mesh_group_role(g, i) == MESHBLK_ROLE_OUT && mesh_group_named(g, i) &&
 	       time_after_eq(jiffies, READ_ONCE(slot->join_at));
+}
+
+/* A roster without these is committed: one that comes and goes costs more than it gives. */
+void mesh_group_left(struct mesh_group *g, u64 members)
+{
+	u32 i;
+
+	lockdep_assert_held(&g->lock);
+	for (i = 0; i < g->width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+		unsigned long *at = &slot->left[slot->leaves % MESH_GROUP_LEAVES];
+
+		if (!READ_ONCE(bar_members))
+			slot->leaves = 0;
+		if (!(members >> i & 1) || !READ_ONCE(bar_members))
+			continue;
+		*at = jiffies;
+		slot->leaves++;
+		at = &slot->left[slot->leaves % MESH_GROUP_LEAVES];	/* the oldest */
+		if (slot->leaves < MESH_GROUP_LEAVES || time_after(jiffies, *at + 3600 * HZ))
+			continue;
+		WRITE_ONCE(slot->barred, true);
+		pr_warn("%s: member %u of group %u.%u has left %d times in an hour: it stays out until it is let in (volume rejoin)\n",
+			g->vol->conf.name, i, g->segment, g->column, MESH_GROUP_LEAVES);
+	}
+}
+
+/* A member that was barred may join. Sleeps. Return: whether there is such a one. */
+bool mesh_groups_rejoin(struct mesh_layout *l, u32 member)
+{
+	bool found = false;
+	u32 i, n;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		for (n = 0; g && n < g->width; n++) {
+			if (prot_places(l->prot)[i + n].member != member)
+				continue;
+			mutex_lock(&g->lock);
+			found |= g->slots[n].barred;
+			WRITE_ONCE(g->slots[n].barred, false);
+			g->slots[n].leaves = 0;
+			mutex_unlock(&g->lock);
+			queue_delayed_work(mesh_wq, &g->start_work, 0);
+		}
+	}
+	return found;
 }
 
 /* It catches up, or is given all. Return: 0, or a negative errno: not now. */

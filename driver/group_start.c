@@ -344,6 +344,7 @@ static void start_commit(struct mesh_group *g)
 	g->commit.in_sync = now;
 	set_bit(MESH_G_COMMITTED, &g->flags);
 	mesh_group_release(g);
+	mesh_group_left(g, before & ~now);
 	if (before & ~now)
 		pr_warn("%s: group %u.%u goes on without members %#llx, %u of %u are left\n",
 			g->vol->conf.name, g->segment, g->column, before & ~now,

@@ -5,7 +5,7 @@
  *   netlink.c          the family: commands, policies, permissions
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
- *   netlink_group.c    groups in answers; VOLUME_SCRUB
+ *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN
  *   netlink_target.c   IDENTITY_SET, TARGET_*
  *   events.c           multicast
  */
@@ -39,6 +39,7 @@ int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
+int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);

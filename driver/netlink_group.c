@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups in answers, and VOLUME_SCRUB. */
+/* Groups in answers, VOLUME_SCRUB and VOLUME_REJOIN. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/group.h"
 #include "driver/netlink.h"
@@ -68,6 +68,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	struct mesh_group *g = l->groups[first];
 	const char *why = READ_ONCE(g->why);
 	u32 members[PROT_WIDTH_MAX], i;
+	u64 barred = 0;
 	u64 behind[PROT_WIDTH_MAX];
 	u8 roles[PROT_WIDTH_MAX];
 
@@ -75,6 +76,8 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 		members[i] = prot_places(l->prot)[first + i].member;
 		roles[i] = mesh_group_role(g, i);
 		behind[i] = mesh_group_behind(g, i);
+		if (READ_ONCE(g->slots[i].barred))
+			barred |= BIT_ULL(i);
 	}
 	if (!nest || nla_put_u32(skb, MESHBLK_P_SEGMENT, g->segment) ||
 	    nla_put_u32(skb, MESHBLK_P_COLUMN, g->column) ||
@@ -89,6 +92,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
 	    nla_put_s32(skb, MESHBLK_P_ERROR, READ_ONCE(g->refused)) ||
+	    (barred && mesh_nl_put_u64(skb, MESHBLK_P_BARRED, barred)) ||
 	    mesh_nl_put_unread(skb, l, first) ||
 	    mesh_nl_put_scrub(skb, l, first))
 		return -EMSGSIZE;
@@ -146,6 +150,30 @@ int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info)
 		mesh_groups_scrub_stop(l);
 	else
 		err = mesh_groups_scrub(l, &conf, info->extack);
+	if (l)
+		mesh_layout_unpin(l);
+	mesh_volume_put(vol);
+	return err;
+}
+
+int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info)
+{
+	struct mesh_volume *vol;
+	struct mesh_layout *l;
+	int err = mesh_nl_admin(skb, info);
+
+	if (err)
+		return err;
+	if (!info->attrs[MESHBLK_A_INDEX])
+		return mesh_nl_refuse(info, -EINVAL, "INDEX says which member");
+	vol = mesh_nl_volume(info);
+	if (IS_ERR(vol))
+		return PTR_ERR(vol);
+	l = mesh_layout_pin(vol);
+	if (!l)
+		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
+	else if (!mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX])))
+		err = mesh_nl_refuse(info, -EINVAL, "no group keeps that member out");
 	if (l)
 		mesh_layout_unpin(l);
 	mesh_volume_put(vol);

@@ -45,6 +45,7 @@ enum meshblk_cmd {
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
 	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the copy that is right */
 	MESHBLK_CMD_VOLUME_SCRUB,
+	MESHBLK_CMD_VOLUME_REJOIN,	/* VOLUME_UUID INDEX: a member that is barred may join */
 	__MESHBLK_CMD_MAX,
 };
 
@@ -187,6 +188,7 @@ enum meshblk_group_attr {
 	MESHBLK_P_ERROR,
 	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
 	MESHBLK_P_UNREAD,
+	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
 	__MESHBLK_P_MAX,
 };
 

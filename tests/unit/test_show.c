@@ -23,6 +23,7 @@ const char *genl_why(const struct mesh *m);
 #define meshblk_volume_free	client_volume_free
 #define meshblk_volumes_free	client_volumes_free
 #define meshblk_volume_scrub	client_volume_scrub
+#define meshblk_volume_rejoin	client_volume_rejoin
 #include "userspace/libmesh/client.c"
 #include "userspace/libmesh/grow.c"
 #undef meshblk_targets
@@ -30,6 +31,7 @@ const char *genl_why(const struct mesh *m);
 #undef meshblk_volume_free
 #undef meshblk_volumes_free
 #undef meshblk_volume_scrub
+#undef meshblk_volume_rejoin
 #include "userspace/meshd/show.c"
 #include "userspace/meshd/groups.c"
 #include "userspace/meshd/scrub.c"
@@ -62,7 +64,8 @@ static u32 notes;
 void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; notes++; }
 const char *mesh_why(const struct mesh *m) { (void)m; return "a scrub runs already"; }
 static struct mesh_scrub scrubbed;	/* as the kernel got it last */
-static int scrubs, scrub_err;
+static int scrubs, scrub_err, rejoined;
+int meshblk_volume_rejoin(struct mesh *m, const struct muuid *u, u32 i) { (void)m, (void)u; rejoined = i; return scrub_err; }
 int meshblk_volume_scrub(struct mesh *m, const struct muuid *u, const struct mesh_scrub *s) { (void)m, (void)u; scrubbed = *s; scrubs++; return scrub_err; }
 static u32 polls;			/* how often it was waited */
 static void (*on_poll)(void);
@@ -393,6 +396,31 @@ static int scrub_with(struct req *r, json_t *args)
 	return err;
 }
 
+static int rejoin(struct req *r, const char *volume, const char *member)
+{
+	json_decref(r->args);
+	*r = (struct req) { .args = json_pack("{s:s, s:s}", "volume", volume, "member", member) };
+	rejoined = -1;
+	return cmd_volume_rejoin(r);
+}
+
+static void test_rejoin(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+	scrub_err = 0;
+	CU_ASSERT(!rejoin(&r, "v", "2") && rejoined == 2);
+	CU_ASSERT(rejoin(&r, "v", "4") && rejoined == -1);
+	CU_ASSERT(!!strstr(r.error, "no member 4"));
+	scrub_err = -ENOENT;
+	CU_ASSERT(rejoin(&r, "v", "2") && strstr(r.error, "not attached here"));
+	scrub_err = -EINVAL;
+	CU_ASSERT(rejoin(&r, "v", "2") && strstr(r.error, "not let in"));
+	scrub_err = 0;
+	json_decref(r.args);
+}
+
 static void test_scrub(void)
 {
 	struct req r = { 0 };
@@ -443,6 +471,7 @@ int main(void)
 		{ "wait", test_wait },
 		{ "wait: a scrub, and not for ever", test_wait_scrub },
 		{ "a scrub in answers", test_parse },
+	{ "let in again", test_rejoin },
 		{ "scrub", test_scrub },
 		{ NULL, NULL },
 	};

@@ -235,6 +235,19 @@ int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct 
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
+int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_REJOIN, 0, 0, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	nla_put_u32(msg, MESHBLK_A_INDEX, member);
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
 static void parse_member(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
@@ -292,6 +305,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->attach = get_u64(tb[MESHBLK_P_ATTACH]);
 	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
 	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);
+	g->barred = get_u64(tb[MESHBLK_P_BARRED]);
 	parse_scrub(tb, g);
 	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
 	get_array(tb[MESHBLK_P_ROLES], g->roles, MESH_GROUP_MAX, sizeof(u8));

@@ -107,6 +107,7 @@ struct meshblk_group {
 	u64	attach;
 	u64	version;	/* of its roster */
 	u64	synced;		/* bytes given to members since the attach */
+	u64	barred;		/* bits of @members: out too often, until they are let in */
 	bool	scrubbing;
 	u64	scrubbed;	/* bytes of each member compared in this scrub */
 	u64	bytes;		/* of data of each member */
@@ -175,6 +176,7 @@ struct mesh_scrub {
 };
 
 int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s);
+int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member);
 /* Members, groups and counters come along, segments do not. */
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);

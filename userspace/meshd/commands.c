@@ -77,6 +77,7 @@ static const struct {
 	{ "volume extend", cmd_volume_extend, 0 },
 	{ "volume replace", cmd_volume_replace, 0 },
 	{ "volume scrub", cmd_volume_scrub, 0 },
+	{ "volume rejoin", cmd_volume_rejoin, 0 },
 	{ "volume delete", cmd_volume_delete, 0 },
 	{ "volume rename", cmd_volume_rename, 0 },
 	{ "volume import", cmd_volume_import, 0 },

@@ -171,6 +171,12 @@ static void scrub_json(json_t *j, const struct meshblk_group *g)
 	json_object_set_new(j, "unread", places_json(g->unread, g->nr_unread));
 }
 
+/* One that is out, and would come if it were let. */
+static const char *role_of(const struct meshblk_group *g, u32 i)
+{
+	return g->roles[i] == MESHBLK_ROLE_OUT && g->barred >> i & 1 ? "barred" : role_name(g->roles[i]);
+}
+
 static json_t *group_json(const struct meshblk_group *g)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -188,7 +194,7 @@ static json_t *group_json(const struct meshblk_group *g)
 	for (i = 0; i < g->nr; i++)
 		json_array_append_new(members, json_pack("{s:I, s:s, s:I}", "index",
 							 (json_int_t)g->members[i], "role",
-							 role_name(g->roles[i]), "behind",
+							 role_of(g, i), "behind",
 							 (json_int_t)g->behind[i]));
 	json_object_set_new(j, "members", members);
 	return j;

@@ -8,7 +8,7 @@
 #include "userspace/meshd/volume.h"
 
 #define POLL_MS		300
-#define STUCK_MS	20000	/* the kernel tries again each 5 s what it could not read */
+#define STUCK_MS	120000	/* a region of a GiB takes a slow member that long */
 
 /* Bytes done and to do, of all members and groups. */
 struct work_left {
@@ -180,6 +180,27 @@ static int scrub(struct req *r, const struct store_volume *v, const struct mesh_
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
 	return err ? req_fail(r, "volume %s is not scrubbed: %s", v->name, m ? mesh_why(m) :
 			      "no memory") : 0;
+}
+
+int cmd_volume_rejoin(struct req *r)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct layout *l __free(free) = malloc(sizeof(*l));
+	const char *what = arg_str(r, "volume");
+	struct store_volume v;
+	int err = l && m ? store_volume_find(what, &v, l) : -ENOMEM, member;
+
+	if (err)
+		return err == -ENOENT ? req_fail(r, "no volume %s; see meshctl volume list", what) :
+		       req_fail(r, "%s", store_words(err));
+	member = member_named(l, arg_str(r, "member"));
+	if (member < 0)
+		return req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them",
+				arg_str(r, "member"));
+	err = meshblk_volume_rejoin(m, &v.uuid, member);
+	if (err == -ENOENT)
+		return req_fail(r, "volume %s is not attached here; attach it first", v.name);
+	return err ? req_fail(r, "member %d of volume %s is not let in: %s", member, v.name, mesh_why(m)) : 0;
 }
 
 /* Every volume with groups that is attached here. One that cannot be is noted; the others go on. */

@@ -244,6 +244,7 @@ int member_named(const struct layout *l, const char *what);
 /* scrub.c */
 int cmd_volume_wait(struct req *r);
 int cmd_volume_scrub(struct req *r);
+int cmd_volume_rejoin(struct req *r);
 
 /* delete.c: free what was noted of a deleted volume, then forget it. */
 int volume_finish_delete(struct store_volume *v, char *why);

@@ -12,6 +12,7 @@ group_up() {
 	vol_up
 	echo 2000 >$params/member_timeout_ms
 	echo 3000 >$params/attach_wait_ms
+	echo 0 >$params/bar_members	# members come and go all the time here
 	blkctl identity 77777777-2222-4333-8444-555555555555
 }
 

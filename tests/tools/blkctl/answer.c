@@ -93,7 +93,7 @@ static json_t *group_json(struct nlattr *nest)
 {
 	static const char *const numbers[MESHBLK_P_MAX + 1] = {
 		[MESHBLK_P_ATTACH] = "attach", [MESHBLK_P_EPOCH] = "group_epoch",
-		[MESHBLK_P_SYNCED] = "synced", [MESHBLK_P_MISMATCHES] = "mismatches",
+		[MESHBLK_P_SYNCED] = "synced", [MESHBLK_P_BARRED] = "barred", [MESHBLK_P_MISMATCHES] = "mismatches",
 		[MESHBLK_P_READS] = "engine_reads", [MESHBLK_P_REDONE] = "redone",
 		[MESHBLK_P_SCRUBBED] = "scrubbed", [MESHBLK_P_BYTES] = "member_bytes",
 		[MESHBLK_P_REPAIRED] = "repaired", [MESHBLK_P_SKIPPED] = "skipped",

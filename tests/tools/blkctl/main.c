@@ -126,6 +126,20 @@ static int cmd_scrub(int argc, char **argv)
 	return finish(talk(m, NULL, NULL));
 }
 
+/* rejoin UUID MEMBER */
+static int cmd_rejoin(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_REJOIN, 0);
+	struct uuid u;
+
+	if (argc < 3)
+		die(2, "rejoin: which volume, and which member?");
+	u = parse_uuid(argv[1]);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
+	nla_put_u32(m, MESHBLK_A_INDEX, strtoul(argv[2], NULL, 0));
+	return finish(talk(m, NULL, NULL));
+}
+
 static int cmd_get(int argc, char **argv)
 {
 	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_GET, argc > 1 ? 0 : NLM_F_DUMP);
@@ -257,7 +271,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
-	{ "scrub", cmd_scrub },
+	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin },
 	{ "wait", cmd_wait },
 	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
@@ -274,5 +288,5 @@ int main(int argc, char **argv)
 		connect_family();
 		return verbs[i].run(argc - 1, argv + 1);
 	}
-	die(2, "make|set|del|get|scrub|wait|read|write|identity|target-set|target-del|target-get|events|storm");
+	die(2, "make|set|del|get|scrub|rejoin|wait|read|write|identity|target-set|target-del|target-get|events|storm");
 }

@@ -223,6 +223,7 @@ struct mesh_group {
 	u64			read;		/* reads of the engine; the runner's */
 	bool			few;		/* too few members are here to read; the runner's */
 	bool			overtaken;	/* ... as a writer has it now; likewise */
+	u8			held;	/* members that are enough; written as @cfg is */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
@@ -248,6 +249,8 @@ struct mesh_group {
 	unsigned long		since;
 	u64			since_up;	/* members that were up then; group->lock */
 	unsigned long		clean_by;	/* jiffies, while ENDING */
+	/* jiffies when an attach that is decided may serve, 0: none waits; group->lock */
+	unsigned long		dead_at;
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */

@@ -58,7 +58,7 @@ static void member_count(struct mesh_group *g)
 			here &= ~BIT_ULL(i);
 		lost += mesh_group_overtaken(&g->slots[i]);
 	}
-	g->few = hweight64(here) < g->geo.k;
+	g->few = hweight64(here) < g->held;
 	g->overtaken = g->few && lost;
 	if (g->overtaken && !before)
 		pr_warn("%s: group %u.%u: another host has attached it for writing; detach it, and attach it again\n",

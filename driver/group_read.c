@@ -73,7 +73,7 @@ void mesh_group_reads_allow(struct mesh_group *g)
 	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->repairs)
 		mask = e->in_sync & ~e->failed & ~e->avoid;
 	/* with fewer a reader that is cut off might not notice that others go on */
-	if (hweight64(mask) < g->geo.k)
+	if (hweight64(mask) < g->held)
 		mask = 0;
 	if (mask != g->readable)
 		WRITE_ONCE(g->readable, mask);

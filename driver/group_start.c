@@ -52,6 +52,7 @@ struct start_found {
 	u64	highest;	/* attach number */
 	bool	any;		/* @best is one */
 	int	refused;	/* why these are not enough */
+	bool	waits;		/* others may read on for a while */
 };
 
 /* Return: whether the roster is one of this group. */
@@ -109,7 +110,8 @@ static void start_first(struct mesh_group *g, struct prot_roster *r)
 /* Return: NULL, or why the group cannot be attached now. */
 static const char *start_decide(struct mesh_group *g, struct start_found *f)
 {
-	struct prot_attach a = { .highest = f->highest, .stale = g->conf.stale };
+	struct prot_attach a = { .highest = f->highest, .stale = g->conf.stale,
+				 .served = g->cfg.attach };
 	u8 (*opened)[PROT_UUID_LEN];
 	int err;
 	u32 i;
@@ -130,6 +132,7 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	a.opened = opened;
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
 	err = g->cfg.ro ? prot_membership_read(&g->ms, &a) : prot_membership_begin(&g->ms, &a);
+	f->waits = prot_membership_must_wait(&a);
 	kfree(opened);
 	f->refused = err;
 	if (err == -ENODATA)
@@ -168,6 +171,7 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.attach = r->attach;
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
+	g->held = g->ms.held;
 	for (i = 0; g->cfg.ro && i < g->width; i++) {
 		/* a member that came in another one's place, and that the writer gave nothing */
 		if (!mesh_group_named(g, i))
@@ -201,6 +205,22 @@ static bool start_written(struct mesh_group *g, u64 good)
 	return committed;
 }
 
+/*
+ * When it may serve, in jiffies, 0: now. Another host that had the group may be cut off from the
+ * members that are here, and read on from one that is not: it notices in the dead time of its
+ * sessions. That runs since the last member came, and fenced others; twice, as timers may be late.
+ */
+static unsigned long start_dead(const struct mesh_group *g)
+{
+	unsigned long at;
+	u32 ms = 0, i;
+
+	for (i = 0; i < g->width; i++)
+		ms = max(ms, 2 * READ_ONCE(g->slots[i].member->info.dead_ms));
+	at = g->since + msecs_to_jiffies(ms);
+	return time_before(jiffies, at) ? at | 1 : 0;
+}
+
 /* Return: NULL: it is begun; or why not now. */
 static const char *start_attach(struct mesh_group *g, u64 up)
 {
@@ -220,8 +240,10 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 			u64 good = mesh_roster_write(g, want, &broken);
 
 			bad = want & ~good;
-			if (start_written(g, good))
+			if (start_written(g, good)) {
+				g->dead_at = f->waits ? start_dead(g) : 0;
 				break;
+			}
 		}
 		up &= ~bad;	/* as if they had not been there: decide again */
 		if (!bad || hweight64(up) < g->geo.k)
@@ -231,26 +253,11 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 	return why;
 }
 
-/*
- * How long members beyond those that are needed are waited for. Another host that had the group may
- * be cut off from those that are here, and read on from one that is not: it has noticed by then.
- */
-static unsigned long start_wait(const struct mesh_group *g)
-{
-	unsigned int ms = READ_ONCE(attach_wait_ms);
-	u32 i;
-
-	if (g->cfg.epoch)
-		return START_RESTART;
-	for (i = 0; i < g->width; i++)
-		ms = max(ms, 2 * READ_ONCE(g->slots[i].member->info.dead_ms));
-	return msecs_to_jiffies(ms);
-}
-
 /* Whether to attach now with the members that are up, or to wait for more. */
 static bool start_now(struct mesh_group *g, u64 up)
 {
-	unsigned long wait = start_wait(g);
+	unsigned long wait = g->cfg.epoch ? START_RESTART :
+					    msecs_to_jiffies(READ_ONCE(attach_wait_ms));
 
 	if (hweight64(up) < g->geo.k) {
 		g->since = 0;
@@ -269,6 +276,16 @@ static bool start_now(struct mesh_group *g, u64 up)
 	return false;
 }
 
+static void start_serve(struct mesh_group *g)
+{
+	g->since = 0;
+	g->dead_at = 0;
+	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
+		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
+			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
+	start_engine(g);
+}
+
 static void start_open(struct mesh_group *g)
 {
 	u64 up = start_members_up(g);
@@ -283,13 +300,26 @@ static void start_open(struct mesh_group *g)
 		start_again(g, g->refused ? START_AGAIN : START_FAILED);
 		return;
 	}
-	g->since = 0;
 	/* that was for this attach alone: what is missing at the next one is not given up */
 	g->conf.stale = false;
-	if (g->ms.cur.in_sync != GENMASK_ULL(g->width - 1, 0))
-		pr_warn("%s: group %u.%u is attached without some of its members (in sync: %#llx)\n",
-			g->vol->conf.name, g->segment, g->column, g->ms.cur.in_sync);
-	start_engine(g);
+	if (g->dead_at) {
+		mesh_group_set_state(g, MESH_GROUP_OPENING,
+				     "a host that held it may not know it yet");
+		start_again(g, HZ);
+		return;
+	}
+	start_serve(g);
+}
+
+/* A group that is attached already waits for its time. */
+static void start_opening(struct mesh_group *g)
+{
+	if (!g->dead_at)
+		start_open(g);
+	else if (time_before(jiffies, g->dead_at))
+		start_again(g, min_t(unsigned long, g->dead_at - jiffies + 1, HZ));
+	else
+		start_serve(g);
 }
 
 /*
@@ -407,7 +437,7 @@ void mesh_group_start_work(struct work_struct *work)
 		if (READ_ONCE(g->state) != MESH_GROUP_LOADING && !g->cfg.ro)
 			mesh_group_swap(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
-			start_open(g);
+			start_opening(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro) {
 			start_rosters(g);
 			if (!test_bit(MESH_G_ENDING, &g->flags))

@@ -3,6 +3,7 @@
 #include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "protect/membership.h"
@@ -81,6 +82,7 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 	m->pend = *base;
 	m->pend.attach = a->highest + 1;
 	m->pend.epoch++;
+	m->held = k;
 	memcpy(m->pend.host, a->host, PROT_UUID_LEN);
 	m->pend.flags &= PROT_ROSTER_AUTONOMOUS;
 	if (a->witness && !m->pend.flags && k <= base->geo.width - k)
@@ -92,17 +94,35 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 
 int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 {
-	int err = membership_enough(a->found, a, a->stale);
+	const struct prot_roster *r = a->found;
+	bool stale = a->stale;
+	int err = membership_enough(r, a, stale);
+	u8 k = r->geo.k, n = hweight64(r->in_sync);
 
-	if (!err && !(a->found->flags & PROT_ROSTER_CLEAN))
+	if (!err && !(r->flags & PROT_ROSTER_CLEAN))
 		err = -EUCLEAN;
 	if (err)
 		return err;
 	memset(m, 0, sizeof(*m));
-	m->cur = *a->found;
+	m->cur = *r;
+	m->held = k;
+	if (r->flags & PROT_ROSTER_WITNESS && !stale)
+		m->held = max_t(u8, k, n - k + 1);
 	m->named = m->cur.in_sync;
 	m->serving = true;
 	return 0;
+}
+
+bool prot_membership_must_wait(const struct prot_attach *a)
+{
+	const struct prot_roster *r = a->found;
+	u64 members = (1ULL << r->geo.width) - 1;
+
+	/* no other host has had it since, and a reader attaches only what is clean */
+	if (a->served && a->served == r->attach &&
+	    !(r->flags & PROT_ROSTER_CLEAN))
+		return false;
+	return members & ~membership_opened(r, a);
 }
 
 /* What is pending is followed; what is committed is changed. */

@@ -40,6 +40,11 @@ struct prot_membership {
 	bool	pending;		/* @pend counts */
 	/* one of @cur and those begun since says WITNESS, so a removal is noted first */
 	bool	noted;
+	/*
+	 * members that must be here for reads: k; where the store of a writer is a witness, with
+	 * which it goes on with any k, enough that each k of them have one that is here
+	 */
+	u8	held;
 };
 
 /* What an attach knows. */
@@ -54,6 +59,8 @@ struct prot_attach {
 	u8	host[PROT_UUID_LEN];	/* this one */
 	bool	witness;		/* meshd notes the roster before any of it is written */
 	bool	stale;	/* the administrator says that nothing newer than @found exists */
+	/* the attachment that this host has served by and not ended, 0: none */
+	u64	served;
 };
 
 /**
@@ -72,11 +79,23 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
  * @a: what is known; no store is a witness, as none is noted before it is read
  *
  * With the rule of prot_membership_begin() fewer than k members were not opened, so no writer can
- * go on without one that is held for reading. @a->highest is not needed.
+ * go on without one that is held for reading, as long as @m->held are. @a->highest is not needed.
  *
  * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach.
  */
 int prot_membership_read(struct prot_membership *m, const struct prot_attach *a);
+
+/**
+ * prot_membership_must_wait() - whether another host may read on what this attach makes stale
+ * @a: what is known
+ *
+ * A holder or reader that is cut off has members that were not opened; the targets of the others
+ * have ended it there, which it notices in the dead time, and finds too few left. Which roster it
+ * goes by, or whether those that wrote the ones since have waited, is not in @a->found. So until
+ * that time is over nothing is recovered or served, unless each member was opened, or this host
+ * served by @a->found, and no reader has come since.
+ */
+bool prot_membership_must_wait(const struct prot_attach *a);
 
 /* Members that were in sync fail, or are given up. Return: 0, or -EBUSY: not now. */
 int prot_membership_remove(struct prot_membership *m, u64 members);
@@ -106,7 +125,7 @@ u64 prot_membership_unwritten(const struct prot_membership *m);
 /* It is durable on these. Return: true: that committed it. */
 bool prot_membership_written(struct prot_membership *m, u64 members);
 
-/* Members that may be read; fewer than k: reads wait. */
+/* Members that may be read; fewer than @m->held of them are here: reads wait. */
 u64 prot_membership_readers(const struct prot_membership *m);
 
 /* Members that a write needs before it is acknowledged. */

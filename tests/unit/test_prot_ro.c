@@ -200,10 +200,66 @@ static void test_attach(void)
 			}
 }
 
+/* How many members must be here for reads of what is attached like that. */
+static u32 needed(u8 k, u8 width, u32 flags, bool stale)
+{
+	struct prot_roster found = { .attach = 7, .epoch = 9, .in_sync = (1ULL << width) - 1,
+				     .flags = flags, .geo = { .k = k, .width = width } };
+	u8 uuid[8][PROT_UUID_LEN] = { 0 };
+	struct prot_attach a = { .found = &found, .opened = uuid, .n = width, .stale = stale };
+	struct prot_membership m;
+	u32 i;
+
+	for (i = 0; i < width; i++)
+		found.uuid[i][0] = uuid[i][0] = i + 1;
+	CU_ASSERT_EQUAL(prot_membership_begin(&m, &a), 0);
+	CU_ASSERT_EQUAL(m.held, k);
+	CU_ASSERT_EQUAL(prot_membership_read(&m, &a), 0);
+	return m.held;
+}
+
+static void test_held(void)
+{
+	u32 witness = PROT_ROSTER_CLEAN | PROT_ROSTER_WITNESS;
+
+	CU_ASSERT_EQUAL(needed(1, 2, PROT_ROSTER_CLEAN, false), 1);
+	CU_ASSERT_EQUAL(needed(1, 2, witness, false), 2);
+	CU_ASSERT_EQUAL(needed(1, 2, witness, true), 1);
+	CU_ASSERT_EQUAL(needed(2, 4, witness, false), 3);
+	CU_ASSERT_EQUAL(needed(4, 6, PROT_ROSTER_CLEAN, false), 4);
+	CU_ASSERT_EQUAL(needed(4, 6, witness, false), 4);
+}
+
+/* A writer that has not opened them all waits, but for one that has served all the time. */
+static void test_wait(void)
+{
+	struct prot_roster found = { .attach = 7, .in_sync = 7, .geo = { .k = 2, .width = 3 } };
+	u8 uuid[3][PROT_UUID_LEN] = { 0 };
+	struct prot_attach a = { .found = &found, .opened = uuid };
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		found.uuid[i][0] = uuid[i][0] = i + 1;
+	a.n = 3;
+	CU_ASSERT(!prot_membership_must_wait(&a));
+	a.n = 2;
+	CU_ASSERT(prot_membership_must_wait(&a));
+	found.in_sync = 3;	/* who took the third one out may not have waited */
+	CU_ASSERT(prot_membership_must_wait(&a));
+	a.served = 6;
+	CU_ASSERT(prot_membership_must_wait(&a));
+	a.served = 7;
+	CU_ASSERT(!prot_membership_must_wait(&a));
+	found.flags = PROT_ROSTER_CLEAN;	/* others may read by it */
+	CU_ASSERT(prot_membership_must_wait(&a));
+}
+
 static const struct suite_test tests[] = {
 	{ "mirror", test_mirror },
 	{ "erasure coding", test_ec },
 	{ "who may attach", test_attach },
+	{ "how many are held", test_held },
+	{ "who waits", test_wait },
 	{ NULL, NULL },
 };
 

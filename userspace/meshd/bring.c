@@ -13,7 +13,7 @@
 #include "userspace/meshd/volume.h"
 
 #define ROUNDS		6	/* each of them changes something */
-#define GROUPS_MS	35000	/* the kernel's attach_wait_ms, and time for the rosters */
+#define GROUPS_MS	45000	/* the kernel's attach_wait_ms, its dead time, time for the rosters */
 
 /* One volume that is brought. */
 struct way {

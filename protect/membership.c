@@ -95,18 +95,18 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 {
 	const struct prot_roster *r = a->found;
-	bool stale = a->stale;
+	bool stale = a->stale || PROT_MUTANT(R_READ_FEW);
 	int err = membership_enough(r, a, stale);
 	u8 k = r->geo.k, n = hweight64(r->in_sync);
 
-	if (!err && !(r->flags & PROT_ROSTER_CLEAN))
+	if (!err && !(r->flags & PROT_ROSTER_CLEAN) && !PROT_MUTANT(R_UNCLEAN))
 		err = -EUCLEAN;
 	if (err)
 		return err;
 	memset(m, 0, sizeof(*m));
 	m->cur = *r;
 	m->held = k;
-	if (r->flags & PROT_ROSTER_WITNESS && !stale)
+	if (r->flags & PROT_ROSTER_WITNESS && !stale && !PROT_MUTANT(R_HELD_K))
 		m->held = max_t(u8, k, n - k + 1);
 	m->named = m->cur.in_sync;
 	m->serving = true;
@@ -120,8 +120,13 @@ bool prot_membership_must_wait(const struct prot_attach *a)
 
 	/* no other host has had it since, and a reader attaches only what is clean */
 	if (a->served && a->served == r->attach &&
-	    !(r->flags & PROT_ROSTER_CLEAN))
+	    (!(r->flags & PROT_ROSTER_CLEAN) || PROT_MUTANT(R_DEAD_CLEAN)))
 		return false;
+	if (PROT_MUTANT(R_DEAD) ||
+	    (PROT_MUTANT(R_DEAD_HOST) && !memcmp(r->host, a->host, PROT_UUID_LEN)))
+		return false;
+	if (PROT_MUTANT(R_DEAD_SYNC))
+		members = r->in_sync;
 	return members & ~membership_opened(r, a);
 }
 

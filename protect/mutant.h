@@ -82,6 +82,16 @@ enum prot_mutant {
 	PROT_MUT_R_FEW,		/* attaches though k were not opened */
 	PROT_MUT_R_READ_OLD,	/* reads what the pending roster removes */
 	PROT_MUT_R_WRITE_NEW,	/* a write needs only what the pending roster has */
+	PROT_MUT_R_UNCLEAN,	/* attached for reading though the writer did not detach */
+	PROT_MUT_R_READ_FEW,	/* ... as if it were said that nothing newer exists */
+	PROT_MUT_R_HELD,	/* reads while fewer members are here than a read needs */
+	PROT_MUT_R_HELD_K,	/* ... while k are, though a witness can go on with k others */
+	PROT_MUT_R_START,	/* ... while what was opened counts as here */
+	PROT_MUT_R_LABEL,	/* reads what another one has attached since */
+	PROT_MUT_R_DEAD,	/* no wait for a holder that is cut off */
+	PROT_MUT_R_DEAD_HOST,	/* ... if this host wrote the roster */
+	PROT_MUT_R_DEAD_CLEAN,	/* ... if this host served by a clean roster */
+	PROT_MUT_R_DEAD_SYNC,	/* ... if those in sync are here */
 	PROT_MUT_R_END,
 	PROT_MUTANTS_END = PROT_MUT_R_END
 };

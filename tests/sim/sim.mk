@@ -18,6 +18,8 @@ SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c)
 SIM_MAIN    := $(addprefix tests/sim/,main.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
+SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c)
+SIM_ROSTER  += protect/roster.c protect/membership.c
 SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
@@ -46,9 +48,9 @@ $(BUILD)/sim/sim-search-ec%: tests/sim/search.c $(SIM_FILES) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DSIM_SMALL_EC -DSIM_WIDTH=$* -o $@ tests/sim/search.c $(SIM_FILES) -lxxhash
 
-$(BUILD)/sim/sim-roster: tests/sim/roster.c protect/roster.c protect/membership.c $(SIM_HDR)
+$(BUILD)/sim/sim-roster: $(SIM_ROSTER) $(SIM_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(SIM_CFLAGS) -o $@ tests/sim/roster.c protect/roster.c protect/membership.c -lxxhash
+	$(CC) $(SIM_CFLAGS) -o $@ $(SIM_ROSTER) -lxxhash
 
 sim: $(BUILD)/sim/sim$(if $(filter 4096,$(LBA)),-4k)
 	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))

@@ -220,9 +220,12 @@ static void members_why(const struct meshblk_volume *v, char *why)
 		 v->reason[0] ? v->reason : "see meshctl host list");
 	if (store_hosts(&hosts, &n))
 		return;
-	for (i = 0; i < v->nr_members && !v->reason[0]; i++) {
+	for (i = 0; i < v->nr_members; i++) {
 		const struct meshblk_member *m = &v->members[i];
 
+		/* what a group says of members that are missing is less than why one was refused */
+		if (v->reason[0] && m->error != -EBUSY && m->error != -ESTALE)
+			continue;
 		for (k = 0; k < n && hosts[k].id != m->target_id; k++)
 			;
 		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)

@@ -210,6 +210,7 @@ static void test_not_freed(void)
 	CU_ASSERT(!replace_it(&r) && frees() == 1);
 	at[1].host = 0;
 	at[1].e.attach = 9;
+	kernel.health = HEALTH_WHOLE;
 	CU_ASSERT(!finish() && !frees() && at[1].e.length);
 	lose(2);
 	CU_ASSERT(!replace_it(&r) && finish() == -EAGAIN && frees() == 1);
@@ -218,7 +219,22 @@ static void test_not_freed(void)
 	CU_ASSERT(!finish() && !frees());
 }
 
-/* A drive that is there and bad: its extent is given back at once. */
+/* What had data is kept until the new one has all of it. */
+static void test_kept(void)
+{
+	struct req r = { 0 };
+
+	lose(2);
+	at[0].e.attach = at[1].e.attach = 1;
+	at[1].host = 0;
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE) && frees() == 1 && at[1].e.length);
+	kernel.health = HEALTH_REBUILDING;
+	CU_ASSERT(finish() == -EAGAIN && frees() == 1 && at[1].e.length);
+	kernel.health = HEALTH_WHOLE;
+	CU_ASSERT(!finish() && !frees() && !at[1].e.length);
+}
+
+/* A drive that is there and bad, and never had data: its extent is given back at once. */
 static void test_present(void)
 {
 	struct req r = { 0 };
@@ -515,6 +531,7 @@ int main(void)
 		{ "a member whose drive is there", test_present },
 		{ "replaced by another host", test_by_another_host },
 		{ "an extent that is not freed", test_not_freed },
+		{ "kept until all is made again", test_kept },
 		{ "refused", test_refused },
 		{ "undone", test_undone },
 		{ "cut off", test_cut_off },

@@ -228,6 +228,37 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	return puts_result(&p, 1, why);
 }
 
+/* Whether it had data: an attach notes its number before. */
+static bool was_used(const struct gather *g, const struct store_free *f)
+{
+	const struct found *at = gather_find(g, &f->extent);
+
+	return at && at->e.attach;
+}
+
+static int not_whole(char *why)
+{
+	snprintf(why, REASON, "what a member had that was replaced is kept until all members have all data");
+	return -EAGAIN;
+}
+
+/*
+ * Whether what members had that were replaced is of no use any more: what the new ones are given
+ * may turn out to be unreadable on the others.
+ */
+static bool is_whole(const struct store_volume *v, const struct layout *l)
+{
+	struct meshblk_volume k;
+	bool whole;
+
+	if (!v->attached || kernel_volume(&v->uuid, &k))
+		return false;
+	whole = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) &&
+		volume_health(&k) == HEALTH_WHOLE;
+	meshblk_volume_free(&k);
+	return whole;
+}
+
 int replace_finish(struct store_volume *v, const struct layout *l, char *why)
 {
 	struct store_free *f __free(free) = NULL;
@@ -245,7 +276,7 @@ int replace_finish(struct store_volume *v, const struct layout *l, char *why)
 		if (layout_names(l, &f[i].extent)) {
 			store_free_del(&f[i].extent);
 		} else if (v->attached && kernel_active(&v->uuid, &version) && version == l->version) {
-			err = free_one(l, &g, &f[i], why);
+			err = was_used(&g, &f[i]) && !is_whole(v, l) ? not_whole(why) : free_one(l, &g, &f[i], why);
 			left += !!err;
 			if (!err)
 				store_free_del(&f[i].extent);

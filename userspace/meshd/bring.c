@@ -210,16 +210,29 @@ static bool open_elsewhere(const struct way *w)
 }
 
 /*
- * -EBUSY and words when another host holds it. A reader takes it from no host: --preempt
- * spares it the grace time of a holder that is gone.
+ * Whether this one may come beside the noted holder, or take it from that. A reader takes it from
+ * no host: --preempt spares it the grace time of a holder that is gone. Of a volume with redundancy
+ * a holder that is noted has not detached it: nothing is to be read, and a reader that waits with
+ * extents open would keep the holder itself out when its link comes back.
  */
+static bool may_pass(const struct way *w)
+{
+	if (!w->v->readonly)
+		return w->o->preempt;
+	return w->o->preempt ? !open_elsewhere(w) : !layout_protected(w->p.layout);
+}
+
+/* -EBUSY and words when another host holds it. */
 static int holders(struct way *w)
 {
 	char who[HOST_WORDS];
 
-	if (!gather_held(&w->g, w->p.layout, who) ||
-	    (w->v->readonly ? !w->o->preempt || !open_elsewhere(w) : w->o->preempt))
+	if (!gather_held(&w->g, w->p.layout, who) || may_pass(w))
 		return 0;
+	if (w->v->readonly && !w->o->preempt) {
+		snprintf(w->why, REASON, "%s holds it, and has to detach it before it is attached for reading", who);
+		return -EBUSY;
+	}
 	snprintf(w->why, REASON, w->v->readonly ? "%s holds it, and it is open; detach it there: --preempt takes "
 		 "it from no host that is alive when it is for reading" : "%s holds it; detach it there, or add "
 		 "--preempt to take it (that host's writes then fail)", who);
@@ -391,14 +404,15 @@ static int catch_up(struct way *w)
 	return err ? err : kernel_set(w->v, w->p.layout, &set, w->why);
 }
 
-/* Whether some of them are away still: then this is to be done again. */
+/* Whether some of them are away still, or did not take it: then this is to be done again. */
 static bool lacks_late(const struct way *w)
 {
 	const struct layout *l = w->p.layout;
 	u32 i;
 
 	for (i = 0; i < l->members; i++)
-		if (l->member[i].late && !gather_find(&w->g, &l->member[i].extent))
+		if (l->member[i].late && (!gather_find(&w->g, &l->member[i].extent) ||
+					  truth_lags(&w->g.truth, l, i)))
 			return true;
 	return false;
 }

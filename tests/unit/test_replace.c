@@ -289,6 +289,10 @@ static void test_undone(void)
 		CU_ASSERT(!store_volume_commit(&v, &new));
 		memcpy(l, &new, sizeof(*l));
 		CU_ASSERT(bring_it() == -EBUSY && kernel.version == 2);
+		/* Not where a host has attached what it would throw out. */
+		at[SPARE].e.attach = 5;
+		CU_ASSERT(replace_undo(&v, l, false, why) && kernel.version == 2 && has_extent(SPARE));
+		at[SPARE].e.attach = 0;
 		CU_ASSERT(!replace_undo(&v, l, false, why) && kernel.version == 4 && has_extent(1));
 		free(l);
 	}

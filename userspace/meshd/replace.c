@@ -125,11 +125,15 @@ static int replaced(const struct layout *l, const struct gather *g, struct layou
 }
 
 /* Whether this kernel has a layout before @l in use, and does not go on without the member. */
-static bool keeps(const struct store_volume *v, const struct layout *l, u32 member)
+static bool keeps(const struct store_volume *v, const struct layout *l, const struct gather *g, u32 member)
 {
+	const struct found *f = gather_find(g, &l->member[member].extent);
 	struct meshblk_volume k;
 	u8 role;
 
+	/* Another host has attached the new one: a group that is opening here knows nothing of that. */
+	if (f && f->e.attach)
+		return false;
 	if (!v->attached || kernel_volume(&v->uuid, &k))
 		return false;
 	role = groups_role(&k, member);
@@ -161,7 +165,7 @@ int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why
 	if (err)
 		return err;
 	at = v->pending ? -EAGAIN : replaced(l, &g, &old, &used);
-	kept = at >= 0 && keeps(v, l, at);
+	kept = at >= 0 && keeps(v, l, &g, at);
 	may = kept || (at >= 0 && never_served(v, l, &g, at, stale));
 	gather_free(&g);
 	if (!may)

@@ -78,7 +78,7 @@ $(BUILD)/s390x/obj/%.o: %.c $(PURE_HDR)
 	$(S390X_CC) $(UNIT_CFLAGS) -Itests/unit/portable -c -o $@ $<
 
 # The formats that need no library are tried there too.
-FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c layout_text.c link_frame.c place.c size.c machine.c \
+FMT_PURE := $(addprefix userspace/format/,uuid.c label.c layout.c layout_text.c link_frame.c place.c place_groups.c size.c machine.c \
 	conf.c printable.c twin.c umap.c restore.c truth.c)
 S390X_OBJ = $(patsubst %.c,$(BUILD)/s390x/obj/%.o,$(PURE_SRC) $(FMT_PURE))
 

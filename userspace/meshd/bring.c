@@ -338,16 +338,11 @@ static int note_replaced(const struct way *w)
 {
 	int at = truth_swapped(w->l, w->p.layout);
 	const struct layout_member *m = at < 0 ? NULL : &w->l->member[at];
-	const struct found *f = m ? gather_find(&w->g, &m->extent) : NULL;
 	struct store_free note;
 
 	if (!m || w->v->readonly || w->v->state != STORE_LIVE)
 		return 0;
-	note = (struct store_free) {
-		.volume = w->l->volume, .drive = m->drive, .extent = m->extent,
-		.host = f ? w->g.hosts[f->host].uuid : m->target, .holder = f ? f->e.holder : D.host,
-		.version = f ? f->e.version : w->l->version, .commit = f ? f->e.commit : w->l->commit,
-	};
+	note = free_note(&w->g, w->l, m);
 	return store_frees_add(&note, 1);
 }
 

@@ -303,18 +303,11 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 static void fill_free(const struct gather *g, const struct layout *l, u32 i, bool preempt,
 		      struct store_free *out)
 {
-	const struct found *f = gather_find(g, &l->member[i].extent);
-	const struct found *like = f ? f : g->nr_found ? &g->found[0] : NULL;
-
-	*out = (struct store_free) {
-		.volume = l->volume, .drive = l->member[i].drive, .extent = l->member[i].extent,
-		.host = f ? g->hosts[f->host].uuid : l->member[i].target,
-		.version = f ? f->e.version : l->version, .commit = f ? f->e.commit : l->commit,
-		.preempt = preempt,
-	};
+	*out = free_note(g, l, &l->member[i]);
+	out->preempt = preempt;
 	/* What is not seen is taken to be held as the rest is. */
-	if (like)
-		out->holder = like->e.holder;
+	if (!gather_find(g, &l->member[i].extent))
+		out->holder = g->nr_found ? g->found[0].e.holder : (struct muuid) { { 0 } };
 }
 
 /* The volume in this kernel, but for one that is being removed. */

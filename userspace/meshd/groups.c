@@ -70,14 +70,9 @@ u8 groups_role(const struct meshblk_volume *k, u32 member)
 
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
 {
-	struct meshblk_volume k;
-	bool is;
+	u64 version = 0;
 
-	if (!v->attached || kernel_volume(&v->uuid, &k))
-		return false;
-	is = k.version == l->version && groups_role(&k, member) == MESHBLK_ROLE_OUT;
-	meshblk_volume_free(&k);
-	return is;
+	return kernel_role(v, member, &version) == MESHBLK_ROLE_OUT && version == l->version;
 }
 
 int member_named(const struct layout *l, const char *what)

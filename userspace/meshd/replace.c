@@ -25,18 +25,6 @@ enum swap {
 	SWAP_STALE,
 };
 
-static struct store_free note_of(const struct gather *g, const struct layout *l,
-				 const struct layout_member *m)
-{
-	const struct found *f = gather_find(g, &m->extent);
-
-	return (struct store_free) {
-		.volume = l->volume, .drive = m->drive, .extent = m->extent,
-		.host = f ? g->hosts[f->host].uuid : m->target, .holder = f ? f->e.holder : D.host,
-		.version = f ? f->e.version : l->version, .commit = f ? f->e.commit : l->commit,
-	};
-}
-
 /* Before anything is written that names the new one. */
 static int note_both(const struct layout *l, const struct layout *next, u32 member, char *why)
 {
@@ -45,8 +33,8 @@ static int note_both(const struct layout *l, const struct layout *next, u32 memb
 	int err = gather(&g, &l->volume, false);
 
 	if (!err) {
-		both[0] = note_of(&g, l, &l->member[member]);
-		both[1] = note_of(&g, l, &next->member[member]);
+		both[0] = free_note(&g, l, &l->member[member]);
+		both[1] = free_note(&g, l, &next->member[member]);
 		gather_free(&g);
 		err = store_frees_add(both, 2);
 	}
@@ -68,14 +56,9 @@ static bool has_member(const struct layout *l, const struct layout_segment *s, u
 /* Whether this kernel, with the layout before @l, goes on without a member of both. */
 static bool was_without(const struct store_volume *v, const struct layout *l, u32 member)
 {
-	struct meshblk_volume k;
-	bool is;
+	u64 version = 0;
 
-	if (!v->attached || kernel_volume(&v->uuid, &k))
-		return false;
-	is = k.version < l->version && groups_role(&k, member) == MESHBLK_ROLE_OUT;
-	meshblk_volume_free(&k);
-	return is;
+	return kernel_role(v, member, &version) == MESHBLK_ROLE_OUT && version < l->version;
 }
 
 /*
@@ -128,17 +111,14 @@ static int replaced(const struct layout *l, const struct gather *g, struct layou
 static bool keeps(const struct store_volume *v, const struct layout *l, const struct gather *g, u32 member)
 {
 	const struct found *f = gather_find(g, &l->member[member].extent);
-	struct meshblk_volume k;
+	u64 version = 0;
 	u8 role;
 
 	/* Another host has attached the new one: a group that is opening here knows nothing of that. */
 	if (f && f->e.attach)
 		return false;
-	if (!v->attached || kernel_volume(&v->uuid, &k))
-		return false;
-	role = groups_role(&k, member);
-	meshblk_volume_free(&k);
-	return k.version < l->version && role && role != MESHBLK_ROLE_OUT && role != MESHBLK_ROLE_JOINING;
+	role = kernel_role(v, member, &version);
+	return role && version < l->version && role != MESHBLK_ROLE_OUT && role != MESHBLK_ROLE_JOINING;
 }
 
 /*
@@ -201,9 +181,13 @@ static bool written_later(const struct layout *l, const struct gather *g, const 
 	return at->e.attach > highest;
 }
 
-/* Held by this host still, and at a version before the one that counts: then it is ours to free. */
+/*
+ * Held by this host still, and at a version before the one that counts: then it is ours to free. What
+ * had data, which an attach notes its number before, is kept until the volume is @whole: what the new
+ * member is given may turn out to be unreadable on the others.
+ */
 static int free_one(const struct layout *l, const struct gather *g, const struct store_free *f,
-		    char *why)
+		    bool whole, char *why)
 {
 	const struct found *at = gather_find(g, &f->extent);
 	struct put p;
@@ -213,6 +197,10 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 		return 0;
 	if (!at) {
 		snprintf(why, REASON, "the drive of a member that was replaced is away");
+		return -EAGAIN;
+	}
+	if (at->e.attach && !whole) {
+		snprintf(why, REASON, "what a member had that was replaced is kept until all members have all data");
 		return -EAGAIN;
 	}
 	if (at->e.version > l->version ||
@@ -232,41 +220,24 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	return puts_result(&p, 1, why);
 }
 
-/* Whether it had data: an attach notes its number before. */
-static bool was_used(const struct gather *g, const struct store_free *f)
-{
-	const struct found *at = gather_find(g, &f->extent);
-
-	return at && at->e.attach;
-}
-
-static int not_whole(char *why)
-{
-	snprintf(why, REASON, "what a member had that was replaced is kept until all members have all data");
-	return -EAGAIN;
-}
-
-/*
- * Whether what members had that were replaced is of no use any more: what the new ones are given
- * may turn out to be unreadable on the others.
- */
-static bool is_whole(const struct store_volume *v, const struct layout *l)
+/* Whether this kernel has the layout in use, and all groups have all members. */
+static bool in_use(const struct store_volume *v, const struct layout *l, bool *whole)
 {
 	struct meshblk_volume k;
-	bool whole;
+	bool is;
 
 	if (!v->attached || kernel_volume(&v->uuid, &k))
 		return false;
-	whole = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) &&
-		volume_health(&k) == HEALTH_WHOLE;
+	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE);
+	*whole = volume_health(&k) == HEALTH_WHOLE;
 	meshblk_volume_free(&k);
-	return whole;
+	return is;
 }
 
 int replace_finish(struct store_volume *v, const struct layout *l, char *why)
 {
 	struct store_free *f __free(free) = NULL;
-	u64 version = 0;
+	bool used, whole = false;
 	struct gather g;
 	size_t i, n, left = 0;
 	int err = store_frees(&v->uuid, &f, &n);
@@ -276,11 +247,12 @@ int replace_finish(struct store_volume *v, const struct layout *l, char *why)
 	err = gather(&g, &v->uuid, false);
 	if (err)
 		return err;
+	used = in_use(v, l, &whole);
 	for (i = 0; i < n; i++) {
 		if (layout_names(l, &f[i].extent)) {
 			store_free_del(&f[i].extent);
-		} else if (v->attached && kernel_active(&v->uuid, &version) && version == l->version) {
-			err = was_used(&g, &f[i]) && !is_whole(v, l) ? not_whole(why) : free_one(l, &g, &f[i], why);
+		} else if (used) {
+			err = free_one(l, &g, &f[i], whole, why);
 			left += !!err;
 			if (!err)
 				store_free_del(&f[i].extent);

@@ -110,16 +110,13 @@ int cmd_volume_wait(struct req *r)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
 	u64 seconds = arg_num(r, "timeout"), until = now_ms() + seconds * 1000;
-	const char *what = arg_str(r, "volume");
 	struct wait wait = { 0 };
 	struct store_volume v;
 	char why[REASON];
-	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
+	int err;
 
-	if (err == -ENOENT)
-		return req_fail(r, "no volume %s; see meshctl volume list", what);
-	if (err)
-		return req_fail(r, "%s", store_words(err));
+	if (volume_find(r, &v, l))
+		return -1;
 	while (!(err = wait_step(r, &v, l, &wait, why))) {
 		if (stopping() || req_cancelled(r))
 			return req_fail(r, "cancelled");
@@ -148,6 +145,15 @@ static bool is_copy(const struct layout *l, u32 member)
 	return false;
 }
 
+/* Its index, or -1 after req_fail(). */
+static int member_wanted(struct req *r, const struct layout *l, const char *what)
+{
+	int member = member_named(l, what);
+
+	return member >= 0 ? member :
+	       req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them", what);
+}
+
 static int scrub_options(struct req *r, const struct layout *l, struct mesh_scrub *s)
 {
 	const char *from = arg_str(r, "from");
@@ -160,9 +166,9 @@ static int scrub_options(struct req *r, const struct layout *l, struct mesh_scru
 		return 0;
 	if (!s->repair)
 		return req_usage(r, "--from says what --repair writes; add --repair");
-	member = member_named(l, from);
+	member = member_wanted(r, l, from);
 	if (member < 0)
-		return req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them", from);
+		return -1;
 	if (!is_copy(l, member))
 		return req_fail(r, "member %d is no copy of a mirror: leave out --from, and what the others say "
 				"of it counts", member);
@@ -186,17 +192,14 @@ int cmd_volume_rejoin(struct req *r)
 {
 	struct mesh *m __free(mesh_close) = mesh_open();
 	struct layout *l __free(free) = malloc(sizeof(*l));
-	const char *what = arg_str(r, "volume");
 	struct store_volume v;
-	int err = l && m ? store_volume_find(what, &v, l) : -ENOMEM, member;
+	int err, member;
 
-	if (err)
-		return err == -ENOENT ? req_fail(r, "no volume %s; see meshctl volume list", what) :
-		       req_fail(r, "%s", store_words(err));
-	member = member_named(l, arg_str(r, "member"));
+	if (volume_find(r, &v, m ? l : NULL))
+		return -1;
+	member = member_wanted(r, l, arg_str(r, "member"));
 	if (member < 0)
-		return req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them",
-				arg_str(r, "member"));
+		return -1;
 	err = meshblk_volume_rejoin(m, &v.uuid, member);
 	if (err == -ENOENT)
 		return req_fail(r, "volume %s is not attached here; attach it first", v.name);
@@ -237,7 +240,6 @@ int cmd_volume_scrub(struct req *r)
 	const char *what = arg_str(r, "volume");
 	struct store_volume v;
 	struct mesh_scrub s;
-	int err;
 
 	if (timer && D.scrub_never)
 		return 0;
@@ -247,10 +249,8 @@ int cmd_volume_scrub(struct req *r)
 	if (all)
 		return scrub_all(r);
 	l = malloc(sizeof(*l));
-	err = l ? store_volume_find(what, &v, l) : -ENOMEM;
-	if (err)
-		return err == -ENOENT ? req_fail(r, "no volume %s; see meshctl volume list", what) :
-		       req_fail(r, "%s", store_words(err));
+	if (volume_find(r, &v, l))
+		return -1;
 	if (!layout_protected(l))
 		return req_fail(r, "volume %s has no redundancy: there is nothing to compare", v.name);
 	if (scrub_options(r, l, &s))

@@ -12,6 +12,16 @@
 
 #define BUSY_MS	10000
 
+int volume_find(struct req *r, struct store_volume *v, struct layout *l)
+{
+	const char *what = arg_str(r, "volume");
+	int err = l ? store_volume_find(what, v, l) : -ENOMEM;
+
+	if (err == -ENOENT)
+		return req_fail(r, "no volume %s; see meshctl volume list", what);
+	return err ? req_fail(r, "%s", store_words(err)) : 0;
+}
+
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l)
 {
 	int err;
@@ -277,15 +287,12 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 int cmd_volume_show(struct req *r)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
-	const char *what = arg_str(r, "volume");
 	struct store_volume v;
-	int err = l ? store_volume_find(what, &v, l) : -ENOMEM;
 
-	if (!err)
-		show(r, &v, l);
-	if (err == -ENOENT)
-		return req_fail(r, "no volume %s; see meshctl volume list", what);
-	return err ? req_fail(r, "%s", store_words(err)) : 0;
+	if (volume_find(r, &v, l))
+		return -1;
+	show(r, &v, l);
+	return 0;
 }
 
 static void add_stats(struct mesh_stats *sum, const struct mesh_stats *s)

@@ -196,6 +196,19 @@ int replace_member(struct req *r, struct store_volume *v, struct layout *l, stru
  * another member, is away. -ENOENT: no member was replaced, or the new one was in use.
  */
 int replace_undo(struct store_volume *v, struct layout *l, bool stale, char *why);
+/* What is noted of a member's extent that is to be freed one day. */
+static inline struct store_free free_note(const struct gather *g, const struct layout *l,
+					  const struct layout_member *m)
+{
+	const struct found *f = gather_find(g, &m->extent);
+
+	return (struct store_free) {
+		.volume = l->volume, .drive = m->drive, .extent = m->extent,
+		.host = f ? g->hosts[f->host].uuid : m->target, .holder = f ? f->e.holder : D.host,
+		.version = f ? f->e.version : l->version, .commit = f ? f->e.commit : l->commit,
+	};
+}
+
 /* Free what members were replaced on, once this kernel has the layout that does not name it. */
 int replace_finish(struct store_volume *v, const struct layout *l, char *why);
 int cmd_volume_replace(struct req *r);
@@ -230,6 +243,19 @@ bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *wh
 json_t *groups_json(const struct meshblk_volume *k);
 /* The role of a member of the volume in its group; 0: it is in none. */
 u8 groups_role(const struct meshblk_volume *k, u32 member);
+/* What @member is to its group in this kernel, and by which layout; 0: it is not attached here. */
+static inline u8 kernel_role(const struct store_volume *v, u32 member, u64 *version)
+{
+	struct meshblk_volume k;
+	u8 role;
+
+	if (!v->attached || kernel_volume(&v->uuid, &k))
+		return 0;
+	role = groups_role(&k, member);
+	*version = k.version;
+	meshblk_volume_free(&k);
+	return role;
+}
 /*
  * Whether a roster without a member is written: its group goes on here without it. @l: the layout
  * that the kernel has, else false.
@@ -256,6 +282,8 @@ int import_volume(struct req *r, const char *what, struct store_volume *v);
 json_t *volume_json(const struct store_volume *v, const struct layout *l);
 /* name, uuid, size and device of one volume as the result */
 int volume_result(struct req *r, const struct muuid *uuid);
+/* The one that a request names, by name or UUID in the store; -1 after req_fail(). @l: NULL fails. */
+int volume_find(struct req *r, struct store_volume *v, struct layout *l);
 /* By name or UUID in the store, and taken as busy; -1 after req_fail(). */
 int volume_take(struct req *r, const char *what, struct store_volume *v, struct layout *l);
 /* -1 after req_fail() when it is being made or deleted. */

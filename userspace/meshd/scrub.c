@@ -195,15 +195,16 @@ int cmd_volume_rejoin(struct req *r)
 	struct store_volume v;
 	int err, member;
 
-	if (volume_find(r, &v, m ? l : NULL))
+	if (volume_find(r, &v, l))
 		return -1;
 	member = member_wanted(r, l, arg_str(r, "member"));
 	if (member < 0)
 		return -1;
-	err = meshblk_volume_rejoin(m, &v.uuid, member);
+	err = m ? meshblk_volume_rejoin(m, &v.uuid, member) : -ENOMEM;
 	if (err == -ENOENT)
 		return req_fail(r, "volume %s is not attached here; attach it first", v.name);
-	return err ? req_fail(r, "member %d of volume %s is not let in: %s", member, v.name, mesh_why(m)) : 0;
+	return err ? req_fail(r, "member %d of volume %s is not let in: %s", member, v.name,
+			      m ? mesh_why(m) : "no memory") : 0;
 }
 
 /* Every volume with groups that is attached here. One that cannot be is noted; the others go on. */

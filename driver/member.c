@@ -40,9 +40,21 @@ EXPORT_SYMBOL_GPL(mesh_member_set_kind);
 
 static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh_member_conf *b)
 {
-	return a->kind == b->kind && a->rw == b->rw && a->target == b->target &&
-	       a->lba == b->lba && uuid_equal(&a->uuid, &b->uuid) &&
-	       uuid_equal(&a->drive, &b->drive) && !strcmp(a->path, b->path);
+	if (a->kind != b->kind || a->rw != b->rw || a->target != b->target || a->lba != b->lba ||
+	    a->start != b->start || !uuid_equal(&a->uuid, &b->uuid) ||
+	    !uuid_equal(&a->drive, &b->drive))
+		return false;
+	/* A drive that is known is the same by whatever path. */
+	return (a->kind == MESHBLK_KIND_BDEV && !uuid_is_null(&a->drive)) ||
+	       !strcmp(a->path, b->path);
+}
+
+/* Where it is open; "" where that is unknown. */
+void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX])
+{
+	spin_lock(&m->path_lock);
+	strscpy(path, m->conf.path, MESH_PATH_MAX);
+	spin_unlock(&m->path_lock);
 }
 
 static void mesh_member_put_work(struct work_struct *work)
@@ -91,6 +103,7 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 	m->volume = *volume;
 	m->err = -ENOLINK;
 	m->opening = true;
+	spin_lock_init(&m->path_lock);
 	mutex_init(&m->attach_lock);
 	mutex_init(&m->lock);
 	INIT_LIST_HEAD(&m->links);
@@ -121,6 +134,8 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 			if (m->ops->epoch)
 				m->ops->epoch(m, conf->epoch);
 		}
+		if (m->ops->moved && conf->path[0] && !uuid_is_null(&conf->drive))
+			m->ops->moved(m, conf->path);
 		return m;
 	}
 	return NULL;

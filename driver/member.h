@@ -42,11 +42,16 @@ struct mesh_member_conf {
 	bool	preempt;		/* RDDA: fence another holder; not part of the comparison */
 	u32	target;			/* RDDA: id */
 	u32	lba;			/* MEM: block size to show */
+	u64	start;			/* BDEV: byte of the device where the member begins */
 	uuid_t	uuid;			/* of the extent */
-	uuid_t	drive;			/* RDDA: that the extent is on */
+	uuid_t	drive;			/* that the extent is on; BDEV: null if not known */
 	u64	epoch;	/* RDDA: passed on when it grows; not part of the comparison */
 	u64	size;			/* bytes that may be used; the largest requested counts */
-	char	path[MESH_PATH_MAX];	/* BDEV; MEM: a name, to be reached by another "path" */
+	/*
+	 * BDEV: not part of the comparison where @drive is known; MEM: a name, to be reached by another
+	 * "path"
+	 */
+	char	path[MESH_PATH_MAX];
 };
 
 /* What an open member can do; set while it is not UP, but for @attach. */
@@ -126,6 +131,8 @@ struct mesh_mio {
  * @kick: end I/O in flight that is stuck, where that is possible; process
  *	context. NULL: it ends when it ends
  * @epoch: the conf's epoch grew
+ * @moved: a layout names the path of a member whose drive is known; does not sleep. It may be open
+ *	already, at that path or at another one
  * @attach: have the extent note an attach number, and carry it whenever it is opened again;
  *	process context, sleeps until that is answered; NULL: a kind without numbers. It
  *	returns what mesh_member_attach() does
@@ -142,6 +149,7 @@ struct mesh_member_ops {
 	void (*retry)(struct mesh_member *m, bool refused);
 	void (*kick)(struct mesh_member *m);
 	void (*epoch)(struct mesh_member *m, u64 epoch);
+	void (*moved)(struct mesh_member *m, const char *path);
 	int (*attach)(struct mesh_member *m, u64 number);
 };
 
@@ -156,8 +164,9 @@ struct mesh_member {
 	int			err;		/* why it is not UP; like @state */
 	struct mesh_member_stats __percpu *stats;	/* counters */
 
-	/* fixed but for epoch and size, which mesh_members_lock guards */
+	/* fixed but for epoch and size, which mesh_members_lock guards, and path */
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
+	spinlock_t		path_lock;	/* of conf.path */
 	uuid_t			volume;		/* the one whose layouts share it */
 	struct mutex		attach_lock;	/* one number is noted at a time; @lock is inside */
 	/* serialises state changes; guards @state, @info, and what follows up to @links */
@@ -208,6 +217,7 @@ int mesh_member_attach(struct mesh_member *m, u64 number);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent);
+void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX]);
 bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
 
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);

@@ -17,6 +17,13 @@
  * payload would free the pages and not the sectors: what is written there next
  * could be overwritten by it. So each I/O ends when the device ends it; how
  * long that takes is up to the lower driver (docs/sysfs.md).
+ *
+ * A member whose drive is known by the UUID in its label is that drive, whatever its device is
+ * called: the label is read when the device was opened alone, for a name may be another device's
+ * by then. Such a drive may be away, and come back as another device:
+ *
+ *   open without a path -> GONE <---- the device goes ---- UP
+ *                           '--- a layout names a path ---->'
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
@@ -30,10 +37,18 @@
 /* How often an idle device is polled; one with I/O reports by itself. */
 #define MESH_BDEV_LOOK_MS	1000
 
+/* A device that was opened, until the member is closed: bios may yet name it. */
+struct mesh_bdev_dev {
+	struct mesh_bdev_handle	handle;
+	struct mesh_bdev_dev	*before;	/* that the drive was, and that has gone */
+};
+
 /* A member. */
 struct mesh_bdev {
 	struct mesh_member	*member;	/* back */
-	struct mesh_bdev_handle	handle;		/* the open device */
+	/* the device; NULL: none was opened yet. Written by open and by look_work; read anywhere */
+	struct mesh_bdev_dev	*dev;
+	char			next[MESH_PATH_MAX];	/* to be opened; under path_lock */
 	struct llist_head	queue;		/* bios to be sent, newest first */
 	struct work_struct	work;		/* sends them */
 	/*
@@ -63,7 +78,7 @@ static const blk_opf_t bdev_req_ops[] = {
 	[PROT_FLUSH] = REQ_OP_FLUSH,
 };
 
-static struct bio *bdev_bio(struct mesh_bdev *mb, struct mesh_mio *mio)
+static struct bio *bdev_bio(const struct mesh_bdev_dev *dev, struct mesh_mio *mio)
 {
 	blk_opf_t opf = bdev_req_ops[mio->op];
 	struct scatterlist *sg;
@@ -76,11 +91,11 @@ static struct bio *bdev_bio(struct mesh_bdev *mb, struct mesh_mio *mio)
 		opf |= REQ_NOUNMAP;
 	else if (mio->op == PROT_FLUSH)
 		opf = REQ_OP_WRITE | REQ_PREFLUSH;
-	bio = bio_alloc_bioset(mb->handle.bdev, mio->io.nents, opf, GFP_NOWAIT | __GFP_NOWARN,
+	bio = bio_alloc_bioset(dev->handle.bdev, mio->io.nents, opf, GFP_NOWAIT | __GFP_NOWARN,
 			       &mesh_bios);
 	if (!bio)
 		return NULL;
-	bio->bi_iter.bi_sector = mio->io.addr >> SECTOR_SHIFT;
+	bio->bi_iter.bi_sector = (mio->member->conf.start + mio->io.addr) >> SECTOR_SHIFT;
 	bio->bi_private = mio;
 	bio->bi_end_io = bdev_end_io;
 	for_each_sg(mio->io.sg, sg, mio->io.nents, i)
@@ -96,16 +111,24 @@ static void bdev_queue(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *b
 	llist_add(&mio->node, &mb->queue);
 }
 
-static bool bdev_is_gone(struct mesh_bdev *mb)
+/*
+ * The device that a bio in flight was sent to: no other one is opened before all are back. The bio
+ * itself may name another by now, which lies below.
+ */
+static struct block_device *bdev_of(const struct mesh_bdev *mb)
 {
-	return test_bit(GD_DEAD, &mb->handle.bdev->bd_disk->state) ||
-	       blk_queue_dying(bdev_get_queue(mb->handle.bdev));
+	return READ_ONCE(mb->dev)->handle.bdev;
+}
+
+static bool bdev_is_gone(struct block_device *bdev)
+{
+	return test_bit(GD_DEAD, &bdev->bd_disk->state) || blk_queue_dying(bdev_get_queue(bdev));
 }
 
 /* Zeroes and discards, which know no FUA, are durable after this flush. */
 static void bdev_flush_after(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *bio)
 {
-	bio_reset(bio, mb->handle.bdev, REQ_OP_WRITE | REQ_PREFLUSH);
+	bio_reset(bio, bdev_of(mb), REQ_OP_WRITE | REQ_PREFLUSH);
 	bio->bi_private = mio;
 	bio->bi_end_io = bdev_end_io;
 	bdev_queue(mb, mio, bio);
@@ -118,13 +141,13 @@ static void bdev_end_io(struct bio *bio)
 	struct mesh_bdev *mb = mio->member->priv;
 	int err = blk_status_to_errno(bio->bi_status);
 
-	if (unlikely(err && bdev_is_gone(mb))) {
+	if (unlikely(err && bdev_is_gone(bdev_of(mb)))) {
 		mod_delayed_work(mb->wq, &mb->look_work, 0);
 		err = -ENODEV;
 	}
 	if (!err && (mio->op == PROT_DISCARD || mio->op == PROT_ZEROES) &&
 	    (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_WRITE_ZEROES) &&
-	    bdev_write_cache(mb->handle.bdev)) {
+	    bdev_write_cache(bdev_of(mb))) {
 		bdev_flush_after(mb, mio, bio);
 		return;
 	}
@@ -153,23 +176,16 @@ static void bdev_look_later(struct mesh_bdev *mb)
 			   round_jiffies_relative(msecs_to_jiffies(MESH_BDEV_LOOK_MS)));
 }
 
-/* One that has gone does not come back: another device takes its place. */
-static void bdev_look_work(struct work_struct *work)
-{
-	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
-
-	if (bdev_is_gone(mb))
-		mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
-	else
-		bdev_look_later(mb);
-}
-
 static void bdev_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
 	struct mesh_bdev *mb = m->priv;
-	struct bio *bio = bdev_bio(mb, mio);
+	/* pairs with bdev_use() */
+	struct mesh_bdev_dev *dev = smp_load_acquire(&mb->dev);
+	struct bio *bio = dev ? bdev_bio(dev, mio) : NULL;
 
-	if (!bio)
+	if (!dev)
+		mesh_mio_end(mio, -ENODEV);
+	else if (!bio)
 		mesh_mio_end(mio, -ENOMEM);
 	else
 		bdev_queue(mb, mio, bio);
@@ -186,13 +202,12 @@ static void bdev_stage_put(struct mesh_member *m, void *stage)
 {
 }
 
-static void bdev_fill_info(struct mesh_bdev *mb, struct mesh_member_info *info)
+static void bdev_fill_info(struct block_device *bdev, u64 start, struct mesh_member_info *info)
 {
-	struct block_device *bdev = mb->handle.bdev;
 	unsigned int discard = bdev_max_discard_sectors(bdev);
 
 	*info = (struct mesh_member_info) {
-		.bytes = bdev_nr_bytes(bdev),
+		.bytes = bdev_nr_bytes(bdev) - min_t(u64, start, bdev_nr_bytes(bdev)),
 		.lba = bdev_logical_block_size(bdev),
 		.phys = bdev_physical_block_size(bdev),
 		.queues = num_online_cpus(),
@@ -203,12 +218,56 @@ static void bdev_fill_info(struct mesh_bdev *mb, struct mesh_member_info *info)
 	};
 }
 
-static int bdev_check(struct mesh_bdev *mb, struct netlink_ext_ack *extack)
+/* Whether a copy of the label at @at names the drive: 0, -ESTALE, or why it cannot be read. */
+static int bdev_label(struct block_device *bdev, u64 at, struct page *page, const uuid_t *drive)
 {
-	struct mesh_member *m = mb->member;
-	struct mesh_member_info *info = &m->info;
+	struct bio_vec vec;
+	struct bio bio;
+	const u8 *label = page_address(page);
+	__le64 magic;
+	int err;
 
-	if (mesh_member_bdev_taken(m, mb->handle.bdev->bd_dev)) {
+	bio_init(&bio, bdev, &vec, 1, REQ_OP_READ);
+	bio.bi_iter.bi_sector = at >> SECTOR_SHIFT;
+	__bio_add_page(&bio, page, PAGE_SIZE, 0);
+	err = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	if (err)
+		return err;
+	memcpy(&magic, label, sizeof(magic));
+	return le64_to_cpu(magic) == MESHBLK_LABEL_MAGIC &&
+	       !memcmp(label + MESHBLK_LABEL_DRIVE, drive, UUID_SIZE) ? 0 : -ESTALE;
+}
+
+/* With the device opened alone: no other program writes a label over it any more. */
+static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
+			 struct netlink_ext_ack *extack)
+{
+	u64 bytes = bdev_nr_bytes(bdev);
+	struct page *page;
+	int err;
+
+	if (uuid_is_null(drive))
+		return 0;
+	page = bytes < 2 * MESHBLK_LABEL_AREA ? NULL : alloc_page(GFP_KERNEL);
+	if (!page)
+		return bytes < 2 * MESHBLK_LABEL_AREA ? -ESTALE : -ENOMEM;
+	err = bdev_label(bdev, 0, page, drive);
+	/* One copy does: the other may have been torn. */
+	if (err && !bdev_label(bdev, bytes - MESHBLK_LABEL_AREA, page, drive))
+		err = 0;
+	__free_page(page);
+	if (err == -ESTALE)
+		NL_SET_ERR_MSG(extack, "the device has not the label of this drive: it is another one");
+	else if (err)
+		NL_SET_ERR_MSG(extack, "the label of the device cannot be read");
+	return err;
+}
+
+static int bdev_check(struct mesh_member *m, struct block_device *bdev,
+		      const struct mesh_member_info *info, struct netlink_ext_ack *extack)
+{
+	if (mesh_member_bdev_taken(m, bdev->bd_dev)) {
 		NL_SET_ERR_MSG(extack, "the device is another member already");
 		return -EBUSY;
 	}
@@ -216,19 +275,118 @@ static int bdev_check(struct mesh_bdev *mb, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG(extack, "the device's logical block is neither 512 nor 4096 bytes");
 		return -EINVAL;
 	}
-	if (bdev_is_zoned(mb->handle.bdev)) {
+	if (bdev_is_zoned(bdev)) {
 		NL_SET_ERR_MSG(extack, "the device is zoned");
 		return -EINVAL;
 	}
-	if (m->conf.rw && bdev_read_only(mb->handle.bdev)) {
+	if (m->conf.rw && bdev_read_only(bdev)) {
 		NL_SET_ERR_MSG(extack, "the device is read-only");
 		return -EROFS;
 	}
-	return 0;
+	return bdev_identity(bdev, &m->conf.drive, extack);
+}
+
+/* Open a device as the member's next. @info: what it can do. */
+static struct mesh_bdev_dev *bdev_take(struct mesh_member *m, const char *path,
+				       struct mesh_member_info *info,
+				       struct netlink_ext_ack *extack)
+{
+	struct mesh_bdev_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	int err;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	err = mesh_compat_open_bdev(&dev->handle, path, m->conf.rw, &mesh_bdev_holder);
+	if (err) {
+		NL_SET_ERR_MSG(extack, "cannot open the device; is it in use?");
+		goto free;
+	}
+	bdev_fill_info(dev->handle.bdev, m->conf.start, info);
+	err = bdev_check(m, dev->handle.bdev, info, extack);
+	if (err)
+		goto close;
+	return dev;
+close:
+	mesh_compat_close_bdev(&dev->handle);
+free:
+	kfree(dev);
+	return ERR_PTR(err);
+}
+
+/* I/O goes to it from now on. The one before has gone, and what it was sent is back. */
+static void bdev_use(struct mesh_bdev *mb, struct mesh_bdev_dev *dev,
+		     const struct mesh_member_info *info)
+{
+	mutex_lock(&mb->member->lock);
+	mb->member->info = *info;
+	mutex_unlock(&mb->member->lock);
+	dev->before = mb->dev;
+	/* pairs with bdev_submit(): who sees the device sees it open */
+	smp_store_release(&mb->dev, dev);
+	mesh_member_set_state(mb->member, MESH_MEMBER_UP, 0);
+}
+
+/* The drive is said to be back. Nothing of its former device may be in flight any more. */
+static void bdev_return(struct mesh_bdev *mb)
+{
+	struct mesh_member *m = mb->member;
+	struct mesh_member_info info;
+	char path[MESH_PATH_MAX];
+	struct mesh_bdev_dev *dev;
+
+	spin_lock(&m->path_lock);
+	strscpy(path, mb->next, sizeof(path));
+	spin_unlock(&m->path_lock);
+	if (!path[0])
+		return;
+	if (mesh_member_inflight(m)) {
+		bdev_look_later(mb);
+		return;
+	}
+	dev = bdev_take(m, path, &info, NULL);
+	spin_lock(&m->path_lock);
+	mb->next[0] = 0;
+	if (!IS_ERR(dev))
+		strscpy(m->conf.path, path, sizeof(m->conf.path));
+	spin_unlock(&m->path_lock);
+	if (IS_ERR(dev)) {
+		pr_warn("%s: not taken as the drive that was away: error %ld\n", path, PTR_ERR(dev));
+		return;
+	}
+	bdev_use(mb, dev, &info);
+	bdev_look_later(mb);
+}
+
+/* A device that has gone does not come back: another one takes its place. */
+static void bdev_look_work(struct work_struct *work)
+{
+	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
+
+	if (mb->dev && !bdev_is_gone(mb->dev->handle.bdev)) {
+		spin_lock(&mb->member->path_lock);
+		mb->next[0] = 0;
+		spin_unlock(&mb->member->path_lock);
+		bdev_look_later(mb);
+		return;
+	}
+	mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
+	bdev_return(mb);
+}
+
+static void bdev_moved(struct mesh_member *m, const char *path)
+{
+	struct mesh_bdev *mb = m->priv;
+
+	spin_lock(&m->path_lock);
+	strscpy(mb->next, path, sizeof(mb->next));
+	spin_unlock(&m->path_lock);
+	mod_delayed_work(mb->wq, &mb->look_work, 0);
 }
 
 static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
+	struct mesh_member_info info;
+	struct mesh_bdev_dev *dev;
 	struct mesh_bdev *mb = kzalloc(sizeof(*mb), GFP_KERNEL);
 	int err;
 
@@ -243,22 +401,21 @@ static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 		err = -ENOMEM;
 		goto free;
 	}
-	err = mesh_compat_open_bdev(&mb->handle, m->conf.path, m->conf.rw, &mesh_bdev_holder);
-	if (err) {
-		NL_SET_ERR_MSG(extack, "cannot open the device; is it in use?");
+	m->priv = mb;
+	if (!m->conf.path[0]) {
+		mesh_member_set_state(m, MESH_MEMBER_GONE, -ENODEV);
+		return 0;
+	}
+	dev = bdev_take(m, m->conf.path, &info, extack);
+	if (IS_ERR(dev)) {
+		err = PTR_ERR(dev);
 		goto destroy;
 	}
-	bdev_fill_info(mb, &m->info);
-	err = bdev_check(mb, extack);
-	if (err)
-		goto close;
-	m->priv = mb;
-	mesh_member_set_state(m, MESH_MEMBER_UP, 0);
+	bdev_use(mb, dev, &info);
 	bdev_look_later(mb);
 	return 0;
-close:
-	mesh_compat_close_bdev(&mb->handle);
 destroy:
+	m->priv = NULL;
 	destroy_workqueue(mb->wq);
 free:
 	kfree(mb);
@@ -268,10 +425,15 @@ free:
 static void bdev_close(struct mesh_member *m)
 {
 	struct mesh_bdev *mb = m->priv;
+	struct mesh_bdev_dev *dev;
 
 	cancel_delayed_work_sync(&mb->look_work);
 	destroy_workqueue(mb->wq);
-	mesh_compat_close_bdev(&mb->handle);
+	while ((dev = mb->dev)) {
+		mb->dev = dev->before;
+		mesh_compat_close_bdev(&dev->handle);
+		kfree(dev);
+	}
 	kfree(mb);
 }
 
@@ -282,6 +444,7 @@ const struct mesh_member_ops mesh_bdev_ops = {
 	.submit = bdev_submit,
 	.commit = bdev_commit,
 	.stage_put = bdev_stage_put,
+	.moved = bdev_moved,
 };
 
 int mesh_bdev_init(void)

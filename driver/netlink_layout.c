@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A message's members and segments, as a checked layout and member confs. */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 
@@ -19,6 +20,7 @@ static const struct nla_policy member_policy[MESHBLK_M_MAX + 1] = {
 	[MESHBLK_M_PATH] = { .type = NLA_NUL_STRING, .len = MESH_PATH_MAX - 1 },
 	[MESHBLK_M_SIZE] = NLA_POLICY_MIN(NLA_U64, 1),
 	[MESHBLK_M_LBA] = { .type = NLA_U32 },
+	[MESHBLK_M_START] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
@@ -56,8 +58,16 @@ static int mesh_nl_member_kind(struct mesh_member_conf *conf, struct nlattr **tb
 		conf->preempt = nla_get_flag(tb[MESHBLK_M_PREEMPT]);
 		return 0;
 	case MESHBLK_KIND_BDEV:
-		if (!tb[MESHBLK_M_PATH])
-			return mesh_nl_refuse(info, -EINVAL, "a bdev member needs a path");
+		if (!tb[MESHBLK_M_PATH] && !tb[MESHBLK_M_DRIVE_UUID])
+			return mesh_nl_refuse(info, -EINVAL,
+					      "a bdev member needs a path, or the drive that is away");
+		if (tb[MESHBLK_M_DRIVE_UUID])
+			import_uuid(&conf->drive, nla_data(tb[MESHBLK_M_DRIVE_UUID]));
+		if (tb[MESHBLK_M_START])
+			conf->start = nla_get_u64(tb[MESHBLK_M_START]);
+		if (conf->start % SZ_4K || conf->start > PROT_SIZE_MAX)
+			return mesh_nl_refuse(info, -EINVAL,
+					      "a member begins at a multiple of 4096 bytes");
 		break;
 	default:
 		if (tb[MESHBLK_M_LBA])

@@ -111,6 +111,7 @@ static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
 	struct mesh_member *m = slot->member;
+	char path[MESH_PATH_MAX];
 
 	if (!nest ||
 	    nla_put_u8(skb, MESHBLK_M_KIND, m->conf.kind) ||
@@ -120,10 +121,15 @@ static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot
 	    nla_put_s32(skb, MESHBLK_M_ERROR, READ_ONCE(m->err)))
 		return -EMSGSIZE;
 	if (m->conf.kind == MESHBLK_KIND_RDDA &&
-	    (nla_put_u32(skb, MESHBLK_M_TARGET_ID, m->conf.target) ||
-	     nla_put(skb, MESHBLK_M_DRIVE_UUID, UUID_SIZE, &m->conf.drive)))
+	    nla_put_u32(skb, MESHBLK_M_TARGET_ID, m->conf.target))
 		return -EMSGSIZE;
-	if (m->conf.path[0] && nla_put_string(skb, MESHBLK_M_PATH, m->conf.path))
+	if (!uuid_is_null(&m->conf.drive) &&
+	    nla_put(skb, MESHBLK_M_DRIVE_UUID, UUID_SIZE, &m->conf.drive))
+		return -EMSGSIZE;
+	mesh_member_path(m, path);
+	if (path[0] && nla_put_string(skb, MESHBLK_M_PATH, path))
+		return -EMSGSIZE;
+	if (m->conf.start && mesh_nl_put_u64(skb, MESHBLK_M_START, m->conf.start))
 		return -EMSGSIZE;
 	if (mesh_nl_put_stats(skb, m))
 		return -EMSGSIZE;

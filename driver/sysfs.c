@@ -337,9 +337,12 @@ static ssize_t member_error_show(struct mesh_member *m, char *buf)
 
 static ssize_t member_path_show(struct mesh_member *m, char *buf)
 {
+	char path[MESH_PATH_MAX];
+
 	if (m->conf.kind == MESHBLK_KIND_RDDA)
 		return sysfs_emit(buf, "target %u drive %pUb\n", m->conf.target, &m->conf.drive);
-	return sysfs_emit(buf, "%s\n", m->conf.path);
+	mesh_member_path(m, path);
+	return sysfs_emit(buf, "%s\n", path);
 }
 
 static ssize_t member_inflight_show(struct mesh_member *m, char *buf)

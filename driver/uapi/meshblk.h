@@ -105,19 +105,32 @@ enum meshblk_member_attr {
 	MESHBLK_M_KIND,			/* u8: enum meshblk_member_kind */
 	MESHBLK_M_TARGET_ID,		/* u32, RDDA */
 	MESHBLK_M_EXTENT_UUID,		/* 16 bytes, RDDA: of the extent; else of the member */
-	MESHBLK_M_DRIVE_UUID,		/* 16 bytes, RDDA: of the drive it is on */
+	/*
+	 * 16 bytes, RDDA: of the drive it is on; BDEV, optional: the device's label has to name it,
+	 * see MESHBLK_LABEL_DRIVE
+	 */
+	MESHBLK_M_DRIVE_UUID,
 	MESHBLK_M_EPOCH,		/* u64, RDDA: of its label, not of the message */
 	MESHBLK_M_PREEMPT,		/* flag, RDDA */
-	MESHBLK_M_PATH,			/* string, BDEV */
+	MESHBLK_M_PATH,			/* string, BDEV; none: the drive is away */
 	MESHBLK_M_SIZE,			/* u64: bytes of the member */
 	MESHBLK_M_LBA,			/* u32, MEM: block size to show */
 	MESHBLK_M_STATE,		/* string, in answers */
 	MESHBLK_M_ERROR,		/* s32, in answers */
 	MESHBLK_M_STATS,		/* nest of MESHBLK_S_*, in answers */
+	MESHBLK_M_START,		/* u64, BDEV: byte of the device where the member begins */
 	__MESHBLK_M_MAX,
 };
 
 #define MESHBLK_M_MAX (__MESHBLK_M_MAX - 1)
+
+/*
+ * Where the label of a local drive begins, from both ends of its device, and what is read of it
+ * when the device was opened alone: a magic number at its start, and the drive's UUID.
+ */
+#define MESHBLK_LABEL_AREA	(1U << 20)	/* the last copy begins that far before the end */
+#define MESHBLK_LABEL_MAGIC	0x4556495244534d42ULL	/* little endian */
+#define MESHBLK_LABEL_DRIVE	32		/* byte of the UUID in it */
 
 enum meshblk_member_kind {
 	MESHBLK_KIND_RDDA = 1,

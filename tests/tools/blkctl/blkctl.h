@@ -26,6 +26,7 @@ struct member {
 	uint64_t epoch, size;
 	uint32_t lba;
 	struct uuid uuid, drive;
+	uint64_t start;
 	char path[256];
 };
 

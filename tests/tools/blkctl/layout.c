@@ -22,6 +22,7 @@ struct uuid derive_uuid(struct uuid vol, unsigned int i)
 static void put_member(struct nl_msg *m, const struct member *x)
 {
 	struct nlattr *n = nla_nest_start(m, MESHBLK_A_MEMBER | NLA_F_NESTED);
+	const struct uuid none = { 0 };
 
 	nla_put_u8(m, MESHBLK_M_KIND, x->kind);
 	put_uuid(m, MESHBLK_M_EXTENT_UUID, &x->uuid);
@@ -31,6 +32,10 @@ static void put_member(struct nl_msg *m, const struct member *x)
 		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
 		nla_put_u64(m, MESHBLK_M_EPOCH, x->epoch);
 	}
+	if (x->kind == MESHBLK_KIND_BDEV && memcmp(&x->drive, &none, sizeof(none)))
+		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
+	if (x->start)
+		nla_put_u64(m, MESHBLK_M_START, x->start);
 	if (x->path[0])
 		nla_put_string(m, MESHBLK_M_PATH, x->path);
 	if (x->lba)
@@ -100,6 +105,10 @@ static struct member parse_member(const char *text, struct uuid uuid, uint32_t l
 		x.kind = MESHBLK_KIND_BDEV;
 		snprintf(x.path, sizeof(x.path), "%s", f[1]);
 		x.size = parse_size(f[2]);
+		if (n > 3)
+			x.drive = parse_uuid(f[3]);
+		if (n > 4)
+			x.start = parse_size(f[4]);
 	} else if (!strcmp(f[0], "rdda") && n >= 5) {
 		x.kind = MESHBLK_KIND_RDDA;
 		x.target = strtoul(f[1], NULL, 0);

@@ -8,7 +8,8 @@
  *       round the last segment's length)
  *       -l mirror|raid10:C|ec:K+M (data begins at 16M, or -o) -F (fresh) -S (stale)
  *       -a ATTACH
- *     MEMBER: mem:SIZE[:PATH]  bdev:PATH:SIZE  rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
+ *     MEMBER: mem:SIZE[:PATH]  bdev:[PATH]:SIZE[:DRIVE[:START]]
+ *             rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
  *       each may be followed by @UUID; else a UUID is made from -u and its place
  *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())
  *   blkctl del UUID [force]

@@ -21,7 +21,7 @@
 
 static unsigned int sync_depth = 4;
 module_param(sync_depth, uint, 0644);
-MODULE_PARM_DESC(sync_depth, "chunks of background work of a group in flight, 1 to 16; taken at attach");
+MODULE_PARM_DESC(sync_depth, "chunks of background work in flight, 1 to 16; taken at attach");
 
 /* Guards the list, and the references of the groups in it; no I/O is waited for under it. */
 static DEFINE_MUTEX(mesh_groups_lock);

@@ -40,7 +40,7 @@ def table_aims(results):
     print(f"\n{'':20} {'':16} {'against':18} {'':8} {'reached':>8} {'median':>8} {'aim':>8}")
     for a in results["aims"]:
         aim = "-" if a["aim"] is None else ("<= " if a["most"] else ">= ") + f"{a['aim']:.2f}"
-        short = "" if a["aim"] is None or a["met"] else "  short"
+        short = "" if a["met"] else "  short"
         print(f"{a['row']:20} {a['system']:16} {a['against']:18} {a['field']:8} "
               f"{a['reached']:8.2f} {a['median']:8.2f} {aim:>8}{short}")
     print("reached: against the faster mode of the other side; median: against its median")
@@ -62,7 +62,7 @@ def aims(results, wanted):
         found.append({"row": row, "system": system, "against": against, "field": field,
                       "reached": ratio, "median": a[field] / max(1e-9, b[field]), "aim": limit,
                       "most": most,
-                      "met": None if limit is None else (ratio <= limit if most else ratio >= limit)})
+                      "met": limit is None or (ratio <= limit if most else ratio >= limit)})
     return found
 
 

@@ -91,7 +91,8 @@ def run_all(systems, row, rounds, seconds):
         cmd = ["fio", "--output-format=json"]
         for n in range(rounds):
             for name, system in systems.items():
-                cmd += [f"--name={n}/{name}", "--stonewall", *fio_options(system.dev, row, system.size),
+                cmd += [f"--name={n}/{name}", "--stonewall",
+                        *fio_options(system.dev, row, system.size),
                         f"--runtime={ms(seconds)}", "--ramp_time=50ms",
                         f"--write_iops_log={folder}/{len(cmd)}", f"--log_avg_msec={WINDOW_MS}"]
                 system.logs.append(cmd[-2].partition("=")[2])
@@ -173,7 +174,8 @@ class System:
         return self.per_request(d, max(1, d["requests"]), probed)
 
     def per_request(self, d, n, probed):
-        r = {"packets": d["hw_sent_pkts"] / n, "payload": d.get("rdma_write_bytes", 0) / max(1, d["bytes"])}
+        r = {"packets": d["hw_sent_pkts"] / n,
+             "payload": d.get("rdma_write_bytes", 0) / max(1, d["bytes"])}
         if probed:
             r.update({k: d.get(k, 0) / n for k in ("posts", "cqes", "events")})
             r["mmios"] = (d.get("posts", 0) + d.get("arms", 0)) / n

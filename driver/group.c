@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Groups: found or made by a layout, put when no layout has them; what people see of them. */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/moduleparam.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
@@ -9,14 +10,18 @@
 #include "driver/volume.h"
 
 #define GROUP_OPS	1024
-#define GROUP_DEPTH	4	/* chunks of background work */
-#define GROUP_BUFS	(3 * GROUP_DEPTH + 4)	/* mirrors, whose writes need none */
+#define GROUP_DEPTH_MAX	16
+#define GROUP_BUFS	4	/* of mirrors, whose writes need none, beside background work's */
 #define GROUP_FRAME_BYTES	(64U << 20)	/* of an ec group's buffers, at most */
 #define GROUP_FRAMES	128	/* likewise, of whole windows */
 #define GROUP_FRAMES_MIN	8
 #define GROUP_SMALL	4096	/* bytes of each strip in a small one */
 #define GROUP_SMALLS	512
 #define GROUP_SMALLS_MIN	16
+
+static unsigned int sync_depth = 4;
+module_param(sync_depth, uint, 0644);
+MODULE_PARM_DESC(sync_depth, "chunks of background work in flight, 1 to 16; taken at attach");
 
 /* Guards the list, and the references of the groups in it; no I/O is waited for under it. */
 static DEFINE_MUTEX(mesh_groups_lock);
@@ -139,8 +144,8 @@ static void group_config(struct mesh_group *g, const struct mesh_layout *l,
 	prot_geometry_init(&g->geo, s, l->prot->lba);
 	prot_geometry_config(&g->geo, c);
 	c->ops = GROUP_OPS;
-	c->depth = GROUP_DEPTH;
-	c->bufs = GROUP_BUFS;
+	c->depth = clamp_t(unsigned int, READ_ONCE(sync_depth), 1, GROUP_DEPTH_MAX);
+	c->bufs = 3 * c->depth + GROUP_BUFS;
 	memcpy(c->owner.volume, &g->vol->conf.uuid, PROT_UUID_LEN);
 	c->owner.salt = g->conf.salt;
 	c->owner.group = first;

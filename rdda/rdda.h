@@ -73,6 +73,7 @@ struct rdda_target_info {
 	u64	reads;			/* ... and READs */
 	u64	pushes;			/* reads pushed to us */
 	u64	commands;
+	u64	write_bytes;		/* payload of these RDMA WRITEs */
 	u64	reconnects;
 };
 

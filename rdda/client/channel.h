@@ -44,6 +44,7 @@ struct rdda_counts {
 	u64	reads;
 	u64	pushes;
 	u64	commands;
+	u64	write_bytes;
 };
 
 /*

@@ -362,6 +362,7 @@ static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
 	u32 left = slot->len, done;
 	struct ib_rdma_wr *wr;
 
+	on->counts.write_bytes += left;
 	for (; left; left -= done, to += done) {
 		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
 		wr->wr.num_sge = rdda_cursor_fill(&cur, left, wr->wr.sg_list, on->sq.sge_max,

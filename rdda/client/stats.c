@@ -23,6 +23,7 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 		to->reads += ch->counts.reads;
 		to->pushes += ch->counts.pushes;
 		to->commands += ch->counts.commands;
+		to->write_bytes += ch->counts.write_bytes;
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
 }
@@ -55,6 +56,7 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 	info->reads = c.reads;
 	info->pushes = c.pushes;
 	info->commands = c.commands;
+	info->write_bytes = c.write_bytes;
 }
 
 /* See rdda.h. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the benches measure: nvme-rdma and Meshblk in one guest, over RAM drives."""
+"""What the benches measure, in one guest: Meshblk, nvme-rdma, md over nvme-rdma."""
+import json
 import os
 import subprocess
 import sys
@@ -7,14 +8,8 @@ import time
 
 ADDR = "10.77.0.1"
 NQN = "nqn.2020-01.meshblk.bench"
-ROWS = [  # name, fio rw, block size, queue depth
-    ("4K read QD1", "randread", "4k", 1),
-    ("4K read QD32", "randread", "4k", 32),
-    ("4K write QD1", "randwrite", "4k", 1),
-    ("4K write QD32", "randwrite", "4k", 32),
-    ("128K read QD8", "randread", "128k", 8),
-    ("128K write QD8", "randwrite", "128k", 8),
-]
+SUBSYSTEM = f"/sys/kernel/config/nvmet/subsystems/{NQN}"
+PORT = "/sys/kernel/config/nvmet/ports/1"
 
 
 def sh(cmd, check=True):
@@ -27,76 +22,184 @@ def sh(cmd, check=True):
 
 def put(path, value):
     with open(path, "w", encoding="ascii") as f:
-        f.write(value)
+        f.write(str(value))
+
+
+def wait_for(what, seconds, function):
+    """Guest time runs on while the host is busy, so patience costs nothing."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = function()
+        if found:
+            return found
+        time.sleep(0.05)
+    return sys.exit(f"bench: {what}: not within {seconds} s")
 
 
 def ram_drives(n):
-    """Filled, for an unwritten RAM drive answers from nothing."""
+    """brd: ends each I/O at once, and so in the order of submission."""
     sh(f"modprobe brd rd_nr={n} rd_size=262144")
-    for i in range(n):
-        sh(f"dd if=/dev/zero of=/dev/ram{i} bs=1M oflag=direct status=none", check=False)
     return [f"/dev/ram{i}" for i in range(n)]
 
 
-def fio_command(dev, rw, bs, qd):
-    return (f"fio --name=b --filename={dev} --direct=1 --ioengine=libaio --rw={rw} "
-            f"--bs={bs} --iodepth={qd} --time_based --norandommap --randrepeat=1 "
-            f"--output-format=json")
+def late_drive(name, ram, least_us, most_us):
+    """Over a RAM drive; each I/O ends after a time by chance (tests/kmod/dm-late.c)."""
+    sh("modprobe dm-late")
+    sh(f"dmsetup create {name} --table "
+       f"\"0 $(blockdev --getsz {ram}) late {ram} {least_us} {most_us}\"")
+    return os.path.realpath(f"/dev/mapper/{name}")
 
 
-def nvmet_up(backing):
-    """One subsystem, one namespace, in-capsule data at nvmet's default."""
-    for m in ("nvmet", "nvmet-rdma", "nvme-rdma"):
-        sh(f"modprobe {m}")
-    sh("mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config")
-    sub = f"/sys/kernel/config/nvmet/subsystems/{NQN}"
-    port = "/sys/kernel/config/nvmet/ports/1"
-    os.mkdir(sub)
-    put(f"{sub}/attr_allow_any_host", "1")
-    os.mkdir(f"{sub}/namespaces/1")
-    put(f"{sub}/namespaces/1/device_path", backing)
-    put(f"{sub}/namespaces/1/enable", "1")
-    os.mkdir(port)
-    for k, v in (("addr_trtype", "rdma"), ("addr_adrfam", "ipv4"),
-                 ("addr_traddr", ADDR), ("addr_trsvcid", "4420")):
-        put(f"{port}/{k}", v)
-    os.symlink(sub, f"{port}/subsystems/{NQN}")
-    before = set(os.listdir("/sys/block"))
-    sh(f"nvme connect -t rdma -a {ADDR} -s 4420 -n {NQN}")
-    for _ in range(1000):       # virtual time runs on while the host is busy
+def late_times(name, least_us, most_us):
+    sh(f"dmsetup message {name} 0 {least_us} {most_us}")
+
+
+def fill(dev, mib):
+    """An unwritten RAM drive answers from nothing."""
+    sh(f"dd if=/dev/zero of={dev} bs=1M count={mib} oflag=direct status=none")
+
+
+class Nvmet:
+    """One subsystem with a namespace a drive, as one session of Meshblk has them all.
+
+    tuned: single pages need no registration, and 16 KiB travel with the command.
+    """
+
+    def __init__(self, backings, tuned=False):
+        sh("modprobe nvmet; modprobe nvmet-rdma; modprobe nvme-rdma register_always=" +
+           ("N" if tuned else "Y"))
+        sh("mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config")
+        os.mkdir(SUBSYSTEM)
+        put(f"{SUBSYSTEM}/attr_allow_any_host", 1)
+        self.names = range(1, len(backings) + 1)
+        for n, backing in zip(self.names, backings):
+            os.mkdir(f"{SUBSYSTEM}/namespaces/{n}")
+            put(f"{SUBSYSTEM}/namespaces/{n}/device_path", backing)
+            put(f"{SUBSYSTEM}/namespaces/{n}/enable", 1)
+        os.mkdir(PORT)
+        for k, v in (("addr_trtype", "rdma"), ("addr_adrfam", "ipv4"),
+                     ("addr_traddr", ADDR), ("addr_trsvcid", "4420")):
+            put(f"{PORT}/{k}", v)
+        if tuned:
+            put(f"{PORT}/param_inline_data_size", 16384)
+        os.symlink(SUBSYSTEM, f"{PORT}/subsystems/{NQN}")
+        before = self._disks()
+        sh(f"nvme connect -t rdma -a {ADDR} -s 4420 -n {NQN}")
+        found = wait_for("nvme-rdma's namespaces", 100, lambda:
+                         len(self._disks() - before) == len(backings) and
+                         self._disks() - before)
+        self.devices = sorted("/dev/" + d for d in found)
+
+    @staticmethod
+    def _disks():
         # nvme0c0n1, one path of nvme0n1, has no device
-        new = [d for d in set(os.listdir("/sys/block")) - before
-               if d.startswith("nvme") and os.path.exists("/dev/" + d)]
-        if new:
-            return "/dev/" + new[0]
-        time.sleep(0.1)
-    sys.exit("bench: nvme-rdma showed no namespace")
+        return {d for d in os.listdir("/sys/block")
+                if d.startswith("nvme") and os.path.exists("/dev/" + d)}
+
+    def remove(self, n):
+        """The drive of namespace n is gone."""
+        put(f"{SUBSYSTEM}/namespaces/{n}/enable", 0)
+
+    def down(self):
+        sh(f"nvme disconnect -n {NQN}")
+        os.unlink(f"{PORT}/subsystems/{NQN}")
+        os.rmdir(PORT)
+        for n in self.names:
+            put(f"{SUBSYSTEM}/namespaces/{n}/enable", 0)
+            os.rmdir(f"{SUBSYSTEM}/namespaces/{n}")
+        os.rmdir(SUBSYSTEM)
+        sh("modprobe -r nvme-rdma nvmet-rdma nvmet", check=False)
 
 
-def nvmet_down():
-    sh(f"nvme disconnect -n {NQN}")
-    sub = f"/sys/kernel/config/nvmet/subsystems/{NQN}"
-    port = "/sys/kernel/config/nvmet/ports/1"
-    os.unlink(f"{port}/subsystems/{NQN}")
-    os.rmdir(port)
-    put(f"{sub}/namespaces/1/enable", "0")
-    os.rmdir(f"{sub}/namespaces/1")
-    os.rmdir(sub)
-    sh("modprobe -r nvme-rdma nvmet-rdma nvmet", check=False)
+class Md:
+    """An array over drives that are all zeroes, and so in sync. mib: of each drive."""
+
+    def __init__(self, name, level, drives, mib, options=""):
+        self.dev, self.drives = f"/dev/md/{name}", list(drives)
+        size = f"--size={mib}M" if level != "0" else ""
+        clean = "--assume-clean" if level != "0" else ""
+        sh(f"yes | mdadm --create {self.dev} --metadata=1.2 --level={level} "
+           f"--raid-devices={len(drives)} {size} {clean} {options} {' '.join(drives)}")
+        self.dev = os.path.realpath(wait_for(self.dev, 30, lambda: os.path.exists(self.dev) and
+                                             self.dev))
+        self.name = os.path.basename(self.dev)
+        # no background work of its own while rows run, as much as it can when there is some
+        for limit in ("min", "max"):
+            put(f"/proc/sys/dev/raid/speed_limit_{limit}", 2000000)
+
+    def fail(self, drive):
+        sh(f"mdadm {self.dev} --fail {drive}")
+        wait_for("mdadm --remove", 30, lambda: not subprocess.run(
+            ["mdadm", self.dev, "--remove", drive], capture_output=True, check=False).returncode)
+
+    def add(self, drive):
+        """As a new one: nothing on it counts."""
+        sh(f"mdadm --zero-superblock {drive}; mdadm {self.dev} --add {drive}")
+
+    def idle(self):
+        with open(f"/sys/block/{self.name}/md/sync_action", encoding="ascii") as f:
+            return f.read().strip() == "idle"
+
+    def whole(self):
+        with open(f"/sys/block/{self.name}/md/degraded", encoding="ascii") as f:
+            return int(f.read()) == 0 and self.idle()
+
+    def down(self):
+        sh(f"mdadm --stop {self.dev}")
+        for d in self.drives:
+            sh(f"mdadm --zero-superblock {d}", check=False)
 
 
-def mesh_up(backing, layout):
-    """meshd, the RAM drives exported, one volume; returns its device."""
-    if subprocess.run(["meshctl", "version"], capture_output=True, check=False).returncode:
+class Mesh:
+    """meshd, the drives exported, volumes."""
+
+    def __init__(self, drives):
         os.makedirs("/var/lib/meshd", exist_ok=True)
         with open("/run/meshd.log", "wb") as log:
             subprocess.Popen(["meshd"], stdout=log, stderr=log, start_new_session=True)
-        for _ in range(1000):
-            if not subprocess.run(["meshctl", "version"], capture_output=True,
-                                  check=False).returncode:
-                break
-            time.sleep(0.1)
+        wait_for("meshd", 100, lambda: not subprocess.run(
+            ["meshctl", "version"], capture_output=True, check=False).returncode)
         sh(f"meshctl host add {ADDR}")
-    for dev in backing:
-        sh(f"meshctl drive export --force --erase-label {dev}")
-    return sh(f"meshctl volume create bench --size 200M --layout {layout}").split()[-1]
+        for dev in drives:
+            self.export(dev)
+
+    def export(self, drive):
+        sh(f"meshctl drive export --force --erase-label {drive}")
+
+    def unexport(self, drive):
+        sh(f"meshctl drive unexport {drive} --force --preempt")
+
+    def volume(self, name, layout, mib, drives):
+        """Returns its device; in sync, as new extents are zeroed."""
+        domain = "" if layout.split(":")[0] in ("linear", "stripe") else "--domain drive"
+        said = sh(f"meshctl volume create {name} --size {mib}M --layout {layout} {domain} "
+                  f"--drives {','.join(drives)}")
+        sh(f"meshctl volume wait {name}")
+        return said.split()[-1]
+
+    def show(self, name):
+        return json.loads(sh(f"meshctl volume show {name} --json"))
+
+    def drive_of(self, name, member):
+        """The device of a member's drive."""
+        uuid = self.show(name)["members"][member]["drive"]
+        drives = json.loads(sh("meshctl drive list --json"))["drives"]
+        return next(d["path"] for d in drives if d["uuid"] == uuid)
+
+    def out(self, name, member):
+        """Whether the group goes on without it: then it can be replaced."""
+        return any(m["role"] == "out" for g in self.show(name)["groups"] for m in g["members"]
+                   if m["index"] == member)
+
+    def delete(self, name):
+        sh(f"meshctl volume delete {name} --force")
+
+    @staticmethod
+    def stats():
+        """The client's own counters, of all its sessions."""
+        total = {}
+        for t in json.loads(sh("meshctl stats --json")).get("targets", []):
+            for k, v in t.get("stats", {}).items():
+                if isinstance(v, int):
+                    total[k] = total.get(k, 0) + v
+        return total

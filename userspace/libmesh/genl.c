@@ -286,6 +286,7 @@ static const char *const stat_names[] = {
 	[MESHBLK_S_PUSHES] = "pushes",
 	[MESHBLK_S_COMMANDS] = "commands",
 	[MESHBLK_S_RECONNECTS] = "reconnects",
+	[MESHBLK_S_RDMA_WRITE_BYTES] = "rdma_write_bytes",
 };
 
 const char *mesh_stat_name(unsigned int s)

@@ -19,7 +19,7 @@ $(PROFILE_WINDOW): tests/bench/profile/window.c
 	$(CC) -std=gnu11 -g -O2 -Wall -Wextra -Werror -o $@ $<
 
 profile: deps $(PROFILE_SO) $(PROFILE_WINDOW)
-	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 3G --timeout 3000 \
+	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 4G --timeout 3000 \
 		--plugin $(PROFILE_SO),rules=$(TOP)/tests/bench/profile/rules \
 		--results $(PROFILE_OUT) \
 		tests/bench/profile/measure $(PROFILE_WINDOW) $(PROFILE_ARGS)

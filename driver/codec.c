@@ -37,15 +37,15 @@ static const struct prot_codec_ops *codec_ops = &prot_codec_portable;
 
 /*
  * The work of an op of the engine, all of it. @map: scratch of this CPU. Any context but hard
- * interrupt; bottom halves are off.
+ * interrupt; bottom halves are off. Return: whether vector registers could be used.
  */
-void mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map)
+bool mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map)
 {
 	u32 bytes = prot_group_codec_bytes(engine, op), from, n;
 
 	if (!(codec_ops->flags & PROT_CODEC_FPU) || !codec_fpu_usable()) {
 		prot_group_codec(engine, op, &prot_codec_portable, map, 0, bytes);
-		return;
+		return false;
 	}
 	for (from = 0; from < bytes; from += n) {
 		n = min_t(u32, bytes - from, CODEC_SECTION);
@@ -53,6 +53,7 @@ void mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map)
 		prot_group_codec(engine, op, codec_ops, map, from, n);
 		codec_fpu_end();
 	}
+	return true;
 }
 
 /* Choose; may sleep. */

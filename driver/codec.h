@@ -5,7 +5,7 @@
 #include "protect/codec.h"
 #include "protect/group.h"
 
-void mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map);
+bool mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map);
 int mesh_codec_init(void);
 
 #endif

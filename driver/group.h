@@ -18,6 +18,7 @@
  *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
  *   group_clean.c   a detach that leaves nothing to be recovered
+ *   group_counts.c  what people see of how it goes
  *
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
  * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
@@ -117,6 +118,7 @@ struct mesh_part {
 	u64	pos;				/* bytes given to the engine; the runner's */
 	u32	out;				/* ops of it there; the runner's */
 	u32	tag;				/* of the policy's I/O */
+	unsigned long since;			/* jiffies when the group took it; the runner's */
 	int	err;				/* how it ended, MESH_MIO_RUNNING before */
 	int	worst;				/* of its ops, so far; the runner's */
 	u8	kind;				/* enum prot_kind */
@@ -152,6 +154,21 @@ struct mesh_gop {
 	struct mesh_gop		*payload;	/* COPY: of whose piece; NULL: codec's work */
 	struct prot_copy	copy;
 	u32			tag;
+};
+
+/* Beside those of the engine (struct prot_counts). */
+struct mesh_group_counts {
+	u64	held;		/* I/O that waited for its member to be back; the runner's */
+	u64	starved;	/* ... or for memory; the runner's */
+	u64	wait_ms;	/* the longest time that a part was in the group; the runner's */
+	u64	run_us;		/* ... and that the engine was owned; the owner's */
+};
+
+/* ... and what is counted by whatever CPU it happens on. */
+struct mesh_group_cpu_counts {
+	u64	direct;		/* reads that went around the engine */
+	u64	codec_vector;	/* works of the codec, with the CPU's vector registers, ... */
+	u64	codec_portable;	/* ... and without */
 };
 
 #define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
@@ -221,6 +238,8 @@ struct mesh_group {
 	atomic_t		*writes;	/* see group_read.c */
 	atomic64_t		redone;		/* reads that writes came between */
 	u64			read;		/* reads of the engine; the runner's */
+	struct mesh_group_counts counts;
+	struct mesh_group_cpu_counts __percpu *cpu_counts;
 	bool			few;		/* too few members are here to read; the runner's */
 	bool			overtaken;	/* ... as a writer has it now; likewise */
 	u8			held;	/* members that are enough; written as @cfg is */
@@ -289,6 +308,18 @@ bool mesh_group_up(const struct mesh_group_slot *slot);
 void mesh_groups_taken(struct mesh_layout *l);
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
 const char *mesh_group_state_name(struct mesh_group *g);
+
+/* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
+struct mesh_groups_counts {
+	struct prot_counts		engine;
+	struct mesh_group_counts	group;
+	struct mesh_group_cpu_counts	cpu;
+	u64	engine_reads;
+	u64	redone;		/* direct reads that writes came between */
+};
+
+/* group_counts.c */
+void mesh_groups_count(struct mesh_layout *l, struct mesh_groups_counts *sum);
 
 /* What a scrub does where readable copies differ. */
 struct mesh_scrub_conf {

@@ -16,6 +16,7 @@
 
 #include "driver/codec.h"
 #include "driver/group.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 #include "driver/walk.h"
 
@@ -56,6 +57,10 @@ static void io_done(struct mesh_mio *mio, int err)
 /* The end of a part; its request may be over with it, and the part gone. */
 static void io_part_over(struct mesh_part *part, int err, struct mesh_group_todo *todo)
 {
+	struct mesh_group_counts *c = &part->group->counts;
+
+	WRITE_ONCE(c->wait_ms, max_t(u64, c->wait_ms, jiffies_to_msecs(jiffies - part->since)));
+	trace_mesh_group_done(part, err);
 	part->err = err;
 	list_del(&part->node);
 	part->ended_next = todo->ended;
@@ -164,6 +169,8 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	case MESH_MSG_PART:
 		part = container_of(msg, struct mesh_part, msg);
 		mesh_group_used(g);
+		part->since = jiffies;
+		trace_mesh_group_submit(part, 0);
 		list_add_tail(&part->node, &g->waiting);
 		break;
 	case MESH_MSG_IO:
@@ -266,6 +273,7 @@ static void io_event_stopped(struct mesh_group *g)
 static void io_event(struct mesh_group *g, const struct prot_event *ev,
 		     struct mesh_group_todo *todo)
 {
+	trace_mesh_group_event(g, ev);
 	switch (ev->kind) {
 	case PROT_EV_IO:
 		io_event_io(g, ev, todo);
@@ -532,8 +540,10 @@ static void io_work(struct mesh_group *g, struct mesh_gop *gop)
 
 	if (gop->payload)
 		io_copy(g, gop);
+	else if (mesh_codec_run(g->engine, op, this_cpu_ptr(io_maps)))
+		this_cpu_inc(g->cpu_counts->codec_vector);
 	else
-		mesh_codec_run(g->engine, op, this_cpu_ptr(io_maps));
+		this_cpu_inc(g->cpu_counts->codec_portable);
 	mesh_group_post(g, &gop->msg);
 }
 
@@ -579,7 +589,8 @@ int mesh_group_io_init(struct mesh_group *g)
 	err = mempool_init_slab_pool(&g->gios, 2 * g->width + 2, io_cache) ?:
 	      mempool_init_slab_pool(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
 	err = err ?: mesh_group_reads_init(g);
-	return g->engine && g->gops ? err : -ENOMEM;
+	g->cpu_counts = alloc_percpu(struct mesh_group_cpu_counts);
+	return g->engine && g->gops && g->cpu_counts ? err : -ENOMEM;
 }
 
 void mesh_group_io_exit(struct mesh_group *g)
@@ -589,6 +600,7 @@ void mesh_group_io_exit(struct mesh_group *g)
 	mempool_exit(&g->sgs);
 	mempool_exit(&g->gios);
 	mesh_group_reads_exit(g);
+	free_percpu(g->cpu_counts);
 	kvfree(g->gops);
 	vfree(g->engine);
 }

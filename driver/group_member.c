@@ -111,7 +111,15 @@ static void member_note_late(struct mesh_group *g, u32 i)
 static void member_hold(struct mesh_group *g, struct mesh_gio *gio)
 {
 	list_add_tail(&gio->node, &g->slots[gio->io.member].held);
+	WRITE_ONCE(g->counts.held, g->counts.held + 1);
 	trace_mesh_group_member(g, gio->io.member, MESH_TURN_HELD);
+}
+
+/* For it, or the member, there was no memory: sent again when another has ended. */
+static void member_starved(struct mesh_group *g, struct mesh_gio *gio)
+{
+	list_add_tail(&gio->node, &g->starved);
+	WRITE_ONCE(g->counts.starved, g->counts.starved + 1);
 }
 
 /* An I/O has ended, and is in no list. */
@@ -130,7 +138,7 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 	if (g->state == MESH_GROUP_STOPPED || slot->failing || !err)
 		mesh_group_deliver(g, gio, err == -ENOMEM || err == -EAGAIN ? -EIO : err);
 	else if (err == -ENOMEM || err == -EAGAIN)
-		list_add_tail(&gio->node, &g->starved);
+		member_starved(g, gio);
 	else if (err == -ENOLINK && !(g->cfg.ro && !g->few))
 		member_hold(g, gio);
 	else

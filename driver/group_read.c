@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "driver/group.h"
+#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define READ_BUCKETS	4096		/* a power of two */
@@ -174,10 +175,12 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 	smp_rmb();	/* the data was there before the buckets are read */
 	read_sum(g, part, &sum);
 	if (likely(!part->worst && sum == part->seen)) {
+		this_cpu_inc(g->cpu_counts->direct);
 		mesh_part_done(part, 0);
 		return;
 	}
 	atomic64_inc(&g->redone);
+	trace_mesh_group_redone(part, 0);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);

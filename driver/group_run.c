@@ -11,6 +11,8 @@
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
+#include <linux/math64.h>
+#include <linux/sched/clock.h>
 
 #include "driver/group.h"
 #include "driver/volume.h"
@@ -98,10 +100,18 @@ static void run_timer(struct mesh_group *g)
 		mod_timer(&g->timer, jiffies + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK));
 }
 
+/* How long others had to wait for the engine, at most. */
+static void run_took(struct mesh_group *g, u64 ns)
+{
+	if (unlikely(ns >= (g->counts.run_us + 1) * NSEC_PER_USEC))
+		WRITE_ONCE(g->counts.run_us, div_u64(ns, NSEC_PER_USEC));
+}
+
 /* Return: whether there is more to do. */
 static bool run_once(struct mesh_group *g)
 {
 	struct mesh_group_todo todo = { .last_io = &todo.ios, .last_work = &todo.works };
+	u64 since = local_clock();
 	bool more = false, tick = run_messages(g, &todo);
 
 	/* before a write's rows are free, and again when the engine's state is another */
@@ -116,6 +126,7 @@ static bool run_once(struct mesh_group *g)
 		run_timer(g);
 	if (!g->flying && wq_has_sleeper(&g->idle))
 		wake_up_all(&g->idle);
+	run_took(g, local_clock() - since);
 	clear_bit_unlock(MESH_G_OWNED, &g->flags);
 	/* pairs with mesh_group_run() */
 	smp_mb__after_atomic();

@@ -165,6 +165,7 @@ static u64 start_note(struct mesh_group *g, u64 members)
 static void start_engine(struct mesh_group *g)
 {
 	const struct prot_roster *r = &g->ms.cur;
+	struct prot_counts counts;
 	u32 i;
 
 	mesh_group_own(g);
@@ -182,9 +183,11 @@ static void start_engine(struct mesh_group *g)
 	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
 	/* where the layout names another extent by now, that one comes when this one serves */
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
+	counts = g->engine->counts;
 	memset(g->engine, 0, prot_group_bytes(&g->cfg));
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
+	g->engine->counts = counts;	/* people's, not of this attachment alone */
 	mesh_group_reads_reset(g);
 	mesh_group_scrub_lost(g);
 	for (i = 0; i < g->width; i++) {

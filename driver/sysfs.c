@@ -4,6 +4,7 @@
  *
  *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
  *   degraded sync_action sync_completed sync_min sync_max mismatches skipped
+ *   counters/    joined folded full_stripes ...
  *   members/<i>/ uuid kind state error path reads ...
  *
  * Nothing here takes vol->lock, under which directories come and go: readers
@@ -281,6 +282,68 @@ static const struct kobj_type mesh_vol_type = {
 	.default_groups = mesh_vol_groups,
 };
 
+/* A counter of a volume's groups. */
+struct mesh_count_attr {
+	struct attribute attr;
+	size_t counter;		/* offset in struct mesh_groups_counts */
+};
+
+static ssize_t mesh_dir_show_count(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct mesh_count_attr *a = container_of(attr, struct mesh_count_attr, attr);
+	struct mesh_layout *l = mesh_layout_pin(container_of(kobj, struct mesh_dir, kobj)->vol);
+	struct mesh_groups_counts c;
+
+	if (!l)
+		return -ENODEV;
+	mesh_groups_count(l, &c);
+	mesh_layout_unpin(l);
+	return sysfs_emit(buf, "%llu\n", *(u64 *)((void *)&c + a->counter));
+}
+
+static const struct sysfs_ops mesh_count_ops = {
+	.show = mesh_dir_show_count,
+};
+
+#define MESH_COUNT(file, field) \
+	static struct mesh_count_attr count_##file = { \
+		.attr = { .name = #file, .mode = 0444 }, \
+		.counter = offsetof(struct mesh_groups_counts, field) }
+
+MESH_COUNT(joined, engine.joined);
+MESH_COUNT(folded, engine.folded);
+MESH_COUNT(full_stripes, engine.full);
+MESH_COUNT(partial_stripes, engine.partial);
+MESH_COUNT(bitmap_writes, engine.bitmap_writes);
+MESH_COUNT(buffer_waits, engine.buffer_waits);
+MESH_COUNT(ring_waits, engine.ring_waits);
+MESH_COUNT(direct_reads, cpu.direct);
+MESH_COUNT(engine_reads, engine_reads);
+MESH_COUNT(redone_reads, redone);
+MESH_COUNT(held, group.held);
+MESH_COUNT(starved, group.starved);
+MESH_COUNT(longest_wait_ms, group.wait_ms);
+MESH_COUNT(longest_run_us, group.run_us);
+MESH_COUNT(codec_vector, cpu.codec_vector);
+MESH_COUNT(codec_portable, cpu.codec_portable);
+
+static struct attribute *mesh_count_attrs[] = {
+	&count_joined.attr, &count_folded.attr, &count_full_stripes.attr,
+	&count_partial_stripes.attr, &count_bitmap_writes.attr, &count_buffer_waits.attr,
+	&count_ring_waits.attr, &count_direct_reads.attr, &count_engine_reads.attr,
+	&count_redone_reads.attr, &count_held.attr, &count_starved.attr,
+	&count_longest_wait_ms.attr, &count_longest_run_us.attr, &count_codec_vector.attr,
+	&count_codec_portable.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(mesh_count);
+
+static const struct kobj_type mesh_count_type = {
+	.release = mesh_dir_release,
+	.sysfs_ops = &mesh_count_ops,
+	.default_groups = mesh_count_groups,
+};
+
 /* An attribute of a member. */
 struct mesh_member_attr {
 	struct attribute attr;
@@ -453,8 +516,10 @@ void mesh_sysfs_add(struct mesh_volume *vol)
 							  lockdep_is_held(&vol->lock));
 
 	vol->kobj = mesh_dir_add(vol, &mesh_vol_type, &disk_to_dev(vol->disk)->kobj, 0, "mesh");
-	if (vol->kobj)
+	if (vol->kobj) {
 		vol->members_dir = kobject_create_and_add("members", vol->kobj);
+		vol->counters_dir = mesh_dir_add(vol, &mesh_count_type, vol->kobj, 0, "counters");
+	}
 	if (l)
 		mesh_sysfs_members(vol, l->nr);
 }
@@ -465,7 +530,9 @@ void mesh_sysfs_remove(struct mesh_volume *vol)
 	kvfree(vol->members);
 	vol->members = NULL;
 	mesh_dir_del(vol->members_dir);
+	mesh_dir_del(vol->counters_dir);
 	mesh_dir_del(vol->kobj);
 	vol->members_dir = NULL;
+	vol->counters_dir = NULL;
 	vol->kobj = NULL;
 }

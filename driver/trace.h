@@ -179,6 +179,88 @@ TRACE_EVENT(mesh_group_member,
 		  mesh_show_turn(__entry->turn))
 );
 
+DECLARE_EVENT_CLASS(mesh_part,
+	TP_PROTO(const struct mesh_part *part, int err),
+	TP_ARGS(part, err),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(u64, addr)
+		__field(u64, length)
+		__field(u8, kind)
+		__field(u8, flags)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->segment = part->group->segment;
+		__entry->column = part->group->column;
+		__entry->addr = part->addr;
+		__entry->length = part->length;
+		__entry->kind = part->kind;
+		__entry->flags = part->flags;
+		__entry->err = err;
+	),
+	TP_printk("group %u.%u %s addr %llu + %llu flags %#x err %d", __entry->segment,
+		  __entry->column, mesh_show_op(__entry->kind), __entry->addr, __entry->length,
+		  __entry->flags, __entry->err)
+);
+
+DEFINE_EVENT(mesh_part, mesh_group_done,
+	TP_PROTO(const struct mesh_part *part, int err),
+	TP_ARGS(part, err)
+);
+
+DEFINE_EVENT(mesh_part, mesh_group_submit,
+	TP_PROTO(const struct mesh_part *part, int err),
+	TP_ARGS(part, err)
+);
+
+DEFINE_EVENT(mesh_part, mesh_group_redone,
+	TP_PROTO(const struct mesh_part *part, int err),
+	TP_ARGS(part, err)
+);
+
+#define mesh_show_event(k) __print_symbolic(k, { PROT_EV_IO, "io" }, { PROT_EV_DONE, "done" }, \
+	{ PROT_EV_SERVING, "serving" }, { PROT_EV_EPOCH, "epoch" }, \
+	{ PROT_EV_CAUGHT_UP, "caught up" }, { PROT_EV_STOPPED, "stopped" }, \
+	{ PROT_EV_COPY, "copy" }, { PROT_EV_CODEC, "codec" }, { PROT_EV_FREE, "free" })
+
+TRACE_EVENT(mesh_group_event,
+	TP_PROTO(const struct mesh_group *g, const struct prot_event *ev),
+	TP_ARGS(g, ev),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(u8, kind)
+		__field(u16, op)
+		__field(u8, io)
+		__field(unsigned int, slot)
+		__field(u64, addr)
+		__field(u64, length)
+		__field(u64, members)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		bool io = ev->kind == PROT_EV_IO;
+		bool members = ev->kind == PROT_EV_EPOCH || ev->kind == PROT_EV_CAUGHT_UP;
+
+		__entry->segment = g->segment;
+		__entry->column = g->column;
+		__entry->kind = ev->kind;
+		__entry->op = ev->op;
+		__entry->io = io ? ev->io.kind : 0;
+		__entry->slot = io ? ev->io.member : 0;
+		__entry->addr = io ? ev->io.addr : 0;
+		__entry->length = io ? ev->io.length : 0;
+		__entry->members = members ? ev->members : 0;
+		__entry->err = ev->kind == PROT_EV_DONE ? ev->err : 0;
+	),
+	TP_printk("group %u.%u %s op %u: %s member %u addr %llu + %llu members %#llx err %d",
+		  __entry->segment, __entry->column, mesh_show_event(__entry->kind), __entry->op,
+		  mesh_show_op(__entry->io), __entry->slot, __entry->addr, __entry->length,
+		  __entry->members, __entry->err)
+);
+
 TRACE_EVENT(mesh_group_roster,
 	TP_PROTO(struct mesh_group *g, const struct prot_roster *r, u64 good, bool committed),
 	TP_ARGS(g, r, good, committed),

@@ -151,7 +151,7 @@ struct mesh_volume {
 	struct blk_mq_tag_set	set;		/* its tag set */
 	int			index;		/* N of meshN */
 	struct kobject		*kobj;		/* /sys/block/meshN/mesh */
-	struct kobject		*members_dir;	/* below it */
+	struct kobject		*members_dir, *counters_dir;	/* below it */
 	struct kobject		**members;	/* one directory for each member */
 	u32			nr_members;	/* of those */
 	struct work_struct	state_work;	/* sets @state by the members', attaches */

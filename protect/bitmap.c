@@ -418,6 +418,7 @@ static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev
 	io->block = block;
 	io->version = *prot_version(g, bitmap, block);
 	bitmap_send(g, member, io, ev);
+	g->counts.bitmap_writes++;
 	return true;
 }
 

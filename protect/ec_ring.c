@@ -106,6 +106,14 @@ static bool ring_unrecorded(const struct prot_group *g, const struct prot_ecop *
 	return prot_weight(e->parts) == 1 && !e->joins && !ring_replayable(prot_ring(g, e->ring));
 }
 
+static void ring_count(struct prot_group *g, const struct prot_gop *op)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (op->purpose == PROT_FOR_REQUEST)
+		*(e->gather ? &g->counts.partial : &g->counts.full) += 1;
+}
+
 /* P1: the participants are settled and a ring slot taken; the phase says what follows. */
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
@@ -125,6 +133,7 @@ void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->parts = changed & prot_ec_full(g);
 	e->joins &= changed & g->joining & ~e->parts;
 	if (e->kind != PROT_SLOT_BARRIER && ring_unrecorded(g, e)) {
+		ring_count(g, op);
 		prot_phase(g, op, PROT_P_EC_PLACE);
 		return;
 	}
@@ -139,6 +148,7 @@ void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	e->named_parts = e->parts;
 	if (e->kind != PROT_SLOT_BARRIER)
 		l->recorded = e->txid;
+	ring_count(g, op);
 	prot_phase(g, op, PROT_P_EC_RECORD);
 }
 

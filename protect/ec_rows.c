@@ -130,7 +130,7 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 				continue;
 			x->skip |= PROT_BIT(member);
 			x->over |= PROT_BIT(member);
-			g->folded++;
+			g->counts.folded++;
 		}
 	}
 	prot_wake_rows(g, op);
@@ -344,7 +344,7 @@ static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct pr
 	else
 		e->joined = prot_gop_index(g, f);
 	e->last = prot_gop_index(g, f);
-	g->joined++;
+	g->counts.joined++;
 }
 
 /* Whether a small buffer is too small for @op, with one that would be joined to it. */

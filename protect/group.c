@@ -368,6 +368,7 @@ void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 
 	if (op->waits)
 		return;
+	*(queue < PROT_Q_LEVEL ? &g->counts.buffer_waits : &g->counts.ring_waits) += 1;
 	op->waits = queue + 1;
 	op->wait_next = PROT_NONE16;
 	op->wait_prev = q->tail;

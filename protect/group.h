@@ -388,8 +388,23 @@ struct prot_shape {
 	u32	set_words, dirty_words;	/* of one set */
 };
 
+/*
+ * What an engine has done, for people: nothing is decided by it. The caller may keep it over an
+ * attachment that begins again.
+ */
+struct prot_counts {
+	u64	joined;		/* ec: writes that went with an older one */
+	u64	folded;		/* ec: writes in place that a later op made instead */
+	u64	full;		/* ec: transactions that read nothing: all data of their rows came */
+	u64	partial;	/* ec: all others */
+	u64	bitmap_writes;	/* blocks of bitmaps written to members */
+	u64	buffer_waits;	/* ops that waited for a private buffer */
+	u64	ring_waits;	/* ec: ops that waited for a slot of their ring */
+};
+
 struct prot_group {
 	struct prot_group_config cfg;
+	struct prot_counts counts;
 	u64	in_sync;
 	u64	failed;		/* in sync, gone: wait for an epoch */
 	u64	no_zeroes;	/* members that take neither DISCARD nor ZEROES */
@@ -413,8 +428,6 @@ struct prot_group {
 	u64	slots_read;	/* ec: of rings, when attached */
 	u64	places_written;	/* ec: in place, when attached */
 	u64	attach;		/* ec: number that records carry */
-	u64	joined;		/* ec: writes that went with an older one */
-	u64	folded;		/* ec: writes in place that a later op made instead */
 	u32	errors[PROT_WIDTH_MAX];	/* medium errors made good this hour */
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	/* bytes of background work that may still begin; PROT_NO_LIMIT: any */

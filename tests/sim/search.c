@@ -129,8 +129,7 @@ static void even_engine(struct sim_world *w)
 	g->places_written = 0;
 	g->replayed = 0;
 	g->synced = 0;
-	g->joined = 0;
-	g->folded = 0;
+	memset(&g->counts, 0, sizeof(g->counts));
 	g->repaired = 0;
 	g->rewritten = 0;
 	memset(g->last, 0, sizeof(g->last));
@@ -277,7 +276,7 @@ static void report(const struct sim_world *w, int depth)
 
 static uint64_t folded(const struct sim_world *w)
 {
-	return ((const struct prot_group *)w->engine)->folded;
+	return ((const struct prot_group *)w->engine)->counts.folded;
 }
 
 static void try(const struct sim_world *w, int depth, struct sim_action a)

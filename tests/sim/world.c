@@ -354,10 +354,10 @@ void sim_pump(struct sim_world *w)
 /* What the group that ends here did. */
 static void tally(struct sim_world *w)
 {
-	w->joined += sim_group(w)->joined;
-	w->folded += sim_group(w)->folded;
-	sim_group(w)->joined = 0;
-	sim_group(w)->folded = 0;
+	w->joined += sim_group(w)->counts.joined;
+	w->folded += sim_group(w)->counts.folded;
+	sim_group(w)->counts.joined = 0;
+	sim_group(w)->counts.folded = 0;
 }
 
 void sim_attach(struct sim_world *w)

@@ -359,7 +359,7 @@ static void test_joined(void)
 	run(g);
 	COST(0, 6, 6);			/* strip by strip: a full stripe, without reads */
 	CU_ASSERT_EQUAL(done, 4);
-	CU_ASSERT_EQUAL(g->joined, 3);
+	CU_ASSERT_EQUAL(g->counts.joined, 3);
 	check_stripe(g, 4 * STRIP, 1);
 	fill(4 * STRIP, 2);
 	memset(&cost, 0, sizeof(cost));
@@ -380,7 +380,7 @@ static void test_joined(void)
 	run(g);
 	COST(6, 6, 6);			/* rows far apart: parity of all between would cost more */
 	CU_ASSERT_EQUAL(cost.read_bytes, 6 * LBA);
-	CU_ASSERT_EQUAL(g->joined, 3 + 15 + 1);
+	CU_ASSERT_EQUAL(g->counts.joined, 3 + 15 + 1);
 	free(g);
 }
 
@@ -422,7 +422,7 @@ static void test_joined_gap(void)
 		submit(g, parts[!i][0], parts[!i][1]);
 		run(g);
 		CU_ASSERT_EQUAL(done, 1 + 2);
-		CU_ASSERT_EQUAL(g->joined, 0);
+		CU_ASSERT_EQUAL(g->counts.joined, 0);
 		check_stripe(g, 4 * STRIP, 1);
 		free(g);
 	}
@@ -441,7 +441,7 @@ static void test_joined_flags(void)
 		CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, i ? 0 : PROT_META, LBA, LBA,
 						  LBA) >= 0);
 		run(g);
-		CU_ASSERT_EQUAL(g->joined, i + 1);
+		CU_ASSERT_EQUAL(g->counts.joined, i + 1);
 		COST(3, 3, 3);
 		CU_ASSERT_EQUAL(cost.meta, 9);
 	}
@@ -459,7 +459,7 @@ static void test_joined_order(void)
 	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, 0, 3 * LBA, 0) >= 0);
 	CU_ASSERT_FATAL(prot_group_submit(g, PROT_WRITE, 0, LBA, LBA, 8 * LBA) >= 0);
 	run(g);
-	CU_ASSERT_EQUAL(g->joined, 1);
+	CU_ASSERT_EQUAL(g->counts.joined, 1);
 	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, 3 * LBA), 0);
 	for (i = 0; i < 3 * LBA; i++)
 		CU_ASSERT_EQUAL_FATAL(payload[i], i / LBA == 1 ? 2 : 1);
@@ -470,7 +470,7 @@ static void test_joined_order(void)
 	run(g);
 	while (nr_held)
 		let_go(g);
-	CU_ASSERT_EQUAL(g->joined, 1);
+	CU_ASSERT_EQUAL(g->counts.joined, 1);
 	CU_ASSERT_EQUAL(done, 2 + 1 + 3);
 	free(g);
 }
@@ -500,7 +500,7 @@ static void test_folded(void)
 	let_go(g);
 	CU_ASSERT_EQUAL(done, 3);
 	COST(4, 7, 1 + 4);		/* parity went in place once */
-	CU_ASSERT_EQUAL(g->folded, 2);
+	CU_ASSERT_EQUAL(g->counts.folded, 2);
 	let_go(g);
 	submit(g, 3 * STRIP, STRIP);
 	run(g);
@@ -534,7 +534,7 @@ static void test_folded_same(void)
 	while (nr_held)
 		let_go(g);
 	COST(3, 9, 3);
-	CU_ASSERT_EQUAL(g->folded, 6);
+	CU_ASSERT_EQUAL(g->counts.folded, 6);
 	hold = false;
 	memset(payload, 0, LBA);
 	CU_ASSERT_EQUAL(request(g, PROT_READ, 0, LBA), 0);

@@ -158,8 +158,8 @@ static void test_covered_part(void)
 	while (nr_held)
 		let_go(g);
 	COST(0, 6, 3 + 6);
-	CU_ASSERT_EQUAL(g->joined, 3);
-	CU_ASSERT_EQUAL(g->folded, 0);
+	CU_ASSERT_EQUAL(g->counts.joined, 3);
+	CU_ASSERT_EQUAL(g->counts.folded, 0);
 	CU_ASSERT_EQUAL(done, 5);
 	hold = false;
 	check(g, 0, 3 * LBA);

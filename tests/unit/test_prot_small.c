@@ -186,13 +186,13 @@ static void test_join(void)
 		submit(g, PROT_WRITE, i * PAGE, PAGE);
 	run(g);
 	CU_ASSERT_EQUAL(done, 16);
-	CU_ASSERT_EQUAL(g->joined, 15);
+	CU_ASSERT_EQUAL(g->counts.joined, 15);
 	CU_ASSERT_EQUAL(writes, 6);
 	/* the same rows of all strips: a small one is enough */
 	for (i = 0; i < 4; i++)
 		submit(g, PROT_WRITE, STRIPE + i * STRIP, PAGE);
 	run(g);
-	CU_ASSERT_EQUAL(g->joined, 18);
+	CU_ASSERT_EQUAL(g->counts.joined, 18);
 	CU_ASSERT_EQUAL(writes, 18);
 	free(g);
 }
@@ -210,7 +210,7 @@ static void test_no_room(void)
 	for (i = 0; i < 3; i++)
 		submit(g, PROT_WRITE, i * PAGE, PAGE);
 	run(g);
-	CU_ASSERT_EQUAL(g->joined, 0);
+	CU_ASSERT_EQUAL(g->counts.joined, 0);
 	while (nr_held)
 		let_go(g);
 	CU_ASSERT_EQUAL(done, 9);

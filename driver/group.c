@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
 #include <linux/netlink.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "driver/group.h"
@@ -164,6 +165,7 @@ static void group_free(struct mesh_group *g)
 {
 	u32 i;
 
+	mesh_group_witness_exit(g);
 	for (i = 0; i < g->width; i++)
 		kfree(g->slots[i].block);
 	mesh_group_io_exit(g);
@@ -209,7 +211,7 @@ static int group_memory(struct mesh_group *g)
 		if (!g->slots[i].block)
 			return -ENOMEM;
 	}
-	return mesh_group_io_init(g);
+	return mesh_group_witness_init(g) ?: mesh_group_io_init(g);
 }
 
 /* A group of column @column of a segment. Return: with one reference, or an error. */
@@ -375,12 +377,15 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 		     struct netlink_ext_ack *extack)
 {
 	const char *why = NULL;
+	unsigned int noio;
 	u32 i, c;
 	int err = 0;
 
 	l->groups = kvcalloc(l->prot->nr_places, sizeof(*l->groups), GFP_KERNEL);
 	if (!l->groups)
 		return -ENOMEM;
+	/* what meshd answers, and I/O may wait for, takes the lock too */
+	noio = memalloc_noio_save();
 	mutex_lock(&mesh_groups_lock);
 	for (i = 0; i < l->prot->nr_segments && !err; i++) {
 		const struct prot_segment *s = prot_segments(l->prot) + i;
@@ -389,9 +394,36 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 			err = group_open(l, i, c, conf, &why);
 	}
 	mutex_unlock(&mesh_groups_lock);
+	memalloc_noio_restore(noio);
 	if (why && extack)
 		extack->_msg = why;
 	return err;
+}
+
+/* meshd, at @port, answers what is noted of a group's roster. */
+void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void *roster, u32 bytes)
+{
+	struct mesh_group *g;
+
+	mutex_lock(&mesh_groups_lock);
+	list_for_each_entry(g, &mesh_groups, node)
+		if (g->cfg.owner.group == place && uuid_equal(&g->vol->conf.uuid, volume))
+			mesh_group_answered(g, port, roster, bytes);
+	mutex_unlock(&mesh_groups_lock);
+}
+
+/* meshd has come or gone. */
+void mesh_groups_witness(void)
+{
+	struct mesh_group *g;
+
+	mutex_lock(&mesh_groups_lock);
+	list_for_each_entry(g, &mesh_groups, node) {
+		wake_up_all(&g->witness.wait);
+		if (!test_bit(MESH_G_CLOSING, &g->flags))
+			mod_delayed_work(mesh_wq, &g->start_work, 0);
+	}
+	mutex_unlock(&mesh_groups_lock);
 }
 
 /* The last layout that had it has gone: nothing submits to it. Sleeps. */
@@ -413,12 +445,12 @@ static void group_end(struct mesh_group *g)
 			wait_for_completion(&slot->done);
 		}
 	}
-	/* a change of a member's state may have queued it again */
-	cancel_delayed_work_sync(&g->start_work);
-	/* while it is in the list others look which members it has */
+	/* while it is in the list others look which members it has, and meshd's answers find it */
 	mutex_lock(&mesh_groups_lock);
 	list_del(&g->node);
 	mutex_unlock(&mesh_groups_lock);
+	/* these and a change of a member's state may have queued it again */
+	cancel_delayed_work_sync(&g->start_work);
 	wake_up_all(&mesh_groups_ended);
 	for (i = 0; i < g->width; i++) {
 		mesh_member_put(g->slots[i].member);

@@ -15,6 +15,7 @@
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
  *   group_roster.c  rosters read from members, and written to them
+ *   group_witness.c ... and noted by meshd
  *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
  *   group_clean.c   a detach that leaves nothing to be recovered
@@ -218,6 +219,23 @@ struct mesh_group_conf {
 	bool	stale;
 };
 
+/* What this host's meshd has noted of the rosters; groups whose members decide alone have none. */
+struct mesh_group_witness {
+	spinlock_t		lock;
+	void			*answer;	/* MESHBLK_ROSTER_BYTES; witness->lock */
+	u32			bytes;		/* of it: all or none; witness->lock */
+	u32			port;		/* whose it is; witness->lock */
+	bool			answered;	/* it is new; witness->lock, READ_ONCE() */
+	wait_queue_head_t	wait;		/* for @answered */
+	void			*block;		/* PROT_ROSTER_BLOCK, to be sent; group->lock */
+	struct prot_roster	known;		/* of the last answer; group->lock */
+	bool			any;		/* @known is one; group->lock */
+	u32			heard;		/* port of the last answer; group->lock */
+	/* jiffies of the last question, and of the last line of the log; group->lock */
+	unsigned long		asked_at, said_at;
+	bool			waits;		/* a removal does; group->lock, READ_ONCE() */
+};
+
 struct mesh_group {
 	struct llist_head	inbox;
 	unsigned long		flags;
@@ -270,6 +288,7 @@ struct mesh_group {
 	unsigned long		clean_by;	/* jiffies, while ENDING */
 	/* jiffies when an attach that is decided may serve, 0: none waits; group->lock */
 	unsigned long		dead_at;
+	struct mesh_group_witness witness;
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */
@@ -302,6 +321,9 @@ void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum);
 u32 mesh_groups_down(struct mesh_layout *l);
 bool mesh_groups_any(struct mesh_layout *l);
 void mesh_groups_wake(struct mesh_layout *l);
+void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void *roster,
+			  u32 bytes);
+void mesh_groups_witness(void);
 u8 mesh_group_role(struct mesh_group *g, u32 slot);
 u64 mesh_group_behind(struct mesh_group *g, u32 slot);
 bool mesh_group_up(const struct mesh_group_slot *slot);
@@ -405,6 +427,16 @@ int mesh_group_note(struct mesh_member *m, u64 attach);
 void mesh_group_left(struct mesh_group *g, u64 members);
 bool mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);
+
+/* group_witness.c; all but the first four with group->lock, the last two do not sleep */
+int mesh_group_witness_init(struct mesh_group *g);
+void mesh_group_witness_exit(struct mesh_group *g);
+bool mesh_group_witnessed(const struct mesh_group *g);
+void mesh_group_answered(struct mesh_group *g, u32 port, const void *roster, u32 bytes);
+const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long wait, bool *here);
+bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait);
+bool mesh_group_may_write(struct mesh_group *g);
+int mesh_group_witness_step(struct mesh_group *g);
 
 /* group_roster.c; with group->lock */
 int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);

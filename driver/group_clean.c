@@ -16,6 +16,7 @@
 
 #define CLEAN_WAIT	(8 * HZ)	/* within what mesh_volume_await() waits */
 #define CLEAN_POLL_MS	10
+#define CLEAN_NOTED	(2 * HZ)
 
 /* Whether nothing is left to be done for what was acknowledged; with the engine owned. */
 static bool clean_quiet(struct mesh_group *g)
@@ -65,6 +66,7 @@ static const char *clean_wait(struct mesh_group *g)
 /* With group->lock. Return: NULL, or why the roster is not written. */
 static const char *clean_roster(struct mesh_group *g)
 {
+	unsigned long until = min_t(unsigned long, g->clean_by, jiffies + CLEAN_NOTED);
 	u64 broken, good;
 	const char *why;
 
@@ -75,7 +77,12 @@ static const char *clean_roster(struct mesh_group *g)
 		return "a roster is not written yet";
 	good = mesh_roster_write(g, prot_membership_unwritten(&g->ms), &broken);
 	trace_mesh_group_roster(g, &g->ms.pend, good, !(g->ms.pend.in_sync & ~good));
-	return prot_membership_written(&g->ms, good) ? NULL : "a member does not take its roster";
+	if (!prot_membership_written(&g->ms, good))
+		return "a member does not take its roster";
+	/* else the next attach without a member takes it for one that this host knows nothing of */
+	if (g->ms.cur.flags & PROT_ROSTER_WITNESS)
+		mesh_group_noted(g, &g->ms.cur, time_before(jiffies, until) ? until - jiffies : 0);
+	return NULL;
 }
 
 static bool clean_may(const struct mesh_group *g)

@@ -360,9 +360,15 @@ void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_part *part, *next;
 
-	list_for_each_entry_safe(part, next, &g->waiting, node)
-		if (!part->out && time_after_eq(jiffies, part->req->deadline))
+	list_for_each_entry_safe(part, next, &g->waiting, node) {
+		if (part->out || time_before(jiffies, part->req->deadline))
+			continue;
+		/* members are enough: what is missing is this host's own */
+		if (g->state == MESH_GROUP_ACTIVE && READ_ONCE(g->witness.waits))
+			part->req->deadline = jiffies + mesh_group_member_timeout();
+		else
 			io_part_over(part, -ENOLINK, todo);
+	}
 	if (g->state != MESH_GROUP_ACTIVE)
 		return;
 	mesh_group_pace(g);

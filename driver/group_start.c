@@ -22,6 +22,7 @@
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
 #define START_FAILED	(2 * HZ)	/* of one that labels were written for */
+#define START_NOTED	(5 * HZ)	/* how long an attach waits for meshd to answer */
 
 static unsigned int attach_wait_ms = 30000;
 module_param(attach_wait_ms, uint, 0644);
@@ -52,6 +53,7 @@ struct start_found {
 	u64	highest;	/* attach number */
 	bool	any;		/* @best is one */
 	int	refused;	/* why these are not enough */
+	bool	deaf;		/* meshd has not noted a roster: it does without */
 	bool	waits;		/* others may read on for a while */
 };
 
@@ -66,9 +68,11 @@ static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
 static const char *start_read(struct mesh_group *g, u64 up, struct start_found *f)
 {
 	struct prot_roster *r = &g->ms.pend;	/* free until the decision */
+	bool deaf = f->deaf;
 	u32 i;
 
 	memset(f, 0, sizeof(*f));
+	f->deaf = deaf;
 	f->highest = g->conf.attach;
 	for (i = 0; i < g->width; i++)
 		g->slots[i].number = 0;
@@ -110,8 +114,7 @@ static void start_first(struct mesh_group *g, struct prot_roster *r)
 /* Return: NULL, or why the group cannot be attached now. */
 static const char *start_decide(struct mesh_group *g, struct start_found *f)
 {
-	struct prot_attach a = { .highest = f->highest, .stale = g->conf.stale,
-				 .served = g->cfg.attach };
+	struct prot_attach a = { .stale = g->conf.stale, .served = g->cfg.attach };
 	u8 (*opened)[PROT_UUID_LEN];
 	int err;
 	u32 i;
@@ -128,6 +131,9 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	for (i = 0; i < g->width; i++)
 		if (f->opened >> i & 1)
 			memcpy(opened[a.n++], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
+	a.store = mesh_group_recall(g, START_NOTED, &a.witness);
+	a.witness = a.witness && !f->deaf;
+	a.highest = max(f->highest, a.store ? a.store->attach : 0);
 	a.found = &f->best;
 	a.opened = opened;
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
@@ -139,6 +145,8 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 		return "too few of the members that have all writes are here";
 	if (err == -EUCLEAN)
 		return "it was not detached cleanly; attach it for writing once, and detach it";
+	if (err == -EAGAIN || (err && f->deaf))
+		return "meshd cannot note which members are missing";
 	if (err)
 		return "the members that are missing may have newer data; stale: go on without it";
 	return NULL;
@@ -173,6 +181,7 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
 	g->held = g->ms.held;
+	WRITE_ONCE(g->witness.waits, false);
 	for (i = 0; g->cfg.ro && i < g->width; i++) {
 		/* a member that came in another one's place, and that the writer gave nothing */
 		if (!mesh_group_named(g, i))
@@ -227,7 +236,7 @@ static unsigned long start_dead(const struct mesh_group *g)
 /* Return: NULL: it is begun; or why not now. */
 static const char *start_attach(struct mesh_group *g, u64 up)
 {
-	struct start_found *f = kmalloc(sizeof(*f), GFP_KERNEL);
+	struct start_found *f = kzalloc(sizeof(*f), GFP_KERNEL);
 	const char *why = f ? NULL : "no memory";
 	u64 bad, broken, had = up;
 
@@ -238,6 +247,11 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 		if (why || g->cfg.ro)
 			break;
 		bad = start_note(g, f->opened);
+		if (!bad && prot_membership_must_note(&g->ms)) {
+			f->deaf = !mesh_group_noted(g, &g->ms.pend, START_NOTED);
+			if (f->deaf)
+				continue;
+		}
 		if (!bad) {
 			u64 want = prot_membership_unwritten(&g->ms);
 			u64 good = mesh_roster_write(g, want, &broken);
@@ -327,9 +341,9 @@ static void start_opening(struct mesh_group *g)
 
 /*
  * A roster without members that the engine has lost, with another one in a slot, or with one that
- * has caught up: what the engine or the layout has and the newest roster does not say. Return: 0;
- * -EBUSY: not now; -EAGAIN: the engine is to be given the committed one again, as a joining member
- * that failed waits for it.
+ * has caught up: what the engine or the layout has and the newest roster does not say; or one that
+ * says whether meshd notes them. Return: 0; -EBUSY, -EINPROGRESS: not now; -EAGAIN: the engine is to
+ * be given the committed one again, as a joining member that failed waits for it.
  */
 static int start_propose(struct mesh_group *g)
 {
@@ -353,7 +367,7 @@ static int start_propose(struct mesh_group *g)
 		if (!(last->in_sync >> i & 1) && !mesh_group_named(g, i))
 			return prot_membership_replace(&g->ms, i,
 						       (u8 *)&g->slots[i].member->conf.uuid);
-	return add ? prot_membership_add(&g->ms, __ffs64(add)) : 0;
+	return add ? prot_membership_add(&g->ms, __ffs64(add)) : mesh_group_witness_step(g);
 }
 
 /* Members on which a roster cannot be written are no members. */
@@ -403,6 +417,10 @@ static void start_rosters(struct mesh_group *g)
 		if (!g->ms.pending) {
 			if (err)
 				start_again(g, START_AGAIN);
+			return;
+		}
+		if (!mesh_group_may_write(g)) {
+			start_again(g, HZ);
 			return;
 		}
 		want = prot_membership_unwritten(&g->ms);

@@ -66,6 +66,14 @@ static const struct nla_policy volume_rejoin_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
 };
 
+static const struct nla_policy witness_policy[MESHBLK_A_MAX + 1] = { };
+
+static const struct nla_policy roster_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_PLACE] = { .type = NLA_U32 },
+	[MESHBLK_A_ROSTER] = NLA_POLICY_EXACT_LEN(MESHBLK_ROSTER_BYTES),
+};
+
 static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
@@ -85,6 +93,8 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
 	MESH_NL_OP(VOLUME_SCRUB, volume_scrub_policy, mesh_nl_volume_scrub),
 	MESH_NL_OP(VOLUME_REJOIN, volume_rejoin_policy, mesh_nl_volume_rejoin),
+	MESH_NL_OP(WITNESS, witness_policy, mesh_nl_serve_witness),
+	MESH_NL_OP(ROSTER_NOTED, roster_policy, mesh_nl_roster_noted),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {
@@ -132,10 +142,18 @@ int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value)
 
 int mesh_nl_init(void)
 {
-	return genl_register_family(&mesh_nl_family);
+	int err = mesh_nl_witness_init();
+
+	if (err)
+		return err;
+	err = genl_register_family(&mesh_nl_family);
+	if (err)
+		mesh_nl_witness_exit();
+	return err;
 }
 
 void mesh_nl_exit(void)
 {
 	genl_unregister_family(&mesh_nl_family);
+	mesh_nl_witness_exit();
 }

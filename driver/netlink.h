@@ -6,6 +6,7 @@
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
  *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN
+ *   netlink_witness.c  WITNESS, ROSTER_NOTE, ROSTER_NOTED
  *   netlink_target.c   IDENTITY_SET, TARGET_*
  *   events.c           multicast
  */
@@ -40,11 +41,20 @@ int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info);
+int mesh_nl_serve_witness(struct sk_buff *skb, struct genl_info *info);
+int mesh_nl_roster_noted(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_witness.c */
+u32 mesh_nl_witness(void);
+bool mesh_nl_witness_away(void);
+void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster);
+int mesh_nl_witness_init(void);
+void mesh_nl_witness_exit(void);
 
 int mesh_nl_init(void);
 void mesh_nl_exit(void);

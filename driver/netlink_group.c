@@ -93,6 +93,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
 	    nla_put_s32(skb, MESHBLK_P_ERROR, READ_ONCE(g->refused)) ||
 	    (barred && mesh_nl_put_u64(skb, MESHBLK_P_BARRED, barred)) ||
+	    (mesh_group_witnessed(g) && nla_put_flag(skb, MESHBLK_P_WITNESS)) ||
 	    mesh_nl_put_unread(skb, l, first) ||
 	    mesh_nl_put_scrub(skb, l, first))
 		return -EMSGSIZE;

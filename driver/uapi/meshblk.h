@@ -19,6 +19,7 @@
 
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
+#define MESHBLK_ROSTER_BYTES	992
 
 /* STATE of targets: up, down, connecting; of members: up, down, gone, refused */
 #define MESHBLK_STATE_UP		"up"
@@ -46,6 +47,11 @@ enum meshblk_cmd {
 	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the copy that is right */
 	MESHBLK_CMD_VOLUME_SCRUB,
 	MESHBLK_CMD_VOLUME_REJOIN,	/* VOLUME_UUID INDEX: a member that is barred may join */
+	MESHBLK_CMD_WITNESS,		/* this socket answers ROSTER_NOTE from now on */
+	MESHBLK_CMD_ROSTER_NOTE,	/* to the witness: VOLUME_UUID PLACE [ROSTER]: note it durably
+					 * in place of the last one, and reply; without: only reply
+					 */
+	MESHBLK_CMD_ROSTER_NOTED,	/* VOLUME_UUID PLACE [ROSTER]: what is noted, if anything */
 	__MESHBLK_CMD_MAX,
 };
 
@@ -93,6 +99,8 @@ enum meshblk_attr {
 	MESHBLK_A_GROUP,		/* nest of MESHBLK_P_* */
 	MESHBLK_A_STOP,			/* flag: end a scrub */
 	MESHBLK_A_REPAIR,		/* flag: change readable copies that differ */
+	MESHBLK_A_PLACE,		/* u32: of a group's first member among all places */
+	MESHBLK_A_ROSTER,		/* MESHBLK_ROSTER_BYTES: the kernel's, to be kept as they are */
 	__MESHBLK_A_MAX,
 };
 
@@ -202,6 +210,7 @@ enum meshblk_group_attr {
 	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
 	MESHBLK_P_UNREAD,
 	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
+	MESHBLK_P_WITNESS,		/* flag: the witness notes a member's removal before it counts */
 	__MESHBLK_P_MAX,
 };
 

@@ -19,6 +19,19 @@ group_up() {
 # shellcheck disable=SC2154 # sys comes from vol.sh
 fault() { echo "$(<"$sys/members/$1/uuid") $2" >/sys/module/meshmem/parameters/fault; }
 
+# In the place of meshd: notes the roster of a group in a file, "-": is asked in vain.
+witness_up() { # [FILE]
+	local i
+	: >/run/listening
+	blkctl witness "${1:-/run/note}" 9999 >/run/listening & witness=$!
+	for ((i = 0; i < 100; i++)); do
+		! grep -q listening /run/listening || return 0
+		sleep 0.1
+	done
+	fail "no witness"
+}
+witness_kill() { kill -9 "$witness"; wait "$witness" 2>/dev/null || :; }
+
 # What VOLUME_GET says of the groups, one value a line.
 # shellcheck disable=SC2154
 groups() { # KEY

@@ -123,6 +123,8 @@ static json_t *group_json(struct nlattr *nest)
 			}
 		else if (nla_type(a) == MESHBLK_P_SCRUBBING)
 			json_object_set_new(o, "scrubbing", json_integer(1));
+		else if (nla_type(a) == MESHBLK_P_WITNESS)
+			json_object_set_new(o, "witness", json_integer(1));
 		else if (nla_type(a) == MESHBLK_P_DIFFS)
 			json_object_set_new(o, "diffs", diffs_json(a));
 		else if (nla_type(a) == MESHBLK_P_UNREAD)

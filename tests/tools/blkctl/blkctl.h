@@ -71,6 +71,10 @@ int cmd_set(int argc, char **argv);
 json_t *answer_json(struct nl_msg *msg);
 int print_answer(struct nl_msg *msg, void *arg);
 
+/* witness.c */
+int cmd_witness(int argc, char **argv);
+int cmd_noted(int argc, char **argv);
+
 /* storm.c */
 int cmd_storm(int argc, char **argv);
 

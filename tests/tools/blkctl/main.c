@@ -18,6 +18,8 @@
  *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
+ *   blkctl witness FILE|- SECONDS   notes the roster of one group in FILE, "-": is mute
+ *   blkctl noted UUID PLACE BYTES [witness]   an answer that was not requested
  *   blkctl storm SEED COUNT    bad messages at random; prints how many were taken,
  *                              and how many were refused without words
  *
@@ -276,6 +278,7 @@ static const struct {
 	{ "wait", cmd_wait },
 	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
+	{ "witness", cmd_witness }, { "noted", cmd_noted },
 	{ "events", cmd_events }, { "storm", cmd_storm },
 };
 
@@ -289,5 +292,5 @@ int main(int argc, char **argv)
 		connect_family();
 		return verbs[i].run(argc - 1, argv + 1);
 	}
-	die(2, "make|set|del|get|scrub|rejoin|wait|read|write|identity|target-set|target-del|target-get|events|storm");
+	die(2, "make|set|del|get|scrub|rejoin|wait|read|write|identity|target-set|target-del|target-get|witness|noted|events|storm");
 }

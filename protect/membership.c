@@ -72,9 +72,16 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 	bool witness = membership_is_witness(a);
 	const struct prot_roster *base = witness ? a->store : a->found;
 	/* Such a store goes on as a witness: without it the next attach is refused. */
-	int err = membership_enough(base, a, (witness && a->witness) || a->stale);
+	int err = membership_enough(base, a, witness && a->witness);
 	u8 k = base->geo.k;
 
+	if (err && a->stale) {
+		base = a->found;
+		err = membership_enough(base, a, true);
+		/* else a roster on what is given up may have the store speak for that alone */
+		if (!err && !a->witness && k <= base->geo.width - k && !PROT_MUTANT(R_STALE))
+			err = -EAGAIN;
+	}
 	if (err)
 		return err;
 	memset(m, 0, sizeof(*m));

@@ -58,7 +58,8 @@ struct prot_attach {
 	u32	n;			/* how many */
 	u8	host[PROT_UUID_LEN];	/* this one */
 	bool	witness;		/* meshd notes the roster before any of it is written */
-	bool	stale;	/* the administrator says that nothing newer than @found exists */
+	/* the administrator says that nothing newer than @found exists, or gives it up */
+	bool	stale;
 	/* the attachment that this host has served by and not ended, 0: none */
 	u64	served;
 };
@@ -69,7 +70,8 @@ struct prot_attach {
  * @a: what is known
  *
  * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or
- * more of them were not, and nothing says that they have no newer data.
+ * more of them were not, and nothing says that they have no newer data; -EAGAIN: @a->stale gives
+ * that up, and the store has to note it: with @a->witness.
  */
 int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a);
 

@@ -92,6 +92,7 @@ enum prot_mutant {
 	PROT_MUT_R_DEAD_HOST,	/* ... if this host wrote the roster */
 	PROT_MUT_R_DEAD_CLEAN,	/* ... if this host served by a clean roster */
 	PROT_MUT_R_DEAD_SYNC,	/* ... if those in sync are here */
+	PROT_MUT_R_STALE,	/* what is given up is not noted */
 	PROT_MUT_R_END,
 	PROT_MUTANTS_END = PROT_MUT_R_END
 };

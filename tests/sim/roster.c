@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sim-roster "K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS]" SECONDS: every
- * order of what two hosts can do to the rosters of one group, at small bounds. STORES are lost;
- * READERS are attaches for reading; at a RESTART a host loses all it has open, and knows what
- * it served by.
+ * sim-roster "K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES]" SECONDS:
+ * every order of what two hosts can do to the rosters of one group, at small bounds. STORES are
+ * lost; READERS are attaches for reading; at a RESTART a host loses all it has open, and knows what
+ * it served by; STALES are attaches at an administrator's word.
  *
  *   extents (roster, writes it has, holder, number of its label)
  *      ^ open, number, write a roster on any of them, write data on any of them
@@ -167,6 +167,7 @@ static const struct {
 	MUTANT(DEAD_CLEAN) = { "no dead time where a reader may be", "2+1 1 0 2 1 0 1 1",
 			       true },
 	MUTANT(DEAD_SYNC) = { "no dead time with all in sync", "2+1 1 1 2 0 0 1" },
+	MUTANT(STALE) = { "what is given up is not noted", "2 1 2 3 0 0 0 0 1" },
 };
 
 /* Return: whether the bounds are ones. */
@@ -175,10 +176,10 @@ static bool bounds(const char *text)
 	char group[16];
 	u32 m = 0;
 
-	most.readers = most.restarts = 0;
-	if (sscanf(text, "%15s %d %d %d %d %d %d %d", group, &most.writes, &most.crashes,
+	most.readers = most.restarts = most.stales = 0;
+	if (sscanf(text, "%15s %d %d %d %d %d %d %d %d", group, &most.writes, &most.crashes,
 		   &most.attaches, &most.changes, &most.stores, &most.readers,
-		   &most.restarts) < 6 ||
+		   &most.restarts, &most.stales) < 6 ||
 	    sscanf(group, "%u+%u", &k, &m) < 1)
 		return false;
 	width = m ? k + m : k;
@@ -211,7 +212,7 @@ static int one(const char *text, int seconds)
 	bool ok;
 
 	if (!bounds(text)) {
-		fprintf(stderr, "sim-roster \"K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS]\" SECONDS\n"
+		fprintf(stderr, "sim-roster \"K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES]\" SECONDS\n"
 			"sim-roster mutants|all-mutants SECONDS\n");
 		return 2;
 	}

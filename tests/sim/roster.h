@@ -56,11 +56,11 @@ struct state {
 	struct extent e[EXTENTS];
 	struct host h[2];
 	u8	acked, dropped;	/* writes */
-	u8	writes, crashes, attaches, changes, stores, readers, restarts;	/* so far */
+	u8	writes, crashes, attaches, changes, stores, readers, restarts, stales;	/* so far */
 	u8	spared;		/* the spare is, or was to be, a member */
 };
 
-struct roster_bounds { int writes, crashes, attaches, changes, stores, readers, restarts; };
+struct roster_bounds { int writes, crashes, attaches, changes, stores, readers, restarts, stales; };
 
 extern struct roster_bounds most;
 extern u32 width, k;

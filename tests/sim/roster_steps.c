@@ -221,6 +221,18 @@ static void open_next(const struct state *s, int h)
 	roster_reach(&t);
 }
 
+static void decided(struct state *t, int h, const struct prot_attach *a,
+		    const struct prot_membership *m)
+{
+	struct host *x = &t->h[h];
+
+	roster_keep(x, m);
+	x->phase = NUMBERS;
+	x->todo = x->has;
+	x->unnoted = prot_membership_must_note(m);
+	x->waits = prot_membership_must_wait(a);
+}
+
 /* The highest roster of what was opened. Return: there is one. */
 static bool find(const struct state *s, const struct host *x, struct prot_roster *found, u64 *highest)
 {
@@ -241,6 +253,41 @@ static bool find(const struct state *s, const struct host *x, struct prot_roster
 		any = true;
 	}
 	return any;
+}
+
+/*
+ * Both hosts are known to be down, and what this one has not opened is given up: it comes back only
+ * where this one attaches it, so the other one's store is of no use.
+ */
+static void decide_stale(const struct state *s, int h, struct prot_attach *a)
+{
+	struct prot_membership m;
+	struct state t = *s;
+
+	for (int witness = 0; witness < 2 && s->h[!h].phase == IDLE; witness++) {
+		u8 in_sync, all = 0xff, any = 0;
+
+		a->witness = witness;
+		a->stale = false;
+		if (!prot_membership_begin(&m, a))
+			continue;
+		a->stale = true;
+		if (prot_membership_begin(&m, a))
+			continue;
+		t = *s;
+		decided(&t, h, a, &m);
+		in_sync = roster_extents(&t.h[h].pend, t.h[h].pend.in_sync);
+		for (int i = 0; i < EXTENTS; i++)
+			if (in_sync >> i & 1) {
+				all &= t.e[i].writes;
+				any |= t.e[i].writes;
+			}
+		t.stales++;
+		t.acked &= all;
+		t.dropped &= ~any;
+		memset(&t.h[!h].store, 0, sizeof(t.h[!h].store));
+		roster_reach(&t);
+	}
 }
 
 static void decide(const struct state *s, int h)
@@ -266,13 +313,11 @@ static void decide(const struct state *s, int h)
 			if (prot_membership_begin(&m, &a))
 				continue;
 			t = *s;
-			roster_keep(&t.h[h], &m);
-			t.h[h].phase = NUMBERS;
-			t.h[h].todo = x->has;
-			t.h[h].unnoted = prot_membership_must_note(&m);
-			t.h[h].waits = prot_membership_must_wait(&a);
+			decided(&t, h, &a, &m);
 			roster_reach(&t);
 		}
+		if (s->stales < most.stales)
+			decide_stale(s, h, &a);
 	}
 	t = *s;
 	roster_release(&t, h);

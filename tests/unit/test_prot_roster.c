@@ -170,6 +170,32 @@ static void test_attach(void)
 	CU_ASSERT_EQUAL(m.pend.flags, PROT_ROSTER_AUTONOMOUS);
 }
 
+/* What is given up must not be what the store speaks for at the next attach. */
+static void test_attach_stale(void)
+{
+	struct prot_roster found = roster(7, 9, 3, 1, 2), store = roster(7, 10, 2, 1, 2);
+	struct prot_membership m;
+
+	found.flags = PROT_ROSTER_WITNESS;
+	store.flags = PROT_ROSTER_WITNESS;
+	CU_ASSERT_EQUAL(attach(&m, &found, &found, 1, false, true), -EAGAIN);
+	CU_ASSERT_EQUAL(attach(&m, &found, NULL, 1, false, true), -EAGAIN);
+	CU_ASSERT_EQUAL(attach(&m, &found, &found, 3, false, true), 0);	/* nothing is */
+	CU_ASSERT_EQUAL(attach(&m, &found, &found, 1, true, true), 0);
+	CU_ASSERT(prot_membership_must_note(&m));
+	/* The copy that the store knows to be behind, at the administrator's word. */
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 1, true, false), -ENODATA);
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 1, true, true), 0);
+	CU_ASSERT_EQUAL(m.pend.in_sync, 1);
+	CU_ASSERT_EQUAL(m.pend.epoch, 10);
+	CU_ASSERT(prot_membership_must_note(&m));
+	/* Also where this roster names no witness: an older one on another member may. */
+	found.flags = 0;
+	CU_ASSERT_EQUAL(attach(&m, &found, NULL, 1, false, true), -EAGAIN);
+	CU_ASSERT_EQUAL(attach(&m, &found, NULL, 1, true, true), 0);
+	CU_ASSERT_EQUAL(attach(&m, &found, NULL, 0, true, true), -ENODATA);
+}
+
 /* Fewer than k away: no other host can have had enough. */
 static void test_attach_ec(void)
 {
@@ -255,6 +281,7 @@ static const struct suite_test tests[] = {
 	{ "numbers out of bounds", test_insane },
 	{ "two blocks", test_pick },
 	{ "attach", test_attach },
+	{ "attach, at a word", test_attach_stale },
 	{ "attach, erasure coding", test_attach_ec },
 	{ "changes", test_changes },
 	{ NULL, NULL }

@@ -310,6 +310,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
 	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);
 	g->barred = get_u64(tb[MESHBLK_P_BARRED]);
+	g->witness = tb[MESHBLK_P_WITNESS];
 	parse_scrub(tb, g);
 	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
 	get_array(tb[MESHBLK_P_ROLES], g->roles, MESH_GROUP_MAX, sizeof(u8));

@@ -109,6 +109,7 @@ struct meshblk_group {
 	u64	version;	/* of its roster */
 	u64	synced;		/* bytes given to members since the attach */
 	u64	barred;		/* bits of @members: out too often, until they are let in */
+	bool	witness;	/* meshd notes a member's removal before it counts */
 	bool	scrubbing;
 	u64	scrubbed;	/* bytes of each member compared in this scrub */
 	u64	bytes;		/* of data of each member */
@@ -183,6 +184,28 @@ int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);
 void meshblk_volume_free(struct meshblk_volume *v);
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n);
+
+/* ROSTER_NOTE: what the kernel wants noted of a group before, or after, it counts. */
+struct meshblk_note {
+	struct muuid volume;
+	u32	place;		/* of the group's first member */
+	bool	any;		/* there is @roster; else only what is noted is requested */
+	u8	roster[MESHBLK_ROSTER_BYTES];
+};
+
+/* The kernel sends ROSTER_NOTE to this socket from now on; -ENOENT: it has no such family. */
+int meshblk_witness_begin(struct mesh *m);
+/**
+ * meshblk_witness() - answer ROSTER_NOTE
+ * @stop: an fd; readable means: return
+ * @fn: called for each request, on the calling thread
+ *
+ * Return: 0 when stopped, or why the socket cannot serve any more.
+ */
+int meshblk_witness(struct mesh *m, int stop, void (*fn)(void *priv, struct meshblk_note *note),
+		    void *priv);
+/* What is noted. From any thread, on the witness's socket. */
+int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note);
 
 /* Family meshtgt */
 

@@ -9,9 +9,17 @@
 
 #include "userspace/libmesh/genl.h"
 
+#define TICK_MS	2000
+
 struct server {
 	struct mesh *m;
 	void (*fn)(void *priv, struct meshtgt_grant *grant);
+	void *priv;
+};
+
+struct witness {
+	struct mesh *m;
+	void (*fn)(void *priv, struct meshblk_note *note);
 	void *priv;
 };
 
@@ -39,6 +47,27 @@ static int on_grant(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
+static int on_note(struct nl_msg *msg, void *arg)
+{
+	struct witness *w = arg;
+	struct nlmsghdr *h = nlmsg_hdr(msg);
+	struct genlmsghdr *g = nlmsg_data(h);
+	struct nlattr *tb[MESHBLK_A_MAX + 1], *roster;
+	struct meshblk_note note = { 0 };
+
+	if (h->nlmsg_type != w->m->family[MESH_BLK] ||
+	    genlmsg_parse(h, 0, tb, MESHBLK_A_MAX, NULL) < 0 || g->cmd != MESHBLK_CMD_ROSTER_NOTE)
+		return NL_OK;
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &note.volume);
+	note.place = get_u32(tb[MESHBLK_A_PLACE]);
+	roster = tb[MESHBLK_A_ROSTER];
+	note.any = roster && nla_len(roster) == sizeof(note.roster);
+	if (note.any)
+		memcpy(note.roster, nla_data(roster), sizeof(note.roster));
+	w->fn(w->priv, &note);
+	return NL_OK;
+}
+
 static int any_seq(struct nl_msg *msg, void *arg)
 {
 	(void)msg;
@@ -55,43 +84,17 @@ static int on_refused(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 	return NL_SKIP;
 }
 
-int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *grant),
-		  void *priv)
+/* With @cmd the kernel sends to this socket from now on. */
+static int serve_begin(struct mesh *m, enum mesh_family family, u8 cmd)
 {
-	struct server s = { m, fn, priv };
-	struct pollfd fds[2] = { { .events = POLLIN }, { .fd = stop, .events = POLLIN } };
 	struct nl_msg *msg;
-	struct nl_cb *cb;
 	int err;
 
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_SERVE, 0, 0, &err);
+	msg = mesh_msg(m, family, cmd, 0, 0, &err);
 	if (!msg)
 		return err;
-	err = mesh_call(m, MESH_TGT, msg, NULL, NULL);
-	if (err)
-		return err;
-	m->serving = true;
-	cb = nl_cb_alloc(NL_CB_DEFAULT);
-	if (!cb)
-		return -ENOMEM;
-	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
-	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_grant, &s);
-	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
-	nl_socket_set_nonblocking(m->sock);
-	fds[0].fd = nl_socket_get_fd(m->sock);
-	while (!err) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			err = -errno;
-		if (fds[1].revents)
-			break;
-		/*
-		 * A family that is gone leaves the socket silent, not broken. After
-		 * an overrun (-NLE_NOMEM) what was lost is requested again.
-		 */
-		if (fds[0].revents)
-			nl_recvmsgs(m->sock, cb);
-	}
-	nl_cb_put(cb);
+	err = mesh_call(m, family, msg, NULL, NULL);
+	m->serving = !err;
 	return err;
 }
 
@@ -106,6 +109,76 @@ static int send_reply(struct mesh *m, struct nl_msg *msg)
 	return err < 0 ? -EIO : 0;
 }
 
+/* Give to @valid, with @arg, what it sends, until @stop is readable; each 2 s call @tick, if any. */
+static int serve(struct mesh *m, int stop, nl_recvmsg_msg_cb_t valid, void *arg,
+		 void (*tick)(struct mesh *m))
+{
+	struct pollfd fds[2] = { { .events = POLLIN }, { .fd = stop, .events = POLLIN } };
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	int err = 0;
+
+	if (!cb)
+		return -ENOMEM;
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, valid, arg);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
+	nl_socket_set_nonblocking(m->sock);
+	fds[0].fd = nl_socket_get_fd(m->sock);
+	while (!err) {
+		int n = poll(fds, 2, tick ? TICK_MS : -1);
+
+		if (n < 0 && errno != EINTR)
+			err = -errno;
+		if (!n)
+			tick(m);
+		if (n <= 0)
+			continue;
+		if (fds[1].revents)
+			break;
+		/*
+		 * A family that is gone leaves the socket silent, not broken. After
+		 * an overrun (-NLE_NOMEM) what was lost is requested again.
+		 */
+		if (fds[0].revents)
+			nl_recvmsgs(m->sock, cb);
+	}
+	nl_cb_put(cb);
+	return err;
+}
+
+int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *grant),
+		  void *priv)
+{
+	struct server s = { m, fn, priv };
+	int err = serve_begin(m, MESH_TGT, MESHTGT_CMD_SERVE);
+
+	return err ? err : serve(m, stop, on_grant, &s, NULL);
+}
+
+/* Another socket may have taken its place, and be gone or not. */
+static void witness_again(struct mesh *m)
+{
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_WITNESS, 0, 0, &err);
+	if (msg)
+		send_reply(m, msg);
+}
+
+int meshblk_witness_begin(struct mesh *m)
+{
+	return serve_begin(m, MESH_BLK, MESHBLK_CMD_WITNESS);
+}
+
+int meshblk_witness(struct mesh *m, int stop, void (*fn)(void *priv, struct meshblk_note *note),
+		    void *priv)
+{
+	struct witness w = { m, fn, priv };
+
+	return serve(m, stop, on_note, &w, witness_again);
+}
+
 int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	struct nl_msg *msg;
@@ -116,6 +189,21 @@ int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 		return e;
 	nla_put_u64(msg, MESHTGT_A_REQUEST, request);
 	nla_put_s32(msg, MESHTGT_A_ERROR, err);
+	return send_reply(m, msg);
+}
+
+int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
+{
+	struct nl_msg *msg;
+	int e;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_ROSTER_NOTED, 0, sizeof(note->roster) + 64, &e);
+	if (!msg)
+		return e;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, &note->volume);
+	nla_put_u32(msg, MESHBLK_A_PLACE, note->place);
+	if (note->any)
+		nla_put(msg, MESHBLK_A_ROSTER, sizeof(note->roster), note->roster);
 	return send_reply(m, msg);
 }
 

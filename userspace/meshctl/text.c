@@ -251,6 +251,20 @@ static void groups(const json_t *r)
 	json_decref(rows);
 }
 
+/* Whether this host can say later that no other one has gone on with members that are missing. */
+static void witness(const json_t *r)
+{
+	size_t n = json_array_size(json_object_get(r, "groups")), noted = 0, i;
+	const json_t *g;
+
+	json_array_foreach(json_object_get(r, "groups"), i, g)
+		noted += json_is_true(json_object_get(g, "witness"));
+	if (noted == n && n)
+		printf("witness this host\n");
+	else if (noted)
+		printf("witness this host, of %zu of %zu groups\n", noted, n);
+}
+
 static u64 number_of(const json_t *o, const char *key)
 {
 	return (u64)json_integer_value(json_object_get(o, key));
@@ -358,6 +372,7 @@ static void volume(const json_t *r)
 	       str(r, "device"));
 	if (json_is_string(json_object_get(r, "health")))
 		printf("health  %s\n", str(r, "health"));
+	witness(r);
 	if (number_of(r, "spares"))
 		printf("spares  %llu, %llu left\n", (unsigned long long)number_of(r, "spares"),
 		       (unsigned long long)number_of(r, "spares_left"));

@@ -15,6 +15,7 @@
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/volume.h"
+#include "userspace/meshd/witness.h"
 
 #define CANCEL_MS	10000
 #define CLOSED_MS	5000
@@ -197,6 +198,7 @@ int volume_finish_delete(struct store_volume *v, char *why)
 	if (err)
 		return err;
 	crash_point(CRASH_DELETE_ALL);
+	noted_forget(&v->uuid);
 	return store_volume_erase(&v->uuid);
 }
 
@@ -533,6 +535,7 @@ static int delete_again(struct req *r, struct store_volume *v)
 	err = v->state == STORE_CREATING ? intents_undo(&v->uuid, why) : volume_finish_delete(v, why);
 	if (err && !is_changed(err) && arg_bool(r, "force")) {
 		req_note(r, "%s; what volume %s has there stays allocated", why, v->name);
+		noted_forget(&v->uuid);
 		err = store_volume_erase(&v->uuid);
 	}
 	return deleted(r, v, err, why);

@@ -8,12 +8,13 @@
 
 #include "userspace/meshd/meshd.h"
 
-static int write_all(int fd, const char *buf, size_t n)
+int file_write(int fd, const void *buf, size_t n)
 {
+	const char *at = buf;
 	ssize_t done;
 
-	for (; n; buf += done, n -= done) {
-		done = write(fd, buf, n);
+	for (; n; at += done, n -= done) {
+		done = write(fd, at, n);
 		if (done < 0)
 			return -errno;
 		if (!done)
@@ -43,7 +44,7 @@ int file_prepare(const char *path, const void *buf, size_t n)
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, buf, n);
+	err = file_write(fd, buf, n);
 	close(fd);
 	if (err)
 		unlink(tmp);

@@ -185,6 +185,7 @@ static json_t *group_json(const struct meshblk_group *g)
 	jset_u64(j, "attach", g->attach);
 	jset_u64(j, "version", g->version);
 	jset_u64(j, "synced", g->synced);
+	json_object_set_new(j, "witness", json_boolean(g->witness));
 	scrub_json(j, g);
 	for (i = 0; i < g->nr; i++)
 		json_array_append_new(members, json_pack("{s:I, s:s, s:I}", "index",

@@ -25,6 +25,7 @@
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"
 #include "userspace/meshd/store.h"
+#include "userspace/meshd/witness.h"
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
@@ -189,7 +190,6 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 	return why;
 }
 
-
 /* meshd must not run without the values that an invalid file should have given. */
 static int configure(void)
 {
@@ -323,6 +323,7 @@ int main(int argc, char **argv)
 	err = loop(signals, control);
 	sd_notify(0, "STOPPING=1");
 	log_info("ends; drives stay exported and volumes attached");
+	witness_stops();
 	unlink(D.socket);
 	if (write(D.stop, &one, sizeof(one)) < 0)
 		log_error("threads are not notified");

@@ -68,6 +68,8 @@ int file_replace(const char *path, const char *old, const void *buf, size_t n);
 /* The two steps of that, without what makes the second one durable: folder_sync(). */
 int file_prepare(const char *path, const void *buf, size_t n);
 int file_commit(const char *path, const char *old);
+/* All of @buf, durably but for the file's name. */
+int file_write(int fd, const void *buf, size_t n);
 /* What was made, renamed or removed in a folder stays so. */
 int folder_sync(const char *path);
 

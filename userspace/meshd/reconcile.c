@@ -20,6 +20,7 @@
 #include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
 #include "userspace/meshd/watch.h"
+#include "userspace/meshd/witness.h"
 
 #define TICK_MS		2000
 #define FREES_MS	10000
@@ -331,6 +332,7 @@ static void check(void)
 	id = mesh_family_id(m, false);
 	if (id && id != identity_family && !identity_push(m))
 		identity_family = id;
+	witness_tick();
 	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);

@@ -11,6 +11,7 @@
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/store.h"
 #include "userspace/meshd/volume.h"
+#include "userspace/meshd/witness.h"
 
 #define START_MS	60000
 
@@ -22,6 +23,7 @@ static void client_start(void)
 
 	if (modules_load("meshblk", why, sizeof(why)))
 		log_error("%s: no volumes on this host", why);
+	witness_tick();		/* before anything is attached */
 	if (reconcile_start())
 		log_error("the reconciler does not start");
 }

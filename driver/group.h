@@ -232,7 +232,7 @@ struct mesh_group_witness {
 	bool			any;		/* @known is one; group->lock */
 	u32			heard;		/* port of the last answer; group->lock */
 	/* jiffies of the last question, and of the last line of the log; group->lock */
-	unsigned long		asked_at, said_at;
+	unsigned long		sent_at, said_at;
 	bool			waits;		/* a removal does; group->lock, READ_ONCE() */
 };
 

@@ -342,8 +342,8 @@ static void start_opening(struct mesh_group *g)
 /*
  * A roster without members that the engine has lost, with another one in a slot, or with one that
  * has caught up: what the engine or the layout has and the newest roster does not say; or one that
- * says whether meshd notes them. Return: 0; -EBUSY, -EINPROGRESS: not now; -EAGAIN: the engine is to
- * be given the committed one again, as a joining member that failed waits for it.
+ * says whether meshd notes them. Return: 0; -EBUSY, -EINPROGRESS: not now; -EAGAIN: the engine is
+ * to be given the committed one again, as a joining member that failed waits for it.
  */
 static int start_propose(struct mesh_group *g)
 {

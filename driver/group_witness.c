@@ -8,7 +8,7 @@
  *     | roster, or what is noted? ---> | writes a file, whole and durable
  *     | <------------ what is noted -- |
  *
- * A question that is not answered is asked again each second. What is noted is compared as a whole:
+ * A question that is not answered is sent again each second. What is noted is compared as a whole:
  * no answer to an older question is taken for one to this.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
@@ -33,7 +33,7 @@ int mesh_group_witness_init(struct mesh_group *g)
 
 	spin_lock_init(&w->lock);
 	init_waitqueue_head(&w->wait);
-	w->asked_at = jiffies - WITNESS_AGAIN;
+	w->sent_at = jiffies - WITNESS_AGAIN;
 	if (!witness_needed(g))
 		return 0;
 	w->block = kzalloc(PROT_ROSTER_BLOCK, GFP_KERNEL);
@@ -92,21 +92,21 @@ static bool witness_take(struct mesh_group *g)
 	spin_unlock(&w->lock);
 	if (!answered)
 		return false;
-	w->asked_at = jiffies - WITNESS_AGAIN;	/* the next question need not wait */
+	w->sent_at = jiffies - WITNESS_AGAIN;	/* the next question need not wait */
 	w->any = bytes && !prot_roster_parse(w->block, &w->known, &g->cfg.owner, 0) &&
 		 !memcmp(&w->known.geo, &g->geo, sizeof(g->geo));
 	return true;
 }
 
 /* Note @r, NULL: what is noted? Not more often than each second. */
-static void witness_ask(struct mesh_group *g, const struct prot_roster *r)
+static void witness_request(struct mesh_group *g, const struct prot_roster *r)
 {
 	struct mesh_group_witness *w = &g->witness;
 
 	lockdep_assert_held(&g->lock);
-	if (time_before(jiffies, w->asked_at + WITNESS_AGAIN))
+	if (time_before(jiffies, w->sent_at + WITNESS_AGAIN))
 		return;
-	w->asked_at = jiffies;
+	w->sent_at = jiffies;
 	if (r)
 		prot_roster_seal(w->block, r, &g->cfg.owner, 0);
 	mesh_nl_roster_note(&g->vol->conf.uuid, g->cfg.owner.group, r ? w->block : NULL);
@@ -138,7 +138,7 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 	witness_take(g);	/* of an older question */
 	while (!*here && mesh_nl_witness() && time_before(jiffies, until) &&
 	       !mesh_group_abandoned(g)) {
-		witness_ask(g, NULL);
+		witness_request(g, NULL);
 		wait_event_timeout(g->witness.wait, witness_ends(g), WITNESS_AGAIN);
 		*here = witness_take(g);
 	}
@@ -156,7 +156,7 @@ bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigne
 			return true;
 		if (!mesh_nl_witness() || mesh_group_abandoned(g))
 			return false;
-		witness_ask(g, r);
+		witness_request(g, r);
 		if (wait)
 			wait_event_timeout(g->witness.wait, witness_ends(g), WITNESS_AGAIN);
 	} while (wait && time_before(jiffies, until));
@@ -169,7 +169,7 @@ bool mesh_group_may_write(struct mesh_group *g)
 	struct mesh_group_witness *w = &g->witness;
 	bool waits = prot_membership_must_note(&g->ms) && !mesh_group_noted(g, &g->ms.pend, 0);
 
-	if (waits && !w->waits)		/* it is to answer before anybody reads of it */
+	if (waits && !w->waits)		/* it is to answer before that is worth a line */
 		w->said_at = jiffies - WITNESS_SAYS + WITNESS_AGAIN;
 	WRITE_ONCE(w->waits, waits);
 	if (waits && time_after_eq(jiffies, w->said_at + WITNESS_SAYS)) {

@@ -84,7 +84,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    nla_put_string(skb, MESHBLK_P_STATE, mesh_group_state_name(g)) ||
 	    (why && nla_put_string(skb, MESHBLK_P_REASON, why)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_ATTACH, READ_ONCE(g->cfg.attach)) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_EPOCH, READ_ONCE(g->cfg.epoch)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_EPOCH, READ_ONCE(g->ms.cur.epoch)) ||
 	    nla_put(skb, MESHBLK_P_MEMBERS, g->width * sizeof(*members), members) ||
 	    nla_put(skb, MESHBLK_P_ROLES, g->width, roles) ||
 	    nla_put(skb, MESHBLK_P_BEHIND, g->width * sizeof(*behind), behind) ||

@@ -46,7 +46,7 @@ int mesh_nl_roster_noted(struct sk_buff *skb, struct genl_info *info)
 	if (err)
 		return err;
 	if (info->snd_portid != mesh_nl_witness())
-		return mesh_nl_refuse(info, -EPERM, "only the socket that is the witness may answer");
+		return mesh_nl_refuse(info, -EPERM, "only the socket of the witness may answer");
 	if (!info->attrs[MESHBLK_A_VOLUME_UUID] || !info->attrs[MESHBLK_A_PLACE])
 		return mesh_nl_refuse(info, -EINVAL, "the roster of which group?");
 	import_uuid(&u, nla_data(info->attrs[MESHBLK_A_VOLUME_UUID]));
@@ -55,7 +55,7 @@ int mesh_nl_roster_noted(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* Ask the witness to note a roster, NULL: what is noted. A loss is made good by the next one. */
+/* Have the witness note a roster, NULL: say what is noted. A loss is made good by the next one. */
 void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
 {
 	u32 port = mesh_nl_witness();

@@ -109,7 +109,7 @@ static int send_reply(struct mesh *m, struct nl_msg *msg)
 	return err < 0 ? -EIO : 0;
 }
 
-/* Give to @valid, with @arg, what it sends, until @stop is readable; each 2 s call @tick, if any. */
+/* Give to @valid, with @arg, what it sends, until @stop is readable; @tick, if any, each 2 s. */
 static int serve(struct mesh *m, int stop, nl_recvmsg_msg_cb_t valid, void *arg,
 		 void (*tick)(struct mesh *m))
 {

@@ -7,7 +7,7 @@
 #include "userspace/meshd/meshd.h"
 #include "userspace/meshd/witness.h"
 
-/* The kernel asks again each second, and its I/O may wait: what is not noted is not answered. */
+/* The kernel requests it again each second, and its I/O may wait: what is not noted is not answered. */
 static void on_note(void *priv, struct meshblk_note *n)
 {
 	static bool failed;
@@ -96,7 +96,7 @@ void witness_stops(void)
 			continue;
 		if (notes(&full))
 			log_warn("volume %s stays attached without meshd: if a member is lost and then this host, "
-				 "the next attach may ask for --stale", full.name);
+				 "the next attach may need --stale", full.name);
 		meshblk_volume_free(&full);
 	}
 	meshblk_volumes_free(v, n);

@@ -19,7 +19,7 @@ group_up() {
 # shellcheck disable=SC2154 # sys comes from vol.sh
 fault() { echo "$(<"$sys/members/$1/uuid") $2" >/sys/module/meshmem/parameters/fault; }
 
-# In the place of meshd: notes the roster of a group in a file, "-": is asked in vain.
+# In the place of meshd: notes the roster of a group in a file, "-": does not answer.
 witness_up() { # [FILE]
 	local i
 	: >/run/listening

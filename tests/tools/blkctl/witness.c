@@ -75,7 +75,7 @@ int cmd_witness(int argc, char **argv)
 	return 0;
 }
 
-/* noted UUID PLACE BYTES: an answer that nobody has requested; with "witness" as the witness */
+/* noted UUID PLACE BYTES: an answer that was not requested; with "witness" as the witness */
 int cmd_noted(int argc, char **argv)
 {
 	struct nl_msg *m;

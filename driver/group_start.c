@@ -183,6 +183,7 @@ static void start_engine(struct mesh_group *g)
 	/* where the layout names another extent by now, that one comes when this one serves */
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
 	memset(g->engine, 0, prot_group_bytes(&g->cfg));
+	mesh_group_stages_end(g, ~0ULL);
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
 	mesh_group_reads_reset(g);

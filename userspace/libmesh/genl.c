@@ -286,6 +286,8 @@ static const char *const stat_names[] = {
 	[MESHBLK_S_PUSHES] = "pushes",
 	[MESHBLK_S_COMMANDS] = "commands",
 	[MESHBLK_S_RECONNECTS] = "reconnects",
+	[MESHBLK_S_STAGED] = "staged",
+	[MESHBLK_S_STALE] = "stale",
 };
 
 const char *mesh_stat_name(unsigned int s)

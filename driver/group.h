@@ -12,6 +12,7 @@
  *   group_join.c    members that come back, or in another one's place
  *   group_run.c     the inbox and who runs the engine
  *   group_io.c      parts into the engine, its events out of it
+ *   group_stage.c   payloads that members keep, so that they cross the network once
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
  *   group_roster.c  rosters read from members, and written to them
@@ -141,6 +142,7 @@ struct mesh_gio {
 	int			err;
 	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
 	bool			pooled;		/* its scatterlist is of the pool */
+	bool			staged;		/* is sent from a stage, its last use */
 	struct scatterlist	sg[4];		/* when that is enough */
 };
 
@@ -150,6 +152,8 @@ struct mesh_gop {
 	u32			at;		/* byte of the part where the piece begins */
 	u64			addr;		/* a write's */
 	u32			length;		/* likewise; 0: it is none */
+	u16			queue;		/* of its request */
+	u64			stages;		/* members that keep its payload: group_stage.c */
 	struct mesh_group_msg		msg;
 	struct mesh_gop		*next;		/* to be done */
 	struct mesh_gop		*payload;	/* COPY: of whose piece; NULL: codec's work */
@@ -240,7 +244,9 @@ struct mesh_group {
 	struct llist_head	inbox;
 	unsigned long		flags;
 	struct prot_group	*engine;	/* the runner's */
+	struct page		**pages;	/* of the engine's memory; constant */
 	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
+	void			**stages;	/* @width for each of them; the runner's */
 	/* parts that the engine has not taken, and those that it has; the runner's */
 	struct list_head	waiting;
 	struct list_head	active;
@@ -390,6 +396,14 @@ int mesh_group_io_init(struct mesh_group *g);
 void mesh_group_io_exit(struct mesh_group *g);
 int mesh_group_pools_init(void);
 void mesh_group_pools_exit(void);
+
+/* group_stage.c; all but the first two with the engine owned */
+int mesh_group_stages_init(struct mesh_group *g);
+void mesh_group_stage_done(struct mesh_gio *gio);
+void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio);
+bool mesh_group_stage_ended(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members);
+void mesh_group_stages_end(struct mesh_group *g, u64 members);
 
 /* group_read.c */
 void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length);

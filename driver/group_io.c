@@ -51,6 +51,7 @@ static void io_done(struct mesh_mio *mio, int err)
 	struct mesh_gio *gio = container_of(mio, struct mesh_gio, mio);
 
 	gio->err = err;
+	mesh_group_stage_done(gio);
 	mesh_group_post(gio->group, &gio->msg);
 }
 
@@ -89,6 +90,7 @@ static void io_op_free(struct mesh_group *g, u32 op)
 	if (gop->length)
 		mesh_group_write_ended(g, gop->addr, gop->length);
 	gop->length = 0;
+	mesh_group_stages_put(g, op, gop->stages);
 }
 
 static void io_piece_done(struct mesh_group *g, const struct prot_event *ev,
@@ -135,6 +137,7 @@ static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 		gop->part = part;
 		gop->at = part->pos;
 		gop->addr = addr;
+		gop->queue = part->req->queue;
 		gop->length = part->kind == PROT_READ ? 0 : n;
 		if (part->kind == PROT_READ)
 			g->read++;
@@ -164,6 +167,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 {
 	struct mesh_part *part;
 	struct mesh_gio *gio;
+	bool stale;
 
 	switch (msg->kind) {
 	case MESH_MSG_PART:
@@ -178,8 +182,11 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 		g->flying--;
 		g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
+		stale = mesh_group_stage_ended(g, gio);
 		if (mesh_group_abandoned(g))
 			io_free(g, gio);
+		else if (stale)
+			mesh_group_send(g, gio, todo);
 		else
 			mesh_group_ended(g, gio, todo);
 		break;
@@ -229,15 +236,18 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->io = ev->io;
 	memcpy(gio->runs, ev->runs, sizeof(gio->runs));
 	gio->op = ev->op;
-	/* now: the part may be over before the I/O is sent */
-	gio->mio.io.queue = ev->op != PROT_NONE16 && g->gops[ev->op].part ?
-			    g->gops[ev->op].part->req->queue : 0;
+	/* also when the request is over: on the channel where a stage of it may be */
+	gio->mio.io.queue = ev->op != PROT_NONE16 ? g->gops[ev->op].queue : 0;
+	gio->mio.stage = NULL;
+	gio->staged = false;
 	gio->since = jiffies;
 	gio->pooled = false;
-	if (slot->failing)
+	if (slot->failing) {
 		mesh_group_deliver(g, gio, -ENOLINK);
-	else
-		mesh_group_send(g, gio, todo);
+		return;
+	}
+	mesh_group_stage_use(g, gio);
+	mesh_group_send(g, gio, todo);
 }
 
 static void io_event_work(struct mesh_group *g, const struct prot_event *ev,
@@ -398,6 +408,7 @@ void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 	if (g->flying)
 		return;
+	mesh_group_stages_end(g, ~0ULL);
 	list_splice_tail_init(&g->active, &g->waiting);
 	list_for_each_entry_safe(part, next, &g->waiting, node)
 		io_part_over(part, -EIO, todo);
@@ -423,13 +434,13 @@ static struct scatterlist *io_sg_buffer(struct mesh_group *g, const struct prot_
 					struct scatterlist *sg)
 {
 	void *buf = prot_group_buffer(g->engine, run->buffer) + run->offset;
-	u32 left = run->length;
+	struct page **page = &g->pages[(buf - (void *)g->engine) >> PAGE_SHIFT];
+	u32 left = run->length, at = offset_in_page(buf);
 
-	while (left) {
-		u32 n = min_t(u32, left, PAGE_SIZE - offset_in_page(buf));
+	for (; left; at = 0) {
+		u32 n = min_t(u32, left, PAGE_SIZE - at);
 
-		sg_set_page(sg++, vmalloc_to_page(buf), n, offset_in_page(buf));
-		buf += n;
+		sg_set_page(sg++, *page++, n, at);
 		left -= n;
 	}
 	return sg;
@@ -508,11 +519,13 @@ static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_bat
 	mio->io.len = gio->io.length;
 	mio->io.flags = gio->io.kind == PROT_ZEROES && !(gio->io.flags & PROT_NOUNMAP) ?
 			RDDA_IO_UNMAP : 0;
+	if (gio->io.stage_do == PROT_STAGE_KEEP)
+		mio->io.flags |= RDDA_IO_STAGE;
 	mio->op = gio->io.kind;
-	mio->stage = NULL;
-	mio->stage_offset = 0;
+	mio->stage_offset = gio->io.stage_offset;
 	mio->done = io_done;
-	if (io_sg(g, gio)) {
+	/* from a stage no pages travel */
+	if (!gio->staged && io_sg(g, gio)) {
 		io_done(mio, -ENOMEM);
 		return;
 	}
@@ -582,6 +595,21 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
+/* Which pages the engine's memory has, found once and not for each I/O. */
+static int io_pages(struct mesh_group *g)
+{
+	size_t i, n = PFN_UP(prot_group_bytes(&g->cfg));
+
+	if (!g->engine)
+		return -ENOMEM;
+	g->pages = kvmalloc_array(n, sizeof(*g->pages), GFP_KERNEL);
+	if (!g->pages)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		g->pages[i] = vmalloc_to_page((void *)g->engine + i * PAGE_SIZE);
+	return 0;
+}
+
 /* Memory of the engine and its I/O. Sleeps. */
 int mesh_group_io_init(struct mesh_group *g)
 {
@@ -594,7 +622,7 @@ int mesh_group_io_init(struct mesh_group *g)
 	g->gops = kvcalloc(g->cfg.ops, sizeof(*g->gops), GFP_KERNEL);
 	err = mempool_init_slab_pool(&g->gios, 2 * g->width + 2, io_cache) ?:
 	      mempool_init_slab_pool(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
-	err = err ?: mesh_group_reads_init(g);
+	err = err ?: io_pages(g) ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
 	g->cpu_counts = alloc_percpu(struct mesh_group_cpu_counts);
 	return g->engine && g->gops && g->cpu_counts ? err : -ENOMEM;
 }
@@ -607,6 +635,8 @@ void mesh_group_io_exit(struct mesh_group *g)
 	mempool_exit(&g->gios);
 	mesh_group_reads_exit(g);
 	free_percpu(g->cpu_counts);
+	kvfree(g->stages);
+	kvfree(g->pages);
 	kvfree(g->gops);
 	vfree(g->engine);
 }

@@ -136,6 +136,7 @@ static void join_take(struct mesh_group *g, u32 i, struct mesh_member *m)
 	mesh_member_unlink(old, &slot->link);
 	mesh_member_stats(m, &s);
 	mesh_group_own(g);
+	mesh_group_stages_end(g, BIT_ULL(i));
 	WRITE_ONCE(slot->member, m);
 	slot->noted = false;
 	slot->failing = false;

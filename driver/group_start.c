@@ -194,6 +194,7 @@ static void start_engine(struct mesh_group *g)
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
 	counts = g->engine->counts;
 	memset(g->engine, 0, prot_group_bytes(&g->cfg));
+	mesh_group_stages_end(g, ~0ULL);
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
 	g->engine->counts = counts;	/* people's, not of this attachment alone */

@@ -468,7 +468,11 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 
 	this_cpu_inc(stats->ended);
 	if (unlikely(err)) {
-		this_cpu_inc(stats->errors);
+		/* a stage is a cache: to find it dropped is no error */
+		if (err == -ESTALE && mio->stage)
+			this_cpu_inc(stats->stale);
+		else
+			this_cpu_inc(stats->errors);
 	} else {
 		this_cpu_write(stats->last, jiffies);
 		if (mio->op == PROT_READ) {
@@ -477,6 +481,8 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 		} else if (mio->op == PROT_WRITE) {
 			this_cpu_inc(stats->writes);
 			this_cpu_add(stats->write_bytes, mio->io.len);
+			if (mio->stage && !(mio->io.flags & RDDA_IO_STAGE))
+				this_cpu_inc(stats->staged);
 		} else {
 			this_cpu_inc(stats->discards);
 		}

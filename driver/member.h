@@ -11,7 +11,8 @@
  * member and queue, and ends once with done(). Payloads may be staged: written
  * with RDDA_IO_STAGE, then written again to another place from the stage, so
  * that they cross a network once. A stage is a cache: a write from it may end
- * with -ESTALE, and is then sent again with its own scatterlist.
+ * with -ESTALE, and is then sent again with its own scatterlist. A kind that gains
+ * nothing by it gives none.
  */
 #ifndef DRIVER_MEMBER_H
 #define DRIVER_MEMBER_H
@@ -85,6 +86,8 @@ struct mesh_member_stats {
 	u64	discards;
 	u64	errors;
 	u64	retries;
+	u64	staged;
+	u64	stale;
 	u64	last;
 };
 
@@ -104,7 +107,8 @@ struct mesh_mio {
 	 * called for a successful RDDA_IO_STAGE
 	 */
 	void	*stage;
-	u32	stage_offset;		/* byte of the stage where the payload begins */
+	/* byte of the stage where the payload begins; RDDA_IO_STAGE: of the payload, where that does */
+	u32	stage_offset;
 	/* any context, hard interrupts of local devices too; may free the I/O */
 	void	(*done)(struct mesh_mio *mio, int err);
 	struct mesh_mio *next;		/* the submitter's */
@@ -124,7 +128,7 @@ struct mesh_mio {
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()
  * @commit: move what was submitted with this queue
- * @stage_put: give a stage back
+ * @stage_put: give a stage back; any context; NULL: a kind that gives none
  * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
  * @retry: open what was released, and what was refused as well if @refused; with
  *	@release; does not sleep

@@ -9,8 +9,8 @@
  *
  * Bios are sent by a worker since submit_bio() may sleep and the submitter
  * must not. Writes carry FUA: the block layer drops it where there is no cache
- * and makes a flush of it where the device has none. A stage is a token
- * alone: the device is local, the payload is sent again.
+ * and makes a flush of it where the device has none. Nothing is staged: the
+ * device is local.
  *
  * There is no kick: a bio in the device may yet read or write the request's
  * pages, and its sectors, so a request must not end before it. A copy of each
@@ -64,9 +64,6 @@ static struct bio_set mesh_bios;
 
 /* The holder of all our exclusive opens, see mesh_member_bdev_taken(). */
 static int mesh_bdev_holder;
-
-/* A stage of this kind has no memory, but its pointer must not be NULL. */
-static int mesh_bdev_stage;
 
 static void bdev_end_io(struct bio *bio);
 
@@ -152,8 +149,6 @@ static void bdev_end_io(struct bio *bio)
 		return;
 	}
 	bio_put(bio);
-	if (!err && mio->io.flags & RDDA_IO_STAGE)
-		mio->stage = &mesh_bdev_stage;
 	mesh_mio_end(mio, err);
 }
 
@@ -196,10 +191,6 @@ static void bdev_commit(struct mesh_member *m, unsigned int queue)
 	struct mesh_bdev *mb = m->priv;
 
 	queue_work(mb->wq, &mb->work);
-}
-
-static void bdev_stage_put(struct mesh_member *m, void *stage)
-{
 }
 
 static void bdev_fill_info(struct block_device *bdev, u64 start, struct mesh_member_info *info)
@@ -443,7 +434,6 @@ const struct mesh_member_ops mesh_bdev_ops = {
 	.close = bdev_close,
 	.submit = bdev_submit,
 	.commit = bdev_commit,
-	.stage_put = bdev_stage_put,
 	.moved = bdev_moved,
 };
 

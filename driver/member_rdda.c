@@ -129,8 +129,8 @@ static void mesh_rdda_submit(struct mesh_member *m, struct mesh_mio *mio)
 		return;
 	}
 	io->op = ops[mio->op];
-	/* RDDA writes a stage from its beginning; for another part the pages travel */
-	io->stage = mio->stage_offset ? NULL : mio->stage;
+	io->stage = mio->stage;
+	io->stage_offset = mio->stage_offset;
 	io->done = mesh_rdda_done;
 	rdda_submit(mr->extent, io);
 }

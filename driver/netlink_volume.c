@@ -101,6 +101,8 @@ static int mesh_nl_put_stats(struct sk_buff *skb, struct mesh_member *m)
 	    mesh_nl_put_u64(skb, MESHBLK_S_DISCARDS, s.discards) ||
 	    mesh_nl_put_u64(skb, MESHBLK_S_ERRORS, s.errors) ||
 	    mesh_nl_put_u64(skb, MESHBLK_S_RETRIES, s.retries) ||
+	    mesh_nl_put_u64(skb, MESHBLK_S_STAGED, s.staged) ||
+	    mesh_nl_put_u64(skb, MESHBLK_S_STALE, s.stale) ||
 	    mesh_nl_put_u64(skb, MESHBLK_S_INFLIGHT, s.started - s.ended))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);

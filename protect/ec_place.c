@@ -121,8 +121,7 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 			     length, ev);
 	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
 		ev->io.stage_do = PROT_STAGE_LAST;
-		ev->io.stage = ev->io.tag;
-		ev->io.stage_offset = g->cfg.lba;
+		ev->io.stage = PROT_MUTANT(EC_STAGE_OLD) ? prot_ec_older(g, op, member) : ev->io.tag;
 	}
 	return true;
 }

@@ -333,6 +333,7 @@ bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 u64 prot_ec_unplaced(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_supersede(struct prot_group *g, struct prot_gop *op);
 void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member);
+u32 prot_ec_older(const struct prot_group *g, const struct prot_gop *op, u32 member);
 bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member);
 enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 				u32 from, u32 length, const struct prot_gop **src);

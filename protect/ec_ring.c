@@ -191,6 +191,7 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	if (length) {
 		ev->io.stage_do = PROT_STAGE_KEEP;
 		ev->io.stage = ev->io.tag;
+		ev->io.stage_offset = g->cfg.lba;
 	}
 }
 

@@ -153,6 +153,17 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 	prot_wake_rows(g, op);
 }
 
+/* A mutant: what an op that @op has superseded on @member has staged there, or its own. */
+u32 prot_ec_older(const struct prot_group *g, const struct prot_gop *op, u32 member)
+{
+	u16 i, self = prot_gop_index(g, op);
+
+	for (i = *prot_bucket(g, op); i != self; i = prot_gop(g, i)->next)
+		if (prot_ecop(g, prot_gop(g, i))->over >> member & 1)
+			return (u32)i << PROT_TAG_SHIFT | member;
+	return (u32)self << PROT_TAG_SHIFT | member;
+}
+
 /* Whether @o has still to write on @member itself. */
 static bool rows_owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
 {

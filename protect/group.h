@@ -57,8 +57,8 @@
  *   buffers meanwhile. Their end is reported by prot_group_result(), as an I/O's is.
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
  *   place from its private copy and does not touch the request's payload again. It
- *   may leave a place to a later op: what it has staged is dropped when the same
- *   number is staged again. Its op is free only when all is in place: PROT_EV_FREE.
+ *   may leave a place to a later op, and what it has staged there unused. Its op is free
+ *   only when all is in place: PROT_EV_FREE. What is staged by its numbers goes then.
  * Writes that are submitted before prot_group_next() is called may become one: submit
  * all pieces of a request, and all requests at hand, first.
  */

@@ -68,6 +68,10 @@ enum prot_mutant {
 	PROT_MUT_NO_RESERVE,	/* no buffers are kept for reads */
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */
 	PROT_MUT_EC_READ_EARLY,	/* reads wait for no strip of a write past its gate */
+	PROT_MUT_EC_STAGE_OLD,	/* in place from the stage of a write that it superseded */
+	/* the caller of a group */
+	PROT_MUT_STAGE_KEPT,	/* what an op has staged outlives it */
+	PROT_MUT_STAGE_DROPPED,	/* ... and is used though it was dropped */
 	/* the volume's op */
 	PROT_MUT_OP_EARLY,	/* done when its first I/O is */
 	/* rosters: sim-roster */

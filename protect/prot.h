@@ -70,7 +70,7 @@ struct prot_run {
 /* What else happens to an I/O's payload. */
 enum prot_stage {
 	PROT_STAGE_NONE,
-	PROT_STAGE_KEEP,	/* WRITE of the runs; the payload stays staged as @stage */
+	PROT_STAGE_KEEP,	/* WRITE of the runs; from @stage_offset on they stay as @stage */
 	PROT_STAGE_LAST,	/* WRITE of @stage, which may go afterwards, from @stage_offset: no
 				 * runs travel, they are there in case the stage was dropped
 				 */
@@ -83,7 +83,8 @@ struct prot_io {
 	u32	member;	/* index in the member table; of the group's first place where @group_io */
 	u32	tag;		/* to be given back with the result */
 	u32	stage;		/* number of the staged payload, when @stage_do says so */
-	u32	stage_offset;	/* byte of the staged payload where a STAGE_LAST write begins */
+	/* KEEP: byte of the payload where what is staged begins; LAST: of that, where it begins */
+	u32	stage_offset;
 	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
 	u16	nr_runs;
 	u8	kind;		/* enum prot_kind */

@@ -110,6 +110,32 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 }
 
 /*
+ * Take a block and, as a block by itself, the page before it: what is written to the end of that
+ * page and to the block is one run. @off: set to the block's arena offset. Return: 0, or -ENOMEM
+ * when no block of twice the size is free now.
+ */
+int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
+{
+	unsigned int o;
+	u32 start, i;
+
+	if (order >= b->max_order || rdda_buddy_alloc(b, order + 1, &start))
+		return -ENOMEM;
+	i = start / RDDA_PAGE - b->first;
+	b->page[i].state = PAGE_INSIDE;
+	*off = start + (RDDA_PAGE << order);
+	b->page[i + (1U << order)].state = PAGE_USED;
+	b->page[i + (1U << order)].order = order;
+	/* of the lower half all but the last page is free */
+	for (o = order; o--; i += 1U << o)
+		buddy_push(b, i, o);
+	b->page[i].state = PAGE_USED;
+	b->page[i].order = 0;
+	b->avail += (1U << order) - 1;
+	return 0;
+}
+
+/*
  * Give a block back. @off: as rdda_buddy_alloc() gave it. Return: 0, or -EINVAL when no block in
  * use begins there.
  */

@@ -41,6 +41,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 		    unsigned int max_order);
 unsigned int rdda_buddy_order(u32 bytes);
 int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off);
+int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off);
 int rdda_buddy_free(struct rdda_buddy *b, u32 off);
 
 #endif

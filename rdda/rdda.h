@@ -178,7 +178,8 @@ enum rdda_io_op {
 };
 
 #define RDDA_IO_P2P	1	/* pages of a PCI peer: the CPU must not touch them */
-#define RDDA_IO_STAGE	2	/* WRITE: keep the payload staged, set io->stage */
+/* WRITE: keep the payload from @stage_offset on staged, set io->stage */
+#define RDDA_IO_STAGE	2
 #define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
 
 /**
@@ -190,8 +191,12 @@ enum rdda_io_op {
  * @len: bytes
  * @sg: payload, @nents entries; not NULL for READ and WRITE without @stage
  * @nents: entries of @sg
- * @stage: WRITE with a payload staged before: @sg is not read unless the
- *	stage was dropped (-ESTALE: send again with @sg)
+ * @stage: WRITE with a payload staged before, which may be put when the I/O has ended: @sg is
+ *	not read. Where the stage was dropped it ends with -ESTALE, and part of it may be
+ *	written: send again with @sg
+ * @stage_offset: a multiple of the LBA size. With RDDA_IO_STAGE: where what is kept begins in
+ *	the payload, a page at most; what is before it, a header, is sent only once. With @stage:
+ *	where the payload begins in what was kept. Else not read
  * @done: any context but hard interrupt; may free the I/O
  * @private: used by RDDA while the I/O is in flight
  */
@@ -203,6 +208,7 @@ struct rdda_io {
 	u32	len;
 	struct scatterlist *sg;
 	unsigned int nents;
+	u32	stage_offset;
 	struct rdda_stage *stage;
 	void (*done)(struct rdda_io *io, int err);
 
@@ -227,7 +233,10 @@ struct rdda_io {
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
 /* Post what was submitted to the channel that serves @queue. */
 void rdda_commit(struct rdda_extent *e, unsigned int queue);
-/* Give a staged payload's memory back; NULL is fine. */
+/*
+ * Give a staged payload's memory back; NULL is fine. Any context. A stage is a cache: it ends with
+ * its session, and when ordinary I/O needs its memory.
+ */
 void rdda_stage_put(struct rdda_stage *s);
 /*
  * I/O of this extent is not waited for any longer: all that is in flight ends with

@@ -244,6 +244,8 @@ enum meshblk_stat_attr {
 	MESHBLK_S_COMMANDS,
 	MESHBLK_S_RECONNECTS,
 	MESHBLK_S_RDMA_WRITE_BYTES,	/* payload of RDMA_WRITES */
+	MESHBLK_S_STAGED,		/* of the writes, those that sent only a command */
+	MESHBLK_S_STALE,		/* writes that were to do so, and were sent whole */
 	__MESHBLK_S_MAX,
 };
 

@@ -102,9 +102,9 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 /*
  * End I/O whose commands a drive does not end. @e: extent without a grant. A command in flight
  * names only memory of the target and a bounce block once a send completion says that its WRITEs
- * are done, so its I/O may end with -ENOLINK, while the command keeps all that it names until the
- * target answers. What still names pages or a staged payload stays: it ends by itself, or with the
- * session.
+ * are done, so its I/O may end with -ENOLINK, while the command keeps all that it names, also of a
+ * staged payload, until the target answers. What still names pages stays: it ends by itself, or
+ * with the session.
  */
 void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended)
 {
@@ -117,7 +117,7 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 		struct rdda_cmd_slot *slot = &ch->slot.all[i];
 		struct rdda_io *io = slot->io;
 
-		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io || io->stage ||
+		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io ||
 		    (slot->data && !rdda_chan_seq_done(ch, slot->seq)))
 			continue;
 		slot->io = NULL;

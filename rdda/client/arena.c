@@ -76,6 +76,28 @@ int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
 	return rdda_buddy_alloc(&ch->arena.buddy, rdda_buddy_order(bytes), off);
 }
 
+/*
+ * The same for a payload that a header goes before, at the end of a page by itself: of one run
+ * where that can be had. @slot: gets both. @bytes: without the header. Channel locked.
+ */
+int rdda_arena_alloc_headed(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes)
+{
+	unsigned int order = rdda_buddy_order(bytes);
+
+	lockdep_assert_held(&ch->lock);
+	slot->one_run = !rdda_buddy_alloc_behind(&ch->arena.buddy, order, &slot->arena);
+	if (slot->one_run) {
+		slot->head_page = slot->arena - RDDA_PAGE;
+		return 0;
+	}
+	if (rdda_buddy_alloc(&ch->arena.buddy, order, &slot->arena))
+		return -ENOMEM;
+	if (!rdda_buddy_alloc(&ch->arena.buddy, 0, &slot->head_page))
+		return 0;
+	rdda_arena_free(ch, slot->arena);
+	return -ENOMEM;
+}
+
 /* Nothing reads or writes it any more. Channel locked. */
 void rdda_arena_free(struct rdda_chan *ch, u32 off)
 {

@@ -10,6 +10,7 @@
 int rdda_arena_check(struct rdda_session *s);
 int rdda_arena_setup(struct rdda_chan *ch);
 int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
+int rdda_arena_alloc_headed(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes);
 void rdda_arena_free(struct rdda_chan *ch, u32 off);
 const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
 /* Which of its channel's bounce blocks a pushed read has. */

@@ -126,7 +126,12 @@ struct rdda_chan {
 	struct {
 		struct rdda_stage *all;
 		struct list_head free;
+		struct list_head idle;		/* kept, named by no command; oldest first */
 		u32	pages;			/* of the arena, held by all */
+		u32	idle_pages;		/* ... by those of @idle */
+#ifdef MESH_FAULTS
+		u32	tries;			/* of sending one */
+#endif
 	} stage;
 
 	struct rdda_sq sq;			/* channel.c */

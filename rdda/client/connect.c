@@ -196,6 +196,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->poll.waiting);
 	INIT_LIST_HEAD(&ch->poll.finished);
 	INIT_LIST_HEAD(&ch->stage.free);
+	INIT_LIST_HEAD(&ch->stage.idle);
 	init_completion(&ch->login.cm_done);
 	ch->alive.last_rx = jiffies;
 	ch->alive.last_ping = ch->alive.last_rx;	/* none yet */

@@ -154,8 +154,12 @@ void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *e
 	struct rdda_io *io = slot->io;
 
 	lockdep_assert_held(&ch->lock);
+	if (slot->head)
+		rdda_arena_free(ch, slot->head_page);
 	if (slot->has_arena && (err || !io || !rdda_stage_keep(slot)))
 		rdda_arena_free(ch, slot->arena);
+	if (slot->stage)
+		rdda_stage_release(slot);
 	if (slot->push)
 		rdda_bounce_give(slot);
 	slot->dq->cmds--;
@@ -171,10 +175,24 @@ void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *e
 		rdda_io_drop(io, err, ended);
 }
 
-/* How much of an I/O its next command takes. */
-static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
+/* What a command to this drive may carry. */
+static u32 command_most(const struct rdda_chan *ch, const struct rdda_grant *g)
 {
-	u32 left = io->len - io->issued;
+	return min(g->max_bytes, le32_to_cpu(ch->login.accept.cmd_bytes));
+}
+
+/* The payload's beginning is not staged with the rest; a command of a page is too small for both. */
+static bool io_has_head(const struct rdda_chan *ch, const struct rdda_grant *g,
+			const struct rdda_io *io)
+{
+	return io->flags & RDDA_IO_STAGE && io->op == RDDA_WRITE && !io->stage &&
+	       io->stage_offset && command_most(ch, g) > RDDA_PAGE;
+}
+
+/* How much of an I/O its next command takes, the first @head bytes of it apart from the rest. */
+static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io, u32 head)
+{
+	u32 left = io->len - io->issued, at;
 
 	switch (io->op) {
 	case RDDA_DISCARD:		/* its count of blocks has 32 bits */
@@ -183,9 +201,9 @@ static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struc
 		return min_t(u64, left, (u64)0x10000 << g->lba_shift);
 	default:
 		if (io->stage)
-			return min(left, io->stage->len[rdda_io_priv(io)->cmds]);
-		left = min3(left, RDDA_PAGE << ch->arena.max_order, g->max_bytes);
-		return min_t(u32, left, le32_to_cpu(ch->login.accept.cmd_bytes));
+			return min(rdda_stage_part(io, &at), command_most(ch, g));
+		left = min(left, head + (RDDA_PAGE << ch->arena.max_order));
+		return min(left, command_most(ch, g));
 	}
 }
 
@@ -207,6 +225,13 @@ static bool chan_alone(const struct rdda_chan *ch)
 	return READ_ONCE(ch->s->queues.nr) < 2;
 }
 
+static int command_arena(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes)
+{
+	if (slot->head)
+		return rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
+	return rdda_arena_alloc(ch, bytes, &slot->arena);
+}
+
 /*
  * Memory for a command's data in flight: an arena block, and a bounce block when all of
  * a read is pushed; one that finds none is READ. *bytes shrinks when no block is that
@@ -222,16 +247,18 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 	slot->push = !p->mapped && io_pushes(ch, io);
 	slot->has_arena = io_has_pages(io);
 	if (!slot->has_arena) {
-		slot->arena = io->stage ? io->stage->off[p->cmds] : 0;
-		return 0;
+		slot->arena = 0;
+		return io->stage && !rdda_stage_part(io, &slot->arena) ? -ESTALE : 0;
 	}
-	if (!rdda_share_may(dq->pages, ch->arena.buddy.avail, ch->arena.buddy.pages,
-			    chan_alone(ch)))
+	if (!rdda_share_may(dq->pages, ch->arena.buddy.avail + ch->stage.idle_pages,
+			    ch->arena.buddy.pages, chan_alone(ch)))
 		return -ENOMEM;
-	while (rdda_arena_alloc(ch, *bytes, &slot->arena)) {
-		if (dq->cmds || *bytes <= RDDA_PAGE)
+	while (command_arena(ch, slot, *bytes)) {
+		if (rdda_stage_drop(ch))
+			continue;
+		if (dq->cmds || *bytes - slot->head <= RDDA_PAGE)
 			return -ENOMEM;
-		*bytes = RDDA_PAGE << (rdda_buddy_order(*bytes) - 1);
+		*bytes = slot->head + (RDDA_PAGE << (rdda_buddy_order(*bytes - slot->head) - 1));
 	}
 	if (!slot->push || (*bytes == io->len && rdda_bounce_take(ch, slot)))
 		return 0;
@@ -249,8 +276,8 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
-	u32 bytes = command_bytes(ch, g, io), wrs = 0;
 	struct rdda_drive_queue *dq = p->dq;
+	u32 bytes, wrs = 0;
 	struct rdda_cursor next;
 	struct rdda_cmd_slot *slot;
 	int err;
@@ -258,16 +285,25 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	if (!rdda_share_may(dq->cmds, ch->slot.nfree, ch->slot.nr, chan_alone(ch)))
 		return -ENOMEM;
 	slot = &ch->slot.all[ch->slot.free[ch->slot.nfree - 1]];
+	slot->head = !io->issued && io_has_head(ch, g, io) ? io->stage_offset : 0;
+	bytes = command_bytes(ch, g, io, slot->head);
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;
 	next = p->cur;
-	if (p->mapped)
+	if (p->mapped && slot->head && !slot->one_run)
+		wrs = cursor_skip(&next, slot->head, ch->sq.sge_max) +
+		      cursor_skip(&next, bytes - slot->head, ch->sq.sge_max);
+	else if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sq.sge_max);
 	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq.size) {
+		if (slot->head)
+			rdda_arena_free(ch, slot->head_page);
 		rdda_arena_free(ch, slot->arena);	/* a push has no pieces */
 		return -EMSGSIZE;
 	}
+	if (io->stage)
+		rdda_stage_take(slot, io->stage);
 	ch->slot.nfree--;
 	slot->io = io;
 	slot->extent = io->extent;
@@ -276,7 +312,9 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->io_off = io->issued;
 	slot->part = p->cmds;
 	slot->len = bytes;
-	slot->pages = slot->has_arena ? 1U << rdda_buddy_order(bytes) : 0;
+	/* also what it names of a stage: a drive that hangs keeps no more than its part */
+	slot->pages = slot->has_arena || slot->stage ?
+		      (1U << rdda_buddy_order(bytes - slot->head)) + !!slot->head : 0;
 	dq->cmds++;
 	dq->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
@@ -314,6 +352,26 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	return all;
 }
 
+static u32 command_head_at(const struct rdda_cmd_slot *slot)
+{
+	return slot->head_page + RDDA_PAGE - slot->head;
+}
+
+/* A page to its end, and the rest. */
+static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
+{
+	u32 first = RDDA_PAGE - slot->arena % RDDA_PAGE;
+
+	if (slot->head) {
+		cmd->prp1 = cpu_to_le64(command_head_at(slot));
+		cmd->prp2 = cpu_to_le64(slot->arena);
+		return;
+	}
+	cmd->prp1 = cpu_to_le64(slot->arena);
+	if (slot->len > first)
+		cmd->prp2 = cpu_to_le64(slot->arena + first);
+}
+
 static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 {
 	const struct rdda_io *io = slot->io;
@@ -347,30 +405,40 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 			cmd->control = cpu_to_le16(RDDA_CTRL_DEAC);
 		return;
 	}
-	cmd->prp1 = cpu_to_le64(slot->arena);
-	if (slot->len > RDDA_PAGE)
-		cmd->prp2 = cpu_to_le64(slot->arena + RDDA_PAGE);
+	command_prps(slot, cmd);
 	if (slot->push)
 		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
 }
 
-static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
+static void data_run(struct rdda_chan *on, struct rdda_cursor *cur, u32 arena, u32 left)
 {
-	const struct rdda_piece *piece = rdda_arena_piece(on->s, slot->arena);
-	u64 to = slot->arena - le32_to_cpu(piece->off);
-	struct rdda_cursor cur = slot->at;
-	u32 left = slot->len, done;
+	const struct rdda_piece *piece = rdda_arena_piece(on->s, arena);
+	u64 to = arena - le32_to_cpu(piece->off);
 	struct ib_rdma_wr *wr;
+	u32 done;
 
 	on->counts.write_bytes += left;
 	for (; left; left -= done, to += done) {
 		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
-		wr->wr.num_sge = rdda_cursor_fill(&cur, left, wr->wr.sg_list, on->sq.sge_max,
+		wr->wr.num_sge = rdda_cursor_fill(cur, left, wr->wr.sg_list, on->sq.sge_max,
 						  on->s->pd->local_dma_lkey, &done);
 		wr->remote_addr = to;
 		wr->rkey = le32_to_cpu(piece->rkey);
 		rdda_chain_end(on, wr, NULL);
 	}
+}
+
+static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
+{
+	u32 head = slot->head, at = head ? command_head_at(slot) : slot->arena;
+	struct rdda_cursor cur = slot->at;
+
+	if (!head || slot->one_run) {
+		data_run(on, &cur, at, slot->len);
+		return;
+	}
+	data_run(on, &cur, at, head);
+	data_run(on, &cur, slot->arena, slot->len - head);
 }
 
 /* The data goes before its command, on the command's own channel. */
@@ -552,9 +620,35 @@ static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
 		return -EINVAL;
 	if (io->addr > g->bytes || io->len > g->bytes - io->addr)
 		return -EINVAL;
+	if (io->stage && io->stage_offset & ((1U << g->lba_shift) - 1))
+		return -EINVAL;
+	if (io->flags & RDDA_IO_STAGE &&
+	    (io->stage_offset & ((1U << g->lba_shift) - 1) || io->stage_offset > RDDA_PAGE ||
+	     io->stage_offset >= io->len))
+		return -EINVAL;
 	if (io->op != RDDA_READ && !g->rw)
 		return -EACCES;
 	return 0;
+}
+
+/* Whether it is to be kept what the I/O writes. */
+static bool io_stages(const struct rdda_chan *ch, const struct rdda_grant *g,
+		      const struct rdda_io *io)
+{
+	return io->flags & RDDA_IO_STAGE && io->op == RDDA_WRITE && !io->stage &&
+	       (!io->stage_offset || io_has_head(ch, g, io));
+}
+
+/* Whether a test wants this one to find no memory. */
+static bool io_starves(void)
+{
+#ifdef MESH_FAULTS
+	static atomic_t tries;
+
+	return rdda_fault(RDDA_FAULT_NOMEM) && !(atomic_inc_return(&tries) % 7);
+#else
+	return false;
+#endif
 }
 
 /* Under RCU, which keeps the session's device until we are out. */
@@ -568,7 +662,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 
 	if (!g)
 		return READ_ONCE(e->io_err);
-	ret = io_check(g, io);
+	ret = io_check(g, io) ?: io_starves() ? -ENOMEM : 0;
 	if (ret)
 		return ret;
 	ch = g->s->chan[io->queue % g->s->nchan];
@@ -590,11 +684,14 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	else if (io->stage)
 		ret = rdda_stage_use(ch, io);
 	if (!ret) {
-		if (io->flags & RDDA_IO_STAGE && io->op == RDDA_WRITE && !io->stage)
+		if (io_stages(ch, g, io))
 			rdda_stage_begin(ch, io);
-		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
+		/* what is staged needs no arena, and sets some free: it waits for no I/O that does */
+		if ((!io->stage && io_must_wait(ch, io)) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
-		if (ch->pending.nr >= RDDA_CMDS_MAX || io->stage)
+		/* the caller commits another channel than that of the stage */
+		if (ch->pending.nr >= RDDA_CMDS_MAX ||
+		    (io->stage && ch != g->s->chan[io->queue % g->s->nchan]))
 			chan_commit(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);

@@ -18,6 +18,7 @@
 
 struct rdda_chan;
 struct rdda_session;
+struct rdda_stage;
 
 /* A place in a mapped scatterlist. */
 struct rdda_cursor {
@@ -78,7 +79,10 @@ struct rdda_cmd_slot {
 	struct rdda_cursor at;		/* where its payload lies in the I/O's scatterlist */
 	u32	io_off;			/* the same in bytes of the I/O */
 	u32	len;	/* payload bytes; of discard and zeroing, bytes of the range */
-	u32	arena;			/* offset of its arena block */
+	u32	arena;			/* offset of its arena block; of a stage, where it begins */
+	struct rdda_stage *stage;	/* whose payload it sends */
+	u32	head;			/* bytes of its payload at the end of a page before @arena */
+	u32	head_page;		/* offset of that page, a block by itself */
 	u32	bounce;			/* offset of its bounce block */
 	u32	wrs;			/* WRITEs that its payload takes */
 	/* of the signalled request whose completion says that its WRITEs are done */
@@ -93,7 +97,8 @@ struct rdda_cmd_slot {
 	u8	gen;			/* changes with each use */
 	u8	state;			/* enum rdda_cmd_slot_state */
 	u8	opcode;			/* enum rdda_opcode */
-	bool	has_arena;		/* @arena is its own, to be freed */
+	bool	has_arena;		/* @arena is its own, to be freed, and @head_page */
+	bool	one_run;		/* that page is the one before @arena, in the same piece */
 	bool	data;			/* has its own payload to WRITE */
 	bool	push;			/* a pushed read */
 	int	err;			/* outcome */

@@ -33,6 +33,8 @@ enum rdda_fault_point {
 	RDDA_FAULT_GEN		= 18,	/* any generation of a command is taken */
 	RDDA_FAULT_EARLY	= 19,	/* arena free when its READ is posted */
 	RDDA_FAULT_SETTLE	= 20,	/* OPEN does not wait for PONGs */
+	RDDA_FAULT_STALE	= 21,	/* each seventh use of a stage finds it dropped */
+	RDDA_FAULT_NOMEM	= 22,	/* each seventh I/O finds no memory */
 };
 
 #ifdef MESH_FAULTS

@@ -8,7 +8,9 @@
  * log has one line of result. what=
  *   verify   random writes and reads of random sizes, from scattered pages; each
  *            sector carries its number and version, and is checked when read
- *   stage    the same payload to two places, sent once
+ *   stage    the same payload to two places, sent once; with a header before it the first
+ *            time, and some of it the second
+ *   pressure stages that no command names make room for other I/O, the oldest first
  *   zero     zeroes and discards between writes
  *   bench    bs, qd, write=0|1: operations a second and messages an operation
  *   up       log in, open, close
@@ -77,7 +79,7 @@ static struct rdda_target *target;
 static struct rdda_extent *ext[EXTENTS_MAX];
 static struct rdda_extent_info info[EXTENTS_MAX];
 static unsigned int nr_ext;
-static atomic_t bad, lost;
+static atomic_t bad, lost, stale;
 static atomic64_t bytes_ok;
 
 /* One thread of verify: a region of an extent that no other thread touches. */
@@ -207,14 +209,15 @@ static unsigned int scatter(struct worker *w, u32 at, u32 len)
 	return n;
 }
 
-static int rw(struct worker *w, enum rdda_io_op op, u32 first, u32 n, u32 at, u8 flags,
-	      struct rdda_stage **stage)
+static int rw_stage(struct worker *w, enum rdda_io_op op, u32 first, u32 n, u32 at, u8 flags,
+		    struct rdda_stage **stage, u32 stage_offset)
 {
 	struct sync_io s = {};
 	int ret;
 
 	s.io.op = op;
 	s.io.flags = flags;
+	s.io.stage_offset = stage_offset;
 	s.io.queue = w->index;
 	s.io.addr = w->base + (u64)first * SECTOR;
 	s.io.len = n * SECTOR;
@@ -227,12 +230,19 @@ static int rw(struct worker *w, enum rdda_io_op op, u32 first, u32 n, u32 at, u8
 	ret = io_sync(w, &s);
 	if (stage)
 		*stage = s.io.stage;
-	if (ret)
+	if (ret == -ESTALE)
+		atomic_inc(&stale);
+	else if (ret)
 		pr_err("thread %u: op %u of %u sectors at %u: error %d\n", w->index, op, n, first,
 		       ret);
 	else
 		atomic64_add(s.io.len, &bytes_ok);
 	return ret;
+}
+
+static int rw(struct worker *w, enum rdda_io_op op, u32 first, u32 n, u32 at, u8 flags)
+{
+	return rw_stage(w, op, first, n, at, flags, NULL, 0);
 }
 
 static void pick(struct worker *w, u32 *first, u32 *n, u32 *at)
@@ -253,7 +263,7 @@ static int verify_write(struct worker *w)
 	for (s = first; s < first + n; s++)
 		w->version[s]++;
 	fill(w, at, first, n);
-	return rw(w, RDDA_WRITE, first, n, at, 0, NULL);
+	return rw(w, RDDA_WRITE, first, n, at, 0);
 }
 
 static int verify_read(struct worker *w)
@@ -263,7 +273,7 @@ static int verify_read(struct worker *w)
 
 	pick(w, &first, &n, &at);
 	memset(w->buf + at, 0xee, n * SECTOR);
-	ret = rw(w, RDDA_READ, first, n, at, p2p ? RDDA_IO_P2P : 0, NULL);
+	ret = rw(w, RDDA_READ, first, n, at, p2p ? RDDA_IO_P2P : 0);
 	if (!ret && !check(w, at, first, n))
 		ret = -EBADMSG;
 	return ret;
@@ -275,26 +285,31 @@ static int verify_zero(struct worker *w)
 	int ret;
 
 	pick(w, &first, &n, &at);
-	ret = rw(w, RDDA_ZEROES, first, n, 0, rnd(w, 2) ? RDDA_IO_UNMAP : 0, NULL);
+	ret = rw(w, RDDA_ZEROES, first, n, 0, rnd(w, 2) ? RDDA_IO_UNMAP : 0);
 	if (!ret)
 		memset(&w->version[first], 0, n * sizeof(u32));
 	return ret;
 }
 
-/* Two copies of one payload: the second goes by command alone, if it was kept. */
+/*
+ * Two copies of one payload: the second, of what is behind a header, goes by command alone, if it
+ * was kept.
+ */
 static int verify_stage(struct worker *w)
 {
-	u32 half = REGION / SECTOR / 2, first, n, at, s;
+	u32 half = REGION / SECTOR / 2, unit = w->lba / SECTOR, first, n, at, s, head, skip;
 	struct rdda_stage *stage = NULL;
 	int ret;
 
 	do {
 		pick(w, &first, &n, &at);
 	} while (first + n > half);
+	head = rnd(w, min(n / unit, RDDA_PAGE / w->lba + 1)) * unit;
+	skip = head + (rnd(w, 2) ? rnd(w, (n - head) / unit) * unit : 0);
 	for (s = first; s < first + n; s++)
 		w->version[s]++;
 	fill(w, at, first, n);
-	ret = rw(w, RDDA_WRITE, first, n, at, RDDA_IO_STAGE, &stage);
+	ret = rw_stage(w, RDDA_WRITE, first, n, at, RDDA_IO_STAGE, &stage, head * SECTOR);
 	if (ret)
 		return ret;
 	/* What is in the pages now must not matter. */
@@ -302,12 +317,19 @@ static int verify_stage(struct worker *w)
 		memset(w->buf + at, 0x55, n * SECTOR);
 	else
 		atomic_inc(&lost);
-	ret = rw(w, RDDA_WRITE, first + half, n, at, 0, &stage);
+	first += skip;
+	n -= skip;
+	ret = rw_stage(w, RDDA_WRITE, first + half, n, at, 0, &stage, (skip - head) * SECTOR);
 	rdda_stage_put(stage);
-	if (ret)
-		return ret == -ESTALE ? 0 : ret;
-	ret = rw(w, RDDA_READ, first + half, n, at, 0, NULL);
-	if (!ret && !check(w, at, first, n))
+	if (ret == -ESTALE)
+		return 0;
+	if (stage && !ret) {
+		ret = rw(w, RDDA_READ, first + half, n, at, 0);
+		if (!ret && !check(w, at, first, n))
+			ret = -EBADMSG;
+	}
+	ret = ret ?: rw(w, RDDA_READ, first - skip, n + skip, at, 0);
+	if (!ret && !check(w, at, first - skip, n + skip))
 		ret = -EBADMSG;
 	return ret;
 }
@@ -323,7 +345,7 @@ static int worker_run(void *arg)
 		w->version[s] = 1;
 	fill(w, 0, 0, sectors);
 	for (s = 0; s < sectors && !ret; s += sectors / 4)
-		ret = rw(w, RDDA_WRITE, s, sectors / 4, s * SECTOR, 0, NULL);
+		ret = rw(w, RDDA_WRITE, s, sectors / 4, s * SECTOR, 0);
 	for (i = 0; i < nops && !ret; i++) {
 		if (!strcmp(what, "stage"))
 			ret = verify_stage(w);
@@ -334,7 +356,7 @@ static int worker_run(void *arg)
 		cond_resched();
 	}
 	for (s = 0; s < sectors && !ret && strcmp(what, "stage"); s += sectors / 4) {
-		ret = rw(w, RDDA_READ, s, sectors / 4, s * SECTOR, 0, NULL);
+		ret = rw(w, RDDA_READ, s, sectors / 4, s * SECTOR, 0);
 		if (!ret && !check(w, s * SECTOR, s, sectors / 4))
 			ret = -EBADMSG;
 	}
@@ -506,6 +528,128 @@ out:
 	return ret;
 }
 
+/* pressure: blocks of 64 KiB, each with its number everywhere */
+#define PRESS_BYTES	SZ_64K
+
+struct press {
+	struct sync_io s;
+	struct scatterlist sg;
+	u8	*buf;
+	struct rdda_stage *stage;
+};
+
+static void press_begin(struct press *p, enum rdda_io_op op, u32 block, u8 flags, bool staged)
+{
+	memset(&p->s.io, 0, sizeof(p->s.io));
+	sg_init_one(&p->sg, p->buf, PRESS_BYTES);
+	p->s.io.op = op;
+	p->s.io.flags = flags;
+	p->s.io.addr = (u64)block * PRESS_BYTES;
+	p->s.io.len = PRESS_BYTES;
+	p->s.io.sg = &p->sg;
+	p->s.io.nents = 1;
+	p->s.io.stage = staged ? p->stage : NULL;
+	p->s.io.done = sync_done;
+	init_completion(&p->s.done);
+	rdda_submit(ext[0], &p->s.io);
+}
+
+static int press_io(struct press *p, enum rdda_io_op op, u32 block, u8 flags, bool staged)
+{
+	press_begin(p, op, block, flags, staged);
+	rdda_commit(ext[0], 0);
+	wait_for_completion(&p->s.done);
+	return p->s.err;
+}
+
+/* Stages as long as there is room for them: half of the channel's arena. Return: how many. */
+static int press_stages(struct press *all, u32 most)
+{
+	u32 n;
+	int err;
+
+	for (n = 0; n < most; n++) {
+		memset(all[n].buf, n + 1, PRESS_BYTES);
+		err = press_io(&all[n], RDDA_WRITE, n, RDDA_IO_STAGE, false);
+		if (err)
+			return err;
+		all[n].stage = all[n].s.io.stage;
+		if (!all[n].stage)
+			break;
+	}
+	return n;
+}
+
+/* More at once than there is room for beside the stages. Return: 0 or an error. */
+static int press_load(struct press *all, u32 n)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		press_begin(&all[i], RDDA_WRITE, i, 0, false);
+	rdda_commit(ext[0], 0);
+	for (i = 0; i < n; i++) {
+		wait_for_completion(&all[i].s.done);
+		err = err ?: all[i].s.err;
+	}
+	return err;
+}
+
+/* What is left of them has their bytes; those that have gone are the oldest. */
+static int press_check(struct press *all, u32 n, u32 base, u32 gone)
+{
+	int err, ret = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		memset(all[i].buf, 0xee, PRESS_BYTES);
+		err = press_io(&all[i], RDDA_WRITE, base + i, 0, true);
+		rdda_stage_put(all[i].stage);
+		if (err != (i < gone ? -ESTALE : 0)) {
+			pr_err("stage %u of %u: error %d, %u should be dropped\n", i, n, err, gone);
+			ret = -EBADMSG;
+		}
+		if (err)
+			continue;
+		err = press_io(&all[i], RDDA_READ, base + i, 0, false);
+		if (err || memchr_inv(all[i].buf, i + 1, PRESS_BYTES)) {
+			pr_err("stage %u of %u: error %d, or it has other bytes\n", i, n, err);
+			ret = -EBADMSG;
+		}
+	}
+	return ret;
+}
+
+static int pressure(void)
+{
+	struct rdda_target_info i;
+	struct press *all;
+	u32 blocks, n;
+	int ret, err;
+
+	rdda_target_info(target, &i);
+	blocks = i.arena_bytes / i.channels / PRESS_BYTES;
+	all = kvcalloc(2 * blocks, sizeof(*all), GFP_KERNEL);
+	for (n = 0; all && n < 2 * blocks; n++) {
+		all[n].buf = kmalloc(PRESS_BYTES, GFP_KERNEL);
+		if (!all[n].buf)
+			break;
+	}
+	ret = all && n == 2 * blocks ? press_stages(all, blocks) : -ENOMEM;
+	if (ret >= 0) {
+		pr_info("%d of %u blocks are staged\n", ret, blocks);
+		n = ret;
+		/* what is free and half of that, all before one of them is sent: below 16 */
+		err = n == blocks / 2 ? press_load(all + n, n + n / 2) : -EBADMSG;
+		ret = press_check(all, n, 2 * blocks, n / 2) ?: err;
+	}
+	for (n = 0; all && n < 2 * blocks; n++)
+		kfree(all[n].buf);
+	kvfree(all);
+	return ret;
+}
+
 static int open_all(void)
 {
 	char *list = kstrdup(extents, GFP_KERNEL), *at = list, *one;
@@ -549,6 +693,8 @@ static int run(void)
 		return 0;
 	if (!nr_ext)
 		return -EINVAL;
+	if (!strcmp(what, "pressure"))
+		return pressure();
 	return strcmp(what, "bench") ? run_workers() : bench();
 }
 
@@ -586,9 +732,9 @@ static int __init rddatest_init(void)
 	if (!ret)
 		ret = run();
 	rdda_target_info(target, &i);
-	pr_info("%s: %s %d; %lld KiB, %u lost, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu\n",
+	pr_info("%s: %s %d; %lld KiB, %u lost, %u stale, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu\n",
 		what, ret ? "FAILED" : "ok", ret, atomic64_read(&bytes_ok) >> 10,
-		atomic_read(&lost), i.session, i.channels, i.commands, i.sends, i.writes, i.reads,
+		atomic_read(&lost), atomic_read(&stale), i.session, i.channels, i.commands, i.sends, i.writes, i.reads,
 		i.pushes, i.reconnects);
 	while (nr_ext)
 		rdda_extent_close(ext[--nr_ext]);

@@ -65,6 +65,11 @@
 #undef SIM_ENGINE
 #define SIM_ENGINE	262144
 #endif
+#if defined(SIM_SMALL_EC) || defined(SIM_SMALL)
+#define SIM_STAGES	0		/* whether one is there makes no state more */
+#else
+#define SIM_STAGES	24
+#endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
 #define SIM_READ_ROUNDS		120		/* a request waits for no more */
 #define SIM_WRITE_ROUNDS	150
@@ -143,7 +148,16 @@ struct sim_io {
 	uint32_t tag;
 	uint32_t buffer, offset;	/* of the engine, for reads and for checking */
 	uint64_t seq;
+	uint8_t stage_do;		/* enum prot_stage */
+	uint32_t stage, stage_offset;
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];	/* private payload, frozen */
+};
+
+/* What a member keeps of a record, to write it in place; the fate of each is its own. */
+struct sim_stage {
+	uint8_t used;
+	uint32_t number;
+	uint8_t data[SIM_IO_SECTORS * SIM_LBA];
 };
 
 struct sim_req {
@@ -212,6 +226,7 @@ struct sim_world {
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	uint64_t joined, folded;	/* writes, places */
+	uint64_t staged, stale;		/* places from a stage; that found it dropped */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */
 	uint64_t hiccups[HICCUPS];
@@ -223,6 +238,9 @@ struct sim_world {
 	char bad[160];			/* what went wrong; empty: nothing */
 	struct sim_oracle oracle[SIM_DATA];
 	struct sim_io io[SIM_IOS];
+#if SIM_STAGES
+	struct sim_stage stage[SIM_STAGES];
+#endif
 	struct sim_req req[SIM_REQS];
 	uint8_t disk[SIM_WIDTH][SIM_SECTORS][SIM_LBA];
 	_Alignas(8) uint8_t engine[SIM_ENGINE];
@@ -278,6 +296,13 @@ void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);
 int sim_unreadable(const struct sim_world *w);	/* a sector of any member */
 void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
+
+/* stage.c */
+/* A record has ended well, or not: its payload is kept, or not. */
+void sim_stage_keep(struct sim_world *w, const struct sim_io *io);
+/* What is in flight is sent from its stage: it had better be the same. */
+void sim_stage_use(struct sim_world *w, struct sim_io *io);
+void sim_stage_free(struct sim_world *w, uint32_t op);	/* op is over; PROT_NONE16: all are */
 
 /* oracle.c */
 void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where);

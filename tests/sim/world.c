@@ -255,6 +255,10 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	} else if (io->kind == PROT_WRITE && io->buffer != PROT_BUFFER_ZERO) {
 		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
 				 io->offset, ev->io.length);
+		io->stage_do = ev->io.stage_do;
+		io->stage = ev->io.stage;
+		io->stage_offset = ev->io.stage_offset;
+		sim_stage_use(w, io);
 	}
 	sim_check_scrub_io(w, io);
 	trace_io(w, "start", io);
@@ -266,6 +270,7 @@ static void op_free(struct sim_world *w, const struct prot_event *ev)
 	if (!(w->taken >> ev->op & 1))
 		sim_bad(w, "op %d is called free twice", ev->op);
 	w->taken &= ~(1ULL << ev->op);
+	sim_stage_free(w, ev->op);
 }
 
 static void request_done(struct sim_world *w, const struct prot_event *ev)
@@ -365,7 +370,7 @@ void sim_attach(struct sim_world *w)
 	struct prot_group_config c;
 
 	tally(w);
-
+	sim_stage_free(w, PROT_NONE16);
 	w->requested = 0;
 	w->taken = 0;
 	w->committed = 0;
@@ -518,6 +523,7 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 	    memcmp(io->data, (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset,
 		   io->sectors * SIM_LBA))
 		sim_bad(w, "a private buffer changed under its write");
+	sim_stage_keep(w, io);
 	tag = io->tag;
 	trace_io(w, "done", io);
 	io->used = 0;

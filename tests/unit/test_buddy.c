@@ -19,6 +19,26 @@ static void sizes(void)
 	CU_ASSERT_EQUAL(rdda_buddy_order(131072), 5);
 }
 
+/* A block with the page before it leaves the rest of their common block free. */
+static void behind(void)
+{
+	struct rdda_buddy_page mem[32];
+	struct rdda_buddy b;
+	u32 off;
+
+	CU_ASSERT_EQUAL(rdda_buddy_init(&b, mem, 0, 32 * 4096, 5), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc_behind(&b, 5, &off), -ENOMEM);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc_behind(&b, 4, &off), 0);
+	CU_ASSERT_EQUAL(off, 16 * 4096);
+	CU_ASSERT_EQUAL(b.avail, 15);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 15 * 4096), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 4, &off), 0);	/* merged again */
+	CU_ASSERT_EQUAL(off, 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 0), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, 16 * 4096), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 5, &off), 0);
+}
+
 static void refusals(void)
 {
 	struct rdda_buddy_page mem[4];
@@ -60,13 +80,30 @@ static void whole_run(void)
 	}
 }
 
+/* A block that was given out: aligned, inside, and given out once. */
+static void hold(const struct rdda_buddy *b, u32 *held, u8 *orders, u8 *owner, unsigned int *n,
+		 u32 off, unsigned int order)
+{
+	unsigned int i;
+
+	CU_ASSERT_EQUAL_FATAL(off % (4096U << order), 0);
+	CU_ASSERT_TRUE_FATAL(off / 4096 >= b->first);
+	CU_ASSERT_TRUE_FATAL(off / 4096 + (1U << order) <= b->first + PAGES);
+	for (i = 0; i < 1U << order; i++) {
+		CU_ASSERT_FALSE_FATAL(owner[off / 4096 - b->first + i]);
+		owner[off / 4096 - b->first + i] = 1;
+	}
+	held[*n] = off;
+	orders[(*n)++] = order;
+}
+
 /* Random use; every block aligned, inside, and given out once. */
 static void random_use(void)
 {
 	static struct rdda_buddy_page mem[PAGES];
 	static u32 held[PAGES];
 	static u8 orders[PAGES], owner[PAGES + 64];
-	unsigned int first, max, n, i, round, seed = 1;
+	unsigned int first, max, n, round, seed = 1;
 	struct rdda_buddy b;
 	u32 off;
 
@@ -78,16 +115,15 @@ static void random_use(void)
 		for (round = 0; round < 20000; round++) {
 			unsigned int order = rand_r(&seed) % (max + 1);
 
+			/* a block and the page before it */
+			if (!(rand_r(&seed) % 4) && n + 2 < PAGES &&
+			    !rdda_buddy_alloc_behind(&b, order, &off)) {
+				CU_ASSERT_TRUE_FATAL(order < max);
+				hold(&b, held, orders, owner, &n, off, order);
+				hold(&b, held, orders, owner, &n, off - 4096, 0);
+			}
 			if (rand_r(&seed) % 2 && !rdda_buddy_alloc(&b, order, &off)) {
-				CU_ASSERT_EQUAL_FATAL(off % (4096U << order), 0);
-				CU_ASSERT_TRUE_FATAL(off / 4096 >= first);
-				CU_ASSERT_TRUE_FATAL(off / 4096 + (1U << order) <= first + PAGES);
-				for (i = 0; i < 1U << order; i++) {
-					CU_ASSERT_FALSE_FATAL(owner[off / 4096 - first + i]);
-					owner[off / 4096 - first + i] = 1;
-				}
-				held[n] = off;
-				orders[n++] = order;
+				hold(&b, held, orders, owner, &n, off, order);
 			} else if (n) {
 				unsigned int k = rand_r(&seed) % n;
 
@@ -110,6 +146,7 @@ static void random_use(void)
 static const struct suite_test tests[] = {
 	{ "sizes", sizes },
 	{ "what is refused", refusals },
+	{ "a block behind a page", behind },
 	{ "a run of one block", whole_run },
 	{ "random use", random_use },
 	{ NULL, NULL },

@@ -56,6 +56,10 @@ static void count(const struct prot_event *ev)
 	}
 	cost.staged += ev->io.stage_do == PROT_STAGE_KEEP;
 	cost.used += ev->io.stage_do == PROT_STAGE_LAST;
+	/* the header is not staged, and what is in place is all that is, by the same number */
+	if (ev->io.stage_do)
+		CU_ASSERT(ev->io.stage == ev->io.tag && ev->io.stage_offset ==
+			  (ev->io.stage_do == PROT_STAGE_KEEP ? LBA : 0));
 	cost.meta += !!(ev->io.flags & PROT_META);
 }
 

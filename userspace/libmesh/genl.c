@@ -287,6 +287,8 @@ static const char *const stat_names[] = {
 	[MESHBLK_S_COMMANDS] = "commands",
 	[MESHBLK_S_RECONNECTS] = "reconnects",
 	[MESHBLK_S_RDMA_WRITE_BYTES] = "rdma_write_bytes",
+	[MESHBLK_S_STAGED] = "staged",
+	[MESHBLK_S_STALE] = "stale",
 };
 
 const char *mesh_stat_name(unsigned int s)

@@ -224,16 +224,17 @@ static int store_zero(struct mem_store *s, u64 at, u64 len)
 	return 0;
 }
 
-static int store_stage(struct mesh_mio *mio)
+/* A stage is a cache: without memory there is none. */
+static void store_stage(struct mesh_mio *mio)
 {
-	struct mem_stage *st = kvmalloc(struct_size(st, data, mio->io.len), GFP_NOIO);
+	u32 len = mio->io.len - mio->stage_offset;
+	struct mem_stage *st = kvmalloc(struct_size(st, data, len), GFP_NOIO);
 
 	if (!st)
-		return -ENOMEM;
-	st->len = mio->io.len;
-	sg_copy_to_buffer(mio->io.sg, mio->io.nents, st->data, mio->io.len);
+		return;
+	st->len = len;
+	sg_pcopy_to_buffer(mio->io.sg, mio->io.nents, st->data, len, mio->stage_offset);
 	mio->stage = st;
-	return 0;
 }
 
 static int store_write(struct mem_store *s, struct mesh_mio *mio)
@@ -262,7 +263,7 @@ int store_do(struct mem_store *s, struct mesh_mio *mio, u64 size)
 		err = store_zero(s, mio->io.addr, mio->io.len);
 	mutex_unlock(&s->lock);
 	if (!err && mio->io.flags & RDDA_IO_STAGE)
-		err = store_stage(mio);
+		store_stage(mio);
 	return err;
 }
 

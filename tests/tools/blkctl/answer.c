@@ -16,6 +16,7 @@ static json_t *stats_json(struct nlattr *nest)
 		[MESHBLK_S_RDMA_READS] = "rdma_reads", [MESHBLK_S_PUSHES] = "pushes",
 		[MESHBLK_S_COMMANDS] = "commands", [MESHBLK_S_RECONNECTS] = "reconnects",
 		[MESHBLK_S_RDMA_WRITE_BYTES] = "rdma_write_bytes",
+		[MESHBLK_S_STAGED] = "staged", [MESHBLK_S_STALE] = "stale",
 	};
 	json_t *o = json_object();
 	struct nlattr *a;

@@ -134,6 +134,7 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 	unsigned int entries = 0;
 	u16 queue = req->queue;
 	struct mesh_mio *mio;
+	bool post;
 
 	/* runs are cut out of segments: each end may cut one in two */
 	if (io->nr_runs)
@@ -149,8 +150,13 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 		atomic_set(&req->left, 1);
 	}
 	mesh_plan_fill(req, mio, m, io);
+	/* a lone request: one call does what else takes two */
+	post = single && batch->last && !batch->n && m->ops->posts;
+	if (post)
+		mio->io.flags |= RDDA_IO_POST;
 	mesh_member_submit(m, mio);
-	mesh_batch_add(batch, m, queue);
+	if (!post)
+		mesh_batch_add(batch, m, queue);
 	return true;
 }
 

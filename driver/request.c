@@ -324,6 +324,7 @@ static blk_status_t mesh_mq_queue_rq(struct blk_mq_hw_ctx *hctx,
 	if (unlikely(mesh_req_kind(bd->rq) < 0))
 		return BLK_STS_NOTSUPP;
 	mesh_batch_init(&batch);
+	batch.last = bd->last;
 	mesh_req_take(bd->rq, &batch);
 	if (bd->last) {
 		mesh_batch_flush(&batch);
@@ -350,8 +351,11 @@ static void mesh_mq_queue_rqs(mesh_rq_list_t *list)
 	struct request *rq;
 
 	mesh_batch_init(&batch);
-	while ((rq = rq_list_peek(list)) && likely(mesh_req_kind(rq) >= 0))
-		mesh_req_take(rq_list_pop(list), &batch);
+	while ((rq = rq_list_peek(list)) && likely(mesh_req_kind(rq) >= 0)) {
+		rq_list_pop(list);
+		batch.last = !rq_list_peek(list);
+		mesh_req_take(rq, &batch);
+	}
 	mesh_batch_flush(&batch);
 }
 

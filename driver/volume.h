@@ -201,6 +201,7 @@ struct mesh_req {
 struct mesh_batch {
 	unsigned int n;	/* entries */
 	unsigned int nr_groups;	/* that were given parts, and are to be run; likewise pinned */
+	bool last;		/* the request in hand is the last one before the flush */
 	struct mesh_group *groups[4];
 	struct {
 		struct mesh_member *member;
@@ -212,6 +213,7 @@ static inline void mesh_batch_init(struct mesh_batch *batch)
 {
 	batch->n = 0;
 	batch->nr_groups = 0;
+	batch->last = false;
 }
 
 /* layout.c */

@@ -604,7 +604,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 			rdda_stage_begin(ch, io);
 		if (io_must_wait(ch, io) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
-		if (ch->pending.nr >= RDDA_CMDS_MAX || io->stage)
+		if (ch->pending.nr >= RDDA_CMDS_MAX || io->stage || io->flags & RDDA_IO_POST)
 			chan_commit(ch);
 	}
 	spin_unlock_irqrestore(&ch->lock, flags);

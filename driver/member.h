@@ -120,6 +120,7 @@ struct mesh_mio {
 /**
  * struct mesh_member_ops - a kind of member
  * @kind: its name
+ * @posts: it knows RDDA_IO_POST, with which a @submit needs no @commit
  * @owner: the module that registered it, which each member pins; NULL: meshblk
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
  *	sleep, and is called without a lock. An error refuses the layout that wants
@@ -143,6 +144,7 @@ struct mesh_mio {
  */
 struct mesh_member_ops {
 	const char *kind;
+	bool posts;
 	struct module *owner;
 	int (*open)(struct mesh_member *m, struct netlink_ext_ack *extack);
 	void (*close)(struct mesh_member *m);

@@ -192,6 +192,7 @@ static int mesh_rdda_attach(struct mesh_member *m, u64 number)
 
 const struct mesh_member_ops mesh_rdda_ops = {
 	.kind = "rdda",
+	.posts = true,
 	.open = mesh_rdda_open,
 	.close = mesh_rdda_close,
 	.submit = mesh_rdda_submit,

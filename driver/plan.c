@@ -122,17 +122,19 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, struct me
 }
 
 /*
- * Send a member I/O of the request. @done, @priv: how it ends; sets mio->err. Return: whether there
- * was memory for it.
+ * Send a member I/O of the request. @done, @priv: how it ends; sets mio->err. @single: there is no
+ * other, and the request may be over when it is sent. Return: whether there was memory for it.
  */
 static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *m,
 				      const struct prot_io *io, const struct prot_run *runs,
 				      void (*done)(struct mesh_mio *mio, int err), void *priv,
-				      struct mesh_batch *batch)
+				      bool single, struct mesh_batch *batch)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
 	unsigned int entries = 0;
+	u16 queue = req->queue;
 	struct mesh_mio *mio;
+	bool post;
 
 	/* runs are cut out of segments: each end may cut one in two */
 	if (io->nr_runs)
@@ -143,9 +145,18 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 	mesh_plan_sg(rq, mio, io, runs);
 	mio->done = done;
 	mio->priv = priv;
+	if (single) {
+		req->single = true;
+		atomic_set(&req->left, 1);
+	}
 	mesh_plan_fill(req, mio, m, io);
+	/* a lone request: one call does what else takes two */
+	post = single && batch->last && !batch->n && m->ops->posts;
+	if (post)
+		mio->io.flags |= RDDA_IO_POST;
 	mesh_member_submit(m, mio);
-	mesh_batch_add(batch, m, req->queue);
+	if (!post)
+		mesh_batch_add(batch, m, queue);
 	return true;
 }
 
@@ -189,7 +200,7 @@ static int plan_read_piece(struct mesh_part *part, struct mesh_member *m, struct
 	io->kind = PROT_READ;
 	io->flags = part->flags;
 	io->tag = part->tag;
-	return plan_send(part->req, m, io, runs, plan_read_done, part, batch) ? 0 : -ENOMEM;
+	return plan_send(part->req, m, io, runs, plan_read_done, part, false, batch) ? 0 : -ENOMEM;
 }
 
 /* Send a read's pieces to the members themselves. Return: false: it is for the engine. */
@@ -243,6 +254,26 @@ static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 	return true;
 }
 
+/* Whether an I/O of a request's op is all that the op has. */
+static bool plan_is_all(struct mesh_req *req, const struct prot_io *io)
+{
+	return io->kind <= PROT_WRITE && io->length == blk_rq_bytes(blk_mq_rq_from_pdu(req));
+}
+
+/*
+ * Send a request that prot_single() says is one I/O. @req: owned by the caller until here, with its
+ * layout pinned. @batch, @done: as for mesh_plan_batch(), also the context, which is no hard
+ * interrupt. Return: false, with nothing sent, when there is no memory.
+ */
+bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
+		      void (*done)(struct mesh_mio *mio, int err))
+{
+	struct mesh_member *m = req->layout->member_slots[io->member].member;
+	struct prot_run run = { .length = io->length };
+
+	return plan_send(req, m, io, &run, done, req, true, batch);
+}
+
 /*
  * Plan and send what the op requests. @req: planned with its layout pinned; the caller holds
  * req->left. @batch: gets the members that want a commit. @done: how each I/O ends; sets mio->err.
@@ -269,15 +300,20 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 			return false;
 		}
 		if (unlikely(io.group_io)) {
-			if (mesh_plan_part(req, &io, runs, batch))
-				continue;
+			if (mesh_plan_part(req, &io, runs, batch)) {
+				if (!plan_is_all(req, &io))
+					continue;
+				req->planned = true;
+				++*sent;
+				return false;
+			}
 			req->op = saved;
 			if (!*sent)
 				req->op.err = -ENOMEM;
 			return !*sent;
 		}
 		m = req->layout->member_slots[io.member].member;
-		if (unlikely(!plan_send(req, m, &io, runs, done, req, batch))) {
+		if (unlikely(!plan_send(req, m, &io, runs, done, req, false, batch))) {
 			/* later, when an I/O of this batch has ended */
 			req->op = saved;
 			if (!*sent)
@@ -306,6 +342,15 @@ void mesh_plan_collect(struct mesh_req *req)
 			prot_op_result(&req->op, mio->tag, mio->err);
 		mesh_plan_free(vol, req, mio);
 	}
+}
+
+/* The I/O of a request that is a single one has ended: the request has its result. */
+void mesh_plan_single_end(struct mesh_req *req)
+{
+	req->single = false;
+	req->op.err = req->mio.err;
+	req->mios = NULL;
+	mesh_plan_free(blk_mq_rq_from_pdu(req)->q->queuedata, req, &req->mio);
 }
 
 void mesh_batch_flush(struct mesh_batch *batch)

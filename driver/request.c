@@ -108,6 +108,10 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 
 	do {
 		mesh_plan_collect(req);
+		if (req->planned) {
+			req->planned = false;
+			break;
+		}
 		atomic_set(&req->left, MESH_PLANNING);
 		over = mesh_plan_batch(req, batch, mesh_req_io_done, &sent);
 		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
@@ -127,10 +131,16 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
  */
 static void mesh_req_drop(struct mesh_req *req, int n)
 {
-	struct mesh_batch batch = { .n = 0 };
+	struct mesh_batch batch __mesh_uninit;
 
 	if (!atomic_sub_and_test(n, &req->left))
 		return;
+	if (likely(req->single)) {
+		mesh_plan_single_end(req);
+		mesh_req_over(req);
+		return;
+	}
+	mesh_batch_init(&batch);
 	rcu_read_lock();
 	mesh_req_run(req, &batch);
 	mesh_batch_flush(&batch);
@@ -157,9 +167,10 @@ static void mesh_req_ready_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, ready_work);
 	struct llist_node *ready = llist_reverse_order(llist_del_all(&vol->ready));
-	struct mesh_batch batch = { .n = 0 };
+	struct mesh_batch batch __mesh_uninit;
 	struct mesh_req *req, *next;
 
+	mesh_batch_init(&batch);
 	rcu_read_lock();
 	llist_for_each_entry_safe(req, next, ready, ready)
 		mesh_req_run(req, &batch);
@@ -186,45 +197,51 @@ static int mesh_req_kind(struct request *rq)
 	}
 }
 
-static int mesh_req_plan(struct mesh_req *req, const struct prot_layout *l)
+static void mesh_req_want(struct request *rq, struct prot_request *want)
 {
-	struct request *rq = blk_mq_rq_from_pdu(req);
-	struct prot_request want = { .kind = mesh_req_kind(rq) };
-
-	if (want.kind != PROT_FLUSH) {
-		want.offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
-		want.length = blk_rq_bytes(rq);
+	want->kind = mesh_req_kind(rq);
+	want->flags = 0;
+	want->offset = 0;
+	want->length = 0;
+	if (want->kind != PROT_FLUSH) {
+		want->offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+		want->length = blk_rq_bytes(rq);
 	}
 	if (rq->cmd_flags & REQ_FUA)
-		want.flags |= PROT_FUA;
+		want->flags |= PROT_FUA;
 	if (rq->cmd_flags & REQ_META)
-		want.flags |= PROT_META;
+		want->flags |= PROT_META;
 	if (rq->cmd_flags & REQ_NOUNMAP)
-		want.flags |= PROT_NOUNMAP;
-	return prot_op_init(&req->op, l, &want);
+		want->flags |= PROT_NOUNMAP;
 }
 
 /*
  * Plan a request again, with the current layout. @req: owned by the caller until here. @batch: as
- * for mesh_plan_batch(), in an RCU read section.
+ * for mesh_plan_batch(), in an RCU read section, and no hard interrupt.
  */
 static void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 {
-	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
-	struct mesh_layout *l = mesh_layout_pin(vol);
+	struct request *rq = blk_mq_rq_from_pdu(req);
+	struct mesh_layout *l = mesh_layout_pin(rq->q->queuedata);
+	struct prot_io io __mesh_uninit;
+	struct prot_request want;
 	int err;
 
 	if (unlikely(!l)) {
 		mesh_req_end(req, -EIO);
 		return;
 	}
-	err = mesh_req_plan(req, l->prot);
+	req->layout = l;
+	mesh_req_want(rq, &want);
+	if (prot_single(l->prot, &want, &io) &&
+	    likely(mesh_plan_single(req, &io, batch, mesh_req_io_done)))
+		return;
+	err = prot_op_init(&req->op, l->prot, &want);
 	if (unlikely(err)) {
 		mesh_layout_unpin(l);
 		mesh_req_end(req, err);
 		return;
 	}
-	req->layout = l;
 	mesh_req_run(req, batch);
 }
 
@@ -244,8 +261,7 @@ static void mesh_req_retry_work(struct work_struct *work)
 			mesh_req_end(req, -EIO);
 			continue;
 		}
-		batch.n = 0;
-		batch.nr_groups = 0;
+		mesh_batch_init(&batch);
 		rcu_read_lock();
 		mesh_req_begin(req, &batch);
 		mesh_batch_flush(&batch);
@@ -302,11 +318,13 @@ static blk_status_t mesh_mq_queue_rq(struct blk_mq_hw_ctx *hctx,
 				     const struct blk_mq_queue_data *bd)
 {
 	struct mesh_hctx *hc = hctx->driver_data;
-	struct mesh_batch batch = { .n = 0 };
+	struct mesh_batch batch __mesh_uninit;
 	unsigned int i;
 
 	if (unlikely(mesh_req_kind(bd->rq) < 0))
 		return BLK_STS_NOTSUPP;
+	mesh_batch_init(&batch);
+	batch.last = bd->last;
 	mesh_req_take(bd->rq, &batch);
 	if (bd->last) {
 		mesh_batch_flush(&batch);
@@ -329,11 +347,15 @@ static void mesh_mq_commit_rqs(struct blk_mq_hw_ctx *hctx)
 /* blk-mq: a plug's worth of requests, in an RCU read section. */
 static void mesh_mq_queue_rqs(mesh_rq_list_t *list)
 {
-	struct mesh_batch batch = { .n = 0 };
+	struct mesh_batch batch __mesh_uninit;
 	struct request *rq;
 
-	while ((rq = rq_list_peek(list)) && likely(mesh_req_kind(rq) >= 0))
-		mesh_req_take(rq_list_pop(list), &batch);
+	mesh_batch_init(&batch);
+	while ((rq = rq_list_peek(list)) && likely(mesh_req_kind(rq) >= 0)) {
+		rq_list_pop(list);
+		batch.last = !rq_list_peek(list);
+		mesh_req_take(rq, &batch);
+	}
 	mesh_batch_flush(&batch);
 }
 

@@ -180,6 +180,9 @@ struct mesh_req {
 	atomic_t		left;
 	u16			queue;		/* hardware queue */
 	bool			busy;		/* @mio is in use */
+	bool			single;		/* @mio is all of it: there is no op */
+	/* all of it is in the batch: its op has nothing more to plan */
+	bool			planned;
 	u32			tries;		/* times that it was requeued */
 	/* I/Os of the batch, newest first; @mio when it is in use is the last */
 	struct mesh_mio		*mios;
@@ -198,12 +201,20 @@ struct mesh_req {
 struct mesh_batch {
 	unsigned int n;	/* entries */
 	unsigned int nr_groups;	/* that were given parts, and are to be run; likewise pinned */
+	bool last;		/* the request in hand is the last one before the flush */
 	struct mesh_group *groups[4];
 	struct {
 		struct mesh_member *member;
 		u16 queue;
 	} to[8];	/* these members, pinned by each context that added one */
 };
+
+static inline void mesh_batch_init(struct mesh_batch *batch)
+{
+	batch->n = 0;
+	batch->nr_groups = 0;
+	batch->last = false;
+}
 
 /* layout.c */
 struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members);
@@ -231,6 +242,9 @@ void mesh_order_end(struct mesh_layout *l);
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent);
+bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
+		      void (*done)(struct mesh_mio *mio, int err));
+void mesh_plan_single_end(struct mesh_req *req);
 void mesh_batch_run(struct mesh_batch *batch);
 void mesh_plan_collect(struct mesh_req *req);
 void mesh_batch_flush(struct mesh_batch *batch);

@@ -12,14 +12,20 @@ void mesh_walk_start(struct mesh_walk *w, struct request *rq)
 	w->at = 0;
 }
 
-static void walk_on(struct mesh_walk *w, u32 n)
+/* @n bytes of @w's iterator are done. */
+static void walk_past(struct mesh_walk *w, u32 n)
 {
 	w->at += n;
-	bvec_iter_advance(w->bio->bi_io_vec, &w->iter, n);
 	if (!w->iter.bi_size && w->bio->bi_next) {
 		w->bio = w->bio->bi_next;
 		w->iter = w->bio->bi_iter;
 	}
+}
+
+static void walk_on(struct mesh_walk *w, u32 n)
+{
+	bvec_iter_advance(w->bio->bi_io_vec, &w->iter, n);
+	walk_past(w, n);
 }
 
 static void walk_to(struct mesh_walk *w, u32 at)
@@ -41,7 +47,8 @@ struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run
 
 		sg_set_page(sg++, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), n,
 			    offset_in_page(bv.bv_offset));
-		walk_on(w, n);
+		bvec_iter_advance_single(w->bio->bi_io_vec, &w->iter, n);	/* not past one */
+		walk_past(w, n);
 		left -= n;
 	}
 	return sg;

@@ -8,6 +8,7 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -41,6 +42,36 @@ int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct p
 	op->segment = prot_segment_at(l, rq->offset);
 	op_begin_part(op, l);
 	return 0;
+}
+
+bool prot_single(const struct prot_layout *l, const struct prot_request *rq, struct prot_io *io)
+{
+	const struct prot_segment *s;
+	const struct prot_place *p;
+	u32 column, in_unit;
+	u64 at;
+
+	if (rq->kind > PROT_WRITE || !rq->length || (rq->offset | rq->length) & (l->lba - 1) ||
+	    rq->length > l->max_bytes || rq->offset > l->size ||
+	    rq->length > l->size - rq->offset)
+		return false;
+	s = prot_segments(l) + prot_segment_at(l, rq->offset);
+	at = rq->offset - s->start;
+	if (s->width > 1 || rq->length > s->length - at)
+		return false;
+	p = prot_places(l) + s->first;
+	if (s->columns > 1) {
+		u64 unit = div_u64_rem(at, s->unit, &in_unit);
+
+		if (rq->length > s->unit - in_unit)
+			return false;
+		at = div_u64_rem(unit, s->columns, &column) * s->unit + in_unit;
+		p += column;
+	}
+	*io = (struct prot_io){ .addr = p->offset + at, .length = rq->length,
+				.member = p->member, .nr_runs = 1, .kind = rq->kind,
+				.flags = rq->flags };
+	return true;
 }
 
 enum prot_verdict prot_op_next(struct prot_op *op, const struct prot_layout *l,

@@ -10,6 +10,7 @@
 enum page_state {
 	PAGE_INSIDE,		/* no block begins here */
 	PAGE_FREE,
+	PAGE_KEPT,
 	PAGE_USED,
 };
 
@@ -58,6 +59,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 	b->pages = len / RDDA_PAGE;
 	b->avail = b->pages;
 	b->max_order = max_order;
+	b->nr_kept = 0;
 	for (order = 0; order <= RDDA_ORDER_MAX; order++)
 		b->head[order] = NO_PAGE;
 	for (i = 0; i < b->pages; i++)
@@ -82,6 +84,33 @@ unsigned int rdda_buddy_order(u32 bytes)
 	return order;
 }
 
+/* A block that is not in use, with those beside it that are free. */
+static void buddy_merge(struct rdda_buddy *b, u32 i, unsigned int order)
+{
+	u32 n = b->first + i, mate;
+
+	b->page[i].state = PAGE_INSIDE;
+	while (order < b->max_order) {
+		mate = (n ^ (1U << order)) - b->first;
+		/* A run need not begin or end at a multiple of the largest block. */
+		if (mate >= b->pages || b->page[mate].state != PAGE_FREE ||
+		    b->page[mate].order != order)
+			break;
+		buddy_take(b, mate);
+		n &= ~(1U << order);
+		order++;
+	}
+	buddy_push(b, n - b->first, order);
+}
+
+/* The smallest order, from @order on, that has a free block; above the largest: none has. */
+static unsigned int buddy_find(const struct rdda_buddy *b, unsigned int order)
+{
+	while (order <= b->max_order && b->head[order] == NO_PAGE)
+		order++;
+	return order;
+}
+
 /*
  * Take a block. @order: its size is RDDA_PAGE << @order. @off: set to its arena offset. Return: 0,
  * or -ENOMEM when no block of that size is free now.
@@ -91,9 +120,16 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 	unsigned int o;
 	u32 i;
 
-	for (o = order; o <= b->max_order; o++)
-		if (b->head[o] != NO_PAGE)
-			break;
+	if (!order && b->nr_kept) {
+		i = b->kept[--b->nr_kept];
+		goto found;
+	}
+	o = buddy_find(b, order);
+	if (o > b->max_order && b->nr_kept) {
+		while (b->nr_kept)
+			buddy_merge(b, b->kept[--b->nr_kept], 0);
+		o = buddy_find(b, order);
+	}
 	if (o > b->max_order)
 		return -ENOMEM;
 	i = b->head[o];
@@ -102,8 +138,9 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 		o--;
 		buddy_push(b, i + (1U << o), o);
 	}
-	b->page[i].state = PAGE_USED;
 	b->page[i].order = order;
+found:
+	b->page[i].state = PAGE_USED;
 	b->avail -= 1U << order;
 	*off = (b->first + i) * RDDA_PAGE;
 	return 0;
@@ -141,24 +178,18 @@ int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
  */
 int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 {
-	u32 n = off / RDDA_PAGE, i = n - b->first, mate;
+	u32 n = off / RDDA_PAGE, i = n - b->first;
 	unsigned int order;
 
 	if (off % RDDA_PAGE || n < b->first || i >= b->pages || b->page[i].state != PAGE_USED)
 		return -EINVAL;
 	order = b->page[i].order;
-	b->page[i].state = PAGE_INSIDE;
 	b->avail += 1U << order;
-	while (order < b->max_order) {
-		mate = (n ^ (1U << order)) - b->first;
-		/* A run need not begin or end at a multiple of the largest block. */
-		if (mate >= b->pages || b->page[mate].state != PAGE_FREE ||
-		    b->page[mate].order != order)
-			break;
-		buddy_take(b, mate);
-		n &= ~(1U << order);
-		order++;
+	if (!order && b->nr_kept < RDDA_BUDDY_KEEP) {
+		b->page[i].state = PAGE_KEPT;
+		b->kept[b->nr_kept++] = i;
+		return 0;
 	}
-	buddy_push(b, n - b->first, order);
+	buddy_merge(b, i, order);
 	return 0;
 }

@@ -7,6 +7,9 @@
  *   order 2  |    16K    |      the border of a registered piece that is a
  *                               multiple of the largest block
  *
+ * Some single pages that were given back are kept as they are, for the next that
+ * need one: a stack. They are merged when a block is wanted that is not there.
+ *
  * Pure: the memory is handed in, the caller locks.
  */
 #ifndef RDDA_BUDDY_H
@@ -18,13 +21,14 @@
 
 #define RDDA_ORDER_MAX		5	/* 4 KiB << 5 = 128 KiB */
 #define RDDA_BUDDY_PAGES_MAX	0xffff
+#define RDDA_BUDDY_KEEP		32	/* single pages that are kept, at most */
 
 /* What is known of one page. */
 struct rdda_buddy_page {
 	u16	next;	/* next free block of this order, by page index; a list end is NO_PAGE */
 	u16	prev;	/* the one before */
 	u8	order;	/* of the block that begins here */
-	u8	state;	/* a block begins here and is free, is used; or none begins */
+	u8	state;	/* a block begins here and is free, kept, used; or none begins */
 };
 
 /* The pages of one run of the arena. */
@@ -32,8 +36,10 @@ struct rdda_buddy {
 	struct rdda_buddy_page *page;		/* one entry a page, the caller's memory */
 	u32	first;				/* page number of the run's start, in the arena */
 	u32	pages;				/* how many */
-	u32	avail;				/* free ones */
+	u32	avail;				/* free ones, those kept with them */
 	u8	max_order;			/* largest block */
+	u8	nr_kept;
+	u16	kept[RDDA_BUDDY_KEEP];		/* single pages, the last goes first */
 	u16	head[RDDA_ORDER_MAX + 1];	/* free blocks per order */
 };
 

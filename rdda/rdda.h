@@ -181,6 +181,7 @@ enum rdda_io_op {
 /* WRITE: keep the payload from @stage_offset on staged, set io->stage */
 #define RDDA_IO_STAGE	2
 #define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
+#define RDDA_IO_POST	8	/* nothing follows it: post it at once, as rdda_commit() does */
 
 /**
  * struct rdda_io - one I/O to an opened extent
@@ -227,7 +228,7 @@ struct rdda_io {
  *
  * Any context but hard interrupt; does not sleep; @io->done may be called from
  * within. Nothing need be posted before rdda_commit() of the same extent and
- * queue. An extent that is not UP ends
+ * queue, or an I/O with RDDA_IO_POST. An extent that is not UP ends
  * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED, but for -ESTALE).
  */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);

@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/bitmap.h>
+#include <linux/highmem.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
@@ -244,16 +245,34 @@ void rdda_bounce_free(struct rdda_session *s)
 	s->bounce.page = NULL;
 }
 
+/* Copy into a scatterlist's pages, from byte @at of @sg on. Return: the byte of @sg after it. */
+static u32 bounce_scatter(struct scatterlist **sg, u32 at, const u8 *from, u32 bytes)
+{
+	u32 n;
+
+	for (; bytes; bytes -= n, from += n, at += n) {
+		if (at == (*sg)->length) {
+			*sg = sg_next(*sg);
+			at = 0;
+		}
+		n = offset_in_page((*sg)->offset + at);
+		n = min3(bytes, (u32)PAGE_SIZE - n, (*sg)->length - at);
+		memcpy_to_page(nth_page(sg_page(*sg), ((*sg)->offset + at) >> PAGE_SHIFT),
+			       offset_in_page((*sg)->offset + at), from, n);
+	}
+	return at;
+}
+
 /*
- * Copy pushed data out to the I/O's pages. @slot: in state COPY: no other path touches it. The
- * pages are not read otherwise: what came is the drive's data or false data of a hostile target,
- * and either is only bytes.
+ * Copy pushed data out to the I/O's pages. @slot: in state COPY: no other path touches it; all of
+ * its I/O. The pages are not read otherwise: what came is the drive's data or false data of a
+ * hostile target, and either is only bytes.
  */
 void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 {
 	struct rdda_session *s = slot->ch->s;
-	struct rdda_io *io = slot->io;
-	u32 off = slot->bounce, left = slot->len, to = slot->io_off;
+	struct scatterlist *sg = slot->io->sg;
+	u32 off = slot->bounce, left = slot->len, at = 0;
 
 	while (left) {
 		u32 page = off / PAGE_SIZE, in_page = off % PAGE_SIZE;
@@ -261,11 +280,9 @@ void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 		u64 dma = s->bounce.dma[page] + in_page;
 
 		ib_dma_sync_single_for_cpu(s->dev, dma, n, DMA_FROM_DEVICE);
-		sg_pcopy_from_buffer(io->sg, io->nents,
-				     page_address(s->bounce.page[page]) + in_page, n, to);
+		at = bounce_scatter(&sg, at, page_address(s->bounce.page[page]) + in_page, n);
 		ib_dma_sync_single_for_device(s->dev, dma, n, DMA_FROM_DEVICE);
 		off += n;
-		to += n;
 		left -= n;
 	}
 }

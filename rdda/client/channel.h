@@ -182,6 +182,7 @@ struct rdda_chan {
 	/* receives: complete.c, CQ handler */
 	struct {
 		struct rdda_bufs msg;
+		struct rdda_cmd_slot *run[RDDA_RUN_MAX];	/* reads of the push in hand */
 		u8	copy[RDDA_MSG_MAX] __aligned(8);
 	} rx;
 #ifdef MESH_FAULTS

@@ -188,7 +188,7 @@ static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_cmd
 /* Pushed reads: the receive is posted again already. */
 static void push_recv(struct rdda_chan *ch, u32 imm)
 {
-	struct rdda_cmd_slot *run[RDDA_RUN_MAX];
+	struct rdda_cmd_slot **run = ch->rx.run;
 	unsigned int i, n;
 	LIST_HEAD(ended);
 	unsigned long flags;

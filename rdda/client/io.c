@@ -126,7 +126,8 @@ void rdda_ios_end(struct list_head *ended)
 	list_for_each_entry_safe(io, next, ended, node) {
 		list_del(&io->node);
 		io_unmap(rdda_io_priv(io)->ch, io);
-		rdda_stage_finish(io);
+		if (unlikely(rdda_io_priv(io)->staging || io->stage))
+			rdda_stage_finish(io);
 		io->done(io, io->err);
 	}
 }
@@ -156,7 +157,8 @@ void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *e
 	lockdep_assert_held(&ch->lock);
 	if (slot->head)
 		rdda_arena_free(ch, slot->head_page);
-	if (slot->has_arena && (err || !io || !rdda_stage_keep(slot)))
+	if (slot->has_arena &&
+	    (err || !io || !rdda_io_priv(io)->staging || !rdda_stage_keep(slot)))
 		rdda_arena_free(ch, slot->arena);
 	if (slot->stage)
 		rdda_stage_release(slot);
@@ -294,6 +296,8 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	if (p->mapped && slot->head && !slot->one_run)
 		wrs = cursor_skip(&next, slot->head, ch->sq.sge_max) +
 		      cursor_skip(&next, bytes - slot->head, ch->sq.sge_max);
+	else if (p->mapped && bytes == io->len)	/* all of it: there is no next */
+		wrs = DIV_ROUND_UP(p->mapped, ch->sq.sge_max);
 	else if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sq.sge_max);
 	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq.size) {
@@ -372,6 +376,7 @@ static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 		cmd->prp2 = cpu_to_le64(slot->arena + first);
 }
 
+/* In an RCU read section. */
 static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 {
 	const struct rdda_io *io = slot->io;
@@ -381,7 +386,6 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->opcode = slot->opcode;
 	cmd->cid = cpu_to_le16(RDDA_CID(slot->idx, slot->gen));
-	rcu_read_lock();
 	g = rcu_dereference(io->extent->grant);
 	if (g && g->s == slot->ch->s) {
 		blocks = slot->len >> g->lba_shift;
@@ -392,7 +396,6 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 		blocks = 1;
 		cmd->nsid = cpu_to_le32(U32_MAX);
 	}
-	rcu_read_unlock();
 	if (slot->opcode == RDDA_OP_DSM) {
 		cmd->nlb = cpu_to_le16(blocks & 0xffff);
 		cmd->control = cpu_to_le16(blocks >> 16);
@@ -460,32 +463,50 @@ static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 	data_write(ch, slot);
 }
 
-/* Of what is pending, that which goes in one message moves to @send. */
-static unsigned int batch_take(struct rdda_chan *ch, struct list_head *send)
+/* Put a command in its message, and its data before that. */
+static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_cmd *cmd,
+			 u16 idx)
 {
+	command_encode(slot, cmd);
+	if (slot->data)
+		data_post(ch, slot);
+	slot->batch = idx;
+	slot->batch_gen = ch->batch.all[idx].gen;
+	/* The completion of the next signalled request is that of all built so far. */
+	slot->seq = ch->sq.sig_posted + 1;
+	slot->state = RDDA_SLOT_FLIGHT;
+}
+
+/* Of what is pending, that which goes in one message moves there. Return: how many commands. */
+static unsigned int batch_fill(struct rdda_chan *ch, u16 idx)
+{
+	struct rdda_cmds *msg = ch->batch.msg.buf[idx].data;
 	u32 room = ch->sq.free, wrs = 1 + RDDA_CLIENT_CONTROLS;
 	struct rdda_cmd_slot *slot, *next;
+	bool alone = chan_alone(ch);
 	unsigned int n = 0;
 
+	rcu_read_lock();
 	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
-		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->batch.nr,
-				    chan_alone(ch)))
+		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->batch.nr, alone))
 			continue;
 		wrs += slot->wrs;
 		if (n == RDDA_CMDS_MAX || wrs > room)
 			break;
-		list_move_tail(&slot->node, send);
-		n++;
+		if (!n)
+			ch->batch.all[idx].dq = slot->dq;
+		list_del(&slot->node);
+		command_send(ch, slot, &msg->cmd[n++], idx);
 	}
+	rcu_read_unlock();
 	return n;
 }
 
 /* Up to 16 commands in one message; false when nothing could be sent. */
 static bool batch_post(struct rdda_chan *ch)
 {
-	struct rdda_cmd_slot *slot, *next;
-	LIST_HEAD(send);
 	struct rdda_batch *b;
+	struct rdda_buf *buf;
 	struct rdda_hdr *hdr;
 	unsigned int n;
 	u16 idx;
@@ -493,40 +514,28 @@ static bool batch_post(struct rdda_chan *ch)
 
 	if (!ch->batch.nfree)
 		return false;
-	n = batch_take(ch, &send);
+	idx = ch->batch.free[ch->batch.nfree - 1];
+	b = &ch->batch.all[idx];
+	b->gen++;
+	buf = &ch->batch.msg.buf[idx];
+	ib_dma_sync_single_for_cpu(ch->s->dev, buf->sge.addr, RDDA_MSG_MAX, DMA_TO_DEVICE);
+	n = batch_fill(ch, idx);
 	if (!n)
 		return false;
-	idx = ch->batch.free[--ch->batch.nfree];
-	b = &ch->batch.all[idx];
-	b->dq = list_first_entry(&send, struct rdda_cmd_slot, node)->dq;
+	ch->batch.nfree--;
 	b->dq->credits++;
-	b->gen++;
 	b->sending = true;
 	b->credit = true;
-	hdr = ch->batch.msg.buf[idx].data;
+	hdr = buf->data;
 	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);
-	ib_dma_sync_single_for_cpu(ch->s->dev, ch->batch.msg.buf[idx].sge.addr, len,
-				   DMA_TO_DEVICE);
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->type = RDDA_CMDS;
 	hdr->count = cpu_to_le16(n);
 	hdr->len = cpu_to_le32(len);
-	n = 0;
-	list_for_each_entry_safe(slot, next, &send, node) {
-		list_del(&slot->node);
-		command_encode(slot, &((struct rdda_cmds *)hdr)->cmd[n++]);
-		if (slot->data)
-			data_post(ch, slot);
-		slot->batch = idx;
-		slot->batch_gen = b->gen;
-		/* The completion of the next signalled request is that of all built so far. */
-		slot->seq = ch->sq.sig_posted + 1;
-		slot->state = RDDA_SLOT_FLIGHT;
-	}
 	ch->pending.nr -= n;
 	ch->counts.commands += n;
 	ch->poll.sends_out++;
-	rdda_chain_send(ch, &ch->batch.msg.buf[idx], len);
+	rdda_chain_send(ch, buf, len);
 	return true;
 }
 
@@ -609,8 +618,10 @@ void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 	lockdep_assert_held(&ch->lock);
 	if (!ch->open)
 		return;
-	rdda_reads_run(ch);
-	turns_run(ch, ended);
+	if (!list_empty(&ch->reads.todo))
+		rdda_reads_run(ch);
+	if (!list_empty(&ch->queues.turns))
+		turns_run(ch, ended);
 	chan_flush(ch);
 }
 
@@ -690,7 +701,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 		if ((!io->stage && io_must_wait(ch, io)) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
 		/* the caller commits another channel than that of the stage */
-		if (ch->pending.nr >= RDDA_CMDS_MAX ||
+		if (ch->pending.nr >= RDDA_CMDS_MAX || io->flags & RDDA_IO_POST ||
 		    (io->stage && ch != g->s->chan[io->queue % g->s->nchan]))
 			chan_commit(ch);
 	}

@@ -99,9 +99,12 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 
 	lockdep_assert_held(&ch->lock);
 	ch->poll.ended = ended;
-	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc)) > 0)
+	do {
+		n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc);
 		for (i = 0; i < n; i++)
 			ch->poll.wc[i].wr_cqe->done(ch->q.send_cq, &ch->poll.wc[i]);
+		/* fewer than there is room for: it is empty */
+	} while (n == ARRAY_SIZE(ch->poll.wc));
 	ch->poll.ended = NULL;
 }
 

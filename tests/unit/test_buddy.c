@@ -143,12 +143,40 @@ static void random_use(void)
 	}
 }
 
+/* Pages that are kept count as free, are refused like free ones, and merge for a large block. */
+static void kept_pages(void)
+{
+	struct rdda_buddy_page mem[64];
+	struct rdda_buddy b;
+	u32 i, off[64], big, one;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, 64 * 4096, RDDA_ORDER_MAX), 0);
+	for (i = 0; i < 64; i++)
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[7]), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[7]), -EINVAL);
+	CU_ASSERT_EQUAL(b.avail, 1);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &one), 0);
+	CU_ASSERT_EQUAL(one, off[7]);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &one), -ENOMEM);
+	for (i = 0; i < 64; i++)
+		CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[i]), 0);
+	CU_ASSERT_EQUAL(b.avail, 64);
+	CU_ASSERT_EQUAL(b.nr_kept, RDDA_BUDDY_KEEP);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, RDDA_ORDER_MAX, &big), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, RDDA_ORDER_MAX, &one), 0);
+	CU_ASSERT_EQUAL(big ^ one, 32 * 4096);
+	CU_ASSERT_EQUAL(b.avail, 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &one), -ENOMEM);
+}
+
 static const struct suite_test tests[] = {
 	{ "sizes", sizes },
 	{ "what is refused", refusals },
 	{ "a block behind a page", behind },
 	{ "a run of one block", whole_run },
 	{ "random use", random_use },
+	{ "pages that are kept", kept_pages },
 	{ NULL, NULL },
 };
 

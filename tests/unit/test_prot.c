@@ -186,9 +186,9 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq, u
 {
 	static u8 seen[PROT_REQUEST_MAX];
 	struct prot_run runs[PROT_RUNS_MAX];
-	struct prot_op op;
-	struct prot_io io;
+	struct prot_io io, one, first = { 0 };
 	enum prot_verdict v;
+	struct prot_op op;
 	u64 total = 0;
 	u32 out = 0, i, member;
 
@@ -204,7 +204,8 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq, u
 			prot_op_result(&op, --out, 0);
 			continue;
 		}
-		++*ios;
+		if (!(*ios)++)
+			first = io;
 		out++;
 		total += io.length;
 		CU_ASSERT_EQUAL_FATAL(io.kind, rq->kind);
@@ -225,6 +226,12 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq, u
 	}
 	CU_ASSERT_EQUAL(total, rq->length);
 	CU_ASSERT_EQUAL(op.err, 0);
+	CU_ASSERT_EQUAL_FATAL(prot_single(l, rq, &one), *ios == 1);
+	if (*ios == 1)		/* what the op planned */
+		CU_ASSERT(one.addr == first.addr && one.member == first.member &&
+			  one.length == first.length && one.nr_runs == 1 &&
+			  one.kind == first.kind && one.flags == first.flags &&
+			  !one.group_io && !one.stage_do);
 }
 
 static void test_random(void)
@@ -243,6 +250,8 @@ static void test_random(void)
 			struct prot_request rq = { .kind = rnd(2) };
 			u64 max = l->size < PROT_REQUEST_MAX ? l->size : PROT_REQUEST_MAX;
 
+			if (i % 2)
+				max = 8192;	/* many of one I/O */
 			rq.length = 512 * (1 + rnd(max / 512));
 			rq.offset = (l->size - rq.length) / 512 ?
 				    512 * rnd((l->size - rq.length) / 512 + 1) : 0;
@@ -359,6 +368,19 @@ static void test_init(void)
 	CU_ASSERT_EQUAL(INIT(PROT_DISCARD, ~511ULL, 1024), -EIO);
 	CU_ASSERT_EQUAL(INIT(9, 0, 512), -EINVAL);
 	CU_ASSERT_EQUAL(INIT(PROT_FLUSH, 0, 512), -EINVAL);
+	/* each of these is for an op */
+#define SINGLE(k, o, n) prot_single(l, &(struct prot_request){ .kind = k, .offset = o, .length = n }, &io)
+	CU_ASSERT(SINGLE(PROT_READ, 0, 512));
+	CU_ASSERT(!SINGLE(PROT_READ, 0, 0));
+	CU_ASSERT(!SINGLE(PROT_READ, 1, 512));
+	CU_ASSERT(!SINGLE(PROT_READ, 0, 511));
+	CU_ASSERT(!SINGLE(PROT_WRITE, 0, PROT_REQUEST_MAX + 512));
+	CU_ASSERT(!SINGLE(PROT_WRITE, 1 << 20, 512));
+	CU_ASSERT(!SINGLE(PROT_WRITE, (1 << 20) - 512, 1024));
+	CU_ASSERT(!SINGLE(PROT_DISCARD, 0, 512));
+	CU_ASSERT(!SINGLE(PROT_FLUSH, 0, 0));
+	CU_ASSERT(!SINGLE(9, 0, 512));
+#undef SINGLE
 	CU_ASSERT_EQUAL(INIT(PROT_FLUSH, 0, 0), 0);
 	CU_ASSERT_EQUAL(prot_op_next(&op, l, &io, NULL), PROT_DONE);
 	CU_ASSERT_EQUAL(op.err, 0);

@@ -107,7 +107,7 @@ struct mesh_mio {
 	 * called for a successful RDDA_IO_STAGE
 	 */
 	void	*stage;
-	/* byte of the stage where the payload begins; RDDA_IO_STAGE: of the payload, where that does */
+	/* where the payload begins in the stage; RDDA_IO_STAGE: what is kept, in the payload */
 	u32	stage_offset;
 	/* any context, hard interrupts of local devices too; may free the I/O */
 	void	(*done)(struct mesh_mio *mio, int err);

@@ -121,7 +121,9 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 			     length, ev);
 	if (op->purpose == PROT_FOR_REQUEST && e->txid && e->holders >> member & 1) {
 		ev->io.stage_do = PROT_STAGE_LAST;
-		ev->io.stage = PROT_MUTANT(EC_STAGE_OLD) ? prot_ec_older(g, op, member) : ev->io.tag;
+		ev->io.stage = ev->io.tag;
+		if (PROT_MUTANT(EC_STAGE_OLD))
+			ev->io.stage = prot_ec_older(g, op, member);
 	}
 	return true;
 }

@@ -183,7 +183,7 @@ static u32 command_most(const struct rdda_chan *ch, const struct rdda_grant *g)
 	return min(g->max_bytes, le32_to_cpu(ch->login.accept.cmd_bytes));
 }
 
-/* The payload's beginning is not staged with the rest; a command of a page is too small for both. */
+/* The payload's beginning is not staged with the rest; a page's command has no room for both. */
 static bool io_has_head(const struct rdda_chan *ch, const struct rdda_grant *g,
 			const struct rdda_io *io)
 {
@@ -192,7 +192,8 @@ static bool io_has_head(const struct rdda_chan *ch, const struct rdda_grant *g,
 }
 
 /* How much of an I/O its next command takes, the first @head bytes of it apart from the rest. */
-static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io, u32 head)
+static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io,
+			 u32 head)
 {
 	u32 left = io->len - io->issued, at;
 
@@ -697,7 +698,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	if (!ret) {
 		if (io_stages(ch, g, io))
 			rdda_stage_begin(ch, io);
-		/* what is staged needs no arena, and sets some free: it waits for no I/O that does */
+		/* what is staged needs no arena, and sets some free: it waits for none that does */
 		if ((!io->stage && io_must_wait(ch, io)) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
 		/* the caller commits another channel than that of the stage */

@@ -79,7 +79,7 @@ struct rdda_cmd_slot {
 	struct rdda_cursor at;		/* where its payload lies in the I/O's scatterlist */
 	u32	io_off;			/* the same in bytes of the I/O */
 	u32	len;	/* payload bytes; of discard and zeroing, bytes of the range */
-	u32	arena;			/* offset of its arena block; of a stage, where it begins */
+	u32	arena;			/* offset of its arena block, or in one of a stage */
 	struct rdda_stage *stage;	/* whose payload it sends */
 	u32	head;			/* bytes of its payload at the end of a page before @arena */
 	u32	head_page;		/* offset of that page, a block by itself */

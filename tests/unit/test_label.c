@@ -177,7 +177,7 @@ static void test_meaning(void)
 		{ 8, 2 },
 		{ 80 + 1, 3 },			/* size: hardly anything */
 		{ 88, 1 },			/* block size */
-		{ 92, 2 },			/* unknown flag */
+		{ 92, 4 },			/* unknown flag */
 		{ 96, 2 },			/* count and bytes disagree */
 		{ 512 + 48, 1 },		/* start not aligned */
 		{ 512 + 48 + 2, 0 },		/* start in the label */

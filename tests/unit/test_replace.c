@@ -42,6 +42,7 @@ bool spare_allowed(const struct layout *l) { (void)l; return allowed; }
 int volume_must_hold(struct req *r, const struct store_volume *v) { (void)r, (void)v; return 0; }
 int volume_result(struct req *r, const struct muuid *u) { (void)r, (void)u; return 0; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
+bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return false; }
 
 int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct store_volume *v,
 							  struct layout *l, struct layout *next))

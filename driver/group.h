@@ -225,7 +225,7 @@ struct mesh_group_conf {
 
 /* What this host's meshd has noted of the rosters; groups whose members decide alone have none. */
 struct mesh_group_witness {
-	spinlock_t		lock;
+	spinlock_t		lock;		/* guards what is answered */
 	void			*answer;	/* MESHBLK_ROSTER_BYTES; witness->lock */
 	u32			bytes;		/* of it: all or none; witness->lock */
 	u32			port;		/* whose it is; witness->lock */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counters of groups, for people: nothing is decided by them. */
+/* Counters of groups, as sysfs has them: nothing is decided by them. */
 #include <linux/percpu.h>
 
 #include "driver/group.h"

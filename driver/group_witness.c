@@ -182,7 +182,7 @@ bool mesh_group_may_write(struct mesh_group *g)
 
 /*
  * A roster more, when meshd has come or gone: from now on it notes what is removed, or the group
- * goes on by itself. Return: 0, or -EBUSY; -EINPROGRESS: something is to be looked at again.
+ * goes on by itself. Return: 0, or -EBUSY; -EINPROGRESS: not now.
  */
 int mesh_group_witness_step(struct mesh_group *g)
 {

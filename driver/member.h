@@ -49,8 +49,8 @@ struct mesh_member_conf {
 	u64	epoch;	/* RDDA: passed on when it grows; not part of the comparison */
 	u64	size;			/* bytes that may be used; the largest requested counts */
 	/*
-	 * BDEV: not part of the comparison where @drive is known; MEM: a name, to be reached by another
-	 * "path"
+	 * BDEV: not part of the comparison where @drive is known; MEM: a name, to be reached by
+	 * another "path"
 	 */
 	char	path[MESH_PATH_MAX];
 };

@@ -249,7 +249,7 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
 		err = 0;
 	__free_page(page);
 	if (err == -ESTALE)
-		NL_SET_ERR_MSG(extack, "the device has not the label of this drive: it is another one");
+		NL_SET_ERR_MSG(extack, "not the label of this drive: it is another one");
 	else if (err)
 		NL_SET_ERR_MSG(extack, "the label of the device cannot be read");
 	return err;
@@ -341,7 +341,8 @@ static void bdev_return(struct mesh_bdev *mb)
 		strscpy(m->conf.path, path, sizeof(m->conf.path));
 	spin_unlock(&m->path_lock);
 	if (IS_ERR(dev)) {
-		pr_warn("%s: not taken as the drive that was away: error %ld\n", path, PTR_ERR(dev));
+		pr_warn("%s: not taken as the drive that was away: error %ld\n", path,
+			PTR_ERR(dev));
 		return;
 	}
 	bdev_use(mb, dev, &info);

@@ -73,11 +73,11 @@ void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	genlmsg_unicast(&init_net, msg, port);	/* one that is gone: witness_released() */
+	genlmsg_unicast(&init_net, msg, port);	/* one that is gone: nl_witness_released() */
 }
 
 /* The witness's socket is closed. */
-static int witness_released(struct notifier_block *nb, unsigned long event, void *data)
+static int nl_witness_released(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct netlink_notify *n = data;
 
@@ -91,7 +91,7 @@ static int witness_released(struct notifier_block *nb, unsigned long event, void
 }
 
 static struct notifier_block witness_nb = {
-	.notifier_call = witness_released,
+	.notifier_call = nl_witness_released,
 };
 
 int mesh_nl_witness_init(void)

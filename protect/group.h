@@ -389,13 +389,13 @@ struct prot_shape {
 };
 
 /*
- * What an engine has done, for people: nothing is decided by it. The caller may keep it over an
+ * What an engine has done: nothing is decided by it. The caller may keep it over an
  * attachment that begins again.
  */
 struct prot_counts {
 	u64	joined;		/* ec: writes that went with an older one */
 	u64	folded;		/* ec: writes in place that a later op made instead */
-	u64	full;		/* ec: transactions that read nothing: all data of their rows came */
+	u64	full;		/* ec: transactions that read nothing: all of their rows came */
 	u64	partial;	/* ec: all others */
 	u64	bitmap_writes;	/* blocks of bitmaps written to members */
 	u64	buffer_waits;	/* ops that waited for a private buffer */

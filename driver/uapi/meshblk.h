@@ -48,9 +48,11 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_SCRUB,
 	MESHBLK_CMD_VOLUME_REJOIN,	/* VOLUME_UUID INDEX: a member that is barred may join */
 	MESHBLK_CMD_WITNESS,		/* this socket answers ROSTER_NOTE from now on */
-	MESHBLK_CMD_ROSTER_NOTE,	/* to the witness: VOLUME_UUID PLACE [ROSTER]: note it durably
-					 * in place of the last one, and reply; without: only reply
-					 */
+	/*
+	 * to the witness: VOLUME_UUID PLACE [ROSTER]: note it durably in place of the last one, and
+	 * reply; without: only reply
+	 */
+	MESHBLK_CMD_ROSTER_NOTE,
 	MESHBLK_CMD_ROSTER_NOTED,	/* VOLUME_UUID PLACE [ROSTER]: what is noted, if anything */
 	__MESHBLK_CMD_MAX,
 };
@@ -100,7 +102,7 @@ enum meshblk_attr {
 	MESHBLK_A_STOP,			/* flag: end a scrub */
 	MESHBLK_A_REPAIR,		/* flag: change readable copies that differ */
 	MESHBLK_A_PLACE,		/* u32: of a group's first member among all places */
-	MESHBLK_A_ROSTER,		/* MESHBLK_ROSTER_BYTES: the kernel's, to be kept as they are */
+	MESHBLK_A_ROSTER,		/* MESHBLK_ROSTER_BYTES: the kernel's, kept as they are */
 	__MESHBLK_A_MAX,
 };
 
@@ -210,7 +212,7 @@ enum meshblk_group_attr {
 	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
 	MESHBLK_P_UNREAD,
 	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
-	MESHBLK_P_WITNESS,		/* flag: the witness notes a member's removal before it counts */
+	MESHBLK_P_WITNESS,		/* flag: a member's removal is noted before it counts */
 	__MESHBLK_P_MAX,
 };
 

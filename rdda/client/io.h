@@ -81,7 +81,7 @@ struct rdda_cmd_slot {
 	u32	len;	/* payload bytes; of discard and zeroing, bytes of the range */
 	u32	arena;			/* offset of its arena block, or in one of a stage */
 	struct rdda_stage *stage;	/* whose payload it sends */
-	u32	head;			/* bytes of its payload at the end of a page before @arena */
+	u32	head;			/* bytes of it at the end of a page before @arena */
 	u32	head_page;		/* offset of that page, a block by itself */
 	u32	bounce;			/* offset of its bounce block */
 	u32	wrs;			/* WRITEs that its payload takes */

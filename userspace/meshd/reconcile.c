@@ -15,7 +15,6 @@
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
-#include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
@@ -42,7 +41,6 @@ void reconcile_kick(void)
 struct work {
 	struct muuid volume;
 	u64	kernel;		/* its version there; 0: it is not there */
-	bool	returned;	/* a local drive that the kernel lacks is here */
 };
 
 static int bring(struct store_volume *v, struct layout *l, char *why)
@@ -153,13 +151,6 @@ static bool late_due(const struct muuid *volume)
 	return !at || now_ms() / 1000 >= *at;
 }
 
-/* Once in a while: what holds the device may hold it for long. */
-static int reopen(struct store_volume *v, struct layout *l, char *why)
-{
-	late_set(&v->uuid);
-	return v->attached && v->state == STORE_LIVE && !v->pending ? local_reopen(v, l, why) : 0;
-}
-
 static void *settle_thread(void *arg)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
@@ -169,9 +160,7 @@ static void *settle_thread(void *arg)
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
 
 	if (!err) {
-		err = w->returned ? reopen(&v, l, why) : 0;
-		if (!err)
-			err = settle(&v, l, w->kernel, why);
+		err = settle(&v, l, w->kernel, why);
 		/* All is done but for members that are away: that is not repeated all the time. */
 		if (!err && v.attached && v.recorded < v.version)
 			late_set(&w->volume);
@@ -182,7 +171,7 @@ static void *settle_thread(void *arg)
 }
 
 /* One thread a volume at most: another one finds it busy. */
-static void work_on(const struct muuid *volume, u64 kernel, bool returned)
+static void work_on(const struct muuid *volume, u64 kernel)
 {
 	struct work *w;
 
@@ -190,7 +179,7 @@ static void work_on(const struct muuid *volume, u64 kernel, bool returned)
 		return;
 	w = malloc(sizeof(*w));
 	if (w) {
-		*w = (struct work) { *volume, kernel, returned };
+		*w = (struct work) { *volume, kernel };
 		if (!thread_start(settle_thread, w))
 			return;
 	}
@@ -217,7 +206,6 @@ static void watch(const struct store_volume *v, const struct meshblk_volume *k)
 	if (v->state != STORE_LIVE)
 		return;
 	watch_volume(v, k, now);
-	local_note(k);
 	spare_check(v, k, now);
 }
 
@@ -296,7 +284,6 @@ static void settle_volumes(struct mesh *m)
 	const struct meshblk_volume *here;
 	struct meshblk_volume *k;
 	size_t i, n, nk, ni, nf;
-	bool returned;
 	u64 kernel;
 
 	if (meshblk_volumes(m, &k, &nk))
@@ -308,11 +295,9 @@ static void settle_volumes(struct mesh *m)
 			kernel = here ? here->version ? here->version : 1 : 0;
 			if (here)
 				watch(&v[i], here);
-			returned = here && v[i].attached && kernel == v[i].version &&
-				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned || has_intents(in, ni, &v[i].uuid) ||
+			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid) ||
 			    has_frees(f, nf, &v[i].uuid))
-				work_on(&v[i].uuid, kernel, returned);
+				work_on(&v[i].uuid, kernel);
 		}
 		undo_strays(in, ni);
 		watch_done();
@@ -336,8 +321,6 @@ static void check(void)
 	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
-	if (!store_broken())
-		local_tidy();
 }
 
 static void on_event(void *priv, const struct mesh_event *e)

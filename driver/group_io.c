@@ -176,10 +176,13 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	case MESH_MSG_IO:
 		gio = container_of(msg, struct mesh_gio, msg);
 		g->flying--;
-		g->slots[gio->io.member].nr_flying--;
+		if (!gio->twin)
+			g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
 		if (mesh_group_abandoned(g))
 			io_free(g, gio);
+		else if (gio->twin)
+			mesh_evict_ended(g, gio);
 		else
 			mesh_group_ended(g, gio, todo);
 		break;
@@ -192,6 +195,15 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	}
 }
 
+/* Once the engine is let go; it is in a list of those in flight. */
+void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
+{
+	g->flying++;
+	gio->next = NULL;
+	*todo->last_io = gio;
+	todo->last_io = &gio->next;
+}
+
 /* Send it, for the first time or again. */
 void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
@@ -201,12 +213,11 @@ void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gro
 		mesh_group_deliver(g, gio, -ESTALE);
 		return;
 	}
+	if (mesh_evict_hold(g, gio))
+		return;
 	list_add_tail(&gio->node, &slot->flying);
 	slot->nr_flying++;
-	g->flying++;
-	gio->next = NULL;
-	*todo->last_io = gio;
-	todo->last_io = &gio->next;
+	mesh_group_start(g, gio, todo);
 }
 
 /* The engine gets the result of an I/O that is in no list. */
@@ -233,6 +244,7 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->mio.io.queue = ev->op != PROT_NONE16 && g->gops[ev->op].part ?
 			    g->gops[ev->op].part->req->queue : 0;
 	gio->since = jiffies;
+	gio->twin = NULL;
 	gio->pooled = false;
 	if (slot->failing)
 		mesh_group_deliver(g, gio, -ENOLINK);
@@ -262,6 +274,7 @@ static void io_event_stopped(struct mesh_group *g)
 	u32 i;
 
 	mesh_group_set_state(g, MESH_GROUP_STOPPED, "too few members answer");
+	mesh_evict_stop(g);
 	for (i = 0; i < g->width; i++)
 		list_splice_tail_init(&g->slots[i].held, &g->starved);
 	list_for_each_entry_safe(gio, next, &g->starved, node) {
@@ -384,6 +397,7 @@ void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 	struct mesh_part *part, *next;
 	u32 i;
 
+	mesh_evict_stop(g);
 	for (i = 0; i < g->width; i++)
 		list_splice_tail_init(&g->slots[i].held, &g->starved);
 	list_for_each_entry_safe(gio, next_gio, &g->starved, node) {
@@ -494,7 +508,7 @@ static int io_sg(struct mesh_group *g, struct mesh_gio *gio)
 
 static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_batch *batch)
 {
-	struct mesh_member *m = g->slots[gio->io.member].member;
+	struct mesh_member *m = gio->twin ?: g->slots[gio->io.member].member;
 	struct mesh_mio *mio = &gio->mio;
 	u16 queue;
 
@@ -568,6 +582,8 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	for (i = 0; todo->kick >> i; i++)
 		if (todo->kick >> i & 1)
 			mesh_member_kick(g->slots[i].member);
+	if (todo->kick_next)
+		mesh_member_kick(todo->kick_next);
 	if (todo->changed)
 		mesh_volume_changed(g->vol);
 	while ((part = todo->ended)) {

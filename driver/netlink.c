@@ -66,6 +66,13 @@ static const struct nla_policy volume_rejoin_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
 };
 
+static const struct nla_policy volume_evict_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
+	[MESHBLK_A_MEMBER] = { .type = NLA_NESTED },
+	[MESHBLK_A_STOP] = { .type = NLA_FLAG },
+};
+
 static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
@@ -85,6 +92,7 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
 	MESH_NL_OP(VOLUME_SCRUB, volume_scrub_policy, mesh_nl_volume_scrub),
 	MESH_NL_OP(VOLUME_REJOIN, volume_rejoin_policy, mesh_nl_volume_rejoin),
+	MESH_NL_OP(VOLUME_EVICT, volume_evict_policy, mesh_nl_volume_evict),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {

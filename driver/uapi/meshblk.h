@@ -46,6 +46,8 @@ enum meshblk_cmd {
 	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the copy that is right */
 	MESHBLK_CMD_VOLUME_SCRUB,
 	MESHBLK_CMD_VOLUME_REJOIN,	/* VOLUME_UUID INDEX: a member that is barred may join */
+	/* VOLUME_UUID INDEX MEMBER, or STOP: a member in sync is copied to one that takes its place */
+	MESHBLK_CMD_VOLUME_EVICT,
 	__MESHBLK_CMD_MAX,
 };
 
@@ -202,6 +204,11 @@ enum meshblk_group_attr {
 	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
 	MESHBLK_P_UNREAD,
 	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
+	MESHBLK_P_EVICTS,		/* u32: index of the member that is copied, to leave */
+	MESHBLK_P_SUCCESSOR,		/* 16 bytes: extent that is to take its place */
+	MESHBLK_P_COPIED,		/* u64: bytes of it that this has; all, then it is to be swapped */
+	MESHBLK_P_COPY_BYTES,		/* u64: bytes that it is to have */
+	MESHBLK_P_EVICT_REASON,		/* human-readable string: why the last eviction ended */
 	__MESHBLK_P_MAX,
 };
 

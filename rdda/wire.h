@@ -171,7 +171,7 @@ struct rdda_hdr {
 static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
 
 struct rdda_prove {
-	struct rdda_hdr hdr;
+	struct rdda_hdr hdr;	/* tag: channels that the client can use; 0: it does not say */
 	u8	boot_id[RDDA_UUID_LEN];
 	u8	hmac[RDDA_HMAC_LEN];	/* without authentication: with a key of zeroes */
 } __attribute__((packed));

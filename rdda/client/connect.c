@@ -32,6 +32,14 @@ static unsigned int channels;
 module_param(channels, uint, 0644);
 MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most one a CPU");
 
+/* Channels that this host has a use for. */
+static unsigned int session_channels_max(void)
+{
+	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
+
+	return min_t(unsigned int, most, RDDA_CHANNELS_MAX);
+}
+
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
 #define CM_SLICE_MS		100
@@ -286,6 +294,7 @@ static int chan_prove(struct rdda_chan *ch)
 	struct rdda_prove m = {
 		.hdr.type = RDDA_PROVE,
 		.hdr.len = cpu_to_le32(sizeof(m)),
+		.hdr.tag = cpu_to_le64(session_channels_max()),
 	};
 	struct rdda_proof *p = &ch->login.proof;
 	int ret;
@@ -317,7 +326,6 @@ static int session_granted(struct rdda_session *s)
 {
 	struct rdda_chan *ch = s->chan[0];
 	const struct rdda_accept *a = &ch->login.accept;
-	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
 	int ret;
 
 	s->login.id = le32_to_cpu(a->session);
@@ -326,8 +334,7 @@ static int session_granted(struct rdda_session *s)
 	s->arena.bytes = ch->login.proof.arena_bytes;
 	s->calls.room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
 		  RDDA_PING_ROOM;
-	s->nchan = min3((unsigned int)ch->login.proof.channels, most,
-			(unsigned int)RDDA_CHANNELS_MAX);
+	s->nchan = min_t(unsigned int, ch->login.proof.channels, session_channels_max());
 	ch->arena.len = ch->login.proof.arena_len;
 	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
 	if (!ret)

@@ -27,9 +27,7 @@ static void cq_event(struct ib_event *event, void *context)
 /* The receives' first: their handler, which may still run, polls the other one. */
 static void cqs_destroy(struct rdda_qp *q)
 {
-	if (q->own_cq)
-		ib_destroy_cq(q->cq);
-	else
+	if (!q->shared_cq)
 		ib_free_cq(q->cq);
 	if (q->send_cq)
 		ib_destroy_cq(q->send_cq);
@@ -44,16 +42,14 @@ static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdd
 	void (*failed)(struct ib_event *event, void *context) = a->cq_failed ?: cq_event;
 	struct ib_cq_init_attr attr = {
 		.cqe = a->send_event ? recvs : sends + recvs,
-		.comp_vector = rdda_vector(dev),
+		.comp_vector = a->recv_cq ? a->vector : rdda_vector(dev),
 	};
-	struct ib_cq *cq;
+	struct ib_cq *cq = a->recv_cq;
 
 	if (max(attr.cqe, sends) > dev->attrs.max_cqe)
 		return -EOPNOTSUPP;
-	q->own_cq = a->cq_event;
-	if (q->own_cq)
-		cq = ib_create_cq(dev, a->cq_event, failed, context, &attr);
-	else
+	q->shared_cq = cq;
+	if (!cq)
 		cq = ib_alloc_cq(dev, context, attr.cqe, attr.comp_vector, IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);

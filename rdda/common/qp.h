@@ -13,9 +13,10 @@
  * What stays with its owner, and why:
  *   moving it       the CM moves the client's; the target moves its own, which has no
  *                   remote rights before the key is proved: the CM would give them
- *   CQs             the target polls one, to know where a batch ends; the core polls the
- *                   client's receives, while its send queue has a CQ that is armed only
- *                   when something waits for it
+ *   CQs             each send queue has a CQ that its owner polls, and arms only when
+ *                   something waits for it; the core polls the client's receives, while
+ *                   the target's are on CQs that many channels share, which it polls
+ *                   itself to know where a batch ends
  *   what to signal  the client what a command waits for, the target one in some buffers
  */
 #ifndef RDDA_COMMON_QP_H
@@ -33,14 +34,14 @@ struct page;
  * @qp: NULL before rdda_qp_create() and after rdda_qp_destroy()
  * @cq: the same; of both queues, or of the receives alone
  * @send_cq: of the send queue then, polled by its owner
- * @own_cq: @cq is polled by its owner, too
+ * @shared_cq: @cq is its owner's, who has counted the receives for it
  */
 struct rdda_qp {
 	struct rdma_cm_id *id;
 	struct ib_qp *qp;
 	struct ib_cq *cq;
 	struct ib_cq *send_cq;
-	bool own_cq;
+	bool shared_cq;
 };
 
 /**
@@ -48,17 +49,20 @@ struct rdda_qp {
  * @send_wr: work requests of the send queue, drain marker not counted
  * @recv_wr: receives, drain marker not counted
  * @sge: of a send work request
- * @cq_event: event of the CQ, polled by its owner; NULL: the core polls it, in softirq
+ * @recv_cq: of the receives, with room for @recv_wr and the drain marker, the owner's and
+ *	polled by it; needs @send_event. NULL: one is made, which the core polls, in softirq
+ * @vector: of the send queue's own CQ, beside @recv_cq
  * @send_event: event of the send queue's own CQ; NULL: it has none
  * @by_hand: the owner moves it through its states, not the CM
  * @qp_failed: of errors that the NIC reports, from its interrupt; NULL: logged
- * @cq_failed: the same, of an owner's CQ
+ * @cq_failed: the same, of the send queue's own CQ
  */
 struct rdda_qp_attr {
 	u32 send_wr;
 	u32 recv_wr;
 	u32 sge;
-	ib_comp_handler cq_event;
+	struct ib_cq *recv_cq;
+	u32 vector;
 	ib_comp_handler send_event;
 	bool by_hand;
 	void (*qp_failed)(struct ib_event *event, void *context);

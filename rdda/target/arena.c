@@ -36,11 +36,14 @@
 #define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
 #define PIECE_MAX	(2U << 20)
 #define PIECE_MIN	(128U << 10)	/* the client's buddies need aligned borders */
-#define SPARE_MAX	(8U << 20)	/* the arena of a session, by default */
+#define SPARE_MAX	(16U << 20)	/* the arena of a session, by default */
 
-static unsigned int channels_max = 4;
+#define CHANNELS_MANY	4	/* channels of a session among many: at most one a CPU */
+#define CHANNELS_FEW	64	/* of all sessions, as long as they are few */
+
+static unsigned int channels_max = 8;
 module_param(channels_max, uint, 0644);
-MODULE_PARM_DESC(channels_max, "channels of a session, at most one a CPU (4)");
+MODULE_PARM_DESC(channels_max, "channels of a session while there are few; 4 among many (8)");
 
 static unsigned int channels_budget = 8192;
 module_param(channels_budget, uint, 0644);
@@ -67,18 +70,33 @@ unsigned long tgt_arena_limit(void)
 }
 
 /*
- * What a new session may have. @channels: set to how many channels. @old_bytes: arena of sessions
+ * Channels of a session, by the number of sessions: a client with many CPUs that is one of few
+ * gets more of them, so that its CPUs do not wait for each other; when many have come, a new
+ * session gets less. Those that were few keep what they have until they log in again: all of
+ * them together are about twice CHANNELS_FEW. @wanted: by the client; 0: it did not say.
+ */
+static unsigned int channels_share(unsigned int wanted, unsigned int sessions)
+{
+	unsigned int many = min(num_online_cpus(), CHANNELS_MANY + 0U);
+	unsigned int n = wanted ? max(CHANNELS_FEW / sessions, many) : many;
+
+	n = min3(n, READ_ONCE(channels_max), wanted ?: many);
+	return clamp_t(unsigned int, n, 1, TGT_CHANNELS_MAX);
+}
+
+/*
+ * What a new session may have. @channels: set to how many channels, from how many its client
+ * wants. @sessions: with this one. @old_bytes: arena of sessions
  * that it takes the place of: as good as free. No session gets more than a quarter of the memory
  * that is left, nor more than an eighth of the channels: many sessions get less each, and none
  * stays without for long. Return: bytes of arena, 0 when the budget is used up.
  */
-u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+u32 tgt_arena_reserve(unsigned int *channels, unsigned int sessions, unsigned long old_bytes,
 		      unsigned int old_channels)
 {
 	unsigned long budget = tgt_arena_limit();
 	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
-	unsigned int n = clamp_t(unsigned int, min(num_online_cpus(), channels_max), 1,
-				 TGT_CHANNELS_MAX);
+	unsigned int n = channels_share(*channels, sessions);
 	unsigned int most = READ_ONCE(channels_budget), used;
 	unsigned long left;
 	u32 bytes = 0;

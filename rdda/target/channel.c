@@ -11,7 +11,7 @@
  * which the arena is registered; the others prove themselves inside their
  * connect request, before anything is made for them.
  *
- * Receives: credits + controls + 2. The completion queue holds every work
+ * Receives: credits + controls + 2. The completion queues have room for every work
  * request that can be outstanding, signalled or not, since all of them make a
  * completion when a queue pair fails.
  */
@@ -22,6 +22,7 @@
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/cmd.h"
+#include "rdda/target/cq.h"
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
@@ -78,7 +79,7 @@ static void channel_cq_event(struct ib_event *ev, void *ctx)
 {
 	struct tgt_channel *ch = ctx;
 
-	pr_warn_ratelimited("completion queue error %d\n", ev->event);
+	pr_warn_ratelimited("completion queue of sends: error %d\n", ev->event);
 	queue_work(tgt_wq, &ch->fail);
 }
 
@@ -97,6 +98,12 @@ static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 	return ib_modify_qp(ch->q.qp, &attr, mask);
 }
 
+/* What the queue pair may have on the CQ of receives. */
+static unsigned int channel_recvs(const struct tgt_channel *ch)
+{
+	return ch->rx.msg.nr + RDDA_DRAIN_WR;
+}
+
 static int qp_create(struct tgt_channel *ch)
 {
 	const struct rdda_limits *lim = &ch->s->lim;
@@ -104,7 +111,7 @@ static int qp_create(struct tgt_channel *ch)
 		.send_wr = min(ch->cmd.nr + TGT_TX_BUFS + TGT_CHAIN, lim->max_wr),
 		.recv_wr = ch->rx.msg.nr,
 		.sge = min(lim->send_sge, TGT_SGES + 0U),
-		.cq_event = tgt_queue_event,
+		.send_event = tgt_push_event,
 		.by_hand = true,
 		.qp_failed = channel_qp_event,
 		.cq_failed = channel_cq_event,
@@ -115,13 +122,32 @@ static int qp_create(struct tgt_channel *ch)
 	ch->sq.sge_max = attr.sge;
 	ret = rdda_sq_init(&ch->sq, &ch->q, TGT_CHAIN, tgt_push_done);
 	if (!ret)
-		ret = rdda_qp_create(&ch->q, ch->cm, ch->s->pd, &attr, ch);
+		ret = tgt_cq_get(ch, channel_recvs(ch));
+	if (ret)
+		return ret;
+	attr.recv_cq = ch->cq->cq;
+	attr.vector = ch->cq->vector;
+	ret = rdda_qp_create(&ch->q, ch->cm, ch->s->pd, &attr, ch);
 	return ret ?: qp_state(ch, IB_QPS_INIT);
 }
 
 /*
- * To be called when nothing can post or poll any more but the drain itself. The
- * event of a queue whose CPU was delayed may queue the work once more behind its
+ * Every completion is handled when this returns, and the poller has done with the channel: what a
+ * queue pair left on a shared CQ would be handled after its end. @ch: dead, with receives posted.
+ */
+static void channel_drain(struct tgt_channel *ch)
+{
+	/* A post checks @dead under this lock: it is through, or will see it. */
+	spin_lock_bh(&ch->tx.lock);
+	tgt_push_arm(ch);
+	spin_unlock_bh(&ch->tx.lock);
+	rdda_qp_drain(&ch->q);
+	tgt_cq_flush(ch);
+}
+
+/*
+ * To be called when nothing can post any more. @ch: drained, or without receives posted. The
+ * event of a send CQ whose CPU was delayed may queue the work once more behind its
  * cancel: that run sees @drained and leaves the queue alone. After the queue is
  * destroyed there are no events.
  */
@@ -131,10 +157,11 @@ static void channel_qp_end(struct tgt_channel *ch)
 	cancel_work_sync(&ch->work);
 	rdda_qp_destroy(&ch->q);
 	cancel_work_sync(&ch->work);
+	tgt_cq_put(ch, channel_recvs(ch));
 	cancel_work_sync(&ch->fail);
 }
 
-/* Nothing is polled, and so nothing answered, before the session has the channel. */
+/* No message is taken before the session has the channel; see tgt_recv_done(). */
 static int qp_start(struct tgt_channel *ch)
 {
 	unsigned int i;
@@ -145,6 +172,10 @@ static int qp_start(struct tgt_channel *ch)
 		if (ret)
 			return ret;
 	}
+	/* Registrations of channel 0 wait for send completions. */
+	spin_lock_bh(&ch->tx.lock);
+	tgt_push_arm(ch);
+	spin_unlock_bh(&ch->tx.lock);
 	ret = qp_state(ch, IB_QPS_RTR);
 	return ret ? ret : qp_state(ch, IB_QPS_RTS);
 }
@@ -170,7 +201,7 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_LIST_HEAD(&ch->tx.pend);
 	init_llist_head(&ch->cmd.free);
 	init_llist_head(&ch->cmd.done);
-	INIT_WORK(&ch->work, tgt_queue_work);
+	INIT_WORK(&ch->work, tgt_push_work);
 	INIT_WORK(&ch->rx.ctl_work, tgt_ctl_work);
 	INIT_WORK(&ch->fail, channel_fail_work);
 	INIT_DELAYED_WORK(&ch->login.deadline, channel_deadline_work);
@@ -217,6 +248,7 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 				       const struct rdda_key *key, u8 reads)
 {
 	struct tgt_channel *ch = channel_alloc(cm, s, index, p);
+	bool posted = false;
 	int ret;
 
 	if (!ch)
@@ -231,8 +263,10 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		ret = buffers_alloc(ch);
 	if (!ret)
 		ret = qp_create(ch);
-	if (!ret)
-		ret = qp_start(ch);
+	if (ret)
+		goto err;
+	posted = true;
+	ret = qp_start(ch);
 	if (ret)
 		goto err;
 	ch->login.proof.qpn[1] = ch->q.qp->qp_num;
@@ -246,8 +280,9 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 		return ch;
 err:
 	WRITE_ONCE(ch->dead, true);
+	if (posted)
+		channel_drain(ch);
 	channel_qp_end(ch);
-	cancel_work_sync(&ch->rx.ctl_work);
 	buffers_free(ch);
 	tgt_session_pd_put(s);
 	cm->context = NULL;
@@ -255,8 +290,11 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* Now the other side may reach the session's memory regions. Channel 0 only. */
-static int channel_open_memory(struct tgt_channel *ch)
+/*
+ * Now the other side may reach the session's memory regions. Channel 0 only. @channels: that the
+ * client wants.
+ */
+static int channel_open_memory(struct tgt_channel *ch, unsigned int channels)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
@@ -265,7 +303,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 	struct tgt_session *s = ch->s;
 	int ret;
 
-	ret = tgt_session_grant(s, ch->login.proof.boot_id);
+	ret = tgt_session_grant(s, ch->login.proof.boot_id, channels);
 	if (ret)
 		return ret;
 	channel_part(s, 0, &ch->arena_off, &ch->arena_len);
@@ -329,7 +367,7 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 		return ret;
 	cancel_delayed_work_sync(&ch->login.deadline);
 	tgt_unproven_put(ch->s);
-	ret = channel_open_memory(ch);
+	ret = channel_open_memory(ch, min_t(u64, le64_to_cpu(m->hdr.tag), TGT_CHANNELS_MAX));
 	return ret ?: channel_send_proved(ch);
 }
 
@@ -391,11 +429,7 @@ void tgt_channel_kill(struct tgt_channel *ch, int err)
 void tgt_channel_stop(struct tgt_channel *ch)
 {
 	WRITE_ONCE(ch->dead, true);
-	/* A post checks it under this lock: it is through, or will see it. */
-	spin_lock_bh(&ch->tx.lock);
-	spin_unlock_bh(&ch->tx.lock);
-	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
-	rdda_qp_drain(&ch->q);
+	channel_drain(ch);
 	cancel_work_sync(&ch->rx.ctl_work);
 	cancel_delayed_work_sync(&ch->login.deadline);
 	channel_qp_end(ch);

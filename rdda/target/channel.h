@@ -11,11 +11,18 @@
 #include "rdda/wire.h"
 
 struct tgt_cmd;
+struct tgt_cq;
 struct tgt_session;
 
 #define TGT_TX_BUFS		16	/* sends of ours in flight */
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
+
+/* What came and went. All u64: tgt_session_stats() adds them up. */
+struct tgt_stats {
+	u64	commands, reads, read_bytes, writes, write_bytes, discards;
+	u64	errors, sends, pushes;
+};
 
 /* One connection. A part names the file that writes it, but for its set-up in channel.c. */
 struct tgt_channel {
@@ -31,12 +38,15 @@ struct tgt_channel {
 	 * control work only
 	 */
 	int			refused;
+	bool			attached;	/* its session has it; set there, under its lock */
 	bool			dead;		/* nothing is posted or admitted any more */
-	/* the CQ is not polled any more; set by the teardown */
+	/* the send CQ is not polled any more; set by the teardown */
 	bool			drained;
 	struct rdma_cm_id	*cm;		/* connection */
-	/* queue pair, with one CQ for everything on it, polled by @work alone */
+	/* queue pair; its receives complete on @cq, its sends on a CQ of their own: push.c */
 	struct rdda_qp		q;
+	struct tgt_cq		*cq;		/* shared; set and cleared by cq.c */
+	struct list_head	on_cq;		/* in tgt_cq.channels; tgt_cq.lock */
 
 	/* channel.c */
 	struct {
@@ -48,11 +58,12 @@ struct tgt_channel {
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */
 
-	struct work_struct	work;		/* polls the CQ */
-	/* tasklet: posts completions when bios end outside of @work */
+	struct work_struct	work;		/* polls the send CQ, after its event */
+	/* tasklet: posts completions when bios end outside of a batch */
 	struct tasklet_struct	kick;
-	/* task that runs @work now and will post by itself; queue.c */
+	/* task that handles a batch with receives of it, and will post by itself; queue.c */
 	struct task_struct	*batcher;
+	struct tgt_channel	*batch_next;	/* of those with receives in the same batch */
 
 	/* receives: queue.c */
 	struct {
@@ -66,9 +77,14 @@ struct tgt_channel {
 	struct {
 		struct tgt_cmd		*all;
 		unsigned int		nr;
-		struct llist_head	free;	/* not in use; taken by @work alone: cmd.c */
+		struct llist_head	free;	/* not in use; taken by the poller alone: cmd.c */
 		struct llist_head	done;	/* ended, newest first: push.c */
 	} cmd;
+	/*
+	 * counters of commands, written by the poller (cmd.c), and of what is sent, under tx.lock
+	 * (push.c); other channels' CPUs have their own
+	 */
+	struct tgt_stats	stats;
 	u32			arena_off;	/* its part of the session's arena, in bytes */
 	u32			arena_len;
 
@@ -81,12 +97,12 @@ struct tgt_channel {
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
 		unsigned int		tail;	/* buffers given back, ever */
+		/* the send CQ has an event for @work, or @work is queued */
+		bool			armed;
+		struct ib_wc		wc[8];	/* send completions being handled */
 	} tx;
 
 	struct rdda_sq		sq;	/* push.c; under tx.lock */
-
-	/* completions being handled: queue.c; on the stack many kernels would clear it first */
-	struct ib_wc		wc[16];
 };
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
@@ -102,7 +118,6 @@ unsigned int tgt_channel_memory(const struct tgt_channel *ch);
 
 /* queue.c */
 void tgt_queue_work(struct work_struct *work);
-void tgt_queue_event(struct ib_cq *cq, void *ctx);
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
 void tgt_ctl_work(struct work_struct *work);
@@ -112,6 +127,9 @@ void tgt_bad_peer(struct tgt_channel *ch, const char *why);
 void tgt_push_flush(struct tgt_channel *ch);
 void tgt_push_kick(struct tasklet_struct *t);
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc);
+void tgt_push_event(struct ib_cq *cq, void *ctx);
+void tgt_push_work(struct work_struct *work);
+void tgt_push_arm(struct tgt_channel *ch);
 void tgt_push_end(struct tgt_cmd *c);
 void tgt_push_drop(struct tgt_channel *ch);
 int tgt_push_init(void);

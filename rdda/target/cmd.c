@@ -13,6 +13,7 @@
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/cmd.h"
+#include "rdda/target/cq.h"
 #include "rdda/target/drive.h"
 #include "rdda/target/grant.h"
 #include "rdda/target/session.h"
@@ -56,7 +57,7 @@ static void cmd_end(struct tgt_cmd *c, u16 status)
 	tgt_push_end(c);
 }
 
-/* End a command that has no bio: its session is over. @c: not counted in tgt_drive.inflight. */
+/* End a command that has no bio: its session is over. @c: takes no room of the drive. */
 void tgt_cmd_abort(struct tgt_cmd *c)
 {
 	c->status = RDDA_ST_INTERNAL;
@@ -200,7 +201,7 @@ void tgt_cmd_step(struct tgt_cmd *c)
 }
 
 /*
- * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
+ * Hand a command to its device. @c: has its room of the drive. Does not sleep for a device:
  * the channel's work serves other drives too, and keeps the session alive. What cannot be done at
  * once, what takes several bios, and all for a device that may sleep over any bio (none of
  * blk-mq's does) is left to the drive's own work. Context: process.
@@ -223,20 +224,20 @@ void tgt_cmd_submit(struct tgt_cmd *c)
 	tgt_sched_slow(d, c);
 }
 
-static void cmd_count(struct tgt_session *s, const struct rdda_parsed *p)
+static void cmd_count(struct tgt_stats *n, const struct rdda_parsed *p)
 {
-	atomic64_inc(&s->stats.commands);
+	n->commands++;
 	switch (p->opcode) {
 	case RDDA_OP_READ:
-		atomic64_inc(&s->stats.reads);
-		atomic64_add(p->bytes, &s->stats.read_bytes);
+		n->reads++;
+		n->read_bytes += p->bytes;
 		break;
 	case RDDA_OP_WRITE:
-		atomic64_inc(&s->stats.writes);
-		atomic64_add(p->bytes, &s->stats.write_bytes);
+		n->writes++;
+		n->write_bytes += p->bytes;
 		break;
 	case RDDA_OP_DSM:
-		atomic64_inc(&s->stats.discards);
+		n->discards++;
 		break;
 	}
 }
@@ -295,7 +296,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 	ret = cmd_check(ch, c, raw, &gone);
 	if (!ret) {
 		c->status = 0;
-		cmd_count(ch->s, &c->p);
+		cmd_count(&ch->stats, &c->p);
 		return c;
 	}
 	if (c->view)
@@ -324,7 +325,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
 	const struct rdda_cmds *m = rb->data;
 	unsigned int i, n = le16_to_cpu(m->hdr.count);
-	struct tgt_cmd *batch[RDDA_CMDS_MAX];
+	struct tgt_cmd **batch = ch->cq->cmds;
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {

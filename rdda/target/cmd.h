@@ -33,7 +33,7 @@ struct tgt_cmd {
 	sector_t		at;		/* next sector of a discard or zeroing */
 	sector_t		left;		/* sectors left of it */
 	sector_t		step;		/* sectors that the bio zeroes */
-	u32			cost;		/* bytes it counts for in tgt_drive.inflight */
+	u32			cost;		/* bytes of the drive's room that it takes */
 };
 
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);

@@ -32,6 +32,7 @@ static void drive_close_work(struct work_struct *work)
 	mesh_compat_close_bdev(&d->handle);
 	if (d->closed)
 		complete(d->closed);
+	tgt_sched_exit(d);
 	kfree(d->path);
 	kfree(d);
 }
@@ -156,7 +157,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	if (!d)
 		return ERR_PTR(-ENOMEM);
 	d->path = kstrdup(path, GFP_KERNEL);
-	if (!d->path)
+	if (!d->path || tgt_sched_init(d))
 		goto err;
 	ret = mesh_compat_open_bdev(&d->handle, path, true, d);
 	if (ret) {
@@ -191,6 +192,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	INIT_WORK(&d->close, drive_close_work);
 	return d;
 err:
+	tgt_sched_exit(d);
 	kfree(d->path);
 	kfree(d);
 	return ERR_PTR(ret);

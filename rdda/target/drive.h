@@ -16,6 +16,7 @@ struct tgt_cmd;
 struct tgt_sdrive;
 
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
+#define TGT_CPU_ROOM	(64 << 10)	/* and beside them, those that each CPU may submit */
 
 enum tgt_drive_state {
 	TGT_DRIVE_UP,
@@ -45,9 +46,11 @@ struct tgt_drive {
 	struct list_head	extents;	/* by start; tgt_lock */
 	struct list_head	sdrives;	/* sessions that use it; tgt_lock */
 	struct list_head	waiters;	/* for views to be gone; tgt_lock */
-	/* bytes given to the device */
-	atomic64_t		inflight ____cacheline_aligned_in_smp;
-	unsigned int		waiting;	/* commands queued; written under sched_lock */
+	/* bytes that may still be given to the device, by any CPU; see sched.c */
+	atomic64_t		room ____cacheline_aligned_in_smp;
+	long __percpu		*cpu_room;	/* and by each alone */
+	/* commands queued; written under sched_lock, on a line that is only read below the cap */
+	unsigned int		waiting ____cacheline_aligned_in_smp;
 	/* guards @waiting, @turns and what hangs there, @slow */
 	spinlock_t		sched_lock;
 	struct list_head	turns;		/* sdrives with queued commands, round robin */
@@ -68,6 +71,8 @@ void tgt_drive_check(struct tgt_drive *d);
 void tgt_drive_exit(void);
 
 /* sched.c */
+int tgt_sched_init(struct tgt_drive *d);
+void tgt_sched_exit(struct tgt_drive *d);
 void tgt_sched_submit(struct tgt_cmd *c);
 void tgt_sched_done(struct tgt_drive *d, u32 cost);
 void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c);

@@ -19,6 +19,7 @@
 #include <net/genetlink.h>
 
 #include "driver/uapi/meshblk.h"
+#include "rdda/target/channel.h"
 #include "rdda/target/drive.h"
 #include "rdda/target/grant.h"
 #include "rdda/target/listen.h"
@@ -372,21 +373,21 @@ static int nl_drive_get(struct sk_buff *skb, struct genl_info *info)
 	return ret;
 }
 
-static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
+static int stats_fill(struct sk_buff *skb, const struct tgt_stats *sum)
 {
 	const struct {
 		int attr;
 		u64 n;
 	} all[] = {
-		{ MESHBLK_S_READS, atomic64_read(&s->stats.reads) },
-		{ MESHBLK_S_READ_BYTES, atomic64_read(&s->stats.read_bytes) },
-		{ MESHBLK_S_WRITES, atomic64_read(&s->stats.writes) },
-		{ MESHBLK_S_WRITE_BYTES, atomic64_read(&s->stats.write_bytes) },
-		{ MESHBLK_S_DISCARDS, atomic64_read(&s->stats.discards) },
-		{ MESHBLK_S_ERRORS, atomic64_read(&s->stats.errors) },
-		{ MESHBLK_S_RDMA_SENDS, atomic64_read(&s->stats.sends) },
-		{ MESHBLK_S_PUSHES, atomic64_read(&s->stats.pushes) },
-		{ MESHBLK_S_COMMANDS, atomic64_read(&s->stats.commands) },
+		{ MESHBLK_S_READS, sum->reads },
+		{ MESHBLK_S_READ_BYTES, sum->read_bytes },
+		{ MESHBLK_S_WRITES, sum->writes },
+		{ MESHBLK_S_WRITE_BYTES, sum->write_bytes },
+		{ MESHBLK_S_DISCARDS, sum->discards },
+		{ MESHBLK_S_ERRORS, sum->errors },
+		{ MESHBLK_S_RDMA_SENDS, sum->sends },
+		{ MESHBLK_S_PUSHES, sum->pushes },
+		{ MESHBLK_S_COMMANDS, sum->commands },
 	};
 	struct nlattr *nest = nla_nest_start(skb, MESHTGT_A_STATS);
 	unsigned int i;
@@ -403,16 +404,18 @@ static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
 static int session_fill(struct sk_buff *skb, struct tgt_session *s, u32 port, u32 seq, int flags)
 {
 	void *h = genlmsg_put(skb, port, seq, &family, flags, MESHTGT_CMD_SESSION_GET);
+	struct tgt_stats sum;
 
 	if (!h)
 		return -EMSGSIZE;
+	tgt_session_stats(s, &sum);
 	if (nla_put_u32(skb, MESHTGT_A_SESSION, s->id) ||
 	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &s->client.host) ||
 	    nla_put_string(skb, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))) ||
 	    nla_put_s32(skb, MESHTGT_A_ERROR, s->err) ||
 	    nla_put_u32(skb, MESHTGT_A_CHANNELS, s->nr_channels) ||
 	    nla_put_u64_64bit(skb, MESHTGT_A_MEMORY, tgt_session_memory(s), MESHTGT_A_PAD) ||
-	    stats_fill(skb, s)) {
+	    stats_fill(skb, &sum)) {
 		genlmsg_cancel(skb, h);
 		return -EMSGSIZE;
 	}

@@ -8,7 +8,11 @@
  * that is full by our own count, or out of buffers, makes them wait and so
  * grow into larger messages.
  *
- * Few sends are signalled: one in a quarter of the queue or of the buffers.
+ * Few sends are signalled: one in a quarter of the queue or of the buffers. Their
+ * completions are polled here, when half of either is in use, so that they cost no
+ * interrupt: the CQ is armed only while something cannot be sent before one comes, and
+ * where a channel is set up or torn down. A broken queue pair is reported by its
+ * receives, whose CQ is always armed.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
@@ -19,6 +23,7 @@
 #include "rdda/target/cmd.h"
 #include "rdda/target/grant.h"
 #include "rdda/target/session.h"
+#include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
 #define TGT_CTL_MAX		256	/* answers that wait to be sent */
@@ -48,6 +53,66 @@ static bool chain_room(const struct tgt_channel *ch, unsigned int wrs)
 	return ch->sq.nr + wrs <= TGT_CHAIN && wrs <= ch->sq.free;
 }
 
+/*
+ * Take the send completions that are there. @ch: tx.lock held.
+ */
+static void push_poll(struct tgt_channel *ch)
+{
+	int i, n;
+
+	while ((n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->tx.wc), ch->tx.wc)) > 0)
+		for (i = 0; i < n; i++)
+			ch->tx.wc[i].wr_cqe->done(ch->q.send_cq, &ch->tx.wc[i]);
+}
+
+/* Half of what sends need is in use, and some of it may be free again. */
+static bool push_poll_due(const struct tgt_channel *ch)
+{
+	return ch->sq.sig_posted != ch->sq.sig_done &&
+	       (ch->tx.head - ch->tx.tail >= TGT_TX_BUFS / 2 || ch->sq.free <= ch->sq.size / 2);
+}
+
+/*
+ * Have an event of the next send completion, if one is waited for. @ch: with a queue pair, tx.lock
+ * held. To be called wherever that may have begun.
+ */
+void tgt_push_arm(struct tgt_channel *ch)
+{
+	bool wanted = !READ_ONCE(ch->proven) || READ_ONCE(ch->dead) ||
+		      !list_empty(&ch->tx.pend) || !list_empty(&ch->tx.ctl);
+
+	lockdep_assert_held(&ch->tx.lock);
+	if (ch->tx.armed || !wanted)
+		return;
+	ch->tx.armed = true;
+	if (ib_req_notify_cq(ch->q.send_cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		queue_work(tgt_io_wq, &ch->work);
+}
+
+/* The send CQ has something. Context: may be the NIC's interrupt. */
+void tgt_push_event(struct ib_cq *cq, void *ctx)
+{
+	struct tgt_channel *ch = ctx;
+
+	queue_work(tgt_io_wq, &ch->work);
+}
+
+/* After its event. */
+void tgt_push_work(struct work_struct *work)
+{
+	struct tgt_channel *ch = container_of(work, struct tgt_channel, work);
+
+	if (READ_ONCE(ch->drained))	/* set in channel_qp_end(), before it cancels this work */
+		return;
+	spin_lock_bh(&ch->tx.lock);
+	ch->tx.armed = false;
+	push_poll(ch);
+	tgt_push_arm(ch);
+	spin_unlock_bh(&ch->tx.lock);
+	if (!rdda_fault(RDDA_FAULT_DEAF))
+		tgt_push_flush(ch);
+}
+
 /* The buffer of the next SEND; NULL: all are in flight. */
 static struct rdda_buf *chain_buf(struct tgt_channel *ch)
 {
@@ -60,7 +125,7 @@ static void chain_send(struct tgt_channel *ch, struct rdda_buf *b, u32 len)
 {
 	ch->tx.head++;
 	chain_end(ch, rdda_sq_send(&ch->sq, b, len), 1);
-	atomic64_inc(&ch->s->stats.sends);
+	ch->stats.sends++;
 }
 
 static void chain_controls(struct tgt_channel *ch)
@@ -103,20 +168,63 @@ static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 	llist_add(&c->done, &ch->cmd.free);
 }
 
+static struct ib_rdma_wr *chain_write(struct tgt_channel *ch, u32 at)
+{
+	struct ib_rdma_wr *wr = rdda_sq_add(&ch->sq, IB_WR_RDMA_WRITE);
+
+	wr->remote_addr = at;
+	wr->rkey = ch->s->bounce.rkey;
+	return wr;
+}
+
+/*
+ * Push a read that one work request cannot carry, since the device has few scatter entries: the
+ * last one carries the immediate, and its receive completion makes all of them visible.
+ */
+static noinline_for_stack void chain_push_split(struct tgt_channel *ch, struct tgt_cmd *c)
+{
+	struct ib_sge sge[TGT_VECS];
+	unsigned int i = 0, k, nr = push_sge(ch->s, sge, TGT_VECS, c);
+	u32 at = c->p.bounce;
+
+	while (i < nr) {
+		struct ib_rdma_wr *wr = chain_write(ch, at);
+
+		for (k = 0; k < ch->sq.sge_max && i < nr; k++, i++) {
+			wr->wr.sg_list[k] = sge[i];
+			at += sge[i].length;
+		}
+		wr->wr.num_sge = k;
+		if (i == nr) {
+			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(c->p.cid, 0, 0));
+		}
+		chain_end(ch, wr, 0);
+	}
+	ch->stats.pushes++;
+	push_release_cmd(ch, c);
+}
+
 /*
  * Push a read, and those behind it whose bounce pages follow its own. @ch: tx.lock held. @c: first
  * of @ch->tx.pend; released, as are those that went with it. Reads go together only where one work
- * request carries them all. One alone takes several if the device has few scatter entries: the
- * last carries the immediate, and its receive completion makes all of them visible.
+ * request carries them all.
  */
 static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 {
-	unsigned int i = 0, nr, more = 0, gens = 0, add, at = c->p.bounce;
+	unsigned int nr, more = 0, gens = 0, add;
 	u16 cid = c->p.cid;
-	struct ib_sge sge[TGT_SGES];
 	struct tgt_cmd *next;
+	struct ib_rdma_wr *wr;
+	struct ib_sge *sge;
 
-	nr = push_sge(ch->s, sge, TGT_VECS, c);
+	wr = chain_write(ch, c->p.bounce);
+	sge = wr->wr.sg_list;
+	nr = push_sge(ch->s, sge, ch->sq.sge_max, c);
+	if (unlikely(nr > ch->sq.sge_max)) {
+		chain_push_split(ch, c);
+		return;
+	}
 	while (ch->login.runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->tx.pend)) {
 		next = list_next_entry(c, node);
 		if (!push_follows(c, next) || nr >= ch->sq.sge_max)
@@ -131,24 +239,11 @@ static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 		c = next;
 	}
 	push_release_cmd(ch, c);
-	while (i < nr) {
-		struct ib_rdma_wr *wr = rdda_sq_add(&ch->sq, IB_WR_RDMA_WRITE);
-		unsigned int k;
-
-		wr->remote_addr = at;
-		wr->rkey = ch->s->bounce.rkey;
-		for (k = 0; k < ch->sq.sge_max && i < nr; k++, i++) {
-			wr->wr.sg_list[k] = sge[i];
-			at += sge[i].length;
-		}
-		wr->wr.num_sge = k;
-		if (i == nr) {
-			wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-			wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(cid, more, gens));
-		}
-		chain_end(ch, wr, 0);
-	}
-	atomic64_add(more + 1, &ch->s->stats.pushes);
+	wr->wr.num_sge = nr;
+	wr->wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr->wr.ex.imm_data = cpu_to_be32(RDDA_IMM(cid, more, gens));
+	chain_end(ch, wr, 0);
+	ch->stats.pushes += more + 1;
 }
 
 /* Push what is to be pushed, gather the rest in the next buffer. */
@@ -175,6 +270,7 @@ static void chain_results(struct tgt_channel *ch)
 		m->done[k].cid = cpu_to_le16(c->p.cid);
 		m->done[k].status = cpu_to_le16(c->status);
 		m->done[k].reserved = 0;
+		ch->stats.errors += c->status != RDDA_ST_OK;
 		push_release_cmd(ch, c);
 		if (++k == RDDA_DONES_MAX)
 			break;
@@ -207,12 +303,17 @@ void tgt_push_flush(struct tgt_channel *ch)
 	spin_lock_bh(&ch->tx.lock);
 	push_collect(ch);
 	while (!ret && !READ_ONCE(ch->dead)) {
+		if (push_poll_due(ch))
+			push_poll(ch);
 		chain_controls(ch);
 		chain_results(ch);
 		if (!ch->sq.nr)
 			break;
 		ret = rdda_sq_post(&ch->sq);
 	}
+	/* Without @dead, the CQ is there: channel_drain() comes for this lock first. */
+	if (!READ_ONCE(ch->dead) && (!list_empty(&ch->tx.pend) || !list_empty(&ch->tx.ctl)))
+		tgt_push_arm(ch);
 	spin_unlock_bh(&ch->tx.lock);
 	if (ret)
 		tgt_channel_kill(ch, ret);
@@ -227,7 +328,7 @@ void tgt_push_kick(struct tasklet_struct *t)
 		tgt_push_flush(ch);
 }
 
-/* A signalled send is complete, and all before it. */
+/* A signalled send is complete, and all before it. Context: push_poll(). */
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct tgt_channel *ch = cq->cq_context;
@@ -238,9 +339,7 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
-	spin_lock_bh(&ch->tx.lock);
 	ch->tx.tail += rdda_sq_retire(&ch->sq);
-	spin_unlock_bh(&ch->tx.lock);
 }
 
 /*
@@ -252,8 +351,6 @@ void tgt_push_end(struct tgt_cmd *c)
 	struct tgt_channel *ch = c->ch;
 	struct tgt_view *v = c->view;
 
-	if (c->status)
-		atomic64_inc(&ch->s->stats.errors);
 	c->view = NULL;
 	llist_add(&c->done, &ch->cmd.done);
 	if (READ_ONCE(ch->batcher) != current)

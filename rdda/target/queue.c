@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A channel's completion queue, batch by batch.
+ * What channels receive: a shared completion queue (cq.c), batch by batch.
  *
  * The queue is polled by one work, ours rather than the core's, to know where
  * a batch ends: bios of a batch leave under one plug, completions that arrive
- * meanwhile leave in one post. Messages that need to sleep go to ctl_work and
- * keep their receive buffer until it has dealt with them, which bounds them.
+ * meanwhile leave in one post of each channel. A batch takes messages in the order in
+ * which they came, and a channel has no more of them than it has credits. Messages that
+ * need to sleep go to ctl_work and keep their receive buffer until it has dealt with
+ * them, which bounds them.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blkdev.h>
@@ -15,6 +17,7 @@
 #include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/cmd.h"
+#include "rdda/target/cq.h"
 #include "rdda/target/grant.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
@@ -96,7 +99,7 @@ static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
-	struct tgt_channel *ch = cq->cq_context;
+	struct tgt_channel *ch = wc->qp->qp_context;
 	const struct rdda_hdr *h = rb->data;
 	unsigned long now;
 	int ret;
@@ -117,6 +120,11 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	ret = rdda_msg_check(rb->data, wc->byte_len, true);
 	if (ret && ret != -EOPNOTSUPP) {
 		tgt_bad_peer(ch, "malformed message");
+		return;
+	}
+	/* No client knows the queue pair before our answer. */
+	if (!READ_ONCE(ch->attached)) {
+		tgt_bad_peer(ch, "message before the answer");
 		return;
 	}
 	if (!READ_ONCE(ch->proven)) {
@@ -141,57 +149,61 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rx_control(ch, rb);
 }
 
-/* The completion queue has something. */
-void tgt_queue_event(struct ib_cq *cq, void *ctx)
+/*
+ * A channel that dies is not freed before this is over: see tgt_cq_flush(). One that was drained
+ * has nothing in a later batch.
+ */
+static int queue_poll_batch(struct tgt_cq *q)
 {
-	struct tgt_channel *ch = ctx;
-
-	queue_work(tgt_io_wq, &ch->work);
-}
-
-static int queue_poll_batch(struct tgt_channel *ch)
-{
-	struct ib_wc *wc = ch->wc;
+	struct tgt_channel *ch, *batch = NULL;
+	struct ib_wc *wc = q->wc;
 	struct blk_plug plug;
-	int i, n = ib_poll_cq(ch->q.cq, ARRAY_SIZE(ch->wc), wc);
+	int i, n = ib_poll_cq(q->cq, TGT_CQ_BATCH, wc);
 
 	if (n <= 0)
 		return n;
-	WRITE_ONCE(ch->batcher, current);
 	blk_start_plug(&plug);
-	for (i = 0; i < n; i++)
-		if (wc[i].wr_cqe && wc[i].wr_cqe->done)
-			wc[i].wr_cqe->done(ch->q.cq, &wc[i]);
+	for (i = 0; i < n; i++) {
+		ch = wc[i].qp->qp_context;
+		if (!ch->batcher) {
+			WRITE_ONCE(ch->batcher, current);
+			ch->batch_next = batch;
+			batch = ch;
+		}
+		wc[i].wr_cqe->done(q->cq, &wc[i]);
+	}
 	blk_finish_plug(&plug);
-	/* First say that no batch flushes for them, then flush: none is left behind. */
-	WRITE_ONCE(ch->batcher, NULL);
-	tgt_push_flush(ch);
+	for (ch = batch; ch; ch = batch) {
+		batch = ch->batch_next;
+		/* First say that no batch flushes for it, then flush: none is left behind. */
+		WRITE_ONCE(ch->batcher, NULL);
+		tgt_push_flush(ch);
+	}
 	return n;
 }
 
 /* Deal with all that has completed. */
 void tgt_queue_work(struct work_struct *work)
 {
-	struct tgt_channel *ch = container_of(work, struct tgt_channel, work);
+	struct tgt_cq *q = container_of(work, struct tgt_cq, work);
 	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
-	if (READ_ONCE(ch->drained))	/* set in channel_qp_end(), before it cancels this work */
+	if (READ_ONCE(q->drained))	/* set in cq_destroy(), before it cancels this work */
 		goto out;
-	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
-	    !READ_ONCE(ch->dead)) {
+	if (tgt_cq_deaf(q)) {
 		msleep(20);	/* and check whether it is still deaf */
-		queue_work(tgt_io_wq, &ch->work);
+		queue_work(tgt_io_wq, &q->work);
 		goto out;
 	}
 	do {
-		while (queue_poll_batch(ch) > 0) {
+		while (queue_poll_batch(q) > 0) {
 			if (++rounds < POLL_ROUNDS && !rdda_fault(RDDA_FAULT_TURN))
 				continue;
-			queue_work(tgt_io_wq, &ch->work);
+			queue_work(tgt_io_wq, &q->work);
 			goto out;
 		}
-	} while (ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
+	} while (ib_req_notify_cq(q->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
 out:
 	memalloc_noio_restore(noio);
 }

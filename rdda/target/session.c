@@ -109,6 +109,23 @@ u64 tgt_session_memory(struct tgt_session *s)
 	return n;
 }
 
+/* What its channels did, together. They count on meanwhile. Context: any but hard interrupt. */
+void tgt_session_stats(struct tgt_session *s, struct tgt_stats *sum)
+{
+	u64 *to = (u64 *)sum;
+	unsigned int i, k;
+
+	memset(sum, 0, sizeof(*sum));
+	spin_lock_bh(&s->lock);
+	for (i = 0; i < TGT_CHANNELS_MAX; i++) {
+		const u64 *from = s->channel[i] ? (const u64 *)&s->channel[i]->stats : NULL;
+
+		for (k = 0; from && k < sizeof(*sum) / sizeof(*to); k++)
+			to[k] += READ_ONCE(from[k]);
+	}
+	spin_unlock_bh(&s->lock);
+}
+
 static void session_watch_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, end.watch.work);
@@ -471,7 +488,7 @@ int tgt_session_attach(struct tgt_channel *ch)
 	spin_lock_bh(&s->lock);
 	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
 		s->channel[ch->index] = ch;
-		queue_work(tgt_io_wq, &ch->work);	/* polls, and requests the events */
+		WRITE_ONCE(ch->attached, true);
 		if (!ch->index)
 			queue_delayed_work(tgt_wq, &ch->login.deadline,
 					   msecs_to_jiffies(tgt_proof_ms));
@@ -527,9 +544,9 @@ static int session_admit(const struct tgt_session *s)
  * sessions before, take less, and keep that. One that waits for its bios counts,
  * since that may take any time.
  */
-static int session_reserve(struct tgt_session *s)
+static int session_reserve(struct tgt_session *s, unsigned int wanted)
 {
-	unsigned int channels = 0;
+	unsigned int channels = 0, sessions = 1;
 	unsigned long bytes = 0;
 	struct tgt_session *o;
 
@@ -537,22 +554,29 @@ static int session_reserve(struct tgt_session *s)
 	list_for_each_entry(o, &tgt_sessions, node) {
 		enum tgt_state state = tgt_session_state(o);
 
-		if (o == s || !o->client.proved || !uuid_equal(&o->client.host, &s->client.host) ||
-		    (state != TGT_LIVE && state != TGT_DYING))
+		if (o == s || !o->client.proved || (state != TGT_LIVE && state != TGT_DYING))
 			continue;
+		if (!uuid_equal(&o->client.host, &s->client.host)) {
+			sessions++;
+			continue;
+		}
 		bytes += o->arena.bytes;
 		channels += o->nr_channels;
 	}
-	s->arena.bytes = tgt_arena_reserve(&s->nr_channels, bytes, channels);
-	return s->arena.bytes ? 0 : -EBUSY;
+	s->arena.bytes = tgt_arena_reserve(&wanted, sessions, bytes, channels);
+	if (!s->arena.bytes)
+		return -EBUSY;
+	s->nr_channels = wanted;
+	return 0;
 }
 
 /*
  * Reserve what a session gets; its client has proved the key. @boot_id: the client's, whole.
- * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same boot came first;
- * -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget is used up.
+ * @channels: that it wants; 0: it does not say. Context: control work of channel 0. Return: 0;
+ * -ESTALE: a newer one of the same boot came first; -ENOTUNIQ: another host lives under its UUID;
+ * -EBUSY: the budget is used up.
  */
-int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int channels)
 {
 	int ret;
 
@@ -560,7 +584,7 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 	memcpy(s->client.boot_id, boot_id, sizeof(s->client.boot_id));
 	ret = session_admit(s);
 	if (!ret)
-		ret = session_reserve(s);
+		ret = session_reserve(s, channels);
 	mutex_unlock(&tgt_lock);
 	return ret;
 }

@@ -18,6 +18,7 @@
 struct device;
 struct tgt_channel;
 struct tgt_past;
+struct tgt_stats;
 struct tgt_unproven;
 
 #define TGT_CHANNELS_MAX	16	/* of a session */
@@ -97,10 +98,6 @@ struct tgt_session {
 
 	/* its device in sysfs; set before LIVE is announced, cleared by @end.free */
 	struct device		*shown;
-	struct {
-		atomic64_t reads, read_bytes, writes, write_bytes;
-		atomic64_t discards, errors, sends, pushes, commands;
-	} stats;				/* counters */
 };
 
 extern struct list_head tgt_sessions;
@@ -109,7 +106,7 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j);
 bool tgt_session_take(struct tgt_session *s, unsigned int channel);
 int tgt_session_attach(struct tgt_channel *ch);
-int tgt_session_grant(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int channels);
 int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
@@ -120,6 +117,7 @@ void tgt_session_event(struct tgt_session *s, const void *msg, size_t len);
 void tgt_session_pd_put(struct tgt_session *s);
 void tgt_session_drained(struct tgt_session *s);
 u64 tgt_session_memory(struct tgt_session *s);
+void tgt_session_stats(struct tgt_session *s, struct tgt_stats *sum);
 enum tgt_state tgt_session_state(struct tgt_session *s);
 void tgt_session_init(void);
 void tgt_session_exit(void);

@@ -11,6 +11,8 @@
 #include <linux/sysfs.h>
 
 #include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/cq.h"
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
@@ -55,11 +57,18 @@ static ssize_t unproven_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(unproven);
 
+static ssize_t completion_queues_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", tgt_cq_count());
+}
+static DEVICE_ATTR_RO(completion_queues);
+
 static struct attribute *host_attrs[] = {
 	&dev_attr_sessions.attr,
 	&dev_attr_arena_used.attr,
 	&dev_attr_arena_limit.attr,
 	&dev_attr_unproven.attr,
+	&dev_attr_completion_queues.attr,
 	NULL
 };
 
@@ -168,9 +177,10 @@ static DEVICE_ATTR_RO(opens);
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 			   char *buf)						\
 {										\
-	struct tgt_session *s = dev_get_drvdata(dev);				\
+	struct tgt_stats sum;							\
 										\
-	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&s->stats.name));	\
+	tgt_session_stats(dev_get_drvdata(dev), &sum);				\
+	return sysfs_emit(buf, "%llu\n", sum.name);				\
 }										\
 static DEVICE_ATTR_RO(name)
 

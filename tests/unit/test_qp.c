@@ -161,6 +161,7 @@ static void test_bufs(void)
 static void test_create(void)
 {
 	struct rdda_qp_attr a = { .send_wr = 10, .recv_wr = 20, .sge = 1 };
+	struct ib_cq shared = { .cqe = 100 };
 	struct rdda_qp q = { 0 };
 	int i, n;
 
@@ -180,6 +181,17 @@ static void test_create(void)
 		rdda_qp_destroy(&q);
 		CU_ASSERT(!cqs && !qps && !q.qp && !q.cq && !q.send_cq);
 	}
+	/* The receives' CQ is the caller's: neither made nor ended, nor is its size the send CQ's. */
+	a.send_event = (ib_comp_handler)(uintptr_t)1;
+	a.recv_cq = &shared;
+	creates_fail = 1;
+	CU_ASSERT(rdda_qp_create(&q, &id, &pd, &a, NULL) == -ENOMEM);
+	CU_ASSERT(!cqs && !qps && !q.cq);
+	creates_fail = 0;
+	CU_ASSERT_FATAL(!rdda_qp_create(&q, &id, &pd, &a, NULL));
+	CU_ASSERT(q.cq == &shared && q.send_cq->cqe == 10 + 1 && cqs == 1);
+	rdda_qp_destroy(&q);
+	CU_ASSERT(!cqs && !qps && !q.cq && !q.send_cq);
 	dev.attrs.max_qp_wr = 20;
 	CU_ASSERT(rdda_qp_create(&q, &id, &pd, &a, NULL) == -EOPNOTSUPP);
 	dev.attrs.max_qp_wr = 1000;

@@ -370,7 +370,7 @@ static bool has_pieces(struct peer_conn *c, long arg)
  * peer_prove() - prove the key, check the target's proof, take the arena
  * @c: connection
  * @argc: words
- * @argv: [bad|boot]
+ * @argv: [bad|boot|CHANNELS that it says it can use]
  */
 int peer_prove(struct peer_conn *c, int argc, char **argv)
 {
@@ -379,6 +379,7 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 		.hdr.len = cpu_to_le32(sizeof(m)),
 	};
 	struct rdda_proved a;
+	unsigned int channels;
 	int ret;
 
 	if (argc && !strcmp(argv[0], "boot"))
@@ -387,7 +388,9 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 	ret = rdda_auth_make(&c->key, &c->proof, true, m.hmac);
 	if (ret)
 		return ret;
-	if (argc && strcmp(argv[0], "boot"))
+	if (argc && !kstrtouint(argv[0], 10, &channels))
+		m.hdr.tag = cpu_to_le64(channels);
+	else if (argc && strcmp(argv[0], "boot"))
 		m.hmac[5] ^= 1;
 	ret = peer_request(c, &m, sizeof(m), &a, sizeof(a));
 	if (c->bye)

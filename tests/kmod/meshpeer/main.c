@@ -5,7 +5,7 @@
  *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
  *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
  *				a wrong proof, or with the proof that OTHER sent
- *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another
+ *   prove NAME [bad|boot|N]	the answer and the arena; with a wrong proof, or of another
  *				boot than the login's
  *   bounce NAME		register and announce the bounce arena
  *   open NAME EXTENT ro|rw EPOCH [preempt]

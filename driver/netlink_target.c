@@ -81,7 +81,8 @@ static int mesh_nl_put_target_stats(struct sk_buff *skb, const struct rdda_targe
 	    mesh_nl_put_u64(skb, MESHBLK_S_PUSHES, t->pushes) ||
 	    mesh_nl_put_u64(skb, MESHBLK_S_COMMANDS, t->commands) ||
 	    mesh_nl_put_u64(skb, MESHBLK_S_RECONNECTS, t->reconnects) ||
-	    mesh_nl_put_u64(skb, MESHBLK_S_RDMA_WRITE_BYTES, t->write_bytes))
+	    mesh_nl_put_u64(skb, MESHBLK_S_RDMA_WRITE_BYTES, t->write_bytes) ||
+	    mesh_nl_put_u64(skb, MESHBLK_S_RDMA_INLINES, t->inlines))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

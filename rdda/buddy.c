@@ -2,6 +2,7 @@
 /* A buddy allocator of arena offsets. Pure; see buddy.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/string.h>
 
 #include "rdda/buddy.h"
 
@@ -59,7 +60,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 	b->pages = len / RDDA_PAGE;
 	b->avail = b->pages;
 	b->max_order = max_order;
-	b->nr_kept = 0;
+	memset(b->nr_kept, 0, sizeof(b->nr_kept));
 	for (order = 0; order <= RDDA_ORDER_MAX; order++)
 		b->head[order] = NO_PAGE;
 	for (i = 0; i < b->pages; i++)
@@ -111,6 +112,18 @@ static unsigned int buddy_find(const struct rdda_buddy *b, unsigned int order)
 	return order;
 }
 
+/* Return: whether there were any. */
+static bool buddy_merge_kept(struct rdda_buddy *b)
+{
+	unsigned int order;
+	bool any = false;
+
+	for (order = 0; order < RDDA_BUDDY_KEPT; order++)
+		for (; b->nr_kept[order]; any = true)
+			buddy_merge(b, b->kept[order][--b->nr_kept[order]], order);
+	return any;
+}
+
 /*
  * Take a block. @order: its size is RDDA_PAGE << @order. @off: set to its arena offset. Return: 0,
  * or -ENOMEM when no block of that size is free now.
@@ -120,16 +133,13 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 	unsigned int o;
 	u32 i;
 
-	if (!order && b->nr_kept) {
-		i = b->kept[--b->nr_kept];
+	if (order < RDDA_BUDDY_KEPT && b->nr_kept[order]) {
+		i = b->kept[order][--b->nr_kept[order]];
 		goto found;
 	}
 	o = buddy_find(b, order);
-	if (o > b->max_order && b->nr_kept) {
-		while (b->nr_kept)
-			buddy_merge(b, b->kept[--b->nr_kept], 0);
+	if (o > b->max_order && buddy_merge_kept(b))
 		o = buddy_find(b, order);
-	}
 	if (o > b->max_order)
 		return -ENOMEM;
 	i = b->head[o];
@@ -185,9 +195,9 @@ int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 		return -EINVAL;
 	order = b->page[i].order;
 	b->avail += 1U << order;
-	if (!order && b->nr_kept < RDDA_BUDDY_KEEP) {
+	if (order < RDDA_BUDDY_KEPT && b->nr_kept[order] < RDDA_BUDDY_KEEP) {
 		b->page[i].state = PAGE_KEPT;
-		b->kept[b->nr_kept++] = i;
+		b->kept[order][b->nr_kept[order]++] = i;
 		return 0;
 	}
 	buddy_merge(b, i, order);

@@ -7,8 +7,8 @@
  *   order 2  |    16K    |      the border of a registered piece that is a
  *                               multiple of the largest block
  *
- * Some single pages that were given back are kept as they are, for the next that
- * need one: a stack. They are merged when a block is wanted that is not there.
+ * Some blocks of one page and of two that were given back are kept as they are, for the next
+ * that need one: a stack of each. They are merged when a block is wanted that is not there.
  *
  * Pure: the memory is handed in, the caller locks.
  */
@@ -21,7 +21,8 @@
 
 #define RDDA_ORDER_MAX		5	/* 4 KiB << 5 = 128 KiB */
 #define RDDA_BUDDY_PAGES_MAX	0xffff
-#define RDDA_BUDDY_KEEP		32	/* single pages that are kept, at most */
+#define RDDA_BUDDY_KEEP		32	/* blocks of an order that are kept, at most */
+#define RDDA_BUDDY_KEPT		2	/* orders that some are kept of */
 
 /* What is known of one page. */
 struct rdda_buddy_page {
@@ -38,8 +39,8 @@ struct rdda_buddy {
 	u32	pages;				/* how many */
 	u32	avail;				/* free ones, those kept with them */
 	u8	max_order;			/* largest block */
-	u8	nr_kept;
-	u16	kept[RDDA_BUDDY_KEEP];		/* single pages, the last goes first */
+	u8	nr_kept[RDDA_BUDDY_KEPT];
+	u16	kept[RDDA_BUDDY_KEPT][RDDA_BUDDY_KEEP];	/* the last goes first */
 	u16	head[RDDA_ORDER_MAX + 1];	/* free blocks per order */
 };
 

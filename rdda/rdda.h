@@ -68,12 +68,13 @@ struct rdda_target_info {
 	u32	session;
 	u16	channels;
 	u32	arena_bytes;
-	u64	sends;			/* messages posted: SENDs, ... */
+	u64	sends;			/* messages posted: SENDs, and WRITEs with a command, ... */
 	u64	writes;			/* ... RDMA WRITEs ... */
 	u64	reads;			/* ... and READs */
 	u64	pushes;			/* reads pushed to us */
 	u64	commands;
-	u64	write_bytes;		/* payload of these RDMA WRITEs */
+	u64	write_bytes;		/* payload of all RDMA WRITEs */
+	u64	inlines;		/* of @sends, WRITEs that carried their command */
 	u64	reconnects;
 };
 

@@ -318,6 +318,33 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 	return wire_range_check(chk, out->slba, out->blocks, cmd->opcode != RDDA_OP_READ);
 }
 
+/*
+ * Find the command that a WRITE with an immediate carries. @len: bytes that it placed, as the NIC
+ * says. @chk: arena of the channel. @at: set to the command's arena offset: it does not cross a
+ * page, and the client can write there: copy it, then judge the copy. Return: 0, or -EPROTO.
+ */
+int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at)
+{
+	u32 off = RDDA_INLINE_OFF(imm), bytes = RDDA_INLINE_LEN(imm);
+
+	if (imm & ~RDDA_INLINE_VALID || !bytes || len != bytes + sizeof(struct rdda_cmd) ||
+	    !wire_in_arena(chk, off, len))
+		return -EPROTO;
+	*at = off + bytes;
+	return 0;
+}
+
+/*
+ * Check that a command writes from the payload that came with it; rdda_cmd_parse() checks the rest.
+ * @imm: that rdda_inline_check() passed. @cmd: a private copy. Return: 0, or -EPROTO.
+ */
+int rdda_inline_cmd_check(u32 imm, const struct rdda_cmd *cmd)
+{
+	if (cmd->opcode != RDDA_OP_WRITE || le64_to_cpu(cmd->prp1) != RDDA_INLINE_OFF(imm))
+		return -EPROTO;
+	return 0;
+}
+
 static u8 *wire_put(u8 *at, const void *from, size_t len)
 {
 	memcpy(at, from, len);

@@ -49,7 +49,8 @@
 
 /* Features: a login names what the client knows, its answer what is used. */
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
-#define RDDA_FEATURES		RDDA_FEAT_RUNS
+#define RDDA_FEAT_INLINE	2U		/* a WRITE may carry a command behind its payload */
+#define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE)
 
 #define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* numbers of attachments */
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
@@ -396,6 +397,19 @@ struct rdda_dones {
 #define RDDA_IMM_VALID		0x03ffffffU
 #define RDDA_RUN_MAX		16		/* reads in one push */
 
+/*
+ * The immediate of a write that carries its own command (RDDA_FEAT_INLINE), the other
+ * way: bits 0-19 the arena page where its payload begins, bits 20-30 the payload's length
+ * in 512 bytes. The struct rdda_cmd lies behind the payload, in the same WRITE.
+ */
+#define RDDA_INLINE_UNIT	512U
+#define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)
+#define RDDA_INLINE_IMM(off, len) \
+	((u32)(off) >> RDDA_PAGE_SHIFT | (u32)(len) / RDDA_INLINE_UNIT << 20)
+#define RDDA_INLINE_OFF(imm)	(((imm) & 0xfffffU) << RDDA_PAGE_SHIFT)
+#define RDDA_INLINE_LEN(imm)	(((imm) >> 20 & 0x7ffU) * RDDA_INLINE_UNIT)
+#define RDDA_INLINE_VALID	0x7fffffffU
+
 /* Checks: pure, shared by modules, unit tests and fuzzers (wire.c) */
 
 /* An opened extent as command checking sees it. */
@@ -438,6 +452,8 @@ int rdda_join_check(const void *data, size_t len);
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join);
 int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
+int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at);
+int rdda_inline_cmd_check(u32 imm, const struct rdda_cmd *cmd);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
 

@@ -248,6 +248,7 @@ enum meshblk_stat_attr {
 	MESHBLK_S_RDMA_WRITE_BYTES,	/* payload of RDMA_WRITES */
 	MESHBLK_S_STAGED,		/* of the writes, those that sent only a command */
 	MESHBLK_S_STALE,		/* writes that were to do so, and were sent whole */
+	MESHBLK_S_RDMA_INLINES,		/* of RDMA_SENDS, WRITEs that carried their command */
 	__MESHBLK_S_MAX,
 };
 

@@ -13,6 +13,12 @@ int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off);
 int rdda_arena_alloc_headed(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes);
 void rdda_arena_free(struct rdda_chan *ch, u32 off);
 const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off);
+/* Whether one drive has all that the session has. @ch: any channel of it. */
+static inline bool rdda_chan_alone(const struct rdda_chan *ch)
+{
+	return READ_ONCE(ch->s->queues.nr) < 2;
+}
+
 /* Which of its channel's bounce blocks a pushed read has. */
 static inline unsigned int rdda_bounce_block(const struct rdda_cmd_slot *slot)
 {

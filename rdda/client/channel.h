@@ -45,6 +45,7 @@ struct rdda_counts {
 	u64	pushes;
 	u64	commands;
 	u64	write_bytes;
+	u64	inlines;		/* of @sends, WRITEs with their command */
 };
 
 /*
@@ -110,6 +111,7 @@ struct rdda_chan {
 		u16	*free;
 		u16	nfree;
 		u16	nr;
+		bool	inlines;		/* the target takes RDDA_FEAT_INLINE; constant */
 		struct rdda_bufs msg;
 	} batch;
 

@@ -8,9 +8,7 @@
  *                        turns, the oldest of each     earlier message in flight
  *                        first
  *
- * One post is the data of up to 16 commands, the WRITEs of each payload, and
- * then the one SEND that carries the commands. It is signalled: its send
- * completion says that all of them are done.
+ * What becomes a message, and how: batch.c.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -33,6 +31,10 @@
 static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
 MODULE_PARM_DESC(sends_ahead, "command messages in flight before further commands are gathered");
+
+static unsigned int inline_bytes = 4096;
+module_param(inline_bytes, uint, 0644);
+MODULE_PARM_DESC(inline_bytes, "writes up to this size go in one message with their command, when alone (0: none)");
 
 /*
  * Scatter entries for the next bytes. @cur: where to begin; moved on. @bytes, @max: limits, either
@@ -223,15 +225,35 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-static bool chan_alone(const struct rdda_chan *ch)
+/* Whether enough messages are in flight that a small one waits for more commands. */
+static bool chan_gathers(const struct rdda_chan *ch)
 {
-	return READ_ONCE(ch->s->queues.nr) < 2;
+	return ch->poll.sends_out >= max(READ_ONCE(sends_ahead), 1U) &&
+	       ch->pending.nr < RDDA_CMDS_MAX;
+}
+
+/* Whether it may go in one message with its command: it is small, and the only one as yet. */
+static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
+		       const struct rdda_io_priv *p)
+{
+	return ch->batch.inlines && io->op == RDDA_WRITE && !ch->pending.nr &&
+	       io->len <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
+	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging && !chan_gathers(ch);
+}
+
+/* What its block is to hold: with its payload the command, where that may lie behind it. */
+static u32 command_block(const struct rdda_cmd_slot *slot, u32 bytes)
+{
+	return bytes - slot->head + (slot->tail ? sizeof(struct rdda_cmd) : 0);
 }
 
 static int command_arena(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes)
 {
 	if (slot->head)
 		return rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
+	if (slot->tail && !rdda_arena_alloc(ch, command_block(slot, bytes), &slot->arena))
+		return 0;
+	slot->tail = false;
 	return rdda_arena_alloc(ch, bytes, &slot->arena);
 }
 
@@ -254,7 +276,7 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 		return io->stage && !rdda_stage_part(io, &slot->arena) ? -ESTALE : 0;
 	}
 	if (!rdda_share_may(dq->pages, ch->arena.buddy.avail + ch->stage.idle_pages,
-			    ch->arena.buddy.pages, chan_alone(ch)))
+			    ch->arena.buddy.pages, rdda_chan_alone(ch)))
 		return -ENOMEM;
 	while (command_arena(ch, slot, *bytes)) {
 		if (rdda_stage_drop(ch))
@@ -285,11 +307,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	struct rdda_cmd_slot *slot;
 	int err;
 
-	if (!rdda_share_may(dq->cmds, ch->slot.nfree, ch->slot.nr, chan_alone(ch)))
+	if (!rdda_share_may(dq->cmds, ch->slot.nfree, ch->slot.nr, rdda_chan_alone(ch)))
 		return -ENOMEM;
 	slot = &ch->slot.all[ch->slot.free[ch->slot.nfree - 1]];
 	slot->head = !io->issued && io_has_head(ch, g, io) ? io->stage_offset : 0;
 	bytes = command_bytes(ch, g, io, slot->head);
+	slot->tail = bytes == io->len && io_inlines(ch, io, p);
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;
@@ -319,7 +342,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->len = bytes;
 	/* also what it names of a stage: a drive that hangs keeps no more than its part */
 	slot->pages = slot->has_arena || slot->stage ?
-		      (1U << rdda_buddy_order(bytes - slot->head)) + !!slot->head : 0;
+		      (1U << rdda_buddy_order(command_block(slot, bytes))) + !!slot->head : 0;
 	dq->cmds++;
 	dq->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
@@ -357,199 +380,9 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	return all;
 }
 
-static u32 command_head_at(const struct rdda_cmd_slot *slot)
-{
-	return slot->head_page + RDDA_PAGE - slot->head;
-}
-
-/* A page to its end, and the rest. */
-static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
-{
-	u32 first = RDDA_PAGE - slot->arena % RDDA_PAGE;
-
-	if (slot->head) {
-		cmd->prp1 = cpu_to_le64(command_head_at(slot));
-		cmd->prp2 = cpu_to_le64(slot->arena);
-		return;
-	}
-	cmd->prp1 = cpu_to_le64(slot->arena);
-	if (slot->len > first)
-		cmd->prp2 = cpu_to_le64(slot->arena + first);
-}
-
-/* In an RCU read section. */
-static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
-{
-	const struct rdda_io *io = slot->io;
-	const struct rdda_grant *g;
-	u64 blocks;
-
-	memset(cmd, 0, sizeof(*cmd));
-	cmd->opcode = slot->opcode;
-	cmd->cid = cpu_to_le16(RDDA_CID(slot->idx, slot->gen));
-	g = rcu_dereference(io->extent->grant);
-	if (g && g->s == slot->ch->s) {
-		blocks = slot->len >> g->lba_shift;
-		cmd->nsid = cpu_to_le32(g->nsid);
-		cmd->slba = cpu_to_le64(g->slba + ((io->addr + slot->io_off) >> g->lba_shift));
-	} else {
-		/* Taken away meanwhile: the target answers that there is no such namespace. */
-		blocks = 1;
-		cmd->nsid = cpu_to_le32(U32_MAX);
-	}
-	if (slot->opcode == RDDA_OP_DSM) {
-		cmd->nlb = cpu_to_le16(blocks & 0xffff);
-		cmd->control = cpu_to_le16(blocks >> 16);
-		cmd->cdw13 = cpu_to_le32(RDDA_DSM_AD);
-		return;
-	}
-	cmd->nlb = cpu_to_le16(blocks - 1);
-	if (slot->opcode == RDDA_OP_WRITE_ZEROES) {
-		if (io->flags & RDDA_IO_UNMAP)
-			cmd->control = cpu_to_le16(RDDA_CTRL_DEAC);
-		return;
-	}
-	command_prps(slot, cmd);
-	if (slot->push)
-		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
-}
-
-static void data_run(struct rdda_chan *on, struct rdda_cursor *cur, u32 arena, u32 left)
-{
-	const struct rdda_piece *piece = rdda_arena_piece(on->s, arena);
-	u64 to = arena - le32_to_cpu(piece->off);
-	struct ib_rdma_wr *wr;
-	u32 done;
-
-	on->counts.write_bytes += left;
-	for (; left; left -= done, to += done) {
-		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
-		wr->wr.num_sge = rdda_cursor_fill(cur, left, wr->wr.sg_list, on->sq.sge_max,
-						  on->s->pd->local_dma_lkey, &done);
-		wr->remote_addr = to;
-		wr->rkey = le32_to_cpu(piece->rkey);
-		rdda_chain_end(on, wr, NULL);
-	}
-}
-
-static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
-{
-	u32 head = slot->head, at = head ? command_head_at(slot) : slot->arena;
-	struct rdda_cursor cur = slot->at;
-
-	if (!head || slot->one_run) {
-		data_run(on, &cur, at, slot->len);
-		return;
-	}
-	data_run(on, &cur, at, head);
-	data_run(on, &cur, slot->arena, slot->len - head);
-}
-
-/* The data goes before its command, on the command's own channel. */
-static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
-{
-	struct rdda_chan *other;
-
-	if (rdda_fault(RDDA_FAULT_CHANNEL) && ch->index + 1 < ch->s->nchan) {
-		other = ch->s->chan[ch->index + 1];
-		spin_lock_nested(&other->lock, 1);
-		if (other->open && other->sq.free > slot->wrs + RDDA_CLIENT_CONTROLS) {
-			data_write(other, slot);
-			rdda_chain_post(other);
-			spin_unlock(&other->lock);
-			return;
-		}
-		spin_unlock(&other->lock);
-	}
-	data_write(ch, slot);
-}
-
-/* Put a command in its message, and its data before that. */
-static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_cmd *cmd,
-			 u16 idx)
-{
-	command_encode(slot, cmd);
-	if (slot->data)
-		data_post(ch, slot);
-	slot->batch = idx;
-	slot->batch_gen = ch->batch.all[idx].gen;
-	/* The completion of the next signalled request is that of all built so far. */
-	slot->seq = ch->sq.sig_posted + 1;
-	slot->state = RDDA_SLOT_FLIGHT;
-}
-
-/* Of what is pending, that which goes in one message moves there. Return: how many commands. */
-static unsigned int batch_fill(struct rdda_chan *ch, u16 idx)
-{
-	struct rdda_cmds *msg = ch->batch.msg.buf[idx].data;
-	u32 room = ch->sq.free, wrs = 1 + RDDA_CLIENT_CONTROLS;
-	struct rdda_cmd_slot *slot, *next;
-	bool alone = chan_alone(ch);
-	unsigned int n = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
-		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->batch.nr, alone))
-			continue;
-		wrs += slot->wrs;
-		if (n == RDDA_CMDS_MAX || wrs > room)
-			break;
-		if (!n)
-			ch->batch.all[idx].dq = slot->dq;
-		list_del(&slot->node);
-		command_send(ch, slot, &msg->cmd[n++], idx);
-	}
-	rcu_read_unlock();
-	return n;
-}
-
-/* Up to 16 commands in one message; false when nothing could be sent. */
-static bool batch_post(struct rdda_chan *ch)
-{
-	struct rdda_batch *b;
-	struct rdda_buf *buf;
-	struct rdda_hdr *hdr;
-	unsigned int n;
-	u16 idx;
-	u32 len;
-
-	if (!ch->batch.nfree)
-		return false;
-	idx = ch->batch.free[ch->batch.nfree - 1];
-	b = &ch->batch.all[idx];
-	b->gen++;
-	buf = &ch->batch.msg.buf[idx];
-	ib_dma_sync_single_for_cpu(ch->s->dev, buf->sge.addr, RDDA_MSG_MAX, DMA_TO_DEVICE);
-	n = batch_fill(ch, idx);
-	if (!n)
-		return false;
-	ch->batch.nfree--;
-	b->dq->credits++;
-	b->sending = true;
-	b->credit = true;
-	hdr = buf->data;
-	len = sizeof(*hdr) + n * sizeof(struct rdda_cmd);
-	memset(hdr, 0, sizeof(*hdr));
-	hdr->type = RDDA_CMDS;
-	hdr->count = cpu_to_le16(n);
-	hdr->len = cpu_to_le32(len);
-	ch->pending.nr -= n;
-	ch->counts.commands += n;
-	ch->poll.sends_out++;
-	rdda_chain_send(ch, buf, len);
-	return true;
-}
-
-/* Whether enough messages are in flight that a small one waits for more commands. */
-static bool chan_gathers(const struct rdda_chan *ch)
-{
-	return ch->poll.sends_out >= max(READ_ONCE(sends_ahead), 1U) &&
-	       ch->pending.nr < RDDA_CMDS_MAX;
-}
-
 static void chan_flush(struct rdda_chan *ch)
 {
-	while (ch->pending.nr && !chan_gathers(ch) && batch_post(ch))
+	while (ch->pending.nr && !chan_gathers(ch) && rdda_batch_post(ch))
 		;
 	rdda_sq_arm(ch);
 }

@@ -8,7 +8,7 @@
  *                         '-----------> SQ_WAIT (until the send
  *                                       completion came)    -> FREE   the rest
  *
- * Made in io.c, completed in complete.c, given up in abandon.c.
+ * Made in io.c, sent in batch.c, completed in complete.c, given up in abandon.c.
  */
 #ifndef RDDA_CLIENT_IO_H
 #define RDDA_CLIENT_IO_H
@@ -98,6 +98,7 @@ struct rdda_cmd_slot {
 	u8	state;			/* enum rdda_cmd_slot_state */
 	u8	opcode;			/* enum rdda_opcode */
 	bool	has_arena;		/* @arena is its own, to be freed, and @head_page */
+	bool	tail;			/* its block has room for the command behind the payload */
 	bool	one_run;		/* that page is the one before @arena, in the same piece */
 	bool	data;			/* has its own payload to WRITE */
 	bool	push;			/* a pushed read */
@@ -121,6 +122,9 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
 void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e);
 bool rdda_session_settled(struct rdda_session *s);
+
+/* batch.c */
+bool rdda_batch_post(struct rdda_chan *ch);
 
 /* complete.c */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -24,6 +24,7 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 		to->pushes += ch->counts.pushes;
 		to->commands += ch->counts.commands;
 		to->write_bytes += ch->counts.write_bytes;
+		to->inlines += ch->counts.inlines;
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
 }
@@ -57,6 +58,7 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 	info->pushes = c.pushes;
 	info->commands = c.commands;
 	info->write_bytes = c.write_bytes;
+	info->inlines = c.inlines;
 }
 
 /* See rdda.h. */

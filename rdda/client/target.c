@@ -203,6 +203,7 @@ static void target_lost(struct rdda_target *t)
 	t->counts.pushes += c.pushes;
 	t->counts.commands += c.commands;
 	t->counts.write_bytes += c.write_bytes;
+	t->counts.inlines += c.inlines;
 	spin_unlock_irq(&t->lock);
 	target_backoff(t);
 	target_set(t, RDDA_TEV_LOST, err, reason);

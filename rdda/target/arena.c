@@ -347,6 +347,19 @@ void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
 }
 
 /*
+ * Copy out of the arena; the client may write there meanwhile. @off: arena offset, checked. @len:
+ * bytes that do not cross a page.
+ */
+void tgt_arena_copy(const struct tgt_session *s, void *to, u32 off, u32 len)
+{
+	const struct tgt_arena *a = &s->arena;
+
+	memcpy(to, page_address(a->piece[off >> a->shift].page) + (off & ((1U << a->shift) - 1)),
+	       len);
+	barrier();	/* from here on the copy is judged, and not the arena again */
+}
+
+/*
  * Add a run of the arena to a bio. @bio: with room for it. @off: arena offset, checked. @len:
  * bytes, checked. Return: 0, or -ENOSPC when the bio has no room.
  */

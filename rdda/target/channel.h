@@ -44,6 +44,7 @@ struct tgt_channel {
 		struct rdda_key		key;	/* that channel 0 was opened with, for the others */
 		u8			reads;	/* in flight that the client may request */
 		bool			runs;	/* one push may carry several reads */
+		bool			inlines;	/* a WRITE may carry its command */
 		struct delayed_work	deadline;	/* of the proof */
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */

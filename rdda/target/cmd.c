@@ -316,19 +316,19 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 }
 
 /*
- * A SEND of commands. @rb: the receive that holds it; posted again before anything of it can
- * complete, since a completion is the credit for the next SEND. Context: the channel's work.
- * Return: 0, or a negative errno after the channel was killed.
+ * Commands of one message. @rb: the receive that it took; posted again before anything of it can
+ * complete, since a completion is the credit for the next message. @cmd: private copies. Return:
+ * as tgt_cmds_msg().
  */
-int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
+static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const struct rdda_cmd *cmd,
+			 unsigned int n)
 {
-	const struct rdda_cmds *m = rb->data;
-	unsigned int i, n = le16_to_cpu(m->hdr.count);
 	struct tgt_cmd *batch[RDDA_CMDS_MAX];
+	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		batch[i] = cmd_admit(ch, &m->cmd[i]);
+		batch[i] = cmd_admit(ch, &cmd[i]);
 		if (!IS_ERR(batch[i]))
 			continue;
 		cmd_drop_batch(batch, i);
@@ -353,6 +353,39 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 		ret = tgt_rbuf_post(ch, rb);
 	}
 	return ret;
+}
+
+/*
+ * A SEND of commands. @rb: the receive that holds it. Context: the channel's work. Return: 0, or a
+ * negative errno after the channel was killed.
+ */
+int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
+{
+	const struct rdda_cmds *m = rb->data;
+
+	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count));
+}
+
+/*
+ * A WRITE that carries data and the command for it. @rb: the receive that it took, with nothing in
+ * it. @imm: immediate. @len: bytes placed. Context, return: as tgt_cmds_msg().
+ */
+int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len)
+{
+	struct rdda_check chk = { .arena_off = ch->arena_off, .arena_len = ch->arena_len };
+	struct rdda_cmd cmd;
+	u32 at;
+
+	if (rdda_inline_check(imm, len, &chk, &at)) {
+		tgt_bad_peer(ch, "bad immediate");
+		return -EPROTO;
+	}
+	tgt_arena_copy(ch->s, &cmd, at, sizeof(cmd));
+	if (rdda_inline_cmd_check(imm, &cmd)) {
+		tgt_bad_peer(ch, "bad command");
+		return -EPROTO;
+	}
+	return cmd_run_batch(ch, rb, &cmd, 1);
 }
 
 /* Allocate the zeroes. Return: 0 or -ENOMEM. */

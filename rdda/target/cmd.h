@@ -37,6 +37,7 @@ struct tgt_cmd {
 };
 
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);
+int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len);
 void tgt_cmd_submit(struct tgt_cmd *c);
 void tgt_cmd_abort(struct tgt_cmd *c);
 void tgt_cmd_step(struct tgt_cmd *c);

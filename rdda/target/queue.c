@@ -92,27 +92,51 @@ static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 	tgt_rbuf_post(ch, rb);
 }
 
+/*
+ * The client's CPU made a message, not its NIC. Other channels' CPUs read what lies beside the
+ * time, and write it: it is taken no earlier than here, so that it is not set back.
+ */
+static void rx_heard(struct tgt_channel *ch)
+{
+	unsigned long now = jiffies;
+
+	if (READ_ONCE(ch->s->client.heard) != now)
+		WRITE_ONCE(ch->s->client.heard, now);
+}
+
+/* A WRITE with an immediate came; nothing is in its receive. */
+static void rx_inline(struct tgt_channel *ch, struct rdda_buf *rb, const struct ib_wc *wc)
+{
+	if (READ_ONCE(ch->dead))
+		return;
+	if (!READ_ONCE(ch->proven) || !ch->login.inlines) {
+		tgt_bad_peer(ch, "a WRITE with an immediate");
+		return;
+	}
+	rx_heard(ch);
+	tgt_inline_msg(ch, rb, be32_to_cpu(wc->ex.imm_data), wc->byte_len);
+}
+
 /* A message came. */
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rdda_buf *rb = container_of(wc->wr_cqe, struct rdda_buf, cqe);
 	struct tgt_channel *ch = cq->cq_context;
 	const struct rdda_hdr *h = rb->data;
-	unsigned long now;
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
 		tgt_channel_kill(ch, -ECONNRESET);
 		return;
 	}
+	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
+		rx_inline(ch, rb, wc);
+		return;
+	}
 	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
 	/* The connection's end may overtake the good-bye before it. */
 	if (READ_ONCE(ch->dead) && h->type != RDDA_BYE)
 		return;
-	if (wc->opcode != IB_WC_RECV) {
-		tgt_bad_peer(ch, "a WRITE with an immediate");
-		return;
-	}
 	rb->len = wc->byte_len;
 	ret = rdda_msg_check(rb->data, wc->byte_len, true);
 	if (ret && ret != -EOPNOTSUPP) {
@@ -126,13 +150,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 			rx_sleeping(ch, rb);
 		return;
 	}
-	/*
-	 * Made by its CPU, not by its NIC. Other channels' CPUs read what lies beside it, and
-	 * write it: the time is taken no earlier than here, so that it is not set back.
-	 */
-	now = jiffies;
-	if (READ_ONCE(ch->s->client.heard) != now)
-		WRITE_ONCE(ch->s->client.heard, now);
+	rx_heard(ch);
 	if (ret)
 		rx_unknown(ch, rb);
 	else if (h->type == RDDA_CMDS)

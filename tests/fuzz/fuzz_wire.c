@@ -33,11 +33,32 @@ static void try_cmd(const struct rdda_cmd *cmd, unsigned int lba_shift)
 		abort();
 }
 
+/* An immediate that passes names a command within the arena, and within a page. */
+static void try_inline(u32 imm, u32 len)
+{
+	const struct rdda_check chk = { .arena_off = 1 << 20, .arena_len = 1 << 20 };
+	u32 at;
+
+	if (rdda_inline_check(imm, len, &chk, &at))
+		return;
+	if (at < chk.arena_off || (u64)at + sizeof(struct rdda_cmd) > 2 << 20 ||
+	    at % RDDA_PAGE + sizeof(struct rdda_cmd) > RDDA_PAGE)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rdda_login login = { .version_min = 1, .version_max = 1 };
 	u64 aligned[RDDA_MSG_MAX / 8 + 1];
 
+	if (size >= 8) {
+		u32 imm, len;
+
+		memcpy(&imm, data, 4);
+		memcpy(&len, data + 4, 4);
+		try_inline(imm, len);
+		try_inline(imm & 0x7ff001ff, RDDA_INLINE_LEN(imm) + sizeof(struct rdda_cmd));
+	}
 	rdda_login_check(data, size);
 	rdda_accept_check(data, size, &login);
 	if (!rdda_join_check(data, size))

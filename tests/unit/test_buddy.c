@@ -143,6 +143,30 @@ static void random_use(void)
 	}
 }
 
+/* So are pairs of pages, beside them; a single page is to be had from a pair. */
+static void kept_pairs(void)
+{
+	struct rdda_buddy_page mem[64];
+	u32 i, off[32], one, again;
+	struct rdda_buddy b;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, 64 * 4096, RDDA_ORDER_MAX), 0);
+	for (i = 0; i < 32; i++)
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 1, &off[i]), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[5]), 0);
+	CU_ASSERT_EQUAL(b.nr_kept[1], 1);
+	CU_ASSERT_EQUAL(b.avail, 2);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[5]), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 1, &one), 0);
+	CU_ASSERT_EQUAL(one, off[5]);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, one), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &one), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &again), 0);
+	CU_ASSERT_EQUAL(one ^ again, 4096);
+	CU_ASSERT_EQUAL(one & ~4096U, off[5]);
+	CU_ASSERT_EQUAL(b.avail, 0);
+}
+
 /* Pages that are kept count as free, are refused like free ones, and merge for a large block. */
 static void kept_pages(void)
 {
@@ -162,7 +186,7 @@ static void kept_pages(void)
 	for (i = 0; i < 64; i++)
 		CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[i]), 0);
 	CU_ASSERT_EQUAL(b.avail, 64);
-	CU_ASSERT_EQUAL(b.nr_kept, RDDA_BUDDY_KEEP);
+	CU_ASSERT_EQUAL(b.nr_kept[0], RDDA_BUDDY_KEEP);
 	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, RDDA_ORDER_MAX, &big), 0);
 	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, RDDA_ORDER_MAX, &one), 0);
 	CU_ASSERT_EQUAL(big ^ one, 32 * 4096);
@@ -177,6 +201,7 @@ static const struct suite_test tests[] = {
 	{ "a run of one block", whole_run },
 	{ "random use", random_use },
 	{ "pages that are kept", kept_pages },
+	{ "pairs that are kept", kept_pairs },
 	{ NULL, NULL },
 };
 

@@ -426,6 +426,53 @@ static void test_immediate(void)
 	CU_ASSERT_EQUAL(RDDA_IMM(0xffff, 15, 63), RDDA_IMM_VALID);
 }
 
+/* Each page and length of a small arena, and each length that the NIC may say beside it. */
+static void test_inline(void)
+{
+	const struct rdda_check chk = { .arena_off = 0x3000, .arena_len = 0x4000 };
+	u32 off, len, placed, at;
+
+	for (off = 0; off < 0xa000; off += RDDA_PAGE)
+		for (len = 0; len <= 0x5000; len += RDDA_INLINE_UNIT)
+			for (placed = 0; placed <= 0x5100; placed += 64) {
+				u64 end = (u64)off + len + sizeof(struct rdda_cmd);
+				bool good = len && placed == len + sizeof(struct rdda_cmd) &&
+					    off >= 0x3000 && end <= 0x7000;
+				u32 imm = RDDA_INLINE_IMM(off, len);
+
+				at = 0;
+				CU_ASSERT_EQUAL_FATAL(rdda_inline_check(imm, placed, &chk, &at),
+						      good ? 0 : -EPROTO);
+				CU_ASSERT_EQUAL_FATAL(at, good ? off + len : 0);
+			}
+}
+
+static void test_inline_edges(void)
+{
+	struct rdda_check chk = { .arena_off = 0, .arena_len = 0xfffff000 };
+	u32 imm = RDDA_INLINE_IMM(0xff000000, RDDA_INLINE_MAX), at;
+	struct rdda_cmd c = rw(RDDA_OP_WRITE, 2048, 8);
+
+	CU_ASSERT_EQUAL(RDDA_INLINE_OFF(imm), 0xff000000);
+	CU_ASSERT_EQUAL(RDDA_INLINE_LEN(imm), RDDA_INLINE_MAX);
+	CU_ASSERT_EQUAL(imm & ~RDDA_INLINE_VALID, 0);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, RDDA_INLINE_MAX + 64, &chk, &at), 0);
+	CU_ASSERT_EQUAL(at, 0xff000000 + RDDA_INLINE_MAX);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm | 1U << 31, RDDA_INLINE_MAX + 64, &chk, &at), -EPROTO);
+	/* the last page: the end would be 0 with 32 bits */
+	imm = RDDA_INLINE_IMM(0xfffff000, 4096);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, 4096 + 64, &chk, &at), -EPROTO);
+
+	imm = RDDA_INLINE_IMM(0x100000, 4096);
+	c.prp1 = cpu_to_le64(0x100000);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), 0);
+	c.prp1 = cpu_to_le64(0x101000);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
+	c.prp1 = cpu_to_le64(0x100000);
+	c.opcode = RDDA_OP_READ;
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
+}
+
 static void test_dsm_and_zeroes(void)
 {
 	struct rdda_cmd c = rw(RDDA_OP_DSM, 2048, 1);
@@ -577,6 +624,8 @@ int main(void)
 		{ "payload runs", test_payload },
 		{ "pushed reads", test_push },
 		{ "immediates", test_immediate },
+	{ "a write with its command", test_inline },
+	{ "the same, edges", test_inline_edges },
 		{ "discard and write zeroes", test_dsm_and_zeroes },
 		{ "reserved bits", test_reserved_bits },
 		{ "command ids", test_cid },

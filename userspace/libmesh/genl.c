@@ -289,6 +289,7 @@ static const char *const stat_names[] = {
 	[MESHBLK_S_RDMA_WRITE_BYTES] = "rdma_write_bytes",
 	[MESHBLK_S_STAGED] = "staged",
 	[MESHBLK_S_STALE] = "stale",
+	[MESHBLK_S_RDMA_INLINES] = "rdma_inlines",
 };
 
 const char *mesh_stat_name(unsigned int s)

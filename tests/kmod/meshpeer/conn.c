@@ -186,8 +186,14 @@ static int login_parse(struct peer_conn *c, int argc, char **argv)
 	u32 boot, number;
 	uuid_t host;
 	u16 key_id = 0;
+	u32 features;
 	int n;
 
+	if (argc > 6 && !strncmp(argv[argc - 1], "features=", 9)) {
+		if (kstrtou32(argv[--argc] + 9, 0, &features))
+			return -EINVAL;
+		l->features = cpu_to_le32(features);
+	}
 	if (argc > 6 && !strncmp(argv[argc - 1], "from=", 5) &&
 	    inet_pton_with_scope(&init_net, AF_UNSPEC, argv[--argc] + 5, "0", &c->from))
 		return -EINVAL;
@@ -269,7 +275,7 @@ int peer_conn_login(struct peer_conn *c, int argc, char **argv)
 /**
  * peer_login() - connect as channel 0 of a new session
  * @argc: words
- * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
+ * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR] [features=BITS]
  */
 int peer_login(int argc, char **argv)
 {

@@ -165,6 +165,9 @@ struct io {
 	u32	off;		/* arena offset */
 	u32	shift;
 	bool	nowait;
+	bool	inlined;	/* data and command in one WRITE */
+	u32	imm;		/* its immediate */
+	u32	prp;		/* where the command says the data is */
 };
 
 static int io_parse(struct peer_conn *c, struct io *io, int argc, char **argv)
@@ -187,9 +190,16 @@ static int io_parse(struct peer_conn *c, struct io *io, int argc, char **argv)
 			continue;
 		if (!strncmp(argv[i], "shift=", 6) && !kstrtou32(argv[i] + 6, 0, &io->shift))
 			continue;
-		if (strcmp(argv[i], "nowait"))
+		if (!strncmp(argv[i], "imm=", 4) && !kstrtou32(argv[i] + 4, 0, &io->imm))
+			continue;
+		if (!strncmp(argv[i], "prp=", 4) && !kstrtou32(argv[i] + 4, 0, &io->prp))
+			continue;
+		if (!strcmp(argv[i], "inline"))
+			io->inlined = true;
+		else if (!strcmp(argv[i], "nowait"))
+			io->nowait = true;
+		else
 			return -EINVAL;
-		io->nowait = true;
 	}
 	return 0;
 }
@@ -262,6 +272,39 @@ static int io_result(struct peer_conn *c, const struct io *io, long slot)
 	return 0;
 }
 
+/* The data is in our buffer; the command goes behind it. */
+static int inline_send(struct peer_conn *c, const struct io *io, struct rdda_cmd *cmd)
+{
+	u32 bytes = io->blocks << io->shift;
+	struct ib_sge sge = {
+		.addr = c->buf_dma, .length = bytes + sizeof(*cmd),
+		.lkey = c->pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.sg_list = &sge,
+		.wr.num_sge = 1,
+		.wr.ex.imm_data = cpu_to_be32(io->imm ?: RDDA_INLINE_IMM(io->off, bytes)),
+	};
+	unsigned int i;
+
+	if (sge.length > PEER_BUF)
+		return -EINVAL;
+	if (io->prp)
+		cmd->prp1 = cpu_to_le64(io->prp);
+	memcpy(c->buf + bytes, cmd, sizeof(*cmd));
+	for (i = 0; i < c->nr_pieces; i++) {
+		u32 start = le32_to_cpu(c->piece[i].off), size = le32_to_cpu(c->piece[i].len);
+
+		if (io->off < start || io->off - start >= size)
+			continue;
+		wr.remote_addr = io->off - start;
+		wr.rkey = le32_to_cpu(c->piece[i].rkey);
+		return peer_post(c, &wr.wr, &wr.wr);
+	}
+	return -ERANGE;
+}
+
 /**
  * peer_io() - one command
  * @c: connection
@@ -300,11 +343,11 @@ int peer_io(struct peer_conn *c, int argc, char **argv)
 	memset(c->bounce, 0xdd, RDDA_PAGE);
 	if (m.cmd.opcode == RDDA_OP_WRITE) {
 		fill(c->buf, io.seed, io.slba << io.shift, io.blocks << io.shift);
-		ret = arena_move(c, 1, io.off, io.blocks << io.shift);
+		ret = io.inlined ? 0 : arena_move(c, 1, io.off, io.blocks << io.shift);
 		if (ret)
 			return ret < 0 ? ret : -EIO;
 	}
-	ret = peer_send(c, &m, sizeof(m));
+	ret = io.inlined ? inline_send(c, &io, &m.cmd) : peer_send(c, &m, sizeof(m));
 	if (ret || io.nowait)
 		return ret;
 	if (!peer_wait(c, cmd_ended, slot, 4 * PEER_MS))

@@ -2,7 +2,7 @@
 /*
  * The verbs, and the file they are written to.
  *
- *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR]
+ *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR] [features=BITS]
  *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
  *				a wrong proof, or with the proof that OTHER sent
  *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another

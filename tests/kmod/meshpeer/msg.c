@@ -241,6 +241,8 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock_irqsave(&c->lock, flags);
 	if (wc->status != IB_WC_SUCCESS) {
 		c->lost = true;
+	} else if (c->sv && wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
+		/* a write with its command, to a liar that granted the feature: not answered */
 	} else if (c->sv) {
 		peer_serve_rx(c, h, wc->byte_len);
 	} else if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {

@@ -17,6 +17,7 @@ static json_t *stats_json(struct nlattr *nest)
 		[MESHBLK_S_COMMANDS] = "commands", [MESHBLK_S_RECONNECTS] = "reconnects",
 		[MESHBLK_S_RDMA_WRITE_BYTES] = "rdma_write_bytes",
 		[MESHBLK_S_STAGED] = "staged", [MESHBLK_S_STALE] = "stale",
+		[MESHBLK_S_RDMA_INLINES] = "rdma_inlines",
 	};
 	json_t *o = json_object();
 	struct nlattr *a;

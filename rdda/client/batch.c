@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pending commands become a message.
+ *
+ *   several, or large   WRITE data, WRITE data, ... SEND header, commands
+ *   a small write alone WRITE with immediate: data, command
+ *
+ * One post is the data of up to 16 commands, the WRITEs of each payload, and
+ * then the one SEND that carries the commands. It is signalled: its send
+ * completion says that all of them are done. So it is of the single WRITE.
+ */
+#define pr_fmt(fmt) "rdda: " fmt
+
+#include "rdda/client/arena.h"
+#include "rdda/client/channel.h"
+#include "rdda/client/extent.h"
+#include "rdda/client/io.h"
+#include "rdda/client/session.h"
+#include "rdda/client/sq.h"
+#include "rdda/common/fault.h"
+#include "rdda/wire.h"
+
+static u32 command_head_at(const struct rdda_cmd_slot *slot)
+{
+	return slot->head_page + RDDA_PAGE - slot->head;
+}
+
+/* A page to its end, and the rest. */
+static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
+{
+	u32 first = RDDA_PAGE - slot->arena % RDDA_PAGE;
+
+	if (slot->head) {
+		cmd->prp1 = cpu_to_le64(command_head_at(slot));
+		cmd->prp2 = cpu_to_le64(slot->arena);
+		return;
+	}
+	cmd->prp1 = cpu_to_le64(slot->arena);
+	if (slot->len > first)
+		cmd->prp2 = cpu_to_le64(slot->arena + first);
+}
+
+/* In an RCU read section. */
+static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
+{
+	const struct rdda_io *io = slot->io;
+	const struct rdda_grant *g;
+	u64 blocks;
+
+	memset(cmd, 0, sizeof(*cmd));
+	cmd->opcode = slot->opcode;
+	cmd->cid = cpu_to_le16(RDDA_CID(slot->idx, slot->gen));
+	g = rcu_dereference(io->extent->grant);
+	if (g && g->s == slot->ch->s) {
+		blocks = slot->len >> g->lba_shift;
+		cmd->nsid = cpu_to_le32(g->nsid);
+		cmd->slba = cpu_to_le64(g->slba + ((io->addr + slot->io_off) >> g->lba_shift));
+	} else {
+		/* Taken away meanwhile: the target answers that there is no such namespace. */
+		blocks = 1;
+		cmd->nsid = cpu_to_le32(U32_MAX);
+	}
+	if (slot->opcode == RDDA_OP_DSM) {
+		cmd->nlb = cpu_to_le16(blocks & 0xffff);
+		cmd->control = cpu_to_le16(blocks >> 16);
+		cmd->cdw13 = cpu_to_le32(RDDA_DSM_AD);
+		return;
+	}
+	cmd->nlb = cpu_to_le16(blocks - 1);
+	if (slot->opcode == RDDA_OP_WRITE_ZEROES) {
+		if (io->flags & RDDA_IO_UNMAP)
+			cmd->control = cpu_to_le16(RDDA_CTRL_DEAC);
+		return;
+	}
+	command_prps(slot, cmd);
+	if (slot->push)
+		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
+}
+
+static void data_run(struct rdda_chan *on, struct rdda_cursor *cur, u32 arena, u32 left)
+{
+	const struct rdda_piece *piece = rdda_arena_piece(on->s, arena);
+	u64 to = arena - le32_to_cpu(piece->off);
+	struct ib_rdma_wr *wr;
+	u32 done;
+
+	on->counts.write_bytes += left;
+	for (; left; left -= done, to += done) {
+		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
+		wr->wr.num_sge = rdda_cursor_fill(cur, left, wr->wr.sg_list, on->sq.sge_max,
+						  on->s->pd->local_dma_lkey, &done);
+		wr->remote_addr = to;
+		wr->rkey = le32_to_cpu(piece->rkey);
+		rdda_chain_end(on, wr, NULL);
+	}
+}
+
+static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
+{
+	u32 head = slot->head, at = head ? command_head_at(slot) : slot->arena;
+	struct rdda_cursor cur = slot->at;
+
+	if (!head || slot->one_run) {
+		data_run(on, &cur, at, slot->len);
+		return;
+	}
+	data_run(on, &cur, at, head);
+	data_run(on, &cur, slot->arena, slot->len - head);
+}
+
+/* The data goes before its command, on the command's own channel. */
+static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
+{
+	struct rdda_chan *other;
+
+	if (rdda_fault(RDDA_FAULT_CHANNEL) && ch->index + 1 < ch->s->nchan) {
+		other = ch->s->chan[ch->index + 1];
+		spin_lock_nested(&other->lock, 1);
+		if (other->open && other->sq.free > slot->wrs + RDDA_CLIENT_CONTROLS) {
+			data_write(other, slot);
+			rdda_chain_post(other);
+			spin_unlock(&other->lock);
+			return;
+		}
+		spin_unlock(&other->lock);
+	}
+	data_write(ch, slot);
+}
+
+/* Put a command in its message, and its data before that, or in it: @inlined. */
+static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_cmd *cmd,
+			 u16 idx, bool inlined)
+{
+	command_encode(slot, cmd);
+	if (slot->data && !inlined)
+		data_post(ch, slot);
+	slot->batch = idx;
+	slot->batch_gen = ch->batch.all[idx].gen;
+	/* The completion of the next signalled request is that of all built so far. */
+	slot->seq = ch->sq.sig_posted + 1;
+	slot->state = RDDA_SLOT_FLIGHT;
+}
+
+/* The write that is to be posted with its command, or NULL. Others may have come behind it. */
+static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
+{
+	struct rdda_cmd_slot *slot = list_first_entry(&ch->pending.cmds, struct rdda_cmd_slot, node);
+
+	return ch->pending.nr == 1 && slot->tail && !rdda_fault(RDDA_FAULT_CHANNEL) ? slot : NULL;
+}
+
+/* Data, then the command out of its message, in one WRITE. @slot: encoded there. */
+static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_buf *b)
+{
+	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
+	struct ib_rdma_wr *wr = rdda_chain_add(ch, IB_WR_RDMA_WRITE_WITH_IMM);
+	struct rdda_cursor cur = slot->at;
+	struct ib_sge *sge;
+	u32 done;
+
+	wr->wr.num_sge = rdda_cursor_fill(&cur, slot->len, wr->wr.sg_list, ch->sq.sge_max - 1,
+					  ch->s->pd->local_dma_lkey, &done);
+	sge = &wr->wr.sg_list[wr->wr.num_sge++];
+	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
+	sge->length = sizeof(struct rdda_cmd);
+	sge->lkey = b->sge.lkey;
+	ib_dma_sync_single_for_device(ch->s->dev, sge->addr, sge->length, DMA_TO_DEVICE);
+	wr->wr.ex.imm_data = cpu_to_be32(RDDA_INLINE_IMM(slot->arena, slot->len));
+	wr->remote_addr = slot->arena - le32_to_cpu(piece->off);
+	wr->rkey = le32_to_cpu(piece->rkey);
+	ch->counts.write_bytes += slot->len;
+	ch->counts.inlines++;
+	rdda_chain_end(ch, wr, &b->cqe);
+	rdda_chain_post(ch);
+}
+
+/*
+ * Of what is pending, that which goes in one message moves there; @inlined: its data too. Return:
+ * how many commands.
+ */
+static unsigned int batch_fill(struct rdda_chan *ch, u16 idx, bool inlined)
+{
+	struct rdda_cmds *msg = ch->batch.msg.buf[idx].data;
+	u32 room = ch->sq.free, wrs = 1 + RDDA_CLIENT_CONTROLS;
+	struct rdda_cmd_slot *slot, *next;
+	bool alone = rdda_chan_alone(ch);
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_safe(slot, next, &ch->pending.cmds, node) {
+		if (!rdda_share_may(slot->dq->credits, ch->batch.nfree, ch->batch.nr, alone))
+			continue;
+		wrs += slot->wrs;
+		if (n == RDDA_CMDS_MAX || wrs > room)
+			break;
+		if (!n)
+			ch->batch.all[idx].dq = slot->dq;
+		list_del(&slot->node);
+		command_send(ch, slot, &msg->cmd[n++], idx, inlined);
+	}
+	rcu_read_unlock();
+	return n;
+}
+
+static void batch_send(struct rdda_chan *ch, struct rdda_buf *buf, unsigned int n)
+{
+	u32 len = sizeof(struct rdda_hdr) + n * sizeof(struct rdda_cmd);
+	struct rdda_hdr *hdr = buf->data;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->type = RDDA_CMDS;
+	hdr->count = cpu_to_le16(n);
+	hdr->len = cpu_to_le32(len);
+	rdda_chain_send(ch, buf, len);
+}
+
+/*
+ * Send what is pending: up to 16 commands in one message. @ch: locked, with something pending.
+ * Return: false when nothing could be sent.
+ */
+bool rdda_batch_post(struct rdda_chan *ch)
+{
+	struct rdda_cmd_slot *inlined;
+	struct rdda_batch *b;
+	struct rdda_buf *buf;
+	unsigned int n;
+	u16 idx;
+
+	if (!ch->batch.nfree)
+		return false;
+	idx = ch->batch.free[ch->batch.nfree - 1];
+	b = &ch->batch.all[idx];
+	b->gen++;
+	buf = &ch->batch.msg.buf[idx];
+	ib_dma_sync_single_for_cpu(ch->s->dev, buf->sge.addr, RDDA_MSG_MAX, DMA_TO_DEVICE);
+	inlined = batch_inlined(ch);
+	n = batch_fill(ch, idx, inlined);
+	if (!n)
+		return false;
+	ch->batch.nfree--;
+	b->dq->credits++;
+	b->sending = true;
+	b->credit = true;
+	ch->pending.nr -= n;
+	ch->counts.commands += n;
+	ch->poll.sends_out++;
+	if (inlined)
+		inline_post(ch, inlined, buf);
+	else
+		batch_send(ch, buf, n);
+	return true;
+}

@@ -17,6 +17,8 @@
 #define OPT_PREEMPT(help)	{ "--preempt", ARG_FLAG, "preempt", help }
 #define OPT_STALE(help)		{ "--stale", ARG_FLAG, "stale", help }
 #define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
+#define DRIVE_HELP	"one of them; or bdev:DEVICE, a block device of this host that gets a label"
+#define FORCE_HELP	"with bdev: although the device carries a file system or the like, which is erased"
 #define DOMAIN_HELP	"no two members of a group, or stripe, on one host, or one drive"
 #define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
 
@@ -96,6 +98,8 @@ static const struct verb_arg create_opts[] = {
 	{ "--groups", ARG_NUMBER, "groups", "with mirror and ec: a stripe over that many of them" },
 	{ "--strip", ARG_STRIP, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
+	{ "--force", ARG_FLAG, "force", FORCE_HELP },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: host for mirror, "
 	  "raid10 and ec, else drive)" },
 	{ "--spares", ARG_NUMBER, "spares", "members that may be lost and are replaced without a command, where there "
@@ -134,13 +138,16 @@ static const struct verb_arg delete_opts[] = {
 static const struct verb_arg extend_opts[] = {
 	{ "--size", ARG_SIZE, "size", "its new size; max: all there is" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
+	{ "--force", ARG_FLAG, "force", FORCE_HELP },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: as it was made or extended last)" },
 	OPT_END,
 };
 
 static const struct verb_arg replace_opts[] = {
-	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE or a device (default: the one "
-	  "with most room that keeps the failure domain)" },
+	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE, a device or bdev:DEVICE "
+	  "(default: the one with most room that keeps the failure domain)" },
+	{ "--force", ARG_FLAG, "force", FORCE_HELP },
 	OPT_END,
 };
 
@@ -331,6 +338,7 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 	case ARG_NUMBER:
 		return n >= 1 && n <= 65535 ? NULL : "a number from 1 to 65535 is wanted";
 	case ARG_LIST:
+	case ARG_ITEM:
 		return list_wrong(value);
 	case ARG_LAYOUT:
 		return layout_parse(text, &shape);

@@ -33,6 +33,7 @@ enum arg_kind {
 	ARG_STRIP,	/* bytes */
 	ARG_NUMBER,
 	ARG_LIST,	/* of texts */
+	ARG_ITEM,	/* typed: one of them; may be typed several times */
 	ARG_LAYOUT,	/* layout_parse(); no default */
 	ARG_DOMAIN,
 	ARG_WORD,	/* an operand, one of the words of its name: "show|clear" */

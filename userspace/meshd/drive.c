@@ -524,6 +524,7 @@ static struct tdrive *tdrive_new(const char *path, int fd, struct label *label)
 	d->label = label;
 	d->size = label->size;
 	d->lba = label->lba;
+	d->local = label->flags & LABEL_F_LOCAL;
 	d->jobs_end = &d->jobs;
 	snprintf(d->path, sizeof(d->path), "%s", path);
 	pthread_mutex_init(&d->lock, NULL);
@@ -607,7 +608,7 @@ static const char *state_word(const struct tdrive *d)
 		return "sick";
 	if (silent(d))
 		return "silent";
-	return d->pushed ? "up" : "down";
+	return !d->pushed ? "down" : d->local ? MGMT_LOCAL : "up";
 }
 
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)

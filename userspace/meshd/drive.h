@@ -72,6 +72,7 @@ struct tdrive {
 	bool	damaged;		/* the job thread's: a copy of the label, not written since */
 	struct label *both;		/* the job thread's: what both copies had last; NULL: @label */
 	bool	nvme;
+	bool	local;			/* LABEL_F_LOCAL; fixed */
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;
@@ -86,7 +87,7 @@ struct tdrive {
 	bool	leaving;		/* a caller waits for its unexport, or has given up */
 	bool	sick;
 	bool	foreign;		/* a foreign label was written: no more of ours */
-	bool	pushed;			/* the kernel has it */
+	bool	pushed;			/* the kernel has it, or it is local */
 	int	push_err;		/* why not, as it was logged */
 	bool	zeroing;		/* a zeroing thread runs */
 	s32	zero_error;

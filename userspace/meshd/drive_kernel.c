@@ -103,6 +103,10 @@ int tdrive_push(struct tdrive *d)
 
 	if (tdrive_is(d, &d->ending))
 		return -ENODEV;
+	if (d->local) {
+		tdrive_set(d, &d->pushed, true);
+		return 0;
+	}
 	m = mesh_open();
 	if (!m)
 		return -ENOMEM;
@@ -153,10 +157,13 @@ bool tdrive_lost(struct tdrive *d)
 
 int tdrive_unserve(struct tdrive *d, bool force)
 {
-	struct mesh *m __free(mesh_close) = mesh_open();
+	struct mesh *m __free(mesh_close) = d->local ? NULL : mesh_open();
 	char path[MGMT_PATH];
 	int err = 0;
 
+	/* Only what no volume has here is given up. */
+	if (d->local)
+		return 0;
 	switch (m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_SILENT) {
 	case KERNEL_HAS:
 	case KERNEL_GONE:

@@ -19,6 +19,7 @@
 
 #include "userspace/meshd/fan.h"
 #include "userspace/meshd/export.h"
+#include "userspace/meshd/local.h"
 
 #define STOP_MS		2000
 #define BURST_MS	300
@@ -136,7 +137,7 @@ static bool kernel_serves(const struct meshtgt_drive *k, size_t n, const struct 
 		if (muuid_equal(&k[i].uuid, &p->drive) && !strcmp(k[i].path, p->path) &&
 		    strcmp(k[i].state, MESHBLK_STATE_GONE))
 			return true;
-	return false;
+	return local_held(p->path, &p->drive);
 }
 
 /* Return: whether the administrator has to decide. */
@@ -311,11 +312,14 @@ static bool exported(const char *path)
  */
 static bool still_there(struct tdrive *d)
 {
+	const char *name = strrchr(d->path, '/') + 1;
 	char text[32];
 	u64 seq = 0;
 	int err;
 
-	err = read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", strrchr(d->path, '/') + 1);
+	err = read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", name);
+	if (err == -ENOENT)	/* a partition has that of its disk */
+		err = read_line(text, sizeof(text), "/sys/class/block/%s/../diskseq", name);
 	if (err)
 		return err != -ENOENT;
 	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
@@ -389,7 +393,7 @@ static void look_for_drives(void)
 
 	guard(&export_lock);
 	drop_gone();
-	all = probe_list(&n);
+	all = probe_list(&n, true);
 	n = candidates(all, n);
 	p = calloc(n + 1, sizeof(*p));
 	if (p)

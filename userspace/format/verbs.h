@@ -22,6 +22,7 @@
 #define TEXT_OF(x)	TEXT_OF_(x)
 #define TEXT_OF_(x)	#x
 #define VERB_OPERANDS	2
+#define LOCAL_PREFIX	"bdev:"		/* of a drive that is named by a device of this host */
 
 /* What an argument is in a request; arg_wrong() has the limits. */
 enum arg_kind {

@@ -320,6 +320,20 @@ static void test_unexported(void)
 }
 
 /* By itself it takes what this host exported last, and has no order to leave. */
+/* A whole drive may have been copied to a partition; what a partition holds itself is local. */
+static void test_partition(void)
+{
+	struct probe *p;
+
+	for (int local = 0; local < 2; local++) {
+		p = drive_found();
+		p->partition = true;
+		p->label->flags = local ? LABEL_F_LOCAL : 0;
+		CU_ASSERT_STRING_EQUAL(scan(p), "");
+		CU_ASSERT_EQUAL(taken, local);
+	}
+}
+
 static void test_not_ours(void)
 {
 	struct probe *p;
@@ -581,6 +595,7 @@ int main(void)
 		{ "older", test_older },
 		{ "older beside a newer one", test_older_twin },
 		{ "unexported", test_unexported },
+		{ "a partition", test_partition },
 		{ "not ours", test_not_ours },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },

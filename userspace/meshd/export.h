@@ -72,6 +72,11 @@ static inline bool drive_called(const struct muuid *uuid, const char *path, cons
 
 /* What distinguishes it from others, from sysfs alone. */
 void probe_wwid_of(const char *path, struct twin_id *id);
+/*
+ * Whether a device of this kind is searched for labels, so that a drive on it is found again. @why:
+ * if not, what it is.
+ */
+bool probe_searched(const char *path, char *why, size_t size);
 /* Whole disks by name, and their @partitions; malloc()ed strings: free each and the list. */
 char **probe_list(size_t *n, bool partitions);
 const char *probe_word(enum probe_verdict v);

@@ -367,7 +367,7 @@ static int plan(struct req *r, struct layout *l, const struct segment_req *q)
 	if (!err)
 		err = choice_plan(r, l, &c, q);
 	choice_free(&c);
-	return err;
+	return err ? err : local_apart(r, l);
 }
 
 static int plan_swap(struct req *r, struct layout *l, u32 slot, const struct segment_req *q)
@@ -378,7 +378,7 @@ static int plan_swap(struct req *r, struct layout *l, u32 slot, const struct seg
 	if (!err)
 		err = choice_swap(r, l, slot, &c, q);
 	choice_free(&c);
-	return err;
+	return err ? err : local_apart(r, l);
 }
 
 int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct segment_req *q,

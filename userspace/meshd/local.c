@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "userspace/format/json.h"
+#include "userspace/format/layout_text.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
@@ -78,9 +80,21 @@ void local_tidy(void)
 	}
 }
 
-/* Why a device must not be labelled; 0: it may, or has a label of a local drive. */
+static bool is_served(const struct muuid *drive)
+{
+	struct tdrive *d = tdrive_find(drive);
+
+	tdrive_put(d);
+	return d;
+}
+
+/* Why a device must not be labelled; 0: it may. */
 static int verdict(struct req *r, const struct probe *p, bool force)
 {
+	char why[160];
+
+	if (!probe_searched(p->path, why, sizeof(why)))
+		return req_fail(r, "%s cannot be used: %s", p->path, why);
 	switch (p->verdict) {
 	case PROBE_OK:
 	case PROBE_NETWORK:
@@ -89,6 +103,9 @@ static int verdict(struct req *r, const struct probe *p, bool force)
 		return force ? 0 : req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
 					    p->why);
 	case PROBE_OURS:
+		if (is_served(&p->drive))
+			return req_fail(r, "%s has the same label as a drive of this host: a second path to it, or a "
+					"copy of it (meshctl drive list)", p->path);
 		if (p->label->flags & LABEL_F_LOCAL && !(p->label->flags & LABEL_F_UNEXPORTED))
 			return req_fail(r, "%s is a local drive that is not in use now: see meshctl drive scan "
 					"--all", p->path);
@@ -186,6 +203,17 @@ static bool any_local(const json_t *names)
 	return false;
 }
 
+static bool named(const json_t *names, const char *name)
+{
+	json_t *j;
+	size_t i;
+
+	json_array_foreach((json_t *)names, i, j)
+		if (!strcmp(json_string_value(j), name))
+			return true;
+	return false;
+}
+
 int local_begin(struct req *r, const json_t *names, bool force, json_t **out)
 {
 	bool local = any_local(names);
@@ -203,10 +231,65 @@ int local_begin(struct req *r, const json_t *names, bool force, json_t **out)
 		name = json_string_value(j);
 		if (is_local(name) && !err)
 			err = take_name(r, name + strlen(LOCAL_PREFIX), force, &drive);
+		if (is_local(name) && !err && named(*out, muuid_str(&drive).s))
+			err = req_fail(r, "%s is named twice: a local drive is one member", name);
 		json_array_append_new(*out, json_string(is_local(name) && !err ? muuid_str(&drive).s : name));
 	}
 	if (local)
 		pthread_mutex_unlock(&export_lock);
+	return err;
+}
+
+/* The disk that a local drive is, or is a part of; "": it is not here. */
+static void disk_of(const struct layout_member *m, char disk[80])
+{
+	struct tdrive *d = m->kind == LAYOUT_KIND_BDEV ? tdrive_find(&m->drive) : NULL;
+	char path[PATH_MAX], real[PATH_MAX];
+
+	disk[0] = 0;
+	if (d) {
+		snprintf(path, sizeof(path), "/sys/class/block/%.60s/partition", strrchr(d->path, '/') + 1);
+		snprintf(real, sizeof(real), "%s", d->path);
+		if (!access(path, F_OK) && realpath(path, real)) {
+			/* .../DISK/PARTITION/partition */
+			*strrchr(real, '/') = 0;
+			*strrchr(real, '/') = 0;
+		}
+		snprintf(disk, 80, "%.79s", strrchr(real, '/') + 1);
+	}
+	tdrive_put(d);
+}
+
+/* A group of @width members, of which @at is the first place. */
+static int group_apart(struct req *r, const struct layout *l, const struct layout_ref *at, u32 width)
+{
+	char one[80], two[80];
+	u32 i, k;
+
+	for (i = 0; i < width; i++) {
+		disk_of(&l->member[at[i].member], one);
+		for (k = i + 1; k < width && one[0]; k++) {
+			disk_of(&l->member[at[k].member], two);
+			if (!strcmp(one, two))
+				return req_fail(r, "two members of a group would be parts of one disk, %s, and lost "
+						"together: name partitions of others", one);
+		}
+	}
+	return 0;
+}
+
+int local_apart(struct req *r, const struct layout *l)
+{
+	struct layout_shape shape;
+	u32 i, k, width;
+	int err = 0;
+
+	for (i = 0; i < l->segments && !err; i++) {
+		shape = layout_shape(&l->segment[i]);
+		width = layout_width(&shape);
+		for (k = 0; k < l->segment[i].refs && width > 1 && !err; k += width)
+			err = group_apart(r, l, &l->ref[l->segment[i].first_ref + k], width);
+	}
 	return err;
 }
 

@@ -18,8 +18,6 @@
 #include "userspace/meshd/drive.h"
 #include "userspace/meshd/volume.h"
 
-#define LOCAL_PREFIX	"bdev:"
-
 /*
  * @names: drives as typed, or NULL. @out: a new list, where local ones have the UUID that their
  * devices had or were given. @force: what a device carries is erased. local_end() it whatever is
@@ -30,6 +28,9 @@ void local_end(json_t *names);
 
 /* Every now and then: local drives that nothing has or is to have a part of are devices again. */
 void local_tidy(void);
+
+/* Whether members of one group would be parts of one disk: -1 after req_fail(). */
+int local_apart(struct req *r, const struct layout *l);
 
 /*
  * Where a local drive is, into @path; "": it is not here, or does not do. For writing, this host is

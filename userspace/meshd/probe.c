@@ -22,6 +22,7 @@
 #include "userspace/meshd/local.h"
 
 #define SMALLEST	(64ULL << 20)
+#define STACK_MAX	8	/* devices one above the other */
 
 static const char *const words[] = {
 	[PROBE_OK] = "exportable",
@@ -77,6 +78,18 @@ static bool first_entry(const char *path, const char *prefix, char *out, size_t 
 	return found;
 }
 
+/* A partition that is a local drive, which nothing holds while its volume is detached and meshd starts. */
+static bool is_drive(const char *name)
+{
+	char path[300];
+	struct tdrive *d;
+
+	snprintf(path, sizeof(path), "/dev/%.255s", name);
+	d = tdrive_by_path(path);
+	tdrive_put(d);
+	return d;
+}
+
 static int check_holders(struct probe *p)
 {
 	char path[512], holder[256];
@@ -96,6 +109,8 @@ static int check_holders(struct probe *p)
 		if (first_entry(path, "", holder, sizeof(holder)))
 			bad = verdict(p, PROBE_USED, "partition %.40s is held by %.40s",
 				      e->d_name, holder);
+		else if (is_drive(e->d_name))
+			bad = verdict(p, PROBE_USED, "its partition %.40s is a local drive", e->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -550,19 +565,56 @@ static bool add_partitions(char ***out, size_t *n, const char *disk)
 	return good;
 }
 
-char **probe_list(size_t *n, bool partitions)
+static bool searched(const char *name)
 {
 	static const char *const skip[] = { "mesh", "zram", "sr", "fd", "loop" };
+	size_t i;
+
+	for (i = 0; i < sizeof(skip) / sizeof(*skip); i++)
+		if (!strncmp(name, skip[i], strlen(skip[i])))
+			return false;
+	return name[0] != '.';
+}
+
+/* Whether a volume of ours is below a device: to have it as a member would be a circle, or nearly one. */
+static bool on_volume(const char *name, unsigned int depth)
+{
+	char path[160];
+	struct dirent *e;
+	bool found = !strncmp(name, "mesh", 4);
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%.80s/slaves", name);
+	dir = found || !depth ? NULL : opendir(path);
+	while (dir && !found && (e = readdir(dir)))
+		found = e->d_name[0] != '.' && on_volume(e->d_name, depth - 1);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool probe_searched(const char *path, char *why, size_t size)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	if (on_volume(name, STACK_MAX))
+		snprintf(why, size, "it is a volume, or stands on one");
+	else if (!searched(name))
+		snprintf(why, size, "devices of its kind are not searched for drives: it would not be found again");
+	else
+		return true;
+	return false;
+}
+
+char **probe_list(size_t *n, bool partitions)
+{
 	DIR *dir = opendir("/sys/block");
 	char **out = NULL, *name, text[32];
 	struct dirent *e;
-	size_t i;
 
 	*n = 0;
 	while (dir && (e = readdir(dir))) {
-		for (i = 0; i < 5 && strncmp(e->d_name, skip[i], strlen(skip[i])); i++)
-			;
-		if (e->d_name[0] == '.' || i < 5)
+		if (!searched(e->d_name))
 			continue;
 		if (read_line(text, sizeof(text), "/sys/block/%s/size", e->d_name) || !atoll(text))
 			continue;

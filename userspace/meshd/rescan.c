@@ -123,9 +123,11 @@ static void mark_twin(struct tdrive *d, const char *path)
 	snprintf(d->twin, sizeof(d->twin), "%s", path);
 }
 
+/* On a partition a label of a drive that is exported is part of a copy. */
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
+	       (!p->partition || p->label->flags & LABEL_F_LOCAL) &&
 	       !(p->label->flags & LABEL_F_UNEXPORTED) && !unexported_noted(&p->label->drive);
 }
 

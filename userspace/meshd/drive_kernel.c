@@ -104,6 +104,7 @@ int tdrive_push(struct tdrive *d)
 	if (tdrive_is(d, &d->ending))
 		return -ENODEV;
 	if (d->local) {
+		local_keep(d);
 		tdrive_set(d, &d->pushed, true);
 		return 0;
 	}
@@ -133,6 +134,8 @@ void tdrive_push_again(struct tdrive *d)
 	u64 now = now_ms();
 	bool due;
 
+	if (d->local && d->taken)
+		local_keep(d);
 	pthread_mutex_lock(&d->lock);
 	due = d->taken && !d->pushed && !d->sick && !d->foreign && !d->leaving && now >= d->push_at;
 	pthread_mutex_unlock(&d->lock);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "userspace/format/json.h"
@@ -15,6 +18,7 @@
 
 #define HOLD_MS		5000
 #define LEAVE_MS	100	/* it goes on without being waited for */
+#define OPEN_MS		10000	/* in which the kernel opens what was let go for it */
 
 /* What the kernel reads of a label, too. */
 _Static_assert(MESHBLK_LABEL_MAGIC == LABEL_MAGIC, "label magic");
@@ -293,15 +297,66 @@ int local_apart(struct req *r, const struct layout *l)
 	return err;
 }
 
-static int hold_job(struct tdrive *d, void *arg)
+/* The device that @fd is open on, alone. -EBUSY: something else has it so. */
+static int open_alone(const char *path, int fd)
+{
+	int alone = open(path, O_RDONLY | O_EXCL | O_CLOEXEC), err = alone < 0 ? -errno : 0;
+	u64 is = 0, was = 0;
+
+	if (err || ioctl(alone, BLKGETDISKSEQ, &is) || ioctl(fd, BLKGETDISKSEQ, &was) || is == was)
+		return err ? err : alone;
+	close(alone);
+	return -ESTALE;
+}
+
+void local_keep(struct tdrive *d)
+{
+	int fd;
+
+	if (d->alone >= 0 || tdrive_is(d, &d->gone) ||
+	    (now_ms() < d->alone_at && !local_held(d->path, &d->uuid)))
+		return;
+	d->alone_at = 0;
+	fd = open_alone(d->path, d->fd);
+	if (fd >= 0)
+		d->alone = fd;
+	else if (fd == -EBUSY && !d->in_use && !local_held(d->path, &d->uuid))
+		log_error("%s: another program or driver holds this local drive alone, and may write to it",
+			  d->path);
+	d->in_use = fd == -EBUSY;
+}
+
+void local_let_go(struct tdrive *d)
+{
+	if (d->alone >= 0)
+		close(d->alone);
+	d->alone = -1;
+	d->alone_at = now_ms() + OPEN_MS;
+}
+
+static int note_job(struct tdrive *d, void *arg)
 {
 	return grant_note(d, arg);
+}
+
+/* The kernel opens it next; -EBUSY: something else has it by now. */
+static int hold_job(struct tdrive *d, void *arg)
+{
+	int err = grant_note(d, arg), fd;
+
+	if (err)
+		return err;
+	local_let_go(d);
+	fd = open_alone(d->path, d->fd);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EBUSY && !local_held(d->path, &d->uuid) ? -EBUSY : 0;
 }
 
 /* Whether it is not used for a while, as if it were away: what its group may go on without. */
 static bool is_away(int err)
 {
-	return err && err != -ESTALE && err != -EAGAIN && err != -EEXIST && err != -ENOMEM;
+	return err && err != -ESTALE && err != -EAGAIN && err != -EEXIST && err != -ENOMEM && err != -EBUSY;
 }
 
 int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t size, char *why)
@@ -321,6 +376,9 @@ int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t
 		snprintf(path, size, "%s", d->path);
 	else if (d && is_away(err))
 		log_warn("%s: this local drive is left out for now: %s", d->path, strerror(-err));
+	else if (err == -EBUSY)
+		snprintf(why, REASON, "local drive %s (%.79s) is mounted, or another program or driver holds it: end "
+			 "that first; the volume does not know what it wrote", muuid_str(&m->drive).s, d->path);
 	else if (!is_away(err))
 		snprintf(why, REASON, "local drive %s %s", muuid_str(&m->drive).s, err == -EAGAIN ?
 			 "is still being zeroed" : "has another version of the layout now; try again");
@@ -348,7 +406,7 @@ static void note_number(const struct meshblk_member *m, u64 number)
 		pthread_mutex_unlock(&d->lock);
 	}
 	if (g && g->version)
-		tdrive_run_for(d, hold_job, g, free, 1);
+		tdrive_run_for(d, note_job, g, free, 1);
 	else
 		free(g);
 	tdrive_put(d);

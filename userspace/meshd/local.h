@@ -34,7 +34,8 @@ int local_apart(struct req *r, const struct layout *l);
 
 /*
  * Where a local drive is, into @path; "": it is not here, or does not do. For writing, this host is
- * noted in the label as holder first. -ESTALE, -EAGAIN and words: its label does not allow that.
+ * noted in the label as holder first. -ESTALE, -EAGAIN and words: its label does not allow that;
+ * -EBUSY and words: something else on this host has it open alone.
  */
 int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t size, char *why);
 /*

@@ -132,6 +132,8 @@ static int unexport_both(struct tdrive *d, const struct unexport *w)
 static void leave(struct tdrive *d, bool force)
 {
 	cache_on(d);
+	if (d->local)
+		local_let_go(d);
 	tdrive_stop(d, force);
 	tdrive_home_begin(d);
 	store_drive_del(&d->uuid);

@@ -142,6 +142,9 @@ bool left_end_taken_over(void);
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);
 
+/* Whether the device that it was taken up from is still here, and has its name. */
+bool export_there(struct tdrive *d);
+
 /* On the drive's thread: its label says that it is no drive any more, and it is not. */
 int export_leave(struct tdrive *d, bool force);
 

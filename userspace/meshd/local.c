@@ -483,7 +483,8 @@ bool local_returned(const struct meshblk_volume *k)
 		    strcmp(k->members[i].state, MESHBLK_STATE_GONE))
 			continue;
 		d = tdrive_find(&k->members[i].drive);
-		is = d && d->local && !tdrive_is(d, &d->gone);
+		/* The device that has gone may not have been missed yet. */
+		is = d && d->local && !tdrive_is(d, &d->gone) && export_there(d);
 		tdrive_put(d);
 	}
 	return is;

@@ -312,7 +312,7 @@ static bool exported(const char *path)
  * A name may be another drive's by now: the kernel numbers every disk it sees. What cannot
  * be found out, without a descriptor or memory to do it, is no reason to end I/O.
  */
-static bool still_there(struct tdrive *d)
+bool export_there(struct tdrive *d)
 {
 	const char *name = strrchr(d->path, '/') + 1;
 	char text[32];
@@ -364,7 +364,7 @@ static void drop_gone(void)
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		if (!tdrive_is(all[i], &all[i]->ending) && !still_there(all[i]))
+		if (!tdrive_is(all[i], &all[i]->ending) && !export_there(all[i]))
 			all[k++] = all[i];
 		else
 			tdrive_put(all[i]);

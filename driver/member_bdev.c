@@ -209,7 +209,10 @@ static void bdev_fill_info(struct block_device *bdev, u64 start, struct mesh_mem
 	};
 }
 
-/* Whether a copy of the label at @at names the drive: 0, -ESTALE, or why it cannot be read. */
+/*
+ * Whether a copy of the label at @at names the drive: 0; -ESTALE: another one; -ENODATA: there is
+ * none; or why it cannot be read.
+ */
 static int bdev_label(struct block_device *bdev, u64 at, struct page *page, const uuid_t *drive)
 {
 	struct bio_vec vec;
@@ -226,8 +229,9 @@ static int bdev_label(struct block_device *bdev, u64 at, struct page *page, cons
 	if (err)
 		return err;
 	memcpy(&magic, label, sizeof(magic));
-	return le64_to_cpu(magic) == MESHBLK_LABEL_MAGIC &&
-	       !memcmp(label + MESHBLK_LABEL_DRIVE, drive, UUID_SIZE) ? 0 : -ESTALE;
+	if (le64_to_cpu(magic) != MESHBLK_LABEL_MAGIC)
+		return -ENODATA;
+	return memcmp(label + MESHBLK_LABEL_DRIVE, drive, UUID_SIZE) ? -ESTALE : 0;
 }
 
 /* With the device opened alone: no other program writes a label over it any more. */
@@ -236,7 +240,7 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
 {
 	u64 bytes = bdev_nr_bytes(bdev);
 	struct page *page;
-	int err;
+	int err, last;
 
 	if (uuid_is_null(drive))
 		return 0;
@@ -244,8 +248,14 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
 	if (!page)
 		return bytes < 2 * MESHBLK_LABEL_AREA ? -ESTALE : -ENOMEM;
 	err = bdev_label(bdev, 0, page, drive);
-	/* One copy does: the other may have been torn. */
-	if (err && !bdev_label(bdev, bytes - MESHBLK_LABEL_AREA, page, drive))
+	last = bdev_label(bdev, bytes - MESHBLK_LABEL_AREA, page, drive);
+	/*
+	 * One copy does where the other was torn. Where that names another drive the device
+	 * is that drive's by now, or a copy of it was written over a part.
+	 */
+	if (err == -ESTALE || last == -ESTALE || (err == -ENODATA && last == -ENODATA))
+		err = -ESTALE;
+	else if (!last)
 		err = 0;
 	__free_page(page);
 	if (err == -ESTALE)
@@ -258,10 +268,8 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
 static int bdev_check(struct mesh_member *m, struct block_device *bdev,
 		      const struct mesh_member_info *info, struct netlink_ext_ack *extack)
 {
-	if (mesh_member_bdev_taken(m, bdev->bd_dev)) {
-		NL_SET_ERR_MSG(extack, "the device is another member already");
-		return -EBUSY;
-	}
+	int err;
+
 	if (info->lba != 512 && info->lba != 4096) {
 		NL_SET_ERR_MSG(extack, "the device's logical block is neither 512 nor 4096 bytes");
 		return -EINVAL;
@@ -274,7 +282,13 @@ static int bdev_check(struct mesh_member *m, struct block_device *bdev,
 		NL_SET_ERR_MSG(extack, "the device is read-only");
 		return -EROFS;
 	}
-	return bdev_identity(bdev, &m->conf.drive, extack);
+	err = bdev_identity(bdev, &m->conf.drive, extack);
+	/* Last: it is noted as the member's device, which one that is refused is not. */
+	if (!err && mesh_member_bdev_taken(m, bdev->bd_dev)) {
+		NL_SET_ERR_MSG(extack, "the device is another member already");
+		err = -EBUSY;
+	}
+	return err;
 }
 
 /* Open a device as the member's next. @info: what it can do. */

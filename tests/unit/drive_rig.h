@@ -94,6 +94,9 @@ void log_error(const char *fmt, ...) { (void)fmt; errors++; }
 QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
 
 void export_rescan(void) { }
+static int kept, let_go;		/* local drives */
+void local_keep(struct tdrive *t) { (void)t; kept++; }
+void local_let_go(struct tdrive *t) { (void)t; let_go++; }
 static int backups;			/* of its label that were made at once */
 void backup_label(struct tdrive *t, const struct label *l, bool now) { (void)t, (void)l; backups += now; }
 void backup_idle(struct tdrive *t) { (void)t; }

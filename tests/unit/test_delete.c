@@ -13,6 +13,16 @@
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
+int local_begin(struct req *q, const json_t *names, bool forced, json_t **out)
+{
+	(void)q, (void)forced;
+	*out = json_incref((json_t *)names);
+	return 0;
+}
+
+void local_end(json_t *names) { json_decref(names); }
+int local_apart(struct req *q, const struct layout *l) { (void)q, (void)l; return 0; }
+
 static const struct muuid no_host, other = { { 12 } };
 static struct req r;
 static bool force, stale, preempt, dry;	/* what it says */

@@ -10,6 +10,10 @@
 #include "userspace/meshd/alloc.c"
 
 static int kicks, granted;
+static bool member;		/* the client's kernel has the extent of a local drive */
+
+bool local_opens(const struct muuid *extent) { (void)extent; return member; }
+
 static sem_t answered;
 
 /* The rest of meshd */
@@ -429,6 +433,34 @@ static void test_unreadable(void)
 	CU_ASSERT_STRING_EQUAL(rig_state(), "up");
 }
 
+/* The target's kernel does not get it, it holds one extent, and what a client has is not freed. */
+static void test_local(void)
+{
+	struct serve_req s;
+	int had;
+
+	begin();
+	d->local = true;
+	had = pushes;
+	CU_ASSERT_EQUAL(tdrive_push(d), 0);
+	CU_ASSERT_EQUAL(pushes, had);
+	CU_ASSERT_STRING_EQUAL(rig_state(), MGMT_LOCAL);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), -EBUSY);
+	s = request_of(MGMT_FREE, &ext);
+	s.req.believed = (struct mgmt_believed) { me, 1, 0 };
+	for (member = true; ; member = false) {
+		alloc_submit(d, &s);
+		sem_wait(&answered);
+		CU_ASSERT_EQUAL(s.err, member ? -EAGAIN : 0);
+		if (!member)
+			break;
+		s.err = 1;
+	}
+	CU_ASSERT_EQUAL(d->label->extents, 0);
+	CU_ASSERT_EQUAL(request(MGMT_ALLOC, &other), 0);
+	CU_ASSERT_EQUAL(pushes, had);
+}
+
 static void written_as(const struct muuid *owner)
 {
 	struct label_disk disk;
@@ -676,6 +708,7 @@ int main(void)
 		{ "sequence", test_sequence },
 		{ "released", test_released },
 		{ "unreadable", test_unreadable },
+		{ "a local drive", test_local },
 		{ "another owner", test_taken_over },
 		{ "somebody else's label", test_foreign },
 		{ "damaged", test_damaged },

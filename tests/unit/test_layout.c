@@ -183,7 +183,7 @@ static void test_meaning(void)
 	REFUSED(a.segment[0].parity = 1);
 	REFUSED(a.segment[0].domain = 2);
 	REFUSED(a.segment[0].fresh = true);
-	REFUSED(a.member[1].kind = LAYOUT_KIND_BDEV);
+	REFUSED(a.member[1].kind = LAYOUT_KIND_BDEV + 1);
 	REFUSED(a.segment[0].length -= 65536);
 	REFUSED(a.segment[0].refs = 3);
 	REFUSED(a.segment[1].start += 512);

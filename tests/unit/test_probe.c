@@ -56,6 +56,9 @@ int backup_read(const struct muuid *drive, struct label *l)
 bool unexported_noted(const struct muuid *drive) { (void)drive; return false; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
+static bool local;	/* the client's kernel has the device as a member */
+bool local_held(const char *path, const struct muuid *drive) { (void)path, (void)drive; return local; }
+
 static const char *served = "";	/* the kernel's device of a drive */
 struct mesh *mesh_open(void) { return malloc(1); }
 void mesh_close(struct mesh *m) { free(m); }
@@ -191,6 +194,23 @@ static void test_held(void)
 	}
 }
 
+/* The client's kernel holds a local drive, and that is no reason to leave it alone. */
+static void test_held_local(void)
+{
+	static struct label l;
+
+	for (int i = 0; i < 4; i++) {
+		struct probe p = { .path = "/dev/no-such", .drive = id, .label = &l };
+
+		l.flags = i & 1 ? LABEL_F_LOCAL : 0;
+		local = i & 2;
+		served = "/dev/other";
+		check_free(&p);
+		CU_ASSERT_EQUAL(p.verdict, i == 3 ? PROBE_OK : PROBE_USED);
+	}
+	local = false;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -198,6 +218,7 @@ int main(void)
 		{ "a drive that has grown", test_grown },
 		{ "something else", test_foreign },
 		{ "held", test_held },
+		{ "a local drive that is held", test_held_local },
 		{ NULL, NULL },
 	};
 

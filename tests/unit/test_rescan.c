@@ -18,6 +18,9 @@ static const struct muuid id = { { 5 } };
 static struct probe *found, *second;	/* by the scan; freed by it */
 static u64 newer;
 static int taken;
+
+bool local_held(const char *path, const struct muuid *drive) { (void)path, (void)drive; return false; }
+
 static bool noted, strange, twin;
 static struct tdrive lost[3];		/* whose devices are gone */
 static size_t losts;
@@ -64,10 +67,11 @@ static const char *scan(struct probe *p)
 #define QUIET(name) void name(const char *fmt, ...) { (void)fmt; }
 QUIET(log_error) QUIET(log_warn) QUIET(log_info) QUIET(log_debug)
 
-char **probe_list(size_t *n)
+char **probe_list(size_t *n, bool partitions)
 {
 	char **all = calloc(2, sizeof(*all));
 
+	(void)partitions;
 	*n = twin ? 2 : 1;
 	all[0] = strdup("/dev/test");
 	all[1] = twin ? strdup("/dev/twin") : NULL;
@@ -316,6 +320,20 @@ static void test_unexported(void)
 }
 
 /* By itself it takes what this host exported last, and has no order to leave. */
+/* A whole drive may have been copied to a partition; what a partition holds itself is local. */
+static void test_partition(void)
+{
+	struct probe *p;
+
+	for (int local = 0; local < 2; local++) {
+		p = drive_found();
+		p->partition = true;
+		p->label->flags = local ? LABEL_F_LOCAL : 0;
+		CU_ASSERT_STRING_EQUAL(scan(p), "");
+		CU_ASSERT_EQUAL(taken, local);
+	}
+}
+
 static void test_not_ours(void)
 {
 	struct probe *p;
@@ -577,6 +595,7 @@ int main(void)
 		{ "older", test_older },
 		{ "older beside a newer one", test_older_twin },
 		{ "unexported", test_unexported },
+		{ "a partition", test_partition },
 		{ "not ours", test_not_ours },
 		{ "another cluster", test_cluster },
 		{ "lost together", test_lost },

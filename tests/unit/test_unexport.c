@@ -25,7 +25,7 @@ void opens_free(struct opens *o) { (void)o; }
 static bool ends;		/* meshd */
 bool stopping(void) { return ends; }
 void sleep_ms(unsigned int ms) { (void)ms; }
-char **probe_list(size_t *n) { *n = 0; return NULL; }
+char **probe_list(size_t *n, bool partitions) { (void)partitions; *n = 0; return NULL; }
 void probe_clear(struct probe *p) { (void)p; }
 const char *probe_word(enum probe_verdict v) { (void)v; return ""; }
 unsigned int take_silent(const char *path) { (void)path; return 0; }

@@ -27,6 +27,10 @@ static void test_good(void)
 	check("volume create", "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\"}", NULL);
 	check("volume create", "{\"name\":\"v\", \"size\":\"max\", \"layout\":\"stripe:255\", \"strip\":4096,"
 	      "\"drives\":[\"a\",\"b\"], \"domain\":\"host\", \"attach\":false, \"x\":1}", NULL);
+	check("volume create", "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true,"
+	      "\"drives\":[\"a\",\"bdev:/dev/b\"]}", NULL);
+	check("volume replace", "{\"volume\":\"v\", \"member\":\"1\", \"force\":true, \"with\":\"bdev:/dev/b\"}", NULL);
+	check("volume delete", "{\"volume\":\"v\", \"force\":true}", NULL);
 	check("drive extents", "{}", NULL);
 	check("host key", "{\"action\":\"clear\"}", NULL);
 	check("host add", "{\"addr\":\"x\", \"port\":65535, \"no_wait\":true}", NULL);
@@ -60,6 +64,9 @@ static void test_bad(void)
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"ec:2+1\", \"strip\":1048576}", "512k at most" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"stripe:2\", \"spares\":1}", "without redundancy" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"mirror:2\", \"spares\":0}", "from 1 to 65535" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true}", "--force: goes with bdev:" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true, \"drives\":[\"bdev\"]}",
+		  "--force: goes with bdev:" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"domain\":\"ho\"}", "--domain: host or" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"attach\":\"no\"}", "--no-attach: true or" },
 	};

@@ -178,7 +178,7 @@ int label_check(const struct label *l)
 		return -EUCLEAN;
 	if (l->size < 3 * LABEL_AREA || l->size > 1ULL << 62 || muuid_null(&l->drive))
 		return -EUCLEAN;
-	if (l->extents > LABEL_EXTENTS_MAX || l->flags & ~LABEL_F_UNEXPORTED)
+	if (l->extents > LABEL_EXTENTS_MAX || l->flags & ~(LABEL_F_UNEXPORTED | LABEL_F_LOCAL))
 		return -EUCLEAN;
 	for (i = 0; i < l->extents; i++) {
 		if (check_extent(l, &l->extent[i], at))

@@ -76,6 +76,7 @@ _Static_assert(sizeof(struct label_disk_extent) == 160, "label extent");
 _Static_assert(LABEL_BYTES_MAX <= LABEL_AREA, "a label fits its area");
 
 #define LABEL_F_UNEXPORTED	1	/* not to be taken up by itself */
+#define LABEL_F_LOCAL		2	/* not exported: volumes of its own host use it */
 
 enum label_extent_state {
 	LABEL_ZEROING = 1,

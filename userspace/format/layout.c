@@ -177,7 +177,7 @@ static int check_members(const struct layout *l)
 	for (i = 0; i < l->members; i++) {
 		const struct layout_member *m = &l->member[i];
 
-		if (m->size <= LAYOUT_DATA || muuid_null(&m->extent) || m->kind != LAYOUT_KIND_RDDA)
+		if (m->size <= LAYOUT_DATA || muuid_null(&m->extent) || m->kind > LAYOUT_KIND_BDEV)
 			return -EUCLEAN;
 		if (memchr(m->addr, 0, LAYOUT_ADDR) == NULL)
 			return -EUCLEAN;

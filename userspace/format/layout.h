@@ -120,7 +120,7 @@ _Static_assert(LAYOUT_BYTES_MAX <= LAYOUT_COPY_BYTES, "a record fits its copy");
 /* How a member is reached. */
 enum layout_kind {
 	LAYOUT_KIND_RDDA = 0,
-	LAYOUT_KIND_BDEV = 1,	/* refused so far */
+	LAYOUT_KIND_BDEV = 1,	/* a local drive of its host, at which alone the volume is attached */
 };
 
 /* What no two members of a group shared when their drives were chosen. */

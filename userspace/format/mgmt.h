@@ -39,6 +39,7 @@
 #define MGMT_NAME	64
 #define MGMT_PATH	128
 #define MGMT_UNMANAGED	"unmanaged"	/* drive: the kernel serves it, meshd has not taken it up */
+#define MGMT_LOCAL	"local"		/* drive: its own host alone uses it, as block device */
 #define MGMT_DRAINING	"draining"	/* drive: served no more, but what was sent to it may still land */
 #define MGMT_META_MAX	(512U << 10)	/* bytes of one META */
 

@@ -19,6 +19,7 @@ struct place_drive {
 	u64	longest;	/* run that is free */
 	u32	lba;
 	bool	wanted;		/* named by the caller; set for all when none is */
+	bool	local;		/* the members are of kind bdev; nothing else depends on it */
 };
 
 /* Groups of which each outlives the loss of members. */

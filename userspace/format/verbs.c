@@ -17,8 +17,11 @@
 #define OPT_PREEMPT(help)	{ "--preempt", ARG_FLAG, "preempt", help }
 #define OPT_STALE(help)		{ "--stale", ARG_FLAG, "stale", help }
 #define DRIVES_HELP	"UUIDs, starts of one, HOST:DEVICE, or a device (of every host), with commas between"
+#define DRIVE_HELP	"one of them; or bdev:DEVICE, a block device of this host that gets a label"
 #define DOMAIN_HELP	"no two members of a group, or stripe, on one host, or one drive"
 #define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
+
+static const char force_help[] = "with bdev: although the device carries a file system or the like, which is erased";
 
 static const struct verb_arg none[] = { OPT_END };
 
@@ -96,6 +99,8 @@ static const struct verb_arg create_opts[] = {
 	{ "--groups", ARG_NUMBER, "groups", "with mirror and ec: a stripe over that many of them" },
 	{ "--strip", ARG_STRIP, "strip", "bytes on one drive before the next, 4k to 1m (default 64k)" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
+	{ "--force", ARG_FLAG, "force", force_help },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: host for mirror, "
 	  "raid10 and ec, else drive)" },
 	{ "--spares", ARG_NUMBER, "spares", "members that may be lost and are replaced without a command, where there "
@@ -134,13 +139,16 @@ static const struct verb_arg delete_opts[] = {
 static const struct verb_arg extend_opts[] = {
 	{ "--size", ARG_SIZE, "size", "its new size; max: all there is" },
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
+	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
+	{ "--force", ARG_FLAG, "force", force_help },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: as it was made or extended last)" },
 	OPT_END,
 };
 
 static const struct verb_arg replace_opts[] = {
-	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE or a device (default: the one "
-	  "with most room that keeps the failure domain)" },
+	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE, a device or bdev:DEVICE "
+	  "(default: the one with most room that keeps the failure domain)" },
+	{ "--force", ARG_FLAG, "force", force_help },
 	OPT_END,
 };
 
@@ -331,6 +339,7 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 	case ARG_NUMBER:
 		return n >= 1 && n <= 65535 ? NULL : "a number from 1 to 65535 is wanted";
 	case ARG_LIST:
+	case ARG_ITEM:
 		return list_wrong(value);
 	case ARG_LAYOUT:
 		return layout_parse(text, &shape);
@@ -351,6 +360,13 @@ static bool one_ok(const struct verb_arg *a, const json_t *args, char *why, size
 	if (wrong)
 		snprintf(why, size, "%s%s %s", a->name, value ? ":" : "", wrong);
 	return !wrong;
+}
+
+static bool is_local(const json_t *name)
+{
+	const char *text = json_string_value(name);
+
+	return text && !strncmp(text, LOCAL_PREFIX, strlen(LOCAL_PREFIX));
 }
 
 /* NULL, or what is wrong with arguments that are good one by one. */
@@ -377,6 +393,22 @@ static const char *together_wrong(const json_t *args)
 	return strip && shape.level == PROT_MIRROR ? "--strip: a single mirror has no strips" : NULL;
 }
 
+/* A verb that erases what devices carry has some named to it. */
+static const char *force_wrong(const struct verb *v, const json_t *args)
+{
+	const json_t *drives = json_object_get(args, "drives"), *j;
+	bool named = is_local(json_object_get(args, "with")), takes = false;
+	const struct verb_arg *a;
+	size_t i;
+
+	for (a = v->opts; a->name; a++)
+		takes = takes || a->help == force_help;
+	json_array_foreach((json_t *)drives, i, j)
+		named = named || is_local(j);
+	return takes && !named && json_is_true(json_object_get(args, "force")) ?
+	       "--force: goes with " LOCAL_PREFIX "DEVICE, and no such drive is named" : NULL;
+}
+
 bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 {
 	const struct verb_arg *a;
@@ -388,7 +420,7 @@ bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 	for (a = v->opts; a->name; a++)
 		if (!one_ok(a, args, why, size))
 			return false;
-	wrong = together_wrong(args);
+	wrong = together_wrong(args) ?: force_wrong(v, args);
 	if (wrong)
 		snprintf(why, size, "%s", wrong);
 	return !wrong;

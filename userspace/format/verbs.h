@@ -22,6 +22,7 @@
 #define TEXT_OF(x)	TEXT_OF_(x)
 #define TEXT_OF_(x)	#x
 #define VERB_OPERANDS	2
+#define LOCAL_PREFIX	"bdev:"		/* of a drive that is named by a device of this host */
 
 /* What an argument is in a request; arg_wrong() has the limits. */
 enum arg_kind {
@@ -33,6 +34,7 @@ enum arg_kind {
 	ARG_STRIP,	/* bytes */
 	ARG_NUMBER,
 	ARG_LIST,	/* of texts */
+	ARG_ITEM,	/* typed: one of them; may be typed several times */
 	ARG_LAYOUT,	/* layout_parse(); no default */
 	ARG_DOMAIN,
 	ARG_WORD,	/* an operand, one of the words of its name: "show|clear" */

@@ -118,8 +118,12 @@ static void put_member(struct nl_msg *msg, const struct meshblk_member *mb)
 		if (mb->preempt)
 			nla_put_flag(msg, MESHBLK_M_PREEMPT);
 	}
-	if (mb->kind == MESHBLK_KIND_BDEV)
-		nla_put_string(msg, MESHBLK_M_PATH, mb->path);
+	if (mb->kind == MESHBLK_KIND_BDEV) {
+		put_uuid(msg, MESHBLK_M_DRIVE_UUID, &mb->drive);
+		nla_put_u64(msg, MESHBLK_M_START, mb->start);
+		if (mb->path[0])
+			nla_put_string(msg, MESHBLK_M_PATH, mb->path);
+	}
 	if (mb->kind == MESHBLK_KIND_MEM && mb->lba)
 		nla_put_u32(msg, MESHBLK_M_LBA, mb->lba);
 	nla_put_u64(msg, MESHBLK_M_SIZE, mb->size);

@@ -65,6 +65,7 @@ struct meshblk_member {
 	u64	version;
 	bool	preempt;
 	char	path[128];
+	u64	start;		/* of a local device: where it begins */
 	u64	size;
 	u32	lba;
 	char	state[16];	/* in answers */

@@ -23,7 +23,7 @@ static const char *value_word(const struct verb_arg *o)
 	static const char *const words[] = {
 		[ARG_FLAG] = "", [ARG_OFF] = "", [ARG_TEXT] = "TEXT", [ARG_NAME] = "NAME",
 		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N",
-		[ARG_LIST] = "DRIVE,...", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
+		[ARG_LIST] = "DRIVE,...", [ARG_ITEM] = "DRIVE", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
 		[ARG_LINE] = "FILE",
 	};
 
@@ -124,13 +124,17 @@ static json_t *size(const char *text)
 	return err ? json_string(text) : json_integer((json_int_t)bytes);
 }
 
-static json_t *list(const char *text)
+/* @text is added to what the list is by now. */
+static json_t *list(const struct command *c, const struct verb_arg *a, const char *text)
 {
-	json_t *j = json_array();
+	const json_t *so_far = json_object_get(c->args, a->key);
+	json_t *j = so_far ? json_copy((json_t *)so_far) : json_array();
 	char *copy = strdup(text), *rest = copy, *item;
 
-	while ((item = strsep(&rest, ",")))
+	while (a->kind == ARG_LIST && (item = strsep(&rest, ",")))
 		json_array_append_new(j, json_string(item));
+	if (a->kind == ARG_ITEM)
+		json_array_append_new(j, json_string(text));
 	free(copy);
 	return j;
 }
@@ -178,7 +182,8 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 		value = size(typed);
 		break;
 	case ARG_LIST:
-		value = list(typed);
+	case ARG_ITEM:
+		value = list(c, a, typed);
 		break;
 	case ARG_LINE:
 		if (last_line(a->name, typed, &value))

@@ -331,12 +331,29 @@ static void scrubs(const json_t *r)
 	}
 }
 
+/* What they cannot do, and others can. */
+static void locals(const json_t *members)
+{
+	const char *kind;
+	bool any = false;
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach((json_t *)members, i, m) {
+		kind = json_string_value(json_object_get(m, "kind"));
+		any = any || (kind && !strcmp(kind, "bdev"));
+	}
+	if (any)
+		printf("\nI/O to a member of kind bdev ends when its device ends it: a device that never does holds "
+		       "the\nrequests that it was given, and a detach waits for it\n");
+}
+
 static void volume(const json_t *r)
 {
 	static const struct column members[] = {
-		{ "MEMBER", "index", NUMBER }, { "HOST", "host", TEXT }, { "DRIVE", "drive", TEXT },
-		{ "EXTENT", "extent", TEXT }, { "SIZE", "size", SIZE }, { "STATE", "state", TEXT },
-		{ NULL, NULL, TEXT },
+		{ "MEMBER", "index", NUMBER }, { "KIND", "kind", TEXT }, { "HOST", "host", TEXT },
+		{ "DRIVE", "drive", TEXT }, { "EXTENT", "extent", TEXT }, { "SIZE", "size", SIZE },
+		{ "STATE", "state", TEXT }, { NULL, NULL, TEXT },
 	};
 	static const struct column segments[] = {
 		{ "SEGMENT AT", "start", SIZE }, { "LENGTH", "length", SIZE },
@@ -366,6 +383,7 @@ static void volume(const json_t *r)
 	scrubs(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
+	locals(json_object_get(r, "members"));
 }
 
 /* What scripts and users need of `volume create` is the device. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
 
 struct grant_job {
@@ -30,7 +31,7 @@ static int grant_allowed(const struct label_extent *e, const struct meshtgt_gran
 	return !e->version || q->version != e->version ? -ESTALE : 0;
 }
 
-static int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
+int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
 {
 	struct label_extent *e = label_find(d->label, &q->extent);
 	int err = grant_allowed(e, q);
@@ -159,6 +160,11 @@ static void alloc_fn(struct tdrive *d, struct serve_req *s)
 		zero_kick(d);
 		return;
 	}
+	if (d->local && d->label->extents) {
+		serve_refuse(s, -EBUSY, "%s is a local drive, which holds one extent: name as many devices as "
+			     "the volume has members", d->path);
+		return;
+	}
 	l = tdrive_edit(d);
 	e = l && r->length % LABEL_AREA == 0 ? label_alloc(l, &r->extent, r->length) : NULL;
 	if (!e) {
@@ -190,6 +196,8 @@ static int kernel_opens(struct mesh *m, const struct tdrive *d, const struct muu
 	size_t i, n;
 	u32 k;
 
+	if (d->local)
+		return local_opens(extent);
 	err = m ? meshtgt_drives(m, &all, &n) : -ENOMEM;
 	if (err)
 		return err == -ENOENT ? -1 : -2;
@@ -236,7 +244,7 @@ static int take_back(struct tdrive *d, const struct muuid *extent)
 		return l ? 0 : -ENOMEM;
 	}
 	label_free(l, e);
-	err = kernel_take_back(d, l, extent);
+	err = d->local ? 0 : kernel_take_back(d, l, extent);
 	if (err) {
 		free(l);
 		return err;

@@ -41,6 +41,13 @@ static bool called(const char *want, const struct store_host *h, const struct mg
 	       (strlen(want) >= 4 && !strncasecmp(muuid_str(&m->uuid).s, want, strlen(want)));
 }
 
+/* Local ones for this host alone, each for one extent. */
+static bool usable(const struct store_host *h, const struct mgmt_drive *m)
+{
+	return !strcmp(m->state, "up") ||
+	       (!strcmp(m->state, MGMT_LOCAL) && muuid_equal(&h->uuid, &D.host) && !m->extents);
+}
+
 /* Whether @q names it, or any drive. Notes which of the names have a drive. */
 static bool wanted(struct choice *c, const struct segment_req *q, const struct store_host *h,
 		   const struct mgmt_drive *m)
@@ -55,7 +62,7 @@ static bool wanted(struct choice *c, const struct segment_req *q, const struct s
 		if (!want || !called(want, h, m))
 			continue;
 		c->named[i].found = any = true;
-		if (!strcmp(m->state, "up"))
+		if (usable(h, m))
 			c->named[i].usable = true;
 		snprintf(c->named[i].state, sizeof(c->named[i].state), "%.39s", m->state);
 		snprintf(c->named[i].host, sizeof(c->named[i].host), "%.63s", h->name);
@@ -86,6 +93,9 @@ static int all_found(struct req *r, const struct choice *c, const struct segment
 		if (!d->usable && !strcmp(d->state, "silent"))
 			return req_fail(r, "drive %.100s of host %s does not answer its host; name another",
 					want, d->host);
+		if (!d->usable && !strcmp(d->state, MGMT_LOCAL))
+			return req_fail(r, "drive %.100s is a local drive of host %s: that host alone uses it, for one "
+					"extent, and then it is full; name another", want, d->host);
 		if (!d->usable)
 			return req_fail(r, "drive %.100s of host %s is not up (%s); name another, or see "
 					"meshctl drive list", want, d->host, d->state);
@@ -104,7 +114,8 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	if (mgmt_drive_unpack(j, &m))
 		return 0;
 	take = wanted(c, q, &c->all.hosts[host], &m);
-	if (strcmp(m.state, "up"))
+	/* No command gets a local drive that it does not name. */
+	if (!usable(&c->all.hosts[host], &m) || (strcmp(m.state, "up") && (!take || !q->drives)))
 		return 0;
 	if (q->lba_max && m.lba > q->lba_max) {
 		c->misfit++;
@@ -119,7 +130,7 @@ static int choice_add(struct choice *c, u32 host, const json_t *j, const struct 
 	*d = (struct place_drive) {
 		.host = c->all.hosts[host].uuid, .drive = m.uuid, .free = m.free,
 		.longest = m.longest, .lba = m.lba,
-		.wanted = take,
+		.wanted = take, .local = !strcmp(m.state, MGMT_LOCAL),
 	};
 	c->n++;
 	return 0;
@@ -257,6 +268,7 @@ static void set_member(struct layout_member *m, const struct choice *c, u32 driv
 	m->drive = c->d[drive].drive;
 	uuid_random(&m->extent);
 	m->size = bytes;
+	m->kind = c->d[drive].local ? LAYOUT_KIND_BDEV : LAYOUT_KIND_RDDA;
 	m->port = h->port;
 	memcpy(m->addr, h->addr, sizeof(m->addr));
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/local.h"
 #include "userspace/meshd/volume.h"
 
 
@@ -39,6 +40,20 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 	return err;
 }
 
+/* The only extent of a drive begins behind the first copy of its label. */
+static int fill_local(const struct muuid *at, u32 i, struct meshblk_member *out, char *why)
+{
+	char host[HOST_WORDS];
+
+	out->kind = MESHBLK_KIND_BDEV;
+	out->start = LABEL_AREA;
+	if (muuid_equal(at, &D.host))
+		return 0;
+	host_words(at, host);
+	snprintf(why, REASON, "member %u is a local drive of %s: attach the volume there", i, host);
+	return -EREMOTE;
+}
+
 /*
  * Each member is opened at the version of its own label: no host may invent one. What
  * was not seen is at the layout's, or will be refused.
@@ -58,6 +73,8 @@ static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o
 	};
 	if (f && f->e.version < l->version && o->written)
 		out->version = l->version;
+	if (mb->kind == LAYOUT_KIND_BDEV)
+		return fill_local(f ? &o->g->hosts[f->host].uuid : &mb->target, i, out, why);
 	if (f) {
 		out->target_id = o->g->hosts[f->host].id;
 		return 0;
@@ -174,6 +191,21 @@ int kernel_del(const struct muuid *uuid, bool force)
 	return m ? meshblk_volume_del(m, uuid, force) : -ENOMEM;
 }
 
+/* Local drives have no kernel that would have its opens noted. */
+static int hold_locals(struct meshblk_volume *mv, char *why)
+{
+	struct meshblk_member *m;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < mv->nr_members && !err; i++) {
+		m = &mv->members[i];
+		if (m->kind == MESHBLK_KIND_BDEV)
+			err = local_hold(m, mv->readonly, m->path, sizeof(m->path), why);
+	}
+	return err;
+}
+
 int kernel_set(struct store_volume *v, const struct layout *l, const struct kernel_set *o, char *why)
 {
 	struct mesh *m __free(mesh_close) = mesh_open();
@@ -185,6 +217,11 @@ int kernel_set(struct store_volume *v, const struct layout *l, const struct kern
 	err = m ? build(v, l, o, &mv, why) : -ENOMEM;
 	if (err)
 		return err;
+	err = hold_locals(&mv, why);
+	if (err) {
+		meshblk_volume_free(&mv);
+		return err;
+	}
 	err = meshblk_volume_set(m, &mv);
 	if (err)
 		snprintf(why, REASON, "the kernel refuses it: %s", mesh_why(m));
@@ -226,7 +263,10 @@ static void members_why(const struct meshblk_volume *v, char *why)
 		/* what a group says of members that are missing is less than why one was refused */
 		if (v->reason[0] && m->error != -EBUSY && m->error != -ESTALE)
 			continue;
-		for (k = 0; k < n && hosts[k].id != m->target_id; k++)
+		if (m->kind == MESHBLK_KIND_BDEV && strcmp(m->state, MESHBLK_STATE_UP))
+			snprintf(why, REASON, "the device of local drive %s is not here; bring it back",
+				 muuid_str(&m->drive).s);
+		for (k = 0; k < n && (m->kind == MESHBLK_KIND_BDEV || hosts[k].id != m->target_id); k++)
 			;
 		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)
 			continue;

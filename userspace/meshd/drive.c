@@ -110,6 +110,8 @@ void tdrive_put(struct tdrive *d)
 		return;
 	/* Only now may it be taken up again: nothing of this use writes to it. */
 	close(d->fd);
+	if (d->alone >= 0)
+		close(d->alone);
 	pthread_mutex_lock(&tdrives.lock);
 	last = unlink_from(&tdrives.ending, d);
 	pthread_mutex_unlock(&tdrives.lock);
@@ -417,8 +419,9 @@ static void strayed(struct tdrive *d)
 		tdrive_push(d);
 		return;
 	}
-	log_error("%s: host %s has taken it over: it is not served here any more, and what was open "
-		  "is taken away", d->path, muuid_str(&owner).s);
+	log_error("%s: host %s has taken it over: %s", d->path, muuid_str(&owner).s, d->local ?
+		  "it is no local drive here any more; a volume that is attached writes to it until it is detached" :
+		  "it is not served here any more, and what was open is taken away");
 	tdrive_stop(d, true);
 }
 
@@ -521,9 +524,11 @@ static struct tdrive *tdrive_new(const char *path, int fd, struct label *label)
 	d->refs = 3;			/* the list's, the thread's, the caller's */
 	d->uuid = label->drive;
 	d->fd = fd;
+	d->alone = -1;
 	d->label = label;
 	d->size = label->size;
 	d->lba = label->lba;
+	d->local = label->flags & LABEL_F_LOCAL;
 	d->jobs_end = &d->jobs;
 	snprintf(d->path, sizeof(d->path), "%s", path);
 	pthread_mutex_init(&d->lock, NULL);
@@ -607,7 +612,7 @@ static const char *state_word(const struct tdrive *d)
 		return "sick";
 	if (silent(d))
 		return "silent";
-	return d->pushed ? "up" : "down";
+	return !d->pushed ? "down" : d->local ? MGMT_LOCAL : "up";
 }
 
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out)

@@ -72,6 +72,10 @@ struct tdrive {
 	bool	damaged;		/* the job thread's: a copy of the label, not written since */
 	struct label *both;		/* the job thread's: what both copies had last; NULL: @label */
 	bool	nvme;
+	bool	local;			/* LABEL_F_LOCAL; fixed */
+	int	alone;			/* the job thread's: open alone (local_keep()); -1: it is not */
+	u64	alone_at;		/* the job thread's: not to be opened so before */
+	bool	in_use;			/* the job thread's: something else had it open so */
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;
@@ -86,7 +90,7 @@ struct tdrive {
 	bool	leaving;		/* a caller waits for its unexport, or has given up */
 	bool	sick;
 	bool	foreign;		/* a foreign label was written: no more of ours */
-	bool	pushed;			/* the kernel has it */
+	bool	pushed;			/* the kernel has it, or it is local */
 	int	push_err;		/* why not, as it was logged */
 	bool	zeroing;		/* a zeroing thread runs */
 	s32	zero_error;
@@ -175,6 +179,12 @@ int tdrive_settled(struct tdrive *d);
  * both copies.
  */
 int tdrive_held(struct tdrive *d, const struct label_extent *e);
+/*
+ * Of a local drive (local.c): open it alone while no volume has it open, so that no file system is
+ * made on it by mistake; close it for what is to have it next.
+ */
+void local_keep(struct tdrive *d);
+void local_let_go(struct tdrive *d);
 
 /* What the kernel is given of a label's table; free(out->extents). */
 int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_drive *out);

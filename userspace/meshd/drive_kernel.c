@@ -103,6 +103,11 @@ int tdrive_push(struct tdrive *d)
 
 	if (tdrive_is(d, &d->ending))
 		return -ENODEV;
+	if (d->local) {
+		local_keep(d);
+		tdrive_set(d, &d->pushed, true);
+		return 0;
+	}
 	m = mesh_open();
 	if (!m)
 		return -ENOMEM;
@@ -129,6 +134,8 @@ void tdrive_push_again(struct tdrive *d)
 	u64 now = now_ms();
 	bool due;
 
+	if (d->local && d->taken)
+		local_keep(d);
 	pthread_mutex_lock(&d->lock);
 	due = d->taken && !d->pushed && !d->sick && !d->foreign && !d->leaving && now >= d->push_at;
 	pthread_mutex_unlock(&d->lock);
@@ -153,10 +160,13 @@ bool tdrive_lost(struct tdrive *d)
 
 int tdrive_unserve(struct tdrive *d, bool force)
 {
-	struct mesh *m __free(mesh_close) = mesh_open();
+	struct mesh *m __free(mesh_close) = d->local ? NULL : mesh_open();
 	char path[MGMT_PATH];
 	int err = 0;
 
+	/* Only what no volume has here is given up. */
+	if (d->local)
+		return 0;
 	switch (m ? kernel_has(m, d, path, sizeof(path)) : KERNEL_SILENT) {
 	case KERNEL_HAS:
 	case KERNEL_GONE:

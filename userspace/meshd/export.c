@@ -298,12 +298,17 @@ static int export_probed(struct req *r, struct probe *p, struct tdrive **d)
 
 	if (p->verdict == PROBE_EXPORTED) {
 		*d = tdrive_by_path(p->path);
+		if (*d && (*d)->local)
+			return req_fail(r, "%s is a local drive, and never both; volumes of this host alone use it: "
+					"delete them first", p->path);
 		if (*d && tdrive_is(*d, &(*d)->leaving))
 			return req_fail(r, "%s is being unexported; export it again when that is over",
 					p->path);
 		req_note(r, "%s is exported already", p->path);
 		return 0;
 	}
+	if (p->partition && !(p->label && p->label->flags & LABEL_F_LOCAL))
+		return req_fail(r, "%s cannot be exported: a partition: export the whole drive", p->path);
 	if (export_verdict(r, p))
 		return -1;
 	if (arg_bool(r, "dry_run"))

@@ -30,6 +30,7 @@ struct probe {
 	u64	size;
 	u32	lba;
 	bool	nvme;
+	bool	partition;
 	enum probe_verdict verdict;
 	char	why[240];
 	char	network[64];	/* by which it is reached, or "" */
@@ -71,8 +72,13 @@ static inline bool drive_called(const struct muuid *uuid, const char *path, cons
 
 /* What distinguishes it from others, from sysfs alone. */
 void probe_wwid_of(const char *path, struct twin_id *id);
-/* Whole disks by name, malloc()ed strings; free each and the list. */
-char **probe_list(size_t *n);
+/*
+ * Whether a device of this kind is searched for labels, so that a drive on it is found again. @why:
+ * if not, what it is.
+ */
+bool probe_searched(const char *path, char *why, size_t size);
+/* Whole disks by name, and their @partitions; malloc()ed strings: free each and the list. */
+char **probe_list(size_t *n, bool partitions);
 const char *probe_word(enum probe_verdict v);
 
 /* take.c: probing with deadlines, and taking up. */
@@ -90,6 +96,7 @@ struct take_how {
 	bool	over;		/* ... and another cluster's becomes this one's */
 	bool	grow;		/* the label's size becomes the device's */
 	bool	fresh;		/* a new label; what was on it is lost */
+	bool	local;		/* ... of a drive that is not exported */
 };
 
 /*
@@ -134,6 +141,12 @@ bool left_end_taken_over(void);
 
 /* The result of --dry-run, to which req_destroys() adds. */
 void dry_begin(struct req *r);
+
+/* Whether the device that it was taken up from is still here, and has its name. */
+bool export_there(struct tdrive *d);
+
+/* On the drive's thread: its label says that it is no drive any more, and it is not. */
+int export_leave(struct tdrive *d, bool force);
 
 int cmd_drive_export(struct req *r);
 int cmd_drive_unexport(struct req *r);

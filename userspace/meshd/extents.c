@@ -8,6 +8,7 @@
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/choose.h"
 #include "userspace/meshd/crash.h"
+#include "userspace/meshd/local.h"
 #include "userspace/meshd/volume.h"
 
 static int note_intents(const struct store_volume *v, const struct layout *l, u32 first, u32 n)
@@ -358,21 +359,18 @@ static int acquire(struct req *r, struct store_volume *v, const struct layout *l
 	return 0;
 }
 
-int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct segment_req *q,
-		const int *steps)
+static int plan(struct req *r, struct layout *l, const struct segment_req *q)
 {
-	u32 first = l->members;
 	struct choice c;
 	int err = choice_get(r, &c, q);
 
 	if (!err)
 		err = choice_plan(r, l, &c, q);
 	choice_free(&c);
-	return err ? err : acquire(r, v, l, first, l->members - first, steps);
+	return err ? err : local_apart(r, l);
 }
 
-int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 slot,
-		 const struct segment_req *q, const int *steps)
+static int plan_swap(struct req *r, struct layout *l, u32 slot, const struct segment_req *q)
 {
 	struct choice c;
 	int err = choice_get(r, &c, q);
@@ -380,5 +378,38 @@ int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 sl
 	if (!err)
 		err = choice_swap(r, l, slot, &c, q);
 	choice_free(&c);
-	return err ? err : acquire(r, v, l, slot, 1, steps);
+	return err ? err : local_apart(r, l);
+}
+
+int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct segment_req *q,
+		const int *steps)
+{
+	struct segment_req named = *q;
+	json_t *names;
+	u32 first = l->members;
+	int err = local_begin(r, q->drives, q->force, &names);
+
+	named.drives = names;
+	if (!err)
+		err = plan(r, l, &named);
+	if (!err)
+		err = acquire(r, v, l, first, l->members - first, steps);
+	local_end(names);
+	return err;
+}
+
+int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 slot,
+		 const struct segment_req *q, const int *steps)
+{
+	struct segment_req named = *q;
+	json_t *names;
+	int err = local_begin(r, q->drives, q->force, &names);
+
+	named.drives = names;
+	if (!err)
+		err = plan_swap(r, l, slot, &named);
+	if (!err)
+		err = acquire(r, v, l, slot, 1, steps);
+	local_end(names);
+	return err;
 }

@@ -10,6 +10,29 @@ struct opens {
 	struct umap map;
 };
 
+/* Those of local drives, which the client's kernel has. */
+static int add_locals(struct opens *o, struct mesh *m)
+{
+	struct meshblk_volume *v;
+	bool fresh;
+	size_t i, n;
+	u32 k, *at;
+	int err = meshblk_volumes(m, &v, &n);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < v[i].nr_members; k++) {
+			at = v[i].members[k].kind == MESHBLK_KIND_BDEV ?
+			     umap_put(&o->map, &v[i].members[k].extent, &fresh) : NULL;
+			if (at)
+				*at = 1;
+		}
+	}
+	meshblk_volumes_free(v, n);
+	return 0;
+}
+
 struct opens *opens_get(void)
 {
 	struct opens *o = calloc(1, sizeof(*o));
@@ -20,7 +43,9 @@ struct opens *opens_get(void)
 	u32 k, *at;
 	int err;
 
-	err = o && m ? meshtgt_drives(m, &all, &n) : -ENOMEM;
+	err = o && m ? add_locals(o, m) : -ENOMEM;
+	if (!err)
+		err = meshtgt_drives(m, &all, &n);
 	/* Without the module nothing is open. */
 	if (err == -ENOENT)
 		return o;

@@ -19,8 +19,10 @@
 
 #include "userspace/format/layout.h"
 #include "userspace/meshd/export.h"
+#include "userspace/meshd/local.h"
 
 #define SMALLEST	(64ULL << 20)
+#define STACK_MAX	8	/* devices one above the other */
 
 static const char *const words[] = {
 	[PROBE_OK] = "exportable",
@@ -76,6 +78,18 @@ static bool first_entry(const char *path, const char *prefix, char *out, size_t 
 	return found;
 }
 
+/* A partition that is a local drive, which nothing holds while its volume is detached and meshd starts. */
+static bool is_drive(const char *name)
+{
+	char path[300];
+	struct tdrive *d;
+
+	snprintf(path, sizeof(path), "/dev/%.255s", name);
+	d = tdrive_by_path(path);
+	tdrive_put(d);
+	return d;
+}
+
 static int check_holders(struct probe *p)
 {
 	char path[512], holder[256];
@@ -95,6 +109,8 @@ static int check_holders(struct probe *p)
 		if (first_entry(path, "", holder, sizeof(holder)))
 			bad = verdict(p, PROBE_USED, "partition %.40s is held by %.40s",
 				      e->d_name, holder);
+		else if (is_drive(e->d_name))
+			bad = verdict(p, PROBE_USED, "its partition %.40s is a local drive", e->d_name);
 	}
 	if (dir)
 		closedir(dir);
@@ -148,7 +164,7 @@ static int check_fit(struct probe *p, int fd)
 	int err;
 
 	if (!sys(p, "partition", text, sizeof(text)))
-		return verdict(p, PROBE_UNFIT, "a partition: export the whole drive");
+		p->partition = true;
 	if (!sys(p, "queue/zoned", text, sizeof(text)) && strcmp(text, "none"))
 		return verdict(p, PROBE_UNFIT, "zoned drives are not supported");
 	if (!sys(p, "ro", text, sizeof(text)) && atoi(text))
@@ -327,12 +343,31 @@ static void check_network(struct probe *p)
 			p->network);
 }
 
+/* Its disk's, and which part of it. */
+static bool identify_partition(struct probe *p)
+{
+	struct twin_id *id = &p->id;
+	char number[16], text[80];
+
+	if (sys(p, "partition", number, sizeof(number)))
+		return false;
+	if (!sys(p, "../wwid", text, sizeof(text)) || !sys(p, "../device/wwid", text, sizeof(text)))
+		snprintf(id->wwid, sizeof(id->wwid), "%.79s-part%.8s", text, number);
+	if (!sys(p, "../device/serial", text, sizeof(text)))
+		snprintf(id->serial, sizeof(id->serial), "%.40s-part%.8s", text, number);
+	if (sys(p, "../device/model", id->model, sizeof(id->model)))
+		strcpy(id->model, "");
+	return true;
+}
+
 /* A device mapper's name for what it maps outlives the number of its node. */
 static void identify(struct probe *p)
 {
 	struct twin_id *id = &p->id;
 	char text[120];
 
+	if (identify_partition(p))
+		return;
 	if (sys(p, "device/model", id->model, sizeof(id->model)))
 		strcpy(id->model, "");
 	if (sys(p, "device/serial", id->serial, sizeof(id->serial)))
@@ -396,6 +431,8 @@ static void check_free(struct probe *p)
 
 	if (fd >= 0)
 		close(fd);
+	else if (p->label && p->label->flags & LABEL_F_LOCAL && local_held(p->path, &p->drive))
+		;	/* by a volume of this host's */
 	else if (!exported_by_kernel(p, &as))
 		verdict(p, PROBE_USED, "another program or driver holds it");
 	else if (!p->label || !muuid_equal(&as, &p->drive))
@@ -494,31 +531,98 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **probe_list(size_t *n)
+/* Take over a name that asprintf() made; false: there is no memory. */
+static bool list_add(char ***out, size_t *n, char *name)
+{
+	char **grown = name ? realloc(*out, (*n + 1) * sizeof(*grown)) : NULL;
+
+	if (!grown) {
+		free(name);
+		return false;
+	}
+	*out = grown;
+	grown[(*n)++] = name;
+	return true;
+}
+
+static bool add_partitions(char ***out, size_t *n, const char *disk)
+{
+	char path[300], text[32], *name;
+	struct dirent *e;
+	bool good = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/block/%.200s", disk);
+	dir = opendir(path);
+	while (good && dir && (e = readdir(dir))) {
+		if (strncmp(e->d_name, disk, strlen(disk)) ||
+		    read_line(text, sizeof(text), "/sys/block/%s/%s/partition", disk, e->d_name))
+			continue;
+		good = asprintf(&name, "/dev/%s", e->d_name) > 0 && list_add(out, n, name);
+	}
+	if (dir)
+		closedir(dir);
+	return good;
+}
+
+static bool searched(const char *name)
 {
 	static const char *const skip[] = { "mesh", "zram", "sr", "fd", "loop" };
-	DIR *dir = opendir("/sys/block");
-	char **out = NULL, **grown, text[32];
-	struct dirent *e;
 	size_t i;
+
+	for (i = 0; i < sizeof(skip) / sizeof(*skip); i++)
+		if (!strncmp(name, skip[i], strlen(skip[i])))
+			return false;
+	return name[0] != '.';
+}
+
+/* Whether a volume of ours is below a device: to have it as a member would be a circle, or nearly one. */
+static bool on_volume(const char *name, unsigned int depth)
+{
+	char path[160];
+	struct dirent *e;
+	bool found = !strncmp(name, "mesh", 4);
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%.80s/slaves", name);
+	dir = found || !depth ? NULL : opendir(path);
+	while (dir && !found && (e = readdir(dir)))
+		found = e->d_name[0] != '.' && on_volume(e->d_name, depth - 1);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool probe_searched(const char *path, char *why, size_t size)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	if (on_volume(name, STACK_MAX))
+		snprintf(why, size, "it is a volume, or stands on one");
+	else if (!searched(name))
+		snprintf(why, size, "devices of its kind are not searched for drives: it would not be found again");
+	else
+		return true;
+	return false;
+}
+
+char **probe_list(size_t *n, bool partitions)
+{
+	DIR *dir = opendir("/sys/block");
+	char **out = NULL, *name, text[32];
+	struct dirent *e;
 
 	*n = 0;
 	while (dir && (e = readdir(dir))) {
-		for (i = 0; i < 5 && strncmp(e->d_name, skip[i], strlen(skip[i])); i++)
-			;
-		if (e->d_name[0] == '.' || i < 5)
+		if (!searched(e->d_name))
 			continue;
 		if (read_line(text, sizeof(text), "/sys/block/%s/size", e->d_name) || !atoll(text))
 			continue;
 		if (!read_line(text, sizeof(text), "/sys/block/%s/hidden", e->d_name) && atoi(text))
 			continue;
-		grown = realloc(out, (*n + 1) * sizeof(*out));
-		if (!grown)
+		if (asprintf(&name, "/dev/%s", e->d_name) < 0 || !list_add(&out, n, name) ||
+		    (partitions && !add_partitions(&out, n, e->d_name)))
 			break;
-		out = grown;
-		if (asprintf(&out[*n], "/dev/%s", e->d_name) < 0)
-			break;
-		(*n)++;
 	}
 	if (dir)
 		closedir(dir);

@@ -15,6 +15,7 @@
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
+#include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/spare.h"
 #include "userspace/meshd/volume.h"
@@ -41,6 +42,7 @@ void reconcile_kick(void)
 struct work {
 	struct muuid volume;
 	u64	kernel;		/* its version there; 0: it is not there */
+	bool	returned;	/* a local drive that the kernel lacks is here */
 };
 
 static int bring(struct store_volume *v, struct layout *l, char *why)
@@ -151,6 +153,13 @@ static bool late_due(const struct muuid *volume)
 	return !at || now_ms() / 1000 >= *at;
 }
 
+/* Once in a while: what holds the device may hold it for long. */
+static int reopen(struct store_volume *v, struct layout *l, char *why)
+{
+	late_set(&v->uuid);
+	return v->attached && v->state == STORE_LIVE && !v->pending ? local_reopen(v, l, why) : 0;
+}
+
 static void *settle_thread(void *arg)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
@@ -160,7 +169,9 @@ static void *settle_thread(void *arg)
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
 
 	if (!err) {
-		err = settle(&v, l, w->kernel, why);
+		err = w->returned ? reopen(&v, l, why) : 0;
+		if (!err)
+			err = settle(&v, l, w->kernel, why);
 		/* All is done but for members that are away: that is not repeated all the time. */
 		if (!err && v.attached && v.recorded < v.version)
 			late_set(&w->volume);
@@ -171,7 +182,7 @@ static void *settle_thread(void *arg)
 }
 
 /* One thread a volume at most: another one finds it busy. */
-static void work_on(const struct muuid *volume, u64 kernel)
+static void work_on(const struct muuid *volume, u64 kernel, bool returned)
 {
 	struct work *w;
 
@@ -179,7 +190,7 @@ static void work_on(const struct muuid *volume, u64 kernel)
 		return;
 	w = malloc(sizeof(*w));
 	if (w) {
-		*w = (struct work) { *volume, kernel };
+		*w = (struct work) { *volume, kernel, returned };
 		if (!thread_start(settle_thread, w))
 			return;
 	}
@@ -206,6 +217,7 @@ static void watch(const struct store_volume *v, const struct meshblk_volume *k)
 	if (v->state != STORE_LIVE)
 		return;
 	watch_volume(v, k, now);
+	local_note(k);
 	spare_check(v, k, now);
 }
 
@@ -284,6 +296,7 @@ static void settle_volumes(struct mesh *m)
 	const struct meshblk_volume *here;
 	struct meshblk_volume *k;
 	size_t i, n, nk, ni, nf;
+	bool returned;
 	u64 kernel;
 
 	if (meshblk_volumes(m, &k, &nk))
@@ -295,9 +308,11 @@ static void settle_volumes(struct mesh *m)
 			kernel = here ? here->version ? here->version : 1 : 0;
 			if (here)
 				watch(&v[i], here);
-			if (needs_work(&v[i], kernel) || has_intents(in, ni, &v[i].uuid) ||
+			returned = here && v[i].attached && kernel == v[i].version &&
+				   late_due(&v[i].uuid) && local_returned(here);
+			if (needs_work(&v[i], kernel) || returned || has_intents(in, ni, &v[i].uuid) ||
 			    has_frees(f, nf, &v[i].uuid))
-				work_on(&v[i].uuid, kernel);
+				work_on(&v[i].uuid, kernel, returned);
 		}
 		undo_strays(in, ni);
 		watch_done();
@@ -321,6 +336,8 @@ static void check(void)
 	/* What cannot be read is not empty: nothing is undone or removed because of it. */
 	if (id && !store_broken() && !peers_push(m))
 		settle_volumes(m);
+	if (!store_broken())
+		local_tidy();
 }
 
 static void on_event(void *priv, const struct mesh_event *e)

@@ -19,6 +19,7 @@
 
 #include "userspace/meshd/fan.h"
 #include "userspace/meshd/export.h"
+#include "userspace/meshd/local.h"
 
 #define STOP_MS		2000
 #define BURST_MS	300
@@ -122,9 +123,11 @@ static void mark_twin(struct tdrive *d, const char *path)
 	snprintf(d->twin, sizeof(d->twin), "%s", path);
 }
 
+/* On a partition a label of a drive that is exported is part of a copy. */
 static bool may_be_taken(const struct probe *p)
 {
 	return p && !p->err && p->verdict == PROBE_OURS && p->label &&
+	       (!p->partition || p->label->flags & LABEL_F_LOCAL) &&
 	       !(p->label->flags & LABEL_F_UNEXPORTED) && !unexported_noted(&p->label->drive);
 }
 
@@ -136,7 +139,7 @@ static bool kernel_serves(const struct meshtgt_drive *k, size_t n, const struct 
 		if (muuid_equal(&k[i].uuid, &p->drive) && !strcmp(k[i].path, p->path) &&
 		    strcmp(k[i].state, MESHBLK_STATE_GONE))
 			return true;
-	return false;
+	return local_held(p->path, &p->drive);
 }
 
 /* Return: whether the administrator has to decide. */
@@ -309,13 +312,16 @@ static bool exported(const char *path)
  * A name may be another drive's by now: the kernel numbers every disk it sees. What cannot
  * be found out, without a descriptor or memory to do it, is no reason to end I/O.
  */
-static bool still_there(struct tdrive *d)
+bool export_there(struct tdrive *d)
 {
+	const char *name = strrchr(d->path, '/') + 1;
 	char text[32];
 	u64 seq = 0;
 	int err;
 
-	err = read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", strrchr(d->path, '/') + 1);
+	err = read_line(text, sizeof(text), "/sys/class/block/%s/diskseq", name);
+	if (err == -ENOENT)	/* a partition has that of its disk */
+		err = read_line(text, sizeof(text), "/sys/class/block/%s/../diskseq", name);
 	if (err)
 		return err != -ENOENT;
 	return ioctl(d->fd, BLKGETDISKSEQ, &seq) || seq == strtoull(text, NULL, 10);
@@ -358,7 +364,7 @@ static void drop_gone(void)
 
 	all = tdrives_all(&n);
 	for (i = 0; all && i < n; i++) {
-		if (!tdrive_is(all[i], &all[i]->ending) && !still_there(all[i]))
+		if (!tdrive_is(all[i], &all[i]->ending) && !export_there(all[i]))
 			all[k++] = all[i];
 		else
 			tdrive_put(all[i]);
@@ -389,7 +395,7 @@ static void look_for_drives(void)
 
 	guard(&export_lock);
 	drop_gone();
-	all = probe_list(&n);
+	all = probe_list(&n, true);
 	n = candidates(all, n);
 	p = calloc(n + 1, sizeof(*p));
 	if (p)

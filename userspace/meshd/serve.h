@@ -51,6 +51,8 @@ bool record_there(struct tdrive *d, const struct label_extent *e);
 /* alloc.c: jobs on the drive's thread */
 void alloc_submit(struct tdrive *d, struct serve_req *s);	/* ALLOC, FREE, RELEASE, RECORD_PUT */
 void grant_submit(struct tdrive *d, struct mesh *m, const struct meshtgt_grant *grant);
+/* On the drive's thread: what a kernel is to have noted before it opens an extent. */
+int grant_note(struct tdrive *d, const struct meshtgt_grant *q);
 /* Whether @b is what the label says; else words. */
 bool alloc_believed(const struct label_extent *e, const struct mgmt_believed *b,
 		    char why[MGMT_REASON]);

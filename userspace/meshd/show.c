@@ -121,6 +121,8 @@ static json_t *member_json(const struct layout *l, u32 i, const struct meshblk_v
 	jset_uuid(j, "drive", &m->drive);
 	jset_uuid(j, "extent", &m->extent);
 	jset_u64(j, "size", m->size);
+	jset_str(j, "kind", m->kind == LAYOUT_KIND_BDEV ? "bdev" : "rdda");
+	json_object_set_new(j, "path", km && km->path[0] ? json_string(km->path) : json_null());
 	jset_str(j, "state", km ? km->state : "detached");
 	json_object_set_new(j, "stats", km ? stats_json(&km->stats) : json_null());
 	return j;
@@ -150,6 +152,11 @@ static bool member_why(const struct layout *l, const struct meshblk_volume *k, c
 
 		if (!strcmp(state, MESHBLK_STATE_UP))
 			continue;
+		if (m->kind == LAYOUT_KIND_BDEV) {
+			snprintf(why, size, "member %u: the device of local drive %s is not here", i,
+				 muuid_str(&m->drive).s);
+			return true;
+		}
 		snprintf(why, size, "member %u: %s %s%s", i,
 			 !strcmp(state, MESHBLK_STATE_DOWN) ? "no session with host" :
 			 !strcmp(state, MESHBLK_STATE_GONE) ?

@@ -202,7 +202,7 @@ static void cache_off(struct tdrive *d)
 	u32 result;
 
 	tdrive_set(d, &d->cache_off,
-		   d->nvme && !nvme_set_features_volatile_wc(d->fd, false, false, &result));
+		   d->nvme && !d->local && !nvme_set_features_volatile_wc(d->fd, false, false, &result));
 }
 
 /* On a grown device the last copy of before stands in the middle of free room. */
@@ -325,6 +325,7 @@ static int write_fresh(struct taking *t, int fd)
 		return -ENOMEM;
 	uuid_random(&l->drive);
 	l->owner = D.host;
+	l->flags = t->how.local ? LABEL_F_LOCAL : 0;
 	l->cluster = D.cluster;
 	l->size = t->p.size;
 	l->lba = t->p.lba;
@@ -382,7 +383,7 @@ static int take(struct taking *t)
 		return err;
 	d->size = t->p.size;
 	d->nvme = t->p.nvme;
-	log_info("%s: %s, %u extents", d->path, t->how.fresh ? "exported" : "taken up",
+	log_info("%s: %s, %u extents", d->path, !t->how.fresh ? "taken up" : d->local ? "a local drive" : "exported",
 		 d->label->extents);
 	err = tdrive_run(d, up_job, &u);
 	if (refused(err, &t->how)) {

@@ -129,6 +129,18 @@ static int unexport_both(struct tdrive *d, const struct unexport *w)
 	return err;
 }
 
+static void leave(struct tdrive *d, bool force)
+{
+	cache_on(d);
+	if (d->local)
+		local_let_go(d);
+	tdrive_stop(d, force);
+	tdrive_home_begin(d);
+	store_drive_del(&d->uuid);
+	tdrive_home_end(d);
+	log_info("%s: %s", d->path, d->local ? "not a local drive any more" : "unexported");
+}
+
 /*
  * All of it on the drive's thread: a drive that hung goes when it answers, although
  * the caller waits no more. Jobs that are queued behind find no drive.
@@ -146,12 +158,16 @@ static int unexport_job(struct tdrive *d, void *arg)
 		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
 		return err == -ETIMEDOUT ? -EIO : err;
 	}
-	cache_on(d);
-	tdrive_stop(d, w->preempt);
-	tdrive_home_begin(d);
-	store_drive_del(&d->uuid);
-	tdrive_home_end(d);
-	log_info("%s: unexported", d->path);
+	leave(d, w->preempt);
+	return err;
+}
+
+int export_leave(struct tdrive *d, bool force)
+{
+	int err = unexport_label(d);
+
+	if (!err)
+		leave(d, force);
 	return err;
 }
 
@@ -208,8 +224,13 @@ static void count_losses(struct tdrive *d, struct losses *s)
 	opens_free(o);
 }
 
-static int unexport_verdict(struct req *r, const char *what, const struct losses *s)
+static int unexport_verdict(struct req *r, const char *what, const struct tdrive *d,
+			    const struct losses *s)
 {
+	/* Nothing takes a device from the kernel that has it open. */
+	if (d->local && s->open)
+		return req_fail(r, "%s is a local drive of volume %s, which is attached; detach that first", what,
+				s->names);
 	if (s->extents && !arg_bool(r, "force"))
 		return req_fail(r, "%s holds extents of volumes (%s); delete those first, or add --force "
 				"to take it from them", what, s->names);
@@ -279,7 +300,7 @@ int cmd_drive_unexport(struct req *r)
 	count_losses(d, &s);
 	if (tdrive_is(d, &d->leaving)) {
 		req_fail(r, "%s is being unexported already; it goes when the drive answers", what);
-	} else if (!unexport_verdict(r, what, &s)) {
+	} else if (!unexport_verdict(r, what, d, &s)) {
 		if (arg_bool(r, "dry_run"))
 			unexport_dry(r, d, &s);
 		else
@@ -341,7 +362,7 @@ int cmd_drive_scan(struct req *r)
 	struct probe **p __free(free) = NULL;
 	json_t *list = json_array();
 	size_t i, n, k = 0;
-	char **all __free(free) = probe_list(&n);
+	char **all __free(free) = probe_list(&n, false);
 
 	for (i = 0; i < n; i++) {
 		if (!strncmp(all[i], "/dev/nvme", 9) || arg_bool(r, "all"))

@@ -185,6 +185,7 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	mutex_init(&g->lock);
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
+	INIT_DELAYED_WORK(&g->evict_work, mesh_evict_work);
 	mesh_group_set_state(g, MESH_GROUP_OPENING, "its members are opened");
 	for (i = 0; i < width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
@@ -304,6 +305,8 @@ static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l
 		if (others++)
 			return "of a group one member is replaced at a time";
 		if (group_awaits(g, first + i, m))
+			continue;
+		if (mesh_evict_ready(g, i, m))
 			continue;
 		role = mesh_group_role(g, i);
 		if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE ||
@@ -435,6 +438,7 @@ static void group_end(struct mesh_group *g)
 	mesh_group_run_exit(g);
 	cancel_delayed_work_sync(&g->start_work);	/* it queues the other */
 	cancel_delayed_work_sync(&g->join_work);
+	mesh_evict_exit(g);
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
 

@@ -17,6 +17,7 @@
  *   group_member.c  a member that is late, down, failed, back
  *   group_roster.c  rosters read from members, and written to them
  *   group_witness.c ... and noted by meshd
+ *   group_evict.c   a member in sync that leaves its place to a copy of it
  *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
  *   group_clean.c   a detach that leaves nothing to be recovered
@@ -136,6 +137,8 @@ struct mesh_gio {
 	struct mesh_group	*group;
 	struct list_head	node;		/* in slot->flying or slot->held; the runner's */
 	struct mesh_gio		*next;		/* to be sent */
+	/* at it, a successor; NULL: at the slot's; the runner's */
+	struct mesh_member	*twin;
 	unsigned long		since;		/* jiffies when it was first sent */
 	struct prot_io		io;
 	struct prot_run		runs[2];	/* its payload; io.nr_runs of them */
@@ -298,6 +301,10 @@ struct mesh_group {
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* members that are out, and here */
+	struct delayed_work	evict_work;	/* copies a member to its successor */
+	/* written with the engine owned; set under @lock, freed by @evict_work */
+	struct mesh_evict	*evict;
+	const char		*evict_why;	/* the last one failed: static; READ_ONCE() */
 	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
 	struct kref		ref;		/* layouts */
 	struct list_head	node;		/* of all groups, under mesh_groups_lock */
@@ -378,6 +385,7 @@ struct mesh_group_todo {
 	struct mesh_gop		*works, **last_work;
 	struct mesh_part	*ended;
 	u64			kick;		/* members */
+	struct mesh_member	*kick_next;	/* a successor */
 	bool			changed;	/* people are to see something */
 };
 
@@ -387,6 +395,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg,
 		     struct mesh_group_todo *todo);
 bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
 void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
 void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo);
 bool mesh_group_drained(struct mesh_group *g);
@@ -423,7 +432,8 @@ bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
 unsigned long mesh_group_member_timeout(void);
 
-/* group_pace.c; the first with the engine owned */
+/* group_pace.c; the first with the engine owned. The rate: bytes a second, 0: any */
+u64 mesh_group_rate(struct mesh_group *g);
 void mesh_group_pace(struct mesh_group *g);
 void mesh_group_used(struct mesh_group *g);
 
@@ -437,6 +447,7 @@ void mesh_group_clean(struct mesh_group *g);
 /* group_join.c; the first two, and the one of members that left, with group->lock */
 bool mesh_group_named(const struct mesh_group *g, u32 slot);
 void mesh_group_swap(struct mesh_group *g);
+void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
 int mesh_group_note(struct mesh_member *m, u64 attach);
 void mesh_group_left(struct mesh_group *g, u64 members);
 bool mesh_groups_rejoin(struct mesh_layout *l, u32 member);
@@ -451,6 +462,35 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait);
 bool mesh_group_may_write(struct mesh_group *g);
 int mesh_group_witness_step(struct mesh_group *g);
+
+/* What is seen of a member that leaves. */
+struct mesh_evict_seen {
+	u32	slot;
+	uuid_t	extent;		/* that is to take its place */
+	u64	copied, bytes;
+};
+
+/* group_evict.c; with the engine owned */
+u64 mesh_evict_frozen(const struct mesh_group *g);
+bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio);
+bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_evict_lost(struct mesh_group *g);
+void mesh_evict_stop(struct mesh_group *g);
+/* with group->lock */
+bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+int mesh_evict_propose(struct mesh_group *g);
+struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot);
+void mesh_evict_committed(struct mesh_group *g);
+/* with neither; all sleep */
+bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen);
+int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,
+		      struct netlink_ext_ack *extack);
+int mesh_groups_evict_stop(struct mesh_layout *l, u32 member);
+void mesh_evict_work(struct work_struct *work);
+void mesh_evict_exit(struct mesh_group *g);
 
 /* group_roster.c; with group->lock */
 int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);

@@ -180,13 +180,16 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	case MESH_MSG_IO:
 		gio = container_of(msg, struct mesh_gio, msg);
 		g->flying--;
-		g->slots[gio->io.member].nr_flying--;
+		if (!gio->twin)
+			g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
 		stale = mesh_group_stage_ended(g, gio);
 		if (mesh_group_abandoned(g))
 			io_free(g, gio);
 		else if (stale)
 			mesh_group_send(g, gio, todo);
+		else if (gio->twin)
+			mesh_evict_ended(g, gio);
 		else
 			mesh_group_ended(g, gio, todo);
 		break;
@@ -199,6 +202,15 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	}
 }
 
+/* Once the engine is let go; it is in a list of those in flight. */
+void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
+{
+	g->flying++;
+	gio->next = NULL;
+	*todo->last_io = gio;
+	todo->last_io = &gio->next;
+}
+
 /* Send it, for the first time or again. */
 void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
@@ -208,12 +220,11 @@ void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gro
 		mesh_group_deliver(g, gio, -ESTALE);
 		return;
 	}
+	if (mesh_evict_hold(g, gio))
+		return;
 	list_add_tail(&gio->node, &slot->flying);
 	slot->nr_flying++;
-	g->flying++;
-	gio->next = NULL;
-	*todo->last_io = gio;
-	todo->last_io = &gio->next;
+	mesh_group_start(g, gio, todo);
 }
 
 /* The engine gets the result of an I/O that is in no list. */
@@ -241,6 +252,7 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->mio.stage = NULL;
 	gio->staged = false;
 	gio->since = jiffies;
+	gio->twin = NULL;
 	gio->pooled = false;
 	if (slot->failing) {
 		mesh_group_deliver(g, gio, -ENOLINK);
@@ -272,6 +284,7 @@ static void io_event_stopped(struct mesh_group *g)
 	u32 i;
 
 	mesh_group_set_state(g, MESH_GROUP_STOPPED, "too few members answer");
+	mesh_evict_stop(g);
 	for (i = 0; i < g->width; i++)
 		list_splice_tail_init(&g->slots[i].held, &g->starved);
 	list_for_each_entry_safe(gio, next, &g->starved, node) {
@@ -400,6 +413,7 @@ void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 	struct mesh_part *part, *next;
 	u32 i;
 
+	mesh_evict_stop(g);
 	for (i = 0; i < g->width; i++)
 		list_splice_tail_init(&g->slots[i].held, &g->starved);
 	list_for_each_entry_safe(gio, next_gio, &g->starved, node) {
@@ -511,7 +525,7 @@ static int io_sg(struct mesh_group *g, struct mesh_gio *gio)
 
 static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_batch *batch)
 {
-	struct mesh_member *m = g->slots[gio->io.member].member;
+	struct mesh_member *m = gio->twin ?: g->slots[gio->io.member].member;
 	struct mesh_mio *mio = &gio->mio;
 	u16 queue;
 
@@ -519,7 +533,8 @@ static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_bat
 	mio->io.len = gio->io.length;
 	mio->io.flags = gio->io.kind == PROT_ZEROES && !(gio->io.flags & PROT_NOUNMAP) ?
 			RDDA_IO_UNMAP : 0;
-	if (gio->io.stage_do == PROT_STAGE_KEEP)
+	/* a successor's would not be found: it is no member yet */
+	if (gio->io.stage_do == PROT_STAGE_KEEP && !gio->twin)
 		mio->io.flags |= RDDA_IO_STAGE;
 	mio->op = gio->io.kind;
 	mio->stage_offset = gio->io.stage_offset;
@@ -587,6 +602,8 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	for (i = 0; todo->kick >> i; i++)
 		if (todo->kick >> i & 1)
 			mesh_member_kick(g->slots[i].member);
+	if (todo->kick_next)
+		mesh_member_kick(todo->kick_next);
 	if (todo->changed)
 		mesh_volume_changed(g->vol);
 	while ((part = todo->ended)) {

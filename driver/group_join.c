@@ -125,8 +125,8 @@ static void join_forget(struct mesh_group *g, u32 i)
 	slot->before = NULL;
 }
 
-/* Another member takes the slot; it is out, as the one before it was. */
-static void join_take(struct mesh_group *g, u32 i, struct mesh_member *m)
+/* Another member takes the slot; it is out, as the one before it was, or has a copy of that. */
+void mesh_group_take_place(struct mesh_group *g, u32 i, struct mesh_member *m)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
 	struct mesh_member *old = slot->member;
@@ -169,8 +169,12 @@ void mesh_group_swap(struct mesh_group *g)
 		m = join_wanted(g, i);
 		if (!m)
 			continue;
+		if (mesh_evict_swap(g, i, m)) {
+			mesh_member_put_later(m);
+			continue;
+		}
 		if (join_vacant(g, i)) {
-			join_take(g, i, m);
+			mesh_group_take_place(g, i, m);
 			continue;
 		}
 		mesh_member_put_later(m);

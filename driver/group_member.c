@@ -135,7 +135,9 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 		list_del(&starved->node);
 		mesh_group_send(g, starved, todo);
 	}
-	if (g->state == MESH_GROUP_STOPPED || slot->failing || !err)
+	if (!err && g->state == MESH_GROUP_ACTIVE && mesh_evict_follow(g, gio, todo))
+		;	/* ends with its successor's */
+	else if (g->state == MESH_GROUP_STOPPED || slot->failing || !err)
 		mesh_group_deliver(g, gio, err == -ENOMEM || err == -EAGAIN ? -EIO : err);
 	else if (err == -ENOMEM || err == -EAGAIN)
 		member_starved(g, gio);
@@ -177,6 +179,7 @@ void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
 	for (i = 0; i < g->width; i++)
 		member_note_late(g, i);
 	member_count(g);
+	mesh_evict_watch(g, todo);
 }
 
 /* Nothing is held for it any more, and what it has is called back. */

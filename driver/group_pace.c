@@ -22,11 +22,18 @@ void mesh_group_used(struct mesh_group *g)
 		WRITE_ONCE(g->used_at, now);
 }
 
-/* Time has passed. */
-void mesh_group_pace(struct mesh_group *g)
+u64 mesh_group_rate(struct mesh_group *g)
 {
 	bool used = time_before(jiffies, READ_ONCE(g->used_at) + PACE_RECENT);
 	u64 rate = used ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
+
+	return rate * PACE_MB;
+}
+
+/* Time has passed. */
+void mesh_group_pace(struct mesh_group *g)
+{
+	u64 rate = mesh_group_rate(g);
 	u64 ms = jiffies_to_msecs(min_t(unsigned long, jiffies - g->paced_at, HZ));
 
 	g->paced_at = jiffies;
@@ -34,5 +41,5 @@ void mesh_group_pace(struct mesh_group *g)
 		prot_group_allow(g->engine, 0);
 		return;
 	}
-	prot_group_allow(g->engine, rate ? div_u64(rate * PACE_MB * ms, 1000) : PROT_NO_LIMIT);
+	prot_group_allow(g->engine, rate ? div_u64(rate * ms, 1000) : PROT_NO_LIMIT);
 }

@@ -72,7 +72,7 @@ void mesh_group_reads_allow(struct mesh_group *g)
 	u64 mask = 0;
 
 	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->repairs)
-		mask = e->in_sync & ~e->failed & ~e->avoid;
+		mask = e->in_sync & ~e->failed & ~e->avoid & ~mesh_evict_frozen(g);
 	/* with fewer a reader that is cut off might not notice that others go on */
 	if (hweight64(mask) < g->held)
 		mask = 0;

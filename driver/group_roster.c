@@ -27,6 +27,7 @@ static int roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 o
 			u32 blocks)
 {
 	struct mesh_mio *mio = &slot->mio;
+	struct mesh_member *m;
 
 	lockdep_assert_held(&g->lock);
 	if (slot->begun && !completion_done(&slot->done))
@@ -43,8 +44,9 @@ static int roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 o
 	mio->done = roster_done;
 	mio->priv = slot;
 	rcu_read_lock();
-	mesh_member_submit(slot->member, mio);
-	mesh_member_commit(slot->member, 0);
+	m = mesh_evict_roster(g, slot - g->slots);
+	mesh_member_submit(m, mio);
+	mesh_member_commit(m, 0);
 	rcu_read_unlock();
 	return 0;
 }
@@ -59,7 +61,7 @@ static int roster_wait(struct mesh_group_slot *slot)
 		complete_all(&slot->done);	/* completion_done() stays true */
 		return slot->mio.err;
 	}
-	mesh_member_kick(slot->member);
+	mesh_member_kick(mesh_evict_roster(slot->group, slot - slot->group->slots));
 	return -ETIMEDOUT;
 }
 

@@ -94,7 +94,7 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 static void run_timer(struct mesh_group *g)
 {
 	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
-		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced;
+		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced || g->evict;
 
 	if (!test_bit(MESH_G_CLOSING, &g->flags))
 		mod_timer(&g->timer, jiffies + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK));

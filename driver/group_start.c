@@ -368,6 +368,10 @@ static int start_propose(struct mesh_group *g)
 		if (!(last->in_sync >> i & 1) && !mesh_group_named(g, i))
 			return prot_membership_replace(&g->ms, i,
 						       (u8 *)&g->slots[i].member->conf.uuid);
+	if (mesh_evict_propose(g))
+		return -EBUSY;
+	if (g->ms.pending)
+		return 0;
 	return add ? prot_membership_add(&g->ms, __ffs64(add)) : mesh_group_witness_step(g);
 }
 
@@ -392,6 +396,7 @@ static void start_commit(struct mesh_group *g)
 	g->commit.in_sync = now;
 	set_bit(MESH_G_COMMITTED, &g->flags);
 	mesh_group_release(g);
+	mesh_evict_committed(g);
 	mesh_group_left(g, before & ~now);
 	if (before & ~now)
 		pr_warn("%s: group %u.%u goes on without members %#llx, %u of %u are left\n",

@@ -74,6 +74,13 @@ static const struct nla_policy roster_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_ROSTER] = NLA_POLICY_EXACT_LEN(MESHBLK_ROSTER_BYTES),
 };
 
+static const struct nla_policy volume_evict_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
+	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
+	[MESHBLK_A_MEMBER] = { .type = NLA_NESTED },
+	[MESHBLK_A_STOP] = { .type = NLA_FLAG },
+};
+
 static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
@@ -95,6 +102,7 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(VOLUME_REJOIN, volume_rejoin_policy, mesh_nl_volume_rejoin),
 	MESH_NL_OP(WITNESS, witness_policy, mesh_nl_serve_witness),
 	MESH_NL_OP(ROSTER_NOTED, roster_policy, mesh_nl_roster_noted),
+	MESH_NL_OP(VOLUME_EVICT, volume_evict_policy, mesh_nl_volume_evict),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {

@@ -5,7 +5,7 @@
  *   netlink.c          the family: commands, policies, permissions
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET
- *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN
+ *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN, VOLUME_EVICT
  *   netlink_witness.c  WITNESS, ROSTER_NOTE, ROSTER_NOTED
  *   netlink_target.c   IDENTITY_SET, TARGET_*
  *   events.c           multicast
@@ -29,6 +29,8 @@ extern struct genl_family mesh_nl_family;
 
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
+int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
+		   struct genl_info *info);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs, unsigned long **fresh);
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
@@ -41,6 +43,7 @@ int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info);
+int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_serve_witness(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_roster_noted(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info);

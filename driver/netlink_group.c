@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups in answers, VOLUME_SCRUB and VOLUME_REJOIN. */
+/* Groups in answers, VOLUME_SCRUB, VOLUME_REJOIN and VOLUME_EVICT. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/group.h"
 #include "driver/netlink.h"
@@ -62,6 +62,20 @@ static int mesh_nl_put_unread(struct sk_buff *skb, const struct mesh_layout *l, 
 							 READ_ONCE(e->nr_unread)) : 0;
 }
 
+static int mesh_nl_put_evict(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
+{
+	struct mesh_group *g = l->groups[first];
+	const char *why = READ_ONCE(g->evict_why);
+	struct mesh_evict_seen seen;
+
+	if (!mesh_evict_seen(g, &seen))
+		return why ? nla_put_string(skb, MESHBLK_P_EVICT_REASON, why) : 0;
+	return nla_put_u32(skb, MESHBLK_P_EVICTS, prot_places(l->prot)[first + seen.slot].member) ?:
+	       nla_put(skb, MESHBLK_P_SUCCESSOR, UUID_SIZE, &seen.extent) ?:
+	       mesh_nl_put_u64(skb, MESHBLK_P_COPIED, seen.copied) ?:
+	       mesh_nl_put_u64(skb, MESHBLK_P_COPY_BYTES, seen.bytes);
+}
+
 static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 first)
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUP);
@@ -95,6 +109,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    (barred && mesh_nl_put_u64(skb, MESHBLK_P_BARRED, barred)) ||
 	    (mesh_group_witnessed(g) && nla_put_flag(skb, MESHBLK_P_WITNESS)) ||
 	    mesh_nl_put_unread(skb, l, first) ||
+	    mesh_nl_put_evict(skb, l, first) ||
 	    mesh_nl_put_scrub(skb, l, first))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
@@ -175,6 +190,37 @@ int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info)
 		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
 	else if (!mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX])))
 		err = mesh_nl_refuse(info, -EINVAL, "no group keeps that member out");
+	if (l)
+		mesh_layout_unpin(l);
+	mesh_volume_put(vol);
+	return err;
+}
+
+int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr **a = info->attrs;
+	struct mesh_member_conf conf;
+	struct mesh_volume *vol;
+	struct mesh_layout *l;
+	int err = mesh_nl_admin(skb, info);
+
+	if (err)
+		return err;
+	if (!a[MESHBLK_A_INDEX] || !a[MESHBLK_A_MEMBER] == !nla_get_flag(a[MESHBLK_A_STOP]))
+		return mesh_nl_refuse(info, -EINVAL, "INDEX, and MEMBER or STOP are wanted");
+	err = a[MESHBLK_A_MEMBER] ? mesh_nl_member(a[MESHBLK_A_MEMBER], &conf, true, info) : 0;
+	if (err)
+		return err;
+	vol = mesh_nl_volume(info);
+	if (IS_ERR(vol))
+		return PTR_ERR(vol);
+	l = mesh_layout_pin(vol);
+	if (!l)
+		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
+	else if (a[MESHBLK_A_MEMBER])
+		err = mesh_groups_evict(l, nla_get_u32(a[MESHBLK_A_INDEX]), &conf, info->extack);
+	else if (mesh_groups_evict_stop(l, nla_get_u32(a[MESHBLK_A_INDEX])))
+		err = mesh_nl_refuse(info, -EBUSY, "the member's place goes to its copy right now");
 	if (l)
 		mesh_layout_unpin(l);
 	mesh_volume_put(vol);

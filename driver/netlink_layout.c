@@ -83,8 +83,8 @@ static int mesh_nl_member_kind(struct mesh_member_conf *conf, struct nlattr **tb
 }
 
 /* A MEMBER attribute, to be opened for writing when @rw. */
-static int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
-			  struct genl_info *info)
+int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
+		   struct genl_info *info)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
 	int err;

@@ -155,8 +155,22 @@ static int membership_change(struct prot_membership *m)
 	return 0;
 }
 
+/* The places, in sync before and after, that get another extent with what is pending. */
+static u64 membership_swapped(const struct prot_membership *m)
+{
+	u64 places = 0;
+	u32 i;
+
+	for (i = 0; m->pending && i < m->cur.geo.width; i++)
+		if ((m->cur.in_sync & m->pend.in_sync) >> i & 1 &&
+		    memcmp(m->cur.uuid[i], m->pend.uuid[i], PROT_UUID_LEN))
+			places |= 1ULL << i;
+	return places;
+}
+
 int prot_membership_remove(struct prot_membership *m, u64 members)
 {
+	u64 swapped = PROT_MUTANT(R_SWAP_KEEP) ? 0 : membership_swapped(m);
 	const struct prot_roster *last = m->pending ? &m->pend : &m->cur;
 	u64 left = last->in_sync & ~members;
 
@@ -165,7 +179,7 @@ int prot_membership_remove(struct prot_membership *m, u64 members)
 	/* A member whose add is not committed has to be added again. */
 	if (!PROT_MUTANT(R_KEEP))
 		left &= m->cur.in_sync;
-	if (hweight64(left) < m->cur.geo.k)
+	if (hweight64(left & ~swapped) < m->cur.geo.k)
 		return -EBUSY;
 	members = last->in_sync & ~left;
 	membership_next(m);
@@ -189,6 +203,18 @@ int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uui
 		return -EBUSY;
 	memcpy(m->pend.uuid[member], uuid, PROT_UUID_LEN);
 	m->pend.left[member] = m->pend.epoch;
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_swap(struct prot_membership *m, u32 member, const u8 *uuid)
+{
+	u64 others = m->cur.in_sync & ~(1ULL << member);
+
+	if (others == m->cur.in_sync ||
+	    (hweight64(others) < m->cur.geo.k && !PROT_MUTANT(R_SWAP_LAST)) || membership_change(m))
+		return -EBUSY;
+	memcpy(m->pend.uuid[member], uuid, PROT_UUID_LEN);
 	membership_propose(m);
 	return 0;
 }
@@ -217,12 +243,13 @@ int prot_membership_clean(struct prot_membership *m)
 bool prot_membership_must_note(const struct prot_membership *m)
 {
 	bool begins = !m->serving || !(m->cur.flags & PROT_ROSTER_WITNESS);
+	u64 swapped = PROT_MUTANT(R_SWAP_NOTE) ? 0 : membership_swapped(m);
 
 	if (!m->pending)
 		return false;
 	if (begins && m->pend.flags & PROT_ROSTER_WITNESS)
 		return true;
-	return m->noted && m->cur.in_sync & ~m->pend.in_sync && !PROT_MUTANT(R_ALONE);
+	return m->noted && (m->cur.in_sync & ~m->pend.in_sync || swapped) && !PROT_MUTANT(R_ALONE);
 }
 
 u64 prot_membership_unwritten(const struct prot_membership *m)
@@ -232,8 +259,11 @@ u64 prot_membership_unwritten(const struct prot_membership *m)
 
 bool prot_membership_written(struct prot_membership *m, u64 members)
 {
+	u64 swapped = PROT_MUTANT(R_SWAP_COMMIT) ? membership_swapped(m) : 0;
+
 	m->durable |= members;
-	if (!m->pending || (m->pend.in_sync & ~m->durable && !PROT_MUTANT(R_COMMIT)))
+	if (!m->pending ||
+	    (m->pend.in_sync & ~m->durable & ~swapped && !PROT_MUTANT(R_COMMIT)))
 		return false;
 	m->cur = m->pend;
 	m->pending = false;
@@ -249,6 +279,8 @@ u64 prot_membership_readers(const struct prot_membership *m)
 
 	if (m->pending && !PROT_MUTANT(R_READ_OLD))
 		members &= m->pend.in_sync;
+	if (!PROT_MUTANT(R_SWAP_READ))
+		members &= ~membership_swapped(m);
 	return m->serving ? members : 0;
 }
 

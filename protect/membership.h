@@ -14,6 +14,7 @@
  * begun since, and a read goes only to members that are in the committed and in the
  * pending one. Only removals follow a roster that is not committed, and what that one
  * would have added is out again; at least k of the members of the committed one stay.
+ * An extent that takes the place of one in sync is a member of the new roster alone.
  *
  * An attach takes the highest roster of the members that it has opened, each of them
  * read after its own fence. That roster may be out of date: what was removed last may
@@ -108,6 +109,20 @@ int prot_membership_add(struct prot_membership *m, u32 member);
 /* Another extent becomes member @member, which is not in sync. Return: 0, or -EBUSY. */
 int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uuid);
 
+/**
+ * prot_membership_swap() - another extent becomes member @member, which is in sync and stays so
+ * @m: not changing; without @member as many members in sync as suffice
+ * @member: its place
+ * @uuid: an extent that has all that the one in the place has, and gets every write as well
+ *
+ * From here on until it, or what follows it, is committed nothing may be read or written at the
+ * place: another host may take this roster or the one before it, and then fences one of the two
+ * extents alone. Members in the other places that suffice stay until then.
+ *
+ * Return: 0, or -EBUSY: not now.
+ */
+int prot_membership_swap(struct prot_membership *m, u32 member, const u8 *uuid);
+
 /* meshd notes removals from now on, and has noted this roster; or it is away. */
 int prot_membership_witness(struct prot_membership *m, bool on);
 
@@ -115,9 +130,10 @@ int prot_membership_witness(struct prot_membership *m, bool on);
 int prot_membership_clean(struct prot_membership *m);
 
 /*
- * The store notes the pending roster before any of it is written: a removal, or the
- * first that says WITNESS. Any other one must not be noted before it is committed: a
- * store that knows of a member's add would witness for a member that no roster names.
+ * The store notes the pending roster before any of it is written: a removal, also of an
+ * extent whose place another one takes, or the first that says WITNESS. Any other one must
+ * not be noted before it is committed: a store that knows of a member's add would witness
+ * for a member that no roster names.
  */
 bool prot_membership_must_note(const struct prot_membership *m);
 

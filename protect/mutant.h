@@ -97,6 +97,15 @@ enum prot_mutant {
 	PROT_MUT_R_DEAD_CLEAN,	/* ... if this host served by a clean roster */
 	PROT_MUT_R_DEAD_SYNC,	/* ... if those in sync are here */
 	PROT_MUT_R_STALE,	/* what is given up is not noted */
+	PROT_MUT_R_SWAP_WHOLE,	/* an extent takes a place in sync before it has all data */
+	PROT_MUT_R_SWAP_BOTH,	/* ... and gets no writes once it has been copied */
+	PROT_MUT_R_SWAP_LAST,	/* ... of the last member that suffices */
+	PROT_MUT_R_SWAP_READ,	/* ... and the one before it is read until that is committed */
+	PROT_MUT_R_SWAP_WRITE,	/* ... or written */
+	PROT_MUT_R_SWAP_KEEP,	/* ... and counts as a member of the committed roster */
+	PROT_MUT_R_SWAP_COMMIT,	/* committed before it is durable on the new extent */
+	PROT_MUT_R_SWAP_NOTE,	/* ... and the store does not note it first */
+	PROT_MUT_R_SWAP_FREE,	/* the extent before is freed before that is committed */
 	PROT_MUT_R_END,
 	PROT_MUTANTS_END = PROT_MUT_R_END
 };

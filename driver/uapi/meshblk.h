@@ -54,6 +54,8 @@ enum meshblk_cmd {
 	 */
 	MESHBLK_CMD_ROSTER_NOTE,
 	MESHBLK_CMD_ROSTER_NOTED,	/* VOLUME_UUID PLACE [ROSTER]: what is noted, if anything */
+	/* VOLUME_UUID INDEX MEMBER|STOP: a member in sync is copied to one that takes its place */
+	MESHBLK_CMD_VOLUME_EVICT,
 	__MESHBLK_CMD_MAX,
 };
 
@@ -213,6 +215,11 @@ enum meshblk_group_attr {
 	MESHBLK_P_UNREAD,
 	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
 	MESHBLK_P_WITNESS,		/* flag: a member's removal is noted before it counts */
+	MESHBLK_P_EVICTS,		/* u32: index of the member that is copied, to leave */
+	MESHBLK_P_SUCCESSOR,		/* 16 bytes: extent that is to take its place */
+	MESHBLK_P_COPIED,		/* u64: bytes that this has; all: it is to be swapped */
+	MESHBLK_P_COPY_BYTES,		/* u64: bytes that it is to have */
+	MESHBLK_P_EVICT_REASON,		/* human-readable string: why the last eviction ended */
 	__MESHBLK_P_MAX,
 };
 

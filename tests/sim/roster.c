@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sim-roster "K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES]" SECONDS:
- * every order of what two hosts can do to the rosters of one group, at small bounds. STORES are
- * lost; READERS are attaches for reading; at a RESTART a host loses all it has open, and knows what
- * it served by; STALES are attaches at an administrator's word.
+ * sim-roster "K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES EVICTS]"
+ * SECONDS: every order of what two hosts can do to the rosters of one group, at small bounds.
+ * STORES are lost; READERS are attaches for reading; at a RESTART a host loses all it has open, and
+ * knows what it served by; STALES are attaches at an administrator's word; an EVICT gives the place
+ * of a member in sync to a spare.
  *
  *   extents (roster, writes it has, holder, number of its label)
  *      ^ open, number, write a roster on any of them, write data on any of them
@@ -101,6 +102,8 @@ static void story(u32 i)
 		print(&x->store);
 		if (x->join < width)
 			printf(" join %u", x->join);
+		if (x->twin < width)
+			printf(" twin %u", x->twin);
 		if (x->write)
 			printf(" write %x on %x", x->write, x->landed);
 	}
@@ -116,7 +119,7 @@ static void first_state(void)
 			.attach = 1, .epoch = 1, .in_sync = (1 << width) - 1,
 			.flags = PROT_ROSTER_CLEAN, .host = 3, .spare = NONE,
 		};
-	s.h[0].join = s.h[1].join = NONE;
+	s.h[0].join = s.h[1].join = s.h[0].twin = s.h[1].twin = NONE;
 	n_all = edges = 0;
 	memset(table, 0, table_size * sizeof(*table));
 	bad = NULL;
@@ -166,6 +169,15 @@ static const struct {
 	MUTANT(DEAD_HOST) = { "no dead time after the same host", "2+1 1 0 2 1 0 1" },
 	MUTANT(DEAD_CLEAN) = { "no dead time where a reader may be", "2+1 1 0 2 1 0 1 1",
 			       true },
+	MUTANT(SWAP_WHOLE) = { "an extent swapped in before it has all data", "2 1 0 1 0 0 0 0 0 1" },
+	MUTANT(SWAP_BOTH) = { "... without the writes since", "2 1 0 1 0 0 0 0 0 1" },
+	MUTANT(SWAP_LAST) = { "... of the last member that suffices", "2 1 0 2 1 0 0 0 0 1" },
+	MUTANT(SWAP_READ) = { "... and the one before it read meanwhile", "2 1 0 2 0 0 0 0 0 1" },
+	MUTANT(SWAP_WRITE) = { "... or written", "2 1 0 2 0 0 0 0 0 1" },
+	MUTANT(SWAP_KEEP) = { "... and counted as committed", "2 1 0 2 1 0 0 0 0 1" },
+	MUTANT(SWAP_COMMIT) = { "... committed before durable on it", "2 1 1 2 0 0 0 0 0 1" },
+	MUTANT(SWAP_NOTE) = { "... and not noted by the store first", "2 1 1 2 0 0 0 0 0 1" },
+	MUTANT(SWAP_FREE) = { "... freed before that is committed", "2 1 0 1 0 0 0 0 0 1" },
 	MUTANT(DEAD_SYNC) = { "no dead time with all in sync", "2+1 1 1 2 0 0 1" },
 	MUTANT(STALE) = { "what is given up is not noted", "2 1 2 3 0 0 0 0 1" },
 };
@@ -176,10 +188,10 @@ static bool bounds(const char *text)
 	char group[16];
 	u32 m = 0;
 
-	most.readers = most.restarts = most.stales = 0;
-	if (sscanf(text, "%15s %d %d %d %d %d %d %d %d", group, &most.writes, &most.crashes,
+	most.readers = most.restarts = most.stales = most.evicts = 0;
+	if (sscanf(text, "%15s %d %d %d %d %d %d %d %d %d", group, &most.writes, &most.crashes,
 		   &most.attaches, &most.changes, &most.stores, &most.readers,
-		   &most.restarts, &most.stales) < 6 ||
+		   &most.restarts, &most.stales, &most.evicts) < 6 ||
 	    sscanf(group, "%u+%u", &k, &m) < 1)
 		return false;
 	width = m ? k + m : k;
@@ -212,7 +224,7 @@ static int one(const char *text, int seconds)
 	bool ok;
 
 	if (!bounds(text)) {
-		fprintf(stderr, "sim-roster \"K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES]\" SECONDS\n"
+		fprintf(stderr, "sim-roster \"K+M|COPIES WRITES CRASHES ATTACHES CHANGES STORES [READERS RESTARTS STALES EVICTS]\" SECONDS\n"
 			"sim-roster mutants|all-mutants SECONDS\n");
 		return 2;
 	}

@@ -5,6 +5,7 @@
  *   roster.c        what was reached, and the story of a failure
  *   roster_steps.c  what a host can do next; what must never be read
  *   roster_ro.c     ... one that attaches for reading
+ *   roster_evict.c  ... to a member in sync whose place another extent takes
  */
 #ifndef TESTS_SIM_ROSTER_H
 #define TESTS_SIM_ROSTER_H
@@ -50,17 +51,20 @@ struct host {
 	u8	write;		/* in flight */
 	u8	landed;		/* extents that have it */
 	u8	join;		/* member that is caught up and gets all writes, or NONE */
+	u8	twin;		/* member that the spare has a copy of, and gets all writes of, or NONE */
 };
 
 struct state {
 	struct extent e[EXTENTS];
 	struct host h[2];
 	u8	acked, dropped;	/* writes */
-	u8	writes, crashes, attaches, changes, stores, readers, restarts, stales;	/* so far */
+	u8	writes, crashes, attaches, changes, stores, readers, restarts, stales, evicts;	/* so far */
 	u8	spared;		/* the spare is, or was to be, a member */
 };
 
-struct roster_bounds { int writes, crashes, attaches, changes, stores, readers, restarts, stales; };
+struct roster_bounds {
+	int	writes, crashes, attaches, changes, stores, readers, restarts, stales, evicts;
+};
 
 extern struct roster_bounds most;
 extern u32 width, k;
@@ -77,6 +81,7 @@ void roster_load(struct prot_membership *m, const struct host *x);
 void roster_keep(struct host *x, const struct prot_membership *m);
 void roster_release(struct state *s, int h);
 void roster_take(struct state *s, int h, int i);
+void roster_acked(struct state *s, int h);
 u8 roster_extents(const struct packed *r, u64 members);
 
 /* roster_ro.c */
@@ -84,5 +89,12 @@ void roster_ro_begin(const struct state *s, int h);
 void roster_ro_read(const struct state *s, int h);
 void roster_ro_attached(const struct state *s, int h);
 u8 roster_ro_newer(const struct state *s, int h);
+
+/* roster_evict.c */
+void roster_evict(const struct state *s, int h);
+u8 roster_evict_held(const struct host *x);
+u8 roster_evict_writers(const struct host *x);
+bool roster_freed(const struct state *s, int extent);
+const char *roster_evict_check(const struct state *s);
 
 #endif

@@ -15,6 +15,9 @@ void roster_ro_begin(const struct state *s, int h)
 {
 	u8 reachable = ((1 << width) - 1) | s->spared << SPARE;
 
+	for (int i = 0; i < EXTENTS; i++)
+		if (roster_freed(s, i))
+			reachable &= ~(1 << i);
 	if (s->readers == most.readers)
 		return;
 	for (u8 r = reachable; r; r = (r - 1) & reachable) {
@@ -99,7 +102,7 @@ void roster_ro_attached(const struct state *s, int h)
 	roster_release(&t, h);
 	roster_reach(&t);
 	for (int i = 0; i < EXTENTS; i++) {
-		if (!(all >> i & 1) || x->has >> i & 1 || (!o->ro && o->has >> i & 1))
+		if (!(all >> i & 1) || roster_freed(s, i) || x->has >> i & 1 || (!o->ro && o->has >> i & 1))
 			continue;
 		t = *s;
 		roster_take(&t, h, i);

@@ -82,7 +82,7 @@ static u8 writers(const struct host *x)
 	struct prot_membership m;
 
 	roster_load(&m, x);
-	return roster_extents(r, prot_membership_writers(&m)) |
+	return roster_extents(r, prot_membership_writers(&m)) | roster_evict_writers(x) |
 	       (x->join < width ? roster_extents(r, 1 << x->join) : 0);
 }
 
@@ -106,6 +106,10 @@ static u8 readable(const struct state *s, int h)
 
 void roster_check(const struct state *s)
 {
+	const char *evict = roster_evict_check(s);
+
+	if (evict)
+		bad = evict;
 	for (int h = 0; h < 2; h++) {
 		u8 may = readable(s, h);
 
@@ -129,7 +133,7 @@ static void forget(struct state *s, int h)
 
 	memset(x, 0, sizeof(*x));
 	x->store = store;
-	x->join = NONE;
+	x->join = x->twin = NONE;
 }
 
 void roster_release(struct state *s, int h)
@@ -153,11 +157,19 @@ static void ack(struct state *s, struct host *x)
 	x->write = x->landed = 0;
 }
 
+void roster_acked(struct state *s, int h)
+{
+	ack(s, &s->h[h]);
+}
+
 /* Attach: which extents are reached. Those that the other host has want a preempt. */
 static void begin(const struct state *s, int h)
 {
 	u8 reachable = ((1 << width) - 1) | s->spared << SPARE;
 
+	for (int i = 0; i < EXTENTS; i++)
+		if (roster_freed(s, i))
+			reachable &= ~(1 << i);
 	if (s->attaches == most.attaches)
 		return;
 	for (u8 r = reachable; r; r = (r - 1) & reachable) {
@@ -194,6 +206,8 @@ static bool refused(const struct state *s, int h, int i)
 {
 	const struct host *x = &s->h[h], *o = &s->h[!h];
 
+	if (roster_freed(s, i))
+		return true;
 	if (x->ro)
 		return !o->ro && o->has >> i & 1;
 	return !x->preempts && (s->e[i].holder == 2 - h || o->has >> i & 1);
@@ -412,6 +426,8 @@ static void commit(struct state *t, int h, bool first)
 	}
 	if (x->join < width && x->cur.in_sync >> x->join & 1)
 		x->join = NONE;
+	if (x->twin < width && (x->cur.spare != NONE || !(x->cur.in_sync >> x->twin & 1)))
+		x->twin = NONE;
 	if (first && x->waits && t->h[!h].lost) {
 		x->phase = WAITS;
 		roster_reach(t);
@@ -530,7 +546,7 @@ static void join(const struct state *s, int h)
 static void write_data(const struct state *s, int h)
 {
 	const struct host *x = &s->h[h];
-	u8 to = writers(x) & x->has;
+	u8 to = writers(x) & x->has & ~roster_evict_held(x);
 	u8 left = x->write ? to & ~x->landed : to;
 
 	if (!x->write && s->writes == most.writes)
@@ -573,6 +589,7 @@ static void attached(const struct state *s, int h)
 	if (!x->serving)
 		return;
 	changes(s, h);
+	roster_evict(s, h);
 	if (!x->pending && x->join == NONE && hweight64(readers(x)) >= k)
 		join(s, h);
 	if (!x->pending && x->join != NONE) {

@@ -18,7 +18,7 @@ SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 
 SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c stage.c)
 SIM_MAIN    := $(addprefix tests/sim/,main.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
-SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c)
+SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c roster_evict.c)
 SIM_ROSTER  += protect/roster.c protect/membership.c
 SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.

@@ -579,6 +579,16 @@ static void test_version(void)
 		rig_begin(LABEL_ZEROING);	/* it has none yet */
 		CU_ASSERT_EQUAL(grant_at(access, 0), -EAGAIN);
 	}
+	/* Zeroed, and without a record: to be filled, not to be read. */
+	begin();
+	pthread_mutex_lock(&d->lock);
+	d->label->extent[0].version = 0;
+	d->label->extent[0].holder = (struct muuid) { { 0 } };
+	pthread_mutex_unlock(&d->lock);
+	CU_ASSERT_EQUAL(grant_at(1, 0), -ESTALE);
+	CU_ASSERT_EQUAL(grant_at(2, 1), -ESTALE);
+	CU_ASSERT_EQUAL(grant_at(2, 0), 0);
+	CU_ASSERT(muuid_equal(&d->label->extent[0].holder, &me));
 }
 
 /* An extent's UUID that is there already, for another volume or of another length. */

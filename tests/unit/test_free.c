@@ -288,6 +288,22 @@ static void test_believed(void)
 	}
 }
 
+/* Opened to be filled, before any record: the intent to use it, which is undone, knows of no holder. */
+static void test_unrecorded(void)
+{
+	opens = 0;
+	for (int preempt = 0; preempt < 2; preempt++) {
+		begin(&me);
+		table.extent[0].version = table.extent[0].commit = 0;
+		CU_ASSERT(freed_as(NULL, 1, 9, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(&other, 0, 0, preempt) == -ESTALE);
+		CU_ASSERT(freed_as(NULL, 0, 0, preempt) == 0);
+		begin(&other);
+		table.extent[0].version = table.extent[0].commit = 0;
+		CU_ASSERT(freed_as(NULL, 0, 0, preempt) == (preempt ? -ESTALE : -EBUSY));
+	}
+}
+
 /* Whatever it believes of the extent: it is not of the volume that the requester means. */
 static void test_other_volume(void)
 {
@@ -361,6 +377,7 @@ int main(void)
 		{ "others", test_others },
 		{ "the kernel does not say", test_kernel_silent },
 		{ "believed", test_believed },
+		{ "opened before a record", test_unrecorded },
 		{ "another volume's", test_other_volume },
 		{ "the kernel refuses", test_kernel_refuses },
 		{ "release", test_release },

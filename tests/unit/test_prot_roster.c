@@ -222,6 +222,34 @@ static void serving(struct prot_membership *m, u64 in_sync, u8 width)
 	CU_ASSERT_EQUAL(prot_membership_readers(m), in_sync);
 }
 
+/* Another extent in the place of a member in sync, which has a copy of it. */
+static void test_swap(void)
+{
+	static const u8 spare[PROT_UUID_LEN] = { 99 };
+	struct prot_membership m;
+
+	serving(&m, 3, 3);
+	CU_ASSERT_EQUAL(prot_membership_swap(&m, 2, spare), -EBUSY);	/* not in sync */
+	CU_ASSERT_EQUAL(prot_membership_swap(&m, 1, spare), 0);
+	CU_ASSERT(prot_membership_must_note(&m));
+	CU_ASSERT_EQUAL(prot_membership_swap(&m, 0, spare), -EBUSY);	/* one thing at a time */
+	/* Neither of the two is read, and the member in the other place stays. */
+	CU_ASSERT_EQUAL(prot_membership_readers(&m), 1);
+	CU_ASSERT_EQUAL(prot_membership_writers(&m), 3);
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 1), -EBUSY);
+	CU_ASSERT(!prot_membership_written(&m, 1));
+	CU_ASSERT_EQUAL(prot_membership_unwritten(&m), 2);
+	CU_ASSERT(prot_membership_written(&m, 2));
+	CU_ASSERT_EQUAL(m.cur.uuid[1][0], 99);
+	CU_ASSERT_EQUAL(prot_membership_readers(&m), 3);
+	/* The new one fails before it is committed: the place is lost. */
+	CU_ASSERT_EQUAL(prot_membership_swap(&m, 1, self), 0);
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 2), 0);
+	CU_ASSERT(prot_membership_written(&m, 1));
+	CU_ASSERT_EQUAL(m.cur.in_sync, 1);
+	CU_ASSERT_EQUAL(prot_membership_swap(&m, 0, spare), -EBUSY);	/* the last one */
+}
+
 static void test_changes(void)
 {
 	static const u8 spare[PROT_UUID_LEN] = { 99 };
@@ -284,6 +312,7 @@ static const struct suite_test tests[] = {
 	{ "attach, at a word", test_attach_stale },
 	{ "attach, erasure coding", test_attach_ec },
 	{ "changes", test_changes },
+	{ "another extent in a place in sync", test_swap },
 	{ NULL, NULL }
 };
 

@@ -43,6 +43,7 @@ int volume_must_hold(struct req *r, const struct store_volume *v) { (void)r, (vo
 int volume_result(struct req *r, const struct muuid *u) { (void)r, (void)u; return 0; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
 bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return false; }
+int member_named(const struct layout *l, const char *what) { (void)l, (void)what; return -1; }
 
 int volume_with_next(struct req *r, bool whole, int (*fn)(struct req *r, struct store_volume *v,
 							  struct layout *l, struct layout *next))
@@ -232,6 +233,10 @@ static void test_kept(void)
 	kernel.health = HEALTH_REBUILDING;
 	CU_ASSERT(finish() == -EAGAIN && frees() == 1 && at[1].e.length);
 	kernel.health = HEALTH_WHOLE;
+	/* The layout names the copy of one that leaves, and no roster does yet. */
+	kernel.evicts = true;
+	CU_ASSERT(!finish() && frees() == 1 && at[1].e.length);
+	kernel.evicts = false;
 	CU_ASSERT(!finish() && !frees() && !at[1].e.length);
 }
 

@@ -57,6 +57,7 @@ static struct {
 	bool	busy;			/* it takes no new layout */
 	bool	refused;		/* they did not, at last */
 	bool	refuses;		/* its groups do not attach without extent 1 */
+	bool	evicts;			/* the place of a member has yet to go to its copy */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
 static void (*on_put)(void);		/* before a record is written; NULL: nothing */
@@ -351,10 +352,13 @@ void uuid_random(struct muuid *u)
 
 int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
+	static struct meshblk_group group;
+
 	(void)uuid;
 	if (!kernel.there)
 		return -ENOENT;
-	*out = (struct meshblk_volume) { .state = "opening", .version = kernel.version,
+	group.successor = (struct muuid) { { kernel.evicts } };
+	*out = (struct meshblk_volume) { .state = "opening", .groups = &group, .version = kernel.version,
 					 .openers = kernel.openers, .nr_groups = kernel.groups };
 	if (!kernel.refused)
 		strcpy(out->state, "active");

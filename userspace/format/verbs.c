@@ -152,6 +152,12 @@ static const struct verb_arg replace_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg evict_opts[] = {
+	{ "--with", ARG_TEXT, "with", "the drive, as replace takes it" },
+	{ "--stop", ARG_FLAG, "stop", "end it while the copy is made: the member stays" },
+	OPT_END,
+};
+
 static const struct verb_arg wait_opts[] = {
 	{ "--timeout", ARG_NUMBER, "timeout", "give up after that many seconds" },
 	OPT_END,
@@ -240,6 +246,10 @@ const struct verb verbs[] = {
 	  "give a member that is lost a new extent on another drive, and rebuild it",
 	  "meshctl volume replace data 2\n"
 	  "  meshctl volume replace data 2 --with gpu3:nvme1n1", RESULT_DEVICE },
+	{ "volume evict", { VOLUME, { "MEMBER", ARG_TEXT, "member", NULL } }, evict_opts,
+	  "copy a member that is still good to another drive, and let it go then",
+	  "meshctl volume evict data 2\n"
+	  "  meshctl volume evict data 2 --stop", RESULT_DEVICE },
 	{ "volume scrub", { { "[VOLUME]", ARG_TEXT, "volume", NULL } }, scrub_opts,
 	  "compare all members of a volume in the background",
 	  "meshctl volume scrub data && meshctl volume wait data", RESULT_DONE },

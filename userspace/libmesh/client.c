@@ -252,6 +252,28 @@ int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member)
 	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
 }
 
+int meshblk_volume_evict(struct mesh *m, const struct muuid *uuid, u32 member,
+			 const struct meshblk_member *to)
+{
+	struct nlattr *nest;
+	struct nl_msg *msg;
+	int err;
+
+	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_EVICT, 0, 0, &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	nla_put_u32(msg, MESHBLK_A_INDEX, member);
+	if (to) {
+		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
+		put_member(msg, to);
+		nla_nest_end(msg, nest);
+	} else {
+		nla_put_flag(msg, MESHBLK_A_STOP);
+	}
+	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+}
+
 static void parse_member(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_M_MAX + 1];
@@ -294,6 +316,15 @@ static void parse_scrub(struct nlattr **tb, struct meshblk_group *g)
 	g->nr_unread = get_array(tb[MESHBLK_P_UNREAD], g->unread, MESH_DIFFS_MAX, sizeof(*g->unread));
 }
 
+static void parse_evict(struct nlattr **tb, struct meshblk_group *g)
+{
+	g->evicts = get_u32(tb[MESHBLK_P_EVICTS]);
+	get_uuid(tb[MESHBLK_P_SUCCESSOR], &g->successor);
+	g->copied = get_u64(tb[MESHBLK_P_COPIED]);
+	g->copy_bytes = get_u64(tb[MESHBLK_P_COPY_BYTES]);
+	get_str(tb[MESHBLK_P_EVICT_REASON], g->evict_reason, sizeof(g->evict_reason));
+}
+
 static void parse_group(struct nlattr *nest, void *entry)
 {
 	struct nlattr *tb[MESHBLK_P_MAX + 1];
@@ -312,6 +343,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->barred = get_u64(tb[MESHBLK_P_BARRED]);
 	g->witness = tb[MESHBLK_P_WITNESS];
 	parse_scrub(tb, g);
+	parse_evict(tb, g);
 	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
 	get_array(tb[MESHBLK_P_ROLES], g->roles, MESH_GROUP_MAX, sizeof(u8));
 	get_array(tb[MESHBLK_P_BEHIND], g->behind, MESH_GROUP_MAX, sizeof(u64));

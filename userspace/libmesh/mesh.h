@@ -113,6 +113,10 @@ struct meshblk_group {
 	bool	scrubbing;
 	u64	scrubbed;	/* bytes of each member compared in this scrub */
 	u64	bytes;		/* of data of each member */
+	struct muuid successor;	/* the extent that a member is copied to, which leaves; zero: none */
+	u32	evicts;		/* that member */
+	u64	copied, copy_bytes;
+	char	evict_reason[128];	/* why the last eviction ended */
 	u64	mismatches;	/* sectors found unequal ... */
 	u64	repaired;	/* ... and written again */
 	u64	skipped;	/* bytes that could not be compared */
@@ -178,6 +182,9 @@ struct mesh_scrub {
 };
 
 int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s);
+/* Copy a member to the extent @to, which then may take its place; NULL: stop that. */
+int meshblk_volume_evict(struct mesh *m, const struct muuid *uuid, u32 member,
+			 const struct meshblk_member *to);
 int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member);
 /* Members, groups and counters come along, segments do not. */
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);

@@ -348,6 +348,27 @@ static void locals(const json_t *members)
 		       "the\nrequests that it was given, and a detach waits for it\n");
 }
 
+/* A line for each group that a member of leaves. */
+static void evictions(const json_t *r)
+{
+	char bytes[SIZE_TEXT];
+	const json_t *g, *e;
+	u64 all;
+	size_t i;
+
+	json_array_foreach(json_object_get(r, "groups"), i, g) {
+		e = json_object_get(g, "evicting");
+		if (!json_is_object(e))
+			continue;
+		all = number_of(e, "bytes");
+		size_text(all, bytes);
+		printf("member %llu leaves: %u %% of %s are copied to extent %s\n",
+		       (unsigned long long)number_of(e, "member"),
+		       all ? (unsigned int)((double)number_of(e, "copied") * 100 / (double)all) : 0, bytes,
+		       json_string_value(json_object_get(e, "to")));
+	}
+}
+
 static void volume(const json_t *r)
 {
 	static const struct column members[] = {
@@ -381,6 +402,7 @@ static void volume(const json_t *r)
 	groups(r);
 	unread_places(r);
 	scrubs(r);
+	evictions(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
 	locals(json_object_get(r, "members"));

@@ -28,7 +28,8 @@ static int grant_allowed(const struct label_extent *e, const struct meshtgt_gran
 		return -ENOENT;
 	if (e->state != LABEL_READY)
 		return -EAGAIN;
-	return !e->version || q->version != e->version ? -ESTALE : 0;
+	/* Before its first record it is opened to be filled, by the host that had it allocated. */
+	return q->version != e->version || (!e->version && q->access != 2) ? -ESTALE : 0;
 }
 
 int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
@@ -294,6 +295,13 @@ static int drive_err(int err)
 	return err == -EPERM || err == -EBUSY || err == -ESTALE ? -EIO : err;
 }
 
+/* Believed never to have been used, and opened by the same host alone, before any record. */
+static bool unrecorded(const struct label_extent *e, const struct mgmt_req *r, const struct muuid *host)
+{
+	return !e->version && !r->believed.version && muuid_null(&r->believed.holder) &&
+	       muuid_equal(&e->holder, host);
+}
+
 static void free_fn(struct tdrive *d, struct serve_req *s)
 {
 	const struct mgmt_req *r = serve_mgmt(s);
@@ -312,7 +320,7 @@ static void free_fn(struct tdrive *d, struct serve_req *s)
 	}
 	if (!r->preempt)
 		err = in_use(d, e, serve_host(s), why);
-	if (!err && !alloc_believed(e, &r->believed, why))
+	if (!err && !alloc_believed(e, &r->believed, why) && !unrecorded(e, r, serve_host(s)))
 		err = -ESTALE;
 	if (err) {
 		serve_refuse(s, err, "%s", why);

@@ -76,6 +76,7 @@ static const struct {
 	{ "volume detach", cmd_volume_detach, 0 },
 	{ "volume extend", cmd_volume_extend, 0 },
 	{ "volume replace", cmd_volume_replace, 0 },
+	{ "volume evict", cmd_volume_evict, 0 },
 	{ "volume scrub", cmd_volume_scrub, 0 },
 	{ "volume rejoin", cmd_volume_rejoin, 0 },
 	{ "volume delete", cmd_volume_delete, 0 },

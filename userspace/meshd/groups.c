@@ -172,6 +172,14 @@ static const char *role_of(const struct meshblk_group *g, u32 i)
 	return g->roles[i] == MESHBLK_ROLE_OUT && g->barred >> i & 1 ? "barred" : role_name(g->roles[i]);
 }
 
+static json_t *evict_json(const struct meshblk_group *g)
+{
+	return muuid_null(&g->successor) ? json_null() :
+	       json_pack("{s:I, s:s, s:I, s:I}", "member", (json_int_t)g->evicts, "to",
+			 muuid_str(&g->successor).s, "copied", (json_int_t)g->copied, "bytes",
+			 (json_int_t)g->copy_bytes);
+}
+
 static json_t *group_json(const struct meshblk_group *g)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -187,6 +195,7 @@ static json_t *group_json(const struct meshblk_group *g)
 	jset_u64(j, "synced", g->synced);
 	json_object_set_new(j, "witness", json_boolean(g->witness));
 	scrub_json(j, g);
+	json_object_set_new(j, "evicting", evict_json(g));
 	for (i = 0; i < g->nr; i++)
 		json_array_append_new(members, json_pack("{s:I, s:s, s:I}", "index",
 							 (json_int_t)g->members[i], "role",

@@ -108,6 +108,7 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		log_debug("volume %s: an extent stays for now: %s", v->name, left);
 	if (!v->attached && v->version == 1 && !v->recorded)
 		return volume_record(v, l, why);
+	evict_orphans(v, l);
 	/* Left by a command that was killed: a LIVE volume's change that never began. */
 	return intents_undo(&v->uuid, why);
 }

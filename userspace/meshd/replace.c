@@ -220,6 +220,17 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	return puts_result(&p, 1, why);
 }
 
+/* Whether a group has yet to give a member's place to its copy. */
+static bool evicts(const struct meshblk_volume *k)
+{
+	u32 i;
+
+	for (i = 0; i < k->nr_groups; i++)
+		if (!muuid_null(&k->groups[i].successor))
+			return true;
+	return false;
+}
+
 /* Whether this kernel has the layout in use, and all groups have all members. */
 static bool in_use(const struct store_volume *v, const struct layout *l, bool *whole)
 {
@@ -228,7 +239,7 @@ static bool in_use(const struct store_volume *v, const struct layout *l, bool *w
 
 	if (!v->attached || kernel_volume(&v->uuid, &k))
 		return false;
-	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE);
+	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) && !evicts(&k);
 	*whole = volume_health(&k) == HEALTH_WHOLE;
 	meshblk_volume_free(&k);
 	return is;
@@ -289,8 +300,8 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 			"be made again", member, v->name);
 }
 
-static int swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
-		   u32 member)
+int replace_swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
+		    u32 member)
 {
 	const u64 had = v->version;
 	char why[REASON], left[REASON];
@@ -309,12 +320,6 @@ static int swap_in(struct req *r, struct store_volume *v, struct layout *l, stru
 				v->name, why);
 	if (err)
 		return req_fail(r, "volume %s is not changed: %s", v->name, why);
-	/* That of a spare is an event. */
-	if (!req_own(r))
-		log_info("volume %s: member %u is replaced, and rebuilt on drive %s", v->name, member,
-			 muuid_str(&l->member[member].drive).s);
-	if (replace_finish(v, l, left))
-		log_info("volume %s: %s: its extent is freed when it can be", v->name, left);
 	return 0;
 }
 
@@ -347,10 +352,18 @@ int replace_member(struct req *r, struct store_volume *v, struct layout *l, stru
 			log_warn("an extent of %s stays allocated for now: %s", l->name, why);
 		return -1;
 	}
-	return swap_in(r, v, l, next, member);
+	if (replace_swap_in(r, v, l, next, member))
+		return -1;
+	/* That of a spare is an event. */
+	if (!req_own(r))
+		log_info("volume %s: member %u is replaced, and rebuilt on drive %s", v->name, member,
+			 muuid_str(&l->member[member].drive).s);
+	if (replace_finish(v, l, why))
+		log_info("volume %s: %s: its extent is freed when it can be", v->name, why);
+	return 0;
 }
 
-static int replace(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
+int replace_named(struct req *r, const struct store_volume *v, const struct layout *l)
 {
 	const char *what = arg_str(r, "member");
 	int member = member_named(l, what);
@@ -363,6 +376,15 @@ static int replace(struct req *r, struct store_volume *v, struct layout *l, stru
 	if (member < 0)
 		return req_fail(r, "volume %s has no member %.100s; meshctl volume show %s numbers them", v->name,
 				what, v->name);
+	return member;
+}
+
+static int replace(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
+{
+	int member = replace_named(r, v, l);
+
+	if (member < 0)
+		return -1;
 	if (replace_member(r, v, l, next, member))
 		return -1;
 	return volume_result(r, &v->uuid);

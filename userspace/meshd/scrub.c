@@ -13,6 +13,7 @@
 /* Bytes done and to do, of all members and groups. */
 struct work_left {
 	u64	behind;		/* to be given to members */
+	u64	copied, copies;	/* of members that leave */
 	u64	scrubbed, bytes;
 	bool	scrubs;
 };
@@ -34,6 +35,8 @@ static struct work_left work_left(const struct meshblk_volume *k)
 
 		for (m = 0; m < g->nr; m++)
 			w.behind += g->behind[m];
+		w.copied += g->copied;
+		w.copies += g->copy_bytes;
 		w.scrubs = w.scrubs || g->scrubbing;
 		w.bytes += g->scrubbing || g->scrubbed ? g->bytes : 0;
 		w.scrubbed += g->scrubbing ? g->scrubbed : g->scrubbed ? g->bytes : 0;
@@ -79,6 +82,11 @@ static bool to_wait(struct req *r, const struct layout *l, const struct meshblk_
 		groups_why(l, k, why, REASON);
 	if (h > HEALTH_WHOLE) {
 		req_progress(r, why, wait->most - w.behind, wait->most ? wait->most : 1);
+		return true;
+	}
+	if (w.copies) {
+		snprintf(why, REASON, "copying a member that leaves");
+		req_progress(r, why, w.copied, w.copies);
 		return true;
 	}
 	if (w.scrubs) {

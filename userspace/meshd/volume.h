@@ -213,6 +213,16 @@ static inline struct store_free free_note(const struct gather *g, const struct l
 /* Free what members were replaced on, once this kernel has the layout that does not name it. */
 int replace_finish(struct store_volume *v, const struct layout *l, char *why);
 int cmd_volume_replace(struct req *r);
+/* @next, whose extent in the member's place is there, becomes the layout. -1 after req_fail(). */
+int replace_swap_in(struct req *r, struct store_volume *v, struct layout *l, struct layout *next,
+		    u32 member);
+/* The member that a request names, of a volume with redundancy; -1 after req_fail(). */
+int replace_named(struct req *r, const struct store_volume *v, const struct layout *l);
+
+/* evict.c */
+int cmd_volume_evict(struct req *r);
+/* Copies of members that no command waits for are stopped; their extents are the intents' then. */
+void evict_orphans(const struct store_volume *v, const struct layout *l);
 
 int cmd_volume_create(struct req *r);
 int cmd_volume_extend(struct req *r);

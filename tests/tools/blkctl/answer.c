@@ -100,6 +100,7 @@ static json_t *group_json(struct nlattr *nest)
 		[MESHBLK_P_READS] = "engine_reads", [MESHBLK_P_REDONE] = "redone",
 		[MESHBLK_P_SCRUBBED] = "scrubbed", [MESHBLK_P_BYTES] = "member_bytes",
 		[MESHBLK_P_REPAIRED] = "repaired", [MESHBLK_P_SKIPPED] = "skipped",
+		[MESHBLK_P_COPIED] = "copied", [MESHBLK_P_COPY_BYTES] = "copy_bytes",
 	};
 	json_t *o = json_object(), *behind = json_array();
 	char roles[1024] = "";
@@ -129,6 +130,10 @@ static json_t *group_json(struct nlattr *nest)
 			json_object_set_new(o, "witness", json_integer(1));
 		else if (nla_type(a) == MESHBLK_P_DIFFS)
 			json_object_set_new(o, "diffs", diffs_json(a));
+		else if (nla_type(a) == MESHBLK_P_EVICT_REASON)
+			json_object_set_new(o, "evict_reason", json_string(data));
+		else if (nla_type(a) == MESHBLK_P_EVICTS)
+			json_object_set_new(o, "evicts", json_integer(nla_get_u32(a)));
 		else if (nla_type(a) == MESHBLK_P_UNREAD)
 			json_object_set_new(o, "unread", diffs_json(a));
 		else if (nla_type(a) <= MESHBLK_P_MAX && numbers[nla_type(a)])

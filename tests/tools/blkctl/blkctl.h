@@ -66,6 +66,7 @@ void put_layout(struct nl_msg *m, const struct member *members, int nm,
 const char *j_str(json_t *o, const char *key, const char *otherwise);
 int cmd_make(int argc, char **argv);
 int cmd_set(int argc, char **argv);
+int cmd_evict(int argc, char **argv);
 
 /* answer.c */
 json_t *answer_json(struct nl_msg *msg);

@@ -262,6 +262,27 @@ int cmd_make(int argc, char **argv)
 	return err || !wait ? err : wait_state(uuid, "active", wait);
 }
 
+/* evict UUID INDEX MEMBER|stop */
+int cmd_evict(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_EVICT, 0);
+	struct member x;
+	struct uuid vol;
+
+	if (argc < 4)
+		die(2, "evict: which volume and member, and what takes its place?");
+	vol = parse_uuid(argv[1]);
+	put_uuid(m, MESHBLK_A_VOLUME_UUID, &vol);
+	nla_put_u32(m, MESHBLK_A_INDEX, strtoul(argv[2], NULL, 0));
+	if (!strcmp(argv[3], "stop")) {
+		nla_put_flag(m, MESHBLK_A_STOP);
+	} else {
+		x = parse_member(argv[3], derive_uuid(vol, 4095), 512);
+		put_member(m, &x);
+	}
+	return finish(talk(m, NULL, NULL));
+}
+
 /* JSON */
 
 static uint64_t j_u64(json_t *o, const char *key, uint64_t otherwise)

@@ -274,7 +274,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
-	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin },
+	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin }, { "evict", cmd_evict },
 	{ "wait", cmd_wait },
 	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
@@ -292,5 +292,5 @@ int main(int argc, char **argv)
 		connect_family();
 		return verbs[i].run(argc - 1, argv + 1);
 	}
-	die(2, "make|set|del|get|scrub|rejoin|wait|read|write|identity|target-set|target-del|target-get|witness|noted|events|storm");
+	die(2, "make|set|del|get|scrub|rejoin|evict|wait|read|write|identity|target-set|target-del|target-get|witness|noted|events|storm");
 }

@@ -1,0 +1,785 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A member in sync that leaves its place to another extent, the successor, once that has a copy.
+ *
+ *   COPYING --all copied--> WHOLE --the layout names it--> FREEZING --nothing in flight--> SWAPPING
+ *      |                      |                               |                                |
+ *      '----------------------+--- it fails, or is stopped ---'               roster durable --'
+ *                             v                                                  v
+ *                           OVER <----------------------------------------- it is the member
+ *
+ * A write that ended well at the member goes to the successor next, for what is copied by then,
+ * and ends after that: so each has what was acknowledged, all areas alike. Writes that overlap the
+ * chunk being copied wait for it, and it for those in flight. All of it lies below the engine,
+ * which knows of one member alone; a successor that fails changes nothing but that the eviction
+ * is over.
+ *
+ * From FREEZING on nothing goes to the place until the roster with the successor's UUID is
+ * committed (prot_membership_swap()): another host may take that roster or the one before it.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/delay.h>
+#include <linux/netlink.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "driver/group.h"
+#include "driver/netlink.h"
+#include "driver/trace.h"
+#include "driver/volume.h"
+
+#define EVICT_PAGES	128		/* of a chunk */
+#define EVICT_CHUNK	(EVICT_PAGES * PAGE_SIZE)
+#define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
+#define EVICT_HOLD	HZ		/* writes wait that long for a chunk */
+#define EVICT_POLL_US	200
+
+enum evict_state {
+	EVICT_COPYING,
+	EVICT_WHOLE,
+	EVICT_FREEZING,		/* nothing more is sent to the place */
+	EVICT_SWAPPING,		/* nothing is in flight there; a roster may have been begun */
+	EVICT_OVER,
+};
+
+/* All but @link, @member and what the copier alone has: with the engine owned. */
+struct mesh_evict {
+	struct mesh_group	*group;
+	u32			slot;
+	enum evict_state	state;		/* READ_ONCE() elsewhere */
+	struct mesh_member	*member;	/* the successor; a reference, until it is taken */
+	bool			taken;		/* the place has it, with the reference */
+	bool			noted;		/* it has this attachment's number; group->lock */
+	struct mesh_member_link	link;
+	u64			from, end;	/* bytes of the member that are copied */
+	u64			pos;		/* up to here it is; READ_ONCE() elsewhere */
+	u32			chunk;		/* from @pos on, that writes wait for; 0: none */
+	struct list_head	held;		/* gios that wait */
+	struct list_head	flying;		/* gios at the successor */
+	struct list_head	again;		/* gios that the successor had no room for */
+	unsigned long		answered;	/* jiffies when it was up, without late I/O */
+
+	/* the copier's */
+	struct page		*pages[EVICT_PAGES];
+	struct scatterlist	sg[EVICT_PAGES];
+	struct mesh_mio		mio;
+	struct completion	done;
+};
+
+static bool evict_up(const struct mesh_member *m)
+{
+	/* pairs with mesh_member_step() */
+	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended);
+}
+
+static struct mesh_evict *evict_at(const struct mesh_group *g, u32 slot)
+{
+	struct mesh_evict *ev = g->evict;
+
+	return ev && ev->slot == slot && ev->state != EVICT_OVER ? ev : NULL;
+}
+
+static bool evict_frozen(const struct mesh_evict *ev)
+{
+	return ev->state == EVICT_FREEZING || ev->state == EVICT_SWAPPING;
+}
+
+static bool evict_overlaps(const struct mesh_evict *ev, const struct mesh_gio *gio)
+{
+	return gio->io.kind != PROT_READ && gio->io.addr < ev->pos + ev->chunk &&
+	       gio->io.addr + gio->io.length > ev->pos;
+}
+
+/* Slots that nothing may be read from now; with the engine owned. */
+u64 mesh_evict_frozen(const struct mesh_group *g)
+{
+	return g->evict && evict_frozen(g->evict) ? BIT_ULL(g->evict->slot) : 0;
+}
+
+/* Before a member I/O is sent; with the engine owned. Return: whether it waits here. */
+bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio)
+{
+	struct mesh_evict *ev = evict_at(g, gio->io.member);
+
+	if (!ev || !(evict_frozen(ev) || (ev->chunk && evict_overlaps(ev, gio))))
+		return false;
+	/* a stage is of the member of now, so the pages travel */
+	mesh_group_stage_done(gio);
+	gio->staged = false;
+	list_add_tail(&gio->node, &ev->held);
+	return true;
+}
+
+static void evict_send(struct mesh_evict *ev, struct mesh_gio *gio, struct mesh_group_todo *todo)
+{
+	gio->twin = ev->member;
+	gio->since = jiffies;
+	list_add_tail(&gio->node, &ev->flying);
+	mesh_group_start(ev->group, gio, todo);
+}
+
+/*
+ * A member I/O has ended well, and is in no list; with the engine owned. Return: whether it goes to
+ * the successor as well: then it ends after that.
+ */
+bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
+{
+	struct mesh_evict *ev = evict_at(g, gio->io.member);
+
+	if (!ev || ev->state == EVICT_SWAPPING || gio->io.kind == PROT_READ ||
+	    gio->io.addr >= ev->pos || gio->io.addr + gio->io.length <= ev->from)
+		return false;
+	evict_send(ev, gio, todo);
+	return true;
+}
+
+/* What waits for a chunk, or for the swap, is sent; when the runner does that next. */
+static void evict_release(struct mesh_evict *ev)
+{
+	ev->chunk = 0;
+	if (list_empty(&ev->held))
+		return;
+	list_splice_tail_init(&ev->held, &ev->group->starved);
+	set_bit(MESH_G_STATE, &ev->group->flags);
+}
+
+/* The successor is none any more; with the engine owned, before a roster with it was begun. */
+static void evict_over(struct mesh_evict *ev, const char *why)
+{
+	struct mesh_group *g = ev->group;
+	struct mesh_gio *gio, *next;
+
+	WRITE_ONCE(ev->state, EVICT_OVER);
+	WRITE_ONCE(g->evict_why, why);
+	evict_release(ev);
+	/* the member has these */
+	list_for_each_entry_safe(gio, next, &ev->again, node) {
+		list_del(&gio->node);
+		mesh_group_deliver(g, gio, 0);
+	}
+	if (why)
+		pr_warn("%s: member %u of group %u.%u keeps its place: %s\n", g->vol->conf.name,
+			ev->slot, g->segment, g->column, why);
+	mod_delayed_work(mesh_wq, &g->evict_work, 0);
+	mesh_volume_changed(g->vol);
+}
+
+/* I/O at the successor has ended; it is in no list. With the engine owned. */
+void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio)
+{
+	struct mesh_evict *ev = g->evict;
+	int err = gio->err;
+
+	gio->twin = NULL;
+	if (ev->state == EVICT_OVER)
+		err = 0;
+	switch (err) {
+	case -ENOMEM:
+	case -EAGAIN:
+	case -ENOLINK:
+		list_add_tail(&gio->node, &ev->again);
+		return;
+	case -EOPNOTSUPP:	/* the engine writes zeroes to both, then */
+		mesh_group_deliver(g, gio, err);
+		return;
+	case 0:
+		break;
+	default:
+		evict_over(ev, "the drive that is to take it does not take a write");
+	}
+	mesh_group_deliver(g, gio, 0);
+}
+
+/* Time has passed: whether it goes on, and what is sent again; with the engine owned. */
+void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
+{
+	struct mesh_evict *ev = g->evict;
+	const struct mesh_gio *oldest;
+	struct mesh_gio *gio, *next;
+	bool up, late;
+	LIST_HEAD(again);
+
+	if (!ev || ev->state == EVICT_OVER)
+		return;
+	up = evict_up(ev->member);
+	if (up)
+		list_splice_tail_init(&ev->again, &again);
+	list_for_each_entry_safe(gio, next, &again, node) {
+		list_del(&gio->node);
+		evict_send(ev, gio, todo);
+	}
+	oldest = list_first_entry_or_null(&ev->flying, struct mesh_gio, node);
+	late = !up || (oldest && time_after(jiffies, oldest->since + HZ));
+	if (!late)
+		ev->answered = jiffies;
+	late = time_after(jiffies, ev->answered + mesh_group_member_timeout());
+	if (ev->state == EVICT_SWAPPING) {
+		/* its roster may count: the place is lost like any other */
+		if (late && g->state == MESH_GROUP_ACTIVE)
+			mesh_evict_lost(g);
+		return;
+	}
+	if (g->state != MESH_GROUP_ACTIVE || g->slots[ev->slot].failing ||
+	    !((g->engine->in_sync & ~g->engine->failed) >> ev->slot & 1))
+		evict_over(ev, "it is lost, or its group does not serve");
+	else if (READ_ONCE(ev->member->state) == MESH_MEMBER_GONE)
+		evict_over(ev, "the drive that is to take it is gone");
+	else if (READ_ONCE(ev->member->state) == MESH_MEMBER_REFUSED)
+		evict_over(ev, "the drive that is to take it refuses it");
+	else if (late)
+		evict_over(ev, "the drive that is to take it does not answer");
+	if (late)
+		todo->kick_next = ev->member;
+}
+
+/* The swap's roster may be anywhere, and the successor fails: so does the place. Owned. */
+void mesh_evict_lost(struct mesh_group *g)
+{
+	struct mesh_evict *ev = g->evict;
+	struct mesh_gio *gio, *next;
+	LIST_HEAD(held);
+
+	prot_group_fail(g->engine, ev->slot);
+	list_splice_init(&ev->held, &held);
+	list_for_each_entry_safe(gio, next, &held, node) {
+		list_del(&gio->node);
+		mesh_group_deliver(g, gio, -ENOLINK);
+	}
+}
+
+/* The engine has stopped, or is given up: nothing waits here. Owned. */
+void mesh_evict_stop(struct mesh_group *g)
+{
+	struct mesh_evict *ev = g->evict;
+
+	if (!ev)
+		return;
+	list_splice_tail_init(&ev->held, &g->starved);
+	list_splice_tail_init(&ev->again, &g->starved);
+	if (ev->state != EVICT_OVER)
+		evict_over(ev, "its group does not serve");
+}
+
+static void evict_done(struct mesh_mio *mio, int err)
+{
+	struct mesh_evict *ev = mio->priv;
+
+	mio->err = err;
+	complete(&ev->done);
+}
+
+/* Writes do not wait for the chunk any more: it is copied again. */
+static void evict_give_way(struct mesh_evict *ev)
+{
+	mesh_group_own(ev->group);
+	evict_release(ev);
+	mesh_group_release(ev->group);
+}
+
+/* The copier's I/O; one that does not end is called back. Return: how it ended. */
+static int evict_io(struct mesh_evict *ev, struct mesh_member *m, u8 op, u32 len)
+{
+	unsigned long kick_at = jiffies + mesh_group_member_timeout();
+	struct mesh_mio *mio = &ev->mio;
+	u32 i, n = DIV_ROUND_UP(len, PAGE_SIZE);
+
+	reinit_completion(&ev->done);
+	memset(mio, 0, sizeof(*mio));
+	sg_init_table(ev->sg, n);
+	for (i = 0; i < n; i++)
+		sg_set_page(&ev->sg[i], ev->pages[i],
+			    min_t(u32, len - i * PAGE_SIZE, PAGE_SIZE), 0);
+	mio->io.addr = ev->pos;
+	mio->io.len = len;
+	mio->io.sg = ev->sg;
+	mio->io.nents = n;
+	mio->op = op;
+	mio->done = evict_done;
+	mio->priv = ev;
+	rcu_read_lock();
+	mesh_member_submit(m, mio);
+	mesh_member_commit(m, 0);
+	rcu_read_unlock();
+	while (!wait_for_completion_timeout(&ev->done, EVICT_HOLD)) {
+		evict_give_way(ev);
+		if (time_before(jiffies, kick_at))
+			continue;
+		mesh_member_kick(m);
+		kick_at = jiffies + 2 * HZ;
+	}
+	return mio->err;
+}
+
+/* Writes that are at the place, or at the successor, and overlap the chunk; owned. */
+static bool evict_busy(struct mesh_evict *ev)
+{
+	struct mesh_group *g = ev->group;
+	const struct list_head *lists[] = {
+		&g->slots[ev->slot].flying, &g->slots[ev->slot].held, &g->starved, &ev->flying,
+		&ev->again,
+	};
+	const struct mesh_gio *gio;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		list_for_each_entry(gio, lists[i], node)
+			if (gio->io.member == ev->slot && evict_overlaps(ev, gio))
+				return true;
+	return false;
+}
+
+/* The next chunk is begun. @from: the member, with a reference. Return: its bytes; 0: not now. */
+static u32 evict_begin(struct mesh_evict *ev, struct mesh_member **from)
+{
+	struct mesh_group *g = ev->group;
+	u32 n = 0;
+
+	mesh_group_own(g);
+	*from = g->slots[ev->slot].member;
+	refcount_inc(&(*from)->refs);
+	if (ev->state == EVICT_COPYING && g->state == MESH_GROUP_ACTIVE &&
+	    !test_bit(MESH_G_ENDING, &g->flags) && !g->slots[ev->slot].failing &&
+	    mesh_group_up(&g->slots[ev->slot]) && evict_up(ev->member))
+		n = min_t(u64, EVICT_CHUNK, ev->end - ev->pos);
+	ev->chunk = n;
+	mesh_group_release(g);
+	return n;
+}
+
+/* Wait for writes in flight that overlap the chunk. Return: whether there are none. */
+static bool evict_quiet(struct mesh_evict *ev)
+{
+	unsigned long until = jiffies + EVICT_HOLD;
+	bool busy;
+
+	do {
+		mesh_group_own(ev->group);
+		busy = evict_busy(ev);
+		mesh_group_release(ev->group);
+		if (busy)
+			fsleep(EVICT_POLL_US);
+	} while (busy && time_before(jiffies, until));
+	return !busy;
+}
+
+/* Whether what ended so may go well later. */
+static bool evict_passes(int err)
+{
+	return !err || err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || err == -ETIMEDOUT;
+}
+
+/* A chunk is over, with @err. Return: whether it is copied. */
+static bool evict_end(struct mesh_evict *ev, u32 n, bool at_next, int err)
+{
+	struct mesh_group *g = ev->group;
+	bool good;
+
+	mesh_group_own(g);
+	good = !err && ev->chunk == n && ev->state == EVICT_COPYING;
+	if (good)
+		WRITE_ONCE(ev->pos, ev->pos + n);
+	if (good && ev->pos == ev->end) {
+		WRITE_ONCE(ev->state, EVICT_WHOLE);
+		pr_info("%s: member %u of group %u.%u is copied to another drive\n",
+			g->vol->conf.name, ev->slot, g->segment, g->column);
+		mesh_volume_changed(g->vol);
+	}
+	evict_release(ev);
+	if (ev->state == EVICT_COPYING && !evict_passes(err))
+		evict_over(ev, at_next ? "the drive that is to take it does not take a write" :
+			       "sectors of it cannot be read; a scrub repairs them");
+	mesh_group_release(g);
+	return good;
+}
+
+/* Return: jiffies until the next chunk. */
+static unsigned long evict_copy(struct mesh_evict *ev)
+{
+	struct mesh_group *g = ev->group;
+	struct mesh_member *from;
+	u32 n = evict_begin(ev, &from);
+	u64 rate = mesh_group_rate(g);
+	bool at_next = false;
+	int err = -EAGAIN;
+
+	if (n && evict_quiet(ev))
+		err = evict_io(ev, from, PROT_READ, n);
+	if (!err) {
+		at_next = true;
+		err = evict_io(ev, ev->member, PROT_WRITE, n);
+	}
+	mesh_member_put_later(from);
+	if (!evict_end(ev, n, at_next, err))
+		return EVICT_AGAIN;
+	return rate ? div64_u64((u64)n * HZ, rate) : 0;
+}
+
+static void evict_free(struct mesh_evict *ev)
+{
+	u32 i;
+
+	mesh_member_unlink(ev->member, &ev->link);
+	if (!ev->taken)
+		mesh_member_put(ev->member);
+	for (i = 0; i < EVICT_PAGES; i++)
+		if (ev->pages[i])
+			__free_page(ev->pages[i]);
+	kvfree(ev);
+}
+
+/* One that is over, with nothing at the successor, goes. Return: whether it did. */
+static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
+{
+	bool gone;
+
+	mutex_lock(&g->lock);
+	mesh_group_own(g);
+	gone = list_empty(&ev->flying) && list_empty(&ev->again) && list_empty(&ev->held);
+	if (gone)
+		WRITE_ONCE(g->evict, NULL);
+	mesh_group_release(g);
+	mutex_unlock(&g->lock);
+	if (gone)
+		evict_free(ev);
+	else if (!ev->taken)
+		mesh_member_kick(ev->member);
+	return gone;
+}
+
+void mesh_evict_work(struct work_struct *work)
+{
+	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, evict_work);
+	unsigned int noio = memalloc_noio_save();
+	struct mesh_evict *ev = g->evict;	/* this work alone frees it */
+	unsigned long next = EVICT_AGAIN;
+	enum evict_state state = ev ? READ_ONCE(ev->state) : EVICT_WHOLE;
+
+	if (state == EVICT_COPYING)
+		next = evict_copy(ev);
+	else if (state == EVICT_FREEZING || state == EVICT_SWAPPING)
+		mod_delayed_work(mesh_wq, &g->start_work, 0);
+	else if (state != EVICT_OVER || evict_gone(g, ev))
+		ev = NULL;
+	if (ev && !test_bit(MESH_G_CLOSING, &g->flags))
+		queue_delayed_work(mesh_wq, &g->evict_work, next);
+	memalloc_noio_restore(noio);
+}
+
+/* Whether the slot's place may go to the member; any context that sleeps. */
+bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m)
+{
+	bool ready;
+
+	mesh_group_own(g);
+	ready = g->evict && g->evict->slot == slot && g->evict->member == m &&
+		g->evict->state >= EVICT_WHOLE && g->evict->state < EVICT_OVER;
+	mesh_group_release(g);
+	return ready;
+}
+
+/* Whether nothing is in flight at the place or the successor; owned. */
+static bool evict_drained(struct mesh_evict *ev)
+{
+	const struct mesh_group_slot *slot = &ev->group->slots[ev->slot];
+	const struct mesh_gio *gio;
+
+	list_for_each_entry(gio, &ev->group->starved, node)
+		if (gio->io.member == ev->slot)
+			return false;
+	return !slot->nr_flying && list_empty(&slot->held) && list_empty(&ev->flying) &&
+	       list_empty(&ev->again);
+}
+
+/* Whether the other members suffice, no other change is being written, and meshd can note it. */
+static bool evict_may_swap(struct mesh_group *g, u32 slot)
+{
+	lockdep_assert_held(&g->lock);
+	/* the place would be frozen until meshd is there */
+	if (g->ms.cur.flags & PROT_ROSTER_WITNESS && !mesh_nl_witness())
+		return false;
+	return g->state == MESH_GROUP_ACTIVE && !g->ms.pending && !g->slots[slot].before &&
+	       !(g->engine->failed & g->ms.cur.in_sync) &&
+	       hweight64(g->ms.cur.in_sync & ~g->engine->avoid & ~BIT_ULL(slot)) >= g->geo.k;
+}
+
+/*
+ * The layout in use names @m for the slot, which is in sync: the next step towards that. With
+ * group->lock. Return: whether there is one; then the start work comes again.
+ */
+bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m)
+{
+	struct mesh_evict *ev = g->evict;
+	bool mine;
+
+	lockdep_assert_held(&g->lock);
+	if (!mesh_evict_ready(g, slot, m))
+		return false;
+	if (ev->state == EVICT_WHOLE && !ev->noted)
+		ev->noted = !mesh_group_note(ev->member, g->ms.cur.attach);
+	mesh_group_own(g);
+	mine = ev->state != EVICT_OVER;
+	if (ev->state == EVICT_WHOLE && ev->noted && evict_may_swap(g, slot))
+		WRITE_ONCE(ev->state, EVICT_FREEZING);
+	if (ev->state == EVICT_FREEZING && !evict_may_swap(g, slot)) {
+		WRITE_ONCE(ev->state, EVICT_WHOLE);
+		evict_release(ev);
+	} else if (ev->state == EVICT_FREEZING && evict_drained(ev)) {
+		WRITE_ONCE(ev->state, EVICT_SWAPPING);
+	}
+	mesh_group_release(g);
+	if (mine)
+		mod_delayed_work(mesh_wq, &g->evict_work, 1);
+	return mine;
+}
+
+/* Propose the successor's roster, where that is due; with group->lock. Return: 0 or -EBUSY. */
+int mesh_evict_propose(struct mesh_group *g)
+{
+	struct mesh_evict *ev = g->evict;
+	int err;
+
+	lockdep_assert_held(&g->lock);
+	if (!ev || READ_ONCE(ev->state) != EVICT_SWAPPING || ev->taken ||
+	    !memcmp(g->ms.cur.uuid[ev->slot], &ev->member->conf.uuid, PROT_UUID_LEN))
+		return 0;
+	err = prot_membership_swap(&g->ms, ev->slot, (u8 *)&ev->member->conf.uuid);
+	if (!err) {
+		g->slots[ev->slot].next_block = 0;	/* the successor's have not been written */
+		return 0;
+	}
+	mesh_group_own(g);
+	WRITE_ONCE(ev->state, EVICT_WHOLE);
+	evict_release(ev);
+	mesh_group_release(g);
+	return err;
+}
+
+/* The member whose rosters are written for the slot; with group->lock. */
+struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot)
+{
+	const struct mesh_evict *ev = g->evict;
+
+	return ev && ev->slot == slot && READ_ONCE(ev->state) == EVICT_SWAPPING && !ev->taken ?
+	       ev->member : g->slots[slot].member;
+}
+
+/* A roster is committed; with group->lock. */
+void mesh_evict_committed(struct mesh_group *g)
+{
+	struct mesh_evict *ev = g->evict;
+	struct prot_roster *r = &g->ms.cur;
+	u32 i;
+
+	lockdep_assert_held(&g->lock);
+	if (!ev || READ_ONCE(ev->state) != EVICT_SWAPPING || ev->taken ||
+	    memcmp(r->uuid[ev->slot], &ev->member->conf.uuid, PROT_UUID_LEN))
+		return;
+	i = ev->slot;
+	ev->taken = r->in_sync >> i & 1;
+	if (ev->taken)
+		mesh_group_take_place(g, i, ev->member);
+	mesh_group_own(g);
+	if (ev->taken) {
+		memcpy(g->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
+		memcpy(g->engine->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
+		g->slots[i].noted = true;
+	}
+	evict_over(ev, NULL);
+	mesh_group_release(g);
+}
+
+static bool evict_unfit(struct mesh_member_link *link)
+{
+	const struct mesh_evict *ev = container_of(link, struct mesh_evict, link);
+
+	return ev->member->info.bytes < ev->end || ev->member->info.lba > ev->group->vol->conf.lba;
+}
+
+static void evict_changed(struct mesh_member_link *link, enum mesh_member_state state, int err)
+{
+	struct mesh_evict *ev = container_of(link, struct mesh_evict, link);
+
+	mesh_group_flag(ev->group, MESH_G_STATE);
+}
+
+static struct mesh_evict *evict_alloc(struct mesh_group *g, u32 slot, struct mesh_member *m)
+{
+	struct mesh_evict *ev = kvzalloc(sizeof(*ev), GFP_KERNEL);
+	u32 i;
+
+	if (!ev)
+		return NULL;
+	ev->group = g;
+	ev->slot = slot;
+	ev->member = m;
+	refcount_inc(&m->refs);
+	ev->from = g->cfg.meta[slot];
+	ev->pos = ev->from;
+	ev->end = g->cfg.data[slot] + g->geo.bytes;
+	ev->answered = jiffies;
+	INIT_LIST_HEAD(&ev->held);
+	INIT_LIST_HEAD(&ev->flying);
+	INIT_LIST_HEAD(&ev->again);
+	init_completion(&ev->done);
+	ev->link.changed = evict_changed;
+	ev->link.unfit = evict_unfit;
+	mesh_member_link(m, &ev->link);
+	for (i = 0; i < EVICT_PAGES; i++) {
+		ev->pages[i] = alloc_page(GFP_KERNEL);
+		if (!ev->pages[i]) {
+			evict_free(ev);
+			return NULL;
+		}
+	}
+	return ev;
+}
+
+/* Why the slot's member cannot be evicted now, or NULL; with group->lock. */
+static const char *evict_why_not(struct mesh_group *g, u32 slot, const struct mesh_member *m)
+{
+	if (g->cfg.ro)
+		return "what is attached for reading keeps its members";
+	if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
+		return "a group does not serve";
+	if (g->evict)
+		return "of a group one member is evicted at a time";
+	if (mesh_group_role(g, slot) != MESHBLK_ROLE_IN_SYNC || !mesh_group_named(g, slot))
+		return "the member is not in sync: replace it";
+	if (m->conf.size < g->cfg.data[slot] + g->geo.bytes)
+		return "the extent is too small";
+	return NULL;
+}
+
+static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, const char **why)
+{
+	struct mesh_evict *ev = NULL;
+	unsigned int noio;
+
+	mutex_lock(&g->lock);
+	noio = memalloc_noio_save();	/* rosters wait for the lock, and requests for them */
+	*why = evict_why_not(g, slot, m);
+	if (!*why) {
+		ev = evict_alloc(g, slot, m);
+		*why = ev ? NULL : "no memory";
+	}
+	if (ev) {
+		mesh_group_own(g);
+		g->evict = ev;
+		WRITE_ONCE(g->evict_why, NULL);
+		mesh_group_release(g);
+		mod_delayed_work(mesh_wq, &g->evict_work, 0);
+	}
+	memalloc_noio_restore(noio);
+	mutex_unlock(&g->lock);
+	return *why ? -EBUSY : 0;
+}
+
+/* Return: whether there was one to be stopped, or that is over. */
+static bool evict_cancel(struct mesh_group *g)
+{
+	bool can;
+
+	mutex_lock(&g->lock);
+	mesh_group_own(g);
+	can = !g->evict || g->evict->state <= EVICT_WHOLE || g->evict->state == EVICT_OVER;
+	if (can && g->evict && g->evict->state != EVICT_OVER)
+		evict_over(g->evict, "the eviction was stopped");
+	mesh_group_release(g);
+	mutex_unlock(&g->lock);
+	/* its extent may be freed after this */
+	while (can && READ_ONCE(g->evict))
+		msleep(20);
+	flush_delayed_work(&g->evict_work);
+	return can;
+}
+
+/* A member's place in a group of the layout, or the group's width. */
+static u32 evict_slot(const struct mesh_layout *l, const struct mesh_group *g, u32 member)
+{
+	u32 first = g->cfg.owner.group, i;
+
+	for (i = 0; i < g->width; i++)
+		if (prot_places(l->prot)[first + i].member == member)
+			break;
+	return i;
+}
+
+/* End the eviction of a member in all groups of the layout. Sleeps. Return: 0 or -EBUSY. */
+int mesh_groups_evict_stop(struct mesh_layout *l, u32 member)
+{
+	bool can = true;
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (g && READ_ONCE(g->evict) && evict_slot(l, g, member) < g->width)
+			can &= evict_cancel(g);
+	}
+	return can ? 0 : -EBUSY;
+}
+
+/*
+ * A member of the layout's groups is copied to an extent that is to take its places. Sleeps.
+ * Return: 0 or a negative errno, with @extack set.
+ */
+int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,
+		      struct netlink_ext_ack *extack)
+{
+	const char *why = "no group has that member";
+	struct mesh_member *m;
+	int err, n = 0;
+	u32 i, slot;
+
+	err = mesh_member_get(conf, &l->vol->conf.uuid, &m, extack);
+	if (err)
+		return err;
+	for (i = 0; l->groups && i < l->prot->nr_places && !err; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		slot = g ? evict_slot(l, g, member) : 0;
+		if (!g || slot == g->width)
+			continue;
+		err = evict_start(g, slot, m, &why);
+		n += !err;
+	}
+	if (err && n)
+		mesh_groups_evict_stop(l, member);
+	mesh_member_put(m);
+	if (!err && n)
+		return 0;
+	NL_SET_ERR_MSG(extack, "the member is not evicted");
+	if (extack && why)
+		extack->_msg = why;
+	return err ?: -EINVAL;
+}
+
+/* What is seen of it, as of some moment. Return: whether there is one. */
+bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen)
+{
+	const struct mesh_evict *ev;
+	bool is;
+
+	if (!READ_ONCE(g->evict))
+		return false;
+	mesh_group_own(g);
+	ev = g->evict;
+	is = ev && ev->state != EVICT_OVER;
+	if (is) {
+		seen->slot = ev->slot;
+		seen->extent = ev->member->conf.uuid;
+		seen->copied = ev->pos - ev->from;
+		seen->bytes = ev->end - ev->from;
+	}
+	mesh_group_release(g);
+	return is;
+}
+
+/* The group ends, and nothing of it is in flight. Sleeps. */
+void mesh_evict_exit(struct mesh_group *g)
+{
+	cancel_delayed_work_sync(&g->evict_work);
+	if (g->evict)
+		evict_free(g->evict);
+	g->evict = NULL;
+}

@@ -37,6 +37,10 @@ static struct request *io_request(const struct mesh_part *part)
 
 static void io_free(struct mesh_group *g, struct mesh_gio *gio)
 {
+	/* one that was to send a stage, and was never sent */
+	if (gio->staged && gio->mio.stage)
+		mesh_group_stage_done(gio);
+	gio->staged = false;
 	if (gio->pooled)
 		mempool_free(gio->mio.io.sg, &g->sgs);
 	gio->pooled = false;

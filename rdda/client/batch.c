@@ -144,8 +144,9 @@ static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struc
 /* The write that is to be posted with its command, or NULL. Others may have come behind it. */
 static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 {
-	struct rdda_cmd_slot *slot = list_first_entry(&ch->pending.cmds, struct rdda_cmd_slot, node);
+	struct rdda_cmd_slot *slot;
 
+	slot = list_first_entry(&ch->pending.cmds, struct rdda_cmd_slot, node);
 	return ch->pending.nr == 1 && slot->tail && !rdda_fault(RDDA_FAULT_CHANNEL) ? slot : NULL;
 }
 

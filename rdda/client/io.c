@@ -238,6 +238,7 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 {
 	return ch->batch.inlines && io->op == RDDA_WRITE && !ch->pending.nr &&
 	       io->len <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
+	       io->len + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
 	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging && !chan_gathers(ch);
 }
 
@@ -312,7 +313,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot = &ch->slot.all[ch->slot.free[ch->slot.nfree - 1]];
 	slot->head = !io->issued && io_has_head(ch, g, io) ? io->stage_offset : 0;
 	bytes = command_bytes(ch, g, io, slot->head);
-	slot->tail = bytes == io->len && io_inlines(ch, io, p);
+	slot->tail = !slot->head && bytes == io->len && io_inlines(ch, io, p);
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;

@@ -385,7 +385,7 @@ struct mesh_group_todo {
 	struct mesh_gop		*works, **last_work;
 	struct mesh_part	*ended;
 	u64			kick;		/* members */
-	struct mesh_member	*kick_next;	/* a successor */
+	struct mesh_member	*kick_next;	/* a successor, with a reference */
 	bool			changed;	/* people are to see something */
 };
 
@@ -477,6 +477,7 @@ bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_g
 void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio);
 void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_evict_lost(struct mesh_group *g);
+void mesh_evict_stuck(struct mesh_group *g);
 void mesh_evict_stop(struct mesh_group *g);
 /* with group->lock */
 bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m);

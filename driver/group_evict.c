@@ -50,6 +50,7 @@ struct mesh_evict {
 	struct mesh_member	*member;	/* the successor; a reference, until it is taken */
 	bool			taken;		/* the place has it, with the reference */
 	bool			noted;		/* it has this attachment's number; group->lock */
+	u64			note;		/* number that it is to note; 0: none; group->lock */
 	struct mesh_member_link	link;
 	u64			from, end;	/* bytes of the member that are copied */
 	u64			pos;		/* up to here it is; READ_ONCE() elsewhere */
@@ -228,8 +229,10 @@ void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 		evict_over(ev, "the drive that is to take it refuses it");
 	else if (late)
 		evict_over(ev, "the drive that is to take it does not answer");
-	if (late)
+	if (late && !todo->kick_next) {
+		refcount_inc(&ev->member->refs);
 		todo->kick_next = ev->member;
+	}
 }
 
 /* The swap's roster may be anywhere, and the successor fails: so does the place. Owned. */
@@ -245,6 +248,23 @@ void mesh_evict_lost(struct mesh_group *g)
 		list_del(&gio->node);
 		mesh_group_deliver(g, gio, -ENOLINK);
 	}
+}
+
+/*
+ * A member is lost that no roster can be without: if for the place alone, which the swap has
+ * frozen, then the group stops, and is attached with what the rosters say; with group->lock.
+ */
+void mesh_evict_stuck(struct mesh_group *g)
+{
+	const struct mesh_evict *ev;
+
+	lockdep_assert_held(&g->lock);
+	mesh_group_own(g);
+	ev = g->evict;
+	if (ev && ev->state == EVICT_SWAPPING && !ev->taken && g->state == MESH_GROUP_ACTIVE &&
+	    hweight64(g->engine->in_sync & ~g->engine->failed & ~BIT_ULL(ev->slot)) < g->geo.k)
+		mesh_evict_lost(g);
+	mesh_group_release(g);
 }
 
 /* The engine has stopped, or is given up: nothing waits here. Owned. */
@@ -419,6 +439,8 @@ static void evict_free(struct mesh_evict *ev)
 	u32 i;
 
 	mesh_member_unlink(ev->member, &ev->link);
+	/* those that let the engine go may still be sending to it */
+	synchronize_rcu();
 	if (!ev->taken)
 		mesh_member_put(ev->member);
 	for (i = 0; i < EVICT_PAGES; i++)
@@ -446,6 +468,27 @@ static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 	return gone;
 }
 
+/* Its target notes the attachment without group->lock: that may take half a minute. */
+static void evict_note(struct mesh_group *g, struct mesh_evict *ev)
+{
+	u64 attach;
+	int err;
+
+	mutex_lock(&g->lock);
+	attach = ev->noted ? 0 : ev->note;
+	ev->note = 0;
+	mutex_unlock(&g->lock);
+	if (!attach)
+		return;
+	err = mesh_group_note(ev->member, attach);
+	mutex_lock(&g->lock);
+	/* another one may have been begun meanwhile */
+	ev->noted = !err && attach == g->ms.cur.attach;
+	mutex_unlock(&g->lock);
+	if (!err)
+		mod_delayed_work(mesh_wq, &g->start_work, 0);
+}
+
 void mesh_evict_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, evict_work);
@@ -454,6 +497,8 @@ void mesh_evict_work(struct work_struct *work)
 	unsigned long next = EVICT_AGAIN;
 	enum evict_state state = ev ? READ_ONCE(ev->state) : EVICT_WHOLE;
 
+	if (ev && state == EVICT_WHOLE)
+		evict_note(g, ev);
 	if (state == EVICT_COPYING)
 		next = evict_copy(ev);
 	else if (state == EVICT_FREEZING || state == EVICT_SWAPPING)
@@ -509,13 +554,17 @@ static bool evict_may_swap(struct mesh_group *g, u32 slot)
 bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m)
 {
 	struct mesh_evict *ev = g->evict;
-	bool mine;
+	bool mine, may;
 
 	lockdep_assert_held(&g->lock);
 	if (!mesh_evict_ready(g, slot, m))
 		return false;
-	if (ev->state == EVICT_WHOLE && !ev->noted)
-		ev->noted = !mesh_group_note(ev->member, g->ms.cur.attach);
+	mesh_group_own(g);
+	may = evict_may_swap(g, slot);
+	mesh_group_release(g);
+	/* An extent with a number counts as used: not before the others can do without the old one. */
+	if (ev->state == EVICT_WHOLE && !ev->noted && may)
+		ev->note = g->ms.cur.attach;
 	mesh_group_own(g);
 	mine = ev->state != EVICT_OVER;
 	if (ev->state == EVICT_WHOLE && ev->noted && evict_may_swap(g, slot))
@@ -559,7 +608,10 @@ struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot)
 {
 	const struct mesh_evict *ev = g->evict;
 
-	return ev && ev->slot == slot && READ_ONCE(ev->state) == EVICT_SWAPPING && !ev->taken ?
+	/* one that was proposed for another reason is not the successor's */
+	return ev && ev->slot == slot && READ_ONCE(ev->state) == EVICT_SWAPPING && !ev->taken &&
+	       g->ms.pending &&
+	       !memcmp(g->ms.pend.uuid[slot], &ev->member->conf.uuid, PROT_UUID_LEN) ?
 	       ev->member : g->slots[slot].member;
 }
 
@@ -674,18 +726,21 @@ static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, co
 	return *why ? -EBUSY : 0;
 }
 
-/* Return: whether there was one to be stopped, or that is over. */
-static bool evict_cancel(struct mesh_group *g)
+/* End the eviction of a slot's member. Return: false where it gives its place away by now. */
+static bool evict_cancel(struct mesh_group *g, u32 slot)
 {
-	bool can;
+	bool can, other;
 
 	mutex_lock(&g->lock);
 	mesh_group_own(g);
+	other = g->evict && g->evict->slot != slot;
 	can = !g->evict || g->evict->state <= EVICT_WHOLE || g->evict->state == EVICT_OVER;
-	if (can && g->evict && g->evict->state != EVICT_OVER)
+	if (can && !other && g->evict && g->evict->state != EVICT_OVER)
 		evict_over(g->evict, "the eviction was stopped");
 	mesh_group_release(g);
 	mutex_unlock(&g->lock);
+	if (other)
+		return true;
 	/* its extent may be freed after this */
 	while (can && READ_ONCE(g->evict))
 		msleep(20);
@@ -712,9 +767,10 @@ int mesh_groups_evict_stop(struct mesh_layout *l, u32 member)
 
 	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];
+		u32 slot = g ? evict_slot(l, g, member) : 0;
 
-		if (g && READ_ONCE(g->evict) && evict_slot(l, g, member) < g->width)
-			can &= evict_cancel(g);
+		if (g && READ_ONCE(g->evict) && slot < g->width)
+			can &= evict_cancel(g, slot);
 	}
 	return can ? 0 : -EBUSY;
 }

@@ -606,8 +606,10 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	for (i = 0; todo->kick >> i; i++)
 		if (todo->kick >> i & 1)
 			mesh_member_kick(g->slots[i].member);
-	if (todo->kick_next)
+	if (todo->kick_next) {
 		mesh_member_kick(todo->kick_next);
+		mesh_member_put_later(todo->kick_next);
+	}
 	if (todo->changed)
 		mesh_volume_changed(g->vol);
 	while ((part = todo->ended)) {

@@ -110,6 +110,18 @@ static bool join_vacant(struct mesh_group *g, u32 i)
 	return vacant;
 }
 
+/* Whether the slot's member is good, and the one that is wanted in its place does not answer. */
+static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
+{
+	bool keeps;
+
+	mesh_group_own(g);
+	keeps = g->engine->in_sync >> i & 1 && !(g->engine->failed >> i & 1) &&
+		!g->slots[i].failing && READ_ONCE(m->state) != MESH_MEMBER_UP;
+	mesh_group_release(g);
+	return keeps;
+}
+
 /* Reads around the engine may still be at the member that a slot had before. */
 static void join_forget(struct mesh_group *g, u32 i)
 {
@@ -169,11 +181,7 @@ void mesh_group_swap(struct mesh_group *g)
 		m = join_wanted(g, i);
 		if (!m)
 			continue;
-		if (mesh_evict_swap(g, i, m)) {
-			mesh_member_put_later(m);
-			continue;
-		}
-		if (join_vacant(g, i)) {
+		if (!mesh_evict_swap(g, i, m) && !join_keeps(g, i, m) && join_vacant(g, i)) {
 			mesh_group_take_place(g, i, m);
 			continue;
 		}

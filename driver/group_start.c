@@ -351,6 +351,7 @@ static int start_propose(struct mesh_group *g)
 	const struct prot_roster *last = g->ms.pending ? &g->ms.pend : &g->ms.cur;
 	const struct prot_group *e = g->engine;
 	u64 lost, add, gone;
+	int err;
 	u32 i;
 
 	mesh_group_own(g);
@@ -358,8 +359,12 @@ static int start_propose(struct mesh_group *g)
 	gone = e->failed & e->announced & ~last->in_sync;
 	add = e->announced & ~e->failed & ~e->in_sync & ~last->in_sync;
 	mesh_group_release(g);
-	if (lost)
-		return prot_membership_remove(&g->ms, lost);
+	if (lost) {
+		err = prot_membership_remove(&g->ms, lost);
+		if (err == -EBUSY)
+			mesh_evict_stuck(g);
+		return err;
+	}
 	if (g->ms.pending)
 		return 0;
 	if (gone)

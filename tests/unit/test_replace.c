@@ -38,8 +38,10 @@ int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 sl
 	return 0;
 }
 
+static int ended;		/* evictions, before a copy is freed */
 bool spare_allowed(const struct layout *l) { (void)l; return allowed; }
 int volume_must_hold(struct req *r, const struct store_volume *v) { (void)r, (void)v; return 0; }
+void evict_end(const struct store_volume *v, u32 member) { (void)v, (void)member; ended++; }
 int volume_result(struct req *r, const struct muuid *u) { (void)r, (void)u; return 0; }
 const char *arg_str(const struct req *r, const char *key) { (void)r, (void)key; return ""; }
 bool arg_bool(const struct req *r, const char *key) { (void)r, (void)key; return false; }
@@ -262,10 +264,17 @@ static void test_refused(void)
 	lose(2);
 	lost_zeroing = true;
 	CU_ASSERT(replace_it(&r) && has(r.error, "in sync") && at[0].e.version == 2 && has_extent(1));
+	/* Of two extents in a new layout neither would have a record. */
+	lose(2);
+	kernel.evicts = true;
+	CU_ASSERT(replace_it(&r) && has(r.error, "is leaving") && at[0].e.version == 2 && has_extent(1));
+	kernel.evicts = false;
 	/* Another member is away, and its group has not gone on without it. */
 	lose(2);
 	at[0].host = HOSTS;
-	CU_ASSERT(replace_it(&r) && has(r.error, "not changed") && has_extent(1) && !at[SPARE].e.version);
+	ended = 0;
+	CU_ASSERT(replace_it(&r) && ended == 1);
+	CU_ASSERT(has(r.error, "not changed") && has_extent(1) && !at[SPARE].e.version);
 }
 
 /* The kernel says that the old one is in sync after all. */

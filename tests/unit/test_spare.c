@@ -133,7 +133,7 @@ static void test_allowed(void)
 static struct layout made;
 static struct store_volume stored;
 static u64 out_since, clock_ms;
-static bool busy, fails, late_failure;
+static bool busy, evicting, fails, late_failure;
 static u32 commands, warned;
 static char warning[512];
 static struct event latest;
@@ -142,6 +142,7 @@ static void *(*thread_fn)(void *);
 static void *thread_arg;
 
 u64 now_ms(void) { return clock_ms; }
+bool groups_evict(const struct meshblk_volume *k) { (void)k; return evicting; }
 bool busy_is(const struct muuid *u) { (void)u; return busy; }
 u64 watch_out_since(const struct muuid *v, const struct muuid *x) { (void)v; return x->b[1] == 1 ? out_since : 0; }
 void watch_words(const struct layout *l, u32 m, char *out, size_t size) { (void)l; snprintf(out, size, "member %u", m); }
@@ -205,7 +206,7 @@ static void lose(u64 at)
 					 .state = STORE_LIVE };
 	group[0].roles[1] = MESHBLK_ROLE_OUT;
 	out_since = at;
-	busy = fails = late_failure = false;
+	busy = evicting = fails = late_failure = false;
 	commands = warned = reports = 0;
 	D.spare_delay = 10;
 	spare_done();
@@ -251,7 +252,7 @@ static void test_used(void)
 /* What a command would be refused for, or wait for. */
 static void test_not_ready(void)
 {
-	for (u32 i = 0; i < 9; i++) {
+	for (u32 i = 0; i < 10; i++) {
 		lose(5000);
 		busy = i == 1;
 		stored.pending = i == 2;
@@ -261,6 +262,7 @@ static void test_not_ready(void)
 		strcpy(kernel.state, i == 6 ? MESHBLK_STATE_WAITING : MESHBLK_STATE_ACTIVE);
 		made.spares -= i == 7;
 		group[1].scrubbing = i == 8;
+		evicting = i == 9;
 		CU_ASSERT_EQUAL(pass(20000), !i);
 	}
 }

@@ -378,6 +378,11 @@ u8 groups_role(const struct meshblk_volume *k, u32 member)
 	return kernel.without & 1 << member ? MESHBLK_ROLE_OUT : MESHBLK_ROLE_IN_SYNC;
 }
 
+bool groups_evict(const struct meshblk_volume *k)
+{
+	return !muuid_null(&k->groups[0].successor);
+}
+
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
 {
 	(void)v;

@@ -59,6 +59,20 @@ static int evict_stop(const struct store_volume *v, u32 member, char *why)
 	return err;
 }
 
+void evict_end(const struct store_volume *v, u32 member)
+{
+	struct meshblk_volume k;
+	char why[REASON];
+	bool runs;
+
+	if (kernel_volume(&v->uuid, &k))
+		return;
+	runs = copy_of(&k, member).runs;
+	meshblk_volume_free(&k);
+	if (runs && evict_stop(v, member, why))
+		log_warn("volume %s: member %u is copied still: %s", v->name, member, why);
+}
+
 /* The kernel closes the new extent before it is freed. */
 static void evict_undo(const struct store_volume *v, u32 member)
 {
@@ -91,12 +105,27 @@ void evict_orphans(const struct store_volume *v, const struct layout *l)
 
 static int may_evict(struct req *r, const struct store_volume *v, const struct layout *l, u32 member)
 {
-	u64 version = 0;
-	u8 role = kernel_role(v, member, &version);
+	struct meshblk_volume k;
+	bool there, others;
+	u8 role = 0;
+	u32 i;
 
-	if (role == MESHBLK_ROLE_IN_SYNC && version == l->version)
+	others = there = !kernel_volume(&v->uuid, &k) && k.version == l->version;
+	if (there)
+		role = groups_role(&k, member);
+	for (i = 0; there && i < l->members; i++)
+		others &= i == member || groups_role(&k, i) == MESHBLK_ROLE_IN_SYNC ||
+			  groups_role(&k, i) == MESHBLK_ROLE_SUSPECT || !groups_role(&k, i);
+	meshblk_volume_free(&k);
+	if (l->member[member].kind == LAYOUT_KIND_BDEV)
+		return req_fail(r, "member %u of volume %s is a local drive: only members on exported drives are "
+				"evicted", member, v->name);
+	if (role == MESHBLK_ROLE_IN_SYNC && others)
 		return 0;
-	if (role && version == l->version)
+	if (role == MESHBLK_ROLE_IN_SYNC)
+		return req_fail(r, "volume %s lacks another member: that one is waited for, or replaced, before "
+				"member %u can leave", v->name, member);
+	if (role)
 		return req_fail(r, "member %u of volume %s is not in sync: evict copies what it has; meshctl volume "
 				"replace gives its place to a drive that is filled by the others", member, v->name);
 	return req_fail(r, "volume %s is not attached here, or member %u is in none of its groups", v->name,
@@ -122,11 +151,15 @@ static int start(struct req *r, const struct store_volume *v, const struct layou
 			      m ? mesh_why(m) : "no memory") : 0;
 }
 
-/* Until the new extent has all. */
+/*
+ * Until the new extent has all, and no member is missing: the layout that names the new extent can be
+ * attached only when its group has taken that in, which it does not while others are away.
+ */
 static int wait_copied(struct req *r, const struct store_volume *v, u32 member)
 {
 	struct meshblk_volume k;
 	struct copy c;
+	bool whole;
 
 	for (;;) {
 		if (stopping())
@@ -136,12 +169,13 @@ static int wait_copied(struct req *r, const struct store_volume *v, u32 member)
 		if (kernel_volume(&v->uuid, &k))
 			return req_fail(r, "the kernel has lost volume %s", v->name);
 		c = copy_of(&k, member);
+		whole = volume_health(&k) == HEALTH_WHOLE;
 		meshblk_volume_free(&k);
 		if (!c.runs)
 			return req_fail(r, "member %u of volume %s keeps its place: %s", member, v->name,
 					c.why[0] ? c.why : "its copy has ended");
 		req_progress(r, "copying", c.done, c.bytes ? c.bytes : 1);
-		if (c.done == c.bytes)
+		if (c.done == c.bytes && whole)
 			return 0;
 		sleep_ms(POLL_MS);
 	}
@@ -159,8 +193,13 @@ static int wait_swapped(struct req *r, const struct store_volume *v, u32 member)
 			break;
 		c = copy_of(&k, member);
 		meshblk_volume_free(&k);
-		if (!c.runs)
+		if (!c.runs && !c.why[0])
 			return 0;
+		/* Nothing is freed: the kernel still uses what the layout does not name. */
+		if (!c.runs)
+			return req_fail(r, "member %u of volume %s keeps its place, though the layout names another: "
+					"%s; the other members have all data: when meshctl volume show says that "
+					"they are in sync, detach the volume and attach it", member, v->name, c.why);
 		sleep_ms(POLL_MS);
 	}
 	return req_fail(r, "member %u of volume %s has its new place in the layout, and its group does not take "
@@ -181,12 +220,19 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 
 	q.drives = drives;
 	memcpy(next, l, sizeof(*next));
+	if (!err && !strncmp(with, "bdev:", 5))
+		err = req_fail(r, "a member is evicted to an exported drive, not to a local one");
 	if (!err)
 		err = extents_swap(r, v, next, member, &q, steps);
 	json_decref(drives);
 	if (err)
 		return -1;
-	if (volume_must_hold(r, v) || start(r, v, next, member) || wait_copied(r, v, member)) {
+	if (volume_must_hold(r, v) || start(r, v, next, member)) {
+		if (intents_undo(&v->uuid, left))
+			log_warn("an extent of %s stays allocated for now: %s", v->name, left);
+		return -1;
+	}
+	if (wait_copied(r, v, member)) {
 		evict_undo(v, member);
 		return -1;
 	}
@@ -213,8 +259,9 @@ static int stop(struct req *r)
 	struct meshblk_volume k;
 	struct store_volume v;
 	char why[REASON];
+	bool runs, named = false;
 	int member;
-	bool runs;
+	u32 i;
 
 	if (volume_find(r, &v, l))
 		return -1;
@@ -224,7 +271,12 @@ static int stop(struct req *r)
 	if (kernel_volume(&v.uuid, &k))
 		return req_fail(r, "volume %s is not attached here", v.name);
 	runs = copy_of(&k, member).runs;
+	for (i = 0; i < k.nr_groups; i++)
+		named |= !muuid_null(&k.groups[i].successor) && layout_names(l, &k.groups[i].successor);
 	meshblk_volume_free(&k);
+	if (named)
+		return req_fail(r, "member %d of volume %s has its new place in the layout: its group takes it when "
+				"the other members answer", member, v.name);
 	if (!runs)
 		return req_fail(r, "member %d of volume %s is not being evicted", member, v.name);
 	return evict_stop(&v, member, why) ? req_fail(r, "member %d of volume %s: %s", member, v.name, why) :

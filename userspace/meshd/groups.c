@@ -68,6 +68,16 @@ u8 groups_role(const struct meshblk_volume *k, u32 member)
 	return 0;
 }
 
+bool groups_evict(const struct meshblk_volume *k)
+{
+	u32 i;
+
+	for (i = 0; i < k->nr_groups; i++)
+		if (!muuid_null(&k->groups[i].successor))
+			return true;
+	return false;
+}
+
 bool volume_goes_without(const struct store_volume *v, const struct layout *l, u32 member)
 {
 	u64 version = 0;

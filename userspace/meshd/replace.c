@@ -220,17 +220,6 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	return puts_result(&p, 1, why);
 }
 
-/* Whether a group has yet to give a member's place to its copy. */
-static bool evicts(const struct meshblk_volume *k)
-{
-	u32 i;
-
-	for (i = 0; i < k->nr_groups; i++)
-		if (!muuid_null(&k->groups[i].successor))
-			return true;
-	return false;
-}
-
 /* Whether this kernel has the layout in use, and all groups have all members. */
 static bool in_use(const struct store_volume *v, const struct layout *l, bool *whole)
 {
@@ -239,7 +228,7 @@ static bool in_use(const struct store_volume *v, const struct layout *l, bool *w
 
 	if (!v->attached || kernel_volume(&v->uuid, &k))
 		return false;
-	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) && !evicts(&k);
+	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) && !groups_evict(&k);
 	*whole = volume_health(&k) == HEALTH_WHOLE;
 	meshblk_volume_free(&k);
 	return is;
@@ -278,12 +267,18 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 		       u32 member)
 {
 	struct meshblk_volume k;
+	bool evicts;
 	u8 role;
 
 	if (kernel_volume(&v->uuid, &k))
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
 	role = k.version == l->version ? groups_role(&k, member) : 0;
+	evicts = groups_evict(&k);
 	meshblk_volume_free(&k);
+	/* The layout may name its copy already: with a second change, none of its extents has a record. */
+	if (evicts)
+		return req_fail(r, "a member of volume %s is leaving: let that end first, or end it with "
+				"meshctl volume evict --stop", v->name);
 	/* Only a command replaces one that has come back. */
 	if (role == MESHBLK_ROLE_OUT || (role == MESHBLK_ROLE_JOINING && !req_own(r)))
 		return 0;
@@ -311,6 +306,8 @@ int replace_swap_in(struct req *r, struct store_volume *v, struct layout *l, str
 
 	if (err == -EBUSY && made && !replace_undo(v, l, false, left))
 		return req_fail(r, "member %u of volume %s is not replaced: %s", member, v->name, why);
+	if (err && !made && !v->pending)
+		evict_end(v, member);
 	if (err && !made && !v->pending && intents_undo(&v->uuid, left))
 		log_warn("an extent of %s stays allocated for now: %s", l->name, left);
 	if (err && made)

@@ -250,7 +250,7 @@ static void start(const struct store_volume *v, const struct layout *l, u32 memb
 static bool ready(const struct store_volume *v, const struct meshblk_volume *k)
 {
 	return v->attached && !v->readonly && !v->pending && !strcmp(k->state, MESHBLK_STATE_ACTIVE) &&
-	       !busy_is(&v->uuid);
+	       !groups_evict(k) && !busy_is(&v->uuid);
 }
 
 void spare_check(const struct store_volume *v, const struct meshblk_volume *k, u64 now)

@@ -219,10 +219,15 @@ int replace_swap_in(struct req *r, struct store_volume *v, struct layout *l, str
 /* The member that a request names, of a volume with redundancy; -1 after req_fail(). */
 int replace_named(struct req *r, const struct store_volume *v, const struct layout *l);
 
+/* Whether a group has yet to give a member's place to its copy. */
+bool groups_evict(const struct meshblk_volume *k);
+
 /* evict.c */
 int cmd_volume_evict(struct req *r);
 /* Copies of members that no command waits for are stopped; their extents are the intents' then. */
 void evict_orphans(const struct store_volume *v, const struct layout *l);
+/* End the eviction of a member, if there is one: its copy is about to be freed. */
+void evict_end(const struct store_volume *v, u32 member);
 
 int cmd_volume_create(struct req *r);
 int cmd_volume_extend(struct req *r);

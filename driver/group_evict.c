@@ -14,8 +14,7 @@
  * which knows of one member alone; a successor that fails changes nothing but that the eviction
  * is over.
  *
- * From FREEZING on nothing goes to the place until the roster with the successor's UUID is
- * committed (prot_membership_swap()): another host may take that roster or the one before it.
+ * From WHOLE on: group_swap.c.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
@@ -24,48 +23,14 @@
 #include <linux/slab.h>
 
 #include "driver/group.h"
+#include "driver/group_evict.h"
 #include "driver/netlink.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
 
-#define EVICT_PAGES	128		/* of a chunk */
-#define EVICT_CHUNK	(EVICT_PAGES * PAGE_SIZE)
 #define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
 #define EVICT_HOLD	HZ		/* writes wait that long for a chunk */
 #define EVICT_POLL_US	200
-
-enum evict_state {
-	EVICT_COPYING,
-	EVICT_WHOLE,
-	EVICT_FREEZING,		/* nothing more is sent to the place */
-	EVICT_SWAPPING,		/* nothing is in flight there; a roster may have been begun */
-	EVICT_OVER,
-};
-
-/* All but @link, @member and what the copier alone has: with the engine owned. */
-struct mesh_evict {
-	struct mesh_group	*group;
-	u32			slot;
-	enum evict_state	state;		/* READ_ONCE() elsewhere */
-	struct mesh_member	*member;	/* the successor; a reference, until it is taken */
-	bool			taken;		/* the place has it, with the reference */
-	bool			noted;		/* it has this attachment's number; group->lock */
-	u64			note;		/* number that it is to note; 0: none; group->lock */
-	struct mesh_member_link	link;
-	u64			from, end;	/* bytes of the member that are copied */
-	u64			pos;		/* up to here it is; READ_ONCE() elsewhere */
-	u32			chunk;		/* from @pos on, that writes wait for; 0: none */
-	struct list_head	held;		/* gios that wait */
-	struct list_head	flying;		/* gios at the successor */
-	struct list_head	again;		/* gios that the successor had no room for */
-	unsigned long		answered;	/* jiffies when it was up, without late I/O */
-
-	/* the copier's */
-	struct page		*pages[EVICT_PAGES];
-	struct scatterlist	sg[EVICT_PAGES];
-	struct mesh_mio		mio;
-	struct completion	done;
-};
 
 static bool evict_up(const struct mesh_member *m)
 {
@@ -135,7 +100,7 @@ bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_g
 }
 
 /* What waits for a chunk, or for the swap, is sent; when the runner does that next. */
-static void evict_release(struct mesh_evict *ev)
+void mesh_evict_release(struct mesh_evict *ev)
 {
 	ev->chunk = 0;
 	if (list_empty(&ev->held))
@@ -145,14 +110,14 @@ static void evict_release(struct mesh_evict *ev)
 }
 
 /* The successor is none any more; with the engine owned, before a roster with it was begun. */
-static void evict_over(struct mesh_evict *ev, const char *why)
+void mesh_evict_over(struct mesh_evict *ev, const char *why)
 {
 	struct mesh_group *g = ev->group;
 	struct mesh_gio *gio, *next;
 
 	WRITE_ONCE(ev->state, EVICT_OVER);
 	WRITE_ONCE(g->evict_why, why);
-	evict_release(ev);
+	mesh_evict_release(ev);
 	/* the member has these */
 	list_for_each_entry_safe(gio, next, &ev->again, node) {
 		list_del(&gio->node);
@@ -186,7 +151,7 @@ void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio)
 	case 0:
 		break;
 	default:
-		evict_over(ev, "the drive that is to take it does not take a write");
+		mesh_evict_over(ev, "the drive that is to take it does not take a write");
 	}
 	mesh_group_deliver(g, gio, 0);
 }
@@ -222,13 +187,13 @@ void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 	if (g->state != MESH_GROUP_ACTIVE || g->slots[ev->slot].failing ||
 	    !((g->engine->in_sync & ~g->engine->failed) >> ev->slot & 1))
-		evict_over(ev, "it is lost, or its group does not serve");
+		mesh_evict_over(ev, "it is lost, or its group does not serve");
 	else if (READ_ONCE(ev->member->state) == MESH_MEMBER_GONE)
-		evict_over(ev, "the drive that is to take it is gone");
+		mesh_evict_over(ev, "the drive that is to take it is gone");
 	else if (READ_ONCE(ev->member->state) == MESH_MEMBER_REFUSED)
-		evict_over(ev, "the drive that is to take it refuses it");
+		mesh_evict_over(ev, "the drive that is to take it refuses it");
 	else if (late)
-		evict_over(ev, "the drive that is to take it does not answer");
+		mesh_evict_over(ev, "the drive that is to take it does not answer");
 	if (late && !todo->kick_next) {
 		refcount_inc(&ev->member->refs);
 		todo->kick_next = ev->member;
@@ -250,23 +215,6 @@ void mesh_evict_lost(struct mesh_group *g)
 	}
 }
 
-/*
- * A member is lost that no roster can be without: if for the place alone, which the swap has
- * frozen, then the group stops, and is attached with what the rosters say; with group->lock.
- */
-void mesh_evict_stuck(struct mesh_group *g)
-{
-	const struct mesh_evict *ev;
-
-	lockdep_assert_held(&g->lock);
-	mesh_group_own(g);
-	ev = g->evict;
-	if (ev && ev->state == EVICT_SWAPPING && !ev->taken && g->state == MESH_GROUP_ACTIVE &&
-	    hweight64(g->engine->in_sync & ~g->engine->failed & ~BIT_ULL(ev->slot)) < g->geo.k)
-		mesh_evict_lost(g);
-	mesh_group_release(g);
-}
-
 /* The engine has stopped, or is given up: nothing waits here. Owned. */
 void mesh_evict_stop(struct mesh_group *g)
 {
@@ -277,7 +225,7 @@ void mesh_evict_stop(struct mesh_group *g)
 	list_splice_tail_init(&ev->held, &g->starved);
 	list_splice_tail_init(&ev->again, &g->starved);
 	if (ev->state != EVICT_OVER)
-		evict_over(ev, "its group does not serve");
+		mesh_evict_over(ev, "its group does not serve");
 }
 
 static void evict_done(struct mesh_mio *mio, int err)
@@ -292,7 +240,7 @@ static void evict_done(struct mesh_mio *mio, int err)
 static void evict_give_way(struct mesh_evict *ev)
 {
 	mesh_group_own(ev->group);
-	evict_release(ev);
+	mesh_evict_release(ev);
 	mesh_group_release(ev->group);
 }
 
@@ -404,9 +352,9 @@ static bool evict_end(struct mesh_evict *ev, u32 n, bool at_next, int err)
 			g->vol->conf.name, ev->slot, g->segment, g->column);
 		mesh_volume_changed(g->vol);
 	}
-	evict_release(ev);
+	mesh_evict_release(ev);
 	if (ev->state == EVICT_COPYING && !evict_passes(err))
-		evict_over(ev, at_next ? "the drive that is to take it does not take a write" :
+		mesh_evict_over(ev, at_next ? "the drive that is to take it does not take a write" :
 			       "sectors of it cannot be read; a scrub repairs them");
 	mesh_group_release(g);
 	return good;
@@ -468,27 +416,6 @@ static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 	return gone;
 }
 
-/* Its target notes the attachment without group->lock: that may take half a minute. */
-static void evict_note(struct mesh_group *g, struct mesh_evict *ev)
-{
-	u64 attach;
-	int err;
-
-	mutex_lock(&g->lock);
-	attach = ev->noted ? 0 : ev->note;
-	ev->note = 0;
-	mutex_unlock(&g->lock);
-	if (!attach)
-		return;
-	err = mesh_group_note(ev->member, attach);
-	mutex_lock(&g->lock);
-	/* another one may have been begun meanwhile */
-	ev->noted = !err && attach == g->ms.cur.attach;
-	mutex_unlock(&g->lock);
-	if (!err)
-		mod_delayed_work(mesh_wq, &g->start_work, 0);
-}
-
 void mesh_evict_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, evict_work);
@@ -498,7 +425,7 @@ void mesh_evict_work(struct work_struct *work)
 	enum evict_state state = ev ? READ_ONCE(ev->state) : EVICT_WHOLE;
 
 	if (ev && state == EVICT_WHOLE)
-		evict_note(g, ev);
+		mesh_evict_note(g, ev);
 	if (state == EVICT_COPYING)
 		next = evict_copy(ev);
 	else if (state == EVICT_FREEZING || state == EVICT_SWAPPING)
@@ -508,136 +435,6 @@ void mesh_evict_work(struct work_struct *work)
 	if (ev && !test_bit(MESH_G_CLOSING, &g->flags))
 		queue_delayed_work(mesh_wq, &g->evict_work, next);
 	memalloc_noio_restore(noio);
-}
-
-/* Whether the slot's place may go to the member; any context that sleeps. */
-bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m)
-{
-	bool ready;
-
-	mesh_group_own(g);
-	ready = g->evict && g->evict->slot == slot && g->evict->member == m &&
-		g->evict->state >= EVICT_WHOLE && g->evict->state < EVICT_OVER;
-	mesh_group_release(g);
-	return ready;
-}
-
-/* Whether nothing is in flight at the place or the successor; owned. */
-static bool evict_drained(struct mesh_evict *ev)
-{
-	const struct mesh_group_slot *slot = &ev->group->slots[ev->slot];
-	const struct mesh_gio *gio;
-
-	list_for_each_entry(gio, &ev->group->starved, node)
-		if (gio->io.member == ev->slot)
-			return false;
-	return !slot->nr_flying && list_empty(&slot->held) && list_empty(&ev->flying) &&
-	       list_empty(&ev->again);
-}
-
-/* Whether the other members suffice, no other change is being written, and meshd can note it. */
-static bool evict_may_swap(struct mesh_group *g, u32 slot)
-{
-	lockdep_assert_held(&g->lock);
-	/* the place would be frozen until meshd is there */
-	if (g->ms.cur.flags & PROT_ROSTER_WITNESS && !mesh_nl_witness())
-		return false;
-	return g->state == MESH_GROUP_ACTIVE && !g->ms.pending && !g->slots[slot].before &&
-	       !(g->engine->failed & g->ms.cur.in_sync) &&
-	       hweight64(g->ms.cur.in_sync & ~g->engine->avoid & ~BIT_ULL(slot)) >= g->geo.k;
-}
-
-/*
- * The layout in use names @m for the slot, which is in sync: the next step towards that. With
- * group->lock. Return: whether there is one; then the start work comes again.
- */
-bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m)
-{
-	struct mesh_evict *ev = g->evict;
-	bool mine, may;
-
-	lockdep_assert_held(&g->lock);
-	if (!mesh_evict_ready(g, slot, m))
-		return false;
-	mesh_group_own(g);
-	may = evict_may_swap(g, slot);
-	mesh_group_release(g);
-	/* An extent with a number counts as used: not before the others can do without the old one. */
-	if (ev->state == EVICT_WHOLE && !ev->noted && may)
-		ev->note = g->ms.cur.attach;
-	mesh_group_own(g);
-	mine = ev->state != EVICT_OVER;
-	if (ev->state == EVICT_WHOLE && ev->noted && evict_may_swap(g, slot))
-		WRITE_ONCE(ev->state, EVICT_FREEZING);
-	if (ev->state == EVICT_FREEZING && !evict_may_swap(g, slot)) {
-		WRITE_ONCE(ev->state, EVICT_WHOLE);
-		evict_release(ev);
-	} else if (ev->state == EVICT_FREEZING && evict_drained(ev)) {
-		WRITE_ONCE(ev->state, EVICT_SWAPPING);
-	}
-	mesh_group_release(g);
-	if (mine)
-		mod_delayed_work(mesh_wq, &g->evict_work, 1);
-	return mine;
-}
-
-/* Propose the successor's roster, where that is due; with group->lock. Return: 0 or -EBUSY. */
-int mesh_evict_propose(struct mesh_group *g)
-{
-	struct mesh_evict *ev = g->evict;
-	int err;
-
-	lockdep_assert_held(&g->lock);
-	if (!ev || READ_ONCE(ev->state) != EVICT_SWAPPING || ev->taken ||
-	    !memcmp(g->ms.cur.uuid[ev->slot], &ev->member->conf.uuid, PROT_UUID_LEN))
-		return 0;
-	err = prot_membership_swap(&g->ms, ev->slot, (u8 *)&ev->member->conf.uuid);
-	if (!err) {
-		g->slots[ev->slot].next_block = 0;	/* the successor's have not been written */
-		return 0;
-	}
-	mesh_group_own(g);
-	WRITE_ONCE(ev->state, EVICT_WHOLE);
-	evict_release(ev);
-	mesh_group_release(g);
-	return err;
-}
-
-/* The member whose rosters are written for the slot; with group->lock. */
-struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot)
-{
-	const struct mesh_evict *ev = g->evict;
-
-	/* one that was proposed for another reason is not the successor's */
-	return ev && ev->slot == slot && READ_ONCE(ev->state) == EVICT_SWAPPING && !ev->taken &&
-	       g->ms.pending &&
-	       !memcmp(g->ms.pend.uuid[slot], &ev->member->conf.uuid, PROT_UUID_LEN) ?
-	       ev->member : g->slots[slot].member;
-}
-
-/* A roster is committed; with group->lock. */
-void mesh_evict_committed(struct mesh_group *g)
-{
-	struct mesh_evict *ev = g->evict;
-	struct prot_roster *r = &g->ms.cur;
-	u32 i;
-
-	lockdep_assert_held(&g->lock);
-	if (!ev || READ_ONCE(ev->state) != EVICT_SWAPPING || ev->taken ||
-	    memcmp(r->uuid[ev->slot], &ev->member->conf.uuid, PROT_UUID_LEN))
-		return;
-	i = ev->slot;
-	ev->taken = r->in_sync >> i & 1;
-	if (ev->taken)
-		mesh_group_take_place(g, i, ev->member);
-	mesh_group_own(g);
-	if (ev->taken) {
-		memcpy(g->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
-		memcpy(g->engine->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
-		g->slots[i].noted = true;
-	}
-	evict_over(ev, NULL);
-	mesh_group_release(g);
 }
 
 static bool evict_unfit(struct mesh_member_link *link)
@@ -736,7 +533,7 @@ static bool evict_cancel(struct mesh_group *g, u32 slot)
 	other = g->evict && g->evict->slot != slot;
 	can = !g->evict || g->evict->state <= EVICT_WHOLE || g->evict->state == EVICT_OVER;
 	if (can && !other && g->evict && g->evict->state != EVICT_OVER)
-		evict_over(g->evict, "the eviction was stopped");
+		mesh_evict_over(g->evict, "the eviction was stopped");
 	mesh_group_release(g);
 	mutex_unlock(&g->lock);
 	if (other)

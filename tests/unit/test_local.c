@@ -87,12 +87,13 @@ void uuid_random(struct muuid *u)
 }
 
 static struct locals of;
+static bool erase_label;
 
 /* What becomes of names. @force: what they carry may be erased. */
 static int begin(const char *one, const char *two, bool force)
 {
 	json_t *names = json_pack("[s, s]", one, two);
-	struct segment_req q = { .drives = names, .force = force };
+	struct segment_req q = { .drives = names, .force = force, .erase_label = erase_label };
 	int err;
 
 	r.error[0] = labelled[0] = 0;
@@ -122,6 +123,17 @@ static void test_judged(void)
 	device[1].verdict = PROBE_USED;
 	refused("bdev:/dev/null", "bdev:/dev/zero", true, "cannot be used");
 	device[1].verdict = PROBE_OK;
+	/* What was a drive of ours is not erased by --force. */
+	device[0].verdict = PROBE_DAMAGED;
+	refused("bdev:/dev/null", "bdev:/dev/zero", true, "add --erase-label");
+	erase_label = true;
+	CU_ASSERT(!begin("bdev:/dev/null", "bdev:/dev/zero", false));
+	local_end(&of);
+	device[0].verdict = PROBE_THEIRS;
+	refused("bdev:/dev/null", "bdev:/dev/zero", true, "then add --erase-label");
+	device[0].verdict = PROBE_FOREIGN;
+	refused("bdev:/dev/null", "bdev:/dev/zero", false, "add --force");
+	erase_label = false;
 }
 
 /* As its host would list it. */

@@ -95,7 +95,7 @@ static bool is_served(const struct muuid *drive)
 }
 
 /* Why a device must not be labelled; 0: it may. */
-static int verdict(struct req *r, const struct probe *p, bool force)
+static int verdict(struct req *r, const struct probe *p, const struct segment_req *q)
 {
 	char why[160];
 
@@ -106,8 +106,8 @@ static int verdict(struct req *r, const struct probe *p, bool force)
 	case PROBE_NETWORK:
 		return 0;
 	case PROBE_FOREIGN:
-		return force ? 0 : req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
-					    p->why);
+		return q->force ? 0 : req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
+					       p->why);
 	case PROBE_OURS:
 		if (is_served(&p->drive))
 			return req_fail(r, "%s has the same label as a drive of this host: a second path to it, or a "
@@ -118,9 +118,10 @@ static int verdict(struct req *r, const struct probe *p, bool force)
 		/* fall through */
 	case PROBE_THEIRS:
 		return req_fail(r, "%s carries the label of a drive (%s); if that is needed no more, wipe its first "
-				"and last MiB (dd)", p->path, p->why);
+				"and last MiB (dd), then add --erase-label", p->path, p->why);
 	case PROBE_DAMAGED:
-		return req_fail(r, "%s %s: volumes may have data on it", p->path, p->why);
+		return q->erase_label ? 0 : req_fail(r, "%s %s: volumes may have data on it; repair that, or add "
+						     "--erase-label to lose all that is on it", p->path, p->why);
 	default:
 		return req_fail(r, "%s cannot be used: %s", p->path, p->why);
 	}
@@ -138,7 +139,7 @@ static int known(struct req *r, const struct probe *p)
 }
 
 /* Nothing is written. @p: keeps no label. */
-static int judge(struct req *r, const char *path, bool force, struct probe *p)
+static int judge(struct req *r, const char *path, const struct segment_req *q, struct probe *p)
 {
 	int err = take_probe(path, p);
 
@@ -146,7 +147,7 @@ static int judge(struct req *r, const char *path, bool force, struct probe *p)
 		err = req_fail(r, "%s%s", path, err == -ETIMEDOUT ? " does not answer; nothing is done with it" :
 			       err == -ENOTBLK ? " is no block device" : " cannot be opened");
 	else
-		err = p->verdict == PROBE_EXPORTED ? known(r, p) : verdict(r, p, force);
+		err = p->verdict == PROBE_EXPORTED ? known(r, p) : verdict(r, p, q);
 	probe_clear(p);
 	return err;
 }
@@ -229,7 +230,7 @@ static int take_name(struct req *r, const char *path, struct locals *of, struct 
 	/* Names in /dev/disk/by-id are long, and change their devices. */
 	if (!realpath(path, real))
 		return req_fail(r, "%s is not here", path);
-	if (judge(r, real, of->q.force, &p))
+	if (judge(r, real, &of->q, &p))
 		return -1;
 	if (p.verdict != PROBE_EXPORTED && find_new(of, p.path, NULL)) {
 		p.drive = find_new(of, p.path, NULL)->drive;
@@ -282,9 +283,10 @@ static bool uses(const struct layout *l, const struct muuid *drive)
 }
 
 /* What @was is now, while nothing else of meshd labels anything: it may have changed since. */
-static int judge_again(struct req *r, const struct probe *was, bool force, struct probe *p)
+static int judge_again(struct req *r, const struct probe *was, const struct segment_req *q,
+		       struct probe *p)
 {
-	if (judge(r, was->path, force, p))
+	if (judge(r, was->path, q, p))
 		return -1;
 	if (p->verdict == PROBE_EXPORTED || p->diskseq != was->diskseq || p->size != was->size)
 		return req_fail(r, "%s is another device, or drive, now than a moment ago; try again", was->path);
@@ -318,7 +320,7 @@ int local_label(struct req *r, struct locals *of, const struct layout *l)
 	for (i = 0; i < of->n && !err; i++) {
 		was = of->p[i];
 		if (uses(l, &was.drive))
-			err = judge_again(r, &was, of->q.force, &of->p[i]);
+			err = judge_again(r, &was, &of->q, &of->p[i]);
 	}
 	for (i = 0; i < of->n && !err; i++)
 		if (uses(l, &of->p[i].drive))

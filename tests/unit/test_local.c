@@ -16,6 +16,7 @@ static struct {
 	const char *path;
 	enum probe_verdict verdict;
 	u64	seq;
+	bool	partition;
 } device[] = { { .path = "/dev/null" }, { .path = "/dev/zero" } };
 
 static char labelled[100];	/* the devices that were, in that order */
@@ -35,6 +36,7 @@ int take_probe(const char *path, struct probe *p)
 	snprintf(p->why, sizeof(p->why), "carries that");
 	p->verdict = device[i].verdict;
 	p->diskseq = device[i].seq;
+	p->partition = device[i].partition;
 	p->size = 100 * MIB;
 	p->lba = 4096;
 	return 0;
@@ -123,6 +125,16 @@ static void test_judged(void)
 	device[1].verdict = PROBE_USED;
 	refused("bdev:/dev/null", "bdev:/dev/zero", true, "cannot be used");
 	device[1].verdict = PROBE_OK;
+	/* A disk and a partition of it. */
+	device[0].seq = device[1].seq = 7;
+	device[1].partition = true;
+	refused("bdev:/dev/null", "bdev:/dev/zero", true, "overlap");
+	refused("bdev:/dev/zero", "bdev:/dev/null", true, "overlap");
+	device[0].partition = true;
+	CU_ASSERT(!begin("bdev:/dev/null", "bdev:/dev/zero", true));
+	local_end(&of);
+	device[0].partition = device[1].partition = false;
+	device[0].seq = device[1].seq = 0;
 	/* What was a drive of ours is not erased by --force. */
 	device[0].verdict = PROBE_DAMAGED;
 	refused("bdev:/dev/null", "bdev:/dev/zero", true, "add --erase-label");

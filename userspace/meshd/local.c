@@ -203,6 +203,17 @@ static const struct probe *find_new(const struct locals *of, const char *path, c
 	return NULL;
 }
 
+/* Of a disk and a partition of it each appears free until the other has its label. */
+static const struct probe *find_over(const struct locals *of, const struct probe *p)
+{
+	size_t i;
+
+	for (i = 0; i < of->n; i++)
+		if (p->diskseq && of->p[i].diskseq == p->diskseq && of->p[i].partition != p->partition)
+			return &of->p[i];
+	return NULL;
+}
+
 /* As its host lists it once it has its label. */
 static json_t *drive_json(const struct probe *p)
 {
@@ -232,6 +243,9 @@ static int take_name(struct req *r, const char *path, struct locals *of, struct 
 		return req_fail(r, "%s is not here", path);
 	if (judge(r, real, &of->q, &p))
 		return -1;
+	if (p.verdict != PROBE_EXPORTED && find_over(of, &p))
+		return req_fail(r, "%s and %s overlap: name the disk or partitions of it", p.path,
+				find_over(of, &p)->path);
 	if (p.verdict != PROBE_EXPORTED && find_new(of, p.path, NULL)) {
 		p.drive = find_new(of, p.path, NULL)->drive;
 	} else if (p.verdict != PROBE_EXPORTED) {

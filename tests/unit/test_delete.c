@@ -13,15 +13,17 @@
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
-int local_begin(struct req *q, const json_t *names, bool forced, json_t **out)
+/* No device is named; drives are as they are typed. */
+int local_begin(struct req *rq, const struct segment_req *named, struct locals *of)
 {
-	(void)q, (void)forced;
-	*out = json_incref((json_t *)names);
+	(void)rq;
+	*of = (struct locals) { .q = *named };
 	return 0;
 }
 
-void local_end(json_t *names) { json_decref(names); }
-int local_apart(struct req *q, const struct layout *l) { (void)q, (void)l; return 0; }
+void local_end(struct locals *of) { (void)of; }
+int local_apart(struct req *q, const struct locals *of, const struct layout *l) { (void)q, (void)of, (void)l; return 0; }
+int local_label(struct req *q, struct locals *of, const struct layout *l) { (void)q, (void)of, (void)l; return 0; }
 
 static const struct muuid no_host, other = { { 12 } };
 static struct req r;

@@ -14,16 +14,26 @@
 #include "userspace/meshd/extents.c"
 #include "userspace/meshd/gather.c"
 
-/* No device is named; drives are as they are typed. */
-int local_begin(struct req *r, const json_t *names, bool force, json_t **out)
+static json_t *fresh;		/* devices that are named and have no label yet */
+static u32 labelled;
+
+int local_begin(struct req *rq, const struct segment_req *named, struct locals *of)
 {
-	(void)r, (void)force;
-	*out = json_incref((json_t *)names);
+	(void)rq;
+	*of = (struct locals) { .q = *named };
+	of->q.fresh = fresh;
 	return 0;
 }
 
-void local_end(json_t *names) { json_decref(names); }
-int local_apart(struct req *q, const struct layout *l) { (void)q, (void)l; return 0; }
+void local_end(struct locals *of) { (void)of; }
+int local_apart(struct req *q, const struct locals *of, const struct layout *l) { (void)q, (void)of, (void)l; return 0; }
+
+int local_label(struct req *q, struct locals *of, const struct layout *l)
+{
+	(void)of, (void)l;
+	labelled++;
+	return req_fail(q, "that is all");
+}
 
 static const struct muuid no_host;
 static char why[REASON];
@@ -199,6 +209,39 @@ static void test_copied(void)
 	}
 }
 
+/* What a device carries is erased when there is a plan with it, and not before. */
+static void test_labelled_last(void)
+{
+	static const int steps[4] = { CRASH_NONE, CRASH_NONE, CRASH_NONE, CRASH_NONE };
+	struct mgmt_drive m = { .uuid = { { 50 } }, .state = MGMT_LOCAL, .free = 64 << 20, .longest = 64 << 20,
+				.lba = 512, .path = "/dev/x" };
+	struct segment_req q = { .shape = { PROT_LINEAR, 1, 0, 1 }, .bytes = 1ULL << 30 };
+	json_t *drives = json_pack("[s]", muuid_str(&m.uuid).s), *typo = json_pack("[s, s]", muuid_str(&m.uuid).s, "y");
+	struct layout *l = calloc(1, sizeof(*l));
+	struct store_volume v = { .uuid = vol };
+	const struct muuid was = D.host;
+	struct req r = { 0 };
+
+	begin(2, 0);
+	D.host = (struct muuid) { { 11 } };
+	fresh = json_pack("[o]", mgmt_drive_pack(&m));
+	q.drives = drives;
+	CU_ASSERT(extents_get(&r, &v, l, &q, steps) && !labelled && has(r.error, "do not fit"));
+	q.bytes = 8 << 20;
+	q.drives = typo;
+	CU_ASSERT(extents_get(&r, &v, l, &q, steps) && !labelled && !l->members);
+	q.drives = drives;
+	CU_ASSERT(extents_get(&r, &v, l, &q, steps) && labelled == 1 && has(r.error, "that is all"));
+	CU_ASSERT(l->members == 1 && muuid_equal(&l->member[0].drive, &m.uuid));
+	CU_ASSERT(l->member[0].kind == LAYOUT_KIND_BDEV && muuid_equal(&l->member[0].target, &D.host));
+	json_decref(fresh);
+	json_decref(drives);
+	json_decref(typo);
+	fresh = NULL;
+	D.host = was;
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -208,6 +251,7 @@ int main(void)
 		{ "a record that cannot be read just now", test_unread },
 		{ "an extend that was undone", test_undone },
 		{ "a drive and a copy of it", test_copied },
+		{ "labels of local drives come last", test_labelled_last },
 		{ NULL, NULL },
 	};
 	int err = suite_main("extents", tests);

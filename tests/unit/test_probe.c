@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What is left of a drive of ours is distinguished from a disk that carries something else. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <linux/kernel.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,10 +79,28 @@ int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
 void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 
+static const char *dm_uuid;	/* of what stands on others; NULL: it is no device mapper's */
+
 int read_line(char *out, size_t size, const char *fmt, ...)
 {
-	(void)out, (void)size, (void)fmt;
-	return -ENOENT;
+	char path[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (!dm_uuid || strcmp(path, "/sys/class/block/stacked/dm/uuid"))
+		return -ENOENT;
+	snprintf(out, size, "%s", dm_uuid);
+	return 0;
+}
+
+/* One device stands on others. */
+DIR *opendir(const char *path)
+{
+	int dir = open(strcmp(path, "/sys/class/block/stacked/slaves") ? path : "/", O_RDONLY | O_DIRECTORY);
+
+	return dir < 0 ? NULL : fdopendir(dir);
 }
 
 /* A drive of this host, and @bad copies of its label with one bit flipped, as bits. */
@@ -211,6 +231,26 @@ static void test_held_local(void)
 	local = false;
 }
 
+/* What is not found again is no local drive. */
+static void test_stacked(void)
+{
+	char why[160];
+
+	dm_uuid = NULL;
+	CU_ASSERT(probe_searched("/dev/plain", why, sizeof(why)));
+	CU_ASSERT(!probe_passed_over("/dev/plain"));
+	CU_ASSERT(!probe_searched("/dev/stacked", why, sizeof(why)));
+	CU_ASSERT(!!strstr(why, "stands on other devices"));
+	CU_ASSERT(probe_passed_over("/dev/stacked"));
+	dm_uuid = "LVM-x";
+	CU_ASSERT(probe_searched("/dev/stacked", why, sizeof(why)));
+	CU_ASSERT(probe_passed_over("/dev/stacked"));
+	dm_uuid = "mpath-x";
+	CU_ASSERT(probe_searched("/dev/stacked", why, sizeof(why)));
+	CU_ASSERT(!probe_passed_over("/dev/stacked"));
+	dm_uuid = NULL;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -219,6 +259,7 @@ int main(void)
 		{ "something else", test_foreign },
 		{ "held", test_held },
 		{ "a local drive that is held", test_held_local },
+		{ "stacked on others", test_stacked },
 		{ NULL, NULL },
 	};
 

@@ -30,6 +30,8 @@ static void test_good(void)
 	check("volume create", "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true,"
 	      "\"drives\":[\"a\",\"bdev:/dev/b\"]}", NULL);
 	check("volume replace", "{\"volume\":\"v\", \"member\":\"1\", \"force\":true, \"with\":\"bdev:/dev/b\"}", NULL);
+	check("volume replace", "{\"volume\":\"v\", \"member\":\"1\", \"erase_label\":true, \"with\":\"bdev:/dev/b\"}",
+	      NULL);
 	check("volume delete", "{\"volume\":\"v\", \"force\":true}", NULL);
 	check("drive extents", "{}", NULL);
 	check("host key", "{\"action\":\"clear\"}", NULL);
@@ -65,6 +67,8 @@ static void test_bad(void)
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"stripe:2\", \"spares\":1}", "without redundancy" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"mirror:2\", \"spares\":0}", "from 1 to 65535" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true}", "--force: goes with bdev:" },
+		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"erase_label\":true, \"drives\":[\"a\"]}",
+		  "--erase-label: goes with bdev:" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"force\":true, \"drives\":[\"bdev\"]}",
 		  "--force: goes with bdev:" },
 		{ "{\"name\":\"v\", \"size\":1, \"layout\":\"linear\", \"domain\":\"ho\"}", "--domain: host or" },

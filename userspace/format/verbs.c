@@ -22,6 +22,7 @@
 #define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
 
 static const char force_help[] = "with bdev: although the device carries a file system or the like, which is erased";
+static const char erase_help[] = "with bdev: although it was a drive whose label is damaged, lost or of another version";
 
 static const struct verb_arg none[] = { OPT_END };
 
@@ -101,6 +102,7 @@ static const struct verb_arg create_opts[] = {
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
 	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
 	{ "--force", ARG_FLAG, "force", force_help },
+	{ "--erase-label", ARG_FLAG, "erase_label", erase_help },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: host for mirror, "
 	  "raid10 and ec, else drive)" },
 	{ "--spares", ARG_NUMBER, "spares", "members that may be lost and are replaced without a command, where there "
@@ -141,6 +143,7 @@ static const struct verb_arg extend_opts[] = {
 	{ "--drives", ARG_LIST, "drives", DRIVES_HELP },
 	{ "--drive", ARG_ITEM, "drives", DRIVE_HELP },
 	{ "--force", ARG_FLAG, "force", force_help },
+	{ "--erase-label", ARG_FLAG, "erase_label", erase_help },
 	{ "--domain", ARG_DOMAIN, "domain", DOMAIN_HELP " (default: as it was made or extended last)" },
 	OPT_END,
 };
@@ -149,6 +152,7 @@ static const struct verb_arg replace_opts[] = {
 	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE, a device or bdev:DEVICE "
 	  "(default: the one with most room that keeps the failure domain)" },
 	{ "--force", ARG_FLAG, "force", force_help },
+	{ "--erase-label", ARG_FLAG, "erase_label", erase_help },
 	OPT_END,
 };
 
@@ -403,20 +407,25 @@ static const char *together_wrong(const json_t *args)
 	return strip && shape.level == PROT_MIRROR ? "--strip: a single mirror has no strips" : NULL;
 }
 
-/* A verb that erases what devices carry has some named to it. */
-static const char *force_wrong(const struct verb *v, const json_t *args)
+/* What erases what devices carry has some named to it. */
+static const char *erase_wrong(const struct verb *v, const json_t *args)
 {
 	const json_t *drives = json_object_get(args, "drives"), *j;
-	bool named = is_local(json_object_get(args, "with")), takes = false;
+	bool named = is_local(json_object_get(args, "with"));
 	const struct verb_arg *a;
 	size_t i;
 
-	for (a = v->opts; a->name; a++)
-		takes = takes || a->help == force_help;
 	json_array_foreach((json_t *)drives, i, j)
 		named = named || is_local(j);
-	return takes && !named && json_is_true(json_object_get(args, "force")) ?
-	       "--force: goes with " LOCAL_PREFIX "DEVICE, and no such drive is named" : NULL;
+	for (a = v->opts; a->name && !named; a++) {
+		if (!json_is_true(json_object_get(args, a->key)))
+			continue;
+		if (a->help == force_help)
+			return "--force: goes with " LOCAL_PREFIX "DEVICE, and no such drive is named";
+		if (a->help == erase_help)
+			return "--erase-label: goes with " LOCAL_PREFIX "DEVICE, and no such drive is named";
+	}
+	return NULL;
 }
 
 bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
@@ -430,7 +439,7 @@ bool verb_ok(const struct verb *v, const json_t *args, char *why, size_t size)
 	for (a = v->opts; a->name; a++)
 		if (!one_ok(a, args, why, size))
 			return false;
-	wrong = together_wrong(args) ?: force_wrong(v, args);
+	wrong = together_wrong(args) ?: erase_wrong(v, args);
 	if (wrong)
 		snprintf(why, size, "%s", wrong);
 	return !wrong;

@@ -181,6 +181,17 @@ static int choice_read(struct req *r, struct choice *c, const struct segment_req
 	return 0;
 }
 
+/* This host does not list yet what gets its label with the plan. */
+static void add_fresh(struct choice *c, const struct segment_req *q)
+{
+	size_t i;
+
+	for (i = 0; i < c->all.n && !muuid_equal(&c->all.hosts[i].uuid, &D.host); i++)
+		;
+	if (i < c->all.n && q->fresh)
+		json_array_extend(json_object_get(c->all.said[i].data, "drives"), q->fresh);
+}
+
 int choice_get(struct req *r, struct choice *c, const struct segment_req *q)
 {
 	struct mgmt_req drives = { .op = MGMT_DRIVES };
@@ -191,6 +202,7 @@ int choice_get(struct req *r, struct choice *c, const struct segment_req *q)
 	err = c->named ? query_hosts(&c->all, &drives) : -ENOMEM;
 	if (err)
 		return req_fail(r, "%s", store_words(err));
+	add_fresh(c, q);
 	err = choice_read(r, c, q);
 	if (err)
 		return err;

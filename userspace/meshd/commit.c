@@ -40,17 +40,26 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 	return err;
 }
 
-/* The only extent of a drive begins behind the first copy of its label. */
-static int fill_local(const struct muuid *at, u32 i, struct meshblk_member *out, char *why)
+/*
+ * The only extent of a drive begins behind the first copy of its label. One that no host shows is
+ * away, whatever host it was in last: a group's rosters, and stale, say whether it does without.
+ */
+static int fill_local(const struct layout *l, u32 i, const struct store_host *shows,
+		      struct meshblk_member *out, char *why)
 {
+	const struct layout_member *mb = &l->member[i];
 	char host[HOST_WORDS];
 
 	out->kind = MESHBLK_KIND_BDEV;
 	out->start = LABEL_AREA;
-	if (muuid_equal(at, &D.host))
+	if (muuid_equal(shows ? &shows->uuid : &mb->target, &D.host) || (!shows && layout_protected(l)))
 		return 0;
-	host_words(at, host);
-	snprintf(why, REASON, "member %u is a local drive of %s: attach the volume there", i, host);
+	host_words(shows ? &shows->uuid : &mb->target, host);
+	if (shows)
+		snprintf(why, REASON, "member %u is a local drive of %s: attach the volume there", i, host);
+	else
+		snprintf(why, REASON, "member %u is local drive %s, last of %s, and no host shows it: bring it here",
+			 i, muuid_str(&mb->drive).s, host);
 	return -EREMOTE;
 }
 
@@ -74,7 +83,7 @@ static int fill_member(const struct layout *l, u32 i, const struct kernel_set *o
 	if (f && f->e.version < l->version && o->written)
 		out->version = l->version;
 	if (mb->kind == LAYOUT_KIND_BDEV)
-		return fill_local(f ? &o->g->hosts[f->host].uuid : &mb->target, i, out, why);
+		return fill_local(l, i, f ? &o->g->hosts[f->host] : NULL, out, why);
 	if (f) {
 		out->target_id = o->g->hosts[f->host].id;
 		return 0;

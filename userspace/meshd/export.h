@@ -96,6 +96,7 @@ struct take_how {
 	bool	over;		/* ... and another cluster's becomes this one's */
 	bool	grow;		/* the label's size becomes the device's */
 	bool	fresh;		/* a new label; what was on it is lost */
+	struct muuid drive;	/* ... of that drive; null: of another one */
 	bool	local;		/* ... of a drive that is not exported */
 };
 

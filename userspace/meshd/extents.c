@@ -359,57 +359,58 @@ static int acquire(struct req *r, struct store_volume *v, const struct layout *l
 	return 0;
 }
 
-static int plan(struct req *r, struct layout *l, const struct segment_req *q)
+static int plan(struct req *r, struct layout *l, struct locals *of)
 {
 	struct choice c;
-	int err = choice_get(r, &c, q);
+	int err = choice_get(r, &c, &of->q);
 
 	if (!err)
-		err = choice_plan(r, l, &c, q);
+		err = choice_plan(r, l, &c, &of->q);
 	choice_free(&c);
-	return err ? err : local_apart(r, l);
+	return err ? err : local_apart(r, of, l);
 }
 
-static int plan_swap(struct req *r, struct layout *l, u32 slot, const struct segment_req *q)
+static int plan_swap(struct req *r, struct layout *l, u32 slot, struct locals *of)
 {
 	struct choice c;
-	int err = choice_get(r, &c, q);
+	int err = choice_get(r, &c, &of->q);
 
 	if (!err)
-		err = choice_swap(r, l, slot, &c, q);
+		err = choice_swap(r, l, slot, &c, &of->q);
 	choice_free(&c);
-	return err ? err : local_apart(r, l);
+	return err ? err : local_apart(r, of, l);
 }
 
+/* What local devices carry is erased once all that can be refused has been checked. */
 int extents_get(struct req *r, struct store_volume *v, struct layout *l, const struct segment_req *q,
 		const int *steps)
 {
-	struct segment_req named = *q;
-	json_t *names;
 	u32 first = l->members;
-	int err = local_begin(r, q->drives, q->force, &names);
+	struct locals of;
+	int err = local_begin(r, q, &of);
 
-	named.drives = names;
 	if (!err)
-		err = plan(r, l, &named);
+		err = plan(r, l, &of);
+	if (!err)
+		err = local_label(r, &of, l);
 	if (!err)
 		err = acquire(r, v, l, first, l->members - first, steps);
-	local_end(names);
+	local_end(&of);
 	return err;
 }
 
 int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 slot,
 		 const struct segment_req *q, const int *steps)
 {
-	struct segment_req named = *q;
-	json_t *names;
-	int err = local_begin(r, q->drives, q->force, &names);
+	struct locals of;
+	int err = local_begin(r, q, &of);
 
-	named.drives = names;
 	if (!err)
-		err = plan_swap(r, l, slot, &named);
+		err = plan_swap(r, l, slot, &of);
+	if (!err)
+		err = local_label(r, &of, l);
 	if (!err)
 		err = acquire(r, v, l, slot, 1, steps);
-	local_end(names);
+	local_end(&of);
 	return err;
 }

@@ -28,9 +28,11 @@ _Static_assert(MESHBLK_LABEL_DRIVE == offsetof(struct label_disk_head, drive), "
 /* Commands at work: what they have labelled has no extent yet. */
 static unsigned int begun;
 
-void local_end(json_t *names)
+void local_end(struct locals *of)
 {
-	json_decref(names);
+	json_decref((json_t *)of->q.drives);
+	json_decref(of->q.fresh);
+	free(of->p);
 	__atomic_sub_fetch(&begun, 1, __ATOMIC_ACQ_REL);
 	reconcile_kick();
 }
@@ -93,7 +95,7 @@ static bool is_served(const struct muuid *drive)
 }
 
 /* Why a device must not be labelled; 0: it may. */
-static int verdict(struct req *r, const struct probe *p, bool force)
+static int verdict(struct req *r, const struct probe *p, const struct segment_req *q)
 {
 	char why[160];
 
@@ -104,8 +106,8 @@ static int verdict(struct req *r, const struct probe *p, bool force)
 	case PROBE_NETWORK:
 		return 0;
 	case PROBE_FOREIGN:
-		return force ? 0 : req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
-					    p->why);
+		return q->force ? 0 : req_fail(r, "%s %s; add --force to erase it, or wipe it yourself", p->path,
+					       p->why);
 	case PROBE_OURS:
 		if (is_served(&p->drive))
 			return req_fail(r, "%s has the same label as a drive of this host: a second path to it, or a "
@@ -116,65 +118,37 @@ static int verdict(struct req *r, const struct probe *p, bool force)
 		/* fall through */
 	case PROBE_THEIRS:
 		return req_fail(r, "%s carries the label of a drive (%s); if that is needed no more, wipe its first "
-				"and last MiB (dd)", p->path, p->why);
+				"and last MiB (dd), then add --erase-label", p->path, p->why);
 	case PROBE_DAMAGED:
-		return req_fail(r, "%s %s: volumes may have data on it", p->path, p->why);
+		return q->erase_label ? 0 : req_fail(r, "%s %s: volumes may have data on it; repair that, or add "
+						     "--erase-label to lose all that is on it", p->path, p->why);
 	default:
 		return req_fail(r, "%s cannot be used: %s", p->path, p->why);
 	}
 }
 
 /* A device that is a drive of this host already. */
-static int known(struct req *r, const struct probe *p, struct muuid *drive)
+static int known(struct req *r, const struct probe *p)
 {
 	struct tdrive *d = tdrive_find(&p->drive);
 	bool local = d && d->local;
 
 	tdrive_put(d);
-	*drive = p->drive;
 	return local ? 0 : req_fail(r, "%s is exported: a drive is exported or local, never both; name it "
 				    "without %s, or unexport it first", p->path, LOCAL_PREFIX);
 }
 
-static int label_it(struct req *r, struct probe *p, struct muuid *drive)
+/* Nothing is written. @p: keeps no label. */
+static int judge(struct req *r, const char *path, const struct segment_req *q, struct probe *p)
 {
-	static const struct take_how how = { .by_hand = true, .fresh = true, .local = true };
-	struct tdrive *d = NULL;
-	int err = take_up(p, &how, &d);
+	int err = take_probe(path, p);
 
-	if (err) {
-		tdrive_put(d);
-		return req_fail(r, "%s cannot be used: %s", p->path, err == -ETXTBSY ?
-				"another program or driver holds it now; nothing was written" :
-				err == -ETIMEDOUT ? "it does not answer" : strerror(-err));
-	}
-	*drive = d->uuid;
-	tdrive_put(d);
-	return 0;
-}
-
-/* One name behind the prefix. */
-static int take_name(struct req *r, const char *path, bool force, struct muuid *drive)
-{
-	char real[PATH_MAX];
-	struct probe p;
-	int err;
-
-	if (path[0] != '/')
-		return req_usage(r, "%s%s: name a device of this host, such as %s/dev/disk/by-id/...",
-				 LOCAL_PREFIX, path, LOCAL_PREFIX);
-	/* Names in /dev/disk/by-id are long, and change their devices. */
-	if (!realpath(path, real))
-		return req_fail(r, "%s is not here", path);
-	err = take_probe(real, &p);
 	if (err)
 		err = req_fail(r, "%s%s", path, err == -ETIMEDOUT ? " does not answer; nothing is done with it" :
 			       err == -ENOTBLK ? " is no block device" : " cannot be opened");
-	else if (p.verdict == PROBE_EXPORTED)
-		err = known(r, &p, drive);
 	else
-		err = verdict(r, &p, force) ?: label_it(r, &p, drive);
-	probe_clear(&p);
+		err = p->verdict == PROBE_EXPORTED ? known(r, p) : verdict(r, p, q);
+	probe_clear(p);
 	return err;
 }
 
@@ -218,42 +192,168 @@ static bool named(const json_t *names, const char *name)
 	return false;
 }
 
-int local_begin(struct req *r, const json_t *names, bool force, json_t **out)
+/* The device that becomes a drive of that UUID; NULL: it is none of them. */
+static const struct probe *find_new(const struct locals *of, const char *path, const struct muuid *drive)
 {
-	bool local = any_local(names);
+	size_t i;
+
+	for (i = 0; i < of->n; i++)
+		if (path ? !strcmp(of->p[i].path, path) : muuid_equal(&of->p[i].drive, drive))
+			return &of->p[i];
+	return NULL;
+}
+
+/* Of a disk and a partition of it each appears free until the other has its label. */
+static const struct probe *find_over(const struct locals *of, const struct probe *p)
+{
+	size_t i;
+
+	for (i = 0; i < of->n; i++)
+		if (p->diskseq && of->p[i].diskseq == p->diskseq && of->p[i].partition != p->partition)
+			return &of->p[i];
+	return NULL;
+}
+
+/* As its host lists it once it has its label. */
+static json_t *drive_json(const struct probe *p)
+{
+	struct mgmt_drive m = { .uuid = p->drive, .owner = D.host, .state = MGMT_LOCAL, .size = p->size,
+				.lba = p->lba };
+	struct label *l __free(free) = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->size = p->size;
+	m.free = label_room(l, &m.longest);
+	snprintf(m.path, sizeof(m.path), "%s", p->path);
+	return mgmt_drive_pack(&m);
+}
+
+/* One name behind the prefix; its @drive may be one that the device gets. */
+static int take_name(struct req *r, const char *path, struct locals *of, struct muuid *drive)
+{
+	char real[PATH_MAX];
+	struct probe p, *at;
+
+	if (path[0] != '/')
+		return req_usage(r, "%s%s: name a device of this host, such as %s/dev/disk/by-id/...",
+				 LOCAL_PREFIX, path, LOCAL_PREFIX);
+	/* Names in /dev/disk/by-id are long, and change their devices. */
+	if (!realpath(path, real))
+		return req_fail(r, "%s is not here", path);
+	if (judge(r, real, &of->q, &p))
+		return -1;
+	if (p.verdict != PROBE_EXPORTED && find_over(of, &p))
+		return req_fail(r, "%s and %s overlap: name the disk or partitions of it", p.path,
+				find_over(of, &p)->path);
+	if (p.verdict != PROBE_EXPORTED && find_new(of, p.path, NULL)) {
+		p.drive = find_new(of, p.path, NULL)->drive;
+	} else if (p.verdict != PROBE_EXPORTED) {
+		uuid_random(&p.drive);
+		at = mesh_grow((void **)&of->p, &of->n, sizeof(*at));
+		if (!at || json_array_append_new(of->q.fresh, drive_json(&p)))
+			return req_fail(r, "out of memory");
+		*at = p;
+	}
+	*drive = p.drive;
+	return 0;
+}
+
+int local_begin(struct req *r, const struct segment_req *q, struct locals *of)
+{
+	json_t *names = q->drives ? json_array() : NULL, *j;
+	bool local = any_local(q->drives);
 	struct muuid drive;
 	const char *name;
-	json_t *j;
 	size_t i;
 	int err = 0;
 
 	__atomic_add_fetch(&begun, 1, __ATOMIC_ACQ_REL);
-	*out = names ? json_array() : NULL;
+	*of = (struct locals) { .q = *q };
+	of->q.drives = names;
+	of->q.fresh = json_array();
 	if (local && (may_have(r) || !export_lock_for(r)))
 		return -1;
-	json_array_foreach((json_t *)names, i, j) {
+	json_array_foreach((json_t *)q->drives, i, j) {
 		name = json_string_value(j);
 		if (is_local(name) && !err)
-			err = take_name(r, name + strlen(LOCAL_PREFIX), force, &drive);
-		if (is_local(name) && !err && named(*out, muuid_str(&drive).s))
+			err = take_name(r, name + strlen(LOCAL_PREFIX), of, &drive);
+		if (is_local(name) && !err && named(names, muuid_str(&drive).s))
 			err = req_fail(r, "%s is named twice: a local drive is one member", name);
-		json_array_append_new(*out, json_string(is_local(name) && !err ? muuid_str(&drive).s : name));
+		json_array_append_new(names, json_string(is_local(name) && !err ? muuid_str(&drive).s : name));
 	}
 	if (local)
 		pthread_mutex_unlock(&export_lock);
 	return err;
 }
 
+static bool uses(const struct layout *l, const struct muuid *drive)
+{
+	u32 i;
+
+	for (i = 0; i < l->members && !muuid_equal(&l->member[i].drive, drive); i++)
+		;
+	return i < l->members;
+}
+
+/* What @was is now, while nothing else of meshd labels anything: it may have changed since. */
+static int judge_again(struct req *r, const struct probe *was, const struct segment_req *q,
+		       struct probe *p)
+{
+	if (judge(r, was->path, q, p))
+		return -1;
+	if (p->verdict == PROBE_EXPORTED || p->diskseq != was->diskseq || p->size != was->size)
+		return req_fail(r, "%s is another device, or drive, now than a moment ago; try again", was->path);
+	p->drive = was->drive;
+	return 0;
+}
+
+static int label_it(struct req *r, struct probe *p)
+{
+	struct take_how how = { .by_hand = true, .fresh = true, .local = true, .drive = p->drive };
+	struct tdrive *d = NULL;
+	int err = take_up(p, &how, &d);
+
+	tdrive_put(d);
+	return !err ? 0 : req_fail(r, "%s cannot be used: %s", p->path, err == -ETXTBSY ?
+				   "another program or driver holds it now; nothing was written" :
+				   err == -ETIMEDOUT ? "it does not answer" : strerror(-err));
+}
+
+int local_label(struct req *r, struct locals *of, const struct layout *l)
+{
+	struct probe was;
+	int err = 0;
+	size_t i;
+
+	if (!of->n)
+		return 0;
+	if (!export_lock_for(r))
+		return -1;
+	/* All of them first: where one is refused nothing is lost on the others. */
+	for (i = 0; i < of->n && !err; i++) {
+		was = of->p[i];
+		if (uses(l, &was.drive))
+			err = judge_again(r, &was, &of->q, &of->p[i]);
+	}
+	for (i = 0; i < of->n && !err; i++)
+		if (uses(l, &of->p[i].drive))
+			err = label_it(r, &of->p[i]);
+	pthread_mutex_unlock(&export_lock);
+	return err;
+}
+
 /* The disk that a local drive is, or is a part of; "": it is not here. */
-static void disk_of(const struct layout_member *m, char disk[80])
+static void disk_of(const struct locals *of, const struct layout_member *m, char disk[80])
 {
 	struct tdrive *d = m->kind == LAYOUT_KIND_BDEV ? tdrive_find(&m->drive) : NULL;
+	const struct probe *p = find_new(of, NULL, &m->drive);
 	char path[PATH_MAX], real[PATH_MAX];
 
 	disk[0] = 0;
-	if (d) {
-		snprintf(path, sizeof(path), "/sys/class/block/%.60s/partition", strrchr(d->path, '/') + 1);
-		snprintf(real, sizeof(real), "%s", d->path);
+	if (d || p) {
+		snprintf(real, sizeof(real), "%s", p ? p->path : d->path);
+		snprintf(path, sizeof(path), "/sys/class/block/%.60s/partition", strrchr(real, '/') + 1);
 		if (!access(path, F_OK) && realpath(path, real)) {
 			/* .../DISK/PARTITION/partition */
 			*strrchr(real, '/') = 0;
@@ -265,15 +365,16 @@ static void disk_of(const struct layout_member *m, char disk[80])
 }
 
 /* A group of @width members, of which @at is the first place. */
-static int group_apart(struct req *r, const struct layout *l, const struct layout_ref *at, u32 width)
+static int group_apart(struct req *r, const struct locals *of, const struct layout *l,
+		       const struct layout_ref *at, u32 width)
 {
 	char one[80], two[80];
 	u32 i, k;
 
 	for (i = 0; i < width; i++) {
-		disk_of(&l->member[at[i].member], one);
+		disk_of(of, &l->member[at[i].member], one);
 		for (k = i + 1; k < width && one[0]; k++) {
-			disk_of(&l->member[at[k].member], two);
+			disk_of(of, &l->member[at[k].member], two);
 			if (!strcmp(one, two))
 				return req_fail(r, "two members of a group would be parts of one disk, %s, and lost "
 						"together: name partitions of others", one);
@@ -282,7 +383,7 @@ static int group_apart(struct req *r, const struct layout *l, const struct layou
 	return 0;
 }
 
-int local_apart(struct req *r, const struct layout *l)
+int local_apart(struct req *r, const struct locals *of, const struct layout *l)
 {
 	struct layout_shape shape;
 	u32 i, k, width;
@@ -292,7 +393,7 @@ int local_apart(struct req *r, const struct layout *l)
 		shape = layout_shape(&l->segment[i]);
 		width = layout_width(&shape);
 		for (k = 0; k < l->segment[i].refs && width > 1 && !err; k += width)
-			err = group_apart(r, l, &l->ref[l->segment[i].first_ref + k], width);
+			err = group_apart(r, of, l, &l->ref[l->segment[i].first_ref + k], width);
 	}
 	return err;
 }

@@ -2,8 +2,8 @@
 /*
  * Local drives: block devices of this host that volumes of this host use without RDMA.
  *
- *   bdev:/dev/disk/by-id/X --probed, labelled--> local drive --allocate--> one extent --free--> device
- *                                                 (struct tdrive)
+ *   bdev:/dev/disk/by-id/X --probed--> candidate --planned, labelled--> local drive --allocate--> one extent
+ *                                                                      (struct tdrive)      --free--> device
  *
  * Such a drive is a drive of this host in all but one thing: the target's kernel does not get it,
  * so no other host reaches it. The client's kernel opens its device alone, by the path that the
@@ -16,21 +16,32 @@
 
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/drive.h"
+#include "userspace/meshd/export.h"
 #include "userspace/meshd/volume.h"
 
+/* What a command names. */
+struct locals {
+	struct segment_req q;	/* its drives are named by UUID where they are local ones */
+	struct probe *p;	/* devices without a label; as the drives that they are to be */
+	size_t	n;
+};
+
 /*
- * @names: drives as typed, or NULL. @out: a new list, where local ones have the UUID that their
- * devices had or were given. @force: what a device carries is erased. local_end() it whatever is
- * returned: what is labelled then, and has no extent, is given back. -1 after req_fail().
+ * @q: its drives as typed, or none. Nothing is written: devices that are no drives yet are candidates
+ * with the UUIDs that they get. local_end() it whatever is returned. -1 after req_fail().
  */
-int local_begin(struct req *r, const json_t *names, bool force, json_t **out);
-void local_end(json_t *names);
+int local_begin(struct req *r, const struct segment_req *q, struct locals *of);
+/* Whether members of one group would be parts of one disk: -1 after req_fail(). */
+int local_apart(struct req *r, const struct locals *of, const struct layout *l);
+/*
+ * Label those that the plan @l uses; what they carry is erased. They are given back, when they have no
+ * extent at local_end(). -1 after req_fail().
+ */
+int local_label(struct req *r, struct locals *of, const struct layout *l);
+void local_end(struct locals *of);
 
 /* Every now and then: local drives that nothing has or is to have a part of are devices again. */
 void local_tidy(void);
-
-/* Whether members of one group would be parts of one disk: -1 after req_fail(). */
-int local_apart(struct req *r, const struct layout *l);
 
 /*
  * Where a local drive is, into @path; "": it is not here, or does not do. For writing, this host is

@@ -478,10 +478,21 @@ int probe_device(const char *path, struct probe *p)
 	return 0;
 }
 
+/* Whether it stands on other disks; the map of several paths to one drive does so in their place. */
+static bool stacked(const char *name)
+{
+	char folder[160], text[256];
+
+	snprintf(folder, sizeof(folder), "/sys/class/block/%.60s/slaves", name);
+	if (!first_entry(folder, "", text, sizeof(text)))
+		return false;
+	return read_line(text, sizeof(text), "/sys/class/block/%.60s/dm/uuid", name) ||
+	       strncmp(text, "mpath-", 6);
+}
+
 /*
  * Not probed without a command: what stands on other disks (dm, md) is reached through
  * them, and may stand on a volume of ours; what something stands on is in use.
- * The map of several paths to one drive is the exception, in place of the paths.
  */
 bool probe_passed_over(const char *path)
 {
@@ -489,13 +500,7 @@ bool probe_passed_over(const char *path)
 	char folder[160], text[256];
 
 	snprintf(folder, sizeof(folder), "/sys/class/block/%.60s/holders", name);
-	if (first_entry(folder, "", text, sizeof(text)))
-		return true;
-	snprintf(folder, sizeof(folder), "/sys/class/block/%.60s/slaves", name);
-	if (!first_entry(folder, "", text, sizeof(text)))
-		return false;
-	return read_line(text, sizeof(text), "/sys/class/block/%.60s/dm/uuid", name) ||
-	       strncmp(text, "mpath-", 6);
+	return first_entry(folder, "", text, sizeof(text)) || stacked(name);
 }
 
 void probe_wwid_of(const char *path, struct twin_id *id)
@@ -593,6 +598,15 @@ static bool on_volume(const char *name, unsigned int depth)
 	return found;
 }
 
+/* What is stacked is found again by what was noted of the device, where that says which one it is. */
+static bool nameless(const char *path)
+{
+	struct twin_id id;
+
+	probe_wwid_of(path, &id);
+	return !id.wwid[0] && !id.serial[0];
+}
+
 bool probe_searched(const char *path, char *why, size_t size)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -601,6 +615,9 @@ bool probe_searched(const char *path, char *why, size_t size)
 		snprintf(why, size, "it is a volume, or stands on one");
 	else if (!searched(name))
 		snprintf(why, size, "devices of its kind are not searched for drives: it would not be found again");
+	else if (stacked(name) && nameless(path))
+		snprintf(why, size, "it stands on other devices, and has neither UUID nor serial number (md): it would "
+			 "not be found again; name what it stands on");
 	else
 		return true;
 	return false;

@@ -327,7 +327,8 @@ int replace_member(struct req *r, struct store_volume *v, struct layout *l, stru
 		CRASH_EXTEND_INTENT, CRASH_NONE, CRASH_NONE, CRASH_EXTEND_READY,
 	};
 	const char *with = arg_str(r, "with");
-	struct segment_req q = { .lba_max = l->lba, .force = arg_bool(r, "force") };
+	struct segment_req q = { .lba_max = l->lba, .force = arg_bool(r, "force"),
+				 .erase_label = arg_bool(r, "erase_label") };
 	char why[REASON];
 	json_t *drives = with[0] ? json_pack("[s]", with) : NULL;
 	int err;

@@ -323,7 +323,9 @@ static int write_fresh(struct taking *t, int fd)
 
 	if (!l)
 		return -ENOMEM;
-	uuid_random(&l->drive);
+	l->drive = t->how.drive;
+	if (muuid_null(&l->drive))
+		uuid_random(&l->drive);
 	l->owner = D.host;
 	l->flags = t->how.local ? LABEL_F_LOCAL : 0;
 	l->cluster = D.cluster;

@@ -79,7 +79,8 @@ int cmd_volume_create(struct req *r)
 	const char *name = arg_str(r, "name");
 	struct segment_req q = { .bytes = size_wanted(r),
 			  .strip = arg_num(r, "strip") ? arg_num(r, "strip") : STRIP,
-			  .drives = json_object_get(r->args, "drives"), .force = arg_bool(r, "force") };
+			  .drives = json_object_get(r->args, "drives"), .force = arg_bool(r, "force"),
+			  .erase_label = arg_bool(r, "erase_label") };
 	struct layout *l __free(free) = NULL;
 	int err;
 
@@ -177,7 +178,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	struct segment_req q = { .shape = layout_shape(last), .strip = last->strip,
 			  .by_host = by_host(r, last->domain == LAYOUT_DOMAIN_HOST),
 			  .drives = json_object_get(r->args, "drives"), .force = arg_bool(r, "force"),
-			  .lba_max = l->lba };
+			  .erase_label = arg_bool(r, "erase_label"), .lba_max = l->lba };
 	char text[SIZE_TEXT], why[REASON];
 
 	size_text(l->size, text);

@@ -150,7 +150,9 @@ struct segment_req {
 	u64	bytes;			/* of the volume, at least; SIZE_MAX_ROOM: all there is */
 	bool	by_host;		/* failure domain */
 	const json_t *drives;		/* names, or NULL */
-	bool	force;			/* erase what a local device carries */
+	json_t	*fresh;			/* local drives that get their labels with the plan, as listed; or NULL */
+	bool	force;			/* erase what a local device carries ... */
+	bool	erase_label;		/* ... or although it was a drive, whose label is damaged or lost */
 	u32	lba_max;		/* drives of larger blocks do not fit; 0: any */
 };
 

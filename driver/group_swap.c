@@ -85,7 +85,7 @@ bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m
 	mesh_group_own(g);
 	may = swap_may(g, slot);
 	mesh_group_release(g);
-	/* An extent with a number counts as used: not before the others can do without the old one. */
+	/* an extent with a number counts as used: not before the others suffice */
 	if (ev->state == EVICT_WHOLE && !ev->noted && may)
 		ev->note = g->ms.cur.attach;
 	mesh_group_own(g);

@@ -6,6 +6,18 @@
 #include "rdda/client/session.h"
 #include "rdda/client/target.h"
 
+/* Add counts to others, which the caller keeps from changing. */
+void rdda_counts_sum(struct rdda_counts *to, const struct rdda_counts *from)
+{
+	to->sends += from->sends;
+	to->writes += from->writes;
+	to->reads += from->reads;
+	to->pushes += from->pushes;
+	to->commands += from->commands;
+	to->write_bytes += from->write_bytes;
+	to->inlines += from->inlines;
+}
+
 /* Sum a session's channels up. */
 void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 {
@@ -18,13 +30,7 @@ void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 		if (!ch)
 			continue;
 		spin_lock_irqsave(&ch->lock, flags);
-		to->sends += ch->counts.sends;
-		to->writes += ch->counts.writes;
-		to->reads += ch->counts.reads;
-		to->pushes += ch->counts.pushes;
-		to->commands += ch->counts.commands;
-		to->write_bytes += ch->counts.write_bytes;
-		to->inlines += ch->counts.inlines;
+		rdda_counts_sum(to, &ch->counts);
 		spin_unlock_irqrestore(&ch->lock, flags);
 	}
 }

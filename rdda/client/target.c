@@ -197,13 +197,7 @@ static void target_lost(struct rdda_target *t)
 	rdda_counts_add(&c, s);
 	rdda_session_put(s);
 	spin_lock_irq(&t->lock);
-	t->counts.sends += c.sends;
-	t->counts.writes += c.writes;
-	t->counts.reads += c.reads;
-	t->counts.pushes += c.pushes;
-	t->counts.commands += c.commands;
-	t->counts.write_bytes += c.write_bytes;
-	t->counts.inlines += c.inlines;
+	rdda_counts_sum(&t->counts, &c);
 	spin_unlock_irq(&t->lock);
 	target_backoff(t);
 	target_set(t, RDDA_TEV_LOST, err, reason);

@@ -64,6 +64,7 @@ void rdda_target_kick(struct rdda_target *t);
 struct rdda_session *rdda_session_get(struct rdda_target *t);
 
 /* stats.c */
+void rdda_counts_sum(struct rdda_counts *to, const struct rdda_counts *from);
 void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s);
 
 #endif

@@ -228,8 +228,7 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 	if (err)
 		return -1;
 	if (volume_must_hold(r, v) || start(r, v, next, member)) {
-		if (intents_undo(&v->uuid, left))
-			log_warn("an extent of %s stays allocated for now: %s", v->name, left);
+		intents_drop(&v->uuid, v->name);
 		return -1;
 	}
 	if (wait_copied(r, v, member)) {

@@ -339,7 +339,6 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first, u32 n)
 static int acquire(struct req *r, struct store_volume *v, const struct layout *l, u32 first, u32 n,
 		   const int *steps)
 {
-	char why[REASON];
 	int err = note_intents(v, l, first, n);
 
 	if (err == -EEXIST)
@@ -351,8 +350,7 @@ static int acquire(struct req *r, struct store_volume *v, const struct layout *l
 	if (!err)
 		err = wait_zeroed(r, l, first, n);
 	if (err) {
-		if (intents_undo(&l->volume, why))
-			log_warn("an extent of %s stays allocated for now: %s", l->name, why);
+		intents_drop(&l->volume, l->name);
 		return err;
 	}
 	crash_point(steps[3]);

@@ -306,10 +306,10 @@ int replace_swap_in(struct req *r, struct store_volume *v, struct layout *l, str
 
 	if (err == -EBUSY && made && !replace_undo(v, l, false, left))
 		return req_fail(r, "member %u of volume %s is not replaced: %s", member, v->name, why);
-	if (err && !made && !v->pending)
+	if (err && !made && !v->pending) {
 		evict_end(v, member);
-	if (err && !made && !v->pending && intents_undo(&v->uuid, left))
-		log_warn("an extent of %s stays allocated for now: %s", l->name, left);
+		intents_drop(&v->uuid, l->name);
+	}
 	if (err && made)
 		return req_fail(r, "volume %s has its new version, but not here yet: %s", v->name, why);
 	if (err && v->pending)
@@ -346,8 +346,7 @@ int replace_member(struct req *r, struct store_volume *v, struct layout *l, stru
 		return -1;
 	/* It may have come back, or been taken, while zeroes were written. */
 	if (volume_must_hold(r, v) || may_replace(r, v, l, member)) {
-		if (intents_undo(&v->uuid, why))
-			log_warn("an extent of %s stays allocated for now: %s", l->name, why);
+		intents_drop(&v->uuid, l->name);
 		return -1;
 	}
 	if (replace_swap_in(r, v, l, next, member))

@@ -179,7 +179,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 			  .by_host = by_host(r, last->domain == LAYOUT_DOMAIN_HOST),
 			  .drives = json_object_get(r->args, "drives"), .force = arg_bool(r, "force"),
 			  .erase_label = arg_bool(r, "erase_label"), .lba_max = l->lba };
-	char text[SIZE_TEXT], why[REASON];
+	char text[SIZE_TEXT];
 
 	size_text(l->size, text);
 	if (size <= l->size)
@@ -191,8 +191,7 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 		return -1;
 	/* It may have been taken while zeroes were written. */
 	if (volume_must_hold(r, v)) {
-		if (intents_undo(&v->uuid, why))
-			log_warn("an extent of %s stays allocated for now: %s", v->name, why);
+		intents_drop(&v->uuid, v->name);
 		return -1;
 	}
 	if (change(r, v, l, next))

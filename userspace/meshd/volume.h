@@ -176,6 +176,14 @@ int extents_swap(struct req *r, struct store_volume *v, struct layout *l, u32 sl
 int intent_undo(const struct store_intent *i, char *why);
 /* All of a volume's; one that is CREATING is forgotten with the last of them. */
 int intents_undo(const struct muuid *volume, char *why);
+/* The same where the command fails anyway: the log says what is left. @name: of the volume. */
+static inline void intents_drop(const struct muuid *volume, const char *name)
+{
+	char why[REASON];
+
+	if (intents_undo(volume, why))
+		log_warn("an extent of %s stays allocated for now: %s", name, why);
+}
 
 /* volume.c */
 

@@ -16,7 +16,10 @@ group_up() {
 	blkctl identity 77777777-2222-4333-8444-555555555555
 }
 
+# MB/s, also while something reads
 # shellcheck disable=SC2154 # sys comes from vol.sh
+pace() { echo "$1" >"$sys/sync_max"; echo "$1" >"$sys/sync_min"; }
+# shellcheck disable=SC2154
 fault() { echo "$(<"$sys/members/$1/uuid") $2" >/sys/module/meshmem/parameters/fault; }
 
 # In the place of meshd: notes the roster of a group in a file, "-": does not answer.

@@ -220,8 +220,6 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 
 	q.drives = drives;
 	memcpy(next, l, sizeof(*next));
-	if (!err && !strncmp(with, "bdev:", 5))
-		err = req_fail(r, "a member is evicted to an exported drive, not to a local one");
 	if (!err)
 		err = extents_swap(r, v, next, member, &q, steps);
 	json_decref(drives);
@@ -246,9 +244,16 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 
 static int evict(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
 {
+	const char *with = arg_str(r, "with");
+	const size_t n = strlen(LOCAL_PREFIX);
 	int member = replace_named(r, v, l);
 
-	return member < 0 || evict_member(r, v, l, next, member) ? -1 : volume_result(r, &v->uuid);
+	if (member < 0)
+		return -1;
+	if (!strncmp(with, LOCAL_PREFIX, n))
+		return req_fail(r, "a member is not evicted to a local drive: export %s first (meshctl drive export), "
+				"then name it without %s", with[n] ? with + n : "one", LOCAL_PREFIX);
+	return evict_member(r, v, l, next, member) ? -1 : volume_result(r, &v->uuid);
 }
 
 /* The command that waits for the copy undoes the rest. */

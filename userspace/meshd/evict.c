@@ -177,6 +177,7 @@ static int wait_copied(struct req *r, const struct store_volume *v, u32 member)
 		req_progress(r, "copying", c.done, c.bytes ? c.bytes : 1);
 		if (c.done == c.bytes && whole)
 			return 0;
+		reconcile_locals(&v->uuid);
 		sleep_ms(POLL_MS);
 	}
 }
@@ -200,6 +201,7 @@ static int wait_swapped(struct req *r, const struct store_volume *v, u32 member)
 			return req_fail(r, "member %u of volume %s keeps its place, though the layout names another: "
 					"%s; the other members have all data: when meshctl volume show says that "
 					"they are in sync, detach the volume and attach it", member, v->name, c.why);
+		reconcile_locals(&v->uuid);
 		sleep_ms(POLL_MS);
 	}
 	return req_fail(r, "member %u of volume %s has its new place in the layout, and its group does not take "

@@ -161,6 +161,27 @@ static int reopen(struct store_volume *v, struct layout *l, char *why)
 	return v->attached && v->state == STORE_LIVE && !v->pending ? local_reopen(v, l, why) : 0;
 }
 
+void reconcile_locals(const struct muuid *volume)
+{
+	struct layout *l __free(free) = NULL;
+	struct meshblk_volume k;
+	struct store_volume v;
+	char why[REASON];
+	bool returned;
+	u64 version;
+
+	if (!late_due(volume) || kernel_volume(volume, &k))
+		return;
+	returned = local_returned(&k);
+	version = k.version;
+	meshblk_volume_free(&k);
+	l = returned ? malloc(sizeof(*l)) : NULL;
+	if (!l || store_volume_get(volume, &v, l) || v.version != version)
+		return;
+	if (reopen(&v, l, why))
+		log_info("volume %s: a local drive that is back is not used yet: %s", v.name, why);
+}
+
 static void *settle_thread(void *arg)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));

@@ -68,11 +68,37 @@ static int bring_or_undo(struct store_volume *v, struct layout *l, char *why)
 	return !err || replace_undo(v, l, false, undone) ? err : 0;
 }
 
+/* Whether the kernel has it for reading, and the store for writing, or the other way round. */
+static bool differs(const struct store_volume *v, const struct meshblk_volume *k)
+{
+	return v->attached && k->readonly != v->readonly && strcmp(k->state, MESHBLK_STATE_REMOVING);
+}
+
+/*
+ * What the kernel has changes with a detach only. So the store is wrong: it was put back, or a command
+ * to attach the volume in the other way was killed before it could undo that.
+ */
+static int settle_access(struct store_volume *v)
+{
+	struct meshblk_volume k;
+
+	if (kernel_head(&v->uuid, &k) || !differs(v, &k))
+		return 0;
+	log_warn("volume %s is attached for %s, which the store did not say: now it does", v->name,
+		 k.readonly ? "reading only" : "writing");
+	v->readonly = k.readonly;
+	return store_volume_flags(v);
+}
+
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
 {
 	char left[REASON] = "";
-	int err;
+	int err = settle_access(v);
 
+	if (err) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
 	if (v->state == STORE_CREATING)
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
@@ -332,8 +358,8 @@ static void settle_volumes(struct mesh *m)
 				watch(&v[i], here);
 			returned = here && v[i].attached && kernel == v[i].version &&
 				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned || has_intents(in, ni, &v[i].uuid) ||
-			    has_frees(f, nf, &v[i].uuid))
+			if (needs_work(&v[i], kernel) || returned || (here && differs(&v[i], here)) ||
+			    has_intents(in, ni, &v[i].uuid) || has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel, returned);
 		}
 		undo_strays(in, ni);

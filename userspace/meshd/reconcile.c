@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "userspace/meshd/busy.h"
+#include "userspace/meshd/event.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
@@ -393,12 +394,9 @@ static void on_event(void *priv, const struct mesh_event *e)
 	(void)priv;
 	if (e->target && e->event == MESHTGT_EV_DRIVE_GONE)
 		export_gone(&e->uuid);
-	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE) {
-		log_info("host %u is %s%s%s", e->id, e->state, e->reason[0] ? ": " : "", e->reason);
+	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
 		spare_again();
-	}
-	if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)
-		log_info("a volume is %s at version %llu", e->state, (unsigned long long)e->version);
+	changes_log(e);
 }
 
 static void *event_thread(void *arg)

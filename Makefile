@@ -39,6 +39,9 @@ modules-alone:
 		mkdir -p $(KBUILDDIR)/$$(dirname $$f); ln -sfn $(TOP)/$$f $(KBUILDDIR)/$$f; done
 	$(MAKE) -C $(KDIR) M=$(KBUILDDIR) $(KFLAGS) $(if $(FAULTS),MESH_FAULTS=y) modules
 
+help:
+	@sed -n 's/^#   make/make/p' $(TOP)/Makefile
+
 include protect/codec.mk
 include tests/unit/unit.mk
 include tests/fuzz/fuzz.mk
@@ -54,7 +57,7 @@ include tests/fuzz/fuzz.mk
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all modules modules-alone userspace clean
+.PHONY: all help modules modules-alone userspace clean
 
 # What the whole needs, as Debian packages by name: tests/packages.
 deps:

@@ -140,11 +140,23 @@ int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
 	return 0;
 }
 
+/* The layout in use of the volume that a message names, pinned; or an error. */
+static struct mesh_layout *mesh_nl_pin(struct genl_info *info)
+{
+	struct mesh_volume *vol = mesh_nl_volume(info);
+	struct mesh_layout *l;
+
+	if (IS_ERR(vol))
+		return ERR_CAST(vol);
+	l = mesh_layout_pin(vol);
+	mesh_volume_put(vol);	/* the layout has a reference, too */
+	return l ?: ERR_PTR(mesh_nl_refuse(info, -EBUSY, "the volume is being removed"));
+}
+
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info)
 {
 	struct mesh_scrub_conf conf = { .source = -1 };
 	struct nlattr **a = info->attrs;
-	struct mesh_volume *vol;
 	struct mesh_layout *l;
 	int err = mesh_nl_admin(skb, info);
 
@@ -156,25 +168,19 @@ int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info)
 			return mesh_nl_refuse(info, -EINVAL, "INDEX says what REPAIR takes");
 		conf.source = nla_get_u32(a[MESHBLK_A_INDEX]);
 	}
-	vol = mesh_nl_volume(info);
-	if (IS_ERR(vol))
-		return PTR_ERR(vol);
-	l = mesh_layout_pin(vol);
-	if (!l)
-		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
-	else if (nla_get_flag(a[MESHBLK_A_STOP]))
+	l = mesh_nl_pin(info);
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	if (nla_get_flag(a[MESHBLK_A_STOP]))
 		mesh_groups_scrub_stop(l);
 	else
 		err = mesh_groups_scrub(l, &conf, info->extack);
-	if (l)
-		mesh_layout_unpin(l);
-	mesh_volume_put(vol);
+	mesh_layout_unpin(l);
 	return err;
 }
 
 int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info)
 {
-	struct mesh_volume *vol;
 	struct mesh_layout *l;
 	int err = mesh_nl_admin(skb, info);
 
@@ -182,17 +188,12 @@ int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info)
 		return err;
 	if (!info->attrs[MESHBLK_A_INDEX])
 		return mesh_nl_refuse(info, -EINVAL, "INDEX says which member");
-	vol = mesh_nl_volume(info);
-	if (IS_ERR(vol))
-		return PTR_ERR(vol);
-	l = mesh_layout_pin(vol);
-	if (!l)
-		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
-	else if (!mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX])))
+	l = mesh_nl_pin(info);
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	if (!mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX])))
 		err = mesh_nl_refuse(info, -EINVAL, "no group keeps that member out");
-	if (l)
-		mesh_layout_unpin(l);
-	mesh_volume_put(vol);
+	mesh_layout_unpin(l);
 	return err;
 }
 
@@ -200,7 +201,6 @@ int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr **a = info->attrs;
 	struct mesh_member_conf conf;
-	struct mesh_volume *vol;
 	struct mesh_layout *l;
 	int err = mesh_nl_admin(skb, info);
 
@@ -211,18 +211,13 @@ int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info)
 	err = a[MESHBLK_A_MEMBER] ? mesh_nl_member(a[MESHBLK_A_MEMBER], &conf, true, info) : 0;
 	if (err)
 		return err;
-	vol = mesh_nl_volume(info);
-	if (IS_ERR(vol))
-		return PTR_ERR(vol);
-	l = mesh_layout_pin(vol);
-	if (!l)
-		err = mesh_nl_refuse(info, -EBUSY, "the volume is being removed");
-	else if (a[MESHBLK_A_MEMBER])
+	l = mesh_nl_pin(info);
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	if (a[MESHBLK_A_MEMBER])
 		err = mesh_groups_evict(l, nla_get_u32(a[MESHBLK_A_INDEX]), &conf, info->extack);
 	else if (mesh_groups_evict_stop(l, nla_get_u32(a[MESHBLK_A_INDEX])))
 		err = mesh_nl_refuse(info, -EBUSY, "the member's place goes to its copy right now");
-	if (l)
-		mesh_layout_unpin(l);
-	mesh_volume_put(vol);
+	mesh_layout_unpin(l);
 	return err;
 }

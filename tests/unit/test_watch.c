@@ -92,6 +92,12 @@ static const char *pass(void)
 	return events;
 }
 
+static const char *pass_after(u64 ms)
+{
+	clock_ms += ms - 1000;
+	return pass();
+}
+
 static void test_lost_and_back(void)
 {
 	world();
@@ -154,6 +160,74 @@ static void test_down(void)
 	strcpy(group[0].state, MESHBLK_STATE_ACTIVE);
 	role(0, MESHBLK_ROLE_IN_SYNC);
 	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
+}
+
+/* The kernel has stopped the group between two passes, and attaches it again for as long as it takes. */
+static void test_attached_again(void)
+{
+	world();
+	pass();
+	strcpy(group[1].state, MESHBLK_STATE_OPENING);
+	strcpy(group[1].reason, "too few members are here");
+	role(3, MESHBLK_ROLE_SUSPECT);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(9000), "");
+	CU_ASSERT_STRING_EQUAL(pass(), "down;");
+	CU_ASSERT_STRING_EQUAL(latest.text, "volume data is down: group 0.1: too few members are here");
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	strcpy(group[1].state, MESHBLK_STATE_ACTIVE);
+	role(3, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
+	/* A new layout, say. */
+	strcpy(group[1].state, MESHBLK_STATE_OPENING);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	strcpy(group[1].state, MESHBLK_STATE_ACTIVE);
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	strcpy(group[1].state, MESHBLK_STATE_OPENING);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	/* A first attach takes longer. */
+	world();
+	strcpy(group[0].state, MESHBLK_STATE_OPENING);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(59000), "");
+	CU_ASSERT_STRING_EQUAL(pass(), "down;");
+}
+
+/* I/O waits for members, of which one more may not be lost; the kernel has not stopped yet. */
+static void test_waits(void)
+{
+	world();
+	pass();
+	role(0, MESHBLK_ROLE_OUT);
+	CU_ASSERT_STRING_EQUAL(pass(), "degraded 0;");
+	role(1, MESHBLK_ROLE_SUSPECT);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	role(2, MESHBLK_ROLE_SUSPECT);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(9000), "");
+	/* A pause. */
+	role(2, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	role(2, MESHBLK_ROLE_FAILED);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	CU_ASSERT_STRING_EQUAL(latest.text, "volume data is down: group 0.0: too few members answer");
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	role(1, MESHBLK_ROLE_IN_SYNC);
+	role(2, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "degraded 0;");
+	role(0, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
+	/* Of three copies one is enough. */
+	world();
+	made.segment[0].level = PROT_RAID10;
+	made.segment[0].data = 3;
+	pass();
+	role(0, MESHBLK_ROLE_SUSPECT);
+	role(1, MESHBLK_ROLE_SUSPECT);
+	pass();
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
 }
 
 /* The time counts for spares; another extent in a member's place is no event. */
@@ -240,6 +314,8 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "members that go and come back", test_lost_and_back },
 		{ "down, and serving again", test_down },
+		{ "down, as it is attached again", test_attached_again },
+		{ "down, as too few answer", test_waits },
 		{ "since when a member is out", test_since },
 		{ "a layout that the kernel does not have yet", test_behind },
 		{ "what a scrub found", test_scrub },

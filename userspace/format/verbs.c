@@ -157,7 +157,7 @@ static const struct verb_arg replace_opts[] = {
 };
 
 static const struct verb_arg evict_opts[] = {
-	{ "--with", ARG_TEXT, "with", "the drive, as replace takes it" },
+	{ "--with", ARG_TEXT, "with", "the drive, as replace takes it, but not bdev:DEVICE" },
 	{ "--stop", ARG_FLAG, "stop", "end it while the copy is made: the member stays" },
 	OPT_END,
 };

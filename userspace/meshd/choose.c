@@ -238,12 +238,12 @@ static int too_few_of_groups(struct req *r, const struct choice *c, const struct
 				"groups, a smaller size, or export more drives (meshctl drive list)",
 				q->shape.groups, width, text);
 	if (q->by_host)
-		return req_fail(r, "no two members of a group may be on one host, and only %u of the %u hosts "
-				"that takes have a drive with %s free in one run; add hosts, take fewer members "
-				"or a smaller size, or --domain drive", have, width, text);
-	return req_fail(r, "no two members of a group may be on one drive, and only %u of the %u drives that "
-			"takes have %s free in one run; export more, take fewer members or a smaller size (meshctl "
-			"drive list)", have, width, text);
+		return req_fail(r, "no two members of a group may be on one host: that takes %u hosts with a drive that "
+				"has %s free in one run, and there are %u; add hosts, take fewer members or a "
+				"smaller size, or --domain drive", width, text, have);
+	return req_fail(r, "no two members of a group may be on one drive: that takes %u drives that have %s free "
+			"in one run, and there are %u; export more, take fewer members or a smaller size (meshctl "
+			"drive list)", width, text, have);
 }
 
 static int too_few(struct req *r, const struct choice *c, const struct segment_req *q, u32 got,

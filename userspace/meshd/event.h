@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What an administrator wants to know of a volume when it happens: a line, and the hook. */
+/* What an administrator wants to know when it happens: a line, and of volumes the hook. */
 #ifndef MESHD_EVENT_H
 #define MESHD_EVENT_H
 
 #include "userspace/format/layout.h"
+#include "userspace/libmesh/mesh.h"
 #include "userspace/meshd/meshd.h"
 
 #define EVENT_TEXT	480
@@ -28,6 +29,8 @@ struct event {
 
 /* hook.c: into the log, and to the hook in its turn. Does not wait. */
 void event_report(const struct event *e);
+/* changes.c: of what the kernel reports, what was not logged last. By one thread alone. */
+void changes_log(const struct mesh_event *e);
 /* Why @path must not be run, in words; NULL: it may be. */
 const char *hook_wrong(const char *path);
 

@@ -177,6 +177,7 @@ static int wait_copied(struct req *r, const struct store_volume *v, u32 member)
 		req_progress(r, "copying", c.done, c.bytes ? c.bytes : 1);
 		if (c.done == c.bytes && whole)
 			return 0;
+		reconcile_locals(&v->uuid);
 		sleep_ms(POLL_MS);
 	}
 }
@@ -200,6 +201,7 @@ static int wait_swapped(struct req *r, const struct store_volume *v, u32 member)
 			return req_fail(r, "member %u of volume %s keeps its place, though the layout names another: "
 					"%s; the other members have all data: when meshctl volume show says that "
 					"they are in sync, detach the volume and attach it", member, v->name, c.why);
+		reconcile_locals(&v->uuid);
 		sleep_ms(POLL_MS);
 	}
 	return req_fail(r, "member %u of volume %s has its new place in the layout, and its group does not take "
@@ -220,8 +222,6 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 
 	q.drives = drives;
 	memcpy(next, l, sizeof(*next));
-	if (!err && !strncmp(with, "bdev:", 5))
-		err = req_fail(r, "a member is evicted to an exported drive, not to a local one");
 	if (!err)
 		err = extents_swap(r, v, next, member, &q, steps);
 	json_decref(drives);
@@ -246,9 +246,16 @@ static int evict_member(struct req *r, struct store_volume *v, struct layout *l,
 
 static int evict(struct req *r, struct store_volume *v, struct layout *l, struct layout *next)
 {
+	const char *with = arg_str(r, "with");
+	const size_t n = strlen(LOCAL_PREFIX);
 	int member = replace_named(r, v, l);
 
-	return member < 0 || evict_member(r, v, l, next, member) ? -1 : volume_result(r, &v->uuid);
+	if (member < 0)
+		return -1;
+	if (!strncmp(with, LOCAL_PREFIX, n))
+		return req_fail(r, "a member is not evicted to a local drive: export %s first (meshctl drive export), "
+				"then name it without %s", with[n] ? with + n : "one", LOCAL_PREFIX);
+	return evict_member(r, v, l, next, member) ? -1 : volume_result(r, &v->uuid);
 }
 
 /* The command that waits for the copy undoes the rest. */

@@ -328,8 +328,10 @@ static int wait_zeroed(struct req *r, const struct layout *l, u32 first, u32 n)
 		if (zeroed_so_far(l, first, n, &done, &all, why))
 			return req_fail(r, "zeroing stopped: %s", why[0] ? why : "its host is gone");
 		req_progress(r, "zeroing", done, total);
-		if (!all)
+		if (!all) {
+			reconcile_locals(&l->volume);
 			sleep_ms(pause);
+		}
 		pause = pause < 500 ? pause * 2 : 500;
 	}
 	return 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "userspace/meshd/busy.h"
+#include "userspace/meshd/event.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
@@ -68,11 +69,37 @@ static int bring_or_undo(struct store_volume *v, struct layout *l, char *why)
 	return !err || replace_undo(v, l, false, undone) ? err : 0;
 }
 
+/* Whether the kernel has it for reading, and the store for writing, or the other way round. */
+static bool differs(const struct store_volume *v, const struct meshblk_volume *k)
+{
+	return v->attached && k->readonly != v->readonly && strcmp(k->state, MESHBLK_STATE_REMOVING);
+}
+
+/*
+ * What the kernel has changes with a detach only. So the store is wrong: it was put back, or a command
+ * to attach the volume in the other way was killed before it could undo that.
+ */
+static int settle_access(struct store_volume *v)
+{
+	struct meshblk_volume k;
+
+	if (kernel_head(&v->uuid, &k) || !differs(v, &k))
+		return 0;
+	log_warn("volume %s is attached for %s, which the store did not say: now it does", v->name,
+		 k.readonly ? "reading only" : "writing");
+	v->readonly = k.readonly;
+	return store_volume_flags(v);
+}
+
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
 {
 	char left[REASON] = "";
-	int err;
+	int err = settle_access(v);
 
+	if (err) {
+		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		return err;
+	}
 	if (v->state == STORE_CREATING)
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
@@ -159,6 +186,27 @@ static int reopen(struct store_volume *v, struct layout *l, char *why)
 {
 	late_set(&v->uuid);
 	return v->attached && v->state == STORE_LIVE && !v->pending ? local_reopen(v, l, why) : 0;
+}
+
+void reconcile_locals(const struct muuid *volume)
+{
+	struct layout *l __free(free) = NULL;
+	struct meshblk_volume k;
+	struct store_volume v;
+	char why[REASON];
+	bool returned;
+	u64 version;
+
+	if (!late_due(volume) || kernel_volume(volume, &k))
+		return;
+	returned = local_returned(&k);
+	version = k.version;
+	meshblk_volume_free(&k);
+	l = returned ? malloc(sizeof(*l)) : NULL;
+	if (!l || store_volume_get(volume, &v, l) || v.version != version)
+		return;
+	if (reopen(&v, l, why))
+		log_info("volume %s: a local drive that is back is not used yet: %s", v.name, why);
 }
 
 static void *settle_thread(void *arg)
@@ -311,8 +359,8 @@ static void settle_volumes(struct mesh *m)
 				watch(&v[i], here);
 			returned = here && v[i].attached && kernel == v[i].version &&
 				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned || has_intents(in, ni, &v[i].uuid) ||
-			    has_frees(f, nf, &v[i].uuid))
+			if (needs_work(&v[i], kernel) || returned || (here && differs(&v[i], here)) ||
+			    has_intents(in, ni, &v[i].uuid) || has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel, returned);
 		}
 		undo_strays(in, ni);
@@ -346,12 +394,9 @@ static void on_event(void *priv, const struct mesh_event *e)
 	(void)priv;
 	if (e->target && e->event == MESHTGT_EV_DRIVE_GONE)
 		export_gone(&e->uuid);
-	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE) {
-		log_info("host %u is %s%s%s", e->id, e->state, e->reason[0] ? ": " : "", e->reason);
+	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
 		spare_again();
-	}
-	if (!e->target && e->event == MESHBLK_EV_VOLUME_STATE)
-		log_info("a volume is %s at version %llu", e->state, (unsigned long long)e->version);
+	changes_log(e);
 }
 
 static void *event_thread(void *arg)

@@ -318,5 +318,7 @@ int volume_dying(struct req *r, const struct store_volume *v);
 /* reconcile.c */
 int reconcile_start(void);
 void reconcile_kick(void);
+/* For what has the volume busy and waits: have the kernel open local drives that are back. */
+void reconcile_locals(const struct muuid *volume);
 
 #endif

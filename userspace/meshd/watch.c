@@ -10,6 +10,9 @@
  *
  * A volume that is first seen counts as whole: what it lacks is reported once after each start of
  * meshd. A group that is being attached is not judged yet.
+ *
+ * The kernel stops a group only when I/O has waited for long, and begins to attach it again at once.
+ * So a group is down by how long it has not served: too few of its members answer, or it is attached.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,9 @@
 #include "userspace/meshd/event.h"
 #include "userspace/meshd/guard.h"
 #include "userspace/meshd/watch.h"
+
+#define DOWN_MS		10000	/* a link that pauses, or another layout, takes less */
+#define ATTACH_MS	60000	/* the first attach may wait for members */
 
 struct out {
 	struct muuid extent;
@@ -34,6 +40,8 @@ struct watched {
 	bool	seen;			/* in this pass */
 	bool	old;			/* ... and in one before */
 	enum health said;		/* what was reported last */
+	bool	served;			/* what never did is being attached */
+	u64	stuck;			/* since when a group does not serve; 0: all do */
 	bool	joining;		/* ... of members that are given data */
 	bool	scrubs;
 	u64	mismatches;		/* of all groups */
@@ -108,7 +116,8 @@ void watch_words(const struct layout *l, u32 member, char *out, size_t size)
 struct report {
 	const struct store_volume *v;
 	const struct meshblk_volume *k;
-	struct layout *l;		/* read at the first event of a pass */
+	struct layout *l;		/* read when a pass first wants it; NULL: not yet */
+	bool	fits;			/* it is the one that the kernel has */
 	struct event e;
 };
 
@@ -120,16 +129,23 @@ static struct event *begin(struct report *r, enum event_kind kind)
 	return &r->e;
 }
 
-/* The same of a member, with its words; false: the store has another layout by now. */
-static bool begin_member(struct report *r, enum event_kind kind, u32 member, char *words, size_t size)
+/* false: the store has another layout by now. */
+static bool read_layout(struct report *r)
 {
 	struct store_volume now;
 
+	if (r->l)
+		return r->fits;
+	r->l = malloc(sizeof(*r->l));
+	r->fits = r->l && !store_volume_get(&r->v->uuid, &now, r->l) && now.version == r->k->version;
+	return r->fits;
+}
+
+/* The same of a member, with its words; false: its layout cannot be had. */
+static bool begin_member(struct report *r, enum event_kind kind, u32 member, char *words, size_t size)
+{
 	begin(r, kind);
-	if (!r->l)
-		r->l = malloc(sizeof(*r->l));
-	if (!r->l || store_volume_get(&r->v->uuid, &now, r->l) || now.version != r->k->version ||
-	    member >= r->l->members)
+	if (!read_layout(r) || member >= r->l->members)
 		return false;
 	snprintf(r->e.member, sizeof(r->e.member), "%u", member);
 	r->e.drive = r->l->member[member].drive;
@@ -143,15 +159,16 @@ static const struct muuid *extent_of(const struct meshblk_volume *k, const struc
 	return g->members[i] < k->nr_members ? &k->members[g->members[i]].extent : NULL;
 }
 
-/* How many members of its group may still be lost. */
-static u32 redundancy_left(const struct layout *l, const struct meshblk_group *g)
+/* How many members of its group may still be lost; less than 0: it lacks too many. */
+static int redundancy_left(const struct layout *l, const struct meshblk_group *g)
 {
 	const struct layout_segment *s = &l->segment[g->segment < l->segments ? g->segment : 0];
-	u32 may = s->level == PROT_EC ? s->parity : s->data - 1, i;
+	int left = s->level == PROT_EC ? s->parity : s->data - 1;
+	u32 i;
 
-	for (i = 0; i < g->nr && may; i++)
-		may -= g->roles[i] != MESHBLK_ROLE_IN_SYNC;
-	return may;
+	for (i = 0; i < g->nr; i++)
+		left -= g->roles[i] != MESHBLK_ROLE_IN_SYNC;
+	return left;
 }
 
 /* A report that cannot be made yet is made at a later pass. */
@@ -159,13 +176,13 @@ static bool say_degraded(struct report *r, const struct meshblk_group *g, u32 me
 {
 	char words[160], left[48] = "no other one";
 	struct event *e = &r->e;
-	u32 n;
+	int n;
 
 	if (!begin_member(r, EVENT_DEGRADED, member, words, sizeof(words)))
 		return false;
 	n = redundancy_left(r->l, g);
-	if (n)
-		snprintf(left, sizeof(left), "%u more", n);
+	if (n > 0)
+		snprintf(left, sizeof(left), "%d more", n);
 	snprintf(e->text, sizeof(e->text), "volume %s is degraded: %s is out; %s of group %u.%u may be lost",
 		 r->v->name, words, left, g->segment, g->column);
 	event_report(e);
@@ -186,31 +203,70 @@ static bool say_rebuilding(struct report *r, const struct meshblk_group *g, u32 
 	return true;
 }
 
-static void say_down(struct report *r)
+static void say_down(struct report *r, const struct meshblk_group *g)
 {
 	struct event *e = begin(r, EVENT_DOWN);
-	const struct meshblk_group *g = r->k->groups;
 
-	while (strcmp(g->state, MESHBLK_STATE_WAITING))
-		g++;
 	snprintf(e->text, sizeof(e->text), "volume %s is down: group %u.%u: %s", r->v->name, g->segment,
-		 g->column, g->reason[0] ? g->reason : "it lacks too many members");
+		 g->column, g->reason[0] ? g->reason : "too few members answer");
 	event_report(e);
 }
 
-/* Serving, down, or NONE while it is being attached. */
-static enum health state_of(const struct meshblk_volume *k)
+static bool is_in(const struct meshblk_group *g, const char *state)
 {
-	enum health h = HEALTH_WHOLE;
+	return !strcmp(g->state, state);
+}
+
+/* Whether I/O to the group waits: it is not attached, or lacks too many members. */
+static bool is_stuck(struct report *r, const struct meshblk_group *g)
+{
 	u32 i;
 
-	for (i = 0; i < k->nr_groups; i++) {
-		if (!strcmp(k->groups[i].state, MESHBLK_STATE_WAITING))
-			return HEALTH_DOWN;
-		if (strcmp(k->groups[i].state, MESHBLK_STATE_ACTIVE))
-			h = HEALTH_NONE;
+	if (!is_in(g, MESHBLK_STATE_ACTIVE))
+		return true;
+	for (i = 0; i < g->nr && g->roles[i] == MESHBLK_ROLE_IN_SYNC; i++)
+		;
+	return i < g->nr && read_layout(r) && redundancy_left(r->l, g) < 0;
+}
+
+/* The first group that does not serve, one that the kernel has stopped before others; NULL: all do. */
+static const struct meshblk_group *find_stuck(struct report *r)
+{
+	const struct meshblk_group *stuck = NULL;
+	u32 i;
+
+	for (i = 0; i < r->k->nr_groups; i++) {
+		if (is_in(&r->k->groups[i], MESHBLK_STATE_WAITING))
+			return &r->k->groups[i];
+		if (!stuck && is_stuck(r, &r->k->groups[i]))
+			stuck = &r->k->groups[i];
 	}
-	return k->nr_groups ? h : HEALTH_NONE;
+	return stuck;
+}
+
+/* @g: a group that does not serve, or NULL. */
+static bool is_down(struct watched *w, const struct meshblk_group *g, u64 now)
+{
+	if (!g) {
+		w->served = true;
+		w->stuck = 0;
+		return false;
+	}
+	if (!w->stuck)
+		w->stuck = now;
+	return w->said == HEALTH_DOWN || is_in(g, MESHBLK_STATE_WAITING) ||
+	       now - w->stuck >= (w->served ? DOWN_MS : ATTACH_MS);
+}
+
+/* What roles say of members: nothing while a group is attached. */
+static bool roles_known(const struct meshblk_volume *k)
+{
+	u32 i;
+
+	for (i = 0; i < k->nr_groups; i++)
+		if (!is_in(&k->groups[i], MESHBLK_STATE_ACTIVE) && !is_in(&k->groups[i], MESHBLK_STATE_WAITING))
+			return false;
+	return true;
 }
 
 /* One that takes the place of a member that was out is not in sync at once: that is no event. */
@@ -284,25 +340,31 @@ static struct found_roles members(struct watched *w, struct report *r, bool serv
 	return f;
 }
 
-static void health_step(struct watched *w, struct report *r, u64 now)
+static void report_down(struct watched *w, struct report *r, const struct meshblk_group *g)
 {
-	enum health state = state_of(r->k);
-	struct found_roles f;
 	size_t i;
 
-	if (state == HEALTH_NONE)
+	if (w->said != HEALTH_DOWN)
+		say_down(r, g);
+	w->said = HEALTH_DOWN;
+	/* When it serves again, what it lacks then is reported. */
+	for (i = 0; i < w->nr_out; i++)
+		w->out[i].said = false;
+	w->joining = false;
+}
+
+static void health_step(struct watched *w, struct report *r, u64 now)
+{
+	const struct meshblk_group *stuck = find_stuck(r);
+	bool down = is_down(w, stuck, now), known = roles_known(r->k);
+	struct found_roles f = { 0 };
+
+	if (known)
+		f = members(w, r, !down, now);
+	if (down)
+		report_down(w, r, stuck);
+	if (down || !known)
 		return;
-	f = members(w, r, state != HEALTH_DOWN, now);
-	if (state == HEALTH_DOWN) {
-		if (w->said != HEALTH_DOWN)
-			say_down(r);
-		w->said = HEALTH_DOWN;
-		/* When it serves again, what it lacks then is reported. */
-		for (i = 0; i < w->nr_out; i++)
-			w->out[i].said = false;
-		w->joining = false;
-		return;
-	}
 	if (f.joins && !w->joining && say_rebuilding(r, f.joins, f.slot)) {
 		w->joining = true;
 		w->said = HEALTH_REBUILDING;

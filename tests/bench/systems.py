@@ -184,7 +184,7 @@ class Mesh:
         """The device of a member's drive."""
         uuid = self.show(name)["members"][member]["drive"]
         drives = json.loads(sh("meshctl drive list --json"))["drives"]
-        return next(d["path"] for d in drives if d["uuid"] == uuid)
+        return os.path.realpath(next(d["path"] for d in drives if d["uuid"] == uuid))
 
     def out(self, name, member):
         """Whether the group goes on without it: then it can be replaced."""

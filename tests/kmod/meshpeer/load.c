@@ -30,6 +30,7 @@ struct peer_load {
 
 	/* the connection's lock */
 	bool			stop;
+	u32			ended;		/* reads */
 	u32			flying;		/* slots that are not ready */
 	u32			nr_ready;
 	u16			ready[LOAD_DEPTH];
@@ -62,6 +63,7 @@ void peer_load_ended(struct peer_conn *c, u32 slot, u32 more, u16 status)
 		l->credits += l->owes[l->first[i]];
 		l->owes[l->first[i]] = false;
 	}
+	l->ended += more + 1;
 	atomic64_add(more + 1, &peer_loaded);
 	tasklet_schedule(&l->kick);
 }
@@ -199,19 +201,24 @@ static bool load_over(struct peer_conn *c, long arg)
 /**
  * peer_load_stop() - no more reads; free it
  * @c: any connection: without a load, too
+ *
+ * Return: how many ended, U32_MAX without one.
  */
-void peer_load_stop(struct peer_conn *c)
+u32 peer_load_stop(struct peer_conn *c)
 {
 	struct peer_load *l = c->load;
+	u32 ended = U32_MAX;
 
 	if (!l)
-		return;
+		return ended;
 	spin_lock_irq(&c->lock);
 	l->stop = true;
+	ended = l->ended;
 	spin_unlock_irq(&c->lock);
 	/* a lost one keeps its memory until its queue pair is drained: peer_load_free() */
 	if (peer_wait(c, load_over, 0, PEER_MS) && !c->lost)
 		peer_load_free(c);
+	return ended;
 }
 
 /**

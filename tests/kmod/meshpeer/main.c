@@ -22,8 +22,8 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
- *   load NAME NSID SLBA PAGES SHIFT DEPTH	4 KiB reads all the time, so many in flight
- *   unload all
+ *   load NAME NSID SLBA PAGES SHIFT DEPTH	keep DEPTH reads of 4 KiB in flight
+ *   unload all		what came of it, of the connection with the fewest and the most
  *   hammer HOST ADDR PORT KEYID FROM...	log in from each of these addresses, all the time
  *   unhammer all		what came of it
  *   serve ADDR PORT PERMILLE SEED	be a target that lies that often, at most
@@ -159,11 +159,17 @@ static void drop_all(void)
 
 static void unload_all(void)
 {
+	u32 ended, least = U32_MAX, most = 0;
 	struct peer_conn *c;
 
-	list_for_each_entry(c, &peer_conns, node)
-		peer_load_stop(c);
-	peer_say("loaded=%lld\n", atomic64_read(&peer_loaded));
+	list_for_each_entry(c, &peer_conns, node) {
+		ended = peer_load_stop(c);
+		if (ended == U32_MAX)
+			continue;
+		least = min(least, ended);
+		most = max(most, ended);
+	}
+	peer_say("loaded=%lld least=%u most=%u\n", atomic64_read(&peer_loaded), least, most);
 }
 
 static int run(int argc, char **argv)

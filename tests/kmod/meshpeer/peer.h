@@ -174,7 +174,7 @@ void peer_hammer_stop(void);
 extern atomic64_t peer_loaded;			/* reads that ended, of all loads */
 int peer_load(struct peer_conn *c, int argc, char **argv);
 void peer_load_ended(struct peer_conn *c, u32 slot, u32 more, u16 status);
-void peer_load_stop(struct peer_conn *c);
+u32 peer_load_stop(struct peer_conn *c);
 void peer_load_free(struct peer_conn *c);
 
 /* serve.c */

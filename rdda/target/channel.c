@@ -121,16 +121,16 @@ static int qp_create(struct tgt_channel *ch)
 
 /*
  * To be called when nothing can post or poll any more but the drain itself. The
- * event of a queue whose CPU was delayed may queue the work once more behind its
- * cancel: that run sees @drained and leaves the queue alone. After the queue is
- * destroyed there are no events.
+ * event of a queue whose CPU was delayed may give it another turn behind that: it
+ * sees @drained and leaves the queue alone. After the queue is destroyed there are
+ * no events.
  */
 static void channel_qp_end(struct tgt_channel *ch)
 {
 	WRITE_ONCE(ch->drained, true);
-	cancel_work_sync(&ch->work);
+	tgt_poller_quiet(ch);
 	rdda_qp_destroy(&ch->q);
-	cancel_work_sync(&ch->work);
+	tgt_poller_quiet(ch);
 	cancel_work_sync(&ch->fail);
 }
 
@@ -170,7 +170,6 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_LIST_HEAD(&ch->tx.pend);
 	init_llist_head(&ch->cmd.free);
 	init_llist_head(&ch->cmd.done);
-	INIT_WORK(&ch->work, tgt_queue_work);
 	INIT_WORK(&ch->rx.ctl_work, tgt_ctl_work);
 	INIT_WORK(&ch->fail, channel_fail_work);
 	INIT_DELAYED_WORK(&ch->login.deadline, channel_deadline_work);
@@ -395,7 +394,7 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	/* A post checks it under this lock: it is through, or will see it. */
 	spin_lock_bh(&ch->tx.lock);
 	spin_unlock_bh(&ch->tx.lock);
-	queue_work(tgt_io_wq, &ch->work);	/* a deaf one must wake up for this */
+	tgt_poller_kick(ch);	/* a deaf one must wake up for this */
 	rdda_qp_drain(&ch->q);
 	cancel_work_sync(&ch->rx.ctl_work);
 	cancel_delayed_work_sync(&ch->login.deadline);

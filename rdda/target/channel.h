@@ -13,7 +13,7 @@
 struct tgt_cmd;
 struct tgt_session;
 
-#define TGT_TX_BUFS		16	/* sends of ours in flight */
+#define TGT_TX_BUFS		32	/* sends of ours in flight */
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 
@@ -35,8 +35,13 @@ struct tgt_channel {
 	/* the CQ is not polled any more; set by the teardown */
 	bool			drained;
 	struct rdma_cm_id	*cm;		/* connection */
-	/* queue pair, with one CQ for everything on it, polled by @work alone */
+	/* queue pair, with one CQ for everything on it, polled in its turns alone */
 	struct rdda_qp		q;
+	/* its turns: poller.c */
+	struct {
+		struct llist_node	node;
+		atomic_t		state;
+	} poll;
 
 	/* channel.c */
 	struct {
@@ -49,10 +54,9 @@ struct tgt_channel {
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */
 
-	struct work_struct	work;		/* polls the CQ */
-	/* tasklet: posts completions when bios end outside of @work */
+	/* tasklet: posts completions when bios end outside of a turn */
 	struct tasklet_struct	kick;
-	/* task that runs @work now and will post by itself; queue.c */
+	/* task that polls the CQ now and will post by itself; queue.c */
 	struct task_struct	*batcher;
 
 	/* receives: queue.c */
@@ -67,7 +71,7 @@ struct tgt_channel {
 	struct {
 		struct tgt_cmd		*all;
 		unsigned int		nr;
-		struct llist_head	free;	/* not in use; taken by @work alone: cmd.c */
+		struct llist_head	free;	/* not in use; taken in a turn only: cmd.c */
 		struct llist_head	done;	/* ended, newest first: push.c */
 	} cmd;
 	u32			arena_off;	/* its part of the session's arena, in bytes */
@@ -101,8 +105,14 @@ void tgt_channel_leave(struct tgt_channel *ch);
 void tgt_channel_free(struct tgt_channel *ch);
 unsigned int tgt_channel_memory(const struct tgt_channel *ch);
 
+/* poller.c */
+void tgt_poller_kick(struct tgt_channel *ch);
+void tgt_poller_quiet(struct tgt_channel *ch);
+int tgt_poller_init(void);
+void tgt_poller_exit(void);
+
 /* queue.c */
-void tgt_queue_work(struct work_struct *work);
+bool tgt_queue_poll(struct tgt_channel *ch);
 void tgt_queue_event(struct ib_cq *cq, void *ctx);
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);

@@ -201,9 +201,9 @@ void tgt_cmd_step(struct tgt_cmd *c)
 
 /*
  * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
- * the channel's work serves other drives too, and keeps the session alive. What cannot be done at
- * once, what takes several bios, and all for a device that may sleep over any bio (none of
- * blk-mq's does) is left to the drive's own work. Context: process.
+ * its CPU's poller serves other channels and drives too, and keeps their sessions alive. What
+ * cannot be done at once, what takes several bios, and all for a device that may sleep over any bio
+ * (none of blk-mq's does) is left to the drive's own work. Context: process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {
@@ -356,8 +356,8 @@ static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const stru
 }
 
 /*
- * A SEND of commands. @rb: the receive that holds it. Context: the channel's work. Return: 0, or a
- * negative errno after the channel was killed.
+ * A SEND of commands. @rb: the receive that holds it. Context: a turn of the channel. Return: 0,
+ * or a negative errno after the channel was killed.
  */
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {

@@ -77,9 +77,12 @@ static int __init tgt_init(void)
 	tgt_io_wq = alloc_workqueue("meshtgt-io", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!tgt_io_wq)
 		goto err_wq;
-	ret = tgt_push_init();
+	ret = tgt_poller_init();
 	if (ret)
 		goto err_io_wq;
+	ret = tgt_push_init();
+	if (ret)
+		goto err_poller;
 	ret = tgt_cmd_init();
 	if (ret)
 		goto err_push;
@@ -100,6 +103,8 @@ err_cmd:
 	tgt_cmd_exit();
 err_push:
 	tgt_push_exit();
+err_poller:
+	tgt_poller_exit();
 err_io_wq:
 	destroy_workqueue(tgt_io_wq);
 err_wq:
@@ -122,6 +127,7 @@ static void __exit tgt_exit(void)
 	tgt_cmd_exit();
 	tgt_push_exit();
 	destroy_workqueue(tgt_io_wq);
+	tgt_poller_exit();
 	destroy_workqueue(tgt_wq);
 	rcu_barrier();
 }

@@ -2,7 +2,7 @@
 /*
  * A channel's completion queue, batch by batch.
  *
- * The queue is polled by one work, ours rather than the core's, to know where
+ * The queue is polled by us (poller.c) rather than by the core, to know where
  * a batch ends: bios of a batch leave under one plug, completions that arrive
  * meanwhile leave in one post. Messages that need to sleep go to ctl_work and
  * keep their receive buffer until it has dealt with them, which bounds them.
@@ -10,7 +10,6 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blkdev.h>
 #include <linux/delay.h>
-#include <linux/sched/mm.h>
 
 #include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
@@ -20,7 +19,7 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define POLL_ROUNDS	32	/* then others of this CPU have a turn */
+#define POLL_ROUNDS	8	/* then others of this CPU have a turn */
 
 /* A message that no honest client sends: log it and end the session. */
 void tgt_bad_peer(struct tgt_channel *ch, const char *why)
@@ -162,9 +161,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 /* The completion queue has something. */
 void tgt_queue_event(struct ib_cq *cq, void *ctx)
 {
-	struct tgt_channel *ch = ctx;
-
-	queue_work(tgt_io_wq, &ch->work);
+	tgt_poller_kick(ctx);
 }
 
 static int queue_poll_batch(struct tgt_channel *ch)
@@ -187,31 +184,27 @@ static int queue_poll_batch(struct tgt_channel *ch)
 	return n;
 }
 
-/* Deal with all that has completed. */
-void tgt_queue_work(struct work_struct *work)
+/*
+ * One turn: deal with what has completed, then request an event. Context: work; does not sleep for
+ * a device. Return: whether it needs another turn.
+ */
+bool tgt_queue_poll(struct tgt_channel *ch)
 {
-	struct tgt_channel *ch = container_of(work, struct tgt_channel, work);
-	unsigned int noio = memalloc_noio_save();
 	unsigned int rounds = 0;
 
-	if (READ_ONCE(ch->drained))	/* set in channel_qp_end(), before it cancels this work */
-		goto out;
+	if (READ_ONCE(ch->drained))	/* set in channel_qp_end() */
+		return false;
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
 	    !READ_ONCE(ch->dead)) {
 		msleep(20);	/* and check whether it is still deaf */
-		queue_work(tgt_io_wq, &ch->work);
-		goto out;
+		return true;
 	}
 	do {
-		while (queue_poll_batch(ch) > 0) {
-			if (++rounds < POLL_ROUNDS && !rdda_fault(RDDA_FAULT_TURN))
-				continue;
-			queue_work(tgt_io_wq, &ch->work);
-			goto out;
-		}
+		while (queue_poll_batch(ch) > 0)
+			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN))
+				return true;
 	} while (ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
-out:
-	memalloc_noio_restore(noio);
+	return false;
 }
 
 static void ctl_bounce(struct tgt_channel *ch, const struct rdda_bounce *m)

@@ -8,8 +8,8 @@
  * channels gets one share, not many.
  *
  * A command counts for at least cost_min bytes, so that a queue of small ones
- * never takes the last of the device's tags: the channel's work, which serves
- * other drives too, must not sleep for one.
+ * never takes the last of the device's tags: a CPU's poller, which serves other
+ * drives too, must not sleep for one.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/module.h>

@@ -471,7 +471,7 @@ int tgt_session_attach(struct tgt_channel *ch)
 	spin_lock_bh(&s->lock);
 	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
 		s->channel[ch->index] = ch;
-		queue_work(tgt_io_wq, &ch->work);	/* polls, and requests the events */
+		tgt_poller_kick(ch);	/* polls, and requests the events */
 		if (!ch->index)
 			queue_delayed_work(tgt_wq, &ch->login.deadline,
 					   msecs_to_jiffies(tgt_proof_ms));

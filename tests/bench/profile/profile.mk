@@ -25,4 +25,15 @@ profile: deps $(PROFILE_SO) $(PROFILE_WINDOW)
 		tests/bench/profile/measure $(PROFILE_WINDOW) $(PROFILE_ARGS)
 	tests/bench/profile/report $(PROFILE_OUT) $(PROFILE_REPORT)
 
-.PHONY: profile
+# the target's share of it, with few clients and with many
+SESSIONS_OUT	?= $(BUILD)/bench/sessions
+SESSIONS_ARGS	?=
+
+profile-sessions: deps $(PROFILE_SO) $(PROFILE_WINDOW)
+	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 4G --timeout 3000 \
+		--plugin $(PROFILE_SO),rules=$(TOP)/tests/bench/profile/rules \
+		--results $(SESSIONS_OUT) \
+		tests/bench/profile/sessions $(PROFILE_WINDOW) $(SESSIONS_ARGS)
+	tests/bench/profile/report $(SESSIONS_OUT) $(PROFILE_REPORT) --owner target
+
+.PHONY: profile profile-sessions

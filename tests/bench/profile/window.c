@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * window DISK MILLISECONDS: opens and closes a window of the profiler (plugin.c).
+ * window DISK|FILE MILLISECONDS: opens and closes a window of the profiler (plugin.c).
  *
  * Runs in the guest beside fio. Waits until the disk is busy, lets that settle, and
- * prints the requests that the disk completed in the window and its nanoseconds.
+ * prints the requests that the disk completed in the window and its nanoseconds. A file
+ * holds a number, of requests completed.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define BUSY		64		/* requests after which a disk is busy */
@@ -22,13 +25,15 @@ static void sleep_ms(long ms)
 
 static unsigned long completed(const char *disk)
 {
-	unsigned long reads, writes;
+	unsigned long reads, writes = 0;
+	bool file = strchr(disk, '/');
 	char path[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/sys/block/%s/stat", disk);
+	snprintf(path, sizeof(path), file ? "%s" : "/sys/block/%s/stat", disk);
 	f = fopen(path, "r");
-	if (!f || fscanf(f, "%lu %*u %*u %*u %lu", &reads, &writes) != 2) {
+	if (!f || (file ? fscanf(f, "%lu", &reads) != 1 :
+		   fscanf(f, "%lu %*u %*u %*u %lu", &reads, &writes) != 2)) {
 		perror(path);
 		exit(1);
 	}
@@ -56,7 +61,7 @@ int main(int argc, char **argv)
 	unsigned long requests;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: window DISK MILLISECONDS\n");
+		fprintf(stderr, "usage: window DISK|FILE MILLISECONDS\n");
 		return 2;
 	}
 	wait_busy(argv[1]);

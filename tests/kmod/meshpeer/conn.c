@@ -460,6 +460,7 @@ void peer_conn_end(struct peer_conn *c, bool id)
 		rdma_disconnect(c->q.id);
 	peer_conn_lost(c);
 	rdda_qp_drain(&c->q);
+	peer_load_free(c);
 	rdda_qp_destroy(&c->q);
 	if (c->bounce_mr)
 		ib_dereg_mr(c->bounce_mr);

@@ -22,6 +22,8 @@
  *   bye NAME			end in order
  *   state NAME [MS]		up or lost; waits up to MS for lost
  *   drop NAME | all
+ *   load NAME NSID SLBA PAGES SHIFT DEPTH	keep DEPTH reads of 4 KiB in flight
+ *   unload all		what came of it, of the connection with the fewest and the most
  *   hammer HOST ADDR PORT KEYID FROM...	log in from each of these addresses, all the time
  *   unhammer all		what came of it
  *   serve ADDR PORT PERMILLE SEED	be a target that lies that often, at most
@@ -135,6 +137,7 @@ static const struct {
 	{ "close", peer_close },
 	{ "io", peer_io },
 	{ "wait", peer_io_wait },
+	{ "load", peer_load },
 	{ "keys", do_keys },
 	{ "touch", peer_touch },
 	{ "raw", peer_raw },
@@ -152,6 +155,21 @@ static void drop_all(void)
 
 	list_for_each_entry_safe(c, next, &peer_conns, node)
 		peer_drop(c);
+}
+
+static void unload_all(void)
+{
+	u32 ended, least = U32_MAX, most = 0;
+	struct peer_conn *c;
+
+	list_for_each_entry(c, &peer_conns, node) {
+		ended = peer_load_stop(c);
+		if (ended == U32_MAX)
+			continue;
+		least = min(least, ended);
+		most = max(most, ended);
+	}
+	peer_say("loaded=%lld least=%u most=%u\n", atomic64_read(&peer_loaded), least, most);
 }
 
 static int run(int argc, char **argv)
@@ -178,6 +196,10 @@ static int run(int argc, char **argv)
 	if (!strcmp(argv[0], "unserve")) {
 		peer_served();
 		peer_unserve();
+		return 0;
+	}
+	if (!strcmp(argv[0], "unload")) {
+		unload_all();
 		return 0;
 	}
 	if (!strcmp(argv[0], "hammer"))
@@ -241,6 +263,13 @@ static const struct file_operations do_fops = {
 	.release = single_release,
 };
 
+static int loaded_get(void *data, u64 *n)
+{
+	*n = atomic64_read(&peer_loaded);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(loaded_fops, loaded_get, NULL, "%llu\n");
+
 static int __init peer_init(void)
 {
 	int ret = peer_serve_init();
@@ -249,6 +278,7 @@ static int __init peer_init(void)
 		return ret;
 	folder = debugfs_create_dir("meshpeer", NULL);
 	debugfs_create_file("do", 0600, folder, NULL, &do_fops);
+	debugfs_create_file("loaded", 0400, folder, NULL, &loaded_fops);
 	return 0;
 }
 

@@ -146,9 +146,12 @@ static void rx_dones(struct peer_conn *c, const struct rdda_dones *m)
 	unsigned int i;
 
 	for (i = 0; i < le16_to_cpu(m->hdr.count); i++) {
-		struct peer_cmd *cmd = &c->cmd[RDDA_CID_SLOT(le16_to_cpu(m->done[i].cid))];
+		u32 slot = RDDA_CID_SLOT(le16_to_cpu(m->done[i].cid));
+		struct peer_cmd *cmd = &c->cmd[slot];
 
 		cmd->status = le16_to_cpu(m->done[i].status);
+		if (c->load)
+			peer_load_ended(c, slot, 0, cmd->status);
 		cmd->ended = true;
 	}
 }
@@ -237,6 +240,7 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	const struct rdda_hdr *h = rx->msg;
 	struct peer_cmd *cmd;
 	unsigned long flags;
+	u32 imm;
 
 	spin_lock_irqsave(&c->lock, flags);
 	if (wc->status != IB_WC_SUCCESS) {
@@ -246,7 +250,10 @@ static void rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	} else if (c->sv) {
 		peer_serve_rx(c, h, wc->byte_len);
 	} else if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM) {
-		cmd = &c->cmd[RDDA_CID_SLOT(be32_to_cpu(wc->ex.imm_data))];
+		imm = be32_to_cpu(wc->ex.imm_data);
+		cmd = &c->cmd[RDDA_CID_SLOT(imm)];
+		if (c->load)
+			peer_load_ended(c, RDDA_CID_SLOT(imm), RDDA_IMM_MORE(imm), 0);
 		cmd->status = 0;
 		cmd->pushed = true;
 		cmd->ended = true;

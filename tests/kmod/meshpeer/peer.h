@@ -7,9 +7,10 @@
  *   cat /sys/kernel/debug/meshpeer/do
  *
  * main.c has the verbs, conn.c connections and proofs, msg.c sends, receives
- * and answers, io.c honest commands, hostile.c the others, hammer.c strangers
- * that log in and never prove anything, serve.c and liar.c the target. One verb
- * runs at a time; connections are found by the name that login gave them.
+ * and answers, io.c honest commands, load.c many of them, hostile.c the others,
+ * hammer.c strangers that log in and never prove anything, serve.c and liar.c the
+ * target. One verb runs at a time; connections are found by the name that login
+ * gave them.
  */
 #ifndef MESHPEER_H
 #define MESHPEER_H
@@ -29,6 +30,7 @@
 #define PEER_MS		5000		/* until an answer is overdue */
 
 struct peer_conn;
+struct peer_load;
 
 struct peer_rx {
 	struct ib_cqe	cqe;
@@ -115,6 +117,7 @@ struct peer_conn {
 	u32			arena_off;
 	u32			arena_len;
 	struct peer_cmd		cmd[RDDA_CMD_SLOTS_MAX];
+	struct peer_load	*load;		/* reads all the time; NULL: none */
 
 	void			*buf;
 	u64			buf_dma;
@@ -166,6 +169,13 @@ int peer_flood(struct peer_conn *c, int argc, char **argv);
 /* hammer.c */
 int peer_hammer(int argc, char **argv);
 void peer_hammer_stop(void);
+
+/* load.c */
+extern atomic64_t peer_loaded;			/* reads that ended, of all loads */
+int peer_load(struct peer_conn *c, int argc, char **argv);
+void peer_load_ended(struct peer_conn *c, u32 slot, u32 more, u16 status);
+u32 peer_load_stop(struct peer_conn *c);
+void peer_load_free(struct peer_conn *c);
 
 /* serve.c */
 int peer_serve_init(void);

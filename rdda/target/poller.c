@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One work for each CPU polls the completion queues of all channels that have something.
+ *
+ *   event of a CQ ---> ready list of this CPU ---> its work: each channel a turn
+ *        (tgt_poller_kick)                          (tgt_queue_poll)
+ *
+ * With few clients a message wakes the work; with many, those of other channels that
+ * come meanwhile only add to its list. Sharing the completion queues themselves would
+ * save their arming as well, but then one client that overruns its share ends all.
+ *
+ * A channel is in one list, or has a turn, at a time:
+ *
+ *             kick            turn begins           turn ends
+ *   (nothing) ----> QUEUED ----------------> RUNS ------------> (nothing)
+ *                     ^                       | kick, or more to do
+ *                     '--- turn ends --- QUEUED|RUNS
+ */
+#include <linux/percpu.h>
+#include <linux/sched/mm.h>
+#include <linux/wait.h>
+
+#include "rdda/target/channel.h"
+#include "rdda/target/tgt.h"
+
+#define POLLER_QUEUED	1
+#define POLLER_RUNS	2
+
+/* Of a CPU. */
+struct tgt_poller {
+	struct llist_head	ready;	/* tgt_channel.poll.node, newest first */
+	struct work_struct	work;	/* queued when @ready is not empty any more */
+};
+
+static struct tgt_poller __percpu *pollers;
+/* tgt_poller_quiet() waits here: not in a channel, which may be gone when it is woken */
+static DECLARE_WAIT_QUEUE_HEAD(poller_idle);
+
+static void poller_add(struct tgt_poller *p, struct tgt_channel *ch)
+{
+	if (llist_add(&ch->poll.node, &p->ready))
+		queue_work(tgt_io_wq, &p->work);
+}
+
+/*
+ * A channel's completion queue has something, or is to be armed. Any context. A full barrier: the
+ * turn that follows sees what was there before.
+ */
+void tgt_poller_kick(struct tgt_channel *ch)
+{
+	if (atomic_fetch_or(POLLER_QUEUED, &ch->poll.state))
+		return;		/* in a list, or its turn adds it again */
+	poller_add(get_cpu_ptr(pollers), ch);
+	put_cpu_ptr(pollers);
+}
+
+/* After the turn the channel may be gone, unless it was kicked again. */
+static void poller_turn(struct tgt_poller *p, struct tgt_channel *ch)
+{
+	atomic_xchg(&ch->poll.state, POLLER_RUNS);
+	if (tgt_queue_poll(ch))
+		atomic_or(POLLER_QUEUED, &ch->poll.state);
+	if (atomic_fetch_andnot(POLLER_RUNS, &ch->poll.state) & POLLER_QUEUED)
+		poller_add(p, ch);
+	else if (waitqueue_active(&poller_idle))	/* behind a full barrier */
+		wake_up_all(&poller_idle);
+}
+
+static void poller_work(struct work_struct *work)
+{
+	struct tgt_poller *p = container_of(work, struct tgt_poller, work);
+	struct llist_node *l = llist_reverse_order(llist_del_all(&p->ready));
+	unsigned int noio = memalloc_noio_save();
+	struct tgt_channel *ch, *next;
+
+	llist_for_each_entry_safe(ch, next, l, poll.node)
+		poller_turn(p, ch);
+	memalloc_noio_restore(noio);
+}
+
+/*
+ * Wait until a channel is in no list and has no turn. @ch: drained, so that no turn of it does
+ * anything; an event of a CPU that was delayed may still add it once more. Sleeps.
+ */
+void tgt_poller_quiet(struct tgt_channel *ch)
+{
+	wait_event(poller_idle, !atomic_read_acquire(&ch->poll.state));
+}
+
+/* The works of all CPUs. Return: 0 or -ENOMEM. */
+int tgt_poller_init(void)
+{
+	unsigned int cpu;
+
+	pollers = alloc_percpu(struct tgt_poller);
+	if (!pollers)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct tgt_poller *p = per_cpu_ptr(pollers, cpu);
+
+		init_llist_head(&p->ready);
+		INIT_WORK(&p->work, poller_work);
+	}
+	return 0;
+}
+
+/* Free what tgt_poller_init() made. There is no channel, and tgt_io_wq is destroyed. */
+void tgt_poller_exit(void)
+{
+	free_percpu(pollers);
+}

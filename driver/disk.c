@@ -95,7 +95,9 @@ static void mesh_disk_limits(struct mesh_volume *vol, struct mesh_layout *l,
 static int mesh_disk_tags(struct mesh_volume *vol, const struct mesh_member_info *all)
 {
 	vol->set.ops = &mesh_mq_ops;
-	vol->set.nr_hw_queues = clamp(all->queues, 1U, num_online_cpus());
+	vol->polled_queues = min(rdda_poll_queues(), num_online_cpus());
+	vol->set.nr_maps = vol->polled_queues ? HCTX_MAX_TYPES : 1;
+	vol->set.nr_hw_queues = clamp(all->queues, 1U, num_online_cpus()) + vol->polled_queues;
 	vol->set.queue_depth = vol->conf.depth ?: MESH_DEPTH_DEFAULT;
 	vol->set.numa_node = NUMA_NO_NODE;
 	vol->set.cmd_size = sizeof(struct mesh_req);

@@ -88,6 +88,7 @@ struct mesh_member_stats {
 	u64	retries;
 	u64	staged;
 	u64	stale;
+	u64	polled;
 	u64	last;
 };
 
@@ -129,6 +130,8 @@ struct mesh_mio {
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()
  * @commit: move what was submitted with this queue
+ * @poll: end what can be, of I/O submitted with this queue; process context, does not sleep.
+ *	Return: what was found. NULL: interrupts alone report
  * @stage_put: give a stage back; any context; NULL: a kind that gives none
  * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
  * @retry: open what was released, and what was refused as well if @refused; with
@@ -150,6 +153,7 @@ struct mesh_member_ops {
 	void (*close)(struct mesh_member *m);
 	void (*submit)(struct mesh_member *m, struct mesh_mio *mio);
 	void (*commit)(struct mesh_member *m, unsigned int queue);
+	int (*poll)(struct mesh_member *m, unsigned int queue);
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*release)(struct mesh_member *m);
 	void (*retry)(struct mesh_member *m, bool refused);
@@ -232,6 +236,16 @@ void mesh_mio_end(struct mesh_mio *mio, int err);
 static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
 {
 	m->ops->commit(m, queue);
+}
+
+/* In an RCU read section, which keeps the member. */
+static inline int mesh_member_poll(struct mesh_member *m, unsigned int queue)
+{
+	int n = m->ops->poll ? m->ops->poll(m, queue) : 0;
+
+	if (n)
+		this_cpu_add(m->stats->polled, n);
+	return n;
 }
 
 /*

@@ -142,6 +142,13 @@ static void mesh_rdda_commit(struct mesh_member *m, unsigned int queue)
 	rdda_commit(mr->extent, queue);
 }
 
+static int mesh_rdda_poll(struct mesh_member *m, unsigned int queue)
+{
+	struct mesh_rdda *mr = m->priv;
+
+	return rdda_poll(mr->extent, queue);
+}
+
 static void mesh_rdda_stage_put(struct mesh_member *m, void *stage)
 {
 	rdda_stage_put(stage);
@@ -197,6 +204,7 @@ const struct mesh_member_ops mesh_rdda_ops = {
 	.close = mesh_rdda_close,
 	.submit = mesh_rdda_submit,
 	.commit = mesh_rdda_commit,
+	.poll = mesh_rdda_poll,
 	.stage_put = mesh_rdda_stage_put,
 	.release = mesh_rdda_release,
 	.retry = mesh_rdda_retry,

@@ -113,6 +113,8 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, struct me
 	mio->io.queue = req->queue;
 	mio->op = io->kind;
 	mio->io.flags = io->kind == PROT_ZEROES && !(io->flags & PROT_NOUNMAP) ? RDDA_IO_UNMAP : 0;
+	if (blk_mq_rq_from_pdu(req)->cmd_flags & REQ_POLLED)
+		mio->io.flags |= RDDA_IO_POLLED;
 	mio->tag = io->tag;
 	mio->err = MESH_MIO_RUNNING;
 	mio->stage = NULL;

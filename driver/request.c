@@ -62,10 +62,25 @@ static const struct mesh_error *mesh_req_error(int err)
 	return &other;
 }
 
+/* 6.1 keeps polled bios in a cache for tasks, and warns of one that ends in a softirq. */
+static void mesh_mq_uncache(struct request *rq)
+{
+	struct bio *bio;
+
+	if (!in_interrupt())
+		return;
+	__rq_for_each_bio(bio, rq)
+		if (bio->bi_opf & REQ_POLLED)
+			bio->bi_opf &= ~REQ_ALLOC_CACHE;
+}
+
 static void mesh_mq_complete(struct request *rq)
 {
 	struct mesh_req *req = blk_mq_rq_to_pdu(rq);
+	struct mesh_volume *vol = rq->q->queuedata;
 
+	if (unlikely(vol->polled_queues))
+		mesh_mq_uncache(rq);
 	blk_mq_end_request(rq, mesh_req_error(req->op.err)->status);
 }
 
@@ -360,6 +375,44 @@ static void mesh_mq_queue_rqs(mesh_rq_list_t *list)
 }
 
 /*
+ * blk-mq: the submitter of a polled request waits for it. Its members' channels are checked now:
+ * what they have of other queues' ends here, too. I/O of a group's engine, and of members of other
+ * kinds, ends by itself, and so does a request that waits for its members.
+ */
+static int mesh_mq_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
+{
+	struct mesh_volume *vol = hctx->queue->queuedata;
+	struct mesh_layout *l;
+	int n = 0;
+	u32 i;
+
+	/* the members of a layout that is not current any more are left to interrupts */
+	rcu_read_lock();
+	l = rcu_dereference(vol->layout);
+	for (i = 0; l && i < l->nr; i++)
+		n += mesh_member_poll(l->member_slots[i].member, hctx->queue_num);
+	rcu_read_unlock();
+	return n;
+}
+
+/* blk-mq: which CPUs use which queues. It may have taken maps away, and all queues but one. */
+static void mesh_mq_map_queues(struct blk_mq_tag_set *set)
+{
+	struct mesh_volume *vol = set->driver_data;
+	unsigned int polled = set->nr_maps > HCTX_TYPE_POLL ? vol->polled_queues : 0;
+	struct blk_mq_queue_map *map = set->map;
+
+	map[HCTX_TYPE_DEFAULT].nr_queues = set->nr_hw_queues - polled;
+	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
+	if (!polled)
+		return;
+	map[HCTX_TYPE_READ].nr_queues = 0;	/* reads have none for themselves */
+	map[HCTX_TYPE_POLL].nr_queues = polled;
+	map[HCTX_TYPE_POLL].queue_offset = set->nr_hw_queues - polled;
+	blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
+}
+
+/*
  * A request has been in flight for io_timeout. Members that still have I/O of it
  * are kicked, so that it comes back and the request can end; requeued ones end by
  * themselves. Only that ends requests, never this.
@@ -415,6 +468,8 @@ const struct blk_mq_ops mesh_mq_ops = {
 	.commit_rqs = mesh_mq_commit_rqs,
 	.complete = mesh_mq_complete,
 	.timeout = mesh_mq_timeout,
+	.poll = mesh_mq_poll,
+	.map_queues = mesh_mq_map_queues,
 	.init_hctx = mesh_mq_init_hctx,
 	.exit_hctx = mesh_mq_exit_hctx,
 };

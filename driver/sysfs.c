@@ -436,13 +436,14 @@ MESH_MEMBER_COUNT(errors);
 MESH_MEMBER_COUNT(retries);
 MESH_MEMBER_COUNT(staged);
 MESH_MEMBER_COUNT(stale);
+MESH_MEMBER_COUNT(polled);
 
 static struct attribute *mesh_member_attrs[] = {
 	&member_uuid.attr, &member_kind.attr, &member_state.attr, &member_error.attr,
 	&member_path.attr, &member_inflight.attr, &member_reads.attr,
 	&member_read_bytes.attr, &member_writes.attr, &member_write_bytes.attr,
 	&member_discards.attr, &member_errors.attr, &member_retries.attr,
-	&member_staged.attr, &member_stale.attr,
+	&member_staged.attr, &member_stale.attr, &member_polled.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(mesh_member);

@@ -116,6 +116,8 @@ struct mesh_volume {
 	/* current; RCU, written under @lock; NULL when removed */
 	struct mesh_layout __rcu *layout;
 	unsigned long		timeout;	/* io_timeout in jiffies; READ_ONCE */
+	/* of @set's hardware queues, those for requests that are polled: the last ones */
+	u32			polled_queues;
 	u32			sync_min, sync_max;	/* MB/s, 0: any; READ_ONCE; group_pace.c */
 	/* being removed: requests end at once, opens of the disk fail; set once */
 	bool			dying;

@@ -183,6 +183,7 @@ enum rdda_io_op {
 #define RDDA_IO_STAGE	2
 #define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
 #define RDDA_IO_POST	8	/* nothing follows it: post it at once, as rdda_commit() does */
+#define RDDA_IO_POLLED	16	/* the submitter calls rdda_poll() until it has ended */
 
 /**
  * struct rdda_io - one I/O to an opened extent
@@ -235,6 +236,21 @@ struct rdda_io {
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
 /* Post what was submitted to the channel that serves @queue. */
 void rdda_commit(struct rdda_extent *e, unsigned int queue);
+/**
+ * rdda_poll() - take what has come by the channel that serves @queue, instead of an interrupt
+ * @e: extent
+ * @queue: as in the I/Os
+ *
+ * A help and never a duty: what is not polled for ends nevertheless, in a tick or two. Any I/O
+ * of the channel may end in here. Process context with interrupts and softirqs enabled; does
+ * not sleep.
+ *
+ * Return: how many messages and send completions there were; 0 also where another one takes
+ * them, or where the session began without rdda_poll_queues().
+ */
+int rdda_poll(struct rdda_extent *e, unsigned int queue);
+/* Queues that a user should have for I/O that is polled, beside the others; 0: none. */
+unsigned int rdda_poll_queues(void);
 /*
  * Give a staged payload's memory back; NULL is fine. Any context. A stage is a cache: it ends with
  * its session, and when ordinary I/O needs its memory.

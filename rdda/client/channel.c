@@ -13,6 +13,7 @@
 #include "rdda/client/channel.h"
 #include "rdda/client/debug.h"
 #include "rdda/client/io.h"
+#include "rdda/client/recv.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
 #include "rdda/client/target.h"
@@ -26,6 +27,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 		.send_wr = RDDA_SQ_MIN + RDDA_CLIENT_CMDS,
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
 		.sge = min_t(u32, s->lim.send_sge, RDDA_SGE_MAX),
+		.cq_event = rdda_recv_handler(ch),
 		.send_event = rdda_sq_event,
 	};
 	int ret;
@@ -37,6 +39,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 	ret = rdda_qp_create(&ch->q, ch->login.id, s->pd, &attr, ch);
 	if (ret)
 		return ret;
+	rdda_recv_start(ch);
 	spin_lock_irq(&ch->lock);
 	rdda_sq_arm(ch);
 	spin_unlock_irq(&ch->lock);

@@ -7,6 +7,7 @@
 #include <linux/irq_poll.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 
 #include "rdda/buddy.h"
 #include "rdda/common/qp.h"
@@ -187,6 +188,18 @@ struct rdda_chan {
 		struct rdda_cmd_slot *run[RDDA_RUN_MAX];	/* reads of the push in hand */
 		u8	copy[RDDA_MSG_MAX] __aligned(8);
 	} rx;
+
+	/* who takes their completions: recv.c */
+	struct {
+		spinlock_t lock;		/* one walk at a time; outside the channel's */
+		bool	own;			/* not the core; constant */
+		bool	left;			/* not armed: pollers or @timer take what comes */
+		u32	others;			/* I/O in flight, not polled; under the channel's */
+		unsigned long last;		/* jiffies when one polled */
+		struct ib_wc wc[16];		/* being handled */
+		struct irq_poll irq;
+		struct timer_list timer;
+	} walk;
 #ifdef MESH_FAULTS
 	/* debug.c */
 	struct {

@@ -8,7 +8,7 @@
  *
  * A completion is taken once, only for a command in flight with the generation
  * it was sent with; anything else ends the session. Handlers of one CQ do not
- * run in parallel.
+ * run in parallel, with pollers neither (recv.c).
  */
 #define pr_fmt(fmt) "rdda: " fmt
 

@@ -22,6 +22,7 @@
 #include "rdda/client/control.h"
 #include "rdda/client/debug.h"
 #include "rdda/client/io.h"
+#include "rdda/client/recv.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
 #include "rdda/client/stage.h"
@@ -197,6 +198,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->poll.finished);
 	INIT_LIST_HEAD(&ch->stage.free);
 	INIT_LIST_HEAD(&ch->stage.idle);
+	rdda_recv_init(ch);
 	init_completion(&ch->login.cm_done);
 	ch->alive.last_rx = jiffies;
 	ch->alive.last_ping = ch->alive.last_rx;	/* none yet */
@@ -564,7 +566,9 @@ void rdda_session_end(struct rdda_session *s)
 	for (i = 0; i < n; i++) {
 		rdda_qp_drain(&s->chan[i]->q);
 		rdda_sq_stop(s->chan[i]);
+		rdda_recv_stop(s->chan[i]);
 		rdda_qp_destroy(&s->chan[i]->q);
+		timer_delete_sync(&s->chan[i]->walk.timer);
 		rdda_dbg_destroyed(s->chan[i]);
 	}
 	/* ... and only now may pages go back to their owners. */

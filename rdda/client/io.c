@@ -18,6 +18,7 @@
 #include "rdda/client/debug.h"
 #include "rdda/client/extent.h"
 #include "rdda/client/io.h"
+#include "rdda/client/recv.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
 #include "rdda/client/stage.h"
@@ -143,8 +144,10 @@ void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 {
 	if (err && !io->err)
 		io->err = err;
-	if (atomic_dec_and_test(&io->left))
-		list_add_tail(&io->node, ended);
+	if (!atomic_dec_and_test(&io->left))
+		return;
+	rdda_recv_end(rdda_io_priv(io)->ch, io);
+	list_add_tail(&io->node, ended);
 }
 
 /*
@@ -530,6 +533,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	else if (io->stage)
 		ret = rdda_stage_use(ch, io);
 	if (!ret) {
+		rdda_recv_begin(ch, io);
 		if (io_stages(ch, g, io))
 			rdda_stage_begin(ch, io);
 		/* what is staged needs no arena, and sets some free: it waits for none that does */

@@ -14,8 +14,8 @@
  *   moving it       the CM moves the client's; the target moves its own, which has no
  *                   remote rights before the key is proved: the CM would give them
  *   CQs             the target polls one, to know where a batch ends; the core polls the
- *                   client's receives, while its send queue has a CQ that is armed only
- *                   when something waits for it
+ *                   client's receives, unless its submitters may, while its send queue has
+ *                   a CQ that is armed only when something waits for it
  *   what to signal  the client what a command waits for, the target one in some buffers
  */
 #ifndef RDDA_COMMON_QP_H

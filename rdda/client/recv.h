@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Completions of a channel's receives, where they may be polled for. */
+#ifndef RDDA_CLIENT_RECV_H
+#define RDDA_CLIENT_RECV_H
+
+#include "rdda/client/channel.h"
+#include "rdda/rdda.h"
+
+void rdda_recv_init(struct rdda_chan *ch);
+ib_comp_handler rdda_recv_handler(const struct rdda_chan *ch);
+void rdda_recv_start(struct rdda_chan *ch);
+void rdda_recv_stop(struct rdda_chan *ch);
+void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io);
+void rdda_recv_end(struct rdda_chan *ch, const struct rdda_io *io);
+
+#endif

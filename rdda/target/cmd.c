@@ -203,7 +203,8 @@ void tgt_cmd_step(struct tgt_cmd *c)
  * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
  * its CPU's poller serves other channels and drives too, and keeps their sessions alive. What
  * cannot be done at once, what takes several bios, and all for a device that may sleep over any bio
- * (nbd's, say) is left to the drive's own work. Context: process.
+ * (nbd's, say; a stacked one is taken at its word) is left to the drive's own work. Context:
+ * process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {

@@ -211,6 +211,16 @@ static void test_slow(void)
 		strcpy(member[i].state, "lost");
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	/* Of a reader's they may belong to a host that writes. */
+	world();
+	kernel.readonly = true;
+	pass();
+	for (i = 0; i < 3; i++) {
+		role(i, MESHBLK_ROLE_SUSPECT);
+		strcpy(member[i].state, MESHBLK_STATE_UP);
+	}
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	/* A member that failed, and may not leave: its roster cannot be noted. */
 	world();
 	pass();
@@ -246,6 +256,11 @@ static void test_extended(void)
 	strcpy(group[1].state, MESHBLK_STATE_OPENING);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(30000), "");
+	/* One that served, for a moment of that time. */
+	role(0, MESHBLK_ROLE_FAILED);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	role(0, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
 	strcpy(group[1].state, MESHBLK_STATE_ACTIVE);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	strcpy(group[1].state, MESHBLK_STATE_OPENING);

@@ -96,8 +96,12 @@ void changes_note(const struct mesh_event *e)
 	if (e->target || (e->event != MESHBLK_EV_TARGET_STATE && e->event != MESHBLK_EV_VOLUME_STATE))
 		return;
 	pthread_mutex_lock(&waiting_lock);
-	if (nr_waiting < WAITING_MAX)
+	if (nr_waiting == WAITING_MAX) {	/* the last word of each counts */
+		copy = &waiting[WAITING_MAX - 1];
+		memmove(waiting, waiting + 1, (WAITING_MAX - 1) * sizeof(*copy));
+	} else {
 		copy = mesh_grow((void **)&waiting, &nr_waiting, sizeof(*copy));
+	}
 	if (copy)
 		*copy = *e;
 	pthread_mutex_unlock(&waiting_lock);

@@ -77,6 +77,7 @@ static bool differs(const struct store_volume *v, const struct meshblk_volume *k
 
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
 {
+	bool readonly = v->readonly;	/* by settle_access(), stored or not */
 	char left[REASON] = "";
 	int err;
 
@@ -99,6 +100,7 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		err = store_volume_get(&v->uuid, v, l);
 		if (err)
 			return err;
+		v->readonly = readonly;
 		/* What was written to the labels made this host the holder. */
 		if (!v->attached)
 			volume_release(v, l, why);
@@ -148,7 +150,8 @@ static void late_set(const struct muuid *volume)
 
 	guard(&late_lock);
 	at = umap_put(&late, volume, &fresh);
-	if (at)
+	/* not put off by whatever else is settled meanwhile */
+	if (at && (fresh || now_ms() / 1000 >= *at))
 		*at = (now_ms() + LATE_MS) / 1000;
 }
 

@@ -42,6 +42,7 @@ struct watched {
 	enum health said;		/* what was reported last */
 	u32	served;			/* groups that did; those behind them are attached to begin with */
 	u64	stuck;			/* since when a group does not serve; 0: all do */
+	u64	fell;			/* ... of those that did */
 	bool	joining;		/* ... of members that are given data */
 	bool	scrubs;
 	u64	mismatches;		/* of all groups */
@@ -224,10 +225,13 @@ static bool is_in(const struct meshblk_group *g, const char *state)
 	return !strcmp(g->state, state);
 }
 
-/* One that is suspect, and whose host answers, may just be slow: an I/O of a second makes it that. */
+/*
+ * One that is suspect, and whose host answers, may just be slow: an I/O of a second makes it that. Of a
+ * reader's it may also be that another host writes to it now.
+ */
 static bool serves(const struct meshblk_volume *k, const struct meshblk_group *g, u32 i)
 {
-	if (g->roles[i] == MESHBLK_ROLE_SUSPECT && g->members[i] < k->nr_members)
+	if (g->roles[i] == MESHBLK_ROLE_SUSPECT && g->members[i] < k->nr_members && !k->readonly)
 		return !strcmp(k->members[g->members[i]].state, MESHBLK_STATE_UP);
 	return g->roles[i] == MESHBLK_ROLE_IN_SYNC;
 }
@@ -269,15 +273,18 @@ static const struct meshblk_group *find_stuck(struct report *r)
 /* @g: a group of @k that does not serve, or NULL. */
 static bool is_down(struct watched *w, const struct meshblk_volume *k, const struct meshblk_group *g, u64 now)
 {
-	if (!g) {
+	if (!g)
 		w->served = k->nr_groups;
+	if (!g || g - k->groups >= w->served)
+		w->fell = 0;
+	else if (!w->fell)
+		w->fell = now;
+	if (!g)
 		w->stuck = 0;
-		return false;
-	}
-	if (!w->stuck)
+	else if (!w->stuck)
 		w->stuck = now;
-	return w->said == HEALTH_DOWN || is_in(g, MESHBLK_STATE_WAITING) ||
-	       now - w->stuck >= (g - k->groups < w->served ? DOWN_MS : ATTACH_MS);
+	return g && (w->said == HEALTH_DOWN || is_in(g, MESHBLK_STATE_WAITING) ||
+		     (w->fell && now - w->fell >= DOWN_MS) || now - w->stuck >= ATTACH_MS);
 }
 
 /* What roles say of members: nothing while a group is attached. */

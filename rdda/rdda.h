@@ -243,7 +243,7 @@ void rdda_commit(struct rdda_extent *e, unsigned int queue);
  *
  * A help and never a duty: what is not polled for ends nevertheless, in a tick or two. Any I/O
  * of the channel may end in here. Process context with interrupts and softirqs enabled; does
- * not sleep.
+ * not sleep. In an RCU read section of the caller's, after which @e may be closed.
  *
  * Return: how many messages and send completions there were; 0 also where another one takes
  * them, or where the session began without rdda_poll_queues().

@@ -9,7 +9,7 @@
  *                  the CQ is armed -> event -> rdda_sq_poll()
  *
  * So a request costs one interrupt, not two. A broken queue pair is reported by
- * its receives, which are flushed, and their CQ is always armed.
+ * its receives, which are flushed, and their CQ is armed, or read within a tick (recv.c).
  *
  * Handlers run in rdda_sq_poll() alone, with the channel's lock held.
  */

@@ -203,14 +203,15 @@ void tgt_cmd_step(struct tgt_cmd *c)
  * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
  * its CPU's poller serves other channels and drives too, and keeps their sessions alive. What
  * cannot be done at once, what takes several bios, and all for a device that may sleep over any bio
- * (none of blk-mq's does) is left to the drive's own work. Context: process.
+ * (nbd's, say; a stacked one is taken at its word) is left to the drive's own work. Context:
+ * process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {
 	struct tgt_drive *d = cmd_drive(c);
 
 	if (cmd_is_rw(c)) {
-		if (likely(bdev_nowait(d->bd)))
+		if (likely(bdev_nowait(d->bd) && !d->may_sleep))
 			cmd_rw(c, REQ_NOWAIT);
 		else
 			tgt_sched_slow(d, c);

@@ -38,6 +38,7 @@ struct tgt_drive {
 	 * would make a submitter of other drives' commands sleep
 	 */
 	u32			cost_min;
+	bool			may_sleep;	/* a submitter may, in its driver */
 	struct work_struct	close;		/* gives @bd back */
 	struct completion	*closed;	/* completed by it, may be NULL; tgt_lock */
 	enum tgt_drive_state	state;		/* written under tgt_lock */

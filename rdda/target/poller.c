@@ -15,16 +15,22 @@
  *   (nothing) ----> QUEUED ----------------> RUNS ------------> (nothing)
  *                     ^                       | kick, or more to do
  *                     '--- turn ends --- QUEUED|RUNS
+ *
+ * What one turn sleeps for, all channels of that CPU wait for: a turn sleeps for no device
+ * (tgt_cmd_submit()).
  */
+#include <linux/delay.h>
 #include <linux/percpu.h>
 #include <linux/sched/mm.h>
 #include <linux/wait.h>
 
+#include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/tgt.h"
 
 #define POLLER_QUEUED	1
 #define POLLER_RUNS	2
+#define POLLER_WAITED	4	/* tgt_poller_quiet() has begun: for good */
 
 /* Of a CPU. */
 struct tgt_poller {
@@ -48,7 +54,7 @@ static void poller_add(struct tgt_poller *p, struct tgt_channel *ch)
  */
 void tgt_poller_kick(struct tgt_channel *ch)
 {
-	if (atomic_fetch_or(POLLER_QUEUED, &ch->poll.state))
+	if (atomic_fetch_or(POLLER_QUEUED, &ch->poll.state) & (POLLER_QUEUED | POLLER_RUNS))
 		return;		/* in a list, or its turn adds it again */
 	poller_add(get_cpu_ptr(pollers), ch);
 	put_cpu_ptr(pollers);
@@ -57,12 +63,16 @@ void tgt_poller_kick(struct tgt_channel *ch)
 /* After the turn the channel may be gone, unless it was kicked again. */
 static void poller_turn(struct tgt_poller *p, struct tgt_channel *ch)
 {
-	atomic_xchg(&ch->poll.state, POLLER_RUNS);
+	int state;
+
+	/* From queued to running; a full barrier, for tgt_poller_kick() and tgt_poller_quiet(). */
+	atomic_fetch_xor(POLLER_QUEUED | POLLER_RUNS, &ch->poll.state);
 	if (tgt_queue_poll(ch))
 		atomic_or(POLLER_QUEUED, &ch->poll.state);
-	if (atomic_fetch_andnot(POLLER_RUNS, &ch->poll.state) & POLLER_QUEUED)
+	state = atomic_fetch_andnot(POLLER_RUNS, &ch->poll.state);
+	if (state & POLLER_QUEUED)
 		poller_add(p, ch);
-	else if (waitqueue_active(&poller_idle))	/* behind a full barrier */
+	else if (state & POLLER_WAITED)
 		wake_up_all(&poller_idle);
 }
 
@@ -73,18 +83,25 @@ static void poller_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	struct tgt_channel *ch, *next;
 
-	llist_for_each_entry_safe(ch, next, l, poll.node)
+	llist_for_each_entry_safe(ch, next, l, poll.node) {
 		poller_turn(p, ch);
+		cond_resched();		/* there may be hundreds */
+	}
+	if (rdda_fault(RDDA_FAULT_DEAF) || rdda_fault(RDDA_FAULT_DEAF_1))
+		msleep(20);	/* the deaf have a turn again soon */
 	memalloc_noio_restore(noio);
 }
 
 /*
- * Wait until a channel is in no list and has no turn. @ch: drained, so that no turn of it does
- * anything; an event of a CPU that was delayed may still add it once more. Sleeps.
+ * Wait until a channel is in no list and has no turn. @ch: drained is set, so that no turn that
+ * begins now does anything; an event of a CPU that was delayed may still add it once more. Sleeps.
  */
 void tgt_poller_quiet(struct tgt_channel *ch)
 {
-	wait_event(poller_idle, !atomic_read_acquire(&ch->poll.state));
+	/* A full barrier: a turn that we do not see here sees what was set before. */
+	atomic_fetch_or(POLLER_WAITED, &ch->poll.state);
+	wait_event(poller_idle,
+		   !(atomic_read_acquire(&ch->poll.state) & (POLLER_QUEUED | POLLER_RUNS)));
 }
 
 /* The works of all CPUs. Return: 0 or -ENOMEM. */

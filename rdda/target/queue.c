@@ -9,7 +9,6 @@
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blkdev.h>
-#include <linux/delay.h>
 
 #include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
@@ -195,10 +194,8 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 	if (READ_ONCE(ch->drained))	/* set in channel_qp_end() */
 		return false;
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
-	    !READ_ONCE(ch->dead)) {
-		msleep(20);	/* and check whether it is still deaf */
-		return true;
-	}
+	    !READ_ONCE(ch->dead))
+		return true;	/* after a while: poller.c */
 	do {
 		while (queue_poll_batch(ch) > 0)
 			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN))

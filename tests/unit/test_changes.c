@@ -22,10 +22,11 @@ void log_info(const char *fmt, ...)
 
 void log_debug(const char *fmt, ...) { (void)fmt; }
 
+bool store_broken(void) { return broken; }
+
 int store_hosts(struct store_host **out, size_t *n)
 {
-	if (broken)
-		return -EIO;
+	CU_ASSERT_FALSE(broken);
 	*out = calloc(3, sizeof(**out));
 	*n = 3;
 	(*out)[0] = (struct store_host) { .id = 3, .name = "gpu3", .addr = "10.0.0.3" };
@@ -38,7 +39,7 @@ int store_hosts(struct store_host **out, size_t *n)
 int store_volume_get(const struct muuid *uuid, struct store_volume *v, struct layout *l)
 {
 	(void)l;
-	if (broken || uuid->b[0] != 1)
+	if (uuid->b[0] != 1)
 		return -ENOENT;
 	*v = (struct store_volume) { .name = "data" };
 	return 0;
@@ -51,7 +52,9 @@ static const char *host(u32 id, const char *state, const char *reason)
 	snprintf(e.state, sizeof(e.state), "%s", state);
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	said[0] = 0;
-	changes_log(&e);
+	changes_note(&e);
+	CU_ASSERT_STRING_EQUAL(said, "");
+	changes_log();
 	return said;
 }
 
@@ -79,14 +82,33 @@ static void test_volumes(void)
 {
 	struct mesh_event e = { .event = MESHBLK_EV_VOLUME_STATE, .uuid = { { 1 } }, .state = "active", .version = 7 };
 
-	changes_log(&e);
+	changes_note(&e);
+	changes_log();
 	CU_ASSERT_STRING_EQUAL(said, "volume data is active at version 7");
 	e.uuid.b[0] = 2;
-	changes_log(&e);
+	changes_note(&e);
+	changes_log();
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "volume 02000000-"));
 	said[0] = 0;
 	e.target = true;
-	changes_log(&e);
+	changes_note(&e);
+	changes_log();
+	CU_ASSERT_STRING_EQUAL(said, "");
+}
+
+/* Of more than may wait the first are dropped. */
+static void test_many(void)
+{
+	struct mesh_event e = { .event = MESHBLK_EV_VOLUME_STATE, .uuid = { { 1 } }, .state = "active" };
+
+	for (e.version = 1; e.version <= WAITING_MAX + 5; e.version++)
+		changes_note(&e);
+	CU_ASSERT_EQUAL(nr_waiting, WAITING_MAX);
+	CU_ASSERT_EQUAL(waiting[0].version, 6);
+	changes_log();
+	CU_ASSERT_STRING_EQUAL(said, "volume data is active at version 261");
+	said[0] = 0;
+	changes_log();
 	CU_ASSERT_STRING_EQUAL(said, "");
 }
 
@@ -95,6 +117,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "hosts that come and go", test_hosts },
 		{ "volumes by their names", test_volumes },
+		{ "more than may wait", test_many },
 		{ NULL, NULL },
 	};
 	int ret = suite_main("changes", tests);

@@ -63,6 +63,7 @@ static void world(void)
 	watch_done();
 	CU_ASSERT_PTR_NULL(all);
 	memset(group, 0, sizeof(group));
+	memset(member, 0, sizeof(member));
 	memset(&made, 0, sizeof(made));
 	made.segments = 1;
 	made.members = N;
@@ -193,6 +194,80 @@ static void test_attached_again(void)
 	CU_ASSERT_STRING_EQUAL(pass(), "down;");
 }
 
+/* Hosts that answer, and I/O that takes a second or more: it is slow, and serves. */
+static void test_slow(void)
+{
+	u32 i;
+
+	world();
+	pass();
+	for (i = 0; i < 3; i++) {
+		role(i, MESHBLK_ROLE_SUSPECT);
+		strcpy(member[i].state, MESHBLK_STATE_UP);
+	}
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	for (i = 0; i < 3; i++)
+		strcpy(member[i].state, "lost");
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	/* Of a reader's they may belong to a host that writes. */
+	world();
+	kernel.readonly = true;
+	pass();
+	for (i = 0; i < 3; i++) {
+		role(i, MESHBLK_ROLE_SUSPECT);
+		strcpy(member[i].state, MESHBLK_STATE_UP);
+	}
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	/* A member that failed, and may not leave: its roster cannot be noted. */
+	world();
+	pass();
+	role(0, MESHBLK_ROLE_FAILED);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+}
+
+/* For reading no member is out: what is away is suspect, whole or not. */
+static void test_down_again(void)
+{
+	world();
+	pass();
+	role(0, MESHBLK_ROLE_SUSPECT);
+	role(1, MESHBLK_ROLE_SUSPECT);
+	role(2, MESHBLK_ROLE_SUSPECT);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	role(0, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	role(0, MESHBLK_ROLE_SUSPECT);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+}
+
+/* The group of a new segment is attached to begin with, beside one that served. */
+static void test_extended(void)
+{
+	world();
+	kernel.nr_groups = 1;
+	pass();
+	kernel.nr_groups = 2;
+	strcpy(group[1].state, MESHBLK_STATE_OPENING);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(30000), "");
+	/* One that served, for a moment of that time. */
+	role(0, MESHBLK_ROLE_FAILED);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	role(0, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	strcpy(group[1].state, MESHBLK_STATE_ACTIVE);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	strcpy(group[1].state, MESHBLK_STATE_OPENING);
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+}
+
 /* I/O waits for members, of which one more may not be lost; the kernel has not stopped yet. */
 static void test_waits(void)
 {
@@ -316,6 +391,9 @@ int main(void)
 		{ "down, and serving again", test_down },
 		{ "down, as it is attached again", test_attached_again },
 		{ "down, as too few answer", test_waits },
+		{ "slow is not down", test_slow },
+		{ "down again, for reading", test_down_again },
+		{ "extended", test_extended },
 		{ "since when a member is out", test_since },
 		{ "a layout that the kernel does not have yet", test_behind },
 		{ "what a scrub found", test_scrub },

@@ -29,8 +29,10 @@ struct event {
 
 /* hook.c: into the log, and to the hook in its turn. Does not wait. */
 void event_report(const struct event *e);
-/* changes.c: of what the kernel reports, what was not logged last. By one thread alone. */
-void changes_log(const struct mesh_event *e);
+/* changes.c: keep what the kernel reports for changes_log(). Does not wait. */
+void changes_note(const struct mesh_event *e);
+/* Log what was noted, but for what was logged last. By one thread alone; reads the store. */
+void changes_log(void);
 /* Why @path must not be run, in words; NULL: it may be. */
 const char *hook_wrong(const char *path);
 

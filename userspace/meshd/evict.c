@@ -105,7 +105,7 @@ void evict_orphans(const struct store_volume *v, const struct layout *l)
 
 static int may_evict(struct req *r, const struct store_volume *v, const struct layout *l, u32 member)
 {
-	struct meshblk_volume k;
+	struct meshblk_volume k = { 0 };
 	bool there, others;
 	u8 role = 0;
 	u32 i;

@@ -75,31 +75,12 @@ static bool differs(const struct store_volume *v, const struct meshblk_volume *k
 	return v->attached && k->readonly != v->readonly && strcmp(k->state, MESHBLK_STATE_REMOVING);
 }
 
-/*
- * What the kernel has changes with a detach only. So the store is wrong: it was put back, or a command
- * to attach the volume in the other way was killed before it could undo that.
- */
-static int settle_access(struct store_volume *v)
-{
-	struct meshblk_volume k;
-
-	if (kernel_head(&v->uuid, &k) || !differs(v, &k))
-		return 0;
-	log_warn("volume %s is attached for %s, which the store did not say: now it does", v->name,
-		 k.readonly ? "reading only" : "writing");
-	v->readonly = k.readonly;
-	return store_volume_flags(v);
-}
-
 static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *why)
 {
+	bool readonly = v->readonly;	/* by settle_access(), stored or not */
 	char left[REASON] = "";
-	int err = settle_access(v);
+	int err;
 
-	if (err) {
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
-		return err;
-	}
 	if (v->state == STORE_CREATING)
 		return intents_undo(&v->uuid, why);
 	if (v->state == STORE_DELETING) {
@@ -119,6 +100,7 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 		err = store_volume_get(&v->uuid, v, l);
 		if (err)
 			return err;
+		v->readonly = readonly;
 		/* What was written to the labels made this host the holder. */
 		if (!v->attached)
 			volume_release(v, l, why);
@@ -168,7 +150,8 @@ static void late_set(const struct muuid *volume)
 
 	guard(&late_lock);
 	at = umap_put(&late, volume, &fresh);
-	if (at)
+	/* not put off by whatever else is settled meanwhile */
+	if (at && (fresh || now_ms() / 1000 >= *at))
 		*at = (now_ms() + LATE_MS) / 1000;
 }
 
@@ -179,6 +162,26 @@ static bool late_due(const struct muuid *volume)
 	guard(&late_lock);
 	at = umap_get(&late, volume);
 	return !at || now_ms() / 1000 >= *at;
+}
+
+/*
+ * What the kernel has changes with a detach only. So the store is wrong: it was put back, or a command
+ * to attach the volume in the other way was killed before it could undo that. What cannot be written
+ * now counts nevertheless, and is tried again in a while.
+ */
+static void settle_access(struct store_volume *v)
+{
+	struct meshblk_volume k;
+
+	if (kernel_head(&v->uuid, &k) || !differs(v, &k))
+		return;
+	v->readonly = k.readonly;
+	if (store_volume_flags(v)) {
+		late_set(&v->uuid);
+		return;
+	}
+	log_warn("volume %s is attached for %s, which the store did not say: now it does", v->name,
+		 k.readonly ? "reading only" : "writing");
 }
 
 /* Once in a while: what holds the device may hold it for long. */
@@ -197,7 +200,7 @@ void reconcile_locals(const struct muuid *volume)
 	bool returned;
 	u64 version;
 
-	if (!late_due(volume) || kernel_volume(volume, &k))
+	if (!late_due(volume) || busy_cancelled(volume) || kernel_volume(volume, &k))
 		return;
 	returned = local_returned(&k);
 	version = k.version;
@@ -218,6 +221,7 @@ static void *settle_thread(void *arg)
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
 
 	if (!err) {
+		settle_access(&v);
 		err = w->returned ? reopen(&v, l, why) : 0;
 		if (!err)
 			err = settle(&v, l, w->kernel, why);
@@ -359,7 +363,8 @@ static void settle_volumes(struct mesh *m)
 				watch(&v[i], here);
 			returned = here && v[i].attached && kernel == v[i].version &&
 				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned || (here && differs(&v[i], here)) ||
+			if (needs_work(&v[i], kernel) || returned || 
+			    (here && differs(&v[i], here) && late_due(&v[i].uuid)) ||
 			    has_intents(in, ni, &v[i].uuid) || has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel, returned);
 		}
@@ -376,6 +381,7 @@ static void check(void)
 	int id;
 
 	target_tick();
+	changes_log();
 	if (!m)
 		return;
 	id = mesh_family_id(m, false);
@@ -396,7 +402,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 		export_gone(&e->uuid);
 	if (!e->target && e->event == MESHBLK_EV_TARGET_STATE)
 		spare_again();
-	changes_log(e);
+	changes_note(e);
 }
 
 static void *event_thread(void *arg)

@@ -115,9 +115,12 @@ int volume_must_hold(struct req *r, const struct store_volume *v)
 	struct meshblk_volume k;
 	bool there = !kernel_head(&v->uuid, &k);
 
-	if (there && !v->readonly && !strcmp(k.state, MESHBLK_STATE_ACTIVE))
+	/* a store that was put back may say something else than the kernel does */
+	bool readonly = v->readonly || (there && k.readonly);
+
+	if (there && !readonly && !strcmp(k.state, MESHBLK_STATE_ACTIVE))
 		return 0;
-	if (there && v->readonly)
+	if (there && readonly)
 		return req_fail(r, "volume %s is attached for reading only; detach it, and attach it for "
 				"writing first", v->name);
 	return req_fail(r, "volume %s is not %s here; %s first", v->name, there ? "active" : "attached",

@@ -40,8 +40,9 @@ struct watched {
 	bool	seen;			/* in this pass */
 	bool	old;			/* ... and in one before */
 	enum health said;		/* what was reported last */
-	bool	served;			/* what never did is being attached */
+	u32	served;			/* groups that did; those behind them are attached to begin with */
 	u64	stuck;			/* since when a group does not serve; 0: all do */
+	u64	fell;			/* ... of those that did */
 	bool	joining;		/* ... of members that are given data */
 	bool	scrubs;
 	u64	mismatches;		/* of all groups */
@@ -159,11 +160,18 @@ static const struct muuid *extent_of(const struct meshblk_volume *k, const struc
 	return g->members[i] < k->nr_members ? &k->members[g->members[i]].extent : NULL;
 }
 
-/* How many members of its group may still be lost; less than 0: it lacks too many. */
-static int redundancy_left(const struct layout *l, const struct meshblk_group *g)
+/* How many members of a group may be lost. */
+static int redundancy(const struct layout *l, const struct meshblk_group *g)
 {
 	const struct layout_segment *s = &l->segment[g->segment < l->segments ? g->segment : 0];
-	int left = s->level == PROT_EC ? s->parity : s->data - 1;
+
+	return s->level == PROT_EC ? s->parity : s->data - 1;
+}
+
+/* How many of them still may. */
+static int redundancy_left(const struct layout *l, const struct meshblk_group *g)
+{
+	int left = redundancy(l, g);
 	u32 i;
 
 	for (i = 0; i < g->nr; i++)
@@ -217,16 +225,34 @@ static bool is_in(const struct meshblk_group *g, const char *state)
 	return !strcmp(g->state, state);
 }
 
-/* Whether I/O to the group waits: it is not attached, or lacks too many members. */
+/*
+ * One that is suspect, and whose host answers, may just be slow: an I/O of a second makes it that. Of a
+ * reader's it may also be that another host writes to it now.
+ */
+static bool serves(const struct meshblk_volume *k, const struct meshblk_group *g, u32 i)
+{
+	if (g->roles[i] == MESHBLK_ROLE_SUSPECT && g->members[i] < k->nr_members && !k->readonly)
+		return !strcmp(k->members[g->members[i]].state, MESHBLK_STATE_UP);
+	return g->roles[i] == MESHBLK_ROLE_IN_SYNC;
+}
+
+/*
+ * Whether I/O to the group waits: it is not attached, lacks too many members, or cannot go on without
+ * one that failed. The roster without that one takes a moment, or for ever when it cannot be noted.
+ */
 static bool is_stuck(struct report *r, const struct meshblk_group *g)
 {
+	int lost = 0;
 	u32 i;
 
 	if (!is_in(g, MESHBLK_STATE_ACTIVE))
 		return true;
-	for (i = 0; i < g->nr && g->roles[i] == MESHBLK_ROLE_IN_SYNC; i++)
-		;
-	return i < g->nr && read_layout(r) && redundancy_left(r->l, g) < 0;
+	for (i = 0; i < g->nr; i++) {
+		if (g->roles[i] == MESHBLK_ROLE_FAILED)
+			return true;
+		lost += !serves(r->k, g, i);
+	}
+	return lost && read_layout(r) && lost > redundancy(r->l, g);
 }
 
 /* The first group that does not serve, one that the kernel has stopped before others; NULL: all do. */
@@ -244,18 +270,21 @@ static const struct meshblk_group *find_stuck(struct report *r)
 	return stuck;
 }
 
-/* @g: a group that does not serve, or NULL. */
-static bool is_down(struct watched *w, const struct meshblk_group *g, u64 now)
+/* @g: a group of @k that does not serve, or NULL. */
+static bool is_down(struct watched *w, const struct meshblk_volume *k, const struct meshblk_group *g, u64 now)
 {
-	if (!g) {
-		w->served = true;
+	if (!g)
+		w->served = k->nr_groups;
+	if (!g || g - k->groups >= w->served)
+		w->fell = 0;
+	else if (!w->fell)
+		w->fell = now;
+	if (!g)
 		w->stuck = 0;
-		return false;
-	}
-	if (!w->stuck)
+	else if (!w->stuck)
 		w->stuck = now;
-	return w->said == HEALTH_DOWN || is_in(g, MESHBLK_STATE_WAITING) ||
-	       now - w->stuck >= (w->served ? DOWN_MS : ATTACH_MS);
+	return g && (w->said == HEALTH_DOWN || is_in(g, MESHBLK_STATE_WAITING) ||
+		     (w->fell && now - w->fell >= DOWN_MS) || now - w->stuck >= ATTACH_MS);
 }
 
 /* What roles say of members: nothing while a group is attached. */
@@ -356,7 +385,7 @@ static void report_down(struct watched *w, struct report *r, const struct meshbl
 static void health_step(struct watched *w, struct report *r, u64 now)
 {
 	const struct meshblk_group *stuck = find_stuck(r);
-	bool down = is_down(w, stuck, now), known = roles_known(r->k);
+	bool down = is_down(w, r->k, stuck, now), known = roles_known(r->k);
 	struct found_roles f = { 0 };
 
 	if (known)
@@ -365,6 +394,9 @@ static void health_step(struct watched *w, struct report *r, u64 now)
 		report_down(w, r, stuck);
 	if (down || !known)
 		return;
+	/* So that it is said again when it is down again. */
+	if (w->said == HEALTH_DOWN && !f.sound)
+		w->said = HEALTH_DEGRADED;
 	if (f.joins && !w->joining && say_rebuilding(r, f.joins, f.slot)) {
 		w->joining = true;
 		w->said = HEALTH_REBUILDING;

@@ -72,15 +72,17 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&g->inbox));
 	struct mesh_group_msg *msg, *next;
-	bool tick, state;
+	bool tick, state, begun;
 
 	llist_for_each_entry_safe(msg, next, node, node)
 		mesh_group_take(g, msg, todo);
 	if (test_and_clear_bit(MESH_G_COMMITTED, &g->flags))
 		run_commit(g, todo);
-	/* an engine that has begun knows of no member that is late */
-	state = test_and_clear_bit(MESH_G_STATE, &g->flags) |
-		test_and_clear_bit(MESH_G_BEGUN, &g->flags);
+	/* an engine that has begun knows of no member that is late, and of no speed */
+	begun = test_and_clear_bit(MESH_G_BEGUN, &g->flags);
+	if (begun)
+		mesh_group_pace(g);
+	state = test_and_clear_bit(MESH_G_STATE, &g->flags) | begun;
 	tick = test_and_clear_bit(MESH_G_TICK, &g->flags);
 	if (state || tick)
 		mesh_group_retry(g, todo);

@@ -196,13 +196,19 @@ static ssize_t vol_sync_completed_show(struct mesh_volume *vol, struct mesh_layo
 	return sysfs_emit(buf, "none\n");
 }
 
-static int vol_speed_store(u32 *speed, const char *buf)
+static int vol_speed_store(struct mesh_volume *vol, u32 *speed, const char *buf)
 {
+	struct mesh_layout *l;
 	u32 mbs;
 
 	if (kstrtou32(buf, 0, &mbs))
 		return -EINVAL;
 	WRITE_ONCE(*speed, mbs);
+	l = mesh_layout_pin(vol);
+	if (l) {
+		mesh_groups_pace(l);
+		mesh_layout_unpin(l);
+	}
 	return 0;
 }
 
@@ -213,7 +219,7 @@ static ssize_t vol_sync_min_show(struct mesh_volume *vol, struct mesh_layout *l,
 
 static int vol_sync_min_store(struct mesh_volume *vol, const char *buf)
 {
-	return vol_speed_store(&vol->sync_min, buf);
+	return vol_speed_store(vol, &vol->sync_min, buf);
 }
 
 static ssize_t vol_sync_max_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
@@ -223,7 +229,7 @@ static ssize_t vol_sync_max_show(struct mesh_volume *vol, struct mesh_layout *l,
 
 static int vol_sync_max_store(struct mesh_volume *vol, const char *buf)
 {
-	return vol_speed_store(&vol->sync_max, buf);
+	return vol_speed_store(vol, &vol->sync_max, buf);
 }
 
 static ssize_t vol_mismatches_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)

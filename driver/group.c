@@ -558,7 +558,7 @@ void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum)
 	}
 }
 
-/* The volume goes: what waits ends now. */
+/* A tick at once: the volume goes, and what waits ends, or other speeds are set. Any context. */
 void mesh_groups_wake(struct mesh_layout *l)
 {
 	u32 i;

@@ -435,7 +435,6 @@ unsigned long mesh_group_member_timeout(void);
 /* group_pace.c; the first with the engine owned. The rate: bytes a second, 0: any */
 u64 mesh_group_rate(struct mesh_group *g);
 void mesh_group_pace(struct mesh_group *g);
-void mesh_groups_pace(struct mesh_layout *l);
 void mesh_group_used(struct mesh_group *g);
 
 /* group_start.c */

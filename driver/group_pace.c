@@ -43,13 +43,3 @@ void mesh_group_pace(struct mesh_group *g)
 	}
 	prot_group_allow(g->engine, rate ? div_u64(rate * ms, 1000) : PROT_NO_LIMIT);
 }
-
-/* Other speeds are set: they count now, not from an idle group's next tick on. Any context. */
-void mesh_groups_pace(struct mesh_layout *l)
-{
-	u32 i;
-
-	for (i = 0; l->groups && i < l->prot->nr_places; i++)
-		if (l->groups[i])
-			mesh_group_flag(l->groups[i], MESH_G_TICK);
-}

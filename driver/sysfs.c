@@ -206,7 +206,7 @@ static int vol_speed_store(struct mesh_volume *vol, u32 *speed, const char *buf)
 	WRITE_ONCE(*speed, mbs);
 	l = mesh_layout_pin(vol);
 	if (l) {
-		mesh_groups_pace(l);
+		mesh_groups_wake(l);	/* an idle group would learn of it in a second */
 		mesh_layout_unpin(l);
 	}
 	return 0;

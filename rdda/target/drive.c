@@ -180,9 +180,10 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	tgt_identity(&d->host);
 	d->lba_shift = ilog2(bdev_logical_block_size(d->bd));
 	q = bdev_get_queue(d->bd);
-	d->may_sleep = queue_is_mq(q) && q->tag_set->flags & BLK_MQ_F_BLOCKING;
-	if (queue_is_mq(q))
+	if (queue_is_mq(q)) {
+		d->may_sleep = q->tag_set->flags & BLK_MQ_F_BLOCKING;
 		d->cost_min = TGT_DRIVE_CAP / max(q->nr_requests / 2, 4UL);
+	}
 	spin_lock_init(&d->sched_lock);
 	INIT_LIST_HEAD(&d->extents);
 	INIT_LIST_HEAD(&d->sdrives);

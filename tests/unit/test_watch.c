@@ -99,6 +99,15 @@ static const char *pass_after(u64 ms)
 	return pass();
 }
 
+/* All members of the first group, with the state that the kernel gives them. */
+static void suspects(const char *state)
+{
+	for (u32 i = 0; i < 3; i++) {
+		role(i, MESHBLK_ROLE_SUSPECT);
+		strcpy(member[i].state, state);
+	}
+}
+
 static void test_lost_and_back(void)
 {
 	world();
@@ -197,28 +206,19 @@ static void test_attached_again(void)
 /* Hosts that answer, and I/O that takes a second or more: it is slow, and serves. */
 static void test_slow(void)
 {
-	u32 i;
-
 	world();
 	pass();
-	for (i = 0; i < 3; i++) {
-		role(i, MESHBLK_ROLE_SUSPECT);
-		strcpy(member[i].state, MESHBLK_STATE_UP);
-	}
+	suspects(MESHBLK_STATE_UP);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
-	for (i = 0; i < 3; i++)
-		strcpy(member[i].state, "lost");
+	suspects("lost");
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	/* Of a reader's they may belong to a host that writes. */
 	world();
 	kernel.readonly = true;
 	pass();
-	for (i = 0; i < 3; i++) {
-		role(i, MESHBLK_ROLE_SUSPECT);
-		strcpy(member[i].state, MESHBLK_STATE_UP);
-	}
+	suspects(MESHBLK_STATE_UP);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	/* A member that failed, and may not leave: its roster cannot be noted. */
@@ -234,9 +234,7 @@ static void test_down_again(void)
 {
 	world();
 	pass();
-	role(0, MESHBLK_ROLE_SUSPECT);
-	role(1, MESHBLK_ROLE_SUSPECT);
-	role(2, MESHBLK_ROLE_SUSPECT);
+	suspects("lost");
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	role(0, MESHBLK_ROLE_IN_SYNC);

@@ -363,7 +363,7 @@ static void settle_volumes(struct mesh *m)
 				watch(&v[i], here);
 			returned = here && v[i].attached && kernel == v[i].version &&
 				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned || 
+			if (needs_work(&v[i], kernel) || returned ||
 			    (here && differs(&v[i], here) && late_due(&v[i].uuid)) ||
 			    has_intents(in, ni, &v[i].uuid) || has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel, returned);

@@ -114,7 +114,6 @@ int volume_must_hold(struct req *r, const struct store_volume *v)
 {
 	struct meshblk_volume k;
 	bool there = !kernel_head(&v->uuid, &k);
-
 	/* a store that was put back may say something else than the kernel does */
 	bool readonly = v->readonly || (there && k.readonly);
 

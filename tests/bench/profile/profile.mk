@@ -18,10 +18,11 @@ $(PROFILE_WINDOW): tests/bench/profile/window.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -g -O2 -Wall -Wextra -Werror -o $@ $<
 
+PROFILE_LAB	:= tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 4G --timeout 3000 \
+		   --plugin $(PROFILE_SO),rules=$(TOP)/tests/bench/profile/rules
+
 profile: deps $(PROFILE_SO) $(PROFILE_WINDOW)
-	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 4G --timeout 3000 \
-		--plugin $(PROFILE_SO),rules=$(TOP)/tests/bench/profile/rules \
-		--results $(PROFILE_OUT) \
+	$(PROFILE_LAB) --results $(PROFILE_OUT) \
 		tests/bench/profile/measure $(PROFILE_WINDOW) $(PROFILE_ARGS)
 	tests/bench/profile/report $(PROFILE_OUT) $(PROFILE_REPORT)
 
@@ -30,9 +31,7 @@ SESSIONS_OUT	?= $(BUILD)/bench/sessions
 SESSIONS_ARGS	?=
 
 profile-sessions: deps $(PROFILE_SO) $(PROFILE_WINDOW)
-	tests/lab/lab run --kernel 6.12 --icount --cpus 1 --mem 4G --timeout 3000 \
-		--plugin $(PROFILE_SO),rules=$(TOP)/tests/bench/profile/rules \
-		--results $(SESSIONS_OUT) \
+	$(PROFILE_LAB) --results $(SESSIONS_OUT) \
 		tests/bench/profile/sessions $(PROFILE_WINDOW) $(SESSIONS_ARGS)
 	tests/bench/profile/report $(SESSIONS_OUT) $(PROFILE_REPORT) --owner target
 

@@ -3,7 +3,8 @@
  * The end of a group by a detach: all that was acknowledged is in place on all members in sync, and
  * a last roster says so. Only such a group is attached for reading, since that recovers nothing.
  *
- *   no request comes any more -> background work ends -> the engine is quiet -> roster CLEAN
+ *   no request comes any more -> regions are in sync, all other background work ends
+ *                             -> the engine is quiet -> roster CLEAN
  *
  * Where that takes too long, or members fail, the next attach for writing recovers as ever.
  */
@@ -25,54 +26,67 @@ static bool clean_quiet(struct mesh_group *g)
 	       llist_empty(&g->inbox) && prot_group_quiet(g->engine);
 }
 
-/* Return: NULL, or why it is not clean. */
+/* Return: NULL, or why it will not be clean, however long it is waited for. */
 static const char *clean_unfit(struct mesh_group *g)
 {
 	const struct prot_group *e = g->engine;
 
 	if (g->state != MESH_GROUP_ACTIVE)
 		return "it does not serve";
-	return e->unsynced || e->repairs ? "copies may differ" : NULL;
+	/* a rebuild goes through the same regions, and has no end that could be waited for */
+	return e->unsynced && (e->joining || e->sync.stalled) ? "copies may differ" : NULL;
 }
 
-/* Return: whether it is quiet; or never will be, and @why says why, else that is NULL. */
-static bool clean_ready(struct mesh_group *g, const char **why)
+/*
+ * Return: what has to end first; or NULL, and @why is NULL if nothing is left to be done, else why
+ * it will not be clean.
+ */
+static const char *clean_left(struct mesh_group *g, const char **why)
 {
-	bool quiet;
+	const struct prot_group *e = g->engine;
+	const char *left = NULL;
 
 	mesh_group_own(g);
 	*why = clean_unfit(g);
-	/* one that has failed is out with the next roster */
-	quiet = clean_quiet(g) && !g->engine->failed;
+	if (*why)
+		goto out;
+	if (e->unsynced || e->repairs)
+		left = "copies may differ";
+	else if (!clean_quiet(g) || e->failed)	/* one that has failed is out soon */
+		left = "writes in flight do not end";
+	mesh_group_pace(g);	/* who has nothing to resynchronise begins nothing, at once */
+out:
 	mesh_group_release(g);
-	return quiet || *why;
+	return left;
 }
 
 /* Wait until it is quiet. Return: NULL, or why it is not. */
 static const char *clean_wait(struct mesh_group *g)
 {
-	const char *why;
+	const char *left, *why;
 
 	do {
 		if (READ_ONCE(g->vol->forced))
 			return "the detach is forced";
-		if (clean_ready(g, &why))
+		left = clean_left(g, &why);
+		if (!left)
 			return why;
 		msleep(CLEAN_POLL_MS);
 	} while (time_before(jiffies, g->clean_by));
-	return "writes in flight do not end";
+	return left;
 }
 
 /* With group->lock. Return: NULL, or why the roster is not written. */
 static const char *clean_roster(struct mesh_group *g)
 {
 	unsigned long until = min_t(unsigned long, g->clean_by, jiffies + CLEAN_NOTED);
+	const char *left, *why;
 	u64 broken, good;
-	const char *why;
 
 	/* once more: an attach after a stop may have come before the lock */
-	if (!clean_ready(g, &why) || why)
-		return why ?: "writes go on";
+	left = clean_left(g, &why);
+	if (left || why)
+		return left ?: why;
 	if (prot_membership_clean(&g->ms))
 		return "a roster is not written yet";
 	good = mesh_roster_write(g, prot_membership_unwritten(&g->ms), &broken);

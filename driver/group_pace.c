@@ -37,8 +37,9 @@ void mesh_group_pace(struct mesh_group *g)
 	u64 ms = jiffies_to_msecs(min_t(unsigned long, jiffies - g->paced_at, HZ));
 
 	g->paced_at = jiffies;
+	/* what a detach waits for, and nothing else */
 	if (test_bit(MESH_G_ENDING, &g->flags)) {
-		prot_group_allow(g->engine, 0);
+		prot_group_allow(g->engine, g->engine->unsynced ? PROT_NO_LIMIT : 0);
 		return;
 	}
 	prot_group_allow(g->engine, rate ? div_u64(rate * ms, 1000) : PROT_NO_LIMIT);

@@ -144,7 +144,7 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	if (err == -ENODATA)
 		return "too few of the members that have all writes are here";
 	if (err == -EUCLEAN)
-		return "it was not detached cleanly; attach it for writing once, and detach it";
+		return "it was not detached cleanly; bring it in sync by an attach for writing";
 	if (err == -EAGAIN || (err && f->deaf))
 		return "meshd cannot note which members are missing";
 	if (err)

@@ -82,13 +82,14 @@ enum mesh_group_turn {
 enum {
 	MESH_G_OWNED,		/* the engine is run */
 	MESH_G_TICK,		/* time has passed */
+	MESH_G_PACE,		/* a little, for background work */
 	MESH_G_STATE,		/* a member's state has changed */
 	MESH_G_COMMITTED,	/* a roster is committed: @commit */
 	MESH_G_BEGUN,		/* the engine was begun again */
 	MESH_G_ENDING,		/* no request comes any more, what is begun is finished; set once */
 	MESH_G_CLOSING,		/* nothing is started any more; set once */
 	MESH_G_WAKE = BIT(MESH_G_TICK) | BIT(MESH_G_STATE) | BIT(MESH_G_COMMITTED) |
-		      BIT(MESH_G_BEGUN),
+		      BIT(MESH_G_BEGUN) | BIT(MESH_G_PACE),
 };
 
 enum mesh_group_msg_kind {
@@ -274,7 +275,8 @@ struct mesh_group {
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
 	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
-	struct timer_list	timer;		/* sets MESH_G_TICK */
+	struct timer_list	timer;		/* sets MESH_G_TICK, or MESH_G_PACE */
+	unsigned long		tick_at;	/* jiffies of the next MESH_G_TICK; the runner's */
 
 	/* written by the owner; READ_ONCE() elsewhere */
 	enum mesh_group_state	state;
@@ -435,6 +437,7 @@ unsigned long mesh_group_member_timeout(void);
 /* group_pace.c; the first with the engine owned. The rate: bytes a second, 0: any */
 u64 mesh_group_rate(struct mesh_group *g);
 void mesh_group_pace(struct mesh_group *g);
+unsigned long mesh_group_pace_tick(const struct mesh_group *g);
 void mesh_group_used(struct mesh_group *g);
 
 /* group_start.c */

@@ -4,13 +4,15 @@
  *
  *   requests in the last PACE_RECENT:  sync_min    none:  sync_max (0: any)
  *
- * in MB/s of each member, given out at each tick of the timer, without what was left over.
+ * in MB/s of each member, without what was left over. It is given out in small parts: what a large
+ * one allows is begun at once, and requests that come then wait behind it.
  */
 #include "driver/group.h"
 #include "driver/volume.h"
 
 #define PACE_RECENT	(HZ / 4)
 #define PACE_MB		1000000
+#define PACE_TICK_MS	4
 
 /* A request comes; any context. */
 void mesh_group_used(struct mesh_group *g)
@@ -28,6 +30,18 @@ u64 mesh_group_rate(struct mesh_group *g)
 	u64 rate = used ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
 
 	return rate * PACE_MB;
+}
+
+/* Jiffies until the next part of what is allowed; 0: no part is waited for. The runner's. */
+unsigned long mesh_group_pace_tick(const struct mesh_group *g)
+{
+	const struct prot_group *e = g->engine;
+
+	if (g->state != MESH_GROUP_ACTIVE || e->allowance == PROT_NO_LIMIT ||
+	    test_bit(MESH_G_ENDING, &g->flags))
+		return 0;
+	return e->scrubbing || ((e->joining || e->unsynced) && !e->sync.stalled) ?
+	       msecs_to_jiffies(PACE_TICK_MS) : 0;
 }
 
 /* Time has passed, or the engine has begun. */

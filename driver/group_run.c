@@ -67,12 +67,12 @@ static void run_commit(struct mesh_group *g, struct mesh_group_todo *todo)
 	todo->changed = true;
 }
 
-/* Messages and flags, with the engine owned. Return: whether the timer has fired. */
+/* Messages and flags, with the engine owned. Return: whether the timer is to be set again. */
 static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&g->inbox));
 	struct mesh_group_msg *msg, *next;
-	bool tick, state, begun;
+	bool tick, state, begun, paced;
 
 	llist_for_each_entry_safe(msg, next, node, node)
 		mesh_group_take(g, msg, todo);
@@ -80,7 +80,8 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 		run_commit(g, todo);
 	/* an engine that has begun knows of no member that is late, and of no speed */
 	begun = test_and_clear_bit(MESH_G_BEGUN, &g->flags);
-	if (begun)
+	paced = test_and_clear_bit(MESH_G_PACE, &g->flags);
+	if (begun || (paced && g->state == MESH_GROUP_ACTIVE))
 		mesh_group_pace(g);
 	state = test_and_clear_bit(MESH_G_STATE, &g->flags) | begun;
 	tick = test_and_clear_bit(MESH_G_TICK, &g->flags);
@@ -90,16 +91,24 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 		mesh_group_watch(g, todo);
 		mesh_group_expire(g, todo);
 	}
-	return tick;
+	return tick | begun | paced;
 }
 
 static void run_timer(struct mesh_group *g)
 {
 	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
 		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced || g->evict;
+	unsigned long now = jiffies, next = now + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK);
+	unsigned long pace = mesh_group_pace_tick(g);
 
+	/* the last was now, or busy since */
+	if (time_after_eq(now, g->tick_at) || time_before(next, g->tick_at))
+		WRITE_ONCE(g->tick_at, next);
+	next = g->tick_at;
+	if (pace && time_before(now + pace, next))
+		next = now + pace;
 	if (!test_bit(MESH_G_CLOSING, &g->flags))
-		mod_timer(&g->timer, jiffies + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK));
+		mod_timer(&g->timer, next);
 }
 
 /* How long others had to wait for the engine, at most. */
@@ -114,7 +123,7 @@ static bool run_once(struct mesh_group *g)
 {
 	struct mesh_group_todo todo = { .last_io = &todo.ios, .last_work = &todo.works };
 	u64 since = local_clock();
-	bool more = false, tick = run_messages(g, &todo);
+	bool more = false, timed = run_messages(g, &todo);
 
 	/* before a write's rows are free, and again when the engine's state is another */
 	mesh_group_reads_allow(g);
@@ -124,7 +133,7 @@ static bool run_once(struct mesh_group *g)
 		more = mesh_group_pull(g, &todo);
 	if (todo.changed)
 		mesh_group_reads_allow(g);
-	if (tick)
+	if (timed)
 		run_timer(g);
 	if (!g->flying && wq_has_sleeper(&g->idle))
 		wake_up_all(&g->idle);
@@ -196,7 +205,7 @@ static void run_tick(struct timer_list *t)
 {
 	struct mesh_group *g = from_timer(g, t, timer);
 
-	mesh_group_flag(g, MESH_G_TICK);
+	mesh_group_flag(g, time_before(jiffies, READ_ONCE(g->tick_at)) ? MESH_G_PACE : MESH_G_TICK);
 }
 
 void mesh_group_run_init(struct mesh_group *g)
@@ -209,7 +218,8 @@ void mesh_group_run_init(struct mesh_group *g)
 	g->paced_at = jiffies;
 	g->used_at = jiffies;
 	g->hour_at = jiffies;
-	mod_timer(&g->timer, jiffies + RUN_IDLE_TICK);
+	g->tick_at = jiffies + RUN_IDLE_TICK;
+	mod_timer(&g->timer, g->tick_at);
 }
 
 static void run_kick(struct mesh_group *g)

@@ -432,6 +432,7 @@ struct prot_group {
 	u64	rewritten;	/* pieces that a member could not read, and that were rewritten */
 	/* bytes of background work that may still begin; PROT_NO_LIMIT: any */
 	u64	allowance;
+	u64	owed;		/* what the last chunk had beyond it: of the next one */
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	struct prot_scrub scrub;	/* the last that was begun */
 	struct prot_diff diffs[PROT_DIFFS];	/* the first that it found */
@@ -567,7 +568,9 @@ u64 prot_group_behind(const struct prot_group *g, u8 member);
 void prot_group_idle(struct prot_group *g);
 /*
  * From now on chunks of background work begin for that many bytes in all, or for any, with
- * PROT_NO_LIMIT, as at first. Those that have begun go on: their rows are locked.
+ * PROT_NO_LIMIT, as at first. Those that have begun go on: their rows are locked. What is left of
+ * an allowance is lost; what was begun beyond it comes out of the next ones, so that many small
+ * ones allow no more than a large one.
  */
 void prot_group_allow(struct prot_group *g, u64 bytes);
 /* An hour has gone by: errors of members are counted from 0 again. */

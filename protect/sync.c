@@ -98,14 +98,21 @@ static u64 sync_region_start(const struct prot_group *g)
 
 void prot_group_allow(struct prot_group *g, u64 bytes)
 {
-	g->allowance = bytes;
+	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
+
+	g->owed -= pays;
+	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays;
 }
 
 /* A chunk of background work begins. */
 void prot_sync_used(struct prot_group *g, u32 bytes)
 {
-	if (g->allowance != PROT_NO_LIMIT)
-		g->allowance -= min_t(u64, g->allowance, bytes);
+	u64 may = min_t(u64, g->allowance, bytes);
+
+	if (g->allowance == PROT_NO_LIMIT)
+		return;
+	g->allowance -= may;
+	g->owed += bytes - may;
 }
 
 /* The next chunk of the region in hand; false: there is none, or not before others ended. */

@@ -550,6 +550,11 @@ static void test_allowance(void)
 	prot_group_allow(g, 3 * STRIP);
 	run(g);
 	CU_ASSERT_EQUAL(g->synced, 3 * STRIP);
+	for (i = 1; i <= 8; i++) {	/* half a chunk at a time: one begins at every other */
+		prot_group_allow(g, STRIP / 2);
+		run(g);
+		CU_ASSERT_EQUAL(g->synced, (3 + (i + 1) / 2) * STRIP);
+	}
 	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 0);
 	prot_group_allow(g, PROT_NO_LIMIT);
 	run(g);

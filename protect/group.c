@@ -129,6 +129,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	g->sync.bad = PROT_NO_BAD;
 	g->sync.unread = PROT_NO_REGION;
 	g->allowance = PROT_NO_LIMIT;
+	g->chunks = prot_depth(c);
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));
 	for (i = 0; i < g->shape.nr_queues; i++)
 		*prot_queue(g, i) = (struct prot_queue){ PROT_NONE16, PROT_NONE16 };

@@ -457,6 +457,7 @@ struct prot_group {
 	u8	scrubbing;
 	u8	scrub_out;	/* chunks of it in flight */
 	u8	scrub_stop;	/* it begins no more of them */
+	u8	chunks;		/* chunks of each kind of work that may be in flight now */
 	u8	scrub_turn;	/* changes when counts start again */
 	u8	repairs;	/* of @repair, in use */
 	u16	repair_ops;	/* that wait for theirs */
@@ -570,7 +571,8 @@ void prot_group_idle(struct prot_group *g);
  * From now on chunks of background work begin for that many bytes in all, or for any, with
  * PROT_NO_LIMIT, as at first. Those that have begun go on: their rows are locked. What is left of
  * an allowance is lost; what was begun beyond it comes out of the next ones, so that many small
- * ones allow no more than a large one.
+ * ones allow no more than a large one. As few chunks are in flight as get through it before the
+ * next comes: one more where work that goes on has left some, one fewer where none was left.
  */
 void prot_group_allow(struct prot_group *g, u64 bytes);
 /* An hour has gone by: errors of members are counted from 0 again. */

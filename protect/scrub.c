@@ -69,7 +69,7 @@ void prot_scrub_start(struct prot_group *g)
 {
 	u32 i;
 
-	for (i = 0; i < prot_depth(&g->cfg); i++) {
+	for (i = 0; i < g->chunks; i++) {
 		struct prot_gop *op = prot_sync_op(g, PROT_OP_SCRUB, i);
 
 		if (op->phase != PROT_P_FREE)

@@ -96,10 +96,21 @@ static u64 sync_region_start(const struct prot_group *g)
 	return (u64)g->sync.region << g->shape.region_shift;
 }
 
+/* The last allowance is over. */
+static u8 sync_chunks(const struct prot_group *g)
+{
+	if (g->allowance == PROT_NO_LIMIT)
+		return 1;
+	if (!g->allowance)
+		return max(g->chunks - 1, 1);
+	return min_t(u32, g->chunks + (g->sync.out || g->scrub_out), prot_depth(&g->cfg));
+}
+
 void prot_group_allow(struct prot_group *g, u64 bytes)
 {
 	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
 
+	g->chunks = bytes == PROT_NO_LIMIT ? prot_depth(&g->cfg) : sync_chunks(g);
 	g->owed -= pays;
 	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays;
 }
@@ -139,7 +150,7 @@ static void sync_start(struct prot_group *g)
 
 	if (g->sync.stalled || (g->sync.region == PROT_NO_REGION && !sync_pick_region(g)))
 		return;
-	for (i = 0; i < prot_depth(&g->cfg); i++)
+	for (i = 0; i < g->chunks; i++)
 		if (prot_sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
 		    !sync_start_chunk(g, prot_sync_op(g, PROT_OP_SYNC, i)))
 			return;

@@ -571,6 +571,37 @@ static void test_allowance(void)
 	free(g);
 }
 
+/* No more chunks are in flight than it takes to get through what is allowed. */
+static void test_chunks(void)
+{
+	struct prot_group *g = make(2, 4);
+	u32 i;
+
+	CU_ASSERT_EQUAL(g->chunks, 4);
+	begin(g, 0, PROT_NO_SOURCE);
+	for (i = 1; i <= 6; i++) {	/* none of them ends meanwhile */
+		prot_group_allow(g, 8 * STRIP);
+		prot_sync_next(g);
+		CU_ASSERT_EQUAL(g->scrub_out, min(i, 4U));
+	}
+	for (i = 4; i-- > 1; ) {
+		g->allowance = 0;
+		prot_group_allow(g, 8 * STRIP);
+		CU_ASSERT_EQUAL(g->chunks, i);
+	}
+	g->allowance = 0;
+	prot_group_allow(g, BYTES);
+	CU_ASSERT_EQUAL(g->chunks, 1);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrubbing, 0);
+	prot_group_allow(g, 8 * STRIP);
+	prot_group_allow(g, 8 * STRIP);
+	CU_ASSERT_EQUAL(g->chunks, 1);	/* nothing is in flight that could be slow */
+	prot_group_allow(g, PROT_NO_LIMIT);
+	CU_ASSERT_EQUAL(g->chunks, 4);
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -588,6 +619,7 @@ int main(void)
 		{ "member out", test_member_out },
 		{ "more than are kept", test_many },
 		{ "allowance", test_allowance },
+		{ "chunks in flight", test_chunks },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};

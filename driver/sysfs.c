@@ -317,6 +317,7 @@ static const struct sysfs_ops mesh_count_ops = {
 		.counter = offsetof(struct mesh_groups_counts, field) }
 
 MESH_COUNT(joined, engine.joined);
+MESH_COUNT(in_order, engine.in_order);
 MESH_COUNT(folded, engine.folded);
 MESH_COUNT(full_stripes, engine.full);
 MESH_COUNT(partial_stripes, engine.partial);
@@ -334,7 +335,7 @@ MESH_COUNT(codec_vector, cpu.codec_vector);
 MESH_COUNT(codec_portable, cpu.codec_portable);
 
 static struct attribute *mesh_count_attrs[] = {
-	&count_joined.attr, &count_folded.attr, &count_full_stripes.attr,
+	&count_joined.attr, &count_in_order.attr, &count_folded.attr, &count_full_stripes.attr,
 	&count_partial_stripes.attr, &count_bitmap_writes.attr, &count_buffer_waits.attr,
 	&count_ring_waits.attr, &count_direct_reads.attr, &count_engine_reads.attr,
 	&count_redone_reads.attr, &count_held.attr, &count_starved.attr,

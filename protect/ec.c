@@ -131,6 +131,7 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	if (op->kind == PROT_READ && ec_unreadable(g, op) && !PROT_MUTANT(EC_READ_RACE))
 		e->strips = ~0ULL;
 	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
+	prot_ec_stream_note(g, op);
 }
 
 /* Rows that background work takes at a time: of one stripe. */
@@ -189,6 +190,7 @@ void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
+	prot_ec_stream_wake(g);
 }
 
 static void ec_gathered(struct prot_group *g, struct prot_gop *op)
@@ -539,7 +541,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	switch (op->phase) {
 	case PROT_P_LOCK:
 		ec_narrow(g, op);
-		if (prot_lock_free(g, op))
+		if (prot_lock_free(g, op) && !prot_ec_stream_holds(g, op))
 			ec_begin(g, op);
 		return false;
 	case PROT_P_BUF:

@@ -74,6 +74,7 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
 	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
 	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
+	h->off_streams = prot_take(end, 1, sizeof(struct prot_ec_streams));
 	h->off_txs = prot_take(end, (u64)c->rings * c->slots, sizeof(struct prot_tx));
 }
 

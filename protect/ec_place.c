@@ -32,6 +32,7 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 	prot_ec_supersede(g, op);
 	prot_ec_notify_joined(g, op, 0);
 	op->acked = 1;
+	prot_ec_stream_wake(g);
 	prot_ec_work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;
 	return true;

@@ -27,7 +27,10 @@
 #include "protect/codec.h"
 #include "protect/group_priv.h"
 
-#define PROT_Q_RING		PROT_Q_LEVEL	/* + ring: ops that wait for its next slot */
+#define PROT_EC_STREAMS		4
+#define PROT_Q_STREAM		PROT_Q_LEVEL	/* + stream: writes held (ec_stream.c) */
+/* + ring: ops that wait for its next slot */
+#define PROT_Q_RING		(PROT_Q_STREAM + PROT_EC_STREAMS)
 #define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
@@ -114,6 +117,22 @@ struct prot_ecop {
 	u16	joined;		/* the first op that goes with this one, or the next; 0: none */
 	u16	last;		/* the last one */
 	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
+	u16	behind;		/* the write that it is held behind, plus one; 0: it is not held */
+	u8	stream;		/* ... and in which queue */
+	u64	behind_end;	/* byte of the group's data at which that write ends */
+};
+
+/* Where a write has ended: the next one of a stream begins there. */
+struct prot_ec_stream {
+	u64	end;		/* byte of the group's data; 0: none */
+	u16	op;
+};
+
+struct prot_ec_streams {
+	struct prot_ec_stream seen[PROT_EC_STREAMS];
+	struct prot_ec_stream grown[PROT_EC_STREAMS];
+	u32	next_seen;
+	u32	next_grown;
 };
 
 /* What an op requests of a data strip: bytes of the strip. */
@@ -173,6 +192,11 @@ static inline struct prot_ec_range *prot_ec_range(const struct prot_group *g,
 {
 	return (struct prot_ec_range *)prot_at(g, g->shape.off_ranges) +
 	       prot_gop_index(g, op) * g->cfg.k + strip;
+}
+
+static inline struct prot_ec_streams *prot_ec_streams(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_streams);
 }
 
 /* Which code it is. */
@@ -343,6 +367,11 @@ bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_join(struct prot_group *g, struct prot_gop *op);
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
 void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err);
+
+/* ec_stream.c */
+void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op);
+bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op);
+void prot_ec_stream_wake(struct prot_group *g);
 
 /* ec_recover.c */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);

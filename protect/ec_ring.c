@@ -122,7 +122,7 @@ void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 	u64 strips = e->data | prot_ec_all_parity(g), changed;
 
 	if (g->draining) {
-		prot_wait(g, op, PROT_Q_RING + e->ring);
+		g->counts.ring_waits += prot_wait(g, op, PROT_Q_RING + e->ring);
 		return;
 	}
 	if (e->kind == PROT_SLOT_ZERO)
@@ -138,7 +138,7 @@ void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 		return;
 	}
 	if (!ring_slot_free(g, l) || !prot_turn(g, op, PROT_Q_RING + e->ring)) {
-		prot_wait(g, op, PROT_Q_RING + e->ring);
+		g->counts.ring_waits += prot_wait(g, op, PROT_Q_RING + e->ring);
 		return;
 	}
 	e->mark = l->oldest;

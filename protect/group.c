@@ -360,16 +360,15 @@ bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue)
 
 /*
  * @op waits, as long as it is in this phase, for what others will release: behind
- * those that wait already. It is ready again when it is the first.
+ * those that wait already. It is ready again when it is the first. Return: whether it did not yet.
  */
-void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
+bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 {
 	struct prot_queue *q = prot_queue(g, queue);
 	u16 i = prot_gop_index(g, op);
 
 	if (op->waits)
-		return;
-	*(queue < PROT_Q_LEVEL ? &g->counts.buffer_waits : &g->counts.ring_waits) += 1;
+		return false;
 	op->waits = queue + 1;
 	op->wait_next = PROT_NONE16;
 	op->wait_prev = q->tail;
@@ -378,6 +377,7 @@ void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 	else
 		prot_gop(g, q->tail)->wait_next = i;
 	q->tail = i;
+	return true;
 }
 
 /* Something was released: the first that waits for it checks again. */
@@ -455,7 +455,7 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows)
 	if (small && i == PROT_SET_NONE)
 		i = group_free_buf(g, op, true);
 	if (i == PROT_SET_NONE) {
-		prot_wait(g, op, group_buf_queue(op, small));
+		g->counts.buffer_waits += prot_wait(g, op, group_buf_queue(op, small));
 		return false;
 	}
 	prot_set_drop(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);

@@ -379,7 +379,7 @@ struct prot_shape {
 	u32	off_free_ops, off_free_bufs;	/* sets */
 	u32	off_queues;	/* of ops that wait for a buffer or a ring slot */
 	u32	off_bufs, off_smalls, off_meta;
-	u32	off_rings, off_ecops, off_ranges, off_txs, off_code;
+	u32	off_rings, off_ecops, off_ranges, off_txs, off_code, off_streams;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
 	u32	off_blocks;	/* struct prot_block_io, nr_block_ios a member */
@@ -397,6 +397,7 @@ struct prot_counts {
 	u64	folded;		/* ec: writes in place that a later op made instead */
 	u64	full;		/* ec: transactions that read nothing: all of their rows came */
 	u64	partial;	/* ec: all others */
+	u64	in_order;	/* ec: writes in order that waited for those that follow */
 	u64	bitmap_writes;	/* blocks of bitmaps written to members */
 	u64	buffer_waits;	/* ops that waited for a private buffer */
 	u64	ring_waits;	/* ec: ops that waited for a slot of their ring */

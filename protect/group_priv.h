@@ -233,7 +233,7 @@ u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
 void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
 bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue);
-void prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
+bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
 void prot_wake(struct prot_group *g, u32 queue);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);

@@ -64,6 +64,7 @@ enum prot_mutant {
 	PROT_MUT_EC_OLD_VALUES,	/* old values read in place, though newer ones are pending */
 	PROT_MUT_EC_JOIN_PAST,	/* writes joined past others of their rows */
 	PROT_MUT_EC_SMALL_JOIN,	/* ... or more of them than their buffer holds */
+	PROT_MUT_EC_HOLDS_ON,	/* ... or held though those before them are answered */
 	PROT_MUT_EC_READ_WAITS,	/* reads wait for strips that they do not read */
 	PROT_MUT_NO_RESERVE,	/* no buffers are kept for reads */
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */

@@ -427,7 +427,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
-	uint64_t slots_read, replayed, places, joined, folded, staged, stale;
+	uint64_t slots_read, replayed, places, joined, in_order, folded, staged, stale;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
 };
@@ -458,6 +458,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->replayed += w->replayed;
 		t->places += w->places_written;
 		t->joined += w->joined;
+		t->in_order += w->in_order;
 		t->folded += w->folded;
 		t->staged += w->staged;
 		t->stale += w->stale;
@@ -508,8 +509,9 @@ static void print_totals(const struct totals *t)
 		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
 		       (unsigned long long)t->slots_read, (unsigned long long)t->replayed,
 		       (unsigned long long)t->places);
-		printf("    %llu writes joined to others, %llu writes in place folded\n",
-		       (unsigned long long)t->joined, (unsigned long long)t->folded);
+		printf("    %llu writes joined to others, %llu held in order, %llu writes in place folded\n",
+		       (unsigned long long)t->joined, (unsigned long long)t->in_order,
+		       (unsigned long long)t->folded);
 		printf("    %llu written in place from a stage, %llu found it dropped\n",
 		       (unsigned long long)t->staged, (unsigned long long)t->stale);
 	}
@@ -549,6 +551,7 @@ static int many(uint64_t n, uint64_t first)
 		sum.replayed += r.t.replayed;
 		sum.places += r.t.places;
 		sum.joined += r.t.joined;
+		sum.in_order += r.t.in_order;
 		sum.folded += r.t.folded;
 		sum.staged += r.t.staged;
 		sum.stale += r.t.stale;
@@ -624,6 +627,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 	[PROT_MUT_EC_SMALL_JOIN] = "more writes joined than their buffer holds",
+	[PROT_MUT_EC_HOLDS_ON] = "writes in order held for ever",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
 	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
 	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",

@@ -120,6 +120,27 @@ static void even_blocks(struct prot_group *g, uint32_t m)
 	}
 }
 
+/* The end of a write that is answered holds no other one. */
+static void even_stream(const struct prot_group *g, struct prot_ec_stream *s)
+{
+	const struct prot_gop *op = prot_gop(g, s->op);
+
+	if (op->phase == PROT_P_FREE || op->phase == PROT_P_ENDED || op->acked)
+		memset(s, 0, sizeof(*s));
+}
+
+static void even_streams(const struct prot_group *g)
+{
+	struct prot_ec_streams *s = prot_ec_streams(g);
+
+	for (uint32_t i = 0; i < PROT_EC_STREAMS; i++) {
+		even_stream(g, &s->seen[i]);
+		even_stream(g, &s->grown[i]);
+	}
+	s->next_seen = 0;
+	s->next_grown = 0;
+}
+
 static void even_engine(struct sim_world *w)
 {
 	struct prot_group *g = sim_group(w);
@@ -159,6 +180,8 @@ static void even_engine(struct sim_world *w)
 	}
 	for (uint32_t b = 0; b < g->shape.nr_bitmaps; b++)
 		*prot_version(g, b, 0) = 1;
+	if (w->cfg.k)
+		even_streams(g);
 	for (uint32_t i = 0; i < g->cfg.ops; i++)
 		if (prot_gop(g, i)->phase == PROT_P_FREE) {
 			memset(prot_gop(g, i), 0, sizeof(struct prot_gop));
@@ -236,6 +259,7 @@ static int known(const struct sim_world *w)
 	s.places_written = 0;
 	s.replayed = 0;
 	s.joined = 0;
+	s.in_order = 0;
 	s.folded = 0;
 	s.round_end = 0;
 	memset(s.longest, 0, sizeof(s.longest));

@@ -225,7 +225,7 @@ struct sim_world {
 	uint64_t refused[SIM_WIDTH];		/* of these, what reads were refused */
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
-	uint64_t joined, folded;	/* writes, places */
+	uint64_t joined, in_order, folded;	/* writes, writes, places */
 	uint64_t staged, stale;		/* places from a stage; that found it dropped */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */

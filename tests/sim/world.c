@@ -360,8 +360,10 @@ void sim_pump(struct sim_world *w)
 static void tally(struct sim_world *w)
 {
 	w->joined += sim_group(w)->counts.joined;
+	w->in_order += sim_group(w)->counts.in_order;
 	w->folded += sim_group(w)->counts.folded;
 	sim_group(w)->counts.joined = 0;
+	sim_group(w)->counts.in_order = 0;
 	sim_group(w)->counts.folded = 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * An erasure-coded group by hand: what comes after what. Members that are readmitted
- * in turn, writes of the same rows next to one that does not come to an end.
+ * in turn, writes of the same rows next to one that does not come to an end, writes in order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -357,6 +357,83 @@ static void test_dead_slots(void)
 	free(g);
 }
 
+/* Writes in order, several in flight: stripe after stripe is whole, and nothing is read. */
+static void test_in_order(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	memset(&cost, 0, sizeof(cost));
+	hold = true;
+	for (i = 0; i < 12; i++) {
+		submit(g, i * STRIP, STRIP);
+		if (i > 2)		/* the first stripe is queued at once */
+			run(g);
+	}
+	CU_ASSERT_EQUAL(g->counts.in_order, 2);	/* others wait for the rows anyway */
+	while (nr_held)
+		let_go(g);
+	COST(0, 18, 18);
+	CU_ASSERT_EQUAL(done, 12);
+	hold = false;
+	for (i = 0; i < 3; i++)
+		check(g, i * 4 * STRIP, 4 * STRIP);
+	free(g);
+}
+
+/* What begins where one in flight has ended waits for its answer, and then goes alone. */
+static void test_in_order_ends(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	memset(&cost, 0, sizeof(cost));
+	hold = true;
+	submit(g, 0, 4 * STRIP);
+	run(g);
+	submit(g, 4 * STRIP, LBA);
+	submit(g, 4 * STRIP + LBA, LBA);	/* beside it in its strip */
+	submit(g, 12 * STRIP, LBA);		/* behind nothing */
+	run(g);
+	CU_ASSERT_EQUAL(g->counts.in_order, 2);
+	CU_ASSERT_EQUAL(cost.reads, 3);		/* of the last */
+	for (i = 0; i < 2 && !done; i++)	/* records of the first */
+		let_go(g);
+	CU_ASSERT(done >= 1);
+	CU_ASSERT_EQUAL(cost.reads, 6);		/* the two as one, before any is in place */
+	CU_ASSERT_EQUAL(g->counts.joined, 1);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 4);
+	/* one at a time: nothing waits */
+	hold = false;
+	for (i = 2; i < 6; i++)
+		CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 4 * STRIP + i * LBA, LBA), 0);
+	CU_ASSERT_EQUAL(g->counts.in_order, 2);
+	free(g);
+}
+
+/* None is held behind a write that waits for a member; nor when one is slow. */
+static void test_in_order_silent(void)
+{
+	struct prot_group *g = make(4, 2);
+
+	hold = true;
+	submit(g, 0, 4 * STRIP);
+	run(g);
+	memset(&cost, 0, sizeof(cost));
+	submit(g, 4 * STRIP, LBA);
+	run(g);
+	CU_ASSERT_EQUAL(cost.reads, 0);
+	prot_group_avoid(g, 1);
+	run(g);
+	CU_ASSERT(cost.reads > 0);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 2);
+	free(g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -366,6 +443,9 @@ int main(void)
 		{ "buffers kept for reads", test_read_reserve },
 		{ "slots that cannot be read", test_dead_slots },
 		{ "the shortest queues", test_shortest_queues },
+		{ "writes in order", test_in_order },
+		{ "the last of writes in order", test_in_order_ends },
+		{ "writes in order and a silent member", test_in_order_silent },
 		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },
 	};

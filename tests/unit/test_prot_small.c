@@ -163,7 +163,7 @@ static void test_apart(void)
 	op = submit(g, PROT_WRITE, 8 * STRIPE, STRIPE);
 	run(g);
 	CU_ASSERT_EQUAL(op->phase, PROT_P_BUF);
-	op = submit(g, PROT_WRITE, 9 * STRIPE, PAGE);
+	op = submit(g, PROT_WRITE, 12 * STRIPE, PAGE);
 	run(g);
 	CU_ASSERT_NOT_EQUAL(op->phase, PROT_P_BUF);
 	submit(g, PROT_WRITE, 10 * STRIPE, PAGE);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Writes in order: one that is a part of a stripe waits for those that are to follow it.
+ *
+ *   in flight, not answered    | .. D2 | D3 |
+ *   comes where that ends                   | D0 |             held, in phase LOCK
+ *   follow, held too                             | D1 | D2 |
+ *   comes, to the stripe's end                             | D3 |   all four begin, as one
+ *
+ * Alone, D0 would read the other strips to compute parity, and D1 again. It is held only behind a
+ * write that is in flight, and until that is answered at the latest: who has one write at a time
+ * never waits, nor who writes at random. And who waits has room for more in flight, so that what
+ * follows comes meanwhile.
+ *
+ * Some ends of late writes are remembered: of @seen any, of those in @grown one write at least
+ * began where another one had ended, so that what is written at random does not drive them out.
+ */
+#include <linux/kernel.h>
+
+#include "protect/ec_priv.h"
+
+static bool stream_is_write(const struct prot_gop *op)
+{
+	return op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE;
+}
+
+/* Whether the write that ended at @end is in flight, and not answered. */
+static bool stream_runs(const struct prot_group *g, u16 i, u64 end)
+{
+	const struct prot_gop *op = prot_gop(g, i);
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (PROT_MUTANT(EC_HOLDS_ON))
+		return true;
+	return stream_is_write(op) && !op->acked && e->start + e->bytes == end &&
+	       op->phase != PROT_P_FREE && op->phase != PROT_P_LOCK &&
+	       op->phase != PROT_P_ENDED && op->phase != PROT_P_EC_REPAIR;
+}
+
+static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
+{
+	struct prot_ec_streams *s = prot_ec_streams(g);
+	u32 i;
+
+	for (i = 0; i < PROT_EC_STREAMS; i++)
+		if (s->grown[i].end == end)
+			return &s->grown[i];
+	for (i = 0; i < PROT_EC_STREAMS; i++)
+		if (s->seen[i].end == end)
+			return &s->seen[i];
+	return NULL;
+}
+
+/* Where the end of a write is remembered: @from is the end that it began at, or NULL. */
+static struct prot_ec_stream *stream_place(struct prot_group *g, struct prot_ec_stream *from)
+{
+	struct prot_ec_streams *s = prot_ec_streams(g);
+
+	if (!from)
+		return &s->seen[s->next_seen++ & (PROT_EC_STREAMS - 1)];
+	if (from >= s->seen && from < s->seen + PROT_EC_STREAMS) {
+		from->end = 0;
+		return &s->grown[s->next_grown++ & (PROT_EC_STREAMS - 1)];
+	}
+	return from;
+}
+
+/* Those of @op's stripe are held no more: nothing else is to follow. */
+static void stream_let_go(struct prot_group *g, const struct prot_gop *op)
+{
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		struct prot_ecop *e = prot_ecop(g, prot_gop(g, i));
+
+		if (!e->behind || e->stripe != prot_ecop(g, op)->stripe)
+			continue;
+		e->behind = 0;
+		prot_ready(g, prot_gop(g, i));
+	}
+}
+
+/* A write comes; in its bucket. */
+void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op), *x;
+	struct prot_ec_stream *s;
+	bool together;
+	u32 at;
+
+	if (!stream_is_write(op))
+		return;
+	s = stream_find(g, e->start);
+	if (s) {
+		x = prot_ecop(g, prot_gop(g, s->op));
+		/* behind one that is held itself, they are held together */
+		together = prot_gop(g, s->op)->phase == PROT_P_LOCK && x->behind &&
+			   x->stripe == e->stripe && x->start + x->bytes == e->start;
+		e->behind = together ? x->behind : s->op + 1;
+		e->behind_end = together ? x->behind_end : e->start;
+	}
+	s = stream_place(g, s);
+	s->end = e->start + e->bytes;
+	s->op = prot_gop_index(g, op);
+	if (e->behind)
+		e->stream = s - prot_ec_streams(g)->grown;
+	div_u64_rem(s->end, g->cfg.k * g->cfg.strip, &at);
+	if (!at) {
+		e->behind = 0;
+		stream_let_go(g, op);
+	}
+}
+
+/* A write is answered, or goes on in another way: those behind it are held no more. */
+void prot_ec_stream_wake(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < PROT_EC_STREAMS; i++)
+		prot_wake(g, PROT_Q_STREAM + i);
+}
+
+/* Whether @op, whose rows are free, is to wait for what follows it. */
+bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	if (!e->behind)
+		return false;
+	if (!(g->failed | g->avoid) && stream_runs(g, e->behind - 1, e->behind_end)) {
+		g->counts.in_order += prot_wait(g, op, PROT_Q_STREAM + e->stream);
+		return true;
+	}
+	e->behind = 0;
+	return false;
+}

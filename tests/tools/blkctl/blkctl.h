@@ -46,6 +46,7 @@ uint64_t parse_size(const char *s);
 struct uuid parse_uuid(const char *s);
 const char *show_uuid(const void *data);
 /* Prints the disk when the volume comes to @state; "gone": is not there. */
+void wait_freed(void);
 int wait_state(const char *uuid, const char *state, double seconds);
 
 /* netlink.c */

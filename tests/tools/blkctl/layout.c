@@ -258,6 +258,7 @@ int cmd_make(int argc, char **argv)
 	if (stale)
 		nla_put_flag(m, MESHBLK_A_STALE);
 	put_layout(m, members, nm, segs, ns);
+	wait_freed();
 	err = finish(talk(m, NULL, NULL));
 	return err || !wait ? err : wait_state(uuid, "active", wait);
 }

@@ -26,6 +26,7 @@
  * Exit status: 0, 1 refused (the kernel's words on standard error), 2 misuse.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,8 @@
 #include <netlink/genl/ctrl.h>
 
 #include "tests/tools/blkctl/blkctl.h"
+
+#define MODULE	"/sys/module/meshblk"
 
 void die(int status, const char *fmt, ...)
 {
@@ -159,6 +162,56 @@ static int keep_answer(struct nl_msg *msg, void *arg)
 {
 	*(json_t **)arg = answer_json(msg);
 	return NL_OK;
+}
+
+static int keep_any(struct nl_msg *msg, void *arg)
+{
+	(void)msg;
+	*(int *)arg = 1;
+	return NL_OK;
+}
+
+/* How many modules use meshblk's functions. */
+static int module_users(void)
+{
+	DIR *d = opendir(MODULE "/holders");
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d)))
+		n += e->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* How often meshblk is in use: by modules, volumes, local devices. */
+static int module_refs(void)
+{
+	FILE *f = fopen(MODULE "/refcnt", "r");
+	int n = 0;
+
+	if (f && fscanf(f, "%d", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * A volume that is not listed any more still has the number of its disk for a moment, and after a
+ * forced detach its devices. Where there is no other volume that is waited for, so that the next
+ * one is mesh0; not for ever, as one that hangs is as well.
+ */
+void wait_freed(void)
+{
+	struct timespec nap = { .tv_nsec = 10 * 1000 * 1000 };
+	int i, any = 0;
+
+	if (talk(new_msg(MESHBLK_CMD_VOLUME_GET, NLM_F_DUMP), keep_any, &any) || any)
+		return;
+	for (i = 0; i < 200 && module_refs() > module_users(); i++)
+		nanosleep(&nap, NULL);
 }
 
 /* Prints the disk when the volume comes to @state; "gone": is not there. */

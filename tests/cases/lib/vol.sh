@@ -44,6 +44,15 @@ vol_up() {
 # blkctl make for the usual volume; prints nothing. Waits for the disk.
 make_vol() { blkctl make -w 20 "$@" >/dev/null; }
 
+# Forget target 1: after a forced detach its extents are closed in the background.
+target_del() {
+	for _ in $(seq 300); do
+		! blkctl target-del 1 2>/dev/null || return 0
+		sleep 0.1
+	done
+	fail "$(blkctl target-del 1 2>&1)"
+}
+
 # A value out of a one-line JSON object: no jq here.
 json_get() { # KEY
 	grep -o "\"$1\":[^,}]*" | head -n 1 | cut -d: -f2- | tr -d '"'

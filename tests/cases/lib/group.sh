@@ -51,6 +51,24 @@ roles_are() { # ROLES
 	fail "the roles are '$(groups roles)', not '$1'"
 }
 
+# Why a group is not attached, in that time; it goes through other reasons first.
+reason_is() { # TEXT
+	for _ in $(seq 300); do
+		[[ "$(groups group_reason)" != *$1* ]] || return 0
+		sleep 0.2
+	done
+	fail "the reason is not '$1': $(blkctl get "$vol")"
+}
+
+# Requests to write are in flight: nothing else writes to a disk of these cases.
+writing() {
+	for _ in $(seq 300); do
+		[ "$(awk '{ print $2 }' /sys/block/mesh0/inflight)" = 0 ] || return 0
+		sleep 0.1
+	done
+	fail "nothing is being written"
+}
+
 # N roles, all in sync but those named: I=ROLE.
 all_but() { # N [I=ROLE]...
 	local n=$1 i r=() e; shift

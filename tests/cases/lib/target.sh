@@ -63,7 +63,7 @@ expect() { # REGEX
 }
 
 becomes() { # NAME REGEX: so does its state, on a busy machine in a while
-	for _ in {1..100}; do
+	for _ in {1..300}; do
 		say state "$1"
 		[[ ! $said =~ $2 ]] || return 0
 		sleep 0.1
@@ -104,7 +104,7 @@ io() { # as meshpeer's io; must succeed, and reads must see what was written
 }
 
 sessions_gone() {
-	for _ in {1..100}; do
+	for _ in {1..300}; do
 		[ -n "$(tgtctl sessions)" ] || return 0
 		sleep 0.1
 	done
@@ -125,7 +125,7 @@ hold() { dmsetup message held 0 hold; }
 release() { dmsetup message held 0 release; }
 held() { dmsetup status held | cut -d' ' -f5; }
 kept() { # until one is held; what comes after it passes
-	for _ in {1..100}; do
+	for _ in {1..300}; do
 		[ "$(held)" -ne 1 ] || break
 		sleep 0.1
 	done

@@ -43,9 +43,14 @@ plug() {
 	until_true 20 test -e "/sys/bus/pci/devices/$1/nvme"
 	until_true 20 eval "test -b \"\$(at $1)\""
 }
-# Other cases may run in this boot.
+# Other cases may run in this boot. A name is free once nothing has the device open.
 name_back() { # SLOT DEVICE
-	pull "$1"
-	plug "$1"
-	[ "$(at "$1")" = "$2" ] || fail "$2 is $(at "$1") now"
+	local i
+	for ((i = 0; i < 10; i++)); do
+		udevadm settle
+		pull "$1"
+		plug "$1"
+		[ "$(at "$1")" != "$2" ] || return 0
+	done
+	fail "$2 is $(at "$1") now"
 }

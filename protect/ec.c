@@ -108,7 +108,7 @@ static void ec_set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
 }
 
 /* A request's op begins: @bytes from @start on, in one stripe. */
-void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
+static void ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 at, first, last, strip, rows = bytes;
@@ -131,7 +131,21 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	if (op->kind == PROT_READ && ec_unreadable(g, op) && !PROT_MUTANT(EC_READ_RACE))
 		e->strips = ~0ULL;
 	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
+}
+
+void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
+{
+	ec_start(g, op, start, bytes);
 	prot_ec_stream_note(g, op);
+}
+
+/* It begins again, behind all that has come since. */
+void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+
+	ec_start(g, op, e->start, e->bytes);
+	e->again = 1;
 }
 
 /* Rows that background work takes at a time: of one stripe. */
@@ -233,10 +247,8 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 /* The scrub's op has repaired what it could of @op's rows. */
 void prot_ec_repaired(struct prot_group *g, struct prot_gop *op)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-
 	prot_unlock(g, op);
-	prot_ec_start(g, op, e->start, e->bytes);
+	prot_ec_start_again(g, op);
 }
 
 /* Decide what to read; again whenever a source fails. */

@@ -28,9 +28,8 @@
 #include "protect/group_priv.h"
 
 #define PROT_EC_STREAMS		4
-#define PROT_Q_STREAM		PROT_Q_LEVEL	/* + stream: writes held (ec_stream.c) */
-/* + ring: ops that wait for its next slot */
-#define PROT_Q_RING		(PROT_Q_STREAM + PROT_EC_STREAMS)
+#define PROT_Q_STREAM		PROT_Q_LEVEL	/* writes held (ec_stream.c) */
+#define PROT_Q_RING		(PROT_Q_STREAM + 1)	/* + ring: ops that want its next slot */
 #define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
@@ -118,7 +117,7 @@ struct prot_ecop {
 	u16	last;		/* the last one */
 	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
 	u16	behind;		/* the write that it is held behind, plus one; 0: it is not held */
-	u8	stream;		/* ... and in which queue */
+	u8	again;		/* it has begun again: its rows may wait for later ones */
 	u64	behind_end;	/* byte of the group's data at which that write ends */
 };
 
@@ -302,6 +301,7 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 /* ec.c */
 u64 prot_ec_span(const struct prot_group *g, u64 addr);
 void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
+void prot_ec_start_again(struct prot_group *g, struct prot_gop *op);
 void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 void prot_ec_repaired(struct prot_group *g, struct prot_gop *op);
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,

@@ -402,10 +402,9 @@ void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
 
 	while (i) {
 		struct prot_gop *f = prot_gop(g, i);
-		const struct prot_ecop *x = prot_ecop(g, f);
 
-		i = x->joined;
-		prot_ec_start(g, f, x->start, x->bytes);
+		i = prot_ecop(g, f)->joined;
+		prot_ec_start_again(g, f);
 	}
 	prot_ecop(g, op)->joined = 0;
 	prot_ecop(g, op)->last = 0;

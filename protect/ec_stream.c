@@ -8,7 +8,7 @@
  *   comes, to the stripe's end                             | D3 |   all four begin, as one
  *
  * Alone, D0 would read the other strips to compute parity, and D1 again. It is held only behind a
- * write that is in flight, and until that is answered at the latest: who has one write at a time
+ * write that is not answered, and until it is at the latest: who has one write at a time
  * never waits, nor who writes at random. And who waits has room for more in flight, so that what
  * follows comes meanwhile.
  *
@@ -24,7 +24,10 @@ static bool stream_is_write(const struct prot_gop *op)
 	return op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE;
 }
 
-/* Whether the write that ended at @end is in flight, and not answered. */
+/*
+ * Whether the write that ended at @end is not answered yet. It may wait itself, for writes that
+ * came before it, so the first of all waits for none. One that began again may wait for later ones.
+ */
 static bool stream_runs(const struct prot_group *g, u16 i, u64 end)
 {
 	const struct prot_gop *op = prot_gop(g, i);
@@ -33,8 +36,8 @@ static bool stream_runs(const struct prot_group *g, u16 i, u64 end)
 	if (PROT_MUTANT(EC_HOLDS_ON))
 		return true;
 	return stream_is_write(op) && !op->acked && e->start + e->bytes == end &&
-	       op->phase != PROT_P_FREE && op->phase != PROT_P_LOCK &&
-	       op->phase != PROT_P_ENDED && op->phase != PROT_P_EC_REPAIR;
+	       op->phase != PROT_P_FREE && op->phase != PROT_P_ENDED &&
+	       op->phase != PROT_P_EC_REPAIR && !e->again;
 }
 
 static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
@@ -102,8 +105,6 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 	s = stream_place(g, s);
 	s->end = e->start + e->bytes;
 	s->op = prot_gop_index(g, op);
-	if (e->behind)
-		e->stream = s - prot_ec_streams(g)->grown;
 	div_u64_rem(s->end, g->cfg.k * g->cfg.strip, &at);
 	if (!at) {
 		e->behind = 0;
@@ -111,13 +112,17 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* A write is answered, or goes on in another way: those behind it are held no more. */
+/*
+ * A write is answered, or has ended: those behind it are held no more. All of them check again, as
+ * one may be held behind another that waits for the rows of a third.
+ */
 void prot_ec_stream_wake(struct prot_group *g)
 {
-	u32 i;
+	u16 i;
 
-	for (i = 0; i < PROT_EC_STREAMS; i++)
-		prot_wake(g, PROT_Q_STREAM + i);
+	i = prot_queue(g, PROT_Q_STREAM)->head;
+	for (; i != PROT_NONE16; i = prot_gop(g, i)->wait_next)
+		prot_ready(g, prot_gop(g, i));
 }
 
 /* Whether @op, whose rows are free, is to wait for what follows it. */
@@ -128,7 +133,7 @@ bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op)
 	if (!e->behind)
 		return false;
 	if (!(g->failed | g->avoid) && stream_runs(g, e->behind - 1, e->behind_end)) {
-		g->counts.in_order += prot_wait(g, op, PROT_Q_STREAM + e->stream);
+		g->counts.in_order += prot_wait(g, op, PROT_Q_STREAM);
 		return true;
 	}
 	e->behind = 0;

@@ -381,6 +381,29 @@ static void test_in_order(void)
 	free(g);
 }
 
+/* Also behind writes that wait for the rows of the first, which has gone alone. */
+static void test_in_order_one_by_one(void)
+{
+	struct prot_group *g = make(4, 2);
+	u32 i;
+
+	hold = true;
+	for (i = 0; i < 12; i++) {
+		submit(g, i * STRIP, STRIP);
+		run(g);
+	}
+	CU_ASSERT_EQUAL(g->counts.in_order, 2);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(g->counts.full, 2);
+	CU_ASSERT_EQUAL(g->counts.partial, 2);
+	CU_ASSERT_EQUAL(done, 12);
+	hold = false;
+	for (i = 0; i < 3; i++)
+		check(g, i * 4 * STRIP, 4 * STRIP);
+	free(g);
+}
+
 /* What begins where one in flight has ended waits for its answer, and then goes alone. */
 static void test_in_order_ends(void)
 {
@@ -444,6 +467,7 @@ int main(void)
 		{ "slots that cannot be read", test_dead_slots },
 		{ "the shortest queues", test_shortest_queues },
 		{ "writes in order", test_in_order },
+		{ "writes in order, one by one", test_in_order_one_by_one },
 		{ "the last of writes in order", test_in_order_ends },
 		{ "writes in order and a silent member", test_in_order_silent },
 		{ "attach numbers of two readmitted", test_attach_bumps },

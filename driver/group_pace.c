@@ -51,9 +51,10 @@ void mesh_group_pace(struct mesh_group *g)
 	u64 ms = jiffies_to_msecs(min_t(unsigned long, jiffies - g->paced_at, HZ));
 
 	g->paced_at = jiffies;
-	/* what a detach waits for, and nothing else */
+	/* a detach waits for copies to be in sync, and for no rebuild */
 	if (test_bit(MESH_G_ENDING, &g->flags)) {
-		prot_group_allow(g->engine, g->engine->unsynced ? PROT_NO_LIMIT : 0);
+		prot_group_allow(g->engine, g->engine->unsynced && !g->engine->joining ?
+				 PROT_NO_LIMIT : 0);
 		return;
 	}
 	prot_group_allow(g->engine, rate ? div_u64(rate * ms, 1000) : PROT_NO_LIMIT);

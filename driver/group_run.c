@@ -67,12 +67,15 @@ static void run_commit(struct mesh_group *g, struct mesh_group_todo *todo)
 	todo->changed = true;
 }
 
-/* Messages and flags, with the engine owned. Return: whether the timer is to be set again. */
-static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
+/*
+ * Messages and flags, with the engine owned. @tick: set to whether time has passed. Return: whether
+ * the timer is to be set again.
+ */
+static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo, bool *tick)
 {
 	struct llist_node *node = llist_reverse_order(llist_del_all(&g->inbox));
 	struct mesh_group_msg *msg, *next;
-	bool tick, state, begun, paced;
+	bool state, begun, paced;
 
 	llist_for_each_entry_safe(msg, next, node, node)
 		mesh_group_take(g, msg, todo);
@@ -84,25 +87,25 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo)
 	if (begun || (paced && g->state == MESH_GROUP_ACTIVE))
 		mesh_group_pace(g);
 	state = test_and_clear_bit(MESH_G_STATE, &g->flags) | begun;
-	tick = test_and_clear_bit(MESH_G_TICK, &g->flags);
-	if (state || tick)
+	*tick = test_and_clear_bit(MESH_G_TICK, &g->flags);
+	if (state || *tick)
 		mesh_group_retry(g, todo);
-	if (tick) {
+	if (*tick) {
 		mesh_group_watch(g, todo);
 		mesh_group_expire(g, todo);
 	}
-	return tick | begun | paced;
+	return *tick | begun | paced;
 }
 
-static void run_timer(struct mesh_group *g)
+/* @tick: it was handled; else the next one stays due, or comes earlier as there is work now. */
+static void run_timer(struct mesh_group *g, bool tick)
 {
 	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
 		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced || g->evict;
 	unsigned long now = jiffies, next = now + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK);
 	unsigned long pace = mesh_group_pace_tick(g);
 
-	/* the last was now, or busy since */
-	if (time_after_eq(now, g->tick_at) || time_before(next, g->tick_at))
+	if (tick || time_before(next, g->tick_at))
 		WRITE_ONCE(g->tick_at, next);
 	next = g->tick_at;
 	if (pace && time_before(now + pace, next))
@@ -123,7 +126,7 @@ static bool run_once(struct mesh_group *g)
 {
 	struct mesh_group_todo todo = { .last_io = &todo.ios, .last_work = &todo.works };
 	u64 since = local_clock();
-	bool more = false, timed = run_messages(g, &todo);
+	bool more = false, tick, timed = run_messages(g, &todo, &tick);
 
 	/* before a write's rows are free, and again when the engine's state is another */
 	mesh_group_reads_allow(g);
@@ -134,7 +137,7 @@ static bool run_once(struct mesh_group *g)
 	if (todo.changed)
 		mesh_group_reads_allow(g);
 	if (timed)
-		run_timer(g);
+		run_timer(g, tick);
 	if (!g->flying && wq_has_sleeper(&g->idle))
 		wake_up_all(&g->idle);
 	run_took(g, local_clock() - since);

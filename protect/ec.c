@@ -142,10 +142,9 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 /* It begins again, behind all that has come since. */
 void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
 {
-	struct prot_ecop *e = prot_ecop(g, op);
+	const struct prot_ecop *e = prot_ecop(g, op);
 
 	ec_start(g, op, e->start, e->bytes);
-	e->again = 1;
 }
 
 /* Rows that background work takes at a time: of one stripe. */
@@ -204,7 +203,8 @@ void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
-	prot_ec_stream_wake(g);
+	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE && !op->acked)
+		prot_ec_stream_wake(g);
 }
 
 static void ec_gathered(struct prot_group *g, struct prot_gop *op)

@@ -117,19 +117,21 @@ struct prot_ecop {
 	u16	last;		/* the last one */
 	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
 	u16	behind;		/* the write that it is held behind, plus one; 0: it is not held */
-	u8	again;		/* it has begun again: its rows may wait for later ones */
-	u64	behind_end;	/* byte of the group's data at which that write ends */
+	u32	behind_serial;
+	u32	serial;		/* of a write, as long as it has not begun again; 0: none */
 };
 
 /* Where a write has ended: the next one of a stream begins there. */
 struct prot_ec_stream {
 	u64	end;		/* byte of the group's data; 0: none */
+	u32	serial;		/* of that write, and its op if that is still it */
 	u16	op;
 };
 
 struct prot_ec_streams {
 	struct prot_ec_stream seen[PROT_EC_STREAMS];
 	struct prot_ec_stream grown[PROT_EC_STREAMS];
+	u32	serial;		/* the last that was given out */
 	u32	next_seen;
 	u32	next_grown;
 };

@@ -8,9 +8,9 @@
  *   comes, to the stripe's end                             | D3 |   all four begin, as one
  *
  * Alone, D0 would read the other strips to compute parity, and D1 again. It is held only behind a
- * write that is not answered, and until it is at the latest: who has one write at a time
- * never waits, nor who writes at random. And who waits has room for more in flight, so that what
- * follows comes meanwhile.
+ * write that is not answered, and until it is at the latest: who has one write at a time never
+ * waits, nor who writes at random, or through to the medium. And who waits has room for more in
+ * flight, so that what follows comes meanwhile.
  *
  * Some ends of late writes are remembered: of @seen any, of those in @grown one write at least
  * began where another one had ended, so that what is written at random does not drive them out.
@@ -25,19 +25,17 @@ static bool stream_is_write(const struct prot_gop *op)
 }
 
 /*
- * Whether the write that ended at @end is not answered yet. It may wait itself, for writes that
- * came before it, so the first of all waits for none. One that began again may wait for later ones.
+ * Whether the write of that number is not answered yet. It may wait itself, for what came before
+ * it, so the first of all waits for none; and one that begins again, behind others, has lost it.
  */
-static bool stream_runs(const struct prot_group *g, u16 i, u64 end)
+static bool stream_runs(const struct prot_group *g, u16 i, u32 serial)
 {
 	const struct prot_gop *op = prot_gop(g, i);
-	const struct prot_ecop *e = prot_ecop(g, op);
 
 	if (PROT_MUTANT(EC_HOLDS_ON))
 		return true;
-	return stream_is_write(op) && !op->acked && e->start + e->bytes == end &&
-	       op->phase != PROT_P_FREE && op->phase != PROT_P_ENDED &&
-	       op->phase != PROT_P_EC_REPAIR && !e->again;
+	return serial && prot_ecop(g, op)->serial == serial && !op->acked &&
+	       op->phase != PROT_P_FREE && op->phase != PROT_P_ENDED;
 }
 
 static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
@@ -45,6 +43,8 @@ static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
 	struct prot_ec_streams *s = prot_ec_streams(g);
 	u32 i;
 
+	if (!end)
+		return NULL;	/* as of those that are none */
 	for (i = 0; i < PROT_EC_STREAMS; i++)
 		if (s->grown[i].end == end)
 			return &s->grown[i];
@@ -68,7 +68,7 @@ static struct prot_ec_stream *stream_place(struct prot_group *g, struct prot_ec_
 	return from;
 }
 
-/* Those of @op's stripe are held no more: nothing else is to follow. */
+/* Those of @op's stripe are held no more. */
 static void stream_let_go(struct prot_group *g, const struct prot_gop *op)
 {
 	u16 i;
@@ -83,30 +83,45 @@ static void stream_let_go(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
+/* What @op, which begins where a write of stream @s has ended, is held behind. */
+static void stream_follow(struct prot_group *g, struct prot_gop *op, const struct prot_ec_stream *s)
+{
+	struct prot_ecop *e = prot_ecop(g, op);
+	const struct prot_ecop *x = prot_ecop(g, prot_gop(g, s->op));
+
+	if (x->serial != s->serial)
+		return;		/* that one is over */
+	e->behind = s->op + 1;
+	e->behind_serial = s->serial;
+	/* behind one that is held itself, they are held together */
+	if (prot_gop(g, s->op)->phase == PROT_P_LOCK && x->behind && x->stripe == e->stripe) {
+		e->behind = x->behind;
+		e->behind_serial = x->behind_serial;
+	}
+}
+
 /* A write comes; in its bucket. */
 void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 {
-	struct prot_ecop *e = prot_ecop(g, op), *x;
+	struct prot_ec_streams *all = prot_ec_streams(g);
+	struct prot_ecop *e = prot_ecop(g, op);
 	struct prot_ec_stream *s;
-	bool together;
 	u32 at;
 
 	if (!stream_is_write(op))
 		return;
 	s = stream_find(g, e->start);
-	if (s) {
-		x = prot_ecop(g, prot_gop(g, s->op));
-		/* behind one that is held itself, they are held together */
-		together = prot_gop(g, s->op)->phase == PROT_P_LOCK && x->behind &&
-			   x->stripe == e->stripe && x->start + x->bytes == e->start;
-		e->behind = together ? x->behind : s->op + 1;
-		e->behind_end = together ? x->behind_end : e->start;
-	}
+	if (s)
+		stream_follow(g, op, s);
 	s = stream_place(g, s);
 	s->end = e->start + e->bytes;
 	s->op = prot_gop_index(g, op);
+	all->serial = max(all->serial + 1, 1U);
+	s->serial = all->serial;
+	e->serial = all->serial;
 	div_u64_rem(s->end, g->cfg.k * g->cfg.strip, &at);
-	if (!at) {
+	/* nothing is to follow, or who waits for this one waits for its medium */
+	if (!at || op->flags & PROT_FUA) {
 		e->behind = 0;
 		stream_let_go(g, op);
 	}
@@ -132,7 +147,7 @@ bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op)
 
 	if (!e->behind)
 		return false;
-	if (!(g->failed | g->avoid) && stream_runs(g, e->behind - 1, e->behind_end)) {
+	if (!(g->failed | g->avoid) && stream_runs(g, e->behind - 1, e->behind_serial)) {
 		g->counts.in_order += prot_wait(g, op, PROT_Q_STREAM);
 		return true;
 	}

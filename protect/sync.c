@@ -162,8 +162,9 @@ bool prot_sync_next(struct prot_group *g)
 	g->sync.more = 0;
 	if (g->state != PROT_G_SERVING)
 		return false;
-	prot_scrub_start(g);
+	/* of what is allowed, who lacks copies takes what it can before they are compared */
 	sync_start(g);
+	prot_scrub_start(g);
 	if (!g->sync.stalled && g->sync.region == PROT_NO_REGION && sync_promote(g))
 		return true;
 	return g->ready_head != PROT_NONE16;

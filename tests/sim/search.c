@@ -125,8 +125,18 @@ static void even_stream(const struct prot_group *g, struct prot_ec_stream *s)
 {
 	const struct prot_gop *op = prot_gop(g, s->op);
 
-	if (op->phase == PROT_P_FREE || op->phase == PROT_P_ENDED || op->acked)
+	if (op->phase == PROT_P_FREE || op->phase == PROT_P_ENDED || op->acked ||
+	    prot_ecop(g, op)->serial != s->serial)
 		memset(s, 0, sizeof(*s));
+	s->serial = !!s->serial;
+}
+
+/* Which write it is, of all there were, does not count; whether it is still the one does. */
+static void even_behind(const struct prot_group *g, struct prot_ecop *e)
+{
+	if (e->behind && prot_ecop(g, prot_gop(g, e->behind - 1))->serial != e->behind_serial)
+		e->behind = 0;
+	e->behind_serial = !!e->behind;
 }
 
 static void even_streams(const struct prot_group *g)
@@ -137,6 +147,11 @@ static void even_streams(const struct prot_group *g)
 		even_stream(g, &s->seen[i]);
 		even_stream(g, &s->grown[i]);
 	}
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		even_behind(g, prot_ecop(g, prot_gop(g, i)));
+	for (uint32_t i = 0; i < g->cfg.ops; i++)
+		prot_ecop(g, prot_gop(g, i))->serial = !!prot_ecop(g, prot_gop(g, i))->serial;
+	s->serial = 0;
 	s->next_seen = 0;
 	s->next_grown = 0;
 }

@@ -436,6 +436,40 @@ static void test_in_order_ends(void)
 	free(g);
 }
 
+/* One that is held up by a read is not held behind a later write in the place of the first. */
+static void test_in_order_again(void)
+{
+	struct prot_group *g = make(4, 2);
+	struct prot_event read;
+	u32 i;
+
+	hold = true;
+	submit(g, 0, STRIP);
+	run(g);
+	CU_ASSERT_FATAL(prot_group_submit(g, PROT_READ, 0, STRIP, STRIP, 0) >= 0);
+	run(g);
+	read = held[--nr_held];
+	CU_ASSERT_EQUAL_FATAL(read.io.kind, PROT_READ);
+	submit(g, STRIP, STRIP);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 1);
+	submit(g, 0, STRIP);
+	run(g);
+	rig_end_io(g, &read);
+	for (i = 0; i < STRIP; i++)	/* where it was read to */
+		payload[i] = byte_at(i);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 4);
+	hold = false;
+	for (i = 0; i < 2; i++)
+		check(g, i * STRIP, STRIP);
+	free(g);
+}
+
 /* None is held behind a write that waits for a member; nor when one is slow. */
 static void test_in_order_silent(void)
 {
@@ -469,6 +503,7 @@ int main(void)
 		{ "writes in order", test_in_order },
 		{ "writes in order, one by one", test_in_order_one_by_one },
 		{ "the last of writes in order", test_in_order_ends },
+		{ "writes in order, and again", test_in_order_again },
 		{ "writes in order and a silent member", test_in_order_silent },
 		{ "attach numbers of two readmitted", test_attach_bumps },
 		{ NULL, NULL },

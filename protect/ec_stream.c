@@ -27,6 +27,7 @@ static bool stream_is_write(const struct prot_gop *op)
 /*
  * Whether the write of that number is not answered yet. It may wait itself, for what came before
  * it, so the first of all waits for none; and one that begins again, behind others, has lost it.
+ * Its rows are repaired before that, by an op that waits for those behind it.
  */
 static bool stream_runs(const struct prot_group *g, u16 i, u32 serial)
 {
@@ -35,7 +36,8 @@ static bool stream_runs(const struct prot_group *g, u16 i, u32 serial)
 	if (PROT_MUTANT(EC_HOLDS_ON))
 		return true;
 	return serial && prot_ecop(g, op)->serial == serial && !op->acked &&
-	       op->phase != PROT_P_FREE && op->phase != PROT_P_ENDED;
+	       op->phase != PROT_P_FREE && op->phase != PROT_P_ENDED &&
+	       op->phase != PROT_P_EC_REPAIR;
 }
 
 static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)

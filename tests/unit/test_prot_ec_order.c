@@ -357,51 +357,53 @@ static void test_dead_slots(void)
 	free(g);
 }
 
-/* Writes in order, several in flight: stripe after stripe is whole, and nothing is read. */
-static void test_in_order(void)
+/* Three stripes, strip by strip, all in flight; the first @queued of them are there at once. */
+static struct prot_group *write_in_order(u32 queued)
 {
 	struct prot_group *g = make(4, 2);
 	u32 i;
 
 	memset(&cost, 0, sizeof(cost));
 	hold = true;
-	for (i = 0; i < 12; i++) {
-		submit(g, i * STRIP, STRIP);
-		if (i > 2)		/* the first stripe is queued at once */
+	for (i = 1; i <= 12; i++) {
+		submit(g, (i - 1) * STRIP, STRIP);
+		if (i >= queued)
 			run(g);
 	}
 	CU_ASSERT_EQUAL(g->counts.in_order, 2);	/* others wait for the rows anyway */
 	while (nr_held)
 		let_go(g);
-	COST(0, 18, 18);
 	CU_ASSERT_EQUAL(done, 12);
 	hold = false;
+	return g;
+}
+
+static void check_in_order(struct prot_group *g)
+{
+	u32 i;
+
 	for (i = 0; i < 3; i++)
 		check(g, i * 4 * STRIP, 4 * STRIP);
 	free(g);
 }
 
+/* Writes in order, several in flight: stripe after stripe is whole, and nothing is read. */
+static void test_in_order(void)
+{
+	struct prot_group *g = write_in_order(4);
+
+	COST(0, 18, 18);
+	check_in_order(g);
+}
+
 /* Also behind writes that wait for the rows of the first, which has gone alone. */
 static void test_in_order_one_by_one(void)
 {
-	struct prot_group *g = make(4, 2);
-	u32 i;
+	struct prot_group *g = write_in_order(1);
 
-	hold = true;
-	for (i = 0; i < 12; i++) {
-		submit(g, i * STRIP, STRIP);
-		run(g);
-	}
-	CU_ASSERT_EQUAL(g->counts.in_order, 2);
-	while (nr_held)
-		let_go(g);
 	CU_ASSERT_EQUAL(g->counts.full, 2);
 	CU_ASSERT_EQUAL(g->counts.partial, 2);
-	CU_ASSERT_EQUAL(done, 12);
-	hold = false;
-	for (i = 0; i < 3; i++)
-		check(g, i * 4 * STRIP, 4 * STRIP);
-	free(g);
+	check_in_order(g);
 }
 
 /* What begins where one in flight has ended waits for its answer, and then goes alone. */

@@ -45,8 +45,8 @@ void __attribute__((noreturn, format(printf, 2, 3))) die(int status, const char 
 uint64_t parse_size(const char *s);
 struct uuid parse_uuid(const char *s);
 const char *show_uuid(const void *data);
-/* Prints the disk when the volume comes to @state; "gone": is not there. */
 void wait_freed(void);
+/* Prints the disk when the volume comes to @state; "gone": is not there. */
 int wait_state(const char *uuid, const char *state, double seconds);
 
 /* netlink.c */

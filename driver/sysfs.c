@@ -321,6 +321,7 @@ MESH_COUNT(in_order, engine.in_order);
 MESH_COUNT(folded, engine.folded);
 MESH_COUNT(full_stripes, engine.full);
 MESH_COUNT(partial_stripes, engine.partial);
+MESH_COUNT(cached, engine.cached);
 MESH_COUNT(bitmap_writes, engine.bitmap_writes);
 MESH_COUNT(buffer_waits, engine.buffer_waits);
 MESH_COUNT(ring_waits, engine.ring_waits);
@@ -336,8 +337,9 @@ MESH_COUNT(codec_portable, cpu.codec_portable);
 
 static struct attribute *mesh_count_attrs[] = {
 	&count_joined.attr, &count_in_order.attr, &count_folded.attr, &count_full_stripes.attr,
-	&count_partial_stripes.attr, &count_bitmap_writes.attr, &count_buffer_waits.attr,
-	&count_ring_waits.attr, &count_direct_reads.attr, &count_engine_reads.attr,
+	&count_partial_stripes.attr, &count_cached.attr, &count_bitmap_writes.attr,
+	&count_buffer_waits.attr, &count_ring_waits.attr, &count_direct_reads.attr,
+	&count_engine_reads.attr,
 	&count_redone_reads.attr, &count_held.attr, &count_starved.attr,
 	&count_longest_wait_ms.attr, &count_longest_run_us.attr, &count_codec_vector.attr,
 	&count_codec_portable.attr,

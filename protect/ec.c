@@ -306,6 +306,10 @@ static void ec_begin(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 region = prot_region_of(g, op->addr);
 
+	if (op->purpose == PROT_FOR_FILL) {
+		prot_phase(g, op, PROT_P_EC_FILL);
+		return;
+	}
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ) {
 		if (ec_unreadable(g, op))
 			ec_degrade(g, op);
@@ -444,21 +448,22 @@ static bool ec_gather_one(struct prot_group *g, struct prot_gop *op, u64 left,
 			  struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
-	const struct prot_gop *src = NULL;
+	const u8 *src;
 	u32 strip, member, at, from, length;
 
 	for (; left; left &= left - 1) {
 		strip = prot_lowest(left);
 		at = ec_gather_part(g, op, strip, &from, &length);
 		switch (prot_ec_at_hand(g, op, strip, from, length, &src)) {
-		case PROT_AT_OP:
-			prot_ec_take_from(g, op, src, strip, from, length, at);
+		case PROT_AT_HAND:
+			memcpy(prot_ec_frame(g, op) + at, src, length);
 			e->got |= PROT_BIT(strip);
 			break;
 		case PROT_AT_MEMBER:
 			member = prot_ec_member(g, e, strip);
 			op->sent |= PROT_BIT(member);
 			g->load[member]++;
+			e->reads = 1;
 			prot_ec_fill_private(g, op, member, PROT_READ, at, from, length, ev);
 			return true;
 		case PROT_AT_NEITHER:
@@ -568,6 +573,8 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 		return ec_codec(g, op, ev);
 	case PROT_P_EC_READ:
 		return ec_read_strips(g, op, ev);
+	case PROT_P_EC_FILL:
+		return prot_ec_fill_next(g, op, ev);
 	case PROT_P_EC_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_EC_RECORD)
@@ -629,8 +636,11 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		ec_work_done(g, op);
 		return;
 	}
-	if (op->phase == PROT_P_EC_GATHER || op->phase == PROT_P_EC_READ) {
+	if (op->phase == PROT_P_EC_GATHER || op->phase == PROT_P_EC_READ ||
+	    op->phase == PROT_P_EC_FILL) {
 		g->load[member]--;
+		if (op->phase == PROT_P_EC_FILL)
+			prot_ec_filled(g, op, prot_ec_strip(g, e, member), err);
 		if (err) {
 			e->tried |= PROT_BIT(member);
 			if (prot_read_failed(g, member, err))

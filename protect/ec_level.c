@@ -9,7 +9,8 @@
 #define EC_HEAD_MAX	4096	/* of private buffers: a page */
 
 static const u32 ec_phases[PROT_P_EC_END] = {
-	[PROT_P_LOCK] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED),
+	[PROT_P_LOCK] = PROT_TO(LOCK) | PROT_TO(BUF) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED) |
+			PROT_TO(EC_FILL),
 	[PROT_P_BUF] = PROT_TO(EC_COPY) | PROT_TO(EC_GATHER) | PROT_TO(EC_CODEC) |
 		       PROT_TO(EC_TXID) | PROT_TO(EC_READ) | PROT_TO(EC_JOINED) |
 		       PROT_TO(EC_REPAIR),
@@ -38,7 +39,8 @@ static bool ec_config_ok(const struct prot_group_config *c)
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
 	       (!c->smalls || (c->smalls > 1 && is_power_of_2(c->small) && c->small >= c->lba &&
 			       c->small <= c->strip)) &&
-	       c->ops > PROT_OP_BARRIER + 1 && c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1;
+	       c->cached <= PROT_CACHED_MAX && c->ops > PROT_OP_FILL + !!c->cached &&
+	       c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1;
 }
 
 static u32 ec_frame_bytes(const struct prot_shape *h, const struct prot_group_config *c,
@@ -66,7 +68,8 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->buf_bytes = ec_frame_bytes(h, c, h->window);
 	h->small_bytes = ec_frame_bytes(h, c, c->small);
 	h->meta_buf_bytes = c->lba + c->slot_bytes;
-	h->first_op = PROT_OP_BARRIER + 1;
+	h->cached_bytes = c->k * c->strip;
+	h->first_op = c->cached ? PROT_OP_FILL + 1 : PROT_OP_BARRIER + 1;
 	h->nr_queues = PROT_Q_RING + c->rings;
 	h->kept_bufs[0] = c->bufs < own + 8 ? 1 : ec_kept(c->bufs - own);
 	h->kept_bufs[1] = ec_kept(c->smalls);
@@ -76,6 +79,7 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->off_ranges = prot_take(end, (u64)c->ops * c->k, sizeof(struct prot_ec_range));
 	h->off_streams = prot_take(end, 1, sizeof(struct prot_ec_streams));
 	h->off_txs = prot_take(end, (u64)c->rings * c->slots, sizeof(struct prot_tx));
+	h->off_cache = prot_take(end, c->cached, prot_ec_cached_bytes(c));
 }
 
 static void ec_init(struct prot_group *g)

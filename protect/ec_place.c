@@ -28,6 +28,7 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 		prot_ec_end(g, op, 0);
 		return false;
 	}
+	prot_ec_cache_gated(g, op);
 	prot_phase(g, op, PROT_P_EC_PLACE);
 	prot_ec_supersede(g, op);
 	prot_ec_notify_joined(g, op, 0);
@@ -114,6 +115,8 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 	strip = prot_ec_strip(g, e, member);
 	prot_ec_part(g, op, strip, &from, &length);
 	op->sent |= PROT_BIT(member);
+	if (op->purpose == PROT_FOR_SCRUB || (op->purpose == PROT_FOR_REQUEST && !e->txid))
+		prot_ec_cache_forget(g, e->stripe);
 	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
 		prot_zeroes_fill(g, op, member, ev);
 		return true;

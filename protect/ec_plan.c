@@ -10,7 +10,7 @@
  *   scrub                      VERIFY: all strips, or REBUILD of what can't be read
  *
  * The cheaper one wins: fewer commands, then fewer bytes. What an older write of
- * the same rows has in memory costs nothing.
+ * the same rows has in memory costs nothing, nor what is in the cache.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -59,9 +59,9 @@ static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 static bool plan_costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
 		       u32 length)
 {
-	const struct prot_gop *src;
+	const u8 *src;
 
-	return prot_ec_at_hand(g, op, strip, from, length, &src) != PROT_AT_OP;
+	return prot_ec_at_hand(g, op, strip, from, length, &src) != PROT_AT_HAND;
 }
 
 /* What it takes to change parity by what differs, and to compute it from all data. */

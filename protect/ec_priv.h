@@ -30,7 +30,8 @@
 #define PROT_EC_STREAMS		4
 #define PROT_Q_STREAM		PROT_Q_LEVEL	/* writes held (ec_stream.c) */
 #define PROT_Q_RING		(PROT_Q_STREAM + 1)	/* + ring: ops that want its next slot */
-#define PROT_OP_BARRIER		2	/* ec: the first op of a request is one further */
+#define PROT_OP_BARRIER		2
+#define PROT_OP_FILL		3	/* with a cache; the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
 /*
@@ -42,6 +43,7 @@
  *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
  *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE (-> GATHER, row by row)
  *   barrier   LOCK -> TXID -> RECORD
+ *   fill      LOCK -> FILL (ec_cache.c)
  *   a write that goes with an older one: LOCK, or BUF -> JOINED
  */
 enum {
@@ -55,10 +57,12 @@ enum {
 	PROT_P_EC_RETIRE,	/* waits for MISSED bits to be durable */
 	PROT_P_EC_JOINED,	/* part of another op */
 	PROT_P_EC_REPAIR,	/* waits for the scrub's op to repair its rows one by one */
+	PROT_P_EC_FILL,		/* reads strips into the cache */
 	PROT_P_EC_END
 };
 
 #define PROT_FOR_BARRIER	PROT_FOR_LEVEL	/* moves a ring's watermark */
+#define PROT_FOR_FILL		(PROT_FOR_LEVEL + 1)
 
 /* What VERIFY says of a row, in the first byte of OLD 0: a strip plus one, or one of these. */
 #define PROT_ROW_RIGHT		0
@@ -113,6 +117,7 @@ struct prot_ecop {
 	u8	waits;		/* for an older write of its rows to be in place */
 	u8	remake;		/* scrub: parity is made again where no strip explains a row */
 	u8	yielded;	/* let others of its rows begin before it went in place */
+	u8	reads;		/* not all that it gathers is in memory */
 	u16	joined;		/* the first op that goes with this one, or the next; 0: none */
 	u16	last;		/* the last one */
 	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
@@ -145,7 +150,7 @@ struct prot_ec_range {
 /* Where the newest content of a strip is, as far as it is gated. */
 enum prot_ec_at {
 	PROT_AT_MEMBER,		/* in place */
-	PROT_AT_OP,		/* in the private buffer of an op */
+	PROT_AT_HAND,		/* in the private buffer of an op, or in the cache */
 	PROT_AT_NEITHER,	/* here and there: wait until it is in place */
 };
 
@@ -362,9 +367,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member);
 u32 prot_ec_older(const struct prot_group *g, const struct prot_gop *op, u32 member);
 bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member);
 enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-				u32 from, u32 length, const struct prot_gop **src);
-void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
-		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at);
+				u32 from, u32 length, const u8 **src);
 bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op);
 void prot_ec_join(struct prot_group *g, struct prot_gop *op);
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op);
@@ -374,6 +377,16 @@ void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err);
 void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op);
 bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op);
 void prot_ec_stream_wake(struct prot_group *g);
+
+/* ec_cache.c */
+u32 prot_ec_cached_bytes(const struct prot_group_config *c);
+const u8 *prot_ec_cached(const struct prot_group *g, const struct prot_ecop *e, u32 strip,
+			 u32 lo, u32 hi);
+void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op);
+void prot_ec_cache_gated(struct prot_group *g, const struct prot_gop *op);
+void prot_ec_cache_forget(struct prot_group *g, u64 stripe);
+bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+void prot_ec_filled(struct prot_group *g, struct prot_gop *op, u32 strip, int err);
 
 /* ec_recover.c */
 bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev);

@@ -110,8 +110,10 @@ static void ring_count(struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 
-	if (op->purpose == PROT_FOR_REQUEST)
+	if (op->purpose == PROT_FOR_REQUEST) {
 		*(e->gather ? &g->counts.partial : &g->counts.full) += 1;
+		g->counts.cached += e->gather && !e->reads;
+	}
 }
 
 /* P1: the participants are settled and a ring slot taken; the phase says what follows. */

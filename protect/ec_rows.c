@@ -215,10 +215,10 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 
 /*
  * Find the newest gated content of a strip, for @op to read. @from: byte, counted from @op's first
- * row. @src: PROT_AT_OP: the op that has it.
+ * row. @src: PROT_AT_HAND: where it is.
  */
 enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-				u32 from, u32 length, const struct prot_gop **src)
+				u32 from, u32 length, const u8 **src)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u32 lo = e->row + from, hi = lo + length, olo, ohi, member = prot_ec_member(g, e, strip);
@@ -226,6 +226,11 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 	bool placed = true;
 	u16 i, self = prot_gop_index(g, op);
 
+	if (PROT_MUTANT(EC_OLD_VALUES))
+		return PROT_AT_MEMBER;
+	*src = rows_is_write(op) ? prot_ec_cached(g, e, strip, lo, hi) : NULL;
+	if (*src)
+		return PROT_AT_HAND;
 	for (i = *prot_bucket(g, op); i != self; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
 		const struct prot_ecop *x = prot_ecop(g, o);
@@ -239,23 +244,11 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 		at = placed ? PROT_AT_MEMBER : PROT_AT_NEITHER;
 		if (x->kind == PROT_SLOT_PAYLOAD && olo <= lo && hi <= ohi &&
 		    ((x->data | x->want) & ~x->stale) >> strip & 1) {
-			at = PROT_AT_OP;
-			*src = o;
+			at = PROT_AT_HAND;
+			*src = prot_ec_frame(g, o) + prot_ec_new(g, o, strip) + lo - x->row;
 		}
 	}
-	if (PROT_MUTANT(EC_OLD_VALUES))
-		return PROT_AT_MEMBER;
 	return at;
-}
-
-/* The same bytes out of @src's private buffer, to byte @at of @op's. */
-void prot_ec_take_from(const struct prot_group *g, const struct prot_gop *op,
-		       const struct prot_gop *src, u32 strip, u32 from, u32 length, u32 at)
-{
-	u32 skip = prot_ecop(g, op)->row + from - prot_ecop(g, src)->row;
-
-	memcpy(prot_ec_frame(g, op) + at,
-	       prot_ec_frame(g, src) + prot_ec_new(g, src, strip) + skip, length);
 }
 
 /* What a write would be with another one in it. */

@@ -108,11 +108,13 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 	struct prot_ec_streams *all = prot_ec_streams(g);
 	struct prot_ecop *e = prot_ecop(g, op);
 	struct prot_ec_stream *s;
+	bool grown;
 	u32 at;
 
 	if (!stream_is_write(op))
 		return;
 	s = stream_find(g, e->start);
+	grown = s >= all->grown && s < all->grown + PROT_EC_STREAMS;
 	if (s)
 		stream_follow(g, op, s);
 	s = stream_place(g, s);
@@ -127,6 +129,8 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 		e->behind = 0;
 		stream_let_go(g, op);
 	}
+	if (grown && (!e->behind || !stream_runs(g, e->behind - 1, e->behind_serial)))
+		prot_ec_cache_note(g, op);
 }
 
 /*

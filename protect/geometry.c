@@ -18,6 +18,7 @@
 #define GEO_SLOTS		16
 #define GEO_RING_BYTES		(2U << 20)	/* of one ring, unless its slots are few */
 #define GEO_HEAD		4096
+#define GEO_CACHE_BYTES		(4U << 20)	/* of data that is kept, see ec_cache.c */
 #define GEO_AREA		(1U << 20)
 
 static u32 geometry_region(u64 bytes, u32 strip)
@@ -68,6 +69,7 @@ void prot_geometry_config(const struct prot_geometry *geo, struct prot_group_con
 	c->slot_head = geo->slot_head;
 	c->rings = geo->rings;
 	c->slots = geo->slots;
+	c->cached = min_t(u32, PROT_CACHED_MAX, GEO_CACHE_BYTES / (c->k * c->strip));
 }
 
 u64 prot_geometry_area(const struct prot_segment *s, u32 lba)

@@ -72,6 +72,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	end = round_up(end, h->align);
 	h->off_bufs = prot_take(&end, c->bufs, h->buf_bytes);
 	h->off_smalls = prot_take(&end, c->smalls, h->small_bytes);
+	h->off_cached = prot_take(&end, c->cached, h->cached_bytes);
 	h->off_meta = prot_take(&end, c->width, h->meta_buf_bytes);
 	h->off_block_bufs = prot_take(&end, c->width * h->nr_block_ios, c->lba);
 	h->bytes = end >> 32 ? 0 : end;

@@ -76,7 +76,7 @@
 #define PROT_TAG_SHIFT		6	/* tag of an I/O or work of an op: op << 6 | member */
 
 /* Buffers that runs name; PROT_BUFFER_REQUEST is the op's own payload. */
-#define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs, and then .smalls */
+#define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs, .smalls, .cached */
 #define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
 #define PROT_BUFFER_BLOCK	0x20000	/* + which of the bitmap blocks that are written */
 #define PROT_TAG_META		0x80000000U	/* + member, and which block << 6 */
@@ -125,6 +125,11 @@ struct prot_group_config {
 	 * least 2. As many are for reads as of the others
 	 */
 	u16	smalls;
+	/*
+	 * ec: stripes whose data is kept in memory for small writes in order, PROT_CACHED_MAX at
+	 * most, @k strips of memory and an op for all; 0: none
+	 */
+	u16	cached;
 	u16	rings;			/* ec: rings; stripes of different rings share nothing */
 	/* ec: of a ring, PROT_SLOTS_MIN..PROT_SLOTS_MAX; one less may be in flight */
 	u16	slots;
@@ -152,6 +157,7 @@ struct prot_group_config {
 };
 
 #define PROT_DEPTH_MAX		16
+#define PROT_CACHED_MAX		4
 #define PROT_NO_LIMIT		(~0ULL)
 
 enum prot_group_state {
@@ -369,6 +375,7 @@ struct prot_shape {
 	u32	nr_buckets;
 	u32	nr_queues;
 	u32	buf_bytes, small_bytes;	/* of a private buffer */
+	u32	cached_bytes;	/* ec: of data of a stripe that is kept */
 	u32	meta_buf_bytes;	/* of a metadata buffer */
 	u32	zeroes_max;	/* bytes of a DISCARD or ZEROES */
 	u32	kept_bufs[2];	/* private buffers, and small ones, that writes leave to reads */
@@ -378,8 +385,8 @@ struct prot_shape {
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs;	/* sets */
 	u32	off_queues;	/* of ops that wait for a buffer or a ring slot */
-	u32	off_bufs, off_smalls, off_meta;
-	u32	off_rings, off_ecops, off_ranges, off_txs, off_code, off_streams;
+	u32	off_bufs, off_smalls, off_cached, off_meta;
+	u32	off_rings, off_ecops, off_ranges, off_txs, off_code, off_streams, off_cache;
 	u32	off_sets, off_dirty;	/* of regions; of bitmap blocks to be written */
 	u32	off_unwritten;	/* blocks never written, per member and bitmap */
 	u32	off_blocks;	/* struct prot_block_io, nr_block_ios a member */
@@ -398,6 +405,7 @@ struct prot_counts {
 	u64	full;		/* ec: transactions that read nothing: all of their rows came */
 	u64	partial;	/* ec: all others */
 	u64	in_order;	/* ec: writes in order that waited for those that follow */
+	u64	cached;		/* ec: of the partial ones, those that read nothing */
 	u64	bitmap_writes;	/* blocks of bitmaps written to members */
 	u64	buffer_waits;	/* ops that waited for a private buffer */
 	u64	ring_waits;	/* ec: ops that waited for a slot of their ring */
@@ -469,6 +477,7 @@ struct prot_group {
 	u8	draining;	/* ec: no new transactions until the bump is durable */
 	u8	bump;		/* ec: attach number is being written */
 	u8	barriers;	/* ec: ring to check next, plus one; 0: none */
+	u8	cache_next;	/* ec: entry of the cache that is taken next */
 	u64	bumped;		/* ec: members that have the new attach number */
 	u64	half;		/* ec: members that have it in one of their two blocks */
 	u64	bumping;	/* ec: members that are to have it */

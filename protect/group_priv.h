@@ -137,6 +137,9 @@ static inline u32 prot_nr_bufs(const struct prot_group_config *c)
 
 static inline u8 *prot_private(const struct prot_group *g, u32 buf)
 {
+	if (buf >= prot_nr_bufs(&g->cfg))
+		return (u8 *)prot_at(g, g->shape.off_cached) +
+		       (size_t)(buf - prot_nr_bufs(&g->cfg)) * g->shape.cached_bytes;
 	if (buf >= g->cfg.bufs)
 		return (u8 *)prot_at(g, g->shape.off_smalls) +
 		       (size_t)(buf - g->cfg.bufs) * g->shape.small_bytes;

@@ -60,6 +60,7 @@ static void random_ec(struct sim_config *c, uint64_t seed)
 	regions = c->sectors / c->k / c->region + 1;
 	blocks = (regions + c->bits - 1) / c->bits;
 	c->smalls = c->strip > 1 && seed % 3 ? 3 : 0;
+	c->cached = seed % 4 % 3;
 	if (rnd(2) || 2 + (1 + c->copies) * blocks + c->rings * c->slots * (1 + c->slot) > SIM_META)
 		c->bits = 0;
 }
@@ -132,6 +133,7 @@ static int newest_first;	/* what was started last ends first */
 static int hot;			/* sectors that requests stay in */
 static int (*starved)(const struct sim_world *w, const struct sim_io *io);
 static int slow_member;
+static int log_sector;		/* where the next write in order goes; -1: there are none */
 
 static int is_bitmap(const struct sim_world *w, const struct sim_io *io)
 {
@@ -192,6 +194,7 @@ static void random_weights(uint32_t *weight, uint64_t seed)
 	hot = rnd(3) ? 0 : 1 + rnd(4);
 	starved = starving[rnd(sizeof(starving) / sizeof(starving[0]))];
 	slow_member = rnd(SIM_WIDTH);
+	log_sector = rnd(3) ? -1 : 0;
 	for (int k = 0; k < ACT_LATE; k++)
 		weight[k] = base[k] * factor[rnd(5)];
 	if (rnd(2))		/* no more than what protocols are made for */
@@ -238,6 +241,12 @@ static void random_submit(const struct sim_world *w, struct sim_action *a)
 					 PROT_DISCARD, PROT_ZEROES };
 	uint32_t stripe = w->cfg.k * w->cfg.strip;
 
+	if (ec && log_sector >= 0 && rnd(4)) {
+		a->a = PROT_WRITE;
+		a->b = log_sector++ % w->cfg.sectors;
+		a->c = 1;
+		return;
+	}
 	a->a = kinds[rnd(sizeof(kinds))];
 	a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
 	a->c = 1 + rnd(w->cfg.region);
@@ -427,7 +436,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
-	uint64_t slots_read, replayed, places, joined, in_order, folded, staged, stale;
+	uint64_t slots_read, replayed, places, joined, in_order, cached, folded, staged, stale;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
 };
@@ -459,6 +468,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->places += w->places_written;
 		t->joined += w->joined;
 		t->in_order += w->in_order;
+		t->cached += w->cached;
 		t->folded += w->folded;
 		t->staged += w->staged;
 		t->stale += w->stale;
@@ -509,9 +519,10 @@ static void print_totals(const struct totals *t)
 		printf("    attaching: %llu slots read, %llu records replayed, %llu writes in place\n",
 		       (unsigned long long)t->slots_read, (unsigned long long)t->replayed,
 		       (unsigned long long)t->places);
-		printf("    %llu writes joined to others, %llu held in order, %llu writes in place folded\n",
+		printf("    %llu writes joined to others, %llu held in order, %llu with all in memory, "
+		       "%llu writes in place folded\n",
 		       (unsigned long long)t->joined, (unsigned long long)t->in_order,
-		       (unsigned long long)t->folded);
+		       (unsigned long long)t->cached, (unsigned long long)t->folded);
 		printf("    %llu written in place from a stage, %llu found it dropped\n",
 		       (unsigned long long)t->staged, (unsigned long long)t->stale);
 	}
@@ -552,6 +563,7 @@ static int many(uint64_t n, uint64_t first)
 		sum.places += r.t.places;
 		sum.joined += r.t.joined;
 		sum.in_order += r.t.in_order;
+		sum.cached += r.t.cached;
 		sum.folded += r.t.folded;
 		sum.staged += r.t.staged;
 		sum.stale += r.t.stale;
@@ -628,6 +640,9 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
 	[PROT_MUT_EC_SMALL_JOIN] = "more writes joined than their buffer holds",
 	[PROT_MUT_EC_HOLDS_ON] = "writes in order held for ever",
+	[PROT_MUT_EC_CACHE_OLD] = "data in memory not what was written since",
+	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
+	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
 	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
 	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",

@@ -149,8 +149,10 @@ static void even_streams(const struct prot_group *g)
 	}
 	for (uint32_t i = 0; i < g->cfg.ops; i++)
 		even_behind(g, prot_ecop(g, prot_gop(g, i)));
-	for (uint32_t i = 0; i < g->cfg.ops; i++)
+	for (uint32_t i = 0; i < g->cfg.ops; i++) {
 		prot_ecop(g, prot_gop(g, i))->serial = !!prot_ecop(g, prot_gop(g, i))->serial;
+		prot_ecop(g, prot_gop(g, i))->reads = 0;	/* only counted */
+	}
 	s->serial = 0;
 	s->next_seen = 0;
 	s->next_grown = 0;
@@ -275,6 +277,7 @@ static int known(const struct sim_world *w)
 	s.replayed = 0;
 	s.joined = 0;
 	s.in_order = 0;
+	s.cached = 0;
 	s.folded = 0;
 	s.round_end = 0;
 	memset(s.longest, 0, sizeof(s.longest));

@@ -88,6 +88,7 @@ struct sim_config {
 	uint8_t fresh;			/* extents known to be equal at first */
 	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
 	uint8_t smalls;			/* private buffers of one sector a strip, besides */
+	uint8_t cached;			/* stripes whose data is kept in memory */
 	uint8_t plain;			/* members that take no DISCARD and no ZEROES */
 	uint8_t noise;			/* what the records' bytes are before */
 };
@@ -225,7 +226,7 @@ struct sim_world {
 	uint64_t refused[SIM_WIDTH];		/* of these, what reads were refused */
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
-	uint64_t joined, in_order, folded;	/* writes, writes, places */
+	uint64_t joined, in_order, cached, folded;	/* writes, and places */
 	uint64_t staged, stale;		/* places from a stage; that found it dropped */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */

@@ -67,11 +67,12 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->slots = w->cfg.slots;
 		c->small = SIM_LBA;
 		c->smalls = w->cfg.smalls;
+		c->cached = w->cfg.cached;
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
 	c->depth = w->cfg.depth;
 	c->bufs = w->cfg.k ? 4 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
-	c->ops = (w->cfg.k ? 3 : 2) + w->cfg.ops;
+	c->ops = (w->cfg.k ? 3 : 2) + !!c->cached + w->cfg.ops;
 	if (c->depth) {
 		c->bufs += 3 * (c->depth - 1);
 		c->ops += 2 * (c->depth - 1);
@@ -361,9 +362,11 @@ static void tally(struct sim_world *w)
 {
 	w->joined += sim_group(w)->counts.joined;
 	w->in_order += sim_group(w)->counts.in_order;
+	w->cached += sim_group(w)->counts.cached;
 	w->folded += sim_group(w)->counts.folded;
 	sim_group(w)->counts.joined = 0;
 	sim_group(w)->counts.in_order = 0;
+	sim_group(w)->counts.cached = 0;
 	sim_group(w)->counts.folded = 0;
 }
 

@@ -421,6 +421,8 @@ void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length);
 void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length);
 void mesh_group_reads_reset(struct mesh_group *g);
 void mesh_group_reads_allow(struct mesh_group *g);
+struct mesh_member *mesh_group_read_single(struct mesh_group *g, struct prot_io *io, u32 *seen);
+bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen, int err);
 bool mesh_group_read_begin(struct mesh_part *part);
 struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io);
 void mesh_group_read_ended(struct mesh_part *part, int err);

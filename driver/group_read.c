@@ -80,11 +80,11 @@ void mesh_group_reads_allow(struct mesh_group *g)
 		WRITE_ONCE(g->readable, mask);
 }
 
-/* The sum of the part's buckets, which no write leaves as it was. Return: whether none is open. */
-static bool read_sum(struct mesh_group *g, const struct mesh_part *part, u32 *sum)
+/* The sum of a read's buckets, which no write leaves as it was. Return: whether none is open. */
+static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 {
-	u64 at = div_u64(part->addr, read_bucket_bytes(g));
-	u64 last = div_u64(part->addr + part->length - 1, read_bucket_bytes(g));
+	u64 at = div_u64(addr, read_bucket_bytes(g));
+	u64 last = div_u64(addr + length - 1, read_bucket_bytes(g));
 	u32 open = 0, v;
 
 	for (*sum = 0; at <= last; at++) {
@@ -106,18 +106,18 @@ static u32 read_copy(u64 mask, u64 addr)
 }
 
 /*
- * The piece of a part from byte @pos on that one member has: its slot, where, how much.
+ * What one member has of @length bytes from @addr on: its slot, where, how much. @readable: slots.
  * Return: whether it may be read from.
  */
-static bool read_piece(const struct mesh_group *g, const struct mesh_part *part, u64 pos,
+static bool read_piece(const struct mesh_group *g, u64 readable, u64 addr, u64 length,
 		       struct prot_io *io)
 {
-	u64 addr = part->addr + pos, stripe;
+	u64 stripe;
 	u32 at, strip;
 
-	io->length = part->length - pos;
+	io->length = length;
 	if (!g->cfg.m) {
-		io->member = read_copy(part->readable, part->addr);
+		io->member = read_copy(readable, addr);
 	} else {
 		stripe = div_u64_rem(addr, read_bucket_bytes(g), &at);
 		strip = at / g->cfg.strip;
@@ -127,7 +127,59 @@ static bool read_piece(const struct mesh_group *g, const struct mesh_part *part,
 		addr = stripe * g->cfg.strip + at;
 	}
 	io->addr = g->cfg.data[io->member] + addr;
-	return part->readable >> io->member & 1;
+	return readable >> io->member & 1;
+}
+
+/*
+ * The members that a read may go to now, and the sum of its buckets before it does. Return: slots;
+ * 0: it is for the engine.
+ */
+static u64 read_may(struct mesh_group *g, u64 addr, u64 length, u32 *seen)
+{
+	if (!READ_ONCE(g->readable) || !read_sum(g, addr, length, seen))
+		return 0;
+	smp_rmb();	/* whose end is seen of a write without a member, its mask is, too */
+	return READ_ONCE(g->readable);
+}
+
+/* All data of a read is there. Return: whether no write came between, and it was right. */
+static bool read_undisturbed(struct mesh_group *g, u64 addr, u64 length, u32 seen)
+{
+	u32 sum;
+
+	smp_rmb();	/* the data was there before the buckets are read */
+	read_sum(g, addr, length, &sum);
+	return sum == seen;
+}
+
+/*
+ * The one piece that a read is. @io: where it is in the group, and then on the member. @seen: for
+ * mesh_group_read_right(). Return: the member; NULL: there are more pieces, or it is for the
+ * engine. In an RCU read section.
+ */
+struct mesh_member *mesh_group_read_single(struct mesh_group *g, struct prot_io *io, u32 *seen)
+{
+	u64 length = io->length, readable = read_may(g, io->addr, length, seen);
+
+	if (!readable || !read_piece(g, readable, io->addr, length, io) || io->length != length)
+		return NULL;
+	mesh_group_used(g);
+	return g->slots[io->member].member;
+}
+
+/*
+ * Such a read has ended, with @err. @addr: where it was in the group. Return: whether that is how
+ * it ends; else the engine is to read it. Any context.
+ */
+bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen, int err)
+{
+	if (likely(!err && read_undisturbed(g, addr, length, seen))) {
+		this_cpu_inc(g->cpu_counts->direct);
+		return true;
+	}
+	atomic64_inc(&g->redone);
+	trace_mesh_group_redone(g, addr, length);
+	return false;
 }
 
 /* Whether a part may go to the members themselves; then mesh_group_read_next() has its pieces. */
@@ -137,14 +189,11 @@ bool mesh_group_read_begin(struct mesh_part *part)
 	struct prot_io io __mesh_uninit;
 	u64 pos;
 
-	if (!READ_ONCE(g->readable) || !read_sum(g, part, &part->seen))
-		return false;
-	smp_rmb();	/* whose end is seen of a write without a member, its mask is, too */
-	part->readable = READ_ONCE(g->readable);
+	part->readable = read_may(g, part->addr, part->length, &part->seen);
 	if (!part->readable)
 		return false;
 	for (pos = 0; pos < part->length; pos += io.length)
-		if (!read_piece(g, part, pos, &io))
+		if (!read_piece(g, part->readable, part->addr + pos, part->length - pos, &io))
 			return false;
 	atomic_set(&part->pieces, 1);
 	mesh_group_used(g);
@@ -156,7 +205,8 @@ struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io 
 {
 	if (part->pos == part->length)
 		return NULL;
-	read_piece(part->group, part, part->pos, io);
+	read_piece(part->group, part->readable, part->addr + part->pos, part->length - part->pos,
+		   io);
 	part->pos += io->length;
 	atomic_inc(&part->pieces);
 	return part->group->slots[io->member].member;
@@ -166,21 +216,15 @@ struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io 
 void mesh_group_read_ended(struct mesh_part *part, int err)
 {
 	struct mesh_group *g = part->group;
-	u32 sum;
 
 	if (unlikely(err))
 		WRITE_ONCE(part->worst, err);
 	if (!atomic_dec_and_test(&part->pieces))
 		return;
-	smp_rmb();	/* the data was there before the buckets are read */
-	read_sum(g, part, &sum);
-	if (likely(!part->worst && sum == part->seen)) {
-		this_cpu_inc(g->cpu_counts->direct);
+	if (mesh_group_read_right(g, part->addr, part->length, part->seen, part->worst)) {
 		mesh_part_done(part, 0);
 		return;
 	}
-	atomic64_inc(&g->redone);
-	trace_mesh_group_redone(part, 0);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);

@@ -249,7 +249,8 @@ static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 	memcpy(part->runs, runs, io->nr_runs * sizeof(*runs));
 	part->next = req->parts;
 	req->parts = part;
-	if (part->kind == PROT_READ && plan_read(part, batch))
+	/* one that was not right is the engine's */
+	if (part->kind == PROT_READ && !req->direct && plan_read(part, batch))
 		return true;
 	llist_add(&part->msg.node, &part->group->inbox);
 	plan_run_later(batch, part->group);
@@ -274,6 +275,28 @@ bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mes
 	struct prot_run run = { .length = io->length };
 
 	return plan_send(req, m, io, &run, done, req, true, batch);
+}
+
+/*
+ * The same for a read that prot_single() says is one of a group: where one member has all of it,
+ * and the group's engine need not know. How it ended is to be put to mesh_group_read_right().
+ */
+bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
+		      void (*done)(struct mesh_mio *mio, int err))
+{
+	struct mesh_group *g = req->layout->groups[io->member];
+	struct prot_run run = { .length = io->length };
+	struct prot_io piece = *io;
+	struct mesh_member *m = mesh_group_read_single(g, &piece, &req->seen);
+
+	if (!m)
+		return false;
+	req->direct = g;
+	req->direct_at = io->addr;
+	if (likely(plan_send(req, m, &piece, &run, done, req, true, batch)))
+		return true;
+	req->direct = NULL;
+	return false;
 }
 
 /*

@@ -108,6 +108,43 @@ static void mesh_req_over(struct mesh_req *req)
 		mesh_req_end(req, err);
 }
 
+/* The policy's kind of a request, or -1. */
+static int mesh_req_kind(struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		return PROT_READ;
+	case REQ_OP_WRITE:
+		return PROT_WRITE;
+	case REQ_OP_FLUSH:
+		return PROT_FLUSH;
+	case REQ_OP_DISCARD:
+		return PROT_DISCARD;
+	case REQ_OP_WRITE_ZEROES:
+		return PROT_ZEROES;
+	default:
+		return -1;
+	}
+}
+
+static void mesh_req_want(struct request *rq, struct prot_request *want)
+{
+	want->kind = mesh_req_kind(rq);
+	want->flags = 0;
+	want->offset = 0;
+	want->length = 0;
+	if (want->kind != PROT_FLUSH) {
+		want->offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
+		want->length = blk_rq_bytes(rq);
+	}
+	if (rq->cmd_flags & REQ_FUA)
+		want->flags |= PROT_FUA;
+	if (rq->cmd_flags & REQ_META)
+		want->flags |= PROT_META;
+	if (rq->cmd_flags & REQ_NOUNMAP)
+		want->flags |= PROT_NOUNMAP;
+}
+
 static void mesh_req_io_done(struct mesh_mio *mio, int err);
 
 /*
@@ -140,6 +177,30 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 	mesh_req_over(req);
 }
 
+/* The op of a request that needs one. Return: 0 or an error, which is the request's. */
+static int mesh_req_plan(struct mesh_req *req)
+{
+	struct prot_request want;
+
+	mesh_req_want(blk_mq_rq_from_pdu(req), &want);
+	return prot_op_init(&req->op, req->layout->prot, &want);
+}
+
+/* A request that is a single I/O has ended. Return: whether it is over; else it needs an op. */
+static bool mesh_req_single_end(struct mesh_req *req)
+{
+	u32 bytes = blk_rq_bytes(blk_mq_rq_from_pdu(req));
+	int err;
+
+	mesh_plan_single_end(req);
+	if (likely(!req->direct) ||
+	    mesh_group_read_right(req->direct, req->direct_at, bytes, req->seen, req->op.err))
+		return true;
+	err = mesh_req_plan(req);
+	req->op.err = err;
+	return err;
+}
+
 /*
  * @n I/Os of a request have ended. @req: request; gone when this returns. Any context: local
  * devices end I/O in hard interrupts.
@@ -150,8 +211,7 @@ static void mesh_req_drop(struct mesh_req *req, int n)
 
 	if (!atomic_sub_and_test(n, &req->left))
 		return;
-	if (likely(req->single)) {
-		mesh_plan_single_end(req);
+	if (likely(req->single) && mesh_req_single_end(req)) {
 		mesh_req_over(req);
 		return;
 	}
@@ -193,43 +253,6 @@ static void mesh_req_ready_work(struct work_struct *work)
 	rcu_read_unlock();
 }
 
-/* The policy's kind of a request, or -1. */
-static int mesh_req_kind(struct request *rq)
-{
-	switch (req_op(rq)) {
-	case REQ_OP_READ:
-		return PROT_READ;
-	case REQ_OP_WRITE:
-		return PROT_WRITE;
-	case REQ_OP_FLUSH:
-		return PROT_FLUSH;
-	case REQ_OP_DISCARD:
-		return PROT_DISCARD;
-	case REQ_OP_WRITE_ZEROES:
-		return PROT_ZEROES;
-	default:
-		return -1;
-	}
-}
-
-static void mesh_req_want(struct request *rq, struct prot_request *want)
-{
-	want->kind = mesh_req_kind(rq);
-	want->flags = 0;
-	want->offset = 0;
-	want->length = 0;
-	if (want->kind != PROT_FLUSH) {
-		want->offset = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
-		want->length = blk_rq_bytes(rq);
-	}
-	if (rq->cmd_flags & REQ_FUA)
-		want->flags |= PROT_FUA;
-	if (rq->cmd_flags & REQ_META)
-		want->flags |= PROT_META;
-	if (rq->cmd_flags & REQ_NOUNMAP)
-		want->flags |= PROT_NOUNMAP;
-}
-
 /*
  * Plan a request again, with the current layout. @req: owned by the caller until here. @batch: as
  * for mesh_plan_batch(), in an RCU read section, and no hard interrupt.
@@ -247,9 +270,11 @@ static void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 		return;
 	}
 	req->layout = l;
+	req->direct = NULL;
 	mesh_req_want(rq, &want);
 	if (prot_single(l->prot, &want, &io) &&
-	    likely(mesh_plan_single(req, &io, batch, mesh_req_io_done)))
+	    likely(io.group_io ? mesh_plan_direct(req, &io, batch, mesh_req_io_done) :
+				 mesh_plan_single(req, &io, batch, mesh_req_io_done)))
 		return;
 	err = prot_op_init(&req->op, l->prot, &want);
 	if (unlikely(err)) {

@@ -215,9 +215,23 @@ DEFINE_EVENT(mesh_part, mesh_group_submit,
 	TP_ARGS(part, err)
 );
 
-DEFINE_EVENT(mesh_part, mesh_group_redone,
-	TP_PROTO(const struct mesh_part *part, int err),
-	TP_ARGS(part, err)
+TRACE_EVENT(mesh_group_redone,
+	TP_PROTO(const struct mesh_group *g, u64 addr, u64 length),
+	TP_ARGS(g, addr, length),
+	TP_STRUCT__entry(
+		__field(unsigned int, segment)
+		__field(unsigned int, column)
+		__field(u64, addr)
+		__field(u64, length)
+	),
+	TP_fast_assign(
+		__entry->segment = g->segment;
+		__entry->column = g->column;
+		__entry->addr = addr;
+		__entry->length = length;
+	),
+	TP_printk("group %u.%u addr %llu + %llu", __entry->segment, __entry->column,
+		  __entry->addr, __entry->length)
 );
 
 #define mesh_show_event(k) __print_symbolic(k, { PROT_EV_IO, "io" }, { PROT_EV_DONE, "done" }, \

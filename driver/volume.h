@@ -189,6 +189,10 @@ struct mesh_req {
 	/* I/Os of the batch, newest first; @mio when it is in use is the last */
 	struct mesh_mio		*mios;
 	struct mesh_part	*parts;		/* of the batch, in groups; newest first */
+	/* a single read around the engine of this group, as long as that was not begun again: */
+	struct mesh_group	*direct;
+	u64			direct_at;	/* byte of the group's data */
+	u32			seen;		/* of its buckets */
 	unsigned long		deadline;	/* jiffies */
 	unsigned long		retry_at;	/* jiffies, while in vol->retry */
 	union {
@@ -245,6 +249,8 @@ void mesh_order_end(struct mesh_layout *l);
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err), int *sent);
 bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
+		      void (*done)(struct mesh_mio *mio, int err));
+bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
 		      void (*done)(struct mesh_mio *mio, int err));
 void mesh_plan_single_end(struct mesh_req *req);
 void mesh_batch_run(struct mesh_batch *batch);

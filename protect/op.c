@@ -57,7 +57,7 @@ bool prot_single(const struct prot_layout *l, const struct prot_request *rq, str
 		return false;
 	s = prot_segments(l) + prot_segment_at(l, rq->offset);
 	at = rq->offset - s->start;
-	if (s->width > 1 || rq->length > s->length - at)
+	if ((s->width > 1 && rq->kind != PROT_READ) || rq->length > s->length - at)
 		return false;
 	p = prot_places(l) + s->first;
 	if (s->columns > 1) {
@@ -66,7 +66,13 @@ bool prot_single(const struct prot_layout *l, const struct prot_request *rq, str
 		if (rq->length > s->unit - in_unit)
 			return false;
 		at = div_u64_rem(unit, s->columns, &column) * s->unit + in_unit;
-		p += column;
+		p += column * s->width;
+	}
+	if (s->width > 1) {
+		*io = (struct prot_io){ .addr = at, .length = rq->length, .group_io = true,
+					.member = p - prot_places(l), .nr_runs = 1,
+					.kind = rq->kind, .flags = rq->flags };
+		return true;
 	}
 	*io = (struct prot_io){ .addr = p->offset + at, .length = rq->length,
 				.member = p->member, .nr_runs = 1, .kind = rq->kind,

@@ -149,13 +149,13 @@ const struct prot_level_ops *prot_level(unsigned int level);
 int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct prot_request *rq);
 
 /**
- * prot_single() - the one I/O to one member that a request is, where it is no more
+ * prot_single() - the one I/O to one member, or the one read of one group, that a request is
  * @l: as there
  * @rq: as there
  * @io: filled in; its payload, where it has one, is the request's as it is
  *
- * Most requests to levels without redundancy are, and need no op: the result of the
- * I/O is theirs.
+ * Most requests to levels without redundancy are, and most reads of others, and need no op: the
+ * result of the I/O is theirs.
  *
  * Return: false when an op is needed, also for the error of a request that is wrong.
  */

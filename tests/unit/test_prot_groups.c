@@ -118,14 +118,28 @@ static bool redundant(const struct prot_layout *l, u64 sector)
 	return level == PROT_MIRROR || level == PROT_RAID10 || level == PROT_EC;
 }
 
+/* What needs no op is the I/O @io that its op would give: all but a group's writes. */
+static void single(const struct prot_layout *l, const struct prot_request *rq,
+		   const struct prot_io *io, bool alone)
+{
+	struct prot_io one;
+
+	alone = alone && (rq->kind == PROT_READ || (rq->kind == PROT_WRITE && !io->group_io));
+	CU_ASSERT_EQUAL_FATAL(prot_single(l, rq, &one), alone);
+	if (alone)
+		CU_ASSERT(one.group_io == io->group_io && one.member == io->member &&
+			  one.addr == io->addr && one.length == io->length &&
+			  one.nr_runs == 1 && one.kind == io->kind && one.flags == io->flags);
+}
+
 static void run_op(const struct prot_layout *l, const struct prot_request *rq)
 {
 	static u8 seen[VOLUME];
 	struct prot_run runs[PROT_RUNS_MAX];
 	enum prot_verdict v;
 	struct prot_op op;
-	struct prot_io io;
-	u32 out = 0, i, r;
+	struct prot_io io, first;
+	u32 out = 0, ios = 0, i, r;
 	u64 total = 0;
 
 	memset(seen, 0, sectors);
@@ -139,6 +153,8 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq)
 			continue;
 		}
 		out++;
+		if (!ios++)
+			first = io;
 		total += io.length;
 		named(l, &io, &place, &addr);
 		CU_ASSERT_EQUAL_FATAL(io.kind, rq->kind);
@@ -165,6 +181,7 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq)
 	for (i = 0; i < sectors; i++)
 		CU_ASSERT_EQUAL_FATAL(seen[i], i >= rq->offset / SECTOR &&
 					       i < (rq->offset + rq->length) / SECTOR);
+	single(l, rq, &first, ios == 1);
 }
 
 static void random_requests(const struct prot_layout *l, u32 n)

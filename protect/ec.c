@@ -687,6 +687,15 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 	}
 }
 
+/* It is read from again. */
+void prot_ec_arrive(struct prot_group *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.ops; i++)
+		prot_ecop(g, prot_gop(g, i))->tried &= ~PROT_BIT(member);
+}
+
 /* Whatever is in flight is missed by the member of this absent slot. */
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
 {

@@ -317,6 +317,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
+void prot_ec_arrive(struct prot_group *g, u32 member);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 /* The part of @strip that the op requests, counted from its first row. */
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,

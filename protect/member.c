@@ -162,10 +162,16 @@ static void member_depart(struct prot_group *g, u32 member, u64 epoch)
 	member_miss_unfinished(g, member);
 }
 
+/* It has all now, also what it could not read before it was out. */
 static void member_arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
+	u32 i;
 
+	for (i = 0; i < g->cfg.ops; i++)
+		prot_gop(g, i)->tried &= ~bit;
+	if (prot_policy(g)->arrive)
+		prot_policy(g)->arrive(g, member);
 	prot_regions_none(g, PROT_SET_MISSED + member);
 	g->kept &= ~PROT_BIT(PROT_MISSED + member);
 	g->taken &= ~bit;

@@ -430,7 +430,8 @@ static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 	g->bump = 0;
 	g->draining = 0;
 	prot_ready_all(g);
-	return false;
+	/* one that came too late for this one; else nothing may happen that begins the next */
+	return due & ~g->taken && recover_promote(g, ev);
 }
 
 /* Start the next I/O of records on any member, if there is one. */

@@ -157,6 +157,9 @@ static int mutate(struct sim_world *w, int n)
  */
 static int silence(struct sim_world *w, const struct sim_action *a)
 {
+	/* what two copies that differ are, one of them rotten, would be a matter of luck */
+	if (w->rot.on && w->rot.repair && !w->cfg.k)
+		return 0;
 	if (a->a >= w->cfg.copies || w->silent >> a->a & 1)
 		return 0;
 	if (!enough(w, 1ULL << a->a)) {

@@ -224,10 +224,13 @@ static void mesh_req_drop(struct mesh_req *req, int n)
 
 static void mesh_req_io_done(struct mesh_mio *mio, int err)
 {
-	if (unlikely(err) && mesh_req_error(err)->retry)
+	struct mesh_req *req = mio->priv;
+
+	/* not of a direct read: the group's engine goes on with that */
+	if (unlikely(err) && !req->direct && mesh_req_error(err)->retry)
 		this_cpu_inc(mio->member->stats->retries);
 	WRITE_ONCE(mio->err, err);
-	mesh_req_drop(mio->priv, 1);
+	mesh_req_drop(req, 1);
 }
 
 /* What a request had in a group has ended. Any context. */

@@ -14,10 +14,10 @@
  *   filled      read as a reader does, with the row lock: not what is still to be put in place
  *   gated       a write brings its data when it passes its gate, before the next one of its rows
  *               begins
- *   forgotten   where anything else changes data: zeroes of a stripe, a write without a record, a
- *               scrub that repairs
+ *   forgotten   where anything else writes: zeroes of a stripe, a write without a record, a scrub
+ *               that repairs, a member that is filled again
  *
- * A member that fails or is filled again changes no data, so all stays; none is filled then.
+ * A member that fails changes no data, so all stays; but none is filled then.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -161,6 +161,9 @@ bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_ev
 	}
 	strip = prot_lowest(left);
 	member = prot_ec_member(g, e, strip);
+	/* a write of it may have come to its gate meanwhile; a read that fails leaves anything */
+	if (!PROT_MUTANT(EC_FILL_OVER))
+		cache_entry(g, i)->has[strip] = (struct prot_ec_range){ 0 };
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
 	prot_io_fill(g, op, member, PROT_READ, op->addr, op->length, ev);

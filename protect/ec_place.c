@@ -115,7 +115,7 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 	strip = prot_ec_strip(g, e, member);
 	prot_ec_part(g, op, strip, &from, &length);
 	op->sent |= PROT_BIT(member);
-	if (op->purpose == PROT_FOR_SCRUB || (op->purpose == PROT_FOR_REQUEST && !e->txid))
+	if (op->purpose != PROT_FOR_REQUEST || !e->txid)
 		prot_ec_cache_forget(g, e->stripe);
 	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
 		prot_zeroes_fill(g, op, member, ev);

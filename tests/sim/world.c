@@ -474,6 +474,17 @@ static void refuse(struct sim_world *w, struct sim_io *io, int err)
 		sim_bad(w, "member %d takes no zeroes, and has failed", io->member);
 }
 
+/* A read that fails may have brought anything before. */
+static void spoil(struct sim_world *w, const struct sim_io *io)
+{
+	uint8_t *buf;
+
+	if (io->kind != PROT_READ || io->work || io->req < SIM_REQS)
+		return;
+	buf = prot_group_buffer(sim_group(w), io->buffer);
+	memset(buf + io->offset, 0xee, io->sectors * SIM_LBA);
+}
+
 /* The member is there and says that it can't read this. */
 static int medium_error(struct sim_world *w, struct sim_io *io)
 {
@@ -482,6 +493,7 @@ static int medium_error(struct sim_world *w, struct sim_io *io)
 	w->refused[io->member] |= w->bad_sectors[io->member] & ((1ULL << io->sectors) - 1) << io->first;
 	io->used = 0;
 	w->now++;
+	spoil(w, io);
 	prot_group_result(sim_group(w), io->tag, -ENODATA);
 	sim_pump(w);
 	return 1;
@@ -672,6 +684,7 @@ int sim_fail(struct sim_world *w, int n)
 		return 0;
 	tag = io->tag;
 	trace_io(w, "fail", io);
+	spoil(w, io);
 	if (io->kind == PROT_READ)
 		io->used = 0;
 	else

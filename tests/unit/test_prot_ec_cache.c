@@ -203,11 +203,25 @@ static void test_none(void)
 
 static struct prot_event slow;	/* the read of a fill that is left */
 
+/* Take the read of a fill of @strip out of what is held. */
+static bool held_fill(const struct prot_group *g, u32 strip)
+{
+	u32 i;
+
+	for (i = 0; i < nr_held; i++)
+		if (held[i].io.kind == PROT_READ && held[i].io.length == STRIP &&
+		    held[i].io.member == prot_group_member(g, 0, strip)) {
+			slow = held[i];
+			held[i] = held[--nr_held];
+			return true;
+		}
+	return false;
+}
+
 /* All of the fill is read but its last strip, and the writes behind it go on. */
 static struct prot_group *fill_slowly(void)
 {
 	struct prot_group *g = make(4, 2);
-	u32 i;
 
 	CU_ASSERT_EQUAL(write_one(g, 0, LBA), 3);
 	CU_ASSERT_EQUAL(write_one(g, LBA, LBA), 3);
@@ -215,13 +229,7 @@ static struct prot_group *fill_slowly(void)
 	submit(g, 2 * LBA, LBA);
 	run(g);
 	CU_ASSERT_EQUAL_FATAL(nr_held, 6);
-	for (i = 0; i < nr_held; i++)
-		if (held[i].io.length == STRIP &&
-		    held[i].io.member == prot_group_member(g, 0, 3)) {
-			slow = held[i];
-			held[i] = held[--nr_held];
-			break;
-		}
+	CU_ASSERT_FATAL(held_fill(g, 3));
 	while (nr_held)
 		let_go(g);
 	CU_ASSERT_EQUAL(done, 3);
@@ -265,6 +273,39 @@ static void test_failed_fill(void)
 	check(g);
 }
 
+/*
+ * A write that came before the fill is gated while the fill waits for it; what the fill then reads
+ * over it is not right, and is not taken for it.
+ */
+static void test_spoiled_fill(void)
+{
+	struct prot_group *g = make(4, 2);
+	bool found = false;
+
+	CU_ASSERT_EQUAL(write_one(g, 0, LBA), 3);
+	CU_ASSERT_EQUAL(write_one(g, LBA, LBA), 3);
+	hold = true;
+	submit(g, STRIP + 4 * LBA, LBA);
+	run(g);
+	submit(g, 2 * LBA, LBA);
+	run(g);
+	CU_ASSERT(!held_fill(g, 1));
+	while (nr_held && !found) {
+		let_go(g);
+		found = held_fill(g, 1);
+	}
+	CU_ASSERT_FATAL(found);
+	memset((u8 *)prot_group_buffer(g, slow.runs[0].buffer) + slow.runs[0].offset, 0xee, STRIP);
+	prot_group_result(g, slow.io.tag, -EILSEQ);
+	run(g);
+	while (nr_held)
+		let_go(g);
+	CU_ASSERT_EQUAL(done, 4);
+	hold = false;
+	CU_ASSERT_EQUAL(write_one(g, 4 * LBA, LBA), 1);
+	check(g);
+}
+
 /* A third stripe takes the place of the first. */
 static void test_replaced(void)
 {
@@ -290,6 +331,7 @@ int main(void)
 		{ "where there is none", test_none },
 		{ "a slow fill", test_slow_fill },
 		{ "a fill that fails", test_failed_fill },
+		{ "a fill over what is there", test_spoiled_fill },
 		{ "more stripes than fit", test_replaced },
 		{ NULL, NULL },
 	};

@@ -45,6 +45,7 @@
 #define DRIVER_GROUP_H
 
 #include <linux/completion.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_poll.h>
 #include <linux/kref.h>
 #include <linux/llist.h>
@@ -273,9 +274,10 @@ struct mesh_group {
 	u8			held;	/* members that are enough; written as @cfg is */
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
-	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */
+	u64			paced_at;	/* ktime of the last allowance; the runner's */
 	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
-	struct timer_list	timer;		/* sets MESH_G_TICK, or MESH_G_PACE */
+	struct hrtimer		pacer;		/* sets MESH_G_PACE */
+	struct timer_list	timer;		/* sets MESH_G_TICK */
 	unsigned long		tick_at;	/* jiffies of the next MESH_G_TICK; the runner's */
 
 	/* written by the owner; READ_ONCE() elsewhere */
@@ -436,10 +438,15 @@ bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
 unsigned long mesh_group_member_timeout(void);
 
-/* group_pace.c; the first with the engine owned. The rate: bytes a second, 0: any */
+/*
+ * group_pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second,
+ * 0: any
+ */
 u64 mesh_group_rate(struct mesh_group *g);
 void mesh_group_pace(struct mesh_group *g);
-unsigned long mesh_group_pace_tick(const struct mesh_group *g);
+void mesh_group_pace_arm(struct mesh_group *g);
+void mesh_group_pace_request(struct mesh_group *g);
+void mesh_group_pace_init(struct mesh_group *g);
 void mesh_group_used(struct mesh_group *g);
 
 /* group_start.c */

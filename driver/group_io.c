@@ -177,6 +177,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	case MESH_MSG_PART:
 		part = container_of(msg, struct mesh_part, msg);
 		mesh_group_used(g);
+		mesh_group_pace_request(g);
 		part->since = jiffies;
 		trace_mesh_group_submit(part, 0);
 		list_add_tail(&part->node, &g->waiting);

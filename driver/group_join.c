@@ -264,6 +264,7 @@ static int join_begin(struct mesh_group *g, u32 i)
 		      prot_group_join(g->engine, i);
 	}
 	if (!err) {
+		set_bit(MESH_G_PACE, &g->flags);	/* sets the pacer going */
 		trace_mesh_group_member(g, i, MESH_TURN_JOINS);
 		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, JOIN_MAX);
 		slot->join_at = jiffies + slot->join_wait;

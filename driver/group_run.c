@@ -102,16 +102,15 @@ static void run_timer(struct mesh_group *g, bool tick)
 {
 	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
 		    g->engine->joining || g->engine->scrubbing || g->engine->unsynced || g->evict;
-	unsigned long now = jiffies, next = now + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK);
-	unsigned long pace = mesh_group_pace_tick(g);
+	unsigned long next = jiffies + (busy ? RUN_BUSY_TICK : RUN_IDLE_TICK);
 
-	if (tick || time_before(next, g->tick_at))
-		WRITE_ONCE(g->tick_at, next);
-	next = g->tick_at;
-	if (pace && time_before(now + pace, next))
-		next = now + pace;
-	if (!test_bit(MESH_G_CLOSING, &g->flags))
+	if (test_bit(MESH_G_CLOSING, &g->flags))
+		return;
+	if (tick || time_before(next, g->tick_at)) {
+		g->tick_at = next;
 		mod_timer(&g->timer, next);
+	}
+	mesh_group_pace_arm(g);
 }
 
 /* How long others had to wait for the engine, at most. */
@@ -208,7 +207,7 @@ static void run_tick(struct timer_list *t)
 {
 	struct mesh_group *g = from_timer(g, t, timer);
 
-	mesh_group_flag(g, time_before(jiffies, READ_ONCE(g->tick_at)) ? MESH_G_PACE : MESH_G_TICK);
+	mesh_group_flag(g, MESH_G_TICK);
 }
 
 void mesh_group_run_init(struct mesh_group *g)
@@ -216,10 +215,9 @@ void mesh_group_run_init(struct mesh_group *g)
 	init_llist_head(&g->inbox);
 	irq_poll_init(&g->iop, 1, run_poll);
 	timer_setup(&g->timer, run_tick, 0);
+	mesh_group_pace_init(g);
 	init_waitqueue_head(&g->idle);
 	g->idle_at = jiffies;
-	g->paced_at = jiffies;
-	g->used_at = jiffies;
 	g->hour_at = jiffies;
 	g->tick_at = jiffies + RUN_IDLE_TICK;
 	mod_timer(&g->timer, g->tick_at);
@@ -249,7 +247,8 @@ void mesh_group_run_exit(struct mesh_group *g)
 				   RUN_EXIT_KICK))
 		run_kick(g);
 	timer_shutdown_sync(&g->timer);
-	synchronize_rcu();
+	synchronize_rcu();	/* a runner that had not seen CLOSING: none sets it again */
+	hrtimer_cancel(&g->pacer);
 	irq_poll_disable(&g->iop);
 	synchronize_rcu();	/* a poll that had begun before */
 }

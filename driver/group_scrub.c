@@ -80,6 +80,7 @@ int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		mesh_group_own(g);
 		if (g->state == MESH_GROUP_ACTIVE) {
 			prot_group_scrub(g->engine, &how);
+			set_bit(MESH_G_PACE, &g->flags);	/* sets the pacer going */
 			g->scrubs = true;
 		}
 		mesh_group_release(g);

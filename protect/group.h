@@ -578,11 +578,13 @@ u64 prot_group_behind(const struct prot_group *g, u8 member);
  */
 void prot_group_idle(struct prot_group *g);
 /*
- * From now on chunks of background work begin for that many bytes in all, or for any, with
- * PROT_NO_LIMIT, as at first. Those that have begun go on: their rows are locked. What is left of
- * an allowance is lost; what was begun beyond it comes out of the next ones, so that many small
- * ones allow no more than a large one. As few chunks are in flight as get through it before the
- * next comes: one more where work that goes on has left some, one fewer where none was left.
+ * From now on chunks of background work begin for that many bytes in all; for any, with
+ * PROT_NO_LIMIT, as at first; for none, with 0. Those that have begun go on: their rows are
+ * locked. What is left of an allowance comes on top of the next one, as far as @depth chunks go: a
+ * chunk that takes longer than the time between two costs no speed, and a pause saves no more up.
+ * What was begun beyond it comes out of the next ones, so that many small ones allow no more than
+ * a large one. As few chunks are in flight as get through it before the next comes: one more where
+ * work that goes on has left some, one fewer where none was left.
  */
 void prot_group_allow(struct prot_group *g, u64 bytes);
 /* An hour has gone by: errors of members are counted from 0 again. */

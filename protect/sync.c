@@ -109,10 +109,12 @@ static u8 sync_chunks(const struct prot_group *g)
 void prot_group_allow(struct prot_group *g, u64 bytes)
 {
 	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
+	u64 left = !bytes || g->allowance == PROT_NO_LIMIT ? 0 :
+		   min_t(u64, g->allowance, prot_depth(&g->cfg) * g->cfg.buf_bytes);
 
 	g->chunks = bytes == PROT_NO_LIMIT ? prot_depth(&g->cfg) : sync_chunks(g);
 	g->owed -= pays;
-	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays;
+	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays + left;
 }
 
 /* A chunk of background work begins. */

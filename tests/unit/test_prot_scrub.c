@@ -571,6 +571,43 @@ static void test_allowance(void)
 	free(g);
 }
 
+/* What is left of an allowance is not lost, nor is it saved up for long. */
+static void test_left(void)
+{
+	struct prot_group *g = make(2, 4);
+	u32 i;
+
+	prot_group_allow(g, 0);
+	for (i = 0; i < 3; i++)
+		prot_group_allow(g, STRIP);
+	begin(g, 0, PROT_NO_SOURCE);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 3 * STRIP);
+	for (i = 0; i < 5; i++)
+		prot_group_allow(g, 0);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 3 * STRIP);
+	prot_group_scrub_stop(g);
+	for (i = 0; i < 20; i++)
+		prot_group_allow(g, STRIP);
+	begin(g, 0, PROT_NO_SOURCE);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 5 * STRIP);	/* as many as may be in flight, and the last */
+	prot_group_allow(g, 3 * STRIP / 2);		/* two begin, one half on credit */
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 7 * STRIP);
+	prot_group_allow(g, STRIP);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 8 * STRIP);
+	prot_group_scrub_stop(g);
+	prot_group_allow(g, STRIP);
+	prot_group_allow(g, 0);				/* stands, whatever was left */
+	begin(g, 0, PROT_NO_SOURCE);
+	run(g);
+	CU_ASSERT_EQUAL(g->scrub_pos, 0);
+	free(g);
+}
+
 /* No more chunks are in flight than it takes to get through what is allowed. */
 static void test_chunks(void)
 {
@@ -619,6 +656,7 @@ int main(void)
 		{ "member out", test_member_out },
 		{ "more than are kept", test_many },
 		{ "allowance", test_allowance },
+		{ "allowance left", test_left },
 		{ "chunks in flight", test_chunks },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },

@@ -183,6 +183,7 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	g->vol = l->vol;
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
+	g->lacked_at = jiffies;
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
 	INIT_DELAYED_WORK(&g->evict_work, mesh_evict_work);

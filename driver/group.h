@@ -271,6 +271,8 @@ struct mesh_group {
 	bool			few;		/* too few members are here to read; the runner's */
 	bool			overtaken;	/* ... as a writer has it now; likewise */
 	u8			held;	/* members that are enough; written as @cfg is */
+	/* jiffies of the last tick that found too few members to go on without one; likewise */
+	unsigned long		lacked_at;
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	unsigned long		paced_at;	/* jiffies of the last allowance; the runner's */

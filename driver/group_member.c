@@ -50,7 +50,7 @@ static bool member_up(const struct mesh_group_slot *slot)
 static void member_count(struct mesh_group *g)
 {
 	u64 here = g->engine->in_sync & ~g->engine->failed, lost = 0;
-	bool before = g->overtaken;
+	bool before = g->overtaken, few;
 	u32 i;
 
 	for (i = 0; i < g->width; i++) {
@@ -58,8 +58,9 @@ static void member_count(struct mesh_group *g)
 			here &= ~BIT_ULL(i);
 		lost += mesh_group_overtaken(&g->slots[i]);
 	}
-	g->few = hweight64(here) < g->held;
-	g->overtaken = g->few && lost;
+	few = hweight64(here) < g->held;
+	WRITE_ONCE(g->few, few);
+	WRITE_ONCE(g->overtaken, few && lost);
 	if (g->overtaken && !before)
 		pr_warn("%s: group %u.%u: another host has attached it for writing; detach it, and attach it again\n",
 			g->vol->conf.name, g->segment, g->column);

@@ -51,6 +51,16 @@ const char *mesh_group_state_name(struct mesh_group *g)
 	return names[READ_ONCE(g->state)];
 }
 
+/* Why it does not serve, or serves no read; NULL: it does. */
+const char *mesh_group_why(struct mesh_group *g)
+{
+	if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
+		return READ_ONCE(g->why);
+	if (READ_ONCE(g->overtaken))
+		return "another host has attached it for writing; detach it, and attach it again";
+	return READ_ONCE(g->few) ? "reads wait: too few members are here" : NULL;
+}
+
 /* Whether the slot's member is here. With group->lock, or in an RCU section. */
 bool mesh_group_up(const struct mesh_group_slot *slot)
 {
@@ -183,6 +193,7 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	g->vol = l->vol;
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
+	g->lacked_at = jiffies;
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
 	INIT_DELAYED_WORK(&g->evict_work, mesh_evict_work);

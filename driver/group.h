@@ -269,9 +269,12 @@ struct mesh_group {
 	u64			read;		/* reads of the engine; the runner's */
 	struct mesh_group_counts counts;
 	struct mesh_group_cpu_counts __percpu *cpu_counts;
-	bool			few;		/* too few members are here to read; the runner's */
+	/* too few members are here to read; the runner's, READ_ONCE() */
+	bool			few;
 	bool			overtaken;	/* ... as a writer has it now; likewise */
 	u8			held;	/* members that are enough; written as @cfg is */
+	/* jiffies of the last tick that found too few members to go on without one; the runner's */
+	unsigned long		lacked_at;
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
 	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
 	u64			paced_at;	/* ktime of the last allowance; the runner's */
@@ -347,6 +350,7 @@ bool mesh_group_up(const struct mesh_group_slot *slot);
 void mesh_groups_taken(struct mesh_layout *l);
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
 const char *mesh_group_state_name(struct mesh_group *g);
+const char *mesh_group_why(struct mesh_group *g);
 
 /* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
 struct mesh_groups_counts {

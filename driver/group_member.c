@@ -50,7 +50,7 @@ static bool member_up(const struct mesh_group_slot *slot)
 static void member_count(struct mesh_group *g)
 {
 	u64 here = g->engine->in_sync & ~g->engine->failed, lost = 0;
-	bool before = g->overtaken;
+	bool before = g->overtaken, few;
 	u32 i;
 
 	for (i = 0; i < g->width; i++) {
@@ -58,8 +58,9 @@ static void member_count(struct mesh_group *g)
 			here &= ~BIT_ULL(i);
 		lost += mesh_group_overtaken(&g->slots[i]);
 	}
-	g->few = hweight64(here) < g->held;
-	g->overtaken = g->few && lost;
+	few = hweight64(here) < g->held;
+	WRITE_ONCE(g->few, few);
+	WRITE_ONCE(g->overtaken, few && lost);
 	if (g->overtaken && !before)
 		pr_warn("%s: group %u.%u: another host has attached it for writing; detach it, and attach it again\n",
 			g->vol->conf.name, g->segment, g->column);
@@ -247,37 +248,61 @@ static bool member_enough(struct mesh_group *g)
 }
 
 /*
- * Late for too long, with something to wait for: a member in use, after @limit; or one that is out
- * by now, which I/O from before is held for, or still at.
+ * When a member in use that is late is given up, in jiffies. Where the others were too few, behind
+ * a dead switch say, they come back one after the other: from the moment that they are enough
+ * the rest have their time, within io_timeout.
  */
-static bool member_overdue(struct mesh_group *g, u32 i, unsigned long limit)
+static unsigned long member_due(const struct mesh_group *g, const struct mesh_group_slot *slot,
+				bool enough)
+{
+	unsigned long due = slot->late_since + mesh_group_member_timeout();
+	unsigned long last = slot->late_since + READ_ONCE(g->vol->timeout);
+	unsigned long again = g->lacked_at + mesh_group_member_timeout();
+
+	if (!enough)
+		return last;
+	if (time_after(again, last))
+		again = last;
+	return time_after(again, due) ? again : due;
+}
+
+/*
+ * Late for too long, with something to wait for: a member in use; or one that is out by now, which
+ * I/O from before is held for, or still at.
+ */
+static bool member_overdue(struct mesh_group *g, u32 i, bool enough)
 {
 	const struct mesh_group_slot *slot = &g->slots[i];
+	unsigned long due;
 
-	if (!member_uses(g, i)) {
-		if (!slot->nr_flying && list_empty(&slot->held))
-			return false;
-		limit = mesh_group_member_timeout();
-	}
-	return slot->late && time_after_eq(jiffies, slot->late_since + limit);
+	if (!slot->late)
+		return false;
+	if (member_uses(g, i))
+		due = member_due(g, slot, enough);
+	else if (slot->nr_flying || !list_empty(&slot->held))
+		due = slot->late_since + mesh_group_member_timeout();
+	else
+		return false;
+	return time_after_eq(jiffies, due);
 }
 
 /* Time has passed, and mesh_group_retry() was called. */
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 {
-	unsigned long limit = mesh_group_member_timeout();
+	bool enough;
 	u32 i;
 
 	if (g->state == MESH_GROUP_OPENING)
 		return;
-	if (!member_enough(g))
-		limit = READ_ONCE(g->vol->timeout);
+	enough = member_enough(g);
+	if (!enough)
+		g->lacked_at = jiffies;
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
 
 		if (slot->failing)
 			member_failing(g, i, todo);
-		else if (g->state != MESH_GROUP_STOPPED && member_overdue(g, i, limit))
+		else if (g->state != MESH_GROUP_STOPPED && member_overdue(g, i, enough))
 			member_fail(g, i);
 		else if (g->state == MESH_GROUP_ACTIVE)
 			member_rejoin(g, i);

@@ -80,7 +80,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUP);
 	struct mesh_group *g = l->groups[first];
-	const char *why = READ_ONCE(g->why);
+	const char *why = mesh_group_why(g);
 	u32 members[PROT_WIDTH_MAX], i;
 	u64 barred = 0;
 	u64 behind[PROT_WIDTH_MAX];

@@ -186,7 +186,7 @@ enum meshblk_group_attr {
 	MESHBLK_P_SEGMENT,		/* u32: index */
 	MESHBLK_P_COLUMN,		/* u32: which group of the segment */
 	MESHBLK_P_STATE,		/* string: opening, active, waiting, broken */
-	MESHBLK_P_REASON,		/* human-readable string: why it does not serve */
+	MESHBLK_P_REASON,		/* human-readable string: why it does not serve reads */
 	MESHBLK_P_ATTACH,		/* u64: number of the attachment */
 	MESHBLK_P_EPOCH,		/* u64: of its roster */
 	MESHBLK_P_MEMBERS,		/* u32[]: indexes into MEMBERS */

@@ -241,6 +241,14 @@ static void test_health(void)
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "reason")),
 			       "group 0.0: too few members are here");
 	json_decref(r.result);
+	/* A group that is active, and whose reads wait. */
+	mirrors(MESHBLK_ROLE_SUSPECT, 0);
+	strcpy(two[1].reason, "reads wait");
+	r = (struct req) { 0 };
+	cmd_volume_show(&r);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "health")), "down");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "reason")), "group 0.1: reads wait");
+	json_decref(r.result);
 	kernel = (struct meshblk_volume) { .state = "active" };
 	r = (struct req) { 0 };
 	cmd_volume_show(&r);

@@ -164,6 +164,7 @@ static void test_down(void)
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	/* It serves again, with what it lacks. */
 	strcpy(group[0].state, MESHBLK_STATE_ACTIVE);
+	group[0].reason[0] = 0;
 	CU_ASSERT_STRING_EQUAL(pass(), "degraded 0;");
 	strcpy(group[0].state, MESHBLK_STATE_WAITING);
 	CU_ASSERT_STRING_EQUAL(pass(), "down;");
@@ -186,6 +187,7 @@ static void test_attached_again(void)
 	CU_ASSERT_STRING_EQUAL(latest.text, "volume data is down: group 0.1: too few members are here");
 	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
 	strcpy(group[1].state, MESHBLK_STATE_ACTIVE);
+	group[1].reason[0] = 0;
 	role(3, MESHBLK_ROLE_IN_SYNC);
 	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
 	/* A new layout, say. */
@@ -291,6 +293,15 @@ static void test_waits(void)
 	role(2, MESHBLK_ROLE_IN_SYNC);
 	CU_ASSERT_STRING_EQUAL(pass(), "degraded 0;");
 	role(0, MESHBLK_ROLE_IN_SYNC);
+	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
+	/* Reads alone wait. */
+	world();
+	pass();
+	strcpy(group[1].reason, "reads wait");
+	CU_ASSERT_STRING_EQUAL(pass(), "");
+	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
+	CU_ASSERT_STRING_EQUAL(latest.text, "volume data is down: group 0.1: reads wait");
+	group[1].reason[0] = 0;
 	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
 	/* Of three copies one is enough. */
 	world();

@@ -103,7 +103,7 @@ struct meshblk_group {
 	u32	segment;
 	u32	column;		/* which group of the segment */
 	char	state[16];
-	char	reason[128];	/* why it does not serve */
+	char	reason[128];	/* why it does not serve, or no reads */
 	int	error;		/* MESHBLK_P_ERROR */
 	u64	attach;
 	u64	version;	/* of its roster */

@@ -24,7 +24,8 @@ static enum health group_health(const struct meshblk_group *g)
 	enum health h = HEALTH_WHOLE;
 	u32 i;
 
-	if (strcmp(g->state, MESHBLK_STATE_ACTIVE))
+	/* one that is active has a reason as well while its reads wait */
+	if (strcmp(g->state, MESHBLK_STATE_ACTIVE) || g->reason[0])
 		return HEALTH_DOWN;
 	for (i = 0; i < g->nr; i++) {
 		if (g->roles[i] == MESHBLK_ROLE_JOINING && h == HEALTH_WHOLE)

@@ -237,15 +237,15 @@ static bool serves(const struct meshblk_volume *k, const struct meshblk_group *g
 }
 
 /*
- * Whether I/O to the group waits: it is not attached, lacks too many members, or cannot go on without
- * one that failed. The roster without that one takes a moment, or for ever when it cannot be noted.
+ * Whether I/O to the group waits: it is not attached, lacks too many members, also for reads alone, or
+ * cannot go on without one that failed. The roster without that one takes a moment, or for ever when it cannot be noted.
  */
 static bool is_stuck(struct report *r, const struct meshblk_group *g)
 {
 	int lost = 0;
 	u32 i;
 
-	if (!is_in(g, MESHBLK_STATE_ACTIVE))
+	if (!is_in(g, MESHBLK_STATE_ACTIVE) || g->reason[0])
 		return true;
 	for (i = 0; i < g->nr; i++) {
 		if (g->roles[i] == MESHBLK_ROLE_FAILED)

@@ -237,8 +237,9 @@ static bool serves(const struct meshblk_volume *k, const struct meshblk_group *g
 }
 
 /*
- * Whether I/O to the group waits: it is not attached, lacks too many members, also for reads alone, or
- * cannot go on without one that failed. The roster without that one takes a moment, or for ever when it cannot be noted.
+ * Whether I/O to the group waits: it is not attached, lacks too many members, be it for reads
+ * alone, or cannot go on without one that failed. The roster without that one takes a moment, or for
+ * ever when it cannot be noted.
  */
 static bool is_stuck(struct report *r, const struct meshblk_group *g)
 {

@@ -162,8 +162,7 @@ bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_ev
 	strip = prot_lowest(left);
 	member = prot_ec_member(g, e, strip);
 	/* a write of it may have come to its gate meanwhile; a read that fails leaves anything */
-	if (!PROT_MUTANT(EC_FILL_OVER))
-		cache_entry(g, i)->has[strip] = (struct prot_ec_range){ 0 };
+	cache_entry(g, i)->has[strip] = (struct prot_ec_range){ 0 };
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
 	prot_io_fill(g, op, member, PROT_READ, op->addr, op->length, ev);

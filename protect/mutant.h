@@ -68,7 +68,6 @@ enum prot_mutant {
 	PROT_MUT_EC_CACHE_OLD,	/* data in memory is not what was written since */
 	PROT_MUT_EC_CACHE_ZEROES,	/* ... or zeroed */
 	PROT_MUT_EC_FILL_RACE,	/* ... or is read next to writes in place */
-	PROT_MUT_EC_FILL_OVER,	/* ... or over what counts as there */
 	PROT_MUT_EC_READ_WAITS,	/* reads wait for strips that they do not read */
 	PROT_MUT_NO_RESERVE,	/* no buffers are kept for reads */
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */

@@ -643,7 +643,6 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_CACHE_OLD] = "data in memory not what was written since",
 	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
 	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
-	[PROT_MUT_EC_FILL_OVER] = "data in memory read over what counts as there",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
 	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
 	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",

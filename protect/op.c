@@ -68,15 +68,14 @@ bool prot_single(const struct prot_layout *l, const struct prot_request *rq, str
 		at = div_u64_rem(unit, s->columns, &column) * s->unit + in_unit;
 		p += column * s->width;
 	}
-	if (s->width > 1) {
-		*io = (struct prot_io){ .addr = at, .length = rq->length, .group_io = true,
-					.member = p - prot_places(l), .nr_runs = 1,
-					.kind = rq->kind, .flags = rq->flags };
-		return true;
-	}
 	*io = (struct prot_io){ .addr = p->offset + at, .length = rq->length,
 				.member = p->member, .nr_runs = 1, .kind = rq->kind,
 				.flags = rq->flags };
+	if (s->width > 1) {	/* in the group's own bytes */
+		io->group_io = true;
+		io->member = p - prot_places(l);
+		io->addr = at;
+	}
 	return true;
 }
 

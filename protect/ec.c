@@ -286,11 +286,13 @@ static void ec_degrade(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (e->strips != ~0ULL && !PROT_MUTANT(EC_READ_RACE)) {
+		u64 tried = op->tried;
 		u32 rows = op->length;
 
 		e->strips = ~0ULL;
 		prot_unlock(g, op);
 		prot_start(g, op, op->addr, rows);
+		op->tried = tried;
 		if (prot_lock_free(g, op))
 			prot_phase(g, op, PROT_P_BUF);
 	} else if (op->buf == PROT_NONE16) {
@@ -642,7 +644,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		if (op->phase == PROT_P_EC_FILL)
 			prot_ec_filled(g, op, prot_ec_strip(g, e, member), err);
 		if (err) {
-			e->tried |= PROT_BIT(member);
+			op->tried |= PROT_BIT(member);
 			if (prot_read_failed(g, member, err))
 				prot_repair_note(g, op, op->addr, op->length);
 		} else {
@@ -685,15 +687,6 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 		e->skip &= ~left;
 		e->over &= ~left;
 	}
-}
-
-/* It is read from again. */
-void prot_ec_arrive(struct prot_group *g, u32 member)
-{
-	u32 i;
-
-	for (i = 0; i < g->cfg.ops; i++)
-		prot_ecop(g, prot_gop(g, i))->tried &= ~PROT_BIT(member);
 }
 
 /* Whatever is in flight is missed by the member of this absent slot. */

@@ -116,7 +116,6 @@ static const struct prot_policy ec_policy = {
 	.meta_next = prot_ec_meta_next,
 	.meta_result = prot_ec_meta_result,
 	.strike = prot_ec_strike,
-	.arrive = prot_ec_arrive,
 	.miss_unfinished = prot_ec_miss_unfinished,
 	.may_join = ec_may_join,
 	.repaired = prot_ec_repaired,

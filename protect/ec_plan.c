@@ -179,15 +179,15 @@ int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
-	if (prot_live(g) & e->tried && op->chunk > g->cfg.lba) {
+	if (prot_live(g) & op->tried && op->chunk > g->cfg.lba) {
 		op->chunk = g->cfg.lba;
-		e->tried = 0;
+		op->tried = 0;
 	}
 	e->plan = PROT_PLAN_VERIFY;
 	e->from = op->pos;
 	e->length = op->chunk;
 	e->remake = prot_scrub_repairs(g, op);
-	e->fix = prot_live(g) & e->tried;
+	e->fix = prot_live(g) & op->tried;
 	e->gather = plan_readable(g, op);
 	if (!e->fix)
 		return 0;

@@ -88,7 +88,6 @@ struct prot_ecop {
 	u64	lost;		/* strips to be rebuilt */
 	u64	want;		/* parity strips to be computed */
 	u64	copied;		/* strips copied from or to the payload */
-	u64	tried;		/* members that could not be read */
 	u64	own;		/* of @data, those of its own request, not of a joined one */
 	u64	holders;	/* members that get a record */
 	u64	parts;		/* members in sync whose strips change */
@@ -236,7 +235,7 @@ static inline u8 prot_ec_strip(const struct prot_group *g, const struct prot_eco
 /* Members to read from: in sync, and of these those that are not late, if they are enough. */
 static inline u64 prot_ec_sources(const struct prot_group *g, const struct prot_gop *op)
 {
-	u64 from = prot_live(g) & ~prot_ecop(g, op)->tried;
+	u64 from = prot_live(g) & ~op->tried;
 
 	/* a scrub checks them all */
 	return op->purpose == PROT_FOR_SCRUB ? from : prot_prompt(g, op, from, g->cfg.k);
@@ -317,7 +316,6 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
-void prot_ec_arrive(struct prot_group *g, u32 member);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
 /* The part of @strip that the op requests, counted from its first row. */
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,

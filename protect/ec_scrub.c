@@ -60,6 +60,6 @@ void prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all)
 	}
 	/* from where it is in its step: it is ready again */
 	op->again = 1;
-	prot_ecop(g, op)->tried = 0;
+	op->tried = 0;
 	prot_ec_plan(g, op);
 }

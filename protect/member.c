@@ -170,8 +170,6 @@ static void member_arrive(struct prot_group *g, u32 member)
 
 	for (i = 0; i < g->cfg.ops; i++)
 		prot_gop(g, i)->tried &= ~bit;
-	if (prot_policy(g)->arrive)
-		prot_policy(g)->arrive(g, member);
 	prot_regions_none(g, PROT_SET_MISSED + member);
 	g->kept &= ~PROT_BIT(PROT_MISSED + member);
 	g->taken &= ~bit;

@@ -61,8 +61,6 @@ struct prot_policy {
 	void (*meta_result)(struct prot_group *g, u32 member, int err);
 	/* these members are out by a committed epoch, or joined and failed; or NULL */
 	void (*strike)(struct prot_group *g, u64 left);
-	/* @member is in sync again: what it could not read before, it can; or NULL */
-	void (*arrive)(struct prot_group *g, u32 member);
 	/* prot_region_miss() the regions that writes in flight may change */
 	void (*miss_unfinished)(struct prot_group *g, u32 slot);
 	/* whether @member, which misses nothing, may be called in sync; NULL: it may */

@@ -126,6 +126,17 @@ static inline void let_go(struct prot_group *g)
 	run(g);
 }
 
+/* Lay the members out: data behind the records, at once. Return: bytes of records on each. */
+static inline u64 rig_members(struct prot_group_config *c)
+{
+	u64 meta = prot_group_meta_bytes(c);
+	u32 i;
+
+	for (i = 0; i < c->width; i++)
+		c->data[i] = meta;
+	return meta;
+}
+
 /* Attach, with nothing held back and no member broken. */
 static struct prot_group *rig_start(const struct prot_group_config *c)
 {

@@ -33,11 +33,8 @@ static struct prot_group_config config(u8 k, u8 m)
 				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
 				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
 				       .rings = 2, .slots = 4, .fresh = 1, .errors = 0xffff };
-	u32 i;
 
-	meta = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = meta;
+	meta = rig_members(&c);
 	return c;
 }
 
@@ -320,7 +317,6 @@ static void submit(struct prot_group *g, u32 at, u32 length)
 static struct prot_group *make_wide(u32 strip, u32 slot)
 {
 	struct prot_group_config c = config(4, 2);
-	u32 i;
 
 	c.ops = 24;
 	c.bufs = 12;
@@ -328,9 +324,7 @@ static struct prot_group *make_wide(u32 strip, u32 slot)
 	c.slot_bytes = slot;
 	c.region = max(c.region, strip);
 	c.bytes = max(c.bytes, (u64)strip);
-	meta = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = meta;
+	meta = rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * c.width);
 	return start(&c);
 }

@@ -30,11 +30,8 @@ static struct prot_group *make(u8 k, u8 m)
 				       .level = PROT_EC, .width = k + m, .k = k, .m = m,
 				       .strip = STRIP, .slot_bytes = STRIP, .slot_head = 4096,
 				       .rings = 2, .slots = 8, .fresh = 1, .cached = 2 };
-	u32 i;
 
-	meta = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = meta;
+	meta = rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * c.width);
 	memset(want, 0, sizeof(want));
 	saw = count;

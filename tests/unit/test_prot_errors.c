@@ -40,7 +40,6 @@ static struct prot_group *make(bool ec)
 	struct prot_group_config c = { .bytes = 8 * STRIP, .epoch = 1, .region = 2 * STRIP,
 				       .lba = LBA, .buf_bytes = STRIP, .ops = 16, .bufs = 10,
 				       .level = PROT_MIRROR, .width = 3, .fresh = 1 };
-	u32 i;
 
 	if (ec) {
 		c.level = PROT_EC;
@@ -52,9 +51,7 @@ static struct prot_group *make(bool ec)
 		c.slots = 8;
 	}
 	c.in_sync = 7;
-	meta = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = meta;
+	meta = rig_members(&c);
 	memset(disk, 0x77, sizeof(disk[0]) * c.width);
 	memset(member_sent, 0, sizeof(member_sent));
 	memset(&refuse, 0, sizeof(refuse));

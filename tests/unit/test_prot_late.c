@@ -18,7 +18,6 @@ static void note(const struct prot_event *ev)
 
 static struct prot_group *make(struct prot_group_config c)
 {
-	u32 i;
 
 	c.bytes = DATA;
 	c.epoch = 1;
@@ -26,9 +25,7 @@ static struct prot_group *make(struct prot_group_config c)
 	c.lba = LBA;
 	c.fresh = 1;
 	c.in_sync = PROT_BIT(c.width) - 1;
-	meta = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = meta;
+	meta = rig_members(&c);
 	memset(disk, 0, sizeof(disk));
 	saw = note;
 	return rig_start(&c);

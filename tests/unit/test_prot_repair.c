@@ -45,7 +45,6 @@ static struct prot_group *make(u8 level)
 	struct prot_group_config c = { .bytes = STRIPES * STRIP, .epoch = 1, .region = 8 * STRIP,
 				       .lba = LBA, .buf_bytes = STRIP, .ops = 32, .bufs = 24,
 				       .level = level, .width = 2, .fresh = 1 };
-	u32 i;
 
 	if (level == PROT_EC) {
 		c.width = 6;
@@ -57,9 +56,7 @@ static struct prot_group *make(u8 level)
 		c.slots = 8;
 	}
 	c.in_sync = PROT_BIT(c.width) - 1;
-	data = prot_group_meta_bytes(&c);
-	for (i = 0; i < c.width; i++)
-		c.data[i] = data;
+	data = rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * c.width);
 	memset(bad, 0, sizeof(bad));
 	rig_refuses = refuses;

@@ -40,7 +40,6 @@ static struct prot_group *make(u8 width, u64 in_sync)
 				       .buf_bytes = STRIP, .ops = 32, .bufs = 24, .depth = 2,
 				       .level = PROT_MIRROR, .width = width, .fresh = 1 };
 	struct prot_group *g;
-	u64 data;
 	u32 i, unit = STRIP;
 
 	if (width == 6) {
@@ -54,9 +53,7 @@ static struct prot_group *make(u8 width, u64 in_sync)
 		unit *= 4;
 	}
 	c.in_sync = PROT_BIT(width) - 1;
-	data = prot_group_meta_bytes(&c);
-	for (i = 0; i < width; i++)
-		c.data[i] = data;
+	rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * width);
 	rig_refuses = refuses;
 	saw = count;

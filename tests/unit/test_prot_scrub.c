@@ -89,9 +89,7 @@ static struct prot_group *make(u8 width, u8 depth)
 		unit *= 4;
 	}
 	c.in_sync = PROT_BIT(width) - 1;
-	data = prot_group_meta_bytes(&c);
-	for (i = 0; i < width; i++)
-		c.data[i] = data;
+	data = rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * width);
 	memset(bad, 0, sizeof(bad));
 	rig_refuses = refuses;

@@ -138,7 +138,7 @@ static void run_op(const struct prot_layout *l, const struct prot_request *rq)
 	struct prot_run runs[PROT_RUNS_MAX];
 	enum prot_verdict v;
 	struct prot_op op;
-	struct prot_io io, first;
+	struct prot_io io, first = {};
 	u32 out = 0, ios = 0, i, r;
 	u64 total = 0;
 

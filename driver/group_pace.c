@@ -29,12 +29,15 @@ void mesh_group_used(struct mesh_group *g)
 		WRITE_ONCE(g->used_at, now);
 }
 
+static bool pace_beside(struct mesh_group *g)
+{
+	return time_before(jiffies, READ_ONCE(g->used_at) + PACE_RECENT);
+}
+
 /* MB/s, 0: any. */
 static u32 pace_rate(struct mesh_group *g)
 {
-	bool used = time_before(jiffies, READ_ONCE(g->used_at) + PACE_RECENT);
-
-	return used ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
+	return pace_beside(g) ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
 }
 
 u64 mesh_group_rate(struct mesh_group *g)
@@ -84,7 +87,7 @@ void mesh_group_pace(struct mesh_group *g)
 
 	/* a detach waits for copies to be in sync, and for no rebuild */
 	if (test_bit(MESH_G_ENDING, &g->flags)) {
-		prot_group_allow(e, e->unsynced && !e->joining ? PROT_NO_LIMIT : 0);
+		prot_group_allow(e, e->unsynced && !e->joining ? PROT_NO_LIMIT : 0, false);
 		return;
 	}
 	/* nothing is lost of a part that is not over */
@@ -95,7 +98,7 @@ void mesh_group_pace(struct mesh_group *g)
 		ns = 0;
 	g->paced_at = now;
 	prot_group_allow(e, rate ? div_u64(rate * min_t(u64, ns, PACE_MOST_NS), 1000) :
-			 PROT_NO_LIMIT);
+			 PROT_NO_LIMIT, pace_beside(g));
 }
 
 static enum hrtimer_restart pace_over(struct hrtimer *t)

@@ -328,6 +328,16 @@ struct prot_sync {
 	u8	more;		/* the last step ended before there was something to start */
 };
 
+/* How many chunks of background work are in flight, found out beside requests (pace.c). */
+struct prot_pace {
+	u64	given, used;	/* bytes, in this window: that might begin, and that began */
+	u32	share;		/* in the window before, when others were in flight */
+	u8	rest;		/* windows, until another number is tried */
+	s8	step;		/* chunks, by which this window has more than the one before */
+	u8	down;		/* fewer are tried next */
+	u8	beside;		/* requests, in the last allowance */
+};
+
 #define PROT_NO_REGION	0xffffffffU
 
 #define PROT_NO_SOURCE	0xff	/* no member, or not known which */
@@ -442,6 +452,7 @@ struct prot_group {
 	/* bytes of background work that may still begin; PROT_NO_LIMIT: any */
 	u64	allowance;
 	u64	owed;		/* what the last chunk had beyond it: of the next one */
+	struct prot_pace pace;
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	struct prot_scrub scrub;	/* the last that was begun */
 	struct prot_diff diffs[PROT_DIFFS];	/* the first that it found */
@@ -583,10 +594,10 @@ void prot_group_idle(struct prot_group *g);
  * locked. What is left of an allowance comes on top of the next one, as far as @depth chunks go: a
  * chunk that takes longer than the time between two costs no speed, and a pause saves no more up.
  * What was begun beyond it comes out of the next ones, so that many small ones allow no more than
- * a large one. As few chunks are in flight as get through it before the next comes: one more where
- * work that goes on has left some, one fewer where none was left.
+ * a large one. As few chunks are in flight as get through it before the next comes; @beside
+ * requests of the application, no more than bring speed (pace.c).
  */
-void prot_group_allow(struct prot_group *g, u64 bytes);
+void prot_group_allow(struct prot_group *g, u64 bytes, bool beside);
 /* An hour has gone by: errors of members are counted from 0 again. */
 void prot_group_hour(struct prot_group *g);
 /*

@@ -307,9 +307,11 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n);
 void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 bool prot_sync_next(struct prot_group *g);
-void prot_sync_used(struct prot_group *g, u32 bytes);
 void prot_sync_forget(struct prot_group *g, u32 member);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
+
+/* pace.c: a chunk of background work begins. */
+void prot_pace_used(struct prot_group *g, u32 bytes);
 
 /* scrub.c */
 void prot_scrub_start(struct prot_group *g);

@@ -82,7 +82,7 @@ void prot_scrub_start(struct prot_group *g)
 		op->purpose = PROT_FOR_SCRUB;
 		op->turn = g->scrub_turn;
 		prot_sync_start_rows(g, op, g->scrub_pos, false);
-		prot_sync_used(g, op->length);
+		prot_pace_used(g, op->length);
 		g->scrub_pos += op->length;
 		g->scrub_out++;
 	}

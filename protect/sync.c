@@ -96,38 +96,6 @@ static u64 sync_region_start(const struct prot_group *g)
 	return (u64)g->sync.region << g->shape.region_shift;
 }
 
-/* The last allowance is over. */
-static u8 sync_chunks(const struct prot_group *g)
-{
-	if (g->allowance == PROT_NO_LIMIT)
-		return 1;
-	if (!g->allowance)
-		return max(g->chunks - 1, 1);
-	return min_t(u32, g->chunks + (g->sync.out || g->scrub_out), prot_depth(&g->cfg));
-}
-
-void prot_group_allow(struct prot_group *g, u64 bytes)
-{
-	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
-	u64 left = !bytes || g->allowance == PROT_NO_LIMIT ? 0 :
-		   min_t(u64, g->allowance, prot_depth(&g->cfg) * g->cfg.buf_bytes);
-
-	g->chunks = bytes == PROT_NO_LIMIT ? prot_depth(&g->cfg) : sync_chunks(g);
-	g->owed -= pays;
-	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays + left;
-}
-
-/* A chunk of background work begins. */
-void prot_sync_used(struct prot_group *g, u32 bytes)
-{
-	u64 may = min_t(u64, g->allowance, bytes);
-
-	if (g->allowance == PROT_NO_LIMIT)
-		return;
-	g->allowance -= may;
-	g->owed += bytes - may;
-}
-
 /* The next chunk of the region in hand; false: there is none, or not before others ended. */
 static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 {
@@ -139,7 +107,7 @@ static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
 	prot_sync_start_rows(g, op, addr, g->sync.narrow);
-	prot_sync_used(g, op->length);
+	prot_pace_used(g, op->length);
 	g->sync.pos += op->length;
 	g->sync.out++;
 	return true;

@@ -541,29 +541,29 @@ static void test_allowance(void)
 	run(g);
 	for (i = 0; i < BYTES / STRIP; i++)
 		CU_ASSERT_EQUAL_FATAL(rig_request(g, PROT_WRITE, (u64)i * STRIP, STRIP), 0);
-	prot_group_allow(g, 0);
+	prot_group_allow(g, 0, false);
 	CU_ASSERT_EQUAL_FATAL(prot_group_join(g, 1), 0);
 	run(g);
 	CU_ASSERT_EQUAL(g->synced, 0);
-	prot_group_allow(g, 3 * STRIP);
+	prot_group_allow(g, 3 * STRIP, false);
 	run(g);
 	CU_ASSERT_EQUAL(g->synced, 3 * STRIP);
 	for (i = 1; i <= 8; i++) {	/* half a chunk at a time: one begins at every other */
-		prot_group_allow(g, STRIP / 2);
+		prot_group_allow(g, STRIP / 2, false);
 		run(g);
 		CU_ASSERT_EQUAL(g->synced, (3 + (i + 1) / 2) * STRIP);
 	}
 	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 0);
-	prot_group_allow(g, PROT_NO_LIMIT);
+	prot_group_allow(g, PROT_NO_LIMIT, false);
 	run(g);
 	CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
 	prot_group_epoch(g, 3, 3);
-	prot_group_allow(g, 5 * STRIP);
+	prot_group_allow(g, 5 * STRIP, false);
 	begin(g, 0, PROT_NO_SOURCE);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 5 * STRIP);
 	CU_ASSERT_EQUAL(g->scrubbing, 1);
-	prot_group_allow(g, BYTES);
+	prot_group_allow(g, BYTES, false);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrubbing, 0);
 	free(g);
@@ -575,31 +575,31 @@ static void test_left(void)
 	struct prot_group *g = make(2, 4);
 	u32 i;
 
-	prot_group_allow(g, 0);
+	prot_group_allow(g, 0, false);
 	for (i = 0; i < 3; i++)
-		prot_group_allow(g, STRIP);
+		prot_group_allow(g, STRIP, false);
 	begin(g, 0, PROT_NO_SOURCE);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 3 * STRIP);
 	for (i = 0; i < 5; i++)
-		prot_group_allow(g, 0);
+		prot_group_allow(g, 0, false);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 3 * STRIP);
 	prot_group_scrub_stop(g);
 	for (i = 0; i < 20; i++)
-		prot_group_allow(g, STRIP);
+		prot_group_allow(g, STRIP, false);
 	begin(g, 0, PROT_NO_SOURCE);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 5 * STRIP);	/* as many as may be in flight, and the last */
-	prot_group_allow(g, 3 * STRIP / 2);		/* two begin, one half on credit */
+	prot_group_allow(g, 3 * STRIP / 2, false);		/* two begin, one half on credit */
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 7 * STRIP);
-	prot_group_allow(g, STRIP);
+	prot_group_allow(g, STRIP, false);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 8 * STRIP);
 	prot_group_scrub_stop(g);
-	prot_group_allow(g, STRIP);
-	prot_group_allow(g, 0);				/* stands, whatever was left */
+	prot_group_allow(g, STRIP, false);
+	prot_group_allow(g, 0, false);				/* stands, whatever was left */
 	begin(g, 0, PROT_NO_SOURCE);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrub_pos, 0);
@@ -615,25 +615,68 @@ static void test_chunks(void)
 	CU_ASSERT_EQUAL(g->chunks, 4);
 	begin(g, 0, PROT_NO_SOURCE);
 	for (i = 1; i <= 6; i++) {	/* none of them ends meanwhile */
-		prot_group_allow(g, 8 * STRIP);
+		prot_group_allow(g, 8 * STRIP, false);
 		prot_sync_next(g);
 		CU_ASSERT_EQUAL(g->scrub_out, min(i, 4U));
 	}
 	for (i = 4; i-- > 1; ) {
 		g->allowance = 0;
-		prot_group_allow(g, 8 * STRIP);
+		prot_group_allow(g, 8 * STRIP, false);
 		CU_ASSERT_EQUAL(g->chunks, i);
 	}
 	g->allowance = 0;
-	prot_group_allow(g, BYTES);
+	prot_group_allow(g, BYTES, false);
 	CU_ASSERT_EQUAL(g->chunks, 1);
 	run(g);
 	CU_ASSERT_EQUAL(g->scrubbing, 0);
-	prot_group_allow(g, 8 * STRIP);
-	prot_group_allow(g, 8 * STRIP);
+	prot_group_allow(g, 8 * STRIP, false);
+	prot_group_allow(g, 8 * STRIP, false);
 	CU_ASSERT_EQUAL(g->chunks, 1);	/* nothing is in flight that could be slow */
-	prot_group_allow(g, PROT_NO_LIMIT);
+	prot_group_allow(g, PROT_NO_LIMIT, false);
 	CU_ASSERT_EQUAL(g->chunks, 4);
+	free(g);
+}
+
+/* Eighths of an allowance that begin with 1 to 4 chunks in flight. */
+static const u8 member_slow[] = { 1, 2, 3, 4 }, cpu_full[] = { 4, 5, 5, 5 },
+	two_pay[] = { 3, 6, 7, 7 };
+
+/* Of @parts allowances beside requests, those in which @chunks may be in flight. */
+static u32 chunks_are(struct prot_group *g, const u8 *begin, u32 parts, u32 chunks)
+{
+	u32 i, are = 0;
+
+	for (i = 0; i < parts; i++) {
+		g->allowance = STRIP;	/* some is always left, and some in flight */
+		g->scrub_out = 1;
+		prot_group_allow(g, STRIP, true);
+		g->pace.used += STRIP / 8 * begin[g->chunks - 1];
+		are += g->chunks == chunks;
+	}
+	return are;
+}
+
+/* Beside requests, as many chunks are in flight as bring speed; others are tried now and then. */
+static void test_worth(void)
+{
+	struct prot_group *g = make(2, 4);
+
+	prot_group_allow(g, STRIP, true);
+	CU_ASSERT_EQUAL(g->chunks, 1);
+	chunks_are(g, member_slow, 200, 0);
+	CU_ASSERT(chunks_are(g, member_slow, 50000, 4) >= 48500);
+	CU_ASSERT(chunks_are(g, member_slow, 5000, 3) > 0);
+	chunks_are(g, cpu_full, 9000, 0);
+	CU_ASSERT(chunks_are(g, cpu_full, 50000, 1) >= 48500);
+	CU_ASSERT(chunks_are(g, cpu_full, 5000, 2) > 0);
+	chunks_are(g, two_pay, 9000, 0);
+	CU_ASSERT(chunks_are(g, two_pay, 50000, 2) >= 47500);
+	prot_group_allow(g, STRIP, false);	/* alone, one more and one more */
+	prot_group_allow(g, STRIP, false);
+	CU_ASSERT_EQUAL(g->chunks, 4);
+	prot_group_allow(g, STRIP, true);
+	CU_ASSERT_EQUAL(g->chunks, 1);
+	g->scrub_out = 0;
 	free(g);
 }
 
@@ -656,6 +699,7 @@ int main(void)
 		{ "allowance", test_allowance },
 		{ "allowance left", test_left },
 		{ "chunks in flight", test_chunks },
+		{ "chunks that bring speed", test_worth },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};

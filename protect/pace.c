@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How much background work begins, and how many chunks of it are in flight.
+ *
+ *   no limit               depth
+ *   none was left          one fewer
+ *   some was left, alone   one more
+ *   ... beside requests    measured: as many as bring speed
+ *
+ *   |   window, n   |  n + 1 tried  |        rest       | n - 1 tried |   rest ...
+ *          share          share
+ *
+ * What limits speed may be the time that a member takes, and then each further chunk adds as much as
+ * the first did; or a CPU or a link that requests need too, and then it only takes from them. So
+ * one more stays if it brings at least three quarters of what a chunk had before, and one fewer
+ * stays if it costs less. Speed is the share of what was allowed that was begun: no clock is read.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "protect/group_priv.h"
+
+#define PACE_WINDOW	16	/* chunks that are allowed in it, for each that is in flight */
+#define PACE_SHIFT	10	/* shares are in 1/1024 */
+#define PACE_REST	64	/* windows, before another number is tried */
+
+static void pace_again(struct prot_pace *p)
+{
+	p->given = 0;
+	p->used = 0;
+}
+
+static void pace_set(struct prot_group *g, u8 chunks)
+{
+	g->chunks = chunks;
+	pace_again(&g->pace);
+	g->pace.step = 0;
+	g->pace.down = 0;
+	g->pace.rest = 0;
+}
+
+/* Whether one more chunk than @n, by which @more was done, not @less, is worth it. */
+static bool pace_worth(u32 less, u32 more, u32 n)
+{
+	return (u64)more * 4 * n >= (u64)less * (4 * n + 3);
+}
+
+/* Try one more or one fewer, whichever was not tried last; if it can't be, rest again. */
+static void pace_try(struct prot_group *g)
+{
+	struct prot_pace *p = &g->pace;
+	bool may = p->down ? g->chunks > 1 : g->chunks < prot_depth(&g->cfg);
+
+	p->step = !may ? 0 : p->down ? -1 : 1;
+	p->down = !p->down;
+	g->chunks += p->step;
+}
+
+/* A window is over, in which @share was begun of what was allowed. */
+static void pace_window(struct prot_group *g, u32 share)
+{
+	struct prot_pace *p = &g->pace;
+	bool stays = p->step > 0 ? pace_worth(p->share, share, g->chunks - 1) :
+		     p->step < 0 && !pace_worth(share, p->share, g->chunks);
+
+	if (p->step && !stays) {
+		g->chunks -= p->step;
+		p->step = 0;
+		p->rest = PACE_REST;
+		return;
+	}
+	if (p->step)		/* on, the same way */
+		p->down = p->step < 0;
+	else if (p->rest && p->rest--)
+		return;
+	p->share = share;
+	pace_try(g);
+	if (!p->step)
+		p->rest = PACE_REST;
+}
+
+/* Some was left of the last allowance, beside requests. */
+static void pace_left(struct prot_group *g)
+{
+	struct prot_pace *p = &g->pace;
+	u32 share;
+
+	if (!g->sync.out && !g->scrub_out) {	/* nothing is in flight that could be slow */
+		pace_again(p);
+		return;
+	}
+	if (p->given < (u64)PACE_WINDOW * g->chunks * g->cfg.buf_bytes)
+		return;
+	share = div64_u64(p->used << PACE_SHIFT, p->given);
+	pace_again(p);
+	pace_window(g, share);
+}
+
+/* The last allowance, of so many bytes as @bytes is, is over. */
+static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
+{
+	struct prot_pace *p = &g->pace;
+
+	if (bytes == PROT_NO_LIMIT)
+		pace_set(g, prot_depth(&g->cfg));
+	else if (g->allowance == PROT_NO_LIMIT || (beside && !p->beside))
+		pace_set(g, 1);
+	else if (!g->allowance)
+		pace_set(g, max(g->chunks - 1, 1));
+	else if (beside)
+		pace_left(g);
+	else if (g->sync.out || g->scrub_out)
+		pace_set(g, min_t(u32, g->chunks + 1, prot_depth(&g->cfg)));
+	p->beside = beside;
+}
+
+void prot_group_allow(struct prot_group *g, u64 bytes, bool beside)
+{
+	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
+	u64 left = !bytes || g->allowance == PROT_NO_LIMIT ? 0 :
+		   min_t(u64, g->allowance, prot_depth(&g->cfg) * g->cfg.buf_bytes);
+
+	pace_chunks(g, bytes, beside);
+	g->owed -= pays;
+	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays + left;
+	if (g->allowance != PROT_NO_LIMIT)
+		g->pace.given += bytes;
+}
+
+void prot_pace_used(struct prot_group *g, u32 bytes)
+{
+	u64 may = min_t(u64, g->allowance, bytes);
+
+	if (g->allowance == PROT_NO_LIMIT)
+		return;
+	g->pace.used += bytes;
+	g->allowance -= may;
+	g->owed += bytes - may;
+}

@@ -41,6 +41,8 @@ class Case:
         self.long_timeout = int(head.get("long-timeout", self.timeout * SLOWER["long"]))
         self.kernels = head.get("kernels", "both").replace("both", "6.1 6.12").split()
         self.long_kernels = head.get("long-kernels", "").split()
+        if self.nodes == 1 and any("," in k for k in self.kernels + self.long_kernels):
+            raise LabError(f"{self.name}: one node has one kernel")
         if not set(self.tiers) <= set(TIERS):
             raise LabError(f"{self.name}: tier is one or more of {' '.join(TIERS)}")
         if not os.access(path, os.X_OK):

@@ -10,10 +10,11 @@
  *   |   window, n   |  n + 1 tried  |        rest       | n - 1 tried |   rest ...
  *          share          share
  *
- * What limits speed may be the time that a member takes, and then each further chunk adds as much as
- * the first did; or a CPU or a link that requests need too, and then it only takes from them. So
- * one more stays if it brings at least three quarters of what a chunk had before, and one fewer
- * stays if it costs less. Speed is the share of what was allowed that was begun: no clock is read.
+ * What limits speed may be the time that a member takes, and then each further chunk adds as
+ * much as the first did; or a CPU or a link that requests need too, and then it takes from
+ * them. So one more stays if it brings at least three quarters of what a chunk had before, and
+ * one fewer stays if it costs less. Speed is the share of what was allowed that was begun: no
+ * clock is read.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -23,7 +24,8 @@
 
 #define PACE_WINDOW	16	/* chunks that are allowed in it, for each that is in flight */
 #define PACE_SHIFT	10	/* shares are in 1/1024 */
-#define PACE_REST	64	/* windows, before another number is tried */
+#define PACE_REST	4	/* windows, before another number is tried; twice as many ... */
+#define PACE_REST_MOST	64	/* ... each time that it was no better, up to this */
 
 static void pace_again(struct prot_pace *p)
 {
@@ -38,6 +40,15 @@ static void pace_set(struct prot_group *g, u8 chunks)
 	g->pace.step = 0;
 	g->pace.down = 0;
 	g->pace.rest = 0;
+	g->pace.rests = PACE_REST;
+}
+
+/* This number is the best of its neighbours. */
+static void pace_rest(struct prot_pace *p)
+{
+	p->step = 0;
+	p->rest = p->rests;
+	p->rests = min(2 * p->rests, PACE_REST_MOST);
 }
 
 /* Whether one more chunk than @n, by which @more was done, not @less, is worth it. */
@@ -66,18 +77,19 @@ static void pace_window(struct prot_group *g, u32 share)
 
 	if (p->step && !stays) {
 		g->chunks -= p->step;
-		p->step = 0;
-		p->rest = PACE_REST;
+		pace_rest(p);
 		return;
 	}
-	if (p->step)		/* on, the same way */
+	if (p->step) {		/* on, the same way */
 		p->down = p->step < 0;
-	else if (p->rest && p->rest--)
+		p->rests = PACE_REST;
+	} else if (p->rest && p->rest--) {
 		return;
+	}
 	p->share = share;
 	pace_try(g);
 	if (!p->step)
-		p->rest = PACE_REST;
+		pace_rest(p);
 }
 
 /* Some was left of the last allowance, beside requests. */
@@ -97,7 +109,7 @@ static void pace_left(struct prot_group *g)
 	pace_window(g, share);
 }
 
-/* The last allowance, of so many bytes as @bytes is, is over. */
+/* The next allowance is @bytes. */
 static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
 {
 	struct prot_pace *p = &g->pace;

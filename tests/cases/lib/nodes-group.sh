@@ -1,0 +1,38 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# SPDX-License-Identifier: GPL-2.0-only
+# For cases of several nodes with a volume of a group, $v at $dev. Of a level ($level) and for the
+# $round-th time, what was acknowledged is written down outside, and checked afterwards.
+
+# shellcheck source=tests/cases/lib/nodes.sh
+. "$(dirname "${BASH_SOURCE[0]}")/nodes.sh"
+
+v=v
+round=0
+
+written() { [ "$(wc -l <"$tmp/acked")" -gt "$1" ]; }
+health_is() { [ "$(on 1 meshctl volume list --json | /usr/bin/python3 -c '
+import json, sys
+print([v["health"] for v in json.load(sys.stdin)["volumes"] if v["name"] == sys.argv[1]][0])' "$v")" = "$1" ]; }
+whole() { wait_until 180 health_is whole; }
+mismatches() {
+	on 1 meshctl volume show "$v" --json | /usr/bin/python3 -c '
+import json, sys
+print(sum(g.get("mismatches", 0) for g in json.load(sys.stdin)["groups"]))'
+}
+
+writer_start() {
+	: >"$tmp/acked"
+	on 1 "$stamps" write "$dev" "$round" >"$tmp/acked" & writer=$!
+	wait_until 120 written 100
+}
+check() { # WHAT
+	said=$(on -i 1 "$stamps" check "$dev" "$round" <"$tmp/acked") || fail "$level, round $round, $1: $said"
+	say "$level, $1: ${said##*$'\n'}"
+}
+
+# All members have the same, as the volume's own scrub sees it.
+scrubbed() {
+	on 1 meshctl volume scrub "$v"
+	on 1 meshctl volume wait "$v"
+	[ "$(mismatches)" = 0 ] || fail "$level: members differ: $(on 1 meshctl volume show "$v" --json)"
+}

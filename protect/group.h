@@ -333,7 +333,7 @@ struct prot_pace {
 	u64	given, used;	/* bytes, in this window: that might begin, and that began */
 	u32	share;		/* in the window before, when others were in flight */
 	u8	rest;		/* windows, until another number is tried */
-	u8	rests;		/* the next time, so many */
+	u8	rests;		/* windows, of the next rest */
 	s8	step;		/* chunks, by which this window has more than the one before */
 	u8	down;		/* fewer are tried next */
 	u8	beside;		/* requests, in the last allowance */

@@ -167,7 +167,6 @@ static struct page *spare_take(u32 size)
 	return hit;
 }
 
-/* Other sizes are of no use to the one that tries now. */
 static void spare_free(void)
 {
 	struct page *page, *next;
@@ -213,21 +212,22 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node, bool spares)
 	if (!a->piece)
 		return -ENOMEM;
 	for (i = 0; i < a->nr; i++) {
-		a->piece[i].page = (spares ? spare_take(size) : NULL) ?:
-				   alloc_pages_node(node, gfp, get_order(size));
+		a->piece[i].page = spares ? spare_take(size) : NULL;
+		if (!a->piece[i].page && !rdda_fault(RDDA_FAULT_PAGES))
+			a->piece[i].page = alloc_pages_node(node, gfp, get_order(size));
 		if (!a->piece[i].page)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static void pieces_free(struct tgt_arena *a, bool spares)
+/* @keep: bytes that are kept for the next session, at most, with what is kept already. */
+static void pieces_free(struct tgt_arena *a, u32 keep)
 {
-	u32 most = max(a->bytes, SPARE_BYTES);
 	unsigned int i;
 
 	for (i = 0; a->piece && i < a->nr; i++)
-		if (a->piece[i].page && !(spares && spare_put(a->piece[i].page, most)))
+		if (a->piece[i].page && !spare_put(a->piece[i].page, keep))
 			__free_pages(a->piece[i].page, get_order(1UL << a->shift));
 	kfree(a->piece);
 	a->piece = NULL;
@@ -246,19 +246,14 @@ static bool spares_for(const struct tgt_session *s)
 	return tgt_identity(&host) && uuid_equal(&s->client.host, &host);
 }
 
-/*
- * Allocate the pages, zeroed: the client must not read what was there before. @s: its @arena.bytes
- * reserved. Context: process, noio. Return: 0 or -ENOMEM.
- */
-int tgt_arena_alloc(struct tgt_session *s)
+/* Context: process, noio. Return: 0; -ENOMEM: as much is kept as was before. */
+static int pieces_try(struct tgt_session *s, bool spares)
 {
 	int node = dev_to_node(s->dev->dma_device ?: &s->dev->dev);
-	bool spares = spares_for(s);
+	u32 keep = spares ? READ_ONCE(spare_bytes) : 0;
 	u32 size = piece_bytes(s);
 	int ret = -ENOMEM;
 
-	if (rdda_fault(RDDA_FAULT_PAGES) && s->arena.bytes > 8U << 20)
-		return -ENOMEM;
 	while (size && s->arena.bytes % size)
 		size /= 2;
 	for (; size >= PIECE_MIN && s->arena.bytes / size <= RDDA_PIECES_MAX; size /= 2) {
@@ -266,10 +261,29 @@ int tgt_arena_alloc(struct tgt_session *s)
 		if (!ret)
 			return 0;
 		/* Smaller pieces may be made of these. */
-		pieces_free(&s->arena, false);
-		if (spares)
-			spare_free();
+		pieces_free(&s->arena, keep);
 	}
+	return ret;
+}
+
+/*
+ * Allocate the pages, zeroed: the client must not read what was there before. What is kept may do
+ * for fewer channels: it is not given up for pieces of another size before one is left, as others
+ * may take what was given up. @s: its @arena.bytes reserved. Context: process, noio. Return: 0 or
+ * -ENOMEM.
+ */
+int tgt_arena_alloc(struct tgt_session *s)
+{
+	bool spares = spares_for(s);
+	int ret = pieces_try(s, spares);
+
+	if (ret && spares && s->nr_channels == 1) {
+		spare_free();
+		ret = pieces_try(s, false);
+	}
+	/* It leaves its own for the next. */
+	if (!ret && spares)
+		spare_free();
 	return ret;
 }
 
@@ -342,7 +356,7 @@ void tgt_arena_unregister(struct tgt_session *s)
  */
 void tgt_arena_free(struct tgt_session *s)
 {
-	pieces_free(&s->arena, spares_for(s));
+	pieces_free(&s->arena, spares_for(s) ? max(s->arena.bytes, SPARE_BYTES) : 0);
 }
 
 /* Send the client the pieces and their keys. @ch: its channel 0. */

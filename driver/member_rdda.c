@@ -38,7 +38,7 @@ static void mesh_rdda_know(struct mesh_rdda *mr)
 		.bytes = x.bytes,
 		.lba = x.lba_bytes,
 		.phys = max(x.phys_bytes, x.lba_bytes),
-		.queues = rdda_target_channels(mr->target->rdda),
+		.queues = rdda_target_queues(mr->target->rdda),
 		.discard_bytes = x.discard_bytes,
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,

@@ -92,8 +92,11 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 /* Ends the session, in order; waits for it. Extents must be closed. Sleeps. */
 void rdda_target_destroy(struct rdda_target *t);
 void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info);
-/* Channels of the session now, at least 1; queue @q is served by q % channels. */
-unsigned int rdda_target_channels(struct rdda_target *t);
+/*
+ * Queues that a user should have: channels that a session may have, at least 1. Queue @q is served
+ * by q % channels, as many as it has: the next one may have more.
+ */
+unsigned int rdda_target_queues(struct rdda_target *t);
 
 /**
  * struct rdda_extent_info - what an opened extent is; valid once UP was seen

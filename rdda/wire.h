@@ -72,7 +72,7 @@ struct rdda_login {
 	__le32	boot;		/* first 32 bits of the client's boot id */
 	__le32	number;		/* of this session within that boot */
 	u8	rail;
-	u8	reserved;
+	u8	channels;	/* most that the client has a use for; 0: it does not say */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_login) == 54, "CM REQ carries 56 bytes at most");
 

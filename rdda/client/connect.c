@@ -31,7 +31,10 @@
 
 static unsigned int channels;
 module_param(channels, uint, 0644);
-MODULE_PARM_DESC(channels, "most channels of a session, 0: as granted, at most one a CPU");
+MODULE_PARM_DESC(channels, "most channels of a session, 0: one a CPU, fewer with many targets");
+
+#define CHANNELS_SHARED		256	/* of all targets, if at least ... */
+#define CHANNELS_LEAST		4	/* ... are left for each */
 
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
@@ -262,6 +265,20 @@ static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
 	return ret ?: cm_wait(ch, rdda_cm_connect_ms());
 }
 
+/*
+ * Channels that are of use. Each costs memory here too: with many targets fewer of each suffice, as
+ * all of them together carry what the CPUs here have.
+ */
+static unsigned int chan_use(void)
+{
+	unsigned int most = READ_ONCE(channels);
+
+	if (!most)
+		most = min(num_online_cpus(),
+			   max(CHANNELS_SHARED / rdda_targets(), CHANNELS_LEAST + 0U));
+	return min(most, RDDA_CHANNELS_MAX + 0U);
+}
+
 static int chan_login(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
@@ -277,6 +294,7 @@ static int chan_login(struct rdda_chan *ch)
 	get_random_bytes(l->nonce, sizeof(l->nonce));
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->login.number);
+	l->channels = chan_use();
 	ret = chan_request(ch, l, sizeof(*l));
 	if (!ret && le16_to_cpu(ch->login.accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
@@ -320,7 +338,6 @@ static int session_granted(struct rdda_session *s)
 {
 	struct rdda_chan *ch = s->chan[0];
 	const struct rdda_accept *a = &ch->login.accept;
-	unsigned int most = READ_ONCE(channels) ?: num_online_cpus();
 	int ret;
 
 	s->login.id = le32_to_cpu(a->session);
@@ -329,8 +346,7 @@ static int session_granted(struct rdda_session *s)
 	s->arena.bytes = ch->login.proof.arena_bytes;
 	s->calls.room = min_t(u32, le16_to_cpu(a->controls), RDDA_CLIENT_CONTROLS) -
 		  RDDA_PING_ROOM;
-	s->nchan = min3((unsigned int)ch->login.proof.channels, most,
-			(unsigned int)RDDA_CHANNELS_MAX);
+	s->nchan = min_t(unsigned int, ch->login.proof.channels, ch->login.proof.login.channels);
 	ch->arena.len = ch->login.proof.arena_len;
 	ret = cm_wait(ch, PROVE_TIMEOUT_MS);
 	if (!ret)

@@ -68,13 +68,13 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 }
 
 /* See rdda.h. */
-unsigned int rdda_target_channels(struct rdda_target *t)
+unsigned int rdda_target_queues(struct rdda_target *t)
 {
 	struct rdda_session *s = rdda_session_get(t);
 	unsigned int n = 1;
 
 	if (s) {
-		n = s->nchan;
+		n = s->chan[0]->login.proof.login.channels;
 		rdda_session_put(s);
 	}
 	return n;

@@ -25,6 +25,7 @@ struct workqueue_struct *rdda_wq;
 /* This module's life stands for the host's boot: what it sent dies with it. */
 static uuid_t boot_id;
 static atomic_t session_number;
+static atomic_t targets;
 
 static DEFINE_MUTEX(identity_lock);
 static struct rdda_identity identity;	/* under identity_lock */
@@ -39,6 +40,12 @@ const u8 *rdda_boot_id(void)
 u32 rdda_session_number(void)
 {
 	return atomic_inc_return(&session_number);
+}
+
+/* Targets that there are, at least 1 where one of them calls. */
+unsigned int rdda_targets(void)
+{
+	return atomic_read(&targets);
 }
 
 /* A copy for one session. */
@@ -256,6 +263,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	INIT_LIST_HEAD(&t->pages);
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);
+	atomic_inc(&targets);
 	rdda_target_kick(t);
 	return t;
 }
@@ -270,6 +278,7 @@ void rdda_target_destroy(struct rdda_target *t)
 	rdda_target_kick(t);
 	wait_for_completion(&t->stopped);
 	cancel_delayed_work_sync(&t->work);
+	atomic_dec(&targets);
 	list_for_each_entry_safe(page, next, &t->pages, lru)
 		__free_page(page);
 	kfree(t);

@@ -59,6 +59,7 @@ extern struct workqueue_struct *rdda_wq;
 
 void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older);
 u32 rdda_session_number(void);
+unsigned int rdda_targets(void);
 const u8 *rdda_boot_id(void);
 void rdda_target_kick(struct rdda_target *t);
 struct rdda_session *rdda_session_get(struct rdda_target *t);

@@ -27,6 +27,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "rdda/common/fault.h"
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/listen.h"
@@ -36,11 +37,17 @@
 #define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
 #define PIECE_MAX	(2U << 20)
 #define PIECE_MIN	(128U << 10)	/* the client's buddies need aligned borders */
-#define SPARE_MAX	(8U << 20)	/* the arena of a session, by default */
+#define SPARE_BYTES	(8U << 20)	/* kept at least, if there are as many */
+#define CHANNELS_UNSAID	4		/* of a session whose client does not say how many */
+#define CHANNELS_LEAST	2		/* beside however many other clients, from a budget */
 
-static unsigned int channels_max = 4;
+static unsigned int channels_max = TGT_CHANNELS_MAX;
 module_param(channels_max, uint, 0644);
-MODULE_PARM_DESC(channels_max, "channels of a session, at most one a CPU (4)");
+MODULE_PARM_DESC(channels_max, "channels of a session, at most one a CPU of its client (16)");
+
+static unsigned int channels_shared = 128;
+module_param(channels_shared, uint, 0644);
+MODULE_PARM_DESC(channels_shared, "channels that clients share evenly, if at least 2 are left for each (128)");
 
 static unsigned int channels_budget = 8192;
 module_param(channels_budget, uint, 0644);
@@ -67,18 +74,32 @@ unsigned long tgt_arena_limit(void)
 }
 
 /*
- * What a new session may have. @channels: set to how many channels. @old_bytes: arena of sessions
+ * A session's share. @use: what its client has a use for, 0: not said. @clients: all, with it. A
+ * client alone may load the target from each of its CPUs; many that do would only make more
+ * messages of the same work.
+ */
+static unsigned int share_channels(unsigned int use, unsigned int clients)
+{
+	unsigned int share = max(READ_ONCE(channels_shared) / clients, CHANNELS_LEAST + 0U);
+
+	use = use ?: min(num_online_cpus(), CHANNELS_UNSAID + 0U);
+	return clamp_t(unsigned int, min3(use, share, READ_ONCE(channels_max)), 1,
+		       TGT_CHANNELS_MAX);
+}
+
+/*
+ * What a new session may have. @channels: holds what its client has a use for, 0: not said; set to
+ * how many it gets. @clients: that are logged in, with this one. @old_bytes: arena of sessions
  * that it takes the place of: as good as free. No session gets more than a quarter of the memory
  * that is left, nor more than an eighth of the channels: many sessions get less each, and none
  * stays without for long. Return: bytes of arena, 0 when the budget is used up.
  */
-u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned long old_bytes,
 		      unsigned int old_channels)
 {
 	unsigned long budget = tgt_arena_limit();
 	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
-	unsigned int n = clamp_t(unsigned int, min(num_online_cpus(), channels_max), 1,
-				 TGT_CHANNELS_MAX);
+	unsigned int n = share_channels(*channels, clients);
 	unsigned int most = READ_ONCE(channels_budget), used;
 	unsigned long left;
 	u32 bytes = 0;
@@ -146,7 +167,6 @@ static struct page *spare_take(u32 size)
 	return hit;
 }
 
-/* Other sizes are of no use to the one that tries now. */
 static void spare_free(void)
 {
 	struct page *page, *next;
@@ -160,12 +180,13 @@ static void spare_free(void)
 		__free_pages(page, compound_order(page));
 }
 
-static bool spare_put(struct page *page)
+/* @most: bytes that are kept in all. */
+static bool spare_put(struct page *page, u32 most)
 {
 	bool room;
 
 	spin_lock(&budget_lock);
-	room = spare_bytes + page_size(page) <= SPARE_MAX;
+	room = spare_bytes + page_size(page) <= most;
 	if (room) {
 		list_add(&page->lru, &spare);
 		spare_bytes += page_size(page);
@@ -191,20 +212,22 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node, bool spares)
 	if (!a->piece)
 		return -ENOMEM;
 	for (i = 0; i < a->nr; i++) {
-		a->piece[i].page = (spares ? spare_take(size) : NULL) ?:
-				   alloc_pages_node(node, gfp, get_order(size));
+		a->piece[i].page = spares ? spare_take(size) : NULL;
+		if (!a->piece[i].page && !rdda_fault(RDDA_FAULT_PAGES))
+			a->piece[i].page = alloc_pages_node(node, gfp, get_order(size));
 		if (!a->piece[i].page)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static void pieces_free(struct tgt_arena *a, bool spares)
+/* @keep: bytes that are kept for the next session, at most, with what is kept already. */
+static void pieces_free(struct tgt_arena *a, u32 keep)
 {
 	unsigned int i;
 
 	for (i = 0; a->piece && i < a->nr; i++)
-		if (a->piece[i].page && !(spares && spare_put(a->piece[i].page)))
+		if (a->piece[i].page && !spare_put(a->piece[i].page, keep))
 			__free_pages(a->piece[i].page, get_order(1UL << a->shift));
 	kfree(a->piece);
 	a->piece = NULL;
@@ -223,14 +246,11 @@ static bool spares_for(const struct tgt_session *s)
 	return tgt_identity(&host) && uuid_equal(&s->client.host, &host);
 }
 
-/*
- * Allocate the pages, zeroed: the client must not read what was there before. @s: its @arena.bytes
- * reserved. Context: process, noio. Return: 0 or -ENOMEM.
- */
-int tgt_arena_alloc(struct tgt_session *s)
+/* Context: process, noio. Return: 0; -ENOMEM: as much is kept as was before. */
+static int pieces_try(struct tgt_session *s, bool spares)
 {
 	int node = dev_to_node(s->dev->dma_device ?: &s->dev->dev);
-	bool spares = spares_for(s);
+	u32 keep = spares ? READ_ONCE(spare_bytes) : 0;
 	u32 size = piece_bytes(s);
 	int ret = -ENOMEM;
 
@@ -241,10 +261,29 @@ int tgt_arena_alloc(struct tgt_session *s)
 		if (!ret)
 			return 0;
 		/* Smaller pieces may be made of these. */
-		pieces_free(&s->arena, false);
-		if (spares)
-			spare_free();
+		pieces_free(&s->arena, keep);
 	}
+	return ret;
+}
+
+/*
+ * Allocate the pages, zeroed: the client must not read what was there before. What is kept may do
+ * for fewer channels: it is not given up for pieces of another size before one is left, as others
+ * may take what was given up. @s: its @arena.bytes reserved. Context: process, noio. Return: 0 or
+ * -ENOMEM.
+ */
+int tgt_arena_alloc(struct tgt_session *s)
+{
+	bool spares = spares_for(s);
+	int ret = pieces_try(s, spares);
+
+	if (ret && spares && s->nr_channels == 1) {
+		spare_free();
+		ret = pieces_try(s, false);
+	}
+	/* It leaves its own for the next. */
+	if (!ret && spares)
+		spare_free();
 	return ret;
 }
 
@@ -317,7 +356,7 @@ void tgt_arena_unregister(struct tgt_session *s)
  */
 void tgt_arena_free(struct tgt_session *s)
 {
-	pieces_free(&s->arena, spares_for(s));
+	pieces_free(&s->arena, spares_for(s) ? max(s->arena.bytes, SPARE_BYTES) : 0);
 }
 
 /* Send the client the pieces and their keys. @ch: its channel 0. */

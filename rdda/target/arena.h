@@ -31,7 +31,7 @@ struct tgt_arena {
 
 extern unsigned long tgt_arena_used;
 unsigned long tgt_arena_limit(void);
-u32 tgt_arena_reserve(unsigned int *channels, unsigned long old_bytes,
+u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned long old_bytes,
 		      unsigned int old_channels);
 void tgt_arena_unreserve(u32 bytes, unsigned int channels);
 int tgt_arena_alloc(struct tgt_session *s);

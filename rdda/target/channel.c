@@ -265,11 +265,13 @@ static int channel_open_memory(struct tgt_channel *ch)
 	struct tgt_session *s = ch->s;
 	int ret;
 
-	ret = tgt_session_grant(s, ch->login.proof.boot_id);
+	ret = tgt_session_grant(s, ch->login.proof.boot_id, ch->login.proof.login.channels);
 	if (ret)
 		return ret;
+	do {
+		ret = tgt_arena_alloc(s);
+	} while (ret == -ENOMEM && tgt_session_halve(s));
 	channel_part(s, 0, &ch->arena_off, &ch->arena_len);
-	ret = tgt_arena_alloc(s);
 	if (!ret)
 		ret = tgt_arena_register(s, ch);
 	if (ret)

@@ -522,14 +522,34 @@ static int session_admit(const struct tgt_session *s)
 }
 
 /*
+ * How many clients share the target: @s, all others that have memory or are about to, and those
+ * that were lost just now. Of a storm of logins the first would take a large share else, while
+ * the rest are still on the way back.
+ */
+static unsigned int session_clients(const struct tgt_session *s)
+{
+	const struct tgt_session *o;
+	const struct tgt_past *p;
+	unsigned int n = 1;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(o, &tgt_sessions, node)
+		n += o->nr_channels && !READ_ONCE(o->client.left) &&
+		     !uuid_equal(&o->client.host, &s->client.host);
+	list_for_each_entry(p, &past, node)
+		n += !uuid_equal(&p->host, &s->client.host);
+	return n;
+}
+
+/*
  * What it supersedes, or what has just lost its connections, is not counted
  * against it: after a reconnect storm each would find the budget full of the
  * sessions before, take less, and keep that. One that waits for its bios counts,
  * since that may take any time.
  */
-static int session_reserve(struct tgt_session *s)
+static int session_reserve(struct tgt_session *s, unsigned int use)
 {
-	unsigned int channels = 0;
+	unsigned int channels = 0, clients = session_clients(s);
 	unsigned long bytes = 0;
 	struct tgt_session *o;
 
@@ -543,16 +563,40 @@ static int session_reserve(struct tgt_session *s)
 		bytes += o->arena.bytes;
 		channels += o->nr_channels;
 	}
-	s->arena.bytes = tgt_arena_reserve(&s->nr_channels, bytes, channels);
-	return s->arena.bytes ? 0 : -EBUSY;
+	bytes = tgt_arena_reserve(&use, clients, bytes, channels);
+	if (!bytes)
+		return -EBUSY;
+	s->nr_channels = use;
+	s->arena.bytes = bytes;
+	return 0;
 }
 
 /*
- * Reserve what a session gets; its client has proved the key. @boot_id: the client's, whole.
- * Context: control work of channel 0. Return: 0; -ESTALE: a newer one of the same boot came first;
- * -ENOTUNIQ: another host lives under its UUID; -EBUSY: the budget is used up.
+ * Make do with half of what was granted: there is no memory for it now. @s: its client does not
+ * know yet. Context: control work of channel 0. Return: false when it has one channel.
  */
-int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
+bool tgt_session_halve(struct tgt_session *s)
+{
+	unsigned int n;
+	u32 bytes;
+
+	mutex_lock(&tgt_lock);
+	n = s->nr_channels / 2;
+	bytes = s->arena.bytes / s->nr_channels * n;
+	s->nr_channels -= n;
+	s->arena.bytes -= bytes;
+	tgt_arena_unreserve(bytes, n);
+	mutex_unlock(&tgt_lock);
+	return n;
+}
+
+/*
+ * Reserve what a session gets; its client has proved the key. @boot_id: the client's, whole. @use:
+ * channels that it has a use for, 0: not said. Context: control work of channel 0. Return: 0;
+ * -ESTALE: a newer one of the same boot came first; -ENOTUNIQ: another host lives under its UUID;
+ * -EBUSY: the budget is used up.
+ */
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use)
 {
 	int ret;
 
@@ -560,7 +604,7 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id)
 	memcpy(s->client.boot_id, boot_id, sizeof(s->client.boot_id));
 	ret = session_admit(s);
 	if (!ret)
-		ret = session_reserve(s);
+		ret = session_reserve(s, use);
 	mutex_unlock(&tgt_lock);
 	return ret;
 }

@@ -109,7 +109,8 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j);
 bool tgt_session_take(struct tgt_session *s, unsigned int channel);
 int tgt_session_attach(struct tgt_channel *ch);
-int tgt_session_grant(struct tgt_session *s, const u8 *boot_id);
+int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use);
+bool tgt_session_halve(struct tgt_session *s);
 int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);

@@ -53,6 +53,9 @@ module_param(qd, uint, 0444);
 static uint nops = 200;
 module_param(nops, uint, 0444);
 MODULE_PARM_DESC(nops, "operations of each of the qd threads, or of all in bench");
+static uint region = 4 << 20;
+module_param(region, uint, 0444);
+MODULE_PARM_DESC(region, "bytes that each thread has to itself, whole pages");
 static uint bs = 4096;
 module_param(bs, uint, 0444);
 static uint max_bytes = 1 << 20;
@@ -73,7 +76,6 @@ MODULE_PARM_DESC(p2p, "mark reads as going to a peer's memory: never pushed");
 
 #define EXTENTS_MAX	16
 #define SECTOR		512U
-#define REGION		(4U << 20)	/* of one thread */
 
 static struct rdda_target *target;
 static struct rdda_extent *ext[EXTENTS_MAX];
@@ -91,7 +93,7 @@ struct worker {
 	u64	base;
 	u32	lba;
 	u32	*version;	/* of each sector */
-	struct page **page;	/* REGION worth of scattered pages */
+	struct page **page;	/* region worth of scattered pages */
 	void	*buf;		/* the same, mapped in shuffled order */
 	struct scatterlist *sg;
 	struct rnd_state rnd;
@@ -247,12 +249,12 @@ static int rw(struct worker *w, enum rdda_io_op op, u32 first, u32 n, u32 at, u8
 
 static void pick(struct worker *w, u32 *first, u32 *n, u32 *at)
 {
-	u32 unit = w->lba / SECTOR, most = min(max_bytes, REGION / 2) / w->lba;
+	u32 unit = w->lba / SECTOR, most = min(max_bytes, region / 2) / w->lba;
 	u32 len = rnd(w, 3) ? 1 + rnd(w, min(most, 16U)) : 1 + rnd(w, most);
 
 	*n = len * unit;
-	*first = rnd(w, REGION / w->lba - len + 1) * unit;
-	*at = rnd(w, (REGION - *n * SECTOR) / SECTOR + 1) * SECTOR;
+	*first = rnd(w, region / w->lba - len + 1) * unit;
+	*at = rnd(w, (region - *n * SECTOR) / SECTOR + 1) * SECTOR;
 }
 
 static int verify_write(struct worker *w)
@@ -297,7 +299,7 @@ static int verify_zero(struct worker *w)
  */
 static int verify_stage(struct worker *w)
 {
-	u32 half = REGION / SECTOR / 2, unit = w->lba / SECTOR, first, n, at, s, head, skip;
+	u32 half = region / SECTOR / 2, unit = w->lba / SECTOR, first, n, at, s, head, skip;
 	struct rdda_stage *stage = NULL;
 	int ret;
 
@@ -337,7 +339,7 @@ static int verify_stage(struct worker *w)
 static int worker_run(void *arg)
 {
 	struct worker *w = arg;
-	u32 sectors = REGION / SECTOR, s;
+	u32 sectors = region / SECTOR, s;
 	unsigned int i;
 	int ret = 0;
 
@@ -372,7 +374,7 @@ static void worker_free(struct worker *w)
 
 	if (w->buf)
 		vunmap(w->buf);
-	for (i = 0; w->page && i < REGION / PAGE_SIZE; i++)
+	for (i = 0; w->page && i < region / PAGE_SIZE; i++)
 		if (w->page[i])
 			__free_page(w->page[i]);
 	kvfree(w->page);
@@ -382,19 +384,19 @@ static void worker_free(struct worker *w)
 
 static int worker_alloc(struct worker *w, unsigned int index)
 {
-	unsigned int i, n = REGION / PAGE_SIZE;
+	unsigned int i, n = region / PAGE_SIZE;
 
 	w->index = index;
 	init_completion(&w->done);
 	prandom_seed_state(&w->rnd, seed * 1000 + index);
 	w->e = ext[index % nr_ext];
 	w->lba = info[index % nr_ext].lba_bytes;
-	w->base = (u64)(index / nr_ext) * REGION;
-	if (w->base + REGION > info[index % nr_ext].bytes)
+	w->base = (u64)(index / nr_ext) * region;
+	if (w->base + region > info[index % nr_ext].bytes)
 		return -ENOSPC;
-	w->version = kvcalloc(REGION / SECTOR, sizeof(u32), GFP_KERNEL);
+	w->version = kvcalloc(region / SECTOR, sizeof(u32), GFP_KERNEL);
 	w->page = kvcalloc(n, sizeof(*w->page), GFP_KERNEL);
-	w->sg = kvcalloc(REGION / SECTOR + 1, sizeof(*w->sg), GFP_KERNEL);
+	w->sg = kvcalloc(region / SECTOR + 1, sizeof(*w->sg), GFP_KERNEL);
 	if (!w->version || !w->page || !w->sg)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {

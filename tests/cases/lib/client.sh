@@ -4,6 +4,7 @@
 # two RAM drives: extents $e0 and $e1 of the first, $e2 of the second.
 
 addr=10.77.0.1
+client=c0000000-0000-0000-0000-000000000000	# as rddatest says
 rdda_target=11111111-1111-4111-8111-111111111111
 d0=d0000000-0000-4000-8000-000000000000
 d1=d1000000-0000-4000-8000-000000000000
@@ -15,11 +16,12 @@ serve=
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-serve_drive() { # UUID
+serve_drive() { # UUID [HOLDER]: the host that its label names as the one that writes
+	local ready=ready${2:+,holder=$2}
 	if [ "$1" = $d0 ]; then
-		tgtctl add $d0 /dev/ram0 $e0,1048576,134217728,ready $e1,135266304,134217728,ready
+		tgtctl add $d0 /dev/ram0 $e0,1048576,134217728,$ready $e1,135266304,134217728,$ready
 	else
-		tgtctl add $d1 /dev/ram1 $e2,1048576,268435456,ready
+		tgtctl add $d1 /dev/ram1 $e2,1048576,268435456,$ready
 	fi
 }
 

@@ -180,22 +180,38 @@ static int conn_connect(struct peer_conn *c, const void *data, u8 len)
 	return cm_step(c, rdma_connect(c->q.id, &param), RDMA_CM_EVENT_ESTABLISHED);
 }
 
+/* Return: 1 when @word is an option and was taken, 0 when it is none. */
+static int login_option(struct peer_conn *c, const char *word)
+{
+	struct rdda_login *l = &c->proof.login;
+	u32 features;
+
+	if (!strncmp(word, "features=", 9)) {
+		if (kstrtou32(word + 9, 0, &features))
+			return -EINVAL;
+		l->features = cpu_to_le32(features);
+		return 1;
+	}
+	if (!strncmp(word, "channels=", 9))
+		return kstrtou8(word + 9, 0, &l->channels) ?: 1;
+	if (!strncmp(word, "from=", 5))
+		return inet_pton_with_scope(&init_net, AF_UNSPEC, word + 5, "0", &c->from) ?: 1;
+	return 0;
+}
+
 static int login_parse(struct peer_conn *c, int argc, char **argv)
 {
 	struct rdda_login *l = &c->proof.login;
 	u32 boot, number;
 	uuid_t host;
 	u16 key_id = 0;
-	u32 features;
-	int n;
+	int n = 1;
 
-	if (argc > 6 && !strncmp(argv[argc - 1], "features=", 9)) {
-		if (kstrtou32(argv[--argc] + 9, 0, &features))
-			return -EINVAL;
-		l->features = cpu_to_le32(features);
+	while (argc > 6 && n > 0) {
+		n = login_option(c, argv[argc - 1]);
+		argc -= n > 0;
 	}
-	if (argc > 6 && !strncmp(argv[argc - 1], "from=", 5) &&
-	    inet_pton_with_scope(&init_net, AF_UNSPEC, argv[--argc] + 5, "0", &c->from))
+	if (n < 0)
 		return -EINVAL;
 	if (argc < 6 || inet_pton_with_scope(&init_net, AF_UNSPEC, argv[1], argv[2], &c->addr) ||
 	    uuid_parse(argv[3], &host) || kstrtou32(argv[4], 0, &boot) ||
@@ -275,7 +291,7 @@ int peer_conn_login(struct peer_conn *c, int argc, char **argv)
 /**
  * peer_login() - connect as channel 0 of a new session
  * @argc: words
- * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [from=ADDR] [features=BITS]
+ * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [OPTION...]
  */
 int peer_login(int argc, char **argv)
 {

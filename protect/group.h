@@ -331,6 +331,7 @@ struct prot_sync {
 /* How many chunks of background work are in flight, found out beside requests (pace.c). */
 struct prot_pace {
 	u64	given, used;	/* bytes, in this window: that might begin, and that began */
+	u64	dry;		/* bytes that might begin, since some were left */
 	u32	share;		/* in the window before, when others were in flight */
 	u8	rest;		/* windows, until another number is tried */
 	u8	rests;		/* windows, of the next rest */

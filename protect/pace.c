@@ -3,7 +3,7 @@
  * How much background work begins, and how many chunks of it are in flight.
  *
  *   no limit               depth
- *   none was left          one fewer
+ *   none was left, often   one fewer
  *   some was left, alone   one more
  *   ... beside requests    measured: as many as bring speed
  *
@@ -22,10 +22,26 @@
 
 #include "protect/group_priv.h"
 
-#define PACE_WINDOW	16	/* chunks that are allowed in it, for each that is in flight */
+/* Chunks, for each that is in flight: */
+#define PACE_WINDOW	16	/* that are allowed in a window, at least ... */
+#define PACE_BEGUN	8	/* ... and that begin in it, else it measures chance ... */
+#define PACE_SLOW	1024	/* ... but no more than these are waited for */
+#define PACE_DRY	4	/* that begin before it is believed that one fewer will do */
 #define PACE_SHIFT	10	/* shares are in 1/1024 */
 #define PACE_REST	4	/* windows, before another number is tried; twice as many ... */
 #define PACE_REST_MOST	64	/* ... each time that it was no better, up to this */
+
+/* Bytes of one: of ec, what a private buffer has of a strip. */
+static u32 pace_chunk(const struct prot_group *g)
+{
+	return g->shape.window ?: g->cfg.buf_bytes;
+}
+
+/* Bytes of @n chunks for each that may be in flight. */
+static u64 pace_bytes(const struct prot_group *g, u32 n)
+{
+	return (u64)n * g->chunks * pace_chunk(g);
+}
 
 static void pace_again(struct prot_pace *p)
 {
@@ -37,6 +53,7 @@ static void pace_set(struct prot_group *g, u8 chunks)
 {
 	g->chunks = chunks;
 	pace_again(&g->pace);
+	g->pace.dry = 0;
 	g->pace.step = 0;
 	g->pace.down = 0;
 	g->pace.rest = 0;
@@ -54,7 +71,7 @@ static void pace_rest(struct prot_pace *p)
 /* Whether one more chunk than @n, by which @more was done, not @less, is worth it. */
 static bool pace_worth(u32 less, u32 more, u32 n)
 {
-	return (u64)more * 4 * n >= (u64)less * (4 * n + 3);
+	return more && (u64)more * 4 * n >= (u64)less * (4 * n + 3);
 }
 
 /* Try one more or one fewer, whichever was not tried last; if it can't be, rest again. */
@@ -98,15 +115,26 @@ static void pace_left(struct prot_group *g)
 	struct prot_pace *p = &g->pace;
 	u32 share;
 
+	p->dry = 0;
 	if (!g->sync.out && !g->scrub_out) {	/* nothing is in flight that could be slow */
 		pace_again(p);
 		return;
 	}
-	if (p->given < (u64)PACE_WINDOW * g->chunks * g->cfg.buf_bytes)
+	if (p->given < pace_bytes(g, PACE_WINDOW) ||
+	    (p->used < pace_bytes(g, PACE_BEGUN) &&
+	     p->given < pace_bytes(g, PACE_SLOW)))
 		return;
 	share = div64_u64(p->used << PACE_SHIFT, p->given);
 	pace_again(p);
 	pace_window(g, share);
+}
+
+/* None was left of the last allowance. */
+static void pace_dry(struct prot_group *g, u64 bytes)
+{
+	g->pace.dry += bytes;
+	if (g->pace.dry >= pace_bytes(g, PACE_DRY))
+		pace_set(g, max(g->chunks - 1, 1));
 }
 
 /* The next allowance is @bytes. */
@@ -119,7 +147,7 @@ static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
 	else if (g->allowance == PROT_NO_LIMIT || (beside && !p->beside))
 		pace_set(g, 1);
 	else if (!g->allowance)
-		pace_set(g, max(g->chunks - 1, 1));
+		pace_dry(g, bytes);
 	else if (beside)
 		pace_left(g);
 	else if (g->sync.out || g->scrub_out)
@@ -130,8 +158,8 @@ static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
 void prot_group_allow(struct prot_group *g, u64 bytes, bool beside)
 {
 	u64 pays = bytes == PROT_NO_LIMIT ? g->owed : min(g->owed, bytes);
-	u64 left = !bytes || g->allowance == PROT_NO_LIMIT ? 0 :
-		   min_t(u64, g->allowance, prot_depth(&g->cfg) * g->cfg.buf_bytes);
+	u64 most = (u64)prot_depth(&g->cfg) * pace_chunk(g);
+	u64 left = !bytes || g->allowance == PROT_NO_LIMIT ? 0 : min(g->allowance, most);
 
 	pace_chunks(g, bytes, beside);
 	g->owed -= pays;

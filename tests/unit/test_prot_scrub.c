@@ -610,7 +610,7 @@ static void test_left(void)
 static void test_chunks(void)
 {
 	struct prot_group *g = make(2, 4);
-	u32 i;
+	u32 i, part;
 
 	CU_ASSERT_EQUAL(g->chunks, 4);
 	begin(g, 0, PROT_NO_SOURCE);
@@ -619,11 +619,13 @@ static void test_chunks(void)
 		prot_sync_next(g);
 		CU_ASSERT_EQUAL(g->scrub_out, min(i, 4U));
 	}
-	for (i = 4; i-- > 1; ) {
-		g->allowance = 0;
-		prot_group_allow(g, 8 * STRIP, false);
-		CU_ASSERT_EQUAL(g->chunks, i);
-	}
+	for (i = 4; i > 1; i--)		/* none was left, of what four times as many chunks take */
+		for (part = 1; part <= 4 * i; part++) {
+			CU_ASSERT_EQUAL(g->chunks, i);
+			g->allowance = 0;
+			prot_group_allow(g, STRIP, false);
+		}
+	CU_ASSERT_EQUAL(g->chunks, 1);
 	g->allowance = 0;
 	prot_group_allow(g, BYTES, false);
 	CU_ASSERT_EQUAL(g->chunks, 1);
@@ -663,7 +665,7 @@ static void test_worth(void)
 
 	prot_group_allow(g, STRIP, true);
 	CU_ASSERT_EQUAL(g->chunks, 1);
-	chunks_are(g, member_slow, 200, 0);
+	chunks_are(g, member_slow, 400, 0);
 	CU_ASSERT(chunks_are(g, member_slow, 50000, 4) >= 48500);
 	CU_ASSERT(chunks_are(g, member_slow, 5000, 3) > 0);
 	chunks_are(g, cpu_full, 9000, 0);
@@ -677,6 +679,52 @@ static void test_worth(void)
 	prot_group_allow(g, STRIP, true);
 	CU_ASSERT_EQUAL(g->chunks, 1);
 	g->scrub_out = 0;
+	free(g);
+}
+
+/*
+ * Thousandths of what 10,000 allowances of STRIP bytes each allow that begins, beside requests, when
+ * a chunk of @parts of these takes @quarters of the time of one, in quarters.
+ */
+static u32 begun(struct prot_group *g, u32 parts, u32 quarters)
+{
+	u32 ends[4] = { 0 }, now, i, n = 0;
+
+	g->shape.window = parts * STRIP;
+	prot_group_allow(g, PROT_NO_LIMIT, false);
+	for (now = 0; now < 40000; now++) {
+		if (!(now % 4))
+			prot_group_allow(g, STRIP, true);
+		for (i = 0; i < g->chunks; i++) {
+			if (ends[i] > now || !g->allowance)
+				continue;
+			prot_pace_used(g, parts * STRIP);
+			ends[i] = now + quarters;
+			n += parts;
+		}
+		for (g->scrub_out = 0, i = 0; i < 4; i++)
+			g->scrub_out += ends[i] > now;
+	}
+	g->shape.window = 0;
+	return n / 10;
+}
+
+/* What is allowed beside requests is reached, as far as all chunks together can. */
+static void test_reached(void)
+{
+	static const u32 parts[] = { 1, 2, 4, 8 };
+	struct prot_group *g = make(2, 4);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		u32 p = parts[i];
+
+		CU_ASSERT(begun(g, p, p * 2) >= 950);
+		CU_ASSERT(begun(g, p, p * 7) >= 900);	/* two chunks in flight */
+		CU_ASSERT(begun(g, p, p * 10) >= 800);	/* three */
+		CU_ASSERT(begun(g, p, p * 20) >= 750);	/* 800 are possible */
+		CU_ASSERT(begun(g, p, p * 40) >= 350);	/* 400 */
+	}
 	free(g);
 }
 
@@ -700,6 +748,7 @@ int main(void)
 		{ "allowance left", test_left },
 		{ "chunks in flight", test_chunks },
 		{ "chunks that bring speed", test_worth },
+		{ "what is allowed is reached", test_reached },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};

@@ -69,6 +69,26 @@ writing() {
 	fail "nothing is being written"
 }
 
+# All of the volume's only group is compared.
+scrub() { # [repair [MEMBER]]: to its end
+	blkctl scrub "$vol" "$@"
+	for _ in $(seq 900); do
+		[ -n "$(groups scrubbing)" ] || break
+		sleep 0.2
+	done
+	[ -z "$(groups scrubbing)" ] || fail "the scrub does not end: $(blkctl get "$vol")"
+	[ "$(groups scrubbed)" = "$(groups member_bytes)" ] || fail "not all was compared: $(blkctl get "$vol")"
+}
+
+# After a forced delete, which does not wait for all.
+volume_gone() {
+	for _ in $(seq 300); do
+		[ -n "$(blkctl get)" ] || [ -e /dev/mesh0 ] || return 0
+		sleep 0.1
+	done
+	fail "the volume stays: $(blkctl get)"
+}
+
 # N roles, all in sync but those named: I=ROLE.
 all_but() { # N [I=ROLE]...
 	local n=$1 i r=() e; shift

@@ -27,6 +27,7 @@
 #include "rdda/client/sq.h"
 #include "rdda/client/stage.h"
 #include "rdda/client/target.h"
+#include "rdda/common/fault.h"
 #include "rdda/wire.h"
 
 static unsigned int channels;
@@ -269,13 +270,15 @@ static int chan_request(struct rdda_chan *ch, const void *data, u8 len)
  * Channels that are of use. Each costs memory here too: with many targets fewer of each suffice, as
  * all of them together carry what the CPUs here have.
  */
-static unsigned int chan_use(void)
+static unsigned int chan_use(const struct rdda_target *t)
 {
 	unsigned int most = READ_ONCE(channels);
 
 	if (!most)
 		most = min(num_online_cpus(),
 			   max(CHANNELS_SHARED / rdda_targets(), CHANNELS_LEAST + 0U));
+	if (t->channels_most)
+		most = min(most, t->channels_most);
 	return min(most, RDDA_CHANNELS_MAX + 0U);
 }
 
@@ -294,7 +297,7 @@ static int chan_login(struct rdda_chan *ch)
 	get_random_bytes(l->nonce, sizeof(l->nonce));
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->login.number);
-	l->channels = chan_use();
+	l->channels = chan_use(s->t);
 	ret = chan_request(ch, l, sizeof(*l));
 	if (!ret && le16_to_cpu(ch->login.accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
@@ -402,7 +405,7 @@ static int chan_connect(struct rdda_session *s, unsigned int index)
 		return -ENOMEM;
 	ret = chan_route(ch);
 	if (!ret)
-		ret = rdda_chan_qp(ch);
+		ret = index > 1 && rdda_fault(RDDA_FAULT_TWO) ? -ENOMEM : rdda_chan_qp(ch);
 	if (ret)
 		return ret;
 	if (index)
@@ -493,6 +496,18 @@ void rdda_session_put(struct rdda_session *s)
 }
 
 /*
+ * A session of several channels could not be made, for @err. Where that may be for want of what a
+ * NIC has, or of memory, at either side, the next login wants half of them, and comes soon.
+ */
+static void session_fewer(struct rdda_session *s, int err)
+{
+	if (s->nchan < 2 || (err != -ENOMEM && err != -EBUSY && err != -ENOSPC && err != -EINVAL))
+		return;
+	s->t->channels_most = s->nchan / 2;
+	s->t->attempt = 0;
+}
+
+/*
  * Log in at a target. @err: why not, negative. The target's work item, in noio scope; sleeps for
  * some seconds at most. Return: a session that is up, or NULL with nothing left behind.
  */
@@ -529,6 +544,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	if (ret) {
 		strscpy(reason, session_reason(s, ret), reason_len);
 		*err = ret;
+		session_fewer(s, ret);
 		rdda_session_end(s);
 		return NULL;
 	}

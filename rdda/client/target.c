@@ -197,8 +197,11 @@ static void target_lost(struct rdda_target *t)
 		strscpy(reason, "", sizeof(reason));
 	}
 	/* A login alone proves nothing: only a session that lasted resets the backoff. */
-	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms)))
+	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms))) {
 		t->attempt = 0;
+		/* More may be to be had by now; one login finds out. */
+		t->channels_most *= 2;
+	}
 	kref_get(&s->ref);
 	rdda_session_end(s);
 	rdda_counts_add(&c, s);

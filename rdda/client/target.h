@@ -32,6 +32,8 @@ struct rdda_target {
 	 * @lock
 	 */
 	unsigned int attempt;
+	/* channels that were to be had when a session could not have all; 0: not known */
+	unsigned int channels_most;
 	unsigned long next_try;		/* jiffies */
 	unsigned long up_at;		/* jiffies when @session came up */
 	/* log in with the key before the newest: the target refused that one */

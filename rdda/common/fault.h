@@ -37,6 +37,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_SETTLE	= 20,	/* OPEN does not wait for PONGs */
 	RDDA_FAULT_STALE	= 21,	/* each seventh use of a stage finds it dropped */
 	RDDA_FAULT_NOMEM	= 22,	/* each seventh I/O finds no memory */
+	RDDA_FAULT_TWO		= 23,	/* no queue pair for more than two channels */
 };
 
 #ifdef MESH_FAULTS

@@ -8,7 +8,7 @@
  *   header  |    ....HHHH|             a page by itself, free when the command has ended
  *   payload |PPPPPPPPPPPPPPPPPPPP|     kept
  *
- * They may hold half of a channel's arena at most: a write that finds no room
+ * They may hold three quarters of a channel's arena at most: a write that finds no room
  * is an ordinary one, with io->stage left NULL. And a stage is a cache. What no command names
  * is dropped, the oldest first, where other I/O would have to wait for arena; its use ends with
  * -ESTALE then. I/O that waits for its turn does not hold the memory of its stage: what it waits
@@ -58,7 +58,7 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 
 	lockdep_assert_held(&ch->lock);
 	st = list_first_entry_or_null(&ch->stage.free, struct rdda_stage, node);
-	if (!st || ch->stage.pages + pages > ch->arena.buddy.pages / 2 ||
+	if (!st || ch->stage.pages + pages > ch->arena.buddy.pages / 4 * 3 ||
 	    DIV_ROUND_UP(bytes, RDDA_PAGE << ch->arena.max_order) > RDDA_STAGE_CMDS)
 		return;
 	list_del_init(&st->node);

@@ -24,6 +24,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "protect/ec_priv.h"
@@ -148,9 +149,10 @@ void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Rows that background work takes at a time: of one stripe. */
-static u32 ec_rows_at(const struct prot_group *g, u64 addr)
+static u32 ec_rows_at(const struct prot_group *g, const struct prot_gop *op, u64 addr)
 {
-	return g->shape.window - (addr & (g->shape.window - 1));
+	return min_t(u64, prot_pace_most(g, op, g->shape.window),
+		     g->shape.window - (addr & (g->shape.window - 1)));
 }
 
 void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
@@ -161,7 +163,7 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, boo
 	e->row = addr & (g->cfg.strip - 1);
 	/* no op reads what catches up */
 	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
-	prot_start(g, op, addr, narrow ? g->cfg.lba : ec_rows_at(g, addr));
+	prot_start(g, op, addr, narrow ? g->cfg.lba : ec_rows_at(g, op, addr));
 }
 
 /* Whether @b waits for @a, an earlier op of the same rows. */

@@ -310,8 +310,9 @@ bool prot_sync_next(struct prot_group *g);
 void prot_sync_forget(struct prot_group *g, u32 member);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 
-/* pace.c: a chunk of background work begins. */
+/* pace.c: a chunk of background work begins; bytes that one has, of @most. */
 void prot_pace_used(struct prot_group *g, u32 bytes);
+u32 prot_pace_most(const struct prot_group *g, const struct prot_gop *op, u32 most);
 
 /* scrub.c */
 void prot_scrub_start(struct prot_group *g);

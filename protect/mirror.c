@@ -570,7 +570,8 @@ static void mirror_start_rows(struct prot_group *g, struct prot_gop *op, u64 add
 {
 	u32 most = op->purpose == PROT_FOR_SCRUB ? mirror_scrub_bytes(g) : g->cfg.buf_bytes;
 
-	prot_start(g, op, addr, min_t(u64, narrow ? g->cfg.lba : most, prot_region_span(g, addr)));
+	most = narrow ? g->cfg.lba : prot_pace_most(g, op, most);
+	prot_start(g, op, addr, min_t(u64, most, prot_region_span(g, addr)));
 }
 
 static const struct prot_policy mirror_policy = {

@@ -27,6 +27,7 @@
 #define PACE_BEGUN	8	/* ... and that begin in it, else it measures chance ... */
 #define PACE_SLOW	1024	/* ... but no more than these are waited for */
 #define PACE_DRY	4	/* that begin before it is believed that one fewer will do */
+#define PACE_PARTS	2	/* of a chunk, when requests come beside it */
 #define PACE_SHIFT	10	/* shares are in 1/1024 */
 #define PACE_REST	4	/* windows, before another number is tried; twice as many ... */
 #define PACE_REST_MOST	64	/* ... each time that it was no better, up to this */
@@ -166,6 +167,17 @@ void prot_group_allow(struct prot_group *g, u64 bytes, bool beside)
 	g->allowance = bytes == PROT_NO_LIMIT ? bytes : bytes - pays + left;
 	if (g->allowance != PROT_NO_LIMIT)
 		g->pace.given += bytes;
+}
+
+/*
+ * A request that comes waits for what is in flight, however few chunks that are. So what is copied
+ * beside requests is copied in smaller ones; a scrub, which only reads, is not.
+ */
+u32 prot_pace_most(const struct prot_group *g, const struct prot_gop *op, u32 most)
+{
+	if (op->purpose != PROT_FOR_SYNC || !g->pace.beside || g->allowance == PROT_NO_LIMIT)
+		return most;
+	return max(round_down(most / PACE_PARTS, g->cfg.lba), g->cfg.lba);
 }
 
 void prot_pace_used(struct prot_group *g, u32 bytes)

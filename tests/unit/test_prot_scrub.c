@@ -728,6 +728,44 @@ static void test_reached(void)
 	free(g);
 }
 
+/* Beside requests, what a member lacks is copied in halves of a chunk; alone in whole ones. */
+static void test_small(void)
+{
+	static const u8 widths[] = { 2, 6 };
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		u64 others = (PROT_BIT(widths[i]) - 1) & ~PROT_BIT(1);
+		struct prot_group *g = make(widths[i], 0);
+
+		prot_group_epoch(g, 2, others);
+		run(g);
+		for (k = 0; k < STRIPES; k++)
+			CU_ASSERT_EQUAL_FATAL(rig_request(g, PROT_WRITE, (u64)k * STRIP * g->shape.data,
+							  STRIP * g->shape.data), 0);
+		memset(at(1, 0), 0xee, BYTES);
+		prot_group_allow(g, 1, true);
+		CU_ASSERT_EQUAL_FATAL(prot_group_join(g, 1), 0);
+		run(g);
+		CU_ASSERT_EQUAL(g->synced, STRIP / 2);
+		prot_group_allow(g, STRIP / 2, false);
+		run(g);
+		/* ec: to the end of the strip */
+		CU_ASSERT_EQUAL(g->synced, i ? STRIP : STRIP / 2 + STRIP);
+		prot_group_allow(g, 2 * BYTES, true);
+		run(g);
+		CU_ASSERT_EQUAL(g->synced, BYTES);
+		CU_ASSERT(seen >> PROT_EV_CAUGHT_UP & 1);
+		prot_group_epoch(g, 3, others | PROT_BIT(1));
+		prot_group_allow(g, PROT_NO_LIMIT, true);
+		begin(g, 0, PROT_NO_SOURCE);
+		run(g);
+		CU_ASSERT_EQUAL(g->compared, BYTES);
+		CU_ASSERT_EQUAL(g->mismatches, 0);
+		free(g);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -749,6 +787,7 @@ int main(void)
 		{ "chunks in flight", test_chunks },
 		{ "chunks that bring speed", test_worth },
 		{ "what is allowed is reached", test_reached },
+		{ "small chunks", test_small },
 		{ "rebuild past what cannot be read", test_rebuild_past },
 		{ NULL, NULL },
 	};

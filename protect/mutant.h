@@ -31,6 +31,8 @@ enum prot_mutant {
 	PROT_MUT_CLEAR_BUSY,	/* bits cleared under writes in flight */
 	PROT_MUT_CLEAR_DIRTY,	/* bits of regions not resynchronised cleared */
 	PROT_MUT_JOIN_FIRST,	/* a joining copy written before the bits are durable */
+	PROT_MUT_JOIN_PROMOTED,	/* ... or durable on those that may be called in sync */
+	PROT_MUT_MISSED_PROMOTED,	/* intent cleared before missed is durable on these */
 	PROT_MUT_NO_REPAIR,	/* what a member could not read stays so */
 	PROT_MUT_BACK_ALONE,	/* a failed member that answers again is believed */
 	PROT_MUT_ERROR_DONE,	/* a write that is to be sent once more counts as done */

@@ -44,6 +44,23 @@ static int is_not_missed(const struct sim_world *w, const struct sim_io *io)
 	return io->kind == PROT_READ || io->first < 2 + PROT_MISSED || io->first >= w->meta;
 }
 
+/* ... that is on member 0. */
+static int is_not_missed_of_0(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->member || is_not_missed(w, io);
+}
+
+static int is_write(const struct sim_world *w, const struct sim_io *io)
+{
+	return !is_read(w, io);
+}
+
+static int is_any(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w, (void)io;
+	return 1;
+}
+
 /* Complete what @wanted says, oldest first, until nothing like it is in flight. */
 static void story_complete(struct sim_world *w, struct schedule *s,
 			   int (*wanted)(const struct sim_world *w, const struct sim_io *io))
@@ -214,11 +231,65 @@ static void run_story_cleared(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+/* 1 is in sync alone; 0 has caught up, and the store may call it so; 2 misses the last region. */
+static void story_caught_up(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 8, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 2 });
+	story_write(w, s, 6);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN });
+	story_complete(w, s, is_any);
+}
+
+/* The store calls 0 in sync, and it is all that is left; 2 comes back. */
+static void story_left_alone(struct sim_world *w, struct schedule *s)
+{
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 2 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 2, mirrors: 0 has caught up and falls silent; 2 is back, and while it catches up a write of a
+ * region that it does not miss reaches 1, and 2. Then 0 is all that is left, which has to know of it.
+ */
+static void run_story_promoted(struct sim_world *w, struct schedule *s)
+{
+	story_caught_up(w, s);
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	story_write(w, s, 0);
+	story_complete(w, s, is_write);
+	story_left_alone(w, s);
+}
+
+/*
+ * Seed 3, mirrors: 0 has caught up; 2 misses a write, which 1 knows, and 0 not yet when the region's
+ * intent bit may be cleared. Then 0 is all that is left.
+ */
+static void run_story_outlived(struct sim_world *w, struct schedule *s)
+{
+	story_caught_up(w, s);
+	story_write(w, s, 0);
+	story_complete(w, s, is_not_missed_of_0);
+	for (int i = 0; i < 2; i++) {
+		story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+		story_complete(w, s, is_not_missed_of_0);
+	}
+	story_left_alone(w, s);
+}
+
 /* The first seeds of a level are written by hand. */
 int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
 	typedef void story_fn(struct sim_world *w, struct schedule *s);
-	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared };
+	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared,
+					     run_story_promoted, run_story_outlived };
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
 					 run_story_unread };
 

@@ -189,6 +189,7 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 		mesh_part_done(part, 0);
 		return;
 	}
+	part->flags |= prot_direct_flags(part->worst);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);

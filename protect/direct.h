@@ -16,6 +16,7 @@
 #ifndef PROTECT_DIRECT_H
 #define PROTECT_DIRECT_H
 
+#include <linux/errno.h>
 #include <linux/minmax.h>
 
 #include "protect/geometry.h"
@@ -58,6 +59,15 @@ static inline bool prot_direct_may(u32 words)
 static inline bool prot_direct_right(u32 before, u32 after)
 {
 	return before == after;
+}
+
+/*
+ * Flags of the engine's read after one that ended with @err. It may be of another copy: what could
+ * not be read is to be rewritten nonetheless.
+ */
+static inline u8 prot_direct_flags(int err)
+{
+	return err == -ENODATA || err == -EILSEQ ? PROT_UNREAD : 0;
 }
 
 /*

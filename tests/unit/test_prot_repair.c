@@ -94,6 +94,26 @@ static void test_many(void)
 	}
 }
 
+/* A read around the engine has failed on one copy: it is repaired, though the other one serves. */
+static void test_direct(void)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct prot_group *g = make(PROT_MIRROR);
+
+		bad[i][2] = 1;
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_READ, PROT_UNREAD, 2 * STRIP, LBA, 0) >= 0);
+		run(g);
+		CU_ASSERT_EQUAL(done, 1);
+		CU_ASSERT_EQUAL(last_err, 0);
+		CU_ASSERT(!bad[i][2]);
+		CU_ASSERT_EQUAL(g->errors[i], 1);
+		CU_ASSERT(prot_group_quiet(g));
+		free(g);
+	}
+}
+
 /* Reads beside the scrub's op that go on failing do not keep one that waits from its turn. */
 static void test_turns(void)
 {
@@ -155,6 +175,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "many reads at once", test_many },
+		{ "a direct read that failed", test_direct },
 		{ "turns", test_turns },
 		{ "budget of errors", test_budget },
 		{ NULL, NULL },

@@ -20,6 +20,7 @@
 #include <linux/minmax.h>
 
 #include "protect/geometry.h"
+#include "protect/mutant.h"
 
 #define PROT_DIRECT_MIRROR	0x100000U	/* bytes of a bucket, of mirrors */
 #define PROT_DIRECT_OPEN	0xfffU		/* writes whose rows are not free */
@@ -44,7 +45,7 @@ static inline u32 prot_direct_reset(u32 word)
  */
 static inline u64 prot_direct_members(const struct prot_group *g)
 {
-	if (g->unsynced || g->repairs)
+	if ((g->unsynced || g->repairs) && !PROT_MUTANT(DIRECT_DIRTY))
 		return 0;
 	return g->in_sync & ~g->failed & ~g->avoid;
 }
@@ -52,13 +53,13 @@ static inline u64 prot_direct_members(const struct prot_group *g)
 /* Whether a read may begin; @words: of its buckets, ORed. */
 static inline bool prot_direct_may(u32 words)
 {
-	return !(words & PROT_DIRECT_OPEN);
+	return !(words & PROT_DIRECT_OPEN) || PROT_MUTANT(DIRECT_OPEN);
 }
 
 /* Whether no write came between; @before and @after: the words of its buckets, added up. */
 static inline bool prot_direct_right(u32 before, u32 after)
 {
-	return before == after;
+	return before == after || PROT_MUTANT(DIRECT_BLIND);
 }
 
 /*
@@ -67,7 +68,7 @@ static inline bool prot_direct_right(u32 before, u32 after)
  */
 static inline u8 prot_direct_flags(int err)
 {
-	return err == -ENODATA || err == -EILSEQ ? PROT_UNREAD : 0;
+	return (err == -ENODATA || err == -EILSEQ) && !PROT_MUTANT(DIRECT_UNREAD) ? PROT_UNREAD : 0;
 }
 
 /*

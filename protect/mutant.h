@@ -41,6 +41,10 @@ enum prot_mutant {
 	PROT_MUT_SCRUB_REWRITES,	/* a scrub that is only to compare repairs, too */
 	PROT_MUT_SCRUB_SOURCE,	/* ... and what it is to repair from is ignored */
 	PROT_MUT_SCRUB_UNSYNCED,	/* ... and compares regions not resynchronised yet */
+	PROT_MUT_DIRECT_BLIND,	/* direct reads: not checked against writes that came between */
+	PROT_MUT_DIRECT_OPEN,	/* ... begun beside writes */
+	PROT_MUT_DIRECT_DIRTY,	/* ... while copies may differ */
+	PROT_MUT_DIRECT_UNREAD,	/* ... and what they could not read stays so */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */
@@ -76,6 +80,7 @@ enum prot_mutant {
 	PROT_MUT_EC_READ_EARLY,	/* reads wait for no strip of a write past its gate */
 	PROT_MUT_EC_STAGE_OLD,	/* in place from the stage of a write that it superseded */
 	/* the caller of a group */
+	PROT_MUT_DIRECT_DONE,	/* direct reads: writes count until they are acknowledged */
 	PROT_MUT_STAGE_KEPT,	/* what an op has staged outlives it */
 	PROT_MUT_STAGE_DROPPED,	/* ... and is used though it was dropped */
 	/* the volume's op */

@@ -117,6 +117,12 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	    a->b + a->c > w->cfg.sectors || a->c > SIM_REQ_SECTORS ||
 	    a->c * SIM_LBA > prot_group_span(g, a->a, addr) || sim_rotten(w, a->b, a->c))
 		return 0;
+	*r = (struct sim_req){ .kind = a->a, .first = a->b, .count = a->c, .began = w->now + 1 };
+	if (a->a == PROT_READ && a->m && sim_direct_begin(w, r)) {
+		r->used = 1;
+		w->now++;
+		return 1;
+	}
 	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
 	if (op < 0)
 		return 0;
@@ -124,15 +130,17 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	if (w->taken >> op & 1)
 		sim_bad(w, "op %d was never called free, and is given out", op);
 	w->taken |= 1ULL << op;
-	*r = (struct sim_req){ .used = 1, .kind = a->a, .first = a->b, .count = a->c, .op = op,
-			       .began = w->now };
+	r->used = 1;
+	r->op = op;
 	if (a->a == PROT_WRITE) {
 		r->id = w->next_id++;
 		if (!w->alien_id && r->id % 4 == 0)
 			copy_record(w, r->id);
 	}
-	if (a->a != PROT_READ)
+	if (a->a != PROT_READ) {
 		sim_wrote(w, r);
+		sim_direct_wrote(w, op, a->b, a->c);
+	}
 	if (!a->seed)
 		sim_pump(w);
 	return 1;
@@ -426,7 +434,8 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
-		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
+		fprintf(f, " %s %d+%d%s%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "",
+			a->m ? " direct" : "");
 	else if (a->kind == ACT_HICCUP)
 		fprintf(f, " %d %s", a->a, hiccups[a->b]);
 	else if (a->kind == ACT_MEDIUM)

@@ -55,6 +55,26 @@ static int is_write(const struct sim_world *w, const struct sim_io *io)
 	return !is_read(w, io);
 }
 
+static int is_record(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->first < w->meta && io->kind == PROT_WRITE;
+}
+
+static int is_direct(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->direct;
+}
+
+/* A write on the member that a direct read is at. */
+static int is_beside_direct(const struct sim_world *w, const struct sim_io *io)
+{
+	for (const struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
+		if (o->used && o->direct && o->member == io->member)
+			return io->kind == PROT_WRITE;
+	return 0;
+}
+
 static int is_any(const struct sim_world *w, const struct sim_io *io)
 {
 	(void)w, (void)io;
@@ -284,12 +304,35 @@ static void run_story_outlived(struct sim_world *w, struct schedule *s)
 	story_left_alone(w, s);
 }
 
+/*
+ * Seed 4, mirrors: a read around the engine has begun when a write does, and finds what that has
+ * written, on one copy yet; crash, and the other copy is all that is left.
+ */
+static void run_story_between(struct sim_world *w, struct schedule *s)
+{
+	int at = 0;
+
+	story_begin(w, s, (struct sim_config){ .copies = 2, .sectors = 4, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1, .m = 1 });
+	for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->direct)
+			at = io->member;
+	story_write(w, s, 0);
+	story_complete(w, s, is_record);
+	story_complete(w, s, is_beside_direct);
+	story_complete(w, s, is_direct);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 << at });
+	sim_settle(w);
+}
+
 /* The first seeds of a level are written by hand. */
 int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
 	typedef void story_fn(struct sim_world *w, struct schedule *s);
 	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared,
-					     run_story_promoted, run_story_outlived };
+					     run_story_promoted, run_story_outlived,
+					     run_story_between };
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
 					 run_story_unread };
 

@@ -48,6 +48,12 @@ static int enough(const struct sim_world *w, uint64_t out)
 			   ~((const struct prot_group *)w->engine)->in_sync);
 }
 
+/* What two copies that differ are, one of them rotten, would be a matter of luck. */
+static int needs_all(const struct sim_world *w)
+{
+	return w->rot.on && w->rot.repair && !w->cfg.k;
+}
+
 /* One write fails of a member that goes on to answer. */
 static int hiccup(struct sim_world *w, const struct sim_action *a)
 {
@@ -60,7 +66,7 @@ static int hiccup(struct sim_world *w, const struct sim_action *a)
 	if (!io || !w->serving || w->stopped)
 		return 0;
 	if (a->b != HICCUP_RETRY && w->store.in_sync >> io->member & 1 &&
-	    !enough(w, 1ULL << io->member))
+	    (!enough(w, 1ULL << io->member) || needs_all(w)))
 		return 0;
 	sim_unrot(w);
 	return sim_hiccup(w, at, a->b, a->m);
@@ -165,8 +171,7 @@ static int mutate(struct sim_world *w, int n)
  */
 static int silence(struct sim_world *w, const struct sim_action *a)
 {
-	/* what two copies that differ are, one of them rotten, would be a matter of luck */
-	if (w->rot.on && w->rot.repair && !w->cfg.k)
+	if (needs_all(w))
 		return 0;
 	if (a->a >= w->cfg.copies || w->silent >> a->a & 1)
 		return 0;

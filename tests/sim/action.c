@@ -260,11 +260,16 @@ static int notify(struct sim_world *w)
 	return 1;
 }
 
+static int is_out(const struct sim_world *w, int member)
+{
+	return member < w->cfg.copies && !(w->store.in_sync >> member & 1) && !w->committed &&
+	       w->serving && !w->stopped;
+}
+
 /* Nothing of ours is in flight there: its I/O has ended, stale writes are dead. */
 static int fenced(struct sim_world *w, int member, uint64_t m)
 {
-	if (member >= w->cfg.copies || w->store.in_sync >> member & 1 || w->committed ||
-	    !w->serving || w->stopped)
+	if (!is_out(w, member))
 		return 0;
 	for (int i = 0; i < SIM_IOS; i++)
 		if (w->io[i].used && !w->io[i].dead && w->io[i].member == member)
@@ -285,19 +290,26 @@ static int comes_back(struct sim_world *w, int member, uint64_t m)
 	return 1;
 }
 
+/*
+ * A spare takes its place: full of noise, or with what it had when it was in this place before. The
+ * engine, not the caller, sees to it that all I/O of the one before is back.
+ */
 static int replace(struct sim_world *w, int member, uint64_t m)
 {
 	uint8_t uuid[PROT_UUID_LEN] = { member + 1 };
 
-	if (!fenced(w, member, m) || sim_group(w)->joining >> member & 1)
+	if (!is_out(w, member) || sim_group(w)->joining >> member & 1)
 		return 0;
-	memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
+	uuid[1] = w->store.uuid[member] + 1;
+	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch + 1))
+		return 0;
+	sim_replaced(w, member);
+	if (m >> 61 & 1)
+		memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
 	w->bad_sectors[member] = 0;
 	w->store.epoch++;
 	w->store.left[member] = w->store.epoch;
-	uuid[1] = ++w->store.uuid[member];
-	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch))
-		return 0;
+	w->store.uuid[member]++;
 	w->scrub.replaced = 1;
 	w->silent &= ~(1 << member);
 	w->flaky &= ~(1 << member);

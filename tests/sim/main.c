@@ -631,6 +631,9 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_SCRUB_REWRITES] = "scrub that is to compare rewrites what differs",
 	[PROT_MUT_SCRUB_SOURCE] = "scrub does not repair from its source",
 	[PROT_MUT_SCRUB_UNSYNCED] = "regions compared before they are resynchronised",
+	[PROT_MUT_REPLACE_EARLY] = "replaced before the old member's I/O is back",
+	[PROT_MUT_HELD_LIVE] = "held write sent again, the first one may still land",
+	[PROT_MUT_HELD_TWICE] = "held write sent twice, both ends delivered",
 	[PROT_MUT_DIRECT_BLIND] = "direct read not checked when it ends",
 	[PROT_MUT_DIRECT_OPEN] = "direct read begun beside writes",
 	[PROT_MUT_DIRECT_DIRTY] = "direct read while copies may differ",
@@ -668,6 +671,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
 	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
+	[PROT_MUT_EC_FRAME_EARLY] = "private buffer free before all is in place",
 	[PROT_MUT_DIRECT_DONE] = "direct read beside writes that are acknowledged",
 	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
 	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",
@@ -678,7 +682,8 @@ static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
 	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE, PROT_MUT_AVOID_NONE,
-	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES,
+	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES, PROT_MUT_HELD_LIVE, PROT_MUT_HELD_TWICE,
+	PROT_MUT_DIRECT_OPEN,
 };
 
 static int one_mutant(int m, uint64_t n)

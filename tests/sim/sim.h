@@ -151,6 +151,7 @@ struct sim_io {
 	uint8_t dead;			/* ended with an error, may still land */
 	uint8_t req;			/* whose buffer, or SIM_REQS: private */
 	uint8_t direct;			/* of a read that the engine does not know */
+	uint8_t before;			/* at a member that was replaced: the new one never sees it */
 	uint16_t first;			/* sector of the member */
 	uint32_t tag;
 	uint32_t buffer, offset;	/* of the engine, for reads and for checking */
@@ -291,6 +292,8 @@ int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m);
 void sim_round(struct sim_world *w);	/* virtual time: what was in flight has ended */
 /* What is in flight to @members is over: what @m says lands. */
 void sim_resolve(struct sim_world *w, uint64_t members, uint64_t m);
+/* A spare is in the place of @member, with I/O of the one before still in flight. */
+void sim_replaced(struct sim_world *w, int member);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */
 const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th of those answered */
 /* Of what is in flight, the parts of a sector that land or not by themselves. */

@@ -50,6 +50,11 @@ static int is_not_missed_of_0(const struct sim_world *w, const struct sim_io *io
 	return io->member || is_not_missed(w, io);
 }
 
+static int is_not_missed_of_1(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->member != 1 || is_not_missed(w, io);
+}
+
 static int is_write(const struct sim_world *w, const struct sim_io *io)
 {
 	return !is_read(w, io);
@@ -326,13 +331,43 @@ static void run_story_between(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+/*
+ * Seed 5, mirrors: 2 is out, 1 comes back and is given what it lacks of what 2 missed; it goes again
+ * before that has ended, and a spare takes its place that was in it before. What the old one has got
+ * the new one has not; then that is all that is left.
+ */
+static void run_story_replaced(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 8, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	for (uint8_t member = 2; member; member--) {
+		story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = member });
+		story_write(w, s, 2 * member);
+		story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	}
+	story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
+	story_complete(w, s, is_not_missed_of_1);
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_LEAVE, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_REPLACE, .a = 1 });
+	story_complete(w, s, is_not_missed_of_1);
+	story_complete(w, s, is_any);
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
 /* The first seeds of a level are written by hand. */
 int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
 	typedef void story_fn(struct sim_world *w, struct schedule *s);
 	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared,
 					     run_story_promoted, run_story_outlived,
-					     run_story_between };
+					     run_story_between, run_story_replaced };
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
 					 run_story_unread };
 

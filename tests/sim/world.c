@@ -95,6 +95,8 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	uint8_t *to = w->disk[io->member][io->first + k];
 	int where = io->first + k - w->meta;
 
+	if (io->before)
+		return;
 	w->bad_sectors[io->member] &= ~(1ULL << (io->first + k));
 	switch (io->kind) {
 	case PROT_WRITE:
@@ -247,7 +249,7 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	for (struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
 		if (o != io && o->used && !o->dead && o->member == io->member &&
 		    o->first < io->first + io->sectors && io->first < o->first + o->sectors &&
-		    !o->direct && (o->kind != PROT_READ || io->kind != PROT_READ))
+		    !o->direct && !o->before && (o->kind != PROT_READ || io->kind != PROT_READ))
 			sim_bad(w, "overlapping I/O in flight on member %d", io->member);
 	if (io->buffer == PROT_BUFFER_REQUEST) {
 		io->req = request_of(w, ev->op);
@@ -655,6 +657,26 @@ static void land_in_part(struct sim_world *w, struct sim_io *io, uint64_t m, int
 	}
 }
 
+/*
+ * Mutants: the first sending of a held write is not over when it is sent again. It may land at any
+ * time; or it ends, too, like the second.
+ */
+static void send_twice(struct sim_world *w, const struct sim_io *io)
+{
+	struct sim_io *first = free_io(w);
+	uint64_t seq;
+
+	if (!first)
+		return;
+	seq = first->seq;
+	*first = *io;
+	first->seq = seq;
+	freeze(w, first);
+	first->dead = PROT_MUTANT(HELD_LIVE);
+	if (first->buffer == PROT_BUFFER_REQUEST)
+		first->buffer = PROT_BUFFER_ZERO;	/* its data is its own */
+}
+
 int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
 {
 	struct sim_io *io = nth_io(w, n, answering(w));
@@ -664,6 +686,8 @@ int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
 	switch (how) {
 	case HICCUP_RETRY:
 		land_in_part(w, io, m, 0);
+		if (PROT_MUTANT(HELD_LIVE) || PROT_MUTANT(HELD_TWICE))
+			send_twice(w, io);
 		io->seq = ++w->io_seq;
 		return 1;
 	case HICCUP_MEDIUM:
@@ -724,6 +748,15 @@ int sim_fail(struct sim_world *w, int n)
 	io_ended(w, io, -EIO);
 	sim_pump(w);
 	return 1;
+}
+
+void sim_replaced(struct sim_world *w, int member)
+{
+	for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->member == member) {
+			io->before = 1;
+			io->used = !io->dead;
+		}
 }
 
 /* Writes in flight to @members come to their end: those in @m land. */

@@ -11,7 +11,8 @@
 
 #define LBA	512
 #define STRIP	(4 * LBA)
-#define STRIPES	64
+#define MANY	20	/* reads at once */
+#define STRIPES	128
 
 static u64 data;
 static u64 bad[6][STRIPES];	/* rows of a strip that a member cannot read */
@@ -69,7 +70,7 @@ static void test_many(void)
 {
 	u32 n, i;
 
-	for (n = 1; n <= 10; n++) {
+	for (n = 1; n <= MANY; n++) {
 		struct prot_group *g = make(PROT_EC);
 
 		for (i = 0; i < n; i++) {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads that go around the engine, straight to the members: what most reads of a clean group do.
+ * protect/direct.h has the rules, and what is in g->writes.
  *
- *   writes[bucket]    | 20 bits: writes begun | 12 bits: writes whose rows are not free |
- *
- *   read:  no write is in flight in its buckets, the members it needs are whole --> I/O
- *          all ended well, and the buckets are as they were --> it was right
- *          else the engine reads it again, like one that never came here
- *
- * A write is counted before any I/O of it is sent, and until its rows are free. So nothing is
- * returned that a crash could lose, and no read that began after a write was acknowledged
- * misses it: where a write went on without a member, the mask was without that member before the
- * write ended, and who sees the write's end in the bucket sees the mask.
+ * No read that began after a write was acknowledged misses it: where a write went on without a
+ * member, the mask was without that member before the write ended, and who sees the write's end in
+ * the bucket sees the mask.
  */
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -19,21 +13,14 @@
 #include "driver/group.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
+#include "protect/direct.h"
 
 #define READ_BUCKETS	4096		/* a power of two */
-#define READ_MIRROR	SZ_1M		/* bytes of a bucket; of ec: a stripe: no write leaves it */
-#define READ_OPEN	0xfffU		/* writes in flight in a bucket */
-#define READ_BEGUN	(READ_OPEN + 1)	/* one more */
-
-static u32 read_bucket_bytes(const struct mesh_group *g)
-{
-	return g->cfg.m ? (u32)g->cfg.k * g->cfg.strip : READ_MIRROR;
-}
 
 static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
 {
-	u64 at = div_u64(addr, read_bucket_bytes(g));
-	u64 last = div_u64(addr + length - 1, read_bucket_bytes(g));
+	u64 at = div_u64(addr, prot_direct_bytes(&g->cfg));
+	u64 last = div_u64(addr + length - 1, prot_direct_bytes(&g->cfg));
 
 	for (; at <= last; at++)
 		atomic_add(add, &g->writes[at % READ_BUCKETS]);
@@ -42,7 +29,7 @@ static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
 /* Before I/O of a write is sent; with the engine owned. */
 void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length)
 {
-	read_count(g, addr, length, READ_BEGUN + 1);
+	read_count(g, addr, length, PROT_DIRECT_BEGUN + 1);
 }
 
 /* Its rows are free; with the engine owned. */
@@ -57,22 +44,16 @@ void mesh_group_reads_reset(struct mesh_group *g)
 	u32 i;
 
 	for (i = 0; i < READ_BUCKETS; i++)
-		atomic_set(&g->writes[i],
-			   (atomic_read(&g->writes[i]) & ~READ_OPEN) + READ_BEGUN);
+		atomic_set(&g->writes[i], prot_direct_reset(atomic_read(&g->writes[i])));
 }
 
-/*
- * Which members may be read from; with the engine owned, before a request ends under what has
- * changed. None while copies may differ, or unreadable sectors are rewritten. A scrub writes only
- * what cannot be read, or what differed before.
- */
+/* Which members may be read from; with the engine owned. */
 void mesh_group_reads_allow(struct mesh_group *g)
 {
-	const struct prot_group *e = g->engine;
 	u64 mask = 0;
 
-	if (g->state == MESH_GROUP_ACTIVE && !e->unsynced && !e->repairs)
-		mask = e->in_sync & ~e->failed & ~e->avoid & ~mesh_evict_frozen(g);
+	if (g->state == MESH_GROUP_ACTIVE)
+		mask = prot_direct_members(g->engine) & ~mesh_evict_frozen(g);
 	/* with fewer a reader that is cut off might not notice that others go on */
 	if (hweight64(mask) < g->held)
 		mask = 0;
@@ -83,16 +64,16 @@ void mesh_group_reads_allow(struct mesh_group *g)
 /* The sum of a read's buckets, which no write leaves as it was. Return: whether none is open. */
 static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 {
-	u64 at = div_u64(addr, read_bucket_bytes(g));
-	u64 last = div_u64(addr + length - 1, read_bucket_bytes(g));
-	u32 open = 0, v;
+	u64 at = div_u64(addr, prot_direct_bytes(&g->cfg));
+	u64 last = div_u64(addr + length - 1, prot_direct_bytes(&g->cfg));
+	u32 words = 0, v;
 
 	for (*sum = 0; at <= last; at++) {
 		v = atomic_read(&g->writes[at % READ_BUCKETS]);
 		*sum += v;
-		open |= v & READ_OPEN;
+		words |= v;
 	}
-	return !open;
+	return prot_direct_may(words);
 }
 
 /* A copy of a MiB is always read from the same member, so its sequential reads stay one stream. */
@@ -105,28 +86,11 @@ static u32 read_copy(u64 mask, u64 addr)
 	return __ffs64(mask);
 }
 
-/*
- * What one member has of @length bytes from @addr on: its slot, where, how much. @readable: slots.
- * Return: whether it may be read from.
- */
+/* prot_direct_piece() of slots @readable. Return: whether its slot is one of these. */
 static bool read_piece(const struct mesh_group *g, u64 readable, u64 addr, u64 length,
 		       struct prot_io *io)
 {
-	u64 stripe;
-	u32 at, strip;
-
-	io->length = length;
-	if (!g->cfg.m) {
-		io->member = read_copy(readable, addr);
-	} else {
-		stripe = div_u64_rem(addr, read_bucket_bytes(g), &at);
-		strip = at / g->cfg.strip;
-		at %= g->cfg.strip;
-		io->member = prot_geometry_member(g->width, stripe, strip);
-		io->length = min_t(u64, io->length, g->cfg.strip - at);
-		addr = stripe * g->cfg.strip + at;
-	}
-	io->addr = g->cfg.data[io->member] + addr;
+	prot_direct_piece(&g->cfg, g->cfg.m ? 0 : read_copy(readable, addr), addr, length, io);
 	return readable >> io->member & 1;
 }
 
@@ -149,7 +113,7 @@ static bool read_undisturbed(struct mesh_group *g, u64 addr, u64 length, u32 see
 
 	smp_rmb();	/* the data was there before the buckets are read */
 	read_sum(g, addr, length, &sum);
-	return sum == seen;
+	return prot_direct_right(seen, sum);
 }
 
 /*
@@ -225,6 +189,7 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 		mesh_part_done(part, 0);
 		return;
 	}
+	part->flags |= prot_direct_flags(part->worst);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);

@@ -15,6 +15,7 @@
 #include "driver/compat/compat.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
+#include "protect/direct.h"
 
 /* More than a batch has I/Os: what req->left counts while one is planned. */
 #define MESH_PLANNING	(1 << 20)
@@ -190,13 +191,16 @@ static int mesh_req_plan(struct mesh_req *req)
 static bool mesh_req_single_end(struct mesh_req *req)
 {
 	u32 bytes = blk_rq_bytes(blk_mq_rq_from_pdu(req));
+	u8 unread;
 	int err;
 
 	mesh_plan_single_end(req);
 	if (likely(!req->direct) ||
 	    mesh_group_read_right(req->direct, req->direct_at, bytes, req->seen, req->op.err))
 		return true;
+	unread = prot_direct_flags(req->op.err);
 	err = mesh_req_plan(req);
+	req->op.flags |= unread;
 	req->op.err = err;
 	return err;
 }

@@ -102,14 +102,20 @@ bool prot_bitmap_has(struct prot_group *g, u32 member)
 	return true;
 }
 
+/*
+ * On all members in sync, and on those promoted: an epoch in flight may call these so, and they
+ * may be all that a crash leaves.
+ */
 bool prot_missed_durable(const struct prot_group *g, u32 region)
 {
-	u64 missed = prot_region_missed(g, region);
+	u64 missed = prot_region_missed(g, region), on = g->in_sync;
 	u32 i, b = prot_block_of(g, region);
 
+	if (!PROT_MUTANT(MISSED_PROMOTED))
+		on |= g->promoting;
 	for (; missed; missed &= missed - 1)
 		for (i = 0; i < g->cfg.width; i++)
-			if (g->in_sync >> i & 1 &&
+			if (on >> i & 1 &&
 			    bitmap_dirty(g, i, PROT_MISSED + prot_lowest(missed), b))
 				return false;
 	return true;

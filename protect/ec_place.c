@@ -33,6 +33,12 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 	prot_ec_supersede(g, op);
 	prot_ec_notify_joined(g, op, 0);
 	op->acked = 1;
+	if (PROT_MUTANT(EC_FRAME_EARLY)) {
+		u16 buf = op->buf;
+
+		prot_buf_put(g, op);
+		op->buf = buf;
+	}
 	prot_ec_stream_wake(g);
 	prot_ec_work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;

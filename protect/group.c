@@ -585,11 +585,13 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	/* all copies must read zero afterwards, so a discard is a zeroing */
 	if (kind == PROT_DISCARD && !PROT_MUTANT(DISCARD))
 		op->kind = PROT_ZEROES;
-	op->flags = flags;
+	op->flags = flags & ~PROT_UNREAD;
 	op->purpose = PROT_FOR_REQUEST;
 	op->retried = 0;
 	op->acked = 0;
 	prot_policy(g)->start(g, op, addr, length);
+	if (flags & PROT_UNREAD)
+		prot_repair_note(g, op, op->addr, op->length);
 	return i;
 }
 

@@ -549,6 +549,7 @@ u64 prot_group_span(const struct prot_group *g, u8 kind, u64 addr);
  * prot_group_submit() - take a request
  * @kind: READ, WRITE, DISCARD or ZEROES
  * @addr: byte of the group's rows; ec: of the group's data, @k strips a stripe
+ * @flags: PROT_UNREAD: what members cannot read of it is rewritten, whichever copy is read
  * @length: at most prot_group_span()
  * @cookie: comes back with PROT_EV_DONE
  *

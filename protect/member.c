@@ -209,6 +209,8 @@ static bool member_io_out(const struct prot_group *g, u32 member)
 {
 	u32 i;
 
+	if (PROT_MUTANT(REPLACE_EARLY))
+		return false;
 	for (i = 0; i < g->cfg.ops; i++)
 		if ((prot_gop(g, i)->sent & ~prot_gop(g, i)->ended) >> member & 1)
 			return true;

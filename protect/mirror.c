@@ -175,17 +175,21 @@ static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop
 
 /*
  * Copies on which the intent bit is durable before data goes to @member: on itself,
- * when it is in sync; for a joining one on all that are in sync: its own would not
- * count after a crash, and each survivor has to know that it was changed.
+ * when it is in sync; for a joining one on all that are in sync, or are promoted and may be
+ * called so by an epoch in flight: its own would not count after a crash, and each survivor
+ * has to know that it was changed.
  */
 static u64 mirror_bits_first(const struct prot_group *g, u32 member)
 {
 	bool joining = g->joining >> member & 1;
+	u64 survivors = g->in_sync | g->promoting;
 
 	if (PROT_MUTANT(BIT_AFTER) || (PROT_MUTANT(BIT_ONE) && member) ||
 	    (PROT_MUTANT(JOIN_FIRST) && joining))
 		return 0;
-	return joining ? g->in_sync | (g->promoting & PROT_BIT(member)) : PROT_BIT(member);
+	if (PROT_MUTANT(JOIN_PROMOTED))
+		survivors = g->in_sync | (g->promoting & PROT_BIT(member));
+	return joining ? survivors : PROT_BIT(member);
 }
 
 /* Whether data may go to @member now. */

@@ -31,6 +31,8 @@ enum prot_mutant {
 	PROT_MUT_CLEAR_BUSY,	/* bits cleared under writes in flight */
 	PROT_MUT_CLEAR_DIRTY,	/* bits of regions not resynchronised cleared */
 	PROT_MUT_JOIN_FIRST,	/* a joining copy written before the bits are durable */
+	PROT_MUT_JOIN_PROMOTED,	/* ... or durable on those that may be called in sync */
+	PROT_MUT_MISSED_PROMOTED,	/* intent cleared before missed is durable on these */
 	PROT_MUT_NO_REPAIR,	/* what a member could not read stays so */
 	PROT_MUT_BACK_ALONE,	/* a failed member that answers again is believed */
 	PROT_MUT_ERROR_DONE,	/* a write that is to be sent once more counts as done */
@@ -39,6 +41,14 @@ enum prot_mutant {
 	PROT_MUT_SCRUB_REWRITES,	/* a scrub that is only to compare repairs, too */
 	PROT_MUT_SCRUB_SOURCE,	/* ... and what it is to repair from is ignored */
 	PROT_MUT_SCRUB_UNSYNCED,	/* ... and compares regions not resynchronised yet */
+	PROT_MUT_REPLACE_EARLY,	/* replaced before the I/O of the one before is back */
+	/* its caller's */
+	PROT_MUT_HELD_LIVE,	/* a held write is sent again, and the first one may still land */
+	PROT_MUT_HELD_TWICE,	/* ... and both ends are delivered */
+	PROT_MUT_DIRECT_BLIND,	/* direct reads: not checked against writes that came between */
+	PROT_MUT_DIRECT_OPEN,	/* ... begun beside writes */
+	PROT_MUT_DIRECT_DIRTY,	/* ... while copies may differ */
+	PROT_MUT_DIRECT_UNREAD,	/* ... and what they could not read stays so */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */
@@ -73,7 +83,9 @@ enum prot_mutant {
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */
 	PROT_MUT_EC_READ_EARLY,	/* reads wait for no strip of a write past its gate */
 	PROT_MUT_EC_STAGE_OLD,	/* in place from the stage of a write that it superseded */
+	PROT_MUT_EC_FRAME_EARLY,	/* a private buffer is free before all of it is in place */
 	/* the caller of a group */
+	PROT_MUT_DIRECT_DONE,	/* direct reads: writes count until they are acknowledged */
 	PROT_MUT_STAGE_KEPT,	/* what an op has staged outlives it */
 	PROT_MUT_STAGE_DROPPED,	/* ... and is used though it was dropped */
 	/* the volume's op */

@@ -48,6 +48,12 @@ static int enough(const struct sim_world *w, uint64_t out)
 			   ~((const struct prot_group *)w->engine)->in_sync);
 }
 
+/* What two copies that differ are, one of them rotten, would be a matter of luck. */
+static int needs_all(const struct sim_world *w)
+{
+	return w->rot.on && w->rot.repair && !w->cfg.k;
+}
+
 /* One write fails of a member that goes on to answer. */
 static int hiccup(struct sim_world *w, const struct sim_action *a)
 {
@@ -60,7 +66,7 @@ static int hiccup(struct sim_world *w, const struct sim_action *a)
 	if (!io || !w->serving || w->stopped)
 		return 0;
 	if (a->b != HICCUP_RETRY && w->store.in_sync >> io->member & 1 &&
-	    !enough(w, 1ULL << io->member))
+	    (!enough(w, 1ULL << io->member) || needs_all(w)))
 		return 0;
 	sim_unrot(w);
 	return sim_hiccup(w, at, a->b, a->m);
@@ -117,6 +123,12 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	    a->b + a->c > w->cfg.sectors || a->c > SIM_REQ_SECTORS ||
 	    a->c * SIM_LBA > prot_group_span(g, a->a, addr) || sim_rotten(w, a->b, a->c))
 		return 0;
+	*r = (struct sim_req){ .kind = a->a, .first = a->b, .count = a->c, .began = w->now + 1 };
+	if (a->a == PROT_READ && a->m && sim_direct_begin(w, r)) {
+		r->used = 1;
+		w->now++;
+		return 1;
+	}
 	op = prot_group_submit(g, a->a, 0, addr, a->c * SIM_LBA, r - w->req);
 	if (op < 0)
 		return 0;
@@ -124,15 +136,17 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	if (w->taken >> op & 1)
 		sim_bad(w, "op %d was never called free, and is given out", op);
 	w->taken |= 1ULL << op;
-	*r = (struct sim_req){ .used = 1, .kind = a->a, .first = a->b, .count = a->c, .op = op,
-			       .began = w->now };
+	r->used = 1;
+	r->op = op;
 	if (a->a == PROT_WRITE) {
 		r->id = w->next_id++;
 		if (!w->alien_id && r->id % 4 == 0)
 			copy_record(w, r->id);
 	}
-	if (a->a != PROT_READ)
+	if (a->a != PROT_READ) {
 		sim_wrote(w, r);
+		sim_direct_wrote(w, op, a->b, a->c);
+	}
 	if (!a->seed)
 		sim_pump(w);
 	return 1;
@@ -157,8 +171,7 @@ static int mutate(struct sim_world *w, int n)
  */
 static int silence(struct sim_world *w, const struct sim_action *a)
 {
-	/* what two copies that differ are, one of them rotten, would be a matter of luck */
-	if (w->rot.on && w->rot.repair && !w->cfg.k)
+	if (needs_all(w))
 		return 0;
 	if (a->a >= w->cfg.copies || w->silent >> a->a & 1)
 		return 0;
@@ -247,11 +260,16 @@ static int notify(struct sim_world *w)
 	return 1;
 }
 
+static int is_out(const struct sim_world *w, int member)
+{
+	return member < w->cfg.copies && !(w->store.in_sync >> member & 1) && !w->committed &&
+	       w->serving && !w->stopped;
+}
+
 /* Nothing of ours is in flight there: its I/O has ended, stale writes are dead. */
 static int fenced(struct sim_world *w, int member, uint64_t m)
 {
-	if (member >= w->cfg.copies || w->store.in_sync >> member & 1 || w->committed ||
-	    !w->serving || w->stopped)
+	if (!is_out(w, member))
 		return 0;
 	for (int i = 0; i < SIM_IOS; i++)
 		if (w->io[i].used && !w->io[i].dead && w->io[i].member == member)
@@ -272,19 +290,26 @@ static int comes_back(struct sim_world *w, int member, uint64_t m)
 	return 1;
 }
 
+/*
+ * A spare takes its place: full of noise, or with what it had when it was in this place before. The
+ * engine, not the caller, sees to it that all I/O of the one before is back.
+ */
 static int replace(struct sim_world *w, int member, uint64_t m)
 {
 	uint8_t uuid[PROT_UUID_LEN] = { member + 1 };
 
-	if (!fenced(w, member, m) || sim_group(w)->joining >> member & 1)
+	if (!is_out(w, member) || sim_group(w)->joining >> member & 1)
 		return 0;
-	memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
+	uuid[1] = w->store.uuid[member] + 1;
+	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch + 1))
+		return 0;
+	sim_replaced(w, member);
+	if (m >> 61 & 1)
+		memset(w->disk[member], 0xa5, sizeof(w->disk[member]));
 	w->bad_sectors[member] = 0;
 	w->store.epoch++;
 	w->store.left[member] = w->store.epoch;
-	uuid[1] = ++w->store.uuid[member];
-	if (prot_group_replace(sim_group(w), member, uuid, w->store.epoch))
-		return 0;
+	w->store.uuid[member]++;
 	w->scrub.replaced = 1;
 	w->silent &= ~(1 << member);
 	w->flaky &= ~(1 << member);
@@ -426,7 +451,8 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
-		fprintf(f, " %s %d+%d%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "");
+		fprintf(f, " %s %d+%d%s%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "",
+			a->m ? " direct" : "");
 	else if (a->kind == ACT_HICCUP)
 		fprintf(f, " %d %s", a->a, hiccups[a->b]);
 	else if (a->kind == ACT_MEDIUM)

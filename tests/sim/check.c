@@ -235,7 +235,7 @@ void sim_check_reads(struct sim_world *w)
 		const struct sim_req *r = &w->req[i];
 		uint64_t from = read_from(w, r);
 
-		if (!r->used || r->kind != PROT_READ || waits_for_io(w, r) ||
+		if (!r->used || r->kind != PROT_READ || r->direct || waits_for_io(w, r) ||
 		    written(w, r->first / (w->cfg.k * w->cfg.strip)))
 			continue;
 		if (!sim_flying(w) || !(from & ~(g->in_sync & ~g->failed & ~(uint64_t)(w->silent | w->late))))
@@ -263,7 +263,7 @@ static int buffer_held(const struct sim_world *w, const struct prot_group *g)
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
 
-		if (r->used && r->kind == PROT_READ && r->began <= w->late_since &&
+		if (r->used && r->kind == PROT_READ && !r->direct && r->began <= w->late_since &&
 		    prot_gop(g, r->op)->buf != PROT_NONE16)
 			return 1;
 	}
@@ -281,7 +281,7 @@ void sim_check_late(struct sim_world *w)
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
 
-		if (!r->used || r->kind != PROT_READ || r->began <= w->late_since ||
+		if (!r->used || r->kind != PROT_READ || r->direct || r->began <= w->late_since ||
 		    rows_taken(g, prot_gop(g, r->op)) || buffer_held(w, g))
 			continue;
 		sim_bad(w, "a read of sector %d waits for a late member", r->first);
@@ -308,6 +308,9 @@ static int in_use(struct sim_world *w, int sector)
 	uint64_t lo, hi;
 
 	around(w, sector, &lo, &hi);
+	for (int i = 0; i < SIM_REQS; i++)
+		if (w->req[i].used && w->req[i].direct)
+			return 1;
 	for (uint32_t i = 0; i < g->cfg.ops; i++) {
 		const struct prot_gop *op = prot_gop(g, i);
 
@@ -481,6 +484,9 @@ static void drain(struct sim_world *w)
 	}
 	if (!w->bad[0] && (!w->serving || !prot_group_quiet(sim_group(w))))
 		sim_bad(w, "hangs: nothing in flight, and not done");
+	for (int i = 0; i < SIM_REQS && !w->bad[0]; i++)
+		if (w->req[i].used)
+			sim_bad(w, "a request is forgotten");
 	if (!w->bad[0] && !w->stopped && sim_group(w)->joining & ~w->silent &&
 	    !sim_group(w)->sync.stalled)
 		sim_bad(w, "a member that came back is never called in sync");
@@ -491,7 +497,8 @@ static void read_all(struct sim_world *w)
 {
 	memset(w->refused, 0, sizeof(w->refused));
 	for (int s = 0; s < w->cfg.sectors && !w->bad[0]; s++) {
-		if (!act(w, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .b = s, .c = 1 }))
+		if (!act(w, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .b = s, .c = 1,
+						  .m = s & 1 }))
 			sim_bad(w, "a read of sector %d is not taken", s);
 		drain(w);
 	}

@@ -133,6 +133,7 @@ static int newest_first;	/* what was started last ends first */
 static int hot;			/* sectors that requests stay in */
 static int (*starved)(const struct sim_world *w, const struct sim_io *io);
 static int slow_member;
+static int direct;		/* reads go around the engine */
 static int log_sector;		/* where the next write in order goes; -1: there are none */
 
 static int is_bitmap(const struct sim_world *w, const struct sim_io *io)
@@ -153,6 +154,12 @@ static int is_slow(const struct sim_world *w, const struct sim_io *io)
 {
 	(void)w;
 	return io->member == slow_member;
+}
+
+static int is_direct(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->direct;
 }
 
 /* Which I/O ends next; those that are starved go last, most of the time. */
@@ -193,8 +200,11 @@ static void random_weights(uint32_t *weight, uint64_t seed)
 	newest_first = !rnd(4);
 	hot = rnd(3) ? 0 : 1 + rnd(4);
 	starved = starving[rnd(sizeof(starving) / sizeof(starving[0]))];
+	if (seed / 4 % 4 == 3)		/* writes come between */
+		starved = is_direct;
 	slow_member = rnd(SIM_WIDTH);
 	log_sector = rnd(3) ? -1 : 0;
+	direct = seed / 4 % 2;
 	for (int k = 0; k < ACT_LATE; k++)
 		weight[k] = base[k] * factor[rnd(5)];
 	if (rnd(2))		/* no more than what protocols are made for */
@@ -250,6 +260,7 @@ static void random_submit(const struct sim_world *w, struct sim_action *a)
 	a->a = kinds[rnd(sizeof(kinds))];
 	a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
 	a->c = 1 + rnd(w->cfg.region);
+	a->m = direct && a->a == PROT_READ && rnd(4);
 	if (!ec)
 		return;
 	if (!rnd(4))
@@ -437,6 +448,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
 	uint64_t slots_read, replayed, places, joined, in_order, cached, folded, staged, stale;
+	uint64_t directs, redone;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
 };
@@ -472,6 +484,8 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->folded += w->folded;
 		t->staged += w->staged;
 		t->stale += w->stale;
+		t->directs += w->directs;
+		t->redone += w->redone;
 		add_counts(t, w->hiccups, w->longest);
 		if (w->bad[0]) {
 			*bad = i;
@@ -509,7 +523,9 @@ static void print_totals(const struct totals *t)
 	       (unsigned long long)t->acks);
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)t->reads,
 	       (unsigned long long)t->crashes, (unsigned long long)t->attaches);
-	printf("    %llu writes sent again, %llu and %llu failed of members that answer; ",
+	printf("    %llu reads around the engine, %llu read again by it; ",
+	       (unsigned long long)t->directs, (unsigned long long)t->redone);
+	printf("%llu writes sent again, %llu and %llu failed of members that answer; ",
 	       (unsigned long long)t->hiccups[HICCUP_RETRY],
 	       (unsigned long long)t->hiccups[HICCUP_MEDIUM],
 	       (unsigned long long)t->hiccups[HICCUP_GONE]);
@@ -567,6 +583,8 @@ static int many(uint64_t n, uint64_t first)
 		sum.folded += r.t.folded;
 		sum.staged += r.t.staged;
 		sum.stale += r.t.stale;
+		sum.directs += r.t.directs;
+		sum.redone += r.t.redone;
 		add_counts(&sum, r.t.hiccups, r.t.longest);
 		if (r.failed && r.bad < bad)
 			bad = r.bad;
@@ -603,6 +621,8 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_CLEAR_BUSY] = "bits cleared under writes in flight",
 	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
 	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
+	[PROT_MUT_JOIN_PROMOTED] = "joining copy written before promoted ones know",
+	[PROT_MUT_MISSED_PROMOTED] = "intent cleared before promoted copies know",
 	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
 	[PROT_MUT_BACK_ALONE] = "failed member believed when it answers again",
 	[PROT_MUT_ERROR_DONE] = "write that failed of a member that answers is done",
@@ -611,6 +631,13 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_SCRUB_REWRITES] = "scrub that is to compare rewrites what differs",
 	[PROT_MUT_SCRUB_SOURCE] = "scrub does not repair from its source",
 	[PROT_MUT_SCRUB_UNSYNCED] = "regions compared before they are resynchronised",
+	[PROT_MUT_REPLACE_EARLY] = "replaced before the old member's I/O is back",
+	[PROT_MUT_HELD_LIVE] = "held write sent again, the first one may still land",
+	[PROT_MUT_HELD_TWICE] = "held write sent twice, both ends delivered",
+	[PROT_MUT_DIRECT_BLIND] = "direct read not checked when it ends",
+	[PROT_MUT_DIRECT_OPEN] = "direct read begun beside writes",
+	[PROT_MUT_DIRECT_DIRTY] = "direct read while copies may differ",
+	[PROT_MUT_DIRECT_UNREAD] = "what a direct read could not read stays so",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
@@ -644,6 +671,8 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
 	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
+	[PROT_MUT_EC_FRAME_EARLY] = "private buffer free before all is in place",
+	[PROT_MUT_DIRECT_DONE] = "direct read beside writes that are acknowledged",
 	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
 	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",
 };
@@ -653,7 +682,8 @@ static const uint8_t shared[] = {
 	PROT_MUT_SYNC_RACE, PROT_MUT_MISSED_EMPTY, PROT_MUT_NO_MISS, PROT_MUT_STALE_BACK,
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
 	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE, PROT_MUT_AVOID_NONE,
-	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES,
+	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES, PROT_MUT_HELD_LIVE, PROT_MUT_HELD_TWICE,
+	PROT_MUT_DIRECT_OPEN,
 };
 
 static int one_mutant(int m, uint64_t n)

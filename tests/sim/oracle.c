@@ -90,13 +90,16 @@ void sim_changed(struct sim_world *w, const struct sim_req *r, uint32_t old)
 }
 
 /* Drop what had ended before @began, but @keep. */
-static void rule_out(struct sim_oracle *o, uint64_t began, uint32_t keep)
+static void rule_out(struct sim_world *w, uint32_t sector, uint64_t began, uint32_t keep)
 {
+	struct sim_oracle *o = &w->oracle[sector];
 	int n = 0;
 
 	for (int i = 0; i < o->n; i++)
 		if (o->v[i].live || o->v[i].ended > began || o->v[i].id == keep)
 			o->v[n++] = o->v[i];
+		else
+			sim_direct_had(w, sector, o->v[i].id);
 	o->n = n;
 }
 
@@ -115,7 +118,7 @@ void sim_acked(struct sim_world *w, const struct sim_req *r, int err)
 		}
 		if (err)
 			continue;
-		rule_out(o, r->began, r->id);
+		rule_out(w, s, r->began, r->id);
 		if (o->tainted && o->tainted < r->began && !live)
 			o->tainted = 0;
 	}
@@ -145,7 +148,7 @@ void sim_read(struct sim_world *w, uint32_t sector, uint32_t value, uint64_t beg
 		sim_bad(w, "sector %u reads as %s%u, which it must not", sector,
 			value == SIM_GARBAGE ? "garbage " : "write ", value);
 	else if (!changing)
-		rule_out(o, began, value);
+		rule_out(w, sector, began, value);
 }
 
 int sim_tainted(const struct sim_world *w, uint32_t sector)

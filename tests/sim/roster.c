@@ -149,7 +149,7 @@ static const struct {
 	bool large;		/* only in tier long */
 } mutant[] = {
 #define MUTANT(m)	[PROT_MUT_R_##m - PROT_MUT_R_FIRST]
-	MUTANT(EPOCH) = { "highest epoch whatever the attach number", "2+1 1 1 3 1 0", true },
+	MUTANT(EPOCH) = { "highest epoch whatever the attach number", "2 1 1 3 1 0" },
 	MUTANT(NUMBER) = { "number not noted by OPEN", "2+1 1 1 3 0 0" },
 	MUTANT(COMMIT) = { "committed before durable on all", "2 1 1 3 1 1" },
 	MUTANT(ALONE) = { "removes alone with a witness", "2 1 1 3 1 1" },

@@ -67,8 +67,11 @@
 #endif
 #if defined(SIM_SMALL_EC) || defined(SIM_SMALL)
 #define SIM_STAGES	0		/* whether one is there makes no state more */
+#define SIM_BUCKETS	0		/* all reads are the engine's */
 #else
 #define SIM_STAGES	24
+#define SIM_BUCKETS	3		/* of direct reads */
+#define SIM_HAD		8		/* values that one may find, which are ruled out */
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
 #define SIM_READ_ROUNDS		120		/* a request waits for no more */
@@ -95,7 +98,9 @@ struct sim_config {
 
 enum sim_action_kind {
 	ACT_NONE,
-	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors; seed: and at once more */
+	ACT_SUBMIT,		/* a: kind, b: first sector, c: sectors; seed: and at once more;
+				 * m: a read that goes around the engine, if it may
+				 */
 	ACT_COMPLETE,		/* a: which I/O in flight */
 	ACT_TOGETHER,		/* a: op: all its I/Os that are answered end */
 	ACT_SILENCE,		/* a: member: no answer from now on; b: even beyond m */
@@ -145,6 +150,8 @@ struct sim_io {
 	uint8_t out;
 	uint8_t dead;			/* ended with an error, may still land */
 	uint8_t req;			/* whose buffer, or SIM_REQS: private */
+	uint8_t direct;			/* of a read that the engine does not know */
+	uint8_t before;			/* at a member that was replaced: the new one never sees it */
 	uint16_t first;			/* sector of the member */
 	uint32_t tag;
 	uint32_t buffer, offset;	/* of the engine, for reads and for checking */
@@ -161,9 +168,20 @@ struct sim_stage {
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];
 };
 
+/* How a read goes around the engine. */
+enum sim_direct {
+	SIM_DIRECT_NOT,
+	SIM_DIRECT_OUT,			/* sent to members */
+	SIM_DIRECT_AGAIN,		/* it waits for an op of the engine */
+};
+
 struct sim_req {
 	uint8_t used, kind, first, count;
+	uint8_t direct;			/* enum sim_direct */
+	uint8_t pieces;			/* of a direct read, in flight */
+	uint8_t failed, flags;		/* ... one of them has; for the engine */
 	uint16_t op;
+	uint32_t seen;			/* ... the sum of its words when it began */
 	uint32_t id;			/* value being written */
 	uint64_t began;
 	uint32_t rounds;		/* that it has waited for */
@@ -228,6 +246,7 @@ struct sim_world {
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	uint64_t joined, in_order, cached, folded;	/* writes, and places */
 	uint64_t staged, stale;		/* places from a stage; that found it dropped */
+	uint64_t directs, redone;	/* direct reads that were right; that were not */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */
 	uint64_t hiccups[HICCUPS];
@@ -241,6 +260,15 @@ struct sim_world {
 	struct sim_io io[SIM_IOS];
 #if SIM_STAGES
 	struct sim_stage stage[SIM_STAGES];
+#endif
+#if SIM_BUCKETS
+	struct {			/* of direct reads */
+		uint64_t members;		/* that may be read */
+		uint32_t word[SIM_BUCKETS];
+		struct { uint8_t first, count; } write[64];	/* by op; 0 sectors: none */
+		/* what a read's sector was, and is not any more: it may be read as that */
+		struct { uint32_t n, id[SIM_HAD]; } had[SIM_REQS][SIM_REQ_SECTORS];
+	} direct;
 #endif
 	struct sim_req req[SIM_REQS];
 	uint8_t disk[SIM_WIDTH][SIM_SECTORS][SIM_LBA];
@@ -264,12 +292,16 @@ int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m);
 void sim_round(struct sim_world *w);	/* virtual time: what was in flight has ended */
 /* What is in flight to @members is over: what @m says lands. */
 void sim_resolve(struct sim_world *w, uint64_t members, uint64_t m);
+/* A spare is in the place of @member, with I/O of the one before still in flight. */
+void sim_replaced(struct sim_world *w, int member);
 int sim_flying(const struct sim_world *w);		/* I/O in flight */
 const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th of those answered */
 /* Of what is in flight, the parts of a sector that land or not by themselves. */
 int sim_pieces(const struct sim_world *w, const struct sim_io *io, int sector);
 int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too */
 struct prot_group *sim_group(struct sim_world *w);
+/* One piece of a direct read, @at that byte of it. */
+void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at);
 void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern int sim_trace;				/* print what happens */
 
@@ -304,6 +336,17 @@ void sim_stage_keep(struct sim_world *w, const struct sim_io *io);
 /* What is in flight is sent from its stage: it had better be the same. */
 void sim_stage_use(struct sim_world *w, struct sim_io *io);
 void sim_stage_free(struct sim_world *w, uint32_t op);	/* op is over; PROT_NONE16: all are */
+
+/* direct.c */
+void sim_direct_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t sectors);
+void sim_direct_free(struct sim_world *w, uint32_t op);		/* a write's rows are free */
+void sim_direct_allow(struct sim_world *w);	/* find out which members may be read */
+void sim_direct_reset(struct sim_world *w);	/* the engine begins again */
+/* Send a read to members; 0: it is the engine's. */
+int sim_direct_begin(struct sim_world *w, struct sim_req *r);
+void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err);	/* a piece of it */
+void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id);	/* ruled out */
+int sim_direct_again(struct sim_world *w);	/* the engine takes those that were not right */
 
 /* oracle.c */
 void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where);

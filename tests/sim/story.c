@@ -44,6 +44,48 @@ static int is_not_missed(const struct sim_world *w, const struct sim_io *io)
 	return io->kind == PROT_READ || io->first < 2 + PROT_MISSED || io->first >= w->meta;
 }
 
+/* ... that is on member 0. */
+static int is_not_missed_of_0(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->member || is_not_missed(w, io);
+}
+
+static int is_not_missed_of_1(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->member != 1 || is_not_missed(w, io);
+}
+
+static int is_write(const struct sim_world *w, const struct sim_io *io)
+{
+	return !is_read(w, io);
+}
+
+static int is_record(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->first < w->meta && io->kind == PROT_WRITE;
+}
+
+static int is_direct(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w;
+	return io->direct;
+}
+
+/* A write on the member that a direct read is at. */
+static int is_beside_direct(const struct sim_world *w, const struct sim_io *io)
+{
+	for (const struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
+		if (o->used && o->direct && o->member == io->member)
+			return io->kind == PROT_WRITE;
+	return 0;
+}
+
+static int is_any(const struct sim_world *w, const struct sim_io *io)
+{
+	(void)w, (void)io;
+	return 1;
+}
+
 /* Complete what @wanted says, oldest first, until nothing like it is in flight. */
 static void story_complete(struct sim_world *w, struct schedule *s,
 			   int (*wanted)(const struct sim_world *w, const struct sim_io *io))
@@ -214,11 +256,118 @@ static void run_story_cleared(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+/* 1 is in sync alone; 0 has caught up, and the store may call it so; 2 misses the last region. */
+static void story_caught_up(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 8, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 2 });
+	story_write(w, s, 6);
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN });
+	story_complete(w, s, is_any);
+}
+
+/* The store calls 0 in sync, and it is all that is left; 2 comes back. */
+static void story_left_alone(struct sim_world *w, struct schedule *s)
+{
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 2 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
+/*
+ * Seed 2, mirrors: 0 has caught up and falls silent; 2 is back, and while it catches up a write of a
+ * region that it does not miss reaches 1, and 2. Then 0 is all that is left, which has to know of it.
+ */
+static void run_story_promoted(struct sim_world *w, struct schedule *s)
+{
+	story_caught_up(w, s);
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	story_write(w, s, 0);
+	story_complete(w, s, is_write);
+	story_left_alone(w, s);
+}
+
+/*
+ * Seed 3, mirrors: 0 has caught up; 2 misses a write, which 1 knows, and 0 not yet when the region's
+ * intent bit may be cleared. Then 0 is all that is left.
+ */
+static void run_story_outlived(struct sim_world *w, struct schedule *s)
+{
+	story_caught_up(w, s);
+	story_write(w, s, 0);
+	story_complete(w, s, is_not_missed_of_0);
+	for (int i = 0; i < 2; i++) {
+		story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+		story_complete(w, s, is_not_missed_of_0);
+	}
+	story_left_alone(w, s);
+}
+
+/*
+ * Seed 4, mirrors: a read around the engine has begun when a write does, and finds what that has
+ * written, on one copy yet; crash, and the other copy is all that is left.
+ */
+static void run_story_between(struct sim_world *w, struct schedule *s)
+{
+	int at = 0;
+
+	story_begin(w, s, (struct sim_config){ .copies = 2, .sectors = 4, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1, .m = 1 });
+	for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->direct)
+			at = io->member;
+	story_write(w, s, 0);
+	story_complete(w, s, is_record);
+	story_complete(w, s, is_beside_direct);
+	story_complete(w, s, is_direct);
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 << at });
+	sim_settle(w);
+}
+
+/*
+ * Seed 5, mirrors: 2 is out, 1 comes back and is given what it lacks of what 2 missed; it goes again
+ * before that has ended, and a spare takes its place that was in it before. What the old one has got
+ * the new one has not; then that is all that is left.
+ */
+static void run_story_replaced(struct sim_world *w, struct schedule *s)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .sectors = 8, .region = 2, .chunk = 2,
+					       .ops = 3 });
+	for (uint8_t member = 2; member; member--) {
+		story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = member });
+		story_write(w, s, 2 * member);
+		story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	}
+	story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
+	story_complete(w, s, is_not_missed_of_1);
+	story_step(w, s, (struct sim_action){ .kind = ACT_SILENCE, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_LEAVE, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_REPLACE, .a = 1 });
+	story_complete(w, s, is_not_missed_of_1);
+	story_complete(w, s, is_any);
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
 /* The first seeds of a level are written by hand. */
 int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
 	typedef void story_fn(struct sim_world *w, struct schedule *s);
-	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared };
+	static story_fn *const of_mirror[] = { run_story_handed_on, run_story_cleared,
+					     run_story_promoted, run_story_outlived,
+					     run_story_between, run_story_replaced };
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
 					 run_story_unread };
 

@@ -95,6 +95,8 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	uint8_t *to = w->disk[io->member][io->first + k];
 	int where = io->first + k - w->meta;
 
+	if (io->before)
+		return;
 	w->bad_sectors[io->member] &= ~(1ULL << (io->first + k));
 	switch (io->kind) {
 	case PROT_WRITE:
@@ -247,7 +249,7 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	for (struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
 		if (o != io && o->used && !o->dead && o->member == io->member &&
 		    o->first < io->first + io->sectors && io->first < o->first + o->sectors &&
-		    (o->kind != PROT_READ || io->kind != PROT_READ))
+		    !o->direct && !o->before && (o->kind != PROT_READ || io->kind != PROT_READ))
 			sim_bad(w, "overlapping I/O in flight on member %d", io->member);
 	if (io->buffer == PROT_BUFFER_REQUEST) {
 		io->req = request_of(w, ev->op);
@@ -265,6 +267,33 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	trace_io(w, "start", io);
 }
 
+void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at)
+{
+	struct sim_io *io = free_io(w);
+
+	if (!io)
+		return;
+	io->direct = 1;
+	io->member = piece->member;
+	io->kind = PROT_READ;
+	io->sectors = piece->length / SIM_LBA;
+	io->first = piece->addr / SIM_LBA;
+	io->req = r - w->req;
+	io->offset = at;
+	io->tag = PROT_TAG_META;	/* of no op */
+	trace_io(w, "start direct", io);
+}
+
+/* Its end goes to who has sent it. */
+static void io_ended(struct sim_world *w, struct sim_io *io, int err)
+{
+	w->now++;
+	if (io->direct)
+		sim_direct_ended(w, &w->req[io->req], err);
+	else
+		prot_group_result(sim_group(w), io->tag, err);
+}
+
 /* The request's op may be another one's from now on. */
 static void op_free(struct sim_world *w, const struct prot_event *ev)
 {
@@ -272,6 +301,7 @@ static void op_free(struct sim_world *w, const struct prot_event *ev)
 		sim_bad(w, "op %d is called free twice", ev->op);
 	w->taken &= ~(1ULL << ev->op);
 	sim_stage_free(w, ev->op);
+	sim_direct_free(w, ev->op);
 }
 
 static void request_done(struct sim_world *w, const struct prot_event *ev)
@@ -291,6 +321,8 @@ static void request_done(struct sim_world *w, const struct prot_event *ev)
 	if (ev->err && !w->stopped && !w->beyond)
 		sim_bad(w, "request failed (%d) in a group that serves", ev->err);
 	r->used = 0;
+	if (PROT_MUTANT(DIRECT_DONE))
+		sim_direct_free(w, ev->op);
 	if (ev->freed)
 		op_free(w, ev);
 }
@@ -313,12 +345,15 @@ void sim_pump(struct sim_world *w)
 {
 	struct prot_event ev;
 
+	sim_direct_allow(w);
 	for (int i = 0; i < 5000; i++) {
 		if (w->bad[0])
 			return;
 		prot_group_next(sim_group(w), &ev);
 		switch (ev.kind) {
 		case PROT_EV_NONE:
+			if (sim_direct_again(w))
+				break;
 			sim_check_sets(w);
 			return;
 		case PROT_EV_IO:
@@ -338,15 +373,18 @@ void sim_pump(struct sim_world *w)
 			attached(w);
 			w->serving = 1;
 			w->store.fresh = 0;
+			sim_direct_allow(w);
 			break;
 		case PROT_EV_EPOCH:
 			w->requested |= ev.members;
+			sim_direct_allow(w);
 			break;
 		case PROT_EV_CAUGHT_UP:
 			w->caught |= ev.members;
 			break;
 		case PROT_EV_STOPPED:
 			w->stopped = 1;
+			sim_direct_allow(w);
 			if (w->serving && !w->beyond)
 				sim_bad(w, "stopped, though enough members answer");
 			if (!w->serving)	/* begun again without those that failed */
@@ -376,6 +414,7 @@ void sim_attach(struct sim_world *w)
 
 	tally(w);
 	sim_stage_free(w, PROT_NONE16);
+	sim_direct_reset(w);
 	w->requested = 0;
 	w->taken = 0;
 	w->committed = 0;
@@ -492,9 +531,8 @@ static int medium_error(struct sim_world *w, struct sim_io *io)
 	w->medium_errors++;
 	w->refused[io->member] |= w->bad_sectors[io->member] & ((1ULL << io->sectors) - 1) << io->first;
 	io->used = 0;
-	w->now++;
 	spoil(w, io);
-	prot_group_result(sim_group(w), io->tag, -ENODATA);
+	io_ended(w, io, -ENODATA);
 	sim_pump(w);
 	return 1;
 }
@@ -541,11 +579,9 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 		   io->sectors * SIM_LBA))
 		sim_bad(w, "a private buffer changed under its write");
 	sim_stage_keep(w, io);
-	tag = io->tag;
 	trace_io(w, "done", io);
 	io->used = 0;
-	w->now++;
-	prot_group_result(g, tag, 0);
+	io_ended(w, io, 0);
 	sim_pump(w);
 	return 1;
 }
@@ -621,6 +657,26 @@ static void land_in_part(struct sim_world *w, struct sim_io *io, uint64_t m, int
 	}
 }
 
+/*
+ * Mutants: the first sending of a held write is not over when it is sent again. It may land at any
+ * time; or it ends, too, like the second.
+ */
+static void send_twice(struct sim_world *w, const struct sim_io *io)
+{
+	struct sim_io *first = free_io(w);
+	uint64_t seq;
+
+	if (!first)
+		return;
+	seq = first->seq;
+	*first = *io;
+	first->seq = seq;
+	freeze(w, first);
+	first->dead = PROT_MUTANT(HELD_LIVE);
+	if (first->buffer == PROT_BUFFER_REQUEST)
+		first->buffer = PROT_BUFFER_ZERO;	/* its data is its own */
+}
+
 int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
 {
 	struct sim_io *io = nth_io(w, n, answering(w));
@@ -630,6 +686,8 @@ int sim_hiccup(struct sim_world *w, int n, int how, uint64_t m)
 	switch (how) {
 	case HICCUP_RETRY:
 		land_in_part(w, io, m, 0);
+		if (PROT_MUTANT(HELD_LIVE) || PROT_MUTANT(HELD_TWICE))
+			send_twice(w, io);
 		io->seq = ++w->io_seq;
 		return 1;
 	case HICCUP_MEDIUM:
@@ -678,21 +736,27 @@ void sim_round(struct sim_world *w)
 int sim_fail(struct sim_world *w, int n)
 {
 	struct sim_io *io = nth_io(w, n, w->silent);
-	uint32_t tag;
 
 	if (!io)
 		return 0;
-	tag = io->tag;
 	trace_io(w, "fail", io);
 	spoil(w, io);
 	if (io->kind == PROT_READ)
 		io->used = 0;
 	else
 		freeze(w, io);
-	w->now++;
-	prot_group_result(sim_group(w), tag, -EIO);
+	io_ended(w, io, -EIO);
 	sim_pump(w);
 	return 1;
+}
+
+void sim_replaced(struct sim_world *w, int member)
+{
+	for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->member == member) {
+			io->before = 1;
+			io->used = !io->dead;
+		}
 }
 
 /* Writes in flight to @members come to their end: those in @m land. */

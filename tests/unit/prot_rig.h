@@ -22,7 +22,7 @@ static u8 payload[2 << 20];	/* of requests: each from the byte that is its cooki
 static u64 broken, unreadable;	/* members whose I/O ends with -EIO, whose reads with -ENODATA */
 static int (*rig_refuses)(const struct prot_event *ev);	/* an error of this one, or 0 */
 static bool hold;		/* I/O does not end before let_go() */
-static struct prot_event held[64];
+static struct prot_event held[128];
 static u32 nr_held;
 static u64 rig_bytes;		/* of data on a member */
 static void (*saw)(const struct prot_event *ev);	/* each I/O */

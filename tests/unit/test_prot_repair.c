@@ -11,7 +11,8 @@
 
 #define LBA	512
 #define STRIP	(4 * LBA)
-#define STRIPES	64
+#define MANY	20	/* reads at once */
+#define STRIPES	128
 
 static u64 data;
 static u64 bad[6][STRIPES];	/* rows of a strip that a member cannot read */
@@ -69,7 +70,7 @@ static void test_many(void)
 {
 	u32 n, i;
 
-	for (n = 1; n <= 10; n++) {
+	for (n = 1; n <= MANY; n++) {
 		struct prot_group *g = make(PROT_EC);
 
 		for (i = 0; i < n; i++) {
@@ -90,6 +91,26 @@ static void test_many(void)
 		for (i = 0; i < n; i++)
 			CU_ASSERT(!(bad[0][6 * i] | bad[1][6 * i]));
 		CU_ASSERT(!(seen >> PROT_EV_EPOCH & 1));
+		free(g);
+	}
+}
+
+/* A read around the engine has failed on one copy: it is repaired, though the other one serves. */
+static void test_direct(void)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct prot_group *g = make(PROT_MIRROR);
+
+		bad[i][2] = 1;
+		CU_ASSERT_FATAL(prot_group_submit(g, PROT_READ, PROT_UNREAD, 2 * STRIP, LBA, 0) >= 0);
+		run(g);
+		CU_ASSERT_EQUAL(done, 1);
+		CU_ASSERT_EQUAL(last_err, 0);
+		CU_ASSERT(!bad[i][2]);
+		CU_ASSERT_EQUAL(g->errors[i], 1);
+		CU_ASSERT(prot_group_quiet(g));
 		free(g);
 	}
 }
@@ -155,6 +176,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "many reads at once", test_many },
+		{ "a direct read that failed", test_direct },
 		{ "turns", test_turns },
 		{ "budget of errors", test_budget },
 		{ NULL, NULL },

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads around the engine, as a caller of a group has them: protect/direct.h is its rules, and
+ * driver/group_read.c the one that is real. Its run of the engine is sim_pump(): which members may
+ * be read is found out before it, and again after what changed that.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "protect/direct.h"
+#include "protect/group_priv.h"
+#include "tests/sim/sim.h"
+
+#if SIM_BUCKETS
+/* Sectors of the group in a bucket: few, so that reads and writes are of different ones. */
+static uint32_t bucket_sectors(const struct sim_world *w)
+{
+	const struct prot_group *g = (const struct prot_group *)w->engine;
+
+	return w->cfg.k ? prot_direct_bytes(&g->cfg) / SIM_LBA : w->cfg.region;
+}
+
+static void count(struct sim_world *w, uint32_t first, uint32_t sectors, uint32_t add)
+{
+	uint32_t n = bucket_sectors(w), at;
+
+	for (at = first / n; at <= (first + sectors - 1) / n; at++)
+		w->direct.word[at % SIM_BUCKETS] += add;
+}
+
+void sim_direct_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t sectors)
+{
+	w->direct.write[op].first = first;
+	w->direct.write[op].count = sectors;
+	count(w, first, sectors, PROT_DIRECT_BEGUN + 1);
+}
+
+void sim_direct_free(struct sim_world *w, uint32_t op)
+{
+	if (w->direct.write[op].count)
+		count(w, w->direct.write[op].first, w->direct.write[op].count, -1);
+	w->direct.write[op].count = 0;
+}
+
+void sim_direct_allow(struct sim_world *w)
+{
+	w->direct.members = w->serving && !w->stopped ? prot_direct_members(sim_group(w)) : 0;
+}
+
+void sim_direct_reset(struct sim_world *w)
+{
+	for (int i = 0; i < SIM_BUCKETS; i++)
+		w->direct.word[i] = prot_direct_reset(w->direct.word[i]);
+	memset(w->direct.write, 0, sizeof(w->direct.write));
+	w->direct.members = 0;
+}
+
+/* The words of a read's buckets, added up. Return: the same, ORed. */
+static uint32_t words(const struct sim_world *w, const struct sim_req *r, uint32_t *sum)
+{
+	uint32_t n = bucket_sectors(w), all = 0, at;
+
+	for (*sum = 0, at = r->first / n; at <= (uint32_t)(r->first + r->count - 1) / n; at++) {
+		*sum += w->direct.word[at % SIM_BUCKETS];
+		all |= w->direct.word[at % SIM_BUCKETS];
+	}
+	return all;
+}
+
+/* Of copies that may be read, any. */
+static uint32_t pick(const struct sim_world *w)
+{
+	uint64_t left = w->direct.members;
+
+	for (uint32_t n = w->io_seq % prot_weight(left); n; n--)
+		left &= left - 1;
+	return prot_lowest(left);
+}
+
+int sim_direct_begin(struct sim_world *w, struct sim_req *r)
+{
+	const struct prot_group_config *c = &sim_group(w)->cfg;
+	uint64_t end = (uint64_t)(r->first + r->count) * SIM_LBA, at;
+	struct prot_io io[SIM_REQ_SECTORS];
+	int n = 0;
+
+	if (!w->direct.members || !prot_direct_may(words(w, r, &r->seen)))
+		return 0;
+	for (at = (uint64_t)r->first * SIM_LBA; at < end; at += io[n++].length) {
+		prot_direct_piece(c, pick(w), at, end - at, &io[n]);
+		if (!(w->direct.members >> io[n].member & 1))
+			return 0;
+	}
+	memset(w->direct.had[r - w->req], 0, sizeof(w->direct.had[0]));
+	r->direct = SIM_DIRECT_OUT;
+	r->op = PROT_NONE16;
+	r->pieces = n;
+	at = 0;
+	for (int i = 0; i < n; at += io[i++].length)
+		sim_direct_io(w, r, &io[i], at);
+	return 1;
+}
+
+void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id)
+{
+	for (int i = 0; i < SIM_REQS; i++) {
+		const struct sim_req *r = &w->req[i];
+		uint32_t k = sector - r->first;
+
+		if (r->used && r->direct && k < r->count)
+			w->direct.had[i][k].id[w->direct.had[i][k].n++ % SIM_HAD] = id;
+	}
+}
+
+static int had(const struct sim_world *w, const struct sim_req *r, int k)
+{
+	int i = r - w->req;
+
+	for (uint32_t n = 0; n < w->direct.had[i][k].n && n < SIM_HAD; n++)
+		if (w->direct.had[i][k].id[n] == r->got[k])
+			return 1;
+	return 0;
+}
+
+/* Whether nothing came between: then it is over. Else it is the engine's. */
+void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err)
+{
+	uint32_t sum;
+
+	r->failed |= !!err;
+	r->flags |= prot_direct_flags(err);
+	if (--r->pieces)
+		return;
+	words(w, r, &sum);
+	if (r->failed || !prot_direct_right(r->seen, sum)) {
+		r->direct = SIM_DIRECT_AGAIN;
+		w->redone++;
+		return;
+	}
+	for (int k = 0; k < r->count; k++)
+		if (!had(w, r, k))
+			sim_read(w, r->first + k, r->got[k], r->began);
+	w->reads++;
+	w->directs++;
+	r->used = 0;
+}
+
+int sim_direct_again(struct sim_world *w)
+{
+	int taken = 0;
+
+	for (struct sim_req *r = w->req; r < w->req + SIM_REQS; r++) {
+		int op;
+
+		if (!r->used || r->direct != SIM_DIRECT_AGAIN)
+			continue;
+		op = prot_group_submit(sim_group(w), PROT_READ, r->flags,
+				       r->first * SIM_LBA, r->count * SIM_LBA, r - w->req);
+		if (op == -EAGAIN)
+			continue;
+		taken = 1;
+		r->direct = SIM_DIRECT_NOT;
+		if (op >= 0) {
+			r->op = op;
+			w->taken |= 1ULL << op;
+			continue;
+		}
+		if (!w->stopped && !w->beyond)
+			sim_bad(w, "a direct read failed (%d) in a group that serves", op);
+		r->used = 0;
+	}
+	return taken;
+}
+#else
+void sim_direct_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t sectors)
+{
+	(void)w, (void)op, (void)first, (void)sectors;
+}
+
+void sim_direct_free(struct sim_world *w, uint32_t op) { (void)w, (void)op; }
+void sim_direct_allow(struct sim_world *w) { (void)w; }
+void sim_direct_reset(struct sim_world *w) { (void)w; }
+int sim_direct_begin(struct sim_world *w, struct sim_req *r) { (void)w, (void)r; return 0; }
+void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err) { (void)w, (void)r, (void)err; }
+int sim_direct_again(struct sim_world *w) { (void)w; return 0; }
+void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id) { (void)w, (void)sector, (void)id; }
+#endif

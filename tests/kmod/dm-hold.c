@@ -6,6 +6,7 @@
  *      dmsetup message slow 0 hold      writes that come from now on stay here
  *      dmsetup message slow 0 pass      later ones pass again, those stay
  *      dmsetup message slow 0 release   and now they are written
+ *      dmsetup message slow 0 again     they are written, and later ones stay here
  *      dmsetup status slow              says how many are held
  *
  * A suspended device keeps all its I/O in order; this does not, so a write of
@@ -112,6 +113,8 @@ static int hold_message(struct dm_target *ti, unsigned int argc, char **argv,
 		hold_set(h, false, false);
 	else if (!strcmp(argv[0], "release"))
 		hold_set(h, false, true);
+	else if (!strcmp(argv[0], "again"))
+		hold_set(h, true, true);
 	else
 		return -EINVAL;
 	return 0;

@@ -77,7 +77,8 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
 }
 
-static void data_run(struct rdda_chan *on, struct rdda_cursor *cur, u32 arena, u32 left)
+static void data_run(struct rdda_chan *on, const struct rdda_io *io, struct rdda_cursor *cur,
+		     u32 arena, u32 left)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(on->s, arena);
 	u64 to = arena - le32_to_cpu(piece->off);
@@ -91,7 +92,7 @@ static void data_run(struct rdda_chan *on, struct rdda_cursor *cur, u32 arena, u
 						  on->s->pd->local_dma_lkey, &done);
 		wr->remote_addr = to;
 		wr->rkey = le32_to_cpu(piece->rkey);
-		rdda_chain_end(on, wr, NULL);
+		rdda_chain_end(on, wr, io, NULL);
 	}
 }
 
@@ -101,11 +102,11 @@ static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
 	struct rdda_cursor cur = slot->at;
 
 	if (!head || slot->one_run) {
-		data_run(on, &cur, at, slot->len);
+		data_run(on, slot->io, &cur, at, slot->len);
 		return;
 	}
-	data_run(on, &cur, at, head);
-	data_run(on, &cur, slot->arena, slot->len - head);
+	data_run(on, slot->io, &cur, at, head);
+	data_run(on, slot->io, &cur, slot->arena, slot->len - head);
 }
 
 /* The data goes before its command, on the command's own channel. */
@@ -171,7 +172,7 @@ static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct
 	wr->rkey = le32_to_cpu(piece->rkey);
 	ch->counts.write_bytes += slot->len;
 	ch->counts.inlines++;
-	rdda_chain_end(ch, wr, &b->cqe);
+	rdda_chain_end(ch, wr, slot->io, &b->cqe);
 	rdda_chain_post(ch);
 }
 

@@ -176,15 +176,16 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 {
 	chan_room(ch);
-	rdda_chain_end(ch, rdda_sq_send(&ch->sq, b, len), &b->cqe);
+	rdda_chain_end(ch, rdda_sq_send(&ch->sq, b, len), NULL, &b->cqe);
 	rdda_chain_post(ch);
 }
 
 /*
  * Account for a work request that is complete. @ch: locked. @wr: as rdda_chain_add() gave it, now
- * filled in. @cqe: as for rdda_sq_end().
+ * filled in. @io: whose pages it names, or NULL. @cqe: as for rdda_sq_end().
  */
-void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe)
+void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rdda_io *io,
+		    struct ib_cqe *cqe)
 {
 	bool read = wr->wr.opcode == IB_WR_RDMA_READ;
 
@@ -197,7 +198,8 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *
 	} else {
 		ch->counts.sends++;
 	}
-	rdda_dbg_posted(ch, wr->wr.sg_list, wr->wr.num_sge, ch->sq.sig_posted + 1);
+	if (io)
+		rdda_dbg_posted(ch, io, ch->sq.sig_posted + 1);
 	rdda_sq_end(&ch->sq, wr, read, cqe);
 }
 

@@ -15,6 +15,7 @@
 
 struct rdda_dbg;
 struct rdda_drive_queue;
+struct rdda_io;
 struct rdda_session;
 struct rdda_cmd_slot;
 struct rdda_stage;
@@ -215,7 +216,8 @@ int rdda_chan_qp(struct rdda_chan *ch);
 void rdda_chan_release(struct rdda_chan *ch);
 void rdda_chan_free(struct rdda_chan *ch);
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode);
-void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, struct ib_cqe *cqe);
+void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rdda_io *io,
+		    struct ib_cqe *cqe);
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);

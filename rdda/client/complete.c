@@ -85,7 +85,7 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		slot->read_left -= done;
 		last = !slot->read_left || ch->reads.free == 1 ||
 		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1;
-		rdda_chain_end(ch, wr, last ? &slot->read_cqe : NULL);
+		rdda_chain_end(ch, wr, slot->io, last ? &slot->read_cqe : NULL);
 	} while (!last);
 	slot->read_out++;
 }

@@ -3,9 +3,11 @@
  * Rule 1, asserted: no page is unmapped while a posted work request names it.
  *
  * Builds with MESH_FAULTS only. Soft-RoCE has no DMA API that could notice, so
- * each channel keeps a ring of what its posted requests name, retired in order
- * by their send completions, and every unmap is checked against all of them. The
- * module parameter rule1_broken counts what was found; a test reads it.
+ * each channel keeps a ring of whose pages its posted requests name, retired in
+ * order by their send completions, and every unmap is checked against all of
+ * them. Not by address: a mirror sends the same pages in several I/O, each with
+ * a mapping of its own, and the address may be the same in all. The module
+ * parameter rule1_broken counts what was found; a test reads it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -22,27 +24,26 @@ RDDA_FAULTS_DEFINE;
 
 static unsigned int rule1_broken;
 module_param(rule1_broken, uint, 0644);
-MODULE_PARM_DESC(rule1_broken, "pages unmapped while a work request named them");
+MODULE_PARM_DESC(rule1_broken, "I/O unmapped while a work request named its pages");
 
 static unsigned int rule1_checked;
 module_param(rule1_checked, uint, 0444);
-MODULE_PARM_DESC(rule1_checked, "pages unmapped and held against the table");
+MODULE_PARM_DESC(rule1_checked, "I/O unmapped and held against the table");
 
-/* One scatter entry of a posted request, until signalled request @seq is done. */
+/* A posted request that names pages of @io, until signalled request @seq is done. */
 struct rdda_dbg {
-	u64	addr;
-	u32	len;
+	const struct rdda_io *io;	/* to be compared only */
 	u32	seq;
 };
 
-static u32 dbg_ring_size(const struct rdda_chan *ch)
+static struct rdda_dbg *dbg_at(struct rdda_chan *ch, u32 i)
 {
-	return ch->sq.size * ch->sq.sge_max;
+	return &ch->dbg.ring[(ch->dbg.first + i) % ch->sq.size];
 }
 
 int rdda_dbg_setup(struct rdda_chan *ch)
 {
-	ch->dbg.ring = kvcalloc(dbg_ring_size(ch), sizeof(*ch->dbg.ring), GFP_KERNEL);
+	ch->dbg.ring = kvcalloc(ch->sq.size, sizeof(*ch->dbg.ring), GFP_KERNEL);
 	return ch->dbg.ring ? 0 : -ENOMEM;
 }
 
@@ -52,24 +53,18 @@ void rdda_dbg_free(struct rdda_chan *ch)
 	ch->dbg.ring = NULL;
 }
 
-void rdda_dbg_posted(struct rdda_chan *ch, const struct ib_sge *sge, unsigned int nr, u32 seq)
+void rdda_dbg_posted(struct rdda_chan *ch, const struct rdda_io *io, u32 seq)
 {
-	unsigned int i, at = ch->dbg.first + ch->dbg.nr;
+	struct rdda_dbg *d = dbg_at(ch, ch->dbg.nr++);
 
-	ch->dbg.nr += nr;
-	for (i = 0; i < nr; i++) {
-		struct rdda_dbg *d = &ch->dbg.ring[(at + i) % dbg_ring_size(ch)];
-
-		d->addr = sge[i].addr;
-		d->len = sge[i].length;
-		d->seq = seq;
-	}
+	d->io = io;
+	d->seq = seq;
 }
 
 void rdda_dbg_done(struct rdda_chan *ch)
 {
-	while (ch->dbg.nr && rdda_chan_seq_done(ch, ch->dbg.ring[ch->dbg.first].seq)) {
-		ch->dbg.first = (ch->dbg.first + 1) % dbg_ring_size(ch);
+	while (ch->dbg.nr && rdda_chan_seq_done(ch, dbg_at(ch, 0)->seq)) {
+		ch->dbg.first = (ch->dbg.first + 1) % ch->sq.size;
 		ch->dbg.nr--;
 	}
 }
@@ -79,38 +74,34 @@ void rdda_dbg_destroyed(struct rdda_chan *ch)
 	ch->dbg.nr = 0;
 }
 
-static void dbg_check_one(struct rdda_chan *ch, u64 addr, u32 len)
+static bool dbg_names(struct rdda_chan *ch, const struct rdda_io *io)
 {
-	unsigned int i;
+	u32 i;
 
-	for (i = 0; i < ch->dbg.nr; i++) {
-		const struct rdda_dbg *d = &ch->dbg.ring[(ch->dbg.first + i) % dbg_ring_size(ch)];
-
-		if (addr < d->addr + d->len && d->addr < addr + len) {
-			rule1_broken++;
-			pr_err_ratelimited("rule 1 broken: unmapped while a work request names it\n");
-			return;
-		}
-	}
+	for (i = 0; i < ch->dbg.nr; i++)
+		if (dbg_at(ch, i)->io == io)
+			return true;
+	return false;
 }
 
 void rdda_dbg_unmap(struct rdda_io *io)
 {
-	struct rdda_io_priv *p = rdda_io_priv(io);
-	struct rdda_session *s = p->ch->s;
-	struct scatterlist *sg;
+	struct rdda_session *s = rdda_io_priv(io)->ch->s;
 	unsigned long flags;
-	unsigned int i, c;
+	bool named = false;
+	unsigned int c;
 
 	for (c = 0; c < s->nchan; c++) {
 		struct rdda_chan *ch = s->chan[c];
 
 		spin_lock_irqsave(&ch->lock, flags);
-		for_each_sg(io->sg, sg, p->mapped, i) {
-			dbg_check_one(ch, sg_dma_address(sg), sg_dma_len(sg));
-			rule1_checked++;
-		}
+		named |= dbg_names(ch, io);
 		spin_unlock_irqrestore(&ch->lock, flags);
+	}
+	rule1_checked++;
+	if (named) {
+		rule1_broken++;
+		pr_err_ratelimited("rule 1 broken: unmapped while a work request names it\n");
 	}
 }
 #endif

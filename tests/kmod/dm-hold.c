@@ -6,7 +6,8 @@
  *      dmsetup message slow 0 hold      writes that come from now on stay here
  *      dmsetup message slow 0 pass      later ones pass again, those stay
  *      dmsetup message slow 0 release   and now they are written
- *      dmsetup status slow              says how many are held
+ *      dmsetup message slow 0 again     they are written, and later ones stay here
+ *      dmsetup status slow              says how many are held, and which: sector+sectors of PATH
  *
  * A suspended device keeps all its I/O in order; this does not, so a write of
  * long ago lands on what was written since, as drives and their controllers
@@ -112,6 +113,8 @@ static int hold_message(struct dm_target *ti, unsigned int argc, char **argv,
 		hold_set(h, false, false);
 	else if (!strcmp(argv[0], "release"))
 		hold_set(h, false, true);
+	else if (!strcmp(argv[0], "again"))
+		hold_set(h, true, true);
 	else
 		return -EINVAL;
 	return 0;
@@ -122,11 +125,15 @@ static void hold_status(struct dm_target *ti, status_type_t type, unsigned int f
 {
 	struct hold *h = ti->private;
 	unsigned int sz = 0;
+	struct bio *bio;
 
 	switch (type) {
 	case STATUSTYPE_INFO:
 		spin_lock_irq(&h->lock);
 		DMEMIT("held %u", bio_list_size(&h->held));
+		bio_list_for_each(bio, &h->held)
+			DMEMIT(" %llu+%u", (unsigned long long)bio->bi_iter.bi_sector,
+			       bio_sectors(bio));
 		spin_unlock_irq(&h->lock);
 		break;
 	case STATUSTYPE_TABLE:

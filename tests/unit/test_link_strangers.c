@@ -179,7 +179,7 @@ static void good_fresh(struct host *a, struct host *b)
 
 static unsigned int soon_open(const int *fd, unsigned int n, unsigned int want)
 {
-	for (int i = 0; i < 500 && still_open(fd, n) > want; i++)
+	for (int i = 0; i < 3000 && still_open(fd, n) > want; i++)
 		usleep(10000);
 	return still_open(fd, n);
 }

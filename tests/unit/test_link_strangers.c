@@ -505,7 +505,7 @@ static void test_wrong_peers(void)
 
 	host_up(&a, 1, &key1, 1);
 	host_up(&b, 2, &key1, 1);
-	a.l->times.ping = 100;
+	a.l->times.ping = 400;
 	a.l->times.shake = 2000;
 	play(&a, &b, HALF, -ECONNRESET, "before it answered");
 	play(&a, &b, JUNK, -ECONNRESET, "no message of meshd");

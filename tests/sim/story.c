@@ -208,6 +208,16 @@ static void run_story_unread(struct sim_world *w, struct schedule *s)
 	sim_settle(w);
 }
 
+/* The store calls in sync who has caught up, who is all that is left without @lost; 2 comes back. */
+static void story_left_alone(struct sim_world *w, struct schedule *s, uint64_t lost)
+{
+	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
+	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = lost });
+	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
+	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
+	sim_settle(w);
+}
+
 /*
  * Seed 0, mirrors: 2 is out; 1 misses a write, is caught up and called in sync; the
  * only other copy is lost at once; 2 comes back, and 1 has to know what 2 misses.
@@ -227,11 +237,7 @@ static void run_story_handed_on(struct sim_world *w, struct schedule *s)
 	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 1 });
 	while (!w->bad[0] && !w->caught && s->n < STEPS_MAX && sim_flying(w))
 		story_step(w, s, (struct sim_action){ .kind = ACT_COMPLETE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
-	sim_settle(w);
+	story_left_alone(w, s, 1);
 }
 
 /*
@@ -269,16 +275,6 @@ static void story_caught_up(struct sim_world *w, struct schedule *s)
 	story_complete(w, s, is_any);
 }
 
-/* The store calls 0 in sync, and it is all that is left; 2 comes back. */
-static void story_left_alone(struct sim_world *w, struct schedule *s)
-{
-	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 2 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
-	sim_settle(w);
-}
-
 /*
  * Seed 2, mirrors: 0 has caught up and falls silent; 2 is back, and while it catches up a write of a
  * region that it does not miss reaches 1, and 2. Then 0 is all that is left, which has to know of it.
@@ -290,7 +286,7 @@ static void run_story_promoted(struct sim_world *w, struct schedule *s)
 	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
 	story_write(w, s, 0);
 	story_complete(w, s, is_write);
-	story_left_alone(w, s);
+	story_left_alone(w, s, 2);
 }
 
 /*
@@ -306,7 +302,7 @@ static void run_story_outlived(struct sim_world *w, struct schedule *s)
 		story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
 		story_complete(w, s, is_not_missed_of_0);
 	}
-	story_left_alone(w, s);
+	story_left_alone(w, s, 2);
 }
 
 /*
@@ -354,11 +350,7 @@ static void run_story_replaced(struct sim_world *w, struct schedule *s)
 	story_step(w, s, (struct sim_action){ .kind = ACT_REPLACE, .a = 1 });
 	story_complete(w, s, is_not_missed_of_1);
 	story_complete(w, s, is_any);
-	story_step(w, s, (struct sim_action){ .kind = ACT_PROMOTE });
-	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 });
-	story_step(w, s, (struct sim_action){ .kind = ACT_DRAIN });
-	story_step(w, s, (struct sim_action){ .kind = ACT_RETURN, .a = 2 });
-	sim_settle(w);
+	story_left_alone(w, s, 1);
 }
 
 /* The first seeds of a level are written by hand. */

@@ -4,9 +4,11 @@
  * a last roster says so. Only such a group is attached for reading, since that recovers nothing.
  *
  *   no request comes any more -> regions are in sync, all other background work ends
+ *                             -> no intent bit is set, no record would be replayed
  *                             -> the engine is quiet -> roster CLEAN
  *
- * Where that takes too long, or members fail, the next attach for writing recovers as ever.
+ * Where that takes too long, or members fail, the next attach for writing recovers as ever. Bits
+ * that are left alone do not make it unclean: copies are the same below them.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
@@ -43,17 +45,22 @@ static const char *clean_unfit(struct mesh_group *g)
  */
 static const char *clean_left(struct mesh_group *g, const char **why)
 {
-	const struct prot_group *e = g->engine;
+	struct prot_group *e = g->engine;
 	const char *left = NULL;
+	bool settled;
 
 	mesh_group_own(g);
 	*why = clean_unfit(g);
 	if (*why)
 		goto out;
+	/* nothing is begun late, so that the roster still has its time */
+	settled = time_after_eq(jiffies, g->clean_by - CLEAN_NOTED) || prot_group_settle(e);
 	if (e->unsynced || e->repairs)
 		left = "copies may differ";
 	else if (!clean_quiet(g) || e->failed)	/* one that has failed is out soon */
 		left = "writes in flight do not end";
+	else if (!settled)
+		left = "intent bits are still to be cleared";
 	mesh_group_pace(g);	/* who has nothing to resynchronise begins nothing, at once */
 out:
 	mesh_group_release(g);
@@ -104,6 +111,15 @@ static bool clean_may(const struct mesh_group *g)
 	return !g->cfg.ro && READ_ONCE(g->vol->orderly) && !READ_ONCE(g->vol->forced);
 }
 
+/* What is cleared for all groups of a volume is so at the same time. */
+static void clean_begin(struct mesh_group *g)
+{
+	mesh_group_own(g);
+	if (g->state == MESH_GROUP_ACTIVE)
+		prot_group_settle(g->engine);
+	mesh_group_release(g);
+}
+
 /* All groups of the volume have the same time to end. */
 void mesh_groups_ending(struct mesh_layout *l)
 {
@@ -117,6 +133,7 @@ void mesh_groups_ending(struct mesh_layout *l)
 		g->clean_by = jiffies + CLEAN_WAIT;
 		set_bit(MESH_G_ENDING, &g->flags);
 		mesh_group_flag(g, MESH_G_TICK);	/* no more background work */
+		clean_begin(g);
 	}
 }
 

@@ -547,8 +547,10 @@ static void bitmap_age_word(struct prot_group *g, u32 at)
 {
 	u32 n = g->shape.nr_regions, touched = PROT_SET_NONE;
 	u64 recent = prot_set_word(prot_regions(g, PROT_SET_RECENT), n, at);
-	u64 old = prot_set_word(prot_regions(g, PROT_SET_INTENT), n, at) & ~recent;
+	u64 old = prot_set_word(prot_regions(g, PROT_SET_INTENT), n, at);
 
+	if (!g->aging_all)
+		old &= ~recent;
 	if (!PROT_MUTANT(CLEAR_DIRTY))
 		old &= ~prot_set_word(prot_regions(g, PROT_SET_UNSYNCED), n, at);
 	for (; recent; recent &= recent - 1)
@@ -579,6 +581,7 @@ bool prot_bitmap_age(struct prot_group *g)
 		i = prot_set_next(intent, g->shape.nr_regions, g->aging - 1);
 		if (i == PROT_SET_NONE || g->failed || g->state != PROT_G_SERVING) {
 			g->aging = 0;
+			g->aging_all = 0;
 			return steps;
 		}
 		bitmap_age_word(g, i - i % 64);
@@ -592,4 +595,16 @@ void prot_bitmap_clear(struct prot_group *g)
 {
 	if (!g->aging)
 		g->aging = 1;
+}
+
+/* ... and of regions that were written just now. Return: whether none has one. */
+bool prot_bitmap_settle(struct prot_group *g)
+{
+	if (prot_none(g, PROT_SET_INTENT))
+		return true;
+	if (!g->aging_all) {
+		g->aging = 1;
+		g->aging_all = 1;
+	}
+	return false;
 }

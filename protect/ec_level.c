@@ -100,6 +100,15 @@ static void ec_idle(struct prot_group *g)
 	g->barriers = 1;
 }
 
+static bool ec_settle(struct prot_group *g)
+{
+	if (prot_ec_settled(g))
+		return true;
+	if (!g->barriers)
+		g->barriers = 1;
+	return false;
+}
+
 static const struct prot_policy ec_policy = {
 	.phases = ec_phases,
 	.config_ok = ec_config_ok,
@@ -120,6 +129,7 @@ static const struct prot_policy ec_policy = {
 	.may_join = ec_may_join,
 	.repaired = prot_ec_repaired,
 	.idle = ec_idle,
+	.settle = ec_settle,
 	.background = prot_ec_barrier,
 };
 

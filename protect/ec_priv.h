@@ -356,6 +356,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op);
 void prot_ec_rings_reset(struct prot_group *g);
 bool prot_ec_barrier(struct prot_group *g);
 bool prot_ec_drained(const struct prot_group *g);
+bool prot_ec_settled(const struct prot_group *g);
 
 /* ec_rows.c */
 bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,

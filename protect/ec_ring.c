@@ -270,6 +270,20 @@ bool prot_ec_barrier(struct prot_group *g)
 	return false;
 }
 
+/* A crash now would leave no record that goes in place again. */
+bool prot_ec_settled(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->cfg.rings; i++) {
+		const struct prot_ring *l = prot_ring(g, i);
+
+		if (l->oldest != l->next || (l->recorded && l->recorded >= l->durable))
+			return false;
+	}
+	return true;
+}
+
 /* No transaction is between its id and its retirement. */
 bool prot_ec_drained(const struct prot_group *g)
 {

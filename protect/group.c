@@ -707,6 +707,15 @@ void prot_group_idle(struct prot_group *g)
 		prot_policy(g)->idle(g);
 }
 
+bool prot_group_settle(struct prot_group *g)
+{
+	if (g->state != PROT_G_SERVING)
+		return false;
+	if (g->cfg.ro)
+		return true;
+	return (!prot_policy(g)->settle || prot_policy(g)->settle(g)) && prot_bitmap_settled(g);
+}
+
 bool prot_group_quiet(const struct prot_group *g)
 {
 	u32 i;

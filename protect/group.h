@@ -474,6 +474,7 @@ struct prot_group {
 	u32	unsynced;	/* regions */
 	u32	read_bufs[2];	/* private buffers, and small ones, that reads have */
 	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
+	u8	aging_all;	/* ... of regions that were written just now, too */
 	u16	ready_head, ready_tail;
 	u8	state;
 	u8	scrubbing;
@@ -591,6 +592,12 @@ u64 prot_group_behind(const struct prot_group *g, u8 member);
  * again.
  */
 void prot_group_idle(struct prot_group *g);
+/*
+ * No request is expected any more: clear what the next attachment would go through again, of
+ * all regions without writes in flight; intent bits, ec: records. Return: whether none is left,
+ * on members too; else to be called again, a little later.
+ */
+bool prot_group_settle(struct prot_group *g);
 /*
  * From now on chunks of background work begin for that many bytes in all; for any, with
  * PROT_NO_LIMIT, as at first; for none, with 0. Those that have begun go on: their rows are

@@ -285,6 +285,7 @@ bool prot_bitmap_settled(const struct prot_group *g);
 void prot_bitmap_forget(struct prot_group *g, u32 member);
 bool prot_bitmap_has(struct prot_group *g, u32 member);
 void prot_bitmap_clear(struct prot_group *g);
+bool prot_bitmap_settle(struct prot_group *g);
 bool prot_missed_durable(const struct prot_group *g, u32 region);
 
 /* region.c */

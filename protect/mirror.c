@@ -593,6 +593,7 @@ static const struct prot_policy mirror_policy = {
 	.meta_next = prot_bitmap_attach,
 	.miss_unfinished = mirror_miss_unfinished,
 	.idle = prot_bitmap_clear,
+	.settle = prot_bitmap_settle,
 };
 
 static const char *mirror_check_copies(struct prot_segment *s)

@@ -404,10 +404,12 @@ static int action(struct sim_world *w, const struct sim_action *a)
 	case ACT_PROMPT:
 		return late(w, a->a, a->kind == ACT_LATE);
 	case ACT_IDLE:
-		for (int i = a->a % 2; i < 2; i++) {
-			prot_group_idle(sim_group(w));
+		if (!(a->a % 2)) {
+			prot_group_settle(sim_group(w));
 			sim_pump(w);
 		}
+		prot_group_idle(sim_group(w));
+		sim_pump(w);
 		return w->serving;
 	case ACT_SCRUB:
 		return sim_scrub(w, a);

@@ -507,11 +507,13 @@ static void read_all(struct sim_world *w)
 			sim_bad(w, "what member %d could not read was not written again", i);
 }
 
-/* A scrub leaves nothing that can't be read on members in sync. */
+/* A scrub leaves nothing that can't be read on members in sync; nothing is to be recovered. */
 static void scrub_all(struct sim_world *w)
 {
 	act(w, (struct sim_action){ .kind = ACT_IDLE });
 	drain(w);
+	if (!w->bad[0] && !sim_group(w)->unsynced && !prot_group_settle(sim_group(w)))
+		sim_bad(w, "the next attachment would recover what no write is using");
 	act(w, (struct sim_action){ .kind = ACT_SCRUB });
 	drain(w);
 	for (int i = 0; i < w->cfg.copies && !w->bad[0]; i++)

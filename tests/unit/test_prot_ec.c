@@ -645,6 +645,27 @@ static void test_attach_cost(void)
 	free(g);
 }
 
+/* ... and nothing, where no request came to the group any more. */
+static void test_settle(void)
+{
+	struct prot_group_config c = config(4, 2);
+	struct prot_group *g = make(4, 2);
+
+	fill(4 * STRIP, 1);
+	CU_ASSERT(prot_group_settle(g));
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 0, 4 * STRIP), 0);
+	CU_ASSERT_EQUAL(request(g, PROT_WRITE, 4 * STRIP, LBA), 0);
+	CU_ASSERT(!prot_group_settle(g));
+	run(g);
+	CU_ASSERT(prot_group_settle(g));
+	free(g);
+	c.fresh = 0;
+	g = start(&c);
+	CU_ASSERT_EQUAL(g->replayed, 0);
+	CU_ASSERT_EQUAL(g->places_written, 0);
+	free(g);
+}
+
 /* A number that the store knows to be higher is taken. */
 static void test_attach_number(void)
 {
@@ -708,6 +729,7 @@ int main(void)
 		{ "folded next to a silent member", test_folded_silent },
 		{ "members that records name", test_records_agree },
 		{ "cost of attaching", test_attach_cost },
+		{ "nothing to recover", test_settle },
 		{ "attach number", test_attach_number },
 		{ "attach number kept", test_attach_kept },
 		{ NULL, NULL },

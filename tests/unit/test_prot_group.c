@@ -368,6 +368,43 @@ static void test_missed_first(void)
 	free(g);
 }
 
+/*
+ * A group that no request comes to any more leaves no intent bit, also of what was written just now;
+ * but those of writes in flight.
+ */
+static void test_settle(void)
+{
+	struct prot_group_config c = config(2);
+	struct prot_group *g = make(2);
+	u32 i;
+
+	CU_ASSERT(prot_group_settle(g));
+	for (i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 4 * i * LBA, LBA), 0);
+	hold = true;
+	CU_ASSERT_EQUAL(rig_request(g, PROT_WRITE, 0, LBA), 1);
+	CU_ASSERT_EQUAL(data_held(), 3);
+	CU_ASSERT(!prot_group_settle(g));
+	run(g);
+	CU_ASSERT_EQUAL(data_held(), 3);
+	CU_ASSERT_EQUAL(nr_held, 4);	/* a block of each, without the other two */
+	let_go(g);
+	CU_ASSERT_EQUAL(done, 4);
+	CU_ASSERT(!prot_group_settle(g));
+	run(g);
+	CU_ASSERT_EQUAL(nr_held, 2);
+	CU_ASSERT(!prot_group_settle(g));	/* not on the members yet */
+	let_go(g);
+	CU_ASSERT(prot_group_settle(g));
+	hold = false;
+	free(g);
+	c.fresh = 0;
+	g = rig_start(&c);
+	CU_ASSERT_EQUAL(g->replayed, 0);
+	CU_ASSERT_EQUAL(g->synced, 0);
+	free(g);
+}
+
 /* Catching up that found nothing to read goes on when members change, and not before. */
 static void test_stalled(void)
 {
@@ -444,6 +481,7 @@ int main(void)
 		{ "intent bits of the promoted", test_promoted_bits },
 		{ "readmitted while busy", test_join_busy },
 		{ "missed before intent is cleared", test_missed_first },
+		{ "no intent bit left", test_settle },
 		{ "stalled until members change", test_stalled },
 		{ "left again", test_left_again },
 		{ NULL, NULL },

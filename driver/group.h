@@ -266,6 +266,7 @@ struct mesh_group {
 	u64			readable;
 	atomic_t		*writes;	/* see group_read.c */
 	atomic64_t		redone;		/* reads that writes came between */
+	atomic64_t		unfit;	/* slots that failed such reads; cleared by the owner */
 	u64			read;		/* reads of the engine; the runner's */
 	struct mesh_group_counts counts;
 	struct mesh_group_cpu_counts __percpu *cpu_counts;
@@ -432,6 +433,8 @@ bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen,
 bool mesh_group_read_begin(struct mesh_part *part);
 struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io);
 void mesh_group_read_ended(struct mesh_part *part, int err);
+void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, int err);
+void mesh_group_reads_failed(struct mesh_group *g);
 int mesh_group_reads_init(struct mesh_group *g);
 void mesh_group_reads_exit(struct mesh_group *g);
 

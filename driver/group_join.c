@@ -150,6 +150,7 @@ void mesh_group_take_place(struct mesh_group *g, u32 i, struct mesh_member *m)
 	mesh_group_own(g);
 	mesh_group_stages_end(g, BIT_ULL(i));
 	WRITE_ONCE(slot->member, m);
+	atomic64_andnot(BIT_ULL(i), &g->unfit);
 	slot->noted = false;
 	slot->failing = false;
 	slot->barred = false;

@@ -189,10 +189,42 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 		mesh_part_done(part, 0);
 		return;
 	}
-	part->flags |= prot_direct_flags(part->worst);
+	part->flags |= prot_direct_flags(&g->cfg, part->worst);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);
+}
+
+/*
+ * A piece of such a read has ended on @m with @err. What is sent again is the engine's then; a
+ * member that has failed is to leave, before the engine reads elsewhere. Any context.
+ */
+void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, int err)
+{
+	u32 i;
+
+	if (err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || !prot_direct_gone(err))
+		return;
+	for (i = 0; i < g->width; i++)
+		if (READ_ONCE(g->slots[i].member) == m)
+			atomic64_or(BIT_ULL(i), &g->unfit);
+}
+
+/* The engine gets what members have failed; with it owned. */
+void mesh_group_reads_failed(struct mesh_group *g)
+{
+	u64 slots;
+	u32 i;
+
+	if (likely(!atomic64_read(&g->unfit)))
+		return;
+	slots = atomic64_xchg(&g->unfit, 0);
+	/* of what is attached for reading no member is ever out: it is read from others */
+	if (g->state != MESH_GROUP_ACTIVE || g->cfg.ro)
+		return;
+	for (i = 0; i < g->width; i++)
+		if (slots & g->engine->in_sync & BIT_ULL(i))
+			prot_group_fail(g->engine, i);
 }
 
 int mesh_group_reads_init(struct mesh_group *g)

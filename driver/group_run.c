@@ -77,6 +77,7 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo, boo
 	struct mesh_group_msg *msg, *next;
 	bool state, begun, paced;
 
+	mesh_group_reads_failed(g);
 	llist_for_each_entry_safe(msg, next, node, node)
 		mesh_group_take(g, msg, todo);
 	if (test_and_clear_bit(MESH_G_COMMITTED, &g->flags))

@@ -187,8 +187,12 @@ static void plan_run_later(struct mesh_batch *batch, struct mesh_group *g)
 
 static void plan_read_done(struct mesh_mio *mio, int err)
 {
+	struct mesh_part *part = mio->priv;
+
+	if (unlikely(err))
+		mesh_group_read_failed(part->group, mio->member, err);
 	WRITE_ONCE(mio->err, err);
-	mesh_group_read_ended(mio->priv, err);
+	mesh_group_read_ended(part, err);
 }
 
 /* A piece of a read that goes around its group's engine. Return: 0 or -ENOMEM. */

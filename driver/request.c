@@ -198,7 +198,7 @@ static bool mesh_req_single_end(struct mesh_req *req)
 	if (likely(!req->direct) ||
 	    mesh_group_read_right(req->direct, req->direct_at, bytes, req->seen, req->op.err))
 		return true;
-	unread = prot_direct_flags(req->op.err);
+	unread = prot_direct_flags(&req->direct->cfg, req->op.err);
 	err = mesh_req_plan(req);
 	req->op.flags |= unread;
 	req->op.err = err;
@@ -230,8 +230,10 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err)
 {
 	struct mesh_req *req = mio->priv;
 
-	/* not of a direct read: the group's engine goes on with that */
-	if (unlikely(err) && !req->direct && mesh_req_error(err)->retry)
+	/* the group's engine goes on with a direct read */
+	if (unlikely(err) && req->direct)
+		mesh_group_read_failed(req->direct, mio->member, err);
+	else if (unlikely(err) && mesh_req_error(err)->retry)
 		this_cpu_inc(mio->member->stats->retries);
 	WRITE_ONCE(mio->err, err);
 	mesh_req_drop(req, 1);

@@ -8,6 +8,7 @@
  *   read:   none is open in its buckets, the members it needs are whole --> I/O
  *           all ended well, and the words add up to what they did before --> it was right
  *           else the engine reads it again, like one that never came here
+ *           a member that has failed leaves, as by a read of the engine
  *
  * A write is counted before any I/O of it is sent, and until PROT_EV_FREE, or a PROT_EV_DONE that
  * says so. So nothing is returned that a crash could lose, and no read that began after a write was
@@ -16,7 +17,6 @@
 #ifndef PROTECT_DIRECT_H
 #define PROTECT_DIRECT_H
 
-#include <linux/errno.h>
 #include <linux/minmax.h>
 
 #include "protect/geometry.h"
@@ -63,12 +63,23 @@ static inline bool prot_direct_right(u32 before, u32 after)
 }
 
 /*
- * Flags of the engine's read after one that ended with @err. It may be of another copy: what could
- * not be read is to be rewritten nonetheless.
+ * Flags of the engine's read after one that ended with @err. Of mirrors it may be of another copy:
+ * what could not be read is to be rewritten nonetheless. With parity it is of the same member.
  */
-static inline u8 prot_direct_flags(int err)
+static inline u8 prot_direct_flags(const struct prot_group_config *c, int err)
 {
-	return (err == -ENODATA || err == -EILSEQ) && !PROT_MUTANT(DIRECT_UNREAD) ? PROT_UNREAD : 0;
+	return prot_class(err) == PROT_C_MEDIUM && !c->m && !PROT_MUTANT(DIRECT_UNREAD) ?
+	       PROT_UNREAD : 0;
+}
+
+/*
+ * Whether the member of a read that ended with @err is to leave, as after a read of the engine:
+ * prot_group_fail(). Else all of its reads would be done twice, until a write meets it. The
+ * caller's errors that are to be sent again are not for this.
+ */
+static inline bool prot_direct_gone(int err)
+{
+	return prot_class(err) == PROT_C_GONE && !PROT_MUTANT(DIRECT_GONE);
 }
 
 /*

@@ -423,6 +423,14 @@ struct prot_counts {
 	u64	ring_waits;	/* ec: ops that waited for a slot of their ring */
 };
 
+/* How an I/O has ended; what the caller sends again (RETRY) is GONE, too. */
+enum prot_class {
+	PROT_C_OK,
+	PROT_C_MEDIUM,
+	PROT_C_UNSUPPORTED,
+	PROT_C_GONE,
+};
+
 struct prot_group {
 	struct prot_group_config cfg;
 	struct prot_counts counts;
@@ -576,6 +584,7 @@ int prot_group_join(struct prot_group *g, u8 member);
 int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoch);
 /* A joining member has gone again. */
 void prot_group_leave(struct prot_group *g, u8 member);
+enum prot_class prot_class(int err);
 /* The member is given up, as if an I/O of it had ended with -ENODEV. */
 void prot_group_fail(struct prot_group *g, u8 member);
 /*

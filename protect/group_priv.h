@@ -248,14 +248,6 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 		  u64 addr, u32 length, struct prot_event *ev);
 
 /* error.c */
-enum prot_class {
-	PROT_C_OK,
-	PROT_C_MEDIUM,
-	PROT_C_UNSUPPORTED,
-	PROT_C_GONE,
-};
-
-enum prot_class prot_class(int err);
 void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 void prot_error_count(struct prot_group *g, u32 member);
 bool prot_read_failed(struct prot_group *g, u32 member, int err);

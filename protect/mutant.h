@@ -49,6 +49,7 @@ enum prot_mutant {
 	PROT_MUT_DIRECT_OPEN,	/* ... begun beside writes */
 	PROT_MUT_DIRECT_DIRTY,	/* ... while copies may differ */
 	PROT_MUT_DIRECT_UNREAD,	/* ... and what they could not read stays so */
+	PROT_MUT_DIRECT_GONE,	/* ... and a member that failed them is read on */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */

@@ -47,6 +47,11 @@ void sim_direct_allow(struct sim_world *w)
 	w->direct.members = w->serving && !w->stopped ? prot_direct_members(sim_group(w)) : 0;
 }
 
+int sim_direct_from(const struct sim_world *w, int member)
+{
+	return w->direct.members >> member & 1;
+}
+
 void sim_direct_reset(struct sim_world *w)
 {
 	for (int i = 0; i < SIM_BUCKETS; i++)
@@ -123,12 +128,15 @@ static int had(const struct sim_world *w, const struct sim_req *r, int k)
 }
 
 /* Whether nothing came between: then it is over. Else it is the engine's. */
-void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err)
+void sim_direct_ended(struct sim_world *w, const struct sim_io *io, int err)
 {
+	struct sim_req *r = &w->req[io->req];
 	uint32_t sum;
 
 	r->failed |= !!err;
-	r->flags |= prot_direct_flags(err);
+	r->flags |= prot_direct_flags(&sim_group(w)->cfg, err);
+	if (prot_direct_gone(err) && !io->before && sim_group(w)->in_sync >> io->member & 1)
+		prot_group_fail(sim_group(w), io->member);
 	if (--r->pieces)
 		return;
 	words(w, r, &sum);
@@ -179,9 +187,10 @@ void sim_direct_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t
 
 void sim_direct_free(struct sim_world *w, uint32_t op) { (void)w, (void)op; }
 void sim_direct_allow(struct sim_world *w) { (void)w; }
+int sim_direct_from(const struct sim_world *w, int member) { (void)w, (void)member; return 0; }
 void sim_direct_reset(struct sim_world *w) { (void)w; }
 int sim_direct_begin(struct sim_world *w, struct sim_req *r) { (void)w, (void)r; return 0; }
-void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err) { (void)w, (void)r, (void)err; }
+void sim_direct_ended(struct sim_world *w, const struct sim_io *io, int err) { (void)w, (void)io, (void)err; }
 int sim_direct_again(struct sim_world *w) { (void)w; return 0; }
 void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id) { (void)w, (void)sector, (void)id; }
 #endif

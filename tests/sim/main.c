@@ -638,6 +638,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_DIRECT_OPEN] = "direct read begun beside writes",
 	[PROT_MUT_DIRECT_DIRTY] = "direct read while copies may differ",
 	[PROT_MUT_DIRECT_UNREAD] = "what a direct read could not read stays so",
+	[PROT_MUT_DIRECT_GONE] = "a member that failed a direct read is read on",
 	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
 	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
 	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",

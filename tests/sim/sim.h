@@ -152,6 +152,7 @@ struct sim_io {
 	uint8_t req;			/* whose buffer, or SIM_REQS: private */
 	uint8_t direct;			/* of a read that the engine does not know */
 	uint8_t before;			/* at a member that was replaced: the new one never sees it */
+	uint8_t bad;			/* ... which could not read all of it */
 	uint16_t first;			/* sector of the member */
 	uint32_t tag;
 	uint32_t buffer, offset;	/* of the engine, for reads and for checking */
@@ -344,7 +345,8 @@ void sim_direct_allow(struct sim_world *w);	/* find out which members may be rea
 void sim_direct_reset(struct sim_world *w);	/* the engine begins again */
 /* Send a read to members; 0: it is the engine's. */
 int sim_direct_begin(struct sim_world *w, struct sim_req *r);
-void sim_direct_ended(struct sim_world *w, struct sim_req *r, int err);	/* a piece of it */
+int sim_direct_from(const struct sim_world *w, int member);	/* whether it may be read */
+void sim_direct_ended(struct sim_world *w, const struct sim_io *io, int err);	/* a piece of it */
 void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id);	/* ruled out */
 int sim_direct_again(struct sim_world *w);	/* the engine takes those that were not right */
 

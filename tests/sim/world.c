@@ -289,7 +289,7 @@ static void io_ended(struct sim_world *w, struct sim_io *io, int err)
 {
 	w->now++;
 	if (io->direct)
-		sim_direct_ended(w, &w->req[io->req], err);
+		sim_direct_ended(w, io, err);
 	else
 		prot_group_result(sim_group(w), io->tag, err);
 }
@@ -537,6 +537,11 @@ static int medium_error(struct sim_world *w, struct sim_io *io)
 	return 1;
 }
 
+static int cannot_read(const struct sim_world *w, const struct sim_io *io)
+{
+	return !!(w->bad_sectors[io->member] >> io->first & ((1ULL << io->sectors) - 1));
+}
+
 static int complete_io(struct sim_world *w, struct sim_io *io)
 {
 	struct prot_group *g = sim_group(w);
@@ -560,11 +565,11 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 		sim_pump(w);
 		return 1;
 	}
-	for (int k = 0; k < io->sectors; k++)
-		if (io->kind == PROT_READ && w->bad_sectors[io->member] >> (io->first + k) & 1)
-			return medium_error(w, io);
+	if (io->kind == PROT_READ && (io->before ? io->bad : cannot_read(w, io)))
+		return medium_error(w, io);
 	for (int k = 0; k < io->sectors; k++) {
-		uint8_t *from = w->disk[io->member][io->first + k];
+		const uint8_t *from = io->before ? io->data + k * SIM_LBA :
+						   w->disk[io->member][io->first + k];
 
 		if (io->kind != PROT_READ)
 			land(w, io, k);
@@ -736,6 +741,7 @@ void sim_round(struct sim_world *w)
 int sim_fail(struct sim_world *w, int n)
 {
 	struct sim_io *io = nth_io(w, n, w->silent);
+	int read, member;
 
 	if (!io)
 		return 0;
@@ -745,17 +751,25 @@ int sim_fail(struct sim_world *w, int n)
 		io->used = 0;
 	else
 		freeze(w, io);
+	read = io->direct && !io->before;
+	member = io->member;
 	io_ended(w, io, -EIO);
 	sim_pump(w);
+	if (read && sim_direct_from(w, member))
+		sim_bad(w, "member %d failed a read, and is read on", member);
 	return 1;
 }
 
 void sim_replaced(struct sim_world *w, int member)
 {
 	for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
-		if (io->used && io->member == member) {
+		if (io->used && io->member == member && !io->before) {
 			io->before = 1;
 			io->used = !io->dead;
+			/* a direct read, which the engine does not wait for, is of the old one */
+			io->bad = cannot_read(w, io);
+			for (int k = 0; io->direct && k < io->sectors; k++)
+				memcpy(io->data + k * SIM_LBA, w->disk[member][io->first + k], SIM_LBA);
 		}
 }
 

@@ -7,6 +7,7 @@
 #include <linux/minmax.h>
 
 #include "prot_rig.h"
+#include "protect/direct.h"
 #include "protect/group_priv.h"
 
 #define LBA	512
@@ -115,6 +116,26 @@ static void test_direct(void)
 	}
 }
 
+/* What the end of such a read says of its member, and of what the engine has to rewrite. */
+static void test_direct_ends(void)
+{
+	static const struct { int err; u8 mirror, gone; } ends[] = {
+		{ 0, 0, 0 }, { -ENODATA, PROT_UNREAD, 0 }, { -EILSEQ, PROT_UNREAD, 0 },
+		{ -EIO, 0, 1 }, { -ENODEV, 0, 1 }, { -EREMOTEIO, 0, 1 }, { -ESTALE, 0, 1 },
+	};
+	struct prot_group *copies = make(PROT_MIRROR), *parity = make(PROT_EC);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		CU_ASSERT_EQUAL(prot_direct_flags(&copies->cfg, ends[i].err), ends[i].mirror);
+		/* its engine reads of the same member, and notes that itself */
+		CU_ASSERT_EQUAL(prot_direct_flags(&parity->cfg, ends[i].err), 0);
+		CU_ASSERT_EQUAL(prot_direct_gone(ends[i].err), ends[i].gone);
+	}
+	free(copies);
+	free(parity);
+}
+
 /* Reads beside the scrub's op that go on failing do not keep one that waits from its turn. */
 static void test_turns(void)
 {
@@ -177,6 +198,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "many reads at once", test_many },
 		{ "a direct read that failed", test_direct },
+		{ "ends of direct reads", test_direct_ends },
 		{ "turns", test_turns },
 		{ "budget of errors", test_budget },
 		{ NULL, NULL },

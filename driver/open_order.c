@@ -25,6 +25,19 @@
 
 #define ORDER_POLL_MS	100	/* for the layout to become the current one */
 
+/*
+ * Whether a group does without a refused member for good: one that no other host holds. Once the
+ * volume serves, one that is stale is tried again: it may have been away at a change of the layout,
+ * and meshd writes the new version to its label when it is back.
+ */
+static bool order_does_without(struct mesh_layout *l, u32 i)
+{
+	int err = READ_ONCE(l->member_slots[i].member->err);
+
+	return l->member_slots[i].grouped && err != -EBUSY &&
+	       (err != -ESTALE || !READ_ONCE(l->vol->disk));
+}
+
 /* Whether a member was refused, and is not being tried again. */
 static bool order_refused(struct mesh_layout *l)
 {
@@ -33,8 +46,7 @@ static bool order_refused(struct mesh_layout *l)
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->member_slots[i].member;
 
-		/* a group may do without one that no other host holds */
-		if (l->member_slots[i].grouped && READ_ONCE(m->err) != -EBUSY)
+		if (order_does_without(l, i))
 			continue;
 		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->retrying))
 			return true;

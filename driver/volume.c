@@ -378,7 +378,9 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 	if (!old || old->epoch != (*new)->epoch) {
 		mesh_volume_replace(vol, *new);
 		*new = NULL;
-	} else if (!mesh_layout_same(old, *new)) {
+	} else if (mesh_layout_same(old, *new)) {
+		mesh_order_refused(old);	/* a label that was behind may have it by now */
+	} else {
 		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
 		return -ESTALE;
 	}

@@ -33,6 +33,9 @@ $(BUILD)/nbd/check-members: tests/nbd/check-members.c tests/nbd/stamp.h
 
 nbd: $(NBD_BIN)
 
+# Cases of the lab use it, too.
+tools: $(BUILD)/nbd/check-members
+
 check-nbd: $(NBD_BIN)
 	@tests/nbd/run $(if $(TIER),$(TIER),check) $(BUILD)/nbd $(LEVELS)
 

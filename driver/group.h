@@ -148,7 +148,14 @@ struct mesh_gio {
 	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
 	bool			pooled;		/* its scatterlist is of the pool */
 	bool			staged;		/* is sent from a stage, its last use */
+	void			*behind;	/* a stage to be kept behind; with a reference */
 	struct scatterlist	sg[4];		/* when that is enough */
+};
+
+/* What a member keeps of a record's payload. */
+struct mesh_staged {
+	void	*stage;
+	u32	at;		/* byte of it where that begins */
 };
 
 /* An op of the engine, and the one copy or codec's work of it at a time. */
@@ -251,7 +258,7 @@ struct mesh_group {
 	struct prot_group	*engine;	/* the runner's */
 	struct page		**pages;	/* of the engine's memory; constant */
 	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
-	void			**stages;	/* @width for each of them; the runner's */
+	struct mesh_staged	*stages;	/* @width for each of them; the runner's */
 	/* parts that the engine has not taken, and those that it has; the runner's */
 	struct list_head	waiting;
 	struct list_head	active;
@@ -419,6 +426,7 @@ void mesh_group_pools_exit(void);
 int mesh_group_stages_init(struct mesh_group *g);
 void mesh_group_stage_done(struct mesh_gio *gio);
 void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_stage_apart(struct mesh_group *g, struct mesh_gio *gio);
 bool mesh_group_stage_ended(struct mesh_group *g, struct mesh_gio *gio);
 void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members);
 void mesh_group_stages_end(struct mesh_group *g, u64 members);

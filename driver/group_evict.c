@@ -95,7 +95,10 @@ bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_g
 	if (!ev || ev->state == EVICT_SWAPPING || gio->io.kind == PROT_READ ||
 	    gio->io.addr >= ev->pos || gio->io.addr + gio->io.length <= ev->from)
 		return false;
-	evict_send(ev, gio, todo);
+	if (gio->io.stage_back)		/* the successor has no such stage: one by one */
+		mesh_group_deliver(g, gio, -ESTALE);
+	else
+		evict_send(ev, gio, todo);
 	return true;
 }
 

@@ -41,6 +41,7 @@ static void io_free(struct mesh_group *g, struct mesh_gio *gio)
 	if (gio->staged && gio->mio.stage)
 		mesh_group_stage_done(gio);
 	gio->staged = false;
+	mesh_group_stage_apart(g, gio);
 	if (gio->pooled)
 		mempool_free(gio->mio.io.sg, &g->sgs);
 	gio->pooled = false;
@@ -221,7 +222,8 @@ void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gro
 {
 	struct mesh_group_slot *slot = &g->slots[gio->io.member];
 
-	if (mesh_group_overtaken(slot)) {
+	/* one that takes others along has only what is staged: the engine sends them one by one */
+	if (mesh_group_overtaken(slot) || (gio->io.stage_back && !gio->staged)) {
 		mesh_group_deliver(g, gio, -ESTALE);
 		return;
 	}
@@ -254,8 +256,8 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->op = ev->op;
 	/* also when the request is over: on the channel where a stage of it may be */
 	gio->mio.io.queue = ev->op != PROT_NONE16 ? g->gops[ev->op].queue : 0;
-	gio->mio.stage = NULL;
 	gio->staged = false;
+	gio->behind = NULL;
 	gio->since = jiffies;
 	gio->twin = NULL;
 	gio->pooled = false;

@@ -110,6 +110,10 @@ struct mesh_mio {
 	void	*stage;
 	/* where the payload begins in the stage; RDDA_IO_STAGE: what is kept, in the payload */
 	u32	stage_offset;
+	/* RDDA_IO_STAGE: as those of struct rdda_io; the first NULL and the last 0 for none */
+	void	*behind;
+	u32	stage_at;
+	u32	stage_room;
 	/* any context, hard interrupts of local devices too; may free the I/O */
 	void	(*done)(struct mesh_mio *mio, int err);
 	struct mesh_mio *next;		/* the submitter's */
@@ -132,6 +136,7 @@ struct mesh_mio {
  * @commit: move what was submitted with this queue
  * @poll: end what can be, of I/O submitted with this queue; process context, does not sleep.
  *	Return: what was found. NULL: interrupts alone report
+ * @stage_get: one more reference to a stage; any context; NULL: none is kept behind others
  * @stage_put: give a stage back; any context; NULL: a kind that gives none
  * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
  * @retry: open what was released, and what was refused as well if @refused; with
@@ -154,6 +159,7 @@ struct mesh_member_ops {
 	void (*submit)(struct mesh_member *m, struct mesh_mio *mio);
 	void (*commit)(struct mesh_member *m, unsigned int queue);
 	int (*poll)(struct mesh_member *m, unsigned int queue);
+	void (*stage_get)(struct mesh_member *m, void *stage);
 	void (*stage_put)(struct mesh_member *m, void *stage);
 	void (*release)(struct mesh_member *m);
 	void (*retry)(struct mesh_member *m, bool refused);

@@ -108,8 +108,12 @@ static void mesh_rdda_done(struct rdda_io *io, int err)
 {
 	struct mesh_mio *mio = container_of(io, struct mesh_mio, io);
 
-	if (io->flags & RDDA_IO_STAGE)
+	if (io->flags & RDDA_IO_STAGE) {
 		mio->stage = err ? NULL : io->stage;
+		mio->behind = io->behind;
+		mio->stage_at = io->stage_at;
+		mio->stage_room = io->stage_room;
+	}
 	mesh_mio_end(mio, err);
 }
 
@@ -131,6 +135,8 @@ static void mesh_rdda_submit(struct mesh_member *m, struct mesh_mio *mio)
 	io->op = ops[mio->op];
 	io->stage = mio->stage;
 	io->stage_offset = mio->stage_offset;
+	io->behind = mio->behind;
+	io->stage_room = mio->stage_room;
 	io->done = mesh_rdda_done;
 	rdda_submit(mr->extent, io);
 }
@@ -147,6 +153,11 @@ static int mesh_rdda_poll(struct mesh_member *m, unsigned int queue)
 	struct mesh_rdda *mr = m->priv;
 
 	return rdda_poll(mr->extent, queue);
+}
+
+static void mesh_rdda_stage_get(struct mesh_member *m, void *stage)
+{
+	rdda_stage_get(stage);
 }
 
 static void mesh_rdda_stage_put(struct mesh_member *m, void *stage)
@@ -205,6 +216,7 @@ const struct mesh_member_ops mesh_rdda_ops = {
 	.submit = mesh_rdda_submit,
 	.commit = mesh_rdda_commit,
 	.poll = mesh_rdda_poll,
+	.stage_get = mesh_rdda_stage_get,
 	.stage_put = mesh_rdda_stage_put,
 	.release = mesh_rdda_release,
 	.retry = mesh_rdda_retry,

@@ -205,6 +205,7 @@ void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
+	prot_ec_run_leave(g, op);
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE && !op->acked)
 		prot_ec_stream_wake(g);
 }
@@ -491,6 +492,7 @@ static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_eve
 			e->waits = 1;
 			prot_wake_rows(g, op);
 		}
+		prot_ec_run_hurry(g);
 		return false;
 	}
 	if (op->sent & ~op->ended)
@@ -562,12 +564,16 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	switch (op->phase) {
 	case PROT_P_LOCK:
 		ec_narrow(g, op);
-		if (prot_lock_free(g, op) && !prot_ec_stream_holds(g, op))
+		if (!prot_lock_free(g, op))
+			prot_ec_run_hurry(g);
+		else if (!prot_ec_stream_holds(g, op))
 			ec_begin(g, op);
 		return false;
 	case PROT_P_BUF:
 		if (prot_buf_get(g, op, prot_ec_grows(g, op)))
 			ec_got_buffer(g, op);
+		else
+			prot_ec_run_hurry(g);
 		return false;
 	case PROT_P_EC_COPY:
 		return ec_copy(g, op, ev);
@@ -652,6 +658,8 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 		} else {
 			e->got |= PROT_BIT(prot_ec_strip(g, e, member));
 		}
+	} else if (err == -ESTALE && prot_ec_run_undo(g, op, member)) {
+		return;
 	} else if (err) {
 		prot_write_failed(g, op, member, err);
 	} else if (op->phase == PROT_P_EC_PLACE && op->purpose == PROT_FOR_REQUEST) {
@@ -688,6 +696,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 		e->joins &= ~left;
 		e->skip &= ~left;
 		e->over &= ~left;
+		e->run &= ~left;
 	}
 }
 

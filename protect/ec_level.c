@@ -97,6 +97,7 @@ static bool ec_may_join(const struct prot_group *g, u32 member)
 
 static void ec_idle(struct prot_group *g)
 {
+	prot_ec_run_hurry(g);
 	g->barriers = 1;
 }
 
@@ -129,6 +130,7 @@ static const struct prot_policy ec_policy = {
 	.may_join = ec_may_join,
 	.repaired = prot_ec_repaired,
 	.idle = ec_idle,
+	.hurry = prot_ec_run_hurry,
 	.settle = ec_settle,
 	.background = prot_ec_barrier,
 };

@@ -30,6 +30,7 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 	}
 	prot_ec_cache_gated(g, op);
 	prot_phase(g, op, PROT_P_EC_PLACE);
+	prot_ec_run_take(g, op);
 	prot_ec_supersede(g, op);
 	prot_ec_notify_joined(g, op, 0);
 	op->acked = 1;
@@ -67,7 +68,7 @@ static void place_over(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Of members @to, those whose turn it is. */
-static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 to)
+static u64 place_now(struct prot_group *g, struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = to & ~op->sent & ~g->failed, now = 0;
@@ -75,9 +76,14 @@ static u64 place_now(const struct prot_group *g, const struct prot_gop *op, u64 
 	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
 	if (op->purpose != PROT_FOR_REQUEST)
 		return left;
-	for (; left; left &= left - 1)
+	for (; left; left &= left - 1) {
+		if (prot_ec_run_holds(g, op, prot_lowest(left)))
+			continue;
 		if (prot_ec_may_place(g, op, prot_lowest(left)))
 			now |= left & -left;
+		else
+			prot_ec_run_hurry(g);	/* it may wait for a run */
+	}
 	return now;
 }
 
@@ -95,6 +101,19 @@ static bool place_all(const struct prot_group *g, const struct prot_gop *op, u64
 	to = prot_ec_must_have(g, to);
 	return !(op->sent & ~op->ended) && !(e->over & to) &&
 	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
+}
+
+/* What goes in place from a stage takes those before it of its run along. */
+static void place_run(const struct prot_ecop *e, u32 member, struct prot_event *ev)
+{
+	u32 back = e->row - prot_ec_run_row(e, member);
+
+	if (!back)
+		return;
+	ev->io.addr -= back;
+	ev->io.length += back;
+	ev->io.stage_back = back;
+	ev->io.nr_runs = 0;
 }
 
 bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
@@ -134,6 +153,7 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 		ev->io.stage = ev->io.tag;
 		if (PROT_MUTANT(EC_STAGE_OLD))
 			ev->io.stage = prot_ec_older(g, op, member);
+		place_run(e, member, ev);
 	}
 	return true;
 }

@@ -29,7 +29,8 @@
 
 #define PROT_EC_STREAMS		4
 #define PROT_Q_STREAM		PROT_Q_LEVEL	/* writes held (ec_stream.c) */
-#define PROT_Q_RING		(PROT_Q_STREAM + 1)	/* + ring: ops that want its next slot */
+#define PROT_Q_RUN		(PROT_Q_STREAM + 1)	/* ... past their gate (ec_run.c) */
+#define PROT_Q_RING		(PROT_Q_RUN + 1)	/* + ring: ops that want its next slot */
 #define PROT_OP_BARRIER		2
 #define PROT_OP_FILL		3	/* with a cache; the first op of a request is one further */
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
@@ -103,6 +104,10 @@ struct prot_ecop {
 	/* strips whose newest content is a later gated write's, even when that is over first */
 	u64	stale;
 	u64	over;		/* of @skip, where the later content is not in place yet */
+	/* ec_run.c: members where its stage has room behind it; lies behind the write before */
+	u64	kept;
+	u64	chained;
+	u64	run;		/* members where it goes in place with those before it */
 	u64	txid;		/* 0: not recorded */
 	u64	mark;		/* watermark in its records */
 	u32	bytes;		/* requested */
@@ -123,6 +128,12 @@ struct prot_ecop {
 	u16	behind;		/* the write that it is held behind, plus one; 0: it is not held */
 	u32	behind_serial;
 	u32	serial;		/* of a write, as long as it has not begun again; 0: none */
+	u32	run_id;		/* of writes in order that may go in place together; 0: none */
+	u32	run_row;	/* of @run: byte of the strip where the first of them begins */
+	u16	prev;		/* the op before it in its run, plus one; 0: none */
+	u16	succ;		/* ... behind it */
+	u8	grown;		/* it goes on where another one in order has ended */
+	u8	flush;		/* it is not held back any more */
 };
 
 /* Where a write has ended: the next one of a stream begins there. */
@@ -377,6 +388,20 @@ void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err);
 void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op);
 bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op);
 void prot_ec_stream_wake(struct prot_group *g);
+
+/* ec_run.c */
+void prot_ec_run_note(struct prot_group *g, struct prot_gop *o, struct prot_gop *op);
+u32 prot_ec_run_room(const struct prot_group *g, const struct prot_gop *op);
+u32 prot_ec_run_after(const struct prot_group *g, const struct prot_gop *op, u32 member);
+u32 prot_ec_run_row(const struct prot_ecop *e, u32 member);
+bool prot_ec_run_holds(struct prot_group *g, struct prot_gop *op, u32 member);
+u32 prot_ec_run_back(const struct prot_ecop *e);
+void prot_ec_run_leave(struct prot_group *g, const struct prot_gop *op);
+void prot_ec_run_hurry(struct prot_group *g);
+void prot_ec_run_over(struct prot_group *g, const struct prot_ec_stream *s);
+void prot_ec_run_take(struct prot_group *g, struct prot_gop *op);
+void prot_ec_run_landed(struct prot_group *g, struct prot_gop *op, u32 member);
+bool prot_ec_run_undo(struct prot_group *g, struct prot_gop *op, u32 member);
 
 /* ec_cache.c */
 u32 prot_ec_cached_bytes(const struct prot_group_config *c);

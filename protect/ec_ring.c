@@ -140,6 +140,7 @@ void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 		return;
 	}
 	if (!ring_slot_free(g, l) || !prot_turn(g, op, PROT_Q_RING + e->ring)) {
+		prot_ec_run_hurry(g);
 		g->counts.ring_waits += prot_wait(g, op, PROT_Q_RING + e->ring);
 		return;
 	}
@@ -194,6 +195,8 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		ev->io.stage_do = PROT_STAGE_KEEP;
 		ev->io.stage = ev->io.tag;
 		ev->io.stage_offset = g->cfg.lba;
+		ev->io.stage_after = prot_ec_run_after(g, op, member);
+		ev->io.stage_room = prot_ec_run_room(g, op);
 	}
 }
 

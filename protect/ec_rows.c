@@ -52,14 +52,37 @@ static bool rows_extent(const struct prot_group *g, const struct prot_gop *op, u
 	return true;
 }
 
-/* All that @o writes of @strip, @op writes too. */
+/* The same of what it writes in place itself, with a run that it has taken over (ec_run.c). */
+static bool rows_placed(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+			u32 *lo, u32 *hi)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+
+	if (!rows_extent(g, op, strip, lo, hi))
+		return false;
+	if (!PROT_MUTANT(EC_RUN_REACH))
+		*lo -= e->row - prot_ec_run_row(e, prot_ec_member(g, e, strip));
+	return true;
+}
+
+/* All that @o writes in place of @strip, @op writes too. */
 static bool rows_covers(const struct prot_group *g, const struct prot_gop *op,
 			const struct prot_gop *o, u32 strip)
 {
 	u32 lo, hi, olo, ohi;
 
-	return rows_extent(g, op, strip, &lo, &hi) && rows_extent(g, o, strip, &olo, &ohi) &&
+	return rows_extent(g, op, strip, &lo, &hi) && rows_placed(g, o, strip, &olo, &ohi) &&
 	       lo <= olo && ohi <= hi;
+}
+
+/* Whether @o, older or newer and of the same stripe, writes in place what @op does. */
+static bool rows_clash(const struct prot_group *g, const struct prot_gop *op,
+		       const struct prot_gop *o, u32 strip)
+{
+	u32 lo, hi, olo, ohi;
+
+	return rows_placed(g, op, strip, &lo, &hi) && rows_placed(g, o, strip, &olo, &ohi) &&
+	       lo < ohi && olo < hi;
 }
 
 static bool rows_meets(const struct prot_group *g, const struct prot_gop *op,
@@ -150,6 +173,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 		    rows_covers(g, op, o, strip))
 			x->over &= ~PROT_BIT(member);
 	}
+	prot_ec_run_landed(g, op, member);
 	prot_wake_rows(g, op);
 }
 
@@ -204,10 +228,10 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 			newer = true;
 			continue;
 		}
-		if (!prot_rows_meet(o, op))
+		if (prot_ecop(g, o)->stripe != prot_ecop(g, op)->stripe)
 			continue;
 		if (newer ? rows_will_replace(g, o, op, member) :
-			    rows_owes(g, o, member) && rows_meets(g, o, op, strip))
+			    rows_owes(g, o, member) && rows_clash(g, o, op, strip))
 			return false;
 	}
 	return true;
@@ -300,10 +324,12 @@ static bool rows_undisputed(const struct prot_group *g, const struct prot_gop *o
 
 	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
+		u32 back = prot_ec_run_back(prot_ecop(g, o));
 
 		newer |= o == op;
 		behind |= o == f;
-		if (o == op || o == f || !prot_overlap(o->addr, o->length, j->addr, j->length) ||
+		if (o == op || o == f ||
+		    !prot_overlap(o->addr - back, o->length + back, j->addr, j->length) ||
 		    (!o->exclusive && !(prot_ecop(g, o)->strips & j->data)))
 			continue;
 		if (!newer)
@@ -341,8 +367,11 @@ static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct pr
 	op->addr = j->addr;
 	op->length = j->length;
 	op->flags |= f->flags;
+	e->run_id = 0;		/* it is another write now */
 	prot_unlock(g, f);
 	prot_phase(g, f, PROT_P_EC_JOINED);
+	prot_ec_run_leave(g, op);
+	prot_ec_run_leave(g, f);
 	if (e->last)
 		prot_ecop(g, prot_gop(g, e->last))->joined = prot_gop_index(g, f);
 	else

@@ -93,6 +93,7 @@ static void stream_follow(struct prot_group *g, struct prot_gop *op, const struc
 
 	if (x->serial != s->serial)
 		return;		/* that one is over */
+	prot_ec_run_note(g, prot_gop(g, s->op), op);
 	e->behind = s->op + 1;
 	e->behind_serial = s->serial;
 	/* behind one that is held itself, they are held together */
@@ -117,7 +118,9 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 	grown = s >= all->grown && s < all->grown + PROT_EC_STREAMS;
 	if (s)
 		stream_follow(g, op, s);
+	e->grown = !!s;
 	s = stream_place(g, s);
+	prot_ec_run_over(g, s);
 	s->end = e->start + e->bytes;
 	s->op = prot_gop_index(g, op);
 	all->serial = max(all->serial + 1, 1U);

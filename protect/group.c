@@ -576,8 +576,10 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	    length > prot_group_span(g, kind, addr) || (addr | length) & (g->cfg.lba - 1))
 		return -EINVAL;
 	i = prot_set_next(prot_free_ops(g), g->cfg.ops, 0);
-	if (i == PROT_SET_NONE)
+	if (i == PROT_SET_NONE) {
+		prot_group_hurry(g);
 		return -EAGAIN;
+	}
 	prot_set_drop(prot_free_ops(g), g->cfg.ops, i);
 	op = prot_gop(g, i);
 	op->cookie = cookie;
@@ -705,6 +707,12 @@ void prot_group_idle(struct prot_group *g)
 	g->sync.stalled = 0;
 	if (g->state == PROT_G_SERVING && !g->failed && !g->cfg.ro && prot_policy(g)->idle)
 		prot_policy(g)->idle(g);
+}
+
+void prot_group_hurry(struct prot_group *g)
+{
+	if (prot_policy(g)->hurry)
+		prot_policy(g)->hurry(g);
 }
 
 bool prot_group_settle(struct prot_group *g)

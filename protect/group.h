@@ -50,11 +50,14 @@
  *   GONE               an epoch is requested without the member
  *   RETRY              the caller's mistake; as GONE, which is right whatever happened
  *
- * Erasure coding (PROT_EC) needs three things more:
+ * Erasure coding (PROT_EC) needs four things more:
  * - PROT_EV_COPY: move bytes between the request's payload and a private buffer;
  * - PROT_EV_CODEC: call prot_group_codec() for the op. Both may be done right
  *   away or in another context, without the caller's lock: nothing else uses those
  *   buffers meanwhile. Their end is reported by prot_group_result(), as an I/O's is.
+ * - What a write's record stages may be kept behind that of the write before it, so that both go in
+ *   place at once: prot_group_staged() says where it is. The last of them may find what is staged
+ *   dropped, and ends with -ESTALE then.
  * - A write's PROT_EV_DONE comes when its records are durable; the op goes on in
  *   place from its private copy and does not touch the request's payload again. It
  *   may leave a place to a later op, and what it has staged there unused. Its op is free
@@ -572,6 +575,14 @@ u64 prot_group_span(const struct prot_group *g, u8 kind, u64 addr);
 int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 length, u64 cookie);
 void prot_group_next(struct prot_group *g, struct prot_event *ev);
 void prot_group_result(struct prot_group *g, u32 tag, int err);
+
+/*
+ * ec: what the record of that tag has staged has the room that was requested; or lies @behind that
+ * of stage_after. Before its result.
+ */
+void prot_group_staged(struct prot_group *g, u32 tag, bool behind);
+/* What is held back to go in place with what follows is so no longer: nothing follows. */
+void prot_group_hurry(struct prot_group *g);
 
 /* An epoch is committed: these are the members in sync in it. */
 void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync);

@@ -84,6 +84,9 @@ enum prot_mutant {
 	PROT_MUT_EC_UNREAD_DEAD,	/* a live record that cannot be read counts as none */
 	PROT_MUT_EC_READ_EARLY,	/* reads wait for no strip of a write past its gate */
 	PROT_MUT_EC_STAGE_OLD,	/* in place from the stage of a write that it superseded */
+	PROT_MUT_EC_RUN_PAST,	/* writes go in place with later ones, past others of their rows */
+	PROT_MUT_EC_RUN_OVER,	/* ... and are over before these are in place */
+	PROT_MUT_EC_RUN_REACH,	/* ... and others of their rows do not wait for that */
 	PROT_MUT_EC_FRAME_EARLY,	/* a private buffer is free before all of it is in place */
 	/* the caller of a group */
 	PROT_MUT_DIRECT_DONE,	/* direct reads: writes count until they are acknowledged */

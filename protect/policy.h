@@ -68,6 +68,8 @@ struct prot_policy {
 	/* @op's rows, which it waits for, were rewritten one by one; or NULL where none waits */
 	void (*repaired)(struct prot_group *g, struct prot_gop *op);
 	void (*idle)(struct prot_group *g);	/* there is time; or NULL */
+	/* an op waits for what others have: none holds back what it can do now; or NULL */
+	void (*hurry)(struct prot_group *g);
 	/* prot_group_settle(), apart from bitmap blocks to be written; or NULL */
 	bool (*settle)(struct prot_group *g);
 	/* start an op of PROT_FOR_LEVEL; false: there is none to start; or NULL */

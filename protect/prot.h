@@ -68,6 +68,8 @@ struct prot_run {
 	u32	buffer;	/* PROT_BUFFER_REQUEST, or a private buffer of the op */
 };
 
+#define PROT_NO_STAGE		(~0U)
+
 /* What else happens to an I/O's payload. */
 enum prot_stage {
 	PROT_STAGE_NONE,
@@ -86,6 +88,15 @@ struct prot_io {
 	u32	stage;		/* number of the staged payload, when @stage_do says so */
 	/* KEEP: byte of the payload where what is staged begins; LAST: of that, where it begins */
 	u32	stage_offset;
+	/* KEEP: the stage that it is to lie behind, if that can be; or PROT_NO_STAGE */
+	u32	stage_after;
+	/* KEEP: bytes to have room for with those behind it; 0: none is to be */
+	u32	stage_room;
+	/*
+	 * LAST: bytes of the stages before it that go with it: @length has them, no runs are there,
+	 * and where they are dropped it ends with -ESTALE
+	 */
+	u32	stage_back;
 	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
 	u16	nr_runs;
 	u8	kind;		/* enum prot_kind */

@@ -203,6 +203,12 @@ enum rdda_io_op {
  * @stage_offset: a multiple of the LBA size. With RDDA_IO_STAGE: where what is kept begins in
  *	the payload, a page at most; what is before it, a header, is sent only once. With @stage:
  *	where the payload begins in what was kept. Else not read
+ * @behind: RDDA_IO_STAGE, where @stage_offset is not 0: a stage to keep it behind, as one with what
+ *	that has, where it has room for whole pages; the caller's reference stays its own. NULL, or
+ *	NULL afterwards: it is kept by itself, if at all
+ * @stage_at: RDDA_IO_STAGE, afterwards: where in @stage it begins
+ * @stage_room: RDDA_IO_STAGE: bytes to have room for, with what is kept behind it; afterwards 0
+ *	where there is none
  * @done: any context but hard interrupt; may free the I/O
  * @private: used by RDDA while the I/O is in flight
  */
@@ -216,6 +222,9 @@ struct rdda_io {
 	unsigned int nents;
 	u32	stage_offset;
 	struct rdda_stage *stage;
+	struct rdda_stage *behind;
+	u32	stage_at;
+	u32	stage_room;
 	void (*done)(struct rdda_io *io, int err);
 
 	struct list_head node;		/* private to RDDA from here on */
@@ -259,6 +268,8 @@ unsigned int rdda_poll_queues(void);
  * its session, and when ordinary I/O needs its memory.
  */
 void rdda_stage_put(struct rdda_stage *s);
+/* One more reference to it. Any context. */
+void rdda_stage_get(struct rdda_stage *s);
 /*
  * I/O of this extent is not waited for any longer: all that is in flight ends with
  * -ENOLINK as soon as nothing names its pages, also what is only slow; the extent is

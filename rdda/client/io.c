@@ -251,10 +251,15 @@ static u32 command_block(const struct rdda_cmd_slot *slot, u32 bytes)
 	return bytes - slot->head + (slot->tail ? sizeof(struct rdda_cmd) : 0);
 }
 
-static int command_arena(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes)
+static int command_arena(struct rdda_chan *ch, struct rdda_io *io, struct rdda_cmd_slot *slot,
+			 u32 bytes)
 {
-	if (slot->head)
-		return rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
+	int err;
+
+	if (slot->head) {
+		err = rdda_stage_memory(slot, io, bytes);
+		return err == -ENOENT ? rdda_arena_alloc_headed(ch, slot, bytes - slot->head) : err;
+	}
 	if (slot->tail && !rdda_arena_alloc(ch, command_block(slot, bytes), &slot->arena))
 		return 0;
 	slot->tail = false;
@@ -282,7 +287,7 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 	if (!rdda_share_may(dq->pages, ch->arena.buddy.avail + ch->stage.idle_pages,
 			    ch->arena.buddy.pages, rdda_chan_alone(ch)))
 		return -ENOMEM;
-	while (command_arena(ch, slot, *bytes)) {
+	while (command_arena(ch, io, slot, *bytes)) {
 		if (rdda_stage_drop(ch))
 			continue;
 		if (dq->cmds || *bytes - slot->head <= RDDA_PAGE)
@@ -298,6 +303,14 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 	return err == -ENOMEM ? -EAGAIN : err;	/* nothing here sets mappings free */
 }
 
+static void command_memory_free(struct rdda_chan *ch, const struct rdda_cmd_slot *slot)
+{
+	if (slot->head)
+		rdda_arena_free(ch, slot->head_page);
+	if (slot->has_arena)
+		rdda_arena_free(ch, slot->arena);
+}
+
 /*
  * One command, all or nothing: -ENOMEM when something is missing now, -EMSGSIZE
  * when its payload is in more pieces than the send queue could ever take.
@@ -306,7 +319,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
 	struct rdda_drive_queue *dq = p->dq;
-	u32 bytes, wrs = 0;
+	u32 bytes, block, wrs = 0;
 	struct rdda_cursor next;
 	struct rdda_cmd_slot *slot;
 	int err;
@@ -329,13 +342,11 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	else if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sq.sge_max);
 	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq.size) {
-		if (slot->head)
-			rdda_arena_free(ch, slot->head_page);
-		rdda_arena_free(ch, slot->arena);	/* a push has no pieces */
+		command_memory_free(ch, slot);	/* a push has no pieces */
 		return -EMSGSIZE;
 	}
-	if (io->stage)
-		rdda_stage_take(slot, io->stage);
+	if (io->stage || (slot->head && !slot->has_arena))
+		rdda_stage_take(slot, io->stage ?: io->behind);
 	ch->slot.nfree--;
 	slot->io = io;
 	slot->extent = io->extent;
@@ -345,8 +356,9 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->part = p->cmds;
 	slot->len = bytes;
 	/* also what it names of a stage: a drive that hangs keeps no more than its part */
+	block = rdda_stage_block(slot, p, command_block(slot, bytes));
 	slot->pages = slot->has_arena || slot->stage ?
-		      (1U << rdda_buddy_order(command_block(slot, bytes))) + !!slot->head : 0;
+		      (1U << rdda_buddy_order(block)) + !!slot->head : 0;
 	dq->cmds++;
 	dq->pages += slot->pages;
 	slot->data = io->op == RDDA_WRITE && !io->stage;
@@ -535,7 +547,9 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	if (!ret) {
 		rdda_recv_begin(ch, io);
 		if (io_stages(ch, g, io))
-			rdda_stage_begin(ch, io);
+			rdda_stage_begin(ch, io, command_most(ch, g));
+		else
+			io->behind = NULL;
 		/* what is staged needs no arena, and sets some free: it waits for none that does */
 		if ((!io->stage && io_must_wait(ch, io)) || !io_issue(ch, io, ended))
 			io_wait(ch, io);

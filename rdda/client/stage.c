@@ -8,6 +8,11 @@
  *   header  |    ....HHHH|             a page by itself, free when the command has ended
  *   payload |PPPPPPPPPPPPPPPPPPPP|     kept
  *
+ * One with room may grow: the next write's payload goes behind it (io->behind), in the same block,
+ * and one command sends them all. Each of these I/Os has a reference to the whole.
+ *
+ *   stage   |AAAA|BBBB|CCCC|....|....|      room for pages, whole ones each
+ *
  * They may hold three quarters of a channel's arena at most: a write that finds no room
  * is an ordinary one, with io->stage left NULL. And a stage is a cache. What no command names
  * is dropped, the oldest first, where other I/O would have to wait for arena; its use ends with
@@ -25,6 +30,8 @@
 #include "rdda/client/stage.h"
 #include "rdda/common/fault.h"
 #include "rdda/wire.h"
+
+#define STAGE_NOWHERE	(~0U)	/* rdda_io.stage_at */
 
 /* Channel set-up; sleeps. */
 int rdda_stage_setup(struct rdda_chan *ch)
@@ -50,15 +57,57 @@ static u32 stage_pages(struct rdda_chan *ch, u32 len)
 	return (n << ch->arena.max_order) + (rest ? 1U << rdda_buddy_order(rest) : 0);
 }
 
-/* Try to have a write's payload kept. @ch: channel, locked. @io: about to be issued. */
-void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
+static bool stage_fits(struct rdda_chan *ch, u32 pages)
 {
-	u32 bytes = io->len - io->stage_offset, pages = stage_pages(ch, bytes);
+	return ch->stage.pages + pages <= ch->arena.buddy.pages / 4 * 3;
+}
+
+/* Whether @bytes are kept behind those of io->behind. */
+static bool stage_append(struct rdda_chan *ch, struct rdda_io *io, u32 bytes)
+{
+	struct rdda_stage *st = io->behind;
+
+	if (!st || st->ch != ch || !st->kept || !st->room || st->tail % RDDA_PAGE ||
+	    bytes > st->room - st->tail)
+		return false;
+	st->refs++;
+	io->stage_at = st->tail;
+	st->tail += bytes;
+	rdda_io_priv(io)->staging = st;
+	return true;
+}
+
+/* What a stage is to have room for: a block of whole pages, for one command each. */
+static u32 stage_room(struct rdda_chan *ch, const struct rdda_io *io, u32 bytes)
+{
+	u32 room = min(io->stage_room, RDDA_PAGE << ch->arena.max_order);
+
+	if (bytes % RDDA_PAGE || room < bytes + RDDA_PAGE)
+		return 0;
+	return stage_fits(ch, stage_pages(ch, room)) ? room : 0;
+}
+
+/*
+ * Try to have a write's payload kept. @ch: channel, locked. @io: about to be issued. @most: what a
+ * command carries.
+ */
+void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io, u32 most)
+{
+	u32 bytes = io->len - io->stage_offset, room = 0, pages;
 	struct rdda_stage *st;
 
 	lockdep_assert_held(&ch->lock);
+	io->stage_at = 0;
+	if (io->len <= most) {
+		if (stage_append(ch, io, bytes))
+			return;
+		room = stage_room(ch, io, bytes);
+	}
+	io->behind = NULL;
+	io->stage_room = 0;
+	pages = stage_pages(ch, max(bytes, room));
 	st = list_first_entry_or_null(&ch->stage.free, struct rdda_stage, node);
-	if (!st || ch->stage.pages + pages > ch->arena.buddy.pages / 4 * 3 ||
+	if (!st || !stage_fits(ch, pages) ||
 	    DIV_ROUND_UP(bytes, RDDA_PAGE << ch->arena.max_order) > RDDA_STAGE_CMDS)
 		return;
 	list_del_init(&st->node);
@@ -66,13 +115,61 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io)
 	st->s = ch->s;
 	st->nr = 0;
 	st->bytes = bytes;
+	st->room = room;
+	st->tail = bytes;
 	st->pages = pages;
 	st->refs = 1;
 	st->users = 0;
 	st->kept = true;
 	memset(st->len, 0, sizeof(st->len));
 	ch->stage.pages += pages;
+	io->stage_room = room;
 	rdda_io_priv(io)->staging = st;
+}
+
+/* It is not kept behind another one, nor at all. @slot: its command; the channel is locked. */
+static int stage_alone(struct rdda_cmd_slot *slot, struct rdda_io *io)
+{
+	io->behind = NULL;
+	io->stage_room = 0;
+	io->stage_at = STAGE_NOWHERE;
+	slot->has_arena = true;
+	return -ENOENT;
+}
+
+/* Bytes of the block that a command has whose payload is @bytes and may be kept with room. */
+u32 rdda_stage_block(const struct rdda_cmd_slot *slot, const struct rdda_io_priv *p, u32 bytes)
+{
+	return slot->head && slot->has_arena && p->staging ? max(bytes, p->staging->room) : bytes;
+}
+
+/*
+ * Memory for a command whose payload is to be kept: behind that of another, or with room. @slot: of
+ * a write with a head; its channel is locked. Return: 0; -ENOENT: neither; -ENOMEM.
+ */
+int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
+{
+	struct rdda_stage *st = rdda_io_priv(io)->staging;
+	struct rdda_chan *ch = slot->ch;
+
+	if (!st || !st->room || io->stage_at == STAGE_NOWHERE)
+		return -ENOENT;
+	if (io->behind && (!st->kept || bytes != io->len))
+		return stage_alone(slot, io);
+	if (!io->behind) {
+		/* its command may be one of several, of less */
+		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room))
+			return 0;
+		ch->stage.pages -= st->pages - stage_pages(ch, st->bytes);
+		st->pages = stage_pages(ch, st->bytes);
+		st->room = 0;
+		io->stage_room = 0;
+		return -ENOENT;
+	}
+	slot->one_run = false;
+	slot->has_arena = false;
+	slot->arena = st->off[0] + io->stage_at;
+	return rdda_arena_alloc(ch, RDDA_PAGE, &slot->head_page);
 }
 
 /*
@@ -83,7 +180,7 @@ bool rdda_stage_keep(struct rdda_cmd_slot *slot)
 {
 	struct rdda_stage *st = rdda_io_priv(slot->io)->staging;
 
-	if (!st || slot->part >= RDDA_STAGE_CMDS)
+	if (!st || slot->part >= RDDA_STAGE_CMDS || slot->io->stage_at == STAGE_NOWHERE)
 		return false;
 	st->off[slot->part] = slot->arena;
 	st->len[slot->part] = slot->len - slot->head;
@@ -221,6 +318,25 @@ void rdda_stage_take(struct rdda_cmd_slot *slot, struct rdda_stage *st)
 	st->ch->stage.idle_pages -= st->pages;
 }
 
+/* An I/O whose payload is to be kept has ended well. Return: whether it is; channel locked. */
+static bool stage_kept(struct rdda_stage *st, struct rdda_io *io)
+{
+	if (io->stage_at == STAGE_NOWHERE)
+		return false;
+	if (!io->behind) {
+		if (st->nr != rdda_io_priv(io)->cmds)
+			return false;
+		stage_idle(st);
+		return true;
+	}
+	/* what is before it has not failed; and all is still there */
+	if (!st->kept || st->bytes != io->stage_at)
+		return false;
+	st->bytes += io->len - io->stage_offset;
+	st->len[0] = st->bytes;
+	return true;
+}
+
 /* A command that names a staged payload has ended. @slot: its channel is locked. */
 void rdda_stage_release(struct rdda_cmd_slot *slot)
 {
@@ -247,16 +363,24 @@ void rdda_stage_finish(struct rdda_io *io)
 	if (!st)
 		return;
 	spin_lock_irqsave(&st->ch->lock, flags);
-	if (p->staging && !io->err && st->nr == p->cmds) {
-		stage_idle(st);
+	if (p->staging && !io->err && stage_kept(st, io))
 		io->stage = st;
-	} else {
+	else
 		s = stage_unref(st);
-	}
 	spin_unlock_irqrestore(&st->ch->lock, flags);
 	p->staging = NULL;
 	if (s)
 		rdda_session_put(s);
+}
+
+/* See rdda.h. @st: as io->stage gave it. */
+void rdda_stage_get(struct rdda_stage *st)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&st->ch->lock, flags);
+	st->refs++;
+	spin_unlock_irqrestore(&st->ch->lock, flags);
 }
 
 /* Give a staged payload's memory back; see rdda.h. @st: as io->stage gave it, or NULL. */

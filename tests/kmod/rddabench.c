@@ -81,7 +81,7 @@ static struct rdda_target *target;
 static struct rdda_extent *ext[EXTENTS_MAX];
 static struct rdda_extent_info info[EXTENTS_MAX];
 static unsigned int nr_ext;
-static atomic_t bad, lost, stale;
+static atomic_t bad, lost, stale, behind;
 static atomic64_t bytes_ok;
 
 /* One thread of verify: a region of an extent that no other thread touches. */
@@ -336,6 +336,49 @@ static int verify_stage(struct worker *w)
 	return ret;
 }
 
+/* Payloads with a header each, one behind the other: all that were kept so go by one command. */
+static int verify_run(struct worker *w)
+{
+	u32 half = region / SECTOR / 2, head = w->lba / SECTOR, n = 1 + rnd(w, 4), i, from = 0;
+	u32 len = RDDA_PAGE / SECTOR, first = 8 + rnd(w, (half - 8) / len - n) * len;
+	u32 at = (first - head) * SECTOR, s;
+	struct rdda_stage *last = NULL;
+	int ret = 0;
+
+	for (s = first - head; s < first + n * len; s++)
+		w->version[s]++;
+	fill(w, at, first - head, head + n * len);
+	for (i = 0; i < n && !ret; i++) {
+		struct sync_io rec = { .io = {
+			.op = RDDA_WRITE, .flags = RDDA_IO_STAGE, .queue = w->index,
+			.stage_offset = head * SECTOR, .len = (head + len) * SECTOR, .sg = w->sg,
+			.addr = w->base + (u64)(first + i * len - head) * SECTOR,
+			.behind = last, .stage_room = SZ_32K,
+		} };
+
+		rec.io.nents = scatter(w, at + i * len * SECTOR, rec.io.len);
+		ret = io_sync(w, &rec);
+		rdda_stage_put(last);
+		last = ret ? NULL : rec.io.stage;
+		if (!last || !rec.io.behind)
+			from = i;
+		if (last && rec.io.stage_at != (i - from) * RDDA_PAGE)
+			ret = -EBADMSG;
+	}
+	if (!ret && last) {
+		n -= from;
+		first += from * len;
+		atomic_add(n - 1, &behind);
+		memset(w->buf + at, 0x55, region / 4);
+		ret = rw_stage(w, RDDA_WRITE, first + half, n * len, at, 0, &last, 0);
+		ret = ret ?: rw(w, RDDA_READ, first + half, n * len, at, 0);
+		if (!ret && !check(w, at, first, n * len))
+			ret = -EBADMSG;
+	}
+	rdda_stage_put(last);
+	return ret == -ESTALE ? 0 : ret;
+}
+
 static int worker_run(void *arg)
 {
 	struct worker *w = arg;
@@ -350,7 +393,7 @@ static int worker_run(void *arg)
 		ret = rw(w, RDDA_WRITE, s, sectors / 4, s * SECTOR, 0);
 	for (i = 0; i < nops && !ret; i++) {
 		if (!strcmp(what, "stage"))
-			ret = verify_stage(w);
+			ret = rnd(w, 2) ? verify_stage(w) : verify_run(w);
 		else if (!strcmp(what, "zero") && !rnd(w, 3))
 			ret = verify_zero(w);
 		else
@@ -734,10 +777,10 @@ static int __init rddatest_init(void)
 	if (!ret)
 		ret = run();
 	rdda_target_info(target, &i);
-	pr_info("%s: %s %d; %lld KiB, %u lost, %u stale, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu\n",
+	pr_info("%s: %s %d; %lld KiB, %u lost, %u stale, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu behind %u\n",
 		what, ret ? "FAILED" : "ok", ret, atomic64_read(&bytes_ok) >> 10,
 		atomic_read(&lost), atomic_read(&stale), i.session, i.channels, i.commands, i.sends,
-		i.writes, i.reads, i.pushes, i.reconnects);
+		i.writes, i.reads, i.pushes, i.reconnects, atomic_read(&behind));
 	while (nr_ext)
 		rdda_extent_close(ext[--nr_ext]);
 	rdda_target_destroy(target);

@@ -468,11 +468,24 @@ void sim_scrubbed(struct sim_world *w)
 	sim_unrot(w);
 }
 
+/* All ends that does not wait for more requests; then what does. No request is to wait for it. */
+static void drain_once(struct sim_world *w)
+{
+	act(w, (struct sim_action){ .kind = ACT_DRAIN });
+	for (int i = 0; i < SIM_REQS; i++)
+		if (w->req[i].used && !w->beyond && !w->req[i].direct && w->serving && !w->stopped)
+			sim_bad(w, "a request waits for one that waits for more of them");
+	if (w->bad[0])
+		return;
+	prot_group_hurry(sim_group(w));
+	act(w, (struct sim_action){ .kind = ACT_DRAIN });
+}
+
 /* Everything that can be done is done. */
 static void drain(struct sim_world *w)
 {
 	do
-		act(w, (struct sim_action){ .kind = ACT_DRAIN });
+		drain_once(w);
 	while (!w->bad[0] && act(w, (struct sim_action){ .kind = ACT_PROMOTE }));
 	if (w->beyond && !w->bad[0]) {
 		for (int i = 0; i < SIM_REQS; i++)

@@ -65,6 +65,26 @@ static void random_ec(struct sim_config *c, uint64_t seed)
 		c->bits = 0;
 }
 
+/* A schedule of writes in order, each when all before has ended most of the time. */
+static int one_by_one_seed(uint64_t seed)
+{
+	return ec && seed % 8 == 6;
+}
+
+/* Strips of several writes, and room to hold them. */
+static void orderly_config(struct sim_config *c)
+{
+	c->strip = 4;
+	c->slot = 4;
+	c->region = 4;
+	c->rings = 1;
+	c->slots = 5;
+	c->sectors = c->k * c->strip * 2;
+	c->smalls = 6;
+	c->ops = 6;
+	c->bits = 0;
+}
+
 static void random_config(struct sim_config *c, uint64_t seed)
 {
 	memset(c, 0, sizeof(*c));
@@ -73,6 +93,8 @@ static void random_config(struct sim_config *c, uint64_t seed)
 	c->plain = rnd(4) ? 0 : rnd(1 << SIM_WIDTH);
 	if (ec) {
 		random_ec(c, seed);
+		if (one_by_one_seed(seed))
+			orderly_config(c);
 		return;
 	}
 	c->copies = 2 + rnd(3);
@@ -135,6 +157,7 @@ static int (*starved)(const struct sim_world *w, const struct sim_io *io);
 static int slow_member;
 static int direct;		/* reads go around the engine */
 static int log_sector;		/* where the next write in order goes; -1: there are none */
+static int one_by_one;		/* ... most often when all that was sent before has ended */
 
 static int is_bitmap(const struct sim_world *w, const struct sim_io *io)
 {
@@ -203,7 +226,8 @@ static void random_weights(uint32_t *weight, uint64_t seed)
 	if (seed / 4 % 4 == 3)		/* writes come between */
 		starved = is_direct;
 	slow_member = rnd(SIM_WIDTH);
-	log_sector = rnd(3) ? -1 : 0;
+	one_by_one = one_by_one_seed(seed);
+	log_sector = rnd(3) && !one_by_one ? -1 : 0;
 	direct = seed / 4 % 2;
 	for (int k = 0; k < ACT_LATE; k++)
 		weight[k] = base[k] * factor[rnd(5)];
@@ -251,10 +275,18 @@ static void random_submit(const struct sim_world *w, struct sim_action *a)
 					 PROT_DISCARD, PROT_ZEROES };
 	uint32_t stripe = w->cfg.k * w->cfg.strip;
 
-	if (ec && log_sector >= 0 && rnd(4)) {
-		a->a = PROT_WRITE;
+	a->a = PROT_WRITE;
+	a->c = 1;
+	if (one_by_one && log_sector && !rnd(8)) {
+		/* to rows just written in order, of any strip */
+		a->b = (log_sector - 1) % w->cfg.sectors;
+		a->b = a->b / stripe * stripe + rnd(w->cfg.k) * w->cfg.strip +
+		       a->b % w->cfg.strip;
+		a->b -= rnd(1 + a->b % w->cfg.strip);
+		return;
+	}
+	if (ec && log_sector >= 0 && rnd(one_by_one ? 16 : 4)) {
 		a->b = log_sector++ % w->cfg.sectors;
-		a->c = 1;
 		return;
 	}
 	a->a = kinds[rnd(sizeof(kinds))];
@@ -269,6 +301,17 @@ static void random_submit(const struct sim_world *w, struct sim_action *a)
 	a->seed = !rnd(4);
 	if (a->seed)
 		next_sector = a->b + (a->c % stripe ? a->c : 0);
+}
+
+/* The next of writes in order, when all before has ended. */
+static int random_orderly(struct sim_world *w, struct sim_action *a)
+{
+	if (!one_by_one || !rnd(16))
+		return 0;
+	a->kind = sim_answered(w, 0) && rnd(16) ? ACT_COMPLETE : ACT_SUBMIT;
+	if (a->kind == ACT_SUBMIT)
+		random_submit(w, a);
+	return 1;
 }
 
 static void random_crash(const struct sim_world *w, struct sim_action *a)
@@ -294,6 +337,8 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 	if (ec && random_batch(w, a))
 		return;
 	next_sector = -1;
+	if (random_orderly(w, a))
+		return;
 	for (int k = 0; k < ACT_KINDS; k++)
 		sum += weight[k];
 	pick = rnd(sum);
@@ -448,6 +493,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
 	uint64_t slots_read, replayed, places, joined, in_order, cached, folded, staged, stale;
+	uint64_t runs, undone;
 	uint64_t directs, redone;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
@@ -484,6 +530,8 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->folded += w->folded;
 		t->staged += w->staged;
 		t->stale += w->stale;
+		t->runs += w->runs;
+		t->undone += w->undone;
 		t->directs += w->directs;
 		t->redone += w->redone;
 		add_counts(t, w->hiccups, w->longest);
@@ -541,6 +589,8 @@ static void print_totals(const struct totals *t)
 		       (unsigned long long)t->cached, (unsigned long long)t->folded);
 		printf("    %llu written in place from a stage, %llu found it dropped\n",
 		       (unsigned long long)t->staged, (unsigned long long)t->stale);
+		printf("    %llu of them several writes in order, %llu found these dropped\n",
+		       (unsigned long long)t->runs, (unsigned long long)t->undone);
 	}
 }
 
@@ -583,6 +633,8 @@ static int many(uint64_t n, uint64_t first)
 		sum.folded += r.t.folded;
 		sum.staged += r.t.staged;
 		sum.stale += r.t.stale;
+		sum.runs += r.t.runs;
+		sum.undone += r.t.undone;
 		sum.directs += r.t.directs;
 		sum.redone += r.t.redone;
 		add_counts(&sum, r.t.hiccups, r.t.longest);
@@ -671,6 +723,9 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_CACHE_OLD] = "data in memory not what was written since",
 	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
 	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
+	[PROT_MUT_EC_RUN_PAST] = "writes in place with later ones, past others of their rows",
+	[PROT_MUT_EC_RUN_OVER] = "... and over before these are in place",
+	[PROT_MUT_EC_RUN_REACH] = "... and others of their rows do not wait for that",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
 	[PROT_MUT_EC_FRAME_EARLY] = "private buffer free before all is in place",
 	[PROT_MUT_DIRECT_DONE] = "direct read beside writes that are acknowledged",

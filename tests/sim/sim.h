@@ -55,7 +55,7 @@
 #define SIM_VALUES	64
 #define SIM_REQ_SECTORS	8		/* of a request, at most */
 #define SIM_IO_SECTORS	8		/* of a member I/O, at most */
-#define SIM_ENGINE	(262144 * (SIM_LBA / 512))
+#define SIM_ENGINE	(589824 * (SIM_LBA / 512))
 #endif
 #ifdef SIM_VOLUME			/* an oracle over all groups of a volume */
 #undef SIM_DATA
@@ -63,7 +63,7 @@
 #undef SIM_IO_SECTORS
 #define SIM_IO_SECTORS	9		/* a strip and a header */
 #undef SIM_ENGINE
-#define SIM_ENGINE	262144
+#define SIM_ENGINE	589824
 #endif
 #if defined(SIM_SMALL_EC) || defined(SIM_SMALL)
 #define SIM_STAGES	0		/* whether one is there makes no state more */
@@ -159,13 +159,20 @@ struct sim_io {
 	uint64_t seq;
 	uint8_t stage_do;		/* enum prot_stage */
 	uint32_t stage, stage_offset;
+	uint32_t stage_back;		/* bytes of others, before its own */
+	uint8_t roomy;			/* others may be staged behind it */
+	uint8_t behind;			/* it is staged behind another one */
+	uint8_t stale;			/* not from memory, and what was staged is gone */
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];	/* private payload, frozen */
 };
 
 /* What a member keeps of a record, to write it in place; the fate of each is its own. */
 struct sim_stage {
 	uint8_t used;
+	uint8_t roomy;
 	uint32_t number;
+	uint32_t at;			/* byte where its own begins, behind those before it */
+	uint32_t end;
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];
 };
 
@@ -246,7 +253,8 @@ struct sim_world {
 	uint32_t mediums, medium_errors, rots;
 	uint64_t slots_read, places_written, replayed;	/* by attachments */
 	uint64_t joined, in_order, cached, folded;	/* writes, and places */
-	uint64_t staged, stale;		/* places from a stage; that found it dropped */
+	/* places from a stage; that found it dropped; of several writes; that found it dropped */
+	uint64_t staged, stale, runs, undone;
 	uint64_t directs, redone;	/* direct reads that were right; that were not */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */
@@ -333,6 +341,7 @@ void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
 
 /* stage.c */
 /* A record has ended well, or not: its payload is kept, or not. */
+void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev);
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io);
 /* What is in flight is sent from its stage: it had better be the same. */
 void sim_stage_use(struct sim_world *w, struct sim_io *io);

@@ -30,41 +30,102 @@ static struct sim_stage *unused(struct sim_world *w)
 	return NULL;
 }
 
+/* A record goes out: what it is to be staged behind is there now, or it is staged by itself. */
+static void stage_behind(struct sim_world *w, struct sim_io *io, uint32_t after)
+{
+	const struct sim_stage *before = after == PROT_NO_STAGE ? NULL : find(w, after);
+	uint32_t bytes = io->sectors * SIM_LBA - io->stage_offset;
+	struct sim_stage *s;
+
+	if (!before || !before->roomy || before->end + bytes > sizeof(before->data) ||
+	    find(w, io->stage))
+		return;
+	s = unused(w);
+	if (!s || chance(io->seq, 5))
+		return;
+	*s = *before;
+	s->number = io->stage;
+	s->at = before->end;
+	s->end = before->end + bytes;
+	memcpy(s->data + s->at, io->data + io->stage_offset, bytes);
+	io->behind = 1;
+}
+
+void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev)
+{
+	io->stage_do = ev->io.stage_do;
+	io->stage = ev->io.stage;
+	io->stage_offset = ev->io.stage_offset;
+	io->stage_back = ev->io.stage_back;
+	io->roomy = ev->io.stage_room && chance(io->seq + 1, 3) ? 0 : !!ev->io.stage_room;
+	if (io->stage_do == PROT_STAGE_KEEP)
+		stage_behind(w, io, ev->io.stage_after);
+	sim_stage_use(w, io);
+}
+
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io)
 {
 	struct sim_stage *s = find(w, io->stage);
 
-	if (io->stage_do != PROT_STAGE_KEEP || chance(io->seq, 4))
+	if (io->stage_do != PROT_STAGE_KEEP)
+		return;
+	if (s && io->behind) {
+		prot_group_staged(sim_group(w), io->tag, true);
+		return;
+	}
+	if (chance(io->seq, 4))
 		return;
 	if (!s)
 		s = unused(w);
 	if (!s)
 		return;
 	s->used = 1;
+	s->roomy = io->roomy;
 	s->number = io->stage;
+	s->at = 0;
+	s->end = io->sectors * SIM_LBA - io->stage_offset;
 	memset(s->data, 0, sizeof(s->data));
-	memcpy(s->data, io->data + io->stage_offset, io->sectors * SIM_LBA - io->stage_offset);
+	memcpy(s->data, io->data + io->stage_offset, s->end);
+	if (s->roomy)
+		prot_group_staged(sim_group(w), io->tag, false);
+}
+
+/* Nothing else has what those before it have staged. */
+static void run_stale(struct sim_world *w, struct sim_io *io)
+{
+	io->stale = !!io->stage_back;
+	w->undone += io->stale;
+	w->stale++;
 }
 
 void sim_stage_use(struct sim_world *w, struct sim_io *io)
 {
 	struct sim_stage *s = find(w, io->stage);
+	uint32_t own = io->sectors * SIM_LBA - io->stage_back;
+	const uint8_t *from;
 
-	if (io->stage_do != PROT_STAGE_LAST || !s)
+	if (io->stage_do != PROT_STAGE_LAST)
 		return;
+	if (!s || s->at < io->stage_back) {
+		if (io->stage_back)
+			run_stale(w, io);
+		return;
+	}
 	if (chance(io->seq, 4)) {
 		memset(s->data, 0x5a, sizeof(s->data));		/* what other I/O has put there */
 		if (!PROT_MUTANT(STAGE_DROPPED)) {
 			s->used = 0;
-			w->stale++;
+			run_stale(w, io);
 			return;
 		}
 	}
-	if (memcmp(io->data, s->data + io->stage_offset, io->sectors * SIM_LBA))
+	from = s->data + s->at + io->stage_offset - io->stage_back;
+	if (memcmp(io->data + io->stage_back, from + io->stage_back, own))
 		sim_bad(w, "what is staged is not what is to be written on member %d", io->member);
-	memcpy(io->data, s->data + io->stage_offset, io->sectors * SIM_LBA);
+	memcpy(io->data, from, io->sectors * SIM_LBA);
 	s->used = 0;
 	w->staged++;
+	w->runs += !!io->stage_back;
 }
 
 void sim_stage_free(struct sim_world *w, uint32_t op)
@@ -75,6 +136,11 @@ void sim_stage_free(struct sim_world *w, uint32_t op)
 			s->used = 0;
 }
 #else
+void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev)
+{
+	(void)w, (void)io, (void)ev;
+}
+
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io) { (void)w, (void)io; }
 void sim_stage_use(struct sim_world *w, struct sim_io *io) { (void)w, (void)io; }
 void sim_stage_free(struct sim_world *w, uint32_t op) { (void)w, (void)op; }

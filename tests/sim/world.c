@@ -95,7 +95,7 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	uint8_t *to = w->disk[io->member][io->first + k];
 	int where = io->first + k - w->meta;
 
-	if (io->before)
+	if (io->before || io->stale)
 		return;
 	w->bad_sectors[io->member] &= ~(1ULL << (io->first + k));
 	switch (io->kind) {
@@ -256,12 +256,10 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 		if (io->kind <= PROT_WRITE && io->req == SIM_REQS)
 			sim_bad(w, "I/O of no request");
 	} else if (io->kind == PROT_WRITE && io->buffer != PROT_BUFFER_ZERO) {
-		memcpy(io->data, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) +
-				 io->offset, ev->io.length);
-		io->stage_do = ev->io.stage_do;
-		io->stage = ev->io.stage;
-		io->stage_offset = ev->io.stage_offset;
-		sim_stage_use(w, io);
+		memcpy(io->data + ev->io.stage_back,
+		       (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) + io->offset,
+		       ev->io.length - ev->io.stage_back);
+		sim_stage_begin(w, io, ev);
 	}
 	sim_check_scrub_io(w, io);
 	trace_io(w, "start", io);
@@ -580,13 +578,14 @@ static int complete_io(struct sim_world *w, struct sim_io *io)
 			       k * SIM_LBA, from, SIM_LBA);
 	}
 	if (io->kind == PROT_WRITE && io->req == SIM_REQS && io->buffer != PROT_BUFFER_ZERO &&
-	    memcmp(io->data, (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset,
-		   io->sectors * SIM_LBA))
+	    memcmp(io->data + io->stage_back,
+		   (uint8_t *)prot_group_buffer(g, io->buffer) + io->offset,
+		   io->sectors * SIM_LBA - io->stage_back))
 		sim_bad(w, "a private buffer changed under its write");
 	sim_stage_keep(w, io);
-	trace_io(w, "done", io);
+	trace_io(w, io->stale ? "stale" : "done", io);
 	io->used = 0;
-	io_ended(w, io, 0);
+	io_ended(w, io, io->stale ? -ESTALE : 0);
 	sim_pump(w);
 	return 1;
 }

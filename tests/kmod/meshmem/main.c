@@ -151,9 +151,14 @@ static void mem_commit(struct mesh_member *m, unsigned int queue)
 	queue_work(mm->wq, &mm->work);
 }
 
+static void mem_stage_get(struct mesh_member *m, void *stage)
+{
+	store_stage_get(stage);
+}
+
 static void mem_stage_put(struct mesh_member *m, void *stage)
 {
-	kvfree(stage);
+	store_stage_put(stage);
 }
 
 static void mem_kick(struct mesh_member *m)
@@ -282,6 +287,7 @@ static const struct mesh_member_ops mem_ops = {
 	.close = mem_close,
 	.submit = mem_submit,
 	.commit = mem_commit,
+	.stage_get = mem_stage_get,
 	.stage_put = mem_stage_put,
 	.kick = mem_kick,
 };

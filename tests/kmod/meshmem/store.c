@@ -124,6 +124,7 @@ module_param_cb(keep, &keep_ops, NULL, 0200);
 MODULE_PARM_DESC(keep, "whether bytes stay when no member is open");
 
 struct mem_stage {
+	refcount_t	refs;
 	u32	len;
 	u8	data[];
 };
@@ -224,17 +225,38 @@ static int store_zero(struct mem_store *s, u64 at, u64 len)
 	return 0;
 }
 
-/* A stage is a cache: without memory there is none. */
+/*
+ * A stage is a cache: without memory there is none. Each has a copy of what it is kept behind, and
+ * every third is kept by itself.
+ */
 static void store_stage(struct mesh_mio *mio)
 {
-	u32 len = mio->io.len - mio->stage_offset;
-	struct mem_stage *st = kvmalloc(struct_size(st, data, len), GFP_NOIO);
+	const struct mem_stage *before = get_random_u32() % 3 ? mio->behind : NULL;
+	u32 len = mio->io.len - mio->stage_offset, at = before ? before->len : 0;
+	struct mem_stage *st = kvmalloc(struct_size(st, data, at + len), GFP_NOIO);
 
+	if (!before)
+		mio->behind = NULL;
 	if (!st)
 		return;
-	st->len = len;
-	sg_pcopy_to_buffer(mio->io.sg, mio->io.nents, st->data, len, mio->stage_offset);
+	refcount_set(&st->refs, 1);
+	st->len = at + len;
+	if (before)
+		memcpy(st->data, before->data, at);
+	sg_pcopy_to_buffer(mio->io.sg, mio->io.nents, st->data + at, len, mio->stage_offset);
+	mio->stage_at = at;
 	mio->stage = st;
+}
+
+void store_stage_get(struct mem_stage *st)
+{
+	refcount_inc(&st->refs);
+}
+
+void store_stage_put(struct mem_stage *st)
+{
+	if (refcount_dec_and_test(&st->refs))
+		kvfree(st);
 }
 
 static int store_write(struct mem_store *s, struct mesh_mio *mio)

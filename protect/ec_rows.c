@@ -324,7 +324,7 @@ static bool rows_undisputed(const struct prot_group *g, const struct prot_gop *o
 
 	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
 		const struct prot_gop *o = prot_gop(g, i);
-		u32 back = prot_ec_run_back(prot_ecop(g, o));
+		u32 back = PROT_MUTANT(EC_RUN_JOIN) ? 0 : prot_ec_run_back(prot_ecop(g, o));
 
 		newer |= o == op;
 		behind |= o == f;

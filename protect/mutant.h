@@ -86,6 +86,7 @@ enum prot_mutant {
 	PROT_MUT_EC_STAGE_OLD,	/* in place from the stage of a write that it superseded */
 	PROT_MUT_EC_RUN_PAST,	/* writes go in place with later ones, past others of their rows */
 	PROT_MUT_EC_RUN_OVER,	/* ... and are over before these are in place */
+	PROT_MUT_EC_RUN_JOIN,	/* ... and others grow into their rows, to be before them */
 	PROT_MUT_EC_RUN_REACH,	/* ... and others of their rows do not wait for that */
 	PROT_MUT_EC_FRAME_EARLY,	/* a private buffer is free before all of it is in place */
 	/* the caller of a group */

@@ -725,6 +725,7 @@ static const char *const mutant_names[PROT_MUTANTS_END] = {
 	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
 	[PROT_MUT_EC_RUN_PAST] = "writes in place with later ones, past others of their rows",
 	[PROT_MUT_EC_RUN_OVER] = "... and over before these are in place",
+	[PROT_MUT_EC_RUN_JOIN] = "... and others that grow into their rows are before them",
 	[PROT_MUT_EC_RUN_REACH] = "... and others of their rows do not wait for that",
 	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
 	[PROT_MUT_EC_FRAME_EARLY] = "private buffer free before all is in place",

@@ -353,6 +353,74 @@ static void run_story_replaced(struct sim_world *w, struct schedule *s)
 	story_left_alone(w, s, 1);
 }
 
+static int is_early(const struct sim_world *w, const struct sim_io *io)
+{
+	return io->work || io->kind == PROT_READ || io->first < w->meta;
+}
+
+/* ... and not of the request for sector 4. */
+static int is_early_beside_4(const struct sim_world *w, const struct sim_io *io)
+{
+	for (int i = 0; i < SIM_REQS; i++)
+		if (w->req[i].used && w->req[i].first == 4 &&
+		    io->tag >> PROT_TAG_SHIFT == w->req[i].op)
+			return 0;
+	return is_early(w, io);
+}
+
+/* Writes in order of sectors 2 and 3, the end of a strip; 4 and 5, which is held, have come between. */
+static void grown_begin(struct sim_world *w, struct schedule *s, int reads)
+{
+	story_begin(w, s, (struct sim_config){ .copies = 3, .k = 2, .m = 1, .strip = 4, .slot = 4,
+					       .rings = 1, .slots = 5, .sectors = 16, .region = 4,
+					       .ops = 8, .smalls = 8, .cached = 2 });
+	for (; reads; reads--) {
+		story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1 });
+		story_complete(w, s, is_any);
+	}
+	/* the third in order has the other strip read into the cache */
+	for (int i = 0; i < 6; i++) {
+		story_write(w, s, (i + 4) % 7);
+		story_complete(w, s, is_any);
+		if (i == 2 || i == 4)
+			story_step(w, s, (struct sim_action){ .kind = ACT_IDLE });
+		story_complete(w, s, is_any);
+	}
+	story_write(w, s, 4);
+	story_write(w, s, 5);
+	story_write(w, s, 3);
+	story_complete(w, s, is_early_beside_4);
+}
+
+/* Whether parity of two writes is in flight to be put in place. */
+static int parity_of_two(const struct sim_world *w)
+{
+	for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
+		if (io->used && io->member == 2 && io->stage_back)
+			return 1;
+	return 0;
+}
+
+/*
+ * Seed 4, erasure coding: a run of two writes is in flight to be put in place. One of another strip,
+ * of rows before these and older than the last of them, is held behind one that is not answered;
+ * when that is, it takes along the one that follows, and so is of the run's rows.
+ */
+static void run_story_grown(struct sim_world *w, struct schedule *s)
+{
+	int reads = 0;
+
+	/* what is staged is kept by chance, which follows from the numbers of I/Os */
+	do
+		grown_begin(w, s, reads++);
+	while (reads < 20 && !w->bad[0] && !parity_of_two(w));
+	if (!parity_of_two(w))
+		sim_bad(w, "simulator: no run in the story");
+	story_write(w, s, 6);
+	story_complete(w, s, is_early);
+	sim_settle(w);
+}
+
 /* The first seeds of a level are written by hand. */
 int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 {
@@ -361,7 +429,7 @@ int sim_story(struct sim_world *w, uint64_t seed, int ec, struct schedule *s)
 					     run_story_promoted, run_story_outlived,
 					     run_story_between, run_story_replaced };
 	static story_fn *const of_ec[] = { run_story_reused, run_story_missed, run_story_dropped,
-					 run_story_unread };
+					 run_story_unread, run_story_grown };
 
 	if (seed >= (ec ? sizeof(of_ec) / sizeof(of_ec[0]) :
 			  sizeof(of_mirror) / sizeof(of_mirror[0])))

@@ -607,7 +607,7 @@ static int press_io(struct press *p, enum rdda_io_op op, u32 block, u8 flags, bo
 	return p->s.err;
 }
 
-/* Stages as long as there is room for them: half of the channel's arena. Return: how many. */
+/* Stages while there is room: three quarters of the channel's arena. Return: how many. */
 static int press_stages(struct press *all, u32 most)
 {
 	u32 n;
@@ -685,8 +685,8 @@ static int pressure(void)
 	if (ret >= 0) {
 		pr_info("%d of %u blocks are staged\n", ret, blocks);
 		n = ret;
-		/* what is free and half of that, all before one of them is sent: below 16 */
-		err = n == blocks / 2 ? press_load(all + n, n + n / 2) : -EBADMSG;
+		/* what is free and half of these, all before one of them is sent: below 16 */
+		err = n == blocks / 4 * 3 ? press_load(all + n, blocks - n + n / 2) : -EBADMSG;
 		ret = press_check(all, n, 2 * blocks, n / 2) ?: err;
 	}
 	for (n = 0; all && n < 2 * blocks; n++)

@@ -53,7 +53,7 @@ static const char *clean_left(struct mesh_group *g, const char **why)
 	*why = clean_unfit(g);
 	if (*why)
 		goto out;
-	prot_group_hurry(g->engine);
+	prot_group_hurry(e);
 	/* nothing is begun late, so that the roster still has its time */
 	settled = time_after_eq(jiffies, g->clean_by - CLEAN_NOTED) || prot_group_settle(e);
 	if (e->unsynced || e->repairs)

@@ -43,14 +43,25 @@ void mesh_group_stage_done(struct mesh_gio *gio)
 	gio->mio.stage = NULL;
 }
 
+/* What @op keeps at @member, or is to. */
+static struct mesh_staged *stage_at(const struct mesh_group *g, u32 op, u32 member)
+{
+	return &g->stages[op * g->width + member];
+}
+
+static bool stage_is(const struct mesh_group *g, u32 op, u32 member)
+{
+	return g->gops[op].stages >> member & 1;
+}
+
 /* What the record before this one has staged at the same member; or NULL. */
-static void *stage_before(struct mesh_group *g, const struct mesh_gio *gio)
+static void *stage_before(const struct mesh_group *g, const struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage_after >> PROT_TAG_SHIFT, member = gio->io.member;
 
-	if (gio->io.stage_after == PROT_NO_STAGE || !(g->gops[op].stages >> member & 1))
+	if (gio->io.stage_after == PROT_NO_STAGE || !stage_is(g, op, member))
 		return NULL;
-	return g->stages[op * g->width + member].stage;
+	return stage_at(g, op, member)->stage;
 }
 
 /*
@@ -74,9 +85,9 @@ static void stage_record(struct mesh_group *g, struct mesh_gio *gio)
 static void stage_place(struct mesh_group *g, struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage >> PROT_TAG_SHIFT, member = gio->io.member;
-	const struct mesh_staged *st = &g->stages[op * g->width + member];
+	const struct mesh_staged *st = stage_at(g, op, member);
 
-	if (!(g->gops[op].stages >> member & 1) || st->at < gio->io.stage_back)
+	if (!stage_is(g, op, member) || st->at < gio->io.stage_back)
 		return;
 	g->gops[op].stages &= ~BIT_ULL(member);
 	gio->mio.stage = st->stage;
@@ -84,12 +95,10 @@ static void stage_place(struct mesh_group *g, struct mesh_gio *gio)
 	gio->staged = true;
 }
 
-/* An I/O is to be sent for the first time. */
+/* An I/O is to be sent for the first time; with nothing that is staged. */
 void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio)
 {
 	gio->mio.stage = NULL;
-	gio->staged = false;
-	gio->behind = NULL;
 	gio->mio.behind = NULL;
 	gio->mio.stage_room = 0;
 	if (gio->io.stage_do == PROT_STAGE_KEEP)
@@ -112,7 +121,7 @@ void mesh_group_stage_apart(struct mesh_group *g, struct mesh_gio *gio)
 static void stage_keep(struct mesh_group *g, struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage >> PROT_TAG_SHIFT, member = gio->io.member;
-	struct mesh_staged *st = &g->stages[op * g->width + member];
+	struct mesh_staged *st = stage_at(g, op, member);
 
 	/* a record that was sent twice */
 	mesh_group_stages_put(g, op, g->gops[op].stages & BIT_ULL(member));
@@ -149,7 +158,7 @@ void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members)
 	for (; members; members &= members - 1) {
 		u32 member = __ffs64(members);
 
-		stage_put(g, member, g->stages[op * g->width + member].stage);
+		stage_put(g, member, stage_at(g, op, member)->stage);
 	}
 }
 

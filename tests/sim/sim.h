@@ -340,11 +340,10 @@ int sim_unreadable(const struct sim_world *w);	/* a sector of any member */
 void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
 
 /* stage.c */
-/* A record has ended well, or not: its payload is kept, or not. */
+/* A write from a private buffer goes out: behind what is staged, or from it. */
 void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev);
+/* A record has ended well, or not: its payload is kept, or not. */
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io);
-/* What is in flight is sent from its stage: it had better be the same. */
-void sim_stage_use(struct sim_world *w, struct sim_io *io);
 void sim_stage_free(struct sim_world *w, uint32_t op);	/* op is over; PROT_NONE16: all are */
 
 /* direct.c */

@@ -51,45 +51,6 @@ static void stage_behind(struct sim_world *w, struct sim_io *io, uint32_t after)
 	io->behind = 1;
 }
 
-void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev)
-{
-	io->stage_do = ev->io.stage_do;
-	io->stage = ev->io.stage;
-	io->stage_offset = ev->io.stage_offset;
-	io->stage_back = ev->io.stage_back;
-	io->roomy = ev->io.stage_room && chance(io->seq + 1, 3) ? 0 : !!ev->io.stage_room;
-	if (io->stage_do == PROT_STAGE_KEEP)
-		stage_behind(w, io, ev->io.stage_after);
-	sim_stage_use(w, io);
-}
-
-void sim_stage_keep(struct sim_world *w, const struct sim_io *io)
-{
-	struct sim_stage *s = find(w, io->stage);
-
-	if (io->stage_do != PROT_STAGE_KEEP)
-		return;
-	if (s && io->behind) {
-		prot_group_staged(sim_group(w), io->tag, true);
-		return;
-	}
-	if (chance(io->seq, 4))
-		return;
-	if (!s)
-		s = unused(w);
-	if (!s)
-		return;
-	s->used = 1;
-	s->roomy = io->roomy;
-	s->number = io->stage;
-	s->at = 0;
-	s->end = io->sectors * SIM_LBA - io->stage_offset;
-	memset(s->data, 0, sizeof(s->data));
-	memcpy(s->data, io->data + io->stage_offset, s->end);
-	if (s->roomy)
-		prot_group_staged(sim_group(w), io->tag, false);
-}
-
 /* Nothing else has what those before it have staged. */
 static void run_stale(struct sim_world *w, struct sim_io *io)
 {
@@ -98,7 +59,8 @@ static void run_stale(struct sim_world *w, struct sim_io *io)
 	w->stale++;
 }
 
-void sim_stage_use(struct sim_world *w, struct sim_io *io)
+/* What is in flight is sent from its stage: it had better be the same. */
+static void stage_use(struct sim_world *w, struct sim_io *io)
 {
 	struct sim_stage *s = find(w, io->stage);
 	uint32_t own = io->sectors * SIM_LBA - io->stage_back;
@@ -128,6 +90,45 @@ void sim_stage_use(struct sim_world *w, struct sim_io *io)
 	w->runs += !!io->stage_back;
 }
 
+void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_event *ev)
+{
+	io->stage_do = ev->io.stage_do;
+	io->stage = ev->io.stage;
+	io->stage_offset = ev->io.stage_offset;
+	io->stage_back = ev->io.stage_back;
+	io->roomy = ev->io.stage_room && !chance(io->seq + 1, 3);
+	if (io->stage_do == PROT_STAGE_KEEP)
+		stage_behind(w, io, ev->io.stage_after);
+	stage_use(w, io);
+}
+
+void sim_stage_keep(struct sim_world *w, const struct sim_io *io)
+{
+	struct sim_stage *s = find(w, io->stage);
+
+	if (io->stage_do != PROT_STAGE_KEEP)
+		return;
+	if (s && io->behind) {
+		prot_group_staged(sim_group(w), io->tag, true);
+		return;
+	}
+	if (chance(io->seq, 4))
+		return;
+	if (!s)
+		s = unused(w);
+	if (!s)
+		return;
+	s->used = 1;
+	s->roomy = io->roomy;
+	s->number = io->stage;
+	s->at = 0;
+	s->end = io->sectors * SIM_LBA - io->stage_offset;
+	memset(s->data, 0, sizeof(s->data));
+	memcpy(s->data, io->data + io->stage_offset, s->end);
+	if (s->roomy)
+		prot_group_staged(sim_group(w), io->tag, false);
+}
+
 void sim_stage_free(struct sim_world *w, uint32_t op)
 {
 	for (struct sim_stage *s = w->stage; s < w->stage + SIM_STAGES; s++)
@@ -142,6 +143,5 @@ void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_e
 }
 
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io) { (void)w, (void)io; }
-void sim_stage_use(struct sim_world *w, struct sim_io *io) { (void)w, (void)io; }
 void sim_stage_free(struct sim_world *w, uint32_t op) { (void)w, (void)op; }
 #endif

@@ -14,11 +14,14 @@ health_is() { [ "$(on 1 meshctl volume list --json | /usr/bin/python3 -c '
 import json, sys
 print([v["health"] for v in json.load(sys.stdin)["volumes"] if v["name"] == sys.argv[1]][0])' "$v")" = "$1" ]; }
 whole() { wait_until 180 health_is whole; }
-mismatches() {
-	on 1 meshctl volume show "$v" --json | /usr/bin/python3 -c '
+# What Python makes of the volume as it is shown, which is r.
+show() { # EXPRESSION
+	on 1 meshctl volume show "$v" --json | /usr/bin/python3 -c "
 import json, sys
-print(sum(g.get("mismatches", 0) for g in json.load(sys.stdin)["groups"]))'
+r = json.load(sys.stdin)
+print($1)"
 }
+mismatches() { show 'sum(g.get("mismatches", 0) for g in r["groups"])'; }
 
 writer_start() {
 	: >"$tmp/acked"

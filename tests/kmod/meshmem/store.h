@@ -11,6 +11,8 @@
 
 #include "driver/member.h"
 
+struct mem_stage;
+
 /**
  * struct mem_store - the bytes of a UUID
  * @node: in the list of all
@@ -22,8 +24,6 @@
  *
  * The list, @refs and @lost are under a lock of store.c.
  */
-struct mem_stage;
-
 struct mem_store {
 	struct list_head node;
 	uuid_t		uuid;
@@ -55,6 +55,8 @@ int store_do(struct mem_store *s, struct mesh_mio *mio, u64 size);
  * done wholly, in part or not at all, as if it had been in flight.
  */
 bool store_cut(struct mem_store *s, struct mesh_mio *mio);
+
+/* References to what a write has staged; it is gone with the last. */
 void store_stage_get(struct mem_stage *st);
 void store_stage_put(struct mem_stage *st);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The cases of tests/cases: what their headers say, and how they are run."""
+import contextlib
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ CASES = os.path.join(TOP, "tests/cases")
 TIERS = ("check", "long", "debug")
 SLOWER = {"debug": 4, "long": 4}        # time-outs of a tier, as a factor
 BATCH = 12                      # cases in one boot, at most
+CPUS = 2                        # of a guest, where the case says nothing
 
 
 class Case:
@@ -29,12 +31,13 @@ class Case:
             for line in f:
                 if not line.startswith("#"):
                     break
-                m = re.match(r"# (kernels|nodes|args|tier|timeout|leaks|"
+                m = re.match(r"# (kernels|nodes|args|cpus|tier|timeout|leaks|"
                              r"long-kernels|long-timeout): *(.*)", line)
                 if m:
                     head[m[1]] = m[2].strip()
         self.nodes = int(head.get("nodes", "1"))
         self.args = head.get("args", "")
+        self.check_cpus = int(head.get("cpus", CPUS))
         self.leaks = head.get("leaks") == "yes"
         self.tiers = head.get("tier", "check").split()
         self.timeout = int(head.get("timeout", "300"))
@@ -57,6 +60,10 @@ class Case:
             return ["debug"]
         return self.kernels + (self.long_kernels if tier == "long" or every else [])
 
+    def cpus(self, tier):
+        """Of the one guest. Outside the check every case has those that races need."""
+        return self.check_cpus if tier == "check" else max(self.check_cpus, CPUS)
+
     def seconds(self, tier):
         """What it may take."""
         if tier == "long":
@@ -75,12 +82,12 @@ def find(tier, only, kernel, whatever=False):
     return sorted(todo, key=lambda t: t[0])
 
 
-def batches(todo):
+def batches(todo, tier):
     """Groups that can share a boot: [(kernels, [Case])]."""
     groups = {}
     for k, c in todo:
         leaks = c.leaks and k == "debug"
-        where = (k, c.args, leaks) if c.nodes == 1 else (k, c.name, False)
+        where = (k, c.args, c.cpus(tier), leaks) if c.nodes == 1 else (k, c.name)
         groups.setdefault(where, []).append(c)
     out = []
     for (k, *_), cs in groups.items():
@@ -99,11 +106,11 @@ class Result:
         self.output = []
 
 
-def _lab_argv(kernel, args):
+def _lab_argv(kernel, cpus, args):
     # The debug kernel takes a minute of a CPU that is ours alone.
     slow = ["--boot-timeout", "900"] if kernel == "debug" else []
     return [os.path.join(LAB, "lab"), "run", "--quiet", "--kernel", kernel, *slow,
-            *shlex.split(args)]
+            "--cpus", str(cpus), *shlex.split(args)]
 
 
 def _split_warnings(console, results):
@@ -119,11 +126,15 @@ def _split_warnings(console, results):
 
 _stopped = threading.Event()
 _running = set()
+_of_labs = set()                # leaders of process groups; what they started goes with them
 
 
 def stop():
-    """End the guests of run_batch() in other threads."""
+    """End what run_batch() and run_multis() run in other threads."""
     _stopped.set()
+    for p in list(_of_labs):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(p.pid, signal.SIGTERM)
     for p in list(_running):
         p.terminate()
     for p in list(_running):
@@ -177,7 +188,7 @@ def run_batch(kernel, cases, tier, report):
 def _one_boot(kernel, cases, tier):
     """Results of the first cases, at least of one."""
     total = sum(c.seconds(tier) for c in cases)
-    argv = _lab_argv(kernel, cases[0].args)
+    argv = _lab_argv(kernel, cases[0].cpus(tier), cases[0].args)
     if cases[0].leaks and kernel == "debug":
         argv.append("--leaks")
     with tempfile.TemporaryDirectory(prefix="meshlab-cases-", dir=TMP) as tmp:
@@ -245,6 +256,8 @@ def _read(stream, cases, kernel):
 def run_multis(kernels, cases, tier, report):
     """Cases of several nodes, one after another."""
     for i, c in enumerate(cases):
+        if _stopped.is_set():
+            return None
         if not Clock.left():
             return _not_reached(kernels, cases[i:], report)
         _run_multi(kernels, c, tier, report)
@@ -263,14 +276,19 @@ def _run_multi(kernels, case, tier, report):
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              stdin=subprocess.DEVNULL, text=True, errors="replace",
                              env=env, start_new_session=True)
+        ends_it = argv[1:2] == ["down"]
+        if not ends_it:
+            _of_labs.add(p)
         try:
-            limit = timeout if argv[1:2] == ["down"] else min(timeout, Clock.left())
+            limit = timeout if ends_it else min(timeout, Clock.left())
             r.output += p.communicate(timeout=limit)[0].splitlines()
             return p.returncode
         except subprocess.TimeoutExpired:
             os.killpg(p.pid, signal.SIGTERM)
             r.output += p.communicate()[0].splitlines()
             return 124
+        finally:
+            _of_labs.discard(p)
 
     try:
         status = call([lab, "up", "--nodes", str(case.nodes), "--kernel", kernels,
@@ -288,7 +306,8 @@ def _run_multi(kernels, case, tier, report):
         if down:
             r.why.append("a kernel warned" if down == 98 else "lab down failed")
     r.seconds = int(time.monotonic() - begin)
-    report(r)
+    if not _stopped.is_set():
+        report(r)
 
 
 def keep_output(result):

@@ -335,12 +335,15 @@ int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at
 }
 
 /*
- * Check that a command writes from the payload that came with it; rdda_cmd_parse() checks the rest.
+ * Check that a command writes the payload that came with it; rdda_cmd_parse() checks the rest.
  * @imm: that rdda_inline_check() passed. @cmd: a private copy. Return: 0, or -EPROTO.
  */
 int rdda_inline_cmd_check(u32 imm, const struct rdda_cmd *cmd)
 {
-	if (cmd->opcode != RDDA_OP_WRITE || le64_to_cpu(cmd->prp1) != RDDA_INLINE_OFF(imm))
+	u64 off = RDDA_INLINE_OFF(imm);
+
+	if (cmd->opcode != RDDA_OP_WRITE ||
+	    (le64_to_cpu(cmd->prp1) != off && le64_to_cpu(cmd->prp2) != off))
 		return -EPROTO;
 	return 0;
 }

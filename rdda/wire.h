@@ -399,8 +399,9 @@ struct rdda_dones {
 
 /*
  * The immediate of a write that carries its own command (RDDA_FEAT_INLINE), the other
- * way: bits 0-19 the arena page where its payload begins, bits 20-30 the payload's length
- * in 512 bytes. The struct rdda_cmd lies behind the payload, in the same WRITE.
+ * way: bits 0-19 the arena page where the WRITE's payload begins, bits 20-30 the payload's
+ * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE. It is all that the
+ * command writes, or all but what its first PRP names: that lies elsewhere, and came before.
  */
 #define RDDA_INLINE_UNIT	512U
 #define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)

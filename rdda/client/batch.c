@@ -4,6 +4,7 @@
  *
  *   several, or large   WRITE data, WRITE data, ... SEND header, commands
  *   a small write alone WRITE with immediate: data, command
+ *   staged, with a header  the same after a WRITE of the header
  *
  * One post is the data of up to 16 commands, the WRITEs of each payload, and
  * then the one SEND that carries the commands. It is signalled: its send
@@ -17,6 +18,7 @@
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
+#include "rdda/client/stage.h"
 #include "rdda/common/fault.h"
 #include "rdda/wire.h"
 
@@ -148,29 +150,34 @@ static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 	struct rdda_cmd_slot *slot;
 
 	slot = list_first_entry(&ch->pending.cmds, struct rdda_cmd_slot, node);
-	return ch->pending.nr == 1 && slot->tail && !rdda_fault(RDDA_FAULT_CHANNEL) ? slot : NULL;
+	if (ch->pending.nr > 1 || !slot->tail || rdda_fault(RDDA_FAULT_CHANNEL))
+		return NULL;
+	return rdda_stage_inline(slot) ? slot : NULL;
 }
 
 /* Data, then the command out of its message, in one WRITE. @slot: encoded there. */
 static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_buf *b)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
-	struct ib_rdma_wr *wr = rdda_chain_add(ch, IB_WR_RDMA_WRITE_WITH_IMM);
+	u32 bytes = slot->len - slot->head, done;
 	struct rdda_cursor cur = slot->at;
+	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
-	u32 done;
 
-	wr->wr.num_sge = rdda_cursor_fill(&cur, slot->len, wr->wr.sg_list, ch->sq.sge_max - 1,
+	if (slot->head)
+		data_run(ch, slot->io, &cur, command_head_at(slot), slot->head);
+	wr = rdda_chain_add(ch, IB_WR_RDMA_WRITE_WITH_IMM);
+	wr->wr.num_sge = rdda_cursor_fill(&cur, bytes, wr->wr.sg_list, ch->sq.sge_max - 1,
 					  ch->s->pd->local_dma_lkey, &done);
 	sge = &wr->wr.sg_list[wr->wr.num_sge++];
 	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
 	sge->length = sizeof(struct rdda_cmd);
 	sge->lkey = b->sge.lkey;
 	ib_dma_sync_single_for_device(ch->s->dev, sge->addr, sge->length, DMA_TO_DEVICE);
-	wr->wr.ex.imm_data = cpu_to_be32(RDDA_INLINE_IMM(slot->arena, slot->len));
+	wr->wr.ex.imm_data = cpu_to_be32(RDDA_INLINE_IMM(slot->arena, bytes));
 	wr->remote_addr = slot->arena - le32_to_cpu(piece->off);
 	wr->rkey = le32_to_cpu(piece->rkey);
-	ch->counts.write_bytes += slot->len;
+	ch->counts.write_bytes += bytes;
 	ch->counts.inlines++;
 	rdda_chain_end(ch, wr, slot->io, &b->cqe);
 	rdda_chain_post(ch);

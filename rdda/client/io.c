@@ -237,18 +237,24 @@ static bool chan_gathers(const struct rdda_chan *ch)
 
 /* Whether it may go in one message with its command: it is small, and the only one as yet. */
 static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
-		       const struct rdda_io_priv *p)
+		       const struct rdda_io_priv *p, u32 head)
 {
+	u32 bytes = io->len - head;
+
 	return ch->batch.inlines && io->op == RDDA_WRITE && !ch->pending.nr &&
-	       io->len <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
-	       io->len + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
-	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging && !chan_gathers(ch);
+	       bytes <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
+	       bytes + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
+	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging == !head &&
+	       !chan_gathers(ch);
 }
 
-/* What its block is to hold: with its payload the command, where that may lie behind it. */
+/*
+ * What its block is to hold: with its payload the command, where that may lie behind it. What is
+ * staged has room.
+ */
 static u32 command_block(const struct rdda_cmd_slot *slot, u32 bytes)
 {
-	return bytes - slot->head + (slot->tail ? sizeof(struct rdda_cmd) : 0);
+	return bytes - slot->head + (slot->tail && !slot->head ? sizeof(struct rdda_cmd) : 0);
 }
 
 static int command_arena(struct rdda_chan *ch, struct rdda_io *io, struct rdda_cmd_slot *slot,
@@ -258,7 +264,10 @@ static int command_arena(struct rdda_chan *ch, struct rdda_io *io, struct rdda_c
 
 	if (slot->head) {
 		err = rdda_stage_memory(slot, io, bytes);
-		return err == -ENOENT ? rdda_arena_alloc_headed(ch, slot, bytes - slot->head) : err;
+		if (err != -ENOENT)
+			return err;
+		slot->tail = false;
+		return rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
 	}
 	if (slot->tail && !rdda_arena_alloc(ch, command_block(slot, bytes), &slot->arena))
 		return 0;
@@ -329,7 +338,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot = &ch->slot.all[ch->slot.free[ch->slot.nfree - 1]];
 	slot->head = !io->issued && io_has_head(ch, g, io) ? io->stage_offset : 0;
 	bytes = command_bytes(ch, g, io, slot->head);
-	slot->tail = !slot->head && bytes == io->len && io_inlines(ch, io, p);
+	slot->tail = bytes == io->len && io_inlines(ch, io, p, slot->head);
 	err = command_memory(ch, io, slot, &bytes);
 	if (err)
 		return err;

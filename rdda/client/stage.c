@@ -11,7 +11,10 @@
  * One with room may grow: the next write's payload goes behind it (io->behind), in the same block,
  * and one command sends them all. Each of these I/Os has a reference to the whole.
  *
- *   stage   |AAAA|BBBB|CCCC|....|....|      room for pages, whole ones each
+ *   stage   |AAAA|BBBB|CCCC|c...|....|      room for pages, whole ones each
+ *
+ * The command of the last may lie behind it in that room (c), to go in one message with the
+ * payload: nothing is put there before it has ended.
  *
  * They may hold three quarters of a channel's arena at most: a write that finds no room
  * is an ordinary one, with io->stage left NULL. And a stage is a cache. What no command names
@@ -67,8 +70,8 @@ static bool stage_append(struct rdda_chan *ch, struct rdda_io *io, u32 bytes)
 {
 	struct rdda_stage *st = io->behind;
 
-	if (!st || st->ch != ch || !st->kept || !st->room || st->tail % RDDA_PAGE ||
-	    bytes > st->room - st->tail)
+	if (!st || st->ch != ch || !st->kept || !st->room || st->cmd ||
+	    st->tail % RDDA_PAGE || bytes > st->room - st->tail)
 		return false;
 	st->refs++;
 	io->stage_at = st->tail;
@@ -121,6 +124,7 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io, u32 most)
 	st->refs = 1;
 	st->users = 0;
 	st->kept = true;
+	st->cmd = NULL;
 	memset(st->len, 0, sizeof(st->len));
 	ch->stage.pages += pages;
 	io->stage_room = room;
@@ -137,6 +141,30 @@ static int stage_alone(struct rdda_cmd_slot *slot, struct rdda_io *io)
 	return -ENOENT;
 }
 
+/* Whether the room that is left behind a payload holds its command. */
+static bool stage_tail(const struct rdda_stage *st, const struct rdda_io *io)
+{
+	return st->room - io->stage_at - (io->len - io->stage_offset) >= sizeof(struct rdda_cmd);
+}
+
+/*
+ * Whether the command goes in one message with its payload, behind it. @slot: with a tail; its
+ * channel is locked. Not behind that of another where a third has come meanwhile, or may be sent
+ * first: its payload has the same place.
+ */
+bool rdda_stage_inline(const struct rdda_cmd_slot *slot)
+{
+	struct rdda_stage *st = slot->stage;
+
+	lockdep_assert_held(&slot->ch->lock);
+	if (!st)
+		return true;
+	if (st->off[0] + st->tail != slot->arena + slot->len - slot->head)
+		return false;
+	st->cmd = slot;
+	return true;
+}
+
 /* Bytes of the block that a command has whose payload is @bytes and may be kept with room. */
 u32 rdda_stage_block(const struct rdda_cmd_slot *slot, const struct rdda_io_priv *p, u32 bytes)
 {
@@ -145,7 +173,8 @@ u32 rdda_stage_block(const struct rdda_cmd_slot *slot, const struct rdda_io_priv
 
 /*
  * Memory for a command whose payload is to be kept: behind that of another, or with room. @slot: of
- * a write with a head; its channel is locked. Return: 0; -ENOENT: neither; -ENOMEM.
+ * a write with a head; its channel is locked; has a tail if it may. Return: 0; -ENOENT: neither;
+ * -ENOMEM.
  */
 int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 {
@@ -158,8 +187,10 @@ int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 		return stage_alone(slot, io);
 	if (!io->behind) {
 		/* its command may be one of several, of less */
-		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room))
+		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room)) {
+			slot->tail &= stage_tail(st, io);
 			return 0;
+		}
 		ch->stage.pages -= st->pages - stage_pages(ch, st->bytes);
 		st->pages = stage_pages(ch, st->bytes);
 		st->room = 0;
@@ -169,6 +200,7 @@ int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 	slot->one_run = false;
 	slot->has_arena = false;
 	slot->arena = st->off[0] + io->stage_at;
+	slot->tail &= stage_tail(st, io);
 	return rdda_arena_alloc(ch, RDDA_PAGE, &slot->head_page);
 }
 
@@ -344,6 +376,8 @@ void rdda_stage_release(struct rdda_cmd_slot *slot)
 
 	lockdep_assert_held(&slot->ch->lock);
 	slot->stage = NULL;
+	if (st->cmd == slot)
+		st->cmd = NULL;
 	if (--st->users)
 		return;
 	if (st->refs)

@@ -30,6 +30,7 @@ struct rdda_stage {
 	u32	refs;			/* who was given it, and I/O that is to send it */
 	u32	users;			/* commands that name it: its memory stays */
 	bool	kept;			/* it has its memory */
+	const struct rdda_cmd_slot *cmd; /* whose command lies at @tail, in flight; or NULL */
 };
 
 int rdda_stage_setup(struct rdda_chan *ch);
@@ -40,6 +41,7 @@ int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io);
 u32 rdda_stage_part(const struct rdda_io *io, u32 *off);
 void rdda_stage_take(struct rdda_cmd_slot *slot, struct rdda_stage *st);
 void rdda_stage_release(struct rdda_cmd_slot *slot);
+bool rdda_stage_inline(const struct rdda_cmd_slot *slot);
 bool rdda_stage_drop(struct rdda_chan *ch);
 u32 rdda_stage_block(const struct rdda_cmd_slot *slot, const struct rdda_io_priv *p, u32 bytes);
 int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes);

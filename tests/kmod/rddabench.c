@@ -777,10 +777,10 @@ static int __init rddatest_init(void)
 	if (!ret)
 		ret = run();
 	rdda_target_info(target, &i);
-	pr_info("%s: %s %d; %lld KiB, %u lost, %u stale, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu behind %u\n",
+	pr_info("%s: %s %d; %lld KiB, %u lost, %u stale, session %u of %u channels; commands %llu sends %llu writes %llu reads %llu pushes %llu logins %llu behind %u inlines %llu\n",
 		what, ret ? "FAILED" : "ok", ret, atomic64_read(&bytes_ok) >> 10,
 		atomic_read(&lost), atomic_read(&stale), i.session, i.channels, i.commands, i.sends,
-		i.writes, i.reads, i.pushes, i.reconnects, atomic_read(&behind));
+		i.writes, i.reads, i.pushes, i.reconnects, atomic_read(&behind), i.inlines);
 	while (nr_ext)
 		rdda_extent_close(ext[--nr_ext]);
 	rdda_target_destroy(target);

@@ -468,6 +468,11 @@ static void test_inline_edges(void)
 	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), 0);
 	c.prp1 = cpu_to_le64(0x101000);
 	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
+	/* its beginning is elsewhere */
+	c.prp2 = cpu_to_le64(0x100000);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), 0);
+	c.prp2 = cpu_to_le64(0x102000);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
 	c.prp1 = cpu_to_le64(0x100000);
 	c.opcode = RDDA_OP_READ;
 	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);

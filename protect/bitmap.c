@@ -75,6 +75,7 @@ void prot_bitmap_forget(struct prot_group *g, u32 member)
 			bitmap_holds(g, member, n, b, 0);
 	for (n = 0; n < g->shape.nr_block_ios; n++)
 		prot_block_io(g, member, n)->again = 0;
+	g->meta[member].again = 0;
 }
 
 /* Bitmaps that are kept on @member: those in use and not about itself. */
@@ -393,6 +394,7 @@ static void bitmap_send(struct prot_group *g, u32 member, struct prot_block_io *
 {
 	io->busy = 1;
 	io->twice = io->again;
+	g->meta[member].again -= io->again;
 	io->again = 0;
 	prot_records_io(ev, member, PROT_WRITE, bitmap_addr(g, member, io->bitmap, io->block),
 			g->cfg.lba, bitmap_buffer(g, io));
@@ -432,13 +434,16 @@ static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 {
 	u64 to = (g->in_sync | g->promoting) & ~g->failed;
-	u32 i;
 
 	if (g->state == PROT_G_STOPPED || g->state == PROT_G_LOADING)
 		return false;
-	for (i = 0; i < g->cfg.width; i++)
-		if (to >> i & 1 && bitmap_write(g, i, ev))
+	for (; to; to &= to - 1) {
+		u32 i = prot_lowest(to);
+
+		/* of each turn of the group, and most of these find nothing */
+		if ((g->meta[i].dirty || g->meta[i].again) && bitmap_write(g, i, ev))
 			return true;
+	}
 	return false;
 }
 
@@ -521,6 +526,7 @@ void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 	io->busy = 0;
 	if (prot_class(err) == PROT_C_MEDIUM && !io->twice) {
 		io->again = 1;
+		g->meta[member].again++;
 		return;
 	}
 	if (err) {

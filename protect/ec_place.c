@@ -76,9 +76,8 @@ static u64 place_now(struct prot_group *g, struct prot_gop *op, u64 to)
 	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
 	if (op->purpose != PROT_FOR_REQUEST)
 		return left;
+	left &= ~prot_ec_run_held(g, op, left);
 	for (; left; left &= left - 1) {
-		if (prot_ec_run_holds(g, op, prot_lowest(left)))
-			continue;
 		if (prot_ec_may_place(g, op, prot_lowest(left)))
 			now |= left & -left;
 		else

@@ -74,22 +74,23 @@ static void plan_price(const struct prot_group *g, const struct prot_gop *op, u6
 		       struct price *p)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
-	u32 strip, from, length;
+	u32 from, length;
+	u64 left;
 
 	*p = (struct price){ 0 };
-	for (strip = 0; strip < g->cfg.width; strip++) {
-		if ((e->data | e->want) >> strip & 1) {
-			prot_ec_part(g, op, strip, &from, &length);
-			if (plan_costs(g, op, strip, from, length)) {
-				p->delta++;
-				p->delta_bytes += length;
-			}
+	for (left = e->data | e->want; left; left &= left - 1) {
+		prot_ec_part(g, op, prot_lowest(left), &from, &length);
+		if (plan_costs(g, op, prot_lowest(left), from, length)) {
+			p->delta++;
+			p->delta_bytes += length;
 		}
-		if (need >> strip & 1 && plan_costs(g, op, strip, 0, op->length)) {
+	}
+	/* once it is dearer, it makes no difference by how much */
+	for (left = need; left && p->encode <= p->delta; left &= left - 1)
+		if (plan_costs(g, op, prot_lowest(left), 0, op->length)) {
 			p->encode++;
 			p->encode_bytes += op->length;
 		}
-	}
 }
 
 /* Parity strips to write: of members in sync or catching up that answer. */

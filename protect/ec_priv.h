@@ -394,7 +394,7 @@ void prot_ec_run_note(struct prot_group *g, struct prot_gop *o, struct prot_gop 
 u32 prot_ec_run_room(const struct prot_group *g, const struct prot_gop *op);
 u32 prot_ec_run_after(const struct prot_group *g, const struct prot_gop *op, u32 member);
 u32 prot_ec_run_row(const struct prot_ecop *e, u32 member);
-bool prot_ec_run_holds(struct prot_group *g, struct prot_gop *op, u32 member);
+u64 prot_ec_run_held(struct prot_group *g, struct prot_gop *op, u64 to);
 u32 prot_ec_run_back(const struct prot_ecop *e);
 void prot_ec_run_leave(struct prot_group *g, const struct prot_gop *op);
 void prot_ec_run_hurry(struct prot_group *g);

@@ -393,12 +393,14 @@ static bool recover_attach_next(struct prot_group *g, struct prot_event *ev)
  */
 static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 {
-	u64 due = 0, to;
+	u64 left = g->promoting & ~g->taken, due = 0, to;
 	u32 i;
 
-	for (i = 0; i < g->cfg.width; i++)
-		if (g->promoting & ~g->taken & PROT_BIT(i) && prot_bitmap_has(g, i))
-			due |= PROT_BIT(i);
+	if (!(g->promoting | g->bump | g->draining))
+		return false;
+	for (; left; left &= left - 1)
+		if (prot_bitmap_has(g, prot_lowest(left)))
+			due |= left & -left;
 	if (PROT_MUTANT(EC_NO_DRAIN)) {
 		g->taken |= due;
 		return false;

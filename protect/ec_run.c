@@ -187,17 +187,22 @@ void prot_ec_run_leave(struct prot_group *g, const struct prot_gop *op)
 		prot_ready(g, prot_gop(g, e->prev - 1));
 }
 
-/* Whether @op, past its gate, waits for the one that follows before it goes in place there. */
-bool prot_ec_run_holds(struct prot_group *g, struct prot_gop *op, u32 member)
+/* Of members @to, where @op, past its gate, waits for the one that follows before it is placed. */
+u64 prot_ec_run_held(struct prot_group *g, struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
-	u32 row = prot_ec_run_row(e, member), end = e->row + op->length;
+	u32 end = e->row + op->length;
+	u64 left = to & e->kept, held = 0;
 
-	if (!(e->kept >> member & 1) || e->flush || end >= g->cfg.strip ||
-	    end - row >= RUN_BYTES || !run_may(g) || run_needed(g, op, row) || !run_goes_on(g, op))
-		return false;
+	if (!left || e->flush || end >= g->cfg.strip || !run_may(g) || !run_goes_on(g, op))
+		return 0;
+	for (; left; left &= left - 1)
+		if (end - prot_ec_run_row(e, prot_lowest(left)) < RUN_BYTES)
+			held |= left & -left;
+	if (!held || run_needed(g, op, e->row - prot_ec_run_back(e)))
+		return 0;
 	prot_wait(g, op, PROT_Q_RUN);
-	return true;
+	return held;
 }
 
 /* None is held any longer: another one waits. */
@@ -222,33 +227,27 @@ void prot_ec_run_over(struct prot_group *g, const struct prot_ec_stream *s)
 		prot_ready(g, op);
 }
 
-/* Whether @op's run, back to @row, has @o. */
-static bool run_has(const struct prot_group *g, const struct prot_gop *op, u32 row,
-		    const struct prot_gop *o)
+/* Whether @o is of rows that @op writes from @bytes before its own on. */
+static bool run_meets(const struct prot_group *g, const struct prot_gop *op, u32 bytes,
+		      const struct prot_gop *o)
 {
-	const struct prot_gop *x;
-
-	for (x = run_before(g, op); x && prot_ecop(g, x)->row >= row; x = run_before(g, x))
-		if (x == o)
-			return true;
-	return false;
+	return o != op && prot_overlap(o->addr, o->length, op->addr - bytes, bytes) &&
+	       !run_beside(g, op, o);
 }
 
 /* Whether an op that is not of @op's run is of the rows that this is to write. */
 static bool run_disputed(const struct prot_group *g, const struct prot_gop *op, u32 row)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u64 from = op->addr - (e->row - row);
+	u32 bytes = prot_ecop(g, op)->row - row, meets = 0;
+	const struct prot_gop *o;
 	u16 i;
 
-	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
-		const struct prot_gop *o = prot_gop(g, i);
-
-		if (o != op && prot_overlap(o->addr, o->length, from, e->row - row) &&
-		    !run_beside(g, op, o) && !run_has(g, op, row, o))
-			return !PROT_MUTANT(EC_RUN_PAST);
-	}
-	return false;
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next)
+		meets += run_meets(g, op, bytes, prot_gop(g, i));
+	/* those of the run are in the same bucket */
+	for (o = run_before(g, op); o && prot_ecop(g, o)->row >= row; o = run_before(g, o))
+		meets -= run_meets(g, op, bytes, o);
+	return meets && !PROT_MUTANT(EC_RUN_PAST);
 }
 
 /* @op has passed its gate: it goes in place with those before it, where that can be. */
@@ -277,11 +276,26 @@ void prot_ec_run_take(struct prot_group *g, struct prot_gop *op)
 	g->counts.folded += prot_weight(to);
 }
 
+/* What waits for rows that @op has taken over, from @bytes before its own on, checks again. */
+static void run_wake(struct prot_group *g, const struct prot_gop *op, u32 bytes)
+{
+	u16 i;
+
+	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+		struct prot_gop *o = prot_gop(g, i);
+
+		if (o != op && prot_overlap(o->addr, o->length, op->addr - bytes, bytes))
+			prot_ready(g, o);
+	}
+}
+
 /* @op's run is in place on @member; or not, and each of its writes sees to itself. */
 static void run_end(struct prot_group *g, struct prot_gop *op, u32 member, bool placed)
 {
 	u32 row = prot_ec_run_row(prot_ecop(g, op), member);
 	struct prot_gop *o;
+
+	run_wake(g, op, prot_ecop(g, op)->row - row);
 
 	for (o = run_before(g, op); o && prot_ecop(g, o)->row >= row; o = run_before(g, o)) {
 		struct prot_ecop *x = prot_ecop(g, o);
@@ -293,7 +307,6 @@ static void run_end(struct prot_group *g, struct prot_gop *op, u32 member, bool 
 			x->flush = 1;
 		}
 		prot_ready(g, o);
-		prot_wake_rows(g, o);
 	}
 }
 

@@ -122,6 +122,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	u32 i;
 
 	g->cfg = *c;
+	g->policy = prot_level(c->level)->policy;
 	group_arrange(&g->shape, c);
 	g->in_sync = c->in_sync;
 	g->ready_head = PROT_NONE16;
@@ -672,7 +673,8 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 	/* the last step may have changed what there is to announce */
 	if (prot_member_event(g, ev))
 		return;
-	memset(ev, 0, sizeof(*ev));
+	ev->kind = PROT_EV_NONE;
+	ev->freed = false;
 	if (turns > PROT_TURNS || g->sync.more || prot_bitmap_age(g))
 		ev->kind = PROT_EV_AGAIN;
 }

@@ -293,6 +293,7 @@ struct prot_meta {
 	u32	cursor;		/* LOADING: blocks read, all bitmaps counted */
 	u32	pos;		/* ec, attaching: how far it is in this stage */
 	u64	dirty;		/* bitmaps with blocks that are to be written */
+	u8	again;		/* writes of blocks that are to be sent once more */
 	u64	attach;		/* ec, LOADING: highest attach number found */
 	u64	last;		/* ec, replay: transaction in hand */
 	u8	loaded;		/* ec, replay: its record was read */
@@ -436,6 +437,7 @@ enum prot_class {
 
 struct prot_group {
 	struct prot_group_config cfg;
+	const struct prot_policy *policy;	/* of cfg.level; constant */
 	struct prot_counts counts;
 	u64	in_sync;
 	u64	failed;		/* in sync, gone: wait for an epoch */
@@ -547,7 +549,7 @@ struct prot_event {
 	u64	members;
 	s32	err;
 	u16	op;		/* IO: whose payload PROT_BUFFER_REQUEST is */
-	u8	kind;
+	u8	kind;		/* NONE, AGAIN: but for @freed nothing else is set */
 	bool	freed;		/* DONE: @op is free with it; else PROT_EV_FREE follows */
 };
 

@@ -181,7 +181,7 @@ static inline u32 prot_lowest(u64 mask)
 
 static inline const struct prot_policy *prot_policy(const struct prot_group *g)
 {
-	return prot_level(g->cfg.level)->policy;
+	return g->policy;
 }
 
 /*

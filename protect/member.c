@@ -265,7 +265,7 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
 	u64 lost = g->failed & ~g->requested;
-	u32 i;
+	u64 left = g->promoting & ~g->announced;
 
 	if (g->state == PROT_G_STOPPED && !g->stopped_reported) {
 		g->stopped_reported = 1;
@@ -280,11 +280,13 @@ bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 		g->requested |= lost;
 		return member_report(ev, PROT_EV_EPOCH, lost);
 	}
-	for (i = 0; i < g->cfg.width; i++)
-		if (g->promoting & ~g->announced & PROT_BIT(i) && prot_bitmap_has(g, i) &&
-		    (!policy->may_join || policy->may_join(g, i))) {
+	for (; left; left &= left - 1) {
+		u32 i = prot_lowest(left);
+
+		if (prot_bitmap_has(g, i) && (!policy->may_join || policy->may_join(g, i))) {
 			g->announced |= PROT_BIT(i);
 			return member_report(ev, PROT_EV_CAUGHT_UP, PROT_BIT(i));
 		}
+	}
 	return false;
 }

@@ -35,6 +35,8 @@ static bool sync_pick_region(struct prot_group *g)
 	bool around = false;
 	u32 i = g->sync.scan, steps;
 
+	if (!joining && prot_none(g, PROT_SET_UNSYNCED))
+		return false;
 	for (steps = 0; steps < PROT_SYNC_STEPS; steps++, i++) {
 		bool unsynced;
 		u64 missed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * acks load DEVICE LOG BYTES SECONDS SEED [THREADS]: writes, zeroes and reads at random and logs,
- * sector by sector, what was acknowledged and what is in flight. Ends when the time is over or a
- * request has failed.
+ * sector by sector, what was acknowledged and what is in flight. Ends when the time is over, at a
+ * SIGTERM, which is as good, or when a request has failed.
  * acks verify DEVICE LOG BYTES: each sector reads as what was acknowledged last, or as what was in
  * flight then; from now on as that and nothing else.
  *
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -28,6 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all that is here 
 static uint64_t unit, wrong, acked, reads;
 static double until;
 static int dev, failed;
+static volatile sig_atomic_t ended;
 
 struct worker {
 	pthread_t t;
@@ -153,7 +155,7 @@ static void *work(void *arg)
 	int err;
 
 	pthread_mutex_lock(&lock);
-	while (!failed && !wrong && now() < until) {
+	while (!failed && !wrong && !ended && now() < until) {
 		go = pick(w, &r);
 		pthread_mutex_unlock(&lock);
 		err = go ? send(w, &r) : 0;
@@ -167,11 +169,17 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void end(int signal)
+{
+	ended = signal;
+}
+
 static void load(double seconds, uint64_t seed, int threads)
 {
 	struct worker *w = calloc(threads, sizeof(*w));
 
 	until = now() + seconds;
+	signal(SIGTERM, end);
 	for (int i = 0; i < threads; i++) {
 		w[i].seed = (seed * 64 + i) * 0x9e3779b97f4a7c15ULL | 1;
 		w[i].buf = aligned_alloc(4096, MOST * SECTOR);

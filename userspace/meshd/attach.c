@@ -90,6 +90,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 			   .stale = arg_bool(r, "stale"), .named = arg_str(r, "volume") };
 	const struct store_volume was = *v;
 	char device[48], why[REASON], left[REASON];
+	struct meshblk_volume k;
 	int err;
 
 	if (volume_dying(r, v))
@@ -133,6 +134,9 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	}
 	if (!err)
 		return volume_result(r, &v->uuid);
+	/* Its own I/O has the drive yet: no other program does. */
+	if (!kernel_head(&v->uuid, &k) && !strcmp(k.state, MESHBLK_STATE_REMOVING))
+		snprintf(why, REASON, "its forced detach has not ended: it does when its stuck I/O does");
 	volume_give_up(&was, l, &b);
 	return req_fail(r, "volume %s cannot be attached: %s", v->name, why);
 }

@@ -7,8 +7,8 @@
  *   echo "UUID FAULT" >/sys/module/meshmem/parameters/fault
  *
  *   FAULT: down, up, gone or refused: it is; hold: I/O hangs; stick: the next I/O
- *   hangs; eio: I/O fails; stale: staged payloads are lost; none of these. Of bytes that are
- *   kept without a member (store.c): down, up
+ *   hangs; mute: I/O is done and does not end; eio: I/O fails; stale: staged payloads are lost;
+ *   none of these. Of bytes that are kept without a member (store.c): down, up
  *
  *   submit -> queue -> worker -> store (pages by number), shared by UUID
  *                        '-> held back, failed or lost: mem_faults(), or never done: store_cut()
@@ -25,6 +25,7 @@ enum {
 	MEM_EIO,	/* I/O fails with -EIO */
 	MEM_STALE,	/* stages are dropped at once */
 	MEM_STICK,	/* the next I/O waits, those behind it pass */
+	MEM_MUTE,	/* I/O is done, but ends only when the member is forced to let go */
 	MEM_STUCK,	/* one does */
 };
 
@@ -39,7 +40,7 @@ enum {
  * @faults: bits
  * @held: I/O taken off @queue, of @work alone
  * @stuck: that of MEM_STUCK, of @work alone
- * @cut: I/O that the client's end left, of @work alone
+ * @cut: I/O that the client's end left, and that of MEM_MUTE, of @work alone
  */
 struct mesh_mem {
 	struct list_head	node;
@@ -103,6 +104,13 @@ static int mem_do(struct mesh_mem *mm, struct mesh_mio *mio)
 	return store_do(mm->store, mio, mm->member->info.bytes);
 }
 
+/* Whether a member does that I/O and does not say so. A stage would be lost with it. */
+static bool mem_is_mute(struct mesh_mem *mm, struct mesh_mio *mio)
+{
+	return test_bit(MEM_MUTE, &mm->faults) && !(mio->io.flags & RDDA_IO_STAGE) &&
+	       !mem_do(mm, mio);
+}
+
 /* What a client that ended has left, once it is forced to let go. */
 static void mem_end_cut(struct mesh_mem *mm)
 {
@@ -127,7 +135,7 @@ static void mem_work(struct work_struct *work)
 		/* what was held when it went down is lost, done or not */
 		bool up = READ_ONCE(mm->member->state) == MESH_MEMBER_UP;
 
-		if (up && store_cut(mm->store, mio)) {
+		if (up && (store_cut(mm->store, mio) || mem_is_mute(mm, mio))) {
 			mio->node.next = mm->cut;
 			mm->cut = &mio->node;
 			continue;
@@ -172,6 +180,7 @@ static void mem_kick(struct mesh_member *m)
 	mesh_member_set_state(m, MESH_MEMBER_DOWN, -ENOLINK);
 	clear_bit(MEM_HOLD, &mm->faults);
 	clear_bit(MEM_STUCK, &mm->faults);
+	clear_bit(MEM_MUTE, &mm->faults);
 	queue_work(mm->wq, &mm->work);
 	flush_work(&mm->work);
 	if (!store_is_cut())
@@ -190,7 +199,7 @@ static int mem_fault(struct mesh_mem *mm, const char *what)
 		{ "gone", MESH_MEMBER_GONE, -ENODEV },
 		{ "refused", MESH_MEMBER_REFUSED, -EACCES },
 	};
-	static const char *const bits[] = { "hold", "eio", "stale", "stick" };
+	static const char *const bits[] = { "hold", "eio", "stale", "stick", "mute" };
 	int i, err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(states) && strcmp(what, states[i].name); i++)

@@ -50,7 +50,8 @@
 /* Features: a login names what the client knows, its answer what is used. */
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
 #define RDDA_FEAT_INLINE	2U		/* a WRITE may carry a command behind its payload */
-#define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE)
+#define RDDA_FEAT_INLINE_REST	4U		/* ... also where its first PRP is elsewhere */
+#define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST)
 
 #define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* numbers of attachments */
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
@@ -400,8 +401,9 @@ struct rdda_dones {
 /*
  * The immediate of a write that carries its own command (RDDA_FEAT_INLINE), the other
  * way: bits 0-19 the arena page where the WRITE's payload begins, bits 20-30 the payload's
- * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE. It is all that the
- * command writes, or all but what its first PRP names: that lies elsewhere, and came before.
+ * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE, and names it by its
+ * first PRP; with RDDA_FEAT_INLINE_REST also by its second: what the first one names lies
+ * elsewhere, and came before.
  */
 #define RDDA_INLINE_UNIT	512U
 #define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)

@@ -179,6 +179,8 @@ static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct
 	wr->rkey = le32_to_cpu(piece->rkey);
 	ch->counts.write_bytes += bytes;
 	ch->counts.inlines++;
+	/* that of the header may have been signalled */
+	slot->seq = ch->sq.sig_posted + 1;
 	rdda_chain_end(ch, wr, slot->io, &b->cqe);
 	rdda_chain_post(ch);
 }

@@ -114,6 +114,7 @@ struct rdda_chan {
 		u16	nfree;
 		u16	nr;
 		bool	inlines;		/* the target takes RDDA_FEAT_INLINE; constant */
+		bool	inline_rest;		/* ... RDDA_FEAT_INLINE_REST; constant */
 		struct rdda_bufs msg;
 	} batch;
 

@@ -241,7 +241,8 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 {
 	u32 bytes = io->len - head;
 
-	return ch->batch.inlines && io->op == RDDA_WRITE && !ch->pending.nr &&
+	return (head ? ch->batch.inline_rest : ch->batch.inlines) &&
+	       io->op == RDDA_WRITE && !ch->pending.nr &&
 	       bytes <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
 	       bytes + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
 	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging == !head &&

@@ -30,7 +30,7 @@ struct rdda_stage {
 	u32	refs;			/* who was given it, and I/O that is to send it */
 	u32	users;			/* commands that name it: its memory stays */
 	bool	kept;			/* it has its memory */
-	const struct rdda_cmd_slot *cmd; /* whose command lies at @tail, in flight; or NULL */
+	const struct rdda_cmd_slot *cmd; /* whose command lies at @tail, or may; or NULL */
 };
 
 int rdda_stage_setup(struct rdda_chan *ch);

@@ -70,18 +70,28 @@ static void place_over(struct prot_group *g, struct prot_gop *op)
 /* Of members @to, those whose turn it is. */
 static u64 place_now(struct prot_group *g, struct prot_gop *op, u64 to)
 {
-	const struct prot_ecop *e = prot_ecop(g, op);
-	u64 left = to & ~op->sent & ~g->failed, now = 0;
+	struct prot_ecop *e = prot_ecop(g, op);
+	u64 left = to & ~op->sent & ~g->failed, now = 0, held;
+	bool late = false;
 
 	left &= ~(PROT_MUTANT(EC_REWRITE) ? e->skip & e->over : e->skip);
 	if (op->purpose != PROT_FOR_REQUEST)
 		return left;
-	left &= ~prot_ec_run_held(g, op, left);
+	held = prot_ec_run_held(g, op, left);
+	left &= ~held;
 	for (; left; left &= left - 1) {
 		if (prot_ec_may_place(g, op, prot_lowest(left)))
 			now |= left & -left;
 		else
-			prot_ec_run_hurry(g);	/* it may wait for a run */
+			late = true;
+	}
+	if (!late)
+		return now;
+	prot_ec_run_hurry(g);	/* it may wait for a run */
+	if (held) {
+		/* what is held of this one, too */
+		e->flush = 1;
+		op->again = 1;
 	}
 	return now;
 }

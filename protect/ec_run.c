@@ -279,9 +279,9 @@ void prot_ec_run_take(struct prot_group *g, struct prot_gop *op)
 /* What waits for rows that @op has taken over, from @bytes before its own on, checks again. */
 static void run_wake(struct prot_group *g, const struct prot_gop *op, u32 bytes)
 {
-	u16 i;
+	u16 i = bytes ? *prot_bucket(g, op) : PROT_NONE16;
 
-	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next) {
+	for (; i != PROT_NONE16; i = prot_gop(g, i)->next) {
 		struct prot_gop *o = prot_gop(g, i);
 
 		if (o != op && prot_overlap(o->addr, o->length, op->addr - bytes, bytes))

@@ -17,7 +17,7 @@ CASES = os.path.join(TOP, "tests/cases")
 TIERS = ("check", "long", "debug")
 SLOWER = {"debug": 4, "long": 4}        # time-outs of a tier, as a factor
 BATCH = 12                      # cases in one boot, at most
-CPUS = 2                        # of a guest, where the case says nothing
+CPUS = 2                        # of a guest, outside the check
 
 
 class Case:
@@ -37,7 +37,7 @@ class Case:
                     head[m[1]] = m[2].strip()
         self.nodes = int(head.get("nodes", "1"))
         self.args = head.get("args", "")
-        self.check_cpus = int(head.get("cpus", CPUS))
+        self.check_cpus = int(head.get("cpus", 1))
         self.leaks = head.get("leaks") == "yes"
         self.tiers = head.get("tier", "check").split()
         self.timeout = int(head.get("timeout", "300"))

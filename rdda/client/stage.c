@@ -141,7 +141,7 @@ static int stage_alone(struct rdda_cmd_slot *slot, struct rdda_io *io)
 	return -ENOENT;
 }
 
-/* Whether the room that is left behind a payload holds its command. */
+/* Whether the room that is left behind a payload holds its command. Of the first one it does. */
 static bool stage_tail(const struct rdda_stage *st, const struct rdda_io *io)
 {
 	return st->room - io->stage_at - (io->len - io->stage_offset) >= sizeof(struct rdda_cmd);
@@ -187,10 +187,8 @@ int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 		return stage_alone(slot, io);
 	if (!io->behind) {
 		/* its command may be one of several, of less */
-		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room)) {
-			slot->tail &= stage_tail(st, io);
+		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room))
 			return 0;
-		}
 		ch->stage.pages -= st->pages - stage_pages(ch, st->bytes);
 		st->pages = stage_pages(ch, st->bytes);
 		st->room = 0;

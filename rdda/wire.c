@@ -335,17 +335,22 @@ int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at
 }
 
 /*
- * Check that a command writes the payload that came with it; rdda_cmd_parse() checks the rest.
- * @imm: that rdda_inline_check() passed. @cmd: a private copy. Return: 0, or -EPROTO.
+ * Check that a command writes the payload that came with it. @imm: that rdda_inline_check() passed.
+ * @rest: RDDA_FEAT_INLINE_REST was agreed on. @p: the command, that rdda_cmd_parse() passed or gave
+ * a status. Return: 0, or -EPROTO.
  */
-int rdda_inline_cmd_check(u32 imm, const struct rdda_cmd *cmd)
+int rdda_inline_cmd_check(u32 imm, bool rest, const struct rdda_parsed *p)
 {
-	u64 off = RDDA_INLINE_OFF(imm);
+	u32 off = RDDA_INLINE_OFF(imm), bytes = RDDA_INLINE_LEN(imm);
 
-	if (cmd->opcode != RDDA_OP_WRITE ||
-	    (le64_to_cpu(cmd->prp1) != off && le64_to_cpu(cmd->prp2) != off))
+	if (p->opcode != RDDA_OP_WRITE)
 		return -EPROTO;
-	return 0;
+	/* of a namespace that is not open */
+	if (!p->bytes)
+		return 0;
+	if (p->off[0] == off && p->bytes == bytes)
+		return 0;
+	return rest && p->off[1] == off && p->len[1] == bytes ? 0 : -EPROTO;
 }
 
 static u8 *wire_put(u8 *at, const void *from, size_t len)

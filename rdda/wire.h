@@ -456,9 +456,9 @@ int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join
 int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
 int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at);
-int rdda_inline_cmd_check(u32 imm, const struct rdda_cmd *cmd);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
+int rdda_inline_cmd_check(u32 imm, bool rest, const struct rdda_parsed *p);
 
 /* What both sides know of channel 0 and prove the key over. */
 struct rdda_proof {

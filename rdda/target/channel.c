@@ -199,6 +199,7 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	ch->proven = index;
 	ch->login.runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
 	ch->login.inlines = le32_to_cpu(a->features) & RDDA_FEAT_INLINE;
+	ch->login.inline_rest = le32_to_cpu(a->features) & RDDA_FEAT_INLINE_REST;
 	ch->cmd.nr = le16_to_cpu(a->cmds);
 	if (index)
 		channel_part(s, index, &ch->arena_off, &ch->arena_len);

@@ -255,8 +255,9 @@ static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 	return 0;
 }
 
+/* @imm: immediate of the WRITE that carried it; 0: it came in a message. */
 static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdda_cmd *raw,
-		     bool *gone)
+		     u32 imm, bool *gone)
 {
 	struct rdda_check chk = {
 		.max_bytes = RDDA_CMD_BYTES_MAX,
@@ -275,6 +276,8 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 		chk.lba_shift = cmd_drive(c)->lba_shift;
 	}
 	ret = rdda_cmd_parse(raw, &chk, &c->p);
+	if (ret >= 0 && imm && rdda_inline_cmd_check(imm, ch->login.inline_rest, &c->p))
+		return -EPROTO;
 	if (c->view && ((ret == RDDA_ST_LBA_RANGE && rdda_fault(RDDA_FAULT_RANGE)) ||
 			(ret == RDDA_ST_ACCESS_DENIED && rdda_fault(RDDA_FAULT_ACCESS))))
 		ret = 0;
@@ -283,7 +286,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 	return ret;
 }
 
-static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw)
+static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw, u32 imm)
 {
 	struct llist_node *l = llist_del_first(&ch->cmd.free);
 	struct tgt_cmd *c;
@@ -293,7 +296,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 	if (!l)
 		return ERR_PTR(-EOVERFLOW);
 	c = llist_entry(l, struct tgt_cmd, done);
-	ret = cmd_check(ch, c, raw, &gone);
+	ret = cmd_check(ch, c, raw, imm, &gone);
 	if (!ret) {
 		c->status = 0;
 		cmd_count(ch->s, &c->p);
@@ -318,18 +321,18 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 
 /*
  * Commands of one message. @rb: the receive that it took; posted again before anything of it can
- * complete, since a completion is the credit for the next message. @cmd: private copies. Return:
- * as tgt_cmds_msg().
+ * complete, since a completion is the credit for the next message. @cmd: private copies. @imm: as
+ * cmd_check(). Return: as tgt_cmds_msg().
  */
 static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const struct rdda_cmd *cmd,
-			 unsigned int n)
+			 unsigned int n, u32 imm)
 {
 	struct tgt_cmd *batch[RDDA_CMDS_MAX];
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		batch[i] = cmd_admit(ch, &cmd[i]);
+		batch[i] = cmd_admit(ch, &cmd[i], imm);
 		if (!IS_ERR(batch[i]))
 			continue;
 		cmd_drop_batch(batch, i);
@@ -364,7 +367,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
 	const struct rdda_cmds *m = rb->data;
 
-	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count));
+	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count), 0);
 }
 
 /*
@@ -382,11 +385,7 @@ int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len
 		return -EPROTO;
 	}
 	tgt_arena_copy(ch->s, &cmd, at, sizeof(cmd));
-	if (rdda_inline_cmd_check(imm, &cmd)) {
-		tgt_bad_peer(ch, "bad command");
-		return -EPROTO;
-	}
-	return cmd_run_batch(ch, rb, &cmd, 1);
+	return cmd_run_batch(ch, rb, &cmd, 1, imm);
 }
 
 /* Allocate the zeroes. Return: 0 or -ENOMEM. */

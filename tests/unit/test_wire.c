@@ -451,7 +451,6 @@ static void test_inline_edges(void)
 {
 	struct rdda_check chk = { .arena_off = 0, .arena_len = 0xfffff000 };
 	u32 imm = RDDA_INLINE_IMM(0xff000000, RDDA_INLINE_MAX), at;
-	struct rdda_cmd c = rw(RDDA_OP_WRITE, 2048, 8);
 
 	CU_ASSERT_EQUAL(RDDA_INLINE_OFF(imm), 0xff000000);
 	CU_ASSERT_EQUAL(RDDA_INLINE_LEN(imm), RDDA_INLINE_MAX);
@@ -462,20 +461,50 @@ static void test_inline_edges(void)
 	/* the last page: the end would be 0 with 32 bits */
 	imm = RDDA_INLINE_IMM(0xfffff000, 4096);
 	CU_ASSERT_EQUAL(rdda_inline_check(imm, 4096 + 64, &chk, &at), -EPROTO);
+}
 
-	imm = RDDA_INLINE_IMM(0x100000, 4096);
-	c.prp1 = cpu_to_le64(0x100000);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), 0);
-	c.prp1 = cpu_to_le64(0x101000);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
-	/* its beginning is elsewhere */
-	c.prp2 = cpu_to_le64(0x100000);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), 0);
-	c.prp2 = cpu_to_le64(0x102000);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
-	c.prp1 = cpu_to_le64(0x100000);
-	c.opcode = RDDA_OP_READ;
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, &c), -EPROTO);
+static void test_inline_payload(void)
+{
+	struct rdda_parsed p = { .opcode = RDDA_OP_WRITE, .bytes = 4096, .off = { 0x100000 },
+				 .len = { 4096 } };
+	u32 imm = RDDA_INLINE_IMM(0x100000, 4096);
+	bool rest;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		rest = i;
+		p.off[0] = 0x100000;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), 0);
+		p.opcode = RDDA_OP_READ;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		p.opcode = RDDA_OP_WRITE;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm + (1U << 20), rest, &p), -EPROTO);
+		p.off[0] = 0x101000;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		p.bytes = 0;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), 0);
+		p.opcode = RDDA_OP_FLUSH;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		p.opcode = RDDA_OP_WRITE;
+		p.bytes = 4096;
+		/* PRP2 is 0, and not used */
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0, 4096), rest, &p), -EPROTO);
+	}
+}
+
+/* Its beginning is elsewhere, and came before. */
+static void test_inline_rest(void)
+{
+	struct rdda_parsed p = { .opcode = RDDA_OP_WRITE, .bytes = 4096 + 512,
+				 .off = { 0x101000, 0x100000 }, .len = { 4096, 512 } };
+	u32 imm = RDDA_INLINE_IMM(0x100000, 512);
+
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, true, &p), 0);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, false, &p), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0x100000, 4096), true, &p), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0x101000, 4096), true, &p), -EPROTO);
+	p.off[1] = 0;
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0, 512), true, &p), 0);
 }
 
 static void test_dsm_and_zeroes(void)
@@ -631,6 +660,8 @@ int main(void)
 		{ "immediates", test_immediate },
 	{ "a write with its command", test_inline },
 	{ "the same, edges", test_inline_edges },
+	{ "the same, its payload", test_inline_payload },
+	{ "the same, the rest of its payload", test_inline_rest },
 		{ "discard and write zeroes", test_dsm_and_zeroes },
 		{ "reserved bits", test_reserved_bits },
 		{ "command ids", test_cid },

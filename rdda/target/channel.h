@@ -50,7 +50,7 @@ struct tgt_channel {
 		u8			reads;	/* in flight that the client may request */
 		bool			runs;	/* one push may carry several reads */
 		bool			inlines;	/* a WRITE may carry its command */
-		bool			inline_rest;	/* ... and the first PRP's data have come before */
+		bool			inline_rest;	/* ... and PRP1 be elsewhere */
 		struct delayed_work	deadline;	/* of the proof */
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */

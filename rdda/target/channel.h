@@ -41,6 +41,10 @@ struct tgt_channel {
 	struct {
 		struct llist_node	node;
 		atomic_t		state;
+		/*
+		 * ns when it is to be armed again if nothing comes; 0: it was. Its turns' (queue.c)
+		 */
+		u64			until;
 	} poll;
 
 	/* channel.c */

@@ -49,6 +49,10 @@ unsigned int tgt_cmds = 128;
 module_param_named(cmds, tgt_cmds, uint, 0644);
 MODULE_PARM_DESC(cmds, "commands in flight, per channel (128)");
 
+unsigned int tgt_busy_poll_us;
+module_param_named(busy_poll_us, tgt_busy_poll_us, uint, 0644);
+MODULE_PARM_DESC(busy_poll_us, "poll for so long before an event is waited for (0)");
+
 RDDA_FAULTS_DEFINE;
 
 /* A kernel that goes down, or is replaced by kexec, must not be written to. */

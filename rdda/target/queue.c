@@ -9,6 +9,8 @@
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blkdev.h>
+#include <linux/ktime.h>
+#include <linux/sched/stat.h>
 
 #include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
@@ -184,12 +186,37 @@ static int queue_poll_batch(struct tgt_channel *ch)
 }
 
 /*
+ * Whether to go on without an event (tgt_busy_poll_us). Other channels of this CPU have a turn in
+ * between, and other tasks come first: control work is among them. @found: completions of this
+ * turn.
+ */
+static bool queue_busy(struct tgt_channel *ch, unsigned int found)
+{
+	u64 us = min_t(u64, READ_ONCE(tgt_busy_poll_us), USEC_PER_SEC), now;
+
+	if (!us || READ_ONCE(ch->dead)) {
+		ch->poll.until = 0;
+		return false;
+	}
+	now = ktime_get_ns();
+	if (found) {
+		if (ch->poll.until)
+			atomic64_add(found, &ch->s->stats.polled);
+		ch->poll.until = now + us * NSEC_PER_USEC;
+	} else if (now >= ch->poll.until || !single_task_running()) {
+		ch->poll.until = 0;
+	}
+	return ch->poll.until;
+}
+
+/*
  * One turn: deal with what has completed, then request an event. Context: work; does not sleep for
  * a device. Return: whether it needs another turn.
  */
 bool tgt_queue_poll(struct tgt_channel *ch)
 {
-	unsigned int rounds = 0;
+	unsigned int rounds = 0, found = 0;
+	int n;
 
 	if (READ_ONCE(ch->drained))	/* set in channel_qp_end() */
 		return false;
@@ -197,9 +224,13 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 	    !READ_ONCE(ch->dead))
 		return true;	/* after a while: poller.c */
 	do {
-		while (queue_poll_batch(ch) > 0)
+		while ((n = queue_poll_batch(ch)) > 0) {
+			found += n;
 			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN))
 				return true;
+		}
+		if (queue_busy(ch, found))
+			return true;
 	} while (ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
 	return false;
 }

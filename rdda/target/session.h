@@ -99,7 +99,7 @@ struct tgt_session {
 	struct device		*shown;
 	struct {
 		atomic64_t reads, read_bytes, writes, write_bytes;
-		atomic64_t discards, errors, sends, pushes, commands;
+		atomic64_t discards, errors, sends, pushes, commands, polled;
 	} stats;				/* counters */
 };
 

@@ -183,6 +183,7 @@ COUNTER(discards);
 COUNTER(errors);
 COUNTER(sends);
 COUNTER(pushes);
+COUNTER(polled);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_host.attr,
@@ -199,6 +200,7 @@ static struct attribute *session_attrs[] = {
 	&dev_attr_errors.attr,
 	&dev_attr_sends.attr,
 	&dev_attr_pushes.attr,
+	&dev_attr_polled.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(session);

@@ -27,6 +27,7 @@ static inline unsigned int tgt_dead(void)
 extern unsigned int tgt_proof_ms;
 extern unsigned int tgt_credits;
 extern unsigned int tgt_cmds;
+extern unsigned int tgt_busy_poll_us;
 extern bool tgt_stopping;
 
 #endif

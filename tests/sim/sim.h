@@ -162,6 +162,7 @@ struct sim_io {
 	uint32_t stage_back;		/* bytes of others, before its own */
 	uint8_t roomy;			/* others may be staged behind it */
 	uint8_t behind;			/* it is staged behind another one */
+	uint8_t loose;			/* dead, and lands as its buffer is then */
 	uint8_t stale;			/* not from memory, and what was staged is gone */
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];	/* private payload, frozen */
 };

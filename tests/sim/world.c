@@ -102,6 +102,9 @@ static void land(struct sim_world *w, struct sim_io *io, int k)
 	case PROT_WRITE:
 		if (io->req < SIM_REQS)
 			sim_fill(w, to, w->req[io->req].id, where);
+		else if (io->loose)
+			memcpy(to, (uint8_t *)prot_group_buffer(sim_group(w), io->buffer) + io->offset +
+			       k * SIM_LBA, SIM_LBA);
 		else
 			memcpy(to, io->data + k * SIM_LBA, SIM_LBA);
 		break;
@@ -750,6 +753,9 @@ int sim_fail(struct sim_world *w, int n)
 		io->used = 0;
 	else
 		freeze(w, io);
+	/* nothing keeps a private buffer for it: the driver may give its error before its end */
+	io->loose = io->kind == PROT_WRITE && io->buffer >= PROT_BUFFER_PRIVATE &&
+		    io->buffer < PROT_BUFFER_META && !io->stage_back;
 	read = io->direct && !io->before;
 	member = io->member;
 	io_ended(w, io, -EIO);

@@ -148,6 +148,7 @@ struct mesh_gio {
 	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
 	bool			pooled;		/* its scatterlist is of the pool */
 	bool			staged;		/* is sent from a stage, its last use */
+	bool			over;		/* it is for the engine: group_member.c */
 	void			*behind;	/* a stage to be kept behind; with a reference */
 	struct scatterlist	sg[4];		/* when that is enough */
 };

@@ -190,7 +190,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 			g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
 		stale = mesh_group_stage_ended(g, gio);
-		if (mesh_group_abandoned(g))
+		if (mesh_group_abandoned(g) || gio->over)
 			io_free(g, gio);
 		else if (stale)
 			mesh_group_send(g, gio, todo);
@@ -261,6 +261,7 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->since = jiffies;
 	gio->twin = NULL;
 	gio->pooled = false;
+	gio->over = false;
 	if (slot->failing) {
 		mesh_group_deliver(g, gio, -ENOLINK);
 		return;

@@ -202,6 +202,34 @@ static void member_fail(struct mesh_group *g, u32 i)
 		prot_group_fail(g->engine, i);
 }
 
+/*
+ * Writes that a member's device neither ends nor fails, of a member that is out, are over for the
+ * engine where all that they write from is the group's own: that stays as long as they are in
+ * flight. It is used for other rows meanwhile, so what may land is anything, but in regions that
+ * the member is known to miss, or as a record, which recovery goes by only once it has caught up;
+ * and it gets nothing before they are back. A request's pages would go with the request. Only of a
+ * local device: RDDA ends what it has by fencing.
+ */
+static void member_leave(struct mesh_group *g, struct mesh_group_slot *slot)
+{
+	struct mesh_gio *gio;
+	unsigned int i;
+
+	if (slot->member->conf.kind != MESHBLK_KIND_BDEV || g->state != MESH_GROUP_ACTIVE)
+		return;
+	list_for_each_entry(gio, &slot->flying, node) {
+		if (gio->over || gio->io.kind != PROT_WRITE || gio->io.tag & PROT_TAG_META)
+			continue;
+		for (i = 0; i < gio->io.nr_runs; i++)
+			if (gio->runs[i].buffer == PROT_BUFFER_REQUEST)
+				break;
+		if (i < gio->io.nr_runs)
+			continue;
+		gio->over = true;
+		prot_group_result(g->engine, gio->io.tag, -ENOLINK);
+	}
+}
+
 /* One that is given up: until its I/O is back and the engine is without it. */
 static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *todo)
 {
@@ -212,6 +240,8 @@ static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *
 		slot->kick_at = jiffies + MEMBER_KICK;
 		todo->kick |= BIT_ULL(i);
 	}
+	if (slot->nr_flying && !member_uses(g, i))
+		member_leave(g, slot);
 	if (!slot->nr_flying && (g->cfg.ro ? member_up(slot) : !member_uses(g, i))) {
 		slot->failing = false;
 		if (member_up(slot))

@@ -203,12 +203,13 @@ static void member_fail(struct mesh_group *g, u32 i)
 }
 
 /*
- * Writes that a member's device neither ends nor fails, of a member that is out, are over for the
- * engine where all that they write from is the group's own: that stays as long as they are in
+ * What a member's device neither ends nor fails of a request's writes, of a member that is out, is
+ * over for the engine where it writes from the group's own memory: that stays as long as it is in
  * flight. It is used for other rows meanwhile, so what may land is anything, but in regions that
  * the member is known to miss, or as a record, which recovery goes by only once it has caught up;
- * and it gets nothing before they are back. A request's pages would go with the request. Only of a
- * local device: RDDA ends what it has by fencing.
+ * and it gets nothing before it is back. A request's pages would go with the request. What
+ * was read lands in a buffer, and is waited for. Only of a local device: RDDA ends what it has by
+ * fencing.
  */
 static void member_leave(struct mesh_group *g, struct mesh_group_slot *slot)
 {
@@ -218,7 +219,8 @@ static void member_leave(struct mesh_group *g, struct mesh_group_slot *slot)
 	if (slot->member->conf.kind != MESHBLK_KIND_BDEV || g->state != MESH_GROUP_ACTIVE)
 		return;
 	list_for_each_entry(gio, &slot->flying, node) {
-		if (gio->over || gio->io.kind != PROT_WRITE || gio->io.tag & PROT_TAG_META)
+		if (gio->over || gio->io.kind == PROT_READ ||
+		    !prot_group_lets_go(g->engine, gio->io.tag))
 			continue;
 		for (i = 0; i < gio->io.nr_runs; i++)
 			if (gio->runs[i].buffer == PROT_BUFFER_REQUEST)

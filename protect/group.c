@@ -704,6 +704,17 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 	prot_ready(g, op);
 }
 
+bool prot_group_lets_go(const struct prot_group *g, u32 tag)
+{
+	const struct prot_gop *op;
+
+	if (tag & PROT_TAG_META)
+		return false;
+	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
+	return op->kind != PROT_READ &&
+	       (op->purpose == PROT_FOR_REQUEST || op->purpose == PROT_FOR_LEVEL);
+}
+
 void prot_group_idle(struct prot_group *g)
 {
 	g->sync.stalled = 0;

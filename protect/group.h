@@ -579,6 +579,13 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev);
 void prot_group_result(struct prot_group *g, u32 tag, int err);
 
 /*
+ * Whether the result of a write may be given while it goes on, of a member that is out: then it
+ * lands as its private buffer is by that time. Not what repairs or copies rows: nothing notes
+ * that the member may miss these.
+ */
+bool prot_group_lets_go(const struct prot_group *g, u32 tag);
+
+/*
  * ec: what the record of that tag has staged has the room that was requested; or lies @behind that
  * of stage_after. Before its result.
  */

@@ -226,8 +226,10 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 	do {
 		while ((n = queue_poll_batch(ch)) > 0) {
 			found += n;
-			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN))
+			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN)) {
+				queue_busy(ch, found);
 				return true;
+			}
 		}
 		if (queue_busy(ch, found))
 			return true;

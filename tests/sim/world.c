@@ -753,9 +753,9 @@ int sim_fail(struct sim_world *w, int n)
 		io->used = 0;
 	else
 		freeze(w, io);
-	/* nothing keeps a private buffer for it: the driver may give its error before its end */
-	io->loose = io->kind == PROT_WRITE && io->buffer >= PROT_BUFFER_PRIVATE &&
-		    io->buffer < PROT_BUFFER_META && !io->stage_back;
+	io->loose = io->kind == PROT_WRITE && !io->stage_back &&
+		    io->buffer >= PROT_BUFFER_PRIVATE && io->buffer < PROT_BUFFER_META &&
+		    prot_group_lets_go(sim_group(w), io->tag);
 	read = io->direct && !io->before;
 	member = io->member;
 	io_ended(w, io, -EIO);

@@ -255,6 +255,7 @@ bool rdda_batch_post(struct rdda_chan *ch)
 	ch->pending.nr -= n;
 	ch->counts.commands += n;
 	ch->poll.sends_out++;
+	rdda_gather_sent(ch);
 	if (inlined)
 		inline_post(ch, inlined, buf);
 	else

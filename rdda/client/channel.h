@@ -4,6 +4,7 @@
 #define RDDA_CLIENT_CHANNEL_H
 
 #include <linux/completion.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_poll.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -90,6 +91,17 @@ struct rdda_chan {
 		struct list_head cmds;
 		u32	nr;
 	} pending;
+
+	/* whether those wait for more: gather.c */
+	struct {
+		u32	ended;			/* commands since the last message, ... */
+		unsigned long last;		/* ... jiffies when the last of them did */
+		u64	until;			/* ns; of what waits */
+		u32	mute;			/* messages that do not wait */
+		u32	mute_next;		/* ... the next time that one has waited in vain */
+		bool	waits;			/* @timer is set */
+		struct hrtimer timer;
+	} gather;
 
 	/* commands: io.c */
 	struct {

@@ -27,6 +27,7 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	struct rdda_batch *b = &ch->batch.all[slot->batch];
 
+	rdda_gather_ended(ch);
 	if (b->gen != slot->batch_gen || !b->credit)
 		return;
 	b->credit = false;

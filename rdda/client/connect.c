@@ -203,6 +203,7 @@ static struct rdda_chan *chan_new(struct rdda_session *s, unsigned int index)
 	INIT_LIST_HEAD(&ch->stage.free);
 	INIT_LIST_HEAD(&ch->stage.idle);
 	rdda_recv_init(ch);
+	rdda_gather_init(ch);
 	init_completion(&ch->login.cm_done);
 	ch->alive.last_rx = jiffies;
 	ch->alive.last_ping = ch->alive.last_rx;	/* none yet */
@@ -599,6 +600,7 @@ void rdda_session_end(struct rdda_session *s)
 		rdda_qp_drain(&s->chan[i]->q);
 		rdda_sq_stop(s->chan[i]);
 		rdda_recv_stop(s->chan[i]);
+		rdda_gather_stop(s->chan[i]);
 		rdda_qp_destroy(&s->chan[i]->q);
 		timer_delete_sync(&s->chan[i]->walk.timer);
 		rdda_dbg_destroyed(s->chan[i]);

@@ -246,7 +246,7 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 	       bytes <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
 	       bytes + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
 	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging == !head &&
-	       !chan_gathers(ch);
+	       !chan_gathers(ch) && !rdda_gather_expects(ch);
 }
 
 /*
@@ -406,9 +406,11 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	return all;
 }
 
-static void chan_flush(struct rdda_chan *ch)
+/* Send what is pending, but what waits for more. @ch: open, locked. */
+void rdda_chan_flush(struct rdda_chan *ch)
 {
-	while (ch->pending.nr && !chan_gathers(ch) && rdda_batch_post(ch))
+	while (ch->pending.nr && !chan_gathers(ch) && !rdda_gather_waits(ch) &&
+	       rdda_batch_post(ch))
 		;
 	rdda_sq_arm(ch);
 }
@@ -418,7 +420,7 @@ static void chan_commit(struct rdda_chan *ch)
 {
 	if (ch->pending.nr && chan_gathers(ch))
 		rdda_sq_check(ch);
-	chan_flush(ch);
+	rdda_chan_flush(ch);
 }
 
 static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
@@ -482,7 +484,7 @@ void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 		rdda_reads_run(ch);
 	if (!list_empty(&ch->queues.turns))
 		turns_run(ch, ended);
-	chan_flush(ch);
+	rdda_chan_flush(ch);
 }
 
 static int io_check(const struct rdda_grant *g, const struct rdda_io *io)

@@ -107,6 +107,15 @@ struct rdda_cmd_slot {
 
 /* io.c */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended);
+void rdda_chan_flush(struct rdda_chan *ch);
+
+/* gather.c */
+void rdda_gather_init(struct rdda_chan *ch);
+void rdda_gather_stop(struct rdda_chan *ch);
+bool rdda_gather_expects(const struct rdda_chan *ch);
+bool rdda_gather_waits(struct rdda_chan *ch);
+void rdda_gather_ended(struct rdda_chan *ch);
+void rdda_gather_sent(struct rdda_chan *ch);
 void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended);
 void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);

@@ -149,7 +149,8 @@ void rdda_sq_check(struct rdda_chan *ch)
  */
 static bool sq_wanted(const struct rdda_chan *ch)
 {
-	return !ch->open || ch->pending.nr || !list_empty(&ch->poll.waiting) ||
+	return !ch->open || (ch->pending.nr && !ch->gather.waits) ||
+	       !list_empty(&ch->poll.waiting) ||
 	       !list_empty(&ch->reads.todo) || ch->reads.free != ch->reads.max ||
 	       ch->ctl.nfree != ch->ctl.nr;
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How many commands go in one message, where more of them are about to come.
+ *
+ *   3 end at once    the application is behind: it takes them together, and
+ *                    submits 3 again, one by one
+ *   1, 2 submitted   they wait for it
+ *   3 submitted      one message
+ *
+ * So a channel expects as many commands as have ended since its last message, if the
+ * last of them ended just now. What has not come within gather_us is not waited
+ * for, and not expected again for a while, ever longer: an application that is not
+ * behind, or does something else, pays for it rarely. One command at a time never
+ * waits, and what a drive does not end is not expected.
+ *
+ *   (nothing) ---> waits: fewer than expected ---> all are there: sent
+ *                      \--- gather_us ---> sent; none of the next messages waits
+ */
+#include <linux/moduleparam.h>
+
+#include "rdda/client/channel.h"
+#include "rdda/client/io.h"
+#include "rdda/wire.h"
+
+#define GATHER_MUTE	32	/* messages that do not wait after one that did in vain, */
+#define GATHER_MUTE_MAX	1024U	/* ... or after several */
+#define GATHER_MOST_US	1000U
+
+static unsigned int gather_us = 50;
+module_param(gather_us, uint, 0644);
+MODULE_PARM_DESC(gather_us, "commands wait so long for others that are likely to follow (50; 0: never)");
+
+static u64 gather_ns(void)
+{
+	return min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+}
+
+/* It was in vain. */
+static void gather_over(struct rdda_chan *ch)
+{
+	ch->gather.waits = false;
+	ch->gather.mute = ch->gather.mute_next;
+	ch->gather.mute_next = min(2 * ch->gather.mute_next, GATHER_MUTE_MAX);
+}
+
+static enum hrtimer_restart gather_timer(struct hrtimer *timer)
+{
+	struct rdda_chan *ch = container_of(timer, struct rdda_chan, gather.timer);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	/* while this one waited for the lock the next may have been set */
+	if (ch->gather.waits && !hrtimer_is_queued(timer)) {
+		gather_over(ch);
+		if (ch->open)
+			rdda_chan_flush(ch);
+	}
+	spin_unlock_irqrestore(&ch->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/* Set up a new channel. */
+void rdda_gather_init(struct rdda_chan *ch)
+{
+	hrtimer_init(&ch->gather.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	ch->gather.timer.function = gather_timer;
+	ch->gather.mute_next = GATHER_MUTE;
+}
+
+/* Nothing of ours runs after this. @ch: closed. Sleeps. */
+void rdda_gather_stop(struct rdda_chan *ch)
+{
+	hrtimer_cancel(&ch->gather.timer);
+}
+
+static bool gather_old(const struct rdda_chan *ch)
+{
+	return time_after(jiffies, ch->gather.last + 1);
+}
+
+/* A command was answered, whose I/O is about to end. @ch: locked. */
+void rdda_gather_ended(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	/* to those of long ago the application has done what it does */
+	if (gather_old(ch))
+		ch->gather.ended = 0;
+	ch->gather.last = jiffies;
+	ch->gather.ended++;
+}
+
+/* Whether the command that comes next is not to be sent alone. @ch: locked, with none pending. */
+bool rdda_gather_expects(const struct rdda_chan *ch)
+{
+	return ch->gather.ended > 1 && !ch->gather.mute && !gather_old(ch) &&
+	       READ_ONCE(gather_us);
+}
+
+/* All are there that were expected. */
+static void gather_done(struct rdda_chan *ch)
+{
+	ch->gather.waits = false;
+	ch->gather.mute_next = GATHER_MUTE;
+	/* one that runs now waits for the lock, and finds nothing to do */
+	hrtimer_try_to_cancel(&ch->gather.timer);
+}
+
+/* Whether what is pending waits for more; then it is seen to that it does not for long. */
+bool rdda_gather_waits(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	if (ch->pending.nr >= min_t(u32, ch->gather.ended, RDDA_CMDS_MAX)) {
+		if (ch->gather.waits)
+			gather_done(ch);
+	} else if (ch->gather.waits) {
+		if (ktime_get_ns() >= ch->gather.until)
+			gather_over(ch);	/* its softirq is late */
+	} else if (rdda_gather_expects(ch)) {
+		ch->gather.waits = true;
+		ch->gather.until = ktime_get_ns() + gather_ns();
+		hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
+	}
+	return ch->gather.waits;
+}
+
+/* A message of commands was sent. @ch: locked. */
+void rdda_gather_sent(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	ch->gather.ended = 0;
+	if (ch->gather.mute)
+		ch->gather.mute--;
+}

@@ -96,7 +96,6 @@ struct rdda_chan {
 	struct {
 		u32	ended;			/* commands since the last message, ... */
 		unsigned long last;		/* ... jiffies when the last of them did */
-		u64	until;			/* ns; of what waits */
 		u32	mute;			/* messages that do not wait */
 		u32	mute_next;		/* ... the next time that one has waited in vain */
 		bool	waits;			/* @timer is set */

@@ -113,11 +113,10 @@ bool rdda_gather_waits(struct rdda_chan *ch)
 		if (ch->gather.waits)
 			gather_done(ch);
 	} else if (ch->gather.waits) {
-		if (ktime_get_ns() >= ch->gather.until)
+		if (hrtimer_expires_remaining(&ch->gather.timer) <= 0)
 			gather_over(ch);	/* its softirq is late */
 	} else if (rdda_gather_expects(ch)) {
 		ch->gather.waits = true;
-		ch->gather.until = ktime_get_ns() + gather_ns();
 		hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
 	}
 	return ch->gather.waits;

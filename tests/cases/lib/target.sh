@@ -111,6 +111,13 @@ sessions_gone() {
 	fail "sessions left: $(tgtctl sessions)"
 }
 
+fence_live() { # all sessions that live now
+	local s
+	for s in $(tgtctl sessions | sed -n 's/^session=\([0-9]*\) .*state=live.*/\1/p'); do
+		tgtctl fence "$s" || :	# it may be over
+	done
+}
+
 # A drive that keeps writes back: see tests/kmod/dm-hold.c.
 held_up() { # DEVICE; makes /dev/mapper/held
 	modprobe dm-mod

@@ -276,6 +276,7 @@ enum rdda_event_kind {
 	RDDA_EV_DRIVE_GONE	= 1,
 	RDDA_EV_DRIVE_BACK	= 2,
 	RDDA_EV_REVOKED		= 3,	/* an opened extent was taken away: @handle */
+	RDDA_EV_SHARE		= 4,	/* another login would be granted @handle channels now */
 };
 
 struct rdda_event {

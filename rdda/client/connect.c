@@ -73,6 +73,15 @@ void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
 	rdda_target_kick(s->t);
 }
 
+/*
+ * The target would grant much more now, or is to be left more: log in again, soon. CQ handler.
+ */
+void rdda_session_renew(struct rdda_session *s)
+{
+	if (!test_and_set_bit(SESSION_RENEW, &s->flags))
+		rdda_target_kick(s->t);
+}
+
 /* An orderly end: the session is dead, without a line in the log. */
 static void session_close(struct rdda_session *s)
 {

@@ -244,6 +244,14 @@ static void control_recv_bye(struct rdda_session *s, const struct rdda_note *m, 
 		rdda_session_fail(s, rdda_reject_errno(reason), "%s", rdda_reject_text(reason));
 }
 
+static void control_recv_event(struct rdda_session *s, const struct rdda_event *ev, bool up)
+{
+	if (le32_to_cpu(ev->kind) == RDDA_EV_SHARE)
+		rdda_session_renew(s);
+	else if (up)
+		rdda_extent_event(s, ev);
+}
+
 /*
  * A control message came. @msg: a private copy of it; rdda_msg_check() passed, or did not know its
  * type. CQ handler. Return: 0; a negative errno ends the session.
@@ -280,8 +288,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	case RDDA_ERROR:
 		return control_recv_answer(s, hdr, len);
 	case RDDA_EVENT:
-		if (up)
-			rdda_extent_event(s, msg);
+		control_recv_event(s, msg, up);
 		return 0;
 	default:
 		control_reply(ch, RDDA_ERROR, hdr->tag, EOPNOTSUPP);

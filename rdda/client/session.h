@@ -100,6 +100,7 @@ struct rdda_session {
 #define SESSION_UP	2
 #define SESSION_LEAVING	3	/* we end it: nothing to log */
 #define SESSION_REMOVED	4	/* its device goes, and waits for us */
+#define SESSION_RENEW	5	/* another login is granted more, or is to have less */
 
 static inline bool rdda_session_dead(struct rdda_session *s)
 {
@@ -111,6 +112,7 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 void rdda_session_end(struct rdda_session *s);
 void rdda_session_leave(struct rdda_session *s, bool force);
 void rdda_session_put(struct rdda_session *s);
+void rdda_session_renew(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);
 

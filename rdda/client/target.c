@@ -179,11 +179,22 @@ static void target_connect(struct rdda_target *t)
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
 }
 
+/*
+ * Whether the session is to be replaced by one of another size. Not one that has not lasted: a
+ * target that is wrong about it would have a client do nothing else.
+ */
+static bool target_renews(const struct rdda_target *t, const struct rdda_session *s)
+{
+	return test_bit(SESSION_RENEW, &s->flags) &&
+	       time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms));
+}
+
 static void target_lost(struct rdda_target *t)
 {
 	struct rdda_session *s = t->session;
 	struct rdda_counts c = {};
 	char reason[64];
+	bool renew = target_renews(t, s);
 	int err = 0;
 
 	rdda_extents_lost(t, s);
@@ -193,8 +204,9 @@ static void target_lost(struct rdda_target *t)
 	if (rdda_session_dead(s)) {
 		err = s->end.err;
 		strscpy(reason, s->end.reason, sizeof(reason));
+		renew = false;
 	} else {
-		strscpy(reason, "", sizeof(reason));
+		strscpy(reason, renew ? "logs in again for another share" : "", sizeof(reason));
 	}
 	/* A login alone proves nothing: only a session that lasted resets the backoff. */
 	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms))) {
@@ -210,6 +222,8 @@ static void target_lost(struct rdda_target *t)
 	rdda_counts_sum(&t->counts, &c);
 	spin_unlock_irq(&t->lock);
 	target_backoff(t);
+	if (renew)
+		t->next_try = jiffies;
 	target_set(t, RDDA_TEV_LOST, err, reason);
 	rdda_extents_notify_lost(t);
 	target_leave(t, false);
@@ -221,7 +235,8 @@ static void target_work(struct work_struct *work)
 	unsigned long wait = MAX_JIFFY_OFFSET;
 	unsigned int noio = memalloc_noio_save();
 
-	if (t->session && (READ_ONCE(t->stop) || rdda_session_dead(t->session)))
+	if (t->session && (READ_ONCE(t->stop) || rdda_session_dead(t->session) ||
+			   target_renews(t, t->session)))
 		target_lost(t);
 	target_leave(t, READ_ONCE(t->stop));
 	if (READ_ONCE(t->stop)) {
@@ -234,6 +249,8 @@ static void target_work(struct work_struct *work)
 		wait = rdda_extents_run(t, t->session);
 	else
 		wait = max_t(long, t->next_try - jiffies, 0);
+	if (t->session && test_bit(SESSION_RENEW, &t->session->flags))
+		wait = min(wait, msecs_to_jiffies(t->session->alive.dead_ms) + 1);
 	if (!list_empty(&t->leaving))
 		wait = min(wait, msecs_to_jiffies(PORT_LOOK_MS));
 	/* A kick that came meanwhile has queued us already, and at once. */

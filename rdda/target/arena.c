@@ -76,9 +76,9 @@ unsigned long tgt_arena_limit(void)
 /*
  * A session's share. @use: what its client has a use for, 0: not said. @clients: all, with it. A
  * client alone may load the target from each of its CPUs; many that do would only make more
- * messages of the same work.
+ * messages of the same work. Return: channels, before the budgets.
  */
-static unsigned int share_channels(unsigned int use, unsigned int clients)
+unsigned int tgt_arena_share(unsigned int use, unsigned int clients)
 {
 	unsigned int share = max(READ_ONCE(channels_shared) / clients, CHANNELS_LEAST + 0U);
 
@@ -99,7 +99,7 @@ u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned lon
 {
 	unsigned long budget = tgt_arena_limit();
 	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
-	unsigned int n = share_channels(*channels, clients);
+	unsigned int n = tgt_arena_share(*channels, clients);
 	unsigned int most = READ_ONCE(channels_budget), used;
 	unsigned long left;
 	u32 bytes = 0;

@@ -31,6 +31,7 @@ struct tgt_arena {
 
 extern unsigned long tgt_arena_used;
 unsigned long tgt_arena_limit(void);
+unsigned int tgt_arena_share(unsigned int use, unsigned int clients);
 u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned long old_bytes,
 		      unsigned int old_channels);
 void tgt_arena_unreserve(u32 bytes, unsigned int channels);

@@ -97,6 +97,7 @@ static int __init tgt_init(void)
 	ret = tgt_nl_init();
 	if (ret)
 		goto err_session;
+	tgt_share_init();
 	register_reboot_notifier(&tgt_reboot_nb);
 	return 0;
 
@@ -122,6 +123,7 @@ static void __exit tgt_exit(void)
 	unregister_reboot_notifier(&tgt_reboot_nb);
 	tgt_nl_exit();
 	tgt_stopping = true;
+	tgt_share_exit();
 	tgt_listen_exit();
 	tgt_session_exit();
 	tgt_arena_exit();

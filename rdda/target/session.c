@@ -521,24 +521,30 @@ static int session_admit(const struct tgt_session *s)
 	return 0;
 }
 
+static bool session_host(const struct tgt_session *s, const uuid_t *host)
+{
+	return s && uuid_equal(&s->client.host, host);
+}
+
 /*
  * How many clients share the target: @s, all others that have memory or are about to, and those
  * that were lost just now. Of a storm of logins the first would take a large share else, while
- * the rest are still on the way back.
+ * the rest are still on the way back. @s: NULL: of all, one that has lost a session and is back may
+ * count twice. Context: tgt_lock held. Return: 1 at least.
  */
-static unsigned int session_clients(const struct tgt_session *s)
+unsigned int tgt_session_clients(const struct tgt_session *s)
 {
 	const struct tgt_session *o;
 	const struct tgt_past *p;
-	unsigned int n = 1;
+	unsigned int n = !!s;
 
 	lockdep_assert_held(&tgt_lock);
 	list_for_each_entry(o, &tgt_sessions, node)
 		n += o->nr_channels && !READ_ONCE(o->client.left) &&
-		     !uuid_equal(&o->client.host, &s->client.host);
+		     !session_host(s, &o->client.host);
 	list_for_each_entry(p, &past, node)
-		n += !uuid_equal(&p->host, &s->client.host);
-	return n;
+		n += !session_host(s, &p->host);
+	return max(n, 1U);
 }
 
 /*
@@ -549,7 +555,7 @@ static unsigned int session_clients(const struct tgt_session *s)
  */
 static int session_reserve(struct tgt_session *s, unsigned int use)
 {
-	unsigned int channels = 0, clients = session_clients(s);
+	unsigned int channels = 0, clients = tgt_session_clients(s);
 	unsigned long bytes = 0;
 	struct tgt_session *o;
 
@@ -563,6 +569,8 @@ static int session_reserve(struct tgt_session *s, unsigned int use)
 		bytes += o->arena.bytes;
 		channels += o->nr_channels;
 	}
+	s->share.use = use;
+	s->share.channels = tgt_arena_share(use, clients);
 	bytes = tgt_arena_reserve(&use, clients, bytes, channels);
 	if (!bytes)
 		return -EBUSY;

@@ -84,6 +84,17 @@ struct tgt_session {
 		unsigned int		undrained;	/* sdrives whose views live */
 	} grants;
 
+	/*
+	 * whether it has what a login would be granted by now; tgt_lock: share.c, but for @use and
+	 * @channels, which session.c sets
+	 */
+	struct {
+		unsigned int		use;	/* channels that its client has a use for */
+		unsigned int		channels;	/* its share at the login */
+		unsigned int		turns;	/* in a row in which that differs by much */
+		bool			sent;	/* its client was notified */
+	} share;
+
 	/* session.c */
 	struct {
 		struct delayed_work	watch;	/* ends it when @client.heard is too old */
@@ -110,6 +121,7 @@ struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_
 bool tgt_session_take(struct tgt_session *s, unsigned int channel);
 int tgt_session_attach(struct tgt_channel *ch);
 int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use);
+unsigned int tgt_session_clients(const struct tgt_session *s);
 bool tgt_session_halve(struct tgt_session *s);
 int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
@@ -129,6 +141,10 @@ static inline void tgt_session_get(struct tgt_session *s)
 {
 	kref_get(&s->ref);
 }
+
+/* share.c */
+void tgt_share_init(void);
+void tgt_share_exit(void);
 
 /* sysfs.c */
 void tgt_sysfs_add(struct tgt_session *s);

@@ -185,7 +185,7 @@ static size_t random_message(struct peer_conn *c, u8 *msg)
 	h->len = cpu_to_le32(of[i].len);
 	h->tag = cpu_to_le64(below(c, 8));
 	if (h->type == RDDA_EVENT) {
-		((struct rdda_event *)h)->kind = cpu_to_le32(below(c, 4));
+		((struct rdda_event *)h)->kind = cpu_to_le32(below(c, 5));
 		((struct rdda_event *)h)->nsid = cpu_to_le32(1);
 		((struct rdda_event *)h)->handle = cpu_to_le32(c->sv->handle);
 	}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions that have much more, or much less, than a login would be granted by now.
+ *
+ *   clients come, or go ---> a share is twice as large, or half ---> for SHARE_TURNS turns
+ *                                                                        |
+ *   its client logs in again, and has it <--- RDDA_EV_SHARE, few a turn <-'
+ *
+ * What is compared are shares, that of its login and that of now, not what was granted: where a
+ * budget or want of memory left it less, another login would have no more.
+ */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/moduleparam.h>
+
+#include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
+#include "rdda/target/session.h"
+#include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define SHARE_TURNS	3	/* a host that boots again comes back meanwhile */
+#define SHARE_PART	16	/* of the clients log in again in one turn */
+
+static unsigned int rebalance_ms = 10000;
+module_param(rebalance_ms, uint, 0644);
+MODULE_PARM_DESC(rebalance_ms, "compare what sessions have with their share this often (10000; 0: never)");
+
+static void share_work_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(share_work, share_work_fn);
+
+static bool share_off(const struct tgt_session *s, unsigned int clients)
+{
+	unsigned int then = s->share.channels, now = tgt_arena_share(s->share.use, clients);
+
+	if (now > then)
+		return now >= 2 * then;
+	return 2 * now <= then && now < s->nr_channels;
+}
+
+static void share_send(struct tgt_session *s)
+{
+	unsigned int now = tgt_arena_share(s->share.use, tgt_session_clients(s));
+	struct rdda_event m = {
+		.hdr.type = RDDA_EVENT,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.kind = cpu_to_le32(RDDA_EV_SHARE),
+		.handle = cpu_to_le32(now),
+	};
+
+	pr_info_ratelimited("session %u of %pUb: %u channels, %u for a login now\n", s->id,
+			    &s->client.host, s->nr_channels, now);
+	s->share.sent = true;
+	tgt_session_event(s, &m, sizeof(m));
+}
+
+/* Return: whether its client is to be notified, by the count of all @clients. */
+static bool share_due(struct tgt_session *s, unsigned int clients)
+{
+	/* Before its proof was answered a session gets no event. */
+	if (s->share.sent || tgt_session_state(s) != TGT_LIVE || !s->channel[0]->proven)
+		return false;
+	if (!share_off(s, clients)) {
+		s->share.turns = 0;
+		return false;
+	}
+	return ++s->share.turns >= SHARE_TURNS;
+}
+
+static void share_turn(void)
+{
+	unsigned int clients, most;
+	struct tgt_session *s;
+
+	mutex_lock(&tgt_lock);
+	clients = tgt_session_clients(NULL);
+	most = DIV_ROUND_UP(clients, SHARE_PART);
+	list_for_each_entry(s, &tgt_sessions, node) {
+		/* counted for each of these alone, as its login will be */
+		if (!share_due(s, clients) || !share_off(s, tgt_session_clients(s)))
+			continue;
+		share_send(s);
+		if (!--most)
+			break;
+	}
+	mutex_unlock(&tgt_lock);
+}
+
+static void share_work_fn(struct work_struct *work)
+{
+	unsigned int ms = READ_ONCE(rebalance_ms);
+
+	if (ms)
+		share_turn();
+	/* where it is off, it may be switched on */
+	queue_delayed_work(tgt_wq, &share_work, msecs_to_jiffies(ms ?: MSEC_PER_SEC) + 1);
+}
+
+/* Begin to look after shares. */
+void tgt_share_init(void)
+{
+	queue_delayed_work(tgt_wq, &share_work, 0);
+}
+
+/* No client is notified after this. Sleeps. */
+void tgt_share_exit(void)
+{
+	cancel_delayed_work_sync(&share_work);
+}

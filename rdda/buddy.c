@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A buddy allocator of arena offsets. Pure; see buddy.h. */
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "rdda/buddy.h"
@@ -11,7 +13,7 @@
 enum page_state {
 	PAGE_INSIDE,		/* no block begins here */
 	PAGE_FREE,
-	PAGE_KEPT,
+	PAGE_KEPT,		/* or free in a row */
 	PAGE_USED,
 };
 
@@ -61,6 +63,10 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 	b->avail = b->pages;
 	b->max_order = max_order;
 	memset(b->nr_kept, 0, sizeof(b->nr_kept));
+	b->nr_rows = max_order ? min(b->pages / RDDA_BUDDY_ROW_PART, RDDA_BUDDY_ROWS + 0U) : 0;
+	b->row = 0;
+	for (i = 0; i < RDDA_BUDDY_ROWS; i++)
+		b->rows[i].first = NO_PAGE;
 	for (order = 0; order <= RDDA_ORDER_MAX; order++)
 		b->head[order] = NO_PAGE;
 	for (i = 0; i < b->pages; i++)
@@ -112,15 +118,92 @@ static unsigned int buddy_find(const struct rdda_buddy *b, unsigned int order)
 	return order;
 }
 
+/* A row whose pages are all free. */
+static u32 row_full(const struct rdda_buddy *b)
+{
+	return ~0U >> (32 - (1U << b->max_order));
+}
+
+static bool row_make(struct rdda_buddy *b, struct rdda_buddy_row *r)
+{
+	u32 i, first = b->head[b->max_order];
+
+	if (first == NO_PAGE)
+		return false;
+	buddy_take(b, first);
+	for (i = first; i < first + (1U << b->max_order); i++)
+		b->page[i].state = PAGE_KEPT;
+	r->first = first;
+	r->free = row_full(b);
+	r->next = 0;
+	return true;
+}
+
+static bool row_merge(struct rdda_buddy *b, struct rdda_buddy_row *r)
+{
+	u32 i;
+
+	if (r->first == NO_PAGE || r->free != row_full(b))
+		return false;
+	for (i = r->first; i < r->first + (1U << b->max_order); i++)
+		b->page[i].state = PAGE_INSIDE;
+	buddy_push(b, r->first, b->max_order);
+	r->first = NO_PAGE;
+	return true;
+}
+
+/* The next page of the row in hand, or of another one. Return: false when none has one. */
+static bool row_take(struct rdda_buddy *b, u32 *i)
+{
+	u32 half = row_full(b) >> (1U << b->max_order >> 1);
+	struct rdda_buddy_row *r;
+	unsigned int n, bit;
+
+	/* each comes twice: to its end, and from its beginning */
+	for (n = 0; n < 2U * b->nr_rows; n++) {
+		r = &b->rows[b->row];
+		if (r->first != NO_PAGE || row_make(b, r)) {
+			/* few pages that are used again and again stay in caches */
+			if (!(r->free & ~0ULL << r->next) && (r->free & half) == half)
+				r->next = 0;
+			if (r->free & ~0ULL << r->next)
+				goto found;
+			r->next = 0;
+		}
+		b->row = (b->row + 1) % b->nr_rows;
+	}
+	return false;
+
+found:
+	bit = __ffs64(r->free & ~0ULL << r->next);
+	r->free &= ~(1U << bit);
+	r->next = bit + 1;
+	*i = r->first + bit;
+	b->page[*i].next = b->row;
+	return true;
+}
+
+static void row_give(struct rdda_buddy *b, u32 i)
+{
+	struct rdda_buddy_row *r = &b->rows[b->page[i].next];
+
+	b->page[i].state = PAGE_KEPT;
+	r->free |= 1U << (i - r->first);
+	if (r->free == row_full(b))
+		r->next = 0;
+}
+
 /* Return: whether there were any. */
 static bool buddy_merge_kept(struct rdda_buddy *b)
 {
-	unsigned int order;
+	unsigned int order, n;
 	bool any = false;
 
 	for (order = 0; order < RDDA_BUDDY_KEPT; order++)
 		for (; b->nr_kept[order]; any = true)
 			buddy_merge(b, b->kept[order][--b->nr_kept[order]], order);
+	for (n = 0; n < b->nr_rows; n++)
+		any |= row_merge(b, &b->rows[n]);
 	return any;
 }
 
@@ -133,6 +216,8 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 	unsigned int o;
 	u32 i;
 
+	if (!order && row_take(b, &i))
+		goto row;
 	if (order < RDDA_BUDDY_KEPT && b->nr_kept[order]) {
 		i = b->kept[order][--b->nr_kept[order]];
 		goto found;
@@ -148,8 +233,10 @@ int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 		o--;
 		buddy_push(b, i + (1U << o), o);
 	}
-	b->page[i].order = order;
 found:
+	b->page[i].next = NO_PAGE;
+row:
+	b->page[i].order = order;
 	b->page[i].state = PAGE_USED;
 	b->avail -= 1U << order;
 	*off = (b->first + i) * RDDA_PAGE;
@@ -173,11 +260,13 @@ int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
 	*off = start + (RDDA_PAGE << order);
 	b->page[i + (1U << order)].state = PAGE_USED;
 	b->page[i + (1U << order)].order = order;
+	b->page[i + (1U << order)].next = NO_PAGE;
 	/* of the lower half all but the last page is free */
 	for (o = order; o--; i += 1U << o)
 		buddy_push(b, i, o);
 	b->page[i].state = PAGE_USED;
 	b->page[i].order = 0;
+	b->page[i].next = NO_PAGE;
 	b->avail += (1U << order) - 1;
 	return 0;
 }
@@ -195,6 +284,10 @@ int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 		return -EINVAL;
 	order = b->page[i].order;
 	b->avail += 1U << order;
+	if (b->page[i].next != NO_PAGE) {
+		row_give(b, i);
+		return 0;
+	}
 	if (order < RDDA_BUDDY_KEPT && b->nr_kept[order] < RDDA_BUDDY_KEEP) {
 		b->page[i].state = PAGE_KEPT;
 		b->kept[order][b->nr_kept[order]++] = i;

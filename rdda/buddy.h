@@ -7,8 +7,15 @@
  *   order 2  |    16K    |      the border of a registered piece that is a
  *                               multiple of the largest block
  *
- * Some blocks of one page and of two that were given back are kept as they are, for the next
- * that need one: a stack of each. They are merged when a block is wanted that is not there.
+ * Single pages come out of rows first, a largest block each, one behind the other: what is written
+ * to pages that follow one another goes in one work request.
+ *
+ *   row  |u|u|u|f|f|f|f|u|f| ...   next is the first free one from here on
+ *               ^next
+ *
+ * Some blocks of one page beside those, and of two, that were given back are kept as they are, for
+ * the next that need one: a stack of each. They are merged when a block is wanted that is not
+ * there, and so are rows that are all free.
  *
  * Pure: the memory is handed in, the caller locks.
  */
@@ -23,13 +30,23 @@
 #define RDDA_BUDDY_PAGES_MAX	0xffff
 #define RDDA_BUDDY_KEEP		32	/* blocks of an order that are kept, at most */
 #define RDDA_BUDDY_KEPT		2	/* orders that some are kept of */
+#define RDDA_BUDDY_ROWS		4	/* at most, and ... */
+#define RDDA_BUDDY_ROW_PART	128	/* ... a row to that many pages */
 
 /* What is known of one page. */
 struct rdda_buddy_page {
-	u16	next;	/* next free block of this order, by page index; a list end is NO_PAGE */
+	/* next free block of this order, by page index; a list end is NO_PAGE. In use: its row */
+	u16	next;
 	u16	prev;	/* the one before */
 	u8	order;	/* of the block that begins here */
 	u8	state;	/* a block begins here and is free, kept, used; or none begins */
+};
+
+/* Pages that are given out one by one, in order. */
+struct rdda_buddy_row {
+	u32	free;	/* a bit each */
+	u16	first;	/* page index; NO_PAGE: there is none */
+	u8	next;	/* the bit to begin with */
 };
 
 /* The pages of one run of the arena. */
@@ -39,6 +56,9 @@ struct rdda_buddy {
 	u32	pages;				/* how many */
 	u32	avail;				/* free ones, those kept with them */
 	u8	max_order;			/* largest block */
+	u8	nr_rows;			/* that there may be */
+	u8	row;				/* the one that pages come from */
+	struct rdda_buddy_row rows[RDDA_BUDDY_ROWS];
 	u8	nr_kept[RDDA_BUDDY_KEPT];
 	u16	kept[RDDA_BUDDY_KEPT][RDDA_BUDDY_KEEP];	/* the last goes first */
 	u16	head[RDDA_ORDER_MAX + 1];	/* free blocks per order */

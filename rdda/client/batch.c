@@ -14,6 +14,7 @@
 
 #include "rdda/client/arena.h"
 #include "rdda/client/channel.h"
+#include "rdda/client/debug.h"
 #include "rdda/client/extent.h"
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
@@ -79,23 +80,45 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 		cmd->mptr = cpu_to_le64(slot->bounce | RDDA_MPTR_PUSH);
 }
 
+/*
+ * Add to the last WRITE of the chain what goes right behind its data, as far as it has scatter
+ * entries. What is posted with it completes with it. Return: bytes added.
+ */
+static u32 data_append(struct rdda_chan *on, const struct rdda_io *io, struct rdda_cursor *cur,
+		       u64 to, u32 rkey, u32 left)
+{
+	struct ib_rdma_wr *wr = rdda_chain_last(on);
+	u32 done;
+
+	if (!wr || wr->wr.opcode != IB_WR_RDMA_WRITE || on->batch.data_end != to ||
+	    wr->rkey != rkey || wr->wr.num_sge == on->sq.sge_max)
+		return 0;
+	wr->wr.num_sge += rdda_cursor_fill(cur, left, wr->wr.sg_list + wr->wr.num_sge,
+					   on->sq.sge_max - wr->wr.num_sge,
+					   on->s->pd->local_dma_lkey, &done);
+	rdda_dbg_posted(on, io, on->sq.sig_posted + 1);
+	return done;
+}
+
 static void data_run(struct rdda_chan *on, const struct rdda_io *io, struct rdda_cursor *cur,
 		     u32 arena, u32 left)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(on->s, arena);
 	u64 to = arena - le32_to_cpu(piece->off);
+	u32 done, rkey = le32_to_cpu(piece->rkey);
 	struct ib_rdma_wr *wr;
-	u32 done;
 
 	on->counts.write_bytes += left;
-	for (; left; left -= done, to += done) {
+	done = data_append(on, io, cur, to, rkey, left);
+	for (to += done, left -= done; left; left -= done, to += done) {
 		wr = rdda_chain_add(on, IB_WR_RDMA_WRITE);
 		wr->wr.num_sge = rdda_cursor_fill(cur, left, wr->wr.sg_list, on->sq.sge_max,
 						  on->s->pd->local_dma_lkey, &done);
 		wr->remote_addr = to;
-		wr->rkey = le32_to_cpu(piece->rkey);
+		wr->rkey = rkey;
 		rdda_chain_end(on, wr, io, NULL);
 	}
+	on->batch.data_end = to;
 }
 
 static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)

@@ -126,6 +126,7 @@ struct rdda_chan {
 		u16	nr;
 		bool	inlines;		/* the target takes RDDA_FEAT_INLINE; constant */
 		bool	inline_rest;		/* ... RDDA_FEAT_INLINE_REST; constant */
+		u64	data_end;		/* where the last data WRITE of the chain ends */
 		struct rdda_bufs msg;
 	} batch;
 
@@ -233,6 +234,12 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rd
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
+/* The last work request that is built and not posted, or NULL. */
+static inline struct ib_rdma_wr *rdda_chain_last(struct rdda_chan *ch)
+{
+	return ch->sq.nr ? &ch->sq.wr[ch->sq.nr - 1] : NULL;
+}
+
 static inline bool rdda_chan_seq_done(struct rdda_chan *ch, u32 seq)
 {
 	return (s32)(ch->sq.sig_done - seq) >= 0;

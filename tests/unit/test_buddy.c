@@ -194,6 +194,107 @@ static void kept_pages(void)
 	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &one), -ENOMEM);
 }
 
+/* Pages of a row follow one another, and those given back are had again when it begins again. */
+static void rows_in_order(void)
+{
+	struct rdda_buddy_page mem[RDDA_BUDDY_ROW_PART];
+	struct rdda_buddy b;
+	u32 i, off[RDDA_BUDDY_ROW_PART], again;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, sizeof(off) / 4 * 4096, RDDA_ORDER_MAX), 0);
+	CU_ASSERT_EQUAL(b.nr_rows, 1);
+	for (i = 0; i < 32; i++) {
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+		CU_ASSERT_EQUAL(off[i], off[0] + i * 4096);
+	}
+	CU_ASSERT_EQUAL(off[0] % (32 * 4096), 0);
+	for (; i < RDDA_BUDDY_ROW_PART; i++)	/* from the rest */
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+	CU_ASSERT_EQUAL(b.avail, 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &again), -ENOMEM);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[20]), 0);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[20]), -EINVAL);
+	CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[3]), 0);
+	CU_ASSERT_EQUAL(b.avail, 2);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 1, &again), -ENOMEM);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &again), 0);
+	CU_ASSERT_EQUAL(again, off[3]);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &again), 0);
+	CU_ASSERT_EQUAL(again, off[20]);
+	for (i = 0; i < RDDA_BUDDY_ROW_PART; i++)
+		CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[i]), 0);
+	/* What is kept, rows too, is there for large blocks. */
+	for (i = 0; i < RDDA_BUDDY_ROW_PART / 32; i++)
+		CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, RDDA_ORDER_MAX, &again), 0);
+	CU_ASSERT_EQUAL(b.avail, 0);
+	CU_ASSERT_EQUAL(rdda_buddy_alloc(&b, 0, &again), -ENOMEM);
+}
+
+/* Whatever is free in a row is found, wherever each begins. */
+static void rows_all(void)
+{
+	static struct rdda_buddy_page mem[512];
+	unsigned int k, seed = 3;
+	u32 off[512], again, i;
+	struct rdda_buddy b;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, 512 * 4096, RDDA_ORDER_MAX), 0);
+	for (i = 0; i < 512; i++)
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+	for (i = 0; i < 10000; i++) {
+		k = rand_r(&seed) % 512;
+		CU_ASSERT_EQUAL(rdda_buddy_free(&b, off[k]), 0);
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &again), 0);
+		CU_ASSERT_EQUAL_FATAL(again, off[k]);
+	}
+}
+
+/* One page at a time is always the same: it stays in caches. */
+static void rows_alone(void)
+{
+	static struct rdda_buddy_page mem[512];
+	struct rdda_buddy b;
+	u32 i, first, off;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 0, 512 * 4096, RDDA_ORDER_MAX), 0);
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &first), 0);
+	for (i = 0, off = first; i < 1000; i++) {
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_free(&b, off), 0);
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &off), 0);
+		CU_ASSERT_EQUAL(off, first);
+	}
+}
+
+/*
+ * 32 pages in flight that come back one by one by chance, and are taken again 8 at a time: most
+ * of those 8 still follow one another.
+ */
+static void rows_under_load(void)
+{
+	static struct rdda_buddy_page mem[512];
+	unsigned int round, i, k, behind = 0, taken = 0, seed = 7;
+	u32 off[32], last;
+	struct rdda_buddy b;
+
+	CU_ASSERT_EQUAL_FATAL(rdda_buddy_init(&b, mem, 512 * 4096, 512 * 4096, RDDA_ORDER_MAX), 0);
+	CU_ASSERT_EQUAL(b.nr_rows, RDDA_BUDDY_ROWS);
+	for (i = 0; i < 32; i++)
+		CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+	for (round = 0; round < 1000; round++) {
+		for (i = 0; i < 8; i++) {
+			k = i + rand_r(&seed) % (32 - i);
+			CU_ASSERT_EQUAL_FATAL(rdda_buddy_free(&b, off[k]), 0);
+			off[k] = off[i];
+		}
+		for (i = 0, last = 0; i < 8; i++, taken++) {
+			CU_ASSERT_EQUAL_FATAL(rdda_buddy_alloc(&b, 0, &off[i]), 0);
+			behind += off[i] == last + 4096;
+			last = off[i];
+		}
+	}
+	CU_ASSERT_TRUE(behind > taken / 2);
+}
+
 static const struct suite_test tests[] = {
 	{ "sizes", sizes },
 	{ "what is refused", refusals },
@@ -202,6 +303,10 @@ static const struct suite_test tests[] = {
 	{ "random use", random_use },
 	{ "pages that are kept", kept_pages },
 	{ "pairs that are kept", kept_pairs },
+	{ "pages in order", rows_in_order },
+	{ "all pages of all rows", rows_all },
+	{ "one page at a time", rows_alone },
+	{ "pages in order under load", rows_under_load },
 	{ NULL, NULL },
 };
 

@@ -8,8 +8,9 @@
 
 v=v
 round=0
+acked=$tmp/acked
 
-written() { [ "$(wc -l <"$tmp/acked")" -gt "$1" ]; }
+written() { [ "$(wc -l <"$acked")" -gt "$1" ]; }
 health_is() { [ "$(on 1 meshctl volume list --json | /usr/bin/python3 -c '
 import json, sys
 print([v["health"] for v in json.load(sys.stdin)["volumes"] if v["name"] == sys.argv[1]][0])' "$v")" = "$1" ]; }
@@ -24,12 +25,12 @@ print($1)"
 mismatches() { show 'sum(g.get("mismatches", 0) for g in r["groups"])'; }
 
 writer_start() {
-	: >"$tmp/acked"
-	on 1 "$stamps" write "$dev" "$round" >"$tmp/acked" & writer=$!
+	: >"$acked"
+	on 1 "$stamps" write "$dev" "$round" >"$acked" & writer=$!
 	wait_until 120 written 100
 }
 check() { # WHAT
-	said=$(on -i 1 "$stamps" check "$dev" "$round" <"$tmp/acked") || fail "$level, round $round, $1: $said"
+	said=$(on -i 1 "$stamps" check "$dev" "$round" <"$acked") || fail "$level, round $round, $1: $said"
 	say "$level, $1: ${said##*$'\n'}"
 }
 
@@ -38,4 +39,23 @@ scrubbed() {
 	on 1 meshctl volume scrub "$v"
 	on 1 meshctl volume wait "$v"
 	[ "$(mismatches)" = 0 ] || fail "$level: members differ: $(on 1 meshctl volume show "$v" --json)"
+}
+
+# The node and drive of each member, as `lab unplug` has them.
+places() { # NODE...: that export drives
+	local n
+	for n; do
+		on "$n" lsblk -dno PATH,SERIAL | awk '$2 ~ /^LAB-/ { sub(/.*-/, "", $2); print $1, $2 }' >"$tmp/serials$n"
+		on "$n" meshctl drive list --json >"$tmp/drives$n"
+	done
+	on 1 meshctl volume show "$v" --json | /usr/bin/python3 -c '
+import json, sys
+at = {}
+for n in sys.argv[2:]:
+    serial = dict(line.split() for line in open(f"{sys.argv[1]}/serials{n}"))
+    for d in json.load(open(f"{sys.argv[1]}/drives{n}"))["drives"]:
+        if d["path"] in serial:
+            at[d["uuid"]] = n + " " + serial[d["path"]]
+for m in json.load(sys.stdin)["members"]:
+    print(at[m["drive"]])' "$tmp" "$@"
 }

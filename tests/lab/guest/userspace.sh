@@ -71,3 +71,15 @@ extents() { json 'sum(d["extents"] for d in r["drives"])' meshctl drive list; }
 no_extents() { [ "$(extents)" = 0 ]; }
 host_up() { [ "$(json 'all(h["state"] == "up" for h in r["hosts"])' meshctl host list)" = True ]; }
 state_of() { json "[v['state'] for v in r['volumes'] if v['name'] == '$1']" meshctl volume list; }
+
+# What meshd notes of a mirror equals what the group has: attach, epoch, in sync.
+noted() { # VOLUME
+	/usr/bin/python3 -I -S - "/var/lib/meshd/rosters/$(json 'r["uuid"]' meshctl volume show "$1").0" \
+		"$(json '(r["groups"][0]["attach"], r["groups"][0]["version"], sum(1 << i for i, m in enumerate(r["groups"][0]["members"]) if m["role"] == "in sync"))' meshctl volume show "$1")" <<-'P'
+	import struct, sys
+	note = open(sys.argv[1], "rb").read()
+	found = struct.unpack_from("<QQQ", note, 48 + 8)
+	if str(found) != sys.argv[2]:
+	    sys.exit(f"noted: {found}, the group has {sys.argv[2]}")
+	P
+}

@@ -19,6 +19,7 @@
 #define GROUP_SMALL	4096	/* bytes of each strip in a small one */
 #define GROUP_SMALLS	512
 #define GROUP_SMALLS_MIN	16
+#define GROUP_SPARES	8	/* of these, and of the small ones, for reads that hang */
 
 static unsigned int sync_depth = 4;
 module_param(sync_depth, uint, 0644);
@@ -121,6 +122,8 @@ static bool group_exceeds(struct prot_group_config *c, u32 frames, u32 smalls, s
 
 	c->bufs = 3 * c->depth + frames;
 	c->smalls = smalls;
+	c->spares[0] = min_t(u32, 3 + (frames - 1) / 4, GROUP_SPARES);
+	c->spares[1] = GROUP_SPARES;
 	bytes = prot_group_bytes(c);
 	return !bytes || bytes > room;
 }

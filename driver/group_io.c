@@ -190,6 +190,8 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 			g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
 		stale = mesh_group_stage_ended(g, gio);
+		if (gio->over && gio->io.kind == PROT_READ)
+			prot_group_returned(g->engine, gio->runs[0].buffer);
 		if (mesh_group_abandoned(g) || gio->over)
 			io_free(g, gio);
 		else if (stale)

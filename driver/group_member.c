@@ -202,30 +202,37 @@ static void member_fail(struct mesh_group *g, u32 i)
 		prot_group_fail(g->engine, i);
 }
 
+/* Whether the engine does without an I/O that goes on. A request's pages go with the request. */
+static bool member_lets_go(struct mesh_group *g, const struct mesh_gio *gio)
+{
+	unsigned int i;
+
+	if (gio->io.kind == PROT_READ)
+		return prot_group_set_aside(g->engine, gio->io.tag, gio->runs[0].buffer);
+	if (!prot_group_lets_go(g->engine, gio->io.tag))
+		return false;
+	for (i = 0; i < gio->io.nr_runs; i++)
+		if (gio->runs[i].buffer == PROT_BUFFER_REQUEST)
+			return false;
+	return true;
+}
+
 /*
- * What a member's device neither ends nor fails of a request's writes, of a member that is out, is
- * over for the engine where it writes from the group's own memory: that stays as long as it is in
- * flight. It is used for other rows meanwhile, so what may land is anything, but in regions that
- * the member is known to miss, or as a record, which recovery goes by only once it has caught up;
- * and it gets nothing before it is back. A request's pages would go with the request. What
- * was read lands in a buffer, and is waited for. Only of a local device: RDDA ends what it has by
- * fencing.
+ * What a member's device neither ends nor fails, of a member that is out, is over for the engine
+ * where it is of the group's own memory: that stays as long as it is in flight. What a request's
+ * writes write from is used for other rows meanwhile, so what may land is anything, but in regions
+ * that the member is known to miss, or as a record, which recovery goes by only once it has caught
+ * up; and it gets nothing before it is back. What is read may land at any time, so nothing else
+ * gets that buffer. Only of a local device: RDDA ends what it has by fencing.
  */
 static void member_leave(struct mesh_group *g, struct mesh_group_slot *slot)
 {
 	struct mesh_gio *gio;
-	unsigned int i;
 
 	if (slot->member->conf.kind != MESHBLK_KIND_BDEV || g->state != MESH_GROUP_ACTIVE)
 		return;
 	list_for_each_entry(gio, &slot->flying, node) {
-		if (gio->over || gio->io.kind == PROT_READ ||
-		    !prot_group_lets_go(g->engine, gio->io.tag))
-			continue;
-		for (i = 0; i < gio->io.nr_runs; i++)
-			if (gio->runs[i].buffer == PROT_BUFFER_REQUEST)
-				break;
-		if (i < gio->io.nr_runs)
+		if (gio->over || !member_lets_go(g, gio))
 			continue;
 		gio->over = true;
 		prot_group_result(g->engine, gio->io.tag, -ENOLINK);

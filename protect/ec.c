@@ -667,6 +667,44 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	}
 }
 
+/* What @op has copied of its payload moves to buffer @to. All that was gathered is read again. */
+static void ec_move(struct prot_group *g, struct prot_gop *op, u16 to)
+{
+	const struct prot_ecop *e = prot_ecop(g, op);
+	u8 *old = prot_ec_frame(g, op), *new = prot_private(g, to);
+	bool payload = op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE;
+	u64 left = payload ? e->data : 0;
+	u32 from, length, at;
+
+	for (; left; left &= left - 1) {
+		prot_ec_part(g, op, prot_lowest(left), &from, &length);
+		at = prot_ec_new(g, op, prot_lowest(left)) + from;
+		memcpy(new + at, old + at, length);
+	}
+	op->buf = to;
+	if (op->purpose != PROT_FOR_REQUEST)
+		*prot_own_buf(g, op) = to;
+}
+
+bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf)
+{
+	u16 to;
+
+	if (op->phase == PROT_P_EC_FILL) {
+		prot_ec_cache_forget(g, prot_ecop(g, op)->stripe);
+		return true;
+	}
+	if (op->phase != PROT_P_EC_GATHER || op->sent & ~op->ended & prot_live(g))
+		return false;
+	if (op->buf != buf)	/* another read of it was set aside before */
+		return true;
+	to = prot_aside_take(g, op, buf);
+	if (to == PROT_NONE16)
+		return false;
+	ec_move(g, op, to);
+	return true;
+}
+
 static void ec_leave_out_parity(const struct prot_group *g, struct prot_ecop *e, u64 left)
 {
 	u64 parity = prot_ec_members(g, e, prot_ec_all_parity(g)) & e->parts & ~left;

@@ -126,11 +126,15 @@ void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op)
 	const struct prot_ecop *e = prot_ecop(g, op);
 	struct prot_gop *fill = prot_gop(g, PROT_OP_FILL);
 	struct prot_ec_cached *c;
+	u32 i;
 
 	if (!g->cfg.cached || fill->phase != PROT_P_FREE || !cache_worth(g, e) || g->avoid ||
 	    prot_weight(prot_live(g)) < g->cfg.width || cache_of(g, e->stripe) != PROT_CACHED_MAX)
 		return;
-	c = cache_entry(g, g->cache_next++ % g->cfg.cached);
+	i = g->cache_next++ % g->cfg.cached;
+	if (*prot_hung(g, prot_nr_bufs(&g->cfg) + i))
+		return;
+	c = cache_entry(g, i);
 	memset(c, 0, prot_ec_cached_bytes(&g->cfg));
 	c->key = e->stripe + 1;
 	*prot_ecop(g, fill) = (struct prot_ecop) {

@@ -27,6 +27,18 @@ static const u32 ec_phases[PROT_P_EC_END] = {
 	[PROT_P_EC_REPAIR] = PROT_TO(LOCK),
 };
 
+/* For reads, of @n buffers. */
+static u32 ec_kept(u32 n)
+{
+	return n < 8 ? 1 : min_t(u32, n / 4, 4);
+}
+
+/* Whether @spares of @n buffers are enough to go on with, as reads may hang in the rest. */
+static bool ec_spares_ok(u32 n, u32 spares)
+{
+	return !spares || (spares + 1 < n && spares >= ec_kept(n - spares) + 3);
+}
+
 static bool ec_config_ok(const struct prot_group_config *c)
 {
 	return c->k >= 2 && c->k <= PROT_DATA_MAX && c->m >= 1 && c->m <= PROT_PARITY_MAX &&
@@ -38,21 +50,16 @@ static bool ec_config_ok(const struct prot_group_config *c)
 	       c->rings && c->rings <= PROT_RINGS_MAX &&
 	       c->slots >= PROT_SLOTS_MIN && c->slots <= PROT_SLOTS_MAX &&
 	       (!c->smalls || (c->smalls > 1 && is_power_of_2(c->small) && c->small >= c->lba &&
-			       c->small <= c->strip)) &&
+			       c->small <= c->strip && ec_spares_ok(c->smalls, c->spares[1]))) &&
 	       c->cached <= PROT_CACHED_MAX && c->ops > PROT_OP_FILL + !!c->cached &&
-	       c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1;
+	       c->bufs > PROT_BUF_FIRST * prot_depth(c) + 1 &&
+	       ec_spares_ok(c->bufs - PROT_BUF_FIRST * prot_depth(c), c->spares[0]);
 }
 
 static u32 ec_frame_bytes(const struct prot_shape *h, const struct prot_group_config *c,
 			  u32 window)
 {
 	return c->width * (h->head + window) + max(c->k, c->m) * window;
-}
-
-/* A share of @n buffers. */
-static u32 ec_kept(u32 n)
-{
-	return n < 8 ? 1 : min_t(u32, n / 4, 4);
 }
 
 static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, u64 *end)
@@ -71,8 +78,8 @@ static void ec_arrange(struct prot_shape *h, const struct prot_group_config *c, 
 	h->cached_bytes = c->k * c->strip;
 	h->first_op = c->cached ? PROT_OP_FILL + 1 : PROT_OP_BARRIER + 1;
 	h->nr_queues = PROT_Q_RING + c->rings;
-	h->kept_bufs[0] = c->bufs < own + 8 ? 1 : ec_kept(c->bufs - own);
-	h->kept_bufs[1] = ec_kept(c->smalls);
+	h->kept_bufs[0] = c->bufs < own + 8 ? 1 : ec_kept(c->bufs - own - c->spares[0]);
+	h->kept_bufs[1] = ec_kept(c->smalls ? c->smalls - c->spares[1] : 0);
 	h->off_code = prot_take(end, 1, sizeof(struct prot_code));
 	h->off_rings = prot_take(end, c->rings, sizeof(struct prot_ring));
 	h->off_ecops = prot_take(end, c->ops, sizeof(struct prot_ecop));
@@ -122,6 +129,7 @@ static const struct prot_policy ec_policy = {
 	.conflict = prot_ec_conflict,
 	.step = prot_ec_step,
 	.result = prot_ec_result,
+	.set_aside = prot_ec_set_aside,
 	.stop = prot_ec_stop,
 	.meta_next = prot_ec_meta_next,
 	.meta_result = prot_ec_meta_result,

@@ -325,6 +325,7 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
 bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf);
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);

@@ -60,6 +60,9 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->off_free_ops = prot_take(&end, prot_set_words(c->ops), sizeof(u64));
 	h->off_queues = prot_take(&end, h->nr_queues, sizeof(struct prot_queue));
 	h->off_free_bufs = prot_take(&end, prot_set_words(prot_nr_bufs(c)), sizeof(u64));
+	h->off_spare_bufs = prot_take(&end, prot_set_words(prot_nr_bufs(c)), sizeof(u64));
+	h->off_own_bufs = prot_take(&end, h->first_buf, sizeof(u16));
+	h->off_hung = prot_take(&end, prot_nr_bufs(c) + c->cached, sizeof(u8));
 	h->off_unwritten = prot_take(&end, c->width * h->nr_bitmaps, sizeof(u32));
 	h->set_words = prot_set_words(h->nr_regions);
 	h->off_sets = prot_take(&end, (u64)h->set_words * (PROT_SET_MISSED + h->nr_absent +
@@ -139,8 +142,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 		prot_gop(g, i)->next = PROT_NONE16;
 	for (i = g->shape.first_op; i < c->ops; i++)
 		prot_set_put(prot_free_ops(g), c->ops, i);
-	for (i = g->shape.first_buf; i < prot_nr_bufs(c); i++)
-		prot_set_put(prot_free_bufs(g), prot_nr_bufs(c), i);
+	prot_aside_init(g);
 	g->kept = prot_policy(g)->intent ? PROT_BIT(PROT_INTENT) : 0;
 	if (prot_policy(g)->init)
 		prot_policy(g)->init(g);
@@ -391,15 +393,15 @@ void prot_wake(struct prot_group *g, u32 queue)
 		prot_ready(g, prot_gop(g, head));
 }
 
-/* The private buffer of a background op. */
-static u32 group_own_buf(const struct prot_group *g, const struct prot_gop *op)
+/* Where the private buffer of a background op is noted. */
+u16 *prot_own_buf(const struct prot_group *g, const struct prot_gop *op)
 {
 	u32 i = prot_gop_index(g, op);
 
 	if (i < g->shape.next_ops)
-		return i;
+		return prot_own_bufs(g) + i;
 	i -= g->shape.next_ops;
-	return PROT_BUF_FIRST * (i / 2 + 1) + i % 2;
+	return prot_own_bufs(g) + PROT_BUF_FIRST * (i / 2 + 1) + i % 2;
 }
 
 static u32 group_buf_queue(const struct prot_gop *op, bool small)
@@ -421,7 +423,7 @@ static u32 group_next_buf(const struct prot_group *g, u32 i, bool small)
  * one no read could be served that has to rebuild: so reads have a share that writes
  * leave to them, and wait in a queue of their own. Beyond it, writes that wait come first.
  */
-static u32 group_free_buf(const struct prot_group *g, const struct prot_gop *op, bool small)
+u32 prot_buf_next(const struct prot_group *g, const struct prot_gop *op, bool small)
 {
 	u32 keep = g->shape.kept_bufs[small];
 	u32 i = group_next_buf(g, small ? g->cfg.bufs : 0, small);
@@ -449,13 +451,13 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows)
 	u32 i = PROT_SET_NONE;
 
 	if (op->purpose != PROT_FOR_REQUEST) {
-		op->buf = group_own_buf(g, op);
+		op->buf = *prot_own_buf(g, op);
 		return true;
 	}
 	if (!small || grows)
-		i = group_free_buf(g, op, false);
+		i = prot_buf_next(g, op, false);
 	if (small && i == PROT_SET_NONE)
-		i = group_free_buf(g, op, true);
+		i = prot_buf_next(g, op, true);
 	if (i == PROT_SET_NONE) {
 		g->counts.buffer_waits += prot_wait(g, op, group_buf_queue(op, small));
 		return false;
@@ -466,15 +468,22 @@ bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows)
 	return true;
 }
 
+/* Ops may have @i. */
+void prot_buf_free(struct prot_group *g, u32 i)
+{
+	bool small = i >= g->cfg.bufs;
+
+	prot_set_put(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
+	prot_wake(g, small ? PROT_Q_SMALL : PROT_Q_BUF);
+	prot_wake(g, small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF);
+}
+
 void prot_buf_put(struct prot_group *g, struct prot_gop *op)
 {
-	bool small = op->buf >= g->cfg.bufs;
-
-	if (op->buf != PROT_NONE16 && op->buf >= g->shape.first_buf) {
-		prot_set_put(prot_free_bufs(g), prot_nr_bufs(&g->cfg), op->buf);
-		g->read_bufs[small] -= op->kind == PROT_READ;
-		prot_wake(g, small ? PROT_Q_SMALL : PROT_Q_BUF);
-		prot_wake(g, small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF);
+	if (op->buf != PROT_NONE16 && op->purpose == PROT_FOR_REQUEST) {
+		g->read_bufs[op->buf >= g->cfg.bufs] -= op->kind == PROT_READ;
+		if (!prot_aside_keep(g, op->buf))
+			prot_buf_free(g, op->buf);
 	}
 	op->buf = PROT_NONE16;
 }
@@ -702,17 +711,6 @@ void prot_group_result(struct prot_group *g, u32 tag, int err)
 		prot_member_believe(g, member);
 	prot_policy(g)->result(g, op, member, err);
 	prot_ready(g, op);
-}
-
-bool prot_group_lets_go(const struct prot_group *g, u32 tag)
-{
-	const struct prot_gop *op;
-
-	if (tag & PROT_TAG_META)
-		return false;
-	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
-	return op->kind != PROT_READ &&
-	       (op->purpose == PROT_FOR_REQUEST || op->purpose == PROT_FOR_LEVEL);
 }
 
 void prot_group_idle(struct prot_group *g)

@@ -33,6 +33,8 @@
  *   -ENOMEM, -EAGAIN   RETRY: the caller's to send again, never to be delivered
  *   any other          GONE: what the write did is unknown, and it may still do it
  *
+ * Of a member that is out there are two exceptions: prot_group_lets_go(), prot_group_set_aside().
+ *
  * After GONE nothing is sent to that member any more, and what may still be in flight
  * there is dead before prot_group_join() names the member again or a new attachment
  * begins (fencing).
@@ -128,6 +130,11 @@ struct prot_group_config {
 	 * least 2. As many are for reads as of the others
 	 */
 	u16	smalls;
+	/*
+	 * ec: of @bufs and of @smalls, those that are kept for prot_group_set_aside(); 0, or at
+	 * least three more than the share of reads: there may be no others any more
+	 */
+	u16	spares[2];
 	/*
 	 * ec: stripes whose data is kept in memory for small writes in order, PROT_CACHED_MAX at
 	 * most, @k strips of memory and an op for all; 0: none
@@ -399,7 +406,8 @@ struct prot_shape {
 	u32	head;		/* ec: bytes before each window */
 	u32	align;		/* of private buffers in memory */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
-	u32	off_free_ops, off_free_bufs;	/* sets */
+	u32	off_free_ops, off_free_bufs, off_spare_bufs;	/* sets */
+	u32	off_own_bufs, off_hung;
 	u32	off_queues;	/* of ops that wait for a buffer or a ring slot */
 	u32	off_bufs, off_smalls, off_cached, off_meta;
 	u32	off_rings, off_ecops, off_ranges, off_txs, off_code, off_streams, off_cache;
@@ -486,6 +494,9 @@ struct prot_group {
 	struct prot_shape shape;
 	u32	unsynced;	/* regions */
 	u32	read_bufs[2];	/* private buffers, and small ones, that reads have */
+	u16	spares[2];	/* ... that no op gets but in place of one that a read hangs in */
+	u16	hung_bufs[2];	/* ... that reads have which were set aside */
+	u8	spare_wanted[2];	/* there was none: the next one that is put becomes one */
 	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
 	u8	aging_all;	/* ... of regions that were written just now, too */
 	u16	ready_head, ready_tail;
@@ -584,6 +595,15 @@ void prot_group_result(struct prot_group *g, u32 tag, int err);
  * that the member may miss these.
  */
 bool prot_group_lets_go(const struct prot_group *g, u32 tag);
+
+/*
+ * Whether the read of that tag, of a member that is out, may go on in @buffer, where its event has
+ * it, and its result be given now, an error: no op uses that buffer before prot_group_returned(),
+ * when the read has ended. False: for want of another buffer, or as the op waits for members that
+ * are not out; it may be true later.
+ */
+bool prot_group_set_aside(struct prot_group *g, u32 tag, u32 buffer);
+void prot_group_returned(struct prot_group *g, u32 buffer);
 
 /*
  * ec: what the record of that tag has staged has the room that was requested; or lies @behind that

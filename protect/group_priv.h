@@ -130,6 +130,24 @@ static inline u64 *prot_free_bufs(const struct prot_group *g)
 	return prot_at(g, g->shape.off_free_bufs);
 }
 
+/* Those that take the place of buffers that reads hang in (aside.c). */
+static inline u64 *prot_spare_bufs(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_spare_bufs);
+}
+
+/* Of background ops, by their number at first. */
+static inline u16 *prot_own_bufs(const struct prot_group *g)
+{
+	return prot_at(g, g->shape.off_own_bufs);
+}
+
+/* Reads that were set aside and are not back, into a private buffer or one of the cache. */
+static inline u8 *prot_hung(const struct prot_group *g, u32 buf)
+{
+	return (u8 *)prot_at(g, g->shape.off_hung) + buf;
+}
+
 static inline u32 prot_nr_bufs(const struct prot_group_config *c)
 {
 	return c->bufs + c->smalls;
@@ -239,7 +257,10 @@ bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue)
 bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
 void prot_wake(struct prot_group *g, u32 queue);
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows);
+u32 prot_buf_next(const struct prot_group *g, const struct prot_gop *op, bool small);
+void prot_buf_free(struct prot_group *g, u32 i);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
+u16 *prot_own_buf(const struct prot_group *g, const struct prot_gop *op);
 void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
 		     u32 buffer);
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
@@ -254,6 +275,11 @@ bool prot_read_failed(struct prot_group *g, u32 member, int err);
 bool prot_meta_again(struct prot_group *g, u32 member, int err);
 void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
 		      struct prot_event *ev);
+
+/* aside.c */
+void prot_aside_init(struct prot_group *g);
+bool prot_aside_keep(struct prot_group *g, u32 buf);
+u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf);
 
 /* member.c */
 void prot_member_failed(struct prot_group *g, u32 member);

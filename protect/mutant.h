@@ -89,6 +89,7 @@ enum prot_mutant {
 	PROT_MUT_EC_RUN_JOIN,	/* ... and others grow into their rows, to be before them */
 	PROT_MUT_EC_RUN_REACH,	/* ... and others of their rows do not wait for that */
 	PROT_MUT_EC_FRAME_EARLY,	/* a private buffer is free before all of it is in place */
+	PROT_MUT_EC_ASIDE_FREE,	/* ... or while a read that was set aside may write into it */
 	/* the caller of a group */
 	PROT_MUT_DIRECT_DONE,	/* direct reads: writes count until they are acknowledged */
 	PROT_MUT_STAGE_KEPT,	/* what an op has staged outlives it */

@@ -50,6 +50,11 @@ struct prot_policy {
 	bool (*step)(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 	/* of the I/O to @member, or of work */
 	void (*result)(struct prot_group *g, struct prot_gop *op, u32 member, int err);
+	/*
+	 * a read of @op into @buf, which its member never ends: whether @op needs that buffer no
+	 * more, and has another one where it needs any; or NULL where reads are waited for
+	 */
+	bool (*set_aside)(struct prot_group *g, struct prot_gop *op, u32 buf);
 	/* the group has stopped and nothing of @op is in flight: prot_end() it */
 	void (*stop)(struct prot_group *g, struct prot_gop *op);
 	/*

@@ -4,10 +4,12 @@
  *
  *      dmsetup create slow --table "0 SECTORS hold PATH"
  *      dmsetup message slow 0 hold      writes that come from now on stay here
+ *      dmsetup message slow 0 hang      reads, too, but those of labels: of the ends of the drive
  *      dmsetup message slow 0 pass      later ones pass again, those stay
  *      dmsetup message slow 0 release   and now they are written
  *      dmsetup message slow 0 again     they are written, and later ones stay here
- *      dmsetup status slow              says how many are held, and which: sector+sectors of PATH
+ *      dmsetup status slow              says how many are held, and which: sector+sectors of PATH,
+ *                                       those that are read with an R before
  *
  * A suspended device keeps all its I/O in order; this does not, so a write of
  * long ago lands on what was written since, as drives and their controllers
@@ -19,11 +21,14 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#define HOLD_LABELS	2048		/* sectors at either end */
+
 struct hold {
 	struct dm_dev	*dev;
 	spinlock_t	lock;		/* guards what follows */
 	struct bio_list	held;
 	bool		holding;
+	bool		reads;		/* these, too */
 };
 
 static int hold_ctr(struct dm_target *ti, unsigned int argc, char **argv)
@@ -61,6 +66,16 @@ static void hold_dtr(struct dm_target *ti)
 	kfree(h);
 }
 
+/* Whether it is of what is held: a write with data, or a read of what is no label. */
+static bool hold_wants(const struct dm_target *ti, const struct hold *h, struct bio *bio)
+{
+	sector_t at = bio->bi_iter.bi_sector;
+
+	if (op_is_write(bio_op(bio)))
+		return bio_sectors(bio);
+	return h->reads && at >= HOLD_LABELS && at < ti->len - HOLD_LABELS;
+}
+
 static int hold_map(struct dm_target *ti, struct bio *bio)
 {
 	struct hold *h = ti->private;
@@ -68,10 +83,8 @@ static int hold_map(struct dm_target *ti, struct bio *bio)
 
 	bio_set_dev(bio, h->dev->bdev);
 	bio->bi_iter.bi_sector = dm_target_offset(ti, bio->bi_iter.bi_sector);
-	if (!op_is_write(bio_op(bio)) || !bio_sectors(bio))
-		return DM_MAPIO_REMAPPED;
 	spin_lock_irq(&h->lock);
-	keep = h->holding;
+	keep = h->holding && hold_wants(ti, h, bio);
 	if (keep)
 		bio_list_add(&h->held, bio);
 	spin_unlock_irq(&h->lock);
@@ -85,6 +98,7 @@ static void hold_set(struct hold *h, bool holding, bool release)
 
 	spin_lock_irq(&h->lock);
 	h->holding = holding;
+	h->reads = false;
 	if (release) {
 		bio_list_merge(&out, &h->held);
 		bio_list_init(&h->held);
@@ -92,6 +106,14 @@ static void hold_set(struct hold *h, bool holding, bool release)
 	spin_unlock_irq(&h->lock);
 	while ((bio = bio_list_pop(&out)))
 		submit_bio_noacct(bio);
+}
+
+static void hold_hang(struct hold *h)
+{
+	spin_lock_irq(&h->lock);
+	h->holding = true;
+	h->reads = true;
+	spin_unlock_irq(&h->lock);
 }
 
 /* Else nothing that waits for the I/O of this device would ever end. */
@@ -109,6 +131,8 @@ static int hold_message(struct dm_target *ti, unsigned int argc, char **argv,
 		return -EINVAL;
 	if (!strcmp(argv[0], "hold"))
 		hold_set(h, true, false);
+	else if (!strcmp(argv[0], "hang"))
+		hold_hang(h);
 	else if (!strcmp(argv[0], "pass"))
 		hold_set(h, false, false);
 	else if (!strcmp(argv[0], "release"))
@@ -132,8 +156,8 @@ static void hold_status(struct dm_target *ti, status_type_t type, unsigned int f
 		spin_lock_irq(&h->lock);
 		DMEMIT("held %u", bio_list_size(&h->held));
 		bio_list_for_each(bio, &h->held)
-			DMEMIT(" %llu+%u", (unsigned long long)bio->bi_iter.bi_sector,
-			       bio_sectors(bio));
+			DMEMIT(" %s%llu+%u", op_is_write(bio_op(bio)) ? "" : "R",
+			       (unsigned long long)bio->bi_iter.bi_sector, bio_sectors(bio));
 		spin_unlock_irq(&h->lock);
 		break;
 	case STATUSTYPE_TABLE:

@@ -55,7 +55,7 @@ static void check_buffers(struct sim_world *w, int small)
 	int read_waits = prot_queue(g, small ? PROT_Q_SMALL_READ : PROT_Q_READ_BUF)->head !=
 			 PROT_NONE16;
 	uint32_t unused = 0, reads = 0, kept = g->shape.kept_bufs[small];
-	uint32_t first = small ? g->cfg.bufs : g->shape.first_buf;
+	uint32_t first = small ? g->cfg.bufs : 0;
 	uint32_t end = small ? prot_nr_bufs(&g->cfg) : g->cfg.bufs;
 
 	for (uint32_t i = first; i < end; i++)
@@ -65,6 +65,8 @@ static void check_buffers(struct sim_world *w, int small)
 
 		if (op->phase == PROT_P_FREE || op->buf == PROT_NONE16)
 			continue;
+		if (*prot_hung(g, op->buf))
+			sim_bad(w, "op %u has a buffer that a read has yet", i);
 		reads += op->buf >= first && op->buf < end && op->kind == PROT_READ;
 		if (g->cfg.smalls && op->buf >= g->cfg.bufs && op->length > g->cfg.small)
 			sim_bad(w, "op %u has more rows than its small buffer", i);

@@ -493,7 +493,7 @@ static void print_schedule(const struct sim_world *w, const struct schedule *s)
 struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
 	uint64_t slots_read, replayed, places, joined, in_order, cached, folded, staged, stale;
-	uint64_t runs, undone;
+	uint64_t runs, undone, asides;
 	uint64_t directs, redone;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
@@ -532,6 +532,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->stale += w->stale;
 		t->runs += w->runs;
 		t->undone += w->undone;
+		t->asides += w->asides;
 		t->directs += w->directs;
 		t->redone += w->redone;
 		add_counts(t, w->hiccups, w->longest);
@@ -589,8 +590,9 @@ static void print_totals(const struct totals *t)
 		       (unsigned long long)t->cached, (unsigned long long)t->folded);
 		printf("    %llu written in place from a stage, %llu found it dropped\n",
 		       (unsigned long long)t->staged, (unsigned long long)t->stale);
-		printf("    %llu of them several writes in order, %llu found these dropped\n",
-		       (unsigned long long)t->runs, (unsigned long long)t->undone);
+		printf("    %llu of them several writes in order, %llu found these dropped; "
+		       "%llu reads set aside\n", (unsigned long long)t->runs,
+		       (unsigned long long)t->undone, (unsigned long long)t->asides);
 	}
 }
 
@@ -635,6 +637,7 @@ static int many(uint64_t n, uint64_t first)
 		sum.stale += r.t.stale;
 		sum.runs += r.t.runs;
 		sum.undone += r.t.undone;
+		sum.asides += r.t.asides;
 		sum.directs += r.t.directs;
 		sum.redone += r.t.redone;
 		add_counts(&sum, r.t.hiccups, r.t.longest);
@@ -649,90 +652,6 @@ static int many(uint64_t n, uint64_t first)
 	one_seed(bad);
 	return 1;
 }
-
-static const char *const mutant_names[PROT_MUTANTS_END] = {
-	[PROT_MUT_BIT_AFTER] = "intent bit set after the data write",
-	[PROT_MUT_BIT_ONE] = "intent bit on the first copy only",
-	[PROT_MUT_NO_UNION] = "union of intent bits not written first",
-	[PROT_MUT_UNION_ONE] = "intent bits of one survivor only",
-	[PROT_MUT_BALANCED] = "read balanced over a dirty region",
-	[PROT_MUT_NO_RESOLVE] = "dirty region read from one copy, unresolved",
-	[PROT_MUT_CLEAR_RACE] = "bit counts as durable while its clear is in flight",
-	[PROT_MUT_SYNC_RACE] = "resync and rebuild without the row lock",
-	[PROT_MUT_EPOCH_LATE] = "acknowledged without a committed epoch",
-	[PROT_MUT_MISSED_EMPTY] = "missed regions start empty",
-	[PROT_MUT_NO_MISS] = "dirty regions not marked missed when attached",
-	[PROT_MUT_MISSED_LATE] = "intent cleared before missed is durable",
-	[PROT_MUT_SKIP_BELOW] = "caught-up regions of a joining member skipped",
-	[PROT_MUT_STALE_BACK] = "stale member readmitted without catching up",
-	[PROT_MUT_NO_INTENT_JOIN] = "member readmitted without its bitmaps",
-	[PROT_MUT_DISCARD] = "discard assumed to read zero",
-	[PROT_MUT_NO_SUM] = "bitmaps believed without their checksum",
-	[PROT_MUT_OLD_MISSED] = "missed bitmap of another absence believed",
-	[PROT_MUT_NO_LOCK] = "overlapping writes not ordered",
-	[PROT_MUT_CLEAR_BUSY] = "bits cleared under writes in flight",
-	[PROT_MUT_CLEAR_DIRTY] = "bits of unsynchronised regions cleared",
-	[PROT_MUT_JOIN_FIRST] = "joining copy written before the bits are durable",
-	[PROT_MUT_JOIN_PROMOTED] = "joining copy written before promoted ones know",
-	[PROT_MUT_MISSED_PROMOTED] = "intent cleared before promoted copies know",
-	[PROT_MUT_NO_REPAIR] = "unreadable sectors left unreadable",
-	[PROT_MUT_BACK_ALONE] = "failed member believed when it answers again",
-	[PROT_MUT_ERROR_DONE] = "write that failed of a member that answers is done",
-	[PROT_MUT_AVOID_NONE] = "late members read like the others",
-	[PROT_MUT_AVOID_OUT] = "members that catch up read instead of late ones",
-	[PROT_MUT_SCRUB_REWRITES] = "scrub that is to compare rewrites what differs",
-	[PROT_MUT_SCRUB_SOURCE] = "scrub does not repair from its source",
-	[PROT_MUT_SCRUB_UNSYNCED] = "regions compared before they are resynchronised",
-	[PROT_MUT_REPLACE_EARLY] = "replaced before the old member's I/O is back",
-	[PROT_MUT_HELD_LIVE] = "held write sent again, the first one may still land",
-	[PROT_MUT_HELD_TWICE] = "held write sent twice, both ends delivered",
-	[PROT_MUT_DIRECT_BLIND] = "direct read not checked when it ends",
-	[PROT_MUT_DIRECT_OPEN] = "direct read begun beside writes",
-	[PROT_MUT_DIRECT_DIRTY] = "direct read while copies may differ",
-	[PROT_MUT_DIRECT_UNREAD] = "what a direct read could not read stays so",
-	[PROT_MUT_DIRECT_GONE] = "a member that failed a direct read is read on",
-	[PROT_MUT_LOSE_ACK] = "acknowledged when one copy has it",
-	[PROT_MUT_EC_NO_JOURNAL] = "journal skipped",
-	[PROT_MUT_EC_INTENT_ONLY] = "full stripe in place without records",
-	[PROT_MUT_EC_STALE_REPLAYED] = "records of older attachments replayed",
-	[PROT_MUT_EC_NO_SUM] = "journal replayed without its checksum",
-	[PROT_MUT_EC_NO_WATERMARK] = "records below the watermark replayed",
-	[PROT_MUT_EC_SLOT_FINISHED] = "ring slot reused when finished",
-	[PROT_MUT_EC_NO_ERASE] = "dropped records not erased before reads",
-	[PROT_MUT_EC_NO_BUMP] = "attach number not bumped",
-	[PROT_MUT_EC_BUMP_ONE] = "attach number bumped on one member",
-	[PROT_MUT_EC_EARLY] = "in place before the gate",
-	[PROT_MUT_EC_GATE_NO_EPOCH] = "gate without a committed epoch",
-	[PROT_MUT_EC_NO_PARITY] = "parity update lost on re-plan",
-	[PROT_MUT_EC_NO_DRAIN] = "member readmitted without drain and bump",
-	[PROT_MUT_EC_MISSED_LATE] = "retired before missed is durable",
-	[PROT_MUT_EC_LIVE_PAGES] = "parity and data of different pages",
-	[PROT_MUT_EC_RING_JAM] = "whole ring in flight",
-	[PROT_MUT_EC_HOLDERS_ONE] = "header-only records on one member",
-	[PROT_MUT_EC_UNRECORDED] = "lone writes never recorded",
-	[PROT_MUT_EC_READ_RACE] = "rebuilding reads next to writes in place",
-	[PROT_MUT_EC_REWRITE] = "superseded strip written again by the older write",
-	[PROT_MUT_EC_OLD_VALUES] = "old values read in place while newer ones are pending",
-	[PROT_MUT_EC_READ_WAITS] = "read waits for strips that it does not read",
-	[PROT_MUT_NO_RESERVE] = "no buffers kept for reads",
-	[PROT_MUT_EC_UNREAD_DEAD] = "live record that cannot be read is dropped",
-	[PROT_MUT_EC_READ_EARLY] = "strip read before it is in place",
-	[PROT_MUT_EC_JOIN_PAST] = "writes joined past others of their rows",
-	[PROT_MUT_EC_SMALL_JOIN] = "more writes joined than their buffer holds",
-	[PROT_MUT_EC_HOLDS_ON] = "writes in order held for ever",
-	[PROT_MUT_EC_CACHE_OLD] = "data in memory not what was written since",
-	[PROT_MUT_EC_CACHE_ZEROES] = "data in memory not what was zeroed since",
-	[PROT_MUT_EC_FILL_RACE] = "data in memory read next to writes in place",
-	[PROT_MUT_EC_RUN_PAST] = "writes in place with later ones, past others of their rows",
-	[PROT_MUT_EC_RUN_OVER] = "... and over before these are in place",
-	[PROT_MUT_EC_RUN_JOIN] = "... and others that grow into their rows are before them",
-	[PROT_MUT_EC_RUN_REACH] = "... and others of their rows do not wait for that",
-	[PROT_MUT_EC_STAGE_OLD] = "newer content in place from an older write's stage",
-	[PROT_MUT_EC_FRAME_EARLY] = "private buffer free before all is in place",
-	[PROT_MUT_DIRECT_DONE] = "direct read beside writes that are acknowledged",
-	[PROT_MUT_STAGE_KEPT] = "stage used by the next write of its number",
-	[PROT_MUT_STAGE_DROPPED] = "stage used though it was dropped",
-};
 
 /* Rules that both levels live by, as they read for erasure coding. */
 static const uint8_t shared[] = {
@@ -753,11 +672,11 @@ static int one_mutant(int m, uint64_t n)
 	caught = random_mode(0, n, 1, &t, &bad);
 	if (caught)
 		printf("ok    %-6s mutant %-52s caught after %5llu schedules (seed %llu)\n",
-		       ec ? "ec" : "mirror", mutant_names[m], (unsigned long long)t.schedules,
+		       ec ? "ec" : "mirror", sim_mutant_names[m], (unsigned long long)t.schedules,
 		       (unsigned long long)bad);
 	else
 		printf("FAIL  %-6s mutant %-52s not caught in %llu\n", ec ? "ec" : "mirror",
-		       mutant_names[m], (unsigned long long)n);
+		       sim_mutant_names[m], (unsigned long long)n);
 	fflush(stdout);
 	return caught;
 }

@@ -67,9 +67,11 @@
 #endif
 #if defined(SIM_SMALL_EC) || defined(SIM_SMALL)
 #define SIM_STAGES	0		/* whether one is there makes no state more */
+#define SIM_SPARES	0		/* no read is set aside */
 #define SIM_BUCKETS	0		/* all reads are the engine's */
 #else
 #define SIM_STAGES	24
+#define SIM_SPARES	5		/* of private buffers of each size */
 #define SIM_BUCKETS	3		/* of direct reads */
 #define SIM_HAD		8		/* values that one may find, which are ruled out */
 #endif
@@ -163,6 +165,7 @@ struct sim_io {
 	uint8_t roomy;			/* others may be staged behind it */
 	uint8_t behind;			/* it is staged behind another one */
 	uint8_t loose;			/* dead, and lands as its buffer is then */
+	uint8_t aside;			/* a read, dead, that the drive goes on with */
 	uint8_t stale;			/* not from memory, and what was staged is gone */
 	uint8_t data[SIM_IO_SECTORS * SIM_LBA];	/* private payload, frozen */
 };
@@ -256,6 +259,7 @@ struct sim_world {
 	uint64_t joined, in_order, cached, folded;	/* writes, and places */
 	/* places from a stage; that found it dropped; of several writes; that found it dropped */
 	uint64_t staged, stale, runs, undone;
+	uint64_t asides;		/* reads that hang, and that nothing waits for */
 	uint64_t directs, redone;	/* direct reads that were right; that were not */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */
@@ -315,6 +319,9 @@ void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io 
 void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern int sim_trace;				/* print what happens */
 
+/* mutants.c: by enum prot_mutant */
+extern const char *const sim_mutant_names[];
+
 /* action.c */
 /* Do it if it is possible now; false: it was not. */
 int sim_do(struct sim_world *w, const struct sim_action *a);
@@ -339,6 +346,12 @@ void sim_unrot(struct sim_world *w);		/* something is about to need it */
 int sim_rotten(const struct sim_world *w, int first, int count);
 int sim_unreadable(const struct sim_world *w);	/* a sector of any member */
 void sim_scrubbed(struct sim_world *w);		/* it is through, if it is */
+
+/* aside.c */
+/* A read ends with an error for the engine alone; 0: that is not to be. */
+int sim_aside(struct sim_world *w, struct sim_io *io);
+void sim_aside_over(struct sim_world *w, struct sim_io *io);	/* it is fenced */
+void sim_asides(struct sim_world *w);			/* they write into their buffers */
 
 /* stage.c */
 /* A write from a private buffer goes out: behind what is staged, or from it. */

@@ -66,12 +66,13 @@ static void config(const struct sim_world *w, struct prot_group_config *c)
 		c->rings = w->cfg.rings;
 		c->slots = w->cfg.slots;
 		c->small = SIM_LBA;
-		c->smalls = w->cfg.smalls;
+		c->spares[0] = c->spares[1] = SIM_SPARES;
+		c->smalls = w->cfg.smalls ? w->cfg.smalls + SIM_SPARES : 0;
 		c->cached = w->cfg.cached;
 	}
 	c->buf_bytes = w->cfg.chunk * SIM_LBA;
 	c->depth = w->cfg.depth;
-	c->bufs = w->cfg.k ? 4 + (w->cfg.ops < 3 ? w->cfg.ops : 3) : 4;
+	c->bufs = 4 + c->spares[0] + (!w->cfg.k ? 0 : w->cfg.ops < 3 ? w->cfg.ops : 3);
 	c->ops = (w->cfg.k ? 3 : 2) + !!c->cached + w->cfg.ops;
 	if (c->depth) {
 		c->bufs += 3 * (c->depth - 1);
@@ -347,6 +348,7 @@ void sim_pump(struct sim_world *w)
 	struct prot_event ev;
 
 	sim_direct_allow(w);
+	sim_asides(w);
 	for (int i = 0; i < 5000; i++) {
 		if (w->bad[0])
 			return;
@@ -750,7 +752,7 @@ int sim_fail(struct sim_world *w, int n)
 	trace_io(w, "fail", io);
 	spoil(w, io);
 	if (io->kind == PROT_READ)
-		io->used = 0;
+		io->used = sim_aside(w, io);
 	else
 		freeze(w, io);
 	io->loose = io->kind == PROT_WRITE && !io->stage_back &&
@@ -770,7 +772,7 @@ void sim_replaced(struct sim_world *w, int member)
 	for (struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
 		if (io->used && io->member == member && !io->before) {
 			io->before = 1;
-			io->used = !io->dead;
+			io->used = !io->dead || io->aside;
 			/* a direct read, which the engine does not wait for, is of the old one */
 			io->bad = cannot_read(w, io);
 			for (int k = 0; io->direct && k < io->sectors; k++)
@@ -791,6 +793,8 @@ void sim_resolve(struct sim_world *w, uint64_t members, uint64_t m)
 				tear(w, io, k, m >> (bit & 63) | m << (-bit & 63));
 				bit += sim_pieces(w, io, k);
 			}
+			if (io->aside)
+				sim_aside_over(w, io);
 			io->used = 0;
 		}
 }

@@ -152,7 +152,7 @@ static struct prot_group *rig_start(const struct prot_group_config *c)
 }
 
 /* Submit and run; 1: it waits. */
-static s32 rig_request(struct prot_group *g, u8 kind, u64 addr, u32 length)
+static inline s32 rig_request(struct prot_group *g, u8 kind, u64 addr, u32 length)
 {
 	u32 before = done;
 

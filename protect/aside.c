@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * I/O of a member that is out, which its device neither ends nor fails: the op goes on without.
+ *
+ *   write   its result is given early; what lands is anything (prot_group_lets_go())
+ *   read    into a private buffer: the op gets another one
+ *
+ *             op: buffer 7 <-- read            op: buffer 9, planned again
+ *             spares: 9           --------->   hung: 7 <-- read
+ *                                                    '-- the read is back --> spares
+ *
+ * Spares are in no set of free buffers. Where none is left the op gets what a new one would, or the
+ * next buffer that is put: so a group whose buffers are all stuck gets through them one by one.
+ */
+#include <linux/kernel.h>
+
+#include "protect/group_priv.h"
+
+static bool aside_small(const struct prot_group *g, u32 buf)
+{
+	return buf >= g->cfg.bufs;
+}
+
+static void aside_spare(struct prot_group *g, u32 buf)
+{
+	prot_set_put(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), buf);
+	g->spares[aside_small(g, buf)]++;
+	g->spare_wanted[aside_small(g, buf)] = 0;
+}
+
+/* No op has @buf any more. Return: whether it is kept as a spare, not for the next op. */
+bool prot_aside_keep(struct prot_group *g, u32 buf)
+{
+	bool small = aside_small(g, buf);
+
+	if (!g->spare_wanted[small] || g->spares[small])
+		return false;
+	aside_spare(g, buf);
+	return true;
+}
+
+/* Of one kind, those that reads may hang in: there are always as many as spares besides. */
+static u32 aside_most(const struct prot_group *g, bool small)
+{
+	const struct prot_group_config *c = &g->cfg;
+
+	return (small ? c->smalls : c->bufs - g->shape.first_buf) - c->spares[small];
+}
+
+/* A buffer for @op instead of @buf, which a read hangs in; or PROT_NONE16. */
+u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf)
+{
+	bool small = aside_small(g, buf);
+	u32 i;
+
+	if (!g->cfg.spares[small] || g->hung_bufs[small] >= aside_most(g, small))
+		return PROT_NONE16;
+	if (!g->spares[small]) {
+		i = prot_buf_next(g, op, small);
+		if (i == PROT_SET_NONE) {
+			g->spare_wanted[small] = 1;
+			return PROT_NONE16;
+		}
+		g->hung_bufs[small]++;
+		prot_set_drop(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
+		return i;
+	}
+	i = prot_set_next(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), small ? g->cfg.bufs : 0);
+	prot_set_drop(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), i);
+	g->spares[small]--;
+	g->hung_bufs[small]++;
+	return i;
+}
+
+void prot_aside_init(struct prot_group *g)
+{
+	const struct prot_group_config *c = &g->cfg;
+	u32 i;
+
+	for (i = 0; i < g->shape.first_buf; i++)
+		prot_own_bufs(g)[i] = i;
+	for (i = g->shape.first_buf; i < prot_nr_bufs(c); i++) {
+		bool small = aside_small(g, i);
+		u32 end = small ? prot_nr_bufs(c) : c->bufs;
+
+		if (i >= end - c->spares[small])
+			aside_spare(g, i);
+		else
+			prot_set_put(prot_free_bufs(g), prot_nr_bufs(c), i);
+	}
+}
+
+bool prot_group_lets_go(const struct prot_group *g, u32 tag)
+{
+	const struct prot_gop *op;
+
+	if (tag & PROT_TAG_META)
+		return false;
+	op = prot_gop(g, tag >> PROT_TAG_SHIFT);
+	return op->kind != PROT_READ &&
+	       (op->purpose == PROT_FOR_REQUEST || op->purpose == PROT_FOR_LEVEL);
+}
+
+bool prot_group_set_aside(struct prot_group *g, u32 tag, u32 buffer)
+{
+	u32 buf = buffer - PROT_BUFFER_PRIVATE;
+
+	if (tag & PROT_TAG_META || buffer < PROT_BUFFER_PRIVATE || buffer >= PROT_BUFFER_META ||
+	    !prot_policy(g)->set_aside ||
+	    !prot_policy(g)->set_aside(g, prot_gop(g, tag >> PROT_TAG_SHIFT), buf))
+		return false;
+	(*prot_hung(g, buf))++;
+	if (PROT_MUTANT(EC_ASIDE_FREE))
+		prot_group_returned(g, buffer);
+	return true;
+}
+
+void prot_group_returned(struct prot_group *g, u32 buffer)
+{
+	u32 buf = buffer - PROT_BUFFER_PRIVATE;
+
+	/* the cache, which is behind them, has no spares */
+	if (!*prot_hung(g, buf) || --*prot_hung(g, buf) || buf >= prot_nr_bufs(&g->cfg))
+		return;
+	g->hung_bufs[aside_small(g, buf)]--;
+	if (g->spares[aside_small(g, buf)] < g->cfg.spares[aside_small(g, buf)])
+		aside_spare(g, buf);
+	else
+		prot_buf_free(g, buf);
+}

@@ -36,14 +36,20 @@ struct rdda_dbg {
 	u32	seq;
 };
 
+/* A request that is posted names pages of several I/O where these are written in a row. */
+static u32 dbg_size(const struct rdda_chan *ch)
+{
+	return ch->sq.size + RDDA_CMD_SLOTS_MAX;
+}
+
 static struct rdda_dbg *dbg_at(struct rdda_chan *ch, u32 i)
 {
-	return &ch->dbg.ring[(ch->dbg.first + i) % ch->sq.size];
+	return &ch->dbg.ring[(ch->dbg.first + i) % dbg_size(ch)];
 }
 
 int rdda_dbg_setup(struct rdda_chan *ch)
 {
-	ch->dbg.ring = kvcalloc(ch->sq.size, sizeof(*ch->dbg.ring), GFP_KERNEL);
+	ch->dbg.ring = kvcalloc(dbg_size(ch), sizeof(*ch->dbg.ring), GFP_KERNEL);
 	return ch->dbg.ring ? 0 : -ENOMEM;
 }
 
@@ -64,7 +70,7 @@ void rdda_dbg_posted(struct rdda_chan *ch, const struct rdda_io *io, u32 seq)
 void rdda_dbg_done(struct rdda_chan *ch)
 {
 	while (ch->dbg.nr && rdda_chan_seq_done(ch, dbg_at(ch, 0)->seq)) {
-		ch->dbg.first = (ch->dbg.first + 1) % ch->sq.size;
+		ch->dbg.first = (ch->dbg.first + 1) % dbg_size(ch);
 		ch->dbg.nr--;
 	}
 }

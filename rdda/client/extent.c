@@ -520,6 +520,19 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 	spin_unlock_irq(&t->lock);
 }
 
+/* Whether one is being opened: without the session that would fail. */
+bool rdda_extents_opening(struct rdda_target *t)
+{
+	struct rdda_extent *e;
+	bool opening = false;
+
+	spin_lock_irq(&t->lock);
+	list_for_each_entry(e, &t->extents, node)
+		opening |= e->open.in_flight || e->attach_err == -EINPROGRESS;
+	spin_unlock_irq(&t->lock);
+	return opening;
+}
+
 static unsigned int event_reports(const struct rdda_extent *e, const struct rdda_event *ev,
 				  u32 kind)
 {

@@ -114,6 +114,7 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err);
 void rdda_extent_sort(struct rdda_extent *e);
 void rdda_attach_end(struct rdda_extent *e, int err);
 struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g);
+bool rdda_extents_opening(struct rdda_target *t);
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s);
 void rdda_extents_notify_lost(struct rdda_target *t);
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s);

@@ -18,6 +18,8 @@
 #include "rdda/wire.h"
 
 #define PORT_LOOK_MS	100	/* at one that is down */
+#define RENEW_LEAST_MS	5000	/* a session lasts at least */
+#define RENEW_LOOK_MS	500	/* at one that is to be renewed and cannot be yet */
 #define PORT_WAIT_MS	1000	/* most between two logins then: it may be back at any time */
 
 struct workqueue_struct *rdda_wq;
@@ -180,21 +182,24 @@ static void target_connect(struct rdda_target *t)
 }
 
 /*
- * Whether the session is to be replaced by one of another size. Not one that has not lasted: a
- * target that is wrong about it would have a client do nothing else.
+ * Whether the session is to be replaced now by one of another size. Not one that has not lasted:
+ * a target that is wrong about it would have a client do nothing else.
  */
-static bool target_renews(const struct rdda_target *t, const struct rdda_session *s)
+static bool target_renews(struct rdda_target *t)
 {
-	return test_bit(SESSION_RENEW, &s->flags) &&
-	       time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms));
+	struct rdda_session *s = t->session;
+	u32 ms = max_t(u32, s->alive.dead_ms, RENEW_LEAST_MS);
+
+	return test_bit(SESSION_RENEW, &s->flags) && !rdda_session_dead(s) &&
+	       time_after(jiffies, t->up_at + msecs_to_jiffies(ms)) && !rdda_extents_opening(t);
 }
 
-static void target_lost(struct rdda_target *t)
+/* @renew: it is given up for another one. */
+static void target_lost(struct rdda_target *t, bool renew)
 {
 	struct rdda_session *s = t->session;
 	struct rdda_counts c = {};
 	char reason[64];
-	bool renew = target_renews(t, s);
 	int err = 0;
 
 	rdda_extents_lost(t, s);
@@ -234,10 +239,13 @@ static void target_work(struct work_struct *work)
 	struct rdda_target *t = container_of(work, struct rdda_target, work.work);
 	unsigned long wait = MAX_JIFFY_OFFSET;
 	unsigned int noio = memalloc_noio_save();
+	bool renew;
 
-	if (t->session && (READ_ONCE(t->stop) || rdda_session_dead(t->session) ||
-			   target_renews(t, t->session)))
-		target_lost(t);
+	if (t->session) {
+		renew = target_renews(t);
+		if (READ_ONCE(t->stop) || rdda_session_dead(t->session) || renew)
+			target_lost(t, renew);
+	}
 	target_leave(t, READ_ONCE(t->stop));
 	if (READ_ONCE(t->stop)) {
 		complete(&t->stopped);
@@ -250,7 +258,7 @@ static void target_work(struct work_struct *work)
 	else
 		wait = max_t(long, t->next_try - jiffies, 0);
 	if (t->session && test_bit(SESSION_RENEW, &t->session->flags))
-		wait = min(wait, msecs_to_jiffies(t->session->alive.dead_ms) + 1);
+		wait = min(wait, msecs_to_jiffies(RENEW_LOOK_MS));
 	if (!list_empty(&t->leaving))
 		wait = min(wait, msecs_to_jiffies(PORT_LOOK_MS));
 	/* A kick that came meanwhile has queued us already, and at once. */

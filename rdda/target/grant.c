@@ -534,6 +534,7 @@ void tgt_grant_session_end(struct tgt_session *s)
 	unsigned long i;
 
 	lockdep_assert_held(&tgt_lock);
+	tgt_holders_renew(s);
 	xa_for_each(&s->grants.opens, i, o)
 		o->ch = NULL;
 	xa_for_each(&s->grants.drives, i, sd) {

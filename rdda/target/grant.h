@@ -30,7 +30,7 @@ struct tgt_extent {
 	struct list_head	opens;		/* struct tgt_open */
 	/* a grant was requested from meshd, which has not answered */
 	bool			pending;
-	uuid_t			claim;	/* host that is preempting, no other host gets it ... */
+	uuid_t			claim;	/* host that preempts or renews: no other gets it ... */
 	unsigned long		claim_until;	/* ... before that, in jiffies */
 };
 
@@ -113,6 +113,7 @@ static inline void tgt_view_put(struct tgt_view *v)
 /* holders.c */
 int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req, bool noted,
 		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out);
+void tgt_holders_renew(struct tgt_session *s);
 void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e);
 
 /* open.c */

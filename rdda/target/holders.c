@@ -85,11 +85,35 @@ void tgt_holders_fence(const struct tgt_session *s, const struct tgt_extent *e)
 	}
 }
 
-/* Another host is preempting it just now. */
+static bool holders_claim_holds(const struct tgt_extent *e)
+{
+	return !uuid_is_null(&e->claim) && time_before(jiffies, e->claim_until);
+}
+
+/* Another host is preempting it just now, or logs in again for it. */
 static bool holders_claimed(const struct tgt_extent *e, const uuid_t *host)
 {
-	return !uuid_is_null(&e->claim) && !uuid_equal(&e->claim, host) &&
-	       time_before(jiffies, e->claim_until);
+	return holders_claim_holds(e) && !uuid_equal(&e->claim, host);
+}
+
+/*
+ * A client has left to log in again for another share, with what it has open: that waits for it for
+ * a while, as no other host has a reason to take it. Context: tgt_lock held.
+ */
+void tgt_holders_renew(struct tgt_session *s)
+{
+	struct tgt_open *o;
+	unsigned long i;
+
+	lockdep_assert_held(&tgt_lock);
+	if (!s->share.sent || !READ_ONCE(s->client.left))
+		return;
+	xa_for_each(&s->grants.opens, i, o) {
+		if (!o->rw || o->closing || !o->ext || holders_claimed(o->ext, &s->client.host))
+			continue;
+		uuid_copy(&o->ext->claim, &s->client.host);
+		o->ext->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
+	}
 }
 
 /*
@@ -152,7 +176,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 	}
 	ret = tgt_open_decide(&f);
 	/* A reader's ends grace times, and keeps no writer out that lost its session. */
-	if (e && req->preempt && req->rw)
+	if (e && req->rw && (req->preempt || (holders_claim_holds(e) && !f.claimed)))
 		holders_claim(e, &s->client.host, ret);
 	if (ret == RDDA_OPEN_HELD)
 		export_uuid(out->holder, &holder);

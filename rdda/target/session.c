@@ -538,7 +538,7 @@ unsigned int tgt_session_clients(const struct tgt_session *s)
 	const struct tgt_past *p;
 	unsigned int n = !!s;
 
-	lockdep_assert_held(&tgt_lock);
+	past_prune(NULL);
 	list_for_each_entry(o, &tgt_sessions, node)
 		n += o->nr_channels && !READ_ONCE(o->client.left) &&
 		     !session_host(s, &o->client.host);

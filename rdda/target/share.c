@@ -19,7 +19,8 @@
 #include "rdda/wire.h"
 
 #define SHARE_TURNS	3	/* a host that boots again comes back meanwhile */
-#define SHARE_PART	16	/* of the clients log in again in one turn */
+#define SHARE_PART	16	/* of the clients log in again in one turn, ... */
+#define SHARE_MOST	16U	/* ... and no more */
 
 static unsigned int rebalance_ms = 10000;
 module_param(rebalance_ms, uint, 0644);
@@ -73,7 +74,7 @@ static void share_turn(void)
 
 	mutex_lock(&tgt_lock);
 	clients = tgt_session_clients(NULL);
-	most = DIV_ROUND_UP(clients, SHARE_PART);
+	most = min(DIV_ROUND_UP(clients, SHARE_PART), SHARE_MOST);
 	list_for_each_entry(s, &tgt_sessions, node) {
 		/* counted for each of these alone, as its login will be */
 		if (!share_due(s, clients) || !share_off(s, tgt_session_clients(s)))

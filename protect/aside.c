@@ -25,18 +25,6 @@ static void aside_spare(struct prot_group *g, u32 buf)
 {
 	prot_set_put(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), buf);
 	g->spares[aside_small(g, buf)]++;
-	g->spare_wanted[aside_small(g, buf)] = 0;
-}
-
-/* No op has @buf any more. Return: whether it is kept as a spare, not for the next op. */
-bool prot_aside_keep(struct prot_group *g, u32 buf)
-{
-	bool small = aside_small(g, buf);
-
-	if (!g->spare_wanted[small] || g->spares[small])
-		return false;
-	aside_spare(g, buf);
-	return true;
 }
 
 /* Of one kind, those that reads may hang in: there are always as many as spares besides. */
@@ -45,6 +33,21 @@ static u32 aside_most(const struct prot_group *g, bool small)
 	const struct prot_group_config *c = &g->cfg;
 
 	return (small ? c->smalls : c->bufs - g->shape.first_buf) - c->spares[small];
+}
+
+/*
+ * No op has @buf any more. Return: whether it is kept as a spare, not for the next op: there is one
+ * in stock as long as reads may hang in more, or a second drive that hangs would stop all.
+ */
+bool prot_aside_keep(struct prot_group *g, u32 buf)
+{
+	bool small = aside_small(g, buf);
+
+	if (!g->cfg.spares[small] || g->spares[small] ||
+	    g->hung_bufs[small] >= aside_most(g, small))
+		return false;
+	aside_spare(g, buf);
+	return true;
 }
 
 /* A buffer for @op instead of @buf, which a read hangs in; or PROT_NONE16. */
@@ -57,10 +60,8 @@ u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf)
 		return PROT_NONE16;
 	if (!g->spares[small]) {
 		i = prot_buf_next(g, op, small);
-		if (i == PROT_SET_NONE) {
-			g->spare_wanted[small] = 1;
+		if (i == PROT_SET_NONE)
 			return PROT_NONE16;
-		}
 		g->hung_bufs[small]++;
 		prot_set_drop(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
 		return i;

@@ -688,16 +688,17 @@ static void ec_move(struct prot_group *g, struct prot_gop *op, u16 to)
 
 bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf)
 {
+	u64 left = op->sent & ~op->ended;
 	u16 to;
 
 	if (op->phase == PROT_P_EC_FILL) {
 		prot_ec_cache_forget(g, prot_ecop(g, op)->stripe);
 		return true;
 	}
-	if (op->phase != PROT_P_EC_GATHER || op->sent & ~op->ended & prot_live(g))
+	/* others would go on in the old buffer, whatever state their members are in */
+	if (op->phase != PROT_P_EC_GATHER || op->buf != buf || left & prot_live(g) ||
+	    prot_weight(left) != 1)
 		return false;
-	if (op->buf != buf)	/* another read of it was set aside before */
-		return true;
 	to = prot_aside_take(g, op, buf);
 	if (to == PROT_NONE16)
 		return false;

@@ -496,7 +496,6 @@ struct prot_group {
 	u32	read_bufs[2];	/* private buffers, and small ones, that reads have */
 	u16	spares[2];	/* ... that no op gets but in place of one that a read hangs in */
 	u16	hung_bufs[2];	/* ... that reads have which were set aside */
-	u8	spare_wanted[2];	/* there was none: the next one that is put becomes one */
 	u32	aging;		/* region at which clearing idle bits goes on, plus one; 0: over */
 	u8	aging_all;	/* ... of regions that were written just now, too */
 	u16	ready_head, ready_tail;
@@ -599,8 +598,8 @@ bool prot_group_lets_go(const struct prot_group *g, u32 tag);
 /*
  * Whether the read of that tag, of a member that is out, may go on in @buffer, where its event has
  * it, and its result be given now, an error: no op uses that buffer before prot_group_returned(),
- * when the read has ended. False: for want of another buffer, or as the op waits for members that
- * are not out; it may be true later.
+ * when the read has ended. False: for want of another buffer, or as the op waits for other reads,
+ * which have that buffer, too; it may be true later.
  */
 bool prot_group_set_aside(struct prot_group *g, u32 tag, u32 buffer);
 void prot_group_returned(struct prot_group *g, u32 buffer);

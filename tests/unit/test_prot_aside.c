@@ -11,6 +11,7 @@
 #define SMALLS	10
 
 static u32 silent;		/* this member ends no read, and fails each write */
+static u32 silent_too;		/* so does this one */
 static struct prot_event hung[16];
 static u32 nr_hung;
 static u64 meta;
@@ -38,6 +39,7 @@ static struct prot_group *make_with(u16 spares, u16 cached)
 	saw = ignore;
 	nr_hung = 0;
 	silent = PROT_WIDTH_MAX;
+	silent_too = PROT_WIDTH_MAX;
 	return rig_start(&c);
 }
 
@@ -86,7 +88,7 @@ static void answer(struct prot_group *g)
 		memcpy(now, held, sizeof(now));
 		nr_held = 0;
 		for (i = 0; i < n; i++) {
-			if (now[i].io.member != silent)
+			if (now[i].io.member != silent && now[i].io.member != silent_too)
 				rig_end_io(g, &now[i]);
 			else if (now[i].io.kind == PROT_READ)
 				hung[nr_hung++] = now[i];
@@ -183,6 +185,43 @@ static void test_write(void)
 {
 	write_goes_on(LBA, true);
 	write_goes_on(2 * LBA, false);
+}
+
+/*
+ * Two reads into one buffer hang, of which one's member has only failed as yet: while that may still
+ * land the buffer is the op's.
+ */
+static void test_two(void)
+{
+	struct prot_group *g = make_with(SPARES, 0);
+	u32 other;
+
+	submit(g, PROT_WRITE, 0, 4 * STRIP);
+	silent = 1;
+	silent_too = 2;
+	hold = true;
+	submit(g, PROT_WRITE, LBA, LBA);
+	answer(g);
+	CU_ASSERT_EQUAL_FATAL(nr_hung, 2);
+	other = hung[0].io.member == silent;
+	prot_group_fail(g, silent_too);
+	run(g);
+	goes_out(g);
+	CU_ASSERT(!aside(g, !other));
+	CU_ASSERT(!aside(g, other));
+	prot_group_result(g, hung[other].io.tag, -EIO);
+	run(g);
+	answer(g);
+	CU_ASSERT(aside(g, !other));
+	prot_group_epoch(g, g->cfg.epoch + 2, g->in_sync & ~PROT_BIT(silent_too));
+	run(g);
+	answer(g);
+	CU_ASSERT(done == 2 && !last_err);
+	holds(g, 0, 4 * STRIP);
+	comes_back(g, !other);
+	CU_ASSERT_EQUAL(g->spares[1], SPARES);
+	CU_ASSERT_EQUAL(g->hung_bufs[1], 0);
+	free(g);
 }
 
 /* All small buffers that writes may have are stuck, more of them than there are spares. */
@@ -332,6 +371,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "a write goes on", test_write },
+		{ "two reads hang", test_two },
 		{ "all buffers stuck", test_all_stuck },
 		{ "never all", test_most },
 		{ "no spares", test_none },

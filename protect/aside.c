@@ -54,21 +54,21 @@ bool prot_aside_keep(struct prot_group *g, u32 buf)
 u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf)
 {
 	bool small = aside_small(g, buf);
-	u32 i;
+	u64 *from = prot_spare_bufs(g);
+	u32 i, n = prot_nr_bufs(&g->cfg);
 
 	if (!g->cfg.spares[small] || g->hung_bufs[small] >= aside_most(g, small))
 		return PROT_NONE16;
-	if (!g->spares[small]) {
+	if (g->spares[small]) {
+		i = prot_set_next(from, n, small ? g->cfg.bufs : 0);
+		g->spares[small]--;
+	} else {
+		from = prot_free_bufs(g);
 		i = prot_buf_next(g, op, small);
 		if (i == PROT_SET_NONE)
 			return PROT_NONE16;
-		g->hung_bufs[small]++;
-		prot_set_drop(prot_free_bufs(g), prot_nr_bufs(&g->cfg), i);
-		return i;
 	}
-	i = prot_set_next(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), small ? g->cfg.bufs : 0);
-	prot_set_drop(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), i);
-	g->spares[small]--;
+	prot_set_drop(from, n, i);
 	g->hung_bufs[small]++;
 	return i;
 }

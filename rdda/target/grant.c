@@ -360,20 +360,6 @@ static void sdrive_review(struct tgt_sdrive *sd)
 	view_swap(sd, v);
 }
 
-static void drive_event(struct tgt_session *s, const uuid_t *drive, u32 kind, u32 nsid, u32 handle)
-{
-	struct rdda_event m = {
-		.hdr.type = RDDA_EVENT,
-		.hdr.len = cpu_to_le32(sizeof(m)),
-		.kind = cpu_to_le32(kind),
-		.nsid = cpu_to_le32(nsid),
-		.handle = cpu_to_le32(handle),
-	};
-
-	export_uuid(m.drive, drive);
-	tgt_session_event(s, &m, sizeof(m));
-}
-
 /* Take an extent from all that have it open, but for @but, which may be NULL. */
 static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 {
@@ -384,7 +370,7 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 
 		if (sd->s == but)
 			continue;
-		drive_event(sd->s, &e->drive->uuid, RDDA_EV_REVOKED, sd->nsid, o->handle);
+		tgt_session_event(sd->s, RDDA_EV_REVOKED, &e->drive->uuid, sd->nsid, o->handle);
 		list_del(&o->on_extent);
 		o->ext = NULL;
 		if (!o->closing) {
@@ -558,7 +544,7 @@ void tgt_grant_drive_lost(struct tgt_drive *d)
 			continue;
 		WRITE_ONCE(sd->gone, true);
 		sdrive_close_all(sd);
-		drive_event(sd->s, &d->uuid, RDDA_EV_DRIVE_GONE, sd->nsid, 0);
+		tgt_session_event(sd->s, RDDA_EV_DRIVE_GONE, &d->uuid, sd->nsid, 0);
 		sdrive_check(sd);
 	}
 }
@@ -582,7 +568,7 @@ void tgt_grant_drive_back(const uuid_t *drive)
 
 	lockdep_assert_held(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		drive_event(s, drive, RDDA_EV_DRIVE_BACK, 0, 0);
+		tgt_session_event(s, RDDA_EV_DRIVE_BACK, drive, 0, 0);
 }
 
 /* Whether all commands under what was taken away are back. Context: tgt_lock held. */

@@ -96,6 +96,15 @@ static bool holders_claimed(const struct tgt_extent *e, const uuid_t *host)
 	return holders_claim_holds(e) && !uuid_equal(&e->claim, host);
 }
 
+/* Unless another host has claimed it. */
+static void holders_claim_set(struct tgt_extent *e, const uuid_t *host)
+{
+	if (holders_claimed(e, host))
+		return;
+	uuid_copy(&e->claim, host);
+	e->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
+}
+
 /*
  * A client has left to log in again for another share, with what it has open: that waits for it for
  * a while, as no other host has a reason to take it. Context: tgt_lock held.
@@ -108,12 +117,9 @@ void tgt_holders_renew(struct tgt_session *s)
 	lockdep_assert_held(&tgt_lock);
 	if (!s->share.sent || !READ_ONCE(s->client.left))
 		return;
-	xa_for_each(&s->grants.opens, i, o) {
-		if (!o->rw || o->closing || !o->ext || holders_claimed(o->ext, &s->client.host))
-			continue;
-		uuid_copy(&o->ext->claim, &s->client.host);
-		o->ext->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
-	}
+	xa_for_each(&s->grants.opens, i, o)
+		if (o->rw && !o->closing && o->ext)
+			holders_claim_set(o->ext, &s->client.host);
 }
 
 /*
@@ -126,10 +132,7 @@ static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision
 	case RDDA_OPEN_DRAINING:
 	case TGT_OPEN_FENCE:
 	case TGT_OPEN_REQUEST:
-		if (holders_claimed(e, host))
-			break;
-		uuid_copy(&e->claim, host);
-		e->claim_until = jiffies + msecs_to_jiffies(TGT_CLAIM_MS);
+		holders_claim_set(e, host);
 		break;
 	case RDDA_OPEN_OK:
 		uuid_copy(&e->claim, &uuid_null);

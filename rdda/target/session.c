@@ -654,14 +654,24 @@ out:
 }
 
 /*
- * Send the client a message that answers no request. Before PROVED has been sent there is nothing
- * that a client would do about it. Context: process, tgt_lock held, which keeps the channel.
+ * Send the client an EVENT, which answers no request. @drive: null where it is about none. Before
+ * PROVED has been sent there is nothing that a client would do about it. Context: process,
+ * tgt_lock held, which keeps the channel.
  */
-void tgt_session_event(struct tgt_session *s, const void *msg, size_t len)
+void tgt_session_event(struct tgt_session *s, u32 kind, const uuid_t *drive, u32 nsid, u32 handle)
 {
+	struct rdda_event m = {
+		.hdr.type = RDDA_EVENT,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.kind = cpu_to_le32(kind),
+		.nsid = cpu_to_le32(nsid),
+		.handle = cpu_to_le32(handle),
+	};
+
 	lockdep_assert_held(&tgt_lock);
+	export_uuid(m.drive, drive);
 	if (tgt_session_state(s) == TGT_LIVE && s->channel[0]->proven)
-		tgt_ctl_event(s->channel[0], msg, len);
+		tgt_ctl_event(s->channel[0], &m, sizeof(m));
 }
 
 void tgt_session_init(void)

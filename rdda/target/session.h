@@ -129,7 +129,7 @@ void tgt_session_kill_all(int err);
 void tgt_session_quiet(unsigned int ms);
 struct tgt_session *tgt_session_find(u32 id);
 void tgt_session_put(struct tgt_session *s);
-void tgt_session_event(struct tgt_session *s, const void *msg, size_t len);
+void tgt_session_event(struct tgt_session *s, u32 kind, const uuid_t *drive, u32 nsid, u32 handle);
 void tgt_session_pd_put(struct tgt_session *s);
 void tgt_session_drained(struct tgt_session *s);
 u64 tgt_session_memory(struct tgt_session *s);

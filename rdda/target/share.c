@@ -38,20 +38,14 @@ static bool share_off(const struct tgt_session *s, unsigned int clients)
 	return 2 * now <= then && now < s->nr_channels;
 }
 
-static void share_send(struct tgt_session *s)
+static void share_send(struct tgt_session *s, unsigned int clients)
 {
-	unsigned int now = tgt_arena_share(s->share.use, tgt_session_clients(s));
-	struct rdda_event m = {
-		.hdr.type = RDDA_EVENT,
-		.hdr.len = cpu_to_le32(sizeof(m)),
-		.kind = cpu_to_le32(RDDA_EV_SHARE),
-		.handle = cpu_to_le32(now),
-	};
+	unsigned int now = tgt_arena_share(s->share.use, clients);
 
 	pr_info_ratelimited("session %u of %pUb: %u channels, %u for a login now\n", s->id,
 			    &s->client.host, s->nr_channels, now);
 	s->share.sent = true;
-	tgt_session_event(s, &m, sizeof(m));
+	tgt_session_event(s, RDDA_EV_SHARE, &uuid_null, 0, now);
 }
 
 /* Return: whether its client is to be notified, by the count of all @clients. */
@@ -69,17 +63,19 @@ static bool share_due(struct tgt_session *s, unsigned int clients)
 
 static void share_turn(void)
 {
-	unsigned int clients, most;
+	unsigned int clients, exact, most;
 	struct tgt_session *s;
 
 	mutex_lock(&tgt_lock);
 	clients = tgt_session_clients(NULL);
 	most = min(DIV_ROUND_UP(clients, SHARE_PART), SHARE_MOST);
 	list_for_each_entry(s, &tgt_sessions, node) {
-		/* counted for each of these alone, as its login will be */
-		if (!share_due(s, clients) || !share_off(s, tgt_session_clients(s)))
+		if (!share_due(s, clients))
 			continue;
-		share_send(s);
+		exact = tgt_session_clients(s);		/* as its login will */
+		if (!share_off(s, exact))
+			continue;
+		share_send(s, exact);
 		if (!--most)
 			break;
 	}

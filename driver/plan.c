@@ -42,6 +42,22 @@ static bool mesh_plan_starved(void)
 }
 #endif
 
+/* An I/O of all of a request's bytes, where these are in one piece. Return: whether it is that. */
+static bool plan_sg_one(struct request *rq, struct scatterlist *sg, u32 bytes)
+{
+	struct bio *bio = rq->bio;
+	struct bio_vec bv;
+
+	if (bytes != bio->bi_iter.bi_size || bio->bi_next || bytes > MESH_SEGMENT_BYTES)
+		return false;
+	bv = mp_bvec_iter_bvec(bio->bi_io_vec, bio->bi_iter);
+	if (bv.bv_len != bytes)
+		return false;
+	sg_set_page(sg, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), bytes,
+		    offset_in_page(bv.bv_offset));
+	return true;
+}
+
 /* The pages of an I/O; its sg has room for them. */
 static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct prot_io *io,
 			 const struct prot_run *runs)
@@ -50,8 +66,11 @@ static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct 
 	struct mesh_walk w;
 	unsigned int i;
 
-	if (!io->nr_runs) {
-		mio->io.nents = 0;
+	mio->io.nents = io->nr_runs;
+	if (!io->nr_runs)
+		return;
+	if (likely(io->nr_runs == 1) && plan_sg_one(rq, sg, runs->length)) {
+		sg_mark_end(sg);
 		return;
 	}
 	mesh_walk_start(&w, rq);

@@ -126,13 +126,14 @@ void rdda_ios_end(struct list_head *ended)
 {
 	struct rdda_io *io, *next;
 
+	/* whoever has the I/O next puts it in a list of their own */
 	list_for_each_entry_safe(io, next, ended, node) {
-		list_del(&io->node);
 		io_unmap(rdda_io_priv(io)->ch, io);
 		if (unlikely(rdda_io_priv(io)->staging || io->stage))
 			rdda_stage_finish(io);
 		io->done(io, io->err);
 	}
+	INIT_LIST_HEAD(ended);
 }
 
 /*
@@ -385,25 +386,21 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	return 0;
 }
 
-/* Return: false when it has to wait for memory or a command slot. */
+/* In an RCU read section. Return: false when it has to wait for memory or a command slot. */
 static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head *ended)
 {
 	const struct rdda_grant *g;
-	bool all = true;
 	int err = 0;
 
-	rcu_read_lock();
 	g = rcu_dereference(io->extent->grant);
 	if (!g || g->s != ch->s)
 		err = -ENOLINK;
 	while (!err && !io->err && io->issued < io->len)
 		err = command_make(ch, g, io);
 	if (err == -ENOMEM)
-		all = false;
-	rcu_read_unlock();
-	if (all)
-		rdda_io_drop(io, err, ended);
-	return all;
+		return false;
+	rdda_io_drop(io, err, ended);
+	return true;
 }
 
 /* Send what is pending, but what waits for more. @ch: open, locked. */
@@ -457,6 +454,7 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 	struct rdda_io *io;
 	LIST_HEAD(stuck);
 
+	rcu_read_lock();
 	while ((dq = list_first_entry_or_null(&ch->queues.turns, struct rdda_drive_queue, turn))) {
 		io = list_first_entry(&dq->waiting, struct rdda_io, node);
 		list_del(&io->node);
@@ -471,6 +469,7 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 			break;
 		list_move_tail(&dq->turn, &stuck);
 	}
+	rcu_read_unlock();
 	list_splice_tail(&stuck, &ch->queues.turns);
 }
 
@@ -582,7 +581,7 @@ void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 	LIST_HEAD(ended);
 	int ret;
 
-	memset(io->private, 0, sizeof(io->private));
+	*rdda_io_priv(io) = (struct rdda_io_priv){};
 	io->extent = e;
 	io->issued = 0;
 	io->err = 0;

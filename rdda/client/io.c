@@ -126,7 +126,7 @@ void rdda_ios_end(struct list_head *ended)
 {
 	struct rdda_io *io, *next;
 
-	/* whoever has the I/O next puts it in a list of their own */
+	/* its next user puts it in another list */
 	list_for_each_entry_safe(io, next, ended, node) {
 		io_unmap(rdda_io_priv(io)->ch, io);
 		if (unlikely(rdda_io_priv(io)->staging || io->stage))

@@ -8,13 +8,16 @@
  *   3 submitted      one message
  *
  * So a channel expects as many commands as have ended since its last message, if the
- * last of them ended just now. What has not come within gather_us is not waited
- * for, and not expected again for a while, ever longer: an application that is not
- * behind, or does something else, pays for it rarely. One command at a time never
- * waits, and what a drive does not end is not expected.
+ * last of them ended just now. They are waited for gather_us at a time, as long as some
+ * came in that time: an application needs its CPU for each, and on a busy one all of
+ * them take longer. What has not come then is not waited for, and not expected again
+ * for a while, ever longer: an application that is not behind, or does something
+ * else, pays for it rarely. One command at a time never waits, and what a drive does
+ * not end is not expected.
  *
  *   (nothing) ---> waits: fewer than expected ---> all are there: sent
- *                      \--- gather_us ---> sent; none of the next messages waits
+ *                   ^  \--- gather_us, none came ---> sent; none of the next messages waits
+ *                   `--------- some came
  */
 #include <linux/moduleparam.h>
 
@@ -25,10 +28,11 @@
 #define GATHER_MUTE	32	/* messages that do not wait after one that did in vain, */
 #define GATHER_MUTE_MAX	1024U	/* ... or after several */
 #define GATHER_MOST_US	1000U
+#define GATHER_TIMES	8	/* gather_us, at most, in all */
 
 static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
-MODULE_PARM_DESC(gather_us, "commands wait so long for others that are likely to follow (50; 0: never)");
+MODULE_PARM_DESC(gather_us, "commands wait so long for the next one that is likely to follow (50; 0: never)");
 
 static u64 gather_ns(void)
 {
@@ -43,6 +47,21 @@ static void gather_over(struct rdda_chan *ch)
 	ch->gather.mute_next = min(2 * ch->gather.mute_next, GATHER_MUTE_MAX);
 }
 
+static void gather_wait(struct rdda_chan *ch)
+{
+	ch->gather.seen = ch->pending.nr;
+	hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
+}
+
+/* The time is over. Return: whether it begins again, as others are still coming. */
+static bool gather_again(struct rdda_chan *ch)
+{
+	if (ch->pending.nr <= ch->gather.seen || ++ch->gather.times == GATHER_TIMES)
+		return false;
+	gather_wait(ch);
+	return true;
+}
+
 static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 {
 	struct rdda_chan *ch = container_of(timer, struct rdda_chan, gather.timer);
@@ -50,7 +69,7 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 
 	spin_lock_irqsave(&ch->lock, flags);
 	/* while this one waited for the lock the next may have been set */
-	if (ch->gather.waits && !hrtimer_is_queued(timer)) {
+	if (ch->gather.waits && !hrtimer_is_queued(timer) && !gather_again(ch)) {
 		gather_over(ch);
 		if (ch->open)
 			rdda_chan_flush(ch);
@@ -113,11 +132,13 @@ bool rdda_gather_waits(struct rdda_chan *ch)
 		if (ch->gather.waits)
 			gather_done(ch);
 	} else if (ch->gather.waits) {
-		if (hrtimer_expires_remaining(&ch->gather.timer) <= 0)
-			gather_over(ch);	/* its softirq is late */
+		/* its softirq may be late */
+		if (hrtimer_expires_remaining(&ch->gather.timer) <= 0 && !gather_again(ch))
+			gather_over(ch);
 	} else if (rdda_gather_expects(ch)) {
 		ch->gather.waits = true;
-		hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
+		ch->gather.times = 0;
+		gather_wait(ch);
 	}
 	return ch->gather.waits;
 }

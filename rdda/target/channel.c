@@ -174,6 +174,7 @@ static void channel_setup(struct tgt_channel *ch)
 	INIT_WORK(&ch->fail, channel_fail_work);
 	INIT_DELAYED_WORK(&ch->login.deadline, channel_deadline_work);
 	tasklet_setup(&ch->kick, tgt_push_kick);
+	tgt_gather_init(ch);
 }
 
 /* A channel's part of its session's arena. @s: granted. */
@@ -422,6 +423,7 @@ void tgt_channel_leave(struct tgt_channel *ch)
 /* Give back the memory of a stopped channel. @ch: none of its commands is with a drive. */
 void tgt_channel_free(struct tgt_channel *ch)
 {
+	tgt_gather_stop(ch);
 	tasklet_kill(&ch->kick);
 	tgt_push_drop(ch);
 	kvfree(ch->cmd.all);

@@ -3,6 +3,7 @@
 #ifndef TGT_CHANNEL_H
 #define TGT_CHANNEL_H
 
+#include <linux/hrtimer.h>
 #include <linux/llist.h>
 #include <linux/workqueue.h>
 
@@ -82,6 +83,21 @@ struct tgt_channel {
 	u32			arena_off;	/* its part of the session's arena, in bytes */
 	u32			arena_len;
 
+	/* whether results wait for others: gather.c */
+	struct {
+		atomic_t		ended;	/* commands, ever */
+		u32			taken;	/* commands, ever; its turns' */
+		u32			sent;	/* results, ever; under tx.lock */
+		/* commands in a row that found their CPU busy */
+		u32			busy;
+		u32			mute;	/* results that do not wait */
+		/* ... the next time that one has waited in vain */
+		u32			mute_next;
+		u32			times;	/* @timer was set again */
+		u32			seen;	/* results that waited then */
+		struct hrtimer		timer;
+	} gather;
+
 	/* what is to be sent: push.c */
 	struct {
 		spinlock_t		lock;	/* this part and the next */
@@ -124,8 +140,18 @@ int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
 void tgt_ctl_work(struct work_struct *work);
 void tgt_bad_peer(struct tgt_channel *ch, const char *why);
 
+/* gather.c */
+void tgt_gather_init(struct tgt_channel *ch);
+void tgt_gather_stop(struct tgt_channel *ch);
+void tgt_gather_taken(struct tgt_channel *ch);
+void tgt_gather_posted(struct tgt_channel *ch);
+bool tgt_gather_ended(struct tgt_channel *ch, bool first);
+void tgt_gather_over(struct tgt_channel *ch);
+void tgt_gather_collected(struct tgt_channel *ch);
+
 /* push.c */
 void tgt_push_flush(struct tgt_channel *ch);
+void tgt_push_run(struct tgt_channel *ch);
 void tgt_push_kick(struct tasklet_struct *t);
 void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc);
 void tgt_push_end(struct tgt_cmd *c);

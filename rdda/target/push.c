@@ -189,13 +189,37 @@ static void chain_results(struct tgt_channel *ch)
 	chain_send(ch, b, sizeof(*m) + k * sizeof(m->done[0]));
 }
 
+/*
+ * Where a result goes in @ch->tx.pend: reads in the order of their bounce pages, so that they may
+ * be pushed together, as far back as one push reaches. Return: what it goes behind.
+ */
+static struct list_head *push_place(struct tgt_channel *ch, const struct tgt_cmd *c)
+{
+	struct list_head *at = ch->tx.pend.prev;
+	const struct tgt_cmd *last;
+	unsigned int i;
+
+	if (!c->p.push || c->status)
+		return at;
+	for (i = 0; i < RDDA_RUN_MAX && at != &ch->tx.pend; i++, at = at->prev) {
+		last = list_entry(at, struct tgt_cmd, node);
+		if (!last->p.push || last->status || last->p.bounce < c->p.bounce)
+			break;
+	}
+	return at;
+}
+
 static void push_collect(struct tgt_channel *ch)
 {
-	struct llist_node *l = llist_reverse_order(llist_del_all(&ch->cmd.done));
 	struct tgt_cmd *c, *next;
+	struct llist_node *l;
 
-	llist_for_each_entry_safe(c, next, l, done)
-		list_add_tail(&c->node, &ch->tx.pend);
+	tgt_gather_over(ch);
+	l = llist_reverse_order(llist_del_all(&ch->cmd.done));
+	llist_for_each_entry_safe(c, next, l, done) {
+		list_add(&c->node, push_place(ch, c));
+		tgt_gather_collected(ch);
+	}
 }
 
 /* Post all that is ready. Context: process or softirq. */
@@ -219,13 +243,19 @@ void tgt_push_flush(struct tgt_channel *ch)
 		tgt_channel_kill(ch, ret);
 }
 
-/* Tasklet: commands ended outside of the channel's own work. */
+/* Commands ended outside of the channel's own work. Context: softirq. */
+void tgt_push_run(struct tgt_channel *ch)
+{
+	if (!rdda_fault(RDDA_FAULT_DEAF))
+		tgt_push_flush(ch);
+}
+
+/* Tasklet: the same. */
 void tgt_push_kick(struct tasklet_struct *t)
 {
 	struct tgt_channel *ch = from_tasklet(ch, t, kick);
 
-	if (!rdda_fault(RDDA_FAULT_DEAF))
-		tgt_push_flush(ch);
+	tgt_push_run(ch);
 }
 
 /* A signalled send is complete, and all before it. */
@@ -252,12 +282,15 @@ void tgt_push_end(struct tgt_cmd *c)
 {
 	struct tgt_channel *ch = c->ch;
 	struct tgt_view *v = c->view;
+	bool first;
 
 	if (c->status)
 		atomic64_inc(&ch->s->stats.errors);
 	c->view = NULL;
-	llist_add(&c->done, &ch->cmd.done);
-	if (READ_ONCE(ch->batcher) != current)
+	first = llist_add(&c->done, &ch->cmd.done);
+	if (READ_ONCE(ch->batcher) == current)
+		tgt_gather_posted(ch);
+	else if (!tgt_gather_ended(ch, first))
 		tasklet_schedule(&ch->kick);
 	/* Last: a dead session's memory goes with its last view. */
 	if (v)

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How many results go out together, where a drive ends commands one by one.
+ *
+ * Most drives end them in another order than that in which they came, and each by
+ * an interrupt. A post for each costs both sides a message; reads that are pushed
+ * together have to lie side by side in the client's bounce arena, which only those
+ * that were submitted together do. So where the CPU has more to do than it can, results
+ * wait for those of the channel's other commands:
+ *
+ *   a command ends ---> CPU was idle of late, or nothing else is in flight,
+ *         |             or 16 wait ---> posted
+ *         v
+ *       waits ---> gather_us: some came ---> waits again, twice at most
+ *                             none -------> posted; the next ones do not wait
+ *
+ * A CPU that has nothing to do is not made to wait: it was idle when one of the last
+ * commands ended. Where waiting leaves it idle it ends that way, too.
+ */
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/sched/stat.h>
+
+#include "rdda/target/channel.h"
+#include "rdda/target/tgt.h"
+#include "rdda/wire.h"
+
+#define GATHER_BUSY	16U	/* commands in a row that found their CPU busy */
+#define GATHER_TIMES	3	/* gather_us, at most, in all */
+#define GATHER_MUTE	8U	/* results that do not wait after one that did in vain, */
+#define GATHER_MUTE_MAX	128U	/* ... or after several */
+#define GATHER_MOST_US	1000U
+
+static unsigned int gather_us = 50;
+module_param(gather_us, uint, 0644);
+MODULE_PARM_DESC(gather_us, "while the CPU is busy, results wait so long for others (50; 0: never)");
+
+static u64 gather_ns(void)
+{
+	return min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+}
+
+/* Results that wait to be posted, and those that are being posted. */
+static u32 gather_waiting(const struct tgt_channel *ch)
+{
+	return atomic_read(&ch->gather.ended) - READ_ONCE(ch->gather.sent);
+}
+
+/* Whether this CPU does something beside what ends a command here. */
+static bool gather_cpu_busy(void)
+{
+	return in_task() ? !single_task_running() : !is_idle_task(current);
+}
+
+/* Counts that several CPUs write: one that is lost changes when, not what. */
+static bool gather_bound(struct tgt_channel *ch)
+{
+	u32 busy = READ_ONCE(ch->gather.busy), mute;
+
+	if (!gather_cpu_busy()) {
+		if (busy)
+			WRITE_ONCE(ch->gather.busy, 0);
+		return false;
+	}
+	if (busy < GATHER_BUSY) {
+		WRITE_ONCE(ch->gather.busy, busy + 1);
+		return false;
+	}
+	mute = READ_ONCE(ch->gather.mute);
+	if (mute)
+		WRITE_ONCE(ch->gather.mute, mute - 1);
+	return !mute;
+}
+
+static void gather_start(struct tgt_channel *ch)
+{
+	WRITE_ONCE(ch->gather.seen, gather_waiting(ch));
+	hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * A command ended. @first: no result was there to be posted; else who ended that one has seen
+ * to it that it will be. Any context. Return: it is seen to this one too; else it is to be posted
+ * now.
+ */
+bool tgt_gather_ended(struct tgt_channel *ch, bool first)
+{
+	u32 ended = atomic_inc_return(&ch->gather.ended);
+
+	if (!READ_ONCE(gather_us) || READ_ONCE(tgt_busy_poll_us) || !gather_bound(ch) ||
+	    ended == READ_ONCE(ch->gather.taken) || gather_waiting(ch) >= RDDA_RUN_MAX)
+		return false;
+	if (first) {
+		WRITE_ONCE(ch->gather.times, 0);
+		gather_start(ch);
+	}
+	return true;
+}
+
+/* A command ended whose result its own turn will post. */
+void tgt_gather_posted(struct tgt_channel *ch)
+{
+	atomic_inc(&ch->gather.ended);
+}
+
+/* A command was admitted. @ch: in its turn. */
+void tgt_gather_taken(struct tgt_channel *ch)
+{
+	WRITE_ONCE(ch->gather.taken, ch->gather.taken + 1);
+}
+
+/*
+ * All results that are there are about to be collected, which comes after this: one that is the
+ * first of the next ones sets the timer again. @ch: tx.lock held.
+ */
+void tgt_gather_over(struct tgt_channel *ch)
+{
+	lockdep_assert_held(&ch->tx.lock);
+	if (hrtimer_is_queued(&ch->gather.timer))
+		hrtimer_try_to_cancel(&ch->gather.timer);
+}
+
+/* A result was collected. @ch: tx.lock held. */
+void tgt_gather_collected(struct tgt_channel *ch)
+{
+	lockdep_assert_held(&ch->tx.lock);
+	WRITE_ONCE(ch->gather.sent, ch->gather.sent + 1);
+}
+
+/* What came while the first one waited is worth it, or the next ones do not wait. */
+static void gather_judge(struct tgt_channel *ch, u32 waiting)
+{
+	u32 next = READ_ONCE(ch->gather.mute_next);
+
+	if (waiting > 1) {
+		WRITE_ONCE(ch->gather.mute_next, GATHER_MUTE);
+		return;
+	}
+	WRITE_ONCE(ch->gather.mute, next);
+	WRITE_ONCE(ch->gather.mute_next, min(2 * next, GATHER_MUTE_MAX));
+}
+
+static enum hrtimer_restart gather_timer(struct hrtimer *timer)
+{
+	struct tgt_channel *ch = container_of(timer, struct tgt_channel, gather.timer);
+	u32 waiting = gather_waiting(ch), times = READ_ONCE(ch->gather.times) + 1;
+
+	if (waiting > READ_ONCE(ch->gather.seen) && times < GATHER_TIMES) {
+		WRITE_ONCE(ch->gather.times, times);
+		gather_start(ch);
+		return HRTIMER_NORESTART;
+	}
+	gather_judge(ch, waiting);
+	tgt_push_run(ch);
+	return HRTIMER_NORESTART;
+}
+
+/* Set up a new channel. */
+void tgt_gather_init(struct tgt_channel *ch)
+{
+	hrtimer_init(&ch->gather.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	ch->gather.timer.function = gather_timer;
+	ch->gather.mute_next = GATHER_MUTE;
+}
+
+/* Nothing of ours runs after this. @ch: no command of it is left. Sleeps. */
+void tgt_gather_stop(struct tgt_channel *ch)
+{
+	hrtimer_cancel(&ch->gather.timer);
+}

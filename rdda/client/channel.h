@@ -99,8 +99,8 @@ struct rdda_chan {
 		u32	mute;			/* messages that do not wait */
 		u32	mute_next;		/* ... the next time that one has waited in vain */
 		bool	waits;			/* @timer is set */
-		u8	times;			/* ... again */
-		u32	seen;			/* commands that were pending then */
+		u32	seen;			/* commands that were pending when it was set */
+		ktime_t	until;			/* it is not set again after this */
 		struct hrtimer timer;
 	} gather;
 

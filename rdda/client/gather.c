@@ -9,11 +9,11 @@
  *
  * So a channel expects as many commands as have ended since its last message, if the
  * last of them ended just now. They are waited for gather_us at a time, as long as some
- * came in that time: an application needs its CPU for each, and on a busy one all of
- * them take longer. What has not come then is not waited for, and not expected again
- * for a while, ever longer: an application that is not behind, or does something
- * else, pays for it rarely. One command at a time never waits, and what a drive does
- * not end is not expected.
+ * came in that time, and eight times that in all: an application needs its CPU for
+ * each, and on a busy one all of them take longer. What has not come then is not waited
+ * for, and where that is most of it, none is expected for a while, ever longer: an
+ * application that is not behind, or does something else, pays for it rarely. One command
+ * at a time never waits, and what a drive does not end is not expected.
  *
  *   (nothing) ---> waits: fewer than expected ---> all are there: sent
  *                   ^  \--- gather_us, none came ---> sent; none of the next messages waits
@@ -28,21 +28,31 @@
 #define GATHER_MUTE	32	/* messages that do not wait after one that did in vain, */
 #define GATHER_MUTE_MAX	1024U	/* ... or after several */
 #define GATHER_MOST_US	1000U
-#define GATHER_TIMES	8	/* gather_us, at most, in all */
+#define GATHER_TIMES	8	/* gather_us in all, at most */
 
 static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
 MODULE_PARM_DESC(gather_us, "commands wait so long for the next one that is likely to follow (50; 0: never)");
 
+/* 0: never; so where the kernel's timers are coarser. */
 static u64 gather_ns(void)
 {
-	return min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+	u64 ns = min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+
+	return ns >= hrtimer_resolution ? ns : 0;
 }
 
-/* It was in vain. */
+static u32 gather_expected(const struct rdda_chan *ch)
+{
+	return min_t(u32, ch->gather.ended, RDDA_CMDS_MAX);
+}
+
+/* Not all have come. Where most have not it was in vain. */
 static void gather_over(struct rdda_chan *ch)
 {
 	ch->gather.waits = false;
+	if (2 * ch->pending.nr >= gather_expected(ch))
+		return;
 	ch->gather.mute = ch->gather.mute_next;
 	ch->gather.mute_next = min(2 * ch->gather.mute_next, GATHER_MUTE_MAX);
 }
@@ -56,7 +66,7 @@ static void gather_wait(struct rdda_chan *ch)
 /* The time is over. Return: whether it begins again, as others are still coming. */
 static bool gather_again(struct rdda_chan *ch)
 {
-	if (ch->pending.nr <= ch->gather.seen || ++ch->gather.times == GATHER_TIMES)
+	if (ch->pending.nr <= ch->gather.seen || ktime_after(ktime_get(), ch->gather.until))
 		return false;
 	gather_wait(ch);
 	return true;
@@ -111,8 +121,7 @@ void rdda_gather_ended(struct rdda_chan *ch)
 /* Whether the command that comes next is not to be sent alone. @ch: locked, with none pending. */
 bool rdda_gather_expects(const struct rdda_chan *ch)
 {
-	return ch->gather.ended > 1 && !ch->gather.mute && !gather_old(ch) &&
-	       READ_ONCE(gather_us);
+	return ch->gather.ended > 1 && !ch->gather.mute && !gather_old(ch) && gather_ns();
 }
 
 /* All are there that were expected. */
@@ -128,7 +137,7 @@ static void gather_done(struct rdda_chan *ch)
 bool rdda_gather_waits(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	if (ch->pending.nr >= min_t(u32, ch->gather.ended, RDDA_CMDS_MAX)) {
+	if (ch->pending.nr >= gather_expected(ch)) {
 		if (ch->gather.waits)
 			gather_done(ch);
 	} else if (ch->gather.waits) {
@@ -137,7 +146,7 @@ bool rdda_gather_waits(struct rdda_chan *ch)
 			gather_over(ch);
 	} else if (rdda_gather_expects(ch)) {
 		ch->gather.waits = true;
-		ch->gather.times = 0;
+		ch->gather.until = ktime_add_ns(ktime_get(), (GATHER_TIMES - 1) * gather_ns());
 		gather_wait(ch);
 	}
 	return ch->gather.waits;

@@ -79,22 +79,21 @@ struct tgt_channel {
 		unsigned int		nr;
 		struct llist_head	free;	/* not in use; taken in a turn only: cmd.c */
 		struct llist_head	done;	/* ended, newest first: push.c */
+		u32			taken;	/* admitted, ever; its turns': cmd.c */
 	} cmd;
 	u32			arena_off;	/* its part of the session's arena, in bytes */
 	u32			arena_len;
 
-	/* whether results wait for others: gather.c */
+	/* whether results wait for others: gather.c; several CPUs write this */
 	struct {
 		atomic_t		ended;	/* commands, ever */
-		u32			taken;	/* commands, ever; its turns' */
-		u32			sent;	/* results, ever; under tx.lock */
 		/* commands in a row that found their CPU busy */
 		u32			busy;
 		u32			mute;	/* results that do not wait */
 		/* ... the next time that one has waited in vain */
 		u32			mute_next;
-		u32			times;	/* @timer was set again */
-		u32			seen;	/* results that waited then */
+		u32			seen;	/* results that waited when @timer was set */
+		ktime_t			until;	/* it is not set again after this */
 		struct hrtimer		timer;
 	} gather;
 
@@ -103,6 +102,7 @@ struct tgt_channel {
 		spinlock_t		lock;	/* this part and the next */
 		unsigned int		nr_ctl;	/* how many of @ctl are answers */
 		struct list_head	pend;	/* ended commands, oldest first */
+		u32			collected;	/* that were put there, ever */
 		struct list_head	ctl;	/* control messages */
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
@@ -143,11 +143,8 @@ void tgt_bad_peer(struct tgt_channel *ch, const char *why);
 /* gather.c */
 void tgt_gather_init(struct tgt_channel *ch);
 void tgt_gather_stop(struct tgt_channel *ch);
-void tgt_gather_taken(struct tgt_channel *ch);
-void tgt_gather_posted(struct tgt_channel *ch);
-bool tgt_gather_ended(struct tgt_channel *ch, bool first);
+bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first);
 void tgt_gather_over(struct tgt_channel *ch);
-void tgt_gather_collected(struct tgt_channel *ch);
 
 /* push.c */
 void tgt_push_flush(struct tgt_channel *ch);

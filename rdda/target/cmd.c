@@ -297,8 +297,8 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 		return ERR_PTR(-EOVERFLOW);
 	c = llist_entry(l, struct tgt_cmd, done);
 	ret = cmd_check(ch, c, raw, imm, &gone);
-	if (ret >= 0)
-		tgt_gather_taken(ch);
+	if (ret >= 0)	/* it ends by tgt_push_end() */
+		WRITE_ONCE(ch->cmd.taken, ch->cmd.taken + 1);
 	if (!ret) {
 		c->status = 0;
 		cmd_count(ch->s, &c->p);

@@ -11,12 +11,13 @@
  *   a command ends ---> CPU was idle of late, or nothing else is in flight,
  *         |             or 16 wait ---> posted
  *         v
- *       waits ---> gather_us: some came ---> waits again, twice at most
+ *       waits ---> gather_us: some came ---> waits again, three times in all
  *                             none -------> posted; the next ones do not wait
  *
  * A CPU that has nothing to do is not made to wait: it was idle when one of the last
  * commands ended. Where waiting leaves it idle it ends that way, too.
  */
+#include <linux/hrtimer.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
@@ -26,39 +27,54 @@
 #include "rdda/wire.h"
 
 #define GATHER_BUSY	16U	/* commands in a row that found their CPU busy */
-#define GATHER_TIMES	3	/* gather_us, at most, in all */
+#define GATHER_TIMES	3	/* gather_us in all, at most */
 #define GATHER_MUTE	8U	/* results that do not wait after one that did in vain, */
 #define GATHER_MUTE_MAX	128U	/* ... or after several */
 #define GATHER_MOST_US	1000U
+
+enum gather_load { LOAD_IDLE, LOAD_BUSY, LOAD_UNKNOWN };
 
 static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
 MODULE_PARM_DESC(gather_us, "while the CPU is busy, results wait so long for others (50; 0: never)");
 
+/* 0: never; so where the kernel's timers are coarser. */
 static u64 gather_ns(void)
 {
-	return min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+	u64 ns = min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
+
+	return ns >= hrtimer_resolution && !READ_ONCE(tgt_busy_poll_us) ? ns : 0;
 }
 
 /* Results that wait to be posted, and those that are being posted. */
 static u32 gather_waiting(const struct tgt_channel *ch)
 {
-	return atomic_read(&ch->gather.ended) - READ_ONCE(ch->gather.sent);
+	return atomic_read(&ch->gather.ended) - READ_ONCE(ch->tx.collected);
 }
 
-/* Whether this CPU does something beside what ends a command here. */
-static bool gather_cpu_busy(void)
+/* What this CPU does beside what ends a command here. */
+static enum gather_load gather_load(void)
 {
-	return in_task() ? !single_task_running() : !is_idle_task(current);
+	if (is_idle_task(current))
+		return LOAD_IDLE;
+	if (in_hardirq())
+		return LOAD_BUSY;
+	if (!single_task_running())
+		return LOAD_BUSY;
+	if (in_task())
+		return LOAD_IDLE;
+	/* a softirq may have a thread for itself */
+	return current->flags & PF_KTHREAD ? LOAD_UNKNOWN : LOAD_BUSY;
 }
 
 /* Counts that several CPUs write: one that is lost changes when, not what. */
 static bool gather_bound(struct tgt_channel *ch)
 {
 	u32 busy = READ_ONCE(ch->gather.busy), mute;
+	enum gather_load load = gather_load();
 
-	if (!gather_cpu_busy()) {
-		if (busy)
+	if (load != LOAD_BUSY) {
+		if (load == LOAD_IDLE && busy)
 			WRITE_ONCE(ch->gather.busy, 0);
 		return false;
 	}
@@ -79,34 +95,23 @@ static void gather_start(struct tgt_channel *ch)
 }
 
 /*
- * A command ended. @first: no result was there to be posted; else who ended that one has seen
- * to it that it will be. Any context. Return: it is seen to this one too; else it is to be posted
- * now.
+ * Whether a result that was put in @ch->cmd.done waits for others. Then it is seen to that it is
+ * posted in time: also where that before it relies on a turn or a task, which may be a long time
+ * coming. @ended: commands that had ended then, with this one. @first: no other was there. Any
+ * context.
  */
-bool tgt_gather_ended(struct tgt_channel *ch, bool first)
+bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
 {
-	u32 ended = atomic_inc_return(&ch->gather.ended);
+	u64 ns = gather_ns();
 
-	if (!READ_ONCE(gather_us) || READ_ONCE(tgt_busy_poll_us) || !gather_bound(ch) ||
-	    ended == READ_ONCE(ch->gather.taken) || gather_waiting(ch) >= RDDA_RUN_MAX)
+	if (!ns || !gather_bound(ch) || ended == READ_ONCE(ch->cmd.taken) ||
+	    gather_waiting(ch) >= RDDA_RUN_MAX)
 		return false;
-	if (first) {
-		WRITE_ONCE(ch->gather.times, 0);
+	if (first)
+		WRITE_ONCE(ch->gather.until, ktime_add_ns(ktime_get(), (GATHER_TIMES - 1) * ns));
+	if (first || !hrtimer_is_queued(&ch->gather.timer))
 		gather_start(ch);
-	}
 	return true;
-}
-
-/* A command ended whose result its own turn will post. */
-void tgt_gather_posted(struct tgt_channel *ch)
-{
-	atomic_inc(&ch->gather.ended);
-}
-
-/* A command was admitted. @ch: in its turn. */
-void tgt_gather_taken(struct tgt_channel *ch)
-{
-	WRITE_ONCE(ch->gather.taken, ch->gather.taken + 1);
 }
 
 /*
@@ -116,15 +121,11 @@ void tgt_gather_taken(struct tgt_channel *ch)
 void tgt_gather_over(struct tgt_channel *ch)
 {
 	lockdep_assert_held(&ch->tx.lock);
-	if (hrtimer_is_queued(&ch->gather.timer))
-		hrtimer_try_to_cancel(&ch->gather.timer);
-}
-
-/* A result was collected. @ch: tx.lock held. */
-void tgt_gather_collected(struct tgt_channel *ch)
-{
-	lockdep_assert_held(&ch->tx.lock);
-	WRITE_ONCE(ch->gather.sent, ch->gather.sent + 1);
+	if (!hrtimer_is_queued(&ch->gather.timer))
+		return;
+	if (gather_waiting(ch) > 1)
+		WRITE_ONCE(ch->gather.mute_next, GATHER_MUTE);
+	hrtimer_try_to_cancel(&ch->gather.timer);
 }
 
 /* What came while the first one waited is worth it, or the next ones do not wait. */
@@ -143,14 +144,16 @@ static void gather_judge(struct tgt_channel *ch, u32 waiting)
 static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 {
 	struct tgt_channel *ch = container_of(timer, struct tgt_channel, gather.timer);
-	u32 waiting = gather_waiting(ch), times = READ_ONCE(ch->gather.times) + 1;
+	u32 waiting = gather_waiting(ch);
 
-	if (waiting > READ_ONCE(ch->gather.seen) && times < GATHER_TIMES) {
-		WRITE_ONCE(ch->gather.times, times);
+	if (waiting > READ_ONCE(ch->gather.seen) &&
+	    ktime_before(ktime_get(), READ_ONCE(ch->gather.until))) {
 		gather_start(ch);
 		return HRTIMER_NORESTART;
 	}
-	gather_judge(ch, waiting);
+	/* a turn may have posted them */
+	if (waiting)
+		gather_judge(ch, waiting);
 	tgt_push_run(ch);
 	return HRTIMER_NORESTART;
 }

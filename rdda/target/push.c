@@ -199,7 +199,7 @@ static struct list_head *push_place(struct tgt_channel *ch, const struct tgt_cmd
 	const struct tgt_cmd *last;
 	unsigned int i;
 
-	if (!c->p.push || c->status)
+	if (!ch->login.runs || !c->p.push || c->status)
 		return at;
 	for (i = 0; i < RDDA_RUN_MAX && at != &ch->tx.pend; i++, at = at->prev) {
 		last = list_entry(at, struct tgt_cmd, node);
@@ -218,7 +218,7 @@ static void push_collect(struct tgt_channel *ch)
 	l = llist_reverse_order(llist_del_all(&ch->cmd.done));
 	llist_for_each_entry_safe(c, next, l, done) {
 		list_add(&c->node, push_place(ch, c));
-		tgt_gather_collected(ch);
+		WRITE_ONCE(ch->tx.collected, ch->tx.collected + 1);
 	}
 }
 
@@ -281,6 +281,7 @@ void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
 void tgt_push_end(struct tgt_cmd *c)
 {
 	struct tgt_channel *ch = c->ch;
+	u32 ended = atomic_inc_return(&ch->gather.ended);
 	struct tgt_view *v = c->view;
 	bool first;
 
@@ -288,9 +289,7 @@ void tgt_push_end(struct tgt_cmd *c)
 		atomic64_inc(&ch->s->stats.errors);
 	c->view = NULL;
 	first = llist_add(&c->done, &ch->cmd.done);
-	if (READ_ONCE(ch->batcher) == current)
-		tgt_gather_posted(ch);
-	else if (!tgt_gather_ended(ch, first))
+	if (READ_ONCE(ch->batcher) != current && !tgt_gather_waits(ch, ended, first))
 		tasklet_schedule(&ch->kick);
 	/* Last: a dead session's memory goes with its last view. */
 	if (v)

@@ -88,7 +88,13 @@ class Nvmet:
         found = wait_for("nvme-rdma's namespaces", 100, lambda:
                          len(self._disks() - before) == len(backings) and
                          self._disks() - before)
-        self.devices = sorted("/dev/" + d for d in found)
+        # by namespace: the kernel scans several at once, and numbers disks as they answer
+        self.devices = ["/dev/" + d for d in sorted(found, key=self._nsid)]
+
+    @staticmethod
+    def _nsid(disk):
+        with open(f"/sys/block/{disk}/nsid", encoding="ascii") as f:
+            return int(f.read())
 
     @staticmethod
     def _disks():

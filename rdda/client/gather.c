@@ -47,11 +47,17 @@ static u32 gather_expected(const struct rdda_chan *ch)
 	return min_t(u32, ch->gather.ended, RDDA_CMDS_MAX);
 }
 
-/* Not all have come. Where most have not it was in vain. */
+/*
+ * Not all have come: those that have go now, and are not expected once more. Where most have not
+ * it was in vain.
+ */
 static void gather_over(struct rdda_chan *ch)
 {
+	bool vain = 2 * ch->pending.nr < gather_expected(ch);
+
 	ch->gather.waits = false;
-	if (2 * ch->pending.nr >= gather_expected(ch))
+	ch->gather.ended = 0;
+	if (!vain)
 		return;
 	ch->gather.mute = ch->gather.mute_next;
 	ch->gather.mute_next = min(2 * ch->gather.mute_next, GATHER_MUTE_MAX);

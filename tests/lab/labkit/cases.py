@@ -273,22 +273,24 @@ def _run_multi(kernels, case, tier, report):
     begin = time.monotonic()
 
     def call(argv, timeout):
-        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             stdin=subprocess.DEVNULL, text=True, errors="replace",
-                             env=env, start_new_session=True)
+        """What it leaves behind holds nothing up: its end is waited for, not its output's."""
         ends_it = argv[1:2] == ["down"]
-        if not ends_it:
-            _of_labs.add(p)
-        try:
-            limit = timeout if ends_it else min(timeout, Clock.left())
-            r.output += p.communicate(timeout=limit)[0].splitlines()
-            return p.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(p.pid, signal.SIGTERM)
-            r.output += p.communicate()[0].splitlines()
-            return 124
-        finally:
-            _of_labs.discard(p)
+        with tempfile.TemporaryFile("w+", dir=TMP, errors="replace") as said:
+            p = subprocess.Popen(argv, stdout=said, stderr=subprocess.STDOUT,
+                                 stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+            if not ends_it:
+                _of_labs.add(p)
+            try:
+                return p.wait(timeout if ends_it else min(timeout, Clock.left()))
+            except subprocess.TimeoutExpired:
+                return 124
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(p.pid, signal.SIGTERM)
+                p.wait()
+                _of_labs.discard(p)
+                said.seek(0)
+                r.output += said.read().splitlines()
 
     try:
         status = call([lab, "up", "--nodes", str(case.nodes), "--kernel", kernels,

@@ -23,23 +23,20 @@
 
 #include "rdda/client/channel.h"
 #include "rdda/client/io.h"
+#include "rdda/common/gather.h"
 #include "rdda/wire.h"
 
 #define GATHER_MUTE	32	/* messages that do not wait after one that did in vain, */
 #define GATHER_MUTE_MAX	1024U	/* ... or after several */
-#define GATHER_MOST_US	1000U
 #define GATHER_TIMES	8	/* gather_us in all, at most */
 
 static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
 MODULE_PARM_DESC(gather_us, "commands wait so long for the next one that is likely to follow (50; 0: never)");
 
-/* 0: never; so where the kernel's timers are coarser. */
 static u64 gather_ns(void)
 {
-	u64 ns = min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
-
-	return ns >= hrtimer_resolution ? ns : 0;
+	return rdda_gather_ns(READ_ONCE(gather_us));
 }
 
 static u32 gather_expected(const struct rdda_chan *ch)

@@ -17,11 +17,11 @@
  * A CPU that has nothing to do is not made to wait: it was idle when one of the last
  * commands ended. Where waiting leaves it idle it ends that way, too.
  */
-#include <linux/hrtimer.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
 
+#include "rdda/common/gather.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
@@ -30,7 +30,6 @@
 #define GATHER_TIMES	3	/* gather_us in all, at most */
 #define GATHER_MUTE	8U	/* results that do not wait after one that did in vain, */
 #define GATHER_MUTE_MAX	128U	/* ... or after several */
-#define GATHER_MOST_US	1000U
 
 enum gather_load { LOAD_IDLE, LOAD_BUSY, LOAD_UNKNOWN };
 
@@ -38,12 +37,10 @@ static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
 MODULE_PARM_DESC(gather_us, "while the CPU is busy, results wait so long for others (50; 0: never)");
 
-/* 0: never; so where the kernel's timers are coarser. */
+/* Polling is for those who want no wait. */
 static u64 gather_ns(void)
 {
-	u64 ns = min(READ_ONCE(gather_us), GATHER_MOST_US) * NSEC_PER_USEC;
-
-	return ns >= hrtimer_resolution && !READ_ONCE(tgt_busy_poll_us) ? ns : 0;
+	return READ_ONCE(tgt_busy_poll_us) ? 0 : rdda_gather_ns(READ_ONCE(gather_us));
 }
 
 /* Results that wait to be posted, and those that are being posted. */
@@ -57,9 +54,7 @@ static enum gather_load gather_load(void)
 {
 	if (is_idle_task(current))
 		return LOAD_IDLE;
-	if (in_hardirq())
-		return LOAD_BUSY;
-	if (!single_task_running())
+	if (in_hardirq() || !single_task_running())
 		return LOAD_BUSY;
 	if (in_task())
 		return LOAD_IDLE;
@@ -88,10 +83,10 @@ static bool gather_bound(struct tgt_channel *ch)
 	return !mute;
 }
 
-static void gather_start(struct tgt_channel *ch)
+static void gather_start(struct tgt_channel *ch, u64 ns)
 {
 	WRITE_ONCE(ch->gather.seen, gather_waiting(ch));
-	hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&ch->gather.timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
 /*
@@ -110,7 +105,7 @@ bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
 	if (first)
 		WRITE_ONCE(ch->gather.until, ktime_add_ns(ktime_get(), (GATHER_TIMES - 1) * ns));
 	if (first || !hrtimer_is_queued(&ch->gather.timer))
-		gather_start(ch);
+		gather_start(ch, ns);
 	return true;
 }
 
@@ -148,7 +143,7 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 
 	if (waiting > READ_ONCE(ch->gather.seen) &&
 	    ktime_before(ktime_get(), READ_ONCE(ch->gather.until))) {
-		gather_start(ch);
+		gather_start(ch, gather_ns());
 		return HRTIMER_NORESTART;
 	}
 	/* a turn may have posted them */

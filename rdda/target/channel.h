@@ -18,6 +18,23 @@ struct tgt_session;
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 
+/* What a channel counts, ever. */
+enum tgt_count {
+	/* its turns' */
+	TGT_COMMANDS,
+	TGT_READS,
+	TGT_READ_BYTES,
+	TGT_WRITES,
+	TGT_WRITE_BYTES,
+	TGT_DISCARDS,
+	TGT_POLLED,	/* completions that busy polling found */
+	/* under tx.lock */
+	TGT_ERRORS,
+	TGT_SENDS,
+	TGT_PUSHES,
+	TGT_COUNTS
+};
+
 /* One connection. A part names the file that writes it, but for its set-up in channel.c. */
 struct tgt_channel {
 	struct tgt_session	*s;		/* session; set at login */
@@ -110,10 +127,17 @@ struct tgt_channel {
 	} tx;
 
 	struct rdda_sq		sq;	/* push.c; under tx.lock */
+	u64			count[TGT_COUNTS];	/* by enum tgt_count */
 
 	/* completions being handled: queue.c; on the stack many kernels would clear it first */
 	struct ib_wc		wc[16];
 };
+
+/* Context: as @what says. */
+static inline void tgt_count(struct tgt_channel *ch, enum tgt_count what, u64 n)
+{
+	WRITE_ONCE(ch->count[what], ch->count[what] + n);
+}
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,

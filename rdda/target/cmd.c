@@ -49,10 +49,8 @@ static struct tgt_drive *cmd_drive(const struct tgt_cmd *c)
 
 static void cmd_end(struct tgt_cmd *c, u16 status)
 {
-	struct tgt_drive *d = cmd_drive(c);
-
 	c->status = status;
-	tgt_sched_done(d, c->cost);
+	tgt_sched_done(c);
 	tgt_push_end(c);
 }
 
@@ -162,7 +160,7 @@ static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 	cmd_bio(c, opf, cmd_bio_done);
 	c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
 	if (WARN_ON_ONCE(tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
-			 tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1]))) {
+			 (c->p.len[1] && tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1])))) {
 		bio_uninit(&c->bio);	/* pieces are too large for that */
 		cmd_end(c, RDDA_ST_INTERNAL);
 		return;
@@ -224,20 +222,20 @@ void tgt_cmd_submit(struct tgt_cmd *c)
 	tgt_sched_slow(d, c);
 }
 
-static void cmd_count(struct tgt_session *s, const struct rdda_parsed *p)
+static void cmd_count(struct tgt_channel *ch, const struct rdda_parsed *p)
 {
-	atomic64_inc(&s->stats.commands);
+	tgt_count(ch, TGT_COMMANDS, 1);
 	switch (p->opcode) {
 	case RDDA_OP_READ:
-		atomic64_inc(&s->stats.reads);
-		atomic64_add(p->bytes, &s->stats.read_bytes);
+		tgt_count(ch, TGT_READS, 1);
+		tgt_count(ch, TGT_READ_BYTES, p->bytes);
 		break;
 	case RDDA_OP_WRITE:
-		atomic64_inc(&s->stats.writes);
-		atomic64_add(p->bytes, &s->stats.write_bytes);
+		tgt_count(ch, TGT_WRITES, 1);
+		tgt_count(ch, TGT_WRITE_BYTES, p->bytes);
 		break;
 	case RDDA_OP_DSM:
-		atomic64_inc(&s->stats.discards);
+		tgt_count(ch, TGT_DISCARDS, 1);
 		break;
 	}
 }
@@ -301,7 +299,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 		WRITE_ONCE(ch->cmd.taken, ch->cmd.taken + 1);
 	if (!ret) {
 		c->status = 0;
-		cmd_count(ch->s, &c->p);
+		cmd_count(ch, &c->p);
 		return c;
 	}
 	if (c->view)

@@ -34,6 +34,7 @@ struct tgt_cmd {
 	sector_t		left;		/* sectors left of it */
 	sector_t		step;		/* sectors that the bio zeroes */
 	u32			cost;		/* bytes it counts for in tgt_drive.inflight */
+	bool			taken;		/* ... and in tgt_sdrive.taken */
 };
 
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);

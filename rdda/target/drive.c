@@ -29,7 +29,7 @@ static void drive_close_work(struct work_struct *work)
 {
 	struct tgt_drive *d = container_of(work, struct tgt_drive, close);
 
-	cancel_work_sync(&d->dispatch);
+	tgt_sched_exit(d);
 	mesh_compat_close_bdev(&d->handle);
 	if (d->closed)
 		complete(d->closed);
@@ -172,27 +172,24 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	if (unfit) {
 		ret = -EOPNOTSUPP;
 		extack->_msg = unfit;
-		mesh_compat_close_bdev(&d->handle);
-		goto err;
+		goto err_close;
 	}
+	q = bdev_get_queue(d->bd);
+	d->may_sleep = queue_is_mq(q) && q->tag_set->flags & BLK_MQ_F_BLOCKING;
+	ret = tgt_sched_init(d, queue_is_mq(q) ? q->nr_requests : 0);
+	if (ret)
+		goto err_close;
 	kref_init(&d->ref);
 	uuid_copy(&d->uuid, uuid);
 	tgt_identity(&d->host);
 	d->lba_shift = ilog2(bdev_logical_block_size(d->bd));
-	q = bdev_get_queue(d->bd);
-	if (queue_is_mq(q)) {
-		d->may_sleep = q->tag_set->flags & BLK_MQ_F_BLOCKING;
-		d->cost_min = TGT_DRIVE_CAP / max(q->nr_requests / 2, 4UL);
-	}
-	spin_lock_init(&d->sched_lock);
 	INIT_LIST_HEAD(&d->extents);
 	INIT_LIST_HEAD(&d->sdrives);
 	INIT_LIST_HEAD(&d->waiters);
-	INIT_LIST_HEAD(&d->turns);
-	INIT_LIST_HEAD(&d->slow);
-	INIT_WORK(&d->dispatch, tgt_sched_work);
 	INIT_WORK(&d->close, drive_close_work);
 	return d;
+err_close:
+	mesh_compat_close_bdev(&d->handle);
 err:
 	kfree(d->path);
 	kfree(d);

@@ -6,6 +6,7 @@
 #include <linux/blkdev.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/percpu_counter.h>
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
 
@@ -46,14 +47,13 @@ struct tgt_drive {
 	struct list_head	extents;	/* by start; tgt_lock */
 	struct list_head	sdrives;	/* sessions that use it; tgt_lock */
 	struct list_head	waiters;	/* for views to be gone; tgt_lock */
-	/* bytes given to the device */
-	atomic64_t		inflight ____cacheline_aligned_in_smp;
-	unsigned int		waiting;	/* commands queued; written under sched_lock */
-	/* guards @waiting, @turns and what hangs there, @slow */
-	spinlock_t		sched_lock;
-	struct list_head	turns;		/* sdrives with queued commands, round robin */
-	struct list_head	slow;		/* commands that take several bios; sched_lock */
-	struct work_struct	dispatch;	/* submits them */
+	/* sched.c */
+	u32			cost_batch;	/* what a CPU counts by itself */
+	struct percpu_counter	inflight;	/* bytes given to the device, about */
+	atomic_t		sharing;	/* sdrives that have taken of it */
+	spinlock_t		slow_lock;	/* guards @slow */
+	struct list_head	slow;		/* commands that take several bios, or may sleep */
+	struct work_struct	slow_work;	/* submits them */
 };
 
 extern struct list_head tgt_drives;
@@ -70,9 +70,12 @@ void tgt_drive_exit(void);
 
 /* sched.c */
 void tgt_sched_submit(struct tgt_cmd *c);
-void tgt_sched_done(struct tgt_drive *d, u32 cost);
+void tgt_sched_done(struct tgt_cmd *c);
 void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c);
-void tgt_sched_work(struct work_struct *work);
+void tgt_sched_join(struct tgt_sdrive *sd);
+void tgt_sched_leave(struct tgt_sdrive *sd);
 void tgt_sched_purge(struct tgt_sdrive *sd);
+int tgt_sched_init(struct tgt_drive *d, unsigned int tags);
+void tgt_sched_exit(struct tgt_drive *d);
 
 #endif

@@ -65,6 +65,7 @@ static void sdrive_free(struct tgt_sdrive *sd)
 {
 	struct tgt_session *s = sd->s;
 
+	tgt_sched_leave(sd);
 	xa_erase(&s->grants.drives, sd->nsid);
 	list_del(&sd->on_drive);
 	tgt_drive_put(sd->d);
@@ -227,10 +228,9 @@ static struct tgt_sdrive *sdrive_create(struct tgt_session *s, struct tgt_drive 
 	INIT_LIST_HEAD(&sd->views);
 	INIT_LIST_HEAD(&sd->opens);
 	INIT_LIST_HEAD(&sd->closing);
-	INIT_LIST_HEAD(&sd->queue);
-	INIT_LIST_HEAD(&sd->turn);
 	sd->s = s;
 	sd->d = d;
+	tgt_sched_join(sd);
 	/* Cyclic: a number that was just given back does not mean another drive at once. */
 	if (xa_alloc_cyclic(&s->grants.drives, &sd->nsid, sd, xa_limit_31b,
 			    &s->grants.next_nsid, GFP_NOIO) < 0) {

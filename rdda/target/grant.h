@@ -75,9 +75,11 @@ struct tgt_sdrive {
 	struct list_head	closing;	/* waiting for views */
 	struct list_head	on_drive;	/* in tgt_drive.sdrives */
 	bool			gone;	/* the drive was lost; its commands end with that status */
-	struct list_head	queue;		/* commands waiting for their turn; sched_lock */
-	struct list_head	turn;		/* in tgt_drive.turns; sched_lock */
-	s64			deficit;	/* bytes it may submit in this round; sched_lock */
+	/* sched.c */
+	spinlock_t		lock;		/* guards these */
+	u32			taken;	/* bytes with the device, of commands above the cap */
+	struct list_head	queue;		/* commands waiting for their turn */
+	struct work_struct	work;		/* submits them */
 	struct rcu_head		rcu;
 };
 

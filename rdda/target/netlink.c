@@ -378,15 +378,15 @@ static int stats_fill(struct sk_buff *skb, struct tgt_session *s)
 		int attr;
 		u64 n;
 	} all[] = {
-		{ MESHBLK_S_READS, atomic64_read(&s->stats.reads) },
-		{ MESHBLK_S_READ_BYTES, atomic64_read(&s->stats.read_bytes) },
-		{ MESHBLK_S_WRITES, atomic64_read(&s->stats.writes) },
-		{ MESHBLK_S_WRITE_BYTES, atomic64_read(&s->stats.write_bytes) },
-		{ MESHBLK_S_DISCARDS, atomic64_read(&s->stats.discards) },
-		{ MESHBLK_S_ERRORS, atomic64_read(&s->stats.errors) },
-		{ MESHBLK_S_RDMA_SENDS, atomic64_read(&s->stats.sends) },
-		{ MESHBLK_S_PUSHES, atomic64_read(&s->stats.pushes) },
-		{ MESHBLK_S_COMMANDS, atomic64_read(&s->stats.commands) },
+		{ MESHBLK_S_READS, tgt_session_count(s, TGT_READS) },
+		{ MESHBLK_S_READ_BYTES, tgt_session_count(s, TGT_READ_BYTES) },
+		{ MESHBLK_S_WRITES, tgt_session_count(s, TGT_WRITES) },
+		{ MESHBLK_S_WRITE_BYTES, tgt_session_count(s, TGT_WRITE_BYTES) },
+		{ MESHBLK_S_DISCARDS, tgt_session_count(s, TGT_DISCARDS) },
+		{ MESHBLK_S_ERRORS, tgt_session_count(s, TGT_ERRORS) },
+		{ MESHBLK_S_RDMA_SENDS, tgt_session_count(s, TGT_SENDS) },
+		{ MESHBLK_S_PUSHES, tgt_session_count(s, TGT_PUSHES) },
+		{ MESHBLK_S_COMMANDS, tgt_session_count(s, TGT_COMMANDS) },
 	};
 	struct nlattr *nest = nla_nest_start(skb, MESHTGT_A_STATS);
 	unsigned int i;

@@ -61,7 +61,7 @@ static void chain_send(struct tgt_channel *ch, struct rdda_buf *b, u32 len)
 {
 	ch->tx.head++;
 	chain_end(ch, rdda_sq_send(&ch->sq, b, len), 1);
-	atomic64_inc(&ch->s->stats.sends);
+	tgt_count(ch, TGT_SENDS, 1);
 }
 
 static void chain_controls(struct tgt_channel *ch)
@@ -149,7 +149,7 @@ static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 		}
 		chain_end(ch, wr, 0);
 	}
-	atomic64_add(more + 1, &ch->s->stats.pushes);
+	tgt_count(ch, TGT_PUSHES, more + 1);
 }
 
 /* Push what is to be pushed, gather the rest in the next buffer. */
@@ -217,6 +217,8 @@ static void push_collect(struct tgt_channel *ch)
 	tgt_gather_over(ch);
 	l = llist_reverse_order(llist_del_all(&ch->cmd.done));
 	llist_for_each_entry_safe(c, next, l, done) {
+		if (unlikely(c->status))
+			tgt_count(ch, TGT_ERRORS, 1);
 		list_add(&c->node, push_place(ch, c));
 		WRITE_ONCE(ch->tx.collected, ch->tx.collected + 1);
 	}
@@ -285,8 +287,6 @@ void tgt_push_end(struct tgt_cmd *c)
 	struct tgt_view *v = c->view;
 	bool first;
 
-	if (c->status)
-		atomic64_inc(&ch->s->stats.errors);
 	c->view = NULL;
 	first = llist_add(&c->done, &ch->cmd.done);
 	if (READ_ONCE(ch->batcher) != current && !tgt_gather_waits(ch, ended, first))

@@ -201,7 +201,7 @@ static bool queue_busy(struct tgt_channel *ch, unsigned int found)
 	now = ktime_get_ns();
 	if (found) {
 		if (ch->poll.until)
-			atomic64_add(found, &ch->s->stats.polled);
+			tgt_count(ch, TGT_POLLED, found);
 		ch->poll.until = now + us * NSEC_PER_USEC;
 	} else if (now >= ch->poll.until || !single_task_running()) {
 		ch->poll.until = 0;

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fairness between sessions, a drive at a time.
+ * Fairness between sessions, a drive at a time, without a line that all of them write.
  *
- * While less than the cap is with the device, a command goes straight there:
- * one atomic addition. Above it commands wait in their session's queue, and
- * the drive's work serves the queues round robin, by bytes: a client with many
+ *   below the cap    a command goes straight to the device, and is counted on its CPU: the sum
+ *                    takes that in when it is a quarter of the cap divided by the CPUs, or
+ *                    eight small commands if that is more. So it is right to so much of each
+ *   above it         a session has its share with the device, which is the cap divided by the
+ *                    sessions that are there, or one command if that is more; the next ones
+ *                    wait in the session's queue for its own to end. A session that has more,
+ *                    from before the others came, waits until they are within the cap again
+ *
+ *   command --> drive below the cap? ------------------------------> device, not counted as taken
+ *                 | no, or half of it while the session has taken
+ *                 v
+ *               session within its share, or drive below the cap? -> device, counted as taken
+ *                 | no
+ *                 v                     one of the session's ends
+ *               its queue ------------> its own work -------------> device, counted as taken
+ *
+ * So a queue has commands only while the session has some with the device, and a client with many
  * channels gets one share, not many.
  *
  * A command counts for at least cost_min bytes, so that a queue of small ones
@@ -21,21 +35,55 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define QUANTUM		(RDDA_CMD_BYTES_MAX)
-
 static u32 sched_cost(const struct tgt_cmd *c, const struct tgt_drive *d)
 {
 	return max(c->p.bytes, d->cost_min);
 }
 
-static bool sched_take(struct tgt_drive *d, u32 cost)
+static void sched_add(struct tgt_drive *d, s64 cost)
 {
-	s64 now = atomic64_add_return(cost, &d->inflight);
+	percpu_counter_add_batch(&d->inflight, cost, d->cost_batch);
+}
 
-	if (now <= TGT_DRIVE_CAP || now == cost)
-		return true;
-	atomic64_sub(cost, &d->inflight);
-	return false;
+/* Whether @d has room for any session. @part: of the cap. */
+static bool sched_room(struct tgt_drive *d, s64 part)
+{
+	return percpu_counter_read(&d->inflight) <= part;
+}
+
+/* Whether a command of @cost may go to the device now, as one that is taken. */
+static bool sched_take(struct tgt_sdrive *sd, u32 cost)
+{
+	struct tgt_drive *d = sd->d;
+	unsigned int sharing;
+
+	lockdep_assert_held(&sd->lock);
+	if (!sd->taken) {
+		atomic_inc(&d->sharing);
+	} else {
+		sharing = max(atomic_read(&d->sharing), 1);
+		if (sd->taken + cost > TGT_DRIVE_CAP / sharing && !sched_room(d, TGT_DRIVE_CAP))
+			return false;
+	}
+	WRITE_ONCE(sd->taken, sd->taken + cost);
+	return true;
+}
+
+/* The drive is busy: within the session's share, or by its queue. */
+static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
+{
+	bool go;
+
+	c->taken = true;
+	spin_lock_irq(&sd->lock);
+	go = list_empty(&sd->queue) && sched_take(sd, c->cost);
+	if (!go)
+		list_add_tail(&c->node, &sd->queue);
+	spin_unlock_irq(&sd->lock);
+	if (!go)
+		return;
+	sched_add(sd->d, c->cost);
+	tgt_cmd_submit(c);
 }
 
 /*
@@ -48,27 +96,31 @@ void tgt_sched_submit(struct tgt_cmd *c)
 	struct tgt_drive *d = sd->d;
 
 	c->cost = sched_cost(c, d);
-	if (likely(!READ_ONCE(d->waiting)) && sched_take(d, c->cost)) {
-		tgt_cmd_submit(c);
+	if (unlikely(!sched_room(d, READ_ONCE(sd->taken) ? TGT_DRIVE_CAP / 2 : TGT_DRIVE_CAP))) {
+		sched_turn(sd, c);
 		return;
 	}
-	spin_lock_irq(&d->sched_lock);
-	list_add_tail(&c->node, &sd->queue);
-	if (list_empty(&sd->turn))
-		list_add_tail(&sd->turn, &d->turns);
-	d->waiting++;
-	/* Under the lock: afterwards the command, and then the drive, may be gone. */
-	queue_work(tgt_wq, &d->dispatch);
-	spin_unlock_irq(&d->sched_lock);
+	c->taken = false;
+	sched_add(d, c->cost);
+	tgt_cmd_submit(c);
 }
 
-/* A command left its device. @cost: what it counted for. Any context. */
-void tgt_sched_done(struct tgt_drive *d, u32 cost)
+/* A command left its device. @c: with its view still. Any context. */
+void tgt_sched_done(struct tgt_cmd *c)
 {
-	/* A full barrier, pairs with sched_take(): we see what waits, or it sees the room. */
-	atomic64_sub_return(cost, &d->inflight);
-	if (READ_ONCE(d->waiting))
-		queue_work(tgt_wq, &d->dispatch);
+	struct tgt_sdrive *sd = c->view->sd;
+	unsigned long flags;
+
+	sched_add(sd->d, -(s64)c->cost);
+	if (likely(!c->taken))
+		return;
+	spin_lock_irqsave(&sd->lock, flags);
+	WRITE_ONCE(sd->taken, sd->taken - c->cost);
+	if (!sd->taken)
+		atomic_dec(&sd->d->sharing);
+	if (!list_empty(&sd->queue))
+		queue_work(tgt_wq, &sd->work);
+	spin_unlock_irqrestore(&sd->lock, flags);
 }
 
 /* A command needs its next bio: leave it to the drive's work. Any context. */
@@ -76,86 +128,116 @@ void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&d->sched_lock, flags);
+	spin_lock_irqsave(&d->slow_lock, flags);
 	list_add_tail(&c->node, &d->slow);
-	queue_work(tgt_wq, &d->dispatch);	/* as above */
-	spin_unlock_irqrestore(&d->sched_lock, flags);
+	/* Under the lock: afterwards the command, and then the drive, may be gone. */
+	queue_work(tgt_wq, &d->slow_work);
+	spin_unlock_irqrestore(&d->slow_lock, flags);
 }
 
-/* The next command whose turn it is, when there is room for it. */
-static struct tgt_cmd *sched_next(struct tgt_drive *d)
+static struct tgt_cmd *sched_slow_next(struct tgt_drive *d)
 {
-	struct tgt_sdrive *sd;
 	struct tgt_cmd *c;
 
-	lockdep_assert_held(&d->sched_lock);
+	spin_lock_irq(&d->slow_lock);
 	c = list_first_entry_or_null(&d->slow, struct tgt_cmd, node);
-	if (c) {
+	if (c)
 		list_del(&c->node);
-		return c;
-	}
-	while ((sd = list_first_entry_or_null(&d->turns, struct tgt_sdrive, turn))) {
-		c = list_first_entry(&sd->queue, struct tgt_cmd, node);
-		if (sd->deficit < c->cost) {
-			sd->deficit += QUANTUM;
-			list_move_tail(&sd->turn, &d->turns);
-			continue;
-		}
-		if (!sched_take(d, c->cost))
-			return NULL;
-		sd->deficit -= c->cost;
-		list_del(&c->node);
-		WRITE_ONCE(d->waiting, d->waiting - 1);
-		if (list_empty(&sd->queue)) {
-			list_del_init(&sd->turn);
-			sd->deficit = 0;
-		}
-		return c;
-	}
-	return NULL;
+	spin_unlock_irq(&d->slow_lock);
+	return c;
 }
 
-/* Serve the queues of a drive while it has room. */
-void tgt_sched_work(struct work_struct *work)
+/* Submit the next bios of a drive's slow commands. */
+static void sched_slow_work(struct work_struct *work)
 {
-	struct tgt_drive *d = container_of(work, struct tgt_drive, dispatch);
+	struct tgt_drive *d = container_of(work, struct tgt_drive, slow_work);
 	unsigned int noio = memalloc_noio_save();
 	struct blk_plug plug;
 	struct tgt_cmd *c;
-	bool step;
 
 	blk_start_plug(&plug);
-	for (;;) {
-		spin_lock_irq(&d->sched_lock);
-		step = !list_empty(&d->slow);
-		c = sched_next(d);
-		spin_unlock_irq(&d->sched_lock);
-		if (!c)
-			break;
-		if (step)
-			tgt_cmd_step(c);
-		else
-			tgt_cmd_submit(c);
+	while ((c = sched_slow_next(d)))
+		tgt_cmd_step(c);
+	blk_finish_plug(&plug);
+	memalloc_noio_restore(noio);
+}
+
+/* The next command of the session's queue, where it may go now. */
+static struct tgt_cmd *sched_next(struct tgt_sdrive *sd)
+{
+	struct tgt_cmd *c;
+
+	spin_lock_irq(&sd->lock);
+	c = list_first_entry_or_null(&sd->queue, struct tgt_cmd, node);
+	if (c && sched_take(sd, c->cost))
+		list_del(&c->node);
+	else
+		c = NULL;
+	spin_unlock_irq(&sd->lock);
+	return c;
+}
+
+/* Submit what a session's queue of a drive may. */
+static void sched_work(struct work_struct *work)
+{
+	struct tgt_sdrive *sd = container_of(work, struct tgt_sdrive, work);
+	unsigned int noio = memalloc_noio_save();
+	struct blk_plug plug;
+	struct tgt_cmd *c;
+
+	blk_start_plug(&plug);
+	while ((c = sched_next(sd))) {
+		sched_add(sd->d, c->cost);
+		tgt_cmd_submit(c);
 	}
 	blk_finish_plug(&plug);
 	memalloc_noio_restore(noio);
 }
 
+/* Set up a new session's part of a drive. */
+void tgt_sched_join(struct tgt_sdrive *sd)
+{
+	spin_lock_init(&sd->lock);
+	INIT_LIST_HEAD(&sd->queue);
+	INIT_WORK(&sd->work, sched_work);
+}
+
+/* Nothing of ours runs after this. @sd: no command of it is left. Sleeps. */
+void tgt_sched_leave(struct tgt_sdrive *sd)
+{
+	cancel_work_sync(&sd->work);
+}
+
 /* End what waits for its turn: the session is over. Context: process. */
 void tgt_sched_purge(struct tgt_sdrive *sd)
 {
-	struct tgt_drive *d = sd->d;
 	struct tgt_cmd *c, *next;
-	unsigned int n = 0;
 	LIST_HEAD(drop);
 
-	spin_lock_irq(&d->sched_lock);
+	spin_lock_irq(&sd->lock);
 	list_splice_init(&sd->queue, &drop);
-	list_del_init(&sd->turn);
-	list_for_each_entry(c, &drop, node)
-		n++;
-	WRITE_ONCE(d->waiting, d->waiting - n);
-	spin_unlock_irq(&d->sched_lock);
+	spin_unlock_irq(&sd->lock);
 	list_for_each_entry_safe(c, next, &drop, node)
 		tgt_cmd_abort(c);
+}
+
+/* What @d's commands count for. Context: process. Return: 0 or -ENOMEM. */
+int tgt_sched_init(struct tgt_drive *d, unsigned int tags)
+{
+	if (tags)
+		d->cost_min = TGT_DRIVE_CAP / max(tags / 2, 4U);
+	/* not more than what few tags make of a command: of those each is counted at once */
+	d->cost_batch = min(max(TGT_DRIVE_CAP / 4 / num_online_cpus(), 8 * d->cost_min),
+			    TGT_DRIVE_CAP / 16U);
+	spin_lock_init(&d->slow_lock);
+	INIT_LIST_HEAD(&d->slow);
+	INIT_WORK(&d->slow_work, sched_slow_work);
+	return percpu_counter_init(&d->inflight, 0, GFP_KERNEL);
+}
+
+/* Release what tgt_sched_init() made. @d: no session has it. Sleeps. */
+void tgt_sched_exit(struct tgt_drive *d)
+{
+	cancel_work_sync(&d->slow_work);
+	percpu_counter_destroy(&d->inflight);
 }

@@ -92,6 +92,22 @@ enum tgt_state tgt_session_state(struct tgt_session *s)
 	return state;
 }
 
+/* What all channels of a session have counted. */
+u64 tgt_session_count(struct tgt_session *s, enum tgt_count which)
+{
+	const struct tgt_channel *ch;
+	unsigned int i;
+	u64 n = 0;
+
+	for (i = 0; i < TGT_CHANNELS_MAX; i++) {
+		/* Pairs with the release in tgt_session_attach(). */
+		ch = smp_load_acquire(&s->channel[i]);
+		if (ch)
+			n += READ_ONCE(ch->count[which]);
+	}
+	return n;
+}
+
 /* Bytes given to a session and used for it. Context: tgt_lock held. */
 u64 tgt_session_memory(struct tgt_session *s)
 {
@@ -470,7 +486,8 @@ int tgt_session_attach(struct tgt_channel *ch)
 
 	spin_lock_bh(&s->lock);
 	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
-		s->channel[ch->index] = ch;
+		/* for those that count it; all others find it under the lock, or later */
+		smp_store_release(&s->channel[ch->index], ch);
 		tgt_poller_kick(ch);	/* polls, and requests the events */
 		if (!ch->index)
 			queue_delayed_work(tgt_wq, &ch->login.deadline,

@@ -12,6 +12,7 @@
 #include "rdda/common/auth.h"
 #include "rdda/common/verbs.h"
 #include "rdda/target/arena.h"
+#include "rdda/target/channel.h"
 #include "rdda/target/state.h"
 #include "rdda/wire.h"
 
@@ -108,10 +109,6 @@ struct tgt_session {
 
 	/* its device in sysfs; set before LIVE is announced, cleared by @end.free */
 	struct device		*shown;
-	struct {
-		atomic64_t reads, read_bytes, writes, write_bytes;
-		atomic64_t discards, errors, sends, pushes, commands, polled;
-	} stats;				/* counters */
 };
 
 extern struct list_head tgt_sessions;
@@ -133,6 +130,7 @@ void tgt_session_event(struct tgt_session *s, u32 kind, const uuid_t *drive, u32
 void tgt_session_pd_put(struct tgt_session *s);
 void tgt_session_drained(struct tgt_session *s);
 u64 tgt_session_memory(struct tgt_session *s);
+u64 tgt_session_count(struct tgt_session *s, enum tgt_count which);
 enum tgt_state tgt_session_state(struct tgt_session *s);
 void tgt_session_init(void);
 void tgt_session_exit(void);

@@ -164,26 +164,26 @@ static ssize_t opens_show(struct device *dev, struct device_attribute *attr, cha
 }
 static DEVICE_ATTR_RO(opens);
 
-#define COUNTER(name)								\
+#define COUNTER(name, which)							\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 			   char *buf)						\
 {										\
 	struct tgt_session *s = dev_get_drvdata(dev);				\
 										\
-	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&s->stats.name));	\
+	return sysfs_emit(buf, "%llu\n", tgt_session_count(s, which));	\
 }										\
 static DEVICE_ATTR_RO(name)
 
-COUNTER(commands);
-COUNTER(reads);
-COUNTER(read_bytes);
-COUNTER(writes);
-COUNTER(write_bytes);
-COUNTER(discards);
-COUNTER(errors);
-COUNTER(sends);
-COUNTER(pushes);
-COUNTER(polled);
+COUNTER(commands, TGT_COMMANDS);
+COUNTER(reads, TGT_READS);
+COUNTER(read_bytes, TGT_READ_BYTES);
+COUNTER(writes, TGT_WRITES);
+COUNTER(write_bytes, TGT_WRITE_BYTES);
+COUNTER(discards, TGT_DISCARDS);
+COUNTER(errors, TGT_ERRORS);
+COUNTER(sends, TGT_SENDS);
+COUNTER(pushes, TGT_PUSHES);
+COUNTER(polled, TGT_POLLED);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_host.attr,

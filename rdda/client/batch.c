@@ -277,7 +277,7 @@ bool rdda_batch_post(struct rdda_chan *ch)
 	b->credit = true;
 	ch->pending.nr -= n;
 	ch->counts.commands += n;
-	ch->poll.sends_out++;
+	ch->batch.out++;
 	rdda_gather_sent(ch);
 	if (inlined)
 		inline_post(ch, inlined, buf);

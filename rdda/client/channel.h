@@ -102,6 +102,8 @@ struct rdda_chan {
 		u32	seen;			/* commands that were pending when it was set */
 		ktime_t	until;			/* it is not set again after this */
 		struct hrtimer timer;
+		unsigned long sent;		/* jiffies of the last message of commands */
+		struct timer_list held;		/* what is pending does not wait for that for long */
 	} gather;
 
 	/* commands: io.c */
@@ -129,6 +131,7 @@ struct rdda_chan {
 		bool	inlines;		/* the target takes RDDA_FEAT_INLINE; constant */
 		bool	inline_rest;		/* ... RDDA_FEAT_INLINE_REST; constant */
 		u64	data_end;		/* where the last data WRITE of the chain ends */
+		u32	out;	/* of which neither a send completion nor an answer has come */
 		struct rdda_bufs msg;
 	} batch;
 
@@ -166,7 +169,6 @@ struct rdda_chan {
 	/* send completions: sq.c, but for what abandon.c adds to @finished */
 	struct {
 		struct list_head waiting;	/* commands, for one only; complete.c adds */
-		u32	sends_out;		/* CMDS messages without one; io.c counts up */
 		struct ib_wc wc[16];		/* being handled */
 		struct list_head *ended;	/* for I/O that ended; set while they run */
 		struct list_head finished;	/* the same where that could not be reported */

@@ -32,7 +32,10 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		return;
 	b->credit = false;
 	b->dq->credits--;
-	if (!b->sending)
+	/* its send completion may be behind READs: the answer says as much */
+	if (b->sending)
+		ch->batch.out -= !rdda_fault(RDDA_FAULT_OUT);
+	else
 		ch->batch.free[ch->batch.nfree++] = slot->batch;
 }
 

@@ -15,6 +15,10 @@
  * application that is not behind, or does something else, pays for it rarely. One command
  * at a time never waits, and what a drive does not end is not expected.
  *
+ * Where a message is on its way what comes waits for it, too (io.c): it is not known to be late
+ * then, but may be lost, and only another one would have the NIC find out at once. So that is for
+ * two jiffies at most.
+ *
  *   (nothing) ---> waits: fewer than expected ---> all are there: sent
  *                   ^  \--- gather_us, none came ---> sent; none of the next messages waits
  *                   `--------- some came
@@ -91,9 +95,35 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* Whether the last message was sent so long ago that nothing waits for it any more. */
+bool rdda_gather_late(const struct rdda_chan *ch)
+{
+	return time_after(jiffies, ch->gather.sent + 1);
+}
+
+/* Something stays pending: it is seen to that it does not for long. @ch: open, locked. */
+void rdda_gather_held(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	if (!timer_pending(&ch->gather.held))
+		mod_timer(&ch->gather.held, jiffies + 2);
+}
+
+static void gather_held_timer(struct timer_list *timer)
+{
+	struct rdda_chan *ch = from_timer(ch, timer, gather.held);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ch->lock, flags);
+	if (ch->open && ch->pending.nr)
+		rdda_chan_flush(ch);
+	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
 /* Set up a new channel. */
 void rdda_gather_init(struct rdda_chan *ch)
 {
+	timer_setup(&ch->gather.held, gather_held_timer, 0);
 	hrtimer_init(&ch->gather.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	ch->gather.timer.function = gather_timer;
 	ch->gather.mute_next = GATHER_MUTE;
@@ -103,6 +133,7 @@ void rdda_gather_init(struct rdda_chan *ch)
 void rdda_gather_stop(struct rdda_chan *ch)
 {
 	hrtimer_cancel(&ch->gather.timer);
+	timer_delete_sync(&ch->gather.held);
 }
 
 static bool gather_old(const struct rdda_chan *ch)
@@ -160,6 +191,7 @@ void rdda_gather_sent(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
 	ch->gather.ended = 0;
+	ch->gather.sent = jiffies;
 	if (ch->gather.mute)
 		ch->gather.mute--;
 }

@@ -229,11 +229,11 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-/* Whether enough messages are in flight that a small one waits for more commands. */
+/* Whether enough messages are on their way that a small one waits for more commands. */
 static bool chan_gathers(const struct rdda_chan *ch)
 {
-	return ch->poll.sends_out >= max(READ_ONCE(sends_ahead), 1U) &&
-	       ch->pending.nr < RDDA_CMDS_MAX;
+	return ch->batch.out >= max(READ_ONCE(sends_ahead), 1U) &&
+	       ch->pending.nr < RDDA_CMDS_MAX && !rdda_gather_late(ch);
 }
 
 /* Whether it may go in one message with its command: it is small, and the only one as yet. */
@@ -409,6 +409,8 @@ void rdda_chan_flush(struct rdda_chan *ch)
 	while (ch->pending.nr && !chan_gathers(ch) && !rdda_gather_waits(ch) &&
 	       rdda_batch_post(ch))
 		;
+	if (ch->pending.nr)
+		rdda_gather_held(ch);
 	rdda_sq_arm(ch);
 }
 

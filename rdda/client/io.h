@@ -112,6 +112,8 @@ void rdda_chan_flush(struct rdda_chan *ch);
 /* gather.c */
 void rdda_gather_init(struct rdda_chan *ch);
 void rdda_gather_stop(struct rdda_chan *ch);
+void rdda_gather_held(struct rdda_chan *ch);
+bool rdda_gather_late(const struct rdda_chan *ch);
 bool rdda_gather_expects(const struct rdda_chan *ch);
 bool rdda_gather_waits(struct rdda_chan *ch);
 void rdda_gather_ended(struct rdda_chan *ch);

@@ -38,6 +38,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_STALE	= 21,	/* each seventh use of a stage finds it dropped */
 	RDDA_FAULT_NOMEM	= 22,	/* each seventh I/O finds no memory */
 	RDDA_FAULT_TWO		= 23,	/* no queue pair for more than two channels */
+	RDDA_FAULT_OUT		= 24,	/* a message of commands never has arrived */
 };
 
 #ifdef MESH_FAULTS

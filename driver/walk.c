@@ -34,6 +34,31 @@ static void walk_to(struct mesh_walk *w, u32 at)
 		walk_on(w, min(at - w->at, w->iter.bi_size));
 }
 
+/* The next @left bytes of @w's bio, which has that many. Return: the next free entry. */
+static struct scatterlist *walk_bio_sg(struct mesh_walk *w, u32 left, struct scatterlist *sg)
+{
+	const struct bio_vec *bv = w->bio->bi_io_vec + w->iter.bi_idx;
+	u32 done = w->iter.bi_bvec_done;	/* of *bv */
+
+	w->iter.bi_size -= left;
+	w->iter.bi_sector += left >> SECTOR_SHIFT;
+	while (left) {
+		u32 n = min3(left, bv->bv_len - done, MESH_SEGMENT_BYTES);
+		u32 at = bv->bv_offset + done;
+
+		sg_set_page(sg++, nth_page(bv->bv_page, at >> PAGE_SHIFT), n, offset_in_page(at));
+		left -= n;
+		done += n;
+		if (done == bv->bv_len) {
+			done = 0;
+			bv++;
+		}
+	}
+	w->iter.bi_idx = bv - w->bio->bi_io_vec;
+	w->iter.bi_bvec_done = done;
+	return sg;
+}
+
 /* The pages of @run, which does not begin before @w, into @sg. Return: the next free entry. */
 struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
 				 struct scatterlist *sg)
@@ -42,14 +67,11 @@ struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run
 
 	walk_to(w, run->offset);
 	while (left) {
-		struct bio_vec bv = mp_bvec_iter_bvec(w->bio->bi_io_vec, w->iter);
-		u32 n = min3(left, bv.bv_len, MESH_SEGMENT_BYTES);
+		u32 part = min(left, w->iter.bi_size);
 
-		sg_set_page(sg++, nth_page(bv.bv_page, bv.bv_offset >> PAGE_SHIFT), n,
-			    offset_in_page(bv.bv_offset));
-		bvec_iter_advance_single(w->bio->bi_io_vec, &w->iter, n);	/* not past one */
-		walk_past(w, n);
-		left -= n;
+		sg = walk_bio_sg(w, part, sg);
+		walk_past(w, part);
+		left -= part;
 	}
 	return sg;
 }

@@ -103,7 +103,7 @@ struct rdda_chan {
 		ktime_t	until;			/* it is not set again after this */
 		struct hrtimer timer;
 		unsigned long sent;		/* jiffies of the last message of commands */
-		struct timer_list held;		/* what is pending does not wait for that for long */
+		struct timer_list held;		/* what is pending does not wait for it for long */
 	} gather;
 
 	/* commands: io.c */

@@ -15,7 +15,7 @@
  * application that is not behind, or does something else, pays for it rarely. One command
  * at a time never waits, and what a drive does not end is not expected.
  *
- * Where a message is on its way what comes waits for it, too (io.c): it is not known to be late
+ * Where a message is in flight what comes waits for it, too (io.c): it is not known to be late
  * then, but may be lost, and only another one would have the NIC find out at once. So that is for
  * two jiffies at most.
  *

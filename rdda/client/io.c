@@ -229,7 +229,7 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-/* Whether enough messages are on their way that a small one waits for more commands. */
+/* Whether enough messages are in flight that a small one waits for more commands. */
 static bool chan_gathers(const struct rdda_chan *ch)
 {
 	return ch->batch.out >= max(READ_ONCE(sends_ahead), 1U) &&

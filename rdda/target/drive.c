@@ -146,11 +146,21 @@ int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 	return 0;
 }
 
+static int drive_sched_init(struct tgt_drive *d)
+{
+	struct request_queue *q = bdev_get_queue(d->bd);
+
+	if (!queue_is_mq(q))
+		return tgt_sched_init(d, 0, false);
+	d->may_sleep = q->tag_set->flags & BLK_MQ_F_BLOCKING;
+	return tgt_sched_init(d, q->nr_requests, q->nr_hw_queues >= num_online_cpus() &&
+			      !(q->tag_set->flags & BLK_MQ_F_TAG_HCTX_SHARED));
+}
+
 static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 				    struct netlink_ext_ack *extack)
 {
 	struct tgt_drive *d = kzalloc(sizeof(*d), GFP_KERNEL);
-	struct request_queue *q;
 	const char *unfit;
 	int ret = -ENOMEM;
 
@@ -174,9 +184,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 		extack->_msg = unfit;
 		goto err_close;
 	}
-	q = bdev_get_queue(d->bd);
-	d->may_sleep = queue_is_mq(q) && q->tag_set->flags & BLK_MQ_F_BLOCKING;
-	ret = tgt_sched_init(d, queue_is_mq(q) ? q->nr_requests : 0);
+	ret = drive_sched_init(d);
 	if (ret)
 		goto err_close;
 	kref_init(&d->ref);

@@ -75,7 +75,7 @@ void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c);
 void tgt_sched_join(struct tgt_sdrive *sd);
 void tgt_sched_leave(struct tgt_sdrive *sd);
 void tgt_sched_purge(struct tgt_sdrive *sd);
-int tgt_sched_init(struct tgt_drive *d, unsigned int tags);
+int tgt_sched_init(struct tgt_drive *d, unsigned int tags, bool own);
 void tgt_sched_exit(struct tgt_drive *d);
 
 #endif

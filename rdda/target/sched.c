@@ -2,9 +2,8 @@
 /*
  * Fairness between sessions, a drive at a time, without a line that all of them write.
  *
- *   below the cap    a command goes straight to the device, and is counted on its CPU: the sum
- *                    takes that in when it is a quarter of the cap divided by the CPUs, or
- *                    eight small commands if that is more. So it is right to so much of each
+ *   below the cap    a command goes straight to the device, and is counted on its CPU, of which
+ *                    the sum takes that in when it is much: so the sum is about right
  *   above it         a session has its share with the device, which is the cap divided by the
  *                    sessions that are there, or one command if that is more; the next ones
  *                    wait in the session's queue for its own to end. A session that has more,
@@ -26,7 +25,6 @@
  * drives too, must not sleep for one.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
-#include <linux/module.h>
 #include <linux/sched/mm.h>
 
 #include "rdda/target/cmd.h"
@@ -221,14 +219,21 @@ void tgt_sched_purge(struct tgt_sdrive *sd)
 		tgt_cmd_abort(c);
 }
 
-/* What @d's commands count for. Context: process. Return: 0 or -ENOMEM. */
-int tgt_sched_init(struct tgt_drive *d, unsigned int tags)
+/*
+ * What @d's commands count for. @tags: of a queue of the device, 0: it has none. @own: each CPU
+ * has such a queue. Context: process. Return: 0 or -ENOMEM.
+ */
+int tgt_sched_init(struct tgt_drive *d, unsigned int tags, bool own)
 {
+	/* the sum is wrong by half of the cap at most, but where each CPU has tags of its own */
+	u32 batch = TGT_DRIVE_CAP / 2 / num_online_cpus();
+
 	if (tags)
 		d->cost_min = TGT_DRIVE_CAP / max(tags / 2, 4U);
-	/* not more than what few tags make of a command: of those each is counted at once */
-	d->cost_batch = min(max(TGT_DRIVE_CAP / 4 / num_online_cpus(), 8 * d->cost_min),
-			    TGT_DRIVE_CAP / 16U);
+	if (own)
+		batch = max(batch, 8 * d->cost_min);
+	/* few tags make of a command more than this: each is counted at once */
+	d->cost_batch = min(batch, TGT_DRIVE_CAP / 16U);
 	spin_lock_init(&d->slow_lock);
 	INIT_LIST_HEAD(&d->slow);
 	INIT_WORK(&d->slow_work, sched_slow_work);

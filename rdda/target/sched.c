@@ -228,8 +228,8 @@ int tgt_sched_init(struct tgt_drive *d, unsigned int tags, bool own)
 	/* the sum is wrong by half of the cap at most, but where each CPU has tags of its own */
 	u32 batch = TGT_DRIVE_CAP / 2 / num_online_cpus();
 
-	if (tags)
-		d->cost_min = TGT_DRIVE_CAP / max(tags / 2, 4U);
+	/* not 0: a session that has taken something is seen by that */
+	d->cost_min = tags ? TGT_DRIVE_CAP / max(tags / 2, 4U) : SECTOR_SIZE;
 	if (own)
 		batch = max(batch, 8 * d->cost_min);
 	/* few tags make of a command more than this: each is counted at once */

@@ -146,12 +146,16 @@ int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 	return 0;
 }
 
-static int drive_sched_init(struct tgt_drive *d)
+/* What follows from the device's queue. Return: 0 or -ENOMEM. */
+static int drive_queue(struct tgt_drive *d)
 {
 	struct request_queue *q = bdev_get_queue(d->bd);
 
+	d->most = RDDA_CMD_BYTES_MAX;
 	if (!queue_is_mq(q))
 		return tgt_sched_init(d, 0, false);
+	/* a bio that has to be split goes the slow way */
+	d->most = clamp(round_down(queue_max_bytes(q), RDDA_PAGE), RDDA_PAGE, d->most);
 	d->may_sleep = q->tag_set->flags & BLK_MQ_F_BLOCKING;
 	return tgt_sched_init(d, q->nr_requests, q->nr_hw_queues >= num_online_cpus() &&
 			      !(q->tag_set->flags & BLK_MQ_F_TAG_HCTX_SHARED));
@@ -184,7 +188,7 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 		extack->_msg = unfit;
 		goto err_close;
 	}
-	ret = drive_sched_init(d);
+	ret = drive_queue(d);
 	if (ret)
 		goto err_close;
 	kref_init(&d->ref);

@@ -40,6 +40,7 @@ struct tgt_drive {
 	 */
 	u32			cost_min;
 	bool			may_sleep;	/* a submitter may, in its driver */
+	u32			most;		/* bytes of a command */
 	struct work_struct	close;		/* gives @bd back */
 	struct completion	*closed;	/* completed by it, may be NULL; tgt_lock */
 	enum tgt_drive_state	state;		/* written under tgt_lock */

@@ -256,14 +256,6 @@ static struct tgt_extent *extent_find(const uuid_t *uuid)
 	return NULL;
 }
 
-/* What a command may carry: a bio that has to be split goes the slow way. */
-static u32 drive_most(const struct tgt_drive *d)
-{
-	u32 bytes = queue_max_bytes(bdev_get_queue(d->bd));
-
-	return clamp(round_down(bytes, RDDA_PAGE), RDDA_PAGE, RDDA_CMD_BYTES_MAX);
-}
-
 static void opened_fill(const struct tgt_open *o, struct rdda_opened *out)
 {
 	const struct tgt_drive *d = o->sd->d;
@@ -274,7 +266,7 @@ static void opened_fill(const struct tgt_open *o, struct rdda_opened *out)
 	out->blocks = cpu_to_le64(o->blocks);
 	out->nsid = cpu_to_le32(o->sd->nsid);
 	out->handle = cpu_to_le32(o->handle);
-	out->max_bytes = cpu_to_le32(drive_most(d));
+	out->max_bytes = cpu_to_le32(d->most);
 	out->lba_shift = d->lba_shift;
 	out->phys_bytes = cpu_to_le32(bdev_physical_block_size(d->bd));
 	if (bdev_max_discard_sectors(d->bd)) {

@@ -15,6 +15,7 @@
 #include "rdda/client/arena.h"
 #include "rdda/client/channel.h"
 #include "rdda/client/control.h"
+#include "rdda/client/debug.h"
 #include "rdda/client/extent.h"
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
@@ -71,12 +72,42 @@ static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ende
 	rdda_cmd_slot_free(slot, err, ended);
 }
 
+/* READs that follow the last one of a post. */
+static u32 slot_proofs(const struct rdda_chan *ch)
+{
+	return ch->s->lim.prove_reads && ch->reads.max > 1;
+}
+
+/*
+ * Where the completion of a READ proves nothing, that of a small one behind it does: they come in
+ * order, and none without error once the queue pair is broken. It fetches the first bytes again,
+ * so it needs no memory. Not a WRITE of no bytes: after that Soft-RoCE answers a READ that is
+ * requested again with an error.
+ */
+static void slot_post_proof(struct rdda_chan *ch, struct rdda_cmd_slot *slot,
+			    const struct ib_rdma_wr *read)
+{
+	struct ib_sge first = read->wr.sg_list[0];
+	u64 addr = read->remote_addr;
+	u32 rkey = read->rkey;
+	struct ib_rdma_wr *wr = rdda_chain_add(ch, IB_WR_RDMA_READ);
+
+	first.length = min(first.length, 4U);
+	wr->wr.sg_list[0] = first;
+	wr->wr.num_sge = 1;
+	wr->remote_addr = addr;
+	wr->rkey = rkey;
+	ch->reads.free--;
+	rdda_dbg_posted(ch, slot->io, ch->sq.sig_posted + 1);
+	rdda_sq_end(&ch->sq, wr, 1, &slot->read_cqe);
+}
+
 static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
+	u32 proofs = slot_proofs(ch), done;
 	struct ib_rdma_wr *wr;
 	bool last;
-	u32 done;
 
 	do {
 		u32 from = slot->arena + (slot->len - slot->read_left);
@@ -87,10 +118,12 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		wr->remote_addr = from - le32_to_cpu(piece->off);
 		wr->rkey = le32_to_cpu(piece->rkey);
 		slot->read_left -= done;
-		last = !slot->read_left || ch->reads.free == 1 ||
-		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1;
-		rdda_chain_end(ch, wr, slot->io, last ? &slot->read_cqe : NULL);
+		last = !slot->read_left || ch->reads.free == 1 + proofs ||
+		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1 + proofs;
+		rdda_chain_end(ch, wr, slot->io, last && !proofs ? &slot->read_cqe : NULL);
 	} while (!last);
+	if (proofs)
+		slot_post_proof(ch, slot, wr);
 	slot->read_out++;
 }
 
@@ -101,11 +134,12 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
  */
 void rdda_reads_run(struct rdda_chan *ch)
 {
+	u32 proofs = slot_proofs(ch);
 	struct rdda_cmd_slot *slot;
 
 	lockdep_assert_held(&ch->lock);
 	while ((slot = list_first_entry_or_null(&ch->reads.todo, struct rdda_cmd_slot, node))) {
-		if (!ch->reads.free || ch->sq.free <= RDDA_CLIENT_CONTROLS)
+		if (ch->reads.free <= proofs || ch->sq.free <= RDDA_CLIENT_CONTROLS + proofs)
 			break;
 		slot_post_reads(ch, slot);
 		if (slot->read_left)

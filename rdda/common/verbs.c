@@ -56,6 +56,8 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;
 	lim->mr_pages = a->max_fast_reg_page_list_len;
+	/* a READ whose answer it takes for an error completes so, and breaks the queue pair then */
+	lim->prove_reads = dev->ops.driver_id == RDMA_DRIVER_RXE;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ struct rdda_limits {
 	u32 rd_in;	/* READs in flight that we may serve */
 	u32 max_wr;	/* work requests of a queue */
 	u32 mr_pages;	/* RDDA_PAGEs of one registration */
+	bool prove_reads;	/* a READ that failed may complete as one that worked */
 };
 
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim);

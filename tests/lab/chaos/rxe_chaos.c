@@ -22,11 +22,12 @@ enum {
 	CHAOS_READ_SWAP		= 4,	/* second of two READs sampled first */
 	CHAOS_WRITE_OVERTAKES	= 8,	/* a WRITE placed before an earlier READ */
 	CHAOS_LOSS		= 16,	/* packets of connections get lost */
+	CHAOS_READ_CUT		= 32,	/* a READ ends in the midst, and its connection */
 };
 
 static int chaos;
 module_param(chaos, int, 0644);
-MODULE_PARM_DESC(chaos, "1 late WRITEs, 2 READs pass them, 4 READs swap, 8 WRITEs pass READs, 16 loss");
+MODULE_PARM_DESC(chaos, "1 late WRITEs, 2 READs pass them, 4 READs swap, 8 WRITEs pass READs, 16 loss, 32 READs cut");
 static int chaos_pct = 30;
 module_param(chaos_pct, int, 0644);
 MODULE_PARM_DESC(chaos_pct, "percentage of packets treated so");
@@ -50,6 +51,9 @@ MODULE_PARM_DESC(chaos_overtook, "WRITE packets placed before an earlier READ");
 static unsigned long chaos_lost;
 module_param(chaos_lost, ulong, 0444);
 MODULE_PARM_DESC(chaos_lost, "packets dropped");
+static unsigned long chaos_cut;
+module_param(chaos_cut, ulong, 0444);
+MODULE_PARM_DESC(chaos_cut, "READs that ended without all of their data");
 
 #define CHAOS_SAMPLE_MAX	(64 * 1024)
 
@@ -93,7 +97,7 @@ static bool chaos_roll(int bit)
 
 /*
  * Not parts of a long READ's response: rdma_rxe requests the rest from where it
- * was lost, takes the answer for an error, and warns.
+ * was lost, takes the answer for an error, and warns: rxe_chaos_cut().
  */
 bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
 {
@@ -106,6 +110,23 @@ bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
 		return false;
 	spin_lock_irqsave(&chaos_lock, flags);
 	chaos_lost++;
+	spin_unlock_irqrestore(&chaos_lock, flags);
+	return true;
+}
+
+/*
+ * Whether the requester takes this part of a READ's response for an error. rdma_rxe does so when
+ * an acknowledgment of something that was sent twice comes between the parts, as after a stall:
+ * it completes the READ as one that worked, and breaks the connection then.
+ */
+bool rxe_chaos_cut(struct rxe_pkt_info *pkt)
+{
+	unsigned long flags;
+
+	if (pkt->opcode != IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE || !chaos_roll(CHAOS_READ_CUT))
+		return false;
+	spin_lock_irqsave(&chaos_lock, flags);
+	chaos_cut++;
 	spin_unlock_irqrestore(&chaos_lock, flags);
 	return true;
 }

@@ -34,6 +34,7 @@ void rxe_chaos_forget_qp(struct rxe_qp *qp);
 
 /* Whether this packet, which has just arrived, is to be lost. */
 bool rxe_chaos_lose(struct rxe_pkt_info *pkt);
+bool rxe_chaos_cut(struct rxe_pkt_info *pkt);
 
 /* Before a new READ is served: let what stands behind it pass. */
 void rxe_chaos_before_read(struct rxe_qp *qp, struct rxe_pkt_info *pkt);

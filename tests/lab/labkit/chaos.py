@@ -24,6 +24,11 @@ EDITS = {
          r'\1\trxe_chaos_exit();\n\2'),
         INCLUDE,
     ],
+    "rxe_comp.c": [
+        (r'(\t\tcase COMPST_READ:\n\t\t\tstate = )(do_read\(qp, pkt, wqe\);\n)',
+         r'\1rxe_chaos_cut(pkt) ? COMPST_ERROR : \2'),
+        INCLUDE,
+    ],
     "rxe_mr.c": [
         (r'(void rxe_mr_cleanup\((?:.*\n)*?)(\trxe_put\(mr_pd\(mr\)\);\n)',
          r'\1\trxe_chaos_flush_mr(mr);\n\2'),

@@ -226,11 +226,12 @@ static bool start_written(struct mesh_group *g, u64 good)
 static unsigned long start_dead(const struct mesh_group *g)
 {
 	unsigned long at;
-	u32 ms = 0, i;
+	u64 ms = 0;
+	u32 i;
 
 	for (i = 0; i < g->width; i++)
-		ms = max(ms, 2 * READ_ONCE(g->slots[i].member->info.dead_ms));
-	at = g->since + msecs_to_jiffies(ms);
+		ms = max(ms, 2ULL * READ_ONCE(g->slots[i].member->info.dead_ms));
+	at = g->since + msecs_to_jiffies(min_t(u64, ms, INT_MAX));
 	return time_before(jiffies, at) ? at | 1 : 0;
 }
 

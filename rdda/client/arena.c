@@ -151,8 +151,7 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 	unsigned int all;
 
 	/* One block a command would be best; one registration bounds it. */
-	s->bounce.push_bytes = clamp_t(u32, ALIGN(READ_ONCE(push_bytes), RDDA_PAGE), RDDA_PAGE,
-				       SZ_64K);
+	s->bounce.push_bytes = ALIGN(clamp_t(u32, READ_ONCE(push_bytes), 1, SZ_64K), RDDA_PAGE);
 	all = min_t(u64, s->nchan * ch->slot.nr,
 		    (u64)s->lim.mr_pages * RDDA_PAGE / s->bounce.push_bytes);
 	s->bounce.bytes = all * s->bounce.push_bytes;

@@ -98,7 +98,7 @@ u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned lon
 		      unsigned int old_channels)
 {
 	unsigned long budget = tgt_arena_limit();
-	u32 part = clamp(READ_ONCE(part_kib) << 10, PART_MIN, 8U << 20) & ~(PART_MIN - 1);
+	u32 part = (clamp(READ_ONCE(part_kib), PART_MIN >> 10, 8U << 10) << 10) & ~(PART_MIN - 1);
 	unsigned int n = tgt_arena_share(*channels, clients);
 	unsigned int most = READ_ONCE(channels_budget), used;
 	unsigned long left;

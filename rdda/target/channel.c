@@ -371,6 +371,8 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 		tgt_channel_kill(ch, err);
 		return;
 	}
+	pr_info_ratelimited("host %pUb: login refused: %s (%d)\n", &ch->s->client.host,
+			    tgt_refused_text(reason), err);
 	tgt_refused(reason);
 	WRITE_ONCE(ch->refused, err);
 	tgt_ctl_send(ch, &m, sizeof(m));

@@ -98,6 +98,31 @@ static bool identity_key_find(u16 id, struct rdda_key *key)
 	return found;
 }
 
+/* Human-readable. @reason: enum rdda_reject_reason. */
+const char *tgt_refused_text(int reason)
+{
+	switch (reason) {
+	case RDDA_REJ_MALFORMED:
+		return "no login at all";
+	case RDDA_REJ_VERSION:
+		return "another protocol version";
+	case RDDA_REJ_KEY:
+		return "another cluster key, or one of both has none";
+	case RDDA_REJ_BUSY:
+		return "too many connections without a proof, or out of budget (arena_budget, channels_budget)";
+	case RDDA_REJ_CHANNEL:
+		return "a channel of no session that lives";
+	case RDDA_REJ_STALE:
+		return "a newer session of that host was seen";
+	case RDDA_REJ_NOT_READY:
+		return "meshd has not said yet which host this is";
+	case RDDA_REJ_TWIN:
+		return "another machine lives under that host's UUID";
+	default:
+		return "unknown reason";
+	}
+}
+
 /* Count a refused login. */
 void tgt_refused(int reason)
 {
@@ -227,8 +252,8 @@ static int listen_refuse(struct rdma_cm_id *cm, int reason)
 	};
 
 	tgt_refused(reason);
-	pr_info_ratelimited("login from %pIS refused: reason %d\n",
-			    &cm->route.addr.dst_addr, reason);
+	pr_info_ratelimited("login from %pIS refused: %s\n", &cm->route.addr.dst_addr,
+			    tgt_refused_text(reason));
 	rdma_reject(cm, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
 	return -ECONNREFUSED;	/* the CM destroys this id */
 }
@@ -247,7 +272,7 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->credits = cpu_to_le16(clamp_t(unsigned int, tgt_credits, 1, le16_to_cpu(a->cmds)));
 	a->controls = cpu_to_le16(TGT_CONTROLS);
 	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
-	a->keepalive_ms = cpu_to_le32(max(tgt_keepalive_ms, 1U));
+	a->keepalive_ms = cpu_to_le32(tgt_keepalive());
 	a->dead_ms = cpu_to_le32(tgt_dead());
 	get_random_bytes(a->nonce, sizeof(a->nonce));
 	export_uuid(a->host_uuid, host);

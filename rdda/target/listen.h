@@ -15,6 +15,7 @@ void tgt_listen_exit(void);
 bool tgt_identity(uuid_t *host);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
 void tgt_unproven_put(struct tgt_session *s);
+const char *tgt_refused_text(int reason);
 void tgt_refused(int reason);
 u64 tgt_refused_count(int reason);
 unsigned int tgt_unproven(void);

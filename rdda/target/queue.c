@@ -260,7 +260,6 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 		ret = tgt_channel_prove(ch, (const void *)h);
 		if (!ret)
 			break;
-		pr_info_ratelimited("host %pUb: login refused: %d\n", &ch->s->client.host, ret);
 		tgt_channel_refuse(ch, ret);
 		break;
 	case RDDA_BOUNCE:

@@ -491,7 +491,7 @@ int tgt_session_attach(struct tgt_channel *ch)
 		tgt_poller_kick(ch);	/* polls, and requests the events */
 		if (!ch->index)
 			queue_delayed_work(tgt_wq, &ch->login.deadline,
-					   msecs_to_jiffies(tgt_proof_ms));
+					   msecs_to_jiffies(tgt_proof()));
 		ret = 0;
 	}
 	spin_unlock_bh(&s->lock);

@@ -28,6 +28,7 @@ MODULE_PARM_DESC(rebalance_ms, "compare what sessions have with their share this
 
 static void share_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(share_work, share_work_fn);
+static unsigned long share_last;	/* turn; share_work alone */
 
 static bool share_off(const struct tgt_session *s, unsigned int clients)
 {
@@ -84,17 +85,20 @@ static void share_turn(void)
 
 static void share_work_fn(struct work_struct *work)
 {
-	unsigned int ms = READ_ONCE(rebalance_ms);
+	unsigned long every = msecs_to_jiffies(READ_ONCE(rebalance_ms));
 
-	if (ms)
+	if (every && time_after_eq(jiffies, share_last + every)) {
+		share_last = jiffies;
 		share_turn();
-	/* where it is off, it may be switched on */
-	queue_delayed_work(tgt_wq, &share_work, msecs_to_jiffies(ms ?: MSEC_PER_SEC) + 1);
+	}
+	/* it may be switched on, or be set to less */
+	queue_delayed_work(tgt_wq, &share_work, min_not_zero(every, (unsigned long)HZ) + 1);
 }
 
 /* Begin to look after shares. */
 void tgt_share_init(void)
 {
+	share_last = jiffies;
 	queue_delayed_work(tgt_wq, &share_work, 0);
 }
 

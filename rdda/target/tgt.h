@@ -16,15 +16,27 @@ extern unsigned int tgt_grace_ms;
 extern unsigned int tgt_keepalive_ms;
 extern unsigned int tgt_dead_ms;
 
+#define TGT_MS_LEAST	100U		/* a tick may be 10 ms long, and a CPU busy */
+#define TGT_MS_MOST	(3600U * 1000)	/* all that is computed with it fits 32 bits */
+
+static inline unsigned int tgt_keepalive(void)
+{
+	return clamp(READ_ONCE(tgt_keepalive_ms), TGT_MS_LEAST, TGT_MS_MOST / 3);
+}
+
 /* Whatever was set: one keep-alive that is late must not end a session. */
 static inline unsigned int tgt_dead(void)
 {
-	unsigned int every = clamp(READ_ONCE(tgt_keepalive_ms), 1U, UINT_MAX / 3);
-
-	return max(READ_ONCE(tgt_dead_ms), 3 * every);
+	return clamp(READ_ONCE(tgt_dead_ms), 3 * tgt_keepalive(), TGT_MS_MOST);
 }
 
 extern unsigned int tgt_proof_ms;
+
+static inline unsigned int tgt_proof(void)
+{
+	return max(READ_ONCE(tgt_proof_ms), TGT_MS_LEAST);
+}
+
 extern unsigned int tgt_credits;
 extern unsigned int tgt_cmds;
 extern unsigned int tgt_busy_poll_us;

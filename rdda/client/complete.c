@@ -15,7 +15,6 @@
 #include "rdda/client/arena.h"
 #include "rdda/client/channel.h"
 #include "rdda/client/control.h"
-#include "rdda/client/debug.h"
 #include "rdda/client/extent.h"
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
@@ -97,9 +96,7 @@ static void slot_post_proof(struct rdda_chan *ch, struct rdda_cmd_slot *slot,
 	wr->wr.num_sge = 1;
 	wr->remote_addr = addr;
 	wr->rkey = rkey;
-	ch->reads.free--;
-	rdda_dbg_posted(ch, slot->io, ch->sq.sig_posted + 1);
-	rdda_sq_end(&ch->sq, wr, 1, &slot->read_cqe);
+	rdda_chain_end(ch, wr, slot->io, &slot->read_cqe);
 }
 
 static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)

@@ -56,6 +56,7 @@ module_param(chaos_cut, ulong, 0444);
 MODULE_PARM_DESC(chaos_cut, "READs that ended without all of their data");
 
 #define CHAOS_SAMPLE_MAX	(64 * 1024)
+#define CHAOS_PARTS		500	/* each of them is cut: a large READ has 250, and is read again */
 
 /* A WRITE packet that is acknowledged and not yet placed. */
 struct chaos_write {
@@ -121,14 +122,17 @@ bool rxe_chaos_lose(struct rxe_pkt_info *pkt)
  */
 bool rxe_chaos_cut(struct rxe_pkt_info *pkt)
 {
+	static unsigned long parts;	/* chaos_lock */
 	unsigned long flags;
+	bool cut;
 
 	if (pkt->opcode != IB_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE || !chaos_roll(CHAOS_READ_CUT))
 		return false;
 	spin_lock_irqsave(&chaos_lock, flags);
-	chaos_cut++;
+	cut = !(++parts % CHAOS_PARTS);
+	chaos_cut += cut;
 	spin_unlock_irqrestore(&chaos_lock, flags);
-	return true;
+	return cut;
 }
 
 static void chaos_place(struct chaos_write *w)

@@ -397,6 +397,10 @@ static void test_push(void)
 	CU_ASSERT_EQUAL(p.bounce, 0x3000);
 	c.mptr = cpu_to_le64(0xf000 | RDDA_MPTR_PUSH);
 	CU_ASSERT_EQUAL(parse(c, &p), 0);
+	c.nlb = cpu_to_le16(9 - 1);		/* a block more than there is room for */
+	c.prp2 = cpu_to_le64(0x102000);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c = rw(RDDA_OP_READ, 2048, 8);
 	c.mptr = cpu_to_le64(0x10000 | RDDA_MPTR_PUSH);
 	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
 	c.mptr = cpu_to_le64(0x3000);
@@ -571,6 +575,52 @@ static void test_reserved_bits(void)
 	}
 }
 
+/* A context serves command after command: nothing of the last one is left in it. */
+static void test_nothing_left(void)
+{
+	static const u8 ops[] = { RDDA_OP_FLUSH, RDDA_OP_WRITE, RDDA_OP_READ,
+				  RDDA_OP_WRITE_ZEROES, RDDA_OP_DSM };
+	struct rdda_check none = check;
+	struct rdda_parsed p;
+	unsigned int i;
+
+	none.nr_ext = 0;
+	for (i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
+		u8 op = ops[i / 2];
+		struct rdda_cmd c = rw(op, 2048, 8);
+		bool data = i % 2 && (op == RDDA_OP_WRITE || op == RDDA_OP_READ);
+
+		if (op == RDDA_OP_FLUSH)
+			c.slba = c.nlb = 0;
+		if (op == RDDA_OP_DSM)
+			c.cdw13 = cpu_to_le32(RDDA_DSM_AD);
+		memset(&p, 0xff, sizeof(p));
+		CU_ASSERT_EQUAL(rdda_cmd_parse(&c, i % 2 ? &check : &none, &p),
+				i % 2 ? 0 : RDDA_ST_INVALID_NS);
+		CU_ASSERT_FALSE(p.push || p.fua || p.deac);
+		CU_ASSERT_EQUAL(p.bounce, 0);
+		CU_ASSERT_EQUAL(p.bytes, data ? 4096 : 0);
+		CU_ASSERT_EQUAL(p.off[0], data ? 0x100000 : 0);
+		CU_ASSERT_EQUAL(p.len[0], data ? 4096 : 0);
+		CU_ASSERT_EQUAL(p.off[1], 0);
+		CU_ASSERT_EQUAL(p.len[1], 0);
+	}
+}
+
+/* A flush is of all blocks. */
+static void test_flush(void)
+{
+	struct rdda_cmd c = { .opcode = RDDA_OP_FLUSH, .slba = cpu_to_le64(2048) };
+	struct rdda_parsed p;
+
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.slba = 0;
+	c.nlb = cpu_to_le16(1);
+	CU_ASSERT_EQUAL(parse(c, &p), -EPROTO);
+	c.nlb = 0;
+	CU_ASSERT_EQUAL(parse(c, &p), 0);
+}
+
 static void test_cid(void)
 {
 	unsigned int slot, gen;
@@ -658,12 +708,14 @@ int main(void)
 		{ "payload runs", test_payload },
 		{ "pushed reads", test_push },
 		{ "immediates", test_immediate },
-	{ "a write with its command", test_inline },
-	{ "the same, edges", test_inline_edges },
-	{ "the same, its payload", test_inline_payload },
-	{ "the same, the rest of its payload", test_inline_rest },
+		{ "a write with its command", test_inline },
+		{ "the same, edges", test_inline_edges },
+		{ "the same, its payload", test_inline_payload },
+		{ "the same, the rest of its payload", test_inline_rest },
 		{ "discard and write zeroes", test_dsm_and_zeroes },
 		{ "reserved bits", test_reserved_bits },
+		{ "nothing is left of the last command", test_nothing_left },
+		{ "flush", test_flush },
 		{ "command ids", test_cid },
 		{ "proof covers every byte", test_proof },
 		{ "the proof of a channel that joins", test_join_proof },

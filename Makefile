@@ -6,7 +6,12 @@
 #   make check-long      the same with the large numbers
 #   make check-nbd       fio and kills on the protection policy, over files
 #   make check-debug     the lab's cases on a kernel with KASAN and lockdep
+#   make bench           Meshblk beside nvme-rdma, in a guest (docs/bench.md)
+#   make profile         instructions of each request, in a guest (docs/lab.md)
+#   make sim             the protection policy under random schedules (tests/sim/sim.mk)
 #   make install         modules, programs, units, man pages (as root)
+#   make uninstall       the inverse; the state folder stays
+#   make clean           remove build/
 #
 # Everything that is built lands below build/; build/KERNEL/ per kernel.
 

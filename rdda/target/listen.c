@@ -109,7 +109,7 @@ const char *tgt_refused_text(int reason)
 	case RDDA_REJ_KEY:
 		return "another cluster key, or one of both has none";
 	case RDDA_REJ_BUSY:
-		return "too many connections without a proof, or out of budget (arena_budget, channels_budget)";
+		return "too many unproven connections, or arena_budget or channels_budget used up";
 	case RDDA_REJ_CHANNEL:
 		return "a channel of no session that lives";
 	case RDDA_REJ_STALE:

@@ -4,8 +4,10 @@ import collections
 import glob
 import json
 import os
+import re
 import shlex
 import statistics
+import sys
 import tempfile
 
 from systems import Mesh, put, sh
@@ -25,6 +27,17 @@ PROBES = {
 }
 
 Row = collections.namedtuple("Row", "name rw bs qd more", defaults=("",))
+
+
+def chosen(rows, pattern):
+    """Those whose name fits; said before minutes are spent on devices where none does."""
+    try:
+        found = [row for row in rows if re.search(pattern, row.name)]
+    except re.error as e:
+        sys.exit(f"{pattern!r} is no regular expression: {e}")
+    if not found:
+        sys.exit(f"no row fits {pattern!r}; there are: " + ", ".join(row.name for row in rows))
+    return found
 
 
 def ms(seconds):

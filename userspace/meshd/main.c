@@ -37,7 +37,10 @@ static const char usage[] =
 	"  --port N         and port (" MESH_PORT_TEXT ")\n"
 	"  --no-target      export no drives\n"
 	"  --debug          log debug messages\n"
-	"  --version, --help\n";
+	"  --version, --help\n\n"
+	"Example:\n"
+	"  systemctl enable --now meshd\n"
+	"  meshd --state /tmp/m --socket /tmp/m/sock --no-target    # by hand, beside it\n";
 
 static u16 port_option(const char *text)
 {

@@ -35,8 +35,8 @@ struct tgt_drive {
 	struct block_device	*bd;		/* held exclusively */
 	u32			lba_shift;	/* 9 or 12 */
 	/*
-	 * what the smallest command counts for, not 0: keeps the device's tags from running out, which
-	 * would make a submitter of other drives' commands sleep
+	 * what the smallest command counts for, not 0: keeps the device's tags from running out,
+	 * which would make a submitter of other drives' commands sleep
 	 */
 	u32			cost_min;
 	bool			may_sleep;	/* a submitter may, in its driver */

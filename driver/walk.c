@@ -41,7 +41,6 @@ static struct scatterlist *walk_bio_sg(struct mesh_walk *w, u32 left, struct sca
 	u32 done = w->iter.bi_bvec_done;	/* of *bv */
 
 	w->iter.bi_size -= left;
-	w->iter.bi_sector += left >> SECTOR_SHIFT;
 	while (left) {
 		u32 n = min3(left, bv->bv_len - done, MESH_SEGMENT_BYTES);
 		u32 at = bv->bv_offset + done;

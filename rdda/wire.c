@@ -214,7 +214,6 @@ static int payload_parse(const struct rdda_cmd *cmd, const struct rdda_check *ch
 	if (!wire_in_arena(chk, prp1, out->len[0]))
 		return -EPROTO;
 	out->off[0] = prp1;
-	out->off[1] = 0;
 	if (!out->len[1])
 		return prp2 ? -EPROTO : 0;
 	if (prp2 & (RDDA_PAGE - 1) || !wire_in_arena(chk, prp2, out->len[1]))

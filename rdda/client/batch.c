@@ -285,3 +285,18 @@ bool rdda_batch_post(struct rdda_chan *ch)
 		batch_send(ch, buf, n);
 	return true;
 }
+
+/*
+ * A message's send completion or its first answer came; whichever is first says that it arrived,
+ * as the send completion may be behind READs. After both its buffer is free. @ch: locked. @idx:
+ * message, where what came is not set any more.
+ */
+void rdda_batch_back(struct rdda_chan *ch, u16 idx)
+{
+	const struct rdda_batch *b = &ch->batch.all[idx];
+
+	if (b->sending || b->credit)
+		ch->batch.out -= !rdda_fault(RDDA_FAULT_OUT);
+	else
+		ch->batch.free[ch->batch.nfree++] = idx;
+}

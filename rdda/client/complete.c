@@ -32,11 +32,7 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		return;
 	b->credit = false;
 	b->dq->credits--;
-	/* its send completion may be behind READs: the answer says as much */
-	if (b->sending)
-		ch->batch.out -= !rdda_fault(RDDA_FAULT_OUT);
-	else
-		ch->batch.free[ch->batch.nfree++] = slot->batch;
+	rdda_batch_back(ch, slot->batch);
 }
 
 /*
@@ -77,6 +73,13 @@ static u32 slot_proofs(const struct rdda_chan *ch)
 	return ch->s->lim.prove_reads && ch->reads.max > 1;
 }
 
+/* Whether @n READs may be posted, and those that follow them. */
+static bool slot_reads_room(const struct rdda_chan *ch, u32 n)
+{
+	n += slot_proofs(ch);
+	return ch->reads.free >= n && ch->sq.free >= RDDA_CLIENT_CONTROLS + n;
+}
+
 /*
  * Where the completion of a READ proves nothing, that of a small one behind it does: they come in
  * order, and none without error once the queue pair is broken. It fetches the first bytes again,
@@ -102,9 +105,9 @@ static void slot_post_proof(struct rdda_chan *ch, struct rdda_cmd_slot *slot,
 static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
-	u32 proofs = slot_proofs(ch), done;
+	bool proof = slot_proofs(ch), last;
 	struct ib_rdma_wr *wr;
-	bool last;
+	u32 done;
 
 	do {
 		u32 from = slot->arena + (slot->len - slot->read_left);
@@ -115,11 +118,10 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		wr->remote_addr = from - le32_to_cpu(piece->off);
 		wr->rkey = le32_to_cpu(piece->rkey);
 		slot->read_left -= done;
-		last = !slot->read_left || ch->reads.free == 1 + proofs ||
-		       ch->sq.free <= RDDA_CLIENT_CONTROLS + 1 + proofs;
-		rdda_chain_end(ch, wr, slot->io, last && !proofs ? &slot->read_cqe : NULL);
+		last = !slot->read_left || !slot_reads_room(ch, 2);
+		rdda_chain_end(ch, wr, slot->io, last && !proof ? &slot->read_cqe : NULL);
 	} while (!last);
-	if (proofs)
+	if (proof)
 		slot_post_proof(ch, slot, wr);
 	slot->read_out++;
 }
@@ -131,12 +133,11 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
  */
 void rdda_reads_run(struct rdda_chan *ch)
 {
-	u32 proofs = slot_proofs(ch);
 	struct rdda_cmd_slot *slot;
 
 	lockdep_assert_held(&ch->lock);
 	while ((slot = list_first_entry_or_null(&ch->reads.todo, struct rdda_cmd_slot, node))) {
-		if (ch->reads.free <= proofs || ch->sq.free <= RDDA_CLIENT_CONTROLS + proofs)
+		if (!slot_reads_room(ch, 1))
 			break;
 		slot_post_reads(ch, slot);
 		if (slot->read_left)

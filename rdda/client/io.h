@@ -136,6 +136,7 @@ bool rdda_session_settled(struct rdda_session *s);
 
 /* batch.c */
 bool rdda_batch_post(struct rdda_chan *ch);
+void rdda_batch_back(struct rdda_chan *ch, u16 idx);
 
 /* complete.c */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc);

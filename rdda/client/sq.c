@@ -19,7 +19,6 @@
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
-#include "rdda/common/fault.h"
 
 /* What has outlived its answer, and waits for this one. */
 static void sq_wait_run(struct rdda_chan *ch)
@@ -52,10 +51,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (!sq_done(ch, wc))
 		return;
 	ch->batch.all[idx].sending = false;
-	if (ch->batch.all[idx].credit)
-		ch->batch.out -= !rdda_fault(RDDA_FAULT_OUT);
-	else
-		ch->batch.free[ch->batch.nfree++] = idx;
+	rdda_batch_back(ch, idx);
 }
 
 /* Send completion of a request that is signalled only to keep count. */

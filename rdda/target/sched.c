@@ -43,6 +43,12 @@ static void sched_add(struct tgt_drive *d, s64 cost)
 	percpu_counter_add_batch(&d->inflight, cost, d->cost_batch);
 }
 
+static void sched_go(struct tgt_drive *d, struct tgt_cmd *c)
+{
+	sched_add(d, c->cost);
+	tgt_cmd_submit(c);
+}
+
 /* Whether @d has room for any session. @part: of the cap. */
 static bool sched_room(struct tgt_drive *d, s64 part)
 {
@@ -53,16 +59,13 @@ static bool sched_room(struct tgt_drive *d, s64 part)
 static bool sched_take(struct tgt_sdrive *sd, u32 cost)
 {
 	struct tgt_drive *d = sd->d;
-	unsigned int sharing;
 
 	lockdep_assert_held(&sd->lock);
-	if (!sd->taken) {
+	if (!sd->taken)
 		atomic_inc(&d->sharing);
-	} else {
-		sharing = max(atomic_read(&d->sharing), 1);
-		if (sd->taken + cost > TGT_DRIVE_CAP / sharing && !sched_room(d, TGT_DRIVE_CAP))
-			return false;
-	}
+	else if (sd->taken + cost > TGT_DRIVE_CAP / (u32)atomic_read(&d->sharing) &&
+		 !sched_room(d, TGT_DRIVE_CAP))
+		return false;
 	WRITE_ONCE(sd->taken, sd->taken + cost);
 	return true;
 }
@@ -78,10 +81,8 @@ static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
 	if (!go)
 		list_add_tail(&c->node, &sd->queue);
 	spin_unlock_irq(&sd->lock);
-	if (!go)
-		return;
-	sched_add(sd->d, c->cost);
-	tgt_cmd_submit(c);
+	if (go)
+		sched_go(sd->d, c);
 }
 
 /*
@@ -99,8 +100,7 @@ void tgt_sched_submit(struct tgt_cmd *c)
 		return;
 	}
 	c->taken = false;
-	sched_add(d, c->cost);
-	tgt_cmd_submit(c);
+	sched_go(d, c);
 }
 
 /* A command left its device. @c: with its view still. Any context. */
@@ -184,10 +184,8 @@ static void sched_work(struct work_struct *work)
 	struct tgt_cmd *c;
 
 	blk_start_plug(&plug);
-	while ((c = sched_next(sd))) {
-		sched_add(sd->d, c->cost);
-		tgt_cmd_submit(c);
-	}
+	while ((c = sched_next(sd)))
+		sched_go(sd->d, c);
 	blk_finish_plug(&plug);
 	memalloc_noio_restore(noio);
 }

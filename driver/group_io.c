@@ -650,7 +650,7 @@ int mesh_group_io_init(struct mesh_group *g)
 	g->engine = vzalloc(prot_group_bytes(&g->cfg));
 	g->gops = kvcalloc(g->cfg.ops, sizeof(*g->gops), GFP_KERNEL);
 	err = mempool_init_slab_pool(&g->gios, 2 * g->width + 2, io_cache) ?:
-	      mempool_init_slab_pool(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
+	      mesh_walk_sgs_reserve(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
 	err = err ?: io_pages(g) ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
 	g->cpu_counts = alloc_percpu(struct mesh_group_cpu_counts);
 	return g->engine && g->gops && g->cpu_counts ? err : -ENOMEM;
@@ -673,8 +673,7 @@ void mesh_group_io_exit(struct mesh_group *g)
 int mesh_group_pools_init(void)
 {
 	io_cache = KMEM_CACHE(mesh_gio, SLAB_HWCACHE_ALIGN);
-	io_sg_cache = kmem_cache_create("mesh_group_sg", sizeof(struct scatterlist) * IO_SG_MAX,
-					0, SLAB_HWCACHE_ALIGN, NULL);
+	io_sg_cache = mesh_walk_sgs_cache("mesh_group_sg", IO_SG_MAX);
 	io_zeroes = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, get_order(IO_ZEROES));
 	io_maps = alloc_percpu(struct prot_map);
 	if (io_cache && io_sg_cache && io_zeroes && io_maps)

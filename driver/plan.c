@@ -436,7 +436,7 @@ int mesh_plan_pools(struct mesh_volume *vol)
 
 	if (err)
 		return err;
-	err = mempool_init_slab_pool(&vol->sgs, MESH_RESERVE_SGS, mesh_sg_cache);
+	err = mesh_walk_sgs_reserve(&vol->sgs, MESH_RESERVE_SGS, mesh_sg_cache);
 	if (err)
 		goto exit_mios;
 	err = mempool_init_slab_pool(&vol->parts, MESH_RESERVE_PARTS, mesh_part_cache);
@@ -461,8 +461,7 @@ int mesh_plan_init(void)
 {
 	mesh_mio_cache = KMEM_CACHE(mesh_mio, SLAB_HWCACHE_ALIGN);
 	mesh_part_cache = KMEM_CACHE(mesh_part, 0);
-	mesh_sg_cache = kmem_cache_create("mesh_sg", sizeof(struct scatterlist) * MESH_SG_MAX,
-					  0, SLAB_HWCACHE_ALIGN, NULL);
+	mesh_sg_cache = mesh_walk_sgs_cache("mesh_sg", MESH_SG_MAX);
 	if (mesh_mio_cache && mesh_part_cache && mesh_sg_cache)
 		return 0;
 	mesh_plan_exit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Pages of a request. See walk.h. */
 #include <linux/highmem.h>
+#include <linux/slab.h>
 
 #include "driver/volume.h"
 #include "driver/walk.h"
@@ -93,4 +94,36 @@ void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, 
 		walk_on(w, n);
 		left -= n;
 	}
+}
+
+/*
+ * A kernel that clears what it allocates would clear KiB for each large I/O, of which a few entries
+ * are used, and are initialized then. What has a constructor is not cleared.
+ */
+static void walk_sgs_new(void *sgs)
+{
+}
+
+/* A cache of scatterlists that are not initialized. @entries: of each. Return: it, or NULL. */
+struct kmem_cache *mesh_walk_sgs_cache(const char *name, unsigned int entries)
+{
+	return kmem_cache_create(name, entries * sizeof(struct scatterlist), 0, SLAB_HWCACHE_ALIGN,
+				 walk_sgs_new);
+}
+
+/* The kernel's pools of slabs take none that has a constructor. */
+static void *walk_sgs_alloc(gfp_t gfp, void *cache)
+{
+	return kmem_cache_alloc(cache, gfp);
+}
+
+static void walk_sgs_free(void *sgs, void *cache)
+{
+	kmem_cache_free(cache, sgs);
+}
+
+/* A pool of them. @nr: kept in reserve. Return: 0 or -ENOMEM. Sleeps. */
+int mesh_walk_sgs_reserve(mempool_t *pool, unsigned int nr, struct kmem_cache *cache)
+{
+	return mempool_init(pool, nr, walk_sgs_alloc, walk_sgs_free, cache);
 }

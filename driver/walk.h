@@ -4,6 +4,7 @@
 #define DRIVER_WALK_H
 
 #include <linux/blk-mq.h>
+#include <linux/mempool.h>
 #include <linux/scatterlist.h>
 
 #include "protect/prot.h"
@@ -19,6 +20,9 @@ void mesh_walk_start(struct mesh_walk *w, struct request *rq);
 struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
 				 struct scatterlist *sg);
 void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, bool out);
+
+struct kmem_cache *mesh_walk_sgs_cache(const char *name, unsigned int entries);
+int mesh_walk_sgs_reserve(mempool_t *pool, unsigned int nr, struct kmem_cache *cache);
 
 /* Pieces of a request in any order: where the next one begins. */
 static inline void mesh_walk_seek(struct mesh_walk *w, struct request *rq, u32 at)

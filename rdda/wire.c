@@ -177,11 +177,11 @@ static int wire_range_check(const struct rdda_check *chk, u64 slba, u64 blocks, 
 
 	if (!blocks || slba + blocks < slba)
 		return RDDA_ST_LBA_RANGE;
-	for (i = wire_range_find(chk, slba); i < chk->nr_ext; i++) {
+	for (i = chk->nr_ext > 1 ? wire_range_find(chk, slba) : 0; i < chk->nr_ext; i++) {
 		const struct rdda_extent_view *e = &chk->ext[i];
 		u64 n;
 
-		if (slba < e->slba)
+		if (slba < e->slba || slba - e->slba >= e->blocks)
 			break;
 		if (write && !e->rw)
 			return RDDA_ST_ACCESS_DENIED;
@@ -205,20 +205,19 @@ static int payload_parse(const struct rdda_cmd *cmd, const struct rdda_check *ch
 			 struct rdda_parsed *out)
 {
 	u64 prp1 = le64_to_cpu(cmd->prp1), prp2 = le64_to_cpu(cmd->prp2);
-	u32 first = RDDA_PAGE - (prp1 & (RDDA_PAGE - 1));
+	u32 first = RDDA_PAGE - (prp1 & (RDDA_PAGE - 1)), rest;
 
-	if (prp1 & 3)
+	if (first > out->bytes)
+		first = out->bytes;
+	rest = out->bytes - first;
+	if (prp1 & 3 || !wire_in_arena(chk, prp1, first))
 		return -EPROTO;
-	out->len[0] = out->bytes < first ? out->bytes : first;
-	out->len[1] = out->bytes - out->len[0];
-	if (!wire_in_arena(chk, prp1, out->len[0]))
+	if (rest ? prp2 & (RDDA_PAGE - 1) || !wire_in_arena(chk, prp2, rest) : prp2)
 		return -EPROTO;
 	out->off[0] = prp1;
-	if (!out->len[1])
-		return prp2 ? -EPROTO : 0;
-	if (prp2 & (RDDA_PAGE - 1) || !wire_in_arena(chk, prp2, out->len[1]))
-		return -EPROTO;
+	out->len[0] = first;
 	out->off[1] = prp2;
+	out->len[1] = rest;
 	return 0;
 }
 
@@ -251,10 +250,6 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 	out->slba = le64_to_cpu(cmd->slba);
 	out->blocks = (u64)le16_to_cpu(cmd->nlb) + 1;
 	out->bytes = 0;
-	out->off[0] = 0;
-	out->off[1] = 0;
-	out->len[0] = 0;
-	out->len[1] = 0;
 	out->bounce = 0;
 
 	switch (cmd->opcode) {
@@ -305,8 +300,12 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 	if (ret)
 		return ret;
 	data = cmd->opcode == RDDA_OP_READ || cmd->opcode == RDDA_OP_WRITE;
-	if (!data && (cmd->prp1 || cmd->prp2 || cmd->mptr))
-		return -EPROTO;
+	if (!data) {
+		if (cmd->prp1 || cmd->prp2 || cmd->mptr)
+			return -EPROTO;
+		memset(out->off, 0, sizeof(out->off));
+		memset(out->len, 0, sizeof(out->len));
+	}
 	if (!chk->nr_ext)
 		return RDDA_ST_INVALID_NS;
 	if (data) {

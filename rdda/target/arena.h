@@ -29,6 +29,16 @@ struct tgt_arena {
 	struct tgt_piece *piece;
 };
 
+/* The piece in which all of a run lies, nearly always; NULL: several. @at: set to where in it. */
+static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a, u32 off, u32 len,
+						      u32 *at)
+{
+	u32 size = 1U << a->shift;
+
+	*at = off & (size - 1);
+	return *at + len <= size ? &a->piece[off >> a->shift] : NULL;
+}
+
 extern unsigned long tgt_arena_used;
 unsigned long tgt_arena_limit(void);
 unsigned int tgt_arena_share(unsigned int use, unsigned int clients);

@@ -146,11 +146,26 @@ static bool cmd_is_rw(const struct tgt_cmd *c)
 	return c->p.opcode == RDDA_OP_READ || c->p.opcode == RDDA_OP_WRITE;
 }
 
+/* Return: 0, or -ENOSPC when pieces are too small for that. */
+static int cmd_pages(struct tgt_cmd *c)
+{
+	struct tgt_session *s = c->ch->s;
+	const struct tgt_piece *piece;
+	u32 at;
+
+	piece = tgt_arena_piece(&s->arena, c->p.off[0], c->p.bytes, &at);
+	if (likely(piece && !c->p.len[1])) {
+		__bio_add_page(&c->bio, piece->page, c->p.bytes, at);
+		return 0;
+	}
+	return tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ?:
+	       tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1]);
+}
+
 /* One bio, started over when the device requests that: the same bytes again. */
 static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 {
 	struct tgt_drive *d = cmd_drive(c);
-	struct tgt_session *s = c->ch->s;
 
 	if (c->p.opcode == RDDA_OP_READ)
 		opf |= REQ_OP_READ;
@@ -159,9 +174,8 @@ static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 		       (rdda_fault(RDDA_FAULT_FUA) ? 0 : REQ_FUA);
 	cmd_bio(c, opf, cmd_bio_done);
 	c->bio.bi_iter.bi_sector = c->p.slba << (d->lba_shift - SECTOR_SHIFT);
-	if (WARN_ON_ONCE(tgt_arena_bio(s, &c->bio, c->p.off[0], c->p.len[0]) ||
-			 (c->p.len[1] && tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1])))) {
-		bio_uninit(&c->bio);	/* pieces are too large for that */
+	if (WARN_ON_ONCE(cmd_pages(c))) {
+		bio_uninit(&c->bio);
 		cmd_end(c, RDDA_ST_INTERNAL);
 		return;
 	}
@@ -253,27 +267,25 @@ static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 	return 0;
 }
 
-/* @imm: immediate of the WRITE that carried it; 0: it came in a message. */
+/*
+ * @chk: what holds for all commands of the channel. @imm: immediate of the WRITE that carried it;
+ * 0: it came in a message.
+ */
 static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdda_cmd *raw,
-		     u32 imm, bool *gone)
+		     struct rdda_check *chk, u32 imm, bool *gone)
 {
-	struct rdda_check chk = {
-		.max_bytes = RDDA_CMD_BYTES_MAX,
-		.arena_off = ch->arena_off,
-		.arena_len = ch->arena_len,
-		/* Pairs with the release in ctl_bounce(): its key is there too. */
-		.bounce_len = smp_load_acquire(&ch->s->bounce.len),
-		.lba_shift = SECTOR_SHIFT,
-	};
 	int ret;
 
 	c->view = tgt_view_get(ch->s, le32_to_cpu(raw->nsid), gone);
-	if (c->view) {
-		chk.ext = c->view->ext;
-		chk.nr_ext = c->view->nr;
-		chk.lba_shift = cmd_drive(c)->lba_shift;
+	if (likely(c->view)) {
+		chk->ext = c->view->ext;
+		chk->nr_ext = c->view->nr;
+		chk->lba_shift = cmd_drive(c)->lba_shift;
+	} else {
+		chk->nr_ext = 0;
+		chk->lba_shift = SECTOR_SHIFT;
 	}
-	ret = rdda_cmd_parse(raw, &chk, &c->p);
+	ret = rdda_cmd_parse(raw, chk, &c->p);
 	if (ret >= 0 && imm && rdda_inline_cmd_check(imm, ch->login.inline_rest, &c->p))
 		return -EPROTO;
 	if (c->view && ((ret == RDDA_ST_LBA_RANGE && rdda_fault(RDDA_FAULT_RANGE)) ||
@@ -284,7 +296,8 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 	return ret;
 }
 
-static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw, u32 imm)
+static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw,
+				 struct rdda_check *chk, u32 imm)
 {
 	struct llist_node *l = llist_del_first(&ch->cmd.free);
 	struct tgt_cmd *c;
@@ -294,7 +307,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 	if (!l)
 		return ERR_PTR(-EOVERFLOW);
 	c = llist_entry(l, struct tgt_cmd, done);
-	ret = cmd_check(ch, c, raw, imm, &gone);
+	ret = cmd_check(ch, c, raw, chk, imm, &gone);
 	if (ret >= 0)	/* it ends by tgt_push_end() */
 		WRITE_ONCE(ch->cmd.taken, ch->cmd.taken + 1);
 	if (!ret) {
@@ -328,11 +341,18 @@ static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const stru
 			 unsigned int n, u32 imm)
 {
 	struct tgt_cmd *batch[RDDA_CMDS_MAX];
+	struct rdda_check chk = {
+		.max_bytes = RDDA_CMD_BYTES_MAX,
+		.arena_off = ch->arena_off,
+		.arena_len = ch->arena_len,
+		/* Pairs with the release in ctl_bounce(): its key is there too. */
+		.bounce_len = smp_load_acquire(&ch->s->bounce.len),
+	};
 	unsigned int i;
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		batch[i] = cmd_admit(ch, &cmd[i], imm);
+		batch[i] = cmd_admit(ch, &cmd[i], &chk, imm);
 		if (!IS_ERR(batch[i]))
 			continue;
 		cmd_drop_batch(batch, i);

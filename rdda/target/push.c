@@ -81,15 +81,31 @@ static void chain_controls(struct tgt_channel *ch)
 	}
 }
 
-/* Where a read's data lies in the arena: both its runs. */
-static unsigned int push_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
-			     const struct tgt_cmd *c)
+static noinline unsigned int push_sges(struct tgt_session *s, struct ib_sge *sge,
+				       unsigned int max, const struct tgt_cmd *c)
 {
 	unsigned int nr = tgt_arena_sge(s, sge, max, c->p.off[0], c->p.len[0]);
 
 	if (nr <= max && c->p.len[1])
 		nr += tgt_arena_sge(s, sge + nr, max - nr, c->p.off[1], c->p.len[1]);
 	return nr;
+}
+
+/* Where a read's data lies in the arena: both its runs. @max: not 0. Return: as tgt_arena_sge(). */
+static __always_inline unsigned int push_sge(struct tgt_session *s, struct ib_sge *sge,
+					     unsigned int max, const struct tgt_cmd *c)
+{
+	const struct tgt_piece *piece;
+	u32 at;
+
+	piece = tgt_arena_piece(&s->arena, c->p.off[0], c->p.bytes, &at);
+	if (likely(piece && !c->p.len[1])) {
+		sge->addr = sg_dma_address(&piece->sg) + at;
+		sge->length = c->p.bytes;
+		sge->lkey = s->pd->local_dma_lkey;
+		return 1;
+	}
+	return push_sges(s, sge, max, c);
 }
 
 /* One write behind another: whether @next may go with @last. */

@@ -250,6 +250,8 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 	out->slba = le64_to_cpu(cmd->slba);
 	out->blocks = (u64)le16_to_cpu(cmd->nlb) + 1;
 	out->bytes = 0;
+	memset(out->off, 0, sizeof(out->off));
+	memset(out->len, 0, sizeof(out->len));
 	out->bounce = 0;
 
 	switch (cmd->opcode) {
@@ -300,12 +302,8 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 	if (ret)
 		return ret;
 	data = cmd->opcode == RDDA_OP_READ || cmd->opcode == RDDA_OP_WRITE;
-	if (!data) {
-		if (cmd->prp1 || cmd->prp2 || cmd->mptr)
-			return -EPROTO;
-		memset(out->off, 0, sizeof(out->off));
-		memset(out->len, 0, sizeof(out->len));
-	}
+	if (!data && (cmd->prp1 || cmd->prp2 || cmd->mptr))
+		return -EPROTO;
 	if (!chk->nr_ext)
 		return RDDA_ST_INVALID_NS;
 	if (data) {

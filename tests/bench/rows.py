@@ -3,6 +3,7 @@
 import collections
 import glob
 import json
+import math
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ from systems import Mesh, put, sh
 RXE = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 TRACING = "/sys/kernel/tracing"
 WINDOW_MS = 25          # of guest time: long enough for a rate, short enough to see a mode
+WINDOW_REQUESTS = 40    # in each at least: one more or less is no mode
 
 # What a NIC would feel, in Soft-RoCE's functions; both sides are in this guest. The doorbell of
 # a send queue and the arming of a completion queue are MMIOs on mlx5; a receive's is memory.
@@ -75,6 +77,13 @@ def modes(rates):
     return [statistics.median(rates[:at]), statistics.median(rates[at:])]
 
 
+def widened(rates):
+    """Windows joined until each has requests enough."""
+    each = statistics.mean(rates) * WINDOW_MS / 1000 if rates else WINDOW_REQUESTS
+    n = math.ceil(WINDOW_REQUESTS / max(1, each))
+    return [statistics.mean(rates[i:i + n]) for i in range(0, len(rates) - n + 1, n)]
+
+
 def windows_of(prefix):
     """Requests a second in each whole window of fio's log, all jobs and directions together."""
     sums = collections.defaultdict(float)
@@ -84,7 +93,7 @@ def windows_of(prefix):
                 when, rate = line.split(",")[:2]
                 sums[int(when) // WINDOW_MS] += float(rate)
     rates = [sums[k] for k in sorted(sums)]
-    return rates[1:-1]      # the first and the last are cut short
+    return widened(rates[1:-1])     # the first and the last are cut short
 
 
 def outcome(job, windows):

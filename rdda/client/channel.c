@@ -19,12 +19,19 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
+/* Work requests that all commands take with payloads in single pages, their messages, and room. */
+static u32 chan_sends(u32 sge)
+{
+	u32 each = DIV_ROUND_UP(RDDA_CMD_BYTES / RDDA_PAGE, sge) + 1;
+
+	return min(RDDA_CLIENT_CMDS * each + RDDA_CLIENT_CMDS / 2, RDDA_SQ_MAX + 0U);
+}
+
 /* Make the queue pair, before what the target grants is known. @ch: with a resolved route. */
 int rdda_chan_qp(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
 	struct rdda_qp_attr attr = {
-		.send_wr = RDDA_SQ_MIN + RDDA_CLIENT_CMDS,
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
 		.sge = min_t(u32, s->lim.send_sge, RDDA_SGE_MAX),
 		.cq_event = rdda_recv_handler(ch),
@@ -32,6 +39,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 	};
 	int ret;
 
+	attr.send_wr = chan_sends(attr.sge);
 	ch->sq.size = attr.send_wr;
 	ch->sq.sge_max = attr.sge;
 	ch->reads.sge = min_t(u32, s->lim.read_sge, RDDA_SGE_MAX);

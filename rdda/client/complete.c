@@ -67,6 +67,14 @@ static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ende
 	rdda_cmd_slot_free(slot, err, ended);
 }
 
+/* A READ whose completion does not yet say that its data is there; @slot: whose, NULL: none. */
+struct proof {
+	struct rdda_cmd_slot	*slot;
+	u64			addr;
+	u32			rkey;
+	struct ib_sge		first;
+};
+
 /* READs that follow the last one of a post. */
 static u32 slot_proofs(const struct rdda_chan *ch)
 {
@@ -81,31 +89,37 @@ static bool slot_reads_room(const struct rdda_chan *ch, u32 n)
 }
 
 /*
- * Where the completion of a READ proves nothing, that of a small one behind it does: they come in
- * order, and none without error once the queue pair is broken. It fetches the first bytes again,
- * so it needs no memory. Not a WRITE of no bytes: after that Soft-RoCE answers a READ that is
- * requested again with an error.
+ * Where the completion of a READ proves nothing, that of the next one does: they come in order, and
+ * none without error once the queue pair is broken. So the next one reports for it; behind the last
+ * of a post there is a small one that fetches the first bytes again, so it needs no memory. Not a
+ * WRITE of no bytes: after that Soft-RoCE answers a READ that is requested again with an error.
  */
-static void slot_post_proof(struct rdda_chan *ch, struct rdda_cmd_slot *slot,
-			    const struct ib_rdma_wr *read)
+static void slot_post_proof(struct rdda_chan *ch, const struct proof *p)
 {
-	struct ib_sge first = read->wr.sg_list[0];
-	u64 addr = read->remote_addr;
-	u32 rkey = read->rkey;
 	struct ib_rdma_wr *wr = rdda_chain_add(ch, IB_WR_RDMA_READ);
 
-	first.length = min(first.length, 4U);
-	wr->wr.sg_list[0] = first;
+	wr->wr.sg_list[0] = p->first;
+	wr->wr.sg_list[0].length = min(p->first.length, 4U);
 	wr->wr.num_sge = 1;
-	wr->remote_addr = addr;
-	wr->rkey = rkey;
-	rdda_chain_end(ch, wr, slot->io, &slot->read_cqe);
+	wr->remote_addr = p->addr;
+	wr->rkey = p->rkey;
+	rdda_chain_end(ch, wr, p->slot->io, &p->slot->read_cqe);
 }
 
-static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
+static struct ib_cqe *slot_proof_take(struct proof *p)
+{
+	struct rdda_cmd_slot *slot = p->slot;
+
+	p->slot = NULL;
+	return slot ? &slot->read_cqe : NULL;
+}
+
+/* @p: of the slot before; set to what @slot needs. */
+static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct proof *p)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
 	bool proof = slot_proofs(ch), last;
+	struct ib_cqe *cqe;
 	struct ib_rdma_wr *wr;
 	u32 done;
 
@@ -119,10 +133,11 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 		wr->rkey = le32_to_cpu(piece->rkey);
 		slot->read_left -= done;
 		last = !slot->read_left || !slot_reads_room(ch, 2);
-		rdda_chain_end(ch, wr, slot->io, last && !proof ? &slot->read_cqe : NULL);
+		cqe = proof ? slot_proof_take(p) : last ? &slot->read_cqe : NULL;
+		rdda_chain_end(ch, wr, slot->io, cqe);
 	} while (!last);
 	if (proof)
-		slot_post_proof(ch, slot, wr);
+		*p = (struct proof){ slot, wr->remote_addr, wr->rkey, wr->wr.sg_list[0] };
 	slot->read_out++;
 }
 
@@ -134,12 +149,13 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 void rdda_reads_run(struct rdda_chan *ch)
 {
 	struct rdda_cmd_slot *slot;
+	struct proof p = {};
 
 	lockdep_assert_held(&ch->lock);
 	while ((slot = list_first_entry_or_null(&ch->reads.todo, struct rdda_cmd_slot, node))) {
 		if (!slot_reads_room(ch, 1))
 			break;
-		slot_post_reads(ch, slot);
+		slot_post_reads(ch, slot, &p);
 		if (slot->read_left)
 			break;
 		list_del(&slot->node);
@@ -148,6 +164,8 @@ void rdda_reads_run(struct rdda_chan *ch)
 			slot->has_arena = false;
 		}
 	}
+	if (p.slot)
+		slot_post_proof(ch, &p);
 	rdda_chain_post(ch);
 }
 

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A witness in the place of meshd: it notes the roster of one group in a file, or is mute. */
+/*
+ * A witness in the place of meshd: it notes the roster of one group in a file, or is mute. It ends
+ * at the next note, after SIGUSR1 before that is in the file, after SIGUSR2 before it says so.
+ */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <sys/socket.h>
 
 #include "tests/tools/blkctl/blkctl.h"
 
 static const char *file;	/* NULL: questions are not answered */
+
+static volatile sig_atomic_t ends;	/* SIGUSR1 or SIGUSR2; 0: it does not */
+
+static void on_signal(int sig)
+{
+	ends = sig;
+}
 
 static size_t load(char *roster)
 {
@@ -39,8 +51,13 @@ static int on_note(struct nl_msg *msg, void *arg)
 	if (!file || g->cmd != MESHBLK_CMD_ROSTER_NOTE ||
 	    genlmsg_parse(nlmsg_hdr(msg), 0, tb, MESHBLK_A_MAX, NULL) < 0)
 		return NL_OK;
-	if (tb[MESHBLK_A_ROSTER])
+	if (tb[MESHBLK_A_ROSTER]) {
+		if (ends == SIGUSR1)
+			_exit(0);
 		save(nla_data(tb[MESHBLK_A_ROSTER]));
+		if (ends == SIGUSR2)
+			_exit(0);
+	}
 	m = new_msg(MESHBLK_CMD_ROSTER_NOTED, 0);
 	nla_put(m, MESHBLK_A_VOLUME_UUID, 16, nla_data(tb[MESHBLK_A_VOLUME_UUID]));
 	nla_put_u32(m, MESHBLK_A_PLACE, nla_get_u32(tb[MESHBLK_A_PLACE]));
@@ -61,6 +78,8 @@ int cmd_witness(int argc, char **argv)
 	if (argc < 3)
 		die(2, "witness: FILE|- SECONDS");
 	file = strcmp(argv[1], "-") ? argv[1] : NULL;
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
 	end = time(NULL) + atoi(argv[2]);
 	err = talk(new_msg(MESHBLK_CMD_WITNESS, 0), on_note, NULL);
 	if (err)

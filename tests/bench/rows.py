@@ -77,11 +77,12 @@ def modes(rates):
     return [statistics.median(rates[:at]), statistics.median(rates[at:])]
 
 
-def widened(rates):
-    """Windows joined until each has requests enough."""
+def widened(runs):
+    """The windows of all rounds, joined until each has requests enough."""
+    rates = [r for run in runs for r in run]
     each = statistics.mean(rates) * WINDOW_MS / 1000 if rates else WINDOW_REQUESTS
     n = math.ceil(WINDOW_REQUESTS / max(1, each))
-    return [statistics.mean(rates[i:i + n]) for i in range(0, len(rates) - n + 1, n)]
+    return [statistics.mean(run[i:i + n]) for run in runs for i in range(0, len(run) - n + 1, n)]
 
 
 def windows_of(prefix):
@@ -92,8 +93,8 @@ def windows_of(prefix):
             for line in f:
                 when, rate = line.split(",")[:2]
                 sums[int(when) // WINDOW_MS] += float(rate)
-    rates = [sums[k] for k in sorted(sums)]
-    return widened(rates[1:-1])     # the first and the last are cut short
+    rates = [sums[k] for k in range(min(sums, default=0), max(sums, default=-1) + 1)]
+    return rates[1:-1]      # the first and the last are cut short
 
 
 def outcome(job, windows):
@@ -214,7 +215,7 @@ def summary(runs):
     """Of all rounds of a row: the median, the range, and the modes found."""
     iops = sorted(r["iops"] for r in runs)
     mid = min(runs, key=lambda r: abs(r["iops"] - statistics.median_low(iops)))
-    found = modes([w for r in runs for w in r["windows"]])
+    found = modes(widened([r["windows"] for r in runs]))
     return {"iops": mid["iops"], "least": iops[0], "most": iops[-1], "modes": found,
             "faster": max([iops[-1] if len(found) < 2 else found[-1], mid["iops"]]),
             "mean_us": mid["mean_us"], "p99_us": mid["p99_us"],

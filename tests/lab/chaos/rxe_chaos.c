@@ -55,7 +55,7 @@ static unsigned long chaos_cut;
 module_param(chaos_cut, ulong, 0444);
 MODULE_PARM_DESC(chaos_cut, "READs that ended without all of their data");
 
-#define CHAOS_SAMPLE_MAX	(64 * 1024)
+#define CHAOS_SAMPLE_MAX	(132 * 1024)	/* a command and a page */
 #define CHAOS_PARTS		500	/* each of them is cut: a large READ has 250, and is read again */
 
 /* A WRITE packet that is acknowledged and not yet placed. */

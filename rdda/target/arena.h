@@ -29,14 +29,19 @@ struct tgt_arena {
 	struct tgt_piece *piece;
 };
 
-/* The piece in which all of a run lies, nearly always; NULL: several. @at: set to where in it. */
-static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a, u32 off, u32 len,
-						      u32 *at)
+/*
+ * The piece in which all of a payload lies as one run, nearly always; NULL: it is several. @at: set
+ * to where in it.
+ */
+static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a,
+						      const struct rdda_parsed *p, u32 *at)
 {
-	u32 size = 1U << a->shift;
+	u32 off = p->off[0], size = 1U << a->shift;
 
 	*at = off & (size - 1);
-	return *at + len <= size ? &a->piece[off >> a->shift] : NULL;
+	if (*at + p->bytes > size || (p->len[1] && p->off[1] != off + p->len[0]))
+		return NULL;
+	return &a->piece[off >> a->shift];
 }
 
 extern unsigned long tgt_arena_used;

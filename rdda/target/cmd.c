@@ -153,8 +153,8 @@ static int cmd_pages(struct tgt_cmd *c)
 	const struct tgt_piece *piece;
 	u32 at;
 
-	piece = tgt_arena_piece(&s->arena, c->p.off[0], c->p.bytes, &at);
-	if (likely(piece && !c->p.len[1])) {
+	piece = tgt_arena_piece(&s->arena, &c->p, &at);
+	if (likely(piece)) {
 		__bio_add_page(&c->bio, piece->page, c->p.bytes, at);
 		return 0;
 	}

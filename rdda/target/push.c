@@ -98,8 +98,8 @@ static __always_inline unsigned int push_sge(struct tgt_session *s, struct ib_sg
 	const struct tgt_piece *piece;
 	u32 at;
 
-	piece = tgt_arena_piece(&s->arena, c->p.off[0], c->p.bytes, &at);
-	if (likely(piece && !c->p.len[1])) {
+	piece = tgt_arena_piece(&s->arena, &c->p, &at);
+	if (likely(piece)) {
 		sge->addr = sg_dma_address(&piece->sg) + at;
 		sge->length = c->p.bytes;
 		sge->lkey = s->pd->local_dma_lkey;

@@ -82,7 +82,8 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 
 /*
  * Add to the last WRITE of the chain what goes right behind its data, as far as it has scatter
- * entries. What is posted with it completes with it. Return: bytes added.
+ * entries. What is posted with it completes with it. It gets no larger than a command: another
+ * channel's small ones pass in between. Return: bytes added.
  */
 static u32 data_append(struct rdda_chan *on, const struct rdda_io *io, struct rdda_cursor *cur,
 		       u64 to, u32 rkey, u32 left)
@@ -91,7 +92,8 @@ static u32 data_append(struct rdda_chan *on, const struct rdda_io *io, struct rd
 	u32 done;
 
 	if (!wr || wr->wr.opcode != IB_WR_RDMA_WRITE || on->batch.data_end != to ||
-	    wr->rkey != rkey || wr->wr.num_sge == on->sq.sge_max)
+	    wr->rkey != rkey || wr->wr.num_sge == on->sq.sge_max ||
+	    to - wr->remote_addr + left > RDDA_CMD_BYTES_MAX)
 		return 0;
 	wr->wr.num_sge += rdda_cursor_fill(cur, left, wr->wr.sg_list + wr->wr.num_sge,
 					   on->sq.sge_max - wr->wr.num_sge,

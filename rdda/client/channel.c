@@ -19,10 +19,25 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
+#define CHAN_PAGES	(RDDA_CMD_BYTES / RDDA_PAGE)
+
+/*
+ * Scatter entries of a work request. A payload in single pages takes as few requests as the device
+ * allows, since a READ is one of the few that a connection may have in flight, and these no more
+ * entries than that takes: the NIC keeps memory for all, used or not. @most: the device's.
+ */
+static u32 chan_entries(u32 most)
+{
+	u32 requests = DIV_ROUND_UP(CHAN_PAGES, most);
+
+	/* of several, one more for a payload that begins within a page */
+	return min(most, DIV_ROUND_UP(CHAN_PAGES, requests) + (requests > 1));
+}
+
 /* Work requests that all commands take with payloads in single pages, their messages, and room. */
 static u32 chan_sends(u32 sge)
 {
-	u32 each = DIV_ROUND_UP(RDDA_CMD_BYTES / RDDA_PAGE, sge) + 1;
+	u32 each = DIV_ROUND_UP(CHAN_PAGES, sge) + 1;
 
 	return min(RDDA_CLIENT_CMDS * each + RDDA_CLIENT_CMDS / 2, RDDA_SQ_MAX + 0U);
 }
@@ -33,7 +48,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 	struct rdda_session *s = ch->s;
 	struct rdda_qp_attr attr = {
 		.recv_wr = RDDA_CLIENT_CMDS + RDDA_CONTROLS_MAX + 2,
-		.sge = min_t(u32, s->lim.send_sge, RDDA_SGE_MAX),
+		.sge = chan_entries(s->lim.send_sge),
 		.cq_event = rdda_recv_handler(ch),
 		.send_event = rdda_sq_event,
 	};
@@ -42,7 +57,7 @@ int rdda_chan_qp(struct rdda_chan *ch)
 	attr.send_wr = chan_sends(attr.sge);
 	ch->sq.size = attr.send_wr;
 	ch->sq.sge_max = attr.sge;
-	ch->reads.sge = min_t(u32, s->lim.read_sge, RDDA_SGE_MAX);
+	ch->reads.sge = min(s->lim.read_sge, attr.sge);
 	irq_poll_init(&ch->poll.irq, RDDA_LOCAL_BUDGET, rdda_sq_softirq);
 	ret = rdda_qp_create(&ch->q, ch->login.id, s->pd, &attr, ch);
 	if (ret)

@@ -25,11 +25,6 @@ struct rdda_stage;
 #define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
 #define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
 #define RDDA_CHAIN		64	/* work requests built before they are posted */
-/*
- * Of a work request: the NIC keeps memory for as many, used or not, but a command of 128 KiB in
- * single pages is one READ then, of the few that a connection may have in flight.
- */
-#define RDDA_SGE_MAX		32
 /* Of the send queue: a command in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MAX		640
 

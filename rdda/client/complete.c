@@ -15,6 +15,7 @@
 #include "rdda/client/arena.h"
 #include "rdda/client/channel.h"
 #include "rdda/client/control.h"
+#include "rdda/client/debug.h"
 #include "rdda/client/extent.h"
 #include "rdda/client/io.h"
 #include "rdda/client/session.h"
@@ -135,6 +136,8 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot, st
 		last = !slot->read_left || !slot_reads_room(ch, 2);
 		cqe = proof ? slot_proof_take(p) : last ? &slot->read_cqe : NULL;
 		rdda_chain_end(ch, wr, slot->io, cqe);
+		if (proof && cqe)	/* it has not ended with that completion */
+			rdda_dbg_posted(ch, slot->io, ch->sq.sig_posted + 1);
 	} while (!last);
 	if (proof)
 		*p = (struct proof){ slot, wr->remote_addr, wr->rkey, wr->wr.sg_list[0] };

@@ -51,7 +51,7 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 		return -EOPNOTSUPP;
 	}
 	lim->send_sge = sge_clamp(max(a->max_send_sge, 1));
-	lim->read_sge = sge_clamp(max(min(a->max_send_sge, a->max_sge_rd), 1));
+	lim->read_sge = min_t(u32, lim->send_sge, max(a->max_sge_rd, 1));
 	lim->rd_out = clamp(a->max_qp_init_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;

@@ -98,7 +98,7 @@ void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, 
 
 /*
  * A kernel that clears what it allocates would clear KiB for each large I/O, of which a few entries
- * are used, and are initialized then. What has a constructor is not cleared.
+ * are used, and are initialized then. What has a constructor is not cleared. Nor is it poisoned.
  */
 static void walk_sgs_new(void *sgs)
 {
@@ -108,7 +108,7 @@ static void walk_sgs_new(void *sgs)
 struct kmem_cache *mesh_walk_sgs_cache(const char *name, unsigned int entries)
 {
 	return kmem_cache_create(name, entries * sizeof(struct scatterlist), 0, SLAB_HWCACHE_ALIGN,
-				 walk_sgs_new);
+				 IS_ENABLED(CONFIG_KASAN) ? NULL : walk_sgs_new);
 }
 
 /* The kernel's pools of slabs take none that has a constructor. */

@@ -231,11 +231,19 @@ static void test_health(void)
 		CU_ASSERT_EQUAL(json_array_size(json_object_get(group, "members")), 2);
 		json_decref(r.result);
 	}
+	struct req r = { 0 };
+
+	/* The roster without it is not noted yet. */
+	mirrors(MESHBLK_ROLE_FAILED, 0);
+	two[1].witness = true;
+	cmd_volume_show(&r);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "reason")), "group 0.1: member 3 on "
+			       "host 10.0.0.4 is failed; I/O waits until meshd has noted that");
+	json_decref(r.result);
 	mirrors(MESHBLK_ROLE_OUT, 0);
 	strcpy(two[0].state, "opening");
 	strcpy(two[0].reason, "too few members are here");
-	struct req r = { 0 };
-
+	r = (struct req) { 0 };
 	cmd_volume_show(&r);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "health")), "down");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "reason")),

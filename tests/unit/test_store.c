@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kernel.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -361,6 +363,58 @@ static int alone(int (*fn)(void))
 	return waitpid(child, &status, 0) == child ? status : -1;
 }
 
+/* The index of the log finds no room on a full disk: what is there is read, and written once there is. */
+static int no_room(void)
+{
+	struct rlimit size, none = { 0 };
+	const struct muuid u = number(1), w = number(2);
+	int errors = store_broken();
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s-other", path);
+	errors += !!store_open(other) + !!put(&u, "v1") + (sqlite3_close(store_db) != SQLITE_OK);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &size);
+	none.rlim_max = size.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &none);
+	errors += !!store_open(other) + store_broken() + lists();
+	errors += !put(&w, "v2");
+	setrlimit(RLIMIT_FSIZE, &size);
+	errors += !!put(&w, "v2") + lists() + store_broken();
+	sqlite3_close(store_db);
+	unlink(other);
+	return errors;
+}
+
+/* Adds volumes until one finds no page. */
+static int full(const struct muuid *first)
+{
+	struct muuid u = *first;
+	char name[32];
+	int err = 0;
+
+	for (; !err && u.b[1] < 200; u.b[1]++) {
+		snprintf(name, sizeof(name), "full%d", u.b[1]);
+		err = put(&u, name);
+	}
+	return err;
+}
+
+/* What cannot be written says why: a full disk is not a broken one. */
+static void test_no_room(void)
+{
+	const struct muuid u = { { 11 } };
+
+	CU_ASSERT(!alone(no_room));
+	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA max_page_count = 1", NULL, NULL, NULL));
+	CU_ASSERT(full(&u) == -ENOSPC);
+	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA max_page_count = 1000000", NULL, NULL, NULL));
+	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA query_only = ON", NULL, NULL, NULL));
+	CU_ASSERT(put(&u, "late") == -EROFS);
+	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA query_only = OFF", NULL, NULL, NULL));
+	CU_ASSERT(!store_broken());
+}
+
 static void test_cannot_open(void)
 {
 	CU_ASSERT(!alone(cannot_open));
@@ -377,6 +431,7 @@ int main(void)
 		{ "a host that shows who it is", test_learn },
 		{ "a start that cannot write", test_start_reads },
 		{ "a store that cannot be opened", test_cannot_open },
+		{ "no room", test_no_room },
 		{ "damaged in part", test_in_part },
 		{ "unreadable", test_unreadable },
 		{ "no store at all", test_no_store },

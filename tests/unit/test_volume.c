@@ -330,14 +330,14 @@ static void test_store_full(void)
 	rig_new(2);
 	CU_ASSERT(!bring("data", false));
 	on_put = fill_store;
-	rename_now(&v, "other", -EIO);
+	rename_now(&v, "other", -EROFS);
 	on_put = NULL;
 	CU_ASSERT(has(why, "store cannot be written") && kernel.version == 1 && survives());
 	stored(&v);
 	CU_ASSERT(v.version == 1 && v.pending);
 	/* As the reconciler does it, before there is room and then. */
 	v.attached = true;
-	CU_ASSERT(pending_settle(&v, why) == -EIO && kernel.version == 1 && v.pending && survives());
+	CU_ASSERT(pending_settle(&v, why) == -EROFS && kernel.version == 1 && v.pending && survives());
 	store_full(false);
 	stored(&v);
 	v.attached = true;
@@ -358,7 +358,7 @@ static void test_extend_full(void)
 	at[2].host = 1;
 	CU_ASSERT(!bring("data", false));
 	on_put = fill_store;
-	CU_ASSERT(change(3) == -EIO && kernel.version == 1 && kernel.members == 2 && survives());
+	CU_ASSERT(change(3) == -EROFS && kernel.version == 1 && kernel.members == 2 && survives());
 	on_put = NULL;
 	store_full(false);
 	down[1] = true;

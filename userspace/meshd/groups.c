@@ -144,8 +144,9 @@ bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *wh
 	if (i == g->nr || g->members[i] >= l->members)
 		return false;
 	m = &l->member[g->members[i]];
-	snprintf(why, size, "group %u.%u: member %u on host %s is %s", g->segment, g->column, g->members[i],
-		 peer_of_member(m, &h) ? m->addr : h.name, role_name(g->roles[i]));
+	snprintf(why, size, "group %u.%u: member %u on host %s is %s%s", g->segment, g->column, g->members[i],
+		 peer_of_member(m, &h) ? m->addr : h.name, role_name(g->roles[i]),
+		 group_unnoted(l, g) ? "; I/O waits until meshd has noted that" : "");
 	return true;
 }
 

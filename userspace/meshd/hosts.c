@@ -137,8 +137,10 @@ static int from_kernel(struct req *r, const struct store_host *h)
 static int swap(struct req *r, struct store_host *h, struct store_host *other)
 {
 	/* First: a host that the kernel does not know is pushed from the store at any time. */
-	if (store_hosts_swap(h, other))
-		return req_fail(r, "the store cannot be written");
+	int err = store_hosts_swap(h, other);
+
+	if (err)
+		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	if (!from_kernel(r, h) && !from_kernel(r, other) && !add(r, h)) {
 		req_note(r, "host %s is at %s now: the two are taken to have changed places", other->name,
 			 other->addr);
@@ -159,6 +161,7 @@ static int replace(struct req *r, struct store_host *h)
 {
 	struct store_host old, other, want = *h;
 	char both[80];
+	int err;
 
 	if (store_host_find(arg_str(r, "replace"), &old))
 		return req_fail(r, "no host %s to be replaced; see meshctl host list", arg_str(r, "replace"));
@@ -174,8 +177,9 @@ static int replace(struct req *r, struct store_host *h)
 	memset(&h->uuid, 0, sizeof(h->uuid));
 	if (from_kernel(r, h))
 		return -1;
-	if (store_host_put(h))
-		return req_fail(r, "the store cannot be written");
+	err = store_host_put(h);
+	if (err)
+		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	if (!add(r, h))
 		return 0;
 	/* As it was: what cannot be reached replaces nothing. */
@@ -188,8 +192,9 @@ static int replace(struct req *r, struct store_host *h)
 static int add_new(struct req *r, struct store_host *h)
 {
 	char both[80], why[REASON];
+	int err = store_host_put(h);
 
-	if (!store_host_put(h)) {
+	if (!err) {
 		if (!add(r, h))
 			return 0;
 		peer_forget(h, why);
@@ -198,7 +203,7 @@ static int add_new(struct req *r, struct store_host *h)
 	/* Added twice: it has to be there and up, no more. */
 	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
 	if (store_host_find(both, h))
-		return req_fail(r, "the store cannot be written");
+		return req_fail(r, "the store cannot be written: %s", strerror(-err));
 	req_note(r, "host %s is there already", h->name);
 	return add(r, h) ? -1 : 0;
 }

@@ -70,19 +70,46 @@ static int schema_check(const char *path)
 	return have <= 0 ? -EIO : -EPROTONOSUPPORT;
 }
 
-int store_open(const char *path)
+static int db_open(const char *path, bool alone)
 {
-	int err;
-
 	if (sqlite3_open_v2(path, &store_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
 			    SQLITE_OPEN_FULLMUTEX, NULL) != SQLITE_OK) {
 		log_error("%s: %s", path, sqlite3_errmsg(store_db));
-		give_up();
 		return store_db ? -EIO : -ENOMEM;
 	}
 	sqlite3_busy_timeout(store_db, 5000);
+	if (alone)	/* counts where it is the first of all */
+		sqlite3_exec(store_db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
 	sqlite3_exec(store_db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
-	err = schema_check(path);
+	return 0;
+}
+
+/*
+ * To read takes a file beside the store, the index of its log, which each start makes again: a full
+ * disk may have no room for it. It is for other processes. Where it cannot be had the index is in
+ * memory, and no other process reads the store until the next start.
+ */
+static int open_readable(const char *path)
+{
+	int err = db_open(path, false), rc;
+
+	if (err)
+		return err;
+	rc = sqlite3_exec(store_db, "PRAGMA user_version", NULL, NULL, NULL);
+	if (rc != SQLITE_IOERR && rc != SQLITE_CANTOPEN)
+		return 0;
+	log_warn("%s: %s (%s); tried again with the index of its log in memory", path,
+		 sqlite3_errmsg(store_db), strerror(sqlite3_system_errno(store_db)));
+	sqlite3_close(store_db);
+	return db_open(path, true);
+}
+
+int store_open(const char *path)
+{
+	int err = open_readable(path);
+
+	if (!err)
+		err = schema_check(path);
 	if (err)
 		give_up();
 	return err;
@@ -154,6 +181,19 @@ sqlite3_stmt *sql_bound(const char *text, const struct sql_value *v, int n)
 	return s;
 }
 
+static int errno_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	}
+	return -EIO;
+}
+
 int sql_done(sqlite3_stmt *s)
 {
 	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
@@ -162,9 +202,7 @@ int sql_done(sqlite3_stmt *s)
 	if (rc != SQLITE_DONE && rc != SQLITE_ROW && (code & 0xff) != SQLITE_CONSTRAINT)
 		log_error("store: %s", sqlite3_errmsg(store_db));
 	sqlite3_finalize(s);
-	if (rc == SQLITE_DONE || rc == SQLITE_ROW)
-		return 0;
-	return (code & 0xff) == SQLITE_CONSTRAINT ? -EEXIST : -EIO;
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : errno_of(code);
 }
 
 int sql_row(sqlite3_stmt *s)

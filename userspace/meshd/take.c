@@ -280,8 +280,9 @@ static int serve_noted(struct tdrive *d, const struct take_how *how)
 	tdrive_home_begin(d);
 	unexported_forget(&d->uuid);
 	known = !device_noted(&d->uuid, &was);
-	if (device_note(&d->uuid, &d->id))
-		log_warn("%s: which device it is cannot be noted", d->path);
+	err = device_note(&d->uuid, &d->id);
+	if (err)
+		log_warn("%s: which device it is cannot be noted: %s", d->path, strerror(-err));
 	tdrive_home_end(d);
 	err = tdrive_push(d);
 	if (!refused(err, how))

@@ -266,6 +266,28 @@ enum health volume_health(const struct meshblk_volume *k);
 const char *health_name(enum health h);
 /* What is wrong with the worst group, in words; false: nothing. */
 bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *why, size_t size);
+/* How many members of a group may be lost. */
+static inline int group_redundancy(const struct layout *l, const struct meshblk_group *g)
+{
+	const struct layout_segment *s = &l->segment[g->segment < l->segments ? g->segment : 0];
+
+	return s->level == PROT_EC ? s->parity : s->data - 1;
+}
+
+/* Members enough are left, and I/O waits for the note of one that failed. */
+static inline bool group_unnoted(const struct layout *l, const struct meshblk_group *g)
+{
+	bool failed = false;
+	int lost = 0;
+	u32 i;
+
+	for (i = 0; i < g->nr; i++) {
+		failed |= g->roles[i] == MESHBLK_ROLE_FAILED;
+		lost += g->roles[i] != MESHBLK_ROLE_IN_SYNC;
+	}
+	return failed && g->witness && lost <= group_redundancy(l, g);
+}
+
 json_t *groups_json(const struct meshblk_volume *k);
 /* The role of a member of the volume in its group; 0: it is in none. */
 u8 groups_role(const struct meshblk_volume *k, u32 member);

@@ -160,18 +160,10 @@ static const struct muuid *extent_of(const struct meshblk_volume *k, const struc
 	return g->members[i] < k->nr_members ? &k->members[g->members[i]].extent : NULL;
 }
 
-/* How many members of a group may be lost. */
-static int redundancy(const struct layout *l, const struct meshblk_group *g)
-{
-	const struct layout_segment *s = &l->segment[g->segment < l->segments ? g->segment : 0];
-
-	return s->level == PROT_EC ? s->parity : s->data - 1;
-}
-
-/* How many of them still may. */
+/* How many members of a group may still be lost. */
 static int redundancy_left(const struct layout *l, const struct meshblk_group *g)
 {
-	int left = redundancy(l, g);
+	int left = group_redundancy(l, g);
 	u32 i;
 
 	for (i = 0; i < g->nr; i++)
@@ -214,9 +206,13 @@ static bool say_rebuilding(struct report *r, const struct meshblk_group *g, u32 
 static void say_down(struct report *r, const struct meshblk_group *g)
 {
 	struct event *e = begin(r, EVENT_DOWN);
+	const char *why = g->reason;
 
+	if (!why[0])
+		why = read_layout(r) && group_unnoted(r->l, g) ?
+		      "meshd cannot note which members are missing" : "too few members answer";
 	snprintf(e->text, sizeof(e->text), "volume %s is down: group %u.%u: %s", r->v->name, g->segment,
-		 g->column, g->reason[0] ? g->reason : "too few members answer");
+		 g->column, why);
 	event_report(e);
 }
 
@@ -253,7 +249,7 @@ static bool is_stuck(struct report *r, const struct meshblk_group *g)
 			return true;
 		lost += !serves(r->k, g, i);
 	}
-	return lost && read_layout(r) && lost > redundancy(r->l, g);
+	return lost && read_layout(r) && lost > group_redundancy(r->l, g);
 }
 
 /* The first group that does not serve, one that the kernel has stopped before others; NULL: all do. */

@@ -85,15 +85,25 @@ def widened(runs):
     return [statistics.mean(run[i:i + n]) for run in runs for i in range(0, len(run) - n + 1, n)]
 
 
+def stream_of(path, side):
+    """A job's rates in one direction, by window. fio is late at times: then one has two."""
+    found = collections.defaultdict(list)
+    with open(path, encoding="ascii") as f:
+        for line in f:
+            when, rate, direction = line.split(",")[:3]
+            if int(direction) == side:
+                found[int(when) // WINDOW_MS].append(float(rate))
+    return {k: statistics.mean(v) for k, v in found.items()}
+
+
 def windows_of(prefix):
     """Requests a second in each whole window of fio's log, all jobs and directions together."""
-    sums = collections.defaultdict(float)
-    for path in glob.glob(f"{prefix}_iops*.log"):
-        with open(path, encoding="ascii") as f:
-            for line in f:
-                when, rate = line.split(",")[:2]
-                sums[int(when) // WINDOW_MS] += float(rate)
-    rates = [sums[k] for k in range(min(sums, default=0), max(sums, default=-1) + 1)]
+    streams = [stream_of(p, side) for p in glob.glob(f"{prefix}_iops*.log") for side in (0, 1)]
+    at = [k for s in streams for k in s]
+    rates, last = [], [0.0] * len(streams)
+    for k in range(min(at, default=0), max(at, default=-1) + 1):
+        last = [s.get(k, was) for s, was in zip(streams, last)]
+        rates.append(sum(last))
     return rates[1:-1]      # the first and the last are cut short
 
 

@@ -274,18 +274,26 @@ static inline int group_redundancy(const struct layout *l, const struct meshblk_
 	return s->level == PROT_EC ? s->parity : s->data - 1;
 }
 
+/* How many of them still may; negative: too many are. */
+static inline int group_redundancy_left(const struct layout *l, const struct meshblk_group *g)
+{
+	int left = group_redundancy(l, g);
+	u32 i;
+
+	for (i = 0; i < g->nr; i++)
+		left -= g->roles[i] != MESHBLK_ROLE_IN_SYNC;
+	return left;
+}
+
 /* Members enough are left, and I/O waits for the note of one that failed. */
 static inline bool group_unnoted(const struct layout *l, const struct meshblk_group *g)
 {
 	bool failed = false;
-	int lost = 0;
 	u32 i;
 
-	for (i = 0; i < g->nr; i++) {
+	for (i = 0; i < g->nr; i++)
 		failed |= g->roles[i] == MESHBLK_ROLE_FAILED;
-		lost += g->roles[i] != MESHBLK_ROLE_IN_SYNC;
-	}
-	return failed && g->witness && lost <= group_redundancy(l, g);
+	return failed && g->witness && group_redundancy_left(l, g) >= 0;
 }
 
 json_t *groups_json(const struct meshblk_volume *k);

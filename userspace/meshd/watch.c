@@ -160,17 +160,6 @@ static const struct muuid *extent_of(const struct meshblk_volume *k, const struc
 	return g->members[i] < k->nr_members ? &k->members[g->members[i]].extent : NULL;
 }
 
-/* How many members of a group may still be lost. */
-static int redundancy_left(const struct layout *l, const struct meshblk_group *g)
-{
-	int left = group_redundancy(l, g);
-	u32 i;
-
-	for (i = 0; i < g->nr; i++)
-		left -= g->roles[i] != MESHBLK_ROLE_IN_SYNC;
-	return left;
-}
-
 /* A report that cannot be made yet is made at a later pass. */
 static bool say_degraded(struct report *r, const struct meshblk_group *g, u32 member)
 {
@@ -180,7 +169,7 @@ static bool say_degraded(struct report *r, const struct meshblk_group *g, u32 me
 
 	if (!begin_member(r, EVENT_DEGRADED, member, words, sizeof(words)))
 		return false;
-	n = redundancy_left(r->l, g);
+	n = group_redundancy_left(r->l, g);
 	if (n > 0)
 		snprintf(left, sizeof(left), "%d more", n);
 	snprintf(e->text, sizeof(e->text), "volume %s is degraded: %s is out; %s of group %u.%u may be lost",

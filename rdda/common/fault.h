@@ -29,6 +29,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_TURN		= 12,	/* each batch of completions is a work's last */
 	RDDA_FAULT_PLAIN	= 13,	/* no features are granted, as by an older target */
 	RDDA_FAULT_PAGES	= 14,	/* no pages for an arena but those that are kept */
+	RDDA_FAULT_ALONE	= 15,	/* tasks that wait for its CPU end no polling */
 	/* client */
 	RDDA_FAULT_SQ_WAIT	= 16,	/* I/O ends without a send completion */
 	RDDA_FAULT_CHANNEL	= 17,	/* data on another channel than its command */

@@ -203,7 +203,8 @@ static bool queue_busy(struct tgt_channel *ch, unsigned int found)
 		if (ch->poll.until)
 			tgt_count(ch, TGT_POLLED, found);
 		ch->poll.until = now + us * NSEC_PER_USEC;
-	} else if (now >= ch->poll.until || !single_task_running()) {
+	} else if (now >= ch->poll.until ||
+		   !(single_task_running() || rdda_fault(RDDA_FAULT_ALONE))) {
 		ch->poll.until = 0;
 	}
 	return ch->poll.until;

@@ -262,6 +262,72 @@ static void test_learn(void)
 	CU_ASSERT(!store_host_del(h.id));
 }
 
+/* In its own process: what is broken stays so. */
+static int alone(int (*fn)(void))
+{
+	int status = 1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(fn());
+	return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+/* The other writer ends when a transaction of ours has just been refused for its sake. */
+static int other_ends(void *writer, int times)
+{
+	(void)times;
+	sqlite3_exec(writer, "ROLLBACK", NULL, NULL, NULL);
+	return 0;
+}
+
+/* A transaction that did not begin is not carried out statement by statement. */
+static void test_not_begun(void)
+{
+	struct store_host a, b, h;
+	sqlite3 *writer;
+
+	CU_ASSERT_FATAL(!store_host_find("host1", &a) && !store_host_find("host2", &b));
+	CU_ASSERT_FATAL(sqlite3_open(path, &writer) == SQLITE_OK);
+	CU_ASSERT(!sqlite3_exec(writer, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+	sqlite3_busy_handler(store_db, other_ends, writer);
+	CU_ASSERT(store_hosts_swap(&a, &b) == -EIO);
+	CU_ASSERT(sqlite3_get_autocommit(writer));
+	CU_ASSERT(!store_host_find("host1", &h) && !strcmp(h.addr, b.addr));
+	CU_ASSERT(!store_host_find("host2", &h) && !strcmp(h.addr, a.addr));
+	sqlite3_busy_handler(store_db, NULL, NULL);
+	CU_ASSERT(sqlite3_close(writer) == SQLITE_OK);
+}
+
+static int deny_commit(void *arg, int what, const char *op, const char *b, const char *db,
+		       const char *by)
+{
+	(void)arg, (void)b, (void)db, (void)by;
+	return what == SQLITE_TRANSACTION && !strcmp(op, "COMMIT") ? SQLITE_DENY : SQLITE_OK;
+}
+
+/* One that could not end leaves nothing, and the next one is its own. */
+static int not_ended(void)
+{
+	const struct muuid u = { { 12 } }, w = { { 13 } };
+	struct store_volume v;
+	int errors = 0;
+
+	sqlite3_set_authorizer(store_db, deny_commit, NULL);
+	errors += put(&u, "lost") != -EIO;
+	errors += !sqlite3_get_autocommit(store_db);
+	sqlite3_set_authorizer(store_db, NULL, NULL);
+	errors += !!put(&w, "kept");
+	errors += store_volume_find("lost", &v, NULL) != -ENOENT;
+	errors += !!store_volume_find("kept", &v, NULL);
+	return errors;
+}
+
+static void test_not_ended(void)
+{
+	CU_ASSERT(!alone(not_ended));
+}
+
 static void test_in_part(void)
 {
 	CU_ASSERT(!reopened(last_pages));
@@ -352,17 +418,6 @@ static int of_another_version(void)
 	return errors;
 }
 
-/* In its own process: what is broken stays so. */
-static int alone(int (*fn)(void))
-{
-	int status = 1;
-	pid_t child = fork();
-
-	if (!child)
-		_exit(fn());
-	return waitpid(child, &status, 0) == child ? status : -1;
-}
-
 /* The index of the log finds no room on a full disk: what is there is read, and written once there is. */
 static int no_room(void)
 {
@@ -429,6 +484,8 @@ int main(void)
 		{ "whole", test_whole },
 		{ "two hosts that changed places", test_swap },
 		{ "a host that shows who it is", test_learn },
+		{ "a transaction that does not begin", test_not_begun },
+		{ "a transaction that does not end", test_not_ended },
 		{ "a start that cannot write", test_start_reads },
 		{ "a store that cannot be opened", test_cannot_open },
 		{ "no room", test_no_room },

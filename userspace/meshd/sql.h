@@ -52,9 +52,12 @@ int sql_row(sqlite3_stmt *s);
  */
 int sql_list(sqlite3_stmt *s, void (*row)(sqlite3_stmt *s, void *item), size_t size, void **out,
 	     size_t *n);
-/* A transaction, in which no other thread uses the store. */
-void sql_begin(void);
-int sql_end(int err);			/* COMMIT or ROLLBACK */
+/*
+ * A transaction, in which no other thread uses the store. Where it did not begin each statement
+ * would be one of its own: then none is carried out, and sql_end() is called all the same.
+ */
+int sql_begin(void);
+int sql_end(int err);			/* COMMIT, or with an error ROLLBACK */
 struct store_intent;
 int intents_put(const struct store_intent *i, size_t n);	/* within a transaction */
 void row_uuid(sqlite3_stmt *s, int at, struct muuid *u);

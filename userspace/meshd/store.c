@@ -235,18 +235,21 @@ int sql_list(sqlite3_stmt *s, void (*row)(sqlite3_stmt *s, void *item), size_t s
 	return more > 0 ? -ENOMEM : more;
 }
 
-void sql_begin(void)
+int sql_begin(void)
 {
 	sqlite3_mutex_enter(sqlite3_db_mutex(store_db));
-	sql_run("BEGIN IMMEDIATE");
+	return sql_run("BEGIN IMMEDIATE");
 }
 
 int sql_end(int err)
 {
-	int e = err ? sql_run("ROLLBACK") : sql_run("COMMIT");
-
+	if (!err)
+		err = sql_run("COMMIT");
+	/* Some errors end a transaction; in others, the next one would begin within it. */
+	if (store_db && !sqlite3_get_autocommit(store_db))
+		sql_run("ROLLBACK");
 	sqlite3_mutex_leave(sqlite3_db_mutex(store_db));
-	return err ? err : e;
+	return err;
 }
 
 void row_uuid(sqlite3_stmt *s, int at, struct muuid *u)
@@ -292,8 +295,9 @@ int store_hosts_swap(struct store_host *a, struct store_host *b)
 	memcpy(b->addr, was.addr, sizeof(b->addr));
 	b->port = was.port;
 	none.addr[0] = 0;
-	sql_begin();
-	err = store_host_put(&none);
+	err = sql_begin();
+	if (!err)
+		err = store_host_put(&none);
 	if (!err)
 		err = store_host_put(b);
 	if (!err)
@@ -304,11 +308,11 @@ int store_hosts_swap(struct store_host *a, struct store_host *b)
 /* Numbers of the store are its own; those of the kernel are in use. */
 int store_host_adopt(const struct store_host *h)
 {
-	int err;
+	int err = sql_begin();
 
-	sql_begin();
-	err = sql_run("UPDATE hosts SET id = ?1 WHERE addr = ?2 AND port = ?3", sql_num(h->id),
-		      sql_text(h->addr), sql_num(h->port));
+	if (!err)
+		err = sql_run("UPDATE hosts SET id = ?1 WHERE addr = ?2 AND port = ?3",
+			      sql_num(h->id), sql_text(h->addr), sql_num(h->port));
 	if (!err && !sqlite3_changes(store_db))
 		err = sql_run("INSERT INTO hosts (id, addr, port, name, uuid) VALUES (?1, ?2, ?3, ?4, ?5)",
 			      sql_num(h->id), sql_text(h->addr), sql_num(h->port), sql_text(h->name),

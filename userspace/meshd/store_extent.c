@@ -17,8 +17,11 @@ int intents_put(const struct store_intent *i, size_t n)
 
 int store_intents_add(const struct store_intent *i, size_t n)
 {
-	sql_begin();
-	return sql_end(intents_put(i, n));
+	int err = sql_begin();
+
+	if (!err)
+		err = intents_put(i, n);
+	return sql_end(err);
 }
 
 static void intent_row(sqlite3_stmt *s, void *item)
@@ -55,10 +58,9 @@ static int free_put(const struct store_free *f)
 
 int store_volume_doom(const struct store_volume *v, const struct store_free *f, size_t n)
 {
-	int err = 0;
+	int err = sql_begin();
 
 	/* What is noted already, of members that were replaced, goes with the rest. */
-	sql_begin();
 	for (; n && !err; n--, f++)
 		err = free_put(f);
 	if (!err)
@@ -68,9 +70,8 @@ int store_volume_doom(const struct store_volume *v, const struct store_free *f, 
 
 int store_frees_add(const struct store_free *f, size_t n)
 {
-	int err = 0;
+	int err = sql_begin();
 
-	sql_begin();
 	for (; n && !err; n--, f++)
 		err = free_put(f);
 	return sql_end(err);

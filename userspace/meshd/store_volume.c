@@ -102,8 +102,9 @@ int store_volume_begin(const struct store_volume *v, const struct layout *l,
 
 	if (!record)
 		return bytes;
-	sql_begin();
-	err = put_row(v, record, bytes, true);
+	err = sql_begin();
+	if (!err)
+		err = put_row(v, record, bytes, true);
 	if (!err)
 		err = intents_put(i, n);
 	return sql_end(err);
@@ -112,18 +113,19 @@ int store_volume_begin(const struct store_volume *v, const struct layout *l,
 /* @last: nothing that was begun is left. */
 static int volume_put(const struct store_volume *v, const struct layout *l, bool last)
 {
-	struct store_volume old;
+	struct store_volume old = { 0 };
 	int bytes, err;
 	void *record __free(free) = encode(l, &bytes);
 
 	if (!record)
 		return bytes;
-	sql_begin();
-	err = store_volume_get(&v->uuid, &old, NULL);
-	if (!err && old.version > l->version)
-		err = -ESTALE;
-	else if (!err || err == -ENOENT)
-		err = put_row(v, record, bytes, last);
+	err = sql_begin();
+	if (!err) {
+		err = store_volume_get(&v->uuid, &old, NULL);
+		err = err == -ENOENT ? 0 : err;
+	}
+	if (!err)
+		err = old.version > l->version ? -ESTALE : put_row(v, record, bytes, last);
 	if (!err && last)
 		err = forget_intents(&v->uuid);
 	return sql_end(err);
@@ -174,10 +176,10 @@ int store_pending_get(const struct muuid *uuid, struct layout *l)
 
 int store_volume_erase(const struct muuid *uuid)
 {
-	int err;
+	int err = sql_begin();
 
-	sql_begin();
-	err = sql_run("DELETE FROM frees WHERE volume = ?1", sql_uuid(uuid));
+	if (!err)
+		err = sql_run("DELETE FROM frees WHERE volume = ?1", sql_uuid(uuid));
 	if (!err)
 		err = forget_intents(uuid);
 	if (!err)

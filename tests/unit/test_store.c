@@ -463,6 +463,7 @@ static void test_no_room(void)
 	CU_ASSERT(!alone(no_room));
 	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA max_page_count = 1", NULL, NULL, NULL));
 	CU_ASSERT(full(&u) == -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(store_unwritten(-ENOSPC), "full"));
 	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA max_page_count = 1000000", NULL, NULL, NULL));
 	CU_ASSERT(!sqlite3_exec(store_db, "PRAGMA query_only = ON", NULL, NULL, NULL));
 	CU_ASSERT(put(&u, "late") == -EROFS);

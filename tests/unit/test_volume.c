@@ -332,7 +332,7 @@ static void test_store_full(void)
 	on_put = fill_store;
 	rename_now(&v, "other", -EROFS);
 	on_put = NULL;
-	CU_ASSERT(has(why, "store cannot be written") && kernel.version == 1 && survives());
+	CU_ASSERT(has(why, "cannot be written") && kernel.version == 1 && survives());
 	stored(&v);
 	CU_ASSERT(v.version == 1 && v.pending);
 	/* As the reconciler does it, before there is room and then. */

@@ -122,7 +122,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 	v->recorded = 0;	/* until its labels were seen to agree */
 	err = store_volume_flags(v);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	off_set(&v->uuid, false);
 	err = volume_bring(v, l, &b, why);
 	/* A member was replaced that has all writes, and the new one none: it is a member again. */

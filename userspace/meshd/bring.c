@@ -361,7 +361,7 @@ static int adopt(struct way *w)
 		return -EUCLEAN;
 	}
 	if (err)
-		snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(w->why, REASON, "%s", store_unwritten(err));
 	return err;
 }
 
@@ -538,7 +538,7 @@ static int bring_once(struct way *w)
 			err = store_volume_flags(w->v);
 		}
 		if (err)
-			snprintf(w->why, REASON, "the store cannot be written: %s", strerror(-err));
+			snprintf(w->why, REASON, "%s", store_unwritten(err));
 		return err;
 	}
 	err = grace(w);

@@ -149,7 +149,7 @@ static int decided(struct store_volume *v, struct layout *l, const struct gather
 			follow(v, l, &written);
 			gather_free(&written);
 		}
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(why, REASON, "%s", store_unwritten(err));
 		return err;
 	}
 	*v = now;
@@ -181,7 +181,7 @@ int volume_swap(struct store_volume *v, struct layout *l, struct layout *next, b
 	volume_rehome(&g, next);
 	err = store_pending_set(&v->uuid, next);
 	if (err) {
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(why, REASON, "%s", store_unwritten(err));
 		goto out;
 	}
 	v->pending = true;
@@ -345,7 +345,7 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 		return err;
 	err = store_pending_set(&v->uuid, NULL);
 	if (err) {
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(why, REASON, "%s", store_unwritten(err));
 		return err;
 	}
 	log_info("volume %s: a change that cannot be completed was dropped", v->name);
@@ -379,7 +379,7 @@ static int amend(const struct store_volume *v, const struct layout *l, struct la
 	next->commit = commit_id();
 	err = store_pending_set(&v->uuid, next);
 	if (err)
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(why, REASON, "%s", store_unwritten(err));
 	return err;
 }
 

@@ -456,7 +456,7 @@ static int doom(struct req *r, struct store_volume *v, const struct layout *l, c
 	if (!err)
 		err = store_volume_doom(v, f, l->members);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	crash_point(CRASH_DELETE_STORED);
 	return deleted(r, v, volume_finish_delete(v, why), why);
 }

@@ -346,7 +346,7 @@ static int acquire(struct req *r, struct store_volume *v, const struct layout *l
 	if (err == -EEXIST)
 		return req_fail(r, "there is a volume %s already; choose another name", l->name);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	crash_point(steps[0]);
 	err = allocate(r, l, first, n, steps);
 	if (!err)

@@ -140,7 +140,7 @@ static int swap(struct req *r, struct store_host *h, struct store_host *other)
 	int err = store_hosts_swap(h, other);
 
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	if (!from_kernel(r, h) && !from_kernel(r, other) && !add(r, h)) {
 		req_note(r, "host %s is at %s now: the two are taken to have changed places", other->name,
 			 other->addr);
@@ -179,7 +179,7 @@ static int replace(struct req *r, struct store_host *h)
 		return -1;
 	err = store_host_put(h);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	if (!add(r, h))
 		return 0;
 	/* As it was: what cannot be reached replaces nothing. */
@@ -203,7 +203,7 @@ static int add_new(struct req *r, struct store_host *h)
 	/* Added twice: it has to be there and up, no more. */
 	snprintf(both, sizeof(both), "%s:%u", h->addr, h->port);
 	if (store_host_find(both, h))
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	req_note(r, "host %s is there already", h->name);
 	return add(r, h) ? -1 : 0;
 }
@@ -301,7 +301,7 @@ int cmd_host_remove(struct req *r)
 		req_destroys(r, "host", h.name);
 		return 0;
 	}
-	snprintf(why, sizeof(why), "the store cannot be written");
+	snprintf(why, sizeof(why), "%s", store_unwritten(-EIO));
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 

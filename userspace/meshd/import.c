@@ -181,7 +181,7 @@ static int keep(struct req *r, const struct layout *l, struct store_volume *v)
 		return req_fail(r, "another volume here is called %s: meshctl volume import %s --as NAME",
 				v->name, muuid_str(&l->volume).s);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	req_note(r, "volume %s was imported from its drives, version %llu", v->name,
 		 (unsigned long long)l->version);
 	return 0;

@@ -39,7 +39,7 @@ static int note_both(const struct layout *l, const struct layout *next, u32 memb
 		err = store_frees_add(both, 2);
 	}
 	if (err)
-		snprintf(why, REASON, "the store cannot be written: %s", strerror(-err));
+		snprintf(why, REASON, "%s", store_unwritten(err));
 	return err;
 }
 

@@ -10,6 +10,8 @@
 #ifndef MESHD_STORE_H
 #define MESHD_STORE_H
 
+#include <errno.h>
+
 #include "userspace/format/layout.h"
 #include "userspace/meshd/meshd.h"
 
@@ -24,6 +26,19 @@ void store_close(void);
 bool store_broken(void);
 /* What a list or a look-up that failed with @err came to, in words. */
 const char *store_words(int err);
+
+/* What a write of it that failed with @err came to, in words. */
+static inline const char *store_unwritten(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+		return "the store (store.db in meshd's state folder) cannot be written: the disk is full";
+	case -EROFS:
+		return "the store (store.db in meshd's state folder) cannot be written: it is read-only";
+	}
+	return "the store (store.db in meshd's state folder) cannot be written; see meshd's log";
+}
+
 
 struct store_host {
 	u32	id;		/* the kernel's TARGET_ID */

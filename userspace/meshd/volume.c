@@ -50,7 +50,7 @@ static int create_live(struct req *r, struct store_volume *v, struct layout *l, 
 	v->attached = attach;
 	err = store_volume_commit(v, l);
 	if (err)
-		return req_fail(r, "the store cannot be written: %s", strerror(-err));
+		return req_fail(r, "%s", store_unwritten(err));
 	crash_point(CRASH_CREATE_STORED);
 	err = attach ? volume_bring(v, l, &b, why) : volume_record(v, l, why);
 	if (err && attach && !stopping())

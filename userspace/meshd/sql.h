@@ -53,8 +53,8 @@ int sql_row(sqlite3_stmt *s);
 int sql_list(sqlite3_stmt *s, void (*row)(sqlite3_stmt *s, void *item), size_t size, void **out,
 	     size_t *n);
 /*
- * A transaction, in which no other thread uses the store. Where it did not begin each statement
- * would be one of its own: then none is carried out, and sql_end() is called all the same.
+ * A transaction, in which no other thread uses the store. After an error of sql_begin(), which is
+ * given to sql_end() as well, nothing is written: each statement would be a transaction by itself.
  */
 int sql_begin(void);
 int sql_end(int err);			/* COMMIT, or with an error ROLLBACK */

@@ -138,7 +138,7 @@ struct mesh_gio {
 	struct mesh_group_msg		msg;
 	struct mesh_group	*group;
 	struct list_head	node;		/* in slot->flying or slot->held; the runner's */
-	struct mesh_gio		*next;		/* to be sent */
+	struct mesh_gio		*next;		/* to be sent, or a spare */
 	/* at it, a successor; NULL: at the slot's; the runner's */
 	struct mesh_member	*twin;
 	unsigned long		since;		/* jiffies when it was first sent */
@@ -264,7 +264,8 @@ struct mesh_group {
 	struct list_head	waiting;
 	struct list_head	active;
 	struct list_head	starved;	/* gios that found no memory; the runner's */
-	struct mesh_gio		*spare;		/* for the next event; the runner's */
+	struct mesh_gio		*spares;	/* for the next events, by @next; the runner's */
+	u32			nr_spares;	/* the runner's */
 	/* member I/O and work, started and not handled; the runner's */
 	u32			flying;
 	mempool_t		gios;
@@ -389,6 +390,7 @@ void mesh_group_scrub_lost(struct mesh_group *g);
 /* group_run.c */
 bool mesh_group_abandoned(struct mesh_group *g);
 void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
+void mesh_group_post_ended(struct mesh_group *g, struct mesh_group_msg *msg);
 void mesh_group_run(struct mesh_group *g);
 void mesh_group_flag(struct mesh_group *g, unsigned int flag);
 void mesh_group_own(struct mesh_group *g);

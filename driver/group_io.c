@@ -20,6 +20,7 @@
 #include "driver/volume.h"
 #include "driver/walk.h"
 
+#define IO_SPARES	32	/* kept for the next I/O, more than an op has */
 #define IO_EVENTS	64	/* before parts and results get their turn */
 #define IO_SG_MAX	264	/* pages of a record of the largest strip, and some */
 #define IO_ZEROES	SZ_64K	/* memory that PROT_BUFFER_ZERO stands for, again and again */
@@ -45,10 +46,35 @@ static void io_free(struct mesh_group *g, struct mesh_gio *gio)
 	if (gio->pooled)
 		mempool_free(gio->mio.io.sg, &g->sgs);
 	gio->pooled = false;
-	if (!g->spare)
-		g->spare = gio;
-	else
+	if (g->nr_spares == IO_SPARES) {
 		mempool_free(gio, &g->gios);
+		return;
+	}
+	gio->next = g->spares;
+	g->spares = gio;
+	g->nr_spares++;
+}
+
+/* One for the next event. Return: whether there is. */
+static bool io_spare(struct mesh_group *g)
+{
+	if (g->spares)
+		return true;
+	g->spares = mempool_alloc(&g->gios, GFP_ATOMIC | __GFP_NOWARN);
+	if (!g->spares)
+		return false;
+	g->spares->next = NULL;
+	g->nr_spares = 1;
+	return true;
+}
+
+static struct mesh_gio *io_take(struct mesh_group *g)
+{
+	struct mesh_gio *gio = g->spares;
+
+	g->spares = gio->next;
+	g->nr_spares--;
+	return gio;
 }
 
 static void io_done(struct mesh_mio *mio, int err)
@@ -57,7 +83,7 @@ static void io_done(struct mesh_mio *mio, int err)
 
 	gio->err = err;
 	mesh_group_stage_done(gio);
-	mesh_group_post(gio->group, &gio->msg);
+	mesh_group_post_ended(gio->group, &gio->msg);
 }
 
 /* The end of a part; its request may be over with it, and the part gone. */
@@ -247,10 +273,9 @@ void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err)
 static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 			struct mesh_group_todo *todo)
 {
-	struct mesh_gio *gio = g->spare;
 	struct mesh_group_slot *slot = &g->slots[ev->io.member];
+	struct mesh_gio *gio = io_take(g);
 
-	g->spare = NULL;
 	gio->msg.kind = MESH_MSG_IO;
 	gio->group = g;
 	gio->io = ev->io;
@@ -368,9 +393,7 @@ bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo)
 	if (g->state == MESH_GROUP_ACTIVE)
 		io_submit_all(g, todo);
 	for (n = 0; n < IO_EVENTS; n++) {
-		if (!g->spare)
-			g->spare = mempool_alloc(&g->gios, GFP_ATOMIC | __GFP_NOWARN);
-		if (!g->spare)
+		if (!io_spare(g))
 			return false;	/* until one has ended */
 		prot_group_next(g->engine, &ev);
 		if (ev.kind == PROT_EV_NONE) {
@@ -658,8 +681,8 @@ int mesh_group_io_init(struct mesh_group *g)
 
 void mesh_group_io_exit(struct mesh_group *g)
 {
-	if (g->spare)
-		mempool_free(g->spare, &g->gios);
+	while (g->spares)
+		mempool_free(io_take(g), &g->gios);
 	mempool_exit(&g->sgs);
 	mempool_exit(&g->gios);
 	mesh_group_reads_exit(g);

@@ -194,6 +194,22 @@ void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg)
 	rcu_read_unlock();
 }
 
+/*
+ * A member I/O has ended: likewise, but others often end with it. Where bottom halves are off the
+ * walk of a completion queue may go on, and what it finds is one run's once it is over.
+ */
+void mesh_group_post_ended(struct mesh_group *g, struct mesh_group_msg *msg)
+{
+	rcu_read_lock();
+	llist_add(&msg->node, &g->inbox);
+	/* within a run of this group the runner looks again by itself */
+	if (in_softirq() && this_cpu_read(run_inside) != g)
+		irq_poll_sched(&g->iop);
+	else
+		mesh_group_run(g);
+	rcu_read_unlock();
+}
+
 /* Any context. */
 void mesh_group_flag(struct mesh_group *g, unsigned int flag)
 {

@@ -333,6 +333,8 @@ static struct prot_block_io *bitmap_failed_io(const struct prot_group *g, u32 me
 {
 	u32 i;
 
+	if (!g->meta[member].again)
+		return NULL;
 	for (i = 0; i < g->shape.nr_block_ios; i++)
 		if (prot_block_io(g, member, i)->again)
 			return prot_block_io(g, member, i);
@@ -401,10 +403,9 @@ static void bitmap_send(struct prot_group *g, u32 member, struct prot_block_io *
 	ev->io.tag |= (io - prot_block_io(g, member, 0) + 1) << PROT_TAG_SHIFT;
 }
 
-/* Write the next block of @member, if there is one. */
-static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev)
+/* Write the next block of @member, of the bitmaps @todo, or one that failed. */
+static bool bitmap_write(struct prot_group *g, u32 member, u64 todo, struct prot_event *ev)
 {
-	u64 todo = g->meta[member].dirty & bitmap_kept(g, member);
 	struct prot_block_io *io = bitmap_failed_io(g, member);
 	u32 bitmap, block, n;
 
@@ -439,9 +440,10 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 		return false;
 	for (; to; to &= to - 1) {
 		u32 i = prot_lowest(to);
+		u64 todo = g->meta[i].dirty & bitmap_kept(g, i);
 
 		/* of each turn of the group, and most of these find nothing */
-		if ((g->meta[i].dirty || g->meta[i].again) && bitmap_write(g, i, ev))
+		if ((todo || g->meta[i].again) && bitmap_write(g, i, todo, ev))
 			return true;
 	}
 	return false;

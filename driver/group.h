@@ -26,7 +26,8 @@
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
  * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
  * after it was let go, so no byte of payload is touched while others wait for it. A poster never
- * waits. A hard interrupt only posts, and so does what ends within a runner; irq_poll runs it then.
+ * waits. A hard interrupt only posts, and so does what ends within a runner, and of member I/O what
+ * a walk of a completion queue finds: irq_poll runs it then, once for all.
  *
  * Life
  *

@@ -26,8 +26,8 @@
  * Execution. The engine is not under a lock: a context that posts a message and finds it not run
  * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
  * after it was let go, so no byte of payload is touched while others wait for it. A poster never
- * waits. A hard interrupt only posts, and so does what ends within a runner, and of member I/O what
- * a walk of a completion queue finds: irq_poll runs it then, once for all.
+ * waits. A hard interrupt only posts, and so does what ends within a runner or in a walk of a
+ * completion queue: irq_poll runs it then, once for all.
  *
  * Life
  *
@@ -391,7 +391,6 @@ void mesh_group_scrub_lost(struct mesh_group *g);
 /* group_run.c */
 bool mesh_group_abandoned(struct mesh_group *g);
 void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
-void mesh_group_post_ended(struct mesh_group *g, struct mesh_group_msg *msg);
 void mesh_group_run(struct mesh_group *g);
 void mesh_group_flag(struct mesh_group *g, unsigned int flag);
 void mesh_group_own(struct mesh_group *g);

@@ -36,36 +36,12 @@ static struct request *io_request(const struct mesh_part *part)
 	return blk_mq_rq_from_pdu(part->req);
 }
 
-static void io_free(struct mesh_group *g, struct mesh_gio *gio)
+/* For the next events. */
+static void io_keep(struct mesh_group *g, struct mesh_gio *gio)
 {
-	/* one that was to send a stage, and was never sent */
-	if (gio->staged && gio->mio.stage)
-		mesh_group_stage_done(gio);
-	gio->staged = false;
-	mesh_group_stage_apart(g, gio);
-	if (gio->pooled)
-		mempool_free(gio->mio.io.sg, &g->sgs);
-	gio->pooled = false;
-	if (g->nr_spares == IO_SPARES) {
-		mempool_free(gio, &g->gios);
-		return;
-	}
 	gio->next = g->spares;
 	g->spares = gio;
 	g->nr_spares++;
-}
-
-/* One for the next event. Return: whether there is. */
-static bool io_spare(struct mesh_group *g)
-{
-	if (g->spares)
-		return true;
-	g->spares = mempool_alloc(&g->gios, GFP_ATOMIC | __GFP_NOWARN);
-	if (!g->spares)
-		return false;
-	g->spares->next = NULL;
-	g->nr_spares = 1;
-	return true;
 }
 
 static struct mesh_gio *io_take(struct mesh_group *g)
@@ -77,13 +53,42 @@ static struct mesh_gio *io_take(struct mesh_group *g)
 	return gio;
 }
 
+/* One for the next event. Return: whether there is. */
+static bool io_spare(struct mesh_group *g)
+{
+	struct mesh_gio *gio;
+
+	if (g->spares)
+		return true;
+	gio = mempool_alloc(&g->gios, GFP_ATOMIC | __GFP_NOWARN);
+	if (gio)
+		io_keep(g, gio);
+	return gio;
+}
+
+static void io_free(struct mesh_group *g, struct mesh_gio *gio)
+{
+	/* one that was to send a stage, and was never sent */
+	if (gio->staged && gio->mio.stage)
+		mesh_group_stage_done(gio);
+	gio->staged = false;
+	mesh_group_stage_apart(g, gio);
+	if (gio->pooled)
+		mempool_free(gio->mio.io.sg, &g->sgs);
+	gio->pooled = false;
+	if (g->nr_spares < IO_SPARES)
+		io_keep(g, gio);
+	else
+		mempool_free(gio, &g->gios);
+}
+
 static void io_done(struct mesh_mio *mio, int err)
 {
 	struct mesh_gio *gio = container_of(mio, struct mesh_gio, mio);
 
 	gio->err = err;
 	mesh_group_stage_done(gio);
-	mesh_group_post_ended(gio->group, &gio->msg);
+	mesh_group_post(gio->group, &gio->msg);
 }
 
 /* The end of a part; its request may be over with it, and the part gone. */

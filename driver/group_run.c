@@ -185,22 +185,14 @@ static int run_poll(struct irq_poll *iop, int budget)
 	return 0;
 }
 
-/* Any context; the message is the runner's until it was handled. */
+/*
+ * Any context; the message is the runner's until it was handled. Others often come with it: where
+ * bottom halves are off the walk of a completion queue may go on, and what it finds is one run's
+ * once it is over.
+ */
 void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg)
 {
 	rcu_read_lock();	/* the group may go once the message is handled */
-	llist_add(&msg->node, &g->inbox);
-	mesh_group_run(g);
-	rcu_read_unlock();
-}
-
-/*
- * A member I/O has ended: likewise, but others often end with it. Where bottom halves are off the
- * walk of a completion queue may go on, and what it finds is one run's once it is over.
- */
-void mesh_group_post_ended(struct mesh_group *g, struct mesh_group_msg *msg)
-{
-	rcu_read_lock();
 	llist_add(&msg->node, &g->inbox);
 	/* within a run of this group the runner looks again by itself */
 	if (in_softirq() && this_cpu_read(run_inside) != g)

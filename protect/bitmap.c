@@ -403,9 +403,10 @@ static void bitmap_send(struct prot_group *g, u32 member, struct prot_block_io *
 	ev->io.tag |= (io - prot_block_io(g, member, 0) + 1) << PROT_TAG_SHIFT;
 }
 
-/* Write the next block of @member, of the bitmaps @todo, or one that failed. */
-static bool bitmap_write(struct prot_group *g, u32 member, u64 todo, struct prot_event *ev)
+/* Write the next block of @member, if there is one; mostly there is none. */
+static bool bitmap_write(struct prot_group *g, u32 member, struct prot_event *ev)
 {
+	u64 todo = g->meta[member].dirty & bitmap_kept(g, member);
 	struct prot_block_io *io = bitmap_failed_io(g, member);
 	u32 bitmap, block, n;
 
@@ -438,14 +439,9 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 
 	if (g->state == PROT_G_STOPPED || g->state == PROT_G_LOADING)
 		return false;
-	for (; to; to &= to - 1) {
-		u32 i = prot_lowest(to);
-		u64 todo = g->meta[i].dirty & bitmap_kept(g, i);
-
-		/* of each turn of the group, and most of these find nothing */
-		if ((todo || g->meta[i].again) && bitmap_write(g, i, todo, ev))
+	for (; to; to &= to - 1)
+		if (bitmap_write(g, prot_lowest(to), ev))
 			return true;
-	}
 	return false;
 }
 

@@ -301,7 +301,6 @@ int cmd_host_remove(struct req *r)
 		req_destroys(r, "host", h.name);
 		return 0;
 	}
-	snprintf(why, sizeof(why), "%s", store_unwritten(-EIO));
 	return peer_forget(&h, why) ? req_fail(r, "%s", why) : 0;
 }
 

@@ -222,7 +222,9 @@ int peer_forget(const struct store_host *h, char *why)
 		return err;
 	}
 	err = store_host_del(h->id);
-	if (!err)
+	if (err)
+		snprintf(why, REASON, "%s", store_unwritten(err));
+	else
 		links_forget(links_own(), h->addr, h->port);
 	return err;
 }

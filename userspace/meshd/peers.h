@@ -41,7 +41,7 @@ const struct meshblk_target *target_of(const struct meshblk_target *t, size_t n,
 int peers_push(struct mesh *m);
 /* A command waits for the host that answers at an address that it adds. */
 void peers_adding(bool begin);
-/* Out of the kernel and the store. */
+/* Out of the kernel and the store. @why: REASON bytes: set to words when it fails. */
 int peer_forget(const struct store_host *h, char *why);
 /* After a new key: sessions that failed try again. */
 int peers_repush(void);

@@ -39,7 +39,6 @@ static inline const char *store_unwritten(int err)
 	return "the store (store.db in meshd's state folder) cannot be written; see meshd's log";
 }
 
-
 struct store_host {
 	u32	id;		/* the kernel's TARGET_ID */
 	char	addr[64];

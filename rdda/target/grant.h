@@ -80,6 +80,7 @@ struct tgt_sdrive {
 	u32			taken;	/* bytes with the device, of commands above the cap */
 	struct list_head	queue;		/* commands waiting for their turn */
 	struct work_struct	work;		/* submits them */
+	struct timer_list	look;		/* runs @work, while there are any */
 	struct rcu_head		rcu;
 };
 

@@ -14,11 +14,13 @@
  *                 v
  *               session within its share, or drive below the cap? -> device, counted as taken
  *                 | no
- *                 v                     one of the session's ends
+ *                 v                     one of the session's ends, or SCHED_LOOK is over
  *               its queue ------------> its own work -------------> device, counted as taken
  *
  * So a queue has commands only while the session has some with the device, and a client with many
- * channels gets one share, not many.
+ * channels gets one share, not many. What the session has there may take long, or never end, while
+ * the others' ends leave the drive idle: these write no line of this session's, so its work looks
+ * for that by itself.
  *
  * A command counts for at least cost_min bytes, so that a queue of small ones
  * never takes the last of the device's tags: a CPU's poller, which serves other
@@ -32,6 +34,8 @@
 #include "rdda/target/grant.h"
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
+
+#define SCHED_LOOK	msecs_to_jiffies(10)	/* of a queue, on an idle drive, at most */
 
 static u32 sched_cost(const struct tgt_cmd *c, const struct tgt_drive *d)
 {
@@ -70,6 +74,21 @@ static bool sched_take(struct tgt_sdrive *sd, u32 cost)
 	return true;
 }
 
+/* @sd: its queue has commands. */
+static void sched_look(struct tgt_sdrive *sd)
+{
+	lockdep_assert_held(&sd->lock);
+	if (!timer_pending(&sd->look))
+		mod_timer(&sd->look, jiffies + SCHED_LOOK);
+}
+
+static void sched_timer(struct timer_list *t)
+{
+	struct tgt_sdrive *sd = from_timer(sd, t, look);
+
+	queue_work(tgt_wq, &sd->work);
+}
+
 /* The drive is busy: within the session's share, or by its queue. */
 static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
 {
@@ -78,8 +97,10 @@ static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
 	c->taken = true;
 	spin_lock_irq(&sd->lock);
 	go = list_empty(&sd->queue) && sched_take(sd, c->cost);
-	if (!go)
+	if (!go) {
 		list_add_tail(&c->node, &sd->queue);
+		sched_look(sd);
+	}
 	spin_unlock_irq(&sd->lock);
 	if (go)
 		sched_go(sd->d, c);
@@ -167,10 +188,12 @@ static struct tgt_cmd *sched_next(struct tgt_sdrive *sd)
 
 	spin_lock_irq(&sd->lock);
 	c = list_first_entry_or_null(&sd->queue, struct tgt_cmd, node);
-	if (c && sched_take(sd, c->cost))
+	if (c && sched_take(sd, c->cost)) {
 		list_del(&c->node);
-	else
+	} else if (c) {
+		sched_look(sd);
 		c = NULL;
+	}
 	spin_unlock_irq(&sd->lock);
 	return c;
 }
@@ -196,11 +219,13 @@ void tgt_sched_join(struct tgt_sdrive *sd)
 	spin_lock_init(&sd->lock);
 	INIT_LIST_HEAD(&sd->queue);
 	INIT_WORK(&sd->work, sched_work);
+	timer_setup(&sd->look, sched_timer, 0);
 }
 
 /* Nothing of ours runs after this. @sd: no command of it is left. Sleeps. */
 void tgt_sched_leave(struct tgt_sdrive *sd)
 {
+	timer_shutdown_sync(&sd->look);
 	cancel_work_sync(&sd->work);
 }
 

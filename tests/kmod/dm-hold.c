@@ -7,6 +7,7 @@
  *      dmsetup message slow 0 hang      reads, too, but those of labels: of the ends of the drive
  *      dmsetup message slow 0 pass      later ones pass again, those stay
  *      dmsetup message slow 0 release   and now they are written
+ *      dmsetup message slow 0 spare N   the oldest go, but for the last N; later ones stay here
  *      dmsetup message slow 0 again     they are written, and later ones stay here
  *      dmsetup status slow              says how many are held, and which: sector+sectors of PATH,
  *                                       those that are read with an R before
@@ -108,6 +109,20 @@ static void hold_set(struct hold *h, bool holding, bool release)
 		submit_bio_noacct(bio);
 }
 
+/* The oldest go, all but @keep. */
+static void hold_spare(struct hold *h, unsigned int keep)
+{
+	struct bio_list out = BIO_EMPTY_LIST;
+	struct bio *bio;
+
+	spin_lock_irq(&h->lock);
+	while (bio_list_size(&h->held) > keep)
+		bio_list_add(&out, bio_list_pop(&h->held));
+	spin_unlock_irq(&h->lock);
+	while ((bio = bio_list_pop(&out)))
+		submit_bio_noacct(bio);
+}
+
 static void hold_hang(struct hold *h)
 {
 	spin_lock_irq(&h->lock);
@@ -126,7 +141,12 @@ static int hold_message(struct dm_target *ti, unsigned int argc, char **argv,
 			char *result, unsigned int maxlen)
 {
 	struct hold *h = ti->private;
+	unsigned int keep;
 
+	if (argc == 2 && !strcmp(argv[0], "spare") && !kstrtouint(argv[1], 0, &keep)) {
+		hold_spare(h, keep);
+		return 0;
+	}
 	if (argc != 1)
 		return -EINVAL;
 	if (!strcmp(argv[0], "hold"))

@@ -106,6 +106,8 @@ bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
 		WRITE_ONCE(ch->gather.until, ktime_add_ns(ktime_get(), (GATHER_TIMES - 1) * ns));
 	if (first || !hrtimer_is_queued(&ch->gather.timer))
 		gather_start(ch, ns);
+	else if (hrtimer_expires_remaining(&ch->gather.timer) <= 0)
+		return false;	/* its softirq is late */
 	return true;
 }
 

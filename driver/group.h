@@ -271,6 +271,7 @@ struct mesh_group {
 	u32			flying;
 	mempool_t		gios;
 	mempool_t		sgs;
+	int			iop_cpu;	/* that @iop waits on, if it does */
 	struct irq_poll		iop;
 	/* slots that may be read around the engine; written by the owner; READ_ONCE() elsewhere */
 	u64			readable;

@@ -148,6 +148,21 @@ static bool run_once(struct mesh_group *g)
 	return more || run_pending(g);
 }
 
+/* Run it in this CPU's softirq, unless it waits for one. Context: does not leave its CPU. */
+static void run_soon(struct mesh_group *g)
+{
+	if (!test_bit(IRQ_POLL_F_SCHED, &g->iop.state))
+		WRITE_ONCE(g->iop_cpu, smp_processor_id());
+	irq_poll_sched(&g->iop);
+}
+
+/* Whether another CPU is to run it: its softirq may be a long time coming. */
+static bool run_elsewhere(const struct mesh_group *g)
+{
+	return test_bit(IRQ_POLL_F_SCHED, &g->iop.state) &&
+	       READ_ONCE(g->iop_cpu) != smp_processor_id();
+}
+
 /* Run the engine, unless somebody does. Any context. */
 void mesh_group_run(struct mesh_group *g)
 {
@@ -155,7 +170,7 @@ void mesh_group_run(struct mesh_group *g)
 	bool more = true;
 
 	if (in_hardirq() || irqs_disabled()) {
-		irq_poll_sched(&g->iop);
+		run_soon(g);
 		return;
 	}
 	rcu_read_lock();
@@ -163,7 +178,7 @@ void mesh_group_run(struct mesh_group *g)
 	if (this_cpu_read(run_inside)) {
 		/* of another group: later; of this one: the loop below looks again */
 		if (this_cpu_read(run_inside) != g)
-			irq_poll_sched(&g->iop);
+			run_soon(g);
 		goto out;
 	}
 	this_cpu_write(run_inside, g);
@@ -171,7 +186,7 @@ void mesh_group_run(struct mesh_group *g)
 		more = run_once(g);
 	this_cpu_write(run_inside, NULL);
 	if (more && turns == UINT_MAX)
-		irq_poll_sched(&g->iop);
+		run_soon(g);
 out:
 	local_bh_enable();
 	rcu_read_unlock();
@@ -181,6 +196,8 @@ static int run_poll(struct irq_poll *iop, int budget)
 {
 	/* first: what is scheduled from here on is not lost */
 	irq_poll_complete(iop);
+	/* that it may be is seen before OWNED is read: pairs with run_once() */
+	smp_mb();
 	mesh_group_run(container_of(iop, struct mesh_group, iop));
 	return 0;
 }
@@ -195,8 +212,8 @@ void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg)
 	rcu_read_lock();	/* the group may go once the message is handled */
 	llist_add(&msg->node, &g->inbox);
 	/* within a run of this group the runner looks again by itself */
-	if (in_softirq() && this_cpu_read(run_inside) != g)
-		irq_poll_sched(&g->iop);
+	if (in_softirq() && this_cpu_read(run_inside) != g && !run_elsewhere(g))
+		run_soon(g);
 	else
 		mesh_group_run(g);
 	rcu_read_unlock();

@@ -40,7 +40,7 @@ static const char usage[] =
 	"  --version, --help\n\n"
 	"Example:\n"
 	"  systemctl enable --now meshd\n"
-	"  meshd --state /tmp/m --socket /tmp/m/sock --no-target    # by hand, beside it\n";
+	"  meshd --debug                        # by hand, while the unit is stopped\n";
 
 static u16 port_option(const char *text)
 {
@@ -233,20 +233,54 @@ static void stay_in_memory(void)
 		log_debug("not an I/O flusher: %s", strerror(errno));
 }
 
-/* The folder itself is the lock: it needs no room, and nothing is written. */
-static int open_state(void)
+/*
+ * A folder is a lock itself: that needs no room, and nothing is written. Return: what holds it, or a
+ * negative errno.
+ */
+static int lock_folder(const char *path)
 {
 	int fd;
 
-	if (mkdir(D.state, 0700) && errno != EEXIST) {
-		log_error("%s: %s", D.state, strerror(errno));
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	return fd;
+}
+
+/*
+ * There is one meshd on a host, whatever its folder: the kernel's modules take what a meshd says for
+ * the host's name, its key and what its mirrors have noted. So all that runs holds the usual folder.
+ */
+static bool alone(int held)
+{
+	struct stat own, usual;
+	int fd;
+
+	if (!fstat(held, &own) && !stat(MESHD_STATE, &usual) && own.st_dev == usual.st_dev &&
+	    own.st_ino == usual.st_ino)
+		return true;
+	fd = lock_folder(MESHD_STATE);
+	if (fd >= 0)
+		return true;
+	if (fd == -EWOULDBLOCK)
+		log_error("another meshd runs, with %s; a host has one", MESHD_STATE);
+	else
+		log_error("%s: %s", MESHD_STATE, strerror(-fd));
+	return false;
+}
+
+static int open_state(void)
+{
+	int fd = lock_folder(D.state);
+
+	if (fd < 0) {
+		log_error("%s: %s", D.state, fd == -EWOULDBLOCK ? "another meshd runs" : strerror(-fd));
 		return -1;
 	}
-	fd = open(D.state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
-		log_error("%s: %s", D.state, errno == EWOULDBLOCK ? "another meshd runs" : strerror(errno));
+	if (!alone(fd))
 		return -1;
-	}
 	if (identity_load() || home_load())
 		return -1;
 	return home_refused() ? 0 : roles_start();

@@ -510,9 +510,17 @@ static int to_kernel(struct way *w)
 }
 
 /* The records say where members are now only from their next version on. */
-static int rehome(struct way *w)
+static int rehome(struct way *w, u64 recorded)
 {
-	return volume_rehome(&w->g, w->l) ? store_volume_adopt(w->v, w->l) : 0;
+	int err = volume_rehome(&w->g, w->l) ? store_volume_adopt(w->v, w->l) : 0;
+
+	if (!err) {
+		w->v->recorded = recorded;
+		err = store_volume_flags(w->v);
+	}
+	if (err)
+		snprintf(w->why, REASON, "%s", store_unwritten(err));
+	return err;
 }
 
 /* One round: 1 when another is needed. */
@@ -530,25 +538,13 @@ static int bring_once(struct way *w)
 		if (err)
 			return err;
 		err = adopt(w);
-		if (err)
-			return err;
-		err = rehome(w);
-		if (!err) {
-			w->v->recorded = lacks_late(w) ? 0 : w->v->version;
-			err = store_volume_flags(w->v);
-		}
-		if (err)
-			snprintf(w->why, REASON, "%s", store_unwritten(err));
-		return err;
+		return err ? err : rehome(w, lacks_late(w) ? 0 : w->v->version);
 	}
 	err = grace(w);
 	if (!err)
 		err = to_kernel(w);
-	if (!err && w->v->readonly) {
-		w->v->recorded = w->v->version;
-		err = rehome(w);
-		return err ? err : store_volume_flags(w->v);
-	}
+	if (!err && w->v->readonly)
+		return rehome(w, w->v->version);
 	/* A member's label went on between the two: what counts is found out again. */
 	return err == -ESTALE ? 1 : err ? err : 1;
 }

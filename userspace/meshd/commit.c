@@ -28,9 +28,13 @@ static int member_host(const struct layout_member *mb, struct store_host *h, cha
 	h->port = mb->port;
 	snprintf(h->addr, sizeof(h->addr), "%s", mb->addr);
 	snprintf(h->name, sizeof(h->name), "%s", mb->addr);
-	err = mb->addr[0] ? store_host_put(h) : -ENOENT;
-	if (err) {
+	if (!mb->addr[0]) {
 		snprintf(why, REASON, "a member's host is not known; add it with meshctl host add");
+		return -ENOENT;
+	}
+	err = store_host_put(h);
+	if (err) {
+		snprintf(why, REASON, "%s", store_unwritten(err));
 		return err;
 	}
 	m = mesh_open();

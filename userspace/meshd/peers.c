@@ -410,5 +410,8 @@ int peer_greet(struct store_host *h, char *why)
 	    (store_host_find(hello.hostname, &other) || other.id == h->id))
 		snprintf(h->name, sizeof(h->name), "%s", hello.hostname);
 	h->uuid = hello.host;
-	return store_host_put(h);
+	err = store_host_put(h);
+	if (err)
+		snprintf(why, REASON, "%s", store_unwritten(err));
+	return err;
 }

@@ -82,6 +82,17 @@ static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct 
 	sg_mark_end(sg - 1);
 }
 
+/* sg_init_table(), without two calls for the one entry of most. */
+static void plan_sg_init(struct scatterlist *sg, unsigned int entries)
+{
+	if (likely(entries == 1)) {
+		*sg = (struct scatterlist){};
+		sg_init_marker(sg, 1);
+	} else {
+		sg_init_table(sg, entries);
+	}
+}
+
 /* An I/O with @entries scatter entries, or NULL when there is none to be had. */
 static struct mesh_mio *mesh_plan_mio(struct mesh_volume *vol, struct mesh_req *req,
 				      unsigned int entries)
@@ -107,7 +118,7 @@ static struct mesh_mio *mesh_plan_mio(struct mesh_volume *vol, struct mesh_req *
 		}
 	}
 	if (entries)
-		sg_init_table(sg, entries);
+		plan_sg_init(sg, entries);
 	req->busy = true;
 	mio->io.sg = sg;
 	return mio;

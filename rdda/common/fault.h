@@ -40,6 +40,8 @@ enum rdda_fault_point {
 	RDDA_FAULT_NOMEM	= 22,	/* each seventh I/O finds no memory */
 	RDDA_FAULT_TWO		= 23,	/* no queue pair for more than two channels */
 	RDDA_FAULT_OUT		= 24,	/* a message of commands never has arrived */
+	/* target */
+	RDDA_FAULT_BUFS		= 25,	/* one send fills the send queue */
 };
 
 #ifdef MESH_FAULTS

@@ -13,9 +13,9 @@
  * What stays with its owner, and why:
  *   moving it       the CM moves the client's; the target moves its own, which has no
  *                   remote rights before the key is proved: the CM would give them
- *   CQs             the target polls one, to know where a batch ends; the core polls the
- *                   client's receives, unless its submitters may, while its send queue has
- *                   a CQ that is armed only when something waits for it
+ *   CQs             the target polls its receives', to know where a batch ends; the core
+ *                   the client's, unless its submitters may; send queues have a CQ of their
+ *                   own, which is armed only when something waits for it
  *   what to signal  the client what a command waits for, the target one in some buffers
  */
 #ifndef RDDA_COMMON_QP_H
@@ -124,7 +124,7 @@ struct rdda_sig {
  * @mark: of signalled ones that no other handler is named for
  * @quiet: of unsignalled ones, which complete only when they fail
  * @nr: work requests of the chain
- * @err: of the first post that failed: there is none after it
+ * @err: of the first post that failed, or an owner's send: there is no post after it
  * @wr: the chain
  * @sge: @sge_max for each of @wr; a SEND has that of its buffer
  * @chain_max: room in @wr

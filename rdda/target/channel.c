@@ -11,7 +11,7 @@
  * which the arena is registered; the others prove themselves inside their
  * connect request, before anything is made for them.
  *
- * Receives: credits + controls + 2. The completion queue holds every work
+ * Receives: credits + controls + 2. The completion queues hold every work
  * request that can be outstanding, signalled or not, since all of them make a
  * completion when a queue pair fails.
  */
@@ -105,6 +105,7 @@ static int qp_create(struct tgt_channel *ch)
 		.recv_wr = ch->rx.msg.nr,
 		.sge = min(lim->send_sge, TGT_SGES + 0U),
 		.cq_event = tgt_queue_event,
+		.send_event = tgt_sq_event,
 		.by_hand = true,
 		.qp_failed = channel_qp_event,
 		.cq_failed = channel_cq_event,
@@ -113,7 +114,7 @@ static int qp_create(struct tgt_channel *ch)
 
 	ch->sq.size = attr.send_wr;
 	ch->sq.sge_max = attr.sge;
-	ret = rdda_sq_init(&ch->sq, &ch->q, TGT_CHAIN, tgt_push_done);
+	ret = rdda_sq_init(&ch->sq, &ch->q, TGT_CHAIN, tgt_sq_done);
 	if (!ret)
 		ret = rdda_qp_create(&ch->q, ch->cm, ch->s->pd, &attr, ch);
 	return ret ?: qp_state(ch, IB_QPS_INIT);
@@ -400,7 +401,7 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	/* A post checks it under this lock: it is through, or will see it. */
 	spin_lock_bh(&ch->tx.lock);
 	spin_unlock_bh(&ch->tx.lock);
-	tgt_poller_kick(ch);	/* a deaf one must wake up for this */
+	tgt_poller_kick(ch);	/* a deaf one must wake up, and send completions be awaited */
 	rdda_qp_drain(&ch->q);
 	cancel_work_sync(&ch->rx.ctl_work);
 	cancel_delayed_work_sync(&ch->login.deadline);

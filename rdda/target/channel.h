@@ -53,7 +53,7 @@ struct tgt_channel {
 	/* the CQ is not polled any more; set by the teardown */
 	bool			drained;
 	struct rdma_cm_id	*cm;		/* connection */
-	/* queue pair, with one CQ for everything on it, polled in its turns alone */
+	/* queue pair; the CQ of its receives is polled in its turns alone, the other: sq.c */
 	struct rdda_qp		q;
 	/* its turns: poller.c */
 	struct {
@@ -124,6 +124,9 @@ struct tgt_channel {
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
 		unsigned int		tail;	/* buffers given back, ever */
+		/* an event comes with the next send completion, or a turn will look; sq.c */
+		bool			armed;
+		struct ib_wc		wc[4];	/* send completions being handled; sq.c */
 	} tx;
 
 	struct rdda_sq		sq;	/* push.c; under tx.lock */
@@ -174,7 +177,6 @@ void tgt_gather_over(struct tgt_channel *ch);
 void tgt_push_flush(struct tgt_channel *ch);
 void tgt_push_run(struct tgt_channel *ch);
 void tgt_push_kick(struct tasklet_struct *t);
-void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc);
 void tgt_push_end(struct tgt_cmd *c);
 void tgt_push_drop(struct tgt_channel *ch);
 int tgt_push_init(void);
@@ -182,5 +184,12 @@ void tgt_push_exit(void);
 int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len);
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len);
 int tgt_ctl_pong(struct tgt_channel *ch, u64 tag);
+
+/* sq.c */
+void tgt_sq_done(struct ib_cq *cq, struct ib_wc *wc);
+bool tgt_sq_poll(struct tgt_channel *ch);
+bool tgt_sq_await(struct tgt_channel *ch);
+void tgt_sq_event(struct ib_cq *cq, void *ctx);
+void tgt_sq_turn(struct tgt_channel *ch);
 
 #endif

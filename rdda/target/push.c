@@ -8,8 +8,8 @@
  * that is full by our own count, or out of buffers, makes them wait and so
  * grow into larger messages.
  *
- * Few sends are signalled: one in a quarter of the queue or in half of the buffers. The
- * completion of each wakes the channel's poller for nothing else while little is in flight.
+ * Few sends are signalled: one in a quarter of the queue or in half of the buffers. Their
+ * completions are taken when the rest is being used: sq.c.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mempool.h>
@@ -36,12 +36,23 @@ struct ctl {
 /* A PONG must go out when there is no memory, or the client gives us up. */
 static mempool_t *ctl_pool;
 
+static unsigned int chain_bufs(void)
+{
+	return rdda_fault(RDDA_FAULT_BUFS) ? 1 : TGT_TX_BUFS;
+}
+
 /* One in half of the buffers is signalled, too: the other half goes meanwhile. */
 static void chain_end(struct tgt_channel *ch, struct ib_rdma_wr *wr, unsigned int bufs)
 {
-	bool half = ch->sq.unsig_held + bufs >= TGT_TX_BUFS / 2;
+	bool half = ch->sq.unsig_held + bufs >= chain_bufs() / 2;
 
 	rdda_sq_end(&ch->sq, wr, bufs, half ? &ch->sq.mark : NULL);
+}
+
+/* Less is left than what the next signalled one sets free. */
+static bool chain_low(const struct tgt_channel *ch)
+{
+	return ch->tx.head - ch->tx.tail >= chain_bufs() * 3 / 4 || ch->sq.free < ch->sq.size / 2;
 }
 
 static bool chain_room(const struct tgt_channel *ch, unsigned int wrs)
@@ -52,7 +63,7 @@ static bool chain_room(const struct tgt_channel *ch, unsigned int wrs)
 /* The buffer of the next SEND; NULL: all are in flight. */
 static struct rdda_buf *chain_buf(struct tgt_channel *ch)
 {
-	return ch->tx.head - ch->tx.tail < TGT_TX_BUFS ?
+	return ch->tx.head - ch->tx.tail < chain_bufs() ?
 	       &ch->tx.msg.buf[ch->tx.head % TGT_TX_BUFS] : NULL;
 }
 
@@ -240,21 +251,30 @@ static void push_collect(struct tgt_channel *ch)
 	}
 }
 
+/* Whether something waits for room. */
+static bool push_left(const struct tgt_channel *ch)
+{
+	return !list_empty(&ch->tx.pend) || !list_empty(&ch->tx.ctl);
+}
+
 /* Post all that is ready. Context: process or softirq. */
 void tgt_push_flush(struct tgt_channel *ch)
 {
 	int ret = 0;
 
-	if (llist_empty(&ch->cmd.done) && list_empty(&ch->tx.pend) && list_empty(&ch->tx.ctl))
+	if (llist_empty(&ch->cmd.done) && !push_left(ch))
 		return;
 	spin_lock_bh(&ch->tx.lock);
 	push_collect(ch);
+	if (chain_low(ch))
+		tgt_sq_poll(ch);
 	while (!ret && !READ_ONCE(ch->dead)) {
 		chain_controls(ch);
 		chain_results(ch);
-		if (!ch->sq.nr)
+		if (ch->sq.nr)
+			ret = rdda_sq_post(&ch->sq);
+		else if (!push_left(ch) || !tgt_sq_await(ch))
 			break;
-		ret = rdda_sq_post(&ch->sq);
 	}
 	spin_unlock_bh(&ch->tx.lock);
 	if (ret)
@@ -274,22 +294,6 @@ void tgt_push_kick(struct tasklet_struct *t)
 	struct tgt_channel *ch = from_tasklet(ch, t, kick);
 
 	tgt_push_run(ch);
-}
-
-/* A signalled send is complete, and all before it. */
-void tgt_push_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct tgt_channel *ch = cq->cq_context;
-
-	if (READ_ONCE(ch->dead))
-		return;
-	if (wc->status != IB_WC_SUCCESS) {
-		tgt_channel_kill(ch, -ECONNRESET);
-		return;
-	}
-	spin_lock_bh(&ch->tx.lock);
-	ch->tx.tail += rdda_sq_retire(&ch->sq);
-	spin_unlock_bh(&ch->tx.lock);
 }
 
 /*

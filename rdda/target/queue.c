@@ -224,6 +224,7 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
 	    !READ_ONCE(ch->dead))
 		return true;	/* after a while: poller.c */
+	tgt_sq_turn(ch);
 	do {
 		while ((n = queue_poll_batch(ch)) > 0) {
 			found += n;

@@ -25,7 +25,7 @@ PROBES = {
     "cqes": ("rxe_cq_post",),
     "arms": ("rxe_req_notify_cq",),
     "events": ("ib_cq_completion_softirq", "ib_cq_completion_workqueue",
-               "rdda_sq_event", "tgt_queue_event"),
+               "rdda_sq_event", "tgt_queue_event", "tgt_sq_event"),
 }
 
 Row = collections.namedtuple("Row", "name rw bs qd more", defaults=("",))

@@ -226,13 +226,15 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 		return true;	/* after a while: poller.c */
 	tgt_sq_turn(ch);
 	do {
-		while ((n = queue_poll_batch(ch)) > 0) {
-			found += n;
-			if (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN)) {
+		do {
+			n = queue_poll_batch(ch);
+			found += max(n, 0);
+			if (n > 0 && (++rounds == POLL_ROUNDS || rdda_fault(RDDA_FAULT_TURN))) {
 				queue_busy(ch, found);
 				return true;
 			}
-		}
+			/* fewer than there is room for: it is empty */
+		} while (n == ARRAY_SIZE(ch->wc));
 		if (queue_busy(ch, found))
 			return true;
 	} while (ib_req_notify_cq(ch->q.cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);

@@ -385,7 +385,8 @@ static unsigned long evict_copy(struct mesh_evict *ev)
 	return rate ? div64_u64((u64)n * HZ, rate) : 0;
 }
 
-static void evict_free(struct mesh_evict *ev)
+/* @put: how its member is given back. */
+static void evict_free(struct mesh_evict *ev, void (*put)(struct mesh_member *m))
 {
 	u32 i;
 
@@ -393,7 +394,7 @@ static void evict_free(struct mesh_evict *ev)
 	/* those that let the engine go may still be sending to it */
 	synchronize_rcu();
 	if (!ev->taken)
-		mesh_member_put(ev->member);
+		put(ev->member);
 	for (i = 0; i < EVICT_PAGES; i++)
 		if (ev->pages[i])
 			__free_page(ev->pages[i]);
@@ -412,8 +413,8 @@ static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 		WRITE_ONCE(g->evict, NULL);
 	mesh_group_release(g);
 	mutex_unlock(&g->lock);
-	if (gone)
-		evict_free(ev);
+	if (gone)	/* its close may take any time, and other work waits for this one's turn */
+		evict_free(ev, mesh_member_put_later);
 	else if (!ev->taken)
 		mesh_member_kick(ev->member);
 	return gone;
@@ -479,7 +480,7 @@ static struct mesh_evict *evict_alloc(struct mesh_group *g, u32 slot, struct mes
 	for (i = 0; i < EVICT_PAGES; i++) {
 		ev->pages[i] = alloc_page(GFP_KERNEL);
 		if (!ev->pages[i]) {
-			evict_free(ev);
+			evict_free(ev, mesh_member_put);
 			return NULL;
 		}
 	}
@@ -636,6 +637,6 @@ void mesh_evict_exit(struct mesh_group *g)
 {
 	cancel_delayed_work_sync(&g->evict_work);
 	if (g->evict)
-		evict_free(g->evict);
+		evict_free(g->evict, mesh_member_put);
 	g->evict = NULL;
 }

@@ -28,6 +28,7 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
 #include <linux/blkdev.h>
+#include <linux/sched/mm.h>
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
@@ -367,6 +368,7 @@ static void bdev_return(struct mesh_bdev *mb)
 static void bdev_look_work(struct work_struct *work)
 {
 	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
+	unsigned int noio;
 
 	if (mb->dev && !bdev_is_gone(mb->dev->handle.bdev)) {
 		spin_lock(&mb->member->path_lock);
@@ -376,7 +378,9 @@ static void bdev_look_work(struct work_struct *work)
 		return;
 	}
 	mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
+	noio = memalloc_noio_save();	/* reclaim may wait for I/O that waits for this drive */
 	bdev_return(mb);
+	memalloc_noio_restore(noio);
 }
 
 static void bdev_moved(struct mesh_member *m, const char *path)

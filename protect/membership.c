@@ -179,7 +179,7 @@ int prot_membership_remove(struct prot_membership *m, u64 members)
 	/* A member whose add is not committed has to be added again. */
 	if (!PROT_MUTANT(R_KEEP))
 		left &= m->cur.in_sync;
-	if (hweight64(left & ~swapped) < m->cur.geo.k)
+	if (!PROT_MUTANT(R_KEEP_FEW) && hweight64(left & ~swapped) < m->cur.geo.k)
 		return -EBUSY;
 	members = last->in_sync & ~left;
 	membership_next(m);

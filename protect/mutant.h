@@ -103,6 +103,7 @@ enum prot_mutant {
 	PROT_MUT_R_COMMIT,	/* committed before it is durable on all */
 	PROT_MUT_R_ALONE,	/* removal not noted first, with a witness */
 	PROT_MUT_R_KEEP,	/* an uncommitted add is kept by the removal after it */
+	PROT_MUT_R_KEEP_FEW,	/* ... keeps fewer members than suffice */
 	PROT_MUT_R_NOTE_EARLY,	/* an add is noted before it is committed */
 	PROT_MUT_R_ANY_STORE,	/* store trusted though the roster names no witness */
 	PROT_MUT_R_FEW,		/* attaches though k were not opened */

@@ -154,6 +154,7 @@ static const struct {
 	MUTANT(COMMIT) = { "committed before durable on all", "2 1 1 3 1 1" },
 	MUTANT(ALONE) = { "removes alone with a witness", "2 1 1 3 1 1" },
 	MUTANT(KEEP) = { "an uncommitted add kept by the removal after it", "2 1 0 2 3 0" },
+	MUTANT(KEEP_FEW) = { "... that keeps fewer than suffice", "2+1 1 0 2 1 0" },
 	MUTANT(NOTE_EARLY) = { "an add noted before it is committed", "2 1 1 3 2 1", true },
 	MUTANT(ANY_STORE) = { "store trusted without WITNESS", "2 1 1 3 1 1" },
 	MUTANT(FEW) = { "attaches though k were not opened", "2 1 1 3 1 1" },

@@ -137,14 +137,21 @@ static int mesh_target_new(const struct mesh_target_conf *conf, struct netlink_e
 	return err;
 }
 
-static bool mesh_target_same(const struct mesh_target_conf *a, const struct mesh_target_conf *b)
+/* Whether its session will do. One begun for any host is from now on for the one it has. */
+static bool mesh_target_same(struct mesh_target *t, const struct mesh_target_conf *conf)
 {
-	return a->port == b->port && !strcmp(a->addr, b->addr) && uuid_equal(&a->host, &b->host);
+	lockdep_assert_held(&mesh_targets_lock);
+	if (t->conf.port != conf->port || strcmp(t->conf.addr, conf->addr))
+		return false;
+	if (uuid_is_null(&t->conf.host) && !uuid_is_null(&conf->host) &&
+	    rdda_target_expect(t->rdda, &conf->host))
+		t->conf.host = conf->host;
+	return uuid_equal(&t->conf.host, &conf->host);
 }
 
 /*
  * Begin to keep a session with a target. Return: 0, also when it is there already; -EBUSY when it
- * is there at another address and members use it.
+ * is there at another address, or as another host, and members use it.
  */
 int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack *extack)
 {
@@ -153,10 +160,10 @@ int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack 
 
 	mutex_lock(&mesh_targets_lock);
 	t = mesh_target_find(conf->id);
-	if (t && mesh_target_same(&t->conf, conf))
+	if (t && mesh_target_same(t, conf))
 		goto unlock;
 	if (t && t->refs > 1) {
-		NL_SET_ERR_MSG(extack, "the target is in use at another address");
+		NL_SET_ERR_MSG(extack, "members use the target, at another address or as another host");
 		err = -EBUSY;
 		goto unlock;
 	}

@@ -34,7 +34,8 @@ extern uuid_t mesh_host_uuid;
 
 /* A target. */
 struct mesh_target {
-	struct mesh_target_conf	conf;	/* fixed */
+	/* fixed, but for @conf.host, which is noted once it is known: under the registry's lock */
+	struct mesh_target_conf	conf;
 	/* members, one for being registered; under the registry's lock */
 	unsigned int		refs;
 	struct list_head	node;	/* in the registry */

@@ -89,6 +89,15 @@ struct rdda_target_info {
  */
 struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, const uuid_t *expect,
 				       const struct rdda_target_ops *ops, void *priv);
+/**
+ * rdda_target_expect() - have one that was begun for any host show from now on the one it has
+ * @t: the target
+ * @host: its host's UUID, not zero
+ *
+ * Context: any.
+ * Return: whether that host is the one that logged in last; if not, nothing is changed.
+ */
+bool rdda_target_expect(struct rdda_target *t, const uuid_t *host);
 /* Ends the session, in order; waits for it. Extents must be closed. Sleeps. */
 void rdda_target_destroy(struct rdda_target *t);
 void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info);

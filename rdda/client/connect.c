@@ -542,7 +542,8 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	timer_setup(&s->alive.timer, rdda_alive_timer, 0);
 	rdda_identity_get(&s->login.host, &s->login.key, t->older_key);
 	ret = chan_connect(s, 0);
-	if (!ret && !t->expect_any &&
+	/* pairs with rdda_target_expect() */
+	if (!ret && !smp_load_acquire(&t->expect_any) &&
 	    memcmp(s->chan[0]->login.accept.host_uuid, &t->expect, sizeof(t->expect)))
 		ret = -EADDRINUSE;
 	for (i = 1; !ret && i < s->nchan; i++)

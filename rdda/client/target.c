@@ -296,6 +296,23 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	return t;
 }
 
+/* rdda_target_expect() - the host that it has is the one it must show; see rdda.h */
+bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
+{
+	unsigned long flags;
+	bool is;
+
+	spin_lock_irqsave(&t->lock, flags);
+	is = uuid_equal(&t->uuid, host);
+	if (is && t->expect_any) {
+		t->expect = *host;
+		/* pairs with rdda_session_connect(): who expects one sees which */
+		smp_store_release(&t->expect_any, false);
+	}
+	spin_unlock_irqrestore(&t->lock, flags);
+	return is;
+}
+
 /* rdda_target_destroy() - end the session, in order; see rdda.h */
 void rdda_target_destroy(struct rdda_target *t)
 {

@@ -16,8 +16,8 @@ struct rdda_session;
 /* A target that is kept connected. */
 struct rdda_target {
 	struct sockaddr_storage addr;
-	uuid_t	expect;
-	bool	expect_any;
+	uuid_t	expect;			/* the host it must show, where not @expect_any */
+	bool	expect_any;		/* rdda_target_expect() ends it, with @lock */
 	const struct rdda_target_ops *ops;
 	void	*priv;
 

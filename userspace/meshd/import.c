@@ -226,6 +226,9 @@ int cmd_volume_import(struct req *r)
 
 	if (!what[0])
 		return list_all(r);
+	if (!store_volume_find(what, &v, NULL) && arg_str(r, "as")[0] && strcmp(arg_str(r, "as"), v.name))
+		return req_fail(r, "the volume is known here already, as %s; see meshctl volume rename",
+				v.name);
 	if (!store_volume_find(what, &v, NULL))
 		req_note(r, "volume %s is known here already", v.name);
 	else if (import_volume(r, what, &v))

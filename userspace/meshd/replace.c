@@ -366,7 +366,8 @@ int replace_named(struct req *r, const struct store_volume *v, const struct layo
 	int member = member_named(l, what);
 
 	if (!layout_protected(l))
-		return req_fail(r, "volume %s has no redundancy: what is on a member is nowhere else", v->name);
+		return req_fail(r, "volume %s has no redundancy: what is on a member is nowhere else, and cannot "
+				"move while it is in use; copy it to another volume", v->name);
 	if (member == -2)
 		return req_fail(r, "volume %s has several members like %.100s; use one's number", v->name,
 				what);

@@ -423,7 +423,7 @@ static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 void mesh_evict_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, evict_work);
-	unsigned int noio = memalloc_noio_save();
+	unsigned int noio = mesh_noio_begin();
 	struct mesh_evict *ev = g->evict;	/* this work alone frees it */
 	unsigned long next = EVICT_AGAIN;
 	enum evict_state state = ev ? READ_ONCE(ev->state) : EVICT_WHOLE;
@@ -438,7 +438,7 @@ void mesh_evict_work(struct work_struct *work)
 		ev = NULL;
 	if (ev && !test_bit(MESH_G_CLOSING, &g->flags))
 		queue_delayed_work(mesh_wq, &g->evict_work, next);
-	memalloc_noio_restore(noio);
+	mesh_noio_end(noio);
 }
 
 static bool evict_unfit(struct mesh_member_link *link)

@@ -12,7 +12,6 @@
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
-#include <linux/sched/mm.h>
 
 #include "driver/group.h"
 #include "driver/trace.h"
@@ -322,10 +321,10 @@ static void join_member(struct mesh_group *g, u32 i)
 void mesh_group_join_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, join_work);
-	unsigned int noio = memalloc_noio_save();
+	unsigned int noio = mesh_noio_begin();
 	u32 i;
 
 	for (i = 0; i < g->width; i++)
 		join_member(g, i);
-	memalloc_noio_restore(noio);
+	mesh_noio_end(noio);
 }

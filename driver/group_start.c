@@ -461,7 +461,7 @@ static void start_stopped(struct mesh_group *g)
 void mesh_group_start_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, start_work);
-	unsigned int noio = memalloc_noio_save();
+	unsigned int noio = mesh_noio_begin();
 
 	mutex_lock(&g->lock);
 	if (!mesh_group_abandoned(g)) {
@@ -478,5 +478,5 @@ void mesh_group_start_work(struct work_struct *work)
 		}
 	}
 	mutex_unlock(&g->lock);
-	memalloc_noio_restore(noio);
+	mesh_noio_end(noio);
 }

@@ -8,6 +8,7 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "driver/volume.h"
@@ -35,6 +36,7 @@ static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
 static DEFINE_IDA(mesh_index);
 struct workqueue_struct *mesh_wq, *mesh_kick_wq;
+static struct lockdep_map mesh_noio_map __maybe_unused;	/* where there is lockdep */
 
 static void mesh_volume_free_work(struct work_struct *work)
 {
@@ -514,8 +516,35 @@ int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *exta
 	return err;
 }
 
+unsigned int mesh_noio_begin(void)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	lock_map_acquire(&mesh_noio_map);
+	return noio;
+}
+
+void mesh_noio_end(unsigned int noio)
+{
+	lock_map_release(&mesh_noio_map);
+	memalloc_noio_restore(noio);
+}
+
+/* Lockdep sees no wait for I/O: reclaim may write to a volume, and that may wait for such work. */
+static void mesh_noio_teach(void)
+{
+	static struct lock_class_key key;
+
+	lockdep_init_map(&mesh_noio_map, "mesh_noio", &key, 0);
+	fs_reclaim_acquire(GFP_KERNEL);
+	lock_map_acquire(&mesh_noio_map);
+	lock_map_release(&mesh_noio_map);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
 int mesh_volumes_init(void)
 {
+	mesh_noio_teach();
 	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mesh_kick_wq = alloc_workqueue("meshblk_kick", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (mesh_wq && mesh_kick_wq)

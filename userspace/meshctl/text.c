@@ -369,6 +369,24 @@ static void evictions(const json_t *r)
 	}
 }
 
+/* What a mirror has are copies, neither data nor parity. */
+static const json_t *segments_of(const json_t *r)
+{
+	const json_t *list = json_object_get(r, "segments");
+	json_t *s, *columns;
+	size_t i;
+
+	json_array_foreach(list, i, s) {
+		columns = json_object_get(s, "columns");
+		if (strcmp(str(s, "level"), "mirror") && strcmp(str(s, "level"), "raid10"))
+			continue;
+		json_object_set(s, "copies", columns);
+		json_object_del(s, "columns");
+		json_object_del(s, "parity");
+	}
+	return list;
+}
+
 static void volume(const json_t *r)
 {
 	static const struct column members[] = {
@@ -379,7 +397,8 @@ static void volume(const json_t *r)
 	static const struct column segments[] = {
 		{ "SEGMENT AT", "start", SIZE }, { "LENGTH", "length", SIZE },
 		{ "LEVEL", "level", TEXT }, { "GROUPS", "groups", NUMBER },
-		{ "DATA", "columns", NUMBER }, { "PARITY", "parity", NUMBER },
+		{ "COPIES", "copies", SOME }, { "DATA", "columns", SOME },
+		{ "PARITY", "parity", SOME },
 		{ "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
 	};
 	char size[SIZE_TEXT];
@@ -398,7 +417,7 @@ static void volume(const json_t *r)
 		printf("spares  %llu, %llu left\n", (unsigned long long)number_of(r, "spares"),
 		       (unsigned long long)number_of(r, "spares_left"));
 	putchar('\n');
-	table(json_object_get(r, "segments"), segments, "no segments");
+	table(segments_of(r), segments, "no segments");
 	groups(r);
 	unread_places(r);
 	scrubs(r);

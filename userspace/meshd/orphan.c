@@ -20,7 +20,7 @@
 enum claim {
 	CLAIM_HELD,		/* a volume claims it, or will */
 	CLAIM_NONE,		/* an orphan */
-	CLAIM_UNKNOWN,		/* a host that may know cannot be reached */
+	CLAIM_UNKNOWN,		/* a host that may know cannot be reached, or it may be needed */
 };
 
 static const char *const claim_words[] = { "claimed", "orphan", "unknown" };
@@ -194,6 +194,19 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 	return CLAIM_NONE;
 }
 
+/* Whether meshd frees it by itself, later: it may have what a member needs that is not whole yet. */
+static bool kept(const struct mgmt_extent *e)
+{
+	struct store_free *f __free(free) = NULL;
+	size_t i, n = 0;
+
+	if (store_frees(&e->volume, &f, &n))
+		return false;
+	for (i = 0; i < n && !muuid_equal(&f[i].extent, &e->uuid); i++)
+		;
+	return i < n;
+}
+
 static enum claim claim_of(const struct survey *s, const struct gather *g,
 			   const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
@@ -221,6 +234,10 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 		return CLAIM_UNKNOWN;
 	if (!e->version)
 		return claim_fresh(g, e, why);
+	if (kept(e)) {
+		snprintf(why, CLAIM_WHY, "of a member that was replaced: kept until its volume is whole, then freed by meshd");
+		return CLAIM_UNKNOWN;
+	}
 	if (p.layout)
 		snprintf(why, CLAIM_WHY, "version %llu of volume %s does not name it",
 			 (unsigned long long)p.layout->version, p.layout->name);

@@ -126,7 +126,9 @@ int cmd_volume_wait(struct req *r)
 	if (volume_find(r, &v, l))
 		return -1;
 	while (!(err = wait_step(r, &v, l, &wait, why))) {
-		if (stopping() || req_cancelled(r))
+		if (stopping())
+			return req_fail(r, "meshd is being stopped; what runs goes on: wait again once it is back");
+		if (req_cancelled(r))
 			return req_fail(r, "cancelled");
 		if (seconds && now_ms() >= until)
 			return req_fail(r, "volume %s is not done after %llu s: %s; wait longer, or see meshctl "

@@ -10,6 +10,7 @@ MANDIR  ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 UDEVDIR ?= /lib/udev/rules.d
 UNITDIR ?= /lib/systemd/system
+DOCDIR  ?= $(PREFIX)/share/doc/meshblk
 
 USER_CFLAGS ?= -O2 -g
 USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-strong \
@@ -66,6 +67,9 @@ user-libs:
 MODDIR = /lib/modules/$(kdir-release)/updates
 MODULES := meshblk.ko meshtgt.ko
 
+# For those who run it; what is about the code stays with the code.
+INSTALL_DOCS := $(addprefix docs/,operations.md sysfs.md protection.md scaling.md)
+
 install: modules userspace
 	install -d $(DESTDIR)$(MODDIR)
 	install -m 644 $(addprefix $(KBUILDDIR)/,$(MODULES)) $(DESTDIR)$(MODDIR)
@@ -82,8 +86,10 @@ install: modules userspace
 		>$(DESTDIR)$(UNITDIR)/meshblk-scrub.service
 	install -m 644 userspace/systemd/meshblk-scrub.timer $(DESTDIR)$(UNITDIR)/meshblk-scrub.timer
 	install -D -m 644 userspace/completion/meshctl $(DESTDIR)$(COMPDIR)/meshctl
+	install -d $(DESTDIR)$(DOCDIR)
+	install -m 644 $(INSTALL_DOCS) $(DESTDIR)$(DOCDIR)
 	@$(if $(DESTDIR),,udevadm control --reload 2>/dev/null || true; systemctl daemon-reload 2>/dev/null || true)
-	@echo "installed for $(kdir-release); start it with: systemctl enable --now meshd"
+	@echo "installed for $(kdir-release)$(if $(DESTDIR),; below $(DESTDIR),; start it with: systemctl enable --now meshd)"
 
 # What install put there, for whatever kernels; /var/lib/meshd with host UUID
 # and store stays. Volumes that are attached stay until they are detached.
@@ -93,7 +99,8 @@ uninstall:
 		$(DESTDIR)$(MANDIR)/man8/meshd.8 $(DESTDIR)$(MANDIR)/man8/meshctl.8 \
 		$(DESTDIR)$(UDEVDIR)/60-meshblk.rules $(DESTDIR)$(UNITDIR)/meshd.service \
 		$(DESTDIR)$(UNITDIR)/meshblk-scrub.service $(DESTDIR)$(UNITDIR)/meshblk-scrub.timer \
-		$(DESTDIR)$(COMPDIR)/meshctl
+		$(DESTDIR)$(COMPDIR)/meshctl $(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(INSTALL_DOCS)))
+	@rmdir --ignore-fail-on-non-empty $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 	@for d in $(DESTDIR)/lib/modules/*/updates; do \
 		[ -e "$$d/meshblk.ko" ] || [ -e "$$d/meshtgt.ko" ] || continue; \
 		rm -f "$$d/meshblk.ko" "$$d/meshtgt.ko"; \

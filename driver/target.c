@@ -163,7 +163,7 @@ int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack 
 	if (t && mesh_target_same(t, conf))
 		goto unlock;
 	if (t && t->refs > 1) {
-		NL_SET_ERR_MSG(extack, "members use the target, at another address or as another host");
+		NL_SET_ERR_MSG(extack, "members use it at another address, or as another host");
 		err = -EBUSY;
 		goto unlock;
 	}

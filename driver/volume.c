@@ -531,7 +531,7 @@ void mesh_noio_end(unsigned int noio)
 }
 
 /* Lockdep sees no wait for I/O: reclaim may write to a volume, and that may wait for such work. */
-static void mesh_noio_teach(void)
+static void volume_teach_noio(void)
 {
 	static struct lock_class_key key;
 
@@ -544,7 +544,7 @@ static void mesh_noio_teach(void)
 
 int mesh_volumes_init(void)
 {
-	mesh_noio_teach();
+	volume_teach_noio();
 	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	mesh_kick_wq = alloc_workqueue("meshblk_kick", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (mesh_wq && mesh_kick_wq)

@@ -194,13 +194,18 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 	return CLAIM_NONE;
 }
 
-/* Whether meshd frees it by itself, later: it may have what a member needs that is not whole yet. */
+/*
+ * Whether it was a member's that was replaced, and may have what one needs that is not whole yet:
+ * meshd frees it later by itself. The notes of a volume that is being deleted are about all of it.
+ */
 static bool kept(const struct mgmt_extent *e)
 {
 	struct store_free *f __free(free) = NULL;
+	struct store_volume v;
 	size_t i, n = 0;
 
-	if (store_frees(&e->volume, &f, &n))
+	if (store_volume_get(&e->volume, &v, NULL) || v.state != STORE_LIVE ||
+	    store_frees(&e->volume, &f, &n))
 		return false;
 	for (i = 0; i < n && !muuid_equal(&f[i].extent, &e->uuid); i++)
 		;

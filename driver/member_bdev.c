@@ -28,8 +28,8 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
 #include <linux/blkdev.h>
-#include <linux/sched/mm.h>
 #include <linux/netlink.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "driver/compat/bdev.h"
@@ -378,7 +378,8 @@ static void bdev_look_work(struct work_struct *work)
 		return;
 	}
 	mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
-	noio = memalloc_noio_save();	/* reclaim may wait for I/O that waits for this drive */
+	/* not mesh_noio_begin(): any opener of the disk holds its lock over reclaim */
+	noio = memalloc_noio_save();
 	bdev_return(mb);
 	memalloc_noio_restore(noio);
 }

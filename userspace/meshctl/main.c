@@ -224,10 +224,8 @@ static int option(struct command *c, char **argv, int *used)
 	const struct verb_arg *o;
 
 	*used = 0;
-	if (!strcmp(argv[0], "--json"))
-		return c->json = true, 0;
-	if (value && len == strlen("--json") && !strncmp(argv[0], "--json", len))
-		return bad_value("--json", value + 1, "it takes no value");
+	if (len == strlen("--json") && !strncmp(argv[0], "--json", len))
+		return value ? bad_value("--json", value + 1, "it takes no value") : (c->json = true, 0);
 	if (is_help(argv[0]))
 		return c->help = true, 0;
 	for (o = c->verb->opts; o->name; o++)

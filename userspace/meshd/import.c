@@ -221,17 +221,16 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 
 int cmd_volume_import(struct req *r)
 {
-	const char *what = arg_str(r, "volume");
+	const char *what = arg_str(r, "volume"), *as = arg_str(r, "as");
 	struct store_volume v;
 
 	if (!what[0])
 		return list_all(r);
-	if (!store_volume_find(what, &v, NULL) && arg_str(r, "as")[0] && strcmp(arg_str(r, "as"), v.name))
+	if (store_volume_find(what, &v, NULL))
+		return import_volume(r, what, &v) ? -1 : volume_result(r, &v.uuid);
+	if (as[0] && strcmp(as, v.name))
 		return req_fail(r, "the volume is known here already, as %s; see meshctl volume rename",
 				v.name);
-	if (!store_volume_find(what, &v, NULL))
-		req_note(r, "volume %s is known here already", v.name);
-	else if (import_volume(r, what, &v))
-		return -1;
+	req_note(r, "volume %s is known here already", v.name);
 	return volume_result(r, &v.uuid);
 }

@@ -77,8 +77,10 @@ install: modules userspace
 	$(if $(DESTDIR),,depmod $(kdir-release))
 	install -D -m 755 $(BUILD)/bin/meshd $(DESTDIR)$(SBINDIR)/meshd
 	install -D -m 755 $(BUILD)/bin/meshctl $(DESTDIR)$(SBINDIR)/meshctl
-	install -D -m 644 userspace/man/meshd.8 $(DESTDIR)$(MANDIR)/man8/meshd.8
-	install -D -m 644 userspace/man/meshctl.8 $(DESTDIR)$(MANDIR)/man8/meshctl.8
+	install -d $(DESTDIR)$(MANDIR)/man8
+	for page in meshd.8 meshctl.8; do \
+		sed 's,/usr/share/doc/meshblk,$(DOCDIR),' userspace/man/$$page \
+			>$(DESTDIR)$(MANDIR)/man8/$$page || exit 1; done
 	install -D -m 644 userspace/udev/60-meshblk.rules $(DESTDIR)$(UDEVDIR)/60-meshblk.rules
 	install -d $(DESTDIR)$(UNITDIR)
 	sed 's,/usr/sbin/,$(SBINDIR)/,' userspace/systemd/meshd.service >$(DESTDIR)$(UNITDIR)/meshd.service

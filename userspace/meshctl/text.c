@@ -369,11 +369,10 @@ static void evictions(const json_t *r)
 	}
 }
 
-/* What a mirror has are copies, neither data nor parity. */
-static const json_t *segments_of(const json_t *r)
+/* For people: what a mirror has are copies, neither data nor parity. Return: the caller's. */
+static json_t *segments_of(const json_t *r)
 {
-	const json_t *list = json_object_get(r, "segments");
-	json_t *s, *columns;
+	json_t *list = json_deep_copy(json_object_get(r, "segments")), *s, *columns;
 	size_t i;
 
 	json_array_foreach(list, i, s) {
@@ -402,6 +401,7 @@ static void volume(const json_t *r)
 		{ "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
 	};
 	char size[SIZE_TEXT];
+	json_t *list;
 
 	size_text((u64)json_number_value(json_object_get(r, "size")), size);
 	if (json_is_string(json_object_get(r, "reason")))
@@ -417,7 +417,9 @@ static void volume(const json_t *r)
 		printf("spares  %llu, %llu left\n", (unsigned long long)number_of(r, "spares"),
 		       (unsigned long long)number_of(r, "spares_left"));
 	putchar('\n');
-	table(segments_of(r), segments, "no segments");
+	list = segments_of(r);
+	table(list, segments, "no segments");
+	json_decref(list);
 	groups(r);
 	unread_places(r);
 	scrubs(r);

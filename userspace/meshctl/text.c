@@ -369,7 +369,7 @@ static void evictions(const json_t *r)
 	}
 }
 
-/* For people: what a mirror has are copies, neither data nor parity. Return: the caller's. */
+/* In a table, what a mirror has are copies, neither data nor parity. Return: the caller's. */
 static json_t *segments_of(const json_t *r)
 {
 	json_t *list = json_deep_copy(json_object_get(r, "segments")), *s, *columns;

@@ -110,6 +110,7 @@ struct tgt_channel {
 		/* ... the next time that one has waited in vain */
 		u32			mute_next;
 		u32			seen;	/* results that waited when @timer was set */
+		ktime_t			due;	/* of @timer, that another CPU may be setting */
 		ktime_t			until;	/* it is not set again after this */
 		struct hrtimer		timer;
 	} gather;

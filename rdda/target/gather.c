@@ -86,6 +86,7 @@ static bool gather_bound(struct tgt_channel *ch)
 static void gather_start(struct tgt_channel *ch, u64 ns)
 {
 	WRITE_ONCE(ch->gather.seen, gather_waiting(ch));
+	WRITE_ONCE(ch->gather.due, ktime_add_ns(ktime_get(), ns));
 	hrtimer_start(&ch->gather.timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
@@ -106,7 +107,7 @@ bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
 		WRITE_ONCE(ch->gather.until, ktime_add_ns(ktime_get(), (GATHER_TIMES - 1) * ns));
 	if (first || !hrtimer_is_queued(&ch->gather.timer))
 		gather_start(ch, ns);
-	else if (hrtimer_expires_remaining(&ch->gather.timer) <= 0)
+	else if (ktime_after(ktime_get(), READ_ONCE(ch->gather.due)))
 		return false;	/* its softirq is late */
 	return true;
 }

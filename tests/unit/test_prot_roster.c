@@ -303,7 +303,24 @@ static void test_changes(void)
 	CU_ASSERT_EQUAL(m.pend.flags, PROT_ROSTER_WITNESS);
 }
 
+/* Bitmap blocks of a member that is out count for the epoch of the roster that is committed. */
+static void test_two_leave(void)
+{
+	struct prot_membership m;
+
+	serving(&m, 7, 3);
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 1), 0);
+	CU_ASSERT_EQUAL(m.pend.left[0], m.pend.epoch);
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 2), 0);
+	CU_ASSERT_EQUAL(m.pend.epoch, m.cur.epoch + 2);
+	CU_ASSERT_EQUAL(m.pend.left[0], m.pend.epoch);
+	CU_ASSERT_EQUAL(m.pend.left[1], m.pend.epoch);
+	CU_ASSERT(prot_membership_written(&m, 4));
+	CU_ASSERT_EQUAL(m.cur.in_sync, 4);
+}
+
 static const struct suite_test tests[] = {
+	{ "two leave", test_two_leave },
 	{ "record", test_record },
 	{ "flipped bits", test_flips },
 	{ "numbers out of bounds", test_insane },

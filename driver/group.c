@@ -200,6 +200,7 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
 	INIT_DELAYED_WORK(&g->evict_work, mesh_evict_work);
+	g->evict_at = jiffies;
 	mesh_group_set_state(g, MESH_GROUP_OPENING, "its members are opened");
 	for (i = 0; i < width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];

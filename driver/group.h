@@ -324,6 +324,8 @@ struct mesh_group {
 	/* written with the engine owned; set under @lock, freed by @evict_work */
 	struct mesh_evict	*evict;
 	const char		*evict_why;	/* the last one failed: static; READ_ONCE() */
+	/* jiffies: none is begun again before @evict_at; under @lock */
+	unsigned long		evict_at, evict_wait;
 	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
 	struct kref		ref;		/* layouts */
 	struct list_head	node;		/* of all groups, under mesh_groups_lock */
@@ -517,6 +519,7 @@ struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot);
 void mesh_evict_committed(struct mesh_group *g);
 /* with neither; all sleep */
 bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m);
 bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen);
 int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,
 		      struct netlink_ext_ack *extack);

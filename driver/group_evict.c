@@ -30,6 +30,7 @@
 
 #define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
 #define EVICT_HOLD	HZ		/* writes wait that long for a chunk */
+#define EVICT_WAIT_MAX	(60 * HZ)	/* between copies of a member that fail */
 #define EVICT_POLL_US	200
 
 static bool evict_up(const struct mesh_member *m)
@@ -503,33 +504,59 @@ static const char *evict_why_not(struct mesh_group *g, u32 slot, const struct me
 	return NULL;
 }
 
+/* With group->lock, and I/O for memory forbidden. Return: why not, or NULL. */
+static const char *evict_begun(struct mesh_group *g, u32 slot, struct mesh_member *m)
+{
+	const char *why = evict_why_not(g, slot, m);
+	struct mesh_evict *ev;
+
+	lockdep_assert_held(&g->lock);
+	if (why)
+		return why;
+	ev = evict_alloc(g, slot, m);
+	if (!ev)
+		return "no memory";
+	mesh_group_own(g);
+	g->evict = ev;
+	WRITE_ONCE(g->evict_why, NULL);
+	mesh_group_release(g);
+	mod_delayed_work(mesh_wq, &g->evict_work, 0);
+	return NULL;
+}
+
 static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, const char **why)
 {
-	struct mesh_evict *ev = NULL;
 	unsigned int noio;
 
 	mutex_lock(&g->lock);
 	noio = memalloc_noio_save();	/* rosters wait for the lock, and requests for them */
-	*why = evict_why_not(g, slot, m);
-	if (!*why) {
-		ev = evict_alloc(g, slot, m);
-		*why = ev ? NULL : "no memory";
-	}
-	if (ev) {
-		mesh_group_own(g);
-		g->evict = ev;
-		WRITE_ONCE(g->evict_why, NULL);
-		mesh_group_release(g);
-		mod_delayed_work(mesh_wq, &g->evict_work, 0);
-	}
+	*why = evict_begun(g, slot, m);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&g->lock);
 	return *why ? -EBUSY : 0;
 }
 
+/*
+ * The layout in use names @m for the slot, whose member is good, and @m has no copy of it, or none
+ * any more: it is made again, each time later. With group->lock; the start work's.
+ */
+void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m)
+{
+	lockdep_assert_held(&g->lock);
+	if (g->evict || time_before(jiffies, g->evict_at) || !evict_up(m) ||
+	    test_bit(MESH_G_CLOSING, &g->flags) || test_bit(MESH_G_ENDING, &g->flags) ||
+	    evict_begun(g, slot, m))
+		return;
+	g->evict_wait = clamp_t(unsigned long, 2 * g->evict_wait, HZ, EVICT_WAIT_MAX);
+	g->evict_at = jiffies + g->evict_wait;
+	pr_info("%s: member %u of group %u.%u is copied to the one that is to take its place\n",
+		g->vol->conf.name, slot, g->segment, g->column);
+}
+
 /* End the eviction of a slot's member. Return: false where it gives its place away by now. */
 static bool evict_cancel(struct mesh_group *g, u32 slot)
 {
+	struct mesh_member *m = NULL;
 	bool can, other;
 
 	mutex_lock(&g->lock);
@@ -538,14 +565,20 @@ static bool evict_cancel(struct mesh_group *g, u32 slot)
 	can = !g->evict || g->evict->state <= EVICT_WHOLE || g->evict->state == EVICT_OVER;
 	if (can && !other && g->evict && g->evict->state != EVICT_OVER)
 		mesh_evict_over(g->evict, "the eviction was stopped");
+	if (can && !other && g->evict && !g->evict->taken) {
+		m = g->evict->member;
+		refcount_inc(&m->refs);
+	}
 	mesh_group_release(g);
 	mutex_unlock(&g->lock);
 	if (other)
 		return true;
-	/* its extent may be freed after this */
 	while (can && READ_ONCE(g->evict))
 		msleep(20);
 	flush_delayed_work(&g->evict_work);
+	/* its extent may be freed after this: the last one closes it, and here, not later */
+	if (m)
+		mesh_member_put(m);
 	return can;
 }
 

@@ -83,8 +83,8 @@ static bool join_spares(struct mesh_group *g, u32 i)
 
 /*
  * Whether the slot's member can go: no roster calls it in sync, and nothing uses it. One that is
- * joining is dropped: what it has got is of no use. One that has become in sync meanwhile leaves
- * only if others that answer are enough.
+ * joining is dropped: what it has got is of no use. One in sync that is failing leaves only if
+ * others that answer are enough; join_keeps() has seen to those that are good.
  */
 static bool join_vacant(struct mesh_group *g, u32 i)
 {
@@ -109,15 +109,21 @@ static bool join_vacant(struct mesh_group *g, u32 i)
 	return vacant;
 }
 
-/* Whether the slot's member is good, and the one that is wanted in its place does not answer. */
-static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
+/*
+ * Whether the slot's member is good: it stays until the one that is wanted in its place, @m, has a
+ * copy of it.
+ */
+static bool join_keeps(struct mesh_group *g, u32 i, struct mesh_member *m)
 {
 	bool keeps;
 
 	mesh_group_own(g);
 	keeps = g->engine->in_sync >> i & 1 && !(g->engine->failed >> i & 1) &&
-		!g->slots[i].failing && READ_ONCE(m->state) != MESH_MEMBER_UP;
+		!g->slots[i].failing &&
+		(g->state == MESH_GROUP_ACTIVE || READ_ONCE(m->state) != MESH_MEMBER_UP);
 	mesh_group_release(g);
+	if (keeps)
+		mesh_evict_again(g, i, m);
 	return keeps;
 }
 

@@ -155,6 +155,7 @@ void mesh_evict_committed(struct mesh_group *g)
 		mesh_group_take_place(g, i, ev->member);
 	mesh_group_own(g);
 	if (ev->taken) {
+		g->evict_wait = 0;
 		memcpy(g->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
 		memcpy(g->engine->cfg.uuid[i], r->uuid[i], PROT_UUID_LEN);
 		g->slots[i].noted = true;

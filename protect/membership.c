@@ -181,7 +181,7 @@ int prot_membership_remove(struct prot_membership *m, u64 members)
 		left &= m->cur.in_sync;
 	if (!PROT_MUTANT(R_KEEP_FEW) && hweight64(left & ~swapped) < m->cur.geo.k)
 		return -EBUSY;
-	/* one that an uncommitted roster is without leaves with this one: so the engine is told */
+	/* one that an uncommitted roster is without leaves with this one, which the engine gets */
 	members = (last->in_sync | m->cur.in_sync) & ~left;
 	membership_next(m);
 	membership_leave(&m->pend, members);

@@ -227,6 +227,60 @@ static void test_away(void)
 	CU_ASSERT(!volume_finish_delete(&v, why) && !at[1].e.length && at[2].e.length && gone());
 }
 
+/* Deleted without member 1, which was away: what became of it, once it is back? */
+static int back(struct muuid holder, struct muuid attacher, u64 attach)
+{
+	struct store_volume v;
+	char why[REASON];
+
+	stale = true;
+	at[1].host = HOSTS;
+	CU_ASSERT(delete() == -1 && has(r.error, "not all its extents are free"));
+	at[1].host = 1;
+	at[1].e.holder = holder;
+	at[1].e.attacher = attacher;
+	at[1].e.attach = attach;
+	CU_ASSERT_FATAL(!store_volume_get(&vol, &v, NULL));
+	return volume_finish_delete(&v, why);
+}
+
+/* Its label may name this host, and need not: it was away when the volume was detached, or later. */
+static void test_away_before(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin();
+	CU_ASSERT(!back(D.host, D.host, 2) && gone() && rig_extents() == EXTENTS - 2);
+	begin();
+	CU_ASSERT(!back(no_host, no_host, 0) && gone() && rig_extents() == EXTENTS - 2);
+	/* The others were held, or attached by another host, whose data both are. */
+	begin();
+	at[0].e.holder = D.host;
+	CU_ASSERT(!back(no_host, D.host, 1) && gone());
+	begin();
+	at[0].e.attacher = other;
+	at[0].e.attach = 3;
+	CU_ASSERT(!back(no_host, other, 2) && gone());
+	/* It missed the last change. */
+	begin();
+	rig_layout(l, 2, 2, "data");
+	rig_record(0, l, no_host);
+	CU_ASSERT(!back(D.host, no_host, 0) && gone());
+	free(l);
+}
+
+/* It was moved to another host, which has used it: it stays. */
+static void test_used_since(void)
+{
+	begin();
+	CU_ASSERT(back(no_host, other, 2) == -ESTALE && rig_state_is(STORE_LIVE) && at[1].e.length);
+	begin();
+	at[0].host = HOSTS;
+	CU_ASSERT(back(no_host, other, 2) == -ESTALE && rig_state_is(STORE_LIVE) && rig_extents() == EXTENTS);
+	begin();
+	CU_ASSERT(back(other, other, 2) == -ESTALE && at[1].e.length);
+}
+
 static void test_copied(void)
 {
 	begin();
@@ -397,6 +451,8 @@ int main(void)
 		{ "data", test_data },
 		{ "held", test_held },
 		{ "away", test_away },
+		{ "away before", test_away_before },
+		{ "used since", test_used_since },
 		{ "copied", test_copied },
 		{ "newer", test_newer },
 		{ "goes on", test_goes_on },

@@ -24,6 +24,7 @@
 
 /* What is freed, and what each FREE came to. */
 struct freed {
+	struct gather g;	/* where it is now */
 	struct store_free *f;
 	struct outcome *o;
 	struct store_host *hosts;
@@ -50,12 +51,21 @@ static bool not_there(int err)
 	return err == -ENODEV || err == -EHOSTUNREACH || err == -EHOSTDOWN || err == -EREMOTEIO;
 }
 
+static int not_seen(const struct freed *d, const struct store_free *f, char *why)
+{
+	const struct layout_member m = { .extent = f->extent, .drive = f->drive, .target = f->host };
+
+	gather_away(&d->g, &m, why);
+	return -ENODEV;
+}
+
 static void free_one(void *arg, size_t i)
 {
 	struct freed *d = arg;
 	const struct store_free *f = &d->f[d->first + i];
 	struct outcome *o = &d->o[d->first + i], other;
-	bool known = false;
+	/* A host that was silent may answer the next moment: what its label says was not compared. */
+	bool known = false, away = !shown_find(&d->g.shown, &f->drive);
 	size_t k;
 
 	o->err = -ENODEV;
@@ -64,9 +74,9 @@ static void free_one(void *arg, size_t i)
 		if (!muuid_equal(&d->hosts[k].uuid, &f->host))
 			continue;
 		known = true;
-		o->err = free_at(f, &d->hosts[k], o->why);
+		o->err = away ? not_seen(d, f, o->why) : free_at(f, &d->hosts[k], o->why);
 	}
-	for (k = 0; k < d->nr_hosts && not_there(o->err); k++) {
+	for (k = 0; k < d->nr_hosts && not_there(o->err) && !away; k++) {
 		if (muuid_equal(&d->hosts[k].uuid, &f->host))
 			continue;
 		other.err = free_at(f, &d->hosts[k], other.why);
@@ -125,18 +135,47 @@ static int free_all(struct store_volume *v, struct freed *d, size_t n, char *why
 	return failed;
 }
 
-/* Where the drives are by now. None is freed while one of them may be a copy. */
-static int find_now(const struct store_volume *v, struct store_free *f, size_t n, char *why)
+/*
+ * What was not seen when the volume was deleted is noted with the host that had used it last, as far
+ * as was known. Its label names this host if it was away when the volume was detached here, else
+ * none: then an attach of a third host says that it is that one's data by now.
+ */
+static int believe(const struct gather *g, struct store_free *f, struct outcome *o)
 {
-	struct gather g;
-	int err = gather(&g, &v->uuid, false);
+	const struct found *at = gather_find(g, &f->extent);
+	const struct mgmt_extent *e = at ? &at->e : NULL;
+	char who[HOST_WORDS];
+
+	if (!e || muuid_null(&f->holder) || e->version > f->version ||
+	    (!muuid_null(&e->holder) && !muuid_equal(&e->holder, &D.host)))
+		return 0;
+	if (muuid_null(&e->holder) && e->attach && !muuid_equal(&e->attacher, &f->holder) &&
+	    !muuid_equal(&e->attacher, &D.host)) {
+		host_words(&e->attacher, who);
+		snprintf(o->why, REASON, "%s has used it since", who);
+		return o->err = -ESTALE;
+	}
+	f->holder = e->holder;
+	f->version = e->version;
+	f->commit = e->commit;
+	return 0;
+}
+
+/*
+ * Where the drives are by now, and what their labels say. None is freed while one of them may be a
+ * copy, or when another host has used one.
+ */
+static int find_now(const struct store_volume *v, struct freed *d, size_t n, char *why)
+{
+	int err = gather(&d->g, &v->uuid, false);
 	size_t i;
 
-	if (err)
-		return err;
-	for (i = 0; i < n && !err; i++)
-		err = gather_home(&g, &f[i].extent, &f[i].drive, &f[i].host, why);
-	gather_free(&g);
+	snprintf(why, REASON, "%s", store_words(err));
+	for (i = 0; i < n && !err; i++) {
+		err = gather_home(&d->g, &d->f[i].extent, &d->f[i].drive, &d->f[i].host, why);
+		if (!err)
+			err = believe(&d->g, &d->f[i], &d->o[i]);
+	}
 	return err;
 }
 
@@ -154,14 +193,15 @@ static int not_attached(struct store_volume *v, char *why)
 
 static int free_noted(struct store_volume *v, struct freed *d, size_t n, char *why)
 {
-	int err = find_now(v, d->f, n, why);
+	int err;
 
-	if (err == -ENOTUNIQ)
-		return err;
 	d->o = calloc(n + 1, sizeof(*d->o));
-	if (!err && !d->o)
-		err = -ENOMEM;
-	snprintf(why, REASON, "%s", store_words(err));
+	snprintf(why, REASON, "%s", store_words(-ENOMEM));
+	if (!d->o)
+		return -ENOMEM;
+	err = find_now(v, d, n, why);
+	if (err == -ESTALE)
+		return free_all(v, d, n, why);
 	if (err)
 		return err;
 	/* The first alone: if it is another's by now, none of the others is touched. */
@@ -189,6 +229,7 @@ int volume_finish_delete(struct store_volume *v, char *why)
 		snprintf(why, REASON, "%s", store_words(err));
 	else
 		err = free_noted(v, &d, n, why);
+	gather_free(&d.g);
 	free(d.f);
 	free(d.hosts);
 	free(d.o);
@@ -302,14 +343,29 @@ static int labels_allow(struct req *r, const struct store_volume *v, const struc
 	return 0;
 }
 
+/* The host that attached the volume last, as far as is seen. */
+static struct muuid last_user(const struct gather *g)
+{
+	const struct found *f = NULL;
+	size_t i;
+
+	for (i = 0; i < g->nr_found; i++)
+		if (g->found[i].e.attach > (f ? f->e.attach : 0))
+			f = &g->found[i];
+	return f ? f->e.attacher : D.host;
+}
+
 static void fill_free(const struct gather *g, const struct layout *l, u32 i, bool preempt,
 		      struct store_free *out)
 {
 	*out = free_note(g, l, &l->member[i]);
 	out->preempt = preempt;
-	/* What is not seen is taken to be held as the rest is. */
-	if (!gather_find(g, &l->member[i].extent))
-		out->holder = g->nr_found ? g->found[0].e.holder : (struct muuid) { { 0 } };
+	/* What is not seen is taken to be held as the rest is, or to have been used by the same host. */
+	if (gather_find(g, &l->member[i].extent))
+		return;
+	out->holder = g->nr_found ? g->found[0].e.holder : (struct muuid) { { 0 } };
+	if (muuid_null(&out->holder))
+		out->holder = last_user(g);
 }
 
 /* The volume in this kernel, but for one that is being removed. */

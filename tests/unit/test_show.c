@@ -420,6 +420,33 @@ static int rejoin(struct req *r, const char *volume, const char *member)
 	return cmd_volume_rejoin(r);
 }
 
+/* Of two copies the lower one is not taken for right. */
+static void test_scrub_two(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+	made.segment[0].data = 2;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "repair", 1)) && !scrubs);
+	CU_ASSERT(!!strstr(r.error, "--from MEMBER"));
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s}", "volume", "v")) && scrubs == 1);
+	volumes = 2;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:b, s:b}", "all", 1, "repair", 1)) && !scrubs && notes == 2);
+	volumes = 0;
+	/* Three, of which one is out. */
+	made.segment[0].data = 3;
+	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "repair", 1)) && !scrubs);
+	for (u32 i = 0; i < 2; i++) {
+		two[i].nr = 3;
+		two[i].roles[2] = MESHBLK_ROLE_IN_SYNC;
+	}
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "repair", 1)) && scrubs == 1);
+	made.segment[0].level = PROT_EC;
+	two[0].nr = two[1].nr = 2;
+	CU_ASSERT(!scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "repair", 1)) && scrubs == 1);
+	json_decref(r.args);
+}
+
 static void test_rejoin(void)
 {
 	struct req r = { 0 };
@@ -455,6 +482,7 @@ static void test_scrub(void)
 	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b, s:s}", "volume", "v", "repair", 1, "from", "4")));
 	CU_ASSERT(strstr(r.error, "no member 4") && !scrubs);
 	CU_ASSERT(scrub_with(&r, json_object()) && scrub_with(&r, json_pack("{s:s, s:b}", "volume", "v", "all", 1)));
+	CU_ASSERT(scrub_with(&r, json_pack("{s:b, s:b, s:b}", "all", 1, "repair", 1, "stop", 1)) && !scrubs);
 	made.segment[0].level = PROT_EC;
 	CU_ASSERT(scrub_with(&r, json_pack("{s:s, s:b, s:s}", "volume", "v", "repair", 1, "from", "3")));
 	CU_ASSERT(!!strstr(r.error, "no copy of a mirror"));
@@ -489,6 +517,7 @@ int main(void)
 		{ "a scrub in answers", test_parse },
 	{ "let in again", test_rejoin },
 		{ "scrub", test_scrub },
+		{ "scrub of two copies", test_scrub_two },
 		{ NULL, NULL },
 	};
 

@@ -270,21 +270,27 @@ static u64 number_of(const json_t *o, const char *key)
 	return (u64)json_integer_value(json_object_get(o, key));
 }
 
-/* Where members differ, by the byte of the member's data. */
+/* Where members differ, by the byte of the member's data. Of two copies either may be wrong. */
 static void scrub_places(const json_t *group, const json_t *members)
 {
-	const json_t *d, *m;
+	const json_t *both = json_object_get(group, "members"), *d, *m;
+	bool one;
 	size_t i;
 
 	json_array_foreach(json_object_get(group, "diffs"), i, d) {
 		m = json_object_get(d, "member");
-		if (json_is_integer(m))
+		one = json_is_integer(m) && json_array_size(both) != 2;
+		if (json_is_integer(m) && !one)
+			printf("  members %llu and %llu differ",
+			       (unsigned long long)number_of(json_array_get(both, 0), "index"),
+			       (unsigned long long)number_of(json_array_get(both, 1), "index"));
+		else if (one)
 			printf("  member %lld on host %s differs", (long long)json_integer_value(m),
 			       str(json_array_get(members, json_integer_value(m)), "host"));
 		else
 			printf("  members differ, and which is wrong is not known,");
-		printf(" at byte %llu of its data, %llu bytes\n", (unsigned long long)number_of(d, "at"),
-		       (unsigned long long)number_of(d, "length"));
+		printf(" at byte %llu of %s data, %llu bytes\n", (unsigned long long)number_of(d, "at"),
+		       one ? "its" : "their", (unsigned long long)number_of(d, "length"));
 	}
 }
 

@@ -138,6 +138,11 @@ int cmd_volume_wait(struct req *r)
 	return err < 0 ? -1 : 0;
 }
 
+static bool is_mirror(const struct layout_segment *s)
+{
+	return s->level == PROT_MIRROR || s->level == PROT_RAID10;
+}
+
 /* Whether @member is one of a mirror: what it has may be taken for right. */
 static bool is_copy(const struct layout *l, u32 member)
 {
@@ -146,7 +151,7 @@ static bool is_copy(const struct layout *l, u32 member)
 	for (i = 0; i < l->segments; i++) {
 		const struct layout_segment *s = &l->segment[i];
 
-		if (s->level != PROT_MIRROR && s->level != PROT_RAID10)
+		if (!is_mirror(s))
 			continue;
 		for (k = s->first_ref; k < s->first_ref + s->refs; k++)
 			if (l->ref[k].member == member)
@@ -164,18 +169,40 @@ static int member_wanted(struct req *r, const struct layout *l, const char *what
 	       req_fail(r, "there is no member %.100s, or several like it; meshctl volume show numbers them", what);
 }
 
-static int scrub_options(struct req *r, const struct layout *l, struct mesh_scrub *s)
+/* Whether a mirror has two copies that are compared: where they differ, neither is known to be right. */
+static bool two_copies(const struct store_volume *v, const struct layout *l)
+{
+	struct meshblk_volume k;
+	bool two = false;
+	u32 i, m, n;
+
+	for (i = 0; i < l->segments; i++)
+		two = two || (is_mirror(&l->segment[i]) && l->segment[i].data == 2);
+	if (two || kernel_volume(&v->uuid, &k))
+		return two;
+	for (i = 0; i < k.nr_groups; i++) {
+		const struct meshblk_group *g = &k.groups[i];
+
+		for (m = n = 0; m < g->nr; m++)
+			n += g->roles[m] == MESHBLK_ROLE_IN_SYNC;
+		two = two || (n == 2 && g->segment < l->segments && is_mirror(&l->segment[g->segment]));
+	}
+	meshblk_volume_free(&k);
+	return two;
+}
+
+static int scrub_options(struct req *r, const struct store_volume *v, const struct layout *l,
+			 struct mesh_scrub *s)
 {
 	const char *from = arg_str(r, "from");
 	int member;
 
 	*s = (struct mesh_scrub) { .stop = arg_bool(r, "stop"), .repair = arg_bool(r, "repair") };
-	if (s->stop && (s->repair || from[0]))
-		return req_usage(r, "--stop ends a scrub, and goes with no other option");
+	if (!from[0] && s->repair && two_copies(v, l))
+		return req_fail(r, "volume %s is not repaired: of two copies that differ nothing says which is "
+				"right; find that out, and add --from MEMBER", v->name);
 	if (!from[0])
 		return 0;
-	if (!s->repair)
-		return req_usage(r, "--from says what --repair writes; add --repair");
 	member = member_wanted(r, l, from);
 	if (member < 0)
 		return -1;
@@ -232,9 +259,7 @@ static int scrub_all(struct req *r)
 	for (i = 0; i < n; i++) {
 		if (!all[i].attached || store_volume_get(&all[i].uuid, &v, l) || !layout_protected(l))
 			continue;
-		if (scrub_options(r, l, &s))
-			return -1;
-		if (!scrub(r, &v, &s))
+		if (!scrub_options(r, &v, l, &s) && !scrub(r, &v, &s))
 			continue;
 		req_note(r, "%s", r->error);
 		r->error[0] = 0;
@@ -248,13 +273,18 @@ int cmd_volume_scrub(struct req *r)
 {
 	struct layout *l __free(free) = NULL;
 	bool timer = arg_bool(r, "timer"), all = timer || arg_bool(r, "all");
+	bool from = arg_str(r, "from")[0], repair = arg_bool(r, "repair");
 	const char *what = arg_str(r, "volume");
 	struct store_volume v;
 	struct mesh_scrub s;
 
 	if (timer && D.scrub_never)
 		return 0;
-	if (all == !!what[0] || (all && arg_str(r, "from")[0]))
+	if (arg_bool(r, "stop") && (repair || from))
+		return req_usage(r, "--stop ends a scrub, and goes with no other option");
+	if (from && !repair)
+		return req_usage(r, "--from says what --repair writes; add --repair");
+	if (all == !!what[0] || (all && from))
 		return req_usage(r, all ? "--all scrubs every volume: leave out its name and --from" :
 				 "name a volume, or add --all");
 	if (all)
@@ -264,7 +294,7 @@ int cmd_volume_scrub(struct req *r)
 		return -1;
 	if (!layout_protected(l))
 		return req_fail(r, "volume %s has no redundancy: there is nothing to compare", v.name);
-	if (scrub_options(r, l, &s))
+	if (scrub_options(r, &v, l, &s))
 		return -1;
 	return scrub(r, &v, &s);
 }

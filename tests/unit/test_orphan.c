@@ -8,6 +8,7 @@
 
 #include "userspace/meshd/gather.c"
 #include "userspace/meshd/orphan.c"
+#include "userspace/meshd/sql.h"
 
 static const struct muuid no_host;
 static char why[CLAIM_WHY];
@@ -211,6 +212,31 @@ static void test_free(void)
 	}
 }
 
+static void drop(const char *table)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "DROP TABLE %s", table);
+	CU_ASSERT(sqlite3_exec(store_db, text, NULL, NULL, NULL) == SQLITE_OK);
+}
+
+/* One that may be kept stays where the store does not say. No test comes after that. */
+static void test_store_fails(void)
+{
+	struct survey s = { 0 };
+	struct gather g;
+
+	rig_new(2);
+	at[2].e.version = 1;
+	CU_ASSERT(claim(2) == CLAIM_NONE);
+	CU_ASSERT_FATAL(!gather(&g, &vol, false));
+	drop("frees");
+	CU_ASSERT(claim_of(&s, &g, &at[2].e, why) == CLAIM_UNKNOWN && has(why, "the store"));
+	drop("volumes");
+	CU_ASSERT(claim_of(&s, &g, &at[2].e, why) == CLAIM_UNKNOWN && has(why, "the store"));
+	gather_free(&g);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -221,6 +247,7 @@ int main(void)
 		{ "an extend that is half way", test_half_way },
 		{ "records that are not read", test_unread },
 		{ "drive free", test_free },
+		{ "the store fails", test_store_fails },
 		{ NULL, NULL },
 	};
 	int err = suite_main("orphan", tests);

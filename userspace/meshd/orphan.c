@@ -197,19 +197,24 @@ static enum claim claim_fresh(const struct gather *g, const struct mgmt_extent *
 /*
  * Whether it was a member's that was replaced, and may have what one needs that is not whole yet:
  * meshd frees it later by itself. The notes of a volume that is being deleted are about all of it.
+ * In words; what the store does not say may be so.
  */
-static bool kept(const struct mgmt_extent *e)
+static bool kept(const struct mgmt_extent *e, char why[CLAIM_WHY])
 {
 	struct store_free *f __free(free) = NULL;
 	struct store_volume v;
 	size_t i, n = 0;
+	int err = store_volume_get(&e->volume, &v, NULL);
 
-	if (store_volume_get(&e->volume, &v, NULL) || v.state != STORE_LIVE ||
-	    store_frees(&e->volume, &f, &n))
+	if (err == -ENOENT || (!err && v.state != STORE_LIVE))
 		return false;
+	if (!err)
+		err = store_frees(&e->volume, &f, &n);
 	for (i = 0; i < n && !muuid_equal(&f[i].extent, &e->uuid); i++)
 		;
-	return i < n;
+	snprintf(why, CLAIM_WHY, "%s", err ? store_words(err) :
+		 "of a member that was replaced: kept until its volume is whole, then freed by meshd");
+	return err || i < n;
 }
 
 static enum claim claim_of(const struct survey *s, const struct gather *g,
@@ -239,10 +244,8 @@ static enum claim claim_of(const struct survey *s, const struct gather *g,
 		return CLAIM_UNKNOWN;
 	if (!e->version)
 		return claim_fresh(g, e, why);
-	if (kept(e)) {
-		snprintf(why, CLAIM_WHY, "of a member that was replaced: kept until its volume is whole, then freed by meshd");
+	if (kept(e, why))
 		return CLAIM_UNKNOWN;
-	}
 	if (p.layout)
 		snprintf(why, CLAIM_WHY, "version %llu of volume %s does not name it",
 			 (unsigned long long)p.layout->version, p.layout->name);

@@ -125,6 +125,44 @@ static void test_spare_keys(void)
 	remove(config);
 }
 
+/* With a state folder elsewhere, it is alone by the usual one, where that can be. */
+static const char *usual;
+
+static int is_alone(void)
+{
+	int held = lock_folder(folder), is = alone(usual, held);
+
+	close(held);
+	return is;
+}
+
+static void test_alone(void)
+{
+	char path[80];
+	int is, other;
+
+	usual = path;
+	snprintf(path, sizeof(path), "%s/none/meshd", folder);
+	CU_ASSERT(!!strstr(words_of(is_alone, &is), "none/meshd cannot be made: No such file"));
+	CU_ASSERT(is);
+	snprintf(path, sizeof(path), "%s/meshd", folder);
+	CU_ASSERT_STRING_EQUAL(words_of(is_alone, &is), "");
+	CU_ASSERT(is);
+	/* The one before is not closed: a meshd has it for as long as it runs. */
+	CU_ASSERT(!!strstr(words_of(is_alone, &is), "another meshd runs"));
+	CU_ASSERT(!is);
+	rmdir(path);
+	/* A file has its name: something is wrong there. */
+	other = open(path, O_CREAT | O_WRONLY, 0600);
+	CU_ASSERT(!!strstr(words_of(is_alone, &is), "Not a directory"));
+	CU_ASSERT(!is);
+	close(other);
+	unlink(path);
+	usual = folder;
+	CU_ASSERT_STRING_EQUAL(words_of(is_alone, &is), "");
+	CU_ASSERT(is);
+}
+
 static void test_config(void)
 {
 	static const struct { char c; size_t n; const char *text, *says; } in[] = {
@@ -160,6 +198,7 @@ int main(void)
 		{ "machine", test_machine },
 		{ "keys of spares and of the hook", test_spare_keys },
 		{ "configuration", test_config },
+		{ "alone", test_alone },
 		{ NULL, NULL },
 	};
 	int err;

@@ -251,23 +251,29 @@ static int lock_folder(const char *path)
 
 /*
  * There is one meshd on a host, whatever its folder: the kernel's modules take what a meshd says for
- * the host's name, its key and what its mirrors have noted. So all that runs holds the usual folder.
+ * the host's name, its key and what its mirrors have noted. So all that runs holds the @usual folder,
+ * if it can be there: none runs with one that cannot be made.
  */
-static bool alone(int held)
+static bool alone(const char *usual, int held)
 {
-	struct stat own, usual;
+	struct stat own, at;
+	bool there = !stat(usual, &at);
 	int fd;
 
-	if (!fstat(held, &own) && !stat(MESHD_STATE, &usual) && own.st_dev == usual.st_dev &&
-	    own.st_ino == usual.st_ino)
+	if (there && !fstat(held, &own) && own.st_dev == at.st_dev && own.st_ino == at.st_ino)
 		return true;
-	fd = lock_folder(MESHD_STATE);
+	fd = lock_folder(usual);
 	if (fd >= 0)
 		return true;
+	if (!there && (fd == -EROFS || fd == -ENOENT || fd == -EACCES)) {
+		log_warn("%s cannot be made: %s; whether another meshd runs here with another folder is not "
+			 "checked", usual, strerror(-fd));
+		return true;
+	}
 	if (fd == -EWOULDBLOCK)
-		log_error("another meshd runs, with %s; a host has one", MESHD_STATE);
+		log_error("another meshd runs, with %s; a host has one", usual);
 	else
-		log_error("%s: %s", MESHD_STATE, strerror(-fd));
+		log_error("%s: %s", usual, strerror(-fd));
 	return false;
 }
 
@@ -279,7 +285,7 @@ static int open_state(void)
 		log_error("%s: %s", D.state, fd == -EWOULDBLOCK ? "another meshd runs" : strerror(-fd));
 		return -1;
 	}
-	if (!alone(fd))
+	if (!alone(MESHD_STATE, fd))
 		return -1;
 	if (identity_load() || home_load())
 		return -1;

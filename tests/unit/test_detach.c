@@ -30,6 +30,7 @@ static struct {
 	int	dels;
 	bool	full;		/* the store cannot be written */
 	bool	noted;
+	u32	away;		/* members that a note says are */
 	bool	known;		/* to the store */
 	bool	mute;		/* the kernel does not answer */
 	bool	settles;	/* the change, which adds a member */
@@ -302,7 +303,8 @@ void log_info(const char *fmt, ...)
 void req_note(struct req *r, const char *fmt, ...)
 {
 	(void)r;
-	is.noted = has(fmt, "cannot be written");
+	is.noted = is.noted || has(fmt, "cannot be written");
+	is.away += has(fmt, "member %u is away");
 }
 
 const char *arg_str(const struct req *r, const char *key)
@@ -412,6 +414,28 @@ static void test_released(void)
 	CU_ASSERT(!is.gathered && !is.brought);
 }
 
+/* What was away when it was detached is released by another detach, once it is back. */
+static void test_again(void)
+{
+	static struct req r;
+
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	is.there = is.attached = true;
+	is.members = 3;
+	CU_ASSERT(!cmd_volume_detach(&r) && is.away == 3 && !is.puts);
+	is.seen = true;
+	is.released = is.away = 0;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.away && is.puts == 1);
+	/* Not while a device is, or may be, in the kernel. */
+	is.mute = true;
+	CU_ASSERT(!cmd_volume_detach(&r) && is.puts == 1);
+	is.mute = false;
+	is.pending = true;
+	is.stale = true;
+	CU_ASSERT(!cmd_volume_detach(&r) && is.puts == 1);
+}
+
 /* An extend that detach completes: the new member is held as well. */
 static void test_settled(void)
 {
@@ -486,6 +510,7 @@ int main(void)
 		{ "an extend that goes on", test_extending },
 		{ "who holds it while a change is not finished", test_released },
 		{ "a change that is finished first", test_settled },
+		{ "members that were away", test_again },
 		{ "members that another host holds", test_own_alone },
 		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },

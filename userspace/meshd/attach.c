@@ -176,7 +176,8 @@ int volume_detached(const struct muuid *volume, char *why)
 	return !err ? -EBUSY : err == -EBUSY ? -EAGAIN : err;
 }
 
-int volume_release(const struct store_volume *v, const struct layout *l, char *why)
+/* @r: notes what is not seen, and so cannot be released; NULL: no request waits. */
+static int release(struct req *r, const struct store_volume *v, const struct layout *l, char *why)
 {
 	struct put *p __free(free) = NULL;
 	const struct found *f;
@@ -202,11 +203,30 @@ int volume_release(const struct store_volume *v, const struct layout *l, char *w
 		f = gather_find(&g, &l->member[i].extent);
 		if (f && muuid_equal(&f->e.holder, &D.host))
 			p[n++] = put_to(&g, f, MGMT_RELEASE, NULL);
+		if (!f && r)
+			req_note(r, "member %u is away, and stays noted as held by this host if it was: detach "
+				 "volume %s again when it is back", i, v->name);
 	}
 	puts_run(p, n);
 	err = p ? puts_result(p, n, why) : -ENOMEM;
 	gather_free(&g);
 	return err;
+}
+
+int volume_release(const struct store_volume *v, const struct layout *l, char *why)
+{
+	return release(NULL, v, l, why);
+}
+
+/*
+ * One that was detached while members were away is held there still. A device that is being
+ * removed may have I/O in flight, which no other host is to meet.
+ */
+static bool left_held(const struct store_volume *v)
+{
+	struct meshblk_volume k;
+
+	return v->state == STORE_LIVE && kernel_head(&v->uuid, &k) == -ENOENT;
 }
 
 static int in_use(struct req *r, const struct store_volume *v)
@@ -273,7 +293,7 @@ static int detach(struct req *r, struct store_volume *v, struct layout *l)
 		in_use(r, v);
 	else if (err && err != -ENOENT)
 		req_fail(r, "volume %s: %s", v->name, m ? mesh_why(m) : strerror(-err));
-	else if (!stuck && was && !v->readonly && volume_release(v, l, why))
+	else if (!stuck && (was || left_held(v)) && !v->readonly && release(r, v, l, why))
 		req_note(r, "%s; volume %s stays noted there as held by this host, and needs --preempt "
 			 "elsewhere", why, v->name);
 	mesh_close(m);

@@ -190,6 +190,7 @@ static void test_moved(void)
 	rig_new(2);
 	at[0].host = at[1].host = HOSTS;
 	CU_ASSERT(used_by("h0") && has(why, "is not exported by any known host"));
+	CU_ASSERT(has(why, "volume delete"));
 }
 
 /* A change from two members to @members, as extend makes it. */
@@ -639,6 +640,17 @@ static void mirror(u64 version)
 	free(l);
 }
 
+/* A host whose members can be replaced does not need the volume deleted. */
+static void test_moved_mirror(void)
+{
+	mirror(1);
+	CU_ASSERT(used_by("h0") && has(why, "evict or replace"));
+	at[1].host = 1;
+	at[0].host = HOSTS;
+	CU_ASSERT(used_by("h0") && has(why, "replace NAME 0 (each") && !has(why, "delete"));
+	CU_ASSERT(has(why, "is not exported by any known host"));
+}
+
 /* The first attach that has groups notes in a new version that they are fresh no more. */
 static void test_mirror_fresh(void)
 {
@@ -719,6 +731,7 @@ int main(void)
 		{ "renamed on another host", test_renamed },
 		{ "a name of this host's own", test_alias },
 		{ "drives on another host", test_moved },
+		{ "moved, of a mirror", test_moved_mirror },
 		{ "a change", test_change },
 		{ "a change: the old members first", test_change_order },
 		{ "a change that waits, and the kernel", test_change_waits },

@@ -320,11 +320,16 @@ bool volume_uses(const struct store_volume *v, struct layout *l, const struct st
 		if (!peer_of_member(&l->member[i], &of) && of.id == h->id)
 			break;
 	if (i < l->members && gather_find(&g, &l->member[i].extent)) {
-		snprintf(why, REASON, "delete it first, or move its drives to another host");
+		snprintf(why, REASON, layout_protected(l) ? "evict or replace its members there first, or move "
+			 "its drives to another host" : "delete it first, or move its drives to another host");
 	} else if (i < l->members) {
 		gather_away(&g, &l->member[i], away);
-		snprintf(why, REASON, "last seen there: %.172s; if lost for good: meshctl volume delete "
-			 "--force --stale", away);
+		if (layout_protected(l))
+			snprintf(why, REASON, "last seen there: %.120s; if lost for good: meshctl volume replace NAME "
+				 "%u (each of its members there), then remove the host", away, i);
+		else
+			snprintf(why, REASON, "last seen there: %.172s; if lost for good: meshctl volume delete "
+				 "--force --stale", away);
 	}
 	gather_free(&g);
 	return i < l->members;

@@ -608,6 +608,7 @@ static void test_set_back(void)
 	rig_store(l);
 	CU_ASSERT(bring("data", false) && !kernel.there);
 	CU_ASSERT(has(why, "version 1") && has(why, "version 2") && has(why, "set back"));
+	CU_ASSERT(has(why, "import --stale, then attach --stale --preempt"));
 	rig_load(&v, l);
 	CU_ASSERT(v.version == 2 && l->version == 2);
 	free(l);

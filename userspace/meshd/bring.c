@@ -360,9 +360,10 @@ static int adopt(struct way *w)
 	if (!err)
 		err = volume_adopt(w->v, w->l, w->p.layout);
 	if (err == -ESTALE) {
-		snprintf(w->why, REASON, "its drives have version %llu, and this host has seen version "
-			 "%llu: they were set back (a snapshot, a restored copy); bring the later state "
-			 "back", found, had);
+		snprintf(w->why, REASON, "its drives have version %llu, this host has seen version %llu: set "
+			 "back, or replaced; bring the later state back. If that is lost for good, on a host that "
+			 "does not know the volume: volume import --stale, then attach --stale --preempt",
+			 found, had);
 		return -EUCLEAN;
 	}
 	if (err)

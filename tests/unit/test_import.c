@@ -90,9 +90,32 @@ static void test_away(void)
 {
 	begin();
 	at[1].host = HOSTS;
-	CU_ASSERT(refuses("only half there"));
+	CU_ASSERT(refuses("only half there") && !has(r.error, "LOST"));
 	stale = true;
 	CU_ASSERT(!import() && known(1, "data"));
+}
+
+/* Of a mirror the other copies may be newer, which no error says once it goes on. */
+static void test_away_mirror(void)
+{
+	struct layout *l = malloc(sizeof(*l));
+
+	begin();
+	rig_layout(l, 2, 1, "data");
+	l->salt = 5;
+	l->segments = 1;
+	l->size = 1 << 20;
+	l->segment[0] = (struct layout_segment) {
+		.length = 1 << 20, .level = PROT_MIRROR, .data = 2, .groups = 1, .strip = 65536, .refs = 2,
+	};
+	for (u32 i = 0; i < 2; i++) {
+		l->ref[i].offset = layout_data_at(&l->segment[0], 512);
+		l->member[i].size = l->ref[i].offset + (1 << 20);
+	}
+	rig_record(0, l, no_host);
+	at[1].host = HOSTS;
+	CU_ASSERT(refuses("only half there") && has(r.error, "LOST when they return"));
+	free(l);
 }
 
 /* --stale is about what is away: which of a drive and its copy counts is not known. */
@@ -123,6 +146,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "plain", test_plain },
 		{ "away", test_away },
+		{ "away, of a mirror", test_away_mirror },
 		{ "copied", test_copied },
 		{ "half way", test_half_way },
 		{ NULL, NULL },

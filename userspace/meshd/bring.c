@@ -135,6 +135,17 @@ static bool segment_serves(const struct way *w, const struct layout *l, const st
 	return true;
 }
 
+/* Of a volume with redundancy. */
+static bool serves(const struct way *w, const struct layout *l)
+{
+	bool all = layout_protected(l);
+	u32 i;
+
+	for (i = 0; i < l->segments && all; i++)
+		all = segment_serves(w, l, &l->segment[i]);
+	return all;
+}
+
 /*
  * Whether a volume can do without the members that are away. Which of their data counts is written
  * in the rosters of its groups. The layout counts if this host has used it, or if it is the first.
@@ -142,15 +153,10 @@ static bool segment_serves(const struct way *w, const struct layout *l, const st
 static bool serves_degraded(const struct way *w)
 {
 	const struct layout *l = w->p.layout;
-	u32 i;
 
-	if (w->p.top || !layout_protected(l) ||
-	    (l->version > 1 && (w->l->version != l->version || w->l->commit != l->commit)))
+	if (w->p.top || (l->version > 1 && (w->l->version != l->version || w->l->commit != l->commit)))
 		return false;
-	for (i = 0; i < l->segments; i++)
-		if (!segment_serves(w, l, &l->segment[i]))
-			return false;
-	return true;
+	return serves(w, l);
 }
 
 /* The kernel has what may count, and groups that go on without the members that are away. */
@@ -172,6 +178,7 @@ static bool held_without(const struct way *w)
 static int judge(struct way *w)
 {
 	const struct layout *l = w->p.layout;
+	char away[REASON];
 
 	if (w->p.verdict == TRUTH_NONE && w->l->members) {
 		gather_away(&w->g, &w->l->member[0], w->why);
@@ -184,7 +191,9 @@ static int judge(struct way *w)
 	if (w->p.verdict == TRUTH_AWAY && (serves_degraded(w) || held_without(w)))
 		return 0;
 	if (w->p.verdict == TRUTH_AWAY && (!w->o->stale || undo_first(w))) {
-		gather_away(&w->g, &l->member[w->p.member], w->why);
+		gather_away(&w->g, &l->member[w->p.member], away);
+		snprintf(w->why, REASON, !w->o->stale && serves(w, l) && !undo_first(w) ? "%.110s; with --stale "
+			 STALE_LOSES : "%s", away);
 		return -EHOSTUNREACH;
 	}
 	if (w->p.verdict == TRUTH_BLIND && !w->o->stale) {

@@ -211,7 +211,8 @@ int import_volume(struct req *r, const char *what, struct store_volume *v)
 			       "are damaged", found.name);
 	} else if (p.verdict != TRUTH_WHOLE && !arg_bool(r, "stale")) {
 		gather_away(&g, &p.layout->member[p.member], why);
-		err = req_fail(r, "volume %s is only half there: %s; or add --stale", found.name, why);
+		err = req_fail(r, "volume %s is only half there: %s; or add --stale%s", found.name, why,
+			       layout_protected(p.layout) ? ": " STALE_LOSES : "");
 	} else {
 		err = keep(r, p.layout, v);
 	}

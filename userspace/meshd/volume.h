@@ -64,6 +64,10 @@ void kernel_keep(struct store_volume *v);
 
 /* bring.c */
 
+/* What --stale does to a volume with redundancy, members of which are away. */
+#define STALE_LOSES	"it goes on with what is here, and what was written on the others since is LOST when " \
+			"they return; bring them back if you can"
+
 /* How a volume is brought to the kernel. */
 struct bring {
 	struct req *r;		/* the request that waits, for progress; NULL: none */

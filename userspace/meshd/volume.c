@@ -138,7 +138,7 @@ static int all_there(struct req *r, const struct store_volume *v, const struct l
 	lacks = volume_health(&k) >= HEALTH_DEGRADED && groups_why(l, &k, why, sizeof(why));
 	meshblk_volume_free(&k);
 	return lacks ? req_fail(r, "volume %s lacks a member, and is changed only with all of them: %s; bring "
-				"it back first", v->name, why) : 0;
+				"it back, or meshctl volume replace it", v->name, why) : 0;
 }
 
 /* What was begun before and is not settled cannot be built upon. */

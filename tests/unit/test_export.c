@@ -31,6 +31,16 @@ struct label *tdrive_edit(struct tdrive *d) { (void)d; return NULL; }
 int tdrive_commit(struct tdrive *d, struct label *l) { (void)d, (void)l; return -ENOSYS; }
 int tdrive_push(struct tdrive *d) { (void)d; return -ENOSYS; }
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out) { (void)d, (void)out; }
+static const char *noted;	/* the device of the label; NULL: none */
+
+int device_noted(const struct muuid *u, struct twin_id *t)
+{
+	(void)u;
+	memset(t, 0, sizeof(*t));
+	snprintf(t->wwid, sizeof(t->wwid), "%s", noted ? noted : "");
+	return noted ? 0 : -ENOENT;
+}
+
 u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void probe_clear(struct probe *p) { (void)p; }
 int take_probe(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
@@ -177,7 +187,7 @@ static void test_unreadable(void)
 /* One thing that is against it each, and the option that is about that. */
 static const struct {
 	enum probe_verdict verdict;
-	const char *network;
+	const char *network, *noted;
 	u64	newer, size;
 	u8	cluster;
 	bool	over, force, as_is, erase, never;
@@ -192,7 +202,10 @@ static const struct {
 	{ .verdict = PROBE_OURS, .size = 2, .as_is = true },
 	{ .verdict = PROBE_OURS, .size = 1, .newer = 57, .as_is = true },
 	{ .verdict = PROBE_OURS, .size = 1, .cluster = 8, .over = true },
+	{ .verdict = PROBE_OURS, .size = 1, .noted = "this" },
+	{ .verdict = PROBE_OURS, .size = 1, .noted = "other", .as_is = true },
 	{ .verdict = PROBE_THEIRS, .size = 1, .over = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .noted = "other", .over = true },
 	{ .verdict = PROBE_THEIRS, .size = 1, .network = "nbd", .over = true, .force = true },
 	{ .verdict = PROBE_THEIRS, .size = 1, .newer = 57, .over = true, .as_is = true },
 };
@@ -202,7 +215,8 @@ static bool touched(size_t i)
 {
 	static struct label l;
 	struct probe p = { .path = "/dev/test", .verdict = drive[i].verdict, .drive = id,
-			   .owner = owner, .size = 64ULL << 20, .label = drive[i].size ? &l : NULL };
+			   .owner = owner, .size = 64ULL << 20, .label = drive[i].size ? &l : NULL,
+			   .id.wwid = "this" };
 	struct tdrive *d = NULL;
 
 	l = (struct label) { .drive = id, .owner = owner, .size = p.size / (drive[i].size ?: 1),
@@ -210,6 +224,7 @@ static bool touched(size_t i)
 	if (drive[i].network)
 		strcpy(p.network, drive[i].network);
 	newer = drive[i].newer;
+	noted = drive[i].noted;
 	r = (struct req) { .status = 0 };
 	takes = 0;
 	export_probed(&r, &p, &d);
@@ -234,6 +249,7 @@ static void test_options(void)
 	}
 	memset(&D.cluster, 0, sizeof(D.cluster));
 	newer = 0;
+	noted = NULL;
 	json_decref(drives);
 }
 

@@ -42,8 +42,8 @@ static const struct verb_arg export_opts[] = {
 	  "a drive with a label" },
 	{ "--erase-label", ARG_FLAG, "erase_label", "erase it although it was a drive whose label is damaged, lost or "
 	  "of another version" },
-	{ "--as-is", ARG_FLAG, "as_is", "take it up with its label as it is, although older than noted or of another "
-	  "size" },
+	{ "--as-is", ARG_FLAG, "as_is", "take it up with its label as it is, although older than noted, or of "
+	  "another device or size" },
 	{ "--take-over", ARG_FLAG, "take_over", "although its label names another host: it was moved here" },
 	OPT_STALE("with --take-over: although that host does not say whether it still serves it"),
 	OPT_DRY_RUN,

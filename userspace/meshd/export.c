@@ -156,6 +156,18 @@ static int theirs_verdict(struct req *r, const struct probe *p)
 	return query_owner(r, p, owner);
 }
 
+/*
+ * A copy has all of the label, and nothing of what its members were given since: a group takes it
+ * for a member that missed no more than was noted. What another host has had since is not noted here.
+ */
+static bool is_copy(const struct probe *p)
+{
+	struct twin_id was;
+
+	return p->verdict != PROBE_THEIRS && !device_noted(&p->drive, &was) &&
+	       twin_match(&was, &p->id) == TWIN_DIFFERS;
+}
+
 static int label_verdict(struct req *r, const struct probe *p)
 {
 	struct tdrive *d;
@@ -186,6 +198,11 @@ static int label_verdict(struct req *r, const struct probe *p)
 				"Put the newer state back, or add --as-is to go on with this one",
 				p->path, (unsigned long long)p->label->sequence,
 				(unsigned long long)newer);
+	if (is_copy(p) && !arg_bool(r, "as_is"))
+		return req_fail(r, "%s is another device than the one that had this label last. A copy that was "
+				"made while its volumes were in use lacks what was written since: of a mirror, "
+				"raid10 or ec use volume replace instead. Add --as-is if it was copied out of use",
+				p->path);
 	if (p->label->size != p->size && !arg_bool(r, "as_is"))
 		return req_fail(r, "%s has %llu bytes, its label says %llu: has it grown, or is it a copy "
 				"of a smaller one? If it is the drive itself, add --as-is",

@@ -181,8 +181,9 @@ static void refuse_all(struct finds *f, struct probe **p, size_t n, bool noted)
 
 	for (i = 0; i < n; i++) {
 		if (n == 1)
-			refuse(f, p[i], "twice", "its label was served from another device last; if this one "
-			       "took its place, 'meshctl drive export %s'", p[i]->path);
+			refuse(f, p[i], "twice", "its label was served from another device last: a copy lacks what "
+			       "was written since; of a mirror, raid10 or ec volume replace instead; 'meshctl drive "
+			       "export %s --as-is' if it was copied out of use", p[i]->path);
 		else
 			refuse(f, p[i], "twice", "same label as %s%s; unplug the copy, or decide with "
 			       "'meshctl drive export %s'", p[i ? 0 : 1]->path, noted ?

@@ -30,7 +30,11 @@ static struct {
 	int	dels;
 	bool	full;		/* the store cannot be written */
 	bool	noted;
-	u32	away;		/* members that a note says are */
+	u32	away;		/* members that a note says are ... */
+	u32	moved;		/* ... or are on another host */
+	bool	device;
+	enum health health;
+	u32	target_id;	/* of its one member in the kernel; the host that has its drive is 0 */
 	bool	known;		/* to the store */
 	bool	mute;		/* the kernel does not answer */
 	bool	settles;	/* the change, which adds a member */
@@ -81,12 +85,16 @@ int kernel_del(const struct muuid *uuid, bool force)
 
 int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 {
+	static struct meshblk_member member;
+
 	(void)uuid;
 	if (is.mute)
 		return -EIO;
 	if (!is.there)
 		return -ENOENT;
-	*out = (struct meshblk_volume) { .state = "active", .openers = is.openers };
+	member.target_id = is.target_id;
+	*out = (struct meshblk_volume) { .state = "active", .openers = is.openers, .members = &member,
+					 .nr_members = 1 };
 	return 0;
 }
 
@@ -98,8 +106,13 @@ void meshblk_volume_free(struct meshblk_volume *v)
 void kernel_device(const struct muuid *uuid, char *out, size_t size)
 {
 	(void)uuid;
-	(void)size;
-	out[0] = 0;
+	snprintf(out, size, "%s", is.device ? "/dev/mesh0" : "");
+}
+
+enum health volume_health(const struct meshblk_volume *k)
+{
+	(void)k;
+	return is.health;
 }
 
 void kernel_keep(struct store_volume *v)
@@ -305,6 +318,7 @@ void req_note(struct req *r, const char *fmt, ...)
 	(void)r;
 	is.noted = is.noted || has(fmt, "cannot be written");
 	is.away += has(fmt, "member %u is away");
+	is.moved += has(fmt, "is on host %s now");
 }
 
 const char *arg_str(const struct req *r, const char *key)
@@ -414,6 +428,23 @@ static void test_released(void)
 	CU_ASSERT(!is.gathered && !is.brought);
 }
 
+/* Attached already: a drive that is elsewhere now is not taken while it is. */
+static void test_moved(void)
+{
+	static struct req r;
+
+	for (u32 i = 0; i < 8; i++) {
+		memset(&r, 0, sizeof(r));
+		memset(&is, 0, sizeof(is));
+		is.there = is.attached = is.device = is.known = true;
+		is.health = i & 1 ? HEALTH_DEGRADED : HEALTH_WHOLE;
+		is.target_id = i >> 1 & 1;
+		is.seen = i & 4;
+		CU_ASSERT(!cmd_volume_attach(&r) && !is.brought);
+		CU_ASSERT(is.moved == (i == 7));
+	}
+}
+
 /* What was away when it was detached is released by another detach, once it is back. */
 static void test_again(void)
 {
@@ -510,6 +541,7 @@ int main(void)
 		{ "an extend that goes on", test_extending },
 		{ "who holds it while a change is not finished", test_released },
 		{ "a change that is finished first", test_settled },
+		{ "a drive on another host", test_moved },
 		{ "members that were away", test_again },
 		{ "members that another host holds", test_own_alone },
 		{ "a kernel that does not answer", test_mute },

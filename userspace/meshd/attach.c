@@ -75,9 +75,34 @@ void volume_give_up(const struct store_volume *was, const struct layout *l, cons
 		log_info("volume %s stays noted as held by this host: %s", was->name, why);
 }
 
+/* The kernel has each member at one host, for as long as it has the volume. */
+static void note_moved(struct req *r, const struct store_volume *v)
+{
+	struct meshblk_volume k;
+	const struct found *f;
+	struct gather g;
+	u32 i;
+
+	if (kernel_volume(&v->uuid, &k))
+		return;
+	if (volume_health(&k) != HEALTH_WHOLE && !gather(&g, &v->uuid, false)) {
+		for (i = 0; i < k.nr_members; i++) {
+			f = gather_find(&g, &k.members[i].extent);
+			if (f && k.members[i].kind != MESHBLK_KIND_BDEV &&
+			    g.hosts[f->host].id != k.members[i].target_id)
+				req_note(r, "the drive of member %u of volume %s is on host %s now, and is taken at "
+					 "the next attach: unmount the volume, then meshctl volume detach, and "
+					 "attach", i, v->name, g.hosts[f->host].name);
+		}
+		gather_free(&g);
+	}
+	meshblk_volume_free(&k);
+}
+
 /* What was begun before is not undone under a device that is there. */
 static int attached_already(struct req *r, const struct store_volume *v)
 {
+	note_moved(r, v);
 	if (v->pending && arg_bool(r, "stale"))
 		req_note(r, "volume %s is attached: its unfinished change is not undone; unmount it, then "
 			 "meshctl volume detach %s --stale first", v->name, v->name);

@@ -141,11 +141,14 @@ static void test_groups(void)
 	CU_ASSERT(!layout_regroup(&s, 1) && s.level == PROT_MIRROR && layout_members(&s) == 2);
 	CU_ASSERT(!layout_regroup(&s, 3) && s.level == PROT_RAID10 && layout_members(&s) == 6);
 	CU_ASSERT(layout_regroup(&s, 2) && !layout_regroup(&s, 3) && layout_width(&s) == 2);
+	CU_ASSERT(layout_needs(&s) == 1);
 	layout_parse("ec:4+2", &s);
 	CU_ASSERT(!layout_regroup(&s, 2) && layout_members(&s) == 12 && layout_width(&s) == 6);
+	CU_ASSERT(layout_needs(&s) == s.data && s.parity);
 	CU_ASSERT_PTR_NOT_NULL(layout_regroup(&s, 43));
 	layout_parse("stripe:4", &s);
 	CU_ASSERT(layout_regroup(&s, 2) && layout_members(&s) == 4 && layout_width(&s) == 1);
+	CU_ASSERT(layout_needs(&s) == 1);
 	layout_parse("linear", &s);
 	CU_ASSERT(layout_regroup(&s, 1) && layout_members(&s) == 1);
 }

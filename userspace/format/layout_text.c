@@ -72,6 +72,11 @@ u32 layout_width(const struct layout_shape *s)
 	       s->level == PROT_MIRROR || s->level == PROT_RAID10 ? s->data : 1;
 }
 
+u32 layout_needs(const struct layout_shape *s)
+{
+	return s->level == PROT_EC ? s->data : 1;
+}
+
 u32 layout_members(const struct layout_shape *s)
 {
 	return s->groups * (s->level == PROT_STRIPE ? s->data : layout_width(s));

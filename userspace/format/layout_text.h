@@ -42,5 +42,7 @@ const char *layout_regroup(struct layout_shape *s, u32 groups);
 /* Members of a group, 1 where there is no redundancy; of all groups. */
 u32 layout_width(const struct layout_shape *s);
 u32 layout_members(const struct layout_shape *s);
+/* Members that a group serves with, whichever these are. */
+u32 layout_needs(const struct layout_shape *s);
 
 #endif

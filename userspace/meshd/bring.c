@@ -115,11 +115,9 @@ static bool undo_first(const struct way *w)
 static bool segment_serves(const struct way *w, const struct layout *l, const struct layout_segment *s)
 {
 	struct layout_shape shape = layout_shape(s);
-	u32 width = layout_width(&shape), needs = width, here, g, i;
+	u32 width = layout_width(&shape), here, g, i;
 	const struct truth_label *e;
 
-	if (width > 1)
-		needs = s->parity ? s->data : 1;
 	for (g = 0; g < s->refs; g += width) {
 		for (i = here = 0; i < width; i++) {
 			e = truth_find(&w->g.truth, &l->member[l->ref[s->first_ref + g + i].member].extent);
@@ -129,7 +127,7 @@ static bool segment_serves(const struct way *w, const struct layout *l, const st
 				return false;
 			here += !!e;
 		}
-		if (here < needs)
+		if (here < layout_needs(&shape))
 			return false;
 	}
 	return true;

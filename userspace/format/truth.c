@@ -290,6 +290,14 @@ static bool undone(const struct truth *t, const struct truth_label *e, const str
 	return false;
 }
 
+bool truth_undone(const struct truth *t, const struct muuid *extent, const struct layout *old,
+		  const struct layout *next)
+{
+	const struct truth_label *e = truth_find(t, extent);
+
+	return e && undone(t, e, old, next);
+}
+
 /* Its label is one that a change from @old to @next, or an undo of it, may have left. */
 static bool undoable(const struct truth *t, const struct truth_label *e, const struct layout *old,
 		     const struct layout *next, u32 member)
@@ -300,25 +308,26 @@ static bool undoable(const struct truth *t, const struct truth_label *e, const s
 enum truth_undo truth_undo(const struct truth *t, const struct layout *old, const struct layout *next,
 			   const struct muuid *self)
 {
-	bool lost = false, before = false, ours = true, due;
+	bool lost = false, before = false, ours = true, any = false, due;
 	int swapped = truth_swapped(old, next);
 	const struct truth_label *e;
 	u32 i;
 
 	for (i = 0; i < old->members; i++) {
 		/* @next is decided without the others, whatever their labels say. */
-		due = swapped < 0 || (i != (u32)swapped && !next->member[i].late);
+		due = (int)i != swapped && !next->member[i].late;
 		e = truth_find(t, &old->member[i].extent);
 		if (!e && !due)
 			continue;
 		if (!e || !undoable(t, e, old, next, i))
 			return UNDO_NEVER;
+		any = any || due;
 		before = before || (due && says(e, old));
 		ours = ours && (!due || muuid_equal(&e->holder, self));
 	}
 	for (i = 0; i < next->members; i++)
 		lost = lost || !truth_find(t, &next->member[i].extent);
-	if (!lost)
+	if (!lost || !any)
 		return UNDO_NEVER;
 	if (truth_held(t, old, self) >= 0)
 		return UNDO_HELD;

@@ -98,21 +98,26 @@ enum truth_pending truth_pending(const struct truth *t, const struct layout *old
 				 const struct layout *next);
 
 enum truth_undo {
-	UNDO_NEVER,	/* no new member is lost, or another writer went on from there */
+	UNDO_NEVER,	/* no member is lost, none that decides is seen, or another writer went on */
 	UNDO_HELD,	/* another host than @self holds an old member */
 	UNDO_USED,	/* no host holds it, but one may have used what it makes */
 	UNDO_FREE,	/* no host has used it */
 };
 
 /*
- * Whether our own change may be undone although it is in labels: one of its new members
- * cannot be seen, and every old member is at @old, at @next or at what an undo before
- * wrote. No host has used it while one is at @old, which keeps @next undecided, or while
- * all of them are held by @self since @next was written: another host that took them and
- * gave them back left no holder.
+ * Whether our own change may be undone although it is in labels: one of its members cannot
+ * be seen, and every old member is at @old, at @next or at what an undo before wrote. No
+ * host has used it while one is at @old, which keeps @next undecided, or while all of them
+ * are held by @self since @next was written: another host that took them and gave them back
+ * left no holder. Of old members that @next has as late, or replaces, nothing follows: what
+ * groups do without for good must not keep the others from being used.
  */
 enum truth_undo truth_undo(const struct truth *t, const struct layout *old, const struct layout *next,
 			   const struct muuid *self);
+
+/* Whether the label of @extent says @old's content beyond @next, which an undo writes. */
+bool truth_undone(const struct truth *t, const struct muuid *extent, const struct layout *old,
+		  const struct layout *next);
 
 /*
  * Whether a record that counts somewhere has @extent as a member, and its own label

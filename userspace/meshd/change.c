@@ -276,6 +276,16 @@ static int fence_layout(const struct gather *g, const struct layout *old, const 
 	return 0;
 }
 
+/* Whether the label of @f is not beyond @next, or by an undo of it here that got no further. */
+static bool fenceable(const struct gather *g, const struct layout *old, const struct layout *next,
+		      const struct found *f)
+{
+	if (f->e.version < next->version ||
+	    (f->e.version == next->version && f->e.commit == next->commit))
+		return muuid_null(&f->e.holder) || muuid_equal(&f->e.holder, &D.host);
+	return muuid_equal(&f->e.holder, &D.host) && truth_undone(&g->truth, &f->e.uuid, old, next);
+}
+
 /* Members whose label no host but this one may change. */
 static size_t fence_puts(const struct gather *g, const struct layout *old,
 			 const struct layout *next, const struct layout *x, struct put *p)
@@ -286,10 +296,7 @@ static size_t fence_puts(const struct gather *g, const struct layout *old,
 
 	for (i = 0; i < old->members; i++) {
 		f = gather_find(g, &old->member[i].extent);
-		if (!f || f->e.version > next->version ||
-		    (f->e.version == next->version && f->e.commit != next->commit))
-			continue;
-		if (muuid_null(&f->e.holder) || muuid_equal(&f->e.holder, &D.host))
+		if (f && fenceable(g, old, next, f))
 			p[n++] = put_to(g, f, MGMT_RECORD_PUT, x);
 	}
 	return n;

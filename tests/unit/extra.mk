@@ -43,14 +43,14 @@ $(BUILD)/unit/test_detach: userspace/meshd/attach.c $(wildcard userspace/meshd/*
 $(BUILD)/unit/test_truth_replace $(BUILD)/s390x/test_truth_replace: tests/unit/replace_world.h \
 	tests/unit/replace_hosts.h
 
-RIG_TEST := volume orphan delete extents import replace
+RIG_TEST := volume orphan delete extents import replace pending
 
 S390X_SKIP += $(RIG_TEST:%=tests/unit/test_%.c)
 $(foreach t,$(RIG_TEST),$(eval UNIT_EXTRA_$(t) := $(STORE_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 $(RIG_TEST:%=$(BUILD)/unit/test_%): $(STORE_OBJ) tests/unit/volume_rig.h $(wildcard userspace/meshd/*.h) \
 	$(addprefix userspace/meshd/,bring.c change.c choose.c delete.c extents.c gather.c import.c orphan.c \
-	replace.c)
+	replace.c volume.c)
 
 # The queue pair code, over verbs of its own.
 UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter

@@ -41,12 +41,29 @@ static bool replace(struct world *w, u8 n)
 	return true;
 }
 
+/* volume.c, extend_by(): all members are there; no extent is new here, but the record is. */
+static bool extend(struct world *w, u8 n)
+{
+	struct host *h = &w->h[n];
+
+	if (!w->extends || h->pending || !h->up || h->kern != h->store + 1 || w->l[h->store].grown)
+		return false;
+	for (u8 i = 0; i < width; i++)
+		if (goes_without(w, h, w->l[h->store].m[i]))
+			return false;
+	w->extends--;
+	h->member = width;
+	h->step = BEGIN;
+	return true;
+}
+
 /* note_both(), then volume_swap(). */
 static bool begin(struct world *w, u8 n)
 {
 	struct host *h = &w->h[n];
 	struct lay next = w->l[h->store];
 	struct muuid me = world_uuid(3, n + 1);
+	bool extends = h->member == width;
 	enum truth_next is;
 	struct truth_pick p;
 	struct truth t;
@@ -55,13 +72,16 @@ static bool begin(struct world *w, u8 n)
 	world_gather(w, h);
 	t = world_truth(w, h, true);
 	p = truth_pick(&t);
-	next.m[h->member] = h->spare;
+	if (extends)
+		next.grown = 1;
+	else
+		next.m[h->member] = h->spare;
 	if (!h->undo)
 		next.late = 0;
 	for (u8 i = 0; i < width; i++) {
 		u8 bit = BIT8(i), x = w->l[h->store].m[i];
 
-		if (h->undo ? h->up || h->stale : goes_without(w, h, x))
+		if (h->undo ? h->up || h->stale : !extends && goes_without(w, h, x))
 			next.late |= h->undo && h->up && !h->stale && w->in_sync >> x & 1 ? 0 : bit;
 		if (i == h->member || (h->see >> x & 1 && !(lagging(&t, h->store) & bit)))
 			next.late &= ~bit;
@@ -75,7 +95,7 @@ static bool begin(struct world *w, u8 n)
 		return true;
 	}
 	is = truth_next(&t, &p);
-	if (is != TRUTH_SAME && is != TRUTH_LATE && !h->undo) {
+	if (is != TRUTH_SAME && (is != TRUTH_LATE || extends) && !h->undo) {
 		idle(h);
 		return true;
 	}
@@ -228,36 +248,33 @@ static u64 later(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* A change that is not settled names what went meanwhile as late. */
-static bool amend(struct world *w, struct host *h, const struct truth *t)
+/* Members that went since a change was begun, and that this kernel goes on without. */
+static u8 leave_out(const struct world *w, u8 n, const struct truth *t)
 {
-	struct lay next = w->l[h->pending - 1];
-	bool more = false;
-	int k;
+	const struct host *h = &w->h[n];
+	const struct lay *next = &w->l[h->pending - 1];
+	struct muuid me = world_uuid(3, n + 1);
+	u8 gone = 0;
 
+	if (truth_held(t, &object[h->store], &me) >= 0)
+		return 0;
 	for (u8 i = 0; i < width; i++) {
-		u8 x = next.m[i];
+		u8 x = next->m[i];
 
-		if (next.late >> i & 1 || h->see >> x & 1 || x != w->l[h->store].m[i] || !goes_without(w, h, x))
-			continue;
-		next.late |= BIT8(i);
-		more = true;
+		if (!(next->late >> i & 1) && !(h->see >> x & 1) && x == w->l[h->store].m[i] &&
+		    goes_without(w, h, x))
+			gone |= BIT8(i);
 	}
-	if (!more)
-		return true;
-	k = world_layout(w, &next, h->store, later(truth_version(t), next.version + 1));
-	if (k >= 0)
-		h->pending = k + 1;
-	return k >= 0;
+	return gone;
 }
 
-static bool fence_begin(struct world *w, struct host *h, const struct truth *t)
+static bool fence_begin(struct world *w, struct host *h, const struct truth *t, u8 gone)
 {
 	struct lay x = w->l[h->store];
 	int swapped = truth_swapped(&object[h->store], &object[h->pending - 1]), k;
 
 	x.late = unseen(h, &x);
-	if (x.late & ~w->l[h->pending - 1].late & ~(swapped < 0 ? 0 : BIT8(swapped))) {
+	if (x.late & ~(w->l[h->pending - 1].late | gone) & ~(swapped < 0 ? 0 : BIT8(swapped))) {
 		idle(h);
 		return true;
 	}
@@ -269,6 +286,14 @@ static bool fence_begin(struct world *w, struct host *h, const struct truth *t)
 	return k >= 0;
 }
 
+/* Beyond the change, by an undo of it that this host began. */
+static bool half_undone(const struct world *w, u8 n, const struct label *s)
+{
+	const struct lay *old = &w->l[w->h[n].store], *l = &w->l[s->commit - 1];
+
+	return s->holder == n + 1 && l->grown == old->grown && !memcmp(l->m, old->m, sizeof(l->m));
+}
+
 static bool fence_next(struct world *w, u8 n)
 {
 	struct host *h = &w->h[n];
@@ -278,9 +303,11 @@ static bool fence_next(struct world *w, u8 n)
 	for (; h->i < width; h->i++) {
 		const struct label *s = &h->saw[l->m[h->i]];
 
-		if (!(h->see >> l->m[h->i] & 1) || s->version > next->version ||
-		    (s->version == next->version && s->commit != h->pending) ||
-		    (s->holder && s->holder != n + 1))
+		if (!(h->see >> l->m[h->i] & 1) || (s->holder && s->holder != n + 1) ||
+		    (s->version > next->version && !half_undone(w, n, s)) ||
+		    (s->version == next->version && s->commit != h->pending))
+			continue;
+		if (s->commit == h->target + 1)
 			continue;
 		if (world_put(w, n + 1, l->m[h->i], h->target, s))
 			h->i++;
@@ -299,37 +326,50 @@ static bool fence_next(struct world *w, u8 n)
 	return true;
 }
 
+/* change.c: judge_pending(), and undo() with @by_hand. @next: what is left out is late. */
+static enum truth_pending judge_pending(const struct world *w, u8 n, const struct truth *t,
+					const struct layout *next, bool gone, u8 by_hand)
+{
+	const struct host *h = &w->h[n];
+	const struct layout *old = &object[h->store];
+	struct muuid me = world_uuid(3, n + 1);
+	enum truth_pending how = truth_pending(t, old, next);
+	enum truth_undo may = truth_undo(t, old, next, &me);
+	int at = truth_swapped(old, next);
+
+	if (by_hand)
+		return may == UNDO_FREE || (may == UNDO_USED && by_hand > 1) ? PENDING_DROP :
+		       PENDING_WAIT;
+	if (how == PENDING_DROP || (!gone && (at < 0 || h->see >> w->l[h->pending - 1].m[at] & 1)))
+		return how;
+	return may == UNDO_FREE ? PENDING_DROP : gone ? PENDING_WAIT : how;
+}
+
 /* change.c: settle(), and undo() with @by_hand. */
 static bool settle(struct world *w, u8 n, u8 by_hand)
 {
 	struct host *h = &w->h[n];
-	struct lay *next;
-	struct muuid me = world_uuid(3, n + 1);
+	static struct layout next;
 	enum truth_pending how;
-	enum truth_undo may;
 	struct truth t;
-	int at;
+	u8 gone;
 
 	world_gather(w, h);
 	t = world_truth(w, h, false);
-	if (!by_hand && !amend(w, h, &t))
-		return false;
-	next = &w->l[h->pending - 1];
-	next->late |= by_hand ? unseen(h, next) : 0;
-	world_objects(w);
-	how = truth_pending(&t, &object[h->store], &object[h->pending - 1]);
-	may = truth_undo(&t, &object[h->store], &object[h->pending - 1], &me);
-	at = truth_swapped(&object[h->store], &object[h->pending - 1]);
-	if (at >= 0 && how == PENDING_COMPLETE && !(h->see >> w->l[h->pending - 1].m[at] & 1) &&
-	    may == UNDO_FREE)
-		how = PENDING_DROP;
-	if (by_hand && (may == UNDO_FREE || (may == UNDO_USED && by_hand > 1)))
-		how = PENDING_DROP;
+	if (by_hand && bits(h->see & layout_set(&w->l[h->store])) < needs) {
+		idle(h);
+		return true;
+	}
+	gone = by_hand ? unseen(h, &w->l[h->pending - 1]) : leave_out(w, n, &t);
+	next = object[h->pending - 1];
+	for (u8 i = 0; i < width; i++)
+		next.member[i].late |= gone >> i & 1 && w->l[h->pending - 1].m[i] == w->l[h->store].m[i];
+	how = judge_pending(w, n, &t, &next, gone, by_hand);
 	h->target = h->pending - 1;
 	h->i = 0;
 	if (how == PENDING_DROP)
-		return fence_begin(w, h, &t);
-	if (how == PENDING_COMPLETE && !by_hand)
+		return fence_begin(w, h, &t, gone);
+	if (how == PENDING_COMPLETE)
 		h->step = PUT_OLD;
 	else
 		idle(h);

@@ -28,7 +28,7 @@ struct label {
 };
 
 struct lay {
-	u8 version, late, base, used;
+	u8 version, late, base, used, grown;	/* @grown: extended, by what has no members here */
 	u8 m[WIDTH];		/* extents */
 };
 
@@ -57,8 +57,9 @@ struct world {
 	struct host h[2];
 	struct in_flight late;
 	u8 layouts, in_sync, last, writer;	/* @last: layout used last + 1 */
+	u8 grown;	/* a kernel has used what was appended */
 	u8 leak;	/* a store was lost, or another host changed it: notes are lost as well */
-	u8 goes, dies, kills, reboots, loses, takes, replaces, undoes, lates;
+	u8 goes, dies, kills, reboots, loses, takes, replaces, undoes, lates, extends;
 };
 
 static u8 width, needs;
@@ -86,8 +87,8 @@ static inline void world_objects(const struct world *w)
 		l->version = w->l[k].version;
 		l->commit = k + 1;
 		l->members = l->refs = width;
-		l->segments = 1;
-		l->size = 1 << 20;
+		l->segments = 1 + w->l[k].grown;
+		l->size = (u64)l->segments << 20;
 		for (u8 i = 0; i < width; i++) {
 			l->member[i].extent = world_uuid(2, w->l[k].m[i] + 1);
 			l->member[i].late = w->l[k].late >> i & 1;
@@ -96,6 +97,7 @@ static inline void world_objects(const struct world *w)
 		l->segment[0] = (struct layout_segment) {
 			.length = 1 << 20, .level = PROT_MIRROR, .data = width, .refs = width,
 		};
+		l->segment[1] = (struct layout_segment) { .start = 1 << 20, .length = 1 << 20 };
 	}
 }
 
@@ -218,11 +220,17 @@ static inline bool descends(const struct world *w, u8 k, u8 used)
 	return !memcmp(w->l[k].m, w->l[used].m, sizeof(w->l[k].m));
 }
 
-/* A kernel serves with layout @k: nothing that one has used before is forgotten. */
-static inline void world_used(struct world *w, u8 k)
+/*
+ * A kernel serves with layout @k: nothing that one has used before is forgotten. @ahead: a label
+ * says more than @k, so that meshd gives it a later one before anything uses the device.
+ */
+static inline void world_used(struct world *w, u8 k, bool ahead)
 {
 	if (w->last && w->last != k + 1 && !descends(w, k, w->last - 1))
 		wrong = "a layout that a kernel has used is forgotten";
+	if (w->grown && !w->l[k].grown && !ahead)
+		wrong = "what was appended is lost";
+	w->grown |= w->l[k].grown;
 	w->l[k].used = 1;
 	w->last = k + 1;
 }
@@ -274,6 +282,7 @@ static inline void kernel_turn(struct world *w, u8 n, bool stale)
 {
 	struct host *h = &w->h[n];
 	const struct lay *k = h->kern ? &w->l[h->kern - 1] : NULL;
+	bool ahead = false;
 	u8 open = 0, have;
 
 	if (!k)
@@ -305,11 +314,12 @@ static inline void kernel_turn(struct world *w, u8 n, bool stale)
 		if (open >> x & 1) {
 			w->e[x].holder = n + 1;
 			w->e[x].served = 1;
+			ahead = ahead || w->e[x].version > k->version;
 		}
 	h->up = 1;
 	w->writer = n + 1;
 	w->in_sync = open;
-	world_used(w, h->kern - 1);
+	world_used(w, h->kern - 1, ahead);
 }
 
 #endif

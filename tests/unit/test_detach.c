@@ -131,7 +131,7 @@ int pending_settle(struct store_volume *v, char *why)
 	return -EHOSTUNREACH;
 }
 
-bool pending_members(struct store_volume *v)
+bool pending_undoable(struct store_volume *v)
 {
 	(void)v;
 	return false;

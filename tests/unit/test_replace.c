@@ -387,7 +387,13 @@ static void test_new_lost_restarted(void)
 		struct store_volume v = stored(l);
 
 		v.pending = true;
-		CU_ASSERT(pending_members(&v));
+		CU_ASSERT(pending_undoable(&v));
+		/* The one that it was to replace says nothing of what the others have. */
+		at[0].host = HOSTS;
+		at[1].host = 0;
+		CU_ASSERT(pending_undo(&v, true, why) == -EAGAIN && at[1].e.version == 2);
+		at[0].host = 0;
+		at[1].host = HOSTS;
 		CU_ASSERT(pending_undo(&v, false, why) == -EAGAIN && has(why, "--preempt"));
 		CU_ASSERT(!pending_undo(&v, true, why) && has_extent(1) && at[0].e.version == 5);
 		free(l);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Replacing a member of a group: all worlds of a few extents and one or two hosts that replace,
- * are killed or rebooted at any step, lose their store, take the volume from each other, undo a
- * replacement, and whose drives go, come back, or are lost for good at any moment. After each step
- * the drives that are not lost are brought back, and commands get the volume to serve.
+ * Replacing a member of a group, or extending it while one goes: all worlds of a few extents and
+ * one or two hosts that do so, are killed or rebooted at any step, lose their store, take the
+ * volume from each other, undo a change, and whose drives go, come back, or are lost for good at any
+ * moment. After each step the drives that are not lost are brought back, and commands get the
+ * volume to serve.
  *
  * The hosts are models of replace.c, change.c, bring.c and extents.c; the decisions are truth.c's. No
  * kernel serves with a layout that forgets one in use before; no member of the layout that counts, and
@@ -12,6 +13,8 @@
  * Rules of truth.c that it was seen to guard, each by a search without it:
  *   a late member is no witness                  all but another host's
  *   a member that is not ready is missing        the store is lost
+ *   what is undone does without late members     extended, and a member is lost
+ *   what may have been used is not undone        extended, and a member is lost
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +23,7 @@
 #include "suite.h"
 
 static unsigned long visited, healed;
+static bool by_itself;		/* the host whose change it is gets it to serve, and no other has to */
 
 static void reboot(struct host *h)
 {
@@ -93,7 +97,7 @@ static bool heal_round(struct world *w, u8 n, bool off)
 		return false;
 	if (h->pending) {
 		reboot(h);
-		w->last = 0;	/* --preempt gives up what another host may have used */
+		w->last = w->grown = 0;	/* --preempt gives up what another host may have used */
 		if (!settle(w, n, 2) || !run_out(w, n))
 			return false;
 	}
@@ -135,10 +139,12 @@ static void heal(const struct world *now, u8 n, bool rebooted)
 		return;
 	for (int i = 0; i < 12 && !wrong; i++) {
 		/* What this host's store does not allow is for one that knows nothing of the volume. */
+		if (i == 6 && by_itself && !n)
+			break;
 		if (i == 6 && (!h->up || h->kern != h->store + 1 || h->pending)) {
 			*h = (struct host) { .wants = 1, .store = NONE };
 			w.leak = 1;
-			w.last = 0;	/* what --stale of another host does not know */
+			w.last = w.grown = 0;	/* what --stale of another host does not know */
 		} else if (i == 6) {
 			break;
 		}
@@ -216,6 +222,9 @@ static void explore_idle(const struct world *now, u8 n)
 		return;
 	if (h->store != NONE && replace(&w, n) && !wrong)
 		next(&w, "replace", n);
+	w = *now;
+	if (h->store != NONE && !wrong && extend(&w, n) && !wrong)
+		next(&w, "extend", n);
 	w = *now;
 	if (h->pending)
 		h->step = SETTLE;
@@ -330,8 +339,8 @@ static void explore(const struct world *w, const char *how, u8 arg)
 		show(w, how, arg);
 }
 
-/* Host 0 has the volume at version 1; member 1 is out, and its drive away. */
-static struct world begun(u8 members, u8 k)
+/* Host 0 has the volume at version 1; member 1 is out, and its drive away, unless it is @whole. */
+static struct world begun(u8 members, u8 k, bool whole)
 {
 	struct world w;
 
@@ -344,10 +353,10 @@ static struct world begun(u8 members, u8 k)
 		w.e[i] = (struct label) { .is = 1, .version = 1, .commit = 1, .holder = 1, .served = 1 };
 		w.l[0].m[i] = i;
 	}
-	w.e[1].where = AWAY;
+	w.e[1].where = whole ? HERE : AWAY;
 	w.layouts = w.last = w.writer = 1;
 	w.l[0].version = w.l[0].used = 1;
-	w.h[0] = (struct host) { .wants = 1, .kern = 1, .up = 1, .open = BIT8(width) - 1 - 2 };
+	w.h[0] = (struct host) { .wants = 1, .kern = 1, .up = 1, .open = BIT8(width) - 1 - (whole ? 0 : 2) };
 	w.h[1].store = NONE;
 	w.in_sync = w.h[0].open;
 	return w;
@@ -370,11 +379,12 @@ static void all_shapes(struct world like)
 	static const u8 shape[][2] = { { 2, 1 }, { 3, 1 }, { 3, 2 } };
 
 	for (u8 i = 0; i < 3; i++) {
-		struct world w = begun(shape[i][0], shape[i][1]);
+		struct world w = begun(shape[i][0], shape[i][1], like.extends);
 
 		/* Of three members there are too many worlds for both. */
 		if (i && like.reboots && like.kills)
 			like.kills = 0;
+		by_itself = like.extends && !like.takes;
 		memcpy(&w.goes, &like.goes, sizeof(w) - offsetof(struct world, goes));
 		CU_ASSERT_PTR_NULL(search(w));
 		CU_ASSERT(visited > 100);
@@ -424,6 +434,20 @@ static void test_store_lost(void)
 	all_shapes((struct world) { .loses = 1, .kills = 1, .replaces = 1 });
 }
 
+/*
+ * A change that names no other members, and one of those that are there goes while it is made: the
+ * volume serves and is repaired, and what a kernel has used of the change is not undone.
+ */
+static void test_extends(void)
+{
+	all_shapes((struct world) { .extends = 1, .dies = 1, .kills = 1 });
+	all_shapes((struct world) { .extends = 1, .dies = 1, .reboots = 1, .undoes = 1 });
+	all_shapes((struct world) { .extends = 1, .goes = 1, .kills = 1, .reboots = 1, .undoes = 1 });
+	all_shapes((struct world) { .extends = 1, .lates = 1, .dies = 1, .undoes = 1 });
+	all_shapes((struct world) { .extends = 1, .takes = 1, .dies = 1, .reboots = 1, .undoes = 1 });
+	all_shapes((struct world) { .extends = 1, .takes = 1, .goes = 1, .kills = 1, .undoes = 1 });
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -434,6 +458,7 @@ int main(void)
 		{ "a record that arrives late", test_late },
 		{ "another host takes it", test_taken },
 		{ "the store is lost", test_store_lost },
+		{ "extended, and a member is lost", test_extends },
 		{ NULL, NULL },
 	};
 

@@ -137,7 +137,7 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 				 "new members given up", v->name);
 		else
 			req_note(r, "an earlier change of volume %s is not finished: %s%s", v->name, why,
-				 b.stale || !pending_members(v) ? "" :
+				 b.stale || !pending_undoable(v) ? "" :
 				 "; if that is lost for good, --stale undoes it");
 	}
 	if (store_volume_get(&v->uuid, v, l))

@@ -13,6 +13,7 @@
 #include "userspace/meshd/volume.h"
 
 #define ACTIVE_MS	20000
+#define TAKE_MS		65000	/* the kernel's attach_wait_ms in it, for members that are away */
 
 /*
  * The members whose labels were not seen: none but those that @next names no more, or that it
@@ -362,65 +363,61 @@ static int drop(struct store_volume *v, struct layout *old, const struct layout 
 }
 
 /*
- * A drive that is replaced may be one of several that go, one after the other. What went since
- * this change was noted is late, too, in a version beyond it.
+ * Old members that went since @next was begun, and that this kernel's groups go on without, are
+ * late in what comes of it. A kernel that has lost the volume to another host knows nothing of them.
  */
-static int amend(const struct store_volume *v, const struct layout *l, struct layout *next,
-		 const struct gather *g, char *why)
+static bool leave_out(const struct store_volume *v, const struct layout *l, struct layout *next,
+		      const struct gather *g)
 {
-	bool more = false;
-	int err;
+	bool any = false;
 	u32 i;
 
-	for (i = 0; i < next->members && truth_swapped(l, next) >= 0; i++) {
+	if (truth_held(&g->truth, l, &D.host) >= 0)
+		return false;
+	for (i = 0; i < next->members; i++) {
 		if (next->member[i].late || gather_find(g, &next->member[i].extent) ||
 		    !layout_names(l, &next->member[i].extent) || !volume_goes_without(v, l, i))
 			continue;
-		next->member[i].late = more = true;
+		next->member[i].late = any = true;
 	}
-	if (!more)
-		return 0;
-	/* What went may have the one before: a label of the same version would pass for another host's. */
-	next->version = truth_version(&g->truth) > next->version ? truth_version(&g->truth) :
-			next->version + 1;
-	next->commit = commit_id();
-	err = store_pending_set(&v->uuid, next);
-	if (err)
-		snprintf(why, REASON, "%s", store_unwritten(err));
-	return err;
+	return any;
 }
 
-/*
- * The drive that was to take the place of another is lost, too, before a kernel has seen it. The
- * volume is not kept from serving until that one is back, or the one that it was to replace.
- */
+/* The drive that was to take the place of another is lost, too, before a kernel has seen it. */
 static bool swap_lost(const struct layout *l, const struct layout *next, const struct gather *g)
 {
 	int at = truth_swapped(l, next);
 
-	if (at < 0 || gather_find(g, &next->member[at].extent))
-		return false;
-	return truth_undo(&g->truth, l, next, &D.host) == UNDO_FREE;
+	return at >= 0 && !gather_find(g, &next->member[at].extent);
+}
+
+/*
+ * The volume is not kept from being repaired, or from serving, until drives are back that may be
+ * lost for good: what they are missing for is given up. A record that does not have as late what
+ * went is not completed without that: when it is back, its label would be a witness.
+ */
+static enum truth_pending judge_pending(const struct store_volume *v, const struct layout *l,
+					struct layout *next, const struct gather *g)
+{
+	bool gone = leave_out(v, l, next, g);
+	enum truth_pending how = truth_pending(&g->truth, l, next);
+
+	if (how == PENDING_DROP || (!gone && !swap_lost(l, next, g)))
+		return how;
+	if (truth_undo(&g->truth, l, next, &D.host) == UNDO_FREE)
+		return PENDING_DROP;
+	return gone ? PENDING_WAIT : how;
 }
 
 static int settle(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
-	enum truth_pending how;
 	struct gather g;
 	int err = gather_labels(&g, v, why);
 
 	if (err)
 		return err;
 	follow(v, l, &g);
-	err = amend(v, l, next, &g, why);
-	if (err) {
-		gather_free(&g);
-		return err;
-	}
-	how = truth_pending(&g.truth, l, next);
-	if (how == PENDING_COMPLETE && swap_lost(l, next, &g))
-		how = PENDING_DROP;
-	switch (how) {
+	switch (judge_pending(v, l, next, &g)) {
 	case PENDING_COMPLETE:
 		err = write_all(&g, next, why);
 		if (!err)
@@ -438,6 +435,17 @@ static int settle(struct store_volume *v, struct layout *l, struct layout *next,
 	return err;
 }
 
+/* Whether an old member is given up that was on @host: so is what the host has of new ones. */
+static bool given_up(const struct layout *l, const struct layout *next, const struct muuid *host)
+{
+	u32 i;
+
+	for (i = 0; i < l->members; i++)
+		if (next->member[i].late && muuid_equal(&l->member[i].target, host))
+			return true;
+	return false;
+}
+
 /* A host that does not answer may be back soon, with a new member that is not lost at all. */
 static int silent(const struct gather *g, const struct layout *l, const struct layout *next, char *why)
 {
@@ -446,7 +454,8 @@ static int silent(const struct gather *g, const struct layout *l, const struct l
 
 	for (i = l->members; i < next->members; i++) {
 		h = gather_host(g, &next->member[i].target);
-		if (!h || !g->said[h - g->hosts].err || gather_find(g, &next->member[i].extent))
+		if (!h || !g->said[h - g->hosts].err || gather_find(g, &next->member[i].extent) ||
+		    given_up(l, next, &h->uuid))
 			continue;
 		snprintf(why, REASON, "%.140s; if it is gone for good: meshctl host remove %.63s first",
 			 g->said[h - g->hosts].why, h->name);
@@ -455,10 +464,13 @@ static int silent(const struct gather *g, const struct layout *l, const struct l
 	return 0;
 }
 
-/* Another host holds it: it is fenced by the kernel, which gets the layout before the change. */
+/*
+ * Another host holds it: it is fenced by the kernel, which gets the layout before the change. What
+ * may be undone by force does without members that are away.
+ */
 static int take(const struct store_volume *v, const struct layout *l, const struct gather *g, char *why)
 {
-	struct kernel_set set = { .g = g, .preempt = true };
+	struct kernel_set set = { .g = g, .preempt = true, .stale = true };
 	struct store_volume writer = *v;
 	int err;
 
@@ -466,21 +478,41 @@ static int take(const struct store_volume *v, const struct layout *l, const stru
 	kernel_del(&v->uuid, false);	/* preempt does not reach members that it has */
 	err = kernel_set(&writer, l, &set, why);
 	if (!err)
-		err = kernel_wait(&v->uuid, ACTIVE_MS, why);
+		err = kernel_wait(&v->uuid, TAKE_MS, why);
 	/* udev may have it open for a moment: then it goes on as what is attached next. */
 	kernel_del(&v->uuid, false);
 	return err;
 }
 
+/* Of each group as many members as it needs; where there is no redundancy, all of them. */
+static bool enough_seen(const struct gather *g, const struct layout *l)
+{
+	const struct layout_ref *ref;
+	struct layout_shape shape;
+	u32 s, i, m, here;
+
+	for (s = 0; s < l->segments; s++) {
+		shape = layout_shape(&l->segment[s]);
+		ref = &l->ref[l->segment[s].first_ref];
+		for (i = 0; i < l->segment[s].refs; i += layout_width(&shape)) {
+			for (m = here = 0; m < layout_width(&shape); m++, ref++)
+				here += !!gather_find(g, &l->member[ref->member].extent);
+			if (here < layout_needs(&shape))
+				return false;
+		}
+	}
+	return true;
+}
+
 /*
- * @next is one that replaces a member: it is given up together with members that are away, which
- * are late from then on. The rosters say whether the others have all writes.
+ * What is undone by command is undone without the old members that are away, where the others can
+ * serve: these are late from then on. The rosters say whether the others have all writes.
  */
 static bool undo_without(const struct gather *g, const struct layout *l, struct layout *next)
 {
 	u32 i;
 
-	if (truth_swapped(l, next) < 0)
+	if (!enough_seen(g, l))
 		return false;
 	for (i = 0; i < next->members; i++)
 		if (layout_names(l, &next->member[i].extent) && !gather_find(g, &next->member[i].extent))
@@ -496,8 +528,10 @@ static int undo_gather(struct gather *g, const struct store_volume *v, const str
 	if (err)
 		return err;
 	err = gather_unique(g, next, why);
-	if (!err && !undo_without(g, l, next) && gather_missing(g, l, why) < l->members)
+	if (!err && !undo_without(g, l, next)) {
+		gather_missing(g, l, why);
 		err = -EHOSTUNREACH;
+	}
 	if (!err)
 		err = silent(g, l, next, why);
 	if (err)
@@ -515,8 +549,9 @@ static int undo_allowed(const struct gather *g, const struct layout *l, const st
 	if (is == UNDO_FREE || (is == UNDO_USED && preempt))
 		return 0;
 	snprintf(why, REASON, is == UNDO_NEVER ?
-		 "it cannot be undone: all its new drives are present, or another host has changed the "
-		 "volume since. If a drive hangs, remove it and try again" :
+		 "it cannot be undone: all its drives are present, or another host has changed the "
+		 "volume since. If one hangs or cannot be written, remove it, or unexport it with "
+		 "--force, and try again" :
 		 "another host has had it since, and may have used what would be given up; add --preempt "
 		 "to undo it nevertheless");
 	if (is == UNDO_HELD && gather_held(g, l, who))
@@ -573,17 +608,17 @@ int pending_settle(struct store_volume *v, char *why)
 	return pending_with(v, why, settle);
 }
 
-static int names_others(struct store_volume *v, struct layout *l, struct layout *next, char *why)
+static int may_lose(struct store_volume *v, struct layout *l, struct layout *next, char *why)
 {
 	(void)v, (void)why;
-	return next->members > l->members || truth_swapped(l, next) >= 0;
+	return next->members > l->members || layout_protected(l);
 }
 
-bool pending_members(struct store_volume *v)
+bool pending_undoable(struct store_volume *v)
 {
 	char why[REASON];
 
-	return v->pending && pending_with(v, why, names_others) > 0;
+	return v->pending && pending_with(v, why, may_lose) > 0;
 }
 
 int pending_undo(struct store_volume *v, bool preempt, char *why)

@@ -148,7 +148,7 @@ static int settled(struct req *r, struct store_volume *v, struct layout *l)
 
 	if (v->pending && pending_settle(v, why))
 		return req_fail(r, "an earlier change of volume %s is not finished: %s%s", v->name, why,
-				pending_members(v) ? "; if that is lost for good: unmount it, meshctl volume "
+				pending_undoable(v) ? "; if that is lost for good: unmount it, meshctl volume "
 				"detach --stale, then volume attach --stale" : "");
 	return store_volume_get(&v->uuid, v, l) ? req_fail(r, "the store has lost the volume") : 0;
 }

@@ -137,13 +137,13 @@ void volume_attached(struct store_volume *v, struct layout *l);
 /* Complete or drop a change that was begun; -EAGAIN and words: not yet. */
 int pending_settle(struct store_volume *v, char *why);
 /*
- * Go back to the layout before a change, one of whose new members is lost. @preempt: also
- * when another host has it, or may have used the change. -EAGAIN: what the labels say does
- * not allow it; any other error: it may later.
+ * Go back to the layout before a change, one of whose members is lost: a new one, or one that
+ * its group can do without. @preempt: also when another host has it, or may have used the
+ * change. -EAGAIN: what the labels say does not allow it; any other error: it may later.
  */
 int pending_undo(struct store_volume *v, bool preempt, char *why);
-/* Whether a change that is not settled names new extents: no other one can be undone. */
-bool pending_members(struct store_volume *v);
+/* Whether a change that is not settled can be undone if drives are lost: new ones, or of groups. */
+bool pending_undoable(struct store_volume *v);
 
 /* extents.c */
 

@@ -20,6 +20,7 @@ static const struct muuid no_host, other = { { 12 } };
 static char why[REASON];
 static struct req cmd;
 static int freed;		/* how often new extents were given back */
+static bool lost_zeroing;	/* a member goes while the new extents are zeroed */
 
 int intents_undo(const struct muuid *u, char *w) { (void)u, (void)w; freed++; return 0; }
 u64 arg_num(const struct req *q, const char *key) { (void)q; return *key == 's' ? 8 << 20 : 0; }
@@ -97,6 +98,8 @@ int extents_get(struct req *r, struct store_volume *v, struct layout *l, const s
 	if (l->members + 2 > EXTENTS)
 		return req_fail(r, "no room");
 	add_members(l, l->members, 2, q->shape.level);
+	if (lost_zeroing)
+		kernel.health = HEALTH_DEGRADED;
 	return 0;
 }
 
@@ -125,6 +128,7 @@ static void begin(u32 copies, u8 level)
 	kernel.groups = level != PROT_STRIPE;
 	kernel.health = HEALTH_WHOLE;
 	freed = 0;
+	lost_zeroing = false;
 	free(l);
 }
 
@@ -427,6 +431,18 @@ static void test_plain(void)
 	}
 }
 
+/* Zeroing takes long: a member that goes meanwhile ends the extend before a label says it. */
+static void test_zeroing(void)
+{
+	begin(2, PROT_MIRROR);
+	lost_zeroing = true;
+	CU_ASSERT(change_it(true) && has(cmd.error, "lacks a member") && freed == 1);
+	CU_ASSERT(!run(is_pending) && at[0].e.version == 2 && at[1].e.version == 2);
+	kernel.health = HEALTH_WHOLE;
+	lost_zeroing = false;
+	CU_ASSERT(!change_it(true) && at[0].e.version == 3 && at[3].e.version == 3 && freed == 1);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -438,6 +454,7 @@ int main(void)
 		{ "what is not undone", test_restarted_not },
 		{ "undone half way", test_half_undone },
 		{ "without redundancy", test_plain },
+		{ "lost while zeroes are written", test_zeroing },
 		{ NULL, NULL },
 	};
 	int err = suite_main("pending", tests);

@@ -191,8 +191,8 @@ static int extend_by(struct req *r, struct store_volume *v, struct layout *l, st
 	memcpy(next, l, sizeof(*next));
 	if (extents_get(r, v, next, &q, steps))
 		return -1;
-	/* It may have been taken while zeroes were written. */
-	if (volume_must_hold(r, v)) {
+	/* It may have been taken, or have lost a member, while zeroes were written. */
+	if (volume_must_hold(r, v) || all_there(r, v, l)) {
 		intents_drop(&v->uuid, v->name);
 		return -1;
 	}

@@ -113,7 +113,7 @@ static bool join_vacant(struct mesh_group *g, u32 i)
  * Whether the slot's member is good: it stays until the one that is wanted in its place, @m, has a
  * copy of it.
  */
-static bool join_keeps(struct mesh_group *g, u32 i, struct mesh_member *m)
+static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
 {
 	bool keeps;
 
@@ -122,8 +122,6 @@ static bool join_keeps(struct mesh_group *g, u32 i, struct mesh_member *m)
 		!g->slots[i].failing &&
 		(g->state == MESH_GROUP_ACTIVE || READ_ONCE(m->state) != MESH_MEMBER_UP);
 	mesh_group_release(g);
-	if (keeps)
-		mesh_evict_again(g, i, m);
 	return keeps;
 }
 
@@ -187,7 +185,11 @@ void mesh_group_swap(struct mesh_group *g)
 		m = join_wanted(g, i);
 		if (!m)
 			continue;
-		if (!mesh_evict_swap(g, i, m) && !join_keeps(g, i, m) && join_vacant(g, i)) {
+		if (mesh_evict_swap(g, i, m)) {
+			/* comes again for the next step */
+		} else if (join_keeps(g, i, m)) {
+			mesh_evict_again(g, i, m);
+		} else if (join_vacant(g, i)) {
 			mesh_group_take_place(g, i, m);
 			continue;
 		}

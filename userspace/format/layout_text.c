@@ -66,10 +66,14 @@ void layout_text(const struct layout_shape *s, char text[LAYOUT_TEXT])
 	}
 }
 
+bool layout_mirrors(u8 level)
+{
+	return level == PROT_MIRROR || level == PROT_RAID10;
+}
+
 u32 layout_width(const struct layout_shape *s)
 {
-	return s->level == PROT_EC ? s->data + s->parity :
-	       s->level == PROT_MIRROR || s->level == PROT_RAID10 ? s->data : 1;
+	return s->level == PROT_EC ? s->data + s->parity : layout_mirrors(s->level) ? s->data : 1;
 }
 
 u32 layout_needs(const struct layout_shape *s)

@@ -39,6 +39,8 @@ const char *layout_parse(const char *text, struct layout_shape *s);
 /* Take over `--groups` for @s; NULL, or why it cannot be. */
 const char *layout_regroup(struct layout_shape *s, u32 groups);
 
+/* Whether a group's members are copies. */
+bool layout_mirrors(u8 level);
 /* Members of a group, 1 where there is no redundancy; of all groups. */
 u32 layout_width(const struct layout_shape *s);
 u32 layout_members(const struct layout_shape *s);

@@ -280,13 +280,13 @@ static void scrub_places(const json_t *group, const json_t *members)
 	json_array_foreach(json_object_get(group, "diffs"), i, d) {
 		m = json_object_get(d, "member");
 		one = json_is_integer(m) && json_array_size(both) != 2;
-		if (json_is_integer(m) && !one)
+		if (one)
+			printf("  member %lld on host %s differs", (long long)json_integer_value(m),
+			       str(json_array_get(members, json_integer_value(m)), "host"));
+		else if (json_is_integer(m))
 			printf("  members %llu and %llu differ",
 			       (unsigned long long)number_of(json_array_get(both, 0), "index"),
 			       (unsigned long long)number_of(json_array_get(both, 1), "index"));
-		else if (one)
-			printf("  member %lld on host %s differs", (long long)json_integer_value(m),
-			       str(json_array_get(members, json_integer_value(m)), "host"));
 		else
 			printf("  members differ, and which is wrong is not known,");
 		printf(" at byte %llu of %s data, %llu bytes\n", (unsigned long long)number_of(d, "at"),

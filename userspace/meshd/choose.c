@@ -294,7 +294,7 @@ static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 b
 /* Members that hold data side by side: each has the same part of the segment. */
 static u32 data_columns(const struct layout_shape *s)
 {
-	return s->level == PROT_MIRROR || s->level == PROT_RAID10 ? s->groups : s->groups * s->data;
+	return layout_mirrors(s->level) ? s->groups : s->groups * s->data;
 }
 
 /* What @q wants, with @each bytes of data on each member. */

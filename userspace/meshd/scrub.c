@@ -138,11 +138,6 @@ int cmd_volume_wait(struct req *r)
 	return err < 0 ? -1 : 0;
 }
 
-static bool is_mirror(const struct layout_segment *s)
-{
-	return s->level == PROT_MIRROR || s->level == PROT_RAID10;
-}
-
 /* Whether @member is one of a mirror: what it has may be taken for right. */
 static bool is_copy(const struct layout *l, u32 member)
 {
@@ -151,7 +146,7 @@ static bool is_copy(const struct layout *l, u32 member)
 	for (i = 0; i < l->segments; i++) {
 		const struct layout_segment *s = &l->segment[i];
 
-		if (!is_mirror(s))
+		if (!layout_mirrors(s->level))
 			continue;
 		for (k = s->first_ref; k < s->first_ref + s->refs; k++)
 			if (l->ref[k].member == member)
@@ -177,7 +172,7 @@ static bool two_copies(const struct store_volume *v, const struct layout *l)
 	u32 i, m, n;
 
 	for (i = 0; i < l->segments; i++)
-		two = two || (is_mirror(&l->segment[i]) && l->segment[i].data == 2);
+		two = two || (layout_mirrors(l->segment[i].level) && l->segment[i].data == 2);
 	if (two || kernel_volume(&v->uuid, &k))
 		return two;
 	for (i = 0; i < k.nr_groups; i++) {
@@ -185,7 +180,8 @@ static bool two_copies(const struct store_volume *v, const struct layout *l)
 
 		for (m = n = 0; m < g->nr; m++)
 			n += g->roles[m] == MESHBLK_ROLE_IN_SYNC;
-		two = two || (n == 2 && g->segment < l->segments && is_mirror(&l->segment[g->segment]));
+		two = two || (n == 2 && g->segment < l->segments &&
+			      layout_mirrors(l->segment[g->segment].level));
 	}
 	meshblk_volume_free(&k);
 	return two;

@@ -431,6 +431,43 @@ static void test_plain(void)
 	}
 }
 
+/*
+ * Another host began it, and is lost with a member: this one goes on with what is here. When that
+ * member is back, its label of before is no objection.
+ */
+static void test_taken_over(void)
+{
+	const u32 extents[] = { 2, 4 };
+
+	for (int extends = 0; extends < 2; extends++) {
+		begin(2, PROT_MIRROR);
+		begin_change(extends, 1);
+		CU_ASSERT(at[0].e.version == 3 && at[1].e.version == 2 && !at[2].e.version);
+		/* This host knows the volume from its records alone. */
+		store_volume_erase(&vol);
+		rig_store(at[0].record);
+		kernel.there = false;
+		kernel.without = 1 << 1;
+		at[1].host = HOSTS;
+		CU_ASSERT(!extends || run(do_bring) == -EHOSTUNREACH);
+		CU_ASSERT(at[0].e.version == 3 && !at[2].e.version);
+		CU_ASSERT(!run(do_bring_stale) && kernel.there && run(version_is) == 4);
+		for (u32 i = 0; i < extents[extends]; i++)
+			CU_ASSERT(i == 1 || (at[i].e.version == 4 && at[i].record->member[1].late));
+		CU_ASSERT(at[0].record->members == extents[extends]);
+		CU_ASSERT(!strcmp(at[0].record->name, extends ? "data" : "other"));
+		CU_ASSERT(!run(do_bring_stale) && run(version_is) == 4);
+		at[1].host = 1;
+		at[1].full = false;
+		CU_ASSERT(!run(do_bring) && at[1].e.version == 4 && at[1].e.commit == at[0].e.commit);
+	}
+	/* Nothing is written as long as the group does not go on without it. */
+	begin(2, PROT_MIRROR);
+	lose(1, false);
+	kernel.there = false;
+	CU_ASSERT(!run(do_bring_stale) && at[0].e.version == 2);
+}
+
 /* Zeroing takes long: a member that goes meanwhile ends the extend before a label says it. */
 static void test_zeroing(void)
 {
@@ -453,6 +490,7 @@ int main(void)
 		{ "the host restarted, and another one is lost", test_restarted_host },
 		{ "what is not undone", test_restarted_not },
 		{ "undone half way", test_half_undone },
+		{ "another host began it", test_taken_over },
 		{ "without redundancy", test_plain },
 		{ "lost while zeroes are written", test_zeroing },
 		{ NULL, NULL },

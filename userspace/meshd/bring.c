@@ -378,8 +378,11 @@ static int adopt(struct way *w)
 	return err;
 }
 
-/* The content of the layout that counts, under a version that no label or record has reached. */
-static int discard(struct way *w)
+/*
+ * The content of the layout that counts, under a version that no label or record has reached. Where
+ * a later one is not decided, that is discarded.
+ */
+static int write_beyond(struct way *w)
 {
 	struct layout *n __free(free) = malloc(sizeof(*n));
 	u32 i;
@@ -395,8 +398,8 @@ static int discard(struct way *w)
 				    n->member[i].late || w->o->stale ||
 				    volume_goes_without(w->v, w->p.layout, i);
 	volume_rehome(&w->g, n);
-	log_info("volume %s: version %llu goes back to what %llu was", w->v->name,
-		 (unsigned long long)n->version, (unsigned long long)w->p.layout->version);
+	log_info("volume %s: version %llu is what %llu was", w->v->name, (unsigned long long)n->version,
+		 (unsigned long long)w->p.layout->version);
 	return put_discard(&w->g, n, w->p.top, w->why);
 }
 
@@ -425,6 +428,23 @@ static bool lacks_late(const struct way *w)
 	return false;
 }
 
+/*
+ * Whether members are left behind for good that the record does not have as late. The label of one
+ * may still say the version before a change that their host began, and would object to it when they
+ * are back. @held: by the kernel, whose groups go on without them.
+ */
+static bool leaves_out(const struct way *w, bool held)
+{
+	const struct layout *l = w->p.layout;
+	u32 i;
+
+	for (i = 0; i < l->members && w->o->stale && layout_protected(l); i++)
+		if (!gather_find(&w->g, &l->member[i].extent) && !l->member[i].late &&
+		    (!held || volume_goes_without(w->v, l, i)))
+			return true;
+	return false;
+}
+
 /* With the volume held: 1 when something was written, 0 when all labels agree. */
 static int agree(struct way *w)
 {
@@ -435,12 +455,12 @@ static int agree(struct way *w)
 	case TRUTH_COMPLETE:
 		log_info("volume %s: version %llu is completed", w->v->name,
 			 (unsigned long long)top->version);
-		err = put_records(&w->g, top, false, w->why);
+		err = put_records(&w->g, top, w->why);
 		if (!err)
-			err = put_records(&w->g, top, true, w->why);
+			err = put_fresh(&w->g, top, false, w->why);
 		return err ? err : 1;
 	case TRUTH_DISCARD:
-		err = discard(w);
+		err = write_beyond(w);
 		return err ? err : 1;
 	case TRUTH_LATE:
 		if (!catch_up(w))
@@ -451,7 +471,10 @@ static int agree(struct way *w)
 		w->why[0] = 0;
 		return 0;
 	default:
-		return 0;
+		if (!leaves_out(w, true))
+			return 0;
+		err = write_beyond(w);
+		return err ? err : 1;
 	}
 }
 
@@ -489,7 +512,7 @@ static int learn(struct way *w)
 	}
 	if (!fresh)
 		return 0;
-	err = put_records(&w->g, w->p.layout, true, w->why);
+	err = put_fresh(&w->g, w->p.layout, leaves_out(w, false), w->why);
 	return err ? err : 1;
 }
 

@@ -503,9 +503,15 @@ int puts_result(const struct put *p, size_t n, char *why)
 	return bad ? bad->err : 0;
 }
 
-/* @top: NULL, or only to members whose label objects to it, or only to the others. */
-static int put_some(const struct gather *g, const struct layout *l, bool fresh, const struct layout *top,
-		    bool objects, char *why)
+/* Which members a record is written to. */
+struct put_which {
+	bool fresh;			/* of version 0, or the others */
+	bool here;			/* also while others are away */
+	const struct layout *top;	/* NULL, or only those whose label objects to it, ... */
+	bool objects;			/* ... or only the others */
+};
+
+static int put_some(const struct gather *g, const struct layout *l, const struct put_which *which, char *why)
 {
 	struct put *p __free(free) = calloc(l->members, sizeof(*p));
 	const struct found *f;
@@ -518,31 +524,40 @@ static int put_some(const struct gather *g, const struct layout *l, bool fresh, 
 	}
 	for (i = 0; i < l->members; i++) {
 		f = gather_find(g, &l->member[i].extent);
-		if (!f && l->member[i].late)
+		if (!f && (l->member[i].late || which->here))
 			continue;
 		if (!f) {
 			gather_away(g, &l->member[i], why);
 			return -ENODEV;
 		}
-		if (top && truth_objects(&g->truth, top, &l->member[i].extent) != objects)
+		if (which->top &&
+		    truth_objects(&g->truth, which->top, &l->member[i].extent) != which->objects)
 			continue;
-		if (fresh == !f->e.version && (f->e.version != l->version || f->e.commit != l->commit))
+		if (which->fresh == !f->e.version &&
+		    (f->e.version != l->version || f->e.commit != l->commit))
 			p[n++] = put_to(g, f, MGMT_RECORD_PUT, l);
 	}
 	puts_run(p, n);
 	return puts_result(p, n, why);
 }
 
-int put_records(const struct gather *g, const struct layout *l, bool fresh, char *why)
+int put_records(const struct gather *g, const struct layout *l, char *why)
 {
-	return put_some(g, l, fresh, NULL, false, why);
+	return put_some(g, l, &(struct put_which) { }, why);
+}
+
+int put_fresh(const struct gather *g, const struct layout *l, bool here, char *why)
+{
+	return put_some(g, l, &(struct put_which) { .fresh = true, .here = here }, why);
 }
 
 int put_discard(const struct gather *g, const struct layout *l, const struct layout *top, char *why)
 {
-	int err = put_some(g, l, false, top, false, why);
+	int err = put_some(g, l, &(struct put_which) { .top = top }, why);
 
-	return err || !top ? err : put_some(g, l, false, top, true, why);
+	if (err || !top)
+		return err;
+	return put_some(g, l, &(struct put_which) { .top = top, .objects = true }, why);
 }
 
 int put_late(const struct gather *g, const struct layout *l, char *why)

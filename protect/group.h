@@ -665,8 +665,8 @@ void prot_group_hour(struct prot_group *g);
  * changed only with @how->repair:
  *
  *   mirror   to what @how->source has; where it is out, or cannot read it, nothing is changed.
- *            Without a source: to what more copies have than have anything else; or to what
- *            the lowest member in sync has. Those that differ from it are named
+ *            Without a source: to what more copies have than have anything else; where there
+ *            is no such thing, those that differ from the lowest in sync are named, and left
  *   ec       the one strip that alone explains it; where none does (m = 1: never), parity is
  *            made again from the data, and no member is named
  *

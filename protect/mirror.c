@@ -357,9 +357,12 @@ static bool mirror_scrub_equal(const struct prot_group *g, const struct prot_gop
 				 mirror_scrub_copy(g, op, b) + at, length);
 }
 
-/* Of members @read, the one whose content more have than have another; else the lowest. */
+/*
+ * Of members @read, the lowest of those whose content most have. @sole: whether no other content
+ * is that of as many.
+ */
 static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop *op, u64 read,
-			      u32 at)
+			      u32 at, bool *sole)
 {
 	u32 best = prot_lowest(read), most = 0, n;
 	u64 a, b;
@@ -368,9 +371,13 @@ static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop 
 		for (b = read, n = 0; b; b &= b - 1)
 			n += mirror_scrub_equal(g, op, prot_lowest(a), prot_lowest(b), at,
 						g->cfg.lba);
-		if (n > most)
+		if (n > most) {
 			best = prot_lowest(a);
-		most = max(most, n);
+			most = n;
+			*sole = true;
+		} else if (n == most) {
+			*sole &= mirror_scrub_equal(g, op, best, prot_lowest(a), at, g->cfg.lba);
+		}
 	}
 	return best;
 }
@@ -388,10 +395,12 @@ static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 mem
 static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 read, u64 unread,
 				u32 at)
 {
-	u32 right = mirror_scrub_right(g, op, read, at), source = g->scrub.source, member;
-	bool change = prot_scrub_repairs(g, op);
+	bool sole = false, change = prot_scrub_repairs(g, op);
+	u32 right = mirror_scrub_right(g, op, read, at, &sole), source = g->scrub.source, member;
 
-	if (change && source != PROT_NO_SOURCE && !PROT_MUTANT(SCRUB_SOURCE)) {
+	if (source == PROT_NO_SOURCE) {
+		change = change && sole;	/* nothing says which is right */
+	} else if (change && !PROT_MUTANT(SCRUB_SOURCE)) {
 		change = source < g->cfg.width && read >> source & 1;
 		if (change)
 			right = source;

@@ -377,12 +377,13 @@ static struct sim_action rot_scrub(struct sim_world *w, const struct sim_action 
 		w->rot.named = PROT_NO_SOURCE;
 		if (!is_parity(w, member, w->rot.sector))
 			scrub.c &= ~1;
-	} else if (!w->cfg.k && w->cfg.copies == 2 && !member) {
-		scrub.c |= (scrub.c & 1) << 1;
-		if (!(scrub.c & 1))
-			w->rot.named = 1;
 	}
 	w->rot.repair = scrub.c & 1;
+	/* Of two copies neither is known to be right, and the second is said to differ. */
+	if (!w->cfg.k && w->cfg.copies == 2 && scrub.c != 3) {
+		w->rot.repair = 0;
+		w->rot.named = 1;
+	}
 	return scrub;
 }
 

@@ -79,7 +79,7 @@ static const struct verb_arg restore_opts[] = {
 static const struct verb_arg host_add_opts[] = {
 	{ "--port", ARG_NUMBER, "port", "its listener's port (default " MESH_PORT_TEXT ")" },
 	{ "--name", ARG_NAME, "name", "what to call it (default: what it calls itself)" },
-	{ "--replace", ARG_TEXT, "replace", "the known host, by name or address, that it is: installed again, or moved" },
+	{ "--replace", ARG_HOST, "replace", "the known host, by name or address, that it is: installed again, or moved" },
 	{ "--no-wait", ARG_FLAG, "no_wait", "do not wait until it is connected" },
 	OPT_END,
 };
@@ -87,7 +87,7 @@ static const struct verb_arg host_add_opts[] = {
 static const struct verb_arg host_remove_opts[] = { OPT_DRY_RUN, OPT_END };
 
 static const struct verb_arg key_opts[] = {
-	{ "--key", ARG_TEXT, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
+	{ "--key", ARG_KEY, "key", "with 'set': the line that 'show' printed, or 32 and more hex digits" },
 	{ "--key-file", ARG_LINE, "key", "the same from a file, - is standard input: not seen in ps" },
 	{ "--key-id", ARG_NUMBER, "key_id", "number of a key in digits, 1 to 65535, the same on all hosts" },
 	OPT_END,
@@ -149,7 +149,7 @@ static const struct verb_arg extend_opts[] = {
 };
 
 static const struct verb_arg replace_opts[] = {
-	{ "--with", ARG_TEXT, "with", "the drive: a UUID, a start of one, HOST:DEVICE, a device or bdev:DEVICE "
+	{ "--with", ARG_DRIVE, "with", "the drive: a UUID, a start of one, HOST:DEVICE, a device or bdev:DEVICE "
 	  "(default: the one with most room that keeps the failure domain)" },
 	{ "--force", ARG_FLAG, "force", force_help },
 	{ "--erase-label", ARG_FLAG, "erase_label", erase_help },
@@ -157,7 +157,7 @@ static const struct verb_arg replace_opts[] = {
 };
 
 static const struct verb_arg evict_opts[] = {
-	{ "--with", ARG_TEXT, "with", "the drive, as replace takes it, but not bdev:DEVICE" },
+	{ "--with", ARG_DRIVE, "with", "the drive, as replace takes it, but not bdev:DEVICE" },
 	{ "--stop", ARG_FLAG, "stop", "end it while the copy is made: the member stays" },
 	OPT_END,
 };
@@ -170,7 +170,7 @@ static const struct verb_arg wait_opts[] = {
 static const struct verb_arg scrub_opts[] = {
 	{ "--repair", ARG_FLAG, "repair", "write again what differs: what --from names of a mirror, what explains it of "
 	  "ec" },
-	{ "--from", ARG_TEXT, "from", "with --repair: the member of a mirror whose copy is right" },
+	{ "--from", ARG_MEMBER, "from", "with --repair: the member of a mirror whose copy is right" },
 	{ "--stop", ARG_FLAG, "stop", "end the scrub that runs" },
 	{ "--all", ARG_FLAG, "all", "every volume with redundancy that is attached here" },
 	{ "--timer", ARG_FLAG, "timer", "the same, but nothing where meshd.conf has scrub = never" },

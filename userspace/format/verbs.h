@@ -29,6 +29,10 @@ enum arg_kind {
 	ARG_FLAG,	/* true */
 	ARG_OFF,	/* false */
 	ARG_TEXT,
+	ARG_HOST,	/* texts that name something */
+	ARG_DRIVE,
+	ARG_MEMBER,
+	ARG_KEY,
 	ARG_NAME,	/* layout_name_ok() */
 	ARG_SIZE,	/* bytes, or "max"; no default */
 	ARG_STRIP,	/* bytes */

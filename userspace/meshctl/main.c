@@ -22,6 +22,7 @@ static const char *value_word(const struct verb_arg *o)
 {
 	static const char *const words[] = {
 		[ARG_FLAG] = "", [ARG_OFF] = "", [ARG_TEXT] = "TEXT", [ARG_NAME] = "NAME",
+		[ARG_HOST] = "HOST", [ARG_DRIVE] = "DRIVE", [ARG_MEMBER] = "MEMBER", [ARG_KEY] = "KEY",
 		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N",
 		[ARG_LIST] = "DRIVE,...", [ARG_ITEM] = "DRIVE", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
 		[ARG_LINE] = "FILE",

@@ -660,9 +660,9 @@ void prot_group_allow(struct prot_group *g, u64 bytes, bool beside);
 void prot_group_hour(struct prot_group *g);
 /*
  * Go through all copies once, from byte @how->from of each on. What a member cannot read is
- * always rewritten from the others, also in a group with members out. What members can read,
- * and what is not equal, is counted and named by member and place (prot_group.diffs), and is
- * changed only with @how->repair:
+ * always rewritten from the others, also in a group with members out, but where nothing says
+ * which of copies that differ is right. What members can read, and what is not equal, is counted
+ * and named by member and place (prot_group.diffs), and is changed only with @how->repair:
  *
  *   mirror   to what @how->source has; where it is out, or cannot read it, nothing is changed.
  *            Without a source: to what more copies have than have anything else; where there

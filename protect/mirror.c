@@ -367,6 +367,7 @@ static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop 
 	u32 best = prot_lowest(read), most = 0, n;
 	u64 a, b;
 
+	*sole = false;
 	for (a = read; a; a &= a - 1) {
 		for (b = read, n = 0; b; b &= b - 1)
 			n += mirror_scrub_equal(g, op, prot_lowest(a), prot_lowest(b), at,
@@ -391,30 +392,32 @@ static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 mem
 	op->targets |= PROT_BIT(member);
 }
 
-/* One sector of the chunk, which members @read could read, and @unread could not. */
+/*
+ * One sector of the chunk, which members @read could read, and @unread could not. Where nothing says
+ * which content is right none is written: a copy of any would make that the one that most have.
+ */
 static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 read, u64 unread,
 				u32 at)
 {
-	bool sole = false, change = prot_scrub_repairs(g, op);
-	u32 right = mirror_scrub_right(g, op, read, at, &sole), source = g->scrub.source, member;
+	bool known, repairs = prot_scrub_repairs(g, op);
+	u32 right = mirror_scrub_right(g, op, read, at, &known), source = g->scrub.source, member;
 
-	if (source == PROT_NO_SOURCE) {
-		change = change && sole;	/* nothing says which is right */
-	} else if (change && !PROT_MUTANT(SCRUB_SOURCE)) {
-		change = source < g->cfg.width && read >> source & 1;
-		if (change)
+	if (repairs && source != PROT_NO_SOURCE && !PROT_MUTANT(SCRUB_SOURCE)) {
+		known = source < g->cfg.width && read >> source & 1;
+		if (known)
 			right = source;
 	}
-	for (; unread; unread &= unread - 1)
+	for (unread = known ? prot_scrub_unread(g, op, unread) : 0; unread; unread &= unread - 1)
 		mirror_scrub_take(g, op, prot_lowest(unread), right, at);
 	for (; read && prot_scrub_counts(g, op); read &= read - 1) {
 		member = prot_lowest(read);
 		if (mirror_scrub_equal(g, op, member, right, at, g->cfg.lba))
 			continue;
 		prot_scrub_found(g, member, op->addr + op->pos + at);
-		g->repaired += change;
-		if (change)
-			mirror_scrub_take(g, op, member, right, at);
+		if (!repairs || !known)
+			continue;
+		g->repaired++;
+		mirror_scrub_take(g, op, member, right, at);
 	}
 }
 
@@ -432,8 +435,6 @@ static void mirror_scrub_compare(struct prot_group *g, struct prot_gop *op)
 	}
 	prot_scrub_compared(g, op, op->chunk, prot_weight(read) > 1);
 	op->targets = 0;
-	if (read)
-		unread = prot_scrub_unread(g, op, unread);
 	for (left = read; left; left &= left - 1)
 		equal &= mirror_scrub_equal(g, op, prot_lowest(read), prot_lowest(left), 0,
 					    op->chunk);

@@ -393,8 +393,8 @@ static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 mem
 }
 
 /*
- * One sector of the chunk, which members @read could read, and @unread could not. Where nothing says
- * which content is right none is written: a copy of any would make that the one that most have.
+ * One sector of the chunk, which members @read could read, and @unread could not. Where nothing
+ * says which content is right none is written: one more copy would make it the one that most have.
  */
 static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 read, u64 unread,
 				u32 at)

@@ -121,7 +121,9 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 
 	g->cfg.fresh = !f->any;
 	if (!f->any) {
-		if (!g->conf.fresh || f->blank != GENMASK_ULL(g->width - 1, 0))
+		u64 here = g->conf.stale ? f->opened : GENMASK_ULL(g->width - 1, 0);
+
+		if (!g->conf.fresh || f->blank != here)
 			return "no member that is here has records of the group";
 		start_first(g, &f->best);
 	}

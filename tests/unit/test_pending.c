@@ -188,16 +188,17 @@ static int is_pending(struct store_volume *v, struct layout *l) { (void)l; retur
 static int is_undoable(struct store_volume *v, struct layout *l) { (void)l; return pending_undoable(v); }
 static int version_is(struct store_volume *v, struct layout *l) { (void)l; return v->version; }
 
-static int bring_as(struct store_volume *v, struct layout *l, bool stale)
+static int bring_as(struct store_volume *v, struct layout *l, bool stale, bool preempt)
 {
-	struct bring b = { .stale = stale };
+	struct bring b = { .stale = stale, .preempt = preempt };
 
 	v->recorded = 0;
 	return volume_bring(v, l, &b, why);
 }
 
-static int do_bring(struct store_volume *v, struct layout *l) { return bring_as(v, l, false); }
-static int do_bring_stale(struct store_volume *v, struct layout *l) { return bring_as(v, l, true); }
+static int do_bring(struct store_volume *v, struct layout *l) { return bring_as(v, l, false, false); }
+static int do_bring_stale(struct store_volume *v, struct layout *l) { return bring_as(v, l, true, false); }
+static int do_take_over(struct store_volume *v, struct layout *l) { return bring_as(v, l, true, true); }
 
 /* Nothing is pending, and the layout is what it was, with member 1 late. */
 static int is_back(struct store_volume *v, struct layout *l)
@@ -437,9 +438,9 @@ static void test_plain(void)
  */
 static void test_taken_over(void)
 {
-	const u32 extents[] = { 2, 4 };
-
 	for (int extends = 0; extends < 2; extends++) {
+		const u32 here[] = { 0, extends ? 2 : 0 };
+
 		begin(2, PROT_MIRROR);
 		begin_change(extends, 1);
 		CU_ASSERT(at[0].e.version == 3 && at[1].e.version == 2 && !at[2].e.version);
@@ -447,25 +448,35 @@ static void test_taken_over(void)
 		store_volume_erase(&vol);
 		rig_store(at[0].record);
 		kernel.there = false;
-		kernel.without = 1 << 1;
-		at[1].host = HOSTS;
+		kernel.without = 1 << 1 | 1 << 3;
+		down[1] = true;
 		CU_ASSERT(!extends || run(do_bring) == -EHOSTUNREACH);
 		CU_ASSERT(at[0].e.version == 3 && !at[2].e.version);
-		CU_ASSERT(!run(do_bring_stale) && kernel.there && run(version_is) == 4);
-		for (u32 i = 0; i < extents[extends]; i++)
-			CU_ASSERT(i == 1 || (at[i].e.version == 4 && at[i].record->member[1].late));
-		CU_ASSERT(at[0].record->members == extents[extends]);
+		CU_ASSERT(!run(do_take_over) && kernel.there && run(version_is) == 4);
+		for (u32 i = 0; i < ARRAY_SIZE(here); i++)
+			CU_ASSERT(at[here[i]].e.version == 4 && at[here[i]].record->member[1].late);
 		CU_ASSERT(!strcmp(at[0].record->name, extends ? "data" : "other"));
-		CU_ASSERT(!run(do_bring_stale) && run(version_is) == 4);
-		at[1].host = 1;
-		at[1].full = false;
+		CU_ASSERT(at[0].record->members == (extends ? 4 : 2));
+		CU_ASSERT(!extends || at[0].record->member[3].late);
+		CU_ASSERT(!run(do_take_over) && run(version_is) == 4);
+		down[1] = at[1].full = false;
 		CU_ASSERT(!run(do_bring) && at[1].e.version == 4 && at[1].e.commit == at[0].e.commit);
+		CU_ASSERT(!extends || at[3].e.version == 4);
 	}
-	/* Nothing is written as long as the group does not go on without it. */
-	begin(2, PROT_MIRROR);
-	lose(1, false);
-	kernel.there = false;
-	CU_ASSERT(!run(do_bring_stale) && at[0].e.version == 2);
+}
+
+/* Nothing is written where a member is not left out, or no other host had it; or that fails. */
+static void test_not_left_out(void)
+{
+	for (int why_not = 0; why_not < 3; why_not++) {
+		begin(3, PROT_MIRROR);
+		at[1].host = at[2].host = HOSTS;
+		kernel.there = false;
+		kernel.without = why_not ? 3 << 1 : 1 << 1;
+		at[0].full = why_not == 2;
+		CU_ASSERT(!run(why_not == 1 ? do_bring_stale : do_take_over) && kernel.there);
+		CU_ASSERT(at[0].e.version == 2 && !at[0].record->member[1].late);
+	}
 }
 
 /* Zeroing takes long: a member that goes meanwhile ends the extend before a label says it. */
@@ -491,6 +502,7 @@ int main(void)
 		{ "what is not undone", test_restarted_not },
 		{ "undone half way", test_half_undone },
 		{ "another host began it", test_taken_over },
+		{ "what is not left out", test_not_left_out },
 		{ "without redundancy", test_plain },
 		{ "lost while zeroes are written", test_zeroing },
 		{ NULL, NULL },

@@ -12,7 +12,7 @@
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/volume.h"
 
-#define ROUNDS		6	/* each of them changes something */
+#define ROUNDS		8	/* each of them changes something */
 #define GROUPS_MS	45000	/* the kernel's attach_wait_ms, its dead time, time for the rosters */
 
 /* One volume that is brought. */
@@ -429,20 +429,39 @@ static bool lacks_late(const struct way *w)
 }
 
 /*
- * Whether members are left behind for good that the record does not have as late. The label of one
- * may still say the version before a change that their host began, and would object to it when they
- * are back. @held: by the kernel, whose groups go on without them.
+ * Whether this host takes the volume from one that is lost, and members are lost with it that the
+ * record does not have as late. The label of one may still say the version before a change that was
+ * begun there, and would object to it when they are back. @held: by the kernel, whose groups go on
+ * without all of them.
  */
 static bool leaves_out(const struct way *w, bool held)
 {
 	const struct layout *l = w->p.layout;
+	bool any = false;
 	u32 i;
 
-	for (i = 0; i < l->members && w->o->stale && layout_protected(l); i++)
-		if (!gather_find(&w->g, &l->member[i].extent) && !l->member[i].late &&
-		    (!held || volume_goes_without(w->v, l, i)))
-			return true;
-	return false;
+	if (!w->o->stale || !w->o->preempt || !layout_protected(l))
+		return false;
+	for (i = 0; i < l->members; i++) {
+		if (gather_find(&w->g, &l->member[i].extent) || l->member[i].late)
+			continue;
+		if (held && !volume_goes_without(w->v, l, i))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* They are late in one more version. Where that cannot be written the volume serves nonetheless. */
+static int leave_behind(struct way *w)
+{
+	if (!leaves_out(w, true))
+		return 0;
+	if (!write_beyond(w))
+		return 1;
+	log_warn("volume %s: members that are lost are not left behind yet: %s", w->v->name, w->why);
+	w->why[0] = 0;
+	return 0;
 }
 
 /* With the volume held: 1 when something was written, 0 when all labels agree. */
@@ -471,10 +490,7 @@ static int agree(struct way *w)
 		w->why[0] = 0;
 		return 0;
 	default:
-		if (!leaves_out(w, true))
-			return 0;
-		err = write_beyond(w);
-		return err ? err : 1;
+		return leave_behind(w);
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Options, start and end of meshd. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -53,6 +54,15 @@ static u16 port_option(const char *text)
 	return port;
 }
 
+/* It may be one that this host does not have yet. */
+static const char *listen_wrong(const char *text)
+{
+	unsigned char raw[sizeof(struct in6_addr)];
+
+	return inet_pton(AF_INET, text, raw) == 1 || inet_pton(AF_INET6, text, raw) == 1 ? NULL :
+	       "an IP address is wanted";
+}
+
 static const char *config;		/* NULL: the usual one, which may be missing */
 
 static int option(int c)
@@ -68,6 +78,10 @@ static int option(int c)
 		D.socket = optarg;
 		return 0;
 	case 'l':
+		if (listen_wrong(optarg)) {
+			fprintf(stderr, "meshd: --listen %s: %s\n", optarg, listen_wrong(optarg));
+			exit(2);
+		}
 		D.listen = optarg;
 		return 0;
 	case 'p':
@@ -184,6 +198,7 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 			D.listen = NULL;
 	} else if (!strcmp(key, "listen")) {
 		D.listen = strdup(value);
+		why = listen_wrong(value);
 	} else if (!strcmp(key, "port")) {
 		D.port = port_parse(value);
 		why = D.port ? NULL : "a number from 1 to 65535 is wanted";

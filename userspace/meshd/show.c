@@ -236,14 +236,23 @@ int volume_result(struct req *r, const struct muuid *uuid)
 	return 0;
 }
 
+/* Attached, and a member is away; without redundancy nobody says so but its state. */
+static bool lacks_members(const json_t *j)
+{
+	const char *health = json_string_value(json_object_get(j, "health"));
+	const char *state = json_string_value(json_object_get(j, "state"));
+
+	return health ? strcmp(health, health_name(HEALTH_WHOLE)) :
+	       state && (!strcmp(state, MESHBLK_STATE_BROKEN) || !strcmp(state, MESHBLK_STATE_WAITING));
+}
+
 /* @all: else those alone that lack members, of which any makes the command fail. */
 static void list_one(struct req *r, json_t *list, const struct store_volume *v, const struct layout *l,
 		     bool all)
 {
 	json_t *j = volume_json(v, l);
-	const char *health = json_string_value(json_object_get(j, "health"));
 
-	if (all || (health && strcmp(health, health_name(HEALTH_WHOLE)))) {
+	if (all || lacks_members(j)) {
 		json_array_append_new(list, j);
 		r->status = all ? r->status : 1;
 	} else {

@@ -163,7 +163,7 @@ static const struct verb_arg evict_opts[] = {
 };
 
 static const struct verb_arg wait_opts[] = {
-	{ "--timeout", ARG_NUMBER, "timeout", "give up after that many seconds" },
+	{ "--timeout", ARG_SECONDS, "timeout", "give up after that many seconds" },
 	OPT_END,
 };
 
@@ -352,6 +352,8 @@ const char *arg_wrong(const struct verb_arg *a, const json_t *value)
 		return size_wrong(a, text, n);
 	case ARG_NUMBER:
 		return n >= 1 && n <= 65535 ? NULL : "a number from 1 to 65535 is wanted";
+	case ARG_SECONDS:
+		return n >= 1 && n <= 9999999 ? NULL : "a number from 1 to 9999999 is wanted";
 	case ARG_LIST:
 	case ARG_ITEM:
 		return list_wrong(value);

@@ -37,6 +37,7 @@ enum arg_kind {
 	ARG_SIZE,	/* bytes, or "max"; no default */
 	ARG_STRIP,	/* bytes */
 	ARG_NUMBER,
+	ARG_SECONDS,
 	ARG_LIST,	/* of texts */
 	ARG_ITEM,	/* typed: one of them; may be typed several times */
 	ARG_LAYOUT,	/* layout_parse(); no default */

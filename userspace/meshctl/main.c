@@ -23,7 +23,7 @@ static const char *value_word(const struct verb_arg *o)
 	static const char *const words[] = {
 		[ARG_FLAG] = "", [ARG_OFF] = "", [ARG_TEXT] = "TEXT", [ARG_NAME] = "NAME",
 		[ARG_HOST] = "HOST", [ARG_DRIVE] = "DRIVE", [ARG_MEMBER] = "MEMBER", [ARG_KEY] = "KEY",
-		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N",
+		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N", [ARG_SECONDS] = "SECONDS",
 		[ARG_LIST] = "DRIVE,...", [ARG_ITEM] = "DRIVE", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
 		[ARG_LINE] = "FILE",
 	};
@@ -176,6 +176,7 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 		value = json_boolean(a->kind == ARG_FLAG);
 		break;
 	case ARG_NUMBER:
+	case ARG_SECONDS:
 		value = number(typed);
 		break;
 	case ARG_SIZE:
@@ -298,6 +299,15 @@ static void print_version(void)
 	printf("meshctl %s\n", MESHD_VERSION);
 }
 
+/* @status, if all of it could be printed. */
+static int written(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	complain(EXIT_FAILED, "standard output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
 static int run(struct command *c)
 {
 	enum verb_result kind = c->verb->result;
@@ -319,9 +329,7 @@ static int run(struct command *c)
 	json_decref(result);
 	json_decref(request);
 	json_decref(json_more);
-	if (fflush(stdout) || ferror(stdout))
-		return EXIT_FAILED;
-	return status;
+	return written(status);
 }
 
 /* The same command line in its order, as far as it is known. */
@@ -342,6 +350,10 @@ static int which(struct command *c, char **argv)
 
 	if (argv[1][0] == '-') {
 		option_first(argv);
+		return 0;
+	}
+	if (argv[2] && argv[2][0] == '-' && is_noun(argv[1]) && !is_help(argv[2])) {
+		complain(EXIT_USAGE, "options go behind the verb: meshctl %s VERB %s", argv[1], argv[2]);
 		return 0;
 	}
 	if (!is_noun(argv[1])) {
@@ -397,16 +409,16 @@ int main(int argc, char **argv)
 	}
 	if (is_help(argv[1])) {
 		help_all(stdout, NULL);
-		return EXIT_DONE;
+		return written(EXIT_DONE);
 	}
 	if (!strcmp(argv[1], "help")) {
-		status = help(&c, argv + 1);
+		status = written(help(&c, argv + 1));
 		json_decref(c.args);
 		return status;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		print_version();
-		return EXIT_DONE;
+		return written(EXIT_DONE);
 	}
 	words = which(&c, argv);
 	status = words ? parse(&c, argv + words) : EXIT_USAGE;

@@ -236,7 +236,7 @@ int volume_result(struct req *r, const struct muuid *uuid)
 	return 0;
 }
 
-/* Attached, and a member is away; without redundancy nobody says so but its state. */
+/* Attached, and a member is away. Without redundancy its state alone says so. */
 static bool lacks_members(const json_t *j)
 {
 	const char *health = json_string_value(json_object_get(j, "health"));

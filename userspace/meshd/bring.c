@@ -475,8 +475,6 @@ static int agree(struct way *w)
 		log_info("volume %s: version %llu is completed", w->v->name,
 			 (unsigned long long)top->version);
 		err = put_records(&w->g, top, w->why);
-		if (!err)
-			err = put_fresh(&w->g, top, false, w->why);
 		return err ? err : 1;
 	case TRUTH_DISCARD:
 		err = write_beyond(w);

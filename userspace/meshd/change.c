@@ -77,13 +77,10 @@ static int unchanged(const struct gather *g, const struct layout *l, struct layo
 	return 0;
 }
 
-/* The old members first: their labels decide. */
 static int write_all(const struct gather *g, const struct layout *next, char *why)
 {
 	int err = put_records(g, next, why);
 
-	if (!err)
-		err = put_fresh(g, next, false, why);
 	if (!err)
 		crash_point(CRASH_RECORD_ALL);
 	return err;

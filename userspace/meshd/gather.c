@@ -541,14 +541,16 @@ static int put_some(const struct gather *g, const struct layout *l, const struct
 	return puts_result(p, n, why);
 }
 
-int put_records(const struct gather *g, const struct layout *l, char *why)
-{
-	return put_some(g, l, &(struct put_which) { }, why);
-}
-
 int put_fresh(const struct gather *g, const struct layout *l, bool here, char *why)
 {
 	return put_some(g, l, &(struct put_which) { .fresh = true, .here = here }, why);
+}
+
+int put_records(const struct gather *g, const struct layout *l, char *why)
+{
+	int err = put_some(g, l, &(struct put_which) { }, why);
+
+	return err ? err : put_fresh(g, l, false, why);
 }
 
 int put_discard(const struct gather *g, const struct layout *l, const struct layout *top, char *why)

@@ -122,16 +122,17 @@ void puts_run(struct put *p, size_t n);
 int puts_result(const struct put *p, size_t n, char *why);
 
 /*
- * Write a record to its members of another version than 0, as the labels stand in @g. Members whose
- * label has it already are skipped, and late ones that are away still.
+ * Write a record to its members, as the labels stand in @g: to those of version 0 last, since the
+ * others' labels decide. Members whose label has it already are skipped, and late ones that are
+ * away still.
  */
 int put_records(const struct gather *g, const struct layout *l, char *why);
 
-/* The same to those of version 0; @here: to those that are here, others or not. */
+/* To those of version 0 alone; @here: to those that are here, others or not. */
 int put_fresh(const struct gather *g, const struct layout *l, bool here, char *why);
 
 /*
- * Write it as put_records() does, where @top, or NULL, is not to count: members whose
+ * To those of another version than 0 alone, where @top, or NULL, is not to count: members whose
  * labels object to it come last.
  */
 int put_discard(const struct gather *g, const struct layout *l, const struct layout *top, char *why);

@@ -352,10 +352,6 @@ static int which(struct command *c, char **argv)
 		option_first(argv);
 		return 0;
 	}
-	if (argv[2] && argv[2][0] == '-' && is_noun(argv[1]) && !is_help(argv[2])) {
-		complain(EXIT_USAGE, "options go behind the verb: meshctl %s VERB %s", argv[1], argv[2]);
-		return 0;
-	}
 	if (!is_noun(argv[1])) {
 		c->verb = verb_find(argv[1]);
 		if (!c->verb)
@@ -365,6 +361,10 @@ static int which(struct command *c, char **argv)
 	if (!argv[2] || is_help(argv[2])) {
 		help_all(argv[2] ? stdout : stderr, argv[1]);
 		exit(argv[2] ? EXIT_DONE : EXIT_USAGE);
+	}
+	if (argv[2][0] == '-') {
+		complain(EXIT_USAGE, "options go behind the verb: meshctl %s VERB %s", argv[1], argv[2]);
+		return 0;
 	}
 	snprintf(words, sizeof(words), "%s %s", argv[1], argv[2]);
 	c->verb = verb_find(words);

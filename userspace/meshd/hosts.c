@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* meshctl host …, and queries to all hosts at once: drive list, health. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +17,7 @@
 static int parse_addr(const char *text, struct store_host *h)
 {
 	const char *colon = strrchr(text, ':'), *end = text + strlen(text);
-	char bare[64], *zone;
-	u8 raw[16];
+	char bare[64];
 	u16 port = MESH_PORT;
 
 	if (text[0] == '[' && strchr(text, ']')) {
@@ -35,10 +33,7 @@ static int parse_addr(const char *text, struct store_host *h)
 	snprintf(bare, sizeof(bare), "%.*s", (int)(end - text), text);
 	snprintf(h->addr, sizeof(h->addr), "%s", bare);
 	h->port = port;
-	zone = strchr(bare, '%');
-	if (zone)
-		*zone = 0;
-	return inet_pton(AF_INET, bare, raw) == 1 || inet_pton(AF_INET6, bare, raw) == 1 ? 0 : -EINVAL;
+	return address_ok(bare) ? 0 : -EINVAL;
 }
 
 static json_t *host_json(const struct store_host *h, const struct meshblk_target *t)

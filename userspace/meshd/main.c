@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Options, start and end of meshd. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -54,13 +53,14 @@ static u16 port_option(const char *text)
 	return port;
 }
 
-/* It may be one that this host does not have yet. */
-static const char *listen_wrong(const char *text)
+/* This host may not have it yet. */
+static const char *listen_option(const char *text)
 {
-	unsigned char raw[sizeof(struct in6_addr)];
-
-	return inet_pton(AF_INET, text, raw) == 1 || inet_pton(AF_INET6, text, raw) == 1 ? NULL :
-	       "an IP address is wanted";
+	if (!address_ok(text)) {
+		fprintf(stderr, "meshd: --listen %s: an IP address is wanted\n", text);
+		exit(2);
+	}
+	return text;
 }
 
 static const char *config;		/* NULL: the usual one, which may be missing */
@@ -78,11 +78,7 @@ static int option(int c)
 		D.socket = optarg;
 		return 0;
 	case 'l':
-		if (listen_wrong(optarg)) {
-			fprintf(stderr, "meshd: --listen %s: %s\n", optarg, listen_wrong(optarg));
-			exit(2);
-		}
-		D.listen = optarg;
+		D.listen = listen_option(optarg);
 		return 0;
 	case 'p':
 		D.port = port_option(optarg);
@@ -198,7 +194,7 @@ static const char *conf_line(void *priv, const char *key, const char *value)
 			D.listen = NULL;
 	} else if (!strcmp(key, "listen")) {
 		D.listen = strdup(value);
-		why = listen_wrong(value);
+		why = address_ok(value) ? NULL : "an IP address is wanted";
 	} else if (!strcmp(key, "port")) {
 		D.port = port_parse(value);
 		why = D.port ? NULL : "a number from 1 to 65535 is wanted";

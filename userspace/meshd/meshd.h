@@ -57,6 +57,8 @@ void uuid_random(struct muuid *u);
 /* A thread that is never joined; its stack is small, since memory is locked. */
 int thread_start(void *(*fn)(void *), void *arg);
 u16 port_parse(const char *text);	/* 0: it is no port */
+/* Whether @text is an IP address, with a zone ("fe80::1%eth0") or without. */
+bool address_ok(const char *text);
 /* First line of a small file without its end; 0 or a negative errno; -ENODATA: it is empty. */
 int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

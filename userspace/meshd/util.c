@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Logging, time, threads, small files. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -96,6 +97,15 @@ u16 port_parse(const char *text)
 	for (; *text >= '0' && *text <= '9' && port <= 0xffff; text++)
 		port = port * 10 + (*text - '0');
 	return *text || port > 0xffff ? 0 : port;
+}
+
+bool address_ok(const char *text)
+{
+	char bare[64];
+	u8 raw[16];
+
+	snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(text, "%"), text);
+	return inet_pton(AF_INET, bare, raw) == 1 || inet_pton(AF_INET6, bare, raw) == 1;
 }
 
 int read_line(char *out, size_t size, const char *fmt, ...)

@@ -53,7 +53,8 @@ static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_co
 
 /*
  * Begin a scrub of all groups of a layout; with a source, of the one that it is in. Sleeps.
- * Return: 0, -EBUSY or -EINVAL, with @extack set.
+ * Return: 0, or with @extack set -EOPNOTSUPP of a layout without groups, -EBUSY where it cannot
+ * begin now.
  */
 int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		      struct netlink_ext_ack *extack)
@@ -64,7 +65,7 @@ int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 	if (why) {
 		if (extack)
 			extack->_msg = why;
-		return -EBUSY;
+		return l->groups ? -EBUSY : -EOPNOTSUPP;
 	}
 	for (i = 0; i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];

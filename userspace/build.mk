@@ -68,7 +68,7 @@ MODDIR = /lib/modules/$(kdir-release)/updates
 MODULES := meshblk.ko meshtgt.ko
 
 # For those who run it; what is about the code stays with the code.
-INSTALL_DOCS := $(addprefix docs/,operations.md sysfs.md protection.md scaling.md)
+INSTALL_DOCS := $(addprefix docs/,operations.md sysfs.md protection.md scaling.md untested.md)
 
 install: modules userspace
 	install -d $(DESTDIR)$(MODDIR)

@@ -17,12 +17,13 @@ static u8 scrub_slot(const struct mesh_layout *l, const struct mesh_group *g, u3
 	return PROT_NO_SOURCE;
 }
 
-/* Why a scrub of the layout's groups cannot begin, or NULL. */
-static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_conf *conf)
+/* Why a scrub of the layout's groups cannot begin, or NULL. @err: set to what that is. */
+static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_conf *conf, int *err)
 {
 	bool found = conf->source < 0;
 	u32 i, n = 0;
 
+	*err = -EBUSY;
 	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];
 
@@ -46,26 +47,29 @@ static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_co
 			found = true;
 		}
 	}
-	if (!n)
+	if (!n) {
+		*err = -EOPNOTSUPP;
 		return "the volume has no redundancy";
+	}
 	return found ? NULL : "no group has that member";
 }
 
 /*
  * Begin a scrub of all groups of a layout; with a source, of the one that it is in. Sleeps.
- * Return: 0, or with @extack set -EOPNOTSUPP of a layout without groups, -EBUSY where it cannot
- * begin now.
+ * Return: 0, or with @extack set -EOPNOTSUPP of a layout without groups, else -EBUSY.
  */
 int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		      struct netlink_ext_ack *extack)
 {
-	const char *why = scrub_unfit(l, conf);
+	const char *why;
+	int err;
 	u32 i;
 
+	why = scrub_unfit(l, conf, &err);
 	if (why) {
 		if (extack)
 			extack->_msg = why;
-		return l->groups ? -EBUSY : -EOPNOTSUPP;
+		return err;
 	}
 	for (i = 0; i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];

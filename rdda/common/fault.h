@@ -42,6 +42,8 @@ enum rdda_fault_point {
 	RDDA_FAULT_OUT		= 24,	/* a message of commands never has arrived */
 	/* target */
 	RDDA_FAULT_BUFS		= 25,	/* one send fills the send queue */
+	RDDA_FAULT_INLINE	= 26,	/* a client that writes over its command once it is there */
+	RDDA_FAULT_LINGER	= 27,	/* a turn takes its time once it has polled */
 };
 
 #ifdef MESH_FAULTS

@@ -390,6 +390,14 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count), 0);
 }
 
+/* What a client may do once its command is copied. @at: where that was, within a page. */
+static void cmd_overwrite(const struct tgt_arena *a, u32 at)
+{
+	if (rdda_fault(RDDA_FAULT_INLINE))
+		memset(page_address(a->piece[at >> a->shift].page) + (at & ((1U << a->shift) - 1)),
+		       0xff, sizeof(struct rdda_cmd));
+}
+
 /*
  * A WRITE that carries data and the command for it. @rb: the receive that it took, with nothing in
  * it. @imm: immediate. @len: bytes placed. Context, return: as tgt_cmds_msg().
@@ -405,6 +413,7 @@ int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len
 		return -EPROTO;
 	}
 	tgt_arena_copy(ch->s, &cmd, at, sizeof(cmd));
+	cmd_overwrite(&ch->s->arena, at);
 	return cmd_run_batch(ch, rb, &cmd, 1, imm);
 }
 

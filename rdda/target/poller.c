@@ -69,6 +69,8 @@ static void poller_turn(struct tgt_poller *p, struct tgt_channel *ch)
 	atomic_fetch_xor(POLLER_QUEUED | POLLER_RUNS, &ch->poll.state);
 	if (tgt_queue_poll(ch))
 		atomic_or(POLLER_QUEUED, &ch->poll.state);
+	if (rdda_fault(RDDA_FAULT_LINGER))
+		usleep_range(300, 600);
 	state = atomic_fetch_andnot(POLLER_RUNS, &ch->poll.state);
 	if (state & POLLER_QUEUED)
 		poller_add(p, ch);

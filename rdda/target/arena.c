@@ -391,10 +391,7 @@ void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
  */
 void tgt_arena_copy(const struct tgt_session *s, void *to, u32 off, u32 len)
 {
-	const struct tgt_arena *a = &s->arena;
-
-	memcpy(to, page_address(a->piece[off >> a->shift].page) + (off & ((1U << a->shift) - 1)),
-	       len);
+	memcpy(to, tgt_arena_at(&s->arena, off), len);
 	barrier();	/* from here on the copy is judged, and not the arena again */
 }
 

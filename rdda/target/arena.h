@@ -3,6 +3,7 @@
 #ifndef TGT_ARENA_H
 #define TGT_ARENA_H
 
+#include <linux/mm.h>
 #include <linux/scatterlist.h>
 
 #include "rdda/wire.h"
@@ -42,6 +43,12 @@ static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a,
 	if (*at + p->bytes > size || (p->len[1] && p->off[1] != off + p->len[0]))
 		return NULL;
 	return &a->piece[off >> a->shift];
+}
+
+/* Where a byte of the arena is; what follows it is good to the end of its page. @off: checked. */
+static inline void *tgt_arena_at(const struct tgt_arena *a, u32 off)
+{
+	return page_address(a->piece[off >> a->shift].page) + (off & ((1U << a->shift) - 1));
 }
 
 extern unsigned long tgt_arena_used;

@@ -394,8 +394,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 static void cmd_overwrite(const struct tgt_arena *a, u32 at)
 {
 	if (rdda_fault(RDDA_FAULT_INLINE))
-		memset(page_address(a->piece[at >> a->shift].page) + (at & ((1U << a->shift) - 1)),
-		       0xff, sizeof(struct rdda_cmd));
+		memset(tgt_arena_at(a, at), 0xff, sizeof(struct rdda_cmd));
 }
 
 /*

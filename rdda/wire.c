@@ -322,38 +322,49 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 }
 
 /*
- * Find the command that a WRITE with an immediate carries. @len: bytes that it placed, as the NIC
- * says. @chk: arena of the channel. @at: set to the command's arena offset: it does not cross a
- * page, and the client can write there: copy it, then judge the copy. Return: 0, or -EPROTO.
+ * Find what a WRITE with an immediate carries. @imm: immediate. @len: bytes that it placed, as the
+ * NIC says. @features: that were agreed on. @chk: arena of the channel. @out: set to what lies
+ * where: the command does not cross a page, and the client can write there: copy it, then judge the
+ * copy. Return: 0, or -EPROTO.
  */
-int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at)
+int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check *chk,
+		      struct rdda_inline *out)
 {
 	u32 off = RDDA_INLINE_OFF(imm), bytes = RDDA_INLINE_LEN(imm);
+	size_t head = len - bytes - sizeof(struct rdda_cmd);
 
-	if (imm & ~RDDA_INLINE_VALID || !bytes || len != bytes + sizeof(struct rdda_cmd) ||
-	    !wire_in_arena(chk, off, len))
+	if (imm & ~RDDA_INLINE_VALID || !bytes || len < bytes + sizeof(struct rdda_cmd))
 		return -EPROTO;
-	*at = off + bytes;
+	if (head && (!(features & RDDA_FEAT_INLINE_HEAD) || head % RDDA_INLINE_UNIT ||
+		     head > RDDA_PAGE || head > off))
+		return -EPROTO;
+	if (!wire_in_arena(chk, off - head, len))
+		return -EPROTO;
+	out->off = off;
+	out->bytes = bytes;
+	out->head = head;
+	out->cmd = off + bytes;
 	return 0;
 }
 
 /*
- * Check that a command writes the payload that came with it. @imm: that rdda_inline_check() passed.
- * @rest: RDDA_FEAT_INLINE_REST was agreed on. @p: the command, that rdda_cmd_parse() passed or gave
- * a status. Return: 0, or -EPROTO.
+ * Check that a command writes the payload that came with it, and all that came. @in: as
+ * rdda_inline_check() gave it. @features: that were agreed on. @p: the command, that
+ * rdda_cmd_parse() passed or gave a status. Return: 0, or -EPROTO.
  */
-int rdda_inline_cmd_check(u32 imm, bool rest, const struct rdda_parsed *p)
+int rdda_inline_cmd_check(const struct rdda_inline *in, u32 features, const struct rdda_parsed *p)
 {
-	u32 off = RDDA_INLINE_OFF(imm), bytes = RDDA_INLINE_LEN(imm);
-
 	if (p->opcode != RDDA_OP_WRITE)
 		return -EPROTO;
 	/* of a namespace that is not open */
 	if (!p->bytes)
 		return 0;
-	if (p->off[0] == off && p->bytes == bytes)
+	if (!in->head && p->off[0] == in->off && p->bytes == in->bytes)
 		return 0;
-	return rest && p->off[1] == off && p->len[1] == bytes ? 0 : -EPROTO;
+	if (in->head && (p->off[0] != in->off - in->head || p->len[0] != in->head))
+		return -EPROTO;
+	return features & RDDA_FEAT_INLINE_REST && p->off[1] == in->off && p->len[1] == in->bytes ?
+	       0 : -EPROTO;
 }
 
 static u8 *wire_put(u8 *at, const void *from, size_t len)

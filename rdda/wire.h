@@ -51,7 +51,9 @@
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
 #define RDDA_FEAT_INLINE	2U		/* a WRITE may carry a command behind its payload */
 #define RDDA_FEAT_INLINE_REST	4U		/* ... also where its first PRP is elsewhere */
-#define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST)
+#define RDDA_FEAT_INLINE_HEAD	8U		/* ... and come with it, from right before it */
+#define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST | \
+				 RDDA_FEAT_INLINE_HEAD)
 
 #define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* numbers of attachments */
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
@@ -404,7 +406,8 @@ struct rdda_dones {
  * way: bits 0-19 the arena page where the WRITE's payload begins, bits 20-30 the payload's
  * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE, and names it by its
  * first PRP; with RDDA_FEAT_INLINE_REST also by its second: what the first one names lies
- * elsewhere, and came before.
+ * elsewhere, and came before, or with RDDA_FEAT_INLINE_HEAD lies right before that page and is
+ * in the same WRITE, which is as much longer.
  */
 #define RDDA_INLINE_UNIT	512U
 #define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)
@@ -450,16 +453,25 @@ struct rdda_parsed {
 	u32	bounce;	/* offset in the client's bounce arena */
 };
 
+/* Where in the arena a WRITE that carries its command has placed what. */
+struct rdda_inline {
+	u32	off;	/* the payload, at the beginning of a page */
+	u32	bytes;	/* of payload */
+	u32	head;	/* bytes right before it that came with it */
+	u32	cmd;	/* the command */
+};
+
 int rdda_login_check(const void *data, size_t len);
 int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login);
 int rdda_join_check(const void *data, size_t len);
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join);
 int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
-int rdda_inline_check(u32 imm, size_t len, const struct rdda_check *chk, u32 *at);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
-int rdda_inline_cmd_check(u32 imm, bool rest, const struct rdda_parsed *p);
+int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check *chk,
+		      struct rdda_inline *out);
+int rdda_inline_cmd_check(const struct rdda_inline *in, u32 features, const struct rdda_parsed *p);
 
 /* What both sides know of channel 0 and prove the key over. */
 struct rdda_proof {

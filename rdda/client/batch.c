@@ -4,7 +4,8 @@
  *
  *   several, or large   WRITE data, WRITE data, ... SEND header, commands
  *   a small write alone WRITE with immediate: data, command
- *   staged, with a header  the same after a WRITE of the header
+ *   staged, with a header  the same with the header before, where that lies there (one_run);
+ *                       else after a WRITE of the header
  *
  * One post is the data of up to 16 commands, the WRITEs of each payload, and
  * then the one SEND that carries the commands. It is signalled: its send
@@ -180,19 +181,25 @@ static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 	return rdda_stage_inline(slot) ? slot : NULL;
 }
 
+/* Bytes of header in one WRITE with the rest: all, where that goes right before the payload. */
+static u32 inline_head(const struct rdda_chan *ch, const struct rdda_cmd_slot *slot)
+{
+	return slot->one_run && ch->batch.features & RDDA_FEAT_INLINE_HEAD ? slot->head : 0;
+}
+
 /* Data, then the command out of its message, in one WRITE. @slot: encoded there. */
 static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_buf *b)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
-	u32 bytes = slot->len - slot->head, done;
+	u32 bytes = slot->len - slot->head, head = inline_head(ch, slot), done;
 	struct rdda_cursor cur = slot->at;
 	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
 
-	if (slot->head)
+	if (slot->head && !head)
 		data_run(ch, slot->io, &cur, command_head_at(slot), slot->head);
 	wr = rdda_chain_add(ch, IB_WR_RDMA_WRITE_WITH_IMM);
-	wr->wr.num_sge = rdda_cursor_fill(&cur, bytes, wr->wr.sg_list, ch->sq.sge_max - 1,
+	wr->wr.num_sge = rdda_cursor_fill(&cur, head + bytes, wr->wr.sg_list, ch->sq.sge_max - 1,
 					  ch->s->pd->local_dma_lkey, &done);
 	sge = &wr->wr.sg_list[wr->wr.num_sge++];
 	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
@@ -200,9 +207,9 @@ static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct
 	sge->lkey = b->sge.lkey;
 	ib_dma_sync_single_for_device(ch->s->dev, sge->addr, sge->length, DMA_TO_DEVICE);
 	wr->wr.ex.imm_data = cpu_to_be32(RDDA_INLINE_IMM(slot->arena, bytes));
-	wr->remote_addr = slot->arena - le32_to_cpu(piece->off);
+	wr->remote_addr = slot->arena - head - le32_to_cpu(piece->off);
 	wr->rkey = le32_to_cpu(piece->rkey);
-	ch->counts.write_bytes += bytes;
+	ch->counts.write_bytes += head + bytes;
 	ch->counts.inlines++;
 	/* that of the header may have been signalled */
 	slot->seq = ch->sq.sig_posted + 1;

@@ -112,8 +112,7 @@ int rdda_chan_setup(struct rdda_chan *ch)
 
 	ch->slot.nr = min_t(u32, le16_to_cpu(ch->login.accept.cmds), RDDA_CLIENT_CMDS);
 	ch->batch.nr = min_t(u32, le16_to_cpu(ch->login.accept.credits), ch->slot.nr);
-	ch->batch.inlines = le32_to_cpu(ch->login.accept.features) & RDDA_FEAT_INLINE;
-	ch->batch.inline_rest = le32_to_cpu(ch->login.accept.features) & RDDA_FEAT_INLINE_REST;
+	ch->batch.features = le32_to_cpu(ch->login.accept.features);
 	ch->ctl.nr = RDDA_CLIENT_CONTROLS;
 	ret = chan_arrays(ch);
 	if (!ret)

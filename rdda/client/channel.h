@@ -123,8 +123,7 @@ struct rdda_chan {
 		u16	*free;
 		u16	nfree;
 		u16	nr;
-		bool	inlines;		/* the target takes RDDA_FEAT_INLINE; constant */
-		bool	inline_rest;		/* ... RDDA_FEAT_INLINE_REST; constant */
+		u32	features;		/* RDDA_FEAT_* that both know; constant */
 		u64	data_end;		/* where the last data WRITE of the chain ends */
 		u32	out;	/* of which neither a send completion nor an answer has come */
 		struct rdda_bufs msg;

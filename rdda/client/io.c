@@ -242,7 +242,7 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 {
 	u32 bytes = io->len - head;
 
-	return (head ? ch->batch.inline_rest : ch->batch.inlines) &&
+	return ch->batch.features & (head ? RDDA_FEAT_INLINE_REST : RDDA_FEAT_INLINE) &&
 	       io->op == RDDA_WRITE && !ch->pending.nr &&
 	       bytes <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
 	       bytes + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&

@@ -199,9 +199,7 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 	ch->index = index;
 	ch->login.proof = *p;
 	ch->proven = index;
-	ch->login.runs = le32_to_cpu(a->features) & RDDA_FEAT_RUNS;
-	ch->login.inlines = le32_to_cpu(a->features) & RDDA_FEAT_INLINE;
-	ch->login.inline_rest = le32_to_cpu(a->features) & RDDA_FEAT_INLINE_REST;
+	ch->login.features = le32_to_cpu(a->features);
 	ch->cmd.nr = le16_to_cpu(a->cmds);
 	if (index)
 		channel_part(s, index, &ch->arena_off, &ch->arena_len);

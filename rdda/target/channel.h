@@ -70,9 +70,7 @@ struct tgt_channel {
 		struct rdda_proof	proof;	/* of channel 0, with QPNs and GIDs */
 		struct rdda_key		key;	/* that channel 0 was opened with, for the others */
 		u8			reads;	/* in flight that the client may request */
-		bool			runs;	/* one push may carry several reads */
-		bool			inlines;	/* a WRITE may carry its command */
-		bool			inline_rest;	/* ... and PRP1 be elsewhere */
+		u32			features;	/* RDDA_FEAT_* that both know */
 		struct delayed_work	deadline;	/* of the proof */
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */

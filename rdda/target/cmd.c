@@ -268,11 +268,11 @@ static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 }
 
 /*
- * @chk: what holds for all commands of the channel. @imm: immediate of the WRITE that carried it;
- * 0: it came in a message.
+ * @chk: what holds for all commands of the channel. @in: the WRITE that carried it; NULL: it came
+ * in a message.
  */
 static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdda_cmd *raw,
-		     struct rdda_check *chk, u32 imm, bool *gone)
+		     struct rdda_check *chk, const struct rdda_inline *in, bool *gone)
 {
 	int ret;
 
@@ -286,7 +286,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 		chk->lba_shift = SECTOR_SHIFT;
 	}
 	ret = rdda_cmd_parse(raw, chk, &c->p);
-	if (ret >= 0 && imm && rdda_inline_cmd_check(imm, ch->login.inline_rest, &c->p))
+	if (ret >= 0 && in && rdda_inline_cmd_check(in, ch->login.features, &c->p))
 		return -EPROTO;
 	if (c->view && ((ret == RDDA_ST_LBA_RANGE && rdda_fault(RDDA_FAULT_RANGE)) ||
 			(ret == RDDA_ST_ACCESS_DENIED && rdda_fault(RDDA_FAULT_ACCESS))))
@@ -297,7 +297,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 }
 
 static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *raw,
-				 struct rdda_check *chk, u32 imm)
+				 struct rdda_check *chk, const struct rdda_inline *in)
 {
 	struct llist_node *l = llist_del_first(&ch->cmd.free);
 	struct tgt_cmd *c;
@@ -307,7 +307,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 	if (!l)
 		return ERR_PTR(-EOVERFLOW);
 	c = llist_entry(l, struct tgt_cmd, done);
-	ret = cmd_check(ch, c, raw, chk, imm, &gone);
+	ret = cmd_check(ch, c, raw, chk, in, &gone);
 	if (ret >= 0)	/* it ends by tgt_push_end() */
 		WRITE_ONCE(ch->cmd.taken, ch->cmd.taken + 1);
 	if (!ret) {
@@ -334,11 +334,11 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 
 /*
  * Commands of one message. @rb: the receive that it took; posted again before anything of it can
- * complete, since a completion is the credit for the next message. @cmd: private copies. @imm: as
+ * complete, since a completion is the credit for the next message. @cmd: private copies. @in: as
  * cmd_check(). Return: as tgt_cmds_msg().
  */
 static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const struct rdda_cmd *cmd,
-			 unsigned int n, u32 imm)
+			 unsigned int n, const struct rdda_inline *in)
 {
 	struct tgt_cmd *batch[RDDA_CMDS_MAX];
 	struct rdda_check chk = {
@@ -352,7 +352,7 @@ static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const stru
 	int ret = 0;
 
 	for (i = 0; i < n; i++) {
-		batch[i] = cmd_admit(ch, &cmd[i], &chk, imm);
+		batch[i] = cmd_admit(ch, &cmd[i], &chk, in);
 		if (!IS_ERR(batch[i]))
 			continue;
 		cmd_drop_batch(batch, i);
@@ -387,7 +387,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
 	const struct rdda_cmds *m = rb->data;
 
-	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count), 0);
+	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count), NULL);
 }
 
 /* What a client may do once its command is copied. @at: where that was, within a page. */
@@ -404,16 +404,16 @@ static void cmd_overwrite(const struct tgt_arena *a, u32 at)
 int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len)
 {
 	struct rdda_check chk = { .arena_off = ch->arena_off, .arena_len = ch->arena_len };
+	struct rdda_inline in;
 	struct rdda_cmd cmd;
-	u32 at;
 
-	if (rdda_inline_check(imm, len, &chk, &at)) {
+	if (rdda_inline_check(imm, len, ch->login.features, &chk, &in)) {
 		tgt_bad_peer(ch, "bad immediate");
 		return -EPROTO;
 	}
-	tgt_arena_copy(ch->s, &cmd, at, sizeof(cmd));
-	cmd_overwrite(&ch->s->arena, at);
-	return cmd_run_batch(ch, rb, &cmd, 1, imm);
+	tgt_arena_copy(ch->s, &cmd, in.cmd, sizeof(cmd));
+	cmd_overwrite(&ch->s->arena, in.cmd);
+	return cmd_run_batch(ch, rb, &cmd, 1, &in);
 }
 
 /* Allocate the zeroes. Return: 0 or -ENOMEM. */

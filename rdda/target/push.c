@@ -140,12 +140,13 @@ static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 {
 	unsigned int i = 0, nr, more = 0, gens = 0, add, at = c->p.bounce;
+	bool runs = ch->login.features & RDDA_FEAT_RUNS;
 	u16 cid = c->p.cid;
 	struct ib_sge sge[TGT_SGES];
 	struct tgt_cmd *next;
 
 	nr = push_sge(ch->s, sge, TGT_VECS, c);
-	while (ch->login.runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->tx.pend)) {
+	while (runs && more < RDDA_RUN_MAX - 1 && !list_is_last(&c->node, &ch->tx.pend)) {
 		next = list_next_entry(c, node);
 		if (!push_follows(c, next) || nr >= ch->sq.sge_max)
 			break;
@@ -226,7 +227,7 @@ static struct list_head *push_place(struct tgt_channel *ch, const struct tgt_cmd
 	const struct tgt_cmd *last;
 	unsigned int i;
 
-	if (!ch->login.runs || !c->p.push || c->status)
+	if (!(ch->login.features & RDDA_FEAT_RUNS) || !c->p.push || c->status)
 		return at;
 	for (i = 0; i < RDDA_RUN_MAX && at != &ch->tx.pend; i++, at = at->prev) {
 		last = list_entry(at, struct tgt_cmd, node);

@@ -109,7 +109,7 @@ static void rx_inline(struct tgt_channel *ch, struct rdda_buf *rb, const struct 
 {
 	if (READ_ONCE(ch->dead))
 		return;
-	if (!READ_ONCE(ch->proven) || !ch->login.inlines) {
+	if (!READ_ONCE(ch->proven) || !(ch->login.features & RDDA_FEAT_INLINE)) {
 		tgt_bad_peer(ch, "a WRITE with an immediate");
 		return;
 	}

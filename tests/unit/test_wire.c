@@ -430,69 +430,99 @@ static void test_immediate(void)
 	CU_ASSERT_EQUAL(RDDA_IMM(0xffff, 15, 63), RDDA_IMM_VALID);
 }
 
+#define FEAT_REST	(RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST)
+#define FEAT_HEAD	(FEAT_REST | RDDA_FEAT_INLINE_HEAD)
+
+static const u32 inline_features[] = { RDDA_FEAT_INLINE, FEAT_REST, FEAT_HEAD };
+
+/* Whether what a WRITE says is right; @placed: bytes, of a part that goes from 0x3000 to 0x7000. */
+static bool inline_good(u32 off, u32 len, u32 placed, u32 features)
+{
+	u32 head = placed - len - sizeof(struct rdda_cmd);
+	u64 end = (u64)off + len + sizeof(struct rdda_cmd);
+
+	if (!len || off < 0x3000 || end > 0x7000 || placed < len + sizeof(struct rdda_cmd))
+		return false;
+	if (!head)
+		return true;
+	return features == FEAT_HEAD && head % 512 == 0 && head <= 4096 && off - 0x3000 >= head;
+}
+
 /* Each page and length of a small arena, and each length that the NIC may say beside it. */
 static void test_inline(void)
 {
 	const struct rdda_check chk = { .arena_off = 0x3000, .arena_len = 0x4000 };
-	u32 off, len, placed, at;
+	struct rdda_inline in;
+	u32 off, len, placed, i;
 
-	for (off = 0; off < 0xa000; off += RDDA_PAGE)
-		for (len = 0; len <= 0x5000; len += RDDA_INLINE_UNIT)
-			for (placed = 0; placed <= 0x5100; placed += 64) {
-				u64 end = (u64)off + len + sizeof(struct rdda_cmd);
-				bool good = len && placed == len + sizeof(struct rdda_cmd) &&
-					    off >= 0x3000 && end <= 0x7000;
-				u32 imm = RDDA_INLINE_IMM(off, len);
+	for (i = 0; i < ARRAY_SIZE(inline_features); i++)
+		for (off = 0; off < 0xa000; off += RDDA_PAGE)
+			for (len = 0; len <= 0x5000; len += RDDA_INLINE_UNIT)
+				for (placed = 0; placed <= 0x6200; placed += 64) {
+					bool good = inline_good(off, len, placed, inline_features[i]);
+					int ret = rdda_inline_check(RDDA_INLINE_IMM(off, len), placed,
+								    inline_features[i], &chk, &in);
 
-				at = 0;
-				CU_ASSERT_EQUAL_FATAL(rdda_inline_check(imm, placed, &chk, &at),
-						      good ? 0 : -EPROTO);
-				CU_ASSERT_EQUAL_FATAL(at, good ? off + len : 0);
-			}
+					CU_ASSERT_EQUAL_FATAL(ret, good ? 0 : -EPROTO);
+					if (ret)
+						continue;
+					CU_ASSERT_EQUAL_FATAL(in.off, off);
+					CU_ASSERT_EQUAL_FATAL(in.bytes, len);
+					CU_ASSERT_EQUAL_FATAL(in.cmd, off + len);
+					CU_ASSERT_EQUAL_FATAL(in.head + len + 64, placed);
+				}
 }
 
 static void test_inline_edges(void)
 {
 	struct rdda_check chk = { .arena_off = 0, .arena_len = 0xfffff000 };
-	u32 imm = RDDA_INLINE_IMM(0xff000000, RDDA_INLINE_MAX), at;
+	u32 imm = RDDA_INLINE_IMM(0xff000000, RDDA_INLINE_MAX);
+	size_t most = RDDA_INLINE_MAX + 64;
+	struct rdda_inline in;
 
 	CU_ASSERT_EQUAL(RDDA_INLINE_OFF(imm), 0xff000000);
 	CU_ASSERT_EQUAL(RDDA_INLINE_LEN(imm), RDDA_INLINE_MAX);
 	CU_ASSERT_EQUAL(imm & ~RDDA_INLINE_VALID, 0);
-	CU_ASSERT_EQUAL(rdda_inline_check(imm, RDDA_INLINE_MAX + 64, &chk, &at), 0);
-	CU_ASSERT_EQUAL(at, 0xff000000 + RDDA_INLINE_MAX);
-	CU_ASSERT_EQUAL(rdda_inline_check(imm | 1U << 31, RDDA_INLINE_MAX + 64, &chk, &at), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, most, FEAT_HEAD, &chk, &in), 0);
+	CU_ASSERT_EQUAL(in.cmd, 0xff000000 + RDDA_INLINE_MAX);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm | 1U << 31, most, FEAT_HEAD, &chk, &in), -EPROTO);
 	/* the last page: the end would be 0 with 32 bits */
 	imm = RDDA_INLINE_IMM(0xfffff000, 4096);
-	CU_ASSERT_EQUAL(rdda_inline_check(imm, 4096 + 64, &chk, &at), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, 4096 + 64, FEAT_HEAD, &chk, &in), -EPROTO);
+	/* before the first page */
+	imm = RDDA_INLINE_IMM(0, 4096);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, 512 + 4096 + 64, FEAT_HEAD, &chk, &in), -EPROTO);
 }
 
 static void test_inline_payload(void)
 {
 	struct rdda_parsed p = { .opcode = RDDA_OP_WRITE, .bytes = 4096, .off = { 0x100000 },
 				 .len = { 4096 } };
-	u32 imm = RDDA_INLINE_IMM(0x100000, 4096);
-	bool rest;
-	int i;
+	struct rdda_inline in = { .off = 0x100000, .bytes = 4096 };
+	u32 f, i;
 
-	for (i = 0; i < 2; i++) {
-		rest = i;
+	for (i = 0; i < ARRAY_SIZE(inline_features); i++) {
+		f = inline_features[i];
 		p.off[0] = 0x100000;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), 0);
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), 0);
 		p.opcode = RDDA_OP_READ;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), -EPROTO);
 		p.opcode = RDDA_OP_WRITE;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm + (1U << 20), rest, &p), -EPROTO);
+		in.bytes = 4096 + 512;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), -EPROTO);
+		in.bytes = 4096;
 		p.off[0] = 0x101000;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), -EPROTO);
 		p.bytes = 0;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), 0);
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), 0);
 		p.opcode = RDDA_OP_FLUSH;
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, rest, &p), -EPROTO);
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), -EPROTO);
 		p.opcode = RDDA_OP_WRITE;
 		p.bytes = 4096;
 		/* PRP2 is 0, and not used */
-		CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0, 4096), rest, &p), -EPROTO);
+		in.off = 0;
+		CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, f, &p), -EPROTO);
+		in.off = 0x100000;
 	}
 }
 
@@ -501,14 +531,38 @@ static void test_inline_rest(void)
 {
 	struct rdda_parsed p = { .opcode = RDDA_OP_WRITE, .bytes = 4096 + 512,
 				 .off = { 0x101000, 0x100000 }, .len = { 4096, 512 } };
-	u32 imm = RDDA_INLINE_IMM(0x100000, 512);
+	struct rdda_inline in = { .off = 0x100000, .bytes = 512 };
 
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, true, &p), 0);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(imm, false, &p), -EPROTO);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0x100000, 4096), true, &p), -EPROTO);
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0x101000, 4096), true, &p), -EPROTO);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, FEAT_REST, &p), 0);
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, RDDA_FEAT_INLINE, &p), -EPROTO);
+	in.bytes = 4096;
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, FEAT_REST, &p), -EPROTO);
+	in.off = 0x101000;
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, FEAT_REST, &p), -EPROTO);
 	p.off[1] = 0;
-	CU_ASSERT_EQUAL(rdda_inline_cmd_check(RDDA_INLINE_IMM(0, 512), true, &p), 0);
+	in = (struct rdda_inline){ .bytes = 512 };
+	CU_ASSERT_EQUAL(rdda_inline_cmd_check(&in, FEAT_REST, &p), 0);
+}
+
+/* Its beginning came with it, and is what the command names, not more, less or another. */
+static void test_inline_head(void)
+{
+	const struct rdda_inline in = { .off = 0x101000, .bytes = 4096, .head = 512 };
+	u32 first, rest, i;
+
+	for (i = 0; i < ARRAY_SIZE(inline_features); i++)
+		for (first = 0x100000; first < 0x102000; first += 512)
+			for (rest = 0x100000; rest <= 0x102000; rest += RDDA_PAGE) {
+				u32 len = RDDA_PAGE - first % RDDA_PAGE;
+				struct rdda_parsed p = { .opcode = RDDA_OP_WRITE,
+							 .bytes = 4096 + 512, .off = { first, rest },
+							 .len = { len, 4096 + 512 - len } };
+				bool good = first == 0x100e00 && rest == 0x101000 &&
+					    inline_features[i] != RDDA_FEAT_INLINE;
+
+				CU_ASSERT_EQUAL_FATAL(rdda_inline_cmd_check(&in, inline_features[i],
+									    &p), good ? 0 : -EPROTO);
+			}
 }
 
 static void test_dsm_and_zeroes(void)
@@ -712,6 +766,7 @@ int main(void)
 		{ "the same, edges", test_inline_edges },
 		{ "the same, its payload", test_inline_payload },
 		{ "the same, the rest of its payload", test_inline_rest },
+		{ "the same, with what is before its page", test_inline_head },
 		{ "discard and write zeroes", test_dsm_and_zeroes },
 		{ "reserved bits", test_reserved_bits },
 		{ "nothing is left of the last command", test_nothing_left },

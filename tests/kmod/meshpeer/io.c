@@ -272,10 +272,10 @@ static int io_result(struct peer_conn *c, const struct io *io, long slot)
 	return 0;
 }
 
-/* The data is in our buffer; the command goes behind it. */
+/* The data is in our buffer; the command goes behind it. What is before a page is a header. */
 static int inline_send(struct peer_conn *c, const struct io *io, struct rdda_cmd *cmd)
 {
-	u32 bytes = io->blocks << io->shift;
+	u32 bytes = io->blocks << io->shift, head = ALIGN(io->off, RDDA_PAGE) - io->off;
 	struct ib_sge sge = {
 		.addr = c->buf_dma, .length = bytes + sizeof(*cmd),
 		.lkey = c->pd->local_dma_lkey,
@@ -284,7 +284,8 @@ static int inline_send(struct peer_conn *c, const struct io *io, struct rdda_cmd
 		.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM,
 		.wr.sg_list = &sge,
 		.wr.num_sge = 1,
-		.wr.ex.imm_data = cpu_to_be32(io->imm ?: RDDA_INLINE_IMM(io->off, bytes)),
+		.wr.ex.imm_data = cpu_to_be32(io->imm ?: RDDA_INLINE_IMM(io->off + head,
+								   bytes - head)),
 	};
 	unsigned int i;
 

@@ -336,15 +336,14 @@ int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check
 	if (imm & ~RDDA_INLINE_VALID || !bytes || len < bytes + sizeof(struct rdda_cmd))
 		return -EPROTO;
 	if (head && (!(features & RDDA_FEAT_INLINE_HEAD) || head % RDDA_INLINE_UNIT ||
-		     head > RDDA_PAGE || head > off))
-		return -EPROTO;
-	if (!wire_in_arena(chk, off - head, len))
+		     head > RDDA_PAGE - RDDA_INLINE_UNIT))
 		return -EPROTO;
 	out->off = off;
 	out->bytes = bytes;
 	out->head = head;
-	out->cmd = off + bytes;
-	return 0;
+	out->cmd = head ? off - head - sizeof(struct rdda_cmd) : off + bytes;
+	/* before the first page that would be far behind the last */
+	return wire_in_arena(chk, head ? out->cmd : off, len) ? 0 : -EPROTO;
 }
 
 /*

@@ -51,7 +51,7 @@
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
 #define RDDA_FEAT_INLINE	2U		/* a WRITE may carry a command behind its payload */
 #define RDDA_FEAT_INLINE_REST	4U		/* ... also where its first PRP is elsewhere */
-#define RDDA_FEAT_INLINE_HEAD	8U		/* ... and come with it, from right before it */
+#define RDDA_FEAT_INLINE_HEAD	8U		/* ... and come with it, the command first */
 #define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST | \
 				 RDDA_FEAT_INLINE_HEAD)
 
@@ -406,8 +406,8 @@ struct rdda_dones {
  * way: bits 0-19 the arena page where the WRITE's payload begins, bits 20-30 the payload's
  * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE, and names it by its
  * first PRP; with RDDA_FEAT_INLINE_REST also by its second: what the first one names lies
- * elsewhere, and came before, or with RDDA_FEAT_INLINE_HEAD lies right before that page and is
- * in the same WRITE, which is as much longer.
+ * elsewhere, and came before. With RDDA_FEAT_INLINE_HEAD it may lie right before that page and be
+ * in the same WRITE, which is as much longer: the command is in front of it then.
  */
 #define RDDA_INLINE_UNIT	512U
 #define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)
@@ -458,7 +458,7 @@ struct rdda_inline {
 	u32	off;	/* the payload, at the beginning of a page */
 	u32	bytes;	/* of payload */
 	u32	head;	/* bytes right before it that came with it */
-	u32	cmd;	/* the command */
+	u32	cmd;	/* the command: behind the payload, or before the head */
 };
 
 int rdda_login_check(const void *data, size_t len);

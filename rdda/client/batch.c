@@ -4,8 +4,8 @@
  *
  *   several, or large   WRITE data, WRITE data, ... SEND header, commands
  *   a small write alone WRITE with immediate: data, command
- *   staged, with a header  the same with the header before, where that lies there (one_run);
- *                       else after a WRITE of the header
+ *   with a header       WRITE with immediate: command, header, data; where the header is elsewhere
+ *                       a WRITE of that, and then data, command
  *
  * One post is the data of up to 16 commands, the WRITEs of each payload, and
  * then the one SEND that carries the commands. It is signalled: its send
@@ -181,17 +181,33 @@ static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 	return rdda_stage_inline(slot) ? slot : NULL;
 }
 
-/* Bytes of header in one WRITE with the rest: all, where that goes right before the payload. */
-static u32 inline_head(const struct rdda_chan *ch, const struct rdda_cmd_slot *slot)
+/*
+ * Bytes of header that may go in one WRITE with command and payload: all, where it lies right
+ * before that and the target takes it. @slot: has its memory.
+ */
+u32 rdda_inline_head(const struct rdda_cmd_slot *slot)
 {
-	return slot->one_run && ch->batch.features & RDDA_FEAT_INLINE_HEAD ? slot->head : 0;
+	return slot->one_run && slot->head < RDDA_PAGE &&
+	       slot->ch->batch.features & RDDA_FEAT_INLINE_HEAD ? slot->head : 0;
 }
 
-/* Data, then the command out of its message, in one WRITE. @slot: encoded there. */
+/* The command, out of its message. */
+static void inline_command(struct rdda_chan *ch, struct ib_sge *sge, const struct rdda_buf *b)
+{
+	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
+	sge->length = sizeof(struct rdda_cmd);
+	sge->lkey = b->sge.lkey;
+	ib_dma_sync_single_for_device(ch->s->dev, sge->addr, sge->length, DMA_TO_DEVICE);
+}
+
+/*
+ * Data and command in one WRITE; the command first, where a header is with it. @slot: encoded
+ * in @b.
+ */
 static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_buf *b)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
-	u32 bytes = slot->len - slot->head, head = inline_head(ch, slot), done;
+	u32 bytes = slot->len - slot->head, head = rdda_inline_head(slot), done;
 	struct rdda_cursor cur = slot->at;
 	struct ib_rdma_wr *wr;
 	struct ib_sge *sge;
@@ -199,15 +215,18 @@ static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct
 	if (slot->head && !head)
 		data_run(ch, slot->io, &cur, command_head_at(slot), slot->head);
 	wr = rdda_chain_add(ch, IB_WR_RDMA_WRITE_WITH_IMM);
-	wr->wr.num_sge = rdda_cursor_fill(&cur, head + bytes, wr->wr.sg_list, ch->sq.sge_max - 1,
-					  ch->s->pd->local_dma_lkey, &done);
-	sge = &wr->wr.sg_list[wr->wr.num_sge++];
-	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
-	sge->length = sizeof(struct rdda_cmd);
-	sge->lkey = b->sge.lkey;
-	ib_dma_sync_single_for_device(ch->s->dev, sge->addr, sge->length, DMA_TO_DEVICE);
+	sge = wr->wr.sg_list;
+	if (head)
+		inline_command(ch, sge++, b);
+	sge += rdda_cursor_fill(&cur, head + bytes, sge, ch->sq.sge_max - 1,
+				ch->s->pd->local_dma_lkey, &done);
+	if (!head)
+		inline_command(ch, sge++, b);
+	wr->wr.num_sge = sge - wr->wr.sg_list;
 	wr->wr.ex.imm_data = cpu_to_be32(RDDA_INLINE_IMM(slot->arena, bytes));
-	wr->remote_addr = slot->arena - head - le32_to_cpu(piece->off);
+	wr->remote_addr = slot->arena - le32_to_cpu(piece->off);
+	if (head)
+		wr->remote_addr -= head + sizeof(struct rdda_cmd);
 	wr->rkey = le32_to_cpu(piece->rkey);
 	ch->counts.write_bytes += head + bytes;
 	ch->counts.inlines++;

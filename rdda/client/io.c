@@ -246,7 +246,7 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 	       io->op == RDDA_WRITE && !ch->pending.nr &&
 	       bytes <= min(READ_ONCE(inline_bytes), RDDA_INLINE_MAX) &&
 	       bytes + sizeof(struct rdda_cmd) <= RDDA_PAGE << ch->arena.max_order &&
-	       p->mapped && p->mapped < ch->sq.sge_max && !p->staging == !head &&
+	       p->mapped && p->mapped < ch->sq.sge_max && (head || !p->staging) &&
 	       !chan_gathers(ch) && !rdda_gather_expects(ch);
 }
 
@@ -268,8 +268,9 @@ static int command_arena(struct rdda_chan *ch, struct rdda_io *io, struct rdda_c
 		err = rdda_stage_memory(slot, io, bytes);
 		if (err != -ENOENT)
 			return err;
-		slot->tail = false;
-		return rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
+		err = rdda_arena_alloc_headed(ch, slot, bytes - slot->head);
+		slot->tail &= !err && rdda_inline_head(slot);
+		return err;
 	}
 	if (slot->tail && !rdda_arena_alloc(ch, command_block(slot, bytes), &slot->arena))
 		return 0;

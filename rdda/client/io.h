@@ -98,7 +98,7 @@ struct rdda_cmd_slot {
 	u8	state;			/* enum rdda_cmd_slot_state */
 	u8	opcode;			/* enum rdda_opcode */
 	bool	has_arena;		/* @arena is its own, to be freed, and @head_page */
-	bool	tail;			/* its block has room for the command behind the payload */
+	bool	tail;			/* there is room for the command right beside the payload */
 	bool	one_run;		/* that page is the one before @arena, in the same piece */
 	bool	data;			/* has its own payload to WRITE */
 	bool	push;			/* a pushed read */
@@ -135,6 +135,7 @@ void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e);
 bool rdda_session_settled(struct rdda_session *s);
 
 /* batch.c */
+u32 rdda_inline_head(const struct rdda_cmd_slot *slot);
 bool rdda_batch_post(struct rdda_chan *ch);
 void rdda_batch_back(struct rdda_chan *ch, u16 idx);
 

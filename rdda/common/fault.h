@@ -44,6 +44,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_BUFS		= 25,	/* one send fills the send queue */
 	RDDA_FAULT_INLINE	= 26,	/* a client that writes over its command once it is there */
 	RDDA_FAULT_LINGER	= 27,	/* a turn takes its time once it has polled */
+	RDDA_FAULT_OLDER	= 28,	/* the newest feature is not granted */
 };
 
 #ifdef MESH_FAULTS

@@ -267,6 +267,8 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->key_id = l->key_id;
 	if (!rdda_fault(RDDA_FAULT_PLAIN))
 		a->features = l->features & cpu_to_le32(RDDA_FEATURES);
+	if (rdda_fault(RDDA_FAULT_OLDER))
+		a->features &= ~cpu_to_le32(RDDA_FEAT_INLINE_HEAD);
 	a->session = cpu_to_le32(s->id);
 	a->cmds = cpu_to_le16(clamp(tgt_cmds, 2U, RDDA_CMD_SLOTS_MAX));
 	a->credits = cpu_to_le16(clamp_t(unsigned int, tgt_credits, 1, le16_to_cpu(a->cmds)));

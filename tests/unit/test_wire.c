@@ -439,13 +439,13 @@ static const u32 inline_features[] = { RDDA_FEAT_INLINE, FEAT_REST, FEAT_HEAD };
 static bool inline_good(u32 off, u32 len, u32 placed, u32 features)
 {
 	u32 head = placed - len - sizeof(struct rdda_cmd);
-	u64 end = (u64)off + len + sizeof(struct rdda_cmd);
+	u64 end = (u64)off + len + (head ? 0 : sizeof(struct rdda_cmd));
 
 	if (!len || off < 0x3000 || end > 0x7000 || placed < len + sizeof(struct rdda_cmd))
 		return false;
 	if (!head)
 		return true;
-	return features == FEAT_HEAD && head % 512 == 0 && head <= 4096 && off - 0x3000 >= head;
+	return features == FEAT_HEAD && head % 512 == 0 && head < 4096 && off > 0x3000;
 }
 
 /* Each page and length of a small arena, and each length that the NIC may say beside it. */
@@ -468,8 +468,9 @@ static void test_inline(void)
 						continue;
 					CU_ASSERT_EQUAL_FATAL(in.off, off);
 					CU_ASSERT_EQUAL_FATAL(in.bytes, len);
-					CU_ASSERT_EQUAL_FATAL(in.cmd, off + len);
 					CU_ASSERT_EQUAL_FATAL(in.head + len + 64, placed);
+					CU_ASSERT_EQUAL_FATAL(in.cmd, in.head ? off - in.head - 64 :
+							      off + len);
 				}
 }
 
@@ -489,9 +490,12 @@ static void test_inline_edges(void)
 	/* the last page: the end would be 0 with 32 bits */
 	imm = RDDA_INLINE_IMM(0xfffff000, 4096);
 	CU_ASSERT_EQUAL(rdda_inline_check(imm, 4096 + 64, FEAT_HEAD, &chk, &in), -EPROTO);
-	/* before the first page */
+	/* before the first page; the last has no room for the command */
 	imm = RDDA_INLINE_IMM(0, 4096);
 	CU_ASSERT_EQUAL(rdda_inline_check(imm, 512 + 4096 + 64, FEAT_HEAD, &chk, &in), -EPROTO);
+	imm = RDDA_INLINE_IMM(0xffffe000, 4096);
+	CU_ASSERT_EQUAL(rdda_inline_check(imm, 512 + 4096 + 64, FEAT_HEAD, &chk, &in), 0);
+	CU_ASSERT_EQUAL(in.cmd, 0xffffe000 - 512 - 64);
 }
 
 static void test_inline_payload(void)

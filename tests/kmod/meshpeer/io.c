@@ -272,7 +272,10 @@ static int io_result(struct peer_conn *c, const struct io *io, long slot)
 	return 0;
 }
 
-/* The data is in our buffer; the command goes behind it. What is before a page is a header. */
+/*
+ * The data is in our buffer; the command goes behind it, or in front of it, where a header is: what
+ * is before a page.
+ */
 static int inline_send(struct peer_conn *c, const struct io *io, struct rdda_cmd *cmd)
 {
 	u32 bytes = io->blocks << io->shift, head = ALIGN(io->off, RDDA_PAGE) - io->off;
@@ -293,13 +296,15 @@ static int inline_send(struct peer_conn *c, const struct io *io, struct rdda_cmd
 		return -EINVAL;
 	if (io->prp)
 		cmd->prp1 = cpu_to_le64(io->prp);
-	memcpy(c->buf + bytes, cmd, sizeof(*cmd));
+	if (head)
+		memmove(c->buf + sizeof(*cmd), c->buf, bytes);
+	memcpy(c->buf + (head ? 0 : bytes), cmd, sizeof(*cmd));
 	for (i = 0; i < c->nr_pieces; i++) {
 		u32 start = le32_to_cpu(c->piece[i].off), size = le32_to_cpu(c->piece[i].len);
 
 		if (io->off < start || io->off - start >= size)
 			continue;
-		wr.remote_addr = io->off - start;
+		wr.remote_addr = io->off - start - (head ? sizeof(*cmd) : 0);
 		wr.rkey = le32_to_cpu(c->piece[i].rkey);
 		return peer_post(c, &wr.wr, &wr.wr);
 	}

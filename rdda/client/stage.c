@@ -5,7 +5,7 @@
  *
  *   WRITE with RDDA_IO_STAGE -> io->stage -> WRITE with io->stage -> ... -> put
  *
- *   header  |    ....HHHH|             a page by itself, free when the command has ended
+ *   header  |       cHHHH|             a page by itself, free when the command has ended
  *   payload |PPPPPPPPPPPPPPPPPPPP|     kept
  *
  * One with room may grow: the next write's payload goes behind it (io->behind), in the same block,
@@ -13,8 +13,8 @@
  *
  *   stage   |AAAA|BBBB|CCCC|c...|....|      room for pages, whole ones each
  *
- * The command of the last may lie behind it in that room (c), to go in one message with the
- * payload: nothing is put there before it has ended.
+ * To go in one message with them, the command lies before a header that is right before its payload
+ * (c); else behind the payload in that room: nothing is put there before it has ended.
  *
  * They may hold three quarters of a channel's arena at most: a write that finds no room
  * is an ordinary one, with io->stage left NULL. And a stage is a cache. What no command names

@@ -7,11 +7,16 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_SECONDS ?= 10
 
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(PURE_SRC) $(FMT_SRC) $(PURE_HDR)
+FUZZ_CC   := clang -std=gnu11 -g -O1 -Wall -Wextra -Werror -Iuserspace/shim -I. \
+	     -fno-sanitize-recover=all
+
+$(BUILD)/fuzz/obj/%.o: %.c $(PURE_HDR)
 	@mkdir -p $(@D)
-	clang -std=gnu11 -g -O1 -Wall -Wextra -Werror -Iuserspace/shim -I. \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-o $@ $< $(PURE_SRC) $(FMT_SRC) -lxxhash -ljansson
+	$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(call pure_objs,fuzz/obj) $(PURE_HDR)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) -lxxhash -ljansson
 
 fuzz: $(FUZZ_BIN)
 

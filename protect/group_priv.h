@@ -310,6 +310,7 @@ bool prot_missed_durable(const struct prot_group *g, u32 region);
 void prot_region_put(struct prot_group *g, u32 set, u32 region);
 void prot_region_drop(struct prot_group *g, u32 set, u32 region);
 void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits);
+void prot_regions_add(struct prot_group *g, u32 set, u32 from);
 void prot_regions_none(struct prot_group *g, u32 set);
 void prot_regions_all(struct prot_group *g, u32 set);
 u64 prot_region_missed(const struct prot_group *g, u32 region);

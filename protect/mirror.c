@@ -555,15 +555,11 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 /* A write in flight has its intent bit set, or no longer clear on all copies. */
 static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
 {
-	u32 n = g->shape.nr_regions, i, at;
+	u32 i;
 
-	for (at = 0; at < n; at += 64) {
-		u64 bits = prot_set_word(prot_regions(g, PROT_SET_INTENT), n, at);
-
-		for (i = 0; i < g->cfg.width; i++)
-			bits |= prot_set_word(prot_regions(g, prot_durable(g, i)), n, at);
-		prot_regions_put(g, PROT_SET_MISSED + slot, at, bits);
-	}
+	prot_regions_add(g, PROT_SET_MISSED + slot, PROT_SET_INTENT);
+	for (i = 0; i < g->cfg.width; i++)
+		prot_regions_add(g, PROT_SET_MISSED + slot, prot_durable(g, i));
 }
 
 static bool mirror_config_ok(const struct prot_group_config *c)

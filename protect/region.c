@@ -30,6 +30,12 @@ void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits)
 	prot_set_put_word(s, g->shape.nr_regions, from, bits);
 }
 
+/* Those that are in @from, too. @set: not PROT_SET_UNSYNCED, whose regions are counted. */
+void prot_regions_add(struct prot_group *g, u32 set, u32 from)
+{
+	prot_set_add(prot_regions(g, set), prot_regions(g, from), g->shape.nr_regions);
+}
+
 void prot_regions_none(struct prot_group *g, u32 set)
 {
 	memset(prot_regions(g, set), 0, g->shape.set_words * sizeof(u64));

@@ -54,6 +54,15 @@ void prot_set_put_word(u64 *set, u32 n, u32 from, u64 bits)
 		set_put_aligned(set, n, from / 64 + 1, bits >> (64 - shift));
 }
 
+/* A word of each level says which words below have one: so does what either says. */
+void prot_set_add(u64 *set, const u64 *from, u32 n)
+{
+	u32 words = prot_set_words(n), i;
+
+	for (i = 0; i < words; i++)
+		set[i] |= from[i];
+}
+
 u64 prot_set_word(const u64 *set, u32 n, u32 from)
 {
 	u32 shift = from % 64, i = from / 64;

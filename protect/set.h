@@ -26,6 +26,9 @@ void prot_set_drop(u64 *set, u32 n, u32 i);
 /* Numbers @from.. @from + 63, a bit each in @bits, into it; none of them reaches @n. */
 void prot_set_put_word(u64 *set, u32 n, u32 from, u64 bits);
 
+/* The members of @from, another set of numbers below @n, into it. */
+void prot_set_add(u64 *set, const u64 *from, u32 n);
+
 /* The numbers from @from on, a bit each; those that are @n or higher are not in it. */
 u64 prot_set_word(const u64 *set, u32 n, u32 from);
 

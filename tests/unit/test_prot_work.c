@@ -323,6 +323,27 @@ static void test_many_ec(void)
 	free(g);
 }
 
+/* All of one set into another, against one that got the members one by one. */
+static void test_set_add(void)
+{
+	static const u32 sizes[] = { 1, 64, 65, 4097, 300000 };
+	u32 s, k, seed = 2;
+
+	for (s = 0; s < ARRAY_SIZE(sizes); s++) {
+		u32 n = sizes[s], words = prot_set_words(n);
+		u64 *sets = calloc(3 * words, sizeof(u64));	/* two, and what both are to be */
+
+		for (k = 0; k < 300; k++) {
+			seed = seed * 1664525 + 1013904223;
+			prot_set_put(sets + seed % 2 * words, n, (seed >> 4) % n);
+			prot_set_put(sets + 2 * words, n, (seed >> 4) % n);
+		}
+		prot_set_add(sets, sets + words, n);
+		CU_ASSERT(!memcmp(sets, sets + 2 * words, words * sizeof(u64)));
+		free(sets);
+	}
+}
+
 /* The set by itself, against an array. */
 static void test_set(void)
 {
@@ -374,6 +395,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "set", test_set },
+		{ "a set into another", test_set_add },
 		{ "write", test_write },
 		{ "idle", test_idle },
 		{ "idle, step by step", test_idle_steps },

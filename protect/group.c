@@ -130,9 +130,7 @@ struct prot_group *prot_group_init(void *mem, const struct prot_group_config *c)
 	g->in_sync = c->in_sync;
 	g->ready_head = PROT_NONE16;
 	g->ready_tail = PROT_NONE16;
-	g->sync.region = PROT_NO_REGION;
-	g->sync.bad = PROT_NO_BAD;
-	g->sync.unread = PROT_NO_REGION;
+	prot_sync_init(g);
 	g->allowance = PROT_NO_LIMIT;
 	g->chunks = prot_depth(c);
 	memset(prot_at(g, g->shape.off_buckets), 0xff, g->shape.nr_buckets * sizeof(u16));

@@ -322,20 +322,29 @@ enum prot_set_kind {
 	/* + i: the INTENT bit is set on the medium of member i */
 };
 
-/* Background work: one region at a time, chunk by chunk. */
-struct prot_sync {
-	u32	region;		/* PROT_NO_REGION: none in hand */
+/* A region that background work has in hand, chunk by chunk. */
+struct prot_hand {
+	u32	region;		/* PROT_NO_REGION: none */
 	u32	pos;		/* byte of it at which the next chunk begins */
 	u32	bad;		/* where the first chunk began that could not be read; or ... */
 #define PROT_NO_BAD	0xffffffffU
-	u32	scan;		/* where to search on for the next one */
-	u32	unread;	/* the first that could not be read since one was; or PROT_NO_REGION */
 	u64	slots;		/* absent slots that this pass makes whole */
 	u8	copies;		/* in-sync members that it makes equal */
 	u8	out;		/* chunks in flight */
 	u8	lost;		/* one sector of them could not be read from any source */
-	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
 	u8	narrow;		/* a chunk could not be read: sector by sector from there on */
+};
+
+/* One is begun while the last chunks of the other are in flight. */
+#define PROT_HANDS	2
+
+/* Background work. */
+struct prot_sync {
+	struct prot_hand hand[PROT_HANDS];
+	u32	scan;		/* region at which to search on for the next one */
+	u32	unread;	/* the first that could not be read since one was; or PROT_NO_REGION */
+	u8	out;		/* chunks in flight, of all hands */
+	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
 	u8	more;		/* the last step ended before there was something to start */
 };
 

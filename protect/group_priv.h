@@ -324,10 +324,14 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 /* sync.c */
 #define PROT_SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
 
+void prot_sync_init(struct prot_group *g);
+u64 prot_sync_slots(const struct prot_group *g, u32 region);
+u64 prot_sync_copies(const struct prot_group *g, u32 region);
 struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n);
 void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 bool prot_sync_next(struct prot_group *g);
 void prot_sync_forget(struct prot_group *g, u32 member);
+void prot_sync_strike(struct prot_group *g, u64 left);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 
 /* pace.c: a chunk of background work begins; bytes that one has, of @most. */

@@ -33,8 +33,7 @@ u64 prot_targets(const struct prot_group *g, u32 region)
 	if (PROT_MUTANT(SKIP_BELOW))
 		return g->in_sync;
 	/* while a region is being copied, new writes reach the one it is for */
-	if (g->sync.region == region)
-		missed &= ~g->sync.slots;
+	missed &= ~prot_sync_slots(g, region);
 	return g->in_sync | (g->joining & ~missed);
 }
 
@@ -74,7 +73,7 @@ static void member_strike(struct prot_group *g, u64 left)
 	for (i = 0; i < g->cfg.ops; i++)
 		prot_gop(g, i)->targets &= ~left;
 	prot_durable_strike(g, left);
-	g->sync.copies &= ~left;
+	prot_sync_strike(g, left);
 	if (prot_policy(g)->strike)
 		prot_policy(g)->strike(g, left);
 	prot_ready_all(g);
@@ -88,7 +87,6 @@ static void member_drop_joining(struct prot_group *g, u32 member)
 	g->joining &= ~bit;
 	g->promoting &= ~bit;
 	g->announced &= ~bit;
-	g->sync.slots &= ~bit;
 	prot_sync_forget(g, member);
 	member_miss_unfinished(g, member);
 	member_strike(g, bit);

@@ -166,10 +166,11 @@ static void mirror_got_buffer(struct prot_group *g, struct prot_gop *op)
 /* Members that a chunk is copied to, once it was read from @src. */
 static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop *op)
 {
-	u64 to = g->in_sync | (prot_targets(g, prot_region_of(g, op->addr)) & g->joining);
+	u32 region = prot_region_of(g, op->addr);
+	u64 to = g->in_sync | (prot_targets(g, region) & g->joining);
 
 	if (op->purpose == PROT_FOR_SYNC)
-		to = g->sync.copies | (g->sync.slots & prot_absent(g));
+		to = prot_sync_copies(g, region) | (prot_sync_slots(g, region) & prot_absent(g));
 	return to & ~PROT_BIT(op->src);
 }
 

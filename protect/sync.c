@@ -4,7 +4,10 @@
  * joining members: all three are one thing, to copy a region, chunk by chunk,
  * under its row lock.
  *
- *   region in hand   |#####done#####|chunk|......|
+ *   regions in hand   |#####done#####|chunk|chunk|   |chunk|............|
+ *
+ * A region is done when all its chunks are. So that as many are in flight meanwhile, the next one
+ * is begun once the last chunk of this one is, and no further one before this is done.
  *
  * From the moment a region is taken in hand, new writes to it reach the member
  * it is copied for; older ones that skipped that member hold their rows, so
@@ -28,8 +31,72 @@ static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 	return best;
 }
 
+void prot_sync_init(struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS; i++)
+		g->sync.hand[i] = (struct prot_hand){ .region = PROT_NO_REGION,
+						      .bad = PROT_NO_BAD };
+	g->sync.unread = PROT_NO_REGION;
+}
+
+/* The hand that has @region, an index; PROT_HANDS: none. */
+static u32 sync_hand_of(const struct prot_group *g, u32 region)
+{
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS && g->sync.hand[i].region != region; i++)
+		;
+	return i;
+}
+
+/* Absent slots that @region is being copied for. */
+u64 prot_sync_slots(const struct prot_group *g, u32 region)
+{
+	u32 i = sync_hand_of(g, region);
+
+	return i < PROT_HANDS ? g->sync.hand[i].slots : 0;
+}
+
+/* In-sync members that @region is being made equal on. */
+u64 prot_sync_copies(const struct prot_group *g, u32 region)
+{
+	u32 i = sync_hand_of(g, region);
+
+	return i < PROT_HANDS ? g->sync.hand[i].copies : 0;
+}
+
+static bool sync_all_free(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS; i++)
+		if (g->sync.hand[i].region != PROT_NO_REGION)
+			return false;
+	return true;
+}
+
+/* One that could not be read waits for what is in hand: whether that can be counts for it. */
+static bool sync_may_pick(const struct prot_group *g, u32 region)
+{
+	return sync_hand_of(g, region) == PROT_HANDS &&
+	       (region != g->sync.unread || sync_all_free(g));
+}
+
+static void sync_pick(struct prot_group *g, struct prot_hand *h, u32 region, u64 missed,
+		      bool unsynced)
+{
+	h->region = region;
+	h->pos = 0;
+	h->narrow = 0;
+	h->slots = missed;
+	h->copies = unsynced ? g->in_sync : 0;
+	g->sync.scan = region;
+}
+
 /* Take the next region that needs it in hand; false: none does, or the step is over. */
-static bool sync_pick_region(struct prot_group *g)
+static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 {
 	u64 joining = g->joining & prot_absent(g);
 	bool around = false;
@@ -48,18 +115,15 @@ static bool sync_pick_region(struct prot_group *g)
 		}
 		if (i == PROT_SET_NONE)
 			return false;
+		if (!sync_may_pick(g, i))
+			continue;
 		unsynced = prot_region_in(g, PROT_SET_UNSYNCED, i);
 		missed = prot_region_missed(g, i) & joining;
 		if (unsynced && prot_weight(g->in_sync) == 1 && !missed) {
 			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* with itself */
 			continue;
 		}
-		g->sync.region = i;
-		g->sync.pos = 0;
-		g->sync.narrow = 0;
-		g->sync.scan = i;
-		g->sync.slots = missed;
-		g->sync.copies = unsynced ? g->in_sync : 0;
+		sync_pick(g, h, i, missed, unsynced);
 		return true;
 	}
 	g->sync.scan = i;
@@ -93,34 +157,55 @@ struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n)
 	return prot_gop(g, n ? g->shape.next_ops + 2 * (n - 1) + first : first);
 }
 
-static u64 sync_region_start(const struct prot_group *g)
+static u64 sync_start_of(const struct prot_group *g, const struct prot_hand *h)
 {
-	return (u64)g->sync.region << g->shape.region_shift;
+	return (u64)h->region << g->shape.region_shift;
 }
 
-/* The next chunk of the region in hand; false: there is none, or not before others ended. */
+/* Whether all of its chunks were begun. */
+static bool sync_begun(const struct prot_group *g, const struct prot_hand *h)
+{
+	return h->pos >= g->cfg.region || sync_start_of(g, h) + h->pos >= g->cfg.bytes;
+}
+
+/* The hand whose next chunk is to begin; NULL: there is none, or not before others ended. */
+static struct prot_hand *sync_next_hand(struct prot_group *g)
+{
+	struct prot_hand *h = g->sync.hand;
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS; i++)
+		if (h[i].region != PROT_NO_REGION && h[i].bad == PROT_NO_BAD && !sync_begun(g, &h[i]))
+			return &h[i];
+	for (i = 0; i < PROT_HANDS; i++)
+		if (h[i].region == PROT_NO_REGION)
+			return sync_pick_region(g, &h[i]) ? &h[i] : NULL;
+	return NULL;
+}
+
+/* The next chunk of a region in hand; false: there is none, or not before others ended. */
 static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 {
-	u64 addr = sync_region_start(g) + g->sync.pos;
+	struct prot_hand *h = sync_next_hand(g);
 
-	if (g->sync.bad != PROT_NO_BAD || g->sync.pos >= g->cfg.region ||
-	    addr >= g->cfg.bytes || !g->allowance)
+	if (!h || !g->allowance)
 		return false;
 	op->kind = PROT_WRITE;
 	op->purpose = PROT_FOR_SYNC;
-	prot_sync_start_rows(g, op, addr, g->sync.narrow);
+	prot_sync_start_rows(g, op, sync_start_of(g, h) + h->pos, h->narrow);
 	prot_pace_used(g, op->length);
-	g->sync.pos += op->length;
+	h->pos += op->length;
+	h->out++;
 	g->sync.out++;
 	return true;
 }
 
-/* Chunks of the region in hand, or of the next one when there is none. */
+/* Chunks of the regions in hand, or of the next one when there is room for it. */
 static void sync_start(struct prot_group *g)
 {
 	u32 i;
 
-	if (g->sync.stalled || (g->sync.region == PROT_NO_REGION && !sync_pick_region(g)))
+	if (g->sync.stalled)
 		return;
 	for (i = 0; i < g->chunks; i++)
 		if (prot_sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
@@ -137,7 +222,7 @@ bool prot_sync_next(struct prot_group *g)
 	/* of what is allowed, who lacks copies takes what it can before they are compared */
 	sync_start(g);
 	prot_scrub_start(g);
-	if (!g->sync.stalled && g->sync.region == PROT_NO_REGION && sync_promote(g))
+	if (!g->sync.stalled && sync_all_free(g) && sync_promote(g))
 		return true;
 	return g->ready_head != PROT_NONE16;
 }
@@ -153,56 +238,67 @@ static void sync_unread_drop(struct prot_group *g, u32 region)
 	g->nr_unread = left;
 }
 
-/* Another takes the member's place, or it has all. */
+/* A joining member has left: nothing is copied to it. */
 void prot_sync_forget(struct prot_group *g, u32 member)
 {
 	u32 i, left = 0;
 
+	for (i = 0; i < PROT_HANDS; i++)
+		g->sync.hand[i].slots &= ~PROT_BIT(member);
 	for (i = 0; i < g->nr_unread; i++)
 		if (g->unread[i].member != member)
 			g->unread[left++] = g->unread[i];
 	g->nr_unread = left;
 }
 
-static void sync_unread_keep(struct prot_group *g)
+/* Members have @left: no region is made equal on them. */
+void prot_sync_strike(struct prot_group *g, u64 left)
 {
-	sync_unread_drop(g, g->sync.region);
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS; i++)
+		g->sync.hand[i].copies &= ~left;
+}
+
+static void sync_unread_keep(struct prot_group *g, const struct prot_hand *h)
+{
+	sync_unread_drop(g, h->region);
 	if (g->nr_unread < PROT_UNREADS)
 		g->unread[g->nr_unread++] = (struct prot_diff) {
-			.addr = sync_region_start(g) + g->sync.bad,
+			.addr = sync_start_of(g, h) + h->bad,
 			.length = g->cfg.lba,
-			.member = g->sync.slots ? prot_lowest(g->sync.slots) : PROT_NO_SOURCE,
+			.member = h->slots ? prot_lowest(h->slots) : PROT_NO_SOURCE,
 		};
 }
 
-/* The region in hand is whole for all that it was copied to. */
-static void sync_region_done(struct prot_group *g)
+/* A region in hand is whole for all that it was copied to. */
+static void sync_region_done(struct prot_group *g, struct prot_hand *h)
 {
-	u64 slots = prot_region_missed(g, g->sync.region) & g->sync.slots;
+	u64 slots = prot_region_missed(g, h->region) & h->slots;
 
-	sync_unread_drop(g, g->sync.region);
-	if (g->sync.copies)
-		prot_region_drop(g, PROT_SET_UNSYNCED, g->sync.region);
+	sync_unread_drop(g, h->region);
+	if (h->copies)
+		prot_region_drop(g, PROT_SET_UNSYNCED, h->region);
 	for (; slots; slots &= slots - 1) {
-		prot_region_drop(g, PROT_SET_MISSED + prot_lowest(slots), g->sync.region);
-		prot_bitmap_touch(g, PROT_MISSED + prot_lowest(slots), g->sync.region);
+		prot_region_drop(g, PROT_SET_MISSED + prot_lowest(slots), h->region);
+		prot_bitmap_touch(g, PROT_MISSED + prot_lowest(slots), h->region);
 	}
-	g->sync.region = PROT_NO_REGION;
-	g->sync.slots = 0;
+	h->region = PROT_NO_REGION;
+	h->slots = 0;
 	g->sync.unread = PROT_NO_REGION;
 }
 
 /*
- * A sector of the region in hand cannot be read from any source: the others go on, and when it
+ * A sector of a region in hand cannot be read from any source: the others go on, and when it
  * has its turn again with none of them done meanwhile, all of it waits.
  */
-static void sync_region_unread(struct prot_group *g)
+static void sync_region_unread(struct prot_group *g, struct prot_hand *h)
 {
-	u32 region = g->sync.region;
+	u32 region = h->region;
 
-	sync_unread_keep(g);
-	g->sync.region = PROT_NO_REGION;
-	g->sync.slots = 0;
+	sync_unread_keep(g, h);
+	h->region = PROT_NO_REGION;
+	h->slots = 0;
 	g->sync.scan = region + 1;
 	if (g->sync.unread == region) {
 		g->sync.stalled = 1;
@@ -215,26 +311,26 @@ static void sync_region_unread(struct prot_group *g)
 /* A chunk is over. What could not be read is read again when those beside it are over, too. */
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 {
-	u32 pos = op->addr - sync_region_start(g);
+	struct prot_hand *h = &g->sync.hand[sync_hand_of(g, prot_region_of(g, op->addr))];
 
 	g->sync.out--;
+	h->out--;
 	if (op->err) {
-		g->sync.bad = min(g->sync.bad, pos);
-		g->sync.lost |= op->length <= g->cfg.lba || g->sync.narrow;
+		h->bad = min_t(u32, h->bad, op->addr - sync_start_of(g, h));
+		h->lost |= op->length <= g->cfg.lba || h->narrow;
 	} else {
 		g->synced += op->length;
 	}
-	if (g->sync.out)
+	if (h->out)
 		return;
-	if (g->sync.lost) {
-		sync_region_unread(g);
-	} else if (g->sync.bad != PROT_NO_BAD) {
-		g->sync.narrow = 1;
-		g->sync.pos = g->sync.bad;
-	} else if (g->sync.pos >= g->cfg.region ||
-		   sync_region_start(g) + g->sync.pos >= g->cfg.bytes) {
-		sync_region_done(g);
+	if (h->lost) {
+		sync_region_unread(g, h);
+	} else if (h->bad != PROT_NO_BAD) {
+		h->narrow = 1;
+		h->pos = h->bad;
+	} else if (sync_begun(g, h)) {
+		sync_region_done(g, h);
 	}
-	g->sync.bad = PROT_NO_BAD;
-	g->sync.lost = 0;
+	h->bad = PROT_NO_BAD;
+	h->lost = 0;
 }

@@ -198,6 +198,7 @@ void prot_group_epoch(struct prot_group *g, u64 epoch, u64 in_sync)
 	g->failed &= in_sync;
 	g->requested &= in_sync;
 	g->sync.stalled = 0;
+	g->sync.unread = PROT_NO_REGION;
 	member_strike(g, left);
 	if (!prot_enough(g))
 		member_stop(g);

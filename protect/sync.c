@@ -7,7 +7,8 @@
  *   regions in hand   |#####done#####|chunk|chunk|   |chunk|............|
  *
  * A region is done when all its chunks are. So that as many are in flight meanwhile, the next one
- * is begun once the last chunk of this one is, and no further one before this is done.
+ * is begun once the last chunk of this one is, or one of them could not be read, and no further one
+ * before this is done. Beside requests one is in hand alone.
  *
  * From the moment a region is taken in hand, new writes to it reach the member
  * it is copied for; older ones that skipped that member hold their rows, so
@@ -77,11 +78,21 @@ static bool sync_all_free(const struct prot_group *g)
 	return true;
 }
 
-/* One that could not be read waits for what is in hand: whether that can be counts for it. */
-static bool sync_may_pick(const struct prot_group *g, u32 region)
+/*
+ * The first that could not be read since one was has its turn again when all others had theirs: alone,
+ * as whether these could be read says whether all of it waits.
+ */
+static bool sync_is_last(const struct prot_group *g, u32 region)
 {
-	return sync_hand_of(g, region) == PROT_HANDS &&
-	       (region != g->sync.unread || sync_all_free(g));
+	return region == g->sync.unread && !sync_all_free(g);
+}
+
+/* Whether another one may be taken in hand: not beside requests, which more in flight would delay. */
+static bool sync_may_pick(const struct prot_group *g)
+{
+	return sync_all_free(g) ||
+	       (!g->pace.beside && (g->sync.unread == PROT_NO_REGION ||
+				    sync_hand_of(g, g->sync.unread) == PROT_HANDS));
 }
 
 static void sync_pick(struct prot_group *g, struct prot_hand *h, u32 region, u64 missed,
@@ -92,7 +103,7 @@ static void sync_pick(struct prot_group *g, struct prot_hand *h, u32 region, u64
 	h->narrow = 0;
 	h->slots = missed;
 	h->copies = unsynced ? g->in_sync : 0;
-	g->sync.scan = region;
+	g->sync.scan = region + 1;
 }
 
 /* Take the next region that needs it in hand; false: none does, or the step is over. */
@@ -102,7 +113,7 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 	bool around = false;
 	u32 i = g->sync.scan, steps;
 
-	if (!joining && prot_none(g, PROT_SET_UNSYNCED))
+	if (!sync_may_pick(g) || (!joining && prot_none(g, PROT_SET_UNSYNCED)))
 		return false;
 	for (steps = 0; steps < PROT_SYNC_STEPS; steps++, i++) {
 		bool unsynced;
@@ -113,9 +124,9 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 			around = true;
 			i = sync_next_region(g, joining, 0);
 		}
-		if (i == PROT_SET_NONE)
+		if (i == PROT_SET_NONE || sync_is_last(g, i))
 			return false;
-		if (!sync_may_pick(g, i))
+		if (sync_hand_of(g, i) < PROT_HANDS)
 			continue;
 		unsynced = prot_region_in(g, PROT_SET_UNSYNCED, i);
 		missed = prot_region_missed(g, i) & joining;
@@ -245,6 +256,7 @@ void prot_sync_forget(struct prot_group *g, u32 member)
 
 	for (i = 0; i < PROT_HANDS; i++)
 		g->sync.hand[i].slots &= ~PROT_BIT(member);
+	g->sync.unread = PROT_NO_REGION;	/* none may lack that one now: it would have no turn */
 	for (i = 0; i < g->nr_unread; i++)
 		if (g->unread[i].member != member)
 			g->unread[left++] = g->unread[i];
@@ -299,7 +311,6 @@ static void sync_region_unread(struct prot_group *g, struct prot_hand *h)
 	sync_unread_keep(g, h);
 	h->region = PROT_NO_REGION;
 	h->slots = 0;
-	g->sync.scan = region + 1;
 	if (g->sync.unread == region) {
 		g->sync.stalled = 1;
 		g->sync.unread = PROT_NO_REGION;

@@ -79,15 +79,15 @@ static bool sync_all_free(const struct prot_group *g)
 }
 
 /*
- * The first that could not be read since one was has its turn again when all others had theirs: alone,
- * as whether these could be read says whether all of it waits.
+ * The first that could not be read since one was has its turn again when all others had theirs:
+ * alone, as whether these could be read says whether all of it waits.
  */
 static bool sync_is_last(const struct prot_group *g, u32 region)
 {
 	return region == g->sync.unread && !sync_all_free(g);
 }
 
-/* Whether another one may be taken in hand: not beside requests, which more in flight would delay. */
+/* Whether another one may be taken in hand: not beside requests, which it would delay. */
 static bool sync_may_pick(const struct prot_group *g)
 {
 	return sync_all_free(g) ||
@@ -186,7 +186,8 @@ static struct prot_hand *sync_next_hand(struct prot_group *g)
 	u32 i;
 
 	for (i = 0; i < PROT_HANDS; i++)
-		if (h[i].region != PROT_NO_REGION && h[i].bad == PROT_NO_BAD && !sync_begun(g, &h[i]))
+		if (h[i].region != PROT_NO_REGION && h[i].bad == PROT_NO_BAD &&
+		    !sync_begun(g, &h[i]))
 			return &h[i];
 	for (i = 0; i < PROT_HANDS; i++)
 		if (h[i].region == PROT_NO_REGION)
@@ -256,7 +257,8 @@ void prot_sync_forget(struct prot_group *g, u32 member)
 
 	for (i = 0; i < PROT_HANDS; i++)
 		g->sync.hand[i].slots &= ~PROT_BIT(member);
-	g->sync.unread = PROT_NO_REGION;	/* none may lack that one now: it would have no turn */
+	/* none may lack that one now: it would have no turn */
+	g->sync.unread = PROT_NO_REGION;
 	for (i = 0; i < g->nr_unread; i++)
 		if (g->unread[i].member != member)
 			g->unread[left++] = g->unread[i];

@@ -90,6 +90,7 @@ static void random_config(struct sim_config *c, uint64_t seed)
 	memset(c, 0, sizeof(*c));
 	c->noise = rnd(2) ? 0 : 1 + rnd(255);
 	c->depth = rnd(2) ? 0 : 2 + rnd(2);
+	c->beside = c->depth && rnd(2);
 	c->plain = rnd(4) ? 0 : rnd(1 << SIM_WIDTH);
 	if (ec) {
 		random_ec(c, seed);
@@ -392,7 +393,7 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 {
 	uint32_t weight[ACT_KINDS];
-	int steps, soon = 0;
+	int steps, soon = 0, scrub = 0;
 
 	if (sim_story(w, seed, ec, s))
 		return;
@@ -413,9 +414,14 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 			a.a = (rnd(3) ? 1 << rnd(w->cfg.copies) : 0) | (rnd(2) ? w->silent : 0);
 			a.m = random_landing(w);
 		}
+		/* what a crash left dirty is made equal soon: a scrub beside that has to be meant, too */
+		if (scrub && !--scrub)
+			a = (struct sim_action){ .kind = ACT_SCRUB, .a = rnd(w->cfg.copies), .c = rnd(8) };
 		if (!sim_do(w, &a))
 			continue;
 		s->act[s->n++] = a;
+		if (a.kind == ACT_CRASH && !rnd(4))
+			scrub = 1 + rnd(20);
 		if (a.kind == ACT_CRASH && !rnd(2))
 			soon = 1 + rnd(30);
 		if ((a.kind == ACT_PROMOTE || a.kind == ACT_NOTIFY || a.kind == ACT_IDLE) && !rnd(4))

@@ -90,6 +90,7 @@ struct sim_config {
 	uint8_t chunk;			/* sectors of a private buffer */
 	uint8_t ops;			/* requests at a time */
 	uint8_t depth;			/* chunks of background work in flight */
+	uint8_t beside;			/* ... as beside requests: of one region */
 	uint8_t fresh;			/* extents known to be equal at first */
 	uint8_t bits;			/* of a bitmap block; 0: as many as fit */
 	uint8_t smalls;			/* private buffers of one sector a strip, besides */

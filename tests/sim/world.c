@@ -434,6 +434,7 @@ void sim_attach(struct sim_world *w)
 	}
 	memset(w->engine, 0, prot_group_bytes(&c));
 	prot_group_init(w->engine, &c);
+	prot_group_allow(sim_group(w), PROT_NO_LIMIT, w->cfg.beside);
 	memset(&w->rot, 0, sizeof(w->rot));
 	memset(&w->scrub, 0, sizeof(w->scrub));
 	sim_pump(w);

@@ -156,7 +156,7 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 
 	e->plan = PROT_PLAN_REBUILD;
 	if (op->purpose == PROT_FOR_SYNC) {
-		op->targets = prot_sync_slots(g, prot_region_of(g, op->addr)) &
+		op->targets = prot_sync_hand(g, prot_region_of(g, op->addr))->slots &
 			      prot_absent(g) & g->joining;
 		e->lost = prot_ec_strips(g, e, op->targets);
 		e->from = 0;

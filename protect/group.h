@@ -343,7 +343,6 @@ struct prot_sync {
 	struct prot_hand hand[PROT_HANDS];
 	u32	scan;		/* region at which to search on for the next one */
 	u32	unread;	/* the first that could not be read since one was; or PROT_NO_REGION */
-	u8	out;		/* chunks in flight, of all hands */
 	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
 	u8	more;		/* the last step ended before there was something to start */
 };

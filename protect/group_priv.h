@@ -325,8 +325,8 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 #define PROT_SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
 
 void prot_sync_init(struct prot_group *g);
-u64 prot_sync_slots(const struct prot_group *g, u32 region);
-u64 prot_sync_copies(const struct prot_group *g, u32 region);
+const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region);
+bool prot_sync_flying(const struct prot_group *g);
 struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n);
 void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 bool prot_sync_next(struct prot_group *g);

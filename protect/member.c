@@ -33,7 +33,7 @@ u64 prot_targets(const struct prot_group *g, u32 region)
 	if (PROT_MUTANT(SKIP_BELOW))
 		return g->in_sync;
 	/* while a region is being copied, new writes reach the one it is for */
-	missed &= ~prot_sync_slots(g, region);
+	missed &= ~prot_sync_hand(g, region)->slots;
 	return g->in_sync | (g->joining & ~missed);
 }
 

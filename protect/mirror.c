@@ -169,8 +169,11 @@ static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop
 	u32 region = prot_region_of(g, op->addr);
 	u64 to = g->in_sync | (prot_targets(g, region) & g->joining);
 
-	if (op->purpose == PROT_FOR_SYNC)
-		to = prot_sync_copies(g, region) | (prot_sync_slots(g, region) & prot_absent(g));
+	if (op->purpose == PROT_FOR_SYNC) {
+		const struct prot_hand *h = prot_sync_hand(g, region);
+
+		to = h->copies | (h->slots & prot_absent(g));
+	}
 	return to & ~PROT_BIT(op->src);
 }
 

@@ -117,7 +117,7 @@ static void pace_left(struct prot_group *g)
 	u32 share;
 
 	p->dry = 0;
-	if (!g->sync.out && !g->scrub_out) {	/* nothing is in flight that could be slow */
+	if (!prot_sync_flying(g) && !g->scrub_out) {	/* nothing in flight could be slow */
 		pace_again(p);
 		return;
 	}
@@ -151,7 +151,7 @@ static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
 		pace_dry(g, bytes);
 	else if (beside)
 		pace_left(g);
-	else if (g->sync.out || g->scrub_out)
+	else if (prot_sync_flying(g) || g->scrub_out)
 		pace_set(g, min_t(u32, g->chunks + 1, prot_depth(&g->cfg)));
 	p->beside = beside;
 }

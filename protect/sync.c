@@ -42,7 +42,7 @@ void prot_sync_init(struct prot_group *g)
 	g->sync.unread = PROT_NO_REGION;
 }
 
-/* The hand that has @region, an index; PROT_HANDS: none. */
+/* Which hand has @region; PROT_HANDS: none. */
 static u32 sync_hand_of(const struct prot_group *g, u32 region)
 {
 	u32 i;
@@ -52,20 +52,24 @@ static u32 sync_hand_of(const struct prot_group *g, u32 region)
 	return i;
 }
 
-/* Absent slots that @region is being copied for. */
-u64 prot_sync_slots(const struct prot_group *g, u32 region)
+/* The hand that has @region; where none has, one for no slots and no copies. */
+const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region)
 {
+	static const struct prot_hand none;
 	u32 i = sync_hand_of(g, region);
 
-	return i < PROT_HANDS ? g->sync.hand[i].slots : 0;
+	return i < PROT_HANDS ? &g->sync.hand[i] : &none;
 }
 
-/* In-sync members that @region is being made equal on. */
-u64 prot_sync_copies(const struct prot_group *g, u32 region)
+/* Whether chunks are in flight. */
+bool prot_sync_flying(const struct prot_group *g)
 {
-	u32 i = sync_hand_of(g, region);
+	u32 i;
 
-	return i < PROT_HANDS ? g->sync.hand[i].copies : 0;
+	for (i = 0; i < PROT_HANDS; i++)
+		if (g->sync.hand[i].out)
+			return true;
+	return false;
 }
 
 static bool sync_all_free(const struct prot_group *g)
@@ -208,7 +212,6 @@ static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 	prot_pace_used(g, op->length);
 	h->pos += op->length;
 	h->out++;
-	g->sync.out++;
 	return true;
 }
 
@@ -326,7 +329,6 @@ void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 {
 	struct prot_hand *h = &g->sync.hand[sync_hand_of(g, prot_region_of(g, op->addr))];
 
-	g->sync.out--;
 	h->out--;
 	if (op->err) {
 		h->bad = min_t(u32, h->bad, op->addr - sync_start_of(g, h));

@@ -330,6 +330,13 @@ static void random_crash(const struct sim_world *w, struct sim_action *a)
 	a->m = random_landing(w);
 }
 
+static void random_scrub(const struct sim_world *w, struct sim_action *a)
+{
+	a->kind = ACT_SCRUB;
+	a->a = rnd(w->cfg.copies);
+	a->c = rnd(8);
+}
+
 static void random_action(struct sim_world *w, const uint32_t *weight, struct sim_action *a)
 {
 	uint32_t sum = 0, pick;
@@ -380,8 +387,7 @@ static void random_action(struct sim_world *w, const uint32_t *weight, struct si
 		random_crash(w, a);
 		break;
 	case ACT_SCRUB:
-		a->a = rnd(w->cfg.copies);
-		a->c = rnd(8);
+		random_scrub(w, a);
 		break;
 	default:
 		a->a = rnd(w->cfg.copies);
@@ -416,7 +422,7 @@ static void run_seed(struct sim_world *w, uint64_t seed, struct schedule *s)
 		}
 		/* what a crash left dirty is made equal soon: a scrub beside that has to be meant, too */
 		if (scrub && !--scrub)
-			a = (struct sim_action){ .kind = ACT_SCRUB, .a = rnd(w->cfg.copies), .c = rnd(8) };
+			random_scrub(w, &a);
 		if (!sim_do(w, &a))
 			continue;
 		s->act[s->n++] = a;

@@ -405,9 +405,6 @@ static void tally(struct sim_world *w)
 	w->in_order += sim_group(w)->counts.in_order;
 	w->cached += sim_group(w)->counts.cached;
 	w->folded += sim_group(w)->counts.folded;
-	sim_group(w)->counts.joined = 0;
-	sim_group(w)->counts.in_order = 0;
-	sim_group(w)->counts.cached = sim_group(w)->counts.folded = 0;
 }
 
 void sim_attach(struct sim_world *w)

@@ -30,6 +30,19 @@ static u32 done;
 static s32 last_err;
 static u64 seen;		/* events, a bit each */
 
+/* The group is erasure coded, in strips of what a private buffer has; one ring. */
+static inline void rig_ec(struct prot_group_config *c, u8 k, u8 m)
+{
+	c->level = PROT_EC;
+	c->width = k + m;
+	c->k = k;
+	c->m = m;
+	c->strip = c->slot_bytes = c->buf_bytes;
+	c->slot_head = 4096;
+	c->rings = 1;
+	c->slots = 8;
+}
+
 static void rig_end_io(struct prot_group *g, const struct prot_event *ev)
 {
 	u8 *at = disk[ev->io.member] + ev->io.addr, *buf = payload;
@@ -111,6 +124,16 @@ static void run(struct prot_group *g)
 		}
 	}
 	CU_FAIL_FATAL("runs in circles");
+}
+
+/* The @i-th of what is held back ends. */
+static inline void rig_end_held(struct prot_group *g, u32 i)
+{
+	struct prot_event ev = held[i];
+
+	held[i] = held[--nr_held];
+	rig_end_io(g, &ev);
+	run(g);
 }
 
 /* What is held back ends, and what follows from it is held back again. */

@@ -41,15 +41,8 @@ static struct prot_group *make(bool ec)
 				       .lba = LBA, .buf_bytes = STRIP, .ops = 16, .bufs = 10,
 				       .level = PROT_MIRROR, .width = 3, .fresh = 1 };
 
-	if (ec) {
-		c.level = PROT_EC;
-		c.k = 2;
-		c.m = 1;
-		c.strip = c.slot_bytes = STRIP;
-		c.slot_head = 4096;
-		c.rings = 1;
-		c.slots = 8;
-	}
+	if (ec)
+		rig_ec(&c, 2, 1);
 	c.in_sync = 7;
 	meta = rig_members(&c);
 	memset(disk, 0x77, sizeof(disk[0]) * c.width);

@@ -325,16 +325,12 @@ static void test_join_busy(void)
 /* Of what is held, the I/O at @addr ends. */
 static void end_held(struct prot_group *g, u64 addr)
 {
-	struct prot_event ev;
 	u32 i;
 
 	for (i = 0; i < nr_held && held[i].io.addr != addr; i++)
 		;
 	CU_ASSERT_FATAL(i < nr_held);
-	ev = held[i];
-	held[i] = held[--nr_held];
-	rig_end_io(g, &ev);
-	run(g);
+	rig_end_held(g, i);
 }
 
 /* An intent bit stays until all that are out are known to have missed the region. */

@@ -116,7 +116,7 @@ static void twin_result(struct prot_group *g, struct prot_gop *op, u32 member, i
 		op->sent = 0;
 		op->ended = 0;
 	} else if (op->purpose == PROT_FOR_SYNC) {
-		op->targets = prot_sync_slots(g, prot_region_of(g, op->addr)) & prot_absent(g);
+		op->targets = prot_sync_hand(g, prot_region_of(g, op->addr))->slots & prot_absent(g);
 		prot_phase(g, op, PROT_P_TWIN_WRITE);
 	} else {
 		prot_end(g, op, 0);

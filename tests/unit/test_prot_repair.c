@@ -48,15 +48,8 @@ static struct prot_group *make(u8 level)
 				       .lba = LBA, .buf_bytes = STRIP, .ops = 32, .bufs = 24,
 				       .level = level, .width = 2, .fresh = 1 };
 
-	if (level == PROT_EC) {
-		c.width = 6;
-		c.k = 4;
-		c.m = 2;
-		c.strip = c.slot_bytes = STRIP;
-		c.slot_head = 4096;
-		c.rings = 1;
-		c.slots = 8;
-	}
+	if (level == PROT_EC)
+		rig_ec(&c, 4, 2);
 	c.in_sync = PROT_BIT(c.width) - 1;
 	data = rig_members(&c);
 	memset(disk, 0, sizeof(disk[0]) * c.width);

@@ -79,13 +79,7 @@ static struct prot_group *make(u8 width, u8 depth)
 	u32 i, unit = STRIP;
 
 	if (width == 6) {
-		c.level = PROT_EC;
-		c.k = 4;
-		c.m = 2;
-		c.strip = c.slot_bytes = STRIP;
-		c.slot_head = 4096;
-		c.rings = 1;
-		c.slots = 8;
+		rig_ec(&c, 4, 2);
 		unit *= 4;
 	}
 	c.in_sync = PROT_BIT(width) - 1;

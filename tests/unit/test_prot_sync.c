@@ -51,15 +51,8 @@ static struct prot_group *make(u8 width, bool ec, u8 depth, u8 chunks)
 				       .buf_bytes = STRIP, .ops = 64, .bufs = 48, .depth = depth,
 				       .level = PROT_MIRROR, .width = width, .fresh = 1 };
 
-	if (ec) {
-		c.level = PROT_EC;
-		c.k = 2;
-		c.m = 1;
-		c.strip = c.slot_bytes = STRIP;
-		c.slot_head = 4096;
-		c.rings = 1;
-		c.slots = 8;
-	}
+	if (ec)
+		rig_ec(&c, 2, 1);
 	c.in_sync = PROT_BIT(width) - 1;
 	region = c.region;
 	data = rig_members(&c);
@@ -91,24 +84,13 @@ static u32 any(u32 n)
 	return (seed >> 8) % n;
 }
 
-/* One I/O of those in flight ends. */
-static void end_one(struct prot_group *g)
-{
-	u32 i = any(nr_held);
-	struct prot_event ev = held[i];
-
-	held[i] = held[--nr_held];
-	rig_end_io(g, &ev);
-	run(g);
-}
-
 /* Whether it comes to rest. */
 static bool rests(struct prot_group *g)
 {
 	u32 n;
 
 	for (n = 0; nr_held && n < MOST; n++)
-		end_one(g);
+		rig_end_held(g, any(nr_held));
 	return !nr_held;
 }
 
@@ -172,7 +154,7 @@ static void test_beside(void)
 		for (n = 0; nr_held && n < MOST; n++) {
 			if (!any(10))
 				prot_group_allow(g, 1 << 20, true);
-			end_one(g);
+			rig_end_held(g, any(nr_held));
 		}
 		CU_ASSERT_EQUAL(lacks(g, 1), 2);
 		free(g);
@@ -205,7 +187,7 @@ static void test_leaves(void)
 		CU_ASSERT_EQUAL(prot_group_join(g, 2), 0);
 		run(g);
 		for (n = 0; nr_held && n < MOST && g->sync.unread != 1; n++)
-			end_one(g);
+			rig_end_held(g, any(nr_held));
 		CU_ASSERT_EQUAL(g->sync.unread, 1);
 		prot_group_leave(g, 1);
 		run(g);

@@ -5,6 +5,13 @@
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+# For cases whose guest has no meshd of its own (--mesh): it is there for the case alone.
+mesh_begin() { "$LAB_TOP/tests/lab/guest/mesh-up"; }
+mesh_end() {
+	"$LAB_TOP/tests/lab/guest/mesh-down"
+	rm -rf /var/lib/meshd/*
+}
+
 # Leave no volume behind: the next case shares the guest.
 drop_volumes() {
 	local v

@@ -4,6 +4,17 @@
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
+# Waits are for states, with a time that the slowest machine has: a command that becomes true in
+# SECONDS of the guest's clock. Status 1, and one line, when it does not.
+wait_for() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1)); shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || { echo "not in time: $*" >&2; return 1; }
+		sleep 0.1
+	done
+}
+not() { ! "$@"; }
+
 differing() { # FILE FILE: pages that differ, with how many bytes of each
 	cmp -l "$1" "$2" | awk '{ p = int(($1 - 1) / 4096); if (!n[p]++) page[++m] = p }
 		END { for (i = 1; i <= m; i++) printf " %d:%d", page[i], n[page[i]] }'

@@ -62,14 +62,8 @@ expect() { # REGEX
 	[[ $said =~ $1 ]] || fail "$verb: expected '$1', got '$said'"
 }
 
-becomes() { # NAME REGEX: so does its state, on a busy machine in a while
-	for _ in {1..300}; do
-		say state "$1"
-		[[ ! $said =~ $2 ]] || return 0
-		sleep 0.1
-	done
-	expect "$2"
-}
+state_has() { say state "$1"; [[ $said =~ $2 ]]; }
+becomes() { wait_for 60 state_has "$1" "$2" || expect "$2"; } # NAME REGEX: so does its state
 
 field() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$said"; }
 
@@ -103,13 +97,9 @@ io() { # as meshpeer's io; must succeed, and reads must see what was written
 	[ "$2" != push ] || [[ $said == *pushed* ]] || fail "$verb: not pushed: $said"
 }
 
-sessions_gone() {
-	for _ in {1..300}; do
-		[ -n "$(tgtctl sessions)" ] || return 0
-		sleep 0.1
-	done
-	fail "sessions left: $(tgtctl sessions)"
-}
+no_session() { [ -z "$(tgtctl sessions)" ]; }
+sessions_gone() { wait_for 60 no_session || fail "sessions left: $(tgtctl sessions)"; }
+not_draining() { [[ $(tgtctl sessions) != *draining* ]]; }
 
 fence_live() { # all sessions that live now
 	local s
@@ -131,12 +121,9 @@ held_down() {
 hold() { dmsetup message held 0 hold; }
 release() { dmsetup message held 0 release; }
 held() { dmsetup status held | cut -d' ' -f5; }
+holds() { [ "$(held)" -ge "$1" ]; } # COUNT
 kept() { # until one is held; what comes after it passes
-	for _ in {1..300}; do
-		[ "$(held)" -ne 1 ] || break
-		sleep 0.1
-	done
-	[ "$(held)" -eq 1 ] || fail "not held: $(dmsetup status held)"
+	wait_for 60 holds 1 || fail "not held: $(dmsetup status held)"
 	dmsetup message held 0 pass
 }
 

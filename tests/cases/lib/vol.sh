@@ -25,6 +25,9 @@ vol_unload() {
 	modprobe -r meshblk 2>/dev/null || :
 }
 
+unloads() { wait_for 60 unloaded; }	# once nothing holds them
+unloaded() { vol_unload; [ ! -e /sys/module/meshblk ]; }
+
 # What a case leaves behind disturbs the next one.
 vol_cleanup() {
 	local u
@@ -48,13 +51,7 @@ wipe() { local i; for i; do blkdiscard -z "/dev/nvme${i}n1"; done; }
 make_vol() { blkctl make -w 20 "$@" >/dev/null; }
 
 # Forget target 1: after a forced detach its extents are closed in the background.
-target_del() {
-	for _ in $(seq 300); do
-		! blkctl target-del 1 2>/dev/null || return 0
-		sleep 0.1
-	done
-	fail "$(blkctl target-del 1 2>&1)"
-}
+target_del() { wait_for 60 blkctl target-del 1 2>/dev/null || fail "$(blkctl target-del 1 2>&1)"; }
 
 # A value out of a one-line JSON object: no jq here.
 json_get() { # KEY

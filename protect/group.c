@@ -9,14 +9,6 @@
 
 #include "protect/group_priv.h"
 
-#ifdef PROT_MUTANTS
-enum prot_mutant prot_mutant;
-u32 prot_bitmap_few;
-#endif
-#ifdef PROT_COUNT
-u64 prot_looked;
-#endif
-
 /* Where @count of @each bytes begin; the end may be beyond what 32 bits count. */
 u32 prot_take(u64 *end, u64 count, u32 each)
 {

@@ -8,6 +8,10 @@
 
 #include "protect/record.h"
 
+#ifdef PROT_MUTANTS
+u32 prot_bitmap_few;
+#endif
+
 static u64 record_bitmap_sum(const void *block, u32 lba, u64 salt)
 {
 	u64 seed = xxh64(block, offsetof(struct prot_bitmap_hdr, sum), salt);

@@ -8,6 +8,10 @@
 
 #define LEVELS	6	/* of 64 each: any u32 */
 
+#ifdef PROT_COUNT
+u64 prot_looked;
+#endif
+
 static u32 set_words(u32 n)
 {
 	return (n - 1) / 64 + 1;

@@ -16,48 +16,14 @@
 
 #include "protect/group_priv.h"
 
-static bool aside_small(const struct prot_group *g, u32 buf)
-{
-	return buf >= g->cfg.bufs;
-}
-
-static void aside_spare(struct prot_group *g, u32 buf)
-{
-	prot_set_put(prot_spare_bufs(g), prot_nr_bufs(&g->cfg), buf);
-	g->spares[aside_small(g, buf)]++;
-}
-
-/* Of one kind, those that reads may hang in: there are always as many as spares besides. */
-static u32 aside_most(const struct prot_group *g, bool small)
-{
-	const struct prot_group_config *c = &g->cfg;
-
-	return (small ? c->smalls : c->bufs - g->shape.first_buf) - c->spares[small];
-}
-
-/*
- * No op has @buf any more. Return: whether it is kept as a spare, not for the next op: there is one
- * in stock as long as reads may hang in more, or a second drive that hangs would stop all.
- */
-bool prot_aside_keep(struct prot_group *g, u32 buf)
-{
-	bool small = aside_small(g, buf);
-
-	if (!g->cfg.spares[small] || g->spares[small] ||
-	    g->hung_bufs[small] >= aside_most(g, small))
-		return false;
-	aside_spare(g, buf);
-	return true;
-}
-
 /* A buffer for @op instead of @buf, which a read hangs in; or PROT_NONE16. */
 u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf)
 {
-	bool small = aside_small(g, buf);
+	bool small = prot_buf_small(g, buf);
 	u64 *from = prot_spare_bufs(g);
 	u32 i, n = prot_nr_bufs(&g->cfg);
 
-	if (!g->cfg.spares[small] || g->hung_bufs[small] >= aside_most(g, small))
+	if (!g->cfg.spares[small] || g->hung_bufs[small] >= prot_buf_may_hang(g, small))
 		return PROT_NONE16;
 	if (g->spares[small]) {
 		i = prot_set_next(from, n, small ? g->cfg.bufs : 0);
@@ -81,11 +47,11 @@ void prot_aside_init(struct prot_group *g)
 	for (i = 0; i < g->shape.first_buf; i++)
 		prot_own_bufs(g)[i] = i;
 	for (i = g->shape.first_buf; i < prot_nr_bufs(c); i++) {
-		bool small = aside_small(g, i);
+		bool small = prot_buf_small(g, i);
 		u32 end = small ? prot_nr_bufs(c) : c->bufs;
 
 		if (i >= end - c->spares[small])
-			aside_spare(g, i);
+			prot_buf_spare(g, i);
 		else
 			prot_set_put(prot_free_bufs(g), prot_nr_bufs(c), i);
 	}
@@ -123,9 +89,9 @@ void prot_group_returned(struct prot_group *g, u32 buffer)
 	/* the cache, which is behind them, has no spares */
 	if (!*prot_hung(g, buf) || --*prot_hung(g, buf) || buf >= prot_nr_bufs(&g->cfg))
 		return;
-	g->hung_bufs[aside_small(g, buf)]--;
-	if (g->spares[aside_small(g, buf)] < g->cfg.spares[aside_small(g, buf)])
-		aside_spare(g, buf);
+	g->hung_bufs[prot_buf_small(g, buf)]--;
+	if (g->spares[prot_buf_small(g, buf)] < g->cfg.spares[prot_buf_small(g, buf)])
+		prot_buf_spare(g, buf);
 	else
 		prot_buf_free(g, buf);
 }

@@ -65,6 +65,21 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
 		bitmap_changed(g, bitmap, b);
 }
 
+/* Those that are out and not in @got lack a write to @region from now on. */
+void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
+{
+	u64 slots = prot_absent(g) & ~got;
+
+	for (; slots; slots &= slots - 1) {
+		u32 i = prot_lowest(slots);
+
+		if (prot_region_in(g, PROT_SET_MISSED + i, region))
+			continue;
+		prot_region_miss(g, region, i);
+		prot_bitmap_touch(g, PROT_MISSED + i, region);
+	}
+}
+
 /* @member holds nothing that counts: all its blocks are to be written. */
 void prot_bitmap_forget(struct prot_group *g, u32 member)
 {

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How I/O to members ends, and what follows from it: the rules in group.h. */
+/* What follows when I/O to members fails: the rules in group.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "protect/group_priv.h"
-
-enum prot_class prot_class(int err)
-{
-	switch (err) {
-	case 0:
-		return PROT_C_OK;
-	case -ENODATA:
-	case -EILSEQ:
-		return PROT_C_MEDIUM;
-	case -EOPNOTSUPP:
-		return PROT_C_UNSUPPORTED;
-	default:
-		return PROT_C_GONE;
-	}
-}
 
 /* A write of @op on @member is to be sent, and counts as never sent. */
 static void error_unsend(struct prot_gop *op, u32 member)
@@ -109,17 +94,4 @@ bool prot_meta_again(struct prot_group *g, u32 member, int err)
 	default:
 		return false;
 	}
-}
-
-/* All of @op's rows become zero on @member, in the way that it takes. */
-void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
-		      struct prot_event *ev)
-{
-	bool plain = g->no_zeroes >> member & 1;
-
-	prot_io_fill(g, op, member, plain ? PROT_WRITE : op->kind, op->addr, op->length, ev);
-	if (!plain)
-		return;
-	op->plain |= PROT_BIT(member);
-	ev->runs[0].buffer = PROT_BUFFER_ZERO;
 }

@@ -4,6 +4,7 @@
 #define PROTECT_GROUP_PRIV_H
 
 #include <linux/bug.h>
+#include <linux/kernel.h>
 
 #include "protect/count.h"
 #include "protect/group.h"
@@ -26,6 +27,15 @@
 #define PROT_TURNS		64	/* of prot_group_next(), before others get theirs */
 
 #define PROT_BIT(i)	(1ULL << (i))
+
+/* Where @count of @each bytes begin; the end may be beyond what 32 bits count. */
+static inline u32 prot_take(u64 *end, u64 count, u32 each)
+{
+	u64 at = *end;
+
+	*end += round_up(count * each, 8);
+	return at;
+}
 
 static inline void *prot_at(const struct prot_group *g, u32 off)
 {
@@ -240,45 +250,52 @@ static inline bool prot_repairing(const struct prot_group *g, const struct prot_
 	return g->repairing && op == prot_gop(g, PROT_OP_SCRUB);
 }
 
-/* group.c */
-u32 prot_take(u64 *end, u64 count, u32 each);
-u64 prot_region_span(const struct prot_group *g, u64 addr);
-void prot_region_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
-void prot_unlock(struct prot_group *g, struct prot_gop *op);
+/* ready.c */
 void prot_phase(struct prot_group *g, struct prot_gop *op, u8 phase);
 void prot_ready(struct prot_group *g, struct prot_gop *op);
 void prot_ready_all(struct prot_group *g);
-void prot_end(struct prot_group *g, struct prot_gop *op, int err);
-void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
-u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
-bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
-void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
 bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue);
 bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue);
 void prot_wake(struct prot_group *g, u32 queue);
+
+/* buffer.c */
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows);
 u32 prot_buf_next(const struct prot_group *g, const struct prot_gop *op, bool small);
 void prot_buf_free(struct prot_group *g, u32 i);
 void prot_buf_put(struct prot_group *g, struct prot_gop *op);
 u16 *prot_own_buf(const struct prot_group *g, const struct prot_gop *op);
+bool prot_buf_small(const struct prot_group *g, u32 buf);
+void prot_buf_spare(struct prot_group *g, u32 buf);
+u32 prot_buf_may_hang(const struct prot_group *g, bool small);
+
+/* rows.c */
+u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op);
+bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op);
+void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
+void prot_wake_rows(struct prot_group *g, const struct prot_gop *op);
+void prot_unlock(struct prot_group *g, struct prot_gop *op);
+void prot_end(struct prot_group *g, struct prot_gop *op, int err);
+u64 prot_region_span(const struct prot_group *g, u64 addr);
+void prot_region_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
+
+/* io.c */
 void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
 		     u32 buffer);
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
 		  u32 length, struct prot_event *ev);
 void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 member, u8 kind,
 		  u64 addr, u32 length, struct prot_event *ev);
+void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
+		      struct prot_event *ev);
 
 /* error.c */
 void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 void prot_error_count(struct prot_group *g, u32 member);
 bool prot_read_failed(struct prot_group *g, u32 member, int err);
 bool prot_meta_again(struct prot_group *g, u32 member, int err);
-void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
-		      struct prot_event *ev);
 
 /* aside.c */
 void prot_aside_init(struct prot_group *g);
-bool prot_aside_keep(struct prot_group *g, u32 buf);
 u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf);
 
 /* member.c */
@@ -286,12 +303,12 @@ void prot_member_failed(struct prot_group *g, u32 member);
 void prot_member_believe(struct prot_group *g, u32 member);	/* a mutant */
 u64 prot_targets(const struct prot_group *g, u32 region);
 void prot_absent_take(struct prot_group *g, u32 member, u64 left);
-void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
 bool prot_member_event(struct prot_group *g, struct prot_event *ev);
 
 /* bitmap.c */
 void prot_bitmap_touch(struct prot_group *g, u32 bitmap, u32 region);
 void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap);
+void prot_mark_missed(struct prot_group *g, u32 region, u64 got);
 bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev);
 bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev);
 void prot_bitmap_result(struct prot_group *g, u32 member, int err);
@@ -326,7 +343,6 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 
 void prot_sync_init(struct prot_group *g);
 const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region);
-bool prot_sync_flying(const struct prot_group *g);
 struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n);
 void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 bool prot_sync_next(struct prot_group *g);

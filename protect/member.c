@@ -37,21 +37,6 @@ u64 prot_targets(const struct prot_group *g, u32 region)
 	return g->in_sync | (g->joining & ~missed);
 }
 
-/* Those that are out and not in @got lack a write to @region from now on. */
-void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
-{
-	u64 slots = prot_absent(g) & ~got;
-
-	for (; slots; slots &= slots - 1) {
-		u32 i = prot_lowest(slots);
-
-		if (prot_region_in(g, PROT_SET_MISSED + i, region))
-			continue;
-		prot_region_miss(g, region, i);
-		prot_bitmap_touch(g, PROT_MISSED + i, region);
-	}
-}
-
 static void member_stop(struct prot_group *g)
 {
 	g->state = PROT_G_STOPPED;

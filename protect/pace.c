@@ -110,6 +110,17 @@ static void pace_window(struct prot_group *g, u32 share)
 		pace_rest(p);
 }
 
+/* Whether chunks are in flight. */
+static bool pace_flying(const struct prot_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < PROT_HANDS; i++)
+		if (g->sync.hand[i].out)
+			return true;
+	return false;
+}
+
 /* Some was left of the last allowance, beside requests. */
 static void pace_left(struct prot_group *g)
 {
@@ -117,7 +128,7 @@ static void pace_left(struct prot_group *g)
 	u32 share;
 
 	p->dry = 0;
-	if (!prot_sync_flying(g) && !g->scrub_out) {	/* nothing in flight could be slow */
+	if (!pace_flying(g) && !g->scrub_out) {	/* nothing in flight could be slow */
 		pace_again(p);
 		return;
 	}
@@ -151,7 +162,7 @@ static void pace_chunks(struct prot_group *g, u64 bytes, bool beside)
 		pace_dry(g, bytes);
 	else if (beside)
 		pace_left(g);
-	else if (prot_sync_flying(g) || g->scrub_out)
+	else if (pace_flying(g) || g->scrub_out)
 		pace_set(g, min_t(u32, g->chunks + 1, prot_depth(&g->cfg)));
 	p->beside = beside;
 }

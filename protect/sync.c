@@ -61,17 +61,6 @@ const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region)
 	return i < PROT_HANDS ? &g->sync.hand[i] : &none;
 }
 
-/* Whether chunks are in flight. */
-bool prot_sync_flying(const struct prot_group *g)
-{
-	u32 i;
-
-	for (i = 0; i < PROT_HANDS; i++)
-		if (g->sync.hand[i].out)
-			return true;
-	return false;
-}
-
 static bool sync_all_free(const struct prot_group *g)
 {
 	u32 i;

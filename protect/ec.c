@@ -23,147 +23,20 @@
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "protect/ec_priv.h"
 #include "protect/geometry.h"
-
-static u32 ec_stripe_bytes(const struct prot_group *g)
-{
-	return g->cfg.k * g->cfg.strip;
-}
 
 u8 prot_group_member(const struct prot_group *g, u64 stripe, u8 strip)
 {
 	return prot_geometry_member(g->cfg.width, stripe, strip);
 }
 
-u64 prot_ec_span(const struct prot_group *g, u64 addr)
-{
-	u32 at;
-
-	div_u64_rem(addr, ec_stripe_bytes(g), &at);
-	return ec_stripe_bytes(g) - at;
-}
-
-void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-		  u32 *from, u32 *length)
-{
-	const struct prot_ec_range *r;
-
-	*from = 0;
-	*length = op->length;
-	if (op->purpose == PROT_FOR_SCRUB) {
-		*from = prot_ecop(g, op)->from;
-		*length = prot_ecop(g, op)->length;
-	}
-	if (strip >= g->cfg.k || op->purpose != PROT_FOR_REQUEST)
-		return;
-	r = prot_ec_range(g, op, strip);
-	*from = r->lo - prot_ecop(g, op)->row;
-	*length = r->hi - r->lo;
-}
-
-/* The part of @strip in the op's own request. */
-static struct prot_ec_range ec_own_part(const struct prot_group *g, const struct prot_ecop *e,
-					u32 strip)
-{
-	u64 base = e->stripe * ec_stripe_bytes(g) + (u64)strip * g->cfg.strip;
-	struct prot_ec_range part;
-
-	part.lo = max(e->start, base) - base;
-	part.hi = min(e->start + e->bytes, base + g->cfg.strip) - base;
-	return part;
-}
-
-/* Whether the op requests all its rows of @strip. */
-bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip)
-{
-	u32 from, length;
-
-	if (!(prot_ecop(g, op)->data >> strip & 1))
-		return false;
-	prot_ec_part(g, op, strip, &from, &length);
-	return length == op->length;
-}
-
-/* Members that hold requested strips and are not to be read now. */
-static u64 ec_unreadable(const struct prot_group *g, const struct prot_gop *op)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-
-	return prot_ec_members(g, e, e->data) & ~prot_ec_sources(g, op);
-}
-
-static void ec_set_stripe(struct prot_group *g, struct prot_ecop *e, u64 stripe)
-{
-	u32 rot;
-
-	memset(e, 0, sizeof(*e));
-	e->stripe = stripe;
-	div_u64_rem(stripe, g->cfg.width, &rot);
-	e->rot = rot;
-	div_u64_rem(stripe, g->cfg.rings, &e->ring);
-}
-
-/* A request's op begins: @bytes from @start on, in one stripe. */
-static void ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
-{
-	struct prot_ecop *e = prot_ecop(g, op);
-	u32 at, first, last, strip, rows = bytes;
-
-	ec_set_stripe(g, e, div_u64_rem(start, ec_stripe_bytes(g), &at));
-	e->start = start;
-	e->bytes = bytes;
-	first = at / g->cfg.strip;
-	last = (at + bytes - 1) / g->cfg.strip;
-	e->data = (PROT_BIT(last + 1) - 1) & ~(PROT_BIT(first) - 1);
-	e->own = e->data;
-	for (strip = first; strip <= last; strip++)
-		*prot_ec_range(g, op, strip) = ec_own_part(g, e, strip);
-	e->row = at & (g->cfg.strip - 1);
-	if (first != last) {
-		e->row = 0;
-		rows = g->cfg.strip;
-	}
-	e->strips = e->data;
-	if (op->kind == PROT_READ && ec_unreadable(g, op) && !PROT_MUTANT(EC_READ_RACE))
-		e->strips = ~0ULL;
-	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
-}
-
 void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes)
 {
-	ec_start(g, op, start, bytes);
+	prot_ec_start_op(g, op, start, bytes);
 	prot_ec_stream_note(g, op);
-}
-
-/* It begins again, behind all that has come since. */
-void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-
-	ec_start(g, op, e->start, e->bytes);
-}
-
-/* Rows that background work takes at a time: of one stripe. */
-static u32 ec_rows_at(const struct prot_group *g, const struct prot_gop *op, u64 addr)
-{
-	return min_t(u64, prot_pace_most(g, op, g->shape.window),
-		     g->shape.window - (addr & (g->shape.window - 1)));
-}
-
-void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
-{
-	struct prot_ecop *e = prot_ecop(g, op);
-
-	ec_set_stripe(g, e, addr >> ilog2(g->cfg.strip));
-	e->row = addr & (g->cfg.strip - 1);
-	/* no op reads what catches up */
-	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
-	prot_start(g, op, addr, narrow ? g->cfg.lba : ec_rows_at(g, op, addr));
 }
 
 /* Whether @b waits for @a, an earlier op of the same rows. */
@@ -175,25 +48,6 @@ bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 	if (a->exclusive && b->exclusive)
 		return !prot_ec_follows(g, a, b);
 	return prot_ec_unplaced(g, a) & prot_ecop(g, b)->strips;
-}
-
-void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
-		      struct prot_event *ev)
-{
-	memset(ev, 0, sizeof(*ev));
-	ev->kind = kind;
-	ev->op = prot_gop_index(g, op);
-	ev->cookie = op->cookie;
-	ev->io.tag = ev->op << PROT_TAG_SHIFT | PROT_TAG_WORK;
-	op->sent |= PROT_BIT(PROT_TAG_WORK);
-}
-
-/* Byte of the request's payload that is byte @from of @strip. */
-static u32 ec_payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from)
-{
-	const struct prot_ecop *e = prot_ecop(g, op);
-
-	return e->stripe * ec_stripe_bytes(g) + (u64)strip * g->cfg.strip + from - e->start;
 }
 
 static bool ec_zeroes(const struct prot_gop *op)
@@ -316,7 +170,7 @@ static void ec_begin(struct prot_group *g, struct prot_gop *op)
 		return;
 	}
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_READ) {
-		if (ec_unreadable(g, op))
+		if (prot_ec_unreadable(g, op))
 			ec_degrade(g, op);
 		else
 			prot_phase(g, op, PROT_P_EC_READ);
@@ -347,7 +201,7 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
 		prot_phase(g, op, PROT_P_EC_COPY);
-	} else if (e->bytes == ec_stripe_bytes(g)) {
+	} else if (e->bytes == prot_ec_stripe_bytes(g)) {
 		e->kind = PROT_SLOT_ZERO;
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else {
@@ -408,25 +262,17 @@ static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event
 		src = ec_copying(g, op);
 	}
 	strip = prot_lowest(left);
-	part = ec_own_part(g, prot_ecop(g, src), strip);
+	part = prot_ec_own_part(g, prot_ecop(g, src), strip);
 	prot_ec_work_tag(g, op, PROT_EV_COPY, ev);
 	op->ended &= ~PROT_BIT(PROT_TAG_WORK);
 	ev->op = prot_gop_index(g, src);
 	ev->cookie = src->cookie;
-	ev->copy.request = ec_payload_at(g, src, strip, part.lo);
+	ev->copy.request = prot_ec_payload_at(g, src, strip, part.lo);
 	ev->copy.buffer = PROT_BUFFER_PRIVATE + op->buf;
 	ev->copy.offset = prot_ec_new(g, op, strip) + part.lo - e->row;
 	ev->copy.length = part.hi - part.lo;
 	ev->copy.out = op->kind == PROT_READ;
 	return true;
-}
-
-void prot_ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
-			  u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev)
-{
-	prot_io_fill(g, op, member, kind, op->addr + from, length, ev);
-	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + op->buf;
-	ev->runs[0].offset = buffer_at;
 }
 
 /* Bytes of @strip that are gathered, and where in the private buffer they go. */
@@ -536,7 +382,7 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
 	prot_io_fill(g, op, member, PROT_READ, op->addr + from, length, ev);
-	ev->runs[0].offset = ec_payload_at(g, op, strip, e->row + from);
+	ev->runs[0].offset = prot_ec_payload_at(g, op, strip, e->row + from);
 	return true;
 }
 
@@ -553,7 +399,7 @@ static void ec_narrow(struct prot_group *g, struct prot_gop *op)
 	struct prot_ecop *e = prot_ecop(g, op);
 
 	if (op->purpose != PROT_FOR_REQUEST || op->kind != PROT_READ || e->strips == e->data ||
-	    ec_unreadable(g, op))
+	    prot_ec_unreadable(g, op))
 		return;
 	e->strips = e->data;
 	prot_wake_rows(g, op);

@@ -231,6 +231,11 @@ static inline struct prot_tx *prot_tx(const struct prot_group *g, u32 ring, u32 
 	return (struct prot_tx *)prot_at(g, g->shape.off_txs) + ring * g->cfg.slots + slot;
 }
 
+static inline u32 prot_ec_stripe_bytes(const struct prot_group *g)
+{
+	return g->cfg.k * g->cfg.strip;
+}
+
 static inline u8 prot_ec_member(const struct prot_group *g, const struct prot_ecop *e, u32 strip)
 {
 	u32 m = strip + e->rot;
@@ -315,11 +320,27 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 	       op->phase != PROT_P_ENDED;
 }
 
-/* ec.c */
+/* ec_op.c */
 u64 prot_ec_span(const struct prot_group *g, u64 addr);
-void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
+/* The part of @strip that the op requests, counted from its first row. */
+void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		  u32 *from, u32 *length);
+bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
+struct prot_ec_range prot_ec_own_part(const struct prot_group *g, const struct prot_ecop *e,
+				      u32 strip);
+u32 prot_ec_payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip,
+		       u32 from);
+u64 prot_ec_unreadable(const struct prot_group *g, const struct prot_gop *op);
+void prot_ec_start_op(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
 void prot_ec_start_again(struct prot_group *g, struct prot_gop *op);
 void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
+void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
+		      struct prot_event *ev);
+void prot_ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
+			  u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev);
+
+/* ec.c */
+void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 bytes);
 void prot_ec_repaired(struct prot_group *g, struct prot_gop *op);
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b);
@@ -329,17 +350,8 @@ bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf);
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
-/* The part of @strip that the op requests, counted from its first row. */
-void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
-		  u32 *from, u32 *length);
-bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
 void prot_ec_plan(struct prot_group *g, struct prot_gop *op);
-
-void prot_ec_work_tag(const struct prot_group *g, struct prot_gop *op, u8 kind,
-		      struct prot_event *ev);
 void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err);
-void prot_ec_fill_private(const struct prot_group *g, const struct prot_gop *op, u32 member,
-			  u8 kind, u32 buffer_at, u32 from, u32 length, struct prot_event *ev);
 
 /* ec_place.c */
 bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);

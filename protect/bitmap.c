@@ -517,22 +517,24 @@ static void bitmap_block_arrived(struct prot_group *g, u32 member, const struct 
 		prot_regions_put(g, prot_durable(g, member), first + i, bitmap_get(mem, i, n));
 }
 
-/* A block was read. */
-void prot_bitmap_result(struct prot_group *g, u32 member, int err)
+/* A block was read. True: @member has failed. */
+bool prot_bitmap_result(struct prot_group *g, u32 member, int err)
 {
 	struct prot_meta *m = &g->meta[member];
 
 	m->busy = 0;
-	if (err) {
-		prot_member_failed(g, member);
-		return;
-	}
+	if (err)
+		return true;
 	bitmap_take_block(g, member, m->bitmap, m->block);
 	m->cursor++;
+	return false;
 }
 
-/* The write of a block of @member has ended, the @n-th of those that may be in flight. */
-void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
+/*
+ * The write of a block of @member has ended, the @n-th of those that may be in flight.
+ * True: @member has failed.
+ */
+bool prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 {
 	struct prot_block_io *io = prot_block_io(g, member, n);
 
@@ -540,18 +542,17 @@ void prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 	if (prot_class(err) == PROT_C_MEDIUM && !io->twice) {
 		io->again = 1;
 		g->meta[member].again++;
-		return;
+		return false;
 	}
-	if (err) {
-		prot_member_failed(g, member);
-		return;
-	}
+	if (err)
+		return true;
 	if (!((g->in_sync | g->promoting) >> member & 1))
-		return;		/* it has left meanwhile */
+		return false;	/* it has left meanwhile */
 	bitmap_holds(g, member, io->bitmap, io->block, io->version);
 	if (io->bitmap == PROT_INTENT)
 		bitmap_block_arrived(g, member, io);
 	bitmap_wake_block(g, io->block);
+	return false;
 }
 
 /* No write uses the region, and what it missed is known without the intent bit. */

@@ -224,6 +224,18 @@ static bool group_op_next(struct prot_group *g, struct prot_gop *op, struct prot
 	return false;
 }
 
+/* Begin background work. True: there is more to fetch; or @sync.more, with what is next. */
+static bool group_background(struct prot_group *g)
+{
+	g->sync.more = 0;
+	if (g->state != PROT_G_SERVING)
+		return false;
+	/* members that lack copies take what they can of the allowance before any are compared */
+	prot_sync_start(g);
+	prot_scrub_start(g);
+	return prot_sync_promote(g) || g->ready_head != PROT_NONE16;
+}
+
 void prot_group_next(struct prot_group *g, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
@@ -255,7 +267,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 			return;
 		if (prot_bitmap_next(g, ev))
 			return;
-	} while (prot_sync_next(g) || (policy->background && policy->background(g)));
+	} while (group_background(g) || (policy->background && policy->background(g)));
 	/* the last step may have changed what there is to announce */
 	if (prot_member_event(g, ev))
 		return;
@@ -265,19 +277,29 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 		ev->kind = PROT_EV_AGAIN;
 }
 
+/* An I/O of records has ended: of bitmap blocks, or of the level's own. */
+static void group_meta_result(struct prot_group *g, u32 tag, u32 member, int err)
+{
+	u32 block = (tag & ~PROT_TAG_META) >> PROT_TAG_SHIFT;
+	bool failed = false;
+
+	if (block)
+		failed = prot_bitmap_written(g, member, block - 1, err);
+	else if (g->meta[member].what == PROT_META_BITMAP)
+		failed = prot_bitmap_result(g, member, err);
+	else
+		prot_policy(g)->meta_result(g, member, err);
+	if (failed)
+		prot_member_failed(g, member);
+}
+
 void prot_group_result(struct prot_group *g, u32 tag, int err)
 {
 	struct prot_gop *op;
 	u32 member = tag & ((1U << PROT_TAG_SHIFT) - 1);
-	u32 block = (tag & ~PROT_TAG_META) >> PROT_TAG_SHIFT;
 
 	if (tag & PROT_TAG_META) {
-		if (block)
-			prot_bitmap_written(g, member, block - 1, err);
-		else if (g->meta[member].what == PROT_META_BITMAP)
-			prot_bitmap_result(g, member, err);
-		else
-			prot_policy(g)->meta_result(g, member, err);
+		group_meta_result(g, tag, member, err);
 		return;
 	}
 	op = prot_gop(g, tag >> PROT_TAG_SHIFT);

@@ -135,13 +135,15 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 	return false;
 }
 
-/* Joining members that miss nothing are promoted: they get the bitmaps. */
-static bool sync_promote(struct prot_group *g)
+/* Joining members that miss nothing are promoted: they get the bitmaps. True: one is. */
+bool prot_sync_promote(struct prot_group *g)
 {
 	u64 joining = g->joining & prot_absent(g);
 	u64 before = g->promoting;
 	u32 i;
 
+	if (g->sync.stalled || !sync_all_free(g))
+		return false;
 	for (i = 0; i < g->shape.nr_absent; i++)
 		if (joining >> i & 1 && prot_none(g, PROT_SET_MISSED + i))
 			g->promoting |= PROT_BIT(i);
@@ -205,7 +207,7 @@ static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Chunks of the regions in hand, or of the next one when there is room for it. */
-static void sync_start(struct prot_group *g)
+void prot_sync_start(struct prot_group *g)
 {
 	u32 i;
 
@@ -215,20 +217,6 @@ static void sync_start(struct prot_group *g)
 		if (prot_sync_op(g, PROT_OP_SYNC, i)->phase == PROT_P_FREE &&
 		    !sync_start_chunk(g, prot_sync_op(g, PROT_OP_SYNC, i)))
 			return;
-}
-
-/* True: there is more to fetch from the group than before; or @sync.more, with what is next. */
-bool prot_sync_next(struct prot_group *g)
-{
-	g->sync.more = 0;
-	if (g->state != PROT_G_SERVING)
-		return false;
-	/* of what is allowed, who lacks copies takes what it can before they are compared */
-	sync_start(g);
-	prot_scrub_start(g);
-	if (!g->sync.stalled && sync_all_free(g) && sync_promote(g))
-		return true;
-	return g->ready_head != PROT_NONE16;
 }
 
 /* Forget what could not be read of a region. */

@@ -614,7 +614,7 @@ static void test_chunks(void)
 	begin(g, 0, PROT_NO_SOURCE);
 	for (i = 1; i <= 6; i++) {	/* none of them ends meanwhile */
 		prot_group_allow(g, 8 * STRIP, false);
-		prot_sync_next(g);
+		prot_scrub_start(g);
 		CU_ASSERT_EQUAL(g->scrub_out, min(i, 4U));
 	}
 	for (i = 4; i > 1; i--)		/* none was left, of what four times as many chunks take */

@@ -55,13 +55,25 @@ static bool ec_zeroes(const struct prot_gop *op)
 	return op->kind == PROT_ZEROES || op->kind == PROT_DISCARD;
 }
 
-void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err)
+static void ec_plan(struct prot_group *g, struct prot_gop *op);
+
+static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	prot_ec_notify_joined(g, op, err);
 	prot_end(g, op, err);
 	prot_ec_run_leave(g, op);
 	if (op->purpose == PROT_FOR_REQUEST && op->kind == PROT_WRITE && !op->acked)
 		prot_ec_stream_wake(g);
+}
+
+/* Do what a phase's file answers. True: there is an event. */
+static bool ec_follow(struct prot_group *g, struct prot_gop *op, enum prot_ec_verdict verdict)
+{
+	if (verdict == PROT_EC_END)
+		ec_end(g, op, 0);
+	else if (verdict == PROT_EC_AGAIN)
+		ec_plan(g, op);
+	return verdict == PROT_EC_EVENT;
 }
 
 static void ec_gathered(struct prot_group *g, struct prot_gop *op)
@@ -71,7 +83,7 @@ static void ec_gathered(struct prot_group *g, struct prot_gop *op)
 	if (e->plan == PROT_PLAN_VERIFY &&
 	    (prot_weight(e->gather) < g->cfg.width || !prot_scrub_counts(g, op)))
 		/* all can be read; without all, no more can be said */
-		prot_ec_scrub_next(g, op, false);
+		ec_follow(g, op, prot_ec_scrub_next(g, op, false));
 	else if (e->want || e->lost || e->plan == PROT_PLAN_VERIFY ||
 		 (op->purpose == PROT_FOR_REQUEST && ec_zeroes(op)))
 		prot_phase(g, op, PROT_P_EC_CODEC);
@@ -96,9 +108,9 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 		return;
 	}
 	if (op->purpose == PROT_FOR_SCRUB)
-		prot_ec_scrub_next(g, op, false);
+		ec_follow(g, op, prot_ec_scrub_next(g, op, false));
 	else
-		prot_ec_end(g, op, err);
+		ec_end(g, op, err);
 }
 
 /* The scrub's op has repaired what it could of @op's rows. */
@@ -109,7 +121,7 @@ void prot_ec_repaired(struct prot_group *g, struct prot_gop *op)
 }
 
 /* Decide what to read; again whenever a source fails. */
-void prot_ec_plan(struct prot_group *g, struct prot_gop *op)
+static void ec_plan(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	bool write = op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ;
@@ -134,7 +146,7 @@ void prot_ec_plan(struct prot_group *g, struct prot_gop *op)
 	else if (op->purpose == PROT_FOR_REQUEST)
 		prot_phase(g, op, PROT_P_EC_READ);	/* nothing is lost any more */
 	else
-		prot_ec_end(g, op, 0);
+		ec_end(g, op, 0);
 }
 
 /* A read has to rebuild: that excludes writers of other strips of its rows too. */
@@ -155,7 +167,7 @@ static void ec_degrade(struct prot_group *g, struct prot_gop *op)
 	} else if (op->buf == PROT_NONE16) {
 		prot_phase(g, op, PROT_P_BUF);
 	} else {
-		prot_ec_plan(g, op);
+		ec_plan(g, op);
 	}
 }
 
@@ -196,7 +208,7 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else if (op->purpose != PROT_FOR_REQUEST || op->kind == PROT_READ) {
 		op->chunk = op->length;
-		prot_ec_plan(g, op);
+		ec_plan(g, op);
 	} else if (!ec_zeroes(op)) {
 		e->kind = PROT_SLOT_PAYLOAD;
 		prot_ec_join(g, op);
@@ -206,7 +218,7 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 		prot_phase(g, op, PROT_P_EC_TXID);
 	} else {
 		e->kind = PROT_SLOT_PAYLOAD;
-		prot_ec_plan(g, op);
+		ec_plan(g, op);
 	}
 }
 
@@ -237,7 +249,7 @@ static void ec_copied_all(struct prot_group *g, struct prot_gop *op)
 	else if (e->got || e->gather)
 		ec_gathered(g, op);
 	else
-		prot_ec_plan(g, op);
+		ec_plan(g, op);
 }
 
 /* The next strip to be copied from, or to, the payload; of later writes last. */
@@ -347,7 +359,7 @@ static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_eve
 		ec_gathered(g, op);
 		return false;
 	}
-	prot_ec_plan(g, op);
+	ec_plan(g, op);
 	return op->phase == PROT_P_EC_GATHER && ec_gather(g, op, ev);
 }
 
@@ -373,7 +385,7 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 		if (left || (op->sent & ~op->ok))
 			ec_degrade(g, op);
 		else
-			prot_ec_end(g, op, 0);
+			ec_end(g, op, 0);
 		return false;
 	}
 	strip = prot_lowest(left & can);
@@ -390,7 +402,7 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->phase != PROT_P_EC_JOINED)
-		prot_ec_end(g, op, -EIO);
+		ec_end(g, op, -EIO);
 }
 
 /* A read that had to rebuild when it came waits for no more strips when it need not any more. */
@@ -430,19 +442,18 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	case PROT_P_EC_READ:
 		return ec_read_strips(g, op, ev);
 	case PROT_P_EC_FILL:
-		return prot_ec_fill_next(g, op, ev);
+		return ec_follow(g, op, prot_ec_fill_next(g, op, ev));
 	case PROT_P_EC_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_EC_RECORD)
 			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
 		return false;
 	case PROT_P_EC_RECORD:
-		return prot_ec_record_next(g, op, ev);
+		return ec_follow(g, op, prot_ec_record_next(g, op, ev));
 	case PROT_P_EC_PLACE:
-		return prot_ec_place_next(g, op, ev);
+		return ec_follow(g, op, prot_ec_place_next(g, op, ev));
 	case PROT_P_EC_RETIRE:
-		prot_ec_retire_next(g, op);
-		return false;
+		return ec_follow(g, op, prot_ec_retire_next(g, op));
 	default:
 		return false;
 	}

@@ -152,17 +152,15 @@ void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op)
 	fill->exclusive = 0;	/* it reads, beside others that do */
 }
 
-bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+enum prot_ec_verdict prot_ec_fill_next(struct prot_group *g, struct prot_gop *op,
+				       struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u32 i = cache_of(g, e->stripe), strip, member;
 	u64 left = e->gather & prot_ec_strips(g, e, prot_live(g) & ~op->sent);
 
-	if (!left || i == PROT_CACHED_MAX) {
-		if (!(op->sent & ~op->ended))
-			prot_ec_end(g, op, 0);
-		return false;
-	}
+	if (!left || i == PROT_CACHED_MAX)
+		return op->sent & ~op->ended ? PROT_EC_WAIT : PROT_EC_END;
 	strip = prot_lowest(left);
 	member = prot_ec_member(g, e, strip);
 	/* a write of it may have come to its gate meanwhile; a read that fails leaves anything */
@@ -172,7 +170,7 @@ bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_ev
 	prot_io_fill(g, op, member, PROT_READ, op->addr, op->length, ev);
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + prot_nr_bufs(&g->cfg) + i;
 	ev->runs[0].offset = strip * g->cfg.strip;
-	return true;
+	return PROT_EC_EVENT;
 }
 
 /* @strip was read, or cannot be: writes of it wait for it no more. */

@@ -8,7 +8,8 @@
 #include "protect/ec_priv.h"
 
 /* The next record; once all are durable: the gate. */
-bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+enum prot_ec_verdict prot_ec_record_next(struct prot_group *g, struct prot_gop *op,
+					 struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 left = e->holders & ~op->sent & ~g->failed;
@@ -18,15 +19,14 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 		member = prot_lowest(left);
 		op->sent |= PROT_BIT(member);
 		prot_ec_record(g, op, member, ev);
-		return true;
+		return PROT_EC_EVENT;
 	}
 	if (!prot_ec_gate(g, op))
-		return false;
+		return PROT_EC_WAIT;
 	prot_ec_gated(g, op);
 	if (op->purpose == PROT_FOR_BARRIER) {
 		prot_ec_retire(g, op);
-		prot_ec_end(g, op, 0);
-		return false;
+		return PROT_EC_END;
 	}
 	prot_ec_cache_gated(g, op);
 	prot_phase(g, op, PROT_P_EC_PLACE);
@@ -43,7 +43,7 @@ bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_
 	prot_ec_stream_wake(g);
 	prot_ec_work_tag(g, op, PROT_EV_DONE, ev);
 	op->sent = 0;
-	return true;
+	return PROT_EC_EVENT;
 }
 
 static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
@@ -55,16 +55,16 @@ static u64 place_to(const struct prot_group *g, const struct prot_gop *op)
 	return op->purpose == PROT_FOR_SCRUB ? e->fix : e->parts | e->joins;
 }
 
-static void place_over(struct prot_group *g, struct prot_gop *op)
+static enum prot_ec_verdict place_over(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 
-	if (op->purpose == PROT_FOR_REQUEST && e->txid)
-		prot_phase(g, op, PROT_P_EC_RETIRE);
-	else if (op->purpose == PROT_FOR_SCRUB)
-		prot_ec_scrub_next(g, op, e->plan == PROT_PLAN_VERIFY);
-	else
-		prot_ec_end(g, op, 0);
+	if (op->purpose == PROT_FOR_SCRUB)
+		return prot_ec_scrub_next(g, op, e->plan == PROT_PLAN_VERIFY);
+	if (op->purpose != PROT_FOR_REQUEST || !e->txid)
+		return PROT_EC_END;
+	prot_phase(g, op, PROT_P_EC_RETIRE);
+	return PROT_EC_WAIT;
 }
 
 /* Of members @to, those whose turn it is. */
@@ -125,7 +125,8 @@ static void place_run(const struct prot_ecop *e, u32 member, struct prot_event *
 	ev->io.nr_runs = 0;
 }
 
-bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
+enum prot_ec_verdict prot_ec_place_next(struct prot_group *g, struct prot_gop *op,
+					struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	u64 to = place_to(g, op), left;
@@ -134,17 +135,14 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 	if (e->txid && !e->yielded) {
 		e->yielded = 1;
 		op->again = 1;
-		return false;
+		return PROT_EC_WAIT;
 	}
 	left = place_now(g, op, to);
 	/* only the bit says that members that are out miss this */
 	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !place_missed_known(g, op))
-		return false;
-	if (!left) {
-		if (place_all(g, op, to))
-			place_over(g, op);
-		return false;
-	}
+		return PROT_EC_WAIT;
+	if (!left)
+		return place_all(g, op, to) ? place_over(g, op) : PROT_EC_WAIT;
 	member = prot_lowest(left);
 	strip = prot_ec_strip(g, e, member);
 	prot_ec_part(g, op, strip, &from, &length);
@@ -153,7 +151,7 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 		prot_ec_cache_forget(g, e->stripe);
 	if (op->purpose == PROT_FOR_REQUEST && e->kind == PROT_SLOT_ZERO) {
 		prot_zeroes_fill(g, op, member, ev);
-		return true;
+		return PROT_EC_EVENT;
 	}
 	prot_ec_fill_private(g, op, member, PROT_WRITE, prot_ec_new(g, op, strip) + from, from,
 			     length, ev);
@@ -164,13 +162,13 @@ bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_e
 			ev->io.stage = prot_ec_older(g, op, member);
 		place_run(e, member, ev);
 	}
-	return true;
+	return PROT_EC_EVENT;
 }
 
-void prot_ec_retire_next(struct prot_group *g, struct prot_gop *op)
+enum prot_ec_verdict prot_ec_retire_next(struct prot_group *g, struct prot_gop *op)
 {
 	if (!place_missed_known(g, op))
-		return;
+		return PROT_EC_WAIT;
 	prot_ec_retire(g, op);
-	prot_ec_end(g, op, 0);
+	return PROT_EC_END;
 }

@@ -198,6 +198,14 @@ enum prot_ec_stage {
 	PROT_EC_DONE,
 };
 
+/* What a phase's own file answers to ec.c. */
+enum prot_ec_verdict {
+	PROT_EC_WAIT,		/* nothing to start now; or another phase begins */
+	PROT_EC_EVENT,		/* the event is filled in */
+	PROT_EC_END,		/* the op is over */
+	PROT_EC_AGAIN,		/* a scrub's op: plan the next rows */
+};
+
 static inline struct prot_ecop *prot_ecop(const struct prot_group *g, const struct prot_gop *op)
 {
 	return (struct prot_ecop *)prot_at(g, g->shape.off_ecops) + prot_gop_index(g, op);
@@ -350,13 +358,13 @@ bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf);
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op);
 void prot_ec_strike(struct prot_group *g, u64 left);
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot);
-void prot_ec_plan(struct prot_group *g, struct prot_gop *op);
-void prot_ec_end(struct prot_group *g, struct prot_gop *op, int err);
 
 /* ec_place.c */
-bool prot_ec_record_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
-bool prot_ec_place_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
-void prot_ec_retire_next(struct prot_group *g, struct prot_gop *op);
+enum prot_ec_verdict prot_ec_record_next(struct prot_group *g, struct prot_gop *op,
+					 struct prot_event *ev);
+enum prot_ec_verdict prot_ec_place_next(struct prot_group *g, struct prot_gop *op,
+					struct prot_event *ev);
+enum prot_ec_verdict prot_ec_retire_next(struct prot_group *g, struct prot_gop *op);
 
 /* ec_plan.c: -EIO when there are not enough members to read from */
 int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op);
@@ -364,7 +372,7 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op);
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op);
 
 /* ec_scrub.c */
-void prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all);
+enum prot_ec_verdict prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all);
 void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
@@ -423,7 +431,8 @@ const u8 *prot_ec_cached(const struct prot_group *g, const struct prot_ecop *e, 
 void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op);
 void prot_ec_cache_gated(struct prot_group *g, const struct prot_gop *op);
 void prot_ec_cache_forget(struct prot_group *g, u64 stripe);
-bool prot_ec_fill_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
+enum prot_ec_verdict prot_ec_fill_next(struct prot_group *g, struct prot_gop *op,
+				       struct prot_event *ev);
 void prot_ec_filled(struct prot_group *g, struct prot_gop *op, u32 strip, int err);
 
 /* ec_recover.c */

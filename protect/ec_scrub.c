@@ -50,16 +50,14 @@ void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op)
 }
 
 /* @op is through with the rows in hand, which were compared, or could not be. */
-void prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all)
+enum prot_ec_verdict prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all)
 {
 	prot_scrub_compared(g, op, op->chunk, all);
 	op->pos += op->chunk;
-	if (op->pos >= op->length) {
-		prot_ec_end(g, op, 0);
-		return;
-	}
+	if (op->pos >= op->length)
+		return PROT_EC_END;
 	/* from where it is in its step: it is ready again */
 	op->again = 1;
 	op->tried = 0;
-	prot_ec_plan(g, op);
+	return PROT_EC_AGAIN;
 }

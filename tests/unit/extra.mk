@@ -56,3 +56,14 @@ $(RIG_TEST:%=$(BUILD)/unit/test_%): $(STORE_OBJ) tests/unit/volume_rig.h $(wildc
 UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
 S390X_SKIP += tests/unit/test_qp.c
 $(BUILD)/unit/test_qp: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)
+
+# libmesh, over the kernel's generic netlink.
+GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o grow.o)
+UNIT_EXTRA_genl := $(GENL_OBJ)
+UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lpthread
+UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
+S390X_SKIP += tests/unit/test_genl.c
+
+$(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE
+$(GENL_OBJ): $(wildcard userspace/libmesh/*.h)
+$(BUILD)/unit/test_genl: $(GENL_OBJ) userspace/libmesh/serve.c

@@ -10,10 +10,52 @@
 
 static const char *const family_name[] = { MESHBLK_GENL_NAME, MESHTGT_GENL_NAME };
 
+/* The kernel makes it twice that; FOREIGN_MAX is more messages than it then holds. */
+#define MESH_RCVBUF	(4 << 20)
+#define FOREIGN_MAX	(2 * MESH_RCVBUF / 256)
+
+/*
+ * The kernel's messages alone are received: CAP_NET_ADMIN lets any process send to this
+ * socket, with any type and sequence. An answer of the kernel is in the queue when its request
+ * has been sent, so it is behind at most FOREIGN_MAX others, however many more arrive.
+ */
+static int recv_from_kernel(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf,
+			    struct ucred **creds)
+{
+	int i, n;
+
+	for (i = 0; i < FOREIGN_MAX; i++) {
+		n = nl_recv(sk, from, buf, creds);
+		if (n <= 0 || !from->nl_pid)
+			return n;
+		free(*buf);
+		*buf = NULL;
+	}
+	return 0;
+}
+
+/* Every callback set is a copy of the socket's, which has recv_from_kernel(). */
+struct nl_cb *mesh_cb(struct mesh *m)
+{
+	struct nl_cb *cb = nl_socket_get_cb(m->sock), *copy = nl_cb_clone(cb);
+
+	nl_cb_put(cb);
+	return copy;
+}
+
+static void filter(struct nl_sock *sk)
+{
+	struct nl_cb *cb = nl_socket_get_cb(sk);
+
+	nl_cb_overwrite_recv(cb, recv_from_kernel);
+	nl_cb_put(cb);
+}
+
 struct mesh *mesh_open(void)
 {
 	struct mesh *m = calloc(1, sizeof(*m));
-	int one = 1, bytes = 4 << 20;
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	int one = 1, bytes = MESH_RCVBUF;
 
 	if (!m)
 		return NULL;
@@ -23,7 +65,13 @@ struct mesh *mesh_open(void)
 		mesh_close(m);
 		return NULL;
 	}
-	nl_socket_set_buffer_size(m->sock, 4 << 20, 4 << 20);
+	filter(m->sock);
+	/* Connected to the kernel, others cannot fill the queue either, but by multicast. */
+	if (connect(nl_socket_get_fd(m->sock), (void *)&kernel, sizeof(kernel))) {
+		mesh_close(m);
+		return NULL;
+	}
+	nl_socket_set_buffer_size(m->sock, MESH_RCVBUF, MESH_RCVBUF);
 	/* rmem_max would cut that to less than one long message. */
 	setsockopt(nl_socket_get_fd(m->sock), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
 	setsockopt(nl_socket_get_fd(m->sock), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
@@ -162,7 +210,7 @@ static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse_fn fn, void *arg)
 {
 	struct call c = { .m = m, .family = f, .fn = fn, .arg = arg };
-	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	struct nl_cb *cb = mesh_cb(m);
 	int err;
 
 	m->why[0] = 0;

@@ -28,6 +28,8 @@ struct mesh {
 
 typedef int (*mesh_parse_fn)(void *arg, struct nlattr **tb, struct nlmsghdr *h);
 
+/* Callbacks for nl_recvmsgs(), which receives from the kernel alone; nl_cb_put() frees them. */
+struct nl_cb *mesh_cb(struct mesh *m);
 /* A request of @bytes payload at most; NULL sets m->why. @err: why. */
 struct nl_msg *mesh_msg(struct mesh *m, enum mesh_family f, u8 cmd, int flags, size_t bytes,
 			int *err);

@@ -68,20 +68,14 @@ static int on_note(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static int any_seq(struct nl_msg *msg, void *arg)
+/*
+ * The kernel's own messages have sequence 0. Others answer a reply that it refused, which needs
+ * no handling here: the kernel's deadline for replies does it.
+ */
+static int own_seq(struct nl_msg *msg, void *arg)
 {
-	(void)msg;
 	(void)arg;
-	return NL_OK;
-}
-
-/* Refused replies need no handling here: the kernel's deadline for them does it. */
-static int on_refused(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
-{
-	(void)who;
-	(void)e;
-	(void)arg;
-	return NL_SKIP;
+	return nlmsg_hdr(msg)->nlmsg_seq ? NL_SKIP : NL_OK;
 }
 
 /* With @cmd the kernel sends to this socket from now on. */
@@ -114,14 +108,13 @@ static int serve(struct mesh *m, int stop, nl_recvmsg_msg_cb_t valid, void *arg,
 		 void (*tick)(struct mesh *m))
 {
 	struct pollfd fds[2] = { { .events = POLLIN }, { .fd = stop, .events = POLLIN } };
-	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	struct nl_cb *cb = mesh_cb(m);
 	int err = 0;
 
 	if (!cb)
 		return -ENOMEM;
-	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, own_seq, NULL);
 	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, valid, arg);
-	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
 	nl_socket_set_nonblocking(m->sock);
 	fds[0].fd = nl_socket_get_fd(m->sock);
 	while (!err) {
@@ -293,13 +286,12 @@ int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_ev
 		     void *priv)
 {
 	struct listener l = { m, fn, priv };
-	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	struct nl_cb *cb = mesh_cb(m);
 
 	if (!cb)
 		return -ENOMEM;
-	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, any_seq, NULL);
+	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, own_seq, NULL);
 	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_event, &l);
-	nl_cb_err(cb, NL_CB_CUSTOM, on_refused, NULL);
 	nl_recvmsgs(m->sock, cb);
 	nl_cb_put(cb);
 	return 0;

@@ -56,6 +56,8 @@ enum meshblk_cmd {
 	MESHBLK_CMD_ROSTER_NOTED,	/* VOLUME_UUID PLACE [ROSTER]: what is noted, if anything */
 	/* VOLUME_UUID INDEX MEMBER|STOP: a member in sync is copied to one that takes its place */
 	MESHBLK_CMD_VOLUME_EVICT,
+	/* dump: VOLUME_UUID MEMBER of each member with ABANDONED, also of volumes that have gone */
+	MESHBLK_CMD_ABANDONED_GET,
 	__MESHBLK_CMD_MAX,
 };
 
@@ -131,6 +133,11 @@ enum meshblk_member_attr {
 	MESHBLK_M_ERROR,		/* s32, in answers */
 	MESHBLK_M_STATS,		/* nest of MESHBLK_S_*, in answers */
 	MESHBLK_M_START,		/* u64, BDEV: byte of the device where the member begins */
+	/*
+	 * u32, in answers: I/O that its group has given up, and its device has neither ended nor
+	 * failed; none: 0. Until it has the device stays open, and the extent is refused: EBUSY
+	 */
+	MESHBLK_M_ABANDONED,
 	__MESHBLK_M_MAX,
 };
 
@@ -220,6 +227,11 @@ enum meshblk_group_attr {
 	MESHBLK_P_COPIED,		/* u64: bytes that this has; all: it is to be swapped */
 	MESHBLK_P_COPY_BYTES,		/* u64: bytes that it is to have */
 	MESHBLK_P_EVICT_REASON,		/* human-readable string: why the last eviction ended */
+	/*
+	 * u64: places' bits: another member has the place yet than the one that the layout names:
+	 * a replacement or a swap that is not in effect
+	 */
+	MESHBLK_P_WAITS,
 	__MESHBLK_P_MAX,
 };
 
@@ -232,6 +244,7 @@ enum meshblk_role {
 	MESHBLK_ROLE_FAILED = 3,	/* in sync until the roster without it is written */
 	MESHBLK_ROLE_OUT = 4,		/* lacks writes */
 	MESHBLK_ROLE_JOINING = 5,	/* is given what it lacks */
+	MESHBLK_ROLE_OPENING = 6,	/* its group is not attached: nothing is known of it */
 };
 
 /* Counters, u64 each */
@@ -266,6 +279,11 @@ enum meshblk_event {
 	MESHBLK_EV_MEMBER_STATE = 2,	/* VOLUME_UUID INDEX STATE [ERROR] */
 	MESHBLK_EV_VOLUME_STATE = 3,	/* VOLUME_UUID STATE EPOCH */
 	MESHBLK_EV_LAYOUT_FREED = 4,	/* VOLUME_UUID EPOCH: nothing uses it any more */
+	/*
+	 * VOLUME_UUID MEMBER{EXTENT_UUID DRIVE_UUID ABANDONED}: a member has such I/O now, or, with
+	 * ABANDONED 0, none any more, since it has ended or the device has gone
+	 */
+	MESHBLK_EV_ABANDONED = 5,
 };
 
 /* The target's family */

@@ -2,6 +2,7 @@
 /* The gendisk of a volume: its tag set, its limits, its coming and going. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 
 #include "driver/compat/compat.h"
 #include "driver/volume.h"
@@ -216,15 +217,16 @@ void mesh_disk_remove(struct mesh_volume *vol)
 	mesh_disk_free(vol);
 }
 
-/* Announce the volume's names to udev, when they are there or have changed. */
+/*
+ * Notify udev of the disk, and of its partitions after it, which take the volume's names over from
+ * the disk. @vol: live. Sleeps.
+ */
 void mesh_disk_announce(struct mesh_volume *vol)
 {
-	char name[MESHBLK_NAME_MAX + 12], uuid[UUID_STRING_LEN + 12];
-	char *env[3] = { name, uuid };
+	unsigned int noio = memalloc_noio_save();	/* I/O may wait for the volume's state */
 
-	snprintf(name, sizeof(name), "MESH_NAME=%s", vol->conf.name);
-	snprintf(uuid, sizeof(uuid), "MESH_UUID=%pUb", &vol->conf.uuid);
-	kobject_uevent_env(&disk_to_dev(vol->disk)->kobj, KOBJ_CHANGE, env);
+	disk_uevent(vol->disk, KOBJ_CHANGE);
+	memalloc_noio_restore(noio);
 }
 
 /* Why a disk in use cannot go on with another layout, or NULL. */

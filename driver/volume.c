@@ -169,13 +169,13 @@ static void mesh_volume_attach(struct mesh_volume *vol)
 	}
 	mesh_volume_set_live(vol, true);
 	mesh_sysfs_add(vol);
-	mesh_disk_announce(vol);
 }
 
 static void mesh_volume_state_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, state_work);
 	enum mesh_volume_state want;
+	bool announce = false;
 	unsigned int down, lost;
 	struct mesh_layout *l;
 	const char *why;
@@ -196,9 +196,14 @@ static void mesh_volume_state_work(struct work_struct *work)
 		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
 			goto unlock;
 	}
+	/* Until it is active udev does not read the disk: the event follows the state. */
+	announce = vol->live && want == MESH_VOLUME_ACTIVE && vol->state != want;
 	mesh_volume_set_state(vol, want);
 unlock:
 	mutex_unlock(&vol->lock);
+	/* The removal of the disk waits for this work. */
+	if (announce)
+		mesh_disk_announce(vol);
 }
 
 /*

@@ -55,6 +55,16 @@ int backup_read(const struct muuid *drive, struct label *l)
 	return 0;
 }
 
+bool below_name(const char *sysfs, dev_t dev, char *name, size_t size) { (void)sysfs, (void)dev, (void)name, (void)size; return false; }
+bool below_volume(const char *sysfs, const char *name) { (void)sysfs, (void)name; return false; }
+
+bool below_network(const char *sysfs, const char *name, char *what, size_t size)
+{
+	(void)sysfs, (void)name, (void)size;
+	what[0] = 0;
+	return false;
+}
+
 bool unexported_noted(const struct muuid *drive) { (void)drive; return false; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }

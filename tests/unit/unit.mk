@@ -22,7 +22,7 @@ S390X_SKIP += tests/unit/test_mgmt.c tests/unit/test_verbs.c
 # Files of meshd, which include it.
 S390X_SKIP += tests/unit/test_label_io.c tests/unit/test_record_put.c tests/unit/test_drive.c
 S390X_SKIP += tests/unit/test_take.c tests/unit/test_export.c tests/unit/test_probe.c tests/unit/test_peers.c
-S390X_SKIP += tests/unit/test_unexport.c tests/unit/test_zero.c
+S390X_SKIP += tests/unit/test_unexport.c tests/unit/test_zero.c tests/unit/test_below.c
 S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_restore_label.c
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
 S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c tests/unit/test_busy.c

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "userspace/format/layout.h"
+#include "userspace/meshd/below.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
 
 #define SMALLEST	(64ULL << 20)
-#define STACK_MAX	8	/* devices one above the other */
 
 static const char *const words[] = {
 	[PROBE_OK] = "exportable",
@@ -320,22 +320,6 @@ static int check_signature(struct probe *p)
  * A drive that is itself on a network outlives this host: what was sent to it
  * before a crash may land after the next host was given its extents.
  */
-static void find_network(struct probe *p)
-{
-	static const char *const names[] = { "nbd", "rbd", "drbd" };
-	char text[64], path[160], real[PATH_MAX];
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(p->name, names[i], strlen(names[i])))
-			snprintf(p->network, sizeof(p->network), "%s", names[i]);
-	if (p->nvme && !sys(p, "device/transport", text, sizeof(text)) && strcmp(text, "pcie"))
-		snprintf(p->network, sizeof(p->network), "NVMe over %.20s", text);
-	snprintf(path, sizeof(path), "/sys/class/block/%s/device", p->name);
-	if (realpath(path, real) && (strstr(real, "/session") || strstr(real, "/rport-")))
-		snprintf(p->network, sizeof(p->network), "iSCSI or Fibre Channel");
-}
-
 static void check_network(struct probe *p)
 {
 	if (p->network[0])
@@ -403,7 +387,7 @@ static void describe(struct probe *p, int fd)
 		p->lba = lba;
 	p->nvme = !strncmp(p->name, "nvme", 4);
 	identify(p);
-	find_network(p);
+	below_network(SYSFS, p->name, p->network, sizeof(p->network));
 }
 
 /* Our own kernel may still hold what a meshd before this one exported; @as: the drive it is there. */
@@ -453,11 +437,13 @@ int probe_device(const char *path, struct probe *p)
 	if (!realpath(path, real))
 		return -errno;
 	snprintf(p->path, sizeof(p->path), "%.79s", real);
-	snprintf(p->name, sizeof(p->name), "%.63s", strrchr(real, '/') + 1);
 	if (stat(real, &st))
 		return -errno;
 	if (!S_ISBLK(st.st_mode))
 		return -ENOTBLK;
+	/* Without udev a node is called otherwise than its device: /dev/mapper/NAME. */
+	if (!below_name(SYSFS, st.st_rdev, p->name, sizeof(p->name)))
+		snprintf(p->name, sizeof(p->name), "%.63s", strrchr(real, '/') + 1);
 	fd = open(real, O_RDONLY | O_DIRECT | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -581,23 +567,6 @@ static bool searched(const char *name)
 	return name[0] != '.';
 }
 
-/* Whether a volume of ours is below a device: to have it as a member would be a circle, or nearly one. */
-static bool on_volume(const char *name, unsigned int depth)
-{
-	char path[160];
-	struct dirent *e;
-	bool found = !strncmp(name, "mesh", 4);
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/sys/class/block/%.80s/slaves", name);
-	dir = found || !depth ? NULL : opendir(path);
-	while (dir && !found && (e = readdir(dir)))
-		found = e->d_name[0] != '.' && on_volume(e->d_name, depth - 1);
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
 /* What is stacked is found again by what was noted of the device, where that says which one it is. */
 static bool nameless(const char *path)
 {
@@ -611,7 +580,7 @@ bool probe_searched(const char *path, char *why, size_t size)
 {
 	const char *name = strrchr(path, '/') + 1;
 
-	if (on_volume(name, STACK_MAX))
+	if (below_volume(SYSFS, name))
 		snprintf(why, size, "it is a volume, or stands on one");
 	else if (!searched(name))
 		snprintf(why, size, "devices of its kind are not searched for drives: it would not be found again");

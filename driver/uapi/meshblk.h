@@ -296,7 +296,7 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
 	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
-	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS */
+	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS (CHECK) */
 	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] [GONE]: with GONE one that is served
 					 * (again) stays, EEXIST
 					 */
@@ -352,6 +352,7 @@ enum meshtgt_attr {
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
 	MESHTGT_A_GONE,			/* flag: only a drive in this state */
 	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
+	MESHTGT_A_CHECK,		/* flag: answer alike, and change nothing */
 	__MESHTGT_A_MAX,
 };
 

@@ -217,8 +217,8 @@ static void drive_remove(struct tgt_drive *d)
 	tgt_drive_put(d);
 }
 
-/* A drive that was unplugged makes room for itself once its commands are back. */
-static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
+/* A drive that was unplugged makes room for itself once its commands are back; not with @check. */
+static int drive_replace(const uuid_t *uuid, bool check, struct netlink_ext_ack *extack)
 {
 	struct tgt_drive *old = tgt_drive_find(uuid);
 
@@ -233,15 +233,26 @@ static int drive_replace(const uuid_t *uuid, struct netlink_ext_ack *extack)
 		NL_SET_ERR_MSG(extack, "commands to the unplugged drive are not back yet");
 		return -EBUSY;
 	}
-	drive_remove(old);
+	if (!check)
+		drive_remove(old);
 	return 0;
 }
 
+/* Drop a drive that is in no list. When this returns the device can be used by others. */
+static void drive_drop(struct tgt_drive *d)
+{
+	DECLARE_COMPLETION_ONSTACK(closed);
+
+	d->closed = &closed;
+	tgt_drive_put(d);
+	wait_for_completion(&closed);
+}
+
 /*
- * Export a block device. @extents: its table, in order of start; taken over on success. Context:
- * process; sleeps.
+ * Export a block device. @extents: its table, in order of start; taken over on success. @check:
+ * only answer as without it. Context: process; sleeps.
  */
-int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents,
+int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
 		  struct netlink_ext_ack *extack)
 {
 	struct tgt_drive *d;
@@ -250,7 +261,7 @@ int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extent
 
 	/* First the old one lets go of its device, then the new one takes it. */
 	mutex_lock(&tgt_lock);
-	ret = drive_replace(uuid, extack);
+	ret = drive_replace(uuid, check, extack);
 	mutex_unlock(&tgt_lock);
 	if (ret)
 		return ret;
@@ -258,14 +269,14 @@ int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extent
 	if (IS_ERR(d))
 		return PTR_ERR(d);
 	ret = tgt_table_check(d, extents, extack);
-	if (ret)
-		goto err;
+	if (ret || check)
+		goto drop;
 	mutex_lock(&tgt_lock);
 	if (tgt_drive_find(uuid)) {
 		mutex_unlock(&tgt_lock);
 		NL_SET_ERR_MSG(extack, "a drive with this UUID is exported already");
 		ret = -EEXIST;
-		goto err;
+		goto drop;
 	}
 	list_splice_init(extents, &d->extents);
 	list_for_each_entry(e, &d->extents, node)
@@ -276,8 +287,8 @@ int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extent
 	mutex_unlock(&tgt_lock);
 	pr_info("drive %pUb (%s) is exported\n", uuid, path);
 	return 0;
-err:
-	tgt_drive_put(d);
+drop:
+	drive_drop(d);
 	return ret;
 }
 

@@ -60,7 +60,7 @@ struct tgt_drive {
 extern struct list_head tgt_drives;
 struct tgt_drive *tgt_drive_find(const uuid_t *uuid);
 void tgt_drive_put(struct tgt_drive *d);
-int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents,
+int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
 		  struct netlink_ext_ack *extack);
 int tgt_drive_del(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack);
 int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,

@@ -46,6 +46,7 @@ static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_REQUEST]	= { .type = NLA_U64 },
 	[MESHTGT_A_ERROR]	= NLA_POLICY_RANGE(NLA_S32, -MAX_ERRNO, 0),
 	[MESHTGT_A_GONE]	= { .type = NLA_FLAG },
+	[MESHTGT_A_CHECK]	= { .type = NLA_FLAG },
 };
 
 static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
@@ -186,7 +187,7 @@ static int nl_drive_add(struct sk_buff *skb, struct genl_info *info)
 	ret = extents_parse(info, &extents);
 	if (!ret)
 		ret = tgt_drive_add(&uuid, nla_data(info->attrs[MESHTGT_A_PATH]), &extents,
-				    info->extack);
+				    nla_get_flag(info->attrs[MESHTGT_A_CHECK]), info->extack);
 	tgt_extents_free(&extents);
 	return ret;
 }

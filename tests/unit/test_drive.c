@@ -657,6 +657,33 @@ static void test_other_device(void)
 	kernel_path = "/dev/test";
 }
 
+/* The kernel serves its drive already, or checks it and is given nothing. */
+static void test_check(void)
+{
+	static const struct {
+		const char *state, *path;
+		int check, want;
+	} all[] = {
+		{ "up", "/dev/test", -EOPNOTSUPP, 0 },
+		{ "up", "/dev/other", 0, -EEXIST },
+		{ "gone", "/dev/test", -EBUSY, -EBUSY },
+		{ NULL, "/dev/test", -EOPNOTSUPP, -EOPNOTSUPP },
+		{ NULL, "/dev/test", 0, 0 },
+	};
+
+	begin();
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		kernel_state = all[i].state;
+		kernel_path = all[i].path;
+		rig_check = all[i].check;
+		CU_ASSERT_EQUAL(tdrive_check(d), all[i].want);
+		CU_ASSERT(!pushes && kernel_state == all[i].state);
+	}
+	kernel_path = "/dev/test";
+	rig_check = 0;
+	rig_end();
+}
+
 /* The kernel waits for commands from before, refuses it, and takes it when they are back. */
 static void test_push_again(void)
 {
@@ -727,6 +754,7 @@ int main(void)
 		{ "another owner once", test_foreign_again },
 		{ "a second device", test_twin },
 		{ "another device in the kernel", test_other_device },
+		{ "checked before", test_check },
 		{ "lost", test_lost },
 		{ NULL, NULL },
 	};

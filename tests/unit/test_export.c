@@ -190,11 +190,16 @@ static const struct {
 	const char *network, *noted;
 	u64	newer, size;
 	u8	cluster;
-	bool	over, force, as_is, erase, never;
+	bool	over, force, as_is, erase, never, unserved;
 } drive[] = {
 	{ .verdict = PROBE_OK },
 	{ .verdict = PROBE_USED, .never = true },
 	{ .verdict = PROBE_UNFIT, .never = true },
+	{ .verdict = PROBE_OK, .unserved = true, .never = true },
+	{ .verdict = PROBE_FOREIGN, .unserved = true, .never = true },
+	{ .verdict = PROBE_DAMAGED, .unserved = true, .never = true },
+	{ .verdict = PROBE_NETWORK, .unserved = true, .never = true },
+	{ .verdict = PROBE_THEIRS, .size = 1, .unserved = true, .never = true },
 	{ .verdict = PROBE_FOREIGN, .force = true },
 	{ .verdict = PROBE_DAMAGED, .erase = true },
 	{ .verdict = PROBE_NETWORK, .force = true },
@@ -223,12 +228,15 @@ static bool touched(size_t i)
 			     .cluster = { { drive[i].cluster } }, .sequence = 12 };
 	if (drive[i].network)
 		strcpy(p.network, drive[i].network);
+	if (drive[i].unserved)
+		strcpy(p.unserved, "it carries protection information");
 	newer = drive[i].newer;
 	noted = drive[i].noted;
 	r = (struct req) { .status = 0 };
 	takes = 0;
 	export_probed(&r, &p, &d);
 	CU_ASSERT(takes <= 1 && !!takes == !r.error[0] * !dry);
+	CU_ASSERT(!drive[i].unserved || strstr(r.error, "protection information"));
 	return takes;
 }
 

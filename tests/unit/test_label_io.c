@@ -232,6 +232,31 @@ static void test_two_drives(void)
 	}
 }
 
+/* What was there before a label is there again, to the byte. */
+static void test_ends(void)
+{
+	u8 *was = malloc(SIZE), *is = malloc(SIZE), *ends;
+
+	CU_ASSERT_FATAL(was && is);
+	begin();
+	for (u64 i = 0; i < SIZE; i++)
+		was[i] = i * 7 + (i >> 12);
+	CU_ASSERT_EQUAL(pwrite(fd, was, SIZE, 0), SIZE);
+	ends = label_ends_read(fd, SIZE);
+	CU_ASSERT_FATAL(!!ends);
+	CU_ASSERT_EQUAL(label_forget(fd, SIZE), 0);
+	memset(&disk, 0, sizeof(disk));
+	CU_ASSERT_EQUAL(label_write(fd, &a, &disk, each), 0);
+	CU_ASSERT(pread(fd, is, SIZE, 0) == SIZE && memcmp(was, is, SIZE));
+	CU_ASSERT_EQUAL(label_ends_write(fd, SIZE, ends), 0);
+	CU_ASSERT(pread(fd, is, SIZE, 0) == SIZE && !memcmp(was, is, SIZE));
+	free(ends);
+	/* A device that cannot be read whole there. */
+	CU_ASSERT(!label_ends_read(fd, 2 * SIZE));
+	free(was);
+	free(is);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -243,6 +268,7 @@ int main(void)
 		{ "failed write", test_failed_write },
 		{ "grown", test_grown },
 		{ "two drives", test_two_drives },
+		{ "ends", test_ends },
 		{ NULL, NULL },
 	};
 

@@ -65,6 +65,16 @@ bool below_network(const char *sysfs, const char *name, char *what, size_t size)
 	return false;
 }
 
+static const char *unserved = "";	/* why the kernel would not export a device */
+static int kernel_err;
+
+int kernel_check(const char *path, char *why, size_t size)
+{
+	(void)path;
+	snprintf(why, size, "%s", unserved);
+	return kernel_err;
+}
+
 bool unexported_noted(const struct muuid *drive) { (void)drive; return false; }
 struct tdrive *tdrive_by_path(const char *path) { (void)path; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
@@ -224,6 +234,35 @@ static void test_held(void)
 	}
 }
 
+/* The kernel checks what would be exported, and the verdict is not changed by that. */
+static void test_unserved(void)
+{
+	static struct label l;
+	struct probe p = { .path = "/proc/self/exe" };
+
+	unserved = "it carries protection information";
+	kernel_err = -EOPNOTSUPP;
+	check_free(&p);
+	CU_ASSERT_EQUAL(p.verdict, PROBE_OK);
+	CU_ASSERT_STRING_EQUAL(p.unserved, unserved);
+	/* Without the module nothing is known. */
+	p.unserved[0] = 0;
+	kernel_err = -ENOPKG;
+	check_free(&p);
+	CU_ASSERT_STRING_EQUAL(p.unserved, "");
+	/* It does not check what the client's kernel opens itself. */
+	kernel_err = -EOPNOTSUPP;
+	p.partition = true;
+	check_free(&p);
+	CU_ASSERT_STRING_EQUAL(p.unserved, "");
+	p.partition = false;
+	l.flags = LABEL_F_LOCAL;
+	p.label = &l;
+	check_free(&p);
+	CU_ASSERT_STRING_EQUAL(p.unserved, "");
+	kernel_err = 0;
+}
+
 /* The client's kernel holds a local drive, and that is no reason to leave it alone. */
 static void test_held_local(void)
 {
@@ -268,6 +307,7 @@ int main(void)
 		{ "a drive that has grown", test_grown },
 		{ "something else", test_foreign },
 		{ "held", test_held },
+		{ "not to be exported", test_unserved },
 		{ "a local drive that is held", test_held_local },
 		{ "stacked on others", test_stacked },
 		{ NULL, NULL },

@@ -168,6 +168,8 @@ static void begin(void)
 
 static struct label out;
 
+static const char *unserved = "";	/* why the kernel would not export the device */
+
 static int restore_it(void)
 {
 	struct probe p = { .path = "/dev/test", .id = { .wwid = "w" } };
@@ -176,6 +178,7 @@ static int restore_it(void)
 	int each[2], err;
 
 	r = (struct req) { .status = 0 };
+	strcpy(p.unserved, unserved);
 	CU_ASSERT_EQUAL(work_begin(&w, &p), -ENOENT);	/* no such device: the file is it */
 	w.fd = dup(fd);
 	err = restore(&w, &p);
@@ -329,6 +332,24 @@ static void test_erased(void)
 	force = erased = false;
 }
 
+/* The label of a device that the kernel would refuse then. */
+static void test_unserved(void)
+{
+	begin();
+	unserved = "it carries protection information";
+	remember();
+	for (int i = 0; i < 4; i++) {
+		dry = i & 1;
+		force = i & 2;
+		CU_ASSERT_EQUAL(restore_it(), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, unserved));
+		CU_ASSERT(untouched());
+	}
+	dry = force = false;
+	unserved = "";
+	CU_ASSERT_EQUAL(restore_it(), 0);
+}
+
 static void test_served(void)
 {
 	struct probe p;
@@ -348,6 +369,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "restored", test_restored },
 		{ "cannot be read", test_unread },
+		{ "not to be exported", test_unserved },
 		{ "can be read", test_readable },
 		{ "sequence", test_sequence },
 		{ "objections", test_objections },

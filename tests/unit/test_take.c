@@ -21,6 +21,7 @@ static int file;		/* behind the device's name */
 static bool excluded, other_disk;
 static int alone_fd;
 static int wiped, wiped_alone, started;
+static int set_aside, aside_err;	/* what was kept of the drive that it was before */
 
 static int test_open(const char *path, int flags, ...)
 {
@@ -48,7 +49,7 @@ bool probe_same_disk(const struct probe *p, int fd)
 	return !other_disk;
 }
 
-static int set_aside, aside_err;	/* what was kept of the drive that it was before */
+
 
 int backup_erased(const struct twin_id *is)
 {
@@ -66,12 +67,43 @@ int label_forget(int fd, u64 size)
 	return 0;
 }
 
+static int write_err;
+
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2])
 {
 	(void)fd, (void)l, (void)disk;
 	wiped_alone += held_alone();
 	err[0] = err[1] = 0;
+	return write_err;
+}
+
+static char *ends;		/* what the device had where a label goes */
+static int put_back_ends;
+
+void *label_ends_read(int fd, u64 size)
+{
+	(void)fd, (void)size;
+	CU_ASSERT(!wiped && held_alone());
+	return ends ? strdup(ends) : NULL;
+}
+
+int label_ends_write(int fd, u64 size, const void *was)
+{
+	(void)fd, (void)size;
+	/* Nothing else may have the device by now. */
+	CU_ASSERT(held_alone() && !strcmp(was, ends));
+	put_back_ends++;
 	return 0;
+}
+
+static int check_err;		/* of the kernel, before anything is written */
+
+int kernel_check(const char *path, char *why, size_t size)
+{
+	(void)path, (void)size;
+	CU_ASSERT_EQUAL(wiped + set_aside, 0);
+	why[0] = 0;
+	return check_err;
 }
 
 int tdrive_start(const char *path, int fd, struct label *label, const struct label_disk *disk,
@@ -98,6 +130,7 @@ bool probe_labelled(const char *path) { (void)path; return false; }
 int probe_device(const char *path, struct probe *p) { (void)path, (void)p; return -ENOSYS; }
 void probe_clear(struct probe *p) { free(p->label); p->label = NULL; }
 static int commits, commit_err, pushes, push_err;
+static bool unexported;
 static bool elsewhere;		/* the kernel serves it from another device */
 static const struct twin_id before = { .wwid = "before" };
 static struct twin_id noted;	/* the device of last time */
@@ -118,12 +151,16 @@ int tdrive_commit(struct tdrive *d, struct label *l)
 		free(l);
 		return commit_err;
 	}
+	l->sequence = d->label->sequence + 1;
 	memcpy(d->label, l, sizeof(*l));
 	free(l);
 	commits++;
 	return 0;
 }
 bool tdrive_elsewhere(struct tdrive *d) { (void)d; return elsewhere; }
+int tdrive_check(struct tdrive *d) { (void)d; return elsewhere ? -EEXIST : check_err; }
+bool unexported_noted(const struct muuid *u) { (void)u; return unexported; }
+int unexported_note(const struct muuid *u) { (void)u; unexported = true; return 0; }
 
 /* The device is noted by the time that it is written to. */
 int tdrive_push(struct tdrive *d)
@@ -140,7 +177,7 @@ void zero_kick(struct tdrive *d) { (void)d; }
 int store_drive_put(const struct muuid *u, const char *path) { (void)u, (void)path; return 0; }
 u64 backup_newer(const struct label *l) { (void)l; return newer; }
 void backup_aside(const struct muuid *u) { (void)u; }
-void unexported_forget(const struct muuid *u) { (void)u; }
+void unexported_forget(const struct muuid *u) { (void)u; unexported = false; }
 int device_note(const struct muuid *u, const struct twin_id *id) { (void)u; noted = *id; return 0; }
 void device_forget(const struct muuid *u) { (void)u; memset(&noted, 0, sizeof(noted)); }
 
@@ -173,7 +210,7 @@ static int taken(bool fresh)
 	struct taking t = { .how = { .by_hand = true, .fresh = fresh }, .p = { .size = SIZE, .lba = 512, .id.wwid = "this" } };
 
 	alone_fd = -1;
-	wiped = wiped_alone = started = 0;
+	wiped = wiped_alone = started = set_aside = put_back_ends = 0;
 	if (!fresh)
 		t.p.label = calloc(1, sizeof(*t.p.label));
 	file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
@@ -197,6 +234,57 @@ static void test_fresh(void)
 	CU_ASSERT_EQUAL(started, 1);
 	CU_ASSERT_EQUAL(wiped, 0);
 	excluded = false;
+}
+
+/* The kernel's verdict comes first; one that comes later leaves the device as it was. */
+static void test_refused(void)
+{
+	static const int errs[] = { -EOPNOTSUPP, -ENOPKG, -ENOMEM };
+
+	ends = "before";
+	for (size_t i = 0; i < 3; i++) {
+		check_err = errs[i];
+		CU_ASSERT_EQUAL(taken(true), errs[i]);
+		CU_ASSERT_EQUAL(wiped + started + set_aside + put_back_ends, 0);
+	}
+	check_err = -EBUSY;
+	CU_ASSERT_EQUAL(taken(true), -ETXTBSY);
+	CU_ASSERT_EQUAL(wiped + started + set_aside + put_back_ends, 0);
+	check_err = 0;
+	CU_ASSERT_EQUAL(taken(true), -EEXIST);
+	CU_ASSERT(wiped == 1 && put_back_ends == 1);
+	/* A device that cannot be written, too. */
+	write_err = -EIO;
+	CU_ASSERT_EQUAL(taken(true), -EIO);
+	CU_ASSERT(started == 0 && put_back_ends == 1);
+	write_err = 0;
+	/* With a label nothing was erased. */
+	CU_ASSERT_EQUAL(taken(false), -EEXIST);
+	CU_ASSERT_EQUAL(wiped + put_back_ends, 0);
+	ends = NULL;
+}
+
+/* A drive of another host stays that host's. */
+static void test_refused_label(void)
+{
+	static const struct label before = { .owner = { { 9 } }, .size = SIZE / 2, .flags = LABEL_F_UNEXPORTED };
+	struct label l = before;
+	struct tdrive d = { .label = &l, .size = SIZE };
+	struct up u = { .how = { .by_hand = true, .over = true } };
+
+	check_err = -EOPNOTSUPP;
+	commits = pushes = backups = 0;
+	CU_ASSERT_EQUAL(up_job(&d, &u), -EOPNOTSUPP);
+	CU_ASSERT(!commits && !pushes && !backups && !memcmp(&l, &before, sizeof(l)));
+	check_err = 0;
+	push_err = -EOPNOTSUPP;
+	unexported = true;
+	CU_ASSERT_EQUAL(up_job(&d, &u), -EOPNOTSUPP);
+	CU_ASSERT(commits == 2 && pushes == 1 && !backups && unexported);
+	CU_ASSERT(l.sequence == 2 && muuid_equal(&l.owner, &before.owner) && l.size == before.size &&
+		  l.flags == before.flags);
+	unexported = false;
+	push_err = 0;
 }
 
 /* What is kept of the drive of before would be restored over what the new one gets. */
@@ -281,7 +369,7 @@ static void test_unwritable(void)
 	CU_ASSERT(pushes == 1 && muuid_equal(&l.owner, &D.host));
 }
 
-/* A refused copy leaves no trace, on it or in the state folder; a module may come later. */
+/* A refused copy leaves no trace, on it or in the state folder; by itself a drive waits for the module. */
 static void test_copy(void)
 {
 	static const int errs[] = { 0, -ENOENT, -EEXIST, -EBUSY };
@@ -291,7 +379,7 @@ static void test_copy(void)
 			struct label l = { .owner = D.host, .size = SIZE / 2 };
 			struct tdrive d = { .label = &l, .size = SIZE, .id.wwid = "copy" };
 			struct up u = { .how.by_hand = by_hand };
-			bool up = i % 4 < 2 || (i % 4 == 3 && !by_hand);
+			bool up = i % 4 == 0 || (i % 4 != 2 && !by_hand);
 
 			noted = i < 4 ? before : (struct twin_id) { 0 };
 			push_err = errs[i % 4];
@@ -314,6 +402,8 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "fresh", test_fresh },
 		{ "set aside", test_set_aside },
+		{ "refused", test_refused },
+		{ "refused with a label", test_refused_label },
 		{ "in use", test_in_use },
 		{ "another disk", test_other_disk },
 		{ "put right", test_put_right },

@@ -253,6 +253,8 @@ int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct 
 			 size_t nr_keys);
 int meshtgt_listen(struct mesh *m, const char *addr, u16 port);
 int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d);
+/* Answers as meshtgt_drive_add() would, and changes nothing. */
+int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
 /* What is left of a drive that is gone, by force; -EEXIST: it is served again, and stays. */
 int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid);

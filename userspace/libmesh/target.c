@@ -63,7 +63,7 @@ static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 	nla_nest_end_keep_empty(msg, table);
 }
 
-int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
+static int drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 {
 	struct nl_msg *msg;
 	int err;
@@ -74,7 +74,19 @@ int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
 	nla_put_string(msg, MESHTGT_A_PATH, d->path);
 	put_extents(msg, d);
+	if (check)
+		nla_put_flag(msg, MESHTGT_A_CHECK);
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
+{
+	return drive_add(m, d, false);
+}
+
+int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d)
+{
+	return drive_add(m, d, true);
 }
 
 static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)

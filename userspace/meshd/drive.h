@@ -170,6 +170,10 @@ int tdrive_push(struct tdrive *d);			/* give the kernel the label's table */
 void tdrive_push_again(struct tdrive *d);		/* on its thread: if it is not there, and is to be */
 /* Whether the kernel serves a drive of its UUID from another device: then it refuses this one. */
 bool tdrive_elsewhere(struct tdrive *d);
+/* Before anything is written: 0, or why the kernel would refuse the drive, logged. -ENOPKG: no meshtgt. */
+int tdrive_check(struct tdrive *d);
+/* The same of a device that has no label yet. @why: the kernel's words. */
+int kernel_check(const char *path, char *why, size_t size);
 /* Whether the label on the drive is the one in memory: 0, -EBADE: another's, or -EIO. */
 int tdrive_current(struct tdrive *d);
 /* ... and durable in both copies. Before an answer that changes nothing. */
@@ -212,6 +216,12 @@ int label_same(int fd, const struct label *l, struct label_disk *disk);
 int label_wipe(int fd, u64 size);
 /* The same for a drive without extents: nothing shows any more that it was one. */
 int label_forget(int fd, u64 size);
+/*
+ * All that label_forget() and label_write() may change, malloc()ed; NULL: it cannot be read. Written
+ * again, the device is what it was.
+ */
+void *label_ends_read(int fd, u64 size);
+int label_ends_write(int fd, u64 size, const void *ends);
 
 /* backup.c: what the state folder keeps of each drive; of a sick one nothing new */
 void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */

@@ -73,6 +73,53 @@ bool tdrive_elsewhere(struct tdrive *d)
 	return true;
 }
 
+static int check_table(struct mesh *m, const struct meshtgt_drive *table, char *why, size_t size)
+{
+	int err = mesh_family_id(m, true) ? meshtgt_drive_check(m, table) : -ENOPKG;
+
+	snprintf(why, size, "%s", err ? mesh_why(m) : "");
+	return err;
+}
+
+int tdrive_check(struct tdrive *d)
+{
+	struct mesh *m __free(mesh_close) = d->local ? NULL : mesh_open();
+	struct meshtgt_drive table;
+	char path[MGMT_PATH], why[160];
+	enum kernel_view view;
+	int err;
+
+	if (d->local)
+		return 0;
+	if (!m)
+		return -ENOMEM;
+	view = kernel_has(m, d, path, sizeof(path));
+	if (view == KERNEL_OTHER)
+		other_served(d, path);
+	if (view == KERNEL_OTHER || view == KERNEL_HAS)
+		return view == KERNEL_HAS ? 0 : -EEXIST;
+	err = tdrive_table(d, d->label, &table);
+	if (err)
+		return err;
+	err = check_table(m, &table, why, sizeof(why));
+	if (err)
+		log_warn("%s: the kernel does not take it: %s", d->path, why);
+	free(table.extents);
+	return err;
+}
+
+int kernel_check(const char *path, char *why, size_t size)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshtgt_drive d = { .nr_extents = 0 };	/* and no UUID yet */
+
+	why[0] = 0;
+	if (!m)
+		return -ENOMEM;
+	snprintf(d.path, sizeof(d.path), "%s", path);
+	return check_table(m, &d, why, size);
+}
+
 static int push_table(struct mesh *m, struct tdrive *d, const struct meshtgt_drive *table)
 {
 	char path[MGMT_PATH] = "";

@@ -215,6 +215,8 @@ static int export_verdict(struct req *r, const struct probe *p)
 {
 	if (p->verdict == PROBE_USED || p->verdict == PROBE_UNFIT)
 		return req_fail(r, "%s cannot be exported: %s", p->path, p->why);
+	if (p->unserved[0])
+		return req_fail(r, "%s cannot be exported: %s", p->path, p->unserved);
 	if (p->verdict == PROBE_NETWORK && !arg_bool(r, "force"))
 		return req_fail(r, "%s %s; add --force to export it nevertheless", p->path, p->why);
 	if (p->verdict == PROBE_FOREIGN && !arg_bool(r, "force"))
@@ -258,13 +260,13 @@ static int export_dry(struct req *r, const struct probe *p)
 	return 0;
 }
 
-static void export_errors(struct req *r, int err, const struct tdrive *d, const char *path)
+static void export_errors(struct req *r, int err, const char *path)
 {
 	if (r->error[0] || !err)
 		return;
-	if (d)
-		req_fail(r, "%s has its label, but the kernel does not serve it: %s (is meshtgt loaded?)",
-			 path, strerror(-err));
+	if (err == -ENOPKG)
+		req_fail(r, "%s cannot be exported: meshtgt is not loaded (modprobe meshtgt); nothing "
+			 "was written", path);
 	else if (err == -ETIMEDOUT)
 		req_fail(r, "%s does not answer; check the drive (dmesg), then see meshctl drive list",
 			 path);
@@ -285,7 +287,8 @@ static void export_errors(struct req *r, int err, const struct tdrive *d, const 
 		req_fail(r, "%s: its label changes while it is taken up: another host or program writes "
 			 "to it", path);
 	else
-		req_fail(r, "%s cannot be exported: %s", path, strerror(-err));
+		req_fail(r, "%s cannot be exported: %s (see the log of meshd); it is left as it was",
+			 path, strerror(-err));
 }
 
 /* The threads of an export before this one may need a moment to end. */
@@ -358,7 +361,7 @@ int cmd_drive_export(struct req *r)
 		err = export_probed(r, &p, &d);
 	probe_clear(&p);
 	pthread_mutex_unlock(&export_lock);
-	export_errors(r, err, d, path);
+	export_errors(r, err, path);
 	if (!r->error[0] && d) {
 		export_result(r, d);
 		spare_again();

@@ -34,6 +34,7 @@ struct probe {
 	enum probe_verdict verdict;
 	char	why[240];
 	char	network[64];	/* by which it is reached, or "" */
+	char	unserved[80];	/* why the kernel would not export it, or "" */
 	struct muuid drive;	/* of its label */
 	struct muuid owner;
 	u32	extents;

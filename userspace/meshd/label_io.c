@@ -179,6 +179,26 @@ int label_wipe(int fd, u64 size)
 	       pwrite(fd, buf, LABEL_AREA, copy_at(size, 0)) != (ssize_t)LABEL_AREA ? -EIO : 0;
 }
 
+#define HEAD_BYTES	(LABEL_AREA + LAYOUT_COPIES * LAYOUT_COPY_BYTES)
+
+void *label_ends_read(int fd, u64 size)
+{
+	u8 *ends = aligned_alloc(ALIGN, HEAD_BYTES + LABEL_AREA);
+
+	if (ends && pread(fd, ends, HEAD_BYTES, 0) == (ssize_t)HEAD_BYTES &&
+	    pread(fd, ends + HEAD_BYTES, LABEL_AREA, copy_at(size, 1)) == (ssize_t)LABEL_AREA)
+		return ends;
+	free(ends);
+	return NULL;
+}
+
+int label_ends_write(int fd, u64 size, const void *ends)
+{
+	int err = write_copy(fd, (const u8 *)ends + HEAD_BYTES, LABEL_AREA, copy_at(size, 1));
+
+	return err ? err : write_copy(fd, ends, HEAD_BYTES, 0);
+}
+
 int label_forget(int fd, u64 size)
 {
 	void *buf __free(free) = aligned_alloc(ALIGN, ALIGN);

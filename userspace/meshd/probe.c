@@ -408,20 +408,35 @@ static bool exported_by_kernel(const struct probe *p, struct muuid *as)
 	return exported;
 }
 
+/* One rule for what may be exported, the kernel's. A local drive is not exported. */
+static void check_kernel(struct probe *p)
+{
+	char why[sizeof(p->unserved)];
+	int err;
+
+	if (p->partition || (p->label && p->label->flags & LABEL_F_LOCAL))
+		return;
+	err = kernel_check(p->path, why, sizeof(why));
+	if (err && err != -ENOPKG && err != -ENOMEM)
+		snprintf(p->unserved, sizeof(p->unserved), "%s", why);
+}
+
 static void check_free(struct probe *p)
 {
 	int fd = open(p->path, O_RDONLY | O_EXCL | O_CLOEXEC);
 	struct muuid as;
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		close(fd);
-	else if (p->label && p->label->flags & LABEL_F_LOCAL && local_held(p->path, &p->drive))
+		check_kernel(p);
+	} else if (p->label && p->label->flags & LABEL_F_LOCAL && local_held(p->path, &p->drive)) {
 		;	/* by a volume of this host's */
-	else if (!exported_by_kernel(p, &as))
+	} else if (!exported_by_kernel(p, &as)) {
 		verdict(p, PROBE_USED, "another program or driver holds it");
-	else if (!p->label || !muuid_equal(&as, &p->drive))
+	} else if (!p->label || !muuid_equal(&as, &p->drive)) {
 		verdict(p, PROBE_USED, "this host's kernel serves it, and its label does not say so: end that "
 			"use first (meshctl drive unexport %.40s)", p->path);
+	}
 }
 
 int probe_device(const char *path, struct probe *p)

@@ -336,6 +336,8 @@ static int restore(struct work *w, const struct probe *p)
 	list_lines(w, n);
 	jset_uuid(w->r->result, "drive", &w->out->drive);
 	jset_u64(w->r->result, "sequence", w->out->sequence);
+	if (p->unserved[0] && !(w->out->flags & LABEL_F_LOCAL))
+		return req_fail(w->r, "%s cannot be exported: %s; nothing was written", path, p->unserved);
 	if (arg_bool(w->r, "dry_run"))
 		return 0;
 	err = write_label(w);

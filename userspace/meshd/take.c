@@ -252,6 +252,7 @@ static int put_right(struct tdrive *d, const struct take_how *how, const int eac
 struct taking {
 	struct probe p;		/* its label is ours */
 	struct take_how how;
+	void	*ends;		/* what a fresh label was written over; NULL: unknown */
 	struct tdrive *d;	/* the result, with a reference */
 	int	err;
 };
@@ -261,10 +262,10 @@ struct up {
 	int	each[2];
 };
 
-/* A module that is not loaded gets it later; what was refused stays refused. */
+/* What is taken up by itself is given to the kernel again later; a command is done or not. */
 static bool refused(int err, const struct take_how *how)
 {
-	return err && err != -ENOENT && (how->by_hand || err == -EEXIST);
+	return err && (how->by_hand || err == -EEXIST);
 }
 
 /*
@@ -273,8 +274,8 @@ static bool refused(int err, const struct take_how *how)
  */
 static int serve_noted(struct tdrive *d, const struct take_how *how)
 {
+	bool known, unexported = unexported_noted(&d->uuid);
 	struct twin_id was;
-	bool known;
 	int err;
 
 	tdrive_home_begin(d);
@@ -288,6 +289,8 @@ static int serve_noted(struct tdrive *d, const struct take_how *how)
 	if (!refused(err, how))
 		return err;
 	tdrive_home_begin(d);
+	if (unexported)
+		unexported_note(&d->uuid);
 	if (!known)
 		device_forget(&d->uuid);
 	else if (device_note(&d->uuid, &was))
@@ -296,18 +299,51 @@ static int serve_noted(struct tdrive *d, const struct take_how *how)
 	return err;
 }
 
-/* A copy of a drive that is served is neither written to nor noted as that drive. */
+/* The label of before, under a higher number: the drive is as it was before put_right(). */
+static void put_back(struct tdrive *d, const struct label *was)
+{
+	struct label *l = tdrive_edit(d);
+	int err = l ? 0 : -ENOMEM;
+
+	if (l) {
+		l->flags = was->flags;
+		l->owner = was->owner;
+		l->cluster = was->cluster;
+		l->size = was->size;
+		err = tdrive_commit(d, l);
+	}
+	if (err)
+		log_error("%s: not taken, and its label of before cannot be written again: %s",
+			  d->path, strerror(-err));
+}
+
+/*
+ * The kernel checks first: what it refuses is neither written to nor noted as the drive. Nor is a
+ * copy of a drive that is served.
+ */
 static int up_job(struct tdrive *d, void *arg)
 {
 	const struct up *u = arg;
-	int err = tdrive_elsewhere(d) ? -EEXIST : put_right(d, &u->how, u->each);
+	struct label *was __free(free) = tdrive_edit(d);
+	int err = 0;
 
-	if (err && (u->how.by_hand || err == -EEXIST))
+	if (!was)
+		err = -ENOMEM;
+	else if (u->how.by_hand)
+		err = tdrive_check(d);
+	else if (tdrive_elsewhere(d))
+		err = -EEXIST;
+	if (!err)
+		err = put_right(d, &u->how, u->each);
+	if (!refused(err, &u->how)) {
+		cache_off(d);
+		err = serve_noted(d, &u->how);
+	}
+	if (refused(err, &u->how)) {
+		if (was && was->sequence != d->label->sequence)
+			put_back(d, was);
 		return err;
-	cache_off(d);
-	err = serve_noted(d, &u->how);
-	if (refused(err, &u->how))
-		return err;
+	}
 	d->taken = true;
 	tdrive_home_begin(d);
 	store_drive_put(&d->uuid, d->path);
@@ -351,34 +387,53 @@ static int write_fresh(struct taking *t, int fd)
 	return 0;
 }
 
+/* What was there before @t's label, if nothing else has the device by now. */
+static void unlabel(const struct taking *t)
+{
+	int fd = t->ends ? open_probed(&t->p, O_EXCL) : -ENODATA;
+	int err = fd < 0 ? fd : label_ends_write(fd, t->p.size, t->ends);
+
+	if (err)
+		log_error("%s: not taken, and what its first and last MiB had cannot be written again: %s",
+			  t->p.path, strerror(-err));
+	else
+		ioctl(fd, BLKRRPART);
+	if (fd >= 0)
+		close(fd);
+}
+
 /*
  * What is wiped is held alone meanwhile: it cannot be mounted, and nothing that is in use
  * is lost. The kernel, which takes it next, would be kept away in turn.
  */
 static int fresh_label(struct taking *t)
 {
-	int alone = open_probed(&t->p, O_EXCL), err;
+	char why[160];
+	int alone, err = t->how.local ? 0 : kernel_check(t->p.path, why, sizeof(why));
 
+	if (err) {
+		log_warn("%s: the kernel does not take it: %s", t->p.path, why);
+		return err == -EBUSY ? -ETXTBSY : err;
+	}
+	alone = open_probed(&t->p, O_EXCL);
 	if (alone < 0)
 		return alone;
+	t->ends = label_ends_read(alone, t->p.size);
 	err = write_fresh(t, alone);
 	close(alone);
+	/* Nothing was written yet where what is kept could not be set aside. */
+	if (err && err != -EROFS)
+		unlabel(t);
 	return err;
 }
 
-static int take(struct taking *t)
+/* @fd: taken over, whatever is returned. */
+static int take_labelled(struct taking *t, int fd)
 {
 	struct up u = { .how = t->how };
-	int fd = open_probed(&t->p, 0), err = fd < 0 ? fd : 0;
 	struct tdrive *d;
+	int err;
 
-	if (!err && t->how.fresh)
-		err = fresh_label(t);
-	if (err) {
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
 	memcpy(u.each, t->p.each, sizeof(u.each));
 	err = tdrive_start(t->p.path, fd, t->p.label, &t->p.disk, &t->p.id, &d);
 	t->p.label = NULL;
@@ -395,6 +450,25 @@ static int take(struct taking *t)
 		return err;
 	}
 	t->d = d;
+	return err;
+}
+
+/* Whole, or nothing has changed. */
+static int take(struct taking *t)
+{
+	int fd = open_probed(&t->p, 0), err = fd < 0 ? fd : 0;
+
+	if (!err && t->how.fresh)
+		err = fresh_label(t);
+	if (err && fd >= 0)
+		close(fd);
+	if (!err) {
+		err = take_labelled(t, fd);
+		if (t->how.fresh && !t->d)
+			unlabel(t);
+	}
+	free(t->ends);
+	t->ends = NULL;
 	return err;
 }
 

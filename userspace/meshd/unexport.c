@@ -340,8 +340,8 @@ static json_t *scan_json(const struct probe *p)
 	jset_str(j, "wwid", p->id.wwid);
 	jset_u64(j, "size", p->size);
 	jset_u64(j, "lba", p->lba);
-	jset_str(j, "state", twin ? twin : p->err ? "refused" : probe_word(p->verdict));
-	jset_str(j, "reason", twin ? why : p->why);
+	jset_str(j, "state", twin ? twin : p->err || p->unserved[0] ? "refused" : probe_word(p->verdict));
+	jset_str(j, "reason", twin ? why : p->unserved[0] ? p->unserved : p->why);
 	json_object_set_new(j, "uuid", json_null());
 	if (!muuid_null(&p->drive))
 		jset_uuid(j, "uuid", &p->drive);

@@ -14,8 +14,12 @@
 #define MESH_ZEROES_BYTES	SZ_64M
 #define MESH_DISCARD_BYTES	SZ_1G
 
-/* How long a detach waits for openers that only poll the disk (udev). */
-#define MESH_CLAIM_MS	2000
+/*
+ * How long a detach waits for openers. While none has the disk alone they may be udev's, which
+ * reads it whenever a program that wrote to it ends.
+ */
+#define MESH_CLAIM_ALONE_MS	2000
+#define MESH_CLAIM_MS		5000
 
 /* Called with disk->open_mutex held, under which mesh_disk_claim() sets @dying. */
 MESH_DISK_OPEN(mesh_disk_open, disk)
@@ -178,14 +182,14 @@ static void disk_retire(struct mesh_volume *vol)
  */
 int mesh_disk_claim(struct mesh_volume *vol)
 {
-	int wait;
+	int waited;
 
 	lockdep_assert_held(&vol->lock);
 	if (!vol->disk) {
 		WRITE_ONCE(vol->dying, true);
 		return 0;
 	}
-	for (wait = MESH_CLAIM_MS; !READ_ONCE(vol->dying); wait -= 50) {
+	for (waited = 0; !READ_ONCE(vol->dying); waited += 50) {
 		bool claimed = false;
 
 		if (mutex_trylock(&vol->disk->open_mutex)) {
@@ -196,7 +200,8 @@ int mesh_disk_claim(struct mesh_volume *vol)
 		}
 		if (claimed)
 			return 0;
-		if (wait <= 0)
+		if (waited >= (READ_ONCE(vol->disk->part0->bd_holders) ? MESH_CLAIM_ALONE_MS :
+			       MESH_CLAIM_MS))
 			break;
 		msleep(50);
 	}

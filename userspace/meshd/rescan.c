@@ -452,12 +452,17 @@ static struct udev_monitor *disk_events(void)
 	return m;
 }
 
+/* Volumes are no drives, and have an event whenever a program that wrote to one ends. */
 static bool event_taken(struct udev_monitor *m)
 {
-	struct udev_device *d = m ? udev_monitor_receive_device(m) : NULL;
+	struct udev_device *d;
+	bool volume = true;
 
-	udev_device_unref(d);
-	return d;
+	while (volume && m && (d = udev_monitor_receive_device(m))) {
+		volume = !strncmp(udev_device_get_sysname(d), "mesh", 4);
+		udev_device_unref(d);
+	}
+	return !volume;
 }
 
 /* No thread checks the label of such a drive: what another host says is all there is. */

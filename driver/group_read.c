@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads that go around the engine, straight to the members: what most reads of a clean group do.
- * protect/direct.h has the rules, and what is in g->writes.
+ * protect/bypass.h has the rules, and what is in g->writes.
  *
  * No read that began after a write was acknowledged misses it: where a write went on without a
  * member, the mask was without that member before the write ended, and who sees the write's end in
@@ -13,14 +13,14 @@
 #include "driver/group.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
-#include "protect/direct.h"
+#include "protect/bypass.h"
 
 #define READ_BUCKETS	4096		/* a power of two */
 
 static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
 {
-	u64 at = div_u64(addr, prot_direct_bytes(&g->cfg));
-	u64 last = div_u64(addr + length - 1, prot_direct_bytes(&g->cfg));
+	u64 at = div_u64(addr, prot_bypass_bytes(&g->cfg));
+	u64 last = div_u64(addr + length - 1, prot_bypass_bytes(&g->cfg));
 
 	for (; at <= last; at++)
 		atomic_add(add, &g->writes[at % READ_BUCKETS]);
@@ -29,7 +29,7 @@ static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
 /* Before I/O of a write is sent; with the engine owned. */
 void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length)
 {
-	read_count(g, addr, length, PROT_DIRECT_BEGUN + 1);
+	read_count(g, addr, length, PROT_BYPASS_BEGUN + 1);
 }
 
 /* Its rows are free; with the engine owned. */
@@ -44,7 +44,7 @@ void mesh_group_reads_reset(struct mesh_group *g)
 	u32 i;
 
 	for (i = 0; i < READ_BUCKETS; i++)
-		atomic_set(&g->writes[i], prot_direct_reset(atomic_read(&g->writes[i])));
+		atomic_set(&g->writes[i], prot_bypass_reset(atomic_read(&g->writes[i])));
 }
 
 /* Which members may be read from; with the engine owned. */
@@ -53,7 +53,7 @@ void mesh_group_reads_allow(struct mesh_group *g)
 	u64 mask = 0;
 
 	if (g->state == MESH_GROUP_ACTIVE)
-		mask = prot_direct_members(g->engine) & ~mesh_evict_frozen(g);
+		mask = prot_bypass_members(g->engine) & ~mesh_evict_frozen(g);
 	/* with fewer a reader that is cut off might not notice that others go on */
 	if (hweight64(mask) < g->held)
 		mask = 0;
@@ -64,8 +64,8 @@ void mesh_group_reads_allow(struct mesh_group *g)
 /* The sum of a read's buckets, which no write leaves as it was. Return: whether none is open. */
 static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 {
-	u64 at = div_u64(addr, prot_direct_bytes(&g->cfg));
-	u64 last = div_u64(addr + length - 1, prot_direct_bytes(&g->cfg));
+	u64 at = div_u64(addr, prot_bypass_bytes(&g->cfg));
+	u64 last = div_u64(addr + length - 1, prot_bypass_bytes(&g->cfg));
 	u32 words = 0, v;
 
 	for (*sum = 0; at <= last; at++) {
@@ -73,7 +73,7 @@ static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 		*sum += v;
 		words |= v;
 	}
-	return prot_direct_may(words);
+	return prot_bypass_may(words);
 }
 
 /* A copy of a MiB is always read from the same member, so its sequential reads stay one stream. */
@@ -86,11 +86,11 @@ static u32 read_copy(u64 mask, u64 addr)
 	return __ffs64(mask);
 }
 
-/* prot_direct_piece() of slots @readable. Return: whether its slot is one of these. */
+/* prot_bypass_piece() of slots @readable. Return: whether its slot is one of these. */
 static bool read_piece(const struct mesh_group *g, u64 readable, u64 addr, u64 length,
 		       struct prot_io *io)
 {
-	prot_direct_piece(&g->cfg, g->cfg.m ? 0 : read_copy(readable, addr), addr, length, io);
+	prot_bypass_piece(&g->cfg, g->cfg.m ? 0 : read_copy(readable, addr), addr, length, io);
 	return readable >> io->member & 1;
 }
 
@@ -113,7 +113,7 @@ static bool read_undisturbed(struct mesh_group *g, u64 addr, u64 length, u32 see
 
 	smp_rmb();	/* the data was there before the buckets are read */
 	read_sum(g, addr, length, &sum);
-	return prot_direct_right(seen, sum);
+	return prot_bypass_right(seen, sum);
 }
 
 /*
@@ -189,7 +189,7 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 		mesh_part_done(part, 0);
 		return;
 	}
-	part->flags |= prot_direct_flags(&g->cfg, part->worst);
+	part->flags |= prot_bypass_flags(&g->cfg, part->worst);
 	part->pos = 0;
 	part->worst = 0;
 	mesh_group_post(g, &part->msg);
@@ -203,7 +203,7 @@ void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, i
 {
 	u32 i;
 
-	if (err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || !prot_direct_gone(err))
+	if (err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || !prot_bypass_gone(err))
 		return;
 	for (i = 0; i < g->width; i++)
 		if (READ_ONCE(g->slots[i].member) == m)

@@ -15,7 +15,7 @@
 #include "driver/compat/compat.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
-#include "protect/direct.h"
+#include "protect/bypass.h"
 
 /* More than a batch has I/Os: what req->left counts while one is planned. */
 #define MESH_PLANNING	(1 << 20)
@@ -198,7 +198,7 @@ static bool mesh_req_single_end(struct mesh_req *req)
 	if (likely(!req->direct) ||
 	    mesh_group_read_right(req->direct, req->direct_at, bytes, req->seen, req->op.err))
 		return true;
-	unread = prot_direct_flags(&req->direct->cfg, req->op.err);
+	unread = prot_bypass_flags(&req->direct->cfg, req->op.err);
 	err = mesh_req_plan(req);
 	req->op.flags |= unread;
 	req->op.err = err;

@@ -45,11 +45,11 @@ enum prot_mutant {
 	/* its caller's */
 	PROT_MUT_HELD_LIVE,	/* a held write is sent again, and the first one may still land */
 	PROT_MUT_HELD_TWICE,	/* ... and both ends are delivered */
-	PROT_MUT_DIRECT_BLIND,	/* direct reads: not checked against writes that came between */
-	PROT_MUT_DIRECT_OPEN,	/* ... begun beside writes */
-	PROT_MUT_DIRECT_DIRTY,	/* ... while copies may differ */
-	PROT_MUT_DIRECT_UNREAD,	/* ... and what they could not read stays so */
-	PROT_MUT_DIRECT_GONE,	/* ... and a member that failed them is read on */
+	PROT_MUT_BYPASS_BLIND,	/* bypass reads: not checked against writes that came between */
+	PROT_MUT_BYPASS_OPEN,	/* ... begun beside writes */
+	PROT_MUT_BYPASS_DIRTY,	/* ... while copies may differ */
+	PROT_MUT_BYPASS_UNREAD,	/* ... and what they could not read stays so */
+	PROT_MUT_BYPASS_GONE,	/* ... and a member that failed them is read on */
 	PROT_MUT_LOSE_ACK,	/* done when the first copy is */
 	/* erasure coding */
 	PROT_MUT_EC_NO_JOURNAL,	/* in place without records */
@@ -91,7 +91,7 @@ enum prot_mutant {
 	PROT_MUT_EC_FRAME_EARLY,	/* a private buffer is free before all of it is in place */
 	PROT_MUT_EC_ASIDE_FREE,	/* ... or while a read that was set aside may write into it */
 	/* the caller of a group */
-	PROT_MUT_DIRECT_DONE,	/* direct reads: writes count until they are acknowledged */
+	PROT_MUT_BYPASS_DONE,	/* bypass reads: writes count until they are acknowledged */
 	PROT_MUT_STAGE_KEPT,	/* what an op has staged outlives it */
 	PROT_MUT_STAGE_DROPPED,	/* ... and is used though it was dropped */
 	/* the volume's op */

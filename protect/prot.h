@@ -51,7 +51,7 @@ enum prot_kind {
 #define PROT_FUA	1	/* durable when done; members always are */
 #define PROT_META	2	/* file system metadata: never the relaxed path */
 #define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
-#define PROT_UNREAD	8	/* READ of a group: a member could not read some of it (direct.h) */
+#define PROT_UNREAD	8	/* READ of a group: a member could not read some of it (bypass.h) */
 
 /* A request to the volume. */
 struct prot_request {

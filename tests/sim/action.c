@@ -124,7 +124,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	    a->c * SIM_LBA > prot_group_span(g, a->a, addr) || sim_rotten(w, a->b, a->c))
 		return 0;
 	*r = (struct sim_req){ .kind = a->a, .first = a->b, .count = a->c, .began = w->now + 1 };
-	if (a->a == PROT_READ && a->m && sim_direct_begin(w, r)) {
+	if (a->a == PROT_READ && a->m && sim_bypass_begin(w, r)) {
 		r->used = 1;
 		w->now++;
 		return 1;
@@ -145,7 +145,7 @@ static int submit(struct sim_world *w, const struct sim_action *a)
 	}
 	if (a->a != PROT_READ) {
 		sim_wrote(w, r);
-		sim_direct_wrote(w, op, a->b, a->c);
+		sim_bypass_wrote(w, op, a->b, a->c);
 	}
 	if (!a->seed)
 		sim_pump(w);
@@ -454,7 +454,7 @@ void sim_print_action(FILE *f, const struct sim_action *a)
 	fprintf(f, "%s", names[a->kind]);
 	if (a->kind == ACT_SUBMIT)
 		fprintf(f, " %s %d+%d%s%s", kinds[a->a & 3], a->b, a->c, a->seed ? " and" : "",
-			a->m ? " direct" : "");
+			a->m ? " bypass" : "");
 	else if (a->kind == ACT_HICCUP)
 		fprintf(f, " %d %s", a->a, hiccups[a->b]);
 	else if (a->kind == ACT_MEDIUM)

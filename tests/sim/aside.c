@@ -17,7 +17,7 @@ static void aside_scribble(struct sim_world *w, const struct sim_io *io)
 
 int sim_aside(struct sim_world *w, struct sim_io *io)
 {
-	if (io->kind != PROT_READ || io->direct || io->req < SIM_REQS ||
+	if (io->kind != PROT_READ || io->bypass || io->req < SIM_REQS ||
 	    !prot_group_set_aside(sim_group(w), io->tag, io->buffer))
 		return 0;
 	io->dead = 1;

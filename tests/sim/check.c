@@ -237,7 +237,7 @@ void sim_check_reads(struct sim_world *w)
 		const struct sim_req *r = &w->req[i];
 		uint64_t from = read_from(w, r);
 
-		if (!r->used || r->kind != PROT_READ || r->direct || waits_for_io(w, r) ||
+		if (!r->used || r->kind != PROT_READ || r->bypass || waits_for_io(w, r) ||
 		    written(w, r->first / (w->cfg.k * w->cfg.strip)))
 			continue;
 		if (!sim_flying(w) || !(from & ~(g->in_sync & ~g->failed & ~(uint64_t)(w->silent | w->late))))
@@ -265,7 +265,7 @@ static int buffer_held(const struct sim_world *w, const struct prot_group *g)
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
 
-		if (r->used && r->kind == PROT_READ && !r->direct && r->began <= w->late_since &&
+		if (r->used && r->kind == PROT_READ && !r->bypass && r->began <= w->late_since &&
 		    prot_gop(g, r->op)->buf != PROT_NONE16)
 			return 1;
 	}
@@ -283,7 +283,7 @@ void sim_check_late(struct sim_world *w)
 	for (int i = 0; i < SIM_REQS; i++) {
 		const struct sim_req *r = &w->req[i];
 
-		if (!r->used || r->kind != PROT_READ || r->direct || r->began <= w->late_since ||
+		if (!r->used || r->kind != PROT_READ || r->bypass || r->began <= w->late_since ||
 		    rows_taken(g, prot_gop(g, r->op)) || buffer_held(w, g))
 			continue;
 		sim_bad(w, "a read of sector %d waits for a late member", r->first);
@@ -311,7 +311,7 @@ static int in_use(struct sim_world *w, int sector)
 
 	around(w, sector, &lo, &hi);
 	for (int i = 0; i < SIM_REQS; i++)
-		if (w->req[i].used && w->req[i].direct)
+		if (w->req[i].used && w->req[i].bypass)
 			return 1;
 	for (uint32_t i = 0; i < g->cfg.ops; i++) {
 		const struct prot_gop *op = prot_gop(g, i);
@@ -476,7 +476,7 @@ static void drain_once(struct sim_world *w)
 {
 	act(w, (struct sim_action){ .kind = ACT_DRAIN });
 	for (int i = 0; i < SIM_REQS; i++)
-		if (w->req[i].used && !w->beyond && !w->req[i].direct && w->serving && !w->stopped)
+		if (w->req[i].used && !w->beyond && !w->req[i].bypass && w->serving && !w->stopped)
 			sim_bad(w, "a request waits for one that waits for more of them");
 	if (w->bad[0])
 		return;

@@ -156,7 +156,7 @@ static int newest_first;	/* what was started last ends first */
 static int hot;			/* sectors that requests stay in */
 static int (*starved)(const struct sim_world *w, const struct sim_io *io);
 static int slow_member;
-static int direct;		/* reads go around the engine */
+static int bypass;		/* reads go around the engine */
 static int log_sector;		/* where the next write in order goes; -1: there are none */
 static int one_by_one;		/* ... most often when all that was sent before has ended */
 
@@ -180,10 +180,10 @@ static int is_slow(const struct sim_world *w, const struct sim_io *io)
 	return io->member == slow_member;
 }
 
-static int is_direct(const struct sim_world *w, const struct sim_io *io)
+static int is_bypass(const struct sim_world *w, const struct sim_io *io)
 {
 	(void)w;
-	return io->direct;
+	return io->bypass;
 }
 
 /* Which I/O ends next; those that are starved go last, most of the time. */
@@ -225,11 +225,11 @@ static void random_weights(uint32_t *weight, uint64_t seed)
 	hot = rnd(3) ? 0 : 1 + rnd(4);
 	starved = starving[rnd(sizeof(starving) / sizeof(starving[0]))];
 	if (seed / 4 % 4 == 3)		/* writes come between */
-		starved = is_direct;
+		starved = is_bypass;
 	slow_member = rnd(SIM_WIDTH);
 	one_by_one = one_by_one_seed(seed);
 	log_sector = rnd(3) && !one_by_one ? -1 : 0;
-	direct = seed / 4 % 2;
+	bypass = seed / 4 % 2;
 	for (int k = 0; k < ACT_LATE; k++)
 		weight[k] = base[k] * factor[rnd(5)];
 	if (rnd(2))		/* no more than what protocols are made for */
@@ -293,7 +293,7 @@ static void random_submit(const struct sim_world *w, struct sim_action *a)
 	a->a = kinds[rnd(sizeof(kinds))];
 	a->b = rnd(hot && rnd(8) ? hot : w->cfg.sectors) % w->cfg.sectors;
 	a->c = 1 + rnd(w->cfg.region);
-	a->m = direct && a->a == PROT_READ && rnd(4);
+	a->m = bypass && a->a == PROT_READ && rnd(4);
 	if (!ec)
 		return;
 	if (!rnd(4))
@@ -506,7 +506,7 @@ struct totals {
 	uint64_t schedules, actions, acks, reads, crashes, attaches;
 	uint64_t slots_read, replayed, places, joined, in_order, cached, folded, staged, stale;
 	uint64_t runs, undone, asides;
-	uint64_t directs, redone;
+	uint64_t bypassed, redone;
 	uint64_t hiccups[HICCUPS];
 	uint32_t longest[4];		/* by kind of request */
 };
@@ -545,7 +545,7 @@ static int random_mode(uint64_t first, uint64_t n, uint64_t step, struct totals 
 		t->runs += w->runs;
 		t->undone += w->undone;
 		t->asides += w->asides;
-		t->directs += w->directs;
+		t->bypassed += w->bypassed;
 		t->redone += w->redone;
 		add_counts(t, w->hiccups, w->longest);
 		if (w->bad[0]) {
@@ -585,7 +585,7 @@ static void print_totals(const struct totals *t)
 	printf("%llu reads, %llu crashes, %llu attachments\n", (unsigned long long)t->reads,
 	       (unsigned long long)t->crashes, (unsigned long long)t->attaches);
 	printf("    %llu reads around the engine, %llu read again by it; ",
-	       (unsigned long long)t->directs, (unsigned long long)t->redone);
+	       (unsigned long long)t->bypassed, (unsigned long long)t->redone);
 	printf("%llu writes sent again, %llu and %llu failed of members that answer; ",
 	       (unsigned long long)t->hiccups[HICCUP_RETRY],
 	       (unsigned long long)t->hiccups[HICCUP_MEDIUM],
@@ -650,7 +650,7 @@ static int many(uint64_t n, uint64_t first)
 		sum.runs += r.t.runs;
 		sum.undone += r.t.undone;
 		sum.asides += r.t.asides;
-		sum.directs += r.t.directs;
+		sum.bypassed += r.t.bypassed;
 		sum.redone += r.t.redone;
 		add_counts(&sum, r.t.hiccups, r.t.longest);
 		if (r.failed && r.bad < bad)
@@ -671,7 +671,7 @@ static const uint8_t shared[] = {
 	PROT_MUT_DISCARD, PROT_MUT_NO_SUM, PROT_MUT_OLD_MISSED, PROT_MUT_NO_LOCK,
 	PROT_MUT_NO_REPAIR, PROT_MUT_BACK_ALONE, PROT_MUT_ERROR_DONE, PROT_MUT_AVOID_NONE,
 	PROT_MUT_AVOID_OUT, PROT_MUT_SCRUB_REWRITES, PROT_MUT_HELD_LIVE, PROT_MUT_HELD_TWICE,
-	PROT_MUT_DIRECT_OPEN,
+	PROT_MUT_BYPASS_OPEN,
 };
 
 static int one_mutant(int m, uint64_t n)

@@ -99,7 +99,7 @@ static void rule_out(struct sim_world *w, uint32_t sector, uint64_t began, uint3
 		if (o->v[i].live || o->v[i].ended > began || o->v[i].id == keep)
 			o->v[n++] = o->v[i];
 		else
-			sim_direct_had(w, sector, o->v[i].id);
+			sim_bypass_had(w, sector, o->v[i].id);
 	o->n = n;
 }
 

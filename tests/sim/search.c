@@ -279,7 +279,7 @@ static int known(const struct sim_world *w)
 	s.in_order = 0;
 	s.cached = 0;
 	s.folded = 0;
-	s.directs = 0;
+	s.bypassed = 0;
 	s.redone = 0;
 	s.round_end = 0;
 	memset(s.longest, 0, sizeof(s.longest));

@@ -72,7 +72,7 @@
 #else
 #define SIM_STAGES	24
 #define SIM_SPARES	5		/* of private buffers of each size */
-#define SIM_BUCKETS	3		/* of direct reads */
+#define SIM_BUCKETS	3		/* of bypass reads */
 #define SIM_HAD		8		/* values that one may find, which are ruled out */
 #endif
 #define SIM_SECTORS	(SIM_META + SIM_DATA)
@@ -153,7 +153,7 @@ struct sim_io {
 	uint8_t out;
 	uint8_t dead;			/* ended with an error, may still land */
 	uint8_t req;			/* whose buffer, or SIM_REQS: private */
-	uint8_t direct;			/* of a read that the engine does not know */
+	uint8_t bypass;			/* of a read that the engine does not know */
 	uint8_t before;			/* at a member that was replaced: the new one never sees it */
 	uint8_t bad;			/* ... which could not read all of it */
 	uint16_t first;			/* sector of the member */
@@ -182,16 +182,16 @@ struct sim_stage {
 };
 
 /* How a read goes around the engine. */
-enum sim_direct {
-	SIM_DIRECT_NOT,
-	SIM_DIRECT_OUT,			/* sent to members */
-	SIM_DIRECT_AGAIN,		/* it waits for an op of the engine */
+enum sim_bypass {
+	SIM_BYPASS_NOT,
+	SIM_BYPASS_OUT,			/* sent to members */
+	SIM_BYPASS_AGAIN,		/* it waits for an op of the engine */
 };
 
 struct sim_req {
 	uint8_t used, kind, first, count;
-	uint8_t direct;			/* enum sim_direct */
-	uint8_t pieces;			/* of a direct read, in flight */
+	uint8_t bypass;			/* enum sim_bypass */
+	uint8_t pieces;			/* of a bypass read, in flight */
 	uint8_t failed, flags;		/* ... one of them has; for the engine */
 	uint16_t op;
 	uint32_t seen;			/* ... the sum of its words when it began */
@@ -261,7 +261,7 @@ struct sim_world {
 	/* places from a stage; that found it dropped; of several writes; that found it dropped */
 	uint64_t staged, stale, runs, undone;
 	uint64_t asides;		/* reads that hang, and that nothing waits for */
-	uint64_t directs, redone;	/* direct reads that were right; that were not */
+	uint64_t bypassed, redone;	/* bypass reads that were right; that were not */
 	uint64_t round_end;		/* the last I/O of this round */
 	uint32_t longest[4];		/* rounds that a request of each kind waited for */
 	uint64_t hiccups[HICCUPS];
@@ -277,13 +277,13 @@ struct sim_world {
 	struct sim_stage stage[SIM_STAGES];
 #endif
 #if SIM_BUCKETS
-	struct {			/* of direct reads */
+	struct {			/* of bypass reads */
 		uint64_t members;		/* that may be read */
 		uint32_t word[SIM_BUCKETS];
 		struct { uint8_t first, count; } write[64];	/* by op; 0 sectors: none */
 		/* what a read's sector was, and is not any more: it may be read as that */
 		struct { uint32_t n, id[SIM_HAD]; } had[SIM_REQS][SIM_REQ_SECTORS];
-	} direct;
+	} bypass;
 #endif
 	struct sim_req req[SIM_REQS];
 	uint8_t disk[SIM_WIDTH][SIM_SECTORS][SIM_LBA];
@@ -315,8 +315,8 @@ const struct sim_io *sim_answered(struct sim_world *w, int n);	/* the n-th of th
 int sim_pieces(const struct sim_world *w, const struct sim_io *io, int sector);
 int sim_flying_sectors(const struct sim_world *w);	/* of writes, dead ones too */
 struct prot_group *sim_group(struct sim_world *w);
-/* One piece of a direct read, @at that byte of it. */
-void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at);
+/* One piece of a bypass read, @at that byte of it. */
+void sim_bypass_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at);
 void sim_bad(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 extern int sim_trace;				/* print what happens */
 
@@ -361,17 +361,17 @@ void sim_stage_begin(struct sim_world *w, struct sim_io *io, const struct prot_e
 void sim_stage_keep(struct sim_world *w, const struct sim_io *io);
 void sim_stage_free(struct sim_world *w, uint32_t op);	/* op is over; PROT_NONE16: all are */
 
-/* direct.c */
-void sim_direct_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t sectors);
-void sim_direct_free(struct sim_world *w, uint32_t op);		/* a write's rows are free */
-void sim_direct_allow(struct sim_world *w);	/* find out which members may be read */
-void sim_direct_reset(struct sim_world *w);	/* the engine begins again */
+/* bypass.c */
+void sim_bypass_wrote(struct sim_world *w, uint32_t op, uint32_t first, uint32_t sectors);
+void sim_bypass_free(struct sim_world *w, uint32_t op);		/* a write's rows are free */
+void sim_bypass_allow(struct sim_world *w);	/* find out which members may be read */
+void sim_bypass_reset(struct sim_world *w);	/* the engine begins again */
 /* Send a read to members; 0: it is the engine's. */
-int sim_direct_begin(struct sim_world *w, struct sim_req *r);
-int sim_direct_from(const struct sim_world *w, int member);	/* whether it may be read */
-void sim_direct_ended(struct sim_world *w, const struct sim_io *io, int err);	/* a piece of it */
-void sim_direct_had(struct sim_world *w, uint32_t sector, uint32_t id);	/* ruled out */
-int sim_direct_again(struct sim_world *w);	/* the engine takes those that were not right */
+int sim_bypass_begin(struct sim_world *w, struct sim_req *r);
+int sim_bypass_from(const struct sim_world *w, int member);	/* whether it may be read */
+void sim_bypass_ended(struct sim_world *w, const struct sim_io *io, int err);	/* a piece of it */
+void sim_bypass_had(struct sim_world *w, uint32_t sector, uint32_t id);	/* ruled out */
+int sim_bypass_again(struct sim_world *w);	/* the engine takes those that were not right */
 
 /* oracle.c */
 void sim_fill(const struct sim_world *w, uint8_t *sector, uint32_t id, uint32_t where);

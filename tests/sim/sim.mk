@@ -15,7 +15,7 @@ SIM_SECONDS  ?= 3600
 SIM_PURE    := layout level op linear stripe record journal mutant set region io ready buffer rows group member error bitmap sync aside pace scrub repair mirror
 SIM_PURE    += ec ec_op ec_level ec_place ec_plan ec_scrub ec_rows ec_run ec_stream ec_cache ec_codec ec_ring ec_recover codec codec_portable gf256
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
-SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c stage.c direct.c aside.c)
+SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c stage.c bypass.c aside.c)
 SIM_MAIN    := $(addprefix tests/sim/,main.c mutants.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
 SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c roster_evict.c)

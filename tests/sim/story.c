@@ -65,17 +65,17 @@ static int is_record(const struct sim_world *w, const struct sim_io *io)
 	return io->first < w->meta && io->kind == PROT_WRITE;
 }
 
-static int is_direct(const struct sim_world *w, const struct sim_io *io)
+static int is_bypass(const struct sim_world *w, const struct sim_io *io)
 {
 	(void)w;
-	return io->direct;
+	return io->bypass;
 }
 
-/* A write on the member that a direct read is at. */
-static int is_beside_direct(const struct sim_world *w, const struct sim_io *io)
+/* A write on the member that a bypass read is at. */
+static int is_beside_bypass(const struct sim_world *w, const struct sim_io *io)
 {
 	for (const struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
-		if (o->used && o->direct && o->member == io->member)
+		if (o->used && o->bypass && o->member == io->member)
 			return io->kind == PROT_WRITE;
 	return 0;
 }
@@ -317,12 +317,12 @@ static void run_story_between(struct sim_world *w, struct schedule *s)
 					       .ops = 3 });
 	story_step(w, s, (struct sim_action){ .kind = ACT_SUBMIT, .a = PROT_READ, .c = 1, .m = 1 });
 	for (const struct sim_io *io = w->io; io < w->io + SIM_IOS; io++)
-		if (io->used && io->direct)
+		if (io->used && io->bypass)
 			at = io->member;
 	story_write(w, s, 0);
 	story_complete(w, s, is_record);
-	story_complete(w, s, is_beside_direct);
-	story_complete(w, s, is_direct);
+	story_complete(w, s, is_beside_bypass);
+	story_complete(w, s, is_bypass);
 	story_step(w, s, (struct sim_action){ .kind = ACT_CRASH, .a = 1 << at });
 	sim_settle(w);
 }

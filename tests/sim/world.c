@@ -253,7 +253,7 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	for (struct sim_io *o = w->io; o < w->io + SIM_IOS; o++)
 		if (o != io && o->used && !o->dead && o->member == io->member &&
 		    o->first < io->first + io->sectors && io->first < o->first + o->sectors &&
-		    !o->direct && !o->before && (o->kind != PROT_READ || io->kind != PROT_READ))
+		    !o->bypass && !o->before && (o->kind != PROT_READ || io->kind != PROT_READ))
 			sim_bad(w, "overlapping I/O in flight on member %d", io->member);
 	if (io->buffer == PROT_BUFFER_REQUEST) {
 		io->req = request_of(w, ev->op);
@@ -269,13 +269,13 @@ static void start_io(struct sim_world *w, const struct prot_event *ev)
 	trace_io(w, "start", io);
 }
 
-void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at)
+void sim_bypass_io(struct sim_world *w, struct sim_req *r, const struct prot_io *piece, uint32_t at)
 {
 	struct sim_io *io = free_io(w);
 
 	if (!io)
 		return;
-	io->direct = 1;
+	io->bypass = 1;
 	io->member = piece->member;
 	io->kind = PROT_READ;
 	io->sectors = piece->length / SIM_LBA;
@@ -283,15 +283,15 @@ void sim_direct_io(struct sim_world *w, struct sim_req *r, const struct prot_io 
 	io->req = r - w->req;
 	io->offset = at;
 	io->tag = PROT_TAG_META;	/* of no op */
-	trace_io(w, "start direct", io);
+	trace_io(w, "start bypass", io);
 }
 
 /* Its end goes to who has sent it. */
 static void io_ended(struct sim_world *w, struct sim_io *io, int err)
 {
 	w->now++;
-	if (io->direct)
-		sim_direct_ended(w, io, err);
+	if (io->bypass)
+		sim_bypass_ended(w, io, err);
 	else
 		prot_group_result(sim_group(w), io->tag, err);
 }
@@ -303,7 +303,7 @@ static void op_free(struct sim_world *w, const struct prot_event *ev)
 		sim_bad(w, "op %d is called free twice", ev->op);
 	w->taken &= ~(1ULL << ev->op);
 	sim_stage_free(w, ev->op);
-	sim_direct_free(w, ev->op);
+	sim_bypass_free(w, ev->op);
 }
 
 static void request_done(struct sim_world *w, const struct prot_event *ev)
@@ -323,8 +323,8 @@ static void request_done(struct sim_world *w, const struct prot_event *ev)
 	if (ev->err && !w->stopped && !w->beyond)
 		sim_bad(w, "request failed (%d) in a group that serves", ev->err);
 	r->used = 0;
-	if (PROT_MUTANT(DIRECT_DONE))
-		sim_direct_free(w, ev->op);
+	if (PROT_MUTANT(BYPASS_DONE))
+		sim_bypass_free(w, ev->op);
 	if (ev->freed)
 		op_free(w, ev);
 }
@@ -347,7 +347,7 @@ void sim_pump(struct sim_world *w)
 {
 	struct prot_event ev;
 
-	sim_direct_allow(w);
+	sim_bypass_allow(w);
 	sim_asides(w);
 	for (int i = 0; i < 5000; i++) {
 		if (w->bad[0])
@@ -355,7 +355,7 @@ void sim_pump(struct sim_world *w)
 		prot_group_next(sim_group(w), &ev);
 		switch (ev.kind) {
 		case PROT_EV_NONE:
-			if (sim_direct_again(w))
+			if (sim_bypass_again(w))
 				break;
 			sim_check_sets(w);
 			return;
@@ -376,18 +376,18 @@ void sim_pump(struct sim_world *w)
 			attached(w);
 			w->serving = 1;
 			w->store.fresh = 0;
-			sim_direct_allow(w);
+			sim_bypass_allow(w);
 			break;
 		case PROT_EV_EPOCH:
 			w->requested |= ev.members;
-			sim_direct_allow(w);
+			sim_bypass_allow(w);
 			break;
 		case PROT_EV_CAUGHT_UP:
 			w->caught |= ev.members;
 			break;
 		case PROT_EV_STOPPED:
 			w->stopped = 1;
-			sim_direct_allow(w);
+			sim_bypass_allow(w);
 			if (w->serving && !w->beyond)
 				sim_bad(w, "stopped, though enough members answer");
 			if (!w->serving)	/* begun again without those that failed */
@@ -413,7 +413,7 @@ void sim_attach(struct sim_world *w)
 
 	tally(w);
 	sim_stage_free(w, PROT_NONE16);
-	sim_direct_reset(w);
+	sim_bypass_reset(w);
 	w->requested = 0;
 	w->taken = 0;
 	w->committed = 0;
@@ -755,11 +755,11 @@ int sim_fail(struct sim_world *w, int n)
 	io->loose = io->kind == PROT_WRITE && !io->stage_back &&
 		    io->buffer >= PROT_BUFFER_PRIVATE && io->buffer < PROT_BUFFER_META &&
 		    prot_group_lets_go(sim_group(w), io->tag);
-	read = io->direct && !io->before;
+	read = io->bypass && !io->before;
 	member = io->member;
 	io_ended(w, io, -EIO);
 	sim_pump(w);
-	if (read && sim_direct_from(w, member))
+	if (read && sim_bypass_from(w, member))
 		sim_bad(w, "member %d failed a read, and is read on", member);
 	return 1;
 }
@@ -770,9 +770,9 @@ void sim_replaced(struct sim_world *w, int member)
 		if (io->used && io->member == member && !io->before) {
 			io->before = 1;
 			io->used = !io->dead || io->aside;
-			/* a direct read, which the engine does not wait for, is of the old one */
+			/* a bypass read, which the engine does not wait for, is of the old one */
 			io->bad = cannot_read(w, io);
-			for (int k = 0; io->direct && k < io->sectors; k++)
+			for (int k = 0; io->bypass && k < io->sectors; k++)
 				memcpy(io->data + k * SIM_LBA, w->disk[member][io->first + k], SIM_LBA);
 		}
 }

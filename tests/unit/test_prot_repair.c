@@ -7,7 +7,7 @@
 #include <linux/minmax.h>
 
 #include "prot_rig.h"
-#include "protect/direct.h"
+#include "protect/bypass.h"
 #include "protect/group_priv.h"
 
 #define LBA	512
@@ -120,10 +120,10 @@ static void test_direct_ends(void)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
-		CU_ASSERT_EQUAL(prot_direct_flags(&copies->cfg, ends[i].err), ends[i].mirror);
+		CU_ASSERT_EQUAL(prot_bypass_flags(&copies->cfg, ends[i].err), ends[i].mirror);
 		/* its engine reads of the same member, and notes that itself */
-		CU_ASSERT_EQUAL(prot_direct_flags(&parity->cfg, ends[i].err), 0);
-		CU_ASSERT_EQUAL(prot_direct_gone(ends[i].err), ends[i].gone);
+		CU_ASSERT_EQUAL(prot_bypass_flags(&parity->cfg, ends[i].err), 0);
+		CU_ASSERT_EQUAL(prot_bypass_gone(ends[i].err), ends[i].gone);
 	}
 	free(copies);
 	free(parity);
@@ -191,7 +191,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "many reads at once", test_many },
 		{ "a direct read that failed", test_direct },
-		{ "ends of direct reads", test_direct_ends },
+		{ "ends of bypass reads", test_direct_ends },
 		{ "turns", test_turns },
 		{ "budget of errors", test_budget },
 		{ NULL, NULL },

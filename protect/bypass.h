@@ -14,28 +14,28 @@
  * says so. So nothing is returned that a crash could lose, and no read that began after a write was
  * acknowledged misses it.
  */
-#ifndef PROTECT_DIRECT_H
-#define PROTECT_DIRECT_H
+#ifndef PROTECT_BYPASS_H
+#define PROTECT_BYPASS_H
 
 #include <linux/minmax.h>
 
 #include "protect/geometry.h"
 #include "protect/mutant.h"
 
-#define PROT_DIRECT_MIRROR	0x100000U	/* bytes of a bucket, of mirrors */
-#define PROT_DIRECT_OPEN	0xfffU		/* writes whose rows are not free */
-#define PROT_DIRECT_BEGUN	(PROT_DIRECT_OPEN + 1)	/* one more */
+#define PROT_BYPASS_MIRROR	0x100000U	/* bytes of a bucket, of mirrors */
+#define PROT_BYPASS_OPEN	0xfffU		/* writes whose rows are not free */
+#define PROT_BYPASS_BEGUN	(PROT_BYPASS_OPEN + 1)	/* one more */
 
 /* Bytes of a bucket; of ec a stripe: no write leaves it. */
-static inline u32 prot_direct_bytes(const struct prot_group_config *c)
+static inline u32 prot_bypass_bytes(const struct prot_group_config *c)
 {
-	return c->m ? (u32)c->k * c->strip : PROT_DIRECT_MIRROR;
+	return c->m ? (u32)c->k * c->strip : PROT_BYPASS_MIRROR;
 }
 
 /* A word once the engine has begun again, without the writes that it had. */
-static inline u32 prot_direct_reset(u32 word)
+static inline u32 prot_bypass_reset(u32 word)
 {
-	return (word & ~PROT_DIRECT_OPEN) + PROT_DIRECT_BEGUN;
+	return (word & ~PROT_BYPASS_OPEN) + PROT_BYPASS_BEGUN;
 }
 
 /*
@@ -43,32 +43,32 @@ static inline u32 prot_direct_reset(u32 word)
  * what has changed. None while copies may differ, or unreadable sectors are rewritten. A scrub
  * writes only what cannot be read, or what differed before.
  */
-static inline u64 prot_direct_members(const struct prot_group *g)
+static inline u64 prot_bypass_members(const struct prot_group *g)
 {
-	if ((g->unsynced || g->repairs) && !PROT_MUTANT(DIRECT_DIRTY))
+	if ((g->unsynced || g->repairs) && !PROT_MUTANT(BYPASS_DIRTY))
 		return 0;
 	return g->in_sync & ~g->failed & ~g->avoid;
 }
 
 /* Whether a read may begin; @words: of its buckets, ORed. */
-static inline bool prot_direct_may(u32 words)
+static inline bool prot_bypass_may(u32 words)
 {
-	return !(words & PROT_DIRECT_OPEN) || PROT_MUTANT(DIRECT_OPEN);
+	return !(words & PROT_BYPASS_OPEN) || PROT_MUTANT(BYPASS_OPEN);
 }
 
 /* Whether no write came between; @before and @after: the words of its buckets, added up. */
-static inline bool prot_direct_right(u32 before, u32 after)
+static inline bool prot_bypass_right(u32 before, u32 after)
 {
-	return before == after || PROT_MUTANT(DIRECT_BLIND);
+	return before == after || PROT_MUTANT(BYPASS_BLIND);
 }
 
 /*
  * Flags of the engine's read after one that ended with @err. Of mirrors it may be of another copy:
  * what could not be read is to be rewritten nonetheless. With parity it is of the same member.
  */
-static inline u8 prot_direct_flags(const struct prot_group_config *c, int err)
+static inline u8 prot_bypass_flags(const struct prot_group_config *c, int err)
 {
-	return prot_class(err) == PROT_C_MEDIUM && !c->m && !PROT_MUTANT(DIRECT_UNREAD) ?
+	return prot_class(err) == PROT_C_MEDIUM && !c->m && !PROT_MUTANT(BYPASS_UNREAD) ?
 	       PROT_UNREAD : 0;
 }
 
@@ -77,16 +77,16 @@ static inline u8 prot_direct_flags(const struct prot_group_config *c, int err)
  * prot_group_fail(). Else all of its reads would be done twice, until a write meets it. The
  * caller's errors that are to be sent again are not for this.
  */
-static inline bool prot_direct_gone(int err)
+static inline bool prot_bypass_gone(int err)
 {
-	return prot_class(err) == PROT_C_GONE && !PROT_MUTANT(DIRECT_GONE);
+	return prot_class(err) == PROT_C_GONE && !PROT_MUTANT(BYPASS_GONE);
 }
 
 /*
  * What one member has of @length bytes from @addr on: which, where, how much. @copy: of a mirror,
  * the one to be read.
  */
-static inline void prot_direct_piece(const struct prot_group_config *c, u32 copy, u64 addr,
+static inline void prot_bypass_piece(const struct prot_group_config *c, u32 copy, u64 addr,
 				     u64 length, struct prot_io *io)
 {
 	u64 stripe;
@@ -95,7 +95,7 @@ static inline void prot_direct_piece(const struct prot_group_config *c, u32 copy
 	io->member = copy;
 	io->length = length;
 	if (c->m) {
-		stripe = div_u64_rem(addr, prot_direct_bytes(c), &at);
+		stripe = div_u64_rem(addr, prot_bypass_bytes(c), &at);
 		io->member = prot_geometry_member(c->width, stripe, at / c->strip);
 		at %= c->strip;
 		io->length = min_t(u64, length, c->strip - at);

@@ -10,8 +10,9 @@ import tempfile
 import threading
 import time
 
-from . import warnings
-from .common import LAB, LOGS, TMP, TOP, LabError, say
+from . import costs, flakes, warnings
+from .common import LAB, LOGS, STATUS_BOOT, STATUS_GUEST, STATUS_WARNED, TMP, TOP, LabError
+from .flakes import Kind
 
 CASES = os.path.join(TOP, "tests/cases")
 TIERS = ("check", "long", "debug")
@@ -100,7 +101,9 @@ class Result:
 
     def __init__(self, case, kernel):
         self.case, self.kernel = case, kernel
+        self.kind = Kind.PASSED
         self.seconds = 0
+        self.cpu = 0.0          # seconds, of its guests
         self.status = None
         self.why = []           # empty: it passed
         self.output = []
@@ -114,14 +117,14 @@ def _lab_argv(kernel, cpus, args):
 
 
 def _split_warnings(console, results):
-    """Give each warning on the console to the case that ran then."""
-    now = None
+    """Give each warning on the console to the case that ran then; a list of one that is alone."""
+    by_name = {r.case.name: r for r in results}
+    now = results[0]
     for name, line in warnings.by_case(console):
-        now = results.get(name, now)
-        if now is None and results:
-            now = next(iter(results.values()))
-        if now is not None:
-            now.why.append("kernel: " + line)
+        now = by_name.get(name, now)
+        now.why.append("kernel: " + line)
+    for r in results:
+        r.kind = flakes.judged(r.kind, [w for w in r.why if w.startswith("kernel: ")])
 
 
 _stopped = threading.Event()
@@ -159,33 +162,36 @@ def end_at(when):
 def _not_reached(kernel, cases, report):
     for c in cases:
         r = Result(c, kernel)
+        r.kind = Kind.UNREACHED
         r.why.append("not reached: the run's time was up")
         report(r)
 
 
-def _patching(r):
-    """Whether two emulated CPUs died in the kernel's own code patching, as they now and then do."""
-    return any("Oops: int3" in w for w in r.why if w.startswith("kernel: "))
-
-
 def run_batch(kernel, cases, tier, report):
-    """Boot as often as it takes to run all of them; report(Result) each."""
-    left, again = list(cases), set()
+    """Boot as often as it takes to run all of them; report(Result) each, and
+    report.boot(kernel, of what, wall, CPU) each boot."""
+    left = list(cases)
     while left and not _stopped.is_set():
         if not Clock.left():
             return _not_reached(kernel, left, report)
-        done = _one_boot(kernel, left, tier)
-        # that says nothing about the case, which has another try
-        if _patching(done[-1]) and done[-1].case.name not in again:
-            again.add(done[-1].case.name)
-            say(f"{kernel} {done.pop().case.name}: a CPU died in code patching; once more")
+        done = _one_boot(kernel, left, tier, report)
         for r in done if not _stopped.is_set() else ():
             report(r)
         left = left[len(done):]
     return None
 
 
-def _one_boot(kernel, cases, tier):
+def _batch_script(path, cases, tier):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nexport MESH_TIER={tier}\n")
+        if "MESH_SEED" in os.environ:
+            f.write(f"export MESH_SEED={shlex.quote(os.environ['MESH_SEED'])}\n")
+        f.write(f"exec {LAB}/guest/batch " + " ".join(
+            shlex.quote(f"{c.seconds(tier)}:{c.path}") for c in cases))
+    os.chmod(path, 0o755)
+
+
+def _one_boot(kernel, cases, tier, report):
     """Results of the first cases, at least of one."""
     total = sum(c.seconds(tier) for c in cases)
     argv = _lab_argv(kernel, cases[0].cpus(tier), cases[0].args)
@@ -194,63 +200,101 @@ def _one_boot(kernel, cases, tier):
     with tempfile.TemporaryDirectory(prefix="meshlab-cases-", dir=TMP) as tmp:
         console = os.path.join(tmp, "console")
         script = os.path.join(tmp, "batch")
-        with open(script, "w", encoding="utf-8") as f:
-            f.write(f"#!/bin/sh\nexport MESH_TIER={tier}\n"
-                    f"exec {LAB}/guest/batch " + " ".join(
-                        shlex.quote(f"{c.seconds(tier)}:{c.path}") for c in cases))
-        os.chmod(script, 0o755)
-        argv += ["--timeout", str(total + 900), "--console", console, script]
+        _batch_script(script, cases, tier)
+        cpu = costs.QemuOf(os.path.join(tmp, "pid"))
+        argv += ["--timeout", str(total + 900), "--console", console,
+                 "--pid-file", cpu.path, script]
         p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors="replace")
         _running.add(p)
         watch = threading.Timer(min(Clock.left(), threading.TIMEOUT_MAX), p.terminate)
         watch.daemon = True
         watch.start()
-        results, tail = _read(p.stdout, cases, kernel)
+        out = _Output(kernel, cases, tier, cpu)
+        out.read(p.stdout)
         p.wait()
         watch.cancel()
         _running.discard(p)
-        _split_warnings(console, results)
-    done = list(results.values())
-    ended = done and done[-1].status is not None
-    if not ended or not done:
-        if not done:
-            done = [Result(cases[0], kernel)]
-        done[-1].why.append("the guest died or hung in it" if Clock.left() else
-                            "the run's time was up in it")
-        done[-1].output += tail
-    elif p.returncode and not any(r.why for r in done):
-        done[-1].why.append(f"lab run ended with status {p.returncode}")
-        done[-1].output += tail
+        report.boot(kernel, f"{cases[0].args} ({len(cases)} cases)", *out.boot)
+        return _judge(out, kernel, cases[0], p.returncode, console)
+
+
+def _judge(out, kernel, first, status, console):
+    """How each case that was begun ended; at least the first."""
+    done = list(out.results.values()) or [Result(first, kernel)]
+    last = done[-1]
+    if last.status is None:
+        if not Clock.left():
+            last.kind = Kind.UNREACHED
+            last.why.append("the run's time was up in it")
+        elif status == STATUS_GUEST:
+            late = any("no end after" in line for line in out.tail)
+            last.kind = Kind.LATE if late else Kind.DEAD
+            last.why.append("the guest hung in it" if late else "the guest died in it")
+        else:
+            last.kind = Kind.BOOT if status == STATUS_BOOT else Kind.FAILED
+            last.why.append(f"lab run ended with status {status} before it ended")
+        last.output += out.tail
+    elif status and not any(r.why for r in done) and status != STATUS_WARNED:
+        last.kind = Kind.FAILED
+        last.why.append(f"lab run ended with status {status}")
+        last.output += out.tail
+    _split_warnings(console, done)
+    if status == STATUS_WARNED and not any(r.why for r in done):
+        last.kind = Kind.WARNED
+        last.why.append("lab run says that the kernel warned")
+        last.output += out.tail
     for r in done:
         if r.why:
-            r.output += [line for line in tail if "console log" in line]
+            r.output += [line for line in out.tail if "console log" in line]
     return done
 
 
-def _read(stream, cases, kernel):
-    """Results by name out of what guest/batch prints, and what came after."""
-    by_name = {c.name: c for c in cases}
-    results, now, tail = {}, None, []
-    for line in stream:
-        line = line.rstrip("\n")
-        word = line.split(" ")
-        if word[0] == "@@begin" and word[1] in by_name:
-            now = results[word[1]] = Result(by_name[word[1]], kernel)
-            now.status = None
-            now.begin = time.monotonic()
-        elif word[0] == "@@end" and now is not None:
-            now.status, now.seconds = int(word[2]), int(word[3])
-            if now.status:
-                now.why.append(f"status {now.status}")
-            now = None
-        elif now is not None and not line.startswith("lab: "):
-            now.output.append(line)
-        elif line:
-            tail.append(line)
-    if now is not None:
-        now.seconds = int(time.monotonic() - now.begin)
-    return results, tail
+class _Output:
+    """Results by name, read from the output of guest/batch, and the lines behind it."""
+
+    def __init__(self, kernel, cases, tier, cpu):
+        self.kernel, self.tier, self.cpu = kernel, tier, cpu
+        self.by_name = {c.name: c for c in cases}
+        self.results, self.tail = {}, []
+        self.begin = time.monotonic()
+        self.boot = None        # (wall, CPU) until the first case began
+        self.used = 0.0
+
+    def read(self, stream):
+        now = None
+        for line in stream:
+            line = line.rstrip("\n")
+            word = line.split(" ")
+            if word[0] == "@@begin" and word[1] in self.by_name:
+                now = self._begun(self.by_name[word[1]])
+            elif word[0] == "@@end" and now is not None:
+                self._ended(now, int(word[2]), int(word[3]))
+                now = None
+            elif now is not None and not line.startswith("lab: "):
+                now.output.append(line)
+            elif line:
+                self.tail.append(line)
+        if now is not None:
+            now.seconds = int(time.monotonic() - now.begin)
+        if self.boot is None:
+            self.boot = (time.monotonic() - self.begin, 0.0)
+
+    def _begun(self, case):
+        r = self.results[case.name] = Result(case, self.kernel)
+        r.begin = time.monotonic()
+        self.used = self.cpu()
+        if self.boot is None:
+            self.boot = (r.begin - self.begin, self.used)
+        return r
+
+    def _ended(self, r, status, seconds):
+        r.status, r.seconds = status, seconds
+        r.cpu = max(self.cpu() - self.used, 0.0)
+        r.kind = flakes.ended(status, seconds, r.case.seconds(self.tier))
+        if status:
+            r.why.append(f"no end after {seconds} s" if r.kind is Kind.LATE else
+                         f"status {status}")
 
 
 def run_multis(kernels, cases, tier, report):
@@ -260,24 +304,28 @@ def run_multis(kernels, cases, tier, report):
             return None
         if not Clock.left():
             return _not_reached(kernels, cases[i:], report)
-        _run_multi(kernels, c, tier, report)
+        with tempfile.TemporaryDirectory(prefix="meshlab-cases-", dir=TMP) as tmp:
+            r = _Multi(kernels, c, tier, os.path.join(tmp, "costs")).run(report)
+        if not _stopped.is_set():
+            report(r)
     return None
 
 
-def _run_multi(kernels, case, tier, report):
+class _Multi:
     """A program of the host, with a lab around it."""
-    r = Result(case, kernels)
-    env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_TIER=tier,
-               LAB=os.path.join(LAB, "lab"))
-    lab = env["LAB"]
-    begin = time.monotonic()
 
-    def call(argv, timeout):
+    def __init__(self, kernels, case, tier, spent):
+        self.kernels, self.case, self.tier, self.spent = kernels, case, tier, spent
+        self.result = Result(case, kernels)
+        self.env = dict(os.environ, MESH_LAB=f"case-{os.getpid()}", MESH_TIER=tier,
+                        MESH_COSTS=spent, LAB=os.path.join(LAB, "lab"))
+
+    def _call(self, argv, timeout):
         """What it leaves behind holds nothing up: its end is waited for, not its output's."""
         ends_it = argv[1:2] == ["down"]
         with tempfile.TemporaryFile("w+", dir=TMP, errors="replace") as said:
             p = subprocess.Popen(argv, stdout=said, stderr=subprocess.STDOUT,
-                                 stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+                                 stdin=subprocess.DEVNULL, env=self.env, start_new_session=True)
             if not ends_it:
                 _of_labs.add(p)
             try:
@@ -290,26 +338,54 @@ def _run_multi(kernels, case, tier, report):
                 p.wait()
                 _of_labs.discard(p)
                 said.seek(0)
-                r.output += said.read().splitlines()
+                self.result.output += said.read().splitlines()
 
-    try:
-        status = call([lab, "up", "--nodes", str(case.nodes), "--kernel", kernels,
-                       *shlex.split(case.args)], 3600)
-        if status:
-            r.why.append(f"lab up ended with status {status}")
-        else:
-            status = call([case.path], case.seconds(tier))
-            if status == 124:
-                r.why.append(f"no end after {case.seconds(tier)} s")
-            elif status:
-                r.why.append(f"status {status}")
-    finally:
-        down = call([lab, "down"] + (["--keep-logs"] if r.why else []), 120)
-        if down:
-            r.why.append("a kernel warned" if down == 98 else "lab down failed")
-    r.seconds = int(time.monotonic() - begin)
-    if not _stopped.is_set():
-        report(r)
+    def run(self, report):
+        r, lab = self.result, self.env["LAB"]
+        begin = time.monotonic()
+        try:
+            status = self._call([lab, "up", "--nodes", str(self.case.nodes), "--kernel",
+                                 self.kernels, *shlex.split(self.case.args)], 3600)
+            booted = time.monotonic() - begin
+            if status:
+                r.kind = Kind.BOOT if status == STATUS_BOOT else Kind.FAILED
+                r.why.append(f"lab up ended with status {status}")
+            else:
+                self._run_case()
+        finally:
+            down = self._call([lab, "down"] + (["--keep-logs"] if r.why else []), 120)
+        self._judge_down(down)
+        r.seconds = int(time.monotonic() - begin)
+        cpu = costs.noted(self.spent)
+        r.cpu = cpu.get("end", 0.0) - cpu.get("up", 0.0)
+        report.boot(self.kernels, f"{self.case.nodes} nodes {self.case.args}", booted,
+                    cpu.get("up", 0.0))
+        report.labs(cpu.get("end", 0.0))
+        return r
+
+    def _run_case(self):
+        r, limit = self.result, self.case.seconds(self.tier)
+        begin = time.monotonic()
+        status = self._call([self.case.path], limit)
+        died = {STATUS_BOOT: Kind.BOOT, STATUS_GUEST: Kind.DEAD}.get(status, Kind.FAILED)
+        r.kind = flakes.ended(status, time.monotonic() - begin, limit, died)
+        if status == 124 and not Clock.left():
+            r.kind = Kind.UNREACHED
+            r.why.append("the run's time was up in it")
+        elif status:
+            r.why.append(f"no end after {limit} s" if r.kind is Kind.LATE else f"status {status}")
+
+    def _judge_down(self, status):
+        r = self.result
+        if status == STATUS_WARNED:
+            r.why.append("a kernel warned")
+            # what two nodes said has no first line
+            nodes = sum("that fail the run:" in line for line in r.output)
+            said = [line for line in r.output if line.startswith("lab:   ")]
+            r.kind = flakes.judged(r.kind, said if nodes == 1 and said else ["?"])
+        elif status:
+            r.kind = Kind.FAILED
+            r.why.append("lab down failed")
 
 
 def keep_output(result):

@@ -18,8 +18,22 @@ PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+# Exit statuses of our own, beside the script's.
+STATUS_GUEST = 99       # the guest died or hung
+STATUS_WARNED = 98      # the script was content, the kernel was not
+STATUS_BOOT = 97        # the guest did not come up
+
+
 class LabError(Exception):
-    """Something a person should read; ends the lab with status 2."""
+    """Something a person should read; ends the lab with its status."""
+
+    status = 2
+
+
+class BootFailed(LabError):
+    """A guest that did not come up."""
+
+    status = STATUS_BOOT
 
 
 def cache_dir(*parts):

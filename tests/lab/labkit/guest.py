@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from . import accel, image, kernel, volatile
+from . import accel, costs, image, kernel, volatile
 from .common import LAB, TOP, LabError, die_with_parent
 from .qmp import Qmp
 
@@ -233,6 +233,8 @@ class Guest:
         """The power cut of a machine."""
         pid = self.pid()
         if pid:
+            if self.detach:
+                costs.note("end", costs.of_process(pid))
             os.kill(pid, signal.SIGKILL)
             self._gone(30)
 

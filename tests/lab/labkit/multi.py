@@ -17,12 +17,12 @@ import subprocess
 import sys
 import time
 
-from . import chaos, volatile, warnings
+from . import chaos, costs, volatile, warnings
 from .channel import Command, GuestGone, Timeout
-from .common import TMP, TOP, LabError, say, size
+from .common import STATUS_GUEST, STATUS_WARNED, TMP, TOP, BootFailed, LabError, say, size
 from .guest import Drive, Guest
 from .net import Net
-from .run import STATUS_GUEST, STATUS_WARNED, drive_bus, guest_path, keep_log
+from .run import died_in_patching, drive_bus, guest_path, keep_log
 
 PORTS = 8               # commands at a time in one node
 STATE_SIZE = "256M"
@@ -122,23 +122,25 @@ def _wait(guests, seconds):
         try:
             _command(g, ["true"], wait=True).run(None, deadline, g.alive)
         except GuestGone:
-            raise LabError(f"{g.name} died at boot, console log "
-                           f"{keep_log(g, g.name)}") from None
+            raise BootFailed(f"{g.name} died at boot, console log "
+                             f"{keep_log(g, g.name)}") from None
         except Timeout:
-            raise LabError(f"{g.name} did not come up within {seconds:.0f} s "
-                           f"(--boot-timeout), console log {keep_log(g, g.name)}") from None
+            raise BootFailed(f"{g.name} did not come up within {seconds:.0f} s "
+                             f"(--boot-timeout), console log {keep_log(g, g.name)}") from None
 
 
 def _start(guests, seconds):
-    """Boot; a guest that dies before its agent answers gets a second go."""
+    """Boot; a guest of which a CPU dies in code patching gets a second go."""
     for g in guests:
         g.start()
     for g in guests:
         try:
             _wait([g], seconds)
-        except LabError as e:
-            say(f"{e}; once more")
+        except BootFailed as e:
             g.kill()
+            if not died_in_patching(g.console):
+                raise
+            say(f"{e}; once more")
             os.rename(g.console, g.console + ".1")
             g.start()
             _wait([g], seconds)
@@ -157,6 +159,7 @@ def up(args):
         begin = time.monotonic()
         _start(guests, args.boot_timeout)
         say(f"{len(guests)} nodes up in {time.monotonic() - begin:.0f} s")
+        costs.note("up", sum(costs.of_process(g.pid()) for g in guests))
     except BaseException:
         _clear()
         raise

@@ -6,17 +6,13 @@ import sys
 import tempfile
 import time
 
-from . import chaos, volatile, warnings
+from . import chaos, flakes, volatile, warnings
 from .channel import Command, GuestGone, Timeout
-from .common import LAB, LOGS, TMP, LabError, say, size
+from .common import LAB, LOGS, STATUS_BOOT, STATUS_GUEST, STATUS_WARNED, TMP, LabError, say, size
 from .guest import Drive, Guest
 
 # What the guest has for itself; the host's is seen below /run/host there.
 SHADOWED = ("/tmp/", "/run/", "/var/run/", "/dev/", "/proc/", "/sys/")
-
-# Exit statuses of our own, beside the script's.
-STATUS_GUEST = 99       # the guest died or hung
-STATUS_WARNED = 98      # the script was content, the kernel was not
 
 
 def guest_path(path):
@@ -79,7 +75,12 @@ def keep_results(guest, folder):
     shutil.copytree(guest.path("run/results"), folder)
 
 
-def verdict(guest, name, status, why, quiet=False):
+def died_in_patching(console):
+    """True if an emulated CPU died in the kernel's own code patching."""
+    return flakes.judged(flakes.Kind.BOOT, warnings.find(console)) is flakes.Kind.PATCHED
+
+
+def verdict(guest, name, status, why, begun, quiet=False):
     """Apply the gate; returns the exit status and prints what failed."""
     bad = warnings.find(guest.console)
     if not bad and not why:
@@ -98,7 +99,9 @@ def verdict(guest, name, status, why, quiet=False):
     if said:
         say("QEMU said: " + said[-500:])
     say(f"console log: {log}")
-    return STATUS_GUEST if why else status or STATUS_WARNED
+    if why:
+        return STATUS_GUEST if begun else STATUS_BOOT
+    return status or STATUS_WARNED
 
 
 def _once(folder, args, argv):
@@ -110,6 +113,8 @@ def _once(folder, args, argv):
     status, why = 0, None
     try:
         guest.start()
+        if args.pid_file:
+            shutil.copy(guest.path("pid"), args.pid_file)
         if not args.quiet:
             say(f"booting Linux {guest.kernel.release}")
         status = cmd.run(deadline, min(deadline, time.monotonic() + args.boot_timeout),
@@ -149,15 +154,14 @@ def run(args):
         folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=TMP)
         try:
             guest, status, why, begun = _once(folder, args, argv)
-            if why and not begun and attempt == 1:
-                # Two emulated CPUs now and then die in the kernel's own code
-                # patching at boot; that says nothing about the script.
+            if why and not begun and attempt == 1 and died_in_patching(guest.console):
+                # That says nothing about the script.
                 keep_log(guest, script)
                 say(f"{why}; once more")
                 continue
             if args.console and os.path.exists(guest.console):
                 shutil.copy(guest.console, args.console)
-            return verdict(guest, script, status, why, args.quiet)
+            return verdict(guest, script, status, why, begun, args.quiet)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return STATUS_GUEST

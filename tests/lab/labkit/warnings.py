@@ -6,7 +6,8 @@ import re
 from .common import LAB
 
 BAD = re.compile("|".join((
-    r"WARNING: ", r"BUG: ", r"kernel BUG at", r"\bOops\b", r"Kernel panic",
+    r"WARNING: ", r"BUG: ", r"kernel BUG at", r"\bOops\b", r"\bint3: 0000 \[#",
+    r"Kernel panic",
     r"general protection fault", r"Unable to handle kernel",
     r"INFO: task .* blocked for more than", r"INFO: rcu_\w+ (self-)?detected",
     r"rcu: INFO: ", r"possible circular locking", r"possible recursive locking",

@@ -2,8 +2,8 @@
 #
 #   make                 both kernel modules (for KDIR) and userspace
 #   make demo            the main job, in a guest: volume, file system, fio
-#   make check           lint, unit tests, lab on both kernels
-#   make check-long      the same with the large numbers
+#   make check           lint, unit tests, lab on both kernels (STAGES="lint unit": these alone)
+#   make check-full      the same with the large numbers, and on a kernel with KASAN and lockdep
 #   make check-nbd       fio and kills on the protection policy, over files
 #   make check-debug     the lab's cases on a kernel with KASAN and lockdep
 #   make bench           Meshblk beside nvme-rdma, in a guest (docs/bench.md)
@@ -69,9 +69,9 @@ deps:
 	@tests/deps
 
 check: deps
-	@tests/check check
+	@tests/check check $(STAGES)
 
-check-long: deps
-	@tests/check long
+check-full: deps
+	@tests/check full $(STAGES)
 
-.PHONY: deps check check-long
+.PHONY: deps check check-full

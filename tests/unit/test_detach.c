@@ -10,6 +10,7 @@
 
 #include "userspace/meshd/attach.c"
 #include "req_rig.h"
+#include "abandoned_rig.h"
 #include "suite.h"
 
 struct meshd D = { .host = { { 1 } } };
@@ -32,6 +33,7 @@ static struct {
 	bool	noted;
 	u32	away;		/* members that a note says are ... */
 	u32	moved;		/* ... or are on another host */
+	u32	abandoned;	/* drives that a note says have not ended I/O */
 	bool	device;
 	enum health health;
 	u32	target_id;	/* of its one member in the kernel; the host that has its drive is 0 */
@@ -319,6 +321,7 @@ void req_note(struct req *r, const char *fmt, ...)
 	is.noted = is.noted || has(fmt, "cannot be written");
 	is.away += has(fmt, "member %u is away");
 	is.moved += has(fmt, "is on host %s now");
+	is.abandoned += has(fmt, "its extent stays with this host");
 }
 
 const char *arg_str(const struct req *r, const char *key)
@@ -467,6 +470,41 @@ static void test_again(void)
 	CU_ASSERT(!cmd_volume_detach(&r) && is.puts == 1);
 }
 
+/*
+ * A member whose device has not ended I/O stays this host's, which the command says; it is released when
+ * that is over.
+ */
+static void test_at_risk(void)
+{
+	struct store_volume v = { .state = STORE_LIVE };
+	const struct muuid zero = { { 0 } };
+	struct layout *l = calloc(1, sizeof(*l));
+	char why[REASON] = "";
+	static struct req r;
+	struct abandoned a;
+
+	memset(&r, 0, sizeof(r));
+	memset(&is, 0, sizeof(is));
+	l->members = is.members = 3;
+	is.there = is.attached = is.seen = true;
+	rig_abandon(zero, zero, zero, 4);
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.there && is.abandoned == 1 && !is.puts && !is.away);
+	rig_ios = 0;
+	abandoned_get(&a);
+	CU_ASSERT(abandoned_over(&a, &zero));
+	abandoned_free(&a);
+	is.released = 0;
+	CU_ASSERT(!volume_release(&v, l, why) && is.puts == 1);
+	/* Of another volume, on no member of this one. */
+	rig_abandon((struct muuid) { { 7 } }, zero, (struct muuid) { { 7 } }, 4);
+	is.there = is.attached = true;
+	is.released = is.abandoned = 0;
+	CU_ASSERT(!cmd_volume_detach(&r) && !is.abandoned && is.puts == 2);
+	rig_ios = 0;
+	umap_free(&owed);
+	free(l);
+}
+
 /* An extend that detach completes: the new member is held as well. */
 static void test_settled(void)
 {
@@ -543,6 +581,7 @@ int main(void)
 		{ "a change that is finished first", test_settled },
 		{ "a drive on another host", test_moved },
 		{ "members that were away", test_again },
+		{ "a device that has not ended I/O", test_at_risk },
 		{ "members that another host holds", test_own_alone },
 		{ "a kernel that does not answer", test_mute },
 		{ "a store that cannot be written", test_full },

@@ -8,6 +8,7 @@
 
 #include "drive_rig.h"
 #include "userspace/meshd/alloc.c"
+#include "abandoned_rig.h"
 
 static int kicks, granted;
 static bool member;		/* the client's kernel has the extent of a local drive */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "userspace/meshd/alloc.c"
+#include "abandoned_rig.h"
 #include "suite.h"
 
 static struct tdrive d;
@@ -20,7 +21,7 @@ bool local_opens(const struct muuid *extent) { (void)extent; return false; }
 static struct label table;
 static struct mgmt_req req;
 static u32 opens;		/* what the kernel has */
-static int kernel_err, set_err, commit_err, said, pushes;
+static int kernel_err, set_err, commit_err, said, pushes, granted;
 static char why[MGMT_REASON];
 static const struct muuid me = { { 1 } }, other = { { 2 } }, vol = { { 3 } }, ext = { { 4 } },
 			  disk = { { 5 } };
@@ -145,7 +146,8 @@ int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	(void)m;
 	(void)request;
-	return err;
+	granted = err;
+	return 0;
 }
 
 int record_put(struct tdrive *drive, const struct mgmt_req *q, const struct muuid *host,
@@ -202,6 +204,11 @@ void serve_refuse(struct serve_req *s, int err, const char *fmt, ...)
 }
 
 void log_warn(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+void log_info(const char *fmt, ...)
 {
 	(void)fmt;
 }
@@ -369,6 +376,41 @@ static void test_release(void)
 	CU_ASSERT(released_as(&me, 2, 9) == 0);
 }
 
+static int grant(u8 access)
+{
+	struct meshtgt_grant g = { .host = me, .drive = disk, .extent = ext, .version = 2, .attach = 7,
+				   .access = access };
+
+	grant_submit(&d, NULL, &g);
+	return granted;
+}
+
+/* Its device has not ended I/O of it: no option takes it from that, and nothing else gets it. */
+static void test_at_risk(void)
+{
+	opens = 0;
+	for (int preempt = 0; preempt < 2; preempt++) {
+		begin(&me);
+		rig_abandon(vol, disk, ext, 2);
+		CU_ASSERT(freed_as(&me, 2, 9, preempt) == -EAGAIN && strstr(why, "not ended 2 I/O"));
+		rig_ios = 0;
+		rig_io_err = -EIO;
+		CU_ASSERT(freed_as(&me, 2, 9, preempt) == -EIO);
+		rig_io_err = 0;
+		/* Of another extent. */
+		rig_abandon(vol, disk, other, 2);
+		CU_ASSERT(freed_as(&me, 2, 9, preempt) == 0);
+		rig_ios = 0;
+	}
+	begin(&me);
+	rig_abandon(vol, disk, ext, 1);
+	CU_ASSERT(released_as(&me, 2, 9) == -EAGAIN && muuid_equal(&table.extent[0].holder, &me));
+	CU_ASSERT(grant(2) == -EBUSY && grant(1) == -EBUSY && !table.extent[0].attach);
+	rig_ios = 0;
+	CU_ASSERT(grant(1) == 0 && grant(2) == 0 && table.extent[0].attach == 7);
+	CU_ASSERT(released_as(&me, 2, 9) == 0 && muuid_null(&table.extent[0].holder));
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -381,6 +423,7 @@ int main(void)
 		{ "another volume's", test_other_volume },
 		{ "the kernel refuses", test_kernel_refuses },
 		{ "release", test_release },
+		{ "its device has not ended I/O", test_at_risk },
 		{ NULL, NULL },
 	};
 

@@ -5,6 +5,7 @@
 
 #include "userspace/libmesh/grow.c"
 #include "userspace/meshd/local.c"
+#include "abandoned_rig.h"
 
 #define MIB	(1ULL << 20)
 
@@ -22,6 +23,7 @@ static struct {
 static char labelled[100];	/* the devices that were, in that order */
 static struct muuid given;	/* to the last of them */
 static struct req r;
+static int left, held;		/* jobs: a drive that is one no more, or is held for the kernel */
 
 int take_probe(const char *path, struct probe *p)
 {
@@ -54,23 +56,25 @@ int take_up(struct probe *p, const struct take_how *how, struct tdrive **out)
 void probe_clear(struct probe *p) { p->label = NULL; }
 bool probe_searched(const char *path, char *why, size_t size) { (void)path, (void)why, (void)size; return true; }
 bool export_lock_for(struct req *q) { (void)q; return !pthread_mutex_trylock(&export_lock); }
-int export_leave(struct tdrive *d, bool force) { (void)d, (void)force; return 0; }
+int export_leave(struct tdrive *d, bool force) { (void)d, (void)force; left++; return 0; }
 bool export_there(struct tdrive *d) { (void)d; return true; }
-struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return NULL; }
+static struct tdrive *served;	/* any drive is that; NULL: none is served */
+struct tdrive *tdrive_find(const struct muuid *u) { (void)u; return served; }
 struct tdrive **tdrives_all(size_t *n) { *n = 0; return NULL; }
 void tdrive_put(struct tdrive *d) { (void)d; }
 unsigned int tdrive_silent(struct tdrive *d) { (void)d; return 0; }
 int tdrive_run_for(struct tdrive *d, int (*fn)(struct tdrive *d, void *arg), void *arg, void (*drop)(void *arg),
 		   unsigned int ms)
-{ (void)d, (void)fn, (void)arg, (void)drop, (void)ms; return 0; }
+{ (void)d, (void)fn, (void)ms; held++; if (drop) drop(arg); return 0; }
 int grant_note(struct tdrive *d, const struct meshtgt_grant *g) { (void)d, (void)g; return 0; }
 int store_host_by_uuid(const struct muuid *u, struct store_host *h) { (void)u, (void)h; return 0; }
 int store_intents(struct store_intent **out, size_t *n) { *out = NULL; *n = 0; return 0; }
 int store_frees(const struct muuid *v, struct store_free **out, size_t *n) { (void)v, *out = NULL; *n = 0; return 0; }
 const char *store_words(int err) { (void)err; return ""; }
-struct mesh *mesh_open(void) { return NULL; }
+struct mesh *mesh_open(void) { return (struct mesh *)&r; }
 void mesh_close(struct mesh *m) { (void)m; }
-int meshblk_volumes(struct mesh *m, struct meshblk_volume **v, size_t *n) { (void)m, (void)v, (void)n; return -ENOENT; }
+static struct meshblk_volume *attached;	/* the one in the kernel */
+int meshblk_volumes(struct mesh *m, struct meshblk_volume **v, size_t *n) { (void)m, *v = attached, *n = !!attached; return 0; }
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)v, (void)n; }
 int gather(struct gather *g, const struct muuid *v, bool greet) { (void)g, (void)v, (void)greet; return -ENOMEM; }
 void gather_free(struct gather *g) { (void)g; }
@@ -80,6 +84,7 @@ void reconcile_kick(void) { }
 u64 now_ms(void) { return 0; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 void log_error(const char *fmt, ...) { (void)fmt; }
+void log_info(const char *fmt, ...) { (void)fmt; }
 
 void uuid_random(struct muuid *u)
 {
@@ -194,12 +199,53 @@ static void test_labelled(void)
 	free(l);
 }
 
+/* Its device has not ended I/O: it is no member again, and keeps its label, until it has. */
+static void test_at_risk(void)
+{
+	const struct muuid u = { { 3 } }, x = { { 4 } };
+	struct meshblk_member m = { .kind = MESHBLK_KIND_BDEV, .drive = u, .extent = x, .state = "gone" };
+	struct meshblk_volume k = { .members = &m, .nr_members = 1 };
+	struct label *l = calloc(1, sizeof(*l));
+	struct tdrive d = { .local = true, .uuid = u, .path = "/dev/test", .label = l,
+			    .lock = PTHREAD_MUTEX_INITIALIZER };
+	char path[128], why[REASON] = "";
+
+	served = &d;
+	rig_abandon((struct muuid) { { 1 } }, u, x, 1);
+	held = left = 0;
+	strcpy(path, "x");
+	CU_ASSERT(!local_hold(&m, false, path, sizeof(path), why) && !path[0] && !held);
+	CU_ASSERT(!local_returned(&k));
+	CU_ASSERT(local_held("/dev/test", &u) && !local_held("/dev/test", &x));
+	CU_ASSERT(!leave_job(&d, NULL) && !left);
+	rig_ios = 0;
+	CU_ASSERT(!local_hold(&m, false, path, sizeof(path), why) && !strcmp(path, "/dev/test") && held == 1);
+	CU_ASSERT(local_returned(&k) && !local_held("/dev/test", &u));
+	CU_ASSERT(!leave_job(&d, NULL) && left == 1);
+	/* The kernel has it open for the volume yet, or for I/O alone, and has the member as one that is away. */
+	rig_abandon((struct muuid) { { 1 } }, u, x, 1);
+	attached = &k;
+	CU_ASSERT(!local_hold(&m, false, path, sizeof(path), why) && !path[0] && held == 1);
+	strcpy(m.path, "/dev/test");
+	CU_ASSERT(!local_hold(&m, false, path, sizeof(path), why) && !strcmp(path, "/dev/test") && held == 2);
+	attached = NULL;
+	rig_ios = 0;
+	/* The kernel does not say: it refuses what is not to be opened by itself. */
+	rig_io_err = -EIO;
+	CU_ASSERT(!local_hold(&m, false, path, sizeof(path), why) && !strcmp(path, "/dev/test"));
+	CU_ASSERT(!leave_job(&d, NULL) && left == 1);
+	rig_io_err = 0;
+	served = NULL;
+	free(l);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "all names are judged first", test_judged },
 		{ "what may become a drive", test_candidates },
 		{ "labels come last", test_labelled },
+		{ "its device has not ended I/O", test_at_risk },
 		{ NULL, NULL },
 	};
 

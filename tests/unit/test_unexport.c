@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "drive_rig.h"
 #include "req_rig.h"
+#include "abandoned_rig.h"
 #include "userspace/meshd/fan.c"
 #include "userspace/meshd/left.c"
 #undef RETRY_MS
@@ -317,6 +318,30 @@ static void test_times_out(void)
 	rig_end();
 }
 
+/* Its device has not ended I/O: no option unexports it, and its label stays. */
+static void test_at_risk(void)
+{
+	struct unexport w = { .force = true, .preempt = true };
+
+	for (int opts = 0; opts < 16; opts++) {
+		rig_begin(opts & 8 ? LABEL_READY : 0);
+		rig_abandon(vol, id, ext, 3);
+		noted = 0;
+		CU_ASSERT_EQUAL(unexport_with(opts & 1, opts & 2, opts & 4), -1);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "not ended 3 I/O"));
+		CU_ASSERT(listed() && !noted && label_says(0, 0) && label_says(SIZE - MIB, 0));
+		/* Since then. */
+		w.since = now_ms();
+		CU_ASSERT_EQUAL(tdrive_run(d, unexport_job, &w), AT_RISK);
+		CU_ASSERT(listed() && !noted && label_says(0, 0) && label_says(SIZE - MIB, 0));
+		rig_ios = 0;
+	}
+	rig_abandon(vol, other, ext, 3);
+	CU_ASSERT_EQUAL(unexport_it(true), 0);
+	CU_ASSERT(!listed());
+	rig_ios = 0;
+}
+
 static int commit_job(struct tdrive *t, void *arg)
 {
 	struct label *l = tdrive_edit(t);
@@ -377,6 +402,7 @@ int main(void)
 		{ "half wiped", test_half_wiped },
 		{ "times out", test_times_out },
 		{ "set back clock", test_clock },
+		{ "its device has not ended I/O", test_at_risk },
 		{ NULL, NULL },
 	};
 

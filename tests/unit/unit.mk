@@ -27,11 +27,12 @@ S390X_SKIP += tests/unit/test_backup.c tests/unit/test_rescan.c tests/unit/test_
 S390X_SKIP += tests/unit/test_orphan.c tests/unit/test_gather.c tests/unit/test_free.c tests/unit/test_identity.c
 S390X_SKIP += tests/unit/test_records.c tests/unit/test_serve.c tests/unit/test_busy.c
 S390X_SKIP += tests/unit/test_rdma.c tests/unit/test_show.c tests/unit/test_control.c tests/unit/test_start.c
-S390X_SKIP += tests/unit/test_hook.c tests/unit/test_watch.c tests/unit/test_spare.c tests/unit/test_noted.c tests/unit/test_commit.c tests/unit/test_local.c tests/unit/test_evict.c tests/unit/test_changes.c
+S390X_SKIP += tests/unit/test_hook.c tests/unit/test_watch.c tests/unit/test_spare.c tests/unit/test_noted.c tests/unit/test_commit.c tests/unit/test_local.c tests/unit/test_evict.c tests/unit/test_changes.c tests/unit/test_abandoned.c
 # A search of minutes, of a model that has no bytes: test_truth tries the decisions there.
 S390X_SKIP += tests/unit/test_truth_replace.c
 UNIT_LIBS_local = -lpthread
 UNIT_LIBS_busy = -lpthread
+UNIT_LIBS_abandoned = -lpthread
 UNIT_LIBS_hook = -lpthread
 UNIT_LIBS_spare = -lpthread
 UNIT_LIBS_drive = -lpthread

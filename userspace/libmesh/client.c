@@ -290,6 +290,8 @@ static void parse_member(struct nlattr *nest, void *entry)
 	mb->size = get_u64(tb[MESHBLK_M_SIZE]);
 	get_str(tb[MESHBLK_M_STATE], mb->state, sizeof(mb->state));
 	mb->error = get_s32(tb[MESHBLK_M_ERROR]);
+	mb->start = get_u64(tb[MESHBLK_M_START]);
+	mb->abandoned = get_u32(tb[MESHBLK_M_ABANDONED]);
 	get_stats(tb[MESHBLK_M_STATS], &mb->stats);
 }
 
@@ -341,6 +343,7 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->version = get_u64(tb[MESHBLK_P_EPOCH]);
 	g->synced = get_u64(tb[MESHBLK_P_SYNCED]);
 	g->barred = get_u64(tb[MESHBLK_P_BARRED]);
+	g->waits = get_u64(tb[MESHBLK_P_WAITS]);
 	g->witness = tb[MESHBLK_P_WITNESS];
 	parse_scrub(tb, g);
 	parse_evict(tb, g);
@@ -471,4 +474,32 @@ int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_
 	*out = *(struct meshblk_volume *)l.array;
 	free(l.array);
 	return 0;
+}
+
+static int on_abandoned(void *arg, struct nlattr **tb, struct nlmsghdr *h)
+{
+	struct mesh_list *l = arg;
+	struct meshblk_abandoned *a = mesh_grow(&l->array, &l->n, sizeof(*a));
+
+	(void)h;
+	if (!a)
+		return -ENOMEM;
+	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &a->volume);
+	if (tb[MESHBLK_A_MEMBER])
+		parse_member(tb[MESHBLK_A_MEMBER], &a->member);
+	return 0;
+}
+
+int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
+{
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_BLK, MESHBLK_CMD_ABANDONED_GET, on_abandoned, &l);
+
+	if (err) {
+		free(l.array);
+		l = (struct mesh_list) { NULL, 0 };
+	}
+	*out = l.array;
+	*n = l.n;
+	return err;
 }

@@ -70,7 +70,14 @@ struct meshblk_member {
 	u32	lba;
 	char	state[16];	/* in answers */
 	s32	error;
+	u32	abandoned;	/* in answers: I/O that its group gave up and its device has not ended */
 	struct mesh_stats stats;
+};
+
+/* A member with such I/O, of a volume that is attached here, or was. */
+struct meshblk_abandoned {
+	struct muuid volume;
+	struct meshblk_member member;
 };
 
 struct meshblk_segment {
@@ -109,6 +116,7 @@ struct meshblk_group {
 	u64	version;	/* of its roster */
 	u64	synced;		/* bytes given to members since the attach */
 	u64	barred;		/* bits of @members: out too often, until they are let in */
+	u64	waits;		/* bits of @members: another one has its place yet */
 	bool	witness;	/* meshd notes a member's removal before it counts */
 	bool	scrubbing;
 	u64	scrubbed;	/* bytes of each member compared in this scrub */
@@ -189,6 +197,8 @@ int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member);
 /* Members, groups and counters come along, segments do not. */
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out);
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);
+/* I/O that groups gave up and devices have not ended; @out is malloc()ed. */
+int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n);
 void meshblk_volume_free(struct meshblk_volume *v);
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
@@ -68,7 +69,10 @@ int grant_note(struct tdrive *d, const struct meshtgt_grant *q)
 static void grant_fn(struct tdrive *d, struct tjob *j, int err)
 {
 	struct grant_job *g = (struct grant_job *)j;
+	char why[MGMT_REASON];
 
+	if (!err && abandoned_bars_now(&g->grant.extent, NULL, why))
+		err = -EBUSY;
 	if (!err)
 		err = grant_note(d, &g->grant);
 	meshtgt_grant_reply(g->m, g->grant.request, err);
@@ -320,6 +324,9 @@ static void free_fn(struct tdrive *d, struct serve_req *s)
 	}
 	if (!r->preempt)
 		err = in_use(d, e, serve_host(s), why);
+	/* In that order: what was open a moment ago may have left such I/O since. */
+	if (!err)
+		err = abandoned_bars_now(&r->extent, NULL, why);
 	if (!err && !alloc_believed(e, &r->believed, why) && !unrecorded(e, r, serve_host(s)))
 		err = -ESTALE;
 	if (err) {
@@ -358,6 +365,8 @@ static void release_fn(struct tdrive *d, struct serve_req *s)
 		err = -EBUSY;
 		snprintf(why, sizeof(why), "another host holds it");
 	}
+	if (!err)
+		err = abandoned_bars_now(&r->extent, NULL, why);
 	l = err ? NULL : tdrive_edit(d);
 	if (l) {
 		memset(&label_find(l, &r->extent)->holder, 0, sizeof(e->holder));

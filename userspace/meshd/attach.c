@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/volume.h"
 
@@ -99,6 +100,24 @@ static void note_moved(struct req *r, const struct store_volume *v)
 	meshblk_volume_free(&k);
 }
 
+/* Of members of the volume, or of former ones. */
+static void note_abandoned(struct req *r, const struct store_volume *v)
+{
+	char words[MGMT_REASON];
+	struct abandoned a;
+	size_t i;
+
+	abandoned_get(&a);
+	for (i = 0; i < a.n; i++) {
+		if (!muuid_equal(&a.io[i].volume, &v->uuid))
+			continue;
+		abandoned_words(&a.io[i], words);
+		req_note(r, "%s: its extent stays with this host, and is no member of volume %s, until the device "
+			 "ends them or is removed", words, v->name);
+	}
+	abandoned_free(&a);
+}
+
 /* What was begun before is not undone under a device that is there. */
 static int attached_already(struct req *r, const struct store_volume *v)
 {
@@ -157,8 +176,10 @@ static int attach(struct req *r, struct store_volume *v, struct layout *l)
 		v->note[0] = 0;		/* what it waited for, or why it was not deleted */
 		store_volume_flags(v);
 	}
-	if (!err)
+	if (!err) {
+		note_abandoned(r, v);
 		return volume_result(r, &v->uuid);
+	}
 	/* Its own I/O has the drive yet: no other program does. */
 	if (!kernel_head(&v->uuid, &k) && !strcmp(k.state, MESHBLK_STATE_REMOVING))
 		snprintf(why, REASON, "its forced detach has not ended: it does when its stuck I/O does");
@@ -205,7 +226,9 @@ int volume_detached(const struct muuid *volume, char *why)
 static int release(struct req *r, const struct store_volume *v, const struct layout *l, char *why)
 {
 	struct put *p __free(free) = NULL;
+	char words[MGMT_REASON];
 	const struct found *f;
+	struct abandoned a;
 	struct gather g;
 	size_t n = 0;
 	int err;
@@ -223,15 +246,20 @@ static int release(struct req *r, const struct store_volume *v, const struct lay
 	snprintf(why, REASON, "%s", store_words(err ? err : -ENOMEM));
 	if (err)
 		return err;
+	abandoned_get(&a);
 	p = calloc(l->members, sizeof(*p));
 	for (i = 0; p && i < l->members; i++) {
 		f = gather_find(&g, &l->member[i].extent);
-		if (f && muuid_equal(&f->e.holder, &D.host))
+		/* Released by the reconciler when that is over. */
+		if (abandoned_bars(&a, &l->member[i].extent, NULL, words) == -EAGAIN)
+			abandoned_owe(&v->uuid);
+		else if (f && muuid_equal(&f->e.holder, &D.host))
 			p[n++] = put_to(&g, f, MGMT_RELEASE, NULL);
 		if (!f && r)
 			req_note(r, "member %u is away, and stays noted as held by this host if it was: detach "
 				 "volume %s again when it is back", i, v->name);
 	}
+	abandoned_free(&a);
 	puts_run(p, n);
 	err = p ? puts_result(p, n, why) : -ENOMEM;
 	gather_free(&g);
@@ -321,6 +349,8 @@ static int detach(struct req *r, struct store_volume *v, struct layout *l)
 	else if (!stuck && (was || left_held(v)) && !v->readonly && release(r, v, l, why))
 		req_note(r, "%s; volume %s stays noted there as held by this host, and needs --preempt "
 			 "elsewhere", why, v->name);
+	if (!r->error[0])
+		note_abandoned(r, v);
 	mesh_close(m);
 	return r->error[0] ? -1 : 0;
 }

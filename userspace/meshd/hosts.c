@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/peers.h"
@@ -292,6 +293,9 @@ int cmd_host_remove(struct req *r)
 		return req_fail(r, "%s", store_words(used));
 	if (used)
 		return req_fail(r, "volume %s has extents on host %s; %s", name, h.name, why);
+	/* Extents of former members, too, are known by this host. */
+	if (muuid_equal(&h.uuid, &D.host) && abandoned_bars_now(NULL, NULL, why))
+		return req_fail(r, "host %s cannot be removed: %s", h.name, why);
 	if (arg_bool(r, "dry_run")) {
 		req_destroys(r, "host", h.name);
 		return 0;

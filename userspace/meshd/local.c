@@ -12,6 +12,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/layout_text.h"
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
 #include "userspace/meshd/serve.h"
@@ -40,9 +41,12 @@ void local_end(struct locals *of)
 /* On the drive's thread. */
 static int leave_job(struct tdrive *d, void *arg)
 {
+	char why[MGMT_REASON];
+
 	(void)arg;
 	/* A command that has begun since may have found it. */
-	if (d->label->extents || __atomic_load_n(&begun, __ATOMIC_ACQUIRE))
+	if (d->label->extents || __atomic_load_n(&begun, __ATOMIC_ACQUIRE) ||
+	    abandoned_bars_now(NULL, &d->uuid, why))
 		return 0;
 	return export_leave(d, false);
 }
@@ -460,6 +464,51 @@ static bool is_away(int err)
 	return err && err != -ESTALE && err != -EAGAIN && err != -EEXIST && err != -ENOMEM && err != -EBUSY;
 }
 
+/* The first of this kernel's local members that @fits; its path is "" while it is away. */
+static bool find_member(bool (*fits)(const struct meshblk_member *m, const void *arg), const void *arg)
+{
+	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshblk_volume *v;
+	bool found = false;
+	size_t i, n;
+	u32 k;
+
+	if (!m || meshblk_volumes(m, &v, &n))
+		return false;
+	for (i = 0; i < n && !found; i++)
+		for (k = 0; k < v[i].nr_members && !found; k++)
+			found = v[i].members[k].kind == MESHBLK_KIND_BDEV && fits(&v[i].members[k], arg);
+	meshblk_volumes_free(v, n);
+	return found;
+}
+
+struct place {
+	const char *path;
+	const struct muuid *drive;
+};
+
+static bool is_at(const struct meshblk_member *m, const void *arg)
+{
+	const struct place *p = arg;
+
+	return muuid_equal(&m->drive, p->drive) && !strcmp(m->path, p->path);
+}
+
+/*
+ * The kernel refuses to open it, too: its group goes on without it until local_returned(). What the kernel
+ * has open as a member of the volume stays that.
+ */
+static bool left_out(const struct tdrive *d, const struct meshblk_member *m)
+{
+	char why[MGMT_REASON];
+
+	if (abandoned_bars_now(&m->extent, NULL, why) != -EAGAIN ||
+	    find_member(is_at, &(struct place) { d->path, &d->uuid }))
+		return false;
+	log_warn("this local drive is left out for now: %s", why);
+	return true;
+}
+
 int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t size, char *why)
 {
 	struct meshtgt_grant *g = malloc(sizeof(*g));
@@ -467,6 +516,11 @@ int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t
 	int err = -ENODEV;
 
 	path[0] = 0;
+	if (d && left_out(d, m)) {
+		free(g);
+		tdrive_put(d);
+		return 0;
+	}
 	if (d && d->local && g) {
 		*g = (struct meshtgt_grant) { .host = D.host, .drive = m->drive, .extent = m->extent,
 					      .version = m->version, .access = readonly ? 1 : 2 };
@@ -528,39 +582,9 @@ void local_note(const struct meshblk_volume *k)
 	}
 }
 
-/* The first of this kernel's local members that @fits; its path is "" while it is away. */
-static bool find_member(bool (*fits)(const struct meshblk_member *m, const void *arg), const void *arg)
-{
-	struct mesh *m __free(mesh_close) = mesh_open();
-	struct meshblk_volume *v;
-	bool found = false;
-	size_t i, n;
-	u32 k;
-
-	if (!m || meshblk_volumes(m, &v, &n))
-		return false;
-	for (i = 0; i < n && !found; i++)
-		for (k = 0; k < v[i].nr_members && !found; k++)
-			found = v[i].members[k].kind == MESHBLK_KIND_BDEV && fits(&v[i].members[k], arg);
-	meshblk_volumes_free(v, n);
-	return found;
-}
-
-struct place {
-	const char *path;
-	const struct muuid *drive;
-};
-
-static bool is_at(const struct meshblk_member *m, const void *arg)
-{
-	const struct place *p = arg;
-
-	return muuid_equal(&m->drive, p->drive) && !strcmp(m->path, p->path);
-}
-
 bool local_held(const char *path, const struct muuid *drive)
 {
-	return find_member(is_at, &(struct place) { path, drive });
+	return find_member(is_at, &(struct place) { path, drive }) || abandoned_at(path, drive);
 }
 
 static bool is_of(const struct meshblk_member *m, const void *extent)
@@ -575,6 +599,7 @@ bool local_opens(const struct muuid *extent)
 
 bool local_returned(const struct meshblk_volume *k)
 {
+	char why[MGMT_REASON];
 	struct tdrive *d;
 	bool is = false;
 	u32 i;
@@ -585,7 +610,8 @@ bool local_returned(const struct meshblk_volume *k)
 			continue;
 		d = tdrive_find(&k->members[i].drive);
 		/* The device that has gone may not have been missed yet. */
-		is = d && d->local && !tdrive_is(d, &d->gone) && export_there(d);
+		is = d && d->local && !tdrive_is(d, &d->gone) && export_there(d) &&
+		     !abandoned_bars_now(&k->members[i].extent, NULL, why);
 		tdrive_put(d);
 	}
 	return is;

@@ -55,7 +55,10 @@ int local_hold(const struct meshblk_member *m, bool readonly, char *path, size_t
  */
 void local_note(const struct meshblk_volume *k);
 
-/* Whether this host's kernel has the device at @path open as a member on @drive. */
+/*
+ * Whether this host's kernel has the device at @path open, as a member on @drive or for I/O of one that
+ * has not ended.
+ */
 bool local_held(const char *path, const struct muuid *drive);
 /* Whether it has that extent, open or away. */
 bool local_opens(const struct muuid *extent);

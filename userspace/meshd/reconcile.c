@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/event.h"
 #include "userspace/meshd/identity.h"
@@ -212,6 +213,23 @@ void reconcile_locals(const struct muuid *volume)
 		log_info("volume %s: a local drive that is back is not used yet: %s", v.name, why);
 }
 
+/* I/O of its drives is over that kept them held when the volume was detached. */
+static void release_owed(struct store_volume *v, const struct layout *l)
+{
+	struct abandoned now;
+	char why[REASON];
+	bool over;
+
+	abandoned_get(&now);
+	over = abandoned_over(&now, &v->uuid);
+	abandoned_free(&now);
+	if (!over)
+		return;
+	abandoned_settled(&v->uuid);
+	if (v->state == STORE_LIVE && !v->attached && volume_release(v, l, why))
+		log_info("volume %s stays noted as held by this host for now: %s", v->name, why);
+}
+
 static void *settle_thread(void *arg)
 {
 	struct layout *l __free(free) = malloc(sizeof(*l));
@@ -221,6 +239,7 @@ static void *settle_thread(void *arg)
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
 
 	if (!err) {
+		release_owed(&v, l);
 		settle_access(&v);
 		err = w->returned ? reopen(&v, l, why) : 0;
 		if (!err)
@@ -349,11 +368,14 @@ static void settle_volumes(struct mesh *m)
 	const struct meshblk_volume *here;
 	struct meshblk_volume *k;
 	size_t i, n, nk, ni, nf;
-	bool returned;
+	struct abandoned a;
+	bool returned, over;
 	u64 kernel;
 
 	if (meshblk_volumes(m, &k, &nk))
 		return;
+	abandoned_get(&a);
+	abandoned_pass(&a);
 	nf = frees_due(&f);
 	if (!store_volumes(&v, &n) && !store_intents(&in, &ni)) {
 		for (i = 0; i < n; i++) {
@@ -361,9 +383,10 @@ static void settle_volumes(struct mesh *m)
 			kernel = here ? here->version ? here->version : 1 : 0;
 			if (here)
 				watch(&v[i], here);
+			over = abandoned_over(&a, &v[i].uuid);
 			returned = here && v[i].attached && kernel == v[i].version &&
-				   late_due(&v[i].uuid) && local_returned(here);
-			if (needs_work(&v[i], kernel) || returned ||
+				   (over || late_due(&v[i].uuid)) && local_returned(here);
+			if (needs_work(&v[i], kernel) || returned || over ||
 			    (here && differs(&v[i], here) && late_due(&v[i].uuid)) ||
 			    has_intents(in, ni, &v[i].uuid) || has_frees(f, nf, &v[i].uuid))
 				work_on(&v[i].uuid, kernel, returned);
@@ -372,6 +395,7 @@ static void settle_volumes(struct mesh *m)
 		watch_done();
 		spare_done();
 	}
+	abandoned_free(&a);
 	meshblk_volumes_free(k, nk);
 }
 

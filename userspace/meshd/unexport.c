@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/serve.h"
 #include "userspace/meshd/store.h"
@@ -87,6 +88,7 @@ static bool unwritten(struct tdrive *d, int err)
 
 #define UNWRITTEN	1
 #define SERVED		2	/* the kernel does not give it up */
+#define AT_RISK		3	/* abandoned_bars() */
 
 /*
  * What was taken by force is gone for the volumes, and the drive is not given up before its
@@ -112,10 +114,13 @@ static int unserve(struct tdrive *d, const struct unexport *w)
  */
 static int unexport_both(struct tdrive *d, const struct unexport *w)
 {
+	char why[MGMT_REASON];
 	int err;
 
 	if (d->label->extents && !w->force)
 		return -EBUSY;
+	if (abandoned_bars_now(NULL, &d->uuid, why))
+		return AT_RISK;
 	if (unserve(d, w))
 		return SERVED;
 	err = unexport_label(d);
@@ -154,7 +159,8 @@ static int unexport_job(struct tdrive *d, void *arg)
 		tdrive_set(d, &d->leaving, false);	/* the caller may have given up */
 		if (now_ms() - w->since > UNEXPORT_MS)
 			log_error("%s: it stays, although it was unexported: %s", d->path, err == SERVED ?
-				  "the kernel does not give it up" : strerror(-err));
+				  "the kernel does not give it up" : err == AT_RISK ?
+				  "it has not ended I/O that was given up" : strerror(-err));
 		/* The deadline alone is -ETIMEDOUT; a device may say that, too. */
 		return err == -ETIMEDOUT ? -EIO : err;
 	}
@@ -227,10 +233,14 @@ static void count_losses(struct tdrive *d, struct losses *s)
 static int unexport_verdict(struct req *r, const char *what, const struct tdrive *d,
 			    const struct losses *s)
 {
+	char why[MGMT_REASON];
+
 	/* Nothing takes a device from the kernel that has it open. */
 	if (d->local && s->open)
 		return req_fail(r, "%s is a local drive of volume %s, which is attached; detach that first", what,
 				s->names);
+	if (abandoned_bars_now(NULL, &d->uuid, why))
+		return req_fail(r, "%s cannot be unexported: %s", what, why);
 	if (s->extents && !arg_bool(r, "force"))
 		return req_fail(r, "%s holds extents of volumes (%s); delete those first, or add --force "
 				"to take it from them", what, s->names);
@@ -319,6 +329,9 @@ int cmd_drive_unexport(struct req *r)
 		return req_fail(r, "the kernel does not give %s up: its extents may have just been opened, or its "
 				"commands hang; it stays, try again%s", what,
 				arg_bool(r, "preempt") ? "" : " or add --preempt");
+	if (err == AT_RISK)
+		return req_fail(r, "%s has not ended I/O that was given up: see meshctl volume show of its volume",
+				what);
 	if (err == -EBUSY)
 		return req_fail(r, "%s has just been given extents of a volume; see meshctl drive extents",
 				what);

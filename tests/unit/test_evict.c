@@ -121,6 +121,26 @@ static void test_swapped(void)
 	CU_ASSERT(!wait_swapped(&r, &volume, 0) && reopened == 1);
 }
 
+/* Its new drive has not got the place yet: no other extent is taken for it. */
+static void test_waits(void)
+{
+	struct layout *l = calloc(2, sizeof(*l));
+	struct req r = { 0 };
+
+	begin();
+	l[0].version = l[1].version = 3;
+	l[0].members = 2;
+	l[0].member[0].kind = l[0].member[1].kind = LAYOUT_KIND_RDDA;
+	group.waits = 1 << 0;
+	swaps = 0;
+	CU_ASSERT(evict_member(&r, &volume, &l[0], &l[1], 0) && !swaps);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.error, "has a new drive already"));
+	/* That of another member. */
+	group.waits = 1 << 1;
+	CU_ASSERT(evict_member(&r, &volume, &l[0], &l[1], 0) && swaps == 1);
+	free(l);
+}
+
 /* Nothing is chosen or erased, and no --force is named, which evict has not. */
 static void test_local(void)
 {
@@ -145,6 +165,7 @@ int main(void)
 		{ "a local drive is back while it copies", test_copied },
 		{ "... while the group takes the copy", test_swapped },
 		{ "to a local drive", test_local },
+		{ "a place that waits", test_waits },
 		{ NULL, NULL },
 	};
 

@@ -239,6 +239,10 @@ static void test_kept(void)
 	kernel.evicts = true;
 	CU_ASSERT(!finish() && frees() == 1 && at[1].e.length);
 	kernel.evicts = false;
+	/* The former member has its place yet, and writes to it. */
+	kernel.waits = 1 << 1;
+	CU_ASSERT(!finish() && frees() == 1 && at[1].e.length);
+	kernel.waits = 0;
 	CU_ASSERT(!finish() && !frees() && !at[1].e.length);
 }
 
@@ -269,6 +273,13 @@ static void test_refused(void)
 	kernel.evicts = true;
 	CU_ASSERT(replace_it(&r) && has(r.error, "is leaving") && at[0].e.version == 2 && has_extent(1));
 	kernel.evicts = false;
+	/* The one before has not taken effect. Another place that waits does not matter. */
+	lose(2);
+	kernel.waits = 1 << 1;
+	CU_ASSERT(replace_it(&r) && has(r.error, "has a new drive already") && at[0].e.version == 2 && has_extent(1));
+	kernel.waits = 1 << 0;
+	CU_ASSERT(!replace_it(&r) && has_extent(SPARE));
+	kernel.waits = 0;
 	/* Another member is away, and its group has not gone on without it. */
 	lose(2);
 	at[0].host = HOSTS;

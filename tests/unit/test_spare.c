@@ -63,7 +63,7 @@ static u32 sick(u32 g)
 /* By the words of the header, in another way than the code does it. */
 static bool right(u32 due)
 {
-	bool blocked = group[0].scrubbing || group[1].scrubbing, any = false;
+	bool blocked = group[0].scrubbing || group[1].scrubbing || group[1].waits, any = false;
 
 	for (u32 i = 0; i < N; i++) {
 		blocked = blocked || role(i) == MESHBLK_ROLE_JOINING;
@@ -97,8 +97,8 @@ static void test_due(void)
 	for (i = 0; i < N; i++)
 		all *= kinds;
 	world();
-	for (n = 0; n < all * 4; n++) {
-		for (left = n / 4, i = 0; i < N; i++, left /= kinds) {
+	for (n = 0; n < all * 8; n++) {
+		for (left = n / 8, i = 0; i < N; i++, left /= kinds) {
 			u32 kind = left % kinds;
 			bool out = kind >= ARRAY_SIZE(roles);
 
@@ -107,6 +107,7 @@ static void test_due(void)
 		}
 		strcpy(group[1].state, states[n & 1]);
 		group[0].scrubbing = n & 2;
+		group[1].waits = n & 4;		/* the third place */
 		due = spare_due(&kernel, since, NOW, DELAY);
 		wrong += !right(due);
 		found += due != MESH_NO_MEMBER;
@@ -252,7 +253,7 @@ static void test_used(void)
 /* What a command would be refused for, or wait for. */
 static void test_not_ready(void)
 {
-	for (u32 i = 0; i < 10; i++) {
+	for (u32 i = 0; i < 11; i++) {
 		lose(5000);
 		busy = i == 1;
 		stored.pending = i == 2;
@@ -263,6 +264,8 @@ static void test_not_ready(void)
 		made.spares -= i == 7;
 		group[1].scrubbing = i == 8;
 		evicting = i == 9;
+		/* The member that took its place last does not have it yet. */
+		group[0].waits = i == 10 ? 1 << 1 : 0;
 		CU_ASSERT_EQUAL(pass(20000), !i);
 	}
 }

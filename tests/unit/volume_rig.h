@@ -58,6 +58,7 @@ static struct {
 	bool	refused;		/* they did not, at last */
 	bool	refuses;		/* its groups do not attach without extent 1 */
 	bool	evicts;			/* the place of a member has yet to go to its copy */
+	u64	waits;			/* bits: members whose places former ones have yet */
 } kernel;
 static u32 grace_ms;			/* of host 0 */
 static void (*on_put)(void);		/* before a record is written; NULL: nothing */
@@ -358,6 +359,9 @@ int kernel_volume(const struct muuid *uuid, struct meshblk_volume *out)
 	if (!kernel.there)
 		return -ENOENT;
 	group.successor = (struct muuid) { { kernel.evicts } };
+	group.waits = kernel.waits;
+	for (group.nr = 0; group.nr < EXTENTS; group.nr++)
+		group.members[group.nr] = group.nr;
 	*out = (struct meshblk_volume) { .state = "opening", .groups = &group, .version = kernel.version,
 					 .openers = kernel.openers, .nr_groups = kernel.groups };
 	if (!kernel.refused)

@@ -106,13 +106,14 @@ void evict_orphans(const struct store_volume *v, const struct layout *l)
 static int may_evict(struct req *r, const struct store_volume *v, const struct layout *l, u32 member)
 {
 	struct meshblk_volume k = { 0 };
-	bool there, others;
+	bool there, others, waits;
 	u8 role = 0;
 	u32 i;
 
 	others = there = !kernel_volume(&v->uuid, &k) && k.version == l->version;
 	if (there)
 		role = groups_role(&k, member);
+	waits = there && groups_wait(&k, member);
 	for (i = 0; there && i < l->members; i++)
 		others &= i == member || groups_role(&k, i) == MESHBLK_ROLE_IN_SYNC ||
 			  groups_role(&k, i) == MESHBLK_ROLE_SUSPECT || !groups_role(&k, i);
@@ -120,6 +121,9 @@ static int may_evict(struct req *r, const struct store_volume *v, const struct l
 	if (l->member[member].kind == LAYOUT_KIND_BDEV)
 		return req_fail(r, "member %u of volume %s is a local drive: only members on exported drives are "
 				"evicted", member, v->name);
+	if (waits)
+		return req_fail(r, "member %u of volume %s has a new drive already, which " WAITS_FOR "; see meshctl "
+				"volume show", member, v->name);
 	if (role == MESHBLK_ROLE_IN_SYNC && others)
 		return 0;
 	if (role == MESHBLK_ROLE_IN_SYNC)

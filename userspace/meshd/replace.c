@@ -220,7 +220,10 @@ static int free_one(const struct layout *l, const struct gather *g, const struct
 	return puts_result(&p, 1, why);
 }
 
-/* Whether this kernel has the layout in use, and all groups have all members. */
+/*
+ * Whether this kernel has the layout in use, and each place the member that it names. @whole: all groups
+ * have all members.
+ */
 static bool in_use(const struct store_volume *v, const struct layout *l, bool *whole)
 {
 	struct meshblk_volume k;
@@ -228,7 +231,8 @@ static bool in_use(const struct store_volume *v, const struct layout *l, bool *w
 
 	if (!v->attached || kernel_volume(&v->uuid, &k))
 		return false;
-	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) && !groups_evict(&k);
+	is = k.version == l->version && !strcmp(k.state, MESHBLK_STATE_ACTIVE) && !groups_evict(&k) &&
+	     !groups_wait(&k, MESH_NO_MEMBER);
 	*whole = volume_health(&k) == HEALTH_WHOLE;
 	meshblk_volume_free(&k);
 	return is;
@@ -267,18 +271,23 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 		       u32 member)
 {
 	struct meshblk_volume k;
-	bool evicts;
+	bool evicts, waits;
 	u8 role;
 
 	if (kernel_volume(&v->uuid, &k))
 		return req_fail(r, "volume %s is not attached here; attach it first", v->name);
 	role = k.version == l->version ? groups_role(&k, member) : 0;
 	evicts = groups_evict(&k);
+	waits = groups_wait(&k, member);
 	meshblk_volume_free(&k);
 	/* The layout may name its copy already: with a second change, none of its extents has a record. */
 	if (evicts)
 		return req_fail(r, "a member of volume %s is leaving: let that end first, or end it with "
 				"meshctl volume evict --stop", v->name);
+	/* Another new extent would wait as this one does. */
+	if (waits)
+		return req_fail(r, "member %u of volume %s has a new drive already, which " WAITS_FOR "; see meshctl "
+				"volume show", member, v->name);
 	/* Only a command replaces one that has come back. */
 	if (role == MESHBLK_ROLE_OUT || (role == MESHBLK_ROLE_JOINING && !req_own(r)))
 		return 0;
@@ -288,6 +297,9 @@ static int may_replace(struct req *r, const struct store_volume *v, const struct
 	if (role == MESHBLK_ROLE_SUSPECT || role == MESHBLK_ROLE_FAILED)
 		return req_fail(r, "member %u of volume %s is silent, and its group still waits for it; try "
 				"again when meshctl volume show says that it is out", member, v->name);
+	if (role == MESHBLK_ROLE_OPENING)
+		return req_fail(r, "the group of member %u of volume %s is being attached: whether it is lost is not "
+				"known yet; try again when meshctl volume show says", member, v->name);
 	if (role)
 		return req_fail(r, "member %u of volume %s is in sync: only one that is lost is replaced", member,
 				v->name);

@@ -50,11 +50,13 @@ static u32 lacks(const struct meshblk_group *g)
 	return n;
 }
 
-/* What is at work on it is finished first. */
+/* What is at work on it is finished first: the last member that was replaced has its place by then. */
 static bool at_work(const struct meshblk_volume *k)
 {
 	u32 i, m;
 
+	if (groups_wait(k, MESH_NO_MEMBER))
+		return true;
 	for (i = 0; i < k->nr_groups; i++) {
 		if (k->groups[i].scrubbing)
 			return true;

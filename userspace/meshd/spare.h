@@ -11,7 +11,7 @@ bool spare_allowed(const struct layout *l);
  * spare_due() - the member that is to be replaced now
  * @since: of each member of the volume, when it went out on the clock of @now; 0: it is not out
  *
- * One at a time: none while another is given data, or a group is scrubbed. The group that lacks
+ * One at a time: none while another is given data, or waits for its place, or a group is scrubbed. The group that lacks
  * most members comes first, and in it the member that has been out longest.
  *
  * Return: its index, or MESH_NO_MEMBER.

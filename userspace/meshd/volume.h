@@ -300,6 +300,22 @@ static inline bool group_unnoted(const struct layout *l, const struct meshblk_gr
 	return failed && g->witness && group_redundancy_left(l, g) >= 0;
 }
 
+/* Whether another member has the place of @member yet; MESH_NO_MEMBER: the place of any. */
+static inline bool groups_wait(const struct meshblk_volume *k, u32 member)
+{
+	u32 i, m;
+
+	for (i = 0; i < k->nr_groups; i++)
+		for (m = 0; m < k->groups[i].nr; m++)
+			if (k->groups[i].waits >> m & 1 &&
+			    (member == MESH_NO_MEMBER || k->groups[i].members[m] == member))
+				return true;
+	return false;
+}
+
+/* For words of such a member: "..., and " */
+#define WAITS_FOR	"waits until the I/O of the former member has ended"
+
 json_t *groups_json(const struct meshblk_volume *k);
 /* The role of a member of the volume in its group; 0: it is in none. */
 u8 groups_role(const struct meshblk_volume *k, u32 member);

@@ -20,6 +20,7 @@ const char *genl_why(const struct mesh *m);
 /* Its parser; what it calls are stand-ins below. */
 #define meshblk_targets		client_targets
 #define meshblk_volumes		client_volumes
+#define meshblk_abandoned_get	client_abandoned_get
 #define meshblk_volume_free	client_volume_free
 #define meshblk_volumes_free	client_volumes_free
 #define meshblk_volume_scrub	client_volume_scrub
@@ -28,6 +29,7 @@ const char *genl_why(const struct mesh *m);
 #include "userspace/libmesh/grow.c"
 #undef meshblk_targets
 #undef meshblk_volumes
+#undef meshblk_abandoned_get
 #undef meshblk_volume_free
 #undef meshblk_volumes_free
 #undef meshblk_volume_scrub
@@ -35,6 +37,7 @@ const char *genl_why(const struct mesh *m);
 #include "userspace/meshd/show.c"
 #include "userspace/meshd/groups.c"
 #include "userspace/meshd/scrub.c"
+#include "abandoned_rig.h"
 #include "suite.h"
 #include "req_rig.h"
 
@@ -45,6 +48,7 @@ static u64 slept;
 static struct layout made;
 static struct meshblk_volume kernel;
 static struct meshblk_target target;
+static struct store_volume stored = { .state = STORE_LIVE, .attached = true };
 
 struct mesh *mesh_open(void) { return (void *)&kernel; }
 void mesh_close(struct mesh *m) { (void)m; }
@@ -61,6 +65,8 @@ bool arg_bool(const struct req *r, const char *key) { return !strcmp(key, "degra
 u64 arg_num(const struct req *r, const char *key) { return json_integer_value(json_object_get(r->args, key)); }
 u64 now_ms(void) { return slept; }
 static u32 notes;
+void log_warn(const char *fmt, ...) { (void)fmt; }
+void log_info(const char *fmt, ...) { (void)fmt; }
 void req_note(struct req *r, const char *fmt, ...) { (void)r, (void)fmt; notes++; }
 const char *mesh_why(const struct mesh *m) { (void)m; return "a scrub runs already"; }
 static struct mesh_scrub scrubbed;	/* as the kernel got it last */
@@ -74,13 +80,15 @@ bool stopping(void) { return polls > 9; }
 bool req_cancelled(const struct req *r) { (void)r; return false; }
 static u64 shown_done, shown_total;
 void req_progress(struct req *r, const char *what, u64 done, u64 total) { (void)r, (void)what; shown_done = done; shown_total = total; }
-int kernel_volume(const struct muuid *u, struct meshblk_volume *v) { (void)u; *v = kernel; return 0; }
+static u32 queries;
+int kernel_volume(const struct muuid *u, struct meshblk_volume *v) { (void)u; *v = kernel; queries++; return 0; }
 
 int store_volume_get(const struct muuid *u, struct store_volume *v, struct layout *l)
 {
 	(void)u;
-	*v = (struct store_volume) { .state = STORE_LIVE, .attached = true };
-	memcpy(l, &made, sizeof(made));
+	*v = stored;
+	if (l)
+		memcpy(l, &made, sizeof(made));
 	return 0;
 }
 
@@ -203,6 +211,129 @@ static void mirrors(u8 role, u64 behind)
 	made.segment[0] = (struct layout_segment) { .level = PROT_RAID10, .data = 2, .groups = 2,
 						    .strip = 65536, .refs = 4 };
 	strcpy(made.member[3].addr, "10.0.0.4");
+}
+
+static const char *reason_of(const json_t *r)
+{
+	return json_string_value(json_object_get(r, "reason"));
+}
+
+/* Of a group that is being attached nothing is known of its members but which are here. */
+static void test_opening(void)
+{
+	static struct meshblk_member members[4];
+	struct req r = { 0 };
+	const json_t *m;
+
+	mirrors(MESHBLK_ROLE_OPENING, 0);
+	two[1].roles[0] = MESHBLK_ROLE_OPENING;
+	strcpy(two[1].state, "opening");
+	strcpy(kernel.state, "opening");
+	kernel.members = members;
+	kernel.nr_members = 4;
+	for (u32 i = 0; i < 4; i++) {
+		made.member[i].extent = members[i].extent = (struct muuid) { { 5, i } };
+		strcpy(members[i].state, i == 3 ? "down" : "up");
+	}
+	cmd_volume_show(&r);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "health")), "down");
+	/* The one that is not here is the reason, whichever is first. */
+	CU_ASSERT_PTR_NOT_NULL(strstr(reason_of(r.result), "member 3: no session with host 10.0.0.4"));
+	for (u32 i = 0; i < 2; i++) {
+		m = json_array_get(json_object_get(json_array_get(json_object_get(r.result, "groups"), 1), "members"), i);
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(m, "role")), "not known yet");
+		CU_ASSERT(json_is_null(json_object_get(m, "behind")));
+	}
+	m = json_array_get(json_object_get(json_array_get(json_object_get(r.result, "groups"), 0), "members"), 0);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(m, "role")), "in sync");
+	CU_ASSERT(json_is_integer(json_object_get(m, "behind")));
+	json_decref(r.result);
+	/* A local drive that is away, or has not ended I/O. */
+	made.member[3].kind = LAYOUT_KIND_BDEV;
+	for (u32 i = 0; i < 2; i++) {
+		members[3].abandoned = i;
+		r = (struct req) { 0 };
+		cmd_volume_show(&r);
+		CU_ASSERT_PTR_NOT_NULL(strstr(reason_of(r.result), i ? "has not ended I/O" : "is not here"));
+		json_decref(r.result);
+	}
+}
+
+/* A place that waits for I/O of the former member, and that I/O. */
+static void test_waits(void)
+{
+	struct req r = { 0 };
+	const json_t *m, *a;
+
+	mirrors(MESHBLK_ROLE_OUT, 0);
+	made.member[3].extent = (struct muuid) { { 5, 3 } };
+	two[1].waits = 1 << 1;
+	rig_abandon(stored.uuid, (struct muuid) { { 6 } }, made.member[3].extent, 2);
+	rig_abandon(stored.uuid, (struct muuid) { { 7 } }, (struct muuid) { { 8 } }, 1);
+	rig_abandon((struct muuid) { { 9 } }, (struct muuid) { { 7 } }, (struct muuid) { { 8 } }, 1);
+	cmd_volume_show(&r);
+	CU_ASSERT_STRING_EQUAL(reason_of(r.result), "group 0.1: member 3 on host 10.0.0.4 is out, and waits until the "
+			       "I/O of the former member has ended");
+	for (u32 i = 0; i < 2; i++) {
+		m = json_array_get(json_object_get(json_array_get(json_object_get(r.result, "groups"), 1), "members"), i);
+		CU_ASSERT_EQUAL(json_is_true(json_object_get(m, "waits")), i);
+	}
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(r.result, "abandoned")), 2);
+	a = json_array_get(json_object_get(r.result, "abandoned"), 0);
+	CU_ASSERT(json_integer_value(json_object_get(a, "member")) == 3);
+	CU_ASSERT(json_integer_value(json_object_get(a, "ios")) == 2);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(a, "path")), "/dev/test");
+	a = json_array_get(json_object_get(r.result, "abandoned"), 1);
+	CU_ASSERT(json_is_null(json_object_get(a, "member")));
+	rig_ios = 0;
+	json_decref(r.result);
+}
+
+/* What is noted of a volume that does not come up is no reason once it serves, nor the other way round. */
+static void test_note(void)
+{
+	static const struct { const char *note, *state; bool pending, shown; } of[] = {
+		{ "too few members are here", "opening", false, true },
+		{ "too few members are here", "active", false, false },
+		{ "too few members are here", "active", true, true },
+		{ NOTE_ACTIVE "host a does not answer", "active", false, true },
+		{ NOTE_ACTIVE "host a does not answer", "waiting", false, false },
+		{ NOTE_KEPT ": host b holds it", "active", false, true },
+		{ NOTE_KEPT ": host b holds it", "waiting", false, true },
+		{ "", "active", false, false },
+		{ "", "active", true, false },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct req r = { 0 };
+
+		made = (struct layout) { .segments = 1 };
+		made.segment[0] = (struct layout_segment) { .level = PROT_LINEAR, .data = 1 };
+		kernel = (struct meshblk_volume) { 0 };
+		strcpy(kernel.state, of[i].state);
+		strcpy(stored.note, of[i].note);
+		stored.pending = of[i].pending;
+		cmd_volume_show(&r);
+		CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r.result, "state")), of[i].state);
+		CU_ASSERT(of[i].shown ? !strcmp(reason_of(r.result) ?: "", of[i].note) : !reason_of(r.result));
+		json_decref(r.result);
+	}
+	stored.note[0] = 0;
+	stored.pending = false;
+}
+
+/* All of one moment: the kernel is queried once, though a group is up the next time. */
+static void test_moment(void)
+{
+	struct req r = { 0 };
+
+	mirrors(MESHBLK_ROLE_IN_SYNC, 0);
+	strcpy(two[0].state, "opening");
+	strcpy(two[0].reason, "too few members are here");
+	queries = 0;
+	cmd_volume_show(&r);
+	CU_ASSERT_EQUAL(queries, 1);
+	json_decref(r.result);
 }
 
 static void test_health(void)
@@ -374,6 +505,7 @@ static void test_parse(void)
 	nla_put_flag(msg, MESHBLK_P_SCRUBBING);
 	nla_put_u64(msg, MESHBLK_P_SCRUBBED, 3);
 	nla_put_u64(msg, MESHBLK_P_BYTES, 4);
+	nla_put_u64(msg, MESHBLK_P_WAITS, 6);
 	nla_put_u64(msg, MESHBLK_P_MISMATCHES, 5);
 	nla_put_u64(msg, MESHBLK_P_REPAIRED, 6);
 	nla_put_u64(msg, MESHBLK_P_SKIPPED, 7);
@@ -381,6 +513,7 @@ static void test_parse(void)
 	nla_nest_end(msg, nest);
 	parse_group(nest, &g);
 	CU_ASSERT(g.scrubbing && g.scrubbed == 3 && g.bytes == 4 && g.mismatches == 5 && g.repaired == 6);
+	CU_ASSERT_EQUAL(g.waits, 6);
 	CU_ASSERT(g.skipped == 7 && g.nr_diffs == 2 && !memcmp(g.diffs, diffs, sizeof(diffs)));
 	j = group_json(&g);
 	CU_ASSERT(json_is_true(json_object_get(j, "scrubbing")));
@@ -510,6 +643,10 @@ int main(void)
 		{ "counters", test_stats },
 		{ "a strip", test_strip },
 		{ "health of groups", test_health },
+		{ "groups that are being attached", test_opening },
+		{ "places that wait", test_waits },
+		{ "a note of another state", test_note },
+		{ "of one moment", test_moment },
 		{ "spares of a volume", test_spares },
 		{ "list of what is degraded", test_list_degraded },
 		{ "wait", test_wait },

@@ -375,6 +375,27 @@ static void evictions(const json_t *r)
 	}
 }
 
+/* What members and drives wait for. */
+static void waits(const json_t *r)
+{
+	const json_t *g, *m, *a;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(r, "groups"), i, g)
+		json_array_foreach(json_object_get(g, "members"), k, m)
+			if (json_is_true(json_object_get(m, "waits")))
+				printf("member %llu waits for its place: the I/O of the former member has not ended\n",
+				       (unsigned long long)number_of(m, "index"));
+	json_array_foreach(json_object_get(r, "abandoned"), i, a) {
+		printf("abandoned I/O on %s: %llu, ", str(a, "path"), (unsigned long long)number_of(a, "ios"));
+		if (json_is_integer(json_object_get(a, "member")))
+			printf("of member %llu", (unsigned long long)number_of(a, "member"));
+		else
+			printf("of a former member");
+		printf("; its extent stays as it is until the device ends it, or is removed\n");
+	}
+}
+
 /* In a table, what a mirror has are copies, neither data nor parity. Return: the caller's. */
 static json_t *segments_of(const json_t *r)
 {
@@ -430,6 +451,7 @@ static void volume(const json_t *r)
 	unread_places(r);
 	scrubs(r);
 	evictions(r);
+	waits(r);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
 	locals(json_object_get(r, "members"));

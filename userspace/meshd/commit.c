@@ -277,8 +277,8 @@ static void members_why(const struct meshblk_volume *v, char *why)
 		if (v->reason[0] && m->error != -EBUSY && m->error != -ESTALE)
 			continue;
 		if (m->kind == MESHBLK_KIND_BDEV && strcmp(m->state, MESHBLK_STATE_UP))
-			snprintf(why, REASON, "the device of local drive %s is not here; bring it back",
-				 muuid_str(&m->drive).s);
+			snprintf(why, REASON, "the device of local drive %s %s", muuid_str(&m->drive).s,
+				 local_lacks(m));
 		for (k = 0; k < n && (m->kind == MESHBLK_KIND_BDEV || hosts[k].id != m->target_id); k++)
 			;
 		if (!strcmp(m->state, MESHBLK_STATE_UP) || k == n)

@@ -108,7 +108,7 @@ static int undelete(struct store_volume *v, const char *why)
 		store_free_del(&f[i].extent);
 	free(f);
 	v->state = STORE_LIVE;
-	snprintf(v->note, sizeof(v->note), "not deleted: %.200s", why);
+	snprintf(v->note, sizeof(v->note), NOTE_KEPT ": %.200s", why);
 	return store_volume_flags(v);
 }
 

@@ -13,7 +13,7 @@ static const char *role_name(u8 role)
 	static const char *const names[] = {
 		[MESHBLK_ROLE_IN_SYNC] = "in sync", [MESHBLK_ROLE_SUSPECT] = "silent",
 		[MESHBLK_ROLE_FAILED] = "failed", [MESHBLK_ROLE_OUT] = "out",
-		[MESHBLK_ROLE_JOINING] = "rebuilding",
+		[MESHBLK_ROLE_JOINING] = "rebuilding", [MESHBLK_ROLE_OPENING] = "not known yet",
 	};
 
 	return role && role < sizeof(names) / sizeof(*names) ? names[role] : "?";
@@ -141,11 +141,13 @@ bool groups_why(const struct layout *l, const struct meshblk_volume *k, char *wh
 		snprintf(why, size, "group %u.%u: %s", g->segment, g->column, g->reason);
 		return true;
 	}
-	if (i == g->nr || g->members[i] >= l->members)
+	/* Of a group that is being attached nothing is known but which members are here. */
+	if (i == g->nr || g->members[i] >= l->members || g->roles[i] == MESHBLK_ROLE_OPENING)
 		return false;
 	m = &l->member[g->members[i]];
-	snprintf(why, size, "group %u.%u: member %u on host %s is %s%s", g->segment, g->column, g->members[i],
+	snprintf(why, size, "group %u.%u: member %u on host %s is %s%s%s", g->segment, g->column, g->members[i],
 		 peer_of_member(m, &h) ? m->addr : h.name, role_name(g->roles[i]),
+		 g->waits >> i & 1 ? ", and " WAITS_FOR : "",
 		 group_unnoted(l, g) ? "; I/O waits until meshd has noted that" : "");
 	return true;
 }
@@ -192,6 +194,11 @@ static json_t *evict_json(const struct meshblk_group *g)
 			 (json_int_t)g->copy_bytes);
 }
 
+static json_t *behind_of(const struct meshblk_group *g, u32 i)
+{
+	return g->roles[i] == MESHBLK_ROLE_OPENING ? json_null() : json_integer((json_int_t)g->behind[i]);
+}
+
 static json_t *group_json(const struct meshblk_group *g)
 {
 	json_t *j = json_object(), *members = json_array();
@@ -209,10 +216,10 @@ static json_t *group_json(const struct meshblk_group *g)
 	scrub_json(j, g);
 	json_object_set_new(j, "evicting", evict_json(g));
 	for (i = 0; i < g->nr; i++)
-		json_array_append_new(members, json_pack("{s:I, s:s, s:I}", "index",
+		json_array_append_new(members, json_pack("{s:I, s:s, s:o, s:b}", "index",
 							 (json_int_t)g->members[i], "role",
-							 role_of(g, i), "behind",
-							 (json_int_t)g->behind[i]));
+							 role_of(g, i), "behind", behind_of(g, i),
+							 "waits", (int)(g->waits >> i & 1)));
 	json_object_set_new(j, "members", members);
 	return j;
 }

@@ -123,20 +123,23 @@ static int settle(struct store_volume *v, struct layout *l, u64 kernel, char *wh
 	return intents_undo(&v->uuid, why);
 }
 
-/* What it waits for is shown in lists, and logged when it changes. */
-static void note(struct store_volume *v, int err, const char *why)
+/* What it waits for is shown in lists, and logged when it changes. @active: the volume was, to begin with. */
+static void note(struct store_volume *v, int err, const char *why, bool active)
 {
 	struct store_volume now;
+	char text[sizeof(now.note)] = "";
 
 	if (store_volume_get(&v->uuid, &now, NULL) || now.state == STORE_CREATING)
 		return;
-	if (!err && (now.pending || !strncmp(now.note, "not deleted", 11)))
+	if (!err && (now.pending || !strncmp(now.note, NOTE_KEPT, strlen(NOTE_KEPT))))
 		return;
-	if (!strcmp(now.note, err ? why : ""))
+	if (err)
+		snprintf(text, sizeof(text), "%s%s", active ? NOTE_ACTIVE : "", why);
+	if (!strcmp(now.note, text))
 		return;
 	if (err)
 		log_info("volume %s waits: %s", now.name, why);
-	snprintf(now.note, sizeof(now.note), "%s", err ? why : "");
+	memcpy(now.note, text, sizeof(text));
 	store_volume_flags(&now);
 }
 
@@ -236,6 +239,8 @@ static void *settle_thread(void *arg)
 	struct work *w __free(free) = arg;
 	struct store_volume v;
 	char why[REASON] = "";
+	u64 version;
+	bool active = kernel_active(&w->volume, &version);
 	int err = l ? store_volume_get(&w->volume, &v, l) : -ENOMEM;
 
 	if (!err) {
@@ -247,7 +252,7 @@ static void *settle_thread(void *arg)
 		/* All is done but for members that are away: that is not repeated all the time. */
 		if (!err && v.attached && v.recorded < v.version)
 			late_set(&w->volume);
-		note(&v, err, why[0] ? why : strerror(err < 0 ? -err : 0));
+		note(&v, err, why[0] ? why : strerror(err < 0 ? -err : 0), active);
 	}
 	busy_drop(&w->volume);
 	return NULL;

@@ -7,6 +7,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/layout_text.h"
+#include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/volume.h"
 
@@ -153,8 +154,8 @@ static bool member_why(const struct layout *l, const struct meshblk_volume *k, c
 		if (!strcmp(state, MESHBLK_STATE_UP))
 			continue;
 		if (m->kind == LAYOUT_KIND_BDEV) {
-			snprintf(why, size, "member %u: the device of local drive %s is not here", i,
-				 muuid_str(&m->drive).s);
+			snprintf(why, size, "member %u: the device of local drive %s %s", i,
+				 muuid_str(&m->drive).s, local_lacks(km));
 			return true;
 		}
 		snprintf(why, size, "member %u: %s %s%s", i,
@@ -179,12 +180,40 @@ static const char *volume_state(const struct store_volume *v, const struct meshb
 	return k ? k->state : v->attached ? MESHBLK_STATE_WAITING : "detached";
 }
 
-json_t *volume_json(const struct store_volume *v, const struct layout *l)
+/* A note is the reason of the state in which it was made, and of no later one. */
+static bool note_counts(const struct store_volume *v, const struct meshblk_volume *k)
 {
-	struct meshblk_volume k;
+	bool active = k && !strcmp(k->state, MESHBLK_STATE_ACTIVE);
+
+	if (!v->note[0] || v->pending || !strncmp(v->note, NOTE_KEPT, strlen(NOTE_KEPT)))
+		return v->note[0];
+	return active == !strncmp(v->note, NOTE_ACTIVE, strlen(NOTE_ACTIVE));
+}
+
+static const char *volume_reason(const struct store_volume *v, const struct layout *l,
+				 const struct meshblk_volume *k, char *why, size_t size)
+{
+	if (v->state == STORE_DELETING)
+		return "extents on drives that are away are still to be freed: bring them back, or forget them "
+		       "with meshctl volume delete --force";
+	if (v->state == STORE_CREATING)
+		return "its extents are being zeroed; meshctl volume delete gives it up";
+	if (k && groups_why(l, k, why, size))
+		return why;
+	if (k && k->reason[0])
+		return k->reason;
+	if (k && strcmp(k->state, MESHBLK_STATE_ACTIVE) && member_why(l, k, why, size))
+		return why;
+	return note_counts(v, k) ? v->note : NULL;
+}
+
+/* All of it of one moment: @k is what the kernel said then; NULL: that it has no such volume. */
+static json_t *volume_json_of(const struct store_volume *v, const struct layout *l,
+			      const struct meshblk_volume *k)
+{
 	json_t *j = json_object();
-	bool there = !kernel_volume(&v->uuid, &k);
 	char device[48], why[REASON];
+	const char *reason = volume_reason(v, l, k, why, sizeof(why));
 
 	jset_str(j, "name", v->name);
 	jset_uuid(j, "uuid", &v->uuid);
@@ -196,30 +225,27 @@ json_t *volume_json(const struct store_volume *v, const struct layout *l)
 			    json_null());
 	jset_u64(j, "version", v->version);
 	jset_u64(j, "commit", l->commit);
-	jset_str(j, "state", volume_state(v, there ? &k : NULL));
+	jset_str(j, "state", volume_state(v, k));
 	jset_bool(j, "readonly", v->readonly);
 	json_object_update_new(j, json_pack("{s:n, s:n, s:n, s:n}", "device", "openers", "reason", "health"));
-	if (there && volume_health(&k))
-		jset_str(j, "health", health_name(volume_health(&k)));
-	if (there && k.disk[0]) {
-		snprintf(device, sizeof(device), "/dev/%s", k.disk);
+	if (k && volume_health(k))
+		jset_str(j, "health", health_name(volume_health(k)));
+	if (k && k->disk[0]) {
+		snprintf(device, sizeof(device), "/dev/%s", k->disk);
 		jset_str(j, "device", device);
-		jset_u64(j, "openers", k.openers);
+		jset_u64(j, "openers", k->openers);
 	}
-	if (v->state == STORE_DELETING)
-		jset_str(j, "reason", "extents on drives that are away are still to be freed: bring them "
-			 "back, or forget them with meshctl volume delete --force");
-	else if (v->state == STORE_CREATING)
-		jset_str(j, "reason", "its extents are being zeroed; meshctl volume delete gives it up");
-	else if (there && groups_why(l, &k, why, sizeof(why)))
-		jset_str(j, "reason", why);
-	else if (there && k.reason[0])
-		jset_str(j, "reason", k.reason);
-	else if (there && strcmp(k.state, MESHBLK_STATE_ACTIVE) &&
-		 member_why(l, &k, why, sizeof(why)))
-		jset_str(j, "reason", why);
-	else if (v->note[0])
-		jset_str(j, "reason", v->note);
+	if (reason)
+		jset_str(j, "reason", reason);
+	return j;
+}
+
+json_t *volume_json(const struct store_volume *v, const struct layout *l)
+{
+	struct meshblk_volume k;
+	bool there = !kernel_volume(&v->uuid, &k);
+	json_t *j = volume_json_of(v, l, there ? &k : NULL);
+
 	if (there)
 		meshblk_volume_free(&k);
 	return j;
@@ -281,6 +307,34 @@ int cmd_volume_list(struct req *r)
 	return err ? req_fail(r, "%s", store_words(err)) : 0;
 }
 
+/* I/O of members, and of former ones, that devices have not ended; of a volume that is detached, too. */
+static json_t *abandoned_json(const struct store_volume *v, const struct layout *l)
+{
+	json_t *list = json_array(), *j;
+	struct abandoned a;
+	size_t i;
+	u32 m;
+
+	abandoned_get(&a);
+	for (i = 0; i < a.n; i++) {
+		const struct meshblk_member *mb = &a.io[i].member;
+
+		if (!muuid_equal(&a.io[i].volume, &v->uuid))
+			continue;
+		for (m = 0; m < l->members && !muuid_equal(&l->member[m].extent, &mb->extent); m++)
+			;
+		j = json_object();
+		json_object_set_new(j, "member", m < l->members ? json_integer(m) : json_null());
+		json_object_set_new(j, "path", mb->path[0] ? json_string(mb->path) : json_null());
+		jset_uuid(j, "drive", &mb->drive);
+		jset_uuid(j, "extent", &mb->extent);
+		jset_u64(j, "ios", mb->abandoned);
+		json_array_append_new(list, j);
+	}
+	abandoned_free(&a);
+	return list;
+}
+
 static void show(struct req *r, const struct store_volume *v, const struct layout *l)
 {
 	json_t *segments = json_array(), *members = json_array();
@@ -288,7 +342,7 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 	bool there = !kernel_volume(&v->uuid, &k);
 	u32 i;
 
-	r->result = volume_json(v, l);
+	r->result = volume_json_of(v, l, there ? &k : NULL);
 	for (i = 0; i < l->segments; i++)
 		json_array_append_new(segments, segment_json(l, &l->segment[i]));
 	for (i = 0; i < l->members; i++)
@@ -296,6 +350,7 @@ static void show(struct req *r, const struct store_volume *v, const struct layou
 	json_object_set_new(r->result, "segments", segments);
 	json_object_set_new(r->result, "groups", there ? groups_json(&k) : json_array());
 	json_object_set_new(r->result, "members", members);
+	json_object_set_new(r->result, "abandoned", abandoned_json(v, l));
 	if (there)
 		meshblk_volume_free(&k);
 }

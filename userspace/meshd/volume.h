@@ -46,6 +46,13 @@ static inline int kernel_head(const struct muuid *uuid, struct meshblk_volume *o
 /* Whether it is there, and its groups have said that the members that are here do not do. */
 bool kernel_refuses(const struct muuid *uuid);
 
+/* Why a local drive's member is not up, to follow "the device". */
+static inline const char *local_lacks(const struct meshblk_member *m)
+{
+	return m->abandoned ? "has not ended I/O that was given up: it comes back when it has" :
+			      "is not here; bring it back";
+}
+
 /* How often its device is open here; 0 where it has none. */
 static inline u32 kernel_openers(const struct muuid *uuid)
 {
@@ -366,6 +373,12 @@ int volume_take(struct req *r, const char *what, struct store_volume *v, struct 
 int volume_dying(struct req *r, const struct store_volume *v);
 
 /* reconcile.c */
+
+/* How a note begins that was made while the volume was active: it is the reason of no other state. */
+#define NOTE_ACTIVE	"it serves, but "
+/* ... and that of a volume whose deletion was given up, in any state. */
+#define NOTE_KEPT	"not deleted"
+
 int reconcile_start(void);
 void reconcile_kick(void);
 /* For what has the volume busy and waits: have the kernel open local drives that are back. */

@@ -37,6 +37,7 @@ KBUILDDIR = $(BUILD)/$(kdir-release)$(if $(FAULTS),-faults)
 modules:
 	@test -n "$(kdir-release)" || { echo "no kernel build tree at $(KDIR): as root, apt-get install linux-headers-$(KREL), or pass KDIR= or KREL="; exit 1; }
 	@mkdir -p $(KBUILDDIR)
+	$(if $(FAULTS),@flock $(KBUILDDIR)/.lock tests/lab/seed-faults $(BUILD)/$(kdir-release) $(KBUILDDIR))
 	@flock $(KBUILDDIR)/.lock $(MAKE) --no-print-directory modules-alone
 
 modules-alone:

@@ -3,7 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from . import cases
+from . import cases, kernel
 
 
 class Jobs:
@@ -49,6 +49,8 @@ def run_all(todo, tier, cpus, report):
     """Guests with the most CPUs first, and of these the longest: none is left alone at
     the end. The labs of several nodes are one job of one CPU, as the nodes mostly wait
     for one another."""
+    kernel.build_for({(k, "--faults" in c.args.split()) for ks, c in todo
+                      for k in ks.split(",")})
     groups = cases.batches(todo, tier)
     one = sorted((g for g in groups if g[1][0].nodes == 1),
                  key=lambda g: (g[1][0].cpus(tier), sum(c.seconds(tier) for c in g[1])),

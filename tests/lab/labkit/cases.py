@@ -92,7 +92,9 @@ def batches(todo, tier):
         groups.setdefault(where, []).append(c)
     out = []
     for (k, *_), cs in groups.items():
-        out += [(k, cs[i:i + BATCH]) for i in range(0, len(cs), BATCH)]
+        boots = -(-len(cs) // BATCH)
+        size = -(-len(cs) // boots)
+        out += [(k, cs[i:i + size]) for i in range(0, len(cs), size)]
     return out
 
 

@@ -24,7 +24,7 @@ class Report:
         self.known = flakes.listed()
         self.again = []                 # results of cases to be run again
         self.flakes = []
-        self.costs = open(costs, "w", encoding="utf-8") if costs else None
+        self.costs = open(costs, "a", encoding="utf-8") if costs else None
         self.done = done
 
     def __call__(self, r):

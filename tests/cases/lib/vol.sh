@@ -44,8 +44,8 @@ vol_up() {
 	trap vol_cleanup EXIT
 }
 
-# Drives I... read zero, records and data.
-wipe() { local i; for i; do blkdiscard -z "/dev/nvme${i}n1"; done; }
+# Drives I... read zero, records and data; -f as dm may hold them.
+wipe() { local i; for i; do blkdiscard -fz "/dev/nvme${i}n1"; done; }
 
 # blkctl make for the usual volume; prints nothing. Waits for the disk.
 make_vol() { blkctl make -w 20 "$@" >/dev/null; }

@@ -48,7 +48,7 @@ modules-alone:
 help:
 	@sed -n 's/^#   make/make/p' $(TOP)/Makefile
 
-include protect/codec.mk
+include protect/codec/codec.mk
 include tests/unit/unit.mk
 include tests/fuzz/fuzz.mk
 -include userspace/build.mk

@@ -13,7 +13,7 @@
 
 #ifdef CONFIG_X86_64
 #include <asm/fpu/api.h>
-#include "protect/codec_x86.h"
+#include "protect/codec/codec_x86.h"
 
 #define codec_list		prot_codec_x86_list
 #define codec_fpu_usable()	irq_fpu_usable()

@@ -2,8 +2,8 @@
 #ifndef DRIVER_CODEC_H
 #define DRIVER_CODEC_H
 
-#include "protect/codec.h"
-#include "protect/group.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group.h"
 
 bool mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map);
 int mesh_codec_init(void);

@@ -2,7 +2,7 @@
 /*
  * A protection group in the kernel: protect/'s engine, fed by requests and by its members.
  *
- *   request --part--> inbox --runner--> engine (protect/group.h)
+ *   request --part--> inbox --runner--> engine (protect/engine/group.h)
  *                       ^                  | events
  *     member I/O ended -+                  v
  *     work done --------'     I/O to a member, copy, codec, end of a part
@@ -55,9 +55,9 @@
 #include <linux/wait.h>
 
 #include "driver/member.h"
-#include "protect/geometry.h"
-#include "protect/group.h"
-#include "protect/membership.h"
+#include "protect/engine/geometry.h"
+#include "protect/engine/group.h"
+#include "protect/roster/membership.h"
 
 struct mesh_volume;
 struct mesh_layout;

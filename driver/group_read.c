@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads that go around the engine, straight to the members: what most reads of a clean group do.
- * protect/bypass.h has the rules, and what is in g->writes.
+ * protect/engine/bypass.h has the rules, and what is in g->writes.
  *
  * No read that began after a write was acknowledged misses it: where a write went on without a
  * member, the mask was without that member before the write ended, and who sees the write's end in
@@ -13,7 +13,7 @@
 #include "driver/group.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
-#include "protect/bypass.h"
+#include "protect/engine/bypass.h"
 
 #define READ_BUCKETS	4096		/* a power of two */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Rosters on members: read at an attach, written at each change. Each member has two blocks,
- * before its records (protect/geometry.h), written in turn, so that a torn one leaves the other.
+ * before its records (engine/geometry.h), written in turn, so that a torn one leaves the other.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/string.h>

@@ -2,7 +2,7 @@
 /*
  * The group's own work, which may sleep: attach, rosters.
  *
- *   enough members up -> read rosters -> decide (protect/membership.h) -> targets note the number
+ *   enough members up -> read rosters -> decide (roster/membership.h) -> targets note the number
  *        ^                                                                     |
  *        '------- a member fails: without it ------- roster durable on all <---'
  *                                                          |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Rosters that meshd notes in this host's state folder, so that it can say later that no other
- * host has gone on with the members that are missing (protect/membership.h): a removal before any
+ * host has gone on with the members that are missing (roster/membership.h): a removal before any
  * member has its roster, all others once they are committed.
  *
  *   group                            meshd

@@ -27,7 +27,7 @@
 
 #include "driver/states.h"
 #include "driver/uapi/meshblk.h"
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 #include "rdda/rdda.h"
 
 struct mesh_member;

@@ -6,7 +6,7 @@
 #include <linux/sort.h>
 
 #include "driver/netlink.h"
-#include "protect/geometry.h"
+#include "protect/engine/geometry.h"
 
 #define MESH_NL_UUID	NLA_POLICY_EXACT_LEN(UUID_SIZE)
 

@@ -15,7 +15,7 @@
 #include "driver/compat/compat.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
-#include "protect/bypass.h"
+#include "protect/engine/bypass.h"
 
 /* More than a batch has I/Os: what req->left counts while one is planned. */
 #define MESH_PLANNING	(1 << 20)

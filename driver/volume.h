@@ -40,7 +40,7 @@
 
 #include "driver/group.h"
 #include "driver/member.h"
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 
 /*
  * Kernels that clear every local variable would clear hundreds of bytes for each request where

@@ -7,7 +7,7 @@
 #include <linux/mempool.h>
 #include <linux/scatterlist.h>
 
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 
 /* A place in a request's pages. */
 struct mesh_walk {

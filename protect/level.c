@@ -2,7 +2,7 @@
 /* The table of levels: all that others know of one. docs/new-level.md adds one. */
 #include <linux/kernel.h>
 
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 
 const struct prot_level_ops *prot_level(unsigned int level)
 {

@@ -24,7 +24,7 @@ MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,s
 	printable.c layout_text.c verbs.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
 	-lsystemd -ludev -lpthread
-USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h rdda/wire.h)
+USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h protect/*/*.h rdda/wire.h)
 
 MESHD_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user/%.o)
 MESHCTL_OBJ := $(MESHCTL_SRC:%.c=$(BUILD)/user/%.o)

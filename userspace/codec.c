@@ -4,7 +4,7 @@
 #include "userspace/codec.h"
 
 #ifdef __x86_64__
-#include "protect/codec_x86.h"
+#include "protect/codec/codec_x86.h"
 
 const struct prot_codec_ops *const *const codec_list = prot_codec_x86_list;
 #else

@@ -3,7 +3,7 @@
 #ifndef USERSPACE_CODEC_H
 #define USERSPACE_CODEC_H
 
-#include "protect/codec.h"
+#include "protect/codec/codec.h"
 
 /**
  * codec_best() - the fastest implementation that this CPU runs correctly

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 
-#include "protect/group.h"
+#include "protect/engine/group.h"
 
 #define LBA 512
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protect/group.h"
+#include "protect/engine/group.h"
 
 static void attach(struct prot_group *g, const uint8_t *data, size_t size)
 {

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 #include "tests/nbd/volume.h"
 
 #define ROUND_US 5000

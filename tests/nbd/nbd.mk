@@ -5,7 +5,7 @@
 
 NBD_PURE    := $(filter protect/%,$(pure-protect:%.o=%.c))
 NBD_PLUGIN  := $(addprefix tests/nbd/,plugin.c volume.c pool.c control.c state.c)
-NBD_HDR     := tests/nbd/volume.h tests/nbd/stamp.h $(wildcard driver/uapi/*.h protect/*.h userspace/shim/*/*.h)
+NBD_HDR     := tests/nbd/volume.h tests/nbd/stamp.h $(wildcard driver/uapi/*.h protect/*.h protect/*/*.h userspace/shim/*/*.h)
 NBD_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -I.
 NBD_CODEC   := $(filter-out $(NBD_PURE),$(CODEC_SRC))
 NBD_BIN     := $(addprefix $(BUILD)/nbd/,meshprot.so meshprot-mutants.so acked check-members)

@@ -20,8 +20,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "protect/codec.h"
-#include "protect/group.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group.h"
 
 #define MEMBERS_MAX	64
 #define GROUPS_MAX	16

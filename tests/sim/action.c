@@ -3,7 +3,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 #include "tests/sim/sim.h"
 
 static void out_of_sync(struct sim_world *w, uint64_t members)

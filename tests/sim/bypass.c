@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads around the engine, as a caller of a group has them: protect/bypass.h is its rules, and
+ * Reads around the engine, as a caller of a group has them: engine/bypass.h is its rules and
  * driver/group_read.c the one that is real. Its run of the engine is sim_pump(): which members may
  * be read is found out before it, and again after what changed that.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "protect/bypass.h"
-#include "protect/group_priv.h"
+#include "protect/engine/bypass.h"
+#include "protect/engine/group_priv.h"
 #include "tests/sim/sim.h"
 
 #if SIM_BUCKETS

@@ -2,8 +2,8 @@
 /* What has to hold: the engine's own books, scrubs, and everything once all is quiet. */
 #include <string.h>
 
-#include "protect/codec.h"
-#include "protect/group_priv.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group_priv.h"
 #include "tests/sim/sim.h"
 
 static int in_set(const struct prot_group *g, uint32_t set, uint32_t region)

@@ -8,7 +8,7 @@
  *
  *   extents (roster, writes it has, holder, number of its label)
  *      ^ open, number, write a roster on any of them, write data on any of them
- *   host A, host B: idle -> opens -> numbers -> attached (protect/membership.c) -> idle
+ *   host A, host B: idle -> opens -> numbers -> attached (protect/roster/membership.c) -> idle
  *
  * A host may reach any subset of the extents when it attaches, crash at each step,
  * lose its store (one that was restored counts as lost); a roster and a write reach any subset of

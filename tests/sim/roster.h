@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <linux/bitops.h>
 
-#include "protect/membership.h"
+#include "protect/roster/membership.h"
 #include "protect/mutant.h"
 
 #define EXTENTS		5	/* of 4 members, and a spare */

@@ -17,7 +17,7 @@
 #include <xxhash.h>
 #include <asm/byteorder.h>
 
-#include "protect/ec_priv.h"
+#include "protect/ec/ec_priv.h"
 #include "tests/sim/sim.h"
 
 #define DEPTH_MAX	400

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "protect/group.h"
+#include "protect/engine/group.h"
 
 #ifndef SIM_LBA
 #define SIM_LBA		512

@@ -12,15 +12,14 @@ SEEDS       ?= 100000
 FIRST       ?= 0
 MUTANT_SEEDS ?= 100000
 SIM_SECONDS  ?= 3600
-SIM_PURE    := layout level op linear stripe record journal mutant set region io ready buffer rows group member error bitmap sync aside pace scrub repair mirror
-SIM_PURE    += ec ec_op ec_level ec_place ec_plan ec_scrub ec_rows ec_run ec_stream ec_cache ec_codec ec_ring ec_recover codec codec_portable gf256
+SIM_PURE    := $(filter-out protect/roster/% %/geometry.c %/codec_select.c,$(filter protect/%,$(pure-protect:%.o=%.c)))
 SIM_SEARCH  := $(BUILD)/sim/sim-search $(addprefix $(BUILD)/sim/sim-search-ec,3 4 5)
-SIM_FILES   := $(SIM_PURE:%=protect/%.c) $(addprefix tests/sim/,world.c action.c check.c oracle.c stage.c bypass.c aside.c)
+SIM_FILES   := $(SIM_PURE) $(addprefix tests/sim/,world.c action.c check.c oracle.c stage.c bypass.c aside.c)
 SIM_MAIN    := $(addprefix tests/sim/,main.c mutants.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
 SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c roster_evict.c)
-SIM_ROSTER  += protect/roster.c protect/membership.c
-SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h tests/sim/*.h userspace/shim/*/*.h)
+SIM_ROSTER  += protect/roster/roster.c protect/roster/membership.c
+SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h protect/*/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
 $(BUILD)/sim/sim: $(SIM_MAIN) $(SIM_FILES) $(SIM_HDR)

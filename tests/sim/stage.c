@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 #include "tests/sim/sim.h"
 
 #if SIM_STAGES

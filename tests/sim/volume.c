@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "protect/mutant.h"
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 #include "tests/sim/sim.h"
 
 #define STEPS_MAX	500

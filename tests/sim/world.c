@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "protect/codec.h"
-#include "protect/group_priv.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group_priv.h"
 #include "tests/sim/sim.h"
 
 int sim_trace;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 #include "suite.h"
 
 #define CLOCK_READ	100	/* microseconds of a member's read, and up to a quarter more */

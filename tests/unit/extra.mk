@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What single unit tests need beside the pure files.
 
-# protect/codec.mk knows the x86 files and their flags; none on other machines.
+# protect/codec/codec.mk knows the x86 files and their flags; none on other machines.
 UNIT_EXTRA_codec := $(CODEC_X86:%.c=$(BUILD)/unit/obj/%.o)
 UNIT_LIBS_codec  := $(if $(CODEC_X86),-lisal)
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "protect/codec.h"
-#include "protect/group.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group.h"
 #include "suite.h"
 
 #define RIG_DISK	(3 << 20)

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "protect/codec.h"
+#include "protect/codec/codec.h"
 #include "suite.h"
 
 #ifdef __x86_64__
 #include <isa-l.h>
-#include "protect/codec_x86.h"
+#include "protect/codec/codec_x86.h"
 #define ALL_OPS prot_codec_x86_list
 #else
 static const struct prot_codec_ops *const portable_list[] = { &prot_codec_portable, NULL };

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "protect/codec.h"
-#include "protect/group_priv.h"
+#include "protect/codec/codec.h"
+#include "protect/engine/group_priv.h"
 #include "suite.h"
 
 static struct prot_codec_ops counting, other;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where a group's records lie: for every level, strip and size they fit before the data. */
-#include "protect/geometry.h"
+#include "protect/engine/geometry.h"
 #include "tests/unit/suite.h"
 
 #define GIB	(1ULL << 30)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 #include "suite.h"
 
 #define TB (1ULL << 40)

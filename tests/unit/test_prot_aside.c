@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads that a member which is out never ends, by hand: who has their buffers. */
 #include "prot_rig.h"
-#include "protect/ec_priv.h"
+#include "protect/ec/ec_priv.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

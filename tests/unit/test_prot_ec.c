@@ -12,7 +12,7 @@
 #include <asm/byteorder.h>
 
 #include "prot_rig.h"
-#include "protect/record.h"
+#include "protect/record/record.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

@@ -6,7 +6,7 @@
 #include <linux/kernel.h>
 
 #include "prot_rig.h"
-#include "protect/ec_priv.h"
+#include "protect/ec/ec_priv.h"
 
 #define LBA	512
 #define STRIP	(8 * LBA)

@@ -11,8 +11,8 @@
 #include <asm/byteorder.h>
 
 #include "prot_rig.h"
-#include "protect/ec_priv.h"
-#include "protect/record.h"
+#include "protect/ec/ec_priv.h"
+#include "protect/record/record.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

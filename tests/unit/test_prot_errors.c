@@ -6,7 +6,7 @@
 #include <linux/kernel.h>
 
 #include "prot_rig.h"
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

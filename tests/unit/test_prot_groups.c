@@ -9,7 +9,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 
-#include "protect/prot.h"
+#include "protect/layout/prot.h"
 #include "suite.h"
 
 #define SECTOR	512

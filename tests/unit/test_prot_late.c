@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Members that are late: what is read instead of them, by hand. */
 #include "prot_rig.h"
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

@@ -9,7 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 #include "prot_rig.h"
 
 /*

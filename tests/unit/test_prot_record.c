@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <asm/byteorder.h>
 
-#include "protect/journal.h"
+#include "protect/record/journal.h"
 #include "suite.h"
 
 static const struct prot_owner owner = { .volume = { 1, 2, 3 }, .salt = 77, .group = 5 };

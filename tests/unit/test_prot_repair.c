@@ -7,8 +7,8 @@
 #include <linux/minmax.h>
 
 #include "prot_rig.h"
-#include "protect/bypass.h"
-#include "protect/group_priv.h"
+#include "protect/engine/bypass.h"
+#include "protect/engine/group_priv.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

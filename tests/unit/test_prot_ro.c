@@ -11,8 +11,8 @@
 #include <linux/minmax.h>
 
 #include "prot_rig.h"
-#include "protect/group_priv.h"
-#include "protect/membership.h"
+#include "protect/engine/group_priv.h"
+#include "protect/roster/membership.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

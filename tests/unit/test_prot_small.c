@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Private buffers of two sizes: which one an erasure-coded write takes, and what that holds up. */
 #include "prot_rig.h"
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 
 #define STRIP	65536
 #define PAGE	4096

@@ -10,7 +10,7 @@
 #include <linux/minmax.h>
 
 #include "prot_rig.h"
-#include "protect/group_priv.h"
+#include "protect/engine/group_priv.h"
 
 #define LBA	512
 #define STRIP	(4 * LBA)

@@ -6,8 +6,8 @@
 #include <linux/string.h>
 #include <linux/xxhash.h>
 
-#include "protect/geometry.h"
-#include "protect/prot.h"
+#include "protect/engine/geometry.h"
+#include "protect/layout/prot.h"
 #include "userspace/format/layout.h"
 
 static u64 layout_csum(const void *buf, size_t bytes)

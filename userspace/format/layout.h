@@ -18,7 +18,7 @@
 
 #include <linux/types.h>
 
-#include "protect/layout.h"
+#include "protect/layout/layout.h"
 #include "userspace/format/layout_text.h"
 #include "userspace/format/uuid.h"
 

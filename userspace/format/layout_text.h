@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-#include "protect/layout.h"
+#include "protect/layout/layout.h"
 
 #define LAYOUT_TEXT	16
 #define LAYOUT_COLUMNS_MAX	255	/* members of a segment */

@@ -2,7 +2,7 @@
 /*
  * The witness: rosters of this host's groups, noted in the state folder when the kernel requests it.
  * With them an attach may go on without members of a mirror, or of ec with no more data than parity,
- * since no removal counts that was not noted (protect/membership.h).
+ * since no removal counts that was not noted (protect/roster/membership.h).
  *
  *   witness.c   the thread that answers the kernel
  *   noted.c     a file for each group

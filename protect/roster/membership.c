@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attach, commit, and what may follow. See membership.h. */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "protect/roster/membership.h"
+#include "protect/mutant.h"
+
+/* The members of a roster that were opened: by UUID, since a replacement has another. */
+static u64 membership_opened(const struct prot_roster *r, const struct prot_attach *a)
+{
+	u64 members = 0;
+	u32 i, n;
+
+	for (i = 0; i < r->geo.width; i++)
+		for (n = 0; n < a->n; n++)
+			if (!memcmp(r->uuid[i], a->opened[n], PROT_UUID_LEN))
+				members |= 1ULL << i;
+	return members;
+}
+
+/*
+ * Whether the store saw each removal since @found: the host that wrote @found is this
+ * one, it noted before it removed, and this is its store of then or of later.
+ */
+static bool membership_is_witness(const struct prot_attach *a)
+{
+	return a->store &&
+	       (a->found->flags & PROT_ROSTER_WITNESS || PROT_MUTANT(R_ANY_STORE)) &&
+	       !memcmp(a->found->host, a->host, PROT_UUID_LEN) &&
+	       !memcmp(a->store->host, a->host, PROT_UUID_LEN) &&
+	       prot_roster_cmp(a->store, a->found) >= 0;
+}
+
+/* The members that were in sync and are no more have left with this roster. */
+static void membership_leave(struct prot_roster *next, u64 members)
+{
+	u32 i;
+
+	next->in_sync &= ~members;
+	for (i = 0; i < next->geo.width; i++)
+		if (members >> i & 1)
+			next->left[i] = next->epoch;
+}
+
+static void membership_propose(struct prot_membership *m)
+{
+	m->durable = 0;
+	m->pending = true;
+	m->named |= m->pend.in_sync;
+	m->noted |= !!(m->pend.flags & PROT_ROSTER_WITNESS);
+}
+
+/* Whether the members of @base that were opened are enough. @may: for those that are not, too. */
+static int membership_enough(const struct prot_roster *base, const struct prot_attach *a, bool may)
+{
+	u64 opened = membership_opened(base, a);
+	u8 k = base->geo.k;
+
+	if (hweight64(base->in_sync & opened) < k)
+		return -ENODATA;
+	if (hweight64(base->in_sync & ~opened) >= k && !may && !PROT_MUTANT(R_FEW))
+		return -ESTALE;
+	return 0;
+}
+
+int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a)
+{
+	bool witness = membership_is_witness(a);
+	const struct prot_roster *base = witness ? a->store : a->found;
+	/* Such a store goes on as a witness: without it the next attach is refused. */
+	int err = membership_enough(base, a, witness && a->witness);
+	u8 k = base->geo.k;
+
+	if (err && a->stale) {
+		base = a->found;
+		err = membership_enough(base, a, true);
+		/* else a roster on what is given up may have the store speak for that alone */
+		if (!err && !a->witness && k <= base->geo.width - k && !PROT_MUTANT(R_STALE))
+			err = -EAGAIN;
+	}
+	if (err)
+		return err;
+	memset(m, 0, sizeof(*m));
+	m->cur = *base;
+	m->pend = *base;
+	m->pend.attach = a->highest + 1;
+	m->pend.epoch++;
+	m->held = k;
+	memcpy(m->pend.host, a->host, PROT_UUID_LEN);
+	m->pend.flags &= PROT_ROSTER_AUTONOMOUS;
+	if (a->witness && !m->pend.flags && k <= base->geo.width - k)
+		m->pend.flags = PROT_ROSTER_WITNESS;
+	membership_leave(&m->pend, base->in_sync & ~membership_opened(base, a));
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
+{
+	const struct prot_roster *r = a->found;
+	bool stale = a->stale || PROT_MUTANT(R_READ_FEW);
+	int err = membership_enough(r, a, stale);
+	u8 k = r->geo.k, n = hweight64(r->in_sync);
+
+	if (!err && !(r->flags & PROT_ROSTER_CLEAN) && !PROT_MUTANT(R_UNCLEAN))
+		err = -EUCLEAN;
+	if (err)
+		return err;
+	memset(m, 0, sizeof(*m));
+	m->cur = *r;
+	m->held = k;
+	if (r->flags & PROT_ROSTER_WITNESS && !stale && !PROT_MUTANT(R_HELD_K))
+		m->held = max_t(u8, k, n - k + 1);
+	m->named = m->cur.in_sync;
+	m->serving = true;
+	return 0;
+}
+
+bool prot_membership_must_wait(const struct prot_attach *a)
+{
+	const struct prot_roster *r = a->found;
+	u64 members = (1ULL << r->geo.width) - 1;
+
+	/* no other host has had it since, and a reader attaches only what is clean */
+	if (a->served && a->served == r->attach &&
+	    (!(r->flags & PROT_ROSTER_CLEAN) || PROT_MUTANT(R_DEAD_CLEAN)))
+		return false;
+	if (PROT_MUTANT(R_DEAD) ||
+	    (PROT_MUTANT(R_DEAD_HOST) && !memcmp(r->host, a->host, PROT_UUID_LEN)))
+		return false;
+	if (PROT_MUTANT(R_DEAD_SYNC))
+		members = r->in_sync;
+	return members & ~membership_opened(r, a);
+}
+
+/* What is pending is followed; what is committed is changed. */
+static void membership_next(struct prot_membership *m)
+{
+	if (!m->pending)
+		m->pend = m->cur;
+	m->pend.epoch++;
+	m->pend.flags &= ~PROT_ROSTER_CLEAN;
+}
+
+/* All but removals change what is committed, one at a time. */
+static int membership_change(struct prot_membership *m)
+{
+	if (!m->serving || m->pending)
+		return -EBUSY;
+	membership_next(m);
+	return 0;
+}
+
+/* The places, in sync before and after, that get another extent with what is pending. */
+static u64 membership_swapped(const struct prot_membership *m)
+{
+	u64 places = 0;
+	u32 i;
+
+	for (i = 0; m->pending && i < m->cur.geo.width; i++)
+		if ((m->cur.in_sync & m->pend.in_sync) >> i & 1 &&
+		    memcmp(m->cur.uuid[i], m->pend.uuid[i], PROT_UUID_LEN))
+			places |= 1ULL << i;
+	return places;
+}
+
+int prot_membership_remove(struct prot_membership *m, u64 members)
+{
+	u64 swapped = PROT_MUTANT(R_SWAP_KEEP) ? 0 : membership_swapped(m);
+	const struct prot_roster *last = m->pending ? &m->pend : &m->cur;
+	u64 left = last->in_sync & ~members;
+
+	if (!m->serving || (m->pending && m->pend.flags & PROT_ROSTER_CLEAN))
+		return -EBUSY;
+	/* A member whose add is not committed has to be added again. */
+	if (!PROT_MUTANT(R_KEEP))
+		left &= m->cur.in_sync;
+	if (!PROT_MUTANT(R_KEEP_FEW) && hweight64(left & ~swapped) < m->cur.geo.k)
+		return -EBUSY;
+	/* one that an uncommitted roster is without leaves with this one, which the engine gets */
+	members = (last->in_sync | m->cur.in_sync) & ~left;
+	membership_next(m);
+	membership_leave(&m->pend, members);
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_add(struct prot_membership *m, u32 member)
+{
+	if (membership_change(m))
+		return -EBUSY;
+	m->pend.in_sync |= 1ULL << member;
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_replace(struct prot_membership *m, u32 member, const u8 *uuid)
+{
+	if (m->cur.in_sync >> member & 1 || membership_change(m))
+		return -EBUSY;
+	memcpy(m->pend.uuid[member], uuid, PROT_UUID_LEN);
+	m->pend.left[member] = m->pend.epoch;
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_swap(struct prot_membership *m, u32 member, const u8 *uuid)
+{
+	u64 others = m->cur.in_sync & ~(1ULL << member);
+
+	if (others == m->cur.in_sync ||
+	    (hweight64(others) < m->cur.geo.k && !PROT_MUTANT(R_SWAP_LAST)) || membership_change(m))
+		return -EBUSY;
+	memcpy(m->pend.uuid[member], uuid, PROT_UUID_LEN);
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_witness(struct prot_membership *m, bool on)
+{
+	if (m->cur.flags & PROT_ROSTER_AUTONOMOUS || membership_change(m))
+		return -EBUSY;
+	if (on)
+		m->pend.flags |= PROT_ROSTER_WITNESS;
+	else
+		m->pend.flags &= ~PROT_ROSTER_WITNESS;
+	membership_propose(m);
+	return 0;
+}
+
+int prot_membership_clean(struct prot_membership *m)
+{
+	if (membership_change(m))
+		return -EBUSY;
+	m->pend.flags |= PROT_ROSTER_CLEAN;
+	membership_propose(m);
+	return 0;
+}
+
+bool prot_membership_must_note(const struct prot_membership *m)
+{
+	bool begins = !m->serving || !(m->cur.flags & PROT_ROSTER_WITNESS);
+	u64 swapped = PROT_MUTANT(R_SWAP_NOTE) ? 0 : membership_swapped(m);
+
+	if (!m->pending)
+		return false;
+	if (begins && m->pend.flags & PROT_ROSTER_WITNESS)
+		return true;
+	return m->noted && (m->cur.in_sync & ~m->pend.in_sync || swapped) && !PROT_MUTANT(R_ALONE);
+}
+
+u64 prot_membership_unwritten(const struct prot_membership *m)
+{
+	return m->pending ? m->pend.in_sync & ~m->durable : 0;
+}
+
+bool prot_membership_written(struct prot_membership *m, u64 members)
+{
+	u64 swapped = PROT_MUTANT(R_SWAP_COMMIT) ? membership_swapped(m) : 0;
+
+	m->durable |= members;
+	if (!m->pending ||
+	    (m->pend.in_sync & ~m->durable & ~swapped && !PROT_MUTANT(R_COMMIT)))
+		return false;
+	m->cur = m->pend;
+	m->pending = false;
+	m->serving = true;
+	m->named = m->cur.in_sync;
+	m->noted = m->cur.flags & PROT_ROSTER_WITNESS;
+	return true;
+}
+
+u64 prot_membership_readers(const struct prot_membership *m)
+{
+	u64 members = m->cur.in_sync;
+
+	if (m->pending && !PROT_MUTANT(R_READ_OLD))
+		members &= m->pend.in_sync;
+	if (!PROT_MUTANT(R_SWAP_READ))
+		members &= ~membership_swapped(m);
+	return m->serving ? members : 0;
+}
+
+u64 prot_membership_writers(const struct prot_membership *m)
+{
+	if (PROT_MUTANT(R_WRITE_NEW) && m->pending)
+		return m->pend.in_sync;
+	return m->cur.in_sync | (m->pending ? m->named : 0);
+}

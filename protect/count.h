@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How many entries of its long tables the engine reads: unit tests, which are
- * built with PROT_COUNT, compare it with what changed. Elsewhere it is nothing.
+ * Number of entries of long tables read by the engine. Unit tests, built with PROT_COUNT, compare
+ * the number with the number of changes. Elsewhere PROT_LOOK() is nothing.
  */
 #ifndef PROTECT_COUNT_H
 #define PROTECT_COUNT_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The rule that is taken out; nothing but in a build with PROT_MUTANTS. See mutant.h. */
+/* The rule taken out; compiled to nothing without PROT_MUTANTS. See mutant.h. */
 #include "protect/mutant.h"
 
 #ifdef PROT_MUTANTS

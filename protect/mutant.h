@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rules taken out one at a time, to see the simulator catch it. Only a build
- * with PROT_MUTANTS (tests/sim) has them; everywhere else they are constants
- * that the compiler drops.
+ * Rules taken out one at a time, for the simulator to catch. Only a build with PROT_MUTANTS
+ * (tests/sim) has mutants; everywhere else the conditions are constants, dropped by the compiler.
  */
 #ifndef PROTECT_MUTANT_H
 #define PROTECT_MUTANT_H
@@ -42,7 +41,7 @@ enum prot_mutant {
 	PROT_MUT_SCRUB_SOURCE,	/* ... and what it is to repair from is ignored */
 	PROT_MUT_SCRUB_UNSYNCED,	/* ... and compares regions not resynchronised yet */
 	PROT_MUT_REPLACE_EARLY,	/* replaced before the I/O of the one before is back */
-	/* its caller's */
+	/* of the engine's caller */
 	PROT_MUT_HELD_LIVE,	/* a held write is sent again, and the first one may still land */
 	PROT_MUT_HELD_TWICE,	/* ... and both ends are delivered */
 	PROT_MUT_BYPASS_BLIND,	/* bypass reads: not checked against writes that came between */

@@ -2,24 +2,23 @@
 /*
  * ec: erasure coding. Steps are numbered as in docs/protection.md.
  *
- * A write, from its rows being locked to their being free again:
+ * A write, from locked rows to free rows:
  *
  *   COPY     private copy of the payload: parity and data must be of the same bytes
  *   GATHER   P0: old data and parity, or the other data strips; nothing for full
  *            stripes
  *   CODEC    new parity
  *   TXID     P1: a ring slot; from here on the contents stay as they are
- *   RECORD   P2: header and payload to each member that changes
- *   (gate)   P3: all of them durable, or their member out by a committed epoch;
+ *   RECORD   P2: header and payload to each changing member
+ *   (gate)   P3: all records durable, or the member out by a committed epoch;
  *            acknowledged
  *   PLACE    P4: the same payload in place
  *   RETIRE   P5, P6: in place everywhere; the transaction is over
  *
- * Until its gate no other op changes these rows; no op reads a strip that changes until
- * that strip is in place, but the next write of them (ec_rows.c, which also says how
- * writes that are queued together become one). A member that fails on the way is
- * struck off by the epoch, all else of the transaction stays: what a lost data strip
- * was to become lives in parity.
+ * No other op changes these rows before the gate. No op reads a changing strip before the strip
+ * is in place, except the next write of the rows (ec_rows.c, also for queued writes becoming
+ * one). The epoch strikes off a failed member; the rest of the transaction stays: new content of
+ * a lost data strip lives in parity.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -39,7 +38,7 @@ void prot_ec_start(struct prot_group *g, struct prot_gop *op, u64 start, u32 byt
 	prot_ec_stream_note(g, op);
 }
 
-/* Whether @b waits for @a, an earlier op of the same rows. */
+/* True: @b waits for @a, an earlier op of the same rows. */
 bool prot_ec_conflict(const struct prot_group *g, const struct prot_gop *a,
 		      const struct prot_gop *b)
 {
@@ -66,7 +65,7 @@ static void ec_end(struct prot_group *g, struct prot_gop *op, int err)
 		prot_ec_stream_wake(g);
 }
 
-/* Do what a phase's file answers. True: there is an event. */
+/* Follow the verdict of a phase's file. True: there is an event. */
 static bool ec_follow(struct prot_group *g, struct prot_gop *op, enum prot_ec_verdict verdict)
 {
 	if (verdict == PROT_EC_END)
@@ -104,7 +103,7 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 		prot_buf_put(g, op);
 		prot_phase(g, op, PROT_P_EC_REPAIR);
 		prot_repair_queue(g, op);
-		prot_ready_all(g);	/* it blocks no other op now */
+		prot_ready_all(g);	/* @op blocks no other op now */
 		return;
 	}
 	if (op->purpose == PROT_FOR_SCRUB)
@@ -113,14 +112,14 @@ static void ec_too_few(struct prot_group *g, struct prot_gop *op, int err)
 		ec_end(g, op, err);
 }
 
-/* The scrub's op has repaired what it could of @op's rows. */
+/* The scrub's op has repaired the rows of @op as far as possible. */
 void prot_ec_repaired(struct prot_group *g, struct prot_gop *op)
 {
 	prot_unlock(g, op);
 	prot_ec_start_again(g, op);
 }
 
-/* Decide what to read; again whenever a source fails. */
+/* Plan the reads; again whenever a source fails. */
 static void ec_plan(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -149,7 +148,7 @@ static void ec_plan(struct prot_group *g, struct prot_gop *op)
 		ec_end(g, op, 0);
 }
 
-/* A read has to rebuild: that excludes writers of other strips of its rows too. */
+/* A read has to rebuild, and excludes writers of other strips of the same rows as well. */
 static void ec_degrade(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -190,8 +189,8 @@ static void ec_begin(struct prot_group *g, struct prot_gop *op)
 	}
 	if (op->purpose == PROT_FOR_REQUEST) {
 		/*
-		 * A member that is out either gets this in place or misses the region,
-		 * and that is settled now: one that has it all may be promoted.
+		 * Now a member that is out either gets the write in place or misses the region: a
+		 * member with all writes may be promoted.
 		 */
 		e->joins = prot_targets(g, region) & g->joining;
 		prot_mark_missed(g, region, g->in_sync | e->joins);
@@ -222,7 +221,7 @@ static void ec_got_buffer(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* The op whose payload is in hand: @op, or one that was joined to it. */
+/* The op with the payload in hand: @op, or an op joined to @op. */
 static struct prot_gop *ec_copying(const struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -230,7 +229,7 @@ static struct prot_gop *ec_copying(const struct prot_group *g, struct prot_gop *
 	return e->copying ? prot_gop(g, e->copying) : op;
 }
 
-/* Its strips that are to be copied still. */
+/* Strips of @op still to be copied. */
 static u64 ec_to_copy(const struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -287,7 +286,7 @@ static bool ec_copy(struct prot_group *g, struct prot_gop *op, struct prot_event
 	return true;
 }
 
-/* Bytes of @strip that are gathered, and where in the private buffer they go. */
+/* Bytes of @strip to gather, and the place in the private buffer. Return: the place. */
 static u32 ec_gather_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 			  u32 *from, u32 *length)
 {
@@ -306,7 +305,7 @@ static u32 ec_gather_part(const struct prot_group *g, const struct prot_gop *op,
 	return prot_ec_new(g, op, strip) + *from;
 }
 
-/* Of strips @left, the next to be read; what is not in place yet is at hand, or waited for. */
+/* Read the next of strips @left. A strip not in place yet is at hand, or waited for. */
 static bool ec_gather_one(struct prot_group *g, struct prot_gop *op, u64 left,
 			  struct prot_event *ev)
 {
@@ -345,7 +344,7 @@ static bool ec_gather(struct prot_group *g, struct prot_gop *op, struct prot_eve
 	if (ec_gather_one(g, op, e->gather & ~e->got & can, ev))
 		return true;
 	if (e->gather & ~e->got & can) {
-		/* older writes of these rows are not to wait for this one */
+		/* older writes of these rows must not wait for this op */
 		if (!e->waits) {
 			e->waits = 1;
 			prot_wake_rows(g, op);
@@ -371,7 +370,7 @@ static bool ec_codec(struct prot_group *g, struct prot_gop *op, struct prot_even
 	return true;
 }
 
-/* The strips that can be read where they are go straight to the payload. */
+/* Strips readable in place go straight to the payload. */
 static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -398,14 +397,14 @@ static bool ec_read_strips(struct prot_group *g, struct prot_gop *op, struct pro
 	return true;
 }
 
-/* One that was joined ends with the other. */
+/* A joined op ends with the op that took it along. */
 void prot_ec_stop(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->phase != PROT_P_EC_JOINED)
 		ec_end(g, op, -EIO);
 }
 
-/* A read that had to rebuild when it came waits for no more strips when it need not any more. */
+/* A read planned with a rebuild waits for fewer strips once all members needed are readable. */
 static void ec_narrow(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -446,7 +445,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	case PROT_P_EC_TXID:
 		prot_ec_txid(g, op);
 		if (op->phase != PROT_P_EC_RECORD)
-			prot_wake_rows(g, op);	/* no op is to wait for one that waits */
+			prot_wake_rows(g, op);	/* no op may wait for a waiting op */
 		return false;
 	case PROT_P_EC_RECORD:
 		return ec_follow(g, op, prot_ec_record_next(g, op, ev));
@@ -459,7 +458,7 @@ bool prot_ec_step(struct prot_group *g, struct prot_gop *op, struct prot_event *
 	}
 }
 
-/* The data once more, parity as it is. */
+/* Copy the data once more, and leave parity unchanged. */
 static void ec_copy_again(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -524,7 +523,7 @@ void prot_ec_result(struct prot_group *g, struct prot_gop *op, u32 member, int e
 	}
 }
 
-/* What @op has copied of its payload moves to buffer @to. All that was gathered is read again. */
+/* The copied payload of @op moves to buffer @to. All gathered strips are read again. */
 static void ec_move(struct prot_group *g, struct prot_gop *op, u16 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -552,7 +551,7 @@ bool prot_ec_set_aside(struct prot_group *g, struct prot_gop *op, u32 buf)
 		prot_ec_cache_forget(g, prot_ecop(g, op)->stripe);
 		return true;
 	}
-	/* others would go on in the old buffer, whatever state their members are in */
+	/* other reads would still fill the old buffer, whatever the state of their members */
 	if (op->phase != PROT_P_EC_GATHER || op->buf != buf || left & prot_live(g) ||
 	    prot_weight(left) != 1)
 		return false;
@@ -571,7 +570,7 @@ static void ec_leave_out_parity(const struct prot_group *g, struct prot_ecop *e,
 	e->holders &= ~parity;
 }
 
-/* These members are out by a committed epoch, or joined and failed. */
+/* Members @left are out by a committed epoch, or have joined and failed. */
 void prot_ec_strike(struct prot_group *g, u64 left)
 {
 	u32 i;
@@ -596,7 +595,7 @@ void prot_ec_strike(struct prot_group *g, u64 left)
 	}
 }
 
-/* Whatever is in flight is missed by the member of this absent slot. */
+/* The member of this absent slot misses all writes in flight. */
 void prot_ec_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;

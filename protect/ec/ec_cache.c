@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small writes in order, one at a time, as of a log: the old data that they need is in memory.
+ * Small writes in order, one at a time, as of a log: old data for parity is in memory.
  *
  *   stripe   D0                D1, D2, D3        P, Q
  *            w w w W . . .     read whole
- *                  '- the third in a row: begins the fill, beside what it reads itself
+ *                  '- the third in a row: begins the fill, beside its own reads
  *
- * Each would read old data and parity first: twice the commands, and a round trip more. Those
- * behind W compute parity from all data, and read nothing.
+ * Without the cache each write reads old data and parity first: twice the commands, and a round
+ * trip more. Writes behind W compute parity from all data, and read nothing.
  *
- * What is here of a strip is what the last write past its gate has left there:
+ * The cache holds the content of a strip as left by the last write past its gate:
  *
- *   filled      read as a reader does, with the row lock: not what is still to be put in place
- *   gated       a write brings its data when it passes its gate, before the next one of its rows
+ *   filled      read with the row lock, as by a reader: never content still to be put in place
+ *   gated       a write brings its data at its gate, before the next write of the same rows
  *               begins
- *   forgotten   where anything else writes: zeroes of a stripe, a write without a record, a scrub
- *               that repairs, a member that is filled again
+ *   forgotten   at any other write: zeroes of a stripe, a write without a record, a scrub
+ *               with repairs, a member filled again
  *
- * A member that fails changes no data, so all stays; but none is filled then.
+ * A failing member changes no data, so the cache stays; no stripe is filled then.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "protect/ec/ec_priv.h"
 
-#define CACHE_WRITES	4	/* of at least that many a stripe */
+#define CACHE_WRITES	4	/* writes a stripe, at least */
 
 /* Data of a stripe. */
 struct prot_ec_cached {
 	u64	key;		/* the stripe's number, plus one; 0: none */
-	struct prot_ec_range has[];	/* by strip, what is here of it; none: hi is 0 */
+	struct prot_ec_range has[];	/* by strip, the cached bytes; none: hi is 0 */
 };
 
 u32 prot_ec_cached_bytes(const struct prot_group_config *c)
@@ -58,7 +58,7 @@ static u8 *cache_data(const struct prot_group *g, u32 i, u32 strip)
 	return prot_private(g, prot_nr_bufs(&g->cfg) + i) + strip * g->cfg.strip;
 }
 
-/* The bytes [@lo, @hi) of a strip of @e's stripe; NULL: they are not all here. */
+/* The bytes [@lo, @hi) of a strip of @e's stripe; NULL: not all cached. */
 const u8 *prot_ec_cached(const struct prot_group *g, const struct prot_ecop *e, u32 strip,
 			 u32 lo, u32 hi)
 {
@@ -79,7 +79,7 @@ void prot_ec_cache_forget(struct prot_group *g, u64 stripe)
 		cache_entry(g, i)->key = 0;
 }
 
-/* [@lo, @hi) is here now, beside what was if the two touch. */
+/* [@lo, @hi) is cached now, together with earlier bytes if the two ranges touch. */
 static void cache_add(struct prot_ec_range *has, u32 lo, u32 hi)
 {
 	bool apart = lo > has->hi || hi < has->lo;
@@ -88,7 +88,7 @@ static void cache_add(struct prot_ec_range *has, u32 lo, u32 hi)
 	has->hi = apart ? hi : max(has->hi, hi);
 }
 
-/* @op has passed its gate. */
+/* @op has passed the gate. */
 void prot_ec_cache_gated(struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -111,7 +111,7 @@ void prot_ec_cache_gated(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* Whether it is worth it: most of the stripe is to come yet, in small pieces. */
+/* True: a fill pays off, since most of the stripe is still to come, in small pieces. */
 static bool cache_worth(const struct prot_group *g, const struct prot_ecop *e)
 {
 	u32 stripe = g->cfg.k * g->cfg.strip;
@@ -120,7 +120,7 @@ static bool cache_worth(const struct prot_group *g, const struct prot_ecop *e)
 	       e->start - e->stripe * stripe < stripe / 2 && prot_weight(e->data) == 1;
 }
 
-/* @op is one of several writes in order, and waits for none of them. */
+/* @op continues several writes in order, and waits for none of the earlier writes. */
 void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -149,7 +149,7 @@ void prot_ec_cache_note(struct prot_group *g, const struct prot_gop *op)
 	if (!PROT_MUTANT(EC_FILL_RACE))
 		prot_ecop(g, fill)->strips = prot_ecop(g, fill)->gather;
 	prot_start(g, fill, e->stripe * g->cfg.strip, g->cfg.strip);
-	fill->exclusive = 0;	/* it reads, beside others that do */
+	fill->exclusive = 0;	/* a read, beside other reads */
 }
 
 enum prot_ec_verdict prot_ec_fill_next(struct prot_group *g, struct prot_gop *op,
@@ -163,7 +163,7 @@ enum prot_ec_verdict prot_ec_fill_next(struct prot_group *g, struct prot_gop *op
 		return op->sent & ~op->ended ? PROT_EC_WAIT : PROT_EC_END;
 	strip = prot_lowest(left);
 	member = prot_ec_member(g, e, strip);
-	/* a write of it may have come to its gate meanwhile; a read that fails leaves anything */
+	/* a write of the strip may pass its gate meanwhile; a failed read leaves any content */
 	cache_entry(g, i)->has[strip] = (struct prot_ec_range){ 0 };
 	op->sent |= PROT_BIT(member);
 	g->load[member]++;
@@ -173,7 +173,7 @@ enum prot_ec_verdict prot_ec_fill_next(struct prot_group *g, struct prot_gop *op
 	return PROT_EC_EVENT;
 }
 
-/* @strip was read, or cannot be: writes of it wait for it no more. */
+/* @strip was read, or cannot be read: writes of the strip wait for the fill no more. */
 void prot_ec_filled(struct prot_group *g, struct prot_gop *op, u32 strip, int err)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The codec's work for an op, on its private buffer. Only what the plan says is
- * used of the group, so this may run next to everything else that it does.
+ * The codec's work for an op, on the op's private buffer. Of the group only the plan is used, so
+ * the work may run next to all other calls.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -24,7 +24,7 @@ u32 prot_group_codec_bytes(const struct prot_group *g, u32 op)
 	return prot_ecop(g, prot_gop(g, op))->length;
 }
 
-/* From all data to all parity; the code's own, so that it cannot fail. */
+/* The map from all data to all parity; a map of the code itself, so keeping the map cannot fail. */
 static void codec_encode_map(struct work *w)
 {
 	prot_map_keep(w->map, w->ops, w->code, prot_code_data(w->code),
@@ -48,7 +48,7 @@ static void codec_apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *
 	prot_map_apply(w->map, w->ops, from, to, w->length);
 }
 
-/* The bytes that the op requests of @strip and that lie in the piece; none: false. */
+/* The bytes of @strip requested by the op and within the piece; none: false. */
 static bool codec_part(const struct prot_group *g, const struct prot_gop *op,
 		       const struct work *w, u32 strip, u32 *skip, u32 *n)
 {
@@ -125,7 +125,10 @@ static bool codec_all_zero(u8 *const *p, u32 n, u32 length)
 	return true;
 }
 
-/* One row whose syndrome is @w->old: its right content, if it is known. Return: PROT_ROW_. */
+/*
+ * Check one row with syndrome @w->old and, if known, restore the right content. Return: PROT_ROW_
+ * or strip plus one.
+ */
 static u8 codec_verify_row(const struct prot_group *g, const struct prot_ecop *e, struct work *w)
 {
 	u64 have = PROT_BIT(g->cfg.width) - 1;
@@ -145,7 +148,7 @@ static u8 codec_verify_row(const struct prot_group *g, const struct prot_ecop *e
 	return bad + 1;
 }
 
-/* Row by row: find the one strip that explains what is wrong, and its right content. */
+/* Row by row: find the one strip explaining the mismatch, and the strip's right content. */
 static void codec_verify(struct prot_group *g, struct prot_gop *op, struct work *w)
 {
 	u32 end = w->length, at, i;

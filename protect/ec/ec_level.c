@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ec as a level: its shape, its memory, its phases, its table. */
+/* ec as a level: shape, memory, phases, table. */
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -33,7 +33,7 @@ static u32 ec_kept(u32 n)
 	return n < 8 ? 1 : min_t(u32, n / 4, 4);
 }
 
-/* Whether @spares of @n buffers are enough to go on with, as reads may hang in the rest. */
+/* True: @spares of @n buffers are enough to go on while reads hang in the rest. */
 static bool ec_spares_ok(u32 n, u32 spares)
 {
 	return !spares || (spares + 1 < n && spares >= ec_kept(n - spares) + 3);

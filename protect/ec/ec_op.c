@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An op of an erasure-coded group: its stripe, its strips, how it begins, its I/O and work. */
+/* An op of an erasure-coded group: stripe, strips, beginning, I/O and work. */
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
@@ -45,7 +45,7 @@ struct prot_ec_range prot_ec_own_part(const struct prot_group *g, const struct p
 	return part;
 }
 
-/* Whether the op requests all its rows of @strip. */
+/* True: the op requests all rows of @strip. */
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip)
 {
 	u32 from, length;
@@ -56,7 +56,7 @@ bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 st
 	return length == op->length;
 }
 
-/* Byte of the request's payload that is byte @from of @strip. */
+/* The byte of the request's payload for byte @from of @strip. */
 u32 prot_ec_payload_at(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		       u32 from)
 {
@@ -65,7 +65,7 @@ u32 prot_ec_payload_at(const struct prot_group *g, const struct prot_gop *op, u3
 	return e->stripe * prot_ec_stripe_bytes(g) + (u64)strip * g->cfg.strip + from - e->start;
 }
 
-/* Members that hold requested strips and are not to be read now. */
+/* Members with requested strips that must not be read now. */
 u64 prot_ec_unreadable(const struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -110,7 +110,7 @@ void prot_ec_start_op(struct prot_group *g, struct prot_gop *op, u64 start, u32 
 	prot_start(g, op, e->stripe * g->cfg.strip + e->row, rows);
 }
 
-/* It begins again, behind all that has come since. */
+/* @op begins again, behind all ops submitted meanwhile. */
 void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -118,7 +118,7 @@ void prot_ec_start_again(struct prot_group *g, struct prot_gop *op)
 	prot_ec_start_op(g, op, e->start, e->bytes);
 }
 
-/* Rows that background work takes at a time: of one stripe. */
+/* Rows of one stripe for background work to take at a time. */
 static u32 op_rows_at(const struct prot_group *g, const struct prot_gop *op, u64 addr)
 {
 	return min_t(u64, prot_pace_most(g, op, g->shape.window),
@@ -131,7 +131,7 @@ void prot_ec_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, boo
 
 	op_set_stripe(g, e, addr >> ilog2(g->cfg.strip));
 	e->row = addr & (g->cfg.strip - 1);
-	/* no op reads what catches up */
+	/* no op reads a strip of a joining member */
 	e->strips = op->purpose == PROT_FOR_SYNC ? 0 : ~0ULL;
 	prot_start(g, op, addr, narrow ? g->cfg.lba : op_rows_at(g, op, addr));
 }

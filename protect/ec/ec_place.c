@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A transaction on its members: records, the gate, in place, retirement (P2 to P6).
+ * A transaction on the members: records, the gate, in place, retirement (P2 to P6).
  * Resynchronisation and the scrub go in place by the same steps, without records.
  */
 #include <linux/kernel.h>
@@ -67,7 +67,7 @@ static enum prot_ec_verdict place_over(struct prot_group *g, struct prot_gop *op
 	return PROT_EC_WAIT;
 }
 
-/* Of members @to, those whose turn it is. */
+/* Of members @to, the members to be written now. */
 static u64 place_now(struct prot_group *g, struct prot_gop *op, u64 to)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -87,22 +87,22 @@ static u64 place_now(struct prot_group *g, struct prot_gop *op, u64 to)
 	}
 	if (!late)
 		return now;
-	prot_ec_run_hurry(g);	/* it may wait for a run */
+	prot_ec_run_hurry(g);	/* an older write may wait for a run */
 	if (held) {
-		/* what is held of this one, too */
+		/* held strips of this op go in place as well */
 		e->flush = 1;
 		op->again = 1;
 	}
 	return now;
 }
 
-/* That members which are out miss these rows will be known after a crash. */
+/* True: after a crash, the missed rows of members that are out will be known. */
 static bool place_missed_known(const struct prot_group *g, const struct prot_gop *op)
 {
 	return prot_missed_durable(g, prot_region_of(g, op->addr)) || PROT_MUTANT(EC_MISSED_LATE);
 }
 
-/* In place on all of @to, by this op or a later one. */
+/* True: the rows are in place on all of @to, by this op or a later one. */
 static bool place_all(const struct prot_group *g, const struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -112,7 +112,7 @@ static bool place_all(const struct prot_group *g, const struct prot_gop *op, u64
 	       (!(to & ~op->ok & ~e->skip) || op->purpose == PROT_FOR_SCRUB);
 }
 
-/* What goes in place from a stage takes those before it of its run along. */
+/* A write in place from a stage takes earlier stages of the same run along. */
 static void place_run(const struct prot_ecop *e, u32 member, struct prot_event *ev)
 {
 	u32 back = e->row - prot_ec_run_row(e, member);
@@ -138,7 +138,7 @@ enum prot_ec_verdict prot_ec_place_next(struct prot_group *g, struct prot_gop *o
 		return PROT_EC_WAIT;
 	}
 	left = place_now(g, op, to);
-	/* only the bit says that members that are out miss this */
+	/* only the MISSED bit records this write for members that are out */
 	if (op->purpose == PROT_FOR_REQUEST && !e->txid && !place_missed_known(g, op))
 		return PROT_EC_WAIT;
 	if (!left)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an op of an erasure-coded group reads before it computes.
+ * Reads of an op of an erasure-coded group, before parity is computed.
  *
  *   partial write, W strips    DELTA: old data and parity, W + m reads
  *                              ENCODE: the other data, k - W reads, or k reads
- *                              when some of it has to be rebuilt first
+ *                              when some data has to be rebuilt first
  *   full stripe                ENCODE: no reads
  *   degraded read, catch-up    REBUILD: any k strips
- *   scrub                      VERIFY: all strips, or REBUILD of what can't be read
+ *   scrub                      VERIFY: all strips, or REBUILD of unreadable strips
  *
- * The cheaper one wins: fewer commands, then fewer bytes. What an older write of
- * the same rows has in memory costs nothing, nor what is in the cache.
+ * The cheaper one wins: fewer commands, then fewer bytes. Content in memory, of an older write of
+ * the same rows or in the cache, costs nothing.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 
 #include "protect/ec/ec_priv.h"
 
-/* Strips whose content in place is to be read. */
+/* Strips whose content in place may be read. */
 static u64 plan_readable(const struct prot_group *g, const struct prot_gop *op)
 {
 	return prot_ec_strips(g, prot_ecop(g, op), prot_ec_sources(g, op));
 }
 
-/* @n more of @from into @set, those of members with the shortest queues first. */
+/* Add @n more strips of @from to @set, on members with the shortest queues first. */
 static u64 plan_pick(const struct prot_group *g, const struct prot_ecop *e, u64 set, u64 from,
 		     int n)
 {
@@ -55,7 +55,7 @@ static int plan_encode(struct prot_group *g, struct prot_gop *op, u64 need)
 	return prot_weight(e->have) == g->cfg.k ? 0 : -EIO;
 }
 
-/* Whether it takes a read to get the old content of @strip. */
+/* True: the old content of @strip costs a read. */
 static bool plan_costs(const struct prot_group *g, const struct prot_gop *op, u32 strip, u32 from,
 		       u32 length)
 {
@@ -64,7 +64,7 @@ static bool plan_costs(const struct prot_group *g, const struct prot_gop *op, u3
 	return prot_ec_at_hand(g, op, strip, from, length, &src) != PROT_AT_HAND;
 }
 
-/* What it takes to change parity by what differs, and to compute it from all data. */
+/* The price of changing parity by a delta, and of computing parity from all data. */
 struct price {
 	u32 delta, encode;
 	u64 delta_bytes, encode_bytes;
@@ -85,7 +85,7 @@ static void plan_price(const struct prot_group *g, const struct prot_gop *op, u6
 			p->delta_bytes += length;
 		}
 	}
-	/* once it is dearer, it makes no difference by how much */
+	/* once encoding is dearer, the exact price makes no difference */
 	for (left = need; left && p->encode <= p->delta; left &= left - 1)
 		if (plan_costs(g, op, prot_lowest(left), 0, op->length)) {
 			p->encode++;
@@ -93,7 +93,7 @@ static void plan_price(const struct prot_group *g, const struct prot_gop *op, u6
 		}
 }
 
-/* Parity strips to write: of members in sync or catching up that answer. */
+/* Parity strips to write: of answering members in sync or catching up. */
 static u64 plan_wanted(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_strips(g, e, (prot_ec_full(g) | e->joins) & ~g->failed) &
@@ -131,7 +131,7 @@ int prot_ec_plan_write(struct prot_group *g, struct prot_gop *op)
 	return plan_encode(g, op, need);
 }
 
-/* Rows that are requested of any lost strip. */
+/* The requested rows of all lost strips. */
 static void plan_lost_rows(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -148,7 +148,7 @@ static void plan_lost_rows(struct prot_group *g, struct prot_gop *op)
 	e->length = hi - lo;
 }
 
-/* Strips of members that are out: for a read, or for one that catches up. */
+/* Strips of members that are out: for a read, or for a joining member. */
 int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -174,8 +174,8 @@ int prot_ec_plan_rebuild(struct prot_group *g, struct prot_gop *op)
 }
 
 /*
- * All that can be read against each other; what can't, from the others, and only that: where
- * a strip has rows that cannot be read, they are gone through one by one.
+ * Verify all readable strips against each other. An unreadable strip is rebuilt from the others
+ * instead. A strip with unreadable rows is gone through row by row.
  */
 int prot_ec_plan_scrub(struct prot_group *g, struct prot_gop *op)
 {

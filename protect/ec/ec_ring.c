@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings: where they lie, transaction ids, the ring's slots, watermarks, gate and
- * retirement.
+ * Rings: places, transaction ids, the ring's slots, watermarks, gate and retirement.
  *
  *   txid   .. 41   42   43   44   45   46   47
  *             retired |  in flight   |    next
  *                  oldest = 44
  *
- * Each record says the oldest transaction of its ring that was not retired when
- * it was made: everything below is in place. Once such a record is durable on so
- * many members that one survives whatever may still be lost, the slots of those
- * below may be used again, not before: "finished" is not enough, the memory of
- * it must survive. And one slot always stays unused by what is in flight, or all
- * of the ring could be retired with no record left that could say so.
+ * Each record names the watermark: the oldest transaction of the ring not retired when the record
+ * was made. Every transaction below is in place. The slots below a watermark may be used again
+ * once the record is durable on enough members: at least one copy must survive all losses still
+ * allowed. "Finished" is not enough, the memory of the fact must survive. One slot always stays
+ * unused by transactions in flight, or the whole ring could be retired without a record to say
+ * so.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -25,7 +24,7 @@ static u64 ring_rings_at(const struct prot_group_config *c, u64 records)
 	return round_up(records, (u64)c->slot_head);
 }
 
-/* Bytes of the rings, and of what aligns them behind @records bytes. */
+/* Bytes of the rings, with padding to align the rings behind @records bytes. */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records)
 {
 	return ring_rings_at(c, records) - records +
@@ -49,7 +48,7 @@ void prot_ec_rings_reset(struct prot_group *g)
 		*prot_ring(g, i) = (struct prot_ring){ .next = 1, .oldest = 1 };
 }
 
-/* Records needed so that one survives: of those that are in sync or about to be. */
+/* Number of records needed for one to survive, on members in sync or about to be in sync. */
 static int ring_holders_needed(const struct prot_group *g)
 {
 	int out = g->cfg.width - prot_weight(g->in_sync);
@@ -72,13 +71,13 @@ static u64 ring_pick_holders(const struct prot_group *g)
 	return set;
 }
 
-/* What was in the ring's next slot is below a watermark that survives. */
+/* True: the old record in the ring's next slot is below a surviving watermark. */
 static bool ring_slot_dead(const struct prot_group *g, const struct prot_ring *l)
 {
 	return l->next < l->durable + g->cfg.slots || PROT_MUTANT(EC_SLOT_FINISHED);
 }
 
-/* Whether @ring may give out its next id: one ring slot stays unused by what is in flight. */
+/* True: @ring may give out the next id; one ring slot stays unused by transactions in flight. */
 static bool ring_slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
@@ -93,8 +92,8 @@ static bool ring_replayable(const struct prot_ring *l)
 }
 
 /*
- * One sector is written whole or not at all, so a lone strip needs no record;
- * unless an older record of the stripe could still be replayed over it.
+ * One sector is written whole or not at all, so a lone strip needs no record. Exception: an older
+ * record of the stripe could still be replayed over the strip.
  */
 static bool ring_unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 {
@@ -116,7 +115,7 @@ static void ring_count(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* P1: the participants are settled and a ring slot taken; the phase says what follows. */
+/* P1: settle the participants and take a ring slot; the op's phase then tells the result. */
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -200,13 +199,13 @@ void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 	}
 }
 
-/* Of @members, those that have to have it: failed ones, too, until an epoch. */
+/* Of @members, the members that must have the write: failed members as well, until an epoch. */
 u64 prot_ec_must_have(const struct prot_group *g, u64 members)
 {
 	return PROT_MUTANT(EC_GATE_NO_EPOCH) ? members & ~g->failed : members;
 }
 
-/* P3: each holder has its record, or is out by a committed epoch. */
+/* P3: each holder has a record, or is out by a committed epoch. */
 bool prot_ec_gate(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 need = prot_ec_must_have(g, prot_ecop(g, op)->holders);
@@ -228,7 +227,7 @@ void prot_ec_gated(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* P6: in place on all; what misses it is known durably. */
+/* P6: the transaction is in place on all members, and missed rows are known durably. */
 void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -246,7 +245,7 @@ void prot_ec_retire(struct prot_group *g, struct prot_gop *op)
 	prot_wake(g, PROT_Q_RING + e->ring);
 }
 
-/* Move the next ring's watermark on, whose last record would hold up a lone write. */
+/* Move on the watermark of the next ring whose last record would hold up a lone write. */
 bool prot_ec_barrier(struct prot_group *g)
 {
 	struct prot_gop *op = prot_gop(g, PROT_OP_BARRIER);
@@ -273,7 +272,7 @@ bool prot_ec_barrier(struct prot_group *g)
 	return false;
 }
 
-/* A crash now would leave no record that goes in place again. */
+/* True: a crash now would leave no record to be replayed. */
 bool prot_ec_settled(const struct prot_group *g)
 {
 	u32 i;
@@ -287,7 +286,7 @@ bool prot_ec_settled(const struct prot_group *g)
 	return true;
 }
 
-/* No transaction is between its id and its retirement. */
+/* True: no transaction is between id and retirement. */
 bool prot_ec_drained(const struct prot_group *g)
 {
 	u32 i;

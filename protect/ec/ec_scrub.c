@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scrub of an erasure-coded group: what follows from what the codec found in the rows of
- * an op. Where all strips can be read the whole of a strip is verified at once; else the op
- * goes on row by row, so that nothing is written over what can be read.
+ * A scrub of an erasure-coded group: consequences of the codec's findings in the rows of an op.
+ * If all strips can be read, the whole chunk is verified at once. Otherwise the op goes on row by
+ * row, so that readable rows are not overwritten.
  */
 #include <linux/kernel.h>
 
@@ -38,7 +38,7 @@ static void scrub_verified(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* The codec is done: what it found is counted, and what is to be written in @fix. */
+/* The codec is done: findings are counted, and @fix has the members to be rewritten. */
 void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
@@ -49,14 +49,14 @@ void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op)
 		scrub_verified(g, op);
 }
 
-/* @op is through with the rows in hand, which were compared, or could not be. */
+/* @op is through with the rows in hand. @all: the rows were compared. */
 enum prot_ec_verdict prot_ec_scrub_next(struct prot_group *g, struct prot_gop *op, bool all)
 {
 	prot_scrub_compared(g, op, op->chunk, all);
 	op->pos += op->chunk;
 	if (op->pos >= op->length)
 		return PROT_EC_END;
-	/* from where it is in its step: it is ready again */
+	/* the op is in its step and so ready again */
 	op->again = 1;
 	op->tried = 0;
 	return PROT_EC_AGAIN;

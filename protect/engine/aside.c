@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * I/O of a member that is out, which its device neither ends nor fails: the op goes on without.
+ * I/O of a member that is out, and whose device neither ends nor fails the I/O: the op goes on
+ * without.
  *
- *   write   its result is given early; what lands is anything (prot_group_lets_go())
+ *   write   the result is given early; any content may land (prot_group_lets_go())
  *   read    into a private buffer: the op gets another one
  *
  *             op: buffer 7 <-- read            op: buffer 9, planned again
  *             spares: 9           --------->   hung: 7 <-- read
  *                                                    '-- the read is back --> spares
  *
- * Spares are in no set of free buffers. Where none is left the op gets what a new one would, or the
- * next buffer that is put: so a group whose buffers are all stuck gets through them one by one.
+ * Spares are in no set of free buffers. Without a spare the op gets a free buffer under the rules
+ * of a new op, or the next buffer put back: a group whose buffers are all stuck replaces one
+ * after the other.
  */
 #include <linux/kernel.h>
 
 #include "protect/engine/group_priv.h"
 
-/* A buffer for @op instead of @buf, which a read hangs in; or PROT_NONE16. */
+/* A buffer for @op in place of @buf, where a read hangs; or PROT_NONE16. */
 u16 prot_aside_take(struct prot_group *g, const struct prot_gop *op, u32 buf)
 {
 	bool small = prot_buf_small(g, buf);
@@ -86,7 +88,7 @@ void prot_group_returned(struct prot_group *g, u32 buffer)
 {
 	u32 buf = buffer - PROT_BUFFER_PRIVATE;
 
-	/* the cache, which is behind them, has no spares */
+	/* the cache's buffers come behind the others and have no spares */
 	if (!*prot_hung(g, buf) || --*prot_hung(g, buf) || buf >= prot_nr_bufs(&g->cfg))
 		return;
 	g->hung_bufs[prot_buf_small(g, buf)]--;

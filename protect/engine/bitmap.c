@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * INTENT and MISSED bitmaps on the members.
- *
- * A block in memory has a version, each member the version that it holds. What
- * differs is written, several blocks at a time and member, but of each one write: a
- * set waits for the clear in flight. A bit that an outgoing block does not carry stops counting
- * as durable when the block is sent; one that it carries counts when it has
- * arrived.
+ * INTENT and MISSED bitmaps on the members. A block in memory has a version; each member holds
+ * some version of the block. Blocks with differing versions are written, several at a time for
+ * each member, but only one write of a block is in flight: a set waits for the clear in flight. A
+ * bit absent from an outgoing block stops counting as durable when the block is sent. A bit
+ * present in an outgoing block counts when the block has arrived.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -16,7 +14,7 @@
 
 #include "protect/engine/group_priv.h"
 
-/* A block that differs from what @member holds is in its set, and no other. */
+/* The dirty set of @member has a block exactly when the member's version differs. */
 static void bitmap_compare(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u64 *set = prot_dirty(g, member, bitmap);
@@ -32,7 +30,7 @@ static void bitmap_compare(struct prot_group *g, u32 member, u32 bitmap, u32 blo
 		g->meta[member].dirty &= ~PROT_BIT(bitmap);
 }
 
-/* @member holds this version now; 0: nothing that counts. */
+/* @member holds @version of the block; 0: no valid version. */
 static void bitmap_holds(struct prot_group *g, u32 member, u32 bitmap, u32 block, u32 version)
 {
 	u32 *w = prot_written(g, member, bitmap, block);
@@ -65,7 +63,7 @@ void prot_bitmap_touch_all(struct prot_group *g, u32 bitmap)
 		bitmap_changed(g, bitmap, b);
 }
 
-/* Those that are out and not in @got lack a write to @region from now on. */
+/* Absent members outside @got lack a write to @region from now on. */
 void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 {
 	u64 slots = prot_absent(g) & ~got;
@@ -80,7 +78,7 @@ void prot_mark_missed(struct prot_group *g, u32 region, u64 got)
 	}
 }
 
-/* @member holds nothing that counts: all its blocks are to be written. */
+/* @member holds no valid block: all of the member's blocks are to be written. */
 void prot_bitmap_forget(struct prot_group *g, u32 member)
 {
 	u32 n, b;
@@ -93,7 +91,7 @@ void prot_bitmap_forget(struct prot_group *g, u32 member)
 	g->meta[member].again = 0;
 }
 
-/* Bitmaps that are kept on @member: those in use and not about itself. */
+/* Bitmaps kept on @member: the bitmaps in use, without the MISSED bitmap of the member itself. */
 static u64 bitmap_kept(const struct prot_group *g, u32 member)
 {
 	return g->kept & ~PROT_BIT(PROT_MISSED + member);
@@ -105,7 +103,7 @@ static bool bitmap_dirty(const struct prot_group *g, u32 member, u32 bitmap, u32
 	       prot_set_has(prot_dirty(g, member, bitmap), block);
 }
 
-/* Each block of @member was written at least once since it was forgotten. */
+/* Each block of @member was written at least once since prot_bitmap_forget(). */
 bool prot_bitmap_has(struct prot_group *g, u32 member)
 {
 	u64 left = bitmap_kept(g, member);
@@ -119,8 +117,8 @@ bool prot_bitmap_has(struct prot_group *g, u32 member)
 }
 
 /*
- * On all members in sync, and on those promoted: an epoch in flight may call these so, and they
- * may be all that a crash leaves.
+ * MISSED bits of @region are on all members in sync and on promoted members: an epoch in flight
+ * may call promoted members in sync, and after a crash only promoted members may be left.
  */
 bool prot_missed_durable(const struct prot_group *g, u32 region)
 {
@@ -162,13 +160,13 @@ static void bitmap_fill_header(const struct prot_group *g, struct prot_bitmap_hd
 	}
 }
 
-/* The set that says what a block of @bitmap holds. */
+/* The set of regions that a block of @bitmap holds. */
 static u32 bitmap_set(u32 bitmap)
 {
 	return bitmap == PROT_INTENT ? PROT_SET_INTENT : PROT_SET_MISSED + bitmap - PROT_MISSED;
 }
 
-/* Regions of @block, of which the first one is at @first. */
+/* Number of regions of @block; @first: the first region. */
 static u32 bitmap_regions(const struct prot_group *g, u32 block, u32 *first)
 {
 	u32 bits = prot_bitmap_bits(g->cfg.lba);
@@ -177,7 +175,7 @@ static u32 bitmap_regions(const struct prot_group *g, u32 block, u32 *first)
 	return min(bits, g->shape.nr_regions - *first);
 }
 
-/* 64 bits of a block in its buffer, from bit @at on, of which @n are of regions. */
+/* 64 bits of a block in its buffer, from bit @at on; @n: bits of the block in use. */
 static u64 bitmap_get(void *mem, u32 at, u32 n)
 {
 	__le64 word;
@@ -186,7 +184,7 @@ static u64 bitmap_get(void *mem, u32 at, u32 n)
 	return le64_to_cpu(word) & (n - at < 64 ? PROT_BIT(n - at) - 1 : ~0ULL);
 }
 
-/* What does not go to @member with the others stops counting as durable there. */
+/* A bit not sent to @member with the others stops counting as durable there. */
 static void bitmap_undurable(struct prot_group *g, u32 member, u32 from, u64 gone)
 {
 	gone &= prot_set_word(prot_regions(g, prot_durable(g, member)), g->shape.nr_regions, from);
@@ -220,7 +218,7 @@ static u64 bitmap_addr(const struct prot_group *g, u32 member, u32 bitmap, u32 b
 	       (u64)g->cfg.lba * (2 + bitmap * g->shape.nr_blocks + block);
 }
 
-/* LOADING: the next block that this attachment wants of @member. */
+/* LOADING: the next block of @member to read in this attachment. */
 bool prot_bitmap_load(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -249,7 +247,7 @@ static bool bitmap_loaded(const struct prot_group *g)
 	return true;
 }
 
-/* 64 regions from @at on: what was read becomes the union of it. */
+/* 64 regions from @at on: the regions become the union of all members' bitmaps. */
 static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 {
 	u64 dirty = prot_set_word(prot_regions(g, PROT_SET_INTENT), g->shape.nr_regions, at), left;
@@ -268,7 +266,7 @@ static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 
 		if (!(g->in_sync >> i & 1))
 			continue;
-		/* bits that another one has are written first */
+		/* bits set on other members are written here first */
 		left = dirty & ~prot_set_word(has, g->shape.nr_regions, at);
 		if (PROT_MUTANT(NO_UNION))
 			prot_regions_put(g, prot_durable(g, i), at, left);
@@ -279,7 +277,7 @@ static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 	}
 }
 
-/* What was read becomes the union of it, and that goes to all copies first. */
+/* The bitmaps become the union of all bitmaps read, and the union goes to all copies first. */
 static void bitmap_unite(struct prot_group *g)
 {
 	bool alone = prot_weight(g->in_sync) == 1;
@@ -304,7 +302,7 @@ static void bitmap_check_united(struct prot_group *g)
 	g->state = PROT_G_SERVING;
 }
 
-/* LOADING and UNITING, where the bitmaps are all that there is to be read. */
+/* LOADING and UNITING, for levels with no records to read but bitmaps. */
 bool prot_bitmap_attach(struct prot_group *g, struct prot_event *ev)
 {
 	u32 i;
@@ -332,7 +330,7 @@ bool prot_bitmap_busy(const struct prot_group *g, u32 member)
 	return false;
 }
 
-/* An I/O that is free for a block of @member; NULL: all are in flight. */
+/* An I/O free for a block of @member; NULL: all are in flight. */
 static struct prot_block_io *bitmap_free_io(const struct prot_group *g, u32 member)
 {
 	u32 i;
@@ -343,7 +341,7 @@ static struct prot_block_io *bitmap_free_io(const struct prot_group *g, u32 memb
 	return NULL;
 }
 
-/* One that failed and is to be sent once more, the same bytes; NULL: none. */
+/* An I/O that failed and is to be sent once more, with the same bytes; NULL: none. */
 static struct prot_block_io *bitmap_failed_io(const struct prot_group *g, u32 member)
 {
 	u32 i;
@@ -356,7 +354,7 @@ static struct prot_block_io *bitmap_failed_io(const struct prot_group *g, u32 me
 	return NULL;
 }
 
-/* A block of which a write is in flight, or is sent once more, is not written beside it. */
+/* True: a write of the block is in flight or to be sent once more, so the block must wait. */
 static bool bitmap_flying(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	u32 i;
@@ -370,7 +368,7 @@ static bool bitmap_flying(const struct prot_group *g, u32 member, u32 bitmap, u3
 	return false;
 }
 
-/* The next block of @bitmap, at or after @from, that @member lacks. */
+/* The next block of @bitmap, at or after @from, missing on @member. */
 static u32 bitmap_search(const struct prot_group *g, u32 member, u32 bitmap, u32 from)
 {
 	const u64 *set = prot_dirty(g, member, bitmap);
@@ -382,8 +380,8 @@ static u32 bitmap_search(const struct prot_group *g, u32 member, u32 bitmap, u32
 }
 
 /*
- * The next block that @member lacks, in turn: from the one after the last on, through
- * all bitmaps, and around. So each is written however often those before it change.
+ * The next block missing on @member, in turn: behind the last one written, through all bitmaps,
+ * and around. Each block is written, however often blocks before it change.
  */
 static bool bitmap_turn(const struct prot_group *g, u32 member, u64 todo, u32 *bitmap, u32 *block)
 {
@@ -460,7 +458,7 @@ bool prot_bitmap_next(struct prot_group *g, struct prot_event *ev)
 	return false;
 }
 
-/* Whether the block that was read is this one, of this absence. */
+/* True: the block read is the block wanted, of this absence. */
 static bool bitmap_block_valid(const struct prot_group *g, const struct prot_bitmap_hdr *h,
 			       u32 member, u32 bitmap, u32 block)
 {
@@ -474,7 +472,7 @@ static bool bitmap_block_valid(const struct prot_group *g, const struct prot_bit
 	return PROT_MUTANT(NO_SUM) || !prot_bitmap_check(h, g->cfg.lba, &g->cfg.owner, &want);
 }
 
-/* A block was read while LOADING; one that is not valid counts as all ones. */
+/* A block was read while LOADING; an invalid block counts as all ones. */
 static void bitmap_take_block(struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	void *mem = prot_group_buffer(g, PROT_BUFFER_META + member);
@@ -494,7 +492,7 @@ static void bitmap_take_block(struct prot_group *g, u32 member, u32 bitmap, u32 
 	}
 }
 
-/* What is durable changes what ops of this block's regions may do. */
+/* Durable bits changed: ops of this block's regions may go on. */
 static void bitmap_wake_block(struct prot_group *g, u32 block)
 {
 	u32 i;
@@ -530,10 +528,7 @@ bool prot_bitmap_result(struct prot_group *g, u32 member, int err)
 	return false;
 }
 
-/*
- * The write of a block of @member has ended, the @n-th of those that may be in flight.
- * True: @member has failed.
- */
+/* The @n-th block write of @member has ended. True: @member has failed. */
 bool prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 {
 	struct prot_block_io *io = prot_block_io(g, member, n);
@@ -547,7 +542,7 @@ bool prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 	if (err)
 		return true;
 	if (!((g->in_sync | g->promoting) >> member & 1))
-		return false;	/* it has left meanwhile */
+		return false;	/* the member has left meanwhile */
 	bitmap_holds(g, member, io->bitmap, io->block, io->version);
 	if (io->bitmap == PROT_INTENT)
 		bitmap_block_arrived(g, member, io);
@@ -555,14 +550,14 @@ bool prot_bitmap_written(struct prot_group *g, u32 member, u32 n, int err)
 	return false;
 }
 
-/* No write uses the region, and what it missed is known without the intent bit. */
+/* True: no write uses the region, and missed writes are known without the intent bit. */
 static bool bitmap_may_clear(struct prot_group *g, u32 region)
 {
 	return (!prot_region(g, region)->users || PROT_MUTANT(CLEAR_BUSY)) &&
 	       (prot_missed_durable(g, region) || PROT_MUTANT(MISSED_LATE));
 }
 
-/* Clear what is idle of 64 regions from @at on. */
+/* Clear idle bits of 64 regions from @at on. */
 static void bitmap_age_word(struct prot_group *g, u32 at)
 {
 	u32 n = g->shape.nr_regions, touched = PROT_SET_NONE;
@@ -588,9 +583,8 @@ static void bitmap_age_word(struct prot_group *g, u32 at)
 }
 
 /*
- * A step of the pass that clears bits which are not needed any more; true: there is
- * more of it. A region's bit outlives one pass after its last write, so those that are
- * written now and then keep theirs.
+ * A step of the pass over unneeded bits. A region's bit outlives one pass after the region's last
+ * write, so regions written now and then keep their bits. True: the pass goes on.
  */
 bool prot_bitmap_age(struct prot_group *g)
 {
@@ -610,14 +604,14 @@ bool prot_bitmap_age(struct prot_group *g)
 	return steps;
 }
 
-/* What no write is using needs no intent bit any more: begin a pass, unless one goes on. */
+/* Regions not in use by a write need no intent bit any more: begin a pass, unless one goes on. */
 void prot_bitmap_clear(struct prot_group *g)
 {
 	if (!g->aging)
 		g->aging = 1;
 }
 
-/* ... and of regions that were written just now. Return: whether none has one. */
+/* Like prot_bitmap_clear(), also for regions written just now. True: no region has a bit. */
 bool prot_bitmap_settle(struct prot_group *g)
 {
 	if (prot_none(g, PROT_SET_INTENT))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Private buffers of ops: which one an op gets, in its turn, and which are spares (aside.c). */
+/* Private buffers: the buffer of an op, in the op's turn, and spares (aside.c). */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
@@ -16,7 +16,7 @@ void prot_buf_spare(struct prot_group *g, u32 buf)
 	g->spares[prot_buf_small(g, buf)]++;
 }
 
-/* Of one kind, those that reads may hang in: there are always as many as spares besides. */
+/* Buffers of one size in which reads may hang: the spares are not among the number. */
 u32 prot_buf_may_hang(const struct prot_group *g, bool small)
 {
 	const struct prot_group_config *c = &g->cfg;
@@ -50,9 +50,9 @@ static u32 buffer_next(const struct prot_group *g, u32 i, bool small)
 }
 
 /*
- * A buffer for @op, in its turn. All that writes have may wait for an epoch, and without
- * one no read could be served that has to rebuild: so reads have a share that writes
- * leave to them, and wait in a queue of their own. Beyond it, writes that wait come first.
+ * A buffer for @op, in the op's turn. All buffers of writes may wait for an epoch, and then no
+ * read could be rebuilt: reads have a share of the buffers, left alone by writes, and a queue for
+ * themselves. Beyond the share, waiting writes come first.
  */
 u32 prot_buf_next(const struct prot_group *g, const struct prot_gop *op, bool small)
 {
@@ -73,8 +73,9 @@ u32 prot_buf_next(const struct prot_group *g, const struct prot_gop *op, bool sm
 }
 
 /*
- * What fits a small one waits for one of these alone, so large requests never hold it up; it
- * gets another one if that is there at once and it @grows: others could go with it then.
+ * A small request waits for a small buffer alone, so large requests never hold a small one up. A
+ * small request that @grows also takes a large buffer, if one is free at once: other writes could
+ * go with the request then.
  */
 bool prot_buf_get(struct prot_group *g, struct prot_gop *op, bool grows)
 {
@@ -110,8 +111,9 @@ void prot_buf_free(struct prot_group *g, u32 i)
 }
 
 /*
- * No op has @buf any more. Return: whether it is kept as a spare, not for the next op: there is one
- * in stock as long as reads may hang in more, or a second drive that hangs would stop all.
+ * No op has @buf any more. True: the buffer is kept as a spare and not free for the next op. One
+ * spare is in stock as long as reads may hang in more buffers; without a spare a second hanging
+ * drive would stop all ops.
  */
 static bool buffer_keep(struct prot_group *g, u32 buf)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads that go around the engine, straight to the members: which may, and which were right. The
+ * Reads that go around the engine, straight to the members: allowed or not, right or not. The
  * caller has a word for each bucket of addresses, and sends the I/O.
  *
  *   word    | 20 bits: writes begun | 12 bits: writes whose rows are not free |
  *
- *   read:   none is open in its buckets, the members it needs are whole --> I/O
- *           all ended well, and the words add up to what they did before --> it was right
- *           else the engine reads it again, like one that never came here
+ *   read:   no write open in the buckets, the members needed are whole --> I/O
+ *           all ended well, and the sum of the words is unchanged --> the read was right
+ *           else the engine reads again, like any other read
  *           a member that has failed leaves, as by a read of the engine
  *
- * A write is counted before any I/O of it is sent, and until PROT_EV_FREE, or a PROT_EV_DONE that
- * says so. So nothing is returned that a crash could lose, and no read that began after a write was
- * acknowledged misses it.
+ * A write is counted before its first I/O is sent, and until PROT_EV_FREE, or PROT_EV_DONE with
+ * @freed. So no read returns data that a crash could lose, and a read begun after the
+ * acknowledgement of a write never misses the write.
  */
 #ifndef PROTECT_BYPASS_H
 #define PROTECT_BYPASS_H
@@ -26,22 +26,22 @@
 #define PROT_BYPASS_OPEN	0xfffU		/* writes whose rows are not free */
 #define PROT_BYPASS_BEGUN	(PROT_BYPASS_OPEN + 1)	/* one more */
 
-/* Bytes of a bucket; of ec a stripe: no write leaves it. */
+/* Bytes of a bucket; ec: a stripe, because no write crosses stripes. */
 static inline u32 prot_bypass_bytes(const struct prot_group_config *c)
 {
 	return c->m ? (u32)c->k * c->strip : PROT_BYPASS_MIRROR;
 }
 
-/* A word once the engine has begun again, without the writes that it had. */
+/* The word after the engine has begun again, without the engine's earlier writes. */
 static inline u32 prot_bypass_reset(u32 word)
 {
 	return (word & ~PROT_BYPASS_OPEN) + PROT_BYPASS_BEGUN;
 }
 
 /*
- * Members that may be read while the group serves; to be found out before a request ends under
- * what has changed. None while copies may differ, or unreadable sectors are rewritten. A scrub
- * writes only what cannot be read, or what differed before.
+ * Members that may be read while the group serves. The caller must ask again before a request
+ * ends under changed conditions. None while copies may differ, or while unreadable sectors are
+ * rewritten. A scrub writes only sectors that were unreadable or differed before.
  */
 static inline u64 prot_bypass_members(const struct prot_group *g)
 {
@@ -50,21 +50,22 @@ static inline u64 prot_bypass_members(const struct prot_group *g)
 	return g->in_sync & ~g->failed & ~g->avoid;
 }
 
-/* Whether a read may begin; @words: of its buckets, ORed. */
+/* True: a read may begin; @words: of the read's buckets, ORed. */
 static inline bool prot_bypass_may(u32 words)
 {
 	return !(words & PROT_BYPASS_OPEN) || PROT_MUTANT(BYPASS_OPEN);
 }
 
-/* Whether no write came between; @before and @after: the words of its buckets, added up. */
+/* True: no write came between; @before and @after: sums of the words of the buckets. */
 static inline bool prot_bypass_right(u32 before, u32 after)
 {
 	return before == after || PROT_MUTANT(BYPASS_BLIND);
 }
 
 /*
- * Flags of the engine's read after one that ended with @err. Of mirrors it may be of another copy:
- * what could not be read is to be rewritten nonetheless. With parity it is of the same member.
+ * Flags of the engine's read after a bypass read that ended with @err. For a mirror, the engine
+ * may read another copy: unreadable sectors are to be rewritten nonetheless. With parity, the
+ * engine reads the same member.
  */
 static inline u8 prot_bypass_flags(const struct prot_group_config *c, int err)
 {
@@ -73,9 +74,9 @@ static inline u8 prot_bypass_flags(const struct prot_group_config *c, int err)
 }
 
 /*
- * Whether the member of a read that ended with @err is to leave, as after a read of the engine:
- * prot_group_fail(). Else all of its reads would be done twice, until a write meets it. The
- * caller's errors that are to be sent again are not for this.
+ * True: the member of a read that ended with @err has to leave by prot_group_fail(), as after a
+ * read of the engine. Otherwise all reads of the member would be done twice, until a write fails.
+ * @err must not be one of the caller's own retry errors.
  */
 static inline bool prot_bypass_gone(int err)
 {
@@ -83,8 +84,8 @@ static inline bool prot_bypass_gone(int err)
 }
 
 /*
- * What one member has of @length bytes from @addr on: which, where, how much. @copy: of a mirror,
- * the one to be read.
+ * The part of one member in @length bytes from @addr on: member, place, length. @copy: the member
+ * to be read, of a mirror.
  */
 static inline void prot_bypass_piece(const struct prot_group_config *c, u32 copy, u64 addr,
 				     u64 length, struct prot_io *io)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What follows when I/O to members fails: the rules in group.h. */
+/* Consequences of failed I/O to members: the rules in group.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -13,7 +13,7 @@ static void error_unsend(struct prot_gop *op, u32 member)
 	op->ended &= ~PROT_BIT(member);
 }
 
-/* Whether what @op writes on @member is sent once more; else the member has failed. */
+/* True: the write of @op on @member is sent once more; false: the member has failed. */
 static bool error_write_again(struct prot_group *g, struct prot_gop *op, u32 member, int err)
 {
 	u64 bit = PROT_BIT(member);
@@ -25,7 +25,7 @@ static bool error_write_again(struct prot_group *g, struct prot_gop *op, u32 mem
 		op->twice |= bit;
 		prot_error_count(g, member);
 		if (!((g->in_sync | g->joining) & ~g->failed & bit))
-			return true;	/* that was one too many */
+			return true;	/* the error was one too many for the budget */
 		break;
 	case PROT_C_UNSUPPORTED:
 		if (op->kind <= PROT_WRITE || op->plain & bit)
@@ -48,7 +48,10 @@ void prot_write_failed(struct prot_group *g, struct prot_gop *op, u32 member, in
 		prot_member_failed(g, member);
 }
 
-/* One more error of @member was made good; past its budget the next may be one too many. */
+/*
+ * One more error of @member was made good. Past the budget the member fails, unless the others
+ * are too few.
+ */
 void prot_error_count(struct prot_group *g, u32 member)
 {
 	u32 most = g->cfg.errors ? g->cfg.errors : PROT_ERRORS_HOUR;
@@ -64,7 +67,7 @@ void prot_group_hour(struct prot_group *g)
 	memset(g->errors, 0, sizeof(g->errors));
 }
 
-/* Whether @member is there, and only this range of it cannot be read. */
+/* True: @member answers, and only this range cannot be read. */
 bool prot_read_failed(struct prot_group *g, u32 member, int err)
 {
 	if (prot_class(err) == PROT_C_MEDIUM)
@@ -73,7 +76,7 @@ bool prot_read_failed(struct prot_group *g, u32 member, int err)
 	return false;
 }
 
-/* The same of records: whether the one that is about to end is to be sent once more. */
+/* The same for records. True: the I/O about to end is to be sent once more. */
 bool prot_meta_again(struct prot_group *g, u32 member, int err)
 {
 	struct prot_meta *m = &g->meta[member];

@@ -10,15 +10,15 @@
 
 #define GEO_REGION_MIN		(1U << 20)
 #define GEO_REGION_MAX		(1U << 30)
-/* This many regions at most, unless they are of the largest size. */
+/* Most regions of a group, unless regions have the largest size already. */
 #define GEO_REGIONS		65536
-#define GEO_SYNC_BYTES		65536	/* of a chunk that mirrors copy at a time */
+#define GEO_SYNC_BYTES		65536	/* bytes of a chunk when mirrors are copied */
 #define GEO_RINGS		8
 #define GEO_SLOTS_LEAST		4
 #define GEO_SLOTS		16
-#define GEO_RING_BYTES		(2U << 20)	/* of one ring, unless its slots are few */
+#define GEO_RING_BYTES		(2U << 20)	/* bytes of a ring, unless slots are few */
 #define GEO_HEAD		4096
-#define GEO_CACHE_BYTES		(4U << 20)	/* of data that is kept, see ec_cache.c */
+#define GEO_CACHE_BYTES		(4U << 20)	/* bytes of data kept in memory, see ec_cache.c */
 #define GEO_AREA		(1U << 20)
 
 static u32 geometry_region(u64 bytes, u32 strip)
@@ -81,7 +81,7 @@ u64 prot_geometry_area(const struct prot_segment *s, u32 lba)
 		return 0;
 	prot_geometry_init(&geo, s, lba);
 	prot_geometry_config(&geo, &c);
-	/* What a group may have in flight changes nothing on its members. */
+	/* the number of requests in flight changes nothing on the members */
 	c.ops = 64;
 	c.bufs = 32;
 	return round_up(2 * PROT_ROSTER_BLOCK + prot_group_meta_bytes(&c), GEO_AREA);

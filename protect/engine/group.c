@@ -27,7 +27,7 @@ static void group_arrange(struct prot_shape *h, const struct prot_group_config *
 	h->zeroes_max = PROT_ZEROES_MAX;
 	h->buf_bytes = c->buf_bytes;
 	h->meta_buf_bytes = c->lba;
-	/* drives may want what they read and write in memory aligned to their blocks */
+	/* drives may want buffers in memory aligned to their blocks */
 	h->align = c->lba;
 	if (policy->arrange)
 		policy->arrange(h, c, &end);
@@ -184,7 +184,7 @@ int prot_group_submit(struct prot_group *g, u8 kind, u8 flags, u64 addr, u32 len
 	return i;
 }
 
-/* An op that has ended: background ops go on by themselves, requests are announced. */
+/* An op has ended: a background op goes on without an event, a request is announced. */
 static bool group_ended(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	prot_phase(g, op, PROT_P_FREE);
@@ -205,7 +205,10 @@ static bool group_ended(struct prot_group *g, struct prot_gop *op, struct prot_e
 	return true;
 }
 
-/* What @op wants done, if anything, in this phase or those that follow at once. */
+/*
+ * Let @op begin an event in the current phase, or in phases entered meanwhile. True: @ev is
+ * filled in.
+ */
 static bool group_op_next(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);
@@ -224,13 +227,13 @@ static bool group_op_next(struct prot_group *g, struct prot_gop *op, struct prot
 	return false;
 }
 
-/* Begin background work. True: there is more to fetch; or @sync.more, with what is next. */
+/* Begin background work. True: there is more to fetch; or @sync.more, with the next call. */
 static bool group_background(struct prot_group *g)
 {
 	g->sync.more = 0;
 	if (g->state != PROT_G_SERVING)
 		return false;
-	/* members that lack copies take what they can of the allowance before any are compared */
+	/* members without copies use the allowance first, and the scrub uses the rest */
 	prot_sync_start(g);
 	prot_scrub_start(g);
 	return prot_sync_promote(g) || g->ready_head != PROT_NONE16;
@@ -268,7 +271,7 @@ void prot_group_next(struct prot_group *g, struct prot_event *ev)
 		if (prot_bitmap_next(g, ev))
 			return;
 	} while (group_background(g) || (policy->background && policy->background(g)));
-	/* the last step may have changed what there is to announce */
+	/* the last step may have changed members or the group */
 	if (prot_member_event(g, ev))
 		return;
 	ev->kind = PROT_EV_NONE;

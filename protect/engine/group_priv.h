@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the group engine share; no other file includes this. */
+/* Shared by the files of the group engine and the levels; no other file includes this header. */
 #ifndef PROTECT_GROUP_PRIV_H
 #define PROTECT_GROUP_PRIV_H
 
@@ -17,8 +17,8 @@
 #define PROT_OP_FIRST	2	/* ... and the first of a request */
 
 /*
- * Background ops have the private buffers of their numbers; a scrub the next one, too.
- * Those for further chunks (prot_group_config.depth) come behind, and before the requests'.
+ * Background ops have the private buffers of their numbers; a scrub also has the next buffer.
+ * Buffers for further chunks (prot_group_config.depth) come next, before the requests' buffers.
  */
 #define PROT_BUF_FIRST	3
 
@@ -28,7 +28,7 @@
 
 #define PROT_BIT(i)	(1ULL << (i))
 
-/* Where @count of @each bytes begin; the end may be beyond what 32 bits count. */
+/* Place @count items of @each bytes. Return: the offset; @end may grow beyond 32 bits. */
 static inline u32 prot_take(u64 *end, u64 count, u32 each)
 {
 	u64 at = *end;
@@ -76,7 +76,7 @@ static inline u32 *prot_version(const struct prot_group *g, u32 bitmap, u32 bloc
 	return (u32 *)prot_at(g, g->shape.off_versions) + bitmap * g->shape.nr_blocks + block;
 }
 
-/* The version that is on the medium of @member. */
+/* The version on the medium of @member. */
 static inline u32 *prot_written(const struct prot_group *g, u32 member, u32 bitmap, u32 block)
 {
 	PROT_LOOK();
@@ -84,14 +84,14 @@ static inline u32 *prot_written(const struct prot_group *g, u32 member, u32 bitm
 	       (member * g->shape.nr_bitmaps + bitmap) * g->shape.nr_blocks + block;
 }
 
-/* Blocks of a bitmap whose two versions differ on @member. */
+/* Blocks of a bitmap with two different versions, in memory and on @member. */
 static inline u64 *prot_dirty(const struct prot_group *g, u32 member, u32 bitmap)
 {
 	return (u64 *)prot_at(g, g->shape.off_dirty) +
 	       (member * g->shape.nr_bitmaps + bitmap) * g->shape.dirty_words;
 }
 
-/* Blocks of a bitmap that @member holds no version of. */
+/* Number of blocks of a bitmap with no version on @member. */
 static inline u32 *prot_unwritten(const struct prot_group *g, u32 member, u32 bitmap)
 {
 	return (u32 *)prot_at(g, g->shape.off_unwritten) + member * g->shape.nr_bitmaps + bitmap;
@@ -102,7 +102,7 @@ static inline u64 *prot_regions(const struct prot_group *g, u32 set)
 	return (u64 *)prot_at(g, g->shape.off_sets) + set * g->shape.set_words;
 }
 
-/* Regions whose INTENT bit is set on the medium of @member. */
+/* Regions with the INTENT bit set on the medium of @member. */
 static inline u32 prot_durable(const struct prot_group *g, u32 member)
 {
 	return PROT_SET_MISSED + g->shape.nr_absent + member;
@@ -140,19 +140,19 @@ static inline u64 *prot_free_bufs(const struct prot_group *g)
 	return prot_at(g, g->shape.off_free_bufs);
 }
 
-/* Those that take the place of buffers that reads hang in (aside.c). */
+/* Spares, which replace buffers with a hanging read (aside.c). */
 static inline u64 *prot_spare_bufs(const struct prot_group *g)
 {
 	return prot_at(g, g->shape.off_spare_bufs);
 }
 
-/* Of background ops, by their number at first. */
+/* Buffers of background ops, at first those of the op's number. */
 static inline u16 *prot_own_bufs(const struct prot_group *g)
 {
 	return prot_at(g, g->shape.off_own_bufs);
 }
 
-/* Reads that were set aside and are not back, into a private buffer or one of the cache. */
+/* Number of reads set aside and not back, into a private buffer or a buffer of the cache. */
 static inline u8 *prot_hung(const struct prot_group *g, u32 buf)
 {
 	return (u8 *)prot_at(g, g->shape.off_hung) + buf;
@@ -213,8 +213,8 @@ static inline const struct prot_policy *prot_policy(const struct prot_group *g)
 }
 
 /*
- * Absent slots in use: those of members that are out. A member's slot is its index, always:
- * if each attachment gave out slots again, a block of an earlier one could be valid for the
+ * Absent slots in use, of members that are out. A member's slot is always the member's index. If
+ * each attachment gave out slots again, a block of an earlier attachment could be valid for the
  * same absence and know less.
  */
 static inline u64 prot_absent(const struct prot_group *g)
@@ -227,7 +227,7 @@ static inline u64 prot_live(const struct prot_group *g)
 	return g->in_sync & ~g->failed;
 }
 
-/* Of members @from, those for @op to read from: those that are not late, if they are @enough. */
+/* Of members @from, the members for @op to read from: without late members, if @enough are left. */
 static inline u64 prot_prompt(const struct prot_group *g, const struct prot_gop *op, u64 from,
 			      int enough)
 {
@@ -238,13 +238,13 @@ static inline u64 prot_prompt(const struct prot_group *g, const struct prot_gop 
 	return prot_weight(prompt) < enough || PROT_MUTANT(AVOID_NONE) ? from : prompt;
 }
 
-/* Whether enough members are left to know what was written. */
+/* True: enough members are left to know all data. */
 static inline bool prot_enough(const struct prot_group *g)
 {
 	return (u32)prot_weight(prot_live(g)) >= g->shape.data;
 }
 
-/* Whether @op is at rows that could not be read, not at those that a scrub is at. */
+/* True: @op is at unreadable rows of a request, not at rows of a scrub. */
 static inline bool prot_repairing(const struct prot_group *g, const struct prot_gop *op)
 {
 	return g->repairing && op == prot_gop(g, PROT_OP_SCRUB);
@@ -339,7 +339,7 @@ static inline void prot_region_miss(struct prot_group *g, u32 region, u32 slot)
 }
 
 /* sync.c */
-#define PROT_SYNC_STEPS	512	/* regions that a call goes through where it starts nothing */
+#define PROT_SYNC_STEPS	512	/* regions for a call to go through without starting anything */
 
 void prot_sync_init(struct prot_group *g);
 const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region);
@@ -351,7 +351,7 @@ void prot_sync_forget(struct prot_group *g, u32 member);
 void prot_sync_strike(struct prot_group *g, u64 left);
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op);
 
-/* pace.c: a chunk of background work begins; bytes that one has, of @most. */
+/* pace.c: a chunk of background work begins; bytes of a chunk, at most @most. */
 void prot_pace_used(struct prot_group *g, u32 bytes);
 u32 prot_pace_most(const struct prot_group *g, const struct prot_gop *op, u32 most);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* I/O to members: its classes (group.h), and events that begin one. */
+/* I/O to members: classes (group.h) and events. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -50,7 +50,7 @@ void prot_io_fill(const struct prot_group *g, const struct prot_gop *op, u32 mem
 	}
 }
 
-/* An I/O to the records of @member; the caller completes its tag and place in @buffer. */
+/* An I/O to the records of @member; the caller completes the tag and the place in @buffer. */
 void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 length,
 		     u32 buffer)
 {
@@ -70,7 +70,7 @@ void prot_records_io(struct prot_event *ev, u32 member, u8 kind, u64 addr, u32 l
 	ev->runs[0].length = length;
 }
 
-/* The one I/O of these to @member that is in flight, @from its metadata buffer. */
+/* The only record I/O of @member in flight, from byte @from of the member's metadata buffer. */
 void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, u32 from,
 		  u32 length, struct prot_event *ev)
 {
@@ -83,7 +83,7 @@ void prot_meta_io(struct prot_group *g, u32 member, u8 what, u8 kind, u64 addr, 
 	ev->runs[0].offset = from;
 }
 
-/* All of @op's rows become zero on @member, in the way that it takes. */
+/* Zero all rows of @op on @member, by zeroing or, if not supported, by writing. */
 void prot_zeroes_fill(const struct prot_group *g, struct prot_gop *op, u32 member,
 		      struct prot_event *ev)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members of a group: which are in sync, which miss what.
+ * Members of a group: in sync or not, and the regions missed by members that are out.
  *
  *   in sync --write fails--> failed --epoch without it--> absent <-.
  *      ^                        ^                           | join, replace
@@ -8,8 +8,8 @@
  *                                  misses nothing,     what it missed is
  *                                  gets its bitmaps    copied (sync.c)
  *
- * Nothing is decided without a committed epoch: an op that wrote to a failed
- * member waits for it. A joining member is written to but never read.
+ * Nothing is decided without a committed epoch: an op with a write to a failed member waits for
+ * the epoch. A joining member is written to but never read.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -18,21 +18,21 @@
 
 #include "protect/engine/group_priv.h"
 
-/* @member is out since epoch @left: its absent slot is in use. */
+/* @member is out since epoch @left: the member's absent slot is in use. */
 void prot_absent_take(struct prot_group *g, u32 member, u64 left)
 {
 	g->cfg.left[member] = left;
 	g->kept |= PROT_BIT(PROT_MISSED + member);
 }
 
-/* Members that are written in a region: in sync, or joining and whole there. */
+/* Members written in a region: in sync, or joining and whole there. */
 u64 prot_targets(const struct prot_group *g, u32 region)
 {
 	u64 missed = prot_region_missed(g, region);
 
 	if (PROT_MUTANT(SKIP_BELOW))
 		return g->in_sync;
-	/* while a region is being copied, new writes reach the one it is for */
+	/* new writes reach the destination of a copy while the region is being copied */
 	missed &= ~prot_sync_hand(g, region)->slots;
 	return g->in_sync | (g->joining & ~missed);
 }
@@ -43,7 +43,7 @@ static void member_stop(struct prot_group *g)
 	prot_ready_all(g);
 }
 
-/* Whatever may be in flight is missed by the member of this absent slot. */
+/* Any write in flight counts as missed by the member of this absent slot. */
 static void member_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	if (!PROT_MUTANT(MISSED_EMPTY))
@@ -64,7 +64,7 @@ static void member_strike(struct prot_group *g, u64 left)
 	prot_ready_all(g);
 }
 
-/* A joining member has failed or left; what it lacks is remembered. */
+/* A joining member has failed or left: regions that may be missing there are marked missed. */
 static void member_drop_joining(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
@@ -82,8 +82,8 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	u64 bit = PROT_BIT(member);
 
 	/*
-	 * One that was announced to the caller may be called in sync by an epoch in
-	 * flight: it needs an epoch without it, like those that are in sync.
+	 * An epoch in flight may call an announced member in sync. A failed announced member
+	 * therefore needs an epoch without the member, like members in sync.
 	 */
 	if (g->joining & ~g->announced & bit) {
 		member_drop_joining(g, member);
@@ -95,7 +95,7 @@ void prot_member_failed(struct prot_group *g, u32 member)
 	}
 }
 
-/* A mutant: as if what it failed to write were there. */
+/* A mutant: the failed writes of @member count as done. */
 void prot_member_believe(struct prot_group *g, u32 member)
 {
 	u32 i;
@@ -123,7 +123,7 @@ void prot_group_avoid(struct prot_group *g, u64 members)
 	if (g->avoid == members)
 		return;
 	g->avoid = members;
-	prot_ready_all(g);	/* a read that was to rebuild may wait for less */
+	prot_ready_all(g);	/* a read planned with a rebuild may need fewer strips now */
 }
 
 u64 prot_group_behind(const struct prot_group *g, u8 member)
@@ -145,7 +145,7 @@ static void member_depart(struct prot_group *g, u32 member, u64 epoch)
 	member_miss_unfinished(g, member);
 }
 
-/* It has all now, also what it could not read before it was out. */
+/* @member has all data now, also sectors unreadable before the member was out. */
 static void member_arrive(struct prot_group *g, u32 member)
 {
 	u64 bit = PROT_BIT(member);
@@ -227,7 +227,7 @@ int prot_group_replace(struct prot_group *g, u8 member, const u8 *uuid, u64 epoc
 	memcpy(g->cfg.uuid[member], uuid, PROT_UUID_LEN);
 	g->cfg.epoch = max(g->cfg.epoch, epoch);
 	g->cfg.left[member] = epoch;
-	/* what a scrub has found there was the other one's */
+	/* sectors found by a scrub there belong to the old member */
 	for (i = 0; i < min_t(u32, g->nr_diffs, PROT_DIFFS); i++)
 		if (g->diffs[i].member == member)
 			g->diffs[i].member = PROT_NO_SOURCE;
@@ -244,7 +244,7 @@ static bool member_report(struct prot_event *ev, u8 kind, u64 members)
 	return true;
 }
 
-/* What there is to report to the caller about members and the group. */
+/* Report a change of members or of the group to the caller. True: @ev is filled in. */
 bool prot_member_event(struct prot_group *g, struct prot_event *ev)
 {
 	const struct prot_policy *policy = prot_policy(g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much background work begins, and how many chunks of it are in flight.
+ * The amount of background work to begin, and the number of chunks in flight.
  *
  *   no limit               depth
  *   none was left, often   one fewer
@@ -10,11 +10,11 @@
  *   |   window, n   |  n + 1 tried  |        rest       | n - 1 tried |   rest ...
  *          share          share
  *
- * What limits speed may be the time that a member takes, and then each further chunk adds as
- * much as the first did; or a CPU or a link that requests need too, and then it takes from
- * them. So one more stays if it brings at least three quarters of what a chunk had before, and
- * one fewer stays if it costs less. Speed is the share of what was allowed that was begun: no
- * clock is read.
+ * If the latency of a member limits speed, each further chunk adds as much as the first. If a CPU
+ * or a link shared with requests limits speed, a further chunk takes from the requests. So one
+ * chunk more stays if the gain is at least three quarters of the earlier speed per chunk, and one
+ * fewer stays if the loss is smaller. Speed is the begun share of the allowed bytes: no clock is
+ * read.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -22,23 +22,23 @@
 
 #include "protect/engine/group_priv.h"
 
-/* Chunks, for each that is in flight: */
-#define PACE_WINDOW	16	/* that are allowed in a window, at least ... */
-#define PACE_BEGUN	8	/* ... and that begin in it, else it measures chance ... */
-#define PACE_SLOW	1024	/* ... but no more than these are waited for */
-#define PACE_DRY	4	/* that begin before it is believed that one fewer will do */
-#define PACE_PARTS	2	/* of a chunk, when requests come beside it */
+/* For each chunk in flight, a number of chunks: */
+#define PACE_WINDOW	16	/* allowed in a window, at least ... */
+#define PACE_BEGUN	8	/* ... and begun in the window, or chance is measured ... */
+#define PACE_SLOW	1024	/* ... but wait for no more than so many */
+#define PACE_DRY	4	/* begun before one fewer is trusted to do */
+#define PACE_PARTS	2	/* of a chunk, with requests beside */
 #define PACE_SHIFT	10	/* shares are in 1/1024 */
 #define PACE_REST	4	/* windows, before another number is tried; twice as many ... */
-#define PACE_REST_MOST	64	/* ... each time that it was no better, up to this */
+#define PACE_REST_MOST	64	/* ... each time without a gain, up to this */
 
-/* Bytes of one: of ec, what a private buffer has of a strip. */
+/* Bytes of a chunk; ec: bytes of a strip in a private buffer. */
 static u32 pace_chunk(const struct prot_group *g)
 {
 	return g->shape.window ?: g->cfg.buf_bytes;
 }
 
-/* Bytes of @n chunks for each that may be in flight. */
+/* Bytes of @n chunks, for each chunk that may be in flight. */
 static u64 pace_bytes(const struct prot_group *g, u32 n)
 {
 	return (u64)n * g->chunks * pace_chunk(g);
@@ -61,7 +61,7 @@ static void pace_set(struct prot_group *g, u8 chunks)
 	g->pace.rests = PACE_REST;
 }
 
-/* This number is the best of its neighbours. */
+/* The number of chunks in use is better than one more and one fewer. */
 static void pace_rest(struct prot_pace *p)
 {
 	p->step = 0;
@@ -69,13 +69,13 @@ static void pace_rest(struct prot_pace *p)
 	p->rests = min(2 * p->rests, PACE_REST_MOST);
 }
 
-/* Whether one more chunk than @n, by which @more was done, not @less, is worth it. */
+/* True: one more chunk than @n, with @more done in place of @less, is worth the cost. */
 static bool pace_worth(u32 less, u32 more, u32 n)
 {
 	return more && (u64)more * 4 * n >= (u64)less * (4 * n + 3);
 }
 
-/* Try one more or one fewer, whichever was not tried last; if it can't be, rest again. */
+/* Try one more or one fewer, in turn; if not possible, rest again. */
 static void pace_try(struct prot_group *g)
 {
 	struct prot_pace *p = &g->pace;
@@ -86,7 +86,7 @@ static void pace_try(struct prot_group *g)
 	g->chunks += p->step;
 }
 
-/* A window is over, in which @share was begun of what was allowed. */
+/* A window is over; @share: the part begun of the bytes allowed. */
 static void pace_window(struct prot_group *g, u32 share)
 {
 	struct prot_pace *p = &g->pace;
@@ -110,7 +110,7 @@ static void pace_window(struct prot_group *g, u32 share)
 		pace_rest(p);
 }
 
-/* Whether chunks are in flight. */
+/* True: chunks are in flight. */
 static bool pace_flying(const struct prot_group *g)
 {
 	u32 i;
@@ -181,8 +181,8 @@ void prot_group_allow(struct prot_group *g, u64 bytes, bool beside)
 }
 
 /*
- * A request that comes waits for what is in flight, however few chunks that are. So what is copied
- * beside requests is copied in smaller ones; a scrub, which only reads, is not.
+ * A new request waits for chunks in flight, however few. Copies beside requests therefore use
+ * smaller chunks; a scrub, which only reads, does not.
  */
 u32 prot_pace_most(const struct prot_group *g, const struct prot_gop *op, u32 most)
 {

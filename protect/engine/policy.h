@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A policy: what a redundant level does for its groups. The engine (group.c) calls
- * it, and it calls the engine (group_priv.h):
+ * A policy: the work of a redundant level for its groups. The engine (group.c) calls the policy,
+ * and the policy calls the engine (group_priv.h):
  *
  *   prot_group_submit()     start() -> prot_start(): an op, in its bucket
  *       |  rows free?       prot_lock_free(), and conflict()
@@ -12,8 +12,7 @@
  *       v
  *   prot_end()              rows free, event to the submitter
  *
- * mirror.c is the shorter of the two that there are, tests/unit/test_prot_level.c
- * has the shortest.
+ * mirror.c is the shorter of the two policies, tests/unit/test_prot_level.c has the shortest.
  */
 #ifndef PROTECT_POLICY_H
 #define PROTECT_POLICY_H
@@ -22,58 +21,58 @@
 
 #define PROT_TO(phase)	(1U << PROT_P_##phase)
 
-/* Operations; those that may be NULL say so. */
+/* Operations; comments say where NULL is allowed. */
 struct prot_policy {
-	/* by phase, those of the level and PROT_P_LOCK or _BUF that may follow it */
+	/* by phase, the level's phases and PROT_P_LOCK or _BUF allowed next */
 	const u32 *phases;
 	u32 nr_absent;		/* MISSED bitmaps on each member; 0: one for each member */
 	bool intent;		/* INTENT bitmaps are kept, too */
-	/* whether all that is the level's in a config is right */
+	/* true: the level's part of a config is right */
 	bool (*config_ok)(const struct prot_group_config *c);
 	/*
-	 * what of the shape is not as preset by group.c, and, with prot_take(), where the level's
-	 * own memory is; or NULL
+	 * changes the shape as preset by group.c and, with prot_take(), places the level's own
+	 * memory; or NULL
 	 */
 	void (*arrange)(struct prot_shape *h, const struct prot_group_config *c, u64 *end);
 	/* bytes of records on a member beyond the @records of bitmaps; or NULL */
 	u64 (*meta_bytes)(const struct prot_group_config *c, u64 records);
-	void (*init)(struct prot_group *g);	/* before its members are known; or NULL */
+	void (*init)(struct prot_group *g);	/* before members are known; or NULL */
 	u64 (*span)(const struct prot_group *g, u64 addr);	/* prot_group_span() */
-	/* a request's op: fill it in, then prot_start() */
+	/* fill in a request's op, then prot_start() */
 	void (*start)(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
-	/* an op of background work, likewise, at row @addr; @narrow: one block of it */
+	/* likewise an op of background work at row @addr; @narrow: one block */
 	void (*start_rows)(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
 	/* whether @b waits for @a, older and of the same rows, one @exclusive; NULL: always */
 	bool (*conflict)(const struct prot_group *g, const struct prot_gop *a,
 			 const struct prot_gop *b);
-	/* start an I/O or work of @op: true, it is @ev; or go on to its next phase */
+	/* start an I/O or work of @op: true, @ev is filled in; or go on to another phase */
 	bool (*step)(struct prot_group *g, struct prot_gop *op, struct prot_event *ev);
 	/* of the I/O to @member, or of work */
 	void (*result)(struct prot_group *g, struct prot_gop *op, u32 member, int err);
 	/*
-	 * a read of @op into @buf, which its member never ends: whether @op needs that buffer no
-	 * more, and has another one where it needs any; or NULL where reads are waited for
+	 * a read of @op into @buf is never ended by the member. True: @op does not need @buf any
+	 * more, and has another buffer if needed. NULL: reads are waited for
 	 */
 	bool (*set_aside)(struct prot_group *g, struct prot_gop *op, u32 buf);
-	/* the group has stopped and nothing of @op is in flight: prot_end() it */
+	/* the group has stopped and no I/O of @op is in flight: prot_end() @op */
 	void (*stop)(struct prot_group *g, struct prot_gop *op);
 	/*
-	 * the next I/O of records, in @ev, by prot_meta_io(); first of all what makes the group
-	 * serve: prot_bitmap_attach(), where bitmaps are all there is
+	 * the next I/O of records, in @ev, by prot_meta_io(). The first I/Os make the group
+	 * serve: prot_bitmap_attach(), for levels with bitmaps alone
 	 */
 	bool (*meta_next)(struct prot_group *g, struct prot_event *ev);
-	/* its result, where it is PROT_META_LEVEL or later; or NULL */
+	/* the result, for PROT_META_LEVEL and later kinds; or NULL */
 	void (*meta_result)(struct prot_group *g, u32 member, int err);
-	/* these members are out by a committed epoch, or joined and failed; or NULL */
+	/* members @left are out by a committed epoch, or joined and failed; or NULL */
 	void (*strike)(struct prot_group *g, u64 left);
-	/* prot_region_miss() the regions that writes in flight may change */
+	/* prot_region_miss() all regions that may be changed by writes in flight */
 	void (*miss_unfinished)(struct prot_group *g, u32 slot);
-	/* whether @member, which misses nothing, may be called in sync; NULL: it may */
+	/* true: @member, which misses nothing, may be called in sync; NULL: always */
 	bool (*may_join)(const struct prot_group *g, u32 member);
-	/* @op's rows, which it waits for, were rewritten one by one; or NULL where none waits */
+	/* the rows of waiting @op were rewritten one by one; or NULL if no op ever waits */
 	void (*repaired)(struct prot_group *g, struct prot_gop *op);
 	void (*idle)(struct prot_group *g);	/* there is time; or NULL */
-	/* an op waits for what others have: none holds back what it can do now; or NULL */
+	/* an op waits for a resource of others: no op holds back work possible now; or NULL */
 	void (*hurry)(struct prot_group *g);
 	/* prot_group_settle(), apart from bitmap blocks to be written; or NULL */
 	bool (*settle)(struct prot_group *g);

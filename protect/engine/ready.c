@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Ops by phase: those that are to go on, and those that wait in turn for what others release. */
+/* Ops by phase: ready to go on, or waiting in turn for a resource. */
 #include <linux/bug.h>
 #include <linux/kernel.h>
 
@@ -79,7 +79,7 @@ void prot_ready_all(struct prot_group *g)
 			prot_ready(g, prot_gop(g, i));
 }
 
-/* Whether no op waited for it longer than @op does. */
+/* True: no op has waited in @queue longer than @op. */
 bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue)
 {
 	u16 head = prot_queue(g, queue)->head;
@@ -88,8 +88,8 @@ bool prot_turn(const struct prot_group *g, const struct prot_gop *op, u32 queue)
 }
 
 /*
- * @op waits, as long as it is in this phase, for what others will release: behind
- * those that wait already. It is ready again when it is the first. Return: whether it did not yet.
+ * @op waits in @queue, behind ops already there, until its phase changes. The op is ready again
+ * when first in the queue. Return: true if @op was not waiting yet.
  */
 bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 {
@@ -109,7 +109,7 @@ bool prot_wait(struct prot_group *g, struct prot_gop *op, u32 queue)
 	return true;
 }
 
-/* Something was released: the first that waits for it checks again. */
+/* A resource was released: the first op waiting in @queue checks again. */
 void prot_wake(struct prot_group *g, u32 queue)
 {
 	u16 head = prot_queue(g, queue)->head;

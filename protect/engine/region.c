@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is known of regions: sets, in words where many change at once. */
+/* Sets of regions, changed in words where many regions change at once. */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -20,7 +20,7 @@ void prot_region_drop(struct prot_group *g, u32 set, u32 region)
 	prot_set_drop(prot_regions(g, set), g->shape.nr_regions, region);
 }
 
-/* Those from @from on with a bit in @bits. */
+/* Put regions from @from on, 64 at most: the regions with a bit in @bits. */
 void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits)
 {
 	u64 *s = prot_regions(g, set);
@@ -30,7 +30,10 @@ void prot_regions_put(struct prot_group *g, u32 set, u32 from, u64 bits)
 	prot_set_put_word(s, g->shape.nr_regions, from, bits);
 }
 
-/* Those that are in @from, too. @set: not PROT_SET_UNSYNCED, whose regions are counted. */
+/*
+ * Put all regions of set @from into @set. @set: not PROT_SET_UNSYNCED, because its regions are
+ * counted.
+ */
 void prot_regions_add(struct prot_group *g, u32 set, u32 from)
 {
 	prot_set_add(prot_regions(g, set), prot_regions(g, from), g->shape.nr_regions);
@@ -49,7 +52,7 @@ void prot_regions_all(struct prot_group *g, u32 set)
 		prot_regions_put(g, set, i, n - i < 64 ? PROT_BIT(n - i) - 1 : ~0ULL);
 }
 
-/* Absent slots whose member lacks writes to @region: of those in use, if of any. */
+/* Absent slots in use whose member lacks writes to @region. */
 u64 prot_region_missed(const struct prot_group *g, u32 region)
 {
 	u64 slots = prot_absent(g), missed = 0;
@@ -63,7 +66,7 @@ u64 prot_region_missed(const struct prot_group *g, u32 region)
 	return missed;
 }
 
-/* Whether the INTENT bit of @region is set on the media of all @members. */
+/* True: the INTENT bit of @region is set on the media of all @members. */
 bool prot_durable_on(const struct prot_group *g, u32 region, u64 members)
 {
 	for (; members; members &= members - 1)

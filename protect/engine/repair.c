@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rows that members could not read: the scrub's op goes there first, and rewrites them.
- *
- * First come requests that too few members could read all the rows of: each row may be
- * readable, from others. Such an op is its own entry, so there is always room; they take
- * turns, each until all of its rows were checked one by one, and begin again then. So
- * none waits for more than the others that wait.
- * Then a set of rows that other members could serve: rows that meet are one entry, the
- * oldest goes first, and what finds no room is left to the next scrub. A scrub rewrites what
- * it meets itself.
+ * Rows that members could not read: the scrub's op goes there first, and rewrites the rows. First
+ * come requests with rows unreadable on too many members: each row may be readable from others.
+ * Such an op is an entry by itself, so there is always room. The ops take turns; each is checked
+ * row by row to the end of its rows, and begins again then. An op thus waits for no more than the
+ * other waiting ops. Then comes a set of rows readable from other members: rows that meet are one
+ * entry, and the oldest goes first. Rows without room are left to the next scrub. A scrub
+ * rewrites unreadable rows on the way itself.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
 #include "protect/engine/group_priv.h"
 
-/* @op could not read these rows of a member; one of the scrub's knows already. */
+/* @op could not read these rows of a member. An op of the scrub rewrites them without a note. */
 void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr, u32 length)
 {
 	struct prot_rows *r = g->repair;
@@ -36,7 +34,7 @@ void prot_repair_note(struct prot_group *g, const struct prot_gop *op, u64 addr,
 		g->repair[g->repairs++] = (struct prot_rows){ .addr = addr, .length = length };
 }
 
-/* Whether @op may begin again, after its rows. */
+/* True: @op may begin again, after a repair of its rows. */
 bool prot_repair_wait(struct prot_gop *op)
 {
 	if (op->retried == PROT_RETRIES || PROT_MUTANT(NO_REPAIR))
@@ -45,7 +43,7 @@ bool prot_repair_wait(struct prot_gop *op)
 	return true;
 }
 
-/* @op is in the phase in which it waits: its rows are checked one by one. */
+/* @op has entered its waiting phase: its rows are to be checked one by one. */
 void prot_repair_queue(struct prot_group *g, struct prot_gop *op)
 {
 	op->repair = 1;
@@ -53,7 +51,7 @@ void prot_repair_queue(struct prot_group *g, struct prot_gop *op)
 	g->repair_ops++;
 }
 
-/* The waiting op in hand, or the next one after it. */
+/* The waiting op in hand, or the next one. */
 static struct prot_gop *repair_op(struct prot_group *g)
 {
 	u32 i;
@@ -66,7 +64,7 @@ static struct prot_gop *repair_op(struct prot_group *g)
 	return NULL;
 }
 
-/* What to repair next; false: nothing. */
+/* The next rows to repair; false: none. */
 bool prot_repair_next(struct prot_group *g, struct prot_rows *rows)
 {
 	const struct prot_gop *op = repair_op(g);
@@ -79,7 +77,7 @@ bool prot_repair_next(struct prot_group *g, struct prot_rows *rows)
 	return op || g->repairs;
 }
 
-/* ... and @length bytes of it are in hand. */
+/* @length bytes of the next rows are in hand. */
 void prot_repair_began(struct prot_group *g, u32 length)
 {
 	struct prot_gop *op = repair_op(g);
@@ -98,7 +96,7 @@ void prot_repair_began(struct prot_group *g, u32 length)
 	}
 }
 
-/* What was in hand is over. */
+/* The rows in hand are over. */
 void prot_repair_ended(struct prot_group *g)
 {
 	struct prot_gop *op = repair_op(g);

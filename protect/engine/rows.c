@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Row locks: an op begins in the bucket of its rows, waits there for others, and ends. */
+/* Row locks: an op begins in the bucket of its rows, waits there for other ops, and ends. */
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "protect/engine/group_priv.h"
 
-/* Ops whose rows may overlap are in one. */
+/* The bucket of @op: ops with overlapping rows share a bucket. */
 u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op)
 {
 	u32 i;
@@ -15,7 +15,7 @@ u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op)
 	return (u16 *)prot_at(g, g->shape.off_buckets) + i;
 }
 
-/* Whether @op has to wait for @o, which is before it in its bucket. */
+/* True: @op has to wait for @o, an earlier op of the bucket. */
 static bool rows_excludes(const struct prot_group *g, const struct prot_gop *o,
 			   const struct prot_gop *op)
 {
@@ -28,9 +28,9 @@ static bool rows_excludes(const struct prot_group *g, const struct prot_gop *o,
 }
 
 /*
- * Row locks: an op waits for those before it in its bucket that it overlaps. Where that
- * is all there is to it they are counted once, and each one that ends is subtracted; a
- * level's own rule may change its answer while both are there, so it is put each time.
+ * Row locks: an op waits for earlier ops of the bucket with overlapping rows. Levels without a
+ * rule count the blockers once, and each ended op subtracts one. A level's rule may change its
+ * answer while both ops are there, so the rule is evaluated each time.
  */
 bool prot_lock_free(const struct prot_group *g, const struct prot_gop *op)
 {
@@ -73,7 +73,7 @@ void prot_start(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length)
 	prot_ready(g, op);
 }
 
-/* What @op does changes what others of its rows may do. */
+/* The progress of @op changes conditions for ops of the same rows: wake these ops. */
 void prot_wake_rows(struct prot_group *g, const struct prot_gop *op)
 {
 	u16 i;
@@ -86,7 +86,9 @@ void prot_wake_rows(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* @op, out of its bucket, blocks those behind it no more; the last blocker sets them going. */
+/*
+ * @op, out of the bucket, blocks later ops no more; an op is ready once its last blocker is gone.
+ */
 static void rows_unblock(struct prot_group *g, const struct prot_gop *op)
 {
 	u16 i;
@@ -99,7 +101,7 @@ static void rows_unblock(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* Take an op out of its bucket and let others of its rows check again. */
+/* Take an op out of the bucket and let ops of the same rows check again. */
 void prot_unlock(struct prot_group *g, struct prot_gop *op)
 {
 	u16 *link = prot_bucket(g, op), self = prot_gop_index(g, op);
@@ -114,7 +116,7 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	op->next = PROT_NONE16;
 }
 
-/* An op is over: nothing of it is in flight. Its caller learns by an event. */
+/* An op is over, with no I/O in flight. The caller gets an event. */
 void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	op->err = err;
@@ -124,7 +126,10 @@ void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 	prot_ready(g, op);
 }
 
-/* To the end of the bucket, and so of the region, where bytes are those of each member. */
+/*
+ * Bytes to the end of the bucket, and so of the region, for levels with equal addresses on all
+ * members.
+ */
 u64 prot_region_span(const struct prot_group *g, u64 addr)
 {
 	u64 end = ((addr >> g->shape.bucket_shift) + 1) << g->shape.bucket_shift;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The scrub: chunk by chunk, each under its row lock, all copies are read and compared
- * (mirror.c, ec_scrub.c). What a member cannot read is rewritten, whatever was said; what
- * differs is counted and named here, and changed when the scrub was begun to repair.
- *
- * The first of the scrub's ops goes to rows that could not be read elsewhere, too
- * (repair.c). It compares nothing there: those rows have their turn in a scrub.
+ * The scrub: chunk by chunk, each under a row lock, all copies are read and compared (mirror.c,
+ * ec_scrub.c). Unreadable sectors are always rewritten. Differing sectors are counted and named
+ * here, and changed if the scrub was begun to repair. The first of the scrub's ops also goes to
+ * rows that could not be read elsewhere (repair.c). The op compares nothing there: those rows
+ * have a turn in a scrub.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -13,16 +12,19 @@
 
 #include "protect/engine/group_priv.h"
 
-/* Copies of a region that may differ until it is resynchronised (M5): no fault of theirs. */
+/*
+ * True: copies of the region may differ until resynchronised (M5), through no fault of the
+ * members.
+ */
 bool prot_scrub_unsynced(const struct prot_group *g, u32 region)
 {
 	return prot_region_in(g, PROT_SET_UNSYNCED, region) && !PROT_MUTANT(SCRUB_UNSYNCED);
 }
 
 /*
- * Go on to rows that can be compared; false: there are none, or the step is over. A
- * region that is resynchronised is made equal by that, and a single member has nothing
- * to be compared with: what is left out is counted.
+ * Go on to rows that can be compared; false: none, or the step is over. A region to be
+ * resynchronised is made equal then, and a single member has nothing to be compared with: rows
+ * left out are counted.
  */
 static bool scrub_rows(struct prot_group *g)
 {
@@ -49,7 +51,7 @@ static bool scrub_rows(struct prot_group *g)
 	return false;
 }
 
-/* The scrub's first op goes to rows that could not be read, before all else; false: to none. */
+/* The scrub's first op goes to unreadable rows, before all else; false: there are none. */
 static bool scrub_start_repair(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_rows rows;
@@ -126,19 +128,19 @@ void prot_group_scrub_stop(struct prot_group *g)
 		g->scrubbing = 0;
 }
 
-/* Whether what @op finds is of the scrub in hand, not of one before that was begun again. */
+/* True: findings of @op belong to the scrub in hand, not to an earlier scrub begun again since. */
 bool prot_scrub_counts(const struct prot_group *g, const struct prot_gop *op)
 {
 	return !prot_repairing(g, op) && op->turn == g->scrub_turn;
 }
 
-/* Whether what members can read, and what differs, is to be changed by @op. */
+/* True: @op changes readable sectors that differ. */
 bool prot_scrub_repairs(const struct prot_group *g, const struct prot_gop *op)
 {
 	return prot_scrub_counts(g, op) && (g->scrub.repair || PROT_MUTANT(SCRUB_REWRITES));
 }
 
-/* @op is through with @bytes; @all: they could be compared. */
+/* @op is through with @bytes; @all: the bytes could be compared. */
 void prot_scrub_compared(struct prot_group *g, const struct prot_gop *op, u32 bytes, bool all)
 {
 	if (!prot_scrub_counts(g, op))
@@ -149,7 +151,7 @@ void prot_scrub_compared(struct prot_group *g, const struct prot_gop *op, u32 by
 		g->skipped += bytes;
 }
 
-/* The sector at @addr of @member goes with those of @d. */
+/* Add the sector at @addr of @member to @d; false: not next to @d, or another member's. */
 static bool scrub_joins(struct prot_diff *d, u8 member, u64 addr, u32 lba)
 {
 	if (d->member != member || ((u64)d->length + lba) >> 32)
@@ -162,7 +164,7 @@ static bool scrub_joins(struct prot_diff *d, u8 member, u64 addr, u32 lba)
 	return true;
 }
 
-/* The sector at @addr of @member differs from what it ought to be. */
+/* The sector at @addr of @member has the wrong content. */
 void prot_scrub_found(struct prot_group *g, u8 member, u64 addr)
 {
 	u32 kept = min_t(u32, g->nr_diffs, PROT_DIFFS), i;
@@ -181,8 +183,8 @@ void prot_scrub_found(struct prot_group *g, u8 member, u64 addr)
 }
 
 /*
- * @members cannot read a sector that @op is about to rewrite. An op is one error of a
- * member, however many of its sectors cannot be read. Return: those that are still there.
+ * @members cannot read a sector about to be rewritten by @op. An op is one error of a member,
+ * however many of its sectors are unreadable. Return: the members not failed by then.
  */
 u64 prot_scrub_unread(struct prot_group *g, struct prot_gop *op, u64 members)
 {

@@ -58,7 +58,7 @@ void prot_set_put_word(u64 *set, u32 n, u32 from, u64 bits)
 		set_put_aligned(set, n, from / 64 + 1, bits >> (64 - shift));
 }
 
-/* A word of each level says which words below have one: so does what either says. */
+/* A bit of an upper word stands for a used word below, so upper words are ORed as well. */
 void prot_set_add(u64 *set, const u64 *from, u32 n)
 {
 	u32 words = prot_set_words(n), i;
@@ -87,7 +87,7 @@ void prot_set_drop(u64 *set, u32 n, u32 i)
 	}
 }
 
-/* Up until a level knows of one at @from or later, then down to it. */
+/* Go up until a level has a bit at @from or later, then down to the number. */
 u32 prot_set_next(const u64 *set, u32 n, u32 from)
 {
 	const u64 *level[LEVELS] = { set };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Background work: resynchronisation of dirty regions, catch-up and rebuild of
- * joining members: all three are one thing, to copy a region, chunk by chunk,
- * under its row lock.
+ * Background work: resynchronisation of dirty regions, catch-up and rebuild of joining members.
+ * All three copy a region, chunk by chunk, under the row lock of each chunk.
  *
  *   regions in hand   |#####done#####|chunk|chunk|   |chunk|............|
  *
- * A region is done when all its chunks are. So that as many are in flight meanwhile, the next one
- * is begun once the last chunk of this one is, or one of them could not be read, and no further one
- * before this is done. Beside requests one is in hand alone.
+ * A region is done when all its chunks are. To keep chunks in flight meanwhile, the next region
+ * is begun once the last chunk of the first region has begun, or a chunk could not be read. No
+ * third region is begun before one of the two is done. Beside requests only one region is in
+ * hand.
  *
- * From the moment a region is taken in hand, new writes to it reach the member
- * it is copied for; older ones that skipped that member hold their rows, so
- * the chunk waits for them and copies what they wrote.
+ * From the moment a region is taken in hand, new writes to the region reach the destination of
+ * the copy. Older writes that skipped the destination hold their rows, so the chunk waits for
+ * these writes and copies their data.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -20,7 +20,7 @@
 
 #include "protect/engine/group_priv.h"
 
-/* The first region at or after @from that is unsynced or missed by a joining member. */
+/* The first region at or after @from, unsynced or missed by a joining member. */
 static u32 sync_next_region(const struct prot_group *g, u64 joining, u32 from)
 {
 	u32 best = prot_set_next(prot_regions(g, PROT_SET_UNSYNCED), g->shape.nr_regions, from), i;
@@ -42,7 +42,7 @@ void prot_sync_init(struct prot_group *g)
 	g->sync.unread = PROT_NO_REGION;
 }
 
-/* Which hand has @region; PROT_HANDS: none. */
+/* The hand with @region; PROT_HANDS: none. */
 static u32 sync_hand_of(const struct prot_group *g, u32 region)
 {
 	u32 i;
@@ -52,7 +52,7 @@ static u32 sync_hand_of(const struct prot_group *g, u32 region)
 	return i;
 }
 
-/* The hand that has @region; where none has, one for no slots and no copies. */
+/* The hand with @region; without one, a hand with no slots and no copies. */
 const struct prot_hand *prot_sync_hand(const struct prot_group *g, u32 region)
 {
 	static const struct prot_hand none;
@@ -72,15 +72,18 @@ static bool sync_all_free(const struct prot_group *g)
 }
 
 /*
- * The first that could not be read since one was has its turn again when all others had theirs:
- * alone, as whether these could be read says whether all of it waits.
+ * The first unreadable region since a region was done has its turn again after all others, and
+ * alone: success or failure then decides whether all background copying waits.
  */
 static bool sync_is_last(const struct prot_group *g, u32 region)
 {
 	return region == g->sync.unread && !sync_all_free(g);
 }
 
-/* Whether another one may be taken in hand: not beside requests, which it would delay. */
+/*
+ * True: another region may be taken in hand. Beside requests there is one alone, because more
+ * would delay the requests.
+ */
 static bool sync_may_pick(const struct prot_group *g)
 {
 	return sync_all_free(g) ||
@@ -99,7 +102,7 @@ static void sync_pick(struct prot_group *g, struct prot_hand *h, u32 region, u64
 	g->sync.scan = region + 1;
 }
 
-/* Take the next region that needs it in hand; false: none does, or the step is over. */
+/* Take the next region to be copied in hand; false: none, or the step is over. */
 static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 {
 	u64 joining = g->joining & prot_absent(g);
@@ -124,7 +127,9 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 		unsynced = prot_region_in(g, PROT_SET_UNSYNCED, i);
 		missed = prot_region_missed(g, i) & joining;
 		if (unsynced && prot_weight(g->in_sync) == 1 && !missed) {
-			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* with itself */
+			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* a single member has
+									 * nothing to be equal to
+									 */
 			continue;
 		}
 		sync_pick(g, h, i, missed, unsynced);
@@ -135,7 +140,10 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 	return false;
 }
 
-/* Joining members that miss nothing are promoted: they get the bitmaps. True: one is. */
+/*
+ * Promote joining members that miss nothing: the bitmaps go to promoted members. True: a member
+ * was promoted.
+ */
 bool prot_sync_promote(struct prot_group *g)
 {
 	u64 joining = g->joining & prot_absent(g);
@@ -150,14 +158,14 @@ bool prot_sync_promote(struct prot_group *g)
 	return g->promoting != before;
 }
 
-/* Background work takes up the rows at @addr, or only the first of them. */
+/* Background work takes up the rows at @addr; @narrow: only the first row. */
 void prot_sync_start_rows(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow)
 {
 	op->flags = 0;
 	prot_policy(g)->start_rows(g, op, addr, narrow);
 }
 
-/* The @n-th op of those that are like @first. */
+/* The @n-th op of the kind of @first: PROT_OP_SYNC or PROT_OP_SCRUB. */
 struct prot_gop *prot_sync_op(const struct prot_group *g, u32 first, u32 n)
 {
 	return prot_gop(g, n ? g->shape.next_ops + 2 * (n - 1) + first : first);
@@ -168,13 +176,13 @@ static u64 sync_start_of(const struct prot_group *g, const struct prot_hand *h)
 	return (u64)h->region << g->shape.region_shift;
 }
 
-/* Whether all of its chunks were begun. */
+/* True: all chunks of the hand were begun. */
 static bool sync_begun(const struct prot_group *g, const struct prot_hand *h)
 {
 	return h->pos >= g->cfg.region || sync_start_of(g, h) + h->pos >= g->cfg.bytes;
 }
 
-/* The hand whose next chunk is to begin; NULL: there is none, or not before others ended. */
+/* The hand with the next chunk to begin; NULL: none, or not before other chunks have ended. */
 static struct prot_hand *sync_next_hand(struct prot_group *g)
 {
 	struct prot_hand *h = g->sync.hand;
@@ -206,7 +214,7 @@ static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 	return true;
 }
 
-/* Chunks of the regions in hand, or of the next one when there is room for it. */
+/* Begin chunks of the regions in hand, or of the next region when there is room. */
 void prot_sync_start(struct prot_group *g)
 {
 	u32 i;
@@ -219,7 +227,7 @@ void prot_sync_start(struct prot_group *g)
 			return;
 }
 
-/* Forget what could not be read of a region. */
+/* Forget the unreadable sectors of a region. */
 static void sync_unread_drop(struct prot_group *g, u32 region)
 {
 	u32 i, left = 0;
@@ -230,14 +238,14 @@ static void sync_unread_drop(struct prot_group *g, u32 region)
 	g->nr_unread = left;
 }
 
-/* A joining member has left: nothing is copied to it. */
+/* A joining member has left: nothing more is copied to the member. */
 void prot_sync_forget(struct prot_group *g, u32 member)
 {
 	u32 i, left = 0;
 
 	for (i = 0; i < PROT_HANDS; i++)
 		g->sync.hand[i].slots &= ~PROT_BIT(member);
-	/* none may lack that one now: it would have no turn */
+	/* the noted region may be missed by no other member, and then would get no turn */
 	g->sync.unread = PROT_NO_REGION;
 	for (i = 0; i < g->nr_unread; i++)
 		if (g->unread[i].member != member)
@@ -245,7 +253,7 @@ void prot_sync_forget(struct prot_group *g, u32 member)
 	g->nr_unread = left;
 }
 
-/* Members have @left: no region is made equal on them. */
+/* Members @left have left: no region is made equal on them. */
 void prot_sync_strike(struct prot_group *g, u64 left)
 {
 	u32 i;
@@ -265,7 +273,7 @@ static void sync_unread_keep(struct prot_group *g, const struct prot_hand *h)
 		};
 }
 
-/* A region in hand is whole for all that it was copied to. */
+/* A region in hand is whole on all destinations of the copy. */
 static void sync_region_done(struct prot_group *g, struct prot_hand *h)
 {
 	u64 slots = prot_region_missed(g, h->region) & h->slots;
@@ -283,8 +291,8 @@ static void sync_region_done(struct prot_group *g, struct prot_hand *h)
 }
 
 /*
- * A sector of a region in hand cannot be read from any source: the others go on, and when it
- * has its turn again with none of them done meanwhile, all of it waits.
+ * A sector of a region in hand cannot be read from any source: the other regions go on. If the
+ * region has another turn with no region done meanwhile, all background copying waits.
  */
 static void sync_region_unread(struct prot_group *g, struct prot_hand *h)
 {
@@ -301,7 +309,7 @@ static void sync_region_unread(struct prot_group *g, struct prot_hand *h)
 	}
 }
 
-/* A chunk is over. What could not be read is read again when those beside it are over, too. */
+/* A chunk is over. Unreadable rows are read again when the chunks beside are over, too. */
 void prot_sync_ended(struct prot_group *g, const struct prot_gop *op)
 {
 	struct prot_hand *h = &g->sync.hand[sync_hand_of(g, prot_region_of(g, op->addr))];

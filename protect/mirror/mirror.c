@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mirror: copies, and what keeps them equal (protection.md calls it M1 to M5).
+ * mirror: copies, and the rules for equal copies (M1 to M5 of protection.md).
  *
  * M1  The intent bit of the region is durable on a copy before data changes
- *     there. Per copy: each one that was changed carries the bit itself.
- * M2  Data to all copies; done when each has it, or is out by an epoch.
+ *     there. Per copy: each changed copy carries the bit itself.
+ * M2  Data to all copies; done when each copy has the data, or is out by an epoch.
  * M3  Bits are cleared lazily, when idle (prot_group_idle()).
  * M4  Attached: the union of the bits goes to all copies first (bitmap.c).
  * M5  A read of a region that is dirty since then first makes all copies equal
- *     where it reads, so no later recovery can answer otherwise.
+ *     at these rows, so no later recovery can answer otherwise.
  *
- * No private copy is taken: a sector whose buffer changes in flight may differ
- * between copies until it is written, or a scrub repairs it, and only such a sector.
+ * No private copy is taken: a sector whose buffer changes in flight may differ between copies
+ * until the sector is written again or repaired by a scrub. No other sector may differ.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -31,18 +31,17 @@
  *             '-> SCRUB_READ -> SCRUB_FIX -.
  *                   ^---- next chunk ------'
  *
- * A read that fails on one member is served by the others, and the scrub's op goes
- * to these rows next: what cannot be read there is rewritten. A member that does
- * not take that either has failed. Where several members cannot read, each another
- * row, a request begins again once its rows were repaired one by one.
+ * A read failed by one member is served by the others. The scrub's op goes to these rows next and
+ * rewrites unreadable sectors; a member that fails the rewrite has failed. If several members
+ * cannot read, each another row, a request begins again after a repair of its rows, one by one.
  */
 enum {
 	PROT_P_MIRROR_READ = PROT_P_LEVEL,
 	PROT_P_MIRROR_WRITE,
-	PROT_P_MIRROR_SYNC_READ,	/* reads what copies are to agree on */
+	PROT_P_MIRROR_SYNC_READ,	/* reads the content to copy */
 	PROT_P_MIRROR_SYNC_WRITE,
 	PROT_P_MIRROR_SCRUB_READ,	/* reads all copies, ... */
-	PROT_P_MIRROR_SCRUB_FIX,	/* ... and rewrites those that are to change */
+	PROT_P_MIRROR_SCRUB_FIX,	/* ... and rewrites copies with other content */
 	PROT_P_MIRROR_END
 };
 
@@ -58,7 +57,7 @@ static const u32 mirror_phases[PROT_P_MIRROR_END] = {
 	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_READ),
 };
 
-/* The copy to read, of those that answer: a sequential run stays, else the shortest queue. */
+/* The copy to read, among answering members: a sequential run stays, else the shortest queue. */
 static int mirror_pick_source(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 from = prot_prompt(g, op, prot_live(g) & ~op->tried, 1);
@@ -86,13 +85,16 @@ static bool mirror_dirty_read(const struct prot_group *g, const struct prot_gop 
 	       (unsynced || op->retried) && prot_weight(g->in_sync) > 1;
 }
 
-/* Bytes that an op makes equal at a time; at its second try, what a copy may have alone. */
+/*
+ * Bytes for an op to make equal at a time; at the second try one sector, readable perhaps on one
+ * copy alone.
+ */
 static u32 mirror_chunk(const struct prot_group *g, const struct prot_gop *op)
 {
 	return min_t(u32, op->length - op->pos, op->retried ? g->cfg.lba : g->cfg.buf_bytes);
 }
 
-/* No copy could read the whole request: once more, as if they differed, sector by sector. */
+/* No copy could read the whole request: try once more sector by sector, like unequal copies. */
 static void mirror_unreadable(struct prot_group *g, struct prot_gop *op)
 {
 	if (op->purpose != PROT_FOR_REQUEST || op->retried || prot_weight(prot_live(g)) < 2 ||
@@ -158,12 +160,12 @@ static void mirror_got_buffer(struct prot_group *g, struct prot_gop *op)
 	if (op->purpose == PROT_FOR_SCRUB)
 		prot_phase(g, op, PROT_P_MIRROR_SCRUB_READ);
 	else if (op->purpose == PROT_FOR_REQUEST && !mirror_dirty_read(g, op))
-		prot_phase(g, op, PROT_P_MIRROR_READ);	/* it was synced while this waited */
+		prot_phase(g, op, PROT_P_MIRROR_READ);	/* synced while the op waited */
 	else
 		prot_phase(g, op, PROT_P_MIRROR_SYNC_READ);
 }
 
-/* Members that a chunk is copied to, once it was read from @src. */
+/* Members to copy a chunk to, after the read from @src. */
 static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop *op)
 {
 	u32 region = prot_region_of(g, op->addr);
@@ -178,10 +180,10 @@ static u64 mirror_sync_targets(const struct prot_group *g, const struct prot_gop
 }
 
 /*
- * Copies on which the intent bit is durable before data goes to @member: on itself,
- * when it is in sync; for a joining one on all that are in sync, or are promoted and may be
- * called so by an epoch in flight: its own would not count after a crash, and each survivor
- * has to know that it was changed.
+ * Copies with a durable intent bit before data goes to @member. A member in sync: the member
+ * itself. A joining member: all members in sync or promoted, because an epoch in flight may call
+ * promoted members in sync. The bit of a joining member would not count after a crash, and each
+ * survivor has to know of the change.
  */
 static u64 mirror_bits_first(const struct prot_group *g, u32 member)
 {
@@ -196,7 +198,7 @@ static u64 mirror_bits_first(const struct prot_group *g, u32 member)
 	return joining ? survivors : PROT_BIT(member);
 }
 
-/* Whether data may go to @member now. */
+/* True: data may go to @member now. */
 static bool mirror_bit_allows(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	/*
@@ -213,7 +215,7 @@ static void mirror_private_run(struct prot_event *ev, u32 buf)
 	ev->runs[0].buffer = PROT_BUFFER_PRIVATE + buf;
 }
 
-/* Read from the best copy that was not tried; false: nothing to start. */
+/* Read from the best untried copy; false: nothing to start. */
 static bool mirror_start_read(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length,
 			      struct prot_event *ev)
 {
@@ -247,7 +249,7 @@ static void mirror_fill(const struct prot_group *g, struct prot_gop *op, u32 mem
 		prot_zeroes_fill(g, op, member, ev);
 }
 
-/* The next copy that may be written now. */
+/* Begin the write of the next copy allowed. */
 static bool mirror_start_write(struct prot_group *g, struct prot_gop *op, struct prot_event *ev)
 {
 	u64 to = op->targets & ~op->sent & ~g->failed;
@@ -268,7 +270,7 @@ static bool mirror_start_write(struct prot_group *g, struct prot_gop *op, struct
 	return false;
 }
 
-/* Copies that have to have it: failed ones, too, until they are out by an epoch. */
+/* Copies that must have the data: failed copies as well, until an epoch without the member. */
 static u64 mirror_must_have(const struct prot_group *g, const struct prot_gop *op)
 {
 	if (PROT_MUTANT(LOSE_ACK) && op->ok)
@@ -276,13 +278,13 @@ static u64 mirror_must_have(const struct prot_group *g, const struct prot_gop *o
 	return PROT_MUTANT(EPOCH_LATE) ? op->targets & ~g->failed : op->targets;
 }
 
-/* All that is in flight has ended, and a member without it is out. */
+/* True: all I/O in flight has ended, and any member without the data is out. */
 static bool mirror_written(const struct prot_group *g, const struct prot_gop *op)
 {
 	return !(op->sent & ~op->ended) && !(mirror_must_have(g, op) & ~op->ok);
 }
 
-/* A chunk is equal everywhere: the next one, or what the op came for. */
+/* A chunk is equal everywhere: go on to the next chunk, or to the purpose of the op. */
 static void mirror_chunk_done(struct prot_group *g, struct prot_gop *op)
 {
 	op->pos += op->chunk;
@@ -336,7 +338,7 @@ static void mirror_scrub_io(struct prot_group *g, struct prot_gop *op, u32 membe
 	ev->runs[0].offset = mirror_scrub_offset(g, member);
 }
 
-/* The rows from @op->pos on are read, at once or after others had their turn. */
+/* Read the rows from @op->pos on, after other ops had a turn. */
 static void mirror_scrub_go_on(struct prot_group *g, struct prot_gop *op)
 {
 	op->tried = 0;
@@ -362,8 +364,8 @@ static bool mirror_scrub_equal(const struct prot_group *g, const struct prot_gop
 }
 
 /*
- * Of members @read, the lowest of those whose content most have. @sole: whether no other content
- * is that of as many.
+ * Of members @read, the lowest with the most frequent content. @sole: no other content is as
+ * frequent.
  */
 static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop *op, u64 read,
 			      u32 at, bool *sole)
@@ -387,7 +389,7 @@ static u32 mirror_scrub_right(const struct prot_group *g, const struct prot_gop 
 	return best;
 }
 
-/* @member is to have what @right has. */
+/* @member gets the content of @right. */
 static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 member, u32 right,
 			      u32 at)
 {
@@ -397,8 +399,9 @@ static void mirror_scrub_take(struct prot_group *g, struct prot_gop *op, u32 mem
 }
 
 /*
- * One sector of the chunk, which members @read could read, and @unread could not. Where nothing
- * says which content is right none is written: one more copy would make it the one that most have.
+ * One sector of the chunk, readable by members @read and unreadable by @unread. If the right
+ * content is unknown, no copy is written: one more copy would make a wrong content the most
+ * frequent.
  */
 static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 read, u64 unread,
 				u32 at)
@@ -425,7 +428,7 @@ static void mirror_scrub_sector(struct prot_group *g, struct prot_gop *op, u64 r
 	}
 }
 
-/* All copies that can be read were. The chunk of one that cannot is read again by sectors. */
+/* All readable copies were read. A chunk with an unreadable copy is read again by sectors. */
 static void mirror_scrub_compare(struct prot_group *g, struct prot_gop *op)
 {
 	u64 read = op->ok & prot_live(g), unread = op->tried & prot_live(g), left;
@@ -556,7 +559,7 @@ static void mirror_result(struct prot_group *g, struct prot_gop *op, u32 member,
 	}
 }
 
-/* A write in flight has its intent bit set, or no longer clear on all copies. */
+/* A write in flight has the intent bit set, or not clear on all copies yet. */
 static void mirror_miss_unfinished(struct prot_group *g, u32 slot)
 {
 	u32 i;

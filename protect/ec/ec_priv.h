@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the erasure-coding policy share.
+ * Shared by the files of the erasure-coding policy.
  *
- * Strips are counted 0..k-1 (data) and k..k+m-1 (parity); parity rotates, so
- * strip s of stripe t is on member (s + t) mod (k + m). Masks named for strips
- * have a bit a strip, those named for members a bit a member.
+ * Strips are counted 0..k-1 (data) and k..k+m-1 (parity); parity rotates, so strip s of stripe t
+ * is on member (s + t) mod (k + m). Masks named for strips have a bit a strip, masks named for
+ * members a bit a member.
  *
  * A private buffer of an op:
  *
@@ -14,9 +14,9 @@
  * A window is a strip long, in a small buffer prot_group_config.small. Heads are a page where
  * slots' are, so windows are aligned to pages.
  *
- * A byte of a strip lies at the same place of each window: that of the op's
- * first row is at 0. A record is the header, in the head's last block or moved up to the
- * first byte of the payload that goes with it, so it is one run.
+ * A byte of a strip lies at the same place of each window; the op's first row is at 0. A record
+ * is one run: the header, in the head's last block or moved up to the first byte of the payload,
+ * and the payload behind.
  */
 #ifndef PROTECT_EC_PRIV_H
 #define PROTECT_EC_PRIV_H
@@ -36,11 +36,11 @@
 #define PROT_TAG_WORK		62	/* as a member: a copy or codec work */
 
 /*
- * Life of an op (ec.c has the write's in full):
+ * Life of an op (ec.c draws a write in full):
  *
  *   write     LOCK -> BUF -> COPY -> GATHER -> CODEC -> TXID -> RECORD -> PLACE -> RETIRE
  *   read      LOCK -> READ, or when a member is out:
- *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (what is not lost)
+ *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (strips not lost)
  *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
  *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE (-> GATHER, row by row)
  *   barrier   LOCK -> TXID -> RECORD
@@ -52,7 +52,7 @@ enum {
 	PROT_P_EC_COPY,		/* payload to or from private buffers */
 	PROT_P_EC_GATHER,	/* reads strips into private buffers */
 	PROT_P_EC_CODEC,	/* parity, or lost strips, of them */
-	PROT_P_EC_TXID,		/* waits for a slot of its ring */
+	PROT_P_EC_TXID,		/* waits for a slot of the ring */
 	PROT_P_EC_RECORD,	/* records in flight to all holders */
 	PROT_P_EC_PLACE,	/* in place, and acknowledged */
 	PROT_P_EC_RETIRE,	/* waits for MISSED bits to be durable */
@@ -65,11 +65,11 @@ enum {
 #define PROT_FOR_BARRIER	PROT_FOR_LEVEL	/* moves a ring's watermark */
 #define PROT_FOR_FILL		(PROT_FOR_LEVEL + 1)
 
-/* What VERIFY says of a row, in the first byte of OLD 0: a strip plus one, or one of these. */
+/* Result of VERIFY for a row, in the first byte of OLD 0: a strip plus one, or a constant below. */
 #define PROT_ROW_RIGHT		0
 #define PROT_ROW_UNEXPLAINED	0xff
 
-/* How an op gets what it needs. */
+/* The way an op gets its content. */
 enum prot_ec_plan {
 	PROT_PLAN_DELTA,	/* old data and parity, changed by what differs */
 	PROT_PLAN_ENCODE,	/* all data strips, some perhaps rebuilt, give parity */
@@ -77,99 +77,107 @@ enum prot_ec_plan {
 	PROT_PLAN_VERIFY,	/* all strips against each other: scrub */
 };
 
-/* What an op of an erasure-coded group has besides. */
+/* Further fields of an op of an erasure-coded group. */
 struct prot_ecop {
-	u64	start;		/* byte of the group's data it begins at */
+	u64	start;		/* first byte of the op, within the group's data */
 	u64	stripe;		/* number */
-	u64	strips;		/* what others that overlap its rows have to wait for, as strips */
+	u64	strips;		/* strips for which other ops of these rows have to wait */
 	u64	data;		/* data strips requested */
 	u64	gather;		/* strips to be read into private buffers */
 	u64	got;		/* of these, read */
-	u64	have;		/* the k strips that rebuild @lost */
+	u64	have;		/* the k strips to rebuild @lost from */
 	u64	lost;		/* strips to be rebuilt */
 	u64	want;		/* parity strips to be computed */
 	u64	copied;		/* strips copied from or to the payload */
-	u64	own;		/* of @data, those of its own request, not of a joined one */
-	u64	holders;	/* members that get a record */
-	u64	parts;		/* members in sync whose strips change */
+	u64	own;		/* of @data, strips of the op's own request, without joined ones */
+	u64	holders;	/* members with a record of the op */
+	u64	parts;		/* members in sync with changed strips */
 	/*
-	 * @holders and @parts as all records name them: the gate forgets a member that is out by
-	 * an epoch, but records that differ are none of one transaction
+	 * @holders and @parts as named by all records: the gate forgets a member that is out by
+	 * an epoch, but differing records belong to no transaction
 	 */
 	u64	named_holders;
 	u64	named_parts;
-	u64	joins;		/* members that catch up, and get this in place only */
-	u64	fix;		/* members that a scrub rewrites */
-	u64	skip;		/* members whose strip a later write has, never this one */
-	/* strips whose newest content is a later gated write's, even when that is over first */
+	u64	joins;		/* joining members, written in place only */
+	u64	fix;		/* members to be rewritten by a scrub */
+	u64	skip;		/* members written by a later op in place of this one, never by this
+				 * one
+				 */
+	/* strips with newer content by a later gated write, even after the later write is over */
 	u64	stale;
 	u64	over;		/* of @skip, where the later content is not in place yet */
-	/* ec_run.c: members where its stage has room behind it; lies behind the write before */
+	/*
+	 * ec_run.c: members with room behind the stage; members with the stage behind the earlier
+	 * write's
+	 */
 	u64	kept;
 	u64	chained;
-	u64	run;		/* members where it goes in place with those before it */
+	u64	run;		/* members where the op goes in place with earlier writes */
 	u64	txid;		/* 0: not recorded */
-	u64	mark;		/* watermark in its records */
+	u64	mark;		/* watermark in the op's records */
 	u32	bytes;		/* requested */
-	u32	row;		/* byte of the strip where its rows begin */
+	u32	row;		/* byte of the strip where the op's rows begin */
 	u32	from;		/* first byte to be gathered, counted from @row (reads) */
 	u32	length;		/* bytes to be gathered */
-	u32	ring;		/* that its stripe belongs to */
+	u32	ring;		/* ring of the stripe */
 	u8	rot;		/* stripe mod width */
 	u8	plan;		/* enum prot_ec_plan */
 	u8	kind;		/* enum prot_slot_kind */
-	u8	waits;		/* for an older write of its rows to be in place */
+	u8	waits;		/* for an older write of these rows to be in place */
 	u8	remake;		/* scrub: parity is made again where no strip explains a row */
-	u8	yielded;	/* let others of its rows begin before it went in place */
-	u8	reads;		/* not all that it gathers is in memory */
-	u16	joined;		/* the first op that goes with this one, or the next; 0: none */
+	u8	yielded;	/* other ops of these rows had a turn to begin before the op went in
+				 * place
+				 */
+	u8	reads;		/* not all content to gather is in memory */
+	u16	joined;		/* the first op joined to this one, or the next joined op; 0: none
+				 */
 	u16	last;		/* the last one */
-	u16	copying;	/* of these, the one whose payload is in hand; 0: its own */
-	u16	behind;		/* the write that it is held behind, plus one; 0: it is not held */
+	u16	copying;	/* the joined op with the payload in hand; 0: the op itself */
+	u16	behind;		/* the write behind which the op is held, plus one; 0: not held */
 	u32	behind_serial;
-	u32	serial;		/* of a write, as long as it has not begun again; 0: none */
-	u32	run_id;		/* of writes in order that may go in place together; 0: none */
-	u32	run_row;	/* of @run: byte of the strip where the first of them begins */
-	u16	prev;		/* the op before it in its run, plus one; 0: none */
-	u16	succ;		/* ... behind it */
-	u8	grown;		/* it goes on where another one in order has ended */
-	u8	flush;		/* it is not held back any more */
+	u32	serial;		/* of a write, until begun again; 0: none */
+	u32	run_id;		/* of writes in order, able to go in place together; 0: none */
+	u32	run_row;	/* of @run: byte of the strip where the first write begins */
+	u16	prev;		/* the earlier op of the run, plus one; 0: none */
+	u16	succ;		/* ... and the next one */
+	u8	grown;		/* continues where another write in order has ended */
+	u8	flush;		/* not held back any more */
 };
 
 /* Where a write has ended: the next one of a stream begins there. */
 struct prot_ec_stream {
 	u64	end;		/* byte of the group's data; 0: none */
-	u32	serial;		/* of that write, and its op if that is still it */
+	u32	serial;		/* of the write, and the op if still the same write */
 	u16	op;
 };
 
 struct prot_ec_streams {
 	struct prot_ec_stream seen[PROT_EC_STREAMS];
 	struct prot_ec_stream grown[PROT_EC_STREAMS];
-	u32	serial;		/* the last that was given out */
+	u32	serial;		/* the last number given out */
 	u32	next_seen;
 	u32	next_grown;
 };
 
-/* What an op requests of a data strip: bytes of the strip. */
+/* The bytes of a data strip requested by an op. */
 struct prot_ec_range {
 	u32	lo;
 	u32	hi;
 };
 
-/* Where the newest content of a strip is, as far as it is gated. */
+/* Place of the newest gated content of a strip. */
 enum prot_ec_at {
 	PROT_AT_MEMBER,		/* in place */
 	PROT_AT_HAND,		/* in the private buffer of an op, or in the cache */
-	PROT_AT_NEITHER,	/* here and there: wait until it is in place */
+	PROT_AT_NEITHER,	/* here and there: wait until in place */
 };
 
 struct prot_ring {
 	u64	next;		/* transaction id to be given out next */
-	u64	oldest;		/* the oldest that is not retired; @next when there is none */
-	u64	durable;	/* watermark that is on enough members to survive */
+	u64	oldest;		/* the oldest not retired; @next: none */
+	u64	durable;	/* watermark known to enough members to survive */
 	u64	recorded;	/* the last transaction with rows */
-	u64	retired;	/* by ring slot, those from @oldest on that are */
+	u64	retired;	/* by ring slot, retired ones from @oldest on */
 	u64	known;		/* LOADING: highest watermark found */
 };
 
@@ -177,7 +185,7 @@ struct prot_ring {
 struct prot_tx {
 	u64	txid;		/* 0: none */
 	u64	have;		/* members with a valid record */
-	u64	unread;		/* members whose slot cannot be read */
+	u64	unread;		/* members with an unreadable slot */
 	u64	holders;
 	u64	parts;
 	u64	stripe;
@@ -187,7 +195,7 @@ struct prot_tx {
 	u8	reserved[5];
 };
 
-/* What an attachment is doing; each stage ends when all members are through. */
+/* Stages of an attachment; a stage ends when all members are through. */
 enum prot_ec_stage {
 	PROT_EC_ATTACH,		/* reads attach records */
 	PROT_EC_RINGS,		/* reads bitmaps and rings */
@@ -198,7 +206,7 @@ enum prot_ec_stage {
 	PROT_EC_DONE,
 };
 
-/* What a phase's own file answers to ec.c. */
+/* The answer of a phase's own file to ec.c. */
 enum prot_ec_verdict {
 	PROT_EC_WAIT,		/* nothing to start now; or another phase begins */
 	PROT_EC_EVENT,		/* the event is filled in */
@@ -223,7 +231,7 @@ static inline struct prot_ec_streams *prot_ec_streams(const struct prot_group *g
 	return prot_at(g, g->shape.off_streams);
 }
 
-/* Which code it is. */
+/* The code of the group. */
 static inline struct prot_code *prot_ec_code(const struct prot_group *g)
 {
 	return prot_at(g, g->shape.off_code);
@@ -256,12 +264,12 @@ static inline u8 prot_ec_strip(const struct prot_group *g, const struct prot_eco
 	return member >= e->rot ? member - e->rot : member + g->cfg.width - e->rot;
 }
 
-/* Members to read from: in sync, and of these those that are not late, if they are enough. */
+/* Members to read from: in sync and, if enough are left, not late. */
 static inline u64 prot_ec_sources(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 from = prot_live(g) & ~op->tried;
 
-	/* a scrub checks them all */
+	/* a scrub checks all members */
 	return op->purpose == PROT_FOR_SCRUB ? from : prot_prompt(g, op, from, g->cfg.k);
 }
 
@@ -290,7 +298,7 @@ static inline u64 prot_ec_all_parity(const struct prot_group *g)
 	return (PROT_BIT(g->cfg.m) - 1) << g->cfg.k;
 }
 
-/* Rows that the op's private buffer holds. */
+/* Rows in the op's private buffer. */
 static inline u32 prot_ec_window(const struct prot_group *g, const struct prot_gop *op)
 {
 	return op->buf < g->cfg.bufs ? g->shape.window : g->cfg.small;
@@ -314,13 +322,13 @@ static inline u8 *prot_ec_frame(const struct prot_group *g, const struct prot_go
 	return prot_private(g, op->buf);
 }
 
-/* Members that take part in transactions: in sync, or about to be called so. */
+/* Members of transactions: in sync, or about to be called in sync. */
 static inline u64 prot_ec_full(const struct prot_group *g)
 {
 	return g->in_sync | g->taken;
 }
 
-/* An op that may have changed its rows in place, or may do so after a crash. */
+/* True: the op may have changed rows in place, or may do so after a crash. */
 static inline bool prot_ec_changing(const struct prot_gop *op)
 {
 	return op->purpose == PROT_FOR_REQUEST && op->kind != PROT_READ &&
@@ -330,7 +338,7 @@ static inline bool prot_ec_changing(const struct prot_gop *op)
 
 /* ec_op.c */
 u64 prot_ec_span(const struct prot_group *g, u64 addr);
-/* The part of @strip that the op requests, counted from its first row. */
+/* The part of @strip requested by the op, counted from the op's first row. */
 void prot_ec_part(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 		  u32 *from, u32 *length);
 bool prot_ec_whole(const struct prot_group *g, const struct prot_gop *op, u32 strip);
@@ -377,7 +385,9 @@ void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* its address */
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* address of the
+										 * slot
+										 */
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);

@@ -2,22 +2,22 @@
 /*
  * Attaching to a group that may have crashed, and the attach number.
  *
- *   ATTACH   the highest number on any member in sync is that of the last
- *            attachment that served; records of others are dead
- *   RINGS    all ring slots and MISSED bitmaps are read; those of a slot that one
- *            cannot read are judged by the others. By ring: below the highest
- *            watermark all is in place; of the rest, what all holders in sync
- *            have is complete, what one lacks is dropped
- *   ERASE    dropped records, and what could not be read, are made invalid, or the
- *            loss of the member that lacks one would complete it later
- *   REPLAY   complete ones go in place again, oldest first, to each member from
- *            its own record
- *   MISS     members that are out miss all of these regions, durably
+ *   ATTACH   the highest number on any member in sync is the number of the last
+ *            attachment to serve; records with another number are dead
+ *   RINGS    all ring slots and MISSED bitmaps are read; a slot unreadable on one
+ *            member is judged by the others. By ring: below the highest watermark
+ *            all is in place; above, a transaction with records on all holders in
+ *            sync is complete, with a record missing on one it is dropped
+ *   ERASE    dropped and unreadable records are made invalid, or the loss of a
+ *            member without the record would complete the transaction later
+ *   REPLAY   complete transactions go in place again, oldest first, to each member
+ *            from the member's own record
+ *   MISS     members that are out miss all regions replayed, durably
  *   BUMP     a new number on all: every record so far is dead
  *
- * After a crash in here all begins again and comes to the same end. Each stage is
- * over when all members are through with it; a member that fails ends the
- * attachment, and the next one, after an epoch without it, begins again too.
+ * After a crash in here all begins again and comes to the same end. A stage is over when all
+ * members are through. A failed member ends the attachment; the next attachment, after an epoch
+ * without the member, begins again too.
  *
  * The number is bumped once more before a member is readmitted: see recover_promote().
  */
@@ -37,7 +37,7 @@ static u64 recover_attach_at(const struct prot_group *g, u32 member, u32 block)
 	return g->cfg.meta[member] + (u64)block * g->cfg.lba;
 }
 
-/* Not over the newest of the two: a torn write leaves that one. */
+/* Write the older of the two blocks: a torn write leaves the newer one. */
 static void recover_write_attach(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_attach_rec *r = recover_meta_buffer(g, member);
@@ -118,24 +118,24 @@ static void recover_take_slot(struct prot_group *g, u32 member)
 	if (!PROT_MUTANT(EC_NO_WATERMARK))
 		l->known = max(l->known, le64_to_cpu(h->watermark));
 	if (le64_to_cpu(h->txid) < t->txid)
-		return;		/* the ring slot was used again: a watermark says it is dead */
+		return;		/* used again: dead by a watermark */
 	own = (struct prot_tx){ .txid = le64_to_cpu(h->txid), .kind = h->kind,
 				.holders = le64_to_cpu(h->holders),
 				.parts = le64_to_cpu(h->participants),
 				.stripe = le64_to_cpu(h->stripe), .unread = t->unread };
 	if (own.txid > t->txid)
 		*t = own;
-	/* records of one transaction agree; one that does not is none */
+	/* records of one transaction agree; a record that differs belongs to none */
 	if (own.kind == t->kind && own.holders == t->holders && own.parts == t->parts &&
 	    own.stripe == t->stripe)
 		t->have |= PROT_BIT(member);
 }
 
 /*
- * Slots that members in @unread answer for, but cannot read. What was recorded there lives
- * only if all its holders in sync have it, of which more than one is left for each
- * member that may still be lost: where enough others can read theirs, they know of it.
- * If it is none that these members hold, theirs is dead, or is to be dropped.
+ * A slot unreadable on members @unread. A recorded transaction lives only if all holders in sync
+ * have the record, on more members than may still be lost. If enough others can read the slot,
+ * these others know of a live transaction. A transaction not held by the @unread members is dead
+ * there, or to be dropped.
  */
 static void recover_judge_unread(struct prot_group *g, const struct prot_tx *t)
 {
@@ -150,7 +150,7 @@ static void recover_judge_unread(struct prot_group *g, const struct prot_tx *t)
 		prot_member_failed(g, prot_lowest(known));
 }
 
-/* R2: what is dead, complete, dropped. */
+/* R2: judge transactions: dead, complete or dropped. */
 static void recover_judge(struct prot_group *g)
 {
 	u32 n, ring, slot;
@@ -171,7 +171,7 @@ static void recover_judge(struct prot_group *g)
 	}
 }
 
-/* R3: the next dropped record that @member has. */
+/* R3: invalidate the next dropped record on @member. */
 static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -184,7 +184,7 @@ static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_eve
 		t = prot_tx(g, ring, slot);
 		bytes = g->cfg.lba;
 		if (t->unread >> member & 1)
-			bytes += g->cfg.slot_bytes;	/* it can be read again */
+			bytes += g->cfg.slot_bytes;	/* readable again after the write */
 		else if (!t->live || t->complete || !(t->have >> member & 1) ||
 			 PROT_MUTANT(EC_NO_ERASE))
 			continue;
@@ -197,7 +197,7 @@ static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_eve
 	return false;
 }
 
-/* The oldest transaction of @ring after @after that is to be replayed. */
+/* The oldest transaction of @ring after @after to be replayed. */
 static const struct prot_tx *recover_replay_after(const struct prot_group *g, u32 ring, u64 after,
 						  u32 *slot)
 {
@@ -237,7 +237,7 @@ static void recover_place_zeroes(struct prot_group *g, u32 member, u64 addr, str
 		ev->runs[0].buffer = PROT_BUFFER_ZERO;
 }
 
-/* R4: the next step of bringing @member up to what was recorded. */
+/* R4: the next step to put recorded transactions in place on @member. */
 static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -265,7 +265,7 @@ static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_ev
 	return false;
 }
 
-/* The next I/O of @member in this stage; false: it is through. */
+/* The next I/O of @member in this stage; false: the member is through. */
 static bool recover_stage_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -300,7 +300,7 @@ static bool recover_stage_next(struct prot_group *g, u32 member, struct prot_eve
 	}
 }
 
-/* A number that no record has, found or to be found. */
+/* A number on no record, neither found nor still unread. */
 static u64 recover_new_attach(const struct prot_group *g)
 {
 	if (PROT_MUTANT(EC_NO_BUMP))
@@ -308,7 +308,7 @@ static u64 recover_new_attach(const struct prot_group *g)
 	return max_t(u64, g->cfg.attach, g->cfg.fresh ? 1 : g->attach + 1);
 }
 
-/* Members that need no notice: none. */
+/* Members that need no notice of the number: none, but for mutants. */
 static u64 recover_bump_spares(const struct prot_group *g)
 {
 	if (PROT_MUTANT(EC_NO_BUMP) && g->attach > 1)
@@ -385,11 +385,11 @@ static bool recover_attach_next(struct prot_group *g, struct prot_event *ev)
 }
 
 /*
- * Readmission: a member that misses nothing has no records of what was done
- * without it, and may have old records. So no transaction is begun, those in
- * flight end, and a new attach number makes all of them void; from then on
- * it takes part in each. Once begun on one member in sync, the bump has to be
- * finished on all, or the records of some would not count.
+ * Readmission: a member that misses nothing has no records of transactions done without the
+ * member, and may have old records. So no transaction begins, transactions in flight end, and a
+ * new attach number voids all records; from then on the member takes part in each transaction.
+ * Once begun on one member in sync, the bump has to be finished on all, or some records would not
+ * count.
  */
 static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 {
@@ -432,7 +432,7 @@ static bool recover_promote(struct prot_group *g, struct prot_event *ev)
 	g->bump = 0;
 	g->draining = 0;
 	prot_ready_all(g);
-	/* one that came too late for this one; else nothing may happen that begins the next */
+	/* begin a bump for members too late for the last one; no other event may do so */
 	return due & ~g->taken && recover_promote(g, ev);
 }
 
@@ -445,8 +445,8 @@ bool prot_ec_meta_next(struct prot_group *g, struct prot_event *ev)
 }
 
 /*
- * Readmission writes both blocks: what the other one of a member that was away says is
- * older than all that is recorded from now on, and either may be all that can be read.
+ * Readmission writes both blocks of a member. The other block of a returning member is older than
+ * all later records, and either block may be the only readable one.
  */
 static void recover_attach_written(struct prot_group *g, u64 bit)
 {
@@ -458,13 +458,13 @@ static void recover_attach_written(struct prot_group *g, u64 bit)
 	g->bumped |= bit;
 }
 
-/* What was begun last is done once more. */
+/* The step begun last is to be done once more. */
 static void recover_step_back(struct prot_meta *m)
 {
 	if (m->what == PROT_META_ERASE)
 		m->pos--;
 	else if (m->what == PROT_META_PLACE)
-		m->last--;	/* its record is read again, too */
+		m->last--;	/* the record is read again, too */
 }
 
 void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
@@ -505,7 +505,7 @@ void prot_ec_meta_result(struct prot_group *g, u32 member, int err)
 		if (recover_record_valid(g, member, ring, slot))
 			m->loaded = 1;
 		else
-			prot_member_failed(g, member);	/* it was a moment ago */
+			prot_member_failed(g, member);	/* the record was valid a moment ago */
 		break;
 	}
 }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writes of the same rows: what a later one need not wait for.
+ * Writes of the same rows: a later write need not wait for the end of an earlier one.
  *
- * A write that has passed its gate is durable, though its rows are not in place
- * yet; the next one of these rows begins then and finds old values that are not in
- * place in the earlier one's private buffer. When it passes its own gate, all of
- * the earlier one's strips that it writes too, and that are not in flight yet,
- * are superseded: they get the later content only. An older write never writes a
- * superseded strip again, and is over when the newer content is in place:
+ * A write past its gate is durable, though not in place yet. The next write of these rows may
+ * then begin, and finds old values not in place yet in the private buffer of the earlier write.
+ * When the next write passes its own gate, strips written by both and not in flight yet are
+ * superseded: only the later content goes in place. An older write never writes a superseded
+ * strip again, and is over when the newer content is in place:
  *
  *   T1 {D0,P,Q}   records | gate: D0 .......... over
  *   T2 {D1,P,Q}           | records | gate: D1, P, Q ... both over
  *
- * For that T1 holds P and Q back as long as T2 has not passed its gate and waits
- * for nothing that T1 has: a buffer, a ring slot, a strip that only T1 can
- * put in place. Strips that a later write covers in part go in place in order.
+ * T1 therefore holds P and Q back until T2 has passed the gate, as long as T2 waits for no
+ * resource of T1: a buffer, a ring slot, a strip only T1 can put in place. Strips covered in part
+ * by a later write go in place in order.
  *
- * Those that have not begun at all need no transaction of their own: the first one
- * that begins takes them along, if it is whole with them in few rows of one stripe.
+ * Writes not begun at all need no transaction of their own: the first write to begin takes the
+ * others along, if the joint write fits in few rows of one stripe.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -37,7 +36,7 @@ static bool rows_gated(const struct prot_group *g, const struct prot_gop *op)
 	       (op->phase == PROT_P_EC_PLACE || op->phase == PROT_P_EC_RETIRE);
 }
 
-/* Bytes of @strip that @op writes; none: false. */
+/* Bytes of @strip written by @op; none: false. */
 static bool rows_extent(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 			u32 *lo, u32 *hi)
 {
@@ -52,7 +51,7 @@ static bool rows_extent(const struct prot_group *g, const struct prot_gop *op, u
 	return true;
 }
 
-/* The same of what it writes in place itself, with a run that it has taken over (ec_run.c). */
+/* The same for writes in place by @op itself, with a run taken over (ec_run.c). */
 static bool rows_placed(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 			u32 *lo, u32 *hi)
 {
@@ -65,7 +64,7 @@ static bool rows_placed(const struct prot_group *g, const struct prot_gop *op, u
 	return true;
 }
 
-/* All that @o writes in place of @strip, @op writes too. */
+/* True: @op writes all bytes of @strip that @o writes in place. */
 static bool rows_covers(const struct prot_group *g, const struct prot_gop *op,
 			const struct prot_gop *o, u32 strip)
 {
@@ -75,7 +74,7 @@ static bool rows_covers(const struct prot_group *g, const struct prot_gop *op,
 	       lo <= olo && ohi <= hi;
 }
 
-/* Whether @o, older or newer and of the same stripe, writes in place what @op does. */
+/* True: @o, older or newer and of the same stripe, writes in place some bytes of @op. */
 static bool rows_clash(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *o, u32 strip)
 {
@@ -94,7 +93,7 @@ static bool rows_meets(const struct prot_group *g, const struct prot_gop *op,
 	       lo < ohi && olo < hi;
 }
 
-/* Whether @op may begin though @o, older and of the same rows, is not over. */
+/* True: @op may begin while @o, an older write of the same rows, is not over. */
 bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 		     const struct prot_gop *op)
 {
@@ -102,9 +101,9 @@ bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 }
 
 /*
- * Strips that a later read must not read where they are. Past the gate a crash ends with
- * the new content, so each strip may be read as soon as it is in place; that of a member
- * which has failed is not read at all.
+ * Strips that a later read must not read in place. Past the gate, a crash ends with the new
+ * content, so each strip may be read once in place. A strip of a failed member is not read at
+ * all.
  */
 u64 prot_ec_unplaced(const struct prot_group *g, const struct prot_gop *op)
 {
@@ -129,7 +128,7 @@ static u64 rows_met(const struct prot_group *g, const struct prot_gop *op, const
 	return strips;
 }
 
-/* @op has passed its gate: it writes what older ones have not sent yet. */
+/* @op has passed the gate, and takes over strips that older writes have not sent yet. */
 void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -159,7 +158,7 @@ void prot_ec_supersede(struct prot_group *g, struct prot_gop *op)
 	prot_wake_rows(g, op);
 }
 
-/* @op's content is in place on @member: for those that it superseded there, too. */
+/* The content of @op is in place on @member, for superseded older writes as well. */
 void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 {
 	u32 strip = prot_ec_strip(g, prot_ecop(g, op), member);
@@ -177,7 +176,7 @@ void prot_ec_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 	prot_wake_rows(g, op);
 }
 
-/* A mutant: what an op that @op has superseded on @member has staged there, or its own. */
+/* A mutant: the stage on @member of an op superseded by @op there, or @op's own stage. */
 u32 prot_ec_older(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	u16 i, self = prot_gop_index(g, op);
@@ -188,7 +187,7 @@ u32 prot_ec_older(const struct prot_group *g, const struct prot_gop *op, u32 mem
 	return (u32)self << PROT_TAG_SHIFT | member;
 }
 
-/* Whether @o has still to write on @member itself. */
+/* True: @o itself has still to write on @member. */
 static bool rows_owes(const struct prot_group *g, const struct prot_gop *o, u32 member)
 {
 	const struct prot_ecop *x = prot_ecop(g, o);
@@ -197,7 +196,7 @@ static bool rows_owes(const struct prot_group *g, const struct prot_gop *o, u32 
 	       ((x->parts | x->joins) & ~o->ok & ~x->skip) >> member & 1;
 }
 
-/* Whether @o will soon write on @member what @op writes there, waiting for nothing of it. */
+/* True: @o will soon overwrite the content of @op on @member, and waits for nothing of @op. */
 static bool rows_will_replace(const struct prot_group *g, const struct prot_gop *o,
 			      const struct prot_gop *op, u32 member)
 {
@@ -206,7 +205,7 @@ static bool rows_will_replace(const struct prot_group *g, const struct prot_gop 
 
 	if (!rows_is_write(o) || !rows_covers(g, o, op, strip))
 		return false;
-	/* with a failed holder, it may wait long for an epoch */
+	/* with a failed holder, the wait for an epoch may be long */
 	if (o->phase == PROT_P_EC_RECORD)
 		return !(x->holders & g->failed) && (x->parts | x->joins) >> member & 1;
 	return (o->phase == PROT_P_EC_COPY || o->phase == PROT_P_EC_CODEC ||
@@ -214,7 +213,10 @@ static bool rows_will_replace(const struct prot_group *g, const struct prot_gop 
 	       (prot_ec_full(g) | x->joins) >> member & 1;
 }
 
-/* Whether @op may write its strip on @member now: older ones first, newer ones instead. */
+/*
+ * True: @op may write the strip on @member now: older writes go first, newer writes replace this
+ * one.
+ */
 bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	u32 strip = prot_ec_strip(g, prot_ecop(g, op), member);
@@ -238,8 +240,8 @@ bool prot_ec_may_place(const struct prot_group *g, const struct prot_gop *op, u3
 }
 
 /*
- * Find the newest gated content of a strip, for @op to read. @from: byte, counted from @op's first
- * row. @src: PROT_AT_HAND: where it is.
+ * Find the newest gated content of a strip, for @op to read. @from: byte, counted from the first
+ * row of @op. @src: with PROT_AT_HAND, the content.
  */
 enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_gop *op, u32 strip,
 				u32 from, u32 length, const u8 **src)
@@ -275,7 +277,7 @@ enum prot_ec_at prot_ec_at_hand(const struct prot_group *g, const struct prot_go
 	return at;
 }
 
-/* What a write would be with another one in it. */
+/* A write and another write joined. */
 struct joint {
 	u64 data;
 	u64 addr;
@@ -283,7 +285,7 @@ struct joint {
 	u32 length;
 };
 
-/* Whether both make one write of @most rows, hardly more than they have by themselves. */
+/* True: both make one write of at most @most rows, not more than the sum of the two. */
 static bool rows_fits(const struct prot_group *g, const struct prot_gop *op,
 		      const struct prot_gop *f, u32 most, struct joint *j)
 {
@@ -308,14 +310,14 @@ static bool rows_fits(const struct prot_group *g, const struct prot_gop *op,
 	return j->length <= op->length + f->length && j->length <= most;
 }
 
-/* Whether @o, which is between the two and has not begun, has to stay before @f. */
+/* True: @o, between the two and not begun, has to stay before @f. */
 static bool rows_between(const struct prot_group *g, const struct prot_gop *o,
 			 const struct prot_gop *f)
 {
 	return prot_rows_meet(o, f) && prot_ecop(g, o)->strips & prot_ecop(g, f)->strips;
 }
 
-/* Whether the joint write, in @op's place, blocks no other op and none blocks it. */
+/* True: the joint write, in the place of @op, blocks no other op and is blocked by none. */
 static bool rows_undisputed(const struct prot_group *g, const struct prot_gop *op,
 			    const struct prot_gop *f, const struct joint *j)
 {
@@ -367,7 +369,7 @@ static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct pr
 	op->addr = j->addr;
 	op->length = j->length;
 	op->flags |= f->flags;
-	e->run_id = 0;		/* it is another write now */
+	e->run_id = 0;		/* the joint write is another write */
 	prot_unlock(g, f);
 	prot_phase(g, f, PROT_P_EC_JOINED);
 	prot_ec_run_leave(g, op);
@@ -380,7 +382,7 @@ static void rows_take_along(struct prot_group *g, struct prot_gop *op, struct pr
 	g->counts.joined++;
 }
 
-/* Whether a small buffer is too small for @op, with one that would be joined to it. */
+/* True: a small buffer is too small for @op together with a write that could be joined. */
 bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op)
 {
 	struct joint j;
@@ -395,7 +397,7 @@ bool prot_ec_grows(const struct prot_group *g, const struct prot_gop *op)
 	return false;
 }
 
-/* @op begins: with it, what has not begun and makes one write with it. */
+/* @op begins, and takes along writes not begun that make one write with @op. */
 void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 {
 	u32 most = PROT_MUTANT(EC_SMALL_JOIN) ? g->shape.window : prot_ec_window(g, op);
@@ -417,7 +419,7 @@ void prot_ec_join(struct prot_group *g, struct prot_gop *op)
 	}
 }
 
-/* @op begins again, and those that it took along by themselves. */
+/* @op begins again, and each write taken along begins again alone. */
 void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
 {
 	u16 i = prot_ecop(g, op)->joined;
@@ -432,7 +434,7 @@ void prot_ec_unjoin(struct prot_group *g, struct prot_gop *op)
 	prot_ecop(g, op)->last = 0;
 }
 
-/* Those that @op took along are over, for their submitters. */
+/* Writes taken along by @op are over, for their submitters. */
 void prot_ec_notify_joined(struct prot_group *g, struct prot_gop *op, int err)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

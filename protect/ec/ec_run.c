@@ -2,26 +2,26 @@
 /*
  * Small writes in order, one at a time, go in place together.
  *
- *   records    | W1 | W2 | W3 | W4 |     one write each; what is staged lies side by side
+ *   records    | W1 | W2 | W3 | W4 |     one write each; the stages lie side by side
  *   staged     |D1|D2|D3|D4|
  *   in place                        |D1 D2 D3 D4|     one write a member
  *
- * The first part of each pays for its latency, the second one is work alone: half of all commands.
- * W1 is held back past its gate, as it is durable, while the next write of its stream may come.
- * That one, past its own gate, takes over on each member where both are staged side by side: W1 is
- * over when the run is in place, as with what a later write of the same rows supersedes
- * (ec_rows.c). So of a run only the last write is ever sent.
+ * Records decide the latency of a write; the write in place is work alone, and half of all
+ * commands. W1, durable past its gate, is held back there while the next write of the stream may
+ * come. The next write, past its own gate, takes over W1 on each member with both stages side by
+ * side: W1 is over when the run is in place, like a write superseded by a later write of the same
+ * rows (ec_rows.c). So only the last write of a run is ever sent.
  *
- * It is held until it is the last of its strip, or the run or what is in flight of its ring is long
- * enough, or
+ * A write is held until the end of the strip, or until the run is long enough or enough slots of
+ * the ring are in flight, or
  *
- *   its stream goes on elsewhere, or is forgotten
- *   an op waits: for its rows, a buffer, a ring slot, or to be an op (prot_ec_run_hurry())
+ *   the stream goes on elsewhere, or is forgotten
+ *   an op waits: for rows, a buffer, a ring slot, or to be an op (prot_ec_run_hurry())
  *   a member fails, is late, or catches up
  *   there is time (prot_group_idle())
  *
- * Where a run can't be sent from what is staged, the member has kept it no more: its writes go in
- * place one by one then, each from its private buffer, which all of them still have.
+ * If a member has dropped the stages of a run, the writes go in place one by one, each from a
+ * private buffer: every write of the run still has its own.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -35,7 +35,7 @@ static bool run_gated(const struct prot_gop *op)
 	return op->purpose == PROT_FOR_REQUEST && op->phase == PROT_P_EC_PLACE;
 }
 
-/* Whether @op is, and always was, the part of one strip behind that of @o, and of its run. */
+/* True: @op is, and always was, the next part of the same strip behind @o, in the same run. */
 static bool run_continues(const struct prot_group *g, const struct prot_gop *o,
 			  const struct prot_gop *op)
 {
@@ -45,7 +45,7 @@ static bool run_continues(const struct prot_group *g, const struct prot_gop *o,
 	       x->data == e->data && x->row + o->length == e->row;
 }
 
-/* The write before @op in its run, if it is not in place yet; or NULL. */
+/* The write before @op in the run, if not in place yet; or NULL. */
 static struct prot_gop *run_before(const struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -57,7 +57,7 @@ static struct prot_gop *run_before(const struct prot_group *g, const struct prot
 	return run_gated(o) && prot_ecop(g, o)->txid && run_continues(g, o, op) ? o : NULL;
 }
 
-/* @op begins where @o, which is in flight, has ended. */
+/* @op begins at the end of @o, which is in flight. */
 void prot_ec_run_note(struct prot_group *g, struct prot_gop *o, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op), *x = prot_ecop(g, o);
@@ -72,7 +72,7 @@ void prot_ec_run_note(struct prot_group *g, struct prot_gop *o, struct prot_gop 
 	x->succ = prot_gop_index(g, op) + 1;
 }
 
-/* Bytes that are to be kept of @op's record, and of those that may follow; 0: as few as it has. */
+/* Bytes to keep of the record of @op and of possible next writes; 0: no room for more. */
 u32 prot_ec_run_room(const struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -82,7 +82,7 @@ u32 prot_ec_run_room(const struct prot_group *g, const struct prot_gop *op)
 	return min_t(u32, RUN_BYTES, g->cfg.strip - e->row);
 }
 
-/* Behind what @op is to be staged at @member; PROT_NO_STAGE: by itself. */
+/* The stage behind which @op is to be staged at @member; PROT_NO_STAGE: none. */
 u32 prot_ec_run_after(const struct prot_group *g, const struct prot_gop *op, u32 member)
 {
 	const struct prot_gop *o = run_before(g, op);
@@ -102,14 +102,14 @@ void prot_group_staged(struct prot_group *g, u32 tag, bool behind)
 		e->chained |= bit;
 }
 
-/* Whether nothing is out of the ordinary. */
+/* True: all members serve and nothing is unusual. */
 static bool run_may(const struct prot_group *g)
 {
 	return g->state == PROT_G_SERVING && prot_weight(g->in_sync) == g->cfg.width &&
 	       !(g->failed | g->avoid | g->joining) && !g->draining;
 }
 
-/* Whether @o only reads strips that @op does not write: the fill of the cache, mostly. */
+/* True: @o only reads strips not written by @op: mostly a fill of the cache. */
 static bool run_beside(const struct prot_group *g, const struct prot_gop *op,
 		       const struct prot_gop *o)
 {
@@ -118,7 +118,7 @@ static bool run_beside(const struct prot_group *g, const struct prot_gop *op,
 	return !o->exclusive && !(prot_ecop(g, o)->strips & strips);
 }
 
-/* Whether an op waits for what the write has until it is in place. */
+/* True: an op waits for a resource that the write has until in place. */
 static bool run_needed(const struct prot_group *g, const struct prot_gop *op, u32 row)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -130,7 +130,7 @@ static bool run_needed(const struct prot_group *g, const struct prot_gop *op, u3
 	for (i = PROT_Q_BUF; i <= PROT_Q_SMALL_READ; i++)
 		if (prot_queue(g, i)->head != PROT_NONE16)
 			return true;
-	/* the next ones find ring slots while this run goes in place */
+	/* leave ring slots for next writes while this run goes in place */
 	if (l->next - l->oldest >= g->cfg.slots - g->cfg.slots / 4U)
 		return true;
 	if (prot_queue(g, PROT_Q_RING + e->ring)->head != PROT_NONE16 ||
@@ -146,7 +146,7 @@ static bool run_needed(const struct prot_group *g, const struct prot_gop *op, u3
 	return false;
 }
 
-/* Whether the write behind @op is here, or may come, and is about to take over. */
+/* True: the write behind @op is here, or may come, and is about to take over. */
 static bool run_goes_on(const struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ec_streams *s = prot_ec_streams(g);
@@ -166,19 +166,19 @@ static bool run_goes_on(const struct prot_group *g, const struct prot_gop *op)
 	return false;
 }
 
-/* Where what @op writes at @member begins, with those that it has taken over. */
+/* First byte of the write of @op in place at @member, with writes taken over. */
 u32 prot_ec_run_row(const struct prot_ecop *e, u32 member)
 {
 	return e->run >> member & 1 ? e->run_row : e->row;
 }
 
-/* Bytes before its own rows that @e's op puts in place somewhere, with those that it took over. */
+/* Bytes in place before the rows of @e's op itself, from writes taken over. */
 u32 prot_ec_run_back(const struct prot_ecop *e)
 {
 	return e->run ? e->row - e->run_row : 0;
 }
 
-/* @op is no part of its run any more, or was over before its gate: none is held for it. */
+/* @op has left the run, or was over before the gate: no write is held for @op any more. */
 void prot_ec_run_leave(struct prot_group *g, const struct prot_gop *op)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -187,7 +187,7 @@ void prot_ec_run_leave(struct prot_group *g, const struct prot_gop *op)
 		prot_ready(g, prot_gop(g, e->prev - 1));
 }
 
-/* Of members @to, where @op, past its gate, waits for the one that follows before it is placed. */
+/* Members of @to where @op, past the gate, waits for the next write of the run. */
 u64 prot_ec_run_held(struct prot_group *g, struct prot_gop *op, u64 to)
 {
 	const struct prot_ecop *e = prot_ecop(g, op);
@@ -218,7 +218,7 @@ void prot_ec_run_hurry(struct prot_group *g)
 	}
 }
 
-/* The stream that ended with that write goes on elsewhere, or is forgotten. */
+/* The stream of that last write goes on elsewhere, or is forgotten. */
 void prot_ec_run_over(struct prot_group *g, const struct prot_ec_stream *s)
 {
 	struct prot_gop *op = prot_gop(g, s->op);
@@ -227,7 +227,7 @@ void prot_ec_run_over(struct prot_group *g, const struct prot_ec_stream *s)
 		prot_ready(g, op);
 }
 
-/* Whether @o is of rows that @op writes from @bytes before its own on. */
+/* True: @o is of the rows written by @op from @bytes before its own rows on. */
 static bool run_meets(const struct prot_group *g, const struct prot_gop *op, u32 bytes,
 		      const struct prot_gop *o)
 {
@@ -235,7 +235,7 @@ static bool run_meets(const struct prot_group *g, const struct prot_gop *op, u32
 	       !run_beside(g, op, o);
 }
 
-/* Whether an op that is not of @op's run is of the rows that this is to write. */
+/* True: an op outside the run of @op is of the rows to be written. */
 static bool run_disputed(const struct prot_group *g, const struct prot_gop *op, u32 row)
 {
 	u32 bytes = prot_ecop(g, op)->row - row, meets = 0;
@@ -244,13 +244,13 @@ static bool run_disputed(const struct prot_group *g, const struct prot_gop *op, 
 
 	for (i = *prot_bucket(g, op); i != PROT_NONE16; i = prot_gop(g, i)->next)
 		meets += run_meets(g, op, bytes, prot_gop(g, i));
-	/* those of the run are in the same bucket */
+	/* ops of the run are in the same bucket */
 	for (o = run_before(g, op); o && prot_ecop(g, o)->row >= row; o = run_before(g, o))
 		meets -= run_meets(g, op, bytes, o);
 	return meets && !PROT_MUTANT(EC_RUN_PAST);
 }
 
-/* @op has passed its gate: it goes in place with those before it, where that can be. */
+/* @op has passed the gate, and takes over earlier writes of the run where possible. */
 void prot_ec_run_take(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op), *x;
@@ -276,7 +276,7 @@ void prot_ec_run_take(struct prot_group *g, struct prot_gop *op)
 	g->counts.folded += prot_weight(to);
 }
 
-/* What waits for rows that @op has taken over, from @bytes before its own on, checks again. */
+/* Wake ops that wait for rows taken over by @op, from @bytes before the rows of @op on. */
 static void run_wake(struct prot_group *g, const struct prot_gop *op, u32 bytes)
 {
 	u16 i = bytes ? *prot_bucket(g, op) : PROT_NONE16;
@@ -289,7 +289,7 @@ static void run_wake(struct prot_group *g, const struct prot_gop *op, u32 bytes)
 	}
 }
 
-/* @op's run is in place on @member; or not, and each of its writes sees to itself. */
+/* The run of @op is in place on @member; or not, and each write goes in place alone. */
 static void run_end(struct prot_group *g, struct prot_gop *op, u32 member, bool placed)
 {
 	u32 row = prot_ec_run_row(prot_ecop(g, op), member);
@@ -315,7 +315,7 @@ void prot_ec_run_landed(struct prot_group *g, struct prot_gop *op, u32 member)
 	run_end(g, op, member, true);
 }
 
-/* What was staged of @op's run is there no more. Return: whether it is a run. */
+/* The stage of @op's run was dropped. Return: true if @op had taken over a run. */
 bool prot_ec_run_undo(struct prot_group *g, struct prot_gop *op, u32 member)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

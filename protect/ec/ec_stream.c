@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writes in order: one that is a part of a stripe waits for those that are to follow it.
+ * Writes in order: a write of a part of a stripe waits for the writes to follow.
  *
  *   in flight, not answered    | .. D2 | D3 |
- *   comes where that ends                   | D0 |             held, in phase LOCK
+ *   comes at the end                        | D0 |             held, in phase LOCK
  *   follow, held too                             | D1 | D2 |
  *   comes, to the stripe's end                             | D3 |   all four begin, as one
  *
- * Alone, D0 would read the other strips to compute parity, and D1 again. It is held only behind a
- * write that is not answered, and until it is at the latest: who has one write at a time never
- * waits, nor who writes at random, or through to the medium. And who waits has room for more in
- * flight, so that what follows comes meanwhile.
+ * Alone, D0 would read the other strips to compute parity, and D1 again. A write is held only
+ * behind an unanswered write, and only until the answer. A submitter with one write at a time
+ * never waits, nor a submitter of random writes or of writes through to the medium. A waiting
+ * submitter has room for more writes in flight, so the next writes come meanwhile.
  *
- * Some ends of late writes are remembered: of @seen any, of those in @grown one write at least
- * began where another one had ended, so that what is written at random does not drive them out.
+ * Some ends of recent writes are remembered: in @seen the ends of any writes, in @grown only of
+ * streams with at least two writes in order, so that random writes do not drive streams out.
  */
 #include <linux/kernel.h>
 
@@ -25,9 +25,9 @@ static bool stream_is_write(const struct prot_gop *op)
 }
 
 /*
- * Whether the write of that number is not answered yet. It may wait itself, for what came before
- * it, so the first of all waits for none; and one that begins again, behind others, has lost it.
- * Its rows are repaired before that, by an op that waits for those behind it.
+ * True: the write with that number is unanswered. The write may wait itself, for an earlier
+ * write, so the first of all waits for none. A write begun again, behind others, has lost the
+ * number. Its rows are repaired before, by an op that waits for ops behind the write.
  */
 static bool stream_runs(const struct prot_group *g, u16 i, u32 serial)
 {
@@ -46,7 +46,7 @@ static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
 	u32 i;
 
 	if (!end)
-		return NULL;	/* as of those that are none */
+		return NULL;	/* the end of an unused entry */
 	for (i = 0; i < PROT_EC_STREAMS; i++)
 		if (s->grown[i].end == end)
 			return &s->grown[i];
@@ -56,7 +56,7 @@ static struct prot_ec_stream *stream_find(struct prot_group *g, u64 end)
 	return NULL;
 }
 
-/* Where the end of a write is remembered: @from is the end that it began at, or NULL. */
+/* The entry for the end of a write; @from: the entry of the end continued, or NULL. */
 static struct prot_ec_stream *stream_place(struct prot_group *g, struct prot_ec_stream *from)
 {
 	struct prot_ec_streams *s = prot_ec_streams(g);
@@ -70,7 +70,7 @@ static struct prot_ec_stream *stream_place(struct prot_group *g, struct prot_ec_
 	return from;
 }
 
-/* Those of @op's stripe are held no more. */
+/* Writes of the stripe of @op are held no more. */
 static void stream_let_go(struct prot_group *g, const struct prot_gop *op)
 {
 	u16 i;
@@ -85,25 +85,25 @@ static void stream_let_go(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* What @op, which begins where a write of stream @s has ended, is held behind. */
+/* Hold @op behind the write of stream @s that it continues. */
 static void stream_follow(struct prot_group *g, struct prot_gop *op, const struct prot_ec_stream *s)
 {
 	struct prot_ecop *e = prot_ecop(g, op);
 	const struct prot_ecop *x = prot_ecop(g, prot_gop(g, s->op));
 
 	if (x->serial != s->serial)
-		return;		/* that one is over */
+		return;		/* the earlier write is over */
 	prot_ec_run_note(g, prot_gop(g, s->op), op);
 	e->behind = s->op + 1;
 	e->behind_serial = s->serial;
-	/* behind one that is held itself, they are held together */
+	/* behind a held write, both are held behind the same third write */
 	if (prot_gop(g, s->op)->phase == PROT_P_LOCK && x->behind && x->stripe == e->stripe) {
 		e->behind = x->behind;
 		e->behind_serial = x->behind_serial;
 	}
 }
 
-/* A write comes; in its bucket. */
+/* A new write, already in a bucket. */
 void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ec_streams *all = prot_ec_streams(g);
@@ -127,7 +127,7 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 	s->serial = all->serial;
 	e->serial = all->serial;
 	div_u64_rem(s->end, g->cfg.k * g->cfg.strip, &at);
-	/* nothing is to follow, or who waits for this one waits for its medium */
+	/* no write is to follow, or the submitter waits for the medium */
 	if (!at || op->flags & PROT_FUA) {
 		e->behind = 0;
 		stream_let_go(g, op);
@@ -137,8 +137,8 @@ void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 }
 
 /*
- * A write is answered, or has ended: those behind it are held no more. All of them check again, as
- * one may be held behind another that waits for the rows of a third.
+ * A write is answered, or has ended: writes behind are held no more. All held writes check again,
+ * because a write may be held behind another that waits for the rows of a third.
  */
 void prot_ec_stream_wake(struct prot_group *g)
 {
@@ -149,7 +149,7 @@ void prot_ec_stream_wake(struct prot_group *g)
 		prot_ready(g, prot_gop(g, i));
 }
 
-/* Whether @op, whose rows are free, is to wait for what follows it. */
+/* True: @op, with free rows, is to wait for following writes. */
 bool prot_ec_stream_holds(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

@@ -25,7 +25,7 @@
 /* For each chunk in flight, a number of chunks: */
 #define PACE_WINDOW	16	/* allowed in a window, at least ... */
 #define PACE_BEGUN	8	/* ... and begun in the window, or chance is measured ... */
-#define PACE_SLOW	1024	/* ... but wait for no more than so many */
+#define PACE_SLOW	1024	/* ... but wait for at most this number */
 #define PACE_DRY	4	/* begun before one fewer is trusted to do */
 #define PACE_PARTS	2	/* of a chunk, with requests beside */
 #define PACE_SHIFT	10	/* shares are in 1/1024 */

@@ -127,9 +127,7 @@ static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 		unsynced = prot_region_in(g, PROT_SET_UNSYNCED, i);
 		missed = prot_region_missed(g, i) & joining;
 		if (unsynced && prot_weight(g->in_sync) == 1 && !missed) {
-			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* a single member has
-									 * nothing to be equal to
-									 */
+			prot_region_drop(g, PROT_SET_UNSYNCED, i);	/* alone: equal to itself */
 			continue;
 		}
 		sync_pick(g, h, i, missed, unsynced);

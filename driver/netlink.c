@@ -18,9 +18,9 @@ static struct netlink_range_validation timeout_range = {
 static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_HOST_UUID] = MESH_NL_UUID,
 	[MESHBLK_A_KEY_ID] = NLA_POLICY_MIN(NLA_U16, 1),
-	[MESHBLK_A_KEY] = NLA_POLICY_RANGE(NLA_BINARY, 1, MESHBLK_KEY_MAX),
+	[MESHBLK_A_KEY_SERIAL] = NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHBLK_A_KEY_ID2] = NLA_POLICY_MIN(NLA_U16, 1),
-	[MESHBLK_A_KEY2] = NLA_POLICY_RANGE(NLA_BINARY, 1, MESHBLK_KEY_MAX),
+	[MESHBLK_A_KEY_SERIAL2] = NLA_POLICY_MIN(NLA_S32, 1),
 };
 
 static const struct nla_policy target_policy[MESHBLK_A_MAX + 1] = {
@@ -44,7 +44,7 @@ static const struct nla_policy volume_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_IO_TIMEOUT_MS] = NLA_POLICY_FULL_RANGE(NLA_U32, &timeout_range),
 	[MESHBLK_A_MEMBERS] = { .type = NLA_NESTED },
 	[MESHBLK_A_SEGMENTS] = { .type = NLA_NESTED },
-	[MESHBLK_A_SALT] = { .type = NLA_U64 },
+	[MESHBLK_A_SALT_SERIAL] = NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHBLK_A_ATTACH] = { .type = NLA_U64 },
 	[MESHBLK_A_STALE] = { .type = NLA_FLAG },
 };

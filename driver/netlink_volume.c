@@ -5,6 +5,7 @@
 
 #include "driver/netlink.h"
 #include "driver/volume.h"
+#include "rdda/rdda.h"
 
 /* Room for a volume, and for each of its members, in an answer. */
 #define MESH_NL_VOLUME_BYTES	1024
@@ -39,15 +40,37 @@ static int mesh_nl_conf(struct genl_info *info, struct mesh_volume_conf *conf)
 	return 0;
 }
 
-static void mesh_nl_groups(struct genl_info *info, struct mesh_group_conf *groups)
+/* Records are seeded with the HMAC of the volume's UUID; the salt, a secret, is its key. */
+static int mesh_nl_salt(struct genl_info *info, const uuid_t *volume, u64 *salt)
+{
+	char name[sizeof(MESHBLK_SALT_NAME) + UUID_STRING_LEN];
+	__le64 hmac[RDDA_HMAC_LEN / sizeof(__le64)];
+	u8 secret[sizeof(*salt)];
+	int err;
+
+	snprintf(name, sizeof(name), MESHBLK_SALT_NAME "%pUb", volume);
+	err = rdda_secret_read(nla_get_s32(info->attrs[MESHBLK_A_SALT_SERIAL]), name, secret,
+			       sizeof(secret), info->extack);
+	if (err >= 0 && err != sizeof(secret))
+		err = mesh_nl_refuse(info, -EINVAL, "a volume's salt has 8 bytes");
+	if (err > 0)
+		err = rdda_hmac(secret, sizeof(secret), volume, sizeof(*volume), (u8 *)hmac);
+	if (!err)
+		*salt = le64_to_cpu(hmac[0]);
+	memzero_explicit(secret, sizeof(secret));
+	memzero_explicit(hmac, sizeof(hmac));
+	return err;
+}
+
+static int mesh_nl_groups(struct genl_info *info, const uuid_t *volume,
+			  struct mesh_group_conf *groups)
 {
 	struct nlattr **a = info->attrs;
 
 	*groups = (struct mesh_group_conf) { .stale = nla_get_flag(a[MESHBLK_A_STALE]) };
-	if (a[MESHBLK_A_SALT])
-		groups->salt = nla_get_u64(a[MESHBLK_A_SALT]);
 	if (a[MESHBLK_A_ATTACH])
 		groups->attach = nla_get_u64(a[MESHBLK_A_ATTACH]);
+	return a[MESHBLK_A_SALT_SERIAL] ? mesh_nl_salt(info, volume, &groups->salt) : 0;
 }
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info)
@@ -59,13 +82,13 @@ int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info)
 	unsigned long *fresh;
 	int err;
 
-	err = mesh_nl_admin(skb, info) ?: mesh_nl_conf(info, &conf);
+	err = mesh_nl_admin(skb, info) ?: mesh_nl_conf(info, &conf) ?:
+	      mesh_nl_groups(info, &conf.uuid, &groups);
 	if (err)
 		return err;
 	err = mesh_nl_layout(info, conf.lba, !conf.ro, &prot, &members, &fresh);
 	if (err)
 		return err;
-	mesh_nl_groups(info, &groups);
 	err = mesh_volume_set(&conf, nla_get_u64(info->attrs[MESHBLK_A_EPOCH]), prot, members,
 			      &groups, fresh, info->extack);
 	kvfree(members);

@@ -29,6 +29,7 @@
 #include <linux/uuid.h>
 
 #include "rdda/common/auth.h"
+#include "rdda/common/secret.h"
 #include "rdda/state.h"
 
 struct rdda_target;

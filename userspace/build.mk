@@ -23,7 +23,7 @@ MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOU
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
 	printable.c layout_text.c verbs.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
-	-lsystemd -ludev -lpthread
+	-lsystemd -ludev -lkeyutils -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h protect/*/*.h rdda/wire.h)
 
 MESHD_OBJ   := $(MESHD_SRC:%.c=$(BUILD)/user/%.o)
@@ -54,9 +54,9 @@ userspace: $(BUILD)/bin/meshd $(BUILD)/bin/meshctl $(BUILD)/test-bin/meshd
 
 # What the programs are linked with: said in one line rather than by a compiler.
 USER_HEADERS := netlink/genl/genl.h sqlite3.h jansson.h libkmod.h blkid/blkid.h libnvme.h \
-	infiniband/verbs.h xxhash.h gnutls/gnutls.h systemd/sd-daemon.h libudev.h
+	infiniband/verbs.h xxhash.h gnutls/gnutls.h systemd/sd-daemon.h libudev.h keyutils.h
 USER_DEBS := libnl-genl-3-dev libsqlite3-dev libjansson-dev libkmod-dev libblkid-dev \
-	libnvme-dev libibverbs-dev libxxhash-dev libgnutls28-dev libsystemd-dev libudev-dev
+	libnvme-dev libibverbs-dev libxxhash-dev libgnutls28-dev libsystemd-dev libudev-dev libkeyutils-dev
 
 user-libs:
 	@for h in $(USER_HEADERS); do echo "#include <$$h>"; done | \

@@ -19,6 +19,13 @@
 
 #define MESHBLK_NAME_MAX	63	/* of a volume */
 #define MESHBLK_KEY_MAX		64
+/*
+ * Secrets do not travel by netlink: a message has the serial number of a key of type "logon" in
+ * a keyring of the thread that sends it. Its description is one of these and the key's id, or the
+ * volume's UUID as text.
+ */
+#define MESHBLK_KEY_NAME	"meshblk:key:"
+#define MESHBLK_SALT_NAME	"meshblk:salt:"
 #define MESHBLK_ROSTER_BYTES	992
 
 /* STATE of targets: up, down, connecting; of members: up, down, gone, refused */
@@ -36,7 +43,7 @@
 
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,
-	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
+	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
 	MESHBLK_CMD_TARGET_SET,		/* TARGET_ID ADDR [PORT] [HOST_UUID: expected] */
 	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
 	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
@@ -68,9 +75,9 @@ enum meshblk_attr {
 	MESHBLK_A_PAD,
 	MESHBLK_A_HOST_UUID,		/* 16 bytes */
 	MESHBLK_A_KEY_ID,		/* u16; the four in this order: rdda_keys_get() */
-	MESHBLK_A_KEY,			/* up to 64 bytes */
+	MESHBLK_A_KEY_SERIAL,		/* s32: of key MESHBLK_KEY_NAME KEY_ID, 16 to 64 bytes */
 	MESHBLK_A_KEY_ID2,		/* the older of two while keys are rotated */
-	MESHBLK_A_KEY2,
+	MESHBLK_A_KEY_SERIAL2,
 	MESHBLK_A_TARGET_ID,		/* u32, given by meshd */
 	MESHBLK_A_ADDR,			/* string */
 	MESHBLK_A_PORT,			/* u16 */
@@ -98,7 +105,11 @@ enum meshblk_attr {
 	MESHBLK_A_IO_TIMEOUT_MS,	/* u32 */
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
-	MESHBLK_A_SALT,			/* u64: seeds the checksums of records; protected levels */
+	/*
+	 * s32: of key MESHBLK_SALT_NAME VOLUME_UUID, 8 bytes, from which the kernel derives what
+	 * seeds the checksums of records; protected levels
+	 */
+	MESHBLK_A_SALT_SERIAL,
 	MESHBLK_A_ATTACH,		/* u64: number of this attachment at least; likewise */
 	MESHBLK_A_STALE,		/* flag: attach, though newer data may exist elsewhere */
 	MESHBLK_A_GROUPS,		/* nested array of GROUP, in answers */
@@ -294,7 +305,7 @@ enum meshblk_event {
 
 enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
-	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY [KEY_ID2 KEY2]] */
+	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS (CHECK) */
 	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] [GONE]: with GONE one that is served
@@ -327,9 +338,9 @@ enum meshtgt_attr {
 	MESHTGT_A_PAD,
 	MESHTGT_A_HOST_UUID,		/* 16 bytes */
 	MESHTGT_A_KEY_ID,		/* u16; the four in this order */
-	MESHTGT_A_KEY,
+	MESHTGT_A_KEY_SERIAL,		/* s32: as MESHBLK_A_KEY_SERIAL */
 	MESHTGT_A_KEY_ID2,		/* the older of two while keys are rotated */
-	MESHTGT_A_KEY2,
+	MESHTGT_A_KEY_SERIAL2,
 	MESHTGT_A_ADDR,			/* string */
 	MESHTGT_A_PORT,			/* u16 */
 	MESHTGT_A_DRIVE_UUID,		/* 16 bytes */

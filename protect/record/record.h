@@ -16,7 +16,7 @@
  * Rings (erasure coding): see journal.h.
  *
  * A bitmap block that is not valid counts as all ones. The checksum is xxh64,
- * seeded with the volume's salt, so no user data can pass for a record.
+ * seeded with the owner's salt, so no user data can pass for a record.
  */
 #ifndef PROTECT_RECORD_H
 #define PROTECT_RECORD_H

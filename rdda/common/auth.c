@@ -8,13 +8,13 @@
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
 #include <linux/string.h>
-#include <net/netlink.h>
 #include <rdma/rdma_cm.h>
 
 #include "rdda/common/auth.h"
 
-static int auth_digest(const struct rdda_key *key, const u8 *bytes, size_t len,
-		       u8 hmac[RDDA_HMAC_LEN])
+/* HMAC-SHA256. Context: process; sleeps. Return: 0, or a negative errno without hmac(sha256). */
+int rdda_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
+	      u8 hmac[RDDA_HMAC_LEN])
 {
 	struct crypto_shash *tfm;
 	int ret;
@@ -22,12 +22,18 @@ static int auth_digest(const struct rdda_key *key, const u8 *bytes, size_t len,
 	tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
 	if (IS_ERR(tfm))
 		return PTR_ERR(tfm);
-	/* Without a key: one of zeroes, and the same way as with one. */
-	ret = crypto_shash_setkey(tfm, key->key, key->len ?: sizeof(key->key));
+	ret = crypto_shash_setkey(tfm, key, key_len);
 	if (!ret)
 		ret = crypto_shash_tfm_digest(tfm, bytes, len, hmac);
 	crypto_free_shash(tfm);
 	return ret;
+}
+
+/* Without a key: one of zeroes, and the same way as with one. */
+static int auth_digest(const struct rdda_key *key, const u8 *bytes, size_t len,
+		       u8 hmac[RDDA_HMAC_LEN])
+{
+	return rdda_hmac(key->key, key->len ?: sizeof(key->key), bytes, len, hmac);
 }
 
 /* In constant time. @ret: of making @want, which is wiped. */
@@ -98,29 +104,4 @@ void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 	rdma_read_gids(id, &sgid, &dgid);
 	memcpy(gid[!client], sgid.raw, sizeof(sgid.raw));
 	memcpy(gid[client], dgid.raw, sizeof(dgid.raw));
-}
-
-/*
- * The keys of a message that carries a host's identity. @attrs: of the message, checked against
- * its policy. @first: the newest key's id; behind it that key, then both of the key before it.
- * @key: set; what is not in the message: RDDA_KEY_NONE. Return: 0, or -EINVAL: a key goes with its
- * id, a second one with a first.
- */
-int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2])
-{
-	int i;
-
-	memset(key, 0, 2 * sizeof(*key));
-	for (i = 0; i < 2; i++) {
-		const struct nlattr *id = attrs[first + 2 * i], *k = attrs[first + 2 * i + 1];
-
-		if (!id != !k || (k && !attrs[first]))
-			return -EINVAL;
-		if (!k)
-			continue;
-		key[i].id = nla_get_u16(id);
-		key[i].len = nla_len(k);
-		memcpy(key[i].key, nla_data(k), nla_len(k));
-	}
-	return 0;
 }

@@ -5,7 +5,6 @@
 
 #include "rdda/wire.h"
 
-struct nlattr;
 struct rdma_cm_id;
 
 /* One of the cluster's keys. */
@@ -15,6 +14,8 @@ struct rdda_key {
 	u8	key[64];	/* the secret itself */
 };
 
+int rdda_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
+	      u8 hmac[RDDA_HMAC_LEN]);
 int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		   u8 hmac[RDDA_HMAC_LEN]);
 int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
@@ -23,7 +24,6 @@ int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof
 			bool by_client, u8 hmac[RDDA_HMAC_LEN]);
 int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
 			 bool by_client, const u8 hmac[RDDA_HMAC_LEN]);
-int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2]);
 void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16]);
 
 #endif

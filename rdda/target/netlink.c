@@ -19,6 +19,7 @@
 #include <net/genetlink.h>
 
 #include "driver/uapi/meshblk.h"
+#include "rdda/common/secret.h"
 #include "rdda/target/drive.h"
 #include "rdda/target/grant.h"
 #include "rdda/target/listen.h"
@@ -33,9 +34,9 @@ static atomic_t server = ATOMIC_INIT(0);	/* port that sent SERVE, 0: none */
 static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_HOST_UUID]	= NLA_POLICY_EXACT_LEN(16),
 	[MESHTGT_A_KEY_ID]	= NLA_POLICY_MIN(NLA_U16, 1),
-	[MESHTGT_A_KEY]		= NLA_POLICY_RANGE(NLA_BINARY, 16, MESHBLK_KEY_MAX),
+	[MESHTGT_A_KEY_SERIAL]	= NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHTGT_A_KEY_ID2]	= NLA_POLICY_MIN(NLA_U16, 1),
-	[MESHTGT_A_KEY2]	= NLA_POLICY_RANGE(NLA_BINARY, 16, MESHBLK_KEY_MAX),
+	[MESHTGT_A_KEY_SERIAL2]	= NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHTGT_A_ADDR]	= { .type = NLA_NUL_STRING, .len = 63 },
 	[MESHTGT_A_PORT]	= NLA_POLICY_MIN(NLA_U16, 1),
 	[MESHTGT_A_DRIVE_UUID]	= NLA_POLICY_EXACT_LEN(16),
@@ -84,6 +85,7 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct rdda_key key[2];
 	uuid_t host;
+	int err;
 
 	if (nl_may_change(skb, info))
 		return -EPERM;
@@ -94,14 +96,11 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
 		return -EINVAL;
 	}
-	if (rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key)) {
-		NL_SET_ERR_MSG(info->extack, "a key goes with its id, a second one with a first");
-		memzero_explicit(key, sizeof(key));
-		return -EINVAL;
-	}
-	tgt_identity_set(&host, key);
+	err = rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key, info->extack);
+	if (!err)
+		tgt_identity_set(&host, key);
 	memzero_explicit(key, sizeof(key));
-	return 0;
+	return err;
 }
 
 static int nl_listen(struct sk_buff *skb, struct genl_info *info)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "driver/uapi/meshblk.h"
+#include "tests/tools/secret.h"
 
 static struct nl_sock *sk;
 static int family;
@@ -308,7 +309,9 @@ static int identity(int argc, char **argv)
 		if (n < 0)
 			die(argv[i + 1], 0);
 		nla_put_u16(m, i == 1 ? MESHTGT_A_KEY_ID : MESHTGT_A_KEY_ID2, atoi(argv[i]));
-		nla_put(m, i == 1 ? MESHTGT_A_KEY : MESHTGT_A_KEY2, n, key);
+		if (!put_secret(m, i == 1 ? MESHTGT_A_KEY_SERIAL : MESHTGT_A_KEY_SERIAL2,
+				MESHBLK_KEY_NAME, argv[i], key, n))
+			die("add_key", 0);
 	}
 	return send_wait(m);
 }

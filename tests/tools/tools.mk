@@ -4,15 +4,15 @@
 tools-c := $(wildcard tests/tools/*.c)
 tools-bin := $(tools-c:tests/tools/%.c=$(BUILD)/bin/%) $(BUILD)/bin/blkctl
 TOOLS_FLAGS = -O2 -g -Wall -Wextra -Werror -I. $(shell pkg-config --cflags libnl-genl-3.0 jansson)
-TOOLS_LIBS  = $(shell pkg-config --libs libnl-genl-3.0 jansson)
+TOOLS_LIBS  = $(shell pkg-config --libs libnl-genl-3.0 jansson) -lkeyutils
 
-$(BUILD)/bin/%: tests/tools/%.c driver/uapi/meshblk.h
+$(BUILD)/bin/%: tests/tools/%.c tests/tools/secret.h driver/uapi/meshblk.h
 	@mkdir -p $(@D)
 	$(CC) $(TOOLS_FLAGS) -o $@ $< $(TOOLS_LIBS)
 
 BLKCTL_SRC := $(wildcard tests/tools/blkctl/*.c)
 
-$(BUILD)/bin/blkctl: $(BLKCTL_SRC) tests/tools/blkctl/blkctl.h driver/uapi/meshblk.h
+$(BUILD)/bin/blkctl: $(BLKCTL_SRC) tests/tools/blkctl/blkctl.h tests/tools/secret.h driver/uapi/meshblk.h
 	@mkdir -p $(@D)
 	$(CC) $(TOOLS_FLAGS) -o $@ $(BLKCTL_SRC) $(TOOLS_LIBS)
 

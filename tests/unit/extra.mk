@@ -53,9 +53,9 @@ UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
 $(BUILD)/unit/test_qp.o: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)
 
 # libmesh, over the kernel's generic netlink.
-GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o grow.o)
+GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o secret.o grow.o)
 UNIT_EXTRA_genl := $(GENL_OBJ)
-UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lpthread
+UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lkeyutils -lpthread
 UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
 
 $(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE

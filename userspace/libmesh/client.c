@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Family meshblk: identity, targets, volumes. */
+#include <asm/byteorder.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/libmesh/genl.h"
+#include "userspace/libmesh/secret.h"
 
 int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
 			 size_t nr_keys)
@@ -16,8 +18,8 @@ int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct 
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHBLK_A_HOST_UUID, host);
-	put_keys(msg, MESHBLK_A_KEY_ID, keys, nr_keys);
-	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+	err = put_keys(m, msg, MESHBLK_A_KEY_ID, keys, nr_keys);
+	return call_secret(m, MESH_BLK, msg, err);
 }
 
 int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port,
@@ -174,6 +176,15 @@ static void put_segments(struct nl_msg *msg, const struct meshblk_volume *v)
 		nla_nest_end(msg, table);
 }
 
+static int put_salt(struct mesh *m, struct nl_msg *msg, const struct meshblk_volume *v)
+{
+	char name[sizeof(MESHBLK_SALT_NAME) + MUUID_TEXT];
+	__le64 salt = cpu_to_le64(v->salt);
+
+	snprintf(name, sizeof(name), MESHBLK_SALT_NAME "%s", muuid_str(&v->uuid).s);
+	return put_secret(m, msg, MESHBLK_A_SALT_SERIAL, name, &salt, sizeof(salt));
+}
+
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 {
 	size_t bytes = v->nr_members * 320;
@@ -191,7 +202,7 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	nla_put_u64(msg, MESHBLK_A_EPOCH, v->version);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
 	if (v->salt) {
-		nla_put_u64(msg, MESHBLK_A_SALT, v->salt);
+		err = put_salt(m, msg, v);
 		nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
 	}
 	if (v->stale)
@@ -204,7 +215,7 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 		nla_put_u32(msg, MESHBLK_A_QUEUE_DEPTH, v->queue_depth);
 	put_members(msg, v);
 	put_segments(msg, v);
-	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
+	return call_secret(m, MESH_BLK, msg, err);
 }
 
 int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)

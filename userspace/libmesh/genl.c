@@ -254,14 +254,6 @@ void put_uuid(struct nl_msg *msg, int attr, const struct muuid *u)
 	nla_put(msg, attr, sizeof(u->b), u->b);
 }
 
-void put_keys(struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		nla_put_u16(msg, first + 2 * i, keys[i].id);
-		nla_put(msg, first + 2 * i + 1, keys[i].len, keys[i].key);
-	}
-}
-
 void get_uuid(const struct nlattr *a, struct muuid *u)
 {
 	memset(u, 0, sizeof(*u));

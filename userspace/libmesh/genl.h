@@ -46,8 +46,6 @@ struct mesh_list {
 int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l);
 
 void put_uuid(struct nl_msg *msg, int attr, const struct muuid *u);
-/* @first: the attribute of the first key's number; behind it that key, then the next one's. */
-void put_keys(struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n);
 void get_uuid(const struct nlattr *a, struct muuid *u);
 void get_str(const struct nlattr *a, char *out, size_t size);
 u32 get_u32(const struct nlattr *a);

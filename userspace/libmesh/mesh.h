@@ -7,6 +7,7 @@
  *     client.c    family meshblk
  *     target.c    family meshtgt
  *     serve.c     the socket on which meshd answers the target's kernel
+ *   secret.[ch] keys of the kernel's keyrings, which messages name
  *   grow.c        arrays of what is answered, and of meshd's own
  *
  * What is of one family carries its name, as its commands do: meshblk_volume_set() sends

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/libmesh/genl.h"
+#include "userspace/libmesh/secret.h"
 
 int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
 			 size_t nr_keys)
@@ -16,8 +16,8 @@ int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct 
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_HOST_UUID, host);
-	put_keys(msg, MESHTGT_A_KEY_ID, keys, nr_keys);
-	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+	err = put_keys(m, msg, MESHTGT_A_KEY_ID, keys, nr_keys);
+	return call_secret(m, MESH_TGT, msg, err);
 }
 
 int meshtgt_listen(struct mesh *m, const char *addr, u16 port)

@@ -56,6 +56,9 @@ struct nl_sock *open_socket(void);
 void connect_family(void);
 struct nl_msg *new_msg(int cmd, int flags);
 void put_uuid(struct nl_msg *m, int attr, const struct uuid *u);
+/* A key of the kernel's keyrings, and its serial number as @attr. */
+void secret(struct nl_msg *m, int attr, const char *kind, const char *of, const void *bytes,
+	    size_t len);
 /* Sends @m and waits for the end of the answer. Returns 0 or a negative errno. */
 int talk(struct nl_msg *m, answer_fn fn, void *arg);
 int finish(int err);		/* the exit status */
@@ -76,6 +79,9 @@ int print_answer(struct nl_msg *msg, void *arg);
 /* witness.c */
 int cmd_witness(int argc, char **argv);
 int cmd_noted(int argc, char **argv);
+
+/* keys.c */
+int cmd_bad_keys(int argc, char **argv);
 
 /* storm.c */
 int cmd_storm(int argc, char **argv);

@@ -7,7 +7,7 @@
 
 #include "tests/tools/blkctl/blkctl.h"
 
-#define TEST_SALT	0x7e57ab1e5a17ULL
+#define TEST_SALT	"of tests"	/* 8 bytes; $BLKCTL_SALT: others */
 
 /* A UUID for member @i of volume @vol, always the same. */
 struct uuid derive_uuid(struct uuid vol, unsigned int i)
@@ -170,6 +170,13 @@ static void protect_segment(struct segment *s, const char *level)
 	s->length *= s->groups * (m ? k : 1);
 }
 
+static void put_salt(struct nl_msg *m, const struct uuid *vol)
+{
+	const char *salt = getenv("BLKCTL_SALT") ?: TEST_SALT;
+
+	secret(m, MESHBLK_A_SALT_SERIAL, MESHBLK_SALT_NAME, show_uuid(vol), salt, strlen(salt));
+}
+
 static struct nl_msg *new_volume(const char *uuid, const char *name, uint64_t epoch, uint32_t lba)
 {
 	struct nl_msg *m = new_msg(MESHBLK_CMD_VOLUME_SET, 0);
@@ -179,7 +186,7 @@ static struct nl_msg *new_volume(const char *uuid, const char *name, uint64_t ep
 	nla_put_string(m, MESHBLK_A_NAME, name);
 	nla_put_u64(m, MESHBLK_A_EPOCH, epoch);
 	nla_put_u32(m, MESHBLK_A_LBA, lba);
-	nla_put_u64(m, MESHBLK_A_SALT, TEST_SALT);
+	put_salt(m, &vol);
 	return m;
 }
 
@@ -358,7 +365,7 @@ int cmd_set(int argc, char **argv)
 		nla_put_flag(m, MESHBLK_A_READONLY);
 	if (json_object_get(o, "io_timeout_ms"))
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, j_u64(o, "io_timeout_ms", 0));
-	nla_put_u64(m, MESHBLK_A_SALT, TEST_SALT);
+	put_salt(m, &vol);
 	put_layout(m, x, json_array_size(members), s, json_array_size(segments));
 	return finish(talk(m, NULL, NULL));
 }

@@ -16,6 +16,7 @@
  *   blkctl get [UUID]          a JSON object a line
  *   blkctl wait UUID STATE [SECONDS]
  *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
+ *   blkctl bad-keys UUID    what IDENTITY_SET says of keys that it must not take
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
  *   blkctl witness FILE|- SECONDS   notes the roster of one group in FILE, "-": is mute
@@ -261,11 +262,12 @@ static int cmd_identity(int argc, char **argv)
 	put_uuid(m, MESHBLK_A_HOST_UUID, &u);
 	if (argc > 3) {
 		nla_put_u16(m, MESHBLK_A_KEY_ID, atoi(argv[2]));
-		nla_put(m, MESHBLK_A_KEY, strlen(argv[3]), argv[3]);
+		secret(m, MESHBLK_A_KEY_SERIAL, MESHBLK_KEY_NAME, argv[2], argv[3], strlen(argv[3]));
 	}
 	if (argc > 5) {
 		nla_put_u16(m, MESHBLK_A_KEY_ID2, atoi(argv[4]));
-		nla_put(m, MESHBLK_A_KEY2, strlen(argv[5]), argv[5]);
+		secret(m, MESHBLK_A_KEY_SERIAL2, MESHBLK_KEY_NAME, argv[4], argv[5],
+		       strlen(argv[5]));
 	}
 	return finish(talk(m, NULL, NULL));
 }
@@ -329,7 +331,7 @@ static const struct {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
 	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin }, { "evict", cmd_evict },
 	{ "wait", cmd_wait },
-	{ "identity", cmd_identity }, { "target-set", cmd_target_set },
+	{ "identity", cmd_identity }, { "bad-keys", cmd_bad_keys }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
 	{ "witness", cmd_witness }, { "noted", cmd_noted },
 	{ "events", cmd_events }, { "storm", cmd_storm },

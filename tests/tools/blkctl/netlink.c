@@ -6,6 +6,7 @@
 #include <netlink/genl/ctrl.h>
 
 #include "tests/tools/blkctl/blkctl.h"
+#include "tests/tools/secret.h"
 
 #define MSG_MAX	(1 << 20)
 
@@ -110,4 +111,11 @@ int finish(int err)
 void put_uuid(struct nl_msg *m, int attr, const struct uuid *u)
 {
 	nla_put(m, attr, sizeof(*u), u);
+}
+
+void secret(struct nl_msg *m, int attr, const char *kind, const char *of, const void *bytes,
+	    size_t len)
+{
+	if (!put_secret(m, attr, kind, of, bytes, len))
+		die(2, "no key %s%s in the kernel's keyrings", kind, of);
 }

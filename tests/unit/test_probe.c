@@ -100,6 +100,7 @@ void log_error(const char *fmt, ...) { (void)fmt; }
 void log_warn(const char *fmt, ...) { (void)fmt; }
 
 static const char *dm_uuid;	/* of what stands on others; NULL: it is no device mapper's */
+static bool zoned;		/* the disk "zoned", of which "zoned1" is a partition */
 
 int read_line(char *out, size_t size, const char *fmt, ...)
 {
@@ -109,6 +110,15 @@ int read_line(char *out, size_t size, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
+	if (!strcmp(path, "/sys/class/block/zoned1/partition")) {
+		snprintf(out, size, "1");
+		return 0;
+	}
+	if (!strcmp(path, "/sys/class/block/zoned/queue/zoned") ||
+	    !strcmp(path, "/sys/class/block/zoned1/../queue/zoned")) {
+		snprintf(out, size, zoned ? "host-managed" : "none");
+		return 0;
+	}
 	if (!dm_uuid || strcmp(path, "/sys/class/block/stacked/dm/uuid"))
 		return -ENOENT;
 	snprintf(out, size, "%s", dm_uuid);
@@ -234,6 +244,20 @@ static void test_held(void)
 	}
 }
 
+/* The client's kernel would refuse a zoned one as well, after its label was written. */
+static void test_zoned(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct probe p = { .size = SIZE, .lba = 512, .path = "/dev/zoned" };
+
+		strcpy(p.name, i & 1 ? "zoned1" : "zoned");
+		zoned = i & 2;
+		CU_ASSERT_EQUAL(!!check_fit(&p, -1), zoned);
+		CU_ASSERT_EQUAL(p.partition, i & 1);
+		CU_ASSERT_EQUAL(p.verdict, zoned ? PROBE_UNFIT : PROBE_OK);
+	}
+}
+
 /* The kernel checks what would be exported, and the verdict is not changed by that. */
 static void test_unserved(void)
 {
@@ -307,6 +331,7 @@ int main(void)
 		{ "a drive that has grown", test_grown },
 		{ "something else", test_foreign },
 		{ "held", test_held },
+		{ "zoned", test_zoned },
 		{ "not to be exported", test_unserved },
 		{ "a local drive that is held", test_held_local },
 		{ "stacked on others", test_stacked },

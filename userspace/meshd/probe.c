@@ -165,7 +165,9 @@ static int check_fit(struct probe *p, int fd)
 
 	if (!sys(p, "partition", text, sizeof(text)))
 		p->partition = true;
-	if (!sys(p, "queue/zoned", text, sizeof(text)) && strcmp(text, "none"))
+	/* a partition has the queue of its disk */
+	if (!sys(p, p->partition ? "../queue/zoned" : "queue/zoned", text, sizeof(text)) &&
+	    strcmp(text, "none"))
 		return verdict(p, PROBE_UNFIT, "zoned drives are not supported");
 	if (!sys(p, "ro", text, sizeof(text)) && atoi(text))
 		return verdict(p, PROBE_UNFIT, "read-only");

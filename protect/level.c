@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The table of levels: all that others know of one. docs/new-level.md adds one. */
+/* The table of levels, the only link from the rest to a level. docs/new-level.md adds one. */
 #include <linux/kernel.h>
 
 #include "protect/layout/prot.h"

@@ -69,7 +69,7 @@ static void map_tables(struct prot_map *map, const struct prot_codec_ops *ops,
 			ops->prepare(map->coef[r][j], tbl);
 }
 
-/* What is not at hand, and the equations that give it back. */
+/* Strips not at hand, and the equations to compute them. */
 struct unknowns {
 	unsigned int n;			/* data strips missing = parities at hand */
 	u8 data[PROT_CODEC_M_MAX];
@@ -106,8 +106,8 @@ static int codec_unknowns_find(struct unknowns *u, const struct prot_code *code,
 }
 
 /*
- * weight[e]: how much of equation e strip @s takes. Unknown i is the sum over e
- * of inv[i][e] times (parity e minus what the known data adds to it).
+ * weight[e]: share of strip @s in equation e. Unknown i is the sum over e of inv[i][e] times
+ * (parity e minus the known data's part).
  */
 static void codec_unknowns_weigh(const struct unknowns *u, const struct prot_code *code,
 				 unsigned int s, u8 *weight)

@@ -22,7 +22,7 @@ static void select_fill(u8 *p, unsigned int seed)
 	}
 }
 
-/* Whether strip @k + r is row r of the definition, with nothing written behind it. */
+/* True: strip @k + r is row r of the definition, with nothing written behind. */
 static bool select_parity_is(const struct prot_code *code, u8 *const *strip, unsigned int r)
 {
 	u8 guard[STRIDE];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the x86 implementations need around their loops. This file is compiled
- * without any -m flag, so nothing here touches a vector register that a kernel
- * has not claimed.
+ * Parts of the x86 implementations around the loops. This file is compiled without any -m flag,
+ * so nothing here touches a vector register not claimed by a kernel.
  */
 #include <linux/string.h>
 #include <linux/types.h>

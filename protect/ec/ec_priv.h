@@ -100,9 +100,7 @@ struct prot_ecop {
 	u64	named_parts;
 	u64	joins;		/* joining members, written in place only */
 	u64	fix;		/* members to be rewritten by a scrub */
-	u64	skip;		/* members written by a later op in place of this one, never by this
-				 * one
-				 */
+	u64	skip;		/* members written by a later op instead */
 	/* strips with newer content by a later gated write, even after the later write is over */
 	u64	stale;
 	u64	over;		/* of @skip, where the later content is not in place yet */
@@ -125,12 +123,9 @@ struct prot_ecop {
 	u8	kind;		/* enum prot_slot_kind */
 	u8	waits;		/* for an older write of these rows to be in place */
 	u8	remake;		/* scrub: parity is made again where no strip explains a row */
-	u8	yielded;	/* other ops of these rows had a turn to begin before the op went in
-				 * place
-				 */
+	u8	yielded;	/* let other ops begin before going in place */
 	u8	reads;		/* not all content to gather is in memory */
-	u16	joined;		/* the first op joined to this one, or the next joined op; 0: none
-				 */
+	u16	joined;		/* next op joined to it; 0: none */
 	u16	last;		/* the last one */
 	u16	copying;	/* the joined op with the payload in hand; 0: the op itself */
 	u16	behind;		/* the write behind which the op is held, plus one; 0: not held */
@@ -385,9 +380,8 @@ void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
-u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);	/* address of the
-										 * slot
-										 */
+/* The address of a ring slot. */
+u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,
 		    struct prot_event *ev);

@@ -82,9 +82,7 @@
 #define PROT_BUFFER_PRIVATE	1	/* + n: prot_group_config.bufs, .smalls, .cached */
 #define PROT_BUFFER_META	0x10000	/* + member: a block each, ec: a ring slot each */
 #define PROT_BUFFER_BLOCK	0x20000	/* + number of the block I/O */
-#define PROT_TAG_META		0x80000000U	/* + member, and number of the block I/O, plus one,
-						 * << 6
-						 */
+#define PROT_TAG_META		0x80000000U	/* + member, 1 + block I/O << 6 */
 #define PROT_BUFFER_ZERO	0x30000	/* zeroes of any length, without memory */
 
 /* Configuration of a group. */
@@ -392,8 +390,7 @@ struct prot_rows {
 struct prot_shape {
 	u32	bytes;		/* of all */
 	u32	region_shift;
-	u32	bucket_shift;	/* ops with overlapping rows share a bucket: no op crosses buckets
-				 */
+	u32	bucket_shift;	/* no op crosses a bucket of rows */
 	u32	data;		/* members with data of a row: at least this number must be left */
 	u32	nr_regions;
 	u32	nr_blocks;	/* of one bitmap */
@@ -481,9 +478,7 @@ struct prot_group {
 	u64	rewritten;	/* pieces unreadable on a member and rewritten */
 	/* bytes of background work still allowed to begin; PROT_NO_LIMIT: any */
 	u64	allowance;
-	u64	owed;		/* bytes of the last chunk beyond the allowance, owed by the next
-				 * one
-				 */
+	u64	owed;		/* begun beyond the allowance */
 	struct prot_pace pace;
 	u64	scrub_pos;	/* byte the scrub's next chunk begins at */
 	struct prot_scrub scrub;	/* the last one begun */
@@ -505,9 +500,7 @@ struct prot_group {
 	u32	read_bufs[2];	/* private buffers, and small ones, in use by reads */
 	u16	spares[2];	/* ... for ops with a hanging read only */
 	u16	hung_bufs[2];	/* ... with a read set aside */
-	u32	aging;		/* region at which the pass over idle bits goes on, plus one; 0:
-				 * over
-				 */
+	u32	aging;		/* pass over idle bits: region plus one; 0: over */
 	u8	aging_all;	/* ... with regions written just now, too */
 	u16	ready_head, ready_tail;
 	u8	state;

@@ -42,7 +42,7 @@ static struct prot_span *layout_spans(const struct prot_layout *l)
 	return (struct prot_span *)(prot_member_sizes(l) + l->nr_members);
 }
 
-/* Data members of all groups: what a member holds is length / this. */
+/* Data members of all groups: a member holds length / this number. */
 static u32 layout_data_columns(const struct prot_segment *s)
 {
 	return s->columns * (s->unit / s->strip);

@@ -59,14 +59,14 @@ struct prot_segment {
 	u32	unit;		/* bytes of the volume that one group holds of a row */
 };
 
-/* What one column of a segment stands on. */
+/* The storage below one column of a segment. */
 struct prot_place {
 	u32	member;	/* index in the volume's member table */
 	u32	reserved;
 	u64	offset;	/* byte of the member where the segment's data begins */
 };
 
-/* What a place takes of its member; scratch of the check. */
+/* Bytes of a member used by a place; scratch of the check. */
 struct prot_span {
 	u64	member;
 	u64	start;
@@ -81,7 +81,7 @@ struct prot_layout {
 	u32	nr_segments;	/* entries of prot_segments() */
 	u32	nr_places;	/* entries of prot_places() */
 	u32	nr_members;	/* entries of prot_member_sizes() */
-	u32	max_bytes;	/* largest READ or WRITE that an op takes; set by the check */
+	u32	max_bytes;	/* largest READ or WRITE of an op; set by the check */
 };
 
 static inline struct prot_segment *prot_segments(const struct prot_layout *l)
@@ -94,7 +94,7 @@ static inline struct prot_place *prot_places(const struct prot_layout *l)
 	return (struct prot_place *)(prot_segments(l) + l->nr_segments);
 }
 
-/* Bytes of each member that a volume may use, counted from byte 0 of it. */
+/* Bytes of each member available to a volume, from byte 0 on. */
 static inline u64 *prot_member_sizes(const struct prot_layout *l)
 {
 	return (u64 *)(prot_places(l) + l->nr_places);
@@ -110,8 +110,8 @@ static inline u32 prot_segment_places(const struct prot_segment *s)
 u64 prot_segment_member_bytes(const struct prot_segment *s);
 
 /*
- * Set @columns, @width and @unit of a segment, whose level is known and whose strip is not 0. A
- * part of prot_layout_check(). Return: NULL, or why its shape is wrong.
+ * Set @columns, @width and @unit of a segment with known level and a strip other than 0. A part
+ * of prot_layout_check(). Return: NULL, or the reason for a wrong shape.
  */
 const char *prot_segment_shape(struct prot_segment *s);
 
@@ -138,15 +138,15 @@ struct prot_layout *prot_layout_init(void *mem, u32 lba, u32 nr_segments, u32 nr
  */
 const char *prot_layout_check(struct prot_layout *l);
 
-/* The segment that holds byte @offset of the volume, which is below its size. */
+/* The segment with byte @offset of the volume; @offset is below the size. */
 u32 prot_segment_at(const struct prot_layout *l, u64 offset);
 
-/* What a queue should say about a volume. */
+/* Queue limits of a volume. */
 struct prot_limits {
 	u32	max_bytes;	/* largest READ or WRITE */
 	u32	max_zeroes;	/* largest ZEROES; 0: any */
 	u32	io_min;		/* bytes, the largest strip; 0 where nothing is striped */
-	bool	discard;	/* all levels say that it is worth its price */
+	bool	discard;	/* discarding is worth its price on all levels */
 	u64	io_opt;		/* bytes of a full stripe when all segments agree, else 0 */
 };
 

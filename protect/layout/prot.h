@@ -70,7 +70,7 @@ struct prot_run {
 
 #define PROT_NO_STAGE		(~0U)
 
-/* What else happens to an I/O's payload. */
+/* Further use of an I/O's payload. */
 enum prot_stage {
 	PROT_STAGE_NONE,
 	PROT_STAGE_KEEP,	/* WRITE of the runs; from @stage_offset on they stay as @stage */
@@ -86,15 +86,15 @@ struct prot_io {
 	u32	member;	/* index in the member table; of the group's first place where @group_io */
 	u32	tag;		/* to be given back with the result */
 	u32	stage;		/* number of the staged payload, when @stage_do says so */
-	/* KEEP: byte of the payload where what is staged begins; LAST: of that, where it begins */
+	/* KEEP: byte of the payload where the stage begins; LAST: byte of the stage to begin at */
 	u32	stage_offset;
-	/* KEEP: the stage that it is to lie behind, if that can be; or PROT_NO_STAGE */
+	/* KEEP: the stage to lie behind, if possible; or PROT_NO_STAGE */
 	u32	stage_after;
-	/* KEEP: bytes to have room for with those behind it; 0: none is to be */
+	/* KEEP: bytes of room for this and following stages; 0: no room for others */
 	u32	stage_room;
 	/*
-	 * LAST: bytes of the stages before it that go with it: @length has them, no runs are there,
-	 * and where they are dropped it ends with -ESTALE
+	 * LAST: bytes of earlier stages written as well: part of @length, without runs. If they
+	 * were dropped, the I/O ends with -ESTALE
 	 */
 	u32	stage_back;
 	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
@@ -115,8 +115,8 @@ enum prot_verdict {
 struct prot_op {
 	u64	start;		/* next byte of the volume to plan, start of the part in hand */
 	u64	end;		/* end of the request */
-	u64	part_end;	/* end of that part: what of the request lies in one segment */
-	u64	unit;	/* next unit of column @column that has no I/O yet, within the segment */
+	u64	part_end;	/* end of the part of the request within one segment */
+	u64	unit;	/* next unit of column @column without an I/O, within the segment */
 	u32	base;		/* byte of the request's pages where the part begins */
 	u32	column;		/* column in hand, counted from that of the part's first byte */
 	u32	segment;	/* index */
@@ -134,19 +134,19 @@ struct prot_policy;
 struct prot_level_ops {
 	const char *name;			/* human-readable */
 	/*
-	 * why the shape of a segment is wrong, or NULL; sets what of @columns, @width and @unit is
-	 * not one group of one member a column
+	 * NULL, or the reason for a wrong shape; sets @columns, @width and @unit unless each
+	 * column is one group of one member
 	 */
 	const char *(*check)(struct prot_segment *s);
 	/* the next I/O of the part in hand, into @io and @runs; false: the part has no more */
 	bool (*next)(struct prot_op *op, const struct prot_layout *l,
 		     struct prot_io *io, struct prot_run *runs);
-	const struct prot_policy *policy;	/* what its groups do; NULL where @width is 1 */
-	/* DISCARD is worth its price: ec writes zeroes of what is no whole stripe */
+	const struct prot_policy *policy;	/* of the level's groups; NULL if @width is 1 */
+	/* DISCARD is worth its price: ec writes zeroes of incomplete stripes */
 	bool discard;
 };
 
-/* The table of levels, NULL where there is none of that number. */
+/* The table of levels; NULL for an unknown number. */
 const struct prot_level_ops *prot_level(unsigned int level);
 
 /**
@@ -166,8 +166,8 @@ int prot_op_init(struct prot_op *op, const struct prot_layout *l, const struct p
  * @rq: as there
  * @io: filled in; its payload, where it has one, is the request's as it is
  *
- * Most requests to levels without redundancy are, and most reads of others, and need no op: the
- * result of the I/O is theirs.
+ * Most requests to levels without redundancy are one I/O, and most reads of other levels. They
+ * need no op: the result of the I/O is the request's.
  *
  * Return: false when an op is needed, also for the error of a request that is wrong.
  */
@@ -205,7 +205,7 @@ u32 prot_runs_cut(const struct prot_run *runs, u32 nr, u32 from, u32 length,
 extern const struct prot_level_ops prot_linear_ops, prot_stripe_ops;
 extern const struct prot_level_ops prot_mirror_ops, prot_raid10_ops, prot_ec_ops;
 
-/* Of use to more than one level: the next I/O of a part that is striped. */
+/* For more than one level: the next I/O of a striped part. */
 bool prot_stripe_next(struct prot_op *op, const struct prot_layout *l,
 		      struct prot_io *io, struct prot_run *runs);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The journal of an erasure-coded group: a record of what a transaction is
- * about to write in place, on each member that it changes, durable before the
- * first byte in place changes. Little endian.
+ * The journal of an erasure-coded group: a transaction has a record of its content on each
+ * changed member, durable before the first byte in place changes. Little endian.
  *
  *   rings, behind the bitmaps of a member (record.h), at a multiple of @head:
  *   | ring 0: slot 0 | slot 1 | .. | slot R-1 | ring 1: slot 0 | ..
@@ -10,16 +9,15 @@
  *   slot:  |  ....  | header, 1 LBA | payload .............. |
  *          0                        head                     head + slot bytes
  *
- * ring = stripe mod rings; slot = transaction id mod slots, on every member, so
- * there is no allocator and nothing to lose. Header and payload are one write;
- * no tearing of it gives a valid record: the header's checksum covers that of
- * the payload, and that is seeded with salt, attach number, transaction and
- * member. Headers lie at slot starts only and the salt is secret: no user data
- * can pass for a record.
+ * ring = stripe mod rings; slot = transaction id mod slots, on every member, so there is no
+ * allocator and nothing to lose. Header and payload are one write; no torn write gives a valid
+ * record: the header's checksum covers the payload's checksum, which is seeded with salt, attach
+ * number, transaction and member. Headers lie at slot starts only and the salt is secret: no user
+ * data can pass for a record.
  *
- * A record counts when it is valid and of the newest attach number. Among these
- * of a ring, those below the highest @watermark are dead: they are in place.
- * Another one is complete when each of its @holders that is still in sync has it.
+ * A valid record of the newest attach number counts. In a ring, records below the highest
+ * @watermark are dead: already in place. Another record is complete when each of the @holders
+ * still in sync has a copy.
  */
 #ifndef PROTECT_JOURNAL_H
 #define PROTECT_JOURNAL_H
@@ -72,7 +70,7 @@ static_assert(sizeof(struct prot_slot_hdr) == 120, "on disk");
 static_assert(offsetof(struct prot_slot_hdr, attach) == 16, "on disk");
 static_assert(offsetof(struct prot_slot_hdr, sum) == 112, "on disk");
 
-/* Where a record was found, and what bounds its fields. */
+/* The place of a record, with bounds for the record's fields. */
 struct prot_slot_place {
 	u64	attach;		/* the newest; 0: any */
 	u64	stripes;	/* of the group */
@@ -106,7 +104,7 @@ void prot_slot_seal(struct prot_slot_hdr *h, const struct prot_owner *o);
 int prot_slot_check(const struct prot_slot_hdr *h, const struct prot_owner *o,
 		    const struct prot_slot_place *at);
 
-/* The same for its payload, whose header has passed. */
+/* The same for the payload; the header has passed. */
 int prot_slot_check_payload(const struct prot_slot_hdr *h, const void *payload,
 			    const struct prot_owner *o);
 

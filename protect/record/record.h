@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What protection keeps on each member, before its data. Little endian, one
- * block is one LBA, so a block is written whole or not at all; what is torn
- * nevertheless fails its checksum.
+ * Records of protection on each member, before the member's data. Little endian. A block is one
+ * LBA, so written whole or not at all; a block torn nevertheless fails its checksum.
  *
  *   metadata area of a member, from the offset that the layout record names:
  *   | ATTACH 0 | ATTACH 1 | INTENT blocks | MISSED 0 | .. | MISSED n | rings |
  *
- * INTENT (mirrors): a bit per region, set on a copy before data changes there.
- * MISSED i: a bit per region that member i did not get, when it is out; n is 3 for
- * mirrors, the last member of an erasure-coded group;
- * valid only for that member's UUID and the epoch at which it left.
- * ATTACH (erasure coding): the attach number that records of a ring carry;
- * the valid one of two with the higher sequence counts.
- * Rings (erasure coding): see journal.h.
+ * INTENT (mirrors): a bit per region, set on a copy before data changes there. MISSED i: a bit
+ * per region that member i did not get, when it is out; n is 3 for mirrors, the last member of an
+ * erasure-coded group; valid only for that member's UUID and the epoch at which it left. ATTACH
+ * (erasure coding): the attach number that records of a ring carry; the valid one of two with the
+ * higher sequence counts. Rings (erasure coding): see journal.h.
  *
- * A bitmap block that is not valid counts as all ones. The checksum is xxh64,
- * seeded with the owner's salt, so no user data can pass for a record.
+ * A bitmap block that is not valid counts as all ones. The checksum is xxh64, seeded with the
+ * owner's salt, so no user data can pass for a record.
  */
 #ifndef PROTECT_RECORD_H
 #define PROTECT_RECORD_H
@@ -41,8 +38,8 @@ struct prot_bitmap_hdr {
 	__le32	magic;			/* PROT_BITMAP_MAGIC */
 	u8	version;		/* PROT_RECORD_VERSION */
 	u8	kind;			/* enum prot_bitmap_kind */
-	u8	member;			/* whose block it is: index in the group */
-	u8	absent;			/* MISSED: index in the group of the member that is out */
+	u8	member;			/* index in the group of the member with the block */
+	u8	absent;			/* MISSED: index in the group of the absent member */
 	__le64	seq;			/* grows with each write of the block */
 	__le64	epoch;			/* MISSED: at which @absent left */
 	u8	volume[PROT_UUID_LEN];	/* its UUID */
@@ -50,7 +47,7 @@ struct prot_bitmap_hdr {
 	__le32	group;			/* which group of the volume */
 	__le32	block;			/* which block of the bitmap */
 	__le64	reserved;		/* zero */
-	__le64	sum;			/* over the header before it and the bits after it */
+	__le64	sum;			/* over the header before this field and the bits behind */
 };
 
 static_assert(sizeof(struct prot_bitmap_hdr) == 80, "on disk");
@@ -72,7 +69,7 @@ struct prot_attach_rec {
 
 static_assert(sizeof(struct prot_attach_rec) == 64, "on disk");
 
-/* The volume and group that records belong to; all of it must fit what a block says. */
+/* The volume and group of records; blocks must name the same. */
 struct prot_owner {
 	u8	volume[PROT_UUID_LEN];
 	u64	salt;
@@ -80,7 +77,7 @@ struct prot_owner {
 };
 
 #ifdef PROT_MUTANTS
-extern u32 prot_bitmap_few;	/* the simulator: this many, so that blocks are several; 0: all */
+extern u32 prot_bitmap_few;	/* the simulator: number of bits, for several blocks; 0: all */
 #endif
 
 /* Bits of one bitmap block of @lba bytes. */

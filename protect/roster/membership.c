@@ -9,7 +9,7 @@
 #include "protect/roster/membership.h"
 #include "protect/mutant.h"
 
-/* The members of a roster that were opened: by UUID, since a replacement has another. */
+/* The opened members of a roster: by UUID, since a replacement has another. */
 static u64 membership_opened(const struct prot_roster *r, const struct prot_attach *a)
 {
 	u64 members = 0;
@@ -23,8 +23,8 @@ static u64 membership_opened(const struct prot_roster *r, const struct prot_atta
 }
 
 /*
- * Whether the store saw each removal since @found: the host that wrote @found is this
- * one, it noted before it removed, and this is its store of then or of later.
+ * True: the store saw each removal since @found. The host that wrote @found is this one, removals
+ * were noted first, and the store is from then or later.
  */
 static bool membership_is_witness(const struct prot_attach *a)
 {
@@ -35,7 +35,7 @@ static bool membership_is_witness(const struct prot_attach *a)
 	       prot_roster_cmp(a->store, a->found) >= 0;
 }
 
-/* The members that were in sync and are no more have left with this roster. */
+/* Members no longer in sync have left with this roster. */
 static void membership_leave(struct prot_roster *next, u64 members)
 {
 	u32 i;
@@ -54,7 +54,7 @@ static void membership_propose(struct prot_membership *m)
 	m->noted |= !!(m->pend.flags & PROT_ROSTER_WITNESS);
 }
 
-/* Whether the members of @base that were opened are enough. @may: for those that are not, too. */
+/* Check that enough members of @base were opened. @may: k or more unopened members are allowed. */
 static int membership_enough(const struct prot_roster *base, const struct prot_attach *a, bool may)
 {
 	u64 opened = membership_opened(base, a);
@@ -71,14 +71,17 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 {
 	bool witness = membership_is_witness(a);
 	const struct prot_roster *base = witness ? a->store : a->found;
-	/* Such a store goes on as a witness: without it the next attach is refused. */
+	/* a witness store goes on as a witness: without the store the next attach is refused */
 	int err = membership_enough(base, a, witness && a->witness);
 	u8 k = base->geo.k;
 
 	if (err && a->stale) {
 		base = a->found;
 		err = membership_enough(base, a, true);
-		/* else a roster on what is given up may have the store speak for that alone */
+		/*
+		 * unnoted, a roster on the members given up could make the store speak for these
+		 * alone
+		 */
 		if (!err && !a->witness && k <= base->geo.width - k && !PROT_MUTANT(R_STALE))
 			err = -EAGAIN;
 	}
@@ -125,7 +128,7 @@ bool prot_membership_must_wait(const struct prot_attach *a)
 	const struct prot_roster *r = a->found;
 	u64 members = (1ULL << r->geo.width) - 1;
 
-	/* no other host has had it since, and a reader attaches only what is clean */
+	/* no other host has attached since, and a reader attaches clean rosters only */
 	if (a->served && a->served == r->attach &&
 	    (!(r->flags & PROT_ROSTER_CLEAN) || PROT_MUTANT(R_DEAD_CLEAN)))
 		return false;
@@ -137,7 +140,7 @@ bool prot_membership_must_wait(const struct prot_attach *a)
 	return members & ~membership_opened(r, a);
 }
 
-/* What is pending is followed; what is committed is changed. */
+/* The next roster follows a pending one; the first one changes the committed one. */
 static void membership_next(struct prot_membership *m)
 {
 	if (!m->pending)
@@ -146,7 +149,7 @@ static void membership_next(struct prot_membership *m)
 	m->pend.flags &= ~PROT_ROSTER_CLEAN;
 }
 
-/* All but removals change what is committed, one at a time. */
+/* All changes but removals change the committed roster, one at a time. */
 static int membership_change(struct prot_membership *m)
 {
 	if (!m->serving || m->pending)
@@ -155,7 +158,7 @@ static int membership_change(struct prot_membership *m)
 	return 0;
 }
 
-/* The places, in sync before and after, that get another extent with what is pending. */
+/* Places in sync before and after, with another extent in the pending roster. */
 static u64 membership_swapped(const struct prot_membership *m)
 {
 	u64 places = 0;
@@ -176,12 +179,12 @@ int prot_membership_remove(struct prot_membership *m, u64 members)
 
 	if (!m->serving || (m->pending && m->pend.flags & PROT_ROSTER_CLEAN))
 		return -EBUSY;
-	/* A member whose add is not committed has to be added again. */
+	/* A member with an uncommitted add has to be added again. */
 	if (!PROT_MUTANT(R_KEEP))
 		left &= m->cur.in_sync;
 	if (!PROT_MUTANT(R_KEEP_FEW) && hweight64(left & ~swapped) < m->cur.geo.k)
 		return -EBUSY;
-	/* one that an uncommitted roster is without leaves with this one, which the engine gets */
+	/* members removed by an uncommitted roster leave with this one, which the engine gets */
 	members = (last->in_sync | m->cur.in_sync) & ~left;
 	membership_next(m);
 	membership_leave(&m->pend, members);

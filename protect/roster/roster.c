@@ -82,7 +82,7 @@ static void roster_get_geometry(struct prot_geometry *g, const struct prot_roste
 	g->width = rec->width;
 }
 
-/* What its checksum does not say: that its numbers can be used. */
+/* Beyond the checksum: all numbers are in bounds. */
 static bool roster_sane(const struct prot_roster *r)
 {
 	u8 width = r->geo.width, k = r->geo.k;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The roster of a protection group: which of its members are in sync. The host that
- * has the group attached writes it itself, on each member, as one of two blocks by
- * turns, so that a torn one leaves the one before it. Little endian.
+ * The roster of a protection group: the members in sync. The host with the group attached writes
+ * the roster, on each member, to one of two blocks in turn, so that a torn block leaves the
+ * earlier one. Little endian.
  *
  *   block:  | header, 128 bytes | member 0: left, UUID | .. | member 35 | zeroes .. |
  *           0                   128                                  992
  *
- * The higher of two rosters is the one of the later attachment, then of the higher
- * epoch: a host that was fenced may have gone on counting epochs. What may follow a
- * roster, and who may be read, is in membership.h.
+ * The higher of two rosters is the one of the later attachment, then of the higher epoch: a host
+ * that was fenced may have gone on counting epochs. membership.h has the rules for the next
+ * roster and for reads.
  */
 #ifndef PROTECT_ROSTER_H
 #define PROTECT_ROSTER_H
@@ -31,7 +31,7 @@ enum prot_roster_flag {
 	PROT_ROSTER_FLAGS	= (1 << 3) - 1
 };
 
-/* What cannot change while a group lives; its records are read by it. */
+/* Constant while a group lives; records are read by these numbers. */
 struct prot_geometry {
 	u64	bytes;		/* of data on each member */
 	u32	region;
@@ -48,13 +48,13 @@ struct prot_geometry {
 
 /* A roster in memory. */
 struct prot_roster {
-	u64	attach;			/* number of the attachment that wrote it, never 0 */
+	u64	attach;			/* number of the attachment of this roster, never 0 */
 	u64	epoch;			/* grows with each roster of the group */
 	u64	in_sync;		/* bit i: member i has every acknowledged write */
 	u32	flags;			/* enum prot_roster_flag */
-	u8	host[PROT_UUID_LEN];	/* that wrote it */
+	u8	host[PROT_UUID_LEN];	/* host that wrote the roster */
 	struct prot_geometry geo;
-	u64	left[PROT_WIDTH_MAX];	/* epoch at which member i left, if it is not in sync */
+	u64	left[PROT_WIDTH_MAX];	/* epoch at which member i left, if not in sync */
 	u8	uuid[PROT_WIDTH_MAX][PROT_UUID_LEN];	/* extent that is member i */
 };
 
@@ -67,7 +67,7 @@ struct prot_roster_entry {
 struct prot_roster_rec {
 	__le32	magic;
 	u8	version;
-	u8	member;	/* on which it is */
+	u8	member;	/* index of the member with the block */
 	__le16	length;	/* of the record, without the zeroes behind it */
 	__le64	attach;
 	__le64	epoch;
@@ -89,7 +89,7 @@ struct prot_roster_rec {
 	u8	width;
 	u8	reserved[5];
 	__le64	reserved2;
-	/* xxh64 of @entry, its seed that of all before @sum, whose seed is the volume's salt */
+	/* xxh64 of @entry; seed: the checksum of all before @sum, seeded with the volume's salt */
 	__le64	sum;
 	struct prot_roster_entry entry[PROT_WIDTH_MAX];
 };

@@ -172,7 +172,7 @@ u32 prot_ec_run_row(const struct prot_ecop *e, u32 member)
 	return e->run >> member & 1 ? e->run_row : e->row;
 }
 
-/* Bytes in place before the rows of @e's op itself, from writes taken over. */
+/* Bytes of writes taken over, before the rows of @e's op; not the same on all members. */
 u32 prot_ec_run_back(const struct prot_ecop *e)
 {
 	return e->run ? e->row - e->run_row : 0;

@@ -59,7 +59,7 @@ struct prot_segment {
 	u32	unit;		/* bytes of the volume that one group holds of a row */
 };
 
-/* The storage below one column of a segment. */
+/* A place of a segment, on one member; a column has @width places. */
 struct prot_place {
 	u32	member;	/* index in the volume's member table */
 	u32	reserved;

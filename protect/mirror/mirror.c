@@ -57,7 +57,7 @@ static const u32 mirror_phases[PROT_P_MIRROR_END] = {
 	[PROT_P_MIRROR_SCRUB_FIX] = PROT_TO(MIRROR_SCRUB_READ),
 };
 
-/* The copy to read, among answering members: a sequential run stays, else the shortest queue. */
+/* The answering copy with the shortest queue; of equal ones, the copy of a sequential run. */
 static int mirror_pick_source(const struct prot_group *g, const struct prot_gop *op)
 {
 	u64 from = prot_prompt(g, op, prot_live(g) & ~op->tried, 1);

@@ -92,11 +92,12 @@ int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
  * prot_membership_must_wait() - whether another host may read on what this attach makes stale
  * @a: what is known
  *
- * A holder or reader cut off from this host still has members that were not opened. The targets of
- * the opened members have ended its sessions; the holder notices within the dead time, and finds too
- * few members left. @a->found does not say by which roster the holder goes, or whether the writers
- * of later rosters have waited. So nothing is recovered or served before the dead time is over,
- * unless each member was opened, or this host served by @a->found and no reader has come since.
+ * A holder or reader cut off from this host still has members that were not opened. The targets
+ * of the opened members have ended its sessions. The holder notices within the dead time, and
+ * finds too few members left. @a->found does not say by which roster the holder goes, or whether
+ * the writers of later rosters have waited. So nothing is recovered or served before the dead time
+ * is over, unless each member was opened, or this host served by @a->found and no reader has come
+ * since.
  */
 bool prot_membership_must_wait(const struct prot_attach *a);
 

@@ -102,8 +102,8 @@ bool prot_ec_follows(const struct prot_group *g, const struct prot_gop *o,
 
 /*
  * Strips that a later read must not read in place. Past the gate, a crash ends with the new
- * content, so each strip may be read once in place. A strip of a failed member is not read at
- * all.
+ * content, so each strip may be read as soon as it is in place. A strip of a failed member is
+ * not read at all.
  */
 u64 prot_ec_unplaced(const struct prot_group *g, const struct prot_gop *op)
 {

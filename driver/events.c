@@ -73,6 +73,26 @@ void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch)
 			mesh_nl_put_u64(msg, MESHBLK_A_EPOCH, epoch));
 }
 
+void mesh_event_abandoned(struct mesh_member *m, u32 left)
+{
+	struct nlattr *nest;
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_ABANDONED, &hdr);
+	int err;
+
+	if (!msg)
+		return;
+	err = nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &m->volume);
+	nest = nla_nest_start(msg, MESHBLK_A_MEMBER);
+	if (!nest || nla_put(msg, MESHBLK_M_EXTENT_UUID, UUID_SIZE, &m->conf.uuid) ||
+	    nla_put(msg, MESHBLK_M_DRIVE_UUID, UUID_SIZE, &m->conf.drive) ||
+	    nla_put_u32(msg, MESHBLK_M_ABANDONED, left))
+		err = -EMSGSIZE;
+	else
+		nla_nest_end(msg, nest);
+	mesh_event_send(msg, hdr, err);
+}
+
 void mesh_event_target(u32 id, const char *state, int err, const char *reason)
 {
 	void *hdr;

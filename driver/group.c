@@ -8,6 +8,7 @@
 
 #include "driver/group.h"
 #include "driver/trace.h"
+#include "driver/until.h"
 #include "driver/volume.h"
 
 #define GROUP_OPS	1024
@@ -36,11 +37,13 @@ void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, con
 {
 	if (g->state != state)
 		trace_mesh_group_state(g, state);
+	spin_lock_bh(&g->state_lock);
 	WRITE_ONCE(g->why, why);
 	WRITE_ONCE(g->state, state);
+	spin_unlock_bh(&g->state_lock);
 }
 
-const char *mesh_group_state_name(struct mesh_group *g)
+static const char *group_state_name(enum mesh_group_state state)
 {
 	static const char *const names[] = {
 		[MESH_GROUP_OPENING] = MESHBLK_STATE_OPENING,
@@ -49,14 +52,25 @@ const char *mesh_group_state_name(struct mesh_group *g)
 		[MESH_GROUP_STOPPED] = MESHBLK_STATE_WAITING,
 	};
 
-	return names[READ_ONCE(g->state)];
+	return names[state];
 }
 
-/* Why it does not serve, or serves no read; NULL: it does. */
-const char *mesh_group_why(struct mesh_group *g)
+/*
+ * Its state, and why it does not serve in it, or serves no read, as of one moment. Return: that, or
+ * NULL: it does.
+ */
+const char *mesh_group_stands(struct mesh_group *g, const char **state)
 {
-	if (READ_ONCE(g->state) != MESH_GROUP_ACTIVE)
-		return READ_ONCE(g->why);
+	enum mesh_group_state s;
+	const char *why;
+
+	spin_lock_bh(&g->state_lock);
+	s = g->state;
+	why = g->why;
+	spin_unlock_bh(&g->state_lock);
+	*state = group_state_name(s);
+	if (s != MESH_GROUP_ACTIVE)
+		return why;
 	if (READ_ONCE(g->overtaken))
 		return "another host has attached it for writing; detach it, and attach it again";
 	return READ_ONCE(g->few) ? "reads wait: too few members are here" : NULL;
@@ -68,35 +82,52 @@ bool mesh_group_up(const struct mesh_group_slot *slot)
 	struct mesh_member *m = READ_ONCE(slot->member);
 
 	/* pairs with mesh_member_step() */
-	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended);
+	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended) &&
+	       !atomic_read(&m->abandoned);	/* it is about to be DOWN */
 }
 
-/* A member's part in the group, as of some moment. */
-u8 mesh_group_role(struct mesh_group *g, u32 i)
+static u8 group_engine_role(const struct mesh_group *g, u32 i)
 {
+	const struct prot_group *e = READ_ONCE(g->engine);
 	u64 bit = BIT_ULL(i);
-	bool up;
 
-	if (READ_ONCE(g->state) == MESH_GROUP_OPENING) {
-		rcu_read_lock();
-		up = mesh_group_up(&g->slots[i]);
-		rcu_read_unlock();
-		return up ? MESHBLK_ROLE_IN_SYNC : MESHBLK_ROLE_SUSPECT;
-	}
-	if (READ_ONCE(g->engine->joining) & bit)
+	if (READ_ONCE(e->joining) & bit)
 		return MESHBLK_ROLE_JOINING;
-	if (!(READ_ONCE(g->engine->in_sync) & bit))
+	if (!(READ_ONCE(e->in_sync) & bit))
 		return MESHBLK_ROLE_OUT;
-	if (READ_ONCE(g->engine->failed) & bit)
+	if (READ_ONCE(e->failed) & bit)
 		return MESHBLK_ROLE_FAILED;
 	return READ_ONCE(g->slots[i].late) ? MESHBLK_ROLE_SUSPECT : MESHBLK_ROLE_IN_SYNC;
 }
 
+/*
+ * A member's part in the group, as of some moment. While the group is opening no roster is decided
+ * on: which members have all writes is not known.
+ */
+u8 mesh_group_role(struct mesh_group *g, u32 i)
+{
+	u8 role;
+	int idx;
+
+	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
+		return MESHBLK_ROLE_OPENING;
+	idx = mesh_group_engine_begin();
+	role = group_engine_role(g, i);
+	mesh_group_engine_end(idx);
+	return role;
+}
+
 u64 mesh_group_behind(struct mesh_group *g, u32 i)
 {
+	u64 behind;
+	int idx;
+
 	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
 		return 0;
-	return prot_group_behind(g->engine, i);
+	idx = mesh_group_engine_begin();
+	behind = prot_group_behind(READ_ONCE(g->engine), i);
+	mesh_group_engine_end(idx);
+	return behind;
 }
 
 static void group_member_changed(struct mesh_member_link *link, enum mesh_member_state state,
@@ -180,7 +211,7 @@ static void group_free(struct mesh_group *g)
 
 	mesh_group_witness_exit(g);
 	for (i = 0; i < g->width; i++)
-		kfree(g->slots[i].block);
+		mesh_roster_free(g->slots[i].roster);
 	mesh_group_io_exit(g);
 	kvfree(g);
 }
@@ -196,6 +227,7 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 	g->vol = l->vol;
 	kref_init(&g->ref);
 	mutex_init(&g->lock);
+	spin_lock_init(&g->state_lock);
 	g->lacked_at = jiffies;
 	INIT_DELAYED_WORK(&g->start_work, mesh_group_start_work);
 	INIT_DELAYED_WORK(&g->join_work, mesh_group_join_work);
@@ -211,7 +243,6 @@ static struct mesh_group *group_alloc(struct mesh_layout *l, u32 width)
 		slot->join_at = jiffies;
 		INIT_LIST_HEAD(&slot->flying);
 		INIT_LIST_HEAD(&slot->held);
-		init_completion(&slot->done);
 		slot->link.changed = group_member_changed;
 		slot->link.unfit = group_member_unfit;
 	}
@@ -223,8 +254,8 @@ static int group_memory(struct mesh_group *g)
 	u32 i;
 
 	for (i = 0; i < g->width; i++) {
-		g->slots[i].block = kzalloc(2 * PROT_ROSTER_BLOCK, GFP_KERNEL);
-		if (!g->slots[i].block)
+		g->slots[i].roster = mesh_roster_alloc();
+		if (!g->slots[i].roster)
 			return -ENOMEM;
 	}
 	return mesh_group_witness_init(g) ?: mesh_group_io_init(g);
@@ -340,9 +371,20 @@ static void group_claim(struct mesh_layout *l, const struct prot_segment *s, u32
 		l->member_slots[prot_places(l->prot)[i].member].grouped = true;
 }
 
-/* Whether a group that ends has a member of these places: its I/O must be back first. */
-static bool group_ending(const struct mesh_layout *l, const struct prot_segment *s, u32 first)
+/* Places of a layout that a group is to have. */
+struct group_places {
+	const struct mesh_layout	*l;
+	const struct prot_segment	*s;
+	u32				first;
+};
+
+/* Whether a group that ends has a member of these places: its I/O must be back, or left, first. */
+static bool group_ending(void *arg)
 {
+	const struct group_places *p = arg;
+	const struct prot_segment *s = p->s;
+	const struct mesh_layout *l = p->l;
+	u32 first = p->first;
 	struct mesh_group *g;
 	u32 i, n;
 
@@ -363,11 +405,17 @@ static int group_open(struct mesh_layout *l, u32 segment, u32 column,
 {
 	const struct prot_segment *s = prot_segments(l->prot) + segment;
 	u32 first = s->first + column * s->width;
+	struct group_places places = { .l = l, .s = s, .first = first };
 	struct mesh_group *g;
+	int err;
 
 	lockdep_assert_held(&mesh_groups_lock);
-	wait_event_cmd(mesh_groups_ended, !group_ending(l, s, first),
-		       mutex_unlock(&mesh_groups_lock), mutex_lock(&mesh_groups_lock));
+	err = mesh_wait_until(&mesh_groups_ended, &mesh_groups_lock, group_ending, &places,
+			      jiffies + msecs_to_jiffies(MESH_SETTLE_MS));
+	if (err) {
+		*why = "a group that had these members ends yet; try again";
+		return err;
+	}
 	list_for_each_entry(g, &mesh_groups, node)
 		if (group_serves(g, l, first)) {
 			*why = group_unfit(g, l, s, first);
@@ -451,6 +499,7 @@ static void group_end(struct mesh_group *g)
 
 	mesh_group_clean(g);
 	mesh_group_run_exit(g);
+	mesh_group_leave_exit(g);
 	cancel_delayed_work_sync(&g->start_work);	/* it queues the other */
 	cancel_delayed_work_sync(&g->join_work);
 	mesh_evict_exit(g);
@@ -459,9 +508,12 @@ static void group_end(struct mesh_group *g)
 
 		mesh_member_unlink(slot->member, &slot->link);
 		/* a roster that was given up; its end needs its memory */
-		if (slot->begun && !completion_done(&slot->done)) {
+		mutex_lock(&g->lock);
+		mesh_roster_leave(slot);
+		mutex_unlock(&g->lock);
+		if (mesh_roster_busy(slot)) {
 			mesh_member_kick(slot->member);
-			wait_for_completion(&slot->done);
+			wait_for_completion(&slot->roster->done);
 		}
 	}
 	/* while it is in the list others look which members it has, and meshd's answers find it */
@@ -545,22 +597,25 @@ const char *mesh_groups_why(struct mesh_layout *l)
 
 void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum)
 {
+	int idx = mesh_group_engine_begin();
 	u32 i, n;
 
 	memset(sum, 0, sizeof(*sum));
 	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
 		struct mesh_group *g = l->groups[i];
+		const struct prot_group *e;
 
 		if (!g)
 			continue;
+		e = READ_ONCE(g->engine);
 		sum->groups++;
-		sum->synced += READ_ONCE(g->engine->synced);
-		sum->mismatches += READ_ONCE(g->engine->mismatches);
-		sum->skipped += READ_ONCE(g->engine->skipped);
-		if (READ_ONCE(g->engine->scrubbing)) {
+		sum->synced += READ_ONCE(e->synced);
+		sum->mismatches += READ_ONCE(e->mismatches);
+		sum->skipped += READ_ONCE(e->skipped);
+		if (READ_ONCE(e->scrubbing)) {
 			sum->scrubbing++;
-			sum->repair |= READ_ONCE(g->engine->scrub.repair);
-			sum->scrubbed += READ_ONCE(g->engine->scrub_pos);
+			sum->repair |= READ_ONCE(e->scrub.repair);
+			sum->scrubbed += READ_ONCE(e->scrub_pos);
 			sum->bytes += g->geo.bytes;
 		}
 		for (n = 0; n < g->width; n++) {
@@ -571,6 +626,7 @@ void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum)
 			sum->behind += mesh_group_behind(g, n);
 		}
 	}
+	mesh_group_engine_end(idx);
 }
 
 /* A tick at once: the volume goes, and what waits ends, or other speeds are set. Any context. */

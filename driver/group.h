@@ -15,6 +15,7 @@
  *   group_stage.c   payloads that members keep, so that they cross the network once
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
+ *   group_leave.c   I/O that its device never ends is left to the member, with its memory
  *   group_roster.c  rosters read from members, and written to them
  *   group_witness.c ... and noted by meshd
  *   group_evict.c   a member in sync that leaves its place to a copy of it
@@ -54,6 +55,7 @@
 #include <linux/timer.h>
 #include <linux/wait.h>
 
+#include "driver/abandoned.h"
 #include "driver/member.h"
 #include "protect/engine/geometry.h"
 #include "protect/engine/group.h"
@@ -123,6 +125,9 @@ struct mesh_part {
 	u64	length;
 	u64	pos;				/* bytes given to the engine; the runner's */
 	u32	out;				/* ops of it there; the runner's */
+	u32	left;		/* I/O of it that members have: it ends after that; likewise */
+	bool	over;		/* it would have ended; likewise */
+	bool			stale;		/* its pages were read into late; likewise */
 	u32	tag;				/* of the policy's I/O */
 	unsigned long since;			/* jiffies when the group took it; the runner's */
 	int	err;				/* how it ended, MESH_MIO_RUNNING before */
@@ -131,6 +136,14 @@ struct mesh_part {
 	u8	flags;				/* PROT_FUA, ... */
 	u16	nr_runs;
 	struct prot_run runs[PROT_RUNS_MAX];	/* its pages, @nr_runs of them */
+};
+
+/* Memory of an engine. */
+struct mesh_group_mem {
+	struct kref		ref;
+	void			*engine;
+	struct page		**pages;	/* that it has */
+	struct mesh_group	*group;		/* whose it is, or NULL; group_leave.c */
 };
 
 /* An I/O to a member of a group. */
@@ -149,7 +162,12 @@ struct mesh_gio {
 	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
 	bool			pooled;		/* its scatterlist is of the pool */
 	bool			staged;		/* is sent from a stage, its last use */
-	bool			over;		/* it is for the engine: group_member.c */
+	bool			over;		/* it is for the engine: group_leave.c */
+	bool			sent;		/* the member has it, or is about to */
+	bool			hung;		/* the engine misses its buffer: group_leave.c */
+	struct mesh_abandoned	left;		/* to its member; then: */
+	struct mesh_group_mem	*mem;		/* a reference */
+	struct mesh_part	*part;		/* whose pages it has; NULL: none */
 	void			*behind;	/* a stage to be kept behind; with a reference */
 	struct scatterlist	sg[4];		/* when that is enough */
 };
@@ -192,6 +210,17 @@ struct mesh_group_cpu_counts {
 
 #define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
 
+/* A roster that is read or written. */
+struct mesh_roster_io {
+	struct mesh_mio		mio;
+	struct mesh_abandoned	left;
+	struct scatterlist	sg;
+	struct completion	done;
+	bool			begun;		/* it was sent once */
+	unsigned long		since;		/* jiffies when it was */
+	void			*block;		/* PROT_ROSTER_BLOCK, twice */
+};
+
 /* A member's place in a group. */
 struct mesh_group_slot {
 	/* a reference; written with the engine owned, under group->lock, while it is out */
@@ -221,12 +250,9 @@ struct mesh_group_slot {
 	unsigned long		left[MESH_GROUP_LEAVES];
 	u32			leaves;		/* how often; group->lock */
 	bool			barred;		/* left too often; group->lock, READ_ONCE() */
-	void			*block;		/* PROT_ROSTER_BLOCK, twice; group->lock */
+	struct mesh_roster_io	*roster;	/* the last one; group->lock */
 	u8			next_block;	/* to be written; group->lock */
-	struct mesh_mio		mio;		/* of a roster */
-	struct scatterlist	sg;
-	struct completion	done;
-	bool			begun;		/* @mio was sent once; group->lock */
+	unsigned long		stuck_at;	/* jiffies, while @failing; 0: not; the runner's */
 };
 
 /* What a message says about the attachment. */
@@ -257,8 +283,9 @@ struct mesh_group_witness {
 struct mesh_group {
 	struct llist_head	inbox;
 	unsigned long		flags;
-	struct prot_group	*engine;	/* the runner's */
-	struct page		**pages;	/* of the engine's memory; constant */
+	/* the runner's; it moves while nothing is in flight, see mesh_group_engine_begin() */
+	struct prot_group	*engine;
+	struct mesh_group_mem	*mem;		/* that it lies in; likewise */
 	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
 	struct mesh_staged	*stages;	/* @width for each of them; the runner's */
 	/* parts that the engine has not taken, and those that it has; the runner's */
@@ -295,9 +322,10 @@ struct mesh_group {
 	struct timer_list	timer;		/* sets MESH_G_TICK */
 	unsigned long		tick_at;	/* jiffies of the next MESH_G_TICK; the runner's */
 
-	/* written by the owner; READ_ONCE() elsewhere */
+	spinlock_t		state_lock;	/* of @state and @why, which go together */
+	/* READ_ONCE() where it is read alone */
 	enum mesh_group_state	state;
-	const char		*why;		/* it is not ACTIVE: static; like @state */
+	const char		*why;		/* it is not ACTIVE: static */
 	struct mesh_volume	*vol;		/* no reference: groups go before it */
 	struct prot_group_config cfg;	/* written while the engine is not run */
 	struct prot_geometry	geo;
@@ -313,6 +341,7 @@ struct mesh_group {
 	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
 	unsigned long		since;
 	u64			since_up;	/* members that were up then; group->lock */
+	unsigned long		leave_at;	/* jiffies, when given up; 0: not; the runner's */
 	unsigned long		clean_by;	/* jiffies, while ENDING */
 	/* jiffies when an attach that is decided may serve, 0: none waits; group->lock */
 	unsigned long		dead_at;
@@ -363,8 +392,7 @@ u64 mesh_group_behind(struct mesh_group *g, u32 slot);
 bool mesh_group_up(const struct mesh_group_slot *slot);
 void mesh_groups_taken(struct mesh_layout *l);
 void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
-const char *mesh_group_state_name(struct mesh_group *g);
-const char *mesh_group_why(struct mesh_group *g);
+const char *mesh_group_stands(struct mesh_group *g, const char **state);
 
 /* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
 struct mesh_groups_counts {
@@ -422,6 +450,7 @@ void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
 void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo);
 bool mesh_group_drained(struct mesh_group *g);
 void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_gio_drop(struct mesh_gio *gio);
 void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo);
 int mesh_group_io_init(struct mesh_group *g);
 void mesh_group_io_exit(struct mesh_group *g);
@@ -451,6 +480,18 @@ void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, i
 void mesh_group_reads_failed(struct mesh_group *g);
 int mesh_group_reads_init(struct mesh_group *g);
 void mesh_group_reads_exit(struct mesh_group *g);
+
+/* group_leave.c; those of one slot with the engine owned, of the roster with group->lock */
+struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g);
+void mesh_group_mem_end(struct mesh_group *g);
+void mesh_group_leave_exit(struct mesh_group *g);
+bool mesh_group_mem_renew(struct mesh_group *g);
+int mesh_group_engine_begin(void);
+void mesh_group_engine_end(int idx);
+void mesh_group_leave(struct mesh_group *g, u32 slot);
+void mesh_group_leave_all(struct mesh_group *g);
+void mesh_group_leave_stop(struct mesh_group *g, u32 slot);
+void mesh_group_refill(struct mesh_group *g);
 
 /* group_member.c; with the engine owned */
 void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
@@ -483,7 +524,7 @@ void mesh_group_swap(struct mesh_group *g);
 void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
 int mesh_group_note(struct mesh_member *m, u64 attach);
 void mesh_group_left(struct mesh_group *g, u64 members);
-bool mesh_groups_rejoin(struct mesh_layout *l, u32 member);
+int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);
 
 /* group_witness.c; all but the first four with group->lock, the last two do not sleep */
@@ -528,6 +569,11 @@ void mesh_evict_work(struct work_struct *work);
 void mesh_evict_exit(struct mesh_group *g);
 
 /* group_roster.c; with group->lock */
+struct mesh_roster_io *mesh_roster_alloc(void);
+void mesh_roster_free(struct mesh_roster_io *r);
+bool mesh_roster_busy(const struct mesh_group_slot *slot);
+void mesh_roster_leave(struct mesh_group_slot *slot);
+void mesh_rosters_overdue(struct mesh_group *g);
 int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);
 u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken);
 

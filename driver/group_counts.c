@@ -19,9 +19,10 @@ static void counts_add(void *sum, const void *more, size_t bytes)
 static void counts_of(struct mesh_group *g, struct mesh_groups_counts *sum)
 {
 	u64 wait = sum->group.wait_ms, run = sum->group.run_us;
-	int cpu;
+	int cpu, idx = mesh_group_engine_begin();
 
-	counts_add(&sum->engine, &g->engine->counts, sizeof(sum->engine));
+	counts_add(&sum->engine, &READ_ONCE(g->engine)->counts, sizeof(sum->engine));
+	mesh_group_engine_end(idx);
 	counts_add(&sum->group, &g->counts, sizeof(sum->group));
 	sum->group.wait_ms = max(wait, READ_ONCE(g->counts.wait_ms));
 	sum->group.run_us = max(run, READ_ONCE(g->counts.run_us));

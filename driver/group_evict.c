@@ -20,12 +20,14 @@
 #include <linux/delay.h>
 #include <linux/netlink.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "driver/group.h"
 #include "driver/group_evict.h"
 #include "driver/netlink.h"
 #include "driver/trace.h"
+#include "driver/until.h"
 #include "driver/volume.h"
 
 #define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
@@ -528,7 +530,9 @@ static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, co
 {
 	unsigned int noio;
 
-	mutex_lock(&g->lock);
+	*why = "the group waits for a member; try again";
+	if (mesh_lock_until(&g->lock, jiffies + msecs_to_jiffies(MESH_SETTLE_MS)))
+		return -EBUSY;
 	noio = memalloc_noio_save();	/* rosters wait for the lock, and requests for them */
 	*why = evict_begun(g, slot, m);
 	memalloc_noio_restore(noio);
@@ -553,13 +557,23 @@ void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m)
 		g->vol->conf.name, slot, g->segment, g->column);
 }
 
-/* End the eviction of a slot's member. Return: false where it gives its place away by now. */
+static void evict_put(void *arg)
+{
+	mesh_member_put(arg);
+}
+
+/*
+ * End the eviction of a slot's member. Return: false where it gives its place away by now, or does
+ * not end in its time.
+ */
 static bool evict_cancel(struct mesh_group *g, u32 slot)
 {
+	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
 	struct mesh_member *m = NULL;
 	bool can, other;
 
-	mutex_lock(&g->lock);
+	if (mesh_lock_until(&g->lock, until))
+		return false;
 	mesh_group_own(g);
 	other = g->evict && g->evict->slot != slot;
 	can = !g->evict || g->evict->state <= EVICT_WHOLE || g->evict->state == EVICT_OVER;
@@ -573,12 +587,15 @@ static bool evict_cancel(struct mesh_group *g, u32 slot)
 	mutex_unlock(&g->lock);
 	if (other)
 		return true;
-	while (can && READ_ONCE(g->evict))
-		msleep(20);
-	flush_delayed_work(&g->evict_work);
-	/* its extent may be freed after this: the last one closes it, and here, not later */
+	while (can && READ_ONCE(g->evict)) {
+		can = time_before(jiffies, until) && !fatal_signal_pending(current);
+		schedule_timeout_killable(msecs_to_jiffies(20));
+	}
+	if (can)
+		flush_delayed_work(&g->evict_work);	/* it is freed there, without I/O */
+	/* its extent may be freed after this: the last one closes it, and not later */
 	if (m)
-		mesh_member_put(m);
+		mesh_run_until(evict_put, m, until);
 	return can;
 }
 
@@ -622,8 +639,14 @@ int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_membe
 	u32 i, slot;
 
 	err = mesh_member_get(conf, &l->vol->conf.uuid, &m, extack);
-	if (err)
+	if (err < 0)
 		return err;
+	if (err)
+		err = mesh_member_await(m, jiffies + msecs_to_jiffies(MESH_OPEN_MS), extack);
+	if (err) {
+		mesh_member_put_later(m);
+		return err;
+	}
 	for (i = 0; l->groups && i < l->prot->nr_places && !err; i++) {
 		struct mesh_group *g = l->groups[i];
 
@@ -635,7 +658,7 @@ int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_membe
 	}
 	if (err && n)
 		mesh_groups_evict_stop(l, member);
-	mesh_member_put(m);
+	mesh_run_until(evict_put, m, jiffies + msecs_to_jiffies(MESH_OPEN_MS));
 	if (!err && n)
 		return 0;
 	NL_SET_ERR_MSG(extack, "the member is not evicted");

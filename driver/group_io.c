@@ -88,7 +88,16 @@ static void io_done(struct mesh_mio *mio, int err)
 
 	gio->err = err;
 	mesh_group_stage_done(gio);
-	mesh_group_post(gio->group, &gio->msg);
+	if (!mesh_abandoned_ended(&gio->left))
+		mesh_group_post(gio->group, &gio->msg);
+}
+
+/* What was left to a member has ended; its group, and that one's reserves, may be gone. */
+void mesh_group_gio_drop(struct mesh_gio *gio)
+{
+	if (gio->pooled)
+		kmem_cache_free(io_sg_cache, gio->mio.io.sg);
+	kmem_cache_free(io_cache, gio);
 }
 
 /* The end of a part; its request may be over with it, and the part gone. */
@@ -100,6 +109,9 @@ static void io_part_over(struct mesh_part *part, int err, struct mesh_group_todo
 	trace_mesh_group_done(part, err);
 	part->err = err;
 	list_del(&part->node);
+	part->over = true;
+	if (part->left)		/* ends with what members have of it: group_leave.c */
+		return;
 	part->ended_next = todo->ended;
 	todo->ended = part;
 }
@@ -211,6 +223,9 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 		mesh_group_used(g);
 		mesh_group_pace_request(g);
 		part->since = jiffies;
+		part->left = 0;
+		part->over = false;
+		part->stale = false;
 		trace_mesh_group_submit(part, 0);
 		list_add_tail(&part->node, &g->waiting);
 		break;
@@ -221,7 +236,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 			g->slots[gio->io.member].nr_flying--;
 		list_del(&gio->node);
 		stale = mesh_group_stage_ended(g, gio);
-		if (gio->over && gio->io.kind == PROT_READ)
+		if (gio->over && gio->hung)
 			prot_group_returned(g->engine, gio->runs[0].buffer);
 		if (mesh_group_abandoned(g) || gio->over)
 			io_free(g, gio);
@@ -244,6 +259,8 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 /* Once the engine is let go; it is in a list of those in flight. */
 void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
+	mesh_abandoned_init(&gio->left, gio->twin ?: g->slots[gio->io.member].member);
+	gio->sent = false;
 	g->flying++;
 	gio->next = NULL;
 	*todo->last_io = gio;
@@ -294,6 +311,8 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->twin = NULL;
 	gio->pooled = false;
 	gio->over = false;
+	gio->hung = false;
+	gio->part = NULL;
 	if (slot->failing) {
 		mesh_group_deliver(g, gio, -ENOLINK);
 		return;
@@ -459,6 +478,8 @@ void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 		io_free(g, gio);
 	}
 	if (g->flying)
+		mesh_group_leave_all(g);
+	if (g->flying)
 		return;
 	mesh_group_stages_end(g, ~0ULL);
 	list_splice_tail_init(&g->active, &g->waiting);
@@ -486,7 +507,7 @@ static struct scatterlist *io_sg_buffer(struct mesh_group *g, const struct prot_
 					struct scatterlist *sg)
 {
 	void *buf = prot_group_buffer(g->engine, run->buffer) + run->offset;
-	struct page **page = &g->pages[(buf - (void *)g->engine) >> PAGE_SHIFT];
+	struct page **page = &g->mem->pages[(buf - (void *)g->engine) >> PAGE_SHIFT];
 	u32 left = run->length, at = offset_in_page(buf);
 
 	for (; left; at = 0) {
@@ -583,6 +604,8 @@ static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_bat
 		return;
 	}
 	queue = mio->io.queue;
+	/* nothing of the group is read from here on: pairs with mesh_group_leave() */
+	smp_store_release(&gio->sent, true);
 	mesh_member_submit(m, mio);	/* the I/O may be gone with it */
 	mesh_batch_add(batch, m, queue);
 }
@@ -652,21 +675,6 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* Which pages the engine's memory has, found once and not for each I/O. */
-static int io_pages(struct mesh_group *g)
-{
-	size_t i, n = PFN_UP(prot_group_bytes(&g->cfg));
-
-	if (!g->engine)
-		return -ENOMEM;
-	g->pages = kvmalloc_array(n, sizeof(*g->pages), GFP_KERNEL);
-	if (!g->pages)
-		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		g->pages[i] = vmalloc_to_page((void *)g->engine + i * PAGE_SIZE);
-	return 0;
-}
-
 /* Memory of the engine and its I/O. Sleeps. */
 int mesh_group_io_init(struct mesh_group *g)
 {
@@ -675,11 +683,12 @@ int mesh_group_io_init(struct mesh_group *g)
 	INIT_LIST_HEAD(&g->waiting);
 	INIT_LIST_HEAD(&g->active);
 	INIT_LIST_HEAD(&g->starved);
-	g->engine = vzalloc(prot_group_bytes(&g->cfg));
+	g->mem = mesh_group_mem_alloc(g);
+	g->engine = g->mem ? g->mem->engine : NULL;
 	g->gops = kvcalloc(g->cfg.ops, sizeof(*g->gops), GFP_KERNEL);
 	err = mempool_init_slab_pool(&g->gios, 2 * g->width + 2, io_cache) ?:
 	      mesh_walk_sgs_reserve(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
-	err = err ?: io_pages(g) ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
+	err = err ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
 	g->cpu_counts = alloc_percpu(struct mesh_group_cpu_counts);
 	return g->engine && g->gops && g->cpu_counts ? err : -ENOMEM;
 }
@@ -693,9 +702,8 @@ void mesh_group_io_exit(struct mesh_group *g)
 	mesh_group_reads_exit(g);
 	free_percpu(g->cpu_counts);
 	kvfree(g->stages);
-	kvfree(g->pages);
 	kvfree(g->gops);
-	vfree(g->engine);
+	mesh_group_mem_end(g);
 }
 
 int mesh_group_pools_init(void)

@@ -15,6 +15,7 @@
 
 #include "driver/group.h"
 #include "driver/trace.h"
+#include "driver/until.h"
 #include "driver/volume.h"
 
 #define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
@@ -102,7 +103,7 @@ static bool join_vacant(struct mesh_group *g, u32 i)
 		in_sync |= bit;
 	}
 	vacant = !(in_sync & bit) && !join_busy(g, i) &&
-		 (!slot->begun || completion_done(&slot->done)) && !slot->before;
+		 !mesh_roster_busy(slot) && !slot->before;
 	if (!vacant)	/* it is not to come back before it goes */
 		slot->join_at = jiffies + 2 * JOIN_AGAIN;
 	mesh_group_release(g);
@@ -132,7 +133,7 @@ static void join_forget(struct mesh_group *g, u32 i)
 
 	if (!slot->before)
 		return;
-	if (mesh_member_inflight(slot->before)) {
+	if (mesh_member_wanted(slot->before)) {
 		join_again(&g->start_work, g);
 		return;
 	}
@@ -234,10 +235,15 @@ void mesh_group_left(struct mesh_group *g, u64 members)
 	}
 }
 
-/* A member that was barred may join. Sleeps. Return: whether there is such a one. */
-bool mesh_groups_rejoin(struct mesh_layout *l, u32 member)
+/*
+ * A member that was barred may join. Sleeps, within MESH_SETTLE_MS. Return: 0; -EINVAL, there is no
+ * such one; -EBUSY: a group writes its rosters yet; -EINTR.
+ */
+int mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 {
+	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
 	bool found = false;
+	int err;
 	u32 i, n;
 
 	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
@@ -246,7 +252,9 @@ bool mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 		for (n = 0; g && n < g->width; n++) {
 			if (prot_places(l->prot)[i + n].member != member)
 				continue;
-			mutex_lock(&g->lock);
+			err = mesh_lock_until(&g->lock, until);
+			if (err)
+				return err;
 			found |= g->slots[n].barred;
 			WRITE_ONCE(g->slots[n].barred, false);
 			g->slots[n].leaves = 0;
@@ -254,7 +262,7 @@ bool mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 			queue_delayed_work(mesh_wq, &g->start_work, 0);
 		}
 	}
-	return found;
+	return found ? 0 : -EINVAL;
 }
 
 /* It catches up, or is given all. Return: 0, or a negative errno: not now. */

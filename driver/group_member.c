@@ -202,41 +202,37 @@ static void member_fail(struct mesh_group *g, u32 i)
 		prot_group_fail(g->engine, i);
 }
 
-/* Whether the engine does without an I/O that goes on. A request's pages go with the request. */
-static bool member_lets_go(struct mesh_group *g, const struct mesh_gio *gio)
+/*
+ * What its device does not end is left to it. Where that is not all, the engine has its time to do
+ * without, before the group stops for it.
+ */
+static void member_leave(struct mesh_group *g, u32 i)
 {
-	unsigned int i;
+	struct mesh_group_slot *slot = &g->slots[i];
 
-	if (gio->io.kind == PROT_READ)
-		return prot_group_set_aside(g->engine, gio->io.tag, gio->runs[0].buffer);
-	if (!prot_group_lets_go(g->engine, gio->io.tag))
-		return false;
-	for (i = 0; i < gio->io.nr_runs; i++)
-		if (gio->runs[i].buffer == PROT_BUFFER_REQUEST)
-			return false;
-	return true;
+	mesh_group_leave(g, i);
+	if (!slot->nr_flying)
+		slot->stuck_at = 0;
+	else if (!slot->stuck_at)
+		slot->stuck_at = (jiffies + mesh_group_member_timeout()) | 1;
+	else if (time_after_eq(jiffies, slot->stuck_at))
+		mesh_group_leave_stop(g, i);
 }
 
-/*
- * What a member's device neither ends nor fails, of a member that is out, is over for the engine
- * where it is of the group's own memory: that stays as long as it is in flight. What a request's
- * writes write from is used for other rows meanwhile, so what may land is anything, but in regions
- * that the member is known to miss, or as a record, which recovery goes by only once it has caught
- * up; and it gets nothing before it is back. What is read may land at any time, so nothing else
- * gets that buffer. Only of a local device: RDDA ends what it has by fencing.
- */
-static void member_leave(struct mesh_group *g, struct mesh_group_slot *slot)
+/* A group that has stopped begins again without what a member does not end in its time. */
+static void member_stopped(struct mesh_group *g, u32 i, struct mesh_group_todo *todo)
 {
-	struct mesh_gio *gio;
+	struct mesh_group_slot *slot = &g->slots[i];
 
-	if (slot->member->conf.kind != MESHBLK_KIND_BDEV || g->state != MESH_GROUP_ACTIVE)
+	if (!slot->nr_flying)
 		return;
-	list_for_each_entry(gio, &slot->flying, node) {
-		if (gio->over || !member_lets_go(g, gio))
-			continue;
-		gio->over = true;
-		prot_group_result(g->engine, gio->io.tag, -ENOLINK);
+	if (time_after_eq(jiffies, slot->kick_at)) {
+		slot->kick_at = jiffies + MEMBER_KICK;
+		todo->kick |= BIT_ULL(i);
 	}
+	if (slot->failing || (slot->late && time_after_eq(jiffies, slot->late_since +
+							  mesh_group_member_timeout())))
+		mesh_group_leave(g, i);
 }
 
 /* One that is given up: until its I/O is back and the engine is without it. */
@@ -249,10 +245,11 @@ static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *
 		slot->kick_at = jiffies + MEMBER_KICK;
 		todo->kick |= BIT_ULL(i);
 	}
-	if (slot->nr_flying && !member_uses(g, i))
-		member_leave(g, slot);
+	if (slot->nr_flying && !member_uses(g, i) && g->state == MESH_GROUP_ACTIVE)
+		member_leave(g, i);
 	if (!slot->nr_flying && (g->cfg.ro ? member_up(slot) : !member_uses(g, i))) {
 		slot->failing = false;
+		slot->stuck_at = 0;
 		if (member_up(slot))
 			queue_delayed_work(mesh_wq, &g->start_work, 0);
 	}
@@ -345,10 +342,7 @@ void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 			member_fail(g, i);
 		else if (g->state == MESH_GROUP_ACTIVE)
 			member_rejoin(g, i);
-		if (g->state == MESH_GROUP_STOPPED && slot->nr_flying &&
-		    time_after_eq(jiffies, slot->kick_at)) {
-			slot->kick_at = jiffies + MEMBER_KICK;
-			todo->kick |= BIT_ULL(i);
-		}
+		if (g->state == MESH_GROUP_STOPPED)
+			member_stopped(g, i, todo);
 	}
 }

@@ -270,8 +270,10 @@ void mesh_group_run_exit(struct mesh_group *g)
 	mesh_group_flag(g, MESH_G_TICK);
 	/* what a member does not answer is called back: none else does that for background I/O */
 	while (!wait_event_timeout(g->idle, !READ_ONCE(g->flying) && llist_empty(&g->inbox),
-				   RUN_EXIT_KICK))
+				   RUN_EXIT_KICK)) {
 		run_kick(g);
+		mesh_group_flag(g, MESH_G_TICK);	/* or is left to the member */
+	}
 	timer_shutdown_sync(&g->timer);
 	synchronize_rcu();	/* a runner that had not seen CLOSING: none sets it again */
 	hrtimer_cancel(&g->pacer);

@@ -17,6 +17,15 @@ static u8 scrub_slot(const struct mesh_layout *l, const struct mesh_group *g, u3
 	return PROT_NO_SOURCE;
 }
 
+static bool scrub_goes_on(const struct mesh_group *g)
+{
+	int idx = mesh_group_engine_begin();
+	bool goes_on = READ_ONCE(READ_ONCE(g->engine)->scrubbing);
+
+	mesh_group_engine_end(idx);
+	return goes_on;
+}
+
 /* Why a scrub of the layout's groups cannot begin, or NULL. @err: set to what that is. */
 static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_conf *conf, int *err)
 {
@@ -34,7 +43,7 @@ static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_co
 			return "a group does not serve";
 		if (g->cfg.ro)
 			return "the volume is attached for reading";
-		if (READ_ONCE(g->engine->scrubbing))
+		if (scrub_goes_on(g))
 			return "a scrub goes on; stop it first";
 		if (conf->source < 0)
 			continue;

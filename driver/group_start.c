@@ -45,6 +45,17 @@ static u64 start_members_up(struct mesh_group *g)
 	return up;
 }
 
+static u64 start_members_busy(struct mesh_group *g)
+{
+	u64 busy = 0;
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		if (atomic_read(&g->slots[i].member->abandoned))
+			busy |= BIT_ULL(i);
+	return busy;
+}
+
 /* What an attach has found on the members that are up. */
 struct start_found {
 	struct prot_roster best;
@@ -204,6 +215,7 @@ static void start_engine(struct mesh_group *g)
 	mesh_group_scrub_lost(g);
 	for (i = 0; i < g->width; i++) {
 		g->slots[i].failing = false;
+		g->slots[i].stuck_at = 0;
 		g->slots[i].late = false;
 	}
 	mesh_group_set_state(g, MESH_GROUP_LOADING, "its records are read");
@@ -277,8 +289,9 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 /* Whether to attach now with the members that are up, or to wait for more. */
 static bool start_now(struct mesh_group *g, u64 up)
 {
-	unsigned long wait = g->cfg.epoch ? START_RESTART :
-					    msecs_to_jiffies(READ_ONCE(attach_wait_ms));
+	/* one that has I/O which was given up does not come soon */
+	bool soon = g->cfg.epoch || (up | start_members_busy(g)) == GENMASK_ULL(g->width - 1, 0);
+	unsigned long wait = soon ? START_RESTART : msecs_to_jiffies(READ_ONCE(attach_wait_ms));
 
 	if (hweight64(up) < g->geo.k) {
 		g->since = 0;
@@ -314,7 +327,8 @@ static void start_open(struct mesh_group *g)
 
 	if (!start_now(g, up))
 		return;
-	why = start_attach(g, up);
+	why = mesh_group_mem_renew(g) ? start_attach(g, up) :
+					"no memory: members have I/O yet that names what it had";
 	if (why) {	/* it has waited: from now on each try is at once */
 		mesh_group_set_state(g, MESH_GROUP_OPENING, why);
 		mesh_volume_changed(g->vol);
@@ -467,6 +481,8 @@ void mesh_group_start_work(struct work_struct *work)
 
 	mutex_lock(&g->lock);
 	if (!mesh_group_abandoned(g)) {
+		mesh_group_refill(g);
+		mesh_rosters_overdue(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_STOPPED)
 			start_stopped(g);
 		if (READ_ONCE(g->state) != MESH_GROUP_LOADING && !g->cfg.ro)

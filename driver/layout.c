@@ -8,6 +8,7 @@
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
+#include "driver/until.h"
 #include "driver/volume.h"
 
 static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_state state,
@@ -119,6 +120,22 @@ struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 me
 	return l;
 }
 
+static void mesh_layout_drop_now(void *arg)
+{
+	struct mesh_layout *l = arg;
+	struct mesh_volume *vol = l->vol;
+
+	mesh_layout_discard(l);
+	mesh_volume_put(vol);
+}
+
+/* A layout that never became current; what takes long to close goes on in the background. */
+void mesh_layout_drop(struct mesh_layout *l)
+{
+	mesh_volume_get(l->vol);
+	mesh_run_until(mesh_layout_drop_now, l, jiffies + msecs_to_jiffies(MESH_SETTLE_MS));
+}
+
 /* A layout that never became current, or that nothing uses any more. */
 void mesh_layout_discard(struct mesh_layout *l)
 {
@@ -130,6 +147,27 @@ void mesh_layout_discard(struct mesh_layout *l)
 }
 
 /*
+ * Whether a member that is in no group has I/O yet that was given up: what lands late would land on
+ * what is written now. Return: 0 or -EBUSY.
+ */
+static int mesh_layout_late(struct mesh_layout *l, struct netlink_ext_ack *extack)
+{
+	u32 i;
+
+	for (i = 0; i < l->nr; i++) {
+		const struct mesh_member *m = l->member_slots[i].member;
+
+		if (l->member_slots[i].grouped || !m->ops->keeps ||
+		    READ_ONCE(m->state) != MESH_MEMBER_DOWN || READ_ONCE(m->err) != -EBUSY)
+			continue;
+		NL_SET_ERR_MSG(extack,
+			       "the device of a member still has I/O that was given up");
+		return -EBUSY;
+	}
+	return 0;
+}
+
+/*
  * Open the members, and the groups of them. @confs: one for each member slot. What is done when
  * another host has some of them is in open_order.c. Sleeps. On an error what was opened is closed
  * by mesh_layout_discard().
@@ -137,23 +175,33 @@ void mesh_layout_discard(struct mesh_layout *l)
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack)
 {
+	unsigned long until;
+	int err;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member_slot *slot = &l->member_slots[i];
-		int err = mesh_member_get(&confs[i], &l->vol->conf.uuid, &slot->member,
-					  extack);
 
-		if (err)
+		err = mesh_member_get(&confs[i], &l->vol->conf.uuid, &slot->member, extack);
+		if (err < 0)
 			return err;
+		slot->opens = err;
 		slot->size = confs[i].size;
 		slot->link.changed = mesh_layout_changed;
 		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
+	/* All at once. One that takes longer comes up later, as one that is away. */
+	until = jiffies + msecs_to_jiffies(MESH_OPEN_MS);
+	for (i = 0; i < l->nr; i++) {
+		err = l->member_slots[i].opens ?
+		      mesh_member_await(l->member_slots[i].member, until, extack) : 0;
+		if (err)
+			return err;
+	}
 	/* Those that it shares may have been refused before. */
 	mesh_order_refused(l);
-	return mesh_groups_open(l, groups, extack);
+	return mesh_groups_open(l, groups, extack) ?: mesh_layout_late(l, extack);
 }
 
 /* Why members that are up cannot serve a layout. Return: NULL or a static string. */

@@ -8,6 +8,9 @@
 
 #include "driver/member.h"
 #include "driver/trace.h"
+#include "driver/until.h"
+
+#define MEMBER_LATE_IO "the device still has I/O that was given up; it is free when that has ended"
 
 /*
  * Guards the kinds, the registry, and conf.epoch, conf.size, @opening and @dev
@@ -92,6 +95,11 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 		NL_SET_ERR_MSG(extack, "members of this kind need a module that is not loaded");
 		return ERR_PTR(-EOPNOTSUPP);
 	}
+	/* one that has abandoned I/O outlives its volume, which holds the module, too */
+	if (!try_module_get(THIS_MODULE)) {
+		module_put(ops->owner);
+		return ERR_PTR(-ENODEV);
+	}
 	m = kzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		goto put;
@@ -109,12 +117,16 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 	INIT_LIST_HEAD(&m->links);
 	INIT_WORK(&m->kick_work, mesh_member_kick_work);
 	INIT_WORK(&m->put_work, mesh_member_put_work);
+	init_llist_head(&m->returned);
+	INIT_WORK(&m->abandoned_work, mesh_abandoned_work);
+	init_completion(&m->opened);
 	refcount_set(&m->refs, 1);
 	list_add_tail(&m->node, &mesh_members);
 	return m;
 free:
 	kfree(m);
 put:
+	module_put(THIS_MODULE);
 	module_put(ops->owner);
 	return ERR_PTR(-ENOMEM);
 }
@@ -141,21 +153,26 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 	return NULL;
 }
 
-/* Whether another volume has the extent: each would give it back, and zero it, by itself. */
-static bool mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
+/*
+ * Why an extent is another volume's, or NULL: each would give it back, and zero it, by itself. What
+ * was given up may be all that is left of that volume.
+ */
+static const char *mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
 {
 	struct mesh_member *m;
 
 	lockdep_assert_held(&mesh_members_lock);
 	list_for_each_entry(m, &mesh_members, node)
 		if (uuid_equal(&m->conf.uuid, uuid) && !uuid_equal(&m->volume, volume))
-			return true;
-	return false;
+			return atomic_read(&m->abandoned) ? MEMBER_LATE_IO :
+			       "another volume has an extent of this layout";
+	return NULL;
 }
 
-/* Whether a member is being opened, or closed (that is without references). */
-static bool mesh_member_unsettled(const uuid_t *uuid)
+/* Whether a member of this UUID is being opened, or closed (that is without references). */
+static bool mesh_member_unsettled(void *arg)
 {
+	const uuid_t *uuid = arg;
 	struct mesh_member *m;
 
 	lockdep_assert_held(&mesh_members_lock);
@@ -175,26 +192,60 @@ static void mesh_member_drop(struct mesh_member *m)
 	module_put(m->ops->owner);
 	free_percpu(m->stats);
 	kfree(m);
+	module_put(THIS_MODULE);
+}
+
+/* Its device or target was tried, for the first time; for the kinds. */
+void mesh_member_opened(struct mesh_member *m, int err, const char *why)
+{
+	if (completion_done(&m->opened))
+		return;
+	m->open_err = err;
+	m->open_why = why;
+	complete_all(&m->opened);
+}
+
+/*
+ * Wait for a member that is being opened; not beyond @until: then it comes up later. Return: 0;
+ * -EINTR, the caller is killed; or why it could not be opened, which @extack explains.
+ */
+int mesh_member_await(struct mesh_member *m, unsigned long until, struct netlink_ext_ack *extack)
+{
+	long left = time_before(jiffies, until) ? until - jiffies : 1;
+
+	left = wait_for_completion_killable_timeout(&m->opened, left);
+	if (left <= 0)
+		return left ? -EINTR : 0;
+	if (m->open_err && m->open_why && extack)
+		extack->_msg = m->open_why;
+	return m->open_err;
 }
 
 /*
  * Open a member, or share one that is open. @volume: the one whose layouts share it; any other is
- * refused. @mp: set on success. @extack: says why not, may be NULL. Sleeps.
+ * refused. @mp: set on success. @extack: says why not, may be NULL. Sleeps, within MESH_SETTLE_MS.
+ * Return: 0; 1: it is being opened, see mesh_member_await(); or a negative errno.
  */
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack)
 {
+	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
+	uuid_t uuid = conf->uuid;
 	struct mesh_member *m;
+	const char *why;
 	bool shared;
 	int err;
 
 	mutex_lock(&mesh_members_lock);
-	wait_event_cmd(mesh_members_settled, !mesh_member_unsettled(&conf->uuid),
-		       mutex_unlock(&mesh_members_lock), mutex_lock(&mesh_members_lock));
-	if (mesh_member_taken(&conf->uuid, volume)) {
+	err = mesh_wait_until(&mesh_members_settled, &mesh_members_lock, mesh_member_unsettled,
+			      &uuid, until);
+	why = err ? "an extent of this layout is being closed yet" :
+		    mesh_member_taken(&conf->uuid, volume);
+	if (why) {
 		mutex_unlock(&mesh_members_lock);
-		NL_SET_ERR_MSG(extack, "another volume has an extent of this layout");
-		return -EBUSY;
+		if (extack)
+			extack->_msg = why;
+		return err ?: -EBUSY;
 	}
 	m = mesh_member_share(conf);
 	shared = m;
@@ -203,17 +254,23 @@ int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 	mutex_unlock(&mesh_members_lock);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
-	err = shared ? 0 : m->ops->open(m, extack);
-	if (err) {
+	if (shared) {
+		*mp = m;
+		return !completion_done(&m->opened);
+	}
+	err = m->ops->open(m, extack);
+	if (err && err != -EINPROGRESS) {
 		mesh_member_drop(m);
 		return err;
 	}
+	if (!err)
+		mesh_member_opened(m, 0, NULL);
 	mutex_lock(&mesh_members_lock);
 	m->opening = false;
 	mutex_unlock(&mesh_members_lock);
 	wake_up_all(&mesh_members_settled);
 	*mp = m;
-	return 0;
+	return err == -EINPROGRESS;
 }
 
 /* Sleeps when it was the last reference; all I/O of the caller has ended. */
@@ -225,6 +282,7 @@ void mesh_member_put(struct mesh_member *m)
 	 * again before it is closed, and other members are not to wait for that.
 	 */
 	mutex_unlock(&mesh_members_lock);
+	cancel_work_sync(&m->abandoned_work);	/* queued once too often: it has none */
 	m->ops->close(m);
 	mesh_member_drop(m);
 }
@@ -232,21 +290,31 @@ void mesh_member_put(struct mesh_member *m)
 /*
  * Whether a device is in use under another extent UUID; if not, it is noted for @m, which is being
  * opened. One holder stands behind all our exclusive opens, so that a member can be reached by two
- * paths for a while; two extents on one device are detected here.
+ * paths for a while; two extents on one device are detected here. Return: 0; -EBUSY, @why says
+ * that; -EAGAIN: the same extent's device, reached in another way, has I/O yet that was given up.
  */
-bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev)
+int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why)
 {
 	struct mesh_member *other;
-	bool taken = false;
+	int err = 0;
 
 	mutex_lock(&mesh_members_lock);
-	list_for_each_entry(other, &mesh_members, node)
-		taken |= other != m && other->dev == dev && refcount_read(&other->refs) &&
-			 !uuid_equal(&other->conf.uuid, &m->conf.uuid);
-	if (!taken)
+	list_for_each_entry(other, &mesh_members, node) {
+		bool late = atomic_read(&other->abandoned);
+
+		if (other == m || other->dev != dev || !refcount_read(&other->refs))
+			continue;
+		if (!uuid_equal(&other->conf.uuid, &m->conf.uuid)) {
+			*why = late ? MEMBER_LATE_IO : "the device is another member already";
+			err = -EBUSY;
+		} else if (late && !err) {
+			err = -EAGAIN;
+		}
+	}
+	if (!err)
 		m->dev = dev;
 	mutex_unlock(&mesh_members_lock);
-	return taken;
+	return err;
 }
 
 /*
@@ -335,6 +403,9 @@ static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, 
 	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
 		state = MESH_MEMBER_REFUSED;
 		err = -EINVAL;
+	} else if (state == MESH_MEMBER_UP && atomic_read(&m->abandoned)) {
+		state = MESH_MEMBER_DOWN;
+		err = -EBUSY;
 	}
 	if (m->state == state &&
 	    mesh_member_errno(state, m->err) == mesh_member_errno(state, err)) {
@@ -364,7 +435,7 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 }
 EXPORT_SYMBOL_GPL(mesh_member_set_state);
 
-/* Another layout came into use: check whether the member can serve it. Sleeps. */
+/* Another layout came into use, or I/O is abandoned: check whether the member can serve. Sleeps. */
 void mesh_member_refit(struct mesh_member *m)
 {
 	mutex_lock(&m->lock);
@@ -431,6 +502,30 @@ u64 mesh_member_inflight(struct mesh_member *m)
 	for_each_possible_cpu(cpu)
 		started += READ_ONCE(per_cpu_ptr(m->stats, cpu)->started);
 	return started - ended;
+}
+
+/* ... but for what was abandoned, which nothing waits for. */
+u64 mesh_member_wanted(struct mesh_member *m)
+{
+	u64 left = atomic_read(&m->abandoned), all = mesh_member_inflight(m);
+
+	return all - min(left, all);
+}
+
+/* For dumps: of the members with abandoned I/O the one after @skip, with a reference, or NULL. */
+struct mesh_member *mesh_member_next_abandoned(unsigned int skip)
+{
+	struct mesh_member *m, *found = NULL;
+
+	mutex_lock(&mesh_members_lock);
+	list_for_each_entry(m, &mesh_members, node) {
+		if (atomic_read(&m->abandoned) && !skip-- && refcount_inc_not_zero(&m->refs)) {
+			found = m;
+			break;
+		}
+	}
+	mutex_unlock(&mesh_members_lock);
+	return found;
 }
 
 /* Whether I/O to the member has ended well in the last @recent jiffies. */

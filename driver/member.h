@@ -25,6 +25,7 @@
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
 
+#include "driver/abandoned.h"
 #include "driver/states.h"
 #include "driver/uapi/meshblk.h"
 #include "protect/layout/prot.h"
@@ -126,10 +127,12 @@ struct mesh_mio {
  * struct mesh_member_ops - a kind of member
  * @kind: its name
  * @posts: it knows RDDA_IO_POST, with which a @submit needs no @commit
+ * @keeps: nothing ends I/O but the device, so it may be abandoned (abandoned.h)
  * @owner: the module that registered it, which each member pins; NULL: meshblk
  * @open: begin to open; may come UP later, by mesh_member_set_state(). May
- *	sleep, and is called without a lock. An error refuses the layout that wants
- *	it, @extack says why
+ *	sleep, but not for a device or a target, and is called without a lock. An error refuses
+ *	the layout that wants it, @extack says why; -EINPROGRESS: mesh_member_opened() says how
+ *	that went
  * @close: all I/O has ended and no new one comes. Sleeps
  * @submit: any context but hard interrupt, does not sleep; nothing needs to
  *	move before @commit. Ends with mesh_mio_end()
@@ -153,6 +156,7 @@ struct mesh_mio {
 struct mesh_member_ops {
 	const char *kind;
 	bool posts;
+	bool keeps;
 	struct module *owner;
 	int (*open)(struct mesh_member *m, struct netlink_ext_ack *extack);
 	void (*close)(struct mesh_member *m);
@@ -196,10 +200,17 @@ struct mesh_member {
 	refcount_t		refs;		/* layouts, and the kick that is queued */
 	struct list_head	node;		/* in the registry, under mesh_members_lock */
 	bool			opening;	/* ops->open is at work; under mesh_members_lock */
+	struct completion	opened;		/* that it was tried, or needs no wait; then: */
+	int			open_err;	/* why it could not be opened, or 0 */
+	const char		*open_why;	/* the same, a static string */
 	/* BDEV: the device, once it is known; under mesh_members_lock */
 	dev_t			dev;
 	struct work_struct	kick_work;	/* runs ops->kick; holds a reference while queued */
 	struct work_struct	put_work;	/* gives back that reference when it was the last */
+	atomic_t		abandoned;	/* I/O that was left, and has a reference each */
+	struct llist_head	returned;	/* of that, what has ended */
+	struct work_struct	abandoned_work;	/* frees it */
+	bool			said;		/* that there is some; the work's own */
 };
 
 /**
@@ -219,6 +230,8 @@ struct mesh_member_link {
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops);
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack);
+int mesh_member_await(struct mesh_member *m, unsigned long until, struct netlink_ext_ack *extack);
+void mesh_member_opened(struct mesh_member *m, int err, const char *why);
 void mesh_member_put(struct mesh_member *m);
 void mesh_member_put_later(struct mesh_member *m);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
@@ -232,9 +245,11 @@ void mesh_member_kick(struct mesh_member *m);
 int mesh_member_attach(struct mesh_member *m, u64 number);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
+u64 mesh_member_wanted(struct mesh_member *m);
+struct mesh_member *mesh_member_next_abandoned(unsigned int skip);
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent);
 void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX]);
-bool mesh_member_bdev_taken(struct mesh_member *m, dev_t dev);
+int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why);
 
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
 void mesh_mio_end(struct mesh_mio *mio, int err);

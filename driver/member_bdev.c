@@ -16,7 +16,12 @@
  * pages, and its sectors, so a request must not end before it. A copy of each
  * payload would free the pages and not the sectors: what is written there next
  * could be overwritten by it. So each I/O ends when the device ends it; how
- * long that takes is up to the lower driver (docs/sysfs.md).
+ * long that takes is up to the lower driver (docs/sysfs.md). What is not of a
+ * request's pages a group may leave to the member, which is no member until it has
+ * ended (abandoned.h).
+ *
+ * Opening, and reading the label, may take any time as well: work of its own does it, which
+ * outlives a member that goes meanwhile.
  *
  * A member whose drive is known by the UUID in its label is that drive, whatever its device is
  * called: the label is read when the device was opened alone, for a name may be another device's
@@ -24,11 +29,13 @@
  *
  *   open without a path -> GONE <---- the device goes ---- UP
  *                           '--- a layout names a path ---->'
+ *   open with a path -> DOWN --it is open----------------->'
+ *                        '--it cannot be opened--> GONE
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/bio.h>
 #include <linux/blkdev.h>
-#include <linux/netlink.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -44,12 +51,30 @@ struct mesh_bdev_dev {
 	struct mesh_bdev_dev	*before;	/* that the drive was, and that has gone */
 };
 
+/* A device that is being opened, in work of its own. */
+struct bdev_opening {
+	struct work_struct	work;
+	struct mesh_bdev	*mb;	/* for which; NULL: none any more; under bdev_openings */
+	char			path[MESH_PATH_MAX];
+	uuid_t			drive;		/* that its label has to name, or null */
+	bool			rw;
+	u64			start;		/* byte of it where the member begins */
+	/* what came of it: */
+	struct mesh_bdev_dev	*dev;		/* or NULL: */
+	int			err;
+	const char		*why;
+	struct mesh_member_info	info;		/* what it can do */
+};
+
 /* A member. */
 struct mesh_bdev {
 	struct mesh_member	*member;	/* back */
 	/* the device; NULL: none was opened yet. Written by open and by look_work; read anywhere */
 	struct mesh_bdev_dev	*dev;
 	char			next[MESH_PATH_MAX];	/* to be opened; under path_lock */
+	struct bdev_opening	*opening;	/* goes on; under bdev_openings */
+	struct bdev_opening	*opened;	/* is over, look_work takes it; likewise */
+	bool			first;		/* none was over yet; look_work's own */
 	struct llist_head	queue;		/* bios to be sent, newest first */
 	struct work_struct	work;		/* sends them */
 	/*
@@ -62,6 +87,12 @@ struct mesh_bdev {
 };
 
 static struct bio_set mesh_bios;
+
+/* Opens devices. What it does for one may take any time, and delays no other. */
+static struct workqueue_struct *bdev_open_wq;
+
+/* Guards which member a device is opened for. */
+static DEFINE_MUTEX(bdev_openings);
 
 /* The holder of all our exclusive opens, see mesh_member_bdev_taken(). */
 static int mesh_bdev_holder;
@@ -236,8 +267,7 @@ static int bdev_label(struct block_device *bdev, u64 at, struct page *page, cons
 }
 
 /* With the device opened alone: no other program writes a label over it any more. */
-static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
-			 struct netlink_ext_ack *extack)
+static int bdev_identity(struct block_device *bdev, const uuid_t *drive, const char **why)
 {
 	u64 bytes = bdev_nr_bytes(bdev);
 	struct page *page;
@@ -260,63 +290,110 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive,
 		err = 0;
 	__free_page(page);
 	if (err == -ESTALE)
-		NL_SET_ERR_MSG(extack, "not the label of this drive: it is another one");
+		*why = "not the label of this drive: it is another one";
 	else if (err)
-		NL_SET_ERR_MSG(extack, "the label of the device cannot be read");
+		*why = "the label of the device cannot be read";
 	return err;
 }
 
-static int bdev_check(struct mesh_member *m, struct block_device *bdev,
-		      const struct mesh_member_info *info, struct netlink_ext_ack *extack)
+static int bdev_check(const struct bdev_opening *o, struct block_device *bdev, const char **why)
 {
-	int err;
-
-	if (info->lba != 512 && info->lba != 4096) {
-		NL_SET_ERR_MSG(extack, "the device's logical block is neither 512 nor 4096 bytes");
+	if (o->info.lba != 512 && o->info.lba != 4096) {
+		*why = "the device's logical block is neither 512 nor 4096 bytes";
 		return -EINVAL;
 	}
 	if (bdev_is_zoned(bdev)) {
-		NL_SET_ERR_MSG(extack, "the device is zoned");
+		*why = "the device is zoned";
 		return -EINVAL;
 	}
-	if (m->conf.rw && bdev_read_only(bdev)) {
-		NL_SET_ERR_MSG(extack, "the device is read-only");
+	if (o->rw && bdev_read_only(bdev)) {
+		*why = "the device is read-only";
 		return -EROFS;
 	}
-	err = bdev_identity(bdev, &m->conf.drive, extack);
-	/* Last: it is noted as the member's device, which one that is refused is not. */
-	if (!err && mesh_member_bdev_taken(m, bdev->bd_dev)) {
-		NL_SET_ERR_MSG(extack, "the device is another member already");
-		err = -EBUSY;
-	}
-	return err;
+	return bdev_identity(bdev, &o->drive, why);
 }
 
-/* Open a device as the member's next. @info: what it can do. */
-static struct mesh_bdev_dev *bdev_take(struct mesh_member *m, const char *path,
-				       struct mesh_member_info *info,
-				       struct netlink_ext_ack *extack)
+static void bdev_dev_close(struct mesh_bdev_dev *dev)
+{
+	if (!dev)
+		return;
+	mesh_compat_close_bdev(&dev->handle);
+	kfree(dev);
+}
+
+/* Open a device, and see what it is. Return: 0 or a negative errno, with why set. */
+static int bdev_take(struct bdev_opening *o)
 {
 	struct mesh_bdev_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	int err;
 
 	if (!dev)
-		return ERR_PTR(-ENOMEM);
-	err = mesh_compat_open_bdev(&dev->handle, path, m->conf.rw, &mesh_bdev_holder);
+		return -ENOMEM;
+	err = mesh_compat_open_bdev(&dev->handle, o->path, o->rw, &mesh_bdev_holder);
 	if (err) {
-		NL_SET_ERR_MSG(extack, "cannot open the device; is it in use?");
-		goto free;
+		o->why = "cannot open the device; is it in use?";
+		kfree(dev);
+		return err;
 	}
-	bdev_fill_info(dev->handle.bdev, m->conf.start, info);
-	err = bdev_check(m, dev->handle.bdev, info, extack);
+	bdev_fill_info(dev->handle.bdev, o->start, &o->info);
+	err = bdev_check(o, dev->handle.bdev, &o->why);
 	if (err)
-		goto close;
-	return dev;
-close:
-	mesh_compat_close_bdev(&dev->handle);
-free:
-	kfree(dev);
-	return ERR_PTR(err);
+		bdev_dev_close(dev);
+	else
+		o->dev = dev;
+	return err;
+}
+
+static void bdev_opening_free(struct bdev_opening *o)
+{
+	if (!o)
+		return;
+	bdev_dev_close(o->dev);
+	kfree(o);
+	module_put(THIS_MODULE);
+}
+
+static void bdev_opening_work(struct work_struct *work)
+{
+	struct bdev_opening *o = container_of(work, struct bdev_opening, work);
+	/* not mesh_noio_begin(): any opener of the disk holds its lock over reclaim */
+	unsigned int noio = memalloc_noio_save();
+	struct mesh_bdev *mb;
+
+	o->err = bdev_take(o);
+	mutex_lock(&bdev_openings);
+	mb = o->mb;
+	if (mb) {
+		mb->opening = NULL;
+		mb->opened = o;
+		mod_delayed_work(mb->wq, &mb->look_work, 0);
+	}
+	mutex_unlock(&bdev_openings);
+	if (!mb)
+		bdev_opening_free(o);
+	memalloc_noio_restore(noio);
+}
+
+/* Begin to open a device for a member. Return: 0 or -ENOMEM. */
+static int bdev_begin(struct mesh_bdev *mb, const char *path)
+{
+	const struct mesh_member_conf *conf = &mb->member->conf;
+	struct bdev_opening *o = kzalloc(sizeof(*o), GFP_KERNEL);
+
+	if (!o)
+		return -ENOMEM;
+	INIT_WORK(&o->work, bdev_opening_work);
+	__module_get(THIS_MODULE);	/* the member has it; this may outlive that */
+	o->mb = mb;
+	strscpy(o->path, path, sizeof(o->path));
+	o->drive = conf->drive;
+	o->rw = conf->rw;
+	o->start = conf->start;
+	mutex_lock(&bdev_openings);
+	mb->opening = o;
+	mutex_unlock(&bdev_openings);
+	queue_work(bdev_open_wq, &o->work);
+	return 0;
 }
 
 /* I/O goes to it from now on. The one before has gone, and what it was sent is back. */
@@ -332,55 +409,96 @@ static void bdev_use(struct mesh_bdev *mb, struct mesh_bdev_dev *dev,
 	mesh_member_set_state(mb->member, MESH_MEMBER_UP, 0);
 }
 
-/* The drive is said to be back. Nothing of its former device may be in flight any more. */
+/* That path is open, or cannot be: it is not tried again, but another one that was named since. */
+static void bdev_tried(struct mesh_bdev *mb, const char *path, bool open)
+{
+	struct mesh_member *m = mb->member;
+
+	spin_lock(&m->path_lock);
+	if (!strcmp(mb->next, path))
+		mb->next[0] = 0;
+	if (open)
+		strscpy(m->conf.path, path, sizeof(m->conf.path));
+	spin_unlock(&m->path_lock);
+}
+
+/* A device was opened, or could not be. Return: whether to try it again, later. */
+static bool bdev_took(struct mesh_bdev *mb, struct bdev_opening *o)
+{
+	struct mesh_member *m = mb->member;
+	int err = o->err;
+
+	/* Last: it is noted as the member's device, which one that is refused is not. */
+	if (!err)
+		err = mesh_member_bdev_taken(m, o->dev->handle.bdev->bd_dev, &o->why);
+	if (err == -EAGAIN) {
+		/* it comes when what was given up has ended there */
+		mesh_member_set_state(m, MESH_MEMBER_DOWN, -EBUSY);
+		mesh_member_opened(m, 0, NULL);
+		return true;
+	}
+	bdev_tried(mb, o->path, !err);
+	if (!err) {
+		bdev_use(mb, o->dev, &o->info);
+		o->dev = NULL;
+	} else {
+		mesh_member_set_state(m, MESH_MEMBER_GONE, err);
+		pr_warn("%s: not taken as a member: %s: error %d\n", o->path, o->why ?: "no memory",
+			err);
+	}
+	mb->first = false;
+	mesh_member_opened(m, err, o->why);
+	return false;
+}
+
+/* The drive is said to be there. Nothing of its former device may be in flight any more. */
 static void bdev_return(struct mesh_bdev *mb)
 {
 	struct mesh_member *m = mb->member;
-	struct mesh_member_info info;
 	char path[MESH_PATH_MAX];
-	struct mesh_bdev_dev *dev;
 
 	spin_lock(&m->path_lock);
 	strscpy(path, mb->next, sizeof(path));
 	spin_unlock(&m->path_lock);
-	if (!path[0])
+	if (!path[0] || READ_ONCE(mb->opening))
 		return;
-	if (mesh_member_inflight(m)) {
+	if (mesh_member_inflight(m) || bdev_begin(mb, path))
 		bdev_look_later(mb);
-		return;
-	}
-	dev = bdev_take(m, path, &info, NULL);
-	spin_lock(&m->path_lock);
-	mb->next[0] = 0;
-	if (!IS_ERR(dev))
-		strscpy(m->conf.path, path, sizeof(m->conf.path));
-	spin_unlock(&m->path_lock);
-	if (IS_ERR(dev)) {
-		pr_warn("%s: not taken as the drive that was away: error %ld\n", path,
-			PTR_ERR(dev));
-		return;
-	}
-	bdev_use(mb, dev, &info);
-	bdev_look_later(mb);
+}
+
+static struct bdev_opening *bdev_opened(struct mesh_bdev *mb)
+{
+	struct bdev_opening *o;
+
+	mutex_lock(&bdev_openings);
+	o = mb->opened;
+	mb->opened = NULL;
+	mutex_unlock(&bdev_openings);
+	return o;
 }
 
 /* A device that has gone does not come back: another one takes its place. */
 static void bdev_look_work(struct work_struct *work)
 {
 	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
-	unsigned int noio;
+	unsigned int noio = memalloc_noio_save();
+	struct bdev_opening *o = bdev_opened(mb);
+	bool later = o && bdev_took(mb, o);
 
+	bdev_opening_free(o);
 	if (mb->dev && !bdev_is_gone(mb->dev->handle.bdev)) {
 		spin_lock(&mb->member->path_lock);
 		mb->next[0] = 0;
 		spin_unlock(&mb->member->path_lock);
-		bdev_look_later(mb);
-		return;
+		later = true;
+	} else {
+		if (!mb->first)
+			mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
+		if (!later)
+			bdev_return(mb);
 	}
-	mesh_member_set_state(mb->member, MESH_MEMBER_GONE, -ENODEV);
-	/* not mesh_noio_begin(): any opener of the disk holds its lock over reclaim */
-	noio = memalloc_noio_save();
-	bdev_return(mb);
+	if (later)
+		bdev_look_later(mb);
 	memalloc_noio_restore(noio);
 }
 
@@ -396,10 +514,7 @@ static void bdev_moved(struct mesh_member *m, const char *path)
 
 static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
-	struct mesh_member_info info;
-	struct mesh_bdev_dev *dev;
 	struct mesh_bdev *mb = kzalloc(sizeof(*mb), GFP_KERNEL);
-	int err;
 
 	if (!mb)
 		return -ENOMEM;
@@ -409,28 +524,18 @@ static int bdev_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	INIT_DELAYED_WORK(&mb->look_work, bdev_look_work);
 	mb->wq = alloc_workqueue("meshbdev", WQ_MEM_RECLAIM | WQ_UNBOUND, 2);
 	if (!mb->wq) {
-		err = -ENOMEM;
-		goto free;
+		kfree(mb);
+		return -ENOMEM;
 	}
 	m->priv = mb;
 	if (!m->conf.path[0]) {
 		mesh_member_set_state(m, MESH_MEMBER_GONE, -ENODEV);
 		return 0;
 	}
-	dev = bdev_take(m, m->conf.path, &info, extack);
-	if (IS_ERR(dev)) {
-		err = PTR_ERR(dev);
-		goto destroy;
-	}
-	bdev_use(mb, dev, &info);
-	bdev_look_later(mb);
-	return 0;
-destroy:
-	m->priv = NULL;
-	destroy_workqueue(mb->wq);
-free:
-	kfree(mb);
-	return err;
+	mb->first = true;
+	strscpy(mb->next, m->conf.path, sizeof(mb->next));
+	queue_delayed_work(mb->wq, &mb->look_work, 0);
+	return -EINPROGRESS;
 }
 
 static void bdev_close(struct mesh_member *m)
@@ -438,18 +543,29 @@ static void bdev_close(struct mesh_member *m)
 	struct mesh_bdev *mb = m->priv;
 	struct mesh_bdev_dev *dev;
 
+	/* one that is being opened is closed when that is over, whenever that is */
+	mutex_lock(&bdev_openings);
+	if (mb->opening)
+		mb->opening->mb = NULL;
+	mutex_unlock(&bdev_openings);
 	cancel_delayed_work_sync(&mb->look_work);
+	/* the look may have begun another one */
+	mutex_lock(&bdev_openings);
+	if (mb->opening)
+		mb->opening->mb = NULL;
+	mutex_unlock(&bdev_openings);
+	bdev_opening_free(mb->opened);
 	destroy_workqueue(mb->wq);
 	while ((dev = mb->dev)) {
 		mb->dev = dev->before;
-		mesh_compat_close_bdev(&dev->handle);
-		kfree(dev);
+		bdev_dev_close(dev);
 	}
 	kfree(mb);
 }
 
 const struct mesh_member_ops mesh_bdev_ops = {
 	.kind = "bdev",
+	.keeps = true,
 	.open = bdev_open,
 	.close = bdev_close,
 	.submit = bdev_submit,
@@ -459,10 +575,19 @@ const struct mesh_member_ops mesh_bdev_ops = {
 
 int mesh_bdev_init(void)
 {
-	return bioset_init(&mesh_bios, 64, 0, BIOSET_NEED_BVECS);
+	int err;
+
+	bdev_open_wq = alloc_workqueue("meshbdev_open", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!bdev_open_wq)
+		return -ENOMEM;
+	err = bioset_init(&mesh_bios, 64, 0, BIOSET_NEED_BVECS);
+	if (err)
+		destroy_workqueue(bdev_open_wq);
+	return err;
 }
 
 void mesh_bdev_exit(void)
 {
+	destroy_workqueue(bdev_open_wq);
 	bioset_exit(&mesh_bios);
 }

@@ -66,7 +66,7 @@ static const struct nla_policy volume_rejoin_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_INDEX] = { .type = NLA_U32 },
 };
 
-static const struct nla_policy witness_policy[MESHBLK_A_MAX + 1] = { };
+static const struct nla_policy no_policy[MESHBLK_A_MAX + 1] = { };
 
 static const struct nla_policy roster_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
@@ -100,9 +100,10 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_GET(VOLUME_GET, volume_id_policy, mesh_nl_volume_get, mesh_nl_volume_dump),
 	MESH_NL_OP(VOLUME_SCRUB, volume_scrub_policy, mesh_nl_volume_scrub),
 	MESH_NL_OP(VOLUME_REJOIN, volume_rejoin_policy, mesh_nl_volume_rejoin),
-	MESH_NL_OP(WITNESS, witness_policy, mesh_nl_serve_witness),
+	MESH_NL_OP(WITNESS, no_policy, mesh_nl_serve_witness),
 	MESH_NL_OP(ROSTER_NOTED, roster_policy, mesh_nl_roster_noted),
 	MESH_NL_OP(VOLUME_EVICT, volume_evict_policy, mesh_nl_volume_evict),
+	MESH_NL_GET(ABANDONED_GET, no_policy, NULL, mesh_nl_abandoned_dump),
 };
 
 static const struct genl_multicast_group mesh_nl_groups[] = {

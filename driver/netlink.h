@@ -4,7 +4,7 @@
  *
  *   netlink.c          the family: commands, policies, permissions
  *   netlink_layout.c   a message's members and segments
- *   netlink_volume.c   VOLUME_SET, _DEL, _GET
+ *   netlink_volume.c   VOLUME_SET, _DEL, _GET; ABANDONED_GET
  *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN, VOLUME_EVICT
  *   netlink_witness.c  WITNESS, ROSTER_NOTE, ROSTER_NOTED
  *   netlink_target.c   IDENTITY_SET, TARGET_*
@@ -41,6 +41,7 @@ int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int mesh_nl_abandoned_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info);

@@ -40,7 +40,7 @@ static int mesh_nl_put_diffs(struct sk_buff *skb, int type, const struct mesh_la
 static int mesh_nl_put_scrub(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
 {
 	const struct mesh_group *g = l->groups[first];
-	const struct prot_group *e = g->engine;
+	const struct prot_group *e = READ_ONCE(g->engine);
 
 	if ((READ_ONCE(e->scrubbing) && nla_put_flag(skb, MESHBLK_P_SCRUBBING)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_SCRUBBED, READ_ONCE(e->scrub_pos)) ||
@@ -56,7 +56,7 @@ static int mesh_nl_put_scrub(struct sk_buff *skb, const struct mesh_layout *l, u
 /* What keeps members that join from being whole; of those that have left it is of no interest. */
 static int mesh_nl_put_unread(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
 {
-	const struct prot_group *e = l->groups[first]->engine;
+	const struct prot_group *e = READ_ONCE(l->groups[first]->engine);
 
 	return READ_ONCE(e->joining) ? mesh_nl_put_diffs(skb, MESHBLK_P_UNREAD, l, first, e->unread,
 							 READ_ONCE(e->nr_unread)) : 0;
@@ -80,9 +80,9 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUP);
 	struct mesh_group *g = l->groups[first];
-	const char *why = mesh_group_why(g);
+	const char *state, *why = mesh_group_stands(g, &state);
 	u32 members[PROT_WIDTH_MAX], i;
-	u64 barred = 0;
+	u64 barred = 0, waits = 0;
 	u64 behind[PROT_WIDTH_MAX];
 	u8 roles[PROT_WIDTH_MAX];
 
@@ -92,20 +92,23 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 		behind[i] = mesh_group_behind(g, i);
 		if (READ_ONCE(g->slots[i].barred))
 			barred |= BIT_ULL(i);
+		if (READ_ONCE(g->slots[i].member) != l->member_slots[members[i]].member)
+			waits |= BIT_ULL(i);
 	}
 	if (!nest || nla_put_u32(skb, MESHBLK_P_SEGMENT, g->segment) ||
 	    nla_put_u32(skb, MESHBLK_P_COLUMN, g->column) ||
-	    nla_put_string(skb, MESHBLK_P_STATE, mesh_group_state_name(g)) ||
+	    nla_put_string(skb, MESHBLK_P_STATE, state) ||
 	    (why && nla_put_string(skb, MESHBLK_P_REASON, why)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_ATTACH, READ_ONCE(g->cfg.attach)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_EPOCH, READ_ONCE(g->ms.cur.epoch)) ||
 	    nla_put(skb, MESHBLK_P_MEMBERS, g->width * sizeof(*members), members) ||
 	    nla_put(skb, MESHBLK_P_ROLES, g->width, roles) ||
 	    nla_put(skb, MESHBLK_P_BEHIND, g->width * sizeof(*behind), behind) ||
-	    mesh_nl_put_u64(skb, MESHBLK_P_SYNCED, READ_ONCE(g->engine->synced)) ||
+	    mesh_nl_put_u64(skb, MESHBLK_P_SYNCED, READ_ONCE(READ_ONCE(g->engine)->synced)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_READS, READ_ONCE(g->read)) ||
 	    mesh_nl_put_u64(skb, MESHBLK_P_REDONE, atomic64_read(&g->redone)) ||
 	    nla_put_s32(skb, MESHBLK_P_ERROR, READ_ONCE(g->refused)) ||
+	    (waits && mesh_nl_put_u64(skb, MESHBLK_P_WAITS, waits)) ||
 	    (barred && mesh_nl_put_u64(skb, MESHBLK_P_BARRED, barred)) ||
 	    (mesh_group_witnessed(g) && nla_put_flag(skb, MESHBLK_P_WITNESS)) ||
 	    mesh_nl_put_unread(skb, l, first) ||
@@ -119,25 +122,25 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 /* Groups of a layout, in as many attributes as they need. Return: 0 or -EMSGSIZE. */
 int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
 {
+	int idx = mesh_group_engine_begin();
 	u32 i = 0, n;
-	int err;
+	int err = 0;
 
-	while (l->groups && i < l->prot->nr_places) {
+	while (!err && l->groups && i < l->prot->nr_places) {
 		struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_GROUPS);
 
-		if (!nest)
-			return -EMSGSIZE;
-		for (n = 0; n < MESH_NL_GROUPS_CHUNK && i < l->prot->nr_places; i++) {
+		err = nest ? 0 : -EMSGSIZE;
+		for (n = 0; !err && n < MESH_NL_GROUPS_CHUNK && i < l->prot->nr_places; i++) {
 			if (!l->groups[i])
 				continue;
 			err = mesh_nl_put_group(skb, l, i);
-			if (err)
-				return err;
 			n++;
 		}
-		nla_nest_end(skb, nest);
+		if (!err)
+			nla_nest_end(skb, nest);
 	}
-	return 0;
+	mesh_group_engine_end(idx);
+	return err;
 }
 
 /* The layout in use of the volume that a message names, pinned; or an error. */
@@ -191,8 +194,11 @@ int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info)
 	l = mesh_nl_pin(info);
 	if (IS_ERR(l))
 		return PTR_ERR(l);
-	if (!mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX])))
-		err = mesh_nl_refuse(info, -EINVAL, "no group keeps that member out");
+	err = mesh_groups_rejoin(l, nla_get_u32(info->attrs[MESHBLK_A_INDEX]));
+	if (err == -EINVAL)
+		GENL_SET_ERR_MSG(info, "no group keeps that member out");
+	else if (err)
+		GENL_SET_ERR_MSG(info, "a group of the volume waits for a member; try again");
 	mesh_layout_unpin(l);
 	return err;
 }
@@ -217,7 +223,8 @@ int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info)
 	if (a[MESHBLK_A_MEMBER])
 		err = mesh_groups_evict(l, nla_get_u32(a[MESHBLK_A_INDEX]), &conf, info->extack);
 	else if (mesh_groups_evict_stop(l, nla_get_u32(a[MESHBLK_A_INDEX])))
-		err = mesh_nl_refuse(info, -EBUSY, "the member's place goes to its copy right now");
+		err = mesh_nl_refuse(info, -EBUSY,
+				     "the member's place goes to its copy right now, or I/O of it does not end");
 	mesh_layout_unpin(l);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* VOLUME_SET, VOLUME_DEL, VOLUME_GET. */
+/* VOLUME_SET, VOLUME_DEL, VOLUME_GET, ABANDONED_GET. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
@@ -132,18 +132,16 @@ static int mesh_nl_put_stats(struct sk_buff *skb, struct mesh_member *m)
 	return 0;
 }
 
-static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot)
+/* Where a member is, and what its device has yet. */
+static int mesh_nl_put_place(struct sk_buff *skb, struct mesh_member *m, u64 size)
 {
-	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
-	struct mesh_member *m = slot->member;
+	u32 abandoned = atomic_read(&m->abandoned);
 	char path[MESH_PATH_MAX];
 
-	if (!nest ||
-	    nla_put_u8(skb, MESHBLK_M_KIND, m->conf.kind) ||
+	if (nla_put_u8(skb, MESHBLK_M_KIND, m->conf.kind) ||
 	    nla_put(skb, MESHBLK_M_EXTENT_UUID, UUID_SIZE, &m->conf.uuid) ||
-	    mesh_nl_put_u64(skb, MESHBLK_M_SIZE, slot->size) ||
-	    nla_put_string(skb, MESHBLK_M_STATE, mesh_member_state_name(READ_ONCE(m->state))) ||
-	    nla_put_s32(skb, MESHBLK_M_ERROR, READ_ONCE(m->err)))
+	    mesh_nl_put_u64(skb, MESHBLK_M_SIZE, size) ||
+	    (abandoned && nla_put_u32(skb, MESHBLK_M_ABANDONED, abandoned)))
 		return -EMSGSIZE;
 	if (m->conf.kind == MESHBLK_KIND_RDDA &&
 	    nla_put_u32(skb, MESHBLK_M_TARGET_ID, m->conf.target))
@@ -154,9 +152,17 @@ static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot
 	mesh_member_path(m, path);
 	if (path[0] && nla_put_string(skb, MESHBLK_M_PATH, path))
 		return -EMSGSIZE;
-	if (m->conf.start && mesh_nl_put_u64(skb, MESHBLK_M_START, m->conf.start))
-		return -EMSGSIZE;
-	if (mesh_nl_put_stats(skb, m))
+	return m->conf.start ? mesh_nl_put_u64(skb, MESHBLK_M_START, m->conf.start) : 0;
+}
+
+static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot)
+{
+	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
+	struct mesh_member *m = slot->member;
+
+	if (!nest || mesh_nl_put_place(skb, m, slot->size) ||
+	    nla_put_string(skb, MESHBLK_M_STATE, mesh_member_state_name(READ_ONCE(m->state))) ||
+	    nla_put_s32(skb, MESHBLK_M_ERROR, READ_ONCE(m->err)) || mesh_nl_put_stats(skb, m))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -182,13 +188,18 @@ static int mesh_nl_put_members(struct sk_buff *skb, struct mesh_layout *l)
 	return 0;
 }
 
-/* Without vol->lock, which may be held for as long as an attach or detach takes. */
+/*
+ * As of one moment: a reason goes with the state that it explains. Without vol->lock, which may be
+ * held for as long as an attach or detach takes.
+ */
 static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 {
-	int err = 0;
+	int err;
 
 	mutex_lock(&vol->event_lock);
-	if (vol->live)
+	err = nla_put_string(skb, MESHBLK_A_NAME, vol->conf.name) ?:
+	      nla_put_string(skb, MESHBLK_A_STATE, mesh_volume_state_name(vol->state));
+	if (!err && vol->live)
 		err = nla_put_string(skb, MESHBLK_A_DISK, vol->disk->disk_name) ?:
 		      nla_put_u32(skb, MESHBLK_A_OPENERS, disk_openers(vol->disk));
 	if (!err && vol->err)
@@ -202,15 +213,9 @@ static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 static int mesh_nl_put_volume(struct sk_buff *skb, struct mesh_volume *vol,
 			      struct mesh_layout *l, bool members)
 {
-	char name[MESHBLK_NAME_MAX + 1];
 	int err;
 
-	mutex_lock(&vol->event_lock);
-	strscpy(name, vol->conf.name, sizeof(name));
-	mutex_unlock(&vol->event_lock);
 	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ||
-	    nla_put_string(skb, MESHBLK_A_NAME, name) ||
-	    nla_put_string(skb, MESHBLK_A_STATE, mesh_volume_state_name(READ_ONCE(vol->state))) ||
 	    nla_put_u32(skb, MESHBLK_A_LBA, vol->conf.lba) ||
 	    nla_put_u32(skb, MESHBLK_A_IO_TIMEOUT_MS, jiffies_to_msecs(READ_ONCE(vol->timeout))) ||
 	    (vol->conf.ro && nla_put_flag(skb, MESHBLK_A_READONLY)))
@@ -310,6 +315,41 @@ int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		if (!err)
 			cb->args[0]++;
 		mesh_volume_put(vol);
+	}
+	return skb->len ?: err;
+}
+
+static int mesh_nl_put_abandoned(struct sk_buff *skb, struct mesh_member *m)
+{
+	struct nlattr *nest;
+
+	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &m->volume))
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
+	if (!nest || mesh_nl_put_place(skb, m, READ_ONCE(m->conf.size)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+/* Members whose devices have I/O that was given up, of volumes that have gone, too. */
+int mesh_nl_abandoned_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct mesh_member *m;
+	int err = 0;
+	void *hdr;
+
+	while (!err && (m = mesh_member_next_abandoned(cb->args[0]))) {
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				  &mesh_nl_family, NLM_F_MULTI, MESHBLK_CMD_ABANDONED_GET);
+		err = hdr ? mesh_nl_put_abandoned(skb, m) : -EMSGSIZE;
+		mesh_member_put_later(m);
+		if (!err) {
+			genlmsg_end(skb, hdr);
+			cb->args[0]++;
+		} else if (hdr) {
+			genlmsg_cancel(skb, hdr);
+		}
 	}
 	return skb->len ?: err;
 }

@@ -7,6 +7,7 @@
 
 #include "driver/target.h"
 #include "driver/uapi/meshblk.h"
+#include "driver/until.h"
 #include "driver/volume.h"
 
 static DEFINE_MUTEX(mesh_targets_lock);
@@ -94,6 +95,17 @@ void mesh_target_put(struct mesh_target *t)
 	kfree(t);
 }
 
+static void mesh_target_put_now(void *t)
+{
+	mesh_target_put(t);
+}
+
+/* The same for a handler: what its session takes too long for goes on in the background. */
+static void mesh_target_end(struct mesh_target *t)
+{
+	mesh_run_until(mesh_target_put_now, t, jiffies + msecs_to_jiffies(MESH_SETTLE_MS));
+}
+
 static int mesh_target_connect(struct mesh_target *t, struct netlink_ext_ack *extack)
 {
 	struct sockaddr_storage addr;
@@ -175,7 +187,7 @@ int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack 
 unlock:
 	mutex_unlock(&mesh_targets_lock);
 	if (old)
-		mesh_target_put(old);
+		mesh_target_end(old);
 	return err;
 }
 
@@ -197,7 +209,7 @@ int mesh_target_del(u32 id, struct netlink_ext_ack *extack)
 	}
 	mutex_unlock(&mesh_targets_lock);
 	if (!err)
-		mesh_target_put(t);
+		mesh_target_end(t);
 	return err;
 }
 

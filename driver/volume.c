@@ -38,6 +38,14 @@ static DEFINE_IDA(mesh_index);
 struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 static struct lockdep_map mesh_noio_map __maybe_unused;	/* where there is lockdep */
 
+/* The next volume's disk may have its name. */
+static void mesh_volume_free_index(struct mesh_volume *vol)
+{
+	if (vol->index >= 0)
+		ida_free(&mesh_index, vol->index);
+	vol->index = -1;
+}
+
 static void mesh_volume_free_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
@@ -46,7 +54,7 @@ static void mesh_volume_free_work(struct work_struct *work)
 	cancel_delayed_work_sync(&vol->retry_work);
 	destroy_workqueue(vol->wq);
 	mesh_plan_pools_exit(vol);
-	ida_free(&mesh_index, vol->index);
+	mesh_volume_free_index(vol);
 	kfree(vol);
 	module_put(THIS_MODULE);
 }
@@ -111,13 +119,19 @@ struct mesh_volume *mesh_volume_next(unsigned int skip)
 	return found;
 }
 
-/* The one setter of a volume's state. */
-static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
+/*
+ * The one setter of a volume's state, and of why it is not attached or a member refused, which goes
+ * with it; 0 and NULL: all is well.
+ */
+static void mesh_volume_set_why(struct mesh_volume *vol, enum mesh_volume_state state, int err,
+				const char *reason)
 {
 	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
 							  lockdep_is_held(&vol->lock));
 
 	mutex_lock(&vol->event_lock);
+	vol->err = err;
+	vol->reason = reason;
 	if (vol->state != state && !WARN_ON_ONCE(!mesh_volume_may(vol->state, state))) {
 		WRITE_ONCE(vol->state, state);
 		mesh_event_volume(vol, state, l ? l->epoch : 0);
@@ -134,14 +148,9 @@ static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 	mutex_unlock(&vol->event_lock);
 }
 
-/* Why the volume is not attached or a member refused; 0 and NULL: all is well. */
-static void mesh_volume_set_err(struct mesh_volume *vol, int err, const char *reason)
+static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
 {
-	lockdep_assert_held(&vol->lock);
-	mutex_lock(&vol->event_lock);
-	vol->err = err;
-	vol->reason = reason;
-	mutex_unlock(&vol->event_lock);
+	mesh_volume_set_why(vol, state, 0, NULL);
 }
 
 /* Something about a member changed. Any context. */
@@ -156,14 +165,14 @@ static void mesh_volume_attach(struct mesh_volume *vol)
 	int err = mesh_disk_alloc(vol);
 
 	if (err) {
-		mesh_volume_set_err(vol, err, "no disk could be made");
+		mesh_volume_set_why(vol, vol->state, err, "no disk could be made");
 		return;
 	}
 	mutex_unlock(&vol->lock);
 	err = mesh_disk_add(vol);
 	mutex_lock(&vol->lock);
 	if (err) {
-		mesh_volume_set_err(vol, err, "the disk could not be added");
+		mesh_volume_set_why(vol, vol->state, err, "the disk could not be added");
 		mesh_disk_free(vol);
 		return;
 	}
@@ -178,19 +187,18 @@ static void mesh_volume_state_work(struct work_struct *work)
 	bool announce = false;
 	unsigned int down, lost;
 	struct mesh_layout *l;
-	const char *why;
+	const char *unfit, *why;
 
 	mutex_lock(&vol->lock);
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
-	why = mesh_layout_refit(l, vol->conf.lba);
-	if (why)
-		mesh_volume_set_err(vol, -EINVAL, why);
-	else
-		mesh_volume_set_err(vol, 0, mesh_groups_why(l));
+	unfit = mesh_layout_refit(l, vol->conf.lba);
+	/* before the states: a group that serves by then has no reason any more */
+	why = mesh_groups_why(l);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
+	why = unfit ?: want == MESH_VOLUME_ACTIVE ? NULL : why;
 	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
 		mesh_volume_attach(vol);
 		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
@@ -198,7 +206,7 @@ static void mesh_volume_state_work(struct work_struct *work)
 	}
 	/* Until it is active udev does not read the disk: the event follows the state. */
 	announce = vol->live && want == MESH_VOLUME_ACTIVE && vol->state != want;
-	mesh_volume_set_state(vol, want);
+	mesh_volume_set_why(vol, want, unfit ? -EINVAL : 0, why);
 unlock:
 	mutex_unlock(&vol->lock);
 	/* The removal of the disk waits for this work. */
@@ -235,6 +243,7 @@ static void mesh_volume_remove_work(struct work_struct *work)
 	/* No lock: only this work still uses the disk. */
 	if (live)
 		mesh_disk_remove(vol);
+	mesh_volume_free_index(vol);
 	mutex_lock(&mesh_volumes_lock);
 	list_del(&vol->node);
 	mutex_unlock(&mesh_volumes_lock);
@@ -323,6 +332,23 @@ static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 	return vol;
 }
 
+/* These are as it was attached first. Return: whether the message names no other. */
+static bool mesh_volume_same_access(const struct mesh_volume *vol,
+				    const struct mesh_volume_conf *conf,
+				    struct netlink_ext_ack *extack)
+{
+	if (conf->lba == vol->conf.lba && conf->ro == vol->conf.ro)
+		return true;
+	if (conf->lba != vol->conf.lba)
+		NL_SET_ERR_MSG(extack, "the block size changes with a detach only");
+	else if (conf->ro)
+		NL_SET_ERR_MSG(extack,
+			       "the volume is attached for writing, or tries to be; detach it first");
+	else
+		NL_SET_ERR_MSG(extack, "the volume is attached for reading; detach it first");
+	return false;
+}
+
 /* Why the volume cannot take this layout, into @extack; 0, or a negative errno. */
 static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
 			    struct mesh_layout *new, struct mesh_layout *old,
@@ -333,10 +359,6 @@ static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_co
 	if (old && new->epoch < old->epoch) {
 		NL_SET_ERR_MSG(extack, "the epoch goes back");
 		return -ESTALE;
-	}
-	if (conf->lba != vol->conf.lba || conf->ro != vol->conf.ro) {
-		NL_SET_ERR_MSG(extack, "block size and access change with a detach only");
-		return -EINVAL;
 	}
 	why = mesh_disk_unfit(vol, new->prot) ?: mesh_layout_unfit(new, conf->lba);
 	if (!why)
@@ -407,9 +429,9 @@ void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
 /*
  * Attach a volume, or give it another layout. @prot: checked; taken over, whatever is returned.
  * @members: as many as @prot has. @fresh: a bit for each of its segments, taken over likewise.
- * Sleeps, but not for targets: the disk appears when its members are up. Opening a local device
- * may take any time, so members are opened, and those that are not wanted after all closed,
- * without a lock. Return: 0, also for what is there already; or a negative errno.
+ * Sleeps, but neither for targets nor for devices: the disk appears when its members are up.
+ * Members are opened, and those that are not wanted after all closed, without a lock. Return: 0,
+ * also for what is there already; or a negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
 		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
@@ -417,13 +439,18 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 {
 	struct mesh_volume *vol = mesh_volume_want(conf);
 	struct mesh_layout *new;
-	int err = -ENOMEM;
+	int err = IS_ERR(vol) ? PTR_ERR(vol) : 0;
 
-	if (IS_ERR(vol)) {
+	if (!err && !mesh_volume_same_access(vol, conf, extack)) {
+		mesh_volume_put(vol);
+		err = -EINVAL;
+	}
+	if (err) {
 		kvfree(fresh);
 		kvfree(prot);
-		return PTR_ERR(vol);
+		return err;
 	}
+	err = -ENOMEM;
 	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
 	if (new) {
 		new->prot = prot;
@@ -433,7 +460,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 		kvfree(fresh);
 		kvfree(prot);
 	}
-	mutex_lock(&vol->lock);
+	mutex_lock(&vol->lock);	/* nothing waits for I/O or a target under it */
 	if (!err)
 		err = mesh_volume_take(vol, conf, &new, extack);
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
@@ -446,7 +473,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 	}
 	mutex_unlock(&vol->lock);
 	if (new)
-		mesh_layout_discard(new);
+		mesh_layout_drop(new);
 	mesh_volume_put(vol);
 	return err;
 }
@@ -484,7 +511,8 @@ static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 /* Wait until the disk has gone and, unless that was forced, the members are closed. */
 static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink_ext_ack *extack)
 {
-	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) : vol->timeout + 10 * HZ;
+	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) :
+			    min(vol->timeout, msecs_to_jiffies(MESH_TIMEOUT_MS)) + 10 * HZ;
 
 	left = wait_for_completion_killable_timeout(&vol->removed, left);
 	if (left <= 0) {

@@ -98,6 +98,7 @@ struct mesh_layout {
 		struct mesh_layout	*layout;
 		u64			size;	/* bytes that it must have */
 		bool			grouped;	/* a group decides what its loss means */
+		bool			opens;		/* this layout waits until it is open */
 	} member_slots[];			/* the members, in the message's order */
 };
 
@@ -227,6 +228,7 @@ struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 me
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack);
 void mesh_layout_discard(struct mesh_layout *l);
+void mesh_layout_drop(struct mesh_layout *l);
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
 const char *mesh_layout_refit(struct mesh_layout *l, u32 lba);
 bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
@@ -306,6 +308,7 @@ void mesh_sysfs_remove(struct mesh_volume *vol);
 void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_state s, int err);
 void mesh_event_volume(struct mesh_volume *vol, enum mesh_volume_state s, u64 epoch);
 void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch);
+void mesh_event_abandoned(struct mesh_member *m, u32 left);
 void mesh_event_target(u32 id, const char *state, int err, const char *reason);
 
 #endif

@@ -49,6 +49,15 @@ static json_t *member_json(struct nlattr *nest)
 		case MESHBLK_M_ERROR:
 			json_object_set_new(o, "error", json_integer((int32_t)nla_get_u32(a)));
 			break;
+		case MESHBLK_M_ABANDONED:
+			json_object_set_new(o, "abandoned", json_integer(nla_get_u32(a)));
+			break;
+		case MESHBLK_M_START:
+			json_object_set_new(o, "start", json_integer(nla_get_u64(a)));
+			break;
+		case MESHBLK_M_DRIVE_UUID:
+			json_object_set_new(o, "drive", json_string(show_uuid(nla_data(a))));
+			break;
 		case MESHBLK_M_SIZE:
 			json_object_set_new(o, "size", json_integer(nla_get_u64(a)));
 			break;
@@ -65,7 +74,7 @@ static const char *role_name(unsigned char role)
 	static const char *const names[] = {
 		[MESHBLK_ROLE_IN_SYNC] = "in_sync", [MESHBLK_ROLE_SUSPECT] = "suspect",
 		[MESHBLK_ROLE_FAILED] = "failed", [MESHBLK_ROLE_OUT] = "out",
-		[MESHBLK_ROLE_JOINING] = "joining",
+		[MESHBLK_ROLE_JOINING] = "joining", [MESHBLK_ROLE_OPENING] = "opening",
 	};
 
 	return role && role < sizeof(names) / sizeof(names[0]) ? names[role] : "?";
@@ -100,7 +109,7 @@ static json_t *group_json(struct nlattr *nest)
 		[MESHBLK_P_READS] = "engine_reads", [MESHBLK_P_REDONE] = "redone",
 		[MESHBLK_P_SCRUBBED] = "scrubbed", [MESHBLK_P_BYTES] = "member_bytes",
 		[MESHBLK_P_REPAIRED] = "repaired", [MESHBLK_P_SKIPPED] = "skipped",
-		[MESHBLK_P_COPIED] = "copied", [MESHBLK_P_COPY_BYTES] = "copy_bytes",
+		[MESHBLK_P_WAITS] = "waits", [MESHBLK_P_COPIED] = "copied", [MESHBLK_P_COPY_BYTES] = "copy_bytes",
 	};
 	json_t *o = json_object(), *behind = json_array();
 	char roles[1024] = "";
@@ -203,6 +212,8 @@ json_t *answer_json(struct nl_msg *msg)
 			}
 			nla_for_each_nested(e, a, rem2)
 				json_array_append_new(groups, group_json(e));
+		} else if (nla_type(a) == MESHBLK_A_MEMBER) {
+			json_object_set_new(o, "member", member_json(a));
 		} else if (nla_type(a) <= MESHBLK_A_MAX && names[nla_type(a)]) {
 			json_object_set_new(o, names[nla_type(a)], value_json(a));
 		}

@@ -14,6 +14,7 @@
  *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())
  *   blkctl del UUID [force]
  *   blkctl get [UUID]          a JSON object a line
+ *   blkctl abandoned           members whose devices have I/O that was given up, one a line
  *   blkctl wait UUID STATE [SECONDS]
  *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
  *   blkctl bad-keys UUID    what IDENTITY_SET says of keys that it must not take
@@ -302,6 +303,15 @@ static int cmd_target_get(int argc, char **argv)
 	return finish(talk(new_msg(MESHBLK_CMD_TARGET_GET, NLM_F_DUMP), print_answer, NULL));
 }
 
+/* Members with I/O that was given up */
+
+static int cmd_abandoned(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return finish(talk(new_msg(MESHBLK_CMD_ABANDONED_GET, NLM_F_DUMP), print_answer, NULL));
+}
+
 /* Events */
 
 static int cmd_events(int argc, char **argv)
@@ -330,7 +340,7 @@ static const struct {
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
 	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin }, { "evict", cmd_evict },
-	{ "wait", cmd_wait },
+	{ "wait", cmd_wait }, { "abandoned", cmd_abandoned },
 	{ "identity", cmd_identity }, { "bad-keys", cmd_bad_keys }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },
 	{ "witness", cmd_witness }, { "noted", cmd_noted },
@@ -347,5 +357,5 @@ int main(int argc, char **argv)
 		connect_family();
 		return verbs[i].run(argc - 1, argv + 1);
 	}
-	die(2, "make|set|del|get|scrub|rejoin|evict|wait|read|write|identity|target-set|target-del|target-get|witness|noted|events|storm");
+	die(2, "make|set|del|get|scrub|rejoin|evict|wait|abandoned|read|write|identity|target-set|target-del|target-get|witness|noted|events|storm");
 }

@@ -115,7 +115,7 @@ static void ring_count(struct prot_group *g, const struct prot_gop *op)
 	}
 }
 
-/* P1: settle the participants and take a ring slot; the op's phase then tells the result. */
+/* P1: settle the participants and take a ring slot; the op's phase then has the result. */
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ecop *e = prot_ecop(g, op);

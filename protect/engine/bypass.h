@@ -12,7 +12,7 @@
  *
  * A write is counted before its first I/O is sent, and until PROT_EV_FREE, or PROT_EV_DONE with
  * @freed. So no read returns data that a crash could lose, and a read begun after the
- * acknowledgement of a write never misses the write.
+ * acknowledgment of a write never misses the write.
  */
 #ifndef PROTECT_BYPASS_H
 #define PROTECT_BYPASS_H
@@ -39,9 +39,9 @@ static inline u32 prot_bypass_reset(u32 word)
 }
 
 /*
- * Members that may be read while the group serves. The caller must ask again before a request
- * ends under changed conditions. None while copies may differ, or while unreadable sectors are
- * rewritten. A scrub writes only sectors that were unreadable or differed before.
+ * Members that may be read while the group serves. The caller must compute them again before a
+ * request ends under changed conditions. None while copies may differ, or while unreadable
+ * sectors are rewritten. A scrub writes only sectors that were unreadable or differed before.
  */
 static inline u64 prot_bypass_members(const struct prot_group *g)
 {

@@ -654,7 +654,7 @@ bool prot_group_settle(struct prot_group *g);
  * any number; 0: none. Chunks already begun go on, because their rows are locked. The rest of an
  * allowance adds to the next one, up to @depth chunks: a chunk longer than the time between two
  * allowances costs no speed, and a pause saves no more up. Bytes begun beyond an allowance come
- * out of the next ones, so many small allowances allow no more than a large one. The number of
+ * out of the next ones: small allowances allow no more than a large one. The number of
  * chunks in flight is the smallest to use an allowance up before the next one; @beside requests
  * of the application, the smallest to bring speed (pace.c).
  */

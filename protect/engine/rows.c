@@ -17,7 +17,7 @@ u16 *prot_bucket(const struct prot_group *g, const struct prot_gop *op)
 
 /* True: @op has to wait for @o, an earlier op of the bucket. */
 static bool rows_excludes(const struct prot_group *g, const struct prot_gop *o,
-			   const struct prot_gop *op)
+			  const struct prot_gop *op)
 {
 	if (PROT_MUTANT(NO_LOCK) && o->purpose == op->purpose)
 		return false;

@@ -147,7 +147,7 @@ bool prot_membership_written(struct prot_membership *m, u64 members);
 /* Members to read from; with fewer than @m->held of them here, reads wait. */
 u64 prot_membership_readers(const struct prot_membership *m);
 
-/* Members needed by a write before the acknowledgement. */
+/* Members needed by a write before the acknowledgment. */
 u64 prot_membership_writers(const struct prot_membership *m);
 
 #endif

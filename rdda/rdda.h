@@ -131,7 +131,8 @@ struct rdda_extent_info {
  * struct rdda_extent_ops - notifications of an extent to its user
  * @state: process context; may sleep, but must not wait for a caller of
  *	rdda_extent_close() or rdda_target_destroy(): those wait for it. In-flight
- *	I/O was ended before DOWN, GONE or REFUSED is reported.
+ *	I/O was ended before DOWN, GONE or REFUSED is reported, but what queue pairs of
+ *	a lost session name pages of: that may end after the extent is UP again.
  */
 struct rdda_extent_ops {
 	void (*state)(void *priv, enum rdda_extent_state state, int err);

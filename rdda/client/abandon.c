@@ -37,7 +37,37 @@ static void chan_drop_waiting(struct rdda_chan *ch, const struct rdda_extent *e,
 	}
 }
 
-/* Take no more I/O, and end what was never sent. @ch: of a dead session. @ended: gets that I/O. */
+/* Whether the queue pair may still read the pages of a command that was sent. @ch: locked. */
+static bool chan_names(struct rdda_chan *ch, const struct rdda_cmd_slot *slot)
+{
+	return slot->data &&
+	       (!rdda_chan_seq_done(ch, slot->seq) || rdda_fault(RDDA_FAULT_QP_STAYS));
+}
+
+/* End I/O in flight whose pages no queue pair names; @e: of that extent; NULL: of all. */
+static void chan_drop_flight(struct rdda_chan *ch, const struct rdda_extent *e,
+			     struct list_head *ended)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&ch->lock);
+	rdda_sq_scan(ch, ended);
+	for (i = 0; i < ch->slot.nr; i++) {
+		struct rdda_cmd_slot *slot = &ch->slot.all[i];
+		struct rdda_io *io = slot->io;
+
+		if ((e && slot->extent != e) || slot->state != RDDA_SLOT_FLIGHT || !io ||
+		    chan_names(ch, slot))
+			continue;
+		slot->io = NULL;
+		rdda_io_drop(io, -ENOLINK, ended);
+	}
+}
+
+/*
+ * Take no more I/O; end what was never sent, and what the queue pair names no pages of. @ch: of a
+ * dead session. @ended: gets that I/O.
+ */
 void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 {
 	struct rdda_cmd_slot *slot, *next;
@@ -52,6 +82,8 @@ void rdda_chan_close(struct rdda_chan *ch, struct list_head *ended)
 		rdda_cmd_slot_free(slot, -ENOLINK, ended);
 	}
 	ch->pending.nr = 0;
+	if (test_bit(SESSION_UP, &ch->s->flags))
+		chan_drop_flight(ch, NULL, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
 }
 
@@ -109,22 +141,29 @@ void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_head *ended)
 {
 	unsigned long flags;
-	unsigned int i;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	rdda_sq_scan(ch, ended);
-	for (i = 0; i < ch->slot.nr; i++) {
-		struct rdda_cmd_slot *slot = &ch->slot.all[i];
-		struct rdda_io *io = slot->io;
-
-		if (slot->extent != e || slot->state != RDDA_SLOT_FLIGHT || !io ||
-		    (slot->data && !rdda_chan_seq_done(ch, slot->seq)))
-			continue;
-		slot->io = NULL;
-		rdda_io_drop(io, -ENOLINK, ended);
-	}
+	chan_drop_flight(ch, e, ended);
 	rdda_chan_run(ch, ended);
 	spin_unlock_irqrestore(&ch->lock, flags);
+}
+
+/* Whether a channel has anything of an extent, in flight or not. */
+bool rdda_chan_has(struct rdda_chan *ch, struct rdda_extent *e)
+{
+	struct rdda_drive_queue *dq;
+	unsigned long flags;
+	struct rdda_io *io;
+	bool has = false;
+
+	if (rdda_chan_uses(ch, e, &has))
+		return true;
+	spin_lock_irqsave(&ch->lock, flags);
+	list_for_each_entry(dq, &ch->queues.turns, turn)
+		list_for_each_entry(io, &dq->waiting, node)
+			has |= io->extent == e;
+	spin_unlock_irqrestore(&ch->lock, flags);
+	return has;
 }
 
 /*

@@ -107,7 +107,7 @@ static int chan_arrays(struct rdda_chan *ch)
 int rdda_chan_setup(struct rdda_chan *ch)
 {
 	unsigned int i, controls = le16_to_cpu(ch->login.accept.controls);
-	struct list_head *kept = &ch->s->t->pages;
+	struct rdda_pages *kept = &ch->s->t->pages;
 	int ret;
 
 	ch->slot.nr = min_t(u32, le16_to_cpu(ch->login.accept.cmds), RDDA_CLIENT_CMDS);

@@ -13,6 +13,7 @@
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
@@ -40,6 +41,7 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: one a CPU, fewer with
 #define PROVE_TIMEOUT_MS	5000
 #define BYE_TIMEOUT_MS		200
 #define CM_SLICE_MS		100
+#define TEARDOWN_MS		200	/* nearly always it is over by then */
 
 static void session_dead(struct rdda_session *s)
 {
@@ -171,8 +173,11 @@ static bool leaving_removed(struct rdda_target *t)
 {
 	struct rdda_session *s;
 
-	list_for_each_entry(s, &t->leaving, leave_node)
+	list_for_each_entry(s, &t->leaving, end_node)
 		if (test_bit(SESSION_REMOVED, &s->flags))
+			return true;
+	list_for_each_entry(s, &t->ended, end_node)
+		if (test_bit(SESSION_REMOVED, &s->flags) && completion_done(&s->torn))
 			return true;
 	return false;
 }
@@ -518,18 +523,50 @@ static void session_fewer(struct rdda_session *s, int err)
 }
 
 /*
- * Log in at a target. @err: why not, negative. The target's work item, in noio scope; sleeps for
- * some seconds at most. Return: a session that is up, or NULL with nothing left behind.
+ * Tear a session down, in order, behind rdda_session_end(). Every I/O of it has ended after this,
+ * and only its connections are left.
  */
-struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
-					  size_t reason_len)
+static void session_teardown(struct work_struct *work)
+{
+	struct rdda_session *s = container_of(work, struct rdda_session, teardown);
+	struct rdda_target *t = s->t;
+	unsigned int i, n, noio = memalloc_noio_save();
+	LIST_HEAD(ended);
+
+	for (n = 0; n < RDDA_CHANNELS_MAX && s->chan[n]; n++)
+		;
+	rdda_fault_stay(RDDA_FAULT_QP_STAYS);
+	/* From here to the destruction nothing of ours is touched by the NIC ... */
+	for (i = 0; i < n; i++) {
+		rdda_qp_drain(&s->chan[i]->q);
+		rdda_sq_stop(s->chan[i]);
+		rdda_recv_stop(s->chan[i]);
+		rdda_gather_stop(s->chan[i]);
+		rdda_qp_destroy(&s->chan[i]->q);
+		timer_delete_sync(&s->chan[i]->walk.timer);
+		rdda_dbg_destroyed(s->chan[i]);
+	}
+	/* ... and only now may pages go back to their owners. */
+	for (i = 0; i < n; i++)
+		rdda_chan_fail_all(s->chan[i], &ended);
+	rdda_ios_end(&ended);
+	rdda_bounce_free(s);
+	for (i = 0; i < n; i++)
+		rdda_chan_release(s->chan[i]);
+	if (s->pd)
+		ib_dealloc_pd(s->pd);
+	memalloc_noio_restore(noio);
+	/* The work item that sees it may free both, once it has had the lock. */
+	spin_lock_irq(&t->lock);
+	complete_all(&s->torn);
+	rdda_target_kick(t);
+	spin_unlock_irq(&t->lock);
+}
+
+static struct rdda_session *session_new(struct rdda_target *t)
 {
 	struct rdda_session *s = kzalloc(sizeof(*s), GFP_KERNEL);
-	unsigned int i;
-	int ret;
 
-	*err = -ENOMEM;
-	strscpy(reason, "out of memory", reason_len);
 	if (!s)
 		return NULL;
 	kref_init(&s->ref);
@@ -539,8 +576,29 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 	init_waitqueue_head(&s->wait);
 	spin_lock_init(&s->calls.lock);
 	INIT_LIST_HEAD(&s->calls.list);
+	INIT_WORK(&s->teardown, session_teardown);
+	init_completion(&s->torn);
 	timer_setup(&s->alive.timer, rdda_alive_timer, 0);
 	rdda_identity_get(&s->login.host, &s->login.key, t->older_key);
+	return s;
+}
+
+/*
+ * Log in at a target. @err: why not, negative. The target's work item, in noio scope; sleeps for
+ * some seconds at most. Return: a session that is up; or NULL: what there was of it has ended as
+ * by rdda_session_end().
+ */
+struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char *reason,
+					  size_t reason_len)
+{
+	struct rdda_session *s = session_new(t);
+	unsigned int i;
+	int ret;
+
+	*err = -ENOMEM;
+	strscpy(reason, "out of memory", reason_len);
+	if (!s)
+		return NULL;
 	ret = chan_connect(s, 0);
 	/* pairs with rdda_target_expect() */
 	if (!ret && !smp_load_acquire(&t->expect_any) &&
@@ -586,45 +644,31 @@ static void session_bye(struct rdda_session *s)
 }
 
 /*
- * Tear a session down, in order. @s: any, also one that never came up; no extent has a grant of it
- * any more. The target's work item; sleeps. Every I/O of it has ended when this returns, and only
- * its connections are left, in the target's @leaving, with the caller's reference.
+ * End a session. @s: any, also one that never came up; no extent has a grant of it any more. The
+ * target's work item; sleeps. What no queue pair names the pages of has ended when this returns.
+ * The rest ends with the queue pairs, in the teardown's work, which takes as long as the NIC does:
+ * no other session waits for that. @s is in the target's @ended then, with the caller's reference.
  */
 void rdda_session_end(struct rdda_session *s)
 {
-	unsigned int i, n;
+	unsigned int i;
 	LIST_HEAD(ended);
 
-	for (n = 0; n < RDDA_CHANNELS_MAX && s->chan[n]; n++)
-		;
-	if (n)
+	if (s->chan[0])
 		session_bye(s);
 	session_close(s);
 	/* The session is dead by now: it does not set itself again. */
 	timer_delete_sync(&s->alive.timer);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		rdda_chan_close(s->chan[i], &ended);
 	rdda_ios_end(&ended);
-	/* From here to the destruction nothing of ours is touched by the NIC ... */
-	for (i = 0; i < n; i++) {
-		rdda_qp_drain(&s->chan[i]->q);
-		rdda_sq_stop(s->chan[i]);
-		rdda_recv_stop(s->chan[i]);
-		rdda_gather_stop(s->chan[i]);
-		rdda_qp_destroy(&s->chan[i]->q);
-		timer_delete_sync(&s->chan[i]->walk.timer);
-		rdda_dbg_destroyed(s->chan[i]);
-	}
-	/* ... and only now may pages go back to their owners. */
-	for (i = 0; i < n; i++)
-		rdda_chan_fail_all(s->chan[i], &ended);
-	rdda_ios_end(&ended);
-	rdda_bounce_free(s);
-	for (i = 0; i < n; i++)
-		rdda_chan_release(s->chan[i]);
-	if (s->pd)
-		ib_dealloc_pd(s->pd);
-	list_add_tail(&s->leave_node, &s->t->leaving);
+	list_add_tail(&s->end_node, &s->t->ended);
+	s->t->nr_ended++;
+	queue_work(rdda_wq, &s->teardown);
+	/* The next session finds the pages of this one. */
+	if (!wait_for_completion_timeout(&s->torn, msecs_to_jiffies(TEARDOWN_MS)))
+		pr_notice_ratelimited("%pISpc: session %u: its queue pairs are being destroyed still\n",
+				      &s->t->addr, s->login.id);
 }
 
 /* Whether its connect request has left, so that letting it go sends a message. */
@@ -651,6 +695,6 @@ void rdda_session_leave(struct rdda_session *s, bool force)
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)
 		if (s->chan[i]->login.id)
 			rdma_destroy_id(s->chan[i]->login.id);
-	list_del(&s->leave_node);
+	list_del(&s->end_node);
 	rdda_session_put(s);
 }

@@ -237,6 +237,17 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	extent_notify(e);
 }
 
+/* Whether stuck I/O can be of this session: an earlier one's ends with its queue pairs. */
+static bool extent_has(struct rdda_extent *e, struct rdda_session *s)
+{
+	bool has = e->drain.active;
+	unsigned int i;
+
+	for (i = 0; i < s->nchan && !has; i++)
+		has = rdda_chan_has(s->chan[i], e);
+	return has;
+}
+
 /*
  * A drive holds commands longer than their volume waits. The session stays, since
  * others use it: what may end of the extent's I/O ends now, and nothing goes to the
@@ -308,7 +319,8 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 		}
 		spin_unlock_irq(&t->lock);
 	}
-	if (reports & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->drain.active))
+	if (reports & EXTENT_STUCK && (rcu_access_pointer(e->grant) || e->drain.active) &&
+	    extent_has(e, s))
 		extent_stuck(e, s);
 	if (reports & EXTENT_BACK && e->drain.active && !e->drain.ends) {
 		e->drain.end = jiffies + msecs_to_jiffies(s->alive.dead_ms);
@@ -479,7 +491,10 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 	synchronize_rcu();
 }
 
-/* Extents are down; every I/O has ended. The target's work item. */
+/*
+ * Extents are down; every I/O has ended, but what rdda_session_end() leaves to the queue pairs. The
+ * target's work item.
+ */
 void rdda_extents_notify_lost(struct rdda_target *t)
 {
 	struct rdda_extent *e;

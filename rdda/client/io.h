@@ -131,6 +131,7 @@ void rdda_chan_abandon(struct rdda_chan *ch, struct rdda_extent *e, struct list_
 void rdda_chan_fail_extent(struct rdda_chan *ch, struct rdda_extent *e, int err,
 			   struct list_head *ended);
 bool rdda_chan_uses(struct rdda_chan *ch, struct rdda_extent *e, bool *io);
+bool rdda_chan_has(struct rdda_chan *ch, struct rdda_extent *e);
 void rdda_chan_forget(struct rdda_chan *ch, const struct rdda_extent *e);
 bool rdda_session_settled(struct rdda_session *s);
 

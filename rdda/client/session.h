@@ -3,6 +3,7 @@
 #ifndef RDDA_CLIENT_SESSION_H
 #define RDDA_CLIENT_SESSION_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
@@ -20,8 +21,7 @@ struct rdda_target;
 
 /*
  * One incarnation at a target. Memory lives as long as @ref (staged payloads hold one); what
- * belongs to the device dies in rdda_session_end(), in the target's work item. A part names the
- * file that writes it.
+ * belongs to the device dies in @teardown. A part names the file that writes it.
  */
 struct rdda_session {
 	struct kref ref;
@@ -91,7 +91,9 @@ struct rdda_session {
 		unsigned int room;		/* OPENs and CLOSEs that may be sent unanswered */
 	} calls;
 
-	struct list_head leave_node;	/* in @t's leaving */
+	struct list_head end_node;	/* in @t's ended, then in its leaving */
+	struct work_struct teardown;	/* destroys the queue pairs, ends the I/O that they name */
+	struct completion torn;		/* that is done */
 	struct work_struct free_work;
 };
 

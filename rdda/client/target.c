@@ -136,8 +136,49 @@ static void target_leave(struct rdda_target *t, bool force)
 {
 	struct rdda_session *s, *next;
 
-	list_for_each_entry_safe(s, next, &t->leaving, leave_node)
+	list_for_each_entry_safe(s, next, &t->leaving, end_node)
 		rdda_session_leave(s, force);
+}
+
+/* Whether the teardown of a session is over: under its lock, as its last lines may be running. */
+static bool target_torn(struct rdda_target *t, struct rdda_session *s)
+{
+	bool torn;
+
+	spin_lock_irq(&t->lock);
+	torn = completion_done(&s->torn);
+	spin_unlock_irq(&t->lock);
+	return torn;
+}
+
+/* Sessions whose queue pairs are destroyed have their connections left. */
+static void target_reap(struct rdda_target *t)
+{
+	struct rdda_session *s, *next;
+
+	list_for_each_entry_safe(s, next, &t->ended, end_node) {
+		if (!target_torn(t, s))
+			continue;
+		list_move_tail(&s->end_node, &t->leaving);
+		t->nr_ended--;
+		/* The one that came up meanwhile has pages of its own. */
+		if (t->session)
+			rdda_pages_free(&t->pages);
+	}
+	t->pages.no_wait = t->nr_ended;
+}
+
+/* Whether the NIC still has so many queue pairs of earlier sessions that another must wait. */
+static bool target_full(struct rdda_target *t)
+{
+	if (t->nr_ended < RDDA_ENDED_MAX)
+		return false;
+	spin_lock_irq(&t->lock);
+	t->err = -EBUSY;
+	strscpy(t->reason, "the NIC does not destroy the queue pairs of earlier sessions",
+		sizeof(t->reason));
+	spin_unlock_irq(&t->lock);
+	return true;
 }
 
 static void target_connect(struct rdda_target *t)
@@ -239,23 +280,26 @@ static void target_work(struct work_struct *work)
 	struct rdda_target *t = container_of(work, struct rdda_target, work.work);
 	unsigned long wait = MAX_JIFFY_OFFSET;
 	unsigned int noio = memalloc_noio_save();
-	bool renew;
+	bool renew, full;
 
 	if (t->session) {
 		renew = target_renews(t);
 		if (READ_ONCE(t->stop) || rdda_session_dead(t->session) || renew)
 			target_lost(t, renew);
 	}
+	target_reap(t);
 	target_leave(t, READ_ONCE(t->stop));
 	if (READ_ONCE(t->stop)) {
-		complete(&t->stopped);
+		if (list_empty(&t->ended))	/* else the teardown kicks us */
+			complete(&t->stopped);
 		goto out;
 	}
-	if (!t->session && time_after_eq(jiffies, t->next_try))
+	full = !t->session && target_full(t);
+	if (!t->session && !full && time_after_eq(jiffies, t->next_try))
 		target_connect(t);
 	if (t->session)
 		wait = rdda_extents_run(t, t->session);
-	else
+	else if (!full)
 		wait = max_t(long, t->next_try - jiffies, 0);
 	if (t->session && test_bit(SESSION_RENEW, &t->session->flags))
 		wait = min(wait, msecs_to_jiffies(RENEW_LOOK_MS));
@@ -288,7 +332,8 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	spin_lock_init(&t->lock);
 	INIT_LIST_HEAD(&t->extents);
 	INIT_LIST_HEAD(&t->leaving);
-	INIT_LIST_HEAD(&t->pages);
+	INIT_LIST_HEAD(&t->ended);
+	rdda_pages_init(&t->pages);
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);
 	atomic_inc(&targets);
@@ -316,16 +361,13 @@ bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
 /* rdda_target_destroy() - end the session, in order; see rdda.h */
 void rdda_target_destroy(struct rdda_target *t)
 {
-	struct page *page, *next;
-
 	WARN_ON_ONCE(!list_empty(&t->extents));
 	WRITE_ONCE(t->stop, true);
 	rdda_target_kick(t);
 	wait_for_completion(&t->stopped);
 	cancel_delayed_work_sync(&t->work);
 	atomic_dec(&targets);
-	list_for_each_entry_safe(page, next, &t->pages, lru)
-		__free_page(page);
+	rdda_pages_free(&t->pages);
 	kfree(t);
 }
 

@@ -13,6 +13,9 @@
 
 struct rdda_session;
 
+/* Sessions of a target whose queue pairs the NIC does not let go of: no login before that. */
+#define RDDA_ENDED_MAX	2
+
 /* A target that is kept connected. */
 struct rdda_target {
 	struct sockaddr_storage addr;
@@ -38,12 +41,15 @@ struct rdda_target {
 	unsigned long up_at;		/* jiffies when @session came up */
 	/* log in with the key before the newest: the target refused that one */
 	bool	older_key;
+	struct list_head ended;		/* sessions that ended, but for their queue pairs ... */
+	unsigned int nr_ended;		/* ... how many; RDDA_ENDED_MAX at most */
 	struct list_head leaving;	/* sessions that ended, but for their connections */
 	/*
 	 * for messages and bounce blocks, kept from one session to the next: many sessions are made
-	 * again at once when memory can be got by their I/O only
+	 * again at once when memory can be got by their I/O only. Its own lock: a teardown works
+	 * beside the work item
 	 */
-	struct list_head pages;
+	struct rdda_pages pages;
 
 	spinlock_t lock;		/* all that follows, and the extents */
 	enum rdda_target_state state;

@@ -10,6 +10,7 @@
 #define RDDA_FAULT_H
 
 #include <linux/bits.h>
+#include <linux/delay.h>
 #include <linux/types.h>
 
 enum rdda_fault_point {
@@ -45,6 +46,8 @@ enum rdda_fault_point {
 	RDDA_FAULT_INLINE	= 26,	/* a client that writes over its command once it is there */
 	RDDA_FAULT_LINGER	= 27,	/* a turn takes its time once it has polled */
 	RDDA_FAULT_OLDER	= 28,	/* the newest feature is not granted */
+	/* both */
+	RDDA_FAULT_QP_STAYS	= 29,	/* queue pairs are not destroyed, as by a NIC that hangs */
 };
 
 #ifdef MESH_FAULTS
@@ -69,5 +72,12 @@ static inline bool rdda_fault(enum rdda_fault_point f)
 
 #define RDDA_FAULTS_DEFINE
 #endif
+
+/* Stay as long as a rule is taken out. Process context. */
+static inline void rdda_fault_stay(enum rdda_fault_point f)
+{
+	while (rdda_fault(f))
+		msleep(20);
+}
 
 #endif

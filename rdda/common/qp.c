@@ -143,29 +143,66 @@ void rdda_qp_destroy(struct rdda_qp *q)
 	cqs_destroy(q);
 }
 
+void rdda_pages_init(struct rdda_pages *kept)
+{
+	spin_lock_init(&kept->lock);
+	INIT_LIST_HEAD(&kept->list);
+	kept->no_wait = false;
+}
+
+/* Give the kept pages back to the system. */
+void rdda_pages_free(struct rdda_pages *kept)
+{
+	struct page *page, *next;
+	LIST_HEAD(pages);
+
+	spin_lock(&kept->lock);
+	list_splice_init(&kept->list, &pages);
+	spin_unlock(&kept->lock);
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_page(page);
+}
+
+static struct page *qp_page_take(struct rdda_pages *kept)
+{
+	struct page *page;
+
+	spin_lock(&kept->lock);
+	page = list_first_entry_or_null(&kept->list, struct page, lru);
+	if (page)
+		list_del(&page->lru);
+	spin_unlock(&kept->lock);
+	return page;
+}
+
 /*
  * A zeroed page for messages and bounce blocks. @kept: pages kept from an earlier session, to be
- * taken first, under the caller's lock; NULL: there are none. Sleeps, without I/O. Return: it, or
- * NULL.
+ * taken first; NULL: there are none. Sleeps, without I/O; not for memory that is short where @kept
+ * says so. Return: it, or NULL.
  */
-struct page *rdda_page_get(struct list_head *kept)
+struct page *rdda_page_get(struct rdda_pages *kept)
 {
-	struct page *page = kept ? list_first_entry_or_null(kept, struct page, lru) : NULL;
+	struct page *page = kept ? qp_page_take(kept) : NULL;
+	gfp_t gfp = GFP_NOIO | __GFP_ZERO;
 
+	if (kept && kept->no_wait)
+		gfp |= __GFP_NORETRY | __GFP_NOWARN;
 	if (!page)
-		return alloc_page(GFP_NOIO | __GFP_ZERO);
-	list_del(&page->lru);
+		return alloc_page(gfp);
 	clear_page(page_address(page));
 	return page;
 }
 
 /* Give back what rdda_page_get() gave. @kept: as there. @page: unmapped. */
-void rdda_page_put(struct list_head *kept, struct page *page)
+void rdda_page_put(struct rdda_pages *kept, struct page *page)
 {
-	if (kept)
-		list_add(&page->lru, kept);
-	else
+	if (!kept) {
 		__free_page(page);
+		return;
+	}
+	spin_lock(&kept->lock);
+	list_add(&page->lru, &kept->list);
+	spin_unlock(&kept->lock);
 }
 
 /*
@@ -173,7 +210,7 @@ void rdda_page_put(struct list_head *kept, struct page *page)
  * as for rdda_page_get(). @done: their completion handler. Sleeps, without I/O. Return: 0 or
  * -ENOMEM.
  */
-int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kept,
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct rdda_pages *kept,
 		    unsigned int nr, enum dma_data_direction dir,
 		    void (*done)(struct ib_cq *cq, struct ib_wc *wc))
 {

@@ -22,10 +22,23 @@
 #define RDDA_COMMON_QP_H
 
 #include <linux/list.h>
+#include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
 struct page;
+
+/**
+ * struct rdda_pages - zeroed pages that are kept from one session to the next
+ * @lock: of @list
+ * @list: the pages, by their lru
+ * @no_wait: memory that is short is not waited for, since a session that ends gives its pages back
+ */
+struct rdda_pages {
+	spinlock_t lock;	/* @list */
+	struct list_head list;
+	bool no_wait;
+};
 
 /**
  * struct rdda_qp - a queue pair of a connection, and its CQs
@@ -100,7 +113,7 @@ struct rdda_bufs {
 	unsigned int pages;
 	enum dma_data_direction dir;
 	struct ib_device *dev;
-	struct list_head *kept;
+	struct rdda_pages *kept;
 };
 
 /* What a signalled work request retires when it completes. */
@@ -157,9 +170,11 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 void rdda_qp_drain(struct rdda_qp *q);
 void rdda_qp_destroy(struct rdda_qp *q);
 
-struct page *rdda_page_get(struct list_head *kept);
-void rdda_page_put(struct list_head *kept, struct page *page);
-int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct list_head *kept,
+void rdda_pages_init(struct rdda_pages *kept);
+void rdda_pages_free(struct rdda_pages *kept);
+struct page *rdda_page_get(struct rdda_pages *kept);
+void rdda_page_put(struct rdda_pages *kept, struct page *page);
+int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct rdda_pages *kept,
 		    unsigned int nr, enum dma_data_direction dir,
 		    void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 void rdda_bufs_free(struct rdda_bufs *b);

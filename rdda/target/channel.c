@@ -400,6 +400,7 @@ void tgt_channel_stop(struct tgt_channel *ch)
 	spin_lock_bh(&ch->tx.lock);
 	spin_unlock_bh(&ch->tx.lock);
 	tgt_poller_kick(ch);	/* a deaf one must wake up, and send completions be awaited */
+	rdda_fault_stay(RDDA_FAULT_QP_STAYS);
 	rdda_qp_drain(&ch->q);
 	cancel_work_sync(&ch->rx.ctl_work);
 	cancel_delayed_work_sync(&ch->login.deadline);

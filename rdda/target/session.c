@@ -24,6 +24,7 @@
 #include "rdda/wire.h"
 
 #define TGT_PORT_MS		500	/* between two polls of a port that is down */
+#define TGT_OLDER_MAX		2	/* sessions of a host that a new one is not counted beside */
 
 /* A session that ended without a good-bye. */
 struct tgt_past {
@@ -568,11 +569,12 @@ unsigned int tgt_session_clients(const struct tgt_session *s)
  * What it supersedes, or what has just lost its connections, is not counted
  * against it: after a reconnect storm each would find the budget full of the
  * sessions before, take less, and keep that. One that waits for its bios counts,
- * since that may take any time.
+ * since that may take any time. So do those of a NIC that destroys no queue pairs:
+ * of a host no more than TGT_OLDER_MAX have memory beyond the budgets.
  */
 static int session_reserve(struct tgt_session *s, unsigned int use)
 {
-	unsigned int channels = 0, clients = tgt_session_clients(s);
+	unsigned int channels = 0, older = 0, clients = tgt_session_clients(s);
 	unsigned long bytes = 0;
 	struct tgt_session *o;
 
@@ -581,8 +583,9 @@ static int session_reserve(struct tgt_session *s, unsigned int use)
 		enum tgt_state state = tgt_session_state(o);
 
 		if (o == s || !o->client.proved || !uuid_equal(&o->client.host, &s->client.host) ||
-		    (state != TGT_LIVE && state != TGT_DYING))
+		    (state != TGT_LIVE && state != TGT_DYING) || older == TGT_OLDER_MAX)
 			continue;
+		older++;
 		bytes += o->arena.bytes;
 		channels += o->nr_channels;
 	}

@@ -126,10 +126,11 @@ static void done(struct ib_cq *cq, struct ib_wc *wc) { (void)cq, (void)wc, dones
 /* Each in lines of its own; after any failure all goes back, once. */
 static void test_bufs(void)
 {
-	struct list_head kept = { &kept, &kept };
+	struct rdda_pages kept;
 	struct rdda_bufs b = { 0 };
 	unsigned int i, n;
 
+	rdda_pages_init(&kept);
 	CU_ASSERT_FATAL(!rdda_bufs_alloc(&b, &pd, &kept, BUFS, DMA_FROM_DEVICE, done));
 	CU_ASSERT(b.nr == BUFS && maps == (int)b.pages && b.pages == 3);
 	for (i = 0; i < BUFS; i++) {
@@ -141,10 +142,10 @@ static void test_bufs(void)
 		for (n = 0; n < RDDA_MSG_MAX; n++)
 			CU_ASSERT_FATAL(((u8 *)b.buf[i].data)[n] == i + 1);
 	rdda_bufs_free(&b);
-	CU_ASSERT(!maps && kept.next != &kept);
+	CU_ASSERT(!maps && !list_empty(&kept.list));
 	/* The pages that were kept come back zeroed. */
 	CU_ASSERT_FATAL(!rdda_bufs_alloc(&b, &pd, &kept, BUFS, DMA_FROM_DEVICE, done));
-	CU_ASSERT(kept.next == &kept);
+	CU_ASSERT(list_empty(&kept.list));
 	for (i = 0; i < BUFS; i++)
 		CU_ASSERT(!((u8 *)b.buf[i].data)[0] && !((u8 *)b.buf[i].data)[RDDA_MSG_MAX - 1]);
 	rdda_bufs_free(&b);
@@ -154,8 +155,8 @@ static void test_bufs(void)
 		rdda_bufs_free(&b);
 		CU_ASSERT(!maps);
 	}
-	while (kept.next != &kept)
-		__free_page(rdda_page_get(&kept));
+	rdda_pages_free(&kept);
+	CU_ASSERT(list_empty(&kept.list));
 }
 
 static void test_create(void)

@@ -16,6 +16,13 @@
 #define roundup_pow_of_two(n)	(1UL << (ilog2((n) - 1) + 1))
 #define GFP_NOIO	0
 #define __GFP_ZERO	0
+#define __GFP_NORETRY	0
+#define __GFP_NOWARN	0
+typedef int gfp_t;
+typedef int spinlock_t;
+#define spin_lock_init(lock)	((void)(*(lock) = 0))
+#define spin_lock(lock)		((void)++*(lock))
+#define spin_unlock(lock)	((void)--*(lock))
 #define pr_debug(...)		do { } while (0)
 #define pr_err_ratelimited(...)	do { } while (0)
 #define ERR_PTR(err)	((void *)(intptr_t)(err))
@@ -37,7 +44,7 @@ struct page {
 
 #define page_address(page)	((void *)(page)->byte)
 #define clear_page(p)		memset(p, 0, PAGE_SIZE)
-#define alloc_page(gfp)		((struct page *)calloc(1, sizeof(struct page)))
+#define alloc_page(gfp)		((void)(gfp), (struct page *)calloc(1, sizeof(struct page)))
 #define __free_page(page)	free(page)
 #define list_first_entry_or_null(head, type, member) \
 	((head)->next == (head) ? NULL : container_of((head)->next, type, member))
@@ -53,6 +60,25 @@ static inline void list_del(struct list_head *node)
 {
 	node->next->prev = node->prev;
 	node->prev->next = node->next;
+}
+
+#define LIST_HEAD(name)		struct list_head name = { &(name), &(name) }
+#define INIT_LIST_HEAD(head)	((void)(*(head) = (struct list_head) { head, head }))
+#define list_empty(head)	((head)->next == (head))
+#define list_for_each_entry_safe(pos, n, head, member) \
+	for (pos = container_of((head)->next, __typeof__(*pos), member); \
+	     n = container_of(pos->member.next, __typeof__(*pos), member), &pos->member != (head); \
+	     pos = n)
+
+static inline void list_splice_init(struct list_head *from, struct list_head *to)
+{
+	if (list_empty(from))
+		return;
+	from->prev->next = to->next;
+	to->next->prev = from->prev;
+	to->next = from->next;
+	from->next->prev = to;
+	INIT_LIST_HEAD(from);
 }
 
 enum dma_data_direction { DMA_TO_DEVICE, DMA_FROM_DEVICE };

@@ -204,6 +204,7 @@ static int mesh_rdda_attach(struct mesh_member *m, u64 number)
 	rdda_extent_info(mr->extent, &x);
 	mutex_lock(&m->lock);
 	WRITE_ONCE(m->info.attach, x.attach);
+	WRITE_ONCE(m->info.dead_ms, x.dead_ms);
 	mutex_unlock(&m->lock);
 	return err;
 }

@@ -117,7 +117,8 @@ struct rdda_extent_info {
 	uuid_t	drive;
 	uuid_t	holder;			/* when REFUSED because held */
 	u64	attach;			/* highest attach number noted there, 0: none */
-	u32	dead_ms;		/* of silence, and either side takes the other for dead */
+	/* of silence there, and any client has noticed that it is cut off; ours may be shorter */
+	u32	dead_ms;
 	u64	bytes;
 	u32	lba_bytes;		/* 512 or 4096 */
 	u32	phys_bytes;

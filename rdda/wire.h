@@ -252,7 +252,11 @@ struct rdda_opened {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
 	u8	drive[RDDA_UUID_LEN];
-	u8	holder[RDDA_UUID_LEN];	/* with RDDA_OPEN_HELD */
+	union {
+		u8	holder[RDDA_UUID_LEN];	/* with RDDA_OPEN_HELD */
+		/* with RDDA_OPEN_OK: the longest dead_ms of a client here; 0: not said */
+		__le32	dead_ms;
+	};
 	__le64	slba;			/* where the extent begins on the drive */
 	__le64	blocks;			/* its length */
 	__le64	attach;			/* highest number noted, with any status; 0: none */

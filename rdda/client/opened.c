@@ -11,6 +11,8 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
+#define OPENED_DEAD_MOST	(3600U * 1000)	/* ms that a target may name; its own most */
+
 /* Whatever the target says of an extent must make sense before it is used. */
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
 {
@@ -90,7 +92,7 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m,
 					     i->lba_bytes);
 	i->write_zeroes = flags & RDDA_DRIVE_WRITE_ZEROES;
 	i->rotational = flags & RDDA_DRIVE_ROTATIONAL;
-	i->dead_ms = s->alive.dead_ms;
+	i->dead_ms = max(s->alive.dead_ms, min(le32_to_cpu(m->dead_ms), OPENED_DEAD_MOST));
 }
 
 /* An older OPEN, without the number that the user waits for, says nothing of that number. */

@@ -269,6 +269,7 @@ static void opened_fill(const struct tgt_open *o, struct rdda_opened *out)
 	out->max_bytes = cpu_to_le32(d->most);
 	out->lba_shift = d->lba_shift;
 	out->phys_bytes = cpu_to_le32(bdev_physical_block_size(d->bd));
+	out->dead_ms = cpu_to_le32(tgt_session_dead_most());
 	if (bdev_max_discard_sectors(d->bd)) {
 		flags |= RDDA_DRIVE_DISCARD;
 		out->discard_blocks =

@@ -275,7 +275,7 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	a->controls = cpu_to_le16(TGT_CONTROLS);
 	a->cmd_bytes = cpu_to_le32(RDDA_CMD_BYTES_MAX);
 	a->keepalive_ms = cpu_to_le32(tgt_keepalive());
-	a->dead_ms = cpu_to_le32(tgt_dead());
+	a->dead_ms = cpu_to_le32(s->client.dead_ms);
 	get_random_bytes(a->nonce, sizeof(a->nonce));
 	export_uuid(a->host_uuid, host);
 	export_uuid(a->boot_id, &tgt_boot_id);

@@ -33,6 +33,7 @@ struct tgt_past {
 	u8			boot_id[RDDA_UUID_LEN];	/* the same */
 	struct sockaddr_storage	addr;	/* where it came from */
 	u64			until;	/* the jiffies at which its host counts as silent */
+	unsigned int		dead_ms;	/* as it was told */
 };
 
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
@@ -129,7 +130,7 @@ u64 tgt_session_memory(struct tgt_session *s)
 static void session_watch_work(struct work_struct *work)
 {
 	struct tgt_session *s = container_of(work, struct tgt_session, end.watch.work);
-	unsigned long dead = msecs_to_jiffies(tgt_dead());
+	unsigned long dead = msecs_to_jiffies(s->client.dead_ms);
 
 	if (tgt_session_state(s) != TGT_LIVE)
 		return;
@@ -149,7 +150,7 @@ static u64 session_until(const struct tgt_session *s)
 {
 	/* signed: it may send between the two reads of the clock */
 	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->client.heard)) +
-	       msecs_to_jiffies(tgt_dead());
+	       msecs_to_jiffies(s->client.dead_ms);
 }
 
 /* Forget those whose time is over, and @host, if there is one. */
@@ -178,6 +179,7 @@ static void past_add(struct tgt_session *s)
 	memcpy(s->end.past->boot_id, s->client.boot_id, sizeof(s->client.boot_id));
 	s->end.past->addr = s->client.addr;
 	s->end.past->until = session_until(s);
+	s->end.past->dead_ms = s->client.dead_ms;
 	list_add(&s->end.past->node, &past);
 	s->end.past = NULL;
 }
@@ -308,6 +310,25 @@ void tgt_session_kill_all(int err)
 	mutex_unlock(&tgt_lock);
 }
 
+/*
+ * The longest silence, in ms, in which a client may go on as if its session lived: dead_ms may have
+ * been changed since it was told. Context: tgt_lock held.
+ */
+unsigned int tgt_session_dead_most(void)
+{
+	const struct tgt_session *s;
+	const struct tgt_past *p;
+	unsigned int ms = tgt_dead();
+
+	past_prune(NULL);
+	list_for_each_entry(s, &tgt_sessions, node)
+		if (s->client.proved && !READ_ONCE(s->client.left))
+			ms = max(ms, s->client.dead_ms);
+	list_for_each_entry(p, &past, node)
+		ms = max(ms, p->dead_ms);
+	return ms;
+}
+
 static bool sessions_quiet(void)
 {
 	struct tgt_session *s;
@@ -383,6 +404,7 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	s->dev = cm->device;
 	s->lim = *lim;
 	s->client.heard = jiffies;
+	s->client.dead_ms = tgt_dead();
 	s->end.past = kzalloc(sizeof(*s->end.past), GFP_NOIO);
 	if (s->end.past && !session_pd_alloc(s))
 		return s;

@@ -45,6 +45,7 @@ struct tgt_session {
 		bool			left;	/* good-bye said (queue.c), or a newer session: */
 						/* no evidence any more that its host lives */
 		unsigned long		heard;	/* jiffies of what its CPU sent last; queue.c */
+		unsigned int		dead_ms;	/* as it was told at its login; constant */
 	} client;
 
 	/* its place among those that are not; taken away by listen.c */
@@ -123,6 +124,7 @@ bool tgt_session_halve(struct tgt_session *s);
 int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
+unsigned int tgt_session_dead_most(void);
 void tgt_session_quiet(unsigned int ms);
 struct tgt_session *tgt_session_find(u32 id);
 void tgt_session_put(struct tgt_session *s);

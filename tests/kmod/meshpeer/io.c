@@ -36,8 +36,12 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	peer_say("status=%u nsid=%u handle=%u slba=%llu blocks=%llu", a.status,
 		 le32_to_cpu(a.nsid), le32_to_cpu(a.handle), le64_to_cpu(a.slba),
 		 le64_to_cpu(a.blocks));
-	peer_say(" shift=%u most=%u flags=%u holder=%pUb\n", a.lba_shift,
-		 le32_to_cpu(a.max_bytes), le16_to_cpu(a.flags), a.holder);
+	peer_say(" shift=%u most=%u flags=%u ", a.lba_shift, le32_to_cpu(a.max_bytes),
+		 le16_to_cpu(a.flags));
+	if (a.status == RDDA_OPEN_OK)
+		peer_say("dead=%u\n", le32_to_cpu(a.dead_ms));
+	else
+		peer_say("holder=%pUb\n", a.holder);
 	return 0;
 }
 

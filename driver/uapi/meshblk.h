@@ -316,7 +316,9 @@ enum meshtgt_cmd {
 					 * messages with the same DRIVE_UUID
 					 */
 	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when
-					 * all admitted under what it takes away has ended
+					 * all admitted under what it takes away has ended, or
+					 * with EINPROGRESS after 5 s: to be sent again. So is
+					 * DRIVE_DEL
 					 */
 	MESHTGT_CMD_SESSION_GET,	/* dump */
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */

@@ -307,7 +307,7 @@ static bool drive_opened(const struct tgt_drive *d)
  * Stop exporting it. @force: take opened extents away from their sessions. @gone: only what is
  * left of a drive that is gone; the caller cannot see whether it is back. Answers when every
  * command is back, and the device can be used by others. Context: process; sleeps. Return: 0,
- * -ENOENT, -EEXIST, -EBUSY, or -EINTR.
+ * -ENOENT, -EEXIST, -EBUSY, -EINPROGRESS (call again), or -EINTR.
  */
 int tgt_drive_del(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack)
 {

@@ -30,7 +30,7 @@
 
 #define TGT_OPENS_MAX		65536	/* of a session */
 
-#define DRAIN_MS	30000	/* netlink waits that long for commands to come back */
+#define DRAIN_MS	5000	/* a message waits for commands to come back: others wait behind it */
 
 static u64 view_seq;		/* tgt_lock */
 
@@ -581,7 +581,7 @@ bool tgt_grant_drained(struct tgt_drive *d)
 
 /*
  * Wait until the commands under what was taken away are back. @d: drive, referenced. Context:
- * process; takes tgt_lock. Return: 0, -EBUSY after 30 s (call again), or -EINTR when killed.
+ * process; takes tgt_lock. Return: 0, -EINPROGRESS after 5 s (call again), or -EINTR when killed.
  */
 int tgt_grant_wait(struct tgt_drive *d)
 {
@@ -602,7 +602,7 @@ int tgt_grant_wait(struct tgt_drive *d)
 	mutex_lock(&tgt_lock);
 	list_del(&w.node);
 	if (left <= 0 && drive_older(d, w.cut))
-		ret = left ? -EINTR : -EBUSY;
+		ret = left ? -EINTR : -EINPROGRESS;
 	mutex_unlock(&tgt_lock);
 	return ret;
 }
@@ -666,8 +666,8 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 /*
  * A drive's table as meshd has it now. @extents: in order of start; taken over. Context: process;
  * takes tgt_lock. Returns when every command is back that was admitted under what the new table
- * takes away: its extents may then be given to others. Return: 0, -EBUSY (the table is in force;
- * call again), or a negative errno.
+ * takes away: its extents may then be given to others. Return: 0, -EINPROGRESS (the table is in
+ * force; call again), or a negative errno.
  */
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 		    struct netlink_ext_ack *extack)
@@ -694,7 +694,7 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 		return ret;
 	ret = tgt_grant_wait(d);
 	tgt_drive_put(d);
-	if (ret == -EBUSY)
+	if (ret == -EINPROGRESS)
 		NL_SET_ERR_MSG(extack, "in force, but older commands are not back; try again");
 	return ret;
 }

@@ -89,6 +89,10 @@ static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 	int rem;
 
 	(void)who;
+	(void)arg;
+	failed = e->error;
+	if (failed == -EINPROGRESS)	/* sent again */
+		return NL_STOP;
 	if (!(h->nlmsg_flags & NLM_F_CAPPED))
 		off += e->msg.nlmsg_len - sizeof(e->msg);
 	fprintf(stderr, "tgtctl: %s", strerror(-e->error));
@@ -99,8 +103,6 @@ static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 				fprintf(stderr, ": %s", (char *)nla_data(a));
 	}
 	fprintf(stderr, "\n");
-	(void)arg;
-	failed = e->error;
 	return NL_STOP;
 }
 
@@ -112,13 +114,15 @@ static int on_done(struct nl_msg *m, void *arg)
 	return NL_STOP;
 }
 
-/* Waits as long as the kernel does. */
+/* Waits as long as the kernel does, half a minute for what a device has: in steps of 5 s. */
 static int send_wait(struct nl_msg *m)
 {
 	struct nl_cb *cb = nl_socket_get_cb(sk);
-	int ret;
+	int ret, steps = 6;
 
+again:
 	failed = 0;
+	nlmsg_hdr(m)->nlmsg_seq = NL_AUTO_SEQ;
 	nl_cb_err(cb, NL_CB_CUSTOM, on_error, NULL);
 	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_done, NULL);
 	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_done, NULL);
@@ -130,6 +134,8 @@ static int send_wait(struct nl_msg *m)
 		if (ret < 0 && !failed)
 			die("receive", ret);
 	}
+	if (failed == -EINPROGRESS && --steps)
+		goto again;
 	nlmsg_free(m);
 	nl_cb_put(cb);
 	return failed ? 1 : 0;

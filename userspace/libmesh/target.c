@@ -89,7 +89,13 @@ int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d)
 	return drive_add(m, d, true);
 }
 
-static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)
+/*
+ * The kernel waits for the commands that a device has, but not for long within one message, since
+ * all of generic netlink waits behind it: -EINPROGRESS. Such a message is sent again.
+ */
+#define DRAIN_STEPS	6	/* of 5 s */
+
+static int send_drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)
 {
 	struct nl_msg *msg;
 	int err;
@@ -105,6 +111,16 @@ static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool 
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
+static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)
+{
+	int err, step = 0;
+
+	do {
+		err = send_drive_del(m, uuid, force, gone);
+	} while (err == -EINPROGRESS && ++step < DRAIN_STEPS);
+	return err == -EINPROGRESS ? -EBUSY : err;
+}
+
 int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	return drive_del(m, uuid, force, false);
@@ -115,7 +131,7 @@ int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid)
 	return drive_del(m, uuid, true, true);
 }
 
-int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
+static int send_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 {
 	struct nl_msg *msg;
 	int err;
@@ -126,6 +142,16 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
 	put_extents(msg, d);
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
+}
+
+int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
+{
+	int err, step = 0;
+
+	do {
+		err = send_extents_set(m, d);
+	} while (err == -EINPROGRESS && ++step < DRAIN_STEPS);
+	return err == -EINPROGRESS ? -EBUSY : err;
 }
 
 static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)

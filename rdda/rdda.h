@@ -49,7 +49,7 @@ struct rdda_identity {
 
 int rdda_client_init(void);
 void rdda_client_exit(void);
-/* Takes effect with the next login. Sleeps. */
+/* A session with a key that is not in @id any more ends, and is made again. Sleeps. */
 int rdda_client_set_identity(const struct rdda_identity *id);
 
 /**

@@ -4,6 +4,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
+#include "rdda/common/auth.h"
 #include "rdda/state.h"
 #include "rdda/wire.h"
 
@@ -181,6 +182,27 @@ int rdda_status_errno(u16 status)
 	default:
 		return -EIO;
 	}
+}
+
+static bool state_key_same(const struct rdda_key *a, const struct rdda_key *b)
+{
+	unsigned int i, differ = (a->id ^ b->id) | (a->len ^ b->len);
+
+	for (i = 0; i < sizeof(a->key); i++)	/* to the end, whatever differs */
+		differ |= a->key[i] ^ b->key[i];
+	return !differ;
+}
+
+/*
+ * Whether a session may be that has logged in with a key. @table: the keys in use, the newest
+ * first; without that one there is no authentication. @key: the session's, RDDA_KEY_NONE: it has
+ * logged in without.
+ */
+bool rdda_key_counts(const struct rdda_key table[2], const struct rdda_key *key)
+{
+	if (key->id == RDDA_KEY_NONE)
+		return table[0].id == RDDA_KEY_NONE;
+	return state_key_same(&table[0], key) || state_key_same(&table[1], key);
 }
 
 /*

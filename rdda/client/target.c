@@ -31,6 +31,7 @@ static atomic_t targets;
 
 static DEFINE_MUTEX(identity_lock);
 static struct rdda_identity identity;	/* under identity_lock */
+static LIST_HEAD(identity_users);	/* targets; under identity_lock */
 
 /* First half of the incarnation, and the whole of it in the proof. */
 const u8 *rdda_boot_id(void)
@@ -59,32 +60,6 @@ void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
 	mutex_unlock(&identity_lock);
 }
 
-/* Our identity from the next login on; see rdda.h. */
-int rdda_client_set_identity(const struct rdda_identity *id)
-{
-	bool insecure = id->key[0].id == RDDA_KEY_NONE;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(id->key); i++)
-		if (id->key[i].len > sizeof(id->key[i].key) ||
-		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
-			return -EINVAL;
-	if (uuid_is_null(&id->host))
-		return -EINVAL;
-	mutex_lock(&identity_lock);
-	identity = *id;
-	mutex_unlock(&identity_lock);
-	if (insecure)
-		pr_notice("no cluster key is set: any host may connect\n");
-	return 0;
-}
-
-/* Run the work item now; any context. */
-void rdda_target_kick(struct rdda_target *t)
-{
-	mod_delayed_work(rdda_wq, &t->work, 0);
-}
-
 /* The session, when it is up, with a reference; or NULL. */
 struct rdda_session *rdda_session_get(struct rdda_target *t)
 {
@@ -97,6 +72,48 @@ struct rdda_session *rdda_session_get(struct rdda_target *t)
 		kref_get(&s->ref);
 	spin_unlock_irqrestore(&t->lock, flags);
 	return s;
+}
+
+/* End the session if its key is not in use any more. */
+static void target_rekey(struct rdda_target *t)
+{
+	struct rdda_session *s = rdda_session_get(t);
+
+	lockdep_assert_held(&identity_lock);
+	if (!s)
+		return;
+	if (!rdda_key_counts(identity.key, &s->login.key))
+		rdda_session_fail(s, -EKEYREVOKED, "its key is not in use any more");
+	rdda_session_put(s);
+}
+
+/* Our identity from now on; see rdda.h. */
+int rdda_client_set_identity(const struct rdda_identity *id)
+{
+	bool insecure = id->key[0].id == RDDA_KEY_NONE;
+	struct rdda_target *t;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(id->key); i++)
+		if (id->key[i].len > sizeof(id->key[i].key) ||
+		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
+			return -EINVAL;
+	if (uuid_is_null(&id->host))
+		return -EINVAL;
+	mutex_lock(&identity_lock);
+	identity = *id;
+	list_for_each_entry(t, &identity_users, identity_node)
+		target_rekey(t);
+	mutex_unlock(&identity_lock);
+	if (insecure)
+		pr_notice("no cluster key is set: any host may connect\n");
+	return 0;
+}
+
+/* Run the work item now; any context. */
+void rdda_target_kick(struct rdda_target *t)
+{
+	mod_delayed_work(rdda_wq, &t->work, 0);
 }
 
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
@@ -218,6 +235,10 @@ static void target_connect(struct rdda_target *t)
 		t->reconnects++;
 	memcpy(&t->uuid, s->chan[0]->login.accept.host_uuid, sizeof(t->uuid));
 	spin_unlock_irq(&t->lock);
+	/* The keys may have changed while it logged in. */
+	mutex_lock(&identity_lock);
+	target_rekey(t);
+	mutex_unlock(&identity_lock);
 	t->up_at = jiffies;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
 }
@@ -337,6 +358,9 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);
 	atomic_inc(&targets);
+	mutex_lock(&identity_lock);
+	list_add_tail(&t->identity_node, &identity_users);
+	mutex_unlock(&identity_lock);
 	rdda_target_kick(t);
 	return t;
 }
@@ -362,6 +386,9 @@ bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
 void rdda_target_destroy(struct rdda_target *t)
 {
 	WARN_ON_ONCE(!list_empty(&t->extents));
+	mutex_lock(&identity_lock);
+	list_del(&t->identity_node);
+	mutex_unlock(&identity_lock);
 	WRITE_ONCE(t->stop, true);
 	rdda_target_kick(t);
 	wait_for_completion(&t->stopped);

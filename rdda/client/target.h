@@ -30,6 +30,7 @@ struct rdda_target {
 	 */
 	struct delayed_work work;
 	struct completion stopped;
+	struct list_head identity_node;	/* in identity_users: target.c */
 	/*
 	 * logins since a session lasted; used by the work item only, as all that follows up to
 	 * @lock

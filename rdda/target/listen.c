@@ -21,6 +21,7 @@
 #include "rdda/target/channel.h"
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
+#include "rdda/state.h"
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
@@ -65,9 +66,20 @@ bool tgt_identity(uuid_t *host)
 	return !uuid_is_null(host);
 }
 
+/* Whether a key that a session has logged in with is in use still. */
+bool tgt_identity_counts(const struct rdda_key *key)
+{
+	bool counts;
+
+	spin_lock(&identity_lock);
+	counts = rdda_key_counts(identity_key, key);
+	spin_unlock(&identity_lock);
+	return counts;
+}
+
 /*
- * Set the target's UUID and keys, for later logins. @key: the one in use and the one before it;
- * RDDA_KEY_NONE: not there.
+ * Set the target's UUID and keys. @key: the one in use and the one before it; RDDA_KEY_NONE: not
+ * there. A session that has logged in with another one ends. Context: process; takes tgt_lock.
  */
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
 {
@@ -75,6 +87,7 @@ void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
 	uuid_copy(&identity_host, host);
 	memcpy(identity_key, key, sizeof(identity_key));
 	spin_unlock(&identity_lock);
+	tgt_session_rekeyed();
 	if (key[0].id == RDDA_KEY_NONE)
 		pr_warn("no key is set: every host that reaches this one can log in\n");
 }
@@ -368,6 +381,8 @@ static int listen_check_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev, st
 	memcpy(p->nonce[0], first->login.proof.login.nonce, RDDA_NONCE_LEN);
 	memcpy(p->nonce[1], first->login.proof.accept.nonce, RDDA_NONCE_LEN);
 	rdda_auth_gids(cm, false, p->gid);
+	if (!tgt_identity_counts(&first->login.key))
+		return -EKEYREJECTED;
 	ret = rdda_auth_join_check(&first->login.key, p, true, j->hmac);
 	return ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF) ? 0 : ret;
 }

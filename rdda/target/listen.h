@@ -13,6 +13,7 @@ struct tgt_session;
 int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack);
 void tgt_listen_exit(void);
 bool tgt_identity(uuid_t *host);
+bool tgt_identity_counts(const struct rdda_key *key);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
 void tgt_unproven_put(struct tgt_session *s);
 const char *tgt_refused_text(int reason);

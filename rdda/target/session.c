@@ -18,6 +18,7 @@
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/grant.h"
+#include "rdda/target/listen.h"
 #include "rdda/target/netlink.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
@@ -307,6 +308,21 @@ void tgt_session_kill_all(int err)
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
 		tgt_session_kill(s, err);
+	mutex_unlock(&tgt_lock);
+}
+
+/*
+ * The keys have changed: end the sessions that logged in with one that is not in use any more. One
+ * that is logging in finds that out by itself, in tgt_session_live().
+ */
+void tgt_session_rekeyed(void)
+{
+	struct tgt_session *s;
+
+	mutex_lock(&tgt_lock);
+	list_for_each_entry(s, &tgt_sessions, node)
+		if (s->client.proved && !tgt_identity_counts(&s->channel[0]->login.key))
+			tgt_session_kill(s, -EKEYREVOKED);
 	mutex_unlock(&tgt_lock);
 }
 
@@ -670,6 +686,8 @@ int tgt_session_live(struct tgt_session *s)
 
 	mutex_lock(&tgt_lock);
 	ret = session_admit(s);		/* another may have come since */
+	if (!ret && !tgt_identity_counts(&s->channel[0]->login.key))
+		ret = -EKEYREJECTED;	/* and the keys may have changed */
 	if (ret)
 		goto out;
 	WRITE_ONCE(s->client.heard, jiffies);

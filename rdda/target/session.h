@@ -124,6 +124,7 @@ bool tgt_session_halve(struct tgt_session *s);
 int tgt_session_live(struct tgt_session *s);
 void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
+void tgt_session_rekeyed(void);
 unsigned int tgt_session_dead_most(void);
 void tgt_session_quiet(unsigned int ms);
 struct tgt_session *tgt_session_find(u32 id);

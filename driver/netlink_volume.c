@@ -215,14 +215,17 @@ static int mesh_nl_put_volume(struct sk_buff *skb, struct mesh_volume *vol,
 {
 	int err;
 
-	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ||
-	    nla_put_u32(skb, MESHBLK_A_LBA, vol->conf.lba) ||
+	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid))
+		return -EMSGSIZE;
+	err = mesh_nl_put_disk(skb, vol);
+	if (err)
+		return err;
+	if (nla_put_u32(skb, MESHBLK_A_LBA, vol->conf.lba) ||
 	    nla_put_u32(skb, MESHBLK_A_IO_TIMEOUT_MS, jiffies_to_msecs(READ_ONCE(vol->timeout))) ||
 	    (vol->conf.ro && nla_put_flag(skb, MESHBLK_A_READONLY)))
 		return -EMSGSIZE;
-	err = mesh_nl_put_disk(skb, vol);
-	if (err || !l)
-		return err;
+	if (!l)
+		return 0;
 	if (mesh_nl_put_u64(skb, MESHBLK_A_EPOCH, l->epoch) ||
 	    mesh_nl_put_u64(skb, MESHBLK_A_SIZE, l->prot->size))
 		return -EMSGSIZE;

@@ -327,7 +327,8 @@ enum meshtgt_cmd {
 					 * EPOCH ATTACH ACCESS: note it in the label, then reply
 					 */
 	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR: ESTALE, the label has another epoch;
-					 * EEXIST, a higher attach number, or another host's
+					 * EEXIST, a higher attach number, or another host's;
+					 * EBUSY, I/O that a device has not ended: later
 					 */
 	MESHTGT_CMD_EVENT,		/* multicast */
 	__MESHTGT_CMD_MAX,

@@ -92,6 +92,8 @@ static int open_refused(int err)
 		return RDDA_OPEN_STALE;
 	case -EEXIST:
 		return RDDA_OPEN_OLD_ATTACH;
+	case -EBUSY:
+		return RDDA_OPEN_DRAINING;
 	default:
 		return RDDA_OPEN_NO_DAEMON;
 	}
@@ -99,7 +101,8 @@ static int open_refused(int err)
 
 /*
  * meshd noted a grant, or did not. @err: 0, or a negative errno: -ESTALE means the label knows a
- * higher epoch, -EEXIST a higher attach number, or another host's. Context: process; sleeps.
+ * higher epoch, -EEXIST a higher attach number, or another host's, -EBUSY that the host's own
+ * kernel has I/O there that a device has not ended. Context: process; sleeps.
  * Return: 0, or -ENOENT: too late, or never requested.
  */
 int tgt_open_answered(u64 request, int err)

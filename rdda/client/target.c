@@ -185,7 +185,7 @@ static void target_reap(struct rdda_target *t)
 	t->pages.no_wait = t->nr_ended;
 }
 
-/* Whether the NIC still has so many queue pairs of earlier sessions that another must wait. */
+/* True while the NIC has as many queue pairs of earlier sessions as a target may keep. */
 static bool target_full(struct rdda_target *t)
 {
 	if (t->nr_ended < RDDA_ENDED_MAX)

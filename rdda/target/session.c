@@ -34,7 +34,7 @@ struct tgt_past {
 	u8			boot_id[RDDA_UUID_LEN];	/* the same */
 	struct sockaddr_storage	addr;	/* where it came from */
 	u64			until;	/* the jiffies at which its host counts as silent */
-	unsigned int		dead_ms;	/* as it was told */
+	unsigned int		dead_ms;	/* of its login */
 };
 
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
@@ -328,7 +328,7 @@ void tgt_session_rekeyed(void)
 
 /*
  * The longest silence, in ms, in which a client may go on as if its session lived: dead_ms may have
- * been changed since it was told. Context: tgt_lock held.
+ * been changed since its login. Context: tgt_lock held.
  */
 unsigned int tgt_session_dead_most(void)
 {

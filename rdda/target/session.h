@@ -45,7 +45,7 @@ struct tgt_session {
 		bool			left;	/* good-bye said (queue.c), or a newer session: */
 						/* no evidence any more that its host lives */
 		unsigned long		heard;	/* jiffies of what its CPU sent last; queue.c */
-		unsigned int		dead_ms;	/* as it was told at its login; constant */
+		unsigned int		dead_ms;	/* of its login; constant */
 	} client;
 
 	/* its place among those that are not; taken away by listen.c */

@@ -201,10 +201,9 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	nla_put_string(msg, MESHBLK_A_NAME, v->name);
 	nla_put_u64(msg, MESHBLK_A_EPOCH, v->version);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
-	if (v->salt) {
-		err = put_salt(m, msg, v);
+	err = v->salt ? put_salt(m, msg, v) : 0;
+	if (v->salt)
 		nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
-	}
 	if (v->stale)
 		nla_put_flag(msg, MESHBLK_A_STALE);
 	if (v->readonly)

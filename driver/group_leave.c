@@ -9,10 +9,10 @@
  *   it ends, or its volume goes            all
  *
  * Of a private buffer of the engine: the memory stays until the I/O has ended. While the
- * engine goes on in it, what a request's writes write from is used for other rows, so what lands is
- * anything, but in regions that the member is known to miss, or as a record, which recovery goes by
- * only once it has caught up; blocks of bitmaps are the member's alone. What is read may land at any
- * time, so nothing else gets that buffer.
+ * engine goes on in it, what a request's writes write from is used for other rows, so what lands
+ * is anything, but in regions that the member is known to miss, or as a record, which recovery
+ * goes by only once it has caught up; blocks of bitmaps are the member's alone. What is read may
+ * land at any time, so nothing else gets that buffer.
  * Of a request's own pages: the request does not end before, and keeps the group; what was read
  * over is read again then.
  *

@@ -30,7 +30,7 @@
 
 #define TGT_OPENS_MAX		65536	/* of a session */
 
-#define DRAIN_MS	5000	/* a message waits for commands to come back: others wait behind it */
+#define DRAIN_MS	5000	/* a message waits for commands: others wait behind it */
 
 static u64 view_seq;		/* tgt_lock */
 

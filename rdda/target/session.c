@@ -25,7 +25,7 @@
 #include "rdda/wire.h"
 
 #define TGT_PORT_MS		500	/* between two polls of a port that is down */
-#define TGT_OLDER_MAX		2	/* sessions of a host that a new one is not counted beside */
+#define TGT_OLDER_MAX		2	/* ended sessions of a host beside the budget */
 
 /* A session that ended without a good-bye. */
 struct tgt_past {

@@ -351,7 +351,7 @@ static void locals(const json_t *members)
 	}
 	if (any)
 		printf("\nI/O to a member of kind bdev ends when its device ends it: a device that never does holds "
-		       "the\nrequests that it was given, and a detach waits for it\n");
+		       "the\nrequests whose pages it was given, and a detach waits for these\n");
 }
 
 /* A line for each group that a member of leaves. */

@@ -134,7 +134,8 @@ static void note(struct store_volume *v, int err, const char *why, bool active)
 	if (!err && (now.pending || !strncmp(now.note, NOTE_KEPT, strlen(NOTE_KEPT))))
 		return;
 	if (err)
-		snprintf(text, sizeof(text), "%s%s", active ? NOTE_ACTIVE : "", why);
+		snprintf(text, sizeof(text), "%s%.*s", active ? NOTE_ACTIVE : "",
+			 (int)(sizeof(text) - sizeof(NOTE_ACTIVE)), why);
 	if (!strcmp(now.note, text))
 		return;
 	if (err)

@@ -38,12 +38,14 @@ DEFINE_STATIC_SRCU(leave_engines);
 static DEFINE_MUTEX(leave_lock);
 
 /* Around reads of a group's engine that do not own it, nor are of group->lock. Sleeps. */
-int mesh_group_engine_begin(void) __acquires(&leave_engines)
+int mesh_group_engine_begin(void)
+	__acquires(&leave_engines)
 {
 	return srcu_read_lock(&leave_engines);
 }
 
-void mesh_group_engine_end(int idx) __releases(&leave_engines)
+void mesh_group_engine_end(int idx)
+	__releases(&leave_engines)
 {
 	srcu_read_unlock(&leave_engines, idx);
 }
